@@ -1,0 +1,56 @@
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Time for each fuzz target.
+FUZZTIME ?= 20s
+# Further arguments of make run, as in ARGS="--http-port 8080".
+ARGS     ?=
+
+staticcheck := go tool -modfile=tools.mod staticcheck
+
+# Anything here makes bench-guard rewrite the baseline.
+UPDATE   ?=
+
+.PHONY: help build run test e2e bench bench-guard fuzz lint clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/quorate
+	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/quorate ./cmd/quorate
+
+run: build ## build, then serve with a simulated network (ARGS= for more flags)
+	bin/quorate serve --devnet $(ARGS)
+
+test: ## all tests, with the race detector
+	go vet ./...
+	go test -race -timeout 10m ./...
+
+e2e: build ## tests against a real Avalanche network and official clients
+	@# Everything is compiled first; then one package after the other, so that progress shows.
+	cd e2e && go vet ./... && go test -v -p 1 -count=1 -timeout 25m ./...
+
+bench: ## all benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+bench-guard: ## compare costs with bench/baseline.json (UPDATE=1 rewrites it)
+	cd bench && go test -count=1 -timeout 10m -run '^TestGuard$$' -args -guard $(if $(UPDATE),-update)
+
+fuzz: ## every fuzz target, FUZZTIME each (default 20s)
+	@for pkg in $$(go list ./...); do \
+		list=$$(go test -list '^Fuzz' "$$pkg" | awk '/^Fuzz/'); \
+		for target in $$list; do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+		done; \
+	done
+
+lint: ## gofmt, go vet and staticcheck
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt is needed for:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(staticcheck) ./...
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,281 @@
+package aggregator
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"quorate/aggregator/bls"
+	"quorate/aggregator/valset"
+	"quorate/engine/actor"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// Sets is the source of validator sets; [valset.Keeper] is one.
+type Sets interface {
+	// Current gives the set at the proposed height if it is at hand. It does no I/O.
+	Current(subnet chain.ID) (*valset.Set, bool)
+	// At gives the set at a height, 0 meaning the proposed one.
+	At(ctx context.Context, subnet chain.ID, height uint64) (*valset.Set, error)
+	// SubnetOf gives the subnet that validates a chain.
+	SubnetOf(ctx context.Context, chainID chain.ID) (chain.ID, error)
+	// ConversionOf gives the ID of the conversion that made a subnet an L1.
+	ConversionOf(ctx context.Context, subnet chain.ID) (id chain.ID, isL1 bool, err error)
+}
+
+// Aggregator answers requests for signed messages of one network. Start it
+// with Run; requests fail with [Stopping] before and after.
+type Aggregator struct {
+	cfg      Config
+	sets     Sets
+	peers    Peers
+	log      *slog.Logger
+	count    *counters
+	bad      *quarantine
+	rankings *rankings
+	results  *results
+	verifier *verifier
+
+	jobs    *registry
+	running chan struct{} // closed once Run takes requests
+}
+
+// New checks cfg and gives an aggregator that is not running yet.
+func New(cfg Config) (*Aggregator, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	a := &Aggregator{
+		cfg: cfg, sets: cfg.Sets, peers: cfg.Peers, log: cfg.Logger,
+		count:   newCounters(cfg.Metrics),
+		bad:     newQuarantine(cfg.QuarantineBase, cfg.QuarantineMax),
+		results: newResults(cfg.KeptBytes, cfg.PartBytes),
+		jobs:    newRegistry(cfg.MaxJobs, cfg.MaxSignatures, cfg.MaxCallers),
+		running: make(chan struct{}),
+	}
+	a.rankings = newRankings(cfg.Peers.Status, a.bad)
+	a.verifier = newVerifier(cfg.Workers, cfg.MaxJobs, cfg.Logger, a.count.batches)
+	kept := a.results
+	cfg.Metrics.GetOrCreateGauge("quorate_aggregator_kept_bytes", func() float64 { n, _ := kept.held(); return float64(n) })
+	cfg.Metrics.GetOrCreateGauge("quorate_aggregator_part_bytes", func() float64 { _, n := kept.held(); return float64(n) })
+	cfg.Metrics.GetOrCreateGauge("quorate_aggregator_jobs", func() float64 { return float64(a.jobs.len()) })
+	return a, nil
+}
+
+// Running is closed once Run takes requests.
+func (a *Aggregator) Running() <-chan struct{} { return a.running }
+
+// Run works until ctx ends, then answers everyone who still waits. Call it once.
+func (a *Aggregator) Run(ctx context.Context) error {
+	onError := func(name string, err error) { a.log.Error("actor failed", "actor", name, "err", err) }
+	sup := actor.NewSupervisor(ctx, actor.RestartPolicy{}, onError)
+	for range a.cfg.Workers {
+		if err := sup.Go("verifier", a.verifier.work); err != nil {
+			return err
+		}
+	}
+	a.jobs.open(sup)
+	close(a.running)
+	<-ctx.Done()
+	a.jobs.open(nil)
+	return sup.Stop(context.WithoutCancel(ctx))
+}
+
+// Aggregate answers one request. Its errors are all of type *[Error].
+func (a *Aggregator) Aggregate(ctx context.Context, req *Request) (*Result, error) {
+	res, err := a.aggregate(ctx, req)
+	if err != nil {
+		e := asError(err)
+		a.count.failure(e.Kind)
+		return nil, e
+	}
+	return res, nil
+}
+
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if errors.Is(err, actor.ErrClosed) {
+		return errStopping
+	}
+	return &Error{Kind: Unreachable, Msg: "the request was given up before it was answered", Err: err}
+}
+
+func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, error) {
+	if err := checkShares(req); err != nil {
+		return nil, err
+	}
+	msg, err := a.message(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	set, err := a.signingSet(ctx, req, msg)
+	if err != nil {
+		return nil, err
+	}
+	key := resultKey{msg: msg.ID(), digest: set.Digest}
+	if k := a.results.get(key); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
+		a.count.kept.Inc()
+		return &k.result, nil
+	}
+	k := a.load(ctx, key, msg, set)
+	if k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
+		a.count.loaded.Inc()
+		return &k.result, nil
+	}
+	started := time.Now()
+	fresh, err := a.collect(ctx, req, key, msg, set)
+	if e, refused := err.(*Error); refused && e.Kind == Overloaded {
+		a.count.overloaded.Inc()
+	}
+	if err == nil {
+		a.count.duration.UpdateDuration(started)
+		res := fresh.result
+		res.Kept = false
+		return &res, nil
+	}
+	if k != nil && k.result.Weight >= need(k.result.Total, req.Quorum) {
+		// The buffer could not be had, but the quorum was had before.
+		return &k.result, nil
+	}
+	return nil, err
+}
+
+func checkShares(req *Request) error {
+	if req.Quorum < 0 || req.Buffer < 0 || req.Quorum > 100 || req.Buffer > 100 || req.Quorum+req.Buffer > 100 {
+		return &Error{Kind: BadRequest, Msg: fmt.Sprintf(
+			"quorum %d%% and buffer %d%% must each be 0 to 100 and together at most 100", req.Quorum, req.Buffer)}
+	}
+	return nil
+}
+
+// collect joins the running job for this message and set, or starts one.
+func (a *Aggregator) collect(ctx context.Context, req *Request, key resultKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
+	c := &caller{quorum: req.Quorum, buffer: req.Buffer, reply: actor.NewReply[*kept]()}
+	jk := jobKey{resultKey: key}
+	if len(req.Justification) > 0 {
+		jk.justification = sha256.Sum256(req.Justification)
+	}
+	for {
+		j, started, err := a.jobs.join(jk, c, func() *job {
+			// A validator has one question open at a time, and is asked again at most
+			// once for each retry or reconnection.
+			n := len(set.Validators)
+			return &job{
+				key: jk, agg: a, set: set, msg: msg, justification: req.Justification,
+				box:   actor.NewMailbox[event]((len(a.cfg.Timing.Retries)+10)*n+8, actor.Shed),
+				calls: actor.NewMailbox[event](2*a.cfg.MaxCallers, actor.Shed),
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if started {
+			a.count.fresh.Inc()
+		} else {
+			a.count.joined.Inc()
+		}
+		k, err := c.reply.Wait(ctx)
+		if ctx.Err() != nil && err != nil {
+			// The job may have ended meanwhile; then nobody needs to be told.
+			_ = j.calls.TrySend(event{kind: evLeave, party: c})
+		}
+		j.waiting.Add(-1)
+		if errors.Is(err, errEnded) {
+			if k := a.results.get(key); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
+				return k, nil
+			}
+			c.reply = actor.NewReply[*kept]()
+			continue
+		}
+		return k, err
+	}
+}
+
+// keep remembers a result, on disk before it is given out.
+func (a *Aggregator) keep(ctx context.Context, key resultKey, k *kept) {
+	if old := a.results.get(key); old != nil && old.result.Weight > k.result.Weight {
+		return
+	}
+	a.results.put(key, k)
+	if a.cfg.Store == nil {
+		return
+	}
+	if err := a.cfg.Store.Put(ctx, key.bytes(), k.record()); err != nil {
+		// The answer is valid all the same; it only would be collected again after a restart.
+		a.count.storeErrors.Inc()
+		a.log.Warn("result could not be stored", "message", key.msg, "err", err)
+	}
+}
+
+// load reads a result of an earlier run. What comes from disk is verified
+// before it is trusted, once.
+func (a *Aggregator) load(ctx context.Context, key resultKey, msg *warp.Unsigned, set *valset.Set) *kept {
+	if k := a.results.get(key); k != nil {
+		return k
+	}
+	if a.cfg.Store == nil {
+		return nil
+	}
+	raw, found, err := a.cfg.Store.Get(key.bytes(), nil)
+	if err != nil {
+		a.count.storeErrors.Inc()
+		a.log.Warn("stored result could not be read", "message", key.msg, "err", err)
+		return nil
+	}
+	if !found {
+		return nil
+	}
+	k, err := parseRecord(raw, msg, set)
+	if err == nil {
+		err = a.verify(ctx, k, msg, set)
+	}
+	if err != nil {
+		a.count.storeErrors.Inc()
+		a.log.Warn("stored result is not usable", "message", key.msg, "err", err)
+		return nil
+	}
+	a.results.put(key, k)
+	return k
+}
+
+// verify checks a result as a destination chain would.
+func (a *Aggregator) verify(ctx context.Context, k *kept, msg *warp.Unsigned, set *valset.Set) error {
+	p := &part{raw: k.sum}
+	if err := bls.DecodeSignatureInto(&p.sig, k.sum[:]); err != nil {
+		return err
+	}
+	reply := actor.NewReply[bool]()
+	t := &checkTask{set: set, msg: bls.HashMessage(msg.Bytes()), signers: k.signers, parts: []*part{p}, whole: true}
+	t.done = func(v *verdict) { reply.Answer(v.ok, nil) }
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.RequestTimeout)
+	defer cancel()
+	if err := a.verifier.submit(ctx, t); err != nil {
+		return err
+	}
+	ok, err := reply.Wait(ctx)
+	if err == nil && !ok {
+		err = errors.New("aggregate signature is invalid")
+	}
+	return err
+}
+
+// punish quarantines the validator at index i of set and names it in the log once per term.
+func (a *Aggregator) punish(set *valset.Set, i int, lie string) {
+	a.count.lie(lie)
+	v := &set.Validators[i]
+	term, started := a.bad.add(time.Now(), v.Key.Compressed())
+	if !started {
+		return
+	}
+	a.rankings.forget(set)
+	a.log.Warn("validator sent an invalid signature and is quarantined",
+		"nodes", v.NodeIDs, "subnet", set.SubnetID, "kind", lie, "term", term,
+		"weight", v.Weight, "of", set.TotalWeight)
+}

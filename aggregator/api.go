@@ -1,0 +1,127 @@
+// Package aggregator collects validators' BLS signatures over a warp message
+// until a quorum of the stake has signed, and answers with one verified
+// aggregate. The rules of a collection live in a pure state machine (core.go);
+// an [Aggregator] runs one actor per message around it.
+//
+// # Overload
+//
+// What is accepted is finished; what cannot be is refused at once, before any
+// work was done, with [Overloaded] and a time to try again after:
+//
+//   - A message that is not under way yet is refused when there are
+//     [Config.MaxJobs] collections, when its validators and those of all
+//     collections under way would be more than [Config.MaxSignatures], or when
+//     its subnet holds more than four times what is still free of either: so no
+//     subnet, however slow its validators, keeps the others out.
+//   - A request that joins a collection is refused when [Config.MaxCallers] wait
+//     for it. Requests for results that are kept are never refused here.
+//   - A validator that has as many questions as it may have is asked a little
+//     later, as long as the request has time.
+//
+// Checks that find no free core wait in a queue, and those that wait are checked
+// several at once; the queue has room for each collection. Results, single
+// signatures and quarantined keys are kept within their bounds, the oldest go first.
+package aggregator
+
+import (
+	"fmt"
+	"time"
+
+	"quorate/engine/chain"
+)
+
+// DefaultQuorum is the share of stake, in percent, that must sign when a request names none.
+const DefaultQuorum = 67
+
+// Request asks for one message to be signed.
+type Request struct {
+	// Message is an unsigned warp message, or the ABI-encoded data of the log
+	// that carries one. Empty when Justification alone says what to sign.
+	Message []byte
+	// Justification is passed on to the validators.
+	Justification []byte
+	// SigningSubnetID is the subnet whose validators sign; nil means the subnet
+	// of the message's source chain.
+	SigningSubnetID *chain.ID
+	// Quorum and Buffer are percent of the signing subnet's weight, together at
+	// most 100. Quorum must be reached; Buffer more is tried for within the
+	// latency window.
+	Quorum, Buffer int
+	// PChainHeight selects the validator set; 0 means the proposed height.
+	PChainHeight uint64
+}
+
+// Result is a message signed by a quorum.
+type Result struct {
+	// Signed is the signed message's bytes. It is shared: do not change it.
+	Signed []byte
+	// Weight is the stake that signed, of Total.
+	Weight, Total uint64
+	// Height is the P-Chain height of the validator set.
+	Height uint64
+	// Kept tells that the answer was known before the request came.
+	Kept bool
+}
+
+// Kind says why a request failed, and so what the client can do about it.
+type Kind uint8
+
+const (
+	// BadRequest: the request can never succeed as it is.
+	BadRequest Kind = iota + 1
+	// NotFound: the signing subnet or the height's validator set does not exist.
+	NotFound
+	// Refused: validators answered that they do not sign, with so much stake
+	// that no quorum can be left.
+	Refused
+	// Unreachable: too little stake is connected or has answered. Trying again later may help.
+	Unreachable
+	// Invalid: validators sent invalid signatures, with so much stake that no quorum is left.
+	Invalid
+	// Overloaded: refused before any work was done. Try again after RetryAfter.
+	Overloaded
+	// NodeFailed: the node that knows the validator sets did not answer or answered wrongly.
+	NodeFailed
+	// Stopping: the server is shutting down.
+	Stopping
+)
+
+// Stake tells what became of each part of the signing set's weight when a
+// request failed. Every validator counts in exactly one of Signed, Refused,
+// Invalid, Silent, Unreachable, Pending, Underfunded and Keyless, which sum to
+// Total. Connected is told apart from them.
+type Stake struct {
+	Total       uint64
+	Connected   uint64           // to whom there was a connection at the end
+	Signed      uint64           // a signature was received that is not known to be bad
+	Refused     uint64           // answered that it does not sign
+	Codes       map[int32]uint64 // of Refused: weight by application error code; 0 for an empty answer
+	Invalid     uint64           // sent something that is no valid signature
+	Silent      uint64           // asked, and no answer in time
+	Unreachable uint64           // not connected when it was to be asked
+	Pending     uint64           // not asked, or its answer was no longer waited for
+	Underfunded uint64           // L1 validators that may be inactive before the message is used
+	Keyless     uint64           // no BLS key, or an inactive L1 validator: cannot sign
+}
+
+// Error is the only error type that [Aggregator.Aggregate] returns.
+type Error struct {
+	Kind Kind
+	// Msg is a full sentence for the client. It holds no secrets or addresses.
+	Msg string
+	// RetryAfter, if not 0, is when trying again makes sense.
+	RetryAfter time.Duration
+	// Stake is set for Refused, Unreachable and Invalid.
+	Stake *Stake
+	// Err is the cause, for the log.
+	Err error
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.Msg, e.Err)
+	}
+	return e.Msg
+}
+
+func (e *Error) Unwrap() error { return e.Err }

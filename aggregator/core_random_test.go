@@ -1,0 +1,226 @@
+package aggregator
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// habits of a simulated voter.
+const (
+	honest  = iota
+	slow    // answers after the window
+	mute    // never answers
+	away    // cannot be asked
+	liar    // sends a signature that spoils the sum
+	garbage // sends something that is no signature
+	refuser
+	learner // refuses twice, then signs
+	crowded // cannot take the question a few times, then signs
+	exposed // signs wrongly, and is caught elsewhere after it has answered
+	habits
+)
+
+// TestRandomCollections plays random validator sets against the core and holds
+// it to what it promises whatever the validators do.
+func TestRandomCollections(t *testing.T) {
+	for seed := range uint64(3000) {
+		s := newSim(seed)
+		s.run(t)
+		if t.Failed() {
+			t.Fatalf("seed %d: habits %v", seed, s.habit)
+		}
+	}
+}
+
+type simEvent struct {
+	at    time.Duration
+	voter int // -1: the verdict
+	what  string
+}
+
+type sim struct {
+	rnd    *rand.Rand
+	c      *core
+	now    time.Duration
+	habit  []int
+	queue  []simEvent
+	sum    []int // voters in the sum under check
+	quorum int
+	buffer int
+}
+
+func newSim(seed uint64) *sim {
+	s := &sim{rnd: rand.New(rand.NewPCG(seed, 7))}
+	n := 1 + s.rnd.IntN(12)
+	weights := make([]uint64, n)
+	order := make([]int32, n)
+	total := uint64(s.rnd.IntN(20)) // keyless
+	kinds := 1 + s.rnd.IntN(habits)
+	for i := range weights {
+		weights[i] = 1 + uint64(s.rnd.IntN(100))
+		total += weights[i]
+		order[i] = int32(i)
+		s.habit = append(s.habit, s.rnd.IntN(kinds))
+	}
+	s.rnd.Shuffle(n, func(a, b int) { order[a], order[b] = order[b], order[a] })
+	cfg := Config{Sets: nopSets{}, Peers: nopPeers{}}
+	if err := cfg.fill(); err != nil {
+		panic(err)
+	}
+	s.c = newCore(cfg.Timing, total, weights, order)
+	s.quorum = s.rnd.IntN(101)
+	s.buffer = s.rnd.IntN(101 - s.quorum)
+	s.c.join(0, s.quorum, s.buffer, 8*time.Second)
+	return s
+}
+
+func (s *sim) run(t *testing.T) {
+	for steps := 0; ; steps++ {
+		if steps > 5000 {
+			t.Fatal("no end")
+		}
+		if done := s.step(t); done {
+			return
+		}
+		next := s.c.wake(s.now)
+		for _, e := range s.queue {
+			next = min(next, max(e.at, s.now))
+		}
+		if next == never {
+			t.Fatal("waits for nothing")
+		}
+		s.now = next
+		s.deliver()
+	}
+}
+
+func (s *sim) step(t *testing.T) bool {
+	s.c.advance(s.now)
+	for _, i := range s.c.asks {
+		s.asked(int(i))
+	}
+	if s.c.check {
+		s.sum = s.sum[:0]
+		for i := range s.c.voters {
+			if s.c.voters[i].state == answered {
+				s.sum = append(s.sum, i)
+			}
+		}
+		s.queue = append(s.queue, simEvent{s.now + time.Millisecond, -1, "verdict"})
+	}
+	for _, o := range s.c.results {
+		s.judge(t, o)
+		return true
+	}
+	return false
+}
+
+func (s *sim) asked(i int) {
+	soon := s.now + time.Duration(1+s.rnd.IntN(20))*time.Millisecond
+	s.c.expect(i, 40*time.Millisecond)
+	switch s.habit[i] {
+	case honest, liar:
+		s.queue = append(s.queue, simEvent{soon, i, "answer"})
+	case slow:
+		s.queue = append(s.queue, simEvent{s.now + 600*time.Millisecond, i, "answer"})
+	case away:
+		s.c.askFailed(s.now, i)
+	case crowded:
+		if s.c.voters[i].waits < 3 {
+			s.c.askBusy(s.now, i)
+			return
+		}
+		s.queue = append(s.queue, simEvent{soon, i, "answer"})
+	case exposed:
+		if s.c.voters[i].suspect { // then its signature is checked alone
+			s.queue = append(s.queue, simEvent{soon, i, "garbage"})
+			return
+		}
+		s.queue = append(s.queue, simEvent{soon, i, "answer"}, simEvent{soon + time.Millisecond/2, i, "exposed"})
+	case garbage:
+		s.queue = append(s.queue, simEvent{soon, i, "garbage"})
+	case refuser:
+		s.queue = append(s.queue, simEvent{soon, i, "refuse"})
+	case learner:
+		what := "refuse"
+		if s.c.voters[i].tries > 2 {
+			what = "answer"
+		}
+		s.queue = append(s.queue, simEvent{soon, i, what})
+	}
+}
+
+func (s *sim) deliver() {
+	left := s.queue[:0]
+	due := make([]simEvent, 0, len(s.queue))
+	for _, e := range s.queue {
+		if e.at <= s.now {
+			due = append(due, e)
+		} else {
+			left = append(left, e)
+		}
+	}
+	s.queue = left
+	for _, e := range due {
+		switch e.what {
+		case "answer":
+			s.c.answer(e.voter)
+		case "garbage":
+			s.c.bad(e.voter)
+		case "exposed":
+			s.c.setAside(e.voter)
+		case "refuse":
+			s.c.refuse(s.now, e.voter, 2)
+		case "verdict":
+			s.verdict()
+		}
+	}
+}
+
+func (s *sim) verdict() {
+	var bads []int32
+	var weight uint64
+	for _, i := range s.sum {
+		weight += s.c.voters[i].weight
+		if s.habit[i] == liar || s.habit[i] == exposed {
+			bads = append(bads, int32(i))
+		}
+	}
+	s.c.checked(len(bads) == 0, weight, bads)
+}
+
+func (s *sim) judge(t *testing.T, o outcome) {
+	var will, prompt uint64 // stake that signs in time, and at once
+	for i := range s.c.voters {
+		switch s.habit[i] {
+		case honest:
+			prompt += s.c.voters[i].weight
+			will += s.c.voters[i].weight
+		case slow, learner, crowded:
+			will += s.c.voters[i].weight
+		}
+	}
+	q := need(s.c.total, s.quorum)
+	if o.ok != (will >= q) {
+		t.Errorf("quorum %d of %d, willing %d: ok is %v", q, s.c.total, will, o.ok)
+	}
+	if o.ok && s.c.verifiedW < q {
+		t.Errorf("answered with %d, quorum %d", s.c.verifiedW, q)
+	}
+	for _, i := range s.sum {
+		if o.ok && (s.habit[i] == liar || s.habit[i] == exposed) {
+			t.Errorf("liar %d in the answer", i)
+		}
+	}
+	if s.now > s.c.timing.AskTimeout+5*time.Second {
+		t.Errorf("took %v", s.now)
+	}
+	if all := need(s.c.total, s.quorum+s.buffer); o.ok && prompt >= all && s.c.verifiedW < all && s.now < s.c.timing.Window {
+		t.Errorf("answered with %d before the window closed, %d were to be had", s.c.verifiedW, all)
+	}
+	st := s.c.stake()
+	if sum := st.Signed + st.Refused + st.Invalid + st.Silent + st.Unreachable + st.Pending + st.Underfunded + st.Keyless; sum != st.Total {
+		t.Errorf("parts of the stake sum to %d of %d", sum, st.Total)
+	}
+}

@@ -1,0 +1,101 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// message finds the unsigned message that a request is about.
+func (a *Aggregator) message(ctx context.Context, req *Request) (*warp.Unsigned, error) {
+	if len(req.Message) == 0 {
+		return a.fromJustification(ctx, req.Justification)
+	}
+	raw := req.Message
+	if inner, ok := warp.UnwrapABI(raw); ok {
+		raw = inner
+	}
+	msg, err := warp.Parse(raw)
+	if err != nil {
+		return nil, &Error{Kind: BadRequest, Msg: "message is not an unsigned warp message", Err: err}
+	}
+	if msg.NetworkID != a.cfg.NetworkID {
+		return nil, &Error{Kind: BadRequest, Msg: fmt.Sprintf(
+			"message is of network %d, this is network %d", msg.NetworkID, a.cfg.NetworkID)}
+	}
+	return msg, nil
+}
+
+// fromJustification builds the P-Chain message that a justification is for: 32
+// bytes name a subnet, whose conversion to an L1 is attested; anything else is
+// the protobuf form that names a validation, whose end is attested.
+func (a *Aggregator) fromJustification(ctx context.Context, justification []byte) (*warp.Unsigned, error) {
+	if len(justification) == 0 {
+		return nil, &Error{Kind: BadRequest, Msg: "either message or justification is required"}
+	}
+	if len(justification) == chain.IDLen {
+		subnet := chain.ID(justification)
+		conversion, isL1, err := a.sets.ConversionOf(ctx, subnet)
+		if err != nil {
+			return nil, setError(err, "the justification's subnet "+subnet.String())
+		}
+		if !isL1 {
+			return nil, &Error{Kind: BadRequest, Msg: fmt.Sprintf(
+				"justification names subnet %s, which was not converted to an L1", subnet)}
+		}
+		return warp.SubnetToL1Conversion(a.cfg.NetworkID, conversion)
+	}
+	validation, err := warp.RegistrationJustification(justification)
+	if err != nil {
+		return nil, &Error{Kind: BadRequest, Msg: "justification without message is neither a subnet ID nor a validator registration", Err: err}
+	}
+	return warp.L1ValidatorRegistration(a.cfg.NetworkID, validation, false)
+}
+
+// signingSet finds the validators that are to sign. For the proposed height of
+// a known subnet it asks nobody.
+func (a *Aggregator) signingSet(ctx context.Context, req *Request, msg *warp.Unsigned) (*valset.Set, error) {
+	var subnet chain.ID
+	if req.SigningSubnetID != nil {
+		subnet = *req.SigningSubnetID
+	} else {
+		var err error
+		if subnet, err = a.sets.SubnetOf(ctx, msg.SourceChainID); err != nil {
+			return nil, setError(err, "source chain "+msg.SourceChainID.String())
+		}
+	}
+	if req.PChainHeight == 0 {
+		if set, ok := a.sets.Current(subnet); ok {
+			return usable(set)
+		}
+	}
+	set, err := a.sets.At(ctx, subnet, req.PChainHeight)
+	if err != nil {
+		return nil, setError(err, "signing subnet "+subnet.String())
+	}
+	return usable(set)
+}
+
+func usable(set *valset.Set) (*valset.Set, error) {
+	if len(set.Validators) == 0 || set.TotalWeight == 0 {
+		return nil, &Error{Kind: NotFound, Msg: fmt.Sprintf(
+			"signing subnet %s has no validators with a BLS key at height %d", set.SubnetID, set.Height)}
+	}
+	return set, nil
+}
+
+func setError(err error, what string) *Error {
+	switch {
+	case errors.Is(err, valset.ErrUnknownSubnet), errors.Is(err, valset.ErrUnknownChain):
+		return &Error{Kind: NotFound, Msg: what + " does not exist", Err: err}
+	case errors.Is(err, valset.ErrHeight):
+		return &Error{Kind: BadRequest, Msg: "pChainHeight is above the height of the P-Chain", Err: err}
+	default:
+		return &Error{Kind: NodeFailed, Msg: "the node gave no validator set of " + what, RetryAfter: 2 * time.Second, Err: err}
+	}
+}

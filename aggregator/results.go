@@ -1,0 +1,186 @@
+package aggregator
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"quorate/aggregator/bls"
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// Store keeps results over a restart. Put returns once the value survives a
+// kill of the process.
+type Store interface {
+	Get(key, dst []byte) (value []byte, found bool, err error)
+	Put(ctx context.Context, key, value []byte) error
+}
+
+// resultKey names a result: a message and the content of the set that signed.
+// The height is not part of it, since the same set gives the same answer.
+type resultKey struct {
+	msg    chain.ID
+	digest [32]byte
+}
+
+func (k resultKey) bytes() []byte { return append(k.msg[:], k.digest[:]...) }
+
+// kept is a verified result. It is immutable.
+type kept struct {
+	result  Result
+	signers warp.Bits
+	sum     [bls.SignatureLen]byte
+	percent int       // quorum and buffer that were tried for
+	at      time.Time // when they were
+}
+
+// serves tells whether k answers a request: it has the weight asked for, or
+// has the quorum and the buffer was tried for, in vain, a short time ago.
+func (k *kept) serves(now time.Time, quorum, buffer int, again time.Duration) bool {
+	w, total := k.result.Weight, k.result.Total
+	if w >= need(total, quorum+buffer) {
+		return true
+	}
+	return w >= need(total, quorum) && k.percent >= quorum+buffer && now.Sub(k.at) < again
+}
+
+func newKept(msg *warp.Unsigned, set *valset.Set, signers warp.Bits, sum [bls.SignatureLen]byte, percent int, at time.Time) *kept {
+	wire := signers.Signers()
+	signed := make([]byte, 0, warp.SignedLen(msg.Bytes(), wire))
+	return &kept{
+		result: Result{
+			Signed: warp.AppendSigned(signed, msg.Bytes(), wire, &sum),
+			Weight: set.Weight(signers), Total: set.TotalWeight, Height: set.Height, Kept: true,
+		},
+		signers: signers, sum: sum, percent: percent, at: at,
+	}
+}
+
+// Record layout, version 1, big-endian:
+//
+//	u8 1 | u8 percent | i64 at (unix s) | 96 aggregate | signers (to the end)
+//
+// Weights are not stored: they follow from the set, whose digest is in the key.
+const (
+	recordVersion = 1
+	recordHead    = 1 + 1 + 8 + bls.SignatureLen
+)
+
+var errRecord = errors.New("unreadable record")
+
+func (k *kept) record() []byte {
+	signers := k.signers.Signers()
+	b := make([]byte, 0, recordHead+len(signers))
+	b = append(b, recordVersion, byte(k.percent)) // 0..100
+	b = binary.BigEndian.AppendUint64(b, uint64(k.at.Unix()))
+	b = append(b, k.sum[:]...)
+	return append(b, signers...)
+}
+
+func parseRecord(b []byte, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
+	if len(b) < recordHead || b[0] != recordVersion || b[1] > 100 {
+		return nil, fmt.Errorf("%w: %d bytes", errRecord, len(b))
+	}
+	signers, ok := warp.BitsFromSigners(b[recordHead:], len(set.Validators))
+	if !ok || signers.Count() == 0 {
+		return nil, fmt.Errorf("%w: signers do not fit the set", errRecord)
+	}
+	at := time.Unix(int64(binary.BigEndian.Uint64(b[2:])), 0) // written by record
+	return newKept(msg, set, signers, [bls.SignatureLen]byte(b[10:]), int(b[1]), at), nil
+}
+
+// results is the memory of kept results and of single signatures, bounded by
+// bytes. Safe for concurrent use.
+type results struct {
+	mu    sync.Mutex
+	kept  *sized[resultKey, *kept]
+	parts *sized[chain.ID, []keptPart]
+}
+
+// keptPart is a single signature by key, for use with another set, quorum or
+// buffer. Unless proven, its validity is known at most as part of a sum, so
+// that whoever uses it must check the new sum.
+type keptPart struct {
+	key  [bls.PublicKeyLen]byte
+	part *part
+}
+
+const (
+	keptOverhead = 512 // bytes besides the signed message, about
+	partSize     = 400 // bytes of one kept part, about
+)
+
+func newResults(keptBytes, partBytes int) *results {
+	return &results{
+		kept:  newSized[resultKey](keptBytes, func(k *kept) int { return len(k.result.Signed) + keptOverhead }),
+		parts: newSized[chain.ID](partBytes, func(p []keptPart) int { return len(p)*partSize + keptOverhead }),
+	}
+}
+
+func (r *results) get(key resultKey) *kept {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, _ := r.kept.get(key)
+	return k
+}
+
+func (r *results) put(key resultKey, k *kept) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept.put(key, k)
+}
+
+func (r *results) getParts(msg chain.ID) []keptPart {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, _ := r.parts.get(msg)
+	return p
+}
+
+func (r *results) putParts(msg chain.ID, p []keptPart) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts.put(msg, p)
+}
+
+// held gives the bytes of all results and of all single signatures, about.
+func (r *results) held() (kept, parts int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept.used, r.parts.used
+}
+
+// sized is an LRU bounded by the bytes of its values.
+type sized[K comparable, V any] struct {
+	lru       *simplelru.LRU[K, V]
+	size      func(V) int
+	used, cap int
+}
+
+func newSized[K comparable, V any](capBytes int, size func(V) int) *sized[K, V] {
+	s := &sized[K, V]{size: size, cap: capBytes}
+	lru, err := simplelru.NewLRU[K, V](1<<31-1, func(_ K, v V) { s.used -= size(v) })
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	s.lru = lru
+	return s
+}
+
+func (s *sized[K, V]) get(k K) (V, bool) { return s.lru.Get(k) }
+
+func (s *sized[K, V]) put(k K, v V) {
+	s.lru.Remove(k)
+	s.lru.Add(k, v)
+	s.used += s.size(v)
+	for s.used > s.cap && s.lru.Len() > 1 {
+		s.lru.RemoveOldest()
+	}
+}

@@ -1,0 +1,101 @@
+package valset
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"quorate/engine/chain"
+)
+
+// recheckPlain is how often a subnet that has no L1 validators is looked at
+// again: it may have been converted.
+const recheckPlain = time.Minute
+
+// balances is what is known of the balances of one subnet's validators. The
+// keeper's mu guards checked and failed; the rest does not change.
+type balances struct {
+	l1      bool
+	under   map[chain.NodeID]struct{} // nodes below the minimum
+	checked int64                     // by the keeper's clock
+	failed  bool                      // the last reading did
+}
+
+// mark gives set with its underfunded validators marked.
+func (b *balances) mark(set *Set) *Set {
+	if b == nil || len(b.under) == 0 {
+		return set
+	}
+	return set.marked(b.under)
+}
+
+// pollBalances reads the balances of L1 subnets in use, and forgets those of others.
+func (k *Keeper) pollBalances(ctx context.Context) {
+	now := k.clock()
+	k.mu.Lock()
+	var due []chain.ID
+	dropped := false
+	for id, used := range k.used {
+		bal := k.balances[id]
+		switch {
+		case id == chain.PrimaryNetworkID:
+		case !k.inUse(used, now):
+			if bal != nil {
+				delete(k.balances, id)
+				dropped = true
+			}
+			if k.partial {
+				delete(k.used, id)
+			}
+		case bal == nil || bal.l1 || now-bal.checked >= int64(recheckPlain):
+			due = append(due, id)
+		}
+	}
+	if dropped {
+		k.publish()
+	}
+	k.mu.Unlock()
+	for _, id := range due {
+		if ctx.Err() != nil {
+			return
+		}
+		k.readBalances(ctx, id)
+	}
+}
+
+// readBalances reads and publishes the balances of one subnet. They are a
+// precaution: when they cannot be read, what was known stays, or nothing is marked.
+func (k *Keeper) readBalances(ctx context.Context, subnet chain.ID) {
+	call, cancel := context.WithTimeout(ctx, k.cfg.CallTimeout)
+	defer cancel()
+	all, err := k.cfg.Source.Balances(call, subnet)
+	if ctx.Err() != nil {
+		return
+	}
+	fresh := &balances{l1: len(all) > 0, under: make(map[chain.NodeID]struct{}), checked: k.clock()}
+	if err != nil {
+		k.count.balanceErrors.Inc()
+		fresh.l1, fresh.failed = true, true // look again at the next poll
+	}
+	for id, balance := range all {
+		if balance < k.cfg.MinBalance {
+			fresh.under[id] = struct{}{}
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	have := k.balances[subnet]
+	if err != nil && (have == nil || !have.failed) {
+		k.cfg.Logger.Warn("balances of a subnet's validators cannot be read, none further are marked",
+			"subnet", subnet, "err", err)
+	}
+	if have != nil && (err != nil || have.l1 == fresh.l1 && maps.Equal(have.under, fresh.under)) {
+		have.checked, have.failed = fresh.checked, fresh.failed
+		return
+	}
+	if k.used[subnet] == nil {
+		return // the subnet is gone
+	}
+	k.balances[subnet] = fresh
+	k.publish()
+}

@@ -1,0 +1,160 @@
+package valset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"quorate/engine/chain"
+)
+
+// Errors of a [Keeper]; errors.Is tells them apart.
+var (
+	// ErrUnknownSubnet: there is no such subnet, or it has no validators at the height.
+	ErrUnknownSubnet = errors.New("unknown subnet, or subnet without validators")
+	// ErrUnknownChain: there is no such blockchain.
+	ErrUnknownChain = errors.New("unknown blockchain")
+	// ErrHeight: the height is above what the node's P-Chain has reached.
+	ErrHeight = errors.New("height is above the P-Chain's")
+	// ErrSource: the node that knows did not answer, or not usefully, or not for too long.
+	ErrSource = errors.New("validator sets cannot be read from the node")
+)
+
+// Source knows validator sets: a client of a node's P-Chain. Its errors may have
+// the methods NotFound (no such chain or subnet), FutureHeight (the node has not
+// reached the height) and NoMethod (the node cannot tell), which give a bool;
+// others are failures.
+type Source interface {
+	// ProposedHeight is asked often and must be cheap.
+	ProposedHeight(ctx context.Context) (uint64, error)
+	// AllValidatorsAt gives the sets of all subnets that have validators. After
+	// NoMethod, ValidatorsAt is used instead.
+	AllValidatorsAt(ctx context.Context, height uint64) (map[chain.ID][]Member, error)
+	// ValidatorsAt gives one subnet's set; it is empty for an unknown subnet.
+	ValidatorsAt(ctx context.Context, subnet chain.ID, height uint64) ([]Member, error)
+	// Balances gives the balances of L1 validators, in nAVAX.
+	Balances(ctx context.Context, subnet chain.ID) (map[chain.NodeID]uint64, error)
+	// SubnetOf gives the subnet that validates a blockchain.
+	SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error)
+	// ConversionOf gives the conversion that made a subnet an L1, zero if it is none.
+	ConversionOf(ctx context.Context, subnet chain.ID) (chain.ID, error)
+}
+
+func notFound(err error) bool {
+	var e interface{ NotFound() bool }
+	return errors.As(err, &e) && e.NotFound()
+}
+
+func futureHeight(err error) bool {
+	var e interface{ FutureHeight() bool }
+	return errors.As(err, &e) && e.FutureHeight()
+}
+
+func noMethod(err error) bool {
+	var e interface{ NoMethod() bool }
+	return errors.As(err, &e) && e.NoMethod()
+}
+
+// Config says what a [Keeper] reads and how often. Zero values take the
+// defaults given with each field.
+type Config struct {
+	// Source is asked for everything. Required.
+	Source Source
+	// Keys is shared between keepers; nil makes an own cache.
+	Keys *KeyCache
+
+	// Poll is how often the proposed height is asked for. Default 500 ms.
+	Poll time.Duration
+	// BalancePoll is how often the balances of L1 subnets in use are read. Default 2 s.
+	BalancePoll time.Duration
+	// InUse is how long after the last request a subnet counts as in use:
+	// its balances are followed and its nodes wanted. Default 1 h.
+	InUse time.Duration
+	// MinBalance marks L1 validators below it as underfunded, in nAVAX; 2,048 is
+	// four times what a validator pays for each second at the lowest fee. Default 2048.
+	MinBalance uint64
+	// MaxStale is how long the last known sets serve while the node does not
+	// confirm them. Longer bridges longer outages, but risks messages that a
+	// quorum of old validators signed. Default 5 min.
+	MaxStale time.Duration
+	// CallTimeout bounds one call to the source. Default 10 s.
+	CallTimeout time.Duration
+	// Heights bounds the sets at heights of the past that are kept. Default 256.
+	Heights int
+
+	// OnChange, if not nil, is told what [Keeper.Wanted] gives whenever that
+	// changes, by one goroutine in order. It must not block and must not change the slice.
+	OnChange func(wanted []chain.NodeID)
+
+	// Network, if not empty, labels the metrics.
+	Network string
+	// Logger takes the log; nil discards it.
+	Logger *slog.Logger
+	// Metrics takes the metrics; nil keeps them private.
+	Metrics *metrics.Set
+}
+
+func (c *Config) fill() error {
+	if c.Source == nil {
+		return errors.New("valset: Source is required")
+	}
+	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
+	c.BalancePoll = cmp.Or(c.BalancePoll, 2*time.Second)
+	c.InUse = cmp.Or(c.InUse, time.Hour)
+	c.MinBalance = cmp.Or(c.MinBalance, 2048)
+	c.MaxStale = cmp.Or(c.MaxStale, 5*time.Minute)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 10*time.Second)
+	c.Heights = cmp.Or(c.Heights, 256)
+	if c.Poll < 0 || c.BalancePoll < 0 || c.InUse < 0 || c.MaxStale < 0 || c.CallTimeout < 0 || c.Heights < 0 {
+		return errors.New("valset: times and bounds must not be negative")
+	}
+	if c.Keys == nil {
+		c.Keys = NewKeyCache(0)
+	}
+	if c.OnChange == nil {
+		c.OnChange = func([]chain.NodeID) {}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = metrics.NewSet()
+	}
+	return nil
+}
+
+// counters are the metrics of a keeper.
+type counters struct {
+	polls, pollErrors, loads, exact, balanceErrors *metrics.Counter
+}
+
+func newCounters(k *Keeper) counters {
+	label := ""
+	if k.cfg.Network != "" {
+		label = `{network="` + k.cfg.Network + `"}`
+	}
+	set := k.cfg.Metrics
+	set.GetOrCreateGauge("quorate_valset_height"+label, func() float64 {
+		if s := k.snap.Load(); s != nil {
+			return float64(s.height)
+		}
+		return 0
+	})
+	set.GetOrCreateGauge("quorate_valset_age_seconds"+label, func() float64 {
+		if !k.Ready() {
+			return 0
+		}
+		return k.age(k.clock()).Seconds()
+	})
+	counter := func(name string) *metrics.Counter {
+		return set.GetOrCreateCounter("quorate_valset_" + name + "_total" + label)
+	}
+	return counters{
+		polls: counter("polls"), pollErrors: counter("poll_errors"), loads: counter("loads"),
+		exact: counter("exact_fetches"), balanceErrors: counter("balance_errors"),
+	}
+}

@@ -1,0 +1,222 @@
+package valset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"quorate/engine/chain"
+)
+
+const (
+	// maxChains bounds the remembered subnets of blockchains, and the remembered conversions.
+	maxChains = 1 << 16
+	// maxFlights bounds questions to the source that callers wait for, and
+	// maxParallel how many of them are put at once: the P-Chain answers under one lock.
+	maxFlights  = 1024
+	maxParallel = 8
+)
+
+// Keeper follows the validator sets of all subnets of one network. Its loops
+// poll the source and publish what they learn as one immutable snapshot;
+// [Keeper.Current] reads that without locks. Start it with Run.
+type Keeper struct {
+	cfg   Config
+	count counters
+
+	start time.Time // zero of clock
+	snap  atomic.Pointer[snapshot]
+	seen  atomic.Int64 // clock at the last confirmation of the snapshot's height
+
+	wantedNow atomic.Pointer[[]chain.NodeID]
+	changed   chan struct{} // room for one: the wanted nodes may have changed
+
+	subnets     *lru.Cache[chain.ID, chain.ID] // by blockchain
+	conversions *lru.Cache[chain.ID, chain.ID] // by subnet
+	exact       *lru.Cache[exactKey, exactSet]
+
+	mu       sync.Mutex // guards what follows
+	base     map[chain.ID]*Set
+	height   uint64
+	partial  bool // base holds only the primary network and subnets in use
+	balances map[chain.ID]*balances
+	used     map[chain.ID]*atomic.Int64
+	flights  map[flightKey]*flight
+	runCtx   context.Context // nil while not running
+	wg       sync.WaitGroup
+	slots    chan struct{}
+	lastErr  error // of polling; nil when the last poll succeeded
+}
+
+// snapshot is what is known at one moment. It is immutable.
+type snapshot struct {
+	height uint64
+	views  map[chain.ID]*view
+}
+
+// view is a subnet in a snapshot.
+type view struct {
+	base *Set // without marks
+	bal  *balances
+	set  *Set          // base, marked by bal
+	used *atomic.Int64 // clock at the last use, 0 for never
+}
+
+// NewKeeper checks cfg and gives a keeper that is not running yet.
+func NewKeeper(cfg Config) (*Keeper, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	k := &Keeper{
+		cfg:      cfg,
+		start:    time.Now(),
+		changed:  make(chan struct{}, 1),
+		balances: make(map[chain.ID]*balances),
+		used:     make(map[chain.ID]*atomic.Int64),
+		flights:  make(map[flightKey]*flight),
+		slots:    make(chan struct{}, maxParallel),
+	}
+	var errs [3]error
+	k.subnets, errs[0] = lru.New[chain.ID, chain.ID](maxChains)
+	k.conversions, errs[1] = lru.New[chain.ID, chain.ID](maxChains)
+	k.exact, errs[2] = lru.New[exactKey, exactSet](cfg.Heights)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("valset: %w", err)
+	}
+	k.wantedNow.Store(&[]chain.NodeID{})
+	k.count = newCounters(k)
+	return k, nil
+}
+
+// Run follows the source until ctx ends, and returns nil when all that it
+// started has ended. It runs once at a time.
+func (k *Keeper) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k.mu.Lock()
+	if k.runCtx != nil {
+		k.mu.Unlock()
+		return errors.New("valset: keeper is running already")
+	}
+	k.runCtx = ctx
+	k.mu.Unlock()
+
+	k.wg.Go(func() { k.every(ctx, k.cfg.BalancePoll, k.pollBalances) })
+	k.wg.Go(func() { k.followWanted(ctx) })
+	k.pollSets(ctx)
+	k.every(ctx, k.cfg.Poll, k.pollSets)
+
+	k.mu.Lock()
+	cancel() // under the lock: a later flight sees it, and an earlier one is waited for
+	k.mu.Unlock()
+	k.wg.Wait()
+	k.mu.Lock()
+	k.runCtx = nil
+	k.mu.Unlock()
+	return nil
+}
+
+func (k *Keeper) every(ctx context.Context, period time.Duration, do func(context.Context)) {
+	t := time.NewTicker(period)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			do(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Ready tells whether the primary network's set has been loaded.
+func (k *Keeper) Ready() bool { return k.snap.Load() != nil }
+
+// clock is the time since the keeper was made, in nanoseconds, never 0. It does
+// not jump when the system's time is set.
+func (k *Keeper) clock() int64 { return int64(time.Since(k.start)) + 1 }
+
+// age is the time since the source last confirmed the snapshot's height.
+func (k *Keeper) age(now int64) time.Duration { return time.Duration(now - k.seen.Load()) }
+
+// Current gives the set of a subnet at the proposed height if it is at hand; if
+// not, [Keeper.At] says why or gets it. It does no I/O and takes no lock.
+func (k *Keeper) Current(subnet chain.ID) (*Set, bool) {
+	snap := k.snap.Load()
+	if snap == nil {
+		return nil, false
+	}
+	now := k.clock()
+	v, ok := snap.views[subnet]
+	if !ok || !v.ready() || k.age(now) > k.cfg.MaxStale {
+		return nil, false
+	}
+	k.touch(v, now)
+	return v.set, true
+}
+
+// ready tells whether low balances are marked, where there can be any.
+func (v *view) ready() bool { return v.bal != nil || v.set.SubnetID == chain.PrimaryNetworkID }
+
+// touch records that the subnet is in use.
+func (k *Keeper) touch(v *view, now int64) {
+	const resolution = int64(time.Second) // keeps cores from writing the same word all the time
+	last := v.used.Load()
+	if last != 0 && now-last < resolution {
+		return
+	}
+	v.used.Store(now)
+	if last == 0 || now-last >= int64(k.cfg.InUse) {
+		k.signalChange()
+	}
+}
+
+// inUse tells whether a subnet was asked for lately.
+func (k *Keeper) inUse(used *atomic.Int64, now int64) bool {
+	last := used.Load()
+	return last != 0 && now-last < int64(k.cfg.InUse)
+}
+
+// publish makes a snapshot of what is known. It needs mu. Views that did not
+// change stay the same, so that whoever remembers a set by its pointer can.
+func (k *Keeper) publish() {
+	var old map[chain.ID]*view
+	if snap := k.snap.Load(); snap != nil {
+		old = snap.views
+	}
+	views := make(map[chain.ID]*view, len(k.base))
+	for id, base := range k.base {
+		bal, prev := k.balances[id], old[id]
+		switch {
+		case prev != nil && prev.base == base && prev.bal == bal:
+			views[id] = prev
+		case prev != nil && prev.bal == bal && prev.base.Digest == base.Digest:
+			views[id] = &view{base: base, bal: bal, set: prev.set.at(base.Height), used: prev.used}
+		default:
+			views[id] = &view{base: base, bal: bal, set: bal.mark(base), used: k.usage(id)}
+		}
+	}
+	for id := range k.used {
+		if _, ok := k.base[id]; !ok && !k.partial {
+			delete(k.used, id)
+			delete(k.balances, id)
+		}
+	}
+	k.snap.Store(&snapshot{height: k.height, views: views})
+	k.signalChange()
+}
+
+// usage gives the time of last use of a subnet. It needs mu.
+func (k *Keeper) usage(id chain.ID) *atomic.Int64 {
+	u := k.used[id]
+	if u == nil {
+		u = new(atomic.Int64)
+		k.used[id] = u
+	}
+	return u
+}

@@ -1,0 +1,192 @@
+package bench
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+)
+
+// The guard compares what the product costs now with what it cost when the
+// baseline was written. It looks at allocations, which hardly vary, and at
+// ratios to something that is measured in the same moment, which vary much less
+// than times do: so the baseline of one machine serves on another.
+
+var guard = flag.Bool("guard", false, "run the guard against regressions, see make bench-guard")
+
+const baselineFile = "baseline.json"
+
+// figure is one number to watch; a lower one is better.
+type figure struct {
+	name    string
+	kind    kind
+	measure func() float64
+}
+
+// kind says how much worse than its baseline a figure may be.
+type kind struct {
+	name          string
+	factor, extra float64
+}
+
+var (
+	// A little room, because a garbage collection or a timer may come in between.
+	allocs = kind{"allocations", 1.05, 0.5}
+	// CPU ratios were within 15% and ratios of times within 25% of their median
+	// on a machine with other work.
+	cpuRatio  = kind{"CPU ratio", 1.3, 0}
+	timeRatio = kind{"time ratio", 1.5, 0}
+)
+
+func (k kind) limit(baseline float64) float64 { return baseline*k.factor + k.extra }
+
+// figures hands everything that is watched to each, group by group: what a
+// group stands on is taken down before the next one is measured.
+func figures(t *testing.T, each func(figure)) {
+	for _, n := range []int{5, 100, 1000} {
+		name := fmt.Sprintf("fresh N=%d ", n)
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, n, false)
+			ours, floor := func() { r.fresh(t) }, func() { r.byHand(t) }
+			calls := max(3, 500/n) // some 30 ms
+			each(figure{name + "allocations", allocs, func() float64 { return allocations(5, calls, ours) }})
+			each(figure{name + "CPU / bare cryptography", cpuRatio, func() float64 {
+				return against(cpu, 5, repeated(calls, ours), repeated(calls, floor))
+			}})
+			if n == 100 {
+				each(figure{name + "CPU / one by one", cpuRatio, func() float64 {
+					return against(cpu, 1, repeated(calls, ours), func() { r.oneByOne(t) }) / float64(calls)
+				}})
+			}
+		})
+	}
+	for _, n := range []int{5, 1000} {
+		name := fmt.Sprintf("repeat N=%d ", n)
+		t.Run(name, func(t *testing.T) {
+			ours, answer := quorateServer(t, n)
+			bare := bareServer(t, ours, answer)
+			const count = 3200
+			repeat, floor := func() { ours.ask(t, count, 1) }, func() { bare.ask(t, count, 1) }
+			floor() // before its connections have been idle for too long
+			each(figure{name + "allocations", allocs, func() float64 { return allocations(5, 1, repeat) / count }})
+			each(figure{name + "time / bare HTTP server", timeRatio, func() float64 {
+				return against(wall(), 5, repeat, floor)
+			}})
+		})
+	}
+}
+
+// repeated does f several times.
+func repeated(n int, f func()) func() {
+	return func() {
+		for range n {
+			f()
+		}
+	}
+}
+
+// attempts is how often a ratio that is too high is measured before it counts:
+// noise passes, a regression stays.
+const attempts = 3
+
+func TestGuard(t *testing.T) {
+	if !*guard {
+		t.Skip("only with -guard: make bench-guard")
+	}
+	baseline := make(map[string]float64)
+	if !*update {
+		data, err := os.ReadFile(baselineFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &baseline); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := make(map[string]float64)
+	figures(t, func(f figure) {
+		seen[f.name] = f.measure()
+		if *update { // a lucky baseline would make later runs fail
+			seen[f.name] = median([]float64{seen[f.name], f.measure(), f.measure()})
+		}
+		base, known := baseline[f.name]
+		for try := 1; try < attempts && known && seen[f.name] > f.kind.limit(base); try++ {
+			runtime.GC()
+			seen[f.name] = min(seen[f.name], f.measure())
+		}
+		if known && seen[f.name] > f.kind.limit(base) {
+			t.Errorf("%s: %.3f, it was %.3f and may be %.3f: find out why, or accept it with make bench-guard UPDATE=1",
+				f.name, seen[f.name], base, f.kind.limit(base))
+		}
+		if !known && !*update {
+			t.Errorf("%s is not in %s: make bench-guard UPDATE=1", f.name, baselineFile)
+		}
+		if *update {
+			baseline[f.name] = seen[f.name]
+		}
+	})
+	for name := range baseline {
+		if _, measured := seen[name]; !measured {
+			t.Errorf("%s is in %s and is not measured any more: make bench-guard UPDATE=1", name, baselineFile)
+		}
+	}
+	fmt.Print(table(slices.Sorted(maps.Keys(seen)), baseline, seen))
+	if *update && !t.Failed() {
+		writeBaseline(t, baseline)
+	}
+}
+
+func table(names []string, baseline, seen map[string]float64) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "lower is better\tbaseline\tnow\tchange\t\n")
+	for _, name := range names {
+		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%+.1f%%\t\n", name, baseline[name], seen[name], 100*(seen[name]/baseline[name]-1))
+	}
+	if err := w.Flush(); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+func writeBaseline(t *testing.T, baseline map[string]float64) {
+	t.Helper()
+	for name, v := range baseline {
+		baseline[name] = float64(int(v*1000+0.5)) / 1000
+	}
+	data, err := json.MarshalIndent(baseline, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(baselineFile, append(data, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGuardLimits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind      kind
+		base, now float64
+		ok        bool
+	}{
+		{allocs, 3, 3.02, true},
+		{allocs, 3, 4, false},
+		{allocs, 172, 174, true},
+		{allocs, 172, 190, false},
+		{cpuRatio, 1, 1.25, true},
+		{cpuRatio, 1, 1.4, false},
+		{timeRatio, 1.6, 2.3, true},
+		{timeRatio, 1.6, 3.2, false}, // twice as slow
+	} {
+		if ok := c.now <= c.kind.limit(c.base); ok != c.ok {
+			t.Errorf("%s: %v after %v: ok %v", c.kind.name, c.now, c.base, ok)
+		}
+	}
+}

@@ -1,0 +1,344 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"quorate/devnet"
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/ingest"
+	"quorate/engine/source"
+	evmsource "quorate/engine/source/evm"
+	"quorate/engine/store"
+)
+
+// chainFarm in the environment makes the test binary a simulated network in a
+// process of its own, with so many blocks of so many transactions: "400x100".
+const chainFarm = "QUORATE_BENCH_CHAIN"
+
+// TestChainFarm is that process. It accepts a block for each line of its input,
+// and answers with the time of that.
+func TestChainFarm(t *testing.T) {
+	form := os.Getenv(chainFarm)
+	if form == "" {
+		t.Skip("only as the process of another test")
+	}
+	if err := runChainFarm(form); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runChainFarm(form string) (err error) {
+	var cfg devnet.Config
+	if _, err := fmt.Sscanf(form, "%dx%d", &cfg.Blocks, &cfg.TxsPerBlock); err != nil {
+		return err
+	}
+	d, err := devnet.New(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	defer func() { cancel(); err = errors.Join(err, <-ended) }()
+	select {
+	case <-d.Ready():
+	case err := <-ended:
+		ended <- nil
+		return err
+	}
+	c := d.EVMChain(d.World().CChainID())
+	c.Tip() // builds the chain, before anyone measures
+	fmt.Println("chain", d.NodeURL(), c.Config().ID, c.Config().AssetID)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		c.Advance()
+		fmt.Println("accepted", c.Tip(), time.Now().UnixNano())
+	}
+	return nil
+}
+
+// farm is a simulated chain in another process.
+type farm struct {
+	url       string
+	id, asset chain.ID
+	blocks    uint64
+	in        io.Writer
+	out       *bufio.Scanner
+}
+
+func startChainFarm(t testing.TB, blocks, txs int) *farm {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChainFarm$")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%dx%d", chainFarm, blocks, txs))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	f := &farm{in: in, out: bufio.NewScanner(out), blocks: uint64(blocks)}
+	words := f.line(t, "chain")
+	f.url = words[0]
+	if f.id, err = chain.ParseID(words[1]); err != nil {
+		t.Fatal(err)
+	}
+	if f.asset, err = chain.ParseID(words[2]); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// line gives the words of the next line that begins with a word, without it.
+func (f *farm) line(t testing.TB, first string) []string {
+	t.Helper()
+	for f.out.Scan() {
+		if words := strings.Fields(f.out.Text()); len(words) > 0 && words[0] == first {
+			return words[1:]
+		}
+	}
+	t.Fatalf("no line %q: %v", first, f.out.Err())
+	return nil
+}
+
+// accept lets the chain accept a block, and gives its height and when that was.
+func (f *farm) accept(t testing.TB) (height uint64, at time.Time) {
+	t.Helper()
+	if _, err := io.WriteString(f.in, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	words := f.line(t, "accepted")
+	height, err := strconv.ParseUint(words[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nano, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return height, time.Unix(0, nano)
+}
+
+// client gives a reader of the chain.
+func (f *farm) client(t testing.TB) *evmsource.Client {
+	t.Helper()
+	node, err := source.New(source.Config{URLs: []string{f.url}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(node.Close)
+	path := "/ext/bc/" + f.id.String()
+	c, err := evmsource.New(evmsource.Config{
+		Node: node, Path: path + "/rpc", WSURL: "ws" + strings.TrimPrefix(f.url, "http") + path + "/ws", AVAXAssetID: evm.Hash(f.asset),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// openChain opens an index in a new folder.
+func openChain(t testing.TB, opts store.Options) (*store.DB, *index.Chain, string) {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := store.Open(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := index.Open(db, chain.ID{1}, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, c, dir
+}
+
+// nowhere is a sink that keeps nothing: what is measured is the source alone.
+type nowhere struct{ last atomic.Pointer[evm.Block] }
+
+func (s *nowhere) Cursor() (number uint64, hash evm.Hash, ok bool) {
+	b := s.last.Load()
+	if b == nil {
+		return 0, hash, false
+	}
+	return b.Number, b.Hash, true
+}
+
+func (s *nowhere) Commit(_ context.Context, blocks []*evm.Block) error {
+	s.last.Store(blocks[len(blocks)-1])
+	return nil
+}
+
+// follow runs an ingest up to the farm's first tip, and tells how long that took
+// and how many transactions there were.
+func (f *farm) follow(t testing.TB, sink ingest.Sink) (took time.Duration, txs int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	i, err := ingest.New(ingest.Config{
+		Source: f.client(t), Sink: sink, Trace: true,
+		OnBlock: func(b *evm.Block) {
+			txs += len(b.Txs)
+			if b.Number == f.blocks {
+				cancel()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := i.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	took = time.Since(start)
+	if number, _, ok := sink.Cursor(); !ok || number < f.blocks {
+		t.Fatalf("followed up to %d, %v", number, i.Status().Err)
+	}
+	return took, txs
+}
+
+// BenchmarkIngest indexes blocks of 100 transactions on average, all rows on,
+// each group on disk before the next, from a simulated node in another process on
+// the same cores. x/source is the rate against that of fetching, tracing and
+// decoding the same blocks alone, in turns; disk-B/tx is the size of all tables
+// after the database was closed; cpu-us/tx is without the node.
+func BenchmarkIngest(b *testing.B) {
+	const blocks = 300
+	f := startChainFarm(b, blocks, 100)
+	f.follow(b, new(nowhere)) // warms up both sides
+	var rates, alone, disk, ours, base []float64
+	for b.Loop() {
+		before := cpu()
+		took, txs := f.follow(b, new(nowhere))
+		base = append(base, float64(cpu()-before)/1e3/float64(txs))
+		alone = append(alone, float64(txs)/took.Seconds())
+
+		db, c, dir := openChain(b, store.Options{})
+		before = cpu()
+		took, txs = f.follow(b, c)
+		ours = append(ours, float64(cpu()-before)/1e3/float64(txs))
+		rates = append(rates, float64(txs)/took.Seconds())
+		if err := db.Close(); err != nil { // writes all tables
+			b.Fatal(err)
+		}
+		disk = append(disk, float64(tableBytes(b, dir))/float64(txs))
+	}
+	b.ReportMetric(median(rates), "txs/s")
+	b.ReportMetric(median(alone), "source-txs/s")
+	b.ReportMetric(median(rates)/median(alone), "x/source")
+	b.ReportMetric(median(ours), "cpu-us/tx")
+	b.ReportMetric(median(base), "source-cpu-us/tx")
+	b.ReportMetric(median(disk), "disk-B/tx")
+	if v := median(disk); v >= 1200 {
+		b.Errorf("%.0f bytes on disk for a transaction, at most 1,200 are allowed", v)
+	}
+}
+
+// tableBytes gives the size of a database's tables; its logs are of fixed size.
+func tableBytes(t testing.TB, dir string) (n int64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += info.Size()
+	}
+	return n
+}
+
+// BenchmarkHead is the time from a block's acceptance by the simulated node in
+// another process until the API gives its transactions: asked again and again.
+// request-p99-ms is what asking alone takes then, and so what the machine adds.
+func BenchmarkHead(b *testing.B) {
+	f := startChainFarm(b, 50, 100)
+	_, c, _ := openChain(b, store.Options{})
+	i, err := ingest.New(ingest.Config{Source: f.client(b), Sink: c, Trace: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- i.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	}()
+	await(b, func() bool { return i.Status().Height >= f.blocks })
+	api := dataServer(b, c)
+	var took, again []float64
+	for b.Loop() {
+		height, at := f.accept(b)
+		path := fmt.Sprintf("/v1/chains/%s/blocks/%d/transactions?pageSize=1", benchChainID, height)
+		for tick := time.NewTicker(500 * time.Microsecond); ; {
+			// A block without transactions has none to show either.
+			if status, _ := api.get(b, path); status == 200 && i.Status().Height >= height {
+				tick.Stop()
+				break
+			}
+			<-tick.C
+		}
+		took = append(took, float64(time.Since(at).Microseconds())/1e3)
+		at = time.Now()
+		api.get(b, path)
+		again = append(again, float64(time.Since(at).Microseconds())/1e3)
+	}
+	slices.Sort(took)
+	slices.Sort(again)
+	b.ReportMetric(again[len(again)*99/100], "request-p99-ms")
+	b.ReportMetric(took[len(took)/2], "p50-ms")
+	b.ReportMetric(took[len(took)*9/10], "p90-ms")
+	b.ReportMetric(took[len(took)*99/100], "p99-ms")
+	b.ReportMetric(took[len(took)-1], "max-ms")
+	b.ReportMetric(0, "ns/op")
+}
+
+// TestIngestFarm: the benchmarks above stand on it.
+func TestIngestFarm(t *testing.T) {
+	t.Parallel()
+	f := startChainFarm(t, 20, 10)
+	_, c, _ := openChain(t, store.Options{MemTableMB: 8})
+	_, indexed := f.follow(t, c)
+	_, fetched := f.follow(t, new(nowhere))
+	if indexed != fetched || indexed < 100 {
+		t.Errorf("%d transactions indexed, %d fetched", indexed, fetched)
+	}
+	if height, at := f.accept(t); height != 21 || time.Since(at) > time.Minute {
+		t.Errorf("height %d at %s", height, at)
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"quorate/engine"
+	"quorate/engine/chain/evm/selector"
+	"quorate/httpapi"
+	"quorate/httpapi/provide"
+	"quorate/httpapi/token"
+	"quorate/httpapi/view"
+)
+
+// dataFlags are the flags of quorate serve about chain data.
+type dataFlags struct {
+	index, ahead                             bool
+	chainsFile, publicURL, dialect           string
+	prices, reputation, nftMetadata, methods string
+}
+
+func (f *dataFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.index, "index", true, "follow EVM chains and index them: the C-Chain, and those of --chains-file")
+	flags.BoolVar(&f.ahead, "sign-ahead", true, "have the warp messages of new blocks signed before anyone asks; needs --index")
+	flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see the README")
+	flags.StringVar(&f.publicURL, "public-url", "", "address of this server as clients know it, told as rpcUrl (default http://HOST:PORT)")
+	flags.StringVar(&f.dialect, "api-dialect", "auto", "form of answers: contract, sdk, or auto, which gives the official SDKs theirs")
+	flags.StringVar(&f.prices, "prices-file", "", "JSON file of prices by chain, token and currency, read again when it changes")
+	flags.StringVar(&f.reputation, "reputation-file", "", "JSON file of malicious and benign tokens")
+	flags.StringVar(&f.nftMetadata, "nft-metadata-file", "", "JSON file of the metadata of NFTs")
+	flags.StringVar(&f.methods, "methods-file", "", "file of further function signatures, a line each: 0x and 8 digits, and the signature")
+}
+
+func (f *dataFlags) check() error {
+	if _, err := view.ParseMode(f.dialect); err != nil {
+		return fmt.Errorf("--api-dialect: %w", err)
+	}
+	if f.publicURL != "" {
+		if _, ok := publicURL(f.publicURL); !ok {
+			return fmt.Errorf("--public-url %q is not of the form http://HOST:PORT", f.publicURL)
+		}
+	}
+	if f.chainsFile != "" && !f.index {
+		return errors.New("--chains-file needs --index")
+	}
+	return nil
+}
+
+// chains reads the chains file, if there is one.
+func (f *dataFlags) chains() ([]engine.EVMConfig, error) {
+	if f.chainsFile == "" {
+		return nil, nil
+	}
+	return readChains(f.chainsFile)
+}
+
+// configure fills in what the HTTP server needs to serve chain data.
+func (f *dataFlags) configure(cfg *httpapi.Config, c chains, dataDir string, log *slog.Logger) (err error) {
+	if !f.index {
+		return nil
+	}
+	cfg.Chains = c
+	if cfg.Dialect, err = view.ParseMode(f.dialect); err != nil {
+		return err
+	}
+	if cfg.TokenKey, err = secret(filepath.Join(dataDir, "token.key"), 2*token.MinKey); err != nil {
+		return err
+	}
+	names := selector.New()
+	cfg.Methods = methods{names}
+	var errs []error
+	if f.methods != "" {
+		errs = append(errs, loadMethods(names, f.methods))
+	}
+	// An empty interface, not one of a nil pointer, means that nothing is known.
+	if f.prices != "" {
+		p, err := provide.OpenPrices(f.prices, log)
+		cfg.Prices, errs = p, append(errs, named("--prices-file", err))
+	}
+	if f.reputation != "" {
+		p, err := provide.OpenReputation(f.reputation, log)
+		cfg.Reputation, errs = p, append(errs, named("--reputation-file", err))
+	}
+	if f.nftMetadata != "" {
+		p, err := provide.OpenNFTMetadata(f.nftMetadata, log)
+		cfg.NFTMetadata, errs = p, append(errs, named("--nft-metadata-file", err))
+	}
+	return errors.Join(errs...)
+}
+
+func named(flag string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
+
+func loadMethods(names *selector.Table, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return named("--methods-file", err)
+	}
+	defer file.Close() // nothing was written
+	return named("--methods-file", names.Load(file))
+}
+
+// methods adapts the table of selectors.
+type methods struct{ *selector.Table }
+
+func (m methods) MethodName(s [4]byte) string {
+	_, name := m.Table.MethodName(s[:])
+	return name
+}
+
+// secret gives the random bytes of a file, and makes it if need be.
+func secret(path string, size int) ([]byte, error) {
+	key, err := os.ReadFile(path)
+	if err == nil {
+		if len(key) != size {
+			return nil, fmt.Errorf("%s has %d bytes, not %d", path, len(key), size)
+		}
+		return key, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	key = make([]byte, size)
+	rand.Read(key) // never fails
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, key, 0o600); err != nil {
+		return nil, err
+	}
+	return key, os.Rename(tmp, path)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"quorate/devnet"
+	"quorate/devnet/validator"
+)
+
+// devnetPort is where a simulated network's node API is looked for.
+const devnetPort = 9850
+
+// devnetFlags are the flags of quorate devnet.
+type devnetFlags struct {
+	cfg                              devnet.Config
+	weights, factsFile, displayLevel string
+	kinds                            string
+	httpPort                         uint16
+}
+
+func devnetCommand() *cobra.Command {
+	var f devnetFlags
+	cmd := &cobra.Command{
+		Use:   "devnet",
+		Short: "Run a simulated Avalanche network",
+		Long: `Runs a network in this process: a node API, and validators that speak the peer
+protocol with keys and certificates of their own and sign the warp messages in
+the facts file. Any aggregator can use it as it uses a real node. It prints
+"devnet ready http://HOST:PORT" on standard output once everything listens.
+
+The same seed gives the same keys, IDs and messages, but for ports.
+
+Validators can be made silent, lying, slow and flapping, by shares of the stake
+that add up to 1 at most. A share is made of whole validators and never exceeded;
+the first validator, whose node API this is, stays honest. Ways of lying:
+` + kindNames() + `.`,
+		Example: `  quorate devnet --validators 100 --weights zipf --facts-file facts.json
+  quorate devnet --validators 100 --byzantine 0.2 --slow 0.05 --flapping 0.05
+  quorate devnet --byzantine 0.2 --kinds wrong-key,flood,bomb
+  quorate serve --node-url http://127.0.0.1:9850`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDevnet(cmd, &f) },
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.cfg.Validators, "validators", devnet.DefaultValidators, "number of validators")
+	flags.StringVar(&f.weights, "weights", string(devnet.Equal), "how stake is spread: equal or zipf")
+	flags.IntVar(&f.cfg.L1s, "l1s", 0, "number of subnets converted to L1s, each with a chain whose messages can be signed")
+	flags.IntVar(&f.cfg.L1Members, "l1-members", 0, "number of validators of each L1, the first ones; default 5, or all of fewer")
+	flags.IntVar(&f.cfg.L1Inactive, "l1-inactive", 0, "number of validators of each L1 that have run out of balance")
+	flags.IntVar(&f.cfg.L1Underfunded, "l1-underfunded", 0, "number of validators of each L1 that are about to")
+	flags.IntVar(&f.cfg.SharedKeys, "shared-keys", 0, "number of pairs of validators that share a BLS key")
+	flags.IntVar(&f.cfg.Keyless, "keyless", 0, "number of validators without a BLS key on the primary network")
+	flags.IntVar(&f.cfg.EVMChains, "evm-chains", 0, "number of EVM chains besides the C-Chain, each of an L1")
+	flags.IntVar(&f.cfg.Blocks, "blocks", devnet.DefaultBlocks, "height of each EVM chain at the start")
+	flags.IntVar(&f.cfg.TxsPerBlock, "txs-per-block", devnet.DefaultTxsPerBlock, "average number of transactions of a block")
+	flags.DurationVar(&f.cfg.HistoryInterval, "history-interval", 0, "average time between blocks before the start; default: two years in all")
+	flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
+	flags.DurationVar(&f.cfg.HeightInterval, "height-interval", 0, "how often a P-Chain block moves some weight; 0 means never")
+	flags.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")
+	flags.DurationVar(&f.cfg.Latency, "latency", 0, "delay of every answer of every validator")
+	flags.Float64Var(&f.cfg.Silent, "silent", 0, "share of the stake, 0 to 1, whose validators never answer")
+	flags.Float64Var(&f.cfg.Byzantine, "byzantine", 0, "share of the stake whose validators lie; the facts file names them")
+	flags.StringVar(&f.kinds, "kinds", "", "ways of lying, separated by commas, dealt in turn; default all of them")
+	flags.Float64Var(&f.cfg.Slow, "slow", 0, "share of the stake whose validators answer late")
+	flags.DurationVar(&f.cfg.SlowDelay, "slow-delay", devnet.DefaultSlowDelay, "how much later")
+	flags.Float64Var(&f.cfg.Flapping, "flapping", 0, "share of the stake whose validators cut connections again and again")
+	flags.DurationVar(&f.cfg.FlapEvery, "flap-every", devnet.DefaultFlapEvery, "how long these connections last, on average")
+	flags.Uint64Var(&f.cfg.Seed, "seed", 0, "selects keys, IDs and messages")
+	flags.StringVar(&f.cfg.HTTPHost, "http-host", devnet.DefaultHost, "IP address of the node API")
+	flags.Uint16Var(&f.httpPort, "http-port", devnetPort, "port of the node API; 0 takes a free one")
+	flags.StringVar(&f.factsFile, "facts-file", "", "file to write messages, IDs and addresses to")
+	flags.StringVar(&f.displayLevel, "log-display-level", "info", "level of the log on standard error")
+	addConfigFlag(cmd)
+	return cmd
+}
+
+// kindNames gives the names of all ways of lying, in lines of help text.
+func kindNames() string {
+	var lines []string
+	line := ""
+	for _, kind := range validator.Kinds() {
+		if line != "" && len(line)+len(kind) > 76 {
+			lines, line = append(lines, line+","), ""
+		}
+		if line != "" {
+			line += ", "
+		}
+		line += string(kind)
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
+	logs, err := openLogs(cmd, "", "off", f.displayLevel)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, logs.Close()) }()
+	if f.cfg.Kinds, err = validator.ParseKinds(f.kinds); err != nil {
+		return usageError{err}
+	}
+	f.cfg.Weights, f.cfg.HTTPPort, f.cfg.Logger = devnet.Weights(f.weights), f.httpPort, logs.Logger("devnet")
+	d, stop, err := startDevnet(cmd.Context(), f.cfg)
+	if err != nil {
+		return err
+	}
+	defer stop(&err)
+	if f.factsFile != "" {
+		if err := d.Facts("").Write(f.factsFile); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "devnet ready %s\n", d.NodeURL()); err != nil {
+		return err
+	}
+	<-cmd.Context().Done()
+	return nil
+}
+
+// startDevnet starts a network and waits until it listens. stop ends it and
+// adds its error to *err; it outlives ctx, so that servers above it can end first.
+func startDevnet(ctx context.Context, cfg devnet.Config) (d *devnet.Devnet, stop func(err *error), err error) {
+	d, err = devnet.New(cfg)
+	if errors.Is(err, devnet.ErrConfig) {
+		return nil, nil, usageError{err}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- d.Run(runCtx) }()
+	stop = func(err *error) {
+		cancel()
+		*err = errors.Join(*err, <-done)
+	}
+	select {
+	case <-d.Ready():
+		return d, stop, nil
+	case err = <-done:
+		cancel()
+		return nil, nil, err
+	case <-ctx.Done():
+		stop(&err)
+		return nil, nil, errors.Join(context.Cause(ctx), err)
+	}
+}
+
+// startEmbedded starts a network for quorate serve: on the port where one is
+// looked for, or on any other when that is taken.
+func startEmbedded(ctx context.Context, cfg devnet.Config) (*devnet.Devnet, func(err *error), error) {
+	cfg.HTTPPort = devnetPort
+	d, stop, err := startDevnet(ctx, cfg)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		cfg.HTTPPort = 0
+		return startDevnet(ctx, cfg)
+	}
+	return d, stop, err
+}

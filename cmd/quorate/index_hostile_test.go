@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"quorate/devnet"
+	"quorate/devnet/evmchain"
+)
+
+// hostileChain is a chain of a node that misbehaves in one way.
+type hostileChain struct {
+	name  string // of the health check
+	fault devnet.EVMFault
+	tells string // what health says of it, besides how long it lasts
+	lag   bool   // shows only as long as the chain does not grow
+
+	chain  *evmchain.Chain
+	number string
+	said   string // by health, last
+	red    time.Duration
+	well   time.Duration
+}
+
+// hostileKinds are dealt to the chains of a network: the first to the C-Chain,
+// whose calls end sooner, the others to the L1s'.
+func hostileKinds() []*hostileChain {
+	return []*hostileChain{
+		{name: "C", fault: devnet.EVMFaultSilence, tells: "no answer in time"},
+		{name: "other-parent", fault: devnet.EVMFaultWrongParent, tells: "has parent"},
+		{name: "truncated", fault: devnet.EVMFaultTruncated, tells: "malformed JSON"},
+		{name: "huge", fault: devnet.EVMFaultHuge, tells: "longer than allowed"},
+		{name: "few-receipts", fault: devnet.EVMFaultMissingReceipts, tells: "receipts of"},
+		{name: "other-id", fault: devnet.EVMFaultOtherID, tells: "answer to another request"},
+		{name: "backwards", fault: devnet.EVMFaultBackwards, tells: "the node is behind", lag: true},
+		{name: "busy", fault: devnet.EVMFaultBusy, tells: "429"},
+		{name: "well", fault: devnet.EVMFaultNone},
+	}
+}
+
+// chainsFile writes a chains file of the L1s' chains, called by names.
+func chainsFile(t *testing.T, d *devnet.Devnet, names ...string) string {
+	t.Helper()
+	text := "chains:\n"
+	for i, f := range d.Facts("").EVMChains[1:] {
+		text += fmt.Sprintf("- rpc: %s\n  ws: %s\n  blockchain-id: %s\n  subnet-id: %s\n  names: [%s]\n",
+			f.RPCURL, f.WSURL, f.BlockchainID, f.SubnetID, names[i])
+	}
+	path := filepath.Join(t.TempDir(), "chains.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// maxHostileRSS bounds what a server may take more at its worst moment while
+// the nodes misbehave: one of them sends 100 MB again and again.
+const maxHostileRSS = 1 << 30
+
+// hostileNetwork deals the ways to misbehave to the chains of a network.
+func hostileNetwork(t *testing.T) (d *devnet.Devnet, kinds []*hostileChain, chains []*evmchain.Chain, file string) {
+	t.Helper()
+	kinds = hostileKinds()
+	d = startNetwork(t, devnet.Config{EVMChains: len(kinds) - 1, Blocks: 40, TxsPerBlock: 4})
+	var names []string
+	for i, k := range kinds {
+		id := d.World().CChainID()
+		if i > 0 {
+			id = d.World().L1s()[i-1].ChainID
+			names = append(names, k.name)
+		}
+		k.chain = d.EVMChain(id)
+		k.number = strconv.FormatUint(k.chain.Config().EVMChainID, 10)
+		chains = append(chains, k.chain)
+	}
+	return d, kinds, chains, chainsFile(t, d, names...)
+}
+
+// TestHostileNode: each chain's node misbehaves in another way, all at once. Health
+// tells of each while it lasts, chains get well by themselves, memory stays
+// bounded, and no chain's rows differ from those of an honest run.
+func TestHostileNode(t *testing.T) {
+	t.Parallel()
+	d, kinds, chains, file := hostileNetwork(t)
+	dir := t.TempDir()
+	c := startChild(t, d, dir, "--chains-file", file, "--health-check-frequency", "250ms", "--log-display-level", "error")
+	for _, of := range chains {
+		awaitIndexed(t, c.url, of)
+	}
+	before := c.peakRSS(t)
+	for _, k := range kinds {
+		d.SetEVMFault(k.chain.Config().ID, k.fault)
+		if !k.lag {
+			advance(k.chain, 30)
+		}
+	}
+	started := time.Now()
+	poll(t, 50*time.Millisecond, "all chains are red, then well", func() bool {
+		done := true
+		heights, checks := counters(t, c.url), healthOf(t, c.url).Checks
+		for _, k := range kinds {
+			height := uint64(heights[`quorate_ingest_height{chain="`+k.number+`"}`])
+			k.look(d, checks[k.name].Error, height, time.Since(started))
+			done = done && k.well > 0
+		}
+		return done || time.Since(started) > time.Minute
+	})
+	for _, k := range kinds {
+		switch {
+		case k.well == 0:
+			t.Errorf("%s: red after %s, not well since; health says %q", k.name, k.red, k.said)
+		default:
+			t.Logf("%s: red after %s, well after %s: %s", k.name, k.red, k.well, k.said)
+		}
+		d.SetEVMFault(k.chain.Config().ID, devnet.EVMFaultNone)
+	}
+	awaitHealth(t, c.url, http.StatusOK)
+	grown := c.peakRSS(t) - before
+	t.Logf("resident memory: at most %d MiB before, %d MiB more with faults", before>>20, grown>>20)
+	if grown > raceFactor*maxHostileRSS {
+		t.Errorf("the server took %d MiB more", grown>>20)
+	}
+	c.stop(t)
+	honest, _ := undisturbed(t, d, chains, "--chains-file", file)
+	for _, k := range kinds {
+		if digest(t, dir, k.chain) != digest(t, honest, k.chain) {
+			t.Errorf("%s: rows differ from those of an honest run", k.name)
+		}
+	}
+}
+
+// look takes note of how the chain fares. Once health has told of the fault, the
+// node gets well.
+func (k *hostileChain) look(d *devnet.Devnet, said string, height uint64, now time.Duration) {
+	now = now.Round(time.Millisecond)
+	if said != "" {
+		k.said = said
+	}
+	switch {
+	case k.fault != devnet.EVMFaultNone && k.red == 0:
+		if strings.Contains(said, k.tells) {
+			k.red = now
+			advance(k.chain, 20)
+			d.SetEVMFault(k.chain.Config().ID, devnet.EVMFaultNone)
+		}
+	case k.well == 0 && said == "" && height >= k.chain.Tip():
+		k.well = now
+	}
+}
+
+// TestNodeLosesDebug: a node that had the debug API and has it no longer, say
+// after a restart with other settings, must not leave the index without balances
+// for ever: health tells of it, and the chain goes on once the node has it again.
+func TestNodeLosesDebug(t *testing.T) {
+	t.Parallel()
+	d := startNetwork(t, devnet.Config{Blocks: 40, TxsPerBlock: 4})
+	c, number := cChain(d)
+	dir := t.TempDir()
+	server := startChild(t, d, dir, "--health-check-frequency", "250ms", "--log-display-level", "fatal")
+	awaitIndexed(t, server.url, c)
+	d.SetEVMFault(c.Config().ID, devnet.EVMFaultNoDebug)
+	advance(c, 20)
+	said := ""
+	poll(t, 50*time.Millisecond, "health tells of it", func() bool {
+		said = healthOf(t, server.url).Checks["C"].Error
+		return said != "" || indexed(t, server.url, number) >= c.Tip()
+	})
+	if !strings.Contains(said, "no trace") {
+		t.Errorf("health says %q", said)
+	}
+	d.SetEVMFault(c.Config().ID, devnet.EVMFaultNone)
+	awaitIndexed(t, server.url, c)
+	server.stop(t)
+	honest, _ := undisturbed(t, d, []*evmchain.Chain{c})
+	if digest(t, dir, c) != digest(t, honest, c) {
+		t.Error("rows differ from those of an honest run")
+	}
+}

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"quorate/devnet"
+	"quorate/devnet/evmchain"
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/ingest"
+	"quorate/engine/source"
+	evmsource "quorate/engine/source/evm"
+	"quorate/engine/source/platform"
+	"quorate/engine/store"
+)
+
+// These tell a child of the test binary to follow a chain in groups.
+const (
+	groupChild = "QUORATE_TEST_GROUP"
+	groupDir   = "QUORATE_TEST_GROUP_DIR"
+	groupNode  = "QUORATE_TEST_GROUP_NODE"
+	groupChain = "QUORATE_TEST_GROUP_CHAIN"
+)
+
+// killCount gives QUORATE_KILLS, or what else is usual.
+func killCount(t *testing.T, usual int) int {
+	t.Helper()
+	s := os.Getenv("QUORATE_KILLS")
+	if s == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatalf("QUORATE_KILLS: %v", err)
+	}
+	return n
+}
+
+// startNetwork starts a simulated network for the length of the test.
+func startNetwork(t *testing.T, cfg devnet.Config) *devnet.Devnet {
+	t.Helper()
+	d, stop, err := startDevnet(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if stop(&err); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// cChain gives the C-Chain of a simulated network and its number.
+func cChain(d *devnet.Devnet) (c *evmchain.Chain, number string) {
+	c = d.EVMChain(d.World().CChainID())
+	return c, strconv.FormatUint(c.Config().EVMChainID, 10)
+}
+
+// advance lets a chain accept blocks.
+func advance(c *evmchain.Chain, blocks int) {
+	for range blocks {
+		c.Advance()
+	}
+}
+
+// indexed gives the height up to which a server has indexed a chain.
+func indexed(t *testing.T, url, number string) uint64 {
+	t.Helper()
+	return uint64(counters(t, url)[`quorate_ingest_height{chain="`+number+`"}`])
+}
+
+// poll asks until ok gives true, for two minutes at most.
+func poll(t *testing.T, every time.Duration, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	limit := time.After(2 * time.Minute)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("not within two minutes: %s", what)
+		}
+	}
+}
+
+// awaitIndexed waits until a server has indexed a chain up to its tip.
+func awaitIndexed(t *testing.T, url string, c *evmchain.Chain) {
+	t.Helper()
+	number := strconv.FormatUint(c.Config().EVMChainID, 10)
+	poll(t, 20*time.Millisecond, "chain "+number+" is indexed", func() bool { return indexed(t, url, number) >= c.Tip() })
+}
+
+// digest gives the digest of what a server that has ended has indexed of a
+// chain, and checks that it is indexed up to the tip.
+func digest(t *testing.T, dir string, c *evmchain.Chain) [32]byte {
+	t.Helper()
+	db, err := store.Open(filepath.Join(dir, "index"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	rows, err := index.Open(db, c.Config().ID, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if number, hash, ok := rows.Cursor(); !ok || number != c.Tip() || hash != c.Hash(number) {
+		t.Errorf("chain %d is indexed up to %d, %v, %v; its tip is %d", c.Config().EVMChainID, number, hash, ok, c.Tip())
+	}
+	sum, err := rows.Digest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// undisturbed indexes all chains of a network by a server that is left alone,
+// gives its data folder and how long it took.
+func undisturbed(t *testing.T, d *devnet.Devnet, chains []*evmchain.Chain, args ...string) (dir string, took time.Duration) {
+	t.Helper()
+	dir = t.TempDir()
+	start := time.Now()
+	c := startChild(t, d, dir, args...)
+	for _, of := range chains {
+		awaitIndexed(t, c.url, of)
+	}
+	took = time.Since(start)
+	c.stop(t)
+	return dir, took
+}
+
+// killBlocks is the height at the start, and by how much the chain then grows
+// while the server is down: there is always something to catch up with.
+const (
+	killBlocks = 600
+	killGrowth = 100
+)
+
+// TestKillWhileIndexing: however often the server is killed while it catches up,
+// its database ends the same as that of one that was left alone. QUORATE_KILLS
+// sets how often (default 2) for each of: the server, killed at any moment after
+// its start, and the ingest of groups of 1, 7 and 64 blocks from the same node,
+// killed at any height.
+func TestKillWhileIndexing(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(groupChild) != "" {
+		followGroups()
+		return
+	}
+	kills := killCount(t, 2)
+	d := startNetwork(t, devnet.Config{Blocks: killBlocks, TxsPerBlock: 6})
+	c, _ := cChain(d)
+	_, took := undisturbed(t, d, []*evmchain.Chain{c})
+	rnd := rand.New(rand.NewPCG(uint64(kills), 5))
+
+	dirs := map[string]string{"serve": t.TempDir()}
+	for range kills {
+		killAfter(t, d, dirs["serve"], time.Duration(rnd.Int64N(int64(took))))
+		advance(c, killGrowth)
+	}
+	last := startChild(t, d, dirs["serve"])
+	awaitIndexed(t, last.url, c)
+	last.stop(t)
+	for _, group := range []int{1, 7, 64} {
+		name := fmt.Sprint("groups of ", group)
+		dirs[name] = t.TempDir()
+		for n := range kills {
+			// Spread over the whole chain, each at a height and a moment by chance.
+			part := int(c.Tip()) / (kills + 1)
+			killGroups(t, d, dirs[name], group, part*n+rnd.IntN(part), time.Duration(rnd.IntN(3000))*time.Microsecond)
+		}
+		killGroups(t, d, dirs[name], group, -1, 0)
+	}
+	honest, _ := undisturbed(t, d, []*evmchain.Chain{c})
+	want := digest(t, honest, c)
+	for name, dir := range dirs {
+		if digest(t, dir, c) != want {
+			t.Errorf("%s: after %d kills the database is another one", name, kills)
+		}
+	}
+	t.Logf("4 times %d kills, tip %d", kills, c.Tip())
+}
+
+// killAfter starts a server and kills it some time later, whatever it does then.
+func killAfter(t *testing.T, d *devnet.Devnet, dir string, later time.Duration) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", "--node-url", d.NodeURL(), "--http-port", "0",
+		"--data-dir", dir, "--log-display-level", "fatal")
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	errs := &lockedBuffer{}
+	cmd.Stderr = errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-time.After(later):
+	case err := <-ended:
+		t.Fatalf("the server ended by itself: %v\n%s", err, errs)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+// killGroups starts a child that follows the chain in groups, and kills it some
+// time after it has told of a height. With a height below zero it is left alone
+// until it has reached the tip.
+func killGroups(t *testing.T, d *devnet.Devnet, dir string, group, height int, later time.Duration) {
+	t.Helper()
+	c, _ := cChain(d)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillWhileIndexing$")
+	cmd.Env = append(os.Environ(), groupDir+"="+filepath.Join(dir, "index"), fmt.Sprint(groupChild, "=", group),
+		groupNode+"="+d.NodeURL(), groupChain+"="+c.Config().ID.String())
+	errs := &lockedBuffer{}
+	cmd.Stderr = errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	leftAlone := height < 0
+	if leftAlone {
+		height = int(c.Tip())
+	}
+	reached := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		text, told := strings.CutPrefix(lines.Text(), "indexed ")
+		n, err := strconv.Atoi(text)
+		if !told || err != nil || n < height || reached {
+			continue
+		}
+		reached = true
+		sig := os.Kill
+		if leftAlone {
+			sig = os.Interrupt
+		}
+		timer := time.AfterFunc(later, func() { _ = cmd.Process.Signal(sig) }) // Wait tells whether it came
+		defer timer.Stop()
+	}
+	err = cmd.Wait()
+	if killed := errors.As(err, new(*exec.ExitError)); !reached || leftAlone && err != nil || !leftAlone && !killed {
+		t.Fatalf("groups of %d: the child ended with %v, height %d reached: %v\n%s", group, err, height, reached, errs)
+	}
+}
+
+// followGroups is the child: it follows the chain until it is interrupted.
+func followGroups() {
+	if err := followChain(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func followChain() (err error) {
+	group, err := strconv.Atoi(os.Getenv(groupChild))
+	if err != nil {
+		return err
+	}
+	id, err := chain.ParseID(os.Getenv(groupChain))
+	if err != nil {
+		return err
+	}
+	node, err := source.New(source.Config{URLs: []string{os.Getenv(groupNode)}})
+	if err != nil {
+		return err
+	}
+	defer node.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	asset, err := platform.New(node).StakingAssetID(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := evmsource.New(evmsource.Config{Node: node, Path: "/ext/bc/" + id.String() + "/rpc", AVAXAssetID: evm.Hash(asset)})
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(os.Getenv(groupDir), store.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rows, err := index.Open(db, id, index.Options{})
+	if err != nil {
+		return err
+	}
+	if number, _, ok := rows.Cursor(); ok {
+		fmt.Println("indexed", number)
+	}
+	i, err := ingest.New(ingest.Config{
+		Source: client, Sink: rows, Trace: true, Group: group, Span: max(group, 4),
+		OnBlock: func(b *evm.Block) { fmt.Println("indexed", b.Number) },
+	})
+	if err != nil {
+		return err
+	}
+	return i.Run(ctx)
+}

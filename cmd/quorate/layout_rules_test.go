@@ -1,0 +1,104 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The rules themselves: what they let pass and what they catch.
+
+func TestLayerRules(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"cmd/quorate", "engine", true},
+		{"cmd/quorate", "devnet", true},
+		{"engine", "aggregator/valset", true},
+		{"engine", "engine/store", true},
+		{"engine/ingest", "engine/store", true},
+		{"engine/source/platform", "engine/source", true},
+		{"engine/store", "engine/actor", true},
+		{"aggregator", "aggregator/bls", true},
+		{"aggregator", "engine/chain/warp", true},
+		{"httpapi", "aggregator", true},
+		{"devnet/node", "p2p/wire", true},
+		{"bench", "devnet", true},
+
+		{"engine", "devnet", false},
+		{"engine", "httpapi", false},
+		{"engine/store", "engine", false},
+		{"httpapi", "bench", false},
+		{"httpapi", "rpc", false},
+		{"rpc", "devnet/world", false},
+		{"aggregator", "p2p", false},
+		{"aggregator", "engine/store", false},
+		{"p2p", "aggregator/bls", false},
+		{"engine/chain", "engine/log", false},
+		{"engine/actor", "engine/chain", false},
+		{"rollup", "engine/chain", false},
+		{"devnet", "bench", false},
+		{"junk", "engine", false},
+		{"engine", "junk/drawer", false},
+	} {
+		if err := checkImport(c.from, c.to); (err == nil) != c.ok {
+			t.Errorf("%s -> %s: got %v, want ok %v", c.from, c.to, err, c.ok)
+		}
+	}
+	for _, c := range []struct {
+		from, library string
+		ok            bool
+	}{
+		{"aggregator/bls", "github.com/supranational/blst/bindings/go", true},
+		{"devnet", "github.com/supranational/blst/bindings/go", false},
+		{"engine/store", "github.com/dgraph-io/badger/v4", true},
+		{"engine/store/x", "github.com/dgraph-io/badger/v4/options", false},
+		{"engine/index", "github.com/dgraph-io/badger/v4", false},
+		{"engine/actor", "sync/atomic", true},
+		{"engine/actor", "golang.org/x/sync/errgroup", false},
+		{"p2p", "golang.org/x/time/rate", true},
+	} {
+		if err := checkLibrary(c.from, c.library); (err == nil) != c.ok {
+			t.Errorf("%s -> %s: got %v, want ok %v", c.from, c.library, err, c.ok)
+		}
+	}
+}
+
+func TestFileRules(t *testing.T) {
+	t.Parallel()
+	check := func(path, src string, want ...string) {
+		t.Helper()
+		f, err := parse(path, []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs := checkFile(f)
+		if len(errs) != len(want) {
+			t.Errorf("%s: got %v, want %d faults", path, errs, len(want))
+			return
+		}
+		for i := range want {
+			if !strings.Contains(errs[i].Error(), want[i]) {
+				t.Errorf("%s: got %v, want %q", path, errs[i], want[i])
+			}
+		}
+	}
+	const sleep = "package p\n\nimport \"time\"\n\nfunc f() {\n\ttime.Sleep(1)\n}\n"
+	check("p2p/p.go", sleep)
+	check("p2p/p_test.go", sleep, "p2p/p_test.go:6: time.Sleep")
+	check("p2p/p_test.go", strings.NewReplacer(`"time"`, `clock "time"`, "time.S", "clock.S").Replace(sleep), "clock.Sleep")
+	check("p2p/p_test.go", "package p\n\nfunc f(time interface{ Sleep() }) { time.Sleep() }\n")
+	check("p2p/p.go", "package p\n\nfunc init() {}\n", "init function")
+	check("p2p/p.go", "package p\n\ntype t struct{}\n\nfunc (t) init() {}\n")
+	const client = "package p\n\nimport \"net/http\"\n\nvar c = http.DefaultClient\n\nfunc f() { http.Get(\"\"); c.Get(\"\") }\n"
+	check("e2e/p.go", client, "http.DefaultClient", "http.Get")
+	const env = "package p\n\nimport (\n\t\"flag\"\n\t\"os\"\n)\n\nvar a, b = os.Getenv(\"A\"), flag.Bool(\"b\", false, \"\")\n"
+	check("engine/p.go", env, "os.Getenv", "flag.Bool")
+	check("cmd/quorate/p.go", env)
+	check("engine/p_test.go", env)
+	long := "package p\n" + strings.Repeat("\n", maxFileLines)
+	check("p2p/p.go", long, "501 lines")
+	check("p2p/p.go", long[:len(long)-1])
+	check("p2p/p_test.go", long)
+}

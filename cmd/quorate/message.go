@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+const (
+	// maxHexInput bounds what is read from standard input, in bytes: no message
+	// comes near.
+	maxHexInput = 1 << 20
+	// stdinArg stands for standard input in place of a hex argument.
+	stdinArg = "-"
+	// echoLen is how much of a bad argument an error repeats.
+	echoLen = 40
+)
+
+// hexInput reads bytes from a hex argument, with or without 0x, or from stdin
+// when the argument is "-".
+func hexInput(what, arg string, stdin io.Reader) ([]byte, error) {
+	if arg == stdinArg {
+		text, err := io.ReadAll(io.LimitReader(stdin, maxHexInput+1))
+		if err != nil {
+			return nil, fmt.Errorf("read the %s from standard input: %w", what, err)
+		}
+		if len(text) > maxHexInput {
+			return nil, usageError{fmt.Errorf("more than %d bytes on standard input", maxHexInput)}
+		}
+		arg = string(text)
+	}
+	digits := strings.TrimPrefix(strings.TrimSpace(arg), "0x")
+	b, err := hex.DecodeString(digits)
+	switch {
+	case err != nil && len(digits) > echoLen:
+		return nil, usageError{fmt.Errorf("the %s %.*q... is not hex: %w", what, echoLen, digits, err)}
+	case err != nil:
+		return nil, usageError{fmt.Errorf("the %s %q is not hex: %w", what, digits, err)}
+	case len(b) == 0:
+		return nil, usageError{fmt.Errorf("the %s is empty", what)}
+	}
+	return b, nil
+}
+
+// signatureFacts is what the client-side commands take from a facts file.
+type signatureFacts struct {
+	Network  string   `json:"network"`
+	Message  string   `json:"message"`
+	Messages []string `json:"messages"`
+}
+
+// readFacts reads the signature part of a facts file.
+func readFacts(path string) (*signatureFacts, error) {
+	data, err := os.ReadFile(path) // the caller names the file
+	if err != nil {
+		return nil, fmt.Errorf("read the facts file: %w", err)
+	}
+	var facts struct {
+		Signature *signatureFacts `json:"signature"`
+	}
+	if err := json.Unmarshal(data, &facts); err != nil {
+		return nil, fmt.Errorf("facts file %s: %w", path, err)
+	}
+	if facts.Signature == nil {
+		return nil, fmt.Errorf("facts file %s: %w", path, errors.New("it has no member \"signature\""))
+	}
+	return facts.Signature, nil
+}
+
+// pick gives message number index, or the file's main message for a negative one.
+func (f *signatureFacts) pick(index int) (string, error) {
+	if index < 0 {
+		return f.Message, nil
+	}
+	if index >= len(f.Messages) {
+		return "", usageError{fmt.Errorf("--index %d: the facts file has %d messages, counted from 0", index, len(f.Messages))}
+	}
+	return f.Messages[index], nil
+}

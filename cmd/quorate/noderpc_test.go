@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"quorate/devnet"
+)
+
+type healthReport struct {
+	Checks map[string]struct {
+		Message json.RawMessage
+		Error   string
+	}
+	Healthy bool
+}
+
+// get reads url and gives status and body.
+func get(t *testing.T, url string) (int, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := new(http.Client).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, body
+}
+
+// call does one admin call and gives the result, or the error's text.
+func call(t *testing.T, base, method, params string) (result map[string]any, failure string) {
+	t.Helper()
+	status, answer := post(t, base+"/ext/admin", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`)
+	if status != http.StatusOK {
+		t.Fatalf("%s: status %d, %v", method, status, answer)
+	}
+	if e, ok := answer["error"].(map[string]any); ok {
+		return nil, e["message"].(string)
+	}
+	return answer["result"].(map[string]any), ""
+}
+
+// awaitHealth waits until GET /ext/health answers with that status.
+func awaitHealth(t *testing.T, base string, status int) healthReport {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		got, body := get(t, base+"/ext/health")
+		var r healthReport
+		if err := json.Unmarshal(body, &r); err != nil {
+			t.Fatalf("%v in %s", err, body)
+		}
+		if r.Healthy != (got == http.StatusOK) {
+			t.Fatalf("status %d with %s", got, body)
+		}
+		if got == status {
+			return r
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("still status %d: %s", got, body)
+		}
+	}
+}
+
+// TestNodeHealth: health turns red when the followed node goes away and green
+// when it is back, and says what is wrong.
+func TestNodeHealth(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := ln.Addr().(*net.TCPAddr).Port
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	start := func() func() {
+		_, stop, err := startDevnet(t.Context(), devnet.Config{HTTPPort: uint16(port)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if stop(&err); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	stop := start()
+	p := launch(t, "quorate ready", "serve", "--node-url", "http://127.0.0.1:"+strconv.Itoa(port), "--http-port", "0",
+		"--data-dir", t.TempDir(), "--log-display-level", "fatal", "--health-check-frequency", "50ms")
+	r := awaitHealth(t, p.url, http.StatusOK)
+	for _, name := range []string{"P", "bootstrapped", "database", "diskspace", "network", "router"} {
+		if c, ok := r.Checks[name]; !ok || c.Error != "" {
+			t.Errorf("check %s: there %v, error %q", name, ok, c.Error)
+		}
+	}
+	var msg struct {
+		Engine struct {
+			Consensus struct {
+				LastAcceptedHeight uint64
+				LastAcceptedID     string
+			}
+			VM struct{ Name string }
+		}
+		Networking struct{ PercentConnected float64 }
+	}
+	if err := json.Unmarshal(r.Checks["P"].Message, &msg); err != nil || msg.Networking.PercentConnected != 1 ||
+		msg.Engine.Consensus.LastAcceptedID == "" || msg.Engine.VM.Name != "platform" {
+		t.Errorf("P: %v in %s", err, r.Checks["P"].Message)
+	}
+	stop()
+	r = awaitHealth(t, p.url, http.StatusServiceUnavailable)
+	red := ""
+	for name, c := range r.Checks {
+		if c.Error != "" {
+			red += name + " "
+		}
+	}
+	if !strings.Contains(red, "P") && !strings.Contains(red, "bootstrapped") && !strings.Contains(red, "network") {
+		t.Errorf("red are %s", red)
+	}
+	if status, body := get(t, p.url+"/ext/health/liveness"); status != http.StatusOK {
+		t.Errorf("liveness: %d, %s", status, body)
+	}
+	defer start()()
+	awaitHealth(t, p.url, http.StatusOK)
+	p.stop(t)
+}
+
+// TestAdminOff: without the flag nothing is at /ext/admin.
+func TestAdminOff(t *testing.T) {
+	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", t.TempDir(), "--log-display-level", "warn")
+	if status, body := get(t, p.url+"/ext/admin"); status != http.StatusNotFound {
+		t.Errorf("status %d, %s", status, body)
+	}
+	resp, err := new(http.Client).Post(p.url+"/ext/admin", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"admin.getLoggerLevel"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	p.stop(t)
+}
+
+// TestAdmin: names of chains last over a restart, those of endpoints do not,
+// levels change at once.
+func TestAdmin(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"serve", "--devnet", "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn", "--api-admin-enabled"}
+	p := launch(t, "quorate ready", args...)
+	if _, failure := call(t, p.url, "admin.aliasChain", `{"chain":"P","alias":"the platform"}`); failure == "" {
+		t.Error("an alias with a space is accepted")
+	}
+	for method, params := range map[string]string{
+		"admin.aliasChain":     `{"chain":"P","alias":"staking"}`,
+		"admin.alias":          `{"endpoint":"health","alias":"state/of/things"}`,
+		"admin.setLoggerLevel": `{"loggerName":"p2p","displayLevel":"FATAL"}`,
+		"admin.memoryProfile":  `{}`,
+	} {
+		if _, failure := call(t, p.url, method, params); failure != "" {
+			t.Errorf("%s: %s", method, failure)
+		}
+	}
+	levels, _ := call(t, p.url, "admin.getLoggerLevel", `{"loggerName":"p2p"}`)
+	if got := levels["loggerLevels"].(map[string]any)["p2p"].(map[string]any)["displayLevel"]; got != "FATAL" {
+		t.Errorf("level %v", got)
+	}
+	if status, _ := get(t, p.url+"/ext/state/of/things/liveness"); status != http.StatusOK {
+		t.Errorf("alias of the health endpoint: status %d", status)
+	}
+	p.stop(t)
+
+	p = launch(t, "quorate ready", args...)
+	got, failure := call(t, p.url, "admin.getChainAliases", `{"chain":"staking"}`)
+	names, _ := got["aliases"].([]any)
+	if failure != "" || len(names) < 3 || names[0] != "P" || names[len(names)-1] != "staking" {
+		t.Errorf("aliases after a restart: %v, %s", got, failure)
+	}
+	if status, _ := get(t, p.url+"/ext/state/of/things/liveness"); status != http.StatusNotFound {
+		t.Errorf("alias of an endpoint after a restart: status %d", status)
+	}
+	p.stop(t)
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"quorate/engine/ingest"
+)
+
+func TestDisplay(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	d := &display{terminal: true, w: &out}
+	at := func(chain string, height uint64) {
+		d.progress(ingest.Progress{Chain: chain, Height: height, Target: 1000, BlocksPerSecond: 50, Left: 18 * time.Second})
+	}
+	at("7", 950)
+	if out.Len() != 0 {
+		t.Errorf("a bar for 50 blocks: %q", out.String())
+	}
+	at("7", 100)
+	if !strings.Contains(out.String(), "chain 7, 50 blocks/s, 18s left") {
+		t.Errorf("bar %q", out.String())
+	}
+	out.Reset()
+	at("8", 10) // waits for its turn
+	if out.Len() != 0 {
+		t.Errorf("two bars: %q", out.String())
+	}
+	if _, err := d.Write([]byte("a line\n")); err != nil {
+		t.Fatal(err)
+	}
+	if s := out.String(); !strings.HasSuffix(s, "\ra line\n") {
+		t.Errorf("a line beside a bar: %q", s)
+	}
+	at("7", 1000)
+	out.Reset()
+	at("8", 10)
+	if !strings.Contains(out.String(), "chain 8") {
+		t.Errorf("no bar for the next chain: %q", out.String())
+	}
+	out.Reset()
+	plain := newDisplay(&out)
+	plain.progress(ingest.Progress{Chain: "7", Target: 1000})
+	if out.Len() != 0 {
+		t.Errorf("a bar without a terminal: %q", out.String())
+	}
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/spf13/cobra"
+
+	"quorate/devnet"
+	"quorate/engine"
+	"quorate/engine/log"
+	"quorate/engine/profile"
+	"quorate/httpapi"
+	"quorate/rpc"
+)
+
+// serveFlags are the flags of quorate serve.
+type serveFlags struct {
+	httpHost, dataDir, factsFile string
+	httpPort                     int
+	devnet                       bool
+	nodeURLs                     []string
+	bufferWindow, requestTimeout time.Duration
+	logLevel, displayLevel       string
+	admin                        bool
+	healthEvery                  time.Duration
+	pluginDir, profileDir        string
+	allowedHosts                 []string
+	data                         dataFlags
+	limit                        limitFlags
+}
+
+func serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: `Follows Avalanche nodes, keeps connections to the validators, and answers HTTP
+requests for signed messages. It prints "quorate ready http://HOST:PORT" on
+standard output once it can do its work; the log goes to standard error and to
+files in the data folder.
+
+Name at least one node with --node-url, or use --devnet, which runs a simulated
+network inside the process and needs nothing else. Nodes of one network stand in
+for each other; nodes of several networks are served side by side.
+
+SIGINT or SIGTERM ends it in order: it stops accepting, finishes what is in
+flight within 10 s, and exits with 0. A second signal ends it at once.`,
+		Example: `  quorate serve --devnet --facts-file facts.json
+  quorate serve --node-url http://127.0.0.1:9650
+  quorate serve --config-file quorate.yaml --log-level debug
+  QUORATE_HTTP_PORT=8080 quorate serve --devnet`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.devnet, "devnet", false, "run a simulated network inside the process and follow it")
+	flags.StringArrayVar(&f.nodeURLs, "node-url", nil, "HTTP address of an Avalanche node to follow; may be repeated")
+	flags.StringVar(&f.httpHost, "http-host", "127.0.0.1", "address to listen on")
+	flags.IntVar(&f.httpPort, "http-port", 9750, "port to listen on; 0 takes a free one")
+	flags.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "folder for the certificate, kept results and logs")
+	flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
+	flags.DurationVar(&f.bufferWindow, "buffer-window", 250*time.Millisecond, "longest wait for a request's buffer once its quorum has signed")
+	flags.DurationVar(&f.requestTimeout, "request-timeout", 8*time.Second, "end of a request that finds no quorum, at most 60s")
+	flags.StringVar(&f.logLevel, "log-level", "info", "level of the log files: verbo, debug, trace, info, warn, error, fatal or off")
+	flags.StringVar(&f.displayLevel, "log-display-level", "info", "level of the log on standard error")
+	flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin, which has no authentication: aliases, log levels, profiles, plugins")
+	flags.DurationVar(&f.healthEvery, "health-check-frequency", 30*time.Second, "how often each health check runs")
+	flags.StringVar(&f.pluginDir, "plugin-dir", "", "folder of virtual machine plugins (default plugins in the data folder)")
+	flags.StringVar(&f.profileDir, "profile-dir", "", "folder that profiles are written to (default profiles in the data folder)")
+	flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which /ext answers, besides IP addresses and localhost; * allows all")
+	f.data.add(flags)
+	f.limit.add(flags)
+	addConfigFlag(cmd)
+	return cmd
+}
+
+func defaultDataDir() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ".quorate"
+	}
+	return filepath.Join(home, ".quorate")
+}
+
+func serve(cmd *cobra.Command, f *serveFlags) (err error) {
+	if err := f.check(); err != nil {
+		return usageError{err}
+	}
+	ctx := cmd.Context()
+	shown := newDisplay(cmd.ErrOrStderr())
+	cmd.SetErr(shown)
+	logs, err := openLogs(cmd, f.dataDir, f.logLevel, f.displayLevel)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, logs.Close()) }()
+	// Bound first: a taken port is the most common mistake, and the cheapest to find.
+	ln, err := net.Listen("tcp", net.JoinHostPort(f.httpHost, strconv.Itoa(f.httpPort)))
+	if err != nil {
+		return fmt.Errorf("cannot listen: %w", err)
+	}
+	urls := f.nodeURLs
+	further, err := f.data.chains()
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	var sim *devnet.Devnet
+	if f.devnet {
+		d, stop, startErr := startEmbedded(ctx, devnet.Config{BlockInterval: devnet.DefaultBlockInterval, Logger: logs.Logger("devnet")})
+		if startErr != nil {
+			return errors.Join(startErr, ln.Close())
+		}
+		defer stop(&err)
+		sim, urls = d, append(urls, d.NodeURL())
+	}
+	set := metrics.NewSet()
+	eng, err := engine.New(engine.Config{
+		NodeURLs: urls, DataDir: f.dataDir, BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout,
+		HealthEvery: f.healthEvery, PluginDir: f.pluginDir,
+		NoIndex: !f.data.index, SignAhead: f.data.ahead, EVMChains: further, CChain: engine.ChainDetails{TokenDecimals: 18}, OnProgress: shown.progress, Log: logs.Logger, Metrics: set,
+	})
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	profiles := profile.New(cmp.Or(f.profileDir, filepath.Join(f.dataDir, "profiles")), logs.Logger("main"))
+	defer func() { err = errors.Join(err, profiles.Close()) }()
+	ext := rpc.New(f.ext(eng, logs, profiles, set))
+	cfg := httpapi.Config{Networks: networks{eng}, Ext: ext.Handler, Logger: logs.Logger("http"), Metrics: set}
+	seen := chains{eng, cmp.Or(strings.TrimRight(f.data.publicURL, "/"), "http://"+ln.Addr().String())}
+	err = errors.Join(
+		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
+		f.limit.configure(&cfg, seen, f.httpHost, logs.Logger("http"), set),
+	)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	server, err := httpapi.New(cfg)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	return runServer(ctx, eng, server, ext, ln, func(url string) error {
+		if sim != nil {
+			if err := writeFacts(f, sim.Facts(url), logs.Logger("main")); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "quorate ready %s\n", url)
+		return err
+	})
+}
+
+// ext is what is served below /ext.
+func (f *serveFlags) ext(eng *engine.Engine, logs *log.Logs, profiles *profile.Profiler, set *metrics.Set) rpc.Config {
+	cfg := rpc.Config{
+		NodeID:  eng.NodeID().String(),
+		Metrics: []func(io.Writer){set.WritePrometheus, eng.WriteMetrics},
+		Health:  eng.Health(), Chains: eng.Chains(), Forward: eng,
+		AllowedHosts: f.allowedHosts, Logger: logs.Logger("http"),
+	}
+	if f.admin {
+		cfg.Admin = &rpc.Admin{Logs: logs, Chains: eng.Chains(), Profiles: profiles, VMs: eng.VMs()}
+	}
+	return cfg
+}
+
+// writeFacts writes the embedded network's facts where the user wants them, or
+// else into the data folder.
+func writeFacts(f *serveFlags, facts devnet.Facts, log *slog.Logger) error {
+	path := f.factsFile
+	if path == "" {
+		path = filepath.Join(f.dataDir, "facts.json")
+	}
+	log.Info("facts of the simulated network", "file", path, "node", facts.NodeURL)
+	return facts.Write(path)
+}
+
+func (f *serveFlags) check() error {
+	switch {
+	case !f.devnet && len(f.nodeURLs) == 0:
+		return errors.New("no node to follow: give --node-url URL, or --devnet for a simulated network")
+	case f.httpPort < 0 || f.httpPort > 65535:
+		return fmt.Errorf("--http-port %d is not a port", f.httpPort)
+	case f.healthEvery <= 0:
+		return errors.New("--health-check-frequency must be positive")
+	case f.factsFile != "" && !f.devnet:
+		return errors.New("--facts-file needs --devnet: the facts are those of the simulated network")
+	case f.bufferWindow <= 0 || f.requestTimeout <= 0 || f.requestTimeout > time.Minute || f.bufferWindow > f.requestTimeout:
+		return errors.New("--buffer-window must be positive and at most --request-timeout, and that at most 60s")
+	}
+	return errors.Join(f.data.check(), f.limit.check())
+}
+
+// openLogs makes the loggers: JSON files in the data folder, if there is one,
+// and readable lines on standard error.
+func openLogs(cmd *cobra.Command, dataDir, level, display string) (*log.Logs, error) {
+	file, err := log.ParseLevel(level)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--log-level: %w", err)}
+	}
+	shown, err := log.ParseLevel(display)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--log-display-level: %w", err)}
+	}
+	cfg := log.Config{Display: cmd.ErrOrStderr(), FileLevel: file, DisplayLevel: shown}
+	if dataDir != "" {
+		cfg.Dir = filepath.Join(dataDir, "logs")
+	}
+	return log.New(cfg)
+}
+
+// forwardGrace is what requests that wait for a node or a plugin are given at a
+// shutdown: less than the server waits for those in flight.
+const forwardGrace = 8 * time.Second
+
+// runServer runs the engine and the HTTP server until ctx ends or one of them
+// fails: started bottom up, stopped top down. onReady is told the base address.
+func runServer(ctx context.Context, eng *engine.Engine, server *httpapi.Server, ext *rpc.Service, ln net.Listener, onReady func(url string) error) error {
+	engineCtx, stopEngine := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopEngine()
+	httpCtx, stopHTTP := context.WithCancel(ctx)
+	defer stopHTTP()
+	engineDone, httpDone := make(chan error, 1), make(chan error, 1)
+	go func() { engineDone <- eng.Run(engineCtx) }()
+	go func() { httpDone <- server.Run(httpCtx, ln) }()
+
+	var err error
+	select {
+	case <-eng.Ready():
+		err = onReady("http://" + ln.Addr().String())
+	case e := <-engineDone:
+		engineDone <- e
+	case <-ctx.Done():
+	}
+	if err == nil && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case e := <-engineDone:
+			engineDone <- e
+		case e := <-httpDone:
+			httpDone <- e
+		}
+	}
+	stopHTTP()
+	late := time.AfterFunc(forwardGrace, ext.Close)
+	err = errors.Join(err, <-httpDone)
+	late.Stop()
+	ext.Close()
+	stopEngine()
+	return errors.Join(err, <-engineDone)
+}
+
+// networks gives the HTTP server its view of the engine.
+type networks struct{ eng *engine.Engine }
+
+func (n networks) ByName(name string) (httpapi.Aggregator, bool) { return n.eng.ByName(name) }
+
+func (n networks) ByID(id uint32) (httpapi.Aggregator, bool) { return n.eng.ByID(id) }

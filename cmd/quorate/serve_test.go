@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"quorate/devnet"
+)
+
+// asProgram in the environment makes the test binary run as quorate itself.
+const asProgram = "QUORATE_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program runs a command line in this process, as main does.
+type program struct {
+	url    string // from the ready line
+	stderr *lockedBuffer
+	cancel context.CancelFunc
+	exit   chan int
+	once   sync.Once
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// launch starts a command that serves and waits for its ready line.
+func launch(t *testing.T, ready string, args ...string) *program {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	p := &program{stderr: &lockedBuffer{}, cancel: cancel, exit: make(chan int, 1)}
+	go func() {
+		p.exit <- run(ctx, args, streams{strings.NewReader(""), in, p.stderr})
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { p.stop(t) })
+	p.url = readyURL(t, out, ready, p.stderr)
+	return p
+}
+
+func readyURL(t *testing.T, out io.Reader, ready string, stderr *lockedBuffer) string {
+	t.Helper()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if url, ok := strings.CutPrefix(lines.Text(), ready+" "); ok {
+			return url
+		}
+	}
+	t.Fatalf("no line %q: %v\n%s", ready, lines.Err(), stderr)
+	return ""
+}
+
+// stop ends the program as a signal would; it must exit with 0.
+func (p *program) stop(t *testing.T) {
+	p.once.Do(func() {
+		p.cancel()
+		if code := <-p.exit; code != exitDone {
+			t.Errorf("exit code %d\n%s", code, p.stderr)
+		}
+	})
+}
+
+func post(t *testing.T, url, body string) (int, map[string]any) {
+	t.Helper()
+	resp, err := new(http.Client).Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0, nil
+	}
+	defer resp.Body.Close()
+	var out map[string]any
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode, out
+}
+
+const endpoint1 = "/v1/signatureAggregator/fuji/aggregateSignatures"
+
+// TestServeDevnet does what the README says first: serve with the simulated
+// network, have a message signed, verify it, and see every flipped bit rejected.
+func TestServeDevnet(t *testing.T) {
+	dir := t.TempDir()
+	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn")
+	facts, err := devnet.ReadFacts(filepath.Join(dir, "facts.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts.BaseURL != p.url || len(facts.Signature.Messages) < 1000 {
+		t.Errorf("facts: base %s, %d messages", facts.BaseURL, len(facts.Signature.Messages))
+	}
+	code, signed, errs := quorate(t, "", "aggregate", facts.Signature.Message, "--url", p.url, "--buffer", "33")
+	if code != 0 {
+		t.Fatalf("aggregate: exit %d, %s", code, errs)
+	}
+	signed = strings.TrimSpace(signed)
+	verify := func(signed string) int {
+		code, out, errs := quorate(t, signed, "verify", "-", "--node-url", facts.NodeURL)
+		if (code == 0) != strings.HasSuffix(out, "valid\n") || (code == 0) == (errs != "") {
+			t.Errorf("verify: exit %d, %q, %q", code, out, errs)
+		}
+		return code
+	}
+	if code := verify(signed); code != 0 {
+		t.Errorf("verify: exit %d", code)
+	}
+	raw, err := hex.DecodeString(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range raw {
+		raw[i] ^= 1 << (i % 8)
+		if code := verify(hex.EncodeToString(raw)); code != 1 {
+			t.Errorf("bit %d of byte %d flipped: exit %d", i%8, i, code)
+		}
+		raw[i] ^= 1 << (i % 8)
+	}
+	p.stop(t)
+	if conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://")); err == nil {
+		t.Error("still listens after the stop", conn.Close())
+	}
+}
+
+// TestOneRound: 50 callers of one new message cause one question to each
+// validator, as the validators count.
+func TestOneRound(t *testing.T) {
+	d, stop, err := startDevnet(t.Context(), devnet.Config{Latency: 30 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if stop(&err); err != nil {
+			t.Error(err)
+		}
+	}()
+	p := launch(t, "quorate ready", "serve", noIndex, "--node-url", d.NodeURL(), "--http-port", "0", "--data-dir", t.TempDir(), "--log-display-level", "warn")
+	body := `{"message":"` + hex.EncodeToString(d.Message(3).Bytes()) + `","quorumPercentageBuffer":33}`
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if status, answer := post(t, p.url+endpoint1, body); status != http.StatusCreated {
+				t.Errorf("status %d: %v", status, answer)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 5 {
+		if n := d.RequestCount(i); n != 1 {
+			t.Errorf("validator %d was asked %d times", i, n)
+		}
+	}
+	p.stop(t)
+}
+
+// TestKill: what was answered before a SIGKILL is still served after it, though
+// no validator can be reached any more.
+func TestKill(t *testing.T) {
+	d, stop, err := startDevnet(t.Context(), devnet.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if stop(&err); err != nil {
+			t.Error(err)
+		}
+	}()
+	dir := t.TempDir()
+	start := func() (*exec.Cmd, string) {
+		cmd := exec.Command(os.Args[0], "serve", noIndex, "--node-url", d.NodeURL(), "--http-port", "0", "--data-dir", dir)
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		stderr := &lockedBuffer{}
+		cmd.Stderr = stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd, readyURL(t, out, "quorate ready", stderr)
+	}
+	kill := func(cmd *exec.Cmd) {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait() // says that it was killed
+	}
+	ask := func(url string, i uint64) string {
+		body := `{"message":"` + hex.EncodeToString(d.Message(i).Bytes()) + `"}`
+		status, answer := post(t, url+endpoint1, body)
+		signed, _ := answer["signedMessage"].(string)
+		if status != http.StatusCreated || signed == "" {
+			t.Errorf("message %d: status %d, %v", i, status, answer)
+		}
+		return signed
+	}
+	const rounds, each = 5, 4
+	var signed []string
+	for range rounds {
+		cmd, url := start()
+		for range each {
+			signed = append(signed, ask(url, uint64(len(signed))))
+		}
+		kill(cmd)
+	}
+	asked := d.RequestCount(0)
+	cmd, url := start()
+	defer kill(cmd)
+	for i, want := range signed {
+		if got := ask(url, uint64(i)); got != want {
+			t.Errorf("message %d: another answer after the kill", i)
+		}
+	}
+	if n := d.RequestCount(0); n != asked {
+		t.Errorf("a validator was asked %d times for what was kept", n-asked)
+	}
+}
+
+func TestServeUsage(t *testing.T) {
+	t.Parallel()
+	bad := func(want string, args ...string) {
+		t.Helper()
+		code, _, errs := quorate(t, "", append([]string{"serve", "--data-dir", t.TempDir()}, args...)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit %d, %q does not contain %q", args, code, errs, want)
+		}
+	}
+	bad("no node to follow")
+	bad("not a port", "--devnet", "--http-port", "70000")
+	bad("--devnet", "--node-url", "http://127.0.0.1:1", "--facts-file", "x")
+	bad("--log-level", "--devnet", "--log-level", "loud")
+	bad("unknown flag", "--nonsense")
+	bad("--buffer-window", "--devnet", "--buffer-window", "9s")
+	if code, _, errs := quorate(t, "", "serve", "--node-url", "not a url", "--http-port", "0", "--data-dir", t.TempDir()); code == 0 || !strings.Contains(errs, "http://HOST:PORT") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
+func TestFillFlags(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "quorate.yaml")
+	text := "http-port: 1111\nhttp-host: 0.0.0.0\nbuffer-window: 99ms\nnode-url:\n  - http://a:1\n  - http://b:2\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := serveCommand()
+	if err := cmd.ParseFlags([]string{"--config-file", file, "--buffer-window", "7ms"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fillFlags(cmd, func() []string { return []string{"QUORATE_HTTP_PORT=2222", "QUORATE_DEVNET=true", "HOME=/x"} }); err != nil {
+		t.Fatal(err)
+	}
+	for flag, want := range map[string]string{
+		"http-port": "2222", "http-host": "0.0.0.0", "buffer-window": "7ms", "devnet": "true", "node-url": "[http://a:1,http://b:2]",
+	} {
+		if got := cmd.Flags().Lookup(flag).Value.String(); got != want {
+			t.Errorf("%s: got %s, want %s", flag, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"no-such-flag: 1":   "no-such-flag",
+		"http-port: many":   "http-port",
+		"http-port: [":      "reading --config-file",
+		"buffer-window: 10": "buffer-window",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := serveCommand()
+		if err := cmd.ParseFlags([]string{"--config-file", file}); err != nil {
+			t.Fatal(err)
+		}
+		if err := fillFlags(cmd, os.Environ); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}

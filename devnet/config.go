@@ -1,0 +1,250 @@
+package devnet
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"quorate/devnet/validator"
+	"quorate/devnet/world"
+)
+
+// ErrConfig is wrapped by errors about a [Config].
+var ErrConfig = errors.New("invalid devnet configuration")
+
+// Behaviour decides what a validator does with a signature request. See
+// [validator.Honest], [validator.Silent], [validator.Slow], [validator.SignWith].
+type Behaviour = validator.Behaviour
+
+// Kind names a way of lying; [validator.Kinds] has them all.
+type Kind = validator.Kind
+
+// Weights names how stake is spread over the validators.
+type Weights = world.Weights
+
+// How stake may be spread.
+const (
+	Equal = world.Equal
+	Zipf  = world.Zipf
+)
+
+// Defaults of [Config].
+const (
+	DefaultValidators = 5
+	DefaultMessages   = 1000
+	DefaultHost       = "127.0.0.1"
+	DefaultSlowDelay  = 2 * time.Second
+	DefaultFlapEvery  = 5 * time.Second
+	// DefaultBlocks, DefaultTxsPerBlock and DefaultHistory are of EVM chains:
+	// 2,000 blocks with some 10,000 transactions within the two years before 2025.
+	DefaultBlocks      = 2000
+	DefaultTxsPerBlock = 5
+	DefaultHistory     = 2 * 365 * 24 * time.Hour
+	// DefaultBlockInterval is how often the commands let EVM chains grow; a
+	// Config's zero value means that they do not.
+	DefaultBlockInterval = 2 * time.Second
+)
+
+// Config describes a simulated network. The zero value is usable: five equal,
+// honest validators on free loopback ports.
+type Config struct {
+	// Validators is the number of validators, 1 to [world.MaxValidators]; 0 means
+	// [DefaultValidators]. Each takes a listening socket.
+	Validators int
+	// Weights is how stake is spread; empty means [Equal].
+	Weights Weights
+	// L1s is the number of subnets that were converted to L1s, at most
+	// [world.MaxL1s]. Each is validated by the first L1Members validators (0 means
+	// [world.DefaultL1Members], or all when there are fewer) and has a chain whose
+	// messages they sign. Default 0.
+	L1s, L1Members int
+	// L1Inactive is how many members of each L1, the last ones, have no balance
+	// left, L1Underfunded how many before them are about to; default 0.
+	L1Inactive, L1Underfunded int
+	// SharedKeys is how many pairs of validators share a BLS key: 1 and 2, then 3
+	// and 4, and so on. Default 0.
+	SharedKeys int
+	// Keyless is how many primary network validators, the last ones, have no BLS
+	// key there. Default 0.
+	Keyless int
+	// EVMChains is the least number of EVM chains besides the C-Chain: each L1 has
+	// one, so there are as many L1s, or L1s if that is more. At most [world.MaxL1s].
+	EVMChains int
+	// Blocks is the height of each EVM chain at the start, and TxsPerBlock the
+	// average number of transactions of a block; 0 means [DefaultBlocks] and
+	// [DefaultTxsPerBlock]. A million transactions take about 200 MB and some
+	// seconds, once their chain is asked for something.
+	Blocks      int
+	TxsPerBlock int
+	// HistoryInterval is the average time between these blocks, by their own
+	// clocks, which end at the start of 2025; 0 spreads them over [DefaultHistory],
+	// though at most 8 hours apart.
+	HistoryInterval time.Duration
+	// BlockInterval is how often each EVM chain accepts a further block, and the
+	// average time by which their clocks go on; 0, the default, means never.
+	BlockInterval time.Duration
+	// HeightInterval is how often the P-Chain accepts a block that moves some
+	// weight in the primary network; 0, the default, means never.
+	HeightInterval time.Duration
+	// Messages is how many messages the facts file holds, at most 1,000,000; 0
+	// means [DefaultMessages]. It does not bound what validators sign.
+	Messages int
+	// Emitted is how many messages the C-Chain has emitted, those that validators
+	// sign; 0 means [world.DefaultEmitted].
+	Emitted uint64
+	// Seed selects keys, certificates, IDs and messages: the same seed and numbers
+	// give the same bytes, but for ports and the times of live observations.
+	Seed uint64
+	// HTTPHost is the address of the node API; empty means [DefaultHost]. It must
+	// be an IP address. Anything but loopback opens the network to others.
+	HTTPHost string
+	// HTTPPort is the port of the node API; 0 takes a free one.
+	HTTPPort uint16
+	// StakingPort is the port of validator 0, those that follow take the next
+	// ones; 0 takes free ones. Validators always listen on loopback.
+	StakingPort uint16
+	// Latency delays every answer of every validator. Default 0.
+	Latency time.Duration
+	// Silent, Byzantine, Slow and Flapping are shares of the stake, 0 to 1 and
+	// together at most 1, whose validators are not honest or not well. No validator
+	// is in two groups, and validator 0 in none. Which ones depends on the seed.
+	// Each group gets whole validators and so at most its share: the share is
+	// rounded to a millionth of the stake, and what is left of it when no further
+	// validator fits stays honest.
+	//
+	// Silent validators never answer a signature request.
+	Silent float64
+	// Byzantine validators lie: the Kinds are dealt to them in turn.
+	Byzantine float64
+	// Kinds are the ways of lying, with repetitions if need be; none means all. A
+	// [validator.Cancelling] takes two validators; when only one is left, it gets
+	// the next kind that needs no other, and is honest when there is none.
+	Kinds []Kind
+	// Slow validators take SlowDelay longer than the others; 0 means
+	// [DefaultSlowDelay].
+	Slow      float64
+	SlowDelay time.Duration
+	// Flapping validators are honest, but cut every connection after a time that
+	// differs from validator to validator, FlapEvery on average; 0 means
+	// [DefaultFlapEvery].
+	Flapping  float64
+	FlapEvery time.Duration
+	// Behaviours overrides how single validators reply, by index. They are in
+	// none of the groups above, whose stake gets smaller by theirs.
+	Behaviours map[int]Behaviour
+	// Logger gets what the network does; nil discards.
+	Logger *slog.Logger
+	// Metrics gets the network's metrics, quorate_devnet_...; nil means none.
+	Metrics *metrics.Set
+}
+
+func (c Config) withDefaults() Config {
+	if c.Validators == 0 {
+		c.Validators = DefaultValidators
+	}
+	if c.Messages == 0 {
+		c.Messages = DefaultMessages
+	}
+	if c.SlowDelay == 0 {
+		c.SlowDelay = DefaultSlowDelay
+	}
+	if c.FlapEvery == 0 {
+		c.FlapEvery = DefaultFlapEvery
+	}
+	if c.Blocks == 0 {
+		c.Blocks = DefaultBlocks
+	}
+	if c.TxsPerBlock == 0 {
+		c.TxsPerBlock = DefaultTxsPerBlock
+	}
+	if c.HistoryInterval == 0 && c.Blocks > 0 {
+		c.HistoryInterval = max(min(DefaultHistory/time.Duration(c.Blocks), 8*time.Hour), time.Millisecond)
+	}
+	if c.HTTPHost == "" {
+		c.HTTPHost = DefaultHost
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = metrics.NewSet()
+	}
+	return c
+}
+
+// params are those of the network's state.
+func (c Config) params() world.Params {
+	return world.Params{
+		Validators: c.Validators, Weights: c.Weights, Seed: c.Seed, Emitted: c.Emitted,
+		L1s: max(c.L1s, c.EVMChains), L1Members: c.L1Members, L1Inactive: c.L1Inactive, L1Underfunded: c.L1Underfunded,
+		SharedKeys: c.SharedKeys, Keyless: c.Keyless,
+	}
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Messages < 0 || c.Messages > 1_000_000:
+		return fmt.Errorf("%w: %d messages, want 0 to 1000000", ErrConfig, c.Messages)
+	case c.Latency < 0 || c.SlowDelay < 0 || c.FlapEvery < 0 || c.HeightInterval < 0:
+		return fmt.Errorf("%w: latency %s, slow delay %s, flapping every %s, height interval %s: none may be negative",
+			ErrConfig, c.Latency, c.SlowDelay, c.FlapEvery, c.HeightInterval)
+	case c.EVMChains < 0 || c.Blocks < 0 || c.BlockInterval < 0:
+		return fmt.Errorf("%w: %d EVM chains, %d blocks, a block interval of %s: none may be negative",
+			ErrConfig, c.EVMChains, c.Blocks, c.BlockInterval)
+	case net.ParseIP(c.HTTPHost) == nil:
+		return fmt.Errorf("%w: HTTP host %q is not an IP address", ErrConfig, c.HTTPHost)
+	case c.StakingPort != 0 && int(c.StakingPort)+c.Validators > 1<<16:
+		return fmt.Errorf("%w: %d staking ports from %d on do not exist", ErrConfig, c.Validators, c.StakingPort)
+	}
+	for _, kind := range c.Kinds {
+		if !kind.Known() {
+			return fmt.Errorf("%w: unknown kind of lie %q, want some of %v", ErrConfig, kind, validator.Kinds())
+		}
+	}
+	if err := c.validateShares(); err != nil {
+		return err
+	}
+	for i := range c.Behaviours {
+		if i < 0 || i >= c.Validators {
+			return fmt.Errorf("%w: a behaviour for validator %d of %d", ErrConfig, i, c.Validators)
+		}
+	}
+	return nil
+}
+
+func (c Config) validateShares() error {
+	var sum float64
+	for name, share := range map[string]float64{
+		"silent": c.Silent, "byzantine": c.Byzantine, "slow": c.Slow, "flapping": c.Flapping,
+	} {
+		if !(share >= 0 && share <= 1) {
+			return fmt.Errorf("%w: %s share %v, want 0 to 1", ErrConfig, name, share)
+		}
+		sum += share
+	}
+	if sum > 1+1e-9 { // 0.7 + 0.2 + 0.1 is above 1 in floating point
+		return fmt.Errorf("%w: the shares add up to %v, want at most 1", ErrConfig, sum)
+	}
+	return nil
+}
+
+// staking gives the address that validator i asks for.
+func (c Config) staking(i int) netip.AddrPort {
+	port := c.StakingPort
+	if port != 0 {
+		port += uint16(i) // validate has checked the sum
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
+}
+
+// signatureCache gives the number of signatures that each of n validators keeps:
+// that of a real one, or less so that a farm stays small.
+func signatureCache(n int) int {
+	const total = 50_000 // about 12 MB
+	return min(max(total/n, 16), validator.DefaultSignatureCache)
+}

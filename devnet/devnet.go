@@ -1,0 +1,251 @@
+// Package devnet simulates an Avalanche network in one process: a node API and
+// any number of validators that speak the peer protocol on loopback and sign
+// the warp messages of a C-Chain and of L1s. To a client it looks like a real
+// network; the same doors lead in. Everything but ports and clocks follows from
+// a seed. The EVM chains have a history of transactions of all kinds, and grow.
+//
+// By shares of the stake, validators can be made silent, slow, flapping, or
+// lying in every way that [validator.Kinds] lists; L1s can have inactive and
+// underfunded members, and validators shared BLS keys or none.
+//
+// [New] builds the network, [Devnet.Run] runs it until its context ends.
+// Single validators can be stopped, hung and started meanwhile.
+package devnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"quorate/devnet/evmchain"
+	"quorate/devnet/evmrpc"
+	"quorate/devnet/nodeapi"
+	"quorate/devnet/validator"
+	"quorate/devnet/world"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+	"quorate/p2p/wire"
+)
+
+// ErrNotRunning is returned for what only a running network can do.
+var ErrNotRunning = errors.New("the devnet is not running")
+
+// Devnet is a simulated network. Its methods may be called from any goroutine.
+type Devnet struct {
+	cfg        Config
+	log        *slog.Logger
+	world      *world.World
+	validators []*validator.Validator
+	liars      []Liar
+	counts     *counts
+	api        *nodeapi.Server
+	chains     map[chain.ID]*evmchain.Chain
+	handlers   map[chain.ID]*evmrpc.Handler
+
+	ready chan struct{} // closed once everything listens
+
+	mu      sync.Mutex // guards what follows
+	started bool
+	ctx     context.Context // of Run; nil before and after
+	nodeURL string
+}
+
+// New builds a network. It opens no port.
+func New(cfg Config) (*Devnet, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	w, err := world.New(cfg.params())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	codec, err := wire.NewCodec()
+	if err != nil {
+		return nil, err
+	}
+	d := &Devnet{cfg: cfg, log: cfg.Logger, world: w, ready: make(chan struct{})}
+	if d.counts, err = newCounts(cfg.Metrics); err != nil {
+		return nil, err
+	}
+	conducts, liars, err := cfg.conducts(w)
+	if err != nil {
+		return nil, err
+	}
+	d.liars = liars
+	for i, identity := range w.Validators() {
+		v, err := validator.New(validator.Config{
+			World: w, Identity: identity, Directory: directory{d}, Codec: codec,
+			Listen: cfg.staking(i), Conduct: conducts[i], Latency: cfg.Latency,
+			SignatureCache: signatureCache(cfg.Validators), Observer: d.counts, Logger: cfg.Logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+		d.validators = append(d.validators, v)
+	}
+	if err := d.addChains(); err != nil {
+		return nil, err
+	}
+	d.api = nodeapi.New(nodeapi.Config{World: w, Live: live{d}, EVM: d.handlers, Logger: cfg.Logger, Metrics: cfg.Metrics})
+	d.gauges(cfg.Metrics)
+	return d, nil
+}
+
+func (d *Devnet) gauges(set *metrics.Set) {
+	set.NewGauge("quorate_devnet_validators_running", func() float64 {
+		n := 0
+		for _, v := range d.validators {
+			if v.Running() {
+				n++
+			}
+		}
+		return float64(n)
+	})
+	set.NewGauge("quorate_devnet_connections", func() float64 {
+		n := 0
+		for _, v := range d.validators {
+			n += v.Connections()
+		}
+		return float64(n)
+	})
+}
+
+// Run opens all ports and serves until ctx ends, which is no error. It returns
+// after the last goroutine has ended. A network runs once.
+func (d *Devnet) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	defer d.end(cancel)
+	for _, v := range d.validators {
+		if err := v.Start(ctx); err != nil {
+			return err
+		}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp",
+		net.JoinHostPort(d.cfg.HTTPHost, strconv.Itoa(int(d.cfg.HTTPPort))))
+	if err != nil {
+		return fmt.Errorf("node API: %w", err)
+	}
+	d.mu.Lock()
+	d.nodeURL = "http://" + listener.Addr().String()
+	d.mu.Unlock()
+	var blocks sync.WaitGroup
+	defer func() { cancel(); blocks.Wait() }()
+	blocks.Go(func() { d.blocks(ctx) })
+	blocks.Go(func() { d.grow(ctx) })
+	close(d.ready)
+	d.log.Info("devnet is ready", "url", d.NodeURL(), "validators", len(d.validators))
+	return d.api.Serve(ctx, listener)
+}
+
+// blocks lets the P-Chain grow until ctx ends.
+func (d *Devnet) blocks(ctx context.Context) {
+	if d.cfg.HeightInterval == 0 {
+		return
+	}
+	tick := time.NewTicker(d.cfg.HeightInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			d.world.Shift()
+		}
+	}
+}
+
+func (d *Devnet) begin(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.started {
+		return errors.New("a devnet runs only once")
+	}
+	d.started, d.ctx = true, ctx
+	return nil
+}
+
+// end refuses further starts, then waits for what runs.
+func (d *Devnet) end(cancel context.CancelFunc) {
+	d.mu.Lock()
+	d.ctx = nil
+	d.mu.Unlock()
+	cancel()
+	for _, v := range d.validators {
+		v.Stop()
+	}
+}
+
+// Ready is closed once the API and all validators listen. It stays open when
+// Run fails before.
+func (d *Devnet) Ready() <-chan struct{} { return d.ready }
+
+// NodeURL gives the node API's base URL; empty until [Devnet.Ready].
+func (d *Devnet) NodeURL() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.nodeURL
+}
+
+// Stop closes validator i's port and connections and waits for their end.
+func (d *Devnet) Stop(i int) { d.validators[i].Stop() }
+
+// Start starts validator i again on its old port, or lets it go on after
+// [Devnet.Hang]. It fails outside of [Devnet.Run].
+func (d *Devnet) Start(i int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock() // so that end does not miss it
+	if d.ctx == nil {
+		return ErrNotRunning
+	}
+	return d.validators[i].Start(d.ctx)
+}
+
+// Hang makes validator i accept connections but read and answer nothing.
+func (d *Devnet) Hang(i int) { d.validators[i].Hang() }
+
+// Liars gives the validators that lie from the start, pairs one after the other.
+// The caller must not change the slice.
+func (d *Devnet) Liars() []Liar { return d.liars }
+
+// SetBehaviour changes how validator i replies to requests from now on.
+func (d *Devnet) SetBehaviour(i int, b Behaviour) { d.validators[i].SetBehaviour(b) }
+
+// Message gives the C-Chain's warp message i.
+func (d *Devnet) Message(i uint64) *warp.Unsigned { return d.world.Message(i) }
+
+// L1Message gives message i of the chain of L1 k, of those in [world.World.L1s].
+func (d *Devnet) L1Message(k int, i uint64) *warp.Unsigned {
+	return d.world.L1Message(d.world.L1s()[k], i)
+}
+
+// RequestCount gives the number of signature requests that validator i got.
+func (d *Devnet) RequestCount(i int) uint64 { return d.validators[i].RequestCount() }
+
+// MessageRequests gives the number of requests for one message that all
+// validators together got. Only the last [CountedMessages] messages are counted.
+func (d *Devnet) MessageRequests(id chain.ID) uint64 { return d.counts.of(id) }
+
+// World gives the network's state.
+func (d *Devnet) World() *world.World { return d.world }
+
+// WrongKey is a behaviour for validator i: it signs with a key that is not its own.
+func (d *Devnet) WrongKey(i int) Behaviour { return validator.SignWith(d.world.WrongKey(i)) }
+
+// live tells the node API which validators run.
+type live struct{ d *Devnet }
+
+func (l live) Online(i int) bool            { return l.d.validators[i].Running() }
+func (l live) Address(i int) netip.AddrPort { return l.d.validators[i].Address() }

@@ -1,0 +1,107 @@
+package devnet
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"quorate/devnet/evmchain"
+	"quorate/devnet/evmrpc"
+	"quorate/devnet/world"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// clientVersion is what EVM chains say of their software.
+const clientVersion = "v1.14.2"
+
+// firstL1 is the EVM chain ID of the first L1's chain; the others count on.
+const firstL1 = 99_001
+
+// EVMFault is a way in which an EVM chain of the node API misbehaves.
+type EVMFault = evmrpc.Fault
+
+// The ways to misbehave, for [Devnet.SetEVMFault].
+const (
+	EVMFaultNone            = evmrpc.FaultNone
+	EVMFaultWrongParent     = evmrpc.FaultWrongParent
+	EVMFaultTruncated       = evmrpc.FaultTruncated
+	EVMFaultHuge            = evmrpc.FaultHuge
+	EVMFaultMissingReceipts = evmrpc.FaultMissingReceipts
+	EVMFaultOtherID         = evmrpc.FaultOtherID
+	EVMFaultSilence         = evmrpc.FaultSilence
+	EVMFaultBackwards       = evmrpc.FaultBackwards
+	EVMFaultNoDebug         = evmrpc.FaultNoDebug
+	EVMFaultBusy            = evmrpc.FaultBusy
+)
+
+// addChains makes the C-Chain and the L1s' chains.
+func (d *Devnet) addChains() error {
+	d.chains = make(map[chain.ID]*evmchain.Chain)
+	d.handlers = make(map[chain.ID]*evmrpc.Handler)
+	number, err := strconv.ParseUint(world.EVMChainID, 10, 64)
+	if err != nil {
+		return fmt.Errorf("EVM chain ID: %w", err)
+	}
+	if err := d.addChain(d.world.CChainID(), number, true, d.world.Message); err != nil {
+		return err
+	}
+	for i, l := range d.world.L1s() {
+		message := func(i uint64) *warp.Unsigned { return d.world.L1Message(l, i) }
+		if err := d.addChain(l.ChainID, firstL1+uint64(i), false, message); err != nil { // not negative
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Devnet) addChain(id chain.ID, number uint64, c bool, message func(i uint64) *warp.Unsigned) error {
+	emitted := d.world.Emitted()
+	evmChain, err := evmchain.New(evmchain.Config{
+		ID: id, EVMChainID: number, NetworkID: world.NetworkID, Atomic: c,
+		PeerChain: d.world.XChainID(), AssetID: d.world.AssetID(), Seed: d.world.ChainSeed(id),
+		Blocks: uint64(d.cfg.Blocks), TxsPerBlock: d.cfg.TxsPerBlock, // validated: not negative
+		End: d.world.GenesisTime(), HistoryInterval: d.cfg.HistoryInterval, BlockInterval: d.cfg.BlockInterval,
+		Emitter: d.world.Emitter(), Message: message,
+		// The upper half: those in the facts file stay unknown to whoever reads blocks.
+		FirstMessage: emitted / 2, Messages: emitted,
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	d.chains[id] = evmChain
+	d.handlers[id] = evmrpc.New(evmChain, clientVersion)
+	return nil
+}
+
+// grow lets the EVM chains accept blocks until ctx ends.
+func (d *Devnet) grow(ctx context.Context) {
+	if d.cfg.BlockInterval == 0 {
+		return
+	}
+	tick := time.NewTicker(d.cfg.BlockInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			for _, c := range d.chains {
+				c.Advance()
+			}
+		}
+	}
+}
+
+// EVMChain gives the model of an EVM chain, of the C-Chain or an L1's, or nil.
+// [evmchain.Chain.Advance] makes it grow at once.
+func (d *Devnet) EVMChain(id chain.ID) *evmchain.Chain { return d.chains[id] }
+
+// SetEVMFault makes the node API misbehave for an EVM chain from now on, or
+// behave again. It does nothing for a chain that does not exist.
+func (d *Devnet) SetEVMFault(id chain.ID, fault EVMFault) {
+	if h, ok := d.handlers[id]; ok {
+		h.SetFault(fault)
+	}
+}

@@ -1,0 +1,163 @@
+package evmchain
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"quorate/engine/chain/evm"
+)
+
+// Chain is an EVM chain. Its methods may be called from any goroutine.
+type Chain struct {
+	cfg Config
+
+	mu      sync.RWMutex // guards what follows
+	built   bool
+	waiting uint64 // blocks accepted before it was built
+	ledger  *ledger
+	plan    *planner
+	records []record // by height
+	byHash  map[uint64]uint32
+	txs     map[uint64]uint64 // first 8 bytes of the hash -> height, index
+	tip     chan struct{}     // closed when there is a new block
+}
+
+// record is what is kept of a block.
+type record struct {
+	hash evm.Hash
+	data []byte // ops and atomic transfers
+}
+
+// New describes a chain. It costs nothing until the chain is asked for something.
+func New(cfg Config) (*Chain, error) {
+	if cfg.BlockInterval == 0 {
+		cfg.BlockInterval = 1e9
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &Chain{cfg: cfg, tip: make(chan struct{})}, nil
+}
+
+// Config gives the chain's configuration, defaults filled in.
+func (c *Chain) Config() Config { return c.cfg }
+
+// Advance accepts one more block.
+func (c *Chain) Advance() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.built {
+		c.waiting++
+		return
+	}
+	c.grow()
+	close(c.tip)
+	c.tip = make(chan struct{})
+}
+
+// read locks the chain for reading, and builds it if need be.
+func (c *Chain) read() (unlock func()) {
+	c.mu.RLock()
+	if !c.built {
+		c.mu.RUnlock()
+		c.mu.Lock()
+		if !c.built {
+			c.build()
+		}
+		c.mu.Unlock()
+		c.mu.RLock()
+	}
+	return c.mu.RUnlock
+}
+
+func (c *Chain) build() {
+	c.ledger = newLedger()
+	c.byHash = make(map[uint64]uint32, c.cfg.Blocks)
+	c.txs = make(map[uint64]uint64, c.cfg.Blocks*uint64(c.cfg.TxsPerBlock)) // not negative
+	c.records = make([]record, 0, c.cfg.Blocks+1)
+	c.plan = newPlanner(&c.cfg, c.ledger)
+	for range c.cfg.Blocks + 1 + c.waiting {
+		c.grow()
+	}
+	c.built = true
+}
+
+// grow plans, applies and records the next block.
+func (c *Chain) grow() {
+	height := uint64(len(c.records))
+	b := &block{ledger: c.ledger, header: header{number: height}}
+	var data []byte
+	if height == 0 {
+		c.plan.genesis()
+	} else {
+		data = c.plan.block(b)
+	}
+	var parent evm.Hash
+	if height > 0 {
+		parent = c.records[height-1].hash
+	}
+	b.seal(&c.cfg, parent)
+	c.records = append(c.records, record{b.hash, slices.Clip(data)})
+	c.byHash[short(b.hash)] = uint32(height) // bounded
+	for i, t := range b.txs {
+		c.txs[short(t.hash)] = height<<16 | uint64(i) // bounded
+	}
+}
+
+// short is the part of a hash that tables are keyed by.
+func short(h evm.Hash) uint64 { return binary.BigEndian.Uint64(h[:]) }
+
+// block works a block out. The caller holds the lock.
+func (c *Chain) block(height uint64) *block {
+	b := &block{ledger: c.ledger, header: header{number: height}}
+	build := builder{cfg: &c.cfg, accounts: c.ledger.accounts, height: height}
+	data := c.records[height].data
+	for len(data) > 0 && data[0] != atomicMark {
+		var o op
+		rest, err := o.take(data)
+		if err != nil { // the records are our own
+			panic(err)
+		}
+		data = rest
+		b.txs = append(b.txs, build.build(&o))
+	}
+	for len(data) > 0 {
+		var a transfer
+		a, data = takeTransfer(data[1:])
+		b.atomic = append(b.atomic, a)
+	}
+	var parent evm.Hash
+	if height > 0 {
+		parent = c.records[height-1].hash
+	}
+	b.seal(&c.cfg, parent)
+	return b
+}
+
+// atomicMark starts a transfer in a block's record; no kind of op has it.
+const atomicMark = 0xff
+
+func (a *transfer) append(dst []byte) []byte {
+	flag := byte(0)
+	if a.export {
+		flag = 1
+	}
+	dst = append(dst, atomicMark, flag)
+	for _, v := range [...]uint64{uint64(a.account), a.nAVAX, a.nonce} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	return dst
+}
+
+func takeTransfer(b []byte) (a transfer, rest []byte) {
+	a.export = b[0] == 1
+	b = b[1:]
+	var account uint64
+	for _, p := range [...]*uint64{&account, &a.nAVAX, &a.nonce} {
+		v, n := binary.Uvarint(b)
+		*p, b = v, b[n:]
+	}
+	a.account = uint32(account) // it was one
+	return a, b
+}

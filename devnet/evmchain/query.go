@@ -1,0 +1,242 @@
+package evmchain
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+)
+
+// ErrGenesis is returned for a trace of the first block, which nothing led to.
+var ErrGenesis = errors.New("genesis is not traceable")
+
+// Tip gives the height of the last block.
+func (c *Chain) Tip() uint64 {
+	defer c.read()()
+	return uint64(len(c.records) - 1)
+}
+
+// Grown gives the height of the last block and a channel that is closed when
+// another one follows.
+func (c *Chain) Grown() (uint64, <-chan struct{}) {
+	defer c.read()()
+	return uint64(len(c.records) - 1), c.tip
+}
+
+// Height finds a block by its hash.
+func (c *Chain) Height(hash evm.Hash) (uint64, bool) {
+	defer c.read()()
+	height, ok := c.byHash[short(hash)]
+	return uint64(height), ok && c.records[height].hash == hash
+}
+
+// Hash gives the hash of a block. The height must exist.
+func (c *Chain) Hash(height uint64) evm.Hash {
+	defer c.read()()
+	return c.records[height].hash
+}
+
+// AppendBlock appends a block as eth_getBlockByNumber gives it, with its
+// transactions or with their hashes. The height must exist, as everywhere below.
+func (c *Chain) AppendBlock(dst []byte, height uint64, full bool, v View) []byte {
+	defer c.read()()
+	return c.block(height).appendBlock(dst, &c.cfg, full, v)
+}
+
+// AppendHead appends a header as a subscription gives it.
+func (c *Chain) AppendHead(dst []byte, height uint64) []byte {
+	defer c.read()()
+	return c.block(height).appendHead(dst, &c.cfg)
+}
+
+// AppendReceipts appends a block's receipts as eth_getBlockReceipts gives them.
+func (c *Chain) AppendReceipts(dst []byte, height uint64, v View) []byte {
+	defer c.read()()
+	b := c.block(height)
+	txs := b.txs
+	if v.MissingReceipts && len(txs) > 0 {
+		txs = txs[:len(txs)-1]
+	}
+	dst = append(dst, '[')
+	for i, t := range txs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = b.appendReceipt(dst, t)
+	}
+	return append(dst, ']')
+}
+
+// find finds a transaction. The caller holds the lock.
+func (c *Chain) find(hash evm.Hash) (*block, *tx) {
+	at, ok := c.txs[short(hash)]
+	if !ok {
+		return nil, nil
+	}
+	b := c.block(at >> 16)
+	if t := b.txs[at&0xffff]; t.hash == hash {
+		return b, t
+	}
+	return nil, nil
+}
+
+// AppendTx appends a transaction as eth_getTransactionByHash gives it, or null.
+func (c *Chain) AppendTx(dst []byte, hash evm.Hash) []byte {
+	defer c.read()()
+	b, t := c.find(hash)
+	if t == nil {
+		return append(dst, "null"...)
+	}
+	return b.appendTx(dst, &c.cfg, t)
+}
+
+// AppendReceipt appends a receipt as eth_getTransactionReceipt gives it, or null.
+func (c *Chain) AppendReceipt(dst []byte, hash evm.Hash) []byte {
+	defer c.read()()
+	b, t := c.find(hash)
+	if t == nil {
+		return append(dst, "null"...)
+	}
+	return b.appendReceipt(dst, t)
+}
+
+// AppendTrace appends the traces of a block as debug_traceBlockByNumber gives them.
+func (c *Chain) AppendTrace(dst []byte, height uint64, tc TraceConfig) ([]byte, error) {
+	defer c.read()()
+	if height == 0 {
+		return dst, ErrGenesis
+	}
+	b := c.block(height)
+	s := states{block: b, current: make(map[uint32]*seen)}
+	dst = append(dst, '[')
+	for i, t := range b.txs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"txHash":`...)
+		dst = jsonHash(dst, &t.hash)
+		dst = append(dst, `,"result":`...)
+		dst = s.appendTrace(dst, t, tc)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']'), nil
+}
+
+func (s *states) appendTrace(dst []byte, t *tx, tc TraceConfig) []byte {
+	if tc.Tracer == CallTracer {
+		dst, _ = s.block.appendCalls(dst, t, 0, tc)
+		return dst
+	}
+	return s.appendState(dst, t, tc.Tracer == PrestateDiff)
+}
+
+// AppendTxTrace appends the trace of a transaction as debug_traceTransaction
+// gives it; false when there is none.
+func (c *Chain) AppendTxTrace(dst []byte, hash evm.Hash, tc TraceConfig) ([]byte, bool) {
+	defer c.read()()
+	b, t := c.find(hash)
+	if t == nil {
+		return dst, false
+	}
+	s := states{block: b, current: make(map[uint32]*seen)}
+	if tc.Tracer != CallTracer {
+		for _, before := range b.txs[:t.index] {
+			s.appendState(nil, before, false)
+		}
+	}
+	return s.appendTrace(dst, t, tc), true
+}
+
+// LogFilter selects logs: of any of the addresses, with any of the topics at
+// each place. None stands for all.
+type LogFilter struct {
+	From, To  uint64
+	Addresses []evm.Address
+	Topics    [][]evm.Hash
+}
+
+func (f *LogFilter) match(l *log) bool {
+	if len(f.Addresses) > 0 && !slices.Contains(f.Addresses, l.address.address) {
+		return false
+	}
+	if len(f.Topics) > len(l.topics) {
+		return false
+	}
+	for i, any := range f.Topics {
+		if len(any) > 0 && !slices.Contains(any, l.topics[i].hash) {
+			return false
+		}
+	}
+	return true
+}
+
+// AppendLogs appends the logs that match, up to limit bytes; false when there are more.
+func (c *Chain) AppendLogs(dst []byte, f LogFilter, limit int) ([]byte, bool) {
+	dst = append(dst, '[')
+	first := true
+	for height := f.From; height <= f.To; height++ {
+		unlock := c.read()
+		b := c.block(height)
+		unlock()
+		for _, t := range b.txs {
+			for i := range t.logs {
+				if !f.match(&t.logs[i]) {
+					continue
+				}
+				if !first {
+					dst = append(dst, ',')
+				}
+				first = false
+				dst = b.appendLogLocked(c, dst, t, i)
+			}
+		}
+		if len(dst) > limit {
+			return dst, false
+		}
+	}
+	return append(dst, ']'), true
+}
+
+func (b *block) appendLogLocked(c *Chain, dst []byte, t *tx, i int) []byte {
+	defer c.read()()
+	return b.appendLog(dst, t, i)
+}
+
+// Balance gives an account's balance in wei after a block.
+func (c *Chain) Balance(a evm.Address, height uint64) uint256.Int {
+	defer c.read()()
+	index, ok := c.ledger.byAddr[a]
+	if !ok {
+		return uint256.Int{}
+	}
+	e := c.ledger.state(index, uint32(height)) // bounded
+	return e.wei()
+}
+
+// Nonce gives an account's nonce after a block.
+func (c *Chain) Nonce(a evm.Address, height uint64) uint64 {
+	defer c.read()()
+	index, ok := c.ledger.byAddr[a]
+	if !ok {
+		return 0
+	}
+	return uint64(c.ledger.state(index, uint32(height)).nonce) // bounded
+}
+
+// Code gives an account's code after a block.
+func (c *Chain) Code(a evm.Address, height uint64) []byte {
+	defer c.read()()
+	index, ok := c.ledger.byAddr[a]
+	if !ok {
+		return nil
+	}
+	return codeOf(&c.ledger.accounts[index], uint32(height)) // bounded
+}
+
+// BaseFee gives the base fee of a block in wei.
+func (c *Chain) BaseFee(height uint64) uint64 { return baseFee(height) }
+
+// Time gives the time of a block in Unix milliseconds.
+func (c *Chain) Time(height uint64) uint64 { return c.cfg.timeOf(height) }

@@ -1,0 +1,258 @@
+package evmrpc
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"quorate/devnet/evmchain"
+	"quorate/engine/chain/evm"
+)
+
+// method is one method: how many arguments it needs and takes.
+type method struct {
+	required, most int
+	run            func(h *Handler, dst []byte, a args) ([]byte, error)
+}
+
+// methods never changes.
+var methods = map[string]method{
+	"eth_chainId":               {0, 0, (*Handler).chainID},
+	"net_version":               {0, 0, (*Handler).netVersion},
+	"net_listening":             {0, 0, fixedAnswer("true")},
+	"net_peerCount":             {0, 0, fixedAnswer(`"0x0"`)},
+	"web3_clientVersion":        {0, 0, (*Handler).clientVersion},
+	"eth_syncing":               {0, 0, fixedAnswer("false")},
+	"eth_accounts":              {0, 0, fixedAnswer("[]")},
+	"eth_blockNumber":           {0, 0, (*Handler).blockNumber},
+	"eth_gasPrice":              {0, 0, (*Handler).gasPrice},
+	"eth_baseFee":               {0, 0, (*Handler).baseFee},
+	"eth_maxPriorityFeePerGas":  {0, 0, fixedAnswer(`"0x3b9aca00"`)},
+	"eth_getBlockByNumber":      {2, 2, (*Handler).blockByNumber},
+	"eth_getBlockByHash":        {2, 2, (*Handler).blockByHash},
+	"eth_getBlockReceipts":      {1, 1, (*Handler).blockReceipts},
+	"eth_getTransactionReceipt": {1, 1, (*Handler).transactionReceipt},
+	"eth_getTransactionByHash":  {1, 1, (*Handler).transactionByHash},
+	"eth_getBalance":            {2, 2, (*Handler).balance},
+	"eth_getTransactionCount":   {2, 2, (*Handler).transactionCount},
+	"eth_getCode":               {2, 2, (*Handler).code},
+	"eth_call":                  {1, 4, (*Handler).call},
+	"eth_getLogs":               {1, 1, (*Handler).logs},
+	"debug_traceBlockByNumber":  {1, 2, (*Handler).traceByNumber},
+	"debug_traceBlockByHash":    {1, 2, (*Handler).traceByHash},
+	"debug_traceTransaction":    {1, 2, (*Handler).traceTransaction},
+}
+
+func fixedAnswer(s string) func(*Handler, []byte, args) ([]byte, error) {
+	return func(_ *Handler, dst []byte, _ args) ([]byte, error) { return append(dst, s...), nil }
+}
+
+func appendQuantity(dst []byte, v uint64) []byte {
+	dst = append(dst, '"', '0', 'x')
+	return append(strconv.AppendUint(dst, v, 16), '"')
+}
+
+func appendHex(dst, b []byte) []byte {
+	dst = append(dst, '"', '0', 'x')
+	return append(hex.AppendEncode(dst, b), '"')
+}
+
+func (h *Handler) chainID(dst []byte, _ args) ([]byte, error) {
+	return appendQuantity(dst, h.chain.Config().EVMChainID), nil
+}
+
+func (h *Handler) netVersion(dst []byte, _ args) ([]byte, error) {
+	return append(strconv.AppendUint(append(dst, '"'), uint64(h.chain.Config().NetworkID), 10), '"'), nil
+}
+
+func (h *Handler) clientVersion(dst []byte, _ args) ([]byte, error) {
+	return strconv.AppendQuote(dst, h.version), nil
+}
+
+func (h *Handler) blockNumber(dst []byte, _ args) ([]byte, error) {
+	return appendQuantity(dst, h.tip()), nil
+}
+
+func (h *Handler) gasPrice(dst []byte, _ args) ([]byte, error) {
+	return appendQuantity(dst, h.chain.BaseFee(h.tip()+1)+1_000_000_000), nil
+}
+
+func (h *Handler) baseFee(dst []byte, _ args) ([]byte, error) {
+	return appendQuantity(dst, h.chain.BaseFee(h.tip()+1)), nil
+}
+
+func (h *Handler) blockByNumber(dst []byte, a args) ([]byte, error) {
+	full, err := a.flag(1)
+	if err != nil {
+		return dst, err
+	}
+	height, err := h.height(a, 0)
+	if err != nil {
+		return dst, err
+	}
+	return h.chain.AppendBlock(dst, height, full, h.view()), nil
+}
+
+func (h *Handler) blockByHash(dst []byte, a args) ([]byte, error) {
+	hash, err := a.hash(0)
+	if err != nil {
+		return dst, err
+	}
+	full, err := a.flag(1)
+	if err != nil {
+		return dst, err
+	}
+	height, ok := h.chain.Height(hash)
+	if !ok || height > h.tip() {
+		return append(dst, "null"...), nil
+	}
+	return h.chain.AppendBlock(dst, height, full, h.view()), nil
+}
+
+// blockReceipts gives null for a block that is not there, as the method's
+// definition says.
+func (h *Handler) blockReceipts(dst []byte, a args) ([]byte, error) {
+	height, err := h.at(a, 0)
+	switch {
+	case errors.Is(err, errUnfinalized) || errors.Is(err, errNoHeader):
+		return append(dst, "null"...), nil
+	case err != nil:
+		return dst, err
+	}
+	return h.chain.AppendReceipts(dst, height, h.view()), nil
+}
+
+func (h *Handler) transactionReceipt(dst []byte, a args) ([]byte, error) {
+	hash, err := a.hash(0)
+	if err != nil {
+		return dst, err
+	}
+	return h.chain.AppendReceipt(dst, hash), nil
+}
+
+func (h *Handler) transactionByHash(dst []byte, a args) ([]byte, error) {
+	hash, err := a.hash(0)
+	if err != nil {
+		return dst, err
+	}
+	return h.chain.AppendTx(dst, hash), nil
+}
+
+// accountAt reads an account and a block.
+func (h *Handler) accountAt(a args) (addr evm.Address, height uint64, err error) {
+	if addr, err = a.address(0); err == nil {
+		height, err = h.at(a, 1)
+	}
+	return addr, height, err
+}
+
+func (h *Handler) balance(dst []byte, a args) ([]byte, error) {
+	addr, height, err := h.accountAt(a)
+	if err != nil {
+		return dst, err
+	}
+	wei := h.chain.Balance(addr, height)
+	return append(append(append(dst, '"'), wei.Hex()...), '"'), nil
+}
+
+func (h *Handler) transactionCount(dst []byte, a args) ([]byte, error) {
+	addr, height, err := h.accountAt(a)
+	if err != nil {
+		return dst, err
+	}
+	return appendQuantity(dst, h.chain.Nonce(addr, height)), nil
+}
+
+func (h *Handler) code(dst []byte, a args) ([]byte, error) {
+	addr, height, err := h.accountAt(a)
+	if err != nil {
+		return dst, err
+	}
+	return appendHex(dst, h.chain.Code(addr, height)), nil
+}
+
+func (h *Handler) call(dst []byte, a args) ([]byte, error) {
+	var object struct {
+		To          *string
+		Data, Input *string
+	}
+	if err := json.Unmarshal(a[0], &object); err != nil {
+		return dst, invalid("invalid argument 0: %v", err)
+	}
+	height, err := h.at(a, 1)
+	if err != nil {
+		return dst, err
+	}
+	var to evm.Address
+	if object.To == nil {
+		return dst, errors.New("this node runs no code that is sent to it")
+	}
+	if err := fixed(*object.To, to[:]); err != nil {
+		return dst, invalid("invalid argument 0: json: cannot unmarshal %v into Go struct field TransactionArgs.to of type common.Address", err)
+	}
+	data := object.Input
+	if data == nil {
+		data = object.Data
+	}
+	var input []byte
+	if data != nil {
+		input = make([]byte, max(len(*data)-2, 0)/2)
+		if err := fixed(*data, input); err != nil {
+			return dst, invalid("invalid argument 0: json: cannot unmarshal %v into Go struct field TransactionArgs.data of type hexutil.Bytes", err)
+		}
+	}
+	output, err := h.chain.Call(to, input, height)
+	if revert := (*evmchain.RevertError)(nil); errors.As(err, &revert) && len(revert.Data) > 0 {
+		return dst, &callError{code: codeRevert, text: revert.Error(), data: "0x" + hex.EncodeToString(revert.Data)}
+	}
+	if err != nil {
+		return dst, err
+	}
+	return appendHex(dst, output), nil
+}
+
+func (h *Handler) traceByNumber(dst []byte, a args) ([]byte, error) {
+	height, err := h.height(a, 0)
+	if err != nil {
+		return dst, err
+	}
+	tc, err := a.tracing(1)
+	if err != nil {
+		return dst, err
+	}
+	return h.chain.AppendTrace(dst, height, tc)
+}
+
+func (h *Handler) traceByHash(dst []byte, a args) ([]byte, error) {
+	hash, err := a.hash(0)
+	if err != nil {
+		return dst, err
+	}
+	tc, err := a.tracing(1)
+	if err != nil {
+		return dst, err
+	}
+	height, ok := h.chain.Height(hash)
+	if !ok || height > h.tip() {
+		return dst, fmt.Errorf("block %s not found", hash)
+	}
+	return h.chain.AppendTrace(dst, height, tc)
+}
+
+func (h *Handler) traceTransaction(dst []byte, a args) ([]byte, error) {
+	hash, err := a.hash(0)
+	if err != nil {
+		return dst, err
+	}
+	tc, err := a.tracing(1)
+	if err != nil {
+		return dst, err
+	}
+	dst, ok := h.chain.AppendTxTrace(dst, hash, tc)
+	if !ok {
+		return dst, errors.New("transaction not found")
+	}
+	return dst, nil
+}

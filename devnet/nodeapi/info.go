@@ -1,0 +1,181 @@
+package nodeapi
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"quorate/devnet/world"
+	"quorate/engine/chain"
+)
+
+// What the node says of its software: the release whose protocol it speaks.
+const (
+	nodeVersion     = "avalanchego/1.14.2"
+	evmVersion      = "v1.14.2"
+	databaseVersion = "v1.4.5"
+	rpcProtocol     = 45
+	// upgradeUnix is the time of the last network upgrade on a local network.
+	upgradeUnix = 1607144400
+)
+
+type nodeVersionReply struct {
+	Version         string            `json:"version"`
+	DatabaseVersion string            `json:"databaseVersion"`
+	RPCProtocol     number            `json:"rpcProtocolVersion"`
+	GitCommit       string            `json:"gitCommit"`
+	VMVersions      map[string]string `json:"vmVersions"`
+}
+
+type proofOfPossession struct {
+	PublicKey hexBytes `json:"publicKey"`
+	Proof     hexBytes `json:"proofOfPossession"`
+}
+
+func proofOf(v *world.Validator) proofOfPossession {
+	proof := v.Proof()
+	return proofOfPossession{PublicKey: v.PublicKey[:], Proof: proof[:]}
+}
+
+type peer struct {
+	IP             netip.AddrPort `json:"ip"`
+	PublicIP       netip.AddrPort `json:"publicIP"`
+	NodeID         nodeID         `json:"nodeID"`
+	Version        string         `json:"version"`
+	UpgradeTime    uint64         `json:"upgradeTime"`
+	LastSent       time.Time      `json:"lastSent"`
+	LastReceived   time.Time      `json:"lastReceived"`
+	ObservedUptime number         `json:"observedUptime"`
+	TrackedSubnets []chainID      `json:"trackedSubnets"`
+	SupportedACPs  []uint32       `json:"supportedACPs"`
+	ObjectedACPs   []uint32       `json:"objectedACPs"`
+	Benched        []string       `json:"benched"`
+}
+
+type peersReply struct {
+	NumPeers number `json:"numPeers"`
+	Peers    []peer `json:"peers"`
+}
+
+type nodeIDReply struct {
+	NodeID  nodeID            `json:"nodeID"`
+	NodePOP proofOfPossession `json:"nodePOP"`
+}
+
+type aliasArgs struct {
+	Alias string `json:"alias"`
+}
+
+type chainArgs struct {
+	Chain string `json:"chain"`
+}
+
+type peersArgs struct {
+	NodeIDs []nodeID `json:"nodeIDs"`
+}
+
+func (s *Server) infoService() *service {
+	return &service{name: "info", methods: map[string]method{
+		"getNodeVersion":  call(s.getNodeVersion),
+		"getNodeID":       call(s.getNodeID),
+		"getNodeIP":       call(s.getNodeIP),
+		"getNetworkID":    call(s.getNetworkID),
+		"getNetworkName":  call(s.getNetworkName),
+		"getBlockchainID": call(s.getBlockchainID),
+		"isBootstrapped":  call(s.isBootstrapped),
+		"peers":           call(s.peers),
+	}}
+}
+
+func (s *Server) getNodeVersion(none) (any, error) {
+	return nodeVersionReply{
+		Version: nodeVersion, DatabaseVersion: databaseVersion, RPCProtocol: rpcProtocol,
+		VMVersions: map[string]string{"avm": nodeVersion, "evm": evmVersion, "platform": nodeVersion},
+	}, nil
+}
+
+func (s *Server) getNodeID(none) (any, error) {
+	v := s.world.Validators()[0]
+	return nodeIDReply{NodeID: nodeID(v.NodeID), NodePOP: proofOf(v)}, nil
+}
+
+func (s *Server) getNodeIP(none) (any, error) {
+	return struct {
+		IP netip.AddrPort `json:"ip"`
+	}{s.live.Address(0)}, nil
+}
+
+func (s *Server) getNetworkID(none) (any, error) {
+	return struct {
+		NetworkID number `json:"networkID"`
+	}{number(world.NetworkID)}, nil
+}
+
+func (s *Server) getNetworkName(none) (any, error) {
+	return struct {
+		NetworkName string `json:"networkName"`
+	}{"local"}, nil
+}
+
+func (s *Server) getBlockchainID(args aliasArgs) (any, error) {
+	id, ok := s.lookup(args.Alias)
+	if !ok {
+		return nil, fmt.Errorf("there is no ID with alias: %s", args.Alias)
+	}
+	return struct {
+		BlockchainID chainID `json:"blockchainID"`
+	}{chainID(id)}, nil
+}
+
+func (s *Server) isBootstrapped(args chainArgs) (any, error) {
+	if args.Chain == "" {
+		return nil, errors.New("argument 'chain' not given")
+	}
+	id, ok := s.lookup(args.Chain)
+	if !ok {
+		return nil, fmt.Errorf("there is no chain with alias/ID '%s'", args.Chain)
+	}
+	return struct {
+		IsBootstrapped bool `json:"isBootstrapped"`
+	}{s.runs(id)}, nil
+}
+
+func (s *Server) peers(args peersArgs) (any, error) {
+	validators := s.world.Validators()
+	if len(args.NodeIDs) > 0 {
+		validators = validators[:0:0]
+		for _, id := range args.NodeIDs {
+			if v, ok := s.world.Validator(chain.NodeID(id)); ok {
+				validators = append(validators, v)
+			}
+		}
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	reply := peersReply{Peers: make([]peer, 0, len(validators))}
+	for _, v := range validators {
+		if v.Index == 0 || !s.live.Online(v.Index) {
+			continue
+		}
+		addr := s.live.Address(v.Index)
+		reply.Peers = append(reply.Peers, peer{
+			IP: addr, PublicIP: addr, NodeID: nodeID(v.NodeID), Version: nodeVersion, UpgradeTime: upgradeUnix,
+			LastSent: now, LastReceived: now, ObservedUptime: 100, TrackedSubnets: s.tracked(v),
+			SupportedACPs: []uint32{}, ObjectedACPs: []uint32{}, Benched: []string{},
+		})
+	}
+	reply.NumPeers = number(len(reply.Peers))
+	return reply, nil
+}
+
+func (s *Server) tracked(v *world.Validator) []chainID {
+	subnets := []chainID{chainID(chain.PrimaryNetworkID)}
+	for _, l := range s.world.L1s() {
+		for _, m := range l.Members {
+			if m.Validator == v {
+				subnets = append(subnets, chainID(l.SubnetID))
+			}
+		}
+	}
+	return subnets
+}

@@ -1,0 +1,281 @@
+// Package nodeapi is the HTTP interface of the simulated network's node: the
+// JSON-RPC methods that clients of a real node use, with the same paths, bodies
+// and error texts. The node is that of validator 0.
+package nodeapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"quorate/devnet/evmrpc"
+	"quorate/devnet/world"
+	"quorate/engine/chain"
+)
+
+const (
+	maxBody      = evmrpc.MaxBody
+	idleTimeout  = 2 * time.Minute
+	drainTimeout = 5 * time.Second
+)
+
+// Live tells what cannot be read from the world's state: which validators run, and where.
+type Live interface {
+	// Online tells whether validator i is connected to the others.
+	Online(i int) bool
+	// Address gives the staking address of validator i. It stays the same while
+	// the validator is stopped.
+	Address(i int) netip.AddrPort
+}
+
+// Config says what a [Server] serves. World and Live are needed.
+type Config struct {
+	World *world.World
+	Live  Live
+	// EVM answers for the EVM chains that the node runs, by blockchain ID; nil
+	// means that they have no RPC.
+	EVM map[chain.ID]*evmrpc.Handler
+	// Logger gets the server's own errors; nil discards them.
+	Logger *slog.Logger
+	// Metrics gets quorate_devnet_api_requests_total by service; nil means none.
+	Metrics *metrics.Set
+}
+
+// Server answers HTTP requests. Make it with [New].
+type Server struct {
+	world  *world.World
+	live   Live
+	log    *slog.Logger
+	nodeID string
+
+	info, platform, proposer, health *service
+	requests                         map[*service]*metrics.Counter
+
+	// sets caches answers of platform.getAllValidatorsAt by height.
+	setsMu sync.Mutex
+	sets   map[uint64][]byte
+
+	blocks blockChain
+
+	evm         map[chain.ID]*evmrpc.Handler
+	evmRequests *metrics.Counter
+	life        context.Context // of Serve, set before it begins
+	sockets     evmrpc.Conns
+}
+
+// New builds a server.
+func New(cfg Config) *Server {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = metrics.NewSet()
+	}
+	s := &Server{
+		world: cfg.World, live: cfg.Live, log: cfg.Logger,
+		nodeID: cfg.World.Validators()[0].NodeID.String(),
+		sets:   make(map[uint64][]byte),
+		evm:    cfg.EVM,
+	}
+	s.evmRequests = cfg.Metrics.NewCounter(`quorate_devnet_api_requests_total{service="evm"}`)
+	c, x := s.world.CChainID(), s.world.XChainID()
+	s.blocks.genesis, s.blocks.time = sha256.Sum256(append(c[:], x[:]...)), s.world.GenesisTime()
+	s.info = s.infoService()
+	s.platform = s.platformService()
+	s.proposer = s.proposerService()
+	s.health = s.healthService()
+	s.requests = make(map[*service]*metrics.Counter)
+	for _, svc := range []*service{s.info, s.platform, s.proposer, s.health} {
+		s.requests[svc] = cfg.Metrics.NewCounter(fmt.Sprintf(`quorate_devnet_api_requests_total{service=%q}`, svc.name))
+	}
+	return s
+}
+
+// Serve answers requests on ln until ctx ends, lets those in flight finish, and
+// closes ln. It returns nil after an ordinary end.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	server := &fasthttp.Server{
+		Handler:            s.handle,
+		Name:               "quorate-devnet",
+		MaxRequestBodySize: maxBody,
+		IdleTimeout:        idleTimeout,
+		ReadTimeout:        idleTimeout,
+		WriteTimeout:       idleTimeout,
+		CloseOnShutdown:    true,
+		Logger:             serverLog{s.log},
+	}
+	life, end := context.WithCancel(ctx)
+	s.life = life
+	defer s.sockets.Wait()
+	defer end()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			return fmt.Errorf("serving the node API: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := server.ShutdownWithContext(drain); err != nil {
+		return fmt.Errorf("stopping the node API: %w", err)
+	}
+	if err := <-ended; err != nil {
+		return fmt.Errorf("serving the node API: %w", err)
+	}
+	return nil
+}
+
+// serverLog passes the HTTP library's complaints about clients on.
+type serverLog struct{ log *slog.Logger }
+
+// Printf logs one complaint.
+func (l serverLog) Printf(format string, args ...any) {
+	l.log.Debug("node API: " + fmt.Sprintf(format, args...))
+}
+
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	ctx.Response.Header.Set("Node-Id", s.nodeID)
+	if s.serveEVM(ctx) {
+		return
+	}
+	svc := s.route(string(ctx.Path()))
+	if svc == nil {
+		plain(ctx, fasthttp.StatusNotFound, "404 page not found\n")
+		return
+	}
+	s.requests[svc].Inc()
+	if svc == s.health && ctx.IsGet() {
+		s.getHealth(ctx)
+		return
+	}
+	s.rpc(ctx, svc)
+}
+
+// serveEVM answers a request to an EVM chain's RPC or WebSocket path; false
+// when it is not one.
+func (s *Server) serveEVM(ctx *fasthttp.RequestCtx) bool {
+	rest, ok := strings.CutPrefix(string(ctx.Path()), "/ext/")
+	if !ok {
+		return false
+	}
+	rest, _ = strings.CutPrefix(rest, "bc/")
+	alias, sub, _ := strings.Cut(rest, "/")
+	if sub != "rpc" && sub != "ws" {
+		return false
+	}
+	id, ok := s.lookup(alias)
+	if !ok {
+		return false
+	}
+	h, ok := s.evm[id]
+	if !ok {
+		return false
+	}
+	s.evmRequests.Inc()
+	if sub == "ws" {
+		h.Upgrade(ctx, s.life, &s.sockets)
+	} else {
+		h.ServeHTTP(ctx, s.life)
+	}
+	return true
+}
+
+// route finds the service behind a path, or nil.
+func (s *Server) route(path string) *service {
+	rest, ok := strings.CutPrefix(path, "/ext/")
+	if !ok {
+		return nil
+	}
+	switch rest {
+	case "info":
+		return s.info
+	case "health", "health/health", "health/readiness", "health/liveness":
+		return s.health
+	}
+	rest, _ = strings.CutPrefix(rest, "bc/")
+	alias, sub, _ := strings.Cut(rest, "/")
+	id, ok := s.lookup(alias)
+	switch {
+	case !ok:
+		return nil
+	case sub == "" && id == chain.PlatformChainID && !strings.HasSuffix(rest, "/"):
+		return s.platform
+	case sub == "proposervm" && id != s.world.XChainID():
+		return s.proposer
+	default:
+		return nil
+	}
+}
+
+// lookup resolves an alias, also of the X-Chain, which this node does not run,
+// or the ID of a chain that it runs.
+func (s *Server) lookup(alias string) (chain.ID, bool) {
+	switch alias {
+	case "P", "platform":
+		return chain.PlatformChainID, true
+	case "C", "evm":
+		return s.world.CChainID(), true
+	case "X", "avm":
+		return s.world.XChainID(), true
+	}
+	id, err := chain.ParseID(alias)
+	return id, err == nil && s.runs(id)
+}
+
+// runs tells whether this node runs a chain. Like a real one that syncs a part
+// of the primary network it does without the X-Chain.
+func (s *Server) runs(id chain.ID) bool {
+	return id == chain.PlatformChainID || s.world.Runs(0, id)
+}
+
+// subnetOf gives the subnet of a chain that the P-Chain knows, run here or not.
+func (s *Server) subnetOf(id chain.ID) (chain.ID, bool) {
+	if l, ok := s.world.L1Of(id); ok {
+		return l.SubnetID, true
+	}
+	primary := id == chain.PlatformChainID || id == s.world.CChainID() || id == s.world.XChainID()
+	return chain.PrimaryNetworkID, primary
+}
+
+func (s *Server) rpc(ctx *fasthttp.RequestCtx, svc *service) {
+	if !ctx.IsPost() {
+		plain(ctx, fasthttp.StatusMethodNotAllowed, "rpc: POST method required, received "+string(ctx.Method()))
+		return
+	}
+	media, _, _ := strings.Cut(string(ctx.Request.Header.ContentType()), ";")
+	if !strings.EqualFold(media, "application/json") {
+		plain(ctx, fasthttp.StatusUnsupportedMediaType, "rpc: unrecognized Content-Type: "+media)
+		return
+	}
+	body, err := svc.answer(ctx.PostBody())
+	if err != nil {
+		s.log.Error("node API answer", "service", svc.name, "error", err)
+		plain(ctx, fasthttp.StatusInternalServerError, err.Error())
+		return
+	}
+	if body == nil {
+		ctx.Response.Header.SetNoDefaultContentType(true)
+		return
+	}
+	ctx.SetContentType("application/json; charset=utf-8")
+	ctx.SetBody(body)
+}
+
+func plain(ctx *fasthttp.RequestCtx, status int, text string) {
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("text/plain; charset=utf-8")
+	ctx.SetBodyString(text)
+}

@@ -1,0 +1,135 @@
+package validator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"quorate/aggregator/bls"
+)
+
+// Kind names a way of lying. No kind ever answers a request with a signature
+// that is valid by itself.
+type Kind string
+
+// The ways of lying: the first ones are wrong answers, the others break the
+// protocol of the connection.
+const (
+	// WrongKey signs with a key that is not the validator's.
+	WrongKey Kind = "wrong-key"
+	// WrongMessage signs another message.
+	WrongMessage Kind = "wrong-message"
+	// Garbage sends 96 bytes that are no point of the curve.
+	Garbage Kind = "garbage"
+	// Length0, Length1, Length95 and Length97 send so many bytes of signature.
+	Length0  Kind = "length-0"
+	Length1  Kind = "length-1"
+	Length95 Kind = "length-95"
+	Length97 Kind = "length-97"
+	// OutsideSubgroup sends a point of the curve that is not in G2.
+	OutsideSubgroup Kind = "outside-subgroup"
+	// Infinity sends the point at infinity.
+	Infinity Kind = "infinity"
+	// Cancelling is a pair of validators: one adds a point to its signature, the
+	// other takes the same point away. Each is invalid, their sum is valid.
+	Cancelling Kind = "cancelling"
+	// WrongID puts a request ID that nobody used on a valid answer.
+	WrongID Kind = "wrong-id"
+	// Flood answers no request, and sends answers that nobody asked for all the time.
+	Flood Kind = "flood"
+	// MidFrame sends half of an answer's frame and then nothing more.
+	MidFrame Kind = "mid-frame"
+	// Oversized states a frame above the limit.
+	Oversized Kind = "oversized"
+	// Bomb sends a small frame that decompresses to far more than the limit.
+	Bomb Kind = "bomb"
+)
+
+// Kinds gives all ways of lying, in the order in which they are dealt out.
+func Kinds() []Kind {
+	return []Kind{
+		WrongKey, WrongMessage, Garbage, Length0, Length1, Length95, Length97, OutsideSubgroup, Infinity,
+		Cancelling, WrongID, Flood, MidFrame, Oversized, Bomb,
+	}
+}
+
+// ParseKinds reads names of kinds separated by commas; no name means all kinds.
+func ParseKinds(list string) ([]Kind, error) {
+	var kinds []Kind
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if kind := Kind(name); kind.Known() {
+			kinds = append(kinds, kind)
+			continue
+		}
+		return nil, fmt.Errorf("unknown kind of lie %q, want some of %v", name, Kinds())
+	}
+	return kinds, nil
+}
+
+// Known tells whether there is such a kind.
+func (k Kind) Known() bool {
+	for _, known := range Kinds() {
+		if k == known {
+			return true
+		}
+	}
+	return false
+}
+
+// Means is what liars need.
+type Means struct {
+	// Own is the validator's key, Wrong any other. Both liars of a [Cancelling]
+	// pair have the same Wrong, and one of them is Negative.
+	Own, Wrong *bls.SecretKey
+	Negative   bool
+	// FloodRate is the number of answers per second of a [Flood]; 0 means
+	// [DefaultFloodRate].
+	FloodRate int
+}
+
+// Lie gives the conduct of a liar. The kind must be known.
+func Lie(kind Kind, m Means) (Conduct, error) {
+	switch kind {
+	case WrongKey:
+		return Conduct{Reply: SignWith(m.Wrong)}, nil
+	case WrongMessage:
+		return Conduct{Reply: signOther(m.Own)}, nil
+	case Garbage:
+		return Conduct{Reply: signatureLie(func([]byte) []byte { return garbage() })}, nil
+	case Length0, Length1, Length95, Length97:
+		n := map[Kind]int{Length1: 1, Length95: 95, Length97: 97}[kind]
+		return Conduct{Reply: signatureLie(func(sig []byte) []byte { return append(sig, 0)[:n:n] })}, nil
+	case OutsideSubgroup:
+		point := outsideSubgroup()
+		return Conduct{Reply: signatureLie(func([]byte) []byte { return point[:] })}, nil
+	case Infinity:
+		point := infinity()
+		return Conduct{Reply: signatureLie(func([]byte) []byte { return point[:] })}, nil
+	case Cancelling:
+		return Conduct{Reply: cancelling(m.Wrong, m.Negative)}, nil
+	case WrongID:
+		return Conduct{Reply: wrongID}, nil
+	case Flood:
+		if m.FloodRate == 0 {
+			m.FloodRate = DefaultFloodRate
+		}
+		return Conduct{Reply: Silent, Unasked: flood(m.FloodRate)}, nil
+	case MidFrame:
+		return Conduct{Reply: midFrame}, nil
+	case Oversized:
+		return Conduct{Reply: oversized}, nil
+	case Bomb:
+		return Conduct{Reply: bombs()}, nil
+	default:
+		return Conduct{}, fmt.Errorf("unknown kind of lie %q", kind)
+	}
+}
+
+// DefaultFloodRate is the number of answers per second that a [Flood] sends.
+const DefaultFloodRate = 5000
+
+// floodTick is how often a flood sends a batch.
+const floodTick = 10 * time.Millisecond

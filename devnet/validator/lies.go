@@ -1,0 +1,89 @@
+package validator
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"quorate/aggregator/bls"
+)
+
+// compressed and sign are bits of the first byte of a compressed point.
+const (
+	compressedBit = 0x80
+	infinityBit   = 0x40
+	signBit       = 0x20
+)
+
+// lie replaces what would have been a signature; refusals stay honest.
+func lie(f func(req *Request, sig []byte) Reply) Behaviour {
+	return func(req *Request, honest func() Reply) Reply {
+		r := honest()
+		if r.Outcome != Answered {
+			return r
+		}
+		return f(req, r.Signature)
+	}
+}
+
+// signatureLie answers with other bytes in place of the signature. f may keep
+// and change what it gets.
+func signatureLie(f func(sig []byte) []byte) Behaviour {
+	return lie(func(_ *Request, sig []byte) Reply {
+		return Reply{Outcome: Answered, Signature: f(bytes.Clone(sig))}
+	})
+}
+
+// SignWith signs what it should, but with the given key.
+func SignWith(key *bls.SecretKey) Behaviour {
+	return lie(func(req *Request, _ []byte) Reply {
+		sig := key.Sign(req.Message)
+		return Reply{Outcome: Answered, Signature: sig[:]}
+	})
+}
+
+// signOther signs the message with its last bit changed.
+func signOther(key *bls.SecretKey) Behaviour {
+	return lie(func(req *Request, _ []byte) Reply {
+		other := bytes.Clone(req.Message)
+		other[len(other)-1] ^= 1
+		sig := key.Sign(other)
+		return Reply{Outcome: Answered, Signature: sig[:]}
+	})
+}
+
+// cancelling adds the signature of key to the validator's own, or takes it away:
+// so the point is another one for each message, and the same for both of a pair.
+func cancelling(key *bls.SecretKey, negative bool) Behaviour {
+	return lie(func(req *Request, own []byte) Reply {
+		d := key.Sign(req.Message)
+		if negative {
+			d[0] ^= signBit // the other root y of the same x: the negative point
+		}
+		var parts [2]bls.Signature
+		if bls.DecodeSignatureInto(&parts[0], own) != nil || bls.DecodeSignatureInto(&parts[1], d[:]) != nil {
+			return Reply{} // never, as both were made by Sign
+		}
+		sum := bls.SumSignatures([]*bls.Signature{&parts[0], &parts[1]}).Bytes()
+		return Reply{Outcome: Answered, Signature: sum[:]}
+	})
+}
+
+func infinity() [bls.SignatureLen]byte {
+	return [bls.SignatureLen]byte{compressedBit | infinityBit}
+}
+
+// garbage has an x above the field's modulus.
+func garbage() []byte { return bytes.Repeat([]byte{0xff &^ infinityBit}, bls.SignatureLen) }
+
+// outsideSubgroup gives the point with the smallest whole x = 1, 2, 3... for
+// which the curve of G2 has one. Only one in 2^254 points of the curve lies in
+// the subgroup, and this one does not: the tests check it.
+func outsideSubgroup() [bls.SignatureLen]byte {
+	for x := uint64(1); ; x++ { // every other x is on the curve
+		b := [bls.SignatureLen]byte{compressedBit}
+		binary.BigEndian.PutUint64(b[len(b)-8:], x)
+		if _, err := bls.DecodeSignature(b[:]); err == nil {
+			return b
+		}
+	}
+}

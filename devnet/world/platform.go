@@ -1,0 +1,170 @@
+package world
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"quorate/engine/chain"
+)
+
+// ErrHeight is returned for a P-Chain height above the tip.
+var ErrHeight = errors.New("height above the tip")
+
+// Snapshot is the validator sets at one P-Chain height. It is immutable.
+type Snapshot struct {
+	Height uint64
+	// Sets holds the members of the primary network and of every L1, by subnet.
+	Sets map[chain.ID][]Member
+}
+
+// Member is one entry of a validator set.
+type Member struct {
+	*Validator
+	// Weight hides the validator's stake at genesis.
+	Weight uint64
+	// NoKey tells that the entry has no BLS key, so that its weight counts in the
+	// total only: of a keyless validator, or all inactive members of an L1
+	// together, whose entry has the zero node ID and index -1.
+	NoKey bool
+}
+
+// block is what one P-Chain block left behind: a set, or that set with a little
+// weight moved, which is worked out when asked for to keep a long history small.
+type block struct {
+	sets  map[chain.ID][]Member
+	shift bool
+}
+
+// SortCanonical brings members into the order in which signers are numbered: by
+// the uncompressed public key. Those without a key, which have no number, follow.
+func SortCanonical(members []Member) {
+	slices.SortFunc(members, func(a, b Member) int {
+		switch {
+		case a.NoKey != b.NoKey && a.NoKey:
+			return 1
+		case a.NoKey != b.NoKey:
+			return -1
+		}
+		return cmp.Or(bytes.Compare(a.uncompressed[:], b.uncompressed[:]), a.Index-b.Index)
+	})
+}
+
+func (w *World) genesis() map[chain.ID][]Member {
+	sets := make(map[chain.ID][]Member, 1+len(w.l1s))
+	primary := make([]Member, len(w.validators))
+	for i, v := range w.validators {
+		primary[i] = Member{Validator: v, Weight: v.Weight, NoKey: v.Keyless}
+	}
+	SortCanonical(primary)
+	sets[chain.PrimaryNetworkID] = primary
+	for _, l := range w.l1s {
+		members := make([]Member, 0, len(l.Members))
+		inactive := Member{Validator: &Validator{Index: -1}, NoKey: true}
+		for _, m := range l.Members {
+			if m.Balance == 0 {
+				inactive.Weight += m.L1Weight
+				continue
+			}
+			members = append(members, Member{Validator: m.Validator, Weight: m.L1Weight})
+		}
+		if inactive.Weight > 0 {
+			members = append(members, inactive)
+		}
+		SortCanonical(members)
+		sets[l.SubnetID] = members
+	}
+	return sets
+}
+
+// Height gives the P-Chain's height, which is also the proposed one.
+func (w *World) Height() uint64 {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.height()
+}
+
+// height needs mu.
+func (w *World) height() uint64 { return uint64(len(w.history) - 1) } // never empty
+
+// At gives the validator sets at a height, or [ErrHeight].
+func (w *World) At(height uint64) (*Snapshot, error) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if height > w.height() {
+		return nil, ErrHeight
+	}
+	b := w.history[height]
+	if b.shift {
+		return &Snapshot{Height: height, Sets: w.shifted(b.sets, height)}, nil
+	}
+	return &Snapshot{Height: height, Sets: b.sets}, nil
+}
+
+// Advance accepts one P-Chain block that gives the primary network validators
+// in weights (by index) a new weight, and returns its height. Weight 0 takes a
+// validator out of the set. With no weights the sets stay as they are.
+func (w *World) Advance(weights map[int]uint64) (uint64, error) {
+	for i := range weights {
+		if i < 0 || i >= len(w.validators) {
+			return 0, fmt.Errorf("no validator %d", i)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := block{sets: w.history[len(w.history)-1].sets}
+	if len(weights) > 0 {
+		primary := w.reweighed(next.sets[chain.PrimaryNetworkID], weights)
+		next.sets = maps.Clone(next.sets)
+		next.sets[chain.PrimaryNetworkID] = primary
+	}
+	w.history = append(w.history, next)
+	return w.height(), nil
+}
+
+// Shift accepts one P-Chain block at whose height a 64th of one primary network
+// validator's weight is another's, and returns that height. Which ones depends
+// on the height; the next height has the weights as they were, or moves others.
+func (w *World) Shift() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.history = append(w.history, block{sets: w.history[len(w.history)-1].sets, shift: true})
+	return w.height()
+}
+
+func (w *World) shifted(sets map[chain.ID][]Member, height uint64) map[chain.ID][]Member {
+	members := slices.Clone(sets[chain.PrimaryNetworkID])
+	if n := uint64(len(members)); n > 1 {
+		pick := w.derive("weight shift", height)
+		from := binary.BigEndian.Uint64(pick[:]) % n
+		to := (from + 1 + binary.BigEndian.Uint64(pick[8:])%(n-1)) % n
+		moved := members[from].Weight / 64
+		members[from].Weight -= moved
+		members[to].Weight += moved
+	}
+	sets = maps.Clone(sets)
+	sets[chain.PrimaryNetworkID] = members
+	return sets
+}
+
+func (w *World) reweighed(old []Member, weights map[int]uint64) []Member {
+	current := make(map[int]uint64, len(old))
+	for _, m := range old {
+		current[m.Index] = m.Weight
+	}
+	for i, weight := range weights {
+		current[i] = weight
+	}
+	members := make([]Member, 0, len(current))
+	for i, weight := range current {
+		if weight > 0 {
+			members = append(members, Member{Validator: w.validators[i], Weight: weight, NoKey: w.validators[i].Keyless})
+		}
+	}
+	SortCanonical(members)
+	return members
+}

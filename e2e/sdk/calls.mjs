@@ -1,0 +1,139 @@
+// The calls that are made, the same through both SDKs: their names, requests and
+// answers agree (each SDK leaves out request members that it does not know).
+
+// A call is {endpoint, name, request, rows?, fixed?, repeats?}:
+//   endpoint  its number in the contract
+//   name      where the SDK has it; the last part is the method
+//   rows      the list in each page; without it the answer is a single object
+//   fixed     new blocks cannot change the answer
+//   repeats   equal rows are possible: an ERC-1155 batch may move the same item twice
+//   error     the status that is wanted instead of an answer
+
+const longPages = { pageSize: 100 };
+const unknownHash = "0x" + "ab".repeat(32);
+
+// evmCalls gives the calls for one EVM chain of the facts.
+export function evmCalls(f) {
+  const on = { chainId: f.chainId };
+  const blocks = { startBlock: f.startBlock, endBlock: f.endBlock };
+  // A window for the calls with many short pages.
+  const last = { startBlock: Math.max(f.startBlock, f.endBlock - 20), endBlock: f.endBlock };
+  return [
+    ...transactions(f, on, blocks, last),
+    ...transfers(f, on, blocks, last),
+    ...balances(f, on),
+    ...refusals(f, on),
+  ];
+}
+
+function transactions(f, on, blocks, last) {
+  const address = (request) => ({
+    endpoint: "2", name: "data.evm.address.transactions.list", rows: "transactions",
+    request: { ...on, address: f.address, ...request },
+  });
+  const block = (request) => ({
+    endpoint: "10", name: "data.evm.blocks.listTransactions", rows: "transactions", fixed: true,
+    request: { ...on, ...request },
+  });
+  const latest = (request) => ({
+    endpoint: "12", name: "data.evm.transactions.listLatest", rows: "transactions", request: { ...on, ...request },
+  });
+  const one = (txHash) => ({ endpoint: "tx", name: "data.evm.transactions.get", fixed: true, request: { ...on, txHash } });
+  return [
+    { ...address({ ...blocks, ...longPages }), fixed: true },
+    { ...address({ ...blocks, ...longPages, sortOrder: "asc" }), fixed: true },
+    { ...address({ ...last }), fixed: true },
+    { ...address({ ...last, pageSize: 1, address: f.address.toLowerCase() }), fixed: true },
+    { ...address({ ...last, chainId: f.blockchainId }), fixed: true },
+    address({ ...longPages, address: f.contract ?? f.erc20Token }),
+    block({ blockId: f.blockId }),
+    block({ blockId: f.blockHash }),
+    block({ blockId: f.blockId, pageSize: 1 }),
+    latest(longPages),
+    latest({ ...longPages, status: "failed" }),
+    latest({ ...longPages, status: "success" }),
+    one(f.txHash),
+    ...(f.failedTxHash ? [one(f.failedTxHash)] : []),
+    ...(f.warpTxHash ? [one(f.warpTxHash)] : []),
+  ];
+}
+
+function transfers(f, on, blocks, last) {
+  const received = (request) => ({
+    endpoint: "6", name: "data.evm.address.transactions.listErc721", rows: "transactions",
+    request: { ...on, address: f.nftOwner, ...request },
+  });
+  const token = (address, request) => ({
+    endpoint: "8", name: "data.evm.contracts.listTransfers", rows: "transfers", request: { ...on, address, ...request },
+  });
+  return [
+    { ...received({ ...blocks, ...longPages }), fixed: true },
+    { ...received({ ...blocks }), fixed: true },
+    received({ ...longPages }),
+    { ...token(f.erc20Token, { ...blocks, ...longPages }), fixed: true },
+    { ...token(f.erc20Token, { ...last, pageSize: 2 }), fixed: true },
+    { ...token(f.nftContract, { ...blocks, ...longPages }), fixed: true },
+    { ...token(f.erc1155Contract, { ...blocks, ...longPages }), fixed: true, repeats: true },
+    ...(f.hostileToken ? [token(f.hostileToken, longPages)] : []),
+  ];
+}
+
+function balances(f, on) {
+  const native = (request) => ({
+    endpoint: "15", name: "data.evm.address.balances.getNative", request: { ...on, address: f.address, ...request },
+  });
+  const tokens = (request) => ({
+    endpoint: "7", name: "data.evm.address.balances.listErc20", rows: "erc20TokenBalances",
+    request: { ...on, address: f.address, ...request },
+  });
+  const nfts = (request) => ({
+    endpoint: "11", name: "data.evm.address.balances.listErc721", rows: "erc721TokenBalances",
+    request: { ...on, address: f.nftOwner, ...request },
+  });
+  return [
+    native({}),
+    native({ currency: "usd" }),
+    { ...native({ blockNumber: f.blockNumber }), fixed: true },
+    { ...native({ blockNumber: f.blockNumber, chainId: f.blockchainId }), fixed: true },
+    tokens({}),
+    tokens({ pageSize: 1, currency: "eur" }),
+    { ...tokens({ pageSize: 500, filterSpamTokens: false, blockNumber: f.blockNumber }), fixed: true },
+    { ...tokens({ contractAddresses: `${f.erc20Token},${f.nftContract}`, blockNumber: f.blockNumber }), fixed: true },
+    nfts({}),
+    nfts({ pageSize: 500 }),
+    nfts({ contractAddress: f.nftContract }),
+  ];
+}
+
+// refusals are answered with the documented error body.
+function refusals(f, on) {
+  return [
+    { endpoint: "tx", name: "data.evm.transactions.get", request: { ...on, txHash: unknownHash }, error: 404 },
+    { endpoint: "15", name: "data.evm.address.balances.getNative", request: { ...on, address: "0x12" }, error: 400 },
+    { endpoint: "15", name: "data.evm.address.balances.getNative", request: { chainId: "1234567890123", address: f.address }, error: 404 },
+    { endpoint: "12", name: "data.evm.transactions.listLatest", request: { ...on, pageToken: "forged" }, error: 400 },
+    { endpoint: "12", name: "data.evm.transactions.listLatest", request: { ...on, pageSize: 101 }, error: 400 },
+    { endpoint: "10", name: "data.evm.blocks.listTransactions", request: { ...on, blockId: unknownHash }, error: 404 },
+  ];
+}
+
+// serverCalls gives the calls that are for no chain in particular.
+export function serverCalls(f) {
+  const network = f.network;
+  const chains = (request) => ({ endpoint: "17", name: "data.evm.chains.list", rows: "chains", fixed: true, request });
+  const signature = (request) => ({
+    endpoint: "1", name: "data.signatureAggregator.aggregate", fixed: true,
+    request: { network, signatureAggregatorRequest: { message: f.signature.message, ...request } },
+  });
+  return [
+    chains({}),
+    chains({ network }),
+    chains({ feature: "nftIndexing" }),
+    signature({}),
+    signature({ quorumPercentage: 67, signingSubnetId: f.signature.signingSubnetId }),
+    { ...signature({ quorumPercentage: 101 }), error: 400 },
+    ...(f.warpTxHash
+      ? [{ endpoint: "1", name: "data.signatureAggregator.get", fixed: true, request: { network, txHash: f.warpTxHash } }]
+      : []),
+  ];
+}

@@ -1,0 +1,97 @@
+// Makes one call through one SDK.
+import { createHash } from "node:crypto";
+
+// maxPages ends a walk that has no end.
+const maxPages = 100_000;
+
+// run makes a call, walks its pages, and tells what came.
+export async function run(client, call, options) {
+  const { endpoint, name, request, fixed = false } = call;
+  const line = { endpoint, call: name, request, fixed };
+  const begin = performance.now();
+  try {
+    const seen = call.rows ? await walk(client, call, options) : await single(client, call, options);
+    if (call.error) throw new Error(`answered, where status ${call.error} was wanted`);
+    Object.assign(line, seen);
+  } catch (err) {
+    if (!call.error || !isRefusal(err, call.error)) line.error = describe(err);
+    else line.refused = call.error;
+  }
+  line.ms = Math.round(performance.now() - begin);
+  return line;
+}
+
+async function single(client, call, options) {
+  const answer = await invoke(client, call.name, call.request, options);
+  return { pages: 1, items: 1, keys: Object.keys(answer).sort() };
+}
+
+// walk reads all pages. A page that does not parse throws, and so does a token
+// that was there before: the walk would never end.
+async function walk(client, call, options) {
+  const rows = new Set();
+  const tokens = new Set();
+  let pages = 0, items = 0;
+  for await (const page of pagesOf(client, call, options)) {
+    const list = page[call.rows];
+    if (!Array.isArray(list)) throw new Error(`page ${pages + 1} has no list ${call.rows}`);
+    pages++;
+    items += list.length;
+    for (const row of list) {
+      rows.add(createHash("sha256").update(JSON.stringify(row)).digest("base64"));
+    }
+    const token = page.nextPageToken;
+    if (token !== undefined && tokens.has(token)) throw new Error(`page ${pages} has the token of an earlier page`);
+    tokens.add(token);
+    if (pages > maxPages) throw new Error(`more than ${maxPages} pages`);
+  }
+  const repeated = items - rows.size;
+  if (repeated && !call.repeats) throw new Error(`${repeated} of ${items} rows came twice`);
+  return { pages, items };
+}
+
+// pagesOf follows the SDK's own iterator, or the token by hand where an SDK has
+// none for a paged endpoint.
+async function* pagesOf(client, call, options) {
+  let answer = await invoke(client, call.name, call.request, options);
+  if (typeof answer[Symbol.asyncIterator] === "function") {
+    for await (const page of answer) yield page.result;
+    return;
+  }
+  for (;;) {
+    yield answer;
+    if (!answer.nextPageToken) return;
+    answer = await invoke(client, call.name, { ...call.request, pageToken: answer.nextPageToken }, options);
+  }
+}
+
+function invoke(client, name, request, options) {
+  const path = name.split(".");
+  const method = path.pop();
+  const owner = path.reduce((o, part) => o[part], client);
+  return owner[method](request, options);
+}
+
+// isRefusal tells whether an SDK has read an error body as the class of its status.
+function isRefusal(err, status) {
+  const data = err?.data$ ?? err;
+  return err?.statusCode === status && data?.statusCode === status &&
+    typeof data.message === "string" && data.message !== "" && typeof data.error === "string" &&
+    !/Validation|^SDKError$|^AvalancheAPIError$/.test(err.name);
+}
+
+// describe keeps what is needed to find out why an answer did not parse.
+function describe(err) {
+  const cause = err?.cause;
+  return {
+    name: err?.name,
+    message: cut(err?.message ?? String(err)),
+    status: err?.statusCode,
+    cause: cause && cut(cause.message ?? String(cause)),
+    body: cut(typeof err?.body === "string" ? err.body : JSON.stringify(err?.rawValue ?? null)),
+  };
+}
+
+function cut(text) {
+  return text && text.length > 2000 ? `${text.slice(0, 2000)}...` : text;
+}

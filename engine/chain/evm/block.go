@@ -1,0 +1,130 @@
+package evm
+
+import "github.com/holiman/uint256"
+
+// Head names an accepted block.
+type Head struct {
+	Number    uint64
+	Hash      Hash
+	TimeMilli uint64 // Unix milliseconds
+}
+
+// Block is an accepted block with all that happened in it.
+type Block struct {
+	Number       uint64
+	Hash, Parent Hash
+	// TimeMilli is the block's time in Unix milliseconds. Chains without
+	// milliseconds have whole seconds. It never falls from block to block.
+	TimeMilli         uint64
+	GasLimit, GasUsed uint64
+	BaseFee           *uint256.Int // nil before EIP-1559
+	Miner             Address
+	Size              uint64 // bytes of the encoded block
+	Txs               []Tx
+	// Atomic are the imports and exports of the C-Chain: they move AVAX outside
+	// all transactions.
+	Atomic []Atomic
+	// Traced tells whether the calls of all transactions are known. Without the
+	// node's debug API they are not.
+	Traced bool
+	// Balances are the native balances after the block of all accounts whose
+	// balance may have changed in it, each account once. Nil if not known: without
+	// the debug API, and of the genesis block.
+	Balances []Balance
+}
+
+// Head names the block.
+func (b *Block) Head() Head { return Head{Number: b.Number, Hash: b.Hash, TimeMilli: b.TimeMilli} }
+
+// Time is the block's time in Unix seconds.
+func (b *Block) Time() uint64 { return b.TimeMilli / 1000 }
+
+// Tx is a transaction of a block with its receipt.
+type Tx struct {
+	Hash  Hash
+	Index uint32 // in the block
+	Type  uint8  // 0 legacy, 1 access list, 2 dynamic fee, ...
+	Nonce uint64
+	From  Address
+	// To is the receiver; of a creation it is the zero address.
+	To       Address
+	Creation bool
+	// Contract is the contract made by a creation, also by one that failed.
+	Contract Address
+	Value    uint256.Int
+	GasLimit uint64
+	GasUsed  uint64
+	// GasPrice is what each gas cost, the receipt's effectiveGasPrice, in wei.
+	GasPrice uint256.Int
+	// MaxFee and MaxPriorityFee are those of dynamic fee transactions, else nil.
+	MaxFee, MaxPriorityFee *uint256.Int
+	Input                  []byte
+	Failed                 bool
+	Logs                   []Log
+	// Calls are the calls below the transaction's own, in the order in which they
+	// began, reverted ones included. Empty if the block is not traced.
+	Calls []Call
+}
+
+// Log is an event of a contract.
+type Log struct {
+	Index   uint32 // in the block
+	Address Address
+	Topics  []Hash // at most 4
+	Data    []byte
+}
+
+// CallType is the kind of a [Call].
+type CallType uint8
+
+// The kinds of calls. Values are stored: do not change them.
+const (
+	CallUnknown CallType = iota
+	CallPlain
+	CallCode
+	CallDelegate
+	CallStatic
+	CallCreate
+	CallCreate2
+	CallSelfDestruct
+)
+
+// Creates tells whether a call of this kind makes a contract.
+func (t CallType) Creates() bool { return t == CallCreate || t == CallCreate2 }
+
+// String gives the name that the opcode has.
+func (t CallType) String() string {
+	names := [...]string{"UNKNOWN", "CALL", "CALLCODE", "DELEGATECALL", "STATICCALL", "CREATE", "CREATE2", "SELFDESTRUCT"}
+	if int(t) >= len(names) {
+		return names[0]
+	}
+	return names[t]
+}
+
+// Call is one call inside a transaction.
+type Call struct {
+	Type CallType
+	// Depth is the number of calls around it: 1 is made by the transaction's own.
+	Depth uint16
+	From  Address
+	// To is the account called; of a creation the contract made, zero if it failed.
+	To           Address
+	Value        uint256.Int
+	Gas, GasUsed uint64
+	// Reverted: the call or one around it failed, so it left no trace in the state.
+	Reverted bool
+}
+
+// Balance is the native balance of an account, in wei.
+type Balance struct {
+	Address Address
+	Before  uint256.Int // before the block
+	Wei     uint256.Int // after it
+}
+
+// Atomic is an import to an account of the C-Chain or an export from it.
+type Atomic struct {
+	Address Address
+	Wei     uint256.Int // of AVAX; amounts of other assets are left out
+	Export  bool
+}

@@ -1,0 +1,109 @@
+// Package evm holds the plain types of EVM chains: blocks with all that
+// happened in them, as indexes and rollups take them. It does no I/O and
+// carries no JSON tags.
+package evm
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/holiman/uint256"
+	"golang.org/x/crypto/sha3"
+)
+
+const (
+	// AddressLen is the length of an Address in bytes.
+	AddressLen = 20
+	// HashLen is the length of a Hash in bytes.
+	HashLen = 32
+)
+
+// Address is an account.
+type Address [AddressLen]byte
+
+// Hash is a Keccak-256 hash, for example of a block, a transaction or a topic.
+type Hash [HashLen]byte
+
+// ErrForm is wrapped by errors of the text forms.
+var ErrForm = errors.New("malformed")
+
+// Keccak hashes data.
+func Keccak(data ...[]byte) (h Hash) {
+	d := sha3.NewLegacyKeccak256()
+	for _, b := range data {
+		d.Write(b) // never fails
+	}
+	d.Sum(h[:0])
+	return h
+}
+
+// String gives 0x and lower-case hex digits.
+func (h Hash) String() string { return "0x" + hex.EncodeToString(h[:]) }
+
+// IsZero tells whether all bytes are zero.
+func (h Hash) IsZero() bool { return h == Hash{} }
+
+// ParseHash reads 0x and 64 hex digits of any case.
+func ParseHash(s string) (h Hash, err error) {
+	err = parse(h[:], s, "hash")
+	return h, err
+}
+
+// IsZero tells whether all bytes are zero.
+func (a Address) IsZero() bool { return a == Address{} }
+
+// String gives the EIP-55 checksummed form.
+func (a Address) String() string { return string(a.Append(nil)) }
+
+// Append appends the EIP-55 checksummed form.
+func (a Address) Append(b []byte) []byte {
+	var digits [2 * AddressLen]byte
+	hex.Encode(digits[:], a[:])
+	sum := Keccak(digits[:])
+	for i, c := range digits {
+		nibble := sum[i/2] >> 4
+		if i%2 == 1 {
+			nibble = sum[i/2] & 0xf
+		}
+		if c >= 'a' && nibble >= 8 {
+			digits[i] = c - 'a' + 'A'
+		}
+	}
+	return append(append(b, '0', 'x'), digits[:]...)
+}
+
+// ParseAddress reads 0x and 40 hex digits of any case; a checksum is not asked for.
+func ParseAddress(s string) (a Address, err error) {
+	err = parse(a[:], s, "address")
+	return a, err
+}
+
+func parse(dst []byte, s, what string) error {
+	if len(s) != 2+2*len(dst) || s[0] != '0' || s[1]|0x20 != 'x' {
+		return fmt.Errorf("%w %s: want 0x and %d hex digits", ErrForm, what, 2*len(dst))
+	}
+	if _, err := hex.Decode(dst, []byte(s[2:])); err != nil {
+		return fmt.Errorf("%w %s: want 0x and %d hex digits", ErrForm, what, 2*len(dst))
+	}
+	return nil
+}
+
+// CreateAddress is the address of the contract that from creates with nonce by
+// a transaction or by CREATE: the last 20 bytes of the hash of their RLP list.
+func CreateAddress(from Address, nonce uint64) (a Address) {
+	list := append([]byte{0, 0x80 + AddressLen}, from[:]...)
+	switch {
+	case nonce == 0:
+		list = append(list, 0x80)
+	case nonce < 0x80:
+		list = append(list, byte(nonce))
+	default:
+		n := uint256.NewInt(nonce).Bytes()
+		list = append(append(list, 0x80+byte(len(n))), n...)
+	}
+	list[0] = 0xc0 + byte(len(list)-1)
+	h := Keccak(list)
+	copy(a[:], h[12:])
+	return a
+}

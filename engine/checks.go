@@ -1,0 +1,288 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"quorate/engine/chain"
+	"quorate/engine/health"
+	"quorate/p2p"
+)
+
+// When the checks of what all chains share turn red.
+const (
+	minStake     = 0.8             // of the validators' stake to be connected
+	minFreeShare = 0.03            // of the data folder's volume
+	silence      = time.Minute     // without a message in either direction
+	maxFailRate  = 0.9             // of sends
+	maxAnswer    = 5 * time.Minute // of the oldest question
+)
+
+type (
+	chainMessage struct {
+		Engine struct {
+			Consensus consensus `json:"consensus"`
+			VM        *vmInfo   `json:"vm"`
+		} `json:"engine"`
+		Networking struct {
+			PercentConnected float64 `json:"percentConnected"`
+		} `json:"networking"`
+	}
+	consensus struct {
+		LastAcceptedHeight     uint64 `json:"lastAcceptedHeight"`
+		LastAcceptedID         string `json:"lastAcceptedID"`
+		LongestProcessingBlock string `json:"longestProcessingBlock"`
+		ProcessingBlocks       int    `json:"processingBlocks"`
+	}
+	vmInfo struct {
+		ID      string `json:"id"`
+		Name    string `json:"name,omitempty"`
+		Version string `json:"version,omitempty"`
+	}
+	diskMessage struct {
+		Bytes   uint64 `json:"availableDiskBytes"`
+		Percent uint64 `json:"availableDiskPercentage"`
+	}
+	networkMessage struct {
+		Peers        int     `json:"connectedPeers"`
+		SendFailRate float64 `json:"sendFailRate"`
+		// Empty until a first message.
+		Received string `json:"timeSinceLastMsgReceived,omitempty"`
+		Sent     string `json:"timeSinceLastMsgSent,omitempty"`
+	}
+	routerMessage struct {
+		Longest     string `json:"longestRunningRequest"`
+		Outstanding int    `json:"outstandingRequests"`
+	}
+)
+
+// registerChecks registers what does not depend on a chain.
+func (e *Engine) registerChecks() error {
+	return errors.Join(
+		e.checker.Register(health.Check{Name: "bootstrapped", Readiness: true, Run: e.checkBootstrapped}),
+		e.checker.Register(health.Check{Name: "database", Run: e.checkDatabase}),
+		e.checker.Register(health.Check{Name: "diskspace", Run: e.checkDisk}),
+		e.checker.Register(health.Check{Name: "network", Run: e.checkNetwork}),
+		e.checker.Register(health.Check{Name: "router", Run: e.checkRouter}),
+	)
+}
+
+var (
+	errStarting = errors.New("starting: the followed nodes have not all answered yet")
+	errClosed   = errors.New("the database is not open")
+)
+
+func (e *Engine) checkBootstrapped(ctx context.Context) (any, error) {
+	waiting := []string{}
+	nets := e.networks.Load()
+	if nets == nil {
+		return waiting, errStarting
+	}
+	var errs []error
+	for _, n := range *nets {
+		if _, ok := n.keeper.Current(chain.PrimaryNetworkID); !ok {
+			errs = append(errs, fmt.Errorf("network %d: validators are not known yet", n.id))
+		}
+		for _, f := range n.following() {
+			done, err := n.node.IsBootstrapped(ctx, f.id.String())
+			if err != nil {
+				errs = append(errs, fmt.Errorf("network %d: %w", n.id, err))
+			}
+			if s := f.subnet.String(); (err != nil || !done) && !slices.Contains(waiting, s) {
+				waiting = append(waiting, s)
+			}
+		}
+	}
+	if len(waiting) > 0 {
+		errs = append(errs, errors.New("subnets not bootstrapped"))
+	}
+	return waiting, errors.Join(errs...)
+}
+
+func (e *Engine) checkDatabase(ctx context.Context) (any, error) {
+	results := e.results.Load()
+	if results == nil {
+		return nil, errClosed
+	}
+	if err := e.room(); err != nil {
+		return nil, err
+	}
+	err := results.Check(ctx)
+	if db := e.db.Load(); db != nil {
+		err = errors.Join(err, db.Check(ctx))
+	}
+	return nil, err
+}
+
+func (e *Engine) checkDisk(context.Context) (any, error) {
+	free, total, err := freeSpace(e.cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	msg := diskMessage{Bytes: free}
+	share := 1.0
+	if total > 0 {
+		share = float64(free) / float64(total)
+	}
+	msg.Percent = uint64(100 * share)
+	if share < minFreeShare || free < e.cfg.MinFreeBytes {
+		return msg, fmt.Errorf("little space is left for the data folder: %d bytes, %.1f%%; at least %d bytes and %.0f%% are required",
+			free, 100*share, e.cfg.MinFreeBytes, 100*minFreeShare)
+	}
+	return msg, nil
+}
+
+// activity adds up all networks: the worst of each figure.
+func (e *Engine) activity() (p2p.Activity, error) {
+	var all p2p.Activity
+	nets := e.networks.Load()
+	if nets == nil {
+		return all, errStarting
+	}
+	for i, n := range *nets {
+		a := n.peers.Activity()
+		if i == 0 {
+			all = a
+			continue
+		}
+		all.Ready += a.Ready
+		all.Outstanding += a.Outstanding
+		all.Longest = max(all.Longest, a.Longest)
+		all.SendFailRate = max(all.SendFailRate, a.SendFailRate)
+		all.LastReceived = earlier(all.LastReceived, a.LastReceived)
+		all.LastSent = earlier(all.LastSent, a.LastSent)
+	}
+	return all, nil
+}
+
+// earlier gives the earlier of two times; never is the earliest.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func (e *Engine) checkNetwork(context.Context) (any, error) {
+	a, err := e.activity()
+	msg := networkMessage{Peers: a.Ready, SendFailRate: a.SendFailRate}
+	if err != nil {
+		return msg, err
+	}
+	var reasons []error
+	if a.Ready < 1 {
+		reasons = append(reasons, fmt.Errorf("not connected to a minimum of 1 peer(s) only %d", a.Ready))
+	}
+	for _, d := range []struct {
+		last time.Time
+		text *string
+		what string
+	}{{a.LastReceived, &msg.Received, "received"}, {a.LastSent, &msg.Sent, "sent"}} {
+		if d.last.IsZero() {
+			reasons = append(reasons, fmt.Errorf("no message %s yet", d.what))
+			continue
+		}
+		since := max(time.Since(d.last), 0)
+		*d.text = since.String()
+		if since > silence {
+			reasons = append(reasons, fmt.Errorf("no messages %s for %s, more than %s", d.what, since.Round(time.Millisecond), silence))
+		}
+	}
+	if a.SendFailRate > maxFailRate {
+		reasons = append(reasons, fmt.Errorf("%.2f of the messages could not be sent, more than %.2f", a.SendFailRate, maxFailRate))
+	}
+	if len(reasons) > 0 {
+		return msg, fmt.Errorf("network layer is unhealthy reason: %w", joined(reasons))
+	}
+	return msg, nil
+}
+
+// joined writes errors on one line.
+func joined(errs []error) error {
+	err := errs[0]
+	for _, e := range errs[1:] {
+		err = fmt.Errorf("%w, %w", err, e)
+	}
+	return err
+}
+
+func (e *Engine) checkRouter(context.Context) (any, error) {
+	a, err := e.activity()
+	msg := routerMessage{Longest: a.Longest.String(), Outstanding: a.Outstanding}
+	if err == nil && a.Longest > maxAnswer {
+		err = fmt.Errorf("a request has waited for %s, more than %s", a.Longest.Round(time.Millisecond), maxAnswer)
+	}
+	return msg, err
+}
+
+// checkChain is the check of one chain: the node's last accepted block, and the
+// stake that is connected.
+func (n *network) checkChain(ctx context.Context, f *followed) (any, error) {
+	var msg chainMessage
+	msg.Engine.VM = n.vmInfo(f)
+	var errs []error
+	err := n.readHead(ctx, f, &msg.Engine.Consensus)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	msg.Networking.PercentConnected, err = n.percentConnected(f.subnet)
+	switch {
+	case err != nil:
+		errs = append(errs, err)
+	case msg.Networking.PercentConnected < minStake:
+		errs = append(errs, fmt.Errorf("not connected to enough stake: connected to %f%%; required at least %f%%",
+			100*msg.Networking.PercentConnected, 100*minStake))
+	}
+	return msg, errors.Join(errs...)
+}
+
+// readHead tells the last block: that which is indexed, of a chain that is, and
+// otherwise the node's.
+func (n *network) readHead(ctx context.Context, f *followed, to *consensus) error {
+	n.mu.Lock()
+	indexed, trouble := f.evm, f.trouble
+	n.mu.Unlock()
+	to.LongestProcessingBlock = time.Duration(0).String()
+	if indexed == nil && trouble != nil {
+		return fmt.Errorf("the chain is not followed yet: %w", trouble)
+	}
+	if indexed == nil {
+		h, err := f.head(ctx)
+		if err != nil {
+			return fmt.Errorf("the node's last block is not known: %w", err)
+		}
+		to.LastAcceptedHeight, to.LastAcceptedID = h.height, h.id.String()
+		return nil
+	}
+	s, err := indexed.check()
+	to.LastAcceptedHeight, to.LastAcceptedID = s.Height, chain.ID(s.Hash).String()
+	to.ProcessingBlocks, to.LongestProcessingBlock = s.Waiting, s.WaitingFor.String()
+	return err
+}
+
+// percentConnected gives a share of 1, as a node does under this name.
+func (n *network) percentConnected(subnet chain.ID) (float64, error) {
+	set, ok := n.keeper.Current(subnet)
+	if !ok {
+		return 0, errors.New("validators are not known yet")
+	}
+	if set.TotalWeight == 0 {
+		return 0, errors.New("there is no stake")
+	}
+	return float64(set.Weight(n.connected(set))) / float64(set.TotalWeight), nil
+}
+
+// vmInfo tells the virtual machine of a chain, as far as it is known.
+func (n *network) vmInfo(f *followed) *vmInfo {
+	info := &vmInfo{ID: f.vm.String()}
+	if names := n.engine.vms.Names(f.vm); len(names) > 0 {
+		info.Name = names[0]
+	}
+	if v, ok := n.engine.vms.Get(f.vm); ok {
+		info.Version = v.Version
+	}
+	return info
+}

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/store"
+)
+
+// minRoom is the free space, in bytes, below which nothing is written to a
+// database: its log is mapped memory, and a page that the volume cannot give
+// would end the process.
+const minRoom = 256 << 20
+
+// freeSpace gives the bytes of the volume with that folder, in all and free to us.
+func freeSpace(dir string) (free, total uint64, err error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, 0, fmt.Errorf("the space of the data folder's volume is not known: %w", err)
+	}
+	size := uint64(s.Bsize)
+	return s.Bavail * size, s.Blocks * size, nil
+}
+
+// room tells whether the databases may be written.
+func (e *Engine) room() error {
+	free, _, err := freeSpace(e.cfg.DataDir)
+	if err == nil && free < minRoom {
+		err = fmt.Errorf("nothing is written: %d bytes are free on the data folder's volume, below %d", free, minRoom)
+	}
+	return err
+}
+
+// roomyResults refuses to keep a result when there is no room for it.
+type roomyResults struct {
+	*store.Results
+	room func() error
+}
+
+func (r roomyResults) Put(ctx context.Context, key, value []byte) error {
+	if err := r.room(); err != nil {
+		return err
+	}
+	return r.Results.Put(ctx, key, value)
+}
+
+// roomySink refuses blocks when there is no room for them: they wait.
+type roomySink struct {
+	*index.Chain
+	room func() error
+}
+
+func (s roomySink) Commit(ctx context.Context, blocks []*evm.Block) error {
+	if err := s.room(); err != nil {
+		return err
+	}
+	return s.Chain.Commit(ctx, blocks)
+}

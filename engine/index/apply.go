@@ -1,0 +1,314 @@
+package index
+
+import (
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/chain/warp"
+	"quorate/engine/store"
+)
+
+// prior tells what was before a block. Heights above it do not show.
+type prior interface {
+	// token gives an ERC-20 balance, zero if there is none.
+	token(holder, token *evm.Address) (balance, error)
+	setToken(holder, token *evm.Address, b balance)
+	// nativeSeen tells whether the native balance of an account is known already,
+	// and from now on it is.
+	nativeSeen(a *evm.Address) (bool, error)
+	// tokenSeen and the like tell whether a token was noted before, and note it.
+	tokenSeen(t SeenToken) bool
+}
+
+// row is a row to write.
+type row struct{ key, value []byte }
+
+// rows collects rows. Their bytes lie in chunks that never move.
+type rows struct {
+	list  []row
+	chunk []byte
+	bytes int
+}
+
+const chunkSize = 1 << 20
+
+// room gives a slice with length 0 and at least n bytes of capacity.
+func (r *rows) room(n int) []byte {
+	if cap(r.chunk)-len(r.chunk) < n {
+		r.chunk = make([]byte, 0, max(chunkSize, n))
+	}
+	return r.chunk[len(r.chunk):len(r.chunk):cap(r.chunk)]
+}
+
+// add keeps a row whose key and value were both appended to what room gave,
+// the key first with keyLen bytes.
+func (r *rows) add(b []byte, keyLen int) {
+	r.chunk = r.chunk[:len(r.chunk)+len(b)]
+	r.list = append(r.list, row{key: b[:keyLen:keyLen], value: b[keyLen:len(b):len(b)]})
+	r.bytes += len(b)
+}
+
+// put keeps a copy of a row.
+func (r *rows) put(k key, value []byte) {
+	b := append(append(r.room(len(k)+len(value)), k...), value...)
+	r.add(b, len(k))
+}
+
+// builder makes the rows of blocks. It does no I/O but what prior does.
+type builder struct {
+	c     *Chain
+	prior prior
+	rows  rows
+	bare  uint64 // as cursor.bareFrom
+	seen  []SeenToken
+	nfts  []SeenNFT
+
+	// Room that is used again and again.
+	scratch   key
+	value     []byte
+	enc       txEncoder
+	transfers []Transfer
+	roles     map[evm.Address]Role
+	balances  map[holding]struct{}
+	owners    map[NFT]evm.Address
+}
+
+// holding names an ERC-20 balance.
+type holding struct{ holder, token evm.Address }
+
+// SeenNFT is an ERC-721 or ERC-1155 token that was minted.
+type SeenNFT struct {
+	NFT
+	Kind TransferKind
+}
+
+// start begins a key in the scratch room.
+func (b *builder) start(table byte) key { return b.c.appendKey(b.scratch[:0], table) }
+
+func (b *builder) put(k key, value []byte) {
+	b.scratch = k
+	b.rows.put(k, value)
+}
+
+// apply appends the rows of a block, which is the one after the block before.
+func (b *builder) apply(blk *evm.Block) error {
+	b.put(b.start(store.TableBlocks).u64(blk.Number), appendHeader(b.value[:0], blk))
+	b.put(b.start(store.TableBlockHashes).hash(&blk.Hash), key(b.value[:0]).u64(blk.Number))
+	clear(b.balances)
+	clear(b.owners)
+	ref := BlockRef{Number: blk.Number, Hash: blk.Hash, TimeMilli: blk.TimeMilli, BaseFee: blk.BaseFee}
+	for i := range blk.Txs {
+		if err := b.tx(&ref, blk, &blk.Txs[i]); err != nil {
+			return err
+		}
+	}
+	for h := range b.balances {
+		bal, err := b.prior.token(&h.holder, &h.token)
+		if err != nil {
+			return err
+		}
+		k := b.start(store.TableTokenBalances).addr(&h.holder).addr(&h.token).u64(^blk.Number)
+		b.put(k, bal.append(b.value[:0]))
+	}
+	for nft, owner := range b.owners {
+		k := b.start(store.TableNFTOwners).addr(&nft.Token).word(nft.ID.Bytes32()).u64(^blk.Number)
+		b.put(k, owner[:])
+	}
+	return b.native(blk)
+}
+
+// tx appends the rows of a transaction.
+func (b *builder) tx(ref *BlockRef, blk *evm.Block, tx *evm.Tx) error {
+	b.transfers = b.transfers[:0]
+	if !tx.Failed {
+		for i := range tx.Logs {
+			b.transfers = AppendTransfers(b.transfers, &tx.Logs[i])
+			b.warp(ref, tx, &tx.Logs[i])
+		}
+	}
+	traced := blk.Traced
+	k := b.start(store.TableTxs).u64(ref.Number).u32(tx.Index)
+	b.value = b.enc.append(b.value[:0], ref, tx, b.transfers, traced)
+	b.put(k, b.value)
+	b.put(b.start(store.TableTxHashes).hash(&tx.Hash), key(b.value[:0]).u64(ref.Number).u32(tx.Index))
+	if tx.Failed {
+		b.put(b.start(store.TableFailed).u64(^ref.Number).u32(^tx.Index), nil)
+	}
+	b.parts(ref, tx)
+	b.contracts(ref, tx)
+	for i := range b.transfers {
+		if err := b.transfer(ref, tx, &b.transfers[i]); err != nil {
+			return err
+		}
+	}
+	return b.wrapped(tx)
+}
+
+// parts appends the rows of all addresses that have part in a transaction.
+func (b *builder) parts(ref *BlockRef, tx *evm.Tx) {
+	clear(b.roles)
+	b.roles[tx.From] |= RoleSender
+	switch {
+	case !tx.Creation:
+		b.roles[tx.To] |= RoleReceiver
+	case !tx.Contract.IsZero():
+		b.roles[tx.Contract] |= RoleCreated
+	}
+	for i := range b.transfers {
+		t := &b.transfers[i]
+		role := RoleERC20 << (t.Kind - ERC20)
+		b.roles[t.From] |= role
+		b.roles[t.To] |= role
+	}
+	for i := range tx.Calls {
+		c := &tx.Calls[i]
+		b.roles[c.From] |= RoleInternal
+		if !c.Type.Creates() || !c.To.IsZero() {
+			b.roles[c.To] |= RoleInternal
+		}
+	}
+	for a, role := range b.roles {
+		k := b.start(store.TableAddressTxs).addr(&a).u64(^ref.Number).u32(^tx.Index)
+		b.put(k, append(b.value[:0], byte(role)))
+	}
+}
+
+// contracts appends the rows of the contracts that a transaction made.
+func (b *builder) contracts(ref *BlockRef, tx *evm.Tx) {
+	put := func(made, creator *evm.Address, typ evm.CallType) {
+		v := append(append(b.value[:0], creator[:]...), tx.From[:]...)
+		v = append(key(v).u32(tx.Index), byte(typ))
+		b.put(b.start(store.TableContracts).addr(made).u64(^ref.Number), v)
+	}
+	if tx.Failed {
+		return
+	}
+	if tx.Creation && !tx.Contract.IsZero() {
+		put(&tx.Contract, &tx.From, evm.CallCreate)
+	}
+	for i := range tx.Calls {
+		if c := &tx.Calls[i]; c.Type.Creates() && !c.Reverted && !c.To.IsZero() {
+			put(&c.To, &c.From, c.Type)
+		}
+	}
+}
+
+// transfer appends the rows of a transfer and moves balances and owners.
+func (b *builder) transfer(ref *BlockRef, tx *evm.Tx, t *Transfer) error {
+	index := key(b.value[:0]).u32(tx.Index)
+	at := func(table byte, a *evm.Address) {
+		b.put(b.start(table).addr(a).u64(^ref.Number).u32(^t.LogIndex).u16(^t.Item), index)
+	}
+	at(store.TableTokenTransfers, &t.Token)
+	if seen := (SeenToken{Token: t.Token, Kind: t.Kind}); !b.prior.tokenSeen(seen) {
+		b.seen = append(b.seen, seen)
+		b.put(append(b.start(store.TableSeenTokens).addr(&t.Token), byte(t.Kind)), nil)
+	}
+	switch t.Kind {
+	case ERC20:
+		return b.move(&t.Token, &t.From, &t.To, &t.Value)
+	case ERC721:
+		at(store.TableAddressNFTs, &t.From)
+		if t.To != t.From {
+			at(store.TableAddressNFTs, &t.To)
+		}
+		b.owners[NFT{Token: t.Token, ID: t.ID}] = t.To
+		if !t.To.IsZero() {
+			b.put(b.start(store.TableOwnedNFTs).addr(&t.To).addr(&t.Token).word(t.ID.Bytes32()), nil)
+		}
+	}
+	if t.From.IsZero() {
+		b.nfts = append(b.nfts, SeenNFT{NFT: NFT{Token: t.Token, ID: t.ID}, Kind: t.Kind})
+		b.put(b.start(store.TableSeenNFTs).addr(&t.Token).word(t.ID.Bytes32()), append(b.value[:0], byte(t.Kind)))
+	}
+	return nil
+}
+
+// move takes amount from one balance and adds it to another; nobody is the zero address.
+func (b *builder) move(token, from, to *evm.Address, amount *uint256.Int) error {
+	if err := b.change(from, token, amount, true); err != nil {
+		return err
+	}
+	return b.change(to, token, amount, false)
+}
+
+func (b *builder) change(holder, token *evm.Address, amount *uint256.Int, less bool) error {
+	if holder.IsZero() {
+		return nil
+	}
+	bal, err := b.prior.token(holder, token)
+	if err != nil {
+		return err
+	}
+	var bad bool
+	if less {
+		if _, bad = bal.amount.SubOverflow(&bal.amount, amount); bad {
+			bal.amount.Clear()
+		}
+	} else if _, bad = bal.amount.AddOverflow(&bal.amount, amount); bad {
+		bal.amount.SetAllOne()
+	}
+	bal.doubtful = bal.doubtful || bad
+	b.prior.setToken(holder, token, bal)
+	b.balances[holding{*holder, *token}] = struct{}{}
+	return nil
+}
+
+// wrapped moves balances of wrapped native coins, whose wrapping is no transfer.
+func (b *builder) wrapped(tx *evm.Tx) error {
+	if len(b.c.wrapped) == 0 || tx.Failed {
+		return nil
+	}
+	for i := range tx.Logs {
+		log := &tx.Logs[i]
+		var holder evm.Address
+		if !b.c.wrapped[log.Address] || len(log.Topics) != 2 || len(log.Data) != word ||
+			log.Topics[0] != topicDeposit && log.Topics[0] != topicWithdrawal || !topicAddress(&holder, &log.Topics[1]) {
+			continue
+		}
+		amount := new(uint256.Int).SetBytes32(log.Data)
+		if err := b.change(&holder, &log.Address, amount, log.Topics[0] == topicWithdrawal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warp appends the row of a warp message.
+func (b *builder) warp(ref *BlockRef, tx *evm.Tx, log *evm.Log) {
+	if msg, ok := WarpMessage(log); ok {
+		b.put(b.start(store.TableWarp).u64(ref.Number).u32(tx.Index).u32(log.Index), msg)
+	}
+}
+
+// WarpMessage gives the unsigned message that a log of the warp precompile
+// carries. It refers to the log's data.
+func WarpMessage(log *evm.Log) ([]byte, bool) {
+	if log.Address != warpPrecompile || len(log.Topics) != 3 || log.Topics[0] != topicWarp {
+		return nil, false
+	}
+	return warp.UnwrapABI(log.Data)
+}
+
+// native appends the native balances after a block, unless they cannot be known
+// because a block so far was not traced.
+func (b *builder) native(blk *evm.Block) error {
+	if !blk.Traced && blk.Number > 0 && len(blk.Txs)+len(blk.Atomic) > 0 {
+		b.bare = min(b.bare, blk.Number)
+	}
+	if b.bare != noBare {
+		return nil
+	}
+	for i := range blk.Balances {
+		bal := &blk.Balances[i]
+		seen, err := b.prior.nativeSeen(&bal.Address)
+		if err != nil {
+			return err
+		}
+		if !seen && blk.Number > 0 {
+			b.put(b.start(store.TableNativeBalances).addr(&bal.Address).u64(^uint64(0)), appendAmount(b.value[:0], &bal.Before))
+		}
+		b.put(b.start(store.TableNativeBalances).addr(&bal.Address).u64(^blk.Number), appendAmount(b.value[:0], &bal.Wei))
+	}
+	return nil
+}

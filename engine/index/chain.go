@@ -1,0 +1,137 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// Errors of chains and views.
+var (
+	// ErrEmpty: the chain has no block yet.
+	ErrEmpty = errors.New("no block of the chain is indexed yet")
+	// ErrAbove: the height is above the last indexed block.
+	ErrAbove = errors.New("height is above the last indexed block")
+	// ErrOrder: blocks to commit do not follow on the last indexed block, or on each other.
+	ErrOrder = errors.New("block does not follow on the one before")
+	// ErrPosition: [Page.After] is no position of the list.
+	ErrPosition = errors.New("not a position of this list")
+	// ErrKind: transfers of this kind are not listed by address.
+	ErrKind = errors.New("transfers of this kind are not listed by address")
+)
+
+// Options tune [Open]. The zero value is good.
+type Options struct {
+	// Wrapped are contracts of wrapped native coins, such as WAVAX: their Deposit
+	// and Withdrawal events change balances without a transfer.
+	Wrapped []evm.Address
+	// OnSeen is told after a commit of tokens that were moved and NFTs that were
+	// minted, so that their metadata can be fetched. It may repeat tokens. It must
+	// not block, and not keep the slices.
+	OnSeen func(tokens []SeenToken, nfts []SeenNFT)
+	// Remember is the number of balances to keep in memory, about 200 bytes each.
+	// Default 200,000.
+	Remember int
+	// CacheMB bounds the memory for what was read of transactions, in MiB.
+	// Default 64; below 0 keeps nothing.
+	CacheMB int
+	// Metrics takes the index's metrics; nil keeps them private.
+	Metrics *metrics.Set
+}
+
+// Chain is the index of one chain. One goroutine at a time may commit; all
+// other methods may be called at once.
+type Chain struct {
+	db      *store.DB
+	id      chain.ID
+	ordinal uint32
+	opts    Options
+	wrapped map[evm.Address]bool
+
+	read caches
+
+	last atomic.Pointer[cursor] // nil while the chain is empty
+
+	commit   sync.Mutex // guards what follows, and the order of commits
+	doubt    bool       // last may not be what is on disk, since a commit failed
+	tokens   *cache[holding, balance]
+	native   *cache[evm.Address, struct{}]
+	noted    *cache[SeenToken, struct{}]
+	builder  *builder
+	rowsMax  int
+	bytesMax int
+	overhead int
+}
+
+// Open gives the index of the chain with the given blockchain ID.
+func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
+	if opts.Remember < 0 {
+		return nil, errors.New("index: a negative number of balances to keep")
+	}
+	if opts.Remember == 0 {
+		opts.Remember = 200_000
+	}
+	ordinal, err := db.Ordinal(id)
+	if err != nil {
+		return nil, err
+	}
+	c := &Chain{
+		db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{},
+		tokens: newCache[holding, balance](opts.Remember / 2),
+		native: newCache[evm.Address, struct{}](opts.Remember / 2),
+		noted:  newCache[SeenToken, struct{}](opts.Remember / 20),
+	}
+	if c.read, err = newCaches(opts.CacheMB, id, opts.Metrics); err != nil {
+		return nil, err
+	}
+	for _, a := range opts.Wrapped {
+		c.wrapped[a] = true
+	}
+	c.rowsMax, c.bytesMax, c.overhead = db.Limits()
+	if err := c.loadCursor(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// ID gives the blockchain ID.
+func (c *Chain) ID() chain.ID { return c.id }
+
+// Cursor gives the last indexed block; ok is false if there is none.
+func (c *Chain) Cursor() (number uint64, hash evm.Hash, ok bool) {
+	cur := c.last.Load()
+	if cur == nil {
+		return 0, hash, false
+	}
+	return cur.head.Number, cur.head.Hash, true
+}
+
+// Digest hashes all rows that follow from blocks. Chains that have the same
+// blocks have the same digest.
+func (c *Chain) Digest(ctx context.Context) ([32]byte, error) { return c.db.Digest(ctx, c.ordinal) }
+
+func (c *Chain) loadCursor() error {
+	s, err := c.db.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	cur := &cursor{}
+	found, err := s.Get(c.key(store.TableCursor), cur.decode)
+	if err != nil {
+		return fmt.Errorf("read the cursor of chain %s: %w", c.id, err)
+	}
+	if !found {
+		cur = nil
+	}
+	c.last.Store(cur)
+	return nil
+}

@@ -1,0 +1,287 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+)
+
+// The transaction codec, version 1. uv is an unsigned varint; u256 is a length
+// byte and that many big-endian bytes without leading zeros; addr is a uv, the
+// position of the address in the list.
+//
+//	u8 1 | u8 flags | hash | block hash | uv block time, Unix ms | [u256 base fee]
+//	uv number of addresses | addresses, 20 bytes each, in order of first use
+//	addr from | addr contract if creation, else addr to
+//	u8 type | uv nonce | uv gas limit | uv gas used | u256 gas price | u256 value
+//	[u256 max fee] [u256 max priority fee] | uv length of input | input
+//	uv transfers | each: u8 kind | uv log index, less that before | addr token | addr from | addr to |
+//	               ERC-20: u256 value; ERC-721: u256 ID; ERC-1155: uv item | u256 ID | u256 value
+//	uv calls     | each: u8 type | u8 1 = reverted | uv depth | addr from | addr to | u256 value | uv gas | uv gas used
+//
+// Number and index are in the key.
+const (
+	txVersion = 1
+	// txFlagsAt is where the flags are, for readers that want nothing else.
+	txFlagsAt = 1
+)
+
+const (
+	txFailed = 1 << iota
+	txCreation
+	txTraced
+	txHasBaseFee
+	txHasMaxFee
+	txHasPriorityFee
+	txFlagsEnd
+)
+
+// errCodec is wrapped by the errors of rows that are not what was written.
+var errCodec = errors.New("damaged row")
+
+type txEncoder struct {
+	places map[evm.Address]uint64
+	list   []byte
+	body   []byte
+}
+
+func (e *txEncoder) addr(a evm.Address) {
+	n, ok := e.places[a]
+	if !ok {
+		n = uint64(len(e.places))
+		e.places[a] = n
+		e.list = append(e.list, a[:]...)
+	}
+	e.uv(n)
+}
+
+func (e *txEncoder) uv(v uint64)         { e.body = binary.AppendUvarint(e.body, v) }
+func (e *txEncoder) u256(v *uint256.Int) { e.body = appendU256(e.body, v) }
+
+func appendU256(b []byte, v *uint256.Int) []byte {
+	n := v.ByteLen()
+	word := v.Bytes32()
+	return append(append(b, byte(n)), word[32-n:]...)
+}
+
+// append appends the encoding of tx to dst. The transfers' log indexes do not fall.
+func (e *txEncoder) append(dst []byte, ref *BlockRef, tx *evm.Tx, transfers []Transfer, traced bool) []byte {
+	if e.places == nil {
+		e.places = map[evm.Address]uint64{}
+	}
+	clear(e.places)
+	e.list, e.body = e.list[:0], e.body[:0]
+	e.fields(tx)
+	e.uv(uint64(len(transfers)))
+	last := uint32(0)
+	for i := range transfers {
+		last = e.transfer(&transfers[i], last)
+	}
+	e.uv(uint64(len(tx.Calls)))
+	for i := range tx.Calls {
+		e.call(&tx.Calls[i])
+	}
+
+	flags := byte(0)
+	for _, f := range []struct {
+		on  bool
+		bit byte
+	}{
+		{tx.Failed, txFailed},
+		{tx.Creation, txCreation},
+		{traced, txTraced},
+		{ref.BaseFee != nil, txHasBaseFee},
+		{tx.MaxFee != nil, txHasMaxFee},
+		{tx.MaxPriorityFee != nil, txHasPriorityFee},
+	} {
+		if f.on {
+			flags |= f.bit
+		}
+	}
+	dst = append(dst, txVersion, flags)
+	dst = append(append(dst, tx.Hash[:]...), ref.Hash[:]...)
+	dst = binary.AppendUvarint(dst, ref.TimeMilli)
+	if ref.BaseFee != nil {
+		dst = appendU256(dst, ref.BaseFee)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(e.places)))
+	return append(append(dst, e.list...), e.body...)
+}
+
+func (e *txEncoder) fields(tx *evm.Tx) {
+	e.addr(tx.From)
+	if tx.Creation {
+		e.addr(tx.Contract)
+	} else {
+		e.addr(tx.To)
+	}
+	e.body = append(e.body, tx.Type)
+	e.uv(tx.Nonce)
+	e.uv(tx.GasLimit)
+	e.uv(tx.GasUsed)
+	e.u256(&tx.GasPrice)
+	e.u256(&tx.Value)
+	if tx.MaxFee != nil {
+		e.u256(tx.MaxFee)
+	}
+	if tx.MaxPriorityFee != nil {
+		e.u256(tx.MaxPriorityFee)
+	}
+	e.uv(uint64(len(tx.Input)))
+	e.body = append(e.body, tx.Input...)
+}
+
+func (e *txEncoder) transfer(t *Transfer, last uint32) uint32 {
+	e.body = append(e.body, byte(t.Kind))
+	e.uv(uint64(t.LogIndex - last))
+	e.addr(t.Token)
+	e.addr(t.From)
+	e.addr(t.To)
+	switch t.Kind {
+	case ERC20:
+		e.u256(&t.Value)
+	case ERC721:
+		e.u256(&t.ID)
+	case ERC1155:
+		e.uv(uint64(t.Item))
+		e.u256(&t.ID)
+		e.u256(&t.Value)
+	}
+	return t.LogIndex
+}
+
+func (e *txEncoder) call(c *evm.Call) {
+	reverted := byte(0)
+	if c.Reverted {
+		reverted = 1
+	}
+	e.body = append(e.body, byte(c.Type), reverted)
+	e.uv(uint64(c.Depth))
+	e.addr(c.From)
+	e.addr(c.To)
+	e.u256(&c.Value)
+	e.uv(c.Gas)
+	e.uv(c.GasUsed)
+}
+
+// The header codec, version 1:
+//
+//	u8 1 | u8 flags (1 traced, 2 has base fee) | hash | parent | miner | uv time, Unix ms |
+//	uv gas limit | uv gas used | uv size | uv transactions | [u256 base fee]
+const (
+	headerVersion = 1
+
+	headerTraced     = 1
+	headerHasBaseFee = 2
+	headerFlagsEnd   = 4
+)
+
+func appendHeader(dst []byte, b *evm.Block) []byte {
+	flags := byte(0)
+	if b.Traced {
+		flags |= headerTraced
+	}
+	if b.BaseFee != nil {
+		flags |= headerHasBaseFee
+	}
+	dst = append(dst, headerVersion, flags)
+	dst = append(append(append(dst, b.Hash[:]...), b.Parent[:]...), b.Miner[:]...)
+	for _, v := range []uint64{b.TimeMilli, b.GasLimit, b.GasUsed, b.Size, uint64(len(b.Txs))} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	if b.BaseFee != nil {
+		dst = appendU256(dst, b.BaseFee)
+	}
+	return dst
+}
+
+func decodeHeader(number uint64, b []byte) (Header, error) {
+	h := Header{BlockRef: BlockRef{Number: number}}
+	d := decoder{b: b}
+	if v := d.u8(); v != headerVersion {
+		d.fail("header version")
+	}
+	flags := d.u8()
+	if flags >= headerFlagsEnd {
+		d.fail("header flags")
+	}
+	copy(h.Hash[:], d.take(evm.HashLen))
+	copy(h.Parent[:], d.take(evm.HashLen))
+	copy(h.Miner[:], d.take(evm.AddressLen))
+	h.TimeMilli, h.GasLimit, h.GasUsed, h.Size = d.uv(), d.uv(), d.uv(), d.uv()
+	h.TxCount = uint32(d.uvMax(1<<32 - 1))
+	h.Traced = flags&headerTraced != 0
+	if flags&headerHasBaseFee != 0 {
+		h.BaseFee = d.newU256()
+	}
+	return h, d.end("header")
+}
+
+// The token codec, version 1: u8 1 | u8 kind | u8 has decimals | u8 decimals |
+// uv length of name | name | symbol.
+const tokenVersion = 1
+
+func appendToken(dst []byte, t *TokenMeta) []byte {
+	has := byte(0)
+	if t.HasDecimals {
+		has = 1
+	}
+	dst = append(dst, tokenVersion, byte(t.Kind), has, t.Decimals)
+	dst = binary.AppendUvarint(dst, uint64(len(t.Name)))
+	return append(append(dst, t.Name...), t.Symbol...)
+}
+
+func decodeToken(b []byte) (t TokenMeta, err error) {
+	d := decoder{b: b}
+	if d.u8() != tokenVersion {
+		d.fail("token version")
+	}
+	t.Kind = TransferKind(d.u8())
+	t.HasDecimals = d.u8() == 1
+	t.Decimals = d.u8()
+	t.Name = string(d.take(int(d.uvMax(uint64(len(b))))))
+	t.Symbol = string(d.take(len(d.b)))
+	return t, d.end("token")
+}
+
+// Token balances: u8 flags (1 doubtful) | amount.
+const balanceDoubtful = 1
+
+type balance struct {
+	amount   uint256.Int
+	doubtful bool
+}
+
+func appendAmount(dst []byte, v *uint256.Int) []byte {
+	word := v.Bytes32()
+	return append(dst, word[32-v.ByteLen():]...)
+}
+
+func decodeAmount(b []byte) (v uint256.Int, err error) {
+	if len(b) > 32 {
+		return v, fmt.Errorf("%w: amount of %d bytes", errCodec, len(b))
+	}
+	v.SetBytes(b)
+	return v, nil
+}
+
+func (b *balance) append(dst []byte) []byte {
+	flags := byte(0)
+	if b.doubtful {
+		flags = balanceDoubtful
+	}
+	return appendAmount(append(dst, flags), &b.amount)
+}
+
+func (b *balance) decode(v []byte) (err error) {
+	if len(v) == 0 || v[0] > balanceDoubtful {
+		return fmt.Errorf("%w: token balance", errCodec)
+	}
+	b.doubtful = v[0] == balanceDoubtful
+	b.amount, err = decodeAmount(v[1:])
+	return err
+}

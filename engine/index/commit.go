@@ -1,0 +1,228 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// Commit indexes the blocks, which must follow on the last indexed one. All
+// rows of a block become visible at once, and are durable when Commit returns.
+// As many blocks as fit share a transaction. After an error none, some or all
+// blocks are indexed: Cursor tells. Blocks are not changed or kept.
+func (c *Chain) Commit(ctx context.Context, blocks []*evm.Block) error {
+	c.commit.Lock()
+	defer c.commit.Unlock()
+	if c.doubt {
+		if err := c.loadCursor(); err != nil {
+			return err
+		}
+		c.doubt = false
+	}
+	if err := c.follows(blocks); err != nil || len(blocks) == 0 {
+		return err
+	}
+	if err := c.commitGroup(ctx, blocks); err != nil {
+		c.tokens.reset()
+		c.native.reset()
+		c.noted.reset()
+		c.doubt = c.loadCursor() != nil
+		return err
+	}
+	b := c.builder
+	if f := c.opts.OnSeen; f != nil && len(b.seen)+len(b.nfts) > 0 {
+		f(b.seen, b.nfts)
+	}
+	return nil
+}
+
+// follows checks numbers and hashes of the blocks.
+func (c *Chain) follows(blocks []*evm.Block) error {
+	var next uint64
+	var parent *evm.Hash
+	if cur := c.last.Load(); cur != nil {
+		next, parent = cur.head.Number+1, &cur.head.Hash
+	}
+	for _, b := range blocks {
+		if b.Number != next {
+			return fmt.Errorf("%w: block %d, want %d", ErrOrder, b.Number, next)
+		}
+		if parent != nil && b.Parent != *parent {
+			return fmt.Errorf("%w: block %d has parent %s, want %s", ErrOrder, b.Number, b.Parent, *parent)
+		}
+		if err := ascends(b); err != nil {
+			return err
+		}
+		next, parent = b.Number+1, &b.Hash
+	}
+	return nil
+}
+
+// ascends checks that the indexes of transactions and logs are their order.
+func ascends(b *evm.Block) error {
+	last := int64(-1)
+	for i := range b.Txs {
+		tx := &b.Txs[i]
+		if tx.Index != uint32(i) {
+			return fmt.Errorf("%w: transaction %d of block %d has index %d", ErrOrder, i, b.Number, tx.Index)
+		}
+		for j := range tx.Logs {
+			if int64(tx.Logs[j].Index) <= last {
+				return fmt.Errorf("%w: log %d of block %d comes after log %d", ErrOrder, tx.Logs[j].Index, b.Number, last)
+			}
+			last = int64(tx.Logs[j].Index)
+		}
+	}
+	return nil
+}
+
+// commitGroup makes the rows of all blocks, then writes them.
+func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
+	s, err := c.db.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	b := c.newBuilder()
+	cur := cursor{bareFrom: noBare}
+	below := uint64(0) // heights from here on are not indexed yet
+	if last := c.last.Load(); last != nil {
+		cur, below = *last, last.head.Number+1
+	}
+	p, err := newStored(c, s, below)
+	if err != nil {
+		return err
+	}
+	if err := p.load(blocks); err != nil {
+		return err
+	}
+	b.prior, b.bare = p, cur.bareFrom
+	w := &writer{c: c, ctx: ctx}
+	defer w.discard()
+	for _, blk := range blocks {
+		b.rows.list, b.rows.bytes = b.rows.list[:0], 0
+		if err := b.apply(blk); err != nil {
+			return fmt.Errorf("index block %d: %w", blk.Number, err)
+		}
+		cur.head = evm.Head{Number: blk.Number, Hash: blk.Hash, TimeMilli: blk.TimeMilli}
+		cur.bareFrom = b.bare
+		if err := w.block(&b.rows, cur); err != nil {
+			return fmt.Errorf("index block %d: %w", blk.Number, err)
+		}
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	p.keep()
+	return nil
+}
+
+// newBuilder gives the builder, ready for another group.
+func (c *Chain) newBuilder() *builder {
+	b := c.builder
+	if b == nil {
+		b = &builder{
+			c: c, roles: map[evm.Address]Role{},
+			balances: map[holding]struct{}{}, owners: map[NFT]evm.Address{},
+		}
+		c.builder = b
+	}
+	b.seen, b.nfts = b.seen[:0], b.nfts[:0]
+	b.rows.chunk = nil // its rows may still be referred to after a failed commit
+	return b
+}
+
+// writer writes rows, in transactions that end at block borders.
+//
+// A block that is too large for a transaction is written in several, and the
+// cursor with the last. After a crash in between its rows lie above the cursor,
+// where no reader looks, until the block is indexed again with the same rows.
+type writer struct {
+	c     *Chain
+	ctx   context.Context
+	batch *store.Batch
+
+	rows, size int
+	done       cursor // of the last block in batch
+	whole      bool   // batch ends with a whole block
+}
+
+// cursorRoom is kept free in a transaction: the cursor's row.
+const cursorRoom = leadLen + cursorLen
+
+func (w *writer) block(r *rows, cur cursor) error {
+	size := r.bytes + len(r.list)*w.c.overhead
+	if w.whole && (w.rows+len(r.list) >= w.c.rowsMax || w.size+size+cursorRoom+w.c.overhead >= w.c.bytesMax) {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	w.whole = false
+	for i := range r.list {
+		if err := w.set(r.list[i].key, r.list[i].value); err != nil {
+			return err
+		}
+	}
+	w.rows += len(r.list)
+	w.size += size
+	w.done, w.whole = cur, true
+	return nil
+}
+
+// set adds a row to the transaction. A full one is committed without a cursor.
+func (w *writer) set(key, value []byte) error {
+	for {
+		if err := w.open(); err != nil {
+			return err
+		}
+		err := w.batch.Set(key, value)
+		if !errors.Is(err, store.ErrBatchFull) {
+			return err
+		}
+		if err := w.commit(); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *writer) open() (err error) {
+	if w.batch == nil {
+		w.batch, err = w.c.db.Batch()
+	}
+	return err
+}
+
+func (w *writer) commit() error {
+	if err := w.ctx.Err(); err != nil {
+		return context.Cause(w.ctx)
+	}
+	batch := w.batch
+	w.batch, w.rows, w.size = nil, 0, 0
+	return batch.Commit()
+}
+
+// flush commits what there is with the cursor, and makes it visible.
+func (w *writer) flush() error {
+	if !w.whole {
+		return nil
+	}
+	if err := w.set(w.c.key(store.TableCursor), w.done.append(nil)); err != nil {
+		return err
+	}
+	if err := w.commit(); err != nil {
+		return err
+	}
+	w.whole = false
+	done := w.done
+	w.c.last.Store(&done)
+	return nil
+}
+
+func (w *writer) discard() {
+	if w.batch != nil {
+		w.batch.Discard()
+	}
+}

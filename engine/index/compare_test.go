@@ -1,0 +1,274 @@
+package index
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"testing"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index/indextest"
+)
+
+// The texts below are what is compared.
+
+func (t *oracleTx) String() string {
+	if t.text != "" {
+		return t.text
+	}
+	s := txText(t.b.Number, t.b.Hash, t.b.TimeMilli, t.tx)
+	for _, m := range t.mine {
+		s += "\n  " + m.String()
+	}
+	t.text = s
+	return s
+}
+
+func txText(number uint64, block evm.Hash, ms uint64, tx *evm.Tx) string {
+	fees := ""
+	if tx.MaxFee != nil {
+		fees = fmt.Sprint(tx.MaxFee, tx.MaxPriorityFee)
+	}
+	s := fmt.Sprintf("%d %x %d %x %d %d %d %x %x %v %x %s %d %d %s %s %x %v", number, block[:], ms, tx.Hash[:], tx.Index,
+		tx.Type, tx.Nonce, tx.From[:], tx.To[:], tx.Creation, tx.Contract[:], tx.Value.Dec(), tx.GasLimit, tx.GasUsed,
+		tx.GasPrice.Dec(), fees, tx.Input, tx.Failed)
+	for _, c := range tx.Calls {
+		s += fmt.Sprintf(" %d %d %x %x %s %d %d %v", c.Type, c.Depth, c.From[:], c.To[:], c.Value.Dec(), c.Gas, c.GasUsed, c.Reverted)
+	}
+	return s
+}
+
+func (m oracleMove) String() string {
+	return fmt.Sprintf("%d.%d %d %x %x %x %s %s", m.log, m.item, m.kind, m.token[:], m.from[:], m.to[:], m.id, m.amount)
+}
+
+func gotText(tx *Tx) string {
+	s := txText(tx.Block.Number, tx.Block.Hash, tx.Block.TimeMilli, &tx.Tx)
+	for i := range tx.Transfers {
+		s += "\n  " + moveText(&tx.Transfers[i])
+	}
+	return s
+}
+
+func moveText(t *Transfer) string {
+	kind := map[TransferKind]int{ERC20: 20, ERC721: 721, ERC1155: 1155}[t.Kind]
+	return fmt.Sprintf("%d.%d %d %x %x %x %s %s", t.LogIndex, t.Item, kind, t.Token[:], t.From[:], t.To[:], t.ID.Dec(), t.Value.Dec())
+}
+
+// all reads every page of a list with pages of the given size.
+func all[T any](t *testing.T, p Page, read func(Page) ([]T, []byte, error)) []T {
+	t.Helper()
+	var out []T
+	for pages := 0; ; pages++ {
+		got, next, err := read(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) > p.Limit {
+			t.Fatalf("%d rows in a page of %d", len(got), p.Limit)
+		}
+		out = append(out, got...)
+		if next == nil {
+			return out
+		}
+		if len(got) < p.Limit && len(got) > 0 {
+			t.Fatalf("page %d is not full but there are further ones", pages)
+		}
+		p.After = bytes.Clone(next)
+	}
+}
+
+// mustEqual compares two listings.
+func mustEqual(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			line := func(list []string) string {
+				if i < len(list) {
+					return list[i]
+				}
+				return "nothing"
+			}
+			t.Fatalf("%s: %d rows, want %d; row %d is\n%s\nwant\n%s", what, len(got), len(want), i, line(got), line(want))
+		}
+	}
+}
+
+func texts[T any](list []T, text func(*T) string) []string {
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = text(&list[i])
+	}
+	return out
+}
+
+func txTexts(list []*Tx) []string {
+	out := make([]string, len(list))
+	for i, tx := range list {
+		out[i] = gotText(tx)
+	}
+	return out
+}
+
+func wanted[T fmt.Stringer](list []T, descending bool) []string {
+	out := []string{}
+	for _, t := range list {
+		out = append(out, t.String())
+	}
+	if descending {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+// compare checks everything that a view says against the oracle.
+func compare(t *testing.T, v *View, o *oracle, limit int) {
+	t.Helper()
+	for _, asc := range []bool{false, true} {
+		p := Page{Limit: limit, Ascending: asc, To: ^uint64(0)}
+		compareTxs(t, v, o, p)
+		compareMoves(t, v, o, p)
+	}
+	compareHoldings(t, v, o, limit)
+	for hash, want := range o.byHash {
+		tx, found, err := v.Tx(hash)
+		if err != nil || !found || gotText(tx) != want.String() {
+			t.Fatalf("transaction %s: %v, %v", hash, found, err)
+		}
+		msgs, err := v.WarpMessages(hash)
+		if err != nil || !slices.EqualFunc(msgs, want.warp, bytes.Equal) {
+			t.Fatalf("warp messages of %s: %x, want %x, %v", hash, msgs, want.warp, err)
+		}
+	}
+	for _, b := range o.blocks {
+		n, found, err := v.BlockNumber(b.Hash)
+		h, found2, err2 := v.Block(b.Number)
+		if err != nil || err2 != nil || !found || !found2 || n != b.Number || h.Hash != b.Hash || h.Parent != b.Parent ||
+			h.GasUsed != b.GasUsed || h.TxCount != uint32(len(b.Txs)) || h.Miner != b.Miner || h.Traced != b.Traced {
+			t.Fatalf("block %d: %d, %+v, %v, %v", b.Number, n, h, err, err2)
+		}
+	}
+	for a, want := range o.made {
+		c, found, err := v.Contract(a)
+		if got := fmt.Sprint(c.Creator, c.Deployer, c.Number, c.TxIndex, c.Type); err != nil || !found || got != want {
+			t.Fatalf("contract %s: %s, want %s, %v", a, got, want, err)
+		}
+	}
+}
+
+func compareTxs(t *testing.T, v *View, o *oracle, p Page) {
+	t.Helper()
+	mustEqual(t, "latest", txTexts(all(t, p, func(p Page) ([]*Tx, []byte, error) { return v.LatestTxs(p, nil) })),
+		wanted(o.txs, !p.Ascending))
+	for _, failed := range []bool{true, false} {
+		var some []*oracleTx
+		for _, tx := range o.txs {
+			if tx.tx.Failed == failed {
+				some = append(some, tx)
+			}
+		}
+		mustEqual(t, fmt.Sprint("failed ", failed),
+			txTexts(all(t, p, func(p Page) ([]*Tx, []byte, error) { return v.LatestTxs(p, &failed) })), wanted(some, !p.Ascending))
+	}
+	for a, list := range o.byAddr {
+		mustEqual(t, "address "+a.String(),
+			txTexts(all(t, p, func(p Page) ([]*Tx, []byte, error) { return v.AddressTxs(a, p) })), wanted(list, !p.Ascending))
+		var some []*oracleTx
+		q := p
+		q.From, q.To = uint64(len(o.blocks)/4), uint64(len(o.blocks)*3/4)
+		for _, tx := range list {
+			if tx.b.Number >= q.From && tx.b.Number < q.To {
+				some = append(some, tx)
+			}
+		}
+		mustEqual(t, "range of address "+a.String(),
+			txTexts(all(t, q, func(p Page) ([]*Tx, []byte, error) { return v.AddressTxs(a, p) })), wanted(some, !p.Ascending))
+	}
+	for n, list := range o.byBlock {
+		mustEqual(t, fmt.Sprint("block ", n),
+			txTexts(all(t, p, func(p Page) ([]*Tx, []byte, error) { return v.BlockTxs(n, p) })), wanted(list, !p.Ascending))
+	}
+}
+
+func compareMoves(t *testing.T, v *View, o *oracle, p Page) {
+	t.Helper()
+	byToken, byAddr := map[evm.Address][]oracleMove{}, map[evm.Address][]oracleMove{}
+	for _, m := range o.moves {
+		byToken[m.token] = append(byToken[m.token], m)
+		if m.kind == 721 {
+			byAddr[m.from] = append(byAddr[m.from], m)
+			if m.to != m.from {
+				byAddr[m.to] = append(byAddr[m.to], m)
+			}
+		}
+	}
+	text := func(m *AddressedTransfer) string {
+		want, ok := o.byHash[m.Tx.Hash]
+		if !ok || want.tx.Index != m.Tx.Index || want.b.Hash != m.Tx.Block.Hash {
+			t.Fatalf("transfer of another transaction %s", m.Tx.Hash)
+		}
+		return moveText(&m.Transfer)
+	}
+	for token, list := range byToken {
+		mustEqual(t, "token "+token.String(),
+			texts(all(t, p, func(p Page) ([]AddressedTransfer, []byte, error) { return v.TokenTransfers(token, p) }), text), wanted(list, !p.Ascending))
+	}
+	for a, list := range byAddr {
+		mustEqual(t, "NFT transfers of "+a.String(), texts(all(t, p, func(p Page) ([]AddressedTransfer, []byte, error) {
+			return v.AddressTransfers(a, ERC721, p)
+		}), text), wanted(list, !p.Ascending))
+	}
+}
+
+func compareHoldings(t *testing.T, v *View, o *oracle, limit int) {
+	t.Helper()
+	p := Page{Limit: limit}
+	for a := range o.byAddr {
+		want := []string{}
+		for token, n := range o.coins[a] {
+			if n.Sign() > 0 {
+				want = append(want, fmt.Sprintf("%x %s", token[:], n))
+			}
+		}
+		slices.Sort(want)
+		text := func(b *TokenBalance) string { return fmt.Sprintf("%x %s", b.Token[:], b.Amount.Dec()) }
+		mustEqual(t, "coins of "+a.String(), texts(all(t, p, func(p Page) ([]TokenBalance, []byte, error) {
+			return v.TokenBalances(a, nil, p)
+		}), text), want)
+		named := append(slices.Collect(maps.Keys(o.coins[a])), indextest.Odd)
+		mustEqual(t, "named coins of "+a.String(), texts(all(t, p, func(p Page) ([]TokenBalance, []byte, error) {
+			return v.TokenBalances(a, named, p)
+		}), text), want)
+		compareNFTs(t, v, o, a, p)
+		wei, known, err := v.NativeBalance(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := o.native[a]; known != (n != nil) || known && wei.ToBig().Cmp(n) != 0 {
+			t.Fatalf("native balance of %s at %d: %s, %v, want %s", a, v.Tip().Number, wei.Dec(), known, n)
+		}
+	}
+}
+
+func compareNFTs(t *testing.T, v *View, o *oracle, a evm.Address, p Page) {
+	t.Helper()
+	for _, contract := range []*evm.Address{nil, &indextest.Arts[0]} {
+		var want []string
+		for key, owner := range o.owners {
+			if owner == a && a != (evm.Address{}) && (contract == nil || key[:20] == string(contract[:])) {
+				id, _ := new(big.Int).SetString(key[20:], 10)
+				want = append(want, fmt.Sprintf("%x %064x", key[:20], id))
+			}
+		}
+		slices.Sort(want)
+		got := texts(all(t, p, func(p Page) ([]NFT, []byte, error) { return v.NFTs(a, contract, p) }), func(n *NFT) string {
+			return fmt.Sprintf("%x %064x", n.Token[:], n.ID.ToBig())
+		})
+		mustEqual(t, "NFTs of "+a.String(), got, want)
+	}
+}

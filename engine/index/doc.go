@@ -1,0 +1,25 @@
+// Package index turns blocks of EVM chains into rows, and reads them back.
+//
+// The write path is pure: what rows a block gives depends on the block and on
+// the balances before it, on nothing else. [Chain.Commit] adds the reading and
+// writing. The read path is a [View]: the chain as it was at one height. Later
+// blocks never show in it, so a list that is read page by page stays what it
+// was on the first page.
+//
+// Rules of what is indexed:
+//
+//   - An ERC-20 transfer is a Transfer log with three topics and 32 bytes of data,
+//     an ERC-721 transfer one with four topics and no data. ERC-1155 transfers are
+//     TransferSingle and TransferBatch logs; a batch gives one transfer for each
+//     of its first 65,536 items. A log of another shape is no transfer.
+//   - An address has part in a transaction that it sent, that was sent to it, that
+//     created it, in a transfer from or to it, or in a call of any type from or to
+//     it, reverted ones included. The zero address stands for nobody where a
+//     creation has no receiver; in transfers it is an address like others.
+//   - Token balances follow from transfers alone. A token that moves more than an
+//     address has lies about its balances: what would fall below zero stays zero,
+//     and is marked as doubtful from then on. The zero address has no balance and
+//     owns no NFTs.
+//   - The deployer of a contract sent the transaction; its creator is the account
+//     whose call made it: the deployer itself, or a contract.
+package index

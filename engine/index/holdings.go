@@ -1,0 +1,194 @@
+package index
+
+import (
+	"bytes"
+	"slices"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// TokenBalances gives what an address holds of ERC-20 tokens, without zeros, in
+// the order of the tokens' addresses: of all tokens, or of those in contracts
+// if there are any. Only After and Limit of the page count.
+func (v *View) TokenBalances(a evm.Address, contracts []evm.Address, p Page) ([]TokenBalance, []byte, error) {
+	if p.After != nil && len(p.After) != evm.AddressLen {
+		return nil, nil, ErrPosition
+	}
+	if p.Limit < 1 {
+		return nil, nil, nil
+	}
+	t := tokenWalk{v: v, prefix: v.c.key(store.TableTokenBalances).addr(&a), limit: p.Limit}
+	var err error
+	if t.rows, err = v.s.Rows(t.prefix, false); err != nil {
+		return nil, nil, err
+	}
+	defer t.rows.Close()
+	if len(contracts) == 0 {
+		next, err := t.all(p.After)
+		return t.out, next, err
+	}
+	sorted := slices.Clone(contracts)
+	slices.SortFunc(sorted, func(a, b evm.Address) int { return bytes.Compare(a[:], b[:]) })
+	next, err := t.these(slices.Compact(sorted), p.After)
+	return t.out, next, err
+}
+
+// tokenWalk reads the balances of one holder.
+type tokenWalk struct {
+	v      *View
+	prefix key
+	rows   *store.Rows
+	limit  int
+	out    []TokenBalance
+	last   []byte // the token seen last
+}
+
+// all goes from token to token: a seek for each, and one more for those that
+// have changed since the view's height.
+func (t *tokenWalk) all(after []byte) ([]byte, error) {
+	seek := slices.Clone(t.prefix)
+	if after != nil {
+		seek = past(t.prefix, after)
+	}
+	for passed := 0; ; passed++ {
+		t.rows.Seek(seek)
+		if !t.rows.Valid() {
+			return nil, nil
+		}
+		if passed == maxPassed {
+			return t.last, nil
+		}
+		token := evm.Address(t.rows.Key()[len(t.prefix):])
+		full, err := t.token(token)
+		if err != nil {
+			return nil, err
+		}
+		if full {
+			return t.last, nil
+		}
+		seek = past(t.prefix, token[:])
+	}
+}
+
+// past gives the first possible key behind all rows of a token's history.
+func past(prefix key, token []byte) key {
+	k := append(slices.Clone(prefix), token...)
+	return append(k, bytes.Repeat([]byte{0xff}, heightLen+1)...)
+}
+
+func (t *tokenWalk) these(contracts []evm.Address, after []byte) ([]byte, error) {
+	for _, token := range contracts {
+		if after != nil && bytes.Compare(token[:], after) <= 0 {
+			continue
+		}
+		full, err := t.token(token)
+		if err != nil {
+			return nil, err
+		}
+		if full {
+			return t.last, nil
+		}
+	}
+	return nil, nil
+}
+
+// token adds a token's balance, unless it is zero or, so full, the page has no room.
+func (t *tokenWalk) token(token evm.Address) (full bool, err error) {
+	k := append(slices.Clone(t.prefix), token[:]...)
+	t.rows.Seek(k.u64(^t.v.tip.Number))
+	var bal balance
+	if t.rows.Valid() && bytes.HasPrefix(t.rows.Key(), k) {
+		if err := t.rows.Value(bal.decode); err != nil {
+			return false, err
+		}
+	}
+	if !bal.amount.IsZero() {
+		if len(t.out) == t.limit {
+			return true, nil
+		}
+		t.out = append(t.out, TokenBalance{Token: token, Amount: bal.amount, Doubtful: bal.doubtful})
+	}
+	t.last = token[:]
+	return false, nil
+}
+
+// NFTs gives the ERC-721 tokens that an address owns, of one contract if
+// contract is not nil, in the order of contracts and IDs. Only After and Limit
+// of the page count.
+func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte, error) {
+	if p.After != nil && len(p.After) != nftLen {
+		return nil, nil, ErrPosition
+	}
+	if p.Limit < 1 {
+		return nil, nil, nil
+	}
+	owner := v.c.key(store.TableOwnedNFTs).addr(&a)
+	prefix := owner
+	if contract != nil {
+		prefix = slices.Clone(owner).addr(contract)
+	}
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	owners, err := v.s.Rows(v.c.key(store.TableNFTOwners), false)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer owners.Close()
+	begin := prefix
+	if p.After != nil {
+		begin = append(append(slices.Clone(owner), p.After...), 0)
+		if bytes.Compare(begin, prefix) < 0 {
+			begin = prefix
+		}
+	}
+	var out []NFT
+	var last []byte
+	passed := 0
+	for rows.Seek(begin); rows.Valid(); rows.Next() {
+		at := rows.Key()[len(owner):]
+		owned, err := v.owns(owners, at, &a)
+		if err != nil {
+			return nil, nil, err
+		}
+		if owned {
+			if len(out) == p.Limit {
+				return out, last, nil
+			}
+			nft := NFT{Token: evm.Address(at[:evm.AddressLen])}
+			nft.ID.SetBytes32(at[evm.AddressLen:nftLen])
+			out = append(out, nft)
+		}
+		last = append(last[:0], at...)
+		if passed++; passed == maxPassed {
+			return out, last, nil
+		}
+	}
+	return out, nil, nil
+}
+
+// owns asks the history of owners.
+func (v *View) owns(owners *store.Rows, nft []byte, a *evm.Address) (yes bool, err error) {
+	k := append(v.c.key(store.TableNFTOwners), nft...)
+	owners.Seek(k.u64(^v.tip.Number))
+	if !owners.Valid() || !bytes.HasPrefix(owners.Key(), k) {
+		return false, nil
+	}
+	err = owners.Value(func(b []byte) error {
+		yes = bytes.Equal(b, a[:])
+		return nil
+	})
+	return yes, err
+}
+
+// NFTOwner gives the owner of an ERC-721 token, the zero address if it was burnt.
+func (v *View) NFTOwner(nft NFT) (owner evm.Address, found bool, err error) {
+	found, err = v.newest(v.c.key(store.TableNFTOwners).addr(&nft.Token).word(nft.ID.Bytes32()), func(b []byte) error {
+		copy(owner[:], b)
+		return nil
+	})
+	return owner, found, err
+}

@@ -1,0 +1,149 @@
+package index
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// metaGroup is how many rows of metadata share a transaction.
+const metaGroup = 1000
+
+// PutTokens keeps what contracts say of themselves, in place of what they said before.
+func (c *Chain) PutTokens(ctx context.Context, tokens map[evm.Address]TokenMeta) error {
+	var r rows
+	for a, t := range tokens {
+		r.put(c.key(store.TableTokenMeta).addr(&a), appendToken(nil, &t))
+	}
+	return c.putMeta(ctx, r.list)
+}
+
+// PutTokenURIs keeps the URIs of tokens with an ID.
+func (c *Chain) PutTokenURIs(ctx context.Context, uris map[NFT]string) error {
+	var r rows
+	for nft, uri := range uris {
+		r.put(c.key(store.TableTokenURIs).addr(&nft.Token).word(nft.ID.Bytes32()), []byte(uri))
+	}
+	return c.putMeta(ctx, r.list)
+}
+
+func (c *Chain) putMeta(ctx context.Context, list []row) error {
+	for group := range slices.Chunk(list, metaGroup) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := c.putGroup(group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Chain) putGroup(group []row) error {
+	b, err := c.db.Batch()
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	for i := range group {
+		if err := b.Set(group[i].key, group[i].value); err != nil {
+			return err
+		}
+	}
+	return b.Commit()
+}
+
+// Token gives what is known of a token's contract. It is the newest that is
+// known, whatever the view's height.
+func (v *View) Token(a evm.Address) (t TokenMeta, known bool, err error) {
+	known, err = v.s.Get(v.c.key(store.TableTokenMeta).addr(&a), func(b []byte) (err error) {
+		t, err = decodeToken(b)
+		return err
+	})
+	return t, known && err == nil, err
+}
+
+// TokenURI gives the URI of a token with an ID; it may be empty. It is the
+// newest that is known, whatever the view's height.
+func (v *View) TokenURI(token evm.Address, id uint256.Int) (uri string, known bool, err error) {
+	known, err = v.s.Get(v.c.key(store.TableTokenURIs).addr(&token).word(id.Bytes32()), func(b []byte) error {
+		uri = string(b)
+		return nil
+	})
+	return uri, known, err
+}
+
+// TokensWithoutMeta gives tokens that were moved and whose contracts were not
+// asked yet, and a position to go on from, nil at the end.
+func (v *View) TokensWithoutMeta(p Page) ([]SeenToken, []byte, error) {
+	var out []SeenToken
+	next, err := v.missing(store.TableSeenTokens, evm.AddressLen+1, p, func(at []byte, _ *store.Rows) (bool, error) {
+		t := SeenToken{Token: evm.Address(at[:evm.AddressLen]), Kind: TransferKind(at[evm.AddressLen])}
+		if _, known, err := v.Token(t.Token); known || err != nil {
+			return false, err
+		}
+		out = append(out, t)
+		return true, nil
+	})
+	return out, next, err
+}
+
+// NFTsWithoutURI gives tokens with an ID that were minted and whose URI was not
+// asked for yet, and a position to go on from, nil at the end.
+func (v *View) NFTsWithoutURI(p Page) ([]SeenNFT, []byte, error) {
+	var out []SeenNFT
+	next, err := v.missing(store.TableSeenNFTs, nftLen, p, func(at []byte, r *store.Rows) (bool, error) {
+		n := SeenNFT{NFT: NFT{Token: evm.Address(at[:evm.AddressLen])}}
+		n.ID.SetBytes32(at[evm.AddressLen:nftLen])
+		if _, known, err := v.TokenURI(n.Token, n.ID); known || err != nil {
+			return false, err
+		}
+		err := r.Value(func(b []byte) error {
+			if len(b) == 1 {
+				n.Kind = TransferKind(b[0])
+			}
+			return nil
+		})
+		out = append(out, n)
+		return true, err
+	})
+	return out, next, err
+}
+
+// missing walks a table of what was seen; visit tells whether it took the row.
+func (v *View) missing(table byte, suffix int, p Page, visit func(at []byte, r *store.Rows) (bool, error)) ([]byte, error) {
+	if p.After != nil && len(p.After) != suffix {
+		return nil, ErrPosition
+	}
+	prefix := v.c.key(table)
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	begin := append(slices.Clone(prefix), p.After...)
+	if p.After != nil {
+		begin = append(begin, 0)
+	}
+	taken, passed := 0, 0
+	var last []byte
+	for rows.Seek(begin); rows.Valid(); rows.Next() {
+		if taken >= p.Limit || passed == maxPassed {
+			return last, nil
+		}
+		last = append(last[:0], rows.Key()[len(prefix):]...)
+		took, err := visit(last, rows)
+		if err != nil {
+			return nil, err
+		}
+		if took {
+			taken++
+		}
+		passed++
+	}
+	return nil, nil
+}

@@ -1,0 +1,144 @@
+package index
+
+import (
+	"bytes"
+	"slices"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// stored answers what was before from the changes of the group so far, the
+// chain's caches and the database, in this order. It passes over rows at and
+// above a height. The caches hold only what is committed.
+type stored struct {
+	c              *Chain
+	below          uint64
+	tokens, native *store.Rows
+	key            key
+
+	changed map[holding]balance
+	met     map[evm.Address]struct{}
+	noted   map[SeenToken]struct{}
+}
+
+func newStored(c *Chain, s *store.Snapshot, below uint64) (*stored, error) {
+	p := &stored{
+		c: c, below: below,
+		changed: map[holding]balance{}, met: map[evm.Address]struct{}{}, noted: map[SeenToken]struct{}{},
+	}
+	var err error
+	if p.tokens, err = s.Rows(c.key(store.TableTokenBalances), false); err != nil {
+		return nil, err
+	}
+	p.native, err = s.Rows(c.key(store.TableNativeBalances), false)
+	return p, err
+}
+
+// load reads ahead the balances that blocks change, in the order of their keys:
+// neighbours lie in the same blocks of the database.
+func (p *stored) load(blocks []*evm.Block) error {
+	if p.below == 0 {
+		return nil
+	}
+	want := map[holding]struct{}{}
+	var transfers []Transfer
+	for _, b := range blocks {
+		for i := range b.Txs {
+			for j := range b.Txs[i].Logs {
+				transfers = AppendTransfers(transfers[:0], &b.Txs[i].Logs[j])
+				for k := range transfers {
+					if t := &transfers[k]; t.Kind == ERC20 {
+						want[holding{t.From, t.Token}] = struct{}{}
+						want[holding{t.To, t.Token}] = struct{}{}
+					}
+				}
+			}
+		}
+	}
+	order := make([]holding, 0, len(want))
+	for h := range want {
+		if _, ok := p.c.tokens.get(h); !ok && !h.holder.IsZero() {
+			order = append(order, h)
+		}
+	}
+	slices.SortFunc(order, func(a, b holding) int {
+		if n := bytes.Compare(a.holder[:], b.holder[:]); n != 0 {
+			return n
+		}
+		return bytes.Compare(a.token[:], b.token[:])
+	})
+	for i := range order {
+		if _, err := p.token(&order[i].holder, &order[i].token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *stored) token(holder, token *evm.Address) (balance, error) {
+	h := holding{*holder, *token}
+	bal, ok := p.changed[h]
+	if ok || p.below == 0 {
+		return bal, nil
+	}
+	if bal, ok = p.c.tokens.get(h); ok {
+		return bal, nil
+	}
+	p.key = p.c.appendKey(p.key[:0], store.TableTokenBalances).addr(holder).addr(token)
+	if p.seek(p.tokens) {
+		if err := p.tokens.Value(bal.decode); err != nil {
+			return bal, err
+		}
+	}
+	p.c.tokens.put(h, bal)
+	return bal, nil
+}
+
+func (p *stored) setToken(holder, token *evm.Address, b balance) {
+	p.changed[holding{*holder, *token}] = b
+}
+
+func (p *stored) nativeSeen(a *evm.Address) (bool, error) {
+	if _, ok := p.met[*a]; ok {
+		return true, nil
+	}
+	p.met[*a] = struct{}{}
+	if _, ok := p.c.native.get(*a); ok || p.below == 0 {
+		return ok, nil
+	}
+	p.key = p.c.appendKey(p.key[:0], store.TableNativeBalances).addr(a)
+	return p.seek(p.native), nil
+}
+
+func (p *stored) tokenSeen(t SeenToken) bool {
+	if _, ok := p.noted[t]; ok {
+		return true
+	}
+	if _, ok := p.c.noted.get(t); ok {
+		return true
+	}
+	p.noted[t] = struct{}{}
+	return false
+}
+
+// keep takes the group's changes into the caches, once they are committed.
+func (p *stored) keep() {
+	for h, bal := range p.changed {
+		p.c.tokens.put(h, bal)
+	}
+	for a := range p.met {
+		p.c.native.put(a, struct{}{})
+	}
+	for t := range p.noted {
+		p.c.noted.put(t, struct{}{})
+	}
+}
+
+// seek goes to the newest row that starts with p.key and is below the height.
+func (p *stored) seek(r *store.Rows) bool {
+	n := len(p.key)
+	p.key = p.key.u64(^(p.below - 1))
+	r.Seek(p.key)
+	return r.Valid() && len(r.Key()) == n+heightLen && bytes.Equal(r.Key()[:n], p.key[:n])
+}

@@ -1,0 +1,234 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// View reads a chain as it was at one height: rows of later blocks never show.
+// It is not safe for concurrent use, and must be closed soon.
+//
+// Reads cost what a page holds, not what the chain holds: a list that has to
+// pass over many rows ends a page early, with a position to go on from.
+//
+// Transactions are shared with other views: their readers do not change them,
+// nor anything they refer to.
+type View struct {
+	c    *Chain
+	s    *store.Snapshot
+	tip  evm.Head
+	bare uint64
+
+	last *Tx // read last, by transfers of one transaction
+}
+
+// At opens a view of the chain at height *tip, or at the last indexed block if
+// tip is nil. The error is or wraps [ErrEmpty] or [ErrAbove] when there is no
+// such block yet.
+func (c *Chain) At(tip *uint64) (*View, error) {
+	cur := c.last.Load() // before the snapshot, which then has all of it
+	if cur == nil {
+		return nil, ErrEmpty
+	}
+	if tip != nil && *tip > cur.head.Number {
+		return nil, fmt.Errorf("%w: %d, the last is %d", ErrAbove, *tip, cur.head.Number)
+	}
+	s, err := c.db.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	v := &View{c: c, s: s, tip: cur.head, bare: cur.bareFrom}
+	if tip != nil && *tip < cur.head.Number {
+		v.tip.Number = *tip
+		h, found, err := v.Block(*tip)
+		if err == nil && !found {
+			err = fmt.Errorf("%w: block %d is missing", errCodec, *tip)
+		}
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		v.tip = evm.Head{Number: h.Number, Hash: h.Hash, TimeMilli: h.TimeMilli}
+	}
+	return v, nil
+}
+
+// Close ends the view. Further calls do nothing.
+func (v *View) Close() { v.s.Close() }
+
+// Tip gives the last block of the view.
+func (v *View) Tip() evm.Head { return v.tip }
+
+// Block gives the block at a height.
+func (v *View) Block(number uint64) (h Header, found bool, err error) {
+	if number > v.tip.Number {
+		return h, false, nil
+	}
+	found, err = v.s.Get(v.c.key(store.TableBlocks).u64(number), func(b []byte) (err error) {
+		h, err = decodeHeader(number, b)
+		return err
+	})
+	return h, found && err == nil, err
+}
+
+// BlockNumber gives the height of the block with the given hash.
+func (v *View) BlockNumber(hash evm.Hash) (uint64, bool, error) {
+	var number uint64
+	found, err := v.s.Get(v.c.key(store.TableBlockHashes).hash(&hash), func(b []byte) error {
+		if len(b) != heightLen {
+			return fmt.Errorf("%w: block by hash", errCodec)
+		}
+		number = binary.BigEndian.Uint64(b)
+		return nil
+	})
+	if err != nil || !found {
+		return 0, false, err
+	}
+	h, found, err := v.Block(number)
+	if err != nil || !found || h.Hash != hash {
+		return 0, false, err
+	}
+	return number, true, nil
+}
+
+// Tx gives the transaction with the given hash. Do not change it.
+func (v *View) Tx(hash evm.Hash) (*Tx, bool, error) {
+	number, index, found, err := v.locate(&hash)
+	if err != nil || !found {
+		return nil, false, err
+	}
+	tx, err := v.txAt(number, index)
+	if err != nil || tx.Hash != hash {
+		return nil, false, err
+	}
+	return tx, true, nil
+}
+
+func (v *View) locate(hash *evm.Hash) (number uint64, index uint32, found bool, err error) {
+	found, err = v.s.Get(v.c.key(store.TableTxHashes).hash(hash), func(b []byte) error {
+		if len(b) != heightLen+4 {
+			return fmt.Errorf("%w: transaction by hash", errCodec)
+		}
+		number, index = binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[heightLen:])
+		return nil
+	})
+	return number, index, found && number <= v.tip.Number, err
+}
+
+// txAt gives a transaction that must be there.
+func (v *View) txAt(number uint64, index uint32) (tx *Tx, err error) {
+	if v.last != nil && v.last.Block.Number == number && v.last.Index == index {
+		return v.last, nil
+	}
+	at := txPlace{number, index}
+	if tx, ok := v.c.read.txs.get(at); ok {
+		v.last = tx
+		return tx, nil
+	}
+	found, err := v.s.Get(v.c.key(store.TableTxs).u64(number).u32(index), func(b []byte) (err error) {
+		tx, err = decodeTx(number, index, b)
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: transaction %d of block %d is missing", errCodec, index, number)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.c.read.putTx(at, tx)
+	v.last = tx
+	return tx, nil
+}
+
+// WarpMessages gives the unsigned warp messages that a transaction sent.
+func (v *View) WarpMessages(txHash evm.Hash) ([][]byte, error) {
+	tx, found, err := v.Tx(txHash)
+	if err != nil || !found {
+		return nil, err
+	}
+	prefix := v.c.key(store.TableWarp).u64(tx.Block.Number).u32(tx.Index)
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return nil, err
+	}
+	var list [][]byte
+	for rows.Seek(prefix); rows.Valid(); rows.Next() {
+		if err := rows.Value(func(b []byte) error {
+			list = append(list, bytes.Clone(b))
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// NativeBalance gives the native balance of an address in wei. It is not known
+// if the address was in no traced block yet, or a block was not traced.
+func (v *View) NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error) {
+	if v.tip.Number >= v.bare {
+		return wei, false, nil
+	}
+	known, err = v.newest(v.c.key(store.TableNativeBalances).addr(&a), func(b []byte) (err error) {
+		wei, err = decodeAmount(b)
+		return err
+	})
+	return wei, known, err
+}
+
+// newest hands the value of the newest row of a history to read.
+func (v *View) newest(prefix key, read func(b []byte) error) (bool, error) {
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return false, err
+	}
+	rows.Seek(prefix.u64(^v.tip.Number))
+	if !rows.Valid() {
+		return false, nil
+	}
+	return true, rows.Value(read)
+}
+
+// Contract tells how the contract at an address came to be.
+func (v *View) Contract(a evm.Address) (ct Contract, found bool, err error) {
+	prefix := v.c.key(store.TableContracts).addr(&a)
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return ct, false, err
+	}
+	rows.Seek(prefix.u64(^v.tip.Number))
+	if !rows.Valid() {
+		return ct, false, nil
+	}
+	ct.Number = ^binary.BigEndian.Uint64(rows.Key()[len(prefix):])
+	err = rows.Value(func(b []byte) error {
+		if len(b) != 2*evm.AddressLen+5 {
+			return fmt.Errorf("%w: contract", errCodec)
+		}
+		copy(ct.Creator[:], b)
+		copy(ct.Deployer[:], b[evm.AddressLen:])
+		b = b[2*evm.AddressLen:]
+		ct.TxIndex, ct.Type = binary.BigEndian.Uint32(b), evm.CallType(b[4])
+		return nil
+	})
+	return ct, err == nil, err
+}
+
+// bounds gives the lowest and highest height of a page; ok is false if there is none.
+func (v *View) bounds(p *Page) (lo, hi uint64, ok bool) {
+	hi = v.tip.Number
+	if p.To != math.MaxUint64 {
+		if p.To == 0 {
+			return 0, 0, false
+		}
+		hi = min(hi, p.To-1)
+	}
+	return p.From, hi, p.From <= hi
+}

@@ -1,0 +1,197 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// timeForm is how the display writes time, in UTC.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// maxKept is the longest line whose memory is used again, in bytes.
+const maxKept = 16 << 10
+
+// handler writes the records of one logger to its file and to the display.
+type handler struct {
+	target  *target
+	json    slog.Handler // nil without a file
+	display *display     // nil without a display
+	given   []byte       // attributes given so far, as the display shows them
+	prefix  string       // of keys, from groups
+}
+
+func newJSON(w io.Writer) slog.Handler {
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{
+		Level: slog.Level(Verbo) - 1000, // the handler above decides
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) > 0 {
+				return a
+			}
+			switch a.Value.Kind() {
+			case slog.KindAny:
+				if v, ok := a.Value.Any().(slog.Level); ok {
+					a.Value = slog.StringValue(Level(v).String())
+				}
+			case slog.KindTime:
+				a.Value = slog.TimeValue(a.Value.Time().UTC())
+			default:
+			}
+			return a
+		},
+	})
+}
+
+// Enabled tells whether a line of that level goes anywhere.
+func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
+	return int64(level) >= h.target.min.Load()
+}
+
+// Handle writes the record where its level allows.
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	var errs [2]error
+	if h.json != nil && int64(r.Level) >= h.target.file.Load() {
+		errs[0] = h.json.Handle(ctx, r)
+	}
+	if h.display != nil && int64(r.Level) >= h.target.display.Load() {
+		errs[1] = h.show(r)
+	}
+	return errors.Join(errs[0], errs[1])
+}
+
+// WithAttrs gives a handler that adds attrs to every record.
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	if len(attrs) == 0 {
+		return h
+	}
+	c := *h
+	if c.json != nil {
+		c.json = c.json.WithAttrs(attrs)
+	}
+	c.given = slices.Clone(h.given)
+	for _, a := range attrs {
+		c.given = appendAttr(c.given, c.prefix, a)
+	}
+	return &c
+}
+
+// WithGroup gives a handler that puts name in front of the keys that follow.
+func (h *handler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	c := *h
+	if c.json != nil {
+		c.json = c.json.WithGroup(name)
+	}
+	c.prefix = h.prefix + name + "."
+	return &c
+}
+
+func (h *handler) show(r slog.Record) error {
+	buf, ok := h.display.lines.Get().(*[]byte)
+	if !ok {
+		buf = new([]byte)
+	}
+	b := (*buf)[:0]
+	if !r.Time.IsZero() {
+		b = r.Time.UTC().AppendFormat(b, timeForm)
+		b = append(b, ' ')
+	}
+	level := Level(r.Level).String()
+	b = append(b, level...)
+	b = append(b, "     "[:5-len(level)+1]...)
+	b = append(b, h.target.name...)
+	b = append(b, ' ', ' ')
+	b = appendMessage(b, r.Message)
+	b = append(b, h.given...)
+	r.Attrs(func(a slog.Attr) bool {
+		b = appendAttr(b, h.prefix, a)
+		return true
+	})
+	b = append(b, '\n')
+	err := h.display.write(b)
+	if cap(b) <= maxKept {
+		*buf = b
+		h.display.lines.Put(buf)
+	}
+	return err
+}
+
+// appendMessage keeps a message readable and on one line.
+func appendMessage(b []byte, s string) []byte {
+	for _, c := range s {
+		if unicode.IsControl(c) || c == utf8.RuneError {
+			c = ' '
+		}
+		b = utf8.AppendRune(b, c)
+	}
+	return b
+}
+
+// appendAttr appends " key=value"; a group becomes one pair for each member.
+func appendAttr(b []byte, prefix string, a slog.Attr) []byte {
+	v := a.Value.Resolve()
+	if a.Key == "" && v.Kind() != slog.KindGroup {
+		return b
+	}
+	if v.Kind() == slog.KindGroup {
+		if a.Key != "" {
+			prefix += a.Key + "."
+		}
+		for _, member := range v.Group() {
+			b = appendAttr(b, prefix, member)
+		}
+		return b
+	}
+	b = append(b, ' ')
+	b = appendText(b, prefix+a.Key)
+	b = append(b, '=')
+	switch v.Kind() {
+	case slog.KindInt64:
+		return strconv.AppendInt(b, v.Int64(), 10)
+	case slog.KindUint64:
+		return strconv.AppendUint(b, v.Uint64(), 10)
+	case slog.KindTime:
+		return v.Time().UTC().AppendFormat(b, time.RFC3339Nano)
+	default:
+		return appendText(b, v.String())
+	}
+}
+
+// appendText appends s as it is when that cannot be misread, else quoted.
+func appendText(b []byte, s string) []byte {
+	plain := s != ""
+	for _, c := range s {
+		if c <= ' ' || c == '"' || c == '=' || c == utf8.RuneError || !unicode.IsPrint(c) {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return append(b, s...)
+	}
+	return strconv.AppendQuote(b, s)
+}
+
+// display keeps the lines of all loggers apart.
+type display struct {
+	lines sync.Pool // of *[]byte
+
+	mu sync.Mutex // guards w
+	w  io.Writer
+}
+
+func (d *display) write(line []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.w.Write(line)
+	return err
+}

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"quorate/aggregator"
+	"quorate/aggregator/bls"
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+	"quorate/engine/source"
+	"quorate/engine/source/platform"
+	"quorate/engine/store"
+	"quorate/p2p"
+	"quorate/p2p/wire"
+)
+
+// network is everything that runs for one Avalanche network.
+type network struct {
+	id      uint32
+	urls    []string // of its nodes
+	cfg     *Config
+	metrics *metrics.Set // of this network alone; the ID becomes a label
+	source  *source.Client
+	node    *platform.Client
+	keeper  *valset.Keeper
+	peers   *p2p.Network
+	agg     *aggregator.Aggregator
+
+	lower, upper layer // source side and peers; aggregator
+
+	// What the engine's networks share, and what tells their chains apart: the
+	// first network's have no prefix.
+	engine *Engine
+	prefix string
+	ahead  *signAhead
+
+	mu     sync.Mutex           // guards what follows
+	chains map[string]*followed // by the name of a primary network's chain
+	known  map[chain.ID]bool    // all chains that the node has told of
+	evms   []*EVM
+	// further are the configured chains, in their order, from the first look on.
+	further []*followed
+}
+
+// startNetwork builds and starts one network's parts, lowest first.
+func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, results *store.Results) (_ *network, err error) {
+	n := &network{
+		id: g.id, urls: g.urls, cfg: &e.cfg, metrics: metrics.NewSet(), lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
+		engine: e, prefix: prefix,
+		chains: make(map[string]*followed), known: make(map[chain.ID]bool),
+	}
+	n.source, err = source.New(source.Config{URLs: g.urls, Logger: e.cfg.Log("source"), Metrics: n.metrics})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.stop())
+		}
+	}()
+	n.node = platform.New(n.source)
+	if n.peers, err = e.newPeers(ctx, n); err != nil {
+		return nil, err
+	}
+	n.keeper, err = valset.NewKeeper(valset.Config{
+		Source: n.node, Poll: e.cfg.HeightPoll, OnChange: n.peers.SetWanted,
+		Logger: e.cfg.Log("P"), Metrics: n.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.agg, err = aggregator.New(aggregator.Config{
+		NetworkID: g.id, Sets: n.keeper, Peers: peers{n.peers}, Store: roomyResults{results, e.room},
+		Timing: aggregator.Timing{Window: e.cfg.BufferWindow}, RequestTimeout: e.cfg.RequestTimeout,
+		Logger: e.cfg.Log("aggregator"), Metrics: n.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.ahead = newSignAhead(e.cfg.SignAhead, n.agg, e.cfg.Log("aggregator"), n.metrics)
+	return n, errors.Join(
+		n.lower.Go("peers", n.peers.Run),
+		n.lower.Go("validator sets", n.keeper.Run),
+		n.upper.Go("aggregator", n.agg.Run),
+		n.upper.Go("signing ahead", n.ahead.run),
+		n.lower.Go("chains", n.watchChains),
+	)
+}
+
+// newPeers makes the peer network with our lasting identity and the node's version.
+func (e *Engine) newPeers(ctx context.Context, n *network) (*p2p.Network, error) {
+	version, err := e.askVersion(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	proof := proofOfNothing()
+	return p2p.New(p2p.Config{
+		NetworkID: n.id, Certificate: e.certificate, ClientVersion: version, IPProof: proof[:],
+		Discover: n.discover, DiscoverEvery: e.cfg.PeerPoll,
+		Logger: e.cfg.Log("p2p"), Metrics: n.metrics,
+	})
+}
+
+// askVersion asks the node for the version that peers must show to be let in.
+func (e *Engine) askVersion(ctx context.Context, n *network) (wire.Version, error) {
+	for {
+		v, err := n.version(ctx)
+		if err == nil {
+			return v, nil
+		}
+		e.log.Warn("node does not tell its version yet", "network", n.id, "err", err)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return wire.Version{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (n *network) version(ctx context.Context) (wire.Version, error) {
+	v, err := n.node.NodeVersion(ctx)
+	return wire.Version(v), err
+}
+
+// proofOfNothing is a well-formed BLS signature for the handshake. Peers check
+// whose it is only for validators, which we are not.
+func proofOfNothing() [bls.SignatureLen]byte {
+	return bls.SecretKeyFromSeed([]byte("quorate is not a validator and has no key")).SignProof(nil)
+}
+
+// discover gives the addresses of validators that the followed node knows: its
+// peers, and its own. It also keeps to the node's version: peers close the door
+// on old ones after an upgrade of the network.
+func (n *network) discover(ctx context.Context) ([]p2p.Address, error) {
+	known, err := n.node.Peers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := n.version(ctx); err == nil {
+		n.peers.SetClientVersion(v)
+	} else {
+		n.cfg.Log("p2p").Debug("node does not tell its version", "network", n.id, "err", err)
+	}
+	out := make([]p2p.Address, 0, len(known)+1)
+	for _, p := range known {
+		out = append(out, p2p.Address{NodeID: p.NodeID, Addr: p.PublicIP})
+	}
+	// Public nodes often do not tell their own address; they can be reached
+	// through gossip then.
+	self, idErr := n.node.NodeID(ctx)
+	addr, ipErr := n.node.NodeIP(ctx)
+	if idErr == nil && ipErr == nil {
+		out = append(out, p2p.Address{NodeID: self, Addr: addr})
+	}
+	return out, nil
+}
+
+// awaitStake waits until enough stake of the primary network is connected, or
+// patience or ctx ends.
+func (n *network) awaitStake(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.ConnectPatience)
+	defer cancel()
+	log := n.cfg.Log("main")
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		set, ok := n.keeper.Current(chain.PrimaryNetworkID)
+		if ok {
+			weight := set.Weight(n.connected(set))
+			if set.MeetsQuorum(weight, n.cfg.MinConnected) {
+				log.Info("connected to validators", "network", n.id, "height", set.Height,
+					"validators", len(set.Validators), "stake", weight, "of", set.TotalWeight)
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			log.Warn("serving although little stake is connected", "network", n.id, "wanted", fmt.Sprintf("%d%%", n.cfg.MinConnected))
+			return
+		}
+	}
+}
+
+func (n *network) connected(set *valset.Set) warp.Bits {
+	signers := warp.NewBits(len(set.Validators))
+	for i := range set.Validators {
+		for _, id := range set.Validators[i].NodeIDs {
+			if n.peers.Status(id).Connected {
+				signers.Set(i)
+			}
+		}
+	}
+	return signers
+}
+
+// stop ends the parts, highest first.
+func (n *network) stop() (err error) {
+	n.upper.stop(&err)
+	n.lower.stop(&err)
+	n.source.Close()
+	for _, c := range n.evms {
+		c.own.Close()
+	}
+	return err
+}
+
+func stopAll(nets []*network) (err error) {
+	for _, n := range nets {
+		err = errors.Join(err, n.stop())
+	}
+	return err
+}

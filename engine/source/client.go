@@ -1,0 +1,340 @@
+// Package source reads Avalanche nodes: a JSON-RPC 2.0 client over pooled
+// connections, for several nodes of one network that stand in for each other.
+// Its calls only read, so one may be sent more than once; what others ask
+// through [Client.Forward] is sent at most once.
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/goccy/go-json"
+	"github.com/valyala/fasthttp"
+)
+
+// Config says which nodes to read and within which bounds. Zero values take
+// the defaults given with each field.
+type Config struct {
+	// URLs are the base addresses of nodes of one network, best first, for
+	// example http://127.0.0.1:9650. At least one.
+	URLs []string
+	// MaxBody bounds an answer in bytes. Default 64 MiB.
+	MaxBody int
+	// Timeout bounds one call to one node. With several nodes each gets at most
+	// its share of the time that the context leaves. Default 10 s.
+	Timeout time.Duration
+	// DialTimeout bounds the set-up of a connection. Default 3 s.
+	DialTimeout time.Duration
+	// MaxConns bounds connections to each node; further calls wait for one. Default 64.
+	MaxConns int
+	// Pause is how long a node that failed is passed over while another one
+	// answers; it doubles with each failure in a row up to 32 times. Default 1 s.
+	Pause time.Duration
+
+	// Logger takes the log; nil discards it.
+	Logger *slog.Logger
+	// Metrics takes the metrics; nil keeps them private.
+	Metrics *metrics.Set
+}
+
+func (c *Config) fill() error {
+	if len(c.URLs) == 0 {
+		return errors.New("source: no node URL")
+	}
+	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.DialTimeout = cmp.Or(c.DialTimeout, 3*time.Second)
+	c.MaxConns = cmp.Or(c.MaxConns, 64)
+	c.Pause = cmp.Or(c.Pause, time.Second)
+	if c.MaxBody < 0 || c.Timeout < 0 || c.DialTimeout < 0 || c.MaxConns < 0 || c.Pause < 0 {
+		return errors.New("source: bounds must not be negative")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = metrics.NewSet()
+	}
+	return nil
+}
+
+// Client calls nodes. It is safe for concurrent use.
+type Client struct {
+	cfg   Config
+	nodes []*node
+	id    atomic.Uint64
+
+	calls, forwards, failures, failovers *metrics.Counter
+
+	forwarding chan struct{} // one token per forwarded request
+
+	mu     sync.Mutex // orders exchanges against Close
+	closed bool
+	wg     sync.WaitGroup
+}
+
+// New checks cfg and gives a client. It connects on demand; end it with Close.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cfg:       cfg,
+		calls:     cfg.Metrics.GetOrCreateCounter("quorate_source_calls_total"),
+		forwards:  cfg.Metrics.GetOrCreateCounter("quorate_source_forwards_total"),
+		failures:  cfg.Metrics.GetOrCreateCounter("quorate_source_failures_total"),
+		failovers: cfg.Metrics.GetOrCreateCounter("quorate_source_failovers_total"),
+
+		forwarding: make(chan struct{}, max(1, cfg.MaxConns/2)),
+	}
+	for _, raw := range cfg.URLs {
+		n, err := newNode(raw, &c.cfg)
+		if err != nil {
+			return nil, err
+		}
+		c.nodes = append(c.nodes, n)
+	}
+	return c, nil
+}
+
+// Close closes idle connections, makes further calls fail with [ErrClosed] and
+// waits for those under way: calls end within the configured timeout, forwarded
+// requests by their deadline.
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.wg.Wait()
+	for _, n := range c.nodes {
+		n.http.CloseIdleConnections()
+	}
+}
+
+// Call asks for method with params at path (for example /ext/info) and decodes
+// the result into result, a pointer, or discards it if nil. It asks the first
+// node that is not known to be down, then the others, until one answers.
+//
+// The error is an [*RPCError] when a node answered with one, and otherwise
+// wraps [ErrUnreachable], [ErrBadAnswer], [ErrClosed] or the cause of ctx's end.
+func (c *Client) Call(ctx context.Context, path, method string, params, result any) error {
+	if params == nil {
+		params = struct{}{}
+	}
+	id := c.id.Add(1)
+	body, err := json.Marshal(request{Version: "2.0", ID: id, Method: method, Params: params})
+	if err != nil {
+		return fmt.Errorf("%s: encode parameters: %w", method, err)
+	}
+	c.calls.Inc()
+	if err := c.ask(ctx, path, body, func(r reply) error { return decodeAnswer(r, id, result) }); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
+}
+
+// order gives the nodes in the order in which to try them: those that are paused last.
+func (c *Client) order(now time.Time) []*node {
+	order, paused := make([]*node, 0, len(c.nodes)), []*node(nil)
+	for _, n := range c.nodes {
+		if n.paused(now) {
+			paused = append(paused, n)
+			continue
+		}
+		order = append(order, n)
+	}
+	return append(order, paused...)
+}
+
+// ask tries the nodes in turn until decode is content with an answer. Each gets
+// its share of the time that ctx leaves, so that one that hangs does not use up
+// all of it.
+func (c *Client) ask(ctx context.Context, path string, body []byte, decode func(reply) error) error {
+	order := c.order(time.Now())
+	var last error
+	for i, n := range order {
+		if i > 0 {
+			c.failovers.Inc()
+		}
+		timeout := c.cfg.Timeout
+		if end, ok := ctx.Deadline(); ok {
+			timeout = min(timeout, time.Until(end)/time.Duration(len(order)-i))
+		}
+		last = c.askNode(ctx, n, timeout, path, body, decode)
+		switch {
+		case last == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !errors.Is(last, ErrUnreachable) && !errors.Is(last, ErrBadAnswer):
+			return last
+		}
+		c.failures.Inc()
+	}
+	return last
+}
+
+func (c *Client) askNode(ctx context.Context, n *node, timeout time.Duration, path string, body []byte, decode func(reply) error) error {
+	answer, err := c.exchange(ctx, n, time.Now().Add(timeout), path, body)
+	if err == nil {
+		err = decode(answer)
+	}
+	var rpc *RPCError
+	switch {
+	case err == nil, errors.As(err, &rpc):
+		if n.up() {
+			c.cfg.Logger.Info("node answers again", "node", n.name)
+		}
+	case ctx.Err() == nil && !errors.Is(err, ErrClosed):
+		err = fmt.Errorf("node %s: %w", n.name, err)
+		if n.down(time.Now(), c.cfg.Pause) {
+			c.cfg.Logger.Warn("node does not answer as it should", "node", n.name, "err", err)
+		}
+	}
+	return err
+}
+
+// reply is what one HTTP exchange gave.
+type reply struct {
+	status      int
+	contentType string // of forwarded requests
+	body        []byte
+	err         error
+}
+
+// exchange does one HTTP request. fasthttp knows deadlines but no cancellation:
+// the request runs in a goroutine that Close waits for, and its result is
+// dropped when ctx ends first.
+func (c *Client) exchange(ctx context.Context, n *node, deadline time.Time, path string, body []byte) (reply, error) {
+	if err := ctx.Err(); err != nil {
+		return reply{}, context.Cause(ctx)
+	}
+	done := make(chan reply, 1)
+	if err := c.start(func() { done <- n.post(path, body, deadline) }); err != nil {
+		return reply{}, err
+	}
+	select {
+	case r := <-done:
+		return r, r.err
+	case <-ctx.Done():
+		return reply{}, context.Cause(ctx)
+	}
+}
+
+// start runs f in a goroutine that Close waits for.
+func (c *Client) start(f func()) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.wg.Go(f)
+	return nil
+}
+
+// node is one address with its connections and health.
+type node struct {
+	name string // host and port, for logs
+	base string // URL without a slash at its end
+	http *fasthttp.HostClient
+
+	mu       sync.Mutex // guards what follows
+	failures int        // in a row
+	until    time.Time  // passed over before
+}
+
+func newNode(raw string, cfg *Config) (*node, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, errors.New("source: node URL is not of the form http://HOST:PORT") // err may hold a password
+	}
+	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("source: node URL %q is not of the form http://HOST:PORT", u.Redacted())
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("source: node URL of %s must not have a user, a query or a fragment", u.Host)
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return &node{
+		name: u.Host,
+		base: strings.TrimRight(u.String(), "/"),
+		http: &fasthttp.HostClient{
+			Addr:                          net.JoinHostPort(u.Hostname(), port),
+			Name:                          "quorate",
+			IsTLS:                         u.Scheme == "https",
+			MaxConns:                      cfg.MaxConns,
+			MaxConnWaitTimeout:            cfg.Timeout,
+			MaxResponseBodySize:           cfg.MaxBody,
+			MaxIdemponentCallAttempts:     2,
+			DisablePathNormalizing:        true,
+			DisableHeaderNamesNormalizing: false,
+			DialTimeout: func(addr string, timeout time.Duration) (net.Conn, error) {
+				if timeout <= 0 || timeout > cfg.DialTimeout {
+					timeout = cfg.DialTimeout
+				}
+				return net.DialTimeout("tcp", addr, timeout)
+			},
+			// A pooled connection that the node has closed in the meantime is the one
+			// failure that a second attempt at the same node mends.
+			RetryIfErr: func(_ *fasthttp.Request, _ int, err error) (resetTimeout, retry bool) {
+				return false, isStaleConn(err)
+			},
+		},
+	}, nil
+}
+
+// post sends body and gives the answer.
+func (n *node) post(path string, body []byte, deadline time.Time) reply {
+	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(resp)
+	n.prepare(req, path)
+	req.SetBodyRaw(body)
+	if err := n.http.DoDeadline(req, resp, deadline); err != nil {
+		return reply{err: classify(err)}
+	}
+	// The body is taken out of the pooled response: it may be large.
+	return reply{status: resp.StatusCode(), body: resp.SwapBody(nil)}
+}
+
+func (n *node) prepare(req *fasthttp.Request, path string) {
+	req.SetRequestURI(n.base + path)
+	req.Header.SetMethod(fasthttp.MethodPost)
+	req.Header.SetContentType("application/json")
+}
+
+func (n *node) paused(now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return now.Before(n.until)
+}
+
+// up records an answer and tells whether the node was down before.
+func (n *node) up() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was := n.failures > 0
+	n.failures, n.until = 0, time.Time{}
+	return was
+}
+
+// down records a failure and tells whether it is the first in a row.
+func (n *node) down(now time.Time, pause time.Duration) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.until = now.Add(pause << min(n.failures, 5))
+	n.failures++
+	return n.failures == 1
+}

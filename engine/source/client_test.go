@@ -1,0 +1,325 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// fakeNode answers each call with what answer gives for its id.
+type fakeNode struct {
+	*httptest.Server
+	calls atomic.Int64
+	last  atomic.Pointer[request]
+}
+
+func newFakeNode(t *testing.T, answer func(w http.ResponseWriter, id uint64)) *fakeNode {
+	t.Helper()
+	n := &fakeNode{}
+	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.calls.Add(1)
+		var req request
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || r.Header.Get("Content-Type") != "application/json" {
+			http.Error(w, "not a JSON request", http.StatusBadRequest)
+			return
+		}
+		n.last.Store(&req)
+		answer(w, req.ID)
+	}))
+	t.Cleanup(n.Close)
+	return n
+}
+
+func result(body string) func(http.ResponseWriter, uint64) {
+	return func(w http.ResponseWriter, id uint64) {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","result":%s,"id":%d}`, body, id)
+	}
+}
+
+func newTestClient(t *testing.T, cfg Config) *Client {
+	t.Helper()
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// deadAddress is a URL where nothing listens.
+func deadAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+	n := newFakeNode(t, result(`{"height":"7"}`))
+	c := newTestClient(t, Config{URLs: []string{n.URL + "/base/"}})
+	var got struct{ Height string }
+	if err := c.Call(t.Context(), "/ext/P", "platform.getHeight", map[string]string{"a": "b"}, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Height != "7" {
+		t.Errorf("got %+v", got)
+	}
+	if req := n.last.Load(); req.Method != "platform.getHeight" || req.Version != "2.0" || fmt.Sprint(req.Params) != "map[a:b]" {
+		t.Errorf("request: %+v", req)
+	}
+	if err := c.Call(t.Context(), "/ext/P", "platform.getHeight", nil, nil); err != nil {
+		t.Error(err)
+	}
+	if req := n.last.Load(); fmt.Sprint(req.Params) != "map[]" {
+		t.Errorf("parameters left out: %+v", req)
+	}
+}
+
+func TestBadAnswers(t *testing.T) {
+	t.Parallel()
+	text := func(status int, body string) func(http.ResponseWriter, uint64) {
+		return func(w http.ResponseWriter, _ uint64) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter, uint64)
+		want   error
+	}{
+		"starting":        {text(503, "API call rejected because chain is not done bootstrapping"), ErrUnreachable},
+		"limited":         {text(429, `{"error":{"code":1,"message":"slow down"},"id":1}`), ErrUnreachable},
+		"failed":          {text(500, "oops"), ErrUnreachable},
+		"no such path":    {text(404, "404 page not found"), ErrBadAnswer},
+		"redirect":        {text(302, ""), ErrBadAnswer},
+		"empty":           {text(200, ""), ErrBadAnswer},
+		"not JSON":        {text(200, "<html>"), ErrBadAnswer},
+		"an array":        {text(200, "[]"), ErrBadAnswer},
+		"cut":             {text(200, `{"jsonrpc":"2.0","result":{"height"`), ErrBadAnswer},
+		"id of another":   {text(200, `{"jsonrpc":"2.0","result":{},"id":999}`), ErrBadAnswer},
+		"no id":           {text(200, `{"jsonrpc":"2.0","result":{}}`), ErrBadAnswer},
+		"no result":       {func(w http.ResponseWriter, id uint64) { fmt.Fprintf(w, `{"id":%d}`, id) }, ErrBadAnswer},
+		"null result":     {result("null"), ErrBadAnswer},
+		"other type":      {result(`{"height":[1]}`), ErrBadAnswer},
+		"result a string": {result(`"x"`), ErrBadAnswer},
+		"too long":        {result(`"` + strings.Repeat("x", 5000) + `"`), ErrBadAnswer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newFakeNode(t, c.answer)
+			client := newTestClient(t, Config{URLs: []string{n.URL}, MaxBody: 4096})
+			var got struct{ Height string }
+			err := client.Call(t.Context(), "/ext/P", "platform.getHeight", nil, &got)
+			if !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			if !strings.HasPrefix(err.Error(), "platform.getHeight: node 127.0.0.1:") {
+				t.Errorf("error does not say what failed where: %v", err)
+			}
+		})
+	}
+}
+
+func TestRPCErrorIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	first := newFakeNode(t, func(w http.ResponseWriter, id uint64) {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"not found","data":null},"id":%d}`, id)
+	})
+	second := newFakeNode(t, result("{}"))
+	c := newTestClient(t, Config{URLs: []string{first.URL, second.URL}})
+	err := c.Call(t.Context(), "/ext/P", "platform.getSubnet", nil, nil)
+	var rpc *RPCError
+	if !errors.As(err, &rpc) || rpc.Code != -32000 || rpc.Message != "not found" {
+		t.Fatalf("got %v", err)
+	}
+	if second.calls.Load() != 0 {
+		t.Error("the second node was asked although the first has answered")
+	}
+}
+
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	broken.Store(true)
+	first := newFakeNode(t, func(w http.ResponseWriter, id uint64) {
+		if broken.Load() {
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+			return
+		}
+		result(`"first"`)(w, id)
+	})
+	second := newFakeNode(t, result(`"second"`))
+	c := newTestClient(t, Config{URLs: []string{deadAddress(t), first.URL, second.URL}, Pause: time.Hour})
+	ask := func(want string) {
+		t.Helper()
+		var got string
+		if err := c.Call(t.Context(), "/ext/info", "info.x", nil, &got); err != nil || got != want {
+			t.Fatalf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	ask("second")
+	ask("second")
+	if n := first.calls.Load(); n != 1 {
+		t.Errorf("a node that is down was asked %d times", n)
+	}
+	// With the second gone, the paused ones are tried rather than none.
+	second.Close()
+	broken.Store(false)
+	ask("first")
+	// The one that answered is the first choice again.
+	ask("first")
+	if c.failovers.Get() == 0 || c.failures.Get() == 0 {
+		t.Error("failures are not counted")
+	}
+}
+
+// A node that takes connections but does not answer must leave time for the next.
+func TestHangingNode(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	hangs := newFakeNode(t, func(http.ResponseWriter, uint64) { <-release })
+	answers := newFakeNode(t, result(`"second"`))
+	t.Cleanup(func() { close(release) })
+	c := newTestClient(t, Config{URLs: []string{hangs.URL, answers.URL}, Pause: time.Hour})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	for range 2 {
+		var got string
+		if err := c.Call(ctx, "/", "x", nil, &got); err != nil || got != "second" {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	if n := hangs.calls.Load(); n != 1 {
+		t.Errorf("a node that hangs was asked %d times", n)
+	}
+}
+
+func TestNoNode(t *testing.T) {
+	t.Parallel()
+	c := newTestClient(t, Config{URLs: []string{deadAddress(t), deadAddress(t)}})
+	if err := c.Call(t.Context(), "/ext/info", "info.x", nil, nil); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A node closes pooled connections when it likes: that is no failure.
+func TestStaleConnection(t *testing.T) {
+	t.Parallel()
+	n := newFakeNode(t, result(`1`))
+	c := newTestClient(t, Config{URLs: []string{n.URL}})
+	for range 3 {
+		if err := c.Call(t.Context(), "/", "x", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		n.CloseClientConnections()
+	}
+	if c.failures.Get() != 0 {
+		t.Error("a stale connection counts as a failure of the node")
+	}
+}
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}, 1), make(chan struct{})
+	n := newFakeNode(t, func(w http.ResponseWriter, id uint64) {
+		arrived <- struct{}{}
+		<-release
+		result("1")(w, id)
+	})
+	other := newFakeNode(t, result("1"))
+	c := newTestClient(t, Config{URLs: []string{n.URL, other.URL}})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("caller has gone")
+	done := make(chan error, 1)
+	go func() { done <- c.Call(ctx, "/", "x", nil, nil) }()
+	<-arrived
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) {
+		t.Errorf("got %v, want the cause", err)
+	}
+	close(release)
+	if other.calls.Load() != 0 {
+		t.Error("a call that was given up went on to the next node")
+	}
+	if err := c.Call(ctx, "/", "x", nil, nil); !errors.Is(err, why) {
+		t.Errorf("after the end: got %v", err)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	n := newFakeNode(t, func(http.ResponseWriter, uint64) { <-release })
+	t.Cleanup(func() { close(release) })
+	c := newTestClient(t, Config{URLs: []string{n.URL}, Timeout: 20 * time.Millisecond})
+	if err := c.Call(t.Context(), "/", "x", nil, nil); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	n := newFakeNode(t, result("1"))
+	c := newTestClient(t, Config{URLs: []string{n.URL}})
+	c.Close()
+	c.Close()
+	if err := c.Call(t.Context(), "/", "x", nil, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	if n.calls.Load() != 0 {
+		t.Error("a closed client asked")
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	for _, cfg := range []Config{
+		{},
+		{URLs: []string{""}},
+		{URLs: []string{"127.0.0.1:9650"}},
+		{URLs: []string{"ftp://127.0.0.1"}},
+		{URLs: []string{"http://user:secret@127.0.0.1"}},
+		{URLs: []string{"http://127.0.0.1?x=1"}},
+		{URLs: []string{"http://127.0.0.1"}, Timeout: -1},
+	} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%+v is accepted", cfg)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error tells a password: %v", err)
+		}
+	}
+}
+
+func FuzzDecodeAnswer(f *testing.F) {
+	f.Add(200, []byte(`{"jsonrpc":"2.0","result":{"height":"7"},"id":1}`))
+	f.Add(200, []byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"not found","data":null},"id":1}`))
+	f.Add(503, []byte("API call rejected because chain is not done bootstrapping"))
+	f.Add(200, []byte(`{"result":{"a":[[[[{"b":null}]]]]},"id":1}`))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		var got struct{ Height string }
+		err := decodeAnswer(reply{status: status, body: body}, 1, &got)
+		var rpc *RPCError
+		if err != nil && !errors.Is(err, ErrBadAnswer) && !errors.Is(err, ErrUnreachable) && !errors.As(err, &rpc) {
+			t.Fatalf("error of no class: %v", err)
+		}
+		if err != nil && len(err.Error()) > 2*maxErrorText {
+			t.Fatalf("error of %d bytes", len(err.Error()))
+		}
+		if err == nil && status != 200 {
+			t.Fatalf("status %d is accepted", status)
+		}
+	})
+}

@@ -1,0 +1,255 @@
+package evm
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/source"
+)
+
+const (
+	// maxText bounds a token's name and symbol in bytes; more is cut off.
+	maxText = 1 << 10
+	// maxURI bounds a token's URI in bytes; a longer one counts as none.
+	maxURI = 2 << 10
+	// maxReturn bounds what a contract's answer may have in bytes; a longer one
+	// counts as none.
+	maxReturn = 1 << 16
+	// callGas bounds what a contract may compute to answer.
+	callGas = 2_000_000
+)
+
+// Kind is the standard that a token follows.
+type Kind uint16
+
+// The standards that are told apart.
+const (
+	KindUnknown Kind = 0
+	ERC20       Kind = 20
+	ERC721      Kind = 721
+	ERC1155     Kind = 1155
+)
+
+// TokenInfo is what a token contract says about itself. Texts are what their
+// author wants: valid UTF-8 without control characters, but else anything.
+type TokenInfo struct {
+	Name, Symbol string // empty if there is none
+	Decimals     uint8
+	HasDecimals  bool
+	Kind         Kind
+}
+
+// Function selectors.
+var (
+	selName     = selector("name()")
+	selSymbol   = selector("symbol()")
+	selDecimals = selector("decimals()")
+	selSupply   = selector("totalSupply()")
+	selSupports = selector("supportsInterface(bytes4)")
+	selTokenURI = selector("tokenURI(uint256)")
+	selURI      = selector("uri(uint256)")
+)
+
+// Interface IDs of ERC-165. No contract supports the last: one that says so says
+// yes to everything.
+var (
+	interface721  = []byte{0x80, 0xac, 0x58, 0xcd}
+	interface1155 = []byte{0xd9, 0xb6, 0x7a, 0x26}
+	interfaceNone = []byte{0xff, 0xff, 0xff, 0xff}
+)
+
+func selector(signature string) []byte {
+	h := evm.Keccak([]byte(signature))
+	return h[:4]
+}
+
+// Token asks a contract what token it is. Contracts that do not answer, or not
+// as they should, lack what they were asked for: that is no error.
+func (c *Client) Token(ctx context.Context, token evm.Address) (TokenInfo, error) {
+	supports := func(id []byte) []byte {
+		return append(append([]byte{}, selSupports...), append(id, make([]byte, 28)...)...)
+	}
+	returned, err := c.contract(ctx, token, selName, selSymbol, selDecimals, selSupply,
+		supports(interface721), supports(interface1155), supports(interfaceNone))
+	if err != nil {
+		return TokenInfo{}, err
+	}
+	var t TokenInfo
+	t.Name, t.Symbol = clean(abiText(returned[0]), maxText), clean(abiText(returned[1]), maxText)
+	if v, ok := abiWord(returned[2]); ok && v.IsUint64() && v.Uint64() <= 255 {
+		t.Decimals, t.HasDecimals = uint8(v.Uint64()), true
+	}
+	_, hasSupply := abiWord(returned[3])
+	honest := !abiTrue(returned[6])
+	switch {
+	case honest && abiTrue(returned[4]):
+		t.Kind = ERC721
+	case honest && abiTrue(returned[5]):
+		t.Kind = ERC1155
+	case t.HasDecimals || hasSupply:
+		t.Kind = ERC20
+	}
+	return t, nil
+}
+
+// TokenURI asks an ERC-721 or ERC-1155 contract for the URI of a token's metadata.
+// A {id} in it stays. Empty: there is none, or one longer than 2 KiB.
+func (c *Client) TokenURI(ctx context.Context, token evm.Address, id *uint256.Int, kind Kind) (string, error) {
+	sel := selTokenURI
+	if kind == ERC1155 {
+		sel = selURI
+	}
+	word := id.Bytes32()
+	returned, err := c.contract(ctx, token, append(append([]byte{}, sel...), word[:]...))
+	if err != nil {
+		return "", err
+	}
+	text := abiText(returned[0])
+	if len(text) > maxURI {
+		return "", nil
+	}
+	return clean(text, maxURI), nil
+}
+
+// contract makes eth_calls at the last block and gives what they return, nil for
+// those that fail in the contract.
+func (c *Client) contract(ctx context.Context, to evm.Address, inputs ...[]byte) ([][]byte, error) {
+	returned := make([][]byte, len(inputs))
+	calls := make([]source.BatchCall, len(inputs))
+	for i, input := range inputs {
+		calls[i] = source.BatchCall{
+			Method: "eth_call",
+			Params: []any{map[string]string{
+				"to": to.String(), "data": "0x" + hex.EncodeToString(input), "gas": number(callGas),
+			}, "latest"},
+			Decode: func(result []byte) error {
+				var f fields
+				f.Reset(result)
+				text := f.Text()
+				if !f.End() {
+					return f.Err()
+				}
+				n, err := hexLen(text)
+				if err != nil || n > maxReturn {
+					return err
+				}
+				returned[i], err = f.hexBytes(text)
+				return err
+			},
+		}
+	}
+	err := c.retry(ctx, func() error {
+		if err := c.cfg.Node.CallBatch(ctx, c.cfg.Path, calls); err != nil {
+			return err
+		}
+		for i := range calls {
+			if err := calls[i].Err; err != nil && !inContract(err) {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, outward(fmt.Errorf("contract %s: %w", to, err))
+	}
+	return returned, nil
+}
+
+// codeReverted is what geth gives for a revert with a reason.
+const codeReverted = 3
+
+// inContract tells whether a call failed in the contract, so that it would fail
+// the next time too.
+func inContract(err error) bool {
+	var rpc *source.RPCError
+	if !errors.As(err, &rpc) {
+		return false
+	}
+	if rpc.Code == codeReverted {
+		return true
+	}
+	text := strings.ToLower(rpc.Message)
+	for _, t := range []string{
+		"revert", "out of gas", "invalid opcode", "invalid jump", "stack ", "gas uint64 overflow", "write protection",
+		"return data out of bounds", "max code size", "contract address collision", "nonce uint64 overflow",
+		"depth", "precompile", "execution aborted", "insufficient balance", "invalid code",
+	} {
+		if strings.Contains(text, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// abiWord reads a single number.
+func abiWord(b []byte) (*uint256.Int, bool) {
+	if len(b) < 32 {
+		return nil, false
+	}
+	return new(uint256.Int).SetBytes(b[:32]), true
+}
+
+func abiTrue(b []byte) bool {
+	v, ok := abiWord(b)
+	return ok && v.IsUint64() && v.Uint64() == 1
+}
+
+// abiText reads a string, or the bytes32 that the first tokens return in its
+// place. What is malformed gives nil.
+func abiText(b []byte) []byte {
+	if len(b) == 32 {
+		return []byte(strings.TrimRight(string(b), "\x00"))
+	}
+	offset, ok := abiLen(b, 0)
+	if !ok {
+		return nil
+	}
+	n, ok := abiLen(b, offset)
+	if !ok || n > len(b)-offset-32 {
+		return nil
+	}
+	return b[offset+32 : offset+32+n]
+}
+
+// abiLen reads the word at an offset as a number of bytes within b.
+func abiLen(b []byte, at int) (int, bool) {
+	if at > len(b)-32 {
+		return 0, false
+	}
+	for _, c := range b[at : at+24] {
+		if c != 0 {
+			return 0, false
+		}
+	}
+	n := binary.BigEndian.Uint64(b[at+24 : at+32])
+	return int(min(n, uint64(len(b)))), n <= uint64(len(b))
+}
+
+// clean makes text of at most limit bytes fit to show: no control characters, none
+// that turn the writing's direction, no invalid UTF-8, no space around it.
+func clean(b []byte, limit int) string {
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0xfeff:
+			return -1
+		}
+		return r // invalid bytes come as U+FFFD
+	}, string(b[:min(len(b), 4*limit)]))
+	text = strings.TrimSpace(text)
+	if len(text) > limit {
+		text = text[:limit]
+		for !utf8.ValidString(text) { // a rune was cut
+			text = text[:len(text)-1]
+		}
+	}
+	return text
+}

@@ -1,0 +1,156 @@
+package evm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/holiman/uint256"
+)
+
+func word(n uint64) []byte {
+	w := uint256.NewInt(n).Bytes32()
+	return w[:]
+}
+
+// text is s as a contract returns a string.
+func text(s string) []byte {
+	b := append(append(word(32), word(uint64(len(s)))...), s...)
+	return append(b, make([]byte, (32-len(s)%32)%32)...)
+}
+
+// contract makes the node answer eth_calls by their selector. What is not in it reverts.
+func contract(n *node, returns map[string][]byte) {
+	n.edit = func(q question, r recorded) recorded {
+		var params []json.RawMessage
+		var call struct{ To, Data, Gas string }
+		if json.Unmarshal(q.Params, &params) != nil || json.Unmarshal(params[0], &call) != nil || call.Gas == "" {
+			return r
+		}
+		data, err := hex.DecodeString(call.Data[2:])
+		if err != nil {
+			return r
+		}
+		for signature, b := range returns {
+			name, argument, _ := strings.Cut(signature, " ")
+			if name == "" || bytes.HasPrefix(data, append(selector(name), must(hex.DecodeString(argument))...)) {
+				r.Error, r.Result = nil, fmt.Appendf(nil, `"0x%x"`, b)
+				return r
+			}
+		}
+		r.Error = json.RawMessage(`{"code":3,"message":"execution reverted: no","data":"0x"}`)
+		return r
+	}
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	const supports721, supports1155, supportsAll = "supportsInterface(bytes4) 80ac58cd", "supportsInterface(bytes4) d9b67a26", "supportsInterface(bytes4)"
+	for name, c := range map[string]struct {
+		returns map[string][]byte
+		want    TokenInfo
+	}{
+		"ERC-20":       {map[string][]byte{"name()": text("Gold"), "symbol()": text("GLD"), "decimals()": word(18), "totalSupply()": word(5)}, TokenInfo{"Gold", "GLD", 18, true, ERC20}},
+		"no decimals":  {map[string][]byte{"name()": text("Gold"), "totalSupply()": word(0)}, TokenInfo{"Gold", "", 0, false, ERC20}},
+		"ERC-721":      {map[string][]byte{"name()": text("Cats"), "symbol()": text("CAT"), "totalSupply()": word(9), supports721: word(1)}, TokenInfo{"Cats", "CAT", 0, false, ERC721}},
+		"ERC-1155":     {map[string][]byte{supports1155: word(1)}, TokenInfo{Kind: ERC1155}},
+		"yes-sayer":    {map[string][]byte{supportsAll: word(1), "decimals()": word(0)}, TokenInfo{"", "", 0, true, ERC20}},
+		"nothing":      {map[string][]byte{}, TokenInfo{}},
+		"no code":      {map[string][]byte{"": {}}, TokenInfo{}},
+		"bytes32":      {map[string][]byte{"name()": append([]byte("Maker"), make([]byte, 27)...), "symbol()": make([]byte, 32)}, TokenInfo{Name: "Maker"}},
+		"decimals 256": {map[string][]byte{"decimals()": word(256)}, TokenInfo{}},
+		"decimals big": {map[string][]byte{"decimals()": bytes.Repeat([]byte{0xff}, 32)}, TokenInfo{}},
+		"true is 2":    {map[string][]byte{supports721: word(2)}, TokenInfo{}},
+		"hostile": {map[string][]byte{
+			"name()":   append(append(bytes.Repeat([]byte{0xff}, 32), word(5)...), make([]byte, 32)...),
+			"symbol()": append(append(word(32), bytes.Repeat([]byte{0xff}, 32)...), make([]byte, 32)...),
+		}, TokenInfo{}},
+		"offset at end":    {map[string][]byte{"name()": append(word(64), word(0)...), "symbol()": append(word(33), make([]byte, 32)...)}, TokenInfo{}},
+		"longer than said": {map[string][]byte{"name()": append(word(32), word(33)...)}, TokenInfo{}},
+		"unclean":          {map[string][]byte{"name()": text(" A\x00B\nC\u202eD\xff\u200b "), "symbol()": text("\t")}, TokenInfo{Name: "ABCD\ufffd\u200b"}},
+		"long":             {map[string][]byte{"name()": text(strings.Repeat("é", 5000)), "symbol()": text(strings.Repeat("x", 1<<17))}, TokenInfo{Name: strings.Repeat("é", 512)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			contract(n, c.returns)
+			if got, err := n.client(t, nil).Token(t.Context(), beef); err != nil || got != c.want {
+				t.Errorf("got %+v, %v\nwant %+v", got, err, c.want)
+			}
+			if len(n.batches) != 1 {
+				t.Errorf("%d requests", len(n.batches))
+			}
+		})
+	}
+}
+
+// What the node does not answer is not what the contract says.
+func TestTokenNodeFails(t *testing.T) {
+	t.Parallel()
+	for refusal, want := range map[string]error{
+		`{"code":-32000,"message":"header not found"}`:                   ErrNotFound,
+		`{"code":-32005,"message":"rate limit"}`:                         ErrUnreachable,
+		`{"code":-32601,"message":"the method eth_call does not exist"}`: ErrBadAnswer,
+	} {
+		n := newNode(t)
+		refuse(n, "eth_call", refusal)
+		if got, err := n.client(t, nil).Token(t.Context(), beef); !errors.Is(err, want) || got != (TokenInfo{}) {
+			t.Errorf("%s: got %+v, %v", refusal, got, err)
+		}
+	}
+	n := newNode(t)
+	n.edit = func(q question, r recorded) recorded { r.Error, r.Result = nil, []byte(`{}`); return r }
+	if _, err := n.client(t, nil).Token(t.Context(), beef); !errors.Is(err, ErrBadAnswer) {
+		t.Errorf("an object: %v", err)
+	}
+	// As avalanchego says it.
+	n = newNode(t)
+	refuse(n, "eth_call", `{"code":-32000,"message":"execution reverted"}`)
+	if got, err := n.client(t, nil).Token(t.Context(), beef); err != nil || got != (TokenInfo{}) {
+		t.Errorf("reverted: %+v, %v", got, err)
+	}
+}
+
+func TestTokenURI(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	id := uint256.NewInt(0xabc)
+	argument := fmt.Sprintf("%064x", 0xabc)
+	contract(n, map[string][]byte{
+		"tokenURI(uint256) " + argument: text("ipfs://cat/2748"),
+		"uri(uint256) " + argument:      text("https://x/{id}.json\n"),
+	})
+	c := n.client(t, nil)
+	for kind, want := range map[Kind]string{ERC721: "ipfs://cat/2748", ERC1155: "https://x/{id}.json"} {
+		if got, err := c.TokenURI(t.Context(), beef, id, kind); err != nil || got != want {
+			t.Errorf("%d: %q, %v", kind, got, err)
+		}
+	}
+	if got, err := c.TokenURI(t.Context(), beef, uint256.NewInt(1), ERC721); err != nil || got != "" {
+		t.Errorf("a token that is not there: %q, %v", got, err)
+	}
+	for length, want := range map[int]int{maxURI: maxURI, maxURI + 1: 0} {
+		contract(n, map[string][]byte{"tokenURI(uint256)": text(strings.Repeat("x", length))})
+		if got, err := c.TokenURI(t.Context(), beef, id, ERC721); err != nil || len(got) != want {
+			t.Errorf("%d bytes: %d, %v", length, len(got), err)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add(text("Gold"))
+	f.Add(word(32))
+	f.Add(append(word(32), bytes.Repeat([]byte{0xff}, 40)...))
+	f.Add(text("\u202e\xf0\x90"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got := clean(abiText(b), 8)
+		if len(got) > 8 || !utf8.ValidString(got) || strings.ContainsAny(got, "\x00\n\u202e") {
+			t.Errorf("%q", got)
+		}
+	})
+}

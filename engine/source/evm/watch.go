@@ -1,0 +1,269 @@
+package evm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"quorate/engine/source/pull"
+)
+
+const (
+	// maxMessage bounds a message of the WebSocket in bytes: a header has under 2 KiB.
+	maxMessage = 1 << 18
+	// dialTimeout bounds the set-up of the WebSocket and of the subscription.
+	dialTimeout = 5 * time.Second
+	// firstPause is the pause before the WebSocket is set up again; it doubles up to
+	// lastPause as long as no head comes.
+	firstPause = 250 * time.Millisecond
+	lastPause  = 15 * time.Second
+	// silence is after how many poll intervals without a head the node is polled,
+	// though the WebSocket is up.
+	silence = 4
+	// pingInterval is how often an idle WebSocket is probed.
+	pingInterval = 10 * time.Second
+)
+
+// Watch calls onHead with the height of the chain's tip, first with the present
+// one and then each time that it rises, until ctx ends; it gives the cause of that
+// end. Heights may be left out: only the latest counts. They are hints: the block
+// may be asked for from another node that does not have it yet, and a tip that
+// falls is not told. The node's WebSocket tells of heads; while it is down or
+// silent the node is polled. A call of onHead holds up the next.
+func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
+	heads := make(chan uint64, 1) // the latest only
+	live := make(chan bool, 1)    // whether the WebSocket is up, the latest only
+	done := make(chan struct{})
+	ctx, stop := context.WithCancelCause(ctx)
+	go func() {
+		defer close(done)
+		c.subscribe(ctx, heads, live)
+	}()
+	defer func() {
+		stop(nil)
+		<-done
+	}()
+	var last uint64
+	started := false
+	tell := func(number uint64) {
+		if !started || number > last {
+			started, last = true, number
+			onHead(number)
+		}
+	}
+	failing := false
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	for {
+		select {
+		case number := <-heads:
+			c.heads.Inc()
+			tell(number)
+			poll.Reset(silence * c.cfg.PollInterval)
+		case up := <-live:
+			if !up {
+				poll.Reset(0)
+			}
+		case <-poll.C:
+			c.polls.Inc()
+			number, err := c.height(ctx)
+			if err == nil {
+				tell(number)
+			} else if !failing && ctx.Err() == nil {
+				c.cfg.Logger.Warn("chain's height cannot be had", "path", c.cfg.Path, "err", err)
+			}
+			failing = err != nil
+			poll.Reset(c.cfg.PollInterval)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// height asks for the tip's height, once.
+func (c *Client) height(ctx context.Context) (n uint64, err error) {
+	var s string
+	if err := c.cfg.Node.Call(ctx, c.cfg.Path, "eth_blockNumber", []any{}, &s); err != nil {
+		return 0, outward(err)
+	}
+	if n, err = hexUint([]byte(s)); err != nil {
+		return 0, bad("height: %w", err)
+	}
+	return n, nil
+}
+
+// put leaves v as the only value in ch, which has room for one and one sender.
+func put[T any](ch chan T, v T) {
+	select {
+	case <-ch:
+	default:
+	}
+	ch <- v
+}
+
+// subscribe keeps a subscription of new heads until ctx ends.
+func (c *Client) subscribe(ctx context.Context, heads chan uint64, live chan bool) {
+	if c.cfg.WSURL == "" {
+		return
+	}
+	transport := &http.Transport{DisableKeepAlives: true} // no proxy
+	defer transport.CloseIdleConnections()
+	client := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("a redirect") },
+	}
+	pause, told := firstPause, false
+	for {
+		got, err := c.listen(ctx, client, heads, live)
+		put(live, false)
+		if ctx.Err() != nil {
+			return
+		}
+		if got {
+			pause, told = firstPause, false
+		}
+		if !told {
+			c.cfg.Logger.Warn("WebSocket is down: the node is polled", "path", c.cfg.Path, "err", err)
+			told = true
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// listen passes on heads of one subscription until it breaks, and tells whether
+// there was any.
+func (c *Client) listen(ctx context.Context, client *http.Client, heads chan uint64, live chan bool) (got bool, err error) {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, _, err := websocket.Dial(dialing, c.cfg.WSURL, &websocket.DialOptions{HTTPClient: client})
+	if err != nil {
+		return false, err
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(maxMessage)
+	const question = `{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}`
+	if err := conn.Write(dialing, websocket.MessageText, []byte(question)); err != nil {
+		return false, err
+	}
+	_, text, err := conn.Read(dialing)
+	if err != nil {
+		return false, err
+	}
+	subscription, err := subscribed(text)
+	if err != nil {
+		return false, err
+	}
+	put(live, true)
+	alive, stop := context.WithCancelCause(ctx)
+	probe := make(chan struct{})
+	go func() {
+		defer close(probe)
+		ping(alive, conn, stop)
+	}()
+	defer func() {
+		stop(nil)
+		<-probe
+	}()
+	for {
+		_, text, err := conn.Read(alive)
+		if err != nil {
+			return got, err
+		}
+		number, ok, err := newHead(text, subscription)
+		if err != nil {
+			return got, err
+		}
+		if ok {
+			got = true
+			put(heads, number)
+		}
+	}
+}
+
+// ping ends a connection that is dead without having been closed.
+func ping(ctx context.Context, conn *websocket.Conn, stop context.CancelCauseFunc) {
+	tick := time.NewTicker(pingInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		wait, cancel := context.WithTimeout(ctx, dialTimeout)
+		err := conn.Ping(wait)
+		cancel()
+		if err != nil {
+			stop(fmt.Errorf("no answer to a ping: %w", err))
+			return
+		}
+	}
+}
+
+// subscribed reads the answer to eth_subscribe: the subscription's ID.
+func subscribed(text []byte) (id string, err error) {
+	var p pull.Parser
+	p.Reset(text)
+	var refusal []byte
+	p.Members(func(name []byte) {
+		switch {
+		case string(name) == "result" && !p.Null():
+			id = string(p.Text())
+		case string(name) == "error":
+			refusal = p.Raw()
+		case string(name) != "result":
+			p.Skip()
+		}
+	})
+	switch {
+	case !p.End():
+		return "", p.Err()
+	case len(refusal) > 0:
+		return "", fmt.Errorf("no subscription: %.200s", refusal)
+	case id == "":
+		return "", errors.New("no subscription ID")
+	}
+	return id, nil
+}
+
+// newHead reads a message: the height of a head of the subscription, if it is that.
+func newHead(text []byte, subscription string) (number uint64, ok bool, err error) {
+	var f fields
+	f.Reset(text)
+	id := ""
+	f.Members(func(name []byte) {
+		if string(name) != "params" {
+			f.Skip()
+			return
+		}
+		f.Members(func(name []byte) {
+			switch string(name) {
+			case "subscription":
+				id = string(f.Text())
+			case "result":
+				f.Members(func(name []byte) {
+					if string(name) != "number" {
+						f.Skip()
+						return
+					}
+					number, ok = f.uint("number"), true
+				})
+			default:
+				f.Skip()
+			}
+		})
+	})
+	if !f.End() {
+		return 0, false, f.Err()
+	}
+	return number, ok && id == subscription, nil
+}

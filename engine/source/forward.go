@@ -1,0 +1,156 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Forward posts body to path as it is and gives the node's answer as it is,
+// whatever its status. Unlike [Client.Call] it sends a body at most once, since
+// what it asks for may not bear repeating: the next node is tried only when one
+// could not be reached and nothing was sent to it. Answers of more than limit
+// bytes are refused; limit 0 stands for Config.MaxBody, which is also the most.
+//
+// The deadline is that of ctx, or Config.Timeout from now if it has none. All
+// forwarded requests together use at most half of the connections, so that they
+// never hold up the client's own calls: the others wait.
+//
+// The error wraps [ErrUnreachable], [ErrBadAnswer], [ErrClosed] or the cause of
+// ctx's end, and says whether the node may have done what was asked.
+func (c *Client) Forward(ctx context.Context, path string, body []byte, limit int) (status int, contentType string, answer []byte, err error) {
+	r, err := c.relay(ctx, path, body, limit)
+	if err != nil {
+		return 0, "", nil, fmt.Errorf("forward: %w", err)
+	}
+	return r.status, r.contentType, r.body, nil
+}
+
+func (c *Client) relay(ctx context.Context, path string, body []byte, limit int) (reply, error) {
+	if limit <= 0 || limit > c.cfg.MaxBody {
+		limit = c.cfg.MaxBody
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(c.cfg.Timeout)
+	}
+	select {
+	case c.forwarding <- struct{}{}:
+	case <-ctx.Done():
+		return reply{}, context.Cause(ctx)
+	}
+	body = bytes.Clone(body) // what is being sent outlives a call that gives up
+	done := make(chan reply, 1)
+	err := c.start(func() {
+		defer func() { <-c.forwarding }()
+		done <- c.forward(ctx, path, body, limit, deadline)
+	})
+	if err != nil {
+		<-c.forwarding
+		return reply{}, err
+	}
+	select {
+	case r := <-done:
+		return r, r.err
+	case <-ctx.Done():
+		return reply{}, fmt.Errorf("%w; %s", context.Cause(ctx), maybeDone)
+	}
+}
+
+// maybeDone is said of requests whose fate is not known.
+const maybeDone = "the node may have done what was asked"
+
+// forward tries the nodes in turn until one takes the request.
+func (c *Client) forward(ctx context.Context, path string, body []byte, limit int, deadline time.Time) (r reply) {
+	c.forwards.Inc()
+	for i, n := range c.order(time.Now()) {
+		if ctx.Err() != nil {
+			return reply{err: context.Cause(ctx)}
+		}
+		if i > 0 {
+			c.failovers.Inc()
+		}
+		var sent bool
+		if r, sent = n.forward(path, body, limit, deadline); r.err == nil {
+			return r
+		}
+		c.failures.Inc()
+		r.err = fmt.Errorf("node %s: %w", n.name, r.err)
+		if sent {
+			// A slow or broken answer may be the request's fault: it does not count
+			// against the node, which others would then pass over.
+			r.err = fmt.Errorf("%w; %s", r.err, maybeDone)
+			return r
+		}
+		if !errors.Is(r.err, fasthttp.ErrNoFreeConns) && n.down(time.Now(), c.cfg.Pause) {
+			c.cfg.Logger.Warn("node cannot be reached", "node", n.name, "err", r.err)
+		}
+	}
+	return r
+}
+
+// forward tells whether anything of the request may have been sent.
+func (n *node) forward(path string, body []byte, limit int, deadline time.Time) (r reply, sent bool) {
+	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(resp)
+	n.prepare(req, path)
+	// The HTTP client sends a stream at most once, and reads it only when it has
+	// a connection to send it on.
+	stream := &onceReader{rest: body}
+	req.SetBodyStream(stream, len(body))
+	resp.StreamBody = true
+	if err := n.http.DoDeadline(req, resp, deadline); err != nil {
+		return reply{err: classify(err)}, stream.started
+	}
+	r = reply{status: resp.StatusCode(), contentType: string(resp.Header.ContentType())}
+	r.body, r.err = readBody(resp, limit)
+	if err := resp.CloseBodyStream(); err != nil && r.err == nil {
+		r.err = classify(err)
+	}
+	return r, true
+}
+
+// readBody reads an answer of at most limit bytes. A connection whose answer
+// was not read to its end is not used again.
+func readBody(resp *fasthttp.Response, limit int) ([]byte, error) {
+	stream := resp.BodyStream()
+	if stream == nil {
+		return resp.SwapBody(nil), nil
+	}
+	size := resp.Header.ContentLength() // negative if not known
+	if size > limit {
+		return nil, classify(fasthttp.ErrBodyTooLarge)
+	}
+	var b bytes.Buffer
+	b.Grow(max(size, 0) + bytes.MinRead) // with no growth before the end is seen
+	switch _, err := b.ReadFrom(io.LimitReader(stream, int64(limit)+1)); {
+	case err != nil:
+		return nil, classify(err)
+	case b.Len() > limit:
+		return nil, classify(fasthttp.ErrBodyTooLarge)
+	}
+	return b.Bytes(), nil
+}
+
+// onceReader is a body that knows whether any of it was read.
+type onceReader struct {
+	rest    []byte
+	started bool
+}
+
+// Read implements io.Reader.
+func (r *onceReader) Read(p []byte) (int, error) {
+	r.started = true
+	if len(r.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}

@@ -1,0 +1,263 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// rawNode gives what it is sent to handle, and counts requests and connections.
+type rawNode struct {
+	*httptest.Server
+	requests, conns atomic.Int64
+}
+
+func newRawNode(t *testing.T, handle func(w http.ResponseWriter, body string)) *rawNode {
+	t.Helper()
+	n := &rawNode{}
+	n.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.requests.Add(1)
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
+			http.Error(w, "not a JSON request", http.StatusBadRequest)
+			return
+		}
+		handle(w, string(body))
+	}))
+	n.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			n.conns.Add(1)
+		}
+	}
+	n.Start()
+	t.Cleanup(n.Close)
+	return n
+}
+
+// forwarded is what Forward gives, to compare.
+func forwarded(ctx context.Context, c *Client, path, body string, limit int) (string, error) {
+	status, contentType, answer, err := c.Forward(ctx, path, []byte(body), limit)
+	return fmt.Sprintf("%d %s %s", status, contentType, answer), err
+}
+
+// Whatever the node answers is the answer, and the next node is not asked.
+func TestForwardRelays(t *testing.T) {
+	t.Parallel()
+	n := newRawNode(t, func(w http.ResponseWriter, body string) {
+		var status int
+		var rest string
+		if _, err := fmt.Sscanf(body, "%d %s", &status, &rest); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "text/"+rest)
+		w.WriteHeader(status)
+		if status != http.StatusNoContent {
+			_, _ = io.WriteString(w, "got "+body)
+		}
+	})
+	other := newRawNode(t, func(http.ResponseWriter, string) {})
+	c := newTestClient(t, Config{URLs: []string{n.URL, other.URL}})
+	for _, status := range []int{200, 302, 400, 404, 413, 429, 500, 503} {
+		want := fmt.Sprintf("%d text/a%d got %d a%d", status, status, status, status)
+		got, err := forwarded(t.Context(), c, "/ext/bc/C/rpc", fmt.Sprintf("%d a%d", status, status), 0)
+		if err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	if got, err := forwarded(t.Context(), c, "/", "204 x", 0); err != nil || !strings.HasPrefix(got, "204 ") {
+		t.Errorf("without a body: %q, %v", got, err)
+	}
+	if n.conns.Load() != 1 || other.requests.Load() != 0 {
+		t.Errorf("%d connections, %d requests to the second node", n.conns.Load(), other.requests.Load())
+	}
+	if c.forwards.Get() != 9 || c.failures.Get() != 0 {
+		t.Errorf("counted %d forwards, %d failures", c.forwards.Get(), c.failures.Get())
+	}
+}
+
+func TestForwardBodies(t *testing.T) {
+	t.Parallel()
+	n := newRawNode(t, func(w http.ResponseWriter, body string) { _, _ = io.WriteString(w, body) })
+	c := newTestClient(t, Config{URLs: []string{n.URL}})
+	for _, size := range []int{0, 1, 4095, 4096, 4097, 1 << 20, 5 << 20} {
+		body := bytes.Repeat([]byte{'x'}, size)
+		_, _, got, err := c.Forward(t.Context(), "/", body, 0)
+		if err != nil || !bytes.Equal(got, body) {
+			t.Errorf("%d bytes: got %d, %v", size, len(got), err)
+		}
+	}
+	if n.conns.Load() != 1 {
+		t.Errorf("%d connections", n.conns.Load())
+	}
+}
+
+// The next node is tried if and only if nothing reached the first.
+func TestForwardFailover(t *testing.T) {
+	t.Parallel()
+	n := newRawNode(t, func(w http.ResponseWriter, _ string) { _, _ = io.WriteString(w, "second") })
+	c := newTestClient(t, Config{URLs: []string{deadAddress(t), n.URL}, Pause: time.Hour})
+	for range 2 {
+		if got, err := forwarded(t.Context(), c, "/", "{}", 0); err != nil || !strings.HasSuffix(got, " second") {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	if got := c.failovers.Get(); got != 1 {
+		t.Errorf("%d failovers: the dead node was not passed over", got)
+	}
+	none := newTestClient(t, Config{URLs: []string{deadAddress(t), deadAddress(t)}})
+	if _, err := forwarded(t.Context(), none, "/", "{}", 0); !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), maybeDone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A node that took the request and then failed may have done it: nobody else is asked.
+func TestForwardOnce(t *testing.T) {
+	t.Parallel()
+	part := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "abc")
+		_ = http.NewResponseController(w).Flush()
+	}
+	for name, handle := range map[string]func(w http.ResponseWriter, release chan struct{}){
+		"hangs":  func(_ http.ResponseWriter, release chan struct{}) { <-release },
+		"closes": func(http.ResponseWriter, chan struct{}) { panic(http.ErrAbortHandler) },
+		"cuts the body": func(w http.ResponseWriter, _ chan struct{}) {
+			part(w)
+			panic(http.ErrAbortHandler)
+		},
+		"hangs in the body": func(w http.ResponseWriter, release chan struct{}) {
+			part(w)
+			<-release
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release := make(chan struct{})
+			n := newRawNode(t, func(w http.ResponseWriter, _ string) { handle(w, release) })
+			t.Cleanup(func() { close(release) })
+			other := newRawNode(t, func(http.ResponseWriter, string) {})
+			c := newTestClient(t, Config{URLs: []string{n.URL, other.URL}, Timeout: 200 * time.Millisecond})
+			_, err := forwarded(t.Context(), c, "/", "{}", 0)
+			if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), maybeDone) {
+				t.Errorf("got %v", err)
+			}
+			if n.requests.Load() != 1 || other.requests.Load() != 0 {
+				t.Errorf("sent %d times to the first node, %d to the second", n.requests.Load(), other.requests.Load())
+			}
+			if c.nodes[0].paused(time.Now()) {
+				t.Error("a request's fault counts against the node")
+			}
+		})
+	}
+}
+
+func TestForwardLimit(t *testing.T) {
+	t.Parallel()
+	n := newRawNode(t, func(w http.ResponseWriter, body string) {
+		if body == "chunked" {
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
+	})
+	c := newTestClient(t, Config{URLs: []string{n.URL}, MaxBody: 2000})
+	for _, body := range []string{"sized", "chunked"} {
+		for _, tc := range []struct {
+			limit int
+			ok    bool
+		}{{999, false}, {1000, true}, {1 << 40, true}, {0, true}} {
+			_, _, got, err := c.Forward(t.Context(), "/", []byte(body), tc.limit)
+			if tc.ok && (err != nil || len(got) != 1000) || !tc.ok && !errors.Is(err, ErrBadAnswer) {
+				t.Errorf("%s, limit %d: got %d bytes, %v", body, tc.limit, len(got), err)
+			}
+		}
+	}
+	small := newTestClient(t, Config{URLs: []string{n.URL}, MaxBody: 500})
+	if _, err := forwarded(t.Context(), small, "/", "chunked", 1000); !errors.Is(err, ErrBadAnswer) {
+		t.Errorf("above MaxBody: %v", err)
+	}
+}
+
+// The caller's end is heeded at once; Close waits for what is under way.
+func TestForwardEnds(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}), make(chan struct{})
+	n := newRawNode(t, func(w http.ResponseWriter, body string) {
+		arrived <- struct{}{}
+		<-release
+	})
+	c := newTestClient(t, Config{URLs: []string{n.URL}, MaxConns: 2})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("caller has gone")
+	errs := make(chan error, 1)
+	body := []byte("first")
+	go func() {
+		_, _, _, err := c.Forward(ctx, "/", body, 0)
+		errs <- err
+	}()
+	<-arrived
+	// Half of the two connections is taken: the next waits, and gives up.
+	ended, end := context.WithCancelCause(t.Context())
+	end(why)
+	if _, err := forwarded(ended, c, "/", "second", 0); !errors.Is(err, why) || strings.Contains(err.Error(), maybeDone) {
+		t.Errorf("in front of the bound: %v", err)
+	}
+	cancel(why)
+	if err := <-errs; !errors.Is(err, why) || !strings.Contains(err.Error(), maybeDone) {
+		t.Errorf("got %v, want the cause", err)
+	}
+	copy(body, "other") // the caller's again
+
+	closed := make(chan struct{})
+	go func() { c.Close(); close(closed) }()
+	for c.start(func() {}) == nil { // until Close has begun
+		runtime.Gosched()
+	}
+	select {
+	case <-closed:
+		t.Error("Close did not wait")
+	default:
+	}
+	close(release)
+	<-closed
+	if _, err := forwarded(t.Context(), c, "/", "third", 0); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if len(c.forwarding) != 0 || n.requests.Load() != 1 {
+		t.Errorf("%d tokens held, %d requests", len(c.forwarding), n.requests.Load())
+	}
+}
+
+// The time is that of the context, also above Config.Timeout.
+func TestForwardDeadline(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	n := newRawNode(t, func(w http.ResponseWriter, body string) {
+		<-release
+		_, _ = io.WriteString(w, "late")
+	})
+	c := newTestClient(t, Config{URLs: []string{n.URL}, Timeout: 10 * time.Millisecond})
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := forwarded(short, c, "/", "{}", 0); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := forwarded(t.Context(), c, "/", "{}", 0); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+	long, cancelLong := context.WithTimeout(t.Context(), time.Minute)
+	defer cancelLong()
+	time.AfterFunc(50*time.Millisecond, func() { close(release) })
+	if got, err := forwarded(long, c, "/", "{}", 0); err != nil || !strings.HasSuffix(got, "late") {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

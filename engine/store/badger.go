@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// ErrInUse is wrapped by the error of opening a database that another process holds.
+var ErrInUse = errors.New("the database is in use by another process")
+
+// maxEmptyFiles bounds the empty files that are put up with at once: a kill
+// leaves one of each kind at most.
+const maxEmptyFiles = 4
+
+// open opens the Badger database of opts and explains the usual failures.
+func open(opts badger.Options, log *slog.Logger) (*badger.DB, error) {
+	opts.Logger = bridge{log}
+	db, err := badger.Open(opts)
+	// A process that was killed while it made a log leaves an empty file behind,
+	// which Badger makes good but takes for a failure, under this text.
+	for range maxEmptyFiles {
+		if err == nil || !strings.Contains(err.Error(), "Create a new file") {
+			break
+		}
+		log.Warn("the database has an empty file, as after a kill", "err", err)
+		db, err = badger.Open(opts)
+	}
+	if err == nil {
+		return db, nil
+	}
+	// Badger gives this failure no type and hides the errno in its text.
+	if strings.Contains(err.Error(), "Cannot acquire directory lock") {
+		return nil, fmt.Errorf("open %s: %w: stop the other one, or give this one a data folder of its own",
+			opts.Dir, ErrInUse)
+	}
+	return nil, fmt.Errorf("open %s: %w", opts.Dir, err)
+}
+
+// bridge hands Badger's log lines to slog, one step quieter: its news are our details.
+type bridge struct{ log *slog.Logger }
+
+// levelVerbose is below slog's debug; engine/log shows it as VERBO.
+const levelVerbose = slog.LevelDebug - 4
+
+func (b bridge) Errorf(format string, args ...any)   { b.line(slog.LevelError, format, args) }
+func (b bridge) Warningf(format string, args ...any) { b.line(slog.LevelWarn, format, args) }
+func (b bridge) Infof(format string, args ...any)    { b.line(slog.LevelDebug, format, args) }
+func (b bridge) Debugf(format string, args ...any)   { b.line(levelVerbose, format, args) }
+
+func (b bridge) line(level slog.Level, format string, args []any) {
+	ctx := context.Background()
+	if b.log.Enabled(ctx, level) {
+		b.log.Log(ctx, level, "badger: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
+	}
+}

@@ -1,0 +1,238 @@
+package store
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+)
+
+const (
+	indexName    = "index"
+	indexVersion = 1
+)
+
+// Options tune [Open]. The zero value is good.
+type Options struct {
+	// MemTableMB is the size of a table in memory, in MiB, and bounds what one
+	// transaction can hold to 15% of it. Up to five are held. At least 8, default 64.
+	MemTableMB int
+	// BlockCacheMB and IndexCacheMB bound the memory for what was read, in MiB.
+	// Defaults 256 and 128.
+	BlockCacheMB, IndexCacheMB int
+	// NoSync leaves a commit to the operating system: it survives the end of the
+	// process, but not the loss of the host. For tests and benchmarks.
+	NoSync bool
+	// GCEvery is the time between two collections of Badger's value log. Default 1 h.
+	GCEvery time.Duration
+	// Logger is told of Badger's news; nil discards them.
+	Logger *slog.Logger
+	// Metrics takes the database's metrics; nil keeps them private.
+	Metrics *metrics.Set
+}
+
+func (o *Options) fill() error {
+	o.MemTableMB = cmp.Or(o.MemTableMB, 64)
+	o.BlockCacheMB = cmp.Or(o.BlockCacheMB, 256)
+	o.IndexCacheMB = cmp.Or(o.IndexCacheMB, 128)
+	if o.MemTableMB < 8 || o.BlockCacheMB < 1 || o.IndexCacheMB < 1 {
+		return fmt.Errorf("index database: %d MiB for a table in memory, %d and %d for caches: too little",
+			o.MemTableMB, o.BlockCacheMB, o.IndexCacheMB)
+	}
+	if o.GCEvery <= 0 {
+		o.GCEvery = defaultGCEvery
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Metrics == nil {
+		o.Metrics = metrics.NewSet()
+	}
+	return nil
+}
+
+// DB holds the index of chains: see the tables in this package. All methods may
+// be called at once. Each table of a chain has one writer at a time, so
+// transactions do not check for conflicts.
+//
+// Life cycle: [Open], then Run in an actor of its own, then Close, which waits
+// until all snapshots and transactions have ended.
+type DB struct {
+	opts Options
+	log  *slog.Logger
+
+	closing chan struct{}
+	once    sync.Once
+	probing chan struct{} // one token, held by the check that is under way
+
+	commits          *metrics.Histogram
+	failed           *metrics.Counter
+	entries, written *metrics.Counter
+
+	mu     sync.Mutex // guards what follows
+	db     *badger.DB // nil once closed
+	users  int        // who use db now
+	idle   *sync.Cond // users has become 0
+	shut   bool       // no further users
+	newest *moment    // sees all that is committed; nil: the next snapshot makes it
+	ended  uint64     // commits that have ended
+	chains sync.Mutex // held while an ordinal is given
+}
+
+// Open opens the index database in dir, and makes it if need be.
+func Open(dir string, opts Options) (*DB, error) {
+	if err := opts.fill(); err != nil {
+		return nil, err
+	}
+	bdb, err := open(indexBadger(dir, &opts), opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFormat(bdb, indexName, indexVersion); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), bdb.Close())
+	}
+	d := &DB{
+		opts: opts, log: opts.Logger, db: bdb,
+		closing: make(chan struct{}), probing: make(chan struct{}, 1),
+		commits: opts.Metrics.GetOrCreateHistogram("quorate_store_index_commit_seconds"),
+		failed:  opts.Metrics.GetOrCreateCounter("quorate_store_index_commit_failures_total"),
+		entries: opts.Metrics.GetOrCreateCounter("quorate_store_index_rows_total"),
+		written: opts.Metrics.GetOrCreateCounter("quorate_store_index_row_bytes_total"),
+	}
+	d.idle = sync.NewCond(&d.mu)
+	d.gauges()
+	return d, nil
+}
+
+// indexBadger gives the options of the large database: many small rows, half of
+// them in random order, written for days and then read for years.
+func indexBadger(dir string, o *Options) badger.Options {
+	return badger.DefaultOptions(dir).
+		WithSyncWrites(!o.NoSync).
+		WithDetectConflicts(false).
+		WithNumVersionsToKeep(1).
+		WithMetricsEnabled(false). // Badger's are process-wide
+		WithMemTableSize(int64(o.MemTableMB) << 20).
+		WithNumCompactors(2). // as fast as four on two cores
+		WithNumGoroutines(2).
+		WithCompression(options.ZSTD).
+		WithZSTDCompressionLevel(1). // less data to move outweighs the time it takes
+		WithBlockCacheSize(int64(o.BlockCacheMB) << 20).
+		WithIndexCacheSize(int64(o.IndexCacheMB) << 20).
+		WithValueLogFileSize(256 << 20) // holds the few values above 1 MiB
+}
+
+func (d *DB) gauges() {
+	gauge := func(name string, value func(db *badger.DB) float64) {
+		d.opts.Metrics.GetOrCreateGauge(name, func() float64 {
+			db, err := d.use()
+			if err != nil {
+				return 0
+			}
+			defer d.unuse()
+			return value(db)
+		})
+	}
+	gauge("quorate_store_index_level0_tables", func(db *badger.DB) float64 { return float64(db.Levels()[0].NumTables) })
+	gauge("quorate_store_index_bytes", func(db *badger.DB) float64 { lsm, _ := db.Size(); return float64(lsm) })
+	gauge("quorate_store_index_value_log_bytes", func(db *badger.DB) float64 { _, vlog := db.Size(); return float64(vlog) })
+}
+
+// use gives the database to one more user, who ends with unuse.
+func (d *DB) use() (*badger.DB, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shut {
+		return nil, ErrClosed
+	}
+	d.users++
+	return d.db, nil
+}
+
+func (d *DB) unuse() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.users--; d.users == 0 {
+		d.idle.Broadcast()
+	}
+}
+
+// Close refuses further use, waits until those who use the database have ended,
+// and closes it. Further calls do nothing.
+func (d *DB) Close() error {
+	d.once.Do(func() { close(d.closing) })
+	d.probing <- struct{}{} // waits for the end of a check
+	defer func() { <-d.probing }()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shut = true
+	for d.users > 0 {
+		d.idle.Wait()
+	}
+	if d.newest != nil {
+		d.newest.end()
+		d.newest = nil
+	}
+	if d.db == nil {
+		return nil
+	}
+	err := d.db.Close()
+	d.db = nil
+	if err != nil {
+		return fmt.Errorf("close the index database: %w", err)
+	}
+	return nil
+}
+
+// Ordinal gives the number of the chain in keys; a new chain gets the next one.
+func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
+	d.chains.Lock()
+	defer d.chains.Unlock()
+	db, err := d.use()
+	if err != nil {
+		return 0, err
+	}
+	defer d.unuse()
+	var ordinal uint32
+	err = db.Update(func(txn *badger.Txn) error {
+		last := uint32(0)
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{TableChains}})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			var n uint32
+			if err := it.Item().Value(func(b []byte) error {
+				if len(b) != 4 {
+					return fmt.Errorf("%w: ordinal of %d bytes", ErrFormat, len(b))
+				}
+				n = binary.BigEndian.Uint32(b)
+				return nil
+			}); err != nil {
+				return err
+			}
+			if string(it.Item().Key()[1:]) == string(blockchain[:]) {
+				ordinal = n
+				return nil
+			}
+			last = max(last, n)
+		}
+		ordinal = last + 1
+		return txn.Set(append([]byte{TableChains}, blockchain[:]...), binary.BigEndian.AppendUint32(nil, ordinal))
+	})
+	d.committed()
+	if err != nil {
+		return 0, fmt.Errorf("give the chain an ordinal: %w", err)
+	}
+	return ordinal, nil
+}
+
+// TableKey starts a key: the table and the chain's ordinal.
+func TableKey(dst []byte, table byte, ordinal uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(dst, table), ordinal)
+}

@@ -1,0 +1,227 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// Key prefixes, one byte each. A number is never used again for another
+// layout: a new layout takes a new number. Integers are big-endian.
+const (
+	// prefixMeta marks what describes the database itself.
+	//
+	//	key:   0x00 "format"
+	//	value: u32 format version | name of the database
+	prefixMeta = 0x00
+
+	// prefixResult marks kept results, in the results database.
+	//
+	//	key:   0x01 | the caller's key
+	//	value: u64 end of validity, Unix seconds, 0 = none | the caller's value
+	prefixResult = 0x01
+
+	// prefixProbe is the whole key of the entry that a check writes and reads
+	// back.
+	//
+	//	key:   0x02
+	//	value: u64 0 (in the results database only) | 16 random bytes, others in each check
+	prefixProbe = 0x02
+)
+
+// The tables of the index database: the first byte of each key. After it come
+// four bytes, the ordinal of the chain, and then the sort key:
+//
+//	key: u8 table | u32 chain | sort key
+//
+// Heights (u64), transaction and log indexes (u32) and items (u16) are
+// big-endian. One with a ^ before it is stored inverted, so that a forward scan
+// meets the newest row first. An address (addr, token, owner) has 20 bytes, a
+// token's ID 32. Values marked with a codec are described in engine/index.
+//
+// But for the cursor every row says from which height on it is true, and is
+// written once with the same bytes whenever its block is applied. Rows above
+// the cursor are no part of the index yet: readers pass them over. Nothing is
+// ever deleted.
+const (
+	// TableChains has the ordinals of chains, which are counted from 1.
+	//
+	//	key:   0x10 | blockchain ID, 32 bytes (no ordinal before it)
+	//	value: u32 ordinal
+	TableChains = 0x10
+
+	// TableCursor has one row: how far the chain is indexed.
+	//
+	//	sort key: none
+	//	value:    u8 format version | u64 height | block hash | u64 time, Unix ms |
+	//	          u64 first height without native balances, all ones = none
+	TableCursor = 0x11
+
+	// TableBlocks has the headers of blocks.
+	//
+	//	sort key: height
+	//	value:    header codec
+	TableBlocks = 0x12
+
+	// TableBlockHashes finds blocks by hash. A reader compares the whole hash.
+	//
+	//	sort key: first 16 bytes of the block's hash
+	//	value:    height
+	TableBlockHashes = 0x13
+
+	// TableTxs has the transactions, each with its transfers and calls.
+	//
+	//	sort key: height | tx index
+	//	value:    transaction codec
+	TableTxs = 0x14
+
+	// TableTxHashes finds transactions by hash. A reader compares the whole hash.
+	//
+	//	sort key: first 16 bytes of the transaction's hash
+	//	value:    height | tx index
+	TableTxHashes = 0x15
+
+	// TableFailed lists the transactions that failed.
+	//
+	//	sort key: ^height | ^tx index
+	//	value:    none
+	TableFailed = 0x16
+
+	// TableAddressTxs lists the transactions that an address has part in.
+	//
+	//	sort key: addr | ^height | ^tx index
+	//	value:    u8 roles
+	TableAddressTxs = 0x17
+
+	// TableAddressNFTs lists the ERC-721 transfers from or to an address.
+	//
+	//	sort key: addr | ^height | ^log index | ^item
+	//	value:    u32 tx index
+	TableAddressNFTs = 0x18
+
+	// TableTokenTransfers lists the transfers of a token of any kind.
+	//
+	//	sort key: token | ^height | ^log index | ^item
+	//	value:    u32 tx index
+	TableTokenTransfers = 0x19
+
+	// TableTokenBalances has the ERC-20 balances and their history: the first row
+	// at or below a height tells the balance after that block.
+	//
+	//	sort key: addr | token | ^height
+	//	value:    u8 flags | amount, big-endian without leading zeros
+	TableTokenBalances = 0x1a
+
+	// TableNativeBalances is the same for the native coin. The balance before an
+	// account's first change is at height 0.
+	//
+	//	sort key: addr | ^height
+	//	value:    wei, big-endian without leading zeros
+	TableNativeBalances = 0x1b
+
+	// TableNFTOwners has the owners of ERC-721 tokens and their history.
+	//
+	//	sort key: token | ID | ^height
+	//	value:    addr, 20 zero bytes = burnt
+	TableNFTOwners = 0x1c
+
+	// TableOwnedNFTs lists what an address may own, also what it owned once:
+	// TableNFTOwners knows.
+	//
+	//	sort key: owner | token | ID
+	//	value:    none
+	TableOwnedNFTs = 0x1d
+
+	// TableContracts has the creations of contracts; an address can have several
+	// when a contract has destroyed itself.
+	//
+	//	sort key: addr | ^height
+	//	value:    addr of creator | addr of deployer | u32 tx index | u8 call type
+	TableContracts = 0x1e
+
+	// TableWarp has the unsigned warp messages that were sent.
+	//
+	//	sort key: height | tx index | log index
+	//	value:    the message's bytes
+	TableWarp = 0x1f
+
+	// TableSeenTokens has the tokens that were ever moved.
+	//
+	//	sort key: token | u8 transfer kind
+	//	value:    none
+	TableSeenTokens = 0x20
+
+	// TableSeenNFTs has the tokens with an ID, ERC-721 and ERC-1155, that were minted.
+	//
+	//	sort key: token | ID
+	//	value:    u8 transfer kind
+	TableSeenNFTs = 0x21
+
+	// TableTokenMeta has what contracts say of themselves.
+	//
+	//	sort key: token
+	//	value:    token codec
+	TableTokenMeta = 0x22
+
+	// TableTokenURIs has what contracts say of their tokens' IDs.
+	//
+	//	sort key: token | ID
+	//	value:    the URI
+	TableTokenURIs = 0x23
+
+	// firstBlockTable to lastBlockTable follow from the blocks of a chain alone.
+	firstBlockTable, lastBlockTable = TableCursor, TableSeenNFTs
+)
+
+// expiryLen is the length of the end of validity in front of a kept result.
+const expiryLen = 8
+
+// formatKey holds the format version of a database.
+var formatKey = []byte{prefixMeta, 'f', 'o', 'r', 'm', 'a', 't'}
+
+// ErrFormat is wrapped by the errors of opening a database that this version
+// of the program cannot read.
+var ErrFormat = errors.New("unknown database format")
+
+// checkFormat reads the format key and, in an empty database, writes it.
+func checkFormat(db *badger.DB, name string, version uint32) error {
+	var found []byte
+	empty := true
+	err := db.View(func(txn *badger.Txn) error {
+		item, err := txn.Get(formatKey)
+		if err == nil {
+			found, err = item.ValueCopy(nil)
+			return err
+		}
+		if !errors.Is(err, badger.ErrKeyNotFound) {
+			return err
+		}
+		it := txn.NewIterator(badger.IteratorOptions{})
+		defer it.Close()
+		it.Rewind()
+		empty = !it.Valid()
+		return nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the format version: %w", err)
+	case found == nil && empty:
+		value := append(binary.BigEndian.AppendUint32(nil, version), name...)
+		err := db.Update(func(txn *badger.Txn) error { return txn.Set(formatKey, value) })
+		if err != nil {
+			return fmt.Errorf("write the format version: %w", err)
+		}
+		return nil
+	case len(found) < 4:
+		return fmt.Errorf("%w: this is no %s database of this program", ErrFormat, name)
+	case string(found[4:]) != name:
+		return fmt.Errorf("%w: this is a %.40q database, not %q", ErrFormat, found[4:], name)
+	}
+	if v := binary.BigEndian.Uint32(found); v != version {
+		return fmt.Errorf("%w: %s version %d, this program reads version %d; "+
+			"use the program that wrote it, or move the folder away to start anew", ErrFormat, name, v, version)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/aggregator"
+	"quorate/engine/chain/warp"
+)
+
+// defaultRetry is when asking again makes sense if the aggregator does not say.
+const defaultRetry = 5 * time.Second
+
+// aggregateSignatures is endpoint 1.
+func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
+	network, f := s.network(p.get("network"))
+	if f == nil {
+		f = checkJSON(ctx)
+	}
+	if f != nil {
+		fail(ctx, f)
+		return
+	}
+	req, err := parseRequest(ctx.Request.Body(), &sdkNames)
+	if err != nil {
+		fail(ctx, asFailure(err))
+		return
+	}
+	res, err := network.Aggregate(s.work, req)
+	if err != nil {
+		fail(ctx, s.aggregateFailure(err))
+		return
+	}
+	answerHex(ctx, fasthttp.StatusCreated, `{"signedMessage":"`, res.Signed)
+}
+
+// relayerSignatures is the drop-in for the relayer's own aggregator. Like the
+// original it looks at no content type.
+func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, _ params) {
+	network, req, f := s.relayerRequest(ctx.Request.Body())
+	if f != nil {
+		fail(ctx, f)
+		return
+	}
+	res, err := network.Aggregate(s.work, req)
+	if err != nil {
+		fail(ctx, relayerFailure(s.aggregateFailure(err), err))
+		return
+	}
+	answerHex(ctx, fasthttp.StatusOK, `{"signed-message":"`, res.Signed)
+}
+
+func (s *Server) relayerRequest(body []byte) (Aggregator, *aggregator.Request, *failure) {
+	req, err := parseRequest(body, &relayerNames)
+	if err != nil {
+		return nil, nil, asFailure(err)
+	}
+	id, ok := networkID(req.Message)
+	if !ok {
+		return nil, nil, badRequest("message is not an unsigned warp message, which here names the network and is required")
+	}
+	network, ok := s.cfg.Networks.ByID(id)
+	if !ok {
+		return nil, nil, badRequest(fmt.Sprintf("message is of network %d, of which no node is followed", id))
+	}
+	if req.Quorum == 0 {
+		// Clients that leave the member at its zero value mean the default.
+		if req.Quorum = aggregator.DefaultQuorum; req.Quorum+req.Buffer > 100 {
+			return nil, nil, badRequest(fmt.Sprintf("quorum-percentage, by default %d, and quorum-percentage-buffer are together %d, at most 100 is possible",
+				req.Quorum, req.Quorum+req.Buffer))
+		}
+	}
+	return network, req, nil
+}
+
+// networkID gives the network that a message names, bare or as a log's data.
+func networkID(message []byte) (uint32, bool) {
+	if inner, ok := warp.UnwrapABI(message); ok {
+		message = inner
+	}
+	if len(message) < 6 || message[0] != 0 || message[1] != 0 { // codec version 0, network
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(message[2:]), true
+}
+
+// network gives the network of a path.
+func (s *Server) network(name []byte) (Aggregator, *failure) {
+	var known string
+	switch string(name) {
+	case "mainnet":
+		known = "mainnet"
+	case "fuji":
+		known = "fuji"
+	case "testnet":
+		known = "testnet"
+	default:
+		return nil, &failure{status: fasthttp.StatusNotFound,
+			message: "network " + excerpt(name) + " is unknown; there are mainnet, fuji and testnet"}
+	}
+	if a, ok := s.cfg.Networks.ByName(known); ok {
+		return a, nil
+	}
+	return nil, &failure{status: fasthttp.StatusNotFound, message: "no node of network " + known + " is followed here"}
+}
+
+// checkJSON refuses bodies that say of themselves that they are not JSON.
+func checkJSON(ctx *fasthttp.RequestCtx) *failure {
+	ct := ctx.Request.Header.ContentType()
+	media, _, _ := bytes.Cut(ct, []byte(";"))
+	media = bytes.TrimSpace(media)
+	if len(ct) > 0 && !bytes.EqualFold(media, []byte(contentJSON)) {
+		return badRequest("content type must be " + contentJSON + ", not " + excerpt(ct))
+	}
+	if enc := ctx.Request.Header.ContentEncoding(); len(enc) > 0 && !bytes.EqualFold(enc, []byte("identity")) {
+		return badRequest("content encoding " + excerpt(enc) + " is not supported in requests")
+	}
+	return nil
+}
+
+// answerHex answers with open, b in hex and the end of the object that open begins.
+func answerHex(ctx *fasthttp.RequestCtx, status int, open string, b []byte) {
+	ctx.Response.SetStatusCode(status)
+	ctx.Response.Header.SetContentType(contentJSON)
+	body := ctx.Response.SwapBody(nil)[:0]
+	body = append(body, open...)
+	body = hex.AppendEncode(body, b)
+	body = append(body, `"}`...)
+	ctx.Response.SwapBody(body)
+}
+
+// aggregateFailure maps what the aggregator says to an answer; the package
+// comment gives the reasons.
+func (s *Server) aggregateFailure(err error) *failure {
+	var e *aggregator.Error
+	if !errors.As(err, &e) {
+		s.log.Error("aggregation failed for an unknown reason", "err", err)
+		return &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+	}
+	f := &failure{status: kindStatus(e.Kind), message: e.Msg}
+	if f.status == fasthttp.StatusBadGateway || f.status == fasthttp.StatusServiceUnavailable {
+		if f.retryAfter = e.RetryAfter; f.retryAfter <= 0 {
+			f.retryAfter = defaultRetry
+		}
+	}
+	level := slog.LevelDebug
+	if e.Kind == aggregator.NodeFailed || f.status == fasthttp.StatusInternalServerError {
+		level = slog.LevelWarn
+	}
+	if s.log.Enabled(s.work, level) {
+		s.log.Log(s.work, level, "aggregation failed", "status", f.status, "err", err)
+	}
+	return f
+}
+
+func kindStatus(k aggregator.Kind) int {
+	switch k {
+	case aggregator.BadRequest, aggregator.Refused:
+		return fasthttp.StatusBadRequest
+	case aggregator.NotFound:
+		return fasthttp.StatusNotFound
+	case aggregator.Invalid:
+		return fasthttp.StatusBadGateway
+	case aggregator.Unreachable, aggregator.Overloaded, aggregator.NodeFailed, aggregator.Stopping:
+		return fasthttp.StatusServiceUnavailable
+	}
+	return fasthttp.StatusInternalServerError
+}
+
+// relayerFailure gives f the status that the original has for err.
+func relayerFailure(f *failure, err error) *failure {
+	var e *aggregator.Error
+	if errors.As(err, &e) {
+		switch e.Kind {
+		case aggregator.BadRequest, aggregator.Overloaded, aggregator.Stopping:
+			return f
+		}
+	}
+	return &failure{status: fasthttp.StatusInternalServerError, message: f.message}
+}
+
+// asFailure gives the failure that a parser returned.
+func asFailure(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return badRequest("the body is not a valid request")
+}

@@ -1,0 +1,251 @@
+package httpapi
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"quorate/aggregator"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+const (
+	// maxMessage bounds the message in bytes: the longest payload, with room for
+	// the message's head and for the padding of a log's data.
+	maxMessage = warp.MaxPayload + 256
+	// maxJustification bounds the justification in bytes. Real ones are a subnet
+	// ID or a validator's registration, well below 1 KiB.
+	maxJustification = 64 << 10
+	// maxHeight is the largest integer that every JSON implementation can carry.
+	maxHeight = 1<<53 - 1
+)
+
+// The members of an aggregation request, in the order of memberNames and members.
+const (
+	memMessage = iota
+	memJustification
+	memSubnet
+	memQuorum
+	memBuffer
+	memHeight
+	memCount
+)
+
+type (
+	memberNames [memCount]string
+	members     [memCount]value
+)
+
+var (
+	sdkNames = memberNames{"message", "justification", "signingSubnetId",
+		"quorumPercentage", "quorumPercentageBuffer", "pChainHeight"}
+	relayerNames = memberNames{"message", "justification", "signing-subnet-id",
+		"quorum-percentage", "quorum-percentage-buffer", "pchain-height"}
+)
+
+// parseRequest reads the body of an aggregation request. Its errors are of type
+// *failure. The request does not alias body.
+func parseRequest(body []byte, names *memberNames) (*aggregator.Request, error) {
+	m, err := parseObject(body, names)
+	if err != nil {
+		return nil, err
+	}
+	// One allocation for the request and what it points to.
+	r := &struct {
+		aggregator.Request
+		subnet chain.ID
+	}{}
+	if r.Message, err = m.hex(memMessage, names, maxMessage); err != nil {
+		return nil, err
+	}
+	if r.Justification, err = m.hex(memJustification, names, maxJustification); err != nil {
+		return nil, err
+	}
+	if len(r.Message) == 0 && len(r.Justification) == 0 {
+		return nil, badRequest("message or justification is required")
+	}
+	found, err := m.id(memSubnet, names, &r.subnet)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		r.SigningSubnetID = &r.subnet
+	}
+	quorum, err := m.integer(memQuorum, names, aggregator.DefaultQuorum, 100)
+	if err != nil {
+		return nil, err
+	}
+	buffer, err := m.integer(memBuffer, names, 0, 100)
+	if err != nil {
+		return nil, err
+	}
+	if quorum+buffer > 100 {
+		return nil, badRequest(fmt.Sprintf("%s and %s are together %d, at most 100 is possible",
+			names[memQuorum], names[memBuffer], quorum+buffer))
+	}
+	r.Quorum, r.Buffer = int(quorum), int(buffer) // both at most 100
+	if r.PChainHeight, err = m.integer(memHeight, names, 0, maxHeight); err != nil {
+		return nil, err
+	}
+	return &r.Request, nil
+}
+
+// hex gives the bytes of a hex string with or without 0x, at most limit; nil if
+// it is absent or empty.
+func (m *members) hex(i int, names *memberNames, limit int) ([]byte, error) {
+	v := m[i]
+	if v.kind == absent {
+		return nil, nil
+	}
+	if v.kind != text {
+		return nil, badRequest(fmt.Sprintf("%s must be a string of hex digits, not %s", names[i], v.kind))
+	}
+	digits := v.bytes()
+	if len(digits) >= 2 && digits[0] == '0' && digits[1] == 'x' {
+		digits = digits[2:]
+	}
+	switch {
+	case len(digits) == 0:
+		return nil, nil
+	case len(digits) > 2*limit:
+		return nil, badRequest(fmt.Sprintf("%s has %d bytes, at most %d are possible", names[i], len(digits)/2, limit))
+	case len(digits)%2 != 0:
+		return nil, badRequest(names[i] + " has an odd number of hex digits")
+	}
+	out := make([]byte, len(digits)/2)
+	if _, err := hex.Decode(out, digits); err != nil {
+		return nil, badRequest(fmt.Sprintf("%s is not hex: %s", names[i], badDigit(digits)))
+	}
+	return out, nil
+}
+
+func badDigit(digits []byte) string {
+	for i, c := range digits {
+		if hexDigit(c) > 15 {
+			return fmt.Sprintf("%s is no digit (position %d)", excerpt(digits[i:i+1]), i)
+		}
+	}
+	return "no digit"
+}
+
+// id reads an ID in hex or CB58 into id and tells whether there is one.
+func (m *members) id(i int, names *memberNames, id *chain.ID) (bool, error) {
+	v := m[i]
+	if v.kind == absent || v.kind == text && len(v.raw) == 0 {
+		return false, nil
+	}
+	if v.kind != text {
+		return false, badRequest(fmt.Sprintf("%s must be a string, not %s", names[i], v.kind))
+	}
+	s := v.bytes()
+	var err error
+	if *id, err = chain.ParseIDHexOrCB58(string(s)); err != nil {
+		return false, badRequest(fmt.Sprintf("%s %s is neither 32 bytes in hex nor an ID in CB58", names[i], excerpt(s)))
+	}
+	return true, nil
+}
+
+// integer gives an integer from 0 to limit, def if it is absent.
+func (m *members) integer(i int, names *memberNames, def, limit uint64) (uint64, error) {
+	v := m[i]
+	if v.kind == absent {
+		return def, nil
+	}
+	if v.kind == number {
+		if n, err := integer(v.raw); err == nil && n <= limit {
+			return n, nil
+		}
+		return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, shortNumber(v.raw)))
+	}
+	return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, v.kind))
+}
+
+// shortNumber gives a number as it was sent, but not at any length.
+func shortNumber(raw []byte) string {
+	const most = 24
+	if len(raw) > most {
+		return string(raw[:most]) + "..."
+	}
+	return string(raw)
+}
+
+var errNotInteger = errors.New("not an integer from 0 to 2^64-1")
+
+// integer gives the exact value of a JSON number that is an integer, however it
+// is written: 67, 67.0, 6.7e1 and 670e-1 are the same.
+func integer(raw []byte) (uint64, error) {
+	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
+		return n, nil // nearly all
+	}
+	var digits []byte // significant ones, without leading zeros
+	scale := 0        // the value is digits * 10^scale
+	negative := raw[0] == '-'
+	if negative {
+		raw = raw[1:]
+	}
+	fraction := false
+	for len(raw) > 0 && raw[0] != 'e' && raw[0] != 'E' {
+		switch c := raw[0]; {
+		case c == '.':
+			fraction = true
+		default:
+			if fraction {
+				scale--
+			}
+			if c != '0' || len(digits) > 0 {
+				digits = append(digits, c)
+			}
+		}
+		raw = raw[1:]
+	}
+	if len(digits) == 0 {
+		return 0, nil // zero, with any sign and exponent
+	}
+	if negative {
+		return 0, errNotInteger
+	}
+	if len(raw) > 0 {
+		scale += exponent(raw[1:])
+	}
+	for digits[len(digits)-1] == '0' {
+		digits = digits[:len(digits)-1]
+		scale++
+	}
+	if scale < 0 || len(digits)+scale > 20 {
+		return 0, errNotInteger
+	}
+	var n uint64
+	for i := range len(digits) + scale {
+		d := uint64(0)
+		if i < len(digits) {
+			d = uint64(digits[i] - '0')
+		}
+		if n > (math.MaxUint64-d)/10 {
+			return 0, errNotInteger
+		}
+		n = n*10 + d
+	}
+	return n, nil
+}
+
+// exponent gives the value of an exponent's digits with their sign. Beyond what
+// any body has digits for, it stays at a bound: the number is no integer then, or
+// far too large.
+func exponent(raw []byte) int {
+	const bound = 1 << 40
+	negative := raw[0] == '-'
+	if negative || raw[0] == '+' {
+		raw = raw[1:]
+	}
+	n := 0
+	for _, c := range raw {
+		n = min(n*10+int(c-'0'), bound)
+	}
+	if negative {
+		return -n
+	}
+	return n
+}

@@ -1,0 +1,339 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/holiman/uint256"
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/httpapi/token"
+	"quorate/httpapi/view"
+)
+
+// dataRoute is an endpoint that reads one chain.
+type dataRoute struct {
+	// id stands for the route in page tokens: a number is never used again.
+	id      uint8
+	pattern string
+	units   int // what a request costs, in compute units
+	// item says what the pattern's second parameter is; nil if there is none.
+	item   func(c *call, v []byte) *failure
+	params []param
+	size   pageSize
+	run    func(c *call) *failure
+}
+
+// call is one request to a data route. Calls are used again.
+type call struct {
+	s     *Server
+	ctx   *fasthttp.RequestCtx
+	route *dataRoute
+	q     query
+
+	chain Chain
+	info  *view.ChainInfo
+	v     View
+	tip   uint64 // the height that v is pinned at
+
+	// The pattern's second parameter.
+	addr    evm.Address
+	hash    evm.Hash
+	hasHash bool
+	number  uint64
+
+	filters token.Filters
+	after   []byte // position of the page before; nil on the first page
+
+	w   view.Writer
+	err error // the first one met while looking up what a row does not say
+
+	// Room that is kept from request to request.
+	scratch, position, spare []byte
+}
+
+// calls keeps calls that are not in use.
+type calls struct{ pool sync.Pool }
+
+func (p *calls) get(s *Server, ctx *fasthttp.RequestCtx, r *dataRoute) *call {
+	c, _ := p.pool.Get().(*call)
+	if c == nil {
+		c = &call{}
+	}
+	c.s, c.ctx, c.route = s, ctx, r
+	return c
+}
+
+// put takes a call back. It keeps nothing of the request.
+func (p *calls) put(c *call) {
+	*c = call{q: query{contracts: c.q.contracts[:0]}, scratch: c.scratch, position: c.position, spare: c.spare}
+	p.pool.Put(c)
+}
+
+// data makes the handler of a data route.
+func (s *Server) data(r *dataRoute) handler {
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		c := s.calls.get(s, ctx, r)
+		c.w.B = ctx.Response.SwapBody(nil)[:0]
+		if f := c.serve(&p); f != nil {
+			ctx.Response.SwapBody(c.w.B[:0])
+			fail(ctx, f)
+		} else {
+			s.answer(ctx, c)
+		}
+		s.calls.put(c)
+	}
+}
+
+// answer sends a complete body.
+func (s *Server) answer(ctx *fasthttp.RequestCtx, c *call) {
+	ctx.Response.SetStatusCode(fasthttp.StatusOK)
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.Set(fasthttp.HeaderVary, s.vary)
+	c.spare = s.packers.pack(ctx, c.w.B, c.spare)
+}
+
+// serve checks the request and writes the body into c.w.
+func (c *call) serve(p *params) *failure {
+	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.params, c.route.size); f != nil {
+		return f
+	}
+	var ok bool
+	if c.chain, ok = c.s.cfg.Chains.Chain(string(p.values[0])); !ok {
+		return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(p.values[0]) + " is not served here"}
+	}
+	c.info = c.chain.Info()
+	if c.route.item != nil {
+		if f := c.route.item(c, p.values[1]); f != nil {
+			return f
+		}
+	}
+	f := c.openPage()
+	if f == nil {
+		f = c.openView()
+	}
+	if f != nil {
+		return f
+	}
+	defer c.v.Close()
+	c.w.Dialect, c.w.Currency = c.s.dialect(c.ctx), c.q.currency
+	c.w.Chain, c.w.Source, c.w.Addresses = c.info, c, c.s.addresses
+	if f := c.route.run(c); f != nil {
+		return f
+	}
+	if c.err != nil {
+		return c.readFailure(c.err)
+	}
+	return nil
+}
+
+// openPage reads the page token, if there is one.
+func (c *call) openPage() *failure {
+	b := append(c.scratch[:0], c.info.BlockchainID...)
+	b = append(append(b, '/'), c.info.ChainID...)
+	b = append(b, c.addr[:]...)
+	b = append(b, c.hash[:]...)
+	b = strconv.AppendUint(append(b, bit(c.hasHash)), c.number, 10)
+	c.scratch = c.q.canonical(b)
+	c.filters = token.HashFilters(c.scratch)
+	if c.q.pageToken == nil {
+		return nil
+	}
+	if c.position == nil {
+		c.position = make([]byte, 0, token.MaxLen)
+	}
+	t, err := c.s.tokens.Parse(c.position, c.q.pageToken, c.route.id, c.filters)
+	if err != nil {
+		return badRequest("pageToken is not valid: " + err.Error())
+	}
+	c.after, c.tip = t.Position, t.Tip
+	return nil
+}
+
+// openView opens the chain at the height of the first page, at the height that
+// was asked for, or at its tip.
+func (c *call) openView() (f *failure) {
+	var at *uint64
+	switch {
+	case c.after != nil:
+		at = &c.tip
+	case c.q.atBlock:
+		at = &c.q.block
+	}
+	v, err := c.chain.View(at)
+	switch {
+	case errors.Is(err, index.ErrAbove) && c.after != nil:
+		return badRequest("pageToken is not valid: it belongs to a block that is not indexed here")
+	case errors.Is(err, index.ErrAbove):
+		return c.absent("block " + strconv.FormatUint(*at, 10) + " does not exist or is not indexed yet")
+	case err != nil:
+		return c.readFailure(err)
+	}
+	c.v, c.tip = v, v.Tip().Number
+	return nil
+}
+
+// page says which rows to read. Data routes without bounds of heights take the
+// defaults, which are none.
+func (c *call) page() index.Page {
+	return index.Page{After: c.after, Limit: c.q.pageSize, Ascending: c.q.ascending, From: c.q.start, To: c.q.end}
+}
+
+// list opens the body of a list; next is the position of its last row, nil on
+// the last page.
+func (c *call) list(name string, next []byte) {
+	c.begin(next)
+	c.rows(name)
+}
+
+func (c *call) begin(next []byte) {
+	c.w.Raw("{")
+	if next == nil {
+		return
+	}
+	c.w.Raw(`"nextPageToken":"`)
+	c.w.B = c.s.tokens.Append(c.w.B, &token.Token{
+		Route: c.route.id, Filters: c.filters, Tip: c.tip, Ascending: c.q.ascending, Position: next,
+	})
+	c.w.Raw(`"`)
+}
+
+func (c *call) rows(name string) {
+	c.w.Member(name)
+	c.w.Raw("[")
+}
+
+func (c *call) end() *failure {
+	c.w.Raw("]}")
+	return nil
+}
+
+// absent is the answer about something that is not indexed. While the chain's
+// node is down it may well exist.
+func (c *call) absent(message string) *failure {
+	if err := c.chain.Down(); err != nil {
+		return c.down(err)
+	}
+	return &failure{status: fasthttp.StatusNotFound, message: message}
+}
+
+func (c *call) down(err error) *failure {
+	c.s.log.Debug("chain cannot answer: its node is down", "chain", c.info.ChainID, "err", err)
+	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+		message: "chain " + c.info.ChainID + " cannot answer this now: its node does not answer"}
+}
+
+// readFailure is the answer when rows could not be read.
+func (c *call) readFailure(err error) *failure {
+	switch {
+	case errors.Is(err, index.ErrPosition):
+		return badRequest("pageToken is not valid: it belongs to another list")
+	case errors.Is(err, index.ErrEmpty):
+		if down := c.chain.Down(); down != nil {
+			return c.down(down)
+		}
+		return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+			message: "chain " + c.info.ChainID + " is not indexed yet: its first block is awaited"}
+	}
+	c.s.log.Error("a chain's rows cannot be read", "chain", c.info.ChainID, "path", excerpt(c.ctx.Path()), "err", err)
+	return &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+}
+
+// native gives the balance of an address at the view's height, from the index or
+// else from the node.
+func (c *call) native() (uint256.Int, *failure) {
+	wei, known, err := c.v.NativeBalance(c.addr)
+	if err != nil {
+		return wei, c.readFailure(err)
+	}
+	if known {
+		return wei, nil
+	}
+	if err := c.chain.Down(); err != nil {
+		return wei, c.down(err)
+	}
+	ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
+	defer cancel()
+	got, err := c.chain.NodeBalance(ctx, c.addr, &c.tip)
+	if err != nil && !c.q.atBlock {
+		// A node that keeps no old states may have dropped that of the view's height.
+		got, err = c.chain.NodeBalance(ctx, c.addr, nil)
+	}
+	if err != nil {
+		c.s.log.Debug("a chain's node does not give a balance", "chain", c.info.ChainID, "err", err)
+		return wei, &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+			message: "chain " + c.info.ChainID + " cannot answer this now: the balance at block " +
+				strconv.FormatUint(c.tip, 10) + " is not indexed and its node does not give it"}
+	}
+	return *got, nil
+}
+
+// note keeps the first error of a look-up: the answer is an error then.
+func (c *call) note(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// Token implements view.Source.
+func (c *call) Token(a *evm.Address) (index.TokenMeta, bool) {
+	now := c.now()
+	e := c.s.tokenMeta.get(c.info.ChainID, a, now)
+	if e == nil {
+		meta, known, err := c.v.Token(*a)
+		if err != nil {
+			c.note(err)
+			return index.TokenMeta{}, false
+		}
+		e = c.s.tokenMeta.put(c.info.ChainID, a, meta, known, now)
+	}
+	return e.meta, e.known
+}
+
+func (c *call) now() time.Time { return c.ctx.Time() }
+
+// TokenURI implements view.Source.
+func (c *call) TokenURI(t *evm.Address, id *uint256.Int) string {
+	uri, _, err := c.v.TokenURI(*t, *id)
+	if err != nil {
+		c.note(err)
+	}
+	return uri
+}
+
+// Metadata implements view.Source.
+func (c *call) Metadata(t *evm.Address, id *uint256.Int) *view.Metadata {
+	if c.s.cfg.NFTMetadata == nil {
+		return nil
+	}
+	return c.s.cfg.NFTMetadata.Metadata(c.info.ChainID, t, id)
+}
+
+// Price implements view.Source.
+func (c *call) Price(t *evm.Address) string {
+	if c.s.cfg.Prices == nil {
+		return ""
+	}
+	return c.s.cfg.Prices.Price(c.info.ChainID, t, c.q.currency)
+}
+
+// Reputation implements view.Source.
+func (c *call) Reputation(t *evm.Address) view.Reputation {
+	if c.s.cfg.Reputation == nil {
+		return view.Unknown
+	}
+	return c.s.cfg.Reputation.Reputation(c.info.ChainID, t)
+}
+
+// MethodName implements view.Source.
+func (c *call) MethodName(selector [4]byte) string {
+	if c.s.cfg.Methods == nil {
+		return ""
+	}
+	return c.s.cfg.Methods.MethodName(selector)
+}

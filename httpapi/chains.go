@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/httpapi/view"
+)
+
+// Chains gives the EVM chains that are followed. It is called for each request.
+type Chains interface {
+	// Chain finds a chain by its EVM chain number in decimal, by blockchain ID or
+	// by an alias.
+	Chain(name string) (Chain, bool)
+	// Chains gives all chains, always in the same order.
+	Chains() []Chain
+}
+
+// Chain is one chain that is followed.
+type Chain interface {
+	// Info gives what is told about the chain. It is shared: do not change it.
+	Info() *view.ChainInfo
+	// View gives the chain as it was at a height, or as it is now if tip is nil.
+	// The caller closes it. The error wraps index.ErrEmpty when no block is
+	// indexed yet and index.ErrAbove when none at that height.
+	View(tip *uint64) (View, error)
+	// NodeBalance asks the chain's node for a balance in wei after the block at
+	// height, or after the node's latest if it is nil.
+	NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error)
+	// Down says why the chain's node does not answer; nil when it does.
+	Down() error
+}
+
+// View reads the rows of a chain as they were at one height, as *index.View
+// does. Lists give at most Limit rows and the position to go on from, which is
+// nil on the last page. It is used by one goroutine. Transactions are shared: do
+// not change them.
+type View interface {
+	Tip() evm.Head
+	Tx(hash evm.Hash) (*index.Tx, bool, error)
+	BlockNumber(hash evm.Hash) (uint64, bool, error)
+	BlockTxs(number uint64, p index.Page) ([]*index.Tx, []byte, error)
+	// LatestTxs takes failed transactions only, or successful ones only, if failed
+	// is not nil.
+	LatestTxs(p index.Page, failed *bool) ([]*index.Tx, []byte, error)
+	AddressTxs(a evm.Address, p index.Page) ([]*index.Tx, []byte, error)
+	AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page) ([]index.AddressedTransfer, []byte, error)
+	TokenTransfers(token evm.Address, p index.Page) ([]index.AddressedTransfer, []byte, error)
+	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)
+	NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error)
+	// NativeBalance gives false if it is not known.
+	NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error)
+	Token(a evm.Address) (index.TokenMeta, bool, error)
+	TokenURI(token evm.Address, id uint256.Int) (string, bool, error)
+	WarpMessages(txHash evm.Hash) ([][]byte, error)
+	Close()
+}
+
+// Prices knows the prices of coins and tokens.
+type Prices interface {
+	// Price gives the price of one whole token in a currency as a string that
+	// view.CheckPrice accepts, or "". A nil token is the chain's own coin.
+	Price(chainID string, token *evm.Address, currency string) string
+}
+
+// NFTMetadata knows the metadata of NFTs.
+type NFTMetadata interface {
+	// Metadata gives nil if they are not known. They are shared: do not change them.
+	Metadata(chainID string, token *evm.Address, id *uint256.Int) *view.Metadata
+}
+
+// Reputation knows malicious and benign tokens.
+type Reputation interface {
+	Reputation(chainID string, token *evm.Address) view.Reputation
+}
+
+// MethodNames knows the signatures of functions.
+type MethodNames interface {
+	// MethodName gives the signature of a selector, "" if it is not known.
+	MethodName(selector [4]byte) string
+}

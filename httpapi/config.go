@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"quorate/aggregator"
+	"quorate/httpapi/token"
+	"quorate/httpapi/view"
+)
+
+// Aggregator has messages signed. It must answer within bounded time on its own
+// account: ctx ends only when the server is stopped by force.
+// Its errors should be of type *[aggregator.Error].
+type Aggregator interface {
+	Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error)
+}
+
+// Networks gives the networks that are followed. It is called for each request.
+type Networks interface {
+	// ByName gives the network called mainnet, fuji or testnet.
+	ByName(name string) (Aggregator, bool)
+	// ByID gives the network whose messages carry networkID.
+	ByID(networkID uint32) (Aggregator, bool)
+}
+
+// Config says what a [Server] serves and within which bounds. Zero values take
+// the defaults given with each field.
+type Config struct {
+	// Networks are the networks that are followed. Required.
+	Networks Networks
+	// Ext serves /ext and all below; nil answers 404.
+	Ext fasthttp.RequestHandler
+
+	// Chains are the EVM chains that are followed; nil serves no data endpoints.
+	Chains Chains
+	// Prices, NFTMetadata, Reputation and Methods know what is in no block. What a
+	// nil one would know is left out of answers.
+	Prices      Prices
+	NFTMetadata NFTMetadata
+	Reputation  Reputation
+	Methods     MethodNames
+	// Admit is called before the handler of a route below /v1 or /v2 with the
+	// route's pattern and what the request costs, in compute units. When it gives
+	// false it has answered already. Nil admits all.
+	Admit func(ctx *fasthttp.RequestCtx, route string, units int) bool
+	// Dialect says which form the answers have. Default by the client.
+	Dialect view.Mode
+	// TokenKey is the secret that page tokens are signed with, at least 16 bytes.
+	// Servers that share it take each other's tokens. Default: random, so that
+	// tokens end with the process.
+	TokenKey []byte
+	// CompressMin is the size in bytes from which on bodies of data endpoints are
+	// compressed for clients that ask for it. Default 2 KiB; negative never compresses.
+	CompressMin int
+	// NodeTimeout bounds the wait for a balance that only a chain's node knows.
+	// Default 5 s.
+	NodeTimeout time.Duration
+
+	// MaxBody bounds a request's body in bytes, MaxExtBody that of one below /ext.
+	// Defaults 1 MiB and 5 MiB.
+	MaxBody, MaxExtBody int
+	// MaxHeader bounds a request's line and header together in bytes; each
+	// connection holds a buffer of this size. Default 8 KiB, at least 1 KiB.
+	MaxHeader int
+	// MaxConns bounds the open connections; further ones are answered 503 and
+	// closed. Default 4096.
+	MaxConns int
+	// MaxInFlight bounds the requests being answered at once, those below /ext
+	// apart; further ones are answered 503. Default 4096.
+	MaxInFlight int
+	// ReadTimeout bounds the arrival of one request, header and body. Default 30 s.
+	ReadTimeout time.Duration
+	// WriteTimeout bounds the sending of one answer. Default 30 s.
+	WriteTimeout time.Duration
+	// IdleTimeout bounds the wait for a connection's next request. Default 120 s.
+	IdleTimeout time.Duration
+	// ShutdownTimeout bounds how long Run waits for answers in flight. Default 10 s.
+	ShutdownTimeout time.Duration
+
+	// Logger takes the log; nil discards it.
+	Logger *slog.Logger
+	// Metrics takes the metrics; nil keeps them private.
+	Metrics *metrics.Set
+}
+
+// minHeader still holds a request of the official SDKs.
+const minHeader = 1 << 10
+
+func (c *Config) fill() error {
+	if c.Networks == nil {
+		return errors.New("httpapi: Networks is required")
+	}
+	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.MaxExtBody = cmp.Or(c.MaxExtBody, 5<<20)
+	c.MaxHeader = cmp.Or(c.MaxHeader, 8<<10)
+	c.MaxConns = cmp.Or(c.MaxConns, 4096)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 4096)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, 30*time.Second)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 120*time.Second)
+	c.ShutdownTimeout = cmp.Or(c.ShutdownTimeout, 10*time.Second)
+	c.NodeTimeout = cmp.Or(c.NodeTimeout, 5*time.Second)
+	if c.CompressMin = cmp.Or(c.CompressMin, 2<<10); c.CompressMin < 0 {
+		c.CompressMin = math.MaxInt
+	}
+	if len(c.TokenKey) == 0 {
+		c.TokenKey = make([]byte, 2*token.MinKey)
+		rand.Read(c.TokenKey) // never fails
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = metrics.NewSet()
+	}
+	if c.MaxBody < 1 || c.MaxExtBody < 1 || c.MaxConns < 1 || c.MaxInFlight < 1 {
+		return errors.New("httpapi: MaxBody, MaxExtBody, MaxConns and MaxInFlight must be positive")
+	}
+	if c.MaxHeader < minHeader {
+		return fmt.Errorf("httpapi: MaxHeader is %d bytes, must be at least %d", c.MaxHeader, minHeader)
+	}
+	if c.ReadTimeout < 0 || c.WriteTimeout < 0 || c.IdleTimeout < 0 || c.ShutdownTimeout < 0 || c.NodeTimeout < 0 {
+		return errors.New("httpapi: timeouts must not be negative")
+	}
+	return nil
+}

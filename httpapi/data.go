@@ -1,0 +1,305 @@
+package httpapi
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/index"
+	"quorate/httpapi/view"
+)
+
+// What requests cost, in compute units: as on the public service.
+const (
+	unitsFree   = 1
+	unitsMedium = 20
+)
+
+// The bounds of pageSize.
+var (
+	pagesOf100 = pageSize{1, 100, 10}
+	pagesOf500 = pageSize{1, 500, 10}
+	// wholeBlock: 0, the default, gives the whole block in one page.
+	wholeBlock = pageSize{0, 100, 0}
+)
+
+// dataRoutes are the endpoints that read one chain.
+func dataRoutes() []dataRoute {
+	const (
+		chain   = "/v1/chains/{chainId}"
+		address = chain + "/addresses/{address}"
+	)
+	return []dataRoute{
+		{1, address + "/transactions", unitsMedium, (*call).itemAddress,
+			[]param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock, paramSortOrder}, pagesOf100, (*call).addressTxs},
+		{2, address + "/transactions:listErc721", unitsMedium, (*call).itemAddress,
+			[]param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}, pagesOf100, (*call).addressNFTTransfers},
+		{3, address + "/balances:listErc20", unitsMedium, (*call).itemAddress,
+			[]param{paramPageToken, paramPageSize, paramBlockNumber, paramFilterSpam, paramContracts, paramCurrency}, pagesOf500, (*call).tokenBalances},
+		{4, chain + "/tokens/{address}/transfers", unitsMedium, (*call).itemAddress,
+			[]param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}, pagesOf100, (*call).tokenTransfers},
+		{5, chain + "/blocks/{blockId}/transactions", unitsMedium, (*call).itemBlock,
+			[]param{paramPageToken, paramPageSize}, wholeBlock, (*call).blockTxs},
+		{6, address + "/balances:listErc721", unitsMedium, (*call).itemAddress,
+			[]param{paramPageToken, paramPageSize, paramContract}, pagesOf500, (*call).ownedNFTs},
+		{7, chain + "/transactions", unitsMedium, nil,
+			[]param{paramPageToken, paramPageSize, paramStatus}, pagesOf100, (*call).latestTxs},
+		{8, address + "/balances:getNative", unitsMedium, (*call).itemAddress,
+			[]param{paramBlockNumber, paramCurrency}, pageSize{}, (*call).nativeBalance},
+		{9, chain + "/transactions/{txHash}", unitsMedium, (*call).itemTx,
+			nil, pageSize{}, (*call).singleTx},
+	}
+}
+
+func (c *call) itemAddress(v []byte) *failure {
+	if !parseAddress(v, &c.addr) {
+		return badRequest("address " + notAddress(v))
+	}
+	return nil
+}
+
+func (c *call) itemTx(v []byte) *failure {
+	if !parseHex(v, c.hash[:]) {
+		return badRequest("txHash must be 0x and 64 hex digits, not " + excerpt(v))
+	}
+	return nil
+}
+
+func (c *call) itemBlock(v []byte) *failure {
+	var ok bool
+	if c.number, ok = parseUint(v); ok {
+		return nil
+	}
+	if c.hasHash = parseHex(v, c.hash[:]); !c.hasHash {
+		return badRequest("blockId must be a block number in decimal or a block hash, 0x and 64 hex digits, not " + excerpt(v))
+	}
+	return nil
+}
+
+// addressTxs is endpoint 2.
+func (c *call) addressTxs() *failure {
+	txs, next, err := c.v.AddressTxs(c.addr, c.page())
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.list("transactions", next)
+	for i := range txs {
+		c.w.TxDetails(txs[i], &c.addr)
+	}
+	return c.end()
+}
+
+// addressNFTTransfers is endpoint 6.
+func (c *call) addressNFTTransfers() *failure {
+	list, next, err := c.v.AddressTransfers(c.addr, index.ERC721, c.page())
+	return c.transfers("transactions", list, next, err)
+}
+
+// tokenTransfers is endpoint 8.
+func (c *call) tokenTransfers() *failure {
+	list, next, err := c.v.TokenTransfers(c.addr, c.page())
+	return c.transfers("transfers", list, next, err)
+}
+
+func (c *call) transfers(name string, list []index.AddressedTransfer, next []byte, err error) *failure {
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.list(name, next)
+	for i := range list {
+		c.w.BlockTransfer(&list[i])
+	}
+	return c.end()
+}
+
+// spamRounds bounds how often a page of balances is filled up after spam was
+// taken out of it; a page may then be short, but has a token.
+const spamRounds = 10
+
+// tokenBalances is endpoint 7.
+func (c *call) tokenBalances() *failure {
+	wei, f := c.native()
+	if f != nil {
+		return f
+	}
+	list, next, err := c.v.TokenBalances(c.addr, c.q.contracts, c.page())
+	for round := 0; err == nil; round++ {
+		if !c.q.keepSpam {
+			list = c.withoutSpam(list)
+		}
+		if next == nil || len(list) >= c.q.pageSize || round == spamRounds {
+			break
+		}
+		var more []index.TokenBalance
+		p := c.page()
+		p.After, p.Limit = next, c.q.pageSize-len(list)
+		more, next, err = c.v.TokenBalances(c.addr, c.q.contracts, p)
+		list = append(list, more...)
+	}
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.begin(next)
+	c.w.NativeBalance(&wei)
+	c.rows("erc20TokenBalances")
+	for i := range list {
+		c.w.TokenBalance(&list[i])
+	}
+	return c.end()
+}
+
+func (c *call) withoutSpam(list []index.TokenBalance) []index.TokenBalance {
+	kept := list[:0]
+	for i := range list {
+		if c.Reputation(&list[i].Token) != view.Malicious {
+			kept = append(kept, list[i])
+		}
+	}
+	return kept
+}
+
+// blockPart is how many transactions of a whole block are read at once.
+const blockPart = 100
+
+// blockTxs is endpoint 10.
+func (c *call) blockTxs() *failure {
+	if f := c.findBlock(); f != nil {
+		return f
+	}
+	p := index.Page{After: c.after, Limit: c.q.pageSize, Ascending: true, To: math.MaxUint64}
+	whole := p.Limit == 0
+	if whole {
+		p.Limit = blockPart
+	}
+	txs, next, err := c.v.BlockTxs(c.number, p)
+	for err == nil && whole && next != nil {
+		var more []*index.Tx
+		p.After = next
+		more, next, err = c.v.BlockTxs(c.number, p)
+		txs = append(txs, more...)
+	}
+	return c.nativeTxs(txs, next, err)
+}
+
+// findBlock checks that the block exists and gives it a number.
+func (c *call) findBlock() *failure {
+	if c.hasHash {
+		number, found, err := c.v.BlockNumber(c.hash)
+		if err != nil {
+			return c.readFailure(err)
+		}
+		if !found {
+			return c.absent("block " + c.hash.String() + " does not exist or is not indexed yet")
+		}
+		c.number = number
+		return nil
+	}
+	if c.number > c.tip {
+		return c.absent("block " + strconv.FormatUint(c.number, 10) + " does not exist or is not indexed yet; the latest is " +
+			strconv.FormatUint(c.tip, 10))
+	}
+	return nil
+}
+
+func (c *call) nativeTxs(txs []*index.Tx, next []byte, err error) *failure {
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.list("transactions", next)
+	for i := range txs {
+		c.w.NativeTx(txs[i])
+	}
+	return c.end()
+}
+
+// ownedNFTs is endpoint 11.
+func (c *call) ownedNFTs() *failure {
+	wei, f := c.native()
+	if f != nil {
+		return f
+	}
+	list, next, err := c.v.NFTs(c.addr, c.q.contract, c.page())
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.begin(next)
+	c.w.NativeBalance(&wei)
+	c.rows("erc721TokenBalances")
+	for i := range list {
+		c.w.OwnedNFT(&list[i], &c.addr)
+	}
+	return c.end()
+}
+
+// latestTxs is endpoint 12.
+func (c *call) latestTxs() *failure {
+	var failed *bool
+	if c.q.status != anyStatus {
+		only := c.q.status == onlyFailed
+		failed = &only
+	}
+	txs, next, err := c.v.LatestTxs(c.page(), failed)
+	return c.nativeTxs(txs, next, err)
+}
+
+// nativeBalance is endpoint 15.
+func (c *call) nativeBalance() *failure {
+	wei, f := c.native()
+	if f != nil {
+		return f
+	}
+	c.w.Raw("{")
+	c.w.NativeBalance(&wei)
+	c.w.Raw("}")
+	return nil
+}
+
+// singleTx is the complete view of one transaction.
+func (c *call) singleTx() *failure {
+	tx, found, err := c.v.Tx(c.hash)
+	if err != nil {
+		return c.readFailure(err)
+	}
+	if !found {
+		return c.absent("transaction " + c.hash.String() + " does not exist or is not indexed yet")
+	}
+	c.w.SingleTx(tx)
+	return nil
+}
+
+// listRoute is the list of chains as a route: it has parameters, but no chain.
+var listRoute = dataRoute{params: []param{paramNetwork, paramFeature}}
+
+// listChains is endpoint 17.
+func (s *Server) listChains(ctx *fasthttp.RequestCtx, _ params) {
+	c := s.calls.get(s, ctx, &listRoute)
+	c.w.B = ctx.Response.SwapBody(nil)[:0]
+	if f := c.q.parse(ctx.URI().QueryString(), listRoute.params, pageSize{}); f != nil {
+		ctx.Response.SwapBody(c.w.B)
+		fail(ctx, f)
+		s.calls.put(c)
+		return
+	}
+	c.w.Raw("{")
+	c.rows("chains")
+	for _, chain := range s.cfg.Chains.Chains() {
+		info := chain.Info()
+		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
+			continue
+		}
+		c.w.ChainItem(info, chain.Down() == nil)
+	}
+	c.end()
+	s.answer(ctx, c)
+	s.calls.put(c)
+}
+
+// dialect decides the form of an answer.
+func (s *Server) dialect(ctx *fasthttp.RequestCtx) view.Dialect {
+	h := &ctx.Request.Header
+	return view.Choose(s.cfg.Dialect, h.UserAgent(), len(h.Peek(headerGlacierKey)) > 0)
+}
+
+// headerGlacierKey carries the API key of both official SDKs.
+const headerGlacierKey = "X-Glacier-Api-Key"

@@ -1,0 +1,102 @@
+// Package httpapi is the HTTP server: it routes requests, checks their
+// parameters, asks the packages that know the answers and writes JSON.
+//
+// # Signature aggregation
+//
+// POST /v1/signatureAggregator/{network}/aggregateSignatures answers 201 with
+// {"signedMessage": "<hex>"}, as both official SDKs demand; the hex has no 0x,
+// since clients of the public service put it in front themselves. The body is
+// one JSON object:
+//
+//   - message, justification: hex with or without 0x. One of them is required;
+//     the empty string and null count as absent.
+//   - signingSubnetId: 64 hex digits or CB58; empty or null counts as absent.
+//   - quorumPercentage (default 67), quorumPercentageBuffer (default 0): integers
+//     from 0 to 100, together at most 100. 67.0 and 6.7e1 are integers, as they
+//     are in JavaScript; 67.5 and "67" are refused. A quorum of 0 is met by any
+//     one signature.
+//   - pChainHeight (default 0, the proposed height): an integer below 2^53, which
+//     every JSON implementation can carry. The node's own mark for "proposed",
+//     2^64-1, is refused: 0 says it.
+//
+// Names are case-sensitive, unknown members are ignored, and the last of several
+// members of the same name wins. The content type must be JSON or absent; a web
+// page of another origin can therefore not post without asking the browser first.
+//
+// POST /aggregate-signatures is the interface of the relayer's own aggregator
+// with its kebab-case names. It answers 200 with {"signed-message": "<hex>"} and
+// errors as {"error": "..."}; the network is that of the message, which is
+// therefore required, and as there a quorum of 0 means the default.
+//
+// # Statuses of failed aggregations
+//
+// Both SDKs ask again after every 5XX for up to two minutes and never after a
+// 4XX, so the status says whether asking again unchanged can help:
+//
+//	BadRequest   400  it can never succeed as it is
+//	NotFound     404  no such subnet, chain or height
+//	Refused      400  validators said that they do not sign this message; the reason
+//	                  is in the message, and asking again would only load them
+//	Unreachable  503  too little stake answered; connections come back
+//	Invalid      502  validators answered with invalid signatures, which is what the
+//	                  contract calls an invalid upstream response
+//	Overloaded   503  not 429: that means the client's own rate, and is never
+//	                  repeated by the SDKs, while no work was done here and a moment
+//	                  later there may be room
+//	NodeFailed   503  the contract's meaning: a problem with the node of that chain
+//	Stopping     503  another server or the next one will answer
+//
+// Every 502 and 503 carries Retry-After, which the SDKs follow. The drop-in
+// answers 400 for what it refuses itself and 500 for any failed aggregation, as
+// the original does, but 503 when overloaded or stopping, for which the original
+// has no answer.
+//
+// GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash} answers 201
+// with the signed warp message of a transaction of any chain that is followed
+// and belongs to the network, signed as with the defaults above. When there are
+// several, signedMessage is the first in the order of their logs and
+// signedMessages has all of them; more than 64 are refused with 400. A
+// transaction without a message is a 404.
+//
+// # Data of EVM chains
+//
+// A chain is named by its EVM chain number, blockchain ID or an alias. Addresses
+// and hashes are taken in any case, and addresses given with their checksum.
+// What the answers look like, and the two dialects of it, is told in package
+// [quorate/httpapi/view].
+//
+// Parameters that an endpoint does not know are ignored. Those that it knows are
+// refused with 400 and a message that begins with their name when they are
+// malformed, empty, out of bounds or given twice. Lists have at most 100 items.
+// Numbers are decimal digits. Where the contract leaves room:
+//
+//   - Lists are newest first; transactions of a block are in their order, and
+//     tokens are in the order of their addresses. sortOrder is by default desc.
+//   - startBlock may equal endBlock, which selects nothing, but not exceed it.
+//   - pageSize 0 of a block's transactions, the default, gives the whole block.
+//   - A blockNumber or blockId beyond the latest block is a 404.
+//   - filterSpamTokens leaves out the tokens that are known to be malicious. A page
+//     is filled up with others, but can end up short; what counts is its token.
+//   - Native balances that the index does not know are asked of the chain's node.
+//     Without a blockNumber a node that has dropped the state of the page's block
+//     is asked for its latest instead.
+//
+// A page token holds the height of the first page, and all pages are read at
+// that height: blocks that arrive meanwhile change nothing. It is good for the
+// same path and parameters, but pageSize may change; any other token is a 400.
+// Tokens do not expire, and outlast a restart if [Config].TokenKey does.
+//
+// An address without rows has an empty list. What does not exist is a 404, but a
+// 503 while the chain's node is down, since the index may be behind; so is what
+// only the node knows then, and everything of a chain without a first block.
+//
+// Bodies from [Config].CompressMin bytes on are sent with zstd or gzip to clients
+// that accept them.
+//
+// # Errors
+//
+// Bodies are {"message": "...", "statusCode": 400, "error": "Bad Request"}. This
+// includes what goes wrong before a route is known: a malformed request (400), a
+// request that takes too long to arrive (408), a body (413) or header (431) that
+// is too large, and too many connections or requests (503).
+package httpapi

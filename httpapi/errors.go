@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/view"
+)
+
+// relayerPath is the drop-in for the relayer's own aggregator, with error
+// bodies of its own.
+const relayerPath = "/aggregate-signatures"
+
+const contentJSON = "application/json"
+
+// failure is an answer other than success.
+type failure struct {
+	status int
+	// message is a clear sentence. Input in it went through excerpt.
+	message string
+	// retryAfter, if not 0, is when asking again makes sense.
+	retryAfter time.Duration
+}
+
+func badRequest(message string) *failure {
+	return &failure{status: fasthttp.StatusBadRequest, message: message}
+}
+
+// Error makes a failure usable as an error.
+func (f *failure) Error() string { return f.message }
+
+// fail answers with f in the form that clients of the path know. It is the only
+// place that writes errors.
+func fail(ctx *fasthttp.RequestCtx, f *failure) {
+	ctx.Response.ResetBody()
+	ctx.Response.SetStatusCode(f.status)
+	ctx.Response.Header.SetContentType(contentJSON)
+	if f.retryAfter > 0 {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, retrySeconds(f.retryAfter))
+	}
+	body := ctx.Response.SwapBody(nil)[:0]
+	if isRelayer(ctx) {
+		body = appendRelayerError(body, f.message)
+	} else {
+		body = appendError(body, f.status, f.message)
+	}
+	ctx.Response.SwapBody(body)
+}
+
+// Refuse answers a request with an error in the documented form, for
+// [Config.Admit]. A retryAfter above 0 is told in whole seconds, rounded up.
+func Refuse(ctx *fasthttp.RequestCtx, status int, message string, retryAfter time.Duration) {
+	fail(ctx, &failure{status, message, retryAfter})
+}
+
+// isRelayer looks at the path as it was sent: a request may have failed before
+// its path was parsed.
+func isRelayer(ctx *fasthttp.RequestCtx) bool {
+	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
+	return string(path) == relayerPath
+}
+
+// appendError appends the documented body of an error.
+func appendError(dst []byte, status int, message string) []byte {
+	dst = append(dst, `{"message":`...)
+	dst = view.AppendString(dst, message)
+	dst = append(dst, `,"statusCode":`...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	dst = append(dst, `,"error":`...)
+	dst = view.AppendString(dst, fasthttp.StatusMessage(status))
+	return append(dst, '}')
+}
+
+// appendRelayerError appends the drop-in's body of an error.
+func appendRelayerError(dst []byte, message string) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = view.AppendString(dst, message)
+	return append(dst, '}')
+}
+
+// retrySeconds rounds up to whole seconds, at least one.
+func retrySeconds(d time.Duration) string {
+	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
+}
+
+// maxExcerpt bounds what an error message repeats of a request, in bytes.
+const maxExcerpt = 100
+
+// excerpt gives the start of a request's text for an error message, quoted,
+// with what cannot be printed escaped.
+func excerpt(b []byte) string {
+	q := strconv.QuoteToASCII(string(b[:min(len(b), maxExcerpt)]))
+	if len(q) <= maxExcerpt {
+		return q
+	}
+	const end = `..."`
+	return q[:maxExcerpt-len(end)] + end
+}
+
+// onBadRequest answers what fasthttp could not read as a request. Whatever it
+// leaves in ctx is sent, and then the connection is closed.
+func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
+	f, reason := classify(err, s.maxBody(ctx.Request.Header.RequestURI()))
+	if reason != "" {
+		s.stats.rejected(reason).Inc()
+	}
+	if c, ok := ctx.Conn().(*conn); ok {
+		c.linger.Store(true)
+	}
+	fail(ctx, f)
+}
+
+// classify tells what went wrong with reading a request. The reason, a metrics
+// label, is empty when the client just went away.
+func classify(err error, maxBody int) (f *failure, reason string) {
+	var small *fasthttp.ErrSmallBuffer
+	var netErr net.Error
+	switch {
+	case errors.As(err, &small):
+		return &failure{status: fasthttp.StatusRequestHeaderFieldsTooLarge,
+			message: "the request's address and headers are too long"}, "header_too_large"
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		return &failure{status: fasthttp.StatusRequestEntityTooLarge,
+			message: "the request's body is larger than " + strconv.Itoa(maxBody) + " bytes"}, "body_too_large"
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return &failure{status: fasthttp.StatusRequestTimeout,
+			message: "the request did not arrive in time"}, "timeout"
+	case errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &netErr):
+		return badRequest("the request was cut off"), ""
+	}
+	return badRequest("the request is not valid HTTP/1.1"), "malformed"
+}

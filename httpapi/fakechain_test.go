@@ -1,0 +1,260 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/httpapi/view"
+)
+
+// fakeChains are those of a test, found by number, blockchain ID and "alias".
+type fakeChains []*fakeChain
+
+func (f fakeChains) Chain(name string) (Chain, bool) {
+	for _, c := range f {
+		if name == c.info.ChainID || name == c.info.BlockchainID || name == c.alias {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+func (f fakeChains) Chains() (list []Chain) {
+	for _, c := range f {
+		list = append(list, c)
+	}
+	return list
+}
+
+// fakeChain is a chain in memory that can grow and fail.
+type fakeChain struct {
+	info  view.ChainInfo
+	alias string
+
+	mu     sync.Mutex
+	txs    []*index.Tx // oldest first
+	tip    uint64
+	empty  bool
+	down   error
+	broken error // of all reads
+	node   func(height *uint64) (*uint256.Int, error)
+	wei    map[evm.Address]uint64
+	erc20  map[evm.Address][]index.TokenBalance
+	nfts   map[evm.Address][]index.NFT
+	tokens map[evm.Address]index.TokenMeta
+	uris   map[index.NFT]string
+	warp   map[evm.Hash][][]byte
+	open   int // views that are not closed
+}
+
+func (c *fakeChain) Info() *view.ChainInfo { return &c.info }
+
+func (c *fakeChain) Down() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down
+}
+
+func (c *fakeChain) View(tip *uint64) (View, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.empty {
+		return nil, index.ErrEmpty
+	}
+	v := &fakeView{c: c, tip: c.tip, broken: c.broken, txs: c.txs}
+	if tip != nil {
+		if *tip > c.tip {
+			return nil, fmt.Errorf("%w: %d", index.ErrAbove, *tip)
+		}
+		v.tip = *tip
+	}
+	c.open++
+	return v, nil
+}
+
+func (c *fakeChain) NodeBalance(_ context.Context, _ evm.Address, height *uint64) (*uint256.Int, error) {
+	if c.node == nil {
+		return nil, errors.New("no node")
+	}
+	return c.node(height)
+}
+
+// grow adds transactions of the next block.
+func (c *fakeChain) grow(txs ...*index.Tx) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tip++
+	for i, tx := range txs {
+		tx.Block.Number, tx.Index = c.tip, uint32(i)
+		tx.Block.Hash = numbered(c.tip, 0xb)
+	}
+	c.txs = append(slices.Clip(c.txs), txs...)
+}
+
+func numbered(n uint64, last byte) (h evm.Hash) {
+	binary.BigEndian.PutUint64(h[:], n)
+	h[31] = last
+	return h
+}
+
+// fakeView lists by full scans.
+type fakeView struct {
+	c      *fakeChain
+	tip    uint64
+	broken error
+	txs    []*index.Tx
+}
+
+func (v *fakeView) Tip() evm.Head {
+	return evm.Head{Number: v.tip, Hash: numbered(v.tip, 0xb), TimeMilli: v.tip * 1000}
+}
+
+func (v *fakeView) Close() {
+	v.c.mu.Lock()
+	defer v.c.mu.Unlock()
+	v.c.open--
+}
+
+// scan gives a page of what all holds, which is oldest first; at tells the
+// position of an element.
+func scan[T any](v *fakeView, all []T, p index.Page, at func(T) []byte, height func(T) uint64) ([]T, []byte, error) {
+	if v.broken != nil {
+		return nil, nil, v.broken
+	}
+	all = slices.Clone(all)
+	if !p.Ascending {
+		slices.Reverse(all)
+	}
+	var out []T
+	for _, e := range all {
+		h := height(e)
+		if h > v.tip || h < p.From || h >= p.To {
+			continue
+		}
+		if order := bytes.Compare(at(e), p.After); p.After != nil && (order <= 0 == p.Ascending || order == 0) {
+			continue
+		}
+		if len(out) == p.Limit {
+			return out, at(out[len(out)-1]), nil
+		}
+		out = append(out, e)
+	}
+	return out, nil, nil
+}
+
+func (v *fakeView) txPage(p index.Page, keep func(*index.Tx) bool) ([]*index.Tx, []byte, error) {
+	var all []*index.Tx
+	for _, tx := range v.txs {
+		if keep(tx) {
+			all = append(all, tx)
+		}
+	}
+	return scan(v, all, p,
+		func(t *index.Tx) []byte {
+			return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, t.Block.Number), t.Index)
+		},
+		func(t *index.Tx) uint64 { return t.Block.Number })
+}
+
+func (v *fakeView) Tx(hash evm.Hash) (*index.Tx, bool, error) {
+	for _, tx := range v.txs {
+		if tx.Hash == hash && tx.Block.Number <= v.tip {
+			return tx, true, v.broken
+		}
+	}
+	return nil, false, v.broken
+}
+
+func (v *fakeView) BlockNumber(hash evm.Hash) (uint64, bool, error) {
+	n := binary.BigEndian.Uint64(hash[:])
+	return n, n <= v.tip && hash == numbered(n, 0xb), v.broken
+}
+
+func (v *fakeView) BlockTxs(number uint64, p index.Page) ([]*index.Tx, []byte, error) {
+	return v.txPage(p, func(t *index.Tx) bool { return t.Block.Number == number })
+}
+
+func (v *fakeView) LatestTxs(p index.Page, failed *bool) ([]*index.Tx, []byte, error) {
+	return v.txPage(p, func(t *index.Tx) bool { return failed == nil || *failed == t.Failed })
+}
+
+func (v *fakeView) AddressTxs(a evm.Address, p index.Page) ([]*index.Tx, []byte, error) {
+	return v.txPage(p, func(t *index.Tx) bool {
+		return t.From == a || t.To == a || t.Creation && t.Contract == a ||
+			slices.ContainsFunc(t.Transfers, func(x index.Transfer) bool { return x.From == a || x.To == a }) ||
+			slices.ContainsFunc(t.Calls, func(x evm.Call) bool { return x.From == a || x.To == a })
+	})
+}
+
+func (v *fakeView) transfers(p index.Page, keep func(*index.Transfer) bool) ([]index.AddressedTransfer, []byte, error) {
+	var all []index.AddressedTransfer
+	for _, tx := range v.txs {
+		for i := range tx.Transfers {
+			if keep(&tx.Transfers[i]) {
+				all = append(all, index.AddressedTransfer{
+					Tx: index.TxRef{Block: tx.Block, Hash: tx.Hash, Index: tx.Index}, Transfer: tx.Transfers[i]})
+			}
+		}
+	}
+	return scan(v, all, p,
+		func(t index.AddressedTransfer) []byte {
+			b := binary.BigEndian.AppendUint64(nil, t.Tx.Block.Number)
+			return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, t.LogIndex), t.Item)
+		},
+		func(t index.AddressedTransfer) uint64 { return t.Tx.Block.Number })
+}
+
+func (v *fakeView) AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page) ([]index.AddressedTransfer, []byte, error) {
+	return v.transfers(p, func(t *index.Transfer) bool { return t.Kind == kind && (t.From == a || t.To == a) })
+}
+
+func (v *fakeView) TokenTransfers(token evm.Address, p index.Page) ([]index.AddressedTransfer, []byte, error) {
+	return v.transfers(p, func(t *index.Transfer) bool { return t.Token == token })
+}
+
+// everywhere is the height of what has none.
+func everywhere[T any](T) uint64 { return 0 }
+
+func (v *fakeView) TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error) {
+	p.Ascending = true
+	list := slices.DeleteFunc(slices.Clone(v.c.erc20[a]), func(b index.TokenBalance) bool {
+		return len(contracts) > 0 && !slices.Contains(contracts, b.Token)
+	})
+	return scan(v, list, p, func(b index.TokenBalance) []byte { return b.Token[:] }, everywhere)
+}
+
+func (v *fakeView) NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error) {
+	p.Ascending = true
+	list := slices.DeleteFunc(slices.Clone(v.c.nfts[a]), func(n index.NFT) bool { return contract != nil && n.Token != *contract })
+	at := func(n index.NFT) []byte { id := n.ID.Bytes32(); return append(n.Token[:], id[:]...) }
+	slices.SortFunc(list, func(a, b index.NFT) int { return bytes.Compare(at(a), at(b)) })
+	return scan(v, list, p, at, everywhere)
+}
+
+func (v *fakeView) NativeBalance(a evm.Address) (uint256.Int, bool, error) {
+	wei, known := v.c.wei[a]
+	return *uint256.NewInt(wei + v.tip), known, v.broken
+}
+
+func (v *fakeView) Token(a evm.Address) (index.TokenMeta, bool, error) {
+	t, known := v.c.tokens[a]
+	return t, known, v.broken
+}
+
+func (v *fakeView) TokenURI(token evm.Address, id uint256.Int) (string, bool, error) {
+	uri, known := v.c.uris[index.NFT{Token: token, ID: id}]
+	return uri, known, v.broken
+}
+
+func (v *fakeView) WarpMessages(hash evm.Hash) ([][]byte, error) { return v.c.warp[hash], v.broken }
+
+var _ View = (*index.View)(nil)

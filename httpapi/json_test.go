@@ -1,0 +1,150 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"strings"
+	"testing"
+)
+
+var testNames = memberNames{"message", "justification", "c", "n", "o", "é"}
+
+var jsonSeeds = []string{
+	`{}`, ` { } `, `{"message":"0x00"}`, `{"message":"a","message":"b"}`, `{"message":"a","message":null}`,
+	`{"mess\u0061ge":"x\u00e9\n\"\\\/\b\f\r\t"}`, `{"c":"\ud83d\ude00\ud800\ud800\u0041\udc00x"}`, `{"\u00e9":1,"é":2}`,
+	`{"n":67.0,"o":[1,{"a":[]},"",true,false,null]}`, `{"n":-0}`, `{"n":6.7e1}`, `{"n":1E+2}`, `{"n":670e-1}`,
+	`{"n":01}`, `{"n":+1}`, `{"n":.5}`, `{"n":1.}`, `{"n":1e}`, `{"n":-}`, `{"n":0x1}`, `{"n":NaN}`, `{"n":18446744073709551616}`,
+	`{"n":tru}`, `{"n":nul`, `{"n":TRUE}`, `{"message":"a`, `{"message":"\`, `{"message":"\x"}`, `{"message":"\u12g4"}`, "{\"message\":\"\n\"}",
+	`{"message" "a"}`, `{"message":}`, `{"message":"a",}`, `{,}`, `{"a":1 "b":2}`, `{message:"a"}`, `{'message':'a'}`, `{"o":[1,]}`, `{"o":[1 2]}`, `{"o":[`,
+	`{}{}`, `{} x`, `[]`, `"x"`, `1`, `null`, `true`, ``, ` `, "\xef\xbb\xbf{}", "{\"message\":\"\xff\xfe\"}", "{}\x00", "\x00",
+	`{"message":"0123456789abcdef0123456789abcdef"}`, `{"message":"01234567\"9abcdef"}`, `{"message":"0123456\\89"}`, `{"message":"01234567é9abcdef\u00e9"}`,
+	"{\"message\":\"0123456789ab\x1fcdef012345\"}", "{\"message\":\"0123456789ab\x7f\x80\xa2\xdc\x01\"}", `{"message":"0123456789`, `{"message":"01234567`,
+	`{"n":1e-99999999999999999999}`, `{"n":0e99999999999999999999}`, "{\"\\u006d\\u0065ssage\":\"\x7f\"}",
+}
+
+// TestParseObject holds the parser against the standard library's, of which it
+// differs only in the nesting that it takes.
+func TestParseObject(t *testing.T) {
+	t.Parallel()
+	for _, s := range jsonSeeds {
+		compareJSON(t, []byte(s))
+	}
+}
+
+func FuzzParseObject(f *testing.F) {
+	for _, s := range jsonSeeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(compareJSON)
+}
+
+func compareJSON(t *testing.T, body []byte) {
+	var want map[string]json.RawMessage
+	wantErr := json.Unmarshal(body, &want)
+	if wantErr == nil && want == nil { // null
+		wantErr = errEmptyBody
+	}
+	got, err := parseObject(body, &testNames)
+	if err != nil && strings.Contains(err.Error(), "nested") {
+		if bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) <= maxDepth {
+			t.Fatalf("%q: %v", body, err)
+		}
+		return
+	}
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("%q: error %v, encoding/json says %v", body, err, wantErr)
+	}
+	if err != nil {
+		return
+	}
+	for i, name := range testNames {
+		compareValue(t, got[i], want[name])
+	}
+}
+
+func compareValue(t *testing.T, got value, raw json.RawMessage) {
+	t.Helper()
+	var want any
+	if raw != nil {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if err := d.Decode(&want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantKind := absent
+	switch want := want.(type) {
+	case string:
+		wantKind = text
+		// The standard library puts U+FFFD for what is not UTF-8.
+		if s := string([]rune(string(got.bytes()))); s != want {
+			t.Fatalf("%s: string %q, want %q", raw, s, want)
+		}
+	case json.Number:
+		wantKind = number
+		compareInteger(t, got.raw)
+	case bool:
+		wantKind = boolean
+	case []any:
+		wantKind = array
+	case map[string]any:
+		wantKind = object
+	}
+	if got.kind != wantKind {
+		t.Fatalf("%s: taken for %s, want %s", raw, got.kind, wantKind)
+	}
+	if raw != nil && got.kind != text && got.kind != absent && !bytes.Equal(got.raw, raw) {
+		t.Fatalf("raw value %q, want %q", got.raw, raw)
+	}
+}
+
+// compareInteger holds integer against exact arithmetic.
+func compareInteger(t *testing.T, raw []byte) {
+	t.Helper()
+	if _, exp, ok := strings.Cut(strings.ToLower(string(raw)), "e"); ok && len(strings.TrimLeft(exp, "+-0")) > 3 {
+		return // as text it would take too long
+	}
+	want, ok := new(big.Rat).SetString(string(raw))
+	if !ok {
+		t.Fatalf("%s is no number", raw)
+	}
+	n, err := integer(raw)
+	fits := want.IsInt() && want.Num().IsUint64()
+	if fits != (err == nil) || fits && want.Num().Uint64() != n {
+		t.Fatalf("integer(%s) = %d, %v", raw, n, err)
+	}
+}
+
+func TestInteger(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"0", "-0", "0.0", "-0.000e5", "0e99", "67", "67.0", "67.000", "6.7e1", "6.7E+1", "670e-1", "0.067e3", "6700e-2", "67.5", "6.75e1", "-1", "-1e-5",
+		"1e19", "1e20", "18446744073709551615", "18446744073709551616", "1844674407370955161500e-2", "184467440737095516150e-1", "1.8446744073709551615e19",
+		"99999999999999999999", "9007199254740993", "1e-1", "10e-1", "10e-2", "0.1", "123456789012345678901234567890e-29", "100000000000000000000000000000e-29",
+	} {
+		compareInteger(t, []byte(s))
+	}
+	for s, want := range map[string]bool{"1e999999999999999999999": false, "1e-999999999999999999999": false, "0e999999999999999999999": true} {
+		if _, err := integer([]byte(s)); (err == nil) != want {
+			t.Errorf("integer(%s): %v", s, err)
+		}
+	}
+}
+
+func TestDepth(t *testing.T) {
+	t.Parallel()
+	nested := func(n int) []byte {
+		return []byte(`{"x":` + strings.Repeat(`[`, n) + strings.Repeat(`]`, n) + `}`)
+	}
+	if _, err := parseObject(nested(maxDepth-1), &testNames); err != nil {
+		t.Errorf("depth %d: %v", maxDepth, err)
+	}
+	if _, err := parseObject(nested(maxDepth), &testNames); err == nil || !strings.Contains(err.Error(), "nested") {
+		t.Errorf("depth %d: %v", maxDepth+1, err)
+	}
+	// A body full of brackets must not exhaust the stack.
+	if _, err := parseObject([]byte(strings.Repeat(`{"":[`, 1<<18)), &testNames); err == nil {
+		t.Error("a million levels were accepted")
+	}
+}

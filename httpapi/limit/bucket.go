@@ -1,0 +1,43 @@
+package limit
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// rate is how a bucket fills. Both members were validated: no product overflows.
+type rate struct {
+	perMinute int64 // units
+	burst     int64 // units
+}
+
+// maxRate bounds units per minute, per burst and per request. At one a minute it
+// takes 190 years, which still fits a time.Duration.
+const maxRate = 100_000_000
+
+// span is how long units take to fill, rounded up.
+func (r rate) span(units int64) time.Duration {
+	units = min(max(units, 0), maxRate)
+	return time.Duration((units*int64(time.Minute) + r.perMinute - 1) / r.perMinute)
+}
+
+// bucket is a token bucket in one word: the time at which it would be full again,
+// as the time since the limiter's start. It is full from the start.
+type bucket struct{ full atomic.Int64 }
+
+// take takes units out, or says how long until they will be there. What is worth
+// more than a burst passes when the bucket is full, and leaves a debt.
+func (b *bucket) take(now time.Duration, r rate, units int64) (wait time.Duration) {
+	cost := r.span(units)
+	ahead := max(0, r.span(r.burst)-cost) // how far from full the bucket may be
+	for {
+		full := b.full.Load()
+		start := max(full, int64(now))
+		if wait = time.Duration(start) - now - ahead; wait > 0 {
+			return wait
+		}
+		if b.full.CompareAndSwap(full, start+int64(cost)) {
+			return 0
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package limit
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestClients: which addresses are one client.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	f := func(a, b string, same bool) {
+		t.Helper()
+		if got := clientOf(netip.MustParseAddr(a)) == clientOf(netip.MustParseAddr(b)); got != same {
+			t.Errorf("%s and %s: one client %v, want %v", a, b, got, same)
+		}
+	}
+	f("192.0.2.1", "192.0.2.1", true)
+	f("192.0.2.1", "192.0.2.2", false)
+	f("192.0.2.1", "::ffff:192.0.2.1", true)
+	f("::ffff:192.0.2.1", "::ffff:192.0.2.2", false)
+	f("2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", true)
+	f("2001:db8::1", "2001:db8:0:1::1", false)
+	f("fe80::1%eth0", "fe80::1%eth1", true)
+	if clientOf(netip.Addr{}) != (address{}) {
+		t.Error("a peer without an address must be one client")
+	}
+}
+
+// TestForwarded: whose address counts behind proxies.
+func TestForwarded(t *testing.T) {
+	t.Parallel()
+	l := newLimiter(t, Config{TrustedProxies: []netip.Prefix{
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}})
+	f := func(remote, forwarded, want string) {
+		t.Helper()
+		got := l.client(headers{HeaderForwarded: forwarded}.get, netip.MustParseAddr(remote))
+		if got.String() != want {
+			t.Errorf("from %s, forwarded %q: %s, want %s", remote, forwarded, got, want)
+		}
+	}
+	f("192.0.2.9", "198.51.100.1", "192.0.2.9") // not a proxy: not believed
+	f("10.0.0.1", "", "10.0.0.1")
+	f("10.0.0.1", "198.51.100.1", "198.51.100.1")
+	f("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1")
+	f("10.0.0.1", "1.1.1.1, 198.51.100.1", "198.51.100.1") // what the client says of itself
+	f("10.0.0.1", "1.1.1.1, 198.51.100.1 ,10.2.2.2", "198.51.100.1")
+	f("2001:db8:1::1", "2001:db8:2::5", "2001:db8:2::5")
+	f("10.0.0.1", "198.51.100.1:4711", "198.51.100.1")
+	f("10.0.0.1", "[2001:db8:2::5]:4711", "2001:db8:2::5")
+	f("10.0.0.1", "fe80::1%eth0", "fe80::1")
+	f("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3")
+	f("10.0.0.1", "198.51.100.1, unknown, 10.0.0.2", "10.0.0.2") // no further than what can be read
+	f("10.0.0.1", "198.51.100.1,", "10.0.0.1")
+	f("10.0.0.1", ",,,", "10.0.0.1")
+}
+
+// TestHeader: a client's own line never hides the one that a proxy adds.
+func TestHeader(t *testing.T) {
+	t.Parallel()
+	var h fasthttp.RequestHeader
+	if v := Header(&h, HeaderForwarded); v != nil {
+		t.Errorf("absent header: %q", v)
+	}
+	h.Add("x-forwarded-for", "1.1.1.1")
+	if v := Header(&h, HeaderForwarded); string(v) != "1.1.1.1" {
+		t.Errorf("one line: %q", v)
+	}
+	h.Add("x-forwarded-for", "198.51.100.1")
+	if v := Header(&h, HeaderForwarded); string(v) != "1.1.1.1,198.51.100.1" {
+		t.Errorf("two lines: %q", v)
+	}
+}
+
+// TestEviction: the table is bounded, and keeps who comes often.
+func TestEviction(t *testing.T) {
+	t.Parallel()
+	var c clients
+	c.init(2 * clientShards)
+	regular := c.bucket(clientA)
+	for i := range 10_000 {
+		c.bucket(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}))
+		if c.bucket(clientA) != regular {
+			t.Fatalf("a client that comes all the time was forgotten after %d others", i+1)
+		}
+	}
+	total := 0
+	for i := range c.shards {
+		total += c.shards[i].recent.Len()
+	}
+	if total > 2*clientShards {
+		t.Errorf("%d clients remembered, at most %d asked for", total, 2*clientShards)
+	}
+}
+
+// TestParallel: all at once no more than the burst passes, and the table of
+// addresses and the keys file stand it.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	file := newKeysFile(t, "tiers: [{name: slow, unitsPerMinute: 1, burst: 100}]\nkeys: [{hash: "+Hash("k")+", tier: slow}]")
+	l := newLimiter(t, Config{KeysFile: file.path, UnitsPerMinute: 1, Burst: 50, MaxClients: 1000})
+	var byKey, byAddress atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 100 {
+				if l.Admit(withKey("k").get, clientA, dataRoute, 1).Allow {
+					byKey.Add(1)
+				}
+				if l.Admit(headers{}.get, clientA, dataRoute, 1).Allow {
+					byAddress.Add(1)
+				}
+				l.Admit(headers{}.get, netip.AddrFrom4([4]byte{10, 0, byte(i), byte(j)}), dataRoute, 1)
+				if j%25 == 0 {
+					if err := l.Reload(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if byKey.Load() != 100 || byAddress.Load() != 50 {
+		t.Errorf("%d passed by key and %d by address, want 100 and 50", byKey.Load(), byAddress.Load())
+	}
+}

@@ -1,0 +1,223 @@
+package limit
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// maxFile bounds the keys file in bytes: some hundred thousand keys.
+	maxFile = 64 << 20
+	// checkEvery is how often the keys file is looked at.
+	checkEvery = time.Second
+)
+
+// version tells states of a file apart.
+type version struct {
+	modified time.Time
+	size     int64
+}
+
+type fileContent struct {
+	Tiers []fileTier `json:"tiers" yaml:"tiers"`
+	Keys  []fileKey  `json:"keys" yaml:"keys"`
+}
+
+type fileTier struct {
+	Name           string   `json:"name" yaml:"name"`
+	UnitsPerMinute int64    `json:"unitsPerMinute" yaml:"unitsPerMinute"`
+	Burst          int64    `json:"burst" yaml:"burst"`
+	Routes         []string `json:"routes" yaml:"routes"`
+	Chains         []string `json:"chains" yaml:"chains"`
+}
+
+type fileKey struct {
+	Name     string `json:"name" yaml:"name"`
+	Hash     string `json:"hash" yaml:"hash"`
+	Tier     string `json:"tier" yaml:"tier"`
+	Disabled bool   `json:"disabled" yaml:"disabled"`
+}
+
+// parseKeys reads the content of a keys file. Keys that are in before keep their buckets.
+func parseKeys(content []byte, before *keyTable) (*keyTable, error) {
+	f, err := decodeFile(content)
+	if err != nil {
+		return nil, err
+	}
+	tiers := make(map[string]*tier, len(f.Tiers))
+	for i, ft := range f.Tiers {
+		t, err := ft.tier()
+		if err != nil {
+			return nil, fmt.Errorf("tier %d (%q): %w", i+1, ft.Name, err)
+		}
+		if tiers[t.name] != nil {
+			return nil, fmt.Errorf("tier %d (%q): there is another of that name", i+1, ft.Name)
+		}
+		tiers[t.name] = t
+	}
+	table := &keyTable{keys: make(map[digest]*key, len(f.Keys)), tiers: len(tiers)}
+	for i, fk := range f.Keys {
+		var d digest
+		if n, err := hex.Decode(d[:], []byte(fk.Hash[:min(len(fk.Hash), 2*len(d))])); err != nil || n != len(d) || len(fk.Hash) != 2*len(d) {
+			return nil, fmt.Errorf("key %d (%q): hash must be 64 hex digits, the SHA-256 of the key", i+1, fk.Name)
+		}
+		if table.keys[d] != nil {
+			return nil, fmt.Errorf("key %d (%q): there is another with that hash", i+1, fk.Name)
+		}
+		t := tiers[fk.Tier]
+		if t == nil {
+			return nil, fmt.Errorf("key %d (%q): there is no tier %q", i+1, fk.Name, fk.Tier)
+		}
+		k := &key{name: fk.Name, tier: t, disabled: fk.Disabled}
+		if old := before.keys[d]; old != nil {
+			k.bucket = old.bucket
+		} else {
+			k.bucket = new(bucket)
+		}
+		table.keys[d] = k
+	}
+	return table, nil
+}
+
+// decodeFile refuses members that it does not know: a mistyped one must not
+// quietly take a restriction away.
+func decodeFile(content []byte) (f fileContent, err error) {
+	if trimmed := bytes.TrimSpace(content); len(trimmed) > 0 && trimmed[0] == '{' {
+		d := json.NewDecoder(bytes.NewReader(content))
+		d.DisallowUnknownFields()
+		if err = d.Decode(&f); err == nil {
+			if _, after := d.Token(); !errors.Is(after, io.EOF) {
+				err = errors.New("there is more after the JSON object")
+			}
+		}
+		return f, err
+	}
+	d := yaml.NewDecoder(bytes.NewReader(content))
+	d.KnownFields(true)
+	if err = d.Decode(&f); errors.Is(err, io.EOF) {
+		err = errors.New("the file is empty") // perhaps just being written
+	}
+	if err != nil {
+		return f, err
+	}
+	if !errors.Is(d.Decode(new(any)), io.EOF) {
+		err = errors.New("there is more than one YAML document")
+	}
+	return f, err
+}
+
+func (f *fileTier) tier() (*tier, error) {
+	if f.Name == "" {
+		return nil, errors.New("name is missing")
+	}
+	t := &tier{name: f.Name, rate: rate{f.UnitsPerMinute, f.Burst}, routes: f.Routes, chains: f.Chains}
+	if t.rate.burst == 0 {
+		t.rate.burst = t.rate.perMinute
+	}
+	for _, r := range t.routes {
+		if !strings.HasPrefix(r, "/") {
+			return nil, fmt.Errorf("route %q does not start with a slash", r)
+		}
+	}
+	for _, c := range t.chains {
+		if c == "" || strings.Trim(c, "0123456789") != "" {
+			return nil, fmt.Errorf("chain %q is not an EVM chain ID in decimal digits", c)
+		}
+	}
+	return t, t.rate.check()
+}
+
+// check looks for a new keys file when it is time. One request does, and the
+// others go on with what is known.
+func (l *Limiter) check(now time.Duration) {
+	next := l.nextCheck.Load()
+	if int64(now) < next || l.cfg.KeysFile == "" || !l.nextCheck.CompareAndSwap(next, int64(now+checkEvery)) {
+		return
+	}
+	if !l.loading.TryLock() {
+		return
+	}
+	defer l.loading.Unlock()
+	l.report(l.load(false))
+}
+
+// Reload reads the keys file now, changed or not. On an error the keys from before
+// stay in force.
+func (l *Limiter) Reload() error {
+	if l.cfg.KeysFile == "" {
+		return nil
+	}
+	l.loading.Lock()
+	defer l.loading.Unlock()
+	err := l.load(true)
+	l.report(err)
+	if err != nil {
+		return fmt.Errorf("limit: keys file %s: %w", l.cfg.KeysFile, err)
+	}
+	return nil
+}
+
+// load runs under the lock loading.
+func (l *Limiter) load(always bool) error {
+	info, err := os.Stat(l.cfg.KeysFile)
+	if err != nil {
+		l.seen = version{} // when it comes back, it is new
+		return err
+	}
+	// What changes after this is seen at the next check.
+	v := version{info.ModTime(), info.Size()}
+	if v == l.seen && !always {
+		return nil
+	}
+	content, err := readFile(l.cfg.KeysFile)
+	if err != nil {
+		return err // tried again at the next check
+	}
+	l.seen = v
+	table, err := parseKeys(content, l.keys.Load())
+	if err != nil {
+		return err
+	}
+	l.keys.Store(table)
+	l.loaded.Inc()
+	l.complaint = ""
+	l.cfg.Logger.Info("API keys read", "file", l.cfg.KeysFile, "tiers", table.tiers, "keys", len(table.keys))
+	return nil
+}
+
+// report logs an error, but not the same one again and again.
+func (l *Limiter) report(err error) {
+	if err == nil || err.Error() == l.complaint {
+		return
+	}
+	l.complaint = err.Error()
+	l.notLoaded.Inc()
+	l.cfg.Logger.Error("keys file not read, the keys from before stay in force", "file", l.cfg.KeysFile, "error", err)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(content) > maxFile {
+		err = fmt.Errorf("larger than %d bytes", maxFile)
+	}
+	return content, err
+}
+
+func quoteJSON(s string) []byte {
+	b, _ := json.Marshal(s) // a string always can be
+	return b
+}

@@ -1,0 +1,116 @@
+package limit
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// keyPrefix makes keys known for what they are where they leak.
+const keyPrefix = "quorate_"
+
+// maxKey bounds the keys that are looked up, in bytes; [NewKey] makes shorter ones.
+const maxKey = 256
+
+// A digest is the SHA-256 of a key. Looking it up in a map takes no time that tells
+// of keys: who does not know a key cannot choose its digest.
+type digest [sha256.Size]byte
+
+// keyTable is what a keys file says. It does not change.
+type keyTable struct {
+	keys  map[digest]*key
+	tiers int
+}
+
+type key struct {
+	name     string
+	tier     *tier
+	disabled bool
+	bucket   *bucket // goes on from one table to the next
+}
+
+type tier struct {
+	name   string
+	rate   rate
+	routes []string // permitted patterns; empty for all
+	chains []string // permitted chains; empty for all
+}
+
+// find gives the key with a value, or nil.
+func (t *keyTable) find(value []byte) *key {
+	if len(t.keys) == 0 || len(value) > maxKey {
+		return nil
+	}
+	return t.keys[sha256.Sum256(value)]
+}
+
+func (k *key) permits(r *Route) bool {
+	return !k.disabled && k.tier.permitsRoute(r.Pattern) && k.tier.permitsChain(r.Chain)
+}
+
+// refusal says why a request is not permitted.
+func (k *key) refusal(r *Route) Decision {
+	d := Decision{Status: statusForbidden, Tier: k.tier.name}
+	switch {
+	case k.disabled:
+		d.Message = "the API key is disabled"
+	case !k.tier.permitsRoute(r.Pattern):
+		d.Message = "the API key does not permit this route"
+	default:
+		d.Message = "the API key does not permit this chain"
+	}
+	return d
+}
+
+func (t *tier) permitsRoute(pattern string) bool {
+	if len(t.routes) == 0 {
+		return true
+	}
+	for _, r := range t.routes {
+		if prefix, ok := strings.CutSuffix(r, "*"); r == pattern || ok && strings.HasPrefix(pattern, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// permitsChain lets requests pass that are for no chain in particular.
+func (t *tier) permitsChain(chain string) bool {
+	if chain == "" || len(t.chains) == 0 {
+		return true
+	}
+	for _, c := range t.chains {
+		if c == chain {
+			return true
+		}
+	}
+	return false
+}
+
+// NewKey makes a key of 256 random bits. The hash is what the keys file holds of
+// it; the key itself is for its owner alone.
+func NewKey() (key, hash string) {
+	var secret [32]byte
+	rand.Read(secret[:]) // never fails
+	key = keyPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
+	return key, Hash(key)
+}
+
+// Hash gives a key's hash as the keys file has it.
+func Hash(key string) string {
+	d := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(d[:])
+}
+
+// WriteNewKey makes a key and writes it, for the only time, with the entry for the
+// keys file. The entry is valid both as YAML and in JSON.
+func WriteNewKey(w io.Writer, name, tier string) error {
+	key, hash := NewKey()
+	_, err := fmt.Fprintf(w, "key, shown only now: %s\nentry for the keys file:\n  - {\"name\": %s, \"hash\": \"%s\", \"tier\": %s}\n",
+		key, quoteJSON(name), hash, quoteJSON(tier))
+	return err
+}

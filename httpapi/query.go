@@ -1,0 +1,288 @@
+package httpapi
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"quorate/engine/chain/evm"
+	"quorate/httpapi/view"
+)
+
+// maxListed bounds the items of a comma-separated parameter.
+const maxListed = 100
+
+// query holds the parameters of a request, defaults filled in.
+type query struct {
+	pageToken  []byte // nil: the first page
+	pageSize   int
+	start, end uint64 // heights; end is exclusive, MaxUint64 = none
+	ascending  bool
+	status     txStatus
+	atBlock    bool // a blockNumber was given
+	block      uint64
+	keepSpam   bool
+	currency   string
+	contracts  []evm.Address // sorted by no rule, without duplicates
+	contract   *evm.Address
+	network    string
+	feature    string
+
+	one evm.Address // room for contract
+}
+
+type txStatus uint8
+
+const (
+	anyStatus txStatus = iota
+	onlyFailed
+	onlySuccess
+)
+
+// reset gives the defaults. It keeps the room for lists.
+func (q *query) reset(size pageSize) {
+	*q = query{pageSize: size.def, end: math.MaxUint64, currency: view.DefaultCurrency, contracts: q.contracts[:0]}
+}
+
+// canonical appends the parameters that select what is listed, all of them but
+// pageToken and pageSize, so that equal requests have equal bytes.
+func (q *query) canonical(b []byte) []byte {
+	b = strconv.AppendUint(append(b, 's'), q.start, 10)
+	b = strconv.AppendUint(append(b, 'e'), q.end, 10)
+	b = append(b, 'd', bit(q.ascending), 'f', byte(q.status), 'n', bit(q.atBlock))
+	b = strconv.AppendUint(b, q.block, 10)
+	b = append(b, 'k', bit(q.keepSpam))
+	b = append(append(b, 'c'), q.currency...)
+	for i := range q.contracts {
+		b = append(append(b, 'l'), q.contracts[i][:]...)
+	}
+	if q.contract != nil {
+		b = append(append(b, 'o'), q.contract[:]...)
+	}
+	return b
+}
+
+func bit(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// pageSize is the documented range of a route's pageSize.
+type pageSize struct{ min, max, def int }
+
+// param is a parameter that a route knows. set stores a value, or says what is
+// wrong with it as the end of a sentence that begins with the name.
+type param struct {
+	name string
+	set  func(q *query, v []byte) string
+}
+
+// parse reads a query string. Parameters that the route does not know are
+// ignored; each of the others may be given once, and not empty.
+func (q *query) parse(raw []byte, known []param, size pageSize) *failure {
+	q.reset(size)
+	var seen uint32 // by index in known
+	for len(raw) > 0 {
+		var pair []byte
+		pair, raw, _ = bytes.Cut(raw, ampersand)
+		name, value, _ := bytes.Cut(pair, equals)
+		name, ok := unescape(name)
+		if !ok {
+			continue // no name of ours
+		}
+		for i := range known {
+			if known[i].name != string(name) {
+				continue
+			}
+			if seen&(1<<i) != 0 {
+				return badRequest(known[i].name + " is given more than once")
+			}
+			seen |= 1 << i
+			if f := q.set(&known[i], value, size); f != nil {
+				return f
+			}
+		}
+	}
+	if q.start > q.end {
+		return badRequest("startBlock " + strconv.FormatUint(q.start, 10) + " is after endBlock " + strconv.FormatUint(q.end, 10))
+	}
+	return nil
+}
+
+func (q *query) set(p *param, raw []byte, size pageSize) *failure {
+	v, ok := unescape(raw)
+	if !ok {
+		return badRequest(p.name + " is not validly percent-encoded")
+	}
+	if len(v) == 0 {
+		return badRequest(p.name + " is empty; leave it out instead")
+	}
+	if problem := p.set(q, v); problem != "" {
+		return badRequest(p.name + " " + problem)
+	}
+	if p.name == paramPageSize.name && (q.pageSize < size.min || q.pageSize > size.max) {
+		return badRequest("pageSize must be an integer from " + strconv.Itoa(size.min) + " to " + strconv.Itoa(size.max) + ", not " + excerpt(v))
+	}
+	return nil
+}
+
+var ampersand, equals, comma = []byte("&"), []byte("="), []byte(",")
+
+// The parameters of the contract.
+var (
+	paramPageToken = param{"pageToken", func(q *query, v []byte) string {
+		q.pageToken = v
+		return ""
+	}}
+	// Its bounds are the route's: parse checks them.
+	paramPageSize = param{"pageSize", func(q *query, v []byte) string {
+		q.pageSize = math.MaxInt
+		if n, ok := parseUint(v); ok && n < math.MaxInt32 {
+			q.pageSize = int(n)
+		} else if v[0] == '-' {
+			q.pageSize = -1
+		}
+		return ""
+	}}
+	paramStartBlock  = param{"startBlock", func(q *query, v []byte) string { return setUint(&q.start, v) }}
+	paramEndBlock    = param{"endBlock", func(q *query, v []byte) string { return setUint(&q.end, v) }}
+	paramBlockNumber = param{"blockNumber", func(q *query, v []byte) string {
+		q.atBlock = true
+		return setUint(&q.block, v)
+	}}
+	paramSortOrder = param{"sortOrder", func(q *query, v []byte) string {
+		q.ascending = string(v) == "asc"
+		if !q.ascending && string(v) != "desc" {
+			return "must be asc or desc, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramStatus = param{"status", func(q *query, v []byte) string {
+		switch string(v) {
+		case "failed":
+			q.status = onlyFailed
+		case "success":
+			q.status = onlySuccess
+		default:
+			return "must be failed or success, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramFilterSpam = param{"filterSpamTokens", func(q *query, v []byte) string {
+		q.keepSpam = string(v) == "false"
+		if !q.keepSpam && string(v) != "true" {
+			return "must be true or false, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramCurrency = param{"currency", func(q *query, v []byte) string {
+		c, ok := view.Currency(v)
+		if !ok {
+			return "must be one of usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy and nzd, not " + excerpt(v)
+		}
+		q.currency = c
+		return ""
+	}}
+	paramContracts = param{"contractAddresses", func(q *query, v []byte) string {
+		return q.setContracts(v)
+	}}
+	paramContract = param{"contractAddress", func(q *query, v []byte) string {
+		if !parseAddress(v, &q.one) {
+			return notAddress(v)
+		}
+		q.contract = &q.one
+		return ""
+	}}
+	paramNetwork = param{"network", func(q *query, v []byte) string {
+		for _, n := range [...]string{"mainnet", "fuji", "testnet"} {
+			if string(v) == n {
+				q.network = n
+				return ""
+			}
+		}
+		return "must be mainnet, fuji or testnet, not " + excerpt(v)
+	}}
+	paramFeature = param{"feature", func(q *query, v []byte) string {
+		for _, f := range [...]string{view.FeatureNFT, view.FeatureWebhooks, view.FeatureTeleporter} {
+			if string(v) == f {
+				q.feature = f
+				return ""
+			}
+		}
+		return "must be nftIndexing, webhooks or teleporter, not " + excerpt(v)
+	}}
+)
+
+func (q *query) setContracts(v []byte) string {
+	for v != nil {
+		var item []byte
+		item, v, _ = bytes.Cut(v, comma) // v is nil after the last
+		var a evm.Address
+		if !parseAddress(bytes.TrimSpace(item), &a) {
+			return "has an item that " + notAddress(item)
+		}
+		if q.listed(&a) {
+			continue
+		}
+		if len(q.contracts) == maxListed {
+			return "has more than " + strconv.Itoa(maxListed) + " addresses"
+		}
+		q.contracts = append(q.contracts, a)
+	}
+	return ""
+}
+
+func (q *query) listed(a *evm.Address) bool {
+	for i := range q.contracts {
+		if q.contracts[i] == *a {
+			return true
+		}
+	}
+	return false
+}
+
+func setUint(to *uint64, v []byte) string {
+	n, ok := parseUint(v)
+	if !ok {
+		return "must be a block number, a whole number in decimal, not " + excerpt(v)
+	}
+	*to = n
+	return ""
+}
+
+// parseUint reads decimal digits of a number below 2^63: without sign, point or
+// exponent.
+func parseUint(v []byte) (n uint64, ok bool) {
+	for _, c := range v {
+		d := uint64(c - '0')
+		if d > 9 || n > (math.MaxInt64-d)/10 {
+			return 0, false
+		}
+		n = n*10 + d
+	}
+	return n, len(v) > 0
+}
+
+// parseAddress reads 0x and 40 hex digits of any case.
+func parseAddress(v []byte, a *evm.Address) bool { return parseHex(v, a[:]) }
+
+func notAddress(v []byte) string {
+	return "must be an address, 0x and 40 hex digits, not " + excerpt(v)
+}
+
+// parseHex reads 0x and as many hex digits as fill dst.
+func parseHex(v, dst []byte) bool {
+	if len(v) != 2+2*len(dst) || v[0] != '0' || v[1]|0x20 != 'x' {
+		return false
+	}
+	for i := range dst {
+		hi, lo := hexDigit(v[2+2*i]), hexDigit(v[3+2*i])
+		if hi|lo > 15 {
+			return false
+		}
+		dst[i] = hi<<4 | lo
+	}
+	return true
+}

@@ -1,0 +1,95 @@
+package view
+
+import "slices"
+
+// The features that chains can have.
+const (
+	FeatureNFT        = "nftIndexing"
+	FeatureWebhooks   = "webhooks"
+	FeatureTeleporter = "teleporter"
+)
+
+// ChainInfo is what is told about a chain. Empty members are left out of
+// answers unless said otherwise.
+type ChainInfo struct {
+	// ChainID is the EVM chain number in decimal. Required.
+	ChainID string
+	// Name and Description are always there.
+	Name, Description string
+	// BlockchainID (platformChainId), SubnetID and VMID are CB58.
+	BlockchainID, SubnetID, VMID string
+	// VMName is EVM, BITCOIN or ETHEREUM; empty is EVM.
+	VMName             string
+	ExplorerURL, WSURL string
+	RPCURL             string // always there
+	IsTestnet          bool
+	Multicall          string // address of the multicall contract
+	LogoURI            string
+	Private            bool
+	Features           []string // of the Feature constants
+	Token              NetworkToken
+}
+
+// NetworkToken is the coin that a chain's fees are paid in.
+type NetworkToken struct {
+	Name, Symbol         string
+	Decimals             uint8
+	LogoURI, Description string
+}
+
+// Has tells whether a chain has a feature.
+func (c *ChainInfo) Has(feature string) bool { return slices.Contains(c.Features, feature) }
+
+// ChainItem writes the chain for the list of chains; up is false when its nodes
+// do not answer.
+func (w *Writer) ChainItem(c *ChainInfo, up bool) {
+	w.Comma()
+	w.B = append(w.B, '{')
+	w.text("chainId", c.ChainID)
+	if up {
+		w.text("status", "OK")
+	} else {
+		w.text("status", "UNAVAILABLE")
+	}
+	w.text("chainName", c.Name)
+	w.text("description", c.Description)
+	w.known("platformChainId", c.BlockchainID)
+	w.known("subnetId", c.SubnetID)
+	w.known("vmId", c.VMID)
+	if c.VMName == "" {
+		w.text("vmName", "EVM")
+	} else {
+		w.text("vmName", c.VMName)
+	}
+	w.known("explorerUrl", c.ExplorerURL)
+	w.text("rpcUrl", c.RPCURL)
+	w.known("wsUrl", c.WSURL)
+	w.boolean("isTestnet", c.IsTestnet)
+	if c.Multicall != "" {
+		w.Member("utilityAddresses")
+		w.B = append(w.B, '{')
+		w.text("multicall", c.Multicall)
+		w.B = append(w.B, '}')
+	}
+	w.networkToken(&c.Token)
+	w.known("chainLogoUri", c.LogoURI)
+	w.boolean("private", c.Private)
+	w.Member("enabledFeatures")
+	w.B = append(w.B, '[')
+	for _, f := range c.Features {
+		w.Comma()
+		w.B = AppendString(w.B, f)
+	}
+	w.Raw("]}")
+}
+
+func (w *Writer) networkToken(t *NetworkToken) {
+	w.Member("networkToken")
+	w.B = append(w.B, '{')
+	w.text("name", t.Name)
+	w.text("symbol", t.Symbol)
+	w.integer("decimals", int64(t.Decimals))
+	w.known("logoUri", t.LogoURI)
+	w.known("description", t.Description)
+	w.B = append(w.B, '}')
+}

@@ -1,0 +1,83 @@
+// Package view writes the bodies of answers about EVM chains. Encoders append
+// to a buffer, without reflection, and know the two forms of the answers: that
+// of the documented contract and that which the official SDKs can read.
+//
+// # Dialects
+//
+// The contract and the SDKs differ where no one answer satisfies both:
+//
+//   - value of a price is a string in the contract, a number for the SDKs;
+//   - an unknown tokenReputation is left out in the contract's form and null for
+//     the SDKs, which demand the member;
+//   - sortKey is an integer in the contract, a string for the SDKs;
+//   - blockTimestampMilliseconds, which one SDK reads, is only in the SDKs' form.
+//
+// All else is the same in both. [Choose] decides, and nothing else does.
+//
+// # Choices where the contract leaves room
+//
+//   - What is not known is left out. Where the SDKs demand a member it is empty:
+//     name, symbol and tokenUri "", decimals 0 of tokens whose contract does not
+//     tell; metadata {"indexStatus":"UNINDEXED"}; baseFeePerGas "0".
+//   - The receiver of a transaction that creates a contract is the contract made.
+//   - methodHash is "" unless a contract was called with at least four bytes.
+//   - txStatus is "1" for a success and "0" for a failure.
+//   - Transfers of a transaction are always there, as empty lists if there are
+//     none; internalTransactions are left out on chains that are not traced.
+//   - internalTxType of a self-destruction is UNKNOWN: there is no name for it.
+package view
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Dialect is a form of answers.
+type Dialect uint8
+
+const (
+	// Contract is the documented form.
+	Contract Dialect = iota
+	// SDK is the form that the official SDKs can read.
+	SDK
+)
+
+// Mode says which dialect requests get.
+type Mode uint8
+
+const (
+	// Auto gives the SDKs their form and all others that of the contract.
+	Auto Mode = iota
+	// AlwaysContract gives all the contract's form.
+	AlwaysContract
+	// AlwaysSDK gives all the SDKs' form.
+	AlwaysSDK
+)
+
+// ParseMode reads auto, contract or sdk; the empty string is auto.
+func ParseMode(s string) (Mode, error) {
+	switch s {
+	case "", "auto":
+		return Auto, nil
+	case "contract":
+		return AlwaysContract, nil
+	case "sdk":
+		return AlwaysSDK, nil
+	}
+	return Auto, fmt.Errorf("dialect %q is unknown; there are auto, contract and sdk", s)
+}
+
+// sdkAgent begins the user agent of both official SDKs.
+var sdkAgent = []byte("speakeasy-sdk")
+
+// Choose gives the dialect of a request by its user agent and whether it carries
+// an x-glacier-api-key, which only the SDKs send.
+func Choose(m Mode, userAgent []byte, glacierKey bool) Dialect {
+	switch {
+	case m == AlwaysSDK:
+		return SDK
+	case m == Auto && (glacierKey || bytes.HasPrefix(userAgent, sdkAgent)):
+		return SDK
+	}
+	return Contract
+}

@@ -1,0 +1,178 @@
+package view
+
+import (
+	"strconv"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+)
+
+// NativeTx writes a transaction without its transfers.
+func (w *Writer) NativeTx(tx *index.Tx) {
+	w.Comma()
+	w.nativeOpen(tx)
+	w.B = append(w.B, '}')
+}
+
+// TxDetails writes a transaction with those of its transfers and internal
+// transactions that are from or to self.
+func (w *Writer) TxDetails(tx *index.Tx, self *evm.Address) {
+	w.Comma()
+	w.Raw(`{"nativeTransaction":`)
+	w.nativeOpen(tx)
+	w.B = append(w.B, '}')
+	w.parts(tx, self)
+	w.B = append(w.B, '}')
+}
+
+// SingleTx writes the complete view of one transaction.
+func (w *Writer) SingleTx(tx *index.Tx) {
+	w.Raw(`{"nativeTransaction":`)
+	w.nativeOpen(tx)
+	w.Member("input")
+	w.B = append(w.B, '"')
+	w.B = append(AppendHex(w.B, tx.Input), '"')
+	if tx.Block.BaseFee != nil {
+		w.amount("baseFeePerGas", tx.Block.BaseFee)
+	} else {
+		w.text("baseFeePerGas", "0")
+	}
+	if tx.MaxFee != nil {
+		w.amount("maxFeePerGas", tx.MaxFee)
+	}
+	if tx.MaxPriorityFee != nil {
+		w.amount("maxPriorityFeePerGas", tx.MaxPriorityFee)
+	}
+	w.Raw(`},"networkTokenDetails":{`)
+	w.networkToken(&w.Chain.Token)
+	w.price("currentPrice", w.Source.Price(nil))
+	w.B = append(w.B, '}')
+	w.parts(tx, nil)
+	w.B = append(w.B, '}')
+}
+
+// nativeOpen writes the transaction's object but for its closing brace. It is
+// the most common of all: its names are written whole.
+func (w *Writer) nativeOpen(tx *index.Tx) {
+	b := append(w.B, `{"blockNumber":"`...)
+	b = strconv.AppendUint(b, tx.Block.Number, 10)
+	b = append(b, `","blockTimestamp":`...)
+	b = strconv.AppendUint(b, tx.Block.TimeMilli/1000, 10)
+	if w.Dialect == SDK {
+		b = append(b, `,"blockTimestampMilliseconds":`...)
+		b = strconv.AppendUint(b, tx.Block.TimeMilli, 10)
+	}
+	b = append(b, `,"blockHash":"`...)
+	b = AppendHash(b, &tx.Block.Hash)
+	b = append(b, `","chainId":"`...)
+	b = append(b, w.Chain.ChainID...)
+	b = append(b, `","blockIndex":`...)
+	b = strconv.AppendUint(b, uint64(tx.Index), 10)
+	b = append(b, `,"txHash":"`...)
+	b = AppendHash(b, &tx.Hash)
+	if tx.Failed {
+		b = append(b, `","txStatus":"0","txType":`...)
+	} else {
+		b = append(b, `","txStatus":"1","txType":`...)
+	}
+	b = strconv.AppendUint(b, uint64(tx.Type), 10)
+	b = append(b, `,"gasLimit":"`...)
+	b = strconv.AppendUint(b, tx.GasLimit, 10)
+	b = append(b, `","gasUsed":"`...)
+	b = strconv.AppendUint(b, tx.GasUsed, 10)
+	b = append(b, `","gasPrice":"`...)
+	b = AppendAmount(b, &tx.GasPrice)
+	b = append(b, `","nonce":"`...)
+	b = strconv.AppendUint(b, tx.Nonce, 10)
+	w.B = append(b, '"')
+	w.party("from", &tx.From)
+	if tx.Creation {
+		w.party("to", &tx.Contract)
+	} else {
+		w.party("to", &tx.To)
+	}
+	w.method(tx)
+	w.amount("value", &tx.Value)
+}
+
+func (w *Writer) method(tx *index.Tx) {
+	w.Member("method")
+	switch {
+	case tx.Creation:
+		w.Raw(`{"callType":"CONTRACT_CREATION","methodHash":"","methodName":"Contract Created"}`)
+	case len(tx.Input) == 0:
+		w.Raw(`{"callType":"NATIVE_TRANSFER","methodHash":"","methodName":"Native Transfer"}`)
+	case len(tx.Input) < 4:
+		w.Raw(`{"callType":"CONTRACT_CALL","methodHash":""}`)
+	default:
+		w.Raw(`{"callType":"CONTRACT_CALL","methodHash":"`)
+		w.B = append(AppendHex(w.B, tx.Input[:4]), '"')
+		w.known("methodName", w.Source.MethodName([4]byte(tx.Input[:4])))
+		w.B = append(w.B, '}')
+	}
+}
+
+// parts writes the lists of transfers and internal transactions. A nil self
+// takes all of them.
+func (w *Writer) parts(tx *index.Tx, self *evm.Address) {
+	w.transfers("erc20Transfers", tx, index.ERC20, self)
+	w.transfers("erc721Transfers", tx, index.ERC721, self)
+	w.transfers("erc1155Transfers", tx, index.ERC1155, self)
+	if !tx.Traced {
+		return
+	}
+	w.Member("internalTransactions")
+	w.B = append(w.B, '[')
+	for i := range tx.Calls {
+		if c := &tx.Calls[i]; self == nil || callConcerns(c, self) {
+			w.call(c)
+		}
+	}
+	w.B = append(w.B, ']')
+}
+
+func (w *Writer) transfers(name string, tx *index.Tx, kind index.TransferKind, self *evm.Address) {
+	w.Member(name)
+	w.B = append(w.B, '[')
+	for i := range tx.Transfers {
+		if t := &tx.Transfers[i]; t.Kind == kind && concerns(&t.From, &t.To, self) {
+			w.Comma()
+			w.B = append(w.B, '{')
+			w.transfer(t)
+			w.B = append(w.B, '}')
+		}
+	}
+	w.B = append(w.B, ']')
+}
+
+func concerns(from, to, self *evm.Address) bool {
+	return self == nil || *from == *self || *to == *self
+}
+
+// callConcerns: a creation that came to nothing has no receiver, and so none that
+// is the zero address.
+func callConcerns(c *evm.Call, self *evm.Address) bool {
+	nobody := c.Type.Creates() && c.To.IsZero()
+	return c.From == *self || !nobody && c.To == *self
+}
+
+func (w *Writer) call(c *evm.Call) {
+	w.Comma()
+	w.B = append(w.B, '{')
+	w.party("from", &c.From)
+	w.party("to", &c.To)
+	w.text("internalTxType", callType(c.Type))
+	w.amount("value", &c.Value)
+	w.boolean("isReverted", c.Reverted)
+	w.count("gasUsed", c.GasUsed)
+	w.count("gasLimit", c.Gas)
+	w.B = append(w.B, '}')
+}
+
+// callType gives the name of a call's kind. The list of names is closed.
+func callType(t evm.CallType) string {
+	if t == evm.CallSelfDestruct {
+		t = evm.CallUnknown
+	}
+	return t.String()
+}

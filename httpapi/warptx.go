@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/aggregator"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+)
+
+const (
+	// maxTxMessages bounds the messages of one transaction that are signed.
+	maxTxMessages = 64
+	// signAtOnce bounds those of one request that are signed at the same time.
+	signAtOnce = 8
+)
+
+// signTransaction gives the signed warp messages of a transaction.
+func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
+	network, f := s.network(p.get("network"))
+	var hash evm.Hash
+	if f == nil && !parseHex(p.get("txHash"), hash[:]) {
+		f = badRequest("txHash must be 0x and 64 hex digits, not " + excerpt(p.get("txHash")))
+	}
+	var messages [][]byte
+	if f == nil {
+		messages, f = s.warpMessages(string(p.get("network")) != "mainnet", hash)
+	}
+	if f != nil {
+		fail(ctx, f)
+		return
+	}
+	signed, err := s.signAll(network, messages)
+	if err != nil {
+		fail(ctx, s.aggregateFailure(err))
+		return
+	}
+	ctx.Response.SetStatusCode(fasthttp.StatusCreated)
+	ctx.Response.Header.SetContentType(contentJSON)
+	body := append(ctx.Response.SwapBody(nil)[:0], `{"signedMessage":"`...)
+	body = append(hex.AppendEncode(body, signed[0]), '"')
+	if len(signed) > 1 {
+		body = append(body, `,"signedMessages":[`...)
+		for i, m := range signed {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = append(hex.AppendEncode(append(body, '"'), m), '"')
+		}
+		body = append(body, ']')
+	}
+	ctx.Response.SwapBody(append(body, '}'))
+}
+
+// signAll has messages signed, as many at once as is fair. It gives the first
+// error that was met.
+func (s *Server) signAll(network Aggregator, messages [][]byte) ([][]byte, error) {
+	ctx, cancel := context.WithCancelCause(s.work)
+	defer cancel(nil)
+	signed := make([][]byte, len(messages))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(signAtOnce, len(messages)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(messages)) && context.Cause(ctx) == nil; i = next.Add(1) - 1 {
+				res, err := network.Aggregate(ctx, &aggregator.Request{Message: messages[i], Quorum: aggregator.DefaultQuorum})
+				if err != nil {
+					cancel(err) // only the first call counts
+					return
+				}
+				signed[i] = res.Signed
+			}
+		})
+	}
+	wg.Wait()
+	if s.work.Err() != nil {
+		return nil, &aggregator.Error{Kind: aggregator.Stopping, Msg: "the server is shutting down"}
+	}
+	return signed, context.Cause(ctx)
+}
+
+// warpMessages finds the messages of a transaction of any chain of a network.
+func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *failure) {
+	var unread *failure // why a chain could not be looked through
+	for _, chain := range s.cfg.Chains.Chains() {
+		info := chain.Info()
+		if info.IsTestnet != testnet {
+			continue
+		}
+		messages, found, err := txMessages(chain, hash)
+		switch {
+		case err != nil && !errors.Is(err, index.ErrEmpty):
+			s.log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
+			return nil, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+		case len(messages) > maxTxMessages:
+			return nil, badRequest(fmt.Sprintf("transaction %s has %d warp messages; at most %d are signed for one request",
+				hash, len(messages), maxTxMessages))
+		case len(messages) > 0:
+			return messages, nil
+		case found:
+			return nil, &failure{status: fasthttp.StatusNotFound, message: "transaction " + hash.String() + " has no warp message"}
+		}
+		if chain.Down() != nil {
+			unread = &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+				message: "transaction " + hash.String() + " is not indexed, and the node of chain " + info.ChainID + " does not answer"}
+		}
+	}
+	if unread != nil {
+		return nil, unread
+	}
+	return nil, &failure{status: fasthttp.StatusNotFound, message: "transaction " + hash.String() + " does not exist or is not indexed yet"}
+}
+
+func txMessages(chain Chain, hash evm.Hash) (messages [][]byte, found bool, err error) {
+	v, err := chain.View(nil)
+	if err != nil {
+		return nil, false, err
+	}
+	defer v.Close()
+	if messages, err = v.WarpMessages(hash); err != nil || len(messages) > 0 {
+		return messages, true, err
+	}
+	_, found, err = v.Tx(hash)
+	return nil, found, err
+}

@@ -1,0 +1,335 @@
+package p2p
+
+import (
+	"context"
+	"crypto"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"quorate/engine/chain"
+	"quorate/p2p/wire"
+)
+
+// ErrStopped is returned by Run when it was called before, and ends links on shutdown.
+var ErrStopped = errors.New("p2p network has stopped")
+
+// claimedAddr is where we say that we can be reached: nowhere. Peers dial
+// validators only, so that any address with a port does.
+var claimedAddr = netip.AddrPortFrom(netip.IPv4Unspecified(), 1)
+
+// Network keeps connections to the wanted nodes. All methods may be called
+// from any goroutine.
+type Network struct {
+	cfg     Config
+	codec   *wire.Codec
+	tls     *tls.Config
+	epoch   time.Time // from which times of questions count
+	claim   signedClaim
+	frames  ownFrames
+	buffers sync.Pool // of *[]byte, to join frames in
+	book    *book
+	ins     *instruments
+	dialing chan struct{} // one token per connection being set up
+	search  chan struct{} // tells the poller that addresses are missing
+
+	peers    atomic.Pointer[map[chain.NodeID]*peer] // never nil, never changed in place
+	requests requestTable
+	traffic  traffic
+	recent   window                // of traffic's sends, noted by the keeper
+	known    atomic.Pointer[known] // nil until the first round of gossip
+	version  atomic.Pointer[wire.Version]
+
+	mu      sync.Mutex // guards what follows, and orders changes of peers
+	started bool
+	stopped bool
+	leaving map[chain.NodeID]*peer // stopped, and may not have ended
+	wg      sync.WaitGroup         // the actors that Run owns
+}
+
+// signedClaim is what our Handshake says about our address, signed once.
+type signedClaim struct {
+	time uint64 // Unix seconds
+	sig  []byte
+}
+
+// traffic holds totals for the health check.
+type traffic struct {
+	lastReceived, lastSent atomic.Int64 // Unix nanoseconds, 0 never
+	sent, sendFailures     atomic.Uint64
+}
+
+// Status is what is known of a node at the moment.
+type Status struct {
+	// Connected tells that the node can be asked: TLS is up and the certificate
+	// is the node's. Its handshake may still be under way.
+	Connected bool
+	// Ready tells that the node's handshake was received too, and is of our network.
+	Ready bool
+	// Down tells that the last dial failed or the last link was closed, and
+	// none got ready since.
+	Down bool
+	// HasAddress tells that it is known where to dial.
+	HasAddress bool
+	// Latency is the moving average of the time an answer takes, 0 if there was none.
+	Latency time.Duration
+	// Waiting is the number of questions without an answer yet.
+	Waiting int
+	// Missed is the number of questions in a row that expired without an answer.
+	Missed int
+}
+
+// Stats are totals over all peers, for health checks.
+type Stats struct {
+	Wanted, Connected, Ready int
+	OpenRequests             int
+	// LastReceived and LastSent are times of messages, zero if there was none.
+	LastReceived, LastSent time.Time
+	// Sent counts messages written; SendFailures those lost because their link broke.
+	Sent, SendFailures uint64
+}
+
+// New gives a network that does nothing until Run is called.
+func New(cfg Config) (*Network, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	codec, err := wire.NewCodec()
+	if err != nil {
+		return nil, fmt.Errorf("p2p: %w", err)
+	}
+	now := uint64(time.Now().Unix())
+	sig, err := wire.SignClaim(cfg.Certificate.PrivateKey.(crypto.Signer), claimedAddr, now)
+	if err != nil {
+		return nil, fmt.Errorf("p2p: sign our address: %w", err)
+	}
+	n := &Network{
+		cfg:   cfg,
+		codec: codec,
+		tls: &tls.Config{
+			Certificates: []tls.Certificate{cfg.Certificate},
+			MinVersion:   tls.VersionTLS13,
+			// Peers are self-signed: the hash of the certificate is the node ID,
+			// and the dialer checks it before a byte is sent.
+			InsecureSkipVerify:     true, // see above
+			SessionTicketsDisabled: true,
+		},
+		epoch:   time.Now(),
+		claim:   signedClaim{time: now, sig: sig},
+		frames:  newOwnFrames(),
+		book:    newBook(cfg.MaxAddresses),
+		dialing: make(chan struct{}, cfg.MaxDials),
+		search:  make(chan struct{}, 1),
+		leaving: map[chain.NodeID]*peer{},
+	}
+	n.buffers.New = func() any {
+		b := make([]byte, 0, maxWrite)
+		return &b
+	}
+	n.requests.init(cfg.MaxRequests)
+	n.peers.Store(&map[chain.NodeID]*peer{})
+	n.version.Store(&cfg.ClientVersion)
+	n.ins = newInstruments(cfg.Metrics, n)
+	return n, nil
+}
+
+// NodeID gives our own node ID.
+func (n *Network) NodeID() chain.NodeID {
+	return chain.NodeIDFromCert(n.cfg.Certificate.Certificate[0])
+}
+
+// SetClientVersion changes what new links say that we run, see
+// [Config.ClientVersion]: call it when a followed node was upgraded.
+func (n *Network) SetClientVersion(v wire.Version) { n.version.Store(&v) }
+
+// Run connects to the wanted nodes until ctx ends. It returns after every
+// goroutine has ended and every question that waited was answered with
+// [ErrDisconnected]: nil, or [ErrStopped] if it was called before.
+func (n *Network) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n.mu.Lock()
+	if n.started {
+		n.mu.Unlock()
+		return ErrStopped
+	}
+	n.started = true
+	for _, p := range *n.peers.Load() {
+		n.start(p)
+	}
+	n.wg.Go(func() { n.keep(ctx) })
+	n.wg.Go(func() { n.poll(ctx) })
+	n.wg.Go(func() { n.gossip(ctx) })
+	n.mu.Unlock()
+
+	<-ctx.Done()
+
+	n.mu.Lock()
+	n.stopped = true
+	for _, p := range *n.peers.Load() {
+		p.stop()
+	}
+	n.mu.Unlock()
+	n.wg.Wait()
+	return nil
+}
+
+// SetWanted sets the nodes to stay connected to. Links to others are closed,
+// what they were asked is answered with [ErrDisconnected]. Our own node ID is
+// left out.
+func (n *Network) SetWanted(ids []chain.NodeID) {
+	self := n.NodeID()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stopped {
+		return
+	}
+	old := *n.peers.Load()
+	next := make(map[chain.NodeID]*peer, len(ids))
+	var fresh []*peer
+	for _, id := range ids {
+		if id == self || next[id] != nil {
+			continue
+		}
+		p := old[id]
+		if p == nil {
+			p = newPeer(n, id, n.leaving[id])
+			fresh = append(fresh, p)
+		}
+		next[id] = p
+	}
+	n.peers.Store(&next)
+	for _, p := range fresh {
+		if len(n.book.addresses(p.id)) > 0 {
+			p.hasAddress.Store(true)
+		}
+		if n.started {
+			n.start(p)
+		}
+	}
+	n.book.prune(next)
+	for id, p := range old {
+		if next[id] == nil {
+			n.leave(p)
+		}
+	}
+	n.wakePoller()
+}
+
+// start needs mu. Run waits for the peer's end.
+func (n *Network) start(p *peer) { n.wg.Go(p.run) }
+
+// leave needs mu. It stops a peer and remembers it until it has ended.
+func (n *Network) leave(p *peer) {
+	p.stop()
+	for id, old := range n.leaving {
+		select {
+		case <-old.ended:
+			delete(n.leaving, id)
+		default:
+		}
+	}
+	if n.started {
+		n.leaving[p.id] = p
+	}
+}
+
+// now gives the time since the network's epoch.
+func (n *Network) now() time.Duration { return time.Since(n.epoch) }
+
+// AddAddresses tells where nodes can be reached. Later ones replace earlier
+// ones of the same node; addresses of nodes that are not wanted are remembered too.
+func (n *Network) AddAddresses(list []Address) {
+	for _, a := range list {
+		a.Addr = netip.AddrPortFrom(a.Addr.Addr().Unmap(), a.Addr.Port())
+		if !n.cfg.dialable(a.Addr) {
+			continue
+		}
+		if n.book.hint(a, n.peer(a.NodeID) != nil) {
+			n.learned(a.NodeID)
+		}
+	}
+}
+
+// learned tells a wanted node's peer that the book has a new address. The peer
+// is looked up after the book was changed, and SetWanted looks into the book
+// after it has published a peer, so that neither misses the other.
+func (n *Network) learned(id chain.NodeID) {
+	if p := n.peer(id); p != nil {
+		p.learned()
+	}
+}
+
+// peer gives a wanted node's peer, or nil.
+func (n *Network) peer(id chain.NodeID) *peer { return (*n.peers.Load())[id] }
+
+// Status tells what is known of a node; nothing if it is not wanted. It takes no lock.
+func (n *Network) Status(id chain.NodeID) Status {
+	p := n.peer(id)
+	if p == nil {
+		return Status{}
+	}
+	return p.status()
+}
+
+// Stats gives the totals.
+func (n *Network) Stats() Stats {
+	peers := *n.peers.Load()
+	s := Stats{
+		Wanted:       len(peers),
+		OpenRequests: n.requests.len(),
+		LastReceived: unixNano(n.traffic.lastReceived.Load()),
+		LastSent:     unixNano(n.traffic.lastSent.Load()),
+		Sent:         n.traffic.sent.Load(),
+		SendFailures: n.traffic.sendFailures.Load(),
+	}
+	for _, p := range peers {
+		switch p.state.Load() {
+		case stateConnected:
+			s.Connected++
+		case stateReady:
+			s.Connected++
+			s.Ready++
+		}
+	}
+	return s
+}
+
+func unixNano(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+func (n *Network) wakePoller() {
+	select {
+	case n.search <- struct{}{}:
+	default:
+	}
+}
+
+// keepEvery is how often questions expire and silence is noticed.
+const keepEvery = time.Second
+
+// keep is the keeper's loop.
+func (n *Network) keep(ctx context.Context) {
+	ticker := time.NewTicker(keepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			now := n.now()
+			n.recent.note(n.traffic.sent.Load(), n.traffic.sendFailures.Load())
+			for _, p := range *n.peers.Load() {
+				p.keep(now)
+			}
+		}
+	}
+}

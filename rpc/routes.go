@@ -1,0 +1,158 @@
+package rpc
+
+import (
+	"bytes"
+	"net/url"
+	pathpkg "path"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain"
+)
+
+// kind is what is served at a path.
+type kind uint8
+
+const (
+	nothing kind = iota
+	admin
+	healthAll // GET and POST
+	healthHealth
+	healthReadiness
+	healthLiveness
+	metricsText
+	chainBase // a chain by itself: nothing is served, but it can be aliased
+	chainRPC
+)
+
+// endpoint is one thing that is served.
+type endpoint struct {
+	kind  kind
+	chain chain.ID // of chainBase and chainRPC
+}
+
+var (
+	extPrefix   = []byte("/ext/")
+	chainPrefix = []byte("bc/")
+	slash       = []byte("/")
+)
+
+// find gives what is served at a clean path. A real endpoint always goes before
+// an alias, so that a chain that comes later cannot be hidden by one.
+func (s *Service) find(path []byte) endpoint {
+	name, ok := bytes.CutPrefix(path, extPrefix)
+	if !ok {
+		return endpoint{}
+	}
+	return s.resolve(name)
+}
+
+// resolve gives what answers at name, which is a path's part behind /ext/.
+func (s *Service) resolve(name []byte) endpoint {
+	if e := s.real(name); e.kind != nothing {
+		return e
+	}
+	if to, ok := s.aliases.lookup(name); ok {
+		return s.real([]byte(to))
+	}
+	return endpoint{}
+}
+
+// real gives the endpoint of that name, aliases left out.
+func (s *Service) real(name []byte) endpoint {
+	k := nothing
+	switch string(name) {
+	case "admin":
+		if s.cfg.Admin != nil {
+			k = admin
+		}
+	case "health":
+		k = healthAll
+	case "health/health":
+		k = healthHealth
+	case "health/readiness":
+		k = healthReadiness
+	case "health/liveness":
+		k = healthLiveness
+	case "metrics":
+		k = metricsText
+	default:
+		return s.realChain(name)
+	}
+	if k >= healthAll && k <= healthLiveness && s.cfg.Health == nil {
+		k = nothing
+	}
+	return endpoint{kind: k}
+}
+
+func (s *Service) realChain(name []byte) endpoint {
+	rest, ok := bytes.CutPrefix(name, chainPrefix)
+	if !ok || s.cfg.Chains == nil || s.cfg.Forward == nil {
+		return endpoint{}
+	}
+	of, sub, more := bytes.Cut(rest, slash)
+	if more && string(sub) != "rpc" {
+		return endpoint{}
+	}
+	id, ok := s.cfg.Chains.Lookup(string(of))
+	switch {
+	case !ok:
+		return endpoint{}
+	case more:
+		return endpoint{chainRPC, id}
+	}
+	return endpoint{chainBase, id}
+}
+
+// subPaths gives the paths that are served below an endpoint; an alias of it has
+// them too.
+func (e endpoint) subPaths() []string {
+	switch e.kind {
+	case healthAll:
+		return []string{"/health", "/readiness", "/liveness"}
+	case chainBase:
+		return []string{"/rpc"}
+	default:
+		return nil
+	}
+}
+
+// decodePath decodes %XX. False means that there is a broken one.
+func decodePath(path []byte) ([]byte, bool) {
+	if bytes.IndexByte(path, '%') < 0 {
+		return path, true
+	}
+	decoded, err := url.PathUnescape(string(path))
+	return []byte(decoded), err == nil
+}
+
+// isClean tells whether a path has no empty segment but a last one, and none
+// that is a dot or two.
+func isClean(path []byte) bool {
+	_, rest, more := bytes.Cut(path, slash)
+	var segment []byte
+	for more {
+		segment, rest, more = bytes.Cut(rest, slash)
+		if len(segment) == 0 && more || string(segment) == "." || string(segment) == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// cleanPath gives the path without its empty segments and dots. A slash at the end stays.
+func cleanPath(path []byte) string {
+	to := pathpkg.Clean(string(path))
+	if path[len(path)-1] == '/' && to != "/" {
+		to += "/"
+	}
+	return to
+}
+
+// redirect sends the client to the clean form of path.
+func redirect(ctx *fasthttp.RequestCtx, path []byte) {
+	// Escaped, so that no browser takes a backslash for the slash of a host.
+	location := url.URL{Path: cleanPath(path), RawQuery: string(ctx.URI().QueryString())}
+	ctx.Response.Header.Set(fasthttp.HeaderLocation, location.String())
+	ctx.Response.SetStatusCode(fasthttp.StatusMovedPermanently)
+}
