@@ -177,9 +177,11 @@ func (p *probe) call(ctx context.Context, conn *grpc.ClientConn, method string, 
 	if err == nil {
 		return nil
 	}
-	if status.Code(err) == codes.Unavailable {
-		// A connection breaks a little before the end of the process is seen,
-		// which tells more.
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		// A connection breaks a little before the end of the process is seen, and
+		// the VM, which is told the deadline, may end the call a little before it.
+		// Either tells more.
 		select {
 		case <-ctx.Done():
 		case <-time.After(brokenTimeout):
