@@ -85,6 +85,11 @@ type Config struct {
 	// clocks, which end at the start of 2025; 0 spreads them over [DefaultHistory],
 	// though at most 8 hours apart.
 	HistoryInterval time.Duration
+	// IrregularTimes has these blocks come in bursts, at equal times, around
+	// midnight and not at all for months, as [evmchain.Config] describes it, and
+	// makes the histories of L1s begin later and end earlier than the C-Chain's.
+	// Default false: blocks are about evenly spaced.
+	IrregularTimes bool
 	// BlockInterval is how often each EVM chain accepts a further block, and the
 	// average time by which their clocks go on; 0, the default, means never.
 	BlockInterval time.Duration

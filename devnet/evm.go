@@ -19,6 +19,10 @@ const clientVersion = "v1.14.2"
 // firstL1 is the EVM chain ID of the first L1's chain; the others count on.
 const firstL1 = 99_001
 
+// quietBlocks is how many blocks' time before the others the histories of L1s
+// with irregular times end.
+const quietBlocks = 100
+
 // EVMFault is a way in which an EVM chain of the node API misbehaves.
 type EVMFault = evmrpc.Fault
 
@@ -58,11 +62,16 @@ func (d *Devnet) addChains() error {
 
 func (d *Devnet) addChain(id chain.ID, number uint64, c bool, message func(i uint64) *warp.Unsigned) error {
 	emitted := d.world.Emitted()
+	end, interval := d.world.GenesisTime(), d.cfg.HistoryInterval
+	if d.cfg.IrregularTimes && !c {
+		interval = max(interval*4/5, time.Millisecond)
+		end = end.Add(-quietBlocks * interval)
+	}
 	evmChain, err := evmchain.New(evmchain.Config{
 		ID: id, EVMChainID: number, NetworkID: world.NetworkID, Atomic: c,
 		PeerChain: d.world.XChainID(), AssetID: d.world.AssetID(), Seed: d.world.ChainSeed(id),
 		Blocks: uint64(d.cfg.Blocks), TxsPerBlock: d.cfg.TxsPerBlock, // validated: not negative
-		End: d.world.GenesisTime(), HistoryInterval: d.cfg.HistoryInterval, BlockInterval: d.cfg.BlockInterval,
+		End: end, HistoryInterval: interval, IrregularTimes: d.cfg.IrregularTimes, BlockInterval: d.cfg.BlockInterval,
 		Emitter: d.world.Emitter(), Message: message,
 		// The upper half: those in the facts file stay unknown to whoever reads blocks.
 		FirstMessage: emitted / 2, Messages: emitted,

@@ -145,7 +145,7 @@ func (e *Engine) openIndex() (closeIt func(*error), err error) {
 	if e.cfg.NoIndex {
 		return func(*error) {}, nil
 	}
-	db, err := store.Open(filepath.Join(e.cfg.DataDir, "index"), store.Options{Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
+	db, err := store.Open(filepath.Join(e.cfg.DataDir, indexDir), store.Options{Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
 	if err != nil {
 		return nil, err
 	}

@@ -127,6 +127,10 @@ func (c *EVM) Down() error {
 	return nil
 }
 
+// Updated tells when a block was indexed last, or when it turned out that there
+// is none to index; the zero time if not since the start.
+func (c *EVM) Updated() time.Time { return c.ingest.Status().Progress }
+
 // EVMs gives the chains that are followed and indexed, the first network's
 // C-Chain first. The order stays; chains may be added.
 func (e *Engine) EVMs() []*EVM {
@@ -263,6 +267,7 @@ func (n *network) startEVM(ctx context.Context, c *EVM, cfg evmsource.Config) (e
 	return errors.Join(
 		n.upper.Go("ingest "+name, c.ingest.Run),
 		n.upper.Go("tokens "+name, tokens.run),
+		n.upper.Go("metrics "+name, func(ctx context.Context) error { return c.catchUp(ctx, log) }),
 	)
 }
 

@@ -2,12 +2,15 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"github.com/holiman/uint256"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/view"
+	"quorate/rollup"
 )
 
 // Chains gives the EVM chains that are followed. It is called for each request.
@@ -15,7 +18,8 @@ type Chains interface {
 	// Chain finds a chain by its EVM chain number in decimal, by blockchain ID or
 	// by an alias.
 	Chain(name string) (Chain, bool)
-	// Chains gives all chains, always in the same order.
+	// Chains gives all chains, always in the same order. The list is shared: do not
+	// change it.
 	Chains() []Chain
 }
 
@@ -32,6 +36,20 @@ type Chain interface {
 	NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error)
 	// Down says why the chain's node does not answer; nil when it does.
 	Down() error
+	// ID gives the blockchain ID.
+	ID() chain.ID
+	// RollupState tells how far the metrics of the chain are made, and their
+	// edition: metrics of another one were made anew. The error wraps
+	// index.ErrEmpty when no block is indexed yet and index.ErrRollup while the
+	// metrics are not complete; its text says how far they are.
+	RollupState() (s rollup.State, edition uint32, err error)
+	// Buckets hands over the metrics of the buckets from newest down to oldest, also
+	// of those without blocks and of those after the last block, but not before the
+	// first one. What take gets is good until it returns.
+	Buckets(i rollup.Interval, newest, oldest uint32, take func(number uint32, r *rollup.Record)) error
+	// Updated tells when a block was indexed last, or when it turned out that there
+	// is none to index; the zero time if not since the start.
+	Updated() time.Time
 }
 
 // View reads the rows of a chain as they were at one height, as *index.View
@@ -51,6 +69,8 @@ type View interface {
 	TokenTransfers(token evm.Address, p index.Page) ([]index.AddressedTransfer, []byte, error)
 	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)
 	NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error)
+	// Holders gives those that had more than above of a token in a frame.
+	Holders(token evm.Address, above uint256.Int, f index.Frame, p index.Page) ([]index.Holder, []byte, error)
 	// NativeBalance gives false if it is not known.
 	NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error)
 	Token(a evm.Address) (index.TokenMeta, bool, error)

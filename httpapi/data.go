@@ -20,6 +20,8 @@ const (
 var (
 	pagesOf100 = pageSize{1, 100, 10}
 	pagesOf500 = pageSize{1, 500, 10}
+	// pagesOfHolders is that of endpoint 18.
+	pagesOfHolders = pageSize{1, 5000, 1000}
 	// wholeBlock: 0, the default, gives the whole block in one page.
 	wholeBlock = pageSize{0, 100, 0}
 )
@@ -49,6 +51,7 @@ func dataRoutes() []dataRoute {
 			[]param{paramBlockNumber, paramCurrency}, pageSize{}, (*call).nativeBalance},
 		{9, chain + "/transactions/{txHash}", unitsMedium, (*call).itemTx,
 			nil, pageSize{}, (*call).singleTx},
+		holdersRoute,
 	}
 }
 

@@ -288,9 +288,11 @@ func FuzzQuery(f *testing.F) {
 	f.Add([]byte("pageSize=10&pageToken=abc&startBlock=1&endBlock=2&sortOrder=asc"))
 	f.Add([]byte("currency=usd&contractAddresses=" + gold.String() + "%2C" + art.String() + "&filterSpamTokens=false&blockNumber=7"))
 	f.Add([]byte("status=failed&contractAddress=" + gold.String() + "&network=fuji&feature=webhooks"))
+	f.Add([]byte("threshold=1000000000000000000000&startTimestamp=5&endTimestamp=1700000000"))
 	f.Add([]byte("pageSize=%3&=&&%=%"))
 	all := []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock, paramBlockNumber, paramSortOrder, paramStatus,
-		paramFilterSpam, paramCurrency, paramContracts, paramContract, paramNetwork, paramFeature}
+		paramFilterSpam, paramCurrency, paramContracts, paramContract, paramNetwork, paramFeature, paramThreshold,
+		paramStartTimestamp, paramEndTimestamp}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var q query
 		if f := q.parse(raw, all, pagesOf100); f != nil {

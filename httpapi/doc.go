@@ -90,6 +90,16 @@
 // 503 while the chain's node is down, since the index may be behind; so is what
 // only the node knows then, and everything of a chain without a first block.
 //
+// Holders of a token are those of an ERC-20 token that had more than threshold,
+// in its base units, after the last block before startTimestamp or after a block
+// of the time from startTimestamp on and before endTimestamp; without them that
+// is from genesis on, and to the latest block. What they had for a while within a
+// block does not count. They are in the order of their addresses. sortKey is what
+// they have at the height of the page, 0 when they have sold. Balances follow from
+// transfers, as those of endpoint 7 do: an address cannot have less than nothing
+// of a token that moves more than there is. A page can be short, even empty, when
+// a search takes long; what counts is its token.
+//
 // Bodies from [Config].CompressMin bytes on are sent with zstd or gzip to clients
 // that accept them.
 //

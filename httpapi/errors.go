@@ -45,9 +45,12 @@ func fail(ctx *fasthttp.RequestCtx, f *failure) {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, retrySeconds(f.retryAfter))
 	}
 	body := ctx.Response.SwapBody(nil)[:0]
-	if isRelayer(ctx) {
+	switch {
+	case isRelayer(ctx):
 		body = appendRelayerError(body, f.message)
-	} else {
+	case isAvgTPS(ctx):
+		body = appendListError(body, f.status, f.message)
+	default:
 		body = appendError(body, f.status, f.message)
 	}
 	ctx.Response.SwapBody(body)
@@ -66,10 +69,37 @@ func isRelayer(ctx *fasthttp.RequestCtx) bool {
 	return string(path) == relayerPath
 }
 
+// isAvgTPS tells whether the path as it was sent is that of [avgTPSRoute] or
+// below it, however it is encoded.
+func isAvgTPS(ctx *fasthttp.RequestCtx) bool {
+	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
+	if _, rest, ok := bytes.Cut(path, []byte("://")); ok && path[0] != '/' {
+		path = rest[max(0, bytes.IndexByte(rest, '/')):] // without the host
+	}
+	for _, want := range [...]string{"", "v1", "avg_tps"} {
+		var seg []byte
+		seg, path, _ = bytes.Cut(path, slash)
+		if got, ok := unescape(seg); !ok || string(got) != want {
+			return false
+		}
+	}
+	return true
+}
+
 // appendError appends the documented body of an error.
 func appendError(dst []byte, status int, message string) []byte {
 	dst = append(dst, `{"message":`...)
-	dst = view.AppendString(dst, message)
+	return appendStatus(view.AppendString(dst, message), status)
+}
+
+// appendListError appends the body of an error of endpoint 19, the only one whose
+// message is a list.
+func appendListError(dst []byte, status int, message string) []byte {
+	dst = append(dst, `{"message":[`...)
+	return appendStatus(append(view.AppendString(dst, message), ']'), status)
+}
+
+func appendStatus(dst []byte, status int) []byte {
 	dst = append(dst, `,"statusCode":`...)
 	dst = strconv.AppendInt(dst, int64(status), 10)
 	dst = append(dst, `,"error":`...)

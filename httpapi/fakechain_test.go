@@ -50,10 +50,13 @@ type fakeChain struct {
 	wei    map[evm.Address]uint64
 	erc20  map[evm.Address][]index.TokenBalance
 	nfts   map[evm.Address][]index.NFT
+	held   map[evm.Address][]index.Holder // by token, in the order of addresses
 	tokens map[evm.Address]index.TokenMeta
 	uris   map[index.NFT]string
 	warp   map[evm.Hash][][]byte
 	open   int // views that are not closed
+
+	metrics fakeRollup
 }
 
 func (c *fakeChain) Info() *view.ChainInfo { return &c.info }
@@ -238,6 +241,12 @@ func (v *fakeView) NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]i
 	at := func(n index.NFT) []byte { id := n.ID.Bytes32(); return append(n.Token[:], id[:]...) }
 	slices.SortFunc(list, func(a, b index.NFT) int { return bytes.Compare(at(a), at(b)) })
 	return scan(v, list, p, at, everywhere)
+}
+
+func (v *fakeView) Holders(token evm.Address, above uint256.Int, _ index.Frame, p index.Page) ([]index.Holder, []byte, error) {
+	p.Ascending = true
+	list := slices.DeleteFunc(slices.Clone(v.c.held[token]), func(h index.Holder) bool { return !above.Lt(&h.Balance) })
+	return scan(v, list, p, func(h index.Holder) []byte { return h.Address[:] }, everywhere)
 }
 
 func (v *fakeView) NativeBalance(a evm.Address) (uint256.Int, bool, error) {

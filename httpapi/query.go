@@ -5,8 +5,11 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/holiman/uint256"
+
 	"quorate/engine/chain/evm"
 	"quorate/httpapi/view"
+	"quorate/rollup"
 )
 
 // maxListed bounds the items of a comma-separated parameter.
@@ -17,18 +20,23 @@ type query struct {
 	pageToken  []byte // nil: the first page
 	pageSize   int
 	start, end uint64 // heights; end is exclusive, MaxUint64 = none
-	ascending  bool
-	status     txStatus
-	atBlock    bool // a blockNumber was given
-	block      uint64
-	keepSpam   bool
-	currency   string
-	contracts  []evm.Address // sorted by no rule, without duplicates
-	contract   *evm.Address
-	network    string
-	feature    string
+	// since and until are Unix seconds; until is exclusive, MaxUint64 = none.
+	since, until uint64
+	interval     rollup.Interval
+	ascending    bool
+	status       txStatus
+	atBlock      bool // a blockNumber was given
+	block        uint64
+	keepSpam     bool
+	currency     string
+	contracts    []evm.Address // sorted by no rule, without duplicates
+	contract     *evm.Address
+	threshold    *uint256.Int // in base units
+	network      string
+	feature      string
 
-	one evm.Address // room for contract
+	one  evm.Address // room for contract
+	most uint256.Int // room for threshold
 }
 
 type txStatus uint8
@@ -41,7 +49,8 @@ const (
 
 // reset gives the defaults. It keeps the room for lists.
 func (q *query) reset(size pageSize) {
-	*q = query{pageSize: size.def, end: math.MaxUint64, currency: view.DefaultCurrency, contracts: q.contracts[:0]}
+	*q = query{pageSize: size.def, end: math.MaxUint64, until: math.MaxUint64, interval: rollup.Day,
+		currency: view.DefaultCurrency, contracts: q.contracts[:0]}
 }
 
 // canonical appends the parameters that select what is listed, all of them but
@@ -58,6 +67,17 @@ func (q *query) canonical(b []byte) []byte {
 	}
 	if q.contract != nil {
 		b = append(append(b, 'o'), q.contract[:]...)
+	}
+	if q.since != 0 || q.until != math.MaxUint64 {
+		b = strconv.AppendUint(append(b, 't'), q.since, 10)
+		b = strconv.AppendUint(append(b, 'u'), q.until, 10)
+	}
+	if q.threshold != nil {
+		amount := q.threshold.Bytes32()
+		b = append(append(b, 'h'), amount[:]...)
+	}
+	if q.interval != rollup.Day {
+		b = append(b, 'i', byte(q.interval))
 	}
 	return b
 }
@@ -152,6 +172,15 @@ var (
 		q.atBlock = true
 		return setUint(&q.block, v)
 	}}
+	paramStartTimestamp = param{"startTimestamp", func(q *query, v []byte) string { return setSeconds(&q.since, v) }}
+	paramEndTimestamp   = param{"endTimestamp", func(q *query, v []byte) string { return setSeconds(&q.until, v) }}
+	paramTimeInterval   = param{"timeInterval", func(q *query, v []byte) string {
+		var ok bool
+		if q.interval, ok = rollup.ParseInterval(string(v)); !ok {
+			return "must be hour, day, week or month, not " + excerpt(v)
+		}
+		return ""
+	}}
 	paramSortOrder = param{"sortOrder", func(q *query, v []byte) string {
 		q.ascending = string(v) == "asc"
 		if !q.ascending && string(v) != "desc" {
@@ -193,6 +222,13 @@ var (
 			return notAddress(v)
 		}
 		q.contract = &q.one
+		return ""
+	}}
+	paramThreshold = param{"threshold", func(q *query, v []byte) string {
+		if !parseAmount(v, &q.most) {
+			return "must be an amount in the token's base units, decimal digits of a number below 2^256, not " + excerpt(v)
+		}
+		q.threshold = &q.most
 		return ""
 	}}
 	paramNetwork = param{"network", func(q *query, v []byte) string {
@@ -252,6 +288,15 @@ func setUint(to *uint64, v []byte) string {
 	return ""
 }
 
+func setSeconds(to *uint64, v []byte) string {
+	n, ok := parseUint(v)
+	if !ok {
+		return "must be a time in Unix seconds, a whole number in decimal, not " + excerpt(v)
+	}
+	*to = n
+	return ""
+}
+
 // parseUint reads decimal digits of a number below 2^63: without sign, point or
 // exponent.
 func parseUint(v []byte) (n uint64, ok bool) {
@@ -263,6 +308,16 @@ func parseUint(v []byte) (n uint64, ok bool) {
 		n = n*10 + d
 	}
 	return n, len(v) > 0
+}
+
+// parseAmount reads decimal digits of a number below 2^256.
+func parseAmount(v []byte, to *uint256.Int) bool {
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return to.SetFromDecimal(string(v)) == nil
 }
 
 // parseAddress reads 0x and 40 hex digits of any case.

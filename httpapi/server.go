@@ -42,6 +42,9 @@ type Server struct {
 	tokenMeta *tokenCache
 	calls     calls
 	vary      string // value of the Vary header
+	points    *points
+
+	metricCalls metricCalls
 
 	// work is the context of all requests. It ends when a shutdown takes too long.
 	work context.Context
@@ -114,6 +117,7 @@ func (s *Server) prepareData() (err error) {
 		return err
 	}
 	s.addresses, s.tokenMeta = view.NewAddresses(), newTokenCache()
+	s.points = newPoints(s.cfg.Metrics)
 	s.vary = fasthttp.HeaderAcceptEncoding
 	if s.cfg.Dialect == view.Auto {
 		s.vary += ", " + fasthttp.HeaderUserAgent + ", " + headerGlacierKey
@@ -133,7 +137,9 @@ func (s *Server) routes() []entry {
 	}
 	list = append(list,
 		entry{fasthttp.MethodGet, sign + "/{txHash}", unitsMedium, s.signTransaction},
-		entry{fasthttp.MethodGet, "/v1/chains", unitsFree, s.listChains})
+		entry{fasthttp.MethodGet, "/v1/chains", unitsFree, s.listChains},
+		entry{fasthttp.MethodGet, metricRoute.pattern, metricRoute.units, s.metrics(&metricRoute, (*metricCall).metric)},
+		entry{fasthttp.MethodGet, avgTPSRoute.pattern, avgTPSRoute.units, s.metrics(&avgTPSRoute, (*metricCall).avgTPS)})
 	routes := dataRoutes()
 	for i := range routes {
 		list = append(list, entry{fasthttp.MethodGet, routes[i].pattern, routes[i].units, s.data(&routes[i])})

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/holiman/uint256"
 
@@ -14,6 +16,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/httpapi"
 	"quorate/httpapi/view"
+	"quorate/rollup"
 )
 
 // mainnetID is the network ID of mainnet; all others are test networks.
@@ -24,15 +27,22 @@ type chains struct {
 	eng *engine.Engine
 	// baseURL is where clients reach this server.
 	baseURL string
+	// known are the chains that were asked for so far, in the engine's order: they
+	// are the same for each request, with all that is told about them.
+	known *atomic.Pointer[[]httpapi.Chain]
+}
+
+func newChains(eng *engine.Engine, baseURL string) chains {
+	return chains{eng, baseURL, &atomic.Pointer[[]httpapi.Chain]{}}
 }
 
 // Chain implements [httpapi.Chains].
 func (c chains) Chain(name string) (httpapi.Chain, bool) {
-	list := c.eng.EVMs()
+	list, known := c.eng.EVMs(), c.Chains()
 	if n, err := strconv.ParseUint(name, 10, 64); err == nil {
-		for _, e := range list {
+		for i, e := range list {
 			if e.Number() == n {
-				return evmChain{c, e}, true
+				return known[i], true
 			}
 		}
 		return nil, false
@@ -41,9 +51,9 @@ func (c chains) Chain(name string) (httpapi.Chain, bool) {
 	if !ok {
 		return nil, false
 	}
-	for _, e := range list {
+	for i, e := range list {
 		if e.ID() == id {
-			return evmChain{c, e}, true
+			return known[i], true
 		}
 	}
 	return nil, false
@@ -51,22 +61,30 @@ func (c chains) Chain(name string) (httpapi.Chain, bool) {
 
 // Chains implements [httpapi.Chains].
 func (c chains) Chains() []httpapi.Chain {
-	list := c.eng.EVMs()
-	out := make([]httpapi.Chain, len(list))
-	for i, e := range list {
-		out[i] = evmChain{c, e}
+	var known []httpapi.Chain
+	if p := c.known.Load(); p != nil {
+		known = *p
 	}
-	return out
+	list := c.eng.EVMs()
+	if len(known) >= len(list) { // chains are only ever added
+		return known
+	}
+	known = slices.Clone(known)
+	for _, e := range list[len(known):] {
+		known = append(known, &evmChain{EVM: e, info: c.info(e)})
+	}
+	c.known.Store(&known)
+	return known
 }
 
 // evmChain is one of them.
 type evmChain struct {
-	of chains
 	*engine.EVM
+	info *view.ChainInfo
 }
 
 // View implements [httpapi.Chain].
-func (c evmChain) View(tip *uint64) (httpapi.View, error) {
+func (c *evmChain) View(tip *uint64) (httpapi.View, error) {
 	v, err := c.Index().At(tip)
 	if err != nil {
 		return nil, err // a nil *index.View is not a nil View
@@ -75,29 +93,40 @@ func (c evmChain) View(tip *uint64) (httpapi.View, error) {
 }
 
 // NodeBalance implements [httpapi.Chain].
-func (c evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
+func (c *evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
 	return c.Balance(ctx, a, height)
 }
 
+// RollupState implements [httpapi.Chain].
+func (c *evmChain) RollupState() (rollup.State, uint32, error) { return c.Index().RollupState() }
+
+// Buckets implements [httpapi.Chain].
+func (c *evmChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(uint32, *rollup.Record)) error {
+	return c.Index().Buckets(i, newest, oldest, take)
+}
+
 // Info implements [httpapi.Chain].
-func (c evmChain) Info() *view.ChainInfo {
-	d := c.Details()
+func (c *evmChain) Info() *view.ChainInfo { return c.info }
+
+// info is what is told about a chain.
+func (c chains) info(e *engine.EVM) *view.ChainInfo {
+	d := e.Details()
 	info := &view.ChainInfo{
-		ChainID: strconv.FormatUint(c.Number(), 10),
+		ChainID: strconv.FormatUint(e.Number(), 10),
 		Name:    d.Name, Description: d.Description,
-		BlockchainID: c.ID().String(), SubnetID: c.Subnet().String(),
+		BlockchainID: e.ID().String(), SubnetID: e.Subnet().String(),
 		ExplorerURL: d.ExplorerURL, LogoURI: d.LogoURI, WSURL: d.WSURL, Multicall: d.Multicall,
-		RPCURL:    cmp.Or(d.RPCURL, c.of.baseURL+"/ext/bc/"+c.ID().String()+"/rpc"),
-		IsTestnet: c.NetworkID() != mainnetID, Private: d.Private, Features: d.Features,
+		RPCURL:    cmp.Or(d.RPCURL, c.baseURL+"/ext/bc/"+e.ID().String()+"/rpc"),
+		IsTestnet: e.NetworkID() != mainnetID, Private: d.Private, Features: d.Features,
 		Token: view.NetworkToken{
 			Name: cmp.Or(d.TokenName, "Avalanche"), Symbol: cmp.Or(d.TokenSymbol, "AVAX"),
 			Decimals: d.TokenDecimals, LogoURI: d.TokenLogoURI,
 		},
 	}
-	if vm := c.VM(); vm != (chain.ID{}) {
+	if vm := e.VM(); vm != (chain.ID{}) {
 		info.VMID = vm.String()
 	}
-	if c.Subnet() == chain.PrimaryNetworkID {
+	if e.Subnet() == chain.PrimaryNetworkID {
 		info.Name = cmp.Or(info.Name, "Avalanche C-Chain")
 		info.Description = cmp.Or(info.Description, "The contract chain of the Avalanche primary network")
 	}

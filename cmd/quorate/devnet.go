@@ -60,6 +60,7 @@ the first validator, whose node API this is, stays honest. Ways of lying:
 	flags.IntVar(&f.cfg.Blocks, "blocks", devnet.DefaultBlocks, "height of each EVM chain at the start")
 	flags.IntVar(&f.cfg.TxsPerBlock, "txs-per-block", devnet.DefaultTxsPerBlock, "average number of transactions of a block")
 	flags.DurationVar(&f.cfg.HistoryInterval, "history-interval", 0, "average time between blocks before the start; default: two years in all")
+	flags.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
 	flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
 	flags.DurationVar(&f.cfg.HeightInterval, "height-interval", 0, "how often a P-Chain block moves some weight; 0 means never")
 	flags.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")

@@ -110,6 +110,7 @@ func commands() []*cobra.Command {
 		verifyCommand(),
 		benchCommand(),
 		keyCommand(),
+		reindexCommand(),
 		versionCommand(),
 	}
 }

@@ -138,7 +138,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
 	cfg := httpapi.Config{Networks: networks{eng}, Ext: ext.Handler, Logger: logs.Logger("http"), Metrics: set}
-	seen := chains{eng, cmp.Or(strings.TrimRight(f.data.publicURL, "/"), "http://"+ln.Addr().String())}
+	seen := newChains(eng, cmp.Or(strings.TrimRight(f.data.publicURL, "/"), "http://"+ln.Addr().String()))
 	err = errors.Join(
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
 		f.limit.configure(&cfg, seen, f.httpHost, logs.Logger("http"), set),

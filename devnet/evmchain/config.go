@@ -22,7 +22,8 @@ const (
 // ErrConfig is wrapped by errors about a [Config].
 var ErrConfig = errors.New("invalid EVM chain configuration")
 
-// Config describes a chain. All but the last two members are needed.
+// Config describes a chain. All but IrregularTimes, BlockInterval and the last two
+// members are needed.
 type Config struct {
 	// ID is the blockchain ID, EVMChainID the chain ID of its transactions.
 	ID         chain.ID
@@ -44,6 +45,9 @@ type Config struct {
 	End time.Time
 	// HistoryInterval is the average time between two blocks of the history.
 	HistoryInterval time.Duration
+	// IrregularTimes has the history's blocks come as no clock would have it: many
+	// at the same millisecond, around midnight, in bursts, and none for months.
+	IrregularTimes bool
 	// BlockInterval is the average time between two blocks after the history;
 	// 0 means a second. It says what the blocks' times are, not when they come.
 	BlockInterval time.Duration
@@ -82,6 +86,9 @@ const (
 func (c *Config) timeOf(n uint64) uint64 {
 	first := c.End.UnixMilli() - int64(c.Blocks)*c.HistoryInterval.Milliseconds() // bounded by validate
 	interval, from, k := c.HistoryInterval, first, n
+	if c.IrregularTimes && n <= c.Blocks {
+		return c.irregularTimeOf(n)
+	}
 	if n > c.Blocks {
 		interval, k = c.BlockInterval, n-c.Blocks
 		from = first + int64(c.Blocks)*c.HistoryInterval.Milliseconds()

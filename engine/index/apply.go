@@ -58,6 +58,7 @@ func (r *rows) put(k key, value []byte) {
 type builder struct {
 	c     *Chain
 	prior prior
+	roll  *roll // nil: no metrics are made of the block
 	rows  rows
 	bare  uint64 // as cursor.bareFrom
 	seen  []SeenToken
@@ -96,6 +97,9 @@ func (b *builder) apply(blk *evm.Block) error {
 	b.put(b.start(store.TableBlockHashes).hash(&blk.Hash), key(b.value[:0]).u64(blk.Number))
 	clear(b.balances)
 	clear(b.owners)
+	if b.roll != nil {
+		b.roll.begin(blk.TimeMilli, blk.GasUsed, blk.Traced)
+	}
 	ref := BlockRef{Number: blk.Number, Hash: blk.Hash, TimeMilli: blk.TimeMilli, BaseFee: blk.BaseFee}
 	for i := range blk.Txs {
 		if err := b.tx(&ref, blk, &blk.Txs[i]); err != nil {
@@ -103,18 +107,40 @@ func (b *builder) apply(blk *evm.Block) error {
 		}
 	}
 	for h := range b.balances {
-		bal, err := b.prior.token(&h.holder, &h.token)
-		if err != nil {
+		if err := b.balance(&h, blk.Number); err != nil {
 			return err
 		}
-		k := b.start(store.TableTokenBalances).addr(&h.holder).addr(&h.token).u64(^blk.Number)
-		b.put(k, bal.append(b.value[:0]))
 	}
 	for nft, owner := range b.owners {
 		k := b.start(store.TableNFTOwners).addr(&nft.Token).word(nft.ID.Bytes32()).u64(^blk.Number)
 		b.put(k, owner[:])
 	}
+	if b.roll != nil {
+		if err := b.roll.end(&b.rows); err != nil {
+			return err
+		}
+	}
 	return b.native(blk)
+}
+
+// balance appends the rows of an ERC-20 balance after a block. What it was for a
+// while within the block is no peak: no block ended with it.
+func (b *builder) balance(h *holding, number uint64) error {
+	bal, err := b.prior.token(&h.holder, &h.token)
+	if err != nil {
+		return err
+	}
+	if bal.peak.Lt(&bal.amount) {
+		if n := bal.amount.ByteLen(); n > bal.peak.ByteLen() {
+			k := append(b.start(store.TableTokenHolders).addr(&h.token), byte(n)).addr(&h.holder)
+			b.put(k, key(b.value[:0]).u64(number))
+		}
+		bal.peak = bal.amount
+		b.prior.setToken(&h.holder, &h.token, bal)
+	}
+	k := b.start(store.TableTokenBalances).addr(&h.holder).addr(&h.token).u64(^number)
+	b.put(k, bal.append(b.value[:0]))
+	return nil
 }
 
 // tx appends the rows of a transaction.
@@ -125,6 +151,9 @@ func (b *builder) tx(ref *BlockRef, blk *evm.Block, tx *evm.Tx) error {
 			b.transfers = AppendTransfers(b.transfers, &tx.Logs[i])
 			b.warp(ref, tx, &tx.Logs[i])
 		}
+	}
+	if b.roll != nil {
+		b.roll.tx(tx, b.transfers)
 	}
 	traced := blk.Traced
 	k := b.start(store.TableTxs).u64(ref.Number).u32(tx.Index)
@@ -175,20 +204,24 @@ func (b *builder) parts(ref *BlockRef, tx *evm.Tx) {
 
 // contracts appends the rows of the contracts that a transaction made.
 func (b *builder) contracts(ref *BlockRef, tx *evm.Tx) {
-	put := func(made, creator *evm.Address, typ evm.CallType) {
+	creations(tx, func(made, creator *evm.Address, typ evm.CallType) {
 		v := append(append(b.value[:0], creator[:]...), tx.From[:]...)
 		v = append(key(v).u32(tx.Index), byte(typ))
 		b.put(b.start(store.TableContracts).addr(made).u64(^ref.Number), v)
-	}
+	})
+}
+
+// creations hands over the contracts that a transaction made, and who made them.
+func creations(tx *evm.Tx, take func(made, creator *evm.Address, typ evm.CallType)) {
 	if tx.Failed {
 		return
 	}
 	if tx.Creation && !tx.Contract.IsZero() {
-		put(&tx.Contract, &tx.From, evm.CallCreate)
+		take(&tx.Contract, &tx.From, evm.CallCreate)
 	}
 	for i := range tx.Calls {
 		if c := &tx.Calls[i]; c.Type.Creates() && !c.Reverted && !c.To.IsZero() {
-			put(&c.To, &c.From, c.Type)
+			take(&c.To, &c.From, c.Type)
 		}
 	}
 }

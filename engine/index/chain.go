@@ -12,6 +12,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/store"
+	"quorate/rollup"
 )
 
 // Errors of chains and views.
@@ -43,6 +44,8 @@ type Options struct {
 	// CacheMB bounds the memory for what was read of transactions, in MiB.
 	// Default 64; below 0 keeps nothing.
 	CacheMB int
+	// NoRollup makes no metrics of the chain.
+	NoRollup bool
 	// Metrics takes the index's metrics; nil keeps them private.
 	Metrics *metrics.Set
 }
@@ -65,6 +68,7 @@ type Chain struct {
 	tokens   *cache[holding, balance]
 	native   *cache[evm.Address, struct{}]
 	noted    *cache[SeenToken, struct{}]
+	stamps   *cache[evm.Address, rollup.Stamp]
 	builder  *builder
 	rowsMax  int
 	bytesMax int
@@ -88,6 +92,7 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 		tokens: newCache[holding, balance](opts.Remember / 2),
 		native: newCache[evm.Address, struct{}](opts.Remember / 2),
 		noted:  newCache[SeenToken, struct{}](opts.Remember / 20),
+		stamps: newCache[evm.Address, rollup.Stamp](opts.Remember / 2),
 	}
 	if c.read, err = newCaches(opts.CacheMB, id, opts.Metrics); err != nil {
 		return nil, err
@@ -131,6 +136,8 @@ func (c *Chain) loadCursor() error {
 	}
 	if !found {
 		cur = nil
+	} else if cur.rolled, err = c.loadRolled(s); err != nil {
+		return fmt.Errorf("read the metrics of chain %s: %w", c.id, err)
 	}
 	c.last.Store(cur)
 	return nil

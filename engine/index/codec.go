@@ -248,11 +248,18 @@ func decodeToken(b []byte) (t TokenMeta, err error) {
 	return t, d.end("token")
 }
 
-// Token balances: u8 flags (1 doubtful) | amount.
-const balanceDoubtful = 1
+// The balance codec, of ERC-20 tokens: u8 flags (1 doubtful, 2 below its peak) |
+// [u256 peak] | amount, big-endian without leading zeros.
+const (
+	balanceDoubtful = 1 << iota
+	balanceBelowPeak
+	balanceFlagsEnd
+)
 
 type balance struct {
-	amount   uint256.Int
+	amount uint256.Int
+	// peak is the highest amount after any block so far.
+	peak     uint256.Int
 	doubtful bool
 }
 
@@ -272,16 +279,32 @@ func decodeAmount(b []byte) (v uint256.Int, err error) {
 func (b *balance) append(dst []byte) []byte {
 	flags := byte(0)
 	if b.doubtful {
-		flags = balanceDoubtful
+		flags |= balanceDoubtful
 	}
-	return appendAmount(append(dst, flags), &b.amount)
+	if !b.amount.Lt(&b.peak) {
+		return appendAmount(append(dst, flags), &b.amount)
+	}
+	dst = appendU256(append(dst, flags|balanceBelowPeak), &b.peak)
+	return appendAmount(dst, &b.amount)
 }
 
 func (b *balance) decode(v []byte) (err error) {
-	if len(v) == 0 || v[0] > balanceDoubtful {
+	if len(v) == 0 || v[0] >= balanceFlagsEnd {
 		return fmt.Errorf("%w: token balance", errCodec)
 	}
-	b.doubtful = v[0] == balanceDoubtful
-	b.amount, err = decodeAmount(v[1:])
-	return err
+	d := decoder{b: v[1:]}
+	below := v[0]&balanceBelowPeak != 0
+	if below {
+		d.u256(&b.peak)
+	}
+	if b.amount, err = decodeAmount(d.b); err != nil || d.err != nil {
+		return errors.Join(err, d.err)
+	}
+	if !below {
+		b.peak = b.amount
+	} else if !b.amount.Lt(&b.peak) {
+		return fmt.Errorf("%w: token balance above its peak", errCodec)
+	}
+	b.doubtful = v[0]&balanceDoubtful != 0
+	return nil
 }

@@ -126,6 +126,7 @@ func FuzzDecodeHeader(f *testing.F) {
 func FuzzSmallRows(f *testing.F) {
 	f.Add(appendToken(nil, &TokenMeta{Kind: ERC721, Name: "name", Symbol: "S", Decimals: 18, HasDecimals: true}))
 	f.Add((&balance{amount: *uint256.NewInt(300), doubtful: true}).append(nil))
+	f.Add((&balance{amount: *uint256.NewInt(300), peak: *uint256.NewInt(70_000)}).append(nil))
 	f.Add((&cursor{bareFrom: noBare}).append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := decodeToken(b); err == nil {
@@ -144,6 +145,33 @@ func FuzzSmallRows(f *testing.F) {
 			t.Fatal("cursor differs")
 		}
 	})
+}
+
+func TestBalanceCodec(t *testing.T) {
+	t.Parallel()
+	f := func(row []byte, amount, peak uint64, doubtful bool) {
+		t.Helper()
+		want := balance{amount: *uint256.NewInt(amount), peak: *uint256.NewInt(peak), doubtful: doubtful}
+		if got := want.append(nil); !bytes.Equal(got, row) {
+			t.Errorf("%+v is %x, want %x", want, got, row)
+		}
+		got := balance{amount: *uint256.NewInt(8), peak: *uint256.NewInt(9), doubtful: true} // of a row before
+		if err := got.decode(row); err != nil || got != want {
+			t.Errorf("%x is %+v, want %+v, %v", row, got, want, err)
+		}
+	}
+	f([]byte{0}, 0, 0, false)
+	f([]byte{1, 1, 0}, 256, 256, true)
+	f([]byte{2, 1, 7}, 0, 7, false)
+	f([]byte{3, 2, 1, 0, 255}, 255, 256, true)
+	for _, row := range [][]byte{
+		{}, {4}, {0xff, 1}, {2}, {2, 0}, {2, 2, 1}, {2, 1, 7, 7}, {2, 1, 7, 8}, {2, 2, 0, 7}, append([]byte{2, 33}, make([]byte, 40)...),
+		append([]byte{0, 1}, make([]byte, 32)...),
+	} {
+		if err := new(balance).decode(row); !errors.Is(err, errCodec) {
+			t.Errorf("%x: %v", row, err)
+		}
+	}
 }
 
 // Logs come from contracts, which may log anything.

@@ -29,6 +29,7 @@ func (c *Chain) Commit(ctx context.Context, blocks []*evm.Block) error {
 		c.tokens.reset()
 		c.native.reset()
 		c.noted.reset()
+		c.stamps.reset()
 		c.doubt = c.loadCursor() != nil
 		return err
 	}
@@ -99,8 +100,13 @@ func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
 	if err := p.load(blocks); err != nil {
 		return err
 	}
-	b.prior, b.bare = p, cur.bareFrom
-	w := &writer{c: c, ctx: ctx}
+	b.prior, b.bare, b.roll = p, cur.bareFrom, nil
+	if !c.opts.NoRollup && cur.rolled.state.Next == below {
+		if b.roll, err = c.newRoll(s, &cur.rolled); err != nil {
+			return err
+		}
+	}
+	w := &writer{c: c, ctx: ctx, roll: b.roll}
 	defer w.discard()
 	for _, blk := range blocks {
 		b.rows.list, b.rows.bytes = b.rows.list[:0], 0
@@ -117,6 +123,9 @@ func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
 		return err
 	}
 	p.keep()
+	if b.roll != nil {
+		b.roll.stamps.keep()
+	}
 	return nil
 }
 
@@ -144,18 +153,25 @@ type writer struct {
 	c     *Chain
 	ctx   context.Context
 	batch *store.Batch
+	roll  *roll // nil if no metrics are made
 
-	rows, size int
+	rows, size int    // in batch, at most
 	done       cursor // of the last block in batch
+	tail       tail   // up to it
 	whole      bool   // batch ends with a whole block
 }
 
-// cursorRoom is kept free in a transaction: the cursor's row.
-const cursorRoom = leadLen + cursorLen
+// fits tells whether batch has room for rows of so many bytes, besides the
+// cursor and what goes with it.
+func (w *writer) fits(rows, bytes int) bool {
+	n, size := w.tail.size()
+	rows += n + 1
+	bytes += size + leadLen + cursorLen
+	return w.rows+rows < w.c.rowsMax && w.size+bytes+rows*w.c.overhead < w.c.bytesMax
+}
 
 func (w *writer) block(r *rows, cur cursor) error {
-	size := r.bytes + len(r.list)*w.c.overhead
-	if w.whole && (w.rows+len(r.list) >= w.c.rowsMax || w.size+size+cursorRoom+w.c.overhead >= w.c.bytesMax) {
+	if w.whole && !w.fits(len(r.list), r.bytes) {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -167,7 +183,11 @@ func (w *writer) block(r *rows, cur cursor) error {
 		}
 	}
 	w.rows += len(r.list)
-	w.size += size
+	w.size += r.bytes + len(r.list)*w.c.overhead
+	if w.roll != nil {
+		w.tail.take(w.roll)
+		cur.rolled = w.tail.rolled
+	}
 	w.done, w.whole = cur, true
 	return nil
 }
@@ -209,13 +229,24 @@ func (w *writer) flush() error {
 	if !w.whole {
 		return nil
 	}
+	if !w.fits(0, 0) { // only after a block that fills the transaction alone
+		if err := w.commit(); err != nil {
+			return err
+		}
+	}
 	if err := w.set(w.c.key(store.TableCursor), w.done.append(nil)); err != nil {
 		return err
+	}
+	if w.roll != nil {
+		if err := w.tail.rows(w.c, w.set); err != nil {
+			return err
+		}
 	}
 	if err := w.commit(); err != nil {
 		return err
 	}
 	w.whole = false
+	w.tail.written()
 	done := w.done
 	w.c.last.Store(&done)
 	return nil

@@ -38,6 +38,8 @@ type cursor struct {
 	// bareFrom is the first height from which on native balances are not known,
 	// since a block was not traced; noBare if there is none.
 	bareFrom uint64
+	// rolled is how far metrics are made. It has a row of its own.
+	rolled rolled
 }
 
 const (

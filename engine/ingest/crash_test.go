@@ -31,7 +31,7 @@ const (
 )
 
 func crashChain() []*evm.Block {
-	return indextest.New(indextest.Config{Seed: 77, Txs: 10}).Blocks(crashBlocks)
+	return indextest.New(indextest.Config{Seed: 77, Txs: 10, Step: 1_700_000}).Blocks(crashBlocks)
 }
 
 func openIndex(dir string) (*store.DB, *index.Chain, error) {

@@ -16,7 +16,7 @@ import (
 
 const (
 	indexName    = "index"
-	indexVersion = 1
+	indexVersion = 2
 )
 
 // Options tune [Open]. The zero value is good.
@@ -203,24 +203,13 @@ func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 	var ordinal uint32
 	err = db.Update(func(txn *badger.Txn) error {
 		last := uint32(0)
-		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{TableChains}})
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			var n uint32
-			if err := it.Item().Value(func(b []byte) error {
-				if len(b) != 4 {
-					return fmt.Errorf("%w: ordinal of %d bytes", ErrFormat, len(b))
-				}
-				n = binary.BigEndian.Uint32(b)
-				return nil
-			}); err != nil {
-				return err
-			}
-			if string(it.Item().Key()[1:]) == string(blockchain[:]) {
+		if err := eachChain(txn, func(id [32]byte, n uint32) {
+			if id == blockchain {
 				ordinal = n
-				return nil
 			}
 			last = max(last, n)
+		}); err != nil || ordinal > 0 {
+			return err
 		}
 		ordinal = last + 1
 		return txn.Set(append([]byte{TableChains}, blockchain[:]...), binary.BigEndian.AppendUint32(nil, ordinal))
@@ -230,6 +219,56 @@ func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 		return 0, fmt.Errorf("give the chain an ordinal: %w", err)
 	}
 	return ordinal, nil
+}
+
+// Chains gives the blockchain IDs of all chains that have an ordinal.
+func (d *DB) Chains() (list [][32]byte, err error) {
+	db, err := d.use()
+	if err != nil {
+		return nil, err
+	}
+	defer d.unuse()
+	err = db.View(func(txn *badger.Txn) error {
+		return eachChain(txn, func(id [32]byte, _ uint32) { list = append(list, id) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the chains: %w", err)
+	}
+	return list, nil
+}
+
+// eachChain hands over all chains with their ordinals.
+func eachChain(txn *badger.Txn, take func(id [32]byte, ordinal uint32)) error {
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{TableChains}})
+	defer it.Close()
+	for it.Rewind(); it.Valid(); it.Next() {
+		key := it.Item().Key()
+		if err := it.Item().Value(func(b []byte) error {
+			if len(key) != 1+32 || len(b) != 4 {
+				return fmt.Errorf("%w: chain with an ordinal of %d bytes", ErrFormat, len(b))
+			}
+			take([32]byte(key[1:]), binary.BigEndian.Uint32(b))
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Drop removes all rows whose keys begin with one of the prefixes. Commits wait
+// for it: it is for a database that serves nobody.
+func (d *DB) Drop(prefixes ...[]byte) error {
+	db, err := d.use()
+	if err != nil {
+		return err
+	}
+	defer d.unuse()
+	defer d.committed()
+	if err := db.DropPrefix(prefixes...); err != nil {
+		return fmt.Errorf("drop rows: %w", err)
+	}
+	return nil
 }
 
 // TableKey starts a key: the table and the chain's ordinal.

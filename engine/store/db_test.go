@@ -211,6 +211,10 @@ func TestDigestAndBackup(t *testing.T) {
 	if digest(a, 1) != digest(b, 7) {
 		t.Error("the same rows, another digest")
 	}
+	write(t, b, map[string]string{string(TableKey(nil, TableTokenHolders, 7)): "of a block"})
+	if digest(a, 1) == digest(b, 7) {
+		t.Error("another holder, the same digest")
+	}
 	if digest(a, 1) == digest(a, 2) || digest(a, 3) == digest(a, 1) {
 		t.Error("other rows, the same digest")
 	}

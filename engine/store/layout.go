@@ -41,7 +41,7 @@ const (
 // meets the newest row first. An address (addr, token, owner) has 20 bytes, a
 // token's ID 32. Values marked with a codec are described in engine/index.
 //
-// But for the cursor every row says from which height on it is true, and is
+// But for the cursor, and what is written with it, every row says from which height on it is true, and is
 // written once with the same bytes whenever its block is applied. Rows above
 // the cursor are no part of the index yet: readers pass them over. Nothing is
 // ever deleted.
@@ -111,7 +111,7 @@ const (
 	// at or below a height tells the balance after that block.
 	//
 	//	sort key: addr | token | ^height
-	//	value:    u8 flags | amount, big-endian without leading zeros
+	//	value:    balance codec
 	TableTokenBalances = 0x1a
 
 	// TableNativeBalances is the same for the native coin. The balance before an
@@ -171,9 +171,44 @@ const (
 	//	value:    the URI
 	TableTokenURIs = 0x23
 
-	// firstBlockTable to lastBlockTable follow from the blocks of a chain alone.
-	firstBlockTable, lastBlockTable = TableCursor, TableSeenNFTs
+	// TableTokenHolders lists who held an ERC-20 token, by how much it was at most:
+	// a row each time that an address' highest balance after a block gets longer.
+	//
+	//	sort key: token | u8 length of that balance in bytes, 1 to 32 | addr
+	//	value:    height of the block
+	TableTokenHolders = 0x24
+
+	// TableStamps tells when addresses were last seen. The row of an address is
+	// written anew when it changes; the stamp before the height is kept beside the
+	// one after it, for the case that the height is indexed again.
+	//
+	//	sort key: u8 edition | addr
+	//	value:    u48 height | stamp | stamp before (codec of rollup, 9 bytes each)
+	TableStamps = 0x25
+
+	// TableBuckets has the metrics of the chain, the newest first. That of an open
+	// bucket is written anew together with the cursor.
+	//
+	//	sort key: u8 edition | u8 interval | ^u32 number of the bucket
+	//	value:    record codec of rollup
+	TableBuckets = 0x26
+
+	// TableRollup has one row: how far the metrics are made, and from which
+	// edition of their tables on.
+	//
+	//	sort key: none
+	//	value:    u8 version of the metrics' rules | u8 edition | state codec of rollup
+	TableRollup = 0x27
+
+	// firstBlockTable to lastBlockTable follow from the blocks of a chain alone,
+	// but for what contracts say.
+	firstBlockTable, lastBlockTable = TableCursor, TableRollup
 )
+
+// fromBlocks tells whether the rows of a table follow from blocks alone.
+func fromBlocks(table byte) bool {
+	return table >= firstBlockTable && table <= lastBlockTable && table != TableTokenMeta && table != TableTokenURIs
+}
 
 // expiryLen is the length of the end of validity in front of a kept result.
 const expiryLen = 8

@@ -121,6 +121,9 @@ func (d *DB) Digest(ctx context.Context, ordinal uint32) (sum [sha256.Size]byte,
 	defer s.Close()
 	h := sha256.New()
 	for table := byte(firstBlockTable); table <= lastBlockTable; table++ {
+		if !fromBlocks(table) {
+			continue
+		}
 		if err := s.digest(ctx, h, table, ordinal); err != nil {
 			return sum, err
 		}

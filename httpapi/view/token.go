@@ -154,6 +154,20 @@ func (w *Writer) TokenBalance(b *index.TokenBalance) {
 	w.B = append(w.B, '}')
 }
 
+// Holder writes an address and what it has of a token, in base units.
+func (w *Writer) Holder(h *index.Holder) {
+	w.Comma()
+	w.B = append(w.B, '{')
+	w.address("address", &h.Address)
+	if w.Dialect == SDK {
+		w.amount("sortKey", &h.Balance)
+	} else {
+		w.Member("sortKey")
+		w.B = AppendAmount(w.B, &h.Balance)
+	}
+	w.B = append(w.B, '}')
+}
+
 // OwnedNFT writes an ERC-721 token with its owner.
 func (w *Writer) OwnedNFT(n *index.NFT, owner *evm.Address) {
 	w.Comma()

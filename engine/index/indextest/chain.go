@@ -3,6 +3,7 @@
 package indextest
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/rand/v2"
 
@@ -20,6 +21,8 @@ type Config struct {
 	Full bool
 	// Accounts is the number of accounts. Default 40.
 	Accounts int
+	// Step is the mean time between blocks in milliseconds. Default 1,500.
+	Step int
 	// Untraced blocks have neither calls nor balances.
 	Untraced bool
 }
@@ -62,6 +65,7 @@ func New(cfg Config) *Chain {
 	if cfg.Accounts == 0 {
 		cfg.Accounts = 40
 	}
+	cfg.Step = cmp.Or(cfg.Step, 1500)
 	c := &Chain{
 		cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, 1)), time: 1_600_000_000_000,
 		wei: map[evm.Address]*uint256.Int{}, nonces: map[evm.Address]uint64{},
@@ -119,7 +123,7 @@ func (c *Chain) Block() *evm.Block {
 		}
 	}
 	c.next, c.hash = c.next+1, b.Hash
-	c.time += uint64(c.rnd.IntN(3000))
+	c.time += uint64(c.rnd.IntN(2 * c.cfg.Step))
 	return b
 }
 

@@ -1,0 +1,327 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// Holder is an address that held an ERC-20 token.
+type Holder struct {
+	Address evm.Address
+	Balance uint256.Int // at the view's tip, in base units
+}
+
+// Frame is a part of time, in Unix seconds: from Start on and before End. A block
+// belongs to the second in which it was made.
+type Frame struct{ Start, End uint64 }
+
+// Lengths of the positions in a list of holders: behind an address, or in the
+// middle of its history, where the row at a height is the next to look at.
+const (
+	behindLen = evm.AddressLen
+	insideLen = evm.AddressLen + heightLen
+)
+
+// Holders gives the addresses that had more than above of an ERC-20 token in a
+// frame, in their order: after the last block before it, or after one of its
+// blocks. Only After and Limit of the page count. A page can be short, or empty,
+// and have a position to go on from.
+func (v *View) Holders(token evm.Address, above uint256.Int, f Frame, p Page) ([]Holder, []byte, error) {
+	if p.After != nil && len(p.After) != behindLen && len(p.After) != insideLen {
+		return nil, nil, ErrPosition
+	}
+	lo, hi, ok, err := v.heights(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	least, over := new(uint256.Int).AddOverflow(&above, uint256.NewInt(1))
+	if !ok || over || p.Limit < 1 {
+		return nil, nil, nil
+	}
+	w := holderWalk{v: v, token: token, above: above, lo: lo, hi: hi}
+	defer w.close()
+	if err := w.open(least.ByteLen(), p.After); err != nil {
+		return nil, nil, err
+	}
+	next, err := w.page(&p)
+	return w.out, next, err
+}
+
+// heights gives the lowest and the highest block whose balances count in a frame.
+func (v *View) heights(f Frame) (lo, hi uint64, ok bool, err error) {
+	if f.Start >= f.End {
+		return 0, 0, false, nil
+	}
+	end, err := v.blocksBefore(f.End)
+	if err != nil || end == 0 {
+		return 0, 0, false, err
+	}
+	start, err := v.blocksBefore(f.Start)
+	return max(start, 1) - 1, end - 1, err == nil, err
+}
+
+// blocksBefore gives the number of blocks that were made before a second: the
+// times of blocks do not fall.
+func (v *View) blocksBefore(second uint64) (uint64, error) {
+	if second == 0 || second > v.tip.TimeMilli/1000 {
+		return min(second, 1) * (v.tip.Number + 1), nil
+	}
+	from, to := uint64(0), v.tip.Number // the tip is none of them
+	for from < to {
+		mid := from + (to-from)/2
+		h, found, err := v.Block(mid)
+		if err == nil && !found {
+			err = fmt.Errorf("%w: block %d is missing", errCodec, mid)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if h.TimeMilli/1000 < second {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	return from, nil
+}
+
+// holderWalk reads a page of holders.
+type holderWalk struct {
+	v      *View
+	token  evm.Address
+	above  uint256.Int
+	lo, hi uint64 // heights whose balances count
+
+	lists   []heldList
+	history *store.Rows // of the balances of all addresses
+	key     key
+	passed  int // rows and holders that did not match
+	out     []Holder
+}
+
+// heldList is the part of the token's holders whose highest balance had one
+// length, in the order of addresses.
+type heldList struct {
+	rows   *store.Rows
+	prefix key
+	valid  bool
+	addr   evm.Address // of the row here
+	height uint64
+}
+
+// read takes the row that the iterator stands at.
+func (l *heldList) read() error {
+	if l.valid = l.rows.Valid(); !l.valid {
+		return nil
+	}
+	if copy(l.addr[:], l.rows.Key()[len(l.prefix):]) != evm.AddressLen {
+		return fmt.Errorf("%w: key of a holder", errCodec)
+	}
+	return l.rows.Value(func(b []byte) error {
+		if len(b) != heightLen {
+			return fmt.Errorf("%w: holder", errCodec)
+		}
+		l.height = binary.BigEndian.Uint64(b)
+		return nil
+	})
+}
+
+// open opens a list for each length from least bytes on that there is.
+func (w *holderWalk) open(least int, after []byte) (err error) {
+	if w.history, err = w.v.s.Rows(w.v.c.key(store.TableTokenBalances), false); err != nil {
+		return err
+	}
+	prefix := w.v.c.key(store.TableTokenHolders).addr(&w.token)
+	lengths, err := w.v.s.Rows(prefix, false)
+	if err != nil {
+		return err
+	}
+	defer lengths.Close()
+	for n := least; n <= word; n++ {
+		lengths.Seek(append(slices.Clone(prefix), byte(n)))
+		if !lengths.Valid() {
+			break
+		}
+		n = int(lengths.Key()[len(prefix)])
+		l := heldList{prefix: append(slices.Clone(prefix), byte(n))}
+		if l.rows, err = w.v.s.Rows(l.prefix, false); err != nil {
+			return err
+		}
+		w.lists = append(w.lists, l)
+		begin := append(slices.Clone(l.prefix), after[:min(len(after), behindLen)]...)
+		if len(after) == behindLen {
+			begin = append(begin, 0)
+		}
+		l.rows.Seek(begin)
+		if err := w.lists[len(w.lists)-1].read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close gives the iterators back before the view ends, for the next page.
+func (w *holderWalk) close() {
+	for i := range w.lists {
+		w.lists[i].rows.Close()
+	}
+	if w.history != nil {
+		w.history.Close()
+	}
+}
+
+// page fills the page and gives the position to go on from, nil at the end.
+func (w *holderWalk) page(p *Page) ([]byte, error) {
+	var last []byte // the position behind the holder seen last
+	for {
+		a, reached, found, err := w.next()
+		if err != nil || !found {
+			return nil, err
+		}
+		var h Holder
+		held := false
+		if reached {
+			from := w.hi
+			if len(p.After) == insideLen && bytes.Equal(a[:], p.After[:evm.AddressLen]) {
+				from = min(from, binary.BigEndian.Uint64(p.After[evm.AddressLen:]))
+			}
+			var inside *uint64
+			if h, held, inside, err = w.look(&a, from); err != nil {
+				return nil, err
+			}
+			if inside != nil {
+				return append(key(nil), a[:]...).u64(*inside), nil
+			}
+		}
+		switch {
+		case held && len(w.out) == p.Limit:
+			return last, nil
+		case held:
+			w.out = append(w.out, h)
+		default:
+			w.passed++
+		}
+		last = append(last[:0], a[:]...)
+		if w.passed >= maxPassed {
+			return last, nil
+		}
+	}
+}
+
+// next goes to the next address in any of the lists. It tells whether the address
+// had reached one of the lengths by the end of the frame.
+func (w *holderWalk) next() (a evm.Address, reached, found bool, err error) {
+	for i := range w.lists {
+		if l := &w.lists[i]; l.valid && (!found || bytes.Compare(l.addr[:], a[:]) < 0) {
+			a, found = l.addr, true
+		}
+	}
+	for i := range w.lists {
+		l := &w.lists[i]
+		if !l.valid || l.addr != a {
+			continue
+		}
+		reached = reached || l.height <= w.hi
+		l.rows.Next()
+		if err := l.read(); err != nil {
+			return a, false, false, err
+		}
+	}
+	return a, reached, found, nil
+}
+
+// look asks an address' history for what it has at the tip, and whether it had
+// more than above in the frame, at height from or below. When that takes too long
+// it gives the height to go on from.
+func (w *holderWalk) look(a *evm.Address, from uint64) (h Holder, held bool, inside *uint64, err error) {
+	w.key = w.v.c.appendKey(w.key[:0], store.TableTokenBalances).addr(a).addr(&w.token)
+	now, found, err := w.at(w.v.tip.Number)
+	if err == nil && !found {
+		err = fmt.Errorf("%w: balance of holder %s is missing", errCodec, *a)
+	}
+	if err != nil || !w.above.Lt(&now.peak) {
+		return h, false, nil, err
+	}
+	h = Holder{Address: *a, Balance: now.amount}
+	last := now
+	if now.height > from {
+		if last, found, err = w.at(from); err != nil || !found {
+			return h, false, nil, err
+		}
+	}
+	switch {
+	case w.above.Lt(&last.amount):
+		return h, true, nil, nil
+	case !w.above.Lt(&last.peak) || last.height <= w.lo:
+		return h, false, nil, nil
+	}
+	if from == w.hi {
+		first, found, err := w.at(w.lo)
+		// A peak that is not that of the beginning was reached in the frame.
+		if err != nil || !found || w.above.Lt(&first.amount) || first.peak.Lt(&last.peak) {
+			return h, err == nil, nil, err
+		}
+	}
+	held, inside, err = w.back(last.height)
+	return h, held, inside, err
+}
+
+// back looks at the balances from a height down to the frame's beginning.
+func (w *holderWalk) back(from uint64) (held bool, inside *uint64, err error) {
+	row, found, err := w.at(from)
+	for {
+		switch {
+		case err != nil || !found:
+			return false, nil, err
+		case w.above.Lt(&row.amount):
+			return true, nil, nil
+		case row.height <= w.lo:
+			return false, nil, nil
+		}
+		if w.passed++; w.passed >= maxPassed {
+			below := row.height - 1
+			return false, &below, nil
+		}
+		w.history.Next()
+		row, found, err = w.read()
+	}
+}
+
+// heldRow is a row of an address' history.
+type heldRow struct {
+	balance
+	height uint64
+}
+
+// at gives the newest row at or below a height of the history that key begins.
+func (w *holderWalk) at(height uint64) (heldRow, bool, error) {
+	w.key = w.key[:historyLen]
+	w.history.Seek(w.key.u64(^height))
+	return w.read()
+}
+
+// historyLen is the length of what the rows of an address' history begin with.
+const historyLen = leadLen + 2*evm.AddressLen
+
+// read gives the row of the history that the iterator stands at, if it is there.
+func (w *holderWalk) read() (r heldRow, found bool, err error) {
+	if !w.history.Valid() {
+		return r, false, nil
+	}
+	k := w.history.Key()
+	if len(k) != historyLen+heightLen {
+		return r, false, fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
+	}
+	if !bytes.Equal(k[:historyLen], w.key[:historyLen]) {
+		return r, false, nil
+	}
+	r.height = ^binary.BigEndian.Uint64(k[historyLen:])
+	return r, true, w.history.Value(r.decode)
+}

@@ -1,0 +1,251 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+	"quorate/rollup"
+)
+
+// ErrRollup: the metrics of the chain are not made up to its last block.
+var ErrRollup = errors.New("the metrics of the chain are not complete")
+
+// rollupRules is the version of the rules that metrics are made by. Metrics of
+// other rules are made anew.
+const rollupRules = 1
+
+// rolled is how far the metrics of a chain are made. It does not change.
+type rolled struct {
+	edition byte
+	state   rollup.State
+}
+
+const rolledLen = 2 + rollup.StateLen
+
+func (r *rolled) append(dst []byte) []byte {
+	return r.state.Append(append(dst, rollupRules, r.edition))
+}
+
+// decode begins a new edition when the metrics were made by other rules.
+func (r *rolled) decode(b []byte) error {
+	if len(b) < 2 {
+		return fmt.Errorf("%w: state of the metrics", errCodec)
+	}
+	if r.edition = b[1]; b[0] != rollupRules {
+		r.edition++
+		return nil
+	}
+	if err := r.state.Decode(b[2:]); err != nil {
+		return fmt.Errorf("state of the metrics: %w", err)
+	}
+	return nil
+}
+
+// loadRolled reads how far the metrics are made.
+func (c *Chain) loadRolled(s *store.Snapshot) (r rolled, err error) {
+	_, err = s.Get(c.key(store.TableRollup), r.decode)
+	return r, err
+}
+
+// roll makes the metrics of a group of blocks.
+type roll struct {
+	*rollup.Roller
+	edition byte
+	stamps  *stamps
+}
+
+// newRoll goes on from r. Nothing at or above its next height was made.
+func (c *Chain) newRoll(s *store.Snapshot, r *rolled) (*roll, error) {
+	st := &stamps{
+		c: c, s: s, lead: append(c.key(store.TableStamps), r.edition), next: r.state.Next,
+		changed: map[evm.Address]stampRow{},
+	}
+	var open []rollup.Bucket
+	if r.state.Begun {
+		for i := rollup.Hour; i < rollup.Intervals; i++ {
+			_, number, _ := r.state.Bounds(i)
+			b := rollup.Bucket{Interval: i, Number: number}
+			found, err := s.Get(c.bucketKey(nil, r.edition, i, number), b.Decode)
+			if err == nil && !found {
+				err = fmt.Errorf("%w: no metrics of the last %s", errCodec, i)
+			}
+			if err != nil {
+				return nil, err
+			}
+			open = append(open, b)
+		}
+	}
+	roller, err := rollup.NewRoller(r.state, open, st)
+	if err != nil {
+		return nil, err
+	}
+	return &roll{Roller: roller, edition: r.edition, stamps: st}, nil
+}
+
+// begin opens the next block, as [rollup.Roller.Begin] does.
+func (r *roll) begin(milli, gas uint64, traced bool) {
+	r.stamps.height = r.State().Next
+	r.Begin(milli, gas, traced)
+}
+
+// tx takes a transaction with its transfers.
+func (r *roll) tx(tx *evm.Tx, transfers []Transfer) {
+	to := &tx.To
+	if tx.Creation {
+		to = nil
+	}
+	r.Tx((*rollup.Address)(&tx.From), (*rollup.Address)(to), tx.GasUsed, &tx.GasPrice)
+	for i := range transfers {
+		r.Transfer((*rollup.Address)(&transfers[i].From), (*rollup.Address)(&transfers[i].To))
+	}
+	creations(tx, func(_, by *evm.Address, _ evm.CallType) { r.Created((*rollup.Address)(by)) })
+}
+
+// end closes the block and appends the rows of the stamps that it has changed.
+func (r *roll) end(to *rows) error {
+	if err := r.End(); err != nil {
+		return err
+	}
+	r.stamps.rows(to)
+	return nil
+}
+
+// tail is what is written anew with each cursor: the buckets that have changed
+// since the last one, and how far the metrics are made.
+type tail struct {
+	buckets []rollup.Bucket
+	open    int // so many at the end may change again
+	rolled  rolled
+}
+
+// take goes on to the last block of r.
+func (t *tail) take(r *roll) {
+	t.buckets = t.buckets[:len(t.buckets)-t.open]
+	t.open = 0
+	r.Changed(func(b *rollup.Bucket) { t.buckets = append(t.buckets, *b) })
+	t.rolled = rolled{edition: r.edition, state: r.State()}
+	if t.rolled.state.Begun {
+		t.open = rollup.Intervals
+	}
+}
+
+// written is called when the tail is committed.
+func (t *tail) written() { t.buckets, t.open = t.buckets[:0], 0 }
+
+// size bounds the rows of the tail and their bytes, and those of a further block.
+func (t *tail) size() (rows, bytes int) {
+	rows = len(t.buckets) + rollup.Intervals + 1
+	return rows, rows * (leadLen + 2 + 4 + rollup.RecordLen)
+}
+
+// rows hands over the rows.
+func (t *tail) rows(c *Chain, set func(key, value []byte) error) error {
+	for i := range t.buckets {
+		b := &t.buckets[i]
+		if err := set(c.bucketKey(nil, t.rolled.edition, b.Interval, b.Number), b.Append(nil)); err != nil {
+			return err
+		}
+	}
+	return set(c.key(store.TableRollup), t.rolled.append(nil))
+}
+
+func (c *Chain) bucketKey(dst []byte, edition byte, i rollup.Interval, number uint32) key {
+	return append(c.appendKey(dst, store.TableBuckets), edition, byte(i)).u32(^number)
+}
+
+// stampRow is the row of an address: its stamp after a height, and before it.
+type stampRow struct {
+	height      uint64
+	now, before rollup.Stamp
+}
+
+// The height has 48 bits: a chain with a block each millisecond has it for 8,900 years.
+const (
+	stampHeightLen = 6
+	stampRowLen    = stampHeightLen + 2*rollup.StampLen
+)
+
+func (r *stampRow) append(dst []byte) []byte {
+	var h [8]byte
+	binary.BigEndian.PutUint64(h[:], r.height)
+	return r.before.Append(r.now.Append(append(dst, h[8-stampHeightLen:]...)))
+}
+
+func (r *stampRow) decode(b []byte) error {
+	if len(b) != stampRowLen {
+		return fmt.Errorf("%w: stamp", errCodec)
+	}
+	var h [8]byte
+	copy(h[8-stampHeightLen:], b)
+	r.height = binary.BigEndian.Uint64(h[:])
+	b = b[stampHeightLen:]
+	return errors.Join(r.now.Decode(b[:rollup.StampLen]), r.before.Decode(b[rollup.StampLen:]))
+}
+
+// stamps answers from the changes of the group so far, the chain's cache and the
+// database. The cache holds only what is committed.
+type stamps struct {
+	c      *Chain
+	s      *store.Snapshot
+	lead   key
+	next   uint64 // rows from here on are not committed, or were made anew
+	height uint64 // of the block being made
+
+	changed map[evm.Address]stampRow
+	dirty   []evm.Address // changed in the block being made
+	key     key
+}
+
+// Stamp implements [rollup.Stamps].
+func (p *stamps) Stamp(a *rollup.Address) (rollup.Stamp, error) {
+	if row, ok := p.changed[*a]; ok {
+		return row.now, nil
+	}
+	if s, ok := p.c.stamps.get(*a); ok || p.next == 0 {
+		return s, nil
+	}
+	var row stampRow
+	p.key = append(append(p.key[:0], p.lead...), a[:]...)
+	if _, err := p.s.Get(p.key, row.decode); err != nil {
+		return rollup.Stamp{}, err
+	}
+	if row.height >= p.next {
+		row.now = row.before
+	}
+	p.c.stamps.put(*a, row.now)
+	return row.now, nil
+}
+
+// PutStamp implements [rollup.Stamps].
+func (p *stamps) PutStamp(a *rollup.Address, s rollup.Stamp) {
+	row, ok := p.changed[*a]
+	if !ok {
+		row.now, _ = p.c.stamps.get(*a) // Stamp was asked before
+	}
+	if !ok || row.height != p.height {
+		row.height, row.before = p.height, row.now
+		p.dirty = append(p.dirty, *a)
+	}
+	row.now = s
+	p.changed[*a] = row
+}
+
+// rows appends the rows that the block being made has changed.
+func (p *stamps) rows(to *rows) {
+	for i := range p.dirty {
+		row := p.changed[p.dirty[i]]
+		k := append(append(to.room(len(p.lead)+evm.AddressLen+stampRowLen), p.lead...), p.dirty[i][:]...)
+		to.add(row.append(k), len(k))
+	}
+	p.dirty = p.dirty[:0]
+}
+
+// keep takes the group's changes into the cache, once they are committed.
+func (p *stamps) keep() {
+	for a, row := range p.changed {
+		p.c.stamps.put(a, row.now)
+	}
+}

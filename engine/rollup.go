@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"quorate/engine/chain"
+	"quorate/engine/index"
+	"quorate/engine/store"
+)
+
+// indexDir is the folder of the index database in the data folder.
+const indexDir = "index"
+
+// tellEvery is the time between two lines in the log about work that is long.
+const tellEvery = 5 * time.Second
+
+// catchUp makes the metrics of blocks that were indexed without them.
+func (c *EVM) catchUp(ctx context.Context, log *slog.Logger) error {
+	log = log.With("chain", c.number)
+	var told time.Time
+	err := c.index.Roll(ctx, func(done, of uint64) {
+		if now := time.Now(); done == of || now.Sub(told) >= tellEvery {
+			log.Info("metrics are made of blocks that were indexed without them", "blocks", done, "of", of)
+			told = now
+		}
+	})
+	return stopped(ctx, err)
+}
+
+// ReindexConfig says what [ReindexMetrics] does.
+type ReindexConfig struct {
+	// DataDir is the data folder. No other process may use it. Required.
+	DataDir string
+	// Chain is the blockchain ID of the one chain to do; nil does all.
+	Chain *chain.ID
+	// Scratch makes all metrics anew, not only those that are missing.
+	Scratch bool
+	// OnProgress, if not nil, is told how many blocks of a chain have metrics.
+	OnProgress func(id chain.ID, done, of uint64)
+	// OnDone, if not nil, is told when the metrics of a chain are complete, and
+	// how many blocks the chain has.
+	OnDone func(id chain.ID, blocks uint64)
+	// Logger takes the log; nil discards it.
+	Logger *slog.Logger
+}
+
+// ReindexMetrics makes the metrics of the chains in a data folder, while nothing
+// serves it. It can be ended by ctx at any time and goes on when called again.
+func ReindexMetrics(ctx context.Context, cfg ReindexConfig) (err error) {
+	dir := filepath.Join(cfg.DataDir, indexDir)
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("no chain was indexed in %s: %w", cfg.DataDir, err)
+	}
+	db, err := store.Open(dir, store.Options{Logger: cfg.Logger})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ids, err := db.Chains()
+	if err != nil {
+		return err
+	}
+	found := cfg.Chain == nil
+	for _, id := range ids {
+		if cfg.Chain != nil && *cfg.Chain != id {
+			continue
+		}
+		found = true
+		if err := reindex(ctx, db, id, &cfg); err != nil {
+			return fmt.Errorf("chain %s: %w", chain.ID(id), err)
+		}
+	}
+	if !found {
+		return fmt.Errorf("chain %s was never indexed", cfg.Chain)
+	}
+	return nil
+}
+
+func reindex(ctx context.Context, db *store.DB, id chain.ID, cfg *ReindexConfig) error {
+	c, err := index.Open(db, id, index.Options{})
+	if err != nil {
+		return err
+	}
+	if cfg.Scratch {
+		if err := c.Reroll(); err != nil {
+			return err
+		}
+	}
+	var progress func(done, of uint64)
+	if cfg.OnProgress != nil {
+		progress = func(done, of uint64) { cfg.OnProgress(id, done, of) }
+	}
+	if err := c.Roll(ctx, progress); err != nil {
+		return err
+	}
+	if err := c.DropOldMetrics(); err != nil {
+		return err
+	}
+	if number, _, ok := c.Cursor(); ok && cfg.OnDone != nil {
+		cfg.OnDone(id, number+1)
+	}
+	return nil
+}

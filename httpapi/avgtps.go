@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"strconv"
+	"time"
+
+	"quorate/httpapi/token"
+	"quorate/httpapi/view"
+	"quorate/rollup"
+)
+
+// avgTPSRoute is endpoint 19.
+var avgTPSRoute = dataRoute{
+	id: 12, pattern: "/v1/avg_tps/{chainId}", units: unitsMedium, params: []param{paramPageToken},
+}
+
+// avgTPSPage is how many points a page has: no parameter says it.
+const avgTPSPage = 100
+
+// avgTPS is endpoint 19: the metric of the same name by day, in the form of the
+// first version of the API.
+func (c *metricCall) avgTPS(p *params) *failure {
+	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.params, c.route.size); f != nil {
+		return f
+	}
+	if f := c.find(p.values[0]); f != nil {
+		return f
+	}
+	c.series.metric, c.series.interval, c.series.form = rollup.AvgTps, rollup.Day, view.TimeFirst
+	now := time.Now()
+	c.filters = c.boundTo(false)
+	if c.q.pageToken != nil {
+		var err error
+		if c.before, err = c.s.tokens.ParseUUID(c.q.pageToken, c.route.id, c.filters, now); err != nil {
+			return badRequest("pageToken is not valid: " + err.Error())
+		}
+	}
+	if f := c.load(); f != nil {
+		return f
+	}
+	if f := c.read(avgTPSPage); f != nil {
+		return f
+	}
+	c.w.Raw("{")
+	if c.more {
+		c.w.Raw(`"nextPageToken":"`)
+		c.w.B = c.s.tokens.AppendUUID(c.w.B, &token.UUID{Route: c.route.id, Filters: c.filters, Position: c.oldest}, now)
+		c.w.Raw(`"`)
+	}
+	c.rows("results")
+	c.points()
+	c.w.Raw(`],"status":200,"lastRun":`)
+	c.w.B = strconv.AppendInt(c.w.B, c.lastRun(), 10)
+	c.w.Raw("}")
+	return nil
+}
+
+// lastRun gives when the chains' data were brought up to date last, in Unix
+// seconds: since the start of the server, or else the time of their last block.
+func (c *metricCall) lastRun() (unix int64) {
+	for i := range c.series.sources {
+		src := &c.series.sources[i]
+		if at := src.chain.Updated(); !at.IsZero() {
+			unix = max(unix, at.Unix())
+		} else {
+			unix = max(unix, int64(src.time))
+		}
+	}
+	return unix
+}

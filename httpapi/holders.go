@@ -1,0 +1,28 @@
+package httpapi
+
+import "quorate/engine/index"
+
+// holdersRoute is endpoint 18.
+var holdersRoute = dataRoute{10, "/v2/chains/{chainId}/contracts/{address}/balances", unitsMedium, (*call).itemHeld,
+	[]param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramThreshold}, pagesOfHolders, (*call).holders}
+
+// itemHeld reads the address of the token whose holders are listed.
+func (c *call) itemHeld(v []byte) *failure {
+	if c.q.threshold == nil {
+		return badRequest("threshold is required: an amount in the token's base units")
+	}
+	return c.itemAddress(v)
+}
+
+// holders lists who had more than a threshold of a token in a part of time.
+func (c *call) holders() *failure {
+	list, next, err := c.v.Holders(c.addr, *c.q.threshold, index.Frame{Start: c.q.since, End: c.q.until}, c.page())
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.list("addresses", next)
+	for i := range list {
+		c.w.Holder(&list[i])
+	}
+	return c.end()
+}

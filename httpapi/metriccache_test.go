@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"quorate/rollup"
+)
+
+// TestMetricReads: what was read once is not read again, and a new block costs
+// the open bucket alone, whatever the length of the history.
+func TestMetricReads(t *testing.T) {
+	t.Parallel()
+	c, other := oddChain(t, "1", 1, noon, 1500), metricChain(t, "2", [2]uint64{noon, 1})
+	s := dataServer(t, Config{}, c, other)
+	f := func(what, path string, walks, read int) {
+		t.Helper()
+		expect(t, s, path, 200, "results")
+		if w, r := c.reads(); w != walks || r > read || read > 0 && r == 0 {
+			t.Errorf("%s: %d records in %d walks, want at most %d in %d", what, r, w, read, walks)
+		}
+	}
+	hours, days := metricPath("1", rollup.GasUsed, "timeInterval=hour&pageSize=2160"), metricPath("total", rollup.AvgTps, "pageSize=50")
+	state, _, _ := c.RollupState()
+	at := state.Last / 1000
+	f("the first page", hours, 1, 2160+2*chunkLen)
+	f("again", hours, 0, 0)
+	f("a part of it", metricPath("1", rollup.GasUsed, "timeInterval=hour&pageSize=1000"), 0, 0)
+	f("another metric", metricPath("1", rollup.TxCount, "timeInterval=hour&pageSize=2160"), 1, 2160+2*chunkLen)
+	c.mine(t, at, 1)
+	f("after a block", hours, 1, 1)
+	f("again", hours, 0, 0)
+	c.mine(t, at+hour, 1)
+	f("after a block of the next hour", hours, 1, 2+chunkLen)
+	f("again", hours, 0, 0)
+
+	f("a group", days, 1, 50+2*chunkLen)
+	f("again", days, 0, 0)
+	c.mine(t, at+hour, 1)
+	f("after a block, a chain having ended", days, 1, 1)
+	f("the chain alone", metricPath("1", rollup.AvgTps, "pageSize=50"), 1, 50+2*chunkLen)
+	f("again", metricPath("1", rollup.AvgTps, "pageSize=50"), 0, 0)
+	other.mine(t, at+2*hour, 1)
+	f("a block of the chain that had ended", days, 1, 50+2*chunkLen)
+	f("again", days, 0, 0)
+	c.metrics.edition++
+	f("metrics made anew", days, 1, 50+2*chunkLen)
+}
+
+// TestChunkCache: it stays within its bound, keeps what is used, and gives only
+// what was put.
+func TestChunkCache(t *testing.T) {
+	t.Parallel()
+	const size = 100
+	c := newChunkCache(50*size, 256)
+	r := rand.New(rand.NewPCG(1, 2))
+	hot := make([]uint64, 8)
+	for i := range hot {
+		hot[i] = r.Uint64()
+	}
+	missed := 0
+	for range 20_000 {
+		k := &chunk{hash: mix(r.Uint64N(5000), 0), size: size}
+		c.put(k)
+		for _, h := range hot {
+			if c.get(h) == nil {
+				missed++
+				c.put(&chunk{hash: h, size: size})
+			}
+		}
+		if got := c.bytes.Load(); got > 50*size {
+			t.Fatalf("%d bytes are kept", got)
+		}
+	}
+	if missed > 2000 { // of 160,000
+		t.Errorf("chunks that are used all the time were given up %d times", missed)
+	}
+	sum := int64(0)
+	for i := range c.slots {
+		if k := c.slots[i].Load(); k != nil {
+			sum += int64(k.size)
+			if got := c.get(k.hash); got == nil || got.hash != k.hash {
+				t.Error("a chunk is kept where it is not found")
+			}
+		}
+	}
+	if sum != c.bytes.Load() || sum < 40*size {
+		t.Errorf("%d bytes are kept, counted as %d", sum, c.bytes.Load())
+	}
+	newer := &chunk{hash: hot[0], size: 1}
+	c.put(newer)
+	if c.get(hot[0]) != newer {
+		t.Error("an older chunk stays")
+	}
+	c.put(&chunk{hash: 5, size: 51 * size})
+	if got := c.bytes.Load(); got > 50*size {
+		t.Errorf("%d bytes are kept for a chunk that is too large", got)
+	}
+}
+
+// TestMetricsAtOnce reads while blocks arrive: each page is whole, in order, and
+// what was counted never gets less.
+func TestMetricsAtOnce(t *testing.T) {
+	t.Parallel()
+	c, other := oddChain(t, "1", 1, noon, 200), oddChain(t, "2", 2, noon, 200)
+	s := dataServer(t, Config{}, c, other)
+	s.points.kept = newChunkCache(64<<10, 64) // always full
+	done := make(chan struct{})
+	var pages atomic.Int64
+	var wg sync.WaitGroup
+	for i, name := range []string{"1", "total", "1", "testnet"} {
+		wg.Go(func() {
+			path := metricPath(name, rollup.CumulativeTxCount, fmt.Sprint("pageSize=", 2160-700*(i%3)))
+			last := int64(0)
+			for k := 0; ; k++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				var page metricPage
+				resp := get(s, path)
+				if err := json.Unmarshal(resp.Body(), &page); err != nil || len(page.Results) == 0 {
+					t.Errorf("%v: %s", err, resp.Body())
+					return
+				}
+				top, _ := page.Results[0].Value.Int64()
+				if top < last {
+					t.Errorf("%s: %d after %d", path, top, last)
+				}
+				last = top
+				pages.Add(1)
+				for k := 1; k < len(page.Results); k++ {
+					a, b := page.Results[k-1], page.Results[k]
+					av, _ := a.Value.Int64()
+					bv, _ := b.Value.Int64()
+					if a.Timestamp != b.Timestamp+int64(day) || av < bv {
+						t.Errorf("%s: %v after %v", path, b, a)
+						return
+					}
+				}
+				get(s, metricPath("2", rollup.Metric(k%rollup.Metrics), ""))
+			}
+		})
+	}
+	state, _, _ := c.RollupState()
+	for k := uint64(0); pages.Load() < 400 && !t.Failed(); k++ {
+		c.mine(t, state.Last/1000+k*hour/2, 1)
+		if k%3 == 0 {
+			other.mine(t, state.Last/1000+k*hour/2, 2)
+		}
+		get(s, metricPath("total", rollup.TxCount, "timeInterval=hour"))
+	}
+	close(done)
+	wg.Wait()
+	for _, name := range []string{"1", "total"} {
+		chains := []*fakeChain{c, other}[:map[string]int{"1": 1, "total": 2}[name]]
+		comparePoints(t, s, metricPath(name, rollup.CumulativeTxCount, ""), 2160, wantPoints(t, rollup.CumulativeTxCount, rollup.Day, 0, 1<<62, chains...))
+	}
+}

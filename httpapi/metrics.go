@@ -1,0 +1,207 @@
+package httpapi
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/token"
+	"quorate/rollup"
+)
+
+var (
+	// metricRoute is endpoint 4. It reads no view of a chain, but its metrics.
+	metricRoute = dataRoute{
+		id: 11, pattern: "/v2/chains/{chainId}/metrics/{metric}", units: unitsMedium,
+		params: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramTimeInterval},
+		size:   pageSize{1, 2160, 100},
+	}
+	metricList = allMetrics()
+)
+
+func allMetrics() string {
+	names := make([]string, rollup.Metrics)
+	for m := range names {
+		names[m] = rollup.Metric(m).String()
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// metricCall is one request for points of a metric.
+type metricCall struct {
+	call
+	series series
+	before uint32 // the bucket of the page before's last point; MaxUint32 on the first page
+
+	// Of the page: the chunks that its points are in, the newest first.
+	chunks         []*chunk
+	newest, oldest uint32
+	more           bool // there are older points
+
+	lastName string // of a chain, kept from request to request
+}
+
+// metricCalls keeps calls that are not in use.
+type metricCalls struct{ pool sync.Pool }
+
+func (p *metricCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *dataRoute) *metricCall {
+	c, _ := p.pool.Get().(*metricCall)
+	if c == nil {
+		c = &metricCall{}
+	}
+	c.s, c.ctx, c.route = s, ctx, r
+	c.before = math.MaxUint32
+	return c
+}
+
+// put takes a call back. It keeps nothing of the request but its chain's name.
+func (p *metricCalls) put(c *metricCall) {
+	clear(c.chunks)
+	clear(c.series.sources)
+	*c = metricCall{
+		call:   call{q: query{contracts: c.q.contracts[:0]}, scratch: c.scratch, position: c.position, spare: c.spare},
+		series: series{sources: c.series.sources[:0]}, chunks: c.chunks[:0], lastName: c.lastName,
+	}
+	p.pool.Put(c)
+}
+
+// metrics makes the handler of a route of metrics.
+func (s *Server) metrics(r *dataRoute, serve func(c *metricCall, p *params) *failure) handler {
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		c := s.metricCalls.get(s, ctx, r)
+		c.w.B = ctx.Response.SwapBody(nil)[:0]
+		if f := serve(c, &p); f != nil {
+			ctx.Response.SwapBody(c.w.B[:0])
+			fail(ctx, f)
+		} else {
+			s.answer(ctx, &c.call)
+		}
+		s.metricCalls.put(c)
+	}
+}
+
+// metric is endpoint 4.
+func (c *metricCall) metric(p *params) *failure {
+	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.params, c.route.size); f != nil {
+		return f
+	}
+	if f := c.find(p.values[0]); f != nil {
+		return f
+	}
+	m, ok := rollup.ParseMetric(string(p.values[1]))
+	if !ok {
+		return badRequest("metric must be one of " + metricList + ", not " + excerpt(p.values[1]))
+	}
+	if m.DayOnly() && c.q.interval != rollup.Day {
+		return badRequest("timeInterval must be day for the metric " + m.String() + ", not " + c.q.interval.String())
+	}
+	c.series.metric, c.series.interval = m, c.q.interval
+	c.filters = c.boundTo(true)
+	if c.q.pageToken != nil {
+		if f := c.openToken(); f != nil {
+			return f
+		}
+	}
+	if f := c.load(); f != nil {
+		return f
+	}
+	if f := c.read(c.q.pageSize); f != nil {
+		return f
+	}
+	c.head()
+	c.points()
+	return c.end()
+}
+
+// boundTo hashes what a page token belongs to besides its route.
+func (c *metricCall) boundTo(query bool) token.Filters {
+	b := append(c.scratch[:0], byte(c.series.metric), byte(c.series.group))
+	if c.series.group == noGroup {
+		id := c.chain.ID()
+		b = append(b, id[:]...)
+	}
+	if query {
+		b = c.q.canonical(b)
+	}
+	c.scratch = b
+	return token.HashFilters(b)
+}
+
+// openToken reads the page token. Its tip is not used: buckets that begin later
+// change none of the walk.
+func (c *metricCall) openToken() *failure {
+	if c.position == nil {
+		c.position = make([]byte, 0, token.MaxLen)
+	}
+	t, err := c.s.tokens.Parse(c.position, c.q.pageToken, c.route.id, c.filters)
+	if err != nil {
+		return badRequest("pageToken is not valid: " + err.Error())
+	}
+	if len(t.Position) != 4 {
+		return badRequest("pageToken is not valid: it belongs to another list")
+	}
+	c.before = binary.BigEndian.Uint32(t.Position)
+	return nil
+}
+
+// read finds the chunks of the page: the newest points below before.
+func (c *metricCall) read(size int) *failure {
+	newest, oldest, ok := c.series.window(c.q.since, c.q.until, c.before)
+	if !ok {
+		return nil
+	}
+	if left := newest - oldest; left >= uint32(size) {
+		oldest, c.more = newest-uint32(size)+1, true
+	}
+	c.newest, c.oldest = newest, oldest
+	var err error
+	var broken Chain
+	if c.chunks, broken, err = c.s.points.find(&c.series, c.chunks, newest, oldest); err != nil {
+		return c.metricFailure(broken, err)
+	}
+	return nil
+}
+
+// head opens the body.
+func (c *metricCall) head() {
+	if !c.more {
+		c.begin(nil)
+	} else {
+		var at [4]byte
+		binary.BigEndian.PutUint32(at[:], c.oldest)
+		c.begin(at[:])
+	}
+	c.rows("results")
+}
+
+// points writes the points of the page.
+func (c *metricCall) points() {
+	size := 0
+	for _, k := range c.chunks {
+		size += len(k.between(c.newest, c.oldest))
+	}
+	if size == 0 {
+		return
+	}
+	c.w.B = grown(c.w.B, size+metricTail)
+	for _, k := range c.chunks {
+		c.w.B = append(c.w.B, k.between(c.newest, c.oldest)...)
+	}
+	c.w.B = c.w.B[:len(c.w.B)-1] // the last comma
+}
+
+// metricTail is room for what follows on the points.
+const metricTail = 64
+
+// grown gives a buffer with room for n more bytes. What is larger than it was
+// before is likely to stay so.
+func grown(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	return append(make([]byte, 0, len(b)+n+n/8), b...)
+}

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/rollup"
+)
+
+// metricRequest gives a server with ten years of a chain, a block each 8 hours,
+// and a request for one of its pages, which was answered once.
+func metricRequest(t testing.TB, path string) (*Server, *fasthttp.RequestCtx) {
+	t.Helper()
+	c := metricChain(t, "43112")
+	for k := range uint64(3 * 3650) {
+		c.mine(t, noon+k*8*hour, 3)
+	}
+	s := dataServer(t, Config{}, c)
+	ctx := &fasthttp.RequestCtx{}
+	var req fasthttp.Request
+	req.SetRequestURI(path)
+	req.Header.SetHost("localhost")
+	ctx.Init(&req, nil, nil)
+	s.handle(ctx)
+	if ctx.Response.StatusCode() != 200 {
+		t.Fatalf("%d %s", ctx.Response.StatusCode(), ctx.Response.Body())
+	}
+	return s, ctx
+}
+
+func BenchmarkMetricPage(b *testing.B) {
+	for _, n := range []int{1, 100, 2160} {
+		s, ctx := metricRequest(b, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
+		body := bytes.Clone(ctx.Response.Body())
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx.Response.Reset()
+				s.handle(ctx)
+			}
+		})
+		b.Run(fmt.Sprint("floor", n), func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx.Response.Reset()
+				ctx.Response.Header.SetContentType(contentJSON)
+				ctx.Response.SetBody(body)
+			}
+		})
+	}
+}
+
+// BenchmarkMetricCold makes the chunks of a page each time.
+func BenchmarkMetricCold(b *testing.B) {
+	for _, n := range []int{1, 100, 2160} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s, ctx := metricRequest(b, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
+			b.ReportAllocs()
+			for b.Loop() {
+				s.points.kept = newChunkCache(chunkBytes, 64)
+				ctx.Response.Reset()
+				s.handle(ctx)
+			}
+		})
+	}
+}
+
+// TestMetricAllocations is the budget of pages that are kept: none.
+func TestMetricAllocations(t *testing.T) {
+	limit := 0.0
+	if raceEnabled {
+		limit = 20 // the detector makes pools forget
+	}
+	for _, path := range []string{
+		metricPath("43112", rollup.AvgTps, ""), metricPath("43112", rollup.GasUsed, "timeInterval=hour&pageSize=2160"),
+		metricPath("total", rollup.FeesPaid, "startTimestamp=1700000000&endTimestamp=1710000000"), "/v1/avg_tps/43112",
+	} {
+		s, ctx := metricRequest(t, path)
+		all := s.cfg.Chains.(fakeChains)
+		s.cfg.Chains = sharedList{all, all.Chains()}
+		if n := testing.AllocsPerRun(200, func() {
+			ctx.Response.Reset()
+			s.handle(ctx)
+		}); n > limit {
+			t.Errorf("%s: %v allocations, at most %v are allowed", path, n, limit)
+		}
+	}
+}
+
+// sharedList gives the same list each time, as it should be.
+type sharedList struct {
+	all  fakeChains
+	list []Chain
+}
+
+func (s sharedList) Chain(name string) (Chain, bool) { return s.all.Chain(name) }
+func (s sharedList) Chains() []Chain                 { return s.list }

@@ -1,0 +1,172 @@
+package httpapi
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain"
+	"quorate/engine/index"
+	"quorate/httpapi/view"
+	"quorate/rollup"
+)
+
+// group is a set of chains that is asked for by name.
+type group byte
+
+const (
+	noGroup group = iota
+	total
+	mainnet
+	testnet
+)
+
+// parseGroup reads the name of a group. A chain of that name is hidden by it.
+func parseGroup(name []byte) group {
+	switch string(name) {
+	case "total":
+		return total
+	case "mainnet":
+		return mainnet
+	case "testnet":
+		return testnet
+	}
+	return noGroup
+}
+
+// has tells whether a chain belongs to the group.
+func (g group) has(c Chain) bool {
+	return g == total || c.Info().IsTestnet == (g == testnet)
+}
+
+// series are the points of one metric, of a chain or of several together.
+type series struct {
+	group    group
+	metric   rollup.Metric
+	interval rollup.Interval
+	form     view.PointForm
+	// sources are the chains that count. first and last are the bounds of all of
+	// them together if any has begun.
+	sources     []source
+	begun       bool
+	first, last uint32
+	hash        uint64 // of all above but the bounds
+}
+
+// source is how far the metrics of a chain are.
+type source struct {
+	chain       Chain
+	id          chain.ID
+	edition     uint32
+	next        uint64 // height
+	begun       bool
+	first, last uint32 // buckets of the series' interval, if begun
+	time        uint64 // of its last block, in Unix seconds
+}
+
+// find finds the chain or the group.
+func (c *metricCall) find(name []byte) *failure {
+	if c.series.group = parseGroup(name); c.series.group != noGroup {
+		return nil
+	}
+	if string(name) != c.lastName {
+		c.lastName = string(name)
+	}
+	var ok bool
+	if c.chain, ok = c.s.cfg.Chains.Chain(c.lastName); !ok {
+		return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(name) + " is not served here"}
+	}
+	return nil
+}
+
+// load asks the chains how far they are.
+func (c *metricCall) load() *failure {
+	s := &c.series
+	s.hash = mix(uint64(s.metric)<<16|uint64(s.interval)<<8|uint64(s.form), 0)
+	if s.group == noGroup {
+		known, err := s.add(c.chain)
+		switch {
+		case err != nil:
+			return c.metricFailure(c.chain, err)
+		case !known:
+			return &failure{status: fasthttp.StatusNotFound, message: "the metric " + s.metric.String() + " of chain " +
+				c.chain.Info().ChainID + " is not known: its node does not trace all transactions"}
+		}
+		return nil
+	}
+	unknown := 0
+	for _, ch := range c.s.cfg.Chains.Chains() {
+		if !s.group.has(ch) {
+			continue
+		}
+		known, err := s.add(ch)
+		switch {
+		case errors.Is(err, index.ErrEmpty): // nothing to add yet
+		case err != nil:
+			return c.metricFailure(ch, err)
+		case !known:
+			unknown++
+		}
+	}
+	if unknown > 0 && len(s.sources) == 0 {
+		return &failure{status: fasthttp.StatusNotFound, message: "the metric " + s.metric.String() +
+			" is not known of any chain here: no node traces all transactions"}
+	}
+	return nil
+}
+
+// add adds a chain, unless the metric is not known of it.
+func (s *series) add(c Chain) (known bool, err error) {
+	state, edition, err := c.RollupState()
+	if err != nil {
+		return false, err
+	}
+	if state.Untraced && s.metric.Traced() {
+		return false, nil
+	}
+	src := source{chain: c, id: c.ID(), edition: edition, next: state.Next, time: state.Last / 1000}
+	if src.first, src.last, src.begun = state.Bounds(s.interval); src.begun {
+		if !s.begun {
+			s.begun, s.first, s.last = true, src.first, src.last
+		}
+		s.first, s.last = min(s.first, src.first), max(s.last, src.last)
+	}
+	s.sources = append(s.sources, src)
+	s.hash = mix(s.hash, binary.LittleEndian.Uint64(src.id[:])+uint64(edition))
+	return true, nil
+}
+
+// window gives the newest and the oldest bucket that begins at since or later,
+// before until, and is older than before; ok is false if there is none.
+func (s *series) window(since, until uint64, before uint32) (newest, oldest uint32, ok bool) {
+	if !s.begun || until == 0 || before == 0 {
+		return 0, 0, false
+	}
+	newest, oldest = min(s.last, s.interval.Number(until-1), before-1), s.first
+	if since > 0 {
+		n := s.interval.Number(since)
+		if s.interval.Start(n) < int64(since) {
+			n++
+		}
+		oldest = max(oldest, n)
+	}
+	return newest, oldest, newest >= oldest
+}
+
+// mix spreads v over all bits, after what was mixed before.
+func mix(h, v uint64) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	h = (h ^ v) * odd
+	return (h ^ h>>32) * odd
+}
+
+// metricFailure is the answer when the metrics of a chain cannot be read.
+func (c *metricCall) metricFailure(ch Chain, err error) *failure {
+	c.chain, c.info = ch, ch.Info()
+	if errors.Is(err, index.ErrRollup) {
+		return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+			message: "chain " + c.info.ChainID + " cannot answer this now: " + err.Error()}
+	}
+	return c.readFailure(err)
+}
