@@ -39,7 +39,9 @@ func TestAvgTPS(t *testing.T) {
 			if n := len(page.Results); page.Status != 200 || n > 100 || n < 100 && page.NextPageToken != nil {
 				t.Fatalf("%s: status %d, %d points, token %v", path, page.Status, n, page.NextPageToken)
 			}
-			got = append(got, page.Results...)
+			if got = append(got, page.Results...); len(got) > 100_000 {
+				t.Fatalf("%s: the walk does not end", path)
+			}
 			if page.NextPageToken == nil {
 				break
 			}

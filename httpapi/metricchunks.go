@@ -102,8 +102,8 @@ type points struct {
 	made *metrics.Counter // chunks
 }
 
-// chunkBytes bounds the chunks that are kept: five years of all metrics of a
-// chain take 12 MiB.
+// chunkBytes bounds the chunks that are kept: five years of all metrics of a busy
+// chain take some 12 MiB.
 const chunkBytes = 32 << 20
 
 func newPoints(set *metrics.Set) *points {
@@ -152,8 +152,7 @@ func (p *points) lookup(s *series, place uint32) (*chunk, uint32) {
 		return nil, 0
 	}
 	settled := k.settled(s, place)
-	top, bottom := s.at(place)
-	if k.oldest() != bottom || settled <= bottom || settled == math.MaxUint32 && k.newest < top {
+	if _, bottom := s.at(place); settled <= bottom {
 		return nil, 0
 	}
 	return k, settled
@@ -286,7 +285,7 @@ func (s *series) walk(src *source, newest, oldest uint32, take func(bucket uint3
 	if err != nil {
 		return err
 	}
-	if gap || src.begun && newest >= src.first && next != max(oldest, src.first)-1 {
+	if src.begun && newest >= src.first && next != max(oldest, src.first)-1 {
 		return fmt.Errorf("the metrics of a %s between %d and %d are missing", s.interval, oldest, newest)
 	}
 	return nil

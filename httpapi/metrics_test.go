@@ -160,6 +160,9 @@ func walkPoints(t *testing.T, s *Server, path string, size int, between func()) 
 		if n := len(page.Results); n > size || n < size && page.NextPageToken != nil {
 			t.Fatalf("%s: %d points on a page of %d", next, n, size)
 		}
+		if k := len(points); k > 0 && len(page.Results) > 0 && page.Results[0].Timestamp >= points[k-1].Timestamp {
+			t.Fatalf("%s: %v follows on %v", next, page.Results[0], points[k-1])
+		}
 		points = append(points, page.Results...)
 		if page.NextPageToken == nil {
 			return points
@@ -358,13 +361,16 @@ func TestMetricStates(t *testing.T) {
 	all(200, `"value"`)
 
 	// What cannot be read is no answer, and is not kept.
-	c.mine(t, noon+3000*day, 1)
+	c.mine(t, noon+300*day, 1)
 	c.metrics.broken = errors.New("disk on fire")
 	all(500, `internal error`)
 	c.metrics.broken, c.metrics.hole = nil, true
 	all(500, `internal error`)
+	hours := metricPath("1", rollup.GasUsed, "timeInterval=hour&")
+	expect(t, s, hours+"pageSize=2160", 500, "internal error")
 	c.metrics.hole = false
 	all(200, `"value"`)
+	comparePoints(t, s, hours, 2160, wantPoints(t, rollup.GasUsed, rollup.Hour, 0, 1<<62, c))
 	comparePoints(t, s, paths[0], 77, wantPoints(t, rollup.GasUsed, rollup.Day, 0, 1<<62, c))
 
 	// An empty chain of a group is one with no points; alone it is awaited.
@@ -374,10 +380,10 @@ func TestMetricStates(t *testing.T) {
 	c.metrics.err = nil
 
 	// A group knows what one of its chains knows.
-	c.mineTraced(t, noon+3001*day, 1, false)
+	c.mineTraced(t, noon+301*day, 1, false)
 	expect(t, s, metricPath("1", rollup.Contracts, ""), 404, "the metric contracts of chain 1 is not known")
 	comparePoints(t, s, metricPath("total", rollup.CumulativeContracts, ""), 99, wantPoints(t, rollup.CumulativeContracts, rollup.Day, 0, 1<<62, other))
-	other.mineTraced(t, noon+3001*day, 1, false)
+	other.mineTraced(t, noon+301*day, 1, false)
 	expect(t, s, metricPath("total", rollup.Deployers, ""), 404, "the metric deployers is not known of any chain here")
 	expect(t, s, metricPath("mainnet", rollup.Deployers, ""), 200, `{"results":[]}`)
 	all(200, `"value"`)

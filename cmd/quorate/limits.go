@@ -105,7 +105,7 @@ func isMetrics(pattern string) bool {
 // named gives the EVM chain number that a path names, empty for none.
 func (c chains) named(path []byte) string {
 	parts := strings.SplitN(string(path), "/", 5)
-	if len(parts) < 4 || parts[2] != "chains" {
+	if len(parts) < 4 || parts[2] != "chains" && parts[2] != "avg_tps" {
 		return ""
 	}
 	name := parts[3]

@@ -63,3 +63,15 @@ func TestKeysAndRates(t *testing.T) {
 		t.Errorf("with a key: status %d", resp.StatusCode)
 	}
 }
+
+func TestNamedChain(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/v1/chains/43112/transactions": "43112", "/v2/chains/5/metrics/txCount": "5", "/v1/avg_tps/7": "7",
+		"/v1/chains": "", "/v1/networks/5/subnets": "", "/": "",
+	} {
+		if got := (chains{}).named([]byte(path)); got != want {
+			t.Errorf("%s names %q, want %q", path, got, want)
+		}
+	}
+}

@@ -136,7 +136,7 @@ func compare(t *testing.T, v *View, o *oracle, limit int) {
 		compareMoves(t, v, o, p)
 	}
 	compareHoldings(t, v, o, limit)
-	compareHolders(t, v, o.blocks, limit, rand.New(rand.NewPCG(v.Tip().Number, 4)))
+	compareHolders(t, v, o.blocks, holdingsAfter(o.blocks), limit, rand.New(rand.NewPCG(v.Tip().Number, 4)))
 	for hash, want := range o.byHash {
 		tx, found, err := v.Tx(hash)
 		if err != nil || !found || gotText(tx) != want.String() {

@@ -19,7 +19,7 @@
 //   - Token balances follow from transfers alone. A token that moves more than an
 //     address has lies about its balances: what would fall below zero stays zero,
 //     and is marked as doubtful from then on. The zero address has no balance and
-//     owns no NFTs.
+//     owns no NFTs. What an address held once is what it had after some block.
 //   - The deployer of a contract sent the transaction; its creator is the account
 //     whose call made it: the deployer itself, or a contract.
 package index

@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/store"
+	"quorate/rollup"
+)
+
+// rolledChain is a chain whose metrics are in a real index.
+type rolledChain struct {
+	*fakeChain
+	x *index.Chain
+}
+
+func (c *rolledChain) RollupState() (rollup.State, uint32, error) { return c.x.RollupState() }
+
+func (c *rolledChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(uint32, *rollup.Record)) error {
+	return c.x.Buckets(i, newest, oldest, take)
+}
+
+// block gives a block with so many transactions.
+func (c *rolledChain) block(number, unix uint64, txs int) *evm.Block {
+	b := &evm.Block{Number: number, Hash: numbered(number, 0xb), TimeMilli: 1000 * unix, Traced: true}
+	if number > 0 {
+		b.Parent = numbered(number-1, 0xb)
+	}
+	for i := range txs {
+		b.Txs = append(b.Txs, evm.Tx{Index: uint32(i), Hash: txHash(number, byte(i)), From: alice, To: evm.Address{byte(unix / day), 19: byte(i)}, GasUsed: 21_000})
+	}
+	return b
+}
+
+// TestMetricsIndexed walks the metrics of a real index while it grows, and while
+// they are made anew.
+func TestMetricsIndexed(t *testing.T) {
+	t.Parallel()
+	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	x, err := index.Open(db, chain.ID{1}, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &rolledChain{fakeChain: metricChain(t, "1"), x: x}
+	s, err := New(Config{Networks: networks{signs("x")}, Chains: oneChain{c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := metricPath("1", rollup.TxCount, "")
+	expect(t, s, path, 503, "its first block is awaited")
+
+	// A block each 5 hours, but for a month without any.
+	txs := map[int64]int{}
+	number, at := uint64(0), noon
+	grow := func(n int) {
+		t.Helper()
+		var blocks []*evm.Block
+		for range n {
+			b := c.block(number, at, int(number%7))
+			if number > 0 { // the genesis block does not count
+				txs[int64(at-at%day)] += len(b.Txs)
+			}
+			blocks = append(blocks, b)
+			number++
+			if at += 5 * hour; number == 300 {
+				at += 30 * day
+			}
+		}
+		if err := x.Commit(context.Background(), blocks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func() (list []metricPoint) {
+		last := int64(at - 5*hour)
+		for d := last - last%int64(day); d >= int64(noon+5*hour)-int64(noon+5*hour)%int64(day); d -= int64(day) {
+			list = append(list, metricPoint{json.Number(fmt.Sprint(txs[d])), d})
+		}
+		return list
+	}
+	grow(1)
+	if resp := get(s, path); string(resp.Body()) != `{"results":[]}` {
+		t.Errorf("after the genesis block: %s", resp.Body())
+	}
+	grow(600)
+	for _, size := range []int{1, 7, 100, 2160} {
+		begin := want()
+		got := walkPoints(t, s, path, size, func() { grow(5) })
+		if !slices.Equal(got, begin) {
+			t.Errorf("pages of %d: %d points, want %d", size, len(got), len(begin))
+		}
+		comparePoints(t, s, path, 2160, want())
+	}
+	if err := x.Reroll(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, s, path, 503, fmt.Sprintf("chain 1 cannot answer this now: %v: they are made up to block 0 of %d", index.ErrRollup, number))
+	if err := x.Roll(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	comparePoints(t, s, path, 2160, want())
+	comparePoints(t, s, "/v2/chains/total/metrics/txCount?", 100, want())
+}
