@@ -253,6 +253,9 @@ func TestOracleCChain(t *testing.T) {
 		oracle.ERC1155, oracle.ERC1155+" burnt", "internal CALL", "internal CALL reverted", "internal CREATE", "internal CREATE2",
 		"internal CREATE reverted", "internal CREATE2 reverted", "internal SELFDESTRUCT", "internal value")
 	j.all(t, 8)
+	j.metrics(t, oracle.AllPages)
+	j.groups(t, j.chain)
+	j.holders(t)
 	checkListedC(ctx, t, s, j, w.entry())
 
 	// A server that catches up says the same as the one that followed.
@@ -270,6 +273,7 @@ func TestOracleCChain(t *testing.T) {
 		k.AddressTxs(ctx, p.Address, false)
 		k.Balances(ctx, p.Address, j.heights())
 	}
+	k.Metrics(ctx, "C", oracle.NewMetrics(j.chain), oracle.Pages)
 	if err := k.Err(); err != nil {
 		t.Errorf("the server that caught up: %v", err)
 	}

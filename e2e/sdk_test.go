@@ -36,7 +36,8 @@ const (
 // sdkEndpoints are the endpoints of the contract that the SDKs must have called,
 // and whether they have pages.
 var sdkEndpoints = map[string]bool{
-	"1": false, "2": true, "6": true, "7": true, "8": true, "10": true, "11": true, "12": true, "15": false, "17": false, "tx": false,
+	"1": false, "2": true, "4": true, "6": true, "7": true, "8": true, "10": true, "11": true, "12": true, "15": false, "17": false, "tx": false,
+	"18": true, // only avacloud-sdk
 }
 
 // sdkFacts are the members of the facts file that the tests use.
@@ -281,13 +282,41 @@ func checkSDKCalls(t *testing.T, calls []sdkCall) {
 	}
 	for _, sdk := range []string{"avacloud-sdk", "chainkit"} {
 		for endpoint, paged := range sdkEndpoints {
+			if endpoint == "18" && sdk == "chainkit" {
+				continue
+			}
 			if n := pages[[2]string{sdk, endpoint}]; n == 0 || paged && n < 2 {
 				t.Errorf("%s has seen %d pages of endpoint %s", sdk, n, endpoint)
 			}
 		}
 	}
+	checkSDKMetrics(t, calls)
 	if !slices.ContainsFunc(calls, func(c sdkCall) bool { return c.Refused != 0 }) {
 		t.Error("no call was refused")
+	}
+}
+
+// checkSDKMetrics checks that each SDK has read every metric that it knows, by
+// every interval there is: five by four intervals, the others by the day.
+func checkSDKMetrics(t *testing.T, calls []sdkCall) {
+	t.Helper()
+	type series struct{ sdk, metric, interval string }
+	read, pairs := map[series]bool{}, map[string]int{}
+	for _, c := range calls {
+		if c.Endpoint != "4" || c.Error != nil || c.Refused != 0 {
+			continue
+		}
+		var request struct{ Metric, TimeInterval string }
+		if err := json.Unmarshal(c.Request, &request); err != nil {
+			t.Fatal(err)
+		}
+		if s := (series{c.SDK, request.Metric, request.TimeInterval}); s.interval != "" && !read[s] {
+			read[s] = true
+			pairs[s.sdk]++
+		}
+	}
+	if a, c := pairs["avacloud-sdk"], pairs["chainkit"]; a != 5*4+10 || c != 5*4+12 {
+		t.Errorf("avacloud-sdk has read %d series and chainkit %d, want 30 and 32", a, c)
 	}
 }
 

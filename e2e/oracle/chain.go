@@ -16,6 +16,7 @@ type (
 		ParentHash   common.Hash     `json:"parentHash"`
 		Time         hexutil.Uint64  `json:"timestamp"`
 		TimeMilli    *hexutil.Uint64 `json:"timestampMilliseconds"`
+		GasUsed      hexutil.Uint64  `json:"gasUsed"`
 		BaseFee      *hexutil.Big    `json:"baseFeePerGas"`
 		ExtraData    hexutil.Bytes   `json:"blockExtraData"`
 		Transactions []*rawTx        `json:"transactions"`

@@ -8,6 +8,7 @@
 //   fixed     new blocks cannot change the answer
 //   repeats   equal rows are possible: an ERC-1155 batch may move the same item twice
 //   error     the status that is wanted instead of an answer
+//   only      the SDK that alone knows the call, or the metric
 
 const longPages = { pageSize: 100 };
 const unknownHash = "0x" + "ab".repeat(32);
@@ -22,6 +23,8 @@ export function evmCalls(f) {
     ...transactions(f, on, blocks, last),
     ...transfers(f, on, blocks, last),
     ...balances(f, on),
+    ...metrics(f),
+    ...holders(f, on),
     ...refusals(f, on),
   ];
 }
@@ -102,6 +105,62 @@ function balances(f, on) {
     nfts({}),
     nfts({ pageSize: 500 }),
     nfts({ contractAddress: f.nftContract }),
+  ];
+}
+
+// What metrics may be asked for, by what intervals; only chainkit knows the last two.
+const everyInterval = ["hour", "day", "week", "month"];
+const metricIntervals = {
+  activeAddresses: everyInterval, activeSenders: everyInterval, gasUsed: everyInterval, txCount: everyInterval,
+  feesPaid: everyInterval, cumulativeTxCount: ["day"], cumulativeAddresses: ["day"], cumulativeContracts: ["day"],
+  cumulativeDeployers: ["day"], avgGps: ["day"], maxGps: ["day"], avgTps: ["day"], maxTps: ["day"], avgGasPrice: ["day"],
+  maxGasPrice: ["day"], contracts: ["day"], deployers: ["day"],
+};
+const chainkitMetrics = ["contracts", "deployers"];
+const monthInSeconds = 31 * 24 * 60 * 60;
+
+function metrics(f) {
+  const metric = (name, request) => ({
+    endpoint: "4", name: "metrics.chains.getMetrics", rows: "results",
+    only: chainkitMetrics.includes(name) ? "chainkit" : undefined,
+    request: { chainId: f.chainId, metric: name, ...request },
+  });
+  // The last of these months is over, whatever blocks come.
+  const past = { startTimestamp: f.firstTimestamp, endTimestamp: f.lastTimestamp - monthInSeconds };
+  const calls = [];
+  for (const [name, intervals] of Object.entries(metricIntervals)) {
+    calls.push(metric(name, {}));
+    for (const timeInterval of intervals) {
+      calls.push(metric(name, { timeInterval, pageSize: 2160 }));
+      calls.push({ ...metric(name, { timeInterval, pageSize: timeInterval === "hour" ? 1000 : 7, ...past }), fixed: true });
+    }
+    for (const timeInterval of everyInterval.filter((t) => !intervals.includes(t))) {
+      calls.push({ ...metric(name, { timeInterval }), error: 400 });
+    }
+  }
+  for (const chainId of ["total", "testnet"]) {
+    for (const name of Object.keys(metricIntervals)) calls.push(metric(name, { chainId, pageSize: 500 }));
+  }
+  return [
+    ...calls,
+    { ...metric("txCount", { chainId: "1234567890123" }), error: 404 },
+    { ...metric("txCount", { pageSize: 2161 }), error: 400 },
+  ];
+}
+
+function holders(f, on) {
+  const above = (request) => ({
+    endpoint: "18", name: "metrics.chains.listTokenHoldersAboveThreshold", rows: "addresses", only: "avacloud-sdk",
+    request: { ...on, address: f.erc20Token, threshold: f.holderThreshold, ...request },
+  });
+  const past = { startTimestamp: f.firstTimestamp, endTimestamp: f.lastTimestamp };
+  return [
+    above({}),
+    above({ threshold: "0", pageSize: 50 }),
+    { ...above({ ...past, pageSize: 7 }), fixed: true },
+    { ...above({ ...past, pageSize: 5000, threshold: "0" }), fixed: true },
+    { ...above({ threshold: "many" }), error: 400 },
+    { ...above({ chainId: "total" }), error: 404 },
   ];
 }
 

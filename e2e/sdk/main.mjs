@@ -59,7 +59,7 @@ if (calls.length === 0) {
 }
 for (const call of calls) {
   for (const [sdk, client] of Object.entries(sdks)) {
-    print({ sdk, ...(await run(client, call, options)) });
+    if (!call.only || call.only === sdk) print({ sdk, ...(await run(client, call, options)) });
   }
 }
 process.exitCode = failed ? 1 : 0;
