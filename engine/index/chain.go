@@ -64,7 +64,7 @@ type Chain struct {
 	last atomic.Pointer[cursor] // nil while the chain is empty
 
 	commit   sync.Mutex // guards what follows, and the order of commits
-	doubt    bool       // last may not be what is on disk, since a commit failed
+	doubt    bool       // last and the caches may not be what is on disk, since a commit failed
 	tokens   *cache[holding, balance]
 	native   *cache[evm.Address, struct{}]
 	noted    *cache[SeenToken, struct{}]

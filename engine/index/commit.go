@@ -16,27 +16,38 @@ import (
 func (c *Chain) Commit(ctx context.Context, blocks []*evm.Block) error {
 	c.commit.Lock()
 	defer c.commit.Unlock()
-	if c.doubt {
-		if err := c.loadCursor(); err != nil {
-			return err
-		}
-		c.doubt = false
+	if err := c.settle(); err != nil {
+		return err
 	}
 	if err := c.follows(blocks); err != nil || len(blocks) == 0 {
 		return err
 	}
+	c.doubt = true
 	if err := c.commitGroup(ctx, blocks); err != nil {
-		c.tokens.reset()
-		c.native.reset()
-		c.noted.reset()
-		c.stamps.reset()
-		c.doubt = c.loadCursor() != nil
+		_ = c.settle() // if that fails too, it is done again before the next commit
 		return err
 	}
+	c.doubt = false
 	b := c.builder
 	if f := c.opts.OnSeen; f != nil && len(b.seen)+len(b.nfts) > 0 {
 		f(b.seen, b.nfts)
 	}
+	return nil
+}
+
+// settle finds out what is on disk after a commit that did not end well.
+func (c *Chain) settle() error {
+	if !c.doubt {
+		return nil
+	}
+	c.tokens.reset()
+	c.native.reset()
+	c.noted.reset()
+	c.stamps.reset()
+	if err := c.loadCursor(); err != nil {
+		return err
+	}
+	c.doubt = false
 	return nil
 }
 
@@ -123,9 +134,6 @@ func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
 		return err
 	}
 	p.keep()
-	if b.roll != nil {
-		b.roll.stamps.keep()
-	}
 	return nil
 }
 

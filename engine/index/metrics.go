@@ -144,21 +144,19 @@ func (c *Chain) DropOldMetrics() error {
 func (c *Chain) rollSome(ctx context.Context, progress func(done, of uint64)) (bool, error) {
 	c.commit.Lock()
 	defer c.commit.Unlock()
-	if c.doubt {
-		if err := c.loadCursor(); err != nil {
-			return false, err
-		}
-		c.doubt = false
+	if err := c.settle(); err != nil {
+		return false, err
 	}
 	cur := c.last.Load()
 	if cur == nil || cur.rolled.state.Next > cur.head.Number {
 		return true, nil
 	}
+	c.doubt = true
 	if err := c.rollGroup(ctx, *cur); err != nil {
-		c.stamps.reset()
-		c.doubt = c.loadCursor() != nil
+		_ = c.settle()
 		return false, fmt.Errorf("make the metrics from block %d on: %w", cur.rolled.state.Next, err)
 	}
+	c.doubt = false
 	cur = c.last.Load()
 	if progress != nil {
 		progress(cur.rolled.state.Next, cur.head.Number+1)
@@ -198,11 +196,7 @@ func (c *Chain) rollGroup(ctx context.Context, cur cursor) error {
 			return err
 		}
 	}
-	if err := w.flush(); err != nil {
-		return err
-	}
-	r.stamps.keep()
-	return nil
+	return w.flush()
 }
 
 // reader reads stored blocks one after the other.

@@ -185,8 +185,8 @@ func (r *stampRow) decode(b []byte) error {
 	return errors.Join(r.now.Decode(b[:rollup.StampLen]), r.before.Decode(b[rollup.StampLen:]))
 }
 
-// stamps answers from the changes of the group so far, the chain's cache and the
-// database. The cache holds only what is committed.
+// stamps answers from the chain's cache, the changes of the group so far, and the
+// database. The cache has the changes too: it is emptied when a commit fails.
 type stamps struct {
 	c      *Chain
 	s      *store.Snapshot
@@ -201,11 +201,11 @@ type stamps struct {
 
 // Stamp implements [rollup.Stamps].
 func (p *stamps) Stamp(a *rollup.Address) (rollup.Stamp, error) {
-	if row, ok := p.changed[*a]; ok {
-		return row.now, nil
-	}
-	if s, ok := p.c.stamps.get(*a); ok || p.next == 0 {
+	if s, ok := p.c.stamps.get(*a); ok {
 		return s, nil
+	}
+	if row, ok := p.changed[*a]; ok || p.next == 0 {
+		return row.now, nil
 	}
 	var row stampRow
 	p.key = append(append(p.key[:0], p.lead...), a[:]...)
@@ -231,6 +231,7 @@ func (p *stamps) PutStamp(a *rollup.Address, s rollup.Stamp) {
 	}
 	row.now = s
 	p.changed[*a] = row
+	p.c.stamps.put(*a, s)
 }
 
 // rows appends the rows that the block being made has changed.
@@ -241,11 +242,4 @@ func (p *stamps) rows(to *rows) {
 		to.add(row.append(k), len(k))
 	}
 	p.dirty = p.dirty[:0]
-}
-
-// keep takes the group's changes into the cache, once they are committed.
-func (p *stamps) keep() {
-	for a, row := range p.changed {
-		p.c.stamps.put(a, row.now)
-	}
 }
