@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
 	"strings"
 	"time"
 )
@@ -33,42 +32,30 @@ const (
 	MaxRequests = 20_000_000
 )
 
-// Config says what to ask of whom, and how fast. Zero values take the defaults
-// given with each field.
-type Config struct {
-	// URL is the server. Vs, if not empty, is a second one to compare it with:
-	// the two are then loaded in turns. http only: it is a tool for loopback.
-	URL, Vs string
+// Load says whom to ask, and how fast. Zero values take the defaults given with
+// each field.
+type Load struct {
+	// URL is the server. http only: it is a tool for loopback.
+	URL string
 	// AllowRemote allows servers that are not on a loopback address. Load on
 	// somebody else's server is an attack: be sure that it is yours.
 	AllowRemote bool
-	// Style is the form of the requests. Default [Camel].
-	Style Style
-	// Network is part of the path with Camel. Default "fuji".
-	Network string
-	// Messages are unsigned warp messages in hex. Each is asked for once, and the
-	// run ends early when none is left, unless Repeat. Required.
-	Messages []string
-	// Repeat asks for the same messages again and again, after one round that is
-	// not measured: a server that keeps its results answers from memory.
-	Repeat bool
-	// Quorum and Buffer go into each request, in percent. Defaults 67 and 0.
-	Quorum, Buffer int
 	// Concurrency bounds the requests in flight; each has a connection. Default 16.
 	Concurrency int
 	// Rate is the number of requests that are due each second. 0, the default, is
 	// the closed loop.
 	Rate float64
-	// Duration is the length of the run, both servers together. Default 10 s.
+	// Duration is the length of the run, both servers together if there are two.
+	// Default 10 s.
 	Duration time.Duration
 	// Slice is how long each server is loaded at a time when there are two.
 	// Default 1 s, or less so that there are 3 pairs at least.
 	Slice time.Duration
 	// Timeout bounds each request. Default 15 s.
 	Timeout time.Duration
-	// PID and VsPID are the processes of the servers, if they run on this
-	// machine: their CPU time and memory are then measured. 0: they are not.
-	PID, VsPID int
+	// PID is the process of the server, if it runs on this machine: its CPU time
+	// and memory are then measured. 0: they are not.
+	PID int
 	// Progress, if not nil, is told how far the run is several times a second,
 	// from one goroutine at a time.
 	Progress func(Progress)
@@ -83,14 +70,57 @@ type Progress struct {
 // minPairs is how many pairs of slices a comparison has at least.
 const minPairs = 3
 
+// fill fills in defaults and checks the rest. compared tells that there are two servers.
+func (l *Load) fill(compared bool) error {
+	l.Concurrency = cmp.Or(l.Concurrency, 16)
+	l.Duration = cmp.Or(l.Duration, 10*time.Second)
+	l.Timeout = cmp.Or(l.Timeout, 15*time.Second)
+	l.Slice = cmp.Or(l.Slice, min(time.Second, l.Duration/(2*minPairs)))
+	switch {
+	case l.Concurrency < 1 || l.Concurrency > MaxConcurrency:
+		return fmt.Errorf("%w: concurrency %d, want 1 to %d", ErrConfig, l.Concurrency, MaxConcurrency)
+	case !(l.Rate >= 0 && l.Rate <= MaxRate):
+		return fmt.Errorf("%w: rate %v, want 0 (as fast as answers come) to %d a second", ErrConfig, l.Rate, MaxRate)
+	case l.Duration < 10*time.Millisecond || l.Duration > MaxDuration:
+		return fmt.Errorf("%w: duration %s, want 10ms to %s", ErrConfig, l.Duration, MaxDuration)
+	case l.Timeout < time.Millisecond || l.Timeout > 5*time.Minute:
+		return fmt.Errorf("%w: timeout %s, want 1ms to 5m", ErrConfig, l.Timeout)
+	case compared && (l.Slice < time.Millisecond || l.Slice > l.Duration/(2*minPairs)):
+		return fmt.Errorf("%w: slices of %s in %s, want at least %d pairs", ErrConfig, l.Slice, l.Duration, minPairs)
+	case l.PID < 0:
+		return fmt.Errorf("%w: a process number is positive", ErrConfig)
+	case math.Ceil(l.Rate*l.Duration.Seconds()) > MaxRequests:
+		return fmt.Errorf("%w: %.0f requests, at most %d", ErrConfig, l.Rate*l.Duration.Seconds(), MaxRequests)
+	}
+	return nil
+}
+
+// Config says which messages to have signed. Zero values take the defaults
+// given with each field.
+type Config struct {
+	Load
+	// Vs, if not empty, is a second server to compare the first with: the two are
+	// then loaded in turns. VsPID is its process.
+	Vs    string
+	VsPID int
+	// Style is the form of the requests. Default [Camel].
+	Style Style
+	// Network is part of the path with Camel. Default "fuji".
+	Network string
+	// Messages are unsigned warp messages in hex. Each is asked for once, and the
+	// run ends early when none is left, unless Repeat. Required.
+	Messages []string
+	// Repeat asks for the same messages again and again, after one round that is
+	// not measured: a server that keeps its results answers from memory.
+	Repeat bool
+	// Quorum and Buffer go into each request, in percent. Defaults 67 and 0.
+	Quorum, Buffer int
+}
+
 func (c *Config) fill() error {
 	c.Style = cmp.Or(c.Style, Camel)
 	c.Network = cmp.Or(c.Network, "fuji")
 	c.Quorum = cmp.Or(c.Quorum, 67)
-	c.Concurrency = cmp.Or(c.Concurrency, 16)
-	c.Duration = cmp.Or(c.Duration, 10*time.Second)
-	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
-	c.Slice = cmp.Or(c.Slice, min(time.Second, c.Duration/(2*minPairs)))
 	switch {
 	case c.Style != Camel && c.Style != Kebab:
 		return fmt.Errorf("%w: style %q, want %q or %q", ErrConfig, c.Style, Camel, Kebab)
@@ -98,22 +128,13 @@ func (c *Config) fill() error {
 		return fmt.Errorf("%w: no messages", ErrConfig)
 	case c.Quorum < 0 || c.Buffer < 0 || c.Quorum+c.Buffer > 100:
 		return fmt.Errorf("%w: quorum %d%% and buffer %d%%, each must be 0 to 100, and together at most 100", ErrConfig, c.Quorum, c.Buffer)
-	case c.Concurrency < 1 || c.Concurrency > MaxConcurrency:
-		return fmt.Errorf("%w: concurrency %d, want 1 to %d", ErrConfig, c.Concurrency, MaxConcurrency)
-	case !(c.Rate >= 0 && c.Rate <= MaxRate):
-		return fmt.Errorf("%w: rate %v, want 0 (as fast as answers come) to %d a second", ErrConfig, c.Rate, MaxRate)
-	case c.Duration < 10*time.Millisecond || c.Duration > MaxDuration:
-		return fmt.Errorf("%w: duration %s, want 10ms to %s", ErrConfig, c.Duration, MaxDuration)
-	case c.Timeout < time.Millisecond || c.Timeout > 5*time.Minute:
-		return fmt.Errorf("%w: timeout %s, want 1ms to 5m", ErrConfig, c.Timeout)
-	case c.Vs != "" && (c.Slice < time.Millisecond || c.Slice > c.Duration/(2*minPairs)):
-		return fmt.Errorf("%w: slices of %s in %s, want at least %d pairs", ErrConfig, c.Slice, c.Duration, minPairs)
 	case c.VsPID != 0 && c.Vs == "":
 		return fmt.Errorf("%w: a second process but no second server", ErrConfig)
-	case c.PID < 0 || c.VsPID < 0:
+	case c.VsPID < 0:
 		return fmt.Errorf("%w: a process number is positive", ErrConfig)
-	case math.Ceil(c.Rate*c.Duration.Seconds()) > MaxRequests:
-		return fmt.Errorf("%w: %.0f requests, at most %d", ErrConfig, c.Rate*c.Duration.Seconds(), MaxRequests)
+	}
+	if err := c.Load.fill(c.Vs != ""); err != nil {
+		return err
 	}
 	return c.checkMessages()
 }
@@ -129,21 +150,4 @@ func (c *Config) checkMessages() error {
 	}
 	c.Messages = list
 	return nil
-}
-
-// path gives the path of the requests on a server.
-func (c *Config) path() string {
-	if c.Style == Kebab {
-		return "/aggregate-signatures"
-	}
-	return "/v1/signatureAggregator/" + url.PathEscape(c.Network) + "/aggregateSignatures"
-}
-
-// appendBody appends the request for a message in hex.
-func (c *Config) appendBody(dst []byte, message string) []byte {
-	format := `{"message":"%s","quorumPercentage":%d,"quorumPercentageBuffer":%d}`
-	if c.Style == Kebab {
-		format = `{"message":"%s","quorum-percentage":%d,"quorum-percentage-buffer":%d}`
-	}
-	return fmt.Appendf(dst, format, message, c.Quorum, c.Buffer)
 }

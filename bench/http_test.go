@@ -74,7 +74,7 @@ func TestHTTP(t *testing.T) {
 		{Kebab, `/aggregate-signatures {"message":"ab01","quorum-percentage":80,"quorum-percentage-buffer":5}`},
 	} {
 		s.bodies = nil
-		r, err := Run(t.Context(), Config{URL: s.url, Style: c.style, Messages: []string{"0xAB01"}, Quorum: 80, Buffer: 5})
+		r, err := Run(t.Context(), Config{Load: Load{URL: s.url}, Style: c.style, Messages: []string{"0xAB01"}, Quorum: 80, Buffer: 5})
 		if err != nil || r.Servers[0].OK != 1 || r.Servers[0].Failed != 0 || !r.Exhausted {
 			t.Errorf("%s: %v, %+v", c.style, err, r)
 		}
@@ -100,7 +100,7 @@ func TestHTTPErrors(t *testing.T) {
 		func(*fasthttp.RequestCtx) { <-time.After(4 * time.Second) },
 	}
 	s := serve(t, func(ctx *fasthttp.RequestCtx, n int) { answers[n](ctx) })
-	r, err := Run(t.Context(), Config{URL: s.url, Messages: messages(len(answers)), Concurrency: 1, Timeout: 2 * time.Second})
+	r, err := Run(t.Context(), Config{Load: Load{URL: s.url, Concurrency: 1, Timeout: 2 * time.Second}, Messages: messages(len(answers))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestHTTPErrors(t *testing.T) {
 	if err := ln.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err = Run(t.Context(), Config{URL: closed, Messages: messages(2), Concurrency: 1})
+	r, err = Run(t.Context(), Config{Load: Load{URL: closed, Concurrency: 1}, Messages: messages(2)})
 	if err != nil || len(r.Servers[0].Errors) != 1 || r.Servers[0].Errors[0] != (ErrorCount{"no answer: dial: connection refused", 2}) {
 		t.Errorf("%v, %+v", err, r)
 	}
@@ -147,7 +147,7 @@ func TestGivenUp(t *testing.T) {
 		cancel(errors.New("enough"))
 		<-release
 	})
-	r, err := Run(ctx, Config{URL: s.url, Messages: messages(10), Concurrency: 3, Timeout: time.Minute, Duration: time.Minute})
+	r, err := Run(ctx, Config{Load: Load{URL: s.url, Concurrency: 3, Timeout: time.Minute, Duration: time.Minute}, Messages: messages(10)})
 	close(release)
 	if err == nil || err.Error() != "enough" || r == nil || r.Servers[0].OK+r.Servers[0].Failed != 0 {
 		t.Errorf("%v, %+v", err, r)
@@ -174,19 +174,19 @@ func TestConfig(t *testing.T) {
 	refused("message 0 is not hex", Config{Messages: []string{"0x"}})
 	refused("style", Config{Style: "snake"})
 	refused("together at most 100", Config{Buffer: 34})
-	refused("concurrency", Config{Concurrency: MaxConcurrency + 1})
-	refused("rate", Config{Rate: -1})
-	refused("requests, at most", Config{Rate: MaxRate, Duration: time.Hour})
-	refused("duration", Config{Duration: 2 * time.Hour})
-	refused("timeout", Config{Timeout: -1})
-	refused("at least 3 pairs", Config{Vs: s.url, Slice: 5 * time.Second})
+	refused("concurrency", Config{Load: Load{Concurrency: MaxConcurrency + 1}})
+	refused("rate", Config{Load: Load{Rate: -1}})
+	refused("requests, at most", Config{Load: Load{Rate: MaxRate, Duration: time.Hour}})
+	refused("duration", Config{Load: Load{Duration: 2 * time.Hour}})
+	refused("timeout", Config{Load: Load{Timeout: -1}})
+	refused("at least 3 pairs", Config{Load: Load{Slice: 5 * time.Second}, Vs: s.url})
 	refused("no second server", Config{VsPID: 1})
-	refused("is positive", Config{PID: -1})
-	refused("http://HOST:PORT", Config{URL: "127.0.0.1:80"})
-	refused("http://HOST:PORT", Config{URL: "https://127.0.0.1:80"})
-	refused("not on this machine's loopback", Config{URL: "http://192.0.2.1:80"})
+	refused("is positive", Config{Load: Load{PID: -1}})
+	refused("http://HOST:PORT", Config{Load: Load{URL: "127.0.0.1:80"}})
+	refused("http://HOST:PORT", Config{Load: Load{URL: "https://127.0.0.1:80"}})
+	refused("not on this machine's loopback", Config{Load: Load{URL: "http://192.0.2.1:80"}})
 	refused("not on this machine's loopback", Config{Vs: "http://192.0.2.1:80"})
-	refused("no process", Config{PID: 1 << 30})
+	refused("no process", Config{Load: Load{PID: 1 << 30}})
 	if len(s.bodies) != 0 {
 		t.Errorf("sent %q", s.bodies)
 	}
@@ -203,7 +203,7 @@ func TestProcess(t *testing.T) {
 		}
 		good(ctx, n)
 	})
-	r, err := Run(t.Context(), Config{URL: s.url, Messages: messages(200), PID: os.Getpid()})
+	r, err := Run(t.Context(), Config{Load: Load{URL: s.url, PID: os.Getpid()}, Messages: messages(200)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	r := &Report{Style: Camel, Concurrency: 16, Rate: 200, Quorum: 67, Buffer: 10, Messages: 1000, Exhausted: true}
+	r := &Report{Style: Camel, Concurrency: 16, Rate: 200, Quorum: 67, Buffer: 10, Messages: 1000, Measured: Measured{Exhausted: true}}
 	meters := [2]*meter{newMeter(), newMeter()}
 	for i, m := range meters {
 		for k := range 1000 {
@@ -255,7 +255,7 @@ func TestReport(t *testing.T) {
 		{url: "http://127.0.0.1:2", meter: meters[1], busy: 10 * time.Second},
 	}
 	pair := pairOf(slice{meters[0], time.Second}, slice{meters[1], 2 * time.Second})
-	if err := r.fill(sides, []Pair{pair, {1, 2, 3}, {0, 1, 4}}); err != nil {
+	if err := r.fill(sides, []Pair{pair, {1, 2, 3}, {0, 1, 4}}, true); err != nil {
 		t.Fatal(err)
 	}
 	var text, js bytes.Buffer

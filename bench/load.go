@@ -7,30 +7,43 @@ import (
 	"time"
 )
 
-// feed hands out messages, each once, or round and round.
+// feed hands out items, until item has none left.
 type feed struct {
-	messages []string
-	repeat   bool
-	next     atomic.Int64
-	most     int64 // messages to hand out with repeat
-	dry      atomic.Bool
+	item func(i int64) (item string, ok bool)
+	next atomic.Int64
+	dry  atomic.Bool
 }
 
-func (f *feed) take() (message string, ok bool) {
-	i := f.next.Add(1) - 1
-	switch {
-	case f.repeat && i < f.most:
-		return f.messages[i%int64(len(f.messages))], true
-	case !f.repeat && i < int64(len(f.messages)):
-		return f.messages[i], true
+func (f *feed) take() (item string, ok bool) {
+	if item, ok = f.item(f.next.Add(1) - 1); !ok {
+		f.dry.Store(true)
 	}
-	f.dry.Store(true)
-	return "", false
+	return item, ok
+}
+
+// once gives each item once.
+func once(items []string) func(int64) (string, bool) {
+	return func(i int64) (string, bool) {
+		if i >= int64(len(items)) {
+			return "", false
+		}
+		return items[i], true
+	}
+}
+
+// again gives the items round and round, [MaxRequests] in all.
+func again(items []string) func(int64) (string, bool) {
+	return func(i int64) (string, bool) {
+		if i >= MaxRequests {
+			return "", false
+		}
+		return items[i%int64(len(items))], true
+	}
 }
 
 // phase is load on one target for some time.
 type phase struct {
-	cfg    *Config
+	load   *Load
 	target target
 	feed   *feed
 	meter  *meter
@@ -43,8 +56,8 @@ func (p *phase) run(ctx context.Context, length time.Duration) time.Duration {
 	end := start.Add(length)
 	var wg sync.WaitGroup
 	var next atomic.Int64
-	for range p.cfg.Concurrency {
-		if p.cfg.Rate > 0 {
+	for range p.load.Concurrency {
+		if p.load.Rate > 0 {
 			wg.Go(func() { p.open(ctx, start, end, &next) })
 		} else {
 			wg.Go(func() { p.closed(ctx, end) })
@@ -57,38 +70,42 @@ func (p *phase) run(ctx context.Context, length time.Duration) time.Duration {
 // closed asks, waits for the answer and asks again.
 func (p *phase) closed(ctx context.Context, end time.Time) {
 	for ctx.Err() == nil && time.Now().Before(end) {
-		message, ok := p.feed.take()
+		item, ok := p.feed.take()
 		if !ok {
 			return
 		}
-		p.ask(ctx, message, time.Now())
+		p.ask(ctx, item, time.Now())
 	}
 }
+
+// timerDelay is how much later than asked for a timer may come: what was due just
+// before the end is sent although it is over.
+const timerDelay = 10 * time.Millisecond
 
 // open asks when requests are due. A worker that comes late because the answers
 // do still sends what was due meanwhile, and counts its time from then.
 func (p *phase) open(ctx context.Context, start, end time.Time, next *atomic.Int64) {
 	for {
-		due := start.Add(time.Duration(float64(next.Add(1)-1) / p.cfg.Rate * float64(time.Second)))
+		due := start.Add(time.Duration(float64(next.Add(1)-1) / p.load.Rate * float64(time.Second)))
 		if !due.Before(end) || !sleepUntil(ctx, due) || p.feed.dry.Load() {
 			return
 		}
 		now := time.Now()
-		if !now.Before(end) {
+		if !now.Before(end.Add(timerDelay)) {
 			p.meter.add(now.Sub(due), kindUnsent, false)
 			continue
 		}
-		message, ok := p.feed.take()
+		item, ok := p.feed.take()
 		if !ok {
 			return
 		}
 		p.meter.sentLate(now.Sub(due))
-		p.ask(ctx, message, due)
+		p.ask(ctx, item, due)
 	}
 }
 
-func (p *phase) ask(ctx context.Context, message string, since time.Time) {
-	kind, answered := p.target.ask(ctx, message)
+func (p *phase) ask(ctx context.Context, item string, since time.Time) {
+	kind, answered := p.target.ask(ctx, item)
 	if ctx.Err() != nil && !answered {
 		return // cut off by the end of the run, not by the server
 	}

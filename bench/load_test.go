@@ -72,7 +72,7 @@ func measured(t *testing.T, cfg Config, targets ...*fakeTarget) *Report {
 	if len(targets) > 1 {
 		sides = append(sides, &side{url: cfg.Vs, target: targets[1]})
 	}
-	r, err := measure(t.Context(), &cfg, sides)
+	r, err := runOn(t.Context(), &cfg, sides)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestClosedLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeTarget{delay: always(10 * time.Millisecond)}
-		r := measured(t, Config{Messages: messages(4000), Concurrency: 4, Duration: 2 * time.Second}, f)
+		r := measured(t, Config{Load: Load{Concurrency: 4, Duration: 2 * time.Second}, Messages: messages(4000)}, f)
 		s := r.Servers[0]
 		if s.OK != 800 || s.Failed != 0 || r.Exhausted || r.Ratio != nil || s.LateMs != nil || s.Process != nil {
 			t.Errorf("%+v", r)
@@ -117,8 +117,8 @@ func TestStallCountsForWhatItHeldUp(t *testing.T) {
 		return time.Millisecond
 	}
 	synctest.Test(t, func(t *testing.T) {
-		open := measured(t, Config{Messages: messages(4000), Concurrency: 1, Rate: 100, Duration: 4 * time.Second}, &fakeTarget{delay: stall})
-		closed := measured(t, Config{Messages: messages(4000), Concurrency: 1, Duration: 4 * time.Second}, &fakeTarget{delay: stall})
+		open := measured(t, Config{Load: Load{Concurrency: 1, Rate: 100, Duration: 4 * time.Second}, Messages: messages(4000)}, &fakeTarget{delay: stall})
+		closed := measured(t, Config{Load: Load{Concurrency: 1, Duration: 4 * time.Second}, Messages: messages(4000)}, &fakeTarget{delay: stall})
 		s := open.Servers[0]
 		if s.OK != 400 || s.Failed != 0 {
 			t.Errorf("%d good and %d failed of 400", s.OK, s.Failed)
@@ -145,7 +145,7 @@ func TestUnsent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeTarget{delay: always(10 * time.Second)}
-		r := measured(t, Config{Messages: messages(4000), Concurrency: 2, Rate: 100, Duration: time.Second}, f)
+		r := measured(t, Config{Load: Load{Concurrency: 2, Rate: 100, Duration: time.Second}, Messages: messages(4000)}, f)
 		s := r.Servers[0]
 		if s.OK != 2 || s.Failed != 98 || len(s.Errors) != 1 || s.Errors[0] != (ErrorCount{kindUnsent, 98}) || f.asked.Load() != 2 {
 			t.Errorf("%+v, %d asked", s, f.asked.Load())
@@ -163,7 +163,7 @@ func TestRunsDry(t *testing.T) {
 		for _, rate := range []float64{0, 1000} {
 			f := &fakeTarget{delay: always(time.Millisecond)}
 			start := time.Now()
-			r := measured(t, Config{Messages: messages(300), Concurrency: 2, Rate: rate, Duration: time.Minute}, f)
+			r := measured(t, Config{Load: Load{Concurrency: 2, Rate: rate, Duration: time.Minute}, Messages: messages(300)}, f)
 			if r.Servers[0].OK != 300 || !r.Exhausted || time.Since(start) > time.Second {
 				t.Errorf("rate %v: %d answers, exhausted %v, after %s", rate, r.Servers[0].OK, r.Exhausted, time.Since(start))
 			}
@@ -184,7 +184,7 @@ func TestRepeat(t *testing.T) {
 			}
 			return time.Millisecond
 		}}
-		r := measured(t, Config{Messages: messages(10), Repeat: true, Concurrency: 1, Duration: time.Second}, f)
+		r := measured(t, Config{Load: Load{Concurrency: 1, Duration: time.Second}, Messages: messages(10), Repeat: true}, f)
 		if s := r.Servers[0]; s.OK != 1000 || r.Exhausted || s.LatencyMs.Max > 1.01 {
 			t.Errorf("%+v", r)
 		}
@@ -194,12 +194,12 @@ func TestRepeat(t *testing.T) {
 			}
 		}
 		bad := &fakeTarget{kind: func(int64) string { return "503 busy" }}
-		cfg := Config{URL: "http://one", Messages: messages(3), Repeat: true}
+		cfg := Config{Load: Load{URL: "http://one"}, Messages: messages(3), Repeat: true}
 		if err := cfg.fill(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := measure(t.Context(), &cfg, []*side{{url: cfg.URL, target: bad}}); err == nil ||
-			err.Error() != "http://one answered none of 3 messages: 503 busy" {
+		if _, err := runOn(t.Context(), &cfg, []*side{{url: cfg.URL, target: bad}}); err == nil ||
+			err.Error() != "http://one answered none of 3 requests: 503 busy" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -214,7 +214,7 @@ func TestCompare(t *testing.T) {
 			return func(int64) time.Duration { return base + base*time.Duration(time.Since(start)/time.Second)/20 }
 		}
 		one, two := &fakeTarget{delay: drift(2 * time.Millisecond)}, &fakeTarget{delay: drift(4 * time.Millisecond)}
-		r := measured(t, Config{Messages: messages(4000), Repeat: true, Concurrency: 1, Duration: 20 * time.Second}, one, two)
+		r := measured(t, Config{Load: Load{Concurrency: 1, Duration: 20 * time.Second}, Messages: messages(4000), Repeat: true}, one, two)
 		if r.Ratio == nil || len(r.Ratio.Pairs) != 10 || len(r.Servers) != 2 || r.Servers[1].URL != "http://two" {
 			t.Fatalf("%+v", r)
 		}
@@ -231,7 +231,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%v s under load", s.Seconds)
 			}
 		}
-		dry := measured(t, Config{Messages: messages(3), Concurrency: 1, Duration: 20 * time.Second}, &fakeTarget{}, &fakeTarget{})
+		dry := measured(t, Config{Load: Load{Concurrency: 1, Duration: 20 * time.Second}, Messages: messages(3)}, &fakeTarget{}, &fakeTarget{})
 		if dry.Ratio != nil || !dry.Exhausted {
 			t.Errorf("half a pair was counted: %+v", dry)
 		}
@@ -250,7 +250,7 @@ func TestErrorsByKind(t *testing.T) {
 				return time.Millisecond
 			},
 		}
-		s := measured(t, Config{Messages: messages(80), Concurrency: 1, Duration: time.Hour}, f).Servers[0]
+		s := measured(t, Config{Load: Load{Concurrency: 1, Duration: time.Hour}, Messages: messages(80)}, f).Servers[0]
 		want := []ErrorCount{{"503 busy", 20}, {"400 no", 10}}
 		if s.OK != 50 || s.Failed != 30 || !slices.Equal(s.Errors, want) {
 			t.Errorf("%+v", s)
@@ -285,14 +285,14 @@ func TestCancel(t *testing.T) {
 			stop := errors.New("enough")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second+time.Millisecond, func() { cancel(stop) })
-			cfg := Config{URL: "http://one", Messages: messages(4000), Concurrency: 2, Rate: rate, Duration: time.Hour}
+			cfg := Config{Load: Load{URL: "http://one", Concurrency: 2, Rate: rate, Duration: time.Hour}, Messages: messages(4000)}
 			var last Progress
 			cfg.Progress = func(p Progress) { last = p }
 			if err := cfg.fill(); err != nil {
 				t.Fatal(err)
 			}
 			start := time.Now()
-			r, err := measure(ctx, &cfg, []*side{{url: cfg.URL, target: &fakeTarget{delay: always(100 * time.Millisecond)}}})
+			r, err := runOn(ctx, &cfg, []*side{{url: cfg.URL, target: &fakeTarget{delay: always(100 * time.Millisecond)}}})
 			if err != stop || r == nil || r.Servers[0].Failed != 0 || r.Servers[0].OK < 9 || time.Since(start) > 2*time.Second {
 				t.Errorf("rate %v: %v, %+v", rate, err, r)
 			}

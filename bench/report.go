@@ -19,9 +19,14 @@ type Report struct {
 	Repeat      bool    `json:"repeat"`
 	Quorum      int     `json:"quorum"`
 	Buffer      int     `json:"buffer"`
-	// Messages is the number of messages at hand; Exhausted tells that the run
-	// ended early because each had been asked for.
-	Messages  int  `json:"messages"`
+	// Messages is the number of messages at hand.
+	Messages int `json:"messages"`
+	Measured
+}
+
+// Measured is what was measured of one server, or of two in turns.
+type Measured struct {
+	// Exhausted tells that the run ended early because nothing was left to ask for.
 	Exhausted bool `json:"exhausted"`
 	// Servers has the server and, in a comparison, the second one.
 	Servers []Server `json:"servers"`
@@ -82,7 +87,8 @@ type Ratio struct {
 	P99       Spread `json:"p99"`
 }
 
-func (r *Report) fill(sides []*side, pairs []Pair) error {
+// fill takes over what the sides have counted. open tells that it was the open loop.
+func (r *Measured) fill(sides []*side, pairs []Pair, open bool) error {
 	for _, s := range sides {
 		m := s.meter
 		out := Server{
@@ -90,7 +96,7 @@ func (r *Report) fill(sides []*side, pairs []Pair) error {
 			PerSecond: quotient(float64(m.ok), s.busy.Seconds()),
 			LatencyMs: latencyOf(m.latency), Errors: m.errors(),
 		}
-		if r.Rate > 0 {
+		if open {
 			late := latencyOf(m.late)
 			out.LateMs = &late
 		}
@@ -138,6 +144,11 @@ func spreadOf(pairs []Pair, of func(Pair) float64) Spread {
 	for _, p := range pairs {
 		v = append(v, of(p))
 	}
+	return spread(v)
+}
+
+// spread sums up at least one value.
+func spread(v []float64) Spread {
 	return Spread{Min: slices.Min(v), Median: median(v), Max: slices.Max(v)}
 }
 
@@ -149,11 +160,13 @@ func median(v []float64) float64 {
 }
 
 // WriteJSON writes the report as indented JSON.
-func (r *Report) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, report any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(r)
+	return e.Encode(report)
 }
 
 // WriteText writes the report for people.
@@ -170,26 +183,35 @@ func (r *Report) WriteText(w io.Writer) error {
 	for i := range r.Servers {
 		r.Servers[i].write(&b)
 	}
-	if r.Ratio != nil {
-		fmt.Fprintf(&b, "\n%s against %s, %d pairs of slices\n", r.Servers[0].URL, r.Servers[1].URL, len(r.Ratio.Pairs))
-		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(t, "\tmin\tmedian\tmax\t")
-		for _, l := range []struct {
-			name string
-			Spread
-		}{{"rate", r.Ratio.PerSecond}, {"p50", r.Ratio.P50}, {"p99", r.Ratio.P99}} {
-			fmt.Fprintf(t, "%s\t%.3f\t%.3f\t%.3f\t\n", l.name, l.Min, l.Median, l.Max)
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-		b.WriteString("rate above 1 and latencies below 1 speak for the first\n")
+	if err := r.writeRatio(&b); err != nil {
+		return err
 	}
 	if r.Exhausted {
 		fmt.Fprintf(&b, "\nended early: all %d messages were asked for; more come from \"quorate devnet --messages N\"\n", r.Messages)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeRatio writes the comparison, if there is one.
+func (r *Measured) writeRatio(b *strings.Builder) error {
+	if r.Ratio == nil {
+		return nil
+	}
+	fmt.Fprintf(b, "\n%s against %s, %d pairs of slices\n", r.Servers[0].URL, r.Servers[1].URL, len(r.Ratio.Pairs))
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tmin\tmedian\tmax\t")
+	for _, l := range []struct {
+		name string
+		Spread
+	}{{"rate", r.Ratio.PerSecond}, {"p50", r.Ratio.P50}, {"p99", r.Ratio.P99}} {
+		fmt.Fprintf(t, "%s\t%.3f\t%.3f\t%.3f\t\n", l.name, l.Min, l.Median, l.Max)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	b.WriteString("rate above 1 and latencies below 1 speak for the first\n")
+	return nil
 }
 
 func (s *Server) write(b *strings.Builder) {

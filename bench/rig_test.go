@@ -231,27 +231,51 @@ func cpu() time.Duration {
 // perGroup is the number of rounds that one ratio of [against] is made of.
 const perGroup = 5
 
-// against gives how many times as long ours takes as base: the median over
-// groups of rounds. In each round both are done, in turns, so that what else
-// the machine does touches both; a group counts the median time of each.
+// against gives how many times as long ours takes as base, see [costRatio]. Both
+// are done once before.
 func against(now clock, groups int, ours, base func()) float64 {
-	do := [2]func(){ours, base}
 	ours()
 	base()
+	timed := func(f func()) func() float64 {
+		return func() float64 {
+			start := now()
+			f()
+			return float64(now() - start)
+		}
+	}
+	return costRatio(groups, perGroup, timed(ours), timed(base))
+}
+
+// costRatio gives how many times the cost of base ours has: the median over
+// groups of rounds. In each round both are done, in turns, so that what else the
+// machine does touches both; a group counts the median cost of each.
+func costRatio(groups, rounds int, ours, base func() float64) float64 {
+	do := [2]func() float64{ours, base}
 	var v []float64
 	for range groups {
-		var took [2][]float64
-		for i := range perGroup {
+		var costs [2][]float64
+		for i := range rounds {
 			for turn := range 2 {
 				who := (i + turn) % 2
-				start := now()
-				do[who]()
-				took[who] = append(took[who], float64(now()-start))
+				costs[who] = append(costs[who], do[who]())
 			}
 		}
-		v = append(v, median(took[0])/median(took[1]))
+		v = append(v, median(costs[0])/median(costs[1]))
 	}
 	return median(v)
+}
+
+// settle waits until this process is at rest: databases go on for a while after
+// the last commit, and would be measured with what comes next.
+func settle() {
+	const look, idle, longest = 200 * time.Millisecond, 10 * time.Millisecond, 20 * time.Second
+	for start := time.Now(); time.Since(start) < longest; {
+		before := cpu()
+		<-time.After(look)
+		if cpu()-before < idle {
+			return
+		}
+	}
 }
 
 // allocations gives the allocations of one call of f, on all goroutines: the

@@ -27,86 +27,101 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	var sides []*side
-	for _, s := range []struct {
-		url string
-		pid int
-	}{{cfg.URL, cfg.PID}, {cfg.Vs, cfg.VsPID}} {
-		if s.url == "" && len(sides) > 0 {
-			continue
-		}
-		t, err := newServer(ctx, &cfg, s.url)
+	how := newSigning(&cfg)
+	first, err := newSide(ctx, &cfg.Load, cfg.URL, cfg.PID, how)
+	if err != nil {
+		return nil, err
+	}
+	sides := []*side{first}
+	if cfg.Vs != "" {
+		second, err := newSide(ctx, &cfg.Load, cfg.Vs, cfg.VsPID, how)
 		if err != nil {
 			return nil, err
 		}
-		u, err := newUsage(s.pid)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-		}
-		sides = append(sides, &side{url: s.url, target: t, usage: u})
+		sides = append(sides, second)
 	}
-	return measure(ctx, &cfg, sides)
+	return runOn(ctx, &cfg, sides)
 }
 
-// measure is Run with the targets at hand.
-func measure(ctx context.Context, cfg *Config, sides []*side) (*Report, error) {
+// newSide gives a server to load, with its process if pid is not 0.
+func newSide(ctx context.Context, load *Load, url string, pid int, how form) (*side, error) {
+	t, err := newServer(ctx, load, url, how)
+	if err != nil {
+		return nil, err
+	}
+	u, err := newUsage(pid)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return &side{url: url, target: t, usage: u}, nil
+}
+
+// runOn is Run with the targets at hand.
+func runOn(ctx context.Context, cfg *Config, sides []*side) (*Report, error) {
+	r := &Report{
+		Style: cfg.Style, Concurrency: cfg.Concurrency, Rate: cfg.Rate, Repeat: cfg.Repeat,
+		Quorum: cfg.Quorum, Buffer: cfg.Buffer, Messages: len(cfg.Messages),
+	}
+	items, before := once(cfg.Messages), []string(nil)
+	if cfg.Repeat {
+		r.Messages = min(r.Messages, maxWarm)
+		before = cfg.Messages[:r.Messages]
+		items = again(before)
+	}
+	measured, err := measure(ctx, &cfg.Load, sides, items, before)
+	if measured == nil {
+		return nil, err
+	}
+	r.Measured = *measured
+	return r, err
+}
+
+// measure loads the sides, two of them in turns, and closes their targets. Each
+// is asked for the items before once, unmeasured. What was measured until ctx
+// ended comes with the cause of that.
+func measure(ctx context.Context, load *Load, sides []*side, items func(int64) (string, bool), before []string) (*Measured, error) {
 	cut := context.AfterFunc(ctx, func() {
 		for _, s := range sides {
 			s.target.close()
 		}
 	})
 	defer cut()
-	f := &feed{messages: cfg.Messages, repeat: cfg.Repeat, most: MaxRequests}
 	for _, s := range sides {
 		s.meter = newMeter()
 		defer s.target.close()
 	}
-	if cfg.Repeat {
-		f.messages = f.messages[:min(len(f.messages), maxWarm)]
-		for _, s := range sides {
-			if err := warm(ctx, cfg, s, f.messages); err != nil {
-				return nil, err
-			}
+	for _, s := range sides {
+		if err := warm(ctx, load, s, before); err != nil {
+			return nil, err
 		}
 	}
-	r := &Report{
-		Style: cfg.Style, Concurrency: cfg.Concurrency, Rate: cfg.Rate, Repeat: cfg.Repeat,
-		Quorum: cfg.Quorum, Buffer: cfg.Buffer, Messages: len(f.messages),
-	}
 	var pairs []Pair
-	stopProgress := cfg.follow(sides)
+	f := &feed{item: items}
+	stopProgress := load.follow(sides)
 	if len(sides) == 1 {
-		sides[0].load(ctx, cfg, f, cfg.Duration)
+		sides[0].load(ctx, load, f, load.Duration, sides[0].meter)
 	} else {
-		pairs = compare(ctx, cfg, f, sides)
+		pairs = compare(ctx, load, f, sides)
 	}
 	stopProgress()
-	r.Exhausted = f.dry.Load()
-	if err := r.fill(sides, pairs); err != nil {
+	m := &Measured{Exhausted: f.dry.Load()}
+	if err := m.fill(sides, pairs, load.Rate > 0); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return r, context.Cause(ctx)
+		return m, context.Cause(ctx)
 	}
-	return r, nil
+	return m, nil
 }
 
-// load loads one server for some time and gives what it did.
-func (s *side) load(ctx context.Context, cfg *Config, f *feed, length time.Duration) slice {
-	p := &phase{cfg: cfg, target: s.target, feed: f, meter: newMeter()}
-	// The progress reads the sum, so it sees a slice when that is over; a single
-	// run has only one and counts into the sum at once.
-	if cfg.Vs == "" {
-		p.meter = s.meter
-	}
+// load loads one server for some time, counts into m, and tells how long it took.
+func (s *side) load(ctx context.Context, load *Load, f *feed, length time.Duration, m *meter) time.Duration {
+	p := &phase{load: load, target: s.target, feed: f, meter: m}
 	s.usage.begin(ctx)
 	took := p.run(ctx, length)
 	s.usage.end()
 	s.busy += took
-	if p.meter != s.meter {
-		s.meter.merge(p.meter)
-	}
-	return slice{meter: p.meter, took: took}
+	return took
 }
 
 // slice is what one server did in one turn.
@@ -117,13 +132,16 @@ type slice struct {
 
 // compare loads two servers in turns. Who is first changes from pair to pair,
 // so that what drifts with time touches both alike.
-func compare(ctx context.Context, cfg *Config, f *feed, sides []*side) []Pair {
+func compare(ctx context.Context, load *Load, f *feed, sides []*side) []Pair {
 	var pairs []Pair
-	for i := range int(cfg.Duration / (2 * cfg.Slice)) {
+	for i := range int(load.Duration / (2 * load.Slice)) {
 		var s [2]slice
 		for turn := range s {
 			who := (i + turn) % 2
-			s[who] = sides[who].load(ctx, cfg, f, cfg.Slice)
+			s[who].meter = newMeter()
+			s[who].took = sides[who].load(ctx, load, f, load.Slice, s[who].meter)
+			// So the progress sees a slice when that is over.
+			sides[who].meter.merge(s[who].meter)
 		}
 		if ctx.Err() != nil || f.dry.Load() {
 			break // the last pair is not whole
@@ -133,34 +151,37 @@ func compare(ctx context.Context, cfg *Config, f *feed, sides []*side) []Pair {
 	return pairs
 }
 
-// warm asks for each message once, unmeasured.
-func warm(ctx context.Context, cfg *Config, s *side, messages []string) error {
-	all := *cfg
+// warm asks for each item once, unmeasured.
+func warm(ctx context.Context, load *Load, s *side, items []string) error {
+	if len(items) == 0 {
+		return nil
+	}
+	all := *load
 	all.Rate = 0
-	p := &phase{cfg: &all, target: s.target, feed: &feed{messages: messages}, meter: newMeter()}
+	p := &phase{load: &all, target: s.target, feed: &feed{item: once(items)}, meter: newMeter()}
 	p.run(ctx, MaxDuration)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if p.meter.ok == 0 {
-		return fmt.Errorf("%s answered none of %d messages: %s", s.url, len(messages), p.meter.errors()[0].Kind)
+		return fmt.Errorf("%s answered none of %d requests: %s", s.url, len(items), p.meter.errors()[0].Kind)
 	}
 	return nil
 }
 
 // follow tells the progress until the function it gives is called.
-func (c *Config) follow(sides []*side) (stop func()) {
-	if c.Progress == nil {
+func (l *Load) follow(sides []*side) (stop func()) {
+	if l.Progress == nil {
 		return func() {}
 	}
 	started, done := time.Now(), make(chan struct{})
 	tell := func() {
-		p := Progress{Elapsed: time.Since(started), Total: c.Duration}
+		p := Progress{Elapsed: time.Since(started), Total: l.Duration}
 		for _, s := range sides {
 			ok, failed := s.meter.counts()
 			p.OK, p.Failed = p.OK+ok, p.Failed+failed
 		}
-		c.Progress(p)
+		l.Progress(p)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -21,16 +21,28 @@ import (
 
 // target answers requests: a server, or what stands in for one in tests.
 type target interface {
-	// ask has one message signed. It gives what went wrong as a short text that
-	// is the same for errors of one kind, or "". answered is false if there was no answer at all.
-	ask(ctx context.Context, message string) (kind string, answered bool)
+	// ask asks for one item. It gives what went wrong as a short text that is the
+	// same for errors of one kind, or "". answered is false if there was no answer at all.
+	ask(ctx context.Context, item string) (kind string, answered bool)
 	close()
 }
 
+// form is how items are asked for over HTTP.
+type form interface {
+	// request fills in an empty request to the server at base.
+	request(req *fasthttp.Request, base, item string)
+	// kind gives what is wrong with an answer as a short text, or "".
+	kind(item string, status int, body []byte) string
+}
+
+// maxAnswer bounds an answer in bytes.
+const maxAnswer = 4 << 20
+
 // server is a target reached by HTTP.
 type server struct {
-	cfg    *Config
-	uri    string
+	load   *Load
+	form   form
+	base   string
 	client *fasthttp.HostClient
 
 	mu    sync.Mutex // guards what follows
@@ -39,7 +51,7 @@ type server struct {
 }
 
 // newServer resolves the address once, so that what was checked is what is dialed.
-func newServer(ctx context.Context, cfg *Config, address string) (*server, error) {
+func newServer(ctx context.Context, load *Load, address string, how form) (*server, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" || u.User != nil || u.RawQuery != "" {
 		return nil, fmt.Errorf("%w: %q is not of the form http://HOST:PORT", ErrConfig, address)
@@ -52,15 +64,15 @@ func newServer(ctx context.Context, cfg *Config, address string) (*server, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	ip := pick(ips, cfg.AllowRemote)
+	ip := pick(ips, load.AllowRemote)
 	if !ip.IsValid() {
 		return nil, fmt.Errorf("%w: %s is not on this machine's loopback; load on a server is an attack unless it is yours, so others must be allowed first", ErrConfig, u.Host)
 	}
-	s := &server{cfg: cfg, uri: strings.TrimSuffix(address, "/") + cfg.path(), conns: make(map[net.Conn]struct{})}
+	s := &server{load: load, form: how, base: strings.TrimSuffix(address, "/"), conns: make(map[net.Conn]struct{})}
 	addr := net.JoinHostPort(ip.String(), port)
 	s.client = &fasthttp.HostClient{
-		Addr: addr, MaxConns: cfg.Concurrency, NoDefaultUserAgentHeader: true,
-		MaxIdleConnDuration: time.Minute, MaxResponseBodySize: 1 << 20, ReadBufferSize: 8 << 10,
+		Addr: addr, MaxConns: load.Concurrency, NoDefaultUserAgentHeader: true,
+		MaxIdleConnDuration: time.Minute, MaxResponseBodySize: maxAnswer, ReadBufferSize: 8 << 10,
 		// A request that is sent twice would be measured as one.
 		RetryIfErr: func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
 		Dial:       func(string) (net.Conn, error) { return s.dial(addr) },
@@ -80,7 +92,7 @@ func pick(ips []netip.Addr, remote bool) (best netip.Addr) {
 }
 
 func (s *server) dial(addr string) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", addr, s.cfg.Timeout)
+	conn, err := net.DialTimeout("tcp", addr, s.load.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -122,19 +134,36 @@ func (s *server) close() {
 	}
 }
 
-func (s *server) ask(_ context.Context, message string) (kind string, answered bool) {
+func (s *server) ask(_ context.Context, item string) (kind string, answered bool) {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
-	req.SetRequestURI(s.uri)
-	req.Header.SetMethod(fasthttp.MethodPost)
-	req.Header.SetContentType("application/json")
-	req.SetBody(s.cfg.appendBody(req.Body(), message))
-	if err := s.client.DoTimeout(req, resp, s.cfg.Timeout); err != nil {
+	s.form.request(req, s.base, item)
+	if err := s.client.DoTimeout(req, resp, s.load.Timeout); err != nil {
 		return failureKind(err), false
 	}
-	return answerKind(s.cfg.Style, resp.StatusCode(), resp.Body(), message), true
+	return s.form.kind(item, resp.StatusCode(), resp.Body()), true
 }
+
+// fetch asks for one item and gives a copy of a good answer's body.
+func (s *server) fetch(item string) ([]byte, error) {
+	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(resp)
+	s.form.request(req, s.base, item)
+	if err := s.client.DoTimeout(req, resp, s.load.Timeout); err != nil {
+		return nil, fmt.Errorf("%s: %w", req.URI().FullURI(), err)
+	}
+	if kind := s.form.kind(item, resp.StatusCode(), resp.Body()); kind != "" {
+		return nil, fmt.Errorf("%s: %w", req.URI().FullURI(), &answerError{kind})
+	}
+	return bytes.Clone(resp.Body()), nil
+}
+
+// answerError is an answer that is no good one.
+type answerError struct{ kind string }
+
+func (e *answerError) Error() string { return e.kind }
 
 // failureKind names an error without an answer. Addresses and ports are left out.
 func failureKind(err error) string {
@@ -161,25 +190,12 @@ const (
 	kindTimeout = "no answer: timed out"
 	kindUnsent  = "no answer: not sent, all connections were busy"
 	kindGarbage = "wrong answer: not the signed message"
+	kindNoPage  = "wrong answer: no page of points"
 )
 
-// answerKind gives "" for a good answer. That starts with the unsigned message;
-// signatures are not verified, which would be another benchmark.
-func answerKind(style Style, status int, body []byte, message string) string {
-	want, member := fasthttp.StatusCreated, `"signedMessage"`
-	if style == Kebab {
-		want, member = fasthttp.StatusOK, `"signed-message"`
-	}
-	if status != want {
-		return strings.TrimSpace(strconv.Itoa(status) + " " + firstWords(errorText(body)))
-	}
-	_, rest, found := bytes.Cut(body, []byte(member))
-	rest = bytes.TrimLeft(rest, ` :"`)
-	rest = bytes.TrimPrefix(rest, []byte("0x"))
-	if !found || len(rest) <= len(message) || string(rest[:len(message)]) != message {
-		return kindGarbage
-	}
-	return ""
+// errorKind names an answer with an error.
+func errorKind(status int, body []byte) string {
+	return strings.TrimSpace(strconv.Itoa(status) + " " + firstWords(errorText(body)))
 }
 
 // errorText gives the sentence in an error's body.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"quorate/bench"
 )
@@ -24,10 +25,13 @@ func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast a server is",
-		Long: `Puts load on a running server and tells how fast it answered. "bench aggregate"
-has warp messages signed.`,
+		Long: `Measures, and tells the floor beside it in the same run. "bench aggregate" and
+"bench metrics" put load on a running server: they have warp messages signed, and
+ask for pages of metrics. "bench ingest" needs no server: it indexes blocks that it
+makes up.`,
 		Example: `  quorate bench aggregate --facts ~/.quorate/facts.json
-  quorate bench aggregate --help`,
+  quorate bench metrics --facts ~/.quorate/facts.json
+  quorate bench ingest`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("there is no command %q in %q", args[0], cmd.CommandPath())}
@@ -42,7 +46,7 @@ has warp messages signed.`,
 			return usageError{errors.New("no command given")}
 		},
 	}
-	cmd.AddCommand(benchAggregateCommand())
+	cmd.AddCommand(benchAggregateCommand(), benchMetricsCommand(), benchIngestCommand())
 	return cmd
 }
 
@@ -104,24 +108,29 @@ func benchAggregateCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return benchAggregate(cmd, &f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.cfg.URL, "url", defaultServer, "address of the server")
+	loadFlags(flags, &f.cfg.Load)
 	flags.StringVar(&f.cfg.Vs, "vs", "", "address of a second server to compare it with")
 	flags.StringVar(&f.facts, "facts", "", "facts file with the messages (required)")
 	flags.StringVar(&f.style, "style", string(bench.Camel), "form of the requests: camel, or kebab as the relayer's own aggregator takes them")
 	flags.StringVar(&f.cfg.Network, "network", "", "network of the messages, with --style camel (default: that of the facts file)")
-	flags.IntVar(&f.cfg.Concurrency, "concurrency", 16, "requests in flight")
-	flags.Float64Var(&f.cfg.Rate, "rate", 0, "requests due each second; 0: as fast as answers come")
 	flags.DurationVar(&f.cfg.Duration, "duration", 10*time.Second, "length of the run, at most 1h")
 	flags.DurationVar(&f.cfg.Slice, "slice", 0, "with --vs: length of a turn (default 1s, or a sixth of a short run)")
-	flags.DurationVar(&f.cfg.Timeout, "timeout", 15*time.Second, "longest wait for an answer")
 	flags.BoolVar(&f.cfg.Repeat, "repeat", false, "ask for the same messages again and again")
 	flags.IntVar(&f.cfg.Quorum, "quorum", 67, "percent of the stake that must sign")
 	flags.IntVar(&f.cfg.Buffer, "buffer", 0, "percent of the stake to try for beyond the quorum")
-	flags.IntVar(&f.cfg.PID, "pid", 0, "process of the server, to measure CPU and memory")
 	flags.IntVar(&f.cfg.VsPID, "vs-pid", 0, "process of the second server")
-	flags.BoolVar(&f.cfg.AllowRemote, "allow-remote", false, "allow servers that are not on loopback; load only what is yours")
 	flags.BoolVar(&f.json, "json", false, "print the report in JSON")
 	return cmd
+}
+
+// loadFlags are the flags of all commands that load a server.
+func loadFlags(flags *pflag.FlagSet, l *bench.Load) {
+	flags.StringVar(&l.URL, "url", defaultServer, "address of the server")
+	flags.IntVar(&l.Concurrency, "concurrency", 16, "requests in flight")
+	flags.Float64Var(&l.Rate, "rate", 0, "requests due each second; 0: as fast as answers come")
+	flags.DurationVar(&l.Timeout, "timeout", 15*time.Second, "longest wait for an answer")
+	flags.IntVar(&l.PID, "pid", 0, "process of the server, to measure CPU and memory")
+	flags.BoolVar(&l.AllowRemote, "allow-remote", false, "allow servers that are not on loopback; load only what is yours")
 }
 
 func benchAggregate(cmd *cobra.Command, f *benchFlags) error {
@@ -139,7 +148,7 @@ func benchAggregate(cmd *cobra.Command, f *benchFlags) error {
 	if f.cfg.Network == "" {
 		f.cfg.Network = facts.Network
 	}
-	stop := f.showProgress(cmd.ErrOrStderr())
+	stop := showLoad(cmd.ErrOrStderr(), &f.cfg.Load)
 	report, err := bench.Run(cmd.Context(), f.cfg)
 	stop()
 	if errors.Is(err, bench.ErrConfig) {
@@ -148,11 +157,7 @@ func benchAggregate(cmd *cobra.Command, f *benchFlags) error {
 	if report == nil {
 		return err
 	}
-	write := report.WriteText
-	if f.json {
-		write = report.WriteJSON
-	}
-	err = errors.Join(err, write(cmd.OutOrStdout()))
+	err = errors.Join(err, writeReport(cmd, report, f.json))
 	for _, s := range report.Servers {
 		if err == nil && s.OK == 0 {
 			err = fmt.Errorf("%s gave not one good answer", s.URL)
@@ -161,16 +166,35 @@ func benchAggregate(cmd *cobra.Command, f *benchFlags) error {
 	return err
 }
 
-// showProgress draws a bar if w is a terminal. stop takes it away.
-func (f *benchFlags) showProgress(w io.Writer) (stop func()) {
+// benchReport is what a benchmark has measured.
+type benchReport interface {
+	WriteText(w io.Writer) error
+	WriteJSON(w io.Writer) error
+}
+
+func writeReport(cmd *cobra.Command, r benchReport, json bool) error {
+	if json {
+		return r.WriteJSON(cmd.OutOrStdout())
+	}
+	return r.WriteText(cmd.OutOrStdout())
+}
+
+// newBar draws a bar of so many units, which goes when it is finished.
+func newBar(w io.Writer, units int64) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(units,
+		progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
+}
+
+// showLoad draws a bar of the time if w is a terminal. stop takes it away.
+func showLoad(w io.Writer, l *bench.Load) (stop func()) {
 	if !isTerminal(w) {
 		return func() {}
 	}
-	bar := progressbar.NewOptions64(f.cfg.Duration.Milliseconds(),
-		progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
+	bar := newBar(w, 1)
 	// What cannot be drawn is no loss.
-	f.cfg.Progress = func(p bench.Progress) {
+	l.Progress = func(p bench.Progress) {
+		bar.ChangeMax64(p.Total.Milliseconds())
 		bar.Describe(fmt.Sprintf("%d answers, %d failed", p.OK, p.Failed))
 		_ = bar.Set64(min(p.Elapsed, p.Total).Milliseconds())
 	}
