@@ -54,6 +54,9 @@ type Config struct {
 	// data folder.
 	PluginDir string
 
+	// Workers verify signatures. Default: one for each core.
+	Workers int
+
 	// NoIndex follows no EVM chain: only messages are signed.
 	NoIndex bool
 	// CChain is what is told of the C-Chain, EVMChains are those besides it.

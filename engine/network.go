@@ -78,7 +78,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 	}
 	n.agg, err = aggregator.New(aggregator.Config{
 		NetworkID: g.id, Sets: n.keeper, Peers: peers{n.peers}, Store: roomyResults{results, e.room},
-		Timing: aggregator.Timing{Window: e.cfg.BufferWindow}, RequestTimeout: e.cfg.RequestTimeout,
+		Timing: aggregator.Timing{Window: e.cfg.BufferWindow}, RequestTimeout: e.cfg.RequestTimeout, Workers: e.cfg.Workers,
 		Logger: e.cfg.Log("aggregator"), Metrics: n.metrics,
 	})
 	if err != nil {

@@ -10,8 +10,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -86,6 +88,19 @@ flight within 10 s, and exits with 0. A second signal ends it at once.`,
 	return cmd
 }
 
+// cores gives the number of cores to use, and lets Go use twice as many threads.
+// A chain that is caught up with, and the database's compression behind it, would
+// else keep requests waiting for up to 10 ms, the length of a turn in Go's own
+// scheduler; the operating system lets a thread that was idle go first. It is
+// done once, and not if GOMAXPROCS is set in the environment.
+var cores = sync.OnceValue(func() int {
+	n := runtime.GOMAXPROCS(0)
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * n)
+	}
+	return n
+})
+
 func defaultDataDir() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -128,7 +143,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	set := metrics.NewSet()
 	eng, err := engine.New(engine.Config{
 		NodeURLs: urls, DataDir: f.dataDir, BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout,
-		HealthEvery: f.healthEvery, PluginDir: f.pluginDir,
+		HealthEvery: f.healthEvery, PluginDir: f.pluginDir, Workers: cores(),
 		NoIndex: !f.data.index, SignAhead: f.data.ahead, EVMChains: further, CChain: engine.ChainDetails{TokenDecimals: 18}, OnProgress: shown.progress, Log: logs.Logger, Metrics: set,
 	})
 	if err != nil {
