@@ -63,7 +63,7 @@ func New(cfg Config) (*Engine, error) {
 	if e.vms, err = vm.New(vm.Config{Dir: plugins, Logger: cfg.Log("vm"), Metrics: cfg.Metrics}); err != nil {
 		return nil, err
 	}
-	e.checker, err = health.New(health.Config{Frequency: cfg.HealthEvery, Logger: cfg.Log("health"), Metrics: cfg.Metrics})
+	e.checker, err = health.New(health.Config{Frequency: cfg.HealthEvery, Starting: time.Second, Logger: cfg.Log("health"), Metrics: cfg.Metrics})
 	if err != nil {
 		return nil, err
 	}

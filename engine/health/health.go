@@ -67,6 +67,10 @@ type Config struct {
 	// Frequency is the time from one start of a check to the next. Default 30 s, at
 	// least 1 ms.
 	Frequency time.Duration
+	// Starting is the time between two runs of a check that has not passed yet, so
+	// that what needs a moment after the start is not reported for a whole
+	// Frequency. Default and at most Frequency.
+	Starting time.Duration
 	// Timeout bounds a run; one that takes longer fails. Default 10 s or Frequency,
 	// whichever is less; it must not be above Frequency.
 	Timeout time.Duration
@@ -82,6 +86,12 @@ func (c *Config) fill() error {
 	}
 	if c.Frequency < minFrequency {
 		return fmt.Errorf("health check frequency %s is below %s", c.Frequency, minFrequency)
+	}
+	if c.Starting == 0 || c.Starting > c.Frequency {
+		c.Starting = c.Frequency
+	}
+	if c.Starting < minFrequency {
+		return fmt.Errorf("health checks that have not passed yet every %s: below %s", c.Starting, minFrequency)
 	}
 	if c.Timeout == 0 {
 		c.Timeout = min(c.Frequency, defaultTimeout)

@@ -45,8 +45,14 @@ func (l *lines) count(part string) int {
 // newBench gives a checker at 30 s and 10 s that is not running yet.
 func newBench(t *testing.T, checks ...Check) *bench {
 	t.Helper()
+	return configured(t, Config{}, checks...)
+}
+
+func configured(t *testing.T, cfg Config, checks ...Check) *bench {
+	t.Helper()
 	logs := &lines{}
-	c, err := New(Config{Logger: slog.New(slog.NewTextHandler(logs, nil)), Metrics: metrics.NewSet()})
+	cfg.Logger, cfg.Metrics = slog.New(slog.NewTextHandler(logs, nil)), metrics.NewSet()
+	c, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +169,48 @@ func TestFailuresAreCounted(t *testing.T) {
 		}
 		if passes, fails := b.logs.count("health check passes"), b.logs.count("disk on fire"); passes != 2 || fails != 1 {
 			t.Errorf("log: %d lines of passing, %d of failing", passes, fails)
+		}
+	})
+}
+
+// A check that has not passed yet runs again soon, and fails in the log only
+// when a whole period is over; one that has passed runs at its frequency.
+func TestStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs, never atomic.Int64
+		broken := errors.New("not there")
+		b := configured(t, Config{Starting: time.Second},
+			named("late", func(context.Context) (any, error) {
+				if n := runs.Add(1); n <= 3 || n == 5 {
+					return nil, broken
+				}
+				return nil, nil
+			}),
+			named("never", func(context.Context) (any, error) { never.Add(1); return nil, errors.New("broken") }))
+		b.start()
+		b.want("late", 1, "not there")
+		pass(2500 * time.Millisecond)
+		b.want("late", 3, "not there")
+		pass(time.Second)
+		b.want("late", 0, "")
+		pass(26 * time.Second)
+		if runs.Load() != 4 || b.logs.count("health check fails") != 0 {
+			t.Errorf("%d runs of what passes, %d failures in the log", runs.Load(), b.logs.count("health check fails"))
+		}
+		if n := never.Load(); n != 30 {
+			t.Errorf("%d runs of what has never passed in 29.5 s", n)
+		}
+		pass(time.Second)
+		b.want("late", 1, "not there")
+		if n := b.logs.count("health check fails"); n != 2 {
+			t.Errorf("%d failures in the log after a period", n)
+		}
+		pass(25 * time.Second)
+		b.want("late", 1, "not there")
+		pass(5 * time.Second)
+		b.want("late", 0, "")
+		if runs.Load() != 6 {
+			t.Errorf("%d runs", runs.Load())
 		}
 	})
 }

@@ -26,7 +26,8 @@ type check struct {
 	// guarded by the checker's mutex
 	health    entry
 	readiness entry // without Readiness: unused
-	starting  bool  // it has not passed and not failed twice yet, so a failure is no news
+	passed    bool
+	starting  bool // it has neither passed nor failed at a tick of its frequency yet, so a failure is no news
 }
 
 // outcome is what a call of Run gave.
@@ -52,22 +53,38 @@ func newCheck(k Check) *check {
 func (c *Checker) act(ctx context.Context, k *check) error {
 	ticker := time.NewTicker(c.cfg.Frequency)
 	defer ticker.Stop()
-	for {
-		if err := c.round(ctx, k, ticker.C); err != nil {
+	soon := time.NewTimer(0)
+	defer soon.Stop()
+	soon.Stop()
+	for early := true; ; {
+		if err := c.round(ctx, k, ticker.C, early); err != nil {
 			return nil // the end of ctx, which is no failure
+		}
+		if c.cfg.Starting < c.cfg.Frequency && !c.hasPassed(k) {
+			soon.Reset(c.cfg.Starting)
 		}
 		select {
 		case <-ticker.C:
+			early = false
+		case <-soon.C:
+			early = true
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
+func (c *Checker) hasPassed(k *check) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return k.passed
+}
+
 // round runs the check once and returns when the run has ended. A run that
 // exceeds the time limit has failed: its own result, when it comes, is too late
 // to count. For as long as it goes on, each tick counts as a further failure.
-func (c *Checker) round(ctx context.Context, k *check, ticks <-chan time.Time) error {
+// early runs are the first one, and those before the next tick.
+func (c *Checker) round(ctx context.Context, k *check, ticks <-chan time.Time, early bool) error {
 	started := time.Now()
 	limited, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -81,13 +98,13 @@ func (c *Checker) round(ctx context.Context, k *check, ticks <-chan time.Time) e
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // what a cut off run found means nothing
 		}
-		c.settle(k, started, o)
+		c.settle(k, started, o, early)
 		return nil
 	case <-limited.Done():
 	}
 	if ctx.Err() == nil {
 		c.metrics.timeouts.Inc()
-		c.settle(k, started, outcome{err: fmt.Errorf("the check did not end within %s", c.cfg.Timeout)})
+		c.settle(k, started, outcome{err: fmt.Errorf("the check did not end within %s", c.cfg.Timeout)}, early)
 	}
 	for {
 		select {
@@ -95,7 +112,7 @@ func (c *Checker) round(ctx context.Context, k *check, ticks <-chan time.Time) e
 			return context.Cause(ctx)
 		case <-ticks:
 			if ctx.Err() == nil {
-				c.settle(k, started, outcome{err: fmt.Errorf("the check did not end within %s and still runs", c.cfg.Timeout)})
+				c.settle(k, started, outcome{err: fmt.Errorf("the check did not end within %s and still runs", c.cfg.Timeout)}, false)
 			}
 		}
 	}
@@ -137,7 +154,7 @@ func encode(message any) (json.RawMessage, error) {
 }
 
 // settle makes an outcome the last result of its check.
-func (c *Checker) settle(k *check, started time.Time, o outcome) {
+func (c *Checker) settle(k *check, started time.Time, o outcome, early bool) {
 	end := time.Now()
 	r := Result{Message: o.message, Timestamp: end, Duration: end.Sub(started)}
 	if o.err != nil {
@@ -164,10 +181,11 @@ func (c *Checker) settle(k *check, started time.Time, o outcome) {
 	if r.ContiguousFailures == 1 || before.Error != "" && r.Error == "" {
 		c.metrics.changed(k, before, r)
 		c.logChange(k, r, o.err)
-	} else if r.ContiguousFailures == 2 && k.starting {
+	} else if k.starting && !early {
 		c.logChange(k, r, o.err)
 	}
-	k.starting = k.starting && r.ContiguousFailures == 1
+	k.passed = k.passed || r.Error == ""
+	k.starting = k.starting && !k.passed && early
 }
 
 // sticky gives the readiness result that follows before, when the check gave r.
