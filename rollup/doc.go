@@ -18,8 +18,9 @@
 //     are ordered, so an address counts when it was not seen since the beginning
 //     of the bucket.
 //   - Contracts are the creations that succeeded, by transactions and by CREATE
-//     and CREATE2 in their traces; deployers are who made those calls. They are
-//     unknown once a block with transactions was not traced.
+//     and CREATE2 in their traces; deployers are who made those calls. What is
+//     called CREATE3 is a CREATE2 of a proxy and a CREATE by it, and counts as
+//     these two. They are unknown once a block with transactions was not traced.
 //     CumulativeContracts reaches to the beginning of the day, the other
 //     cumulative metrics to its end.
 //   - AvgTps and AvgGps divide by the time from the last block before the day to
