@@ -66,6 +66,8 @@ func (c *Chain) Buckets(i rollup.Interval, newest, oldest uint32, take func(numb
 // maxEdition bounds how often metrics are made anew.
 const maxEdition = 255
 
+var errEditions = fmt.Errorf("the metrics were made anew %d times: there is no room for another", maxEdition)
+
 // What one step of [Chain.Roll] takes at most: commits of new blocks wait for it.
 const (
 	rollBlocks = 256
@@ -103,7 +105,7 @@ func (c *Chain) Reroll() error {
 	}
 	next := *cur
 	if cur.rolled.edition == maxEdition {
-		return fmt.Errorf("the metrics were made anew %d times: there is no room for another", maxEdition)
+		return errEditions
 	}
 	next.rolled = rolled{edition: cur.rolled.edition + 1}
 	b, err := c.db.Batch()
@@ -153,7 +155,7 @@ func (c *Chain) rollSome(ctx context.Context, progress func(done, of uint64)) (b
 	}
 	c.doubt = true
 	if err := c.rollGroup(ctx, *cur); err != nil {
-		_ = c.settle()
+		_ = c.settle() // if that fails too, it is done again before the next commit
 		return false, fmt.Errorf("make the metrics from block %d on: %w", cur.rolled.state.Next, err)
 	}
 	c.doubt = false

@@ -301,6 +301,20 @@ func TestOtherRules(t *testing.T) {
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 50)
 	mustEqual(t, "made anew", series(t, again, rollup.Day), series(t, clean, rollup.Day))
+
+	old[0], old[1] = old[0]+1, maxEdition
+	if err := c.putMeta(t.Context(), []row{{c.key(store.TableRollup), old}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(c.db, c.id, c.opts); !errors.Is(err, errEditions) {
+		t.Errorf("opened after the last edition: %v", err)
+	}
+	last := *again.last.Load()
+	last.rolled.edition = maxEdition
+	again.last.Store(&last)
+	if err := again.Reroll(); !errors.Is(err, errEditions) {
+		t.Errorf("made anew after the last edition: %v", err)
+	}
 }
 
 // A block that was written in part before a crash counts once.

@@ -10,7 +10,7 @@ import (
 	"quorate/rollup"
 )
 
-// ErrRollup: the metrics of the chain are not made up to its last block.
+// ErrRollup means that the metrics of the chain are not made up to its last block.
 var ErrRollup = errors.New("the metrics of the chain are not complete")
 
 // rollupRules is the version of the rules that metrics are made by. Metrics of
@@ -23,8 +23,6 @@ type rolled struct {
 	state   rollup.State
 }
 
-const rolledLen = 2 + rollup.StateLen
-
 func (r *rolled) append(dst []byte) []byte {
 	return r.state.Append(append(dst, rollupRules, r.edition))
 }
@@ -35,6 +33,9 @@ func (r *rolled) decode(b []byte) error {
 		return fmt.Errorf("%w: state of the metrics", errCodec)
 	}
 	if r.edition = b[1]; b[0] != rollupRules {
+		if r.edition == maxEdition {
+			return errEditions
+		}
 		r.edition++
 		return nil
 	}
