@@ -49,6 +49,13 @@ type Request struct {
 	Quorum, Buffer int
 	// PChainHeight selects the validator set; 0 means the proposed height.
 	PChainHeight uint64
+
+	// Client says on whose behalf the request is made, for fair admission: the ID
+	// of an API key, or an address. Empty for the server's own requests.
+	Client string
+	// Received is when the first byte of the request arrived; zero means now. The
+	// request is answered within [Config.RequestTimeout] of it, whatever it waits for.
+	Received time.Time
 }
 
 // Result is a message signed by a quorum.

@@ -33,6 +33,7 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, asFailure(err))
 		return
 	}
+	s.from(ctx, req)
 	res, err := network.Aggregate(s.work, req)
 	if err != nil {
 		fail(ctx, s.aggregateFailure(err))
@@ -49,12 +50,22 @@ func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, _ params) {
 		fail(ctx, f)
 		return
 	}
+	s.from(ctx, req)
 	res, err := network.Aggregate(s.work, req)
 	if err != nil {
 		fail(ctx, relayerFailure(s.aggregateFailure(err), err))
 		return
 	}
 	answerHex(ctx, fasthttp.StatusOK, `{"signed-message":"`, res.Signed)
+}
+
+// from says in req on whose behalf it is made, and since when.
+func (s *Server) from(ctx *fasthttp.RequestCtx, req *aggregator.Request) {
+	req.Received = received(ctx)
+	req.Client = "unknown"
+	if s.cfg.Client != nil {
+		req.Client = s.cfg.Client(ctx)
+	}
 }
 
 func (s *Server) relayerRequest(body []byte) (Aggregator, *aggregator.Request, *failure) {

@@ -53,6 +53,9 @@ type Config struct {
 	// route's pattern and what the request costs, in compute units. When it gives
 	// false it has answered already. Nil admits all.
 	Admit func(ctx *fasthttp.RequestCtx, route string, units int) bool
+	// Client names whoever a request counts for, for the aggregator's fair
+	// admission. Nil, all are one client.
+	Client func(ctx *fasthttp.RequestCtx) string
 	// Dialect says which form the answers have. Default by the client.
 	Dialect view.Mode
 	// TokenKey is the secret that page tokens are signed with, at least 16 bytes.

@@ -176,14 +176,37 @@ type conn struct {
 	conns  *connections
 	used   atomic.Bool // something was received
 	linger atomic.Bool // closed while the client may still be sending
+
+	// first is when the first byte arrived since the last answer, zero if none
+	// did. The connection's goroutine owns it.
+	first time.Time
 }
 
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 && !c.used.Load() {
-		c.used.Store(true)
+	if n > 0 {
+		if c.first.IsZero() {
+			c.first = time.Now()
+		}
+		if !c.used.Load() {
+			c.used.Store(true)
+		}
 	}
 	return n, err
+}
+
+func (c *conn) Write(b []byte) (int, error) {
+	c.first = time.Time{}
+	return c.Conn.Write(b)
+}
+
+// received returns when the first byte of a request arrived. Of several requests
+// that came at once, the later ones count from the answer to the one before.
+func received(ctx *fasthttp.RequestCtx) time.Time {
+	if c, ok := ctx.Conn().(*conn); ok && !c.first.IsZero() {
+		return c.first
+	}
+	return ctx.Time()
 }
 
 // Close closes the connection, lingering when that is called for.

@@ -37,7 +37,9 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, f)
 		return
 	}
-	signed, err := s.signAll(network, messages)
+	var origin aggregator.Request
+	s.from(ctx, &origin)
+	signed, err := s.signAll(network, messages, &origin)
 	if err != nil {
 		fail(ctx, s.aggregateFailure(err))
 		return
@@ -59,9 +61,9 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	ctx.Response.SwapBody(append(body, '}'))
 }
 
-// signAll has messages signed, as many at once as is fair. It gives the first
-// error that was met.
-func (s *Server) signAll(network Aggregator, messages [][]byte) ([][]byte, error) {
+// signAll has messages signed for origin's client, as many at once as is fair. It
+// gives the first error that was met.
+func (s *Server) signAll(network Aggregator, messages [][]byte, origin *aggregator.Request) ([][]byte, error) {
 	ctx, cancel := context.WithCancelCause(s.work)
 	defer cancel(nil)
 	signed := make([][]byte, len(messages))
@@ -70,7 +72,9 @@ func (s *Server) signAll(network Aggregator, messages [][]byte) ([][]byte, error
 	for range min(signAtOnce, len(messages)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(messages)) && context.Cause(ctx) == nil; i = next.Add(1) - 1 {
-				res, err := network.Aggregate(ctx, &aggregator.Request{Message: messages[i], Quorum: aggregator.DefaultQuorum})
+				res, err := network.Aggregate(ctx, &aggregator.Request{
+					Message: messages[i], Quorum: aggregator.DefaultQuorum, Client: origin.Client, Received: origin.Received,
+				})
 				if err != nil {
 					cancel(err) // only the first call counts
 					return

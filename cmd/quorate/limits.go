@@ -85,16 +85,26 @@ func (f *limitFlags) configure(cfg *httpapi.Config, c chains, host string, log *
 	if err != nil {
 		return err
 	}
+	cfg.Client = func(ctx *fasthttp.RequestCtx) string { return l.Client(headers(ctx), remoteOf(ctx)) }
 	cfg.Admit = func(ctx *fasthttp.RequestCtx, pattern string, units int) bool {
-		remote, _ := netip.AddrFromSlice(ctx.RemoteIP()) // an unknown one is a client of its own
-		header := func(name string) []byte { return limit.Header(&ctx.Request.Header, name) }
-		d := l.Admit(header, remote.Unmap(), limit.Route{Pattern: pattern, Chain: c.named(ctx.Path()), Public: isMetrics(pattern)}, units)
+		d := l.Admit(headers(ctx), remoteOf(ctx), limit.Route{Pattern: pattern, Chain: c.named(ctx.Path()), Public: isMetrics(pattern)}, units)
 		if !d.Allow {
 			httpapi.Refuse(ctx, d.Status, d.Message, d.RetryAfter)
 		}
 		return d.Allow
 	}
 	return nil
+}
+
+// headers gives the reader of a request's headers.
+func headers(ctx *fasthttp.RequestCtx) func(name string) []byte {
+	return func(name string) []byte { return limit.Header(&ctx.Request.Header, name) }
+}
+
+// remoteOf returns the address of a request's peer; an unknown one is a client of its own.
+func remoteOf(ctx *fasthttp.RequestCtx) netip.Addr {
+	remote, _ := netip.AddrFromSlice(ctx.RemoteIP())
+	return remote.Unmap()
 }
 
 // isMetrics tells whether a route is of the metrics API, which needs no key.

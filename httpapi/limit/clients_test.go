@@ -127,3 +127,28 @@ func TestParallel(t *testing.T) {
 		t.Errorf("%d passed by key and %d by address, want 100 and 50", byKey.Load(), byAddress.Load())
 	}
 }
+
+// TestClient: a known key stands for its owner wherever that is; all else counts
+// for the address.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	file := newKeysFile(t, content(entry("one", "small"), disabled("two", "small"), `  - {hash: `+Hash("three")+`, tier: small}`+"\n"))
+	l := newLimiter(t, Config{KeysFile: file.path, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	f := func(h headers, remote, want string) {
+		t.Helper()
+		if got := l.Client(h.get, netip.MustParseAddr(remote)); got != want {
+			t.Errorf("%v from %s: %q, want %q", h, remote, got, want)
+		}
+	}
+	f(withKey("one"), "192.0.2.1", "key:of small")
+	f(headers{HeaderKeySDK: "one"}, "192.0.2.2", "key:of small")
+	f(withKey("three"), "192.0.2.1", "key:"+Hash("three")[:16])
+	f(withKey("two"), "192.0.2.1", "192.0.2.1")
+	f(withKey("invented"), "192.0.2.1", "192.0.2.1")
+	f(headers{}, "::ffff:192.0.2.1", "192.0.2.1")
+	f(headers{}, "2001:db8::5", "2001:db8::/64")
+	f(headers{HeaderForwarded: "198.51.100.1"}, "10.0.0.1", "198.51.100.1")
+	if got := l.Client(headers{}.get, netip.Addr{}); got != "unknown" {
+		t.Errorf("no address: %q", got)
+	}
+}

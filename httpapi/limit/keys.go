@@ -48,6 +48,20 @@ func (t *keyTable) find(value []byte) *key {
 	return t.keys[sha256.Sum256(value)]
 }
 
+// identity names the enabled key with a value: its name or, without one, the
+// start of its hash. It is empty for any other key.
+func (t *keyTable) identity(value []byte) string {
+	k := t.find(value)
+	switch {
+	case k == nil || k.disabled:
+		return ""
+	case k.name != "":
+		return k.name
+	}
+	d := sha256.Sum256(value)
+	return hex.EncodeToString(d[:8])
+}
+
 func (k *key) permits(r *Route) bool {
 	return !k.disabled && k.tier.permitsRoute(r.Pattern) && k.tier.permitsChain(r.Chain)
 }

@@ -157,10 +157,7 @@ func New(cfg Config) (*Limiter, error) {
 func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, route Route, units int) Decision {
 	now := time.Since(l.start)
 	l.check(now)
-	value := header(HeaderKey)
-	if len(value) == 0 {
-		value = header(HeaderKeySDK)
-	}
+	value := keyIn(header)
 	// A server without keys takes no notice of one meant for another.
 	if len(value) > 0 && (l.cfg.KeysFile != "" || l.cfg.RequireKey) {
 		k := l.keys.Load().find(value)
@@ -183,6 +180,14 @@ func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, rout
 		return Decision{Allow: true}
 	}
 	return l.take(l.clients.bucket(l.client(header, remote)), now, l.rate, units, "")
+}
+
+// keyIn returns the API key that a request carries, if any.
+func keyIn(header func(name string) []byte) []byte {
+	if value := header(HeaderKey); len(value) > 0 {
+		return value
+	}
+	return header(HeaderKeySDK)
 }
 
 func (l *Limiter) take(b *bucket, now time.Duration, r rate, units int, tier string) Decision {
