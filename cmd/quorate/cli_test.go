@@ -73,9 +73,11 @@ func TestHelp(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	code, out, errs := quorate(t, "", "version")
-	if fields := strings.Fields(out); code != exitDone || errs != "" || len(fields) != 4 || fields[0] != "quorate" {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errs)
+	for _, arg := range []string{"version", "--version", "-v"} {
+		code, out, errs := quorate(t, "", arg)
+		if fields := strings.Fields(out); code != exitDone || errs != "" || len(fields) != 4 || fields[0] != "quorate" {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q", arg, code, out, errs)
+		}
 	}
 }
 

@@ -101,7 +101,9 @@ func setFlag(f *pflag.Flag, k *koanf.Koanf) error {
 
 // addConfigFlag adds --config-file to a command and has its flags filled before it runs.
 func addConfigFlag(cmd *cobra.Command) {
-	cmd.Flags().String(configFileFlag, "", "YAML or JSON file with values for these flags, by flag name")
+	group(cmd.Flags(), groupOperate, func(flags *pflag.FlagSet) {
+		flags.String(configFileFlag, "", "YAML or JSON file with values for these flags, by flag name")
+	})
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return fillFlags(cmd, os.Environ) }
 	cmd.Long += "\n\nEvery flag can also be given in the environment (" + envPrefix +
 		"HTTP_PORT for --http-port)\nor in the file named by --" + configFileFlag +

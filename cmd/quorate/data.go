@@ -27,15 +27,21 @@ type dataFlags struct {
 }
 
 func (f *dataFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.index, "index", true, "follow EVM chains and index them: the C-Chain, and those of --chains-file")
-	flags.BoolVar(&f.ahead, "sign-ahead", true, "have the warp messages of new blocks signed before anyone asks; needs --index")
-	flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see the README")
-	flags.StringVar(&f.publicURL, "public-url", "", "address of this server as clients know it, told as rpcUrl (default http://HOST:PORT)")
-	flags.StringVar(&f.dialect, "api-dialect", "auto", "form of answers: contract, sdk, or auto, which gives the official SDKs theirs")
-	flags.StringVar(&f.prices, "prices-file", "", "JSON file of prices by chain, token and currency, read again when it changes")
-	flags.StringVar(&f.reputation, "reputation-file", "", "JSON file of malicious and benign tokens")
-	flags.StringVar(&f.nftMetadata, "nft-metadata-file", "", "JSON file of the metadata of NFTs")
-	flags.StringVar(&f.methods, "methods-file", "", "file of further function signatures, a line each: 0x and 8 digits, and the signature")
+	group(flags, groupSigning, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.ahead, "sign-ahead", true, "have the warp messages of new blocks signed before anyone asks; needs --index")
+	})
+	group(flags, groupChains, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.index, "index", true, "follow EVM chains and index them: the C-Chain, and those of --chains-file")
+		flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see the README")
+		flags.StringVar(&f.prices, "prices-file", "", "JSON file of prices by chain, token and currency, read again when it changes")
+		flags.StringVar(&f.reputation, "reputation-file", "", "JSON file of malicious and benign tokens")
+		flags.StringVar(&f.nftMetadata, "nft-metadata-file", "", "JSON file of the metadata of NFTs")
+		flags.StringVar(&f.methods, "methods-file", "", "file of further function signatures, a line each: 0x and 8 digits, and the signature")
+	})
+	group(flags, groupAnswers, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.publicURL, "public-url", "", "address of this server as clients know it, told as rpcUrl (default http://HOST:PORT)")
+		flags.StringVar(&f.dialect, "api-dialect", "auto", "form of answers: contract, sdk, or auto, which gives the official SDKs theirs")
+	})
 }
 
 func (f *dataFlags) check() error {

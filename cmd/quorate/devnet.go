@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"quorate/devnet"
 	"quorate/devnet/validator"
@@ -47,38 +48,52 @@ the first validator, whose node API this is, stays honest. Ways of lying:
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDevnet(cmd, &f) },
 	}
-	flags := cmd.Flags()
-	flags.IntVar(&f.cfg.Validators, "validators", devnet.DefaultValidators, "number of validators")
-	flags.StringVar(&f.weights, "weights", string(devnet.Equal), "how stake is spread: equal or zipf")
-	flags.IntVar(&f.cfg.L1s, "l1s", 0, "number of subnets converted to L1s, each with a chain whose messages can be signed")
-	flags.IntVar(&f.cfg.L1Members, "l1-members", 0, "number of validators of each L1, the first ones; default 5, or all of fewer")
-	flags.IntVar(&f.cfg.L1Inactive, "l1-inactive", 0, "number of validators of each L1 that have run out of balance")
-	flags.IntVar(&f.cfg.L1Underfunded, "l1-underfunded", 0, "number of validators of each L1 that are about to")
-	flags.IntVar(&f.cfg.SharedKeys, "shared-keys", 0, "number of pairs of validators that share a BLS key")
-	flags.IntVar(&f.cfg.Keyless, "keyless", 0, "number of validators without a BLS key on the primary network")
-	flags.IntVar(&f.cfg.EVMChains, "evm-chains", 0, "number of EVM chains besides the C-Chain, each of an L1")
-	flags.IntVar(&f.cfg.Blocks, "blocks", devnet.DefaultBlocks, "height of each EVM chain at the start")
-	flags.IntVar(&f.cfg.TxsPerBlock, "txs-per-block", devnet.DefaultTxsPerBlock, "average number of transactions of a block")
-	flags.DurationVar(&f.cfg.HistoryInterval, "history-interval", 0, "average time between blocks before the start; default: two years in all")
-	flags.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
-	flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
-	flags.DurationVar(&f.cfg.HeightInterval, "height-interval", 0, "how often a P-Chain block moves some weight; 0 means never")
-	flags.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")
-	flags.DurationVar(&f.cfg.Latency, "latency", 0, "delay of every answer of every validator")
-	flags.Float64Var(&f.cfg.Silent, "silent", 0, "share of the stake, 0 to 1, whose validators never answer")
-	flags.Float64Var(&f.cfg.Byzantine, "byzantine", 0, "share of the stake whose validators lie; the facts file names them")
-	flags.StringVar(&f.kinds, "kinds", "", "ways of lying, separated by commas, dealt in turn; default all of them")
-	flags.Float64Var(&f.cfg.Slow, "slow", 0, "share of the stake whose validators answer late")
-	flags.DurationVar(&f.cfg.SlowDelay, "slow-delay", devnet.DefaultSlowDelay, "how much later")
-	flags.Float64Var(&f.cfg.Flapping, "flapping", 0, "share of the stake whose validators cut connections again and again")
-	flags.DurationVar(&f.cfg.FlapEvery, "flap-every", devnet.DefaultFlapEvery, "how long these connections last, on average")
-	flags.Uint64Var(&f.cfg.Seed, "seed", 0, "selects keys, IDs and messages")
-	flags.StringVar(&f.cfg.HTTPHost, "http-host", devnet.DefaultHost, "IP address of the node API")
-	flags.Uint16Var(&f.httpPort, "http-port", devnetPort, "port of the node API; 0 takes a free one")
-	flags.StringVar(&f.factsFile, "facts-file", "", "file to write messages, IDs and addresses to")
-	flags.StringVar(&f.displayLevel, "log-display-level", "info", "level of the log on standard error")
+	f.add(cmd.Flags())
 	addConfigFlag(cmd)
+	cmd.SetUsageFunc(groupedUsage)
 	return cmd
+}
+
+func (f *devnetFlags) add(flags *pflag.FlagSet) {
+	group(flags, groupPeers, func(flags *pflag.FlagSet) {
+		flags.IntVar(&f.cfg.Validators, "validators", devnet.DefaultValidators, "number of validators")
+		flags.StringVar(&f.weights, "weights", string(devnet.Equal), "how stake is spread: equal or zipf")
+		flags.IntVar(&f.cfg.L1s, "l1s", 0, "number of subnets converted to L1s, each with a chain whose messages can be signed")
+		flags.IntVar(&f.cfg.L1Members, "l1-members", 0, "number of validators of each L1, the first ones; default 5, or all of fewer")
+		flags.IntVar(&f.cfg.L1Inactive, "l1-inactive", 0, "number of validators of each L1 that have run out of balance")
+		flags.IntVar(&f.cfg.L1Underfunded, "l1-underfunded", 0, "number of validators of each L1 that are about to")
+		flags.IntVar(&f.cfg.SharedKeys, "shared-keys", 0, "number of pairs of validators that share a BLS key")
+		flags.IntVar(&f.cfg.Keyless, "keyless", 0, "number of validators without a BLS key on the primary network")
+		flags.DurationVar(&f.cfg.HeightInterval, "height-interval", 0, "how often a P-Chain block moves some weight; 0 means never")
+		flags.DurationVar(&f.cfg.Latency, "latency", 0, "delay of every answer of every validator")
+	})
+	group(flags, groupBehave, func(flags *pflag.FlagSet) {
+		flags.Float64Var(&f.cfg.Silent, "silent", 0, "share of the stake, 0 to 1, whose validators never answer")
+		flags.Float64Var(&f.cfg.Byzantine, "byzantine", 0, "share of the stake whose validators lie; the facts file names them")
+		flags.StringVar(&f.kinds, "kinds", "", "ways of lying, separated by commas, dealt in turn; default all of them")
+		flags.Float64Var(&f.cfg.Slow, "slow", 0, "share of the stake whose validators answer late")
+		flags.DurationVar(&f.cfg.SlowDelay, "slow-delay", devnet.DefaultSlowDelay, "how much later")
+		flags.Float64Var(&f.cfg.Flapping, "flapping", 0, "share of the stake whose validators cut connections again and again")
+		flags.DurationVar(&f.cfg.FlapEvery, "flap-every", devnet.DefaultFlapEvery, "how long these connections last, on average")
+	})
+	group(flags, groupChains, func(flags *pflag.FlagSet) {
+		flags.IntVar(&f.cfg.EVMChains, "evm-chains", 0, "number of EVM chains besides the C-Chain, each of an L1")
+		flags.IntVar(&f.cfg.Blocks, "blocks", devnet.DefaultBlocks, "height of each EVM chain at the start")
+		flags.IntVar(&f.cfg.TxsPerBlock, "txs-per-block", devnet.DefaultTxsPerBlock, "average number of transactions of a block")
+		flags.DurationVar(&f.cfg.HistoryInterval, "history-interval", 0, "average time between blocks before the start; default: two years in all")
+		flags.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
+		flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
+		flags.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")
+		flags.Uint64Var(&f.cfg.Seed, "seed", 0, "selects keys, IDs and messages")
+	})
+	group(flags, groupListen, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.cfg.HTTPHost, "http-host", devnet.DefaultHost, "IP address of the node API")
+		flags.Uint16Var(&f.httpPort, "http-port", devnetPort, "port of the node API; 0 takes a free one")
+	})
+	group(flags, groupOperate, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.factsFile, "facts-file", "", "file to write messages, IDs and addresses to")
+		flags.StringVar(&f.displayLevel, "log-display-level", "info", "level of the log on standard error")
+	})
 }
 
 // kindNames gives the names of all ways of lying, in lines of help text.

@@ -25,11 +25,13 @@ type limitFlags struct {
 }
 
 func (f *limitFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.keysFile, "api-keys-file", "", "file (YAML or JSON) of API keys and their tiers, read again when it changes; see quorate key")
-	flags.BoolVar(&f.requireKey, "require-api-key", false, "refuse requests below /v1 without an API key, metrics apart")
-	flags.StringVar(&f.rate, "rate-limit", "auto", "limit the rate of each client: on, off, or auto, which is off when only this machine can connect")
-	flags.Int64Var(&f.units, "rate-limit-units", 6000, "compute units a minute for a client without an API key")
-	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "addresses or prefixes of proxies whose X-Forwarded-For is believed")
+	group(flags, groupLimits, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.keysFile, "api-keys-file", "", "file (YAML or JSON) of API keys and their tiers, read again when it changes; see quorate key")
+		flags.BoolVar(&f.requireKey, "require-api-key", false, "refuse requests below /v1 without an API key, metrics apart")
+		flags.StringVar(&f.rate, "rate-limit", "auto", "limit the rate of each client: on, off, or auto, which is off when only this machine can connect")
+		flags.Int64Var(&f.units, "rate-limit-units", 6000, "compute units a minute for a client without an API key")
+		flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "addresses or prefixes of proxies whose X-Forwarded-For is believed")
+	})
 }
 
 func (f *limitFlags) check() error {

@@ -93,6 +93,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 		},
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.Version = versionText() // gives it --version
+	root.SetVersionTemplate(versionLine())
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)

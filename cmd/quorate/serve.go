@@ -18,6 +18,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"quorate/devnet"
 	"quorate/engine"
@@ -66,26 +67,38 @@ flight within 10 s, and exits with 0. A second signal ends it at once.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &f) },
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.devnet, "devnet", false, "run a simulated network inside the process and follow it")
-	flags.StringArrayVar(&f.nodeURLs, "node-url", nil, "HTTP address of an Avalanche node to follow; may be repeated")
-	flags.StringVar(&f.httpHost, "http-host", "127.0.0.1", "address to listen on")
-	flags.IntVar(&f.httpPort, "http-port", 9750, "port to listen on; 0 takes a free one")
-	flags.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "folder for the certificate, kept results and logs")
-	flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
-	flags.DurationVar(&f.bufferWindow, "buffer-window", 250*time.Millisecond, "longest wait for a request's buffer once its quorum has signed")
-	flags.DurationVar(&f.requestTimeout, "request-timeout", 8*time.Second, "end of a request that finds no quorum, at most 60s")
-	flags.StringVar(&f.logLevel, "log-level", "info", "level of the log files: verbo, debug, trace, info, warn, error, fatal or off")
-	flags.StringVar(&f.displayLevel, "log-display-level", "info", "level of the log on standard error")
-	flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin, which has no authentication: aliases, log levels, profiles, plugins")
-	flags.DurationVar(&f.healthEvery, "health-check-frequency", 30*time.Second, "how often each health check runs")
-	flags.StringVar(&f.pluginDir, "plugin-dir", "", "folder of virtual machine plugins (default plugins in the data folder)")
-	flags.StringVar(&f.profileDir, "profile-dir", "", "folder that profiles are written to (default profiles in the data folder)")
-	flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which /ext answers, besides IP addresses and localhost; * allows all")
+	f.add(cmd.Flags())
+	addConfigFlag(cmd)
+	cmd.SetUsageFunc(groupedUsage)
+	return cmd
+}
+
+func (f *serveFlags) add(flags *pflag.FlagSet) {
+	group(flags, groupNodes, func(flags *pflag.FlagSet) {
+		flags.StringArrayVar(&f.nodeURLs, "node-url", nil, "HTTP address of an Avalanche node to follow; may be repeated")
+		flags.BoolVar(&f.devnet, "devnet", false, "run a simulated network inside the process and follow it")
+		flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
+	})
+	group(flags, groupListen, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.httpHost, "http-host", "127.0.0.1", "address to listen on")
+		flags.IntVar(&f.httpPort, "http-port", 9750, "port to listen on; 0 takes a free one")
+		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which /ext answers, besides IP addresses and localhost; * allows all")
+		flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin, which has no authentication: aliases, log levels, profiles, plugins")
+	})
+	group(flags, groupSigning, func(flags *pflag.FlagSet) {
+		flags.DurationVar(&f.bufferWindow, "buffer-window", 250*time.Millisecond, "longest wait for a request's buffer once its quorum has signed")
+		flags.DurationVar(&f.requestTimeout, "request-timeout", 8*time.Second, "end of a request that finds no quorum, at most 60s")
+	})
 	f.data.add(flags)
 	f.limit.add(flags)
-	addConfigFlag(cmd)
-	return cmd
+	group(flags, groupOperate, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "folder for the certificate, kept results and logs")
+		flags.StringVar(&f.logLevel, "log-level", "info", "level of the log files: verbo, debug, trace, info, warn, error, fatal or off")
+		flags.StringVar(&f.displayLevel, "log-display-level", "info", "level of the log on standard error")
+		flags.DurationVar(&f.healthEvery, "health-check-frequency", 30*time.Second, "how often each health check runs")
+		flags.StringVar(&f.pluginDir, "plugin-dir", "", "folder of virtual machine plugins (default plugins in the data folder)")
+		flags.StringVar(&f.profileDir, "profile-dir", "", "folder that profiles are written to (default profiles in the data folder)")
+	})
 }
 
 // cores gives the number of cores to use, and lets Go use twice as many threads.

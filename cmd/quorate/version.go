@@ -20,11 +20,15 @@ func versionCommand() *cobra.Command {
 		Example: "  quorate version",
 		Args:    atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "quorate %s %s %s/%s\n",
-				versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+}
+
+// versionLine is what quorate version and quorate --version print.
+func versionLine() string {
+	return fmt.Sprintf("quorate %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func versionText() string {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// groupKey is the annotation of a flag that names its heading in --help.
+const groupKey = "quorate/group"
+
+// Headings of flags in --help. Commands show them in the order in which their
+// first flags are defined.
+const (
+	groupNodes    = "Nodes and networks"
+	groupListen   = "Listeners"
+	groupSigning  = "Signing"
+	groupPeers    = "Peers and validators"
+	groupChains   = "Chains and data"
+	groupAnswers  = "Answers"
+	groupLimits   = "API keys and limits"
+	groupOperate  = "Logs, health and operation"
+	groupBehave   = "Faulty validators"
+	groupOther    = "Other"
+	flagsHeadline = "Flags"
+)
+
+// group defines the flags of add on flags, under a heading of --help.
+func group(flags *pflag.FlagSet, title string, add func(flags *pflag.FlagSet)) {
+	part := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	part.SortFlags = false
+	add(part)
+	flags.SortFlags = false
+	part.VisitAll(func(f *pflag.Flag) {
+		if f.Annotations == nil {
+			f.Annotations = make(map[string][]string)
+		}
+		f.Annotations[groupKey] = []string{title}
+		flags.AddFlag(f)
+	})
+}
+
+// groupOf returns the heading of a flag, or "" if it was defined without one.
+func groupOf(f *pflag.Flag) string {
+	if titles := f.Annotations[groupKey]; len(titles) > 0 {
+		return titles[0]
+	}
+	return ""
+}
+
+// groupedUsage is a usage function for commands with more flags than one list
+// can hold. Flags without a heading come last.
+func groupedUsage(cmd *cobra.Command) error {
+	var titles []string
+	parts := make(map[string]*pflag.FlagSet)
+	cmd.LocalFlags().SortFlags = false
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		title := groupOf(f)
+		if title == "" {
+			title = groupOther
+		}
+		if parts[title] == nil {
+			if title != groupOther {
+				titles = append(titles, title)
+			}
+			parts[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			parts[title].SortFlags = false
+		}
+		parts[title].AddFlag(f)
+	})
+	if len(titles) == 0 {
+		titles, parts[flagsHeadline] = []string{flagsHeadline}, parts[groupOther]
+	} else if parts[groupOther] != nil {
+		titles = append(titles, groupOther)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+	for _, title := range titles {
+		fmt.Fprintf(&b, "\n%s:\n%s", title, parts[title].FlagUsages())
+	}
+	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
+	return err
+}
