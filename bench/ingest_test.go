@@ -146,14 +146,18 @@ func (f *farm) accept(t testing.TB) (height uint64, at time.Time) {
 // client gives a reader of the chain.
 func (f *farm) client(t testing.TB) *evmsource.Client {
 	t.Helper()
-	node, err := source.New(source.Config{URLs: []string{f.url}})
+	node, err := source.Open(f.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(node.Close)
+	at, err := source.ParseEndpoint(f.url)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := "/ext/bc/" + f.id.String()
 	c, err := evmsource.New(evmsource.Config{
-		Node: node, Path: path + "/rpc", WSURL: "ws" + strings.TrimPrefix(f.url, "http") + path + "/ws", AVAXAssetID: evm.Hash(f.asset),
+		Node: node, Path: path + "/rpc", WS: at.At(path + "/ws"), AVAXAssetID: evm.Hash(f.asset),
 	})
 	if err != nil {
 		t.Fatal(err)

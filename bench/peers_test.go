@@ -121,7 +121,7 @@ func startFarm(t testing.TB, count int) (nodeURL, echo string) {
 // startPeers connects to all validators of a farm.
 func startPeers(t testing.TB, nodeURL string) (*p2p.Network, []chain.NodeID) {
 	t.Helper()
-	caller, err := source.New(source.Config{URLs: []string{nodeURL}})
+	caller, err := source.Open(nodeURL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"quorate/aggregator"
 	"quorate/devnet"
 	"quorate/engine"
+	"quorate/engine/source"
 )
 
 // BenchmarkWire has new messages signed by all of 1,000 validators in another
@@ -64,8 +65,12 @@ func BenchmarkWire(b *testing.B) {
 // startEngine runs an engine until stop and waits until all validators are connected.
 func startEngine(b *testing.B, nodeURL string, validators int) (_ *engine.Engine, stop func()) {
 	b.Helper()
+	nodes, err := source.ParseEndpoints(nodeURL)
+	if err != nil {
+		b.Fatal(err)
+	}
 	eng, err := engine.New(engine.Config{
-		NodeURLs: []string{nodeURL}, DataDir: b.TempDir(), NoIndex: true,
+		Nodes: nodes, DataDir: b.TempDir(), NoIndex: true,
 		// The simulated validators share our cores: they are slow.
 		BufferWindow: 20 * time.Second, RequestTimeout: 50 * time.Second,
 	})

@@ -9,21 +9,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
 	"quorate/engine/ingest"
+	"quorate/engine/source"
 )
 
 // Config is everything an [Engine] can be told. Zero values take the defaults
 // given with each field.
 type Config struct {
-	// NodeURLs are the HTTP addresses of Avalanche nodes to follow, for example
+	// Nodes are the HTTP addresses of Avalanche nodes to follow, for example
 	// http://127.0.0.1:9650. They may belong to several networks; those of one
 	// network stand in for each other. At least one.
-	NodeURLs []string
+	Nodes []source.Endpoint
 	// DataDir holds the TLS certificate that names us to validators, the kept
 	// results and the logs. It must belong to one process alone. Required.
 	DataDir string
@@ -74,14 +74,8 @@ type Config struct {
 }
 
 func (c *Config) fill() error {
-	if len(c.NodeURLs) == 0 {
+	if len(c.Nodes) == 0 {
 		return errors.New("no node to follow: give the URL of at least one Avalanche node")
-	}
-	for _, s := range c.NodeURLs {
-		u, err := url.Parse(s)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return fmt.Errorf("node URL %q is not of the form http://HOST:PORT", s)
-		}
 	}
 	if c.DataDir == "" {
 		return errors.New("no data folder given")

@@ -186,20 +186,20 @@ func (l layer) stop(err *error) {
 
 // group holds the nodes of one network.
 type group struct {
-	id   uint32
-	urls []string
+	id    uint32
+	nodes []source.Endpoint
 }
 
 // askNetworks asks every node which network it is of, until all have answered
 // or ctx ends. Nodes may be starting too. The order is that of the nodes.
 func (e *Engine) askNetworks(ctx context.Context) ([]*group, error) {
 	var groups []*group
-	for _, u := range e.cfg.NodeURLs {
-		client, err := source.New(source.Config{URLs: []string{u}, Logger: e.cfg.Log("source")})
+	for _, at := range e.cfg.Nodes {
+		client, err := source.New(source.Config{Nodes: []source.Endpoint{at}, Logger: e.cfg.Log("source")})
 		if err != nil {
 			return nil, err
 		}
-		id, err := e.askNetwork(ctx, u, platform.New(client))
+		id, err := e.askNetwork(ctx, at, platform.New(client))
 		client.Close()
 		if err != nil {
 			return nil, err
@@ -209,26 +209,26 @@ func (e *Engine) askNetworks(ctx context.Context) ([]*group, error) {
 			i = len(groups)
 			groups = append(groups, &group{id: id})
 		}
-		if !slices.Contains(groups[i].urls, u) {
-			groups[i].urls = append(groups[i].urls, u)
+		if !slices.ContainsFunc(groups[i].nodes, at.Same) {
+			groups[i].nodes = append(groups[i].nodes, at)
 		}
 	}
 	return groups, nil
 }
 
-func (e *Engine) askNetwork(ctx context.Context, url string, client *platform.Client) (uint32, error) {
+func (e *Engine) askNetwork(ctx context.Context, at source.Endpoint, client *platform.Client) (uint32, error) {
 	const most = 5 * time.Second
 	wait := 100 * time.Millisecond
 	for {
 		id, err := client.NetworkID(ctx)
 		if err == nil {
-			e.log.Info("following node", "url", url, "network", id)
+			e.log.Info("following node", "node", at.String(), "network", id)
 			return id, nil
 		}
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
-		e.log.Warn("node does not answer yet", "url", url, "err", err, "again_in", wait)
+		e.log.Warn("node does not answer yet", "node", at.String(), "err", err, "again_in", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

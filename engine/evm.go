@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,7 +83,7 @@ type ChainDetails struct {
 type EVMConfig struct {
 	// RPC and WS are the addresses of the chain's API at a node, for example
 	// http://HOST:9650/ext/bc/ID/rpc and ws://HOST:9650/ext/bc/ID/ws. RPC is required.
-	RPC, WS string
+	RPC, WS source.Endpoint
 	// ID is the blockchain ID; required. Subnet is the subnet's, VM the virtual machine's.
 	ID, Subnet, VM chain.ID
 	// Names are further names by which the chain can be asked for.
@@ -156,12 +155,12 @@ func (n *network) startC(ctx context.Context, f *followed) error {
 		return err
 	}
 	c := &EVM{id: f.id, vm: f.vm, network: n, details: n.cfg.CChain}
-	if c.own, err = n.evmSource(n.urls); err != nil {
+	if c.own, err = n.evmSource(n.nodes); err != nil {
 		return err
 	}
 	path := rpcPath(f.id)
-	ws := "ws" + strings.TrimPrefix(strings.TrimSuffix(n.urls[0], "/"), "http") + strings.TrimSuffix(path, "rpc") + "ws"
-	if err := n.startEVM(ctx, c, evmsource.Config{Node: c.own, Path: path, WSURL: ws, AVAXAssetID: evm.Hash(asset)}); err != nil {
+	ws := n.nodes[0].At(strings.TrimSuffix(path, "rpc") + "ws")
+	if err := n.startEVM(ctx, c, evmsource.Config{Node: c.own, Path: path, WS: ws, AVAXAssetID: evm.Hash(asset)}); err != nil {
 		c.own.Close()
 		return err
 	}
@@ -200,20 +199,12 @@ func (n *network) startFurther(ctx context.Context, f *followed, cfg *EVMConfig)
 	return err
 }
 
-func (n *network) openFurther(ctx context.Context, cfg *EVMConfig) (*EVM, error) {
-	u, err := url.Parse(cfg.RPC)
-	if err != nil || u.Host == "" {
-		return nil, errors.New("the chain's RPC address is not of the form http://HOST:PORT/PATH")
-	}
+func (n *network) openFurther(ctx context.Context, cfg *EVMConfig) (_ *EVM, err error) {
 	c := &EVM{id: cfg.ID, subnet: cfg.Subnet, vm: cfg.VM, network: n, details: cfg.Details}
-	if c.own, err = n.evmSource([]string{u.Scheme + "://" + u.Host}); err != nil {
+	if c.own, err = n.evmSource([]source.Endpoint{cfg.RPC}); err != nil {
 		return nil, err
 	}
-	path := u.EscapedPath()
-	if u.RawQuery != "" {
-		path += "?" + u.RawQuery
-	}
-	if err := n.startEVM(ctx, c, evmsource.Config{Node: c.own, Path: path, WSURL: cfg.WS}); err != nil {
+	if err := n.startEVM(ctx, c, evmsource.Config{Node: c.own, Name: cfg.ID.String(), WS: cfg.WS}); err != nil {
 		c.own.Close()
 		return nil, err
 	}
@@ -222,8 +213,8 @@ func (n *network) openFurther(ctx context.Context, cfg *EVMConfig) (*EVM, error)
 
 // evmSource gives a client for the blocks of a chain: slower calls and smaller
 // answers than others. Nodes cut answers off at 25 MB.
-func (n *network) evmSource(urls []string) (*source.Client, error) {
-	return source.New(source.Config{URLs: urls, Timeout: evmTimeout, MaxBody: maxEVMBody, Logger: n.cfg.Log("source"), Metrics: n.metrics})
+func (n *network) evmSource(nodes []source.Endpoint) (*source.Client, error) {
+	return source.New(source.Config{Nodes: nodes, Timeout: evmTimeout, MaxBody: maxEVMBody, Logger: n.cfg.Log("source"), Metrics: n.metrics})
 }
 
 // startEVM asks the node what the chain is and begins to follow it.

@@ -24,7 +24,7 @@ import (
 // network is everything that runs for one Avalanche network.
 type network struct {
 	id      uint32
-	urls    []string // of its nodes
+	nodes   []source.Endpoint
 	cfg     *Config
 	metrics *metrics.Set // of this network alone; the ID becomes a label
 	source  *source.Client
@@ -52,11 +52,11 @@ type network struct {
 // startNetwork builds and starts one network's parts, lowest first.
 func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, results *store.Results) (_ *network, err error) {
 	n := &network{
-		id: g.id, urls: g.urls, cfg: &e.cfg, metrics: metrics.NewSet(), lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
+		id: g.id, nodes: g.nodes, cfg: &e.cfg, metrics: metrics.NewSet(), lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
 		engine: e, prefix: prefix,
 		chains: make(map[string]*followed), known: make(map[chain.ID]bool),
 	}
-	n.source, err = source.New(source.Config{URLs: g.urls, Logger: e.cfg.Log("source"), Metrics: n.metrics})
+	n.source, err = source.New(source.Config{Nodes: g.nodes, Logger: e.cfg.Log("source"), Metrics: n.metrics})
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -14,27 +13,30 @@ import (
 	"quorate/engine"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/source"
 	"quorate/httpapi/view"
 )
 
 // chainEntry is a chain in the chains file.
 type chainEntry struct {
-	RPC          string   `koanf:"rpc"`
-	WS           string   `koanf:"ws"`
-	BlockchainID string   `koanf:"blockchain-id"`
-	SubnetID     string   `koanf:"subnet-id"`
-	VMID         string   `koanf:"vm-id"`
-	Names        []string `koanf:"names"`
-	Name         string   `koanf:"name"`
-	Description  string   `koanf:"description"`
-	ExplorerURL  string   `koanf:"explorer-url"`
-	LogoURI      string   `koanf:"logo-uri"`
-	PublicRPC    string   `koanf:"public-rpc"`
-	PublicWS     string   `koanf:"public-ws"`
-	Multicall    string   `koanf:"multicall"`
-	Features     []string `koanf:"features"`
-	Wrapped      []string `koanf:"wrapped-tokens"`
-	Private      bool     `koanf:"private"`
+	RPC string `koanf:"rpc"`
+	WS  string `koanf:"ws"`
+	// Headers go with each request to RPC and WS.
+	Headers      map[string]string `koanf:"headers"`
+	BlockchainID string            `koanf:"blockchain-id"`
+	SubnetID     string            `koanf:"subnet-id"`
+	VMID         string            `koanf:"vm-id"`
+	Names        []string          `koanf:"names"`
+	Name         string            `koanf:"name"`
+	Description  string            `koanf:"description"`
+	ExplorerURL  string            `koanf:"explorer-url"`
+	LogoURI      string            `koanf:"logo-uri"`
+	PublicRPC    string            `koanf:"public-rpc"`
+	PublicWS     string            `koanf:"public-ws"`
+	Multicall    string            `koanf:"multicall"`
+	Features     []string          `koanf:"features"`
+	Wrapped      []string          `koanf:"wrapped-tokens"`
+	Private      bool              `koanf:"private"`
 	Token        struct {
 		Name     string `koanf:"name"`
 		Symbol   string `koanf:"symbol"`
@@ -75,14 +77,36 @@ func readChains(path string) ([]engine.EVMConfig, error) {
 	return out, nil
 }
 
+// endpoints returns the chain's API with its headers. No error quotes an address:
+// it may hold a password.
+func (e *chainEntry) endpoints() (rpc, ws source.Endpoint, err error) {
+	if rpc, err = source.ParseEndpoint(e.RPC); err != nil {
+		return rpc, ws, errors.New("rpc is not of the form http://HOST:PORT/PATH")
+	}
+	if e.WS != "" {
+		if ws, err = source.ParseWebSocket(e.WS); err != nil {
+			return rpc, ws, errors.New("ws is not of the form ws://HOST:PORT/PATH")
+		}
+	}
+	for name, value := range e.Headers {
+		if rpc, err = rpc.WithHeader(name, value); err != nil {
+			return rpc, ws, fmt.Errorf("headers: %w", err)
+		}
+		if ws.Zero() {
+			continue
+		}
+		if ws, err = ws.WithHeader(name, value); err != nil {
+			return rpc, ws, fmt.Errorf("headers: %w", err)
+		}
+	}
+	return rpc, ws, nil
+}
+
 func (e *chainEntry) config() (cfg engine.EVMConfig, err error) {
-	if u, err := url.Parse(e.RPC); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return cfg, errors.New("rpc is not of the form http://HOST:PORT/PATH")
+	if cfg.RPC, cfg.WS, err = e.endpoints(); err != nil {
+		return cfg, err
 	}
-	if u, err := url.Parse(e.WS); e.WS != "" && (err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss") {
-		return cfg, errors.New("ws is not of the form ws://HOST:PORT/PATH")
-	}
-	cfg.RPC, cfg.WS, cfg.Names = e.RPC, e.WS, e.Names
+	cfg.Names = e.Names
 	for _, f := range []struct {
 		key, text string
 		dst       *chain.ID

@@ -11,6 +11,7 @@ import (
 
 	"quorate/devnet"
 	"quorate/engine/chain"
+	"quorate/engine/source"
 	"quorate/httpapi/view"
 )
 
@@ -55,7 +56,7 @@ chains:
 		t.Fatalf("%d chains, %v", len(list), err)
 	}
 	c, d := list[0], list[0].Details
-	if c.RPC != "https://node.example:9650/ext/bc/x/rpc?key=1" || c.WS != "wss://node.example:9650/ext/bc/x/ws" ||
+	if !isAt(t, c.RPC, "https://node.example:9650/ext/bc/x/rpc?key=1") || !isAt(t, c.WS, "https://node.example:9650/ext/bc/x/ws") ||
 		c.ID != (chain.ID{1}) || c.Subnet != (chain.ID{2}) || c.VM != (chain.ID{3}) || strings.Join(c.Names, " ") != "games play" {
 		t.Errorf("%+v", c)
 	}
@@ -66,7 +67,7 @@ chains:
 		len(d.Wrapped) != 1 || d.Wrapped[0].String() != wavax {
 		t.Errorf("%+v", d)
 	}
-	if c = list[1]; c.RPC != "http://127.0.0.1:1/rpc" || c.ID != (chain.ID{4}) || c.WS != "" || len(c.Names) != 0 || !c.Subnet.IsZero() {
+	if c = list[1]; !isAt(t, c.RPC, "http://127.0.0.1:1/rpc") || c.ID != (chain.ID{4}) || !c.WS.Zero() || len(c.Names) != 0 || !c.Subnet.IsZero() {
 		t.Errorf("%+v", c)
 	}
 	// JSON is YAML too.
@@ -195,4 +196,13 @@ func TestChainNotThere(t *testing.T) {
 	awaitIndexed(t, p.url, d.EVMChain(l1))
 	awaitHealth(t, p.url, http.StatusOK)
 	p.stop(t)
+}
+
+func isAt(t *testing.T, e source.Endpoint, url string) bool {
+	t.Helper()
+	want, err := source.ParseEndpoint(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Same(want)
 }

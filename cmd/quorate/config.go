@@ -19,6 +19,9 @@ const (
 	configFileFlag = "config-file"
 	// keyDelim separates levels of keys inside koanf; flag names have one level.
 	keyDelim = "/"
+	// listByLine marks flags of lists whose values may have commas: in the
+	// environment they are one on a line.
+	listByLine = "list-by-line"
 )
 
 // fillFlags gives every flag of cmd that was not set on the command line its
@@ -94,7 +97,11 @@ func setFlag(f *pflag.Flag, k *koanf.Koanf) error {
 		return f.Value.Set(k.String(f.Name))
 	}
 	if s, ok := k.Get(f.Name).(string); ok {
-		return list.Replace(strings.Split(s, ","))
+		separator := ","
+		if _, lines := f.Annotations[listByLine]; lines {
+			separator = "\n"
+		}
+		return list.Replace(strings.Split(s, separator))
 	}
 	return list.Replace(k.Strings(f.Name))
 }

@@ -29,7 +29,7 @@ type sent struct {
 func sentIn(t *testing.T, d *devnet.Devnet, from, to uint64) (out []sent) {
 	t.Helper()
 	c, _ := cChain(d)
-	node, err := source.New(source.Config{URLs: []string{d.NodeURL()}})
+	node, err := source.Open(d.NodeURL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -284,7 +284,7 @@ func followChain() (err error) {
 	if err != nil {
 		return err
 	}
-	node, err := source.New(source.Config{URLs: []string{os.Getenv(groupNode)}})
+	node, err := source.Open(os.Getenv(groupNode))
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type serveFlags struct {
 	httpHost, dataDir, factsFile string
 	httpPort                     int
 	devnet                       bool
-	nodeURLs                     []string
+	nodes                        nodeFlags
 	bufferWindow, requestTimeout time.Duration
 	logLevel, displayLevel       string
 	admin                        bool
@@ -75,7 +75,7 @@ flight within 10 s, and exits with 0. A second signal ends it at once.`,
 
 func (f *serveFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupNodes, func(flags *pflag.FlagSet) {
-		flags.StringArrayVar(&f.nodeURLs, "node-url", nil, "HTTP address of an Avalanche node to follow; may be repeated")
+		f.nodes.add(flags)
 		flags.BoolVar(&f.devnet, "devnet", false, "run a simulated network inside the process and follow it")
 		flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
 	})
@@ -139,7 +139,6 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
-	urls := f.nodeURLs
 	further, err := f.data.chains()
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -151,11 +150,16 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 			return errors.Join(startErr, ln.Close())
 		}
 		defer stop(&err)
-		sim, urls = d, append(urls, d.NodeURL())
+		sim, f.nodes.urls = d, append(f.nodes.urls, d.NodeURL())
 	}
+	nodes, err := f.nodes.endpoints()
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	shareHeaders(nodes, further)
 	set := metrics.NewSet()
 	eng, err := engine.New(engine.Config{
-		NodeURLs: urls, DataDir: f.dataDir, BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout,
+		Nodes: nodes, DataDir: f.dataDir, BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout,
 		HealthEvery: f.healthEvery, PluginDir: f.pluginDir, Workers: cores(),
 		NoIndex: !f.data.index, SignAhead: f.data.ahead, EVMChains: further, CChain: engine.ChainDetails{TokenDecimals: 18}, OnProgress: shown.progress, Log: logs.Logger, Metrics: set,
 	})
@@ -216,7 +220,7 @@ func writeFacts(f *serveFlags, facts devnet.Facts, log *slog.Logger) error {
 
 func (f *serveFlags) check() error {
 	switch {
-	case !f.devnet && len(f.nodeURLs) == 0:
+	case !f.devnet && len(f.nodes.urls) == 0:
 		return errors.New("no node to follow: give --node-url URL, or --devnet for a simulated network")
 	case f.httpPort < 0 || f.httpPort > 65535:
 		return fmt.Errorf("--http-port %d is not a port", f.httpPort)
@@ -227,7 +231,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.requestTimeout <= 0 || f.requestTimeout > time.Minute || f.bufferWindow > f.requestTimeout:
 		return errors.New("--buffer-window must be positive and at most --request-timeout, and that at most 60s")
 	}
-	return errors.Join(f.data.check(), f.limit.check())
+	return errors.Join(f.data.check(), f.limit.check(), f.nodes.check())
 }
 
 // openLogs makes the loggers: JSON files in the data folder, if there is one,

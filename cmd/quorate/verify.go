@@ -91,7 +91,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	client, err := source.New(source.Config{URLs: []string{f.nodeURL}})
+	client, err := source.Open(f.nodeURL)
 	if err != nil {
 		return usageError{fmt.Errorf("--node-url: %w", err)}
 	}

@@ -32,7 +32,7 @@ func TestHeads(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	caller, err := source.New(source.Config{URLs: []string{"http://" + ln.Addr().String()}})
+	caller, err := source.Open("http://" + ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

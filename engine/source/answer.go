@@ -78,11 +78,11 @@ func decodeAnswer(r reply, id uint64, result any) error {
 	err := json.Unmarshal(r.body, &env)
 	switch {
 	case err == nil && env.Error != nil && !busy(r.status):
-		return &RPCError{Code: env.Error.Code, Message: string(clip([]byte(env.Error.Message)))}
+		return &RPCError{Code: env.Error.Code, Message: r.excerpt([]byte(env.Error.Message))}
 	case busy(r.status) || r.status >= 500:
-		return fmt.Errorf("%w: HTTP %d: %s", ErrUnreachable, r.status, clip(r.body))
+		return fmt.Errorf("%w: HTTP %d: %s", ErrUnreachable, r.status, r.excerpt(r.body))
 	case r.status != fasthttp.StatusOK:
-		return fmt.Errorf("%w: HTTP %d: %s", ErrBadAnswer, r.status, clip(r.body))
+		return fmt.Errorf("%w: HTTP %d: %s", ErrBadAnswer, r.status, r.excerpt(r.body))
 	case err != nil:
 		return fmt.Errorf("%w: not JSON-RPC: %w", ErrBadAnswer, err)
 	case env.ID == nil || *env.ID != id:
@@ -104,11 +104,15 @@ func busy(status int) bool {
 	return status == fasthttp.StatusServiceUnavailable || status == fasthttp.StatusTooManyRequests
 }
 
-// clip shortens text of a node for a log line.
-func clip(b []byte) []byte {
+// excerpt shortens text of the node for errors and logs, and takes out the
+// credentials that the node may have sent back.
+func (r *reply) excerpt(b []byte) string {
 	b = bytes.TrimSpace(b)
+	if r.from.p != nil {
+		b = r.from.scrub(b, minSecret)
+	}
 	if len(b) > maxErrorText {
 		b = append(bytes.Clone(b[:maxErrorText]), "..."...)
 	}
-	return bytes.ToValidUTF8(b, []byte("?"))
+	return string(bytes.ToValidUTF8(b, []byte("?")))
 }

@@ -65,12 +65,12 @@ func (c *Client) CallBatch(ctx context.Context, path string, calls []BatchCall) 
 func decodeBatch(r reply, first uint64, calls []BatchCall) error {
 	switch {
 	case busy(r.status) || r.status >= 500:
-		return fmt.Errorf("%w: HTTP %d: %s", ErrUnreachable, r.status, clip(r.body))
+		return fmt.Errorf("%w: HTTP %d: %s", ErrUnreachable, r.status, r.excerpt(r.body))
 	case r.status != fasthttp.StatusOK:
-		return fmt.Errorf("%w: HTTP %d: %s", ErrBadAnswer, r.status, clip(r.body))
+		return fmt.Errorf("%w: HTTP %d: %s", ErrBadAnswer, r.status, r.excerpt(r.body))
 	}
 	if text := bytes.TrimLeft(r.body, " \t\r\n"); len(text) > 0 && text[0] == '{' {
-		return refusedBatch(text)
+		return refusedBatch(&r, text)
 	}
 	results := make([][]byte, len(calls))
 	for i := range calls {
@@ -80,7 +80,7 @@ func decodeBatch(r reply, first uint64, calls []BatchCall) error {
 	p.Reset(r.body)
 	answers, whole := 0, error(nil)
 	p.Elements(func(int) {
-		a := readAnswer(&p)
+		a := readAnswer(&p, &r)
 		if p.Err() != nil {
 			return
 		}
@@ -123,10 +123,10 @@ func decodeBatch(r reply, first uint64, calls []BatchCall) error {
 }
 
 // refusedBatch reads one answer in place of a list of them.
-func refusedBatch(text []byte) error {
+func refusedBatch(r *reply, text []byte) error {
 	var p pull.Parser
 	p.Reset(text)
-	a := readAnswer(&p)
+	a := readAnswer(&p, r)
 	switch {
 	case !p.End():
 		return fmt.Errorf("%w: %w", ErrBadAnswer, p.Err())
@@ -144,7 +144,7 @@ type answer struct {
 	err    *RPCError
 }
 
-func readAnswer(p *pull.Parser) (a answer) {
+func readAnswer(p *pull.Parser, r *reply) (a answer) {
 	p.Members(func(name []byte) {
 		switch string(name) {
 		case "id":
@@ -169,7 +169,7 @@ func readAnswer(p *pull.Parser) (a answer) {
 				p.Fail(fmt.Errorf("an error that cannot be read: %w", err))
 				return
 			}
-			a.err = &RPCError{Code: e.Code, Message: string(clip([]byte(e.Message)))}
+			a.err = &RPCError{Code: e.Code, Message: r.excerpt([]byte(e.Message))}
 		default:
 			p.Skip()
 		}

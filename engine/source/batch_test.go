@@ -35,7 +35,7 @@ func TestCallBatch(t *testing.T) {
 	s := batchNode(t, func(ids []uint64) string { // in another order
 		return fmt.Sprintf(` [{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"no such method"}}, {"result":null,"id":%d},{"id":%d,"result":{"a":[1]},"error":null}]`, ids[2], ids[1], ids[0])
 	})
-	c := newTestClient(t, Config{URLs: []string{s.URL}})
+	c := newTestClient(t, Config{Nodes: at(t, s.URL)})
 	var got []string
 	decode := func(b []byte) error { got = append(got, string(b)); return nil }
 	calls := []BatchCall{{Method: "one", Params: []int{1}, Decode: decode}, {Method: "two", Decode: decode}, {Method: "three", Decode: decode}, {Method: "four"}}[:3]
@@ -98,7 +98,7 @@ func TestCallBatchBadAnswers(t *testing.T) {
 				return nil
 			}
 			calls := []BatchCall{{Method: "a", Decode: decode}, {Method: "b", Decode: decode}}
-			c := newTestClient(t, Config{URLs: []string{liar.URL}})
+			c := newTestClient(t, Config{Nodes: at(t, liar.URL)})
 			if err := c.CallBatch(t.Context(), "/", calls); !errors.Is(err, ErrBadAnswer) {
 				t.Errorf("got %v", err)
 			}
@@ -106,7 +106,7 @@ func TestCallBatchBadAnswers(t *testing.T) {
 			honest := batchNode(t, func(ids []uint64) string {
 				return fmt.Sprintf(`[{"id":%d,"result":1},{"id":%d,"result":1}]`, ids[0], ids[1])
 			})
-			c = newTestClient(t, Config{URLs: []string{liar.URL, honest.URL}})
+			c = newTestClient(t, Config{Nodes: at(t, liar.URL, honest.URL)})
 			if err := c.CallBatch(t.Context(), "/", calls); err != nil || calls[0].Err != nil || calls[1].Err != nil {
 				t.Errorf("with a second node: %v, %v, %v", err, calls[0].Err, calls[1].Err)
 			}
@@ -121,7 +121,7 @@ func TestCallBatchRefused(t *testing.T) {
 		`[{"jsonrpc":"2.0","id":%d,"error":{"code":-32600,"message":"batch too large"}}]`,
 	} {
 		s := batchNode(t, func(ids []uint64) string { return strings.Replace(answer, "%d", fmt.Sprint(ids[0]), 1) })
-		c := newTestClient(t, Config{URLs: []string{s.URL}})
+		c := newTestClient(t, Config{Nodes: at(t, s.URL)})
 		var rpc *RPCError
 		if err := c.CallBatch(t.Context(), "/", make([]BatchCall, 2)); !errors.As(err, &rpc) || rpc.Message != "batch too large" {
 			t.Errorf("%s: got %v", answer, err)
@@ -129,7 +129,7 @@ func TestCallBatchRefused(t *testing.T) {
 	}
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
-	c := newTestClient(t, Config{URLs: []string{s.URL}})
+	c := newTestClient(t, Config{Nodes: at(t, s.URL)})
 	if err := c.CallBatch(t.Context(), "/", make([]BatchCall, 1)); !errors.Is(err, ErrBadAnswer) {
 		t.Errorf("no such path: %v", err)
 	}
@@ -143,7 +143,7 @@ func TestTimeoutIsTold(t *testing.T) {
 	release := make(chan struct{})
 	s := batchNode(t, func([]uint64) string { <-release; return "" })
 	defer close(release)
-	c := newTestClient(t, Config{URLs: []string{s.URL}, Timeout: 1e7})
+	c := newTestClient(t, Config{Nodes: at(t, s.URL), Timeout: 1e7})
 	if err := c.CallBatch(t.Context(), "/", make([]BatchCall, 1)); !errors.Is(err, ErrTimeout) || !errors.Is(err, ErrUnreachable) {
 		t.Errorf("got %v", err)
 	}

@@ -11,8 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,9 +24,9 @@ import (
 // Config says which nodes to read and within which bounds. Zero values take
 // the defaults given with each field.
 type Config struct {
-	// URLs are the base addresses of nodes of one network, best first, for
+	// Nodes are the base addresses of nodes of one network, best first, for
 	// example http://127.0.0.1:9650. At least one.
-	URLs []string
+	Nodes []Endpoint
 	// MaxBody bounds an answer in bytes. Default 64 MiB.
 	MaxBody int
 	// Timeout bounds one call to one node. With several nodes each gets at most
@@ -48,7 +47,7 @@ type Config struct {
 }
 
 func (c *Config) fill() error {
-	if len(c.URLs) == 0 {
+	if len(c.Nodes) == 0 || slices.ContainsFunc(c.Nodes, Endpoint.Zero) {
 		return errors.New("source: no node URL")
 	}
 	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
@@ -97,14 +96,19 @@ func New(cfg Config) (*Client, error) {
 
 		forwarding: make(chan struct{}, max(1, cfg.MaxConns/2)),
 	}
-	for _, raw := range cfg.URLs {
-		n, err := newNode(raw, &c.cfg)
-		if err != nil {
-			return nil, err
-		}
-		c.nodes = append(c.nodes, n)
+	for _, e := range cfg.Nodes {
+		c.nodes = append(c.nodes, newNode(e, &c.cfg))
 	}
 	return c, nil
+}
+
+// Open returns a client of the nodes at urls, within the default bounds.
+func Open(urls ...string) (*Client, error) {
+	nodes, err := ParseEndpoints(urls...)
+	if err != nil {
+		return nil, err
+	}
+	return New(Config{Nodes: nodes})
 }
 
 // Close closes idle connections, makes further calls fail with [ErrClosed] and
@@ -192,12 +196,12 @@ func (c *Client) askNode(ctx context.Context, n *node, timeout time.Duration, pa
 	switch {
 	case err == nil, errors.As(err, &rpc):
 		if n.up() {
-			c.cfg.Logger.Info("node answers again", "node", n.name)
+			c.cfg.Logger.Info("node answers again", "node", n.at.String())
 		}
 	case ctx.Err() == nil && !errors.Is(err, ErrClosed):
-		err = fmt.Errorf("node %s: %w", n.name, err)
+		err = fmt.Errorf("node %s: %w", n.at, n.at.Clean(err))
 		if n.down(time.Now(), c.cfg.Pause) {
-			c.cfg.Logger.Warn("node does not answer as it should", "node", n.name, "err", err)
+			c.cfg.Logger.Warn("node does not answer as it should", "node", n.at.String(), "err", err)
 		}
 	}
 	return err
@@ -205,6 +209,7 @@ func (c *Client) askNode(ctx context.Context, n *node, timeout time.Duration, pa
 
 // reply is what one HTTP exchange gave.
 type reply struct {
+	from        Endpoint
 	status      int
 	contentType string // of forwarded requests
 	body        []byte
@@ -243,8 +248,7 @@ func (c *Client) start(f func()) error {
 
 // node is one address with its connections and health.
 type node struct {
-	name string // host and port, for logs
-	base string // URL without a slash at its end
+	at   Endpoint
 	http *fasthttp.HostClient
 
 	mu       sync.Mutex // guards what follows
@@ -252,28 +256,13 @@ type node struct {
 	until    time.Time  // passed over before
 }
 
-func newNode(raw string, cfg *Config) (*node, error) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return nil, errors.New("source: node URL is not of the form http://HOST:PORT") // err may hold a password
-	}
-	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("source: node URL %q is not of the form http://HOST:PORT", u.Redacted())
-	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("source: node URL of %s must not have a user, a query or a fragment", u.Host)
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+func newNode(e Endpoint, cfg *Config) *node {
 	return &node{
-		name: u.Host,
-		base: strings.TrimRight(u.String(), "/"),
+		at: e,
 		http: &fasthttp.HostClient{
-			Addr:                          net.JoinHostPort(u.Hostname(), port),
+			Addr:                          e.address(),
 			Name:                          "quorate",
-			IsTLS:                         u.Scheme == "https",
+			IsTLS:                         e.p.scheme == "https",
 			MaxConns:                      cfg.MaxConns,
 			MaxConnWaitTimeout:            cfg.Timeout,
 			MaxResponseBodySize:           cfg.MaxBody,
@@ -292,7 +281,7 @@ func newNode(raw string, cfg *Config) (*node, error) {
 				return false, isStaleConn(err)
 			},
 		},
-	}, nil
+	}
 }
 
 // post sends body and gives the answer.
@@ -306,13 +295,16 @@ func (n *node) post(path string, body []byte, deadline time.Time) reply {
 		return reply{err: classify(err)}
 	}
 	// The body is taken out of the pooled response: it may be large.
-	return reply{status: resp.StatusCode(), body: resp.SwapBody(nil)}
+	return reply{from: n.at, status: resp.StatusCode(), body: n.at.scrub(resp.SwapBody(nil), minDataSecret)}
 }
 
 func (n *node) prepare(req *fasthttp.Request, path string) {
-	req.SetRequestURI(n.base + path)
+	req.SetRequestURI(n.at.target(path))
 	req.Header.SetMethod(fasthttp.MethodPost)
 	req.Header.SetContentType("application/json")
+	for _, h := range n.at.p.header {
+		req.Header.Set(h.name, h.value)
+	}
 }
 
 func (n *node) paused(now time.Time) bool {

@@ -80,7 +80,7 @@ func (c *Client) forward(ctx context.Context, path string, body []byte, limit in
 			return r
 		}
 		c.failures.Inc()
-		r.err = fmt.Errorf("node %s: %w", n.name, r.err)
+		r.err = fmt.Errorf("node %s: %w", n.at, n.at.Clean(r.err))
 		if sent {
 			// A slow or broken answer may be the request's fault: it does not count
 			// against the node, which others would then pass over.
@@ -88,7 +88,7 @@ func (c *Client) forward(ctx context.Context, path string, body []byte, limit in
 			return r
 		}
 		if !errors.Is(r.err, fasthttp.ErrNoFreeConns) && n.down(time.Now(), c.cfg.Pause) {
-			c.cfg.Logger.Warn("node cannot be reached", "node", n.name, "err", r.err)
+			c.cfg.Logger.Warn("node cannot be reached", "node", n.at.String(), "err", r.err)
 		}
 	}
 	return r
@@ -113,6 +113,11 @@ func (n *node) forward(path string, body []byte, limit int, deadline time.Time) 
 	if err := resp.CloseBodyStream(); err != nil && r.err == nil {
 		r.err = classify(err)
 	}
+	least := minDataSecret
+	if r.status != fasthttp.StatusOK {
+		least = minSecret
+	}
+	r.body = n.at.scrub(r.body, least)
 	return r, true
 }
 
@@ -153,4 +158,15 @@ func (r *onceReader) Read(p []byte) (int, error) {
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
+}
+
+// RefusedError says that a node would not take a request at all: it is not the
+// answer to it. Another node may take it, and nothing was done.
+type RefusedError struct {
+	Node   string
+	Status int // of the HTTP answer
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("node %s refuses with HTTP %d", e.Node, e.Status)
 }

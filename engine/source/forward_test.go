@@ -66,7 +66,7 @@ func TestForwardRelays(t *testing.T) {
 		}
 	})
 	other := newRawNode(t, func(http.ResponseWriter, string) {})
-	c := newTestClient(t, Config{URLs: []string{n.URL, other.URL}})
+	c := newTestClient(t, Config{Nodes: at(t, n.URL, other.URL)})
 	for _, status := range []int{200, 302, 400, 404, 413, 429, 500, 503} {
 		want := fmt.Sprintf("%d text/a%d got %d a%d", status, status, status, status)
 		got, err := forwarded(t.Context(), c, "/ext/bc/C/rpc", fmt.Sprintf("%d a%d", status, status), 0)
@@ -88,7 +88,7 @@ func TestForwardRelays(t *testing.T) {
 func TestForwardBodies(t *testing.T) {
 	t.Parallel()
 	n := newRawNode(t, func(w http.ResponseWriter, body string) { _, _ = io.WriteString(w, body) })
-	c := newTestClient(t, Config{URLs: []string{n.URL}})
+	c := newTestClient(t, Config{Nodes: at(t, n.URL)})
 	for _, size := range []int{0, 1, 4095, 4096, 4097, 1 << 20, 5 << 20} {
 		body := bytes.Repeat([]byte{'x'}, size)
 		_, _, got, err := c.Forward(t.Context(), "/", body, 0)
@@ -105,7 +105,7 @@ func TestForwardBodies(t *testing.T) {
 func TestForwardFailover(t *testing.T) {
 	t.Parallel()
 	n := newRawNode(t, func(w http.ResponseWriter, _ string) { _, _ = io.WriteString(w, "second") })
-	c := newTestClient(t, Config{URLs: []string{deadAddress(t), n.URL}, Pause: time.Hour})
+	c := newTestClient(t, Config{Nodes: at(t, deadAddress(t), n.URL), Pause: time.Hour})
 	for range 2 {
 		if got, err := forwarded(t.Context(), c, "/", "{}", 0); err != nil || !strings.HasSuffix(got, " second") {
 			t.Fatalf("got %q, %v", got, err)
@@ -114,7 +114,7 @@ func TestForwardFailover(t *testing.T) {
 	if got := c.failovers.Get(); got != 1 {
 		t.Errorf("%d failovers: the dead node was not passed over", got)
 	}
-	none := newTestClient(t, Config{URLs: []string{deadAddress(t), deadAddress(t)}})
+	none := newTestClient(t, Config{Nodes: at(t, deadAddress(t), deadAddress(t))})
 	if _, err := forwarded(t.Context(), none, "/", "{}", 0); !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), maybeDone) {
 		t.Errorf("got %v", err)
 	}
@@ -146,7 +146,7 @@ func TestForwardOnce(t *testing.T) {
 			n := newRawNode(t, func(w http.ResponseWriter, _ string) { handle(w, release) })
 			t.Cleanup(func() { close(release) })
 			other := newRawNode(t, func(http.ResponseWriter, string) {})
-			c := newTestClient(t, Config{URLs: []string{n.URL, other.URL}, Timeout: 200 * time.Millisecond})
+			c := newTestClient(t, Config{Nodes: at(t, n.URL, other.URL), Timeout: 200 * time.Millisecond})
 			_, err := forwarded(t.Context(), c, "/", "{}", 0)
 			if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), maybeDone) {
 				t.Errorf("got %v", err)
@@ -169,7 +169,7 @@ func TestForwardLimit(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 	})
-	c := newTestClient(t, Config{URLs: []string{n.URL}, MaxBody: 2000})
+	c := newTestClient(t, Config{Nodes: at(t, n.URL), MaxBody: 2000})
 	for _, body := range []string{"sized", "chunked"} {
 		for _, tc := range []struct {
 			limit int
@@ -181,7 +181,7 @@ func TestForwardLimit(t *testing.T) {
 			}
 		}
 	}
-	small := newTestClient(t, Config{URLs: []string{n.URL}, MaxBody: 500})
+	small := newTestClient(t, Config{Nodes: at(t, n.URL), MaxBody: 500})
 	if _, err := forwarded(t.Context(), small, "/", "chunked", 1000); !errors.Is(err, ErrBadAnswer) {
 		t.Errorf("above MaxBody: %v", err)
 	}
@@ -195,7 +195,7 @@ func TestForwardEnds(t *testing.T) {
 		arrived <- struct{}{}
 		<-release
 	})
-	c := newTestClient(t, Config{URLs: []string{n.URL}, MaxConns: 2})
+	c := newTestClient(t, Config{Nodes: at(t, n.URL), MaxConns: 2})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("caller has gone")
 	errs := make(chan error, 1)
@@ -245,7 +245,7 @@ func TestForwardDeadline(t *testing.T) {
 		<-release
 		_, _ = io.WriteString(w, "late")
 	})
-	c := newTestClient(t, Config{URLs: []string{n.URL}, Timeout: 10 * time.Millisecond})
+	c := newTestClient(t, Config{Nodes: at(t, n.URL), Timeout: 10 * time.Millisecond})
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := forwarded(short, c, "/", "{}", 0); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnreachable) {

@@ -39,7 +39,7 @@ func BenchmarkFetch(b *testing.B) {
 		_, _ = w.Write(out)
 	}))
 	defer s.Close()
-	n, err := source.New(source.Config{URLs: []string{s.URL}})
+	n, err := source.Open(s.URL)
 	if err != nil {
 		b.Fatal(err)
 	}

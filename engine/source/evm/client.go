@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -35,11 +34,14 @@ type Config struct {
 	// Node is asked. It bounds the length of an answer and the time that one takes:
 	// traces of large blocks take some seconds.
 	Node Node
-	// Path is the chain's RPC, for example /ext/bc/C/rpc.
+	// Path is the chain's RPC at the node, for example /ext/bc/C/rpc, or empty when
+	// the node's own address is that of the RPC.
 	Path string
-	// WSURL is the chain's WebSocket, for example ws://127.0.0.1:9650/ext/bc/C/ws.
-	// Empty: Watch only polls.
-	WSURL string
+	// Name is what logs and metrics call the chain. Default Path.
+	Name string
+	// WS is the chain's WebSocket, for example ws://127.0.0.1:9650/ext/bc/C/ws.
+	// Zero: Watch only polls.
+	WS source.Endpoint
 	// AVAXAssetID is the ID of AVAX on the network, which amounts in the C-Chain's
 	// imports and exports are given in. Zero: a block that has any is an error.
 	AVAXAssetID evm.Hash
@@ -78,13 +80,11 @@ type Config struct {
 const maxBatch = 64
 
 func (c *Config) fill() error {
-	if c.Node == nil || !strings.HasPrefix(c.Path, "/") {
+	if c.Node == nil || c.Path != "" && !strings.HasPrefix(c.Path, "/") {
 		return errors.New("evm source: no node, or a path that does not begin with /")
 	}
-	if c.WSURL != "" {
-		if u, err := url.Parse(c.WSURL); err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-			return errors.New("evm source: WebSocket URL is not of the form ws://HOST:PORT/PATH") // it may hold a password
-		}
+	if c.Name = cmp.Or(c.Name, c.Path); c.Name == "" {
+		return errors.New("evm source: neither path nor name")
 	}
 	c.BatchBlocks = cmp.Or(c.BatchBlocks, maxBatch)
 	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
@@ -130,7 +130,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	counter := func(name string) *metrics.Counter {
-		return cfg.Metrics.GetOrCreateCounter(fmt.Sprintf("quorate_evm_source_%s_total{path=%q}", name, cfg.Path))
+		return cfg.Metrics.GetOrCreateCounter(fmt.Sprintf("quorate_evm_source_%s_total{path=%q}", name, cfg.Name))
 	}
 	return &Client{
 		cfg:       cfg,

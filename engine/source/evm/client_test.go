@@ -182,8 +182,6 @@ func TestConfig(t *testing.T) {
 		"bytes":         {Node: n, Path: "/x", BatchBytes: -1},
 		"connections":   {Node: n, Path: "/x", Connections: -1},
 		"pause":         {Node: n, Path: "/x", PollInterval: -1},
-		"socket":        {Node: n, Path: "/x", WSURL: "http://host/ws"},
-		"socket host":   {Node: n, Path: "/x", WSURL: "ws:///ws"},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s: taken", name)

@@ -228,7 +228,7 @@ func (c *Client) fetchBatch(ctx context.Context, blocks []*evm.Block, at uint64)
 			err = calls[i*per+1].Err
 		}
 		if err != nil && classify(err) == noMethod && !byTx {
-			c.cfg.Logger.Warn("node does not have eth_getBlockReceipts: receipts are asked for one by one", "path", c.cfg.Path)
+			c.cfg.Logger.Warn("node does not have eth_getBlockReceipts: receipts are asked for one by one", "path", c.cfg.Name)
 			c.receiptsByTx.Store(true)
 			return c.fetchBatch(ctx, blocks, at)
 		}

@@ -302,7 +302,7 @@ func TestFailover(t *testing.T) {
 	t.Parallel()
 	liar, honest := newNode(t), newNode(t)
 	liar.replace("eth_getBlockReceipts", `"status":"0x1"`, `"status":"0x2"`)
-	c := liar.client(t, func(_ *Config, below *source.Config) { below.URLs = append(below.URLs, honest.URL) })
+	c := liar.client(t, func(_ *Config, below *source.Config) { below.Nodes = append(below.Nodes, nodeAt(t, honest.URL)) })
 	if got, err := c.Fetch(t.Context(), 0, 3); err != nil || len(got) != 4 {
 		t.Errorf("%d blocks, %v", len(got), err)
 	}

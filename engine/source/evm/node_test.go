@@ -165,11 +165,29 @@ func (n *node) answer(q question) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, q.ID, r.Result)
 }
 
+func nodeAt(t testing.TB, url string) source.Endpoint {
+	t.Helper()
+	e, err := source.ParseEndpoint(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func socketAt(t testing.TB, url string) source.Endpoint {
+	t.Helper()
+	e, err := source.ParseWebSocket(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // client gives a client of n. change may be nil.
 func (n *node) client(t testing.TB, change func(*Config, *source.Config)) *Client {
 	t.Helper()
 	cfg := Config{Path: "/ext/bc/C/rpc", AVAXAssetID: avaxID, RetryPause: time.Millisecond}
-	below := source.Config{URLs: []string{n.URL}}
+	below := source.Config{Nodes: []source.Endpoint{nodeAt(t, n.URL)}}
 	if change != nil {
 		change(&cfg, &below)
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"quorate/engine/source"
 	"quorate/engine/source/pull"
 )
 
@@ -74,7 +74,7 @@ func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
 			if err == nil {
 				tell(number)
 			} else if !failing && ctx.Err() == nil {
-				c.cfg.Logger.Warn("chain's height cannot be had", "path", c.cfg.Path, "err", err)
+				c.cfg.Logger.Warn("chain's height cannot be had", "path", c.cfg.Name, "err", err)
 			}
 			failing = err != nil
 			poll.Reset(c.cfg.PollInterval)
@@ -107,18 +107,12 @@ func put[T any](ch chan T, v T) {
 
 // subscribe keeps a subscription of new heads until ctx ends.
 func (c *Client) subscribe(ctx context.Context, heads chan uint64, live chan bool) {
-	if c.cfg.WSURL == "" {
+	if c.cfg.WS.Zero() {
 		return
-	}
-	transport := &http.Transport{DisableKeepAlives: true} // no proxy
-	defer transport.CloseIdleConnections()
-	client := &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("a redirect") },
 	}
 	pause, told := firstPause, false
 	for {
-		got, err := c.listen(ctx, client, heads, live)
+		got, err := c.listen(ctx, heads, live)
 		put(live, false)
 		if ctx.Err() != nil {
 			return
@@ -127,7 +121,7 @@ func (c *Client) subscribe(ctx context.Context, heads chan uint64, live chan boo
 			pause, told = firstPause, false
 		}
 		if !told {
-			c.cfg.Logger.Warn("WebSocket is down: the node is polled", "path", c.cfg.Path, "err", err)
+			c.cfg.Logger.Warn("WebSocket is down: the node is polled", "path", c.cfg.Name, "err", err)
 			told = true
 		}
 		select {
@@ -141,10 +135,10 @@ func (c *Client) subscribe(ctx context.Context, heads chan uint64, live chan boo
 
 // listen passes on heads of one subscription until it breaks, and tells whether
 // there was any.
-func (c *Client) listen(ctx context.Context, client *http.Client, heads chan uint64, live chan bool) (got bool, err error) {
+func (c *Client) listen(ctx context.Context, heads chan uint64, live chan bool) (got bool, err error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, _, err := websocket.Dial(dialing, c.cfg.WSURL, &websocket.DialOptions{HTTPClient: client})
+	conn, err := source.DialWebSocket(dialing, c.cfg.WS)
 	if err != nil {
 		return false, err
 	}

@@ -90,7 +90,7 @@ func TestWatchSocket(t *testing.T) {
 		_ = say(ctx, conn, head, "0xab", 6)
 		_, _, _ = conn.Read(ctx) // until the client goes
 	})
-	c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.WSURL, cfg.PollInterval = s.url(), time.Hour })
+	c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.WS, cfg.PollInterval = socketAt(t, s.url()), time.Hour })
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var got []uint64
 	_ = c.Watch(ctx, func(number uint64) {
@@ -137,6 +137,10 @@ func TestWatchPolls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			var socket source.Endpoint
+			if url != "" {
+				socket = socketAt(t, url)
+			}
 			n := newNode(t)
 			height := 3
 			n.edit = func(q question, r recorded) recorded {
@@ -144,7 +148,7 @@ func TestWatchPolls(t *testing.T) {
 				r.Result = fmt.Appendf(nil, `"%#x"`, height)
 				return r
 			}
-			c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.WSURL, cfg.PollInterval = url, time.Millisecond })
+			c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.WS, cfg.PollInterval = socket, time.Millisecond })
 			if got := watch(t, c, 5); fmt.Sprint(got) != "[4 5 6 7 8]" {
 				t.Errorf("heights %v", got)
 			}
@@ -163,7 +167,7 @@ func TestWatchReconnects(t *testing.T) {
 			_, _, _ = conn.Read(ctx)
 		}
 	})
-	c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.WSURL, cfg.PollInterval = s.url(), time.Hour })
+	c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.WS, cfg.PollInterval = socketAt(t, s.url()), time.Hour })
 	got := map[uint64]bool{}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_ = c.Watch(ctx, func(n uint64) {

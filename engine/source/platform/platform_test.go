@@ -66,7 +66,7 @@ func (s script) client(t *testing.T) *Client {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","result":%s,"id":%d}`, answer, req.ID)
 	}))
 	t.Cleanup(srv.Close)
-	caller, err := source.New(source.Config{URLs: []string{srv.URL}})
+	caller, err := source.Open(srv.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
