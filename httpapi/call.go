@@ -40,6 +40,7 @@ type call struct {
 	info  *view.ChainInfo
 	v     View
 	tip   uint64 // the height that v is pinned at
+	marks []mark // what the answer changes with; none if it is pinned
 
 	// The pattern's second parameter.
 	addr    evm.Address
@@ -71,20 +72,28 @@ func (p *calls) get(s *Server, ctx *fasthttp.RequestCtx, r *dataRoute) *call {
 
 // put takes a call back. It keeps nothing of the request.
 func (p *calls) put(c *call) {
-	*c = call{q: query{contracts: c.q.contracts[:0]}, scratch: c.scratch, position: c.position, spare: c.spare}
+	clear(c.marks)
+	*c = call{q: query{contracts: c.q.contracts[:0]}, marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare}
 	p.pool.Put(c)
 }
 
 // data makes the handler of a data route.
 func (s *Server) data(r *dataRoute) handler {
 	return func(ctx *fasthttp.RequestCtx, p params) {
+		d := s.dialect(ctx)
+		k := s.answers.key(ctx, d)
+		if s.sendKept(ctx, &k) {
+			return
+		}
 		c := s.calls.get(s, ctx, r)
+		c.w.Dialect = d
 		c.w.B = ctx.Response.SwapBody(nil)[:0]
 		if f := c.serve(&p); f != nil {
 			ctx.Response.SwapBody(c.w.B[:0])
 			fail(ctx, f)
 		} else {
 			s.answer(ctx, c)
+			s.keep(ctx, &k, c.marks)
 		}
 		s.calls.put(c)
 	}
@@ -92,10 +101,15 @@ func (s *Server) data(r *dataRoute) handler {
 
 // answer sends a complete body.
 func (s *Server) answer(ctx *fasthttp.RequestCtx, c *call) {
+	s.dataHeaders(ctx)
+	c.spare = s.packers.pack(ctx, c.w.B, c.spare)
+}
+
+// dataHeaders sets the status and the headers that all data have.
+func (s *Server) dataHeaders(ctx *fasthttp.RequestCtx) {
 	ctx.Response.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentType(contentJSON)
 	ctx.Response.Header.Set(fasthttp.HeaderVary, s.vary)
-	c.spare = s.packers.pack(ctx, c.w.B, c.spare)
 }
 
 // serve checks the request and writes the body into c.w.
@@ -121,7 +135,7 @@ func (c *call) serve(p *params) *failure {
 		return f
 	}
 	defer c.v.Close()
-	c.w.Dialect, c.w.Currency = c.s.dialect(c.ctx), c.q.currency
+	c.w.Currency = c.q.currency
 	c.w.Chain, c.w.Source, c.w.Addresses = c.info, c, c.s.addresses
 	if f := c.route.run(c); f != nil {
 		return f
@@ -175,6 +189,9 @@ func (c *call) openView() (f *failure) {
 		return c.readFailure(err)
 	}
 	c.v, c.tip = v, v.Tip().Number
+	if at == nil {
+		c.marks = append(c.marks, mark{c.chain, v.Tip().Hash})
+	}
 	return nil
 }
 

@@ -34,6 +34,9 @@ type Chain interface {
 	// NodeBalance asks the chain's node for a balance in wei after the block at
 	// height, or after the node's latest if it is nil.
 	NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error)
+	// Cursor returns the last block that is indexed, ok false if there is none yet.
+	// It costs next to nothing.
+	Cursor() (number uint64, hash evm.Hash, ok bool)
 	// Down says why the chain's node does not answer; nil when it does.
 	Down() error
 	// ID gives the blockchain ID.

@@ -277,6 +277,7 @@ var listRoute = dataRoute{params: []param{paramNetwork, paramFeature}}
 // listChains is endpoint 17.
 func (s *Server) listChains(ctx *fasthttp.RequestCtx, _ params) {
 	c := s.calls.get(s, ctx, &listRoute)
+	c.w.Dialect = s.dialect(ctx)
 	c.w.B = ctx.Response.SwapBody(nil)[:0]
 	if f := c.q.parse(ctx.URI().QueryString(), listRoute.params, pageSize{}); f != nil {
 		ctx.Response.SwapBody(c.w.B)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/holiman/uint256"
 
@@ -57,9 +58,19 @@ type fakeChain struct {
 	open   int // views that are not closed
 
 	metrics fakeRollup
+	head    atomic.Pointer[evm.Hash]
 }
 
 func (c *fakeChain) Info() *view.ChainInfo { return &c.info }
+
+// Cursor knows no block unless the chain has a head: then no answer is kept,
+// though these chains change in ways that real ones cannot.
+func (c *fakeChain) Cursor() (number uint64, hash evm.Hash, ok bool) {
+	if h := c.head.Load(); h != nil {
+		return 0, *h, true
+	}
+	return 0, hash, false
+}
 
 func (c *fakeChain) Down() error {
 	c.mu.Lock()

@@ -3,13 +3,13 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"quorate/httpapi/kept"
 	"quorate/httpapi/view"
 	"quorate/rollup"
 )
@@ -52,57 +52,6 @@ func TestMetricReads(t *testing.T) {
 	f("again", days, 0, 0)
 	c.metrics.edition++
 	f("metrics made anew", days, 1, 50+2*chunkLen)
-}
-
-// TestChunkCache: it stays within its bound, keeps what is used, and gives only
-// what was put.
-func TestChunkCache(t *testing.T) {
-	t.Parallel()
-	const size = 100
-	c := newChunkCache(50*size, 256)
-	r := rand.New(rand.NewPCG(1, 2))
-	hot := make([]uint64, 8)
-	for i := range hot {
-		hot[i] = r.Uint64()
-	}
-	missed := 0
-	for range 20_000 {
-		k := &chunk{hash: mix(r.Uint64N(5000), 0), size: size}
-		c.put(k)
-		for _, h := range hot {
-			if c.get(h) == nil {
-				missed++
-				c.put(&chunk{hash: h, size: size})
-			}
-		}
-		if got := c.bytes.Load(); got > 50*size {
-			t.Fatalf("%d bytes are kept", got)
-		}
-	}
-	if missed > 100 { // of 160,000; the first time each is missed
-		t.Errorf("chunks that are used all the time were given up %d times", missed)
-	}
-	sum := int64(0)
-	for i := range c.slots {
-		if k := c.slots[i].Load(); k != nil {
-			sum += int64(k.size)
-			if got := c.get(k.hash); got == nil || got.hash != k.hash {
-				t.Error("a chunk is kept where it is not found")
-			}
-		}
-	}
-	if sum != c.bytes.Load() || sum < 40*size {
-		t.Errorf("%d bytes are kept, counted as %d", sum, c.bytes.Load())
-	}
-	newer := &chunk{hash: hot[0], size: 1}
-	c.put(newer)
-	if c.get(hot[0]) != newer {
-		t.Error("an older chunk stays")
-	}
-	c.put(&chunk{hash: 5, size: 51 * size})
-	if got := c.bytes.Load(); got > 50*size {
-		t.Errorf("%d bytes are kept for a chunk that is too large", got)
-	}
 }
 
 // TestChunkOf: chunks whose hashes agree by chance are not taken for each other.
@@ -149,7 +98,7 @@ func TestMetricsAtOnce(t *testing.T) {
 	t.Parallel()
 	c, other := oddChain(t, "1", 1, noon, 200), oddChain(t, "2", 2, noon, 200)
 	s := dataServer(t, Config{}, c, other)
-	s.points.kept = newChunkCache(64<<10, 64) // always full
+	s.points.kept = kept.New[chunk](64<<10, 64) // always full
 	done := make(chan struct{})
 	var pages atomic.Int64
 	var wg sync.WaitGroup

@@ -5,11 +5,11 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"sync/atomic"
 
 	"github.com/VictoriaMetrics/metrics"
 
 	"quorate/engine/chain"
+	"quorate/httpapi/kept"
 	"quorate/httpapi/view"
 	"quorate/rollup"
 )
@@ -36,8 +36,6 @@ type chunk struct {
 	// each of them begins, and the end of the last.
 	text   []byte
 	starts []uint16
-
-	used atomic.Bool // since the hand of the cache came by last
 }
 
 // part says up to where a chain had got when a chunk was made.
@@ -96,7 +94,7 @@ func (src *source) height(place uint32) uint64 {
 
 // points makes the chunks of series and keeps those that were asked for last.
 type points struct {
-	kept  *chunkCache
+	kept  *kept.Cache[chunk]
 	fixed int // what a chunk takes besides its slices, in bytes
 
 	made *metrics.Counter // chunks
@@ -106,12 +104,16 @@ type points struct {
 // chain take some 12 MiB.
 const chunkBytes = 32 << 20
 
+// chunkSlots is the number of chunks that can be kept: half as many again as there
+// is room for in bytes when all are full.
+const chunkSlots = 1 << 13
+
 func newPoints(set *metrics.Set) *points {
 	p := &points{
-		kept: newChunkCache(chunkBytes, chunkSlots), fixed: int(reflect.TypeFor[chunk]().Size()),
+		kept: kept.New[chunk](chunkBytes, chunkSlots), fixed: int(reflect.TypeFor[chunk]().Size()),
 		made: set.GetOrCreateCounter("quorate_http_metric_chunks_made_total"),
 	}
-	set.GetOrCreateGauge("quorate_http_metric_chunks_bytes", func() float64 { return float64(p.kept.bytes.Load()) })
+	set.GetOrCreateGauge("quorate_http_metric_chunks_bytes", func() float64 { return float64(p.kept.Bytes()) })
 	return p
 }
 
@@ -147,7 +149,7 @@ func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk,
 // lookup gives the chunk at a place and from which bucket on it has to be made
 // again: MaxUint32 for none, 0 for all.
 func (p *points) lookup(s *series, place uint32) (*chunk, uint32) {
-	k := p.kept.get(mix(s.hash, uint64(place)))
+	k := p.kept.Get(mix(s.hash, uint64(place)))
 	if k == nil || !k.of(s, place) {
 		return nil, 0
 	}
@@ -239,7 +241,7 @@ func (w *chunkWriter) close() {
 	}
 	k.size = w.p.fixed + cap(k.text) + 2*cap(k.starts) + len(k.parts)*partSize
 	w.p.made.Inc()
-	w.p.kept.put(k)
+	w.p.kept.Put(k.hash, k, k.size)
 	w.made = append(w.made, k)
 }
 

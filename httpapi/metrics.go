@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/token"
+	"quorate/httpapi/view"
 	"quorate/rollup"
 )
 
@@ -60,10 +61,11 @@ func (p *metricCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *dataRoute) *me
 
 // put takes a call back. It keeps nothing of the request but its chain's name.
 func (p *metricCalls) put(c *metricCall) {
+	clear(c.marks)
 	clear(c.chunks)
 	clear(c.series.sources)
 	*c = metricCall{
-		call:   call{q: query{contracts: c.q.contracts[:0]}, scratch: c.scratch, position: c.position, spare: c.spare},
+		call:   call{q: query{contracts: c.q.contracts[:0]}, marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare},
 		series: series{sources: c.series.sources[:0]}, chunks: c.chunks[:0], lastName: c.lastName,
 	}
 	p.pool.Put(c)
@@ -72,6 +74,10 @@ func (p *metricCalls) put(c *metricCall) {
 // metrics makes the handler of a route of metrics.
 func (s *Server) metrics(r *dataRoute, serve func(c *metricCall, p *params) *failure) handler {
 	return func(ctx *fasthttp.RequestCtx, p params) {
+		k := s.answers.key(ctx, view.Contract) // points have one form
+		if s.sendKept(ctx, &k) {
+			return
+		}
 		c := s.metricCalls.get(s, ctx, r)
 		c.w.B = ctx.Response.SwapBody(nil)[:0]
 		if f := serve(c, &p); f != nil {
@@ -79,6 +85,7 @@ func (s *Server) metrics(r *dataRoute, serve func(c *metricCall, p *params) *fai
 			fail(ctx, f)
 		} else {
 			s.answer(ctx, &c.call)
+			s.keep(ctx, &k, c.marks)
 		}
 		s.metricCalls.put(c)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/kept"
 	"quorate/rollup"
 )
 
@@ -62,7 +63,7 @@ func BenchmarkMetricCold(b *testing.B) {
 			s, ctx := metricRequest(b, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
 			b.ReportAllocs()
 			for b.Loop() {
-				s.points.kept = newChunkCache(chunkBytes, 64)
+				s.points.kept = kept.New[chunk](chunkBytes, 64)
 				ctx.Response.Reset()
 				s.handle(ctx)
 			}

@@ -85,6 +85,7 @@ func (c *metricCall) load() *failure {
 	s := &c.series
 	s.hash = mix(uint64(s.metric)<<16|uint64(s.interval)<<8|uint64(s.form), 0)
 	if s.group == noGroup {
+		c.mark(c.chain)
 		known, err := s.add(c.chain)
 		switch {
 		case err != nil:
@@ -100,6 +101,7 @@ func (c *metricCall) load() *failure {
 		if !s.group.has(ch) {
 			continue
 		}
+		c.mark(ch)
 		known, err := s.add(ch)
 		switch {
 		case errors.Is(err, index.ErrEmpty): // nothing to add yet
@@ -114,6 +116,13 @@ func (c *metricCall) load() *failure {
 			" is not known of any chain here: no node traces all transactions"}
 	}
 	return nil
+}
+
+// mark binds the answer to a chain's last block. It is called before the chain is
+// read: what comes in between makes the answer newer than its mark, never older.
+func (c *metricCall) mark(ch Chain) {
+	_, tip, _ := ch.Cursor()
+	c.marks = append(c.marks, mark{ch, tip})
 }
 
 // add adds a chain, unless the metric is not known of it.

@@ -43,6 +43,7 @@ type Server struct {
 	calls     calls
 	vary      string // value of the Vary header
 	points    *points
+	answers   *answers
 
 	metricCalls metricCalls
 
@@ -118,6 +119,7 @@ func (s *Server) prepareData() (err error) {
 	}
 	s.addresses, s.tokenMeta = view.NewAddresses(), newTokenCache()
 	s.points = newPoints(s.cfg.Metrics)
+	s.answers = newAnswers()
 	s.vary = fasthttp.HeaderAcceptEncoding
 	if s.cfg.Dialect == view.Auto {
 		s.vary += ", " + fasthttp.HeaderUserAgent + ", " + headerGlacierKey

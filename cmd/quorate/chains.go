@@ -92,6 +92,9 @@ func (c *evmChain) View(tip *uint64) (httpapi.View, error) {
 	return v, nil
 }
 
+// Cursor implements [httpapi.Chain].
+func (c *evmChain) Cursor() (uint64, evm.Hash, bool) { return c.Index().Cursor() }
+
 // NodeBalance implements [httpapi.Chain].
 func (c *evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
 	return c.Balance(ctx, a, height)

@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"bytes"
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain/evm"
+	"quorate/httpapi/kept"
+	"quorate/httpapi/view"
+)
+
+const (
+	// answerBytes bounds the bodies that are kept, answerSlots their number.
+	answerBytes = 32 << 20
+	answerSlots = 1 << 12
+	// maxAnswer is the largest body that is kept, in bytes.
+	maxAnswer = 1 << 20
+	// answerAge is how old an answer may be in what its chain does not say: prices,
+	// what tokens call themselves. It is what files are looked at for changes, too.
+	answerAge = time.Second
+	// seenSlots is the number of requests that are remembered as asked for once.
+	seenSlots = 1 << 13
+)
+
+// answers keeps complete bodies for as long as nothing in them can have
+// changed: a body goes with the last block of each chain it shows. Only what is
+// asked for a second time is kept, so that reading a chain page by page costs no
+// memory and pushes nothing out.
+type answers struct {
+	kept *kept.Cache[answer]
+	seed maphash.Seed
+	seen [seenSlots]atomic.Uint64 // hashes
+}
+
+// answer is a body and what it belongs to.
+type answer struct {
+	answerKey
+	encoding string // the body's, "" for none
+	body     []byte
+	marks    []mark
+	until    time.Time
+}
+
+// answerKey names what was asked for. uri is the client's own text: two
+// spellings of the same request are two answers.
+type answerKey struct {
+	uri     []byte
+	hash    uint64
+	dialect view.Dialect
+	accept  string // the best encoding that the client takes
+}
+
+// mark is the last block of a chain at the time of an answer.
+type mark struct {
+	chain Chain
+	tip   evm.Hash
+}
+
+func newAnswers() *answers {
+	return &answers{kept: kept.New[answer](answerBytes, answerSlots), seed: maphash.MakeSeed()}
+}
+
+// key returns the key of a request. It aliases the request.
+func (a *answers) key(ctx *fasthttp.RequestCtx, d view.Dialect) answerKey {
+	h := &ctx.Request.Header
+	k := answerKey{uri: h.RequestURI(), dialect: d}
+	if accept := h.Peek(fasthttp.HeaderAcceptEncoding); len(accept) > 0 {
+		k.accept = pickEncoding(accept)
+	}
+	k.hash = mix(maphash.Bytes(a.seed, k.uri), uint64(k.dialect)<<8|uint64(len(k.accept)))
+	return k
+}
+
+// find returns the answer to a request, nil if none is kept that still holds.
+func (a *answers) find(k *answerKey, now time.Time) *answer {
+	found := a.kept.Get(k.hash)
+	if found == nil || found.dialect != k.dialect || found.accept != k.accept || !bytes.Equal(found.uri, k.uri) ||
+		now.After(found.until) || !hold(found.marks) {
+		return nil
+	}
+	return found
+}
+
+// hold reports whether all chains are still at their marks.
+func hold(marks []mark) bool {
+	for i := range marks {
+		if _, tip, ok := marks[i].chain.Cursor(); !ok || tip != marks[i].tip {
+			return false
+		}
+	}
+	return true
+}
+
+// offer keeps a copy of a body if the same was asked for before.
+func (a *answers) offer(k *answerKey, body, encoding []byte, marks []mark, now time.Time) {
+	if seen := &a.seen[k.hash%seenSlots]; seen.Load() != k.hash {
+		seen.Store(k.hash)
+		return
+	}
+	if len(body) > maxAnswer || !hold(marks) {
+		return
+	}
+	n := &answer{answerKey: *k, encoding: string(encoding), body: bytes.Clone(body), marks: append([]mark(nil), marks...), until: now.Add(answerAge)}
+	n.uri = bytes.Clone(k.uri)
+	a.kept.Put(k.hash, n, len(n.body)+len(n.uri)+answerOverhead)
+}
+
+// answerOverhead is about what an answer takes besides its body and its URI.
+const answerOverhead = 256
+
+// sendKept answers from what is kept, and reports whether it did.
+func (s *Server) sendKept(ctx *fasthttp.RequestCtx, k *answerKey) bool {
+	found := s.answers.find(k, ctx.Time())
+	if found == nil {
+		return false
+	}
+	s.dataHeaders(ctx)
+	if found.encoding != "" {
+		ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)
+	}
+	ctx.Response.SetBodyRaw(found.body)
+	return true
+}
+
+// keep offers the answer that was just written.
+func (s *Server) keep(ctx *fasthttp.RequestCtx, k *answerKey, marks []mark) {
+	s.answers.offer(k, ctx.Response.Body(), ctx.Response.Header.ContentEncoding(), marks, ctx.Time())
+}
