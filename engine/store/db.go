@@ -122,8 +122,7 @@ func indexBadger(dir string, o *Options) badger.Options {
 		WithMemTableSize(int64(o.MemTableMB) << 20).
 		WithNumCompactors(2). // as fast as four on two cores
 		WithNumGoroutines(2).
-		WithCompression(options.ZSTD).
-		WithZSTDCompressionLevel(1). // less data to move outweighs the time it takes
+		WithCompression(options.Snappy).
 		WithBlockCacheSize(int64(o.BlockCacheMB) << 20).
 		WithIndexCacheSize(int64(o.IndexCacheMB) << 20).
 		WithValueLogFileSize(256 << 20) // holds the few values above 1 MiB
