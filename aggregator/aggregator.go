@@ -5,40 +5,20 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"quorate/aggregator/bls"
 	"quorate/aggregator/valset"
 	"quorate/engine/actor"
-	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
-
-// Sets is the source of validator sets; [valset.Keeper] is one.
-type Sets interface {
-	// Current gives the set at the proposed height if it is at hand. It does no I/O.
-	Current(subnet chain.ID) (*valset.Set, bool)
-	// At gives the set at a height, 0 meaning the proposed one.
-	At(ctx context.Context, subnet chain.ID, height uint64) (*valset.Set, error)
-	// SubnetOf gives the subnet that validates a chain.
-	SubnetOf(ctx context.Context, chainID chain.ID) (chain.ID, error)
-	// ConversionOf gives the ID of the conversion that made a subnet an L1.
-	ConversionOf(ctx context.Context, subnet chain.ID) (id chain.ID, isL1 bool, err error)
-}
 
 // Aggregator answers requests for signed messages of one network. Start it
 // with Run; requests fail with [Stopping] before and after.
 type Aggregator struct {
-	cfg      Config
-	sets     Sets
-	peers    Peers
-	log      *slog.Logger
-	count    *counters
-	bad      *quarantine
-	rankings *rankings
-	results  *results
-	verifier *verifier
+	*environment
+	cfg  Config
+	sets Sets
 
 	jobs    *registry
 	running chan struct{} // closed once Run takes requests
@@ -50,13 +30,16 @@ func New(cfg Config) (*Aggregator, error) {
 		return nil, err
 	}
 	a := &Aggregator{
-		cfg: cfg, sets: cfg.Sets, peers: cfg.Peers, log: cfg.Logger,
-		count:   newCounters(cfg.Metrics),
-		bad:     newQuarantine(cfg.QuarantineBase, cfg.QuarantineMax),
-		results: newResults(cfg.KeptBytes, cfg.PartBytes),
+		environment: &environment{
+			timing: cfg.Timing, requestTimeout: cfg.RequestTimeout, peers: cfg.Peers, history: cfg.History, log: cfg.Logger,
+			count: newCounters(cfg.Metrics),
+			bad:   newQuarantine(cfg.QuarantineBase, cfg.QuarantineMax),
+		},
+		cfg: cfg, sets: cfg.Sets,
 		jobs:    newRegistry(cfg.MaxJobs, cfg.MaxSignatures, cfg.MaxCallers),
 		running: make(chan struct{}),
 	}
+	a.results = newResults(cfg.KeptBytes, cfg.PartBytes, cfg.Store, a.count, cfg.Logger)
 	a.rankings = newRankings(cfg.Peers.Status, a.bad)
 	a.verifier = newVerifier(cfg.Workers, cfg.MaxJobs, cfg.Logger, a.count.batches)
 	kept := a.results
@@ -168,7 +151,7 @@ func (a *Aggregator) collect(ctx context.Context, req *Request, key resultKey, m
 			// once for each retry or reconnection.
 			n := len(set.Validators)
 			return &job{
-				key: jk, agg: a, set: set, msg: msg, justification: req.Justification,
+				environment: a.environment, leave: a.jobs.end, key: jk, set: set, msg: msg, justification: req.Justification,
 				box:   actor.NewMailbox[event]((len(a.cfg.Timing.Retries)+10)*n+8, actor.Shed),
 				calls: actor.NewMailbox[event](2*a.cfg.MaxCallers, actor.Shed),
 			}
@@ -195,22 +178,6 @@ func (a *Aggregator) collect(ctx context.Context, req *Request, key resultKey, m
 			continue
 		}
 		return k, err
-	}
-}
-
-// keep remembers a result, on disk before it is given out.
-func (a *Aggregator) keep(ctx context.Context, key resultKey, k *kept) {
-	if old := a.results.get(key); old != nil && old.result.Weight > k.result.Weight {
-		return
-	}
-	a.results.put(key, k)
-	if a.cfg.Store == nil {
-		return
-	}
-	if err := a.cfg.Store.Put(ctx, key.bytes(), k.record()); err != nil {
-		// The answer is valid all the same; it only would be collected again after a restart.
-		a.count.storeErrors.Inc()
-		a.log.Warn("result could not be stored", "message", key.msg, "err", err)
 	}
 }
 
@@ -264,18 +231,4 @@ func (a *Aggregator) verify(ctx context.Context, k *kept, msg *warp.Unsigned, se
 		err = errors.New("aggregate signature is invalid")
 	}
 	return err
-}
-
-// punish quarantines the validator at index i of set and names it in the log once per term.
-func (a *Aggregator) punish(set *valset.Set, i int, lie string) {
-	a.count.lie(lie)
-	v := &set.Validators[i]
-	term, started := a.bad.add(time.Now(), v.Key.Compressed())
-	if !started {
-		return
-	}
-	a.rankings.forget(set)
-	a.log.Warn("validator sent an invalid signature and is quarantined",
-		"nodes", v.NodeIDs, "subnet", set.SubnetID, "kind", lie, "term", term,
-		"weight", v.Weight, "of", set.TotalWeight)
 }

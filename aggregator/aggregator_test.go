@@ -203,7 +203,8 @@ func TestFailures(t *testing.T) {
 				peers := newFakePeers(equal(5)...)
 				c.break2(peers.vals[1])
 				c.break2(peers.vals[4])
-				b := newBed(t, peers, nil)
+				long := time.Now().Add(-time.Hour)
+				b := newBed(t, peers, func(cfg *Config) { cfg.History = fakeHistory{message(t, 1).ID(): long} })
 				start := time.Now()
 				e := b.wantError(t, request(t, 1, 67, 0), c.kind)
 				if !strings.Contains(e.Msg, c.says) {
@@ -349,7 +350,7 @@ func TestKeyless(t *testing.T) {
 	peers := newFakePeers(equal(5)...)
 	b := newBed(t, peers, nil)
 	b.sets.set.Store(peers.validatorSet(t, 9, valset.Member{NodeID: chain.NodeID{1, 2}, Weight: 60}))
-	e := b.wantError(t, request(t, 1, 67, 0), Unreachable)
+	e := b.wantError(t, request(t, 1, 67, 0), Keyless)
 	if !strings.Contains(e.Msg, "without usable key 37.5%") {
 		t.Error(e.Msg)
 	}

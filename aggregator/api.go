@@ -78,8 +78,8 @@ const (
 	BadRequest Kind = iota + 1
 	// NotFound: the signing subnet or the height's validator set does not exist.
 	NotFound
-	// Refused: validators answered that they do not sign, with so much stake
-	// that no quorum can be left.
+	// Refused: validators answered for good that they do not sign, with so much
+	// stake that no quorum can be left.
 	Refused
 	// Unreachable: too little stake is connected or has answered. Trying again later may help.
 	Unreachable
@@ -91,6 +91,13 @@ const (
 	NodeFailed
 	// Stopping: the server is shutting down.
 	Stopping
+	// NotYet: validators refused, but may sign once they have accepted the
+	// message's block. Try again after RetryAfter.
+	NotYet
+	// Keyless: stake without a usable key leaves no quorum, whatever the others do.
+	Keyless
+	// Internal: a fault of this program, which the log describes.
+	Internal
 )
 
 // Stake tells what became of each part of the signing set's weight when a
@@ -103,6 +110,7 @@ type Stake struct {
 	Signed      uint64           // a signature was received that is not known to be bad
 	Refused     uint64           // answered that it does not sign
 	Codes       map[int32]uint64 // of Refused: weight by application error code; 0 for an empty answer
+	RefusedYet  uint64           // of Refused: may sign once the message's block is accepted everywhere
 	Invalid     uint64           // sent something that is no valid signature
 	Silent      uint64           // asked, and no answer in time
 	Unreachable uint64           // not connected when it was to be asked

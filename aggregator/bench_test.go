@@ -81,7 +81,7 @@ func signedBed(b *testing.B, n int) (*bed, *warp.Unsigned) {
 
 // collectAnew has message 1 signed by as many as will, as if nothing was known of it.
 func (b *bed) collectAnew(t testing.TB) {
-	b.results = newResults(1<<20, 1)
+	b.results = newResults(1<<20, 1, nil, nil, nil)
 	if _, err := b.Aggregate(context.Background(), request(t, 1, 67, 33)); err != nil {
 		t.Fatal(err)
 	}

@@ -20,12 +20,15 @@ type Config struct {
 	Sets Sets
 	// Peers reaches the validators. Required.
 	Peers Peers
+	// History knows which blocks the followed nodes have accepted; without it
+	// (nil) no refusal by an EVM chain's validators is ever final.
+	History History
 	// Store keeps results over a restart; nil keeps them in memory alone.
 	Store Store
 
 	// Timing bounds the waits of one collection. Defaults: Window 250 ms,
 	// AskTimeout 3 s, ConnectWait 2 s, Retries after 50, 150, 400 and 900 ms,
-	// MarginPercent 10.
+	// Settle 2 s, MarginPercent 10.
 	Timing Timing
 	// RequestTimeout ends a request that is not answered, at most 60 s. Default 8 s.
 	RequestTimeout time.Duration
@@ -64,6 +67,7 @@ func (c *Config) fill() error {
 	c.Timing.Window = cmp.Or(c.Timing.Window, 250*time.Millisecond)
 	c.Timing.AskTimeout = cmp.Or(c.Timing.AskTimeout, 3*time.Second)
 	c.Timing.ConnectWait = cmp.Or(c.Timing.ConnectWait, 2*time.Second)
+	c.Timing.Settle = cmp.Or(c.Timing.Settle, 2*time.Second)
 	c.Timing.MarginPercent = cmp.Or(c.Timing.MarginPercent, 10)
 	if c.Timing.Retries == nil {
 		c.Timing.Retries = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 400 * time.Millisecond, 900 * time.Millisecond}

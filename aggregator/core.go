@@ -21,40 +21,12 @@ type Timing struct {
 	// Retries are the waits before a validator that refused is asked again: right
 	// after a message is emitted some have not accepted its block yet.
 	Retries []time.Duration
+	// Settle is how long after a followed node has accepted a message's block
+	// every validator should have accepted it too: what is refused then is final.
+	Settle time.Duration
 	// MarginPercent of the total weight is asked beyond what is needed, and up to
 	// twice that to cover the heaviest asked, so that one late answer costs nothing.
 	MarginPercent int
-}
-
-// voterState is what a collection knows of one entry of the validator set.
-type voterState uint8
-
-const (
-	idle     voterState = iota // not asked yet
-	asked                      // asked, answer expected
-	late                       // asked, answer overdue: others are asked in its place
-	deferred                   // refused, busy or not connected, to be asked again when due
-	answered                   // well-formed signature received
-
-	// Final states: these will not sign.
-	refused
-	invalid
-	silent
-	unreachable
-	excluded // must not be asked
-)
-
-type voter struct {
-	weight  uint64
-	state   voterState
-	suspect bool // quarantined: asked only when the quorum cannot be had without it
-	refusal bool // of deferred: refused
-	busy    bool // of deferred: could not take the question yet, but is connected
-	tries   uint8
-	waits   uint8         // times it was busy
-	code    int32         // last refusal's code
-	due     time.Duration // asked: becomes late; late: becomes silent; deferred: is asked again
-	since   time.Duration // asked at
 }
 
 // party is one caller's demand on a collection.
@@ -83,15 +55,17 @@ type core struct {
 	order  []int32 // indices in order of preference
 	scan   int     // order[:scan] holds no idle voter
 
-	sums      [excluded + 1]uint64 // weight by state
-	suspectW  uint64               // part of sums[idle] that is suspect
-	againW    uint64               // part of sums[deferred] that is connected
-	verifiedW uint64               // weight of the last signer set that passed the check
-	changed   bool                 // answered set differs from the last one checked
-	checking  bool
-	parties   []party
-	nextID    int
-	timer     time.Duration // no voter is due before
+	sums       [excluded + 1]uint64 // weight by state
+	soonWeight uint64               // of voters whose answers can be expected shortly
+	awayWeight uint64               // part of sums[deferred] that nobody expects back soon
+	verified   uint64               // weight of the last signer set that passed the check
+	changed    bool                 // answered set differs from the last one checked
+	checking   bool
+	parties    []party
+	nextID     int
+	timer      time.Duration // no voter is due before
+	settled    time.Duration // refusals of questions asked from then on are final
+	probes     []int32       // reserve voters to ask beside the others, to see how they are
 
 	// Effects of the last advance, valid until the next event.
 	asks    []int32   // voters to ask now; report failures with askFailed
@@ -111,29 +85,34 @@ func need(total uint64, percent int) uint64 {
 // newCore starts a collection over voters of the given weights; total also
 // counts those that cannot sign.
 func newCore(timing Timing, total uint64, weights []uint64, order []int32) *core {
-	c := &core{timing: timing, total: total, order: order, timer: never}
+	c := &core{timing: timing, total: total, order: order, timer: never, settled: never}
 	c.margin = need(total, timing.MarginPercent)
 	c.voters = make([]voter, len(weights))
 	for i, w := range weights {
 		c.voters[i].weight = w
 		c.sums[idle] += w
+		c.soonWeight += w
 	}
 	return c
 }
 
-func (c *core) move(i int, to voterState) {
+// move changes the state of voter i and what is summed up over the voters.
+func (c *core) move(i int, to voterState, why reason) {
 	v := &c.voters[i]
 	c.sums[v.state] -= v.weight
-	if v.state == idle && v.suspect {
-		c.suspectW -= v.weight
+	if v.soon() {
+		c.soonWeight -= v.weight
 	}
-	if v.state == deferred && (v.refusal || v.busy) {
-		c.againW -= v.weight
+	if v.why == away {
+		c.awayWeight -= v.weight
 	}
-	v.state = to
+	v.state, v.why = to, why
 	c.sums[to] += v.weight
-	if to == deferred && (v.refusal || v.busy) {
-		c.againW += v.weight
+	if v.soon() {
+		c.soonWeight += v.weight
+	}
+	if why == away {
+		c.awayWeight += v.weight
 	}
 	if to == answered || to == invalid {
 		c.changed = true
@@ -141,15 +120,19 @@ func (c *core) move(i int, to voterState) {
 }
 
 // exclude keeps a voter from being asked. Call before the first advance.
-func (c *core) exclude(i int) { c.move(i, excluded) }
+func (c *core) exclude(i int) { c.move(i, excluded, notDeferred) }
 
-// quarantine marks a voter as asked only in need. Call before the first advance.
-func (c *core) quarantine(i int) {
-	if v := &c.voters[i]; !v.suspect && v.state == idle {
-		v.suspect = true
-		c.suspectW += v.weight
+// hold marks a voter as reserve: it is asked only when the quorum cannot be had
+// without it. Call before the first advance.
+func (c *core) hold(i int) {
+	if v := &c.voters[i]; !v.reserve && v.state == idle {
+		c.soonWeight -= v.weight
+		v.reserve = true
 	}
 }
+
+// probe has a reserve voter asked although nobody counts on it.
+func (c *core) probe(i int) { c.probes = append(c.probes, int32(i)) } // set sizes are bounded
 
 // setAside takes back the answer of voter i, which was caught lying elsewhere
 // meanwhile: it is asked again only in need.
@@ -158,11 +141,26 @@ func (c *core) setAside(i int) {
 	if v.state != answered {
 		return
 	}
-	c.move(i, idle)
-	v.suspect = true
-	c.suspectW += v.weight
+	v.reserve = true
+	c.move(i, idle, notDeferred)
 	c.changed = true
 	c.scan = 0
+}
+
+// settle says that refusals of questions asked at or after at are final: by
+// then every validator should have accepted the message's block.
+func (c *core) settle(now, at time.Duration) {
+	if at >= c.settled {
+		return
+	}
+	c.settled = at
+	next := max(now, at)
+	for i := range c.voters {
+		v := &c.voters[i]
+		if v.state == declined || v.state == deferred && v.why == refusedYet && v.due > next {
+			c.postpone(i, next, refusedYet)
+		}
+	}
 }
 
 // join adds a party and gives its number.
@@ -185,49 +183,82 @@ func (c *core) leave(id int) {
 	}
 }
 
-// answer records a well-formed signature of voter i. It tells whether the
-// signature is news.
+// answer records a well-formed signature of voter i and reports whether it is news.
 func (c *core) answer(i int) bool {
 	v := &c.voters[i]
 	if v.state == answered || v.state == invalid || v.state == excluded {
 		return false
 	}
-	c.move(i, answered)
+	c.move(i, answered, notDeferred)
 	return true
 }
 
 // bad records that voter i sent something that is no valid signature.
-func (c *core) bad(i int) { c.move(i, invalid) }
+func (c *core) bad(i int) { c.move(i, invalid, notDeferred) }
 
-// refuse records that voter i declined with code.
-func (c *core) refuse(now time.Duration, i int, code int32) {
+// refuse records that voter i declined with code. Right after a message is
+// emitted a validator may just not have accepted its block yet: it is asked
+// again until that can no longer be the reason, or, when nobody knows whether
+// there is such a block, as often as Retries says.
+func (c *core) refuse(now time.Duration, i int, code int32, worth certainty) {
 	v := &c.voters[i]
 	if v.state != asked && v.state != late {
 		return
 	}
 	v.code = code
-	if int(v.tries) > len(c.timing.Retries) {
-		c.move(i, refused)
+	if c.tryTwin(now, i) {
 		return
 	}
-	v.refusal, v.busy = true, false
-	c.postpone(i, now+c.timing.Retries[v.tries-1])
+	settles := worth == whenSettled && c.settled != never
+	switch {
+	case worth == certain, settles && v.since >= c.settled:
+		c.move(i, refused, notDeferred)
+	case settles:
+		c.postpone(i, max(now, min(now+c.pause(v), c.settled)), refusedYet)
+	case int(v.tries) > len(c.timing.Retries):
+		c.move(i, declined, notDeferred)
+	default:
+		c.postpone(i, now+c.pause(v), refusedYet)
+	}
+}
+
+// pause returns the wait before v is asked again.
+func (c *core) pause(v *voter) time.Duration {
+	if len(c.timing.Retries) == 0 {
+		return time.Second
+	}
+	return c.timing.Retries[min(max(int(v.tries), 1), len(c.timing.Retries))-1]
+}
+
+// tryTwin has another node with the key of voter i asked, if there is one left.
+func (c *core) tryTwin(now time.Duration, i int) bool {
+	v := &c.voters[i]
+	if v.twins == 0 {
+		return false
+	}
+	v.twins--
+	v.tries--
+	c.postpone(i, now, twin)
+	return true
 }
 
 // askFailed records that voter i could not be asked, or that the connection
-// was lost before it answered.
-func (c *core) askFailed(now time.Duration, i int) {
+// was lost before it answered. gone says that nobody expects it back soon.
+func (c *core) askFailed(now time.Duration, i int, gone bool) {
 	v := &c.voters[i]
 	if v.state != asked && v.state != late {
 		return
 	}
 	if now >= c.timing.ConnectWait {
-		c.move(i, unreachable)
+		c.move(i, unreachable, notDeferred)
 		return
 	}
-	v.refusal, v.busy = false, false
+	why := lost
+	if gone {
+		why = away
+	}
 	wait := 50 * time.Millisecond << min(v.tries, 4)
-	c.postpone(i, min(now+wait, max(c.timing.ConnectWait, now+1)))
+	c.postpone(i, min(now+wait, max(c.timing.ConnectWait, now+1)), why)
 }
 
 // askBusy records that voter i, just asked, is connected but has as many
@@ -238,15 +269,14 @@ func (c *core) askBusy(now time.Duration, i int) {
 		return
 	}
 	v.tries--
-	v.refusal, v.busy = false, true
 	wait := 10 * time.Millisecond << min(v.waits, 4)
 	v.waits = min(v.waits+1, 4)
-	c.postpone(i, now+wait)
+	c.postpone(i, now+wait, busy)
 }
 
-func (c *core) postpone(i int, at time.Duration) {
+func (c *core) postpone(i int, at time.Duration, why reason) {
 	c.voters[i].due = at
-	c.move(i, deferred)
+	c.move(i, deferred, why)
 	c.scan = 0
 	c.timer = min(c.timer, at)
 }
@@ -257,12 +287,12 @@ func (c *core) postpone(i int, at time.Duration) {
 func (c *core) checked(ok bool, weight uint64, bads []int32) {
 	c.checking = false
 	if ok {
-		c.verifiedW = weight
+		c.verified = weight
 		return
 	}
 	c.changed = true
 	for _, i := range bads {
-		c.move(int(i), invalid)
+		c.move(int(i), invalid, notDeferred)
 	}
 }
 
@@ -279,7 +309,7 @@ func (c *core) advance(now time.Duration) {
 	if now >= c.timer {
 		c.expire(now)
 	}
-	c.settle(now)
+	c.conclude(now)
 	if len(c.parties) > 0 {
 		c.ask(now)
 	}
@@ -290,15 +320,15 @@ func (c *core) expire(now time.Duration) {
 	c.timer = never
 	for i := range c.voters {
 		v := &c.voters[i]
-		if v.state == asked && now >= v.due {
-			c.move(i, late)
+		if v.state == asked && now >= v.due && !c.tryTwin(now, i) {
+			c.move(i, late, notDeferred)
 			v.due = v.since + c.timing.AskTimeout
 		}
 		if v.state == late && now >= v.due {
-			c.move(i, silent)
+			c.move(i, silent, notDeferred)
 		}
-		if v.state == deferred && !v.refusal && !v.busy && now >= c.timing.ConnectWait {
-			c.move(i, unreachable)
+		if v.state == deferred && (v.why == lost || v.why == away) && now >= c.timing.ConnectWait {
+			c.move(i, unreachable, notDeferred)
 		}
 		if (v.state == asked || v.state == late || v.state == deferred) && v.due > now {
 			c.timer = min(c.timer, v.due)
@@ -306,11 +336,11 @@ func (c *core) expire(now time.Duration) {
 	}
 }
 
-// settle ends the parties that can be ended and decides whether to check.
-func (c *core) settle(now time.Duration) {
+// conclude ends the parties that can be ended and decides whether to check.
+func (c *core) conclude(now time.Duration) {
 	have := c.sums[answered]
-	soon := have + c.sums[asked] + c.sums[idle] - c.suspectW + c.againW
-	ever := have + c.sums[asked] + c.sums[idle] + c.sums[late] + c.sums[deferred]
+	soon := have + c.soonWeight
+	ever := have + c.sums[asked] + c.sums[idle] + c.sums[late] + c.sums[deferred] - c.awayWeight
 	kept := c.parties[:0]
 	for _, p := range c.parties {
 		if have >= p.quorum && p.windowCloses == never {
@@ -319,7 +349,7 @@ func (c *core) settle(now time.Duration) {
 		// A target out of reach is replaced by what can be had soon.
 		closed := have >= max(p.quorum, min(p.target, soon)) || now >= min(p.windowCloses, p.deadline)
 		switch {
-		case c.verifiedW >= p.target, c.verifiedW >= p.quorum && closed:
+		case c.verified >= p.target, c.verified >= p.quorum && closed:
 			c.results = append(c.results, outcome{p.id, true})
 			continue
 		case ever < p.quorum, now >= p.deadline && have < p.quorum:
@@ -337,7 +367,7 @@ func (c *core) settle(now time.Duration) {
 // ask picks the voters to ask so that enough weight is expected.
 func (c *core) ask(now time.Duration) {
 	have := c.sums[answered]
-	soon := have + c.sums[asked] + c.sums[idle] - c.suspectW + c.againW
+	soon := have + c.soonWeight
 	var want, must uint64
 	for _, p := range c.parties {
 		must = max(must, p.quorum)
@@ -357,17 +387,29 @@ func (c *core) ask(now time.Duration) {
 			}
 			continue
 		case v.state == deferred && now < v.due,
-			v.suspect && expected >= must:
+			v.reserve && expected >= must:
 			continue
 		}
-		v.tries++
-		c.move(i, asked)
-		v.since, v.due = now, now+c.timing.AskTimeout
-		c.timer = min(c.timer, v.due)
-		c.asks = append(c.asks, c.order[pos])
+		c.put(now, i)
 		expected += v.weight
 		c.margin = max(c.margin, min(v.weight, need(c.total, 2*c.timing.MarginPercent)))
 	}
+	for _, i := range c.probes {
+		if c.voters[i].state == idle {
+			c.put(now, int(i))
+		}
+	}
+	c.probes = nil
+}
+
+// put has the question put to voter i.
+func (c *core) put(now time.Duration, i int) {
+	v := &c.voters[i]
+	v.tries++
+	c.move(i, asked, notDeferred)
+	v.since, v.due = now, now+c.timing.AskTimeout
+	c.timer = min(c.timer, v.due)
+	c.asks = append(c.asks, int32(i)) // set sizes are bounded
 }
 
 // wake gives the next time after now at which advance must be called though
@@ -383,47 +425,4 @@ func (c *core) wake(now time.Duration) time.Duration {
 		}
 	}
 	return at
-}
-
-// stake sums up what became of the voters' weight. Connected is not the core's to know.
-func (c *core) stake() *Stake {
-	s := &Stake{Total: c.total, Keyless: c.total}
-	for i := range c.voters {
-		v := &c.voters[i]
-		s.Keyless -= v.weight
-		switch v.state {
-		case answered:
-			s.Signed += v.weight
-		case refused:
-			s.addRefusal(v.code, v.weight)
-		case invalid:
-			s.Invalid += v.weight
-		case late, silent:
-			s.Silent += v.weight
-		case unreachable:
-			s.Unreachable += v.weight
-		case deferred:
-			switch {
-			case v.refusal:
-				s.addRefusal(v.code, v.weight)
-			case v.busy:
-				s.Pending += v.weight
-			default:
-				s.Unreachable += v.weight
-			}
-		case idle, asked:
-			s.Pending += v.weight
-		case excluded:
-			s.Underfunded += v.weight
-		}
-	}
-	return s
-}
-
-func (s *Stake) addRefusal(code int32, weight uint64) {
-	if s.Codes == nil {
-		s.Codes = make(map[int32]uint64)
-	}
-	s.Codes[code] += weight
-	s.Refused += weight
 }

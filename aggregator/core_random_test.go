@@ -11,7 +11,7 @@ const (
 	honest  = iota
 	slow    // answers after the window
 	mute    // never answers
-	away    // cannot be asked
+	absent  // cannot be asked
 	liar    // sends a signature that spoils the sum
 	garbage // sends something that is no signature
 	refuser
@@ -124,8 +124,8 @@ func (s *sim) asked(i int) {
 		s.queue = append(s.queue, simEvent{soon, i, "answer"})
 	case slow:
 		s.queue = append(s.queue, simEvent{s.now + 600*time.Millisecond, i, "answer"})
-	case away:
-		s.c.askFailed(s.now, i)
+	case absent:
+		s.c.askFailed(s.now, i, false)
 	case crowded:
 		if s.c.voters[i].waits < 3 {
 			s.c.askBusy(s.now, i)
@@ -133,7 +133,7 @@ func (s *sim) asked(i int) {
 		}
 		s.queue = append(s.queue, simEvent{soon, i, "answer"})
 	case exposed:
-		if s.c.voters[i].suspect { // then its signature is checked alone
+		if s.c.voters[i].reserve { // then its signature is checked alone
 			s.queue = append(s.queue, simEvent{soon, i, "garbage"})
 			return
 		}
@@ -171,7 +171,7 @@ func (s *sim) deliver() {
 		case "exposed":
 			s.c.setAside(e.voter)
 		case "refuse":
-			s.c.refuse(s.now, e.voter, 2)
+			s.c.refuse(s.now, e.voter, 2, whenSettled)
 		case "verdict":
 			s.verdict()
 		}
@@ -205,8 +205,8 @@ func (s *sim) judge(t *testing.T, o outcome) {
 	if o.ok != (will >= q) {
 		t.Errorf("quorum %d of %d, willing %d: ok is %v", q, s.c.total, will, o.ok)
 	}
-	if o.ok && s.c.verifiedW < q {
-		t.Errorf("answered with %d, quorum %d", s.c.verifiedW, q)
+	if o.ok && s.c.verified < q {
+		t.Errorf("answered with %d, quorum %d", s.c.verified, q)
 	}
 	for _, i := range s.sum {
 		if o.ok && (s.habit[i] == liar || s.habit[i] == exposed) {
@@ -216,8 +216,8 @@ func (s *sim) judge(t *testing.T, o outcome) {
 	if s.now > s.c.timing.AskTimeout+5*time.Second {
 		t.Errorf("took %v", s.now)
 	}
-	if all := need(s.c.total, s.quorum+s.buffer); o.ok && prompt >= all && s.c.verifiedW < all && s.now < s.c.timing.Window {
-		t.Errorf("answered with %d before the window closed, %d were to be had", s.c.verifiedW, all)
+	if all := need(s.c.total, s.quorum+s.buffer); o.ok && prompt >= all && s.c.verified < all && s.now < s.c.timing.Window {
+		t.Errorf("answered with %d before the window closed, %d were to be had", s.c.verified, all)
 	}
 	st := s.c.stake()
 	if sum := st.Signed + st.Refused + st.Invalid + st.Silent + st.Unreachable + st.Pending + st.Underfunded + st.Keyless; sum != st.Total {

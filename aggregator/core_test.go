@@ -18,11 +18,13 @@ var update = flag.Bool("update", false, "rewrite the expected traces of testdata
 // start of a line, what the core does in answer indented below.
 //
 //	set W... [keyless=W]   weights of the voters, most preferred first
-//	suspect I... | exclude I...
+//	reserve I... | exclude I... | probe I... | twins N I...
+//	settled D              refusals of what is asked from then on are final
 //	join Q B | leave ID    a caller comes or goes (deadline 8 s)
 //	at D                   the clock moves to D
-//	answer|lie|lost|unsent|busy|aside I...   what happens to voter I
-//	refuse CODE I...
+//	answer|lie|lost|unsent|gone|busy|aside I...   what happens to voter I
+//	refuse CODE I...       it refuses, but might sign later
+//	never CODE I...        it refuses for good
 //	expect D I...          voter I is late after D
 //	pass | fail I...       the verdict on the sum
 //	stake                  print what became of the weight
@@ -109,8 +111,15 @@ func (p *player) do(cmd string, args []string) {
 	case "set":
 		p.set(args)
 		return
-	case "suspect":
-		each(args, p.c.quarantine)
+	case "reserve":
+		each(args, p.c.hold)
+		return
+	case "probe":
+		each(args, p.c.probe)
+		return
+	case "twins":
+		n, _ := strconv.Atoi(args[0])
+		each(args[1:], func(i int) { p.c.voters[i].twins = uint8(n) })
 		return
 	case "exclude":
 		each(args, p.c.exclude)
@@ -131,14 +140,20 @@ func (p *player) do(cmd string, args []string) {
 	case "lie":
 		each(args, p.c.bad)
 	case "lost", "unsent":
-		each(args, func(i int) { p.c.askFailed(p.now, i) })
+		each(args, func(i int) { p.c.askFailed(p.now, i, false) })
+	case "gone":
+		each(args, func(i int) { p.c.askFailed(p.now, i, true) })
+	case "settled":
+		at, _ := time.ParseDuration(args[0])
+		p.c.settle(p.now, at)
 	case "busy":
 		each(args, func(i int) { p.c.askBusy(p.now, i) })
 	case "aside":
 		each(args, p.c.setAside)
-	case "refuse":
+	case "refuse", "never":
 		code, _ := strconv.Atoi(args[0])
-		each(args[1:], func(i int) { p.c.refuse(p.now, i, int32(code)) })
+		worth := map[string]certainty{"refuse": whenSettled, "never": certain}[cmd]
+		each(args[1:], func(i int) { p.c.refuse(p.now, i, int32(code), worth) })
 	case "expect":
 		d, _ := time.ParseDuration(args[0])
 		each(args[1:], func(i int) { p.c.expect(i, d) })
@@ -198,7 +213,7 @@ func (p *player) advance() {
 	for _, o := range c.results {
 		verdict := "fails"
 		if o.ok {
-			verdict = fmt.Sprintf("signed by %d", c.verifiedW)
+			verdict = fmt.Sprintf("signed by %d", c.verified)
 		}
 		p.say("party %d %s", o.party, verdict)
 	}

@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
+var errInternal = &Error{Kind: Internal, Msg: "internal error"}
+
 var errStopping = &Error{Kind: Stopping, Msg: "the server is stopping", RetryAfter: 5 * time.Second}
 
 var kindNames = map[Kind]string{
 	BadRequest: "bad_request", NotFound: "not_found", Refused: "refused", Unreachable: "unreachable",
-	Invalid: "invalid", Overloaded: "overloaded", NodeFailed: "node_failed", Stopping: "stopping",
+	Invalid: "invalid", NotYet: "not_yet", Keyless: "keyless", Internal: "internal", Overloaded: "overloaded", NodeFailed: "node_failed", Stopping: "stopping",
 }
 
 // String gives a short name, as used in metrics.
@@ -21,20 +23,34 @@ func (k Kind) String() string { return kindNames[k] }
 // retryUnreachable is about how long a validator's connection needs to come back.
 const retryUnreachable = 5 * time.Second
 
-// quorumError says why a quorum was not reached. What holds back most of the
-// stake names the kind, since it decides whether asking again makes sense.
+// retryNotYet is about how long a block needs to be accepted everywhere.
+const retryNotYet = time.Second
+
+// quorumError says why a quorum was not reached. The kind, and so the status
+// that the client sees, follows from what could still reach the quorum: stake
+// that may sign when asked again makes it a matter of time; stake that signs
+// wrongly may come to its senses; refusals are final; and where stake without a
+// key is missing nobody's change of mind would help.
 func quorumError(s *Stake, quorum int) *Error {
 	e := &Error{Stake: s}
-	away := s.Unreachable + s.Silent
+	wanted := need(s.Total, quorum)
+	absent := s.Silent + s.Unreachable + s.Underfunded
+	mayStill := s.Signed + s.Pending + absent + s.RefusedYet
+	why := ""
 	switch {
-	case s.Refused > away && s.Refused >= s.Invalid:
-		e.Kind = Refused
-	case s.Invalid > away:
-		e.Kind, e.RetryAfter = Invalid, retryUnreachable
-	default:
+	case mayStill >= wanted && s.RefusedYet > absent:
+		e.Kind, e.RetryAfter = NotYet, retryNotYet
+		why = "; no followed node has accepted the message's block long enough ago for a refusal to be final"
+	case mayStill >= wanted:
 		e.Kind, e.RetryAfter = Unreachable, retryUnreachable
+	case mayStill+s.Invalid >= wanted:
+		e.Kind, e.RetryAfter = Invalid, retryUnreachable
+	case mayStill+s.Invalid+s.Refused-s.RefusedYet >= wanted:
+		e.Kind = Refused
+	default:
+		e.Kind = Keyless
 	}
-	e.Msg = fmt.Sprintf("quorum of %d%% of the stake not reached: %s", quorum, s)
+	e.Msg = fmt.Sprintf("quorum of %d%% of the stake not reached: %s%s", quorum, s, why)
 	return e
 }
 
@@ -69,4 +85,51 @@ func (s *Stake) share(w uint64) string {
 		return "0%"
 	}
 	return fmt.Sprintf("%.1f%%", float64(w)*100/float64(s.Total))
+}
+
+// stake sums up what became of the voters' weight. Connected is not the core's to know.
+func (c *core) stake() *Stake {
+	s := &Stake{Total: c.total, Keyless: c.total}
+	for i := range c.voters {
+		v := &c.voters[i]
+		s.Keyless -= v.weight
+		switch v.state {
+		case answered:
+			s.Signed += v.weight
+		case refused:
+			s.addRefusal(v.code, v.weight)
+		case declined:
+			s.addRefusal(v.code, v.weight)
+			s.RefusedYet += v.weight
+		case invalid:
+			s.Invalid += v.weight
+		case late, silent:
+			s.Silent += v.weight
+		case unreachable:
+			s.Unreachable += v.weight
+		case deferred:
+			switch v.why {
+			case refusedYet:
+				s.addRefusal(v.code, v.weight)
+				s.RefusedYet += v.weight
+			case lost, away:
+				s.Unreachable += v.weight
+			default:
+				s.Pending += v.weight
+			}
+		case idle, asked:
+			s.Pending += v.weight
+		case excluded:
+			s.Underfunded += v.weight
+		}
+	}
+	return s
+}
+
+func (s *Stake) addRefusal(code int32, weight uint64) {
+	if s.Codes == nil {
+		s.Codes = make(map[int32]uint64)
+	}
+	s.Codes[code] += weight
+	s.Refused += weight
 }

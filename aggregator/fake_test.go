@@ -92,6 +92,8 @@ type fakeValidator struct {
 	busy   bool
 	asked  int
 	lately time.Duration // latency it is known for
+
+	awayFor time.Duration
 }
 
 func (v *fakeValidator) set(r reply) {
@@ -182,7 +184,7 @@ func (p *fakePeers) Status(id chain.NodeID) PeerStatus {
 	v := p.byID[id]
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return PeerStatus{Connected: !v.down, Latency: v.lately}
+	return PeerStatus{Connected: !v.down, AwayFor: v.awayFor, Latency: v.lately}
 }
 
 func (p *fakePeers) Open(msg *warp.Unsigned, _ []byte, _ time.Duration, deliver func(Answer)) (Question, error) {

@@ -3,6 +3,8 @@ package aggregator
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -17,38 +19,11 @@ import (
 // it looks again.
 var errEnded = errors.New("collection has ended")
 
-// errNoNode ends the search for a node of a validator that has none.
-var errNoNode = errors.New("validator has no nodes")
-
 // jobKey names what can be collected once for all: same message, same
 // validators, same words to them.
 type jobKey struct {
 	resultKey
 	justification [32]byte
-}
-
-type eventKind uint8
-
-const (
-	evAnswer  eventKind = iota + 1 // a decoded signature
-	evRefused                      // an error code or an empty answer
-	evLie                          // something that is no signature
-	evLost                         // the connection ended before the answer
-	evVerdict                      // a check of the sum is done
-	evSingle                       // a check of one suspect's signature is done
-	evJoin
-	evLeave
-)
-
-// event is what a job's mailbox carries.
-type event struct {
-	kind    eventKind
-	voter   int32
-	code    int32
-	lie     string // kind of evLie, for the metrics
-	part    *part
-	verdict *verdict
-	party   *caller
 }
 
 // caller is one request that waits for a job.
@@ -57,46 +32,73 @@ type caller struct {
 	reply          *actor.Reply[*kept]
 }
 
+// environment is what jobs share: what they work with and report to.
+type environment struct {
+	timing         Timing
+	requestTimeout time.Duration
+	peers          Peers
+	history        History // may be nil
+	bad            *quarantine
+	rankings       *rankings
+	results        *results
+	verifier       *verifier
+	count          *counters
+	log            *slog.Logger
+}
+
 // job is the actor that collects signatures over one message from one set.
 type job struct {
+	*environment
 	key           jobKey
-	agg           *Aggregator
 	set           *valset.Set
 	msg           *warp.Unsigned
 	justification []byte
 	cost          int
-	box           *actor.Mailbox[event] // answers and verdicts: has room for all that can be under way
-	calls         *actor.Mailbox[event] // callers that come and go
-	waiting       atomic.Int32          // callers that wait
-	over          atomic.Bool           // answers are no longer of use
+	box           *actor.Mailbox[event]     // answers and verdicts: has room for all that can be under way
+	calls         *actor.Mailbox[event]     // callers that come and go
+	leave         func(*job) (late []event) // takes the job off the books; returns who came too late
+	waiting       atomic.Int32              // callers that wait
+	over          atomic.Bool               // answers are no longer of use
 
 	// Owned by run.
-	start    time.Time
-	core     *core
-	question Question
-	hash     *bls.Message
-	parts    []*part // by validator
-	suspect  []bool
-	terms    uint64 // of the quarantine, when suspect was last brought up to date
-	callers  map[int]*caller
-	percent  int // largest quorum and buffer tried for in vain or reached
-	proof    *verdict
-	kept     *kept  // built from proof
-	broken   *Error // answers callers that were not let in
+	start       time.Time
+	core        *core
+	question    Question
+	hash        *bls.Message
+	parts       []*part // by validator
+	quarantined []bool
+	terms       uint64 // of the quarantine, when quarantined was last brought up to date
+	shared      map[int]*sharedKey
+	callers     map[int]*caller
+	percent     int // largest quorum and buffer tried for in vain or reached
+	proof       *verdict
+	kept        *kept  // built from proof
+	broken      *Error // ends the job; answers all callers
 }
 
 func (j *job) now() time.Duration { return time.Since(j.start) }
 
-// run collects until no party is left. It answers every caller, also when ctx ends.
+// run collects until no party is left. It answers every caller, also when ctx
+// ends or when it panics.
 func (j *job) run(ctx context.Context) error {
 	defer j.end()
+	defer func() {
+		if p := recover(); p != nil {
+			j.log.Error("a collection has failed", "message", j.key.msg, "panic", p, "stack", string(debug.Stack()))
+			j.broken = errInternal
+		}
+	}()
+	j.collect(ctx)
+	return nil
+}
+
+func (j *job) collect(ctx context.Context) {
 	j.start = time.Now()
 	j.prepare()
-	ttl := j.agg.cfg.Timing.AskTimeout
-	question, err := j.agg.peers.Open(j.msg, j.justification, ttl, j.deliver)
+	question, err := j.peers.Open(j.msg, j.justification, j.timing.AskTimeout, j.deliver)
 	if err != nil {
 		j.broken = &Error{Kind: Overloaded, Msg: "too many questions to the validators at once", RetryAfter: time.Second, Err: err}
-		return nil
+		return
 	}
 	j.question = question
 	defer question.Close()
@@ -110,9 +112,12 @@ func (j *job) run(ctx context.Context) error {
 				j.handle(ctx, &batch[k])
 			}
 		}
+		if j.broken != nil {
+			return
+		}
 		j.step(ctx)
 		if len(j.callers) == 0 {
-			return nil
+			return
 		}
 		if j.hash == nil {
 			// Hashed while the first answers are on their way.
@@ -128,7 +133,7 @@ func (j *job) run(ctx context.Context) error {
 		case <-timer.C:
 		case <-ctx.Done():
 			j.failAll(errStopping)
-			return nil
+			return
 		}
 	}
 }
@@ -136,31 +141,52 @@ func (j *job) run(ctx context.Context) error {
 // prepare sets up the core: preference, quarantine, and what is known already.
 func (j *job) prepare() {
 	n := len(j.set.Validators)
-	j.terms = j.agg.bad.terms.Load()
-	rank := j.agg.rankings.get(j.start, j.set)
+	j.terms = j.bad.terms.Load()
+	rank := j.rankings.get(j.start, j.set)
 	weights := make([]uint64, n)
 	for i := range weights {
 		weights[i] = j.set.Validators[i].Weight
 	}
-	j.core = newCore(j.agg.cfg.Timing, j.set.TotalWeight, weights, rank.order)
+	j.core = newCore(j.timing, j.set.TotalWeight, weights, rank.order)
 	j.parts = make([]*part, n)
-	j.suspect = make([]bool, n)
+	j.quarantined = make([]bool, n)
 	j.callers = make(map[int]*caller)
+	j.shared = make(map[int]*sharedKey)
 	for i, class := range rank.class {
 		switch class {
 		case classExcluded:
 			j.core.exclude(i)
 		case classSuspect:
-			j.suspect[i] = true
-			j.core.quarantine(i)
+			j.quarantined[i] = true
+			j.core.hold(i)
 		}
 	}
+	for i := range j.set.Validators {
+		if n := len(j.set.Validators[i].NodeIDs); n > 1 {
+			j.core.voters[i].twins = uint8(min(n-1, 255)) // bounded
+		}
+	}
+	j.settle()
 	j.seed()
+}
+
+// settle finds out from when on refusals are final.
+func (j *job) settle() {
+	at, known := time.Time{}, false
+	if j.history != nil {
+		at, known = j.history.Accepted(j.msg)
+	}
+	switch {
+	case known:
+		j.core.settle(j.now(), max(at.Add(j.timing.Settle).Sub(j.start), 0))
+	case j.msg.SourceChainID == chain.PlatformChainID:
+		j.core.settle(j.now(), platformSettle)
+	}
 }
 
 // seed brings in signatures kept from an earlier collection of this message.
 func (j *job) seed() {
-	known := j.agg.results.getParts(j.key.msg)
+	known := j.results.getParts(j.key.msg)
 	if len(known) == 0 {
 		return
 	}
@@ -170,44 +196,10 @@ func (j *job) seed() {
 	}
 	for i := range j.set.Validators {
 		p := byKey[j.set.Validators[i].Key.Compressed()]
-		if p != nil && (p.proven || !j.suspect[i]) && j.core.answer(i) {
+		if p != nil && (p.proven || !j.quarantined[i]) && j.core.answer(i) {
 			own := *p // kept parts are shared between jobs, proven is not
 			j.parts[i] = &own
 		}
-	}
-}
-
-// deliver takes an answer on a peer's reader; it decodes there, so that the
-// work is spread over the cores, and hands the rest to the actor.
-func (j *job) deliver(a Answer) {
-	if j.over.Load() {
-		return
-	}
-	i, ok := j.set.Index(a.From)
-	if !ok {
-		return
-	}
-	ev := event{voter: int32(i), code: a.Code} // set sizes are bounded
-	switch {
-	case a.Lost:
-		ev.kind = evLost
-	case a.Refused:
-		ev.kind = evRefused
-	case len(a.Signature) != bls.SignatureLen:
-		ev.kind, ev.lie = evLie, "length"
-	default:
-		p := &part{raw: [bls.SignatureLen]byte(a.Signature)}
-		if err := bls.DecodeSignatureInto(&p.sig, a.Signature); err != nil {
-			ev.kind, ev.lie = evLie, "encoding"
-			if errors.Is(err, bls.ErrInfinity) {
-				ev.lie = "infinity"
-			}
-			break
-		}
-		ev.kind, ev.part = evAnswer, p
-	}
-	if err := j.box.TrySend(ev); err != nil && !errors.Is(err, actor.ErrClosed) {
-		j.agg.count.shedAnswers.Inc()
 	}
 }
 
@@ -215,26 +207,30 @@ func (j *job) handle(ctx context.Context, ev *event) {
 	i := int(ev.voter)
 	switch ev.kind {
 	case evAnswer:
-		if j.suspect[i] {
+		if j.quarantined[i] {
 			j.checkAlone(ctx, i, ev.part)
 		} else if j.core.answer(i) {
 			j.parts[i] = ev.part
 		}
 	case evRefused:
-		j.agg.count.refusal(ev.code)
-		j.core.refuse(j.now(), i, ev.code)
+		j.count.refusal(ev.code)
+		if j.current(i, ev.from) {
+			j.core.refuse(j.now(), i, ev.code, worth(j.msg, ev.code))
+		}
 	case evLie:
 		j.core.bad(i)
 		j.parts[i] = nil
-		j.agg.punish(j.set, i, ev.lie)
+		j.punish(j.set, i, ev.lie)
 	case evLost:
-		j.core.askFailed(j.now(), i)
+		if j.current(i, ev.from) {
+			j.core.askFailed(j.now(), i, false)
+		}
 	case evVerdict:
 		j.judged(ev.verdict)
 	case evSingle:
 		j.judgedAlone(i, ev)
 	case evJoin:
-		id := j.core.join(j.now(), ev.party.quorum, ev.party.buffer, j.agg.cfg.RequestTimeout)
+		id := j.core.join(j.now(), ev.party.quorum, ev.party.buffer, j.requestTimeout)
 		j.callers[id] = ev.party
 	case evLeave:
 		for id, c := range j.callers {
@@ -249,6 +245,9 @@ func (j *job) handle(ctx context.Context, ev *event) {
 // step lets the core draw its conclusions and carries them out.
 func (j *job) step(ctx context.Context) {
 	j.setAside()
+	if j.core.settled == never {
+		j.settle()
+	}
 	for {
 		j.core.advance(j.now())
 		failed := false
@@ -258,7 +257,7 @@ func (j *job) step(ctx context.Context) {
 				j.core.askBusy(j.now(), int(i))
 				failed = true
 			case err != nil:
-				j.core.askFailed(j.now(), int(i))
+				j.core.askFailed(j.now(), int(i), j.gone(int(i)))
 				failed = true
 			}
 		}
@@ -283,38 +282,22 @@ func (j *job) step(ctx context.Context) {
 // elsewhere since the last look, so that each liar is searched for once and not
 // in every message that is under way.
 func (j *job) setAside() {
-	terms := j.agg.bad.terms.Load()
+	terms := j.bad.terms.Load()
 	if terms == j.terms {
 		return
 	}
 	j.terms = terms
 	now := time.Now()
-	for i := range j.suspect {
-		if j.suspect[i] || !j.agg.bad.holds(now, j.set.Validators[i].Key.Compressed()) {
+	for i := range j.quarantined {
+		if j.quarantined[i] || !j.bad.holds(now, j.set.Validators[i].Key.Compressed()) {
 			continue
 		}
-		j.suspect[i] = true
+		j.quarantined[i] = true
 		if p := j.parts[i]; p != nil && !p.proven {
 			j.parts[i] = nil
 			j.core.setAside(i)
 		}
 	}
-}
-
-// ask sends the question to the first of the voter's nodes that can take it.
-func (j *job) ask(i int) error {
-	failed := errNoNode
-	for _, id := range j.set.Validators[i].NodeIDs {
-		err := j.question.Ask(id)
-		if err == nil {
-			j.core.expect(i, patience(j.agg.peers.Status(id)))
-			return nil
-		}
-		if failed == errNoNode || errors.Is(err, ErrBusy) {
-			failed = err
-		}
-	}
-	return failed
 }
 
 // checkSum has the sum of all answered signatures verified.
@@ -346,15 +329,19 @@ func (j *job) submit(ctx context.Context, signers warp.Bits, parts []*part, wrap
 	t := &checkTask{set: j.set, msg: j.hash, signers: signers, parts: parts}
 	t.done = func(v *verdict) {
 		if err := j.box.TrySend(wrap(v)); err != nil && !errors.Is(err, actor.ErrClosed) {
-			j.agg.log.Error("verdict was lost", "err", err)
+			j.log.Error("verdict was lost", "err", err)
 		}
 	}
-	if err := j.agg.verifier.submit(ctx, t); err != nil {
+	if err := j.verifier.submit(ctx, t); err != nil {
 		return // ctx has ended: run sees it next
 	}
 }
 
 func (j *job) judged(v *verdict) {
+	if v.broken {
+		j.broken = errInternal
+		return
+	}
 	if v.ok {
 		j.proof, j.kept = v, nil
 		j.core.checked(true, j.set.Weight(v.signers), nil)
@@ -362,15 +349,19 @@ func (j *job) judged(v *verdict) {
 	}
 	for k, i := range v.bad {
 		j.parts[i] = nil
-		j.agg.punish(j.set, int(i), v.lies[k])
+		j.punish(j.set, int(i), v.lies[k])
 	}
 	j.core.checked(false, 0, v.bad)
 }
 
 func (j *job) judgedAlone(i int, ev *event) {
+	if ev.verdict.broken {
+		j.broken = errInternal
+		return
+	}
 	if !ev.verdict.ok {
 		j.core.bad(i)
-		j.agg.punish(j.set, i, lieIn(&ev.part.sig))
+		j.punish(j.set, i, lieIn(&ev.part.sig))
 		return
 	}
 	ev.part.proven = true
@@ -392,7 +383,7 @@ func (j *job) finish(ctx context.Context, o outcome) {
 	}
 	if j.kept == nil || j.kept.percent < j.percent {
 		j.kept = newKept(j.msg, j.set, j.proof.signers, j.proof.sum, j.percent, time.Now())
-		j.agg.keep(ctx, j.key.resultKey, j.kept)
+		j.results.keep(ctx, j.key.resultKey, j.kept)
 	}
 	c.reply.Answer(j.kept, nil)
 }
@@ -400,7 +391,7 @@ func (j *job) finish(ctx context.Context, o outcome) {
 func (j *job) failure(c *caller) *Error {
 	s := j.core.stake()
 	for i := range j.set.Validators {
-		if v := &j.set.Validators[i]; bestStatus(j.agg.peers.Status, v.NodeIDs).Connected {
+		if v := &j.set.Validators[i]; bestStatus(j.peers.Status, v.NodeIDs).Connected {
 			s.Connected += v.Weight
 		}
 	}
@@ -414,75 +405,48 @@ func (j *job) failAll(err *Error) {
 	clear(j.callers)
 }
 
-// end takes the job off the books, keeps the single signatures, and sends away
+// end takes the job off the books, keeps the single signatures, and answers
 // those who came too late.
 func (j *job) end() {
 	j.over.Store(true)
-	left := j.agg.jobs.end(j)
+	late := j.leave(j)
 	j.box.Close()
-	for k := range left {
-		switch {
-		case left[k].kind != evJoin:
-		case j.broken != nil:
-			left[k].party.reply.Answer(nil, j.broken)
-		default:
-			left[k].party.reply.Answer(nil, errEnded)
+	failure := error(errEnded)
+	if j.broken != nil {
+		failure = j.broken
+		j.failAll(j.broken)
+	}
+	for k := range late {
+		if late[k].kind == evJoin {
+			late[k].party.reply.Answer(nil, failure)
 		}
 	}
-	j.failAll(errStopping) // none but after a panic
+	j.failAll(errStopping) // there are none
 	j.keepParts()
 }
 
 func (j *job) keepParts() {
 	keep := make([]keptPart, 0, len(j.parts))
 	for i, p := range j.parts {
-		if p != nil {
+		if p != nil && (j.broken == nil || p.proven) {
 			keep = append(keep, keptPart{j.set.Validators[i].Key.Compressed(), p})
 		}
 	}
 	if len(keep) > 0 {
-		j.agg.results.putParts(j.key.msg, keep)
+		j.results.putParts(j.key.msg, keep)
 	}
 }
 
-// PeerStatus is what the choice of validators needs to know of a node.
-type PeerStatus struct {
-	Connected bool
-	// Latency is the usual time to an answer; 0 means that there was none yet.
-	Latency time.Duration
-	// Waiting is the number of questions that are not answered yet, Missed how
-	// many in a row never were.
-	Waiting, Missed int
-}
-
-// Answer is a validator's reply to a [Question].
-type Answer struct {
-	From chain.NodeID
-	// Signature is what it sent as its signature; valid during the call only.
-	Signature []byte
-	// Refused tells that it does not sign, with Code (0: an empty answer).
-	Refused bool
-	Code    int32
-	// Lost tells that the connection ended before the answer.
-	Lost bool
-}
-
-// ErrBusy is wrapped by the errors of [Question.Ask] when the node is connected
-// but has as many questions as it may have: it is worth while to wait.
-var ErrBusy = errors.New("node is busy")
-
-// Question asks validators to sign one message.
-type Question interface {
-	// Ask sends the question to a node. An error means that it was not sent.
-	Ask(id chain.NodeID) error
-	// Close ends the interest in answers.
-	Close()
-}
-
-// Peers is the peer network as the aggregator needs it.
-type Peers interface {
-	Status(id chain.NodeID) PeerStatus
-	// Open prepares a question. deliver is called from any goroutine, must not
-	// block, and may still be running when Close returns.
-	Open(msg *warp.Unsigned, justification []byte, ttl time.Duration, deliver func(Answer)) (Question, error)
+// punish quarantines the validator at index i of set and names it in the log once per term.
+func (e *environment) punish(set *valset.Set, i int, lie string) {
+	e.count.lie(lie)
+	v := &set.Validators[i]
+	term, started := e.bad.add(time.Now(), v.Key.Compressed())
+	if !started {
+		return
+	}
+	e.rankings.forget(set)
+	e.log.Warn("validator sent an invalid signature and is quarantined",
+		"nodes", v.NodeIDs, "subnet", set.SubnetID, "kind", lie, "term", term,
+		"weight", v.Weight, "of", set.TotalWeight)
 }

@@ -119,14 +119,39 @@ func (r *rankings) rank(now time.Time, set *valset.Set) *ranking {
 
 // bestStatus is the status of the best connected of a voter's nodes.
 func bestStatus(status func(chain.NodeID) PeerStatus, ids []chain.NodeID) PeerStatus {
-	var best PeerStatus
-	for _, id := range ids {
-		st := status(id)
-		if st.Connected && (!best.Connected || st.Latency < best.Latency) {
+	if len(ids) == 0 {
+		return PeerStatus{}
+	}
+	best := status(ids[0])
+	for _, id := range ids[1:] {
+		if st := status(id); better(st, best) < 0 {
 			best = st
 		}
 	}
 	return best
+}
+
+// bestFirst returns ids in order of preference.
+func bestFirst(status func(chain.NodeID) PeerStatus, ids []chain.NodeID) []chain.NodeID {
+	out := slices.Clone(ids)
+	slices.SortStableFunc(out, func(a, b chain.NodeID) int { return better(status(a), status(b)) })
+	return out
+}
+
+// better orders nodes with the same key: who answers before who does not, the
+// faster first, and one whose latency is unknown last.
+func better(a, b PeerStatus) int {
+	rank := func(st PeerStatus) int {
+		switch {
+		case !st.Connected:
+			return 2
+		case st.Missed > 0 || st.Latency == 0 && st.Waiting > 0:
+			return 1
+		}
+		return 0
+	}
+	latency := func(st PeerStatus) time.Duration { return cmp.Or(st.Latency, time.Hour) }
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(latency(a), latency(b)))
 }
 
 // patience is how long to wait for an answer before others are asked in its

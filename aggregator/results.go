@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -15,13 +17,6 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
-
-// Store keeps results over a restart. Put returns once the value survives a
-// kill of the process.
-type Store interface {
-	Get(key, dst []byte) (value []byte, found bool, err error)
-	Put(ctx context.Context, key, value []byte) error
-}
 
 // resultKey names a result: a message and the content of the set that signed.
 // The height is not part of it, since the same set gives the same answer.
@@ -97,9 +92,15 @@ func parseRecord(b []byte, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
 }
 
 // results is the memory of kept results and of single signatures, bounded by
-// bytes. Safe for concurrent use.
+// bytes, with the store behind it. Safe for concurrent use.
 type results struct {
-	mu    sync.Mutex
+	store Store // may be nil
+	count *counters
+	log   *slog.Logger
+	// stalled is set while the store's last write took too long.
+	stalled atomic.Bool
+
+	mu    sync.Mutex // guards what follows
 	kept  *sized[resultKey, *kept]
 	parts *sized[chain.ID, []keptPart]
 }
@@ -117,8 +118,16 @@ const (
 	partSize     = 400 // bytes of one kept part, about
 )
 
-func newResults(keptBytes, partBytes int) *results {
+// storeWait bounds the wait for the disk before a result is given out, and
+// stalledWait the same while the disk has just been found to hang.
+const (
+	storeWait   = time.Second
+	stalledWait = 20 * time.Millisecond
+)
+
+func newResults(keptBytes, partBytes int, store Store, count *counters, log *slog.Logger) *results {
 	return &results{
+		store: store, count: count, log: log,
 		kept:  newSized[resultKey](keptBytes, func(k *kept) int { return len(k.result.Signed) + keptOverhead }),
 		parts: newSized[chain.ID](partBytes, func(p []keptPart) int { return len(p)*partSize + keptOverhead }),
 	}
@@ -135,6 +144,40 @@ func (r *results) put(key resultKey, k *kept) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kept.put(key, k)
+}
+
+// keep writes a result to the store and then makes it known, so that nobody
+// gets an answer that a kill of the process would take back. A store that hangs
+// or fails does not hold back verified answers for ever: after storeWait they are
+// given out all the same, and after a kill would be collected again.
+func (r *results) keep(ctx context.Context, key resultKey, k *kept) {
+	if old := r.get(key); old != nil && old.result.Weight > k.result.Weight {
+		return
+	}
+	if r.store != nil {
+		r.write(ctx, key, k)
+	}
+	r.put(key, k)
+}
+
+func (r *results) write(ctx context.Context, key resultKey, k *kept) {
+	wait := storeWait
+	if r.stalled.Load() {
+		wait = stalledWait
+	}
+	bounded, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := r.store.Put(bounded, key.bytes(), k.record())
+	late := bounded.Err() != nil && ctx.Err() == nil
+	if was := r.stalled.Swap(late); late && !was {
+		r.log.Warn("the results database is slow: answers are given out before they are on disk", "waited", wait)
+	}
+	if err != nil {
+		r.count.storeErrors.Inc()
+		if !late {
+			r.log.Warn("result could not be stored", "message", key.msg, "err", err)
+		}
+	}
 }
 
 func (r *results) getParts(msg chain.ID) []keptPart {

@@ -3,7 +3,7 @@ package aggregator
 import (
 	"context"
 	"log/slog"
-	"slices"
+	"runtime/debug"
 
 	"quorate/aggregator/bls"
 	"quorate/aggregator/valset"
@@ -29,6 +29,13 @@ type checkTask struct {
 	parts   []*part // in ascending order of signers
 	whole   bool    // parts is one aggregate of all signers: nothing to locate
 	done    func(*verdict)
+
+	answered bool // owned by the verifier
+}
+
+func (t *checkTask) answer(v *verdict) {
+	t.answered = true
+	t.done(v)
 }
 
 // verdict answers a checkTask.
@@ -38,6 +45,7 @@ type verdict struct {
 	sum     [bls.SignatureLen]byte // of ok: the aggregate that was checked
 	bad     []int32                // of not ok: validators whose part is invalid; the rest has a valid sum
 	lies    []string               // of bad: the kind of each, for the metrics
+	broken  bool                   // not ok, but nobody can be named: a fault of this program
 }
 
 // verifier checks aggregates on as many cores as it has slots. With a slot free
@@ -99,8 +107,21 @@ func (v *verifier) work(ctx context.Context) error {
 }
 
 // run checks a batch and gives each its verdict: the valid ones first, so that
-// they do not wait for the search in the others.
+// they do not wait for the search in the others. After a panic those without a
+// verdict get one that ends their collections, rather than none.
 func (v *verifier) run(batch []*checkTask) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		v.log.Error("a check of signatures has failed", "panic", p, "stack", string(debug.Stack()))
+		for _, t := range batch {
+			if !t.answered {
+				t.answer(&verdict{signers: t.signers, broken: true})
+			}
+		}
+	}()
 	checks := make([]bls.Check, len(batch))
 	for k, t := range batch {
 		checks[k] = t.check()
@@ -109,12 +130,12 @@ func (v *verifier) run(batch []*checkTask) {
 	verdicts := bls.VerifyBatch(checks)
 	for k, t := range batch {
 		if verdicts[k] {
-			t.done(&verdict{signers: t.signers, ok: true, sum: checks[k].Sig.Bytes()})
+			t.answer(&verdict{signers: t.signers, ok: true, sum: checks[k].Sig.Bytes()})
 		}
 	}
 	for k, t := range batch {
 		if !verdicts[k] {
-			t.done(v.locate(t))
+			t.answer(v.locate(t))
 		}
 	}
 }
@@ -160,11 +181,10 @@ func (v *verifier) locate(t *checkTask) *verdict {
 	})
 	bad := bls.Prune(keys, sigs, t.msg)
 	if len(bad) == 0 {
-		// Parts that are all valid have a valid sum: reaching this is a bug. Give
-		// up the whole set rather than look for ever.
+		// Parts that are all valid have a valid sum: this is a bug of ours. It ends
+		// the collection, and nobody is blamed for it.
 		v.log.Error("sum of signatures is invalid but no part is", "signers", t.signers.Count())
-		out.bad = index
-		out.lies = slices.Repeat([]string{"unknown"}, len(index))
+		out.broken = true
 		return out
 	}
 	for _, pos := range bad {

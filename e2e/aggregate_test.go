@@ -99,7 +99,7 @@ func TestDropIn(t *testing.T) {
 }
 
 // TestUnknownMessage asks for a message that no block carries: the validators
-// refuse, and the answer says so.
+// refuse, and since a block may still carry it, the answer says to ask again.
 func TestUnknownMessage(t *testing.T) {
 	w := useNetwork(t)
 	s := w.serve(t)
@@ -111,8 +111,8 @@ func TestUnknownMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d after %v: %s", answer.Status, answer.Took.Round(time.Millisecond), failure.Message)
-	if answer.Status != http.StatusBadRequest {
-		t.Errorf("status %d, want 400", answer.Status)
+	if answer.Status != http.StatusServiceUnavailable {
+		t.Errorf("status %d, want 503", answer.Status)
 	}
 }
 

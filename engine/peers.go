@@ -17,7 +17,7 @@ type peers struct{ net *p2p.Network }
 // Status implements [aggregator.Peers].
 func (p peers) Status(id chain.NodeID) aggregator.PeerStatus {
 	st := p.net.Status(id)
-	return aggregator.PeerStatus{Connected: st.Connected, Latency: st.Latency, Waiting: st.Waiting, Missed: st.Missed}
+	return aggregator.PeerStatus{Connected: st.Connected, AwayFor: st.AwayFor, Latency: st.Latency, Waiting: st.Waiting, Missed: st.Missed}
 }
 
 // Open implements [aggregator.Peers]: the question is an ACP-118 signature

@@ -173,13 +173,13 @@ func (s *Server) aggregateFailure(err error) *failure {
 
 func kindStatus(k aggregator.Kind) int {
 	switch k {
-	case aggregator.BadRequest, aggregator.Refused:
+	case aggregator.BadRequest, aggregator.Refused, aggregator.Keyless:
 		return fasthttp.StatusBadRequest
 	case aggregator.NotFound:
 		return fasthttp.StatusNotFound
 	case aggregator.Invalid:
 		return fasthttp.StatusBadGateway
-	case aggregator.Unreachable, aggregator.Overloaded, aggregator.NodeFailed, aggregator.Stopping:
+	case aggregator.Unreachable, aggregator.NotYet, aggregator.Overloaded, aggregator.NodeFailed, aggregator.Stopping:
 		return fasthttp.StatusServiceUnavailable
 	}
 	return fasthttp.StatusInternalServerError

@@ -86,6 +86,8 @@ func kindCases() []struct {
 		{"bad request", e(aggregator.BadRequest, "message is not an unsigned warp message")},
 		{"not found", e(aggregator.NotFound, "signing subnet is not known")},
 		{"refused", e(aggregator.Refused, "quorum of 67% of the stake not reached: connected 90.0%, signed 20.0%, refused 70.0% (code 2: 70.0%), unreachable 10.0%")},
+		{"not yet", &aggregator.Error{Kind: aggregator.NotYet, RetryAfter: time.Second, Msg: "quorum of 67% of the stake not reached"}},
+		{"keyless", e(aggregator.Keyless, "quorum of 67% of the stake not reached")},
 		{"unreachable", &aggregator.Error{Kind: aggregator.Unreachable, RetryAfter: 1500 * time.Millisecond, Msg: "quorum of 67% of the stake not reached"}},
 		{"unreachable, no time", e(aggregator.Unreachable, "quorum of 67% of the stake not reached")},
 		{"invalid", e(aggregator.Invalid, "validators sent invalid signatures")},

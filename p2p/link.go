@@ -290,5 +290,6 @@ func (l *link) greeted(h *wire.Handshake) error {
 	l.ready = true
 	l.handshaken.Store(true)
 	l.peer.state.Store(stateReady)
+	l.peer.awaySince.Store(-1)
 	return nil
 }

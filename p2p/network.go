@@ -73,6 +73,9 @@ type Status struct {
 	// Down tells that the last dial failed or the last link was closed, and
 	// none got ready since.
 	Down bool
+	// AwayFor is how long the node has not been ready since it became wanted or
+	// was lost; 0 while it is.
+	AwayFor time.Duration
 	// HasAddress tells that it is known where to dial.
 	HasAddress bool
 	// Latency is the moving average of the time an answer takes, 0 if there was none.

@@ -35,6 +35,7 @@ type peer struct {
 	state      atomic.Uint32
 	hasAddress atomic.Bool
 	latency    atomic.Int64 // nanoseconds; written by the reader only
+	awaySince  atomic.Int64 // nanoseconds from the network's epoch; -1 while ready
 	waiting    atomic.Int32
 	missed     atomic.Int32
 	named      atomic.Int64 // when the log last named it for a violation, from the network's epoch
@@ -74,12 +75,18 @@ func newPeer(n *Network, id chain.NodeID, before *peer) *peer {
 		before: before,
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.awaySince.Store(int64(n.now()))
 	return p
 }
 
 func (p *peer) status() Status {
 	state := p.state.Load()
+	away := time.Duration(0)
+	if since := p.awaySince.Load(); since >= 0 {
+		away = max(p.net.now()-time.Duration(since), 0)
+	}
 	return Status{
+		AwayFor:    away,
 		Connected:  state >= stateConnected,
 		Ready:      state == stateReady,
 		Down:       state == stateDown,
@@ -240,6 +247,7 @@ func (p *peer) detach() {
 	p.state.Store(stateDown)
 	p.mu.Unlock()
 	now := p.net.now()
+	p.awaySince.CompareAndSwap(-1, int64(now))
 	for _, q := range lost {
 		q.req.answer(Answer{From: p.id, Err: ErrDisconnected, RTT: now - q.sent})
 	}

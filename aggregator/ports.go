@@ -1,0 +1,83 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// Sets is the source of validator sets; [valset.Keeper] is one.
+type Sets interface {
+	// Current gives the set at the proposed height if it is at hand. It does no I/O.
+	Current(subnet chain.ID) (*valset.Set, bool)
+	// At gives the set at a height, 0 meaning the proposed one.
+	At(ctx context.Context, subnet chain.ID, height uint64) (*valset.Set, error)
+	// SubnetOf gives the subnet that validates a chain.
+	SubnetOf(ctx context.Context, chainID chain.ID) (chain.ID, error)
+	// ConversionOf gives the ID of the conversion that made a subnet an L1.
+	ConversionOf(ctx context.Context, subnet chain.ID) (id chain.ID, isL1 bool, err error)
+}
+
+// Peers is the peer network as the aggregator needs it.
+type Peers interface {
+	Status(id chain.NodeID) PeerStatus
+	// Open prepares a question. deliver is called from any goroutine, must not
+	// block, and may still be running when Close returns.
+	Open(msg *warp.Unsigned, justification []byte, ttl time.Duration, deliver func(Answer)) (Question, error)
+}
+
+// PeerStatus is what the choice of validators needs to know of a node.
+type PeerStatus struct {
+	Connected bool
+	// AwayFor is how long the node has not been connected although it is wanted.
+	AwayFor time.Duration
+	// Latency is the usual time to an answer; 0 means that there was none yet.
+	Latency time.Duration
+	// Waiting is the number of questions that are not answered yet, Missed how
+	// many in a row never were.
+	Waiting, Missed int
+}
+
+// Question asks validators to sign one message.
+type Question interface {
+	// Ask sends the question to a node. An error means that it was not sent.
+	Ask(id chain.NodeID) error
+	// Close ends the interest in answers.
+	Close()
+}
+
+// ErrBusy is wrapped by the errors of [Question.Ask] when the node is connected
+// but has as many questions as it may have: waiting for it is worthwhile.
+var ErrBusy = errors.New("node is busy")
+
+// Answer is a validator's reply to a [Question].
+type Answer struct {
+	From chain.NodeID
+	// Signature is what it sent as its signature; valid during the call only.
+	Signature []byte
+	// Refused reports that it does not sign, with Code (0: an empty answer).
+	Refused bool
+	Code    int32
+	// Lost reports that the connection ended before the answer.
+	Lost bool
+}
+
+// History is what the followed nodes have accepted.
+type History interface {
+	// Accepted returns when a followed node accepted the block that makes
+	// validators sign msg, and false as long as none is known to have. For a
+	// message of the P-Chain, whose validators look at their state instead of at
+	// a block, it is the last block there. It does no I/O.
+	Accepted(msg *warp.Unsigned) (time.Time, bool)
+}
+
+// Store keeps results over a restart. Put returns once the value survives a
+// kill of the process.
+type Store interface {
+	Get(key, dst []byte) (value []byte, found bool, err error)
+	Put(ctx context.Context, key, value []byte) error
+}

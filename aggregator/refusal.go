@@ -1,0 +1,44 @@
+package aggregator
+
+import (
+	"time"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// Error codes that every handler of signature requests has (ACP-118 and the
+// application protocol below it).
+const (
+	codeNoHandler    = -2 // the chain's VM does not sign
+	codeNotValidator = -3 // the validator answers only to validators
+	codeThrottled    = -4
+)
+
+// platformSettle is how long the P-Chain's refusals count as too early while it
+// is unknown when its last block was accepted.
+const platformSettle = 600 * time.Millisecond
+
+// worth returns how certain a refusal of msg with code is.
+//
+// EVM chains use one code for what they cannot parse, do not know and have not
+// accepted yet, so nothing is certain before the block is. The P-Chain's codes
+// tell what is wrong with the message itself, which is certain at once, from
+// what contradicts the state, which may be a moment behind.
+func worth(msg *warp.Unsigned, code int32) certainty {
+	switch {
+	case code == codeNoHandler, code == codeNotValidator:
+		return certain
+	case code == codeThrottled:
+		return passing
+	case msg.SourceChainID == chain.PlatformChainID:
+		switch code {
+		case 1, 2, 3, 4, // not an addressed call that the P-Chain signs
+			5, 8, 9, 13, // justification: unparsable, of the wrong type, no subnet ID, no registration
+			7, 10, // another conversion or validation than the one justified
+			15: // a nonce that no validator can have
+			return certain
+		}
+	}
+	return whenSettled
+}
