@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// failWindow is the time over which [Activity] gives the rate of failed sends.
+// failWindow is the time over which [Activity] reports the rate of failed sends.
 const failWindow = time.Minute
 
 // Activity is what health checks look at: the totals, and what is under way.
@@ -15,7 +15,7 @@ type Activity struct {
 	// minute, 0 to 1, and 0 if there were none.
 	SendFailRate float64
 	// Outstanding is the number of questions without an answer yet, each node
-	// asked counted. Questions of closed requests count until they expire.
+	// asked counted, those of closed requests not.
 	Outstanding int
 	// Longest is how long the oldest of them has waited, 0 if there is none. The
 	// keeper drops questions when they expire, so a longest wait far above the
@@ -38,18 +38,20 @@ func (n *Network) Activity() Activity {
 	return a
 }
 
-// oldest gives the number of questions that wait and when the first of them
+// oldest returns the number of questions that wait and when the first of them
 // was sent, now if there is none.
 func (p *peer) oldest(now time.Duration) (count int, sent time.Duration) {
-	if p.waiting.Load() == 0 {
+	if p.record.waiting.Load() == 0 {
 		return 0, now
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, q := range p.asked {
-		now = min(now, q.sent)
+	for _, q := range p.questions.asked {
+		if !q.abandoned {
+			now = min(now, q.sent)
+		}
 	}
-	return len(p.asked), now
+	return p.questions.waiting(), now
 }
 
 // window remembers the totals of sends at each of the keeper's rounds of the
@@ -69,7 +71,7 @@ func (w *window) note(sent, failed uint64) {
 	w.next = (w.next + 1) % len(w.past)
 }
 
-// rate gives the share of failures in what was added to the totals since the
+// rate returns the share of failures in what was added to the totals since the
 // oldest round. The first minute's rounds are measured against zero.
 func (w *window) rate(sent, failed uint64) float64 {
 	w.mu.Lock()

@@ -28,6 +28,8 @@ type backoff struct {
 	upgraded time.Time     // when the last TCP connection was made
 	target   netip.Addr    // to whom it was made
 	spread   time.Duration // random part of the pause after it
+	bans     int           // since the last good link
+	banned   time.Time     // until when the node is not dialed at all
 }
 
 // dial notes that a dial starts now.
@@ -44,11 +46,26 @@ func (b *backoff) end(ip netip.Addr, success bool, now time.Time) {
 	b.ended = now
 	b.fails++
 	if success {
-		b.fails = 0
+		b.fails, b.bans = 0, 0
 	}
 	least := leastRedial(ip)
 	full := min(least<<min(b.fails, 10), maxRedial)
 	b.delay = max(least, full/2+rand.N(full/2+1))
+}
+
+const (
+	// banTerm is how long a node is left alone that was dropped for what it sent;
+	// it doubles up to maxBanTerm while no link lasts in between.
+	banTerm    = time.Minute
+	maxBanTerm = 16 * time.Minute
+)
+
+// ban keeps the node from being dialed, and returns for how long.
+func (b *backoff) ban(now time.Time) time.Duration {
+	term := min(banTerm<<min(b.bans, 10), maxBanTerm)
+	b.bans++
+	b.banned = now.Add(term)
+	return term
 }
 
 // earliest is when ip may be dialed at all, however urgent it is.
@@ -56,6 +73,14 @@ func (b *backoff) earliest(ip netip.Addr) time.Time {
 	if b.dialed.IsZero() {
 		return time.Time{}
 	}
+	if at := b.undisturbed(ip); at.After(b.banned) {
+		return at
+	}
+	return b.banned
+}
+
+// undisturbed is when ip may be dialed by the rules of peers.
+func (b *backoff) undisturbed(ip netip.Addr) time.Time {
 	at := b.dialed.Add(leastRedial(ip))
 	if !ip.IsLoopback() && ip == b.target {
 		if pause := b.upgraded.Add(upgradePause + b.spread); pause.After(at) {

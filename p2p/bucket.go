@@ -34,7 +34,7 @@ func (b *bucket) take(n int, now time.Time) bool {
 	return true
 }
 
-// spend takes n bytes even if they are not there, and tells how long to wait
+// spend takes n bytes even if they are not there, and returns how long to wait
 // until the level is back at 0.
 func (b *bucket) spend(n int, now time.Time) time.Duration {
 	if b.rate <= 0 {

@@ -45,7 +45,7 @@ func createCertificate(path string) ([]byte, error) {
 	return pair, writeAtomically(path, pair)
 }
 
-// newCertificate gives a self-signed certificate and its key in PEM. Peers look
+// newCertificate returns a self-signed certificate and its key in PEM. Peers look
 // at nothing but the key, so the validity says only that the file is no secret of today.
 func newCertificate() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -45,7 +45,7 @@ type Config struct {
 	// decodes. Peers check it against a key only if our node ID is a validator's.
 	IPProof []byte
 
-	// Discover, if not nil, gives addresses that followed nodes know
+	// Discover, if not nil, returns addresses that followed nodes know
 	// (info.peers). It is called at start, every DiscoverEvery, and earlier when
 	// wanted nodes have no address. It must return when its context ends.
 	Discover func(ctx context.Context) ([]Address, error)
@@ -164,7 +164,7 @@ func dialTCP(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr.String())
 }
 
-// dialable tells whether an address may be dialed at all.
+// dialable reports whether an address may be dialed at all.
 func (c *Config) dialable(addr netip.AddrPort) bool {
 	ip := addr.Addr()
 	if !ip.IsValid() || addr.Port() == 0 || ip.IsUnspecified() || ip.IsMulticast() {

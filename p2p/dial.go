@@ -13,6 +13,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"quorate/engine/chain"
+	"quorate/p2p/wire"
 )
 
 const (
@@ -20,6 +21,10 @@ const (
 	// as a node that does not answer holds one of the dial tokens meanwhile.
 	tcpTimeout = 5 * time.Second
 	tlsTimeout = 10 * time.Second
+	// turnedAwayWithin is how soon a node closes a link that it does not want, and
+	// turnedAwayOften how many times in a row make a pattern.
+	turnedAwayWithin = 5 * time.Second
+	turnedAwayOften  = 2
 )
 
 // ErrWrongNode is the end of a dial that reached another node than the wanted one.
@@ -31,7 +36,7 @@ func (p *peer) run() {
 	if before := p.before; before != nil {
 		// Its link must have ended: the node would refuse a second one.
 		<-before.ended
-		p.backoff, p.before = before.backoff, nil
+		p.backoff, p.proven, p.before = before.backoff, before.proven, nil
 	}
 	for {
 		addr, ok := p.awaitTurn()
@@ -71,14 +76,13 @@ func (p *peer) awaitTurn() (netip.AddrPort, bool) {
 // connectAndServe makes one attempt and, when it succeeds, serves the link to its end.
 func (p *peer) connectAndServe(addr netip.AddrPort) {
 	n := p.net
-	select {
-	case n.dialing <- struct{}{}:
-	case <-p.ctx.Done():
+	release, ok := n.tokens.take(p.ctx, p.proven || p.backoff.fails == 0)
+	if !ok {
 		return
 	}
 	p.wakes.Store(0)
 	l, kind, err := p.dial(addr)
-	<-n.dialing
+	release()
 	p.dials++
 	if err != nil {
 		if p.ctx.Err() != nil {
@@ -93,8 +97,18 @@ func (p *peer) connectAndServe(addr netip.AddrPort) {
 	p.dials-- // the address is right: the next attempt goes there again
 	p.serve(l)
 	p.wakes.Store(0) // what was wanted of the link that has ended
+	p.proven = p.proven || l.ready
+	if l.turnedAway() {
+		p.turnedAway.Add(1)
+		n.suspectIdentity()
+	}
 	good := l.ready && time.Since(l.started) >= settled
 	p.backoff.end(addr.Addr(), good, time.Now())
+	if errors.Is(l.err, errIntolerable) || errors.Is(l.err, errOverrun) {
+		n.ins.dropped.Inc()
+		ban := p.backoff.ban(time.Now())
+		n.cfg.Logger.Warn("peer was dropped", "node", p.id, "address", addr, "error", l.err, "dialed again after", ban)
+	}
 	if errors.Is(l.err, ErrStopped) {
 		return
 	}
@@ -104,6 +118,15 @@ func (p *peer) connectAndServe(addr netip.AddrPort) {
 		n.ins.dialFailures[failHandshake].Inc()
 	}
 	n.cfg.Logger.Debug("link to peer ended", "node", p.id, "address", addr, "ready", l.ready, "error", l.err)
+}
+
+// turnedAway reports whether the remote closed the link right after TLS, with
+// no reason told and no message sent. It is read after the link's end.
+func (l *link) turnedAway() bool {
+	var told *net.OpError // an alert: the remote says what it dislikes
+	return l.frames == 0 && time.Since(l.started) < turnedAwayWithin &&
+		!errors.Is(l.err, ErrStopped) && !errors.Is(l.err, wire.ErrTooLarge) &&
+		!(errors.As(l.err, &told) && told.Op == "remote error")
 }
 
 // dial sets up TCP and TLS and checks who is at the other end.
@@ -134,7 +157,7 @@ func (p *peer) dial(addr netip.AddrPort) (*link, dialFailure, error) {
 	return newLink(p, conn, counted), 0, nil
 }
 
-// closedAs tells a remote that closed at once, because it limits new links,
+// closedAs distinguishes a remote that closed at once, because it limits new links,
 // from one that failed at TLS or that does not answer.
 func closedAs(c *countedConn, ctx context.Context) dialFailure {
 	if c.gotAny || ctx.Err() != nil {

@@ -3,8 +3,6 @@ package p2p
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	mrand "math/rand/v2"
 	"slices"
 	"time"
 
@@ -25,12 +23,7 @@ const (
 	gossipPeers = 3
 	// maxClaims is how many addresses of one message are looked at.
 	maxClaims = 64
-	// saltLen is the length of filters' salts.
-	saltLen = 8
 )
-
-// known is a filter of the claims in the book, for peers to leave out.
-type known struct{ filter, salt []byte }
 
 // poll asks Config.Discover, at the set times and when addresses are missing.
 func (n *Network) poll(ctx context.Context) {
@@ -114,7 +107,7 @@ func (n *Network) missing() int {
 	return count
 }
 
-// gossipRound asks up to count ready peers and tells how many were asked.
+// gossipRound asks up to count ready peers and returns how many were asked.
 func (n *Network) gossipRound(count int) int {
 	var ready []*peer
 	for _, p := range *n.peers.Load() { // in random order
@@ -128,7 +121,8 @@ func (n *Network) gossipRound(count int) int {
 	// Those who were not asked for longest, so that each one's turn comes.
 	slices.SortStableFunc(ready, func(a, b *peer) int { return cmp.Compare(a.gossiped, b.gossiped) })
 	ready = ready[:min(count, len(ready))]
-	k := n.refreshKnown()
+	k := n.book.filter(time.Now())
+	n.known.Store(k)
 	m := wire.GetPeerList{Filter: k.filter, Salt: k.salt, AllSubnets: true}
 	frame := wire.AppendFrame(nil, m.Append(nil))
 	asked := 0
@@ -151,18 +145,16 @@ func (p *peer) tell(frame []byte) bool {
 	return p.link.out.TrySend(frame) == nil
 }
 
-// refreshKnown makes the filter anew, with fresh hashes so that no claim stays
-// hidden behind a false positive.
-func (n *Network) refreshKnown() *known {
-	k := &known{salt: make([]byte, saltLen)}
-	rand.Read(k.salt) // never fails
-	k.filter = n.book.filter(k.salt, mrand.Uint64)
-	n.known.Store(k)
-	return k
-}
-
-// learn takes signed addresses that a peer sent.
-func (n *Network) learn(claims []wire.ClaimedIP) {
+// learn takes signed addresses that the peer sent. Only those of wanted nodes
+// are verified and kept. A claim's signature does not cover the certificate
+// that the node ID is the hash of, so that anybody can invent any number of
+// "nodes" with one signature: of nodes that nobody wants, nothing is kept but
+// some bits of the filter that keeps peers from sending the same once more.
+func (p *peer) learn(claims []wire.ClaimedIP) error {
+	n := p.net
+	if err := p.charge(claimCost * len(claims)); err != nil {
+		return err
+	}
 	latest := uint64(time.Now().Add(maxSkew).Unix())
 	for i := range claims[:min(len(claims), maxClaims)] {
 		c := &claims[i]
@@ -171,19 +163,29 @@ func (n *Network) learn(claims []wire.ClaimedIP) {
 			continue
 		}
 		id := c.NodeID()
-		p := n.peer(id)
-		if !n.book.wouldTake(id, c.Timestamp, p != nil) {
+		if n.peer(id) == nil {
+			n.book.heard(id, c.Timestamp)
 			continue
+		}
+		if !n.book.newer(id, c.Timestamp) {
+			continue
+		}
+		if err := p.charge(verifyCost); err != nil {
+			return err
 		}
 		if err := c.Verify(); err != nil {
 			n.ins.badClaims.Inc()
+			if err := p.violated(forgedClaim, id); err != nil {
+				return err
+			}
 			continue
 		}
 		n.ins.claims.Inc()
-		if n.book.claim(id, c.Addr, c.Timestamp, p != nil) {
+		if n.book.claim(id, c.Addr, c.Timestamp) {
 			n.learned(id)
 		}
 	}
+	return nil
 }
 
 // ownFrames are the messages that are always the same.
@@ -197,7 +199,7 @@ func newOwnFrames() ownFrames {
 	}
 }
 
-// hello gives our half of the handshake: Handshake and an empty PeerList.
+// hello returns our half of the handshake: Handshake and an empty PeerList.
 func (n *Network) hello() []byte {
 	h := wire.Handshake{
 		NetworkID:     n.cfg.NetworkID,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
@@ -123,7 +122,9 @@ func TestBadClaims(t *testing.T) {
 	f := func(name string, accepted bool, c wire.ClaimedIP) {
 		t.Helper()
 		n.book = newBook(100)
-		n.learn([]wire.ClaimedIP{c})
+		if err := n.peer(victim.id).learn([]wire.ClaimedIP{c}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		if got := len(n.book.addresses(victim.id)) == 1; got != accepted {
 			t.Errorf("%s: accepted %v", name, got)
 		}
@@ -269,7 +270,10 @@ func TestSecondAddress(t *testing.T) {
 		if s := n.Status(r.id); !s.Down {
 			t.Fatalf("status %+v", s)
 		}
-		n.learn([]wire.ClaimedIP{r.claim(right.Addr, 1)})
+		r.each(func(c *remoteConn) { t.Error("connected at a stale address") })
+		if err := n.peer(r.id).learn([]wire.ClaimedIP{r.claim(right.Addr, 1)}); err != nil {
+			t.Fatal(err)
+		}
 		pass(time.Second)
 		if s := n.Status(r.id); !s.Ready || len(w.dialed("127.0.0.1:9001")) == 0 {
 			t.Errorf("status %+v", s)
@@ -294,28 +298,39 @@ func TestBook(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", what, got, want)
 		}
 	}
-	f("first claim", b.claim(id(1), x, 10, false), true)
-	f("older claim", b.claim(id(1), y, 9, false), false)
-	f("same time", b.claim(id(1), y, 10, false), false)
-	f("would take older", b.wouldTake(id(1), 9, true), false)
-	f("newer claim, same address", b.claim(id(1), x, 11, false), false)
+	f("first claim", b.claim(id(1), x, 10), true)
+	f("older claim", b.claim(id(1), y, 9), false)
+	f("same time", b.claim(id(1), y, 10), false)
+	f("older is not newer", b.newer(id(1), 9), false)
+	f("newer claim, same address", b.claim(id(1), x, 11), false)
 	f("hint of the same address", b.hint(Address{id(1), x}, false), false)
 	f("one address", b.addresses(id(1)), []netip.AddrPort{x})
 	f("other hint", b.hint(Address{id(1), y}, false), true)
 	f("two addresses", b.addresses(id(1)), []netip.AddrPort{y, x})
 	f("second node", b.hint(Address{id(2), x}, false), true)
 	f("book full", b.hint(Address{id(3), x}, false), false)
-	f("book full", b.claim(id(3), x, 1, false), false)
-	f("would take when full", b.wouldTake(id(3), 1, false), false)
-	f("would take a wanted one", b.wouldTake(id(3), 1, true), true)
-	f("wanted when full", b.claim(id(3), x, 1, true), true)
+	f("any claim of an unknown node is newer", b.newer(id(3), 1), true)
+	f("wanted when full", b.claim(id(3), x, 1), true)
 	f("nothing known", b.addresses(id(9)), []netip.AddrPort(nil))
 	f("progress", b.progress(), 3)
-	filter, err := wire.ParseBloom(b.filter([]byte("s"), rand.Uint64))
-	if err != nil || !filter.Contains(wire.ClaimHash(id(1), 11, []byte("s"))) {
-		t.Errorf("filter: %v", err)
+	b.heard(id(9), 5)
+	b.heard(id(9), 5)
+	f("heard of once", b.progress(), 4)
+	f("and not kept", len(b.entries), 3)
+	k := b.filter(time.Now())
+	filter, err := wire.ParseBloom(k.filter)
+	f("filter", err, nil)
+	for claim, node := range map[uint64]byte{11: 1, 1: 3, 5: 9} {
+		f("in the filter", filter.Contains(wire.ClaimHash(id(node), claim, k.salt)), true)
 	}
-	b.prune(map[chain.NodeID]*peer{id(3): {}})
-	f("pruned", len(b.addresses(id(1))), 0)
-	f("kept", len(b.addresses(id(3))), 1)
+	f("pinned", b.pin(Address{id(3), y}), true)
+	f("pinned first", b.addresses(id(3)), []netip.AddrPort{y, x})
+	b.setWanted(map[chain.NodeID]*peer{id(3): {}}, true)
+	f("forgotten in a full book", len(b.addresses(id(1))), 0)
+	f("kept", len(b.addresses(id(3))), 2)
+	filter, err = wire.ParseBloom(b.filter(time.Now()).filter)
+	f("filter", err, nil)
+	f("asked for again", filter.Contains(wire.ClaimHash(id(9), 5, b.seen.salt)), false)
+	b.setWanted(nil, false)
+	f("the claim of a node that nobody wants", b.addresses(id(3)), []netip.AddrPort{y})
 }

@@ -12,4 +12,9 @@
 // of. Answers are matched in a table of the peer they were asked of, so that no
 // peer can answer for another, nor twice. What goes to a peer is bounded in
 // number and in bytes per second below what makes a validator stop reading.
+//
+// Peers are strangers. What they send unasked and each break of the protocol
+// costs them units of a tolerance, and who has spent it is dropped for a while.
+// Only what wanted nodes sign is verified and kept, and only messages that we
+// can have asked for are taken into memory.
 package p2p

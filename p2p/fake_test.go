@@ -192,14 +192,14 @@ func (c *remoteConn) raws(b []byte) {
 	_, _ = c.conn.Write(b)
 }
 
-// count tells how many messages of a kind came.
+// count returns how many messages of a kind came.
 func (r *remote) count(k wire.Kind) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.kinds[k]
 }
 
-// accepted tells how many links there were.
+// accepted returns how many links there were.
 func (r *remote) accepted() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,7 +224,7 @@ func (r *remote) each(f func(c *remoteConn)) {
 	}
 }
 
-// claim gives a signed claim of the node to an address.
+// claim returns a signed claim of the node to an address.
 func (r *remote) claim(addr netip.AddrPort, at uint64) wire.ClaimedIP {
 	r.t.Helper()
 	c := wire.ClaimedIP{Certificate: r.cert.Certificate[0], Addr: addr, Timestamp: at}
@@ -277,7 +277,7 @@ func (w *world) put(addr string, r *remote) Address {
 	return Address{NodeID: r.id, Addr: a}
 }
 
-// dialed gives the times of dials since the first.
+// dialed returns the times of dials since the first.
 func (w *world) dialed(addr string) []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

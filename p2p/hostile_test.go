@@ -12,7 +12,7 @@ import (
 )
 
 // hostile connects to a remote that does attack when it gets a question, and to
-// an honest one, asks both, and gives the answers after a minute.
+// an honest one, asks both, and passes on the answers after a minute.
 func hostile(t *testing.T, attack func(c *remoteConn, q *wire.AppRequest), check func(n *Network, bad *remote, answers []Answer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestBombs(t *testing.T) {
 		}
 	})
 	hostile(t, func(c *remoteConn, q *wire.AppRequest) {
-		for range maxMalformed + 1 {
+		for range toleranceBurst/violationCost + 1 {
 			c.send(bomb)
 		}
 		c.answer(q)
@@ -128,17 +128,17 @@ func TestUnexpectedAnswers(t *testing.T) {
 	})
 }
 
-// A flood is read no faster than the inbound rate.
-func TestFlood(t *testing.T) {
+// Large messages are read no faster than the inbound rate.
+func TestLargeMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.run(nil)
 		r := newRemote(t)
 		w.connect(n, r)
 		start := time.Now()
-		other := wire.AppResponse{Bytes: make([]byte, 1<<20)}
-		packed := r.codec.Compress(nil, other.Append(nil)) // small on the wire
-		const messages = 40
+		const size, messages = 250 << 10, 160
+		large := wire.GetPeerList{Filter: make([]byte, size)}
+		packed := r.codec.Compress(nil, large.Append(nil)) // small on the wire
 		r.each(func(c *remoteConn) {
 			for range messages {
 				c.send(packed)
@@ -146,9 +146,9 @@ func TestFlood(t *testing.T) {
 			c.send(wire.Ping{}.Append(nil))
 		})
 		synctest.Wait()
-		least := (messages<<20 - inboundBurst) / inboundRate * time.Second
+		least := (messages*size - inboundBurst) / inboundRate * time.Second
 		if took := time.Since(start); took < least-2*time.Second || took > least+2*time.Second {
-			t.Errorf("%d messages of 1 MiB were read in %v, want about %v", messages, took, least)
+			t.Errorf("%d messages of %d bytes were read in %v, want about %v", messages, size, took, least)
 		}
 		if s := n.Status(r.id); !s.Ready || r.count(wire.KindPong) != 1 {
 			t.Errorf("status %+v, %d pongs", s, r.count(wire.KindPong))
@@ -217,7 +217,7 @@ func TestRemoteDoesNotRead(t *testing.T) {
 			t.Errorf("%d asked: %v", asked, err)
 		}
 		pass(writeTimeout + time.Second)
-		// The questions expired before the link was given up, and dialed anew.
+		// The questions expired before the link was given up, and dialed again.
 		if s := n.Stats(); s.SendFailures == 0 || n.ins.expired.Get() != defaultWindow || r.accepted() != 2 {
 			t.Errorf("stats %+v, %d expired, %d links", s, n.ins.expired.Get(), r.accepted())
 		}

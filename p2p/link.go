@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"quorate/engine/actor"
+	"quorate/engine/chain"
 	"quorate/p2p/wire"
 )
 
@@ -26,12 +27,13 @@ const (
 	controlRoom = 16
 	// keptBuffer is how large the reader's buffers may stay between messages.
 	keptBuffer = 16 << 10
-	// maxMalformed is how many messages of a link may be unreadable. Peers skip
-	// such a message; a stream of them is an attack on our processor.
-	maxMalformed = 16
+	// maxInbound bounds the messages that are looked at, before and after
+	// decompression. Larger ones are skipped: all that we ask for is smaller, and
+	// what a peer sends otherwise must not fill our memory.
+	maxInbound = 256 << 10
 	// inboundRate and inboundBurst bound what we read from one peer, in bytes
-	// after decompression. A full window of answers at the rate that a
-	// validator serves needs a tenth of it.
+	// after decompression: reading pauses when it is more. A full window of
+	// answers at the rate that a validator serves needs a tenth of it.
 	inboundRate  = 4 << 20
 	inboundBurst = 8 << 20
 	// maxSkew is by how much clocks may differ before peers refuse each other.
@@ -41,11 +43,11 @@ const (
 // Why links end, besides errors of the connection.
 var (
 	errSilent       = errors.New("nothing received for 30 s")
+	errNoPong       = errors.New("no pong for 30 s")
 	errNoHandshake  = errors.New("no handshake in time")
 	errTwice        = errors.New("second handshake")
 	errWrongNetwork = errors.New("peer is of another network")
 	errOverrun      = errors.New("peer does not read what we send")
-	errMalformed    = errors.New("too many malformed messages")
 )
 
 // link is one connection to a peer whose certificate was checked.
@@ -63,13 +65,13 @@ type link struct {
 
 	lastFrame  atomic.Int64 // when the last frame came, from the network's epoch
 	handshaken atomic.Bool
-	pinged     atomic.Bool // a Ping of ours has no Pong yet
+	pinged     atomic.Int64 // when our Ping was sent that has no Pong yet, likewise; 0 none
 
 	// Owned by the reader, and read by run after its end.
-	ready     bool
-	malformed int
-	inbound   bucket
-	message   wire.Message
+	ready   bool
+	frames  int // received
+	inbound bucket
+	message wire.Message
 }
 
 func newLink(p *peer, conn *tls.Conn, raw net.Conn) *link {
@@ -114,9 +116,38 @@ func (l *link) keep(now time.Duration) {
 		l.fail(errSilent)
 	case !l.handshaken.Load() && now-l.started.Sub(l.net.epoch) >= handshakeTimeout:
 		l.fail(errNoHandshake)
-	case silence >= pingAfter && !l.pinged.Swap(true):
-		l.control(l.net.frames.ping)
+	case l.pinged.Load() > 0 && now-time.Duration(l.pinged.Load()) >= deadAfter:
+		l.fail(errNoPong)
+	case silence >= pingAfter:
+		l.peer.mu.Lock()
+		defer l.peer.mu.Unlock()
+		l.ping(&l.peer.questions)
 	}
+}
+
+// ping asks for a Pong, unless one is due already. The peer's mu must be held:
+// the Pong vouches for all questions that are queued so far.
+func (l *link) ping(t *questions) {
+	if !l.pinged.CompareAndSwap(0, max(1, int64(l.net.now()))) {
+		return
+	}
+	if l.out.TrySend(l.net.frames.ping) != nil {
+		l.pinged.Store(0) // the writer is stalled, and its deadline ends the link
+		return
+	}
+	t.unread.ping = t.unread.sent
+}
+
+// ponged notes the answer to our Ping, and reports whether there was one.
+func (l *link) ponged() bool {
+	if l.pinged.Swap(0) == 0 {
+		return false
+	}
+	l.peer.mu.Lock()
+	defer l.peer.mu.Unlock()
+	t := &l.peer.questions
+	t.unread.upTo(t.unread.ping)
+	return true
 }
 
 // write sends our half of the handshake and then the mailbox, until the link
@@ -198,17 +229,22 @@ func (l *link) send(first []byte, frames [][]byte) error {
 func (l *link) read() {
 	var buf []byte
 	for {
-		frame, err := wire.ReadFrame(l.conn, buf)
+		frame, size, err := wire.ReadFrameUpTo(l.conn, buf, maxInbound)
 		if err != nil {
 			if errors.Is(err, wire.ErrTooLarge) {
-				l.peer.violated(tooLarge, err)
+				err = errors.Join(err, l.peer.violated(tooLarge, err))
 			}
 			l.fail(fmt.Errorf("read: %w", err))
 			return
 		}
+		l.frames++
 		l.lastFrame.Store(int64(l.net.now()))
 		l.net.traffic.lastReceived.Store(time.Now().UnixNano())
-		size, err := l.take(frame)
+		if size > maxInbound {
+			err = l.peer.charge(frameCost)
+		} else {
+			size, err = l.take(frame)
+		}
 		if err != nil {
 			l.fail(err)
 			return
@@ -236,17 +272,18 @@ func (l *link) pause(d time.Duration) bool {
 	}
 }
 
-// take parses and handles one message and gives its size in bytes.
+// take parses and handles one message and returns its size in bytes.
 func (l *link) take(frame []byte) (int, error) {
 	m := &l.message
-	if err := l.net.codec.Parse(frame, m); err != nil {
+	err := l.net.codec.Parse(frame, m)
+	switch {
+	case errors.Is(err, wire.ErrAboveLimit):
+		return len(frame), l.peer.charge(frameCost)
+	case err != nil:
 		l.net.ins.malformed.Inc()
-		l.peer.violated(unreadable(err), err)
-		l.malformed++
-		if l.malformed > maxMalformed {
-			return 0, fmt.Errorf("%w, the last: %w", errMalformed, err)
-		}
-		return len(frame), nil
+		return len(frame), l.peer.violated(unreadable(err), err)
+	case m.Size == 0:
+		return len(frame), l.peer.violated(empty, "a frame without a message")
 	}
 	return len(frame) + m.Size, l.handle(m)
 }
@@ -255,23 +292,47 @@ func (l *link) handle(m *wire.Message) error {
 	switch m.Kind {
 	case wire.KindAppResponse:
 		a := &m.AppResponse
-		l.peer.answered(a.RequestID, a.ChainID, Answer{Bytes: a.Bytes})
+		return l.answer(a.RequestID, a.ChainID, Answer{Bytes: a.Bytes})
 	case wire.KindAppError:
 		e := &m.AppError
 		l.net.ins.refusals.Inc()
-		l.peer.answered(e.RequestID, e.ChainID, Answer{Code: e.Code, Err: ErrRefused})
+		return l.answer(e.RequestID, e.ChainID, Answer{Code: e.Code, Err: ErrRefused})
+	case wire.KindPong:
+		if !l.ponged() {
+			return l.peer.violated(unaskedPong, "a pong without a ping")
+		}
+		return nil
+	}
+	cost := frameCost
+	if m.Kind == wire.KindPing {
+		cost = pingCost
+	}
+	if err := l.peer.charge(cost); err != nil {
+		return err
+	}
+	switch m.Kind {
 	case wire.KindPing:
 		l.control(l.net.frames.pong)
-	case wire.KindPong:
-		l.pinged.Store(false)
 	case wire.KindHandshake:
 		return l.greeted(&m.Handshake)
 	case wire.KindPeerList:
 		if l.ready {
-			l.net.learn(m.PeerList.Peers)
+			return l.peer.learn(m.PeerList.Peers)
 		}
 	}
 	return nil
+}
+
+// answer handles what came for a request.
+func (l *link) answer(id uint32, chainID chain.ID, a Answer) error {
+	if l.peer.answered(id, chainID, a) {
+		return nil
+	}
+	l.net.ins.unexpected.Inc()
+	if !l.net.requests.issued(id) {
+		return l.peer.violated(unknownID, id)
+	}
+	return l.peer.charge(frameCost) // too late, or once more
 }
 
 // greeted handles the remote's Handshake.
@@ -289,6 +350,8 @@ func (l *link) greeted(h *wire.Handshake) error {
 	}
 	l.ready = true
 	l.handshaken.Store(true)
+	l.peer.record.reconnected()
+	l.peer.turnedAway.Store(0)
 	l.peer.state.Store(stateReady)
 	l.peer.awaySince.Store(-1)
 	return nil

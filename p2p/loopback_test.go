@@ -46,8 +46,17 @@ func (r *remote) listen() Address {
 	return Address{NodeID: r.id, Addr: netip.MustParseAddrPort(l.Addr().String())}
 }
 
-// start runs a network over real sockets; the function it gives ends it.
+// start runs a network over real sockets and waits until it is connected; the
+// function it returns ends it.
 func start(t testing.TB, addresses []Address, change ...func(*Config)) (*Network, func()) {
+	t.Helper()
+	n, stop := startUnready(t, addresses, change...)
+	eventually(t, "connected", func() bool { return n.Stats().Ready == len(addresses) })
+	return n, stop
+}
+
+// startUnready is start without the wait.
+func startUnready(t testing.TB, addresses []Address, change ...func(*Config)) (*Network, func()) {
 	t.Helper()
 	cfg := testConfig(t, nil)
 	cfg.Logger = nil
@@ -67,7 +76,6 @@ func start(t testing.TB, addresses []Address, change ...func(*Config)) (*Network
 	}
 	n.AddAddresses(addresses)
 	n.SetWanted(ids)
-	eventually(t, "connected", func() bool { return n.Stats().Ready == len(ids) })
 	return n, sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -175,7 +183,7 @@ func TestPlainDialer(t *testing.T) {
 	}
 }
 
-// askOnce gives a function that asks a remote in another process and waits for the answer.
+// askOnce returns a function that asks a remote in another process and waits for the answer.
 func askOnce(t testing.TB) func() {
 	t.Helper()
 	addresses := startFarm(t, 1)
@@ -239,19 +247,19 @@ func BenchmarkStatus(b *testing.B) {
 	}
 }
 
-// farmArgument makes the test binary a process of idle remotes, so that their
-// memory does not count as ours.
-const farmArgument = "-idle-remotes"
+// farmArgument makes the test binary a process of remotes, so that their memory
+// and their work do not count as ours.
+const farmArgument = "-remotes"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == farmArgument {
-		os.Exit(farm(os.Args[2]))
+	if len(os.Args) == 4 && os.Args[1] == farmArgument {
+		os.Exit(farm(os.Args[2], os.Args[3]))
 	}
 	os.Exit(m.Run())
 }
 
-// farm serves idle remotes until its input ends.
-func farm(count string) int {
+// farm serves remotes until its input ends: idle ones, or ones that flood us.
+func farm(count, flooding string) int {
 	var n int
 	if _, err := fmt.Sscan(count, &n); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -259,7 +267,13 @@ func farm(count string) int {
 	}
 	t := &farmTB{}
 	for range n {
-		a := newRemote(t).listen()
+		r := newRemote(t)
+		for _, f := range floods() {
+			if f.name == flooding {
+				r.flood(f)
+			}
+		}
+		a := r.listen()
 		fmt.Println(a.NodeID, a.Addr)
 	}
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
@@ -275,9 +289,12 @@ func (*farmTB) Fatal(args ...any)              { panic(fmt.Sprint(args...)) }
 func (*farmTB) Errorf(format string, a ...any) { fmt.Fprintf(os.Stderr, format+"\n", a...) }
 
 // startFarm runs idle remotes in another process until the test ends.
-func startFarm(t testing.TB, count int) []Address {
+func startFarm(t testing.TB, count int) []Address { return startFloods(t, count, "") }
+
+// startFloods runs remotes in another process that flood whoever connects.
+func startFloods(t testing.TB, count int, name string) []Address {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], farmArgument, fmt.Sprint(count))
+	cmd := exec.Command(os.Args[0], farmArgument, fmt.Sprint(count), name)
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -307,7 +324,7 @@ func startFarm(t testing.TB, count int) []Address {
 	return addresses
 }
 
-// idleBytes gives the memory that an idle link takes, stacks included.
+// idleBytes returns the memory that an idle link takes, stacks included.
 func idleBytes(t testing.TB, count int) float64 {
 	t.Helper()
 	addresses := startFarm(t, count)
@@ -331,7 +348,7 @@ func idleBytes(t testing.TB, count int) float64 {
 	return float64(inUse()-before) / float64(count)
 }
 
-// inUse gives the bytes of live heap and of stacks.
+// inUse returns the bytes of live heap and of stacks.
 func inUse() int64 {
 	var m runtime.MemStats
 	for range 3 { // stacks shrink by half at a time

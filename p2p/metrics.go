@@ -37,6 +37,7 @@ type instruments struct {
 	unexpected        *metrics.Counter // answers nobody waits for from that peer
 	malformed         *metrics.Counter // frames that do not parse
 	violations        [violations]*metrics.Counter
+	dropped           *metrics.Counter // links ended for what the peer sent
 	claims            *metrics.Counter // signed addresses taken into the book
 	badClaims         *metrics.Counter // signed addresses refused
 	discoverFailures  *metrics.Counter
@@ -59,6 +60,7 @@ func newInstruments(set *metrics.Set, n *Network) *instruments {
 		expired:          counter("questions_expired_total"),
 		unexpected:       counter("answers_unexpected_total"),
 		malformed:        counter("messages_malformed_total"),
+		dropped:          counter("peers_dropped_total"),
 		claims:           counter("claims_accepted_total"),
 		badClaims:        counter("claims_refused_total"),
 		discoverFailures: counter("discover_failures_total"),

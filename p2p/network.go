@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +36,7 @@ type Network struct {
 	buffers sync.Pool // of *[]byte, to join frames in
 	book    *book
 	ins     *instruments
-	dialing chan struct{} // one token per connection being set up
+	tokens  dialTokens
 	search  chan struct{} // tells the poller that addresses are missing
 
 	peers    atomic.Pointer[map[chain.NodeID]*peer] // never nil, never changed in place
@@ -43,8 +45,13 @@ type Network struct {
 	recent   window                // of traffic's sends, noted by the keeper
 	known    atomic.Pointer[known] // nil until the first round of gossip
 	version  atomic.Pointer[wire.Version]
+	// suspected is when the log last said that our identity is in use elsewhere,
+	// from the epoch; 0 never.
+	suspected atomic.Int64
 
 	mu      sync.Mutex // guards what follows, and orders changes of peers
+	wanted  []chain.NodeID
+	tracked map[chain.NodeID]struct{}
 	started bool
 	stopped bool
 	leaving map[chain.NodeID]*peer // stopped, and may not have ended
@@ -65,43 +72,53 @@ type traffic struct {
 
 // Status is what is known of a node at the moment.
 type Status struct {
-	// Connected tells that the node can be asked: TLS is up and the certificate
+	// Connected means that the node can be asked: TLS is up and the certificate
 	// is the node's. Its handshake may still be under way.
 	Connected bool
-	// Ready tells that the node's handshake was received too, and is of our network.
+	// Ready means that the node's handshake was received too, and is of our network.
 	Ready bool
-	// Down tells that the last dial failed or the last link was closed, and
+	// Down means that the last dial failed or the last link was closed, and
 	// none got ready since.
 	Down bool
 	// AwayFor is how long the node has not been ready since it became wanted or
 	// was lost; 0 while it is.
 	AwayFor time.Duration
-	// HasAddress tells that it is known where to dial.
+	// HasAddress means that it is known where to dial.
 	HasAddress bool
+	// TurnedAway means that the node closed our last links right after TLS, before
+	// it said a word. A node does so when it has a link with our identity already:
+	// if most do it, see [Stats.TurnedAway].
+	TurnedAway bool
 	// Latency is the moving average of the time an answer takes, 0 if there was none.
 	Latency time.Duration
-	// Waiting is the number of questions without an answer yet.
+	// Waiting is the number of questions without an answer yet, those of closed
+	// requests not counted.
 	Waiting int
-	// Missed is the number of questions in a row that expired without an answer.
+	// Missed is the number of questions in a row that expired without an answer,
+	// whether or not somebody still waited for it. A new link begins at 0: what the
+	// old one lost may not be the node's fault. [Network.Peers] has the totals.
 	Missed int
 }
 
 // Stats are totals over all peers, for health checks.
 type Stats struct {
 	Wanted, Connected, Ready int
-	OpenRequests             int
+	// TurnedAway counts nodes that close our links right after TLS again and
+	// again. More of them than ready ones: our certificate is in use elsewhere.
+	TurnedAway   int
+	OpenRequests int
 	// LastReceived and LastSent are times of messages, zero if there was none.
 	LastReceived, LastSent time.Time
 	// Sent counts messages written; SendFailures those lost because their link broke.
 	Sent, SendFailures uint64
 }
 
-// New gives a network that does nothing until Run is called.
+// New returns a network that does nothing until Run is called.
 func New(cfg Config) (*Network, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	codec, err := wire.NewCodec()
+	codec, err := wire.NewCodecUpTo(maxInbound)
 	if err != nil {
 		return nil, fmt.Errorf("p2p: %w", err)
 	}
@@ -125,9 +142,10 @@ func New(cfg Config) (*Network, error) {
 		claim:   signedClaim{time: now, sig: sig},
 		frames:  newOwnFrames(),
 		book:    newBook(cfg.MaxAddresses),
-		dialing: make(chan struct{}, cfg.MaxDials),
+		tokens:  newDialTokens(cfg.MaxDials),
 		search:  make(chan struct{}, 1),
 		leaving: map[chain.NodeID]*peer{},
+		tracked: map[chain.NodeID]struct{}{},
 	}
 	n.buffers.New = func() any {
 		b := make([]byte, 0, maxWrite)
@@ -140,7 +158,7 @@ func New(cfg Config) (*Network, error) {
 	return n, nil
 }
 
-// NodeID gives our own node ID.
+// NodeID returns our own node ID.
 func (n *Network) NodeID() chain.NodeID {
 	return chain.NodeIDFromCert(n.cfg.Certificate.Certificate[0])
 }
@@ -185,18 +203,40 @@ func (n *Network) Run(ctx context.Context) error {
 // what they were asked is answered with [ErrDisconnected]. Our own node ID is
 // left out.
 func (n *Network) SetWanted(ids []chain.NodeID) {
-	self := n.NodeID()
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.wanted = slices.Clone(ids)
+	n.apply()
+}
+
+// Track sets addresses that the operator vouches for: these nodes stay wanted
+// whatever [Network.SetWanted] says, are dialed at these addresses first, and
+// may be on private networks.
+func (n *Network) Track(list []Address) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, a := range list {
+		a.Addr = unmapped(a.Addr)
+		if n.book.pin(a) {
+			n.learned(a.NodeID)
+		}
+		n.tracked[a.NodeID] = struct{}{}
+	}
+	n.apply()
+}
+
+// apply needs mu. It makes the peers those that are wanted or tracked.
+func (n *Network) apply() {
 	if n.stopped {
 		return
 	}
+	self := n.NodeID()
 	old := *n.peers.Load()
-	next := make(map[chain.NodeID]*peer, len(ids))
+	next := make(map[chain.NodeID]*peer, len(n.wanted)+len(n.tracked))
 	var fresh []*peer
-	for _, id := range ids {
+	want := func(id chain.NodeID) {
 		if id == self || next[id] != nil {
-			continue
+			return
 		}
 		p := old[id]
 		if p == nil {
@@ -205,16 +245,25 @@ func (n *Network) SetWanted(ids []chain.NodeID) {
 		}
 		next[id] = p
 	}
+	for _, id := range n.wanted {
+		want(id)
+	}
+	for id := range n.tracked {
+		want(id)
+	}
 	n.peers.Store(&next)
+	lost := false // somebody's address is not known
 	for _, p := range fresh {
-		if len(n.book.addresses(p.id)) > 0 {
+		known := len(n.book.addresses(p.id)) > 0
+		if known {
 			p.hasAddress.Store(true)
 		}
+		lost = lost || !known
 		if n.started {
 			n.start(p)
 		}
 	}
-	n.book.prune(next)
+	n.book.setWanted(next, lost)
 	for id, p := range old {
 		if next[id] == nil {
 			n.leave(p)
@@ -241,14 +290,15 @@ func (n *Network) leave(p *peer) {
 	}
 }
 
-// now gives the time since the network's epoch.
+// now returns the time since the network's epoch.
 func (n *Network) now() time.Duration { return time.Since(n.epoch) }
 
-// AddAddresses tells where nodes can be reached. Later ones replace earlier
-// ones of the same node; addresses of nodes that are not wanted are remembered too.
+// AddAddresses takes addresses from trusted sources. Later ones replace earlier
+// ones of the same node; those of nodes that are not wanted are remembered too,
+// so that a node can be dialed as soon as it is wanted.
 func (n *Network) AddAddresses(list []Address) {
 	for _, a := range list {
-		a.Addr = netip.AddrPortFrom(a.Addr.Addr().Unmap(), a.Addr.Port())
+		a.Addr = unmapped(a.Addr)
 		if !n.cfg.dialable(a.Addr) {
 			continue
 		}
@@ -256,6 +306,10 @@ func (n *Network) AddAddresses(list []Address) {
 			n.learned(a.NodeID)
 		}
 	}
+}
+
+func unmapped(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
 // learned tells a wanted node's peer that the book has a new address. The peer
@@ -267,10 +321,10 @@ func (n *Network) learned(id chain.NodeID) {
 	}
 }
 
-// peer gives a wanted node's peer, or nil.
+// peer returns a wanted node's peer, or nil.
 func (n *Network) peer(id chain.NodeID) *peer { return (*n.peers.Load())[id] }
 
-// Status tells what is known of a node; nothing if it is not wanted. It takes no lock.
+// Status returns what is known of a node; nothing if it is not wanted. It takes no lock.
 func (n *Network) Status(id chain.NodeID) Status {
 	p := n.peer(id)
 	if p == nil {
@@ -279,7 +333,26 @@ func (n *Network) Status(id chain.NodeID) Status {
 	return p.status()
 }
 
-// Stats gives the totals.
+// Peer is what is known of one wanted node.
+type Peer struct {
+	NodeID chain.NodeID
+	Status
+	Behaviour
+}
+
+// Peers yields the wanted nodes, in no order. It takes no lock.
+func (n *Network) Peers() iter.Seq[Peer] {
+	peers := *n.peers.Load()
+	return func(yield func(Peer) bool) {
+		for id, p := range peers {
+			if !yield(Peer{NodeID: id, Status: p.status(), Behaviour: p.record.behaviour()}) {
+				return
+			}
+		}
+	}
+}
+
+// Stats returns the totals.
 func (n *Network) Stats() Stats {
 	peers := *n.peers.Load()
 	s := Stats{
@@ -291,6 +364,9 @@ func (n *Network) Stats() Stats {
 		SendFailures: n.traffic.sendFailures.Load(),
 	}
 	for _, p := range peers {
+		if p.turnedAway.Load() >= turnedAwayOften {
+			s.TurnedAway++
+		}
 		switch p.state.Load() {
 		case stateConnected:
 			s.Connected++
@@ -307,6 +383,22 @@ func unixNano(ns int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, ns)
+}
+
+// suspectIdentity says in the log, now and then, that our certificate seems to
+// be in use elsewhere. Nothing else tells: each node has one link for each node
+// ID, and silently closes a second one.
+func (n *Network) suspectIdentity() {
+	s := n.Stats()
+	if s.TurnedAway <= s.Ready || s.TurnedAway < min(s.Wanted, 3) {
+		return
+	}
+	now, last := int64(n.now())+1, n.suspected.Load() // never 0
+	if last != 0 && now-last < int64(nameEvery) || !n.suspected.CompareAndSwap(last, now) {
+		return
+	}
+	n.cfg.Logger.Error("nodes close our links right after TLS: this server's peer certificate seems to be in use by another server; give each its own",
+		"our node", n.NodeID(), "nodes", s.TurnedAway, "connected", s.Ready, "wanted", s.Wanted, "said again after", nameEvery)
 }
 
 func (n *Network) wakePoller() {

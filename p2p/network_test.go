@@ -224,7 +224,7 @@ func TestByteBudget(t *testing.T) {
 	})
 }
 
-// randomBytes gives bytes that do not compress.
+// randomBytes returns bytes that do not compress.
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	rand.Read(b)

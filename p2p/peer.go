@@ -34,21 +34,21 @@ type peer struct {
 	// Read by anyone, see status.
 	state      atomic.Uint32
 	hasAddress atomic.Bool
-	latency    atomic.Int64 // nanoseconds; written by the reader only
 	awaySince  atomic.Int64 // nanoseconds from the network's epoch; -1 while ready
-	waiting    atomic.Int32
-	missed     atomic.Int32
-	named      atomic.Int64 // when the log last named it for a violation, from the network's epoch
+	turnedAway atomic.Int32 // links in a row that the remote closed right after TLS
+	record     record
+
+	// Owned by the reader of the link, one at a time.
+	tolerance bucket // of units, see violation
+	named     int64  // when the log last named it for a violation, from the network's epoch; 0 never
 
 	wakes  atomic.Uint32 // reasons since the last dial
 	wakeup chan struct{}
 
-	mu     sync.Mutex // guards what follows
-	link   *link      // nil while not connected
-	asked  map[uint32]question
-	peak   int           // most questions since asked was made
-	dueMin time.Duration // no question in asked is due before
-	budget bucket        // of bytes to send
+	mu        sync.Mutex // guards what follows
+	link      *link      // nil while not connected
+	questions questions
+	budget    bucket // of bytes to send
 
 	gossiped time.Duration // when asked for addresses; owned by the gossip actor
 
@@ -56,13 +56,7 @@ type peer struct {
 	before  *peer // the same node's last peer, whose link may not have ended yet
 	backoff backoff
 	dials   int
-}
-
-// question is one request that waits for this peer's answer. Times count from
-// the network's epoch.
-type question struct {
-	req       *Request
-	sent, due time.Duration
+	proven  bool // was ready once
 }
 
 func newPeer(n *Network, id chain.NodeID, before *peer) *peer {
@@ -73,6 +67,8 @@ func newPeer(n *Network, id chain.NodeID, before *peer) *peer {
 		wakeup: make(chan struct{}, 1),
 		budget: newBucket(n.cfg.BytesPerSecond, n.cfg.Burst, time.Now()),
 		before: before,
+
+		tolerance: newBucket(toleranceRate, toleranceBurst, time.Now()),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.awaySince.Store(int64(n.now()))
@@ -91,9 +87,10 @@ func (p *peer) status() Status {
 		Ready:      state == stateReady,
 		Down:       state == stateDown,
 		HasAddress: p.hasAddress.Load(),
-		Latency:    time.Duration(p.latency.Load()),
-		Waiting:    int(p.waiting.Load()),
-		Missed:     int(p.missed.Load()),
+		TurnedAway: p.turnedAway.Load() >= turnedAwayOften,
+		Latency:    time.Duration(p.record.latency.Load()),
+		Waiting:    int(p.record.waiting.Load()),
+		Missed:     int(p.record.missed.Load()),
 	}
 }
 
@@ -125,105 +122,15 @@ func (p *peer) stop() {
 	}
 }
 
-// ask puts a question into the table and its frame into the link's mailbox.
-func (p *peer) ask(r *Request) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.link == nil {
-		return ErrNotConnected
-	}
-	if _, waits := p.asked[r.id]; waits {
-		return ErrAsked
-	}
-	now := time.Now()
-	if len(p.asked) >= p.net.cfg.Window || !p.budget.take(len(r.frame), now) {
-		return ErrBusy
-	}
-	if p.link.out.TrySend(r.frame) != nil {
-		return ErrBusy // the link's writer is stalled
-	}
-	if p.asked == nil {
-		p.asked = make(map[uint32]question)
-	}
-	q := question{req: r, sent: now.Sub(p.net.epoch)}
-	q.due = q.sent + r.wait
-	if len(p.asked) == 0 || q.due < p.dueMin {
-		p.dueMin = q.due
-	}
-	p.asked[r.id] = q
-	p.peak = max(p.peak, len(p.asked))
-	p.waiting.Store(int32(len(p.asked)))
-	return nil
-}
-
-// answered matches an answer with its question and hands it on. a has Bytes,
-// Code and Err set.
-func (p *peer) answered(id uint32, chainID chain.ID, a Answer) {
-	p.mu.Lock()
-	q, ok := p.asked[id]
-	ok = ok && q.req.chainID == chainID
-	if ok {
-		delete(p.asked, id)
-		p.waiting.Store(int32(len(p.asked)))
-	}
-	p.mu.Unlock()
-	if !ok {
-		p.net.ins.unexpected.Inc()
-		if !p.net.requests.given(id) {
-			p.violated(unknownID, id)
-		}
-		return
-	}
-	p.net.ins.answers.Inc()
-	a.From, a.RTT = p.id, p.net.now()-q.sent
-	p.missed.Store(0)
-	// Moving average with weight 1/8 for the newest.
-	average := time.Duration(p.latency.Load())
-	if average == 0 {
-		average = a.RTT
-	}
-	p.latency.Store(max(1, int64(average+(a.RTT-average)/8)))
-	q.req.answer(a)
-}
-
 // keep drops questions that are due, and looks after the link.
 func (p *peer) keep(now time.Duration) {
 	p.mu.Lock()
-	p.expire(now)
+	p.questions.expire(now, &p.record, p.net.ins)
 	l := p.link
 	p.mu.Unlock()
 	if l != nil {
 		l.keep(now)
 	}
-}
-
-// tableKept is how large a table of questions may stay while it is empty.
-const tableKept = 64
-
-// expire needs mu.
-func (p *peer) expire(now time.Duration) {
-	if len(p.asked) == 0 {
-		if p.peak > tableKept {
-			p.asked, p.peak = nil, 0 // maps never shrink
-		}
-		return
-	}
-	if now < p.dueMin {
-		return
-	}
-	had := len(p.asked)
-	p.dueMin = 1<<63 - 1
-	for id, q := range p.asked {
-		if q.due <= now {
-			delete(p.asked, id)
-		} else {
-			p.dueMin = min(p.dueMin, q.due)
-		}
-	}
-	gone := had - len(p.asked)
-	p.net.ins.expired.Add(gone)
-	p.missed.Add(int32(gone))
-	p.waiting.Store(int32(len(p.asked)))
 }
 
 // attach makes l the link that questions go to, unless the peer was stopped.
@@ -234,6 +141,7 @@ func (p *peer) attach(l *link) bool {
 		return false
 	}
 	p.link = l
+	p.questions.unread.restart()
 	p.state.Store(stateConnected)
 	return true
 }
@@ -241,14 +149,16 @@ func (p *peer) attach(l *link) bool {
 // detach ends the link's use and answers what waits for it.
 func (p *peer) detach() {
 	p.mu.Lock()
-	lost := p.asked
-	p.link, p.asked, p.peak = nil, nil, 0
-	p.waiting.Store(0)
+	lost := p.questions.clear()
+	p.link = nil
+	p.record.waiting.Store(0)
 	p.state.Store(stateDown)
 	p.mu.Unlock()
 	now := p.net.now()
 	p.awaySince.CompareAndSwap(-1, int64(now))
 	for _, q := range lost {
-		q.req.answer(Answer{From: p.id, Err: ErrDisconnected, RTT: now - q.sent})
+		if !q.abandoned {
+			q.req.answer(Answer{From: p.id, Err: ErrDisconnected, RTT: now - q.sent})
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"quorate/engine/chain"
@@ -60,6 +61,9 @@ type Request struct {
 
 	deliver func(Answer)
 	gate    gate // open while calls may use frame and deliver
+
+	mu    sync.Mutex // guards asked
+	asked []*peer    // whose places Close frees, in the order of asking; a peer asked again may be there twice
 }
 
 // Open prepares a question to the VM of a chain; nothing is sent yet. Nodes
@@ -115,6 +119,7 @@ func (r *Request) Ask(id chain.NodeID) error {
 	switch {
 	case err == nil:
 		r.net.ins.asked.Inc()
+		r.remember(p)
 	case errors.Is(err, ErrBusy):
 		r.net.ins.busy.Inc()
 	case errors.Is(err, ErrNotConnected):
@@ -123,14 +128,29 @@ func (r *Request) Ask(id chain.NodeID) error {
 	return err
 }
 
-// Close ends the request. When it returns no deliver call is running and none
+// remember notes whom Close has to tell that nobody waits any more.
+func (r *Request) remember(p *peer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.asked); n == 0 || r.asked[n-1] != p {
+		r.asked = append(r.asked, p)
+	}
+}
+
+// Close ends the request: the places that its questions had in the windows of
+// peers are free again. When it returns no deliver call is running and none
 // will start. It must not be called from within deliver. Closing twice is fine.
 func (r *Request) Close() {
-	if r.gate.shut() {
-		// Peers' tables may hold the request until their answers are due.
-		r.deliver, r.frame = nil, nil
-		r.net.requests.release(r.id)
+	if !r.gate.shut() {
+		return
 	}
+	// Nobody is inside the gate any more, so asked is complete. Peers' tables may
+	// hold the request until its answers are due, but not what it carried.
+	for _, p := range r.asked {
+		p.abandon(r)
+	}
+	r.deliver, r.frame, r.asked = nil, nil, nil
+	r.net.requests.release(r.id)
 }
 
 // answer calls deliver unless the request was closed.
@@ -168,7 +188,7 @@ func (g *gate) leave() {
 	}
 }
 
-// shut tells whether this call was the one that shut the gate.
+// shut reports whether this call was the one that shut the gate.
 func (g *gate) shut() bool {
 	g.mu.Lock()
 	first := g.empty == nil
@@ -183,14 +203,15 @@ func (g *gate) shut() bool {
 	return first
 }
 
-// requestTable gives out request IDs.
+// requestTable hands out request IDs.
 type requestTable struct {
-	mu   sync.Mutex
-	most int
-	// first was the first ID given, next will be given next, steps later; both are odd.
-	first, next uint32
-	steps       uint64
-	live        map[uint32]struct{}
+	most  int
+	first uint32        // the first ID handed out, odd; fixed by init
+	steps atomic.Uint64 // how many IDs were passed since; read without mu, see issued
+
+	mu   sync.Mutex // guards what follows
+	next uint32     // handed out next, odd
+	live map[uint32]struct{}
 }
 
 func (t *requestTable) init(most int) {
@@ -200,7 +221,7 @@ func (t *requestTable) init(most int) {
 	t.live = map[uint32]struct{}{}
 }
 
-// take gives an ID that no open request has. IDs are odd, because EVM chains
+// take returns an ID that no open request has. IDs are odd, because EVM chains
 // drop even ones silently, and rise by 2, so that one comes back only after
 // 2^31 requests.
 func (t *requestTable) take() (uint32, error) {
@@ -212,7 +233,7 @@ func (t *requestTable) take() (uint32, error) {
 	for {
 		id := t.next
 		t.next += 2
-		t.steps++
+		t.steps.Add(1)
 		if _, taken := t.live[id]; !taken {
 			t.live[id] = struct{}{}
 			return id, nil

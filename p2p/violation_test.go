@@ -4,9 +4,9 @@ import (
 	"testing"
 )
 
-// TestGivenIDs: only IDs that were never used are inventions, also after the
+// TestIssuedIDs: only IDs that were never used are inventions, also after the
 // counter has gone round.
-func TestGivenIDs(t *testing.T) {
+func TestIssuedIDs(t *testing.T) {
 	t.Parallel()
 	var table requestTable
 	table.init(10)
@@ -14,8 +14,8 @@ func TestGivenIDs(t *testing.T) {
 	table.next = table.first
 	check := func(id uint32, want bool) {
 		t.Helper()
-		if got := table.given(id); got != want {
-			t.Errorf("%d: given is %v after %d from %d", id, got, table.steps, table.first)
+		if got := table.issued(id); got != want {
+			t.Errorf("%d: issued is %v after %d from %d", id, got, table.steps.Load(), table.first)
 		}
 	}
 	check(table.first, false)
@@ -32,7 +32,7 @@ func TestGivenIDs(t *testing.T) {
 		check(id, true)
 	}
 	check(table.first-2, false)
-	table.steps = 1 << 31
+	table.steps.Store(1 << 31)
 	check(table.first-2, true)
 	check(table.first-1, false)
 }

@@ -32,8 +32,8 @@ type Bloom struct {
 	bits  []byte
 }
 
-// NewBloom gives an empty filter sized for the number of items, with hash
-// seeds from seed, which should be random: a fixed one gives always the same
+// NewBloom returns an empty filter sized for the number of items, with hash
+// seeds from seed, which should be random: a fixed one always gives the same
 // false positives.
 func NewBloom(items int, seed func() uint64) *Bloom {
 	f := &Bloom{
@@ -81,7 +81,7 @@ func (f *Bloom) Add(hash uint64) {
 	}
 }
 
-// Contains tells whether the hash may be in the set; false is certain.
+// Contains reports whether the hash may be in the set; false is certain.
 func (f *Bloom) Contains(hash uint64) bool {
 	for _, seed := range f.seeds {
 		hash = bits.RotateLeft64(hash, hashRotation) ^ seed
@@ -97,7 +97,7 @@ func (f *Bloom) Contains(hash uint64) bool {
 // rest stays zero and is hashed with it.
 const claimPreimage = chain.IDLen + 8
 
-// ClaimHash gives the hash by which filters know a node's claim of that time,
+// ClaimHash returns the hash by which filters know a node's claim of that time,
 // the first 8 bytes of
 //
 //	SHA256(SHA256(node ID (20 B) | Unix seconds (u64 BE) | 12 zero bytes) | salt)

@@ -47,7 +47,7 @@ type ClaimedIP struct {
 	TxID chain.ID
 }
 
-// NodeID gives the ID of the node that makes the claim.
+// NodeID returns the ID of the node that makes the claim.
 func (c *ClaimedIP) NodeID() chain.NodeID { return chain.NodeIDFromCert(c.Certificate) }
 
 // Verify checks that the certificate's key signed the claim. It does not look
@@ -149,7 +149,7 @@ func VerifyClaim(key crypto.PublicKey, addr netip.AddrPort, timestamp uint64, si
 	return ErrClaimSignature
 }
 
-// PublicKey gives the key of a leaf certificate: ECDSA on P-256, or RSA of
+// PublicKey returns the key of a leaf certificate: ECDSA on P-256, or RSA of
 // 2048 or 4096 bits with exponent 65537, as peers require. It looks at nothing
 // but the key: peers take certificates whose other fields are odd.
 func PublicKey(der []byte) (crypto.PublicKey, error) {

@@ -34,14 +34,26 @@ func AppendFrame(dst, msg []byte) []byte {
 // It returns io.EOF only at the end of a stream between two frames,
 // io.ErrUnexpectedEOF inside one, and [ErrTooLarge] without reading the content.
 func ReadFrame(r io.Reader, buf []byte) ([]byte, error) {
+	msg, _, err := ReadFrameUpTo(r, buf, MaxMessageSize)
+	return msg, err
+}
+
+// ReadFrameUpTo is [ReadFrame] for a reader that has no use for messages above
+// limit bytes: it reads past them, keeps nothing, and returns an empty message.
+// length is what the frame states.
+func ReadFrameUpTo(r io.Reader, buf []byte, limit int) (msg []byte, length int, err error) {
 	// The header goes through buf, as a local array would escape to the heap.
 	buf = slices.Grow(buf[:0], FrameHeaderSize)[:FrameHeaderSize]
 	if _, err := io.ReadFull(r, buf); err != nil {
-		return buf[:0], err
+		return buf[:0], 0, err
 	}
-	length := int(binary.BigEndian.Uint32(buf))
-	if length > MaxMessageSize {
-		return buf[:0], fmt.Errorf("%w: the frame states %d bytes", ErrTooLarge, length)
+	length = int(binary.BigEndian.Uint32(buf))
+	switch {
+	case length > MaxMessageSize:
+		return buf[:0], length, fmt.Errorf("%w: the frame states %d bytes", ErrTooLarge, length)
+	case length > limit:
+		_, err = io.CopyN(io.Discard, r, int64(length))
+		return buf[:0], length, inFrame(err)
 	}
 	buf = slices.Grow(buf[:0], min(length, firstRead))
 	for len(buf) < length {
@@ -52,13 +64,18 @@ func ReadFrame(r io.Reader, buf []byte) ([]byte, error) {
 		n, err := io.ReadFull(r, buf[have:min(length, cap(buf))])
 		buf = buf[:have+n]
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return buf[:0], err
+			return buf[:0], length, inFrame(err)
 		}
 	}
-	return buf, nil
+	return buf, length, nil
+}
+
+// inFrame is the error of a stream that ends within a frame.
+func inFrame(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // putLength fills in the header of a frame built in place.

@@ -20,10 +20,10 @@ var goldenText string
 //go:embed testdata/recorded.txt
 var recordedText string
 
-// golden gives the bytes of a name in testdata/golden.txt.
+// golden returns the bytes of a name in testdata/golden.txt.
 func golden(t testing.TB, name string) []byte { return named(t, goldenText, name) }
 
-// recorded gives the bytes of a name in testdata/recorded.txt.
+// recorded returns the bytes of a name in testdata/recorded.txt.
 func recorded(t testing.TB, name string) []byte { return named(t, recordedText, name) }
 
 func named(t testing.TB, text, name string) []byte {
@@ -73,7 +73,7 @@ var (
 	testError    = AppError{ChainID: testChain, RequestID: 9, Code: -2, Message: "no handler"}
 )
 
-// member gives the member that Kind names.
+// member returns the member that Kind names.
 func (m *Message) member() any {
 	switch m.Kind {
 	case KindPing:

@@ -62,7 +62,7 @@ func ParseVersion(s string) (Version, error) {
 	return Version{Name: name, Major: n[0], Minor: n[1], Patch: n[2]}, nil
 }
 
-// String gives the form that [ParseVersion] reads.
+// String returns the form that [ParseVersion] reads.
 func (v Version) String() string {
 	return fmt.Sprintf("%s/%d.%d.%d", v.Name, v.Major, v.Minor, v.Patch)
 }
@@ -95,7 +95,7 @@ type Handshake struct {
 	AllSubnets bool
 }
 
-// PeerList gives addresses, and, even empty, ends the sender's half of the handshake.
+// PeerList carries addresses, and, even empty, ends the sender's half of the handshake.
 type PeerList struct {
 	Peers []ClaimedIP
 }
@@ -114,7 +114,7 @@ type AppRequest struct {
 	ChainID chain.ID
 	// RequestID must be odd: EVM chains drop even ones silently.
 	RequestID uint32
-	// Deadline is a duration in nanoseconds; 0 counts as expired, 10 s is the most that is heeded.
+	// Deadline is a duration in nanoseconds; 0 counts as expired, peers cut it to 10 s.
 	Deadline uint64
 	Bytes    []byte
 }

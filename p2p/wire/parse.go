@@ -57,7 +57,7 @@ type Message struct {
 	AppResponse AppResponse
 	AppError    AppError
 
-	// Compressed tells that the message came as zstd.
+	// Compressed reports whether the message came as zstd.
 	Compressed bool
 	// Size is the length of the message after decompression, in bytes.
 	Size int
@@ -105,7 +105,7 @@ func (c *Codec) Parse(b []byte, m *Message) error {
 	return m.parse(num, body)
 }
 
-// member gives the last oneof member of b, number 0 when there is none that
+// member returns the last oneof member of b, number 0 when there is none that
 // today's protocol knows.
 func member(b []byte) (num protowire.Number, body []byte, err error) {
 	f := fields{rest: b}
@@ -233,7 +233,7 @@ func (v *Version) parse(outer *fields) {
 	}
 }
 
-// parseFilter never gives a nil filter: nil stands for an absent one.
+// parseFilter never returns a nil filter: nil stands for an absent one.
 func parseFilter(outer *fields) (filter, salt []byte) {
 	filter = []byte{}
 	f := fields{rest: outer.bytes()}
@@ -284,70 +284,73 @@ func (m *GetPeerList) parse(b []byte) error {
 	return f.err
 }
 
-// The chain ID is required in the three App messages: without one there is no
-// chain they could belong to. PlatformChainID is 32 zero bytes, not absent.
-
 func (m *AppRequest) parse(b []byte) error {
 	*m = AppRequest{}
-	f := fields{rest: b}
-	named := false
-	for f.next() {
+	f := appFields{fields: fields{rest: b}}
+	for f.next(&m.ChainID, &m.RequestID) {
 		switch f.num {
-		case 1:
-			f.id(&m.ChainID)
-			named = true
-		case 2:
-			m.RequestID = f.uint32()
 		case 3:
 			m.Deadline = f.uint64()
 		case 4:
 			m.Bytes = f.bytes()
 		}
 	}
-	return chainError(f.err, named)
+	return f.end()
 }
 
 func (m *AppResponse) parse(b []byte) error {
 	*m = AppResponse{}
-	f := fields{rest: b}
-	named := false
-	for f.next() {
-		switch f.num {
-		case 1:
-			f.id(&m.ChainID)
-			named = true
-		case 2:
-			m.RequestID = f.uint32()
-		case 3:
+	f := appFields{fields: fields{rest: b}}
+	for f.next(&m.ChainID, &m.RequestID) {
+		if f.num == 3 {
 			m.Bytes = f.bytes()
 		}
 	}
-	return chainError(f.err, named)
+	return f.end()
 }
 
 func (m *AppError) parse(b []byte) error {
 	*m = AppError{}
-	f := fields{rest: b}
-	named := false
-	for f.next() {
+	f := appFields{fields: fields{rest: b}}
+	for f.next(&m.ChainID, &m.RequestID) {
 		switch f.num {
-		case 1:
-			f.id(&m.ChainID)
-			named = true
-		case 2:
-			m.RequestID = f.uint32()
 		case 3:
 			m.Code = int32(protowire.DecodeZigZag(f.uint64() & (1<<32 - 1)))
 		case 4:
 			m.Message = string(f.bytes())
 		}
 	}
-	return chainError(f.err, named)
+	return f.end()
 }
 
-func chainError(err error, named bool) error {
-	if err == nil && !named {
+// appFields walks over one of the three App messages. It reads the fields that
+// they share itself.
+type appFields struct {
+	fields
+	named bool // the chain is named
+}
+
+// next moves to the next field that is not shared.
+func (f *appFields) next(chainID *chain.ID, requestID *uint32) bool {
+	for f.fields.next() {
+		switch f.num {
+		case 1:
+			f.id(chainID)
+			f.named = true
+		case 2:
+			*requestID = f.uint32()
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// end requires the chain ID: without one there is no chain that the message
+// could belong to. [chain.PlatformChainID] is 32 zero bytes, not absent.
+func (f *appFields) end() error {
+	if f.err == nil && !f.named {
 		return fmt.Errorf("%w: no chain ID", ErrMalformed)
 	}
-	return err
+	return f.err
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
@@ -9,16 +10,25 @@ import (
 // Codec parses and compresses messages. It is safe for use by many goroutines
 // at once, which share its few zstd coders; it holds nothing to close.
 type Codec struct {
-	enc *zstd.Encoder
-	dec *zstd.Decoder
+	enc   *zstd.Encoder
+	dec   *zstd.Decoder
+	limit int // of decompressed messages
 }
 
 // codecWidth is how many messages one Codec compresses, and decompresses, at
 // the same time; further callers wait. Each coder keeps up to 1 MB of tables.
 const codecWidth = 4
 
-// NewCodec gives a codec.
-func NewCodec() (*Codec, error) {
+// ErrAboveLimit is returned for a message that is within the protocol's bound
+// when decompressed, but above that of its reader, see [NewCodecUpTo].
+var ErrAboveLimit = errors.New("message is larger than this reader takes")
+
+// NewCodec returns a codec for all messages of the protocol.
+func NewCodec() (*Codec, error) { return NewCodecUpTo(MaxMessageSize) }
+
+// NewCodecUpTo returns a codec that decompresses at most limit bytes: senders
+// state the size, so that larger messages cost nothing but [ErrAboveLimit].
+func NewCodecUpTo(limit int) (*Codec, error) {
 	enc, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(codecWidth),
@@ -32,11 +42,11 @@ func NewCodec() (*Codec, error) {
 	dec, err := zstd.NewReader(nil,
 		zstd.WithDecoderConcurrency(codecWidth),
 		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(MaxMessageSize)) // bounds the window too
+		zstd.WithDecoderMaxMemory(uint64(limit))) // bounds the window too
 	if err != nil {
 		return nil, fmt.Errorf("zstd decoder: %w", err)
 	}
-	return &Codec{enc: enc, dec: dec}, nil
+	return &Codec{enc: enc, dec: dec, limit: limit}, nil
 }
 
 // Compress appends the message that wraps msg as zstd. It can be longer than
@@ -47,8 +57,8 @@ func (c *Codec) Compress(dst, msg []byte) []byte {
 	return shut(dst, start)
 }
 
-// decompress appends the content of a zstd stream to dst, at most
-// [MaxMessageSize] bytes of it, and refuses streams that hold or state more.
+// decompress appends the content of a zstd stream to dst, at most the codec's
+// limit of it, and refuses streams that hold or state more.
 func (c *Codec) decompress(dst, stream []byte) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(stream); err != nil {
@@ -56,6 +66,10 @@ func (c *Codec) decompress(dst, stream []byte) ([]byte, error) {
 	}
 	if h.HasFCS && h.FrameContentSize > MaxMessageSize {
 		return dst, fmt.Errorf("%w: zstd states %d bytes", ErrTooLarge, h.FrameContentSize)
+	}
+	limit := uint64(c.limit)
+	if h.HasFCS && h.FrameContentSize > limit || h.WindowSize > limit && h.WindowSize <= MaxMessageSize {
+		return dst, ErrAboveLimit
 	}
 	out, err := c.dec.DecodeAll(stream, dst)
 	switch {
@@ -72,7 +86,7 @@ func (c *Codec) decompress(dst, stream []byte) ([]byte, error) {
 // 0.5, for each receiver decoding likewise.
 const compressFrom = 512
 
-// Framed gives the complete frame of msg, compressed when msg is long and that is shorter.
+// Framed returns the complete frame of msg, compressed when msg is long and that is shorter.
 func (c *Codec) Framed(msg []byte) []byte {
 	if len(msg) < compressFrom {
 		return AppendFrame(make([]byte, 0, FrameHeaderSize+len(msg)), msg)
