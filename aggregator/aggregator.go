@@ -31,7 +31,7 @@ func New(cfg Config) (*Aggregator, error) {
 	}
 	a := &Aggregator{
 		environment: &environment{
-			timing: cfg.Timing, requestTimeout: cfg.RequestTimeout, peers: cfg.Peers, history: cfg.History, log: cfg.Logger,
+			timing: cfg.Timing, peers: cfg.Peers, history: cfg.History, log: cfg.Logger,
 			count: newCounters(cfg.Metrics),
 			bad:   newQuarantine(cfg.QuarantineBase, cfg.QuarantineMax),
 		},
@@ -48,6 +48,10 @@ func New(cfg Config) (*Aggregator, error) {
 	cfg.Metrics.GetOrCreateGauge("quorate_aggregator_jobs", func() float64 { return float64(a.jobs.len()) })
 	return a, nil
 }
+
+// answerGrace is what a collection is given beyond a request's deadline to say
+// what became of it.
+const answerGrace = 250 * time.Millisecond
 
 // Running is closed once Run takes requests.
 func (a *Aggregator) Running() <-chan struct{} { return a.running }
@@ -94,6 +98,12 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, erro
 	if err := checkShares(req); err != nil {
 		return nil, err
 	}
+	received := req.Received
+	if received.IsZero() {
+		received = time.Now()
+	}
+	deadline := received.Add(a.cfg.RequestTimeout)
+	ctx = valset.For(ctx, req.Client, deadline)
 	msg, err := a.message(ctx, req)
 	if err != nil {
 		return nil, err
@@ -107,13 +117,18 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, erro
 		a.count.kept.Inc()
 		return &k.result, nil
 	}
+	ctx, cancel := context.WithDeadline(ctx, deadline.Add(answerGrace))
+	defer cancel()
+	if fresh := a.funded(ctx, req, set); fresh != set {
+		set, key.digest = fresh, fresh.Digest
+	}
 	k := a.load(ctx, key, msg, set)
 	if k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
 		a.count.loaded.Inc()
 		return &k.result, nil
 	}
 	started := time.Now()
-	fresh, err := a.collect(ctx, req, key, msg, set)
+	fresh, err := a.collect(ctx, req, deadline, key, msg, set)
 	if e, refused := err.(*Error); refused && e.Kind == Overloaded {
 		a.count.overloaded.Inc()
 	}
@@ -139,8 +154,8 @@ func checkShares(req *Request) error {
 }
 
 // collect joins the running job for this message and set, or starts one.
-func (a *Aggregator) collect(ctx context.Context, req *Request, key resultKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
-	c := &caller{quorum: req.Quorum, buffer: req.Buffer, reply: actor.NewReply[*kept]()}
+func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Time, key resultKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
+	c := &caller{quorum: req.Quorum, buffer: req.Buffer, deadline: deadline, reply: actor.NewReply[*kept]()}
 	jk := jobKey{resultKey: key}
 	if len(req.Justification) > 0 {
 		jk.justification = sha256.Sum256(req.Justification)

@@ -28,7 +28,8 @@ func (nopSets) Current(chain.ID) (*valset.Set, bool) { return nil, false }
 func (nopSets) At(context.Context, chain.ID, uint64) (*valset.Set, error) {
 	return nil, errNop
 }
-func (nopSets) SubnetOf(context.Context, chain.ID) (chain.ID, error) { return chain.ID{}, errNop }
+func (nopSets) Recheck(context.Context, chain.ID) (*valset.Set, error) { return nil, errNop }
+func (nopSets) SubnetOf(context.Context, chain.ID) (chain.ID, error)   { return chain.ID{}, errNop }
 func (nopSets) ConversionOf(context.Context, chain.ID) (chain.ID, bool, error) {
 	return chain.ID{}, false, errNop
 }
@@ -58,6 +59,10 @@ func (f *fakeSets) At(_ context.Context, subnet chain.ID, height uint64) (*valse
 		return nil, valset.ErrHeight
 	}
 	return f.set.Load(), nil
+}
+
+func (f *fakeSets) Recheck(ctx context.Context, subnet chain.ID) (*valset.Set, error) {
+	return f.At(ctx, subnet, 0)
 }
 
 func (f *fakeSets) SubnetOf(_ context.Context, id chain.ID) (chain.ID, error) {

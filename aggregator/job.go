@@ -29,21 +29,21 @@ type jobKey struct {
 // caller is one request that waits for a job.
 type caller struct {
 	quorum, buffer int
+	deadline       time.Time
 	reply          *actor.Reply[*kept]
 }
 
 // environment is what jobs share: what they work with and report to.
 type environment struct {
-	timing         Timing
-	requestTimeout time.Duration
-	peers          Peers
-	history        History // may be nil
-	bad            *quarantine
-	rankings       *rankings
-	results        *results
-	verifier       *verifier
-	count          *counters
-	log            *slog.Logger
+	timing   Timing
+	peers    Peers
+	history  History // may be nil
+	bad      *quarantine
+	rankings *rankings
+	results  *results
+	verifier *verifier
+	count    *counters
+	log      *slog.Logger
 }
 
 // job is the actor that collects signatures over one message from one set.
@@ -230,7 +230,7 @@ func (j *job) handle(ctx context.Context, ev *event) {
 	case evSingle:
 		j.judgedAlone(i, ev)
 	case evJoin:
-		id := j.core.join(j.now(), ev.party.quorum, ev.party.buffer, j.requestTimeout)
+		id := j.core.join(j.now(), ev.party.quorum, ev.party.buffer, time.Until(ev.party.deadline))
 		j.callers[id] = ev.party
 	case evLeave:
 		for id, c := range j.callers {
@@ -395,6 +395,9 @@ func (j *job) failure(c *caller) *Error {
 			s.Connected += v.Weight
 		}
 	}
+	// What has no key in an L1 is of validators that ran out of balance.
+	inactive := min(j.set.Inactive, s.Keyless)
+	s.Keyless, s.Underfunded = s.Keyless-inactive, s.Underfunded+inactive
 	return quorumError(s, c.quorum)
 }
 

@@ -18,6 +18,9 @@ type Sets interface {
 	At(ctx context.Context, subnet chain.ID, height uint64) (*valset.Set, error)
 	// SubnetOf gives the subnet that validates a chain.
 	SubnetOf(ctx context.Context, chainID chain.ID) (chain.ID, error)
+	// Recheck returns the set at the proposed height with what is known of balances
+	// and heights at this moment.
+	Recheck(ctx context.Context, subnet chain.ID) (*valset.Set, error)
 	// ConversionOf gives the ID of the conversion that made a subnet an L1.
 	ConversionOf(ctx context.Context, subnet chain.ID) (id chain.ID, isL1 bool, err error)
 }

@@ -59,15 +59,17 @@ func (a *Aggregator) fromJustification(ctx context.Context, justification []byte
 
 // signingSet finds the validators that are to sign. For the proposed height of
 // a known subnet it asks nobody.
+//
+// The source chain must be known whoever is to sign: validators drop questions
+// about chains that they do not know without a word, so a message of an invented
+// chain would occupy every one of them for as long as a request may take.
 func (a *Aggregator) signingSet(ctx context.Context, req *Request, msg *warp.Unsigned) (*valset.Set, error) {
-	var subnet chain.ID
+	subnet, err := a.sets.SubnetOf(ctx, msg.SourceChainID)
+	if err != nil {
+		return nil, setError(err, "source chain "+msg.SourceChainID.String())
+	}
 	if req.SigningSubnetID != nil {
 		subnet = *req.SigningSubnetID
-	} else {
-		var err error
-		if subnet, err = a.sets.SubnetOf(ctx, msg.SourceChainID); err != nil {
-			return nil, setError(err, "source chain "+msg.SourceChainID.String())
-		}
 	}
 	if req.PChainHeight == 0 {
 		if set, ok := a.sets.Current(subnet); ok {
@@ -81,6 +83,19 @@ func (a *Aggregator) signingSet(ctx context.Context, req *Request, msg *warp.Uns
 	return usable(set)
 }
 
+// funded looks again at a set whose quorum needs validators that were found
+// underfunded: they may have been paid for meanwhile.
+func (a *Aggregator) funded(ctx context.Context, req *Request, set *valset.Set) *valset.Set {
+	if req.PChainHeight != 0 || set.Able() >= need(set.TotalWeight, req.Quorum) {
+		return set
+	}
+	fresh, err := a.sets.Recheck(ctx, set.SubnetID)
+	if err != nil {
+		return set // what is known has to do
+	}
+	return fresh
+}
+
 func usable(set *valset.Set) (*valset.Set, error) {
 	if len(set.Validators) == 0 || set.TotalWeight == 0 {
 		return nil, &Error{Kind: NotFound, Msg: fmt.Sprintf(
@@ -90,12 +105,24 @@ func usable(set *valset.Set) (*valset.Set, error) {
 }
 
 func setError(err error, what string) *Error {
+	e := &Error{Kind: BadRequest, Err: err}
 	switch {
 	case errors.Is(err, valset.ErrUnknownSubnet), errors.Is(err, valset.ErrUnknownChain):
-		return &Error{Kind: NotFound, Msg: what + " does not exist", Err: err}
+		e.Kind, e.Msg = NotFound, what+" does not exist"
+	case errors.Is(err, valset.ErrNoValidators):
+		e.Kind, e.Msg = NotFound, what+" exists, but has no validators at that P-Chain height"
+	case errors.Is(err, valset.ErrNotAllowed):
+		e.Msg = what + " is not among the subnets that this server serves"
 	case errors.Is(err, valset.ErrHeight):
-		return &Error{Kind: BadRequest, Msg: "pChainHeight is above the height of the P-Chain", Err: err}
+		e.Msg = "pChainHeight is above the height of the P-Chain"
+	case errors.Is(err, valset.ErrLookback):
+		e.Msg = "pChainHeight is further back than this server looks"
+	case errors.Is(err, valset.ErrBusy):
+		e.Kind, e.Msg, e.RetryAfter = Overloaded, "too many questions to the node are waiting", time.Second
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Kind, e.Msg, e.RetryAfter = NodeFailed, "the node did not tell the validator set of "+what+" in time", 2*time.Second
 	default:
-		return &Error{Kind: NodeFailed, Msg: "the node gave no validator set of " + what, RetryAfter: 2 * time.Second, Err: err}
+		e.Kind, e.Msg, e.RetryAfter = NodeFailed, "the node gave no validator set of "+what, 2*time.Second
 	}
+	return e
 }

@@ -34,7 +34,7 @@ type Config struct {
 	// RequestTimeout ends an aggregation that finds no quorum. Default 8 s, at most 60 s.
 	RequestTimeout time.Duration
 	// HeightPoll is how often the proposed P-Chain height is asked for. Each
-	// poll is one small call to the node. Default 500 ms.
+	// poll is one small call to the node. Default 200 ms.
 	HeightPoll time.Duration
 	// PeerPoll is how often the node is asked for addresses of validators. Default 10 s.
 	PeerPoll time.Duration
@@ -82,7 +82,7 @@ func (c *Config) fill() error {
 	}
 	c.BufferWindow = cmp.Or(c.BufferWindow, 250*time.Millisecond)
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, 8*time.Second)
-	c.HeightPoll = cmp.Or(c.HeightPoll, 500*time.Millisecond)
+	c.HeightPoll = cmp.Or(c.HeightPoll, 200*time.Millisecond)
 	c.PeerPoll = cmp.Or(c.PeerPoll, 10*time.Second)
 	c.MinConnected = cmp.Or(c.MinConnected, 67)
 	c.ConnectPatience = cmp.Or(c.ConnectPatience, 15*time.Second)

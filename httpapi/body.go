@@ -16,9 +16,11 @@ const (
 	// maxMessage bounds the message in bytes: the longest payload, with room for
 	// the message's head and for the padding of a log's data.
 	maxMessage = warp.MaxPayload + 256
-	// maxJustification bounds the justification in bytes. Real ones are a subnet
-	// ID or a validator's registration, well below 1 KiB.
-	maxJustification = 64 << 10
+	// maxJustification bounds the justification in bytes. Each validator that is
+	// asked gets it. Real ones are a subnet ID (32 bytes), a subnet ID with an index
+	// (at most 44), or an L1 validator's registration: 146 bytes and 20 for each
+	// owner of its balance, of whom there is room for 90.
+	maxJustification = 2 << 10
 	// maxHeight is the largest integer that every JSON implementation can carry.
 	maxHeight = 1<<53 - 1
 )

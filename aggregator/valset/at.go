@@ -2,6 +2,7 @@ package valset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"quorate/engine/chain"
@@ -19,19 +20,27 @@ type exactSet struct {
 }
 
 // At gives the set of a subnet at a height, 0 meaning the proposed one. A set
-// at a height never changes: each is fetched once and kept a while.
+// at a height never changes: each is fetched once and kept a while; those of
+// running epochs are at hand.
 //
-// Errors wrap [ErrUnknownSubnet], [ErrHeight] or [ErrSource], or are the cause
-// of ctx's end.
+// Errors wrap [ErrUnknownSubnet], [ErrNoValidators], [ErrNotAllowed], [ErrHeight],
+// [ErrLookback], [ErrBusy] or [ErrSource], or are the cause of ctx's end.
 func (k *Keeper) At(ctx context.Context, subnet chain.ID, height uint64) (*Set, error) {
+	if !k.allows(subnet) {
+		return nil, fmt.Errorf("%w: %s", ErrNotAllowed, subnet)
+	}
 	if height == 0 {
 		return k.atProposed(ctx, subnet)
+	}
+	snap := k.snap.Load()
+	if snap != nil && k.cfg.MaxLookback > 0 && snap.height > k.cfg.MaxLookback && height < snap.height-k.cfg.MaxLookback {
+		return nil, fmt.Errorf("%w: %d is more than %d below %d", ErrLookback, height, k.cfg.MaxLookback, snap.height)
 	}
 	bal, err := k.prepare(ctx, subnet)
 	if err != nil {
 		return nil, err
 	}
-	if snap := k.snap.Load(); snap != nil && snap.height == height {
+	if snap != nil && snap.height == height {
 		if v, ok := snap.views[subnet]; ok {
 			return v.set, nil
 		}
@@ -58,15 +67,26 @@ func (k *Keeper) atProposed(ctx context.Context, subnet chain.ID) (*Set, error) 
 		return v.set, nil
 	}
 	if !partial {
-		return nil, fmt.Errorf("%w: %s at the proposed height %d", ErrUnknownSubnet, subnet, snap.height)
+		return nil, k.nothing(ctx, subnet, snap.height)
 	}
 	set, err := k.atExact(ctx, subnet, snap.height, bal)
 	if err == nil {
 		k.mu.Lock()
-		k.usage(subnet).Store(now) // the next load has it
+		if u := k.usage(subnet); u.Load() != always {
+			u.Store(now) // the next load has it
+		}
 		k.mu.Unlock()
 	}
 	return set, err
+}
+
+// nothing says why a subnet has no set at a height: it does not exist, or has no
+// validators there, such as an L1 before its conversion.
+func (k *Keeper) nothing(ctx context.Context, subnet chain.ID, height uint64) error {
+	if _, _, err := k.ConversionOf(ctx, subnet); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s at height %d", ErrNoValidators, subnet, height)
 }
 
 // sourceError says why nothing is known, with the error of the last poll.
@@ -94,7 +114,7 @@ func (k *Keeper) prepare(ctx context.Context, subnet chain.ID) (*balances, error
 	if v.ready() {
 		return v.bal, nil
 	}
-	_, err := fly(ctx, k, flightKey{kind: flightBalances, id: subnet}, func(ctx context.Context) (struct{}, error) {
+	_, err := look(ctx, k.lookups, lookupKey{kind: kindBalances, id: subnet}, func(ctx context.Context) (struct{}, error) {
 		k.readBalances(ctx, subnet)
 		return struct{}{}, nil
 	})
@@ -105,23 +125,32 @@ func (k *Keeper) prepare(ctx context.Context, subnet chain.ID) (*balances, error
 
 func (k *Keeper) atExact(ctx context.Context, subnet chain.ID, height uint64, bal *balances) (*Set, error) {
 	key := exactKey{subnet, height}
-	if have, ok := k.exact.Get(key); ok {
+	have, ok := k.exact.Get(key)
+	if !ok {
+		if base := k.epochs.load()[height][subnet]; base != nil {
+			have, ok = exactSet{base: base, set: bal.mark(base), bal: bal}, true
+			k.exact.Add(key, have)
+		}
+	}
+	if ok {
 		if have.bal != bal {
 			have.bal, have.set = bal, bal.mark(have.base)
 			k.exact.Add(key, have)
 		}
 		return have.set, nil
 	}
-	return fly(ctx, k, flightKey{flightSet, subnet, height}, func(ctx context.Context) (*Set, error) {
+	what := lookupKey{kindSet, subnet, height}
+	set, err := look(ctx, k.lookups, what, func(ctx context.Context) (*Set, error) {
 		k.count.exact.Inc()
 		members, err := k.cfg.Source.ValidatorsAt(ctx, subnet, height)
 		switch {
 		case futureHeight(err):
-			return nil, fmt.Errorf("%w: %w", ErrHeight, err)
+			// Soon it may be reached: the height is asked for as often.
+			return nil, k.lookups.miss(what, fmt.Errorf("%w: %w", ErrHeight, err), k.cfg.Poll)
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrSource, err)
 		case len(members) == 0:
-			return nil, fmt.Errorf("%w: %s at height %d", ErrUnknownSubnet, subnet, height)
+			return nil, k.lookups.miss(what, fmt.Errorf("%w: %s at height %d", ErrNoValidators, subnet, height), missedFor)
 		}
 		base, err := New(subnet, height, members, k.cfg.Keys)
 		if err != nil {
@@ -131,6 +160,10 @@ func (k *Keeper) atExact(ctx context.Context, subnet chain.ID, height uint64, ba
 		k.exact.Add(key, exactSet{base: base, set: set, bal: bal})
 		return set, nil
 	})
+	if errors.Is(err, ErrNoValidators) {
+		err = k.nothing(ctx, subnet, height)
+	}
+	return set, err
 }
 
 // SubnetOf gives the subnet that validates a blockchain. It never changes and
@@ -143,11 +176,12 @@ func (k *Keeper) SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, e
 	if id, ok := k.subnets.Get(blockchain); ok {
 		return id, nil
 	}
-	return fly(ctx, k, flightKey{kind: flightSubnet, id: blockchain}, func(ctx context.Context) (chain.ID, error) {
+	what := lookupKey{kind: kindSubnet, id: blockchain}
+	return look(ctx, k.lookups, what, func(ctx context.Context) (chain.ID, error) {
 		id, err := k.cfg.Source.SubnetOf(ctx, blockchain)
 		switch {
 		case notFound(err):
-			return id, fmt.Errorf("%w: %s", ErrUnknownChain, blockchain)
+			return id, k.lookups.miss(what, fmt.Errorf("%w: %s", ErrUnknownChain, blockchain), missedFor)
 		case err != nil:
 			return id, fmt.Errorf("%w: %w", ErrSource, err)
 		}
@@ -156,9 +190,17 @@ func (k *Keeper) SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, e
 	})
 }
 
+// Learn tells the keeper the subnet of a blockchain, so that it need not ask.
+func (k *Keeper) Learn(blockchain, subnet chain.ID) {
+	if known, ok := k.subnets.Peek(blockchain); !ok || known != subnet {
+		k.subnets.Add(blockchain, subnet)
+		k.lookups.missed.Remove(lookupKey{kind: kindSubnet, id: blockchain})
+	}
+}
+
 // ConversionOf gives the ID of the conversion that made a subnet an L1, and
-// isL1 false if it is none (yet). Errors wrap [ErrUnknownSubnet] or
-// [ErrSource], or are the cause of ctx's end.
+// isL1 false if it is none (yet). Errors wrap [ErrUnknownSubnet],
+// [ErrBusy] or [ErrSource], or are the cause of ctx's end.
 func (k *Keeper) ConversionOf(ctx context.Context, subnet chain.ID) (id chain.ID, isL1 bool, err error) {
 	if subnet == chain.PrimaryNetworkID {
 		return id, false, nil
@@ -166,11 +208,12 @@ func (k *Keeper) ConversionOf(ctx context.Context, subnet chain.ID) (id chain.ID
 	if id, ok := k.conversions.Get(subnet); ok {
 		return id, true, nil
 	}
-	id, err = fly(ctx, k, flightKey{kind: flightConversion, id: subnet}, func(ctx context.Context) (chain.ID, error) {
+	what := lookupKey{kind: kindConversion, id: subnet}
+	id, err = look(ctx, k.lookups, what, func(ctx context.Context) (chain.ID, error) {
 		id, err := k.cfg.Source.ConversionOf(ctx, subnet)
 		switch {
 		case notFound(err):
-			return chain.ID{}, fmt.Errorf("%w: %s", ErrUnknownSubnet, subnet)
+			return chain.ID{}, k.lookups.miss(what, fmt.Errorf("%w: %s", ErrUnknownSubnet, subnet), missedFor)
 		case err != nil:
 			return chain.ID{}, fmt.Errorf("%w: %w", ErrSource, err)
 		case !id.IsZero(): // a conversion happens once

@@ -21,12 +21,46 @@ type balances struct {
 	failed  bool                      // the last reading did
 }
 
-// mark gives set with its underfunded validators marked.
+// mark gives set with its underfunded validators marked, and those out of balance
+// counted. All L1 validators have keys: weight without one is of inactive ones.
 func (b *balances) mark(set *Set) *Set {
-	if b == nil || len(b.under) == 0 {
+	if b == nil || !b.l1 {
 		return set
 	}
-	return set.marked(b.under)
+	inactive := set.TotalWeight
+	for i := range set.Validators {
+		inactive -= set.Validators[i].Weight // at most the total
+	}
+	if len(b.under) == 0 && inactive == set.Inactive {
+		return set
+	}
+	out := set.marked(b.under)
+	out.Inactive = inactive
+	return out
+}
+
+// recheckAfter is how old balances may be for [Keeper.Recheck] to leave it at them.
+const recheckAfter = 100 * time.Millisecond
+
+// Recheck reads the proposed height and the balances of a subnet again, unless
+// that was done a moment ago, and gives the set. It is for when the set at hand
+// cannot do: an L1 validator may just have been paid for.
+func (k *Keeper) Recheck(ctx context.Context, subnet chain.ID) (*Set, error) {
+	k.mu.Lock()
+	bal := k.balances[subnet]
+	recent := bal != nil && k.clock()-bal.checked < int64(recheckAfter)
+	k.mu.Unlock()
+	if !recent {
+		_, err := look(ctx, k.lookups, lookupKey{kind: kindPoll, id: subnet}, func(ctx context.Context) (struct{}, error) {
+			k.pollSets(ctx)
+			k.readBalances(ctx, subnet)
+			return struct{}{}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return k.atProposed(ctx, subnet)
 }
 
 // pollBalances reads the balances of L1 subnets in use, and forgets those of others.

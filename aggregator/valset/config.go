@@ -14,12 +14,20 @@ import (
 
 // Errors of a [Keeper]; errors.Is tells them apart.
 var (
-	// ErrUnknownSubnet: there is no such subnet, or it has no validators at the height.
-	ErrUnknownSubnet = errors.New("unknown subnet, or subnet without validators")
+	// ErrUnknownSubnet: there is no such subnet.
+	ErrUnknownSubnet = errors.New("unknown subnet")
+	// ErrNoValidators: the subnet exists, but has no validators at the height.
+	ErrNoValidators = errors.New("subnet without validators")
+	// ErrNotAllowed: [Config].Allowed does not have the subnet.
+	ErrNotAllowed = errors.New("subnet is not served")
 	// ErrUnknownChain: there is no such blockchain.
 	ErrUnknownChain = errors.New("unknown blockchain")
 	// ErrHeight: the height is above what the node's P-Chain has reached.
 	ErrHeight = errors.New("height is above the P-Chain's")
+	// ErrLookback: the height is further back than [Config].MaxLookback.
+	ErrLookback = errors.New("height is too far back")
+	// ErrBusy: too many questions to the node are waiting already.
+	ErrBusy = errors.New("too many questions to the node are waiting")
 	// ErrSource: the node that knows did not answer, or not usefully, or not for too long.
 	ErrSource = errors.New("validator sets cannot be read from the node")
 )
@@ -42,6 +50,9 @@ type Source interface {
 	SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error)
 	// ConversionOf gives the conversion that made a subnet an L1, zero if it is none.
 	ConversionOf(ctx context.Context, subnet chain.ID) (chain.ID, error)
+	// EpochOf gives the number of the epoch that a blockchain is in, and the height
+	// at which it checks messages until the next one begins.
+	EpochOf(ctx context.Context, blockchain chain.ID) (number, height uint64, err error)
 }
 
 func notFound(err error) bool {
@@ -67,7 +78,7 @@ type Config struct {
 	// Keys is shared between keepers; nil makes an own cache.
 	Keys *KeyCache
 
-	// Poll is how often the proposed height is asked for. Default 500 ms.
+	// Poll is how often the proposed height is asked for. Default 200 ms.
 	Poll time.Duration
 	// BalancePoll is how often the balances of L1 subnets in use are read. Default 2 s.
 	BalancePoll time.Duration
@@ -83,8 +94,21 @@ type Config struct {
 	MaxStale time.Duration
 	// CallTimeout bounds one call to the source. Default 10 s.
 	CallTimeout time.Duration
-	// Heights bounds the sets at heights of the past that are kept. Default 256.
+	// Heights bounds the sets at heights of the past that are kept, besides those
+	// of epochs. Default 256.
 	Heights int
+	// MaxLookback is how many blocks below the proposed height a height may be:
+	// the further back, the more work it is for the node. Zero: no limit.
+	MaxLookback uint64
+	// EpochPoll is how often the epochs of followed chains are asked for. Default 1 s.
+	EpochPoll time.Duration
+
+	// Tracked are subnets that always count as in use: their validators are
+	// wanted from the start on. See also [Keeper.Track].
+	Tracked []chain.ID
+	// Allowed, if not empty, are the only subnets besides the primary network and
+	// tracked ones whose sets are given. So no client can make us follow others.
+	Allowed []chain.ID
 
 	// OnChange, if not nil, is told what [Keeper.Wanted] gives whenever that
 	// changes, by one goroutine in order. It must not block and must not change the slice.
@@ -102,14 +126,15 @@ func (c *Config) fill() error {
 	if c.Source == nil {
 		return errors.New("valset: Source is required")
 	}
-	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
+	c.Poll = cmp.Or(c.Poll, 200*time.Millisecond)
 	c.BalancePoll = cmp.Or(c.BalancePoll, 2*time.Second)
 	c.InUse = cmp.Or(c.InUse, time.Hour)
 	c.MinBalance = cmp.Or(c.MinBalance, 2048)
 	c.MaxStale = cmp.Or(c.MaxStale, 5*time.Minute)
 	c.CallTimeout = cmp.Or(c.CallTimeout, 10*time.Second)
+	c.EpochPoll = cmp.Or(c.EpochPoll, time.Second)
 	c.Heights = cmp.Or(c.Heights, 256)
-	if c.Poll < 0 || c.BalancePoll < 0 || c.InUse < 0 || c.MaxStale < 0 || c.CallTimeout < 0 || c.Heights < 0 {
+	if c.Poll < 0 || c.BalancePoll < 0 || c.InUse < 0 || c.MaxStale < 0 || c.CallTimeout < 0 || c.EpochPoll < 0 || c.Heights < 0 {
 		return errors.New("valset: times and bounds must not be negative")
 	}
 	if c.Keys == nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,14 +15,8 @@ import (
 	"quorate/engine/chain"
 )
 
-const (
-	// maxChains bounds the remembered subnets of blockchains, and the remembered conversions.
-	maxChains = 1 << 16
-	// maxFlights bounds questions to the source that callers wait for, and
-	// maxParallel how many of them are put at once: the P-Chain answers under one lock.
-	maxFlights  = 1024
-	maxParallel = 8
-)
+// maxChains bounds the remembered subnets of blockchains, and the remembered conversions.
+const maxChains = 1 << 16
 
 // Keeper follows the validator sets of all subnets of one network. Its loops
 // poll the source and publish what they learn as one immutable snapshot;
@@ -29,16 +25,23 @@ type Keeper struct {
 	cfg   Config
 	count counters
 
-	start time.Time // zero of clock
-	snap  atomic.Pointer[snapshot]
-	seen  atomic.Int64 // clock at the last confirmation of the snapshot's height
+	start   time.Time  // zero of clock
+	polling sync.Mutex // held while a poll of the height is under way
+	snap    atomic.Pointer[snapshot]
+	seen    atomic.Int64 // clock at the last confirmation of the snapshot's height
 
 	wantedNow atomic.Pointer[[]chain.NodeID]
 	changed   chan struct{} // room for one: the wanted nodes may have changed
 
 	subnets     *lru.Cache[chain.ID, chain.ID] // by blockchain
 	conversions *lru.Cache[chain.ID, chain.ID] // by subnet
-	exact       *lru.Cache[exactKey, exactSet]
+	// exact keeps sets that were asked for again apart from those that were not, so
+	// that nobody drives them out by asking for every height once.
+	exact *lru.TwoQueueCache[exactKey, exactSet]
+
+	lookups *lookups
+	allowed map[chain.ID]struct{} // nil for all
+	epochs  epochs
 
 	mu       sync.Mutex // guards what follows
 	base     map[chain.ID]*Set
@@ -46,10 +49,9 @@ type Keeper struct {
 	partial  bool // base holds only the primary network and subnets in use
 	balances map[chain.ID]*balances
 	used     map[chain.ID]*atomic.Int64
-	flights  map[flightKey]*flight
-	runCtx   context.Context // nil while not running
+	tracked  map[chain.ID]struct{}
+	running  bool
 	wg       sync.WaitGroup
-	slots    chan struct{}
 	lastErr  error // of polling; nil when the last poll succeeded
 }
 
@@ -64,8 +66,11 @@ type view struct {
 	base *Set // without marks
 	bal  *balances
 	set  *Set          // base, marked by bal
-	used *atomic.Int64 // clock at the last use, 0 for never
+	used *atomic.Int64 // clock at the last use, 0 for never, or always
 }
+
+// always is the last use of a tracked subnet.
+const always = math.MaxInt64
 
 // NewKeeper checks cfg and gives a keeper that is not running yet.
 func NewKeeper(cfg Config) (*Keeper, error) {
@@ -78,13 +83,22 @@ func NewKeeper(cfg Config) (*Keeper, error) {
 		changed:  make(chan struct{}, 1),
 		balances: make(map[chain.ID]*balances),
 		used:     make(map[chain.ID]*atomic.Int64),
-		flights:  make(map[flightKey]*flight),
-		slots:    make(chan struct{}, maxParallel),
+		tracked:  make(map[chain.ID]struct{}),
+		lookups:  newLookups(cfg.CallTimeout),
+	}
+	for _, id := range cfg.Tracked {
+		k.tracked[id] = struct{}{}
+	}
+	if len(cfg.Allowed) > 0 {
+		k.allowed = map[chain.ID]struct{}{chain.PrimaryNetworkID: {}}
+		for _, id := range slices.Concat(cfg.Allowed, cfg.Tracked) {
+			k.allowed[id] = struct{}{}
+		}
 	}
 	var errs [3]error
 	k.subnets, errs[0] = lru.New[chain.ID, chain.ID](maxChains)
 	k.conversions, errs[1] = lru.New[chain.ID, chain.ID](maxChains)
-	k.exact, errs[2] = lru.New[exactKey, exactSet](cfg.Heights)
+	k.exact, errs[2] = lru.New2Q[exactKey, exactSet](cfg.Heights)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("valset: %w", err)
 	}
@@ -99,24 +113,25 @@ func (k *Keeper) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	k.mu.Lock()
-	if k.runCtx != nil {
-		k.mu.Unlock()
+	was := k.running
+	k.running = true
+	k.mu.Unlock()
+	if was {
 		return errors.New("valset: keeper is running already")
 	}
-	k.runCtx = ctx
-	k.mu.Unlock()
-
+	k.lookups.open(ctx)
 	k.wg.Go(func() { k.every(ctx, k.cfg.BalancePoll, k.pollBalances) })
+	k.wg.Go(func() { k.every(ctx, k.cfg.EpochPoll, k.pollEpochs) })
 	k.wg.Go(func() { k.followWanted(ctx) })
 	k.pollSets(ctx)
+	k.pollBalances(ctx) // so that tracked subnets need no first request
 	k.every(ctx, k.cfg.Poll, k.pollSets)
 
-	k.mu.Lock()
-	cancel() // under the lock: a later flight sees it, and an earlier one is waited for
-	k.mu.Unlock()
+	cancel()
 	k.wg.Wait()
+	k.lookups.stop()
 	k.mu.Lock()
-	k.runCtx = nil
+	k.running = false
 	k.mu.Unlock()
 	return nil
 }
@@ -148,7 +163,7 @@ func (k *Keeper) age(now int64) time.Duration { return time.Duration(now - k.see
 // not, [Keeper.At] says why or gets it. It does no I/O and takes no lock.
 func (k *Keeper) Current(subnet chain.ID) (*Set, bool) {
 	snap := k.snap.Load()
-	if snap == nil {
+	if snap == nil || !k.allows(subnet) {
 		return nil, false
 	}
 	now := k.clock()
@@ -167,7 +182,7 @@ func (v *view) ready() bool { return v.bal != nil || v.set.SubnetID == chain.Pri
 func (k *Keeper) touch(v *view, now int64) {
 	const resolution = int64(time.Second) // keeps cores from writing the same word all the time
 	last := v.used.Load()
-	if last != 0 && now-last < resolution {
+	if last == always || last != 0 && now-last < resolution {
 		return
 	}
 	v.used.Store(now)
@@ -176,10 +191,27 @@ func (k *Keeper) touch(v *view, now int64) {
 	}
 }
 
+// allows tells whether sets of a subnet may be asked for.
+func (k *Keeper) allows(subnet chain.ID) bool {
+	_, ok := k.allowed[subnet]
+	return ok || k.allowed == nil
+}
+
+// Track makes a subnet count as in use from now on, asked for or not.
+func (k *Keeper) Track(subnet chain.ID) {
+	k.mu.Lock()
+	_, was := k.tracked[subnet]
+	k.tracked[subnet] = struct{}{}
+	if !was && k.snap.Load() != nil {
+		k.publish()
+	}
+	k.mu.Unlock()
+}
+
 // inUse tells whether a subnet was asked for lately.
 func (k *Keeper) inUse(used *atomic.Int64, now int64) bool {
 	last := used.Load()
-	return last != 0 && now-last < int64(k.cfg.InUse)
+	return last == always || last != 0 && now-last < int64(k.cfg.InUse)
 }
 
 // publish makes a snapshot of what is known. It needs mu. Views that did not
@@ -188,6 +220,9 @@ func (k *Keeper) publish() {
 	var old map[chain.ID]*view
 	if snap := k.snap.Load(); snap != nil {
 		old = snap.views
+	}
+	for id := range k.tracked {
+		k.usage(id).Store(always)
 	}
 	views := make(map[chain.ID]*view, len(k.base))
 	for id, base := range k.base {
@@ -202,7 +237,8 @@ func (k *Keeper) publish() {
 		}
 	}
 	for id := range k.used {
-		if _, ok := k.base[id]; !ok && !k.partial {
+		_, tracked := k.tracked[id]
+		if _, ok := k.base[id]; !ok && !k.partial && !tracked {
 			delete(k.used, id)
 			delete(k.balances, id)
 		}

@@ -41,6 +41,8 @@ type fakeSource struct {
 	latency  time.Duration
 	calls    map[string]int
 	gate     chan struct{} // if not nil, calls wait for its end
+	epochs   map[chain.ID][2]uint64
+	past     map[uint64]map[chain.ID][]Member // sets of heights that are not as those of the tip
 }
 
 func newFakeSource() *fakeSource {
@@ -111,8 +113,12 @@ func (s *fakeSource) AllValidatorsAt(ctx context.Context, height uint64) (map[ch
 	if height > s.height {
 		return nil, refusal("future height")
 	}
-	out := make(map[chain.ID][]Member, len(s.sets))
-	for id, m := range s.sets {
+	sets := s.sets
+	if p, ok := s.past[height]; ok {
+		sets = p
+	}
+	out := make(map[chain.ID][]Member, len(sets))
+	for id, m := range sets {
 		out[id] = slices.Clone(m)
 	}
 	return out, nil
@@ -161,6 +167,19 @@ func (s *fakeSource) ConversionOf(ctx context.Context, subnet chain.ID) (chain.I
 	default:
 		return chain.ID{}, fmt.Errorf("subnet: %w", refusal("not found"))
 	}
+}
+
+func (s *fakeSource) EpochOf(ctx context.Context, blockchain chain.ID) (number, height uint64, err error) {
+	if err := s.enter(ctx, "epoch"); err != nil {
+		return 0, 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.epochs[blockchain]
+	if !ok {
+		return 0, 0, refusal("no method")
+	}
+	return e[0], e[1], nil
 }
 
 // withKeeper runs f beside a keeper in a bubble of fake time.
@@ -218,7 +237,7 @@ func TestFollowsHeights(t *testing.T) {
 		if n := src.count("all"); n != 1 {
 			t.Errorf("sets of one height were fetched %d times", n)
 		}
-		if n := src.count("height"); n != 7 {
+		if n := src.count("height"); n != 16 {
 			t.Errorf("height was polled %d times in 3 s", n)
 		}
 		src.change(func(s *fakeSource) { s.height = 11 })
@@ -341,7 +360,7 @@ func TestUnknownSubnets(t *testing.T) {
 		src.change(func(s *fakeSource) { delete(s.sets, plain); s.height++ })
 		pass(time.Second)
 		_, err = k.At(t.Context(), plain, 0)
-		wantError(t, "subnet without validators", err, ErrUnknownSubnet)
+		wantError(t, "subnet without validators", err, ErrNoValidators)
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.used[plain] != nil || k.balances[plain] != nil || k.used[chain.ID{99}] != nil {
@@ -361,7 +380,7 @@ func TestMalformedSubnet(t *testing.T) {
 		pass(time.Second)
 		wantCurrent(t, k, chain.PrimaryNetworkID, 11)
 		_, err := k.At(t.Context(), plain, 0)
-		wantError(t, "malformed set", err, ErrUnknownSubnet)
+		wantError(t, "malformed set", err, ErrNoValidators)
 		_, err = k.At(t.Context(), plain, 9)
 		wantError(t, "malformed set at a height", err, ErrSource)
 		src.change(func(s *fakeSource) { s.height = 12; s.sets[chain.PrimaryNetworkID] = s.sets[plain] })
@@ -427,28 +446,6 @@ func TestExactHeightsAreBounded(t *testing.T) {
 		if n := src.count("one"); n != 4 {
 			t.Errorf("fetched %d times, want 4: the first was dropped", n)
 		}
-	})
-}
-
-func TestFlightsAreBounded(t *testing.T) {
-	t.Parallel()
-	withKeeper(t, Config{CallTimeout: time.Minute}, func(t *testing.T, src *fakeSource, k *Keeper) {
-		src.change(func(s *fakeSource) { s.gate, s.err = make(chan struct{}), errDown })
-		var wg sync.WaitGroup
-		for h := range maxFlights {
-			wg.Go(func() {
-				_, err := k.At(t.Context(), chain.PrimaryNetworkID, uint64(1000+h))
-				wantError(t, "question put while the node hangs", err, ErrSource)
-			})
-		}
-		synctest.Wait()
-		if n := src.count("one"); n != maxParallel {
-			t.Errorf("%d questions were put at once", n)
-		}
-		_, err := k.At(t.Context(), chain.PrimaryNetworkID, 999)
-		wantError(t, "one too many", err, ErrSource)
-		src.change(func(s *fakeSource) { close(s.gate); s.gate = nil })
-		wg.Wait()
 	})
 }
 

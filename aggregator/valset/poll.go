@@ -11,6 +11,8 @@ import (
 
 // pollSets asks for the proposed height and, when it is new, for the sets.
 func (k *Keeper) pollSets(ctx context.Context) {
+	k.polling.Lock()
+	defer k.polling.Unlock()
 	k.count.polls.Inc()
 	err := k.refresh(ctx)
 	if ctx.Err() != nil {
@@ -59,6 +61,7 @@ func (k *Keeper) refresh(ctx context.Context) error {
 	defer k.mu.Unlock()
 	if k.height > height {
 		k.exact.Purge() // a network that started anew has other sets at the same heights
+		k.epochs.sets.Store(nil)
 	}
 	k.base, k.height, k.partial = sets, height, partial
 	k.seen.Store(asked)
@@ -176,8 +179,12 @@ func (k *Keeper) followWanted(ctx context.Context) {
 			if subnet != chain.PrimaryNetworkID && !k.inUse(v.used, now) {
 				continue
 			}
-			for i := range v.set.Validators {
-				ids = append(ids, v.set.Validators[i].NodeIDs...)
+			ids = v.set.appendNodes(ids)
+			// Who left the set still signs for chains whose epoch has not turned.
+			for _, sets := range k.epochs.load() {
+				if set := sets[subnet]; set != nil && set.Digest != v.set.Digest {
+					ids = set.appendNodes(ids)
+				}
 			}
 		}
 		slices.SortFunc(ids, func(a, b chain.NodeID) int { return bytes.Compare(a[:], b[:]) })

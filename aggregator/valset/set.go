@@ -59,6 +59,9 @@ type Set struct {
 	// TotalWeight is the weight that quorums are measured against. It includes
 	// members that have no key and so can never sign.
 	TotalWeight uint64
+	// Inactive is the part of it whose L1 validators are out of balance or were
+	// disabled, as far as that is known.
+	Inactive uint64
 
 	sum   bls.KeySum // of all keys
 	index map[chain.NodeID]int32
@@ -198,6 +201,24 @@ func (s *Set) MeetsQuorum(weight uint64, percent int) bool {
 	wantHi, wantLo := bits.Mul64(s.TotalWeight, uint64(max(percent, 0))) // not negative
 	hi, lo := bits.Mul64(weight, 100)
 	return hi > wantHi || hi == wantHi && lo >= wantLo
+}
+
+func (s *Set) appendNodes(ids []chain.NodeID) []chain.NodeID {
+	for i := range s.Validators {
+		ids = append(ids, s.Validators[i].NodeIDs...)
+	}
+	return ids
+}
+
+// Able is the weight of the validators that can be asked to sign.
+func (s *Set) Able() uint64 {
+	var w uint64
+	for i := range s.Validators {
+		if !s.Validators[i].Underfunded {
+			w += s.Validators[i].Weight // at most the total
+		}
+	}
+	return w
 }
 
 // at gives the same set at another height.

@@ -1,0 +1,114 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// TestSourceChainMustBeKnown: no validator is asked about a chain that does not
+// exist, also when the request says who is to sign.
+func TestSourceChainMustBeKnown(t *testing.T) {
+	peers := newFakePeers(equal(5)...)
+	b := newBed(t, peers, nil)
+	m, err := warp.New(testNetwork, chain.ID{0xee}, []byte("payload"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnet := chain.PrimaryNetworkID
+	for _, signing := range []*chain.ID{nil, &subnet} {
+		b.wantError(t, &Request{Message: m.Bytes(), SigningSubnetID: signing, Quorum: 67}, NotFound)
+	}
+	for i, v := range peers.vals {
+		if n := v.asks(); n != 0 {
+			t.Errorf("validator %d was asked %d times", i, n)
+		}
+	}
+}
+
+// slowSets take their time.
+type slowSets struct {
+	Sets
+	wait time.Duration
+}
+
+func (s slowSets) SubnetOf(ctx context.Context, id chain.ID) (chain.ID, error) {
+	<-time.After(s.wait)
+	return s.Sets.SubnetOf(ctx, id)
+}
+
+// TestOneDeadline: a request is answered in its time from its first byte on,
+// whatever that went for.
+func TestOneDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := newFakePeers(equal(5)...)
+		for _, v := range peers.vals {
+			v.set(keepsSilent)
+		}
+		b := newBed(t, peers, func(c *Config) {
+			c.Sets = slowSets{c.Sets, 3 * time.Second}
+			c.Timing.AskTimeout = time.Minute
+		})
+		req := request(t, 1, 67, 0)
+		req.Received = time.Now().Add(-2 * time.Second) // the body came slowly
+		began := time.Now()
+		e := b.wantError(t, req, Unreachable)
+		if took := time.Since(began); took < 5*time.Second || took > 6*time.Second+answerGrace {
+			t.Errorf("answered after %v: %v", took, e)
+		}
+		req.Received = time.Now().Add(-time.Minute)
+		began = time.Now()
+		b.wantError(t, req, Unreachable)
+		if took := time.Since(began); took > 3*time.Second+answerGrace {
+			t.Errorf("a request that came too late was answered after %v", took)
+		}
+		b.stop()
+	})
+}
+
+// paidSets has a validator that is underfunded until somebody looks again.
+type paidSets struct {
+	Sets
+	poor, rich *valset.Set
+}
+
+func (s paidSets) Current(chain.ID) (*valset.Set, bool) { return s.poor, true }
+func (s paidSets) Recheck(context.Context, chain.ID) (*valset.Set, error) {
+	return s.rich, nil
+}
+
+// TestPaidMeanwhile: a quorum that needs an underfunded validator is not refused
+// on the word of a balance that was read some time ago.
+func TestPaidMeanwhile(t *testing.T) {
+	peers := newFakePeers(equal(5)...)
+	rich := peers.validatorSet(t, 7)
+	poor := *rich
+	poor.Validators = append([]valset.Validator(nil), rich.Validators...)
+	poor.Validators[1].Underfunded, poor.Validators[2].Underfunded = true, true
+	b := newBed(t, peers, func(c *Config) { c.Sets = paidSets{c.Sets, &poor, rich} })
+	b.want(t, request(t, 1, 100, 0))
+}
+
+// TestDisabled: stake of L1 validators without balance goes by that name.
+func TestDisabled(t *testing.T) {
+	peers := newFakePeers(equal(5)...)
+	b := newBed(t, peers, nil)
+	set := *peers.validatorSet(t, 7, valset.Member{Weight: 500})
+	set.Inactive = 500
+	b.sets.set.Store(&set)
+	_, err := b.Aggregate(t.Context(), request(t, 1, 100, 0))
+	var e *Error
+	if !errors.As(err, &e) || e.Stake == nil {
+		t.Fatal(err)
+	}
+	if e.Stake.Underfunded != 500 || e.Stake.Keyless != 0 || !strings.Contains(e.Msg, "underfunded") {
+		t.Errorf("%s", e.Msg)
+	}
+}

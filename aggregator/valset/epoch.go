@@ -1,0 +1,151 @@
+package valset
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"quorate/engine/chain"
+)
+
+const (
+	// maxEpochChains bounds the chains whose epochs are followed, and so with the
+	// epoch before the heights whose sets are held.
+	maxEpochChains = 64
+	// recheckEpochs is how often a chain without epochs is asked again: the network
+	// may have been upgraded.
+	recheckEpochs = time.Minute
+	// retryEpochs is the wait after the node did not answer.
+	retryEpochs = 5 * time.Second
+)
+
+// epochs follows the epochs of blockchains. With ACP-181 a chain checks messages
+// against the sets at the P-Chain height of its epoch, so that height is asked
+// for by many until the next epoch begins.
+type epochs struct {
+	// sets has the sets of all subnets by height; the map is replaced, not changed.
+	sets atomic.Pointer[map[uint64]map[chain.ID]*Set]
+
+	mu     sync.Mutex // guards what follows
+	chains []*epochChain
+}
+
+type epochChain struct {
+	id             chain.ID
+	number, height uint64 // 0 while there is none
+	before         uint64 // height of the epoch before, for those who ask at the turn
+	notBefore      int64  // by the keeper's clock
+}
+
+func (e *epochs) load() map[uint64]map[chain.ID]*Set {
+	if m := e.sets.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+// FollowEpochs follows the epochs of a blockchain: the sets at the heights of
+// its running epoch and of the one before are at hand.
+func (k *Keeper) FollowEpochs(blockchain chain.ID) {
+	k.epochs.mu.Lock()
+	defer k.epochs.mu.Unlock()
+	known := slices.ContainsFunc(k.epochs.chains, func(c *epochChain) bool { return c.id == blockchain })
+	if !known && len(k.epochs.chains) < maxEpochChains {
+		k.epochs.chains = append(k.epochs.chains, &epochChain{id: blockchain})
+	}
+}
+
+// EpochHeights returns the heights of the running epochs of the followed chains
+// whose sets are at hand, in ascending order.
+func (k *Keeper) EpochHeights() []uint64 {
+	have := k.epochs.load()
+	k.epochs.mu.Lock()
+	defer k.epochs.mu.Unlock()
+	var out []uint64
+	for _, c := range k.epochs.chains {
+		if have[c.height] != nil {
+			out = append(out, c.height)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// pollEpochs asks for the epochs and loads the sets of heights that are new.
+func (k *Keeper) pollEpochs(ctx context.Context) {
+	k.epochs.mu.Lock()
+	chains := slices.Clone(k.epochs.chains)
+	k.epochs.mu.Unlock()
+	for _, c := range chains {
+		if ctx.Err() == nil && k.clock() >= c.notBefore {
+			k.pollEpoch(ctx, c)
+		}
+	}
+	k.loadEpochs(ctx)
+}
+
+// pollEpoch asks for one chain's epoch. Only the loop of polls changes c.
+func (k *Keeper) pollEpoch(ctx context.Context, c *epochChain) {
+	call, cancel := context.WithTimeout(ctx, k.cfg.CallTimeout)
+	defer cancel()
+	number, height, err := k.cfg.Source.EpochOf(call, c.id)
+	k.epochs.mu.Lock()
+	defer k.epochs.mu.Unlock()
+	switch {
+	case noMethod(err), notFound(err), err == nil && height == 0:
+		c.notBefore = k.clock() + int64(recheckEpochs)
+	case err != nil: // what was known goes on: an epoch lasts
+		c.notBefore = k.clock() + int64(retryEpochs)
+		k.cfg.Logger.Debug("the epoch of a chain cannot be read", "chain", c.id, "err", err)
+	case number != c.number || height != c.height:
+		c.number, c.height, c.before = number, height, c.height
+	}
+}
+
+// loadEpochs loads the sets at the heights of epochs, and forgets those of
+// epochs that are over.
+func (k *Keeper) loadEpochs(ctx context.Context) {
+	have := k.epochs.load()
+	next := make(map[uint64]map[chain.ID]*Set, len(have))
+	changed := false
+	k.epochs.mu.Lock()
+	chains := slices.Clone(k.epochs.chains) // only the caller changes what they hold
+	k.epochs.mu.Unlock()
+	for _, c := range chains {
+		for _, h := range [...]uint64{c.height, c.before} {
+			if h == 0 || next[h] != nil {
+				continue
+			}
+			if next[h] = have[h]; next[h] != nil {
+				continue
+			}
+			sets, err := k.setsAt(ctx, h)
+			if err != nil {
+				delete(next, h)
+				k.cfg.Logger.Debug("the sets of an epoch cannot be read", "height", h, "err", err)
+				continue
+			}
+			next[h], changed = sets, true
+		}
+	}
+	if changed || len(next) != len(have) {
+		k.epochs.sets.Store(&next)
+		k.signalChange()
+	}
+}
+
+// setsAt gives the sets of all subnets at a height that is not the newest.
+func (k *Keeper) setsAt(ctx context.Context, height uint64) (map[chain.ID]*Set, error) {
+	k.mu.Lock()
+	base, same := k.base, k.height == height && !k.partial
+	k.mu.Unlock()
+	if same {
+		return base, nil
+	}
+	call, cancel := context.WithTimeout(ctx, k.cfg.CallTimeout)
+	defer cancel()
+	sets, _, err := k.load(call, height)
+	return sets, err
+}
