@@ -131,6 +131,10 @@ func (r *rig) Current(subnet chain.ID) (*valset.Set, bool) { return r.set, subne
 func (r *rig) At(context.Context, chain.ID, uint64) (*valset.Set, error) {
 	return r.set, nil
 }
+func (r *rig) Recheck(ctx context.Context, subnet chain.ID) (*valset.Set, error) {
+	return r.At(ctx, subnet, 0)
+}
+
 func (r *rig) SubnetOf(context.Context, chain.ID) (chain.ID, error) {
 	return chain.PrimaryNetworkID, nil
 }
