@@ -33,7 +33,7 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, asFailure(err))
 		return
 	}
-	s.from(ctx, req)
+	from(ctx, &p, req)
 	res, err := network.Aggregate(s.work, req)
 	if err != nil {
 		fail(ctx, s.aggregateFailure(err))
@@ -44,13 +44,13 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 
 // relayerSignatures is the drop-in for the relayer's own aggregator. Like the
 // original it looks at no content type.
-func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, _ params) {
+func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
 	network, req, f := s.relayerRequest(ctx.Request.Body())
 	if f != nil {
 		fail(ctx, f)
 		return
 	}
-	s.from(ctx, req)
+	from(ctx, &p, req)
 	res, err := network.Aggregate(s.work, req)
 	if err != nil {
 		fail(ctx, relayerFailure(s.aggregateFailure(err), err))
@@ -60,12 +60,8 @@ func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, _ params) {
 }
 
 // from says in req on whose behalf it is made, and since when.
-func (s *Server) from(ctx *fasthttp.RequestCtx, req *aggregator.Request) {
-	req.Received = received(ctx)
-	req.Client = "unknown"
-	if s.cfg.Client != nil {
-		req.Client = s.cfg.Client(ctx)
-	}
+func from(ctx *fasthttp.RequestCtx, p *params, req *aggregator.Request) {
+	req.Received, req.Client = received(ctx), p.client.String()
 }
 
 func (s *Server) relayerRequest(body []byte) (Aggregator, *aggregator.Request, *failure) {

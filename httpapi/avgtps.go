@@ -9,18 +9,13 @@ import (
 	"quorate/rollup"
 )
 
-// avgTPSRoute is endpoint 19.
-var avgTPSRoute = dataRoute{
-	id: 12, pattern: "/v1/avg_tps/{chainId}", units: unitsMedium, params: []param{paramPageToken},
-}
-
 // avgTPSPage is how many points a page has: no parameter says it.
 const avgTPSPage = 100
 
 // avgTPS is endpoint 19: the metric of the same name by day, in the form of the
 // first version of the API.
 func (c *metricCall) avgTPS(p *params) *failure {
-	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.params, c.route.size); f != nil {
+	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
 		return f
 	}
 	if f := c.find(p.values[0]); f != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/limit"
 	"quorate/rollup"
 )
 
@@ -127,14 +128,8 @@ func TestLastRun(t *testing.T) {
 // a list, wherever it is made.
 func TestListedErrors(t *testing.T) {
 	t.Parallel()
-	admit := true
 	c := metricChain(t, "1", [2]uint64{noon, 1})
-	s := dataServer(t, Config{Admit: func(ctx *fasthttp.RequestCtx, _ string, _ int) bool {
-		if !admit {
-			Refuse(ctx, 429, "slow down", time.Second)
-		}
-		return admit
-	}}, c)
+	s := dataServer(t, Config{}, c)
 	check := func(what string, raw []byte, status int, list bool) {
 		t.Helper()
 		var body struct {
@@ -169,10 +164,11 @@ func TestListedErrors(t *testing.T) {
 	f("/x/v1/avg_tps/1", 404, false)
 	f("/v1/chains/v1/avg_tps", 404, false)
 	f("/", 404, false)
-	admit = false
+	s.cfg.Limits = newLimiter(t, limit.Config{UnitsPerMinute: 1})
+	get(s, "/v2/chains/1/metrics/avgTps") // out of a full bucket, which owes it now
 	f("/v1/avg_tps/1", 429, true)
 	f("/v2/chains/1/metrics/avgTps", 429, false)
-	admit = true
+	s.cfg.Limits = nil
 	s.inFlight.Add(1 << 20)
 	f("/v1/avg_tps/1", 503, true)
 	s.inFlight.Add(-1 << 20)

@@ -16,24 +16,11 @@ import (
 	"quorate/httpapi/view"
 )
 
-// dataRoute is an endpoint that reads one chain.
-type dataRoute struct {
-	// id stands for the route in page tokens: a number is never used again.
-	id      uint8
-	pattern string
-	units   int // what a request costs, in compute units
-	// item says what the pattern's second parameter is; nil if there is none.
-	item   func(c *call, v []byte) *failure
-	params []param
-	size   pageSize
-	run    func(c *call) *failure
-}
-
 // call is one request to a data route. Calls are used again.
 type call struct {
 	s     *Server
 	ctx   *fasthttp.RequestCtx
-	route *dataRoute
+	route *Route
 	q     query
 
 	chain Chain
@@ -61,7 +48,7 @@ type call struct {
 // calls keeps calls that are not in use.
 type calls struct{ pool sync.Pool }
 
-func (p *calls) get(s *Server, ctx *fasthttp.RequestCtx, r *dataRoute) *call {
+func (p *calls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *call {
 	c, _ := p.pool.Get().(*call)
 	if c == nil {
 		c = &call{}
@@ -77,25 +64,28 @@ func (p *calls) put(c *call) {
 	p.pool.Put(c)
 }
 
-// data makes the handler of a data route.
-func (s *Server) data(r *dataRoute) handler {
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		d := s.dialect(ctx)
-		k := s.answers.key(ctx, d)
-		if s.sendKept(ctx, &k) {
-			return
+// onChain makes the handler of a route that reads one chain. item reads the
+// pattern's second parameter; nil if there is none. run writes the body.
+func onChain(item func(c *call, v []byte) *failure, run func(c *call) *failure) maker {
+	return func(s *Server, r *Route) handler {
+		return func(ctx *fasthttp.RequestCtx, p params) {
+			d := s.dialect(ctx)
+			k := s.answers.key(ctx, d)
+			if s.sendKept(ctx, &k) {
+				return
+			}
+			c := s.calls.get(s, ctx, r)
+			c.w.Dialect = d
+			c.w.B = ctx.Response.SwapBody(nil)[:0]
+			if f := c.serve(&p, item, run); f != nil {
+				ctx.Response.SwapBody(c.w.B[:0])
+				fail(ctx, f)
+			} else {
+				s.answer(ctx, c)
+				s.keep(ctx, &k, c.marks)
+			}
+			s.calls.put(c)
 		}
-		c := s.calls.get(s, ctx, r)
-		c.w.Dialect = d
-		c.w.B = ctx.Response.SwapBody(nil)[:0]
-		if f := c.serve(&p); f != nil {
-			ctx.Response.SwapBody(c.w.B[:0])
-			fail(ctx, f)
-		} else {
-			s.answer(ctx, c)
-			s.keep(ctx, &k, c.marks)
-		}
-		s.calls.put(c)
 	}
 }
 
@@ -113,8 +103,8 @@ func (s *Server) dataHeaders(ctx *fasthttp.RequestCtx) {
 }
 
 // serve checks the request and writes the body into c.w.
-func (c *call) serve(p *params) *failure {
-	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.params, c.route.size); f != nil {
+func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(c *call) *failure) *failure {
+	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
 		return f
 	}
 	var ok bool
@@ -122,8 +112,8 @@ func (c *call) serve(p *params) *failure {
 		return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(p.values[0]) + " is not served here"}
 	}
 	c.info = c.chain.Info()
-	if c.route.item != nil {
-		if f := c.route.item(c, p.values[1]); f != nil {
+	if item != nil {
+		if f := item(c, p.values[1]); f != nil {
 			return f
 		}
 	}
@@ -137,7 +127,7 @@ func (c *call) serve(p *params) *failure {
 	defer c.v.Close()
 	c.w.Currency = c.q.currency
 	c.w.Chain, c.w.Source, c.w.Addresses = c.info, c, c.s.addresses
-	if f := c.route.run(c); f != nil {
+	if f := run(c); f != nil {
 		return f
 	}
 	if c.err != nil {

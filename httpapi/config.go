@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
+	"quorate/httpapi/limit"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 )
@@ -23,6 +24,20 @@ import (
 // Its errors should be of type *[aggregator.Error].
 type Aggregator interface {
 	Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error)
+}
+
+// Charge takes units from the client of a request that was admitted. False means
+// that it has too few, and nothing was taken; after wait it would have them.
+type Charge func(units int) (wait time.Duration, ok bool)
+
+// ExtCost is what [Config.ExtCost] says of a request below /ext/bc.
+type ExtCost struct {
+	// Units is the price: that of the method, of a batch the sum over its members.
+	// 0 is that of the route.
+	Units int
+	// Operator is set if the request is not for a chain after all, but goes by an
+	// alias to what only operators may call.
+	Operator bool
 }
 
 // Networks gives the networks that are followed. It is called for each request.
@@ -38,8 +53,12 @@ type Networks interface {
 type Config struct {
 	// Networks are the networks that are followed. Required.
 	Networks Networks
-	// Ext serves /ext and all below; nil answers 404.
-	Ext fasthttp.RequestHandler
+	// Ext serves /ext and all below; nil answers 404. charge takes units for what
+	// follows on a request that was admitted, such as the messages of a WebSocket.
+	Ext func(ctx *fasthttp.RequestCtx, charge Charge)
+	// ExtCost says what a request below /ext/bc is, before it is charged. It may read
+	// the body. Nil charges each what its route says.
+	ExtCost func(ctx *fasthttp.RequestCtx) ExtCost
 
 	// Chains are the EVM chains that are followed; nil serves no data endpoints.
 	Chains Chains
@@ -49,13 +68,8 @@ type Config struct {
 	NFTMetadata NFTMetadata
 	Reputation  Reputation
 	Methods     MethodNames
-	// Admit is called before the handler of a route below /v1 or /v2 with the
-	// route's pattern and what the request costs, in compute units. When it gives
-	// false it has answered already. Nil admits all.
-	Admit func(ctx *fasthttp.RequestCtx, route string, units int) bool
-	// Client names whoever a request counts for, for the aggregator's fair
-	// admission. Nil, all are one client.
-	Client func(ctx *fasthttp.RequestCtx) string
+	// Limits knows the API keys and keeps clients within their rates. Nil admits all.
+	Limits *limit.Limiter
 	// Dialect says which form the answers have. Default by the client.
 	Dialect view.Mode
 	// TokenKey is the secret that page tokens are signed with, at least 16 bytes.

@@ -10,50 +10,17 @@ import (
 	"quorate/httpapi/view"
 )
 
-// What requests cost, in compute units: as on the public service.
-const (
-	unitsFree   = 1
-	unitsMedium = 20
-)
-
 // The bounds of pageSize.
 var (
 	pagesOf100 = pageSize{1, 100, 10}
 	pagesOf500 = pageSize{1, 500, 10}
 	// pagesOfHolders is that of endpoint 18.
 	pagesOfHolders = pageSize{1, 5000, 1000}
+	// pagesOfPoints is that of endpoint 4.
+	pagesOfPoints = pageSize{1, 2160, 100}
 	// wholeBlock: 0, the default, gives the whole block in one page.
 	wholeBlock = pageSize{0, 100, 0}
 )
-
-// dataRoutes are the endpoints that read one chain.
-func dataRoutes() []dataRoute {
-	const (
-		chain   = "/v1/chains/{chainId}"
-		address = chain + "/addresses/{address}"
-	)
-	return []dataRoute{
-		{1, address + "/transactions", unitsMedium, (*call).itemAddress,
-			[]param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock, paramSortOrder}, pagesOf100, (*call).addressTxs},
-		{2, address + "/transactions:listErc721", unitsMedium, (*call).itemAddress,
-			[]param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}, pagesOf100, (*call).addressNFTTransfers},
-		{3, address + "/balances:listErc20", unitsMedium, (*call).itemAddress,
-			[]param{paramPageToken, paramPageSize, paramBlockNumber, paramFilterSpam, paramContracts, paramCurrency}, pagesOf500, (*call).tokenBalances},
-		{4, chain + "/tokens/{address}/transfers", unitsMedium, (*call).itemAddress,
-			[]param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}, pagesOf100, (*call).tokenTransfers},
-		{5, chain + "/blocks/{blockId}/transactions", unitsMedium, (*call).itemBlock,
-			[]param{paramPageToken, paramPageSize}, wholeBlock, (*call).blockTxs},
-		{6, address + "/balances:listErc721", unitsMedium, (*call).itemAddress,
-			[]param{paramPageToken, paramPageSize, paramContract}, pagesOf500, (*call).ownedNFTs},
-		{7, chain + "/transactions", unitsMedium, nil,
-			[]param{paramPageToken, paramPageSize, paramStatus}, pagesOf100, (*call).latestTxs},
-		{8, address + "/balances:getNative", unitsMedium, (*call).itemAddress,
-			[]param{paramBlockNumber, paramCurrency}, pageSize{}, (*call).nativeBalance},
-		{9, chain + "/transactions/{txHash}", unitsMedium, (*call).itemTx,
-			nil, pageSize{}, (*call).singleTx},
-		holdersRoute,
-	}
-}
 
 func (c *call) itemAddress(v []byte) *failure {
 	if !parseAddress(v, &c.addr) {
@@ -271,23 +238,27 @@ func (c *call) singleTx() *failure {
 	return nil
 }
 
-// listRoute is the list of chains as a route: it has parameters, but no chain.
-var listRoute = dataRoute{params: []param{paramNetwork, paramFeature}}
-
-// listChains is endpoint 17.
-func (s *Server) listChains(ctx *fasthttp.RequestCtx, _ params) {
-	c := s.calls.get(s, ctx, &listRoute)
-	c.w.Dialect = s.dialect(ctx)
-	c.w.B = ctx.Response.SwapBody(nil)[:0]
-	if f := c.q.parse(ctx.URI().QueryString(), listRoute.params, pageSize{}); f != nil {
-		ctx.Response.SwapBody(c.w.B)
-		fail(ctx, f)
+// listChains makes the handler of endpoint 17.
+func listChains(s *Server, r *Route) handler {
+	return func(ctx *fasthttp.RequestCtx, _ params) {
+		c := s.calls.get(s, ctx, r)
+		c.w.Dialect = s.dialect(ctx)
+		c.w.B = ctx.Response.SwapBody(nil)[:0]
+		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
+			ctx.Response.SwapBody(c.w.B)
+			fail(ctx, f)
+		} else {
+			c.listChains()
+			s.answer(ctx, c)
+		}
 		s.calls.put(c)
-		return
 	}
+}
+
+func (c *call) listChains() {
 	c.w.Raw("{")
 	c.rows("chains")
-	for _, chain := range s.cfg.Chains.Chains() {
+	for _, chain := range c.s.cfg.Chains.Chains() {
 		info := chain.Info()
 		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
 			continue
@@ -295,8 +266,6 @@ func (s *Server) listChains(ctx *fasthttp.RequestCtx, _ params) {
 		c.w.ChainItem(info, chain.Down() == nil)
 	}
 	c.end()
-	s.answer(ctx, c)
-	s.calls.put(c)
 }
 
 // dialect decides the form of an answer.

@@ -56,12 +56,6 @@ func fail(ctx *fasthttp.RequestCtx, f *failure) {
 	ctx.Response.SwapBody(body)
 }
 
-// Refuse answers a request with an error in the documented form, for
-// [Config.Admit]. A retryAfter above 0 is told in whole seconds, rounded up.
-func Refuse(ctx *fasthttp.RequestCtx, status int, message string, retryAfter time.Duration) {
-	fail(ctx, &failure{status, message, retryAfter})
-}
-
 // isRelayer looks at the path as it was sent: a request may have failed before
 // its path was parsed.
 func isRelayer(ctx *fasthttp.RequestCtx) bool {
@@ -69,7 +63,7 @@ func isRelayer(ctx *fasthttp.RequestCtx) bool {
 	return string(path) == relayerPath
 }
 
-// isAvgTPS tells whether the path as it was sent is that of [avgTPSRoute] or
+// isAvgTPS tells whether the path as it was sent is that of endpoint 19 or
 // below it, however it is encoded.
 func isAvgTPS(ctx *fasthttp.RequestCtx) bool {
 	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))

@@ -20,6 +20,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"quorate/aggregator"
+	"quorate/httpapi/limit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -203,4 +204,13 @@ func unhex(t testing.TB, s string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+func newLimiter(t testing.TB, cfg limit.Config) *limit.Limiter {
+	t.Helper()
+	l, err := limit.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }

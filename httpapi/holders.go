@@ -2,10 +2,6 @@ package httpapi
 
 import "quorate/engine/index"
 
-// holdersRoute is endpoint 18.
-var holdersRoute = dataRoute{10, "/v2/chains/{chainId}/contracts/{address}/balances", unitsMedium, (*call).itemHeld,
-	[]param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramThreshold}, pagesOfHolders, (*call).holders}
-
 // itemHeld reads the address of the token whose holders are listed.
 func (c *call) itemHeld(v []byte) *failure {
 	if c.q.threshold == nil {

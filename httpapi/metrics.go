@@ -13,15 +13,7 @@ import (
 	"quorate/rollup"
 )
 
-var (
-	// metricRoute is endpoint 4. It reads no view of a chain, but its metrics.
-	metricRoute = dataRoute{
-		id: 11, pattern: "/v2/chains/{chainId}/metrics/{metric}", units: unitsMedium,
-		params: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramTimeInterval},
-		size:   pageSize{1, 2160, 100},
-	}
-	metricList = allMetrics()
-)
+var metricList = allMetrics()
 
 func allMetrics() string {
 	names := make([]string, rollup.Metrics)
@@ -49,7 +41,7 @@ type metricCall struct {
 // metricCalls keeps calls that are not in use.
 type metricCalls struct{ pool sync.Pool }
 
-func (p *metricCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *dataRoute) *metricCall {
+func (p *metricCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *metricCall {
 	c, _ := p.pool.Get().(*metricCall)
 	if c == nil {
 		c = &metricCall{}
@@ -71,29 +63,32 @@ func (p *metricCalls) put(c *metricCall) {
 	p.pool.Put(c)
 }
 
-// metrics makes the handler of a route of metrics.
-func (s *Server) metrics(r *dataRoute, serve func(c *metricCall, p *params) *failure) handler {
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		k := s.answers.key(ctx, view.Contract) // points have one form
-		if s.sendKept(ctx, &k) {
-			return
+// onMetric makes the handler of a route that reads a metric. It reads no view of a
+// chain, but what was counted of its blocks.
+func onMetric(serve func(c *metricCall, p *params) *failure) maker {
+	return func(s *Server, r *Route) handler {
+		return func(ctx *fasthttp.RequestCtx, p params) {
+			k := s.answers.key(ctx, view.Contract) // points have one form
+			if s.sendKept(ctx, &k) {
+				return
+			}
+			c := s.metricCalls.get(s, ctx, r)
+			c.w.B = ctx.Response.SwapBody(nil)[:0]
+			if f := serve(c, &p); f != nil {
+				ctx.Response.SwapBody(c.w.B[:0])
+				fail(ctx, f)
+			} else {
+				s.answer(ctx, &c.call)
+				s.keep(ctx, &k, c.marks)
+			}
+			s.metricCalls.put(c)
 		}
-		c := s.metricCalls.get(s, ctx, r)
-		c.w.B = ctx.Response.SwapBody(nil)[:0]
-		if f := serve(c, &p); f != nil {
-			ctx.Response.SwapBody(c.w.B[:0])
-			fail(ctx, f)
-		} else {
-			s.answer(ctx, &c.call)
-			s.keep(ctx, &k, c.marks)
-		}
-		s.metricCalls.put(c)
 	}
 }
 
 // metric is endpoint 4.
 func (c *metricCall) metric(p *params) *failure {
-	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.params, c.route.size); f != nil {
+	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
 		return f
 	}
 	if f := c.find(p.values[0]); f != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/limit"
 )
 
 // maxParams bounds the parameters of one pattern.
@@ -14,51 +16,44 @@ const maxParams = 4
 // handler answers one request. p aliases the request.
 type handler func(ctx *fasthttp.RequestCtx, p params)
 
-// entry is one line of the route table. Segments of pattern are literal, such as
-// "balances:getNative", or "{name}", which takes any one segment.
-type entry struct {
-	method, pattern string
-	// units is what a request costs, in compute units; 0 is never limited.
-	units  int
-	handle handler
-}
-
 // route is what is served at one pattern.
 type route struct {
 	pattern string
 	params  []string
-	methods []methodHandler
+	methods []endpoint
 	allow   string // value of the Allow header
 	stats   *routeStats
 }
 
-type methodHandler struct {
-	method string
-	units  int
+// endpoint is a line of the table with its handler.
+type endpoint struct {
+	*Route
 	handle handler
 }
 
-// method gives the handler for a method, or nil. HEAD is GET without the body, which
-// the server leaves out itself.
-func (r *route) method(m []byte) *methodHandler {
+// method returns the endpoint for a method, or nil. HEAD is GET without the body,
+// which the server leaves out itself.
+func (r *route) method(m []byte) *endpoint {
 	if string(m) == fasthttp.MethodHead {
 		m = []byte(fasthttp.MethodGet)
 	}
 	for i := range r.methods {
-		if r.methods[i].method == string(m) {
+		if want := r.methods[i].Method; want == "" || want == string(m) {
 			return &r.methods[i]
 		}
 	}
 	return nil
 }
 
-// params are the values of a pattern's parameters, percent-decoded.
+// params are the values of a pattern's parameters, percent-decoded, and who sent
+// the request.
 type params struct {
 	names  []string
 	values [maxParams][]byte
+	client limit.Client
 }
 
-// get gives the value of a parameter of the route's pattern.
+// get returns the value of a parameter of the route's pattern.
 func (p *params) get(name string) []byte {
 	for i, n := range p.names {
 		if n == name {
@@ -75,31 +70,38 @@ type node struct {
 	literal map[string]*node
 	param   *node
 	route   *route // nil if no pattern ends here
+	rest    *route // of the pattern that ends here with a star; nil if there is none
 }
 
-// newRouter builds the tree of entries; stats makes the metrics of a pattern.
-func newRouter(entries []entry, stats func(pattern string) *routeStats) (*router, error) {
+// newRouter builds the tree of the endpoints; stats makes the metrics of a pattern.
+func newRouter(endpoints []endpoint, stats func(pattern string) *routeStats) (*router, error) {
 	r := &router{}
-	for _, e := range entries {
+	for _, e := range endpoints {
 		if err := r.add(e, stats); err != nil {
-			return nil, fmt.Errorf("route %s %s: %w", e.method, e.pattern, err)
+			return nil, fmt.Errorf("route %s %s: %w", e.Method, e.Pattern, err)
 		}
 	}
 	return r, nil
 }
 
-func (r *router) add(e entry, stats func(string) *routeStats) error {
-	path, ok := strings.CutPrefix(e.pattern, "/")
+func (r *router) add(e endpoint, stats func(string) *routeStats) error {
+	path, ok := strings.CutPrefix(e.Pattern, "/")
 	if !ok {
 		return fmt.Errorf("pattern does not start with a slash")
 	}
 	n := &r.root
+	starred := false
 	var names []string
 	for seg := range strings.SplitSeq(path, "/") {
 		name, isParam := strings.CutPrefix(seg, "{")
 		switch {
 		case seg == "":
 			return fmt.Errorf("pattern has an empty segment")
+		case starred:
+			return fmt.Errorf("something follows the star")
+		case seg == "*":
+			starred = true
+
 		case isParam:
 			if names = append(names, strings.TrimSuffix(name, "}")); len(names) > maxParams {
 				return fmt.Errorf("more than %d parameters", maxParams)
@@ -118,25 +120,33 @@ func (r *router) add(e entry, stats func(string) *routeStats) error {
 			n = n.literal[seg]
 		}
 	}
-	if n.route == nil {
-		n.route = &route{pattern: e.pattern, params: names, stats: stats(e.pattern)}
+	rt := &n.route
+	if starred {
+		rt = &n.rest
 	}
-	return n.route.add(e)
+	if *rt == nil {
+		*rt = &route{pattern: e.Pattern, params: names, stats: stats(e.Pattern)}
+	}
+	return (*rt).add(e)
 }
 
-func (r *route) add(e entry) error {
-	if r.pattern != e.pattern {
+func (r *route) add(e endpoint) error {
+	if r.pattern != e.Pattern {
 		return fmt.Errorf("same paths as %s", r.pattern)
 	}
-	if r.method([]byte(e.method)) != nil {
+	if r.method([]byte(e.Method)) != nil {
 		return fmt.Errorf("defined twice")
 	}
-	r.methods = append(r.methods, methodHandler{e.method, e.units, e.handle})
+	r.methods = append(r.methods, e)
 	allow := make([]string, 0, len(r.methods)+2)
 	for _, m := range r.methods {
-		allow = append(allow, m.method)
-		if m.method == fasthttp.MethodGet {
-			allow = append(allow, fasthttp.MethodHead)
+		switch m.Method {
+		case "": // its handler knows
+			allow = append(allow, fasthttp.MethodGet, fasthttp.MethodHead, fasthttp.MethodPost)
+		case fasthttp.MethodGet:
+			allow = append(allow, fasthttp.MethodGet, fasthttp.MethodHead)
+		default:
+			allow = append(allow, m.Method)
 		}
 	}
 	r.allow = strings.Join(append(allow, fasthttp.MethodOptions), ", ")
@@ -145,7 +155,8 @@ func (r *route) add(e entry) error {
 
 // find gives the route of a path as it was sent, not decoded, so that an encoded
 // slash does not separate. A literal segment goes before a parameter. Nil means
-// that there is none; a trailing or doubled slash is part of no route.
+// that there is none; a trailing or doubled slash is part of no route but of those
+// with a star.
 func (r *router) find(path []byte) (*route, params) {
 	var p params
 	if len(path) == 0 || path[0] != '/' {
@@ -163,25 +174,30 @@ func (n *node) find(path []byte, p *params, depth int) *route {
 	seg, rest, more := bytes.Cut(path, slash)
 	seg, ok := unescape(seg)
 	if !ok || len(seg) == 0 {
-		return nil
+		return n.rest
 	}
 	if next := n.literal[string(seg)]; next != nil {
 		if rt := next.end(rest, more, p, depth); rt != nil {
 			return rt
 		}
 	}
-	if n.param == nil || depth == maxParams {
-		return nil
+	if n.param != nil && depth < maxParams {
+		p.values[depth] = seg
+		if rt := n.param.end(rest, more, p, depth+1); rt != nil {
+			return rt
+		}
 	}
-	p.values[depth] = seg
-	return n.param.end(rest, more, p, depth+1)
+	return n.rest
 }
 
 func (n *node) end(rest []byte, more bool, p *params, depth int) *route {
-	if !more {
+	switch {
+	case more:
+		return n.find(rest, p, depth)
+	case n.route != nil:
 		return n.route
 	}
-	return n.find(rest, p, depth)
+	return n.rest
 }
 
 var slash = []byte("/")

@@ -25,15 +25,22 @@ var patterns = []string{
 	"/v1/operations/transactions:export",
 	"/v1/operations/{operationId}",
 	"/v1/networks/{network}/blockchains/{blockchainId}/vertices:listByHeight",
+	"/ext/bc/{chain}/*",
+	"/ext/health/*",
+	"/ext/*",
+}
+
+func endpointsAt(patterns []string) []endpoint {
+	var list []endpoint
+	for _, p := range patterns {
+		list = append(list, endpoint{&Route{Method: "GET", Pattern: p}, func(*fasthttp.RequestCtx, params) {}})
+	}
+	return list
 }
 
 func testRouter(t testing.TB) *router {
 	t.Helper()
-	entries := make([]entry, 0, len(patterns))
-	for _, p := range patterns {
-		entries = append(entries, entry{"GET", p, 0, func(*fasthttp.RequestCtx, params) {}})
-	}
-	r, err := newRouter(entries, stats{metrics.NewSet()}.route)
+	r, err := newRouter(endpointsAt(patterns), stats{metrics.NewSet()}.route)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +93,19 @@ func TestFind(t *testing.T) {
 	f("/v1/operations/transactions:export", "/v1/operations/transactions:export")
 	f("/v1/operations/transactions:exportx", "/v1/operations/{operationId}", "transactions:exportx")
 
+	f("/ext/bc/C", "/ext/bc/{chain}/*", "C")
+	f("/ext/bc/C/", "/ext/bc/{chain}/*", "C")
+	f("/ext/bc/C/rpc", "/ext/bc/{chain}/*", "C")
+	f("/ext/bc/C/a/b/%zz//", "/ext/bc/{chain}/*", "C")
+	f("/ext/bc/C/../../admin", "/ext/bc/{chain}/*", "C")
+	f("/%65xt/bc/a%2fb", "/ext/bc/{chain}/*", "a/b")
+	f("/ext/health", "/ext/health/*")
+	f("/ext/health/readiness", "/ext/health/*")
+	for _, path := range []string{"/ext", "/ext/", "/ext//bc/C", "/ext/bc", "/ext/bc/", "/ext/bc//C", "/ext/bc/%zz", "/ext/./bc/C", "/ext/admin", "/ext/healthy"} {
+		f(path, "/ext/*")
+	}
 	for _, path := range []string{
-		"", "/", "//", "v1/chains", "/v1", "/v1/", "/v1/chains/", "/v1//chains", "//v1/chains", "/V1/chains", "/v1/chains/1/",
+		"", "/", "/extra", "/EXT/bc/C", "/v1/ext/bc/C", "//", "v1/chains", "/v1", "/v1/", "/v1/chains/", "/v1//chains", "//v1/chains", "/V1/chains", "/v1/chains/1/",
 		"/v1/chains/1/blocks", "/v1/chains/%", "/v1/chains/%4", "/v1/chains/%4g", "/v1/chains/%g4", "/v1/./chains", "*",
 		"/v1/signatureAggregator//aggregateSignatures", "/v1/signatureAggregator/fuji/aggregateSignatures/0x1",
 	} {
@@ -99,11 +117,7 @@ func TestRouterRefuses(t *testing.T) {
 	t.Parallel()
 	f := func(want string, patterns ...string) {
 		t.Helper()
-		var entries []entry
-		for _, p := range patterns {
-			entries = append(entries, entry{"GET", p, 0, func(*fasthttp.RequestCtx, params) {}})
-		}
-		_, err := newRouter(entries, stats{metrics.NewSet()}.route)
+		_, err := newRouter(endpointsAt(patterns), stats{metrics.NewSet()}.route)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", patterns, err, want)
 		}
@@ -111,6 +125,8 @@ func TestRouterRefuses(t *testing.T) {
 	f("slash", "v1")
 	f("empty segment", "/v1//a")
 	f("empty segment", "/v1/")
+	f("star", "/v1/*/a")
+	f("twice", "/v1/*", "/v1/*")
 	f("twice", "/v1/a", "/v1/a")
 	f("same paths", "/v1/{a}", "/v1/{b}")
 	f("parameters", "/{a}/{b}/{c}/{d}/{e}")

@@ -31,7 +31,6 @@ type Server struct {
 	router *router
 	stats  stats
 	other  *routeStats // requests of no route
-	ext    *routeStats
 	fast   *fasthttp.Server
 	conns  *connections
 
@@ -74,12 +73,12 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, log: cfg.Logger, stats: stats{cfg.Metrics}}
 	s.work, s.halt = context.WithCancel(context.Background())
 	s.conns = newConnections(cfg.MaxConns, s.stats.rejected("connections").Inc)
-	s.other, s.ext = s.stats.route("other"), s.stats.route("/ext")
+	s.other = s.stats.route("other")
 	if err := s.prepareData(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	var err error
-	if s.router, err = newRouter(s.routes(), s.stats.route); err != nil {
+	if s.router, err = newRouter(s.endpoints(), s.stats.route); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	cfg.Metrics.GetOrCreateGauge("quorate_http_requests_in_flight", func() float64 { return float64(s.inFlight.Load()) })
@@ -127,24 +126,16 @@ func (s *Server) prepareData() (err error) {
 	return nil
 }
 
-// routes is the table of what is served outside /ext.
-func (s *Server) routes() []entry {
-	const sign = "/v1/signatureAggregator/{network}/aggregateSignatures"
-	list := []entry{
-		{fasthttp.MethodPost, sign, unitsMedium, s.aggregateSignatures},
-		{fasthttp.MethodPost, relayerPath, 0, s.relayerSignatures},
-	}
-	if s.cfg.Chains == nil {
-		return list
-	}
-	list = append(list,
-		entry{fasthttp.MethodGet, sign + "/{txHash}", unitsMedium, s.signTransaction},
-		entry{fasthttp.MethodGet, "/v1/chains", unitsFree, s.listChains},
-		entry{fasthttp.MethodGet, metricRoute.pattern, metricRoute.units, s.metrics(&metricRoute, (*metricCall).metric)},
-		entry{fasthttp.MethodGet, avgTPSRoute.pattern, avgTPSRoute.units, s.metrics(&avgTPSRoute, (*metricCall).avgTPS)})
-	routes := dataRoutes()
-	for i := range routes {
-		list = append(list, entry{fasthttp.MethodGet, routes[i].pattern, routes[i].units, s.data(&routes[i])})
+// endpoints makes the handlers of what s is configured to serve.
+func (s *Server) endpoints() []endpoint {
+	table := Routes()
+	list := make([]endpoint, 0, len(table))
+	for i := range table {
+		r := &table[i]
+		if r.needs == needsChains && s.cfg.Chains == nil || r.needs == needsExt && s.cfg.Ext == nil {
+			continue
+		}
+		list = append(list, endpoint{r, r.make(s, r)})
 	}
 	return list
 }
@@ -239,34 +230,25 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.inFlight.Add(-1)
 	}()
 	path := ctx.URI().PathOriginal()
-	if isExt(path) && s.cfg.Ext != nil {
-		to = s.ext
-		s.cfg.Ext(ctx)
-		return
-	}
-	if n > int64(s.cfg.MaxInFlight) {
-		s.stats.rejected("in_flight").Inc()
-		fail(ctx, &failure{fasthttp.StatusServiceUnavailable, "too many requests are being answered", time.Second})
-		return
-	}
 	rt, p := s.router.find(path)
 	if rt == nil {
 		s.noRoute(ctx, path)
 		return
 	}
 	to = rt.stats
-	m := rt.method(ctx.Method())
+	e := rt.method(ctx.Method())
 	switch {
-	case m != nil:
-		if m.units == 0 || s.cfg.Admit == nil || s.cfg.Admit(ctx, rt.pattern, m.units) {
-			m.handle(ctx, p)
-		}
-	case ctx.IsOptions():
+	case e == nil && ctx.IsOptions():
 		options(ctx, rt.allow)
-	default:
+	case e == nil:
 		ctx.Response.Header.Set(fasthttp.HeaderAllow, rt.allow)
 		fail(ctx, &failure{status: fasthttp.StatusMethodNotAllowed,
 			message: "method " + excerpt(ctx.Method()) + " is not allowed here; allowed are " + rt.allow})
+	case n > int64(s.cfg.MaxInFlight) && !e.Probe:
+		s.stats.rejected("in_flight").Inc()
+		fail(ctx, &failure{fasthttp.StatusServiceUnavailable, "too many requests are being answered", time.Second})
+	case s.admit(ctx, e.Route, &p):
+		e.handle(ctx, p)
 	}
 }
 

@@ -231,38 +231,6 @@ func FuzzAcceptEncoding(f *testing.F) {
 	})
 }
 
-// TestAdmit: the hook sees each request of a route below /v1 before its handler
-// and can answer in its place.
-func TestAdmit(t *testing.T) {
-	t.Parallel()
-	var seen []string
-	admit := true
-	s := dataServer(t, Config{Admit: func(ctx *fasthttp.RequestCtx, route string, units int) bool {
-		seen = append(seen, fmt.Sprint(route, " ", units))
-		if !admit {
-			fail(ctx, &failure{status: 429, message: "slow down"})
-		}
-		return admit
-	}}, sampleChain())
-	f := func(path, want string) {
-		t.Helper()
-		seen = nil
-		status := get(s, path).StatusCode()
-		if got := strings.Join(seen, ","); got != want || !admit && want != "" && status != 429 {
-			t.Errorf("%s: %d, saw %q, want %q", path, status, got, want)
-		}
-	}
-	for _, admit = range []bool{true, false} {
-		f(asAlice+"/transactions", "/v1/chains/{chainId}/addresses/{address}/transactions 20")
-		f(base+"/transactions?pageSize=0", "/v1/chains/{chainId}/transactions 20")
-		f("/v1/chains", "/v1/chains 1")
-		f("/v1/signatureAggregator/fuji/aggregateSignatures/x", "/v1/signatureAggregator/{network}/aggregateSignatures/{txHash} 20")
-		f("/v1/nothing", "")
-		f(relayerPath, "") // GET: not allowed
-		f("/v1/signatureAggregator/fuji/aggregateSignatures", "")
-	}
-}
-
 // TestSignTransaction asks for the messages of transactions.
 func TestSignTransaction(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 		return
 	}
 	var origin aggregator.Request
-	s.from(ctx, &origin)
+	from(ctx, &p, &origin)
 	signed, err := s.signAll(network, messages, &origin)
 	if err != nil {
 		fail(ctx, s.aggregateFailure(err))

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"strings"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi"
 	"quorate/httpapi/limit"
@@ -27,8 +25,8 @@ type limitFlags struct {
 func (f *limitFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupLimits, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.keysFile, "api-keys-file", "", "file (YAML or JSON) of API keys and their tiers, read again when it changes; see quorate key")
-		flags.BoolVar(&f.requireKey, "require-api-key", false, "refuse requests below /v1 without an API key, metrics apart")
-		flags.StringVar(&f.rate, "rate-limit", "auto", "limit the rate of each client: on, off, or auto, which is off when only this machine can connect")
+		flags.BoolVar(&f.requireKey, "require-api-key", false, "refuse requests without an API key, but for metrics and health")
+		flags.StringVar(&f.rate, "rate-limit", "auto", "limit the rate of each client: on, off, or auto, which is off when only this machine can connect and there are no --trusted-proxies")
 		flags.Int64Var(&f.units, "rate-limit-units", 6000, "compute units a minute for a client without an API key")
 		flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "addresses or prefixes of proxies whose X-Forwarded-For is believed")
 	})
@@ -39,6 +37,9 @@ func (f *limitFlags) check() error {
 	case "on", "off", "auto":
 	default:
 		return fmt.Errorf("--rate-limit %q is neither on, off nor auto", f.rate)
+	}
+	if f.units < 1 {
+		return fmt.Errorf("--rate-limit-units %d must be at least 1; --rate-limit=off lets every rate pass", f.units)
 	}
 	if f.requireKey && f.keysFile == "" {
 		return errors.New("--require-api-key needs --api-keys-file")
@@ -70,64 +71,24 @@ func (f *limitFlags) off(host string) bool {
 	if f.rate != "auto" {
 		return f.rate == "off"
 	}
+	if len(f.proxies) > 0 {
+		return false // a proxy is there to let others in
+	}
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
 // configure makes the HTTP server ask for keys and keep clients within rates.
-func (f *limitFlags) configure(cfg *httpapi.Config, c chains, host string, log *slog.Logger, set *metrics.Set) error {
+func (f *limitFlags) configure(cfg *httpapi.Config, host string, log *slog.Logger, set *metrics.Set) error {
 	proxies, err := f.prefixes()
 	if err != nil {
 		return err
 	}
-	l, err := limit.New(limit.Config{
+	cfg.Limits, err = limit.New(limit.Config{
 		KeysFile: f.keysFile, RequireKey: f.requireKey, UnitsPerMinute: f.units, NoLimit: f.off(host),
 		TrustedProxies: proxies, Logger: log, Metrics: set,
 	})
-	if err != nil {
-		return err
-	}
-	cfg.Client = func(ctx *fasthttp.RequestCtx) string { return l.Client(headers(ctx), remoteOf(ctx)) }
-	cfg.Admit = func(ctx *fasthttp.RequestCtx, pattern string, units int) bool {
-		d := l.Admit(headers(ctx), remoteOf(ctx), limit.Route{Pattern: pattern, Chain: c.named(ctx.Path()), Public: isMetrics(pattern)}, units)
-		if !d.Allow {
-			httpapi.Refuse(ctx, d.Status, d.Message, d.RetryAfter)
-		}
-		return d.Allow
-	}
-	return nil
-}
-
-// headers gives the reader of a request's headers.
-func headers(ctx *fasthttp.RequestCtx) func(name string) []byte {
-	return func(name string) []byte { return limit.Header(&ctx.Request.Header, name) }
-}
-
-// remoteOf returns the address of a request's peer; an unknown one is a client of its own.
-func remoteOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	remote, _ := netip.AddrFromSlice(ctx.RemoteIP())
-	return remote.Unmap()
-}
-
-// isMetrics tells whether a route is of the metrics API, which needs no key.
-func isMetrics(pattern string) bool {
-	return strings.HasPrefix(pattern, "/v2/") || strings.HasPrefix(pattern, "/v1/avg_tps/")
-}
-
-// named gives the EVM chain number that a path names, empty for none.
-func (c chains) named(path []byte) string {
-	parts := strings.SplitN(string(path), "/", 5)
-	if len(parts) < 4 || parts[2] != "chains" && parts[2] != "avg_tps" {
-		return ""
-	}
-	name := parts[3]
-	if strings.Trim(name, "0123456789") == "" {
-		return name
-	}
-	if found, ok := c.Chain(name); ok {
-		return found.Info().ChainID
-	}
-	return ""
+	return err
 }
 
 func keyCommand() *cobra.Command {
@@ -139,7 +100,7 @@ func keyCommand() *cobra.Command {
 the entry for the file: the file has the key's hash, never the key. Clients send
 the key in the header x-service-api-key.`,
 		Example: "  quorate key acme --tier partner",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1, "the name of whom the key is for"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return limit.WriteNewKey(cmd.OutOrStdout(), args[0], tier)
 		},

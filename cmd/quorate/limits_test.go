@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"quorate/devnet"
@@ -64,14 +65,81 @@ func TestKeysAndRates(t *testing.T) {
 	}
 }
 
-func TestNamedChain(t *testing.T) {
+// TestNoWayRound: signing for relayers and chain RPC need a key and have a rate as
+// everything else has.
+func TestNoWayRound(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]string{
-		"/v1/chains/43112/transactions": "43112", "/v2/chains/5/metrics/txCount": "5", "/v1/avg_tps/7": "7",
-		"/v1/chains": "", "/v1/networks/5/subnets": "", "/": "",
+	d := startNetwork(t, devnet.Config{Blocks: 20})
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(keys, []byte("tiers: []\nkeys: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	closed := serveIndexed(t, d, "--api-keys-file", keys, "--require-api-key").url
+	open := serveIndexed(t, d, "--rate-limit", "on", "--rate-limit-units", "20").url
+	post := func(url, body string) int {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := new(http.Client).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		return resp.StatusCode
+	}
+	for path, body := range map[string]string{
+		"/aggregate-signatures": `{"message":"00"}`,
+		"/ext/bc/C/rpc":         `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`,
 	} {
-		if got := (chains{}).named([]byte(path)); got != want {
-			t.Errorf("%s names %q, want %q", path, got, want)
+		if status := post(closed+path, body); status != 401 {
+			t.Errorf("%s without a key: status %d", path, status)
+		}
+		limited := false
+		for range 30 {
+			limited = limited || post(open+path, body) == 429
+		}
+		if !limited {
+			t.Errorf("%s: 30 requests passed a rate of 20 units a minute", path)
+		}
+	}
+}
+
+// TestAutoRate: rates apply wherever others than this machine can ask.
+func TestAutoRate(t *testing.T) {
+	t.Parallel()
+	f := func(off bool, host string, l limitFlags) {
+		t.Helper()
+		if got := l.off(host); got != off {
+			t.Errorf("%s, %+v: off %v, want %v", host, l, got, off)
+		}
+	}
+	f(true, "127.0.0.1", limitFlags{rate: "auto"})
+	f(true, "::1", limitFlags{rate: "auto"})
+	f(true, "localhost", limitFlags{rate: "auto"})
+	f(false, "0.0.0.0", limitFlags{rate: "auto"})
+	f(false, "", limitFlags{rate: "auto"})
+	f(false, "192.0.2.1", limitFlags{rate: "auto"})
+	f(false, "127.0.0.1", limitFlags{rate: "auto", proxies: []string{"127.0.0.1"}})
+	f(true, "127.0.0.1", limitFlags{rate: "off", proxies: []string{"127.0.0.1"}})
+	f(true, "0.0.0.0", limitFlags{rate: "off"})
+	f(false, "127.0.0.1", limitFlags{rate: "on"})
+}
+
+// TestLimitUsage: what cannot be meant is wrong usage.
+func TestLimitUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"key"}, {"key", "a", "b"},
+		{"serve", "--devnet", "--rate-limit-units", "0"},
+		{"serve", "--devnet", "--rate-limit-units", "-5"},
+	} {
+		if code, _, errs := quorate(t, "", args...); code != exitUsage {
+			t.Errorf("%v: exit %d, %s", args, code, errs)
 		}
 	}
 }

@@ -126,3 +126,13 @@ func atMost(n int) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// exactly refuses any other number of arguments than n; what says what they are.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usageError{fmt.Errorf("%s takes %d argument(s), %s, got %d", cmd.Name(), n, what, len(args))}
+		}
+		return nil
+	}
+}

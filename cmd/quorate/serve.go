@@ -19,6 +19,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/valyala/fasthttp"
 
 	"quorate/devnet"
 	"quorate/engine"
@@ -169,11 +170,11 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	profiles := profile.New(cmp.Or(f.profileDir, filepath.Join(f.dataDir, "profiles")), logs.Logger("main"))
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
-	cfg := httpapi.Config{Networks: networks{eng}, Ext: ext.Handler, Logger: logs.Logger("http"), Metrics: set}
+	cfg := httpapi.Config{Networks: networks{eng}, Ext: func(ctx *fasthttp.RequestCtx, _ httpapi.Charge) { ext.Handler(ctx) }, Logger: logs.Logger("http"), Metrics: set}
 	seen := newChains(eng, cmp.Or(strings.TrimRight(f.data.publicURL, "/"), "http://"+ln.Addr().String()))
 	err = errors.Join(
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
-		f.limit.configure(&cfg, seen, f.httpHost, logs.Logger("http"), set),
+		f.limit.configure(&cfg, f.httpHost, logs.Logger("http"), set),
 	)
 	if err != nil {
 		return errors.Join(err, ln.Close())

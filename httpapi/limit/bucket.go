@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -40,4 +41,14 @@ func (b *bucket) take(now time.Duration, r rate, units int64) (wait time.Duratio
 			return 0
 		}
 	}
+}
+
+// left returns how many units there are, and how long until the bucket is full.
+func (b *bucket) left(now time.Duration, r rate) (units int64, reset time.Duration) {
+	if reset = time.Duration(b.full.Load()) - now; reset <= 0 {
+		return r.burst, 0
+	}
+	// Divided first: a bucket that owes can be 190 years from full.
+	missing := float64(reset) / float64(time.Minute) * float64(r.perMinute)
+	return max(0, r.burst-int64(math.Ceil(missing))), reset
 }

@@ -136,7 +136,7 @@ func TestClient(t *testing.T) {
 	l := newLimiter(t, Config{KeysFile: file.path, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	f := func(h headers, remote, want string) {
 		t.Helper()
-		if got := l.Client(h.get, netip.MustParseAddr(remote)); got != want {
+		if got := l.Admit(h.get, netip.MustParseAddr(remote), publicRoute, 0).Client.String(); got != want {
 			t.Errorf("%v from %s: %q, want %q", h, remote, got, want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestClient(t *testing.T) {
 	f(headers{}, "::ffff:192.0.2.1", "192.0.2.1")
 	f(headers{}, "2001:db8::5", "2001:db8::/64")
 	f(headers{HeaderForwarded: "198.51.100.1"}, "10.0.0.1", "198.51.100.1")
-	if got := l.Client(headers{}.get, netip.Addr{}); got != "unknown" {
+	if got := l.Admit(headers{}.get, netip.Addr{}, publicRoute, 0).Client.String(); got != "unknown" {
 		t.Errorf("no address: %q", got)
 	}
 }

@@ -5,7 +5,8 @@
 // at the rate of the key's tier; clients without a key have one for their address
 // (IPv6: for their /64, since a client may use any address of it). A request that
 // finds too few units is refused with 429 and the time after which it would have
-// passed, and costs nothing; nor does any other refused request.
+// passed, and costs nothing; nor does any other refused request. Probes, such as
+// health checks, are charged as far as there are units, and never refused.
 //
 // # Statuses
 //
@@ -19,7 +20,7 @@
 //	     the chain
 //	429  the client's units are used up
 //
-// Public routes, those of metrics, never need a key. A known key counts there as
+// Public routes, those of metrics and health, never need a key. A known key counts there as
 // elsewhere, so that it raises the rate; any other is ignored.
 //
 // # The keys file

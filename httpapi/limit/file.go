@@ -2,6 +2,7 @@ package limit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -77,7 +78,7 @@ func parseKeys(content []byte, before *keyTable) (*keyTable, error) {
 		if t == nil {
 			return nil, fmt.Errorf("key %d (%q): there is no tier %q", i+1, fk.Name, fk.Tier)
 		}
-		k := &key{name: fk.Name, tier: t, disabled: fk.Disabled}
+		k := &key{id: cmp.Or(fk.Name, strings.ToLower(fk.Hash[:16])), name: fk.Name, tier: t, disabled: fk.Disabled}
 		if old := before.keys[d]; old != nil {
 			k.bucket = old.bucket
 		} else {

@@ -36,26 +36,6 @@ func (l *Limiter) client(header func(string) []byte, remote netip.Addr) netip.Ad
 	return remote
 }
 
-// Client names whoever a request counts for: "key:" and the name or hash of its
-// API key, or else the address (of IPv6 the /64). Use it to share something else
-// than units fairly.
-func (l *Limiter) Client(header func(name string) []byte, remote netip.Addr) string {
-	if value := keyIn(header); len(value) > 0 {
-		if id := l.keys.Load().identity(value); id != "" {
-			return "key:" + id
-		}
-	}
-	a := l.client(header, remote)
-	if !a.IsValid() {
-		return "unknown"
-	}
-	if a.Is4() {
-		return a.String()
-	}
-	p, _ := a.Prefix(64) // 64 bits are in every IPv6 address
-	return p.String()
-}
-
 func (l *Limiter) trusts(a netip.Addr) bool {
 	for _, p := range l.cfg.TrustedProxies {
 		if p.Contains(a) {

@@ -19,11 +19,13 @@ func (h headers) get(name string) []byte { return []byte(h[name]) }
 func withKey(key string) headers { return headers{HeaderKey: key} }
 
 var (
-	dataRoute   = Route{Pattern: "/v1/chains/{chainId}/transactions", Chain: "43114"}
+	dataRoute   = Route{Pattern: "/v1/chains/{chainId}/transactions", Chain: named("43114")}
 	publicRoute = Route{Pattern: "/v2/chains/{chainId}/metrics/{metric}", Public: true}
 	clientA     = netip.MustParseAddr("192.0.2.1")
 	clientB     = netip.MustParseAddr("192.0.2.2")
 )
+
+func named(chain string) func() string { return func() string { return chain } }
 
 // keysFile writes a keys file; each write has a time of its own.
 type keysFile struct {

@@ -27,6 +27,7 @@ type keyTable struct {
 }
 
 type key struct {
+	id       string // its name, or else the start of its hash
 	name     string
 	tier     *tier
 	disabled bool
@@ -48,22 +49,8 @@ func (t *keyTable) find(value []byte) *key {
 	return t.keys[sha256.Sum256(value)]
 }
 
-// identity names the enabled key with a value: its name or, without one, the
-// start of its hash. It is empty for any other key.
-func (t *keyTable) identity(value []byte) string {
-	k := t.find(value)
-	switch {
-	case k == nil || k.disabled:
-		return ""
-	case k.name != "":
-		return k.name
-	}
-	d := sha256.Sum256(value)
-	return hex.EncodeToString(d[:8])
-}
-
 func (k *key) permits(r *Route) bool {
-	return !k.disabled && k.tier.permitsRoute(r.Pattern) && k.tier.permitsChain(r.Chain)
+	return !k.disabled && k.tier.permitsRoute(r.Pattern) && k.tier.permitsChain(r)
 }
 
 // refusal says why a request is not permitted.
@@ -93,8 +80,12 @@ func (t *tier) permitsRoute(pattern string) bool {
 }
 
 // permitsChain lets requests pass that are for no chain in particular.
-func (t *tier) permitsChain(chain string) bool {
-	if chain == "" || len(t.chains) == 0 {
+func (t *tier) permitsChain(r *Route) bool {
+	if len(t.chains) == 0 || r.Chain == nil {
+		return true
+	}
+	chain := r.Chain()
+	if chain == "" {
 		return true
 	}
 	for _, c := range t.chains {

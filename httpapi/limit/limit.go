@@ -93,11 +93,14 @@ func (r rate) check() error {
 type Route struct {
 	// Pattern is the route's, such as /v1/chains/{chainId}/transactions.
 	Pattern string
-	// Chain is the EVM chain ID that the request names, in decimal digits; empty
-	// for none.
-	Chain string
+	// Chain returns the EVM chain ID that the request names, in decimal digits, or
+	// else the name that it has for the chain; empty for none. It is called where a
+	// key is good for certain chains only. Nil: the route names no chain.
+	Chain func() string
 	// Public routes never need a key.
 	Public bool
+	// Probe routes are charged, but never refused for want of units.
+	Probe bool
 }
 
 // Decision says what becomes of a request.
@@ -110,6 +113,38 @@ type Decision struct {
 	RetryAfter time.Duration
 	// Tier is the tier of the key that counted; empty for none.
 	Tier string
+	// Client is who the request counts for.
+	Client Client
+	// Limited is set when rates apply. Then Limit is the burst of the client,
+	// Remaining what is left of it, and Reset when all of it would be there again.
+	Limited          bool
+	Limit, Remaining int64
+	Reset            time.Duration
+}
+
+// Client is who a request counts for: an API key, or else an address.
+type Client struct {
+	key  *key
+	addr netip.Addr
+}
+
+// ClientAt returns the client at an address.
+func ClientAt(a netip.Addr) Client { return Client{addr: a.Unmap()} }
+
+// String returns what tells clients apart: "key:" and the name or hash of the API
+// key, or else the address (of IPv6 the /64). Use it to share something else than
+// units fairly.
+func (c Client) String() string {
+	switch {
+	case c.key != nil:
+		return "key:" + c.key.id
+	case !c.addr.IsValid():
+		return "unknown"
+	case c.addr.Is4():
+		return c.addr.String()
+	}
+	p, _ := c.addr.Prefix(64) // 64 bits are in every IPv6 address
+	return p.String()
 }
 
 // Limiter decides about requests. Its methods may be called from several goroutines.
@@ -151,19 +186,22 @@ func New(cfg Config) (*Limiter, error) {
 	return l, nil
 }
 
-// Admit decides about one request and takes its units. header gives the value of
+// Admit decides about one request and takes its units. header returns the value of
 // a request header, the lines of one that comes several times joined by commas;
 // see [Header]. remote is the connection's peer; an invalid one is a client of its own.
 func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, route Route, units int) Decision {
 	now := time.Since(l.start)
 	l.check(now)
-	value := keyIn(header)
+	value := header(HeaderKey)
+	if len(value) == 0 {
+		value = header(HeaderKeySDK)
+	}
 	// A server without keys takes no notice of one meant for another.
 	if len(value) > 0 && (l.cfg.KeysFile != "" || l.cfg.RequireKey) {
 		k := l.keys.Load().find(value)
 		switch {
 		case k != nil && k.permits(&route):
-			return l.take(k.bucket, now, k.tier.rate, units, k.tier.name)
+			return l.take(Client{key: k}, now, units, route.Probe)
 		case route.Public:
 		case k == nil:
 			l.unknownKey.Inc()
@@ -176,32 +214,51 @@ func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, rout
 		l.noKey.Inc()
 		return Decision{Status: statusUnauthorized, Message: "an API key is required, in the header x-service-api-key"}
 	}
-	if l.cfg.NoLimit {
-		return Decision{Allow: true}
-	}
-	return l.take(l.clients.bucket(l.client(header, remote)), now, l.rate, units, "")
+	return l.take(Client{addr: l.client(header, remote)}, now, units, route.Probe)
 }
 
-// keyIn returns the API key that a request carries, if any.
-func keyIn(header func(name string) []byte) []byte {
-	if value := header(HeaderKey); len(value) > 0 {
-		return value
+// Charge takes units for what follows on a request that was admitted. False means
+// that there are too few; after wait there would be enough. A nil Limiter has no
+// rates.
+func (l *Limiter) Charge(c Client, units int) (wait time.Duration, ok bool) {
+	if l == nil || l.cfg.NoLimit {
+		return 0, true
 	}
-	return header(HeaderKeySDK)
+	b, r := l.bucketOf(c)
+	if wait = b.take(time.Since(l.start), r, int64(units)); wait > 0 {
+		l.limited.Inc()
+	}
+	return wait, wait <= 0
 }
 
-func (l *Limiter) take(b *bucket, now time.Duration, r rate, units int, tier string) Decision {
-	if l.cfg.NoLimit {
-		return Decision{Allow: true, Tier: tier}
+func (l *Limiter) bucketOf(c Client) (*bucket, rate) {
+	if c.key != nil {
+		return c.key.bucket, c.key.tier.rate
 	}
-	wait := b.take(now, r, int64(units))
-	if wait <= 0 {
-		return Decision{Allow: true, Tier: tier}
+	return l.clients.bucket(c.addr), l.rate
+}
+
+func (l *Limiter) take(c Client, now time.Duration, units int, always bool) Decision {
+	d := Decision{Allow: true, Client: c}
+	if c.key != nil {
+		d.Tier = c.key.tier.name
+	}
+	if l.cfg.NoLimit {
+		return d
+	}
+	b, r := l.bucketOf(c)
+	d.RetryAfter = b.take(now, r, int64(units))
+	d.Limited, d.Limit = true, r.burst
+	d.Remaining, d.Reset = b.left(now, r)
+	if d.RetryAfter <= 0 || always {
+		d.RetryAfter = 0
+		return d
 	}
 	l.limited.Inc()
-	message := "the rate limit of this API key is reached"
-	if tier == "" {
-		message = "the rate limit of clients without an API key is reached"
+	d.Allow, d.Status = false, statusTooManyRequests
+	d.Message = "the rate limit of this API key is reached"
+	if c.key == nil {
+		d.Message = "the rate limit of clients without an API key is reached"
 	}
-	return Decision{Status: statusTooManyRequests, Message: message, RetryAfter: wait, Tier: tier}
+	return d
 }

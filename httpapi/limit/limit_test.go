@@ -33,8 +33,8 @@ func TestAdmit(t *testing.T) {
 		f(l, withKey("d"), dataRoute, 403, "large", "disabled")
 		f(l, withKey("n"), Route{Pattern: "/v1/exact"}, 200, "narrow", "")
 		f(l, withKey("n"), Route{Pattern: "/v1/exactly"}, 403, "narrow", "this route")
-		f(l, withKey("n"), Route{Pattern: dataRoute.Pattern, Chain: "8"}, 403, "narrow", "this chain")
-		f(l, withKey("n"), Route{Pattern: dataRoute.Pattern, Chain: "7"}, 200, "narrow", "")
+		f(l, withKey("n"), Route{Pattern: dataRoute.Pattern, Chain: named("8")}, 403, "narrow", "this chain")
+		f(l, withKey("n"), Route{Pattern: dataRoute.Pattern, Chain: named("7")}, 200, "narrow", "")
 		// Metrics never need a key, whatever is sent as one.
 		f(l, headers{}, publicRoute, 200, "", "")
 		f(l, withKey("unknown"), publicRoute, 200, "", "")

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/limit"
+)
+
+// The headers that tell a client what is left of its rate: those of the IETF's
+// draft, as most services send them. Reset is in seconds.
+const (
+	headerRateLimit     = "RateLimit-Limit"
+	headerRateRemaining = "RateLimit-Remaining"
+	headerRateReset     = "RateLimit-Reset"
+)
+
+// admit charges a request and finds out who sent it, or else answers it. All that
+// it goes by is in the line of the table of routes.
+func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params) bool {
+	if s.cfg.Limits == nil {
+		p.client = limit.ClientAt(remoteAddr(ctx))
+		return true
+	}
+	units := r.Units
+	if r.needs == needsExt && s.cfg.ExtCost != nil && r.Access == Public {
+		if cost := s.cfg.ExtCost(ctx); cost.Units > 0 {
+			units = cost.Units
+		}
+	}
+	d := s.cfg.Limits.Admit(
+		func(name string) []byte { return limit.Header(&ctx.Request.Header, name) },
+		remoteAddr(ctx),
+		limit.Route{
+			Pattern: r.Pattern, Public: r.Key == KeyNever, Probe: r.Probe,
+			Chain: func() string { return s.chainNumber(r, p) },
+		}, units)
+	if d.Limited {
+		h := &ctx.Response.Header
+		h.Set(headerRateLimit, strconv.FormatInt(d.Limit, 10))
+		h.Set(headerRateRemaining, strconv.FormatInt(d.Remaining, 10))
+		h.Set(headerRateReset, strconv.FormatInt(int64((d.Reset+time.Second-1)/time.Second), 10))
+	}
+	if !d.Allow {
+		fail(ctx, &failure{d.Status, d.Message, d.RetryAfter})
+		return false
+	}
+	p.client = d.Client
+	return true
+}
+
+// remoteAddr returns the address of a connection's peer. An unknown one is a
+// client of its own.
+func remoteAddr(ctx *fasthttp.RequestCtx) netip.Addr {
+	a, _ := netip.AddrFromSlice(ctx.RemoteIP())
+	return a.Unmap()
+}
+
+// chainNumber returns the EVM chain number that a request names, empty for none.
+// The limiter asks for it only where a key is good for certain chains. What it
+// returns aliases the request.
+func (s *Server) chainNumber(r *Route, p *params) string {
+	name := p.get(r.Chain)
+	if len(name) == 0 {
+		return ""
+	}
+	text := unsafe.String(unsafe.SliceData(name), len(name))
+	if _, ok := parseUint(name); ok {
+		return text
+	}
+	if s.cfg.Chains != nil {
+		if c, ok := s.cfg.Chains.Chain(text); ok {
+			return c.Info().ChainID
+		}
+	}
+	return text
+}
+
+// passOn makes the handler of what [Config.Ext] serves.
+func passOn(s *Server, _ *Route) handler {
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		client := p.client
+		s.cfg.Ext(ctx, func(units int) (time.Duration, bool) { return s.cfg.Limits.Charge(client, units) })
+	}
+}
