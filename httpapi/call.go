@@ -313,6 +313,23 @@ func (c *call) TokenURI(t *evm.Address, id *uint256.Int) string {
 	return uri
 }
 
+// Owner implements view.Source.
+func (c *call) Owner(t *evm.Address, id *uint256.Int) (evm.Address, bool) {
+	owner, found, err := c.v.NFTOwner(index.NFT{Token: *t, ID: *id})
+	if err != nil {
+		c.note(err)
+	}
+	return owner, found
+}
+
+// Logo implements view.Source.
+func (c *call) Logo(t *evm.Address) string {
+	if c.s.cfg.Logos == nil {
+		return ""
+	}
+	return c.s.cfg.Logos.Logo(c.info.ChainID, t)
+}
+
 // Metadata implements view.Source.
 func (c *call) Metadata(t *evm.Address, id *uint256.Int) *view.Metadata {
 	if c.s.cfg.NFTMetadata == nil {

@@ -78,6 +78,9 @@ type View interface {
 	NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error)
 	Token(a evm.Address) (index.TokenMeta, bool, error)
 	TokenURI(token evm.Address, id uint256.Int) (string, bool, error)
+	// NFTOwner returns the owner of an ERC-721 token, the zero address if it was
+	// burnt.
+	NFTOwner(nft index.NFT) (owner evm.Address, found bool, err error)
 	WarpMessages(txHash evm.Hash) ([][]byte, error)
 	Close()
 }
@@ -87,6 +90,13 @@ type Prices interface {
 	// Price gives the price of one whole token in a currency as a string that
 	// view.CheckPrice accepts, or "". A nil token is the chain's own coin.
 	Price(chainID string, token *evm.Address, currency string) string
+}
+
+// Logos knows the logos of coins and tokens.
+type Logos interface {
+	// Logo returns the URI of a token's logo, or "". A nil token is the chain's own
+	// coin.
+	Logo(chainID string, token *evm.Address) string
 }
 
 // NFTMetadata knows the metadata of NFTs.

@@ -62,11 +62,12 @@ type Config struct {
 
 	// Chains are the EVM chains that are followed; nil serves no data endpoints.
 	Chains Chains
-	// Prices, NFTMetadata, Reputation and Methods know what is in no block. What a
+	// Prices, NFTMetadata, Reputation, Logos and Methods know what is in no block. What a
 	// nil one would know is left out of answers.
 	Prices      Prices
 	NFTMetadata NFTMetadata
 	Reputation  Reputation
+	Logos       Logos
 	Methods     MethodNames
 	// Limits knows the API keys and keeps clients within their rates. Nil admits all.
 	Limits *limit.Limiter

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -263,7 +264,8 @@ func (c *call) listChains() {
 		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
 			continue
 		}
-		c.w.ChainItem(info, chain.Down() == nil)
+		c.info = info
+		c.w.ChainItem(info, chain.Down() == nil, cmp.Or(c.Logo(nil), info.Token.LogoURI))
 	}
 	c.end()
 }

@@ -270,6 +270,15 @@ func (v *fakeView) Token(a evm.Address) (index.TokenMeta, bool, error) {
 	return t, known, v.broken
 }
 
+func (v *fakeView) NFTOwner(nft index.NFT) (evm.Address, bool, error) {
+	for owner, list := range v.c.nfts {
+		if slices.Contains(list, nft) {
+			return owner, true, v.broken
+		}
+	}
+	return evm.Address{}, false, v.broken
+}
+
 func (v *fakeView) TokenURI(token evm.Address, id uint256.Int) (string, bool, error) {
 	uri, known := v.c.uris[index.NFT{Token: token, ID: id}]
 	return uri, known, v.broken

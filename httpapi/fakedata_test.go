@@ -126,6 +126,13 @@ func (knows) Metadata(_ string, token *evm.Address, id *uint256.Int) *view.Metad
 	return nil
 }
 
+func (knows) Logo(_ string, token *evm.Address) string {
+	if token != nil && *token == gold {
+		return "https://logos/gold.png"
+	}
+	return ""
+}
+
 func (knows) MethodName(s [4]byte) string {
 	if s == [4]byte{0xa9, 0x05, 0x9c, 0xbb} {
 		return "transfer(address,uint256)"
@@ -140,7 +147,7 @@ func dataServer(t testing.TB, cfg Config, chains ...*fakeChain) *Server {
 		cfg.Networks = networks{signs("signed")}
 	}
 	cfg.Chains = fakeChains(chains)
-	cfg.Prices, cfg.Reputation, cfg.NFTMetadata, cfg.Methods = knows{}, knows{}, knows{}, knows{}
+	cfg.Prices, cfg.Reputation, cfg.NFTMetadata, cfg.Logos, cfg.Methods = knows{}, knows{}, knows{}, knows{}, knows{}
 	if cfg.TokenKey == nil {
 		cfg.TokenKey = []byte("the key of all tests")
 	}

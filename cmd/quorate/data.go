@@ -21,9 +21,9 @@ import (
 
 // dataFlags are the flags of quorate serve about chain data.
 type dataFlags struct {
-	index, ahead                             bool
-	chainsFile, publicURL, dialect           string
-	prices, reputation, nftMetadata, methods string
+	index, ahead                                    bool
+	chainsFile, publicURL, dialect                  string
+	prices, logos, reputation, nftMetadata, methods string
 }
 
 func (f *dataFlags) add(flags *pflag.FlagSet) {
@@ -34,6 +34,7 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.index, "index", true, "follow EVM chains and index them: the C-Chain, and those of --chains-file")
 		flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see the README")
 		flags.StringVar(&f.prices, "prices-file", "", "JSON file of prices by chain, token and currency, read again when it changes")
+		flags.StringVar(&f.logos, "logos-file", "", "JSON file of the logos of coins and tokens")
 		flags.StringVar(&f.reputation, "reputation-file", "", "JSON file of malicious and benign tokens")
 		flags.StringVar(&f.nftMetadata, "nft-metadata-file", "", "JSON file of the metadata of NFTs")
 		flags.StringVar(&f.methods, "methods-file", "", "file of further function signatures, a line each: 0x and 8 digits, and the signature")
@@ -89,6 +90,10 @@ func (f *dataFlags) configure(cfg *httpapi.Config, c chains, dataDir string, log
 	if f.prices != "" {
 		p, err := provide.OpenPrices(f.prices, log)
 		cfg.Prices, errs = p, append(errs, named("--prices-file", err))
+	}
+	if f.logos != "" {
+		p, err := provide.OpenLogos(f.logos, log)
+		cfg.Logos, errs = p, append(errs, named("--logos-file", err))
 	}
 	if f.reputation != "" {
 		p, err := provide.OpenReputation(f.reputation, log)

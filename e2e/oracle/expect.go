@@ -130,7 +130,11 @@ func (f *forms) transfer(t *Transfer) object {
 	case ERC20:
 		o["value"], o["erc20Token"] = t.Value.String(), f.erc20(t.Token)
 	case ERC721:
-		o["erc721Token"] = f.erc721(nft)
+		token := f.erc721(nft)
+		if owner := f.chain.at(f.chain.Tip()).owners[nft]; owner != (common.Address{}) { // or else it was burnt
+			token["ownerAddress"] = owner.Hex()
+		}
+		o["erc721Token"] = token
 	case ERC1155:
 		token := f.nft(nft)
 		token["ercType"] = ERC1155

@@ -1,10 +1,11 @@
-// Package provide reads files that tell what is in no block: prices, which
+// Package provide reads files that tell what is in no block: prices, logos, which
 // tokens are malicious, and the metadata of NFTs. What a file does not tell is
 // not known, and is left out of answers; nothing is made up.
 //
 // All files are JSON, and their first level is the EVM chain number:
 //
 //	prices      {"43114": {"native": {"usd": "25.31"}, "0x...": {"usd": 1.0, "eur": "0.92"}}}
+//	logos       {"43114": {"native": "https://...", "0x...": "https://..."}}
 //	reputation  {"43114": {"0x...": "Malicious", "0x...": "Benign"}}
 //	metadata    {"43114": {"0x...": {"1": {"name": "First", "imageUri": "ipfs://..."}}}}
 //

@@ -3,6 +3,7 @@ package provide
 import (
 	"fmt"
 	"log/slog"
+	"net/url"
 
 	"github.com/holiman/uint256"
 
@@ -75,6 +76,53 @@ func (p *Prices) Price(chainID string, token *evm.Address, currency string) stri
 		return string(c.native[currency])
 	}
 	return string(c.tokens[*token][currency])
+}
+
+// Logos knows the logos of the coins and tokens of a file.
+type Logos struct{ *file[map[string]chainLogos] }
+
+type chainLogos struct {
+	native string
+	tokens map[evm.Address]string
+}
+
+// OpenLogos reads a file of logos. A nil log discards what there is to say.
+func OpenLogos(path string, log *slog.Logger) (*Logos, error) {
+	f, err := open(path, log, parseLogos)
+	return &Logos{f}, err
+}
+
+func parseLogos(b []byte) (map[string]chainLogos, error) {
+	var raw map[string]map[string]string
+	if err := decode(b, &raw); err != nil {
+		return nil, err
+	}
+	out := make(map[string]chainLogos, len(raw))
+	for chain, logos := range raw {
+		for what, logo := range logos {
+			if u, err := url.Parse(logo); err != nil || !u.IsAbs() {
+				return nil, fmt.Errorf("chain %s, %s: logo %q is not an absolute URI", chain, what, logo)
+			}
+		}
+		l := chainLogos{native: logos[native]}
+		delete(logos, native)
+		var err error
+		if l.tokens, err = byAddress(chain, logos); err != nil {
+			return nil, err
+		}
+		out[chain] = l
+	}
+	return out, nil
+}
+
+// Logo returns the URI of a token's logo, or "". A nil token is the chain's own
+// coin.
+func (p *Logos) Logo(chainID string, token *evm.Address) string {
+	c := (*p.get())[chainID]
+	if token == nil {
+		return c.native
+	}
+	return c.tokens[*token]
 }
 
 // Reputation knows the malicious and the benign tokens of a file.

@@ -48,6 +48,26 @@ func TestPrices(t *testing.T) {
 	f("1", nil, "usd", "")
 }
 
+func TestLogos(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "logos.json")
+	write(t, path, `{"43114":{"native":"https://x/avax.svg","`+textA+`":"ipfs://logo"},"1":{}}`)
+	p, err := OpenLogos(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Logo("43114", nil) != "https://x/avax.svg" || p.Logo("43114", &tokenA) != "ipfs://logo" ||
+		p.Logo("43114", &evm.Address{}) != "" || p.Logo("1", nil) != "" || p.Logo("2", &tokenA) != "" {
+		t.Error("wrong logos")
+	}
+	for _, bad := range []string{`{"43114":{"native":"logo.svg"}}`, `{"x":{}}`, `{"1":{"0x12":"https://x"}}`, `{"1":{"native":7}}`, `[]`} {
+		write(t, path, bad)
+		if _, err := OpenLogos(path, nil); err == nil {
+			t.Errorf("%s passes", bad)
+		}
+	}
+}
+
 func TestReputationAndMetadata(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -41,8 +41,8 @@ type NetworkToken struct {
 func (c *ChainInfo) Has(feature string) bool { return slices.Contains(c.Features, feature) }
 
 // ChainItem writes the chain for the list of chains; up is false when its nodes
-// do not answer.
-func (w *Writer) ChainItem(c *ChainInfo, up bool) {
+// do not answer. logo is that of the chain's coin.
+func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.text("chainId", c.ChainID)
@@ -71,7 +71,7 @@ func (w *Writer) ChainItem(c *ChainInfo, up bool) {
 		w.text("multicall", c.Multicall)
 		w.B = append(w.B, '}')
 	}
-	w.networkToken(&c.Token)
+	w.networkToken(&c.Token, logo)
 	w.known("chainLogoUri", c.LogoURI)
 	w.boolean("private", c.Private)
 	w.Member("enabledFeatures")
@@ -83,13 +83,13 @@ func (w *Writer) ChainItem(c *ChainInfo, up bool) {
 	w.Raw("]}")
 }
 
-func (w *Writer) networkToken(t *NetworkToken) {
+func (w *Writer) networkToken(t *NetworkToken, logo string) {
 	w.Member("networkToken")
 	w.B = append(w.B, '{')
 	w.text("name", t.Name)
 	w.text("symbol", t.Symbol)
 	w.integer("decimals", int64(t.Decimals))
-	w.known("logoUri", t.LogoURI)
+	w.known("logoUri", logo)
 	w.known("description", t.Description)
 	w.B = append(w.B, '}')
 }

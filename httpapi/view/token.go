@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/holiman/uint256"
@@ -36,6 +37,9 @@ func (w *Writer) transfer(t *index.Transfer) {
 		w.Member("erc721Token")
 		w.B = append(w.B, '{')
 		w.nft(&t.Token, &t.ID)
+		if owner, ok := w.Source.Owner(&t.Token, &t.ID); ok && !owner.IsZero() {
+			w.address("ownerAddress", &owner)
+		}
 	case index.ERC1155:
 		w.amount("value", &t.Value)
 		w.Member("erc1155Token")
@@ -61,6 +65,7 @@ func (w *Writer) erc20(token *evm.Address) (meta index.TokenMeta) {
 	w.text("name", meta.Name)
 	w.text("symbol", meta.Symbol)
 	w.integer("decimals", int64(meta.Decimals))
+	w.known("logoUri", w.Source.Logo(token))
 	w.Raw(`,"ercType":"ERC-20"`)
 	return meta
 }
@@ -125,12 +130,17 @@ func (w *Writer) NativeBalance(wei *uint256.Int) {
 	w.text("name", t.Name)
 	w.text("symbol", t.Symbol)
 	w.integer("decimals", int64(t.Decimals))
-	w.known("logoUri", t.LogoURI)
+	w.known("logoUri", w.coinLogo())
 	w.text("chainId", w.Chain.ChainID)
 	w.price("price", price)
 	w.amount("balance", wei)
 	w.worth("balanceValue", wei, t.Decimals, price)
 	w.B = append(w.B, '}')
+}
+
+// coinLogo returns the logo of the chain's coin: the file's, or else the chain's.
+func (w *Writer) coinLogo() string {
+	return cmp.Or(w.Source.Logo(nil), w.Chain.Token.LogoURI)
 }
 
 // TokenBalance writes an ERC-20 balance.

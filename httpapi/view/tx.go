@@ -44,7 +44,7 @@ func (w *Writer) SingleTx(tx *index.Tx) {
 		w.amount("maxPriorityFeePerGas", tx.MaxPriorityFee)
 	}
 	w.Raw(`},"networkTokenDetails":{`)
-	w.networkToken(&w.Chain.Token)
+	w.networkToken(&w.Chain.Token, w.coinLogo())
 	w.price("currentPrice", w.Source.Price(nil))
 	w.B = append(w.B, '}')
 	w.parts(tx, nil)

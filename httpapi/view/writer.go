@@ -16,6 +16,12 @@ type Source interface {
 	Token(a *evm.Address) (index.TokenMeta, bool)
 	// TokenURI gives the address of an NFT's metadata, "" if it is not known.
 	TokenURI(token *evm.Address, id *uint256.Int) string
+	// Owner returns the owner of an ERC-721 token, the zero address if it was burnt;
+	// false if it is not known.
+	Owner(token *evm.Address, id *uint256.Int) (evm.Address, bool)
+	// Logo returns the URI of a token's logo, "" if it is not known. A nil token is
+	// the chain's own coin.
+	Logo(token *evm.Address) string
 	// Metadata gives an NFT's metadata, nil if they are not known.
 	Metadata(token *evm.Address, id *uint256.Int) *Metadata
 	// Price gives the price of one whole token in Currency, as a string that
@@ -140,6 +146,7 @@ func (w *Writer) party(name string, a *evm.Address) {
 		if meta.HasDecimals {
 			w.integer("decimals", int64(meta.Decimals))
 		}
+		w.known("logoUri", w.Source.Logo(a))
 	}
 	w.address("address", a)
 	w.B = append(w.B, '}')
