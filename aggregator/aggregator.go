@@ -43,9 +43,9 @@ func New(cfg Config) (*Aggregator, error) {
 	a.rankings = newRankings(cfg.Peers.Status, a.bad)
 	a.verifier = newVerifier(cfg.Workers, cfg.MaxJobs, cfg.Logger, a.count.batches)
 	kept := a.results
-	cfg.Metrics.GetOrCreateGauge("quorate_aggregator_kept_bytes", func() float64 { n, _ := kept.held(); return float64(n) })
-	cfg.Metrics.GetOrCreateGauge("quorate_aggregator_part_bytes", func() float64 { _, n := kept.held(); return float64(n) })
-	cfg.Metrics.GetOrCreateGauge("quorate_aggregator_jobs", func() float64 { return float64(a.jobs.len()) })
+	cfg.Metrics.GaugeFunc("quorate_aggregator_kept_bytes", "Memory of signed messages that are kept.", func() float64 { n, _ := kept.held(); return float64(n) })
+	cfg.Metrics.GaugeFunc("quorate_aggregator_part_bytes", "Memory of single signatures that are kept.", func() float64 { _, n := kept.held(); return float64(n) })
+	cfg.Metrics.GaugeFunc("quorate_aggregator_jobs", "Messages being signed.", func() float64 { return float64(a.jobs.len()) })
 	return a, nil
 }
 
@@ -133,7 +133,7 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, erro
 		a.count.overloaded.Inc()
 	}
 	if err == nil {
-		a.count.duration.UpdateDuration(started)
+		a.count.duration.Observe(time.Since(started).Seconds())
 		res := fresh.result
 		res.Kept = false
 		return &res, nil

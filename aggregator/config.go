@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 // Config says what an [Aggregator] works with and within which bounds. Zero
@@ -57,7 +57,7 @@ type Config struct {
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
 	// Metrics takes the metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c *Config) fill() error {
@@ -86,7 +86,7 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	switch {
 	case c.RequestTimeout > time.Minute:
@@ -103,41 +103,41 @@ func (c *Config) fill() error {
 
 // counters are the aggregator's metrics.
 type counters struct {
-	set                                  *metrics.Set
-	kept, fresh, joined, loaded          *metrics.Counter
-	shedAnswers, overloaded, storeErrors *metrics.Counter
-	duration                             *metrics.Histogram
+	set                                  *metric.Set
+	kept, fresh, joined, loaded          metric.Counter
+	shedAnswers, overloaded, storeErrors metric.Counter
+	duration                             metric.Histogram
 	batches                              *batchCounters
 }
 
 // batchCounters tell how well final checks are batched.
-type batchCounters struct{ checks, batches *metrics.Counter }
+type batchCounters struct{ checks, batches metric.Counter }
 
 func (b *batchCounters) observe(n int) {
 	b.batches.Inc()
-	b.checks.Add(n)
+	b.checks.Add(float64(n))
 }
 
-func newCounters(set *metrics.Set) *counters {
-	request := func(how string) *metrics.Counter {
-		return set.GetOrCreateCounter(`quorate_aggregator_requests_total{answer="` + how + `"}`)
+func newCounters(set *metric.Set) *counters {
+	request := func(how string) metric.Counter {
+		return set.Counter("quorate_aggregator_requests_total", "Requests for a signed message, by how they were answered.", "answer", how)
 	}
 	return &counters{
 		set:  set,
 		kept: request("kept"), fresh: request("collected"), joined: request("joined"), loaded: request("loaded"),
-		shedAnswers: set.GetOrCreateCounter("quorate_aggregator_answers_shed_total"),
+		shedAnswers: set.Counter("quorate_aggregator_answers_shed_total", "Answers of validators dropped because too many were waiting."),
 		overloaded:  request("overloaded"),
-		storeErrors: set.GetOrCreateCounter("quorate_aggregator_store_errors_total"),
-		duration:    set.GetOrCreateHistogram("quorate_aggregator_collect_seconds"),
+		storeErrors: set.Counter("quorate_aggregator_store_errors_total", "Results that could not be read or written."),
+		duration:    set.Histogram("quorate_aggregator_collect_seconds", "Time to collect the signatures of a message."),
 		batches: &batchCounters{
-			checks:  set.GetOrCreateCounter("quorate_aggregator_checks_total"),
-			batches: set.GetOrCreateCounter("quorate_aggregator_check_batches_total"),
+			checks:  set.Counter("quorate_aggregator_checks_total", "Final checks of aggregated signatures."),
+			batches: set.Counter("quorate_aggregator_check_batches_total", "Batches in which final checks were made."),
 		},
 	}
 }
 
 func (c *counters) failure(k Kind) {
-	c.set.GetOrCreateCounter(`quorate_aggregator_failures_total{kind="` + k.String() + `"}`).Inc()
+	c.set.Counter("quorate_aggregator_failures_total", "Messages that could not be signed, by reason.", "kind", k.String()).Inc()
 }
 
 // refusal counts by code; codes are the remote's, so unusual ones share a label.
@@ -146,9 +146,9 @@ func (c *counters) refusal(code int32) {
 	if code >= -4 && code <= 17 {
 		label = fmt.Sprint(code)
 	}
-	c.set.GetOrCreateCounter(`quorate_aggregator_refusals_total{code="` + label + `"}`).Inc()
+	c.set.Counter("quorate_aggregator_refusals_total", "Refusals of validators, by the code they gave.", "code", label).Inc()
 }
 
 func (c *counters) lie(kind string) {
-	c.set.GetOrCreateCounter(`quorate_aggregator_invalid_total{kind="` + kind + `"}`).Inc()
+	c.set.Counter("quorate_aggregator_invalid_total", "Answers of validators that hold no valid signature, by fault.", "kind", kind).Inc()
 }

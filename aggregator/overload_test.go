@@ -9,10 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/aggregator/valset"
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 )
 
 func TestOverload(t *testing.T) {
@@ -108,7 +107,7 @@ func TestTooManyCallers(t *testing.T) {
 // TestNoQuestion: callers of a message that cannot be asked for are told so,
 // and not sent round in circles.
 func TestNoQuestion(t *testing.T) {
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	peers := newFakePeers(equal(5)...)
 	peers.closed = true
 	b := newBed(t, peers, func(c *Config) { c.Metrics = set })
@@ -116,8 +115,8 @@ func TestNoQuestion(t *testing.T) {
 	if e.RetryAfter == 0 || !errors.Is(e, errNop) {
 		t.Error(e)
 	}
-	if n := set.GetOrCreateCounter(`quorate_aggregator_requests_total{answer="collected"}`).Get(); n != 1 {
-		t.Errorf("%d collections for one request", n)
+	if n := set.Value("quorate_aggregator_requests_total", "answer", "collected"); n != 1 {
+		t.Errorf("%v collections for one request", n)
 	}
 }
 

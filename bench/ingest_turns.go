@@ -11,12 +11,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/engine/metric"
 	"quorate/engine/store"
 	"quorate/rollup"
 )
@@ -37,7 +37,7 @@ func (r *ingestRun) index(ctx context.Context, noRollup bool) (took time.Duratio
 
 // withDB opens a new database, lets use have it, and removes it. It gives the size
 // that its tables had.
-func (r *ingestRun) withDB(set *metrics.Set, use func(db *store.DB) error) (tables int64, err error) {
+func (r *ingestRun) withDB(set *metric.Set, use func(db *store.DB) error) (tables int64, err error) {
 	dir, err := os.MkdirTemp(r.dir, "index-*")
 	if err != nil {
 		return 0, err
@@ -71,7 +71,7 @@ func tablesIn(dir string) (n int64, err error) {
 // the other turns are made of.
 func (r *ingestRun) prepare(ctx context.Context) error {
 	r.doing = "preparing"
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	tables, err := r.withDB(set, func(db *store.DB) error {
 		c, err := index.Open(db, chain.ID{1}, index.Options{})
 		if err != nil {
@@ -80,11 +80,9 @@ func (r *ingestRun) prepare(ctx context.Context) error {
 		if _, err := r.groups(func(blocks []*evm.Block) error { return c.Commit(ctx, blocks) }); err != nil {
 			return err
 		}
-		r.written.rows = int(set.GetOrCreateCounter("quorate_store_index_rows_total").Get())
-		r.written.bytes = int(set.GetOrCreateCounter("quorate_store_index_row_bytes_total").Get())
-		set.GetOrCreateHistogram("quorate_store_index_commit_seconds").VisitNonZeroBuckets(func(_ string, n uint64) {
-			r.written.commits += int(n)
-		})
+		r.written.rows = int(set.Value("quorate_store_index_rows_total"))
+		r.written.bytes = int(set.Value("quorate_store_index_row_bytes_total"))
+		r.written.commits = int(set.Value("quorate_store_index_commit_seconds"))
 		if err := r.readEvents(ctx, c); err != nil {
 			return err
 		}

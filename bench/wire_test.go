@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -80,11 +78,9 @@ func startEngine(b *testing.B, nodeURL string, validators int) (_ *engine.Engine
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- eng.Run(ctx) }()
-	want := []byte(fmt.Sprintf("quorate_p2p_peers_ready{network=\"%d\"} %d\n", rigNetwork, validators))
 	await(b, func() bool {
-		var text bytes.Buffer
-		eng.WriteMetrics(&text)
-		return bytes.Contains(text.Bytes(), want)
+		sets := eng.NetworkMetrics()
+		return len(sets) == 1 && sets[0].Value("quorate_p2p_peers_ready") == float64(validators)
 	})
 	return eng, func() {
 		cancel()

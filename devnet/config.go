@@ -8,10 +8,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/devnet/validator"
 	"quorate/devnet/world"
+	"quorate/engine/metric"
 )
 
 // ErrConfig is wrapped by errors about a [Config].
@@ -145,7 +144,7 @@ type Config struct {
 	// Logger gets what the network does; nil discards.
 	Logger *slog.Logger
 	// Metrics gets the network's metrics, quorate_devnet_...; nil means none.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c Config) withDefaults() Config {
@@ -177,7 +176,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	return c
 }

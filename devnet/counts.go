@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/VictoriaMetrics/metrics"
 	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"quorate/devnet/validator"
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 )
 
 // CountedMessages is how many messages' requests are counted at a time.
@@ -17,24 +17,27 @@ const CountedMessages = 16384
 
 // counts counts signature requests over all validators.
 type counts struct {
-	requests, answered, refused, dropped, written *metrics.Counter
+	requests, answered, refused, dropped, written metric.Counter
 
 	mu        sync.Mutex // guards byMessage
 	byMessage *lru.LRU[chain.ID, uint64]
 }
 
-func newCounts(set *metrics.Set) (*counts, error) {
+func newCounts(set *metric.Set) (*counts, error) {
 	byMessage, err := lru.NewLRU[chain.ID, uint64](CountedMessages, nil)
 	if err != nil {
 		return nil, fmt.Errorf("counting requests: %w", err)
 	}
+	replies := func(outcome string) metric.Counter {
+		return set.Counter("quorate_devnet_replies_total", "Requests for a signature by what became of them.", "outcome", outcome)
+	}
 	return &counts{
 		byMessage: byMessage,
-		requests:  set.NewCounter("quorate_devnet_requests_total"),
-		answered:  set.NewCounter(`quorate_devnet_replies_total{outcome="answered"}`),
-		refused:   set.NewCounter(`quorate_devnet_replies_total{outcome="refused"}`),
-		dropped:   set.NewCounter(`quorate_devnet_replies_total{outcome="dropped"}`),
-		written:   set.NewCounter(`quorate_devnet_replies_total{outcome="written"}`),
+		requests:  set.Counter("quorate_devnet_requests_total", "Requests for a signature to simulated validators."),
+		answered:  replies("answered"),
+		refused:   replies("refused"),
+		dropped:   replies("dropped"),
+		written:   replies("written"),
 	}, nil
 }
 

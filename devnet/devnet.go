@@ -23,8 +23,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/devnet/evmchain"
 	"quorate/devnet/evmrpc"
 	"quorate/devnet/nodeapi"
@@ -32,6 +30,7 @@ import (
 	"quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -100,8 +99,8 @@ func New(cfg Config) (*Devnet, error) {
 	return d, nil
 }
 
-func (d *Devnet) gauges(set *metrics.Set) {
-	set.NewGauge("quorate_devnet_validators_running", func() float64 {
+func (d *Devnet) gauges(set *metric.Set) {
+	set.GaugeFunc("quorate_devnet_validators_running", "Simulated validators that run.", func() float64 {
 		n := 0
 		for _, v := range d.validators {
 			if v.Running() {
@@ -110,7 +109,7 @@ func (d *Devnet) gauges(set *metrics.Set) {
 		}
 		return float64(n)
 	})
-	set.NewGauge("quorate_devnet_connections", func() float64 {
+	set.GaugeFunc("quorate_devnet_connections", "Connections to simulated validators.", func() float64 {
 		n := 0
 		for _, v := range d.validators {
 			n += v.Connections()

@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/aggregator"
 	"quorate/engine/actor"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/engine/metric"
 )
 
 const (
@@ -39,21 +38,21 @@ type signAhead struct {
 	log   *slog.Logger
 	queue *actor.Mailbox[[]byte]
 
-	signed, failed *metrics.Counter
+	signed, failed metric.Counter
 }
 
-func newSignAhead(on bool, agg Aggregator, log *slog.Logger, set *metrics.Set) *signAhead {
+func newSignAhead(on bool, agg Aggregator, log *slog.Logger, set *metric.Set) *signAhead {
 	a := &signAhead{
 		on: on, log: log, queue: actor.NewMailbox[[]byte](maxAhead, actor.Shed),
-		signed: set.GetOrCreateCounter("quorate_ahead_signed_total"),
-		failed: set.GetOrCreateCounter("quorate_ahead_failed_total"),
+		signed: set.Counter("quorate_ahead_signed_total", "Messages of accepted blocks signed before anyone asked."),
+		failed: set.Counter("quorate_ahead_failed_total", "Messages of accepted blocks that could not be signed ahead."),
 	}
 	a.sign = func(ctx context.Context, message []byte) error {
 		_, err := agg.Aggregate(ctx, &aggregator.Request{Message: message, Quorum: aheadQuorum, Buffer: aheadBuffer})
 		return err
 	}
-	set.GetOrCreateGauge("quorate_ahead_waiting", func() float64 { return float64(a.queue.Len()) })
-	set.GetOrCreateGauge("quorate_ahead_shed", func() float64 { return float64(a.queue.Shed()) })
+	set.GaugeFunc("quorate_ahead_waiting", "Messages waiting to be signed ahead.", func() float64 { return float64(a.queue.Len()) })
+	set.CounterFunc("quorate_ahead_shed_total", "Messages not signed ahead because too many were waiting.", func() float64 { return float64(a.queue.Shed()) })
 	return a
 }
 

@@ -11,9 +11,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/ingest"
+	"quorate/engine/metric"
 	"quorate/engine/source"
 )
 
@@ -70,7 +69,7 @@ type Config struct {
 	// Log gives the logger of a name; nil discards all logs.
 	Log func(name string) *slog.Logger
 	// Metrics takes the metrics of all parts; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c *Config) fill() error {
@@ -92,7 +91,7 @@ func (c *Config) fill() error {
 		c.Log = func(string) *slog.Logger { return slog.New(slog.DiscardHandler) }
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	switch {
 	case c.BufferWindow < 0, c.RequestTimeout < 0, c.HeightPoll < 0, c.PeerPoll < 0, c.ConnectPatience < 0, c.HealthEvery < 0:

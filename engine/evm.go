@@ -55,6 +55,7 @@ type EVM struct {
 	subnet  chain.ID
 	vm      chain.ID
 	number  uint64
+	name    string // in health checks, logs and metrics
 	details ChainDetails
 	network *network
 
@@ -89,6 +90,14 @@ type EVMConfig struct {
 	// Names are further names by which the chain can be asked for.
 	Names   []string
 	Details ChainDetails
+}
+
+// name returns what the chain is called in health checks, logs and metrics.
+func (c *EVMConfig) name() string {
+	if len(c.Names) > 0 {
+		return c.Names[0]
+	}
+	return c.ID.String()
 }
 
 // ID gives the blockchain ID.
@@ -154,7 +163,7 @@ func (n *network) startC(ctx context.Context, f *followed) error {
 	if err != nil {
 		return err
 	}
-	c := &EVM{id: f.id, vm: f.vm, network: n, details: n.cfg.CChain}
+	c := &EVM{id: f.id, vm: f.vm, network: n, name: n.prefix + "C", details: n.cfg.CChain}
 	if c.own, err = n.evmSource(n.nodes); err != nil {
 		return err
 	}
@@ -173,10 +182,6 @@ func (n *network) startC(ctx context.Context, f *followed) error {
 // announce makes a configured chain known by name and has it checked from the
 // start on, also while its node does not answer.
 func (n *network) announce(cfg *EVMConfig) error {
-	names := cfg.Names
-	if len(names) == 0 {
-		names = []string{cfg.ID.String()}
-	}
 	f := &followed{id: cfg.ID, subnet: cfg.Subnet, vm: cfg.VM, trouble: errNotAsked}
 	n.mu.Lock()
 	n.further = append(n.further, f)
@@ -184,7 +189,7 @@ func (n *network) announce(cfg *EVMConfig) error {
 	return errors.Join(
 		n.engine.names.Add(cfg.ID, cfg.Names...),
 		n.engine.checker.Register(health.Check{
-			Name: names[0], Tags: []string{cfg.Subnet.String()},
+			Name: cfg.name(), Tags: []string{cfg.Subnet.String()},
 			Run: func(ctx context.Context) (any, error) { return n.checkChain(ctx, f) },
 		}),
 	)
@@ -200,7 +205,7 @@ func (n *network) startFurther(ctx context.Context, f *followed, cfg *EVMConfig)
 }
 
 func (n *network) openFurther(ctx context.Context, cfg *EVMConfig) (_ *EVM, err error) {
-	c := &EVM{id: cfg.ID, subnet: cfg.Subnet, vm: cfg.VM, network: n, details: cfg.Details}
+	c := &EVM{id: cfg.ID, subnet: cfg.Subnet, vm: cfg.VM, network: n, name: cfg.name(), details: cfg.Details}
 	if c.own, err = n.evmSource([]source.Endpoint{cfg.RPC}); err != nil {
 		return nil, err
 	}
@@ -220,7 +225,8 @@ func (n *network) evmSource(nodes []source.Endpoint) (*source.Client, error) {
 // startEVM asks the node what the chain is and begins to follow it.
 func (n *network) startEVM(ctx context.Context, c *EVM, cfg evmsource.Config) (err error) {
 	log := n.cfg.Log("evm")
-	cfg.Logger, cfg.Metrics, cfg.Retries = log, n.metrics, evmRetries
+	set := n.metrics.With("chain", c.name)
+	cfg.Logger, cfg.Metrics, cfg.Retries = log, set, evmRetries
 	if c.client, err = evmsource.New(cfg); err != nil {
 		return err
 	}
@@ -235,7 +241,7 @@ func (n *network) startEVM(ctx context.Context, c *EVM, cfg evmsource.Config) (e
 		log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.number)
 	}
 	tokens := newTokenLane(c, log)
-	opts := index.Options{Wrapped: slices.Clone(c.details.Wrapped), OnSeen: tokens.seen, Metrics: n.metrics}
+	opts := index.Options{Wrapped: slices.Clone(c.details.Wrapped), OnSeen: tokens.seen, Metrics: set}
 	if w, ok := wrappedAVAX[c.number]; ok {
 		opts.Wrapped = append(opts.Wrapped, w)
 	}
@@ -245,7 +251,7 @@ func (n *network) startEVM(ctx context.Context, c *EVM, cfg evmsource.Config) (e
 	c.ingest, err = ingest.New(ingest.Config{
 		Name: strconv.FormatUint(c.number, 10), Source: c.client, Sink: roomySink{c.index, n.engine.room},
 		Trace: features.Trace, TraceOptional: true,
-		OnBlock: func(b *evm.Block) { n.ahead.block(b, c.ingest.Target()) }, OnProgress: n.cfg.OnProgress, Logger: log, Metrics: n.metrics,
+		OnBlock: func(b *evm.Block) { n.ahead.block(b, c.ingest.Target()) }, OnProgress: n.cfg.OnProgress, Logger: log, Metrics: set,
 	})
 	if err != nil {
 		return err
@@ -254,6 +260,8 @@ func (n *network) startEVM(ctx context.Context, c *EVM, cfg evmsource.Config) (e
 	n.evms = append(n.evms, c)
 	n.mu.Unlock()
 	n.engine.addEVM(c)
+	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",
+		"blockchain_id", c.id.String(), "subnet", c.subnet.String(), "evm_chain_id", strconv.FormatUint(c.number, 10)).Set(1)
 	name := strconv.FormatUint(c.number, 10)
 	return errors.Join(
 		n.upper.Go("ingest "+name, c.ingest.Run),

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
-
-	"github.com/VictoriaMetrics/metrics"
 
 	"quorate/aggregator"
 	"quorate/aggregator/bls"
 	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
+	"quorate/engine/metric"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
 	"quorate/engine/store"
@@ -26,7 +26,7 @@ type network struct {
 	id      uint32
 	nodes   []source.Endpoint
 	cfg     *Config
-	metrics *metrics.Set // of this network alone; the ID becomes a label
+	metrics *metric.Set // of this network alone; the ID becomes a label
 	source  *source.Client
 	node    *platform.Client
 	keeper  *valset.Keeper
@@ -52,8 +52,9 @@ type network struct {
 // startNetwork builds and starts one network's parts, lowest first.
 func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, results *store.Results) (_ *network, err error) {
 	n := &network{
-		id: g.id, nodes: g.nodes, cfg: &e.cfg, metrics: metrics.NewSet(), lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
-		engine: e, prefix: prefix,
+		id: g.id, nodes: g.nodes, cfg: &e.cfg, lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
+		metrics: metric.NewSet("network", strconv.FormatUint(uint64(g.id), 10)),
+		engine:  e, prefix: prefix,
 		chains: make(map[string]*followed), known: make(map[chain.ID]bool),
 	}
 	n.source, err = source.New(source.Config{Nodes: g.nodes, Logger: e.cfg.Log("source"), Metrics: n.metrics})

@@ -10,10 +10,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
+	"quorate/engine/metric"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
@@ -108,7 +108,7 @@ type Config struct {
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
 	// Metrics takes the metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 // minHeader still holds a request of the official SDKs.
@@ -139,7 +139,7 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	if c.MaxBody < 1 || c.MaxExtBody < 1 || c.MaxConns < 1 || c.MaxInFlight < 1 {
 		return errors.New("httpapi: MaxBody, MaxExtBody, MaxConns and MaxInFlight must be positive")

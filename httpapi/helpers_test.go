@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/aggregator"
+	"quorate/engine/metric"
 	"quorate/httpapi/limit"
 )
 
@@ -193,8 +192,8 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func rejected(set *metrics.Set, reason string) uint64 {
-	return set.GetOrCreateCounter(`quorate_http_rejected_total{reason="` + reason + `"}`).Get()
+func rejected(set *metric.Set, reason string) int {
+	return int(set.Value("quorate_http_rejected_total", "reason", reason))
 }
 
 func unhex(t testing.TB, s string) []byte {

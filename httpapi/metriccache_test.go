@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/VictoriaMetrics/metrics"
-
+	"quorate/engine/metric"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -69,7 +68,7 @@ func TestChunkOf(t *testing.T) {
 	}
 	s := load(rollup.TxCount, rollup.Day, view.ValueFirst, c)
 	place := s.last / chunkLen
-	p := newPoints(metrics.NewSet())
+	p := newPoints(metric.NewSet())
 	made, _, err := p.find(s, nil, s.last, s.first)
 	if err != nil || len(made) != 1 || !made[0].of(s, place) {
 		t.Fatal(made, err)

@@ -6,9 +6,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -97,7 +96,7 @@ type points struct {
 	kept  *kept.Cache[chunk]
 	fixed int // what a chunk takes besides its slices, in bytes
 
-	made *metrics.Counter // chunks
+	made metric.Counter // chunks
 }
 
 // chunkBytes bounds the chunks that are kept: five years of all metrics of a busy
@@ -108,12 +107,12 @@ const chunkBytes = 32 << 20
 // is room for in bytes when all are full.
 const chunkSlots = 1 << 13
 
-func newPoints(set *metrics.Set) *points {
+func newPoints(set *metric.Set) *points {
 	p := &points{
 		kept: kept.New[chunk](chunkBytes, chunkSlots), fixed: int(reflect.TypeFor[chunk]().Size()),
-		made: set.GetOrCreateCounter("quorate_http_metric_chunks_made_total"),
+		made: set.Counter("quorate_http_metric_chunks_made_total", "Chunks of metric series that were encoded."),
 	}
-	set.GetOrCreateGauge("quorate_http_metric_chunks_bytes", func() float64 { return float64(p.kept.Bytes()) })
+	set.GaugeFunc("quorate_http_metric_chunks_bytes", "Memory of encoded metric series.", func() float64 { return float64(p.kept.Bytes()) })
 	return p
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 // patterns are those of the whole contract, and some that overlap.
@@ -40,7 +40,7 @@ func endpointsAt(patterns []string) []endpoint {
 
 func testRouter(t testing.TB) *router {
 	t.Helper()
-	r, err := newRouter(endpointsAt(patterns), stats{metrics.NewSet()}.route)
+	r, err := newRouter(endpointsAt(patterns), stats{metric.NewSet()}.route)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestRouterRefuses(t *testing.T) {
 	t.Parallel()
 	f := func(want string, patterns ...string) {
 		t.Helper()
-		_, err := newRouter(endpointsAt(patterns), stats{metrics.NewSet()}.route)
+		_, err := newRouter(endpointsAt(patterns), stats{metric.NewSet()}.route)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", patterns, err, want)
 		}

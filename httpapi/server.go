@@ -81,8 +81,8 @@ func New(cfg Config) (*Server, error) {
 	if s.router, err = newRouter(s.endpoints(), s.stats.route); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	cfg.Metrics.GetOrCreateGauge("quorate_http_requests_in_flight", func() float64 { return float64(s.inFlight.Load()) })
-	cfg.Metrics.GetOrCreateGauge("quorate_http_connections", func() float64 { return float64(s.conns.len()) })
+	cfg.Metrics.GaugeFunc("quorate_http_requests_in_flight", "Requests being answered.", func() float64 { return float64(s.inFlight.Load()) })
+	cfg.Metrics.GaugeFunc("quorate_http_connections", "Open connections of clients.", func() float64 { return float64(s.conns.len()) })
 	s.fast = &fasthttp.Server{
 		Handler:      s.handle,
 		ErrorHandler: s.onBadRequest,

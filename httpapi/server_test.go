@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
+	"quorate/engine/metric"
 )
 
 var goodPost = post(sdkPath, `{"message":"`+warpHex+`"}`)
@@ -44,7 +44,7 @@ func TestConfig(t *testing.T) {
 // in the documented form, and the connection ends.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	_, addr := start(t, Config{Metrics: set, MaxBody: 1000, MaxExtBody: 3000, MaxHeader: 1024})
 	f := func(raw string, status int, message string) {
 		t.Helper()
@@ -109,7 +109,7 @@ func TestAnswerOutlivesUpload(t *testing.T) {
 // TestSlow covers clients that do not finish what they began.
 func TestSlow(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	_, addr := start(t, Config{Metrics: set, ReadTimeout: 50 * time.Millisecond, IdleTimeout: 50 * time.Millisecond})
 	want := errorBody(408, "the request did not arrive in time")
 	for _, part := range []string{"P", "POST / HTTP/1.1\r\nHost: x\r\n", goodPost[:len(goodPost)-1]} {
@@ -183,7 +183,7 @@ func TestContinue(t *testing.T) {
 
 func TestMaxConns(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	s, addr := start(t, Config{MaxConns: 1, Metrics: set})
 	first := dial(t, addr)
 	first.send(goodPost)
@@ -254,7 +254,7 @@ func TestMaxInFlight(t *testing.T) {
 
 func TestPanic(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	_, addr := start(t, Config{Metrics: set, Networks: networks{fake(func(context.Context, *aggregator.Request) (*aggregator.Result, error) {
 		panic("defect")
 	})}})
@@ -285,7 +285,7 @@ func TestExtRouting(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	s, addr := start(t, Config{Metrics: set, Ext: func(*fasthttp.RequestCtx, Charge) {}})
 	c := dial(t, addr)
 	for _, raw := range []string{goodPost, goodPost, post(sdkPath, "{"), request("GET", "/nothing", ""), request("GET", "/ext/x", "")} {
@@ -293,23 +293,22 @@ func TestMetrics(t *testing.T) {
 		c.reply("POST")
 	}
 	eventually(t, "all requests at their end", func() bool { return s.inFlight.Load() == 0 })
-	var b strings.Builder
-	set.WritePrometheus(&b)
+	text := set.String()
 	for _, want := range []string{
-		`quorate_http_requests_total{route="/v1/signatureAggregator/{network}/aggregateSignatures",status="2xx"} 2`,
-		`quorate_http_requests_total{route="/v1/signatureAggregator/{network}/aggregateSignatures",status="4xx"} 1`,
-		`quorate_http_requests_total{route="other",status="4xx"} 1`,
-		`quorate_http_requests_total{route="/ext/*",status="2xx"} 1`,
+		`quorate_http_requests_total{code="2xx",route="/v1/signatureAggregator/{network}/aggregateSignatures"} 2`,
+		`quorate_http_requests_total{code="4xx",route="/v1/signatureAggregator/{network}/aggregateSignatures"} 1`,
+		`quorate_http_requests_total{code="4xx",route="other"} 1`,
+		`quorate_http_requests_total{code="2xx",route="/ext/*"} 1`,
 		`quorate_http_request_duration_seconds_count{route="/v1/signatureAggregator/{network}/aggregateSignatures"} 3`,
 		`quorate_http_requests_in_flight 0`,
 		`quorate_http_connections 1`,
 	} {
-		if !strings.Contains(b.String(), want+"\n") {
+		if !strings.Contains(text, want+"\n") {
 			t.Errorf("metrics lack %s", want)
 		}
 	}
 	if t.Failed() {
-		t.Log(b.String())
+		t.Log(text)
 	}
 }
 

@@ -11,9 +11,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -80,7 +79,7 @@ type Config struct {
 	// Logger may be nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 const (
@@ -133,7 +132,7 @@ func (c *Config) validate() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	return nil
 }

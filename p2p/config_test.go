@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 func TestConfigErrors(t *testing.T) {
@@ -74,18 +74,17 @@ func TestPrivateAddressesByNetwork(t *testing.T) {
 }
 
 func TestMetricsNames(t *testing.T) {
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	c := testConfig(t, nil)
 	c.Metrics = set
 	if _, err := New(c); err != nil {
 		t.Fatal(err)
 	}
-	var text bytes.Buffer
-	set.WritePrometheus(&text)
+	text := set.String()
 	for _, want := range []string{"quorate_p2p_peers_wanted 0", "quorate_p2p_peers_connected 0",
 		"quorate_p2p_peers_ready 0", `quorate_p2p_dial_failures_total{kind="bare_close"} 0`, "quorate_p2p_received_bytes_total 0"} {
-		if !strings.Contains(text.String(), want+"\n") {
-			t.Errorf("%q is missing in\n%s", want, &text)
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -183,19 +182,19 @@ func (p *peer) serve(l *link) {
 // countedConn counts what goes over a connection.
 type countedConn struct {
 	net.Conn
-	in, out *metrics.Counter
+	in, out metric.Counter
 	gotAny  bool // owned by the one who reads
 }
 
 func (c *countedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.in.Add(n)
+	c.in.Add(float64(n))
 	c.gotAny = c.gotAny || n > 0
 	return n, err
 }
 
 func (c *countedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	c.out.Add(n)
+	c.out.Add(float64(n))
 	return n, err
 }

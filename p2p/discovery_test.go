@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -37,8 +38,8 @@ func TestGossipFindsAddresses(t *testing.T) {
 		}
 		n.AddAddresses([]Address{first})
 		pass(time.Minute)
-		if s := n.Stats(); s.Ready != 5 || n.ins.claims.Get() != 4 {
-			t.Errorf("stats %+v, %d claims", s, n.ins.claims.Get())
+		if s := n.Stats(); s.Ready != 5 || metric.Value(n.ins.claims) != 4 {
+			t.Errorf("stats %+v, %v claims", s, metric.Value(n.ins.claims))
 		}
 	})
 }
@@ -144,8 +145,8 @@ func TestBadClaims(t *testing.T) {
 	large := good
 	large.Certificate = append(append([]byte{}, good.Certificate...), make([]byte, wire.MaxCertificateLen)...)
 	f("large certificate", false, large)
-	if n.ins.badClaims.Get() != 7 || n.ins.claims.Get() != 1 {
-		t.Errorf("%d bad, %d good", n.ins.badClaims.Get(), n.ins.claims.Get())
+	if metric.Value(n.ins.badClaims) != 7 || metric.Value(n.ins.claims) != 1 {
+		t.Errorf("%v bad, %v good", metric.Value(n.ins.badClaims), metric.Value(n.ins.claims))
 	}
 }
 
@@ -224,7 +225,7 @@ func TestDiscover(t *testing.T) {
 		n.SetWanted(ids(a, b))
 		pass(2 * pollPause)
 		// The wanted node without an address brought the second call forward.
-		if !n.Status(a.id).Ready || called() != 2 || n.ins.discoverFailures.Get() != 1 {
+		if !n.Status(a.id).Ready || called() != 2 || metric.Value(n.ins.discoverFailures) != 1 {
 			t.Fatalf("status %+v after %d calls", n.Status(a.id), called())
 		}
 		mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -99,7 +100,7 @@ func (f flood) run(t *testing.T) {
 	bad, good := newRemote(t), newRemote(t)
 	w.connect(n, bad, good)
 	begin := time.Now()
-	before := n.ins.bytesIn.Get()
+	before := metric.Value(n.ins.bytesIn)
 	batch, count := f.batch(bad)
 	var flooding *remoteConn
 	bad.each(func(c *remoteConn) { flooding = c })
@@ -117,12 +118,12 @@ func (f flood) run(t *testing.T) {
 	if s := n.Status(bad.id); s.Connected || !s.Down || time.Since(begin) > time.Second {
 		t.Fatalf("status after %v: %+v", time.Since(begin), s)
 	}
-	if got := n.ins.dropped.Get(); got != 1 {
-		t.Errorf("%d peers dropped", got)
+	if got := metric.Value(n.ins.dropped); got != 1 {
+		t.Errorf("%v peers dropped", got)
 	}
 	// What was read, up to a record and what lies in the reader's buffer.
 	most := f.most*len(batch)/count + 64<<10
-	if got := int(n.ins.bytesIn.Get() - before); got > most {
+	if got := int(metric.Value(n.ins.bytesIn) - before); got > most {
 		t.Errorf("%d bytes were read, want at most %d", got, most)
 	}
 	n.book.mu.Lock()
@@ -230,7 +231,7 @@ func TestLargeMessagesAreSkipped(t *testing.T) {
 			c.send(wire.Ping{}.Append(nil))
 		})
 		synctest.Wait()
-		if s := n.Status(r.id); !s.Ready || r.count(wire.KindPong) != 1 || n.ins.malformed.Get() != 0 {
+		if s := n.Status(r.id); !s.Ready || r.count(wire.KindPong) != 1 || metric.Value(n.ins.malformed) != 0 {
 			t.Errorf("status %+v, %d pongs", s, r.count(wire.KindPong))
 		}
 	})
@@ -293,7 +294,7 @@ func TestFloodOverSockets(t *testing.T) {
 			before := cpuTime(t)
 			n, stop := startUnready(t, address)
 			defer stop()
-			eventually(t, "dropped", func() bool { return n.ins.dropped.Get() == 1 })
+			eventually(t, "dropped", func() bool { return metric.Value(n.ins.dropped) == 1 })
 			took := cpuTime(t) - before
 			if took > honest {
 				t.Errorf("the flood took %v, %d answers of an honest peer %v", took, questions, honest)
@@ -301,7 +302,7 @@ func TestFloodOverSockets(t *testing.T) {
 			if grown := inUse() - idle; grown > 1<<20 {
 				t.Errorf("%d bytes more in use", grown)
 			}
-			t.Logf("%v of work, %d bytes read; %d honest answers take %v", took, n.ins.bytesIn.Get(), questions, honest)
+			t.Logf("%v of work, %v bytes read; %d honest answers take %v", took, metric.Value(n.ins.bytesIn), questions, honest)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -88,8 +89,8 @@ func TestBombs(t *testing.T) {
 		c.send(bomb) // skipped
 		c.answer(q)
 	}, func(n *Network, _ *remote, a []Answer) {
-		if len(a) != 1 || a[0].Err != nil || n.ins.malformed.Get() != 1 {
-			t.Errorf("answers %+v, malformed %d", a, n.ins.malformed.Get())
+		if len(a) != 1 || a[0].Err != nil || metric.Value(n.ins.malformed) != 1 {
+			t.Errorf("answers %+v, malformed %v", a, metric.Value(n.ins.malformed))
 		}
 	})
 	hostile(t, func(c *remoteConn, q *wire.AppRequest) {
@@ -119,8 +120,8 @@ func TestUnexpectedAnswers(t *testing.T) {
 		if len(a) != 1 || a[0].Err != nil || string(a[0].Bytes) != string(bad.id[:])+"question" {
 			t.Errorf("answers %+v", a)
 		}
-		if got := n.ins.unexpected.Get(); got != 1005 {
-			t.Errorf("%d unexpected answers", got)
+		if got := metric.Value(n.ins.unexpected); got != 1005 {
+			t.Errorf("%v unexpected answers", got)
 		}
 		if s := n.Status(bad.id); !s.Ready {
 			t.Errorf("status %+v", s)
@@ -163,7 +164,7 @@ func TestWrongNetwork(t *testing.T) {
 		r := newRemote(t)
 		r.hello = func(c *remoteConn) { c.sayHello(1) }
 		w.connect(n, r)
-		if s := n.Status(r.id); s.Connected || s.Ready || !s.Down || n.ins.dialFailures[failHandshake].Get() != 1 {
+		if s := n.Status(r.id); s.Connected || s.Ready || !s.Down || metric.Value(n.ins.dialFailures[failHandshake]) != 1 {
 			t.Errorf("status %+v", s)
 		}
 	})
@@ -182,7 +183,7 @@ func TestWrongNode(t *testing.T) {
 		if s := n.Status(wanted.id); s.Connected || !s.Down || !s.HasAddress {
 			t.Errorf("status %+v", s)
 		}
-		if got := other.count(wire.KindHandshake); got != 0 || n.ins.dialFailures[failWrongNode].Get() != 1 {
+		if got := other.count(wire.KindHandshake); got != 0 || metric.Value(n.ins.dialFailures[failWrongNode]) != 1 {
 			t.Errorf("the wrong node got %d handshakes", got)
 		}
 	})
@@ -218,8 +219,8 @@ func TestRemoteDoesNotRead(t *testing.T) {
 		}
 		pass(writeTimeout + time.Second)
 		// The questions expired before the link was given up, and dialed again.
-		if s := n.Stats(); s.SendFailures == 0 || n.ins.expired.Get() != defaultWindow || r.accepted() != 2 {
-			t.Errorf("stats %+v, %d expired, %d links", s, n.ins.expired.Get(), r.accepted())
+		if s := n.Stats(); s.SendFailures == 0 || metric.Value(n.ins.expired) != defaultWindow || r.accepted() != 2 {
+			t.Errorf("stats %+v, %v expired, %v links", s, metric.Value(n.ins.expired), r.accepted())
 		}
 	})
 }
@@ -245,7 +246,7 @@ func TestPingFlood(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		if s := n.Status(r.id); s.Ready || n.ins.disconnects.Get() != 1 {
+		if s := n.Status(r.id); s.Ready || metric.Value(n.ins.disconnects) != 1 {
 			t.Errorf("status %+v", s)
 		}
 	})

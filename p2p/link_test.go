@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -219,8 +220,8 @@ func TestBareClose(t *testing.T) {
 				t.Errorf("dial %d after %v", i, gap)
 			}
 		}
-		if len(times) < 7 || int(n.ins.dialFailures[failBare].Get()) != len(times) {
-			t.Errorf("%d dials, %d counted", len(times), n.ins.dialFailures[failBare].Get())
+		if len(times) < 7 || int(metric.Value(n.ins.dialFailures[failBare])) != len(times) {
+			t.Errorf("%v dials, %v counted", len(times), metric.Value(n.ins.dialFailures[failBare]))
 		}
 	})
 }

@@ -1,10 +1,6 @@
 package p2p
 
-import (
-	"fmt"
-
-	"github.com/VictoriaMetrics/metrics"
-)
+import "quorate/engine/metric"
 
 // dialFailure says how far an attempt to connect came.
 type dialFailure uint8
@@ -24,59 +20,59 @@ func (k dialFailure) String() string {
 
 // instruments are the counters of one network.
 type instruments struct {
-	bytesIn, bytesOut *metrics.Counter
-	dials             *metrics.Counter
-	dialFailures      [failKinds]*metrics.Counter
-	disconnects       *metrics.Counter
-	requests          *metrics.Counter // opened
-	asked             *metrics.Counter // frames queued to peers
-	busy              *metrics.Counter // refused with ErrBusy
-	answers           *metrics.Counter // delivered or dropped because the request was closed
-	refusals          *metrics.Counter // of answers: AppErrors
-	expired           *metrics.Counter // questions without an answer in time
-	unexpected        *metrics.Counter // answers nobody waits for from that peer
-	malformed         *metrics.Counter // frames that do not parse
-	violations        [violations]*metrics.Counter
-	dropped           *metrics.Counter // links ended for what the peer sent
-	claims            *metrics.Counter // signed addresses taken into the book
-	badClaims         *metrics.Counter // signed addresses refused
-	discoverFailures  *metrics.Counter
+	bytesIn, bytesOut metric.Counter
+	dials             metric.Counter
+	dialFailures      [failKinds]metric.Counter
+	disconnects       metric.Counter
+	requests          metric.Counter // opened
+	asked             metric.Counter // frames queued to peers
+	busy              metric.Counter // refused with ErrBusy
+	answers           metric.Counter // delivered or dropped because the request was closed
+	refusals          metric.Counter // of answers: AppErrors
+	expired           metric.Counter // questions without an answer in time
+	unexpected        metric.Counter // answers nobody waits for from that peer
+	malformed         metric.Counter // frames that do not parse
+	violations        [violations]metric.Counter
+	dropped           metric.Counter // links ended for what the peer sent
+	claims            metric.Counter // signed addresses taken into the book
+	badClaims         metric.Counter // signed addresses refused
+	discoverFailures  metric.Counter
 }
 
-func newInstruments(set *metrics.Set, n *Network) *instruments {
-	counter := func(name string) *metrics.Counter {
-		return set.GetOrCreateCounter("quorate_p2p_" + name)
+func newInstruments(set *metric.Set, n *Network) *instruments {
+	counter := func(name, help string, labels ...string) metric.Counter {
+		return set.Counter("quorate_p2p_"+name, help, labels...)
 	}
 	m := &instruments{
-		bytesIn:          counter("received_bytes_total"),
-		bytesOut:         counter("sent_bytes_total"),
-		dials:            counter("dials_total"),
-		disconnects:      counter("disconnects_total"),
-		requests:         counter("requests_total"),
-		asked:            counter("questions_total"),
-		busy:             counter("questions_refused_busy_total"),
-		answers:          counter("answers_total"),
-		refusals:         counter("answers_refusing_total"),
-		expired:          counter("questions_expired_total"),
-		unexpected:       counter("answers_unexpected_total"),
-		malformed:        counter("messages_malformed_total"),
-		dropped:          counter("peers_dropped_total"),
-		claims:           counter("claims_accepted_total"),
-		badClaims:        counter("claims_refused_total"),
-		discoverFailures: counter("discover_failures_total"),
+		bytesIn:          counter("received_bytes_total", "Bytes received from peers."),
+		bytesOut:         counter("sent_bytes_total", "Bytes sent to peers."),
+		dials:            counter("dials_total", "Attempts to connect to a validator."),
+		disconnects:      counter("disconnects_total", "Links to validators that ended."),
+		requests:         counter("requests_total", "Requests put to validators, each to several."),
+		asked:            counter("questions_total", "Questions sent, one for each validator asked."),
+		busy:             counter("questions_refused_busy_total", "Questions not sent because too many to that validator were open."),
+		answers:          counter("answers_total", "Answers of validators."),
+		refusals:         counter("answers_refusing_total", "Answers of validators that refuse."),
+		expired:          counter("questions_expired_total", "Questions without an answer in time."),
+		unexpected:       counter("answers_unexpected_total", "Answers to no open question."),
+		malformed:        counter("messages_malformed_total", "Messages that could not be parsed."),
+		dropped:          counter("peers_dropped_total", "Links ended for what the peer sent."),
+		claims:           counter("claims_accepted_total", "Signed addresses of validators taken over from peers."),
+		badClaims:        counter("claims_refused_total", "Signed addresses of validators refused."),
+		discoverFailures: counter("discover_failures_total", "Failures to ask the node for addresses of validators."),
 	}
 	for k := range failKinds {
-		m.dialFailures[k] = counter(fmt.Sprintf(`dial_failures_total{kind=%q}`, k))
+		m.dialFailures[k] = counter("dial_failures_total", "Attempts to connect that failed, by how far they came.", "kind", k.String())
 	}
 	for v := range violations {
-		m.violations[v] = counter(fmt.Sprintf(`violations_total{kind=%q}`, v))
+		m.violations[v] = counter("violations_total", "Breaches of the protocol by peers.", "kind", v.String())
 	}
-	gauge := func(name string, value func(Stats) int) {
-		set.GetOrCreateGauge("quorate_p2p_"+name, func() float64 { return float64(value(n.Stats())) })
+	gauge := func(name, help string, value func(Stats) int) {
+		set.GaugeFunc("quorate_p2p_"+name, help, func() float64 { return float64(value(n.Stats())) })
 	}
-	gauge("peers_wanted", func(s Stats) int { return s.Wanted })
-	gauge("peers_connected", func(s Stats) int { return s.Connected })
-	gauge("peers_ready", func(s Stats) int { return s.Ready })
-	gauge("requests_open", func(s Stats) int { return s.OpenRequests })
+	gauge("peers_wanted", "Validators to be connected to.", func(s Stats) int { return s.Wanted })
+	gauge("peers_connected", "Validators connected.", func(s Stats) int { return s.Connected })
+	gauge("peers_ready", "Validators connected and past the handshake.", func(s Stats) int { return s.Ready })
+	gauge("requests_open", "Requests that wait for answers.", func(s Stats) int { return s.OpenRequests })
 	return m
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -101,7 +102,7 @@ func TestAskBeforeRemoteHandshake(t *testing.T) {
 		}
 		// But such a link is given up in time.
 		pass(handshakeTimeout + 2*keepEvery)
-		if n.ins.dialFailures[failHandshake].Get() == 0 {
+		if metric.Value(n.ins.dialFailures[failHandshake]) == 0 {
 			t.Error("a link without a handshake was kept")
 		}
 	})
@@ -164,13 +165,13 @@ func TestWindowAndExpiry(t *testing.T) {
 		}
 		// Without an answer they make room in time, and the answer is too late then.
 		pass(5*time.Second + answerGrace + 2*keepEvery)
-		if s := n.Status(r.id); s.Waiting != 0 || s.Missed != 3 || n.ins.expired.Get() != 3 {
-			t.Fatalf("status %+v, expired %d", s, n.ins.expired.Get())
+		if s := n.Status(r.id); s.Waiting != 0 || s.Missed != 3 || metric.Value(n.ins.expired) != 3 {
+			t.Fatalf("status %+v, expired %v", s, metric.Value(n.ins.expired))
 		}
 		r.each(func(c *remoteConn) { c.answer(&held[0]) })
 		synctest.Wait()
-		if a := got.take(); len(a) != 0 || n.ins.unexpected.Get() != 1 {
-			t.Errorf("late answers %+v, unexpected %d", a, n.ins.unexpected.Get())
+		if a := got.take(); len(a) != 0 || metric.Value(n.ins.unexpected) != 1 {
+			t.Errorf("late answers %+v, unexpected %v", a, metric.Value(n.ins.unexpected))
 		}
 		q := open(t, n, "again", got.deliver)
 		defer q.Close()

@@ -111,7 +111,7 @@ func (t *questions) expire(now time.Duration, rec *record, ins *instruments) {
 			t.dueMin = min(t.dueMin, q.due)
 		}
 	}
-	ins.expired.Add(gone)
+	ins.expired.Add(float64(gone))
 	rec.missedSome(gone)
 	rec.waiting.Store(int32(t.waiting()))
 }

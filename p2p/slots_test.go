@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
 
@@ -57,8 +58,8 @@ func TestCloseFreesPlaces(t *testing.T) {
 		if s := n.Status(r.id); !s.Ready || s.Missed != 0 || s.Latency != 0 && len(got.take()) != 0 {
 			t.Errorf("status %+v", s)
 		}
-		if got := n.ins.violations[unknownID].Get(); got != 0 {
-			t.Errorf("%d violations", got)
+		if got := metric.Value(n.ins.violations[unknownID]); got != 0 {
+			t.Errorf("%v violations", got)
 		}
 		var b Behaviour
 		for p := range n.Peers() {

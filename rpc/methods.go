@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 // callTimeout bounds one call. Loading virtual machines is the longest of them.
@@ -87,12 +87,12 @@ func (m *method) paramsText() string {
 }
 
 // counters count the calls of one method by how they ended.
-type counters struct{ ok, failed *metrics.Counter }
+type counters struct{ ok, failed metric.Counter }
 
 func (s *Service) counters(method string) counters {
 	return counters{s.count(method, "ok"), s.count(method, "error")}
 }
 
-func (s *Service) count(method, result string) *metrics.Counter {
-	return s.set.GetOrCreateCounter(fmt.Sprintf("quorate_rpc_calls_total{method=%q,result=%q}", method, result))
+func (s *Service) count(method, result string) metric.Counter {
+	return s.set.Counter("quorate_rpc_calls_total", "Calls of node RPC by method and result.", "method", method, "result", result)
 }

@@ -3,23 +3,21 @@ package rpc
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
 	"quorate/engine/health"
 	"quorate/engine/log"
+	"quorate/engine/metric"
 )
 
 const (
-	contentText    = "text/plain; charset=utf-8"
-	contentMetrics = "text/plain; version=0.0.4; charset=utf-8"
-	contentRPC     = "application/json; charset=utf-8"
-	contentJSON    = "application/json"
+	contentText = "text/plain; charset=utf-8"
+	contentRPC  = "application/json; charset=utf-8"
+	contentJSON = "application/json"
 )
 
 // Config says what a [Service] serves. Everything may be left out; what is
@@ -27,10 +25,9 @@ const (
 type Config struct {
 	// NodeID is the value of the Node-Id header of every answer.
 	NodeID string
-	// Metrics write what /ext/metrics answers, in the Prometheus text format and
-	// this order; the metrics of this service and of the process follow. Series
-	// must differ between them. A [metrics.Set]'s WritePrometheus is one.
-	Metrics []func(w io.Writer)
+	// Metrics returns what /ext/metrics answers besides the metrics of this service.
+	// Series must differ between the sets. Nil: there are no others.
+	Metrics func() []*metric.Set
 	// Admin is what /ext/admin acts on. It has no credentials: whoever reaches the
 	// port may call it. Nil: there is no administration.
 	Admin *Admin
@@ -110,7 +107,7 @@ type Forwarder interface {
 type Service struct {
 	cfg     Config
 	log     *slog.Logger
-	set     *metrics.Set
+	set     *metric.Set
 	hosts   hosts
 	methods map[string]*method // by service and method with an upper-case initial
 	aliases aliases
@@ -125,7 +122,7 @@ type Service struct {
 // New gives the service. It holds no resources and runs nothing by itself.
 func New(cfg Config) *Service {
 	s := &Service{
-		cfg: cfg, log: cfg.Logger, set: metrics.NewSet(), hosts: newHosts(cfg.AllowedHosts),
+		cfg: cfg, log: cfg.Logger, set: metric.NewSet(), hosts: newHosts(cfg.AllowedHosts),
 		methods: make(map[string]*method), sending: make(chan struct{}, maxForwards),
 		warned: log.NewThrottle(10 * time.Second),
 	}
@@ -199,13 +196,16 @@ func (s *Service) metrics(ctx *fasthttp.RequestCtx) {
 	}
 	// The text is complete before the status line is sent.
 	body := bytes.NewBuffer(ctx.Response.SwapBody(nil)[:0])
-	for _, write := range s.cfg.Metrics {
-		write(body)
+	sets := []*metric.Set{s.set}
+	if s.cfg.Metrics != nil {
+		sets = append(sets, s.cfg.Metrics()...)
 	}
-	s.set.WritePrometheus(body)
-	metrics.WriteProcessMetrics(body)
+	// Series that cannot be read are missing; the others are as good as ever.
+	if err := metric.Write(body, sets...); err != nil {
+		s.warned.Log(ctx, s.log, slog.LevelError, "metrics cannot be read", slog.Any("err", err))
+	}
 	ctx.Response.SwapBody(body.Bytes())
-	ctx.Response.Header.SetContentType(contentMetrics)
+	ctx.Response.Header.SetContentType(metric.ContentType)
 }
 
 func answerText(ctx *fasthttp.RequestCtx, status int, text string) {

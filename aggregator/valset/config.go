@@ -7,9 +7,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 )
 
 // Errors of a [Keeper]; errors.Is tells them apart.
@@ -114,12 +113,10 @@ type Config struct {
 	// changes, by one goroutine in order. It must not block and must not change the slice.
 	OnChange func(wanted []chain.NodeID)
 
-	// Network, if not empty, labels the metrics.
-	Network string
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
 	// Metrics takes the metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c *Config) fill() error {
@@ -147,39 +144,33 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	return nil
 }
 
 // counters are the metrics of a keeper.
 type counters struct {
-	polls, pollErrors, loads, exact, balanceErrors *metrics.Counter
+	polls, pollErrors, loads, exact, balanceErrors metric.Counter
 }
 
 func newCounters(k *Keeper) counters {
-	label := ""
-	if k.cfg.Network != "" {
-		label = `{network="` + k.cfg.Network + `"}`
-	}
 	set := k.cfg.Metrics
-	set.GetOrCreateGauge("quorate_valset_height"+label, func() float64 {
+	set.GaugeFunc("quorate_valset_height", "P-Chain height of the validator sets in use.", func() float64 {
 		if s := k.snap.Load(); s != nil {
 			return float64(s.height)
 		}
 		return 0
 	})
-	set.GetOrCreateGauge("quorate_valset_age_seconds"+label, func() float64 {
+	set.GaugeFunc("quorate_valset_age_seconds", "Time since the node last confirmed the validator sets.", func() float64 {
 		if !k.Ready() {
 			return 0
 		}
 		return k.age(k.clock()).Seconds()
 	})
-	counter := func(name string) *metrics.Counter {
-		return set.GetOrCreateCounter("quorate_valset_" + name + "_total" + label)
-	}
+	counter := func(name, help string) metric.Counter { return set.Counter("quorate_valset_"+name+"_total", help) }
 	return counters{
-		polls: counter("polls"), pollErrors: counter("poll_errors"), loads: counter("loads"),
-		exact: counter("exact_fetches"), balanceErrors: counter("balance_errors"),
+		polls: counter("polls", "Polls of the P-Chain height."), pollErrors: counter("poll_errors", "Polls of the P-Chain that failed."), loads: counter("loads", "Loads of all validator sets."),
+		exact: counter("exact_fetches", "Validator sets fetched at a named height."), balanceErrors: counter("balance_errors", "Polls of the balances of validators that failed."),
 	}
 }

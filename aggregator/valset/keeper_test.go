@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 )
 
 var (
@@ -386,7 +387,7 @@ func TestMalformedSubnet(t *testing.T) {
 		src.change(func(s *fakeSource) { s.height = 12; s.sets[chain.PrimaryNetworkID] = s.sets[plain] })
 		pass(time.Second)
 		wantCurrent(t, k, chain.PrimaryNetworkID, 11)
-		if k.count.pollErrors.Get() == 0 {
+		if metric.Value(k.count.pollErrors) == 0 {
 			t.Error("a malformed primary set is not counted")
 		}
 	})

@@ -8,9 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 	"quorate/engine/source/platform"
 )
 
@@ -85,7 +84,7 @@ func TestBalancesFail(t *testing.T) {
 		if err != nil || underfunded(t, s, 200) {
 			t.Errorf("got %v, %v", s, err)
 		}
-		if k.count.balanceErrors.Get() == 0 {
+		if metric.Value(k.count.balanceErrors) == 0 {
 			t.Error("failures are not counted")
 		}
 	})
@@ -248,7 +247,7 @@ func TestSlowNode(t *testing.T) {
 		wantCurrent(t, k, chain.PrimaryNetworkID, 10)
 		_, err := k.SubnetOf(t.Context(), bc)
 		wantError(t, "node that hangs", err, ErrSource)
-		if k.count.pollErrors.Get() < 2 {
+		if metric.Value(k.count.pollErrors) < 2 {
 			t.Error("polls that hang are not ended")
 		}
 	})
@@ -256,17 +255,14 @@ func TestSlowNode(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
-	withKeeper(t, Config{Metrics: set, Network: "fuji"}, func(t *testing.T, src *fakeSource, k *Keeper) {
+	set := metric.NewSet()
+	withKeeper(t, Config{Metrics: set}, func(t *testing.T, src *fakeSource, k *Keeper) {
 		src.change(func(f *fakeSource) { f.err = errDown })
 		pass(30 * time.Second)
-		gauge := func(name string) float64 {
-			return set.GetOrCreateGauge(name+`{network="fuji"}`, nil).Get()
-		}
-		if got := gauge("quorate_valset_age_seconds"); got < 29 || got > 31 {
+		if got := set.Value("quorate_valset_age_seconds"); got < 29 || got > 31 {
 			t.Errorf("age: got %v s after 30", got)
 		}
-		if got := gauge("quorate_valset_height"); got != 10 {
+		if got := set.Value("quorate_valset_height"); got != 10 {
 			t.Errorf("height: got %v", got)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,11 +20,10 @@ type hostileChain struct {
 	tells string // what health says of it, besides how long it lasts
 	lag   bool   // shows only as long as the chain does not grow
 
-	chain  *evmchain.Chain
-	number string
-	said   string // by health, last
-	red    time.Duration
-	well   time.Duration
+	chain *evmchain.Chain
+	said  string // by health, last
+	red   time.Duration
+	well  time.Duration
 }
 
 // hostileKinds are dealt to the chains of a network: the first to the C-Chain,
@@ -76,7 +74,6 @@ func hostileNetwork(t *testing.T) (d *devnet.Devnet, kinds []*hostileChain, chai
 			names = append(names, k.name)
 		}
 		k.chain = d.EVMChain(id)
-		k.number = strconv.FormatUint(k.chain.Config().EVMChainID, 10)
 		chains = append(chains, k.chain)
 	}
 	return d, kinds, chains, chainsFile(t, d, names...)
@@ -105,7 +102,7 @@ func TestHostileNode(t *testing.T) {
 		done := true
 		heights, checks := counters(t, c.url), healthOf(t, c.url).Checks
 		for _, k := range kinds {
-			height := uint64(heights[`quorate_ingest_height{chain="`+k.number+`"}`])
+			height := uint64(heights[`quorate_ingest_height{chain="`+k.name+`"}`])
 			k.look(d, checks[k.name].Error, height, time.Since(started))
 			done = done && k.well > 0
 		}

@@ -80,7 +80,15 @@ func advance(c *evmchain.Chain, blocks int) {
 // indexed gives the height up to which a server has indexed a chain.
 func indexed(t *testing.T, url, number string) uint64 {
 	t.Helper()
-	return uint64(counters(t, url)[`quorate_ingest_height{chain="`+number+`"}`])
+	have := counters(t, url)
+	for series := range have {
+		if strings.HasPrefix(series, "quorate_chain_info{") && strings.Contains(series, `evm_chain_id="`+number+`"`) {
+			_, name, _ := strings.Cut(series, `chain="`)
+			name, _, _ = strings.Cut(name, `"`)
+			return uint64(have[`quorate_ingest_height{chain="`+name+`"}`])
+		}
+	}
+	return 0
 }
 
 // poll asks until ok gives true, for two minutes at most.

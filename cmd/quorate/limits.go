@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"net/netip"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"quorate/engine/metric"
 	"quorate/httpapi"
 	"quorate/httpapi/limit"
 )
@@ -79,7 +79,7 @@ func (f *limitFlags) off(host string) bool {
 }
 
 // configure makes the HTTP server ask for keys and keep clients within rates.
-func (f *limitFlags) configure(cfg *httpapi.Config, host string, log *slog.Logger, set *metrics.Set) error {
+func (f *limitFlags) configure(cfg *httpapi.Config, host string, log *slog.Logger, set *metric.Set) error {
 	proxies, err := f.prefixes()
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/valyala/fasthttp"
@@ -24,6 +22,7 @@ import (
 	"quorate/devnet"
 	"quorate/engine"
 	"quorate/engine/log"
+	"quorate/engine/metric"
 	"quorate/engine/profile"
 	"quorate/httpapi"
 	"quorate/rpc"
@@ -158,7 +157,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	shareHeaders(nodes, further)
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	eng, err := engine.New(engine.Config{
 		Nodes: nodes, DataDir: f.dataDir, BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout,
 		HealthEvery: f.healthEvery, PluginDir: f.pluginDir, Workers: cores(),
@@ -195,10 +194,11 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 }
 
 // ext is what is served below /ext.
-func (f *serveFlags) ext(eng *engine.Engine, logs *log.Logs, profiles *profile.Profiler, set *metrics.Set) rpc.Config {
+func (f *serveFlags) ext(eng *engine.Engine, logs *log.Logs, profiles *profile.Profiler, set *metric.Set) rpc.Config {
+	process := metric.NewProcessSet(versionText())
 	cfg := rpc.Config{
 		NodeID:  eng.NodeID().String(),
-		Metrics: []func(io.Writer){set.WritePrometheus, eng.WriteMetrics},
+		Metrics: func() []*metric.Set { return append(eng.NetworkMetrics(), set, process) },
 		Health:  eng.Health(), Chains: eng.Chains(), Forward: eng,
 		AllowedHosts: f.allowedHosts, Logger: logs.Logger("http"),
 	}

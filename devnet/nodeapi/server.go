@@ -14,12 +14,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
 	"quorate/devnet/evmrpc"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 )
 
 const (
@@ -47,7 +47,7 @@ type Config struct {
 	// Logger gets the server's own errors; nil discards them.
 	Logger *slog.Logger
 	// Metrics gets quorate_devnet_api_requests_total by service; nil means none.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 // Server answers HTTP requests. Make it with [New].
@@ -58,7 +58,7 @@ type Server struct {
 	nodeID string
 
 	info, platform, proposer, health *service
-	requests                         map[*service]*metrics.Counter
+	requests                         map[*service]metric.Counter
 
 	// sets caches answers of platform.getAllValidatorsAt by height.
 	setsMu sync.Mutex
@@ -67,7 +67,7 @@ type Server struct {
 	blocks blockChain
 
 	evm         map[chain.ID]*evmrpc.Handler
-	evmRequests *metrics.Counter
+	evmRequests metric.Counter
 	life        context.Context // of Serve, set before it begins
 	sockets     evmrpc.Conns
 }
@@ -78,7 +78,7 @@ func New(cfg Config) *Server {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Metrics == nil {
-		cfg.Metrics = metrics.NewSet()
+		cfg.Metrics = metric.NewSet()
 	}
 	s := &Server{
 		world: cfg.World, live: cfg.Live, log: cfg.Logger,
@@ -86,16 +86,19 @@ func New(cfg Config) *Server {
 		sets:   make(map[uint64][]byte),
 		evm:    cfg.EVM,
 	}
-	s.evmRequests = cfg.Metrics.NewCounter(`quorate_devnet_api_requests_total{service="evm"}`)
+	requests := func(service string) metric.Counter {
+		return cfg.Metrics.Counter("quorate_devnet_api_requests_total", "Requests to the simulated node.", "service", service)
+	}
+	s.evmRequests = requests("evm")
 	c, x := s.world.CChainID(), s.world.XChainID()
 	s.blocks.genesis, s.blocks.time = sha256.Sum256(append(c[:], x[:]...)), s.world.GenesisTime()
 	s.info = s.infoService()
 	s.platform = s.platformService()
 	s.proposer = s.proposerService()
 	s.health = s.healthService()
-	s.requests = make(map[*service]*metrics.Counter)
+	s.requests = make(map[*service]metric.Counter)
 	for _, svc := range []*service{s.info, s.platform, s.proposer, s.health} {
-		s.requests[svc] = cfg.Metrics.NewCounter(fmt.Sprintf(`quorate_devnet_api_requests_total{service=%q}`, svc.name))
+		s.requests[svc] = requests(svc.name)
 	}
 	return s
 }

@@ -17,9 +17,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/actor"
+	"quorate/engine/metric"
 )
 
 const (
@@ -77,7 +76,7 @@ type Config struct {
 	// Logger is told whenever a check starts to fail or to pass; nil discards it.
 	Logger *slog.Logger
 	// Metrics takes gauges and counters; nil: a set of its own.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c *Config) fill() error {
@@ -103,7 +102,7 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 // bench is a running checker under the fake clock.
@@ -51,7 +51,7 @@ func newBench(t *testing.T, checks ...Check) *bench {
 func configured(t *testing.T, cfg Config, checks ...Check) *bench {
 	t.Helper()
 	logs := &lines{}
-	cfg.Logger, cfg.Metrics = slog.New(slog.NewTextHandler(logs, nil)), metrics.NewSet()
+	cfg.Logger, cfg.Metrics = slog.New(slog.NewTextHandler(logs, nil)), metric.NewSet()
 	c, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -246,8 +246,8 @@ func TestHangingCheck(t *testing.T) {
 		if runs.Load() != 2 {
 			t.Errorf("%d runs, want 2", runs.Load())
 		}
-		if n := b.metrics.timeouts.Get(); n != 1 {
-			t.Errorf("%d timeouts counted, want 1", n)
+		if n := metric.Value(b.metrics.timeouts); n != 1 {
+			t.Errorf("%v timeouts counted, want 1", n)
 		}
 	})
 }

@@ -1,32 +1,29 @@
 package health
 
 import (
-	"strings"
-
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 // instruments are the figures of a checker. Gauges are set with its mutex held.
 type instruments struct {
-	set             *metrics.Set
-	checks, failing *metrics.Gauge
-	runs, timeouts  *metrics.Counter
+	set             *metric.Set
+	checks, failing metric.Gauge
+	runs, timeouts  metric.Counter
 }
 
-func newInstruments(set *metrics.Set) *instruments {
+func newInstruments(set *metric.Set) *instruments {
 	return &instruments{
 		set:      set,
-		checks:   set.GetOrCreateGauge("quorate_health_checks", nil),
-		failing:  set.GetOrCreateGauge("quorate_health_checks_failing", nil),
-		runs:     set.GetOrCreateCounter("quorate_health_check_runs_total"),
-		timeouts: set.GetOrCreateCounter("quorate_health_check_timeouts_total"),
+		checks:   set.Gauge("quorate_health_checks", "Health checks."),
+		failing:  set.Gauge("quorate_health_checks_failing", "Health checks that fail now."),
+		runs:     set.Counter("quorate_health_check_runs_total", "Runs of health checks."),
+		timeouts: set.Counter("quorate_health_check_timeouts_total", "Runs of health checks that took too long."),
 	}
 }
 
 // of gives the gauge of one check: 1 while it fails.
-func (m *instruments) of(k *check) *metrics.Gauge {
-	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(k.Name)
-	return m.set.GetOrCreateGauge(`quorate_health_check_failing{check="`+label+`"}`, nil)
+func (m *instruments) of(k *check) metric.Gauge {
+	return m.set.Gauge("quorate_health_check_failing", "Whether a health check fails now.", "check", k.Name)
 }
 
 func (m *instruments) added(k *check) {

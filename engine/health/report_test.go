@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -142,7 +142,7 @@ func TestConfig(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		set := metrics.NewSet()
+		set := metric.NewSet()
 		c, err := New(Config{Metrics: set})
 		if err != nil {
 			t.Fatal(err)
@@ -158,11 +158,10 @@ func TestMetrics(t *testing.T) {
 		}), named("good", passing))
 		want := func(lines ...string) {
 			t.Helper()
-			var text strings.Builder
-			set.WritePrometheus(&text)
+			text := set.String()
 			for _, line := range lines {
-				if !strings.Contains(text.String(), line+"\n") {
-					t.Errorf("want %s in\n%s", line, text.String())
+				if !strings.Contains(text, line+"\n") {
+					t.Errorf("want %s in\n%s", line, text)
 				}
 			}
 		}

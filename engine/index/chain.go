@@ -7,10 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/metric"
 	"quorate/engine/store"
 	"quorate/rollup"
 )
@@ -47,7 +46,7 @@ type Options struct {
 	// NoRollup makes no metrics of the chain.
 	NoRollup bool
 	// Metrics takes the index's metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 // Chain is the index of one chain. One goroutine at a time may commit; all
@@ -94,7 +93,7 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 		noted:  newCache[SeenToken, struct{}](opts.Remember / 20),
 		stamps: newCache[evm.Address, rollup.Stamp](opts.Remember / 2),
 	}
-	if c.read, err = newCaches(opts.CacheMB, id, opts.Metrics); err != nil {
+	if c.read, err = newCaches(opts.CacheMB, opts.Metrics); err != nil {
 		return nil, err
 	}
 	for _, a := range opts.Wrapped {

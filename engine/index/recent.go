@@ -1,17 +1,15 @@
 package index
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"sync"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/holiman/uint256"
 
-	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/metric"
 )
 
 const (
@@ -32,7 +30,7 @@ const (
 // methods may be called at once; a nil one keeps nothing. What it gives is
 // shared by all readers, who do not change it.
 type recent[K comparable, V any] struct {
-	hits, misses *metrics.Counter
+	hits, misses metric.Counter
 	spread       func(K) uint64
 	shardBytes   int
 	shards       [recentShards]recentShard[K, V]
@@ -51,10 +49,10 @@ type sized[V any] struct {
 
 // newRecent makes a cache of at most size bytes. Keys with different spread lie
 // in different parts, mostly.
-func newRecent[K comparable, V any](size int, spread func(K) uint64, set *metrics.Set, what string, id chain.ID) (*recent[K, V], error) {
+func newRecent[K comparable, V any](size int, spread func(K) uint64, set *metric.Set, what string) (*recent[K, V], error) {
 	c := &recent[K, V]{
-		hits:       set.GetOrCreateCounter(fmt.Sprintf("quorate_index_cache_hits_total{of=%q,chain=%q}", what, id)),
-		misses:     set.GetOrCreateCounter(fmt.Sprintf("quorate_index_cache_misses_total{of=%q,chain=%q}", what, id)),
+		hits:       set.Counter("quorate_index_cache_hits_total", "Reads of the index answered from memory.", "of", what),
+		misses:     set.Counter("quorate_index_cache_misses_total", "Reads of the index that went to the database.", "of", what),
 		spread:     spread,
 		shardBytes: size / recentShards,
 	}
@@ -143,7 +141,7 @@ type caches struct {
 }
 
 // newCaches gives caches that keep nothing if mb is below 0.
-func newCaches(mb int, id chain.ID, set *metrics.Set) (c caches, err error) {
+func newCaches(mb int, set *metric.Set) (c caches, err error) {
 	if mb < 0 {
 		return c, nil
 	}
@@ -151,19 +149,19 @@ func newCaches(mb int, id chain.ID, set *metrics.Set) (c caches, err error) {
 		mb = defaultCacheMB
 	}
 	if set == nil {
-		set = metrics.NewSet()
+		set = metric.NewSet()
 	}
 	size := mb << 20
 	c.sizes = newTxSizes()
 	c.txs, err = newRecent[txPlace, *Tx](size-size/pagesShare, func(p txPlace) uint64 {
 		return p.number<<20 + uint64(p.index)
-	}, set, "transactions", id)
+	}, set, "transactions")
 	if err != nil {
 		return c, err
 	}
 	c.pages, err = newRecent[pageKey, txPage](size/pagesShare, func(k pageKey) uint64 {
 		return k.lo ^ k.hi ^ uint64(k.addr[0])<<24 ^ uint64(k.addr[evm.AddressLen-1])<<16 ^ uint64(k.after[heightLen-1])
-	}, set, "pages", id)
+	}, set, "pages")
 	return c, err
 }
 

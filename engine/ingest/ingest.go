@@ -18,9 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/chain/evm"
+	"quorate/engine/metric"
 	"quorate/engine/source"
 )
 
@@ -95,7 +94,7 @@ type Config struct {
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
 	// Metrics takes the metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c *Config) fill() error {
@@ -119,7 +118,7 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	return nil
 }
@@ -145,8 +144,8 @@ type Ingest struct {
 	target  atomic.Uint64 // height to reach, as far as is known
 	poke    chan struct{} // the target has grown
 
-	blocks, txs, resets *metrics.Counter
-	commits             *metrics.Histogram
+	blocks, txs, resets metric.Counter
+	commits             metric.Histogram
 
 	mu       sync.Mutex // guards what follows
 	state    Status     // without what is computed
@@ -159,22 +158,22 @@ func New(cfg Config) (*Ingest, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	name := func(s string) string { return fmt.Sprintf("%s{chain=%q}", s, cfg.Name) }
+	set := cfg.Metrics
 	i := &Ingest{
 		cfg: cfg, log: cfg.Logger.With("chain", cfg.Name), poke: make(chan struct{}, 1),
-		blocks:  cfg.Metrics.GetOrCreateCounter(name("quorate_ingest_blocks_total")),
-		txs:     cfg.Metrics.GetOrCreateCounter(name("quorate_ingest_transactions_total")),
-		resets:  cfg.Metrics.GetOrCreateCounter(name("quorate_ingest_resets_total")),
-		commits: cfg.Metrics.GetOrCreateHistogram(name("quorate_ingest_commit_seconds")),
+		blocks:  set.Counter("quorate_ingest_blocks_total", "Blocks indexed."),
+		txs:     set.Counter("quorate_ingest_transactions_total", "Transactions indexed."),
+		resets:  set.Counter("quorate_ingest_resets_total", "Times that following the chain began again after an error."),
+		commits: set.Histogram("quorate_ingest_commit_seconds", "Time to index and commit a group of blocks."),
 	}
 	i.state.Height, i.state.Hash, i.state.Started = cfg.Sink.Cursor()
 	// From here on the metrics may be read, and so the status.
-	gauge := func(s string, f func(Status) float64) {
-		cfg.Metrics.GetOrCreateGauge(name(s), func() float64 { return f(i.Status()) })
+	gauge := func(name, help string, f func(Status) float64) {
+		set.GaugeFunc(name, help, func() float64 { return f(i.Status()) })
 	}
-	gauge("quorate_ingest_height", func(s Status) float64 { return float64(s.Height) })
-	gauge("quorate_ingest_target_height", func(s Status) float64 { return float64(s.Target) })
-	gauge("quorate_ingest_waiting_blocks", func(s Status) float64 { return float64(s.Waiting) })
+	gauge("quorate_ingest_height", "Height of the last indexed block.", func(s Status) float64 { return float64(s.Height) })
+	gauge("quorate_ingest_target_height", "Height of the last known block.", func(s Status) float64 { return float64(s.Target) })
+	gauge("quorate_ingest_waiting_blocks", "Blocks fetched and not yet indexed.", func(s Status) float64 { return float64(s.Waiting) })
 	return i, nil
 }
 

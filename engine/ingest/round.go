@@ -238,7 +238,7 @@ func (r *round) commitGroup() error {
 		}
 		return fmt.Errorf("index blocks %d to %d: %w", group[0].Number, group[n-1].Number, err)
 	}
-	r.i.commits.UpdateDuration(started)
+	r.i.commits.Observe(time.Since(started).Seconds())
 	r.next += uint64(n)
 	r.i.committed(group)
 	if r.i.cfg.OnBlock != nil {

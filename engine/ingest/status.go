@@ -169,8 +169,8 @@ func (i *Ingest) committed(blocks []*evm.Block) {
 	for _, b := range blocks {
 		txs += len(b.Txs)
 	}
-	i.blocks.Add(len(blocks))
-	i.txs.Add(txs)
+	i.blocks.Add(float64(len(blocks)))
+	i.txs.Add(float64(txs))
 	last := blocks[len(blocks)-1]
 
 	i.mu.Lock()

@@ -50,7 +50,7 @@ func (c *Client) CallBatch(ctx context.Context, path string, calls []BatchCall) 
 	}
 	body, err := json.Marshal(requests)
 	if err == nil {
-		c.calls.Add(len(calls))
+		c.calls.Add(float64(len(calls)))
 		err = c.ask(ctx, path, body, func(r reply) error { return decodeBatch(r, first, calls) })
 	} else {
 		err = fmt.Errorf("encode parameters: %w", err)

@@ -16,9 +16,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
+
+	"quorate/engine/metric"
 )
 
 // Config says which nodes to read and within which bounds. Zero values take
@@ -43,7 +44,7 @@ type Config struct {
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
 	// Metrics takes the metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c *Config) fill() error {
@@ -62,7 +63,7 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ type Client struct {
 	nodes []*node
 	id    atomic.Uint64
 
-	calls, forwards, failures, failovers *metrics.Counter
+	calls, forwards, failures, failovers metric.Counter
 
 	forwarding chan struct{} // one token per forwarded request
 
@@ -89,10 +90,10 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg:       cfg,
-		calls:     cfg.Metrics.GetOrCreateCounter("quorate_source_calls_total"),
-		forwards:  cfg.Metrics.GetOrCreateCounter("quorate_source_forwards_total"),
-		failures:  cfg.Metrics.GetOrCreateCounter("quorate_source_failures_total"),
-		failovers: cfg.Metrics.GetOrCreateCounter("quorate_source_failovers_total"),
+		calls:     cfg.Metrics.Counter("quorate_source_calls_total", "Calls to followed nodes."),
+		forwards:  cfg.Metrics.Counter("quorate_source_forwards_total", "Chain RPC requests passed to followed nodes."),
+		failures:  cfg.Metrics.Counter("quorate_source_failures_total", "Calls that no followed node answered."),
+		failovers: cfg.Metrics.Counter("quorate_source_failovers_total", "Calls repeated at another followed node."),
 
 		forwarding: make(chan struct{}, max(1, cfg.MaxConns/2)),
 	}

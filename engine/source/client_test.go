@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"quorate/engine/metric"
 )
 
 // fakeNode answers each call with what answer gives for its id.
@@ -191,7 +193,7 @@ func TestFailover(t *testing.T) {
 	ask("first")
 	// The one that answered is the first choice again.
 	ask("first")
-	if c.failovers.Get() == 0 || c.failures.Get() == 0 {
+	if metric.Value(c.failovers) == 0 || metric.Value(c.failures) == 0 {
 		t.Error("failures are not counted")
 	}
 }
@@ -236,7 +238,7 @@ func TestStaleConnection(t *testing.T) {
 		}
 		n.CloseClientConnections()
 	}
-	if c.failures.Get() != 0 {
+	if metric.Value(c.failures) != 0 {
 		t.Error("a stale connection counts as a failure of the node")
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"quorate/engine/metric"
 )
 
 // rawNode gives what it is sent to handle, and counts requests and connections.
@@ -80,8 +82,8 @@ func TestForwardRelays(t *testing.T) {
 	if n.conns.Load() != 1 || other.requests.Load() != 0 {
 		t.Errorf("%d connections, %d requests to the second node", n.conns.Load(), other.requests.Load())
 	}
-	if c.forwards.Get() != 9 || c.failures.Get() != 0 {
-		t.Errorf("counted %d forwards, %d failures", c.forwards.Get(), c.failures.Get())
+	if metric.Value(c.forwards) != 9 || metric.Value(c.failures) != 0 {
+		t.Errorf("counted %v forwards, %v failures", metric.Value(c.forwards), metric.Value(c.failures))
 	}
 }
 
@@ -111,8 +113,8 @@ func TestForwardFailover(t *testing.T) {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}
-	if got := c.failovers.Get(); got != 1 {
-		t.Errorf("%d failovers: the dead node was not passed over", got)
+	if got := metric.Value(c.failovers); got != 1 {
+		t.Errorf("%v failovers: the dead node was not passed over", got)
 	}
 	none := newTestClient(t, Config{Nodes: at(t, deadAddress(t), deadAddress(t))})
 	if _, err := forwarded(t.Context(), none, "/", "{}", 0); !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), maybeDone) {

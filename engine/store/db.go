@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
+
+	"quorate/engine/metric"
 )
 
 const (
@@ -35,7 +36,7 @@ type Options struct {
 	// Logger is told of Badger's news; nil discards them.
 	Logger *slog.Logger
 	// Metrics takes the database's metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (o *Options) fill() error {
@@ -53,7 +54,7 @@ func (o *Options) fill() error {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Metrics == nil {
-		o.Metrics = metrics.NewSet()
+		o.Metrics = metric.NewSet()
 	}
 	return nil
 }
@@ -72,9 +73,9 @@ type DB struct {
 	once    sync.Once
 	probing chan struct{} // one token, held by the check that is under way
 
-	commits          *metrics.Histogram
-	failed           *metrics.Counter
-	entries, written *metrics.Counter
+	commits          metric.Histogram
+	failed           metric.Counter
+	entries, written metric.Counter
 
 	mu     sync.Mutex // guards what follows
 	db     *badger.DB // nil once closed
@@ -101,10 +102,10 @@ func Open(dir string, opts Options) (*DB, error) {
 	d := &DB{
 		opts: opts, log: opts.Logger, db: bdb,
 		closing: make(chan struct{}), probing: make(chan struct{}, 1),
-		commits: opts.Metrics.GetOrCreateHistogram("quorate_store_index_commit_seconds"),
-		failed:  opts.Metrics.GetOrCreateCounter("quorate_store_index_commit_failures_total"),
-		entries: opts.Metrics.GetOrCreateCounter("quorate_store_index_rows_total"),
-		written: opts.Metrics.GetOrCreateCounter("quorate_store_index_row_bytes_total"),
+		commits: opts.Metrics.Histogram("quorate_store_index_commit_seconds", "Time of a commit to the index."),
+		failed:  opts.Metrics.Counter("quorate_store_index_commit_failures_total", "Commits to the index that failed."),
+		entries: opts.Metrics.Counter("quorate_store_index_rows_total", "Rows written to the index."),
+		written: opts.Metrics.Counter("quorate_store_index_row_bytes_total", "Bytes of rows written to the index."),
 	}
 	d.idle = sync.NewCond(&d.mu)
 	d.gauges()
@@ -129,8 +130,8 @@ func indexBadger(dir string, o *Options) badger.Options {
 }
 
 func (d *DB) gauges() {
-	gauge := func(name string, value func(db *badger.DB) float64) {
-		d.opts.Metrics.GetOrCreateGauge(name, func() float64 {
+	gauge := func(name, help string, value func(db *badger.DB) float64) {
+		d.opts.Metrics.GaugeFunc(name, help, func() float64 {
 			db, err := d.use()
 			if err != nil {
 				return 0
@@ -139,9 +140,9 @@ func (d *DB) gauges() {
 			return value(db)
 		})
 	}
-	gauge("quorate_store_index_level0_tables", func(db *badger.DB) float64 { return float64(db.Levels()[0].NumTables) })
-	gauge("quorate_store_index_bytes", func(db *badger.DB) float64 { lsm, _ := db.Size(); return float64(lsm) })
-	gauge("quorate_store_index_value_log_bytes", func(db *badger.DB) float64 { _, vlog := db.Size(); return float64(vlog) })
+	gauge("quorate_store_index_level0_tables", "Tables of the index that are not merged yet.", func(db *badger.DB) float64 { return float64(db.Levels()[0].NumTables) })
+	gauge("quorate_store_index_bytes", "Size of the tables of the index.", func(db *badger.DB) float64 { lsm, _ := db.Size(); return float64(lsm) })
+	gauge("quorate_store_index_value_log_bytes", "Size of the value log of the index.", func(db *badger.DB) float64 { _, vlog := db.Size(); return float64(vlog) })
 }
 
 // use gives the database to one more user, who ends with unuse.

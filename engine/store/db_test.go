@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 func openSmall(t testing.TB, dir string, opts Options) *DB {
@@ -290,7 +290,7 @@ func TestDBCheck(t *testing.T) {
 // Close waits for those who read, and refuses new ones meanwhile.
 func TestDBClose(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	d := openSmall(t, t.TempDir(), Options{Metrics: set})
 	write(t, d, map[string]string{"\x12a": "1"})
 	s, err := d.Snapshot()
@@ -336,9 +336,8 @@ func TestDBClose(t *testing.T) {
 	if err := d.Backup(&bytes.Buffer{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("backup: %v", err)
 	}
-	var out bytes.Buffer
-	set.WritePrometheus(&out) // gauges of a closed database are 0
-	if s := out.String(); !strings.Contains(s, "quorate_store_index_rows_total 1") || !strings.Contains(s, "quorate_store_index_level0_tables 0") {
+	// Gauges of a closed database are 0.
+	if s := set.String(); !strings.Contains(s, "quorate_store_index_rows_total 1") || !strings.Contains(s, "quorate_store_index_level0_tables 0") {
 		t.Errorf("metrics:\n%s", s)
 	}
 	if err := d.Close(); err != nil {

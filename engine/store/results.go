@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
 
 	"quorate/engine/actor"
+	"quorate/engine/metric"
 )
 
 const (
@@ -49,7 +49,7 @@ type ResultsOptions struct {
 	// Logger is told of Badger's news; nil discards them.
 	Logger *slog.Logger
 	// Metrics takes the database's metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 // Results keeps signed messages by key. All methods may be called at once.
@@ -68,9 +68,9 @@ type Results struct {
 	running sync.Mutex    // held by Run from start to end
 	probing chan struct{} // one token, held by the check that is under way
 
-	commits *metrics.Histogram
-	failed  *metrics.Counter
-	entries *metrics.Counter
+	commits metric.Histogram
+	failed  metric.Counter
+	entries metric.Counter
 
 	mu sync.RWMutex // held for reading while db is used, for writing while it is closed
 	db *badger.DB   // nil once closed
@@ -98,7 +98,7 @@ func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	if opts.Metrics == nil {
-		opts.Metrics = metrics.NewSet()
+		opts.Metrics = metric.NewSet()
 	}
 	db, err := open(resultsBadger(dir), opts.Logger)
 	if err != nil {
@@ -112,11 +112,11 @@ func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 		mailbox: actor.NewMailbox[put](opts.Mailbox, actor.Block),
 		closing: make(chan struct{}),
 		probing: make(chan struct{}, 1),
-		commits: opts.Metrics.GetOrCreateHistogram("quorate_store_results_commit_seconds"),
-		failed:  opts.Metrics.GetOrCreateCounter("quorate_store_results_commit_failures_total"),
-		entries: opts.Metrics.GetOrCreateCounter("quorate_store_results_written_total"),
+		commits: opts.Metrics.Histogram("quorate_store_results_commit_seconds", "Time of a commit to the results."),
+		failed:  opts.Metrics.Counter("quorate_store_results_commit_failures_total", "Commits to the results that failed."),
+		entries: opts.Metrics.Counter("quorate_store_results_written_total", "Results written."),
 	}
-	opts.Metrics.GetOrCreateGauge("quorate_store_results_queued", func() float64 { return float64(r.mailbox.Len()) })
+	opts.Metrics.GaugeFunc("quorate_store_results_queued", "Results waiting to be written.", func() float64 { return float64(r.mailbox.Len()) })
 	return r, nil
 }
 

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/dgraph-io/badger/v4"
 
 	"quorate/engine/actor"
+	"quorate/engine/metric"
 )
 
 // start opens a database and runs its writer until the test ends or stop is called.
@@ -152,7 +152,7 @@ func TestTooLarge(t *testing.T) {
 
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	r, _ := start(t, t.TempDir(), ResultsOptions{Mailbox: 8, Metrics: set})
 	var wg sync.WaitGroup
 	for w := range 16 {
@@ -170,8 +170,8 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := set.GetOrCreateCounter("quorate_store_results_written_total").Get(); n != 800 {
-		t.Errorf("counted %d entries, want 800", n)
+	if n := set.Value("quorate_store_results_written_total"); n != 800 {
+		t.Errorf("counted %v entries, want 800", n)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestEnds(t *testing.T) {
 // A commit that fails is the error of those who wait for it, and of nobody else.
 func TestFailedCommit(t *testing.T) {
 	t.Parallel()
-	set := metrics.NewSet()
+	set := metric.NewSet()
 	r, _ := start(t, t.TempDir(), ResultsOptions{Metrics: set})
 	bad := put{key: make([]byte, 70_000), reply: actor.NewReply[struct{}]()} // Badger refuses it
 	if err := r.mailbox.Send(t.Context(), bad); err != nil {
@@ -308,8 +308,8 @@ func TestFailedCommit(t *testing.T) {
 		t.Fatalf("after a failed commit: %v", err)
 	}
 	mustHave(t, r, []byte("a"), []byte("b"))
-	if n := set.GetOrCreateCounter("quorate_store_results_commit_failures_total").Get(); n != 1 {
-		t.Errorf("counted %d failures, want 1", n)
+	if n := set.Value("quorate_store_results_commit_failures_total"); n != 1 {
+		t.Errorf("counted %v failures, want 1", n)
 	}
 }
 

@@ -161,9 +161,9 @@ func (b *Batch) Commit() error {
 		b.d.failed.Inc()
 		return fmt.Errorf("commit %d rows: %w", b.rows, err)
 	}
-	b.d.commits.UpdateDuration(started)
-	b.d.entries.Add(b.rows)
-	b.d.written.Add(b.bytes)
+	b.d.commits.Observe(time.Since(started).Seconds())
+	b.d.entries.Add(float64(b.rows))
+	b.d.written.Add(float64(b.bytes))
 	return nil
 }
 

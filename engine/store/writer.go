@@ -54,8 +54,8 @@ func (r *Results) commit(batch []put) {
 			r.failed.Inc()
 			r.log.Error("results were not committed", "entries", n, "error", err)
 		} else {
-			r.entries.Add(n)
-			r.commits.UpdateDuration(started)
+			r.entries.Add(float64(n))
+			r.commits.Observe(time.Since(started).Seconds())
 		}
 		fail(batch[done:done+n], err)
 		done += n

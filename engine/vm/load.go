@@ -62,7 +62,7 @@ func (l *Loader) Load(ctx context.Context) (newVMs map[chain.ID][]string, failed
 		l.log.Warn("plugins cannot be loaded", "folder", l.cfg.Dir, "error", err)
 		return nil, nil, err
 	}
-	l.failures.Add(len(failed))
+	l.failures.Add(float64(len(failed)))
 	for name, reason := range failed {
 		l.log.Warn("plugin not loaded", "name", name, "reason", reason)
 	}

@@ -20,9 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 )
 
 const (
@@ -67,7 +66,7 @@ type Config struct {
 	// Logger gets a line for each plugin loaded or failed; nil drops them.
 	Logger *slog.Logger
 	// Metrics holds the loader's metrics; nil: a set of its own.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c *Config) fill() error {
@@ -82,7 +81,7 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	if c.Dir == "" {
 		return nil
@@ -103,7 +102,7 @@ type Loader struct {
 	names names
 	log   *slog.Logger
 
-	starts, failures, kills *metrics.Counter
+	starts, failures, kills metric.Counter
 
 	slot    chan struct{} // holds one token: the right to run a load
 	waiting atomic.Int32  // calls of Load that run or wait
@@ -126,15 +125,15 @@ func New(cfg Config) (*Loader, error) {
 		cfg:      cfg,
 		names:    n,
 		log:      cfg.Logger,
-		starts:   cfg.Metrics.GetOrCreateCounter("quorate_vm_plugin_starts_total"),
-		failures: cfg.Metrics.GetOrCreateCounter("quorate_vm_plugin_failures_total"),
-		kills:    cfg.Metrics.GetOrCreateCounter("quorate_vm_plugin_kills_total"),
+		starts:   cfg.Metrics.Counter("quorate_vm_plugin_starts_total", "Plugins started."),
+		failures: cfg.Metrics.Counter("quorate_vm_plugin_failures_total", "Plugins that could not be loaded."),
+		kills:    cfg.Metrics.Counter("quorate_vm_plugin_kills_total", "Plugins killed because they did not end."),
 		slot:     make(chan struct{}, 1),
 		files:    make(map[string]loaded),
 	}
 	l.slot <- struct{}{}
 	l.known.Store(&map[chain.ID]VM{})
-	cfg.Metrics.GetOrCreateGauge("quorate_vm_plugins_loaded", func() float64 { return float64(len(*l.known.Load())) })
+	cfg.Metrics.GaugeFunc("quorate_vm_plugins_loaded", "Plugins loaded.", func() float64 { return float64(len(*l.known.Load())) })
 	return l, nil
 }
 

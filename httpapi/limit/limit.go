@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 // Headers that are read. Lookups are by these names, as fasthttp normalizes them.
@@ -52,7 +52,7 @@ type Config struct {
 	// Logger takes the log; nil discards it. Keys are never logged.
 	Logger *slog.Logger
 	// Metrics takes the metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 func (c *Config) fill() error {
@@ -74,7 +74,7 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	return nil
 }
@@ -160,8 +160,8 @@ type Limiter struct {
 	seen      version      // of the keys file, when it was last read
 	complaint string       // what was last logged of it, so as not to repeat it
 
-	noKey, unknownKey, forbidden, limited *metrics.Counter
-	loaded, notLoaded                     *metrics.Counter
+	noKey, unknownKey, forbidden, limited metric.Counter
+	loaded, notLoaded                     metric.Counter
 }
 
 // New makes a limiter. A keys file that cannot be read now is an error.
@@ -169,14 +169,17 @@ func New(cfg Config) (*Limiter, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, fmt.Errorf("limit: %w", err)
 	}
-	refused := func(reason string) *metrics.Counter {
-		return cfg.Metrics.GetOrCreateCounter(`quorate_limit_refused_total{reason="` + reason + `"}`)
+	refused := func(reason string) metric.Counter {
+		return cfg.Metrics.Counter("quorate_limit_refused_total", "Requests refused for their key or rate.", "reason", reason)
+	}
+	loads := func(result string) metric.Counter {
+		return cfg.Metrics.Counter("quorate_limit_keys_loads_total", "Times that the keys file was read.", "result", result)
 	}
 	l := &Limiter{
 		cfg: cfg, start: time.Now(), rate: rate{cfg.UnitsPerMinute, cfg.Burst},
 		noKey: refused("no_key"), unknownKey: refused("unknown_key"), forbidden: refused("forbidden"), limited: refused("rate"),
-		loaded:    cfg.Metrics.GetOrCreateCounter(`quorate_limit_keys_loads_total{result="ok"}`),
-		notLoaded: cfg.Metrics.GetOrCreateCounter(`quorate_limit_keys_loads_total{result="failed"}`),
+		loaded:    loads("ok"),
+		notLoaded: loads("failed"),
 	}
 	l.clients.init(cfg.MaxClients)
 	l.keys.Store(&keyTable{})

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"quorate/engine/metric"
 )
 
 // TestAdmit goes through who is let in, and with which answer who is not.
@@ -53,7 +53,7 @@ func TestAdmit(t *testing.T) {
 func TestRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		set := metrics.NewSet()
+		set := metric.NewSet()
 		file := newKeysFile(t, content(entry("s", "small"), entry("other", "small")))
 		l := newLimiter(t, Config{KeysFile: file.path, UnitsPerMinute: 120, Burst: 4, Metrics: set})
 		f := func(h headers, a netip.Addr, units int, wait time.Duration) {
@@ -86,8 +86,8 @@ func TestRate(t *testing.T) {
 		<-time.After(time.Hour) // no more than a burst is ever saved
 		f(headers{}, clientA, 4, 0)
 		f(headers{}, clientA, 2, time.Second)
-		if n := set.GetOrCreateCounter(`quorate_limit_refused_total{reason="rate"}`).Get(); n != 8 {
-			t.Errorf("%d refusals counted, want 8", n)
+		if n := set.Value("quorate_limit_refused_total", "reason", "rate"); n != 8 {
+			t.Errorf("%v refusals counted, want 8", n)
 		}
 	})
 }

@@ -15,10 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/metric"
 	"quorate/engine/source"
 )
 
@@ -72,7 +72,7 @@ type Config struct {
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
 	// Metrics takes the metrics; nil keeps them private.
-	Metrics *metrics.Set
+	Metrics *metric.Set
 }
 
 // maxBatch is the most blocks in one request: with traces and receipts of their
@@ -106,7 +106,7 @@ func (c *Config) fill() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Metrics == nil {
-		c.Metrics = metrics.NewSet()
+		c.Metrics = metric.NewSet()
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ type Client struct {
 	// receiptsByTx: the node does not know eth_getBlockReceipts.
 	receiptsByTx atomic.Bool
 
-	blocks, txs, bytes, retries, splits, traces, fallbacks, heads, polls *metrics.Counter
+	blocks, txs, bytes, retries, splits, traces, fallbacks, heads, polls metric.Counter
 }
 
 // New checks cfg and gives a client. It asks nothing yet.
@@ -129,23 +129,23 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	counter := func(name string) *metrics.Counter {
-		return cfg.Metrics.GetOrCreateCounter(fmt.Sprintf("quorate_evm_source_%s_total{path=%q}", name, cfg.Name))
+	counter := func(name, help string) metric.Counter {
+		return cfg.Metrics.Counter("quorate_evm_source_"+name+"_total", help)
 	}
 	return &Client{
 		cfg:       cfg,
 		pace:      newPace(cfg.BatchBlocks, cfg.BatchBytes, cfg.BatchLatency),
 		fetching:  make(chan struct{}, cfg.Connections),
 		tracing:   make(chan struct{}, cfg.TraceConnections),
-		blocks:    counter("blocks"),
-		txs:       counter("transactions"),
-		bytes:     counter("bytes"),
-		retries:   counter("retries"),
-		splits:    counter("splits"),
-		traces:    counter("traces"),
-		fallbacks: counter("trace_fallbacks"),
-		heads:     counter("heads"),
-		polls:     counter("polls"),
+		blocks:    counter("blocks", "Blocks read from the node."),
+		txs:       counter("transactions", "Transactions read from the node."),
+		bytes:     counter("bytes", "Bytes of blocks, receipts and traces read from the node."),
+		retries:   counter("retries", "Batches asked for again."),
+		splits:    counter("splits", "Batches halved because the node refused them."),
+		traces:    counter("traces", "Blocks traced."),
+		fallbacks: counter("trace_fallbacks", "Blocks traced transaction by transaction."),
+		heads:     counter("heads", "New heads announced by the node."),
+		polls:     counter("polls", "Polls for new heads."),
 	}, nil
 }
 

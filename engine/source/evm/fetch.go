@@ -39,9 +39,9 @@ func (c *Client) Fetch(ctx context.Context, from, to uint64) ([]*evm.Block, erro
 			break
 		}
 	}
-	c.blocks.Add(len(done))
+	c.blocks.Add(float64(len(done)))
 	for _, b := range done {
-		c.txs.Add(len(b.Txs))
+		c.txs.Add(float64(len(b.Txs)))
 	}
 	return done, outward(err)
 }
@@ -213,7 +213,7 @@ func (c *Client) fetchBatch(ctx context.Context, blocks []*evm.Block, at uint64)
 		return err
 	}
 	c.pace.answered(len(blocks), size, took)
-	c.bytes.Add(size)
+	c.bytes.Add(float64(size))
 	per := len(calls) / len(blocks)
 	for i := range blocks {
 		err := calls[i*per].Err
@@ -257,7 +257,7 @@ func (c *Client) receipts(ctx context.Context, b *evm.Block) error {
 		}
 	}
 	for i := range b.Txs {
-		c.bytes.Add(len(texts[i]))
+		c.bytes.Add(float64(len(texts[i])))
 		r.Reset(texts[i])
 		err := r.receipt(&b.Txs[i])
 		if r.End(); err == nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"quorate/engine/metric"
 	"quorate/engine/source"
 )
 
@@ -223,8 +224,8 @@ func TestRetries(t *testing.T) {
 	if got, err := c.Fetch(t.Context(), 3, 3); err != nil || len(got) != 1 {
 		t.Errorf("%d blocks, error %v", len(got), err)
 	}
-	if c.retries.Get() != 2 {
-		t.Errorf("%d retries", c.retries.Get())
+	if metric.Value(c.retries) != 2 {
+		t.Errorf("%v retries", metric.Value(c.retries))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/metric"
 )
 
 // traced gives block 3 as a healthy node has it.
@@ -80,8 +81,8 @@ func TestTracePiecewise(t *testing.T) {
 			if !reflect.DeepEqual(b, want) {
 				t.Errorf("\n got %+v\nwant %+v", b, want)
 			}
-			if c.fallbacks.Get() != 1 || n.asked["debug_traceTransaction"] < 14 {
-				t.Errorf("%d fallbacks, %d transactions traced", c.fallbacks.Get(), n.asked["debug_traceTransaction"])
+			if metric.Value(c.fallbacks) != 1 || n.asked["debug_traceTransaction"] < 14 {
+				t.Errorf("%v fallbacks, %d transactions traced", metric.Value(c.fallbacks), n.asked["debug_traceTransaction"])
 			}
 		})
 	}

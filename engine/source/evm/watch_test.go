@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"quorate/engine/metric"
 	"quorate/engine/source"
 )
 
@@ -103,7 +104,7 @@ func TestWatchSocket(t *testing.T) {
 	if fmt.Sprint(got) != "[3 4 6]" {
 		t.Errorf("heights %v", got)
 	}
-	if c.heads.Get() == 0 {
+	if metric.Value(c.heads) == 0 {
 		t.Error("heads are not counted")
 	}
 }
@@ -188,7 +189,7 @@ func TestWatchNodeDown(t *testing.T) {
 	c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.PollInterval = time.Millisecond })
 	why := errors.New("enough")
 	go func() {
-		for c.polls.Get() < 3 {
+		for metric.Value(c.polls) < 3 {
 			<-time.After(time.Millisecond)
 		}
 		cancel(why)

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"quorate/devnet"
+	"quorate/engine/metric"
+)
+
+// TestMetricsFormat holds what a server writes against Prometheus's own parser and
+// linter, the one in promtool.
+func TestMetricsFormat(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn")
+	facts, err := devnet.ReadFacts(filepath.Join(dir, "facts.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := quorate(t, "", "aggregate", facts.Signature.Message, "--url", p.url); code != 0 {
+		t.Fatalf("aggregate: exit %d, %s", code, errs)
+	}
+	text := metricsText(t, p.url)
+	problems, err := promlint.New(bytes.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range families {
+		checkFamily(t, name, f)
+	}
+	// A message was collected: the histogram has it in a bucket.
+	if f := families["quorate_aggregator_collect_seconds"]; f == nil || f.GetMetric()[0].GetHistogram().GetSampleCount() == 0 {
+		t.Errorf("no collection was measured: %v", f)
+	}
+	for _, name := range []string{"quorate_build_info", "process_open_fds", "quorate_chain_info", "quorate_ingest_height"} {
+		if families[name] == nil {
+			t.Errorf("no metric %s", name)
+		}
+	}
+}
+
+func checkFamily(t *testing.T, name string, f *dto.MetricFamily) {
+	t.Helper()
+	if f.GetHelp() == "" || f.GetType() == dto.MetricType_UNTYPED {
+		t.Errorf("%s: help %q, type %s", name, f.GetHelp(), f.GetType())
+	}
+	for _, m := range f.GetMetric() {
+		for _, l := range m.GetLabel() {
+			// One thing has one label, so that metrics can be joined.
+			if l.GetName() == "path" || l.GetName() == "status" || l.GetName() == "blockchain" {
+				t.Errorf("%s has the label %s", name, l)
+			}
+		}
+		h := m.GetHistogram()
+		if h == nil {
+			continue
+		}
+		last := h.GetBucket()[len(h.GetBucket())-1]
+		if !math.IsInf(last.GetUpperBound(), 1) || last.GetCumulativeCount() != h.GetSampleCount() || len(h.GetBucket()) < 10 {
+			t.Errorf("%s: buckets %v", name, h.GetBucket())
+		}
+	}
+}
+
+func metricsText(t *testing.T, url string) []byte {
+	t.Helper()
+	resp, err := new(http.Client).Get(url + "/ext/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), metric.ContentType) {
+		t.Fatalf("status %d, content type %q, %v", resp.StatusCode, resp.Header.Get("Content-Type"), err)
+	}
+	return text
+}
