@@ -39,6 +39,7 @@ const (
 	DefaultHost       = "127.0.0.1"
 	DefaultSlowDelay  = 2 * time.Second
 	DefaultFlapEvery  = 5 * time.Second
+	DefaultLateBy     = 500 * time.Millisecond
 	// DefaultBlocks, DefaultTxsPerBlock and DefaultHistory are of EVM chains:
 	// 2,000 blocks with some 10,000 transactions within the two years before 2025.
 	DefaultBlocks      = 2000
@@ -112,10 +113,14 @@ type Config struct {
 	// StakingPort is the port of validator 0, those that follow take the next
 	// ones; 0 takes free ones. Validators always listen on loopback.
 	StakingPort uint16
-	// Latency delays every answer of every validator. Default 0.
-	Latency time.Duration
-	// Silent, Byzantine, Slow and Flapping are shares of the stake, 0 to 1 and
-	// together at most 1, whose validators are not honest or not well. No validator
+	// Latency delays every answer of every validator, and Jitter each by a random
+	// time up to itself more. Default 0.
+	Latency, Jitter time.Duration
+	// ReadRate has every validator stop reading from a peer above so many bytes a
+	// second, see [validator.RealReadRate]. Default 0: no bound.
+	ReadRate int
+	// Silent, Byzantine, Slow, Flapping, Refusing and Late are shares of the stake,
+	// 0 to 1 and together at most 1, whose validators are not honest or not well. No validator
 	// is in two groups, and validator 0 in none. Which ones depends on the seed.
 	// Each group gets whole validators and so at most its share: the share is
 	// rounded to a millionth of the stake, and what is left of it when no further
@@ -125,7 +130,8 @@ type Config struct {
 	Silent float64
 	// Byzantine validators lie: the Kinds are dealt to them in turn.
 	Byzantine float64
-	// Kinds are the ways of lying, with repetitions if need be; none means all. A
+	// Kinds are the ways of lying or attacking, with repetitions if need be; none
+	// means all of [validator.Kinds]. A
 	// [validator.Cancelling] takes two validators; when only one is left, it gets
 	// the next kind that needs no other, and is honest when there is none.
 	Kinds []Kind
@@ -138,6 +144,12 @@ type Config struct {
 	// [DefaultFlapEvery].
 	Flapping  float64
 	FlapEvery time.Duration
+	// Refusing validators refuse every request.
+	Refusing float64
+	// Late validators refuse a message until LateBy after a validator was first
+	// asked for it, as one does that accepts blocks late; 0 means [DefaultLateBy].
+	Late   float64
+	LateBy time.Duration
 	// Behaviours overrides how single validators reply, by index. They are in
 	// none of the groups above, whose stake gets smaller by theirs.
 	Behaviours map[int]Behaviour
@@ -159,6 +171,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.FlapEvery == 0 {
 		c.FlapEvery = DefaultFlapEvery
+	}
+	if c.LateBy == 0 {
+		c.LateBy = DefaultLateBy
 	}
 	if c.Blocks == 0 {
 		c.Blocks = DefaultBlocks
@@ -197,6 +212,9 @@ func (c Config) validate() error {
 	case c.Latency < 0 || c.SlowDelay < 0 || c.FlapEvery < 0 || c.HeightInterval < 0:
 		return fmt.Errorf("%w: latency %s, slow delay %s, flapping every %s, height interval %s: none may be negative",
 			ErrConfig, c.Latency, c.SlowDelay, c.FlapEvery, c.HeightInterval)
+	case c.Jitter < 0 || c.LateBy < 0 || c.ReadRate < 0:
+		return fmt.Errorf("%w: jitter %s, late by %s, a read rate of %d: none may be negative",
+			ErrConfig, c.Jitter, c.LateBy, c.ReadRate)
 	case c.EVMChains < 0 || c.Blocks < 0 || c.BlockInterval < 0:
 		return fmt.Errorf("%w: %d EVM chains, %d blocks, a block interval of %s: none may be negative",
 			ErrConfig, c.EVMChains, c.Blocks, c.BlockInterval)
@@ -207,7 +225,7 @@ func (c Config) validate() error {
 	}
 	for _, kind := range c.Kinds {
 		if !kind.Known() {
-			return fmt.Errorf("%w: unknown kind of lie %q, want some of %v", ErrConfig, kind, validator.Kinds())
+			return fmt.Errorf("%w: unknown kind of lie %q, want some of %v", ErrConfig, kind, append(validator.Kinds(), validator.Attacks()...))
 		}
 	}
 	if err := c.validateShares(); err != nil {
@@ -225,6 +243,7 @@ func (c Config) validateShares() error {
 	var sum float64
 	for name, share := range map[string]float64{
 		"silent": c.Silent, "byzantine": c.Byzantine, "slow": c.Slow, "flapping": c.Flapping,
+		"refusing": c.Refusing, "late": c.Late,
 	} {
 		if !(share >= 0 && share <= 1) {
 			return fmt.Errorf("%w: %s share %v, want 0 to 1", ErrConfig, name, share)

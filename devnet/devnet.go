@@ -83,7 +83,7 @@ func New(cfg Config) (*Devnet, error) {
 	for i, identity := range w.Validators() {
 		v, err := validator.New(validator.Config{
 			World: w, Identity: identity, Directory: directory{d}, Codec: codec,
-			Listen: cfg.staking(i), Conduct: conducts[i], Latency: cfg.Latency,
+			Listen: cfg.staking(i), Conduct: conducts[i], Latency: cfg.Latency, Jitter: cfg.Jitter,
 			SignatureCache: signatureCache(cfg.Validators), Observer: d.counts, Logger: cfg.Logger,
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ type Liar struct {
 
 // conducts says what each validator that is not honest or not well does.
 func (c Config) conducts(w *world.World) (map[int]validator.Conduct, []Liar, error) {
-	groups := w.Pick(c.Silent, c.Byzantine, c.Slow, c.Flapping)
+	groups := w.Pick(c.Silent, c.Byzantine, c.Slow, c.Flapping, c.Refusing, c.Late)
 	for k := range groups {
 		groups[k] = slices.DeleteFunc(groups[k], func(i int) bool { _, ok := c.Behaviours[i]; return ok })
 	}
@@ -38,6 +38,13 @@ func (c Config) conducts(w *world.World) (map[int]validator.Conduct, []Liar, err
 		_, spread := math.Modf(float64(i) * math.Phi)
 		up := time.Duration((0.5 + spread) * float64(c.FlapEvery))
 		all[i] = validator.Conduct{Unasked: validator.Flapping(max(up, time.Millisecond))}
+	}
+	for _, i := range groups[4] {
+		all[i] = validator.Conduct{Reply: validator.Refusing(1, "not signed here")}
+	}
+	emitted := validator.NewEmissions()
+	for _, i := range groups[5] {
+		all[i] = validator.Conduct{Reply: validator.Late(c.LateBy, emitted)}
 	}
 	for i, b := range c.Behaviours {
 		all[i] = validator.Conduct{Reply: b}
@@ -56,6 +63,7 @@ func (c Config) conducts(w *world.World) (map[int]validator.Conduct, []Liar, err
 		l.NodeID = v.NodeID
 		means := validator.Means{
 			Own: v.Key, Wrong: w.WrongKey(l.Index), FloodRate: min(validator.DefaultFloodRate, totalFlood/max(floods, 1)),
+			Certificate: v.Certificate,
 		}
 		switch {
 		case l.Kind != validator.Cancelling:
@@ -69,6 +77,11 @@ func (c Config) conducts(w *world.World) (map[int]validator.Conduct, []Liar, err
 			return nil, nil, err
 		}
 		all[l.Index] = conduct
+	}
+	for i := 0; i < len(w.Validators()) && c.ReadRate > 0; i++ {
+		conduct := all[i]
+		conduct.ReadRate = c.ReadRate
+		all[i] = conduct
 	}
 	return all, liars, nil
 }

@@ -106,6 +106,7 @@ func TestHostileConfig(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []Config{
 		{Byzantine: 1.1}, {Slow: -1}, {Flapping: 2}, {SlowDelay: -1}, {FlapEvery: -1}, {HeightInterval: -1},
+		{Refusing: -1}, {Late: 1.1}, {LateBy: -1}, {Jitter: -1}, {ReadRate: -1}, {Silent: 0.5, Refusing: 0.4, Late: 0.2},
 		{Kinds: []Kind{"odd"}}, {Silent: 0.5, Byzantine: 0.5, Slow: 0.1},
 		{L1Inactive: 1}, {L1s: 1, L1Members: 9}, {SharedKeys: 3}, {Keyless: 5},
 	} {

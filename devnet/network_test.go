@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
+	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/p2p"
 	"quorate/p2p/wire"
@@ -126,5 +127,70 @@ func TestProductClient(t *testing.T) {
 	eventually(t, "the validator is back", func() bool { return n.Status(away).Ready })
 	if signed, _, _ := askAll(3); signed != validators {
 		t.Errorf("after the outage %d signed", signed)
+	}
+}
+
+// TestProductClientDropsAttackers: validators that attack the connection are
+// dropped, whatever they send, and the others serve as if nothing happened.
+func TestProductClientDropsAttackers(t *testing.T) {
+	t.Parallel()
+	attacks := validator.Attacks()
+	d, _ := start(t, Config{Validators: 4 * len(attacks), Byzantine: 0.25, Kinds: attacks, Seed: 5})
+	if len(d.Liars()) != len(attacks) {
+		t.Fatalf("%d attackers", len(d.Liars()))
+	}
+	n := join(t, d)
+	honest := 3 * len(attacks)
+	eventually(t, "all honest validators are connected, and no attacker", func() bool {
+		s := n.Stats()
+		return s.Ready == honest && s.Connected == honest
+	})
+	sentAll := func() bool {
+		attacked := 0
+		for p := range n.Peers() {
+			if p.Violations > 0 || p.Down {
+				attacked++
+			}
+		}
+		return attacked == len(attacks)
+	}
+	eventually(t, "every attacker was found out", sentAll)
+	u := d.Message(1)
+	answers := make(chan error, honest)
+	r, err := n.Open(d.World().CChainID(), wire.AppendSignatureRequest(nil, u.Bytes(), nil), 10*time.Second, func(a p2p.Answer) { answers <- a.Err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	asked := 0
+	for _, v := range d.World().Validators() {
+		if r.Ask(v.NodeID) == nil {
+			asked++
+		}
+	}
+	for range asked {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	if asked != honest {
+		t.Errorf("%d validators were asked, want %d", asked, honest)
+	}
+}
+
+// TestGroupsThatRefuse: validators of these shares refuse always or at first.
+func TestGroupsThatRefuse(t *testing.T) {
+	t.Parallel()
+	d, _ := start(t, Config{Validators: 5, Refusing: 0.2, Late: 0.2, LateBy: time.Hour, Seed: 2})
+	groups := d.World().Pick(0, 0, 0, 0, 0.2, 0.2)
+	for i := range 5 {
+		m := dial(t, d, i).ask(t, d.World().CChainID(), d.Message(1).Bytes(), nil)
+		want := wire.KindAppResponse
+		if i == groups[4][0] || i == groups[5][0] {
+			want = wire.KindAppError
+		}
+		if m == nil || m.Kind != want {
+			t.Errorf("validator %d: %+v, want %s", i, m, want)
+		}
 	}
 }

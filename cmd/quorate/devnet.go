@@ -37,10 +37,13 @@ the facts file. Any aggregator can use it as it uses a real node. It prints
 
 The same seed gives the same keys, IDs and messages, but for ports.
 
-Validators can be made silent, lying, slow and flapping, by shares of the stake
-that add up to 1 at most. A share is made of whole validators and never exceeded;
-the first validator, whose node API this is, stays honest. Ways of lying:
-` + kindNames() + `.`,
+Validators can be made silent, lying, slow, flapping, refusing and late, by
+shares of the stake that add up to 1 at most. A share is made of whole validators
+and never exceeded; the first validator, whose node API this is, stays honest.
+Ways of lying:
+` + kindNames(validator.Kinds()) + `.
+Ways of attacking the connection, only when named in --kinds:
+` + kindNames(validator.Attacks()) + `.`,
 		Example: `  quorate devnet --validators 100 --weights zipf --facts-file facts.json
   quorate devnet --validators 100 --byzantine 0.2 --slow 0.05 --flapping 0.05
   quorate devnet --byzantine 0.2 --kinds wrong-key,flood,bomb
@@ -66,15 +69,20 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 		flags.IntVar(&f.cfg.Keyless, "keyless", 0, "number of validators without a BLS key on the primary network")
 		flags.DurationVar(&f.cfg.HeightInterval, "height-interval", 0, "how often a P-Chain block moves some weight; 0 means never")
 		flags.DurationVar(&f.cfg.Latency, "latency", 0, "delay of every answer of every validator")
+		flags.DurationVar(&f.cfg.Jitter, "jitter", 0, "further delay of each answer, random up to this")
+		flags.IntVar(&f.cfg.ReadRate, "read-rate", 0, "bytes a second above which validators stop reading from a peer, 524288 for real ones; 0 means no bound")
 	})
 	group(flags, groupBehave, func(flags *pflag.FlagSet) {
 		flags.Float64Var(&f.cfg.Silent, "silent", 0, "share of the stake, 0 to 1, whose validators never answer")
 		flags.Float64Var(&f.cfg.Byzantine, "byzantine", 0, "share of the stake whose validators lie; the facts file names them")
-		flags.StringVar(&f.kinds, "kinds", "", "ways of lying, separated by commas, dealt in turn; default all of them")
+		flags.StringVar(&f.kinds, "kinds", "", "ways of lying or attacking, separated by commas, dealt in turn; default all ways of lying")
 		flags.Float64Var(&f.cfg.Slow, "slow", 0, "share of the stake whose validators answer late")
 		flags.DurationVar(&f.cfg.SlowDelay, "slow-delay", devnet.DefaultSlowDelay, "how much later")
 		flags.Float64Var(&f.cfg.Flapping, "flapping", 0, "share of the stake whose validators cut connections again and again")
 		flags.DurationVar(&f.cfg.FlapEvery, "flap-every", devnet.DefaultFlapEvery, "how long these connections last, on average")
+		flags.Float64Var(&f.cfg.Refusing, "refusing", 0, "share of the stake whose validators refuse every request")
+		flags.Float64Var(&f.cfg.Late, "late", 0, "share of the stake whose validators refuse a message at first, as they accept blocks late")
+		flags.DurationVar(&f.cfg.LateBy, "late-by", devnet.DefaultLateBy, "for how long after the message was first asked for")
 	})
 	group(flags, groupChains, func(flags *pflag.FlagSet) {
 		flags.IntVar(&f.cfg.EVMChains, "evm-chains", 0, "number of EVM chains besides the C-Chain, each of an L1")
@@ -96,11 +104,11 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 	})
 }
 
-// kindNames gives the names of all ways of lying, in lines of help text.
-func kindNames() string {
+// kindNames returns names of ways of lying, in lines of help text.
+func kindNames(kinds []validator.Kind) string {
 	var lines []string
 	line := ""
-	for _, kind := range validator.Kinds() {
+	for _, kind := range kinds {
 		if line != "" && len(line)+len(kind) > 76 {
 			lines, line = append(lines, line+","), ""
 		}

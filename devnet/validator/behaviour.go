@@ -2,9 +2,20 @@ package validator
 
 import (
 	"context"
+	"crypto/sha256"
+	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"quorate/engine/chain"
+)
+
+const (
+	// RealReadRate is how many bytes a second a real validator reads from a peer
+	// that is no validator, and ReadBurst how many it reads at once.
+	RealReadRate = 512 << 10
+	ReadBurst    = 2 << 20
 )
 
 // Request is one signature request as a validator received it.
@@ -82,6 +93,12 @@ type Conduct struct {
 	Reply Behaviour
 	// Unasked runs on every connection; nil means nothing.
 	Unasked Unasked
+	// Tarpit takes connections and says nothing on them.
+	Tarpit bool
+	// ReadRate bounds what is read from each peer, in bytes per second, after a
+	// burst of [ReadBurst]; above it the validator stops reading, as a real one
+	// does at [RealReadRate]. 0 means no bound.
+	ReadRate int
 }
 
 // Honest keeps the rules.
@@ -95,6 +112,51 @@ func Slow(d time.Duration) Behaviour {
 	return func(_ *Request, honest func() Reply) Reply {
 		r := honest()
 		r.Delay += d
+		return r
+	}
+}
+
+// Emissions remembers when messages were emitted: when the first of a network's
+// validators was asked for them.
+type Emissions struct {
+	mu    sync.Mutex // guards first
+	first *lru.LRU[chain.ID, time.Time]
+}
+
+// emissionsKept is how many messages an [Emissions] remembers at a time.
+const emissionsKept = 1 << 14
+
+// NewEmissions returns one that remembers nothing yet.
+func NewEmissions() *Emissions {
+	first, err := lru.NewLRU[chain.ID, time.Time](emissionsKept, nil)
+	if err != nil {
+		panic(err) // the size is a constant above 0
+	}
+	return &Emissions{first: first}
+}
+
+// since returns the time since a message was emitted.
+func (e *Emissions) since(message []byte) time.Duration {
+	id := chain.ID(sha256.Sum256(message))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	at, known := e.first.Get(id)
+	if !known {
+		e.first.Add(id, now)
+		return 0
+	}
+	return now.Sub(at)
+}
+
+// Late keeps the rules of a validator that accepts each block d later than its
+// chain emits it: until then it refuses the block's messages.
+func Late(d time.Duration, emitted *Emissions) Behaviour {
+	return func(req *Request, honest func() Reply) Reply {
+		r := honest()
+		if since := emitted.since(req.Message); r.Outcome == Answered && since < d {
+			return refuse(codeCParse, "unknown payload type: *payload.AddressedCall")
+		}
 		return r
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,8 @@ type conn struct {
 	// Owned by the reader.
 	gotHandshake bool
 	finished     bool
+	allowance    float64 // bytes that may be read at once, as of allowedAt
+	allowedAt    time.Time
 }
 
 // serve speaks with one peer until either side closes.
@@ -56,6 +59,10 @@ func (v *Validator) serve(ctx context.Context, raw net.Conn) {
 	defer func() { _ = raw.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
+	if v.cfg.Conduct.Tarpit {
+		tarpit(raw)
+		return
+	}
 	if !v.gate.pass(ctx) {
 		return
 	}
@@ -75,8 +82,9 @@ func (v *Validator) serve(ctx context.Context, raw net.Conn) {
 	defer v.dismiss(peer)
 	c := &conn{
 		v: v, tls: secured, peer: peer,
-		out:    actor.NewMailbox[outgoing](maxInFlight+64, actor.Shed),
-		places: make(chan struct{}, maxInFlight),
+		out:       actor.NewMailbox[outgoing](maxInFlight+64, actor.Shed),
+		places:    make(chan struct{}, maxInFlight),
+		allowance: ReadBurst, allowedAt: time.Now(),
 	}
 	if err := c.run(ctx); !errors.Is(err, errClosing) {
 		v.log.Debug("peer closed", "node", v.cfg.Identity.NodeID, "peer", peer, "error", err)
@@ -117,6 +125,9 @@ func (c *conn) read(ctx context.Context) error {
 		if !c.v.gate.pass(ctx) {
 			return errClosing
 		}
+		if !c.throttle(ctx, wire.FrameHeaderSize+len(buf)) {
+			return errClosing
+		}
 		// What cannot be parsed is skipped, as a real node does.
 		if c.v.cfg.Codec.Parse(buf, &msg) == nil {
 			if err := c.handle(ctx, &msg); err != nil {
@@ -127,6 +138,26 @@ func (c *conn) read(ctx context.Context) error {
 		if cap(buf) > keepBuffer {
 			buf = nil
 		}
+	}
+}
+
+// throttle waits until the peer may send size bytes more; false when ctx ends before.
+func (c *conn) throttle(ctx context.Context, size int) bool {
+	rate := c.v.cfg.Conduct.ReadRate
+	if rate == 0 {
+		return true
+	}
+	now := time.Now()
+	c.allowance = min(ReadBurst, c.allowance+now.Sub(c.allowedAt).Seconds()*float64(rate)) - float64(size)
+	c.allowedAt = now
+	if c.allowance >= 0 {
+		return true
+	}
+	select {
+	case <-time.After(time.Duration(-c.allowance / float64(rate) * float64(time.Second))):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -211,7 +242,11 @@ func (c *conn) reply(req *wire.AppRequest, r Reply) {
 		<-c.places
 		return
 	}
-	if delay := c.v.cfg.Latency + r.Delay; delay > 0 {
+	delay := c.v.cfg.Latency + r.Delay
+	if c.v.cfg.Jitter > 0 {
+		delay += rand.N(c.v.cfg.Jitter)
+	}
+	if delay > 0 {
 		o.due = time.Now().Add(delay)
 	}
 	if c.out.TrySend(o) != nil { // a real node drops answers when its queue is full

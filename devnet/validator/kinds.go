@@ -1,7 +1,9 @@
 package validator
 
 import (
+	"crypto/tls"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +47,30 @@ const (
 	Bomb Kind = "bomb"
 )
 
-// Kinds gives all ways of lying, in the order in which they are dealt out.
+// The ways of attacking: these validators answer nothing, and send as fast as
+// the other side reads, or nothing at all. They are dealt out only when named,
+// as whoever notices drops them.
+const (
+	// EmptyFrames sends frames of no bytes.
+	EmptyFrames Kind = "empty-frames"
+	// Pongs sends Pongs that nobody asked for, Pings asks for as many.
+	Pongs Kind = "pongs"
+	Pings Kind = "pings"
+	// UnknownIDs sends answers to requests that were never made.
+	UnknownIDs Kind = "unknown-ids"
+	// InventedPeers sends addresses of nodes that do not exist: one signature, with
+	// a certificate whose end is different each time.
+	InventedPeers Kind = "invented-peers"
+	// Tarpit takes connections and says nothing, not even TLS.
+	Tarpit Kind = "tarpit"
+)
+
+// Attacks returns all ways of attacking.
+func Attacks() []Kind {
+	return []Kind{EmptyFrames, Pongs, Pings, UnknownIDs, InventedPeers, Tarpit}
+}
+
+// Kinds returns all ways of lying, in the order in which they are dealt out.
 func Kinds() []Kind {
 	return []Kind{
 		WrongKey, WrongMessage, Garbage, Length0, Length1, Length95, Length97, OutsideSubgroup, Infinity,
@@ -53,7 +78,8 @@ func Kinds() []Kind {
 	}
 }
 
-// ParseKinds reads names of kinds separated by commas; no name means all kinds.
+// ParseKinds reads names of lies and attacks separated by commas; no name means
+// all lies.
 func ParseKinds(list string) ([]Kind, error) {
 	var kinds []Kind
 	for name := range strings.SplitSeq(list, ",") {
@@ -64,20 +90,13 @@ func ParseKinds(list string) ([]Kind, error) {
 			kinds = append(kinds, kind)
 			continue
 		}
-		return nil, fmt.Errorf("unknown kind of lie %q, want some of %v", name, Kinds())
+		return nil, fmt.Errorf("unknown kind of lie %q, want some of %v", name, append(Kinds(), Attacks()...))
 	}
 	return kinds, nil
 }
 
-// Known tells whether there is such a kind.
-func (k Kind) Known() bool {
-	for _, known := range Kinds() {
-		if k == known {
-			return true
-		}
-	}
-	return false
-}
+// Known reports whether there is such a kind.
+func (k Kind) Known() bool { return slices.Contains(Kinds(), k) || slices.Contains(Attacks(), k) }
 
 // Means is what liars need.
 type Means struct {
@@ -88,10 +107,15 @@ type Means struct {
 	// FloodRate is the number of answers per second of a [Flood]; 0 means
 	// [DefaultFloodRate].
 	FloodRate int
+	// Certificate is the validator's, for [InventedPeers].
+	Certificate tls.Certificate
 }
 
-// Lie gives the conduct of a liar. The kind must be known.
+// Lie returns the conduct of a liar or an attacker. The kind must be known.
 func Lie(kind Kind, m Means) (Conduct, error) {
+	if slices.Contains(Attacks(), kind) {
+		return attack(kind, m)
+	}
 	switch kind {
 	case WrongKey:
 		return Conduct{Reply: SignWith(m.Wrong)}, nil

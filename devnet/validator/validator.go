@@ -61,8 +61,8 @@ type Config struct {
 	Listen netip.AddrPort
 	// Conduct is what the validator does otherwise than an honest one.
 	Conduct Conduct
-	// Latency delays every reply.
-	Latency time.Duration
+	// Latency delays every reply, and Jitter by a random time up to itself more.
+	Latency, Jitter time.Duration
 	// SignatureCache is the number of C-Chain signatures kept, about 250 bytes
 	// each; 0 means [DefaultSignatureCache].
 	SignatureCache int

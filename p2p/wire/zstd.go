@@ -67,8 +67,8 @@ func (c *Codec) decompress(dst, stream []byte) ([]byte, error) {
 	if h.HasFCS && h.FrameContentSize > MaxMessageSize {
 		return dst, fmt.Errorf("%w: zstd states %d bytes", ErrTooLarge, h.FrameContentSize)
 	}
-	limit := uint64(c.limit)
-	if h.HasFCS && h.FrameContentSize > limit || h.WindowSize > limit && h.WindowSize <= MaxMessageSize {
+	// Real nodes always state the size: who does not pays for what it turns out to be.
+	if limit := uint64(c.limit); h.HasFCS && max(h.FrameContentSize, h.WindowSize) > limit && h.WindowSize <= MaxMessageSize {
 		return dst, ErrAboveLimit
 	}
 	out, err := c.dec.DecodeAll(stream, dst)
