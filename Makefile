@@ -12,8 +12,10 @@ staticcheck := go tool -modfile=tools.mod staticcheck
 
 # Anything here makes bench-guard rewrite the baseline.
 UPDATE   ?=
+# How long make torture loads a server.
+SOAK     ?= 10m
 
-.PHONY: help build run test e2e bench bench-guard fuzz lint clean
+.PHONY: help build run test torture e2e bench bench-guard fuzz lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,11 +26,15 @@ build: ## build bin/quorate
 run: build ## build, then serve with a simulated network (ARGS= for more flags)
 	bin/quorate serve --devnet $(ARGS)
 
-test: ## all tests, with the race detector
-	go vet ./...
-	go test -race -timeout 10m ./...
+test: ## all tests, with the race detector; long campaigns in short
+	@# All of vet on what the tests have compiled anyway; make lint runs it by itself.
+	go test -race -vet=all -timeout 10m ./...
 
-e2e: build ## tests against a real Avalanche network and official clients
+torture: ## all tests with the long campaigns whole, and a server under load for SOAK (default 10m)
+	QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK) go test -race -vet=off -count=1 -timeout 3h -v ./... | grep -v '^=== '
+
+e2e: build ## tests against a real Avalanche network, official clients and a browser
+	e2e/tools.sh
 	@# Everything is compiled first; then one package after the other, so that progress shows.
 	cd e2e && go vet ./... && go test -v -p 1 -count=1 -timeout 25m ./...
 

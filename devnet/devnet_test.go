@@ -22,9 +22,13 @@ import (
 	"quorate/p2p/wire"
 )
 
-// start runs a network until the test ends, or the returned function is called.
+// start runs a network until the test ends, or the returned function is called. Its
+// EVM chains are short where the test does not say how long.
 func start(t *testing.T, cfg Config) (*Devnet, func()) {
 	t.Helper()
+	if cfg.Blocks == 0 {
+		cfg.Blocks = 300
+	}
 	d, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +267,7 @@ func TestFacts(t *testing.T) {
 func TestSameSeedSameFacts(t *testing.T) {
 	t.Parallel()
 	encoded := func(seed uint64) []byte {
-		d, err := New(Config{Validators: 4, Seed: seed, Messages: 50, L1s: 1})
+		d, err := New(Config{Validators: 4, Seed: seed, Messages: 50, L1s: 1, Blocks: 300})
 		if err != nil {
 			t.Fatal(err)
 		}

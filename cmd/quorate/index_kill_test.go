@@ -17,6 +17,7 @@ import (
 
 	"quorate/devnet"
 	"quorate/devnet/evmchain"
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
@@ -35,12 +36,13 @@ const (
 	groupChain = "QUORATE_TEST_GROUP_CHAIN"
 )
 
-// killCount gives QUORATE_KILLS, or what else is usual.
-func killCount(t *testing.T, usual int) int {
+// killCount returns how often a server is killed: QUORATE_KILLS, or three times,
+// and the whole number of times in make torture.
+func killCount(t *testing.T, whole int) int {
 	t.Helper()
 	s := os.Getenv("QUORATE_KILLS")
 	if s == "" {
-		return usual
+		return torture.Pick(3, whole)
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
@@ -155,25 +157,25 @@ func undisturbed(t *testing.T, d *devnet.Devnet, chains []*evmchain.Chain, args 
 	return dir, took
 }
 
-// killBlocks is the height at the start, and by how much the chain then grows
-// while the server is down: there is always something to catch up with.
-const (
-	killBlocks = 600
-	killGrowth = 100
+// killBlocks is the height at the start, and killGrowth by how much the chain then
+// grows while the server is down: there is always something to catch up with.
+var (
+	killBlocks = torture.Pick(150, 600)
+	killGrowth = torture.Pick(30, 100)
 )
 
 // TestKillWhileIndexing: however often the server is killed while it catches up,
-// its database ends the same as that of one that was left alone. QUORATE_KILLS
-// sets how often (default 2) for each of: the server, killed at any moment after
-// its start, and the ingest of groups of 1, 7 and 64 blocks from the same node,
-// killed at any height.
+// its database ends the same as that of one that was left alone. [killCount]
+// says how often, for each of: the server, killed at any moment after its start,
+// and the ingest of groups of 1, 7 and 64 blocks from the same node, killed at any
+// height.
 func TestKillWhileIndexing(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(groupChild) != "" {
 		followGroups()
 		return
 	}
-	kills := killCount(t, 2)
+	kills := killCount(t, 25)
 	d := startNetwork(t, devnet.Config{Blocks: killBlocks, TxsPerBlock: 6})
 	c, _ := cChain(d)
 	_, took := undisturbed(t, d, []*evmchain.Chain{c})

@@ -2,8 +2,6 @@ package main
 
 import (
 	"net/http"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +11,7 @@ import (
 
 // TestKillUnderLoad: killed again and again amid requests, the server is always
 // ready again, and all that it ever answered with is served from its disk.
-// QUORATE_KILLS sets how often (default 10).
+// [killCount] says how often.
 func TestKillUnderLoad(t *testing.T) {
 	d, stop, err := startDevnet(t.Context(), devnet.Config{})
 	if err != nil {
@@ -25,12 +23,7 @@ func TestKillUnderLoad(t *testing.T) {
 		}
 	}()
 	const clients = 4
-	kills := 10
-	if s := os.Getenv("QUORATE_KILLS"); s != "" {
-		if kills, err = strconv.Atoi(s); err != nil {
-			t.Fatalf("QUORATE_KILLS: %v", err)
-		}
-	}
+	kills := killCount(t, 50)
 	dir := t.TempDir()
 	j := newJudge(t, d)
 	var next atomic.Uint64

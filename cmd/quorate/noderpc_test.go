@@ -93,7 +93,7 @@ func TestNodeHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := func() func() {
-		_, stop, err := startDevnet(t.Context(), devnet.Config{HTTPPort: uint16(port)})
+		_, stop, err := startDevnet(t.Context(), devnet.Config{HTTPPort: uint16(port), Blocks: 30})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 )
@@ -161,7 +162,7 @@ func largeAmounts(blocks []*evm.Block, rnd *rand.Rand) []*evm.Block {
 // page size.
 func TestHoldersOracle(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
+	for seed := range uint64(torture.Pick(3, 6)) {
 		rnd := rand.New(rand.NewPCG(seed, 18))
 		blocks := indextest.New(indextest.Config{Seed: seed, Txs: 12}).Blocks(120)
 		if seed%3 > 0 {

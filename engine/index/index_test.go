@@ -7,6 +7,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
@@ -65,7 +66,7 @@ func TestOracle(t *testing.T) {
 	for seed, cfg := range []struct {
 		group, remember, limit int
 	}{{1, 0, 7}, {7, 4, 3}, {64, 20, 100}, {300, 4, 1}} {
-		blocks := indextest.New(indextest.Config{Seed: uint64(seed), Txs: 6}).Blocks(100)
+		blocks := indextest.New(indextest.Config{Seed: uint64(seed), Txs: torture.Pick(4, 6)}).Blocks(100)
 		c := openChain(t, Options{Remember: cfg.remember})
 		commit(t, c, blocks, cfg.group)
 		if n, hash, ok := c.Cursor(); !ok || n != 99 || hash != blocks[99].Hash {
@@ -85,7 +86,7 @@ func TestOracle(t *testing.T) {
 // How blocks are grouped leaves no trace in the database, nor does a restart.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 9, Txs: 20}).Blocks(200)
+	blocks := indextest.New(indextest.Config{Seed: 9, Txs: torture.Pick(7, 20)}).Blocks(200)
 	var want [32]byte
 	for i, group := range []int{1, 7, 64, 200} {
 		c := openChain(t, Options{Remember: 10 * i})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
@@ -21,14 +22,13 @@ import (
 )
 
 const (
-	// crashDir and crashGroup tell a child of the test binary what to do;
-	// crashCount says how often each batch size is killed.
+	// crashDir and crashGroup tell a child of the test binary what to do.
 	crashDir   = "QUORATE_TEST_INGEST_DIR"
 	crashGroup = "QUORATE_TEST_INGEST_GROUP"
-	crashCount = "QUORATE_TEST_CRASHES"
-
-	crashBlocks = 800
 )
+
+// crashBlocks is the length of the chain.
+var crashBlocks = torture.Pick(240, 800)
 
 func crashChain() []*evm.Block {
 	return indextest.New(indextest.Config{Seed: 77, Txs: 10, Step: 1_700_000}).Blocks(crashBlocks)
@@ -53,11 +53,12 @@ func follow(dir string, group int, told func(height uint64)) (digest [32]byte, e
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	blocks := crashChain()
+	last := blocks[len(blocks)-1].Number
 	i, err := New(Config{
-		Source: newNode(blocks, crashBlocks-1), Sink: c, Trace: true, Group: group,
+		Source: newNode(blocks, last), Sink: c, Trace: true, Group: group,
 		OnBlock: func(b *evm.Block) {
 			told(b.Number)
-			if b.Number == crashBlocks-1 {
+			if b.Number == last {
 				cancel()
 			}
 		},
@@ -69,7 +70,7 @@ func follow(dir string, group int, told func(height uint64)) (digest [32]byte, e
 	if ok {
 		told(number)
 	}
-	if !ok || number < crashBlocks-1 {
+	if !ok || number < last {
 		if err := i.Run(ctx); err != nil {
 			return digest, err
 		}
@@ -85,13 +86,7 @@ func TestCrash(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	kills := 3
-	if s := os.Getenv(crashCount); s != "" {
-		var err error
-		if kills, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kills := torture.Pick(3, 40)
 	want, err := follow(t.TempDir(), 256, func(uint64) {})
 	if err != nil {
 		t.Fatal(err)
