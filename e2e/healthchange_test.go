@@ -116,7 +116,7 @@ func TestHealthOfDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, volume); err != nil {
-		t.Skipf("a volume of its own needs the right to mount one: %v", err)
+		leaveOut(t, "a volume of its own needs the right to mount one: %v", err)
 	}
 	t.Cleanup(func() { // after the server's end
 		if err := syscall.Unmount(dir, 0); err != nil {

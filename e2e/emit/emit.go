@@ -1,5 +1,5 @@
-// Package emit sends warp messages on the C-Chain of a local network, signed by
-// the account that its genesis pre-funds for tests.
+// Package emit sends warp messages on EVM chains of a local network, signed by the
+// account that their genesis pre-funds for tests, and has chains accept signed ones.
 package emit
 
 import (
@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// cChainPath is the C-Chain's JSON-RPC endpoint below a node's URL.
-	cChainPath = "/ext/bc/C/rpc"
+	// cChain is the C-Chain's name in the path of its JSON-RPC endpoint.
+	cChain = "C"
 	// batchSize bounds the calls in one JSON-RPC batch.
 	batchSize = 100
 	// gasMargin is added to the estimate, in percent: payloads of one burst differ in zero bytes.
@@ -50,16 +50,22 @@ type Emitter struct {
 	mu sync.Mutex // serializes bursts: they count nonces up from the node's
 }
 
-// Dial connects to the node at nodeURL. The caller must call Close.
+// Dial connects to the C-Chain of the node at nodeURL. The caller must call Close.
 func Dial(ctx context.Context, nodeURL string) (*Emitter, error) {
-	client, err := rpc.DialContext(ctx, nodeURL+cChainPath)
+	return DialChain(ctx, nodeURL, cChain)
+}
+
+// DialChain connects to a chain, by its ID or alias, of the node at nodeURL. The
+// caller must call Close.
+func DialChain(ctx context.Context, nodeURL, chain string) (*Emitter, error) {
+	client, err := rpc.DialContext(ctx, nodeURL+"/ext/bc/"+chain+"/rpc")
 	if err != nil {
-		return nil, fmt.Errorf("connect to the C-Chain: %w", err)
+		return nil, fmt.Errorf("connect to chain %s: %w", chain, err)
 	}
 	var chainID hexutil.Big
 	if err := client.CallContext(ctx, &chainID, "eth_chainId"); err != nil {
 		client.Close()
-		return nil, fmt.Errorf("ask for the C-Chain's ID: %w", err)
+		return nil, fmt.Errorf("ask for the ID of chain %s: %w", chain, err)
 	}
 	key := genesis.EWOQKey.ToECDSA()
 	return &Emitter{
@@ -97,30 +103,34 @@ func (e *Emitter) Send(ctx context.Context, payloads [][]byte) ([]Message, error
 	return messages, nil
 }
 
-// submit signs and sends the transactions with consecutive nonces.
+// submit sends each payload in a transaction of its own.
 func (e *Emitter) submit(ctx context.Context, payloads [][]byte) ([]*types.Transaction, error) {
+	gas, err := e.estimate(ctx, payloads)
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]types.DynamicFeeTx, len(payloads))
+	for i, payload := range payloads {
+		calls[i] = types.DynamicFeeTx{Gas: gas, To: &precompile, Data: packSend(payload)}
+	}
+	return e.send(ctx, calls)
+}
+
+// send completes, signs and sends the transactions with consecutive nonces.
+func (e *Emitter) send(ctx context.Context, bare []types.DynamicFeeTx) ([]*types.Transaction, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var nonce hexutil.Uint64
 	if err := e.rpc.CallContext(ctx, &nonce, "eth_getTransactionCount", e.from, "pending"); err != nil {
 		return nil, fmt.Errorf("ask for the sender's nonce: %w", err)
 	}
-	gas, err := e.estimate(ctx, payloads)
-	if err != nil {
-		return nil, err
-	}
-	txs := make([]*types.Transaction, len(payloads))
-	calls := make([]rpc.BatchElem, len(payloads))
-	for i, payload := range payloads {
-		tx, err := types.SignNewTx(e.key, e.signer, &types.DynamicFeeTx{
-			ChainID:   e.signer.ChainID(),
-			Nonce:     uint64(nonce) + uint64(i),
-			GasTipCap: big.NewInt(1),
-			GasFeeCap: maxFee,
-			Gas:       gas,
-			To:        &precompile,
-			Data:      packSend(payload),
-		})
+	txs := make([]*types.Transaction, len(bare))
+	calls := make([]rpc.BatchElem, len(bare))
+	for i := range bare {
+		inner := &bare[i]
+		inner.ChainID, inner.Nonce = e.signer.ChainID(), uint64(nonce)+uint64(i)
+		inner.GasTipCap, inner.GasFeeCap = big.NewInt(1), maxFee
+		tx, err := types.SignNewTx(e.key, e.signer, inner)
 		if err != nil {
 			return nil, fmt.Errorf("sign transaction %d: %w", i, err)
 		}

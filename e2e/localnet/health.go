@@ -22,6 +22,10 @@ const (
 // WaitHealthy waits until every running node says that it is healthy. A node
 // that ends meanwhile is an error, as is the end of ctx.
 func (n *Network) WaitHealthy(ctx context.Context) error {
+	return waitHealthy(ctx, n.Nodes, n.cfg.Progress)
+}
+
+func waitHealthy(ctx context.Context, nodes []*Node, progress io.Writer) error {
 	client := &http.Client{Timeout: healthTimeout}
 	defer client.CloseIdleConnections()
 	begin, reported := time.Now(), time.Now()
@@ -29,15 +33,15 @@ func (n *Network) WaitHealthy(ctx context.Context) error {
 	defer tick.Stop()
 	var sick error
 	for {
-		if sick = n.checkHealth(ctx, client); sick == nil {
+		if sick = checkHealth(ctx, client, nodes); sick == nil {
 			return nil
 		}
-		if err := n.ended(); err != nil {
+		if err := ended(nodes); err != nil {
 			return err
 		}
 		if time.Since(reported) >= healthReport {
 			reported = time.Now()
-			fmt.Fprintf(n.cfg.Progress, "localnet: %v waiting, %v\n", time.Since(begin).Round(time.Second), sick)
+			fmt.Fprintf(progress, "localnet: %v waiting, %v\n", time.Since(begin).Round(time.Second), sick)
 		}
 		select {
 		case <-tick.C:
@@ -49,10 +53,10 @@ func (n *Network) WaitHealthy(ctx context.Context) error {
 }
 
 // checkHealth asks each running node and says what is wrong with the first sick one.
-func (n *Network) checkHealth(ctx context.Context, client *http.Client) error {
+func checkHealth(ctx context.Context, client *http.Client, nodes []*Node) error {
 	healthy := 0
 	var first error
-	for i, node := range n.Nodes {
+	for i, node := range nodes {
 		if p, _ := node.state(); p == nil {
 			healthy++ // stopped on purpose
 			continue
@@ -65,14 +69,14 @@ func (n *Network) checkHealth(ctx context.Context, client *http.Client) error {
 		}
 	}
 	if first != nil {
-		return fmt.Errorf("%d of %d nodes healthy; %w", healthy, len(n.Nodes), first)
+		return fmt.Errorf("%d of %d nodes healthy; %w", healthy, len(nodes), first)
 	}
 	return nil
 }
 
 // ended finds a node whose process ended by itself.
-func (n *Network) ended() error {
-	for _, node := range n.Nodes {
+func ended(nodes []*Node) error {
+	for _, node := range nodes {
 		p, _ := node.state()
 		if p == nil {
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ava-labs/avalanchego/ids"
 	"github.com/ava-labs/avalanchego/staking"
+	"github.com/ava-labs/avalanchego/utils/crypto/bls/signer/localsigner"
 )
 
 // MaxNodes is the number of genesis validators of network "local", each with a fifth of the stake.
@@ -29,16 +30,36 @@ func (r *Release) keys(i int) (keyFiles, error) {
 		key:    filepath.Join(dir, "staker"+number+".key"),
 		signer: r.SignerKey(i),
 	}
+	return k, k.readNodeID()
+}
+
+// newKeys writes the keys of a new validator into dir.
+func newKeys(dir string) (keyFiles, error) {
+	k := keyFiles{
+		cert:   filepath.Join(dir, "staker.crt"),
+		key:    filepath.Join(dir, "staker.key"),
+		signer: filepath.Join(dir, "signer.key"),
+	}
+	if err := staking.InitNodeStakingKeyPair(k.key, k.cert); err != nil {
+		return k, fmt.Errorf("make a staking key: %w", err)
+	}
+	if _, err := localsigner.FromFileOrPersistNew(k.signer); err != nil {
+		return k, fmt.Errorf("make a BLS key: %w", err)
+	}
+	return k, k.readNodeID()
+}
+
+func (k *keyFiles) readNodeID() error {
 	pair, err := staking.LoadTLSCertFromFiles(k.key, k.cert)
 	if err != nil {
-		return k, fmt.Errorf("load the key pair of validator %d: %w", i, err)
+		return fmt.Errorf("load the key pair %s: %w", k.cert, err)
 	}
 	cert, err := staking.ParseCertificate(pair.Leaf.Raw)
 	if err != nil {
-		return k, fmt.Errorf("read the certificate of validator %d: %w", i, err)
+		return fmt.Errorf("read the certificate %s: %w", k.cert, err)
 	}
 	k.nodeID = ids.NodeIDFromCert(cert)
-	return k, nil
+	return nil
 }
 
 // SignerKey is the file with the BLS secret key of validator i, counted from 0.

@@ -49,7 +49,8 @@ type Node struct {
 	httpPort    int
 	stakingPort int
 	keys        keyFiles
-	bootstrap   *Node // nil for the node that the others start from
+	bootstrap   *Node    // nil for the node that the others start from
+	extra       []string // further flags
 
 	mu      sync.Mutex
 	process *proc.Process // nil while the node is stopped
@@ -62,7 +63,7 @@ func (n *Node) args(chainConfigs string) []string {
 		ips = net.JoinHostPort(loopback, strconv.Itoa(n.bootstrap.stakingPort))
 		nodeIDs = n.bootstrap.NodeID.String()
 	}
-	return []string{
+	return append([]string{
 		"--network-id=local",
 		"--data-dir=" + n.DataDir,
 		"--plugin-dir=" + n.PluginDir,
@@ -89,7 +90,7 @@ func (n *Node) args(chainConfigs string) []string {
 		// The default of 32768 is above the hard limit of some machines.
 		"--fd-limit=16000",
 		"--log-display-level=off",
-	}
+	}, n.extra...)
 }
 
 // start runs the node. It is an error when it runs already.

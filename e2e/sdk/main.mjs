@@ -9,8 +9,7 @@
 // Exit codes: 0 all was well, 1 a call failed or an answer did not parse (its line
 // has the SDK's error), 2 wrong usage.
 import { readFile } from "node:fs/promises";
-import { evmCalls, serverCalls } from "./calls.mjs";
-import { run } from "./run.mjs";
+import { callAll } from "./all.mjs";
 
 const [factsFile, serverURL, endpoints] = process.argv.slice(2);
 if (!factsFile || process.argv.length > 5) {
@@ -31,35 +30,9 @@ const print = (line) => {
 // The SDKs reject a second time, uncaught, when a body is not JSON or is cut off.
 process.on("unhandledRejection", (reason) => print({ call: "unhandled rejection", error: { name: reason?.name, message: String(reason) } }));
 
-// Nothing but the server may be spoken to, whatever an SDK has built in.
-const origin = new URL(url).origin;
-const realFetch = globalThis.fetch;
-globalThis.fetch = (input, init) => {
-  const target = new URL(input instanceof Request ? input.url : input);
-  if (target.origin !== origin) {
-    print({ call: "fetch", error: { name: "ForeignHost", message: `an SDK called ${target.origin}` } });
-    return Promise.reject(new Error(`calls to ${target.origin} are not allowed`));
-  }
-  return realFetch(input, init);
-};
-const { AvaCloudSDK } = await import("@avalabs/avacloud-sdk");
-const { Avalanche } = await import("@avalanche-sdk/chainkit");
-
-const sdks = {
-  "avacloud-sdk": new AvaCloudSDK({ serverURL: url, apiKey }),
-  chainkit: new Avalanche({ enableTelemetry: false, apiKey }),
-};
-const options = { serverURL: url, retries: { strategy: "none" }, timeoutMs: 60_000 };
-
-const chains = facts.evmChains ?? [facts];
-const calls = [...serverCalls(facts), ...chains.flatMap(evmCalls)].filter((c) => !wanted || wanted.has(c.endpoint));
-if (calls.length === 0) {
+const made = await callAll({ facts, url, wanted, apiKey, print });
+if (made === 0) {
   console.error(`no calls to the endpoints ${endpoints}`);
   process.exit(2);
-}
-for (const call of calls) {
-  for (const [sdk, client] of Object.entries(sdks)) {
-    if (!call.only || call.only === sdk) print({ sdk, ...(await run(client, call, options)) });
-  }
 }
 process.exitCode = failed ? 1 : 0;

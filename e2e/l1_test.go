@@ -1,0 +1,362 @@
+package e2e
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ava-labs/avalanchego/ids"
+	"github.com/ava-labs/avalanchego/proto/pb/platformvm"
+	"github.com/ava-labs/avalanchego/utils/constants"
+	platformapi "github.com/ava-labs/avalanchego/vms/platformvm/api"
+	"github.com/ava-labs/libevm/ethclient"
+	"google.golang.org/protobuf/proto"
+
+	"quorate/e2e/emit"
+	"quorate/e2e/l1"
+	"quorate/e2e/localnet"
+	"quorate/e2e/quorate"
+	"quorate/e2e/verify"
+)
+
+// TestL1 has a server sign for two L1s whose validators are not on the primary
+// network, from before their conversion on and through every change that the
+// P-Chain knows. Each step begins where the one before has ended.
+func TestL1(t *testing.T) {
+	w := useNetwork(t)
+	ctx, cancel := context.WithTimeout(t.Context(), l1Wait+testWait)
+	defer cancel()
+	x := newL1s(ctx, t, w)
+	s := x.serve(t, x.identity, "--node-url", w.entry())
+	s.waitConnected(t, localnet.MaxNodes)
+
+	step := func(name string, do func(context.Context, *testing.T, *server)) {
+		if t.Failed() && ctx.Err() != nil {
+			return
+		}
+		begin := time.Now()
+		t.Run(name, func(t *testing.T) { do(ctx, t, s) })
+		t.Logf("%s took %v", name, time.Since(begin).Round(time.Millisecond))
+	}
+	step("not converted", x.testNotConverted)
+	step("converted", x.testConverted)
+	if err := x.WaitGuests(ctx, x.guests); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if x.home, err = emit.DialChain(ctx, x.guests[heavy].URL, x.open.Chain.String()); err != nil {
+		t.Fatal(err)
+	}
+	defer x.home.Close()
+
+	step("cold", x.testCold)
+	step("private", x.testPrivate)
+	step("register", x.testRegister)
+	step("chain RPC", x.testChainRPC)
+	step("quiet", x.testQuiet)
+	step("epoch turned", x.testEpochTurned)
+	step("remove", x.testRemove)
+	step("disable and top up", x.testDisable)
+	step("away", x.testAway)
+}
+
+// testNotConverted: what the P-Chain refuses for certain is told at once.
+func (x *l1World) testNotConverted(ctx context.Context, t *testing.T, s *server) {
+	answer := s.post(t, l1Conversion(x.open))
+	failure, err := answer.Failure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d after %v: %s", answer.Status, answer.Took.Round(time.Millisecond), failure.Message)
+	if answer.Took > certainWait {
+		t.Errorf("told only after %v", answer.Took)
+	}
+}
+
+// testConverted has the P-Chain's validators sign that the subnets were converted.
+func (x *l1World) testConverted(ctx context.Context, t *testing.T, s *server) {
+	x.convert(ctx, t)
+	for _, l := range []*l1.L1{x.open, x.private} {
+		want, err := l.Conversion()
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed := signedBy(t, s, want, constants.PrimaryNetworkID, 0, l.Subnet[:])
+		mustVerify(t, x.oracle, signed, want)
+		// The subnet's ID alone says what to sign.
+		again, err := s.post(t, l1Conversion(l)).Signed()
+		if err != nil {
+			t.Errorf("by the justification alone: %v", err)
+		} else {
+			mustVerify(t, x.oracle, again, want)
+		}
+	}
+}
+
+// l1Conversion asks for the conversion's message by its justification alone.
+func l1Conversion(l *l1.L1) (r quorate.Request) {
+	r = request(nil, 0)
+	r.Justification, r.SigningSubnetID = hex.EncodeToString(l.Subnet[:]), constants.PrimaryNetworkID.String()
+	return r
+}
+
+// testCold has the first messages signed by validators that were never dialled.
+func (x *l1World) testCold(ctx context.Context, t *testing.T, s *server) {
+	unsigned := x.fromHome(ctx, t, payloads(1)[0])
+	answer := s.post(t, request(unsigned, 0))
+	signed, err := answer.Signed()
+	if err != nil {
+		t.Fatalf("the first request: %v\n%s", err, s.LogTail())
+	}
+	t.Logf("the first message of the L1 after %v", answer.Took.Round(time.Millisecond))
+	mustVerify(t, x.set(ctx, t, x.open.Subnet, verify.Proposed), signed, unsigned)
+	x.settled(ctx, t, s, func() []byte { return x.fromHome(ctx, t, payloads(1)[0]) }, x.open, heavy, second, third)
+	// Messages of other chains, signed by the L1, are what it receives.
+	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third)
+}
+
+// testPrivate has the private L1 sign for the identity that it admits, beside the
+// open one, and not for another.
+func (x *l1World) testPrivate(ctx context.Context, t *testing.T, s *server) {
+	home, err := emit.DialChain(ctx, x.guests[third].URL, x.private.Chain.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	fresh := func() []byte {
+		messages, err := home.Send(ctx, payloads(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return messages[0].Unsigned
+	}
+	x.settled(ctx, t, s, fresh, x.private, third, late)
+	x.settled(ctx, t, s, x.fromC(t), x.private, third, late)
+	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third)
+
+	stranger := x.serve(t, nil, "--node-url", x.entry(), "--request-timeout", "3s")
+	stranger.waitConnected(t, localnet.MaxNodes)
+	answer := stranger.post(t, request(fresh(), 0))
+	if failure, err := answer.Failure(); err != nil || answer.Status != http.StatusServiceUnavailable {
+		t.Errorf("for an identity that is not admitted: %d, %+v, %v", answer.Status, failure, err)
+	} else {
+		t.Logf("for an identity that is not admitted, %d after %v: %s", answer.Status, answer.Took, failure.Message)
+	}
+}
+
+// testRegister adds a validator by messages that the server has signed, and
+// changes its weight: what the P-Chain accepts is the proof.
+func (x *l1World) testRegister(ctx context.Context, t *testing.T, s *server) {
+	proof, err := x.guests[late].Possession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := l1.Member{Node: x.guests[late], Weight: openWeights[late]}
+	asked, err := x.open.Registration(x.wallet, member, proof)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.joined, x.joinedBy = asked.ValidationID(), asked.Bytes()
+	converted := x.height(ctx, t)
+	unsigned := x.fromHome(ctx, t, asked.Bytes())
+	height := x.reachP(ctx, t, converted)
+	if err := x.wallet.Register(ctx, proof, signedBy(t, s, unsigned, x.open.Subnet, height, nil)); err != nil {
+		t.Fatalf("the P-Chain does not take the signed registration: %v", err)
+	}
+	x.confirmed(t, s, x.open.Registered, x.joined, true, nil)
+	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third, late)
+
+	const heavier = 25
+	change, err := x.open.Weight(x.joined, 0, heavier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsigned = x.fromHome(ctx, t, change)
+	height = x.reachP(ctx, t, converted)
+	if err := x.wallet.SetWeight(ctx, signedBy(t, s, unsigned, x.open.Subnet, height, nil)); err != nil {
+		t.Fatalf("the P-Chain does not take the signed weight: %v", err)
+	}
+	want, err := x.open.Confirmed(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustVerify(t, x.oracle, signedBy(t, s, want, constants.PrimaryNetworkID, 0, nil), want)
+	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third, late)
+}
+
+// reachP waits for the epoch of the P-Chain, by which it judges what it is sent.
+func (x *l1World) reachP(ctx context.Context, t *testing.T, height uint64) uint64 {
+	t.Helper()
+	return x.reach(ctx, t, x.entry(), "P", height, func() {
+		if err := x.wallet.Tick(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// confirmed has the primary network sign what the P-Chain says of a validation.
+func (x *l1World) confirmed(t *testing.T, s *server, message func(ids.ID, bool) ([]byte, error), validation ids.ID, there bool, justification []byte) {
+	t.Helper()
+	want, err := message(validation, there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustVerify(t, x.oracle, signedBy(t, s, want, constants.PrimaryNetworkID, 0, justification), want)
+}
+
+// testChainRPC follows two nodes, of which only the second runs the L1: the first
+// requests after the server is ready reach it.
+func (x *l1World) testChainRPC(ctx context.Context, t *testing.T, _ *server) {
+	s := x.serve(t, nil, "--node-url", x.entry(), "--node-url", x.guests[heavy].URL)
+	for range 12 {
+		client, err := ethclient.DialContext(ctx, s.URL+"/ext/bc/"+x.open.Chain.String()+"/rpc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, err := client.ChainID(ctx)
+		client.Close()
+		if err != nil || number.Uint64() != openNumber {
+			t.Errorf("chain ID %v, %v", number, err)
+		}
+	}
+}
+
+// testQuiet follows the L1 without asking for anything: the server is healthy all the same.
+func (x *l1World) testQuiet(ctx context.Context, t *testing.T, _ *server) {
+	s := x.serve(t, nil, "--node-url", x.entry(), "--chains-file", x.chainsFile(t))
+	ctx, cancel := context.WithTimeout(ctx, settleWait)
+	defer cancel()
+	last := ""
+	await(ctx, t, "a server that was asked for nothing is healthy", func() (string, bool) {
+		status, body, err := getBody(ctx, s.URL+"/ext/health")
+		if err == nil {
+			last = string(body)
+		}
+		return last, err == nil && status == http.StatusOK
+	})
+	client, err := ethclient.DialContext(ctx, s.URL+"/ext/bc/"+x.open.Chain.String()+"/rpc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if number, err := client.ChainID(ctx); err != nil || number.Uint64() != openNumber {
+		t.Errorf("by the rpc of the chains file: chain ID %v, %v", number, err)
+	}
+}
+
+// testEpochTurned has a message signed for one epoch, changes the validators, and
+// asks for it again for the next one: the chain accepts it in both, and nobody is
+// asked a second time.
+func (x *l1World) testEpochTurned(ctx context.Context, t *testing.T, s *server) {
+	chain, url := x.open.Chain.String(), x.guests[heavy].URL
+	block := func() { x.fromHome(ctx, t, payloads(1)[0]) }
+	before := x.reach(ctx, t, url, chain, 0, block)
+	unsigned := x.fromC(t)()
+	r := request(unsigned, fullBuffer)
+	r.SigningSubnetID, r.PChainHeight = x.open.Subnet.String(), before
+	signed, err := s.post(t, r).Signed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.home.Accept(ctx, signed); err != nil {
+		t.Errorf("in the epoch at %d: %v", before, err)
+	}
+	after := x.reach(ctx, t, url, chain, x.height(ctx, t), block)
+	if changed := verify.Same(x.set(ctx, t, x.open.Subnet, platformapi.Height(before)).Set, x.set(ctx, t, x.open.Subnet, platformapi.Height(after)).Set); changed == nil {
+		t.Log("the epochs have the same validators")
+	} else {
+		t.Logf("the epochs differ: %v", changed)
+	}
+	asked := s.metric(t, metricRequests)
+	signed = signedBy(t, s, unsigned, x.open.Subnet, after, nil)
+	if now := s.metric(t, metricRequests); now != asked {
+		t.Errorf("%v validators were asked again after the epoch had turned", now-asked)
+	}
+	if err := x.home.Accept(ctx, signed); err != nil {
+		t.Errorf("in the epoch at %d: %v", after, err)
+	}
+	// The other way, and what must not be accepted.
+	home := x.fromHome(ctx, t, payloads(1)[0])
+	c := x.reach(ctx, t, x.entry(), "C", x.height(ctx, t), func() { x.emit(t, 1) })
+	signed = signedBy(t, s, home, x.open.Subnet, c, nil)
+	if err := x.emitter.Accept(ctx, signed); err != nil {
+		t.Errorf("the C-Chain in the epoch at %d: %v", c, err)
+	}
+	signed[len(signed)-1] ^= 1
+	if err := x.emitter.Accept(ctx, signed); !errors.Is(err, emit.ErrNotValid) {
+		t.Errorf("a broken signature: %v", err)
+	}
+}
+
+// testRemove removes the guest that joined.
+func (x *l1World) testRemove(ctx context.Context, t *testing.T, s *server) {
+	change, err := x.open.Weight(x.joined, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsigned := x.fromHome(ctx, t, change)
+	signed := signedBy(t, s, unsigned, x.open.Subnet, x.reachP(ctx, t, 0), nil)
+	if err := x.wallet.SetWeight(ctx, signed); err != nil {
+		t.Fatalf("the P-Chain does not take the signed removal: %v", err)
+	}
+	justification, err := proto.Marshal(&platformvm.L1ValidatorRegistrationJustification{
+		Preimage: &platformvm.L1ValidatorRegistrationJustification_RegisterL1ValidatorMessage{RegisterL1ValidatorMessage: x.joinedBy},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.confirmed(t, s, x.open.Registered, x.joined, false, justification)
+	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third)
+}
+
+// testDisable takes a validator's balance and gives it again.
+func (x *l1World) testDisable(ctx context.Context, t *testing.T, s *server) {
+	validation, _, err := x.open.Initial(x.guests[second].NodeID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.wallet.Disable(ctx, validation); err != nil {
+		t.Fatal(err)
+	}
+	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, third)
+	// Its weight still counts: 70% is all that can be had.
+	r := request(x.fromC(t)(), 0)
+	r.SigningSubnetID, r.QuorumPercentage = x.open.Subnet.String(), 71
+	answer := s.post(t, r)
+	failure, err := answer.Failure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("without the disabled one, %d after %v: %s", answer.Status, answer.Took.Round(time.Millisecond), failure.Message)
+	if answer.Took > certainWait {
+		t.Errorf("a quorum that cannot be had is told after %v", answer.Took)
+	}
+	if !strings.Contains(failure.Message, "underfunded 30.0%") {
+		t.Errorf("the disabled one is not called underfunded: %s", failure.Message)
+	}
+	if err := x.wallet.TopUp(ctx, validation); err != nil {
+		t.Fatal(err)
+	}
+	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third)
+}
+
+// testAway ends one validator: the others' 70% are enough, but no more can be had.
+func (x *l1World) testAway(ctx context.Context, t *testing.T, s *server) {
+	x.guests[third].Stop()
+	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second)
+	r := request(x.fromC(t)(), 0)
+	r.SigningSubnetID, r.QuorumPercentage = x.open.Subnet.String(), 71
+	answer := s.post(t, r)
+	failure, err := answer.Failure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("without the one that is away, %d after %v: %s", answer.Status, answer.Took.Round(time.Millisecond), failure.Message)
+	if answer.Status != http.StatusServiceUnavailable || answer.Took > certainWait {
+		t.Errorf("a quorum that cannot be had: %d after %v", answer.Status, answer.Took)
+	}
+}
