@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -18,8 +19,9 @@ var ErrInUse = errors.New("the database is in use by another process")
 const maxEmptyFiles = 4
 
 // open opens the Badger database of opts and explains the usual failures.
-func open(opts badger.Options, log *slog.Logger) (*badger.DB, error) {
-	opts.Logger = bridge{log}
+func open(opts badger.Options, logger *slog.Logger) (*badger.DB, *bridge, error) {
+	log := &bridge{log: logger}
+	opts.Logger = log
 	db, err := badger.Open(opts)
 	// A process that was killed while it made a log leaves an empty file behind,
 	// which Badger makes good but takes for a failure, under this text.
@@ -27,32 +29,48 @@ func open(opts badger.Options, log *slog.Logger) (*badger.DB, error) {
 		if err == nil || !strings.Contains(err.Error(), "Create a new file") {
 			break
 		}
-		log.Warn("the database has an empty file, as after a kill", "err", err)
+		logger.Warn("the database has an empty file, as after a kill", "err", err)
 		db, err = badger.Open(opts)
 	}
 	if err == nil {
-		return db, nil
+		return db, log, nil
 	}
 	// Badger gives this failure no type and hides the errno in its text.
 	if strings.Contains(err.Error(), "Cannot acquire directory lock") {
-		return nil, fmt.Errorf("open %s: %w: stop the other one, or give this one a data folder of its own",
+		return nil, nil, fmt.Errorf("open %s: %w: stop the other one, or give this one a data folder of its own",
 			opts.Dir, ErrInUse)
 	}
-	return nil, fmt.Errorf("open %s: %w", opts.Dir, err)
+	return nil, nil, fmt.Errorf("open %s: %w", opts.Dir, err)
 }
 
-// bridge hands Badger's log lines to slog, one step quieter: its news are our details.
-type bridge struct{ log *slog.Logger }
+// bridge hands Badger's log lines to slog, one step quieter: its news are our
+// details. It remembers the last error, which some calls hide by trying again.
+type bridge struct {
+	log  *slog.Logger
+	last atomic.Pointer[string]
+}
+
+func (b *bridge) lastError() string {
+	if s := b.last.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
 
 // levelVerbose is below slog's debug; engine/log shows it as VERBO.
 const levelVerbose = slog.LevelDebug - 4
 
-func (b bridge) Errorf(format string, args ...any)   { b.line(slog.LevelError, format, args) }
-func (b bridge) Warningf(format string, args ...any) { b.line(slog.LevelWarn, format, args) }
-func (b bridge) Infof(format string, args ...any)    { b.line(slog.LevelDebug, format, args) }
-func (b bridge) Debugf(format string, args ...any)   { b.line(levelVerbose, format, args) }
+func (b *bridge) Errorf(format string, args ...any) {
+	last := strings.TrimSpace(fmt.Sprintf(format, args...))
+	b.last.Store(&last)
+	b.line(slog.LevelError, format, args)
+}
 
-func (b bridge) line(level slog.Level, format string, args []any) {
+func (b *bridge) Warningf(format string, args ...any) { b.line(slog.LevelWarn, format, args) }
+func (b *bridge) Infof(format string, args ...any)    { b.line(slog.LevelDebug, format, args) }
+func (b *bridge) Debugf(format string, args ...any)   { b.line(levelVerbose, format, args) }
+
+func (b *bridge) line(level slog.Level, format string, args []any) {
 	ctx := context.Background()
 	if b.log.Enabled(ctx, level) {
 		b.log.Log(ctx, level, "badger: "+strings.TrimSpace(fmt.Sprintf(format, args...)))

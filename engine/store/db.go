@@ -70,7 +70,7 @@ type DB struct {
 	log  *slog.Logger
 
 	closing chan struct{}
-	once    sync.Once
+	closer  closer
 	probing chan struct{} // one token, held by the check that is under way
 
 	commits          metric.Histogram
@@ -92,7 +92,8 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err := opts.fill(); err != nil {
 		return nil, err
 	}
-	bdb, err := open(indexBadger(dir, &opts), opts.Logger)
+	settings := indexBadger(dir, &opts)
+	bdb, log, err := open(settings, opts.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +107,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		failed:  opts.Metrics.Counter("quorate_store_index_commit_failures_total", "Commits to the index that failed."),
 		entries: opts.Metrics.Counter("quorate_store_index_rows_total", "Rows written to the index."),
 		written: opts.Metrics.Counter("quorate_store_index_row_bytes_total", "Bytes of rows written to the index."),
+		closer:  closer{dir: dir, log: log, memory: int64(settings.NumMemtables+1) * settings.MemTableSize},
 	}
 	d.idle = sync.NewCond(&d.mu)
 	d.gauges()
@@ -165,14 +167,31 @@ func (d *DB) unuse() {
 }
 
 // Close refuses further use, waits until those who use the database have ended,
-// and closes it. Further calls do nothing.
-func (d *DB) Close() error {
-	d.once.Do(func() { close(d.closing) })
+// and closes it. Further calls do nothing. It takes 8 s at most, see [DB.CloseWithin].
+func (d *DB) Close() error { return d.CloseWithin(closeLimit) }
+
+// CloseWithin is Close with a limit of its own. The error wraps [ErrLeft] when the
+// database could not be closed in that time, or not at all because its folder
+// cannot be written. Whoever uses it still must not outlive the process.
+func (d *DB) CloseWithin(limit time.Duration) error {
+	d.mu.Lock()
+	if !d.shut {
+		close(d.closing)
+	}
+	d.shut = true
+	d.mu.Unlock()
+	if err := d.closer.close(limit, d.end); err != nil {
+		return fmt.Errorf("close the index database: %w", err)
+	}
+	return nil
+}
+
+// end closes the database when nobody uses it any more.
+func (d *DB) end() error {
 	d.probing <- struct{}{} // waits for the end of a check
 	defer func() { <-d.probing }()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.shut = true
 	for d.users > 0 {
 		d.idle.Wait()
 	}
@@ -180,15 +199,9 @@ func (d *DB) Close() error {
 		d.newest.end()
 		d.newest = nil
 	}
-	if d.db == nil {
-		return nil
-	}
 	err := d.db.Close()
 	d.db = nil
-	if err != nil {
-		return fmt.Errorf("close the index database: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Ordinal gives the number of the chain in keys; a new chain gets the next one.

@@ -64,7 +64,8 @@ type Results struct {
 
 	mailbox *actor.Mailbox[put]
 	closing chan struct{}
-	once    sync.Once
+	ending  sync.Once // of closing
+	closer  closer
 	running sync.Mutex    // held by Run from start to end
 	probing chan struct{} // one token, held by the check that is under way
 
@@ -100,7 +101,8 @@ func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 	if opts.Metrics == nil {
 		opts.Metrics = metric.NewSet()
 	}
-	db, err := open(resultsBadger(dir), opts.Logger)
+	settings := resultsBadger(dir)
+	db, log, err := open(settings, opts.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +113,7 @@ func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 		opts: opts, log: opts.Logger, now: time.Now, db: db,
 		mailbox: actor.NewMailbox[put](opts.Mailbox, actor.Block),
 		closing: make(chan struct{}),
+		closer:  closer{dir: dir, log: log, memory: int64(settings.NumMemtables+1) * settings.MemTableSize},
 		probing: make(chan struct{}, 1),
 		commits: opts.Metrics.Histogram("quorate_store_results_commit_seconds", "Time of a commit to the results."),
 		failed:  opts.Metrics.Counter("quorate_store_results_commit_failures_total", "Commits to the results that failed."),
@@ -211,25 +214,33 @@ func (r *Results) put(ctx context.Context, prefix byte, key, value []byte, expir
 }
 
 // Close ends Run, fails those who still wait in Put with [ErrClosed], and
-// closes the database. Further calls do nothing.
-func (r *Results) Close() error {
-	r.once.Do(func() { close(r.closing) })
+// closes the database. Further calls do nothing. It takes 8 s at most, see
+// [Results.CloseWithin].
+func (r *Results) Close() error { return r.CloseWithin(closeLimit) }
+
+// CloseWithin is Close with a limit of its own. The error wraps [ErrLeft] when the
+// database could not be closed in that time, or not at all because its folder
+// cannot be written.
+func (r *Results) CloseWithin(limit time.Duration) error {
+	r.ending.Do(func() { close(r.closing) })
 	fail(r.mailbox.Close(), ErrClosed)
+	if err := r.closer.close(limit, r.end); err != nil {
+		return fmt.Errorf("close the results database: %w", err)
+	}
+	return nil
+}
+
+// end closes the database when nobody uses it any more.
+func (r *Results) end() error {
 	r.running.Lock() // waits for the end of Run
 	defer r.running.Unlock()
 	r.probing <- struct{}{} // waits for the end of a check
 	defer func() { <-r.probing }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.db == nil {
-		return nil
-	}
 	err := r.db.Close()
 	r.db = nil
-	if err != nil {
-		return fmt.Errorf("close the results database: %w", err)
-	}
-	return nil
+	return err
 }
 
 func fail(waiting []put, err error) {

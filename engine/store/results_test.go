@@ -359,7 +359,7 @@ func TestFormat(t *testing.T) {
 func TestLogBridge(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := bridge{slog.New(slog.NewTextHandler(&out, nil))}
+	b := &bridge{log: slog.New(slog.NewTextHandler(&out, nil))}
 	b.Warningf("low on %s\n", "space")
 	b.Infof("chatter")
 	b.Debugf("more")

@@ -164,6 +164,7 @@ func (b *Batch) Commit() error {
 	b.d.commits.Observe(time.Since(started).Seconds())
 	b.d.entries.Add(float64(b.rows))
 	b.d.written.Add(float64(b.bytes))
+	b.d.closer.unflushed.Add(int64(b.bytes + b.rows*rowOverhead))
 	return nil
 }
 

@@ -185,7 +185,7 @@ func Restore(dir string, r io.Reader, opts Options) (err error) {
 	if err := opts.fill(); err != nil {
 		return err
 	}
-	db, err := open(indexBadger(dir, &opts), opts.Logger)
+	db, _, err := open(indexBadger(dir, &opts), opts.Logger)
 	if err != nil {
 		return err
 	}

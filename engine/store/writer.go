@@ -72,8 +72,10 @@ func (r *Results) commitSome(batch []put) (n int, err error) {
 	}
 	txn := r.db.NewTransaction(true)
 	defer txn.Discard()
+	size := 0
 	for ; n < len(batch); n++ {
 		p := &batch[n]
+		size += len(p.key) + len(p.value) + rowOverhead
 		entry := badger.NewEntry(p.key, p.value)
 		// Badger may drop what has expired; readers look at the value's own mark.
 		entry.ExpiresAt = p.expires
@@ -88,6 +90,7 @@ func (r *Results) commitSome(batch []put) (n int, err error) {
 	if err = txn.Commit(); err != nil {
 		return n, fmt.Errorf("commit %d results: %w", n, err)
 	}
+	r.closer.unflushed.Add(int64(size))
 	return n, nil
 }
 
