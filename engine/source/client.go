@@ -71,7 +71,8 @@ func (c *Config) fill() error {
 // Client calls nodes. It is safe for concurrent use.
 type Client struct {
 	cfg   Config
-	nodes []*node
+	nodes atomic.Pointer[[]*node]
+	conns conns
 	id    atomic.Uint64
 
 	calls, forwards, failures, failovers metric.Counter
@@ -97,9 +98,12 @@ func New(cfg Config) (*Client, error) {
 
 		forwarding: make(chan struct{}, max(1, cfg.MaxConns/2)),
 	}
+	c.conns.init()
+	nodes := make([]*node, 0, len(cfg.Nodes))
 	for _, e := range cfg.Nodes {
-		c.nodes = append(c.nodes, newNode(e, &c.cfg))
+		nodes = append(nodes, newNode(e, &c.cfg, &c.conns))
 	}
+	c.nodes.Store(&nodes)
 	return c, nil
 }
 
@@ -112,15 +116,15 @@ func Open(urls ...string) (*Client, error) {
 	return New(Config{Nodes: nodes})
 }
 
-// Close closes idle connections, makes further calls fail with [ErrClosed] and
-// waits for those under way: calls end within the configured timeout, forwarded
-// requests by their deadline.
+// Close makes calls fail with [ErrClosed], cuts those under way and waits for
+// their end, which is near whatever the nodes do.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
+	c.conns.closeAll()
 	c.wg.Wait()
-	for _, n := range c.nodes {
+	for _, n := range *c.nodes.Load() {
 		n.http.CloseIdleConnections()
 	}
 }
@@ -149,8 +153,9 @@ func (c *Client) Call(ctx context.Context, path, method string, params, result a
 
 // order gives the nodes in the order in which to try them: those that are paused last.
 func (c *Client) order(now time.Time) []*node {
-	order, paused := make([]*node, 0, len(c.nodes)), []*node(nil)
-	for _, n := range c.nodes {
+	nodes := *c.nodes.Load()
+	order, paused := make([]*node, 0, len(nodes)), []*node(nil)
+	for _, n := range nodes {
 		if n.paused(now) {
 			paused = append(paused, n)
 			continue
@@ -257,7 +262,7 @@ type node struct {
 	until    time.Time  // passed over before
 }
 
-func newNode(e Endpoint, cfg *Config) *node {
+func newNode(e Endpoint, cfg *Config, conns *conns) *node {
 	return &node{
 		at: e,
 		http: &fasthttp.HostClient{
@@ -274,7 +279,7 @@ func newNode(e Endpoint, cfg *Config) *node {
 				if timeout <= 0 || timeout > cfg.DialTimeout {
 					timeout = cfg.DialTimeout
 				}
-				return net.DialTimeout("tcp", addr, timeout)
+				return conns.dial(addr, timeout)
 			},
 			// A pooled connection that the node has closed in the meantime is the one
 			// failure that a second attempt at the same node mends.

@@ -296,6 +296,65 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// TestCloseTarpit: a node that accepts and says nothing, or never comes to an
+// end, does not hold up the end of a client.
+func TestCloseTarpit(t *testing.T) {
+	t.Parallel()
+	for _, trickle := range []bool{false, true} {
+		asked := make(chan struct{})
+		n := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // so that the end of the client is noticed
+			close(asked)
+			for trickle {
+				if _, err := io.WriteString(w, " "); err != nil {
+					return
+				}
+				w.(http.Flusher).Flush()
+				select {
+				case <-time.After(time.Millisecond):
+				case <-r.Context().Done():
+					return
+				}
+			}
+			<-r.Context().Done()
+		}))
+		t.Cleanup(n.Close)
+		c := newTestClient(t, Config{Nodes: at(t, n.URL), Timeout: time.Hour, MaxBody: 1 << 30})
+		failed := make(chan error, 1)
+		go func() { failed <- c.Call(t.Context(), "/", "x", nil, nil) }()
+		<-asked
+		c.Close() // hangs for an hour without the cut
+		if err := <-failed; err == nil {
+			t.Error("a call without an answer succeeded")
+		}
+	}
+}
+
+func TestSetNodes(t *testing.T) {
+	t.Parallel()
+	first, second := newFakeNode(t, result("1")), newFakeNode(t, result("2"))
+	c := newTestClient(t, Config{Nodes: at(t, first.URL)})
+	ask := func() (n int) {
+		t.Helper()
+		if err := c.Call(t.Context(), "/", "x", nil, &n); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	if n := ask(); n != 1 {
+		t.Errorf("asked node %d", n)
+	}
+	kept := (*c.nodes.Load())[0]
+	c.SetNodes(at(t, second.URL, first.URL))
+	if n := ask(); n != 2 || (*c.nodes.Load())[1] != kept {
+		t.Errorf("asked node %d, the first one kept: %v", n, (*c.nodes.Load())[1] == kept)
+	}
+	c.SetNodes(at(t, first.URL))
+	if n := ask(); n != 1 {
+		t.Errorf("asked node %d", n)
+	}
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []Config{
