@@ -15,6 +15,19 @@ import (
 // would end the process.
 const minRoom = 256 << 20
 
+// minOpen is the free space, in bytes, below which no database is opened: that
+// writes a little, through mapped memory.
+const minOpen = 16 << 20
+
+// openable reports why the databases must not be opened.
+func (e *Engine) openable() error {
+	free, _, err := freeSpace(e.cfg.DataDir)
+	if err == nil && free < minOpen {
+		err = fmt.Errorf("no space left for the data folder: %d bytes are free on its volume, at least %d are needed to start", free, minOpen)
+	}
+	return err
+}
+
 // freeSpace gives the bytes of the volume with that folder, in all and free to us.
 func freeSpace(dir string) (free, total uint64, err error) {
 	var s syscall.Statfs_t

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"quorate/aggregator"
-	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/chains"
 	"quorate/engine/health"
@@ -35,6 +34,7 @@ type Engine struct {
 	vms         *vm.Loader
 	checker     *health.Checker
 	ready       chan struct{}
+	stopBy      atomic.Pointer[time.Time]
 	results     atomic.Pointer[store.Results] // nil while it is not open
 	db          atomic.Pointer[store.DB]      // of the index; nil while it is not open
 	networks    atomic.Pointer[[]*network]    // nil until the nodes have told their networks
@@ -87,24 +87,16 @@ func (e *Engine) NodeID() chain.NodeID { return chain.NodeIDFromCert(e.certifica
 func (e *Engine) Ready() <-chan struct{} { return e.ready }
 
 // Run works until ctx ends; then it stops all parts in the reverse order of
-// their start. Call it once.
+// their start, in bounded time: see [Engine.StopBy]. Call it once.
 func (e *Engine) Run(ctx context.Context) (err error) {
-	results, err := store.OpenResults(filepath.Join(e.cfg.DataDir, "results"), store.ResultsOptions{
-		Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
-	})
+	var end ending
+	defer func() { err = errors.Join(err, e.end(&end)) }()
+	results, err := e.openDatabases(&end)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, results.Close()) }()
-	e.results.Store(results)
-	defer e.results.Store(nil)
-	closeIndex, err := e.openIndex()
-	if err != nil {
-		return err
-	}
-	defer closeIndex(&err)
 	base := newLayer(ctx, e.log)
-	defer base.stop(&err)
+	end.later("the base", baseStop, base.stop)
 	err = errors.Join(base.Go("results", results.Run), base.Go("health", e.checker.Run))
 	if db := e.db.Load(); db != nil {
 		err = errors.Join(err, base.Go("index", db.Run))
@@ -117,6 +109,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 		return stopped(ctx, err)
 	}
 	nets := make([]*network, 0, len(groups))
+	end.later("the networks", networksStop, func(limit time.Duration) error { return stopAll(nets, limit) })
 	for i, g := range groups {
 		prefix := ""
 		if i > 0 {
@@ -124,11 +117,10 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 		}
 		n, err := e.startNetwork(ctx, g, prefix, results)
 		if err != nil {
-			return stopped(ctx, errors.Join(fmt.Errorf("network %d: %w", g.id, err), stopAll(nets)))
+			return stopped(ctx, fmt.Errorf("network %d: %w", g.id, err))
 		}
 		nets = append(nets, n)
 	}
-	defer func() { err = errors.Join(err, stopAll(nets)) }()
 	e.networks.Store(&nets)
 	for _, n := range nets {
 		n.awaitStake(ctx)
@@ -140,49 +132,8 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// openIndex opens the database of EVM chains, if any are to be indexed.
-func (e *Engine) openIndex() (closeIt func(*error), err error) {
-	if e.cfg.NoIndex {
-		return func(*error) {}, nil
-	}
-	db, err := store.Open(filepath.Join(e.cfg.DataDir, indexDir), store.Options{Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
-	if err != nil {
-		return nil, err
-	}
-	e.db.Store(db)
-	return func(err *error) {
-		e.db.Store(nil)
-		*err = errors.Join(*err, db.Close())
-	}, nil
-}
-
-// stopped turns an error that only says that ctx has ended into none.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// layer is a group of actors that is stopped as one, when its turn has come
-// and not already when the engine's context ends.
-type layer struct{ *actor.Supervisor }
-
-func newLayer(ctx context.Context, log *slog.Logger) layer {
-	onError := func(name string, err error) {
-		log.Error("actor failed and is started again", "actor", name, "err", err)
-	}
-	return layer{actor.NewSupervisor(context.WithoutCancel(ctx), actor.RestartPolicy{}, onError)}
-}
-
-// stopGrace bounds the end of one layer.
-const stopGrace = 5 * time.Second
-
-func (l layer) stop(err *error) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
-	defer cancel()
-	*err = errors.Join(*err, l.Stop(ctx))
-}
+// path is a name in the data folder.
+func (e *Engine) path(name string) string { return filepath.Join(e.cfg.DataDir, name) }
 
 // group holds the nodes of one network.
 type group struct {

@@ -63,7 +63,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, n.stop())
+			err = errors.Join(err, n.stop(networksStop))
 		}
 	}()
 	n.node = platform.New(n.source)
@@ -202,20 +202,32 @@ func (n *network) connected(set *valset.Set) warp.Bits {
 	return signers
 }
 
-// stop ends the parts, highest first.
-func (n *network) stop() (err error) {
-	n.upper.stop(&err)
-	n.lower.stop(&err)
+// stop ends the parts, highest first, within limit, and cuts calls to nodes that
+// are still under way.
+func (n *network) stop(limit time.Duration) error {
+	by := time.Now().Add(limit)
+	err := n.upper.stop(limit * 3 / 4)
+	err = errors.Join(err, n.lower.stop(time.Until(by)))
 	n.source.Close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, c := range n.evms {
 		c.own.Close()
 	}
 	return err
 }
 
-func stopAll(nets []*network) (err error) {
-	for _, n := range nets {
-		err = errors.Join(err, n.stop())
+// stopAll stops networks at the same time: none waits for the slowest.
+func stopAll(nets []*network, limit time.Duration) error {
+	errs := make([]error, len(nets))
+	var wg sync.WaitGroup
+	for i, n := range nets {
+		wg.Go(func() {
+			if err := n.stop(limit); err != nil {
+				errs[i] = fmt.Errorf("network %d: %w", n.id, err)
+			}
+		})
 	}
-	return err
+	wg.Wait()
+	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -36,8 +37,10 @@ type streams struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks for an orderly end; a second one ends the process at once.
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		stop() // the first signal asks for an orderly end, a second one ends the process at once
+		time.AfterFunc(lastResort, giveUp)
+	})
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

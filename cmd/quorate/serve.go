@@ -58,8 +58,9 @@ Name at least one node with --node-url, or use --devnet, which runs a simulated
 network inside the process and needs nothing else. Nodes of one network stand in
 for each other; nodes of several networks are served side by side.
 
-SIGINT or SIGTERM ends it in order: it stops accepting, finishes what is in
-flight within 10 s, and exits with 0. A second signal ends it at once.`,
+SIGINT or SIGTERM ends it in order, within 10 s whatever disk, nodes or clients
+do: it stops accepting, finishes what is in flight, and exits with 0, or with 1
+and the reason if something hung. A second signal ends it at once.`,
 		Example: `  quorate serve --devnet --facts-file facts.json
   quorate serve --node-url http://127.0.0.1:9650
   quorate serve --config-file quorate.yaml --log-level debug
@@ -169,7 +170,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	profiles := profile.New(cmp.Or(f.profileDir, filepath.Join(f.dataDir, "profiles")), logs.Logger("main"))
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
-	cfg := httpapi.Config{Networks: networks{eng}, Ext: func(ctx *fasthttp.RequestCtx, _ httpapi.Charge) { ext.Handler(ctx) }, Logger: logs.Logger("http"), Metrics: set}
+	cfg := httpapi.Config{ShutdownTimeout: drainTime, Networks: networks{eng}, Ext: func(ctx *fasthttp.RequestCtx, _ httpapi.Charge) { ext.Handler(ctx) }, Logger: logs.Logger("http"), Metrics: set}
 	seen := newChains(eng, cmp.Or(strings.TrimRight(f.data.publicURL, "/"), "http://"+ln.Addr().String()))
 	err = errors.Join(
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
@@ -253,12 +254,9 @@ func openLogs(cmd *cobra.Command, dataDir, level, display string) (*log.Logs, er
 	return log.New(cfg)
 }
 
-// forwardGrace is what requests that wait for a node or a plugin are given at a
-// shutdown: less than the server waits for those in flight.
-const forwardGrace = 8 * time.Second
-
 // runServer runs the engine and the HTTP server until ctx ends or one of them
-// fails: started bottom up, stopped top down. onReady is told the base address.
+// fails: started bottom up, stopped top down, in bounded time. onReady is told
+// the base address.
 func runServer(ctx context.Context, eng *engine.Engine, server *httpapi.Server, ext *rpc.Service, ln net.Listener, onReady func(url string) error) error {
 	engineCtx, stopEngine := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopEngine()
@@ -285,8 +283,9 @@ func runServer(ctx context.Context, eng *engine.Engine, server *httpapi.Server, 
 			httpDone <- e
 		}
 	}
+	eng.StopBy(time.Now().Add(stopTime))
 	stopHTTP()
-	late := time.AfterFunc(forwardGrace, ext.Close)
+	late := time.AfterFunc(forwardTime, ext.Close)
 	err = errors.Join(err, <-httpDone)
 	late.Stop()
 	ext.Close()

@@ -25,6 +25,7 @@ const asProgram = "QUORATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		prepareProgram()
 		main()
 	}
 	os.Exit(m.Run())

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+)
+
+// The times of a stop, all from the signal on. Each part bounds its own stop and
+// says what hung; lastResort is for what none of them has foreseen, such as a
+// standard error that nobody reads.
+const (
+	// forwardTime is what requests that wait for a node or a plugin are given: less
+	// than the others, so that they are answered.
+	forwardTime = 5 * time.Second
+	// drainTime is what requests in flight are given.
+	drainTime = 6500 * time.Millisecond
+	// stopTime is when the engine is at its end, whatever is left behind.
+	stopTime = 9300 * time.Millisecond
+	// lastResort is when the process ends.
+	lastResort = 9800 * time.Millisecond
+)
+
+// sayTime is how long a process that gives up tries to say so.
+const sayTime = 100 * time.Millisecond
+
+// giveUp ends the process though parts of it are still at work, and shows at what.
+func giveUp() {
+	said := make(chan struct{})
+	go func() { // standard error may hang too
+		defer close(said)
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		// What cannot be told to stderr cannot be told at all.
+		_, _ = fmt.Fprintf(os.Stderr, "quorate: the stop has not ended within %s; this is what hangs:\n%s\n", lastResort, stacks)
+	}()
+	select {
+	case <-said:
+	case <-time.After(sayTime):
+	}
+	os.Exit(exitFailed)
+}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"quorate/engine/actor"
+	"quorate/engine/store"
+)
+
+const (
+	// stopTime bounds the stop of an engine that was not told when it must be over.
+	stopTime = 9 * time.Second
+	// stopShare is left to each step that comes after one that hangs.
+	stopShare = 500 * time.Millisecond
+)
+
+// How long a step of the stop may take at most: no part has more to do than a
+// commit that is under way. What is left over goes to the databases.
+const (
+	networksStop = 4 * time.Second
+	baseStop     = 2 * time.Second
+)
+
+// StopBy says until when the engine has to be at its end once the context of Run
+// has ended. What hangs then is left behind, and Run says what that was.
+func (e *Engine) StopBy(t time.Time) { e.stopBy.Store(&t) }
+
+// ending is what is to be done at the end of Run, the last step first. Each step
+// gets a time, and one that does not keep to it is left behind: a disk or a node
+// that hangs keeps no process from its end.
+type ending struct {
+	steps []step
+}
+
+type step struct {
+	name string
+	most time.Duration // 0: all that is left
+	do   func(limit time.Duration) error
+}
+
+// later adds a step, to be done before those that were added so far.
+func (s *ending) later(name string, most time.Duration, do func(limit time.Duration) error) {
+	s.steps = append(s.steps, step{name, most, do})
+}
+
+// run does all steps by the time given, and returns their errors.
+func (s *ending) run(by time.Time) error {
+	var errs []error
+	for i := len(s.steps) - 1; i >= 0; i-- {
+		step := &s.steps[i]
+		limit := max(time.Until(by)-time.Duration(i)*stopShare, stopShare)
+		if step.most > 0 {
+			limit = min(limit, step.most)
+		}
+		errs = append(errs, step.within(limit))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *step) within(limit time.Duration) error {
+	done := make(chan error, 1)
+	go func() { done <- s.do(limit) }() // left behind if it hangs: the process ends
+	// A step that keeps to its limit may say itself what hung.
+	timer := time.NewTimer(limit + limit/10)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%s did not stop within %s", s.name, limit.Round(time.Millisecond))
+	}
+}
+
+// end does what is to be done at the end of Run.
+func (e *Engine) end(s *ending) error {
+	by := time.Now().Add(stopTime)
+	if t := e.stopBy.Load(); t != nil && t.Before(by) {
+		by = *t
+	}
+	return s.run(by)
+}
+
+// openDatabases opens what is kept, and leaves its close to the end.
+func (e *Engine) openDatabases(end *ending) (*store.Results, error) {
+	if err := e.openable(); err != nil {
+		return nil, err
+	}
+	results, err := store.OpenResults(e.path("results"), store.ResultsOptions{Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
+	if err != nil {
+		return nil, err
+	}
+	e.results.Store(results)
+	end.later("the results database", 0, func(limit time.Duration) error {
+		defer e.results.Store(nil)
+		return results.CloseWithin(limit)
+	})
+	if e.cfg.NoIndex {
+		return results, nil
+	}
+	db, err := store.Open(e.path(indexDir), store.Options{Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
+	if err != nil {
+		return nil, err
+	}
+	e.db.Store(db)
+	end.later("the index database", 0, func(limit time.Duration) error {
+		e.db.Store(nil)
+		return db.CloseWithin(limit)
+	})
+	return results, nil
+}
+
+// stopped turns an error that only says that ctx has ended into none.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// layer is a group of actors that is stopped as one, when its turn has come
+// and not already when the engine's context ends.
+type layer struct{ *actor.Supervisor }
+
+func newLayer(ctx context.Context, log *slog.Logger) layer {
+	onError := func(name string, err error) {
+		log.Error("actor failed and is started again", "actor", name, "err", err)
+	}
+	return layer{actor.NewSupervisor(context.WithoutCancel(ctx), actor.RestartPolicy{}, onError)}
+}
+
+// stop ends the actors, within limit.
+func (l layer) stop(limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("the %s for it are over", limit.Round(time.Millisecond)))
+	defer cancel()
+	return l.Stop(ctx)
+}
