@@ -41,15 +41,22 @@ type signAhead struct {
 	signed, failed metric.Counter
 }
 
-func newSignAhead(on bool, agg Aggregator, log *slog.Logger, set *metric.Set) *signAhead {
+func newSignAhead(on bool, agg Aggregator, epochs func() []uint64, log *slog.Logger, set *metric.Set) *signAhead {
 	a := &signAhead{
 		on: on, log: log, queue: actor.NewMailbox[[]byte](maxAhead, actor.Shed),
 		signed: set.Counter("quorate_ahead_signed_total", "Messages of accepted blocks signed before anyone asked."),
 		failed: set.Counter("quorate_ahead_failed_total", "Messages of accepted blocks that could not be signed ahead."),
 	}
 	a.sign = func(ctx context.Context, message []byte) error {
-		_, err := agg.Aggregate(ctx, &aggregator.Request{Message: message, Quorum: aheadQuorum, Buffer: aheadBuffer})
-		return err
+		// A receiving chain checks against the set of its epoch. Where that is the
+		// proposed set the result is known already.
+		for _, height := range append([]uint64{0}, epochs()...) {
+			_, err := agg.Aggregate(ctx, &aggregator.Request{Message: message, Quorum: aheadQuorum, Buffer: aheadBuffer, PChainHeight: height})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	set.GaugeFunc("quorate_ahead_waiting", "Messages waiting to be signed ahead.", func() float64 { return float64(a.queue.Len()) })
 	set.CounterFunc("quorate_ahead_shed_total", "Messages not signed ahead because too many were waiting.", func() float64 { return float64(a.queue.Shed()) })

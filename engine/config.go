@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"time"
 
+	"quorate/engine/chain"
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
 	"quorate/engine/source"
@@ -35,6 +36,16 @@ type Config struct {
 	// HeightPoll is how often the proposed P-Chain height is asked for. Each
 	// poll is one small call to the node. Default 200 ms.
 	HeightPoll time.Duration
+	// TrackedSubnets are followed, and their validators connected, from the start
+	// on; those of followed chains always are. Default none.
+	TrackedSubnets []chain.ID
+	// AllowedSubnets are the only ones, besides the primary network and tracked
+	// ones, whose validators are asked to sign. Default all.
+	AllowedSubnets []chain.ID
+	// MaxHeightLookback is how far below the proposed P-Chain height a request's
+	// may be, in blocks. Zero is no limit: then a client can have the node compute
+	// sets of any age.
+	MaxHeightLookback uint64
 	// PeerPoll is how often the node is asked for addresses of validators. Default 10 s.
 	PeerPoll time.Duration
 	// MinConnected is the share of the primary network's stake, in percent, that

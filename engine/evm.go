@@ -183,6 +183,8 @@ func (n *network) startC(ctx context.Context, f *followed) error {
 // start on, also while its node does not answer.
 func (n *network) announce(cfg *EVMConfig) error {
 	f := &followed{id: cfg.ID, subnet: cfg.Subnet, vm: cfg.VM, trouble: errNotAsked}
+	n.keeper.Track(cfg.Subnet)
+	n.keeper.FollowEpochs(cfg.ID)
 	n.mu.Lock()
 	n.further = append(n.further, f)
 	n.mu.Unlock()

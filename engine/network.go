@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -72,6 +73,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 	}
 	n.keeper, err = valset.NewKeeper(valset.Config{
 		Source: n.node, Poll: e.cfg.HeightPoll, OnChange: n.peers.SetWanted,
+		Tracked: e.cfg.TrackedSubnets, Allowed: allowed(&e.cfg), MaxLookback: e.cfg.MaxHeightLookback,
 		Logger: e.cfg.Log("P"), Metrics: n.metrics,
 	})
 	if err != nil {
@@ -85,7 +87,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 	if err != nil {
 		return nil, err
 	}
-	n.ahead = newSignAhead(e.cfg.SignAhead, n.agg, e.cfg.Log("aggregator"), n.metrics)
+	n.ahead = newSignAhead(e.cfg.SignAhead, n.agg, n.keeper.EpochHeights, e.cfg.Log("aggregator"), n.metrics)
 	return n, errors.Join(
 		n.lower.Go("peers", n.peers.Run),
 		n.lower.Go("validator sets", n.keeper.Run),
@@ -93,6 +95,19 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 		n.upper.Go("signing ahead", n.ahead.run),
 		n.lower.Go("chains", n.watchChains),
 	)
+}
+
+// allowed returns the subnets that clients may have followed; those of followed
+// chains are among them.
+func allowed(cfg *Config) []chain.ID {
+	if len(cfg.AllowedSubnets) == 0 {
+		return nil
+	}
+	ids := slices.Clone(cfg.AllowedSubnets)
+	for i := range cfg.EVMChains {
+		ids = append(ids, cfg.EVMChains[i].Subnet)
+	}
+	return ids
 }
 
 // newPeers makes the peer network with our lasting identity and the node's version.

@@ -85,6 +85,10 @@ func (n *network) learnChains(ctx context.Context) error {
 	list, err := n.node.Blockchains(ctx)
 	errs = append(errs, err)
 	for _, b := range list {
+		n.keeper.Learn(b.ID, b.SubnetID)
+		if slices.Contains(n.cfg.TrackedSubnets, b.SubnetID) {
+			n.keeper.FollowEpochs(b.ID)
+		}
 		if n.learn(b.ID) {
 			errs = append(errs, n.engine.names.Add(b.ID))
 		}
@@ -109,6 +113,9 @@ func (n *network) follow(name, long, vm string, id chain.ID) error {
 		if err := n.engine.names.Add(id, names...); err != nil {
 			return fmt.Errorf("%s-Chain: %w", name, err)
 		}
+	}
+	if name == "C" {
+		n.keeper.FollowEpochs(id)
 	}
 	n.mu.Lock()
 	n.chains[name] = f

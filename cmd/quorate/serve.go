@@ -40,6 +40,7 @@ type serveFlags struct {
 	healthEvery                  time.Duration
 	pluginDir, profileDir        string
 	allowedHosts                 []string
+	subnets                      subnetFlags
 	data                         dataFlags
 	limit                        limitFlags
 }
@@ -90,6 +91,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 		flags.DurationVar(&f.bufferWindow, "buffer-window", 250*time.Millisecond, "longest wait for a request's buffer once its quorum has signed")
 		flags.DurationVar(&f.requestTimeout, "request-timeout", 8*time.Second, "end of a request that finds no quorum, at most 60s")
 	})
+	f.subnets.add(flags)
 	f.data.add(flags)
 	f.limit.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
@@ -159,11 +161,15 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	shareHeaders(nodes, further)
 	set := metric.NewSet()
-	eng, err := engine.New(engine.Config{
+	cfgEngine := engine.Config{
 		Nodes: nodes, DataDir: f.dataDir, BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout,
 		HealthEvery: f.healthEvery, PluginDir: f.pluginDir, Workers: cores(),
 		NoIndex: !f.data.index, SignAhead: f.data.ahead, EVMChains: further, CChain: engine.ChainDetails{TokenDecimals: 18}, OnProgress: shown.progress, Log: logs.Logger, Metrics: set,
-	})
+	}
+	if err := f.subnets.configure(&cfgEngine); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	eng, err := engine.New(cfgEngine)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -233,7 +239,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.requestTimeout <= 0 || f.requestTimeout > time.Minute || f.bufferWindow > f.requestTimeout:
 		return errors.New("--buffer-window must be positive and at most --request-timeout, and that at most 60s")
 	}
-	return errors.Join(f.data.check(), f.limit.check(), f.nodes.check())
+	return errors.Join(f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check())
 }
 
 // openLogs makes the loggers: JSON files in the data folder, if there is one,
