@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"quorate/devnet"
 )
@@ -23,10 +24,12 @@ func TestQuietL1(t *testing.T) {
 	p := serveIndexed(t, d, "--chains-file", file, "--health-check-frequency", "250ms", "--sign-ahead=false",
 		"--allowed-subnets", followed.SubnetID.String())
 	awaitHealth(t, p.url, http.StatusOK)
+	client := &http.Client{Timeout: time.Minute}
+	defer client.CloseIdleConnections()
 	ask := func(more string) (int, string) {
 		t.Helper()
 		body := fmt.Appendf(nil, `{"message":"%x"%s}`, d.Message(0).Bytes(), more)
-		resp, err := http.Post(p.url+endpoint1, "application/json", bytes.NewReader(body))
+		resp, err := client.Post(p.url+endpoint1, "application/json", bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
