@@ -32,15 +32,16 @@ func New(cfg Config) (*Aggregator, error) {
 	a := &Aggregator{
 		environment: &environment{
 			timing: cfg.Timing, peers: cfg.Peers, history: cfg.History, log: cfg.Logger,
-			count: newCounters(cfg.Metrics),
-			bad:   newQuarantine(cfg.QuarantineBase, cfg.QuarantineMax),
+			count:  newCounters(cfg.Metrics),
+			bad:    newQuarantine(cfg.QuarantineBase, cfg.QuarantineMax),
+			habits: newHabits(), lingering: make(chan *lessons, maxLingering),
 		},
 		cfg: cfg, sets: cfg.Sets,
 		jobs:    newRegistry(cfg.MaxJobs, cfg.MaxSignatures, cfg.MaxCallers),
 		running: make(chan struct{}),
 	}
 	a.results = newResults(cfg.KeptBytes, cfg.PartBytes, cfg.Store, a.count, cfg.Logger)
-	a.rankings = newRankings(cfg.Peers.Status, a.bad)
+	a.rankings = newRankings(cfg.Peers.Status, a.bad, a.habits)
 	a.verifier = newVerifier(cfg.Workers, cfg.MaxJobs, cfg.Logger, a.count.batches)
 	kept := a.results
 	cfg.Metrics.GaugeFunc("quorate_aggregator_kept_bytes", "Memory of signed messages that are kept.", func() float64 { n, _ := kept.held(); return float64(n) })
@@ -64,6 +65,11 @@ func (a *Aggregator) Run(ctx context.Context) error {
 		if err := sup.Go("verifier", a.verifier.work); err != nil {
 			return err
 		}
+	}
+	m := &memory{environment: a.environment, network: a.cfg.NetworkID, notes: a.cfg.Notes}
+	m.restore()
+	if err := sup.Go("memory", m.run); err != nil {
+		return err
 	}
 	a.jobs.open(sup)
 	close(a.running)

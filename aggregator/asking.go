@@ -3,6 +3,7 @@ package aggregator
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"quorate/engine/chain"
 )
@@ -26,7 +27,7 @@ func (j *job) ask(i int) error {
 			k = new(sharedKey)
 			j.shared[i] = k
 		}
-		ids = k.next(bestFirst(j.peers.Status, ids))
+		ids = k.next(j.rankings.bestFirst(time.Now(), j.set.SubnetID, ids))
 	}
 	failed := errNoNode
 	for _, id := range ids {
@@ -35,7 +36,7 @@ func (j *job) ask(i int) error {
 			if k != nil {
 				k.tried, k.last = append(k.tried, id), id
 			}
-			j.core.expect(i, patience(j.peers.Status(id)))
+			j.core.expect(i, patience(j.rankings.standing(time.Now(), j.set.SubnetID, id), j.median))
 			return nil
 		}
 		if failed == errNoNode || errors.Is(err, ErrBusy) {

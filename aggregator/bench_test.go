@@ -90,7 +90,7 @@ func (b *bed) collectAnew(t testing.TB) {
 // forgive ends all quarantines.
 func (b *bed) forgive() {
 	b.bad = newQuarantine(b.cfg.QuarantineBase, b.cfg.QuarantineMax)
-	b.rankings = newRankings(b.cfg.Peers.Status, b.bad)
+	b.rankings = newRankings(b.cfg.Peers.Status, b.bad, b.habits)
 }
 
 // processorTime gives what f takes on all cores together.

@@ -25,6 +25,8 @@ type Config struct {
 	History History
 	// Store keeps results over a restart; nil keeps them in memory alone.
 	Store Store
+	// Notes keeps what was learned about validators over a restart; nil forgets it.
+	Notes Notes
 
 	// Timing bounds the waits of one collection. Defaults: Window 250 ms,
 	// AskTimeout 3 s, ConnectWait 2 s, Retries after 50, 150, 400 and 900 ms,

@@ -18,7 +18,7 @@ const (
 	learner // refuses twice, then signs
 	crowded // cannot take the question a few times, then signs
 	exposed // signs wrongly, and is caught elsewhere after it has answered
-	habits
+	simHabits
 )
 
 // TestRandomCollections plays random validator sets against the core and holds
@@ -56,7 +56,7 @@ func newSim(seed uint64) *sim {
 	weights := make([]uint64, n)
 	order := make([]int32, n)
 	total := uint64(s.rnd.IntN(20)) // keyless
-	kinds := 1 + s.rnd.IntN(habits)
+	kinds := 1 + s.rnd.IntN(simHabits)
 	for i := range weights {
 		weights[i] = 1 + uint64(s.rnd.IntN(100))
 		total += weights[i]

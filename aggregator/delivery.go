@@ -2,6 +2,7 @@ package aggregator
 
 import (
 	"errors"
+	"time"
 
 	"quorate/aggregator/bls"
 	"quorate/engine/actor"
@@ -26,6 +27,7 @@ type event struct {
 	kind    eventKind
 	voter   int32
 	from    chain.NodeID // of an answer: which of the voter's nodes
+	at      time.Time    // of an answer: when it came
 	code    int32
 	lie     string // kind of evLie, for the metrics
 	part    *part
@@ -37,13 +39,16 @@ type event struct {
 // work is spread over the cores, and hands the rest to the actor.
 func (j *job) deliver(a Answer) {
 	if j.over.Load() {
+		if l := j.lessons.Load(); l != nil {
+			l.answer(&a)
+		}
 		return
 	}
 	i, ok := j.set.Index(a.From)
 	if !ok {
 		return
 	}
-	ev := event{voter: int32(i), from: a.From, code: a.Code} // set sizes are bounded
+	ev := event{voter: int32(i), from: a.From, at: time.Now(), code: a.Code} // set sizes are bounded
 	switch {
 	case a.Lost:
 		ev.kind = evLost

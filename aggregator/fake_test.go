@@ -99,6 +99,7 @@ type fakeValidator struct {
 	lately time.Duration // latency it is known for
 
 	awayFor time.Duration
+	bad     bool
 }
 
 func (v *fakeValidator) set(r reply) {

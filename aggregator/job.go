@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,15 +36,17 @@ type caller struct {
 
 // environment is what jobs share: what they work with and report to.
 type environment struct {
-	timing   Timing
-	peers    Peers
-	history  History // may be nil
-	bad      *quarantine
-	rankings *rankings
-	results  *results
-	verifier *verifier
-	count    *counters
-	log      *slog.Logger
+	timing    Timing
+	peers     Peers
+	history   History // may be nil
+	bad       *quarantine
+	habits    *habits
+	rankings  *rankings
+	lingering chan *lessons
+	results   *results
+	verifier  *verifier
+	count     *counters
+	log       *slog.Logger
 }
 
 // job is the actor that collects signatures over one message from one set.
@@ -58,6 +61,7 @@ type job struct {
 	calls         *actor.Mailbox[event]     // callers that come and go
 	leave         func(*job) (late []event) // takes the job off the books; returns who came too late
 	waiting       atomic.Int32              // callers that wait
+	lessons       atomic.Pointer[lessons]   // takes late answers; set before over
 	over          atomic.Bool               // answers are no longer of use
 
 	// Owned by run.
@@ -65,7 +69,9 @@ type job struct {
 	core        *core
 	question    Question
 	hash        *bls.Message
-	parts       []*part // by validator
+	parts       []*part         // by validator
+	took        []time.Duration // by validator: from question to signature; 0: none
+	median      time.Duration   // of the set's latencies
 	quarantined []bool
 	terms       uint64 // of the quarantine, when quarantined was last brought up to date
 	shared      map[int]*sharedKey
@@ -101,7 +107,18 @@ func (j *job) collect(ctx context.Context) {
 		return
 	}
 	j.question = question
-	defer question.Close()
+	closed := false
+	defer func() {
+		if !closed { // after a panic
+			question.Close()
+		}
+	}()
+	j.loop(ctx)
+	j.conclude(ctx)
+	closed = true
+}
+
+func (j *job) loop(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var batch []event
@@ -150,15 +167,25 @@ func (j *job) prepare() {
 	j.core = newCore(j.timing, j.set.TotalWeight, weights, rank.order)
 	j.parts = make([]*part, n)
 	j.quarantined = make([]bool, n)
+	j.took = make([]time.Duration, n)
+	j.median = rank.median
 	j.callers = make(map[int]*caller)
 	j.shared = make(map[int]*sharedKey)
 	for i, class := range rank.class {
 		switch class {
 		case classExcluded:
 			j.core.exclude(i)
-		case classSuspect:
+		case classQuarantined:
 			j.quarantined[i] = true
 			j.core.hold(i)
+		case classSlow, classUnreliable:
+			j.core.hold(i)
+		}
+	}
+	for _, i := range rank.due {
+		if j.habits.claimProbe(j.start, habitKey{j.set.SubnetID, j.set.Validators[i].NodeIDs[0]}) {
+			j.core.probe(int(i))
+			break // one at a time
 		}
 	}
 	for i := range j.set.Validators {
@@ -207,6 +234,7 @@ func (j *job) handle(ctx context.Context, ev *event) {
 	i := int(ev.voter)
 	switch ev.kind {
 	case evAnswer:
+		j.answeredAfter(i, ev)
 		if j.quarantined[i] {
 			j.checkAlone(ctx, i, ev.part)
 		} else if j.core.answer(i) {
@@ -239,6 +267,16 @@ func (j *job) handle(ctx context.Context, ev *event) {
 				delete(j.callers, id)
 			}
 		}
+	}
+}
+
+// answeredAfter notes how long a signature took.
+func (j *job) answeredAfter(i int, ev *event) {
+	if v := &j.core.voters[i]; v.tries > 0 || v.state != idle {
+		j.took[i] = max(1, ev.at.Sub(j.start)-v.since)
+	}
+	if k := j.shared[i]; k != nil {
+		k.last = ev.from
 	}
 }
 
@@ -391,7 +429,8 @@ func (j *job) finish(ctx context.Context, o outcome) {
 func (j *job) failure(c *caller) *Error {
 	s := j.core.stake()
 	for i := range j.set.Validators {
-		if v := &j.set.Validators[i]; bestStatus(j.peers.Status, v.NodeIDs).Connected {
+		v := &j.set.Validators[i]
+		if slices.ContainsFunc(v.NodeIDs, func(id chain.NodeID) bool { return j.peers.Status(id).Connected }) {
 			s.Connected += v.Weight
 		}
 	}

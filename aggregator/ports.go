@@ -84,3 +84,12 @@ type Store interface {
 	Get(key, dst []byte) (value []byte, found bool, err error)
 	Put(ctx context.Context, key, value []byte) error
 }
+
+// Notes keeps what was learned about validators over a restart. It may lose the
+// newest, and drops what was not written again for long.
+type Notes interface {
+	// Each calls f with every note whose key begins with prefix; key and value
+	// are valid during the call only.
+	Each(prefix []byte, f func(key, value []byte)) error
+	Put(ctx context.Context, key, value []byte) error
+}

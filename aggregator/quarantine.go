@@ -1,6 +1,7 @@
 package aggregator
 
 import (
+	"encoding/binary"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,43 +20,48 @@ type quarantine struct {
 	base, most time.Duration // first term, and the longest; it doubles each time
 	terms      atomic.Uint64 // started so far
 
-	mu      sync.Mutex
-	entries *simplelru.LRU[[bls.PublicKeyLen]byte, sentence]
+	mu      sync.Mutex // guards what follows
+	entries *simplelru.LRU[[bls.PublicKeyLen]byte, quarantineTerm]
+	changed map[[bls.PublicKeyLen]byte]struct{} // since they were saved
 }
 
-type sentence struct {
-	until time.Time
-	term  time.Duration
+// quarantineTerm is the last term of a key.
+type quarantineTerm struct {
+	until  time.Time
+	length time.Duration
 }
 
 func newQuarantine(base, most time.Duration) *quarantine {
-	lru, err := simplelru.NewLRU[[bls.PublicKeyLen]byte, sentence](maxQuarantined, nil)
+	lru, err := simplelru.NewLRU[[bls.PublicKeyLen]byte, quarantineTerm](maxQuarantined, nil)
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &quarantine{base: base, most: most, entries: lru}
+	return &quarantine{base: base, most: most, entries: lru, changed: make(map[[bls.PublicKeyLen]byte]struct{})}
 }
 
-// add records an offence and tells whether it starts a new term, and which.
+// add records an offence and reports whether it starts a new term, and which.
 func (q *quarantine) add(now time.Time, key [bls.PublicKeyLen]byte) (term time.Duration, started bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s, known := q.entries.Get(key)
 	switch {
 	case known && now.Before(s.until):
-		return s.term, false
-	case known && now.Before(s.until.Add(s.term)):
-		s.term = min(2*s.term, q.most)
+		return s.length, false
+	case known && now.Before(s.until.Add(s.length)):
+		s.length = min(2*s.length, q.most)
 	default:
-		s.term = q.base
+		s.length = q.base
 	}
-	s.until = now.Add(s.term)
+	s.until = now.Add(s.length)
 	q.entries.Add(key, s)
+	if len(q.changed) < maxQuarantined {
+		q.changed[key] = struct{}{}
+	}
 	q.terms.Add(1)
-	return s.term, true
+	return s.length, true
 }
 
-// holds tells whether key is quarantined.
+// holds reports whether key is quarantined.
 func (q *quarantine) holds(now time.Time, key [bls.PublicKeyLen]byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,9 +69,52 @@ func (q *quarantine) holds(now time.Time, key [bls.PublicKeyLen]byte) bool {
 	return ok && now.Before(s.until)
 }
 
-// empty tells cheaply that nobody is quarantined.
+// empty reports cheaply whether nobody is quarantined.
 func (q *quarantine) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.entries.Len() == 0
+}
+
+// takeChanged returns the terms that began since the last call.
+func (q *quarantine) takeChanged() map[[bls.PublicKeyLen]byte]quarantineTerm {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := make(map[[bls.PublicKeyLen]byte]quarantineTerm, len(q.changed))
+	for key := range q.changed {
+		if s, ok := q.entries.Peek(key); ok {
+			out[key] = s
+		}
+	}
+	clear(q.changed)
+	return out
+}
+
+// restore puts back what an earlier run has saved.
+func (q *quarantine) restore(key [bls.PublicKeyLen]byte, s quarantineTerm) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.entries.Contains(key) {
+		q.entries.Add(key, s)
+	}
+}
+
+// Note layout of a term, version 1, big-endian:
+//
+//	u8 1 | i64 until (unix s) | u32 length (s)
+const termLen = 1 + 8 + 4
+
+func (s *quarantineTerm) note() []byte {
+	b := binary.BigEndian.AppendUint64(append(make([]byte, 0, termLen), 1), uint64(s.until.Unix()))
+	return binary.BigEndian.AppendUint32(b, uint32(s.length/time.Second)) // hours at most
+}
+
+// parseTerm reads a note; damaged ones are as good as none.
+func parseTerm(b []byte) (s quarantineTerm, ok bool) {
+	if len(b) != termLen || b[0] != 1 {
+		return s, false
+	}
+	s.until = time.Unix(int64(binary.BigEndian.Uint64(b[1:])), 0)
+	s.length = time.Duration(binary.BigEndian.Uint32(b[9:])) * time.Second
+	return s, true
 }

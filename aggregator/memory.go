@@ -1,0 +1,123 @@
+package aggregator
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"quorate/aggregator/bls"
+	"quorate/engine/chain"
+)
+
+const (
+	// saveEvery is how often what was learned is saved: a kill loses that much of it.
+	saveEvery = 10 * time.Second
+	// saveWait bounds a save, also the last one.
+	saveWait = 2 * time.Second
+)
+
+// Keys of notes: u32 network | u8 kind | and then
+//
+//	noteHabit       subnet | node: see habit
+//	noteQuarantine  compressed BLS key: see quarantine
+const (
+	noteHabit      = 'h'
+	noteQuarantine = 'q'
+)
+
+// memory saves and restores what was learned about validators, and ends the
+// questions that were left open to learn more.
+type memory struct {
+	*environment
+	network uint32
+	notes   Notes // may be nil
+}
+
+// restore reads what an earlier run has saved.
+func (m *memory) restore() {
+	if m.notes == nil {
+		return
+	}
+	prefix := binary.BigEndian.AppendUint32(nil, m.network)
+	n := 0
+	err := m.notes.Each(prefix, func(key, value []byte) {
+		switch {
+		case len(key) == 5+chain.IDLen+chain.NodeIDLen && key[4] == noteHabit:
+			if h, ok := parseHabit(value); ok {
+				m.habits.restore(habitKey{chain.ID(key[5:]), chain.NodeID(key[5+chain.IDLen:])}, h)
+				n++
+			}
+		case len(key) == 5+bls.PublicKeyLen && key[4] == noteQuarantine:
+			if s, ok := parseTerm(value); ok {
+				m.bad.restore([bls.PublicKeyLen]byte(key[5:]), s)
+				n++
+			}
+		}
+	})
+	if err != nil {
+		m.log.Warn("what was learned about validators could not be read", "err", err)
+		return
+	}
+	m.log.Debug("remember validators", "notes", n)
+}
+
+// save writes what has changed since the last time. What cannot be written is
+// lost: it only would be learned again.
+func (m *memory) save(ctx context.Context) {
+	if m.notes == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveWait)
+	defer cancel()
+	head := binary.BigEndian.AppendUint32(nil, m.network)
+	var err error
+	put := func(key, value []byte) {
+		if err == nil {
+			err = m.notes.Put(ctx, key, value)
+		}
+	}
+	for k, h := range m.habits.takeChanged() {
+		key := append(append(head[:4:4], noteHabit), k.subnet[:]...)
+		put(append(key, k.node[:]...), h.note())
+	}
+	for k, s := range m.bad.takeChanged() {
+		put(append(append(head[:4:4], noteQuarantine), k[:]...), s.note())
+	}
+	if err != nil {
+		m.count.storeErrors.Inc()
+		m.log.Debug("what was learned about validators could not be saved", "err", err)
+	}
+}
+
+// run saves from time to time and closes questions in their turn, until ctx ends.
+func (m *memory) run(ctx context.Context) error {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.save(ctx)
+		case l := <-m.lingering: // in the order of their ends
+			timer.Reset(time.Until(l.ends))
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			l.end()
+		case <-ctx.Done():
+			for {
+				select {
+				case l := <-m.lingering:
+					l.question.Close()
+					continue
+				default:
+				}
+				break
+			}
+			m.save(context.WithoutCancel(ctx))
+			return nil
+		}
+	}
+}
