@@ -86,6 +86,9 @@ func (e *Engine) checkBootstrapped(ctx context.Context) (any, error) {
 		if _, ok := n.keeper.Current(chain.PrimaryNetworkID); !ok {
 			errs = append(errs, fmt.Errorf("network %d: validators are not known yet", n.id))
 		}
+		if err := n.checkIdentity(); err != nil {
+			errs = append(errs, err)
+		}
 		for _, f := range n.following() {
 			done, err := n.node.IsBootstrapped(ctx, f.id.String())
 			if err != nil {

@@ -64,6 +64,10 @@ type Config struct {
 	// data folder.
 	PluginDir string
 
+	// TrackPeers are validators that stay connected whatever the validator sets
+	// say, at addresses that the operator knows, private ones too.
+	TrackPeers []TrackedPeer
+
 	// Workers verify signatures. Default: one for each core.
 	Workers int
 

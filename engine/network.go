@@ -42,6 +42,8 @@ type network struct {
 	prefix string
 	ahead  *signAhead
 
+	unresolved map[chain.NodeID]bool // tracked peers whose name has no address; owned by discover
+
 	mu     sync.Mutex           // guards what follows
 	chains map[string]*followed // by the name of a primary network's chain
 	known  map[chain.ID]bool    // all chains that the node has told of
@@ -151,10 +153,11 @@ func proofOfNothing() [bls.SignatureLen]byte {
 	return bls.SecretKeyFromSeed([]byte("quorate is not a validator and has no key")).SignProof(nil)
 }
 
-// discover gives the addresses of validators that the followed node knows: its
-// peers, and its own. It also keeps to the node's version: peers close the door
+// discover returns the addresses of validators that the followed node knows: its
+// peers, and its own. It also refreshes those of tracked peers, and keeps to the node's version: peers close the door
 // on old ones after an upgrade of the network.
 func (n *network) discover(ctx context.Context) ([]p2p.Address, error) {
+	n.track(ctx)
 	known, err := n.node.Peers(ctx)
 	if err != nil {
 		return nil, err

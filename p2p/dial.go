@@ -103,10 +103,13 @@ func (p *peer) connectAndServe(addr netip.AddrPort) {
 	}
 	good := l.ready && time.Since(l.started) >= settled
 	p.backoff.end(addr.Addr(), good, time.Now())
-	if errors.Is(l.err, errIntolerable) || errors.Is(l.err, errOverrun) {
+	switch {
+	case errors.Is(l.err, errWrongNetwork):
+		p.backoff.ban(time.Now()) // it will be no other one soon
+	case errors.Is(l.err, errIntolerable), errors.Is(l.err, errOverrun):
 		n.ins.dropped.Inc()
 		ban := p.backoff.ban(time.Now())
-		n.cfg.Logger.Warn("peer was dropped", "node", p.id, "address", addr, "error", l.err, "dialed again after", ban)
+		p.name("peer was dropped", "address", addr, "error", l.err, "dialed again after", ban)
 	}
 	if errors.Is(l.err, ErrStopped) {
 		return

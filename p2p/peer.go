@@ -38,7 +38,7 @@ type peer struct {
 	turnedAway atomic.Int32 // links in a row that the remote closed right after TLS
 	record     record
 
-	// Owned by the reader of the link, one at a time.
+	// Owned by the reader of the link, one at a time, and by run between them.
 	tolerance bucket // of units, see violation
 	named     int64  // when the log last named it for a violation, from the network's epoch; 0 never
 

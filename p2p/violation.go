@@ -1,8 +1,10 @@
 package p2p
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"quorate/p2p/wire"
@@ -56,16 +58,24 @@ func (p *peer) charge(units int) error {
 // nameEvery is how often a peer is named in the log for what it does wrong.
 const nameEvery = 10 * time.Minute
 
+// name warns of the peer in the log, unless it did so lately: then it is
+// detail for whoever looks for it.
+func (p *peer) name(what string, args ...any) {
+	level := slog.LevelDebug
+	now := int64(p.net.now()) + 1 // never 0
+	if p.named == 0 || now-p.named >= int64(nameEvery) {
+		p.named, level = now, slog.LevelWarn
+	}
+	args = append([]any{"node", p.id}, append(args, "named again after", nameEvery)...)
+	p.net.cfg.Logger.Log(context.Background(), level, what, args...)
+}
+
 // violated charges the peer for what it did wrong, and names it in the log now and then.
 func (p *peer) violated(v violation, detail any) error {
 	p.net.ins.violations[v].Inc()
 	p.record.violations.Add(1)
 	err := p.charge(violationCost)
-	now := int64(p.net.now()) + 1 // never 0
-	if p.named == 0 || now-p.named >= int64(nameEvery) {
-		p.named = now
-		p.net.cfg.Logger.Warn("peer breaks the protocol", "node", p.id, "kind", v, "detail", detail, "named again after", nameEvery)
-	}
+	p.name("peer breaks the protocol", "kind", v, "detail", detail)
 	if err != nil {
 		return fmt.Errorf("%w, the last time: %v: %v", err, v, detail)
 	}

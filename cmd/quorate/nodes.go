@@ -16,11 +16,13 @@ import (
 // may hold credentials: nothing quotes their values.
 type nodeFlags struct {
 	urls, headers []string
+	tracked       []string
 }
 
 func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.urls, "node-url", nil, "HTTP address of an Avalanche node to follow, with user, password and query if it needs them; may be repeated")
 	flags.StringArrayVar(&f.headers, "node-header", nil, `header "Name: value" that each request to the nodes carries, or "URL Name: value" for the nodes of one host; may be repeated`)
+	flags.StringSliceVar(&f.tracked, "track-peers", nil, "validators to stay connected to at a known address, NodeID-...@HOST:PORT; may be repeated")
 	// A header's value may have commas.
 	if err := flags.SetAnnotation("node-header", listByLine, nil); err != nil {
 		panic(err) // the flag is there
@@ -29,7 +31,20 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 
 func (f *nodeFlags) check() error {
 	_, err := f.endpoints()
-	return err
+	_, wrong := f.trackedPeers()
+	return errors.Join(err, wrong)
+}
+
+func (f *nodeFlags) trackedPeers() ([]engine.TrackedPeer, error) {
+	var list []engine.TrackedPeer
+	for _, s := range f.tracked {
+		t, err := engine.ParseTrackedPeer(s)
+		if err != nil {
+			return nil, fmt.Errorf("--track-peers: %w", err)
+		}
+		list = append(list, t)
+	}
+	return list, nil
 }
 
 // endpoints returns the nodes with their headers. What is meant for the nodes of

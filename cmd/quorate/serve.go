@@ -156,14 +156,15 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		sim, f.nodes.urls = d, append(f.nodes.urls, d.NodeURL())
 	}
 	nodes, err := f.nodes.endpoints()
-	if err != nil {
+	tracked, wrong := f.nodes.trackedPeers()
+	if err = errors.Join(err, wrong); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	shareHeaders(nodes, further)
 	set := metric.NewSet()
 	cfgEngine := engine.Config{
 		Nodes: nodes, DataDir: f.dataDir, BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout,
-		HealthEvery: f.healthEvery, PluginDir: f.pluginDir, Workers: cores(),
+		HealthEvery: f.healthEvery, PluginDir: f.pluginDir, Workers: cores(), TrackPeers: tracked,
 		NoIndex: !f.data.index, SignAhead: f.data.ahead, EVMChains: further, CChain: engine.ChainDetails{TokenDecimals: 18}, OnProgress: shown.progress, Log: logs.Logger, Metrics: set,
 	}
 	if err := f.subnets.configure(&cfgEngine); err != nil {

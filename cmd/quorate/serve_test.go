@@ -267,6 +267,7 @@ func TestServeUsage(t *testing.T) {
 	bad("--log-level", "--devnet", "--log-level", "loud")
 	bad("unknown flag", "--nonsense")
 	bad("--buffer-window", "--devnet", "--buffer-window", "9s")
+	bad("--track-peers", "--devnet", "--track-peers", "127.0.0.1:9651")
 	if code, _, errs := quorate(t, "", "serve", "--node-url", "not a url", "--http-port", "0", "--data-dir", t.TempDir()); code == 0 || !strings.Contains(errs, "http://HOST:PORT") {
 		t.Errorf("exit %d, %s", code, errs)
 	}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+	"quorate/p2p"
+)
+
+// TrackedPeer is a validator that the operator knows the address of.
+type TrackedPeer struct {
+	NodeID chain.NodeID
+	Host   string // an IP address, or a name that is resolved again and again
+	Port   uint16
+}
+
+// ParseTrackedPeer reads NodeID-...@HOST:PORT.
+func ParseTrackedPeer(s string) (TrackedPeer, error) {
+	id, addr, ok := strings.Cut(s, "@")
+	if !ok {
+		return TrackedPeer{}, fmt.Errorf("tracked peer %q is not of the form NodeID-...@HOST:PORT", s)
+	}
+	node, err := chain.ParseNodeID(id)
+	if err != nil {
+		return TrackedPeer{}, fmt.Errorf("tracked peer %q: %w", s, err)
+	}
+	host, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return TrackedPeer{}, fmt.Errorf("tracked peer %q: %w", s, err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 || host == "" {
+		return TrackedPeer{}, fmt.Errorf("tracked peer %q: %q is not HOST:PORT", s, addr)
+	}
+	return TrackedPeer{NodeID: node, Host: host, Port: uint16(port)}, nil
+}
+
+// resolveTimeout bounds the look-up of one tracked peer's name.
+const resolveTimeout = 5 * time.Second
+
+// track gives the peer network the tracked peers' addresses of the moment. All
+// networks try all of them: a peer of another network closes the link.
+func (n *network) track(ctx context.Context) {
+	if len(n.cfg.TrackPeers) == 0 {
+		return
+	}
+	list := make([]p2p.Address, 0, len(n.cfg.TrackPeers))
+	unresolved := map[chain.NodeID]bool{}
+	for _, t := range n.cfg.TrackPeers {
+		ip, err := t.resolve(ctx)
+		if err != nil {
+			if !n.unresolved[t.NodeID] {
+				n.cfg.Log("p2p").Warn("a tracked peer's name has no address", "network", n.id, "node", t.NodeID, "host", t.Host, "err", err)
+			}
+			unresolved[t.NodeID] = true
+			continue
+		}
+		list = append(list, p2p.Address{NodeID: t.NodeID, Addr: netip.AddrPortFrom(ip, t.Port)})
+	}
+	n.unresolved = unresolved
+	n.peers.Track(list)
+}
+
+func (t TrackedPeer) resolve(ctx context.Context) (netip.Addr, error) {
+	if ip, err := netip.ParseAddr(t.Host); err == nil {
+		return ip, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", t.Host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	if len(found) == 0 {
+		return netip.Addr{}, fmt.Errorf("%s has no address", t.Host)
+	}
+	return found[0], nil
+}
+
+// errIdentityInUse is why validators turn us away.
+var errIdentityInUse = errors.New("validators close our links right after TLS: the certificate in the data folder (staker.pem) seems to be in use by another server; give each its own")
+
+// checkIdentity returns an error if more of the primary network's stake turns
+// us away than lets us in. Stake decides, not the number of nodes: anybody can
+// found an L1 whose validators close our links.
+func (n *network) checkIdentity() error {
+	set, ok := n.keeper.Current(chain.PrimaryNetworkID)
+	if !ok {
+		return nil
+	}
+	if away := weightOf(set, n.turnedAway); away > 0 && away > weightOf(set, n.connectedTo) {
+		return fmt.Errorf("network %d: %w", n.id, errIdentityInUse)
+	}
+	return nil
+}
+
+func (n *network) turnedAway(id chain.NodeID) bool  { return n.peers.Status(id).TurnedAway }
+func (n *network) connectedTo(id chain.NodeID) bool { return n.peers.Status(id).Ready }
+
+// weightOf returns the stake of the validators that have a node for which is holds.
+func weightOf(set *valset.Set, is func(chain.NodeID) bool) uint64 {
+	some := warp.NewBits(len(set.Validators))
+	for i := range set.Validators {
+		for _, id := range set.Validators[i].NodeIDs {
+			if is(id) {
+				some.Set(i)
+			}
+		}
+	}
+	return set.Weight(some)
+}
