@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -95,5 +96,25 @@ func TestAnswersServed(t *testing.T) {
 	c.head.Store(&next)
 	if got := string(get(s, path).Body()); got == string(plain.Body()) {
 		t.Error("a new block does not show")
+	}
+}
+
+// TestTokenVersion: what a token says of itself is read again when the chain has
+// another version of it, and only then.
+func TestTokenVersion(t *testing.T) {
+	t.Parallel()
+	c := sampleChain()
+	s := dataServer(t, Config{}, c)
+	path := "/v1/chains/" + c.info.ChainID + "/tokens/" + gold.String() + "/transfers"
+	before := get(s, path).String()
+	meta := c.tokens[gold]
+	meta.Name = "renamed"
+	c.tokens[gold] = meta
+	if get(s, path).String() != before {
+		t.Error("read again without need")
+	}
+	c.version.Add(1)
+	if got := get(s, path).String(); got == before || !strings.Contains(got, "renamed") {
+		t.Errorf("not read again: %s", got)
 	}
 }

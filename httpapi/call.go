@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/holiman/uint256"
 	"github.com/valyala/fasthttp"
@@ -27,7 +26,10 @@ type call struct {
 	info  *view.ChainInfo
 	v     View
 	tip   uint64 // the height that v is pinned at
-	marks []mark // what the answer changes with; none if it is pinned
+	// tokens is the version of what the chain's tokens say of themselves, which v
+	// has at least.
+	tokens uint64
+	marks  []mark // what the answer changes with; none if it is pinned
 
 	// The pattern's second parameter.
 	addr    evm.Address
@@ -169,6 +171,7 @@ func (c *call) openView() (f *failure) {
 	case c.q.atBlock:
 		at = &c.q.block
 	}
+	c.tokens = c.chain.TokenVersion()
 	v, err := c.chain.View(at)
 	switch {
 	case errors.Is(err, index.ErrAbove) && c.after != nil:
@@ -289,20 +292,18 @@ func (c *call) note(err error) {
 
 // Token implements view.Source.
 func (c *call) Token(a *evm.Address) (index.TokenMeta, bool) {
-	now := c.now()
-	e := c.s.tokenMeta.get(c.info.ChainID, a, now)
+	e := c.s.tokenMeta.get(c.info.ChainID, c.tokens, a)
 	if e == nil {
-		meta, known, err := c.v.Token(*a)
-		if err != nil {
+		e = &tokenEntry{chain: c.info.ChainID, version: c.tokens, address: *a}
+		var err error
+		if e.meta, e.known, err = c.v.Token(*a); err != nil {
 			c.note(err)
 			return index.TokenMeta{}, false
 		}
-		e = c.s.tokenMeta.put(c.info.ChainID, a, meta, known, now)
+		c.s.tokenMeta.put(e)
 	}
 	return e.meta, e.known
 }
-
-func (c *call) now() time.Time { return c.ctx.Time() }
 
 // TokenURI implements view.Source.
 func (c *call) TokenURI(t *evm.Address, id *uint256.Int) string {

@@ -37,6 +37,8 @@ type Chain interface {
 	// Cursor returns the last block that is indexed, ok false if there is none yet.
 	// It costs next to nothing.
 	Cursor() (number uint64, hash evm.Hash, ok bool)
+	// TokenVersion changes whenever what tokens say of themselves does.
+	TokenVersion() uint64
 	// Down says why the chain's node does not answer; nil when it does.
 	Down() error
 	// ID gives the blockchain ID.

@@ -59,6 +59,7 @@ type fakeChain struct {
 
 	metrics fakeRollup
 	head    atomic.Pointer[evm.Hash]
+	version atomic.Uint64 // of tokens
 }
 
 func (c *fakeChain) Info() *view.ChainInfo { return &c.info }
@@ -71,6 +72,8 @@ func (c *fakeChain) Cursor() (number uint64, hash evm.Hash, ok bool) {
 	}
 	return 0, hash, false
 }
+
+func (c *fakeChain) TokenVersion() uint64 { return c.version.Load() }
 
 func (c *fakeChain) Down() error {
 	c.mu.Lock()

@@ -2,33 +2,26 @@ package httpapi
 
 import (
 	"sync/atomic"
-	"time"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/view"
 )
 
-const (
-	// metaSlots is the number of addresses of which is kept whether they are
-	// tokens, a power of two; full they take about 2 MiB.
-	metaSlots = 1 << 13
-	// What tokens say of themselves hardly ever changes, but an address can become
-	// a known token at any time.
-	tokenKept   = 10 * time.Second
-	noTokenKept = time.Second
-)
+// metaSlots is the number of addresses of which is kept whether they are tokens,
+// a power of two; full they take about 16 MiB.
+const metaSlots = 1 << 16
 
 // tokenCache keeps what tokens say of themselves: each row of a page asks for
-// several, mostly the same ones.
+// several, mostly the same ones, and most addresses are no tokens.
 type tokenCache struct{ slots []atomic.Pointer[tokenEntry] }
 
 type tokenEntry struct {
 	chain   string
+	version uint64 // of the chain's tokens
 	address evm.Address
 	known   bool
 	meta    index.TokenMeta
-	expires time.Time
 }
 
 func newTokenCache() *tokenCache {
@@ -39,21 +32,13 @@ func (t *tokenCache) slot(a *evm.Address) *atomic.Pointer[tokenEntry] {
 	return &t.slots[view.Slot(a)&(metaSlots-1)]
 }
 
-// get gives nil if nothing fresh is kept.
-func (t *tokenCache) get(chain string, a *evm.Address, now time.Time) *tokenEntry {
+// get returns nil if nothing is kept of this version.
+func (t *tokenCache) get(chain string, version uint64, a *evm.Address) *tokenEntry {
 	e := t.slot(a).Load()
-	if e == nil || e.address != *a || e.chain != chain || !now.Before(e.expires) {
+	if e == nil || e.address != *a || e.version != version || e.chain != chain {
 		return nil
 	}
 	return e
 }
 
-func (t *tokenCache) put(chain string, a *evm.Address, meta index.TokenMeta, known bool, now time.Time) *tokenEntry {
-	kept := noTokenKept
-	if known {
-		kept = tokenKept
-	}
-	e := &tokenEntry{chain: chain, address: *a, known: known, meta: meta, expires: now.Add(kept)}
-	t.slot(a).Store(e)
-	return e
-}
+func (t *tokenCache) put(e *tokenEntry) { t.slot(&e.address).Store(e) }

@@ -95,6 +95,9 @@ func (c *evmChain) View(tip *uint64) (httpapi.View, error) {
 // Cursor implements [httpapi.Chain].
 func (c *evmChain) Cursor() (uint64, evm.Hash, bool) { return c.Index().Cursor() }
 
+// TokenVersion implements [httpapi.Chain].
+func (c *evmChain) TokenVersion() uint64 { return c.Index().TokenVersion() }
+
 // NodeBalance implements [httpapi.Chain].
 func (c *evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
 	return c.Balance(ctx, a, height)

@@ -60,7 +60,8 @@ type Chain struct {
 
 	read caches
 
-	last atomic.Pointer[cursor] // nil while the chain is empty
+	last         atomic.Pointer[cursor] // nil while the chain is empty
+	tokenVersion atomic.Uint64
 
 	commit   sync.Mutex // guards what follows, and the order of commits
 	doubt    bool       // last and the caches may not be what is on disk, since a commit failed

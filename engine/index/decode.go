@@ -15,6 +15,50 @@ type decoder struct {
 	b     []byte
 	err   error
 	addrs []byte // the transaction's list of addresses
+	slab  *slab  // where things are allocated; nil allocates each alone
+}
+
+// slab allocates what many transactions consist of a few hundred at a time: what
+// is read together is let go together. Nothing in it may be kept on its own, or
+// all of it stays.
+type slab struct {
+	txs       []Tx
+	transfers []Transfer
+	calls     []evm.Call
+	amounts   []uint256.Int
+	bytes     []byte
+}
+
+// cut takes n things off what is left of room, which is made anew when that is
+// too little: size is how many are made at once.
+func cut[T any](room *[]T, n, size int) []T {
+	if n > len(*room) {
+		*room = make([]T, max(n, size))
+	}
+	part := (*room)[:n:n]
+	*room = (*room)[n:]
+	return part
+}
+
+func (d *decoder) newTx() *Tx {
+	if d.slab == nil {
+		return &Tx{}
+	}
+	return &cut(&d.slab.txs, 1, 32)[0]
+}
+
+func (d *decoder) newTransfers(n int) []Transfer {
+	if d.slab == nil {
+		return make([]Transfer, n)
+	}
+	return cut(&d.slab.transfers, n, 64)
+}
+
+func (d *decoder) newCalls(n int) []evm.Call {
+	if d.slab == nil {
+		return make([]evm.Call, n)
+	}
+	return cut(&d.slab.calls, n, 32)
 }
 
 func (d *decoder) fail(what string) {
@@ -84,9 +128,25 @@ func (d *decoder) u256(v *uint256.Int) {
 }
 
 func (d *decoder) newU256() *uint256.Int {
-	v := new(uint256.Int)
+	var v *uint256.Int
+	if d.slab == nil {
+		v = new(uint256.Int)
+	} else {
+		v = &cut(&d.slab.amounts, 1, 128)[0]
+	}
 	d.u256(v)
 	return v
+}
+
+// newBytes returns a copy of the next n bytes.
+func (d *decoder) newBytes(n int) []byte {
+	b := d.take(n)
+	if d.slab == nil {
+		return append([]byte(nil), b...)
+	}
+	out := cut(&d.slab.bytes, len(b), 16<<10)
+	copy(out, b)
+	return out
 }
 
 func (d *decoder) addr(a *evm.Address) {
@@ -104,10 +164,11 @@ const (
 	minCall     = 8
 )
 
-// decodeTx reads a transaction; nothing of it refers to b afterwards.
-func decodeTx(number uint64, index uint32, b []byte) (*Tx, error) {
-	tx := &Tx{}
-	d := decoder{b: b}
+// decodeTx reads a transaction; nothing of it refers to b afterwards. It is
+// allocated in s unless that is nil.
+func decodeTx(number uint64, index uint32, b []byte, s *slab) (*Tx, error) {
+	d := decoder{b: b, slab: s}
+	tx := d.newTx()
 	if d.u8() != txVersion {
 		d.fail("transaction version")
 	}
@@ -126,14 +187,14 @@ func decodeTx(number uint64, index uint32, b []byte) (*Tx, error) {
 	tx.Failed, tx.Creation, tx.Traced = flags&txFailed != 0, flags&txCreation != 0, flags&txTraced != 0
 	d.fields(&tx.Tx, flags)
 	if n := d.count(minTransfer); n > 0 {
-		tx.Transfers = make([]Transfer, n)
+		tx.Transfers = d.newTransfers(n)
 	}
 	last := uint32(0)
 	for i := range tx.Transfers {
 		last = d.transfer(&tx.Transfers[i], last)
 	}
 	if n := d.count(minCall); n > 0 {
-		tx.Calls = make([]evm.Call, n)
+		tx.Calls = d.newCalls(n)
 	}
 	for i := range tx.Calls {
 		d.call(&tx.Calls[i])
@@ -162,7 +223,7 @@ func (d *decoder) fields(tx *evm.Tx, flags byte) {
 		tx.MaxPriorityFee = d.newU256()
 	}
 	if n := d.count(1); n > 0 {
-		tx.Input = append([]byte(nil), d.take(n)...)
+		tx.Input = d.newBytes(n)
 	}
 }
 

@@ -2,6 +2,8 @@ package index
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"quorate/engine/chain/evm"
@@ -44,31 +46,48 @@ type tokenWalk struct {
 	last   []byte // the token seen last
 }
 
-// all goes from token to token: a seek for each, and one more for those that
-// have changed since the view's height.
+// all goes from token to token.
 func (t *tokenWalk) all(after []byte) ([]byte, error) {
-	seek := slices.Clone(t.prefix)
+	seek := t.prefix
 	if after != nil {
 		seek = past(t.prefix, after)
 	}
-	for passed := 0; ; passed++ {
-		t.rows.Seek(seek)
-		if !t.rows.Valid() {
-			return nil, nil
-		}
+	t.rows.Seek(seek)
+	for passed := 0; t.rows.Valid(); passed++ {
 		if passed == maxPassed {
 			return t.last, nil
 		}
-		token := evm.Address(t.rows.Key()[len(t.prefix):])
-		full, err := t.token(token)
+		k := t.rows.Key()
+		if len(k) != historyLen+heightLen {
+			return nil, fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
+		}
+		token := evm.Address(k[len(t.prefix):])
+		// Newest first: a row that the view does not see yet hides the one it does.
+		full, err := t.token(token, ^binary.BigEndian.Uint64(k[historyLen:]) <= t.v.tip.Number)
 		if err != nil {
 			return nil, err
 		}
 		if full {
 			return t.last, nil
 		}
-		seek = past(t.prefix, token[:])
+		t.skip(token)
 	}
+	return nil, nil
+}
+
+// steps is how many rows are passed over one by one before a seek, which costs
+// about as much as ten of them.
+const steps = 8
+
+// skip goes to the next token.
+func (t *tokenWalk) skip(token evm.Address) {
+	for range steps {
+		if !t.rows.Valid() || !bytes.Equal(t.rows.Key()[len(t.prefix):historyLen], token[:]) {
+			return
+		}
+		t.rows.Next()
+	}
+	t.rows.Seek(past(t.prefix, token[:]))
 }
 
 // past gives the first possible key behind all rows of a token's history.
@@ -82,7 +101,7 @@ func (t *tokenWalk) these(contracts []evm.Address, after []byte) ([]byte, error)
 		if after != nil && bytes.Compare(token[:], after) <= 0 {
 			continue
 		}
-		full, err := t.token(token)
+		full, err := t.token(token, false)
 		if err != nil {
 			return nil, err
 		}
@@ -93,12 +112,16 @@ func (t *tokenWalk) these(contracts []evm.Address, after []byte) ([]byte, error)
 	return nil, nil
 }
 
-// token adds a token's balance, unless it is zero or, so full, the page has no room.
-func (t *tokenWalk) token(token evm.Address) (full bool, err error) {
-	k := append(slices.Clone(t.prefix), token[:]...)
-	t.rows.Seek(k.u64(^t.v.tip.Number))
+// token adds a token's balance, unless it is zero or, so full, the page has no
+// room. With here the iterator stands at the row already.
+func (t *tokenWalk) token(token evm.Address, here bool) (full bool, err error) {
+	if !here {
+		k := append(slices.Clone(t.prefix), token[:]...)
+		t.rows.Seek(k.u64(^t.v.tip.Number))
+		here = t.rows.Valid() && bytes.HasPrefix(t.rows.Key(), k)
+	}
 	var bal balance
-	if t.rows.Valid() && bytes.HasPrefix(t.rows.Key(), k) {
+	if here {
 		if err := t.rows.Value(bal.decode); err != nil {
 			return false, err
 		}

@@ -158,21 +158,17 @@ func (v *View) appendTx(txs *[]*Tx, number uint64, index uint32) error {
 // txs reads the table of transactions itself.
 func (v *View) txs(p Page, match func(r *store.Rows) (bool, error)) ([]*Tx, []byte, error) {
 	txs := make([]*Tx, 0, pageRoom(&p))
+	// Rows that lie next to each other are cheap to read, and as many as a page
+	// would push out of the cache what is dear.
+	var s slab
 	l := list{prefix: v.c.key(store.TableTxs), suffix: heightLen + 4, match: match}
 	l.take = func(suffix []byte, r *store.Rows) error {
-		at := txPlace{binary.BigEndian.Uint64(suffix), binary.BigEndian.Uint32(suffix[heightLen:])}
-		tx, ok := v.c.read.txs.get(at)
-		if !ok {
-			if err := r.Value(func(b []byte) (err error) {
-				tx, err = decodeTx(at.number, at.index, b)
-				return err
-			}); err != nil {
-				return err
-			}
-			v.c.read.putTx(at, tx)
-		}
-		txs = append(txs, tx)
-		return nil
+		number, index := binary.BigEndian.Uint64(suffix), binary.BigEndian.Uint32(suffix[heightLen:])
+		return r.Value(func(b []byte) error {
+			tx, err := decodeTx(number, index, b, &s)
+			txs = append(txs, tx)
+			return err
+		})
 	}
 	next, err := v.read(&l, &p)
 	return txs, next, err

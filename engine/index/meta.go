@@ -19,8 +19,14 @@ func (c *Chain) PutTokens(ctx context.Context, tokens map[evm.Address]TokenMeta)
 	for a, t := range tokens {
 		r.put(c.key(store.TableTokenMeta).addr(&a), appendToken(nil, &t))
 	}
-	return c.putMeta(ctx, r.list)
+	err := c.putMeta(ctx, r.list)
+	c.tokenVersion.Add(1) // also after an error, which leaves open what is written
+	return err
 }
+
+// TokenVersion changes when what contracts say of themselves does: what was read
+// after it was asked for is good as long as it is the same.
+func (c *Chain) TokenVersion() uint64 { return c.tokenVersion.Load() }
 
 // PutTokenURIs keeps the URIs of tokens with an ID.
 func (c *Chain) PutTokenURIs(ctx context.Context, uris map[NFT]string) error {

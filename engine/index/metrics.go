@@ -249,7 +249,7 @@ func (in *reader) roll(r *roll) (n int, err error) {
 		}
 		var tx *Tx
 		if err := in.txs.Value(func(b []byte) (err error) {
-			tx, err = decodeTx(number, binary.BigEndian.Uint32(k[heightLen:]), b)
+			tx, err = decodeTx(number, binary.BigEndian.Uint32(k[heightLen:]), b, nil)
 			return err
 		}); err != nil {
 			return n, err

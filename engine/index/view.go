@@ -133,7 +133,7 @@ func (v *View) txAt(number uint64, index uint32) (tx *Tx, err error) {
 		return tx, nil
 	}
 	found, err := v.s.Get(v.c.key(store.TableTxs).u64(number).u32(index), func(b []byte) (err error) {
-		tx, err = decodeTx(number, index, b)
+		tx, err = decodeTx(number, index, b, nil)
 		return err
 	})
 	if err == nil && !found {
