@@ -19,18 +19,12 @@ const (
 	headerRateReset     = "RateLimit-Reset"
 )
 
-// admit charges a request and finds out who sent it, or else answers it. All that
-// it goes by is in the line of the table of routes.
-func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params) bool {
+// admit charges a request and finds out who sent it, or else answers it. All else
+// that it goes by is in the line of the table of routes.
+func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int) bool {
 	if s.cfg.Limits == nil {
 		p.client = limit.ClientAt(remoteAddr(ctx))
 		return true
-	}
-	units := r.Units
-	if r.needs == needsExt && s.cfg.ExtCost != nil && r.Access == Public {
-		if cost := s.cfg.ExtCost(ctx); cost.Units > 0 {
-			units = cost.Units
-		}
 	}
 	d := s.cfg.Limits.Admit(
 		func(name string) []byte { return limit.Header(&ctx.Request.Header, name) },

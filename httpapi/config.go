@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/netip"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -60,6 +61,9 @@ type Config struct {
 	// the body. Nil charges each what its route says.
 	ExtCost func(ctx *fasthttp.RequestCtx) ExtCost
 
+	// Health is what /health answers from; nil: there is no such path.
+	Health Health
+
 	// Chains are the EVM chains that are followed; nil serves no data endpoints.
 	Chains Chains
 	// Prices, NFTMetadata, Reputation, Logos and Methods know what is in no block. What a
@@ -90,11 +94,17 @@ type Config struct {
 	// MaxHeader bounds a request's line and header together in bytes; each
 	// connection holds a buffer of this size. Default 8 KiB, at least 1 KiB.
 	MaxHeader int
-	// MaxConns bounds the open connections; further ones are answered 503 and
-	// closed. Default 4096.
+	// MaxConns bounds the open connections to listeners for clients. When there are
+	// more, the one that waits longest for its client goes; when all are being
+	// answered, further ones get 503. Default 4096.
 	MaxConns int
-	// MaxInFlight bounds the requests being answered at once, those below /ext
-	// apart; further ones are answered 503. Default 4096.
+	// MaxConnsPerClient bounds those from one address (of IPv6 the /64); further ones
+	// are answered 503 and closed. Default 256.
+	MaxConnsPerClient int
+	// Uncapped are addresses that may have more: proxies. Default loopback.
+	Uncapped []netip.Prefix
+	// MaxInFlight bounds the requests being answered at once, probes apart; further
+	// ones are answered 503. Default half of MaxConns.
 	MaxInFlight int
 	// ReadTimeout bounds the arrival of one request, header and body. Default 30 s.
 	ReadTimeout time.Duration
@@ -111,6 +121,11 @@ type Config struct {
 	Metrics *metric.Set
 }
 
+// Loopback returns the addresses of this machine alone.
+func Loopback() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+}
+
 // minHeader still holds a request of the official SDKs.
 const minHeader = 1 << 10
 
@@ -122,7 +137,11 @@ func (c *Config) fill() error {
 	c.MaxExtBody = cmp.Or(c.MaxExtBody, 5<<20)
 	c.MaxHeader = cmp.Or(c.MaxHeader, 8<<10)
 	c.MaxConns = cmp.Or(c.MaxConns, 4096)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, 4096)
+	c.MaxConnsPerClient = cmp.Or(c.MaxConnsPerClient, 256)
+	if c.Uncapped == nil {
+		c.Uncapped = Loopback()
+	}
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, max(1, c.MaxConns/2))
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 30*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, 120*time.Second)
@@ -141,8 +160,8 @@ func (c *Config) fill() error {
 	if c.Metrics == nil {
 		c.Metrics = metric.NewSet()
 	}
-	if c.MaxBody < 1 || c.MaxExtBody < 1 || c.MaxConns < 1 || c.MaxInFlight < 1 {
-		return errors.New("httpapi: MaxBody, MaxExtBody, MaxConns and MaxInFlight must be positive")
+	if c.MaxBody < 1 || c.MaxExtBody < 1 || c.MaxConns < 1 || c.MaxConnsPerClient < 1 || c.MaxInFlight < 1 {
+		return errors.New("httpapi: MaxBody, MaxExtBody, MaxConns, MaxConnsPerClient and MaxInFlight must be positive")
 	}
 	if c.MaxHeader < minHeader {
 		return fmt.Errorf("httpapi: MaxHeader is %d bytes, must be at least %d", c.MaxHeader, minHeader)

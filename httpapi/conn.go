@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,30 +26,46 @@ const (
 	acceptBackoff = 50 * time.Millisecond
 )
 
+// operatorConns bounds the connections to listeners for operators. They are counted
+// apart, so that no flood of clients keeps an operator out.
+const operatorConns = 64
+
+// evictSample is how many connections are looked at to find one to close. It is
+// enough to find one of the oldest, and a scan of all would be the flood's profit.
+const evictSample = 64
+
 // connections counts and remembers the open connections.
 type connections struct {
-	max  int
-	full []byte // answer to a connection too many
+	max, maxPerClient int
+	uncapped          []netip.Prefix
+	full, crowded     []byte // answers to a connection too many
 
-	refused func() // counts one
+	refused, evicted func() // each counts one
 
-	mu      sync.Mutex
-	open    map[*conn]struct{}
-	stopped chan struct{} // closed at shutdown
-	none    chan struct{} // closed when, after that, the last one is gone
+	mu   sync.Mutex
+	open map[*conn]struct{}
+	// clients and operators count the open ones by kind of listener, byClient those
+	// of each client that is capped.
+	clients, operators int
+	byClient           map[netip.Addr]int
+	stopped            chan struct{} // closed at shutdown
+	none               chan struct{} // closed when, after that, the last one is gone
 }
 
-func newConnections(limit int, refused func()) *connections {
+func newConnections(cfg *Config, refused, evicted func()) *connections {
 	return &connections{
-		max: limit, full: fullAnswer(), refused: refused,
-		open: make(map[*conn]struct{}), stopped: make(chan struct{}), none: make(chan struct{}),
+		max: cfg.MaxConns, maxPerClient: cfg.MaxConnsPerClient, uncapped: cfg.Uncapped,
+		full: refusal("too many connections"), crowded: refusal("too many connections from one address"),
+		refused: refused, evicted: evicted,
+		open: make(map[*conn]struct{}), byClient: make(map[netip.Addr]int),
+		stopped: make(chan struct{}), none: make(chan struct{}),
 	}
 }
 
-// fullAnswer is a complete answer to a request that is not read.
-func fullAnswer() []byte {
+// refusal is a complete answer to a request that is not read.
+func refusal(message string) []byte {
 	status := fasthttp.StatusServiceUnavailable
-	body := appendError(nil, status, "too many connections")
+	body := appendError(nil, status, message)
 	b := []byte("HTTP/1.1 503 " + fasthttp.StatusMessage(status) + "\r\nContent-Type: " + contentJSON +
 		"\r\nRetry-After: " + retrySeconds(time.Second) + "\r\nConnection: close\r\nContent-Length: " +
 		strconv.Itoa(len(body)) + "\r\n\r\n")
@@ -61,14 +78,98 @@ func (t *connections) len() int {
 	return len(t.open)
 }
 
-func (t *connections) add(c *conn) bool {
+// add takes a connection in, or returns the answer that it gets instead. When there
+// are too many, the one that has kept its place longest without a request goes:
+// a client that holds all of them must not lock out the others.
+func (t *connections) add(c *conn) (answer []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.open) >= t.max || t.isStopped() {
-		return false
+	if t.isStopped() {
+		return t.full
+	}
+	if c.scope == ForOperators {
+		if t.operators >= operatorConns && !t.evict(ForOperators) {
+			return t.full
+		}
+		t.operators++
+		t.open[c] = struct{}{}
+		return nil
+	}
+	c.client = t.capped(c.Conn)
+	if c.client.IsValid() && t.byClient[c.client] >= t.maxPerClient {
+		return t.crowded
+	}
+	if t.clients >= t.max && !t.evict(All) {
+		return t.full
+	}
+	t.clients++
+	if c.client.IsValid() {
+		t.byClient[c.client]++
 	}
 	t.open[c] = struct{}{}
+	return nil
+}
+
+// capped returns the client that a connection counts for, the zero address if it
+// counts for none: of IPv6 the /64, as for rates.
+func (t *connections) capped(c net.Conn) netip.Addr {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	a := tcp.AddrPort().Addr().Unmap().WithZone("")
+	for _, p := range t.uncapped {
+		if p.Contains(a) {
+			return netip.Addr{}
+		}
+	}
+	if a.Is6() {
+		p, _ := a.Prefix(64) // 64 bits are in every IPv6 address
+		a = p.Addr()
+	}
+	return a
+}
+
+// evict closes one of the connections that wait longest for their client: idle
+// ones, and those of requests that do not arrive. One whose request is being
+// answered stays. It is called with mu held.
+func (t *connections) evict(kind Scope) bool {
+	var oldest *conn
+	looked := 0
+	for c := range t.open { // in a random order
+		if (c.scope == ForOperators) != (kind == ForOperators) || c.busy.Load() {
+			continue
+		}
+		if oldest == nil || c.since.Load() < oldest.since.Load() {
+			oldest = c
+		}
+		if looked++; looked == evictSample {
+			break
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	t.evicted()
+	t.drop(oldest)
+	_ = oldest.Conn.Close() // its server notices and closes it for good
 	return true
+}
+
+// drop takes a connection out of the counts. It is called with mu held.
+func (t *connections) drop(c *conn) {
+	delete(t.open, c)
+	if c.scope == ForOperators {
+		t.operators--
+		return
+	}
+	t.clients--
+	if !c.client.IsValid() {
+		return
+	}
+	if t.byClient[c.client]--; t.byClient[c.client] == 0 {
+		delete(t.byClient, c.client)
+	}
 }
 
 func (t *connections) remove(c *conn) {
@@ -77,7 +178,7 @@ func (t *connections) remove(c *conn) {
 	if _, ok := t.open[c]; !ok {
 		return
 	}
-	delete(t.open, c)
+	t.drop(c)
 	if len(t.open) == 0 && t.isStopped() {
 		close(t.none)
 	}
@@ -122,9 +223,10 @@ func (t *connections) closeLocked(which func(*conn) bool) {
 	}
 }
 
-// listener gives connections that are counted, at most max of them.
+// listener returns connections that are counted.
 type listener struct {
 	net.Listener
+	scope Scope
 	conns *connections
 }
 
@@ -144,20 +246,26 @@ func (l *listener) Accept() (net.Conn, error) {
 				continue
 			}
 		}
-		c := &conn{Conn: nc, conns: l.conns}
-		if l.conns.add(c) {
+		c := &conn{Conn: nc, conns: l.conns, scope: l.scope}
+		c.since.Store(time.Now().UnixNano())
+		answer := l.conns.add(c)
+		if answer == nil {
 			return c, nil
 		}
-		l.conns.refuse(nc)
+		l.conns.refuse(nc, answer)
 	}
 }
 
-func (t *connections) refuse(c net.Conn) {
+func (t *connections) refuse(c net.Conn, answer []byte) {
 	t.refused()
+	if _, ok := c.(interface{ Handshake() error }); ok {
+		_ = c.Close() // no answer without a handshake, which a flood would have us pay for
+		return
+	}
 	// A new connection's send buffer is empty, so this does not wait. Whether the
 	// client still takes the answer is its own matter.
 	_ = c.SetWriteDeadline(time.Now().Add(refuseTime))
-	_, _ = c.Write(t.full)
+	_, _ = c.Write(answer)
 	_ = c.Close()
 }
 
@@ -174,15 +282,25 @@ func passes(err error) bool {
 type conn struct {
 	net.Conn
 	conns  *connections
-	used   atomic.Bool // something was received
-	linger atomic.Bool // closed while the client may still be sending
+	scope  Scope
+	client netip.Addr // that it counts for; the zero address for none
 
+	busy   atomic.Bool  // a request is being answered
+	since  atomic.Int64 // when the last request came or the connection began, Unix ns
+	used   atomic.Bool  // something was received
+	linger atomic.Bool  // closed while the client may still be sending
+
+	// hijacked is set once the connection is no longer HTTP's. It stays busy.
+	hijacked bool
 	// first is when the first byte arrived since the last answer, zero if none
 	// did. The connection's goroutine owns it.
 	first time.Time
 }
 
 func (c *conn) Read(b []byte) (int, error) {
+	if c.busy.Load() && !c.hijacked {
+		c.busy.Store(false)
+	}
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		if c.first.IsZero() {

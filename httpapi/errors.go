@@ -130,7 +130,7 @@ func excerpt(b []byte) string {
 // onBadRequest answers what fasthttp could not read as a request. Whatever it
 // leaves in ctx is sent, and then the connection is closed.
 func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
-	f, reason := classify(err, s.maxBody(ctx.Request.Header.RequestURI()))
+	f, reason := classify(err, s.cfg.MaxBody)
 	if reason != "" {
 		s.stats.rejected(reason).Inc()
 	}
@@ -150,8 +150,7 @@ func classify(err error, maxBody int) (f *failure, reason string) {
 		return &failure{status: fasthttp.StatusRequestHeaderFieldsTooLarge,
 			message: "the request's address and headers are too long"}, "header_too_large"
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return &failure{status: fasthttp.StatusRequestEntityTooLarge,
-			message: "the request's body is larger than " + strconv.Itoa(maxBody) + " bytes"}, "body_too_large"
+		return tooLarge(maxBody), "body_too_large"
 	case errors.As(err, &netErr) && netErr.Timeout():
 		return &failure{status: fasthttp.StatusRequestTimeout,
 			message: "the request did not arrive in time"}, "timeout"

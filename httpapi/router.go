@@ -20,6 +20,7 @@ type handler func(ctx *fasthttp.RequestCtx, p params)
 type route struct {
 	pattern string
 	params  []string
+	access  Access
 	methods []endpoint
 	allow   string // value of the Allow header
 	stats   *routeStats
@@ -51,6 +52,7 @@ type params struct {
 	names  []string
 	values [maxParams][]byte
 	client limit.Client
+	scope  Scope // of the listener
 }
 
 // get returns the value of a parameter of the route's pattern.
@@ -125,7 +127,7 @@ func (r *router) add(e endpoint, stats func(string) *routeStats) error {
 		rt = &n.rest
 	}
 	if *rt == nil {
-		*rt = &route{pattern: e.Pattern, params: names, stats: stats(e.Pattern)}
+		*rt = &route{pattern: e.Pattern, access: e.Access, params: names, stats: stats(e.Pattern)}
 	}
 	return (*rt).add(e)
 }
@@ -133,6 +135,9 @@ func (r *router) add(e endpoint, stats func(string) *routeStats) error {
 func (r *route) add(e endpoint) error {
 	if r.pattern != e.Pattern {
 		return fmt.Errorf("same paths as %s", r.pattern)
+	}
+	if r.access != e.Access {
+		return fmt.Errorf("its methods are on different listeners")
 	}
 	if r.method([]byte(e.Method)) != nil {
 		return fmt.Errorf("defined twice")

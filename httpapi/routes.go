@@ -72,6 +72,7 @@ const (
 	needsNothing need = iota
 	needsChains
 	needsExt
+	needsHealth
 )
 
 // maker makes the handler of a route.
@@ -220,9 +221,19 @@ func metricRoutes() []Route {
 // avgTPSPattern is that of endpoint 19, whose errors have a form of their own.
 const avgTPSPattern = "/v1/avg_tps/{chainId}"
 
-// extRoutes are what [Config.Ext] serves.
+// extRoutes are what [Config.Ext] serves, and probes.
 func extRoutes() []Route {
 	return []Route{
+		{
+			Method: fasthttp.MethodGet, Pattern: "/health", Units: unitsFree, Key: KeyNever, Access: Everywhere, Probe: true,
+			Doc:   "says whether the server can do its work",
+			needs: needsHealth, make: plain((*Server).health),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: "/metrics", Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
+			Doc:   "returns Prometheus metrics",
+			needs: needsExt, make: metricsAlias,
+		},
 		{
 			Pattern: "/ext/bc/{chain}/*", Units: unitsFree, Chain: "chain",
 			Doc:   "passes calls on to a chain's RPC",
@@ -234,7 +245,7 @@ func extRoutes() []Route {
 			needs: needsExt, make: passOn,
 		},
 		{
-			Pattern: "/ext/metrics", Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
+			Pattern: metricsPath, Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
 			Doc:   "returns Prometheus metrics",
 			needs: needsExt, make: passOn,
 		},

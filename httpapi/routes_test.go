@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/health"
 	"quorate/httpapi/limit"
 )
 
@@ -40,9 +41,21 @@ func listings(t *testing.T) []listing {
 	return list
 }
 
+// checks are the results of health checks.
+type checks map[string]health.Result
+
+func (c checks) Health([]string) health.Report {
+	r := health.Report{Checks: c, Healthy: true}
+	for _, result := range c {
+		r.Healthy = r.Healthy && result.Error == ""
+	}
+	return r
+}
+
 // extServer serves everything, and answers "passed on" below /ext.
 func extServer(t *testing.T, cfg Config) *Server {
 	t.Helper()
+	cfg.Health = checks{}
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, sampleChain(), secondChain())
 }

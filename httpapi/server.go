@@ -1,13 +1,11 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +22,7 @@ const forceWait = 2 * time.Second
 // ErrUsed is returned by a Serve after the first or after a Shutdown.
 var ErrUsed = errors.New("httpapi: server was already started or stopped")
 
-// Server serves the HTTP interface on one listener, once.
+// Server serves the HTTP interface on its listeners, once.
 type Server struct {
 	cfg    Config
 	log    *slog.Logger
@@ -51,10 +49,11 @@ type Server struct {
 	halt context.CancelFunc
 
 	inFlight atomic.Int64
+	bodies   bodies
 
 	mu    sync.Mutex
 	state state
-	ln    net.Listener // of running
+	lns   []net.Listener // of running
 }
 
 type state uint8
@@ -72,7 +71,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, stats: stats{cfg.Metrics}}
 	s.work, s.halt = context.WithCancel(context.Background())
-	s.conns = newConnections(cfg.MaxConns, s.stats.rejected("connections").Inc)
+	s.conns = newConnections(&s.cfg, s.stats.rejected("connections").Inc, s.stats.rejected("evicted").Inc)
 	s.other = s.stats.route("other")
 	if err := s.prepareData(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
@@ -89,16 +88,17 @@ func New(cfg Config) (*Server, error) {
 		Logger:       fastLogger{cfg.Logger},
 		// Ours is the limit that counts; this one, which answers in plain text, is
 		// above it for the moment between a connection's close and its worker's end.
-		Concurrency:        2*cfg.MaxConns + 64,
-		ReadBufferSize:     cfg.MaxHeader,
-		WriteBufferSize:    8 << 10,
-		ReadTimeout:        cfg.ReadTimeout,
-		WriteTimeout:       cfg.WriteTimeout,
-		IdleTimeout:        cfg.IdleTimeout,
-		MaxRequestBodySize: cfg.MaxBody,
-		HeaderReceived: func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-			return fasthttp.RequestConfig{MaxRequestBodySize: s.maxBody(h.RequestURI())}
-		},
+		Concurrency:     2 * (cfg.MaxConns + operatorConns),
+		ReadBufferSize:  cfg.MaxHeader,
+		WriteBufferSize: 8 << 10,
+		ReadTimeout:     cfg.ReadTimeout,
+		WriteTimeout:    cfg.WriteTimeout,
+		IdleTimeout:     cfg.IdleTimeout,
+		// Bodies are read by readBody, as they come: fasthttp itself would take the
+		// memory for all of a body as soon as its length was announced.
+		StreamRequestBody:            true,
+		MaxRequestBodySize:           max(cfg.MaxBody, cfg.MaxExtBody),
+		HeaderReceived:               s.headerReceived,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
@@ -132,7 +132,7 @@ func (s *Server) endpoints() []endpoint {
 	list := make([]endpoint, 0, len(table))
 	for i := range table {
 		r := &table[i]
-		if r.needs == needsChains && s.cfg.Chains == nil || r.needs == needsExt && s.cfg.Ext == nil {
+		if !s.has(r.needs) {
 			continue
 		}
 		list = append(list, endpoint{r, r.make(s, r)})
@@ -140,11 +140,31 @@ func (s *Server) endpoints() []endpoint {
 	return list
 }
 
-// Run serves ln until ctx ends, then shuts down within ShutdownTimeout. It
+// has reports whether s was given what a route needs.
+func (s *Server) has(n need) bool {
+	switch n {
+	case needsChains:
+		return s.cfg.Chains != nil
+	case needsExt:
+		return s.cfg.Ext != nil
+	case needsHealth:
+		return s.cfg.Health != nil
+	case needsNothing:
+	}
+	return true
+}
+
+// Listener is a listener that serves a part of the routes. Any other serves all.
+type Listener struct {
+	net.Listener
+	Scope Scope
+}
+
+// Run serves lns until ctx ends, then shuts down within ShutdownTimeout. It
 // returns nil when everything in flight was answered.
-func (s *Server) Run(ctx context.Context, ln net.Listener) error {
+func (s *Server) Run(ctx context.Context, lns ...net.Listener) error {
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
+	go func() { served <- s.Serve(lns...) }()
 	var serveErr error
 	select {
 	case serveErr = <-served:
@@ -156,35 +176,57 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	return errors.Join(serveErr, s.Shutdown(stop), <-served)
 }
 
-// Serve answers requests on ln until Shutdown, and then returns nil at once:
-// Shutdown is what waits. It takes ln over.
-func (s *Server) Serve(ln net.Listener) error {
+// Serve answers requests on lns until Shutdown, and then returns nil at once:
+// Shutdown is what waits. It takes them over. When one of them fails it returns
+// why, and the others are served on.
+func (s *Server) Serve(lns ...net.Listener) error {
 	s.mu.Lock()
 	if s.state != idle {
 		s.mu.Unlock()
-		return errors.Join(ErrUsed, ln.Close())
+		return errors.Join(ErrUsed, closeAll(lns))
 	}
-	s.state, s.ln = running, ln
+	s.state, s.lns = running, lns
 	s.mu.Unlock()
-	return s.fast.Serve(&listener{Listener: ln, conns: s.conns})
+	ended := make(chan error, len(lns))
+	for _, ln := range lns {
+		l := &listener{Listener: ln, conns: s.conns}
+		if scoped, ok := ln.(Listener); ok {
+			l.scope = scoped.Scope
+		}
+		go func() { ended <- s.fast.Serve(l) }()
+	}
+	for range lns {
+		if err := <-ended; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeAll closes listeners, some of which may be closed already.
+func closeAll(lns []net.Listener) error {
+	var errs []error
+	for _, ln := range lns {
+		if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Shutdown stops accepting, waits until everything in flight is answered and
 // closes all connections. When ctx ends first it cuts them and returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	ln, before := s.ln, s.state
+	lns, before := s.lns, s.state
 	s.state = stopped
 	s.mu.Unlock()
 	defer s.halt()
 	if before != running {
 		return nil
 	}
-	// Serve may be on its way to Accept yet, where fasthttp does not know the listener.
-	closeErr := ln.Close()
-	if errors.Is(closeErr, net.ErrClosed) {
-		closeErr = nil
-	}
+	// Serve may be on its way to Accept yet, where fasthttp does not know the listeners.
+	closeErr := closeAll(lns)
 	s.conns.stop()
 	hard, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -215,85 +257,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		cancel()
 		<-done
 		return fmt.Errorf("httpapi: %d requests do not end: %w", s.inFlight.Load(), ctx.Err())
-	}
-}
-
-// handle is the entry of every request that could be read.
-func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	n := s.inFlight.Add(1)
-	to := s.other
-	defer func() {
-		if v := recover(); v != nil {
-			s.panicked(ctx, v)
-		}
-		to.observe(ctx.Response.StatusCode(), time.Since(ctx.Time()))
-		s.inFlight.Add(-1)
-	}()
-	path := ctx.URI().PathOriginal()
-	rt, p := s.router.find(path)
-	if rt == nil {
-		s.noRoute(ctx, path)
-		return
-	}
-	to = rt.stats
-	e := rt.method(ctx.Method())
-	switch {
-	case e == nil && ctx.IsOptions():
-		options(ctx, rt.allow)
-	case e == nil:
-		ctx.Response.Header.Set(fasthttp.HeaderAllow, rt.allow)
-		fail(ctx, &failure{status: fasthttp.StatusMethodNotAllowed,
-			message: "method " + excerpt(ctx.Method()) + " is not allowed here; allowed are " + rt.allow})
-	case n > int64(s.cfg.MaxInFlight) && !e.Probe:
-		s.stats.rejected("in_flight").Inc()
-		fail(ctx, &failure{fasthttp.StatusServiceUnavailable, "too many requests are being answered", time.Second})
-	case s.admit(ctx, e.Route, &p):
-		e.handle(ctx, p)
-	}
-}
-
-// maxBody bounds the body of a request for uri.
-func (s *Server) maxBody(uri []byte) int {
-	if isExt(uri) {
-		return s.cfg.MaxExtBody
-	}
-	return s.cfg.MaxBody
-}
-
-func isExt(path []byte) bool {
-	rest, ok := bytes.CutPrefix(path, []byte("/ext"))
-	return ok && (len(rest) == 0 || rest[0] == '/')
-}
-
-func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte) {
-	if ctx.IsOptions() && string(path) == "*" {
-		options(ctx, "GET, HEAD, POST, OPTIONS")
-		return
-	}
-	fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "nothing is served at " + excerpt(path)})
-}
-
-func options(ctx *fasthttp.RequestCtx, allow string) {
-	ctx.Response.Header.Set(fasthttp.HeaderAllow, allow)
-	ctx.Response.SetStatusCode(fasthttp.StatusNoContent)
-}
-
-// panicked turns a defect into one failed request: the others go on.
-func (s *Server) panicked(ctx *fasthttp.RequestCtx, v any) {
-	s.stats.rejected("panic").Inc()
-	s.log.Error("request failed by a defect", "method", string(ctx.Method()), "path", excerpt(ctx.Path()),
-		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	ctx.Response.Reset()
-	ctx.SetConnectionClose()
-	fail(ctx, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"})
-}
-
-// fastLogger takes what fasthttp has to say, mostly of clients that went away.
-type fastLogger struct{ log *slog.Logger }
-
-// Printf implements fasthttp.Logger.
-func (l fastLogger) Printf(format string, args ...any) {
-	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug("connection ended", "cause", fmt.Sprintf(format, args...))
 	}
 }

@@ -1,0 +1,156 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	// prefetched is what fasthttp reads of a body before its handler runs.
+	prefetched = 8 << 10
+	// largeBodies bounds the memory of bodies on their way that are larger than
+	// prefetched, of all connections together.
+	largeBodies = 256 << 20
+)
+
+// bodies reads the bodies of requests. A body takes memory as it arrives, not as
+// its header promises: a client that says 5 MiB and sends one byte costs 8 KiB.
+type bodies struct {
+	pool  sync.Pool
+	large atomic.Int64 // bytes beyond prefetched
+}
+
+// body is the memory of one body.
+type body struct{ b []byte }
+
+// put takes memory back once the request is answered.
+func (m *bodies) put(b *body) {
+	if b == nil {
+		return
+	}
+	m.large.Add(-int64(max(0, cap(b.b)-prefetched)))
+	if cap(b.b) <= prefetched {
+		b.b = b.b[:0]
+		m.pool.Put(b)
+	}
+}
+
+// grow makes room for more of a body, of which size bytes are promised, or an
+// unknown number if size is negative. It returns false when bodies take too much.
+func (m *bodies) grow(b *body, size, limit int) bool {
+	to := max(prefetched, 2*cap(b.b))
+	if size >= 0 {
+		to = min(to, max(size, prefetched))
+	}
+	to = min(to, max(limit+1, prefetched)) // one more, to see that it is too large
+	more := int64(to - max(cap(b.b), prefetched))
+	if more > 0 && m.large.Add(more) > largeBodies {
+		m.large.Add(-more)
+		return false
+	}
+	b.b = append(make([]byte, 0, to), b.b...)
+	return true
+}
+
+// headerOversized marks a request whose body is larger than any route takes. A client
+// that sends it does so to itself.
+const headerOversized = "Quorate-Oversized"
+
+// headerReceived keeps fasthttp from waiting for the beginning of a body that will
+// not be read.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if h.ContentLength() > max(s.cfg.MaxBody, s.cfg.MaxExtBody) {
+		h.SetContentLength(0)
+		h.Set(headerOversized, "1")
+	}
+	return fasthttp.RequestConfig{}
+}
+
+// readBody reads the body of a request, if there is one, into memory that is
+// given back with put.
+func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *Route) (*body, *failure) {
+	stream := ctx.RequestBodyStream()
+	if stream == nil {
+		return nil, nil
+	}
+	limit := s.cfg.MaxBody
+	if r.needs == needsExt {
+		limit = s.cfg.MaxExtBody
+	}
+	size := ctx.Request.Header.ContentLength()
+	if size > limit || oversized(ctx) {
+		return nil, s.notRead(ctx, fasthttp.ErrBodyTooLarge, limit)
+	}
+	b, _ := s.bodies.pool.Get().(*body)
+	if b == nil {
+		b = &body{}
+	}
+	for {
+		if len(b.b) == cap(b.b) && !s.bodies.grow(b, size, limit) {
+			s.stats.rejected("bodies").Inc()
+			endConn(ctx)
+			return b, &failure{fasthttp.StatusServiceUnavailable, "too many large requests are arriving", time.Second}
+		}
+		n, err := stream.Read(b.b[len(b.b):cap(b.b)])
+		b.b = b.b[:len(b.b)+n]
+		switch {
+		case len(b.b) > limit:
+			return b, s.notRead(ctx, fasthttp.ErrBodyTooLarge, limit)
+		case len(b.b) == size || errors.Is(err, io.EOF) && size < 0:
+			ctx.Request.SetBodyRaw(b.b)
+			return b, nil
+		case errors.Is(err, io.EOF):
+			return b, s.notRead(ctx, io.ErrUnexpectedEOF, limit)
+		case err != nil:
+			return b, s.notRead(ctx, err, limit)
+		}
+	}
+}
+
+func oversized(ctx *fasthttp.RequestCtx) bool {
+	return len(ctx.Request.Header.Peek(headerOversized)) > 0
+}
+
+// notRead counts a body that did not arrive, and returns the answer to it, which is
+// the last on its connection.
+func (s *Server) notRead(ctx *fasthttp.RequestCtx, err error, limit int) *failure {
+	endConn(ctx)
+	f, reason := classify(err, limit)
+	if reason != "" {
+		s.stats.rejected(reason).Inc()
+	}
+	return f
+}
+
+// leaveBody ends the connection after an answer to a request whose body was not
+// read: what follows on it would be taken for the next request. A short body has
+// arrived already.
+func leaveBody(ctx *fasthttp.RequestCtx) {
+	if !ctx.Request.IsBodyStream() {
+		return
+	}
+	if size := ctx.Request.Header.ContentLength(); size < 0 || size > prefetched || oversized(ctx) {
+		endConn(ctx)
+	}
+}
+
+// endConn ends the connection after the answer, which a client that still sends
+// gets to see.
+func endConn(ctx *fasthttp.RequestCtx) {
+	ctx.SetConnectionClose()
+	if c, ok := ctx.Conn().(*conn); ok {
+		c.linger.Store(true)
+	}
+}
+
+// tooLarge is the answer to a body above its limit.
+func tooLarge(limit int) *failure {
+	return &failure{status: fasthttp.StatusRequestEntityTooLarge,
+		message: "the request's body is larger than " + strconv.Itoa(limit) + " bytes"}
+}

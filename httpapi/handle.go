@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Scope says what a listener serves.
+type Scope uint8
+
+const (
+	// All: everything. For a server that only its own machine can reach.
+	All Scope = iota
+	// ForClients: what is public, and of the server's health yes or no.
+	ForClients
+	// ForOperators: what is not public.
+	ForOperators
+)
+
+// serves reports whether a route is answered on a listener.
+func (s Scope) serves(a Access) bool {
+	switch s {
+	case ForClients:
+		return a != Operator
+	case ForOperators:
+		return a != Public
+	case All:
+	}
+	return true
+}
+
+// handle is the entry of every request whose header could be read.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	to := s.other
+	c, _ := ctx.Conn().(*conn) // nil in tests without a network
+	defer func() {
+		if v := recover(); v != nil {
+			s.panicked(ctx, v)
+		}
+		leaveBody(ctx)
+		to.observe(ctx.Response.StatusCode(), time.Since(ctx.Time()))
+	}()
+	var scope Scope
+	if c != nil {
+		scope = c.scope
+		c.since.Store(ctx.Time().UnixNano())
+	}
+	path := ctx.URI().PathOriginal()
+	rt, p := s.router.find(path)
+	if rt == nil || !scope.serves(rt.access) {
+		s.noRoute(ctx, path)
+		return
+	}
+	to, p.scope = rt.stats, scope
+	e := rt.method(ctx.Method())
+	switch {
+	case e != nil:
+		s.serve(ctx, c, e, p)
+	case ctx.IsOptions():
+		options(ctx, rt.allow)
+	default:
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, rt.allow)
+		fail(ctx, &failure{status: fasthttp.StatusMethodNotAllowed,
+			message: "method " + excerpt(ctx.Method()) + " is not allowed here; allowed are " + rt.allow})
+	}
+}
+
+// serve charges a request, reads its body and has it answered. Only then does it
+// count as in flight: a client that is slow to send costs none of these places.
+func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params) {
+	byBody := e.Access == Public && e.needs == needsExt && s.cfg.ExtCost != nil
+	if !byBody && !s.admit(ctx, e.Route, &p, e.Units) {
+		return
+	}
+	body, f := s.readBody(ctx, e.Route)
+	defer s.bodies.put(body)
+	if f != nil {
+		fail(ctx, f)
+		return
+	}
+	if byBody {
+		cost := s.cfg.ExtCost(ctx)
+		if cost.Operator && !p.scope.serves(Operator) {
+			s.noRoute(ctx, ctx.URI().PathOriginal())
+			return
+		}
+		if !s.admit(ctx, e.Route, &p, max(cost.Units, e.Units)) {
+			return
+		}
+	}
+	n := s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
+	if n > int64(s.cfg.MaxInFlight) && !e.Probe {
+		s.stats.rejected("in_flight").Inc()
+		fail(ctx, &failure{fasthttp.StatusServiceUnavailable, "too many requests are being answered", time.Second})
+		return
+	}
+	if c != nil {
+		c.busy.Store(true)
+	}
+	e.handle(ctx, p)
+	if c != nil && ctx.Hijacked() {
+		c.hijacked = true
+	}
+}
+
+func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte) {
+	if ctx.IsOptions() && string(path) == "*" {
+		options(ctx, "GET, HEAD, POST, OPTIONS")
+		return
+	}
+	fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "nothing is served at " + excerpt(path)})
+}
+
+func options(ctx *fasthttp.RequestCtx, allow string) {
+	ctx.Response.Header.Set(fasthttp.HeaderAllow, allow)
+	ctx.Response.SetStatusCode(fasthttp.StatusNoContent)
+}
+
+// panicked turns a defect into one failed request: the others go on.
+func (s *Server) panicked(ctx *fasthttp.RequestCtx, v any) {
+	s.stats.rejected("panic").Inc()
+	s.log.Error("request failed by a defect", "method", string(ctx.Method()), "path", excerpt(ctx.Path()),
+		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	ctx.Response.Reset()
+	ctx.SetConnectionClose()
+	fail(ctx, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"})
+}
+
+// fastLogger takes what fasthttp has to say, mostly of clients that went away.
+type fastLogger struct{ log *slog.Logger }
+
+// Printf implements fasthttp.Logger.
+func (l fastLogger) Printf(format string, args ...any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug("connection ended", "cause", fmt.Sprintf(format, args...))
+	}
+}
