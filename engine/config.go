@@ -33,6 +33,10 @@ type Config struct {
 	BufferWindow time.Duration
 	// RequestTimeout ends an aggregation that finds no quorum. Default 8 s, at most 60 s.
 	RequestTimeout time.Duration
+	// KeepResults is how long a signed message is kept, and KeepResultsBytes how
+	// many bytes of them; 0 is without bound.
+	KeepResults      time.Duration
+	KeepResultsBytes int64
 	// HeightPoll is how often the proposed P-Chain height is asked for. Each
 	// poll is one small call to the node. Default 200 ms.
 	HeightPoll time.Duration

@@ -60,6 +60,19 @@ func (r roomyResults) Put(ctx context.Context, key, value []byte) error {
 	return r.Results.Put(ctx, key, value)
 }
 
+// roomyNotes does the same with notes.
+type roomyNotes struct {
+	store.Notes
+	room func() error
+}
+
+func (n roomyNotes) Put(ctx context.Context, key, value []byte) error {
+	if err := n.room(); err != nil {
+		return err
+	}
+	return n.Notes.Put(ctx, key, value)
+}
+
 // roomySink refuses blocks when there is no room for them: they wait.
 type roomySink struct {
 	*index.Chain

@@ -82,7 +82,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 		return nil, err
 	}
 	n.agg, err = aggregator.New(aggregator.Config{
-		NetworkID: g.id, Sets: n.keeper, Peers: peers{n.peers}, Store: roomyResults{results, e.room},
+		NetworkID: g.id, Sets: n.keeper, Peers: peers{n.peers}, Store: roomyResults{results, e.room}, Notes: roomyNotes{results.Notes(), e.room},
 		Timing: aggregator.Timing{Window: e.cfg.BufferWindow}, RequestTimeout: e.cfg.RequestTimeout, Workers: e.cfg.Workers,
 		Logger: e.cfg.Log("aggregator"), Metrics: n.metrics,
 	})

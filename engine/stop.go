@@ -89,7 +89,9 @@ func (e *Engine) openDatabases(end *ending) (*store.Results, error) {
 	if err := e.openable(); err != nil {
 		return nil, err
 	}
-	results, err := store.OpenResults(e.path("results"), store.ResultsOptions{Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
+	results, err := store.OpenResults(e.path("results"), store.ResultsOptions{
+		TTL: e.cfg.KeepResults, MaxBytes: e.cfg.KeepResultsBytes, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
+	})
 	if err != nil {
 		return nil, err
 	}

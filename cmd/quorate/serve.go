@@ -41,6 +41,7 @@ type serveFlags struct {
 	pluginDir, profileDir        string
 	allowedHosts                 []string
 	subnets                      subnetFlags
+	keep                         keepFlags
 	data                         dataFlags
 	limit                        limitFlags
 }
@@ -92,6 +93,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 		flags.DurationVar(&f.requestTimeout, "request-timeout", 8*time.Second, "end of a request that finds no quorum, at most 60s")
 	})
 	f.subnets.add(flags)
+	f.keep.add(flags)
 	f.data.add(flags)
 	f.limit.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
@@ -170,6 +172,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err := f.subnets.configure(&cfgEngine); err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	f.keep.configure(&cfgEngine)
 	eng, err := engine.New(cfgEngine)
 	if err != nil {
 		return errors.Join(err, ln.Close())

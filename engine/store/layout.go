@@ -29,6 +29,13 @@ const (
 	//	key:   0x02
 	//	value: u64 0 (in the results database only) | 16 random bytes, others in each check
 	prefixProbe = 0x02
+
+	// prefixNote marks notes of what was learned in passing, in the results
+	// database.
+	//
+	//	key:   0x03 | the caller's key (aggregator/memory.go)
+	//	value: as prefixResult
+	prefixNote = 0x03
 )
 
 // The tables of the index database: the first byte of each key. After it come

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -42,6 +43,10 @@ var (
 type ResultsOptions struct {
 	// TTL is how long a result is kept, in full seconds, rounded up; 0 is for ever.
 	TTL time.Duration
+	// MaxBytes bounds the results' keys and values together: beyond it the oldest
+	// are deleted until a tenth of it is free. The files may be somewhat larger.
+	// 0 is without bound.
+	MaxBytes int64
 	// Mailbox bounds the entries that wait for the writer. Default 1024.
 	Mailbox int
 	// GCEvery is the time between two collections of Badger's value log. Default 1 h.
@@ -66,12 +71,17 @@ type Results struct {
 	closing chan struct{}
 	ending  sync.Once // of closing
 	closer  closer
+
+	bytes    atomic.Int64  // of results, about; exact after each count
+	pruneNow chan struct{} // holds a token when there may be too many
+
 	running sync.Mutex    // held by Run from start to end
 	probing chan struct{} // one token, held by the check that is under way
 
 	commits metric.Histogram
 	failed  metric.Counter
 	entries metric.Counter
+	pruned  metric.Counter
 
 	mu sync.RWMutex // held for reading while db is used, for writing while it is closed
 	db *badger.DB   // nil once closed
@@ -88,6 +98,9 @@ type put struct {
 func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 	if opts.TTL < 0 {
 		return nil, fmt.Errorf("results: negative time to live %s", opts.TTL)
+	}
+	if opts.MaxBytes < 0 {
+		return nil, fmt.Errorf("results: negative size %d", opts.MaxBytes)
 	}
 	if opts.Mailbox <= 0 {
 		opts.Mailbox = defaultMailbox
@@ -111,13 +124,15 @@ func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 	}
 	r := &Results{
 		opts: opts, log: opts.Logger, now: time.Now, db: db,
-		mailbox: actor.NewMailbox[put](opts.Mailbox, actor.Block),
-		closing: make(chan struct{}),
-		closer:  closer{dir: dir, log: log, memory: int64(settings.NumMemtables+1) * settings.MemTableSize},
-		probing: make(chan struct{}, 1),
-		commits: opts.Metrics.Histogram("quorate_store_results_commit_seconds", "Time of a commit to the results."),
-		failed:  opts.Metrics.Counter("quorate_store_results_commit_failures_total", "Commits to the results that failed."),
-		entries: opts.Metrics.Counter("quorate_store_results_written_total", "Results written."),
+		mailbox:  actor.NewMailbox[put](opts.Mailbox, actor.Block),
+		closing:  make(chan struct{}),
+		pruneNow: make(chan struct{}, 1),
+		closer:   closer{dir: dir, log: log, memory: int64(settings.NumMemtables+1) * settings.MemTableSize},
+		probing:  make(chan struct{}, 1),
+		commits:  opts.Metrics.Histogram("quorate_store_results_commit_seconds", "Time of a commit to the results."),
+		failed:   opts.Metrics.Counter("quorate_store_results_commit_failures_total", "Commits to the results that failed."),
+		entries:  opts.Metrics.Counter("quorate_store_results_written_total", "Results written."),
+		pruned:   opts.Metrics.Counter("quorate_store_results_pruned_total", "Results deleted because there were too many."),
 	}
 	opts.Metrics.GaugeFunc("quorate_store_results_queued", "Results waiting to be written.", func() float64 { return float64(r.mailbox.Len()) })
 	return r, nil

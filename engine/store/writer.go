@@ -24,7 +24,7 @@ func (r *Results) Run(ctx context.Context) error {
 	defer gc.Wait()
 	gcCtx, stopGC := context.WithCancel(ctx)
 	defer stopGC()
-	gc.Go(func() { r.collectGarbage(gcCtx) })
+	gc.Go(func() { r.upkeep(gcCtx) })
 
 	var batch []put
 	for {
@@ -91,19 +91,26 @@ func (r *Results) commitSome(batch []put) (n int, err error) {
 		return n, fmt.Errorf("commit %d results: %w", n, err)
 	}
 	r.closer.unflushed.Add(int64(size))
+	r.grew(int64(size))
 	return n, nil
 }
 
-// collectGarbage rewrites value log files that are mostly garbage, at a slow pace.
-func (r *Results) collectGarbage(ctx context.Context) {
+// upkeep keeps the database within its size and rewrites value log files that
+// are mostly garbage, at a slow pace.
+func (r *Results) upkeep(ctx context.Context) {
 	tick := time.NewTicker(r.opts.GCEvery)
 	defer tick.Stop()
 	for {
+		if err := r.prune(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+			r.log.Warn("old results were not deleted", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.closing:
 			return
+		case <-r.pruneNow:
+			continue
 		case <-tick.C:
 		}
 		for ctx.Err() == nil {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"quorate/engine"
+)
+
+// keepFlags are the flags of quorate serve about how long signed messages are kept.
+type keepFlags struct {
+	age  daysValue
+	size bytesValue
+}
+
+func (f *keepFlags) add(flags *pflag.FlagSet) {
+	f.age, f.size = daysValue(30*24*time.Hour), 4<<30
+	group(flags, groupSigning, func(flags *pflag.FlagSet) {
+		flags.Var(&f.age, "keep-results", "how long signed messages are kept, for example 12h or 30d; 0 for ever")
+		flags.Var(&f.size, "keep-results-size", "how much of signed messages is kept, for example 512MiB: beyond it the oldest are deleted; 0 for no limit")
+	})
+}
+
+func (f *keepFlags) configure(cfg *engine.Config) {
+	cfg.KeepResults, cfg.KeepResultsBytes = time.Duration(f.age), int64(f.size)
+}
+
+// daysValue is a flag with a duration that may be given in days.
+type daysValue time.Duration
+
+const day = 24 * time.Hour
+
+func (d *daysValue) String() string {
+	t := time.Duration(*d)
+	if t%day == 0 && t != 0 {
+		return strconv.Itoa(int(t/day)) + "d"
+	}
+	return t.String()
+}
+
+// Type implements pflag.Value.
+func (*daysValue) Type() string { return "duration" }
+
+// Set implements pflag.Value.
+func (d *daysValue) Set(s string) error {
+	var t time.Duration
+	var err error
+	if n, ok := strings.CutSuffix(s, "d"); ok {
+		var days float64
+		if days, err = strconv.ParseFloat(n, 64); err == nil && days*float64(day) > math.MaxInt64 {
+			err = strconv.ErrRange
+		}
+		t = time.Duration(days * float64(day))
+	} else {
+		t, err = time.ParseDuration(s)
+	}
+	if err != nil || t < 0 {
+		return fmt.Errorf("%q is not a duration like 12h or 30d", s)
+	}
+	*d = daysValue(t)
+	return nil
+}
+
+// bytesValue is a flag with a number of bytes that may be given with a unit.
+type bytesValue int64
+
+var byteUnits = []struct {
+	name string
+	size int64
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1}}
+
+func (b *bytesValue) String() string {
+	for _, u := range byteUnits[:4] {
+		if n := int64(*b); n != 0 && n%u.size == 0 {
+			return strconv.FormatInt(n/u.size, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(*b), 10)
+}
+
+// Type implements pflag.Value.
+func (*bytesValue) Type() string { return "size" }
+
+// Set implements pflag.Value.
+func (b *bytesValue) Set(s string) error {
+	number, unit := s, int64(1)
+	for _, u := range byteUnits {
+		if n, ok := strings.CutSuffix(s, u.name); ok {
+			number, unit = strings.TrimSpace(n), u.size
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return fmt.Errorf("%q is not a size like 512MiB or 4GiB", s)
+	}
+	*b = bytesValue(n * unit)
+	return nil
+}

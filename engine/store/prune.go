@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+const (
+	// pruneChunk is how many entries are looked at, or deleted, in one transaction,
+	// so that neither readers nor the end of the database wait for long.
+	pruneChunk = 4096
+	// pruneTo is the share of MaxBytes, in percent, that is left of the results.
+	pruneTo = 90
+	// ages is how many classes of age results are told apart by.
+	ages = 4096
+)
+
+// grew notes that so many bytes of results were committed, and has the oldest
+// deleted once they are too many.
+func (r *Results) grew(bytes int64) {
+	if total := r.bytes.Add(bytes); r.opts.MaxBytes > 0 && total > r.opts.MaxBytes {
+		select {
+		case r.pruneNow <- struct{}{}:
+		default: // it will be looked at anyway
+		}
+	}
+}
+
+// prune counts the bytes of all results and, when they are above MaxBytes,
+// deletes the oldest until some room is left. The order of age is that of the
+// commits. It gives up when the database is closed.
+func (r *Results) prune(ctx context.Context) error {
+	if r.opts.MaxBytes <= 0 {
+		return nil
+	}
+	newest, err := r.newest()
+	if err != nil {
+		return err
+	}
+	var byAge [ages + 1]int64
+	total := int64(0)
+	age := func(version uint64) uint64 { return min(version*ages/(newest+1), ages) }
+	err = r.scan(ctx, func(item *badger.Item) error {
+		byAge[age(item.Version())] += item.EstimatedSize()
+		total += item.EstimatedSize()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { r.bytes.Store(total) }()
+	if total <= r.opts.MaxBytes {
+		return nil
+	}
+	cut := uint64(0)
+	for left := total; cut < ages && left > r.opts.MaxBytes*pruneTo/100; cut++ {
+		left -= byAge[cut]
+	}
+	var doomed [][]byte
+	deleted := 0
+	flush := func() error {
+		n, err := r.remove(doomed, newest)
+		deleted += n
+		doomed = doomed[:0]
+		return err
+	}
+	err = r.scan(ctx, func(item *badger.Item) error {
+		if age(item.Version()) >= cut {
+			return nil
+		}
+		total -= item.EstimatedSize()
+		doomed = append(doomed, item.KeyCopy(nil))
+		if len(doomed) >= pruneChunk {
+			return flush()
+		}
+		return nil
+	})
+	err = errors.Join(err, flush())
+	r.pruned.Add(float64(deleted))
+	r.log.Info("the oldest results were deleted to make room", "results", deleted, "bytes_left", total)
+	return err
+}
+
+// newest returns the version of the last commit.
+func (r *Results) newest() (uint64, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.db == nil {
+		return 0, ErrClosed
+	}
+	return r.db.MaxVersion(), nil
+}
+
+// scan calls f with the keys of all results, a chunk at a time.
+func (r *Results) scan(ctx context.Context, f func(*badger.Item) error) error {
+	for next := []byte{prefixResult}; next != nil; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var err error
+		if next, err = r.scanChunk(next, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Results) scanChunk(from []byte, f func(*badger.Item) error) (next []byte, err error) {
+	items := 0
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.db == nil {
+		return nil, ErrClosed
+	}
+	err = r.db.View(func(txn *badger.Txn) error {
+		opts := badger.DefaultIteratorOptions
+		opts.PrefetchValues = false
+		opts.Prefix = []byte{prefixResult}
+		it := txn.NewIterator(opts)
+		defer it.Close()
+		for it.Seek(from); it.Valid(); it.Next() {
+			if items++; items > pruneChunk {
+				next = it.Item().KeyCopy(nil)
+				return nil
+			}
+			if err := f(it.Item()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look through the results: %w", err)
+	}
+	return next, nil
+}
+
+// remove deletes entries that were not written again since version upTo.
+func (r *Results) remove(keys [][]byte, upTo uint64) (n int, err error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.db == nil {
+		return 0, ErrClosed
+	}
+	for len(keys) > 0 && err == nil {
+		done := 0
+		err = r.db.Update(func(txn *badger.Txn) error {
+			for _, key := range keys {
+				if item, err := txn.Get(key); err == nil && item.Version() > upTo {
+					done++
+					continue
+				}
+				err := txn.Delete(key)
+				if errors.Is(err, badger.ErrTxnTooBig) && done > 0 {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				done++
+			}
+			return nil
+		})
+		if err == nil {
+			n += done
+			keys = keys[done:]
+		}
+	}
+	if err != nil {
+		return n, fmt.Errorf("delete old results: %w", err)
+	}
+	return n, nil
+}
