@@ -115,9 +115,12 @@ func TestSDKs(t *testing.T) {
 	})
 }
 
-// installSDKs installs the SDKs into a folder of the test and returns it.
+// installSDKs installs the SDKs for all tests, once, and returns the folder.
 func installSDKs(t *testing.T) string {
 	t.Helper()
+	if shared.sdks != "" {
+		return shared.sdks
+	}
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Fatalf("%s is missing: install Node.js %d or later, with npm (make e2e does where it may)", tool, minNode)
@@ -145,6 +148,7 @@ func installSDKs(t *testing.T) string {
 	begin := time.Now()
 	output(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	t.Logf("npm ci took %v", time.Since(begin).Round(time.Millisecond))
+	shared.sdks = dir
 	return dir
 }
 

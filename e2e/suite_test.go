@@ -36,6 +36,7 @@ type suite struct {
 	spawner *proc.Spawner
 	network func() (*world, error) // started by the first test that needs it
 	binary  func() (string, error) // built by the first test that needs it
+	sdks    string                 // the folder that the first test that needs them has installed the SDKs in
 }
 
 // world is the running network with what is needed to use and judge it.
