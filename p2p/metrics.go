@@ -73,6 +73,45 @@ func newInstruments(set *metric.Set, n *Network) *instruments {
 	gauge("peers_wanted", "Validators to be connected to.", func(s Stats) int { return s.Wanted })
 	gauge("peers_connected", "Validators connected.", func(s Stats) int { return s.Connected })
 	gauge("peers_ready", "Validators connected and past the handshake.", func(s Stats) int { return s.Ready })
+	gauge("peers_turned_away", "Validators that close our links right after TLS again and again: more of them than ready ones mean that another server uses our certificate.", func(s Stats) int { return s.TurnedAway })
 	gauge("requests_open", "Requests that wait for answers.", func(s Stats) int { return s.OpenRequests })
+	n.perPeer(set)
 	return m
+}
+
+// perPeer adds the metrics of single validators: of those that were ever asked,
+// or that broke the protocol, as a network may have thousands.
+func (n *Network) perPeer(set *metric.Set) {
+	met := func(yield func(id string, p *Peer)) {
+		for p := range n.Peers() {
+			if p.Asked > 0 || p.Violations > 0 {
+				yield(p.NodeID.String(), &p)
+			}
+		}
+	}
+	set.Gauges("quorate_p2p_peer_latency_seconds", "Quantiles of the times that a validator's last answers took, about a thousand.",
+		[]string{"node_id", "quantile"}, func(emit func(float64, ...string)) {
+			met(func(id string, p *Peer) {
+				if p.Answered > 0 {
+					emit(p.P50.Seconds(), id, "0.5")
+					emit(p.P99.Seconds(), id, "0.99")
+				}
+			})
+		})
+	set.Counters("quorate_p2p_peer_questions_total", "Questions to a validator by what became of them: answered, refused, or silent when no answer came in time.",
+		[]string{"node_id", "outcome"}, func(emit func(float64, ...string)) {
+			met(func(id string, p *Peer) {
+				emit(float64(p.Answered-p.Refused), id, "answered")
+				emit(float64(p.Refused), id, "refused")
+				emit(float64(p.Expired), id, "silent")
+			})
+		})
+	set.Counters("quorate_p2p_peer_violations_total", "Breaches of the protocol by a validator.",
+		[]string{"node_id"}, func(emit func(float64, ...string)) {
+			met(func(id string, p *Peer) {
+				if p.Violations > 0 {
+					emit(float64(p.Violations), id)
+				}
+			})
+		})
 }

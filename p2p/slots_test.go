@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -205,4 +206,49 @@ func TestLatencies(t *testing.T) {
 	h.add(time.Hour)
 	h.add(0)
 	f(0.001, latencyFrom)
+}
+
+// TestPeerMetrics: what a validator answers is told of it, and of no other.
+func TestPeerMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		set := metric.NewSet()
+		n := w.run(func(c *Config) { c.Metrics = set })
+		good, refusing, idle := newRemote(t), newRemote(t), newRemote(t)
+		silent, _ := held(t)
+		refusing.handle = func(c *remoteConn, m *wire.Message) bool {
+			if m.Kind != wire.KindAppRequest {
+				return false
+			}
+			c.send((&wire.AppError{ChainID: m.AppRequest.ChainID, RequestID: m.AppRequest.RequestID, Code: 1}).Append(nil))
+			return true
+		}
+		w.connect(n, good, refusing, idle, silent)
+		q := open(t, n, "x", func(Answer) {})
+		defer q.Close()
+		for _, r := range []*remote{good, refusing, silent} {
+			if err := q.Ask(r.id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		good.each(func(c *remoteConn) { c.send(nil) })
+		pass(5*time.Second + answerGrace + 2*keepEvery)
+		for of, want := range map[*remote]string{good: "answered", refusing: "refused", silent: "silent"} {
+			for _, outcome := range []string{"answered", "refused", "silent"} {
+				got := set.Value("quorate_p2p_peer_questions_total", "node_id", of.id.String(), "outcome", outcome)
+				if is := map[bool]float64{true: 1}[outcome == want]; got != is {
+					t.Errorf("the %s one has %v times %s", want, got, outcome)
+				}
+			}
+		}
+		if got := set.Value("quorate_p2p_peer_latency_seconds", "node_id", good.id.String(), "quantile", "0.99"); got <= 0 || got > 1 {
+			t.Errorf("latency %v", got)
+		}
+		if got := set.Value("quorate_p2p_peer_violations_total", "node_id", good.id.String()); got != 1 {
+			t.Errorf("%v violations", got)
+		}
+		if text := set.String(); strings.Contains(text, idle.id.String()) {
+			t.Errorf("a validator that was never asked is in\n%s", text)
+		}
+	})
 }
