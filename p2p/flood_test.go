@@ -216,6 +216,48 @@ func TestLateAnswersAreTolerated(t *testing.T) {
 	})
 }
 
+// A slow validator of a busy server answers after the quorum was reached, as
+// often as it is asked. Each question entitles it to one answer, whatever the
+// answer's time: only further ones are charged.
+func TestSlowValidatorIsTolerated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.run(nil)
+		r, questions := held(t)
+		w.connect(n, r)
+		for range 20 {
+			for range 2 * maxAbandoned {
+				q := open(t, n, "x", func(Answer) {})
+				if err := q.Ask(r.id); err != nil {
+					t.Fatal(err)
+				}
+				q.Close()
+				synctest.Wait()
+			}
+			r.each(func(c *remoteConn) {
+				for i := range *questions {
+					c.answer(&(*questions)[i])
+				}
+			})
+			synctest.Wait()
+			last := (*questions)[len(*questions)-1]
+			*questions = append((*questions)[:0], last)
+		}
+		if s := n.Status(r.id); !s.Ready || r.accepted() != 1 {
+			t.Fatalf("status %+v", s)
+		}
+		r.each(func(c *remoteConn) {
+			for range toleranceBurst + 1 {
+				c.answer(&(*questions)[0])
+			}
+		})
+		synctest.Wait()
+		if s := n.Status(r.id); s.Ready || metric.Value(n.ins.dropped) != 1 {
+			t.Errorf("after a flood of the same answer: %+v", s)
+		}
+	})
+}
+
 // A message above what we look at is read past and costs no memory.
 func TestLargeMessagesAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -328,11 +328,10 @@ func (l *link) answer(id uint32, chainID chain.ID, a Answer) error {
 	if l.peer.answered(id, chainID, a) {
 		return nil
 	}
-	l.net.ins.unexpected.Inc()
 	if !l.net.requests.issued(id) {
 		return l.peer.violated(unknownID, id)
 	}
-	return l.peer.charge(frameCost) // too late, or once more
+	return l.peer.charge(frameCost) // once more, or what another peer was asked
 }
 
 // greeted handles the remote's Handshake.

@@ -13,6 +13,9 @@ const (
 	// until they are due. They take no place in the window: their answers only
 	// tell how fast the peer is, and that it is not silent.
 	maxAbandoned = 256
+	// maxOwed bounds the answers that a peer owes us and that are not matched any
+	// more. They are free of charge: we asked for them.
+	maxOwed = 2048
 	// maxUnread is how many questions may follow the last one that the peer is
 	// known to have read. A validator stops reading at 1024 unprocessed messages.
 	// The window alone does not bound them: a closed request leaves its question
@@ -36,6 +39,7 @@ type question struct {
 type questions struct {
 	asked     map[uint32]question
 	abandoned int           // of those in asked
+	owed      int           // questions that left asked without an answer
 	peak      int           // most questions since asked was made
 	dueMin    time.Duration // no question in asked is due before
 	unread    unread
@@ -69,6 +73,19 @@ func (t *questions) take(id uint32, chainID chain.ID) (question, bool) {
 	return q, true
 }
 
+// late takes an answer to a question that is not in the table any more, and
+// reports whether the peer owed it.
+func (t *questions) late() bool {
+	if t.owed == 0 {
+		return false
+	}
+	t.owed--
+	return true
+}
+
+// owe notes a question that leaves the table without an answer.
+func (t *questions) owe() { t.owed = min(t.owed+1, maxOwed) }
+
 func (t *questions) remove(id uint32, q question) {
 	delete(t.asked, id)
 	if q.abandoned {
@@ -87,6 +104,7 @@ func (t *questions) abandon(r *Request) {
 		t.abandoned++
 	default:
 		delete(t.asked, r.id)
+		t.owe()
 	}
 }
 
@@ -106,6 +124,7 @@ func (t *questions) expire(now time.Duration, rec *record, ins *instruments) {
 	for id, q := range t.asked {
 		if q.due <= now {
 			t.remove(id, q)
+			t.owe()
 			gone++
 		} else {
 			t.dueMin = min(t.dueMin, q.due)
@@ -119,7 +138,7 @@ func (t *questions) expire(now time.Duration, rec *record, ins *instruments) {
 // clear empties the table and returns what was in it.
 func (t *questions) clear() map[uint32]question {
 	lost := t.asked
-	t.asked, t.abandoned, t.peak = nil, 0, 0
+	t.asked, t.abandoned, t.owed, t.peak = nil, 0, 0, 0
 	return lost
 }
 
@@ -180,14 +199,16 @@ func (p *peer) abandon(r *Request) {
 }
 
 // answered matches an answer with its question and hands it on. a has Bytes,
-// Code and Err set. It reports whether the peer was asked.
+// Code and Err set. It reports whether we asked for it, however long ago.
 func (p *peer) answered(id uint32, chainID chain.ID, a Answer) bool {
 	p.mu.Lock()
 	q, ok := p.questions.take(id, chainID)
+	late := !ok && p.net.requests.issued(id) && p.questions.late()
 	p.record.waiting.Store(int32(p.questions.waiting()))
 	p.mu.Unlock()
 	if !ok {
-		return false
+		p.net.ins.unexpected.Inc()
+		return late
 	}
 	p.net.ins.answers.Inc()
 	a.From, a.RTT = p.id, p.net.now()-q.sent
