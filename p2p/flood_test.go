@@ -1,9 +1,11 @@
 package p2p
 
 import (
+	"cmp"
 	"crypto"
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -20,6 +22,8 @@ type flood struct {
 	batch func(r *remote) ([]byte, int)
 	// most is how many frames may be read before the sender is dropped.
 	most int
+	// piece is how many bytes go into a TLS record; 0 means as many as fit.
+	piece int
 }
 
 // many repeats a message until the frames fill a buffer.
@@ -36,15 +40,16 @@ func many(msg []byte) func(*remote) ([]byte, int) {
 func floods() []flood {
 	const byViolation = toleranceBurst/violationCost + 1
 	return []flood{
-		{"frames of no bytes", many(nil), byViolation},
-		{"pongs", many(wire.Pong{}.Append(nil)), byViolation},
-		{"pings", many(wire.Ping{}.Append(nil)), toleranceBurst/pingCost + 1},
-		{"messages of no known kind", many([]byte{0xfa, 0x03, 0x00}), toleranceBurst + 1},
-		{"garbage", many([]byte{0xff}), byViolation},
-		{"answers with unknown IDs", many((&wire.AppResponse{ChainID: testChain, RequestID: 2}).Append(nil)), byViolation},
-		{"refusals with unknown IDs", many((&wire.AppError{ChainID: testChain, RequestID: 2, Code: 1}).Append(nil)), byViolation},
-		{"invented identities", invented, toleranceBurst/maxClaims + 1},
-		{"forged addresses of a wanted node", forged, byViolation},
+		{"frames of no bytes", many(nil), byViolation, 0},
+		{"pongs", many(wire.Pong{}.Append(nil)), byViolation, 0},
+		{"pings", many(wire.Ping{}.Append(nil)), toleranceBurst/pingCost + 1, 0},
+		{"messages of no known kind", many([]byte{0xfa, 0x03, 0x00}), toleranceBurst + 1, 0},
+		{"garbage", many([]byte{0xff}), byViolation, 0},
+		{"answers with unknown IDs", many((&wire.AppResponse{ChainID: testChain, RequestID: 2}).Append(nil)), byViolation, 0},
+		{"refusals with unknown IDs", many((&wire.AppError{ChainID: testChain, RequestID: 2, Code: 1}).Append(nil)), byViolation, 0},
+		{name: "records of a byte", batch: many(make([]byte, 1<<18)), most: 1, piece: 1},
+		{"invented identities", invented, toleranceBurst/maxClaims + 1, 0},
+		{"forged addresses of a wanted node", forged, byViolation, 0},
 	}
 }
 
@@ -106,10 +111,7 @@ func (f flood) run(t *testing.T) {
 	bad.each(func(c *remoteConn) { flooding = c })
 	go func() {
 		for {
-			flooding.writing.Lock()
-			_, err := flooding.conn.Write(batch)
-			flooding.writing.Unlock()
-			if err != nil {
+			if f.send(flooding, batch) != nil {
 				return
 			}
 		}
@@ -279,6 +281,18 @@ func TestLargeMessagesAreSkipped(t *testing.T) {
 	})
 }
 
+// send writes a batch in pieces.
+func (f flood) send(c *remoteConn, batch []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	for piece := range slices.Chunk(batch, cmp.Or(f.piece, len(batch))) {
+		if _, err := c.conn.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // flood makes the remote send without end once the client has greeted.
 func (r *remote) flood(f flood) {
 	r.handle = func(c *remoteConn, m *wire.Message) bool {
@@ -288,7 +302,7 @@ func (r *remote) flood(f flood) {
 		<-c.said
 		batch, _ := f.batch(r)
 		for {
-			if _, err := c.conn.Write(batch); err != nil {
+			if f.send(c, batch) != nil {
 				return true
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -228,8 +229,10 @@ func (l *link) send(first []byte, frames [][]byte) error {
 // read handles what the remote sends, until the link ends.
 func (l *link) read() {
 	var buf []byte
+	pieces := pieces{from: l.conn, peer: l.peer}
 	for {
-		frame, size, err := wire.ReadFrameUpTo(l.conn, buf, maxInbound)
+		pieces.begin()
+		frame, size, err := wire.ReadFrameUpTo(&pieces, buf, maxInbound)
 		if err != nil {
 			if errors.Is(err, wire.ErrTooLarge) {
 				err = errors.Join(err, l.peer.violated(tooLarge, err))
@@ -258,6 +261,33 @@ func (l *link) read() {
 		}
 		l.message.Trim(keptBuffer)
 	}
+}
+
+// pieces reads frames and charges for those that come in more pieces than they
+// need: TLS makes a record of a single byte as costly as one of thousands.
+type pieces struct {
+	from  io.Reader
+	peer  *peer
+	count int // reads since the frame began
+	bytes int // that they returned
+}
+
+// pieceSize is how small the pieces of a frame may be on average; the first
+// records of a connection hold about 1,400 bytes. The header may come alone.
+const pieceSize = 512
+
+func (p *pieces) begin() { p.count, p.bytes = 0, 0 }
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if p.count > 2+p.bytes/pieceSize {
+		if err := p.peer.charge(frameCost); err != nil {
+			return 0, err
+		}
+	}
+	n, err := p.from.Read(b)
+	p.count++
+	p.bytes += n
+	return n, err
 }
 
 // pause lets the remote wait; false when the link has ended.
