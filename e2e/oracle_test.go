@@ -298,7 +298,7 @@ func TestOracleDevnet(t *testing.T) {
 				"name": "Coin", "symbol": "CN", "decimals": json.Number("9")}}},
 	}
 	for query, want := range map[string]map[string]oracle.Listed{
-		"": listed, "network=fuji": listed, "network=testnet&feature=nftIndexing": listed, "network=mainnet": nil, "feature=webhooks": nil,
+		"": listed, "network=fuji": listed, "network=testnet&feature=nftIndexing": nil, "network=mainnet": nil, "feature=webhooks": nil,
 	} {
 		k.ChainList(t.Context(), want, mustQuery(t, query))
 	}

@@ -72,6 +72,7 @@ type ChainDetails struct {
 	RPCURL, WSURL          string // as told to clients
 	TokenName, TokenSymbol string // of the coin for fees; default the network's
 	TokenLogoURI           string
+	TokenDescription       string
 	TokenDecimals          uint8
 	Multicall              string
 	Features               []string

@@ -27,13 +27,15 @@ type chains struct {
 	eng *engine.Engine
 	// baseURL is where clients reach this server.
 	baseURL string
+	// metadata says that the metadata of NFTs are known, where a file has them.
+	metadata bool
 	// known are the chains that were asked for so far, in the engine's order: they
 	// are the same for each request, with all that is told about them.
 	known *atomic.Pointer[[]httpapi.Chain]
 }
 
-func newChains(eng *engine.Engine, baseURL string) chains {
-	return chains{eng, baseURL, &atomic.Pointer[[]httpapi.Chain]{}}
+func newChains(eng *engine.Engine, baseURL string, metadata bool) chains {
+	return chains{eng, baseURL, metadata, &atomic.Pointer[[]httpapi.Chain]{}}
 }
 
 // Chain implements [httpapi.Chains].
@@ -126,7 +128,7 @@ func (c chains) info(e *engine.EVM) *view.ChainInfo {
 		IsTestnet: e.NetworkID() != mainnetID, Private: d.Private, Features: d.Features,
 		Token: view.NetworkToken{
 			Name: cmp.Or(d.TokenName, "Avalanche"), Symbol: cmp.Or(d.TokenSymbol, "AVAX"),
-			Decimals: d.TokenDecimals, LogoURI: d.TokenLogoURI,
+			Decimals: d.TokenDecimals, LogoURI: d.TokenLogoURI, Description: d.TokenDescription,
 		},
 	}
 	if vm := e.VM(); vm != (chain.ID{}) {
@@ -137,7 +139,7 @@ func (c chains) info(e *engine.EVM) *view.ChainInfo {
 		info.Description = cmp.Or(info.Description, "The contract chain of the Avalanche primary network")
 	}
 	info.Name = cmp.Or(info.Name, "EVM chain "+info.ChainID)
-	if len(info.Features) == 0 {
+	if len(info.Features) == 0 && c.metadata {
 		info.Features = []string{view.FeatureNFT}
 	}
 	return info

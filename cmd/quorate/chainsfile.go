@@ -38,10 +38,11 @@ type chainEntry struct {
 	Wrapped      []string          `koanf:"wrapped-tokens"`
 	Private      bool              `koanf:"private"`
 	Token        struct {
-		Name     string `koanf:"name"`
-		Symbol   string `koanf:"symbol"`
-		Decimals *int   `koanf:"decimals"`
-		LogoURI  string `koanf:"logo-uri"`
+		Name        string `koanf:"name"`
+		Symbol      string `koanf:"symbol"`
+		Decimals    *int   `koanf:"decimals"`
+		LogoURI     string `koanf:"logo-uri"`
+		Description string `koanf:"description"`
 	} `koanf:"token"`
 }
 
@@ -134,7 +135,7 @@ func (e *chainEntry) config() (cfg engine.EVMConfig, err error) {
 	d := engine.ChainDetails{
 		Name: e.Name, Description: e.Description, ExplorerURL: e.ExplorerURL, LogoURI: e.LogoURI,
 		RPCURL: e.PublicRPC, WSURL: e.PublicWS, Multicall: e.Multicall, Features: e.Features, Private: e.Private,
-		TokenName: e.Token.Name, TokenSymbol: e.Token.Symbol, TokenDecimals: 18, TokenLogoURI: e.Token.LogoURI,
+		TokenName: e.Token.Name, TokenSymbol: e.Token.Symbol, TokenDecimals: 18, TokenLogoURI: e.Token.LogoURI, TokenDescription: e.Token.Description,
 	}
 	if n := e.Token.Decimals; n != nil {
 		if *n < 0 || *n > 255 {

@@ -48,7 +48,7 @@ chains:
     features: [nftIndexing, teleporter]
     wrapped-tokens: ["` + wavax + `"]
     private: true
-    token: {name: Gold, symbol: GLD, decimals: 6, logo-uri: https://logo.example/g.svg}
+    token: {name: Gold, symbol: GLD, decimals: 6, logo-uri: https://logo.example/g.svg, description: Pays fees}
   - rpc: http://127.0.0.1:1/rpc
     blockchain-id: ` + anID(4) + "\n"
 	list, err := readChains(writeFile(t, "chains.yaml", full))
@@ -63,7 +63,7 @@ chains:
 	if d.Name != "Games" || d.Description != "A chain of games" || d.ExplorerURL != "https://explorer.example" ||
 		d.LogoURI != "https://logo.example/l.svg" || d.RPCURL != "https://rpc.example" || d.WSURL != "wss://ws.example" ||
 		d.Multicall != wavax || len(d.Features) != 2 || d.Features[1] != view.FeatureTeleporter || !d.Private ||
-		d.TokenName != "Gold" || d.TokenSymbol != "GLD" || d.TokenDecimals != 6 || d.TokenLogoURI != "https://logo.example/g.svg" ||
+		d.TokenName != "Gold" || d.TokenSymbol != "GLD" || d.TokenDecimals != 6 || d.TokenLogoURI != "https://logo.example/g.svg" || d.TokenDescription != "Pays fees" ||
 		len(d.Wrapped) != 1 || d.Wrapped[0].String() != wavax {
 		t.Errorf("%+v", d)
 	}

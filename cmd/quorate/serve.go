@@ -181,7 +181,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
 	cfg := httpapi.Config{ShutdownTimeout: drainTime, Networks: networks{eng}, Ext: func(ctx *fasthttp.RequestCtx, _ httpapi.Charge) { ext.Handler(ctx) }, Logger: logs.Logger("http"), Metrics: set}
-	seen := newChains(eng, cmp.Or(strings.TrimRight(f.data.publicURL, "/"), "http://"+ln.Addr().String()))
+	seen := newChains(eng, cmp.Or(strings.TrimRight(f.data.publicURL, "/"), "http://"+ln.Addr().String()), f.data.nftMetadata != "")
 	err = errors.Join(
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
 		f.limit.configure(&cfg, f.httpHost, logs.Logger("http"), set),

@@ -255,7 +255,7 @@ func (k *Checker) ChainList(ctx context.Context, chains map[string]Listed, query
 		want := object{
 			"chainId": id, "status": "OK", "chainName": c.Name, "description": c.Description, "platformChainId": c.BlockchainID,
 			"subnetId": c.SubnetID, "vmName": "EVM", "rpcUrl": c.RPCURL, "isTestnet": true, "private": false,
-			"networkToken": k.f.networkToken(), "enabledFeatures": []any{"nftIndexing"},
+			"networkToken": k.f.networkToken(), "enabledFeatures": []any{},
 		}
 		if c.VMID != "" {
 			want["vmId"] = c.VMID
