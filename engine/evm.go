@@ -254,7 +254,11 @@ func (n *network) startEVM(ctx context.Context, c *EVM, cfg evmsource.Config) (e
 	c.ingest, err = ingest.New(ingest.Config{
 		Name: strconv.FormatUint(c.number, 10), Source: c.client, Sink: roomySink{c.index, n.engine.room},
 		Trace: features.Trace, TraceOptional: true,
-		OnBlock: func(b *evm.Block) { n.ahead.block(b, c.ingest.Target()) }, OnProgress: n.cfg.OnProgress, Logger: log, Metrics: set,
+		OnBlock: func(b *evm.Block) {
+			n.accepted.block(b)
+			n.ahead.block(b, c.ingest.Target())
+		},
+		OnProgress: n.cfg.OnProgress, Logger: log, Metrics: set,
 	})
 	if err != nil {
 		return err

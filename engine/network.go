@@ -42,6 +42,8 @@ type network struct {
 	prefix string
 	ahead  *signAhead
 
+	accepted *accepted
+
 	unresolved map[chain.NodeID]bool // tracked peers whose name has no address; owned by discover
 
 	mu     sync.Mutex           // guards what follows
@@ -57,7 +59,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 	n := &network{
 		id: g.id, nodes: g.nodes, cfg: &e.cfg, lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
 		metrics: metric.NewSet("network", strconv.FormatUint(uint64(g.id), 10)),
-		engine:  e, prefix: prefix,
+		engine:  e, prefix: prefix, accepted: newAccepted(),
 		chains: make(map[string]*followed), known: make(map[chain.ID]bool),
 	}
 	n.source, err = source.New(source.Config{Nodes: g.nodes, Logger: e.cfg.Log("source"), Metrics: n.metrics})
@@ -82,7 +84,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 		return nil, err
 	}
 	n.agg, err = aggregator.New(aggregator.Config{
-		NetworkID: g.id, Sets: n.keeper, Peers: peers{n.peers}, Store: roomyResults{results, e.room}, Notes: roomyNotes{results.Notes(), e.room},
+		NetworkID: g.id, Sets: n.keeper, Peers: peers{n.peers}, History: n.accepted, Store: roomyResults{results, e.room}, Notes: roomyNotes{results.Notes(), e.room},
 		Timing: aggregator.Timing{Window: e.cfg.BufferWindow}, RequestTimeout: e.cfg.RequestTimeout, Workers: e.cfg.Workers,
 		Logger: e.cfg.Log("aggregator"), Metrics: n.metrics,
 	})
@@ -96,6 +98,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 		n.upper.Go("aggregator", n.agg.Run),
 		n.upper.Go("signing ahead", n.ahead.run),
 		n.lower.Go("chains", n.watchChains),
+		n.lower.Go("P-Chain height", n.watchPlatform),
 	)
 }
 
