@@ -422,9 +422,15 @@ func (j *job) finish(ctx context.Context, o outcome) {
 	if j.kept == nil || j.kept.percent < j.percent {
 		j.kept = newKept(j.msg, j.set, j.proof.signers, j.proof.sum, j.percent, time.Now())
 		j.results.keep(ctx, j.key.resultKey, j.kept)
+		j.log.LogAttrs(ctx, slog.LevelInfo, "message signed", slog.Any("message", j.key.msg), slog.Any("source", j.msg.SourceChainID),
+			slog.Uint64("height", j.set.Height), slog.Int("signers", j.proof.signers.Count()), slog.Int("stake_percent", percentOf(&j.kept.result)),
+			slog.Duration("took", time.Since(j.start)))
 	}
 	c.reply.Answer(j.kept, nil)
 }
+
+// percentOf returns the share of stake that signed, for the log.
+func percentOf(r *Result) int { return int(100 * float64(r.Weight) / float64(max(r.Total, 1))) }
 
 func (j *job) failure(c *caller) *Error {
 	s := j.core.stake()

@@ -138,6 +138,7 @@ func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
 		c.linger.Store(true)
 	}
 	fail(ctx, f)
+	s.answered(ctx, "unread")
 }
 
 // classify tells what went wrong with reading a request. The reason, a metrics

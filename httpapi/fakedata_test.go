@@ -170,6 +170,7 @@ func get(s *Server, path string, headers ...string) *fasthttp.Response {
 	var req fasthttp.Request
 	req.SetRequestURI(path)
 	req.Header.SetHost("localhost")
+	req.Header.Set(headerRequestID, "test") // answers can be compared
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}

@@ -43,6 +43,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			s.panicked(ctx, v)
 		}
 		leaveBody(ctx)
+		s.answered(ctx, to.route)
 		to.observe(ctx.Response.StatusCode(), time.Since(ctx.Time()))
 	}()
 	var scope Scope

@@ -48,8 +48,9 @@ type Server struct {
 	work context.Context
 	halt context.CancelFunc
 
-	inFlight atomic.Int64
-	bodies   bodies
+	inFlight   atomic.Int64
+	requestIDs requestIDs
+	bodies     bodies
 
 	mu    sync.Mutex
 	state state
@@ -70,6 +71,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, stats: stats{cfg.Metrics}}
+	s.requestIDs.init()
 	s.work, s.halt = context.WithCancel(context.Background())
 	s.conns = newConnections(&s.cfg, s.stats.rejected("connections").Inc, s.stats.rejected("evicted").Inc)
 	s.other = s.stats.route("other")
@@ -259,3 +261,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return fmt.Errorf("httpapi: %d requests do not end: %w", s.inFlight.Load(), ctx.Err())
 	}
 }
+
+// InFlight returns how many requests are being answered.
+func (s *Server) InFlight() int64 { return s.inFlight.Load() }

@@ -11,6 +11,7 @@ type stats struct{ set *metric.Set }
 
 // routeStats are the metrics of one route.
 type routeStats struct {
+	route    string
 	classes  [6]metric.Counter // by the status's first digit; 0 for none
 	duration metric.Histogram
 }
@@ -18,7 +19,7 @@ type routeStats struct {
 var classNames = [6]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
 func (s stats) route(pattern string) *routeStats {
-	r := &routeStats{duration: s.set.Histogram("quorate_http_request_duration_seconds",
+	r := &routeStats{route: pattern, duration: s.set.Histogram("quorate_http_request_duration_seconds",
 		"Time from the first byte of a request to the end of its answer.", "route", pattern)}
 	for i, class := range classNames {
 		r.classes[i] = s.set.Counter("quorate_http_requests_total",

@@ -19,10 +19,11 @@ const devnetPort = 9850
 
 // devnetFlags are the flags of quorate devnet.
 type devnetFlags struct {
-	cfg                              devnet.Config
-	weights, factsFile, displayLevel string
-	kinds                            string
-	httpPort                         uint16
+	cfg                devnet.Config
+	weights, factsFile string
+	log                logFlags
+	kinds              string
+	httpPort           uint16
 }
 
 func devnetCommand() *cobra.Command {
@@ -100,7 +101,7 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 	})
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.factsFile, "facts-file", "", "file to write messages, IDs and addresses to")
-		flags.StringVar(&f.displayLevel, "log-display-level", "info", "level of the log on standard error")
+		f.log.addDisplay(flags)
 	})
 }
 
@@ -121,7 +122,7 @@ func kindNames(kinds []validator.Kind) string {
 }
 
 func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
-	logs, err := openLogs(cmd, "", "off", f.displayLevel)
+	logs, err := f.log.open(cmd, "")
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
@@ -31,6 +32,9 @@ func TestMetricsFormat(t *testing.T) {
 	if code, _, errs := quorate(t, "", "aggregate", facts.Signature.Message, "--url", p.url); code != 0 {
 		t.Fatalf("aggregate: exit %d, %s", code, errs)
 	}
+	poll(t, 20*time.Millisecond, "the C-Chain is followed", func() bool {
+		return counters(t, p.url)[`quorate_ingest_height{chain="C"}`] > 0
+	})
 	text := metricsText(t, p.url)
 	problems, err := promlint.New(bytes.NewReader(text)).Lint()
 	if err != nil {

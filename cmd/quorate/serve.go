@@ -35,7 +35,7 @@ type serveFlags struct {
 	devnet                       bool
 	nodes                        nodeFlags
 	bufferWindow, requestTimeout time.Duration
-	logLevel, displayLevel       string
+	log                          logFlags
 	admin                        bool
 	healthEvery                  time.Duration
 	pluginDir, profileDir        string
@@ -98,8 +98,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	f.limit.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "folder for the certificate, kept results and logs")
-		flags.StringVar(&f.logLevel, "log-level", "info", "level of the log files: verbo, debug, trace, info, warn, error, fatal or off")
-		flags.StringVar(&f.displayLevel, "log-display-level", "info", "level of the log on standard error")
+		f.log.add(flags)
 		flags.DurationVar(&f.healthEvery, "health-check-frequency", 30*time.Second, "how often each health check runs")
 		flags.StringVar(&f.pluginDir, "plugin-dir", "", "folder of virtual machine plugins (default plugins in the data folder)")
 		flags.StringVar(&f.profileDir, "profile-dir", "", "folder that profiles are written to (default profiles in the data folder)")
@@ -134,11 +133,12 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	ctx := cmd.Context()
 	shown := newDisplay(cmd.ErrOrStderr())
 	cmd.SetErr(shown)
-	logs, err := openLogs(cmd, f.dataDir, f.logLevel, f.displayLevel)
+	logs, err := f.log.open(cmd, f.dataDir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, logs.Close()) }()
+	defer logLife(logs.Logger("main"), f)(&err)
 	// Bound first: a taken port is the most common mistake, and the cheapest to find.
 	ln, err := net.Listen("tcp", net.JoinHostPort(f.httpHost, strconv.Itoa(f.httpPort)))
 	if err != nil {
@@ -193,12 +193,13 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	return runServer(ctx, eng, server, ext, ln, func(url string) error {
+	return runServer(ctx, logs.Logger("main"), eng, server, ext, ln, func(url string) error {
 		if sim != nil {
 			if err := writeFacts(f, sim.Facts(url), logs.Logger("main")); err != nil {
 				return err
 			}
 		}
+		logs.Logger("main").Info("ready", "url", url)
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "quorate ready %s\n", url)
 		return err
 	})
@@ -246,28 +247,10 @@ func (f *serveFlags) check() error {
 	return errors.Join(f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check())
 }
 
-// openLogs makes the loggers: JSON files in the data folder, if there is one,
-// and readable lines on standard error.
-func openLogs(cmd *cobra.Command, dataDir, level, display string) (*log.Logs, error) {
-	file, err := log.ParseLevel(level)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--log-level: %w", err)}
-	}
-	shown, err := log.ParseLevel(display)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--log-display-level: %w", err)}
-	}
-	cfg := log.Config{Display: cmd.ErrOrStderr(), FileLevel: file, DisplayLevel: shown}
-	if dataDir != "" {
-		cfg.Dir = filepath.Join(dataDir, "logs")
-	}
-	return log.New(cfg)
-}
-
 // runServer runs the engine and the HTTP server until ctx ends or one of them
 // fails: started bottom up, stopped top down, in bounded time. onReady is told
 // the base address.
-func runServer(ctx context.Context, eng *engine.Engine, server *httpapi.Server, ext *rpc.Service, ln net.Listener, onReady func(url string) error) error {
+func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server *httpapi.Server, ext *rpc.Service, ln net.Listener, onReady func(url string) error) error {
 	engineCtx, stopEngine := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopEngine()
 	httpCtx, stopHTTP := context.WithCancel(ctx)
@@ -293,12 +276,14 @@ func runServer(ctx context.Context, eng *engine.Engine, server *httpapi.Server, 
 			httpDone <- e
 		}
 	}
+	log.Info("stopping: requests in flight are finished, new ones are not accepted", "in_flight", server.InFlight())
 	eng.StopBy(time.Now().Add(stopTime))
 	stopHTTP()
 	late := time.AfterFunc(forwardTime, ext.Close)
 	err = errors.Join(err, <-httpDone)
 	late.Stop()
 	ext.Close()
+	log.Info("requests are finished: closing peers, chains and databases")
 	stopEngine()
 	return errors.Join(err, <-engineDone)
 }

@@ -24,6 +24,7 @@ type handler struct {
 	target  *target
 	json    slog.Handler // nil without a file
 	display *display     // nil without a display
+	shown   slog.Handler // of the display's lines, if they are JSON
 	given   []byte       // attributes given so far, as the display shows them
 	prefix  string       // of keys, from groups
 }
@@ -61,7 +62,11 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 		errs[0] = h.json.Handle(ctx, r)
 	}
 	if h.display != nil && int64(r.Level) >= h.target.display.Load() {
-		errs[1] = h.show(r)
+		if h.shown != nil {
+			errs[1] = h.shown.Handle(ctx, r)
+		} else {
+			errs[1] = h.show(r)
+		}
 	}
 	return errors.Join(errs[0], errs[1])
 }
@@ -74,6 +79,9 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := *h
 	if c.json != nil {
 		c.json = c.json.WithAttrs(attrs)
+	}
+	if c.shown != nil {
+		c.shown = c.shown.WithAttrs(attrs)
 	}
 	c.given = slices.Clone(h.given)
 	for _, a := range attrs {
@@ -90,6 +98,9 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	c := *h
 	if c.json != nil {
 		c.json = c.json.WithGroup(name)
+	}
+	if c.shown != nil {
+		c.shown = c.shown.WithGroup(name)
 	}
 	c.prefix = h.prefix + name + "."
 	return &c
@@ -117,7 +128,7 @@ func (h *handler) show(r slog.Record) error {
 		return true
 	})
 	b = append(b, '\n')
-	err := h.display.write(b)
+	_, err := h.display.Write(b)
 	if cap(b) <= maxKept {
 		*buf = b
 		h.display.lines.Put(buf)
@@ -189,9 +200,9 @@ type display struct {
 	w  io.Writer
 }
 
-func (d *display) write(line []byte) error {
+// Write writes one line.
+func (d *display) Write(line []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, err := d.w.Write(line)
-	return err
+	return d.w.Write(line)
 }

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"gopkg.in/natefinch/lumberjack.v2"
 )
@@ -38,6 +37,8 @@ type Config struct {
 	Dir string
 	// Display gets readable lines; nil: no display.
 	Display io.Writer
+	// DisplayJSON has the display get JSON lines too, as files do.
+	DisplayJSON bool
 	// FileLevel and DisplayLevel are the levels that loggers start with. Default INFO.
 	FileLevel, DisplayLevel Level
 	// MaxSizeMB is the size in megabytes at which a file is set aside. Default 8.
@@ -111,7 +112,7 @@ func (l *Logs) Logger(name string) *slog.Logger {
 // newTarget needs mu.
 func (l *Logs) newTarget(name string) *target {
 	t := &target{name: name}
-	h := &handler{target: t, display: l.display}
+	h := l.handler(t)
 	if l.cfg.Dir != "" {
 		t.out = &rotated{closed: l.closed, onError: l.fileFailed, to: lumberjack.Logger{
 			Filename:   filepath.Join(l.cfg.Dir, name+".log"),
@@ -125,6 +126,15 @@ func (l *Logs) newTarget(name string) *target {
 	t.set(l.start)
 	t.logger = slog.New(h)
 	return t
+}
+
+// handler returns a handler that writes to the display alone.
+func (l *Logs) handler(t *target) *handler {
+	h := &handler{target: t, display: l.display}
+	if l.display != nil && l.cfg.DisplayJSON {
+		h.shown = newJSON(l.display).WithAttrs([]slog.Attr{slog.String("logger", t.name)})
+	}
+	return h
 }
 
 // limit turns a level off that has nowhere to go.
@@ -198,8 +208,9 @@ func (l *Logs) Failed() uint64 { return l.failed.Load() }
 // fileFailed counts a lost line and says so on the display, but not each time.
 func (l *Logs) fileFailed(path string, err error) {
 	if n := l.failed.Add(1); n&(n-1) == 0 && l.display != nil { // 1, 2, 4, 8 ...
-		l.display.write(fmt.Appendf(nil, "%s ERROR log  a line was not written to its file  path=%s error=%q failures=%d\n",
-			time.Now().UTC().Format(timeForm), path, err, n))
+		t := &target{name: "log"}
+		t.set(LevelPair{File: Off, Display: Error})
+		slog.New(l.handler(t)).Error("a line was not written to its file", "path", path, "error", err, "failures", n)
 	}
 }
 

@@ -386,3 +386,26 @@ func BenchmarkFile(b *testing.B) {
 type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// With JSON on the display, each of its lines is an object like those of the files.
+func TestDisplayJSON(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	l := mustNew(t, Config{Display: &out, DisplayJSON: true, DisplayLevel: Info})
+	l.Logger("p2p").With("peer", "a \"b\"\n").WithGroup("g").Info("connected", "port", 7)
+	l.Logger("http").Debug("below the level")
+	l.Logger("http").Error("failed", "err", errors.New("x"))
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("lines %q", lines)
+	}
+	var first, second map[string]any
+	if err := errors.Join(json.Unmarshal([]byte(lines[0]), &first), json.Unmarshal([]byte(lines[1]), &second)); err != nil {
+		t.Fatal(err)
+	}
+	delete(first, "time")
+	want := map[string]any{"level": "INFO", "msg": "connected", "logger": "p2p", "peer": "a \"b\"\n", "g": map[string]any{"port": 7.0}}
+	if fmt.Sprint(first) != fmt.Sprint(want) || second["level"] != "ERROR" || second["err"] != "x" || second["logger"] != "http" {
+		t.Errorf("got %v and %v", first, second)
+	}
+}
