@@ -58,6 +58,7 @@ func TestL1(t *testing.T) {
 	step("register", x.testRegister)
 	step("chain RPC", x.testChainRPC)
 	step("quiet", x.testQuiet)
+	step("tracked", x.testTracked)
 	step("epoch turned", x.testEpochTurned)
 	step("remove", x.testRemove)
 	step("disable and top up", x.testDisable)
@@ -246,6 +247,24 @@ func (x *l1World) testQuiet(ctx context.Context, t *testing.T, _ *server) {
 	if number, err := client.ChainID(ctx); err != nil || number.Uint64() != openNumber {
 		t.Errorf("by the rpc of the chains file: chain ID %v, %v", number, err)
 	}
+}
+
+// testTracked names the L1 to a server that knows of no chain: it dials the
+// validators before anyone asks, and the first request finds all of them.
+func (x *l1World) testTracked(ctx context.Context, t *testing.T, _ *server) {
+	s := x.serve(t, nil, "--node-url", x.entry(), "--track-subnets", x.open.Subnet.String())
+	s.waitConnected(t, localnet.MaxNodes+guestCount)
+	unsigned := x.fromHome(ctx, t, payloads(1)[0])
+	answer := s.post(t, request(unsigned, fullBuffer))
+	signed, err := answer.Signed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := mustVerify(t, x.set(ctx, t, x.open.Subnet, verify.Proposed), signed, unsigned)
+	if !x.are(report.Signers, []int{heavy, second, third, late}) {
+		t.Errorf("signed by %v", report.Signers)
+	}
+	t.Logf("the first message of a tracked L1 after %v", answer.Took.Round(time.Millisecond))
 }
 
 // testEpochTurned has a message signed for one epoch, changes the validators, and
