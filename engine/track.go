@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 	"quorate/p2p"
@@ -89,32 +88,24 @@ func (t TrackedPeer) resolve(ctx context.Context) (netip.Addr, error) {
 // errIdentityInUse is why validators turn us away.
 var errIdentityInUse = errors.New("validators close our links right after TLS: the certificate in the data folder (staker.pem) seems to be in use by another server; give each its own")
 
-// checkIdentity returns an error if more of the primary network's stake turns
-// us away than lets us in. Stake decides, not the number of nodes: anybody can
-// found an L1 whose validators close our links.
+// checkIdentity returns an error if so much of the primary network's stake turns
+// us away that too little can be connected. Stake decides, not the number of
+// nodes: anybody can found an L1 whose validators close our links.
 func (n *network) checkIdentity() error {
 	set, ok := n.keeper.Current(chain.PrimaryNetworkID)
 	if !ok {
 		return nil
 	}
-	if away := weightOf(set, n.turnedAway); away > 0 && away > weightOf(set, n.connectedTo) {
-		return fmt.Errorf("network %d: %w", n.id, errIdentityInUse)
-	}
-	return nil
-}
-
-func (n *network) turnedAway(id chain.NodeID) bool  { return n.peers.Status(id).TurnedAway }
-func (n *network) connectedTo(id chain.NodeID) bool { return n.peers.Status(id).Ready }
-
-// weightOf returns the stake of the validators that have a node for which is holds.
-func weightOf(set *valset.Set, is func(chain.NodeID) bool) uint64 {
-	some := warp.NewBits(len(set.Validators))
+	away := warp.NewBits(len(set.Validators))
 	for i := range set.Validators {
 		for _, id := range set.Validators[i].NodeIDs {
-			if is(id) {
-				some.Set(i)
+			if n.peers.Status(id).TurnedAway {
+				away.Set(i)
 			}
 		}
 	}
-	return set.Weight(some)
+	if float64(set.Weight(away)) > (1-minStake)*float64(set.TotalWeight) {
+		return fmt.Errorf("network %d: %w", n.id, errIdentityInUse)
+	}
+	return nil
 }

@@ -335,3 +335,39 @@ func TestBook(t *testing.T) {
 	b.setWanted(nil, false)
 	f("the claim of a node that nobody wants", b.addresses(id(3)), []netip.AddrPort{y})
 }
+
+// An address that was heard of when nobody wanted the node is asked for again
+// as soon as somebody does.
+func TestGossipOfNodesWantedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.run(nil)
+		known, later := newRemote(t), newRemote(t)
+		claim := later.claim(w.put("127.0.0.1:9100", later).Addr, 5)
+		known.peers = []wire.ClaimedIP{claim}
+		// As real nodes do, it leaves out what the filter holds.
+		known.handle = func(c *remoteConn, m *wire.Message) bool {
+			if m.Kind != wire.KindGetPeerList {
+				return false
+			}
+			filter, err := wire.ParseBloom(m.GetPeerList.Filter)
+			if err != nil {
+				t.Error(err)
+			}
+			if !filter.Contains(wire.ClaimHash(later.id, claim.Timestamp, m.GetPeerList.Salt)) {
+				c.send((&wire.PeerList{Peers: known.peers}).Append(nil))
+			}
+			return true
+		}
+		w.connect(n, known)
+		pass(10 * time.Minute)
+		if s := n.Stats(); s.Wanted != 1 || len(n.book.entries) != 1 {
+			t.Fatalf("stats %+v, %d nodes in the book", s, len(n.book.entries))
+		}
+		n.SetWanted(ids(known, later))
+		pass(2 * gossipFast)
+		if !n.Status(later.id).Ready {
+			t.Errorf("status %+v", n.Status(later.id))
+		}
+	})
+}

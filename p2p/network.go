@@ -104,7 +104,8 @@ type Status struct {
 type Stats struct {
 	Wanted, Connected, Ready int
 	// TurnedAway counts nodes that close our links right after TLS again and
-	// again. More of them than ready ones: our certificate is in use elsewhere.
+	// again. If there are many, our certificate is in use elsewhere; two servers
+	// that start at the same time may have half of the nodes each.
 	TurnedAway   int
 	OpenRequests int
 	// LastReceived and LastSent are times of messages, zero if there was none.
@@ -385,12 +386,16 @@ func unixNano(ns int64) time.Time {
 	return time.Unix(0, ns)
 }
 
+// suspectShare is which part of the nodes that let us in must turn us away for
+// the log to say so.
+const suspectShare = 4
+
 // suspectIdentity says in the log, now and then, that our certificate seems to
 // be in use elsewhere. Nothing else tells: each node has one link for each node
 // ID, and silently closes a second one.
 func (n *Network) suspectIdentity() {
 	s := n.Stats()
-	if s.TurnedAway <= s.Ready || s.TurnedAway < min(s.Wanted, 3) {
+	if suspectShare*s.TurnedAway <= s.Ready || s.TurnedAway < min(s.Wanted, 3) {
 		return
 	}
 	now, last := int64(n.now())+1, n.suspected.Load() // never 0

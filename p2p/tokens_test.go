@@ -114,9 +114,10 @@ func TestIdentityInUse(t *testing.T) {
 		if n.suspected.Load() == 0 {
 			t.Error("the log does not say so")
 		}
+		n.suspected.Store(0)
 		taken.Store(false)
 		pass(time.Minute)
-		if s := n.Stats(); s.TurnedAway != 0 || s.Ready != 3 {
+		if s := n.Stats(); s.TurnedAway != 0 || s.Ready != 3 || n.suspected.Load() != 0 {
 			t.Errorf("after the other server has gone: %+v", s)
 		}
 	})
