@@ -20,8 +20,11 @@ type Aggregator struct {
 	cfg  Config
 	sets Sets
 
-	jobs    *registry
-	running chan struct{} // closed once Run takes requests
+	jobs      *registry
+	standings *standings
+	refused   *refusals
+	scouts    *scouts
+	running   chan struct{} // closed once Run takes requests
 }
 
 // New checks cfg and gives an aggregator that is not running yet.
@@ -37,7 +40,8 @@ func New(cfg Config) (*Aggregator, error) {
 			habits: newHabits(), lingering: make(chan *lessons, maxLingering),
 		},
 		cfg: cfg, sets: cfg.Sets,
-		jobs:    newRegistry(cfg.MaxJobs, cfg.MaxSignatures, cfg.MaxCallers),
+		jobs:      newRegistry(cfg.MaxJobs, cfg.MaxSignatures, cfg.MaxCallers),
+		standings: newStandings(), refused: newRefusals(), scouts: newScouts(),
 		running: make(chan struct{}),
 	}
 	a.results = newResults(cfg.KeptBytes, cfg.PartBytes, cfg.Store, a.count, cfg.Logger)
@@ -133,8 +137,11 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, erro
 		a.count.loaded.Inc()
 		return &k.result, nil
 	}
+	if k := a.reuse(ctx, req, key, msg, set); k != nil {
+		return &k.result, nil
+	}
 	started := time.Now()
-	fresh, err := a.collect(ctx, req, deadline, key, msg, set)
+	fresh, err := a.admit(ctx, req, deadline, key, msg, set)
 	if e, refused := err.(*Error); refused && e.Kind == Overloaded {
 		a.count.overloaded.Inc()
 	}
@@ -159,20 +166,47 @@ func checkShares(req *Request) error {
 	return nil
 }
 
-// collect joins the running job for this message and set, or starts one.
-func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Time, key resultKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
-	c := &caller{quorum: req.Quorum, buffer: req.Buffer, deadline: deadline, reply: actor.NewReply[*kept]()}
+// admit has a message collected unless it was refused just now or, under
+// suspicion, finds nobody among a few validators who signs it. It notes how the
+// client fares.
+func (a *Aggregator) admit(ctx context.Context, req *Request, deadline time.Time, key resultKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
 	jk := jobKey{resultKey: key}
 	if len(req.Justification) > 0 {
 		jk.justification = sha256.Sum256(req.Justification)
 	}
+	if e := a.refused.get(jk, req.Quorum); e != nil {
+		return nil, e
+	}
+	if a.suspects(req.Client, msg) && !a.jobs.runs(jk) {
+		if err := a.scout(ctx, req, jk, msg, set); err != nil {
+			a.standings.note(req.Client, false)
+			return nil, err
+		}
+	}
+	k, err := a.collect(ctx, req, deadline, jk, msg, set)
+	var e *Error
+	switch {
+	case err == nil:
+		a.standings.note(req.Client, true)
+	case errors.As(err, &e) && e.Stake != nil: // validators were asked for it
+		a.standings.note(req.Client, false)
+		if e.Kind == Refused {
+			a.refused.put(jk, req.Quorum, e)
+		}
+	}
+	return k, err
+}
+
+// collect joins the running job for this message and set, or starts one.
+func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Time, key jobKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
+	c := &caller{quorum: req.Quorum, buffer: req.Buffer, deadline: deadline, reply: actor.NewReply[*kept]()}
 	for {
-		j, started, err := a.jobs.join(jk, c, func() *job {
+		j, started, err := a.jobs.join(key, c, func() *job {
 			// A validator has one question open at a time, and is asked again at most
 			// once for each retry or reconnection.
 			n := len(set.Validators)
 			return &job{
-				environment: a.environment, leave: a.jobs.end, key: jk, set: set, msg: msg, justification: req.Justification,
+				environment: a.environment, leave: a.jobs.end, key: key, holders: holdersOf(req.Client, msg.SourceChainID, set.SubnetID), set: set, msg: msg, justification: req.Justification,
 				box:   actor.NewMailbox[event]((len(a.cfg.Timing.Retries)+10)*n+8, actor.Shed),
 				calls: actor.NewMailbox[event](2*a.cfg.MaxCallers, actor.Shed),
 			}
@@ -192,7 +226,7 @@ func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Ti
 		}
 		j.waiting.Add(-1)
 		if errors.Is(err, errEnded) {
-			if k := a.results.get(key); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
+			if k := a.results.get(key.resultKey); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
 				return k, nil
 			}
 			c.reply = actor.NewReply[*kept]()

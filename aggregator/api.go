@@ -11,8 +11,15 @@
 //   - A message that is not under way yet is refused when there are
 //     [Config.MaxJobs] collections, when its validators and those of all
 //     collections under way would be more than [Config.MaxSignatures], or when
-//     its subnet holds more than four times what is still free of either: so no
-//     subnet, however slow its validators, keeps the others out.
+//     the share of its client, or that of its source chain or subnet, is used up.
+//     A share is at most four times what is still free, and of 4/5 of the whole an
+//     equal part. A client with little under way is let in though its chain's or
+//     subnet's share is used up by others.
+//   - A message of a client whose last ones were not signed is tried on four
+//     validators first; so is one of a stranger while a sixteenth of the room is
+//     in use. If none of the four signs, the others are not asked. A message that a
+//     followed node has accepted is never tried first.
+//   - What was refused for good is refused again for a second without asking.
 //   - A request that joins a collection is refused when [Config.MaxCallers] wait
 //     for it. Requests for results that are kept are never refused here.
 //   - A validator that has as many questions as it may have is asked a little

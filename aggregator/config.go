@@ -107,6 +107,7 @@ func (c *Config) fill() error {
 type counters struct {
 	set                                  *metric.Set
 	kept, fresh, joined, loaded          metric.Counter
+	reused, scouted                      metric.Counter
 	shedAnswers, overloaded, storeErrors metric.Counter
 	duration                             metric.Histogram
 	batches                              *batchCounters
@@ -127,6 +128,7 @@ func newCounters(set *metric.Set) *counters {
 	return &counters{
 		set:  set,
 		kept: request("kept"), fresh: request("collected"), joined: request("joined"), loaded: request("loaded"),
+		reused: request("reused"), scouted: set.Counter("quorate_aggregator_scouted_total", "Messages tried on a few validators before the others."),
 		shedAnswers: set.Counter("quorate_aggregator_answers_shed_total", "Answers of validators dropped because too many were waiting."),
 		overloaded:  request("overloaded"),
 		storeErrors: set.Counter("quorate_aggregator_store_errors_total", "Results that could not be read or written."),

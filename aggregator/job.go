@@ -57,6 +57,7 @@ type job struct {
 	msg           *warp.Unsigned
 	justification []byte
 	cost          int
+	holders       [holderKinds]holder       // of its cost
 	box           *actor.Mailbox[event]     // answers and verdicts: has room for all that can be under way
 	calls         *actor.Mailbox[event]     // callers that come and go
 	leave         func(*job) (late []event) // takes the job off the books; returns who came too late
@@ -477,7 +478,7 @@ func (j *job) keepParts() {
 	keep := make([]keptPart, 0, len(j.parts))
 	for i, p := range j.parts {
 		if p != nil && (j.broken == nil || p.proven) {
-			keep = append(keep, keptPart{j.set.Validators[i].Key.Compressed(), p})
+			keep = append(keep, keptPart{j.set.Validators[i].Key.Compressed(), p, j.set.Digest})
 		}
 	}
 	if len(keep) > 0 {

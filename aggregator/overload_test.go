@@ -152,6 +152,7 @@ func TestBusyValidators(t *testing.T) {
 // subnetJob gives an empty job for a set of n validators.
 func subnetJob(i int, subnet byte, n int) *job {
 	j := &job{set: &valset.Set{SubnetID: chain.ID{subnet}, Validators: make([]valset.Validator, n)}}
+	j.holders = holdersOf(fmt.Sprint("client of ", subnet), chain.ID{0xc, subnet}, j.set.SubnetID)
 	j.key.msg[0], j.key.msg[1] = byte(i), subnet
 	return j
 }
@@ -165,8 +166,7 @@ func TestFairShare(t *testing.T) {
 			if j.cost = max(size, r.least); !r.admits(j) {
 				return n
 			}
-			r.used += j.cost
-			r.bySubnet[j.set.SubnetID] += j.cost
+			r.hold(j)
 		}
 	}
 	if got := fmt.Sprint(fill(1, 10), fill(2, 10), fill(3, 5), fill(4, 1)); got != "800 160 32 7" {
@@ -200,8 +200,8 @@ func TestSignatureBound(t *testing.T) {
 		wg.Wait()
 		synctest.Wait() // a collection ends a moment after its last answer
 		b.jobs.mu.Lock()
-		if b.jobs.used != 0 || len(b.jobs.bySubnet) != 0 {
-			t.Errorf("%d still held, %v", b.jobs.used, b.jobs.bySubnet)
+		if b.jobs.used != 0 || len(b.jobs.held) != 0 {
+			t.Errorf("%d still held, %v", b.jobs.used, b.jobs.held)
 		}
 		b.jobs.mu.Unlock()
 		b.want(t, request(t, 9, 67, 0))

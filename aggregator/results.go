@@ -111,6 +111,7 @@ type results struct {
 type keptPart struct {
 	key  [bls.PublicKeyLen]byte
 	part *part
+	set  [32]byte // digest of the set that it was collected for
 }
 
 const (
