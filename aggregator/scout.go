@@ -138,7 +138,7 @@ func (a *Aggregator) try(ctx context.Context, req *Request, msg *warp.Unsigned, 
 func (a *Aggregator) askScouts(q Question, set *valset.Set) (asked int) {
 	rank := a.rankings.get(time.Now(), set)
 	for _, i := range rank.order {
-		if class := rank.class[i]; class == classExcluded || class == classSuspect {
+		if class := rank.class[i]; class == classExcluded || class == classQuarantined {
 			continue
 		}
 		for _, id := range set.Validators[i].NodeIDs {
