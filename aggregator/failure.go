@@ -126,6 +126,13 @@ func (c *core) stake() *Stake {
 	return s
 }
 
+// unpaid moves weight of an L1's inactive validators, which goes without keys, to
+// where it belongs: it can be had again.
+func (s *Stake) unpaid(inactive uint64) {
+	inactive = min(inactive, s.Keyless)
+	s.Keyless, s.Underfunded = s.Keyless-inactive, s.Underfunded+inactive
+}
+
 func (s *Stake) addRefusal(code int32, weight uint64) {
 	if s.Codes == nil {
 		s.Codes = make(map[int32]uint64)

@@ -441,9 +441,7 @@ func (j *job) failure(c *caller) *Error {
 			s.Connected += v.Weight
 		}
 	}
-	// What has no key in an L1 is of validators that ran out of balance.
-	inactive := min(j.set.Inactive, s.Keyless)
-	s.Keyless, s.Underfunded = s.Keyless-inactive, s.Underfunded+inactive
+	s.unpaid(j.set.Inactive)
 	return quorumError(s, c.quorum)
 }
 
