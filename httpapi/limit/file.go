@@ -8,25 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"quorate/httpapi/reload"
 )
 
-const (
-	// maxFile bounds the keys file in bytes: some hundred thousand keys.
-	maxFile = 64 << 20
-	// checkEvery is how often the keys file is looked at.
-	checkEvery = time.Second
-)
-
-// version tells states of a file apart.
-type version struct {
-	modified time.Time
-	size     int64
-}
+// maxFile bounds the keys file in bytes: some hundred thousand keys.
+const maxFile = 64 << 20
 
 type fileContent struct {
 	Tiers []fileTier `json:"tiers" yaml:"tiers"`
@@ -137,85 +127,17 @@ func (f *fileTier) tier() (*tier, error) {
 	return t, t.rate.check()
 }
 
-// check looks for a new keys file when it is time. One request does, and the
-// others go on with what is known.
-func (l *Limiter) check(now time.Duration) {
-	next := l.nextCheck.Load()
-	if int64(now) < next || l.cfg.KeysFile == "" || !l.nextCheck.CompareAndSwap(next, int64(now+checkEvery)) {
-		return
-	}
-	if !l.loading.TryLock() {
-		return
-	}
-	defer l.loading.Unlock()
-	l.report(l.load(false))
-}
-
-// Reload reads the keys file now, changed or not. On an error the keys from before
-// stay in force.
-func (l *Limiter) Reload() error {
-	if l.cfg.KeysFile == "" {
-		return nil
-	}
-	l.loading.Lock()
-	defer l.loading.Unlock()
-	err := l.load(true)
-	l.report(err)
-	if err != nil {
-		return fmt.Errorf("limit: keys file %s: %w", l.cfg.KeysFile, err)
-	}
-	return nil
-}
-
-// load runs under the lock loading.
-func (l *Limiter) load(always bool) error {
-	info, err := os.Stat(l.cfg.KeysFile)
-	if err != nil {
-		l.seen = version{} // when it comes back, it is new
-		return err
-	}
-	// What changes after this is seen at the next check.
-	v := version{info.ModTime(), info.Size()}
-	if v == l.seen && !always {
-		return nil
-	}
-	content, err := readFile(l.cfg.KeysFile)
-	if err != nil {
-		return err // tried again at the next check
-	}
-	l.seen = v
-	table, err := parseKeys(content, l.keys.Load())
-	if err != nil {
-		return err
-	}
-	l.keys.Store(table)
-	l.loaded.Inc()
-	l.complaint = ""
-	l.cfg.Logger.Info("API keys read", "file", l.cfg.KeysFile, "tiers", table.tiers, "keys", len(table.keys))
-	return nil
-}
-
-// report logs an error, but not the same one again and again.
-func (l *Limiter) report(err error) {
-	if err == nil || err.Error() == l.complaint {
-		return
-	}
-	l.complaint = err.Error()
-	l.notLoaded.Inc()
-	l.cfg.Logger.Error("keys file not read, the keys from before stay in force", "file", l.cfg.KeysFile, "error", err)
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(content) > maxFile {
-		err = fmt.Errorf("larger than %d bytes", maxFile)
-	}
-	return content, err
+// openKeys reads the keys file and keeps what it says up to date.
+func openKeys(cfg *Config, read func(err error)) (*reload.Value[keyTable], error) {
+	return reload.Open(reload.Config[keyTable]{
+		Name: "API keys", Paths: []string{cfg.KeysFile}, MaxBytes: maxFile, Logger: cfg.Logger, Read: read,
+		Parse: func(content [][]byte, before *keyTable) (*keyTable, error) {
+			if before == nil {
+				before = &keyTable{}
+			}
+			return parseKeys(content[0], before)
+		},
+	})
 }
 
 func quoteJSON(s string) []byte {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"quorate/httpapi/reload"
 )
 
 // TestReload: a changed file counts within a second, a broken one does not.
@@ -22,7 +24,7 @@ func TestReload(t *testing.T) {
 		l := newLimiter(t, Config{KeysFile: file.path, Logger: logTo(&log)})
 		f := func(key string, want int) {
 			t.Helper()
-			<-time.After(checkEvery)
+			<-time.After(reload.Every)
 			if d := l.Admit(withKey(key).get, clientA, dataRoute, 0); d.status() != want {
 				t.Errorf("key %s: %+v, want %d", key, d, want)
 			}
@@ -67,7 +69,7 @@ func TestReloadInterval(t *testing.T) {
 		l := newLimiter(t, Config{KeysFile: file.path})
 		l.Admit(headers{}.get, clientA, dataRoute, 0)
 		file.write(t, content(entry("b", "small")))
-		<-time.After(checkEvery - 1)
+		<-time.After(reload.Every - 1)
 		if d := l.Admit(withKey("b").get, clientA, dataRoute, 0); d.Status != 401 {
 			t.Errorf("looked at the file too early: %+v", d)
 		}

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"quorate/engine/metric"
+	"quorate/httpapi/reload"
 )
 
 // Headers that are read. Lookups are by these names, as fasthttp normalizes them.
@@ -153,12 +152,7 @@ type Limiter struct {
 	start   time.Time
 	rate    rate // without a key
 	clients clients
-	keys    atomic.Pointer[keyTable] // never nil
-
-	nextCheck atomic.Int64 // of the keys file, as time since start
-	loading   sync.Mutex   // guards the two below
-	seen      version      // of the keys file, when it was last read
-	complaint string       // what was last logged of it, so as not to repeat it
+	keys    *reload.Value[keyTable] // nil without a keys file
 
 	noKey, unknownKey, forbidden, limited metric.Counter
 	loaded, notLoaded                     metric.Counter
@@ -182,11 +176,35 @@ func New(cfg Config) (*Limiter, error) {
 		notLoaded: loads("failed"),
 	}
 	l.clients.init(cfg.MaxClients)
-	l.keys.Store(&keyTable{})
-	if err := l.Reload(); err != nil {
-		return nil, err
+	if cfg.KeysFile == "" {
+		return l, nil
 	}
-	return l, nil
+	var err error
+	l.keys, err = openKeys(&cfg, func(err error) {
+		if err != nil {
+			l.notLoaded.Inc()
+		} else {
+			l.loaded.Inc()
+		}
+	})
+	return l, err
+}
+
+// Reload reads the keys file now, changed or not. On an error the keys from before
+// stay in force.
+func (l *Limiter) Reload() error {
+	if l.keys == nil {
+		return nil
+	}
+	return l.keys.Reload()
+}
+
+// find returns the key with a value, nil if there is none.
+func (l *Limiter) find(value []byte) *key {
+	if l.keys == nil {
+		return nil
+	}
+	return l.keys.Get().find(value)
 }
 
 // Admit decides about one request and takes its units. header returns the value of
@@ -194,14 +212,13 @@ func New(cfg Config) (*Limiter, error) {
 // see [Header]. remote is the connection's peer; an invalid one is a client of its own.
 func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, route Route, units int) Decision {
 	now := time.Since(l.start)
-	l.check(now)
 	value := header(HeaderKey)
 	if len(value) == 0 {
 		value = header(HeaderKeySDK)
 	}
 	// A server without keys takes no notice of one meant for another.
 	if len(value) > 0 && (l.cfg.KeysFile != "" || l.cfg.RequireKey) {
-		k := l.keys.Load().find(value)
+		k := l.find(value)
 		switch {
 		case k != nil && k.permits(&route):
 			return l.take(Client{key: k}, now, units, route.Probe)

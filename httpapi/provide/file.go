@@ -25,106 +25,27 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"quorate/engine/chain/evm"
+	"quorate/httpapi/reload"
 )
 
 // maxFile bounds a file's size in bytes.
 const maxFile = 256 << 20
 
-// checkEvery is the time between two looks at a file.
-const checkEvery = time.Second
-
 // file is a file's content, kept up to date.
-type file[T any] struct {
-	path  string
-	log   *slog.Logger
-	parse func([]byte) (T, error)
+type file[T any] struct{ *reload.Value[T] }
 
-	content atomic.Pointer[T]
-	next    atomic.Int64 // when to look again, in monotonic time since began
-	began   time.Time
-
-	mu    sync.Mutex // guards what follows
-	stamp stamp      // of what was read last, whether it was good or not
-}
-
-// stamp tells versions of a file apart.
-type stamp struct {
-	size int64
-	time time.Time
-}
-
-func open[T any](path string, log *slog.Logger, parse func([]byte) (T, error)) (*file[T], error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	f := &file[T]{path: path, log: log, parse: parse, began: time.Now()}
-	f.next.Store(int64(checkEvery))
-	return f, f.read()
-}
-
-// get gives the content. It looks at the file if that is due.
-func (f *file[T]) get() *T {
-	now := int64(time.Since(f.began))
-	if due := f.next.Load(); now >= due && f.next.CompareAndSwap(due, now+int64(checkEvery)) && f.mu.TryLock() {
-		f.refresh()
-		f.mu.Unlock()
-	}
-	return f.content.Load()
-}
-
-// refresh reads the file again if it has changed. The caller holds mu.
-func (f *file[T]) refresh() {
-	info, err := os.Stat(f.path)
-	if err == nil && (stamp{info.Size(), info.ModTime()}) == f.stamp {
-		return
-	}
-	if err == nil {
-		err = f.readLocked()
-	}
-	if err != nil {
-		f.log.Warn("a data file cannot be read again; what was read before stays", "file", f.path, "err", err)
-		return
-	}
-	f.log.Info("a data file was read again", "file", f.path)
-}
-
-func (f *file[T]) read() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.readLocked()
-}
-
-func (f *file[T]) readLocked() error {
-	h, err := os.Open(f.path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = h.Close() }() // it was only read
-	info, err := h.Stat()
-	if err != nil {
-		return err
-	}
-	f.stamp = stamp{info.Size(), info.ModTime()}
-	b, err := io.ReadAll(io.LimitReader(h, maxFile+1))
-	if err != nil {
-		return err
-	}
-	if len(b) > maxFile {
-		return fmt.Errorf("%s is larger than %d bytes", f.path, maxFile)
-	}
-	content, err := f.parse(b)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.path, err)
-	}
-	f.content.Store(&content)
-	return nil
+func open[T any](path string, log *slog.Logger, parse func([]byte) (T, error)) (file[T], error) {
+	v, err := reload.Open(reload.Config[T]{
+		Name: "data file", Paths: []string{path}, MaxBytes: maxFile, Logger: log,
+		Parse: func(content [][]byte, _ *T) (*T, error) {
+			value, err := parse(content[0])
+			return &value, err
+		},
+	})
+	return file[T]{v}, err
 }
 
 // decode reads exactly one JSON value.

@@ -35,7 +35,7 @@ type chainPrices struct {
 }
 
 // Prices knows the prices of a file.
-type Prices struct{ *file[map[string]chainPrices] }
+type Prices struct{ file[map[string]chainPrices] }
 
 // OpenPrices reads a file of prices. A nil log discards what there is to say.
 func OpenPrices(path string, log *slog.Logger) (*Prices, error) {
@@ -71,7 +71,7 @@ func parsePrices(b []byte) (map[string]chainPrices, error) {
 // Price gives the price of one whole token in a currency, or "". A nil token is
 // the chain's own coin.
 func (p *Prices) Price(chainID string, token *evm.Address, currency string) string {
-	c := (*p.get())[chainID]
+	c := (*p.Get())[chainID]
 	if token == nil {
 		return string(c.native[currency])
 	}
@@ -79,7 +79,7 @@ func (p *Prices) Price(chainID string, token *evm.Address, currency string) stri
 }
 
 // Logos knows the logos of the coins and tokens of a file.
-type Logos struct{ *file[map[string]chainLogos] }
+type Logos struct{ file[map[string]chainLogos] }
 
 type chainLogos struct {
 	native string
@@ -118,7 +118,7 @@ func parseLogos(b []byte) (map[string]chainLogos, error) {
 // Logo returns the URI of a token's logo, or "". A nil token is the chain's own
 // coin.
 func (p *Logos) Logo(chainID string, token *evm.Address) string {
-	c := (*p.get())[chainID]
+	c := (*p.Get())[chainID]
 	if token == nil {
 		return c.native
 	}
@@ -127,7 +127,7 @@ func (p *Logos) Logo(chainID string, token *evm.Address) string {
 
 // Reputation knows the malicious and the benign tokens of a file.
 type Reputation struct {
-	*file[map[string]map[evm.Address]view.Reputation]
+	file[map[string]map[evm.Address]view.Reputation]
 }
 
 // OpenReputation reads a file of reputations. A nil log discards what there is
@@ -159,7 +159,7 @@ func parseReputation(b []byte) (map[string]map[evm.Address]view.Reputation, erro
 
 // Reputation gives what the file says of a token.
 func (p *Reputation) Reputation(chainID string, token *evm.Address) view.Reputation {
-	return (*p.get())[chainID][*token]
+	return (*p.Get())[chainID][*token]
 }
 
 // byID are the metadata of one contract's tokens.
@@ -167,7 +167,7 @@ type byID map[uint256.Int]*view.Metadata
 
 // NFTMetadata knows the metadata of a file.
 type NFTMetadata struct {
-	*file[map[string]map[evm.Address]byID]
+	file[map[string]map[evm.Address]byID]
 }
 
 // OpenNFTMetadata reads a file of metadata. A nil log discards what there is to say.
@@ -218,5 +218,5 @@ func knownStatus(s string) bool {
 
 // Metadata gives what the file says of a token, nil if nothing.
 func (p *NFTMetadata) Metadata(chainID string, token *evm.Address, id *uint256.Int) *view.Metadata {
-	return (*p.get())[chainID][*token][*id]
+	return (*p.Get())[chainID][*token][*id]
 }

@@ -2,16 +2,20 @@ package provide
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
+	"quorate/httpapi/reload"
 	"quorate/httpapi/view"
 )
 
@@ -130,6 +134,10 @@ func TestRefused(t *testing.T) {
 // TestReload: a changed file is taken, a broken or missing one is not.
 func TestReload(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testReload)
+}
+
+func testReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.json")
 	version := time.Unix(1_700_000_000, 0)
 	put := func(content string) {
@@ -148,7 +156,7 @@ func TestReload(t *testing.T) {
 	}
 	f := func(want, wantLog string) {
 		t.Helper()
-		p.next.Store(0) // the next look is due
+		<-time.After(reload.Every) // the next look is due
 		log.Reset()
 		if got := p.Price("1", nil, "usd"); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -173,11 +181,10 @@ func TestReload(t *testing.T) {
 
 	// Not due: the file is not looked at.
 	put(`{"1":{"native":{"usd":"4"}}}`)
-	p.next.Store(int64(time.Hour))
 	if got := p.Price("1", nil, "usd"); got != "3" {
 		t.Errorf("got %q before a look was due", got)
 	}
-	if _, err := OpenPrices(path+"x", nil); !os.IsNotExist(err) {
+	if _, err := OpenPrices(path+"x", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
