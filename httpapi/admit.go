@@ -19,6 +19,16 @@ const (
 	headerRateReset     = "RateLimit-Reset"
 )
 
+// headerIndexedHeight is how far a chain is indexed, and headerChainHeight how far
+// its node is, while the index is behind.
+const (
+	headerIndexedHeight = "X-Indexed-Height"
+	headerChainHeight   = "X-Chain-Height"
+)
+
+// headerIgnored names what a request says and its route does not know.
+const headerIgnored = "X-Ignored"
+
 // admit charges a request and finds out who sent it, or else answers it. All else
 // that it goes by is in the line of the table of routes.
 func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int) bool {

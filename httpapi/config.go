@@ -75,6 +75,9 @@ type Config struct {
 	Methods     MethodNames
 	// Limits knows the API keys and keeps clients within their rates. Nil admits all.
 	Limits *limit.Limiter
+	// Origins are the origins whose pages may use the public routes, such as
+	// https://example.com; "*" are all. Default none.
+	Origins []string
 	// Dialect says which form the answers have. Default by the client.
 	Dialect view.Mode
 	// TokenKey is the secret that page tokens are signed with, at least 16 bytes.

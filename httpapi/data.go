@@ -273,8 +273,14 @@ func (c *call) listChains() {
 // dialect decides the form of an answer.
 func (s *Server) dialect(ctx *fasthttp.RequestCtx) view.Dialect {
 	h := &ctx.Request.Header
-	return view.Choose(s.cfg.Dialect, h.UserAgent(), len(h.Peek(headerGlacierKey)) > 0)
+	return view.Choose(s.cfg.Dialect, view.Signs{
+		UserAgent: h.UserAgent(), GlacierKey: len(h.Peek(headerGlacierKey)) > 0,
+		AppComponent: len(h.Peek(headerAppComponent)) > 0, Page: len(h.Peek(fasthttp.HeaderOrigin)) > 0,
+	})
 }
 
 // headerGlacierKey carries the API key of both official SDKs.
 const headerGlacierKey = "X-Glacier-Api-Key"
+
+// headerAppComponent is sent by the first of them, also in browsers.
+const headerAppComponent = "X-App-Component"

@@ -258,7 +258,7 @@ func TestDialects(t *testing.T) {
 			t.Errorf("mode %d: Vary %q", mode, got)
 		}
 	}
-	const all = "Accept-Encoding, User-Agent, X-Glacier-Api-Key"
+	const all = "Accept-Encoding, User-Agent, X-Glacier-Api-Key, X-App-Component, Origin"
 	f(view.Auto, false, all)
 	f(view.Auto, false, all, "User-Agent", "curl/8", "x-service-api-key", "k")
 	f(view.Auto, true, all, "User-Agent", sdkUser)

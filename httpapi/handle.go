@@ -36,11 +36,14 @@ func (s Scope) serves(a Access) bool {
 
 // handle is the entry of every request whose header could be read.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	to := s.other
+	to, public := s.other, false
 	c, _ := ctx.Conn().(*conn) // nil in tests without a network
 	defer func() {
 		if v := recover(); v != nil {
 			s.panicked(ctx, v)
+			if public {
+				s.origins.allow(ctx)
+			}
 		}
 		leaveBody(ctx)
 		s.answered(ctx, to.route)
@@ -54,10 +57,13 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	path := ctx.URI().PathOriginal()
 	rt, p := s.router.find(path)
 	if rt == nil || !scope.serves(rt.access) {
-		s.noRoute(ctx, path)
+		s.noRoute(ctx, path, rt == nil && scope != ForOperators)
 		return
 	}
 	to, p.scope = rt.stats, scope
+	if public = rt.access == Public; public && s.origins.preflight(ctx, rt.allow) {
+		return
+	}
 	e := rt.method(ctx.Method())
 	switch {
 	case e != nil:
@@ -87,7 +93,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 	if byBody {
 		cost := s.cfg.ExtCost(ctx)
 		if cost.Operator && !p.scope.serves(Operator) {
-			s.noRoute(ctx, ctx.URI().PathOriginal())
+			s.noRoute(ctx, ctx.URI().PathOriginal(), false)
 			return
 		}
 		if !s.admit(ctx, e.Route, &p, max(cost.Units, e.Units)) {
@@ -110,13 +116,20 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 	}
 }
 
-func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte) {
+// noRoute answers that there is nothing. Pages may see that, unless there is
+// something for operators.
+func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte, toPages bool) {
 	if ctx.IsOptions() && string(path) == "*" {
-		options(ctx, "GET, HEAD, POST, OPTIONS")
+		options(ctx, anyMethod)
+		return
+	}
+	if toPages && s.origins.preflight(ctx, anyMethod) {
 		return
 	}
 	fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "nothing is served at " + excerpt(path)})
 }
+
+const anyMethod = "GET, HEAD, POST, OPTIONS"
 
 func options(ctx *fasthttp.RequestCtx, allow string) {
 	ctx.Response.Header.Set(fasthttp.HeaderAllow, allow)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,7 @@ type Server struct {
 	tokenMeta *tokenCache
 	calls     calls
 	vary      string // value of the Vary header
+	origins   origins
 	points    *points
 	answers   *answers
 
@@ -74,7 +76,7 @@ func New(cfg Config) (*Server, error) {
 	s.requestIDs.init()
 	s.work, s.halt = context.WithCancel(context.Background())
 	s.conns = newConnections(&s.cfg, s.stats.rejected("connections").Inc, s.stats.rejected("evicted").Inc)
-	s.other = s.stats.route("other")
+	s.other, s.origins = s.stats.route("other"), newOrigins(cfg.Origins)
 	if err := s.prepareData(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
@@ -123,7 +125,9 @@ func (s *Server) prepareData() (err error) {
 	s.answers = newAnswers()
 	s.vary = fasthttp.HeaderAcceptEncoding
 	if s.cfg.Dialect == view.Auto {
-		s.vary += ", " + fasthttp.HeaderUserAgent + ", " + headerGlacierKey
+		s.vary += ", " + strings.Join([]string{fasthttp.HeaderUserAgent, headerGlacierKey, headerAppComponent, fasthttp.HeaderOrigin}, ", ")
+	} else if len(s.cfg.Origins) > 0 && !s.origins.all {
+		s.vary += ", " + fasthttp.HeaderOrigin
 	}
 	return nil
 }

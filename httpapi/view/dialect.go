@@ -14,6 +14,13 @@
 //
 // All else is the same in both. [Choose] decides, and nothing else does.
 //
+// A browser does not say who asks: the SDKs cannot set the user agent there. A page
+// of another origin that shows no sign of either form gets one that both sides can
+// read: prices and values are left out, which both permit, and so is
+// blockTimestampMilliseconds. Two members can not be left out. An unknown
+// tokenReputation is null: the SDK that gives no sign of itself demands it. sortKey
+// is an integer, as the contract has it: the only SDK that asks for it says so.
+//
 // # Choices where the contract leaves room
 //
 //   - What is not known is left out. Where the SDKs demand a member it is empty:
@@ -40,6 +47,8 @@ const (
 	Contract Dialect = iota
 	// SDK is the form that the official SDKs can read.
 	SDK
+	// Either is the form that both can read.
+	Either
 )
 
 // Mode says which dialect requests get.
@@ -70,14 +79,27 @@ func ParseMode(s string) (Mode, error) {
 // sdkAgent begins the user agent of both official SDKs.
 var sdkAgent = []byte("speakeasy-sdk")
 
-// Choose gives the dialect of a request by its user agent and whether it carries
-// an x-glacier-api-key, which only the SDKs send.
-func Choose(m Mode, userAgent []byte, glacierKey bool) Dialect {
+// Signs are what a request shows of its client.
+type Signs struct {
+	UserAgent []byte
+	// GlacierKey is set if it carries an x-glacier-api-key, AppComponent if it carries
+	// an x-app-component: only the SDKs send them.
+	GlacierKey, AppComponent bool
+	// Page is set if it comes from a web page of another origin.
+	Page bool
+}
+
+// Choose returns the dialect of a request.
+func Choose(m Mode, s Signs) Dialect {
 	switch {
 	case m == AlwaysSDK:
 		return SDK
-	case m == Auto && (glacierKey || bytes.HasPrefix(userAgent, sdkAgent)):
+	case m == AlwaysContract:
+		return Contract
+	case s.GlacierKey || s.AppComponent || bytes.HasPrefix(s.UserAgent, sdkAgent):
 		return SDK
+	case s.Page:
+		return Either
 	}
 	return Contract
 }

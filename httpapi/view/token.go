@@ -158,7 +158,7 @@ func (w *Writer) TokenBalance(b *index.TokenBalance) {
 	switch r := w.Source.Reputation(&b.Token); {
 	case r != Unknown:
 		w.text("tokenReputation", string(r))
-	case w.Dialect == SDK:
+	case w.Dialect != Contract:
 		w.Raw(`,"tokenReputation":null`)
 	}
 	w.B = append(w.B, '}')

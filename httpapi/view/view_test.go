@@ -15,20 +15,24 @@ import (
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	f := func(m Mode, agent string, key bool, want Dialect) {
+	f := func(m Mode, s Signs, want Dialect) {
 		t.Helper()
-		if got := Choose(m, []byte(agent), key); got != want {
-			t.Errorf("mode %d, agent %q, key %v: %d, want %d", m, agent, key, got, want)
+		if got := Choose(m, s); got != want {
+			t.Errorf("mode %d, agent %q, %+v: %d, want %d", m, s.UserAgent, s, got, want)
 		}
 	}
-	const sdk = "speakeasy-sdk/typescript 0.13.0 2.1.0 1.0 @avalabs/avacloud-sdk"
-	f(Auto, "", false, Contract)
-	f(Auto, "curl/8", false, Contract)
-	f(Auto, "x speakeasy-sdk", false, Contract)
-	f(Auto, sdk, false, SDK)
-	f(Auto, "curl/8", true, SDK)
-	f(AlwaysContract, sdk, true, Contract)
-	f(AlwaysSDK, "curl/8", false, SDK)
+	sdk := []byte("speakeasy-sdk/typescript 0.13.0 2.1.0 1.0 @avalabs/avacloud-sdk")
+	curl := []byte("curl/8")
+	f(Auto, Signs{}, Contract)
+	f(Auto, Signs{UserAgent: curl}, Contract)
+	f(Auto, Signs{UserAgent: []byte("x speakeasy-sdk")}, Contract)
+	f(Auto, Signs{UserAgent: sdk}, SDK)
+	f(Auto, Signs{UserAgent: curl, GlacierKey: true}, SDK)
+	f(Auto, Signs{AppComponent: true, Page: true}, SDK)
+	f(Auto, Signs{GlacierKey: true, Page: true}, SDK)
+	f(Auto, Signs{UserAgent: []byte("Mozilla/5.0"), Page: true}, Either)
+	f(AlwaysContract, Signs{UserAgent: sdk, GlacierKey: true, AppComponent: true, Page: true}, Contract)
+	f(AlwaysSDK, Signs{UserAgent: curl, Page: true}, SDK)
 
 	for s, want := range map[string]Mode{"": Auto, "auto": Auto, "contract": AlwaysContract, "sdk": AlwaysSDK} {
 		if got, err := ParseMode(s); err != nil || got != want {

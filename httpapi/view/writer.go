@@ -154,7 +154,7 @@ func (w *Writer) party(name string, a *evm.Address) {
 
 // price writes the price of a token, or nothing if there is none.
 func (w *Writer) price(name, value string) {
-	if value == "" {
+	if value == "" || w.Dialect == Either {
 		return
 	}
 	w.Member(name)
@@ -165,7 +165,7 @@ func (w *Writer) price(name, value string) {
 
 // worth writes the value of an amount of a token, or nothing without a price.
 func (w *Writer) worth(name string, amount *uint256.Int, decimals uint8, price string) {
-	if price == "" {
+	if price == "" || w.Dialect == Either {
 		return
 	}
 	w.Member(name)
