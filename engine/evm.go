@@ -59,6 +59,8 @@ type EVM struct {
 	details ChainDetails
 	network *network
 
+	socket bool
+
 	client *evmsource.Client
 	own    *source.Client
 	index  *index.Chain
@@ -121,6 +123,10 @@ func (c *EVM) Details() *ChainDetails { return &c.details }
 
 // Index gives the chain's rows.
 func (c *EVM) Index() *index.Chain { return c.index }
+
+// HasSocket reports whether the chain's node has a WebSocket for it, as far as it
+// was configured.
+func (c *EVM) HasSocket() bool { return c.socket }
 
 // Balance asks the node for a balance in wei, at a height or the last one.
 func (c *EVM) Balance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
@@ -230,6 +236,7 @@ func (n *network) startEVM(ctx context.Context, c *EVM, cfg evmsource.Config) (e
 	log := n.cfg.Log("evm")
 	set := n.metrics.With("chain", c.name)
 	cfg.Logger, cfg.Metrics, cfg.Retries = log, set, evmRetries
+	c.socket = !cfg.WS.Zero()
 	if c.client, err = evmsource.New(cfg); err != nil {
 		return err
 	}

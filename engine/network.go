@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"quorate/aggregator"
@@ -41,6 +42,9 @@ type network struct {
 	engine *Engine
 	prefix string
 	ahead  *signAhead
+	// forwards are those of configured chains. They do not change.
+	forwards map[chain.ID]*forwards
+	learned  atomic.Bool // the node has told all its chains
 
 	accepted *accepted
 
@@ -60,7 +64,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 		id: g.id, nodes: g.nodes, cfg: &e.cfg, lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
 		metrics: metric.NewSet("network", strconv.FormatUint(uint64(g.id), 10)),
 		engine:  e, prefix: prefix, accepted: newAccepted(),
-		chains: make(map[string]*followed), known: make(map[chain.ID]bool),
+		chains: make(map[string]*followed), known: make(map[chain.ID]bool), forwards: make(map[chain.ID]*forwards),
 	}
 	n.source, err = source.New(source.Config{Nodes: g.nodes, Logger: e.cfg.Log("source"), Metrics: n.metrics})
 	if err != nil {
@@ -71,6 +75,15 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 			err = errors.Join(err, n.stop(networksStop))
 		}
 	}()
+	if prefix == "" {
+		for i := range e.cfg.EVMChains {
+			f, err := n.newForwards(&e.cfg.EVMChains[i])
+			if err != nil {
+				return nil, err
+			}
+			n.forwards[e.cfg.EVMChains[i].ID] = f
+		}
+	}
 	n.node = platform.New(n.source)
 	if n.peers, err = e.newPeers(ctx, n); err != nil {
 		return nil, err
@@ -230,6 +243,9 @@ func (n *network) stop(limit time.Duration) error {
 	err := n.upper.stop(limit * 3 / 4)
 	err = errors.Join(err, n.lower.stop(time.Until(by)))
 	n.source.Close()
+	for _, f := range n.forwards {
+		f.client.Close()
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range n.evms {

@@ -93,6 +93,9 @@ func (n *network) learnChains(ctx context.Context) error {
 			errs = append(errs, n.engine.names.Add(b.ID))
 		}
 	}
+	if err == nil {
+		n.learned.Store(true)
+	}
 	return errors.Join(errs...)
 }
 

@@ -106,7 +106,7 @@ func (s *Service) free(name string) error {
 		if s.resolve([]byte(name)).kind == nothing && !s.aliases.has(name) {
 			return nil
 		}
-	case k < chainBase:
+	case k < chainRPC:
 		return fmt.Errorf("failed to create endpoint as /ext/%s already exists", name)
 	}
 	return fmt.Errorf("route is either already aliased or already maps to a handle: /ext/%s", name)
@@ -153,8 +153,10 @@ func (s *Service) aliasChain(chains Chains, name, alias string) error {
 	// What is wrong with the names themselves comes first.
 	if _, ok := chains.Lookup(name); ok && utf8.RuneCountInString(alias) <= maxAlias {
 		path := "bc/" + alias
-		if s.aliases.has(path) || s.aliases.has(path+"/rpc") {
-			return fmt.Errorf("route is either already aliased or already maps to a handle: /ext/%s", path)
+		for _, sub := range append([]string{""}, endpoint{kind: chainRPC}.subPaths()...) {
+			if s.aliases.has(path + sub) {
+				return fmt.Errorf("route is either already aliased or already maps to a handle: /ext/%s", path)
+			}
 		}
 	}
 	return chains.Alias(name, alias)

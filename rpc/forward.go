@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
+	"quorate/engine/source"
 )
 
 const (
@@ -24,13 +26,28 @@ const (
 	maxForwards = 256
 )
 
-// forward passes a chain's JSON-RPC to the followed node and its answer back as
-// they are, batches included.
-func (s *Service) forward(ctx *fasthttp.RequestCtx, id chain.ID) {
+// forward passes what the mode allows of a chain's JSON-RPC to a followed node, and
+// its answer back as it is, batches included.
+func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 	if !acceptsPost(ctx) || !isChainJSON(ctx) || !fits(ctx, maxForward) {
 		return
 	}
 	body := ctx.PostBody()
+	calls := s.callsOf(ctx)
+	var passed []byte
+	if s.cfg.ChainRPC == All {
+		// A copy: the request's memory is used again once we return, and the sender
+		// may still be reading when it gave up waiting.
+		passed = bytes.Clone(body)
+	} else {
+		s.screen(calls, e.sub)
+		if calls.allowed() == 0 {
+			s.count("bc", "refused").Inc()
+			answerCalls(ctx, calls.answer())
+			return
+		}
+		passed = calls.appendAllowed(make([]byte, 0, len(body)))
+	}
 	select {
 	case s.sending <- struct{}{}:
 		defer func() { <-s.sending }()
@@ -42,11 +59,17 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, id chain.ID) {
 	}
 	work, cancel := context.WithTimeout(s.work, forwardTimeout)
 	defer cancel()
-	// A copy: the request's memory is used again once we return, and the sender
-	// may still be reading when it gave up waiting.
-	status, contentType, answer, err := s.cfg.Forward.Forward(work, id, bytes.Clone(body))
+	status, contentType, answer, err := s.cfg.Forward.Forward(work, e.chain, e.path(), passed)
 	if err != nil {
-		s.notForwarded(ctx, id, body, err)
+		s.notForwarded(ctx, e.chain, body, err)
+		return
+	}
+	if s.cfg.ChainRPC != All && status == fasthttp.StatusOK {
+		answer = calls.merge(answer)
+	}
+	if status >= fasthttp.StatusInternalServerError && !strings.HasPrefix(contentType, contentJSON) {
+		s.count("bc", "error").Inc() // a page of whatever stands before the node
+		answerFault(ctx, fasthttp.StatusBadGateway, fmt.Sprintf("the followed node failed with HTTP %d", status), body)
 		return
 	}
 	s.count("bc", "ok").Inc()
@@ -59,20 +82,61 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, id chain.ID) {
 	ctx.Response.SetBodyRaw(answer)
 }
 
-// notForwarded says in plain words that the node gave no answer. The cause goes
-// to the log alone: it names the node's address, which may hold a key.
+// callsKey is where a request keeps its calls between [Service.Cost] and its answer.
+type callsKey struct{}
+
+// callsOf reads the calls of a request, once.
+func (s *Service) callsOf(ctx *fasthttp.RequestCtx) *chainCalls {
+	if c, ok := ctx.UserValue(callsKey{}).(*chainCalls); ok {
+		return c
+	}
+	c := parseCalls(ctx.PostBody())
+	ctx.SetUserValue(callsKey{}, &c)
+	return &c
+}
+
+// answerCalls answers calls of which none was passed on. Clients read the error of
+// a status 200 alone.
+func answerCalls(ctx *fasthttp.RequestCtx, body []byte) {
+	noSniff(ctx)
+	if len(body) == 0 {
+		return // notifications
+	}
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.SetBodyRaw(body)
+}
+
+// notForwarded says in plain words that no node gave an answer. The cause goes to
+// the log alone: nodes are the operator's business.
 func (s *Service) notForwarded(ctx *fasthttp.RequestCtx, id chain.ID, body []byte, err error) {
 	s.count("bc", "error").Inc()
 	s.warned.Log(s.work, s.log, slog.LevelWarn, "a chain RPC call could not be passed to the followed node",
 		slog.String("chain", id.String()), slog.String("error", excerpt(err.Error())))
+	status, message := s.unanswered(err)
+	if status == fasthttp.StatusServiceUnavailable {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	}
+	answerFault(ctx, status, message, body)
+}
+
+// unanswered returns the status and the words for a request that no node answered.
+func (s *Service) unanswered(err error) (status int, message string) {
+	var refused *source.RefusedError
 	switch {
 	case s.work.Err() != nil:
-		answerFault(ctx, fasthttp.StatusServiceUnavailable, "this node is shutting down", body)
-	case errors.Is(err, context.DeadlineExceeded):
-		answerFault(ctx, fasthttp.StatusGatewayTimeout, "the followed node did not answer in time", body)
-	default:
-		answerFault(ctx, fasthttp.StatusBadGateway, "the followed node cannot be reached or gave no usable answer", body)
+		return fasthttp.StatusServiceUnavailable, "this node is shutting down"
+	case errors.Is(err, source.ErrNotYet):
+		return fasthttp.StatusServiceUnavailable, "the followed nodes have not told yet which chains there are"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, source.ErrTimeout):
+		return fasthttp.StatusGatewayTimeout, "the followed node did not answer in time"
+	case !errors.As(err, &refused):
+		return fasthttp.StatusBadGateway, "the followed node cannot be reached or gave no usable answer"
+	case refused.Status == fasthttp.StatusNotFound:
+		return fasthttp.StatusNotFound, "no followed node serves this: none runs the chain, or the chain has no such path"
+	case refused.Busy():
+		return fasthttp.StatusServiceUnavailable, "the followed node is busy, or still starts the chain"
 	}
+	return fasthttp.StatusBadGateway, "the followed node does not take requests of this server"
 }
 
 // answerFault answers a call that did not get through with a JSON-RPC error, which

@@ -16,11 +16,11 @@ func TestForwardFault(t *testing.T) {
 	var out bytes.Buffer
 	cfg := fullConfig(t)
 	cfg.Logger = slog.New(slog.NewTextHandler(&out, nil))
-	cfg.Forward = forwardFunc(func(ctx context.Context, _ chain.ID, _ []byte) (int, string, []byte, error) {
+	cfg.Forward = forwardFunc(func(ctx context.Context, _ chain.ID, _ string, _ []byte) (int, string, []byte, error) {
 		if d, ok := ctx.Deadline(); !ok || time.Until(d) > forwardTimeout {
 			t.Errorf("deadline %v, %v", d, ok)
 		}
-		return echo(ctx, chainC, []byte("down"))
+		return echo(ctx, chainC, "/rpc", []byte("down"))
 	})
 	s := New(cfg)
 	const message = `"error":{"code":-32000,"message":"the followed node cannot be reached or gave no usable answer","data":null}`
@@ -47,7 +47,7 @@ func TestForwardLimit(t *testing.T) {
 	t.Parallel()
 	cfg := fullConfig(t)
 	var got int
-	cfg.Forward = forwardFunc(func(_ context.Context, _ chain.ID, body []byte) (int, string, []byte, error) {
+	cfg.Forward = forwardFunc(func(_ context.Context, _ chain.ID, _ string, body []byte) (int, string, []byte, error) {
 		got = len(body)
 		return 200, "", nil, nil
 	})
@@ -67,7 +67,7 @@ func TestForwardBusyAndClose(t *testing.T) {
 	t.Parallel()
 	cfg := fullConfig(t)
 	waiting := make(chan struct{}, maxForwards)
-	cfg.Forward = forwardFunc(func(ctx context.Context, _ chain.ID, _ []byte) (int, string, []byte, error) {
+	cfg.Forward = forwardFunc(func(ctx context.Context, _ chain.ID, _ string, _ []byte) (int, string, []byte, error) {
 		waiting <- struct{}{}
 		<-ctx.Done()
 		return 0, "", nil, ctx.Err()
@@ -96,7 +96,7 @@ func TestForwardBusyAndClose(t *testing.T) {
 func TestForwardCopies(t *testing.T) {
 	t.Parallel()
 	cfg := fullConfig(t)
-	cfg.Forward = forwardFunc(func(_ context.Context, _ chain.ID, body []byte) (int, string, []byte, error) {
+	cfg.Forward = forwardFunc(func(_ context.Context, _ chain.ID, _ string, body []byte) (int, string, []byte, error) {
 		clear(body)
 		return 0, "", nil, context.DeadlineExceeded
 	})

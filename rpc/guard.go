@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -20,12 +21,18 @@ type hosts struct {
 func newHosts(allowed []string) hosts {
 	h := hosts{names: map[string]bool{"localhost": true}}
 	for _, name := range allowed {
-		if name == "*" {
-			h.any = true
+		h.any = h.any || name == "*"
+		if name != "" {
+			h.names[strings.ToLower(name)] = true
 		}
-		h.names[strings.ToLower(name)] = true
 	}
 	return h
+}
+
+// refuse says, beside a node's own words, what a host name is refused for.
+func refuse(ctx *fasthttp.RequestCtx) {
+	answerText(ctx, fasthttp.StatusForbidden, fmt.Sprintf("invalid host specified: %q is not a name of this server. Use an IP address or localhost, "+
+		"or have the operator name it in --http-allowed-hosts.\n", excerpt(string(ctx.Host()))))
 }
 
 // allow tells whether requests for host, with or without port, are answered.
@@ -83,7 +90,7 @@ func crossOrigin(ctx *fasthttp.RequestCtx, k kind) bool {
 	header := &ctx.Response.Header
 	header.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
 	asked := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)
-	if !ctx.IsOptions() || len(asked) == 0 || k == nothing || k == chainBase {
+	if !ctx.IsOptions() || len(asked) == 0 || k == nothing {
 		return false
 	}
 	header.Set(fasthttp.HeaderAccessControlAllowMethods, "GET, HEAD, POST")

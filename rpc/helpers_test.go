@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
@@ -22,6 +23,7 @@ import (
 	"quorate/engine/health"
 	"quorate/engine/log"
 	"quorate/engine/profile"
+	"quorate/engine/source"
 	"quorate/engine/vm"
 )
 
@@ -120,19 +122,35 @@ func (fakeHealth) Liveness() health.Report {
 	return health.Report{Healthy: true, Checks: map[string]health.Result{}}
 }
 
-type forwardFunc func(ctx context.Context, id chain.ID, body []byte) (int, string, []byte, error)
+type forwardFunc func(ctx context.Context, id chain.ID, path string, body []byte) (int, string, []byte, error)
 
-func (f forwardFunc) Forward(ctx context.Context, id chain.ID, body []byte) (int, string, []byte, error) {
-	return f(ctx, id, body)
+func (f forwardFunc) Forward(ctx context.Context, id chain.ID, path string, body []byte) (int, string, []byte, error) {
+	return f(ctx, id, path, body)
+}
+
+func (f forwardFunc) Dial(context.Context, chain.ID, string) (*websocket.Conn, error) {
+	return nil, &source.RefusedError{Node: "http://node", Status: 404}
 }
 
 // echo answers with the call itself.
-func echo(_ context.Context, id chain.ID, body []byte) (int, string, []byte, error) {
+func echo(_ context.Context, id chain.ID, path string, body []byte) (int, string, []byte, error) {
 	switch string(body) {
 	case "down":
 		return 0, "", nil, errors.New("dial tcp: https://user:secret@example.org refused")
 	case "late":
 		return 0, "", nil, fmt.Errorf("waiting: %w", context.DeadlineExceeded)
+	case "path":
+		return 200, "text/plain", []byte(path), nil
+	case "lacking":
+		return 0, "", nil, &source.RefusedError{Status: 404}
+	case "page":
+		return 502, "text/html", []byte("<html>"), nil
+	case "starting":
+		return 0, "", nil, fmt.Errorf("forward: %w", &source.RefusedError{Status: 503})
+	case "unknown":
+		return 0, "", nil, source.ErrNotYet
+	case "locked":
+		return 0, "", nil, &source.RefusedError{Status: 401}
 	case "teapot":
 		return 418, "text/x-tea", []byte("short and stout"), nil
 	}
@@ -153,7 +171,7 @@ func fullConfig(t testing.TB) Config {
 			loaded: map[chain.ID][]string{other: nil, chainC: {"foovm"}},
 			failed: map[string]string{"README": `invalid vmID: "README"`},
 		}},
-		Health: fakeHealth{}, Chains: registry, Forward: forwardFunc(echo), AllowedHosts: []string{"Node.example"},
+		Health: fakeHealth{}, Chains: registry, Forward: forwardFunc(echo), ChainRPC: All, AllowedHosts: []string{"Node.example"},
 	}
 }
 
@@ -164,6 +182,13 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 // do sends one request. headers are names and values; POST has a content type
 // unless they say otherwise.
 func do(s *Service, method, path, body string, headers ...string) *fasthttp.Response {
+	ctx := request(method, path, body, headers...)
+	s.Handler(ctx)
+	return &ctx.Response
+}
+
+// request makes a request as do sends it.
+func request(method, path, body string, headers ...string) *fasthttp.RequestCtx {
 	var req fasthttp.Request
 	req.Header.SetMethod(method)
 	req.SetRequestURI(path)
@@ -177,8 +202,7 @@ func do(s *Service, method, path, body string, headers ...string) *fasthttp.Resp
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&req, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1234}, nil)
 	ctx.Response.Header.SetNoDefaultContentType(true)
-	s.Handler(ctx)
-	return &ctx.Response
+	return ctx
 }
 
 // rpcCall calls a method and gives the answer's body.

@@ -68,6 +68,7 @@ func WriteDocs(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| `%s.%s` | %s | `%s` | %s |\n", m.service, m.name, m.paramsText(), m.result, m.doc)
 	}
+	writeChainDocs(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

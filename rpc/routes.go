@@ -21,14 +21,23 @@ const (
 	healthReadiness
 	healthLiveness
 	metricsText
-	chainBase // a chain by itself: nothing is served, but it can be aliased
 	chainRPC
+	chainSocket
 )
 
 // endpoint is one thing that is served.
 type endpoint struct {
 	kind  kind
-	chain chain.ID // of chainBase and chainRPC
+	chain chain.ID // of chainRPC and chainSocket
+	sub   string   // what is behind the chain's name; empty for the chain itself
+}
+
+// path is where a node has the endpoint, behind the chain's own path.
+func (e endpoint) path() string {
+	if e.sub == "" {
+		return ""
+	}
+	return "/" + e.sub
 }
 
 var (
@@ -87,31 +96,65 @@ func (s *Service) real(name []byte) endpoint {
 
 func (s *Service) realChain(name []byte) endpoint {
 	rest, ok := bytes.CutPrefix(name, chainPrefix)
-	if !ok || s.cfg.Chains == nil || s.cfg.Forward == nil {
+	if !ok || s.cfg.Chains == nil || s.cfg.Forward == nil || s.cfg.ChainRPC == Off {
 		return endpoint{}
 	}
 	of, sub, more := bytes.Cut(rest, slash)
-	if more && string(sub) != "rpc" {
+	if more && !s.isDoor(sub) {
 		return endpoint{}
 	}
 	id, ok := s.cfg.Chains.Lookup(string(of))
 	switch {
 	case !ok:
 		return endpoint{}
-	case more:
-		return endpoint{chainRPC, id}
+	case string(sub) == socketDoor:
+		return endpoint{chainSocket, id, socketDoor}
 	}
-	return endpoint{chainBase, id}
+	return endpoint{chainRPC, id, string(sub)}
 }
+
+// mayBecome reports whether a path at which nothing is served may be that of a chain
+// that is not known yet.
+func (s *Service) mayBecome(ctx *fasthttp.RequestCtx) bool {
+	path, _ := decodePath(ctx.URI().PathOriginal())
+	return s.cfg.Chains != nil && s.cfg.Forward != nil && s.cfg.ChainRPC != Off && s.cfg.Learning != nil &&
+		bytes.HasPrefix(path, []byte("/ext/bc/")) && s.cfg.Learning()
+}
+
+// isDoor reports whether sub may be asked for below a chain: in mode All that is
+// any segment that goes into a path as it is.
+func (s *Service) isDoor(sub []byte) bool {
+	for _, d := range doors {
+		if d.path == string(sub) {
+			return d.path != ""
+		}
+	}
+	if s.cfg.ChainRPC != All || len(sub) == 0 || len(sub) > maxDoor {
+		return false
+	}
+	for _, c := range sub {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// maxDoor bounds the name of a path below a chain, in bytes.
+const maxDoor = 64
 
 // subPaths gives the paths that are served below an endpoint; an alias of it has
 // them too.
 func (e endpoint) subPaths() []string {
-	switch e.kind {
-	case healthAll:
+	switch {
+	case e.kind == healthAll:
 		return []string{"/health", "/readiness", "/liveness"}
-	case chainBase:
-		return []string{"/rpc"}
+	case e.kind == chainRPC && e.sub == "":
+		var paths []string
+		for _, d := range doors[1:] {
+			paths = append(paths, "/"+d.path)
+		}
+		return paths
 	default:
 		return nil
 	}

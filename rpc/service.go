@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
@@ -35,8 +36,13 @@ type Config struct {
 	Health Health
 	// Chains gives the names under /ext/bc; nil: there is no chain RPC.
 	Chains Chains
-	// Forward passes chain RPC to the followed node; nil: there is no chain RPC.
+	// Forward passes chain RPC to the followed nodes; nil: there is no chain RPC.
 	Forward Forwarder
+	// Learning reports whether the followed nodes have yet to tell their chains: a
+	// chain that is not known may be one then. Nil: they have.
+	Learning func() bool
+	// ChainRPC says which methods of chain RPC are passed on.
+	ChainRPC Mode
 	// AllowedHosts are names that requests may be sent to besides IP addresses and
 	// localhost, without port; "*" allows all. Others are refused, because a name
 	// that an attacker can point at this machine makes his page same-origin.
@@ -98,10 +104,18 @@ type Health interface {
 
 // Forwarder passes the body of a chain's RPC to a node that runs the chain.
 type Forwarder interface {
-	// Forward gives the node's answer as it is; answer belongs to the caller. err
-	// means that there was none.
-	Forward(ctx context.Context, id chain.ID, body []byte) (status int, contentType string, answer []byte, err error)
+	// Forward posts body to path below the chain, which is empty or begins with a
+	// slash, and returns the node's answer as it is; answer belongs to the caller.
+	// err means that there was none: it wraps [source.ErrNotYet], a
+	// [source.RefusedError] or another of that package.
+	Forward(ctx context.Context, id chain.ID, path string, body []byte) (status int, contentType string, answer []byte, err error)
+	// Dial opens the WebSocket at path below the chain.
+	Dial(ctx context.Context, id chain.ID, path string) (*websocket.Conn, error)
 }
+
+// Charge takes compute units from a request's client. False means that it has too
+// few and nothing was taken; after wait it would have them.
+type Charge func(units int) (wait time.Duration, ok bool)
 
 // Service answers requests for paths below /ext.
 type Service struct {
@@ -113,6 +127,8 @@ type Service struct {
 	aliases aliases
 	sending chan struct{} // one place for each body being forwarded
 	warned  *log.Throttle // of failures to forward
+	prices  map[string]int
+	sockets sockets
 
 	// work is the context of what a request has others do. It ends with Close.
 	work context.Context
@@ -124,8 +140,10 @@ func New(cfg Config) *Service {
 	s := &Service{
 		cfg: cfg, log: cfg.Logger, set: metric.NewSet(), hosts: newHosts(cfg.AllowedHosts),
 		methods: make(map[string]*method), sending: make(chan struct{}, maxForwards),
-		warned: log.NewThrottle(10 * time.Second),
+		warned: log.NewThrottle(10 * time.Second), prices: prices(),
 	}
+	s.sockets.init()
+	s.set.GaugeFunc("quorate_rpc_websockets", "Open WebSockets of chain RPC.", func() float64 { return float64(s.sockets.len()) })
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -141,15 +159,41 @@ func New(cfg Config) *Service {
 // node. They are answered with an error. It need not be called.
 func (s *Service) Close() { s.halt() }
 
-// Handler answers one request.
+// Cost returns the price of a request below /ext/bc, in compute units. operator
+// reports that it is for no chain, but goes by an alias to something else.
+func (s *Service) Cost(ctx *fasthttp.RequestCtx) (units int, operator bool) {
+	path, ok := decodePath(ctx.URI().PathOriginal())
+	if !ok {
+		return unitsLeast, false
+	}
+	switch e := s.find(path); {
+	case e.kind == nothing:
+		return unitsLeast, false
+	case e.kind == chainSocket:
+		return unitsOrdinary, false // its messages are charged as they come
+	case e.kind != chainRPC:
+		return unitsLeast, true
+	case !ctx.IsPost() || len(ctx.PostBody()) > maxForward:
+		return unitsLeast, false
+	}
+	return s.cost(s.callsOf(ctx)), false
+}
+
+// Handler answers one request, of a client that is not charged.
 func (s *Service) Handler(ctx *fasthttp.RequestCtx) {
+	s.Serve(ctx, func(int) (time.Duration, bool) { return 0, true })
+}
+
+// Serve answers one request. charge is for what follows on it: the messages of a
+// WebSocket. The request itself was paid for, see [Service.Cost].
+func (s *Service) Serve(ctx *fasthttp.RequestCtx, charge Charge) {
 	header := &ctx.Response.Header
 	header.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
 	if s.cfg.NodeID != "" {
 		header.Set("Node-Id", s.cfg.NodeID)
 	}
 	if !s.hosts.allow(ctx.Host()) {
-		answerText(ctx, fasthttp.StatusForbidden, "invalid host specified\n")
+		refuse(ctx)
 		return
 	}
 	path, ok := decodePath(ctx.URI().PathOriginal())
@@ -170,10 +214,10 @@ func (s *Service) Handler(ctx *fasthttp.RequestCtx) {
 	} else if crossOrigin(ctx, e.kind) {
 		return
 	}
-	s.serve(ctx, e)
+	s.serve(ctx, e, charge)
 }
 
-func (s *Service) serve(ctx *fasthttp.RequestCtx, e endpoint) {
+func (s *Service) serve(ctx *fasthttp.RequestCtx, e endpoint, charge Charge) {
 	switch e.kind {
 	case admin:
 		s.call(ctx, "admin")
@@ -182,8 +226,15 @@ func (s *Service) serve(ctx *fasthttp.RequestCtx, e endpoint) {
 	case metricsText:
 		s.metrics(ctx)
 	case chainRPC:
-		s.forward(ctx, e.chain)
-	case nothing, chainBase:
+		s.forward(ctx, e)
+	case chainSocket:
+		s.socket(ctx, e, charge)
+	case nothing:
+		if s.mayBecome(ctx) {
+			ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+			answerFault(ctx, fasthttp.StatusServiceUnavailable, "the followed nodes have not told yet which chains there are", ctx.PostBody())
+			return
+		}
 		answerText(ctx, fasthttp.StatusNotFound, "404 page not found\n")
 	}
 }

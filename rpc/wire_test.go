@@ -41,7 +41,8 @@ func TestWire(t *testing.T) {
 			"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 29\r\n" + tail + "Cache-Control: no-store\r\n\r\n" +
 				`{"checks":{},"healthy":true}` + "\n"},
 		{"another host in the address", "GET http://evil.example/ext/health/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n",
-			"HTTP/1.1 403 Forbidden\r\n" + text + "Content-Length: 23\r\n" + tail + "X-Content-Type-Options: nosniff\r\n\r\ninvalid host specified\n"},
+			"HTTP/1.1 403 Forbidden\r\n" + text + "Content-Length: 155\r\n" + tail + "X-Content-Type-Options: nosniff\r\n\r\n" +
+				`invalid host specified: "evil.example" is not a name of this server. Use an IP address or localhost, or have the operator name it in --http-allowed-hosts.` + "\n"},
 	} {
 		conn, err := ln.Dial()
 		if err != nil {

@@ -25,7 +25,7 @@ const mainnetID = 1
 // chains gives the HTTP server its view of the engine's EVM chains.
 type chains struct {
 	eng *engine.Engine
-	// baseURL is where clients reach this server.
+	// baseURL is where clients reach this server; empty when it serves no chain RPC.
 	baseURL string
 	// metadata says that the metadata of NFTs are known, where a file has them.
 	metadata bool
@@ -124,12 +124,19 @@ func (c chains) info(e *engine.EVM) *view.ChainInfo {
 		Name:    d.Name, Description: d.Description,
 		BlockchainID: e.ID().String(), SubnetID: e.Subnet().String(),
 		ExplorerURL: d.ExplorerURL, LogoURI: d.LogoURI, WSURL: d.WSURL, Multicall: d.Multicall,
-		RPCURL:    cmp.Or(d.RPCURL, c.baseURL+"/ext/bc/"+e.ID().String()+"/rpc"),
+		RPCURL:    d.RPCURL,
 		IsTestnet: e.NetworkID() != mainnetID, Private: d.Private, Features: d.Features,
 		Token: view.NetworkToken{
 			Name: cmp.Or(d.TokenName, "Avalanche"), Symbol: cmp.Or(d.TokenSymbol, "AVAX"),
 			Decimals: d.TokenDecimals, LogoURI: d.TokenLogoURI, Description: d.TokenDescription,
 		},
+	}
+	if c.baseURL != "" {
+		rpcURL, wsURL := chainURLs(c.baseURL, e.ID().String())
+		info.RPCURL = cmp.Or(info.RPCURL, rpcURL)
+		if e.HasSocket() {
+			info.WSURL = cmp.Or(info.WSURL, wsURL)
+		}
 	}
 	if vm := e.VM(); vm != (chain.ID{}) {
 		info.VMID = vm.String()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/valyala/fasthttp"
 
 	"quorate/devnet"
 	"quorate/engine"
@@ -44,6 +44,7 @@ type serveFlags struct {
 	keep                         keepFlags
 	data                         dataFlags
 	limit                        limitFlags
+	rpc                          rpcFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -85,7 +86,8 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupListen, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.httpHost, "http-host", "127.0.0.1", "address to listen on")
 		flags.IntVar(&f.httpPort, "http-port", 9750, "port to listen on; 0 takes a free one")
-		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which /ext answers, besides IP addresses and localhost; * allows all")
+		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which /ext answers, besides IP addresses, localhost and the host of --public-url; * allows all")
+		f.rpc.add(flags)
 		flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin, which has no authentication: aliases, log levels, profiles, plugins")
 	})
 	group(flags, groupSigning, func(flags *pflag.FlagSet) {
@@ -180,8 +182,14 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	profiles := profile.New(cmp.Or(f.profileDir, filepath.Join(f.dataDir, "profiles")), logs.Logger("main"))
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
-	cfg := httpapi.Config{ShutdownTimeout: drainTime, Networks: networks{eng}, Ext: func(ctx *fasthttp.RequestCtx, _ httpapi.Charge) { ext.Handler(ctx) }, Logger: logs.Logger("http"), Metrics: set}
-	seen := newChains(eng, cmp.Or(strings.TrimRight(f.data.publicURL, "/"), "http://"+ln.Addr().String()), f.data.nftMetadata != "")
+	cfg := httpapi.Config{ShutdownTimeout: drainTime, Networks: networks{eng}, Logger: logs.Logger("http"), Metrics: set}
+	serveExt(&cfg, ext)
+	address := clientURL(ln.Addr(), net.InterfaceAddrs)
+	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)
+	if f.rpc.parsed() == rpc.Off {
+		base = ""
+	}
+	seen := newChains(eng, base, f.data.nftMetadata != "")
 	err = errors.Join(
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
 		f.limit.configure(&cfg, f.httpHost, logs.Logger("http"), set),
@@ -193,7 +201,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	return runServer(ctx, logs.Logger("main"), eng, server, ext, ln, func(url string) error {
+	return runServer(ctx, logs.Logger("main"), eng, server, ext, ln, address, func(url string) error {
 		if sim != nil {
 			if err := writeFacts(f, sim.Facts(url), logs.Logger("main")); err != nil {
 				return err
@@ -212,7 +220,8 @@ func (f *serveFlags) ext(eng *engine.Engine, logs *log.Logs, profiles *profile.P
 		NodeID:  eng.NodeID().String(),
 		Metrics: func() []*metric.Set { return append(eng.NetworkMetrics(), set, process) },
 		Health:  eng.Health(), Chains: eng.Chains(), Forward: eng,
-		AllowedHosts: f.allowedHosts, Logger: logs.Logger("http"),
+		Learning: eng.Learning, ChainRPC: f.rpc.parsed(),
+		AllowedHosts: append(slices.Clone(f.allowedHosts), publicHost(f.data.publicURL)), Logger: logs.Logger("http"),
 	}
 	if f.admin {
 		cfg.Admin = &rpc.Admin{Logs: logs, Chains: eng.Chains(), Profiles: profiles, VMs: eng.VMs()}
@@ -244,13 +253,13 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.requestTimeout <= 0 || f.requestTimeout > time.Minute || f.bufferWindow > f.requestTimeout:
 		return errors.New("--buffer-window must be positive and at most --request-timeout, and that at most 60s")
 	}
-	return errors.Join(f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check())
+	return errors.Join(f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check(), f.rpc.check())
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them
 // fails: started bottom up, stopped top down, in bounded time. onReady is told
 // the base address.
-func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server *httpapi.Server, ext *rpc.Service, ln net.Listener, onReady func(url string) error) error {
+func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server *httpapi.Server, ext *rpc.Service, ln net.Listener, address string, onReady func(url string) error) error {
 	engineCtx, stopEngine := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopEngine()
 	httpCtx, stopHTTP := context.WithCancel(ctx)
@@ -262,7 +271,7 @@ func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server
 	var err error
 	select {
 	case <-eng.Ready():
-		err = onReady("http://" + ln.Addr().String())
+		err = onReady(address)
 	case e := <-engineDone:
 		engineDone <- e
 	case <-ctx.Done():
@@ -280,7 +289,13 @@ func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server
 	eng.StopBy(time.Now().Add(stopTime))
 	stopHTTP()
 	late := time.AfterFunc(forwardTime, ext.Close)
+	socketsDone := make(chan struct{})
+	go func() {
+		defer close(socketsDone)
+		stopSockets(ext)
+	}()
 	err = errors.Join(err, <-httpDone)
+	<-socketsDone
 	late.Stop()
 	ext.Close()
 	log.Info("requests are finished: closing peers, chains and databases")

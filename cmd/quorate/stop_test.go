@@ -218,6 +218,7 @@ func (d *doomed) serves(net *devnet.Devnet) {
 	if status != http.StatusCreated {
 		d.t.Fatalf("status %d: %v", status, answer)
 	}
+	awaitChains(d.t, d.url+"/ext/bc/C/rpc", "eth_blockNumber")
 }
 
 // ends asks for the end, and checks how it comes.

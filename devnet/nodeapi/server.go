@@ -57,8 +57,8 @@ type Server struct {
 	log    *slog.Logger
 	nodeID string
 
-	info, platform, proposer, health *service
-	requests                         map[*service]metric.Counter
+	info, platform, proposer, avax, health *service
+	requests                               map[*service]metric.Counter
 
 	// sets caches answers of platform.getAllValidatorsAt by height.
 	setsMu sync.Mutex
@@ -95,9 +95,10 @@ func New(cfg Config) *Server {
 	s.info = s.infoService()
 	s.platform = s.platformService()
 	s.proposer = s.proposerService()
+	s.avax = s.avaxService()
 	s.health = s.healthService()
 	s.requests = make(map[*service]metric.Counter)
-	for _, svc := range []*service{s.info, s.platform, s.proposer, s.health} {
+	for _, svc := range []*service{s.info, s.platform, s.proposer, s.avax, s.health} {
 		s.requests[svc] = requests(svc.name)
 	}
 	return s
@@ -218,6 +219,8 @@ func (s *Server) route(path string) *service {
 		return s.platform
 	case sub == "proposervm" && id != s.world.XChainID():
 		return s.proposer
+	case sub == "avax" && id == s.world.CChainID():
+		return s.avax
 	default:
 		return nil
 	}

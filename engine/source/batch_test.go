@@ -143,7 +143,7 @@ func TestTimeoutIsTold(t *testing.T) {
 	release := make(chan struct{})
 	s := batchNode(t, func([]uint64) string { <-release; return "" })
 	defer close(release)
-	c := newTestClient(t, Config{Nodes: at(t, s.URL), Timeout: 1e7})
+	c := newTestClient(t, Config{Nodes: at(t, s.URL), Timeout: 1e9})
 	if err := c.CallBatch(t.Context(), "/", make([]BatchCall, 1)); !errors.Is(err, ErrTimeout) || !errors.Is(err, ErrUnreachable) {
 		t.Errorf("got %v", err)
 	}

@@ -78,6 +78,7 @@ type Client struct {
 	calls, forwards, failures, failovers metric.Counter
 
 	forwarding chan struct{} // one token per forwarded request
+	lacks      lacks
 
 	mu     sync.Mutex // orders exchanges against Close
 	closed bool

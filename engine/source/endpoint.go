@@ -196,6 +196,9 @@ func (e Endpoint) At(path string) Endpoint {
 // Same reports whether both are one address, whatever the headers.
 func (e Endpoint) Same(other Endpoint) bool { return e.target("") == other.target("") }
 
+// IsNodePath reports whether the path is laid out as a node's, below /ext/bc/.
+func (e Endpoint) IsNodePath() bool { return strings.Contains(e.p.path, "/ext/bc/") }
+
 // HeaderNames returns the names of the headers that requests carry, in order.
 func (e Endpoint) HeaderNames() []string {
 	names := make([]string, 0, len(e.p.header))

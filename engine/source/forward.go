@@ -11,18 +11,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Forward posts body to path as it is and gives the node's answer as it is,
-// whatever its status. Unlike [Client.Call] it sends a body at most once, since
-// what it asks for may not bear repeating: the next node is tried only when one
-// could not be reached and nothing was sent to it. Answers of more than limit
-// bytes are refused; limit 0 stands for Config.MaxBody, which is also the most.
+// Forward posts body to path as it is and returns the node's answer as it is.
+// Unlike [Client.Call] it sends a body to a second node only when the first has
+// certainly not done what it asks for, since that may not bear repeating: when
+// nothing was sent to it, or when it would not take the request at all. A node
+// that does not have the path, redirects, wants other credentials or has no time
+// has not answered, see [RefusedError]. Answers of more than limit bytes are
+// refused; limit 0 stands for Config.MaxBody, which is also the most.
 //
 // The deadline is that of ctx, or Config.Timeout from now if it has none. All
 // forwarded requests together use at most half of the connections, so that they
 // never hold up the client's own calls: the others wait.
 //
-// The error wraps [ErrUnreachable], [ErrBadAnswer], [ErrClosed] or the cause of
-// ctx's end, and says whether the node may have done what was asked.
+// The error wraps [ErrUnreachable], [ErrBadAnswer], [ErrClosed], the cause of
+// ctx's end or, when all nodes that could be reached refused, a [RefusedError]. It
+// says whether the node may have done what was asked.
 func (c *Client) Forward(ctx context.Context, path string, body []byte, limit int) (status int, contentType string, answer []byte, err error) {
 	r, err := c.relay(ctx, path, body, limit)
 	if err != nil {
@@ -58,17 +61,19 @@ func (c *Client) relay(ctx context.Context, path string, body []byte, limit int)
 	case r := <-done:
 		return r, r.err
 	case <-ctx.Done():
-		return reply{}, fmt.Errorf("%w; %s", context.Cause(ctx), maybeDone)
+		return reply{}, fmt.Errorf("%w; %w", context.Cause(ctx), ErrMaybeDone)
 	}
 }
 
-// maybeDone is said of requests whose fate is not known.
-const maybeDone = "the node may have done what was asked"
+// ErrMaybeDone is wrapped by errors of requests whose fate is not known: they must
+// not be sent again.
+var ErrMaybeDone = errors.New("the node may have done what was asked")
 
 // forward tries the nodes in turn until one takes the request.
 func (c *Client) forward(ctx context.Context, path string, body []byte, limit int, deadline time.Time) (r reply) {
 	c.forwards.Inc()
-	for i, n := range c.order(time.Now()) {
+	var failed error // the first that says more than that a node lacks the path
+	for i, n := range c.orderFor(path, time.Now()) {
 		if ctx.Err() != nil {
 			return reply{err: context.Cause(ctx)}
 		}
@@ -76,22 +81,31 @@ func (c *Client) forward(ctx context.Context, path string, body []byte, limit in
 			c.failovers.Inc()
 		}
 		var sent bool
-		if r, sent = n.forward(path, body, limit, deadline); r.err == nil {
+		r, sent = n.forward(path, body, limit, deadline)
+		if r.err == nil && !refusal(r.status) {
+			c.lacks.forget(n, path)
 			return r
 		}
 		c.failures.Inc()
+		if r.err == nil {
+			c.refused(n, path, r.status)
+			r = reply{err: &RefusedError{Node: n.at.String(), Status: r.status}}
+			failed = Graver(failed, r.err)
+			continue
+		}
 		r.err = fmt.Errorf("node %s: %w", n.at, n.at.Clean(r.err))
 		if sent {
 			// A slow or broken answer may be the request's fault: it does not count
 			// against the node, which others would then pass over.
-			r.err = fmt.Errorf("%w; %s", r.err, maybeDone)
+			r.err = fmt.Errorf("%w; %w", r.err, ErrMaybeDone)
 			return r
 		}
+		failed = Graver(failed, r.err)
 		if !errors.Is(r.err, fasthttp.ErrNoFreeConns) && n.down(time.Now(), c.cfg.Pause) {
 			c.cfg.Logger.Warn("node cannot be reached", "node", n.at.String(), "err", r.err)
 		}
 	}
-	return r
+	return reply{err: failed}
 }
 
 // forward tells whether anything of the request may have been sent.
@@ -158,15 +172,4 @@ func (r *onceReader) Read(p []byte) (int, error) {
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
-}
-
-// RefusedError says that a node would not take a request at all: it is not the
-// answer to it. Another node may take it, and nothing was done.
-type RefusedError struct {
-	Node   string
-	Status int // of the HTTP answer
-}
-
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("node %s refuses with HTTP %d", e.Node, e.Status)
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"quorate/engine/metric"
 )
 
@@ -68,7 +70,7 @@ func TestForwardRelays(t *testing.T) {
 	})
 	other := newRawNode(t, func(http.ResponseWriter, string) {})
 	c := newTestClient(t, Config{Nodes: at(t, n.URL, other.URL)})
-	for _, status := range []int{200, 302, 400, 404, 413, 429, 500, 503} {
+	for _, status := range []int{200, 400, 405, 413, 415, 500, 502} {
 		want := fmt.Sprintf("%d text/a%d got %d a%d", status, status, status, status)
 		got, err := forwarded(t.Context(), c, "/ext/bc/C/rpc", fmt.Sprintf("%d a%d", status, status), 0)
 		if err != nil || got != want {
@@ -81,7 +83,7 @@ func TestForwardRelays(t *testing.T) {
 	if n.conns.Load() != 1 || other.requests.Load() != 0 {
 		t.Errorf("%d connections, %d requests to the second node", n.conns.Load(), other.requests.Load())
 	}
-	if metric.Value(c.forwards) != 9 || metric.Value(c.failures) != 0 {
+	if metric.Value(c.forwards) != 8 || metric.Value(c.failures) != 0 {
 		t.Errorf("counted %v forwards, %v failures", metric.Value(c.forwards), metric.Value(c.failures))
 	}
 }
@@ -116,7 +118,7 @@ func TestForwardFailover(t *testing.T) {
 		t.Errorf("%v failovers: the dead node was not passed over", got)
 	}
 	none := newTestClient(t, Config{Nodes: at(t, deadAddress(t), deadAddress(t))})
-	if _, err := forwarded(t.Context(), none, "/", "{}", 0); !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), maybeDone) {
+	if _, err := forwarded(t.Context(), none, "/", "{}", 0); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrMaybeDone) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -149,7 +151,7 @@ func TestForwardOnce(t *testing.T) {
 			other := newRawNode(t, func(http.ResponseWriter, string) {})
 			c := newTestClient(t, Config{Nodes: at(t, n.URL, other.URL), Timeout: 200 * time.Millisecond})
 			_, err := forwarded(t.Context(), c, "/", "{}", 0)
-			if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), maybeDone) {
+			if !errors.Is(err, ErrUnreachable) || !errors.Is(err, ErrMaybeDone) {
 				t.Errorf("got %v", err)
 			}
 			if n.requests.Load() != 1 || other.requests.Load() != 0 {
@@ -209,11 +211,11 @@ func TestForwardEnds(t *testing.T) {
 	// Half of the two connections is taken: the next waits, and gives up.
 	ended, end := context.WithCancelCause(t.Context())
 	end(why)
-	if _, err := forwarded(ended, c, "/", "second", 0); !errors.Is(err, why) || strings.Contains(err.Error(), maybeDone) {
+	if _, err := forwarded(ended, c, "/", "second", 0); !errors.Is(err, why) || errors.Is(err, ErrMaybeDone) {
 		t.Errorf("in front of the bound: %v", err)
 	}
 	cancel(why)
-	if err := <-errs; !errors.Is(err, why) || !strings.Contains(err.Error(), maybeDone) {
+	if err := <-errs; !errors.Is(err, why) || !errors.Is(err, ErrMaybeDone) {
 		t.Errorf("got %v, want the cause", err)
 	}
 	copy(body, "other") // the caller's again
@@ -250,5 +252,94 @@ func TestForwardDeadline(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() { close(release) })
 	if got, err := forwarded(long, c, "/", "{}", 0); err != nil || !strings.HasSuffix(got, "late") {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A node that does not take a request has not answered it: the next one is asked,
+// and a node that lacks a path is not asked first for it again.
+func TestForwardRefused(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 307, 308, 401, 402, 403, 404, 407, 429, 503} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			refuses := newRawNode(t, func(w http.ResponseWriter, _ string) {
+				w.Header().Set("Location", "http://127.0.0.1:1/")
+				w.WriteHeader(status)
+			})
+			answers := newRawNode(t, func(w http.ResponseWriter, body string) { _, _ = io.WriteString(w, "got "+body) })
+			c := newTestClient(t, Config{Nodes: at(t, refuses.URL, answers.URL)})
+			for range 3 {
+				if got, err := forwarded(t.Context(), c, "/ext/bc/x/rpc", "{}", 0); err != nil || !strings.HasSuffix(got, " got {}") {
+					t.Errorf("got %q, %v", got, err)
+				}
+			}
+			want := int64(3)
+			if status == http.StatusNotFound {
+				want = 1
+			}
+			if n := refuses.requests.Load(); n != want || answers.requests.Load() != 3 {
+				t.Errorf("asked %d times, want %d; the other %d", n, want, answers.requests.Load())
+			}
+			if _, err := forwarded(t.Context(), c, "/ext/bc/y/rpc", "{}", 0); err != nil || refuses.requests.Load() != want+1 {
+				t.Errorf("another path: %v, asked %d times", err, refuses.requests.Load())
+			}
+			alone := newTestClient(t, Config{Nodes: at(t, refuses.URL)})
+			_, err := forwarded(t.Context(), alone, "/", "{}", 0)
+			var refused *RefusedError
+			if !errors.As(err, &refused) || refused.Status != status || errors.Is(err, ErrMaybeDone) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// That a node lacks a path says less than that another cannot be asked.
+func TestForwardGraver(t *testing.T) {
+	t.Parallel()
+	lacks := newRawNode(t, func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusNotFound) })
+	busy := newRawNode(t, func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusServiceUnavailable) })
+	for _, urls := range [][]string{{lacks.URL, busy.URL}, {busy.URL, lacks.URL}} {
+		c := newTestClient(t, Config{Nodes: at(t, urls...)})
+		_, err := forwarded(t.Context(), c, "/", "{}", 0)
+		var refused *RefusedError
+		if !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, urls := range [][]string{{lacks.URL, deadAddress(t)}, {deadAddress(t), lacks.URL}} {
+		c := newTestClient(t, Config{Nodes: at(t, urls...)})
+		if _, err := forwarded(t.Context(), c, "/", "{}", 0); !errors.Is(err, ErrUnreachable) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A WebSocket is opened at the first node that has it.
+func TestDial(t *testing.T) {
+	t.Parallel()
+	lacks := newRawNode(t, func(http.ResponseWriter, string) {})
+	lacks.Config.Handler = http.NotFoundHandler()
+	has := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err == nil {
+			_ = conn.Write(r.Context(), websocket.MessageText, []byte(r.URL.Path))
+			_ = conn.CloseNow()
+		}
+	}))
+	defer has.Close()
+	c := newTestClient(t, Config{Nodes: at(t, deadAddress(t), lacks.URL, has.URL)})
+	conn, err := c.Dial(t.Context(), "/ext/bc/x/ws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := conn.Read(t.Context()); string(got) != "/ext/bc/x/ws" {
+		t.Errorf("%q, %v", got, err)
+	}
+	_ = conn.CloseNow()
+	alone := newTestClient(t, Config{Nodes: at(t, lacks.URL)})
+	_, err = alone.Dial(t.Context(), "/ext/bc/x/ws")
+	var refused *RefusedError
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		t.Errorf("got %v", err)
 	}
 }
