@@ -93,7 +93,7 @@ func release() wire.Version {
 	return wire.Version{Name: "avalanchego", Major: 1, Minor: 14, Patch: 2}
 }
 
-// dial gives a client of validator i that is closed with the test.
+// dial returns a client of validator i that is closed with the test.
 func dial(t *testing.T, d *Devnet, i int) *client {
 	t.Helper()
 	conn, err := tryDial(t, d, i)
@@ -150,7 +150,7 @@ func (c *client) request(t *testing.T, chainID chain.ID, message, justification 
 	return req.RequestID
 }
 
-// ask gives the answer to a signature request, or nil when it is dropped.
+// ask returns the answer to a signature request, or nil when it is dropped.
 func (c *client) ask(t *testing.T, chainID chain.ID, message, justification []byte) *wire.Message {
 	t.Helper()
 	// A pong without an answer before it shows that the request was dropped.
@@ -179,7 +179,7 @@ func (c *client) later(t *testing.T, chainID chain.ID, message []byte) <-chan *w
 	return out
 }
 
-// sign gives the validator's signature, or nil.
+// sign returns the validator's signature, or nil.
 func (c *client) sign(t *testing.T, chainID chain.ID, message, justification []byte) *bls.Signature {
 	t.Helper()
 	m := c.ask(t, chainID, message, justification)

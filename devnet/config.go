@@ -121,7 +121,7 @@ type Config struct {
 	ReadRate int
 	// Silent, Byzantine, Slow, Flapping, Refusing and Late are shares of the stake,
 	// 0 to 1 and together at most 1, whose validators are not honest or not well. No validator
-	// is in two groups, and validator 0 in none. Which ones depends on the seed.
+	// is in two groups, and validator 0 in none. The seed decides which.
 	// Each group gets whole validators and so at most its share: the share is
 	// rounded to a millionth of the stake, and what is left of it when no further
 	// validator fits stays honest.
@@ -256,7 +256,7 @@ func (c Config) validateShares() error {
 	return nil
 }
 
-// staking gives the address that validator i asks for.
+// staking returns the address that validator i asks for.
 func (c Config) staking(i int) netip.AddrPort {
 	port := c.StakingPort
 	if port != 0 {
@@ -265,7 +265,7 @@ func (c Config) staking(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 }
 
-// signatureCache gives the number of signatures that each of n validators keeps:
+// signatureCache returns the number of signatures that each of n validators keeps:
 // that of a real one, or less so that a farm stays small.
 func signatureCache(n int) int {
 	const total = 50_000 // about 12 MB

@@ -191,7 +191,7 @@ func (d *Devnet) end(cancel context.CancelFunc) {
 // Run fails before.
 func (d *Devnet) Ready() <-chan struct{} { return d.ready }
 
-// NodeURL gives the node API's base URL; empty until [Devnet.Ready].
+// NodeURL returns the node API's base URL; empty until [Devnet.Ready].
 func (d *Devnet) NodeURL() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -215,29 +215,29 @@ func (d *Devnet) Start(i int) error {
 // Hang makes validator i accept connections but read and answer nothing.
 func (d *Devnet) Hang(i int) { d.validators[i].Hang() }
 
-// Liars gives the validators that lie from the start, pairs one after the other.
+// Liars returns the validators that lie from the start, pairs one after the other.
 // The caller must not change the slice.
 func (d *Devnet) Liars() []Liar { return d.liars }
 
 // SetBehaviour changes how validator i replies to requests from now on.
 func (d *Devnet) SetBehaviour(i int, b Behaviour) { d.validators[i].SetBehaviour(b) }
 
-// Message gives the C-Chain's warp message i.
+// Message returns the C-Chain's warp message i.
 func (d *Devnet) Message(i uint64) *warp.Unsigned { return d.world.Message(i) }
 
-// L1Message gives message i of the chain of L1 k, of those in [world.World.L1s].
+// L1Message returns message i of the chain of L1 k, of those in [world.World.L1s].
 func (d *Devnet) L1Message(k int, i uint64) *warp.Unsigned {
 	return d.world.L1Message(d.world.L1s()[k], i)
 }
 
-// RequestCount gives the number of signature requests that validator i got.
+// RequestCount returns the number of signature requests that validator i got.
 func (d *Devnet) RequestCount(i int) uint64 { return d.validators[i].RequestCount() }
 
-// MessageRequests gives the number of requests for one message that all
+// MessageRequests returns the number of requests for one message that all
 // validators together got. Only the last [CountedMessages] messages are counted.
 func (d *Devnet) MessageRequests(id chain.ID) uint64 { return d.counts.of(id) }
 
-// World gives the network's state.
+// World returns the network's state.
 func (d *Devnet) World() *world.World { return d.world }
 
 // WrongKey is a behaviour for validator i: it signs with a key that is not its own.

@@ -322,7 +322,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// goroutines gives the stacks of all goroutines but those of the HTTP library's
+// goroutines returns the stacks of all goroutines but those of the HTTP library's
 // pools, which look every ten seconds whether their server has ended.
 func goroutines() []string {
 	all := make([]byte, 1<<20)

@@ -8,10 +8,10 @@ import (
 	"quorate/p2p/wire"
 )
 
-// directory gives validators each other's addresses.
+// directory lets validators know each other's addresses.
 type directory struct{ d *Devnet }
 
-// Sample gives up to n claims of running validators, beginning at a random one.
+// Sample returns up to n claims of running validators, beginning at a random one.
 func (r directory) Sample(n int, filter *wire.Bloom, salt []byte, except ...chain.NodeID) []wire.ClaimedIP {
 	all := r.d.validators
 	claims := make([]wire.ClaimedIP, 0, min(n, len(all)))

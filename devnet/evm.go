@@ -103,7 +103,7 @@ func (d *Devnet) grow(ctx context.Context) {
 	}
 }
 
-// EVMChain gives the model of an EVM chain, of the C-Chain or an L1's, or nil.
+// EVMChain returns the model of an EVM chain, of the C-Chain or an L1's, or nil.
 // [evmchain.Chain.Advance] makes it grow at once.
 func (d *Devnet) EVMChain(id chain.ID) *evmchain.Chain { return d.chains[id] }
 

@@ -10,7 +10,7 @@ import (
 	"quorate/engine/chain/evm"
 )
 
-// evmFacts gives the facts of all EVM chains, the C-Chain first.
+// evmFacts returns the facts of all EVM chains, the C-Chain first.
 func (d *Devnet) evmFacts() []EVMChainFacts {
 	all := []EVMChainFacts{d.evmChainFacts(d.world.CChainID(), chain.PrimaryNetworkID, "C-Chain")}
 	for _, l := range d.world.L1s() {
@@ -44,7 +44,7 @@ func chainFacts(s evmchain.Sample) ChainFacts {
 	}
 }
 
-// address gives an address, or nothing for none.
+// address returns an address, or nothing for none.
 func address(a evm.Address) string {
 	if a.IsZero() {
 		return ""
@@ -52,7 +52,7 @@ func address(a evm.Address) string {
 	return a.String()
 }
 
-// hash gives a hash, or nothing for none.
+// hash returns a hash, or nothing for none.
 func hash(h evm.Hash) string {
 	if h.IsZero() {
 		return ""

@@ -44,7 +44,7 @@ func (c *rpcClient) post(ctx context.Context, body string) (int, []byte, error) 
 	return answer.StatusCode, got, err
 }
 
-// call gives the result of a call.
+// call returns the result of a call.
 func (c *rpcClient) call(result any, method, params string) {
 	c.t.Helper()
 	_, body, err := c.post(c.t.Context(), `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`)

@@ -139,7 +139,7 @@ type ValidatorFacts struct {
 // servedAs is the name in the facts: a network that is neither mainnet nor fuji is served as fuji.
 const servedAs = "fuji"
 
-// Facts gives the facts of the network as a server at baseURL serves it; empty
+// Facts returns the facts of the network as a server at baseURL serves it; empty
 // means the node API itself.
 func (d *Devnet) Facts(baseURL string) Facts {
 	if baseURL == "" {
@@ -185,7 +185,7 @@ func (d *Devnet) Facts(baseURL string) Facts {
 	return f
 }
 
-// messages gives the first n messages of a chain, or all when there are fewer.
+// messages returns the first n messages of a chain, or all when there are fewer.
 func (d *Devnet) messages(n int, message func(i uint64) *warp.Unsigned) []string {
 	list := make([]string, min(uint64(n), d.world.Emitted())) // not negative
 	for i := range list {
@@ -194,7 +194,7 @@ func (d *Devnet) messages(n int, message func(i uint64) *warp.Unsigned) []string
 	return list
 }
 
-// ExpiredRegistration gives the P-Chain's message that the registration in the
+// ExpiredRegistration returns the P-Chain's message that the registration in the
 // facts' justification can no longer be made, and that justification.
 func (d *Devnet) ExpiredRegistration() (*warp.Unsigned, []byte, error) {
 	registration := d.world.ExpiredRegistration().Append(nil)

@@ -86,7 +86,7 @@ func (c Config) conducts(w *world.World) (map[int]validator.Conduct, []Liar, err
 	return all, liars, nil
 }
 
-// deal gives the kinds to the validators in turn; none means all kinds. The two
+// deal hands the kinds to the validators in turn; none means all kinds. The two
 // of a cancelling pair follow each other.
 func deal(validators []int, kinds []Kind) []Liar {
 	if len(kinds) == 0 {

@@ -173,7 +173,7 @@ func TestLiars(t *testing.T) {
 	}
 }
 
-// outcome gives the answer to a request, or what came instead of it.
+// outcome returns the answer to a request, or what came instead of it.
 func (c *client) outcome(t *testing.T, chainID chain.ID, message []byte, patience time.Duration) (*wire.Message, string) {
 	t.Helper()
 	id := c.request(t, chainID, message, nil, wire.Ping{}.Append(nil))

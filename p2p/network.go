@@ -313,7 +313,7 @@ func unmapped(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// learned tells a wanted node's peer that the book has a new address. The peer
+// learned lets a wanted node's peer know that the book has a new address. The peer
 // is looked up after the book was changed, and SetWanted looks into the book
 // after it has published a peer, so that neither misses the other.
 func (n *Network) learned(id chain.NodeID) {

@@ -68,7 +68,7 @@ type Reply struct {
 	Delay time.Duration
 }
 
-// Behaviour decides on the reply to one request. honest gives what a validator
+// Behaviour decides on the reply to one request. honest returns what a validator
 // that keeps the rules would do; it need not be called. A Behaviour must not
 // block, and is called by many goroutines at once.
 type Behaviour func(req *Request, honest func() Reply) Reply

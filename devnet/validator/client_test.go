@@ -29,7 +29,7 @@ type fixture struct {
 	codec *wire.Codec
 	ctx   context.Context
 	stop  func()
-	// hostile tells that the validator may send what cannot be parsed.
+	// hostile says that the validator may send what cannot be parsed.
 	hostile bool
 }
 
@@ -179,7 +179,7 @@ func (c *client) send(msgs ...[]byte) {
 	_, _ = c.tls.Write(b)
 }
 
-// hello gives a handshake that a validator accepts.
+// hello returns a handshake that a validator accepts.
 func (c *client) hello() *wire.Handshake {
 	now := uint64(time.Now().Unix())
 	h := &wire.Handshake{
@@ -211,7 +211,7 @@ func (f *fixture) join() *client {
 	return c
 }
 
-// until gives the next message of a kind that comes within ten minutes of the
+// until returns the next message of a kind that comes within ten minutes of the
 // bubble's time; nil when the connection ends or nothing comes.
 func (c *client) until(kind wire.Kind) *wire.Message {
 	timeout := time.After(10 * time.Minute)
@@ -230,7 +230,7 @@ func (c *client) until(kind wire.Kind) *wire.Message {
 	}
 }
 
-// pending gives what has arrived once nothing moves any more, and whether the
+// pending returns what has arrived once nothing moves any more, and whether the
 // connection is open.
 func (c *client) pending() (msgs []*wire.Message, open bool) {
 	synctest.Wait()
@@ -247,7 +247,7 @@ func (c *client) pending() (msgs []*wire.Message, open bool) {
 	}
 }
 
-// request gives a well-formed signature request.
+// request returns a well-formed signature request.
 func (c *client) request(chainID chain.ID, message, justification []byte) *wire.AppRequest {
 	c.nextID += 2
 	return &wire.AppRequest{
@@ -256,7 +256,7 @@ func (c *client) request(chainID chain.ID, message, justification []byte) *wire.
 	}
 }
 
-// ask sends a request and gives what it gets at once: a response, an error or nil.
+// ask sends a request and returns what comes back at once: a response, an error or nil.
 func (c *client) ask(req *wire.AppRequest) *wire.Message {
 	c.t.Helper()
 	c.send(req.Append(nil))
@@ -274,7 +274,7 @@ func (c *client) ask(req *wire.AppRequest) *wire.Message {
 	return nil
 }
 
-// valid tells whether m carries the validator's signature of message.
+// valid reports whether m carries the validator's signature of message.
 func (f *fixture) valid(m *wire.Message, message []byte) bool {
 	f.t.Helper()
 	if m == nil || m.Kind != wire.KindAppResponse {

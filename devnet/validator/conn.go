@@ -254,7 +254,7 @@ func (c *conn) reply(req *wire.AppRequest, r Reply) {
 	}
 }
 
-// packed gives the frame of a message of the kinds that nodes always compress.
+// packed returns the frame of a message of the kinds that nodes always compress.
 func (c *conn) packed(msg []byte) []byte {
 	return wire.AppendFrame(nil, c.v.cfg.Codec.Compress(nil, msg))
 }

@@ -23,7 +23,7 @@ func Current() wire.Version {
 	return wire.Version{Name: "avalanchego", Major: 1, Minor: 14, Patch: 2}
 }
 
-// compatible tells whether a client's version is new enough, and of no later major.
+// compatible reports whether a client's version is new enough, and of no later major.
 func compatible(v wire.Version) bool {
 	if v.Major != Current().Major {
 		return false
@@ -31,7 +31,7 @@ func compatible(v wire.Version) bool {
 	return v.Minor >= 14 // the minimum is 1.14.0
 }
 
-// handshake gives our first message.
+// handshake returns our first message.
 func (c *conn) handshake() []byte {
 	own := c.v.claim.Load()
 	return (&wire.Handshake{

@@ -75,7 +75,7 @@ func infinity() [bls.SignatureLen]byte {
 // garbage has an x above the field's modulus.
 func garbage() []byte { return bytes.Repeat([]byte{0xff &^ infinityBit}, bls.SignatureLen) }
 
-// outsideSubgroup gives the point with the smallest whole x = 1, 2, 3... for
+// outsideSubgroup returns the point with the smallest whole x = 1, 2, 3... for
 // which the curve of G2 has one. Only one in 2^254 points of the curve lies in
 // the subgroup, and this one does not: the tests check it.
 func outsideSubgroup() [bls.SignatureLen]byte {

@@ -11,7 +11,7 @@ import (
 	"quorate/p2p/wire"
 )
 
-// answerFrame gives an uncompressed frame, which peers take as well.
+// answerFrame returns an uncompressed frame, which peers take as well.
 func answerFrame(dst []byte, chainID chain.ID, id uint32, sig []byte) []byte {
 	return wire.AppendFrame(dst, (&wire.AppResponse{
 		ChainID: chainID, RequestID: id, Bytes: wire.AppendSignatureResponse(nil, sig),
@@ -76,7 +76,7 @@ const (
 	zstdField = 2
 )
 
-// bombs gives frames that state their true size and frames that do not, by turns.
+// bombs returns frames that state their true size and frames that do not, by turns.
 func bombs() Behaviour {
 	stated, unstated := bombFrame(true), bombFrame(false)
 	return lie(func(req *Request, _ []byte) Reply {
@@ -88,7 +88,7 @@ func bombs() Behaviour {
 	})
 }
 
-// bombFrame gives a message compressed with zstd (RFC 8878): a header and RLE
+// bombFrame returns a message compressed with zstd (RFC 8878): a header and RLE
 // blocks of zeros, four bytes for each 128 KiB. It has a window of 1 MiB, which
 // alone gives no reason to refuse it.
 func bombFrame(stated bool) []byte {

@@ -135,7 +135,7 @@ func (s *signer) signPlatform(u *warp.Unsigned, justification []byte) Reply {
 	return Reply{Outcome: Answered, Signature: sig[:]}
 }
 
-// check gives a refusal, or a reply that is not one when the claim is true.
+// check returns a refusal, or a reply that is not one when the claim is true.
 func (s *signer) check(c claim, justification []byte) Reply {
 	switch c.kind {
 	case claimConversion:

@@ -26,7 +26,7 @@ func newSigner(t *testing.T) *signer {
 	return &signer{world: w, key: w.Validators()[0].Key, signed: cache}
 }
 
-// expired gives a claim that a P-Chain signs, and why.
+// expired returns a claim that a P-Chain signs, and why.
 func expired(t *testing.T, w *world.World) (*warp.Unsigned, []byte) {
 	t.Helper()
 	justification := world.RegistrationJustification(w.ExpiredRegistration().Append(nil))

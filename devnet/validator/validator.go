@@ -36,7 +36,7 @@ const (
 
 // Directory is what a validator knows of the network's other nodes.
 type Directory interface {
-	// Sample gives up to n random claims of running validators that the filter,
+	// Sample returns up to n random claims of running validators that the filter,
 	// unless nil, does not hold; without those of the nodes in except.
 	Sample(n int, filter *wire.Bloom, salt []byte, except ...chain.NodeID) []wire.ClaimedIP
 }
@@ -110,7 +110,7 @@ type signedIP struct {
 	proof [bls.SignatureLen]byte
 }
 
-// New gives a stopped validator.
+// New returns a stopped validator.
 func New(cfg Config) (*Validator, error) {
 	if cfg.Conduct.Reply == nil {
 		cfg.Conduct.Reply = Honest
@@ -240,13 +240,13 @@ func (v *Validator) Hang() {
 	}
 }
 
-// Running tells whether the validator is started, hanging or not.
+// Running reports whether the validator is started, hanging or not.
 func (v *Validator) Running() bool { return v.running.Load() }
 
-// Address gives the address the validator listens on, or did before it was stopped.
+// Address returns the address the validator listens on, or did before it was stopped.
 func (v *Validator) Address() netip.AddrPort { return *v.addr.Load() }
 
-// Claim gives the signed claim to the address; false before the first start.
+// Claim returns the signed claim to the address; false before the first start.
 func (v *Validator) Claim() (wire.ClaimedIP, bool) {
 	s := v.claim.Load()
 	if s == nil {
@@ -264,10 +264,10 @@ func (v *Validator) SetBehaviour(b Behaviour) {
 	v.behaviour.Store(&b)
 }
 
-// RequestCount gives the number of signature requests that reached the handler.
+// RequestCount returns the number of signature requests that reached the handler.
 func (v *Validator) RequestCount() uint64 { return v.requests.Load() }
 
-// Connections gives the number of peers connected now.
+// Connections returns the number of peers connected now.
 func (v *Validator) Connections() int {
 	v.peersMu.Lock()
 	defer v.peersMu.Unlock()

@@ -18,7 +18,7 @@ const keepFrames = 128
 type outgoing struct {
 	frame []byte
 	due   time.Time
-	// place tells that the frame answers a request, whose place is free once it is written.
+	// place says that the frame answers a request, whose place is free once it is written.
 	place bool
 	after After
 }
