@@ -180,6 +180,44 @@ func TestBanDoubles(t *testing.T) {
 	}
 }
 
+// Who is wanted no more and then again is still banned.
+func TestBanOutlastsWanting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.run(nil)
+		bad, good := newRemote(t), newRemote(t)
+		w.connect(n, bad, good)
+		batch, _ := many(nil)(bad)
+		bad.each(func(c *remoteConn) { c.raws(batch) })
+		synctest.Wait()
+		if n.Status(bad.id).Connected {
+			t.Fatal("not dropped")
+		}
+		for range 3 {
+			n.SetWanted(ids(good))
+			synctest.Wait()
+			n.SetWanted(nil)
+			synctest.Wait()
+			n.SetWanted(ids(bad, good))
+			pass(5 * time.Second)
+		}
+		if bad.accepted() != 1 {
+			t.Errorf("%d links during the ban", bad.accepted())
+		}
+		pass(banTerm)
+		if !n.Status(bad.id).Ready {
+			t.Errorf("after the ban: %+v", n.Status(bad.id))
+		}
+		n.SetWanted(nil)
+		synctest.Wait()
+		n.SetWanted(ids(good))
+		n.SetWanted(nil)
+		if len(n.leaving) > 1 {
+			t.Errorf("%d peers are remembered", len(n.leaving))
+		}
+	})
+}
+
 // A validator that was stalled sends all its answers too late and at once, and
 // gossips meanwhile: that is no attack.
 func TestLateAnswersAreTolerated(t *testing.T) {

@@ -276,13 +276,16 @@ func (n *Network) apply() {
 // start needs mu. Run waits for the peer's end.
 func (n *Network) start(p *peer) { n.wg.Go(p.run) }
 
-// leave needs mu. It stops a peer and remembers it until it has ended.
+// leave needs mu. It stops a peer and remembers it until it has ended, and its
+// ban too.
 func (n *Network) leave(p *peer) {
 	p.stop()
 	for id, old := range n.leaving {
 		select {
 		case <-old.ended:
-			delete(n.leaving, id)
+			if time.Now().After(old.backoff.banned) {
+				delete(n.leaving, id)
+			}
 		default:
 		}
 	}
