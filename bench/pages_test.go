@@ -149,7 +149,7 @@ func pageFigures(t *testing.T, each func(figure)) {
 // TestPages: the benchmark above stands on it.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	txs := torture.Pick(4_000, 20_000)
+	txs := torture.Pick(12_000, 20_000)
 	_, c, _ := openChain(t, store.Options{NoSync: true, MemTableMB: 8})
 	manyTxs(t, c, txs)
 	api := dataServer(t, c)
