@@ -240,6 +240,11 @@ func extRoutes() []Route {
 			needs: needsExt, make: passOn,
 		},
 		{
+			Pattern: "/ext/P/*", Units: unitsFree,
+			Doc:   "passes calls on to the P-Chain's RPC, where avalanchego's client asks for it",
+			needs: needsExt, make: passOn,
+		},
+		{
 			Pattern: "/ext/health/*", Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
 			Doc:   "returns what the health checks found",
 			needs: needsExt, make: passOn,

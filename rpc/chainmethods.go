@@ -33,7 +33,7 @@ func ParseMode(s string) (Mode, error) {
 // doors are the paths below a chain that nodes serve, the chain itself first: P
 // and X answer there. Those of socketDoor are WebSockets.
 var doors = []struct{ path, doc string }{
-	{"", "the P-Chain's `platform` and the X-Chain's `avm` methods"},
+	{"", "the P-Chain's `platform` (also at `/ext/P`) and the X-Chain's `avm` methods"},
 	{"rpc", "EVM chains: `eth`, `net`, `web3`, `warp` and `txpool` methods"},
 	{socketDoor, "EVM chains: the same over a WebSocket, with subscriptions"},
 	{"avax", "the C-Chain's imports and exports: `avax` methods"},

@@ -80,17 +80,23 @@ func (s *Service) refused(ctx *fasthttp.RequestCtx) {
 	answerText(ctx, fasthttp.StatusForbidden, "foreign origin refused\n")
 }
 
-// crossOrigin lets pages of any origin read what is public and call chain RPC,
-// which wallets do. It answers a browser's question before such a call, and
-// then returns true.
+// mayConnect reports whether a page may open a WebSocket, which browsers do not ask
+// about. It may if it may read answers to calls, or comes from us.
+func mayConnect(ctx *fasthttp.RequestCtx) bool {
+	return sameOrigin(ctx) || len(ctx.Response.Header.Peek(fasthttp.HeaderAccessControlAllowOrigin)) > 0
+}
+
+// crossOrigin lets pages of any origin call chain RPC, which wallets do, and
+// nothing else. It answers a browser's question before such a call, and then
+// returns true.
 func crossOrigin(ctx *fasthttp.RequestCtx, k kind) bool {
-	if len(ctx.Request.Header.Peek(fasthttp.HeaderOrigin)) == 0 {
+	if k != chainRPC && k != chainSocket || len(ctx.Request.Header.Peek(fasthttp.HeaderOrigin)) == 0 {
 		return false
 	}
 	header := &ctx.Response.Header
 	header.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
 	asked := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)
-	if !ctx.IsOptions() || len(asked) == 0 || k == nothing {
+	if !ctx.IsOptions() || len(asked) == 0 {
 		return false
 	}
 	header.Set(fasthttp.HeaderAccessControlAllowMethods, "GET, HEAD, POST")

@@ -96,6 +96,9 @@ func (s *Service) real(name []byte) endpoint {
 
 func (s *Service) realChain(name []byte) endpoint {
 	rest, ok := bytes.CutPrefix(name, chainPrefix)
+	if first, _, _ := bytes.Cut(name, slash); string(first) == platformName {
+		rest, ok = name, true
+	}
 	if !ok || s.cfg.Chains == nil || s.cfg.Forward == nil || s.cfg.ChainRPC == Off {
 		return endpoint{}
 	}
@@ -118,8 +121,12 @@ func (s *Service) realChain(name []byte) endpoint {
 func (s *Service) mayBecome(ctx *fasthttp.RequestCtx) bool {
 	path, _ := decodePath(ctx.URI().PathOriginal())
 	return s.cfg.Chains != nil && s.cfg.Forward != nil && s.cfg.ChainRPC != Off && s.cfg.Learning != nil &&
-		bytes.HasPrefix(path, []byte("/ext/bc/")) && s.cfg.Learning()
+		(bytes.HasPrefix(path, []byte("/ext/bc/")) || string(path) == "/ext/"+platformName) && s.cfg.Learning()
 }
+
+// platformName is the P-Chain's. Nodes answer for it at /ext/P too, where their Go
+// client asks.
+const platformName = "P"
 
 // isDoor reports whether sub may be asked for below a chain: in mode All that is
 // any segment that goes into a path as it is.

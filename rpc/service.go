@@ -206,12 +206,11 @@ func (s *Service) Serve(ctx *fasthttp.RequestCtx, charge Charge) {
 		return
 	}
 	e := s.find(path)
-	if e.kind == admin {
-		if !sameOrigin(ctx) {
-			s.refused(ctx)
-			return
-		}
-	} else if crossOrigin(ctx, e.kind) {
+	if e.kind == admin && !sameOrigin(ctx) {
+		s.refused(ctx)
+		return
+	}
+	if crossOrigin(ctx, e.kind) {
 		return
 	}
 	s.serve(ctx, e, charge)

@@ -103,6 +103,10 @@ func (s *Service) socket(ctx *fasthttp.RequestCtx, e endpoint, charge Charge) {
 		answerText(ctx, fasthttp.StatusUpgradeRequired, "this is a WebSocket; calls by POST are answered at .../rpc\n")
 		return
 	}
+	if !mayConnect(ctx) {
+		answerText(ctx, fasthttp.StatusForbidden, "foreign origin refused\n")
+		return
+	}
 	if !s.sockets.enter() {
 		s.count("ws", "busy").Inc()
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")

@@ -366,3 +366,16 @@ func TestSocketDeadlines(t *testing.T) {
 		})
 	}
 }
+
+// A page may open a WebSocket where it may read answers, and nowhere else.
+func TestSocketOrigin(t *testing.T) {
+	t.Parallel()
+	ctx := request("GET", "/ext/bc/C/ws", "", "Origin", "https://page.example", "Host", "localhost")
+	if mayConnect(ctx) {
+		t.Error("a page that may not read answers")
+	}
+	ctx.Response.Header.Set("Access-Control-Allow-Origin", "*")
+	if !mayConnect(ctx) || !mayConnect(request("GET", "/ext/bc/C/ws", "", "Origin", "http://localhost", "Host", "localhost")) {
+		t.Error("a page that may read answers, or is ours")
+	}
+}

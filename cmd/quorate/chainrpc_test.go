@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -127,15 +128,21 @@ func TestChainRPCPaths(t *testing.T) {
 		{id + "/rpc", "eth_chainId", "[]", `"result":"0xa868"`},
 		{id + "/avax", "avax.getUTXOs", "{}", `"numFetched":"0"`},
 		{"C/proposervm", "proposervm.getProposedHeight", "{}", `"height":"`},
+		{"../P", "platform.getHeight", "{}", `"height":"`},
 		{"C/rpc", "debug_traceBlockByNumber", `["0x1"]`, `"code":-32601`},
 		{"P", "platform.getBalances", "{}", `"code":-32000`},
 	} {
-		if status, body := chainCall(t, p.url+"/ext/bc/"+c.path, c.method, c.params); status != 200 || !strings.Contains(body, c.want) || !strings.Contains(body, `"id":5`) {
+		if status, body := chainCall(t, p.url+path.Join("/ext/bc", c.path), c.method, c.params); status != 200 || !strings.Contains(body, c.want) || !strings.Contains(body, `"id":5`) {
 			t.Errorf("%s at %s: %d %s", c.method, c.path, status, body)
 		}
 	}
 	if status, body := chainCall(t, p.url+"/ext/bc/C/validators", "validators.getCurrentValidators", "{}"); status != 404 || !strings.Contains(body, "no such path") {
 		t.Errorf("a path that the chain does not have: %d %s", status, body)
+	}
+	for _, c := range []struct{ path, want string }{{"/ext/bc/C/rpc", "*"}, {"/ext/P", "*"}, {"/ext/health", ""}, {"/ext/metrics", ""}} {
+		if got := allowedOrigin(t, p.url+c.path); got != c.want {
+			t.Errorf("%s allows origin %q, want %q", c.path, got, c.want)
+		}
 	}
 	awaitHead(t, p.url+"/ext/bc/C/ws")
 	conn := awaitHead(t, p.url+"/ext/bc/"+id+"/ws")
@@ -407,4 +414,21 @@ func TestClientURL(t *testing.T) {
 	if got := clientURL(&net.TCPAddr{IP: net.IPv4zero, Port: 1}, failing); got != "http://127.0.0.1:1" {
 		t.Error(got)
 	}
+}
+
+// allowedOrigin asks as a page of another origin.
+func allowedOrigin(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Origin", "https://page.example")
+	resp, err := new(http.Client).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.Header.Get("Access-Control-Allow-Origin")
 }
