@@ -144,9 +144,30 @@ func secret(path string, size int) ([]byte, error) {
 	}
 	key = make([]byte, size)
 	rand.Read(key) // never fails
+	return key, writeSecret(path, key)
+}
+
+// writeSecret writes a new file that is whole, and on disk, before it has its name:
+// page tokens that were given out must be good after a crash.
+func writeSecret(path string, content []byte) (err error) {
 	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, key, 0o600); err != nil {
-		return nil, err
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
 	}
-	return key, os.Rename(tmp, path)
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -74,8 +74,7 @@ func (f *limitFlags) off(host string) bool {
 	if len(f.proxies) > 0 {
 		return false // a proxy is there to let others in
 	}
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
+	return onlyThisMachine(host)
 }
 
 // configure makes the HTTP server ask for keys and keep clients within rates.

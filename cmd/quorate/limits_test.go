@@ -143,3 +143,17 @@ func TestLimitUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenKeys: at the first start there are no keys from before that could stay
+// in force, and nothing says so.
+func TestBrokenKeys(t *testing.T) {
+	t.Parallel()
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(keys, []byte("tiers: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := quorate(t, "", "serve", "--devnet", "--data-dir", t.TempDir(), "--http-port", "0", "--api-keys-file", keys)
+	if code != exitFailed || !strings.Contains(errs, "API keys: "+keys) || strings.Contains(errs, "in force") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}

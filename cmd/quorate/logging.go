@@ -52,7 +52,7 @@ func (f *logFlags) open(cmd *cobra.Command, dataDir string) (*log.Logs, error) {
 func logLife(log *slog.Logger, f *serveFlags) func(err *error) {
 	started := time.Now()
 	log.Info("quorate starts", "version", versionText(), "go", runtime.Version(), "cores", runtime.NumCPU(),
-		"pid", os.Getpid(), "data_dir", f.dataDir, "host", f.httpHost, "port", f.httpPort)
+		"pid", os.Getpid(), "data_dir", f.dataDir, "host", f.listen.host, "port", f.listen.port)
 	return func(err *error) {
 		after := time.Since(started).Round(time.Millisecond)
 		if *err != nil {

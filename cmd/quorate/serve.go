@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +28,8 @@ import (
 
 // serveFlags are the flags of quorate serve.
 type serveFlags struct {
-	httpHost, dataDir, factsFile string
-	httpPort                     int
+	dataDir, factsFile           string
+	listen                       listenFlags
 	devnet                       bool
 	nodes                        nodeFlags
 	bufferWindow, requestTimeout time.Duration
@@ -84,8 +82,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
 	})
 	group(flags, groupListen, func(flags *pflag.FlagSet) {
-		flags.StringVar(&f.httpHost, "http-host", "127.0.0.1", "address to listen on")
-		flags.IntVar(&f.httpPort, "http-port", 9750, "port to listen on; 0 takes a free one")
+		f.listen.add(flags)
 		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which /ext answers, besides IP addresses, localhost and the host of --public-url; * allows all")
 		f.rpc.add(flags)
 		flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin, which has no authentication: aliases, log levels, profiles, plugins")
@@ -142,9 +139,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, logs.Close()) }()
 	defer logLife(logs.Logger("main"), f)(&err)
 	// Bound first: a taken port is the most common mistake, and the cheapest to find.
-	ln, err := net.Listen("tcp", net.JoinHostPort(f.httpHost, strconv.Itoa(f.httpPort)))
+	ln, err := f.listen.open(logs.Logger("http"))
 	if err != nil {
-		return fmt.Errorf("cannot listen: %w", err)
+		return err
 	}
 	further, err := f.data.chains()
 	if err != nil {
@@ -182,9 +179,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	profiles := profile.New(cmp.Or(f.profileDir, filepath.Join(f.dataDir, "profiles")), logs.Logger("main"))
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
-	cfg := httpapi.Config{ShutdownTimeout: drainTime, Networks: networks{eng}, Logger: logs.Logger("http"), Metrics: set}
+	cfg := httpapi.Config{ShutdownTimeout: drainTime, Networks: networks{eng}, Health: eng.Health(), Logger: logs.Logger("http"), Metrics: set}
 	serveExt(&cfg, ext)
-	address := clientURL(ln.Addr(), net.InterfaceAddrs)
+	address := ln.URL()
 	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)
 	if f.rpc.parsed() == rpc.Off {
 		base = ""
@@ -192,7 +189,8 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	seen := newChains(eng, base, f.data.nftMetadata != "")
 	err = errors.Join(
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
-		f.limit.configure(&cfg, f.httpHost, logs.Logger("http"), set),
+		f.limit.configure(&cfg, f.listen.host, logs.Logger("http"), set),
+		f.listen.configure(&cfg, &f.limit),
 	)
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -201,6 +199,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	defer onHangup(logs.Logger("main"), reloadFiles(&cfg, ln))()
 	return runServer(ctx, logs.Logger("main"), eng, server, ext, ln, address, func(url string) error {
 		if sim != nil {
 			if err := writeFacts(f, sim.Facts(url), logs.Logger("main")); err != nil {
@@ -244,8 +243,8 @@ func (f *serveFlags) check() error {
 	switch {
 	case !f.devnet && len(f.nodes.urls) == 0:
 		return errors.New("no node to follow: give --node-url URL, or --devnet for a simulated network")
-	case f.httpPort < 0 || f.httpPort > 65535:
-		return fmt.Errorf("--http-port %d is not a port", f.httpPort)
+	case f.admin && f.listen.admin == noAdmin:
+		return errors.New("--api-admin-enabled needs an address to serve it: --admin-addr is " + noAdmin)
 	case f.healthEvery <= 0:
 		return errors.New("--health-check-frequency must be positive")
 	case f.factsFile != "" && !f.devnet:
@@ -253,20 +252,20 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.requestTimeout <= 0 || f.requestTimeout > time.Minute || f.bufferWindow > f.requestTimeout:
 		return errors.New("--buffer-window must be positive and at most --request-timeout, and that at most 60s")
 	}
-	return errors.Join(f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check(), f.rpc.check())
+	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check(), f.rpc.check())
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them
 // fails: started bottom up, stopped top down, in bounded time. onReady is told
 // the base address.
-func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server *httpapi.Server, ext *rpc.Service, ln net.Listener, address string, onReady func(url string) error) error {
+func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server *httpapi.Server, ext *rpc.Service, ln *doors, address string, onReady func(url string) error) error {
 	engineCtx, stopEngine := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopEngine()
 	httpCtx, stopHTTP := context.WithCancel(ctx)
 	defer stopHTTP()
 	engineDone, httpDone := make(chan error, 1), make(chan error, 1)
 	go func() { engineDone <- eng.Run(engineCtx) }()
-	go func() { httpDone <- server.Run(httpCtx, ln) }()
+	go func() { httpDone <- server.Run(httpCtx, ln.listeners...) }()
 
 	var err error
 	select {

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"quorate/httpapi"
+	"quorate/httpapi/reload"
+)
+
+// defaultAdmin is where operators are served when the server is public.
+const defaultAdmin = "127.0.0.1:9751"
+
+// noOrigin as --cors-origins lets no page in.
+const noOrigin = "none"
+
+// noAdmin as --admin-addr serves operators nowhere.
+const noAdmin = "none"
+
+// listenFlags are the flags of quorate serve about who can reach it and how.
+type listenFlags struct {
+	host, admin       string
+	port              int
+	cert, key         string
+	origins           []string
+	conns, connsPerIP int
+}
+
+func (f *listenFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.host, "http-host", "127.0.0.1", "address to listen on")
+	flags.IntVar(&f.port, "http-port", 9750, "port to listen on; 0 takes a free one")
+	flags.StringVar(&f.admin, "admin-addr", "", "address HOST:PORT for operators alone: /ext but /ext/bc, metrics, health in full; none for nowhere "+
+		"(default the same port as all else while only this machine can connect to it, otherwise "+defaultAdmin+")")
+	flags.StringVar(&f.cert, "tls-cert", "", "file of a certificate chain in PEM to serve HTTPS with, read again when it changes")
+	flags.StringVar(&f.key, "tls-key", "", "file of its key in PEM")
+	flags.StringSliceVar(&f.origins, "cors-origins", []string{"*"}, "origins whose web pages may use the data API, signing and chain RPC, such as https://example.com; * for all, none for none")
+	flags.IntVar(&f.conns, "max-conns", 4096, "most open connections; further ones take the place of those that wait longest for their client")
+	flags.IntVar(&f.connsPerIP, "max-conns-per-ip", 256, "most open connections from one address, but for this machine and --trusted-proxies")
+}
+
+func (f *listenFlags) check() error {
+	switch {
+	case f.port < 0 || f.port > 65535:
+		return fmt.Errorf("--http-port %d is not a port", f.port)
+	case (f.cert == "") != (f.key == ""):
+		return errors.New("--tls-cert and --tls-key need each other")
+	case f.conns < 1 || f.connsPerIP < 1:
+		return errors.New("--max-conns and --max-conns-per-ip must be at least 1")
+	}
+	if f.admin != "" && f.admin != noAdmin {
+		if _, port, err := net.SplitHostPort(f.admin); err != nil || !isPort(port) {
+			return fmt.Errorf("--admin-addr %q is not of the form HOST:PORT", f.admin)
+		}
+	}
+	for _, o := range f.origins {
+		if u, err := url.Parse(o); o != "*" && o != noOrigin && o != "null" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != o) {
+			return fmt.Errorf("--cors-origins: %q is not of the form https://HOST", o)
+		}
+	}
+	return nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n >= 0 && n <= 65535
+}
+
+// adminAddr returns where operators are served apart from clients, empty for
+// nowhere apart, and whether the listener for clients serves operators too.
+func (f *listenFlags) adminAddr() (addr string, shared bool) {
+	switch {
+	case f.admin == noAdmin:
+		return "", false
+	case f.admin != "":
+		return f.admin, false
+	case onlyThisMachine(f.host):
+		return "", true
+	}
+	return defaultAdmin, false
+}
+
+// onlyThisMachine reports whether nobody else can connect to a host.
+func onlyThisMachine(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// doors are the open listeners.
+type doors struct {
+	listeners []net.Listener
+	addr      net.Addr // of the one for clients
+	scheme    string
+	reload    func() error // reads the certificate again
+}
+
+// open binds the listeners.
+func (f *listenFlags) open(log *slog.Logger) (_ *doors, err error) {
+	d := &doors{scheme: "http", reload: func() error { return nil }}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	ln, err := net.Listen("tcp", net.JoinHostPort(f.host, strconv.Itoa(f.port)))
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen: %w", err)
+	}
+	admin, shared := f.adminAddr()
+	scope := httpapi.ForClients
+	if shared {
+		scope = httpapi.All
+	}
+	d.addr = ln.Addr()
+	d.listeners = append(d.listeners, httpapi.Listener{Listener: ln, Scope: scope})
+	if f.cert != "" {
+		cfg, certificate, err := reload.OpenTLS(f.cert, f.key, log)
+		if err != nil {
+			return nil, err
+		}
+		d.scheme, d.reload = "https", certificate.Reload
+		d.listeners[0] = httpapi.Listener{Listener: tls.NewListener(ln, cfg), Scope: scope}
+	}
+	if admin == "" {
+		return d, nil
+	}
+	if ln, err = net.Listen("tcp", admin); err != nil {
+		return nil, fmt.Errorf("cannot listen at --admin-addr: %w", err)
+	}
+	d.listeners = append(d.listeners, httpapi.Listener{Listener: ln, Scope: httpapi.ForOperators})
+	log.Info("operators are served at an address of their own", "addr", ln.Addr().String())
+	return d, nil
+}
+
+// Close closes the listeners that no server has taken over.
+func (d *doors) Close() error {
+	var errs []error
+	for _, ln := range d.listeners {
+		errs = append(errs, ln.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Addr returns where clients reach the server.
+func (d *doors) Addr() net.Addr { return d.addr }
+
+// URL returns the same as they write it, as far as this machine knows.
+func (d *doors) URL() string {
+	return d.scheme + strings.TrimPrefix(clientURL(d.addr, net.InterfaceAddrs), "http")
+}
+
+// configure sets what the HTTP server lets in.
+func (f *listenFlags) configure(cfg *httpapi.Config, limits *limitFlags) error {
+	proxies, err := limits.prefixes()
+	cfg.MaxConns, cfg.MaxConnsPerClient = f.conns, f.connsPerIP
+	cfg.Uncapped = append(httpapi.Loopback(), proxies...)
+	for _, o := range f.origins {
+		if o != noOrigin {
+			cfg.Origins = append(cfg.Origins, o)
+		}
+	}
+	return err
+}
+
+// reloadFiles returns what reads again all files that the HTTP server goes by: the
+// certificate, API keys, and what is in no block.
+func reloadFiles(cfg *httpapi.Config, d *doors) func() error {
+	return func() error {
+		errs := []error{d.reload()}
+		for _, of := range []any{cfg.Limits, cfg.Prices, cfg.Reputation, cfg.NFTMetadata, cfg.Logos} {
+			if r, ok := of.(interface{ Reload() error }); ok {
+				errs = append(errs, r.Reload())
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// onHangup has files read again at each SIGHUP, which would else end the process,
+// until the function that it returns is called.
+func onHangup(log *slog.Logger, reload func() error) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range signals {
+			if err := reload(); err != nil {
+				log.Error("SIGHUP: not all files could be read again", "error", err)
+			} else {
+				log.Info("SIGHUP: files read again")
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals) // nothing is sent any more
+		<-done
+	}
+}
