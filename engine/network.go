@@ -224,11 +224,13 @@ func (n *network) awaitStake(ctx context.Context) {
 	}
 }
 
+// connected returns the validators that have greeted us. To be connected is not
+// enough: a node that turns us away is so for a moment each time.
 func (n *network) connected(set *valset.Set) warp.Bits {
 	signers := warp.NewBits(len(set.Validators))
 	for i := range set.Validators {
 		for _, id := range set.Validators[i].NodeIDs {
-			if n.peers.Status(id).Connected {
+			if n.peers.Status(id).Ready {
 				signers.Set(i)
 			}
 		}
