@@ -15,9 +15,12 @@ const (
 	liar    // sends a signature that spoils the sum
 	garbage // sends something that is no signature
 	refuser
-	learner // refuses twice, then signs
-	crowded // cannot take the question a few times, then signs
-	exposed // signs wrongly, and is caught elsewhere after it has answered
+	learner  // refuses twice, then signs
+	crowded  // cannot take the question a few times, then signs
+	exposed  // signs wrongly, and is caught elsewhere after it has answered
+	denier   // refuses for good
+	gone     // cannot be asked, and is not expected back
+	twoFaced // has a second node, which signs; the first keeps silent or refuses
 	simHabits
 )
 
@@ -28,7 +31,7 @@ func TestRandomCollections(t *testing.T) {
 		s := newSim(seed)
 		s.run(t)
 		if t.Failed() {
-			t.Fatalf("seed %d: habits %v", seed, s.habit)
+			t.Fatalf("seed %d: habits %v, held %v, settled at %v", seed, s.habit, s.held, s.c.settled)
 		}
 	}
 }
@@ -48,6 +51,7 @@ type sim struct {
 	sum    []int // voters in the sum under check
 	quorum int
 	buffer int
+	held   []bool // asked in need alone
 }
 
 func newSim(seed uint64) *sim {
@@ -69,6 +73,22 @@ func newSim(seed uint64) *sim {
 		panic(err)
 	}
 	s.c = newCore(cfg.Timing, total, weights, order)
+	s.held = make([]bool, n)
+	for i, h := range s.habit {
+		if h == twoFaced {
+			s.c.voters[i].twins = 1
+		}
+		if s.rnd.IntN(6) == 0 {
+			s.held[i] = true
+			s.c.hold(i)
+			if s.rnd.IntN(2) == 0 {
+				s.c.probe(i)
+			}
+		}
+	}
+	if s.rnd.IntN(2) == 0 {
+		s.c.settle(0, time.Duration(s.rnd.IntN(4))*time.Second)
+	}
 	s.quorum = s.rnd.IntN(101)
 	s.buffer = s.rnd.IntN(101 - s.quorum)
 	s.c.join(0, s.quorum, s.buffer, 8*time.Second)
@@ -126,6 +146,17 @@ func (s *sim) asked(i int) {
 		s.queue = append(s.queue, simEvent{s.now + 600*time.Millisecond, i, "answer"})
 	case absent:
 		s.c.askFailed(s.now, i, false)
+	case gone:
+		s.c.askFailed(s.now, i, true)
+	case denier:
+		s.queue = append(s.queue, simEvent{soon, i, "deny"})
+	case twoFaced:
+		switch {
+		case s.c.voters[i].twins == 0:
+			s.queue = append(s.queue, simEvent{soon, i, "answer"})
+		case i%2 == 0:
+			s.queue = append(s.queue, simEvent{soon, i, "deny"})
+		}
 	case crowded:
 		if s.c.voters[i].waits < 3 {
 			s.c.askBusy(s.now, i)
@@ -172,6 +203,8 @@ func (s *sim) deliver() {
 			s.c.setAside(e.voter)
 		case "refuse":
 			s.c.refuse(s.now, e.voter, 2, whenSettled)
+		case "deny":
+			s.c.refuse(s.now, e.voter, codeNoHandler, certain)
 		case "verdict":
 			s.verdict()
 		}
@@ -191,19 +224,29 @@ func (s *sim) verdict() {
 }
 
 func (s *sim) judge(t *testing.T, o outcome) {
-	var will, prompt uint64 // stake that signs in time, and at once
+	var will, might, prompt uint64 // stake that signs in time, that may, and that signs at once
 	for i := range s.c.voters {
+		w := s.c.voters[i].weight
 		switch s.habit[i] {
 		case honest:
-			prompt += s.c.voters[i].weight
-			will += s.c.voters[i].weight
-		case slow, learner, crowded:
-			will += s.c.voters[i].weight
+			if !s.held[i] {
+				prompt += w
+			}
+			will += w
+		case slow, crowded, twoFaced:
+			will += w
+		case learner: // unless its refusals are final before it has learned
+			might += w
+			if s.c.settled == never {
+				will += w
+				might -= w
+			}
 		}
 	}
+	might += will
 	q := need(s.c.total, s.quorum)
-	if o.ok != (will >= q) {
-		t.Errorf("quorum %d of %d, willing %d: ok is %v", q, s.c.total, will, o.ok)
+	if will >= q && !o.ok || might < q && o.ok {
+		t.Errorf("quorum %d of %d, willing %d to %d: ok is %v", q, s.c.total, will, might, o.ok)
 	}
 	if o.ok && s.c.verified < q {
 		t.Errorf("answered with %d, quorum %d", s.c.verified, q)
