@@ -18,7 +18,7 @@
 // It does not prove the parts: s_a + D and s_b - D have a valid sum for any
 // point D. So validity belongs to the set: a part that was seen only inside a
 // valid sum may be used again only inside a sum that is checked again, or after
-// [FindInvalid] has found it good.
+// a check by itself.
 //
 // # Subgroups
 //
@@ -171,7 +171,7 @@ type Signature struct {
 }
 
 // DecodeSignature reads the 96-byte compressed form. It does not check the
-// subgroup: use the result only in sums that are verified, or after [FindInvalid].
+// subgroup: use the result only in sums that are verified.
 func DecodeSignature(b []byte) (*Signature, error) {
 	s := new(Signature)
 	if err := DecodeSignatureInto(s, b); err != nil {

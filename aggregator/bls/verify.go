@@ -55,17 +55,6 @@ func (g *pairing) isOne() bool {
 	return blst.PairingFinalVerify(g.ctx)
 }
 
-// value gives the product.
-func (g *pairing) value() blst.Fp12 {
-	if !g.any {
-		return blst.Fp12One()
-	}
-	blst.PairingCommit(g.ctx)
-	v := *blst.PairingAsFp12(g.ctx)
-	v.FinalExp()
-	return v
-}
-
 // pairs tells whether e(g1, sig) = e(key, h).
 func pairs(key *blst.P1Affine, h, sig *blst.P2Affine) bool {
 	g := newPairing()
