@@ -51,6 +51,8 @@ func New(cfg Config) (*Aggregator, error) {
 	cfg.Metrics.GaugeFunc("quorate_aggregator_kept_bytes", "Memory of signed messages that are kept.", func() float64 { n, _ := kept.held(); return float64(n) })
 	cfg.Metrics.GaugeFunc("quorate_aggregator_part_bytes", "Memory of single signatures that are kept.", func() float64 { _, n := kept.held(); return float64(n) })
 	cfg.Metrics.GaugeFunc("quorate_aggregator_jobs", "Messages being signed.", func() float64 { return float64(a.jobs.len()) })
+	cfg.Metrics.GaugeFunc("quorate_aggregator_quarantined", "Signing keys whose invalid signatures keep them from being asked but in need.",
+		func() float64 { return float64(a.bad.count(time.Now())) })
 	return a, nil
 }
 

@@ -263,4 +263,7 @@ func TestHabitsAreBounded(t *testing.T) {
 	if n := len(q.takeChanged()); n > maxQuarantined {
 		t.Errorf("%d terms to be saved", n)
 	}
+	if during, after := q.count(now), q.count(now.Add(time.Minute)); during != maxQuarantined || after != 0 {
+		t.Errorf("%d keys are quarantined, and %d after their term", during, after)
+	}
 }

@@ -69,6 +69,18 @@ func (q *quarantine) holds(now time.Time, key [bls.PublicKeyLen]byte) bool {
 	return ok && now.Before(s.until)
 }
 
+// count returns how many keys are quarantined.
+func (q *quarantine) count(now time.Time) (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, term := range q.entries.Values() {
+		if now.Before(term.until) {
+			n++
+		}
+	}
+	return n
+}
+
 // empty reports cheaply whether nobody is quarantined.
 func (q *quarantine) empty() bool {
 	q.mu.Lock()

@@ -67,6 +67,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.diskMetrics()
 	return e, e.registerChecks()
 }
 

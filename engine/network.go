@@ -104,6 +104,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 	if err != nil {
 		return nil, err
 	}
+	n.addMetrics()
 	n.ahead = newSignAhead(e.cfg.SignAhead, n.agg, n.keeper.EpochHeights, e.cfg.Log("aggregator"), n.metrics)
 	return n, errors.Join(
 		n.lower.Go("peers", n.peers.Run),

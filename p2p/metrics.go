@@ -79,22 +79,30 @@ func newInstruments(set *metric.Set, n *Network) *instruments {
 	return m
 }
 
+// maxPeerSeries bounds the validators that have metrics of their own.
+const maxPeerSeries = 4096
+
 // perPeer adds the metrics of single validators: of those that were ever asked,
 // or that broke the protocol, as a network may have thousands.
 func (n *Network) perPeer(set *metric.Set) {
 	met := func(yield func(id string, p *Peer)) {
+		left := maxPeerSeries
 		for p := range n.Peers() {
+			if left == 0 {
+				return
+			}
 			if p.Asked > 0 || p.Violations > 0 {
+				left--
 				yield(p.NodeID.String(), &p)
 			}
 		}
 	}
-	set.Gauges("quorate_p2p_peer_latency_seconds", "Quantiles of the times that a validator's last answers took, about a thousand.",
-		[]string{"node_id", "quantile"}, func(emit func(float64, ...string)) {
+	set.Gauges("quorate_p2p_peer_latency_seconds", "Percentiles of the times that a validator's last answers took, about a thousand.",
+		[]string{"node_id", "percentile"}, func(emit func(float64, ...string)) {
 			met(func(id string, p *Peer) {
 				if p.Answered > 0 {
-					emit(p.P50.Seconds(), id, "0.5")
-					emit(p.P99.Seconds(), id, "0.99")
+					emit(p.P50.Seconds(), id, "50")
+					emit(p.P99.Seconds(), id, "99")
 				}
 			})
 		})

@@ -241,7 +241,7 @@ func TestPeerMetrics(t *testing.T) {
 				}
 			}
 		}
-		if got := set.Value("quorate_p2p_peer_latency_seconds", "node_id", good.id.String(), "quantile", "0.99"); got <= 0 || got > 1 {
+		if got := set.Value("quorate_p2p_peer_latency_seconds", "node_id", good.id.String(), "percentile", "99"); got <= 0 || got > 1 {
 			t.Errorf("latency %v", got)
 		}
 		if got := set.Value("quorate_p2p_peer_violations_total", "node_id", good.id.String()); got != 1 {

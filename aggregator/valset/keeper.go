@@ -175,6 +175,23 @@ func (k *Keeper) Current(subnet chain.ID) (*Set, bool) {
 	return v.set, true
 }
 
+// InUse returns the sets at the proposed height of the primary network and of the
+// subnets in use. To look at them here does not count as use.
+func (k *Keeper) InUse() []*Set {
+	snap := k.snap.Load()
+	if snap == nil {
+		return nil
+	}
+	now := k.clock()
+	sets := make([]*Set, 0, len(snap.views))
+	for id, v := range snap.views {
+		if id == chain.PrimaryNetworkID || k.inUse(v.used, now) {
+			sets = append(sets, v.set)
+		}
+	}
+	return sets
+}
+
 // ready tells whether low balances are marked, where there can be any.
 func (v *view) ready() bool { return v.bal != nil || v.set.SubnetID == chain.PrimaryNetworkID }
 

@@ -308,3 +308,32 @@ func TestClassesOfPlatform(t *testing.T) {
 	}
 	var _ Source = (*platform.Client)(nil)
 }
+
+// TestInUse: sets that are looked at for the metrics do not count as used.
+func TestInUse(t *testing.T) {
+	t.Parallel()
+	withKeeper(t, Config{InUse: 10 * time.Minute}, func(t *testing.T, _ *fakeSource, k *Keeper) {
+		subnets := func() (ids []chain.ID) {
+			for _, s := range k.InUse() {
+				ids = append(ids, s.SubnetID)
+			}
+			return ids
+		}
+		if got := subnets(); len(got) != 1 || got[0] != chain.PrimaryNetworkID {
+			t.Errorf("at the start: %v", got)
+		}
+		if _, err := k.At(t.Context(), l1, 0); err != nil {
+			t.Fatal(err)
+		}
+		for range 9 {
+			if got := subnets(); len(got) != 2 {
+				t.Errorf("after a request: %v", got)
+			}
+			pass(time.Minute)
+		}
+		pass(2 * time.Minute)
+		if got := subnets(); len(got) != 1 {
+			t.Errorf("long after a request: %v", got)
+		}
+	})
+}

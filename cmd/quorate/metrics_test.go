@@ -55,7 +55,20 @@ func TestMetricsFormat(t *testing.T) {
 	if f := families["quorate_aggregator_collect_seconds"]; f == nil || f.GetMetric()[0].GetHistogram().GetSampleCount() == 0 {
 		t.Errorf("no collection was measured: %v", f)
 	}
-	for _, name := range []string{"quorate_build_info", "process_open_fds", "quorate_chain_info", "quorate_ingest_height"} {
+	have := counters(t, p.url)
+	for _, name := range []string{
+		`quorate_stake_connected_ratio{subnet="11111111111111111111111111111111LpoYY"}`, `quorate_stake_validators{subnet="11111111111111111111111111111111LpoYY"}`,
+		`quorate_source_node_up{node="` + facts.NodeURL + `"}`, "quorate_disk_free_bytes", "process_open_fds",
+		`quorate_ingest_height{chain="C"}`, `quorate_ingest_block_age_seconds{chain="C"}`, "quorate_store_index_log_bytes",
+	} {
+		if have[name] <= 0 {
+			t.Errorf("%s is %v", name, have[name])
+		}
+	}
+	for _, name := range []string{
+		"quorate_build_info", "quorate_chain_info", "quorate_aggregator_quarantined", "quorate_p2p_peer_latency_seconds",
+		"quorate_p2p_peer_questions_total", "quorate_health_check_failing",
+	} {
 		if families[name] == nil {
 			t.Errorf("no metric %s", name)
 		}

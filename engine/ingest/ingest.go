@@ -172,6 +172,13 @@ func New(cfg Config) (*Ingest, error) {
 		set.GaugeFunc(name, help, func() float64 { return f(i.Status()) })
 	}
 	gauge("quorate_ingest_height", "Height of the last indexed block.", func(s Status) float64 { return float64(s.Height) })
+	set.Gauges("quorate_ingest_block_age_seconds", "Time since the last known block of the chain, by the block's own clock.", nil,
+		func(emit func(float64, ...string)) {
+			s := i.Status()
+			if last := max(int64(s.Tip.TimeMilli), s.BlockTime.UnixMilli()); last > 0 {
+				emit(time.Since(time.UnixMilli(last)).Seconds())
+			}
+		})
 	gauge("quorate_ingest_target_height", "Height of the last known block.", func(s Status) float64 { return float64(s.Target) })
 	gauge("quorate_ingest_waiting_blocks", "Blocks fetched and not yet indexed.", func(s Status) float64 { return float64(s.Waiting) })
 	return i, nil

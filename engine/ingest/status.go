@@ -17,6 +17,9 @@ type Status struct {
 	Started bool
 	Height  uint64
 	Hash    evm.Hash
+	// BlockTime is the time that the last committed block states; zero if none was
+	// committed since the start.
+	BlockTime time.Time
 	// Tip is the node's last block when it was asked last; Target the highest that
 	// is known of, by hints too.
 	Tip    evm.Head
@@ -176,6 +179,7 @@ func (i *Ingest) committed(blocks []*evm.Block) {
 	i.mu.Lock()
 	i.well()
 	i.state.Started, i.state.Height, i.state.Hash = true, last.Number, last.Hash
+	i.state.BlockTime = time.UnixMilli(int64(last.TimeMilli)) // of a real clock
 	for left := len(blocks); left > 0 && len(i.inflight) > 0; {
 		sp := i.inflight[0]
 		n := min(left, sp.left)

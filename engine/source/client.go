@@ -130,6 +130,16 @@ func (c *Client) Close() {
 	}
 }
 
+// Up calls yield with each node and whether its last answer came, as far as it was asked.
+func (c *Client) Up(yield func(node Endpoint, up bool)) {
+	for _, n := range *c.nodes.Load() {
+		n.mu.Lock()
+		up := n.failures == 0
+		n.mu.Unlock()
+		yield(n.at, up)
+	}
+}
+
 // Call asks for method with params at path (for example /ext/info) and decodes
 // the result into result, a pointer, or discards it if nil. It asks the first
 // node that is not known to be down, then the others, until one answers.

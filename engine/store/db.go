@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -143,8 +146,38 @@ func (d *DB) gauges() {
 		})
 	}
 	gauge("quorate_store_index_level0_tables", "Tables of the index that are not merged yet.", func(db *badger.DB) float64 { return float64(db.Levels()[0].NumTables) })
-	gauge("quorate_store_index_bytes", "Size of the tables of the index.", func(db *badger.DB) float64 { lsm, _ := db.Size(); return float64(lsm) })
-	gauge("quorate_store_index_value_log_bytes", "Size of the value log of the index.", func(db *badger.DB) float64 { _, vlog := db.Size(); return float64(vlog) })
+	// Badger's own figures of sizes are those of up to a minute ago, 0 until then.
+	gauge("quorate_store_index_bytes", "Size of the tables of the index.", func(db *badger.DB) (size float64) {
+		for _, level := range db.Levels() {
+			size += float64(level.Size)
+		}
+		return size
+	})
+	gauge("quorate_store_index_log_bytes", "Disk space of the logs of the index: rows not yet in tables, and large values.", func(db *badger.DB) float64 {
+		return logBytes(db.Opts().Dir)
+	})
+}
+
+// logBytes returns what the logs in a database's folder take on disk. They are made
+// at their full length and filled later.
+func logBytes(dir string) (size float64) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if ext := filepath.Ext(f.Name()); ext != ".mem" && ext != ".vlog" {
+			continue
+		}
+		info, err := f.Info()
+		if err != nil {
+			continue // deleted meanwhile
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			size += 512 * float64(st.Blocks) // whatever the block size, see stat(2)
+		}
+	}
+	return size
 }
 
 // use gives the database to one more user, who ends with unuse.

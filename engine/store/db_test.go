@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -360,5 +361,27 @@ func TestOpenIndex(t *testing.T) {
 	}
 	if _, err := Open(t.TempDir(), Options{MemTableMB: 7}); err == nil {
 		t.Error("a table too small for its values")
+	}
+}
+
+// TestSizeOfOpened: the sizes of a database that was just opened are known at once.
+func TestSizeOfOpened(t *testing.T) {
+	t.Parallel()
+	dir, rows := t.TempDir(), make(map[string]string)
+	for i := range 1000 {
+		rows["\x12"+strconv.Itoa(i)] = strconv.Itoa(i * 7919)
+	}
+	d := openSmall(t, dir, Options{})
+	write(t, d, rows)
+	if err := d.Close(); err != nil { // writes the table
+		t.Fatal(err)
+	}
+	set := metric.NewSet()
+	openSmall(t, dir, Options{Metrics: set})
+	if n := set.Value("quorate_store_index_bytes"); n < 1000 || n > 1<<20 {
+		t.Errorf("the tables have %v bytes", n)
+	}
+	if n := set.Value("quorate_store_index_log_bytes"); n <= 0 {
+		t.Errorf("the logs have %v bytes", n)
 	}
 }

@@ -70,9 +70,9 @@ func parseKeys(content []byte, before *keyTable) (*keyTable, error) {
 		}
 		k := &key{id: cmp.Or(fk.Name, strings.ToLower(fk.Hash[:16])), name: fk.Name, tier: t, disabled: fk.Disabled}
 		if old := before.keys[d]; old != nil {
-			k.bucket = old.bucket
+			k.bucket, k.used = old.bucket, old.used
 		} else {
-			k.bucket = new(bucket)
+			k.bucket, k.used = new(bucket), new(usage)
 		}
 		table.keys[d] = k
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 )
 
 // keyPrefix makes keys known for what they are where they leak.
@@ -32,6 +33,15 @@ type key struct {
 	tier     *tier
 	disabled bool
 	bucket   *bucket // goes on from one table to the next
+	used     *usage  // likewise
+}
+
+// usage counts what a key was used for.
+type usage struct{ requests, units atomic.Uint64 }
+
+func (u *usage) add(requests, units int) {
+	u.requests.Add(uint64(requests))
+	u.units.Add(uint64(units))
 }
 
 type tier struct {

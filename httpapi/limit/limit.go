@@ -187,6 +187,9 @@ func New(cfg Config) (*Limiter, error) {
 			l.loaded.Inc()
 		}
 	})
+	if err == nil {
+		l.perKey()
+	}
 	return l, err
 }
 
@@ -241,14 +244,42 @@ func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, rout
 // that there are too few; after wait there would be enough. A nil Limiter has no
 // rates.
 func (l *Limiter) Charge(c Client, units int) (wait time.Duration, ok bool) {
-	if l == nil || l.cfg.NoLimit {
+	if l == nil {
 		return 0, true
 	}
-	b, r := l.bucketOf(c)
-	if wait = b.take(time.Since(l.start), r, int64(units)); wait > 0 {
-		l.limited.Inc()
+	if !l.cfg.NoLimit {
+		b, r := l.bucketOf(c)
+		if wait = b.take(time.Since(l.start), r, int64(units)); wait > 0 {
+			l.limited.Inc()
+			return wait, false
+		}
 	}
-	return wait, wait <= 0
+	c.used(0, units)
+	return 0, true
+}
+
+// used counts what was admitted.
+func (c Client) used(requests, units int) {
+	if c.key != nil {
+		c.key.used.add(requests, units)
+	}
+}
+
+// perKey adds the metrics of single keys. Keys of one name are counted together.
+func (l *Limiter) perKey() {
+	add := func(name, help string, of func(*usage) uint64) {
+		l.cfg.Metrics.Counters(name, help, []string{"key"}, func(emit func(float64, ...string)) {
+			sums := make(map[string]uint64)
+			for _, k := range l.keys.Get().keys {
+				sums[k.id] += of(k.used)
+			}
+			for id, n := range sums {
+				emit(float64(n), id)
+			}
+		})
+	}
+	add("quorate_limit_key_requests_total", "Requests admitted with an API key, by its name.", func(u *usage) uint64 { return u.requests.Load() })
+	add("quorate_limit_key_units_total", "Compute units of requests admitted with an API key, by its name.", func(u *usage) uint64 { return u.units.Load() })
 }
 
 func (l *Limiter) bucketOf(c Client) (*bucket, rate) {
@@ -264,6 +295,7 @@ func (l *Limiter) take(c Client, now time.Duration, units int, always bool) Deci
 		d.Tier = c.key.tier.name
 	}
 	if l.cfg.NoLimit {
+		c.used(1, units)
 		return d
 	}
 	b, r := l.bucketOf(c)
@@ -272,6 +304,7 @@ func (l *Limiter) take(c Client, now time.Duration, units int, always bool) Deci
 	d.Remaining, d.Reset = b.left(now, r)
 	if d.RetryAfter <= 0 || always {
 		d.RetryAfter = 0
+		c.used(1, units)
 		return d
 	}
 	l.limited.Inc()

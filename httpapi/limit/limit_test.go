@@ -153,3 +153,36 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestUseByKey: what each key was used for is counted by its name, with a limit or
+// without, over changes of the file; what was refused is not.
+func TestUseByKey(t *testing.T) {
+	t.Parallel()
+	set := metric.NewSet()
+	file := newKeysFile(t, content(entry("s", "small"), entry("l1", "large"), entry("l2", "large")))
+	l := newLimiter(t, Config{KeysFile: file.path, Metrics: set})
+	use := func(key string, units int) Decision { return l.Admit(withKey(key).get, clientA, dataRoute, units) }
+	use("l1", 7)
+	use("l2", 5) // of the same name: another value of one key
+	use("s", 10)
+	use("s", 10) // above its burst
+	if wait, ok := l.Charge(use("l1", 1).Client, 30); !ok || wait != 0 {
+		t.Errorf("charge: %v, %v", wait, ok)
+	}
+	l.Admit(headers{}.get, clientA, dataRoute, 3)
+	want := func(key string, requests, units float64) {
+		t.Helper()
+		if r, u := set.Value("quorate_limit_key_requests_total", "key", key), set.Value("quorate_limit_key_units_total", "key", key); r != requests || u != units {
+			t.Errorf("%s: %v requests, %v units; want %v, %v\n%s", key, r, u, requests, units, set)
+		}
+	}
+	want("of small", 1, 10)
+	want("of large", 3, 43)
+	file.write(t, content(entry("l1", "large")))
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	use("l1", 2)
+	want("of small", 0, 0)
+	want("of large", 3, 40)
+}
