@@ -125,6 +125,13 @@ func newCounters(set *metric.Set) *counters {
 	request := func(how string) metric.Counter {
 		return set.Counter("quorate_aggregator_requests_total", "Requests for a signed message, by how they were answered.", "answer", how)
 	}
+	// From the start on, so that the first of them is a growth.
+	for k := range kindNames {
+		failures(set, k)
+	}
+	for _, fault := range []string{"signature", "encoding", "length", "subgroup", "infinity"} {
+		faulty(set, fault)
+	}
 	return &counters{
 		set:  set,
 		kept: request("kept"), fresh: request("collected"), joined: request("joined"), loaded: request("loaded"),
@@ -141,7 +148,11 @@ func newCounters(set *metric.Set) *counters {
 }
 
 func (c *counters) failure(k Kind) {
-	c.set.Counter("quorate_aggregator_failures_total", "Messages that could not be signed, by reason.", "kind", k.String()).Inc()
+	failures(c.set, k).Inc()
+}
+
+func failures(set *metric.Set, k Kind) metric.Counter {
+	return set.Counter("quorate_aggregator_failures_total", "Messages that could not be signed, by reason.", "kind", k.String())
 }
 
 // refusal counts by code; codes are the remote's, so unusual ones share a label.
@@ -154,5 +165,9 @@ func (c *counters) refusal(code int32) {
 }
 
 func (c *counters) lie(kind string) {
-	c.set.Counter("quorate_aggregator_invalid_total", "Answers of validators that hold no valid signature, by fault.", "kind", kind).Inc()
+	faulty(c.set, kind).Inc()
+}
+
+func faulty(set *metric.Set, fault string) metric.Counter {
+	return set.Counter("quorate_aggregator_invalid_total", "Answers of validators that hold no valid signature, by fault.", "kind", fault)
 }

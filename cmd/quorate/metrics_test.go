@@ -5,7 +5,10 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +76,8 @@ func TestMetricsFormat(t *testing.T) {
 			t.Errorf("no metric %s", name)
 		}
 	}
+	checkPage(t, "docs/migrate-from-icm.md", families)
+	checkPage(t, "README.md", families)
 }
 
 func checkFamily(t *testing.T, name string, f *dto.MetricFamily) {
@@ -110,4 +115,38 @@ func metricsText(t *testing.T, url string) []byte {
 		t.Fatalf("status %d, content type %q, %v", resp.StatusCode, resp.Header.Get("Content-Type"), err)
 	}
 	return text
+}
+
+var (
+	namedMetric = regexp.MustCompile(`(quorate_[a-z0-9_]+?)(_bucket)?\b(?:\{(\w+)="([^"]+)")?`)
+	namedFlag   = regexp.MustCompile("(?m)`--([a-z-]+)|quorate serve.* --([a-z-]+)")
+)
+
+// checkPage holds what documentation names against the program: a metric or a flag
+// that was renamed must not live on in it.
+func checkPage(t *testing.T, path string, families map[string]*dto.MetricFamily) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(repoRoot, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, flags := namedMetric.FindAllStringSubmatch(string(page), -1), namedFlag.FindAllStringSubmatch(string(page), -1)
+	if len(metrics) < 5 || path != "README.md" && len(flags) < 10 {
+		t.Errorf("%s names %d metrics and %d flags only", path, len(metrics), len(flags))
+	}
+	for _, m := range metrics {
+		if f := families[m[1]]; f == nil {
+			t.Errorf("%s: no metric %s", path, m[1])
+		} else if m[3] != "" && !slices.ContainsFunc(f.GetMetric(), func(s *dto.Metric) bool {
+			return slices.ContainsFunc(s.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == m[3] && l.GetValue() == m[4] })
+		}) {
+			t.Errorf("%s: no series %s", path, m[0])
+		}
+	}
+	known := serveCommand().Flags()
+	for _, f := range flags {
+		if name := f[1] + f[2]; path != "README.md" && name != "version" && known.Lookup(name) == nil {
+			t.Errorf("%s: no flag --%s", path, name)
+		}
+	}
 }

@@ -76,6 +76,7 @@ type Client struct {
 	id    atomic.Uint64
 
 	calls, forwards, failures, failovers metric.Counter
+	took                                 metric.Histogram
 
 	forwarding chan struct{} // one token per forwarded request
 	lacks      lacks
@@ -95,6 +96,7 @@ func New(cfg Config) (*Client, error) {
 		calls:     cfg.Metrics.Counter("quorate_source_calls_total", "Calls to followed nodes."),
 		forwards:  cfg.Metrics.Counter("quorate_source_forwards_total", "Chain RPC requests passed to followed nodes."),
 		failures:  cfg.Metrics.Counter("quorate_source_failures_total", "Calls that no followed node answered."),
+		took:      cfg.Metrics.Histogram("quorate_source_call_seconds", "Time that a followed node takes to answer a call or a batch of calls."),
 		failovers: cfg.Metrics.Counter("quorate_source_failovers_total", "Calls repeated at another followed node."),
 
 		forwarding: make(chan struct{}, max(1, cfg.MaxConns/2)),
@@ -205,7 +207,9 @@ func (c *Client) ask(ctx context.Context, path string, body []byte, decode func(
 }
 
 func (c *Client) askNode(ctx context.Context, n *node, timeout time.Duration, path string, body []byte, decode func(reply) error) error {
-	answer, err := c.exchange(ctx, n, time.Now().Add(timeout), path, body)
+	started := time.Now()
+	answer, err := c.exchange(ctx, n, started.Add(timeout), path, body)
+	c.took.Observe(time.Since(started).Seconds())
 	if err == nil {
 		err = decode(answer)
 	}

@@ -147,7 +147,8 @@ func (d *DB) gauges() {
 	}
 	gauge("quorate_store_index_level0_tables", "Tables of the index that are not merged yet.", func(db *badger.DB) float64 { return float64(db.Levels()[0].NumTables) })
 	// Badger's own figures of sizes are those of up to a minute ago, 0 until then.
-	gauge("quorate_store_index_bytes", "Size of the tables of the index.", func(db *badger.DB) (size float64) {
+	gauge("quorate_store_index_bytes", "Disk space of the index, logs included.", func(db *badger.DB) float64 {
+		size := logBytes(db.Opts().Dir)
 		for _, level := range db.Levels() {
 			size += float64(level.Size)
 		}
