@@ -136,18 +136,20 @@ func (c *Config) fill() error {
 	if err := c.Load.fill(c.Vs != ""); err != nil {
 		return err
 	}
-	return c.checkMessages()
+	var err error
+	c.Messages, err = checkMessages(c.Messages)
+	return err
 }
 
-func (c *Config) checkMessages() error {
-	list := make([]string, len(c.Messages))
-	for i, m := range c.Messages {
+// checkMessages returns the messages in the form that answers begin with.
+func checkMessages(messages []string) ([]string, error) {
+	list := make([]string, len(messages))
+	for i, m := range messages {
 		m = strings.ToLower(strings.TrimPrefix(m, "0x"))
 		if b, err := hex.DecodeString(m); err != nil || len(b) == 0 {
-			return fmt.Errorf("%w: message %d is not hex", ErrConfig, i)
+			return nil, fmt.Errorf("%w: message %d is not hex", ErrConfig, i)
 		}
 		list[i] = m
 	}
-	c.Messages = list
-	return nil
+	return list, nil
 }

@@ -44,6 +44,7 @@ type server struct {
 	form   form
 	base   string
 	client *fasthttp.HostClient
+	from   netip.Addr // of this machine; invalid for any
 
 	mu    sync.Mutex // guards what follows
 	conns map[net.Conn]struct{}
@@ -92,7 +93,7 @@ func pick(ips []netip.Addr, remote bool) (best netip.Addr) {
 }
 
 func (s *server) dial(addr string) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", addr, s.load.Timeout)
+	conn, err := dialFrom(s.from, addr, s.load.Timeout)
 	if err != nil {
 		return nil, err
 	}

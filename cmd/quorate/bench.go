@@ -27,10 +27,12 @@ func benchCommand() *cobra.Command {
 		Short: "Measure how fast a server is",
 		Long: `Measures, and tells the floor beside it in the same run. "bench aggregate" and
 "bench metrics" put load on a running server: they have warp messages signed, and
-ask for pages of metrics. "bench ingest" needs no server: it indexes blocks that it
-makes up.`,
+ask for pages of metrics. "bench abuse" floods one with garbage and tells
+what that does to honest requests. "bench ingest" needs no server: it indexes
+blocks that it makes up.`,
 		Example: `  quorate bench aggregate --facts ~/.quorate/facts.json
   quorate bench metrics --facts ~/.quorate/facts.json
+  quorate bench abuse --facts ~/.quorate/facts.json
   quorate bench ingest`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -46,7 +48,7 @@ makes up.`,
 			return usageError{errors.New("no command given")}
 		},
 	}
-	cmd.AddCommand(benchAggregateCommand(), benchMetricsCommand(), benchIngestCommand())
+	cmd.AddCommand(benchAggregateCommand(), benchMetricsCommand(), benchIngestCommand(), benchAbuseCommand())
 	return cmd
 }
 
