@@ -78,15 +78,15 @@ func (l *Load) fill(compared bool) error {
 	l.Slice = cmp.Or(l.Slice, min(time.Second, l.Duration/(2*minPairs)))
 	switch {
 	case l.Concurrency < 1 || l.Concurrency > MaxConcurrency:
-		return fmt.Errorf("%w: concurrency %d, want 1 to %d", ErrConfig, l.Concurrency, MaxConcurrency)
+		return fmt.Errorf("%w: --concurrency %d, want 1 to %d", ErrConfig, l.Concurrency, MaxConcurrency)
 	case !(l.Rate >= 0 && l.Rate <= MaxRate):
-		return fmt.Errorf("%w: rate %v, want 0 (as fast as answers come) to %d a second", ErrConfig, l.Rate, MaxRate)
+		return fmt.Errorf("%w: --rate %v, want 0 (as fast as answers come) to %d a second", ErrConfig, l.Rate, MaxRate)
 	case l.Duration < 10*time.Millisecond || l.Duration > MaxDuration:
-		return fmt.Errorf("%w: duration %s, want 10ms to %s", ErrConfig, l.Duration, MaxDuration)
+		return fmt.Errorf("%w: --duration %s, want 10ms to %s", ErrConfig, l.Duration, MaxDuration)
 	case l.Timeout < time.Millisecond || l.Timeout > 5*time.Minute:
-		return fmt.Errorf("%w: timeout %s, want 1ms to 5m", ErrConfig, l.Timeout)
+		return fmt.Errorf("%w: --timeout %s, want 1ms to 5m", ErrConfig, l.Timeout)
 	case compared && (l.Slice < time.Millisecond || l.Slice > l.Duration/(2*minPairs)):
-		return fmt.Errorf("%w: slices of %s in %s, want at least %d pairs", ErrConfig, l.Slice, l.Duration, minPairs)
+		return fmt.Errorf("%w: --slice %s in --duration %s, want at least %d pairs", ErrConfig, l.Slice, l.Duration, minPairs)
 	case l.PID < 0:
 		return fmt.Errorf("%w: a process number is positive", ErrConfig)
 	case math.Ceil(l.Rate*l.Duration.Seconds()) > MaxRequests:
@@ -123,11 +123,11 @@ func (c *Config) fill() error {
 	c.Quorum = cmp.Or(c.Quorum, 67)
 	switch {
 	case c.Style != Camel && c.Style != Kebab:
-		return fmt.Errorf("%w: style %q, want %q or %q", ErrConfig, c.Style, Camel, Kebab)
+		return fmt.Errorf("%w: --style %q, want %q or %q", ErrConfig, c.Style, Camel, Kebab)
 	case len(c.Messages) == 0:
 		return fmt.Errorf("%w: no messages", ErrConfig)
 	case c.Quorum < 0 || c.Buffer < 0 || c.Quorum+c.Buffer > 100:
-		return fmt.Errorf("%w: quorum %d%% and buffer %d%%, each must be 0 to 100, and together at most 100", ErrConfig, c.Quorum, c.Buffer)
+		return fmt.Errorf("%w: --quorum %d%% and --buffer %d%%, each must be 0 to 100, and together at most 100", ErrConfig, c.Quorum, c.Buffer)
 	case c.VsPID != 0 && c.Vs == "":
 		return fmt.Errorf("%w: a second process but no second server", ErrConfig)
 	case c.VsPID < 0:

@@ -67,7 +67,7 @@ func newServer(ctx context.Context, load *Load, address string, how form) (*serv
 	}
 	ip := pick(ips, load.AllowRemote)
 	if !ip.IsValid() {
-		return nil, fmt.Errorf("%w: %s is not on this machine's loopback; load on a server is an attack unless it is yours, so others must be allowed first", ErrConfig, u.Host)
+		return nil, fmt.Errorf("%w: %s is not on this machine's loopback; load on a server is an attack unless it is yours, so others must be allowed with --allow-remote", ErrConfig, u.Host)
 	}
 	s := &server{load: load, form: how, base: strings.TrimSuffix(address, "/"), conns: make(map[net.Conn]struct{})}
 	addr := net.JoinHostPort(ip.String(), port)

@@ -117,7 +117,10 @@ func (e *chainEntry) config() (cfg engine.EVMConfig, err error) {
 		{"subnet-id", e.SubnetID, &cfg.Subnet, false},
 		{"vm-id", e.VMID, &cfg.VM, false},
 	} {
-		if f.text == "" && !f.required {
+		if f.text == "" && f.required {
+			return cfg, fmt.Errorf("%s is missing", f.key)
+		}
+		if f.text == "" {
 			continue
 		}
 		if *f.dst, err = chain.ParseID(f.text); err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/knadh/koanf/parsers/yaml"
@@ -12,6 +14,8 @@ import (
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"quorate/httpapi/near"
 )
 
 const (
@@ -19,6 +23,9 @@ const (
 	configFileFlag = "config-file"
 	// keyDelim separates levels of keys inside koanf; flag names have one level.
 	keyDelim = "/"
+	// unknownEnv is the annotation of a command with the environment variables of
+	// our prefix that nothing reads, for the log.
+	unknownEnv = "quorate/unknown-env"
 	// listByLine marks flags of lists whose values may have commas: in the
 	// environment they are one on a line.
 	listByLine = "list-by-line"
@@ -55,13 +62,70 @@ func fillFlags(cmd *cobra.Command, environ func() []string) error {
 			continue
 		}
 		if err := setFlag(f, k); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			where := envName(name) + " in the environment"
+			if !fromEnv.Exists(name) {
+				where = name + " in " + configFile(flags, fromEnv)
+			}
+			errs = append(errs, fmt.Errorf("%s: %w", where, plainValue(err)))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return usageError{err}
 	}
 	return nil
+}
+
+// plainValue says of a value what is wrong with it, in place of the name of the
+// function that found out.
+func plainValue(err error) error {
+	var number *strconv.NumError
+	if !errors.As(err, &number) {
+		return err
+	}
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("%s is out of range", number.Num)
+	case number.Func == "ParseBool":
+		return fmt.Errorf("%q is neither true nor false", number.Num)
+	}
+	return fmt.Errorf("%q is not a number", number.Num)
+}
+
+// plainFlag is plainValue for the errors of the command line.
+func plainFlag(err error) error {
+	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if errors.As(err, &invalid) && errors.As(err, &number) {
+		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, plainValue(number))
+	}
+	return err
+}
+
+// checkEnviron refuses environment variables that are all but the name of a
+// flag, and returns those of our prefix that are nothing like one. Flags of all
+// commands count: they may share an environment.
+func checkEnviron(root *cobra.Command, environ []string) (unknown []string, err error) {
+	var known []string
+	for _, cmd := range root.Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, strings.TrimPrefix(envName(f.Name), envPrefix)) })
+	}
+	var errs []error
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		rest, ours := strings.CutPrefix(name, envPrefix)
+		if !ours || slices.Contains(known, rest) {
+			continue
+		}
+		if meant, ok := near.Name(rest, known); ok {
+			errs = append(errs, fmt.Errorf("the environment variable %s is unknown; did you mean %s?", name, envPrefix+meant))
+			continue
+		}
+		unknown = append(unknown, name)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, usageError{err}
+	}
+	return unknown, nil
 }
 
 func envName(flag string) string {
@@ -111,7 +175,14 @@ func addConfigFlag(cmd *cobra.Command) {
 	group(cmd.Flags(), groupOperate, func(flags *pflag.FlagSet) {
 		flags.String(configFileFlag, "", "YAML or JSON file with values for these flags, by flag name")
 	})
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return fillFlags(cmd, os.Environ) }
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		unknown, err := checkEnviron(cmd.Root(), os.Environ())
+		if err != nil {
+			return err
+		}
+		cmd.Annotations = map[string]string{unknownEnv: strings.Join(unknown, " ")}
+		return fillFlags(cmd, os.Environ)
+	}
 	cmd.Long += "\n\nEvery flag can also be given in the environment (" + envPrefix +
 		"HTTP_PORT for --http-port)\nor in the file named by --" + configFileFlag +
 		". The command line wins over the environment,\nand the environment over the file."

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
 
@@ -80,12 +81,9 @@ func (f *dataFlags) configure(cfg *httpapi.Config, c chains, dataDir string, log
 	if cfg.TokenKey, err = secret(filepath.Join(dataDir, "token.key"), 2*token.MinKey); err != nil {
 		return err
 	}
-	names := selector.New()
-	cfg.Methods = methods{names}
-	var errs []error
-	if f.methods != "" {
-		errs = append(errs, loadMethods(names, f.methods))
-	}
+	names := &methods{file: f.methods}
+	cfg.Methods = names
+	errs := []error{names.Reload()}
 	// An empty interface, not one of a nil pointer, means that nothing is known.
 	if f.prices != "" {
 		p, err := provide.OpenPrices(f.prices, log)
@@ -113,20 +111,32 @@ func named(flag string, err error) error {
 	return nil
 }
 
-func loadMethods(names *selector.Table, path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return named("--methods-file", err)
-	}
-	defer file.Close() // nothing was written
-	return named("--methods-file", names.Load(file))
+// methods are the names of functions: those that are built in, and those of a file.
+type methods struct {
+	file  string // empty for none
+	table atomic.Pointer[selector.Table]
 }
 
-// methods adapts the table of selectors.
-type methods struct{ *selector.Table }
+// Reload makes the table again. On an error it stays.
+func (m *methods) Reload() error {
+	table := selector.New()
+	if m.file != "" {
+		file, err := os.Open(m.file)
+		if err != nil {
+			return named("--methods-file", err)
+		}
+		defer file.Close() // nothing was written
+		if err := table.Load(file); err != nil {
+			return named("--methods-file", err)
+		}
+	}
+	m.table.Store(table)
+	return nil
+}
 
-func (m methods) MethodName(s [4]byte) string {
-	_, name := m.Table.MethodName(s[:])
+// MethodName implements [httpapi.MethodNames].
+func (m *methods) MethodName(s [4]byte) string {
+	_, name := m.table.Load().MethodName(s[:])
 	return name
 }
 

@@ -131,6 +131,8 @@ func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
 		return usageError{err}
 	}
 	f.cfg.Weights, f.cfg.HTTPPort, f.cfg.Logger = devnet.Weights(f.weights), f.httpPort, logs.Logger("devnet")
+	_, endHangups := onHangup() // there is nothing to read again
+	defer endHangups()
 	d, stop, err := startDevnet(cmd.Context(), f.cfg)
 	if err != nil {
 		return err

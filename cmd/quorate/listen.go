@@ -8,11 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -178,34 +175,11 @@ func (f *listenFlags) configure(cfg *httpapi.Config, limits *limitFlags) error {
 func reloadFiles(cfg *httpapi.Config, d *doors) func() error {
 	return func() error {
 		errs := []error{d.reload()}
-		for _, of := range []any{cfg.Limits, cfg.Prices, cfg.Reputation, cfg.NFTMetadata, cfg.Logos} {
+		for _, of := range []any{cfg.Limits, cfg.Prices, cfg.Reputation, cfg.NFTMetadata, cfg.Logos, cfg.Methods} {
 			if r, ok := of.(interface{ Reload() error }); ok {
 				errs = append(errs, r.Reload())
 			}
 		}
 		return errors.Join(errs...)
-	}
-}
-
-// onHangup has files read again at each SIGHUP, which would else end the process,
-// until the function that it returns is called.
-func onHangup(log *slog.Logger, reload func() error) (stop func()) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range signals {
-			if err := reload(); err != nil {
-				log.Error("SIGHUP: not all files could be read again", "error", err)
-			} else {
-				log.Info("SIGHUP: files read again")
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(signals)
-		close(signals) // nothing is sent any more
-		<-done
 	}
 }

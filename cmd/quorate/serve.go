@@ -61,7 +61,8 @@ for each other; nodes of several networks are served side by side.
 
 SIGINT or SIGTERM ends it in order, within 10 s whatever disk, nodes or clients
 do: it stops accepting, finishes what is in flight, and exits with 0, or with 1
-and the reason if something hung. A second signal ends it at once.`,
+and the reason if something hung. A second signal ends it at once. SIGHUP has
+its files read again: API keys, prices, logos, reputation, NFT metadata, methods.`,
 		Example: `  quorate serve --devnet --facts-file facts.json
   quorate serve --node-url http://127.0.0.1:9650
   quorate serve --config-file quorate.yaml --log-level debug
@@ -117,10 +118,12 @@ var cores = sync.OnceValue(func() int {
 	return n
 })
 
+// defaultDataDir is empty where there is no home folder, as for a service: data
+// must not land wherever the process happens to be started.
 func defaultDataDir() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return ".quorate"
+		return ""
 	}
 	return filepath.Join(home, ".quorate")
 }
@@ -130,6 +133,8 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return usageError{err}
 	}
 	ctx := cmd.Context()
+	onHangups, endHangups := onHangup()
+	defer endHangups()
 	shown := newDisplay(cmd.ErrOrStderr())
 	cmd.SetErr(shown)
 	logs, err := f.log.open(cmd, f.dataDir)
@@ -138,6 +143,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, logs.Close()) }()
 	defer logLife(logs.Logger("main"), f)(&err)
+	if names := cmd.Annotations[unknownEnv]; names != "" {
+		logs.Logger("main").Warn("nothing reads these environment variables", "names", names)
+	}
 	// Bound first: a taken port is the most common mistake, and the cheapest to find.
 	ln, err := f.listen.open(logs.Logger("http"))
 	if err != nil {
@@ -199,7 +207,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	defer onHangup(logs.Logger("main"), reloadFiles(&cfg, ln))()
+	onHangups(logs.Logger("main"), reloadFiles(&cfg, ln))
 	return runServer(ctx, logs.Logger("main"), eng, server, ext, ln, address, func(url string) error {
 		if sim != nil {
 			if err := writeFacts(f, sim.Facts(url), logs.Logger("main")); err != nil {
@@ -245,12 +253,16 @@ func (f *serveFlags) check() error {
 		return errors.New("no node to follow: give --node-url URL, or --devnet for a simulated network")
 	case f.admin && f.listen.admin == noAdmin:
 		return errors.New("--api-admin-enabled needs an address to serve it: --admin-addr is " + noAdmin)
+	case f.dataDir == "":
+		return errors.New("no data folder: there is no home folder to keep it in (HOME is not set), so give --data-dir")
 	case f.healthEvery <= 0:
 		return errors.New("--health-check-frequency must be positive")
 	case f.factsFile != "" && !f.devnet:
 		return errors.New("--facts-file needs --devnet: the facts are those of the simulated network")
-	case f.bufferWindow <= 0 || f.requestTimeout <= 0 || f.requestTimeout > time.Minute || f.bufferWindow > f.requestTimeout:
-		return errors.New("--buffer-window must be positive and at most --request-timeout, and that at most 60s")
+	case f.requestTimeout <= 0 || f.requestTimeout > time.Minute:
+		return fmt.Errorf("--request-timeout %s: must be positive and at most 60s", f.requestTimeout)
+	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
+		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
 	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check(), f.rpc.check())
 }

@@ -266,10 +266,43 @@ func TestServeUsage(t *testing.T) {
 	bad("--devnet", "--node-url", "http://127.0.0.1:1", "--facts-file", "x")
 	bad("--log-level", "--devnet", "--log-level", "loud")
 	bad("unknown flag", "--nonsense")
-	bad("--buffer-window", "--devnet", "--buffer-window", "9s")
+	bad("--buffer-window 9s", "--devnet", "--buffer-window", "9s")
+	bad("--request-timeout 2m0s", "--devnet", "--request-timeout", "2m")
+	bad(`--http-port: "many" is not a number`, "--devnet", "--http-port", "many")
+	bad("no data folder", "--devnet", "--data-dir", "")
 	bad("--track-peers", "--devnet", "--track-peers", "127.0.0.1:9651")
 	if code, _, errs := quorate(t, "", "serve", "--node-url", "not a url", "--http-port", "0", "--data-dir", t.TempDir()); code == 0 || !strings.Contains(errs, "http://HOST:PORT") {
 		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
+// TestNoHome: without a home folder data do not land where the process happens
+// to be started.
+func TestNoHome(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Chdir(t.TempDir())
+	code, _, errs := quorate(t, "", "serve", "--devnet", "--http-port", "0")
+	if code != exitUsage || !strings.Contains(errs, "--data-dir") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+	if list, err := os.ReadDir("."); err != nil || len(list) > 0 {
+		t.Errorf("%d files were made, %v", len(list), err)
+	}
+}
+
+// TestEnviron: a variable that is all but a flag's is refused, whatever command
+// has the flag; others of our prefix are named.
+func TestEnviron(t *testing.T) {
+	t.Parallel()
+	root := rootCommand(streams{})
+	unknown, err := checkEnviron(root, []string{"QUORATE_HTTP_PORT=1", "QUORATE_VALIDATORS=3", "QUORATE_COLOUR=red", "HTTP_PROT=1", "QUORATE_SEDE=1"})
+	if err != nil || strings.Join(unknown, " ") != "QUORATE_COLOUR QUORATE_SEDE" {
+		t.Errorf("%q, %v", unknown, err)
+	}
+	for name, meant := range map[string]string{"QUORATE_HTTP_PROT": "QUORATE_HTTP_PORT", "QUORATE_DATADIR": "QUORATE_DATA_DIR", "QUORATE_REQUIRE_APIKEY": "QUORATE_REQUIRE_API_KEY"} {
+		if _, err := checkEnviron(root, []string{name + "=x"}); err == nil || !strings.Contains(err.Error(), name+" is unknown; did you mean "+meant+"?") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -294,9 +327,15 @@ func TestFillFlags(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", flag, got, want)
 		}
 	}
+	environ := func() []string { return []string{"QUORATE_HTTP_PORT=99999999999999999999", "QUORATE_DEVNET=maybe"} }
+	err := fillFlags(serveCommand(), environ)
+	if err == nil || !strings.Contains(err.Error(), "QUORATE_HTTP_PORT in the environment: 99999999999999999999 is out of range") ||
+		!strings.Contains(err.Error(), `"maybe" is neither true nor false`) {
+		t.Error(err)
+	}
 	for text, want := range map[string]string{
 		"no-such-flag: 1":   "no-such-flag",
-		"http-port: many":   "http-port",
+		"http-port: many":   `http-port in ` + file + `: "many" is not a number`,
 		"http-port: [":      "reading --config-file",
 		"buffer-window: 10": "buffer-window",
 	} {

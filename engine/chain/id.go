@@ -105,6 +105,9 @@ func encodeCB58(b []byte) string {
 }
 
 func decodeCB58(s string, dst []byte) error {
+	if s == "" {
+		return fmt.Errorf("%w: it is empty", ErrLength)
+	}
 	if len(s) > maxCB58 {
 		return fmt.Errorf("%w: %d characters", ErrLength, len(s))
 	}
@@ -113,7 +116,7 @@ func decodeCB58(s string, dst []byte) error {
 		return fmt.Errorf("not base58: %w", err)
 	}
 	if len(b) != len(dst)+checksumLen {
-		return fmt.Errorf("%w: want %d bytes, got %d", ErrLength, len(dst), len(b)-checksumLen)
+		return fmt.Errorf("%w: want %d bytes with their checksum, got %d", ErrLength, len(dst)+checksumLen, len(b))
 	}
 	sum := sha256.Sum256(b[:len(dst)])
 	if [checksumLen]byte(sum[IDLen-checksumLen:]) != [checksumLen]byte(b[len(dst):]) {

@@ -55,10 +55,13 @@ func (c *Client) CallBatch(ctx context.Context, path string, calls []BatchCall) 
 	} else {
 		err = fmt.Errorf("encode parameters: %w", err)
 	}
-	if err != nil {
-		return fmt.Errorf("%s and %d more: %w", calls[0].Method, len(calls)-1, err)
+	switch {
+	case err == nil:
+		return nil
+	case len(calls) == 1:
+		return fmt.Errorf("%s: %w", calls[0].Method, err)
 	}
-	return nil
+	return fmt.Errorf("%s and %d more: %w", calls[0].Method, len(calls)-1, err)
 }
 
 // decodeBatch reads the answers to the requests with the ids from first on.
