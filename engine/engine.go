@@ -17,12 +17,12 @@ import (
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/chains"
-	"quorate/engine/health"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
 	"quorate/engine/store"
-	"quorate/engine/vm"
 	"quorate/p2p"
+	"quorate/rpc/health"
+	"quorate/rpc/vm"
 )
 
 // Engine is the running system without its HTTP server. Start it with Run.

@@ -13,11 +13,11 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
-	"quorate/engine/health"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
+	"quorate/rpc/health"
 )
 
 const (

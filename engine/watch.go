@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"quorate/engine/chain"
-	"quorate/engine/health"
 	"quorate/engine/source/avm"
 	"quorate/engine/source/evm"
 	"quorate/engine/source/platform"
+	"quorate/rpc/health"
 )
 
 // chainPoll is how often the node is asked which chains there are.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/engine/health"
 	"quorate/httpapi/limit"
+	"quorate/rpc/health"
 )
 
 // listing is a line of testdata/routes.txt.

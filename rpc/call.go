@@ -12,7 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/engine/health"
+	"quorate/rpc/health"
 )
 
 // call answers a JSON-RPC request on the path of a service. All errors of

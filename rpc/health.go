@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/engine/health"
+	"quorate/rpc/health"
 )
 
 const (

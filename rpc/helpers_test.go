@@ -20,11 +20,11 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chains"
-	"quorate/engine/health"
 	"quorate/engine/log"
-	"quorate/engine/profile"
 	"quorate/engine/source"
-	"quorate/engine/vm"
+	"quorate/rpc/health"
+	"quorate/rpc/profile"
+	"quorate/rpc/vm"
 )
 
 var update = flag.Bool("update", false, "write the answers into the scenario files instead of comparing")

@@ -10,9 +10,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
-	"quorate/engine/health"
 	"quorate/engine/log"
 	"quorate/engine/metric"
+	"quorate/rpc/health"
 )
 
 const (

@@ -26,6 +26,12 @@ func TestLayerRules(t *testing.T) {
 		{"devnet/node", "p2p/wire", true},
 		{"bench", "devnet", true},
 
+		{"engine", "rpc/health", true},
+		{"rpc", "rpc/vm", true},
+
+		{"engine", "rpc", false},
+		{"rpc/health", "engine/store", false},
+		{"rpc/vm", "rpc", false},
 		{"engine", "devnet", false},
 		{"engine", "httpapi", false},
 		{"engine/store", "engine", false},

@@ -21,9 +21,9 @@ import (
 	"quorate/engine"
 	"quorate/engine/log"
 	"quorate/engine/metric"
-	"quorate/engine/profile"
 	"quorate/httpapi"
 	"quorate/rpc"
+	"quorate/rpc/profile"
 )
 
 // serveFlags are the flags of quorate serve.
