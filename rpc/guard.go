@@ -81,26 +81,8 @@ func (s *Service) refused(ctx *fasthttp.RequestCtx) {
 }
 
 // mayConnect reports whether a page may open a WebSocket, which browsers do not ask
-// about. It may if it may read answers to calls, or comes from us.
+// about. It may if it may read answers to calls, which the HTTP server has decided
+// by then, or comes from us.
 func mayConnect(ctx *fasthttp.RequestCtx) bool {
 	return sameOrigin(ctx) || len(ctx.Response.Header.Peek(fasthttp.HeaderAccessControlAllowOrigin)) > 0
-}
-
-// crossOrigin lets pages of any origin call chain RPC, which wallets do, and
-// nothing else. It answers a browser's question before such a call, and then
-// returns true.
-func crossOrigin(ctx *fasthttp.RequestCtx, k kind) bool {
-	if k != chainRPC && k != chainSocket || len(ctx.Request.Header.Peek(fasthttp.HeaderOrigin)) == 0 {
-		return false
-	}
-	header := &ctx.Response.Header
-	header.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
-	asked := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)
-	if !ctx.IsOptions() || len(asked) == 0 {
-		return false
-	}
-	header.Set(fasthttp.HeaderAccessControlAllowMethods, "GET, HEAD, POST")
-	header.Set(fasthttp.HeaderAccessControlAllowHeaders, "Accept, Content-Type, X-Requested-With")
-	ctx.Response.SetStatusCode(fasthttp.StatusOK)
-	return true
 }

@@ -210,9 +210,6 @@ func (s *Service) Serve(ctx *fasthttp.RequestCtx, charge Charge) {
 		s.refused(ctx)
 		return
 	}
-	if crossOrigin(ctx, e.kind) {
-		return
-	}
 	s.serve(ctx, e, charge)
 }
 
