@@ -28,7 +28,9 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, f)
 		return
 	}
-	req, err := parseRequest(ctx.Request.Body(), &sdkNames)
+	var rest ignored
+	req, err := parseRequest(ctx.Request.Body(), &sdkNames, &rest)
+	rest.tell(ctx)
 	if err != nil {
 		fail(ctx, asFailure(err))
 		return
@@ -45,7 +47,7 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 // relayerSignatures is the drop-in for the relayer's own aggregator. Like the
 // original it looks at no content type.
 func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
-	network, req, f := s.relayerRequest(ctx.Request.Body())
+	network, req, f := s.relayerRequest(ctx)
 	if f != nil {
 		fail(ctx, f)
 		return
@@ -64,8 +66,10 @@ func from(ctx *fasthttp.RequestCtx, p *params, req *aggregator.Request) {
 	req.Received, req.Client = received(ctx), p.client.String()
 }
 
-func (s *Server) relayerRequest(body []byte) (Aggregator, *aggregator.Request, *failure) {
-	req, err := parseRequest(body, &relayerNames)
+func (s *Server) relayerRequest(ctx *fasthttp.RequestCtx) (Aggregator, *aggregator.Request, *failure) {
+	var rest ignored
+	req, err := parseRequest(ctx.Request.Body(), &relayerNames, &rest)
+	rest.tell(ctx)
 	if err != nil {
 		return nil, nil, asFailure(err)
 	}

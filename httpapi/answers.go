@@ -126,7 +126,11 @@ func (s *Server) sendKept(ctx *fasthttp.RequestCtx, k *answerKey) bool {
 	return true
 }
 
-// keep offers the answer that was just written.
-func (s *Server) keep(ctx *fasthttp.RequestCtx, k *answerKey, marks []mark) {
-	s.answers.offer(k, ctx.Response.Body(), ctx.Response.Header.ContentEncoding(), marks, ctx.Time())
+// keep offers the answer that was just written. One that tells what was ignored is
+// not worth it.
+func (s *Server) keep(ctx *fasthttp.RequestCtx, k *answerKey, c *call) {
+	if len(c.q.ignored.names) > 0 {
+		return
+	}
+	s.answers.offer(k, ctx.Response.Body(), ctx.Response.Header.ContentEncoding(), c.marks, ctx.Time())
 }

@@ -24,6 +24,8 @@ const (
 type bodies struct {
 	pool  sync.Pool
 	large atomic.Int64 // bytes beyond prefetched
+	// reading counts the bodies that are more than prefetched and not complete.
+	reading atomic.Int64
 }
 
 // body is the memory of one body.
@@ -86,6 +88,10 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *Route) (*body, *failure) 
 	size := ctx.Request.Header.ContentLength()
 	if size > limit || oversized(ctx) {
 		return nil, s.notRead(ctx, fasthttp.ErrBodyTooLarge, limit)
+	}
+	if size > prefetched || size < 0 {
+		s.bodies.reading.Add(1)
+		defer s.bodies.reading.Add(-1)
 	}
 	b, _ := s.bodies.pool.Get().(*body)
 	if b == nil {

@@ -49,11 +49,20 @@ var (
 )
 
 // parseRequest reads the body of an aggregation request. Its errors are of type
-// *failure. The request does not alias body.
-func parseRequest(body []byte, names *memberNames) (*aggregator.Request, error) {
-	m, err := parseObject(body, names)
+// *failure. The request does not alias body. Members that it does not know go to
+// rest, if it is not nil.
+func parseRequest(body []byte, names *memberNames, rest *ignored) (*aggregator.Request, error) {
+	var mistyped *failure
+	m, err := parseObject(body, names, func(name []byte) {
+		if mistyped == nil && rest != nil {
+			mistyped = rest.add("member", name, names[:])
+		}
+	})
 	if err != nil {
 		return nil, err
+	}
+	if mistyped != nil {
+		return nil, mistyped
 	}
 	// One allocation for the request and what it points to.
 	r := &struct {

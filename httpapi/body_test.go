@@ -37,7 +37,7 @@ func TestParseRequest(t *testing.T) {
 			body  string
 			names *memberNames
 		}{{body, &sdkNames}, {kebab, &relayerNames}} {
-			got, err := parseRequest([]byte(dialect.body), dialect.names)
+			got, err := parseRequest([]byte(dialect.body), dialect.names, nil)
 			if err != nil {
 				t.Errorf("%s: %v", dialect.body, err)
 				continue
@@ -95,7 +95,7 @@ func equalRequests(a, b *aggregator.Request) bool {
 func TestRequestDoesNotAliasBody(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"message":"abcd","justification":"ef01","signingSubnetId":"` + testSubnet().String() + `"}`)
-	req, err := parseRequest(body, &sdkNames)
+	req, err := parseRequest(body, &sdkNames, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func FuzzParseRequest(f *testing.F) {
 		if relayer {
 			names = &relayerNames
 		}
-		req, err := parseRequest(body, names)
+		req, err := parseRequest(body, names, nil)
 		if err != nil {
 			checkFailure(t, err, relayer)
 			return

@@ -84,7 +84,7 @@ func onChain(item func(c *call, v []byte) *failure, run func(c *call) *failure) 
 				fail(ctx, f)
 			} else {
 				s.answer(ctx, c)
-				s.keep(ctx, &k, c.marks)
+				s.keep(ctx, &k, c)
 			}
 			s.calls.put(c)
 		}
@@ -94,6 +94,7 @@ func onChain(item func(c *call, v []byte) *failure, run func(c *call) *failure) 
 // answer sends a complete body.
 func (s *Server) answer(ctx *fasthttp.RequestCtx, c *call) {
 	s.dataHeaders(ctx)
+	c.q.ignored.tell(ctx)
 	c.spare = s.packers.pack(ctx, c.w.B, c.spare)
 }
 

@@ -19,8 +19,7 @@
 //     every JSON implementation can carry. The node's own mark for "proposed",
 //     2^64-1, is refused: 0 says it.
 //
-// Names are case-sensitive, unknown members are ignored, and the last of several
-// members of the same name wins. The content type must be JSON or absent; a web
+// Names are case-sensitive, and the last of several members of the same name wins. The content type must be JSON or absent; a web
 // page of another origin can therefore not post without asking the browser first.
 //
 // POST /aggregate-signatures is the interface of the relayer's own aggregator
@@ -65,10 +64,10 @@
 // What the answers look like, and the two dialects of it, is told in package
 // [quorate/httpapi/view].
 //
-// Parameters that an endpoint does not know are ignored. Those that it knows are
-// refused with 400 and a message that begins with their name when they are
-// malformed, empty, out of bounds or given twice. Lists have at most 100 items.
-// Numbers are decimal digits. Where the contract leaves room:
+// Parameters that an endpoint knows are refused with 400 and a message that begins
+// with their name when they are malformed, empty, out of bounds or given twice.
+// Lists have at most 100 items. Numbers are decimal digits. Where the contract
+// leaves room:
 //
 //   - Lists are newest first; transactions of a block are in their order, and
 //     tokens are in the order of their addresses. sortOrder is by default desc.
@@ -130,6 +129,12 @@
 //
 // What was answered is kept as text, up to 32 MiB, in chunks that are made again
 // only as far as further blocks have changed them.
+//
+// # Names that are not known
+//
+// A parameter of the query or a member of a body of six letters or more that is
+// within two letters of one that the endpoint knows is refused with 400: it was
+// mistyped. All others are ignored, and named in the header X-Ignored.
 //
 // # Bodies
 //

@@ -50,7 +50,7 @@ func BenchmarkBody(b *testing.B) {
 		name  string
 		parse func([]byte) (*aggregator.Request, error)
 	}{
-		{"own", func(b []byte) (*aggregator.Request, error) { return parseRequest(b, &sdkNames) }},
+		{"own", func(b []byte) (*aggregator.Request, error) { return parseRequest(b, &sdkNames, nil) }},
 		{"goccy", goccyRequest},
 	} {
 		b.Run(p.name, func(b *testing.B) {

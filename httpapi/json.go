@@ -44,9 +44,9 @@ func (v value) bytes() []byte {
 }
 
 // parseObject reads a JSON object (RFC 8259) and gives the members called names.
-// The last of several members of a name counts; others are checked and left out.
-// Only the syntax of what is left out is checked.
-func parseObject(body []byte, names *memberNames) (members members, err error) {
+// The last of several members of a name counts; the names of others go to other, if
+// it is not nil, and of their values only the syntax is checked.
+func parseObject(body []byte, names *memberNames, other func(name []byte)) (members members, err error) {
 	p := parser{b: body}
 	p.space()
 	switch {
@@ -60,7 +60,11 @@ func parseObject(body []byte, names *memberNames) (members members, err error) {
 		for i := range names {
 			if string(n) == names[i] {
 				members[i] = v
+				return
 			}
+		}
+		if other != nil {
+			other(n)
 		}
 	})
 	if err != nil {

@@ -79,7 +79,7 @@ func onMetric(serve func(c *metricCall, p *params) *failure) maker {
 				fail(ctx, f)
 			} else {
 				s.answer(ctx, &c.call)
-				s.keep(ctx, &k, c.marks)
+				s.keep(ctx, &k, &c.call)
 			}
 			s.metricCalls.put(c)
 		}

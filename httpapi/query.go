@@ -35,6 +35,8 @@ type query struct {
 	network      string
 	feature      string
 
+	ignored ignored // names that the route does not know
+
 	one  evm.Address // room for contract
 	most uint256.Int // room for threshold
 }
@@ -50,7 +52,7 @@ const (
 // reset gives the defaults. It keeps the room for lists.
 func (q *query) reset(size pageSize) {
 	*q = query{pageSize: size.def, end: math.MaxUint64, until: math.MaxUint64, interval: rollup.Day,
-		currency: view.DefaultCurrency, contracts: q.contracts[:0]}
+		currency: view.DefaultCurrency, contracts: q.contracts[:0], ignored: ignored{q.ignored.names[:0]}}
 }
 
 // canonical appends the parameters that select what is listed, all of them but
@@ -99,8 +101,9 @@ type param struct {
 	set  func(q *query, v []byte) string
 }
 
-// parse reads a query string. Parameters that the route does not know are
-// ignored; each of the others may be given once, and not empty.
+// parse reads a query string. Parameters that the route does not know are ignored,
+// unless they look like mistyped ones; each of the others may be given once, and
+// not empty.
 func (q *query) parse(raw []byte, known []param, size pageSize) *failure {
 	q.reset(size)
 	var seen uint32 // by index in known
@@ -109,8 +112,14 @@ func (q *query) parse(raw []byte, known []param, size pageSize) *failure {
 		pair, raw, _ = bytes.Cut(raw, ampersand)
 		name, value, _ := bytes.Cut(pair, equals)
 		name, ok := unescape(name)
-		if !ok {
+		if !ok || len(name) == 0 {
 			continue // no name of ours
+		}
+		if !hasParam(known, name) {
+			if f := q.ignored.add("parameter", name, names(known)); f != nil {
+				return f
+			}
+			continue
 		}
 		for i := range known {
 			if known[i].name != string(name) {
@@ -129,6 +138,23 @@ func (q *query) parse(raw []byte, known []param, size pageSize) *failure {
 		return badRequest("startBlock " + strconv.FormatUint(q.start, 10) + " is after endBlock " + strconv.FormatUint(q.end, 10))
 	}
 	return nil
+}
+
+func hasParam(known []param, name []byte) bool {
+	for i := range known {
+		if known[i].name == string(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func names(known []param) []string {
+	list := make([]string, len(known))
+	for i := range known {
+		list[i] = known[i].name
+	}
+	return list
 }
 
 func (q *query) set(p *param, raw []byte, size pageSize) *failure {

@@ -181,11 +181,23 @@ func TestContinue(t *testing.T) {
 	}
 }
 
+// resting counts the connections that wait for their client.
+func (t *connections) resting() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.open {
+		if !c.busy.Load() {
+			n++
+		}
+	}
+	return n
+}
+
 func TestMaxConns(t *testing.T) {
 	t.Parallel()
 	set := metric.NewSet()
 	agg, entered, release := blocking()
-	_, addr := start(t, Config{MaxConns: 1, MaxInFlight: 9, Metrics: set, Networks: networks{agg}})
+	s, addr := start(t, Config{MaxConns: 1, MaxInFlight: 9, Metrics: set, Networks: networks{agg}})
 	first := dial(t, addr)
 	first.send(goodPost)
 	<-entered
@@ -202,6 +214,7 @@ func TestMaxConns(t *testing.T) {
 	close(release)
 	first.reply("POST")
 	// Now it rests, and has to make room.
+	eventually(t, "the connection rests", func() bool { return s.conns.resting() == 1 })
 	third := dial(t, addr)
 	third.send(goodPost)
 	if resp, body := third.reply("POST"); resp.StatusCode != 201 {
