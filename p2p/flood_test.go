@@ -265,7 +265,7 @@ func TestSlowValidatorIsTolerated(t *testing.T) {
 		n := w.run(nil)
 		r, questions := held(t)
 		w.connect(n, r)
-		for range 20 {
+		for range 12 {
 			for range 2 * maxAbandoned {
 				q := open(t, n, "x", func(Answer) {})
 				if err := q.Ask(r.id); err != nil {
@@ -362,8 +362,8 @@ func cpuTime(t testing.TB) time.Duration {
 // units, and no memory stays behind. The peers are another process.
 func TestFloodOverSockets(t *testing.T) {
 	const questions = toleranceBurst
+	address, flooding := startRemotes(t, 1)
 	honest := func() time.Duration {
-		address := startFarm(t, 1)
 		before := cpuTime(t)
 		n, stop := start(t, address)
 		defer stop()
@@ -381,12 +381,11 @@ func TestFloodOverSockets(t *testing.T) {
 		}
 		return cpuTime(t) - before
 	}()
-	for _, f := range floods() {
+	for i, f := range floods() {
 		t.Run(f.name, func(t *testing.T) {
-			address := startFloods(t, 1, f.name)
 			idle := inUse()
 			before := cpuTime(t)
-			n, stop := startUnready(t, address)
+			n, stop := startUnready(t, flooding[i:i+1])
 			defer stop()
 			eventually(t, "dropped", func() bool { return metric.Value(n.ins.dropped) == 1 })
 			took := cpuTime(t) - before

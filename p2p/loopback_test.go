@@ -252,27 +252,31 @@ func BenchmarkStatus(b *testing.B) {
 const farmArgument = "-remotes"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == farmArgument {
-		os.Exit(farm(os.Args[2], os.Args[3]))
+	if len(os.Args) == 3 && os.Args[1] == farmArgument {
+		os.Exit(farm(os.Args[2]))
 	}
 	os.Exit(m.Run())
 }
 
-// farm serves remotes until its input ends: idle ones, or ones that flood us.
-func farm(count, flooding string) int {
+// farm serves remotes until its input ends: a number of idle ones, behind one
+// for each way of flooding us.
+func farm(count string) int {
 	var n int
 	if _, err := fmt.Sscan(count, &n); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	t := &farmTB{}
-	for range n {
+	var remotes []*remote
+	for _, f := range floods() {
 		r := newRemote(t)
-		for _, f := range floods() {
-			if f.name == flooding {
-				r.flood(f)
-			}
-		}
+		r.flood(f)
+		remotes = append(remotes, r)
+	}
+	for range n {
+		remotes = append(remotes, newRemote(t))
+	}
+	for _, r := range remotes {
 		a := r.listen()
 		fmt.Println(a.NodeID, a.Addr)
 	}
@@ -289,12 +293,17 @@ func (*farmTB) Fatal(args ...any)              { panic(fmt.Sprint(args...)) }
 func (*farmTB) Errorf(format string, a ...any) { fmt.Fprintf(os.Stderr, format+"\n", a...) }
 
 // startFarm runs idle remotes in another process until the test ends.
-func startFarm(t testing.TB, count int) []Address { return startFloods(t, count, "") }
-
-// startFloods runs remotes in another process that flood whoever connects.
-func startFloods(t testing.TB, count int, name string) []Address {
+func startFarm(t testing.TB, count int) []Address {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], farmArgument, fmt.Sprint(count), name)
+	idle, _ := startRemotes(t, count)
+	return idle
+}
+
+// startRemotes is startFarm that also returns remotes that flood whoever
+// connects, in the order of [floods].
+func startRemotes(t testing.TB, count int) (idle, flooding []Address) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], farmArgument, fmt.Sprint(count))
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -313,6 +322,7 @@ func startFloods(t testing.TB, count int, name string) []Address {
 		}
 	})
 	var addresses []Address
+	count += len(floods())
 	for lines := bufio.NewScanner(output); len(addresses) < count && lines.Scan(); {
 		id, addr, _ := strings.Cut(lines.Text(), " ")
 		node, err := chain.ParseNodeID(id)
@@ -321,7 +331,7 @@ func startFloods(t testing.TB, count int, name string) []Address {
 		}
 		addresses = append(addresses, Address{NodeID: node, Addr: netip.MustParseAddrPort(addr)})
 	}
-	return addresses
+	return addresses[len(floods()):], addresses[:len(floods())]
 }
 
 // idleBytes returns the memory that an idle link takes, stacks included.

@@ -65,7 +65,7 @@ func TestTarpitsDoNotStarveDials(t *testing.T) {
 			t.Errorf("beside the first dials: old %+v, new %+v", n.Status(old.id), n.Status(fresh.id))
 		}
 		// From then on the tarpits have half of the tokens.
-		for range 5 {
+		for range 3 {
 			old.cut()
 			fresh.cut()
 			pass(2 * time.Minute) // as long as failed dials are repeated
