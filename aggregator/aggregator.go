@@ -191,7 +191,8 @@ func (a *Aggregator) admit(ctx context.Context, req *Request, deadline time.Time
 	case err == nil:
 		a.standings.note(req.Client, true)
 	case errors.As(err, &e) && e.Stake != nil: // validators were asked for it
-		a.standings.note(req.Client, false)
+		// What some have signed is no invention, whatever held up the others.
+		a.standings.note(req.Client, e.Stake.Signed > 0)
 		if e.Kind == Refused {
 			a.refused.put(jk, req.Quorum, e)
 		}

@@ -16,7 +16,7 @@
 //     equal part. A client with little under way is let in though its chain's or
 //     subnet's share is used up by others.
 //   - A message of a client whose last ones were not signed is tried on four
-//     validators first; so is one of a stranger while a sixteenth of the room is
+//     validators first; so is one of a stranger while more than 1/64 of the room is
 //     in use. If none of the four signs, the others are not asked. A message that a
 //     followed node has accepted is never tried first.
 //   - What was refused for good is refused again for a second without asking.

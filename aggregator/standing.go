@@ -22,7 +22,7 @@ const (
 	standingGood, standingBad    = 0.6, 0.3
 	// busyShare is the part of the room for collections beyond which strangers'
 	// messages are tried on a few validators first.
-	busyShare = 16
+	busyShare = 64
 
 	// maxRefusals bounds the refused messages that are remembered, for refusedFor.
 	maxRefusals = 4096
