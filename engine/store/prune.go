@@ -91,7 +91,10 @@ func (r *Results) newest() (uint64, error) {
 	if r.db == nil {
 		return 0, ErrClosed
 	}
-	return r.db.MaxVersion(), nil
+	// MaxVersion of the database reads what a commit writes at the same time.
+	txn := r.db.NewTransaction(false)
+	defer txn.Discard()
+	return txn.ReadTs(), nil
 }
 
 // scan calls f with the keys of all results, a chunk at a time.
