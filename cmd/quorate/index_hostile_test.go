@@ -11,6 +11,7 @@ import (
 
 	"quorate/devnet"
 	"quorate/devnet/evmchain"
+	"quorate/devnet/torture"
 )
 
 // hostileChain is a chain of a node that misbehaves in one way.
@@ -65,7 +66,7 @@ const maxHostileRSS = 1 << 30
 func hostileNetwork(t *testing.T) (d *devnet.Devnet, kinds []*hostileChain, chains []*evmchain.Chain, file string) {
 	t.Helper()
 	kinds = hostileKinds()
-	d = startNetwork(t, devnet.Config{EVMChains: len(kinds) - 1, Blocks: 40, TxsPerBlock: 4})
+	d = startNetwork(t, devnet.Config{EVMChains: len(kinds) - 1, Blocks: torture.Pick(12, 40), TxsPerBlock: torture.Pick(2, 4)})
 	var names []string
 	for i, k := range kinds {
 		id := d.World().CChainID()
