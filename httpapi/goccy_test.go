@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/hex"
 	"strings"
 	"testing"
@@ -64,24 +63,22 @@ func BenchmarkBody(b *testing.B) {
 	}
 }
 
-// BenchmarkKeptWireGoccy is BenchmarkKeptWire with goccy/go-json as the parser, and
-// without routes, admission and metrics.
+// BenchmarkKeptWireGoccy is BenchmarkKeptWire, the shipped server, with a body that
+// goccy/go-json has read before our parser gets what is left of it: what that
+// leaves is short, so that the difference is the price of the other parser.
 func BenchmarkKeptWireGoccy(b *testing.B) {
-	network := signs(string(benchSigned.Signed))
-	benchWire(b, &fasthttp.Server{
-		NoDefaultServerHeader: true, WriteBufferSize: 8 << 10, ReadBufferSize: 8 << 10,
-		Handler: func(ctx *fasthttp.RequestCtx) {
-			req, err := goccyRequest(ctx.Request.Body())
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			res, err := network.Aggregate(context.Background(), req)
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			answerHex(ctx, fasthttp.StatusCreated, `{"signedMessage":"`, res.Signed)
-		},
-	})
+	s := benchServer(b)
+	handle := s.fast.Handler
+	s.fast.Handler = func(ctx *fasthttp.RequestCtx) {
+		if _, err := goccyRequest(ctx.Request.Body()); err != nil {
+			b.Error(err)
+			return
+		}
+		ctx.Request.SetBodyRaw(shortBody)
+		handle(ctx)
+	}
+	benchWire(b, s.fast)
 }
+
+// shortBody is the least that our own parser takes.
+var shortBody = []byte(`{"message":"00"}`)
