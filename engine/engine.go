@@ -9,16 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/chains"
-	"quorate/engine/source"
-	"quorate/engine/source/platform"
 	"quorate/engine/store"
 	"quorate/p2p"
 	"quorate/rpc/health"
@@ -37,8 +33,14 @@ type Engine struct {
 	stopBy      atomic.Pointer[time.Time]
 	results     atomic.Pointer[store.Results] // nil while it is not open
 	db          atomic.Pointer[store.DB]      // of the index; nil while it is not open
-	networks    atomic.Pointer[[]*network]    // nil until the nodes have told their networks
-	evmMu       sync.Mutex                    // guards changes of evms
+	networks    atomic.Pointer[[]*network]    // nil until the network of a node is known; only grows
+	memory      *memory
+	members     []*member
+	netMu       sync.Mutex            // guards changes of networks, and what members know
+	joined      chan struct{}         // closed with the first network
+	failed      chan error            // room for one: what ends Run
+	evmMu       sync.Mutex            // guards owners, and changes of evms
+	owners      map[chain.ID]*network // which network indexes a chain
 	evms        atomic.Pointer[[]*EVM]
 }
 
@@ -51,7 +53,8 @@ func New(cfg Config) (*Engine, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{})}
+	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), owners: make(map[chain.ID]*network), joined: make(chan struct{}), failed: make(chan error, 1)}
+	e.members = newMembers(cfg.Nodes)
 	var err error
 	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, "staker.pem")); err != nil {
 		return nil, err
@@ -105,155 +108,33 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	groups, err := e.askNetworks(ctx)
-	if err != nil {
+	e.memory = &memory{db: results, room: e.room, log: e.log}
+	end.later("the networks", networksStop, e.stopNetworks)
+	learning := newLayer(ctx, e.log)
+	end.later("the questions to nodes", baseStop, learning.stop)
+	if err := e.recallNodes(ctx); err != nil {
 		return stopped(ctx, err)
 	}
-	nets := make([]*network, 0, len(groups))
-	end.later("the networks", networksStop, func(limit time.Duration) error { return stopAll(nets, limit) })
-	for i, g := range groups {
-		prefix := ""
-		if i > 0 {
-			prefix = networkName(g.id) + "-"
+	for _, m := range e.members {
+		if err := learning.Go("node "+m.at.String(), func(ctx context.Context) error { return e.learn(ctx, m) }); err != nil {
+			return err
 		}
-		n, err := e.startNetwork(ctx, g, prefix, results)
-		if err != nil {
-			return stopped(ctx, fmt.Errorf("network %d: %w", g.id, err))
+	}
+	if err := learning.Go("readiness", func(ctx context.Context) error {
+		if e.awaitReady(ctx); ctx.Err() == nil {
+			close(e.ready)
 		}
-		nets = append(nets, n)
+		return nil
+	}); err != nil {
+		return err
 	}
-	e.networks.Store(&nets)
-	for _, n := range nets {
-		n.awaitStake(ctx)
+	select {
+	case err := <-e.failed:
+		return err
+	case <-ctx.Done():
+		return nil
 	}
-	if ctx.Err() == nil {
-		close(e.ready)
-	}
-	<-ctx.Done()
-	return nil
 }
 
 // path is a name in the data folder.
 func (e *Engine) path(name string) string { return filepath.Join(e.cfg.DataDir, name) }
-
-// group holds the nodes of one network.
-type group struct {
-	id    uint32
-	nodes []source.Endpoint
-}
-
-// askNetworks asks every node which network it is of, until all have answered
-// or ctx ends. Nodes may be starting too. The order is that of the nodes.
-func (e *Engine) askNetworks(ctx context.Context) ([]*group, error) {
-	var groups []*group
-	for _, at := range e.cfg.Nodes {
-		client, err := source.New(source.Config{Nodes: []source.Endpoint{at}, Logger: e.cfg.Log("source")})
-		if err != nil {
-			return nil, err
-		}
-		id, err := e.askNetwork(ctx, at, platform.New(client))
-		client.Close()
-		if err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(groups, func(g *group) bool { return g.id == id })
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, &group{id: id})
-		}
-		if !slices.ContainsFunc(groups[i].nodes, at.Same) {
-			groups[i].nodes = append(groups[i].nodes, at)
-		}
-	}
-	return groups, nil
-}
-
-func (e *Engine) askNetwork(ctx context.Context, at source.Endpoint, client *platform.Client) (uint32, error) {
-	const most = 5 * time.Second
-	wait := 100 * time.Millisecond
-	for {
-		id, err := client.NetworkID(ctx)
-		if err == nil {
-			e.log.Info("following node", "node", at.String(), "network", id)
-			return id, nil
-		}
-		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
-		}
-		e.log.Warn("node does not answer yet", "node", at.String(), "err", err, "again_in", wait)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
-		wait = min(2*wait, most)
-	}
-}
-
-// Names of networks in paths. Every network but mainnet is a test network.
-const (
-	mainnetID = 1
-	fujiID    = 5
-)
-
-// ByName gives the aggregator of the network called mainnet, fuji or testnet.
-// Before the nodes have told their networks it gives one that says so.
-func (e *Engine) ByName(name string) (Aggregator, bool) {
-	switch name {
-	case "mainnet", "fuji", "testnet":
-	default:
-		return nil, false
-	}
-	return e.find(func(id uint32) int {
-		switch {
-		case (name == "mainnet") != (id == mainnetID):
-			return 0
-		case id == fujiID:
-			return 2
-		}
-		return 1
-	})
-}
-
-// ByID gives the aggregator of the network with that ID.
-func (e *Engine) ByID(networkID uint32) (Aggregator, bool) {
-	return e.find(func(id uint32) int {
-		if id == networkID {
-			return 1
-		}
-		return 0
-	})
-}
-
-// find gives the network with the highest rank above 0.
-func (e *Engine) find(rank func(id uint32) int) (Aggregator, bool) {
-	nets := e.networks.Load()
-	if nets == nil {
-		return starting{}, true
-	}
-	var best *network
-	top := 0
-	for _, n := range *nets {
-		if r := rank(n.id); r > top {
-			best, top = n, r
-		}
-	}
-	if best == nil {
-		return nil, false
-	}
-	return best.agg, true
-}
-
-// Aggregator has messages of one network signed.
-type Aggregator interface {
-	Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error)
-}
-
-// starting answers while it is not known yet which networks there are.
-type starting struct{}
-
-func (starting) Aggregate(context.Context, *aggregator.Request) (*aggregator.Result, error) {
-	return nil, &aggregator.Error{
-		Kind: aggregator.NodeFailed, Msg: "the server is starting: the node it follows has not answered yet", RetryAfter: time.Second,
-	}
-}

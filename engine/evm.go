@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/holiman/uint256"
@@ -17,7 +16,6 @@ import (
 	"quorate/engine/ingest"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
-	"quorate/rpc/health"
 )
 
 const (
@@ -56,15 +54,19 @@ type EVM struct {
 	vm      chain.ID
 	number  uint64
 	name    string // in health checks, logs and metrics
+	coin    bool   // it is the network's C-Chain
 	details ChainDetails
 	network *network
 
 	socket bool
 
 	client *evmsource.Client
-	own    *source.Client
-	index  *index.Chain
-	ingest *ingest.Ingest
+	index  *index.Chain // nil until it is served
+	tokens *tokenLane
+	opened time.Time
+
+	ingest  atomic.Pointer[ingest.Ingest] // nil until the chain's node has answered
+	trouble atomic.Pointer[error]         // why it has not
 }
 
 // ChainDetails is what no node tells of an EVM chain. All may be empty.
@@ -133,9 +135,25 @@ func (c *EVM) Balance(ctx context.Context, a evm.Address, height *uint64) (*uint
 	return c.client.Balance(ctx, a, height)
 }
 
+// status tells how the chain is followed. Before its node has answered that is
+// what the index knows.
+func (c *EVM) status() ingest.Status {
+	if i := c.ingest.Load(); i != nil {
+		return i.Status()
+	}
+	s := ingest.Status{Err: errNotAsked, Since: c.opened}
+	if err := c.trouble.Load(); err != nil {
+		s.Err = *err
+	}
+	var height uint64
+	height, s.Hash, s.Started = c.index.Cursor()
+	s.Height, s.Target = height, height
+	return s
+}
+
 // Down says why the chain's node does not answer, or nil.
 func (c *EVM) Down() error {
-	s := c.ingest.Status()
+	s := c.status()
 	if s.Err != nil && time.Since(s.Since) > downAfter {
 		return s.Err
 	}
@@ -144,10 +162,10 @@ func (c *EVM) Down() error {
 
 // Updated tells when a block was indexed last, or when it turned out that there
 // is none to index; the zero time if not since the start.
-func (c *EVM) Updated() time.Time { return c.ingest.Status().Progress }
+func (c *EVM) Updated() time.Time { return c.status().Progress }
 
-// EVMs gives the chains that are followed and indexed, the first network's
-// C-Chain first. The order stays; chains may be added.
+// EVMs returns the chains that are served: the C-Chains in the order of their
+// networks, then the configured chains in theirs. Chains may be added.
 func (e *Engine) EVMs() []*EVM {
 	if list := e.evms.Load(); list != nil {
 		return *list
@@ -155,138 +173,25 @@ func (e *Engine) EVMs() []*EVM {
 	return nil
 }
 
-// addEVM appends to a copy: readers take no lock.
+// addEVM adds to a copy: readers take no lock.
 func (e *Engine) addEVM(c *EVM) {
 	e.evmMu.Lock()
 	defer e.evmMu.Unlock()
-	list := append([]*EVM(nil), e.EVMs()...)
-	list = append(list, c)
+	list := append(slices.Clone(e.EVMs()), c)
+	rank := func(c *EVM) int {
+		if c.coin {
+			return c.network.rank
+		}
+		// Networks are fewer than nodes.
+		return len(e.members) + slices.IndexFunc(e.cfg.EVMChains, func(cfg EVMConfig) bool { return cfg.ID == c.id })
+	}
+	slices.SortStableFunc(list, func(a, b *EVM) int { return rank(a) - rank(b) })
 	e.evms.Store(&list)
-}
-
-// startC indexes the C-Chain of a network.
-func (n *network) startC(ctx context.Context, f *followed) error {
-	asset, err := n.node.StakingAssetID(ctx)
-	if err != nil {
-		return err
-	}
-	c := &EVM{id: f.id, vm: f.vm, network: n, name: n.prefix + "C", details: n.cfg.CChain}
-	if c.own, err = n.evmSource(n.nodes); err != nil {
-		return err
-	}
-	path := rpcPath(f.id)
-	ws := n.nodes[0].At(strings.TrimSuffix(path, "rpc") + "ws")
-	if err := n.startEVM(ctx, c, evmsource.Config{Node: c.own, Path: path, WS: ws, AVAXAssetID: evm.Hash(asset)}); err != nil {
-		c.own.Close()
-		return err
-	}
-	n.mu.Lock()
-	f.evm = c
-	n.mu.Unlock()
-	return nil
-}
-
-// announce makes a configured chain known by name and has it checked from the
-// start on, also while its node does not answer.
-func (n *network) announce(cfg *EVMConfig) error {
-	f := &followed{id: cfg.ID, subnet: cfg.Subnet, vm: cfg.VM, trouble: errNotAsked}
-	n.keeper.Track(cfg.Subnet)
-	n.keeper.FollowEpochs(cfg.ID)
-	n.mu.Lock()
-	n.further = append(n.further, f)
-	n.mu.Unlock()
-	return errors.Join(
-		n.engine.names.Add(cfg.ID, cfg.Names...),
-		n.engine.checker.Register(health.Check{
-			Name: cfg.name(), Tags: []string{cfg.Subnet.String()},
-			Run: func(ctx context.Context) (any, error) { return n.checkChain(ctx, f) },
-		}),
-	)
-}
-
-// startFurther indexes a configured chain.
-func (n *network) startFurther(ctx context.Context, f *followed, cfg *EVMConfig) error {
-	c, err := n.openFurther(ctx, cfg)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	f.evm, f.trouble = c, err
-	return err
-}
-
-func (n *network) openFurther(ctx context.Context, cfg *EVMConfig) (_ *EVM, err error) {
-	c := &EVM{id: cfg.ID, subnet: cfg.Subnet, vm: cfg.VM, network: n, name: cfg.name(), details: cfg.Details}
-	if c.own, err = n.evmSource([]source.Endpoint{cfg.RPC}); err != nil {
-		return nil, err
-	}
-	if err := n.startEVM(ctx, c, evmsource.Config{Node: c.own, Name: cfg.ID.String(), WS: cfg.WS}); err != nil {
-		c.own.Close()
-		return nil, err
-	}
-	return c, nil
-}
-
-// evmSource gives a client for the blocks of a chain: slower calls and smaller
-// answers than others. Nodes cut answers off at 25 MB.
-func (n *network) evmSource(nodes []source.Endpoint) (*source.Client, error) {
-	return source.New(source.Config{Nodes: nodes, Timeout: evmTimeout, MaxBody: maxEVMBody, Logger: n.cfg.Log("source"), Metrics: n.metrics})
-}
-
-// startEVM asks the node what the chain is and begins to follow it.
-func (n *network) startEVM(ctx context.Context, c *EVM, cfg evmsource.Config) (err error) {
-	log := n.cfg.Log("evm")
-	set := n.metrics.With("chain", c.name)
-	cfg.Logger, cfg.Metrics, cfg.Retries = log, set, evmRetries
-	c.socket = !cfg.WS.Zero()
-	if c.client, err = evmsource.New(cfg); err != nil {
-		return err
-	}
-	if c.number, err = c.client.ChainID(ctx); err != nil {
-		return err
-	}
-	features, err := c.client.Features(ctx)
-	if err != nil {
-		return err
-	}
-	if !features.Trace {
-		log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.number)
-	}
-	tokens := newTokenLane(c, log)
-	opts := index.Options{Wrapped: slices.Clone(c.details.Wrapped), OnSeen: tokens.seen, Metrics: set}
-	if w, ok := wrappedAVAX[c.number]; ok {
-		opts.Wrapped = append(opts.Wrapped, w)
-	}
-	if c.index, err = index.Open(n.engine.db.Load(), c.id, opts); err != nil {
-		return err
-	}
-	c.ingest, err = ingest.New(ingest.Config{
-		Name: strconv.FormatUint(c.number, 10), Source: c.client, Sink: roomySink{c.index, n.engine.room},
-		Trace: features.Trace, TraceOptional: true,
-		OnBlock: func(b *evm.Block) {
-			n.accepted.block(b)
-			n.ahead.block(b, c.ingest.Target())
-		},
-		OnProgress: n.cfg.OnProgress, Logger: log, Metrics: set,
-	})
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	n.evms = append(n.evms, c)
-	n.mu.Unlock()
-	n.engine.addEVM(c)
-	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",
-		"blockchain_id", c.id.String(), "subnet", c.subnet.String(), "evm_chain_id", strconv.FormatUint(c.number, 10)).Set(1)
-	name := strconv.FormatUint(c.number, 10)
-	return errors.Join(
-		n.upper.Go("ingest "+name, c.ingest.Run),
-		n.upper.Go("tokens "+name, tokens.run),
-		n.upper.Go("metrics "+name, func(ctx context.Context) error { return c.catchUp(ctx, log) }),
-	)
 }
 
 // check is the health of the chain: the last block that is indexed.
 func (c *EVM) check() (s ingest.Status, err error) {
-	s = c.ingest.Status()
+	s = c.status()
 	switch {
 	case s.Err != nil:
 		err = fmt.Errorf("the chain is not followed for %s: %w", time.Since(s.Since).Round(time.Millisecond), s.Err)

@@ -52,11 +52,8 @@ func largest(sets []*valset.Set) []*valset.Set {
 // nodesUp tells of the nodes by their addresses without credentials. One that does
 // not answer to any of those who call it is down.
 func (n *network) nodesUp(emit func(value float64, labels ...string)) {
-	clients := []*source.Client{n.source}
 	n.mu.Lock()
-	for _, c := range n.evms {
-		clients = append(clients, c.own)
-	}
+	clients := slices.Concat([]*source.Client{n.source}, n.shared, n.apart)
 	n.mu.Unlock()
 	all := make(map[string]bool)
 	for _, c := range clients {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,7 +19,6 @@ import (
 	"quorate/engine/metric"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
-	"quorate/engine/store"
 	"quorate/p2p"
 	"quorate/p2p/wire"
 )
@@ -26,7 +26,7 @@ import (
 // network is everything that runs for one Avalanche network.
 type network struct {
 	id      uint32
-	nodes   []source.Endpoint
+	nodes   []source.Endpoint // best first; guarded by mu
 	cfg     *Config
 	metrics *metric.Set // of this network alone; the ID becomes a label
 	source  *source.Client
@@ -41,32 +41,36 @@ type network struct {
 	// first network's have no prefix.
 	engine *Engine
 	prefix string
+	rank   int // among the networks
 	ahead  *signAhead
 	// forwards are those of configured chains. They do not change.
 	forwards map[chain.ID]*forwards
-	learned  atomic.Bool // the node has told all its chains
+	learned  atomic.Bool   // the node has told all its chains
+	toldAll  chan struct{} // closed then
 
 	accepted *accepted
 
 	unresolved map[chain.NodeID]bool // tracked peers whose name has no address; owned by discover
 
-	mu     sync.Mutex           // guards what follows
-	chains map[string]*followed // by the name of a primary network's chain
-	known  map[chain.ID]bool    // all chains that the node has told of
-	evms   []*EVM
-	// further are the configured chains, in their order, from the first look on.
-	further []*followed
+	mu       sync.Mutex           // guards what follows
+	facts    networkRecord        // as it is remembered
+	chains   map[string]*followed // by the name of a primary network's chain
+	known    map[chain.ID]bool    // all chains that the node has told of
+	withoutC bool                 // the node has no C-Chain
+	shared   []*source.Client     // of chains at the followed nodes
+	apart    []*source.Client     // of chains whose API was configured
 }
 
-// startNetwork builds and starts one network's parts, lowest first.
-func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, results *store.Results) (_ *network, err error) {
+// startNetwork builds and starts one network's parts, lowest first. It asks no
+// node anything, and begins with what is known of the network.
+func (e *Engine) startNetwork(ctx context.Context, id uint32, nodes []source.Endpoint, known *networkRecord, prefix string, rank int) (_ *network, err error) {
 	n := &network{
-		id: g.id, nodes: g.nodes, cfg: &e.cfg, lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
-		metrics: metric.NewSet("network", strconv.FormatUint(uint64(g.id), 10)),
-		engine:  e, prefix: prefix, accepted: newAccepted(),
+		id: id, nodes: nodes, cfg: &e.cfg, lower: newLayer(ctx, e.log), upper: newLayer(ctx, e.log),
+		metrics: metric.NewSet("network", strconv.FormatUint(uint64(id), 10)),
+		engine:  e, prefix: prefix, rank: rank, accepted: newAccepted(), facts: *known, toldAll: make(chan struct{}),
 		chains: make(map[string]*followed), known: make(map[chain.ID]bool), forwards: make(map[chain.ID]*forwards),
 	}
-	n.source, err = source.New(source.Config{Nodes: g.nodes, Logger: e.cfg.Log("source"), Metrics: n.metrics})
+	n.source, err = source.New(source.Config{Nodes: nodes, Logger: e.cfg.Log("source"), Metrics: n.metrics})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +89,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 		}
 	}
 	n.node = platform.New(n.source)
-	if n.peers, err = e.newPeers(ctx, n); err != nil {
+	if n.peers, err = e.newPeers(n, known.Version); err != nil {
 		return nil, err
 	}
 	n.keeper, err = valset.NewKeeper(valset.Config{
@@ -97,7 +101,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 		return nil, err
 	}
 	n.agg, err = aggregator.New(aggregator.Config{
-		NetworkID: g.id, Sets: n.keeper, Peers: peers{n.peers}, History: n.accepted, Store: roomyResults{results, e.room}, Notes: roomyNotes{results.Notes(), e.room},
+		NetworkID: id, Sets: n.keeper, Peers: peers{n.peers}, History: n.accepted, Store: roomyResults{e.results.Load(), e.room}, Notes: roomyNotes{e.results.Load().Notes(), e.room},
 		Timing: aggregator.Timing{Window: e.cfg.BufferWindow}, RequestTimeout: e.cfg.RequestTimeout, Workers: e.cfg.Workers,
 		Logger: e.cfg.Log("aggregator"), Metrics: n.metrics,
 	})
@@ -106,6 +110,7 @@ func (e *Engine) startNetwork(ctx context.Context, g *group, prefix string, resu
 	}
 	n.addMetrics()
 	n.ahead = newSignAhead(e.cfg.SignAhead, n.agg, n.keeper.EpochHeights, e.cfg.Log("aggregator"), n.metrics)
+	n.recallChains(known)
 	return n, errors.Join(
 		n.lower.Go("peers", n.peers.Run),
 		n.lower.Go("validator sets", n.keeper.Run),
@@ -129,34 +134,15 @@ func allowed(cfg *Config) []chain.ID {
 	return ids
 }
 
-// newPeers makes the peer network with our lasting identity and the node's version.
-func (e *Engine) newPeers(ctx context.Context, n *network) (*p2p.Network, error) {
-	version, err := e.askVersion(ctx, n)
-	if err != nil {
-		return nil, err
-	}
+// newPeers makes the peer network with our lasting identity and the version that
+// peers must be shown to let us in; [network.discover] keeps to the node's.
+func (e *Engine) newPeers(n *network, version platform.Version) (*p2p.Network, error) {
 	proof := proofOfNothing()
 	return p2p.New(p2p.Config{
-		NetworkID: n.id, Certificate: e.certificate, ClientVersion: version, IPProof: proof[:],
+		NetworkID: n.id, Certificate: e.certificate, ClientVersion: wire.Version(version), IPProof: proof[:],
 		Discover: n.discover, DiscoverEvery: e.cfg.PeerPoll,
 		Logger: e.cfg.Log("p2p"), Metrics: n.metrics,
 	})
-}
-
-// askVersion asks the node for the version that peers must show to be let in.
-func (e *Engine) askVersion(ctx context.Context, n *network) (wire.Version, error) {
-	for {
-		v, err := n.version(ctx)
-		if err == nil {
-			return v, nil
-		}
-		e.log.Warn("node does not tell its version yet", "network", n.id, "err", err)
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return wire.Version{}, context.Cause(ctx)
-		}
-	}
 }
 
 func (n *network) version(ctx context.Context) (wire.Version, error) {
@@ -198,19 +184,61 @@ func (n *network) discover(ctx context.Context) ([]p2p.Address, error) {
 	return out, nil
 }
 
+// awaitReady waits until the node has told its chains and enough stake of the
+// primary network is connected, or patience or ctx ends.
+func (n *network) awaitReady(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.ConnectPatience)
+	defer cancel()
+	select {
+	case <-n.toldAll:
+	case <-ctx.Done():
+		n.cfg.Log("main").Warn("serving although the node has not told all its chains", "network", n.id)
+		return
+	}
+	n.awaitStake(ctx)
+}
+
+// note changes what is known of the network and remembers it.
+func (n *network) note(ctx context.Context, change func(known *networkRecord)) {
+	n.mu.Lock()
+	change(&n.facts)
+	raw := n.facts
+	raw.Chains = maps.Clone(raw.Chains)
+	n.mu.Unlock()
+	n.engine.memory.remember(ctx, networkKey(n.id), &raw)
+}
+
+// setNodes replaces the nodes that stand in for each other.
+func (n *network) setNodes(list []source.Endpoint) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nodes = list
+	n.source.SetNodes(list)
+	for _, c := range n.shared {
+		c.SetNodes(list)
+	}
+}
+
+// stakeSettle is how long the rest of the stake is waited for once there is
+// enough: most validators are reached within one round trip of each other.
+const stakeSettle = 300 * time.Millisecond
+
 // awaitStake waits until enough stake of the primary network is connected, or
 // patience or ctx ends.
 func (n *network) awaitStake(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, n.cfg.ConnectPatience)
-	defer cancel()
 	log := n.cfg.Log("main")
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	var enough time.Time // since when there is
 	for {
 		set, ok := n.keeper.Current(chain.PrimaryNetworkID)
 		if ok {
 			weight := set.Weight(n.connected(set))
-			if set.MeetsQuorum(weight, n.cfg.MinConnected) {
+			met := set.MeetsQuorum(weight, n.cfg.MinConnected)
+			if met && enough.IsZero() {
+				enough = time.Now()
+			}
+			if met && (weight == set.TotalWeight || time.Since(enough) > stakeSettle) {
 				log.Info("connected to validators", "network", n.id, "height", set.Height,
 					"validators", len(set.Validators), "stake", weight, "of", set.TotalWeight)
 				return
@@ -251,10 +279,18 @@ func (n *network) stop(limit time.Duration) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, c := range n.evms {
-		c.own.Close()
+	for _, c := range slices.Concat(n.shared, n.apart) {
+		c.Close()
 	}
 	return err
+}
+
+// stopNetworks ends all networks.
+func (e *Engine) stopNetworks(limit time.Duration) error {
+	if nets := e.networks.Load(); nets != nil {
+		return stopAll(*nets, limit)
+	}
+	return nil
 }
 
 // stopAll stops networks at the same time: none waits for the slowest.

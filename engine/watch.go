@@ -15,8 +15,12 @@ import (
 	"quorate/rpc/health"
 )
 
-// chainPoll is how often the node is asked which chains there are.
-const chainPoll = 10 * time.Second
+const (
+	// chainPoll is how often the node is asked which chains there are.
+	chainPoll = 10 * time.Second
+	// chainPause is the same until it has told them once.
+	chainPause = 250 * time.Millisecond
+)
 
 // The chains that every primary network has, by the names they go by, and their
 // virtual machines: the VM's ID is its name, filled up with zeros.
@@ -35,55 +39,50 @@ type followed struct {
 	vm     chain.ID
 	head   func(context.Context) (head, error)
 	// Guarded by the network's mu:
-	evm     *EVM  // once it is indexed
-	trouble error // why a configured chain is not indexed yet
+	evm      *EVM  // once it is served
+	trouble  error // why a configured chain is not served yet
+	recalled bool  // its ID is remembered, and no node has confirmed it
 }
 
 // watchChains makes the network's chains known by name and has those of the
 // primary network checked, until ctx ends.
 func (n *network) watchChains(ctx context.Context) error {
-	tick := time.NewTicker(chainPoll)
-	defer tick.Stop()
 	said := ""
 	for {
 		// Of an error that lasts, one line is enough: the health checks tell the rest.
-		if err := n.learnChains(ctx); err != nil && ctx.Err() == nil && err.Error() != said {
+		all, err := n.learnChains(ctx)
+		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
 			n.cfg.Log("main").Warn("node does not tell its chains", "network", n.id, "err", err)
 		}
+		pause := chainPoll
+		if all && n.learned.CompareAndSwap(false, true) {
+			close(n.toldAll)
+		} else if !n.learned.Load() {
+			pause = chainPause
+		}
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-func (n *network) learnChains(ctx context.Context) error {
+// learnChains asks the node which chains there are, and reports whether it has
+// told them all.
+func (n *network) learnChains(ctx context.Context) (all bool, err error) {
 	var errs []error
 	for _, c := range primaryChains {
-		if n.has(c.name) {
-			continue
-		}
-		id, err := n.node.BlockchainID(ctx, c.name)
-		switch {
-		case errors.Is(err, platform.ErrNotFound):
-			continue // the node does not run it
-		case err != nil:
+		if err := n.learnPrimary(ctx, c.name, c.long, c.vm); err != nil {
 			errs = append(errs, fmt.Errorf("%s-Chain: %w", c.name, err))
-			continue
-		}
-		// A node may know a chain by name that it does not run.
-		if _, err := n.node.IsBootstrapped(ctx, id.String()); errors.Is(err, platform.ErrNotFound) {
-			continue
-		}
-		if err := n.follow(c.name, c.long, c.vm, id); err != nil {
-			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, n.startEVMs(ctx))
+	all = len(errs) == 0
+	errs = append(errs, n.startEVMs())
 	list, err := n.node.Blockchains(ctx)
 	errs = append(errs, err)
+	all = all && err == nil
 	for _, b := range list {
 		n.keeper.Learn(b.ID, b.SubnetID)
 		if slices.Contains(n.cfg.TrackedSubnets, b.SubnetID) {
@@ -93,19 +92,77 @@ func (n *network) learnChains(ctx context.Context) error {
 			errs = append(errs, n.engine.names.Add(b.ID))
 		}
 	}
-	if err == nil {
-		n.learned.Store(true)
-	}
-	return errors.Join(errs...)
+	return all, errors.Join(errs...)
 }
 
-// follow takes up a chain of the primary network.
-func (n *network) follow(name, long, vm string, id chain.ID) error {
+// learnPrimary asks for a chain of the primary network, once.
+func (n *network) learnPrimary(ctx context.Context, name, long, vm string) error {
+	n.mu.Lock()
+	f := n.chains[name]
+	n.mu.Unlock()
+	if f != nil && !f.recalled {
+		return nil
+	}
+	id, err := n.node.BlockchainID(ctx, name)
+	if errors.Is(err, platform.ErrNotFound) {
+		n.without(name)
+		return nil // the node does not run it
+	}
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		return n.confirm(ctx, name, f, id)
+	}
+	// A node may know a chain by name that it does not run.
+	if _, err := n.node.IsBootstrapped(ctx, id.String()); errors.Is(err, platform.ErrNotFound) {
+		n.without(name)
+		return nil
+	}
+	if err := n.follow(name, long, vm, id, false); err != nil {
+		return err
+	}
+	n.note(ctx, func(known *networkRecord) {
+		if known.Chains == nil {
+			known.Chains = make(map[string]chain.ID)
+		}
+		known.Chains[name] = id
+	})
+	return nil
+}
+
+// without notes that the node has no such chain.
+func (n *network) without(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.withoutC = n.withoutC || name == "C"
+}
+
+// confirm compares a remembered chain with what the node says. Another one means
+// that the network was made again under its old number: nothing that is served of
+// it is true any more, and the engine begins again without it.
+func (n *network) confirm(ctx context.Context, name string, f *followed, id chain.ID) error {
+	n.mu.Lock()
+	f.recalled = f.id != id
+	n.mu.Unlock()
+	if f.id == id {
+		return nil
+	}
+	n.note(ctx, func(known *networkRecord) { known.Chains, known.Asset = nil, chain.ID{} })
+	err := fmt.Errorf("network %d is another one than before: its %s-Chain was %s and is %s now; what was remembered of it is forgotten: start again",
+		n.id, name, f.id, id)
+	n.engine.fail(err)
+	return err
+}
+
+// follow takes up a chain of the primary network; recalled says that its ID is
+// remembered, and not confirmed by a node yet.
+func (n *network) follow(name, long, vm string, id chain.ID, recalled bool) error {
 	head, err := n.headOf(name, id)
 	if err != nil {
 		return fmt.Errorf("%s-Chain: %w", name, err)
 	}
-	f := &followed{id: id, subnet: chain.PrimaryNetworkID, head: head}
+	f := &followed{id: id, subnet: chain.PrimaryNetworkID, head: head, recalled: recalled}
 	copy(f.vm[:], vm)
 	names := []string{name, long}
 	if n.prefix != "" {
@@ -128,49 +185,6 @@ func (n *network) follow(name, long, vm string, id chain.ID) error {
 		Name: names[0], Tags: []string{f.subnet.String()},
 		Run: func(ctx context.Context) (any, error) { return n.checkChain(ctx, f) },
 	})
-}
-
-// startEVMs begins to index the chains that are not indexed yet.
-func (n *network) startEVMs(ctx context.Context) error {
-	if n.cfg.NoIndex {
-		return nil
-	}
-	n.mu.Lock()
-	c := n.chains["C"]
-	n.mu.Unlock()
-	var errs []error
-	if c != nil && !n.indexes(c.id) {
-		if err := n.startC(ctx, c); err != nil {
-			errs = append(errs, fmt.Errorf("C-Chain: %w", err))
-		}
-	}
-	if n.prefix != "" {
-		return errors.Join(errs...)
-	}
-	n.mu.Lock()
-	announced := n.further
-	n.mu.Unlock()
-	for i := range n.cfg.EVMChains {
-		cfg := &n.cfg.EVMChains[i]
-		if i >= len(announced) {
-			errs = append(errs, n.announce(cfg))
-			n.mu.Lock()
-			announced = n.further
-			n.mu.Unlock()
-		}
-		if !n.indexes(cfg.ID) {
-			if err := n.startFurther(ctx, announced[i], cfg); err != nil {
-				errs = append(errs, fmt.Errorf("chain %s: %w", cfg.ID, err))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (n *network) indexes(id chain.ID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.ContainsFunc(n.evms, func(c *EVM) bool { return c.id == id })
 }
 
 // headOf gives the reader of a chain's last accepted block. An EVM block goes by
@@ -196,12 +210,6 @@ func (n *network) headOf(name string, id chain.ID) (func(context.Context) (head,
 		t, err := c.Tip(ctx)
 		return head{t.Number, chain.ID(t.Hash)}, err
 	}, nil
-}
-
-func (n *network) has(name string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.chains[name] != nil
 }
 
 // learn notes a chain and tells whether it is new.

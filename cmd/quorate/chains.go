@@ -29,54 +29,57 @@ type chains struct {
 	baseURL string
 	// metadata says that the metadata of NFTs are known, where a file has them.
 	metadata bool
-	// known are the chains that were asked for so far, in the engine's order: they
-	// are the same for each request, with all that is told about them.
-	known *atomic.Pointer[[]httpapi.Chain]
+	// known is what was made for requests so far: it is the same for each.
+	known *atomic.Pointer[seenChains]
 }
 
 func newChains(eng *engine.Engine, baseURL string, metadata bool) chains {
-	return chains{eng, baseURL, metadata, &atomic.Pointer[[]httpapi.Chain]{}}
+	return chains{eng, baseURL, metadata, &atomic.Pointer[seenChains]{}}
 }
 
 // Chain implements [httpapi.Chains].
 func (c chains) Chain(name string) (httpapi.Chain, bool) {
-	list, known := c.eng.EVMs(), c.Chains()
+	s := c.seen()
 	if n, err := strconv.ParseUint(name, 10, 64); err == nil {
-		for i, e := range list {
-			if e.Number() == n {
-				return known[i], true
-			}
-		}
-		return nil, false
+		return s.find(func(e *engine.EVM) bool { return e.Number() == n })
 	}
 	id, ok := c.eng.Chains().Lookup(name)
 	if !ok {
 		return nil, false
 	}
-	for i, e := range list {
-		if e.ID() == id {
-			return known[i], true
-		}
-	}
-	return nil, false
+	return s.find(func(e *engine.EVM) bool { return e.ID() == id })
 }
 
 // Chains implements [httpapi.Chains].
-func (c chains) Chains() []httpapi.Chain {
-	var known []httpapi.Chain
-	if p := c.known.Load(); p != nil {
-		known = *p
+func (c chains) Chains() []httpapi.Chain { return c.seen().chains }
+
+// seen returns the engine's chains with what is told about them, which is made
+// when there are new ones.
+func (c chains) seen() *seenChains {
+	list, old := c.eng.EVMs(), c.known.Load()
+	if old != nil && slices.Equal(old.list, list) {
+		return old
 	}
-	list := c.eng.EVMs()
-	if len(known) >= len(list) { // chains are only ever added
-		return known
+	next := &seenChains{list: list}
+	for _, e := range list {
+		next.chains = append(next.chains, &evmChain{EVM: e, info: c.info(e)})
 	}
-	known = slices.Clone(known)
-	for _, e := range list[len(known):] {
-		known = append(known, &evmChain{EVM: e, info: c.info(e)})
+	c.known.Store(next)
+	return next
+}
+
+// seenChains are the engine's chains in its order, and the same as they are served.
+type seenChains struct {
+	list   []*engine.EVM
+	chains []httpapi.Chain
+}
+
+func (s *seenChains) find(is func(*engine.EVM) bool) (httpapi.Chain, bool) {
+	i := slices.IndexFunc(s.list, is)
+	if i < 0 {
+		return nil, false
 	}
-	c.known.Store(&known)
-	return known
+	return s.chains[i], true
 }
 
 // evmChain is one of them.

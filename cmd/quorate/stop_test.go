@@ -76,6 +76,10 @@ func newPit(t *testing.T, nodeURL string, mode int32) *pit {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return servePit(t, ln, nodeURL, mode)
+}
+
+func servePit(t *testing.T, ln net.Listener, nodeURL string, mode int32) *pit {
 	p := &pit{ln: ln, to: strings.TrimPrefix(nodeURL, "http://"), done: make(chan struct{})}
 	p.mode.Store(mode)
 	var all sync.WaitGroup

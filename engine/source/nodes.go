@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"crypto/sha256"
 	"maps"
 	"net"
 	"slices"
@@ -31,6 +32,10 @@ func (c *Client) SetNodes(list []Endpoint) {
 		}
 	}
 }
+
+// Fingerprint is a hash of the address, by which it can be known again without
+// keeping the credentials in it.
+func (e Endpoint) Fingerprint() [sha256.Size]byte { return sha256.Sum256([]byte(e.target(""))) }
 
 // conns are the open connections of a client. A node that accepts and never
 // answers, or sends a byte now and then, must not keep a client from its end.

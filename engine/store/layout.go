@@ -38,6 +38,13 @@ const (
 	prefixNote = 0x03
 )
 
+// prefixMemory marks what the engine remembers of nodes, networks and chains, in
+// the results database.
+//
+//	key:   0x08 | the caller's key
+//	value: u64 0 | the caller's value
+const prefixMemory = 0x08
+
 // The tables of the index database: the first byte of each key. After it come
 // four bytes, the ordinal of the chain, and then the sort key:
 //

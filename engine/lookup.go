@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"quorate/aggregator"
+)
+
+// Names of networks in paths. Every network but mainnet is a test network.
+const (
+	mainnetID = 1
+	fujiID    = 5
+)
+
+// ByName gives the aggregator of the network called mainnet, fuji or testnet.
+// Before the nodes have told their networks it gives one that says so.
+func (e *Engine) ByName(name string) (Aggregator, bool) {
+	switch name {
+	case "mainnet", "fuji", "testnet":
+	default:
+		return nil, false
+	}
+	return e.find(func(id uint32) int {
+		switch {
+		case (name == "mainnet") != (id == mainnetID):
+			return 0
+		case id == fujiID:
+			return 2
+		}
+		return 1
+	})
+}
+
+// ByID gives the aggregator of the network with that ID.
+func (e *Engine) ByID(networkID uint32) (Aggregator, bool) {
+	return e.find(func(id uint32) int {
+		if id == networkID {
+			return 1
+		}
+		return 0
+	})
+}
+
+// find gives the network with the highest rank above 0.
+func (e *Engine) find(rank func(id uint32) int) (Aggregator, bool) {
+	nets := e.networks.Load()
+	if nets == nil {
+		return starting{}, true
+	}
+	var best *network
+	top := 0
+	for _, n := range *nets {
+		if r := rank(n.id); r > top {
+			best, top = n, r
+		}
+	}
+	if best != nil {
+		return best.agg, true
+	}
+	if !e.allKnown() { // a node that is silent yet may be of that network
+		return starting{}, true
+	}
+	return nil, false
+}
+
+// Aggregator has messages of one network signed.
+type Aggregator interface {
+	Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error)
+}
+
+// starting answers while it is not known yet which networks there are.
+type starting struct{}
+
+func (starting) Aggregate(context.Context, *aggregator.Request) (*aggregator.Result, error) {
+	return nil, &aggregator.Error{
+		Kind: aggregator.NodeFailed, Msg: "the server is starting: the node it follows has not answered yet", RetryAfter: time.Second,
+	}
+}

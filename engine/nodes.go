@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"quorate/engine/source"
+	"quorate/engine/source/platform"
+)
+
+const (
+	// askTime bounds the question which network a node is of.
+	askTime = 5 * time.Second
+	// firstPatience is how long other nodes wait for the first one to say of which
+	// network it is, since the chains of that network go by plain names.
+	firstPatience = 2 * time.Second
+	// deadPatience is how long the engine waits for nodes that do not answer before
+	// it is ready without them.
+	deadPatience = 3 * time.Second
+	// learnPause is the first wait before a node is asked again; it doubles up to
+	// learnPauseMost.
+	learnPause     = 100 * time.Millisecond
+	learnPauseMost = 5 * time.Second
+)
+
+// member is a node to follow. Each is asked which network it is of by an actor of
+// its own, so that one that is down delays no other.
+type member struct {
+	at    source.Endpoint
+	tried chan struct{} // closed by first after the first question, answered or not
+	first sync.Once
+	told  chan struct{} // closed once it has said of which network it is
+
+	// Guarded by Engine.netMu:
+	network uint32
+	known   bool // the network is, by memory or because the node told it
+}
+
+func newMembers(nodes []source.Endpoint) []*member {
+	members := make([]*member, len(nodes))
+	for i, at := range nodes {
+		members[i] = &member{at: at, tried: make(chan struct{}), told: make(chan struct{})}
+	}
+	return members
+}
+
+// recallNodes starts the networks of the nodes that are remembered, without any
+// question to a node.
+func (e *Engine) recallNodes(ctx context.Context) error {
+	for _, m := range e.members {
+		var node nodeRecord
+		if !e.memory.recall(nodeKey(m.at), &node) {
+			continue
+		}
+		var known networkRecord
+		if !e.memory.recall(networkKey(node.Network), &known) {
+			continue
+		}
+		if _, err := e.join(ctx, m, node.Network, &known); err != nil {
+			return fmt.Errorf("network %d: %w", node.Network, err)
+		}
+	}
+	return nil
+}
+
+// learn asks a node until it says of which network it is, and has it followed.
+func (e *Engine) learn(ctx context.Context, m *member) error {
+	client, err := source.New(source.Config{Nodes: []source.Endpoint{m.at}, Timeout: askTime, Logger: e.cfg.Log("source")})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	node := platform.New(client)
+	tried := func() { m.first.Do(func() { close(m.tried) }) }
+	said := ""
+	for wait := learnPause; ; wait = min(2*wait, learnPauseMost) {
+		id, version, err := askNode(ctx, node)
+		if err == nil {
+			defer tried()
+			return e.heard(ctx, m, id, version)
+		}
+		tried()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if text := err.Error(); text != said { // one line for each new reason
+			said = text
+			e.log.Warn("node does not answer yet", "node", m.at.String(), "err", err, "again_in", wait)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func askNode(ctx context.Context, node *platform.Client) (id uint32, version platform.Version, err error) {
+	if id, err = node.NetworkID(ctx); err == nil {
+		version, err = node.NodeVersion(ctx)
+	}
+	return id, version, err
+}
+
+// heard follows a node that has said of which network it is.
+func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platform.Version) error {
+	if m != e.members[0] && e.networks.Load() == nil {
+		select { // the first node's network goes first, if it is known soon
+		case <-e.members[0].tried:
+		case <-time.After(firstPatience):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	n, err := e.join(ctx, m, id, &networkRecord{Version: version})
+	if err != nil {
+		e.fail(fmt.Errorf("network %d: %w", id, err))
+		return nil
+	}
+	e.log.Info("following node", "node", m.at.String(), "network", id)
+	close(m.told)
+	n.note(ctx, func(known *networkRecord) { known.Version = version })
+	e.memory.remember(ctx, nodeKey(m.at), &nodeRecord{Network: id})
+	return nil
+}
+
+// join makes a node one of a network, which is started with its first node and
+// what is known of it. A node that was remembered as one of another network
+// leaves that.
+func (e *Engine) join(ctx context.Context, m *member, id uint32, known *networkRecord) (*network, error) {
+	e.netMu.Lock()
+	defer e.netMu.Unlock()
+	was, moved := m.network, m.known && m.network != id
+	m.network, m.known = id, true
+	if moved {
+		e.log.Warn("node is of another network than before", "node", m.at.String(), "network", id, "before", was)
+		if n := e.byNetwork(was); n != nil && len(e.nodesOf(was)) > 0 {
+			n.setNodes(e.nodesOf(was))
+		}
+	}
+	if n := e.byNetwork(id); n != nil {
+		n.setNodes(e.nodesOf(id))
+		return n, nil
+	}
+	var all []*network
+	if p := e.networks.Load(); p != nil {
+		all = *p
+	}
+	prefix := ""
+	if len(all) > 0 {
+		prefix = networkName(id) + "-"
+	}
+	n, err := e.startNetwork(ctx, id, e.nodesOf(id), known, prefix, len(all))
+	if err != nil {
+		return nil, err
+	}
+	all = append(all[:len(all):len(all)], n)
+	e.networks.Store(&all)
+	if len(all) == 1 {
+		close(e.joined)
+	}
+	return n, nil
+}
+
+// nodesOf returns the nodes of a network in the configured order, each address
+// once. It needs netMu.
+func (e *Engine) nodesOf(id uint32) (list []source.Endpoint) {
+	for _, m := range e.members {
+		if m.known && m.network == id && !containsEndpoint(list, m.at) {
+			list = append(list, m.at)
+		}
+	}
+	return list
+}
+
+func containsEndpoint(list []source.Endpoint, at source.Endpoint) bool {
+	for _, e := range list {
+		if e.Same(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// byNetwork returns the network with that ID, or nil.
+func (e *Engine) byNetwork(id uint32) *network {
+	if nets := e.networks.Load(); nets != nil {
+		for _, n := range *nets {
+			if n.id == id {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+// allKnown reports whether the network of every node is known.
+func (e *Engine) allKnown() bool {
+	e.netMu.Lock()
+	defer e.netMu.Unlock()
+	for _, m := range e.members {
+		if !m.known {
+			return false
+		}
+	}
+	return true
+}
+
+// fail ends Run with err.
+func (e *Engine) fail(err error) {
+	select {
+	case e.failed <- err:
+	default: // it has an error to end with
+	}
+}
+
+// errNoNetwork says that all nodes have been silent so far.
+var errNoNetwork = errors.New("no node has answered yet")
+
+// awaitReady waits until what can be known is known: every node that answers has
+// told its network and its chains, and enough stake is connected. Nodes that do
+// not answer are given little time, and stake [Config.ConnectPatience].
+func (e *Engine) awaitReady(ctx context.Context) {
+	select {
+	case <-e.joined:
+	case <-ctx.Done():
+		return
+	}
+	dead, cancel := context.WithTimeoutCause(ctx, deadPatience, errNoNetwork)
+	defer cancel()
+	answered := make(map[uint32]bool)
+	for _, m := range e.members {
+		select {
+		case <-m.told:
+			e.netMu.Lock()
+			answered[m.network] = true
+			e.netMu.Unlock()
+		case <-dead.Done():
+			e.log.Warn("serving although a node does not answer", "node", m.at.String())
+		}
+	}
+	var all sync.WaitGroup
+	for _, n := range *e.networks.Load() {
+		if answered[n.id] {
+			all.Go(func() { n.awaitReady(ctx) })
+		}
+	}
+	all.Wait()
+}
