@@ -46,8 +46,9 @@ func (s servedChain) View(tip *uint64) (httpapi.View, error) {
 func (servedChain) NodeBalance(context.Context, evm.Address, *uint64) (*uint256.Int, error) {
 	return nil, errRig
 }
-func (servedChain) Down() error        { return nil }
-func (servedChain) Updated() time.Time { return time.Time{} }
+func (servedChain) Syncing() (uint64, bool) { return 0, false }
+func (servedChain) Down() error             { return nil }
+func (servedChain) Updated() time.Time      { return time.Time{} }
 
 // noNetworks signs nothing.
 type noNetworks struct{}

@@ -160,6 +160,12 @@ func (c *EVM) Down() error {
 	return nil
 }
 
+// Behind returns the highest block that is known of, and how many are not indexed.
+func (c *EVM) Behind() (target, missing uint64) {
+	s, _ := c.check()
+	return s.Target, s.Behind()
+}
+
 // Updated tells when a block was indexed last, or when it turned out that there
 // is none to index; the zero time if not since the start.
 func (c *EVM) Updated() time.Time { return c.status().Progress }

@@ -119,6 +119,9 @@ func (s *Server) sendKept(ctx *fasthttp.RequestCtx, k *answerKey) bool {
 		return false
 	}
 	s.dataHeaders(ctx)
+	if len(found.marks) == 1 {
+		tellSync(ctx, found.marks[0].chain)
+	}
 	if found.encoding != "" {
 		ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)
 	}

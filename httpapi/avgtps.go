@@ -50,12 +50,14 @@ func (c *metricCall) avgTPS(p *params) *failure {
 	return nil
 }
 
-// lastRun gives when the chains' data were brought up to date last, in Unix
-// seconds: since the start of the server, or else the time of their last block.
+// lastRun returns when the chains' data were brought up to date last, in Unix
+// seconds: since the start of the server, or else the time of their last block, as
+// also while their index is far behind.
 func (c *metricCall) lastRun() (unix int64) {
 	for i := range c.series.sources {
 		src := &c.series.sources[i]
-		if at := src.chain.Updated(); !at.IsZero() {
+		_, behind := src.chain.Syncing()
+		if at := src.chain.Updated(); !at.IsZero() && !behind {
 			unix = max(unix, at.Unix())
 		} else {
 			unix = max(unix, int64(src.time))

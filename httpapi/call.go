@@ -105,6 +105,17 @@ func (s *Server) dataHeaders(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.Set(fasthttp.HeaderVary, s.vary)
 }
 
+// tellSync says in the headers that a chain's index is behind, and how far.
+func tellSync(ctx *fasthttp.RequestCtx, c Chain) {
+	height, behind := c.Syncing()
+	if !behind {
+		return
+	}
+	indexed, _, _ := c.Cursor()
+	ctx.Response.Header.Set(headerIndexedHeight, strconv.FormatUint(indexed, 10))
+	ctx.Response.Header.Set(headerChainHeight, strconv.FormatUint(height, 10))
+}
+
 // serve checks the request and writes the body into c.w.
 func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(c *call) *failure) *failure {
 	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
@@ -115,6 +126,7 @@ func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(
 		return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(p.values[0]) + " is not served here"}
 	}
 	c.info = c.chain.Info()
+	tellSync(c.ctx, c.chain)
 	if item != nil {
 		if f := item(c, p.values[1]); f != nil {
 			return f
@@ -229,6 +241,11 @@ func (c *call) end() *failure {
 func (c *call) absent(message string) *failure {
 	if err := c.chain.Down(); err != nil {
 		return c.down(err)
+	}
+	if height, behind := c.chain.Syncing(); behind {
+		indexed, _, _ := c.chain.Cursor()
+		message += "; chain " + c.info.ChainID + " is indexed up to block " + strconv.FormatUint(indexed, 10) +
+			" of " + strconv.FormatUint(height, 10)
 	}
 	return &failure{status: fasthttp.StatusNotFound, message: message}
 }

@@ -41,6 +41,9 @@ type Chain interface {
 	TokenVersion() uint64
 	// Down says why the chain's node does not answer; nil when it does.
 	Down() error
+	// Syncing returns how far the chain's nodes are, and reports whether the index is
+	// so far behind that what it shows is the past. It costs next to nothing.
+	Syncing() (height uint64, behind bool)
 	// ID gives the blockchain ID.
 	ID() chain.ID
 	// RollupState tells how far the metrics of the chain are made, and their

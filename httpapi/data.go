@@ -265,7 +265,8 @@ func (c *call) listChains() {
 			continue
 		}
 		c.info = info
-		c.w.ChainItem(info, chain.Down() == nil, cmp.Or(c.Logo(nil), info.Token.LogoURI))
+		_, behind := chain.Syncing()
+		c.w.ChainItem(info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), info.Token.LogoURI))
 	}
 	c.end()
 }

@@ -130,6 +130,13 @@
 // What was answered is kept as text, up to 32 MiB, in chunks that are made again
 // only as far as further blocks have changed them.
 //
+// # A chain that is still indexed
+//
+// While the index of a chain is so far behind its node that it shows the past, the
+// chain is UNAVAILABLE in the list of chains, lastRun of endpoint 19 is the time of
+// its last block, and answers about it, errors too, carry X-Indexed-Height and
+// X-Chain-Height. What is there is served all the same.
+//
 // # Names that are not known
 //
 // A parameter of the query or a member of a body of six letters or more that is

@@ -46,7 +46,8 @@ type fakeChain struct {
 	tip    uint64
 	empty  bool
 	down   error
-	broken error // of all reads
+	target uint64 // the node's height, 0 if the index is not behind
+	broken error  // of all reads
 	node   func(height *uint64) (*uint256.Int, error)
 	wei    map[evm.Address]uint64
 	erc20  map[evm.Address][]index.TokenBalance
@@ -74,6 +75,12 @@ func (c *fakeChain) Cursor() (number uint64, hash evm.Hash, ok bool) {
 }
 
 func (c *fakeChain) TokenVersion() uint64 { return c.version.Load() }
+
+func (c *fakeChain) Syncing() (uint64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.target, c.target > 0
+}
 
 func (c *fakeChain) Down() error {
 	c.mu.Lock()

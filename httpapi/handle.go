@@ -126,7 +126,8 @@ func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte, toPages bool) {
 	if toPages && s.origins.preflight(ctx, anyMethod) {
 		return
 	}
-	fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "nothing is served at " + excerpt(path)})
+	fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "nothing is served at " + excerpt(path) +
+		"; what is served is listed at " + listPath})
 }
 
 const anyMethod = "GET, HEAD, POST, OPTIONS"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/httpapi/suggest"
+	"quorate/httpapi/near"
 )
 
 const (
@@ -22,8 +22,8 @@ type ignored struct{ names []string }
 // add takes a name, or refuses it as a known one that was mistyped. what says what
 // it names.
 func (g *ignored) add(what string, name []byte, known []string) *failure {
-	if near, ok := suggest.Nearest(string(name), known); ok {
-		return badRequest(what + " " + excerpt(name) + " is unknown; did you mean " + near + "?")
+	if meant, ok := near.Name(string(name), known); ok {
+		return badRequest(what + " " + excerpt(name) + " is unknown; did you mean " + meant + "?")
 	}
 	if len(g.names) < maxIgnored {
 		g.names = append(g.names, headerToken(name))

@@ -77,6 +77,7 @@ func (c *metricCall) find(name []byte) *failure {
 	if c.chain, ok = c.s.cfg.Chains.Chain(c.lastName); !ok {
 		return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(name) + " is not served here"}
 	}
+	tellSync(c.ctx, c.chain)
 	return nil
 }
 

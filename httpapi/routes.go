@@ -125,6 +125,11 @@ func signingRoutes() []Route {
 func chainRoutes() []Route {
 	return []Route{
 		{
+			Method: fasthttp.MethodGet, Pattern: listPath, Units: unitsFree, Key: KeyNever, Access: Everywhere,
+			Doc:  "lists what is served",
+			make: listRoutes,
+		},
+		{
 			Method: fasthttp.MethodGet, Pattern: "/v1/chains", Units: unitsFree,
 			Doc:   "lists the chains",
 			query: []param{paramNetwork, paramFeature}, needs: needsChains, make: listChains,

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/holiman/uint256"
 
@@ -86,6 +87,35 @@ func (s *seenChains) find(is func(*engine.EVM) bool) (httpapi.Chain, bool) {
 type evmChain struct {
 	*engine.EVM
 	info *view.ChainInfo
+	// sync is what [evmChain.Syncing] found last: it is asked for each request.
+	sync atomic.Pointer[syncState]
+}
+
+// syncState is how far a chain's nodes were at a time.
+type syncState struct {
+	at     time.Time
+	height uint64
+	behind bool
+}
+
+const (
+	// syncAge is how long a syncState is good for.
+	syncAge = 200 * time.Millisecond
+	// maxBehind is how many blocks the index of a chain may lack without being called
+	// behind: more than arrive while a group of blocks is committed.
+	maxBehind = 64
+)
+
+// Syncing implements [httpapi.Chain].
+func (c *evmChain) Syncing() (uint64, bool) {
+	now := time.Now()
+	s := c.sync.Load()
+	if s == nil || now.Sub(s.at) > syncAge {
+		target, behind := c.Behind()
+		s = &syncState{now, target, behind > maxBehind}
+		c.sync.Store(s)
+	}
+	return s.height, s.behind
 }
 
 // View implements [httpapi.Chain].

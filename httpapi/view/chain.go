@@ -40,8 +40,8 @@ type NetworkToken struct {
 // Has tells whether a chain has a feature.
 func (c *ChainInfo) Has(feature string) bool { return slices.Contains(c.Features, feature) }
 
-// ChainItem writes the chain for the list of chains; up is false when its nodes
-// do not answer. logo is that of the chain's coin.
+// ChainItem writes the chain for the list of chains; up is false when its nodes do
+// not answer, or its index is still far behind them. logo is that of the chain's coin.
 func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string) {
 	w.Comma()
 	w.B = append(w.B, '{')

@@ -1,0 +1,59 @@
+package httpapi
+
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/view"
+)
+
+// listPath is where the server says what it serves: SDKs know more endpoints than
+// there are here.
+const listPath = "/v1"
+
+// listRoutes makes the handler of the list of what is served to whoever asks.
+func listRoutes(s *Server, _ *Route) handler {
+	var bodies [ForOperators + 1][]byte
+	for scope := range bodies {
+		bodies[scope] = s.appendRoutes(nil, Scope(scope))
+	}
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		ctx.Response.Header.SetContentType(contentJSON)
+		ctx.Response.SetBodyRaw(bodies[p.scope])
+	}
+}
+
+// appendRoutes appends the list for listeners of a scope.
+func (s *Server) appendRoutes(dst []byte, scope Scope) []byte {
+	dst = append(dst, `{"endpoints":[`...)
+	first := true
+	for _, r := range Routes() {
+		if !s.has(r.needs) || !scope.serves(r.Access) {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		method := r.Method
+		if method == "" {
+			method = "any"
+		}
+		dst = view.AppendString(append(dst, `{"method":`...), method)
+		dst = view.AppendString(append(dst, `,"path":`...), strings.TrimSuffix(r.Pattern, "/*"))
+		if len(r.query) > 0 {
+			dst = append(dst, `,"parameters":[`...)
+			for i := range r.query {
+				if i > 0 {
+					dst = append(dst, ',')
+				}
+				dst = view.AppendString(dst, r.query[i].name)
+			}
+			dst = append(dst, ']')
+		}
+		dst = view.AppendString(append(dst, `,"description":`...), r.Doc)
+		dst = append(dst, '}')
+	}
+	return append(dst, `]}`...)
+}

@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestSyncing: while a chain's index is far behind, every place says so: the list
+// of chains, the headers of all that is read of it, what is not found, lastRun.
+func TestSyncing(t *testing.T) {
+	t.Parallel()
+	c := metricChain(t, "1", [2]uint64{noon, 1})
+	c.metrics.updated = time.Unix(1_900_000_000, 0)
+	s := dataServer(t, Config{}, c)
+	const txs, missing = "/v1/chains/1/transactions", "/v1/chains/1/transactions/0x0000000000000000000000000000000000000000000000000000000000000001"
+	paths := []string{txs, txs, txs, "/v2/chains/1/metrics/txCount", "/v2/chains/1/metrics/txCount", "/v1/avg_tps/1", missing, "/v1/chains/1/blocks/999/transactions"}
+	f := func(height string, status string) {
+		t.Helper()
+		for _, path := range paths {
+			h := &get(s, path).Header
+			if string(h.Peek("X-Chain-Height")) != height || (len(h.Peek("X-Indexed-Height")) > 0) != (height != "") {
+				t.Errorf("%s: %s", path, h)
+			}
+		}
+		if body := string(get(s, "/v1/chains").Body()); !strings.Contains(body, `"status":"`+status+`"`) {
+			t.Errorf("%s, want %s", body, status)
+		}
+		if body := string(get(s, missing).Body()); strings.Contains(body, "of 7000") != (height != "") {
+			t.Error(body)
+		}
+		var page avgPage
+		if err := json.Unmarshal(get(s, "/v1/avg_tps/1").Body(), &page); err != nil || (page.LastRun == 1_900_000_000) != (height == "") {
+			t.Errorf("lastRun %d: %v", page.LastRun, err)
+		}
+	}
+	f("", "OK")
+	c.mu.Lock()
+	c.target = 7000
+	c.mu.Unlock()
+	f("7000", "UNAVAILABLE")
+	c.mu.Lock()
+	c.target = 0
+	c.mu.Unlock()
+	f("", "OK")
+}
+
+// TestListed: what the SDKs know and is not here is a 404 that says where to see
+// what is, and that list has each route that the listener serves.
+func TestListed(t *testing.T) {
+	t.Parallel()
+	s := extServer(t, Config{})
+	resp := get(s, "/v1/chains/43112/contracts/0x0/deployments")
+	if resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), "what is served is listed at /v1") {
+		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
+	}
+	var list struct {
+		Endpoints []struct {
+			Method, Path, Description string
+			Parameters                []string
+		}
+	}
+	if err := json.Unmarshal(get(s, "/v1").Body(), &list); err != nil {
+		t.Fatal(err)
+	}
+	want := listings(t)
+	if len(list.Endpoints) != len(want) {
+		t.Fatalf("%d endpoints, want %d", len(list.Endpoints), len(want))
+	}
+	for i, e := range list.Endpoints {
+		if e.Method != want[i].method || e.Path != strings.TrimSuffix(want[i].pattern, "/*") || e.Description == "" {
+			t.Errorf("%+v, want %+v", e, want[i])
+		}
+	}
+	// Clients are not told of what is the operator's.
+	for scope, part := range map[Scope]string{ForClients: `"/metrics"`, ForOperators: `"/v1/chains"`} {
+		if text := string(s.appendRoutes(nil, scope)); strings.Contains(text, part) || !json.Valid([]byte(text)) {
+			t.Errorf("for scope %d: %s", scope, text)
+		}
+	}
+	if resp := get(dataServer(t, Config{}), "/v1"); resp.StatusCode() != fasthttp.StatusOK || strings.Contains(string(resp.Body()), "/ext") {
+		t.Errorf("what is not configured: %s", resp.Body())
+	}
+}
