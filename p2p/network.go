@@ -270,7 +270,9 @@ func (n *Network) apply() {
 			n.leave(p)
 		}
 	}
-	n.wakePoller()
+	if lost {
+		n.wakePoller()
+	}
 }
 
 // start needs mu. Run waits for the peer's end.

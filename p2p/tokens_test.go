@@ -201,6 +201,14 @@ func TestTrack(t *testing.T) {
 		if s := n.Stats(); s.Wanted != 1 || s.Ready != 1 || len(w.dialed("8.8.8.8:9001")) != 0 {
 			t.Errorf("stats %+v", s)
 		}
+		// Saying the same again asks nobody for addresses.
+		for len(n.search) > 0 {
+			<-n.search
+		}
+		n.Track([]Address{{NodeID: tracked.id, Addr: netip.MustParseAddrPort("127.0.0.1:9000")}})
+		if len(n.search) > 0 {
+			t.Error("the poller was woken")
+		}
 		// The operator moves it.
 		w.put("127.0.0.1:9000", nil)
 		n.Track([]Address{w.put("127.0.0.1:9007", tracked)})
