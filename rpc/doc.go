@@ -6,5 +6,6 @@
 // Paths that are not known are answered as such a node answers them. Where this
 // package is stricter on purpose, the code says so: aliases are matched
 // literally and made all or nothing, pages of other origins cannot call the
-// administration, and bodies and echoes are bounded.
+// administration, and bodies and echoes are bounded. Which pages may read answers is
+// up to the HTTP server, as for all that it serves.
 package rpc

@@ -378,4 +378,8 @@ func TestSocketOrigin(t *testing.T) {
 	if !mayConnect(ctx) || !mayConnect(request("GET", "/ext/bc/C/ws", "", "Origin", "http://localhost", "Host", "localhost")) {
 		t.Error("a page that may read answers, or is ours")
 	}
+	s, _ := withMode(t, Safe)
+	if resp := do(s, "GET", "/ext/bc/C/ws", "", "Origin", "https://page.example", "Sec-WebSocket-Key", "x"); resp.StatusCode() != 403 {
+		t.Errorf("status %d", resp.StatusCode())
+	}
 }

@@ -344,7 +344,7 @@ func TestAdvertised(t *testing.T) {
 	}
 	id := d.Facts("").BlockchainID
 	args := []string{"serve", "--node-url", d.NodeURL(), "--http-port", "0", "--log-display-level", "error"}
-	p := launch(t, "quorate ready", append(args, "--data-dir", t.TempDir(), "--public-url", "https://rpc.example/x/")...)
+	p := launch(t, "quorate ready", append(args, "--data-dir", t.TempDir(), "--cors-origins", "https://wallet.example", "--public-url", "https://rpc.example/x/")...)
 	rpcURL, wsURL := told(p)
 	if rpcURL != "https://rpc.example/x/ext/bc/"+id+"/rpc" || wsURL != "wss://rpc.example/x/ext/bc/"+id+"/ws" {
 		t.Errorf("told %s, %s", rpcURL, wsURL)
@@ -365,6 +365,17 @@ func TestAdvertised(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		if err = errors.Join(err, resp.Body.Close()); err != nil || !strings.Contains(string(body), want) {
 			t.Errorf("host %s: %s, %v", host, body, err)
+		}
+	}
+	// Pages open WebSockets where they may read answers.
+	for origin, want := range map[string]int{"https://wallet.example": http.StatusSwitchingProtocols, "https://evil.example": http.StatusForbidden} {
+		conn, resp, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(p.url, "http")+"/ext/bc/C/ws", //nolint:bodyclose // the library closes it
+			&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
+		if resp == nil || resp.StatusCode != want {
+			t.Errorf("a page of %s: %v", origin, err)
+		}
+		if err == nil {
+			_ = conn.CloseNow()
 		}
 	}
 	p.stop(t)
