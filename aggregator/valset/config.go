@@ -168,6 +168,7 @@ func newCounters(k *Keeper) counters {
 		}
 		return k.age(k.clock()).Seconds()
 	})
+	set.GaugeFunc("quorate_valset_epoch_heights", "P-Chain heights of running epochs whose validator sets are at hand.", func() float64 { return float64(len(k.EpochHeights())) })
 	counter := func(name, help string) metric.Counter { return set.Counter("quorate_valset_"+name+"_total", help) }
 	return counters{
 		polls: counter("polls", "Polls of the P-Chain height."), pollErrors: counter("poll_errors", "Polls of the P-Chain that failed."), loads: counter("loads", "Loads of all validator sets."),

@@ -94,7 +94,7 @@ func (k *Keeper) pollEpoch(ctx context.Context, c *epochChain) {
 	k.epochs.mu.Lock()
 	defer k.epochs.mu.Unlock()
 	switch {
-	case noMethod(err), notFound(err), err == nil && height == 0:
+	case noMethod(err), notFound(err), err == nil && number == 0:
 		c.notBefore = k.clock() + int64(recheckEpochs)
 	case err != nil: // what was known goes on: an epoch lasts
 		c.notBefore = k.clock() + int64(retryEpochs)
@@ -136,7 +136,7 @@ func (k *Keeper) loadEpochs(ctx context.Context) {
 	}
 }
 
-// setsAt gives the sets of all subnets at a height that is not the newest.
+// setsAt returns the sets of all subnets at a height that is not the newest.
 func (k *Keeper) setsAt(ctx context.Context, height uint64) (map[chain.ID]*Set, error) {
 	k.mu.Lock()
 	base, same := k.base, k.height == height && !k.partial

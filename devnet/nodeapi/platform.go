@@ -233,19 +233,17 @@ func (s *Server) getBlockchainStatus(args statusArgs) (any, error) {
 	return reply{"Unknown"}, nil
 }
 
-func (s *Server) proposerService() *service {
+// proposerService is the service of one blockchain.
+func (s *Server) proposerService(blockchain chain.ID) *service {
 	return &service{name: "proposervm", methods: map[string]method{
 		"getProposedHeight": call(s.getHeight),
-		"getCurrentEpoch":   call(s.getCurrentEpoch),
+		"getCurrentEpoch": call(func(none) (any, error) {
+			e := s.world.Epoch(blockchain)
+			return struct {
+				Number       number `json:"number"`
+				StartTime    number `json:"startTime"`
+				PChainHeight number `json:"pChainHeight"`
+			}{number(e.Number), number(e.Start), number(e.Height)}, nil // times after 1970
+		}),
 	}}
-}
-
-// getCurrentEpoch gives the one epoch there is: no block has sealed it yet, so
-// its P-Chain height is that of its start.
-func (s *Server) getCurrentEpoch(none) (any, error) {
-	return struct {
-		Number       number `json:"number"`
-		StartTime    number `json:"startTime"`
-		PChainHeight number `json:"pChainHeight"`
-	}{1, number(s.world.GenesisTime().Unix()), 0}, nil // a fixed time
 }

@@ -57,8 +57,9 @@ type Server struct {
 	log    *slog.Logger
 	nodeID string
 
-	info, platform, proposer, avax, health *service
-	requests                               map[*service]metric.Counter
+	info, platform, avax, health *service
+	proposers                    map[chain.ID]*service // by blockchain
+	requests                     map[*service]metric.Counter
 
 	// sets caches answers of platform.getAllValidatorsAt by height.
 	setsMu sync.Mutex
@@ -94,12 +95,20 @@ func New(cfg Config) *Server {
 	s.blocks.genesis, s.blocks.time = sha256.Sum256(append(c[:], x[:]...)), s.world.GenesisTime()
 	s.info = s.infoService()
 	s.platform = s.platformService()
-	s.proposer = s.proposerService()
 	s.avax = s.avaxService()
 	s.health = s.healthService()
 	s.requests = make(map[*service]metric.Counter)
-	for _, svc := range []*service{s.info, s.platform, s.proposer, s.avax, s.health} {
+	for _, svc := range []*service{s.info, s.platform, s.avax, s.health} {
 		s.requests[svc] = requests(svc.name)
+	}
+	s.proposers = make(map[chain.ID]*service)
+	ids := []chain.ID{chain.PlatformChainID, c}
+	for _, l := range s.world.L1s() {
+		ids = append(ids, l.ChainID)
+	}
+	for _, id := range ids {
+		svc := s.proposerService(id)
+		s.proposers[id], s.requests[svc] = svc, requests(svc.name)
 	}
 	return s
 }
@@ -217,8 +226,8 @@ func (s *Server) route(path string) *service {
 		return nil
 	case sub == "" && id == chain.PlatformChainID && !strings.HasSuffix(rest, "/"):
 		return s.platform
-	case sub == "proposervm" && id != s.world.XChainID():
-		return s.proposer
+	case sub == "proposervm":
+		return s.proposers[id] // nil for the X-Chain, which this node does not run
 	case sub == "avax" && id == s.world.CChainID():
 		return s.avax
 	default:

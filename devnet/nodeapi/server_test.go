@@ -386,7 +386,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(`{"jsonrpc":"2.0","id":1,"method":"platform.getSubnets","params":[{"ids":["x"]}]}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, svc := range []*service{s.info, s.platform, s.proposer, s.health} {
+		for _, svc := range []*service{s.info, s.platform, s.proposers[w.CChainID()], s.health} {
 			answer, err := svc.answer([]byte(body))
 			if err != nil {
 				t.Fatal(err)

@@ -95,8 +95,9 @@ type World struct {
 	byNodeID   map[chain.NodeID]*Validator
 	l1s        []*L1
 
-	mu      sync.RWMutex // guards history
-	history []block      // by height
+	mu      sync.RWMutex       // guards history
+	history []block            // by height
+	epochs  map[chain.ID]Epoch // of chains that are past their first
 }
 
 func (p Params) validate() error {
@@ -135,7 +136,7 @@ func New(p Params) (*World, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	w := &World{params: p, root: rootKey(p.Seed), byNodeID: make(map[chain.NodeID]*Validator, p.Validators)}
+	w := &World{params: p, root: rootKey(p.Seed), byNodeID: make(map[chain.NodeID]*Validator, p.Validators), epochs: make(map[chain.ID]Epoch)}
 	w.messageKey = w.derive("message key", 0)
 	copy(w.emitter[:], w.bytes("message emitter", 0))
 	w.cChain = w.derive("C-Chain", 0)

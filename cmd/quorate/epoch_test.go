@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"quorate/devnet"
+)
+
+// TestEpochs: a message of a new block is signed for the proposed set and for the
+// set of the running epoch before anybody asks; neither the turn of the epoch nor
+// a change of the set asks a validator again.
+func TestEpochs(t *testing.T) {
+	d := startNetwork(t, devnet.Config{Blocks: 40, TxsPerBlock: 2})
+	c, _ := cChain(d)
+	w := d.World()
+	weigh := func(i int) uint64 {
+		t.Helper()
+		h, err := w.Advance(map[int]uint64{i: w.Validators()[i].Weight - uint64(i) - 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	epoch := weigh(0)
+	if e := w.TurnEpoch(w.CChainID()); e.Height != epoch || e.Number != 2 {
+		t.Fatalf("epoch %+v", e)
+	}
+	proposed := weigh(1)
+	p := serveIndexed(t, d)
+	poll(t, 20*time.Millisecond, "the epoch's sets are known", func() bool {
+		return total(counters(t, p.url), "quorate_valset_epoch_heights") == 1
+	})
+	m := newMessage(t, d, c)
+	poll(t, 5*time.Millisecond, "the new message is signed for both sets", func() bool {
+		n := total(counters(t, p.url), `quorate_aggregator_requests_total{answer="collected"`) + total(counters(t, p.url), `quorate_aggregator_requests_total{answer="reused"`)
+		return d.MessageRequests(m.msg.ID()) > 0 && n >= 2 && total(counters(t, p.url), "quorate_ahead_waiting") == 0
+	})
+	asked := d.MessageRequests(m.msg.ID())
+	ask := func(what string, height uint64) {
+		t.Helper()
+		status, answer := post(t, p.url+endpoint1, fmt.Sprintf(`{"message":"%x","pChainHeight":%d}`, m.raw, height))
+		if status != http.StatusCreated {
+			t.Errorf("%s: status %d, %v", what, status, answer)
+		}
+		if n := d.MessageRequests(m.msg.ID()); n != asked {
+			t.Errorf("%s: validators were asked %d times more", what, n-asked)
+		}
+	}
+	ask("for the epoch", epoch)
+	ask("for the proposed height", 0)
+	w.TurnEpoch(w.CChainID())
+	ask("after the turn", proposed)
+	next := weigh(2)
+	poll(t, 20*time.Millisecond, "the change is known", func() bool {
+		return total(counters(t, p.url), "quorate_valset_height") == float64(next)
+	})
+	ask("after a change of the set", 0)
+	ask("for the epoch before", epoch)
+	p.stop(t)
+}
+
+// total adds up the metrics whose names with labels begin with prefix.
+func total(all map[string]float64, prefix string) (sum float64) {
+	for name, v := range all {
+		if strings.HasPrefix(name, prefix) {
+			sum += v
+		}
+	}
+	return sum
+}
