@@ -83,8 +83,8 @@ func (e *Engine) checkBootstrapped(ctx context.Context) (any, error) {
 	}
 	var errs []error
 	for _, n := range *nets {
-		if _, ok := n.keeper.Current(chain.PrimaryNetworkID); !ok {
-			errs = append(errs, fmt.Errorf("network %d: validators are not known yet", n.id))
+		if err := n.checkStake(); err != nil {
+			errs = append(errs, fmt.Errorf("network %d: %w", n.id, err))
 		}
 		if err := n.checkIdentity(); err != nil {
 			errs = append(errs, err)
@@ -103,6 +103,20 @@ func (e *Engine) checkBootstrapped(ctx context.Context) (any, error) {
 		errs = append(errs, errors.New("subnets not bootstrapped"))
 	}
 	return waiting, errors.Join(errs...)
+}
+
+// checkStake says why too little stake of the primary network is connected to have
+// its messages signed.
+func (n *network) checkStake() error {
+	set, ok := n.keeper.Current(chain.PrimaryNetworkID)
+	if !ok {
+		return errors.New("validators are not known yet")
+	}
+	if weight := set.Weight(n.connected(set)); !set.MeetsQuorum(weight, n.cfg.MinConnected) {
+		return fmt.Errorf("%.2f%% of the stake are connected, and a quorum needs %d%%",
+			100*float64(weight)/float64(max(set.TotalWeight, 1)), n.cfg.MinConnected)
+	}
+	return nil
 }
 
 func (e *Engine) checkDatabase(ctx context.Context) (any, error) {

@@ -56,6 +56,7 @@ func TestUsage(t *testing.T) {
 	wrong("--quorum 101", "verify", "00", "--quorum", "101")
 	wrong("--subnet", "verify", "00", "--subnet", "nope")
 	wrong("--node-url", "verify", "00", "--node-url", "localhost")
+	wrong("both name a node", "verify", "00", "--node-url", "http://localhost:1", "--from-facts", facts)
 }
 
 func TestHelp(t *testing.T) {

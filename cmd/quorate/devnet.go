@@ -186,7 +186,10 @@ func startEmbedded(ctx context.Context, cfg devnet.Config) (*devnet.Devnet, func
 	d, stop, err := startDevnet(ctx, cfg)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		cfg.HTTPPort = 0
-		return startDevnet(ctx, cfg)
+		if d, stop, err = startDevnet(ctx, cfg); err == nil {
+			cfg.Logger.Warn("the port of the simulated network's node is taken, perhaps by another such network: the node is elsewhere; the facts file has its address",
+				"port", devnetPort, "node", d.NodeURL())
+		}
 	}
 	return d, stop, err
 }

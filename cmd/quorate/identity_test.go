@@ -75,7 +75,7 @@ func TestTwoServersOnOneIdentity(t *testing.T) {
 		}
 	}
 	await("not ready for its certificate", func(status int, body string) bool {
-		return status == http.StatusServiceUnavailable && strings.Contains(body, "staker.pem")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "staker.pem") && strings.Contains(body, "% of the stake are connected")
 	})
 	if !strings.Contains(errs.String(), "seems to be in use by another server") {
 		t.Errorf("the log does not say so:\n%s", errs)

@@ -46,7 +46,7 @@ func hexInput(what, arg string, stdin io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// signatureFacts is what the client-side commands take from a facts file.
+// signatureFacts is the signature part of a facts file.
 type signatureFacts struct {
 	Network  string   `json:"network"`
 	Message  string   `json:"message"`
@@ -55,20 +55,32 @@ type signatureFacts struct {
 
 // readFacts reads the signature part of a facts file.
 func readFacts(path string) (*signatureFacts, error) {
-	data, err := os.ReadFile(path) // the caller names the file
+	facts, err := readFactsFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the facts file: %w", err)
-	}
-	var facts struct {
-		Signature *signatureFacts `json:"signature"`
-	}
-	if err := json.Unmarshal(data, &facts); err != nil {
-		return nil, fmt.Errorf("facts file %s: %w", path, err)
+		return nil, err
 	}
 	if facts.Signature == nil {
 		return nil, fmt.Errorf("facts file %s: %w", path, errors.New("it has no member \"signature\""))
 	}
 	return facts.Signature, nil
+}
+
+// clientFacts is what the client-side commands take from a facts file.
+type clientFacts struct {
+	NodeURL   string          `json:"nodeUrl"`
+	Signature *signatureFacts `json:"signature"`
+}
+
+func readFactsFile(path string) (*clientFacts, error) {
+	data, err := os.ReadFile(path) // the caller names the file
+	if err != nil {
+		return nil, fmt.Errorf("read the facts file: %w", err)
+	}
+	var facts clientFacts
+	if err := json.Unmarshal(data, &facts); err != nil {
+		return nil, fmt.Errorf("facts file %s: %w", path, err)
+	}
+	return &facts, nil
 }
 
 // pick gives message number index, or the file's main message for a negative one.

@@ -131,7 +131,7 @@ func TestServeDevnet(t *testing.T) {
 	}
 	signed = strings.TrimSpace(signed)
 	verify := func(signed string) int {
-		code, out, errs := quorate(t, signed, "verify", "-", "--node-url", facts.NodeURL)
+		code, out, errs := quorate(t, signed, "verify", "-", "--from-facts", filepath.Join(dir, "facts.json"))
 		if (code == 0) != strings.HasSuffix(out, "valid\n") || (code == 0) == (errs != "") {
 			t.Errorf("verify: exit %d, %q, %q", code, out, errs)
 		}

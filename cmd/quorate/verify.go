@@ -24,6 +24,7 @@ var errInvalid = errors.New("not valid")
 // verifyFlags are the flags of quorate verify.
 type verifyFlags struct {
 	nodeURL string
+	facts   string
 	subnet  string
 	quorum  int
 	height  uint64
@@ -57,6 +58,7 @@ P-Chain, and of the C-Chain to an L1 that does not ask for the primary network,
 are signed by the receiver's own validators. --subnet names it then.`,
 		Example: `  quorate verify 0000000030390427d4b2...
   quorate aggregate $MESSAGE | quorate verify - --quorum 80
+  quorate verify - --from-facts ~/.quorate/facts.json < signed.hex
   quorate verify - --node-url http://10.0.0.5:9650 --height 250000 < signed.hex`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,6 +70,7 @@ are signed by the receiver's own validators. --subnet names it then.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.nodeURL, "node-url", "http://127.0.0.1:9650", "address of an Avalanche node of the message's network")
+	flags.StringVar(&f.facts, "from-facts", "", "facts file that names the node, in place of --node-url")
 	flags.StringVar(&f.subnet, "subnet", "", "ID of the subnet whose validators must have signed (default: that of the source chain)")
 	flags.IntVar(&f.quorum, "quorum", 67, "percent of the stake that must have signed")
 	flags.Uint64Var(&f.height, "height", 0, "P-Chain height of the validator set; 0 is the present one")
@@ -90,6 +93,16 @@ func (f *verifyFlags) run(cmd *cobra.Command, arg string) error {
 	signed, err := hexInput("signed message", arg, cmd.InOrStdin())
 	if err != nil {
 		return err
+	}
+	if f.facts != "" {
+		if cmd.Flags().Changed("node-url") {
+			return usageError{errors.New("--node-url and --from-facts both name a node: give one of them")}
+		}
+		facts, err := readFactsFile(f.facts)
+		if err != nil {
+			return err
+		}
+		f.nodeURL = facts.NodeURL
 	}
 	client, err := source.Open(f.nodeURL)
 	if err != nil {
