@@ -122,7 +122,7 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, erro
 	}
 	set, err := a.signingSet(ctx, req, msg)
 	if err != nil {
-		return nil, err
+		return a.lastKnown(ctx, req, msg, err)
 	}
 	key := resultKey{msg: msg.ID(), digest: set.Digest}
 	if k := a.results.get(key); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {

@@ -28,6 +28,9 @@ type Config struct {
 	// Notes keeps what was learned about validators over a restart; nil forgets it.
 	Notes Notes
 
+	// LastKnown, if not nil, lets kept results be served while Sets knows nothing.
+	LastKnown LastKnown
+
 	// Timing bounds the waits of one collection. Defaults: Window 250 ms,
 	// AskTimeout 3 s, ConnectWait 2 s, Retries after 50, 150, 400 and 900 ms,
 	// Settle 2 s, MarginPercent 10.

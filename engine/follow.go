@@ -130,6 +130,7 @@ func (n *network) startEVM(f *followed, name string, cfg *EVMConfig) error {
 	n.mu.Lock()
 	asset := n.facts.Asset
 	n.mu.Unlock()
+	n.keeper.Learn(f.id, f.subnet)
 	if n.engine.memory.recall(evmKey(f.id), &known) && (f.subnet != chain.PrimaryNetworkID || !asset.IsZero()) {
 		c.number = known.Number
 		if err := errors.Join(n.connectEVM(c, cfg, asset), n.serveEVM(f, c)); err != nil {

@@ -47,6 +47,7 @@ type network struct {
 	forwards map[chain.ID]*forwards
 	learned  atomic.Bool   // the node has told all its chains
 	toldAll  chan struct{} // closed then
+	last     *lastSets
 
 	accepted *accepted
 
@@ -100,7 +101,11 @@ func (e *Engine) startNetwork(ctx context.Context, id uint32, nodes []source.End
 	if err != nil {
 		return nil, err
 	}
+	if n.last, err = openLastSets(e.path(lastSetsFile(id))); err != nil {
+		e.log.Warn("results that are kept cannot be served before the node answers", "err", err)
+	}
 	n.agg, err = aggregator.New(aggregator.Config{
+		LastKnown: n.last.get,
 		NetworkID: id, Sets: n.keeper, Peers: peers{n.peers}, History: n.accepted, Store: roomyResults{e.results.Load(), e.room}, Notes: roomyNotes{e.results.Load().Notes(), e.room},
 		Timing: aggregator.Timing{Window: e.cfg.BufferWindow}, RequestTimeout: e.cfg.RequestTimeout, Workers: e.cfg.Workers,
 		Logger: e.cfg.Log("aggregator"), Metrics: n.metrics,

@@ -55,10 +55,13 @@ func (n *network) watchChains(ctx context.Context) error {
 			said = err.Error()
 			n.cfg.Log("main").Warn("node does not tell its chains", "network", n.id, "err", err)
 		}
+		_, known := n.keeper.Current(chain.PrimaryNetworkID)
+		n.rememberSets(ctx)
 		pause := chainPoll
 		if all && n.learned.CompareAndSwap(false, true) {
 			close(n.toldAll)
-		} else if !n.learned.Load() {
+		}
+		if !known || !n.learned.Load() {
 			pause = chainPause
 		}
 		select {

@@ -98,6 +98,15 @@ func TestRestartWithoutNode(t *testing.T) {
 	awaitIndexed(t, p.url, c)
 	awaitIndexed(t, p.url, l1)
 	want := pages(p.url)
+	message := func(url string, i uint64) (int, string) {
+		status, answer := post(t, url+endpoint1, fmt.Sprintf(`{"message":"%x"}`, d.Message(i).Bytes()))
+		signed, _ := answer["signedMessage"].(string)
+		return status, signed
+	}
+	status, signed := message(p.url, 1)
+	if status != http.StatusCreated {
+		t.Fatalf("status %d", status)
+	}
 	p.stop(t)
 
 	node.close()
@@ -109,6 +118,13 @@ func TestRestartWithoutNode(t *testing.T) {
 		if strings.Contains(got, ": 404 ") {
 			t.Errorf("not served: %.300s", got)
 		}
+	}
+	// What was signed is served, and checked against the validators known last.
+	if status, again := message(p.url, 1); status != http.StatusCreated || again != signed {
+		t.Errorf("a kept message: status %d, the same: %v", status, again == signed)
+	}
+	if status, _ := message(p.url, 2); status != http.StatusServiceUnavailable {
+		t.Errorf("a new message: status %d", status)
 	}
 	// What needs the node says that it is down, and not that there is no such chain.
 	status, body := get(t, p.url+"/ext/health")

@@ -1,0 +1,42 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// lastKnown answers from what is kept when the node gave no validator set, as
+// after a restart while it is down: a result of the last set that was known, if
+// that has the quorum. It is checked against that set as always. Nobody is asked
+// to sign: a set that may be old is good for what was signed under it alone.
+func (a *Aggregator) lastKnown(ctx context.Context, req *Request, msg *warp.Unsigned, cause error) (*Result, error) {
+	var failure *Error
+	if a.cfg.LastKnown == nil || req.PChainHeight != 0 || !errors.As(cause, &failure) || failure.Kind != NodeFailed {
+		return nil, cause
+	}
+	subnet := chain.PrimaryNetworkID
+	if req.SigningSubnetID != nil {
+		subnet = *req.SigningSubnetID
+	} else if id, err := a.sets.SubnetOf(ctx, msg.SourceChainID); err == nil {
+		subnet = id
+	} else {
+		return nil, cause
+	}
+	set, ok := a.cfg.LastKnown(subnet)
+	if !ok {
+		return nil, cause
+	}
+	k := a.load(ctx, resultKey{msg: msg.ID(), digest: set.Digest}, msg, set)
+	if k == nil || k.result.Weight < need(k.result.Total, req.Quorum) {
+		return nil, cause
+	}
+	a.count.loaded.Inc()
+	return &k.result, nil
+}
+
+// LastKnown returns the last set that was known of a subnet, in an earlier run too.
+type LastKnown func(subnet chain.ID) (*valset.Set, bool)
