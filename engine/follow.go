@@ -263,12 +263,11 @@ func (n *network) serveEVM(f *followed, c *EVM) (err error) {
 	f.evm, f.trouble = c, nil
 	n.mu.Unlock()
 	n.engine.addEVM(c)
-	number := strconv.FormatUint(c.number, 10)
 	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",
-		"blockchain_id", c.id.String(), "subnet", c.subnet.String(), "evm_chain_id", number).Set(1)
+		"blockchain_id", c.id.String(), "subnet", c.subnet.String(), "evm_chain_id", strconv.FormatUint(c.number, 10)).Set(1)
 	return errors.Join(
-		n.upper.Go("tokens "+number, c.tokens.run),
-		n.upper.Go("metrics "+number, func(ctx context.Context) error { return c.catchUp(ctx, log) }),
+		n.upper.Go("tokens "+c.name, c.tokens.run),
+		n.upper.Go("metrics "+c.name, func(ctx context.Context) error { return c.catchUp(ctx, log) }),
 	)
 }
 
@@ -276,11 +275,10 @@ func (n *network) serveEVM(f *followed, c *EVM) (err error) {
 func (n *network) indexEVM(c *EVM, features evmsource.Features) error {
 	log := n.cfg.Log("evm")
 	if !features.Trace {
-		log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.number)
+		log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.name)
 	}
-	number := strconv.FormatUint(c.number, 10)
 	i, err := ingest.New(ingest.Config{
-		Name: number, Source: c.client, Sink: roomySink{c.index, n.engine.room},
+		Name: c.name, Source: c.client, Sink: roomySink{c.index, n.engine.room},
 		Trace: features.Trace, TraceOptional: true,
 		OnBlock: func(b *evm.Block) {
 			n.accepted.block(b)
@@ -292,5 +290,5 @@ func (n *network) indexEVM(c *EVM, features evmsource.Features) error {
 		return err
 	}
 	c.ingest.Store(i)
-	return n.upper.Go("ingest "+number, i.Run)
+	return n.upper.Go("ingest "+c.name, i.Run)
 }

@@ -22,7 +22,7 @@ const tellEvery = 5 * time.Second
 
 // catchUp makes the metrics of blocks that were indexed without them.
 func (c *EVM) catchUp(ctx context.Context, log *slog.Logger) error {
-	log = log.With("chain", c.number)
+	log = log.With("chain", c.name)
 	var told time.Time
 	err := c.index.Roll(ctx, func(done, of uint64) {
 		if now := time.Now(); done == of || now.Sub(told) >= tellEvery {

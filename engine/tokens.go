@@ -93,7 +93,7 @@ func (l *tokenLane) until(ctx context.Context, f func() error) bool {
 			return ctx.Err() == nil
 		}
 		if failures == 0 {
-			l.log.Warn("tokens cannot be asked for their names for now", "chain", l.chain.number, "err", err)
+			l.log.Warn("tokens cannot be asked for their names for now", "chain", l.chain.name, "err", err)
 		}
 		select {
 		case <-time.After(tokenPause):

@@ -11,9 +11,9 @@ import (
 // it, in seconds (browsers cut it to two hours or to a day).
 const (
 	corsRequestHeaders = "Accept, Accept-Language, Content-Type, Cache-Control, User-Agent, X-Requested-With, " +
-		"X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component"
+		"X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
 	corsExposed = "Retry-After, Content-Length, Vary, Node-Id, " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
-		headerIndexedHeight + ", " + headerChainHeight + ", " + headerIgnored
+		headerIndexedHeight + ", " + headerChainHeight + ", " + headerIgnored + ", " + headerRequestID
 	corsMaxAge = "86400"
 )
 

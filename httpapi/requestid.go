@@ -16,6 +16,8 @@ import (
 // itself; others get a name in the answer.
 const headerRequestID = "X-Request-Id"
 
+var requestIDKey = []byte(headerRequestID) // in canonical form
+
 // maxRequestID bounds a client's name for a request, in bytes.
 const maxRequestID = 64
 
@@ -37,7 +39,7 @@ func (r *requestIDs) name(ctx *fasthttp.RequestCtx, buf []byte) []byte {
 	if !isRequestID(id) {
 		id = strconv.AppendUint(append(buf[:0], r.prefix...), r.last.Add(1), 16)
 	}
-	ctx.Response.Header.SetBytesV(headerRequestID, id)
+	ctx.Response.Header.SetCanonical(requestIDKey, id)
 	return id
 }
 

@@ -48,7 +48,7 @@ type Sink interface {
 // Config says what to follow and within which bounds. Zero values take the
 // defaults given with each field.
 type Config struct {
-	// Name is the chain's, for logs and metrics.
+	// Name is the chain's, for logs and progress.
 	Name   string
 	Source Source
 	Sink   Sink
