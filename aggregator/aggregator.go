@@ -27,7 +27,7 @@ type Aggregator struct {
 	running   chan struct{} // closed once Run takes requests
 }
 
-// New checks cfg and gives an aggregator that is not running yet.
+// New checks cfg and returns an aggregator that is not running yet.
 func New(cfg Config) (*Aggregator, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func checkShares(req *Request) error {
 
 // admit has a message collected unless it was refused just now or, under
 // suspicion, finds nobody among a few validators who signs it. It notes how the
-// client fares.
+// client's requests end.
 func (a *Aggregator) admit(ctx context.Context, req *Request, deadline time.Time, key resultKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
 	jk := jobKey{resultKey: key}
 	if len(req.Justification) > 0 {
@@ -225,7 +225,7 @@ func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Ti
 		k, err := c.reply.Wait(ctx)
 		if ctx.Err() != nil && err != nil {
 			// The job may have ended meanwhile; then nobody needs to be told.
-			_ = j.calls.TrySend(event{kind: evLeave, party: c})
+			_ = j.calls.TrySend(event{kind: evLeave, caller: c})
 		}
 		j.waiting.Add(-1)
 		if errors.Is(err, errEnded) {

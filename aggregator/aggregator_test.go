@@ -22,7 +22,7 @@ func equal(n int) []uint64 {
 	return w
 }
 
-// want asks and gives the result and the number of its signers.
+// want asks and returns the result and the number of its signers.
 func (b *bed) want(t *testing.T, req *Request) (*Result, int) {
 	t.Helper()
 	res, err := b.Aggregate(t.Context(), req)

@@ -3,6 +3,22 @@
 // aggregate. The rules of a collection live in a pure state machine (core.go);
 // an [Aggregator] runs one actor per message around it.
 //
+// # Words
+//
+// Each is used for one thing:
+//
+//   - request: what a client asks for; caller: a request that waits for a job.
+//   - collection: gathering signatures over one message from one validator set.
+//   - job: the actor that runs a collection; core: the pure rules it follows.
+//   - demand: what one caller wants of a collection, a quorum and a buffer.
+//   - voter: an entry of the set in a core; one that shares its key has twins.
+//   - question: what is sent to voters; answer: a signature, a refusal, or a loss.
+//   - refusal: a voter's word that it does not sign; certain or not (refusal.go).
+//   - part: one voter's signature; sum: of parts, what is checked and answered with.
+//   - result: a verified sum with its message, kept in memory and on disk.
+//   - reserve: voters asked only in need: unreliable or slow (habits.go), or
+//     quarantined for an invalid signature.
+//
 // # Overload
 //
 // What is accepted is finished; what cannot be is refused at once, before any
@@ -73,7 +89,7 @@ type Result struct {
 	Weight, Total uint64
 	// Height is the P-Chain height of the validator set.
 	Height uint64
-	// Kept tells that the answer was known before the request came.
+	// Kept reports that the answer was known before the request came.
 	Kept bool
 }
 

@@ -68,7 +68,7 @@ func BenchmarkLiar(b *testing.B) {
 	}
 }
 
-// signedBed gives an aggregator of n validators that have signed msg beforehand.
+// signedBed returns an aggregator of n validators that have signed msg beforehand.
 func signedBed(b *testing.B, n int) (*bed, *warp.Unsigned) {
 	b.Helper()
 	peers := newFakePeers(equal(n)...)
@@ -93,7 +93,7 @@ func (b *bed) forgive() {
 	b.rankings = newRankings(b.cfg.Peers.Status, b.bad, b.habits)
 }
 
-// processorTime gives what f takes on all cores together.
+// processorTime returns what f takes on all cores together.
 func processorTime(t testing.TB, f func()) time.Duration {
 	now := func() time.Duration {
 		var u syscall.Rusage
@@ -107,7 +107,7 @@ func processorTime(t testing.TB, f func()) time.Duration {
 	return now() - start
 }
 
-// least gives the processor time of the best of a few runs.
+// least returns the processor time of the best of a few runs.
 func least(t testing.TB, f func()) time.Duration {
 	best := time.Hour
 	for range 5 {
@@ -116,7 +116,7 @@ func least(t testing.TB, f func()) time.Duration {
 	return best
 }
 
-// rawSignatures gives what each validator of the set sent, in canonical order.
+// rawSignatures returns what each validator of the set sent, in canonical order.
 func rawSignatures(b *testing.B, bed *bed, msg *warp.Unsigned) [][bls.SignatureLen]byte {
 	b.Helper()
 	set := bed.sets.set.Load()

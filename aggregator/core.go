@@ -29,8 +29,8 @@ type Timing struct {
 	MarginPercent int
 }
 
-// party is one caller's demand on a collection.
-type party struct {
+// demand is what one caller wants of a collection.
+type demand struct {
 	id           int
 	quorum       uint64 // weight that must sign
 	target       uint64 // weight to try for: quorum and buffer
@@ -38,10 +38,10 @@ type party struct {
 	windowCloses time.Duration // never until the quorum has answered
 }
 
-// outcome ends a party: with a verified signer set, or without.
+// outcome ends a demand: with a verified signer set, or without.
 type outcome struct {
-	party int
-	ok    bool
+	demand int
+	ok     bool
 }
 
 // core is the pure state machine of one collection: events in, effects out. It
@@ -61,7 +61,7 @@ type core struct {
 	verified   uint64               // weight of the last signer set that passed the check
 	changed    bool                 // answered set differs from the last one checked
 	checking   bool
-	parties    []party
+	demands    []demand
 	nextID     int
 	timer      time.Duration // no voter is due before
 	settled    time.Duration // refusals of questions asked from then on are final
@@ -70,7 +70,7 @@ type core struct {
 	// Effects of the last advance, valid until the next event.
 	asks    []int32   // voters to ask now; report failures with askFailed
 	check   bool      // verify the sum of all answered signatures, report with checked
-	results []outcome // parties that ended
+	results []outcome // demands that ended
 }
 
 // need is the least weight that is at least percent of total, and at least 1:
@@ -163,21 +163,21 @@ func (c *core) settle(now, at time.Duration) {
 	}
 }
 
-// join adds a party and gives its number.
+// join adds a demand and returns its number.
 func (c *core) join(now time.Duration, quorum, buffer int, deadline time.Duration) int {
 	c.nextID++
-	c.parties = append(c.parties, party{
+	c.demands = append(c.demands, demand{
 		id: c.nextID, quorum: need(c.total, quorum), target: need(c.total, quorum+buffer),
 		deadline: now + deadline, windowCloses: never,
 	})
 	return c.nextID
 }
 
-// leave removes a party whose caller has gone.
+// leave removes a demand whose caller has gone.
 func (c *core) leave(id int) {
-	for k := range c.parties {
-		if c.parties[k].id == id {
-			c.parties = append(c.parties[:k], c.parties[k+1:]...)
+	for k := range c.demands {
+		if c.demands[k].id == id {
+			c.demands = append(c.demands[:k], c.demands[k+1:]...)
 			return
 		}
 	}
@@ -310,7 +310,7 @@ func (c *core) advance(now time.Duration) {
 		c.expire(now)
 	}
 	c.conclude(now)
-	if len(c.parties) > 0 {
+	if len(c.demands) > 0 {
 		c.ask(now)
 	}
 }
@@ -336,32 +336,32 @@ func (c *core) expire(now time.Duration) {
 	}
 }
 
-// conclude ends the parties that can be ended and decides whether to check.
+// conclude ends the demands that can be ended and decides whether to check.
 func (c *core) conclude(now time.Duration) {
 	have := c.sums[answered]
 	soon := have + c.soonWeight
 	ever := have + c.sums[asked] + c.sums[idle] + c.sums[late] + c.sums[deferred] - c.awayWeight
-	kept := c.parties[:0]
-	for _, p := range c.parties {
-		if have >= p.quorum && p.windowCloses == never {
-			p.windowCloses = now + c.timing.Window
+	open := c.demands[:0]
+	for _, d := range c.demands {
+		if have >= d.quorum && d.windowCloses == never {
+			d.windowCloses = now + c.timing.Window
 		}
 		// A target out of reach is replaced by what can be had soon.
-		closed := have >= max(p.quorum, min(p.target, soon)) || now >= min(p.windowCloses, p.deadline)
+		closed := have >= max(d.quorum, min(d.target, soon)) || now >= min(d.windowCloses, d.deadline)
 		switch {
-		case c.verified >= p.target, c.verified >= p.quorum && closed:
-			c.results = append(c.results, outcome{p.id, true})
+		case c.verified >= d.target, c.verified >= d.quorum && closed:
+			c.results = append(c.results, outcome{d.id, true})
 			continue
-		case ever < p.quorum, now >= p.deadline && have < p.quorum:
-			c.results = append(c.results, outcome{p.id, false})
+		case ever < d.quorum, now >= d.deadline && have < d.quorum:
+			c.results = append(c.results, outcome{d.id, false})
 			continue
-		case !c.checking && c.changed && (have >= p.target || have >= p.quorum && closed):
+		case !c.checking && c.changed && (have >= d.target || have >= d.quorum && closed):
 			c.checking, c.changed, c.check = true, false, true
 		}
-		kept = append(kept, p)
+		open = append(open, d)
 	}
-	clear(c.parties[len(kept):])
-	c.parties = kept
+	clear(c.demands[len(open):])
+	c.demands = open
 }
 
 // ask picks the voters to ask so that enough weight is expected.
@@ -369,9 +369,9 @@ func (c *core) ask(now time.Duration) {
 	have := c.sums[answered]
 	soon := have + c.soonWeight
 	var want, must uint64
-	for _, p := range c.parties {
-		must = max(must, p.quorum)
-		want = max(want, p.quorum, min(p.target, soon))
+	for _, d := range c.demands {
+		must = max(must, d.quorum)
+		want = max(want, d.quorum, min(d.target, soon))
 	}
 	if have >= want {
 		return
@@ -412,16 +412,16 @@ func (c *core) put(now time.Duration, i int) {
 	c.asks = append(c.asks, int32(i)) // set sizes are bounded
 }
 
-// wake gives the next time after now at which advance must be called though
+// wake returns the next time after now at which advance must be called though
 // nothing happened.
 func (c *core) wake(now time.Duration) time.Duration {
 	at := c.timer
-	for _, p := range c.parties {
-		if p.windowCloses > now {
-			at = min(at, p.windowCloses)
+	for _, d := range c.demands {
+		if d.windowCloses > now {
+			at = min(at, d.windowCloses)
 		}
-		if p.deadline > now {
-			at = min(at, p.deadline)
+		if d.deadline > now {
+			at = min(at, d.deadline)
 		}
 	}
 	return at

@@ -130,7 +130,7 @@ func (p *player) do(cmd string, args []string) {
 	case "join":
 		q, _ := strconv.Atoi(args[0])
 		b, _ := strconv.Atoi(args[1])
-		p.say("party %d", p.c.join(p.now, q, b, 8*time.Second))
+		p.say("demand %d", p.c.join(p.now, q, b, 8*time.Second))
 	case "leave":
 		each(args, p.c.leave)
 	case "at":
@@ -215,9 +215,9 @@ func (p *player) advance() {
 		if o.ok {
 			verdict = fmt.Sprintf("signed by %d", c.verified)
 		}
-		p.say("party %d %s", o.party, verdict)
+		p.say("demand %d %s", o.demand, verdict)
 	}
-	if at := c.wake(p.now); len(c.parties) > 0 && at != never {
+	if at := c.wake(p.now); len(c.demands) > 0 && at != never {
 		p.say("wake %v", at)
 	}
 	var sum uint64

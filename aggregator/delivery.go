@@ -32,7 +32,7 @@ type event struct {
 	lie     string // kind of evLie, for the metrics
 	part    *part
 	verdict *verdict
-	party   *caller
+	caller  *caller
 }
 
 // deliver takes an answer on a peer's reader; it decodes there, so that the

@@ -17,7 +17,7 @@ var kindNames = map[Kind]string{
 	Invalid: "invalid", NotYet: "not_yet", Keyless: "keyless", Internal: "internal", Overloaded: "overloaded", NodeFailed: "node_failed", Stopping: "stopping",
 }
 
-// String gives a short name, as used in metrics.
+// String returns a short name, as used in metrics.
 func (k Kind) String() string { return kindNames[k] }
 
 // retryUnreachable is about how long a validator's connection needs to come back.
@@ -40,7 +40,7 @@ func quorumError(s *Stake, quorum int) *Error {
 	switch {
 	case mayStill >= wanted && s.RefusedYet > absent:
 		e.Kind, e.RetryAfter = NotYet, retryNotYet
-		why = "; no followed node has accepted the message's block long enough ago for a refusal to be final"
+		why = "; those who refused may not have accepted the message's block yet"
 	case mayStill >= wanted:
 		e.Kind, e.RetryAfter = Unreachable, retryUnreachable
 	case mayStill+s.Invalid >= wanted:

@@ -300,7 +300,7 @@ func request(t testing.TB, i, quorum, buffer int) *Request {
 }
 
 // verified checks a signed message from its bytes alone, as a destination
-// chain would, and gives the number of signers.
+// chain would, and returns the number of signers.
 func verified(t testing.TB, set *valset.Set, signed []byte, quorum int) int {
 	t.Helper()
 	m, err := warp.ParseSigned(signed)

@@ -16,7 +16,7 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// errEnded is the answer to a party that reached a job which had just ended:
+// errEnded is the answer to a caller that reached a job which had just ended:
 // it looks again.
 var errEnded = errors.New("collection has ended")
 
@@ -85,7 +85,7 @@ type job struct {
 
 func (j *job) now() time.Duration { return time.Since(j.start) }
 
-// run collects until no party is left. It answers every caller, also when ctx
+// run collects until no caller is left. It answers every caller, also when ctx
 // ends or when it panics.
 func (j *job) run(ctx context.Context) error {
 	defer j.end()
@@ -249,7 +249,7 @@ func (j *job) handle(ctx context.Context, ev *event) {
 	case evLie:
 		j.core.bad(i)
 		j.parts[i] = nil
-		j.punish(j.set, i, ev.lie)
+		j.blame(j.set, i, ev.lie)
 	case evLost:
 		if j.current(i, ev.from) {
 			j.core.askFailed(j.now(), i, false)
@@ -259,11 +259,11 @@ func (j *job) handle(ctx context.Context, ev *event) {
 	case evSingle:
 		j.judgedAlone(i, ev)
 	case evJoin:
-		id := j.core.join(j.now(), ev.party.quorum, ev.party.buffer, time.Until(ev.party.deadline))
-		j.callers[id] = ev.party
+		id := j.core.join(j.now(), ev.caller.quorum, ev.caller.buffer, time.Until(ev.caller.deadline))
+		j.callers[id] = ev.caller
 	case evLeave:
 		for id, c := range j.callers {
-			if c == ev.party {
+			if c == ev.caller {
 				j.core.leave(id)
 				delete(j.callers, id)
 			}
@@ -304,7 +304,7 @@ func (j *job) step(ctx context.Context) {
 			j.checkSum(ctx)
 		}
 		for _, o := range j.core.results {
-			if c := j.callers[o.party]; c != nil && o.ok {
+			if c := j.callers[o.demand]; c != nil && o.ok {
 				j.percent = max(j.percent, c.quorum+c.buffer)
 			}
 		}
@@ -352,7 +352,7 @@ func (j *job) checkSum(ctx context.Context) {
 	j.submit(ctx, signers, parts, func(v *verdict) event { return event{kind: evVerdict, verdict: v} })
 }
 
-// checkAlone verifies a suspect's signature before it can count.
+// checkAlone verifies a quarantined validator's signature before it can count.
 func (j *job) checkAlone(ctx context.Context, i int, p *part) {
 	signers := warp.NewBits(len(j.parts))
 	signers.Set(i)
@@ -388,7 +388,7 @@ func (j *job) judged(v *verdict) {
 	}
 	for k, i := range v.bad {
 		j.parts[i] = nil
-		j.punish(j.set, int(i), v.lies[k])
+		j.blame(j.set, int(i), v.lies[k])
 	}
 	j.core.checked(false, 0, v.bad)
 }
@@ -400,7 +400,7 @@ func (j *job) judgedAlone(i int, ev *event) {
 	}
 	if !ev.verdict.ok {
 		j.core.bad(i)
-		j.punish(j.set, i, lieIn(&ev.part.sig))
+		j.blame(j.set, i, lieIn(&ev.part.sig))
 		return
 	}
 	ev.part.proven = true
@@ -409,10 +409,10 @@ func (j *job) judgedAlone(i int, ev *event) {
 	}
 }
 
-// finish answers one party.
+// finish answers one caller.
 func (j *job) finish(ctx context.Context, o outcome) {
-	c := j.callers[o.party]
-	delete(j.callers, o.party)
+	c := j.callers[o.demand]
+	delete(j.callers, o.demand)
 	if c == nil {
 		return
 	}
@@ -422,7 +422,7 @@ func (j *job) finish(ctx context.Context, o outcome) {
 	}
 	if j.kept == nil || j.kept.percent < j.percent {
 		j.kept = newKept(j.msg, j.set, j.proof.signers, j.proof.sum, j.percent, time.Now())
-		j.results.keep(ctx, j.key.resultKey, j.kept)
+		j.results.publish(ctx, j.key.resultKey, j.kept)
 		j.log.LogAttrs(ctx, slog.LevelInfo, "message signed", slog.Any("message", j.key.msg), slog.Any("source", j.msg.SourceChainID),
 			slog.Uint64("height", j.set.Height), slog.Int("signers", j.proof.signers.Count()), slog.Int("stake_percent", percentOf(&j.kept.result)),
 			slog.Duration("took", time.Since(j.start)))
@@ -465,14 +465,14 @@ func (j *job) end() {
 	}
 	for k := range late {
 		if late[k].kind == evJoin {
-			late[k].party.reply.Answer(nil, failure)
+			late[k].caller.reply.Answer(nil, failure)
 		}
 	}
 	j.failAll(errStopping) // there are none
-	j.keepParts()
+	j.saveParts()
 }
 
-func (j *job) keepParts() {
+func (j *job) saveParts() {
 	keep := make([]keptPart, 0, len(j.parts))
 	for i, p := range j.parts {
 		if p != nil && (j.broken == nil || p.proven) {
@@ -484,8 +484,8 @@ func (j *job) keepParts() {
 	}
 }
 
-// punish quarantines the validator at index i of set and names it in the log once per term.
-func (e *environment) punish(set *valset.Set, i int, lie string) {
+// blame quarantines the validator at index i of set and names it in the log once per term.
+func (e *environment) blame(set *valset.Set, i int, lie string) {
 	e.count.lie(lie)
 	v := &set.Validators[i]
 	term, started := e.bad.add(time.Now(), v.Key.Compressed())

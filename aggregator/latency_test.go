@@ -10,7 +10,7 @@ import (
 	"quorate/devnet/torture"
 )
 
-// latencies has messages signed, several at a time, and gives how long each
+// latencies has messages signed, several at a time, and returns how long each
 // took, in ascending order.
 func (b *bed) latencies(t *testing.T, messages, quorum, buffer int) []time.Duration {
 	t.Helper()

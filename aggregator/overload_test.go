@@ -149,7 +149,7 @@ func TestBusyValidators(t *testing.T) {
 	})
 }
 
-// subnetJob gives an empty job for a set of n validators.
+// subnetJob returns an empty job for a set of n validators.
 func subnetJob(i int, subnet byte, n int) *job {
 	j := &job{set: &valset.Set{SubnetID: chain.ID{subnet}, Validators: make([]valset.Validator, n)}}
 	j.holders = holdersOf(fmt.Sprint("client of ", subnet), chain.ID{0xc, subnet}, j.set.SubnetID)

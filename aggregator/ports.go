@@ -12,16 +12,16 @@ import (
 
 // Sets is the source of validator sets; [valset.Keeper] is one.
 type Sets interface {
-	// Current gives the set at the proposed height if it is at hand. It does no I/O.
+	// Current returns the set at the proposed height if it is at hand. It does no I/O.
 	Current(subnet chain.ID) (*valset.Set, bool)
-	// At gives the set at a height, 0 meaning the proposed one.
+	// At returns the set at a height, 0 meaning the proposed one.
 	At(ctx context.Context, subnet chain.ID, height uint64) (*valset.Set, error)
-	// SubnetOf gives the subnet that validates a chain.
+	// SubnetOf returns the subnet that validates a chain.
 	SubnetOf(ctx context.Context, chainID chain.ID) (chain.ID, error)
 	// Recheck returns the set at the proposed height with what is known of balances
 	// and heights at this moment.
 	Recheck(ctx context.Context, subnet chain.ID) (*valset.Set, error)
-	// ConversionOf gives the ID of the conversion that made a subnet an L1.
+	// ConversionOf returns the ID of the conversion that made a subnet an L1.
 	ConversionOf(ctx context.Context, subnet chain.ID) (id chain.ID, isL1 bool, err error)
 }
 

@@ -36,7 +36,7 @@ type kept struct {
 	at      time.Time // when they were
 }
 
-// serves tells whether k answers a request: it has the weight asked for, or
+// serves reports whether k answers a request: it has the weight asked for, or
 // has the quorum and the buffer was tried for, in vain, a short time ago.
 func (k *kept) serves(now time.Time, quorum, buffer int, again time.Duration) bool {
 	w, total := k.result.Weight, k.result.Total
@@ -147,11 +147,11 @@ func (r *results) put(key resultKey, k *kept) {
 	r.kept.put(key, k)
 }
 
-// keep writes a result to the store and then makes it known, so that nobody
+// publish writes a result to the store and then makes it known, so that nobody
 // gets an answer that a kill of the process would take back. A store that hangs
 // or fails does not hold back verified answers for ever: after storeWait they are
 // given out all the same, and after a kill would be collected again.
-func (r *results) keep(ctx context.Context, key resultKey, k *kept) {
+func (r *results) publish(ctx context.Context, key resultKey, k *kept) {
 	if old := r.get(key); old != nil && old.result.Weight > k.result.Weight {
 		return
 	}
@@ -194,7 +194,7 @@ func (r *results) putParts(msg chain.ID, p []keptPart) {
 	r.parts.put(msg, p)
 }
 
-// held gives the bytes of all results and of all single signatures, about.
+// held returns the bytes of all results and of all single signatures, about.
 func (r *results) held() (kept, parts int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -47,7 +47,7 @@ func (a *Aggregator) reuse(ctx context.Context, req *Request, key resultKey, msg
 		return nil
 	}
 	k := newKept(msg, set, v.signers, v.sum, req.Quorum+req.Buffer, now)
-	a.results.keep(ctx, key, k)
+	a.results.publish(ctx, key, k)
 	a.count.reused.Inc()
 	return k
 }

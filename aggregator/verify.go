@@ -161,7 +161,7 @@ func (t *checkTask) check() bls.Check {
 	return bls.Check{Key: t.set.KeySum(t.signers), Msg: t.msg, Sig: bls.SumSignatures(sigs)}
 }
 
-// locate finds parts that make a sum invalid. Parts proven before are not suspects.
+// locate finds parts that make a sum invalid. Parts proven before are beyond doubt.
 func (v *verifier) locate(t *checkTask) *verdict {
 	out := &verdict{signers: t.signers}
 	if t.whole {
@@ -194,7 +194,7 @@ func (v *verifier) locate(t *checkTask) *verdict {
 	return out
 }
 
-// lieIn gives the kind of a signature that is a point of the curve but not valid.
+// lieIn returns the kind of a signature that is a point of the curve but not valid.
 func lieIn(s *bls.Signature) string {
 	if !s.InSubgroup() {
 		return "subgroup"

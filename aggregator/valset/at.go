@@ -19,7 +19,7 @@ type exactSet struct {
 	bal       *balances
 }
 
-// At gives the set of a subnet at a height, 0 meaning the proposed one. A set
+// At returns the set of a subnet at a height, 0 meaning the proposed one. A set
 // at a height never changes: each is fetched once and kept a while; those of
 // running epochs are at hand.
 //
@@ -166,7 +166,7 @@ func (k *Keeper) atExact(ctx context.Context, subnet chain.ID, height uint64, ba
 	return set, err
 }
 
-// SubnetOf gives the subnet that validates a blockchain. It never changes and
+// SubnetOf returns the subnet that validates a blockchain. It never changes and
 // is remembered. Errors wrap [ErrUnknownChain] or [ErrSource], or are the cause
 // of ctx's end.
 func (k *Keeper) SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error) {
@@ -198,7 +198,7 @@ func (k *Keeper) Learn(blockchain, subnet chain.ID) {
 	}
 }
 
-// ConversionOf gives the ID of the conversion that made a subnet an L1, and
+// ConversionOf returns the ID of the conversion that made a subnet an L1, and
 // isL1 false if it is none (yet). Errors wrap [ErrUnknownSubnet],
 // [ErrBusy] or [ErrSource], or are the cause of ctx's end.
 func (k *Keeper) ConversionOf(ctx context.Context, subnet chain.ID) (id chain.ID, isL1 bool, err error) {

@@ -21,7 +21,7 @@ type balances struct {
 	failed  bool                      // the last reading did
 }
 
-// mark gives set with its underfunded validators marked, and those out of balance
+// mark returns set with its underfunded validators marked, and those out of balance
 // counted. All L1 validators have keys: weight without one is of inactive ones.
 func (b *balances) mark(set *Set) *Set {
 	if b == nil || !b.l1 {
@@ -43,7 +43,7 @@ func (b *balances) mark(set *Set) *Set {
 const recheckAfter = 100 * time.Millisecond
 
 // Recheck reads the proposed height and the balances of a subnet again, unless
-// that was done a moment ago, and gives the set. It is for when the set at hand
+// that was done a moment ago, and returns the set. It is for when the set at hand
 // cannot do: an L1 validator may just have been paid for.
 func (k *Keeper) Recheck(ctx context.Context, subnet chain.ID) (*Set, error) {
 	k.mu.Lock()

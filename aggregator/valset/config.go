@@ -38,18 +38,18 @@ var (
 type Source interface {
 	// ProposedHeight is asked often and must be cheap.
 	ProposedHeight(ctx context.Context) (uint64, error)
-	// AllValidatorsAt gives the sets of all subnets that have validators. After
+	// AllValidatorsAt returns the sets of all subnets that have validators. After
 	// NoMethod, ValidatorsAt is used instead.
 	AllValidatorsAt(ctx context.Context, height uint64) (map[chain.ID][]Member, error)
-	// ValidatorsAt gives one subnet's set; it is empty for an unknown subnet.
+	// ValidatorsAt returns one subnet's set; it is empty for an unknown subnet.
 	ValidatorsAt(ctx context.Context, subnet chain.ID, height uint64) ([]Member, error)
-	// Balances gives the balances of L1 validators, in nAVAX.
+	// Balances returns the balances of L1 validators, in nAVAX.
 	Balances(ctx context.Context, subnet chain.ID) (map[chain.NodeID]uint64, error)
-	// SubnetOf gives the subnet that validates a blockchain.
+	// SubnetOf returns the subnet that validates a blockchain.
 	SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error)
-	// ConversionOf gives the conversion that made a subnet an L1, zero if it is none.
+	// ConversionOf returns the conversion that made a subnet an L1, zero if it is none.
 	ConversionOf(ctx context.Context, subnet chain.ID) (chain.ID, error)
-	// EpochOf gives the number of the epoch that a blockchain is in, and the height
+	// EpochOf returns the number of the epoch that a blockchain is in, and the height
 	// at which it checks messages until the next one begins.
 	EpochOf(ctx context.Context, blockchain chain.ID) (number, height uint64, err error)
 }
@@ -109,7 +109,7 @@ type Config struct {
 	// tracked ones whose sets are given. So no client can make us follow others.
 	Allowed []chain.ID
 
-	// OnChange, if not nil, is told what [Keeper.Wanted] gives whenever that
+	// OnChange, if not nil, is told what [Keeper.Wanted] returns whenever that
 	// changes, by one goroutine in order. It must not block and must not change the slice.
 	OnChange func(wanted []chain.NodeID)
 

@@ -72,7 +72,7 @@ type view struct {
 // always is the last use of a tracked subnet.
 const always = math.MaxInt64
 
-// NewKeeper checks cfg and gives a keeper that is not running yet.
+// NewKeeper checks cfg and returns a keeper that is not running yet.
 func NewKeeper(cfg Config) (*Keeper, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (k *Keeper) every(ctx context.Context, period time.Duration, do func(contex
 	}
 }
 
-// Ready tells whether the primary network's set has been loaded.
+// Ready reports whether the primary network's set has been loaded.
 func (k *Keeper) Ready() bool { return k.snap.Load() != nil }
 
 // clock is the time since the keeper was made, in nanoseconds, never 0. It does
@@ -159,7 +159,7 @@ func (k *Keeper) clock() int64 { return int64(time.Since(k.start)) + 1 }
 // age is the time since the source last confirmed the snapshot's height.
 func (k *Keeper) age(now int64) time.Duration { return time.Duration(now - k.seen.Load()) }
 
-// Current gives the set of a subnet at the proposed height if it is at hand; if
+// Current returns the set of a subnet at the proposed height if it is at hand; if
 // not, [Keeper.At] says why or gets it. It does no I/O and takes no lock.
 func (k *Keeper) Current(subnet chain.ID) (*Set, bool) {
 	snap := k.snap.Load()
@@ -192,7 +192,7 @@ func (k *Keeper) InUse() []*Set {
 	return sets
 }
 
-// ready tells whether low balances are marked, where there can be any.
+// ready reports whether low balances are marked, where there can be any.
 func (v *view) ready() bool { return v.bal != nil || v.set.SubnetID == chain.PrimaryNetworkID }
 
 // touch records that the subnet is in use.
@@ -208,7 +208,7 @@ func (k *Keeper) touch(v *view, now int64) {
 	}
 }
 
-// allows tells whether sets of a subnet may be asked for.
+// allows reports whether sets of a subnet may be asked for.
 func (k *Keeper) allows(subnet chain.ID) bool {
 	_, ok := k.allowed[subnet]
 	return ok || k.allowed == nil
@@ -225,7 +225,7 @@ func (k *Keeper) Track(subnet chain.ID) {
 	k.mu.Unlock()
 }
 
-// inUse tells whether a subnet was asked for lately.
+// inUse reports whether a subnet was asked for lately.
 func (k *Keeper) inUse(used *atomic.Int64, now int64) bool {
 	last := used.Load()
 	return last == always || last != 0 && now-last < int64(k.cfg.InUse)
@@ -264,7 +264,7 @@ func (k *Keeper) publish() {
 	k.signalChange()
 }
 
-// usage gives the time of last use of a subnet. It needs mu.
+// usage returns the time of last use of a subnet. It needs mu.
 func (k *Keeper) usage(id chain.ID) *atomic.Int64 {
 	u := k.used[id]
 	if u == nil {

@@ -23,7 +23,7 @@ var (
 	errDown = errors.New("node is down")
 )
 
-// refusal is an error as a source gives it.
+// refusal is an error as a source returns it.
 type refusal string
 
 func (r refusal) Error() string      { return string(r) }
@@ -74,7 +74,7 @@ func (s *fakeSource) count(call string) int {
 	return s.calls[call]
 }
 
-// enter waits and counts as a call does, and gives the locked state.
+// enter waits and counts as a call does, and returns the locked state.
 func (s *fakeSource) enter(ctx context.Context, call string) error {
 	s.mu.Lock()
 	s.calls[call]++

@@ -15,7 +15,7 @@ type KeyCache struct {
 	lru *lru.Cache[[bls.PublicKeyLen]byte, *bls.PublicKey]
 }
 
-// NewKeyCache gives a cache of at most size keys, 0 meaning [DefaultKeys].
+// NewKeyCache returns a cache of at most size keys, 0 meaning [DefaultKeys].
 func NewKeyCache(size int) *KeyCache {
 	if size <= 0 {
 		size = DefaultKeys
@@ -27,7 +27,7 @@ func NewKeyCache(size int) *KeyCache {
 	return &KeyCache{lru: c}
 }
 
-// Parse gives the key with the compressed form b.
+// Parse returns the key with the compressed form b.
 func (c *KeyCache) Parse(b []byte) (*bls.PublicKey, error) {
 	if c == nil || len(b) != bls.PublicKeyLen {
 		return bls.ParsePublicKey(b)

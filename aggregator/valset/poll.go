@@ -70,7 +70,7 @@ func (k *Keeper) refresh(ctx context.Context) error {
 	return nil
 }
 
-// load builds the sets of all subnets at height. partial tells that the node
+// load builds the sets of all subnets at height. partial reports that the node
 // gave only those that it was asked for by name.
 func (k *Keeper) load(ctx context.Context, height uint64) (sets map[chain.ID]*Set, partial bool, err error) {
 	all, err := k.cfg.Source.AllValidatorsAt(ctx, height)
@@ -121,7 +121,7 @@ func (k *Keeper) loadNamed(ctx context.Context, height uint64) (map[chain.ID][]M
 	return out, nil
 }
 
-// incomplete tells whether a subnet has come into use whose set a partial load
+// incomplete reports whether a subnet has come into use whose set a partial load
 // does not have.
 func (k *Keeper) incomplete(now int64) bool {
 	k.mu.Lock()
@@ -137,7 +137,7 @@ func (k *Keeper) incomplete(now int64) bool {
 	return false
 }
 
-// subnetsInUse gives the subnets in use but the primary network.
+// subnetsInUse returns the subnets in use but the primary network.
 func (k *Keeper) subnetsInUse(now int64) []chain.ID {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -150,7 +150,7 @@ func (k *Keeper) subnetsInUse(now int64) []chain.ID {
 	return out
 }
 
-// Wanted gives the nodes that may be asked to sign, in ascending order: those
+// Wanted returns the nodes that may be asked to sign, in ascending order: those
 // of the primary network and of subnets in use. It must not be changed.
 func (k *Keeper) Wanted() []chain.NodeID { return *k.wantedNow.Load() }
 

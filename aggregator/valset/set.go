@@ -18,7 +18,7 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// Member is one node of a validator set, as the P-Chain gives it. The type has
+// Member is one node of a validator set, as the P-Chain returns it. The type has
 // no name of its own, so that a [Source] need not import this package.
 type Member = struct {
 	// NodeID may be zero for weight without a key.
@@ -40,7 +40,7 @@ type Validator struct {
 	Weight uint64
 	// NodeIDs are the nodes with this key, in ascending order. Any of them can be asked.
 	NodeIDs []chain.NodeID
-	// Underfunded tells that every node is an L1 validator so low on balance that
+	// Underfunded reports that every node is an L1 validator so low on balance that
 	// it may be inactive by the time that a signature is verified.
 	Underfunded bool
 }
@@ -114,7 +114,7 @@ func New(subnet chain.ID, height uint64, members []Member, keys *KeyCache) (*Set
 // maxValidators is what the signer bits of a message have room for.
 const maxValidators = warp.MaxSigners * 8
 
-// parseKey gives the same pointer for the same key within one set, even if the
+// parseKey returns the same pointer for the same key within one set, even if the
 // cache has dropped it in between.
 func parseKey(b []byte, parsed map[[bls.PublicKeyLen]byte]*bls.PublicKey, keys *KeyCache) (*bls.PublicKey, error) {
 	if len(b) != bls.PublicKeyLen {
@@ -160,13 +160,13 @@ func (s *Set) canonicalize() {
 	s.sum = bls.SumKeys(all)
 }
 
-// Index gives the position of the entry that a node signs for.
+// Index returns the position of the entry that a node signs for.
 func (s *Set) Index(id chain.NodeID) (int, bool) {
 	i, ok := s.index[id]
 	return int(i), ok
 }
 
-// KeySum gives the sum of the signers' keys. A large quorum costs as much as
+// KeySum returns the sum of the signers' keys. A large quorum costs as much as
 // the few that are missing from it: they are taken off the sum of all.
 func (s *Set) KeySum(signers warp.Bits) bls.KeySum {
 	n := len(s.Validators)
@@ -189,14 +189,14 @@ func (s *Set) KeySum(signers warp.Bits) bls.KeySum {
 	return sum
 }
 
-// Weight gives the weight of the signers.
+// Weight returns the weight of the signers.
 func (s *Set) Weight(signers warp.Bits) uint64 {
 	var w uint64
 	signers.Each(func(i int) { w += s.Validators[i].Weight }) // at most the total
 	return w
 }
 
-// MeetsQuorum tells whether weight is at least percent of the total, without rounding.
+// MeetsQuorum reports whether weight is at least percent of the total, without rounding.
 func (s *Set) MeetsQuorum(weight uint64, percent int) bool {
 	wantHi, wantLo := bits.Mul64(s.TotalWeight, uint64(max(percent, 0))) // not negative
 	hi, lo := bits.Mul64(weight, 100)
@@ -221,14 +221,14 @@ func (s *Set) Able() uint64 {
 	return w
 }
 
-// at gives the same set at another height.
+// at returns the same set at another height.
 func (s *Set) at(height uint64) *Set {
 	out := *s
 	out.Height = height
 	return &out
 }
 
-// marked gives the same set with Underfunded set where each node of an entry
+// marked returns the same set with Underfunded set where each node of an entry
 // is in under.
 func (s *Set) marked(under map[chain.NodeID]struct{}) *Set {
 	out := *s

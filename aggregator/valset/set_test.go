@@ -14,7 +14,7 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// secret gives a deterministic key.
+// secret returns a deterministic key.
 func secret(i int) *bls.SecretKey { return bls.SecretKeyFromSeed(fmt.Append(nil, "valset ", i)) }
 
 func pub(i int) []byte {
@@ -24,7 +24,7 @@ func pub(i int) []byte {
 
 func node(i int) chain.NodeID { return chain.NodeID{0: byte(i >> 8), 1: byte(i), 19: 1} }
 
-// members gives n nodes, node i with key i and weight 100+i.
+// members returns n nodes, node i with key i and weight 100+i.
 func members(n int) []Member {
 	out := make([]Member, n)
 	for i := range out {
@@ -43,7 +43,7 @@ func mustNew(tb testing.TB, height uint64, members []Member) *Set {
 }
 
 // The keys of the network "local" and the order in which a live node's
-// platform.getAllValidatorsAt gives them. By compressed bytes 0x90 would come second.
+// platform.getAllValidatorsAt returns them. By compressed bytes 0x90 would come second.
 func TestOrderOfLocalNetwork(t *testing.T) {
 	t.Parallel()
 	live := []string{
@@ -148,7 +148,7 @@ func TestDigest(t *testing.T) {
 	if got := mustNew(t, 2, shuffled); got.Digest != base.Digest {
 		t.Error("digest depends on the order of members or on the height")
 	}
-	// The same set as a node in canonical form gives it: the sum on one node.
+	// The same set as a node in canonical form returns it: the sum on one node.
 	a := []Member{{NodeID: node(1), PublicKey: pub(1), Weight: 4}, {NodeID: node(2), PublicKey: pub(1), Weight: 6}, {NodeID: node(3), Weight: 2}}
 	b := []Member{{NodeID: node(2), PublicKey: pub(1), Weight: 10}, {NodeID: node(1), PublicKey: pub(1)}, {Weight: 2}}
 	if mustNew(t, 1, a).Digest != mustNew(t, 1, b).Digest {

@@ -57,7 +57,7 @@ func TestFairByClient(t *testing.T) {
 	}
 }
 
-// invented gives a request for a message of a known chain that nobody signs.
+// invented returns a request for a message of a known chain that nobody signs.
 func invented(t testing.TB, i int, client string) *Request {
 	r := request(t, 1_000_000+i, 67, 0)
 	r.Client = client

@@ -70,7 +70,7 @@ func newRegistry(maxJobs, maxSignatures, maxCallers int) *registry {
 // join hands c to the job for key, made by create if none runs. Its errors are
 // of kind Overloaded or Stopping.
 func (r *registry) join(key jobKey, c *caller, create func() *job) (j *job, started bool, err error) {
-	ev := event{kind: evJoin, party: c}
+	ev := event{kind: evJoin, caller: c}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sup == nil {
@@ -107,7 +107,7 @@ func (r *registry) hold(j *job) {
 	}
 }
 
-// admits tells whether there is room for j, with a fair share left for others.
+// admits reports whether there is room for j, with a fair share left for others.
 // A job that is larger than the whole may run alone.
 //
 // A client whose share is used up has to wait. One of whom little is under way
@@ -129,7 +129,7 @@ func (r *registry) admits(j *job) bool {
 		r.held[client]+j.cost <= max(j.cost, free/max(r.count[aClient], 1))
 }
 
-// within tells whether a holder's share has room for j. What holds nothing yet
+// within reports whether a holder's share has room for j. What holds nothing yet
 // may have one.
 func (r *registry) within(j *job, h holder) bool {
 	have := r.held[h]
@@ -143,7 +143,7 @@ func (r *registry) within(j *job, h holder) bool {
 	return have+j.cost <= most
 }
 
-// busy tells whether so much is under way that strangers' messages are tried on
+// busy reports whether so much is under way that strangers' messages are tried on
 // a few validators first.
 func (r *registry) busy() bool {
 	r.mu.Lock()
@@ -151,7 +151,7 @@ func (r *registry) busy() bool {
 	return busyShare*r.used > r.room
 }
 
-// runs tells whether there is a job for key.
+// runs reports whether there is a job for key.
 func (r *registry) runs(key jobKey) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *registry) runs(key jobKey) bool {
 }
 
 // end takes j off the register and closes its mailbox of callers, in one step,
-// so that nobody joins a job that has ended. It gives those who came too late.
+// so that nobody joins a job that has ended. It returns those who came too late.
 func (r *registry) end(j *job) []event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
