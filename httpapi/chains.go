@@ -1,122 +1,39 @@
 package httpapi
 
 import (
-	"context"
-	"time"
+	"cmp"
 
-	"github.com/holiman/uint256"
-
-	"quorate/engine/chain"
-	"quorate/engine/chain/evm"
-	"quorate/engine/index"
-	"quorate/httpapi/view"
-	"quorate/rollup"
+	"github.com/valyala/fasthttp"
 )
 
-// Chains gives the EVM chains that are followed. It is called for each request.
-type Chains interface {
-	// Chain finds a chain by its EVM chain number in decimal, by blockchain ID or
-	// by an alias.
-	Chain(name string) (Chain, bool)
-	// Chains gives all chains, always in the same order. The list is shared: do not
-	// change it.
-	Chains() []Chain
+// listChains makes the handler of endpoint 17.
+func listChains(s *Server, r *Route) handler {
+	return func(ctx *fasthttp.RequestCtx, _ params) {
+		c := s.calls.get(s, ctx, r)
+		c.w.Dialect = s.dialect(ctx)
+		c.w.B = ctx.Response.SwapBody(nil)[:0]
+		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
+			ctx.Response.SwapBody(c.w.B)
+			fail(ctx, f)
+		} else {
+			c.listChains()
+			s.answer(ctx, c)
+		}
+		s.calls.put(c)
+	}
 }
 
-// Chain is one chain that is followed.
-type Chain interface {
-	// Info gives what is told about the chain. It is shared: do not change it.
-	Info() *view.ChainInfo
-	// View gives the chain as it was at a height, or as it is now if tip is nil.
-	// The caller closes it. The error wraps index.ErrEmpty when no block is
-	// indexed yet and index.ErrAbove when none at that height.
-	View(tip *uint64) (View, error)
-	// NodeBalance asks the chain's node for a balance in wei after the block at
-	// height, or after the node's latest if it is nil.
-	NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error)
-	// Cursor returns the last block that is indexed, ok false if there is none yet.
-	// It costs next to nothing.
-	Cursor() (number uint64, hash evm.Hash, ok bool)
-	// TokenVersion changes whenever what tokens say of themselves does.
-	TokenVersion() uint64
-	// Down says why the chain's node does not answer; nil when it does.
-	Down() error
-	// Syncing returns how far the chain's nodes are, and reports whether the index is
-	// so far behind that what it shows is the past. It costs next to nothing.
-	Syncing() (height uint64, behind bool)
-	// ID gives the blockchain ID.
-	ID() chain.ID
-	// RollupState tells how far the metrics of the chain are made, and their
-	// edition: metrics of another one were made anew. The error wraps
-	// index.ErrEmpty when no block is indexed yet and index.ErrRollup while the
-	// metrics are not complete; its text says how far they are.
-	RollupState() (s rollup.State, edition uint32, err error)
-	// Buckets hands over the metrics of the buckets from newest down to oldest, also
-	// of those without blocks and of those after the last block, but not before the
-	// first one. What take gets is good until it returns.
-	Buckets(i rollup.Interval, newest, oldest uint32, take func(number uint32, r *rollup.Record)) error
-	// Updated tells when a block was indexed last, or when it turned out that there
-	// is none to index; the zero time if not since the start.
-	Updated() time.Time
-}
-
-// View reads the rows of a chain as they were at one height, as *index.View
-// does. Lists give at most Limit rows and the position to go on from, which is
-// nil on the last page. It is used by one goroutine. Transactions are shared: do
-// not change them.
-type View interface {
-	Tip() evm.Head
-	Tx(hash evm.Hash) (*index.Tx, bool, error)
-	BlockNumber(hash evm.Hash) (uint64, bool, error)
-	BlockTxs(number uint64, p index.Page) ([]*index.Tx, []byte, error)
-	// LatestTxs takes failed transactions only, or successful ones only, if failed
-	// is not nil.
-	LatestTxs(p index.Page, failed *bool) ([]*index.Tx, []byte, error)
-	AddressTxs(a evm.Address, p index.Page) ([]*index.Tx, []byte, error)
-	AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page) ([]index.AddressedTransfer, []byte, error)
-	TokenTransfers(token evm.Address, p index.Page) ([]index.AddressedTransfer, []byte, error)
-	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)
-	NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error)
-	// Holders gives those that had more than above of a token in a frame.
-	Holders(token evm.Address, above uint256.Int, f index.Frame, p index.Page) ([]index.Holder, []byte, error)
-	// NativeBalance gives false if it is not known.
-	NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error)
-	Token(a evm.Address) (index.TokenMeta, bool, error)
-	TokenURI(token evm.Address, id uint256.Int) (string, bool, error)
-	// NFTOwner returns the owner of an ERC-721 token, the zero address if it was
-	// burnt.
-	NFTOwner(nft index.NFT) (owner evm.Address, found bool, err error)
-	WarpMessages(txHash evm.Hash) ([][]byte, error)
-	Close()
-}
-
-// Prices knows the prices of coins and tokens.
-type Prices interface {
-	// Price gives the price of one whole token in a currency as a string that
-	// view.CheckPrice accepts, or "". A nil token is the chain's own coin.
-	Price(chainID string, token *evm.Address, currency string) string
-}
-
-// Logos knows the logos of coins and tokens.
-type Logos interface {
-	// Logo returns the URI of a token's logo, or "". A nil token is the chain's own
-	// coin.
-	Logo(chainID string, token *evm.Address) string
-}
-
-// NFTMetadata knows the metadata of NFTs.
-type NFTMetadata interface {
-	// Metadata gives nil if they are not known. They are shared: do not change them.
-	Metadata(chainID string, token *evm.Address, id *uint256.Int) *view.Metadata
-}
-
-// Reputation knows malicious and benign tokens.
-type Reputation interface {
-	Reputation(chainID string, token *evm.Address) view.Reputation
-}
-
-// MethodNames knows the signatures of functions.
-type MethodNames interface {
-	// MethodName gives the signature of a selector, "" if it is not known.
-	MethodName(selector [4]byte) string
+func (c *call) listChains() {
+	c.w.Raw("{")
+	c.rows("chains")
+	for _, chain := range c.s.cfg.Chains.Chains() {
+		info := chain.Info()
+		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
+			continue
+		}
+		c.info = info
+		_, behind := chain.Syncing()
+		c.w.ChainItem(info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), info.Token.LogoURI))
+	}
+	c.end()
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -13,19 +12,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/aggregator"
 	"quorate/engine/metric"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 )
-
-// Aggregator has messages signed. It must answer within bounded time on its own
-// account: ctx ends only when the server is stopped by force.
-// Its errors should be of type *[aggregator.Error].
-type Aggregator interface {
-	Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error)
-}
 
 // Charge takes units from the client of a request that was admitted. False means
 // that it has too few, and nothing was taken; after wait it would have them.
@@ -39,14 +30,6 @@ type ExtCost struct {
 	// Operator is set if the request is not for a chain after all, but goes by an
 	// alias to what only operators may call.
 	Operator bool
-}
-
-// Networks gives the networks that are followed. It is called for each request.
-type Networks interface {
-	// ByName gives the network called mainnet, fuji or testnet.
-	ByName(name string) (Aggregator, bool)
-	// ByID gives the network whose messages carry networkID.
-	ByID(networkID uint32) (Aggregator, bool)
 }
 
 // Config says what a [Server] serves and within which bounds. Zero values take

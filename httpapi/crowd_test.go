@@ -12,7 +12,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
+	"quorate/httpapi/limit"
 )
 
 // dialFrom connects from another address of this machine.
@@ -145,4 +147,20 @@ func TestLargeBodies(t *testing.T) {
 		}
 	}
 	eventually(t, "all memory is given back", func() bool { return s.bodies.large.Load() == 0 })
+}
+
+// TestTransactionCost: each further message of a transaction costs what one costs.
+func TestTransactionCost(t *testing.T) {
+	t.Parallel()
+	c := sampleChain()
+	hash := evm.Hash{31: 2}
+	c.warp[hash] = [][]byte{[]byte("a"), []byte("b"), []byte("c")}
+	s := dataServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 100})}, c)
+	path := "/v1/signatureAggregator/fuji/aggregateSignatures/" + hash.String()
+	if resp := get(s, path); resp.StatusCode() != 201 { // leaves 40 of 100 units
+		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
+	}
+	if resp := get(s, path); resp.StatusCode() != 429 || len(resp.Header.Peek("Retry-After")) == 0 { // 20 and 40 are not there
+		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
+	}
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"math"
 	"strconv"
 
@@ -237,38 +236,6 @@ func (c *call) singleTx() *failure {
 	}
 	c.w.SingleTx(tx)
 	return nil
-}
-
-// listChains makes the handler of endpoint 17.
-func listChains(s *Server, r *Route) handler {
-	return func(ctx *fasthttp.RequestCtx, _ params) {
-		c := s.calls.get(s, ctx, r)
-		c.w.Dialect = s.dialect(ctx)
-		c.w.B = ctx.Response.SwapBody(nil)[:0]
-		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
-			ctx.Response.SwapBody(c.w.B)
-			fail(ctx, f)
-		} else {
-			c.listChains()
-			s.answer(ctx, c)
-		}
-		s.calls.put(c)
-	}
-}
-
-func (c *call) listChains() {
-	c.w.Raw("{")
-	c.rows("chains")
-	for _, chain := range c.s.cfg.Chains.Chains() {
-		info := chain.Info()
-		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
-			continue
-		}
-		c.info = info
-		_, behind := chain.Syncing()
-		c.w.ChainItem(info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), info.Token.LogoURI))
-	}
-	c.end()
 }
 
 // dialect decides the form of an answer.

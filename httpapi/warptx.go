@@ -33,6 +33,12 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	if f == nil {
 		messages, f = s.warpMessages(string(p.get("network")) != "mainnet", hash)
 	}
+	if f == nil && len(messages) > 1 { // one is paid for
+		if wait, ok := s.cfg.Limits.Charge(p.client, (len(messages)-1)*unitsMedium); !ok {
+			f = &failure{fasthttp.StatusTooManyRequests, fmt.Sprintf("transaction %s has %d warp messages, which cost %d compute units: too many for now",
+				hash, len(messages), len(messages)*unitsMedium), wait}
+		}
+	}
 	if f != nil {
 		fail(ctx, f)
 		return
