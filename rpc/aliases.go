@@ -31,7 +31,7 @@ type aliases struct {
 	table atomic.Pointer[map[string]string] // alias to the name of a real endpoint
 }
 
-// lookup gives the endpoint's name that stands for name, when name is an alias
+// lookup returns the endpoint's name that stands for name, when name is an alias
 // or lies below one.
 func (a *aliases) lookup(name []byte) (string, bool) {
 	table := a.table.Load()
@@ -112,7 +112,7 @@ func (s *Service) free(name string) error {
 	return fmt.Errorf("route is either already aliased or already maps to a handle: /ext/%s", name)
 }
 
-// has tells whether alias was given, also when nothing is served there now.
+// has reports whether alias was given, also when nothing is served there now.
 func (a *aliases) has(alias string) bool {
 	table := a.table.Load()
 	if table == nil {

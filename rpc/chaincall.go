@@ -187,7 +187,7 @@ func (c *chainCalls) allowed() (n int) {
 	return n
 }
 
-// appendAllowed appends the calls that are passed on, written anew, so that the
+// appendAllowed appends the calls that are passed on, written again, so that the
 // node can read nothing but what was checked.
 func (c *chainCalls) appendAllowed(dst []byte) []byte {
 	if !c.batch {

@@ -74,7 +74,7 @@ func decodeMessage(err error) string {
 	return fmt.Sprintf("json: cannot unmarshal %s into Go struct field serverRequest.%s of type string", typed.Value, typed.Field)
 }
 
-// echo gives the request as it was understood, without what is long.
+// echo returns the request as it was understood, without what is long.
 func (r *serverRequest) echo() *serverRequest {
 	short := func(raw *json.RawMessage) *json.RawMessage {
 		if raw != nil && len(*raw) > maxEcho {
@@ -105,7 +105,7 @@ func decodeParams(params *json.RawMessage, args any) error {
 	return nil
 }
 
-// lookup gives the method that a request on the path of a service calls, or a
+// lookup returns the method that a request on the path of a service calls, or a
 // node's text why there is none.
 func (s *Service) lookup(service, called string) (*method, *rpcError) {
 	class, function, dotted := strings.Cut(called, ".")

@@ -35,7 +35,7 @@ func refuse(ctx *fasthttp.RequestCtx) {
 		"or have the operator name it in --http-allowed-hosts.\n", excerpt(string(ctx.Host()))))
 }
 
-// allow tells whether requests for host, with or without port, are answered.
+// allow reports whether requests for host, with or without port, are answered.
 // Clients older than HTTP/1.1 send none; browsers always do.
 func (h *hosts) allow(host []byte) bool {
 	if h.any || len(host) == 0 {
@@ -54,7 +54,7 @@ func (h *hosts) allow(host []byte) bool {
 	return err == nil
 }
 
-// sameOrigin tells whether a request comes from no web page, or from one that we
+// sameOrigin reports whether a request comes from no web page, or from one that we
 // served ourselves. The administration has no credentials, so any other page that
 // an operator opens must not be able to drive it.
 func sameOrigin(ctx *fasthttp.RequestCtx) bool {

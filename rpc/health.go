@@ -94,7 +94,7 @@ func (s *Service) healthReport(ctx *fasthttp.RequestCtx, k kind) {
 	ctx.Response.SwapBody(append(report.AppendJSON(ctx.Response.SwapBody(nil)[:0]), '\n'))
 }
 
-// queryTags gives the values of all parameters called tag. A pair with a broken
+// queryTags returns the values of all parameters called tag. A pair with a broken
 // escape is left out, as a node does it.
 func queryTags(ctx *fasthttp.RequestCtx) []string {
 	query := ctx.URI().QueryString()

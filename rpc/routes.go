@@ -46,7 +46,7 @@ var (
 	slash       = []byte("/")
 )
 
-// find gives what is served at a clean path. A real endpoint always goes before
+// find returns what is served at a clean path. A real endpoint always goes before
 // an alias, so that a chain that comes later cannot be hidden by one.
 func (s *Service) find(path []byte) endpoint {
 	name, ok := bytes.CutPrefix(path, extPrefix)
@@ -56,7 +56,7 @@ func (s *Service) find(path []byte) endpoint {
 	return s.resolve(name)
 }
 
-// resolve gives what answers at name, which is a path's part behind /ext/.
+// resolve returns what answers at name, which is a path's part behind /ext/.
 func (s *Service) resolve(name []byte) endpoint {
 	if e := s.real(name); e.kind != nothing {
 		return e
@@ -67,7 +67,7 @@ func (s *Service) resolve(name []byte) endpoint {
 	return endpoint{}
 }
 
-// real gives the endpoint of that name, aliases left out.
+// real returns the endpoint of that name, aliases left out.
 func (s *Service) real(name []byte) endpoint {
 	k := nothing
 	switch string(name) {
@@ -150,7 +150,7 @@ func (s *Service) isDoor(sub []byte) bool {
 // maxDoor bounds the name of a path below a chain, in bytes.
 const maxDoor = 64
 
-// subPaths gives the paths that are served below an endpoint; an alias of it has
+// subPaths returns the paths that are served below an endpoint; an alias of it has
 // them too.
 func (e endpoint) subPaths() []string {
 	switch {
@@ -176,7 +176,7 @@ func decodePath(path []byte) ([]byte, bool) {
 	return []byte(decoded), err == nil
 }
 
-// isClean tells whether a path has no empty segment but a last one, and none
+// isClean reports whether a path has no empty segment but a last one, and none
 // that is a dot or two.
 func isClean(path []byte) bool {
 	_, rest, more := bytes.Cut(path, slash)
@@ -190,7 +190,7 @@ func isClean(path []byte) bool {
 	return true
 }
 
-// cleanPath gives the path without its empty segments and dots. A slash at the end stays.
+// cleanPath returns the path without its empty segments and dots. A slash at the end stays.
 func cleanPath(path []byte) string {
 	to := pathpkg.Clean(string(path))
 	if path[len(path)-1] == '/' && to != "/" {

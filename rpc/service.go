@@ -32,9 +32,9 @@ type Config struct {
 	// Admin is what /ext/admin acts on. It has no credentials: whoever reaches the
 	// port may call it. Nil: there is no administration.
 	Admin *Admin
-	// Health gives the reports of /ext/health; nil: there are none.
+	// Health returns the reports of /ext/health; nil: there are none.
 	Health Health
-	// Chains gives the names under /ext/bc; nil: there is no chain RPC.
+	// Chains returns the names under /ext/bc; nil: there is no chain RPC.
 	Chains Chains
 	// Forward passes chain RPC to the followed nodes; nil: there is no chain RPC.
 	Forward Forwarder
@@ -62,7 +62,7 @@ type Admin struct {
 
 // Logs reads and changes the levels of named loggers.
 type Logs interface {
-	// Levels gives the levels of every logger.
+	// Levels returns the levels of every logger.
 	Levels() map[string]log.LevelPair
 	// SetLevels changes the logger called name, or all for "". A nil level stays.
 	// The error wraps [log.ErrUnknownLogger] for a name that there is not.
@@ -72,11 +72,11 @@ type Logs interface {
 // Chains knows the names of blockchains. A name is a blockchain ID or an alias.
 // Errors are of package chains. All methods may be called at once.
 type Chains interface {
-	// Lookup gives the ID of a followed chain.
+	// Lookup returns the ID of a followed chain.
 	Lookup(name string) (chain.ID, bool)
 	// Alias gives a chain a further name.
 	Alias(name, alias string) error
-	// Aliases gives all names of a chain, its primary one first.
+	// Aliases returns all names of a chain, its primary one first.
 	Aliases(name string) ([]string, error)
 }
 
@@ -90,12 +90,12 @@ type Profiles interface {
 
 // VMs loads virtual machines from the plugin folder.
 type VMs interface {
-	// Load starts what is new there. It gives the names of each VM loaded, and why
+	// Load starts what is new there. It returns the names of each VM loaded, and why
 	// the others, by VM ID or file name, were not.
 	Load(ctx context.Context) (loaded map[chain.ID][]string, failed map[string]string, err error)
 }
 
-// Health gives the last results of the health checks. No method runs a check.
+// Health returns the last results of the health checks. No method runs a check.
 type Health interface {
 	Health(tags []string) health.Report
 	Readiness(tags []string) health.Report
@@ -135,7 +135,7 @@ type Service struct {
 	halt context.CancelFunc
 }
 
-// New gives the service. It holds no resources and runs nothing by itself.
+// New returns the service. It holds no resources and runs nothing by itself.
 func New(cfg Config) *Service {
 	s := &Service{
 		cfg: cfg, log: cfg.Logger, set: metric.NewSet(), hosts: newHosts(cfg.AllowedHosts),

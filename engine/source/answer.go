@@ -66,7 +66,7 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// isStaleConn tells whether a connection was closed before any byte of an answer.
+// isStaleConn reports whether a connection was closed before any byte of an answer.
 func isStaleConn(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, fasthttp.ErrConnectionClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
@@ -98,7 +98,7 @@ func decodeAnswer(r reply, id uint64, result any) error {
 	return nil
 }
 
-// busy tells whether a status means that the node cannot serve now: one that is
+// busy reports whether a status means that the node cannot serve now: one that is
 // starting answers 503 with plain text.
 func busy(status int) bool {
 	return status == fasthttp.StatusServiceUnavailable || status == fasthttp.StatusTooManyRequests

@@ -86,7 +86,7 @@ type Client struct {
 	wg     sync.WaitGroup
 }
 
-// New checks cfg and gives a client. It connects on demand; end it with Close.
+// New checks cfg and returns a client. It connects on demand; end it with Close.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (c *Client) Call(ctx context.Context, path, method string, params, result a
 	return nil
 }
 
-// order gives the nodes in the order in which to try them: those that are paused last.
+// order returns the nodes in the order in which to try them: those that are paused last.
 func (c *Client) order(now time.Time) []*node {
 	nodes := *c.nodes.Load()
 	order, paused := make([]*node, 0, len(nodes)), []*node(nil)
@@ -305,7 +305,7 @@ func newNode(e Endpoint, cfg *Config, conns *conns) *node {
 	}
 }
 
-// post sends body and gives the answer.
+// post sends body and returns the answer.
 func (n *node) post(path string, body []byte, deadline time.Time) reply {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
@@ -334,7 +334,7 @@ func (n *node) paused(now time.Time) bool {
 	return now.Before(n.until)
 }
 
-// up records an answer and tells whether the node was down before.
+// up records an answer and reports whether the node was down before.
 func (n *node) up() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -343,7 +343,7 @@ func (n *node) up() bool {
 	return was
 }
 
-// down records a failure and tells whether it is the first in a row.
+// down records a failure and reports whether it is the first in a row.
 func (n *node) down(now time.Time, pause time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -108,7 +108,7 @@ func (c *Client) forward(ctx context.Context, path string, body []byte, limit in
 	return reply{err: failed}
 }
 
-// forward tells whether anything of the request may have been sent.
+// forward reports whether anything of the request may have been sent.
 func (n *node) forward(path string, body []byte, limit int, deadline time.Time) (r reply, sent bool) {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)

@@ -117,11 +117,11 @@ type Checker struct {
 	actors *actor.Supervisor
 
 	// view is what reports are made from; nil once a result has changed, until the
-	// next reader makes it anew. Written with mu held.
+	// next reader makes it again. Written with mu held.
 	view atomic.Pointer[view]
 }
 
-// New checks the configuration and gives a checker without checks, which is not
+// New checks the configuration and returns a checker without checks, which is not
 // running yet.
 func New(cfg Config) (*Checker, error) {
 	if err := cfg.fill(); err != nil {
@@ -265,7 +265,7 @@ func (c *Checker) Liveness() Report {
 	return Report{Checks: map[string]Result{}, Healthy: true, encoded: []byte(`{"checks":{},"healthy":true}`)}
 }
 
-// load gives the view of the last results.
+// load returns the view of the last results.
 func (c *Checker) load() *view {
 	if v := c.view.Load(); v != nil {
 		return v

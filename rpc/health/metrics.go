@@ -21,7 +21,7 @@ func newInstruments(set *metric.Set) *instruments {
 	}
 }
 
-// of gives the gauge of one check: 1 while it fails.
+// of returns the gauge of one check: 1 while it fails.
 func (m *instruments) of(k *check) metric.Gauge {
 	return m.set.Gauge("quorate_health_check_failing", "Whether a health check fails now.", "check", k.Name)
 }

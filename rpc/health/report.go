@@ -30,7 +30,7 @@ type Result struct {
 	TimeOfFirstFailure time.Time `json:"timeOfFirstFailure,omitzero"`
 }
 
-// MarshalJSON gives the form described at [Result].
+// MarshalJSON returns the form described at [Result].
 func (r Result) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), nil }
 
 func (r Result) appendJSON(dst []byte) []byte {
@@ -62,7 +62,7 @@ func (r Result) appendJSON(dst []byte) []byte {
 type Report struct {
 	// Checks are the results by the name of their check.
 	Checks map[string]Result `json:"checks"`
-	// Healthy tells whether each of them passes.
+	// Healthy reports whether each of them passes.
 	Healthy bool `json:"healthy"`
 	// UnknownTags are the tags asked for that no check has, each once, in the
 	// order asked. They are no part of the JSON form: they warn that the report
@@ -90,7 +90,7 @@ func (r Report) AppendJSON(dst []byte) []byte {
 	return appendEnd(dst, r.Healthy)
 }
 
-// MarshalJSON gives what [Report.AppendJSON] appends.
+// MarshalJSON returns what [Report.AppendJSON] appends.
 func (r Report) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
 
 func appendEnd(dst []byte, healthy bool) []byte {

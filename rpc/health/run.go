@@ -135,7 +135,7 @@ func call(ctx context.Context, run func(context.Context) (any, error), done chan
 	o = outcome{message: encoded, err: err}
 }
 
-// encode gives the JSON form of a message, so that later changes of the message
+// encode returns the JSON form of a message, so that later changes of the message
 // by the check cannot meet a reader.
 func encode(message any) (json.RawMessage, error) {
 	if message == nil {
@@ -188,7 +188,7 @@ func (c *Checker) settle(k *check, started time.Time, o outcome, early bool) {
 	k.starting = k.starting && !k.passed && early
 }
 
-// sticky gives the readiness result that follows before, when the check gave r.
+// sticky returns the readiness result that follows before, when the check gave r.
 func sticky(before, r Result) Result {
 	if before.Error != "" {
 		return r

@@ -43,7 +43,7 @@ func newView(checks []*check) *view {
 	return v
 }
 
-// report gives the results that belong to tags, of which known are those that
+// report returns the results that belong to tags, of which known are those that
 // any check has.
 func (s *section) report(known map[string]bool, tags []string) Report {
 	if len(tags) == 0 {

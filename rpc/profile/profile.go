@@ -74,7 +74,7 @@ type cpuRun struct {
 	ended   chan struct{}
 }
 
-// New gives a profiler that writes to dir, which it makes (mode 0750) with the
+// New returns a profiler that writes to dir, which it makes (mode 0750) with the
 // first profile. A nil log is discarded.
 func New(dir string, log *slog.Logger) *Profiler {
 	if log == nil {

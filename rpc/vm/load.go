@@ -24,7 +24,7 @@ type loaded struct {
 	vm   VM
 }
 
-// same tells whether info is of the file that was started: a file replaced or
+// same reports whether info is of the file that was started: a file replaced or
 // written since must show again what it is.
 func (f loaded) same(info fs.FileInfo) bool {
 	return os.SameFile(f.info, info) && f.info.Size() == info.Size() && f.info.ModTime().Equal(info.ModTime())
@@ -105,7 +105,7 @@ func (l *Loader) load(ctx context.Context) (map[chain.ID][]string, map[string]st
 	return newVMs, failed, nil
 }
 
-// startAll gives the outcome of each candidate, in their order. A few
+// startAll returns the outcome of each candidate, in their order. A few
 // goroutines take one candidate after the other.
 func (l *Loader) startAll(ctx context.Context, wanted []candidate) []outcome {
 	outcomes := make([]outcome, len(wanted))

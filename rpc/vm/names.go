@@ -69,7 +69,7 @@ func (n names) lookup(name string) (chain.ID, bool) {
 	return id, err == nil
 }
 
-// of gives the aliases of a VM, never nil: JSON shows an empty list as such.
+// of returns the aliases of a VM, never nil: JSON shows an empty list as such.
 func (n names) of(id chain.ID) []string {
 	return append([]string{}, n.aliases[id]...)
 }

@@ -70,7 +70,7 @@ func (p *probe) run(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// lastWords gives what the process said last, as the end of a sentence. Some
+// lastWords returns what the process said last, as the end of a sentence. Some
 // VMs tell on their output why they give up.
 func (p *probe) lastWords() string {
 	if line := cmp.Or(p.stderr.lastLine(), p.stdout.lastLine()); line != "" {

@@ -63,7 +63,7 @@ func (l *Loader) scan() (found []candidate, failed map[string]string, err error)
 	return found, failed, nil
 }
 
-// standIn gives the ID under which a file is named that is no VM: clients only
+// standIn returns the ID under which a file is named that is no VM: clients only
 // take IDs. It is the name filled up with zeros, as IDs of VMs are made of names,
 // or the hash of a longer one.
 func standIn(file string) (id chain.ID) {
@@ -74,7 +74,7 @@ func standIn(file string) (id chain.ID) {
 	return id
 }
 
-// list gives the names in the plugin folder in order.
+// list returns the names in the plugin folder in order.
 func (l *Loader) list() ([]string, error) {
 	if l.cfg.Dir == "" {
 		return nil, nil

@@ -37,7 +37,7 @@ func hide(s, dir string) string {
 	return strings.ReplaceAll(s, dir+string(filepath.Separator), "")
 }
 
-// validVersion tells whether a version can be shown as it is.
+// validVersion reports whether a version can be shown as it is.
 func validVersion(s string) bool {
 	return len(s) <= maxVersion && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
@@ -67,7 +67,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String gives what is kept.
+// String returns what is kept.
 func (t *tail) String() string {
 	if !t.full {
 		return string(t.buf[:t.next])
@@ -75,7 +75,7 @@ func (t *tail) String() string {
 	return string(t.buf[t.next:]) + string(t.buf[:t.next])
 }
 
-// lastLine gives the last line that is not blank, fit to be shown.
+// lastLine returns the last line that is not blank, fit to be shown.
 func (t *tail) lastLine() string {
 	kept := bytes.TrimSpace([]byte(t.String()))
 	return clean(string(kept[bytes.LastIndexByte(kept, '\n')+1:]), maxLine)

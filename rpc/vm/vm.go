@@ -137,7 +137,7 @@ func New(cfg Config) (*Loader, error) {
 	return l, nil
 }
 
-// Known gives the VMs loaded, in the order of the text form of their IDs.
+// Known returns the VMs loaded, in the order of the text form of their IDs.
 func (l *Loader) Known() []VM {
 	known := *l.known.Load()
 	list := make([]VM, 0, len(known))
@@ -148,13 +148,13 @@ func (l *Loader) Known() []VM {
 	return list
 }
 
-// Get gives the VM of that ID, if it is loaded.
+// Get returns the VM of that ID, if it is loaded.
 func (l *Loader) Get(id chain.ID) (VM, bool) {
 	v, ok := (*l.known.Load())[id]
 	return v.clone(), ok
 }
 
-// Names gives the names of a VM besides its ID, whether it is loaded or not.
+// Names returns the names of a VM besides its ID, whether it is loaded or not.
 func (l *Loader) Names(id chain.ID) []string { return slices.Clone(l.names.of(id)) }
 
 func (v VM) clone() VM {
