@@ -60,6 +60,8 @@ func parseCalls(body []byte) chainCalls {
 	case !p.End():
 		c.exact, c.list = false, nil
 		c.fault = &rpcError{Code: codeParse, Message: clip(p.Err().Error(), maxMessage)}
+	case !c.exact && !json.Valid(body): // what is dropped was not looked into
+		c.list, c.fault = nil, &rpcError{Code: codeParse, Message: "malformed JSON"}
 	case len(c.list) == 0:
 		c.fault = &rpcError{Code: codeRequest, Message: "empty batch"}
 	}

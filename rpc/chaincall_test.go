@@ -299,7 +299,7 @@ func FuzzChainCalls(f *testing.F) {
 		`{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`, `[{"jsonrpc":"2.0","id":1,"method":"eth_call"},{"jsonrpc":"2.0","id":2,"method":"debug_x"}]`,
 		`{"jsonrpc":"2.0","id":1,"method":"eth_chainId","METHOD":"debug_x"}`, `{"jsonrpc":"2.0","id":"\"}","method":"eth_chainId","params":{"method":"x"}}`,
 		`{"jsonrpc":"2.0","id":[1}],"method":"eth_chainId"}`, `{"jsonrpc":"2.0","method":"eth_call","params":"\\"}`, "[", `[1,{}]`,
-		`{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[1 2],"x":{"y":[tru]}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[1 2],"x":{"y":[tru]}}`, `{"jsonrpc":"2.0","method":"eth_chainId","":[A]}`,
 	} {
 		f.Add([]byte(seed))
 	}
