@@ -2,7 +2,10 @@ package log
 
 import (
 	"context"
+	"encoding"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -33,21 +36,33 @@ func newJSON(w io.Writer) slog.Handler {
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{
 		Level: slog.Level(Verbo) - 1000, // the handler above decides
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-			if len(groups) > 0 {
-				return a
-			}
 			switch a.Value.Kind() {
 			case slog.KindAny:
-				if v, ok := a.Value.Any().(slog.Level); ok {
-					a.Value = slog.StringValue(Level(v).String())
-				}
+				a.Value = plainly(a.Value)
+			case slog.KindDuration: // else a number of nanoseconds
+				a.Value = slog.StringValue(a.Value.Duration().String())
 			case slog.KindTime:
-				a.Value = slog.TimeValue(a.Value.Time().UTC())
+				if len(groups) == 0 {
+					a.Value = slog.TimeValue(a.Value.Time().UTC())
+				}
 			default:
 			}
 			return a
 		},
 	})
+}
+
+// plainly has JSON lines show what the display shows of a value with a text of its
+// own: an ID would else be a list of bytes.
+func plainly(v slog.Value) slog.Value {
+	switch x := v.Any().(type) {
+	case slog.Level:
+		return slog.StringValue(Level(x).String())
+	case json.Marshaler, encoding.TextMarshaler, error:
+	case fmt.Stringer:
+		return slog.StringValue(x.String())
+	}
+	return v
 }
 
 // Enabled tells whether a line of that level goes anywhere.

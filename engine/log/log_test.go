@@ -387,12 +387,17 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
+// textual has a text of its own, as IDs do.
+type textual [2]byte
+
+func (x textual) String() string { return fmt.Sprintf("%d.%d", x[0], x[1]) }
+
 // With JSON on the display, each of its lines is an object like those of the files.
 func TestDisplayJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	l := mustNew(t, Config{Display: &out, DisplayJSON: true, DisplayLevel: Info})
-	l.Logger("p2p").With("peer", "a \"b\"\n").WithGroup("g").Info("connected", "port", 7)
+	l.Logger("p2p").With("peer", "a \"b\"\n", "id", textual{1, 2}, "took", 1500*time.Millisecond).WithGroup("g").Info("connected", "port", 7)
 	l.Logger("http").Debug("below the level")
 	l.Logger("http").Error("failed", "err", errors.New("x"))
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -404,7 +409,7 @@ func TestDisplayJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(first, "time")
-	want := map[string]any{"level": "INFO", "msg": "connected", "logger": "p2p", "peer": "a \"b\"\n", "g": map[string]any{"port": 7.0}}
+	want := map[string]any{"level": "INFO", "msg": "connected", "logger": "p2p", "peer": "a \"b\"\n", "id": "1.2", "took": "1.5s", "g": map[string]any{"port": 7.0}}
 	if fmt.Sprint(first) != fmt.Sprint(want) || second["level"] != "ERROR" || second["err"] != "x" || second["logger"] != "http" {
 		t.Errorf("got %v and %v", first, second)
 	}
