@@ -45,7 +45,7 @@ func TestBrowser(t *testing.T) {
 	program := installSDKs(t)
 	browser := findBrowser(t)
 	script := bundle(t, program)
-	s, factsPath, f := serveDevnet(t)
+	s, factsPath, f := serveDevnet(t, admitting...)
 	s.waitIndexed(t, f)
 	t.Run("Keyless", func(t *testing.T) {
 		p := newPage(t, browser, script, factsPath)

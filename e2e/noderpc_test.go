@@ -41,11 +41,11 @@ func serveRPC(t *testing.T, dataDir, nodeURL string) *rpcServer {
 		t.Fatal(err)
 	}
 	s.server = launch(t, quorate.Config{
-		Args: []string{"serve", "--node-url", nodeURL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
+		Args: append([]string{"serve", "--node-url", nodeURL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
 			"--data-dir", dataDir, "--plugin-dir", s.pluginDir, "--profile-dir", s.profileDir,
 			"--api-admin-enabled", "--health-check-frequency", "1s",
 			// As the nodes are started, so that levels can be compared.
-			"--log-display-level", "off"},
+			"--log-display-level", "off"}, admitting...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})

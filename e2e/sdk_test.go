@@ -93,7 +93,7 @@ func TestSDKLock(t *testing.T) {
 // purpose they must notice.
 func TestSDKs(t *testing.T) {
 	program := installSDKs(t)
-	s, factsPath, f := serveDevnet(t)
+	s, factsPath, f := serveDevnet(t, admitting...)
 	s.waitIndexed(t, f)
 	t.Run("All", func(t *testing.T) {
 		calls, code := runSDKs(t, program, factsPath)
@@ -172,10 +172,14 @@ func output(t *testing.T, dir, name string, args ...string) []byte {
 func serveDevnet(t *testing.T, args ...string) (*server, string, sdkFacts) {
 	t.Helper()
 	dir := testDir(t)
-	path := filepath.Join(dir, "facts.json")
+	path, metadata := filepath.Join(dir, "facts.json"), filepath.Join(dir, "nfts.json")
+	// A chain has the feature nftIndexing when there is a file to take metadata from.
+	if err := os.WriteFile(metadata, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	s := launch(t, quorate.Config{
 		Args: append([]string{"serve", "--devnet", "--http-host", "127.0.0.1", "--http-port", freePort(t),
-			"--data-dir", filepath.Join(dir, "data"), "--facts-file", path}, args...),
+			"--data-dir", filepath.Join(dir, "data"), "--facts-file", path, "--nft-metadata-file", metadata}, args...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})

@@ -32,6 +32,10 @@ const (
 	connectEvery = 50 * time.Millisecond
 )
 
+// admitting has every request counted, as on a public host, against a rate that no
+// test reaches.
+var admitting = []string{"--rate-limit", "on", "--rate-limit-units", "100000000"}
+
 // server is a running product with a client to it.
 type server struct {
 	*quorate.Server
@@ -57,8 +61,8 @@ func startServer(t *testing.T, nodeURL string, peers int) *server {
 	t.Helper()
 	dir := testDir(t)
 	s := launch(t, quorate.Config{
-		Args: []string{"serve", "--node-url", nodeURL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
-			"--data-dir", filepath.Join(dir, "data"), "--sign-ahead=false"},
+		Args: append([]string{"serve", "--node-url", nodeURL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
+			"--data-dir", filepath.Join(dir, "data"), "--sign-ahead=false"}, admitting...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})
