@@ -3,6 +3,7 @@ package aggregator
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -169,6 +170,9 @@ func TestTurnOfEpoch(t *testing.T) {
 	b := newBed(t, peers, func(c *Config) { c.Sets = twoSets{c.Sets.(*fakeSets), epoch} })
 	b.sets.set.Store(now)
 	b.want(t, request(t, 1, 67, 33))
+	for len(b.results.getParts(message(t, 1).ID())) < 10 { // a collection keeps its signatures a moment after it has answered
+		runtime.Gosched()
+	}
 	before := fmt.Sprint(b.asks())
 	req := request(t, 1, 67, 33) // also the new one's, if that were asked
 	req.PChainHeight = 8
