@@ -18,7 +18,7 @@ func (a *Aggregator) lastKnown(ctx context.Context, req *Request, msg *warp.Unsi
 	if a.cfg.LastKnown == nil || req.PChainHeight != 0 || !errors.As(cause, &failure) || failure.Kind != NodeFailed {
 		return nil, cause
 	}
-	subnet := chain.PrimaryNetworkID
+	var subnet chain.ID
 	if req.SigningSubnetID != nil {
 		subnet = *req.SigningSubnetID
 	} else if id, err := a.sets.SubnetOf(ctx, msg.SourceChainID); err == nil {
