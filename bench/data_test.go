@@ -62,7 +62,7 @@ type pages struct{ *repeats }
 // dataServer serves an index over loopback.
 func dataServer(t testing.TB, c *index.Chain) pages {
 	t.Helper()
-	srv, err := httpapi.New(httpapi.Config{Networks: noNetworks{}, Chains: served{c}})
+	srv, err := httpapi.New(httpapi.Config{Networks: noNetworks{}, Chains: served{c}, Limits: generous(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +83,23 @@ func barePages(t testing.TB, body []byte) pages {
 
 func getRequest(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n" }
 
+// requests asks for each of some paths, in the clients' encoding.
+func (p pages) requests(paths []string) [][]byte {
+	list := make([][]byte, len(paths))
+	for i, path := range paths {
+		r := getRequest(path)
+		if p.encoding != "" {
+			r = r[:len(r)-2] + "Accept-Encoding: " + p.encoding + ", deflate\r\n\r\n"
+		}
+		list[i] = []byte(r)
+	}
+	return list
+}
+
 // get asks once.
 func (p pages) get(t testing.TB, path string) (status int, body []byte) {
 	t.Helper()
-	if _, err := p.conns[0].Write([]byte(getRequest(path))); err != nil {
+	if _, err := p.conns[0].Write(p.requests([]string{path})[0]); err != nil {
 		t.Fatal(err)
 	}
 	var resp fasthttp.Response
@@ -98,7 +111,7 @@ func (p pages) get(t testing.TB, path string) (status int, body []byte) {
 
 // ask asks count times over all connections together.
 func (p pages) ask(t testing.TB, path string, count int) {
-	p.askEach(t, [][]byte{[]byte(getRequest(path))}, count)
+	p.askEach(t, p.requests([]string{path}), count)
 }
 
 // askEach asks count times over all connections together, round and round.

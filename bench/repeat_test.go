@@ -15,6 +15,7 @@ import (
 
 	"quorate/aggregator"
 	"quorate/httpapi"
+	"quorate/httpapi/limit"
 )
 
 // rigConns is the number of connections that ask at the same time.
@@ -28,9 +29,10 @@ func (n oneNetwork) ByID(uint32) (httpapi.Aggregator, bool)   { return n.Aggrega
 
 // repeats are clients of a server over loopback that ask the same again and again.
 type repeats struct {
-	request []byte
-	conns   []net.Conn
-	readers []*bufio.Reader
+	request  []byte
+	encoding string // that answers may have, of GET requests
+	conns    []net.Conn
+	readers  []*bufio.Reader
 }
 
 // quorateServer serves the whole path of a repeated request: HTTP, body,
@@ -38,7 +40,7 @@ type repeats struct {
 func quorateServer(t testing.TB, n int) (server *repeats, answer []byte) {
 	t.Helper()
 	r := newRig(t, n, true)
-	srv, err := httpapi.New(httpapi.Config{Networks: oneNetwork{r.Aggregator}})
+	srv, err := httpapi.New(httpapi.Config{Networks: oneNetwork{r.Aggregator}, Limits: generous(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +51,16 @@ func quorateServer(t testing.TB, n int) (server *repeats, answer []byte) {
 		t.Fatal(err)
 	}
 	return server, []byte(`{"signedMessage":"` + hex.EncodeToString(res.Signed) + `"}`)
+}
+
+// generous limits count all requests, as the command's do, and refuse none.
+func generous(t testing.TB) *limit.Limiter {
+	t.Helper()
+	l, err := limit.New(limit.Config{UnitsPerMinute: 100_000_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // bareServer answers the same bytes to the same request without any work.
@@ -73,6 +85,20 @@ func bareServer(t testing.TB, like *repeats, answer []byte) *repeats {
 
 func dialAll(t testing.TB, r *rig, serve func(net.Listener) error, stop func()) *repeats {
 	t.Helper()
+	s, end := dialUntil(t, serve, stop)
+	if r != nil {
+		req := r.jobs[0].req
+		body := fmt.Sprintf(`{"message":"%x","quorumPercentage":%d,"quorumPercentageBuffer":%d}`, req.Message, req.Quorum, req.Buffer)
+		s.request = fmt.Appendf(nil, "POST /v1/signatureAggregator/fuji/aggregateSignatures HTTP/1.1\r\nHost: quorate\r\n"+
+			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	t.Cleanup(end)
+	return s
+}
+
+// dialUntil connects clients to a server, until end is called.
+func dialUntil(t testing.TB, serve func(net.Listener) error, stop func()) (_ *repeats, end func()) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,12 +106,6 @@ func dialAll(t testing.TB, r *rig, serve func(net.Listener) error, stop func()) 
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ln) }()
 	s := &repeats{}
-	if r != nil {
-		req := r.jobs[0].req
-		body := fmt.Sprintf(`{"message":"%x","quorumPercentage":%d,"quorumPercentageBuffer":%d}`, req.Message, req.Quorum, req.Buffer)
-		s.request = fmt.Appendf(nil, "POST /v1/signatureAggregator/fuji/aggregateSignatures HTTP/1.1\r\nHost: quorate\r\n"+
-			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	}
 	for range rigConns {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
@@ -93,7 +113,7 @@ func dialAll(t testing.TB, r *rig, serve func(net.Listener) error, stop func()) 
 		}
 		s.conns, s.readers = append(s.conns, c), append(s.readers, bufio.NewReader(c))
 	}
-	t.Cleanup(func() {
+	return s, func() {
 		var errs []error
 		for _, c := range s.conns {
 			errs = append(errs, c.Close())
@@ -102,8 +122,7 @@ func dialAll(t testing.TB, r *rig, serve func(net.Listener) error, stop func()) 
 		if err := errors.Join(append(errs, <-ended)...); err != nil {
 			t.Error(err)
 		}
-	})
-	return s
+	}
 }
 
 // ask sends count requests over all connections together, depth at a time on

@@ -44,10 +44,9 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
 	if d.Limited {
-		h := &ctx.Response.Header
-		h.Set(headerRateLimit, strconv.FormatInt(d.Limit, 10))
-		h.Set(headerRateRemaining, strconv.FormatInt(d.Remaining, 10))
-		h.Set(headerRateReset, strconv.FormatInt(int64((d.Reset+time.Second-1)/time.Second), 10))
+		setNumber(ctx, headerRateLimit, d.Limit)
+		setNumber(ctx, headerRateRemaining, d.Remaining)
+		setNumber(ctx, headerRateReset, int64((d.Reset+time.Second-1)/time.Second))
 	}
 	if !d.Allow {
 		fail(ctx, &failure{d.Status, d.Message, d.RetryAfter})
@@ -55,6 +54,12 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 	}
 	p.client = d.Client
 	return true
+}
+
+// setNumber sets a header without an allocation.
+func setNumber(ctx *fasthttp.RequestCtx, name string, n int64) {
+	var digits [20]byte
+	ctx.Response.Header.SetBytesV(name, strconv.AppendInt(digits[:0], n, 10))
 }
 
 // remoteAddr returns the address of a connection's peer. An unknown one is a

@@ -1,0 +1,268 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/index/indextest"
+	"quorate/engine/store"
+	"quorate/httpapi"
+	"quorate/rollup"
+)
+
+// answerKind is a kind of page that clients read, with the shares of a bare
+// server's rate that are promised for it.
+type answerKind struct {
+	name  string
+	again float64 // the same page again and again
+	// unread and unreadGzip are those of distinct pages that were not asked for
+	// before; 0 promises nothing, and the baseline alone counts.
+	unread, unreadGzip float64
+	path               string
+	others             func(i int) string // distinct pages
+}
+
+// againGzip is the share of the same page again and again, compressed.
+const againGzip = 0.45
+
+// answerPages is the number of distinct pages of a kind.
+const answerPages = 1000
+
+// answerRig serves a chain as the command does: with admission, and packed for
+// clients that take it. The bare servers answer the same bytes.
+type answerRig struct {
+	dir   string
+	kinds []answerKind
+}
+
+const (
+	answerBlocks   = 1216
+	answerAccounts = 2400
+)
+
+func newAnswerRig(t testing.TB) *answerRig {
+	t.Helper()
+	r := &answerRig{dir: t.TempDir()}
+	db, c := r.open(t)
+	gen := indextest.New(indextest.Config{Seed: 3, Txs: madeTxs, Full: true, Accounts: answerAccounts, Step: 1_000_000})
+	for range answerBlocks / madeGroup {
+		if err := c.Commit(context.Background(), gen.Blocks(madeGroup)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	accounts := gen.Accounts()
+	of := func(i int) evm.Address { return accounts[100+i] }
+	const chainPath = "/v1/chains/" + benchChainID
+	latest := r.latest(t, c)
+	r.kinds = []answerKind{
+		{"address transactions", 0.6, 0, 0, pagePath(of(0)), func(i int) string { return pagePath(of(1 + i)) }},
+		{"latest 100 transactions", 0.5, 0, 0, chainPath + "/transactions?pageSize=100", func(i int) string { return latest[i] }},
+		{"ERC-20 list", 0.6, 0, 0, chainPath + "/addresses/" + of(0).String() + "/balances:listErc20", func(i int) string {
+			return chainPath + "/addresses/" + of(1+i).String() + "/balances:listErc20"
+		}},
+		{"holders", 0.5, 0, 0, holdersPath(0), func(i int) string { return holdersPath(1 + i) }},
+		{"metrics", 0.8, 0.35, 0.15, metricPath(rollup.TxCount, 100), metricPage},
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func holdersPath(threshold int) string {
+	return fmt.Sprintf("/v2/chains/%s/contracts/%s/balances?pageSize=50&threshold=%d", benchChainID, indextest.Coins[0], threshold)
+}
+
+// metricPage is a page of hours, ten hours after the one before.
+func metricPage(i int) string {
+	m := []rollup.Metric{rollup.TxCount, rollup.GasUsed, rollup.ActiveAddresses, rollup.ActiveSenders, rollup.FeesPaid}[i%5]
+	return fmt.Sprintf("%s&timeInterval=hour&endTimestamp=%d", metricPath(m, 100), 1_600_000_000+3600*(110+i))
+}
+
+// latest are the pages of the latest transactions, one by one.
+func (r *answerRig) latest(t testing.TB, c *index.Chain) []string {
+	t.Helper()
+	api := shippedServer(t, c, "")
+	defer api.end()
+	path := "/v1/chains/" + benchChainID + "/transactions?pageSize=100"
+	var list []string
+	for next := path; len(list) <= answerPages; {
+		_, body := api.get(t, next)
+		token := between(body, `"nextPageToken":"`, `"`)
+		if token == "" {
+			t.Fatalf("only %d pages", len(list))
+		}
+		next = path + "&pageToken=" + token
+		list = append(list, next)
+	}
+	return list
+}
+
+func between(b []byte, open, end string) string {
+	_, rest, ok := bytes.Cut(b, []byte(open))
+	if !ok {
+		return ""
+	}
+	v, _, _ := bytes.Cut(rest, []byte(end))
+	return string(v)
+}
+
+// open opens the chain with empty caches.
+func (r *answerRig) open(t testing.TB) (*store.DB, *index.Chain) {
+	t.Helper()
+	db, err := store.Open(r.dir, store.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := index.Open(db, chain.ID{1}, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, c
+}
+
+// clients are those of one server.
+type clients struct {
+	pages
+	end func()
+}
+
+// tokenKey is the same for all servers: pages of one can be asked of another.
+var answerTokenKey = bytes.Repeat([]byte{7}, 64)
+
+// shippedServer serves a chain with all that the command puts before it: a limiter
+// that counts each request.
+func shippedServer(t testing.TB, c *index.Chain, encoding string) clients {
+	t.Helper()
+	srv, err := httpapi.New(httpapi.Config{Networks: noNetworks{}, Chains: served{c}, TokenKey: answerTokenKey, Limits: generous(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return dialClients(t, encoding, func(ln net.Listener) error { return srv.Run(ctx, ln) }, cancel)
+}
+
+// bareClients are those of a server that answers bodies in turns.
+func bareClients(t testing.TB, encoding string, bodies [][]byte) clients {
+	t.Helper()
+	var next atomic.Uint64
+	srv := bareHandler(nil)
+	srv.Handler = func(ctx *fasthttp.RequestCtx) {
+		ctx.Response.Header.SetContentType("application/json")
+		if encoding != "" {
+			ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, encoding)
+		}
+		ctx.Response.SetBodyRaw(bodies[next.Add(1)%uint64(len(bodies))])
+	}
+	return dialClients(t, encoding, srv.Serve, func() {
+		if err := srv.Shutdown(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func dialClients(t testing.TB, encoding string, serve func(net.Listener) error, stop func()) clients {
+	t.Helper()
+	s, end := dialUntil(t, serve, stop)
+	s.encoding = encoding
+	return clients{pages{s}, end}
+}
+
+// bodies asks for each page once, on a server of its own.
+func (r *answerRig) bodies(t testing.TB, encoding string, paths []string) [][]byte {
+	t.Helper()
+	db, c := r.open(t)
+	api := shippedServer(t, c, encoding)
+	var list [][]byte
+	for _, p := range paths {
+		status, body := api.get(t, p)
+		if status != fasthttp.StatusOK {
+			t.Fatalf("%s: status %d, %s", p, status, body)
+		}
+		list = append(list, bytes.Clone(body))
+	}
+	api.end()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// warm gives how many times the time of a bare server the same page takes.
+func (r *answerRig) warm(t testing.TB, k *answerKind, encoding string) float64 {
+	t.Helper()
+	bodies := r.bodies(t, encoding, []string{k.path})
+	db, c := r.open(t)
+	api, bare := shippedServer(t, c, encoding), bareClients(t, encoding, bodies)
+	defer func() {
+		api.end()
+		bare.end()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const count = 1200
+	return against(wall(), 3, func() { api.ask(t, k.path, count) }, func() { bare.ask(t, k.path, count) })
+}
+
+// cold is the same of distinct pages, each of which is asked for once.
+func (r *answerRig) cold(t testing.TB, k *answerKind, encoding string) float64 {
+	t.Helper()
+	paths := make([]string, answerPages)
+	for i := range paths {
+		paths[i] = k.others(i)
+	}
+	bodies := r.bodies(t, encoding, paths)
+	bare := bareClients(t, encoding, bodies)
+	defer bare.end()
+	requests := bare.requests(paths)
+	timed := func(c clients) float64 {
+		c.ask(t, "/v1/chains", 4*rigConns) // the connections are up
+		start := cpu()
+		c.askEach(t, requests, len(requests))
+		return float64(cpu() - start)
+	}
+	return costRatio(1, 3, func() float64 {
+		db, c := r.open(t)
+		api := shippedServer(t, c, encoding)
+		took := timed(api)
+		api.end()
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return took
+	}, func() float64 { return timed(bare) })
+}
+
+// answerFigures are those of the server as it is shipped.
+func answerFigures(t *testing.T, each func(figure)) {
+	r := newAnswerRig(t)
+	settle()
+	for i := range r.kinds {
+		k := &r.kinds[i]
+		for _, form := range []struct {
+			name, encoding string
+			again, unread  float64
+		}{{"", "", k.again, k.unread}, {" in gzip", "gzip", againGzip, k.unreadGzip}} {
+			name, unread := k.name+form.name, readRatio
+			if form.unread > 0 {
+				unread = unread.atMost(1 / form.unread)
+			}
+			each(figure{name + ", time / bare HTTP server", timeRatio.atMost(1 / form.again), func() float64 {
+				return r.warm(t, k, form.encoding)
+			}})
+			each(figure{name + ", never read before, CPU / bare HTTP server", unread, func() float64 {
+				return r.cold(t, k, form.encoding)
+			}})
+		}
+	}
+}
