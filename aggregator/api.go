@@ -123,7 +123,7 @@ const (
 	Internal
 )
 
-// Stake tells what became of each part of the signing set's weight when a
+// Stake reports what became of each part of the signing set's weight when a
 // request failed. Every validator counts in exactly one of Signed, Refused,
 // Invalid, Silent, Unreachable, Pending, Underfunded and Keyless, which sum to
 // Total. Connected is told apart from them.

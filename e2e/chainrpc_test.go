@@ -111,7 +111,7 @@ func transfer(ctx context.Context, client *ethclient.Client, chain *big.Int) (*t
 	return tx, client.SendTransaction(ctx, tx)
 }
 
-// TestRefusedAliases gives names that must be refused: each leaves the names and
+// TestRefusedAliases returns names that must be refused: each leaves the names and
 // the paths as they were.
 func TestRefusedAliases(t *testing.T) {
 	w := useNetwork(t)

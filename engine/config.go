@@ -85,7 +85,7 @@ type Config struct {
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 
-	// Log gives the logger of a name; nil discards all logs.
+	// Log returns the logger of a name; nil discards all logs.
 	Log func(name string) *slog.Logger
 	// Metrics takes the metrics of all parts; nil keeps them private.
 	Metrics *metric.Set

@@ -74,13 +74,13 @@ func New(cfg Config) (*Engine, error) {
 	return e, e.registerChecks()
 }
 
-// Health gives the checks and their last results.
+// Health returns the checks and their last results.
 func (e *Engine) Health() *health.Checker { return e.checker }
 
-// Chains gives the names of the chains that the followed nodes know.
+// Chains returns the names of the chains that the followed nodes know.
 func (e *Engine) Chains() *chains.Registry { return e.names }
 
-// VMs gives the virtual machine plugins.
+// VMs returns the virtual machine plugins.
 func (e *Engine) VMs() *vm.Loader { return e.vms }
 
 // NodeID is the name by which validators know us.

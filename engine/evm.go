@@ -105,25 +105,25 @@ func (c *EVMConfig) name() string {
 	return c.ID.String()
 }
 
-// ID gives the blockchain ID.
+// ID returns the blockchain ID.
 func (c *EVM) ID() chain.ID { return c.id }
 
-// Subnet gives the ID of the chain's subnet.
+// Subnet returns the ID of the chain's subnet.
 func (c *EVM) Subnet() chain.ID { return c.subnet }
 
-// VM gives the ID of the virtual machine, zero if it is not known.
+// VM returns the ID of the virtual machine, zero if it is not known.
 func (c *EVM) VM() chain.ID { return c.vm }
 
-// Number gives the EVM chain number.
+// Number returns the EVM chain number.
 func (c *EVM) Number() uint64 { return c.number }
 
-// NetworkID gives the network of the chain.
+// NetworkID returns the network of the chain.
 func (c *EVM) NetworkID() uint32 { return c.network.id }
 
-// Details gives what was configured about the chain. Do not change it.
+// Details returns what was configured about the chain. Do not change it.
 func (c *EVM) Details() *ChainDetails { return &c.details }
 
-// Index gives the chain's rows.
+// Index returns the chain's rows.
 func (c *EVM) Index() *index.Chain { return c.index }
 
 // HasSocket reports whether the chain's node has a WebSocket for it, as far as it
@@ -166,7 +166,7 @@ func (c *EVM) Behind() (target, missing uint64) {
 	return s.Target, s.Behind()
 }
 
-// Updated tells when a block was indexed last, or when it turned out that there
+// Updated reports when a block was indexed last, or when it turned out that there
 // is none to index; the zero time if not since the start.
 func (c *EVM) Updated() time.Time { return c.status().Progress }
 

@@ -13,7 +13,7 @@ const (
 	fujiID    = 5
 )
 
-// ByName gives the aggregator of the network called mainnet, fuji or testnet.
+// ByName returns the aggregator of the network called mainnet, fuji or testnet.
 // Before the nodes have told their networks it gives one that says so.
 func (e *Engine) ByName(name string) (Aggregator, bool) {
 	switch name {
@@ -32,7 +32,7 @@ func (e *Engine) ByName(name string) (Aggregator, bool) {
 	})
 }
 
-// ByID gives the aggregator of the network with that ID.
+// ByID returns the aggregator of the network with that ID.
 func (e *Engine) ByID(networkID uint32) (Aggregator, bool) {
 	return e.find(func(id uint32) int {
 		if id == networkID {

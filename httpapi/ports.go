@@ -21,29 +21,29 @@ type Aggregator interface {
 	Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error)
 }
 
-// Networks gives the networks that are followed. It is called for each request.
+// Networks returns the networks that are followed. It is called for each request.
 type Networks interface {
-	// ByName gives the network called mainnet, fuji or testnet.
+	// ByName returns the network called mainnet, fuji or testnet.
 	ByName(name string) (Aggregator, bool)
-	// ByID gives the network whose messages carry networkID.
+	// ByID returns the network whose messages carry networkID.
 	ByID(networkID uint32) (Aggregator, bool)
 }
 
-// Chains gives the EVM chains that are followed. It is called for each request.
+// Chains returns the EVM chains that are followed. It is called for each request.
 type Chains interface {
 	// Chain finds a chain by its EVM chain number in decimal, by blockchain ID or
 	// by an alias.
 	Chain(name string) (Chain, bool)
-	// Chains gives all chains, always in the same order. The list is shared: do not
+	// Chains returns all chains, always in the same order. The list is shared: do not
 	// change it.
 	Chains() []Chain
 }
 
 // Chain is one chain that is followed.
 type Chain interface {
-	// Info gives what is told about the chain. It is shared: do not change it.
+	// Info returns what is told about the chain. It is shared: do not change it.
 	Info() *view.ChainInfo
-	// View gives the chain as it was at a height, or as it is now if tip is nil.
+	// View returns the chain as it was at a height, or as it is now if tip is nil.
 	// The caller closes it. The error wraps index.ErrEmpty when no block is
 	// indexed yet and index.ErrAbove when none at that height.
 	View(tip *uint64) (View, error)
@@ -60,9 +60,9 @@ type Chain interface {
 	// Syncing returns how far the chain's nodes are, and reports whether the index is
 	// so far behind that what it shows is the past. It costs next to nothing.
 	Syncing() (height uint64, behind bool)
-	// ID gives the blockchain ID.
+	// ID returns the blockchain ID.
 	ID() chain.ID
-	// RollupState tells how far the metrics of the chain are made, and their
+	// RollupState reports how far the metrics of the chain are made, and their
 	// edition: metrics of another one were made anew. The error wraps
 	// index.ErrEmpty when no block is indexed yet and index.ErrRollup while the
 	// metrics are not complete; its text says how far they are.
@@ -71,7 +71,7 @@ type Chain interface {
 	// of those without blocks and of those after the last block, but not before the
 	// first one. What take gets is good until it returns.
 	Buckets(i rollup.Interval, newest, oldest uint32, take func(number uint32, r *rollup.Record)) error
-	// Updated tells when a block was indexed last, or when it turned out that there
+	// Updated reports when a block was indexed last, or when it turned out that there
 	// is none to index; the zero time if not since the start.
 	Updated() time.Time
 }
@@ -93,9 +93,9 @@ type View interface {
 	TokenTransfers(token evm.Address, p index.Page) ([]index.AddressedTransfer, []byte, error)
 	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)
 	NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error)
-	// Holders gives those that had more than above of a token in a frame.
+	// Holders returns those that had more than above of a token in a frame.
 	Holders(token evm.Address, above uint256.Int, f index.Frame, p index.Page) ([]index.Holder, []byte, error)
-	// NativeBalance gives false if it is not known.
+	// NativeBalance returns false if it is not known.
 	NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error)
 	Token(a evm.Address) (index.TokenMeta, bool, error)
 	TokenURI(token evm.Address, id uint256.Int) (string, bool, error)
@@ -108,7 +108,7 @@ type View interface {
 
 // Prices knows the prices of coins and tokens.
 type Prices interface {
-	// Price gives the price of one whole token in a currency as a string that
+	// Price returns the price of one whole token in a currency as a string that
 	// view.CheckPrice accepts, or "". A nil token is the chain's own coin.
 	Price(chainID string, token *evm.Address, currency string) string
 }
@@ -122,7 +122,7 @@ type Logos interface {
 
 // NFTMetadata knows the metadata of NFTs.
 type NFTMetadata interface {
-	// Metadata gives nil if they are not known. They are shared: do not change them.
+	// Metadata returns nil if they are not known. They are shared: do not change them.
 	Metadata(chainID string, token *evm.Address, id *uint256.Int) *view.Metadata
 }
 
@@ -133,6 +133,6 @@ type Reputation interface {
 
 // MethodNames knows the signatures of functions.
 type MethodNames interface {
-	// MethodName gives the signature of a selector, "" if it is not known.
+	// MethodName returns the signature of a selector, "" if it is not known.
 	MethodName(selector [4]byte) string
 }

@@ -36,12 +36,12 @@ func ParseInterval(name string) (Interval, bool) {
 	return 0, false
 }
 
-// String gives the name that the API has.
+// String returns the name that the API has.
 func (i Interval) String() string {
 	return [...]string{"hour", "day", "week", "month"}[i]
 }
 
-// Number gives the bucket of a time in Unix seconds. Buckets are numbered
+// Number returns the bucket of a time in Unix seconds. Buckets are numbered
 // without gaps, from that of 1970-01-01.
 func (i Interval) Number(unix uint64) uint32 {
 	unix = min(unix, maxTime)
@@ -57,7 +57,7 @@ func (i Interval) Number(unix uint64) uint32 {
 	return uint32((y-1970)*12 + int(m) - 1)
 }
 
-// Start gives the time at which a bucket begins, in Unix seconds. That of the
+// Start returns the time at which a bucket begins, in Unix seconds. That of the
 // first week is in 1969.
 func (i Interval) Start(number uint32) int64 {
 	n := int64(number)

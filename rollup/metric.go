@@ -43,10 +43,10 @@ func ParseMetric(name string) (Metric, bool) {
 	return 0, false
 }
 
-// String gives the name that the API has.
+// String returns the name that the API has.
 func (m Metric) String() string { return metricNames[m] }
 
-// DayOnly tells whether the metric is there for days only.
+// DayOnly reports whether the metric is there for days only.
 func (m Metric) DayOnly() bool {
 	switch m {
 	case ActiveAddresses, ActiveSenders, GasUsed, TxCount, FeesPaid:
@@ -55,7 +55,7 @@ func (m Metric) DayOnly() bool {
 	return true
 }
 
-// Traced tells whether the metric needs the traces of all blocks: see
+// Traced reports whether the metric needs the traces of all blocks: see
 // [State.Untraced].
 func (m Metric) Traced() bool {
 	switch m {
@@ -65,7 +65,7 @@ func (m Metric) Traced() bool {
 	return false
 }
 
-// Of gives the metric's value in a bucket.
+// Of returns the metric's value in a bucket.
 func (m Metric) Of(r *Record) Value {
 	switch m {
 	case ActiveAddresses:

@@ -12,7 +12,7 @@ type Address = [20]byte
 
 // Stamps keeps the stamps of all addresses of a chain.
 type Stamps interface {
-	// Stamp gives the zero Stamp for an address that was never put.
+	// Stamp returns the zero Stamp for an address that was never put.
 	Stamp(a *Address) (Stamp, error)
 	PutStamp(a *Address, s Stamp)
 }
@@ -69,7 +69,7 @@ func NewRoller(s State, open []Bucket, stamps Stamps) (*Roller, error) {
 	return r, nil
 }
 
-// State gives the state after the last block.
+// State returns the state after the last block.
 func (r *Roller) State() State { return r.s }
 
 func (r *Roller) setStarts() {

@@ -23,7 +23,7 @@ type State struct {
 	}
 }
 
-// Bounds gives the chain's first and last bucket; ok is false if it has none yet.
+// Bounds returns the chain's first and last bucket; ok is false if it has none yet.
 func (s *State) Bounds(i Interval) (first, last uint32, ok bool) {
 	return i.Number(s.First / 1000), i.Number(s.Last / 1000), s.Begun
 }

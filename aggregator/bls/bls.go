@@ -94,10 +94,10 @@ func newSecretKey(sk *blst.SecretKey) *SecretKey {
 	return &SecretKey{sk: sk, pk: pk}
 }
 
-// PublicKey gives the public key.
+// PublicKey returns the public key.
 func (k *SecretKey) PublicKey() *PublicKey { return k.pk }
 
-// Bytes gives the 32-byte big-endian form.
+// Bytes returns the 32-byte big-endian form.
 func (k *SecretKey) Bytes() [SecretKeyLen]byte { return [SecretKeyLen]byte(k.sk.Serialize()) }
 
 // Sign signs msg as validators sign warp messages.
@@ -140,10 +140,10 @@ func ParsePublicKey(b []byte) (*PublicKey, error) {
 	return k, nil
 }
 
-// Compressed gives the 48-byte form that [ParsePublicKey] reads. Each key has only one.
+// Compressed returns the 48-byte form that [ParsePublicKey] reads. Each key has only one.
 func (k *PublicKey) Compressed() [PublicKeyLen]byte { return k.compressed }
 
-// Uncompressed gives x and y, 48 bytes big-endian each.
+// Uncompressed returns x and y, 48 bytes big-endian each.
 func (k *PublicKey) Uncompressed() [UncompressedLen]byte { return k.uncompressed }
 
 // Compare orders keys as a warp message orders validators: by their
@@ -197,5 +197,5 @@ func decode(dst *blst.P2Affine, b []byte) error {
 	return nil
 }
 
-// InSubgroup tells whether the signature is in the subgroup, as a valid one is.
+// InSubgroup reports whether the signature is in the subgroup, as a valid one is.
 func (s *Signature) InSubgroup() bool { return s.p.InG2() }

@@ -21,19 +21,19 @@ func SumKeys(keys []*PublicKey) KeySum {
 	return KeySum{*blst.P1AffinesAdd(points)}
 }
 
-// Add gives the sum of both.
+// Add returns the sum of both.
 func (k KeySum) Add(o KeySum) KeySum {
 	k.p.AddAssign(&o.p)
 	return k
 }
 
-// Sub gives the sum without the keys of o.
+// Sub returns the sum without the keys of o.
 func (k KeySum) Sub(o KeySum) KeySum {
 	k.p.SubAssign(&o.p)
 	return k
 }
 
-// Equal tells whether both are the same point.
+// Equal reports whether both are the same point.
 func (k *KeySum) Equal(o *KeySum) bool { return k.p.Equals(&o.p) }
 
 func (k *KeySum) infinite() bool { return k.p.Equals(&blst.P1{}) }
@@ -64,7 +64,7 @@ func DecodeAggregate(b []byte) (AggregateSignature, error) {
 	return s, err
 }
 
-// Bytes gives the 96-byte compressed form.
+// Bytes returns the 96-byte compressed form.
 func (s AggregateSignature) Bytes() [SignatureLen]byte {
 	return [SignatureLen]byte(s.p.Compress())
 }

@@ -63,7 +63,7 @@ func pairs(key *blst.P1Affine, h, sig *blst.P2Affine) bool {
 	return g.isOne()
 }
 
-// Verify tells whether sig is the valid aggregate of msg signed by exactly the
+// Verify reports whether sig is the valid aggregate of msg signed by exactly the
 // keys in key: in the subgroup, and with the right pairing. An empty sum never is.
 func Verify(key *KeySum, msg *Message, sig *AggregateSignature) bool {
 	if !sane(key, sig) {
@@ -84,7 +84,7 @@ type Check struct {
 	Sig AggregateSignature
 }
 
-// VerifyBatch gives the verdict of [Verify] on each check, but tests all with
+// VerifyBatch returns the verdict of [Verify] on each check, but tests all with
 // one product of len+1 pairings. Every aggregate's subgroup is checked by
 // itself; then, in groups of prime order, a random combination of aggregates
 // hides an invalid one with a probability of at most 1/(2^64-1). When the

@@ -40,7 +40,7 @@ func New(cfg Config) (*Chain, error) {
 	return &Chain{cfg: cfg, tip: make(chan struct{})}, nil
 }
 
-// Config gives the chain's configuration, defaults filled in.
+// Config returns the chain's configuration, defaults filled in.
 func (c *Chain) Config() Config { return c.cfg }
 
 // Advance accepts one more block.

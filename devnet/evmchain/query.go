@@ -12,13 +12,13 @@ import (
 // ErrGenesis is returned for a trace of the first block, which nothing led to.
 var ErrGenesis = errors.New("genesis is not traceable")
 
-// Tip gives the height of the last block.
+// Tip returns the height of the last block.
 func (c *Chain) Tip() uint64 {
 	defer c.read()()
 	return uint64(len(c.records) - 1)
 }
 
-// Grown gives the height of the last block and a channel that is closed when
+// Grown returns the height of the last block and a channel that is closed when
 // another one follows.
 func (c *Chain) Grown() (uint64, <-chan struct{}) {
 	defer c.read()()
@@ -32,7 +32,7 @@ func (c *Chain) Height(hash evm.Hash) (uint64, bool) {
 	return uint64(height), ok && c.records[height].hash == hash
 }
 
-// Hash gives the hash of a block. The height must exist.
+// Hash returns the hash of a block. The height must exist.
 func (c *Chain) Hash(height uint64) evm.Hash {
 	defer c.read()()
 	return c.records[height].hash
@@ -204,7 +204,7 @@ func (b *block) appendLogLocked(c *Chain, dst []byte, t *tx, i int) []byte {
 	return b.appendLog(dst, t, i)
 }
 
-// Balance gives an account's balance in wei after a block.
+// Balance returns an account's balance in wei after a block.
 func (c *Chain) Balance(a evm.Address, height uint64) uint256.Int {
 	defer c.read()()
 	index, ok := c.ledger.byAddr[a]
@@ -215,7 +215,7 @@ func (c *Chain) Balance(a evm.Address, height uint64) uint256.Int {
 	return e.wei()
 }
 
-// Nonce gives an account's nonce after a block.
+// Nonce returns an account's nonce after a block.
 func (c *Chain) Nonce(a evm.Address, height uint64) uint64 {
 	defer c.read()()
 	index, ok := c.ledger.byAddr[a]
@@ -225,7 +225,7 @@ func (c *Chain) Nonce(a evm.Address, height uint64) uint64 {
 	return uint64(c.ledger.state(index, uint32(height)).nonce) // bounded
 }
 
-// Code gives an account's code after a block.
+// Code returns an account's code after a block.
 func (c *Chain) Code(a evm.Address, height uint64) []byte {
 	defer c.read()()
 	index, ok := c.ledger.byAddr[a]
@@ -235,8 +235,8 @@ func (c *Chain) Code(a evm.Address, height uint64) []byte {
 	return codeOf(&c.ledger.accounts[index], uint32(height)) // bounded
 }
 
-// BaseFee gives the base fee of a block in wei.
+// BaseFee returns the base fee of a block in wei.
 func (c *Chain) BaseFee(height uint64) uint64 { return baseFee(height) }
 
-// Time gives the time of a block in Unix milliseconds.
+// Time returns the time of a block in Unix milliseconds.
 func (c *Chain) Time(height uint64) uint64 { return c.cfg.timeOf(height) }

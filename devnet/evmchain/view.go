@@ -17,7 +17,7 @@ type RevertError struct {
 	Data []byte
 }
 
-// Error gives the text that nodes give.
+// Error returns the text that nodes give.
 func (e *RevertError) Error() string {
 	if e.Reason == "" {
 		return "execution reverted"
@@ -25,7 +25,7 @@ func (e *RevertError) Error() string {
 	return "execution reverted: " + e.Reason
 }
 
-// Call gives what a call of a contract returns after a block. Contracts answer
+// Call returns what a call of a contract returns after a block. Contracts answer
 // the questions of their token standard and revert everything else; accounts
 // without code return nothing.
 func (c *Chain) Call(to evm.Address, input []byte, height uint64) ([]byte, error) {

@@ -26,7 +26,7 @@ type callError struct {
 	data string
 }
 
-// Error gives the text.
+// Error returns the text.
 func (e *callError) Error() string { return e.text }
 
 type request struct {
@@ -103,7 +103,7 @@ func (h *Handler) appendError(dst []byte, id json.RawMessage, err error) []byte 
 	return append(dst, '}')
 }
 
-// Answer gives the body of the answer to a request or batch; nil when none is due.
+// Answer returns the body of the answer to a request or batch; nil when none is due.
 func (h *Handler) Answer(body []byte) []byte { return h.answer(body, nil) }
 
 // answer is Answer for a connection that may subscribe, if s is not nil.

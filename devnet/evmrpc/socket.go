@@ -83,7 +83,7 @@ type response struct {
 	err    error
 }
 
-// Header gives the headers of the answer.
+// Header returns the headers of the answer.
 func (w *response) Header() http.Header { return w.header }
 
 // WriteHeader sends the head of the answer.
@@ -103,7 +103,7 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.conn.Write(b)
 }
 
-// Hijack gives the connection.
+// Hijack returns the connection.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.err != nil {
 		return nil, nil, w.err

@@ -28,11 +28,11 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// Live tells what cannot be read from the world's state: which validators run, and where.
+// Live reports what cannot be read from the world's state: which validators run, and where.
 type Live interface {
-	// Online tells whether validator i is connected to the others.
+	// Online reports whether validator i is connected to the others.
 	Online(i int) bool
-	// Address gives the staking address of validator i. It stays the same while
+	// Address returns the staking address of validator i. It stays the same while
 	// the validator is stopped.
 	Address(i int) netip.AddrPort
 }

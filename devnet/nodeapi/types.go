@@ -12,7 +12,7 @@ import (
 // chainID is an ID that reads and writes its text form in JSON.
 type chainID chain.ID
 
-// MarshalText gives the CB58 form.
+// MarshalText returns the CB58 form.
 func (id chainID) MarshalText() ([]byte, error) { return []byte(chain.ID(id).String()), nil }
 
 // UnmarshalText reads the CB58 form.
@@ -25,7 +25,7 @@ func (id *chainID) UnmarshalText(b []byte) error {
 // nodeID is a node ID that reads and writes its text form in JSON.
 type nodeID chain.NodeID
 
-// MarshalText gives the form NodeID-...
+// MarshalText returns the form NodeID-...
 func (id nodeID) MarshalText() ([]byte, error) { return []byte(chain.NodeID(id).String()), nil }
 
 // UnmarshalText reads the form NodeID-...

@@ -42,7 +42,7 @@ type Validator struct {
 	proof        func() [bls.SignatureLen]byte
 }
 
-// Proof gives the proof of possession of the BLS key. It is computed at the first call.
+// Proof returns the proof of possession of the BLS key. It is computed at the first call.
 func (v *Validator) Proof() [bls.SignatureLen]byte { return v.proof() }
 
 func (w *World) newValidator(i int) (*Validator, error) {
@@ -71,7 +71,7 @@ func (p Params) keyOwner(i int) int {
 	return i
 }
 
-// WrongKey gives the validator a key that is not its own, for lies.
+// WrongKey returns the validator a key that is not its own, for lies.
 func (w *World) WrongKey(i int) *bls.SecretKey {
 	return bls.SecretKeyFromSeed(w.bytes("wrong BLS key", uint64(i))) // i is not negative
 }

@@ -97,7 +97,7 @@ func (p Params) balance(k int) uint64 {
 	}
 }
 
-// InitialValidationID gives the validation ID of an L1's initial validator.
+// InitialValidationID returns the validation ID of an L1's initial validator.
 func InitialValidationID(subnet chain.ID, index uint32) chain.ID {
 	return sha256.Sum256(binary.BigEndian.AppendUint32(append([]byte(nil), subnet[:]...), index))
 }
@@ -142,7 +142,7 @@ func (w *World) L1Of(chainID chain.ID) (*L1, bool) {
 	return nil, false
 }
 
-// Runs tells whether validator i runs an EVM chain: the C-Chain, or that of an
+// Runs reports whether validator i runs an EVM chain: the C-Chain, or that of an
 // L1 that it is a member of, active or not.
 func (w *World) Runs(i int, chainID chain.ID) bool {
 	if chainID == w.cChain {

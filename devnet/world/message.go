@@ -19,13 +19,13 @@ const (
 	payloadLen = 8 + noiseLen + sha256.Size
 )
 
-// Emitter gives the address of the contract that emits the messages.
+// Emitter returns the address of the contract that emits the messages.
 func (w *World) Emitter() [emitterLen]byte { return w.emitter }
 
-// Emitted gives the number of messages emitted so far.
+// Emitted returns the number of messages emitted so far.
 func (w *World) Emitted() uint64 { return w.params.Emitted }
 
-// Message gives the C-Chain's warp message with index i, emitted or not.
+// Message returns the C-Chain's warp message with index i, emitted or not.
 func (w *World) Message(i uint64) *warp.Unsigned {
 	return w.message(i, w.cChain, nil, 'n', 'm')
 }
@@ -51,7 +51,7 @@ func (w *World) message(i uint64, source chain.ID, prefix []byte, noise, mac byt
 	return u
 }
 
-// MessageIndex tells whether the chain that u names has emitted it, and as
+// MessageIndex reports whether the chain that u names has emitted it, and as
 // which message.
 func (w *World) MessageIndex(u *warp.Unsigned) (uint64, bool) {
 	call, err := warp.ParseAddressedCall(u.Payload)

@@ -81,7 +81,7 @@ func (w *World) genesis() map[chain.ID][]Member {
 	return sets
 }
 
-// Height gives the P-Chain's height, which is also the proposed one.
+// Height returns the P-Chain's height, which is also the proposed one.
 func (w *World) Height() uint64 {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -91,7 +91,7 @@ func (w *World) Height() uint64 {
 // height needs mu.
 func (w *World) height() uint64 { return uint64(len(w.history) - 1) } // never empty
 
-// At gives the validator sets at a height, or [ErrHeight].
+// At returns the validator sets at a height, or [ErrHeight].
 func (w *World) At(height uint64) (*Snapshot, error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

@@ -98,7 +98,7 @@ func (r *reader) u16() uint16 { return binary.BigEndian.Uint16(r.take(2)) }
 func (r *reader) u32() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
 func (r *reader) u64() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
 
-// ExpiredRegistration gives a registration that nobody used in time, for a
+// ExpiredRegistration returns a registration that nobody used in time, for a
 // subnet of this world or, without L1s, one that never became an L1.
 func (w *World) ExpiredRegistration() Registration {
 	subnet := chain.ID(w.derive("unconverted subnet", 0))

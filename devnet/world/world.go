@@ -156,19 +156,19 @@ func New(p Params) (*World, error) {
 	return w, nil
 }
 
-// Params gives the parameters, defaults filled in.
+// Params returns the parameters, defaults filled in.
 func (w *World) Params() Params { return w.params }
 
-// CChainID gives the blockchain ID of the C-Chain.
+// CChainID returns the blockchain ID of the C-Chain.
 func (w *World) CChainID() chain.ID { return w.cChain }
 
-// XChainID gives the blockchain ID of the X-Chain.
+// XChainID returns the blockchain ID of the X-Chain.
 func (w *World) XChainID() chain.ID { return w.xChain }
 
-// AssetID gives the ID of AVAX.
+// AssetID returns the ID of AVAX.
 func (w *World) AssetID() chain.ID { return w.derive("AVAX", 0) }
 
-// ChainSeed gives what a chain's history is made of.
+// ChainSeed returns what a chain's history is made of.
 func (w *World) ChainSeed(id chain.ID) [32]byte { return w.keyed('h', id[:], nil) }
 
 // GenesisTime is the time of the genesis blocks.
@@ -177,7 +177,7 @@ func (w *World) GenesisTime() time.Time { return time.Unix(genesisUnix, 0).UTC()
 // StakeEnd is when every validator's stake ends.
 func (w *World) StakeEnd() time.Time { return time.Unix(stakeEndUnix, 0).UTC() }
 
-// Validators gives all validators of the primary network, stopped ones too. The
+// Validators returns all validators of the primary network, stopped ones too. The
 // caller must not change the slice.
 func (w *World) Validators() []*Validator { return w.validators }
 

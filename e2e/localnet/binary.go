@@ -31,7 +31,7 @@ type Release struct {
 	Binary  string // the node, built from it
 }
 
-// Build gives the release that this module requires. The node is built at the
+// Build returns the release that this module requires. The node is built at the
 // first call on a machine, which takes minutes, and kept in the user's cache
 // folder. The working directory must be inside this module. Progress may be nil.
 func Build(ctx context.Context, progress io.Writer) (*Release, error) {
@@ -45,7 +45,7 @@ func Build(ctx context.Context, progress io.Writer) (*Release, error) {
 	return r, nil
 }
 
-// BuildPlugin gives the virtual machine subnet-evm of the same release, as an
+// BuildPlugin returns the virtual machine subnet-evm of the same release, as an
 // executable that nodes load as a plugin: the command quorate/e2e/subnetevm. It is
 // built and kept like the node.
 func BuildPlugin(ctx context.Context, r *Release, progress io.Writer) (string, error) {

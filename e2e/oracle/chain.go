@@ -119,10 +119,10 @@ type Transfer struct {
 	LogIndex  uint64
 }
 
-// Tip gives the height of the last block.
+// Tip returns the height of the last block.
 func (c *Chain) Tip() uint64 { return uint64(len(c.Blocks) - 1) }
 
-// Failed tells whether the transaction failed.
+// Failed reports whether the transaction failed.
 func (t *Tx) Failed() bool { return t.receipt.Status == 0 }
 
 // receiver gives who it was sent to: of a creation, the contract made.
@@ -150,7 +150,7 @@ func (t *Tx) addCall(f *rawFrame, reverted bool) {
 	}
 }
 
-// Concerns tells whether an address has part in the transaction.
+// Concerns reports whether an address has part in the transaction.
 func (t *Tx) Concerns(a common.Address) bool {
 	if t.From == a || t.receiver() == a {
 		return true

@@ -69,7 +69,7 @@ func (k *Checker) Err() error {
 	return errors.New(text)
 }
 
-// Tally tells how much was compared.
+// Tally reports how much was compared.
 func (k *Checker) Tally() Tally {
 	k.tally.Requests = k.client.requests
 	return k.tally

@@ -8,7 +8,7 @@ import (
 	"github.com/ava-labs/libevm/common"
 )
 
-// Addresses gives all addresses that have part in the chain's transactions, the
+// Addresses returns all addresses that have part in the chain's transactions, the
 // busiest first.
 func (c *Chain) Addresses() []common.Address {
 	count := make(map[common.Address]int)
@@ -35,7 +35,7 @@ func (c *Chain) Addresses() []common.Address {
 	})
 }
 
-// Chosen gives some addresses of every sort: the busiest, rare ones, contracts
+// Chosen returns some addresses of every sort: the busiest, rare ones, contracts
 // that were made by transactions and by contracts, all tokens, nobody and unknown ones.
 func (c *Chain) Chosen(rare int) []common.Address {
 	all := c.Addresses()

@@ -49,7 +49,7 @@ type Point struct {
 	Value *big.Rat
 }
 
-// Points gives a whole series, newest first. It is not known when no chain knows
+// Points returns a whole series, newest first. It is not known when no chain knows
 // it; that of no chain is empty.
 func (m *Metrics) Points(name, interval string) (points []Point, known bool) {
 	some := &Metrics{}

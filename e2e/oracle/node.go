@@ -34,14 +34,14 @@ func Dial(ctx context.Context, url string) (*Node, error) {
 // Close ends the connection.
 func (n *Node) Close() { n.rpc.Close() }
 
-// Tip gives the height of the last accepted block.
+// Tip returns the height of the last accepted block.
 func (n *Node) Tip(ctx context.Context) (uint64, error) {
 	var tip hexutil.Uint64
 	err := n.rpc.CallContext(ctx, &tip, "eth_blockNumber")
 	return uint64(tip), err
 }
 
-// ChainID gives the EVM chain number.
+// ChainID returns the EVM chain number.
 func (n *Node) ChainID(ctx context.Context) (string, error) {
 	var id hexutil.Big
 	err := n.rpc.CallContext(ctx, &id, "eth_chainId")
@@ -66,7 +66,7 @@ type NativeAsk struct {
 	Height  uint64
 }
 
-// Balances gives what the node says of each account at each height, in wei.
+// Balances returns what the node says of each account at each height, in wei.
 func (n *Node) Balances(ctx context.Context, asks []NativeAsk) ([]*big.Int, error) {
 	calls := make([]rpc.BatchElem, len(asks))
 	for i, a := range asks {

@@ -114,7 +114,7 @@ type Process struct {
 	err  error // of Wait, valid once done is closed
 }
 
-// PID gives the process ID.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Done is closed once the process has ended and its output is complete.

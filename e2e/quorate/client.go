@@ -156,7 +156,7 @@ func (a *Answer) Failure() (Failure, error) {
 	return f, nil
 }
 
-// Metric gives the sum of all series of a metric in /ext/metrics. A metric that is
+// Metric returns the sum of all series of a metric in /ext/metrics. A metric that is
 // not there is an error: a test must not take a renamed one for 0.
 func (c *Client) Metric(ctx context.Context, name string) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+pathMetrics, nil)

@@ -100,10 +100,10 @@ func (s *Server) Kill() error { return s.end() }
 // Restart runs the same command again, on the same data, after Stop or Kill.
 func (s *Server) Restart(ctx context.Context) (*Server, error) { return Start(ctx, s.cfg) }
 
-// PID gives the process ID of the server.
+// PID returns the process ID of the server.
 func (s *Server) PID() int { return s.process.PID() }
 
-// LogTail gives the end of the server's log, for the text of a failure.
+// LogTail returns the end of the server's log, for the text of a failure.
 func (s *Server) LogTail() string {
 	b, err := os.ReadFile(s.cfg.LogPath)
 	if err != nil {

@@ -46,7 +46,7 @@ type Mailbox[T any] struct {
 	shed   uint64
 }
 
-// NewMailbox gives an empty mailbox for at most capacity (at least 1) messages.
+// NewMailbox returns an empty mailbox for at most capacity (at least 1) messages.
 func NewMailbox[T any](capacity int, policy Policy) *Mailbox[T] {
 	if capacity < 1 {
 		panic("actor: mailbox capacity below 1")
@@ -146,14 +146,14 @@ func (m *Mailbox[T]) wake() {
 	}
 }
 
-// Len gives the number of queued messages, a gauge.
+// Len returns the number of queued messages, a gauge.
 func (m *Mailbox[T]) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.queue)
 }
 
-// Shed gives the number of messages refused or replaced since the start, a counter.
+// Shed returns the number of messages refused or replaced since the start, a counter.
 func (m *Mailbox[T]) Shed() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,10 +12,10 @@ type result[T any] struct {
 	err   error
 }
 
-// NewReply gives an open reply.
+// NewReply returns an open reply.
 func NewReply[T any]() *Reply[T] { return &Reply[T]{ch: make(chan result[T], 1)} }
 
-// Answer gives the answer. Only the first call counts, so that an actor that
+// Answer returns the answer. Only the first call counts, so that an actor that
 // ends may answer all it holds; it never blocks.
 func (r *Reply[T]) Answer(value T, err error) {
 	select {

@@ -29,7 +29,7 @@ type Supervisor struct {
 	stopped bool
 }
 
-// NewSupervisor gives a supervisor whose actors end when ctx does. onError, if
+// NewSupervisor returns a supervisor whose actors end when ctx does. onError, if
 // not nil, is told of every failure before the restart.
 func NewSupervisor(ctx context.Context, policy RestartPolicy, onError func(name string, err error)) *Supervisor {
 	if policy.Min <= 0 {

@@ -45,10 +45,10 @@ var (
 	ErrLength   = errors.New("wrong length")
 )
 
-// String gives the CB58 form.
+// String returns the CB58 form.
 func (id ID) String() string { return encodeCB58(id[:]) }
 
-// IsZero tells whether all bytes are zero.
+// IsZero reports whether all bytes are zero.
 func (id ID) IsZero() bool { return id == ID{} }
 
 // ParseID reads the CB58 form.
@@ -72,7 +72,7 @@ func ParseIDHexOrCB58(s string) (ID, error) {
 	return ParseID(s)
 }
 
-// String gives the text form, NodeID-<CB58>.
+// String returns the text form, NodeID-<CB58>.
 func (id NodeID) String() string { return nodeIDPrefix + encodeCB58(id[:]) }
 
 // ParseNodeID reads the text form, NodeID-<CB58>.
@@ -86,7 +86,7 @@ func ParseNodeID(s string) (NodeID, error) {
 	return id, err
 }
 
-// NodeIDFromCert gives the node ID of a TLS leaf certificate in DER form.
+// NodeIDFromCert returns the node ID of a TLS leaf certificate in DER form.
 func NodeIDFromCert(der []byte) NodeID {
 	sum := sha256.Sum256(der)
 	h := ripemd160.New()

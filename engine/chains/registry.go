@@ -69,7 +69,7 @@ type table struct {
 	names map[chain.ID][]string // of followed chains: built-in names, the ID, given aliases
 }
 
-// Open gives a registry that keeps given aliases in file, whose folder is made
+// Open returns a registry that keeps given aliases in file, whose folder is made
 // with the first alias. With "" they are kept in memory only. A file that does
 // not exist is no error; one that cannot be read or is not whole is, because
 // going on without it would lose what it holds.
@@ -123,7 +123,7 @@ func (r *Registry) Add(id chain.ID, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// Lookup gives the ID of the followed chain of that name, which is its blockchain
+// Lookup returns the ID of the followed chain of that name, which is its blockchain
 // ID in CB58 or any alias. It takes no lock.
 func (r *Registry) Lookup(name string) (chain.ID, bool) { return r.table.Load().lookup(name) }
 
@@ -138,7 +138,7 @@ func (t *table) lookup(name string) (chain.ID, bool) {
 	return id, true
 }
 
-// Aliases gives every name of a chain, of which name is one: the primary first,
+// Aliases returns every name of a chain, of which name is one: the primary first,
 // then the other built-in ones, the blockchain ID and the given aliases in order
 // of creation. The slice is the caller's. The error wraps [ErrUnknown].
 func (r *Registry) Aliases(name string) ([]string, error) {
@@ -150,7 +150,7 @@ func (r *Registry) Aliases(name string) ([]string, error) {
 	return slices.Clone(t.names[id]), nil
 }
 
-// Primary gives the first built-in name of a chain, or its ID when it has none or
+// Primary returns the first built-in name of a chain, or its ID when it has none or
 // is not followed. Given aliases never are primary.
 func (r *Registry) Primary(id chain.ID) string {
 	if names := r.table.Load().names[id]; len(names) > 0 {
@@ -159,7 +159,7 @@ func (r *Registry) Primary(id chain.ID) string {
 	return id.String()
 }
 
-// Alias gives the chain called name a further name. When it returns nil, the
+// Alias returns the chain called name a further name. When it returns nil, the
 // alias is on disk and seen by all; otherwise nothing has changed. The error
 // wraps one of this package, or says why the file could not be written. An
 // error's own text is fit for the caller of an API: it has no path in it.

@@ -314,7 +314,7 @@ func (b *builder) warp(ref *BlockRef, tx *evm.Tx, log *evm.Log) {
 	}
 }
 
-// WarpMessage gives the unsigned message that a log of the warp precompile
+// WarpMessage returns the unsigned message that a log of the warp precompile
 // carries. It refers to the log's data.
 func WarpMessage(log *evm.Log) ([]byte, bool) {
 	if log.Address != warpPrecompile || len(log.Topics) != 3 || log.Topics[0] != topicWarp {

@@ -75,7 +75,7 @@ type Chain struct {
 	overhead int
 }
 
-// Open gives the index of the chain with the given blockchain ID.
+// Open returns the index of the chain with the given blockchain ID.
 func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 	if opts.Remember < 0 {
 		return nil, errors.New("index: a negative number of balances to keep")
@@ -107,10 +107,10 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 	return c, nil
 }
 
-// ID gives the blockchain ID.
+// ID returns the blockchain ID.
 func (c *Chain) ID() chain.ID { return c.id }
 
-// Cursor gives the last indexed block; ok is false if there is none.
+// Cursor returns the last indexed block; ok is false if there is none.
 func (c *Chain) Cursor() (number uint64, hash evm.Hash, ok bool) {
 	cur := c.last.Load()
 	if cur == nil {

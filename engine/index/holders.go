@@ -29,7 +29,7 @@ const (
 	insideLen = evm.AddressLen + heightLen
 )
 
-// Holders gives the addresses that had more than above of an ERC-20 token in a
+// Holders returns the addresses that had more than above of an ERC-20 token in a
 // frame, in their order: after the last block before it, or after one of its
 // blocks. Only After and Limit of the page count. A page can be short, or empty,
 // and have a position to go on from.

@@ -10,7 +10,7 @@ import (
 	"quorate/engine/store"
 )
 
-// TokenBalances gives what an address holds of ERC-20 tokens, without zeros, in
+// TokenBalances returns what an address holds of ERC-20 tokens, without zeros, in
 // the order of the tokens' addresses: of all tokens, or of those in contracts
 // if there are any. Only After and Limit of the page count.
 func (v *View) TokenBalances(a evm.Address, contracts []evm.Address, p Page) ([]TokenBalance, []byte, error) {
@@ -136,7 +136,7 @@ func (t *tokenWalk) token(token evm.Address, here bool) (full bool, err error) {
 	return false, nil
 }
 
-// NFTs gives the ERC-721 tokens that an address owns, of one contract if
+// NFTs returns the ERC-721 tokens that an address owns, of one contract if
 // contract is not nil, in the order of contracts and IDs. Only After and Limit
 // of the page count.
 func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte, error) {
@@ -207,7 +207,7 @@ func (v *View) owns(owners *store.Rows, nft []byte, a *evm.Address) (yes bool, e
 	return yes, err
 }
 
-// NFTOwner gives the owner of an ERC-721 token, the zero address if it was burnt.
+// NFTOwner returns the owner of an ERC-721 token, the zero address if it was burnt.
 func (v *View) NFTOwner(nft NFT) (owner evm.Address, found bool, err error) {
 	found, err = v.newest(v.c.key(store.TableNFTOwners).addr(&nft.Token).word(nft.ID.Bytes32()), func(b []byte) error {
 		copy(owner[:], b)

@@ -111,7 +111,7 @@ func (l *list) walk(rows *store.Rows, end []byte, backward bool, limit int) ([]b
 // pageRoom is for how many rows of a page room is made at once.
 func pageRoom(p *Page) int { return max(0, min(p.Limit, 100)) }
 
-// BlockTxs gives the transactions of a block; none if there is no such block.
+// BlockTxs returns the transactions of a block; none if there is no such block.
 func (v *View) BlockTxs(number uint64, p Page) ([]*Tx, []byte, error) {
 	if number > v.tip.Number {
 		return nil, nil, nil
@@ -120,7 +120,7 @@ func (v *View) BlockTxs(number uint64, p Page) ([]*Tx, []byte, error) {
 	return v.txs(p, nil)
 }
 
-// LatestTxs gives the transactions of the chain, only those that failed or
+// LatestTxs returns the transactions of the chain, only those that failed or
 // succeeded if failed is not nil.
 func (v *View) LatestTxs(p Page, failed *bool) ([]*Tx, []byte, error) {
 	if failed == nil {
@@ -174,7 +174,7 @@ func (v *View) txs(p Page, match func(r *store.Rows) (bool, error)) ([]*Tx, []by
 	return txs, next, err
 }
 
-// AddressTxs gives the transactions that an address has part in.
+// AddressTxs returns the transactions that an address has part in.
 func (v *View) AddressTxs(a evm.Address, p Page) ([]*Tx, []byte, error) {
 	k := pageKey{addr: a, limit: p.Limit, ascending: p.Ascending, begun: p.After != nil}
 	if p.After != nil && copy(k.after[:], p.After) != len(p.After) {
@@ -210,7 +210,7 @@ func (v *View) addressPage(a *evm.Address, p *Page) (page txPage, err error) {
 	return page, err
 }
 
-// AddressTransfers gives the transfers of a kind from or to an address. Only
+// AddressTransfers returns the transfers of a kind from or to an address. Only
 // ERC-721 transfers are listed by address; other kinds are an [ErrKind].
 func (v *View) AddressTransfers(a evm.Address, kind TransferKind, p Page) ([]AddressedTransfer, []byte, error) {
 	if kind != ERC721 {
@@ -219,7 +219,7 @@ func (v *View) AddressTransfers(a evm.Address, kind TransferKind, p Page) ([]Add
 	return v.transfers(v.c.key(store.TableAddressNFTs).addr(&a), p)
 }
 
-// TokenTransfers gives the transfers of a token, of whatever kind.
+// TokenTransfers returns the transfers of a token, of whatever kind.
 func (v *View) TokenTransfers(token evm.Address, p Page) ([]AddressedTransfer, []byte, error) {
 	return v.transfers(v.c.key(store.TableTokenTransfers).addr(&token), p)
 }

@@ -63,7 +63,7 @@ func (c *Chain) putGroup(group []row) error {
 	return b.Commit()
 }
 
-// Token gives what is known of a token's contract. It is the newest that is
+// Token returns what is known of a token's contract. It is the newest that is
 // known, whatever the view's height.
 func (v *View) Token(a evm.Address) (t TokenMeta, known bool, err error) {
 	known, err = v.s.Get(v.c.key(store.TableTokenMeta).addr(&a), func(b []byte) (err error) {
@@ -73,7 +73,7 @@ func (v *View) Token(a evm.Address) (t TokenMeta, known bool, err error) {
 	return t, known && err == nil, err
 }
 
-// TokenURI gives the URI of a token with an ID; it may be empty. It is the
+// TokenURI returns the URI of a token with an ID; it may be empty. It is the
 // newest that is known, whatever the view's height.
 func (v *View) TokenURI(token evm.Address, id uint256.Int) (uri string, known bool, err error) {
 	known, err = v.s.Get(v.c.key(store.TableTokenURIs).addr(&token).word(id.Bytes32()), func(b []byte) error {
@@ -83,7 +83,7 @@ func (v *View) TokenURI(token evm.Address, id uint256.Int) (uri string, known bo
 	return uri, known, err
 }
 
-// TokensWithoutMeta gives tokens that were moved and whose contracts were not
+// TokensWithoutMeta returns tokens that were moved and whose contracts were not
 // asked yet, and a position to go on from, nil at the end.
 func (v *View) TokensWithoutMeta(p Page) ([]SeenToken, []byte, error) {
 	var out []SeenToken
@@ -98,7 +98,7 @@ func (v *View) TokensWithoutMeta(p Page) ([]SeenToken, []byte, error) {
 	return out, next, err
 }
 
-// NFTsWithoutURI gives tokens with an ID that were minted and whose URI was not
+// NFTsWithoutURI returns tokens with an ID that were minted and whose URI was not
 // asked for yet, and a position to go on from, nil at the end.
 func (v *View) NFTsWithoutURI(p Page) ([]SeenNFT, []byte, error) {
 	var out []SeenNFT

@@ -9,7 +9,7 @@ import (
 	"quorate/rollup"
 )
 
-// RollupState tells how far the metrics of the chain are made, and their
+// RollupState reports how far the metrics of the chain are made, and their
 // edition, which changes when they are made anew. The error is [ErrEmpty] if the
 // chain has no block yet, and wraps [ErrRollup] if the metrics are not made up
 // to the last block: they are of no use until then.

@@ -16,7 +16,7 @@ const (
 	ERC1155 TransferKind = 3
 )
 
-// String gives the standard's name.
+// String returns the standard's name.
 func (k TransferKind) String() string {
 	switch k {
 	case ERC20:

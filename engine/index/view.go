@@ -63,10 +63,10 @@ func (c *Chain) At(tip *uint64) (*View, error) {
 // Close ends the view. Further calls do nothing.
 func (v *View) Close() { v.s.Close() }
 
-// Tip gives the last block of the view.
+// Tip returns the last block of the view.
 func (v *View) Tip() evm.Head { return v.tip }
 
-// Block gives the block at a height.
+// Block returns the block at a height.
 func (v *View) Block(number uint64) (h Header, found bool, err error) {
 	if number > v.tip.Number {
 		return h, false, nil
@@ -78,7 +78,7 @@ func (v *View) Block(number uint64) (h Header, found bool, err error) {
 	return h, found && err == nil, err
 }
 
-// BlockNumber gives the height of the block with the given hash.
+// BlockNumber returns the height of the block with the given hash.
 func (v *View) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	var number uint64
 	found, err := v.s.Get(v.c.key(store.TableBlockHashes).hash(&hash), func(b []byte) error {
@@ -98,7 +98,7 @@ func (v *View) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	return number, true, nil
 }
 
-// Tx gives the transaction with the given hash. Do not change it.
+// Tx returns the transaction with the given hash. Do not change it.
 func (v *View) Tx(hash evm.Hash) (*Tx, bool, error) {
 	number, index, found, err := v.locate(&hash)
 	if err != nil || !found {
@@ -147,7 +147,7 @@ func (v *View) txAt(number uint64, index uint32) (tx *Tx, err error) {
 	return tx, nil
 }
 
-// WarpMessages gives the unsigned warp messages that a transaction sent.
+// WarpMessages returns the unsigned warp messages that a transaction sent.
 func (v *View) WarpMessages(txHash evm.Hash) ([][]byte, error) {
 	tx, found, err := v.Tx(txHash)
 	if err != nil || !found {
@@ -170,7 +170,7 @@ func (v *View) WarpMessages(txHash evm.Hash) ([][]byte, error) {
 	return list, nil
 }
 
-// NativeBalance gives the native balance of an address in wei. It is not known
+// NativeBalance returns the native balance of an address in wei. It is not known
 // if the address was in no traced block yet, or a block was not traced.
 func (v *View) NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error) {
 	if v.tip.Number >= v.bare {
@@ -196,7 +196,7 @@ func (v *View) newest(prefix key, read func(b []byte) error) (bool, error) {
 	return true, rows.Value(read)
 }
 
-// Contract tells how the contract at an address came to be.
+// Contract reports how the contract at an address came to be.
 func (v *View) Contract(a evm.Address) (ct Contract, found bool, err error) {
 	prefix := v.c.key(store.TableContracts).addr(&a)
 	rows, err := v.s.Rows(prefix, false)

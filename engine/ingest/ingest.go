@@ -23,12 +23,12 @@ import (
 	"quorate/engine/source"
 )
 
-// Source gives the blocks of a chain. The client in engine/source/evm is one; a
+// Source returns the blocks of a chain. The client in engine/source/evm is one; a
 // replicated log of blocks could be another.
 type Source interface {
-	// Tip gives the last accepted block.
+	// Tip returns the last accepted block.
 	Tip(ctx context.Context) (evm.Head, error)
-	// Fetch gives the blocks from..to, both included, in order of height. With an
+	// Fetch returns the blocks from..to, both included, in order of height. With an
 	// error it may give those before the one that the error is about.
 	Fetch(ctx context.Context, from, to uint64) ([]*evm.Block, error)
 	// Trace fills in the calls and balances of a block.
@@ -39,7 +39,7 @@ type Source interface {
 
 // Sink takes the blocks; [index.Chain] is one.
 type Sink interface {
-	// Cursor gives the last block that is committed; ok is false if there is none.
+	// Cursor returns the last block that is committed; ok is false if there is none.
 	Cursor() (number uint64, hash evm.Hash, ok bool)
 	// Commit commits blocks that follow on the cursor.
 	Commit(ctx context.Context, blocks []*evm.Block) error

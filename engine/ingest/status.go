@@ -12,7 +12,7 @@ import (
 
 // Status is how a chain fares.
 type Status struct {
-	// Started tells whether there is any committed block; Height and Hash are those
+	// Started reports whether there is any committed block; Height and Hash are those
 	// of the last one.
 	Started bool
 	Height  uint64
@@ -40,7 +40,7 @@ type Status struct {
 	Failures int
 }
 
-// Behind gives how many known blocks are not committed.
+// Behind returns how many known blocks are not committed.
 func (s *Status) Behind() uint64 {
 	switch {
 	case !s.Started:
@@ -51,10 +51,10 @@ func (s *Status) Behind() uint64 {
 	return 0
 }
 
-// Target gives the highest height that is known of.
+// Target returns the highest height that is known of.
 func (i *Ingest) Target() uint64 { return i.target.Load() }
 
-// Status tells how the chain fares.
+// Status reports how the chain fares.
 func (i *Ingest) Status() Status {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -139,7 +139,7 @@ type Progress struct {
 	Left time.Duration
 }
 
-// Share gives how much is done, 0 to 1.
+// Share returns how much is done, 0 to 1.
 func (p Progress) Share() float64 {
 	if p.Target == 0 {
 		return 1

@@ -65,7 +65,7 @@ func plainly(v slog.Value) slog.Value {
 	return v
 }
 
-// Enabled tells whether a line of that level goes anywhere.
+// Enabled reports whether a line of that level goes anywhere.
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
 	return int64(level) >= h.target.min.Load()
 }
@@ -86,7 +86,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return errors.Join(errs[0], errs[1])
 }
 
-// WithAttrs gives a handler that adds attrs to every record.
+// WithAttrs returns a handler that adds attrs to every record.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if len(attrs) == 0 {
 		return h
@@ -105,7 +105,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &c
 }
 
-// WithGroup gives a handler that puts name in front of the keys that follow.
+// WithGroup returns a handler that puts name in front of the keys that follow.
 func (h *handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h

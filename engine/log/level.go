@@ -51,7 +51,7 @@ func ParseLevel(s string) (Level, error) {
 // Level makes a Level usable wherever slog takes one.
 func (l Level) Level() slog.Level { return slog.Level(l) }
 
-// String gives the name; a level between two named ones takes the lower name.
+// String returns the name; a level between two named ones takes the lower name.
 func (l Level) String() string {
 	name := names[0].name
 	for _, n := range names {
@@ -62,7 +62,7 @@ func (l Level) String() string {
 	return name
 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText reads a name.

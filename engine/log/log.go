@@ -95,7 +95,7 @@ func New(cfg Config) (*Logs, error) {
 	return l, nil
 }
 
-// Logger gives the logger of that name, always the same one. Characters that
+// Logger returns the logger of that name, always the same one. Characters that
 // do not belong in a file name become '_'.
 func (l *Logs) Logger(name string) *slog.Logger {
 	name = clean(name)
@@ -158,7 +158,7 @@ func (t *target) levels() LevelPair {
 	return LevelPair{File: Level(t.file.Load()), Display: Level(t.display.Load())}
 }
 
-// Levels gives the levels of every logger by name.
+// Levels returns the levels of every logger by name.
 func (l *Logs) Levels() map[string]LevelPair {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +202,7 @@ func (l *Logs) SetLevels(name string, file, display *Level) (map[string]LevelPai
 	return changed, nil
 }
 
-// Failed gives the number of lines that could not be written to a file, a counter.
+// Failed returns the number of lines that could not be written to a file, a counter.
 func (l *Logs) Failed() uint64 { return l.failed.Load() }
 
 // fileFailed counts a lost line and says so on the display, but not each time.

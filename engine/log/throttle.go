@@ -17,10 +17,10 @@ type Throttle struct {
 	held uint64
 }
 
-// NewThrottle gives a throttle that lets one line through in each period.
+// NewThrottle returns a throttle that lets one line through in each period.
 func NewThrottle(period time.Duration) *Throttle { return &Throttle{period: period} }
 
-// Allow tells whether a line may be written now, and how many were held back
+// Allow reports whether a line may be written now, and how many were held back
 // since the last one.
 func (t *Throttle) Allow() (held uint64, ok bool) {
 	now := time.Now()

@@ -238,7 +238,7 @@ func (d *DB) end() error {
 	return err
 }
 
-// Ordinal gives the number of the chain in keys; a new chain gets the next one.
+// Ordinal returns the number of the chain in keys; a new chain gets the next one.
 func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 	d.chains.Lock()
 	defer d.chains.Unlock()
@@ -268,7 +268,7 @@ func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 	return ordinal, nil
 }
 
-// Chains gives the blockchain IDs of all chains that have an ordinal.
+// Chains returns the blockchain IDs of all chains that have an ordinal.
 func (d *DB) Chains() (list [][32]byte, err error) {
 	db, err := d.use()
 	if err != nil {

@@ -56,7 +56,7 @@ type Rows struct {
 	prefix []byte
 }
 
-// Rows gives an iterator over the rows whose keys begin with prefix, from the
+// Rows returns an iterator over the rows whose keys begin with prefix, from the
 // last to the first if reverse. It stands nowhere until the first Seek. It keeps
 // prefix. Close of the snapshot closes it.
 func (s *Snapshot) Rows(prefix []byte, reverse bool) (*Rows, error) {
@@ -86,10 +86,10 @@ func (r *Rows) Seek(key []byte) { r.it.Seek(key) }
 // Next goes to the next row.
 func (r *Rows) Next() { r.it.Next() }
 
-// Valid tells whether there is a row here.
+// Valid reports whether there is a row here.
 func (r *Rows) Valid() bool { return r.it.ValidForPrefix(r.prefix) }
 
-// Key gives the row's key, until the next step.
+// Key returns the row's key, until the next step.
 func (r *Rows) Key() []byte { return r.it.Item().Key() }
 
 // Value hands the row's value to read, which must not keep it.
@@ -118,7 +118,7 @@ func (d *DB) Batch() (*Batch, error) {
 	return &Batch{d: d, txn: db.NewTransaction(true)}, nil
 }
 
-// Limits gives what a transaction surely can hold: rows, and bytes of keys and
+// Limits returns what a transaction surely can hold: rows, and bytes of keys and
 // values together with overhead bytes for each row.
 func (d *DB) Limits() (rows, bytes, overhead int) {
 	db, err := d.use()

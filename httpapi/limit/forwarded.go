@@ -60,7 +60,7 @@ func parseHop(b []byte) (netip.Addr, bool) {
 	return a.Unmap().WithZone(""), true
 }
 
-// Header gives a header's value as [Limiter.Admit] asks for it.
+// Header returns a header's value as [Limiter.Admit] asks for it.
 func Header(h *fasthttp.RequestHeader, name string) []byte {
 	switch lines := h.PeekAll(name); len(lines) {
 	case 0:

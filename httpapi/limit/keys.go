@@ -115,7 +115,7 @@ func NewKey() (key, hash string) {
 	return key, Hash(key)
 }
 
-// Hash gives a key's hash as the keys file has it.
+// Hash returns a key's hash as the keys file has it.
 func Hash(key string) string {
 	d := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(d[:])

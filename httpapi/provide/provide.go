@@ -68,7 +68,7 @@ func parsePrices(b []byte) (map[string]chainPrices, error) {
 	return out, nil
 }
 
-// Price gives the price of one whole token in a currency, or "". A nil token is
+// Price returns the price of one whole token in a currency, or "". A nil token is
 // the chain's own coin.
 func (p *Prices) Price(chainID string, token *evm.Address, currency string) string {
 	c := (*p.Get())[chainID]
@@ -157,7 +157,7 @@ func parseReputation(b []byte) (map[string]map[evm.Address]view.Reputation, erro
 	return out, nil
 }
 
-// Reputation gives what the file says of a token.
+// Reputation returns what the file says of a token.
 func (p *Reputation) Reputation(chainID string, token *evm.Address) view.Reputation {
 	return (*p.Get())[chainID][*token]
 }
@@ -216,7 +216,7 @@ func knownStatus(s string) bool {
 	return false
 }
 
-// Metadata gives what the file says of a token, nil if nothing.
+// Metadata returns what the file says of a token, nil if nothing.
 func (p *NFTMetadata) Metadata(chainID string, token *evm.Address, id *uint256.Int) *view.Metadata {
 	return (*p.Get())[chainID][*token][*id]
 }

@@ -72,7 +72,7 @@ type Token struct {
 // Codec signs and checks tokens with one key. It does not change after New.
 type Codec struct{ inner, outer [sha256.BlockSize]byte }
 
-// New gives the codec of a secret key.
+// New returns the codec of a secret key.
 func New(key []byte) (*Codec, error) {
 	if len(key) < MinKey {
 		return nil, ErrKey

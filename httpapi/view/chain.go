@@ -37,7 +37,7 @@ type NetworkToken struct {
 	LogoURI, Description string
 }
 
-// Has tells whether a chain has a feature.
+// Has reports whether a chain has a feature.
 func (c *ChainInfo) Has(feature string) bool { return slices.Contains(c.Features, feature) }
 
 // ChainItem writes the chain for the list of chains; up is false when its nodes do

@@ -16,7 +16,7 @@ var Currencies = [...]string{
 // DefaultCurrency is that of requests which name none.
 const DefaultCurrency = "usd"
 
-// Currency gives the constant of a currency's name.
+// Currency returns the constant of a currency's name.
 func Currency(name []byte) (string, bool) {
 	for _, c := range Currencies {
 		if string(name) == c {
@@ -31,7 +31,7 @@ const maxPriceDigits = 60
 
 var errPrice = errors.New("a price must be a decimal number such as 12.34, without sign or exponent")
 
-// CheckPrice tells whether s is a decimal number that is also a JSON number.
+// CheckPrice reports whether s is a decimal number that is also a JSON number.
 func CheckPrice(s string) error {
 	whole, frac, dot := bytes.Cut([]byte(s), []byte("."))
 	if len(s) > maxPriceDigits || len(whole) == 0 || len(whole) > 1 && whole[0] == '0' || dot && len(frac) == 0 {

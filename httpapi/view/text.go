@@ -104,7 +104,7 @@ type addressText struct {
 	text    [2 + 2*evm.AddressLen]byte
 }
 
-// NewAddresses gives an empty table.
+// NewAddresses returns an empty table.
 func NewAddresses() *Addresses {
 	return &Addresses{slots: make([]atomic.Pointer[addressText], sumSlots)}
 }

@@ -11,10 +11,10 @@ import (
 
 // Source tells a [Writer] what the rows themselves do not say.
 type Source interface {
-	// Token gives what a token's contract says of itself; false if a is not known
+	// Token returns what a token's contract says of itself; false if a is not known
 	// to be a token.
 	Token(a *evm.Address) (index.TokenMeta, bool)
-	// TokenURI gives the address of an NFT's metadata, "" if it is not known.
+	// TokenURI returns the address of an NFT's metadata, "" if it is not known.
 	TokenURI(token *evm.Address, id *uint256.Int) string
 	// Owner returns the owner of an ERC-721 token, the zero address if it was burnt;
 	// false if it is not known.
@@ -22,14 +22,14 @@ type Source interface {
 	// Logo returns the URI of a token's logo, "" if it is not known. A nil token is
 	// the chain's own coin.
 	Logo(token *evm.Address) string
-	// Metadata gives an NFT's metadata, nil if they are not known.
+	// Metadata returns an NFT's metadata, nil if they are not known.
 	Metadata(token *evm.Address, id *uint256.Int) *Metadata
-	// Price gives the price of one whole token in Currency, as a string that
+	// Price returns the price of one whole token in Currency, as a string that
 	// CheckPrice accepts, or "". A nil token is the chain's own coin.
 	Price(token *evm.Address) string
-	// Reputation gives what is known of a token's intentions.
+	// Reputation returns what is known of a token's intentions.
 	Reputation(token *evm.Address) Reputation
-	// MethodName gives the signature of a function, "" if it is not known.
+	// MethodName returns the signature of a function, "" if it is not known.
 	MethodName(selector [4]byte) string
 }
 

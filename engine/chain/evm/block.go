@@ -24,7 +24,7 @@ type Block struct {
 	// Atomic are the imports and exports of the C-Chain: they move AVAX outside
 	// all transactions.
 	Atomic []Atomic
-	// Traced tells whether the calls of all transactions are known. Without the
+	// Traced reports whether the calls of all transactions are known. Without the
 	// node's debug API they are not.
 	Traced bool
 	// Balances are the native balances after the block of all accounts whose
@@ -89,10 +89,10 @@ const (
 	CallSelfDestruct
 )
 
-// Creates tells whether a call of this kind makes a contract.
+// Creates reports whether a call of this kind makes a contract.
 func (t CallType) Creates() bool { return t == CallCreate || t == CallCreate2 }
 
-// String gives the name that the opcode has.
+// String returns the name that the opcode has.
 func (t CallType) String() string {
 	names := [...]string{"UNKNOWN", "CALL", "CALLCODE", "DELEGATECALL", "STATICCALL", "CREATE", "CREATE2", "SELFDESTRUCT"}
 	if int(t) >= len(names) {

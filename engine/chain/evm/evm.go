@@ -38,10 +38,10 @@ func Keccak(data ...[]byte) (h Hash) {
 	return h
 }
 
-// String gives 0x and lower-case hex digits.
+// String returns 0x and lower-case hex digits.
 func (h Hash) String() string { return "0x" + hex.EncodeToString(h[:]) }
 
-// IsZero tells whether all bytes are zero.
+// IsZero reports whether all bytes are zero.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // ParseHash reads 0x and 64 hex digits of any case.
@@ -50,10 +50,10 @@ func ParseHash(s string) (h Hash, err error) {
 	return h, err
 }
 
-// IsZero tells whether all bytes are zero.
+// IsZero reports whether all bytes are zero.
 func (a Address) IsZero() bool { return a == Address{} }
 
-// String gives the EIP-55 checksummed form.
+// String returns the EIP-55 checksummed form.
 func (a Address) String() string { return string(a.Append(nil)) }
 
 // Append appends the EIP-55 checksummed form.

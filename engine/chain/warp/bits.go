@@ -8,7 +8,7 @@ import (
 // Bits is a set of canonical validator indices; word i holds indices 64i to 64i+63.
 type Bits []uint64
 
-// NewBits gives an empty set with room for n indices.
+// NewBits returns an empty set with room for n indices.
 func NewBits(n int) Bits { return make(Bits, (n+63)/64) }
 
 // Set adds index i.
@@ -17,10 +17,10 @@ func (b Bits) Set(i int) { b[i>>6] |= 1 << (i & 63) }
 // Clear removes index i.
 func (b Bits) Clear(i int) { b[i>>6] &^= 1 << (i & 63) }
 
-// Has tells whether index i is in the set.
+// Has reports whether index i is in the set.
 func (b Bits) Has(i int) bool { return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) != 0 }
 
-// Count gives the number of indices in the set.
+// Count returns the number of indices in the set.
 func (b Bits) Count() int {
 	n := 0
 	for _, w := range b {
@@ -29,10 +29,10 @@ func (b Bits) Count() int {
 	return n
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (b Bits) Clone() Bits { return slices.Clone(b) }
 
-// Equal tells whether both hold the same indices and have room for the same number.
+// Equal reports whether both hold the same indices and have room for the same number.
 func (b Bits) Equal(o Bits) bool { return slices.Equal(b, o) }
 
 // Each calls f with every index in ascending order.
@@ -45,7 +45,7 @@ func (b Bits) Each(f func(i int)) {
 	}
 }
 
-// Signers gives the wire form: a minimal big-endian integer.
+// Signers returns the wire form: a minimal big-endian integer.
 func (b Bits) Signers() []byte {
 	out := make([]byte, 0, len(b)*8)
 	for k := len(b)*8 - 1; k >= 0; k-- {

@@ -67,7 +67,7 @@ func takeType(b []byte, want uint32) ([]byte, error) {
 	return b[6:], nil
 }
 
-// HashPayload gives the bytes of a payload that attests a block hash.
+// HashPayload returns the bytes of a payload that attests a block hash.
 func HashPayload(hash chain.ID) []byte {
 	b := binary.BigEndian.AppendUint16(nil, codecVersion)
 	b = binary.BigEndian.AppendUint32(b, typeHash)
@@ -166,7 +166,7 @@ func initialValidationID(b []byte) (chain.ID, error) {
 	return sha256.Sum256(pre), nil
 }
 
-// UnwrapABI gives the bytes inside ABI-encoded dynamic bytes, as the data of a
+// UnwrapABI returns the bytes inside ABI-encoded dynamic bytes, as the data of a
 // SendWarpMessage log holds them; ok is false when b has another shape.
 func UnwrapABI(b []byte) (inner []byte, ok bool) {
 	const word = 32

@@ -69,10 +69,10 @@ func Parse(b []byte) (*Unsigned, error) {
 	return u, nil
 }
 
-// Bytes gives the message as validators sign it. The caller must not change it.
+// Bytes returns the message as validators sign it. The caller must not change it.
 func (u *Unsigned) Bytes() []byte { return u.bytes }
 
-// ID gives the message's ID, the SHA-256 of its bytes.
+// ID returns the message's ID, the SHA-256 of its bytes.
 func (u *Unsigned) ID() chain.ID { return u.id }
 
 func parseHead(b []byte) (*Unsigned, []byte, error) {

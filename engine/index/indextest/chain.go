@@ -60,7 +60,7 @@ func named(kind string, n int) (a evm.Address) {
 	return a
 }
 
-// New gives a chain without blocks.
+// New returns a chain without blocks.
 func New(cfg Config) *Chain {
 	if cfg.Accounts == 0 {
 		cfg.Accounts = 40
@@ -87,7 +87,7 @@ func (c *Chain) Blocks(n int) []*evm.Block {
 	return list
 }
 
-// Accounts gives the accounts.
+// Accounts returns the accounts.
 func (c *Chain) Accounts() []evm.Address { return c.accounts }
 
 func (c *Chain) account() evm.Address {

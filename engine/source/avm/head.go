@@ -26,7 +26,7 @@ type Tip struct {
 	ID chain.ID
 }
 
-// Head gives the node's last accepted X-Chain block. A node that does not run
+// Head returns the node's last accepted X-Chain block. A node that does not run
 // the chain answers with an error that wraps [source.ErrBadAnswer], one that is
 // still starting with one that wraps [source.ErrUnreachable].
 func Head(ctx context.Context, caller Caller) (Tip, error) {

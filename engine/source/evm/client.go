@@ -176,7 +176,7 @@ func (c *Client) Features(ctx context.Context) (Features, error) {
 	return Features{}, nil
 }
 
-// ChainID gives the chain's number.
+// ChainID returns the chain's number.
 func (c *Client) ChainID(ctx context.Context) (id uint64, err error) {
 	err = c.one(ctx, "eth_chainId", nil, func(result []byte) error {
 		var f fields
@@ -188,7 +188,7 @@ func (c *Client) ChainID(ctx context.Context) (id uint64, err error) {
 	return id, err
 }
 
-// Tip gives the last accepted block.
+// Tip returns the last accepted block.
 func (c *Client) Tip(ctx context.Context) (head evm.Head, err error) {
 	err = c.one(ctx, "eth_getBlockByNumber", []any{"latest", false}, func(result []byte) error {
 		b, _, err := decodeHeader(result)
@@ -200,7 +200,7 @@ func (c *Client) Tip(ctx context.Context) (head evm.Head, err error) {
 	return head, err
 }
 
-// Balance gives the native balance of a in wei after the block at height, nil
+// Balance returns the native balance of a in wei after the block at height, nil
 // for the last one.
 func (c *Client) Balance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
 	at := "latest"

@@ -16,7 +16,7 @@ const MaxRange = 10_000
 // receiptCalls bounds the receipts asked for in one request one by one.
 const receiptCalls = 200
 
-// Fetch gives the blocks from..to, both included, with their receipts and in
+// Fetch returns the blocks from..to, both included, with their receipts and in
 // order of height, each the child of the one before. Several requests run at one
 // time. On an error it gives the blocks before the one that it is about.
 func (c *Client) Fetch(ctx context.Context, from, to uint64) ([]*evm.Block, error) {

@@ -23,7 +23,7 @@ type Tip struct {
 	ID chain.ID
 }
 
-// Head gives the node's last accepted P-Chain block. With several nodes the
+// Head returns the node's last accepted P-Chain block. With several nodes the
 // second of its two questions may go to one that is behind: [ErrNotFound].
 func (c *Client) Head(ctx context.Context) (Tip, error) {
 	h, err := c.Height(ctx)
@@ -59,7 +59,7 @@ type blockchainsAnswer struct {
 	} `json:"blockchains"`
 }
 
-// Blockchains gives all chains of the network but the P-Chain itself. It is
+// Blockchains returns all chains of the network but the P-Chain itself. It is
 // costly for the node: ask seldom.
 func (c *Client) Blockchains(ctx context.Context) ([]Blockchain, error) {
 	var r blockchainsAnswer

@@ -6,7 +6,7 @@ import (
 	"quorate/engine/chain"
 )
 
-// EpochOf gives the number of the epoch that a blockchain is in (ACP-181), and
+// EpochOf returns the number of the epoch that a blockchain is in (ACP-181), and
 // the P-Chain height at which it checks messages until the next one begins.
 // [ErrNoMethod] when the node's version has no epochs, and [ErrNotFound] when it
 // does not run the chain. The height is 0 before the first epoch.

@@ -10,7 +10,7 @@ import (
 	"quorate/engine/chain"
 )
 
-// NetworkID gives the number of the network that the node belongs to.
+// NetworkID returns the number of the network that the node belongs to.
 func (c *Client) NetworkID(ctx context.Context) (uint32, error) {
 	var r struct {
 		NetworkID *number `json:"networkID"`
@@ -24,7 +24,7 @@ func (c *Client) NetworkID(ctx context.Context) (uint32, error) {
 	return uint32(*r.NetworkID), nil
 }
 
-// NodeID gives the ID of the node that answers.
+// NodeID returns the ID of the node that answers.
 func (c *Client) NodeID(ctx context.Context) (chain.NodeID, error) {
 	var r struct {
 		NodeID string `json:"nodeID"`
@@ -39,7 +39,7 @@ func (c *Client) NodeID(ctx context.Context) (chain.NodeID, error) {
 	return id, nil
 }
 
-// NodeIP gives the address at which the answering node takes peers. Public
+// NodeIP returns the address at which the answering node takes peers. Public
 // nodes often do not have the method: [ErrNoMethod].
 func (c *Client) NodeIP(ctx context.Context) (netip.AddrPort, error) {
 	var r struct {
@@ -61,7 +61,7 @@ type Version struct {
 	Major, Minor, Patch uint32
 }
 
-// String gives the form name/major.minor.patch.
+// String returns the form name/major.minor.patch.
 func (v Version) String() string {
 	return fmt.Sprintf("%s/%d.%d.%d", v.Name, v.Major, v.Minor, v.Patch)
 }
@@ -84,7 +84,7 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// NodeVersion gives the version of the answering node.
+// NodeVersion returns the version of the answering node.
 func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
 	var r struct {
 		Version string `json:"version"`
@@ -119,7 +119,7 @@ type peersAnswer struct {
 	} `json:"peers"`
 }
 
-// Peers gives the peers of the answering node, all or those of the given IDs.
+// Peers returns the peers of the answering node, all or those of the given IDs.
 // The node itself is never among them.
 func (c *Client) Peers(ctx context.Context, ids ...chain.NodeID) ([]Peer, error) {
 	params := struct {
@@ -157,7 +157,7 @@ func (r *peersAnswer) peers() ([]Peer, error) {
 	return out, nil
 }
 
-// BlockchainID gives the ID of the blockchain with an alias, such as C.
+// BlockchainID returns the ID of the blockchain with an alias, such as C.
 // [ErrNotFound] when there is none.
 func (c *Client) BlockchainID(ctx context.Context, alias string) (chain.ID, error) {
 	var r struct {
@@ -173,7 +173,7 @@ func (c *Client) BlockchainID(ctx context.Context, alias string) (chain.ID, erro
 	return id, nil
 }
 
-// IsBootstrapped tells whether the node has caught up with a chain, given by
+// IsBootstrapped reports whether the node has caught up with a chain, given by
 // alias or ID. [ErrNotFound] when it does not know the chain.
 func (c *Client) IsBootstrapped(ctx context.Context, name string) (bool, error) {
 	var r struct {

@@ -61,7 +61,7 @@ type Client struct {
 	caller Caller
 }
 
-// New gives a client that asks through caller.
+// New returns a client that asks through caller.
 func New(caller Caller) *Client { return &Client{caller: caller} }
 
 func (c *Client) info(ctx context.Context, method string, params, result any) error {
@@ -138,16 +138,16 @@ func (c *Client) height(ctx context.Context, method string) (uint64, error) {
 	return uint64(*r.Height), nil
 }
 
-// Height gives the height of the node's last accepted P-Chain block.
+// Height returns the height of the node's last accepted P-Chain block.
 func (c *Client) Height(ctx context.Context) (uint64, error) { return c.height(ctx, "getHeight") }
 
-// ProposedHeight gives the P-Chain height that the node would propose for a new
+// ProposedHeight returns the P-Chain height that the node would propose for a new
 // block, a little behind the last accepted one, so that all validators have it.
 func (c *Client) ProposedHeight(ctx context.Context) (uint64, error) {
 	return c.height(ctx, "getProposedHeight")
 }
 
-// StakingAssetID gives the asset that the primary network's validators stake: AVAX.
+// StakingAssetID returns the asset that the primary network's validators stake: AVAX.
 func (c *Client) StakingAssetID(ctx context.Context) (chain.ID, error) {
 	var r struct {
 		AssetID string `json:"assetID"`
@@ -162,7 +162,7 @@ func (c *Client) StakingAssetID(ctx context.Context) (chain.ID, error) {
 	return id, nil
 }
 
-// SubnetOf gives the subnet that validates a blockchain. It never changes.
+// SubnetOf returns the subnet that validates a blockchain. It never changes.
 // [ErrNotFound] when there is no such blockchain.
 func (c *Client) SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error) {
 	var r struct {
@@ -227,7 +227,7 @@ func (c *Client) Subnet(ctx context.Context, id chain.ID) (*Subnet, error) {
 	return s, nil
 }
 
-// ConversionOf gives the ID of the conversion that made a subnet an L1, zero if
+// ConversionOf returns the ID of the conversion that made a subnet an L1, zero if
 // it is none. [ErrNotFound] when there is no such subnet.
 func (c *Client) ConversionOf(ctx context.Context, subnet chain.ID) (chain.ID, error) {
 	s, err := c.Subnet(ctx, subnet)

@@ -37,7 +37,7 @@ type setsAnswer struct {
 	} `json:"validatorSets"`
 }
 
-// AllValidatorsAt gives the validator sets of all subnets at a height. Subnets
+// AllValidatorsAt returns the validator sets of all subnets at a height. Subnets
 // without an active validator are missing. Nodes before v1.14 do not have the
 // method: [ErrNoMethod]. [ErrFutureHeight] when the node is behind height.
 func (c *Client) AllValidatorsAt(ctx context.Context, height uint64) (map[chain.ID][]Member, error) {
@@ -109,7 +109,7 @@ type setAnswer map[string]struct {
 	Weight    *number `json:"weight"`
 }
 
-// ValidatorsAt gives the validator set of one subnet at a height, in the order
+// ValidatorsAt returns the validator set of one subnet at a height, in the order
 // of node IDs. It is empty for a subnet that does not exist or has no
 // validators. [ErrFutureHeight] when the node is behind height.
 func (c *Client) ValidatorsAt(ctx context.Context, subnet chain.ID, height uint64) ([]Member, error) {
@@ -167,7 +167,7 @@ type currentAnswer struct {
 	} `json:"validators"`
 }
 
-// CurrentValidators gives the validators of a subnet at the last accepted
+// CurrentValidators returns the validators of a subnet at the last accepted
 // block, L1 validators also when they are inactive. It is empty for a subnet
 // that does not exist. Asking for the primary network is costly for the node.
 func (c *Client) CurrentValidators(ctx context.Context, subnet chain.ID) ([]CurrentValidator, error) {
@@ -203,7 +203,7 @@ func (r *currentAnswer) validators() ([]CurrentValidator, error) {
 	return out, nil
 }
 
-// Balances gives the balances of a subnet's L1 validators by node, in nAVAX: the
+// Balances returns the balances of a subnet's L1 validators by node, in nAVAX: the
 // highest where a node has several validations. Nodes that validate without
 // paying from a balance are left out; so it is empty for a subnet that is no L1.
 func (c *Client) Balances(ctx context.Context, subnet chain.ID) (map[chain.NodeID]uint64, error) {

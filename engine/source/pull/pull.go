@@ -31,7 +31,7 @@ func (p *Parser) Reset(buf []byte) {
 	p.buf, p.pos, p.err = buf, 0, nil
 }
 
-// Err gives the first error.
+// Err returns the first error.
 func (p *Parser) Err() error { return p.err }
 
 // Fail makes err the parser's error unless it has one.
@@ -244,7 +244,7 @@ func (p *Parser) scalar() {
 	}
 }
 
-// End tells whether nothing but white space is left, and fails otherwise.
+// End reports whether nothing but white space is left, and fails otherwise.
 func (p *Parser) End() bool {
 	if p.peek(); p.err == nil && p.pos != len(p.buf) {
 		p.syntax("the end")

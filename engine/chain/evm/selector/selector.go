@@ -38,7 +38,7 @@ type Table struct {
 	names map[[Len]byte]string
 }
 
-// New gives a table of the common functions.
+// New returns a table of the common functions.
 func New() *Table {
 	t := &Table{names: make(map[[Len]byte]string, 256)}
 	for line := range strings.Lines(common) {
@@ -49,7 +49,7 @@ func New() *Table {
 	return t
 }
 
-// Of gives the selector of a signature, for example of transfer(address,uint256).
+// Of returns the selector of a signature, for example of transfer(address,uint256).
 func Of(signature string) (s [Len]byte) {
 	h := evm.Keccak([]byte(signature))
 	copy(s[:], h[:])
@@ -59,7 +59,7 @@ func Of(signature string) (s [Len]byte) {
 // Len is the number of signatures.
 func (t *Table) Len() int { return len(t.names) }
 
-// MethodName gives the selector that an input begins with and the function's
+// MethodName returns the selector that an input begins with and the function's
 // signature, empty if it is not known. Inputs of less than four bytes call no
 // function: of them both are zero.
 func (t *Table) MethodName(input []byte) (hash [Len]byte, name string) {
