@@ -25,8 +25,28 @@ var rawDifferenceList = []rawDifference{
 		"nosniff", "an answer in text never is to be taken for a page; the node says so on some of them only",
 	},
 	{
-		[]string{"chain RPC", "chain RPC of a batch", "chain RPC of 2 MiB", "chain RPC of nonsense"},
+		[]string{"chain RPC", "chain RPC of 2 MiB"},
 		"nosniff", "an answer that is passed on never is to be taken for a page",
+	},
+	{
+		[]string{"chain RPC of a batch"}, "nosniff, text",
+		"methods outside the list of --chain-rpc are refused without asking the node",
+	},
+	{
+		[]string{"chain RPC of nonsense"}, "data, end, error members, members, message, nosniff",
+		"a call is read before it is passed on, and the error says what is wrong with it",
+	},
+	{
+		[]string{"chain alone"}, "code, data, end, error members, id, jsonrpc, members, message, nosniff, text, type",
+		"whoever asks a chain gets an error of JSON-RPC",
+	},
+	{
+		[]string{"host by name", "host like an address", "host by name, nothing there"}, "text",
+		"the text names the host and the flag that lets it in",
+	},
+	{
+		[]string{"foreign origin of health"}, "cors",
+		"health is for operators: no page of another origin reads it",
 	},
 	{
 		[]string{"broken escape"}, "node ID, nosniff, vary",

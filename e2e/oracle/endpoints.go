@@ -233,6 +233,11 @@ type Listed struct {
 	More map[string]any
 }
 
+// socketURL returns the address of the WebSocket beside an address of chain RPC.
+func socketURL(rpc string) string {
+	return "ws" + strings.TrimSuffix(strings.TrimPrefix(rpc, "http"), "rpc") + "ws"
+}
+
 // ChainList compares endpoint 17: all chains of the server, in any order.
 func (k *Checker) ChainList(ctx context.Context, chains map[string]Listed, query url.Values) {
 	body, err := k.client.ok(ctx, "/v1/chains", query)
@@ -254,7 +259,7 @@ func (k *Checker) ChainList(ctx context.Context, chains map[string]Listed, query
 		}
 		want := object{
 			"chainId": id, "status": "OK", "chainName": c.Name, "description": c.Description, "platformChainId": c.BlockchainID,
-			"subnetId": c.SubnetID, "vmName": "EVM", "rpcUrl": c.RPCURL, "isTestnet": true, "private": false,
+			"subnetId": c.SubnetID, "vmName": "EVM", "rpcUrl": c.RPCURL, "wsUrl": socketURL(c.RPCURL), "isTestnet": true, "private": false,
 			"networkToken": k.f.networkToken(), "enabledFeatures": []any{},
 		}
 		if c.VMID != "" {
