@@ -36,11 +36,19 @@ type streams struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() {
-		stop() // the first signal asks for an orderly end, a second one ends the process at once
+	ctx, end := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		first := <-signals // asks for an orderly end
 		time.AfterFunc(lastResort, giveUp)
-	})
+		end(fmt.Errorf("%s signal received", first))
+		again := <-signals // the second ends the process at once, as if nobody took it
+		signal.Reset(again)
+		if s, ok := again.(syscall.Signal); !ok || syscall.Kill(os.Getpid(), s) != nil {
+			os.Exit(exitFailed)
+		}
+	}()
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
