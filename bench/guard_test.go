@@ -122,7 +122,7 @@ func repeated(n int, f func()) func() {
 
 // attempts is how often a ratio that is too high is measured before it counts:
 // noise passes, a regression stays.
-const attempts = 3
+const attempts = 5
 
 func TestGuard(t *testing.T) {
 	if !*guard {

@@ -171,8 +171,8 @@ func metricFigures(t *testing.T, each func(figure)) {
 	r.floor(t, 100, 100)()
 	r.floor(t, MaxPoints, 100)()
 	r.ofDays(t)
-	// The promised floors: 0.80 and 0.40 of a bare server's rate.
-	for points, most := range map[int]float64{100: 1 / 0.80, MaxPoints: 1 / 0.40} {
+	// The promised floors: 0.50 and 0.40 of a bare server's rate.
+	for points, most := range map[int]float64{100: 1 / 0.50, MaxPoints: 1 / 0.40} {
 		name, count := fmt.Sprintf("metrics page of %d ", points), metricRounds[points]
 		ask, floor := r.warm(t, points, count), r.floor(t, points, count)
 		each(figure{name + "allocations", allocs, func() float64 { return allocations(5, 1, ask) / float64(count) }})
