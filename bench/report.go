@@ -26,7 +26,7 @@ type Report struct {
 
 // Measured is what was measured of one server, or of two in turns.
 type Measured struct {
-	// Exhausted tells that the run ended early because nothing was left to ask for.
+	// Exhausted says that the run ended early because nothing was left to ask for.
 	Exhausted bool `json:"exhausted"`
 	// Servers has the server and, in a comparison, the second one.
 	Servers []Server `json:"servers"`

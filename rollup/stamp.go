@@ -2,7 +2,7 @@ package rollup
 
 import "encoding/binary"
 
-// Stamp tells in which hours an address was last seen: as [Hour.Number] + 1, or
+// Stamp says in which hours an address was last seen: as [Hour.Number] + 1, or
 // 0 for never. Hours are enough: what was seen in the same hour was seen in the
 // same bucket of every interval.
 type Stamp struct {

@@ -74,7 +74,7 @@ type Logs interface {
 type Chains interface {
 	// Lookup returns the ID of a followed chain.
 	Lookup(name string) (chain.ID, bool)
-	// Alias gives a chain a further name.
+	// Alias adds a further name to a chain.
 	Alias(name, alias string) error
 	// Aliases returns all names of a chain, its primary one first.
 	Aliases(name string) ([]string, error)
@@ -155,7 +155,7 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Close gives up what requests wait for: VMs being loaded, calls to the followed
+// Close ends what requests wait for: VMs being loaded, calls to the followed
 // node. They are answered with an error. It need not be called.
 func (s *Service) Close() { s.halt() }
 

@@ -29,7 +29,7 @@ type Config struct {
 	ID         chain.ID
 	EVMChainID uint64
 	NetworkID  uint32
-	// Atomic tells that the chain is the C-Chain: it imports AVAX from other
+	// Atomic says that the chain is the C-Chain: it imports AVAX from other
 	// chains and exports it, and its headers have the members for that.
 	Atomic bool
 	// PeerChain is where imports come from and exports go to; AssetID is AVAX.

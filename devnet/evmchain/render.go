@@ -8,7 +8,7 @@ import (
 
 // View says how to write a block when a test wants it wrong.
 type View struct {
-	// WrongParent gives blocks another parent.
+	// WrongParent: blocks have another parent.
 	WrongParent bool
 	// MissingReceipts leaves the last receipt of a block out.
 	MissingReceipts bool

@@ -15,11 +15,11 @@ type Tracer uint8
 
 // The tracers of nodes that are there.
 const (
-	// CallTracer gives the tree of calls.
+	// CallTracer returns the tree of calls.
 	CallTracer Tracer = iota
-	// Prestate gives the accounts before a transaction.
+	// Prestate returns the accounts before a transaction.
 	Prestate
-	// PrestateDiff gives what a transaction changed.
+	// PrestateDiff returns what a transaction changed.
 	PrestateDiff
 )
 

@@ -31,7 +31,7 @@ type Validator struct {
 	// Key is the BLS key, PublicKey its public half in compressed form.
 	Key       *bls.SecretKey
 	PublicKey [bls.PublicKeyLen]byte
-	// Keyless tells that the P-Chain knows no BLS key of this primary network validator.
+	// Keyless says that the P-Chain knows no BLS key of this primary network validator.
 	Keyless bool
 	// TxID is the transaction that added the validator.
 	TxID chain.ID

@@ -27,7 +27,7 @@ type Member struct {
 	*Validator
 	// Weight hides the validator's stake at genesis.
 	Weight uint64
-	// NoKey tells that the entry has no BLS key, so that its weight counts in the
+	// NoKey says that the entry has no BLS key, so that its weight counts in the
 	// total only: of a keyless validator, or all inactive members of an L1
 	// together, whose entry has the zero node ID and index -1.
 	NoKey bool

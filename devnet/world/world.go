@@ -42,9 +42,9 @@ const (
 type Weights string
 
 const (
-	// Equal gives every validator the same stake.
+	// Equal: every validator the same stake.
 	Equal Weights = "equal"
-	// Zipf gives validator i a share proportional to 1/(i+1), with a floor.
+	// Zipf: validator i has a share proportional to 1/(i+1), with a floor.
 	Zipf Weights = "zipf"
 )
 

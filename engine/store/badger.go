@@ -35,7 +35,7 @@ func open(opts badger.Options, logger *slog.Logger) (*badger.DB, *bridge, error)
 	if err == nil {
 		return db, log, nil
 	}
-	// Badger gives this failure no type and hides the errno in its text.
+	// Badger has no type for this failure and hides the errno in its text.
 	if strings.Contains(err.Error(), "Cannot acquire directory lock") {
 		return nil, nil, fmt.Errorf("open %s: %w: stop the other one, or give this one a data folder of its own",
 			opts.Dir, ErrInUse)

@@ -192,7 +192,7 @@ const (
 	//	value:    height of the block
 	TableTokenHolders = 0x24
 
-	// TableStamps tells when addresses were last seen. The row of an address is
+	// TableStamps says when addresses were last seen. The row of an address is
 	// written anew when it changes; the stamp before the height is kept beside the
 	// one after it, for the case that the height is indexed again.
 	//

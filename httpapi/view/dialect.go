@@ -55,11 +55,11 @@ const (
 type Mode uint8
 
 const (
-	// Auto gives the SDKs their form and all others that of the contract.
+	// Auto: the SDKs get their form and all others that of the contract.
 	Auto Mode = iota
-	// AlwaysContract gives all the contract's form.
+	// AlwaysContract: all get the contract's form.
 	AlwaysContract
-	// AlwaysSDK gives all the SDKs' form.
+	// AlwaysSDK: all get the SDKs' form.
 	AlwaysSDK
 )
 

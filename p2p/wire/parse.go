@@ -65,7 +65,7 @@ type Message struct {
 	plain []byte // decompressed bytes
 }
 
-// Trim gives up a decompression buffer and a peer list above limit bytes, so
+// Trim drops a decompression buffer and a peer list above limit bytes, so
 // that one large message does not stay in memory for the life of a connection.
 func (m *Message) Trim(limit int) {
 	if cap(m.plain) > limit {

@@ -50,7 +50,7 @@ type Config struct {
 	// DirRequired makes a missing folder an error of Load: for a folder that
 	// the operator named. Otherwise a missing folder has no plugins in it.
 	DirRequired bool
-	// Alias gives VMs names besides the built-in ones (platform, avm, evm,
+	// Alias adds names of VMs besides the built-in ones (platform, avm, evm,
 	// subnetevm, xsvm, timestampvm). A name belongs to one VM.
 	Alias map[chain.ID][]string
 	// Protocol is the RPCChainVM protocol version wanted. Default [ProtocolVersion].
