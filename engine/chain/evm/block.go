@@ -31,6 +31,18 @@ type Block struct {
 	// balance may have changed in it, each account once. Nil if not known: without
 	// the debug API, and of the genesis block.
 	Balances []Balance
+
+	// Header is the header in its consensus encoding, RLP: Hash is its Keccak-256.
+	// Nil only if Foreign is not.
+	Header []byte
+	// ExtData are the C-Chain's atomic transactions as its block holds them. Nil
+	// on other chains, and where there are none.
+	ExtData []byte
+	// Foreign is what the node answered, JSON, for a block with members or
+	// transactions of types that are not known here: such a block cannot be checked.
+	Foreign []byte
+	// Unverified says why the block was not checked against its hash; empty if it was.
+	Unverified string
 }
 
 // Head names the block.
@@ -61,6 +73,9 @@ type Tx struct {
 	Input                  []byte
 	Failed                 bool
 	Logs                   []Log
+	// Raw is the signed transaction in its consensus encoding (EIP-2718): RLP, for
+	// types above 0 behind the type's byte. Hash is its Keccak-256.
+	Raw []byte
 	// Calls are the calls below the transaction's own, in the order in which they
 	// began, reverted ones included. Empty if the block is not traced.
 	Calls []Call
