@@ -21,7 +21,8 @@ import (
 // AbuseConfig says which flood to let loose on a server, and who has to get on
 // beside it. Zero values take the defaults given with each field. Of [Load],
 // Rate is that of the honest requests, default 20, and Duration the length of each
-// of the three parts, default 10 s.
+// of the three parts, default 10 s. Before them the server is asked for a fifth of
+// that, which is not measured: connections are made once, not in the first part.
 type AbuseConfig struct {
 	Load
 	// Messages are unsigned messages in hex that the validators sign, each asked
@@ -44,7 +45,7 @@ const (
 	floodSubnets    = 40
 	floodInFlight   = 512 // more are not sent
 	floodJustify    = 64 << 10
-	floodHeights    = 1 << 20
+	floodHeightBits = 20 // heights of any length up to it: chains are young and old
 )
 
 func (c *AbuseConfig) fill() error {
@@ -114,6 +115,7 @@ func RunAbuse(ctx context.Context, cfg AbuseConfig) (*AbuseReport, error) {
 
 	r := &AbuseReport{Garbage: cfg.Garbage, Clients: cfg.Clients, Honest: cfg.Rate, Factor: cfg.Factor}
 	items := &feed{item: once(cfg.Messages[1:])}
+	cfg.warm(ctx, honest, items)
 	r.Quiet = cfg.part(ctx, 0, honest, items)
 	flood, err := newFlood(ctx, &cfg)
 	if err != nil {
@@ -142,6 +144,12 @@ func (c *AbuseConfig) part(ctx context.Context, i int, to target, items *feed) B
 	p.run(ctx, c.Duration)
 	stop()
 	return Beside{OK: s.meter.ok, Failed: s.meter.failed, LatencyMs: latencyOf(s.meter.latency), Errors: s.meter.errors()}
+}
+
+// warm asks for a while without measuring.
+func (c *AbuseConfig) warm(ctx context.Context, to target, items *feed) {
+	p := &phase{load: &c.Load, target: to, feed: items, meter: newMeter()}
+	p.run(ctx, c.Duration/5)
 }
 
 // anyAnswer is a form of which any answer with the wanted status is a good one.
@@ -254,7 +262,7 @@ func (g *garbage) request(req *fasthttp.Request, base, item string) {
 	case 2:
 		tail = fmt.Sprintf(`,"justification":"%s"`, g.justify)
 	case 3:
-		tail = fmt.Sprintf(`,"pChainHeight":%d`, 1+rng.Uint64N(floodHeights))
+		tail = fmt.Sprintf(`,"pChainHeight":%d`, 1+rng.Uint64N(2<<rng.Uint64N(floodHeightBits)))
 	}
 	// An addressed call from a random contract with a random payload.
 	call := binary.BigEndian.AppendUint32([]byte{0, 0, 0, 0, 0, 1}, 20)
