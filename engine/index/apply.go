@@ -145,12 +145,8 @@ func (b *builder) balance(h *holding, number uint64) error {
 
 // tx appends the rows of a transaction.
 func (b *builder) tx(ref *BlockRef, blk *evm.Block, tx *evm.Tx) error {
-	b.transfers = b.transfers[:0]
-	if !tx.Failed {
-		for i := range tx.Logs {
-			b.transfers = AppendTransfers(b.transfers, &tx.Logs[i])
-			b.warp(ref, tx, &tx.Logs[i])
-		}
+	if err := b.logs(ref, tx); err != nil {
+		return err
 	}
 	if b.roll != nil {
 		b.roll.tx(tx, b.transfers)
@@ -165,12 +161,32 @@ func (b *builder) tx(ref *BlockRef, blk *evm.Block, tx *evm.Tx) error {
 	}
 	b.parts(ref, tx)
 	b.contracts(ref, tx)
-	for i := range b.transfers {
-		if err := b.transfer(ref, tx, &b.transfers[i]); err != nil {
-			return err
-		}
+	return nil
+}
+
+// logs appends the rows of a transaction's logs. It takes them in their order:
+// who wraps coins and forwards them had them in between.
+func (b *builder) logs(ref *BlockRef, tx *evm.Tx) error {
+	b.transfers = b.transfers[:0]
+	if tx.Failed {
+		return nil
 	}
-	return b.wrapped(tx)
+	for i := range tx.Logs {
+		log, first := &tx.Logs[i], len(b.transfers)
+		b.transfers = AppendTransfers(b.transfers, log)
+		for j := first; j < len(b.transfers); j++ {
+			if err := b.transfer(ref, tx, &b.transfers[j]); err != nil {
+				return err
+			}
+		}
+		if holder, amount, less, ok := b.c.wraps(log); ok {
+			if err := b.change(&holder, &log.Address, &amount, less); err != nil {
+				return err
+			}
+		}
+		b.warp(ref, tx, log)
+	}
+	return nil
 }
 
 // parts appends the rows of all addresses that have part in a transaction.
@@ -287,24 +303,15 @@ func (b *builder) change(holder, token *evm.Address, amount *uint256.Int, less b
 	return nil
 }
 
-// wrapped moves balances of wrapped native coins, whose wrapping is no transfer.
-func (b *builder) wrapped(tx *evm.Tx) error {
-	if len(b.c.wrapped) == 0 || tx.Failed {
-		return nil
+// wraps reads a log of a wrapped native coin: wrapping is no transfer, but changes
+// a balance.
+func (c *Chain) wraps(log *evm.Log) (holder evm.Address, amount uint256.Int, less, ok bool) {
+	if !c.wrapped[log.Address] || len(log.Topics) != 2 || len(log.Data) != word ||
+		log.Topics[0] != topicDeposit && log.Topics[0] != topicWithdrawal || !topicAddress(&holder, &log.Topics[1]) {
+		return holder, amount, false, false
 	}
-	for i := range tx.Logs {
-		log := &tx.Logs[i]
-		var holder evm.Address
-		if !b.c.wrapped[log.Address] || len(log.Topics) != 2 || len(log.Data) != word ||
-			log.Topics[0] != topicDeposit && log.Topics[0] != topicWithdrawal || !topicAddress(&holder, &log.Topics[1]) {
-			continue
-		}
-		amount := new(uint256.Int).SetBytes32(log.Data)
-		if err := b.change(&holder, &log.Address, amount, log.Topics[0] == topicWithdrawal); err != nil {
-			return err
-		}
-	}
-	return nil
+	amount.SetBytes32(log.Data)
+	return holder, amount, log.Topics[0] == topicWithdrawal, true
 }
 
 // warp appends the row of a warp message.

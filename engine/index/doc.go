@@ -16,7 +16,8 @@
 //     created it, in a transfer from or to it, or in a call of any type from or to
 //     it, reverted ones included. The zero address stands for nobody where a
 //     creation has no receiver; in transfers it is an address like others.
-//   - Token balances follow from transfers alone. A token that moves more than an
+//   - Token balances follow from transfers alone, and those of wrapped native coins
+//     from their Deposit and Withdrawal events too, in the order of the logs. A token that moves more than an
 //     address has lies about its balances: what would fall below zero stays zero,
 //     and is marked as doubtful from then on. The zero address has no balance and
 //     owns no NFTs. What an address held once is what it had after some block.

@@ -186,7 +186,7 @@ func TestHalfABlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := c.newBuilder()
-	b.prior, b.bare = p, noBare
+	b.prior, b.bare, b.roll = p, noBare, nil
 	for _, blk := range blocks[30:33] {
 		if err := b.apply(blk); err != nil {
 			t.Fatal(err)

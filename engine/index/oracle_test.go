@@ -12,16 +12,18 @@ import (
 // oracle recomputes from blocks what the index must say, slowly and plainly,
 // with no code of the index.
 type oracle struct {
-	txs     []*oracleTx
-	byHash  map[evm.Hash]*oracleTx
-	byAddr  map[evm.Address][]*oracleTx
-	moves   []oracleMove
-	coins   map[evm.Address]map[evm.Address]*big.Int // holder, token
-	owners  map[string]evm.Address                   // token and ID
-	native  map[evm.Address]*big.Int
-	made    map[evm.Address]string
-	blocks  []*evm.Block
-	byBlock map[uint64][]*oracleTx
+	txs    []*oracleTx
+	byHash map[evm.Hash]*oracleTx
+	byAddr map[evm.Address][]*oracleTx
+	moves  []oracleMove
+	coins  map[evm.Address]map[evm.Address]*big.Int // holder, token
+	// doubtful balances fell below zero once, by holder and token.
+	doubtful map[string]bool
+	owners   map[string]evm.Address // token and ID
+	native   map[evm.Address]*big.Int
+	made     map[evm.Address]string
+	blocks   []*evm.Block
+	byBlock  map[uint64][]*oracleTx
 }
 
 type oracleTx struct {
@@ -50,7 +52,7 @@ func recompute(blocks []*evm.Block, height uint64) *oracle {
 	o := &oracle{
 		byHash: map[evm.Hash]*oracleTx{}, byAddr: map[evm.Address][]*oracleTx{},
 		coins: map[evm.Address]map[evm.Address]*big.Int{}, owners: map[string]evm.Address{},
-		native: map[evm.Address]*big.Int{}, made: map[evm.Address]string{}, byBlock: map[uint64][]*oracleTx{},
+		doubtful: map[string]bool{}, native: map[evm.Address]*big.Int{}, made: map[evm.Address]string{}, byBlock: map[uint64][]*oracleTx{},
 	}
 	// What an account has before its first change is known later.
 	for _, b := range blocks {
@@ -117,9 +119,13 @@ func (o *oracle) log(t *oracleTx, l *evm.Log) {
 		return evm.Address(l.Topics[i][12:]), bytes.Equal(l.Topics[i][:12], make([]byte, 12))
 	}
 	m := oracleMove{t: t, log: int(l.Index), token: l.Address, id: new(big.Int), amount: big.NewInt(1)}
-	if l.Address == indextest.Wrapped && l.Topics[0] == topic("Deposit(address,uint256)") {
+	if l.Address == indextest.Wrapped && len(l.Topics) == 2 {
 		a, _ := address(1)
-		o.add(a, l.Address, number(l.Data))
+		amount := number(l.Data)
+		if l.Topics[0] == topic("Withdrawal(address,uint256)") {
+			amount.Neg(amount)
+		}
+		o.add(a, l.Address, amount)
 		return
 	}
 	if l.Address == (evm.Address{0: 2, 19: 5}) {
@@ -189,6 +195,7 @@ func (o *oracle) add(holder, token evm.Address, n *big.Int) {
 	sum := new(big.Int).Add(old, n)
 	if sum.Sign() < 0 {
 		sum.SetInt64(0)
+		o.doubtful[string(holder[:])+string(token[:])] = true
 	}
 	o.coins[holder][token] = sum
 }

@@ -46,7 +46,11 @@ func (p *stored) load(blocks []*evm.Block) error {
 	for _, b := range blocks {
 		for i := range b.Txs {
 			for j := range b.Txs[i].Logs {
-				transfers = AppendTransfers(transfers[:0], &b.Txs[i].Logs[j])
+				log := &b.Txs[i].Logs[j]
+				if holder, _, _, ok := p.c.wraps(log); ok {
+					want[holding{holder, log.Address}] = struct{}{}
+				}
+				transfers = AppendTransfers(transfers[:0], log)
 				for k := range transfers {
 					if t := &transfers[k]; t.Kind == ERC20 {
 						want[holding{t.From, t.Token}] = struct{}{}

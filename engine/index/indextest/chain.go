@@ -43,7 +43,8 @@ type Chain struct {
 }
 
 // Contracts of the chains. Liar is an ERC-20 token that logs moves of what is
-// not there, Odd logs what looks like transfers and is none.
+// not there, Odd logs what looks like transfers and is none, Router wraps coins
+// for others and keeps none.
 var (
 	Coins   = []evm.Address{named("coin", 0), named("coin", 1), named("coin", 2)}
 	Liar    = named("liar", 0)
@@ -52,6 +53,7 @@ var (
 	Items   = []evm.Address{named("item", 0), named("item", 1)}
 	Wrapped = named("wrapped", 0)
 	Factory = named("factory", 0)
+	Router  = named("router", 0)
 )
 
 func named(kind string, n int) (a evm.Address) {

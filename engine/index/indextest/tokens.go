@@ -14,6 +14,7 @@ var (
 	single   = evm.Keccak([]byte("TransferSingle(address,address,address,uint256,uint256)"))
 	batch    = evm.Keccak([]byte("TransferBatch(address,address,address,uint256[],uint256[])"))
 	deposit  = evm.Keccak([]byte("Deposit(address,uint256)"))
+	withdraw = evm.Keccak([]byte("Withdrawal(address,uint256)"))
 	sendWarp = evm.Keccak([]byte("SendWarpMessage(address,bytes32,bytes)"))
 )
 
@@ -67,7 +68,7 @@ func (c *Chain) tokens(tx *evm.Tx) {
 		case k < 17:
 			c.emit(tx, Liar, words(1000+c.rnd.Uint64N(1000)), transfer, pad(tx.From), to)
 		case k < 18:
-			c.emit(tx, Wrapped, words(7), deposit, pad(tx.From))
+			c.wrap(tx)
 		case k < 19:
 			c.odd(tx, from, to)
 		default:
@@ -79,6 +80,24 @@ func (c *Chain) tokens(tx *evm.Tx) {
 			Type: evm.CallPlain, Depth: 1, From: tx.To, To: c.account(), Value: *uint256.NewInt(0), Gas: 5000, GasUsed: 400,
 			Reverted: c.rnd.IntN(4) == 0,
 		})
+	}
+}
+
+// wrap wraps and unwraps the native coin, as routers do: what they wrap they
+// forward, and what they receive they unwrap, so they end with what they had.
+func (c *Chain) wrap(tx *evm.Tx) {
+	router, from := pad(Router), pad(tx.From)
+	switch c.rnd.IntN(3) {
+	case 0:
+		c.emit(tx, Wrapped, words(7), deposit, from)
+	case 1:
+		c.emit(tx, Wrapped, words(10), deposit, router)
+		c.emit(tx, Wrapped, words(10), transfer, router, pad(c.account()))
+	default:
+		c.emit(tx, Wrapped, words(20), deposit, from)
+		c.emit(tx, Wrapped, words(5), transfer, from, router)
+		c.emit(tx, Wrapped, words(5), withdraw, router)
+		c.emit(tx, Wrapped, words(3), withdraw, from)
 	}
 }
 
