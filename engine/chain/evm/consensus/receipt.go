@@ -1,0 +1,118 @@
+package consensus
+
+import (
+	"hash"
+	"io"
+
+	"github.com/ethereum/go-ethereum/rlp"
+	"golang.org/x/crypto/sha3"
+
+	"quorate/engine/chain/evm"
+)
+
+// hasher computes Keccak-256 hashes one after the other in the same memory.
+type hasher struct {
+	state hash.Hash
+	out   evm.Hash
+}
+
+func newHasher() *hasher { return &hasher{state: sha3.NewLegacyKeccak256()} }
+
+// sum returns the hash of data, good until the next one.
+func (h *hasher) sum(data []byte) *evm.Hash {
+	h.state.Reset()
+	h.state.Write(data)
+	// Reading leaves the result without a copy of the state; neither can fail.
+	_, _ = h.state.(io.Reader).Read(h.out[:])
+	return &h.out
+}
+
+// bloomBits are the three bits of a filter that an address or a topic sets.
+type bloomBits [3]uint16
+
+// blooms computes filters. The bits of what was seen lately are kept: most logs
+// have one of a few addresses and first topics.
+type blooms struct {
+	h    *hasher
+	kept [bloomSlots]bloomSlot
+}
+
+// bloomSlots is the number of addresses and topics whose bits are kept, 24 KiB in all.
+const bloomSlots = 512
+
+type bloomSlot struct {
+	key  [evm.HashLen]byte // an address has zeros behind it
+	bits bloomBits
+	len  uint8
+}
+
+func (b *blooms) add(f *[BloomLen]byte, item []byte) {
+	n := len(item)
+	// The last bytes of addresses and topics are those that differ.
+	at := (uint(item[n-1]) | uint(item[n-2])<<8 ^ uint(item[0])<<1) % bloomSlots
+	s := &b.kept[at]
+	if int(s.len) != n || string(s.key[:n]) != string(item) {
+		s.len = uint8(n)
+		copy(s.key[:], item)
+		sum := b.h.sum(item)
+		for i := range s.bits {
+			s.bits[i] = (uint16(sum[2*i])<<8 | uint16(sum[2*i+1])) & (8*BloomLen - 1)
+		}
+	}
+	for _, bit := range s.bits {
+		f[BloomLen-1-bit/8] |= 1 << (bit % 8)
+	}
+}
+
+func (b *blooms) logs(f *[BloomLen]byte, logs []evm.Log) {
+	for i := range logs {
+		b.add(f, logs[i].Address[:])
+		for k := range logs[i].Topics {
+			b.add(f, logs[i].Topics[k][:])
+		}
+	}
+}
+
+// Bloom computes the filter of the logs of all transactions, a header's logsBloom.
+func Bloom(txs []evm.Tx) (f [BloomLen]byte) {
+	b := blooms{h: newHasher()}
+	for i := range txs {
+		b.logs(&f, txs[i].Logs)
+	}
+	return f
+}
+
+// AppendReceipt appends the encoding of the receipt of t. cumulative is the gas
+// that the block's transactions up to t used, t among them.
+func AppendReceipt(dst []byte, t *evm.Tx, cumulative uint64) []byte {
+	var f [BloomLen]byte
+	b := blooms{h: newHasher()}
+	b.logs(&f, t.Logs)
+	return appendReceipt(dst, t, cumulative, &f)
+}
+
+func appendReceipt(dst []byte, t *evm.Tx, cumulative uint64, f *[BloomLen]byte) []byte {
+	if t.Type != TypeLegacy {
+		dst = append(dst, t.Type)
+	}
+	start := len(dst)
+	if t.Failed {
+		dst = append(dst, 0x80)
+	} else {
+		dst = append(dst, 1)
+	}
+	dst = rlp.AppendUint64(dst, cumulative)
+	dst = appendString(dst, f[:])
+	logs := len(dst)
+	for i := range t.Logs {
+		l, entry := &t.Logs[i], len(dst)
+		dst = appendString(dst, l.Address[:])
+		topics := len(dst)
+		for k := range l.Topics {
+			dst = appendString(dst, l.Topics[k][:])
+		}
+		dst = closeList(dst, topics)
+		dst = closeList(appendString(dst, l.Data), entry)
+	}
+	return closeList(closeList(dst, logs), start)
+}
