@@ -28,7 +28,7 @@ func TestMetricReads(t *testing.T) {
 	}
 	hours, days := metricPath("1", rollup.GasUsed, "timeInterval=hour&pageSize=2160"), metricPath("total", rollup.AvgTps, "pageSize=50")
 	state, _, _ := c.RollupState()
-	at := state.Last / 1000
+	at := state.Last
 	f("the first page", hours, 1, 2160+2*chunkLen)
 	f("again", hours, 0, 0)
 	f("a part of it", metricPath("1", rollup.GasUsed, "timeInterval=hour&pageSize=1000"), 0, 0)
@@ -138,9 +138,9 @@ func TestMetricsAtOnce(t *testing.T) {
 	}
 	state, _, _ := c.RollupState()
 	for k := uint64(0); pages.Load() < 400 && !t.Failed(); k++ {
-		c.mine(t, state.Last/1000+k*hour/2, 1)
+		c.mine(t, state.Last+k*hour/2, 1)
 		if k%3 == 0 {
-			other.mine(t, state.Last/1000+k*hour/2, 2)
+			other.mine(t, state.Last+k*hour/2, 2)
 		}
 		get(s, metricPath("total", rollup.TxCount, "timeInterval=hour"))
 	}

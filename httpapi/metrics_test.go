@@ -217,7 +217,7 @@ func TestMetricsFollow(t *testing.T) {
 	var at [7]uint64
 	for i, c := range all {
 		if state, _, err := c.RollupState(); err == nil {
-			at[i] = state.Last / 1000
+			at[i] = state.Last
 		}
 	}
 	at[5] = noon + 30*day

@@ -135,7 +135,7 @@ func (s *series) add(c Chain) (known bool, err error) {
 	if state.Untraced && s.metric.Traced() {
 		return false, nil
 	}
-	src := source{chain: c, id: c.ID(), edition: edition, next: state.Next, time: state.Last / 1000}
+	src := source{chain: c, id: c.ID(), edition: edition, next: state.Next, time: state.Last}
 	if src.first, src.last, src.begun = state.Bounds(s.interval); src.begun {
 		if !s.begun {
 			s.begun, s.first, s.last = true, src.first, src.last

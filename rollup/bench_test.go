@@ -118,7 +118,7 @@ func BenchmarkEvents(b *testing.B) {
 func BenchmarkValue(b *testing.B) {
 	r := rollup.Record{
 		Txs: 1234, PriceSum: *uint256.MustFromBig(new(big.Int).Lsh(gwei, 13)), Prev: 5, Last: 86_399_005, Fees: uint256.Int{5, 6},
-		MaxTxs: rollup.Rate{Amount: 100, Milli: 2000},
+		MaxTxs: rollup.Rate{Amount: 100, Seconds: 2},
 	}
 	for _, m := range []rollup.Metric{rollup.TxCount, rollup.FeesPaid, rollup.AvgTps, rollup.MaxTps, rollup.AvgGasPrice} {
 		b.Run(m.String(), func(b *testing.B) {
@@ -174,7 +174,7 @@ func TestAllocations(t *testing.T) {
 	r = rollup.Record{
 		Txs: 777, Prev: 5, Last: 86_399_005, Gas: uint256.Int{1e12}, BlockGas: uint256.Int{3e15}, Fees: uint256.Int{1e19},
 		PriceSum: uint256.Int{1e19, 1e9}, MaxPrice: uint256.Int{470e9},
-		MaxTxs: rollup.Rate{Amount: 100, Milli: 7000}, MaxGas: rollup.Rate{Amount: 1 << 63, Milli: 7000},
+		MaxTxs: rollup.Rate{Amount: 100, Seconds: 7}, MaxGas: rollup.Rate{Amount: 1 << 63, Seconds: 7},
 	}
 	for m := rollup.Metric(0); m < rollup.Metrics; m++ {
 		if n := testing.AllocsPerRun(100, func() {

@@ -32,8 +32,8 @@ func someRecords(tb testing.TB) (all []rollup.Record) {
 	return append(all, rollup.Record{}, rollup.Record{
 		Untraced: true, Blocks: most, Prev: 1, Last: most, Txs: 2, Addresses: 3, Senders: 4, Contracts: 5, Deployers: 6,
 		Gas: half, BlockGas: half, PriceSum: wide, MaxPrice: wide, Fees: uint256.Int{1, 2, 3, 4},
-		MaxTxs: rollup.Rate{Amount: 7, Milli: 8}, MaxGas: rollup.Rate{Amount: most, Milli: 9},
-		TotalTxs: 10, TotalAddresses: 11, TotalContracts: 12, TotalDeployers: 13,
+		MaxTxs: rollup.Rate{Amount: 7, Seconds: 8}, MaxGas: rollup.Rate{Amount: most, Seconds: 9},
+		TotalTxs: 10, TotalAddresses: 11, TotalContracts: 12, TotalDeployers: 13, LeadTxs: 2, LeadGas: half,
 	})
 }
 
@@ -57,13 +57,13 @@ func TestRecordLayout(t *testing.T) {
 	t.Parallel()
 	r := rollup.Record{
 		Untraced: true, Blocks: 1, Prev: 2, Last: 3, Txs: 4, Addresses: 5, Senders: 6, Contracts: 7, Deployers: 8,
-		Gas: uint256.Int{10, 9}, BlockGas: uint256.Int{12, 11}, PriceSum: uint256.Int{16, 15, 14, 13},
-		MaxPrice: uint256.Int{20, 19, 18, 17}, Fees: uint256.Int{24, 23, 22, 21},
-		MaxTxs: rollup.Rate{Amount: 25, Milli: 26}, MaxGas: rollup.Rate{Amount: 27, Milli: 28},
-		TotalTxs: 29, TotalAddresses: 30, TotalContracts: 31, TotalDeployers: 32,
+		Gas: uint256.Int{10, 9}, BlockGas: uint256.Int{12, 11}, LeadGas: uint256.Int{14, 13},
+		PriceSum: uint256.Int{18, 17, 16, 15}, MaxPrice: uint256.Int{22, 21, 20, 19}, Fees: uint256.Int{26, 25, 24, 23},
+		MaxTxs: rollup.Rate{Amount: 27, Seconds: 28}, MaxGas: rollup.Rate{Amount: 29, Seconds: 30},
+		TotalTxs: 31, TotalAddresses: 32, TotalContracts: 33, TotalDeployers: 34, LeadTxs: 35,
 	}
-	want := []byte{1, 1}
-	for n := range byte(32) {
+	want := []byte{2, 1}
+	for n := range byte(35) {
 		want = append(want, 0, 0, 0, 0, 0, 0, 0, n+1)
 	}
 	if got := r.Append(nil); !bytes.Equal(got, want) {
@@ -77,9 +77,9 @@ func TestStateLayout(t *testing.T) {
 	at := func(ms uint64, traced bool, txs int) block {
 		return block{time: ms, gas: 9, traced: traced, txs: append([]tx{}, someTxs[:txs]...)}
 	}
-	d.roll(t, []block{at(0, true, 0), at(2, true, 1), at(5, false, 2), at(5, true, 1)}, func() int { return goOn })
-	want := []byte{1, 1 | 2 | 4}
-	for _, n := range []byte{4, 2, 5, 2, 3, 18} {
+	d.roll(t, []block{at(days, true, 0), at(2999, true, 1), at(5000, false, 2), at(5999, true, 1)}, func() int { return goOn })
+	want := []byte{2, 1 | 2 | 4}
+	for _, n := range []byte{4, 0, 2, 5, 2, 3, 18} {
 		want = append(want, 0, 0, 0, 0, 0, 0, 0, n)
 	}
 	if d.state != string(want) || len(want) != rollup.StateLen {
@@ -90,8 +90,8 @@ func TestStateLayout(t *testing.T) {
 // States that no blocks give are refused: they would give wrong figures.
 func TestStateImpossible(t *testing.T) {
 	t.Parallel()
-	state := func(flags byte, words ...uint64) []byte { // next, first, last; base, transactions and gas of the run
-		b := []byte{1, flags}
+	state := func(flags byte, words ...uint64) []byte { // next, genesis, first, last; base, transactions and gas of the run
+		b := []byte{2, flags}
 		for _, w := range words {
 			b = binary.BigEndian.AppendUint64(b, w)
 		}
@@ -103,24 +103,29 @@ func TestStateImpossible(t *testing.T) {
 		b    []byte
 		ok   bool
 	}{
-		{"none yet", state(0, 0, 0, 0, 0, 0, 0), true},
-		{"genesis", state(0, 1, 0, 0, 0, 0, 0), true},
-		{"one block", state(begun, 2, 9, 9, 0, 3, 4), true},
-		{"two at one time", state(begun, 3, 9, 9, 0, 3, 4), true},
-		{"two", state(begun|untraced|hasBase, 3, 0, 9, 0, 3, 4), true},
-		{"more", state(begun|hasBase, 9, 5, 9, 8, 3, 4), true},
-		{"a block, but not begun", state(0, 2, 0, 0, 0, 0, 0), false},
-		{"begun without a block", state(begun, 0, 9, 9, 0, 3, 4), false},
-		{"begun by genesis", state(begun, 1, 9, 9, 0, 3, 4), false},
-		{"times, but not begun", state(0, 1, 9, 9, 0, 0, 0), false},
-		{"transactions, but not begun", state(0, 1, 0, 0, 0, 1, 0), false},
-		{"untraced, but not begun", state(untraced, 1, 0, 0, 0, 0, 0), false},
-		{"a base, but not begun", state(hasBase, 1, 0, 0, 0, 0, 0), false},
-		{"the last before the first", state(begun|hasBase, 9, 9, 8, 7, 0, 0), false},
-		{"a base before the first", state(begun|hasBase, 9, 5, 9, 4, 0, 0), false},
-		{"a base at the last", state(begun|hasBase, 9, 5, 9, 9, 0, 0), false},
-		{"two times without a base", state(begun, 9, 5, 9, 0, 0, 0), false},
-		{"the time of no base", state(begun, 9, 9, 9, 1, 0, 0), false},
+		{"none yet", state(0, 0, 0, 0, 0, 0, 0, 0), true},
+		{"genesis", state(0, 1, 0, 0, 0, 0, 0, 0), true},
+		{"genesis with a time", state(0, 1, 7, 0, 0, 0, 0, 0), true},
+		{"one block", state(begun, 2, 0, 9, 9, 0, 3, 4), true},
+		{"two at one time", state(begun, 3, 0, 9, 9, 0, 3, 4), true},
+		{"one after genesis", state(begun|hasBase, 2, 0, 9, 9, 8, 3, 4), true},
+		{"two", state(begun|untraced|hasBase, 3, 0, 0, 9, 0, 3, 4), true},
+		{"more", state(begun|hasBase, 9, 0, 5, 9, 8, 3, 4), true},
+		{"a block, but not begun", state(0, 2, 0, 0, 0, 0, 0, 0), false},
+		{"begun without a block", state(begun, 0, 0, 9, 9, 0, 3, 4), false},
+		{"begun by genesis", state(begun, 1, 0, 9, 9, 0, 3, 4), false},
+		{"genesis has a time too early", state(0, 0, 7, 0, 0, 0, 0, 0), false},
+		{"genesis is remembered", state(begun, 2, 7, 9, 9, 0, 3, 4), false},
+		{"times, but not begun", state(0, 1, 0, 9, 9, 0, 0, 0), false},
+		{"transactions, but not begun", state(0, 1, 0, 0, 0, 0, 1, 0), false},
+		{"untraced, but not begun", state(untraced, 1, 0, 0, 0, 0, 0, 0), false},
+		{"a base, but not begun", state(hasBase, 1, 0, 0, 0, 0, 0, 0), false},
+		{"the last before the first", state(begun|hasBase, 9, 0, 9, 8, 7, 0, 0), false},
+		{"a base before the first of several", state(begun|hasBase, 9, 0, 5, 9, 4, 0, 0), false},
+		{"a base of another day", state(begun|hasBase, 2, 0, 86_400, 86_400, 86_399, 0, 0), false},
+		{"a base at the last", state(begun|hasBase, 9, 0, 5, 9, 9, 0, 0), false},
+		{"two times without a base", state(begun, 9, 0, 5, 9, 0, 0, 0), false},
+		{"the time of no base", state(begun, 9, 0, 9, 9, 1, 0, 0), false},
 	} {
 		before := rollup.State{Next: 77}
 		s := before
@@ -200,11 +205,11 @@ func TestCodecDamage(t *testing.T) {
 			bad = append(bad, c.good[:n])
 		}
 		if c.flags > 0 {
-			for _, version := range []byte{0, 2, 255} {
+			for _, version := range []byte{0, 1, 255} {
 				bad = append(bad, append([]byte{version}, c.good[1:]...))
 			}
 			for flags := int(c.flags) + 1; flags < 256; flags++ {
-				bad = append(bad, append([]byte{1, byte(flags)}, c.good[2:]...))
+				bad = append(bad, append([]byte{2, byte(flags)}, c.good[2:]...))
 			}
 		}
 		for _, b := range bad {

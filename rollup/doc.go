@@ -8,9 +8,9 @@
 // The metrics' meanings are those of the documented API. What it leaves open:
 //
 //   - Buckets are hours, days, ISO weeks, which begin on Mondays, and months, in
-//     UTC. A block belongs to the bucket of its time, in milliseconds where the
-//     chain has them. The genesis block belongs to none and is before no other:
-//     its time is often 1970.
+//     UTC. A block belongs to the bucket of its time in whole seconds, as the API
+//     shows it: what is served can be recomputed from what is served. The genesis
+//     block belongs to no bucket: its time is often 1970.
 //   - Addresses are those in from and to of transactions, failed ones too, and of
 //     the logs of token transfers. The zero address counts when a log names it.
 //     The contract made by a transaction does not count as its receiver. Distinct
@@ -23,12 +23,14 @@
 //     these two. They are unknown once a block with transactions was not traced.
 //     CumulativeContracts reaches to the beginning of the day, the other
 //     cumulative metrics to its end.
-//   - AvgTps and AvgGps divide by the time from the last block before the day to
-//     the last block of the day; on the first day of a chain from its first block.
-//     Where no time lies between them they are 0.
-//   - MaxTps and MaxGps take blocks with the same time together as one, since no
-//     time is between them: their sums are divided by the time since the block
-//     before all of them. The first block has none before it and gives no rate.
+//   - Time starts at the genesis block if that is of the same day as the first
+//     block, or else at the first block. Blocks of one second count as one. What
+//     is in the blocks of the second in which time starts counts in no rate.
+//   - AvgTps and AvgGps divide by the time from the last block before the day, or
+//     from where time starts, to the last block of the day. Where no time lies
+//     between them they are 0.
+//   - MaxTps and MaxGps divide the sums over the blocks of one second by the time
+//     since the block before them.
 //   - AvgGasPrice is the mean over transactions, not over gas. Prices and fees are
 //     in wei.
 //   - A chain has a point in each bucket from its first block's to its last
@@ -37,6 +39,6 @@
 //     up, also those of distinct addresses; of maxima the highest counts, and
 //     AvgGasPrice is the mean over all transactions.
 //   - Sums that exceed 2^256-1, of prices no chain has, stay there, as does at
-//     2^64-1 the gas of blocks with the same time. Hours that a stamp has no room
+//     2^64-1 the gas of blocks of one second. Hours that a stamp has no room
 //     for, from December 8 3883 on, are one bucket with the last that it has.
 package rollup

@@ -1,5 +1,7 @@
 package rollup
 
+import "github.com/holiman/uint256"
+
 // Metric is one of the figures of a bucket.
 type Metric uint8
 
@@ -89,11 +91,11 @@ func (m Metric) Of(r *Record) Value {
 	case TxCount:
 		return whole(r.Txs)
 	case AvgGps:
-		return perSecond(r.BlockGas, r.Last-r.Prev)
+		return quotient(*new(uint256.Int).Sub(&r.BlockGas, &r.LeadGas), r.Last-r.Prev)
 	case MaxGps:
 		return r.MaxGas.value()
 	case AvgTps:
-		return perSecond(whole(r.Txs).Num, r.Last-r.Prev)
+		return quotient(whole(r.Txs-r.LeadTxs).Num, r.Last-r.Prev)
 	case MaxTps:
 		return r.MaxTxs.value()
 	case AvgGasPrice:

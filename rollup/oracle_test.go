@@ -78,7 +78,9 @@ func step(interval string, start time.Time, n int) time.Time {
 }
 
 type oracle struct {
-	blocks []block // without the genesis block; times do not fall
+	blocks []block // without the genesis block; times do not fall and are whole seconds
+	// start is when time starts.
+	start uint64
 	// after has the totals after each block.
 	after []totals
 	// buckets has for each interval and start the first block, and the one after the last.
@@ -95,11 +97,15 @@ func newOracle(chain []block) *oracle {
 	var sum totals
 	seen, made := map[account]bool{}, map[account]bool{}
 	for i, b := range chain {
+		b.time -= b.time % 1000
 		if i == 0 {
+			o.start = b.time
 			continue
 		}
 		if i > 1 {
 			b.time = max(b.time, o.blocks[i-2].time)
+		} else if o.start > b.time || !bucketStart("day", o.start).Equal(bucketStart("day", b.time)) {
+			o.start = b.time
 		}
 		o.blocks = append(o.blocks, b)
 		sum.txs += int64(len(b.txs))
@@ -185,11 +191,10 @@ func (o *oracle) blocksBefore(interval string, start time.Time) (n int) {
 
 func (o *oracle) span(lo, hi int) point {
 	p := point{figures: map[string]*big.Rat{}, prices: new(big.Int), blocks: hi - lo, untraced: o.after[hi-1].untraced}
-	gas, blockGas, fees, highest := new(big.Int), new(big.Int), new(big.Int), new(big.Int)
+	gas, fees, highest := new(big.Int), new(big.Int), new(big.Int)
 	active, senders, deployers := map[account]bool{}, map[account]bool{}, map[account]bool{}
 	contracts := int64(0)
 	for _, b := range o.blocks[lo:hi] {
-		blockGas.Add(blockGas, new(big.Int).SetUint64(b.gas))
 		for _, t := range b.txs {
 			used := new(big.Int).SetUint64(t.gas)
 			gas.Add(gas, used)
@@ -225,25 +230,37 @@ func (o *oracle) span(lo, hi int) point {
 	p.figures["feesPaid"] = new(big.Rat).SetInt(atMost(most256, fees))
 	p.figures["maxGasPrice"] = new(big.Rat).SetInt(highest)
 	p.figures["avgGasPrice"] = divide(p.prices, uint64(p.txs))
-	elapsed := o.elapsed(lo, hi)
-	p.figures["avgTps"] = divide(big.NewInt(1000*p.txs), elapsed)
-	p.figures["avgGps"] = divide(blockGas.Mul(blockGas, big.NewInt(1000)), elapsed)
+	p.figures["avgTps"], p.figures["avgGps"] = o.rates(lo, hi)
 	p.figures["maxTps"], p.figures["maxGps"] = o.highestRates(lo, hi)
 	return p
 }
 
-// elapsed gives the time from the last block before to the last one in the span.
-func (o *oracle) elapsed(lo, hi int) uint64 {
-	switch {
-	case lo == hi:
-		return 0
-	case lo == 0:
-		return o.blocks[hi-1].time - o.blocks[0].time
+// before gives the time from which on rates of the blocks from lo on count.
+func (o *oracle) before(lo int) uint64 {
+	if lo == 0 {
+		return o.start
 	}
-	return o.blocks[hi-1].time - o.blocks[lo-1].time
+	return o.blocks[lo-1].time
 }
 
-// highestRates takes blocks with the same time as one.
+// rates divides what came after the start of time by the seconds from the last
+// block before to the last one in the span.
+func (o *oracle) rates(lo, hi int) (tps, gps *big.Rat) {
+	if lo == hi {
+		return new(big.Rat), new(big.Rat)
+	}
+	txs, gas := new(big.Int), new(big.Int)
+	for _, b := range o.blocks[lo:hi] {
+		if b.time > o.start {
+			txs.Add(txs, big.NewInt(int64(len(b.txs))))
+			gas.Add(gas, new(big.Int).SetUint64(b.gas))
+		}
+	}
+	elapsed := (o.blocks[hi-1].time - o.before(lo)) / 1000
+	return divide(txs, elapsed), divide(gas, elapsed)
+}
+
+// highestRates takes blocks of one second as one.
 func (o *oracle) highestRates(lo, hi int) (tps, gps *big.Rat) {
 	tps, gps = new(big.Rat), new(big.Rat)
 	for i := lo; i < hi; {
@@ -252,16 +269,13 @@ func (o *oracle) highestRates(lo, hi int) (tps, gps *big.Rat) {
 			txs.Add(txs, big.NewInt(int64(len(o.blocks[i].txs))))
 			gas.Add(gas, new(big.Int).SetUint64(o.blocks[i].gas))
 		}
-		if first == 0 {
-			continue
-		}
-		elapsed := o.blocks[first].time - o.blocks[first-1].time
+		elapsed := (o.blocks[first].time - o.before(first)) / 1000
 		gas.Set(atMost(most64, gas))
 		for _, r := range []struct {
 			top    *big.Rat
 			amount *big.Int
 		}{{tps, txs}, {gps, gas}} {
-			if f := divide(r.amount.Mul(r.amount, big.NewInt(1000)), elapsed); f.Cmp(r.top) > 0 {
+			if f := divide(r.amount, elapsed); f.Cmp(r.top) > 0 {
 				r.top.Set(f)
 			}
 		}

@@ -8,13 +8,14 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Record has all figures of one bucket. Times are in Unix milliseconds.
+// Record has all figures of one bucket. Times are in Unix seconds.
 type Record struct {
 	// Untraced: a block with transactions up to the bucket's end was not traced.
 	Untraced bool
 	Blocks   uint64
-	// Prev is the time of the last block before the bucket, or, if there is none,
-	// of the first one in it. Last is that of the last block in it.
+	// Prev is the time of the last block before the bucket. If there is none, it is
+	// that of the genesis block if this is of the same day as the first block, or
+	// else that of the first block. Last is that of the last block in the bucket.
 	Prev, Last uint64
 
 	Txs                uint64
@@ -27,21 +28,25 @@ type Record struct {
 	MaxPrice           uint256.Int
 	Fees               uint256.Int // wei
 	MaxTxs, MaxGas     Rate
+	// LeadTxs and LeadGas, the latter below 2^128, are what Txs and BlockGas have of
+	// blocks in the second in which the chain's time starts: rates leave them out.
+	LeadTxs uint64
+	LeadGas uint256.Int
 
 	// Totals from genesis to the bucket's end.
 	TotalTxs, TotalAddresses, TotalContracts, TotalDeployers uint64
 }
 
-// Rate is an amount in a time. Milli is 0 if there is none.
-type Rate struct{ Amount, Milli uint64 }
+// Rate is an amount in a time. Seconds is 0 if there is none.
+type Rate struct{ Amount, Seconds uint64 }
 
 // above tells whether r, which has a time, is the higher rate.
 func (r Rate) above(o Rate) bool {
-	if o.Milli == 0 {
+	if o.Seconds == 0 {
 		return r.Amount > 0
 	}
-	hi, lo := bits.Mul64(r.Amount, o.Milli)
-	ohi, olo := bits.Mul64(o.Amount, r.Milli)
+	hi, lo := bits.Mul64(r.Amount, o.Seconds)
+	ohi, olo := bits.Mul64(o.Amount, r.Seconds)
 	return hi > ohi || hi == ohi && lo > olo
 }
 
@@ -56,25 +61,27 @@ func (r *Record) next() Record {
 
 // The layout of a stored record; integers are big-endian:
 //
-//	u8 version, 1 | u8 flags: 1 = untraced | u64 blocks, prev, last, txs, addresses,
-//	senders, contracts, deployers | u128 gas, block gas | u256 price sum, max price,
-//	fees | u64 max txs: amount, milliseconds | u64 max gas: amount, milliseconds |
-//	u64 total txs, addresses, contracts, deployers
+//	u8 version, 2 | u8 flags: 1 = untraced | u64 blocks, prev, last, txs, addresses,
+//	senders, contracts, deployers | u128 gas, block gas, lead gas | u256 price sum, max
+//	price, fees | u64 max txs: amount, seconds | u64 max gas: amount, seconds |
+//	u64 total txs, addresses, contracts, deployers | u64 lead txs
+//
+// Version 1 had milliseconds and nothing of the lead.
 const (
-	recordVersion = 1
+	recordVersion = 2
 	// RecordLen is the length of a stored record in bytes.
-	RecordLen = 2 + 8*8 + 2*16 + 3*32 + 4*8 + 4*8
+	RecordLen = 2 + 8*8 + 3*16 + 3*32 + 4*8 + 5*8
 )
 
 // ErrCodec is the error of bytes that are no stored record, state or stamp.
 var ErrCodec = errors.New("rollup: stored bytes cannot be read")
 
 // words gives the fields that are stored with 64 bits, in two runs.
-func (r *Record) words() (a [8]*uint64, b [8]*uint64) {
+func (r *Record) words() (a [8]*uint64, b [9]*uint64) {
 	return [8]*uint64{&r.Blocks, &r.Prev, &r.Last, &r.Txs, &r.Addresses, &r.Senders, &r.Contracts, &r.Deployers},
-		[8]*uint64{
-			&r.MaxTxs.Amount, &r.MaxTxs.Milli, &r.MaxGas.Amount, &r.MaxGas.Milli,
-			&r.TotalTxs, &r.TotalAddresses, &r.TotalContracts, &r.TotalDeployers,
+		[9]*uint64{
+			&r.MaxTxs.Amount, &r.MaxTxs.Seconds, &r.MaxGas.Amount, &r.MaxGas.Seconds,
+			&r.TotalTxs, &r.TotalAddresses, &r.TotalContracts, &r.TotalDeployers, &r.LeadTxs,
 		}
 }
 
@@ -85,7 +92,7 @@ func (r *Record) Append(dst []byte) []byte {
 	for _, w := range a {
 		dst = binary.BigEndian.AppendUint64(dst, *w)
 	}
-	for _, v := range [...]*uint256.Int{&r.Gas, &r.BlockGas} {
+	for _, v := range [...]*uint256.Int{&r.Gas, &r.BlockGas, &r.LeadGas} {
 		dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, v[1]), v[0])
 	}
 	for _, v := range [...]*uint256.Int{&r.PriceSum, &r.MaxPrice, &r.Fees} {
@@ -114,7 +121,7 @@ func (r *Record) Decode(src []byte) error {
 	for _, w := range a {
 		*w = word()
 	}
-	for _, v := range [...]*uint256.Int{&r.Gas, &r.BlockGas} {
+	for _, v := range [...]*uint256.Int{&r.Gas, &r.BlockGas, &r.LeadGas} {
 		*v = uint256.Int{}
 		v[1], v[0] = word(), word()
 	}

@@ -38,7 +38,7 @@ type Roller struct {
 	hour     uint32             // of its time, as stamps have it
 	starts   [Intervals]int64   // hours at which the open buckets begin
 	all      [Intervals]*Record // the open ones
-	milli    uint64
+	second   uint64
 	txs      uint64
 	gas      uint64
 	untraced bool
@@ -78,20 +78,21 @@ func (r *Roller) setStarts() {
 	}
 }
 
-// Begin opens the block at State().Next. The time is in Unix milliseconds; gas
-// is what the block's header says was used; traced tells whether the calls of
-// its transactions are known. A time below that of the block before counts as
-// that one.
+// Begin opens the block at State().Next. The time is in Unix milliseconds, of
+// which only the whole seconds count; gas is what the block's header says was
+// used; traced reports whether the calls of its transactions are known. A time
+// below that of the block before counts as that one.
 func (r *Roller) Begin(milli, gas uint64, traced bool) {
 	r.txs, r.gas, r.untraced = 0, gas, !traced
-	r.milli = max(milli, r.s.Last)
+	r.second = max(milli/1000, r.s.Last)
 	if r.genesis() {
 		return
 	}
-	hour := Hour.Number(r.milli / 1000)
+	hour := Hour.Number(r.second)
 	fresh := !r.s.Begun
+	start := r.s.Last
 	if fresh {
-		r.s.Begun, r.s.First, r.s.Last = true, r.milli, r.milli
+		start = r.s.begin(r.second)
 	}
 	r.hour = hour + 1
 	if !fresh && hour == r.open[Hour].Number {
@@ -99,7 +100,7 @@ func (r *Roller) Begin(milli, gas uint64, traced bool) {
 	}
 	for k := range r.open {
 		b := &r.open[k]
-		number := b.Interval.Number(r.milli / 1000)
+		number := b.Interval.Number(r.second)
 		if !fresh && number == b.Number {
 			continue
 		}
@@ -108,7 +109,7 @@ func (r *Roller) Begin(milli, gas uint64, traced bool) {
 		}
 		b.Number = number
 		b.Record = b.Record.next()
-		b.Prev, b.Last = r.s.Last, r.s.Last
+		b.Prev, b.Last = start, r.s.Last
 	}
 	r.setStarts()
 }
@@ -233,6 +234,7 @@ func (r *Roller) End() error {
 	}
 	r.s.Next++
 	if r.s.Next == 1 {
+		r.s.Genesis = r.second
 		return nil
 	}
 	r.s.Untraced = r.s.Untraced || r.untraced && r.txs > 0
@@ -240,29 +242,33 @@ func (r *Roller) End() error {
 		b.Blocks++
 		b.BlockGas.Add(&b.BlockGas, &uint256.Int{r.gas})
 		b.Untraced = r.s.Untraced
-		b.Last = r.milli
+		b.Last = r.second
 	}
 	r.endRun()
 	return nil
 }
 
-// endRun counts the block among those with the same time, whose rates only rise.
+// endRun counts the block among those of the same second, whose rates only rise.
 func (r *Roller) endRun() {
 	run := &r.s.run
-	if r.milli != r.s.Last {
+	if r.second != r.s.Last {
 		run.hasBase, run.base = true, r.s.Last
 		run.txs, run.gas = 0, 0
 	}
-	r.s.Last = r.milli
+	r.s.Last = r.second
 	run.txs += r.txs
 	var over uint64
 	if run.gas, over = bits.Add64(run.gas, r.gas, 0); over > 0 {
 		run.gas = ^uint64(0)
 	}
-	if !run.hasBase {
+	if !run.hasBase { // time starts with this second
+		for _, b := range r.all {
+			b.LeadTxs += r.txs
+			b.LeadGas.Add(&b.LeadGas, &uint256.Int{r.gas})
+		}
 		return
 	}
-	txs, gas := Rate{run.txs, r.milli - run.base}, Rate{run.gas, r.milli - run.base}
+	txs, gas := Rate{run.txs, r.second - run.base}, Rate{run.gas, r.second - run.base}
 	for _, b := range r.all {
 		if txs.above(b.MaxTxs) {
 			b.MaxTxs = txs

@@ -52,8 +52,8 @@ func TestFiguresByHand(t *testing.T) {
 		"feesPaid":            "1000000000 0 2000000000000000 221000000000000",
 		"avgGasPrice":         "500000000 0 2000000000 2500000000",
 		"maxGasPrice":         "1000000000 0 2000000000 4000000000",
-		"avgTps":              "0.000011574074074074073 0 0.16666666666666666 0.5",
-		"avgGps":              "0 0 0.16666666666666666 20025",
+		"avgTps":              "0.000011574074074074073 0 0.16666666666666666 0.25",
+		"avgGps":              "0 0 0.16666666666666666 20000",
 		"maxTps":              "0.000011574074074074073 0 0.16666666666666666 0.25",
 		"maxGps":              "0 0 0.16666666666666666 20000",
 	}
@@ -81,6 +81,52 @@ func TestFiguresByHand(t *testing.T) {
 		}
 		if got := strings.Join(oracles, " "); got != want {
 			t.Errorf("the oracle's %s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// Time starts at the genesis block if that is of the first block's day, and rates
+// are of whole seconds.
+func TestStartOfTime(t *testing.T) {
+	t.Parallel()
+	day := at(2024, 2, 28, 0, 0)
+	for _, c := range []struct {
+		name                   string
+		chain                  []block
+		avgTps, avgGps, maxTps string
+	}{
+		{"genesis of the day", []block{
+			{time: day}, {time: day + 2000, gas: 10, txs: someTxs}, {time: day + 4000, gas: 30, txs: someTxs[:1]},
+		}, "1", "10", "1.5"},
+		{"genesis of the day before", []block{
+			{time: day - 1}, {time: day + 2000, gas: 10, txs: someTxs}, {time: day + 4000, gas: 30, txs: someTxs[:1]},
+		}, "0.5", "15", "0.5"},
+		{"only one block", []block{{time: day - 1}, {time: day, gas: 10, txs: someTxs}}, "0", "0", "0"},
+		{"only one block, and genesis", []block{{time: day}, {time: day + 4000, gas: 10, txs: someTxs}}, "0.75", "2.5", "0.75"},
+		{"the first second has two blocks", []block{
+			{time: 0}, {time: day, gas: 10, txs: someTxs}, {time: day + 999, gas: 7, txs: someTxs}, {time: day + 1000, gas: 4, txs: someTxs[:2]},
+		}, "2", "4", "2"},
+		{"a millisecond apart", []block{
+			{time: day}, {time: day + 1500, gas: 10, txs: someTxs}, {time: day + 1501, gas: 20, txs: someTxs}, {time: day + 3999},
+		}, "2", "10", "6"},
+		{"the second of genesis", []block{
+			{time: day}, {time: day + 1, gas: 10, txs: someTxs}, {time: day + 2000, gas: 20, txs: someTxs[:1]},
+		}, "0.5", "10", "0.5"},
+		{"genesis after the first", []block{
+			{time: day + 5000}, {time: day, gas: 10, txs: someTxs}, {time: day + 2000, gas: 20, txs: someTxs[:1]},
+		}, "0.5", "10", "0.5"},
+	} {
+		number := rollup.Day.Number(day / 1000)
+		_, r := rolled(t, c.chain).fill(t, rollup.Day, number, number)
+		p := newOracle(c.chain).series("day", 0, 0)[0]
+		for m, want := range map[rollup.Metric]string{rollup.AvgTps: c.avgTps, rollup.AvgGps: c.avgGps, rollup.MaxTps: c.maxTps} {
+			v := m.Of(&r[0])
+			if got := string(v.Append(nil)); got != want {
+				t.Errorf("%s: %s is %s, want %s", c.name, m, got, want)
+			}
+			if got := jsNumber(p.figures[m.String()]); got != want {
+				t.Errorf("%s: the oracle's %s is %s, want %s", c.name, m, got, want)
+			}
 		}
 	}
 }

@@ -3,10 +3,12 @@ package rollup
 import "encoding/binary"
 
 // State is what a [Roller] keeps beside the open buckets. Times are in Unix
-// milliseconds.
+// seconds.
 type State struct {
 	// Next is the height of the next block.
 	Next uint64
+	// Genesis is the time of the genesis block until there is another one.
+	Genesis uint64
 	// Begun: there was a block after the genesis block. First and Last are the
 	// times of the first and the last of them.
 	Begun       bool
@@ -15,7 +17,7 @@ type State struct {
 	// traces are not known.
 	Untraced bool
 
-	// The last blocks with the same time, taken as one.
+	// The last blocks of one second, taken as one.
 	run struct {
 		hasBase  bool
 		base     uint64 // time of the block before them
@@ -25,25 +27,41 @@ type State struct {
 
 // Bounds returns the chain's first and last bucket; ok is false if it has none yet.
 func (s *State) Bounds(i Interval) (first, last uint32, ok bool) {
-	return i.Number(s.First / 1000), i.Number(s.Last / 1000), s.Begun
+	return i.Number(s.First), i.Number(s.Last), s.Begun
+}
+
+// begin takes the time of the first block and returns when time starts: at the
+// genesis block if that is of the same day, or else at the first block.
+func (s *State) begin(first uint64) (start uint64) {
+	genesis := s.Genesis
+	s.Begun, s.First, s.Last, s.Genesis = true, first, first, 0
+	if genesis > first || Day.Number(genesis) != Day.Number(first) {
+		return first
+	}
+	if genesis < first {
+		s.run.hasBase, s.run.base = true, genesis
+	}
+	return genesis
 }
 
 // The layout of a stored state; integers are big-endian:
 //
-//	u8 version, 1 | u8 flags: 1 = begun, 2 = untraced, 4 = the run has a base |
-//	u64 next, first, last | u64 run: base, txs, gas
+//	u8 version, 2 | u8 flags: 1 = begun, 2 = untraced, 4 = the run has a base |
+//	u64 next, genesis, first, last | u64 run: base, txs, gas
+//
+// Version 1 had milliseconds and no genesis.
 const (
-	stateVersion = 1
+	stateVersion = 2
 	// StateLen is the length of a stored state in bytes.
-	StateLen = 2 + 6*8
+	StateLen = 2 + 7*8
 
 	stateBegun    = 1
 	stateUntraced = 2
 	stateHasBase  = 4
 )
 
-func (s *State) words() [6]*uint64 {
-	return [6]*uint64{&s.Next, &s.First, &s.Last, &s.run.base, &s.run.txs, &s.run.gas}
+func (s *State) words() [7]*uint64 {
+	return [7]*uint64{&s.Next, &s.Genesis, &s.First, &s.Last, &s.run.base, &s.run.txs, &s.run.gas}
 }
 
 // Append appends the stored form.
@@ -75,10 +93,15 @@ func (s *State) Decode(src []byte) error {
 
 func (s *State) possible() bool {
 	if !s.Begun {
-		return s.Next <= 1 && *s == State{Next: s.Next}
+		return s.Next == 1 && *s == State{Next: 1, Genesis: s.Genesis} || *s == State{}
 	}
-	if !s.run.hasBase && (s.run.base != 0 || s.First != s.Last) {
+	if s.Next < 2 || s.Genesis != 0 || s.First > s.Last {
 		return false
 	}
-	return s.Next > 1 && s.First <= s.Last && (!s.run.hasBase || s.First <= s.run.base && s.run.base < s.Last)
+	if !s.run.hasBase {
+		return s.run.base == 0 && s.First == s.Last
+	}
+	// Before the first block there is only a genesis block of its day.
+	return s.run.base < s.Last &&
+		(s.run.base >= s.First || s.First == s.Last && Day.Number(s.run.base) == Day.Number(s.First))
 }

@@ -25,13 +25,7 @@ func quotient(num uint256.Int, den uint64) Value {
 	return Value{Num: num, Den: den}
 }
 
-// perSecond divides an amount below 2^128 by a time in milliseconds.
-func perSecond(amount uint256.Int, milli uint64) Value {
-	amount.Mul(&amount, uint256.NewInt(1000))
-	return quotient(amount, milli)
-}
-
-func (r Rate) value() Value { return perSecond(whole(r.Amount).Num, r.Milli) }
+func (r Rate) value() Value { return quotient(whole(r.Amount).Num, r.Seconds) }
 
 // Append appends the value as a JSON number. An integer has all its digits,
 // however long. Anything else is the nearest float64 in its shortest form.

@@ -143,10 +143,10 @@ func shortest(text string, f float64) bool {
 func TestHighestRate(t *testing.T) {
 	t.Parallel()
 	f := func(gas [6]uint64, shift, waits [6]uint8) bool {
-		chain := []block{{}, {time: 5}}
+		chain := []block{{}, {time: 5000}}
 		for i := range gas {
-			b := block{time: chain[len(chain)-1].time + uint64(waits[i]%9), gas: gas[i] >> (shift[i] % 64)}
-			chain = append(chain, b, block{time: b.time + 1})
+			b := block{time: chain[len(chain)-1].time + 1000*uint64(waits[i]%9), gas: gas[i] >> (shift[i] % 64)}
+			chain = append(chain, b, block{time: b.time + 1000})
 		}
 		_, r := rolled(t, chain).fill(t, rollup.Day, 0, 0)
 		v := rollup.MaxGps.Of(&r[0])
@@ -162,8 +162,8 @@ func TestHighestRate(t *testing.T) {
 // exactly, in whatever order they come.
 func TestTotalText(t *testing.T) {
 	t.Parallel()
-	rate := func(txs, milli uint64) rollup.Record {
-		return rollup.Record{Txs: txs, Last: milli, MaxTxs: rollup.Rate{Amount: txs, Milli: milli}}
+	rate := func(txs, seconds uint64) rollup.Record {
+		return rollup.Record{Txs: txs, Last: seconds, MaxTxs: rollup.Rate{Amount: txs, Seconds: seconds}}
 	}
 	priced := func(sum, txs uint64) rollup.Record {
 		return rollup.Record{Txs: txs, PriceSum: *uint256.NewInt(sum), MaxPrice: *uint256.NewInt(sum)}
@@ -180,12 +180,12 @@ func TestTotalText(t *testing.T) {
 		{rollup.MaxTps, nil, "0"},
 		{rollup.MaxTps, []rollup.Record{{}}, "0"},
 		{rollup.AvgTps, []rollup.Record{{}, {}}, "0"},
-		{rollup.AvgTps, []rollup.Record{rate(1, 10_000), rate(1, 5000)}, "0.3"}, // 0.1+0.2 as float64s is above
-		{rollup.AvgTps, []rollup.Record{rate(1, 3000), rate(1, 3000), rate(1, 3000)}, "1"},
-		{rollup.AvgTps, []rollup.Record{rate(1, 1), rate(most, 1)}, "18446744073709551616000"},
-		{rollup.MaxTps, []rollup.Record{rate(1, 3000), {}, rate(1, 2000)}, "0.5"},
-		{rollup.MaxTps, []rollup.Record{rate(most-1, 1), rate(most, 1), rate(most-1, 1)}, "18446744073709551615000"},
-		{rollup.MaxTps, []rollup.Record{rate(1, 1), rate(7, 2)}, "3500"},
+		{rollup.AvgTps, []rollup.Record{rate(1, 10), rate(1, 5)}, "0.3"}, // 0.1+0.2 as float64s is above
+		{rollup.AvgTps, []rollup.Record{rate(1, 3), rate(1, 3), rate(1, 3)}, "1"},
+		{rollup.AvgTps, []rollup.Record{rate(1, 1), rate(most, 1)}, "18446744073709551616"},
+		{rollup.MaxTps, []rollup.Record{rate(1, 3), {}, rate(1, 2)}, "0.5"},
+		{rollup.MaxTps, []rollup.Record{rate(most-1, 1), rate(most, 1), rate(most-1, 1)}, "18446744073709551615"},
+		{rollup.MaxTps, []rollup.Record{rate(1, 1), rate(7, 2)}, "3.5"},
 		{rollup.AvgGasPrice, []rollup.Record{priced(10, 1), priced(1, 2), {}}, "3.6666666666666665"},
 		{rollup.AvgGasPrice, []rollup.Record{{}, {}}, "0"},
 		{rollup.MaxGasPrice, []rollup.Record{priced(10, 1), priced(most, 1), priced(1, 2)}, "18446744073709551615"},

@@ -9,11 +9,15 @@ import (
 	"github.com/ava-labs/libevm/common"
 )
 
-// timeline is when what happened on a chain. All times are Unix milliseconds.
+// timeline is when what happened on a chain. All times are whole Unix seconds, in
+// milliseconds.
 type timeline struct {
 	blocks []timed // after genesis
 	runs   []run
 	traced bool
+	// start is when time starts: at genesis if that is of the day of the first
+	// block, or else at the first block.
+	start int64
 	// The times of each first sight of an address, of each creation, and of each
 	// first creation by somebody; sorted.
 	seen, made, deployed []int64
@@ -25,10 +29,9 @@ type timed struct {
 	at int64
 }
 
-// run is some blocks of one time.
+// run is the blocks of one second.
 type run struct {
-	at, since int64 // since is the time of the block before
-	first     bool  // there is none before, but genesis
+	at, since int64 // since is the time of the block before, or the start of time
 	txs, gas  *big.Int
 }
 
@@ -56,17 +59,18 @@ func newTimeline(c *Chain) *timeline {
 		}
 	}
 	l.seen, l.deployed = sortedTimes(first), sortedTimes(makers)
+	if len(l.blocks) > 0 {
+		const day = 24 * 60 * 60 * 1000
+		if l.start = c.Blocks[0].milli(); l.start > l.blocks[0].at || l.start/day != l.blocks[0].at/day {
+			l.start = l.blocks[0].at
+		}
+	}
 	l.findRuns()
 	return l
 }
 
-// milli gives the time that a block itself tells.
-func (b *Block) milli() int64 {
-	if b.TimeMilli != nil {
-		return int64(*b.TimeMilli)
-	}
-	return int64(b.Time) * 1000
-}
+// milli gives the time that a block itself tells: the one that is served.
+func (b *Block) milli() int64 { return int64(b.Time) * 1000 }
 
 func sortedTimes(m map[common.Address]int64) (list []int64) {
 	for _, at := range m {
@@ -79,7 +83,7 @@ func sortedTimes(m map[common.Address]int64) (list []int64) {
 func (l *timeline) findRuns() {
 	for i, b := range l.blocks {
 		if i == 0 || b.at != l.blocks[i-1].at {
-			r := run{at: b.at, first: i == 0, txs: new(big.Int), gas: new(big.Int)}
+			r := run{at: b.at, since: l.start, txs: new(big.Int), gas: new(big.Int)}
 			if i > 0 {
 				r.since = l.blocks[i-1].at
 			}
@@ -192,7 +196,8 @@ func (l *timeline) money(name string, from, to int64) *big.Rat {
 }
 
 // perSecond divides the transactions, or the gas, of a day by the time from the
-// last block before it to its last one.
+// last block before it, or from the start of time, to its last one. What happened
+// in the second in which time starts counts not.
 func (l *timeline) perSecond(txs bool, from, to int64) *big.Rat {
 	lo, hi := l.in(from, to)
 	if lo == hi {
@@ -200,13 +205,15 @@ func (l *timeline) perSecond(txs bool, from, to int64) *big.Rat {
 	}
 	sum := new(big.Int)
 	for _, b := range l.blocks[lo:hi] {
-		if txs {
+		switch {
+		case b.at <= l.start:
+		case txs:
 			sum.Add(sum, big.NewInt(int64(len(b.Txs))))
-		} else {
+		default:
 			sum.Add(sum, new(big.Int).SetUint64(uint64(b.GasUsed)))
 		}
 	}
-	start := l.blocks[lo].at
+	start := l.start
 	if lo > 0 {
 		start = l.blocks[lo-1].at
 	}
@@ -225,7 +232,7 @@ func rate(n *big.Int, milli int64) *big.Rat {
 func (l *timeline) fastest(txs bool, from, to int64) *big.Rat {
 	most := new(big.Rat)
 	for _, r := range l.runs {
-		if r.first || r.at < from || r.at >= to {
+		if r.at == l.start || r.at < from || r.at >= to {
 			continue
 		}
 		n := r.gas

@@ -15,7 +15,7 @@ var ErrRollup = errors.New("the metrics of the chain are not complete")
 
 // rollupRules is the version of the rules that metrics are made by. Metrics of
 // other rules are made anew.
-const rollupRules = 1
+const rollupRules = 2
 
 // rolled is how far the metrics of a chain are made. It does not change.
 type rolled struct {
