@@ -8,6 +8,7 @@ import (
 	"quorate/aggregator"
 	"quorate/devnet"
 	"quorate/engine"
+	"quorate/engine/network"
 	"quorate/engine/source"
 )
 
@@ -70,7 +71,7 @@ func startEngine(b *testing.B, nodeURL string, validators int) (_ *engine.Engine
 	eng, err := engine.New(engine.Config{
 		Nodes: nodes, DataDir: b.TempDir(), NoIndex: true,
 		// The simulated validators share our cores: they are slow.
-		BufferWindow: 20 * time.Second, RequestTimeout: 50 * time.Second,
+		Settings: network.Settings{BufferWindow: 20 * time.Second, RequestTimeout: 50 * time.Second},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -7,14 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"quorate/engine/chain"
 	"quorate/p2p"
 	"quorate/rpc/health"
 )
 
 // When the checks of what all chains share turn red.
 const (
-	minStake     = 0.8             // of the validators' stake to be connected
 	minFreeShare = 0.03            // of the data folder's volume
 	silence      = time.Minute     // without a message in either direction
 	maxFailRate  = 0.9             // of sends
@@ -22,26 +20,6 @@ const (
 )
 
 type (
-	chainMessage struct {
-		Engine struct {
-			Consensus consensus `json:"consensus"`
-			VM        *vmInfo   `json:"vm"`
-		} `json:"engine"`
-		Networking struct {
-			PercentConnected float64 `json:"percentConnected"`
-		} `json:"networking"`
-	}
-	consensus struct {
-		LastAcceptedHeight     uint64 `json:"lastAcceptedHeight"`
-		LastAcceptedID         string `json:"lastAcceptedID"`
-		LongestProcessingBlock string `json:"longestProcessingBlock"`
-		ProcessingBlocks       int    `json:"processingBlocks"`
-	}
-	vmInfo struct {
-		ID      string `json:"id"`
-		Name    string `json:"name,omitempty"`
-		Version string `json:"version,omitempty"`
-	}
 	diskMessage struct {
 		Bytes   uint64 `json:"availableDiskBytes"`
 		Percent uint64 `json:"availableDiskPercentage"`
@@ -83,18 +61,10 @@ func (e *Engine) checkBootstrapped(ctx context.Context) (any, error) {
 	}
 	var errs []error
 	for _, n := range *nets {
-		if err := n.checkStake(); err != nil {
-			errs = append(errs, fmt.Errorf("network %d: %w", n.id, err))
-		}
-		if err := n.checkIdentity(); err != nil {
-			errs = append(errs, err)
-		}
-		for _, f := range n.following() {
-			done, err := n.node.IsBootstrapped(ctx, f.id.String())
-			if err != nil {
-				errs = append(errs, fmt.Errorf("network %d: %w", n.id, err))
-			}
-			if s := f.subnet.String(); (err != nil || !done) && !slices.Contains(waiting, s) {
+		further, err := n.CheckBootstrapped(ctx)
+		errs = append(errs, err)
+		for _, s := range further {
+			if !slices.Contains(waiting, s) {
 				waiting = append(waiting, s)
 			}
 		}
@@ -103,20 +73,6 @@ func (e *Engine) checkBootstrapped(ctx context.Context) (any, error) {
 		errs = append(errs, errors.New("subnets not bootstrapped"))
 	}
 	return waiting, errors.Join(errs...)
-}
-
-// checkStake says why too little stake of the primary network is connected to have
-// its messages signed.
-func (n *network) checkStake() error {
-	set, ok := n.keeper.Current(chain.PrimaryNetworkID)
-	if !ok {
-		return errors.New("validators are not known yet")
-	}
-	if weight := set.Weight(n.connected(set)); !set.MeetsQuorum(weight, n.cfg.MinConnected) {
-		return fmt.Errorf("%.2f%% of the stake are connected, and a quorum needs %d%%",
-			100*float64(weight)/float64(max(set.TotalWeight, 1)), n.cfg.MinConnected)
-	}
-	return nil
 }
 
 func (e *Engine) checkDatabase(ctx context.Context) (any, error) {
@@ -160,7 +116,7 @@ func (e *Engine) activity() (p2p.Activity, error) {
 		return all, errStarting
 	}
 	for i, n := range *nets {
-		a := n.peers.Activity()
+		a := n.Activity()
 		if i == 0 {
 			all = a
 			continue
@@ -233,73 +189,4 @@ func (e *Engine) checkRouter(context.Context) (any, error) {
 		err = fmt.Errorf("a request has waited for %s, more than %s", a.Longest.Round(time.Millisecond), maxAnswer)
 	}
 	return msg, err
-}
-
-// checkChain is the check of one chain: the node's last accepted block, and the
-// stake that is connected.
-func (n *network) checkChain(ctx context.Context, f *followed) (any, error) {
-	var msg chainMessage
-	msg.Engine.VM = n.vmInfo(f)
-	var errs []error
-	err := n.readHead(ctx, f, &msg.Engine.Consensus)
-	if err != nil {
-		errs = append(errs, err)
-	}
-	msg.Networking.PercentConnected, err = n.percentConnected(f.subnet)
-	switch {
-	case err != nil:
-		errs = append(errs, err)
-	case msg.Networking.PercentConnected < minStake:
-		errs = append(errs, fmt.Errorf("not connected to enough stake: connected to %f%%; required at least %f%%",
-			100*msg.Networking.PercentConnected, 100*minStake))
-	}
-	return msg, errors.Join(errs...)
-}
-
-// readHead tells the last block: that which is indexed, of a chain that is, and
-// otherwise the node's.
-func (n *network) readHead(ctx context.Context, f *followed, to *consensus) error {
-	n.mu.Lock()
-	indexed, trouble := f.evm, f.trouble
-	n.mu.Unlock()
-	to.LongestProcessingBlock = time.Duration(0).String()
-	if indexed == nil && trouble != nil {
-		return fmt.Errorf("the chain is not followed yet: %w", trouble)
-	}
-	if indexed == nil {
-		h, err := f.head(ctx)
-		if err != nil {
-			return fmt.Errorf("the node's last block is not known: %w", err)
-		}
-		to.LastAcceptedHeight, to.LastAcceptedID = h.height, h.id.String()
-		return nil
-	}
-	s, err := indexed.check()
-	to.LastAcceptedHeight, to.LastAcceptedID = s.Height, chain.ID(s.Hash).String()
-	to.ProcessingBlocks, to.LongestProcessingBlock = s.Waiting, s.WaitingFor.String()
-	return err
-}
-
-// percentConnected gives a share of 1, as a node does under this name.
-func (n *network) percentConnected(subnet chain.ID) (float64, error) {
-	set, ok := n.keeper.Current(subnet)
-	if !ok {
-		return 0, errors.New("validators are not known yet")
-	}
-	if set.TotalWeight == 0 {
-		return 0, errors.New("there is no stake")
-	}
-	return float64(set.Weight(n.connected(set))) / float64(set.TotalWeight), nil
-}
-
-// vmInfo tells the virtual machine of a chain, as far as it is known.
-func (n *network) vmInfo(f *followed) *vmInfo {
-	info := &vmInfo{ID: f.vm.String()}
-	if names := n.engine.vms.Names(f.vm); len(names) > 0 {
-		info.Name = names[0]
-	}
-	if v, ok := n.engine.vms.Get(f.vm); ok {
-		info.Version = v.Version
-	}
-	return info
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"syscall"
 
-	"quorate/engine/chain/evm"
-	"quorate/engine/index"
 	"quorate/engine/store"
 )
 
@@ -71,17 +69,4 @@ func (n roomyNotes) Put(ctx context.Context, key, value []byte) error {
 		return err
 	}
 	return n.Notes.Put(ctx, key, value)
-}
-
-// roomySink refuses blocks when there is no room for them: they wait.
-type roomySink struct {
-	*index.Chain
-	room func() error
-}
-
-func (s roomySink) Commit(ctx context.Context, blocks []*evm.Block) error {
-	if err := s.room(); err != nil {
-		return err
-	}
-	return s.Chain.Commit(ctx, blocks)
 }

@@ -13,8 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/chains"
+	"quorate/engine/follow"
+	"quorate/engine/network"
 	"quorate/engine/store"
 	"quorate/p2p"
 	"quorate/rpc/health"
@@ -31,17 +34,18 @@ type Engine struct {
 	checker     *health.Checker
 	ready       chan struct{}
 	stopBy      atomic.Pointer[time.Time]
-	results     atomic.Pointer[store.Results] // nil while it is not open
-	db          atomic.Pointer[store.DB]      // of the index; nil while it is not open
-	networks    atomic.Pointer[[]*network]    // nil until the network of a node is known; only grows
+	results     atomic.Pointer[store.Results]      // nil while it is not open
+	db          atomic.Pointer[store.DB]           // of the index; nil while it is not open
+	networks    atomic.Pointer[[]*network.Network] // nil until the network of a node is known; only grows
 	memory      *memory
 	members     []*member
-	netMu       sync.Mutex            // guards changes of networks, and what members know
-	joined      chan struct{}         // closed with the first network
-	failed      chan error            // room for one: what ends Run
-	evmMu       sync.Mutex            // guards owners, and changes of evms
-	owners      map[chain.ID]*network // which network indexes a chain
-	evms        atomic.Pointer[[]*EVM]
+	netMu       sync.Mutex                    // guards changes of networks, and what members know
+	joined      chan struct{}                 // closed with the first network
+	failed      chan error                    // room for one: what ends Run
+	evmMu       sync.Mutex                    // guards owners and ranks, and changes of evms
+	owners      map[chain.ID]*network.Network // which network indexes a chain
+	evms        atomic.Pointer[[]*follow.EVM]
+	ranks       map[*follow.EVM]int // their order
 }
 
 // New checks cfg, opens what is kept in the data folder of names and identity,
@@ -53,7 +57,7 @@ func New(cfg Config) (*Engine, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), owners: make(map[chain.ID]*network), joined: make(chan struct{}), failed: make(chan error, 1)}
+	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), owners: make(map[chain.ID]*network.Network), ranks: make(map[*follow.EVM]int), joined: make(chan struct{}), failed: make(chan error, 1)}
 	e.members = newMembers(cfg.Nodes)
 	var err error
 	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, "staker.pem")); err != nil {
@@ -99,8 +103,8 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	base := newLayer(ctx, e.log)
-	end.later("the base", baseStop, base.stop)
+	base := actor.NewLayer(ctx, e.log)
+	end.later("the base", baseStop, base.StopWithin)
 	err = errors.Join(base.Go("results", results.Run), base.Go("health", e.checker.Run))
 	if db := e.db.Load(); db != nil {
 		err = errors.Join(err, base.Go("index", db.Run))
@@ -110,8 +114,8 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	}
 	e.memory = &memory{db: results, room: e.room, log: e.log}
 	end.later("the networks", networksStop, e.stopNetworks)
-	learning := newLayer(ctx, e.log)
-	end.later("the questions to nodes", baseStop, learning.stop)
+	learning := actor.NewLayer(ctx, e.log)
+	end.later("the questions to nodes", baseStop, learning.StopWithin)
 	if err := e.recallNodes(ctx); err != nil {
 		return stopped(ctx, err)
 	}

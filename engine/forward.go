@@ -2,46 +2,14 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"quorate/engine/chain"
+	"quorate/engine/network"
 	"quorate/engine/source"
 )
-
-// maxForwarded bounds an answer that is passed on, in bytes.
-const maxForwarded = 64 << 20
-
-// ownDial bounds the opening of a WebSocket at a chain's own API, so that time is
-// left for the followed nodes.
-const ownDial = 2 * time.Second
-
-// forwards is the API of a configured chain. Chain RPC is asked for there before the
-// followed nodes are.
-type forwards struct {
-	client *source.Client
-	base   source.Endpoint // of client
-	// whole: the chain's API is laid out as a node's, so that all its paths can be
-	// asked for there. Otherwise it has rpc alone, and ws if that was configured.
-	whole  bool
-	socket source.Endpoint // zero if none was configured
-}
-
-// newForwards makes the forwards of a configured chain.
-func (n *network) newForwards(cfg *EVMConfig) (*forwards, error) {
-	f := &forwards{socket: cfg.WS}
-	base, ok := cfg.RPC.Sibling("/rpc", "")
-	if f.whole = ok && cfg.RPC.IsNodePath(); !f.whole {
-		base = cfg.RPC
-	}
-	f.base = base
-	var err error
-	f.client, err = source.New(source.Config{Nodes: []source.Endpoint{base}, Logger: n.cfg.Log("source"), Metrics: n.metrics})
-	return f, err
-}
 
 // Forward posts body to path below a chain, at a followed node that runs it, and
 // returns the node's answer as it is. The error is [source.ErrNotYet] or that of
@@ -51,18 +19,7 @@ func (e *Engine) Forward(ctx context.Context, id chain.ID, path string, body []b
 	if err != nil {
 		return 0, "", nil, err
 	}
-	own := n.own(id, path)
-	if own != nil {
-		status, contentType, answer, err = own.client.Forward(ctx, own.path(path), body, maxForwarded)
-		if err == nil || ctx.Err() != nil || errors.Is(err, source.ErrMaybeDone) {
-			return status, contentType, answer, err
-		}
-	}
-	status, contentType, answer, next := n.source.Forward(ctx, chainPath(id)+path, body, maxForwarded)
-	if next == nil || own == nil {
-		return status, contentType, answer, next
-	}
-	return 0, "", nil, source.Graver(err, next)
+	return n.Forward(ctx, id, path, body)
 }
 
 // Dial opens the WebSocket at path below a chain, at a followed node that runs it.
@@ -71,57 +28,21 @@ func (e *Engine) Dial(ctx context.Context, id chain.ID, path string) (*websocket
 	if err != nil {
 		return nil, err
 	}
-	var failed error
-	if own := n.own(id, path); own != nil {
-		at := own.socket
-		if at.Zero() {
-			at = own.base.At(path)
-		}
-		first, cancel := context.WithTimeout(ctx, ownDial)
-		conn, err := source.DialWebSocket(first, at)
-		cancel()
-		if err == nil || ctx.Err() != nil {
-			return conn, err
-		}
-		failed = err
-	}
-	conn, err := n.source.Dial(ctx, chainPath(id)+path)
-	if err != nil && failed != nil {
-		err = source.Graver(failed, err)
-	}
-	return conn, err
+	return n.Dial(ctx, id, path)
 }
 
 // networkOf returns the network that has a chain.
-func (e *Engine) networkOf(id chain.ID) (*network, error) {
+func (e *Engine) networkOf(id chain.ID) (*network.Network, error) {
 	nets := e.networks.Load()
 	if nets == nil {
 		return nil, source.ErrNotYet
 	}
 	for _, n := range *nets {
-		if n.forwards[id] != nil || n.knows(id) {
+		if n.Has(id) {
 			return n, nil
 		}
 	}
 	return nil, fmt.Errorf("chain %s: %w", id, source.ErrNotYet)
-}
-
-// own returns the API of a configured chain if it has path, which is empty or begins
-// with a slash; otherwise nil.
-func (n *network) own(id chain.ID, path string) *forwards {
-	f := n.forwards[id]
-	if f == nil || !f.whole && path != "/rpc" && (path != "/ws" || f.socket.Zero()) {
-		return nil
-	}
-	return f
-}
-
-// path returns where path below the chain is at the chain's own API.
-func (f *forwards) path(path string) string {
-	if f.whole {
-		return path
-	}
-	return "" // its address is that of rpc
 }
 
 // Learning reports whether a followed node has yet to tell which chains there are:
@@ -132,15 +53,9 @@ func (e *Engine) Learning() bool {
 		return true
 	}
 	for _, n := range *nets {
-		if !n.learned.Load() {
+		if !n.Learned() {
 			return true
 		}
 	}
 	return false
 }
-
-// chainPath is where a node answers for a chain.
-func chainPath(id chain.ID) string { return "/ext/bc/" + id.String() }
-
-// rpcPath is where a node answers for an EVM chain.
-func rpcPath(id chain.ID) string { return chainPath(id) + "/rpc" }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"quorate/aggregator"
+	"quorate/engine/network"
 )
 
 // Names of networks in paths. Every network but mainnet is a test network.
@@ -48,15 +49,15 @@ func (e *Engine) find(rank func(id uint32) int) (Aggregator, bool) {
 	if nets == nil {
 		return starting{}, true
 	}
-	var best *network
+	var best *network.Network
 	top := 0
 	for _, n := range *nets {
-		if r := rank(n.id); r > top {
+		if r := rank(n.ID()); r > top {
 			best, top = n, r
 		}
 	}
 	if best != nil {
-		return best.agg, true
+		return best.Aggregator(), true
 	}
 	if !e.allKnown() { // a node that is silent yet may be of that network
 		return starting{}, true

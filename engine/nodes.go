@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"quorate/engine/network"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
 )
@@ -52,11 +53,11 @@ func newMembers(nodes []source.Endpoint) []*member {
 func (e *Engine) recallNodes(ctx context.Context) error {
 	for _, m := range e.members {
 		var node nodeRecord
-		if !e.memory.recall(nodeKey(m.at), &node) {
+		if !e.memory.Recall(nodeKey(m.at), &node) {
 			continue
 		}
-		var known networkRecord
-		if !e.memory.recall(networkKey(node.Network), &known) {
+		var known network.Record
+		if !e.memory.Recall(network.Key(node.Network), &known) {
 			continue
 		}
 		if _, err := e.join(ctx, m, node.Network, &known); err != nil {
@@ -115,22 +116,22 @@ func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platfo
 			return nil
 		}
 	}
-	n, err := e.join(ctx, m, id, &networkRecord{Version: version})
+	n, err := e.join(ctx, m, id, &network.Record{Version: version})
 	if err != nil {
 		e.fail(fmt.Errorf("network %d: %w", id, err))
 		return nil
 	}
 	e.log.Info("following node", "node", m.at.String(), "network", id)
 	close(m.told)
-	n.note(ctx, func(known *networkRecord) { known.Version = version })
-	e.memory.remember(ctx, nodeKey(m.at), &nodeRecord{Network: id})
+	n.Note(ctx, func(known *network.Record) { known.Version = version })
+	e.memory.Remember(ctx, nodeKey(m.at), &nodeRecord{Network: id})
 	return nil
 }
 
 // join makes a node one of a network, which is started with its first node and
 // what is known of it. A node that was remembered as one of another network
 // leaves that.
-func (e *Engine) join(ctx context.Context, m *member, id uint32, known *networkRecord) (*network, error) {
+func (e *Engine) join(ctx context.Context, m *member, id uint32, known *network.Record) (*network.Network, error) {
 	e.netMu.Lock()
 	defer e.netMu.Unlock()
 	was, moved := m.network, m.known && m.network != id
@@ -138,14 +139,14 @@ func (e *Engine) join(ctx context.Context, m *member, id uint32, known *networkR
 	if moved {
 		e.log.Warn("node is of another network than before", "node", m.at.String(), "network", id, "before", was)
 		if n := e.byNetwork(was); n != nil && len(e.nodesOf(was)) > 0 {
-			n.setNodes(e.nodesOf(was))
+			n.SetNodes(e.nodesOf(was))
 		}
 	}
 	if n := e.byNetwork(id); n != nil {
-		n.setNodes(e.nodesOf(id))
+		n.SetNodes(e.nodesOf(id))
 		return n, nil
 	}
-	var all []*network
+	var all []*network.Network
 	if p := e.networks.Load(); p != nil {
 		all = *p
 	}
@@ -153,7 +154,7 @@ func (e *Engine) join(ctx context.Context, m *member, id uint32, known *networkR
 	if len(all) > 0 {
 		prefix = networkName(id) + "-"
 	}
-	n, err := e.startNetwork(ctx, id, e.nodesOf(id), known, prefix, len(all))
+	n, err := e.startNetwork(ctx, id, known, prefix, len(all))
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +187,10 @@ func containsEndpoint(list []source.Endpoint, at source.Endpoint) bool {
 }
 
 // byNetwork returns the network with that ID, or nil.
-func (e *Engine) byNetwork(id uint32) *network {
+func (e *Engine) byNetwork(id uint32) *network.Network {
 	if nets := e.networks.Load(); nets != nil {
 		for _, n := range *nets {
-			if n.id == id {
+			if n.ID() == id {
 				return n
 			}
 		}
@@ -244,8 +245,8 @@ func (e *Engine) awaitReady(ctx context.Context) {
 	}
 	var all sync.WaitGroup
 	for _, n := range *e.networks.Load() {
-		if answered[n.id] {
-			all.Go(func() { n.awaitReady(ctx) })
+		if answered[n.ID()] {
+			all.Go(func() { n.AwaitReady(ctx) })
 		}
 	}
 	all.Wait()

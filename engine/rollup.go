@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"quorate/engine/chain"
 	"quorate/engine/index"
@@ -16,22 +15,6 @@ import (
 
 // indexDir is the folder of the index database in the data folder.
 const indexDir = "index"
-
-// tellEvery is the time between two lines in the log about work that is long.
-const tellEvery = 5 * time.Second
-
-// catchUp makes the metrics of blocks that were indexed without them.
-func (c *EVM) catchUp(ctx context.Context, log *slog.Logger) error {
-	log = log.With("chain", c.name)
-	var told time.Time
-	err := c.index.Roll(ctx, func(done, of uint64) {
-		if now := time.Now(); done == of || now.Sub(told) >= tellEvery {
-			log.Info("metrics are made of blocks that were indexed without them", "blocks", done, "of", of)
-			told = now
-		}
-	})
-	return stopped(ctx, err)
-}
 
 // ReindexConfig says what [ReindexMetrics] does.
 type ReindexConfig struct {

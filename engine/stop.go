@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"quorate/engine/actor"
 	"quorate/engine/store"
 )
 
@@ -121,22 +119,4 @@ func stopped(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// layer is a group of actors that is stopped as one, when its turn has come
-// and not already when the engine's context ends.
-type layer struct{ *actor.Supervisor }
-
-func newLayer(ctx context.Context, log *slog.Logger) layer {
-	onError := func(name string, err error) {
-		log.Error("actor failed and is started again", "actor", name, "err", err)
-	}
-	return layer{actor.NewSupervisor(context.WithoutCancel(ctx), actor.RestartPolicy{}, onError)}
-}
-
-// stop ends the actors, within limit.
-func (l layer) stop(limit time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("the %s for it are over", limit.Round(time.Millisecond)))
-	defer cancel()
-	return l.Stop(ctx)
 }

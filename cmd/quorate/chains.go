@@ -15,6 +15,7 @@ import (
 	"quorate/engine"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow"
 	"quorate/httpapi"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -42,13 +43,13 @@ func newChains(eng *engine.Engine, baseURL string, metadata bool) chains {
 func (c chains) Chain(name string) (httpapi.Chain, bool) {
 	s := c.seen()
 	if n, err := strconv.ParseUint(name, 10, 64); err == nil {
-		return s.find(func(e *engine.EVM) bool { return e.Number() == n })
+		return s.find(func(e *follow.EVM) bool { return e.Number() == n })
 	}
 	id, ok := c.eng.Chains().Lookup(name)
 	if !ok {
 		return nil, false
 	}
-	return s.find(func(e *engine.EVM) bool { return e.ID() == id })
+	return s.find(func(e *follow.EVM) bool { return e.ID() == id })
 }
 
 // Chains implements [httpapi.Chains].
@@ -71,11 +72,11 @@ func (c chains) seen() *seenChains {
 
 // seenChains are the engine's chains in its order, and the same as they are served.
 type seenChains struct {
-	list   []*engine.EVM
+	list   []*follow.EVM
 	chains []httpapi.Chain
 }
 
-func (s *seenChains) find(is func(*engine.EVM) bool) (httpapi.Chain, bool) {
+func (s *seenChains) find(is func(*follow.EVM) bool) (httpapi.Chain, bool) {
 	i := slices.IndexFunc(s.list, is)
 	if i < 0 {
 		return nil, false
@@ -85,7 +86,7 @@ func (s *seenChains) find(is func(*engine.EVM) bool) (httpapi.Chain, bool) {
 
 // evmChain is one of them.
 type evmChain struct {
-	*engine.EVM
+	*follow.EVM
 	info *view.ChainInfo
 	// sync is what [evmChain.Syncing] found last: it is asked for each request.
 	sync atomic.Pointer[syncState]
@@ -150,7 +151,7 @@ func (c *evmChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(u
 func (c *evmChain) Info() *view.ChainInfo { return c.info }
 
 // info is what is told about a chain.
-func (c chains) info(e *engine.EVM) *view.ChainInfo {
+func (c chains) info(e *follow.EVM) *view.ChainInfo {
 	d := e.Details()
 	info := &view.ChainInfo{
 		ChainID: strconv.FormatUint(e.Number(), 10),

@@ -13,6 +13,7 @@ import (
 	"quorate/engine"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow"
 	"quorate/engine/source"
 	"quorate/httpapi/view"
 )
@@ -135,7 +136,7 @@ func (e *chainEntry) config() (cfg engine.EVMConfig, err error) {
 				strings.Join([]string{view.FeatureNFT, view.FeatureTeleporter, view.FeatureWebhooks}, ", "))
 		}
 	}
-	d := engine.ChainDetails{
+	d := follow.Details{
 		Name: e.Name, Description: e.Description, ExplorerURL: e.ExplorerURL, LogoURI: e.LogoURI,
 		RPCURL: e.PublicRPC, WSURL: e.PublicWS, Multicall: e.Multicall, Features: e.Features, Private: e.Private,
 		TokenName: e.Token.Name, TokenSymbol: e.Token.Symbol, TokenDecimals: 18, TokenLogoURI: e.Token.LogoURI, TokenDescription: e.Token.Description,

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"quorate/engine"
+	"quorate/engine/network"
 	"quorate/engine/source"
 )
 
@@ -35,10 +36,10 @@ func (f *nodeFlags) check() error {
 	return errors.Join(err, wrong)
 }
 
-func (f *nodeFlags) trackedPeers() ([]engine.TrackedPeer, error) {
-	var list []engine.TrackedPeer
+func (f *nodeFlags) trackedPeers() ([]network.TrackedPeer, error) {
+	var list []network.TrackedPeer
 	for _, s := range f.tracked {
-		t, err := engine.ParseTrackedPeer(s)
+		t, err := network.ParseTrackedPeer(s)
 		if err != nil {
 			return nil, fmt.Errorf("--track-peers: %w", err)
 		}

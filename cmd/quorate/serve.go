@@ -19,8 +19,10 @@ import (
 
 	"quorate/devnet"
 	"quorate/engine"
+	"quorate/engine/follow"
 	"quorate/engine/log"
 	"quorate/engine/metric"
+	"quorate/engine/network"
 	"quorate/httpapi"
 	"quorate/rpc"
 	"quorate/rpc/profile"
@@ -172,9 +174,12 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	shareHeaders(nodes, further)
 	set := metric.NewSet()
 	cfgEngine := engine.Config{
-		Nodes: nodes, DataDir: f.dataDir, BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout,
-		HealthEvery: f.healthEvery, PluginDir: f.pluginDir, Workers: cores(), TrackPeers: tracked,
-		NoIndex: !f.data.index, SignAhead: f.data.ahead, EVMChains: further, CChain: engine.ChainDetails{TokenDecimals: 18}, OnProgress: shown.progress, Log: logs.Logger, Metrics: set,
+		Nodes: nodes, DataDir: f.dataDir, HealthEvery: f.healthEvery, PluginDir: f.pluginDir,
+		Settings: network.Settings{
+			BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout, Workers: cores(), TrackPeers: tracked,
+			SignAhead: f.data.ahead, Log: logs.Logger,
+		},
+		NoIndex: !f.data.index, EVMChains: further, CChain: follow.Details{TokenDecimals: 18}, OnProgress: shown.progress, Metrics: set,
 	}
 	if err := f.subnets.configure(&cfgEngine); err != nil {
 		return errors.Join(err, ln.Close())

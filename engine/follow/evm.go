@@ -1,10 +1,10 @@
-package engine
+package follow
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
-	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
 )
 
@@ -49,28 +48,25 @@ var wrappedAVAX = map[uint64]evm.Address{
 
 // EVM is an EVM chain that is followed and indexed.
 type EVM struct {
-	id      chain.ID
-	subnet  chain.ID
-	vm      chain.ID
-	number  uint64
-	name    string // in health checks, logs and metrics
-	coin    bool   // it is the network's C-Chain
-	details ChainDetails
-	network *network
+	number   uint64
+	cfg      Config
+	log      *slog.Logger
+	opened   time.Time
+	onServed func(*EVM)
 
+	// Set before the chain is served.
 	socket bool
-
 	client *evmsource.Client
-	index  *index.Chain // nil until it is served
+	index  *index.Chain
 	tokens *tokenLane
-	opened time.Time
 
+	served  atomic.Bool
 	ingest  atomic.Pointer[ingest.Ingest] // nil until the chain's node has answered
 	trouble atomic.Pointer[error]         // why it has not
 }
 
-// ChainDetails is what no node tells of an EVM chain. All may be empty.
-type ChainDetails struct {
+// Details is what no node tells of an EVM chain. All may be empty.
+type Details struct {
 	Name, Description      string
 	ExplorerURL, LogoURI   string
 	RPCURL, WSURL          string // as told to clients
@@ -84,44 +80,26 @@ type ChainDetails struct {
 	Private                bool
 }
 
-// EVMConfig names an EVM chain besides the C-Chain. It is followed together with
-// the first network that has nodes.
-type EVMConfig struct {
-	// RPC and WS are the addresses of the chain's API at a node, for example
-	// http://HOST:9650/ext/bc/ID/rpc and ws://HOST:9650/ext/bc/ID/ws. RPC is required.
-	RPC, WS source.Endpoint
-	// ID is the blockchain ID; required. Subnet is the subnet's, VM the virtual machine's.
-	ID, Subnet, VM chain.ID
-	// Names are further names by which the chain can be asked for.
-	Names   []string
-	Details ChainDetails
-}
-
-// name returns what the chain is called in health checks, logs and metrics.
-func (c *EVMConfig) name() string {
-	if len(c.Names) > 0 {
-		return c.Names[0]
-	}
-	return c.ID.String()
-}
+// Name is what the chain is called in health checks, logs and metrics.
+func (c *EVM) Name() string { return c.cfg.Name }
 
 // ID returns the blockchain ID.
-func (c *EVM) ID() chain.ID { return c.id }
+func (c *EVM) ID() chain.ID { return c.cfg.ID }
 
 // Subnet returns the ID of the chain's subnet.
-func (c *EVM) Subnet() chain.ID { return c.subnet }
+func (c *EVM) Subnet() chain.ID { return c.cfg.Subnet }
 
 // VM returns the ID of the virtual machine, zero if it is not known.
-func (c *EVM) VM() chain.ID { return c.vm }
+func (c *EVM) VM() chain.ID { return c.cfg.VM }
 
 // Number returns the EVM chain number.
 func (c *EVM) Number() uint64 { return c.number }
 
 // NetworkID returns the network of the chain.
-func (c *EVM) NetworkID() uint32 { return c.network.id }
+func (c *EVM) NetworkID() uint32 { return c.cfg.Host.ID() }
 
 // Details returns what was configured about the chain. Do not change it.
-func (c *EVM) Details() *ChainDetails { return &c.details }
+func (c *EVM) Details() *Details { return &c.cfg.Details }
 
 // Index returns the chain's rows.
 func (c *EVM) Index() *index.Chain { return c.index }
@@ -170,31 +148,6 @@ func (c *EVM) Behind() (target, missing uint64) {
 // is none to index; the zero time if not since the start.
 func (c *EVM) Updated() time.Time { return c.status().Progress }
 
-// EVMs returns the chains that are served: the C-Chains in the order of their
-// networks, then the configured chains in theirs. Chains may be added.
-func (e *Engine) EVMs() []*EVM {
-	if list := e.evms.Load(); list != nil {
-		return *list
-	}
-	return nil
-}
-
-// addEVM adds to a copy: readers take no lock.
-func (e *Engine) addEVM(c *EVM) {
-	e.evmMu.Lock()
-	defer e.evmMu.Unlock()
-	list := append(slices.Clone(e.EVMs()), c)
-	rank := func(c *EVM) int {
-		if c.coin {
-			return c.network.rank
-		}
-		// Networks are fewer than nodes.
-		return len(e.members) + slices.IndexFunc(e.cfg.EVMChains, func(cfg EVMConfig) bool { return cfg.ID == c.id })
-	}
-	slices.SortStableFunc(list, func(a, b *EVM) int { return rank(a) - rank(b) })
-	e.evms.Store(&list)
-}
-
 // check is the health of the chain: the last block that is indexed.
 func (c *EVM) check() (s ingest.Status, err error) {
 	s = c.status()
@@ -209,4 +162,18 @@ func (c *EVM) check() (s ingest.Status, err error) {
 		err = fmt.Errorf("a block has waited for %s to be indexed", s.WaitingFor.Round(time.Millisecond))
 	}
 	return s, err
+}
+
+// Check returns how far the chain is and what is wrong with the way it is followed.
+// ok is false as long as it is not served: err then says why, nil before its node
+// was asked.
+func (c *EVM) Check() (s ingest.Status, ok bool, err error) {
+	if !c.served.Load() {
+		if err := c.trouble.Load(); err != nil {
+			return s, false, *err
+		}
+		return s, false, nil
+	}
+	s, err = c.check()
+	return s, true, err
 }

@@ -1,4 +1,4 @@
-package engine
+package network
 
 import (
 	"context"
@@ -41,7 +41,7 @@ type signAhead struct {
 	signed, failed metric.Counter
 }
 
-func newSignAhead(on bool, agg Aggregator, epochs func() []uint64, log *slog.Logger, set *metric.Set) *signAhead {
+func newSignAhead(on bool, agg *aggregator.Aggregator, epochs func() []uint64, log *slog.Logger, set *metric.Set) *signAhead {
 	a := &signAhead{
 		on: on, log: log, queue: actor.NewMailbox[[]byte](maxAhead, actor.Shed),
 		signed: set.Counter("quorate_ahead_signed_total", "Messages of accepted blocks signed before anyone asked."),

@@ -1,8 +1,7 @@
-package engine
+package network
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,29 +137,24 @@ func (l *lastSets) put(sets []*valset.Set) error {
 }
 
 // rememberSets keeps the sets that are known now.
-func (n *network) rememberSets(ctx context.Context) {
+func (n *Network) rememberSets(ctx context.Context) {
 	subnets := map[chain.ID]bool{chain.PrimaryNetworkID: true}
-	for _, c := range n.engine.EVMs() {
-		if c.network == n {
-			subnets[c.subnet] = true
-		}
+	n.mu.Lock()
+	for _, c := range n.attached {
+		subnets[c.Subnet] = true
 	}
+	n.mu.Unlock()
 	var sets []*valset.Set
 	for id := range subnets {
 		if set, ok := n.keeper.Current(id); ok {
 			sets = append(sets, set)
 		}
 	}
-	err := n.engine.room()
+	err := n.cfg.Room()
 	if err == nil {
 		err = n.last.put(sets)
 	}
 	if err != nil && ctx.Err() == nil {
-		n.cfg.Log("main").Warn("the validator sets could not be kept for the next start", "network", n.id, "err", err)
+		n.cfg.Log("main").Warn("the validator sets could not be kept for the next start", "network", n.cfg.ID, "err", err)
 	}
-}
-
-// lastSetsFile is where the sets of a network are kept.
-func lastSetsFile(id uint32) string {
-	return fmt.Sprintf("validators-%x.json", binary.BigEndian.AppendUint32(nil, id))
 }

@@ -1,11 +1,10 @@
-package engine
+package network
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"quorate/engine/chain"
@@ -26,34 +25,16 @@ const (
 // virtual machines: the VM's ID is its name, filled up with zeros.
 var primaryChains = []struct{ name, long, vm string }{{"P", "platform", "platformvm"}, {"X", "avm", "avm"}, {"C", "evm", "evm"}}
 
-// head is the last block that a node has accepted.
-type head struct {
-	height uint64
-	id     chain.ID
-}
-
-// followed is a chain whose health is checked.
-type followed struct {
-	id     chain.ID
-	subnet chain.ID
-	vm     chain.ID
-	head   func(context.Context) (head, error)
-	// Guarded by the network's mu:
-	evm      *EVM  // once it is served
-	trouble  error // why a configured chain is not served yet
-	recalled bool  // its ID is remembered, and no node has confirmed it
-}
-
 // watchChains makes the network's chains known by name and has those of the
 // primary network checked, until ctx ends.
-func (n *network) watchChains(ctx context.Context) error {
+func (n *Network) watchChains(ctx context.Context) error {
 	said := ""
 	for {
 		// Of an error that lasts, one line is enough: the health checks tell the rest.
 		all, err := n.learnChains(ctx)
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
-			n.cfg.Log("main").Warn("node does not tell its chains", "network", n.id, "err", err)
+			n.cfg.Log("main").Warn("node does not tell its chains", "network", n.cfg.ID, "err", err)
 		}
 		_, known := n.keeper.Current(chain.PrimaryNetworkID)
 		n.rememberSets(ctx)
@@ -74,7 +55,7 @@ func (n *network) watchChains(ctx context.Context) error {
 
 // learnChains asks the node which chains there are, and reports whether it has
 // told them all.
-func (n *network) learnChains(ctx context.Context) (all bool, err error) {
+func (n *Network) learnChains(ctx context.Context) (all bool, err error) {
 	var errs []error
 	for _, c := range primaryChains {
 		if err := n.learnPrimary(ctx, c.name, c.long, c.vm); err != nil {
@@ -82,7 +63,7 @@ func (n *network) learnChains(ctx context.Context) (all bool, err error) {
 		}
 	}
 	all = len(errs) == 0
-	errs = append(errs, n.startEVMs())
+	errs = append(errs, n.cfg.Found(n))
 	list, err := n.node.Blockchains(ctx)
 	errs = append(errs, err)
 	all = all && err == nil
@@ -92,14 +73,14 @@ func (n *network) learnChains(ctx context.Context) (all bool, err error) {
 			n.keeper.FollowEpochs(b.ID)
 		}
 		if n.learn(b.ID) {
-			errs = append(errs, n.engine.names.Add(b.ID))
+			errs = append(errs, n.cfg.Names.Add(b.ID))
 		}
 	}
 	return all, errors.Join(errs...)
 }
 
 // learnPrimary asks for a chain of the primary network, once.
-func (n *network) learnPrimary(ctx context.Context, name, long, vm string) error {
+func (n *Network) learnPrimary(ctx context.Context, name, long, vm string) error {
 	n.mu.Lock()
 	f := n.chains[name]
 	n.mu.Unlock()
@@ -125,7 +106,7 @@ func (n *network) learnPrimary(ctx context.Context, name, long, vm string) error
 	if err := n.follow(name, long, vm, id, false); err != nil {
 		return err
 	}
-	n.note(ctx, func(known *networkRecord) {
+	n.Note(ctx, func(known *Record) {
 		if known.Chains == nil {
 			known.Chains = make(map[string]chain.ID)
 		}
@@ -135,7 +116,7 @@ func (n *network) learnPrimary(ctx context.Context, name, long, vm string) error
 }
 
 // without notes that the node has no such chain.
-func (n *network) without(name string) {
+func (n *Network) without(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.withoutC = n.withoutC || name == "C"
@@ -144,36 +125,36 @@ func (n *network) without(name string) {
 // confirm compares a remembered chain with what the node says. Another one means
 // that the network was made again under its old number: nothing that is served of
 // it is true any more, and the engine begins again without it.
-func (n *network) confirm(ctx context.Context, name string, f *followed, id chain.ID) error {
+func (n *Network) confirm(ctx context.Context, name string, f *Chain, id chain.ID) error {
 	n.mu.Lock()
-	f.recalled = f.id != id
+	f.recalled = f.ID != id
 	n.mu.Unlock()
-	if f.id == id {
+	if f.ID == id {
 		return nil
 	}
-	n.note(ctx, func(known *networkRecord) { known.Chains, known.Asset = nil, chain.ID{} })
+	n.Note(ctx, func(known *Record) { known.Chains, known.Asset = nil, chain.ID{} })
 	err := fmt.Errorf("network %d is another one than before: its %s-Chain was %s and is %s now; what was remembered of it is forgotten: start again",
-		n.id, name, f.id, id)
-	n.engine.fail(err)
+		n.cfg.ID, name, f.ID, id)
+	n.cfg.Fail(err)
 	return err
 }
 
 // follow takes up a chain of the primary network; recalled says that its ID is
 // remembered, and not confirmed by a node yet.
-func (n *network) follow(name, long, vm string, id chain.ID, recalled bool) error {
+func (n *Network) follow(name, long, vm string, id chain.ID, recalled bool) error {
 	head, err := n.headOf(name, id)
 	if err != nil {
 		return fmt.Errorf("%s-Chain: %w", name, err)
 	}
-	f := &followed{id: id, subnet: chain.PrimaryNetworkID, head: head, recalled: recalled}
-	copy(f.vm[:], vm)
+	f := &Chain{ID: id, Subnet: chain.PrimaryNetworkID, head: head, recalled: recalled}
+	copy(f.VM[:], vm)
 	names := []string{name, long}
-	if n.prefix != "" {
-		names = []string{n.prefix + name}
+	if n.cfg.Prefix != "" {
+		names = []string{n.cfg.Prefix + name}
 	}
 	// The P-Chains of all networks have the same ID: the first network's has the names.
-	if n.prefix == "" || !id.IsZero() {
-		if err := n.engine.names.Add(id, names...); err != nil {
+	if n.cfg.Prefix == "" || !id.IsZero() {
+		if err := n.cfg.Names.Add(id, names...); err != nil {
 			return fmt.Errorf("%s-Chain: %w", name, err)
 		}
 	}
@@ -184,15 +165,15 @@ func (n *network) follow(name, long, vm string, id chain.ID, recalled bool) erro
 	n.chains[name] = f
 	n.known[id] = true
 	n.mu.Unlock()
-	return n.engine.checker.Register(health.Check{
-		Name: names[0], Tags: []string{f.subnet.String()},
+	return n.cfg.Checker.Register(health.Check{
+		Name: names[0], Tags: []string{f.Subnet.String()},
 		Run: func(ctx context.Context) (any, error) { return n.checkChain(ctx, f) },
 	})
 }
 
 // headOf gives the reader of a chain's last accepted block. An EVM block goes by
 // its hash.
-func (n *network) headOf(name string, id chain.ID) (func(context.Context) (head, error), error) {
+func (n *Network) headOf(name string, id chain.ID) (func(context.Context) (head, error), error) {
 	switch name {
 	case "P":
 		return func(ctx context.Context) (head, error) {
@@ -205,7 +186,7 @@ func (n *network) headOf(name string, id chain.ID) (func(context.Context) (head,
 			return head{t.Height, t.ID}, err
 		}, nil
 	}
-	c, err := evm.New(evm.Config{Node: n.source, Path: rpcPath(id)})
+	c, err := evm.New(evm.Config{Node: n.source, Path: RPCPath(id)})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +197,7 @@ func (n *network) headOf(name string, id chain.ID) (func(context.Context) (head,
 }
 
 // learn notes a chain and tells whether it is new.
-func (n *network) learn(id chain.ID) bool {
+func (n *Network) learn(id chain.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	was := n.known[id]
@@ -225,30 +206,19 @@ func (n *network) learn(id chain.ID) bool {
 }
 
 // knows tells whether the node has spoken of the chain.
-func (n *network) knows(id chain.ID) bool {
+func (n *Network) knows(id chain.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.known[id]
 }
 
 // following gives the chains that are checked.
-func (n *network) following() []*followed {
+func (n *Network) following() []*Chain {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	out := make([]*followed, 0, len(n.chains))
+	out := make([]*Chain, 0, len(n.chains))
 	for _, f := range n.chains {
 		out = append(out, f)
 	}
 	return out
-}
-
-// networkName is how a network is called in names of chains.
-func networkName(id uint32) string {
-	switch id {
-	case mainnetID:
-		return "mainnet"
-	case fujiID:
-		return "fuji"
-	}
-	return "network" + strconv.FormatUint(uint64(id), 10)
 }

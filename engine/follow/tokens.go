@@ -1,4 +1,4 @@
-package engine
+package follow
 
 import (
 	"context"
@@ -93,7 +93,7 @@ func (l *tokenLane) until(ctx context.Context, f func() error) bool {
 			return ctx.Err() == nil
 		}
 		if failures == 0 {
-			l.log.Warn("tokens cannot be asked for their names for now", "chain", l.chain.name, "err", err)
+			l.log.Warn("tokens cannot be asked for their names for now", "chain", l.chain.cfg.Name, "err", err)
 		}
 		select {
 		case <-time.After(tokenPause):
@@ -135,7 +135,7 @@ func (l *tokenLane) search(ctx context.Context) error {
 
 // ask asks contracts and keeps what they said.
 func (l *tokenLane) ask(ctx context.Context, tokens []index.SeenToken, nfts []index.SeenNFT) error {
-	if err := l.chain.network.engine.room(); err != nil {
+	if err := l.chain.cfg.Room(); err != nil {
 		return err
 	}
 	meta := make(map[evm.Address]index.TokenMeta, len(tokens))

@@ -1,4 +1,4 @@
-package engine
+package network
 
 import (
 	"context"
@@ -92,7 +92,7 @@ func (a *accepted) observe(height uint64) {
 
 // watchPlatform asks for the P-Chain's height until ctx ends. The proposed
 // height, which the validator sets follow, lags behind it.
-func (n *network) watchPlatform(ctx context.Context) error {
+func (n *Network) watchPlatform(ctx context.Context) error {
 	tick := time.NewTicker(n.cfg.HeightPoll)
 	defer tick.Stop()
 	for {

@@ -1,4 +1,4 @@
-package engine
+package network
 
 import (
 	"context"
@@ -48,7 +48,7 @@ const resolveTimeout = 5 * time.Second
 
 // track gives the peer network the tracked peers' addresses of the moment. All
 // networks try all of them: a peer of another network closes the link.
-func (n *network) track(ctx context.Context) {
+func (n *Network) track(ctx context.Context) {
 	if len(n.cfg.TrackPeers) == 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func (n *network) track(ctx context.Context) {
 		ip, err := t.resolve(ctx)
 		if err != nil {
 			if !n.unresolved[t.NodeID] {
-				n.cfg.Log("p2p").Warn("a tracked peer's name has no address", "network", n.id, "node", t.NodeID, "host", t.Host, "err", err)
+				n.cfg.Log("p2p").Warn("a tracked peer's name has no address", "network", n.cfg.ID, "node", t.NodeID, "host", t.Host, "err", err)
 			}
 			unresolved[t.NodeID] = true
 			continue
@@ -91,7 +91,7 @@ var errIdentityInUse = errors.New("validators close our links right after TLS: t
 // checkIdentity returns an error if so much of the primary network's stake turns
 // us away that too little can be connected. Stake decides, not the number of
 // nodes: anybody can found an L1 whose validators close our links.
-func (n *network) checkIdentity() error {
+func (n *Network) checkIdentity() error {
 	set, ok := n.keeper.Current(chain.PrimaryNetworkID)
 	if !ok {
 		return nil
@@ -105,7 +105,7 @@ func (n *network) checkIdentity() error {
 		}
 	}
 	if float64(set.Weight(away)) > (1-minStake)*float64(set.TotalWeight) {
-		return fmt.Errorf("network %d: %w", n.id, errIdentityInUse)
+		return fmt.Errorf("network %d: %w", n.cfg.ID, errIdentityInUse)
 	}
 	return nil
 }

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"quorate/engine/chain"
+	"quorate/engine/follow"
+	"quorate/engine/network"
+)
+
+// EVMs returns the chains that are served: the C-Chains in the order of their
+// networks, then the configured chains in theirs. Chains may be added.
+func (e *Engine) EVMs() []*follow.EVM {
+	if list := e.evms.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// followChains begins to follow the chains of a network that are not followed yet:
+// the C-Chain, and in the first network those that are configured.
+func (e *Engine) followChains(n *network.Network, prefix string, rank int) error {
+	if e.cfg.NoIndex {
+		return nil
+	}
+	var errs []error
+	c, certain := n.Coin()
+	if c != nil {
+		errs = append(errs, e.followCoin(n, c, prefix, rank))
+	}
+	if rank > 0 {
+		return errors.Join(errs...)
+	}
+	for i := range e.cfg.EVMChains {
+		cfg := &e.cfg.EVMChains[i]
+		// One of the primary network may be the C-Chain, whose ID has to be known first.
+		if cfg.Subnet == chain.PrimaryNetworkID && !certain || !e.claim(cfg.ID, n) {
+			continue
+		}
+		f := &network.Chain{ID: cfg.ID, Subnet: cfg.Subnet, VM: cfg.VM}
+		// Networks are fewer than nodes.
+		errs = append(errs, n.Announce(f, cfg.name(), cfg.Names), e.follow(n, f, cfg.name(), cfg, len(e.members)+i))
+	}
+	return errors.Join(errs...)
+}
+
+// followCoin begins to follow a C-Chain, with what the operator says of it.
+func (e *Engine) followCoin(n *network.Network, c *network.Chain, prefix string, rank int) error {
+	if !e.claim(c.ID, n) {
+		return nil
+	}
+	name, cfg := prefix+"C", e.cfg.configured(c.ID)
+	if cfg != nil {
+		if err := e.names.Add(c.ID, cfg.Names...); err != nil {
+			e.log.Warn("a name of the chains file is not used", "chain", name, "err", err)
+		}
+	}
+	return e.follow(n, c, name, cfg, rank)
+}
+
+// follow begins to follow a chain, of which the operator may have said more.
+func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said *EVMConfig, rank int) error {
+	cfg := follow.Config{
+		ID: c.ID, Subnet: c.Subnet, VM: c.VM, Name: name, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
+		Host: n, DB: e.db.Load(), Memory: e.memory, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
+	}
+	if said != nil {
+		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details
+	}
+	evm := follow.New(cfg, func(evm *follow.EVM) { e.addEVM(evm, rank) })
+	n.Attach(c, indexed{evm})
+	return evm.Start()
+}
+
+// claim makes a network the one that indexes a chain: a chain has one writer. It
+// reports whether none had it.
+func (e *Engine) claim(id chain.ID, n *network.Network) bool {
+	e.evmMu.Lock()
+	defer e.evmMu.Unlock()
+	if e.owners[id] != nil {
+		return false
+	}
+	e.owners[id] = n
+	return true
+}
+
+// addEVM adds to a copy: readers take no lock.
+func (e *Engine) addEVM(c *follow.EVM, rank int) {
+	e.evmMu.Lock()
+	defer e.evmMu.Unlock()
+	e.ranks[c] = rank
+	list := append(slices.Clone(e.EVMs()), c)
+	slices.SortStableFunc(list, func(a, b *follow.EVM) int { return e.ranks[a] - e.ranks[b] })
+	e.evms.Store(&list)
+}
+
+// indexed shows a followed chain to its network.
+type indexed struct{ *follow.EVM }
+
+// Check implements [network.Indexed].
+func (i indexed) Check() (network.State, bool, error) {
+	s, ok, err := i.EVM.Check()
+	return network.State{Height: s.Height, ID: chain.ID(s.Hash), Waiting: s.Waiting, WaitingFor: s.WaitingFor}, ok, err
+}

@@ -1,0 +1,59 @@
+package follow
+
+import (
+	"context"
+	"log/slog"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/ingest"
+	"quorate/engine/metric"
+	"quorate/engine/source"
+	"quorate/engine/store"
+)
+
+// Config says which chain to follow and with what. All fields but VM, RPC, WS,
+// Details and OnProgress are required.
+type Config struct {
+	ID, Subnet, VM chain.ID
+	// Name is what the chain is called in health checks, logs and metrics.
+	Name string
+	// RPC and WS are the addresses of the chain's own API. If RPC is zero the
+	// followed nodes of the network are asked, below Path.
+	RPC, WS source.Endpoint
+	Path    string
+	Details Details
+
+	Host   Host
+	DB     *store.DB
+	Memory Memory
+	// Room returns why nothing can be written to the data folder, or nil.
+	Room func() error
+	// OnProgress is called with how far the index is; it must not block.
+	OnProgress func(ingest.Progress)
+	// Log returns the logger of a name.
+	Log func(name string) *slog.Logger
+}
+
+// Host is the network that a chain belongs to.
+type Host interface {
+	ID() uint32
+	// Go starts an actor that ends before the network does.
+	Go(name string, run func(context.Context) error) error
+	// Asset returns the ID of AVAX if it is known, AskAsset asks a node if it is not.
+	Asset() (id chain.ID, ok bool)
+	AskAsset(ctx context.Context) (chain.ID, error)
+	// Source returns a client of the chain's API that the network closes: at own, or
+	// below a path of the followed nodes if own is zero; at is the first address.
+	Source(cfg source.Config, own source.Endpoint) (c *source.Client, at source.Endpoint, err error)
+	// Accepted takes each indexed block; target is the chain's last known height.
+	Accepted(b *evm.Block, target uint64)
+	Metrics() *metric.Set
+}
+
+// Memory is what is known again after a restart though no node answers.
+type Memory interface {
+	// Recall reads a record and reports whether there is a good one.
+	Recall(key []byte, to any) bool
+	Remember(ctx context.Context, key []byte, record any)
+}

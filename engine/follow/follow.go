@@ -1,0 +1,203 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/ingest"
+	"quorate/engine/source"
+	evmsource "quorate/engine/source/evm"
+)
+
+// pauseMost bounds the wait before a chain's node is asked again what the chain is;
+// the first is a twentieth of it.
+const pauseMost = 5 * time.Second
+
+// tellEvery is the time between two lines in the log about work that is long.
+const tellEvery = 5 * time.Second
+
+// record is what an EVM chain's node says of it. It is remembered.
+type record struct {
+	Number uint64 `json:"number"`
+	Trace  bool   `json:"trace"` // it has the debug API
+}
+
+func recordKey(id chain.ID) []byte { return append([]byte("evm/"), id[:]...) }
+
+// New returns an EVM chain that is not followed yet. onServed is called once it can
+// be asked for, before any of its blocks is indexed in this run.
+func New(cfg Config, onServed func(*EVM)) *EVM {
+	return &EVM{cfg: cfg, log: cfg.Log("evm"), onServed: onServed, opened: time.Now()}
+}
+
+// Start begins to follow the chain. What is remembered of it is served at once.
+func (c *EVM) Start() error {
+	var known record
+	asset, ok := c.cfg.Host.Asset()
+	if c.cfg.Memory.Recall(recordKey(c.cfg.ID), &known) && (ok || c.cfg.Subnet != chain.PrimaryNetworkID) {
+		c.number = known.Number
+		err := c.connect(asset)
+		if err == nil {
+			err = c.serve()
+		}
+		if err != nil {
+			return fmt.Errorf("chain %s: %w", c.cfg.Name, err)
+		}
+	}
+	return c.cfg.Host.Go("chain "+c.cfg.Name, c.follow)
+}
+
+// follow asks the chain's node what the chain is until it answers, and has it
+// indexed then. Each chain has an actor for it: one that is down delays no other.
+func (c *EVM) follow(ctx context.Context) error {
+	said := ""
+	for wait := pauseMost / 20; ; wait = min(2*wait, pauseMost) {
+		err := c.try(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		c.trouble.Store(&err)
+		if text := err.Error(); text != said { // one line for each new reason
+			said = text
+			c.log.Warn("the chain is not followed yet", "chain", c.cfg.Name, "err", err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *EVM) try(ctx context.Context) error {
+	if c.client == nil {
+		var asset chain.ID
+		if c.cfg.Subnet == chain.PrimaryNetworkID {
+			var err error
+			if asset, err = c.cfg.Host.AskAsset(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.connect(asset); err != nil {
+			return err
+		}
+	}
+	number, err := c.client.ChainID(ctx)
+	if err != nil {
+		return err
+	}
+	features, err := c.client.Features(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.index == nil:
+		c.number = number
+		if err := c.serve(); err != nil {
+			return err
+		}
+	case c.number != number:
+		return fmt.Errorf("the node says that its EVM chain number is %d, and said before that it is %d", number, c.number)
+	}
+	c.cfg.Memory.Remember(ctx, recordKey(c.cfg.ID), &record{Number: number, Trace: features.Trace})
+	return c.fetch(features)
+}
+
+// connect makes the client of the chain's API.
+func (c *EVM) connect(asset chain.ID) error {
+	set := evmsource.Config{
+		AVAXAssetID: evm.Hash(asset), Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name), Retries: evmRetries,
+	}
+	// Slower calls and smaller answers than others have. Nodes cut answers off at 25 MB.
+	node, at, err := c.cfg.Host.Source(source.Config{Timeout: evmTimeout, MaxBody: maxEVMBody}, c.cfg.RPC)
+	if err != nil {
+		return err
+	}
+	if c.cfg.RPC.Zero() {
+		set.Path = c.cfg.Path
+		set.WS = at.At(strings.TrimSuffix(set.Path, "rpc") + "ws")
+	} else {
+		set.Name, set.WS = c.cfg.ID.String(), c.cfg.WS
+	}
+	set.Node, c.socket = node, !set.WS.Zero()
+	c.client, err = evmsource.New(set)
+	return err
+}
+
+// serve opens the index of a chain whose number is known and lets it be asked for.
+// It asks no node anything.
+func (c *EVM) serve() (err error) {
+	set := c.cfg.Host.Metrics().With("chain", c.cfg.Name)
+	c.tokens = newTokenLane(c, c.log)
+	opts := index.Options{Wrapped: slices.Clone(c.cfg.Details.Wrapped), OnSeen: c.tokens.seen, Metrics: set}
+	if w, ok := wrappedAVAX[c.number]; ok && !slices.Contains(opts.Wrapped, w) {
+		opts.Wrapped = append(opts.Wrapped, w)
+	}
+	if c.index, err = index.Open(c.cfg.DB, c.cfg.ID, opts); err != nil {
+		return err
+	}
+	c.served.Store(true)
+	c.onServed(c)
+	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",
+		"blockchain_id", c.cfg.ID.String(), "subnet", c.cfg.Subnet.String(), "evm_chain_id", strconv.FormatUint(c.number, 10)).Set(1)
+	if err := c.cfg.Host.Go("tokens "+c.cfg.Name, c.tokens.run); err != nil {
+		return err
+	}
+	return c.cfg.Host.Go("metrics "+c.cfg.Name, c.catchUp)
+}
+
+// catchUp makes the metrics of blocks that were indexed without them.
+func (c *EVM) catchUp(ctx context.Context) error {
+	log := c.log.With("chain", c.cfg.Name)
+	var told time.Time
+	err := c.index.Roll(ctx, func(done, of uint64) {
+		if now := time.Now(); done == of || now.Sub(told) >= tellEvery {
+			log.Info("metrics are made of blocks that were indexed without them", "blocks", done, "of", of)
+			told = now
+		}
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// fetch begins to fetch and index the blocks of a chain that is served.
+func (c *EVM) fetch(features evmsource.Features) error {
+	if !features.Trace {
+		c.log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.cfg.Name)
+	}
+	i, err := ingest.New(ingest.Config{
+		Name: c.cfg.Name, Source: c.client, Sink: roomySink{c.index, c.cfg.Room},
+		Trace: features.Trace, TraceOptional: true,
+		OnBlock: func(b *evm.Block) {
+			c.cfg.Host.Accepted(b, c.ingest.Load().Target())
+		},
+		OnProgress: c.cfg.OnProgress, Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name),
+	})
+	if err != nil {
+		return err
+	}
+	c.ingest.Store(i)
+	return c.cfg.Host.Go("ingest "+c.cfg.Name, i.Run)
+}
+
+// roomySink refuses blocks when there is no room for them: they wait.
+type roomySink struct {
+	*index.Chain
+	room func() error
+}
+
+func (s roomySink) Commit(ctx context.Context, blocks []*evm.Block) error {
+	if err := s.room(); err != nil {
+		return err
+	}
+	return s.Chain.Commit(ctx, blocks)
+}

@@ -1,0 +1,177 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/source"
+	"quorate/rpc/health"
+)
+
+// head is the last block that a node has accepted.
+type head struct {
+	height uint64
+	id     chain.ID
+}
+
+// Chain is a chain of the network whose health is checked.
+type Chain struct {
+	ID, Subnet, VM chain.ID // VM is zero where it is unknown
+
+	head func(context.Context) (head, error) // asks the node; nil of configured chains
+	// Guarded by the network's mu:
+	indexed  Indexed // nil of a chain that is not
+	recalled bool    // its ID is remembered, and no node has confirmed it
+}
+
+// Indexed is a chain's index, as the health check of the chain sees it.
+type Indexed interface {
+	// Check returns the last indexed block and what is wrong with the way it came. ok
+	// is false as long as the chain is not served: err then says why, nil if that is
+	// not known yet.
+	Check() (s State, ok bool, err error)
+}
+
+// State is how far the index of a chain is.
+type State struct {
+	Height     uint64
+	ID         chain.ID
+	Waiting    int // blocks that wait to be indexed
+	WaitingFor time.Duration
+}
+
+// errNotAsked is what is wrong with a configured chain before its node was asked.
+var errNotAsked = errors.New("the chain's node was not asked yet")
+
+// Coin returns the C-Chain, nil as long as it is unknown or if there is none.
+// certain reports whether that is the last word.
+func (n *Network) Coin() (c *Chain, certain bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c = n.chains["C"]
+	return c, c != nil || n.withoutC
+}
+
+// Announce makes a configured chain known by its names, and has it checked from
+// the start on, also while its node does not answer.
+func (n *Network) Announce(c *Chain, name string, names []string) error {
+	n.keeper.Track(c.Subnet)
+	n.keeper.FollowEpochs(c.ID)
+	return errors.Join(
+		n.cfg.Names.Add(c.ID, names...),
+		n.cfg.Checker.Register(health.Check{
+			Name: name, Tags: []string{c.Subnet.String()},
+			Run: func(ctx context.Context) (any, error) { return n.checkChain(ctx, c) },
+		}),
+	)
+}
+
+// Attach has the index of a chain shown in the chain's check.
+func (n *Network) Attach(c *Chain, i Indexed) {
+	n.keeper.Learn(c.ID, c.Subnet)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c.indexed = i
+	n.attached = append(n.attached, c)
+}
+
+// Accepted takes a block that was indexed: the messages in it may be signed.
+// target is the chain's last known height.
+func (n *Network) Accepted(b *evm.Block, target uint64) {
+	n.accepted.block(b)
+	n.ahead.block(b, target)
+}
+
+// Asset returns the ID of AVAX if it is known without asking a node.
+func (n *Network) Asset() (id chain.ID, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.facts.Asset, !n.facts.Asset.IsZero()
+}
+
+// AskAsset returns the ID of AVAX, which blocks of the primary network's chains name.
+func (n *Network) AskAsset(ctx context.Context) (chain.ID, error) {
+	if id, ok := n.Asset(); ok {
+		return id, nil
+	}
+	id, err := n.node.StakingAssetID(ctx)
+	if err == nil {
+		n.Note(ctx, func(known *Record) { known.Asset = id })
+	}
+	return id, err
+}
+
+// Source returns a client for a chain's API, which the network closes when it
+// stops: at the address own, or below path at the followed nodes, whose changes it
+// follows, if own is zero. It fills in the nodes of cfg. at is the address that is
+// asked first.
+func (n *Network) Source(cfg source.Config, own source.Endpoint) (c *source.Client, at source.Endpoint, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	cfg.Nodes, cfg.Logger, cfg.Metrics = n.nodes, n.cfg.Log("source"), n.metrics
+	if !own.Zero() {
+		cfg.Nodes = []source.Endpoint{own}
+	}
+	if c, err = source.New(cfg); err != nil {
+		return nil, at, err
+	}
+	if own.Zero() {
+		n.shared = append(n.shared, c)
+	} else {
+		n.apart = append(n.apart, c)
+	}
+	return c, cfg.Nodes[0], nil
+}
+
+// recallChains takes up the chains that are remembered: they are known by name and
+// served from the index before any node has answered.
+func (n *Network) recallChains() {
+	log := n.cfg.Log("main")
+	for _, c := range primaryChains {
+		id, ok := n.cfg.Known.Chains[c.name]
+		if !ok {
+			continue
+		}
+		if err := n.follow(c.name, c.long, c.vm, id, true); err != nil {
+			log.Warn("a remembered chain cannot be followed", "network", n.cfg.ID, "chain", c.name, "err", err)
+		}
+	}
+	if err := n.cfg.Found(n); err != nil {
+		log.Warn("a remembered chain cannot be followed", "network", n.cfg.ID, "err", err)
+	}
+}
+
+// readHead fills in the last block: of an indexed chain the index's, and otherwise
+// the node's.
+func (n *Network) readHead(ctx context.Context, c *Chain, to *consensus) error {
+	n.mu.Lock()
+	indexed := c.indexed
+	n.mu.Unlock()
+	to.LongestProcessingBlock = time.Duration(0).String()
+	var served bool
+	var trouble error
+	if indexed != nil {
+		var s State
+		if s, served, trouble = indexed.Check(); served {
+			to.LastAcceptedHeight, to.LastAcceptedID = s.Height, s.ID.String()
+			to.ProcessingBlocks, to.LongestProcessingBlock = s.Waiting, s.WaitingFor.String()
+			return trouble
+		}
+	}
+	if trouble == nil && c.head == nil {
+		trouble = errNotAsked
+	}
+	if trouble != nil {
+		return fmt.Errorf("the chain is not followed yet: %w", trouble)
+	}
+	h, err := c.head(ctx)
+	if err != nil {
+		return fmt.Errorf("the node's last block is not known: %w", err)
+	}
+	to.LastAcceptedHeight, to.LastAcceptedID = h.height, h.id.String()
+	return nil
+}

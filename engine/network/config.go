@@ -1,0 +1,150 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"quorate/aggregator"
+	"quorate/engine/chain"
+	"quorate/engine/chains"
+	"quorate/engine/source"
+	"quorate/engine/source/platform"
+	"quorate/rpc/health"
+	"quorate/rpc/vm"
+)
+
+// Settings are what the operator says of every network. Zero values take the
+// defaults given with each field.
+type Settings struct {
+	// BufferWindow bounds the wait for the buffer of a request once its quorum
+	// has signed. Longer gives more signers when validators are slow. Default 250 ms.
+	BufferWindow time.Duration
+	// RequestTimeout ends an aggregation that finds no quorum. Default 8 s, at most 60 s.
+	RequestTimeout time.Duration
+	// HeightPoll is how often the proposed P-Chain height is asked for. Each
+	// poll is one small call to the node. Default 200 ms.
+	HeightPoll time.Duration
+	// TrackedSubnets are followed, and their validators connected, from the start
+	// on; those of followed chains always are. Default none.
+	TrackedSubnets []chain.ID
+	// AllowedSubnets are the only ones, besides the primary network and tracked
+	// ones, whose validators are asked to sign. Default all.
+	AllowedSubnets []chain.ID
+	// MaxHeightLookback is how far below the proposed P-Chain height a request's
+	// may be, in blocks. Zero is no limit: then a client can have the node compute
+	// sets of any age.
+	MaxHeightLookback uint64
+	// PeerPoll is how often the node is asked for addresses of validators. Default 10 s.
+	PeerPoll time.Duration
+	// MinConnected is the share of the primary network's stake, in percent, that
+	// must be connected for the engine to call itself ready. Default 67.
+	MinConnected int
+	// ConnectPatience is how long after the start the engine waits for
+	// MinConnected before it is ready all the same. Default 15 s.
+	ConnectPatience time.Duration
+	// TrackPeers are validators that stay connected whatever the validator sets
+	// say, at addresses that the operator knows, private ones too.
+	TrackPeers []TrackedPeer
+	// SignAhead has warp messages signed when their blocks are indexed.
+	SignAhead bool
+	// Workers verify signatures. Default: one for each core.
+	Workers int
+	// Log returns the logger of a name; nil discards all logs.
+	Log func(name string) *slog.Logger
+}
+
+// Fill sets the defaults and returns what is wrong with the rest.
+func (c *Settings) Fill() error {
+	c.BufferWindow = cmp.Or(c.BufferWindow, 250*time.Millisecond)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 8*time.Second)
+	c.HeightPoll = cmp.Or(c.HeightPoll, 200*time.Millisecond)
+	c.PeerPoll = cmp.Or(c.PeerPoll, 10*time.Second)
+	c.MinConnected = cmp.Or(c.MinConnected, 67)
+	c.ConnectPatience = cmp.Or(c.ConnectPatience, 15*time.Second)
+	if c.Log == nil {
+		c.Log = func(string) *slog.Logger { return slog.New(slog.DiscardHandler) }
+	}
+	switch {
+	case c.BufferWindow < 0, c.RequestTimeout < 0, c.HeightPoll < 0, c.PeerPoll < 0, c.ConnectPatience < 0:
+		return errors.New("durations must not be negative")
+	case c.MinConnected < 0 || c.MinConnected > 100:
+		return fmt.Errorf("minimum connected stake of %d%%: must be 0 to 100", c.MinConnected)
+	}
+	return nil
+}
+
+// Config is what a [Network] is built of. All fields but Prefix, Known, APIs and
+// Results are required.
+type Config struct {
+	// Settings must have been filled.
+	Settings
+	ID uint32
+	// Nodes stand in for each other, best first; see [Network.SetNodes].
+	Nodes []source.Endpoint
+	// Prefix goes before the names of chains; the first network's have none.
+	Prefix string
+	// Known is what is remembered of the network, or what its node has told.
+	Known Record
+	// APIs are those of configured chains, which are asked before the nodes are.
+	APIs []API
+	// Certificate names us to validators.
+	Certificate tls.Certificate
+	// SetsFile keeps the last known validator sets for the next start.
+	SetsFile string
+
+	// What the networks of a process share.
+	Names   *chains.Registry
+	Checker *health.Checker
+	VMs     *vm.Loader
+	Results aggregator.Store
+	Notes   aggregator.Notes
+	Memory  Memory
+	// Room returns why nothing can be written to the data folder, or nil.
+	Room func() error
+
+	// Found is called when the network may know more of its chains, also before
+	// any node has answered. It attaches those that are to be indexed.
+	Found func(*Network) error
+	// Fail ends the process: what is served of the network is not true any more.
+	Fail func(error)
+}
+
+// Memory is what is known again after a restart.
+type Memory interface {
+	Remember(ctx context.Context, key []byte, record any)
+}
+
+// Record is what all nodes of a network agree on. It is remembered.
+type Record struct {
+	// Version is what peers demanded last.
+	Version platform.Version `json:"version"`
+	// Chains of the primary network, by name.
+	Chains map[string]chain.ID `json:"chains"`
+	// Asset is the ID of AVAX.
+	Asset chain.ID `json:"asset"`
+}
+
+// API is the address of a configured chain's own API.
+type API struct {
+	ID, Subnet chain.ID
+	RPC, WS    source.Endpoint // WS may be zero
+}
+
+// allowed returns the subnets that clients may have followed; those of configured
+// chains are among them.
+func (c *Config) allowed() []chain.ID {
+	if len(c.AllowedSubnets) == 0 {
+		return nil
+	}
+	ids := slices.Clone(c.AllowedSubnets)
+	for i := range c.APIs {
+		ids = append(ids, c.APIs[i].Subnet)
+	}
+	return ids
+}

@@ -1,0 +1,300 @@
+package network
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"quorate/aggregator"
+	"quorate/aggregator/bls"
+	"quorate/aggregator/valset"
+	"quorate/engine/actor"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+	"quorate/engine/metric"
+	"quorate/engine/source"
+	"quorate/engine/source/platform"
+	"quorate/p2p"
+	"quorate/p2p/wire"
+)
+
+// Network is everything that runs for one Avalanche network.
+type Network struct {
+	cfg     Config
+	metrics *metric.Set // of this network alone; the ID becomes a label
+	source  *source.Client
+	node    *platform.Client
+	keeper  *valset.Keeper
+	peers   *p2p.Network
+	agg     *aggregator.Aggregator
+
+	lower, upper actor.Layer // source side and peers; aggregator and chains
+
+	ahead *signAhead
+	// forwards are those of configured chains. They do not change.
+	forwards map[chain.ID]*forwards
+	learned  atomic.Bool   // the node has told all its chains
+	toldAll  chan struct{} // closed then
+	last     *lastSets
+
+	accepted *accepted
+
+	unresolved map[chain.NodeID]bool // tracked peers whose name has no address; owned by discover
+
+	mu       sync.Mutex        // guards what follows
+	nodes    []source.Endpoint // best first
+	facts    Record            // as it is remembered
+	chains   map[string]*Chain // by the name of a primary network's chain
+	attached []*Chain          // those that are indexed, or shall be
+	known    map[chain.ID]bool // all chains that the node has told of
+	withoutC bool              // the node has no C-Chain
+	shared   []*source.Client  // of chains at the followed nodes
+	apart    []*source.Client  // of chains whose API was configured
+}
+
+// Start builds and starts a network's parts, lowest first. It asks no node
+// anything, and begins with what is known of the network. Its actors end with
+// [Network.Stop], not with ctx.
+func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
+	n := &Network{
+		cfg: cfg, nodes: cfg.Nodes, lower: actor.NewLayer(ctx, cfg.Log("main")), upper: actor.NewLayer(ctx, cfg.Log("main")),
+		metrics:  metric.NewSet("network", strconv.FormatUint(uint64(cfg.ID), 10)),
+		accepted: newAccepted(), facts: cfg.Known, toldAll: make(chan struct{}),
+		chains: make(map[string]*Chain), known: make(map[chain.ID]bool), forwards: make(map[chain.ID]*forwards),
+	}
+	n.source, err = source.New(source.Config{Nodes: cfg.Nodes, Logger: cfg.Log("source"), Metrics: n.metrics})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Stop(failedStop))
+		}
+	}()
+	for i := range cfg.APIs {
+		f, err := n.newForwards(&cfg.APIs[i])
+		if err != nil {
+			return nil, err
+		}
+		n.forwards[cfg.APIs[i].ID] = f
+	}
+	n.node = platform.New(n.source)
+	if n.peers, err = n.newPeers(cfg.Known.Version); err != nil {
+		return nil, err
+	}
+	n.keeper, err = valset.NewKeeper(valset.Config{
+		Source: n.node, Poll: cfg.HeightPoll, OnChange: n.peers.SetWanted,
+		Tracked: cfg.TrackedSubnets, Allowed: cfg.allowed(), MaxLookback: cfg.MaxHeightLookback,
+		Logger: cfg.Log("P"), Metrics: n.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n.last, err = openLastSets(cfg.SetsFile); err != nil {
+		cfg.Log("main").Warn("results that are kept cannot be served before the node answers", "err", err)
+	}
+	n.agg, err = aggregator.New(aggregator.Config{
+		LastKnown: n.last.get,
+		NetworkID: cfg.ID, Sets: n.keeper, Peers: peers{n.peers}, History: n.accepted, Store: cfg.Results, Notes: cfg.Notes,
+		Timing: aggregator.Timing{Window: cfg.BufferWindow}, RequestTimeout: cfg.RequestTimeout, Workers: cfg.Workers,
+		Logger: cfg.Log("aggregator"), Metrics: n.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.addMetrics()
+	n.ahead = newSignAhead(cfg.SignAhead, n.agg, n.keeper.EpochHeights, cfg.Log("aggregator"), n.metrics)
+	n.recallChains()
+	return n, errors.Join(
+		n.lower.Go("peers", n.peers.Run),
+		n.lower.Go("validator sets", n.keeper.Run),
+		n.upper.Go("aggregator", n.agg.Run),
+		n.upper.Go("signing ahead", n.ahead.run),
+		n.lower.Go("chains", n.watchChains),
+		n.lower.Go("P-Chain height", n.watchPlatform),
+	)
+}
+
+// failedStop bounds the stop of a network that could not be started.
+const failedStop = 4 * time.Second
+
+// ID returns the network's number.
+func (n *Network) ID() uint32 { return n.cfg.ID }
+
+// Aggregator has messages of the network signed.
+func (n *Network) Aggregator() *aggregator.Aggregator { return n.agg }
+
+// Metrics returns the network's metrics, which are labelled with its ID.
+func (n *Network) Metrics() *metric.Set { return n.metrics }
+
+// Activity is that of the network's peers.
+func (n *Network) Activity() p2p.Activity { return n.peers.Activity() }
+
+// Learned reports whether a node has told which chains there are.
+func (n *Network) Learned() bool { return n.learned.Load() }
+
+// Go starts an actor of a chain; it ends before what the chain stands on.
+func (n *Network) Go(name string, run func(context.Context) error) error {
+	return n.upper.Go(name, run)
+}
+
+// newPeers makes the peer network with our lasting identity and the version that
+// peers must be shown to let us in; [Network.discover] keeps to the node's.
+func (n *Network) newPeers(version platform.Version) (*p2p.Network, error) {
+	proof := proofOfNothing()
+	return p2p.New(p2p.Config{
+		NetworkID: n.cfg.ID, Certificate: n.cfg.Certificate, ClientVersion: wire.Version(version), IPProof: proof[:],
+		Discover: n.discover, DiscoverEvery: n.cfg.PeerPoll,
+		Logger: n.cfg.Log("p2p"), Metrics: n.metrics,
+	})
+}
+
+func (n *Network) version(ctx context.Context) (wire.Version, error) {
+	v, err := n.node.NodeVersion(ctx)
+	return wire.Version(v), err
+}
+
+// proofOfNothing is a well-formed BLS signature for the handshake. Peers check
+// whose it is only for validators, which we are not.
+func proofOfNothing() [bls.SignatureLen]byte {
+	return bls.SecretKeyFromSeed([]byte("quorate is not a validator and has no key")).SignProof(nil)
+}
+
+// discover returns the addresses of validators that the followed node knows: its
+// peers, and its own. It also refreshes those of tracked peers, and keeps to the node's version: peers close the door
+// on old ones after an upgrade of the network.
+func (n *Network) discover(ctx context.Context) ([]p2p.Address, error) {
+	n.track(ctx)
+	known, err := n.node.Peers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := n.version(ctx); err == nil {
+		n.peers.SetClientVersion(v)
+	} else {
+		n.cfg.Log("p2p").Debug("node does not tell its version", "network", n.cfg.ID, "err", err)
+	}
+	out := make([]p2p.Address, 0, len(known)+1)
+	for _, p := range known {
+		out = append(out, p2p.Address{NodeID: p.NodeID, Addr: p.PublicIP})
+	}
+	// Public nodes often do not tell their own address; they can be reached
+	// through gossip then.
+	self, idErr := n.node.NodeID(ctx)
+	addr, ipErr := n.node.NodeIP(ctx)
+	if idErr == nil && ipErr == nil {
+		out = append(out, p2p.Address{NodeID: self, Addr: addr})
+	}
+	return out, nil
+}
+
+// AwaitReady waits until the node has told its chains and enough stake of the
+// primary network is connected, or patience or ctx ends.
+func (n *Network) AwaitReady(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.ConnectPatience)
+	defer cancel()
+	select {
+	case <-n.toldAll:
+	case <-ctx.Done():
+		n.cfg.Log("main").Warn("serving although the node has not told all its chains", "network", n.cfg.ID)
+		return
+	}
+	n.awaitStake(ctx)
+}
+
+// Key is what the [Record] of a network is remembered under.
+func Key(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte("network/"), id) }
+
+// Note changes what is known of the network and remembers it.
+func (n *Network) Note(ctx context.Context, change func(known *Record)) {
+	n.mu.Lock()
+	change(&n.facts)
+	raw := n.facts
+	raw.Chains = maps.Clone(raw.Chains)
+	n.mu.Unlock()
+	n.cfg.Memory.Remember(ctx, Key(n.cfg.ID), &raw)
+}
+
+// SetNodes replaces the nodes that stand in for each other.
+func (n *Network) SetNodes(list []source.Endpoint) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nodes = list
+	n.source.SetNodes(list)
+	for _, c := range n.shared {
+		c.SetNodes(list)
+	}
+}
+
+// stakeSettle is how long the rest of the stake is waited for once there is
+// enough: most validators are reached within one round trip of each other.
+const stakeSettle = 300 * time.Millisecond
+
+// awaitStake waits until enough stake of the primary network is connected, or
+// patience or ctx ends.
+func (n *Network) awaitStake(ctx context.Context) {
+	log := n.cfg.Log("main")
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	var enough time.Time // since when there is
+	for {
+		set, ok := n.keeper.Current(chain.PrimaryNetworkID)
+		if ok {
+			weight := set.Weight(n.connected(set))
+			met := set.MeetsQuorum(weight, n.cfg.MinConnected)
+			if met && enough.IsZero() {
+				enough = time.Now()
+			}
+			if met && (weight == set.TotalWeight || time.Since(enough) > stakeSettle) {
+				log.Info("connected to validators", "network", n.cfg.ID, "height", set.Height,
+					"validators", len(set.Validators), "stake", weight, "of", set.TotalWeight)
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			log.Warn("serving although little stake is connected", "network", n.cfg.ID, "wanted", fmt.Sprintf("%d%%", n.cfg.MinConnected))
+			return
+		}
+	}
+}
+
+// connected returns the validators that have greeted us. To be connected is not
+// enough: a node that turns us away is so for a moment each time.
+func (n *Network) connected(set *valset.Set) warp.Bits {
+	signers := warp.NewBits(len(set.Validators))
+	for i := range set.Validators {
+		for _, id := range set.Validators[i].NodeIDs {
+			if n.peers.Status(id).Ready {
+				signers.Set(i)
+			}
+		}
+	}
+	return signers
+}
+
+// Stop ends the parts, highest first, within limit, and cuts calls to nodes that
+// are still under way.
+func (n *Network) Stop(limit time.Duration) error {
+	by := time.Now().Add(limit)
+	err := n.upper.StopWithin(limit * 3 / 4)
+	err = errors.Join(err, n.lower.StopWithin(time.Until(by)))
+	n.source.Close()
+	for _, f := range n.forwards {
+		f.client.Close()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range slices.Concat(n.shared, n.apart) {
+		c.Close()
+	}
+	return err
+}

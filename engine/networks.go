@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"quorate/engine/network"
+)
+
+// startNetwork starts a network of which a node is known, with what is known of
+// it. It needs netMu.
+func (e *Engine) startNetwork(ctx context.Context, id uint32, known *network.Record, prefix string, rank int) (*network.Network, error) {
+	var apis []network.API
+	if rank == 0 {
+		for i := range e.cfg.EVMChains {
+			c := &e.cfg.EVMChains[i]
+			apis = append(apis, network.API{ID: c.ID, Subnet: c.Subnet, RPC: c.RPC, WS: c.WS})
+		}
+	}
+	results := e.results.Load()
+	return network.Start(ctx, network.Config{
+		Settings: e.cfg.Settings, ID: id, Nodes: e.nodesOf(id), Prefix: prefix, Known: *known, APIs: apis,
+		Certificate: e.certificate, SetsFile: e.path(fmt.Sprintf("validators-%08x.json", id)),
+		Names: e.names, Checker: e.checker, VMs: e.vms,
+		Results: roomyResults{results, e.room}, Notes: roomyNotes{results.Notes(), e.room}, Memory: e.memory, Room: e.room,
+		Found: func(n *network.Network) error { return e.followChains(n, prefix, rank) },
+		Fail:  e.fail,
+	})
+}
+
+// stopNetworks ends all networks.
+func (e *Engine) stopNetworks(limit time.Duration) error {
+	if nets := e.networks.Load(); nets != nil {
+		return stopAll(*nets, limit)
+	}
+	return nil
+}
+
+// stopAll stops networks at the same time: none waits for the slowest.
+func stopAll(nets []*network.Network, limit time.Duration) error {
+	errs := make([]error, len(nets))
+	var wg sync.WaitGroup
+	for i, n := range nets {
+		wg.Go(func() {
+			if err := n.Stop(limit); err != nil {
+				errs[i] = fmt.Errorf("network %d: %w", n.ID(), err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// networkName is how a network is called in names of chains.
+func networkName(id uint32) string {
+	switch id {
+	case mainnetID:
+		return "mainnet"
+	case fujiID:
+		return "fuji"
+	}
+	return "network" + strconv.FormatUint(uint64(id), 10)
+}
