@@ -57,6 +57,7 @@ func (r *rows) put(k key, value []byte) {
 // builder makes the rows of blocks. It does no I/O but what prior does.
 type builder struct {
 	c     *Chain
+	at    *places
 	prior prior
 	roll  *roll // nil: no metrics are made of the block
 	rows  rows
@@ -84,7 +85,7 @@ type SeenNFT struct {
 }
 
 // start begins a key in the scratch room.
-func (b *builder) start(table byte) key { return b.c.appendKey(b.scratch[:0], table) }
+func (b *builder) start(table byte) key { return b.at.appendKey(b.scratch[:0], table) }
 
 func (b *builder) put(k key, value []byte) {
 	b.scratch = k

@@ -90,10 +90,10 @@ func BenchmarkApply(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if bl.prior, err = newStored(c, s, 0); err != nil {
+		if bl.prior, err = newStored(c, c.places(), s, 0); err != nil {
 			b.Fatal(err)
 		}
-		bl.bare = noBare
+		bl.at, bl.bare = c.places(), noBare
 		for _, blk := range blocks {
 			bl.rows.list, bl.rows.bytes = bl.rows.list[:0], 0
 			if err := bl.apply(blk); err != nil {

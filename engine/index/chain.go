@@ -119,9 +119,24 @@ func (c *Chain) Cursor() (number uint64, hash evm.Hash, ok bool) {
 	return cur.head.Number, cur.head.Hash, true
 }
 
+// places returns where the chain's tables lie.
+func (c *Chain) places() *places {
+	if cur := c.last.Load(); cur != nil {
+		return cur.places
+	}
+	return newPlaces(c.ordinal)
+}
+
 // Digest hashes all rows that follow from blocks. Chains that have the same
 // blocks have the same digest.
-func (c *Chain) Digest(ctx context.Context) ([32]byte, error) { return c.db.Digest(ctx, c.ordinal) }
+func (c *Chain) Digest(ctx context.Context) ([32]byte, error) {
+	p := c.places()
+	leads := [][]byte{p.key(store.TableCursor)}
+	for _, t := range Tables() {
+		leads = append(leads, p.key(byte(t)))
+	}
+	return c.db.Digest(ctx, leads...)
+}
 
 func (c *Chain) loadCursor() error {
 	s, err := c.db.Snapshot()
@@ -129,14 +144,21 @@ func (c *Chain) loadCursor() error {
 		return err
 	}
 	defer s.Close()
-	cur := &cursor{}
-	found, err := s.Get(c.key(store.TableCursor), cur.decode)
+	cur := &cursor{places: &places{ordinal: c.ordinal}}
+	found, err := s.Get(cur.places.key(store.TableCursor), cur.decode)
 	if err != nil {
 		return fmt.Errorf("read the cursor of chain %s: %w", c.id, err)
 	}
 	if !found {
-		cur = nil
-	} else if cur.rolled, err = c.loadRolled(s); err != nil {
+		c.last.Store(nil)
+		return nil
+	}
+	if found, err = s.Get(cur.places.rowKey(rowServing), cur.places.decode); err != nil {
+		return fmt.Errorf("read the tables of chain %s: %w", c.id, err)
+	} else if !found {
+		cur.places = firstPlaces(c.ordinal)
+	}
+	if cur.rolled, err = loadRolled(s, cur.places); err != nil {
 		return fmt.Errorf("read the metrics of chain %s: %w", c.id, err)
 	}
 	c.last.Store(cur)

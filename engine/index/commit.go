@@ -99,25 +99,25 @@ func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
 	}
 	defer s.Close()
 	b := c.newBuilder()
-	cur := cursor{bareFrom: noBare}
+	cur := cursor{bareFrom: noBare, places: c.places()}
 	below := uint64(0) // heights from here on are not indexed yet
 	if last := c.last.Load(); last != nil {
 		cur, below = *last, last.head.Number+1
 	}
-	p, err := newStored(c, s, below)
+	p, err := newStored(c, cur.places, s, below)
 	if err != nil {
 		return err
 	}
 	if err := p.load(blocks); err != nil {
 		return err
 	}
-	b.prior, b.bare, b.roll = p, cur.bareFrom, nil
+	b.prior, b.at, b.bare, b.roll = p, cur.places, cur.bareFrom, nil
 	if !c.opts.NoRollup && cur.rolled.state.Next == below {
-		if b.roll, err = c.newRoll(s, &cur.rolled); err != nil {
+		if b.roll, err = c.newRoll(s, cur.places, &cur.rolled); err != nil {
 			return err
 		}
 	}
-	w := &writer{c: c, ctx: ctx, roll: b.roll}
+	w := &writer{c: c, ctx: ctx, at: cur.places, roll: b.roll, first: below == 0}
 	defer w.discard()
 	for _, blk := range blocks {
 		b.rows.list, b.rows.bytes = b.rows.list[:0], 0
@@ -160,8 +160,10 @@ func (c *Chain) newBuilder() *builder {
 type writer struct {
 	c     *Chain
 	ctx   context.Context
+	at    *places
 	batch *store.Batch
 	roll  *roll // nil if no metrics are made
+	first bool  // the chain has no cursor yet
 
 	rows, size int    // in batch, at most
 	done       cursor // of the last block in batch
@@ -173,8 +175,8 @@ type writer struct {
 // cursor and what goes with it.
 func (w *writer) fits(rows, bytes int) bool {
 	n, size := w.tail.size()
-	rows += n + 1
-	bytes += size + leadLen + cursorLen
+	rows += n + 2
+	bytes += size + leadLen + cursorLen + leadLen + 1 + 1 + editionLen*store.TablesEnd
 	return w.rows+rows < w.c.rowsMax && w.size+bytes+rows*w.c.overhead < w.c.bytesMax
 }
 
@@ -242,11 +244,17 @@ func (w *writer) flush() error {
 			return err
 		}
 	}
-	if err := w.set(w.c.key(store.TableCursor), w.done.append(nil)); err != nil {
+	if err := w.set(w.at.key(store.TableCursor), w.done.append(nil)); err != nil {
 		return err
 	}
+	if w.first {
+		if err := w.set(w.at.rowKey(rowServing), w.at.append(nil)); err != nil {
+			return err
+		}
+		w.first = false
+	}
 	if w.roll != nil {
-		if err := w.tail.rows(w.c, w.set); err != nil {
+		if err := w.tail.rows(w.at, w.set); err != nil {
 			return err
 		}
 	}

@@ -135,10 +135,10 @@ func (l *heldList) read() error {
 
 // open opens a list for each length from least bytes on that there is.
 func (w *holderWalk) open(least int, after []byte) (err error) {
-	if w.history, err = w.v.s.Rows(w.v.c.key(store.TableTokenBalances), false); err != nil {
+	if w.history, err = w.v.s.Rows(w.v.at.key(store.TableTokenBalances), false); err != nil {
 		return err
 	}
-	prefix := w.v.c.key(store.TableTokenHolders).addr(&w.token)
+	prefix := w.v.at.key(store.TableTokenHolders).addr(&w.token)
 	lengths, err := w.v.s.Rows(prefix, false)
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (w *holderWalk) next() (a evm.Address, reached, found bool, err error) {
 // more than above in the frame, at height from or below. When that takes too long
 // it gives the height to go on from.
 func (w *holderWalk) look(a *evm.Address, from uint64) (h Holder, held bool, inside *uint64, err error) {
-	w.key = w.v.c.appendKey(w.key[:0], store.TableTokenBalances).addr(a).addr(&w.token)
+	w.key = w.v.at.appendKey(w.key[:0], store.TableTokenBalances).addr(a).addr(&w.token)
 	now, found, err := w.at(w.v.tip.Number)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: balance of holder %s is missing", errCodec, *a)

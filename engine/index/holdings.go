@@ -20,7 +20,7 @@ func (v *View) TokenBalances(a evm.Address, contracts []evm.Address, p Page) ([]
 	if p.Limit < 1 {
 		return nil, nil, nil
 	}
-	t := tokenWalk{v: v, prefix: v.c.key(store.TableTokenBalances).addr(&a), limit: p.Limit}
+	t := tokenWalk{v: v, prefix: v.at.key(store.TableTokenBalances).addr(&a), limit: p.Limit}
 	var err error
 	if t.rows, err = v.s.Rows(t.prefix, false); err != nil {
 		return nil, nil, err
@@ -146,7 +146,7 @@ func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte
 	if p.Limit < 1 {
 		return nil, nil, nil
 	}
-	owner := v.c.key(store.TableOwnedNFTs).addr(&a)
+	owner := v.at.key(store.TableOwnedNFTs).addr(&a)
 	prefix := owner
 	if contract != nil {
 		prefix = slices.Clone(owner).addr(contract)
@@ -156,7 +156,7 @@ func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte
 		return nil, nil, err
 	}
 	defer rows.Close()
-	owners, err := v.s.Rows(v.c.key(store.TableNFTOwners), false)
+	owners, err := v.s.Rows(v.at.key(store.TableNFTOwners), false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,7 +195,7 @@ func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte
 
 // owns asks the history of owners.
 func (v *View) owns(owners *store.Rows, nft []byte, a *evm.Address) (yes bool, err error) {
-	k := append(v.c.key(store.TableNFTOwners), nft...)
+	k := append(v.at.key(store.TableNFTOwners), nft...)
 	owners.Seek(k.u64(^v.tip.Number))
 	if !owners.Valid() || !bytes.HasPrefix(owners.Key(), k) {
 		return false, nil
@@ -209,7 +209,7 @@ func (v *View) owns(owners *store.Rows, nft []byte, a *evm.Address) (yes bool, e
 
 // NFTOwner returns the owner of an ERC-721 token, the zero address if it was burnt.
 func (v *View) NFTOwner(nft NFT) (owner evm.Address, found bool, err error) {
-	found, err = v.newest(v.c.key(store.TableNFTOwners).addr(&nft.Token).word(nft.ID.Bytes32()), func(b []byte) error {
+	found, err = v.newest(v.at.key(store.TableNFTOwners).addr(&nft.Token).word(nft.ID.Bytes32()), func(b []byte) error {
 		copy(owner[:], b)
 		return nil
 	})

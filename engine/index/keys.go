@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
 )
 
 // Lengths of keys and their parts in bytes.
@@ -18,12 +17,6 @@ const (
 
 // key builds a key piece by piece.
 type key []byte
-
-func (c *Chain) key(table byte) key { return c.appendKey(make([]byte, 0, 96), table) }
-
-func (c *Chain) appendKey(dst []byte, table byte) key {
-	return store.TableKey(dst, table, c.ordinal)
-}
 
 func (k key) addr(a *evm.Address) key      { return append(k, a[:]...) }
 func (k key) u64(v uint64) key             { return binary.BigEndian.AppendUint64(k, v) }
@@ -40,6 +33,8 @@ type cursor struct {
 	bareFrom uint64
 	// rolled is how far metrics are made. It has a row of its own.
 	rolled rolled
+	// places says where the tables lie. They have a row of their own too.
+	places *places
 }
 
 const (

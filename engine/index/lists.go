@@ -139,7 +139,7 @@ func (v *View) LatestTxs(p Page, failed *bool) ([]*Tx, []byte, error) {
 		})
 	}
 	txs := make([]*Tx, 0, pageRoom(&p))
-	l := list{prefix: v.c.key(store.TableFailed), suffix: heightLen + 4, inverted: true}
+	l := list{prefix: v.at.key(store.TableFailed), suffix: heightLen + 4, inverted: true}
 	l.take = func(suffix []byte, _ *store.Rows) error {
 		return v.appendTx(&txs, ^binary.BigEndian.Uint64(suffix), ^binary.BigEndian.Uint32(suffix[heightLen:]))
 	}
@@ -161,7 +161,7 @@ func (v *View) txs(p Page, match func(r *store.Rows) (bool, error)) ([]*Tx, []by
 	// Rows that lie next to each other are cheap to read, and as many as a page
 	// would push out of the cache what is dear.
 	var s slab
-	l := list{prefix: v.c.key(store.TableTxs), suffix: heightLen + 4, match: match}
+	l := list{prefix: v.at.key(store.TableTxs), suffix: heightLen + 4, match: match}
 	l.take = func(suffix []byte, r *store.Rows) error {
 		number, index := binary.BigEndian.Uint64(suffix), binary.BigEndian.Uint32(suffix[heightLen:])
 		return r.Value(func(b []byte) error {
@@ -201,7 +201,7 @@ func (v *View) AddressTxs(a evm.Address, p Page) ([]*Tx, []byte, error) {
 // addressPage reads where the transactions of a page are.
 func (v *View) addressPage(a *evm.Address, p *Page) (page txPage, err error) {
 	page.places = make([]txPlace, 0, pageRoom(p))
-	l := list{prefix: v.c.key(store.TableAddressTxs).addr(a), suffix: heightLen + 4, inverted: true}
+	l := list{prefix: v.at.key(store.TableAddressTxs).addr(a), suffix: heightLen + 4, inverted: true}
 	l.take = func(suffix []byte, _ *store.Rows) error {
 		page.places = append(page.places, txPlace{^binary.BigEndian.Uint64(suffix), ^binary.BigEndian.Uint32(suffix[heightLen:])})
 		return nil
@@ -216,12 +216,12 @@ func (v *View) AddressTransfers(a evm.Address, kind TransferKind, p Page) ([]Add
 	if kind != ERC721 {
 		return nil, nil, fmt.Errorf("%w: %s", ErrKind, kind)
 	}
-	return v.transfers(v.c.key(store.TableAddressNFTs).addr(&a), p)
+	return v.transfers(v.at.key(store.TableAddressNFTs).addr(&a), p)
 }
 
 // TokenTransfers returns the transfers of a token, of whatever kind.
 func (v *View) TokenTransfers(token evm.Address, p Page) ([]AddressedTransfer, []byte, error) {
-	return v.transfers(v.c.key(store.TableTokenTransfers).addr(&token), p)
+	return v.transfers(v.at.key(store.TableTokenTransfers).addr(&token), p)
 }
 
 func (v *View) transfers(prefix key, p Page) ([]AddressedTransfer, []byte, error) {

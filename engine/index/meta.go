@@ -13,11 +13,14 @@ import (
 // metaGroup is how many rows of metadata share a transaction.
 const metaGroup = 1000
 
+// meta returns the places of the tables of metadata, which have one edition.
+func (c *Chain) meta() *places { return &places{ordinal: c.ordinal} }
+
 // PutTokens keeps what contracts say of themselves, in place of what they said before.
 func (c *Chain) PutTokens(ctx context.Context, tokens map[evm.Address]TokenMeta) error {
 	var r rows
 	for a, t := range tokens {
-		r.put(c.key(store.TableTokenMeta).addr(&a), appendToken(nil, &t))
+		r.put(c.meta().key(store.TableTokenMeta).addr(&a), appendToken(nil, &t))
 	}
 	err := c.putMeta(ctx, r.list)
 	c.tokenVersion.Add(1) // also after an error, which leaves open what is written
@@ -32,7 +35,7 @@ func (c *Chain) TokenVersion() uint64 { return c.tokenVersion.Load() }
 func (c *Chain) PutTokenURIs(ctx context.Context, uris map[NFT]string) error {
 	var r rows
 	for nft, uri := range uris {
-		r.put(c.key(store.TableTokenURIs).addr(&nft.Token).word(nft.ID.Bytes32()), []byte(uri))
+		r.put(c.meta().key(store.TableTokenURIs).addr(&nft.Token).word(nft.ID.Bytes32()), []byte(uri))
 	}
 	return c.putMeta(ctx, r.list)
 }
@@ -66,7 +69,7 @@ func (c *Chain) putGroup(group []row) error {
 // Token returns what is known of a token's contract. It is the newest that is
 // known, whatever the view's height.
 func (v *View) Token(a evm.Address) (t TokenMeta, known bool, err error) {
-	known, err = v.s.Get(v.c.key(store.TableTokenMeta).addr(&a), func(b []byte) (err error) {
+	known, err = v.s.Get(v.at.key(store.TableTokenMeta).addr(&a), func(b []byte) (err error) {
 		t, err = decodeToken(b)
 		return err
 	})
@@ -76,7 +79,7 @@ func (v *View) Token(a evm.Address) (t TokenMeta, known bool, err error) {
 // TokenURI returns the URI of a token with an ID; it may be empty. It is the
 // newest that is known, whatever the view's height.
 func (v *View) TokenURI(token evm.Address, id uint256.Int) (uri string, known bool, err error) {
-	known, err = v.s.Get(v.c.key(store.TableTokenURIs).addr(&token).word(id.Bytes32()), func(b []byte) error {
+	known, err = v.s.Get(v.at.key(store.TableTokenURIs).addr(&token).word(id.Bytes32()), func(b []byte) error {
 		uri = string(b)
 		return nil
 	})
@@ -125,7 +128,7 @@ func (v *View) missing(table byte, suffix int, p Page, visit func(at []byte, r *
 	if p.After != nil && len(p.After) != suffix {
 		return nil, ErrPosition
 	}
-	prefix := v.c.key(table)
+	prefix := v.at.key(table)
 	rows, err := v.s.Rows(prefix, false)
 	if err != nil {
 		return nil, err

@@ -34,17 +34,18 @@ func (c *Chain) Buckets(i rollup.Interval, newest, oldest uint32, take func(numb
 	if err != nil {
 		return err
 	}
+	at := c.last.Load().places
 	s, err := c.db.Snapshot()
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	prefix := append(c.key(store.TableBuckets), byte(edition), byte(i))
+	prefix := append(at.key(store.TableBuckets), byte(edition), byte(i))
 	rows, err := s.Rows(prefix, false)
 	if err != nil {
 		return err
 	}
-	rows.Seek(c.bucketKey(nil, byte(edition), i, newest))
+	rows.Seek(at.bucketKey(byte(edition), i, newest))
 	b := &rollup.Bucket{Interval: i}
 	return rollup.Fill(newest, oldest, func() (*rollup.Bucket, error) {
 		if !rows.Valid() {
@@ -113,7 +114,7 @@ func (c *Chain) Reroll() error {
 		return err
 	}
 	defer b.Discard()
-	if err := b.Set(c.key(store.TableRollup), next.rolled.append(nil)); err != nil {
+	if err := b.Set(next.places.key(store.TableRollup), next.rolled.append(nil)); err != nil {
 		return err
 	}
 	if err := b.Commit(); err != nil {
@@ -136,7 +137,7 @@ func (c *Chain) DropOldMetrics() error {
 	var old [][]byte
 	for _, table := range [...]byte{store.TableStamps, store.TableBuckets} {
 		for e := range cur.rolled.edition {
-			old = append(old, append(c.key(table), e))
+			old = append(old, append(cur.places.key(table), e))
 		}
 	}
 	return c.db.Drop(old...)
@@ -174,15 +175,15 @@ func (c *Chain) rollGroup(ctx context.Context, cur cursor) error {
 		return err
 	}
 	defer s.Close()
-	r, err := c.newRoll(s, &cur.rolled)
+	r, err := c.newRoll(s, cur.places, &cur.rolled)
 	if err != nil {
 		return err
 	}
-	in, err := c.newReader(s, cur.rolled.state.Next)
+	in, err := newReader(s, cur.places, cur.rolled.state.Next)
 	if err != nil {
 		return err
 	}
-	w := &writer{c: c, ctx: ctx, roll: r}
+	w := &writer{c: c, ctx: ctx, at: cur.places, roll: r}
 	defer w.discard()
 	for blocks, txs := 0, 0; blocks < rollBlocks && txs < rollTxs && r.State().Next <= cur.head.Number; blocks++ {
 		n, err := in.roll(r)
@@ -203,24 +204,23 @@ func (c *Chain) rollGroup(ctx context.Context, cur cursor) error {
 
 // reader reads stored blocks one after the other.
 type reader struct {
-	c           *Chain
 	blocks, txs *store.Rows
 	lead        int // of the keys of both tables
 }
 
 // newReader begins at a height.
-func (c *Chain) newReader(s *store.Snapshot, from uint64) (*reader, error) {
-	r := &reader{c: c, lead: leadLen}
+func newReader(s *store.Snapshot, at *places, from uint64) (*reader, error) {
+	r := &reader{lead: leadLen}
 	for _, t := range [...]struct {
 		table byte
 		rows  **store.Rows
 	}{{store.TableBlocks, &r.blocks}, {store.TableTxs, &r.txs}} {
-		prefix := c.key(t.table)
+		prefix := at.key(t.table)
 		rows, err := s.Rows(prefix, false)
 		if err != nil {
 			return nil, err
 		}
-		rows.Seek(c.key(t.table).u64(from))
+		rows.Seek(at.key(t.table).u64(from))
 		*t.rows = rows
 	}
 	return r, nil

@@ -238,11 +238,11 @@ func TestReroll(t *testing.T) {
 		}
 		defer s.Close()
 		for _, table := range []byte{store.TableStamps, store.TableBuckets} {
-			r, err := s.Rows(c.key(table), false)
+			r, err := s.Rows(c.places().key(table), false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for r.Seek(c.key(table)); r.Valid(); r.Next() {
+			for r.Seek(c.places().key(table)); r.Valid(); r.Next() {
 				n++
 			}
 		}
@@ -284,7 +284,7 @@ func TestOtherRules(t *testing.T) {
 	commit(t, c, blocks[:100], 50)
 	old := c.last.Load().rolled.append(nil)
 	old[0]++
-	if err := c.putMeta(t.Context(), []row{{c.key(store.TableRollup), old}}); err != nil {
+	if err := c.putMeta(t.Context(), []row{{c.places().key(store.TableRollup), old}}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Open(c.db, c.id, c.opts)
@@ -303,7 +303,7 @@ func TestOtherRules(t *testing.T) {
 	mustEqual(t, "made anew", series(t, again, rollup.Day), series(t, clean, rollup.Day))
 
 	old[0], old[1] = old[0]+1, maxEdition
-	if err := c.putMeta(t.Context(), []row{{c.key(store.TableRollup), old}}); err != nil {
+	if err := c.putMeta(t.Context(), []row{{c.places().key(store.TableRollup), old}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(c.db, c.id, c.opts); !errors.Is(err, errEditions) {
@@ -331,16 +331,16 @@ func TestHalfABlockRolled(t *testing.T) {
 			t.Fatal(err)
 		}
 		cur := c.last.Load()
-		r, err := c.newRoll(s, &cur.rolled)
+		r, err := c.newRoll(s, cur.places, &cur.rolled)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := newStored(c, s, uint64(k))
+		p, err := newStored(c, c.places(), s, uint64(k))
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := c.newBuilder()
-		b.prior, b.bare, b.roll = p, cur.bareFrom, r
+		b.prior, b.at, b.bare, b.roll = p, cur.places, cur.bareFrom, r
 		if err := b.apply(blocks[k]); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,9 @@ var ErrRollup = errors.New("the metrics of the chain are not complete")
 // other rules are made anew.
 const rollupRules = 2
 
+// rollupReads is the oldest version of these rules whose rows can be gone on from.
+const rollupReads = 1
+
 // rolled is how far the metrics of a chain are made. It does not change.
 type rolled struct {
 	edition byte
@@ -46,22 +49,23 @@ func (r *rolled) decode(b []byte) error {
 }
 
 // loadRolled reads how far the metrics are made.
-func (c *Chain) loadRolled(s *store.Snapshot) (r rolled, err error) {
-	_, err = s.Get(c.key(store.TableRollup), r.decode)
+func loadRolled(s *store.Snapshot, at *places) (r rolled, err error) {
+	_, err = s.Get(at.key(store.TableRollup), r.decode)
 	return r, err
 }
 
 // roll makes the metrics of a group of blocks.
 type roll struct {
 	*rollup.Roller
+	at      *places
 	edition byte
 	stamps  *stamps
 }
 
 // newRoll goes on from r. Nothing at or above its next height was made.
-func (c *Chain) newRoll(s *store.Snapshot, r *rolled) (*roll, error) {
+func (c *Chain) newRoll(s *store.Snapshot, at *places, r *rolled) (*roll, error) {
 	st := &stamps{
-		c: c, s: s, lead: append(c.key(store.TableStamps), r.edition), next: r.state.Next,
+		c: c, s: s, lead: append(at.key(store.TableStamps), r.edition), next: r.state.Next,
 		changed: map[evm.Address]stampRow{},
 	}
 	var open []rollup.Bucket
@@ -69,7 +73,7 @@ func (c *Chain) newRoll(s *store.Snapshot, r *rolled) (*roll, error) {
 		for i := rollup.Hour; i < rollup.Intervals; i++ {
 			_, number, _ := r.state.Bounds(i)
 			b := rollup.Bucket{Interval: i, Number: number}
-			found, err := s.Get(c.bucketKey(nil, r.edition, i, number), b.Decode)
+			found, err := s.Get(at.bucketKey(r.edition, i, number), b.Decode)
 			if err == nil && !found {
 				err = fmt.Errorf("%w: no metrics of the last %s", errCodec, i)
 			}
@@ -83,7 +87,7 @@ func (c *Chain) newRoll(s *store.Snapshot, r *rolled) (*roll, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &roll{Roller: roller, edition: r.edition, stamps: st}, nil
+	return &roll{Roller: roller, at: at, edition: r.edition, stamps: st}, nil
 }
 
 // begin opens the next block, as [rollup.Roller.Begin] does.
@@ -143,18 +147,18 @@ func (t *tail) size() (rows, bytes int) {
 }
 
 // rows hands over the rows.
-func (t *tail) rows(c *Chain, set func(key, value []byte) error) error {
+func (t *tail) rows(at *places, set func(key, value []byte) error) error {
 	for i := range t.buckets {
 		b := &t.buckets[i]
-		if err := set(c.bucketKey(nil, t.rolled.edition, b.Interval, b.Number), b.Append(nil)); err != nil {
+		if err := set(at.bucketKey(t.rolled.edition, b.Interval, b.Number), b.Append(nil)); err != nil {
 			return err
 		}
 	}
-	return set(c.key(store.TableRollup), t.rolled.append(nil))
+	return set(at.key(store.TableRollup), t.rolled.append(nil))
 }
 
-func (c *Chain) bucketKey(dst []byte, edition byte, i rollup.Interval, number uint32) key {
-	return append(c.appendKey(dst, store.TableBuckets), edition, byte(i)).u32(^number)
+func (p *places) bucketKey(edition byte, i rollup.Interval, number uint32) key {
+	return append(p.key(store.TableBuckets), edition, byte(i)).u32(^number)
 }
 
 // stampRow is the row of an address: its stamp after a height, and before it.

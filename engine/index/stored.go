@@ -13,6 +13,7 @@ import (
 // above a height. The caches hold only what is committed.
 type stored struct {
 	c              *Chain
+	at             *places
 	below          uint64
 	tokens, native *store.Rows
 	key            key
@@ -22,16 +23,16 @@ type stored struct {
 	noted   map[SeenToken]struct{}
 }
 
-func newStored(c *Chain, s *store.Snapshot, below uint64) (*stored, error) {
+func newStored(c *Chain, at *places, s *store.Snapshot, below uint64) (*stored, error) {
 	p := &stored{
-		c: c, below: below,
+		c: c, at: at, below: below,
 		changed: map[holding]balance{}, met: map[evm.Address]struct{}{}, noted: map[SeenToken]struct{}{},
 	}
 	var err error
-	if p.tokens, err = s.Rows(c.key(store.TableTokenBalances), false); err != nil {
+	if p.tokens, err = s.Rows(at.key(store.TableTokenBalances), false); err != nil {
 		return nil, err
 	}
-	p.native, err = s.Rows(c.key(store.TableNativeBalances), false)
+	p.native, err = s.Rows(at.key(store.TableNativeBalances), false)
 	return p, err
 }
 
@@ -89,7 +90,7 @@ func (p *stored) token(holder, token *evm.Address) (balance, error) {
 	if bal, ok = p.c.tokens.get(h); ok {
 		return bal, nil
 	}
-	p.key = p.c.appendKey(p.key[:0], store.TableTokenBalances).addr(holder).addr(token)
+	p.key = p.at.appendKey(p.key[:0], store.TableTokenBalances).addr(holder).addr(token)
 	if p.seek(p.tokens) {
 		if err := p.tokens.Value(bal.decode); err != nil {
 			return bal, err
@@ -111,7 +112,7 @@ func (p *stored) nativeSeen(a *evm.Address) (bool, error) {
 	if _, ok := p.c.native.get(*a); ok || p.below == 0 {
 		return ok, nil
 	}
-	p.key = p.c.appendKey(p.key[:0], store.TableNativeBalances).addr(a)
+	p.key = p.at.appendKey(p.key[:0], store.TableNativeBalances).addr(a)
 	return p.seek(p.native), nil
 }
 

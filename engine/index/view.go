@@ -23,6 +23,7 @@ import (
 type View struct {
 	c    *Chain
 	s    *store.Snapshot
+	at   *places // where the tables lay when the view was opened
 	tip  evm.Head
 	bare uint64
 
@@ -44,7 +45,7 @@ func (c *Chain) At(tip *uint64) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &View{c: c, s: s, tip: cur.head, bare: cur.bareFrom}
+	v := &View{c: c, s: s, at: cur.places, tip: cur.head, bare: cur.bareFrom}
 	if tip != nil && *tip < cur.head.Number {
 		v.tip.Number = *tip
 		h, found, err := v.Block(*tip)
@@ -71,7 +72,7 @@ func (v *View) Block(number uint64) (h Header, found bool, err error) {
 	if number > v.tip.Number {
 		return h, false, nil
 	}
-	found, err = v.s.Get(v.c.key(store.TableBlocks).u64(number), func(b []byte) (err error) {
+	found, err = v.s.Get(v.at.key(store.TableBlocks).u64(number), func(b []byte) (err error) {
 		h, err = decodeHeader(number, b)
 		return err
 	})
@@ -81,7 +82,7 @@ func (v *View) Block(number uint64) (h Header, found bool, err error) {
 // BlockNumber returns the height of the block with the given hash.
 func (v *View) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	var number uint64
-	found, err := v.s.Get(v.c.key(store.TableBlockHashes).hash(&hash), func(b []byte) error {
+	found, err := v.s.Get(v.at.key(store.TableBlockHashes).hash(&hash), func(b []byte) error {
 		if len(b) != heightLen {
 			return fmt.Errorf("%w: block by hash", errCodec)
 		}
@@ -112,7 +113,7 @@ func (v *View) Tx(hash evm.Hash) (*Tx, bool, error) {
 }
 
 func (v *View) locate(hash *evm.Hash) (number uint64, index uint32, found bool, err error) {
-	found, err = v.s.Get(v.c.key(store.TableTxHashes).hash(hash), func(b []byte) error {
+	found, err = v.s.Get(v.at.key(store.TableTxHashes).hash(hash), func(b []byte) error {
 		if len(b) != heightLen+4 {
 			return fmt.Errorf("%w: transaction by hash", errCodec)
 		}
@@ -132,7 +133,7 @@ func (v *View) txAt(number uint64, index uint32) (tx *Tx, err error) {
 		v.last = tx
 		return tx, nil
 	}
-	found, err := v.s.Get(v.c.key(store.TableTxs).u64(number).u32(index), func(b []byte) (err error) {
+	found, err := v.s.Get(v.at.key(store.TableTxs).u64(number).u32(index), func(b []byte) (err error) {
 		tx, err = decodeTx(number, index, b, nil)
 		return err
 	})
@@ -153,7 +154,7 @@ func (v *View) WarpMessages(txHash evm.Hash) ([][]byte, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	prefix := v.c.key(store.TableWarp).u64(tx.Block.Number).u32(tx.Index)
+	prefix := v.at.key(store.TableWarp).u64(tx.Block.Number).u32(tx.Index)
 	rows, err := v.s.Rows(prefix, false)
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (v *View) NativeBalance(a evm.Address) (wei uint256.Int, known bool, err er
 	if v.tip.Number >= v.bare {
 		return wei, false, nil
 	}
-	known, err = v.newest(v.c.key(store.TableNativeBalances).addr(&a), func(b []byte) (err error) {
+	known, err = v.newest(v.at.key(store.TableNativeBalances).addr(&a), func(b []byte) (err error) {
 		wei, err = decodeAmount(b)
 		return err
 	})
@@ -198,7 +199,7 @@ func (v *View) newest(prefix key, read func(b []byte) error) (bool, error) {
 
 // Contract reports how the contract at an address came to be.
 func (v *View) Contract(a evm.Address) (ct Contract, found bool, err error) {
-	prefix := v.c.key(store.TableContracts).addr(&a)
+	prefix := v.at.key(store.TableContracts).addr(&a)
 	rows, err := v.s.Rows(prefix, false)
 	if err != nil {
 		return ct, false, err

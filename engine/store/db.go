@@ -19,8 +19,11 @@ import (
 )
 
 const (
-	indexName    = "index"
-	indexVersion = 2
+	indexName = "index"
+	// Version 3 has editions of tables. In version 2 all have edition 0 and no row
+	// about it, which version 3 reads.
+	indexOldest  = 2
+	indexVersion = 3
 )
 
 // Options tune [Open]. The zero value is good.
@@ -100,7 +103,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFormat(bdb, indexName, indexVersion); err != nil {
+	if err := checkFormat(bdb, indexName, indexOldest, indexVersion); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), bdb.Close())
 	}
 	d := &DB{
@@ -258,7 +261,9 @@ func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 		}); err != nil || ordinal > 0 {
 			return err
 		}
-		ordinal = last + 1
+		if ordinal = last + 1; ordinal > maxOrdinal {
+			return fmt.Errorf("there are %d chains already", last)
+		}
 		return txn.Set(append([]byte{TableChains}, blockchain[:]...), binary.BigEndian.AppendUint32(nil, ordinal))
 	})
 	d.committed()
@@ -318,7 +323,10 @@ func (d *DB) Drop(prefixes ...[]byte) error {
 	return nil
 }
 
-// TableKey starts a key: the table and the chain's ordinal.
-func TableKey(dst []byte, table byte, ordinal uint32) []byte {
-	return binary.BigEndian.AppendUint32(append(dst, table), ordinal)
+// maxOrdinal is the highest ordinal of a chain: in keys it has 24 bits.
+const maxOrdinal = 1<<24 - 1
+
+// TableKey starts a key: the table, its edition and the chain's ordinal.
+func TableKey(dst []byte, table byte, ordinal uint32, edition uint8) []byte {
+	return binary.BigEndian.AppendUint32(append(dst, table), uint32(edition)<<24|ordinal)
 }

@@ -191,7 +191,7 @@ func TestOrdinals(t *testing.T) {
 
 func TestDigestAndBackup(t *testing.T) {
 	t.Parallel()
-	row := func(ordinal uint32, s string) string { return string(TableKey(nil, TableTxs, ordinal)) + s }
+	row := func(ordinal uint32, s string) string { return string(TableKey(nil, TableTxs, ordinal, 0)) + s }
 	a := openSmall(t, t.TempDir(), Options{})
 	write(t, a, map[string]string{row(1, "a"): "1", row(1, "b"): "2", row(2, "a"): "other"})
 	b := openSmall(t, t.TempDir(), Options{})
@@ -199,7 +199,7 @@ func TestDigestAndBackup(t *testing.T) {
 	write(t, b, map[string]string{row(7, "a"): "0"})
 	digest := func(d *DB, ordinal uint32) [32]byte {
 		t.Helper()
-		sum, err := d.Digest(t.Context(), ordinal)
+		sum, err := d.Digest(t.Context(), TableKey(nil, TableTxs, ordinal, 0), TableKey(nil, TableTokenHolders, ordinal, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,11 +208,11 @@ func TestDigestAndBackup(t *testing.T) {
 	if digest(a, 1) == digest(b, 7) {
 		t.Error("another value, the same digest")
 	}
-	write(t, b, map[string]string{row(7, "a"): "1", string(TableKey(nil, TableTokenMeta, 7)): "not of a block"})
+	write(t, b, map[string]string{row(7, "a"): "1", string(TableKey(nil, TableTokenMeta, 7, 0)): "not of a block"})
 	if digest(a, 1) != digest(b, 7) {
 		t.Error("the same rows, another digest")
 	}
-	write(t, b, map[string]string{string(TableKey(nil, TableTokenHolders, 7)): "of a block"})
+	write(t, b, map[string]string{string(TableKey(nil, TableTokenHolders, 7, 0)): "of a block"})
 	if digest(a, 1) == digest(b, 7) {
 		t.Error("another holder, the same digest")
 	}
@@ -232,7 +232,7 @@ func TestDigestAndBackup(t *testing.T) {
 		}
 		write(t, a, part)
 	}
-	if _, err := a.Digest(ended, 4); !errors.Is(err, context.Canceled) {
+	if _, err := a.Digest(ended, TableKey(nil, TableTxs, 4, 0)); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended context: %v", err)
 	}
 

@@ -46,9 +46,14 @@ const (
 const prefixMemory = 0x08
 
 // The tables of the index database: the first byte of each key. After it come
-// four bytes, the ordinal of the chain, and then the sort key:
+// four bytes, the edition of the table and the ordinal of the chain, and then the
+// sort key:
 //
-//	key: u8 table | u32 chain | sort key
+//	key: u8 table | u8 edition | u24 chain | sort key
+//
+// A table that is made again, by other rules or since it was damaged, is made
+// beside the old one, as its next edition; TableEditions says which one is served.
+// The cursor, the editions and what contracts say of themselves have edition 0.
 //
 // Heights (u64), transaction and log indexes (u32) and items (u16) are
 // big-endian. One with a ^ before it is stored inverted, so that a forward scan
@@ -214,15 +219,15 @@ const (
 	//	value:    u8 version of the metrics' rules | u8 edition | state codec of rollup
 	TableRollup = 0x27
 
-	// firstBlockTable to lastBlockTable follow from the blocks of a chain alone,
-	// but for what contracts say.
-	firstBlockTable, lastBlockTable = TableCursor, TableRollup
-)
+	// TableEditions says where the rows of a chain's tables lie.
+	//
+	//	sort key: u8 row
+	//	value:    editions codec
+	TableEditions = 0x3f
 
-// fromBlocks tells whether the rows of a table follow from blocks alone.
-func fromBlocks(table byte) bool {
-	return table >= firstBlockTable && table <= lastBlockTable && table != TableTokenMeta && table != TableTokenURIs
-}
+	// TablesEnd is above all tables.
+	TablesEnd = 0x40
+)
 
 // expiryLen is the length of the end of validity in front of a kept result.
 const expiryLen = 8
@@ -234,8 +239,9 @@ var formatKey = []byte{prefixMeta, 'f', 'o', 'r', 'm', 'a', 't'}
 // of the program cannot read.
 var ErrFormat = errors.New("unknown database format")
 
-// checkFormat reads the format key and, in an empty database, writes it.
-func checkFormat(db *badger.DB, name string, version uint32) error {
+// checkFormat reads the format key and, in an empty database or one of an older
+// version that can still be read, writes it.
+func checkFormat(db *badger.DB, name string, oldest, version uint32) error {
 	var found []byte
 	empty := true
 	err := db.View(func(txn *badger.Txn) error {
@@ -257,20 +263,26 @@ func checkFormat(db *badger.DB, name string, version uint32) error {
 	case err != nil:
 		return fmt.Errorf("read the format version: %w", err)
 	case found == nil && empty:
-		value := append(binary.BigEndian.AppendUint32(nil, version), name...)
-		err := db.Update(func(txn *badger.Txn) error { return txn.Set(formatKey, value) })
-		if err != nil {
-			return fmt.Errorf("write the format version: %w", err)
-		}
-		return nil
+		return writeFormat(db, name, version)
 	case len(found) < 4:
 		return fmt.Errorf("%w: this is no %s database of this program", ErrFormat, name)
 	case string(found[4:]) != name:
 		return fmt.Errorf("%w: this is a %.40q database, not %q", ErrFormat, found[4:], name)
 	}
-	if v := binary.BigEndian.Uint32(found); v != version {
+	switch v := binary.BigEndian.Uint32(found); {
+	case v < version && v >= oldest:
+		return writeFormat(db, name, version)
+	case v != version:
 		return fmt.Errorf("%w: %s version %d, this program reads version %d; "+
 			"use the program that wrote it, or move the folder away to start anew", ErrFormat, name, v, version)
+	}
+	return nil
+}
+
+func writeFormat(db *badger.DB, name string, version uint32) error {
+	value := append(binary.BigEndian.AppendUint32(nil, version), name...)
+	if err := db.Update(func(txn *badger.Txn) error { return txn.Set(formatKey, value) }); err != nil {
+		return fmt.Errorf("write the format version: %w", err)
 	}
 	return nil
 }

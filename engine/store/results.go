@@ -119,7 +119,7 @@ func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFormat(db, resultsName, resultsVersion); err != nil {
+	if err := checkFormat(db, resultsName, resultsVersion, resultsVersion); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), db.Close())
 	}
 	r := &Results{

@@ -111,20 +111,17 @@ func (d *DB) probe() error {
 // digestEvery is how often [DB.Digest] looks whether its context has ended, in rows.
 const digestEvery = 1 << 12
 
-// Digest hashes all rows of a chain that follow from its blocks: two databases
-// with the same blocks have the same digest, however they came to them.
-func (d *DB) Digest(ctx context.Context, ordinal uint32) (sum [sha256.Size]byte, err error) {
+// Digest hashes the rows of tables, each named by what [TableKey] returns: two
+// databases with the same blocks have the same digest, however they came to them.
+func (d *DB) Digest(ctx context.Context, leads ...[]byte) (sum [sha256.Size]byte, err error) {
 	s, err := d.Snapshot()
 	if err != nil {
 		return sum, err
 	}
 	defer s.Close()
 	h := sha256.New()
-	for table := byte(firstBlockTable); table <= lastBlockTable; table++ {
-		if !fromBlocks(table) {
-			continue
-		}
-		if err := s.digest(ctx, h, table, ordinal); err != nil {
+	for _, lead := range leads {
+		if err := s.digest(ctx, h, lead); err != nil {
 			return sum, err
 		}
 	}
@@ -132,21 +129,21 @@ func (d *DB) Digest(ctx context.Context, ordinal uint32) (sum [sha256.Size]byte,
 	return sum, nil
 }
 
-func (s *Snapshot) digest(ctx context.Context, h hash.Hash, table byte, ordinal uint32) error {
-	prefix := TableKey(nil, table, ordinal)
+func (s *Snapshot) digest(ctx context.Context, h hash.Hash, prefix []byte) error {
 	rows, err := s.Rows(prefix, false)
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	n := 0
 	var head []byte
 	for rows.Seek(prefix); rows.Valid(); rows.Next() {
 		if n++; n%digestEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		key := rows.Key()[len(prefix):] // the ordinal depends on the order of chains
+		key := rows.Key()[len(prefix):] // the ordinal depends on the order of chains, the edition on history
 		err := rows.Value(func(value []byte) error {
-			head = append(head[:0], table)
+			head = append(head[:0], prefix[0])
 			head = binary.AppendUvarint(head, uint64(len(key)))
 			head = append(head, key...)
 			head = binary.AppendUvarint(head, uint64(len(value)))
@@ -206,5 +203,5 @@ func Restore(dir string, r io.Reader, opts Options) (err error) {
 	if err := db.Load(r, restorePending); err != nil {
 		return fmt.Errorf("restore to %s: %w", dir, err)
 	}
-	return checkFormat(db, indexName, indexVersion)
+	return checkFormat(db, indexName, indexOldest, indexVersion)
 }

@@ -1,0 +1,180 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"quorate/engine/store"
+)
+
+// Table is a table of a chain's index, one of store's constants.
+type Table byte
+
+// part says what else must be made together with a table.
+type part uint8
+
+const (
+	// partPure tables follow from each block alone: a row is what its block says.
+	partPure part = iota
+	// partBalances and partMetrics are folds: a row follows from its block and the
+	// rows before it.
+	partBalances
+	partNative
+	partMetrics
+)
+
+// tableInfo is what the code knows of a table.
+type tableInfo struct {
+	name string
+	part part
+	// version counts the rules that the table's rows are made by: whoever changes
+	// which rows a block has, or what is in them, adds one. Tables of an older
+	// version are stale.
+	version uint16
+	// reads is the oldest version whose rows the code can read and add to. What is
+	// older counts as absent until it is made again.
+	reads uint16
+}
+
+// tables are all tables that follow from the blocks of a chain, with what pertains
+// to their rows today. The layouts are in store.
+var tables = [store.TablesEnd]tableInfo{
+	store.TableBlocks:         {"blocks", partPure, 1, 1},
+	store.TableBlockHashes:    {"block-hashes", partPure, 1, 1},
+	store.TableTxs:            {"transactions", partPure, 1, 1},
+	store.TableTxHashes:       {"transaction-hashes", partPure, 1, 1},
+	store.TableFailed:         {"failed-transactions", partPure, 1, 1},
+	store.TableAddressTxs:     {"address-transactions", partPure, 1, 1},
+	store.TableAddressNFTs:    {"address-nft-transfers", partPure, 1, 1},
+	store.TableTokenTransfers: {"token-transfers", partPure, 1, 1},
+	// 2: the logs of a transaction count in their order.
+	store.TableTokenBalances:  {"token-balances", partBalances, 2, 1},
+	store.TableNativeBalances: {"native-balances", partNative, 1, 1},
+	store.TableNFTOwners:      {"nft-owners", partPure, 1, 1},
+	store.TableOwnedNFTs:      {"owned-nfts", partPure, 1, 1},
+	store.TableContracts:      {"contracts", partPure, 1, 1},
+	store.TableWarp:           {"warp-messages", partPure, 1, 1},
+	store.TableSeenTokens:     {"seen-tokens", partPure, 1, 1},
+	store.TableSeenNFTs:       {"seen-nfts", partPure, 1, 1},
+	store.TableTokenHolders:   {"token-holders", partBalances, 2, 1},
+	store.TableStamps:         {"metric-stamps", partMetrics, rollupRules, rollupReads},
+	store.TableBuckets:        {"metric-buckets", partMetrics, rollupRules, rollupReads},
+	store.TableRollup:         {"metrics", partMetrics, rollupRules, rollupReads},
+}
+
+// String returns the table's name on the command line and in reports.
+func (t Table) String() string {
+	if int(t) < len(tables) && tables[t].name != "" {
+		return tables[t].name
+	}
+	return fmt.Sprintf("table %#x", byte(t))
+}
+
+// Tables returns all tables that follow from blocks.
+func Tables() (list []Table) {
+	for t := range tables {
+		if tables[t].name != "" {
+			list = append(list, Table(t))
+		}
+	}
+	return list
+}
+
+// ErrTable is wrapped by the errors of names and numbers that are no table.
+var ErrTable = errors.New("no such table")
+
+// ParseTable returns the table with a name.
+func ParseTable(name string) (Table, error) {
+	i := slices.IndexFunc(tables[:], func(t tableInfo) bool { return t.name == name && name != "" })
+	if i < 0 {
+		return 0, fmt.Errorf("%w: %q", ErrTable, name)
+	}
+	return Table(i), nil
+}
+
+// place is where the rows of a table lie, and the rules that they are made by.
+type place struct {
+	version uint16 // 0: there are none
+	edition uint8  // counts how often the table was made again
+}
+
+// places are where the rows of a chain's tables lie. They do not change: whoever
+// makes a table again makes further ones.
+type places struct {
+	ordinal uint32 // of the chain
+	of      [store.TablesEnd]place
+}
+
+func (p *places) key(table byte) key { return p.appendKey(make([]byte, 0, 96), table) }
+
+func (p *places) appendKey(dst []byte, table byte) key {
+	return store.TableKey(dst, table, p.ordinal, p.of[table].edition)
+}
+
+// has reports whether a table has rows that the code can read and add to.
+func (p *places) has(table byte) bool { return p.of[table].version >= max(tables[table].reads, 1) }
+
+// newPlaces returns those of a chain without blocks.
+func newPlaces(ordinal uint32) *places {
+	p := &places{ordinal: ordinal}
+	for _, t := range Tables() {
+		p.of[t].version = tables[t].version
+	}
+	return p
+}
+
+// firstPlaces returns those of a chain that was indexed before tables had
+// versions: all tables of that time, at version 1.
+func firstPlaces(ordinal uint32) *places {
+	p := &places{ordinal: ordinal}
+	for _, t := range Tables() {
+		if t <= lastFirst {
+			p.of[t].version = 1
+		}
+	}
+	return p
+}
+
+// lastFirst is the last table of before tables had versions.
+const lastFirst = store.TableRollup
+
+// Sort keys of the table of editions.
+const (
+	rowServing = iota // the tables that are served
+)
+
+// rowKey returns the key of a row of the table of editions.
+func (p *places) rowKey(row byte) key { return append(p.key(store.TableEditions), row) }
+
+// The codec of editions, version 1: u8 1 | for each table: u8 table | u16 version |
+// u8 edition.
+const (
+	editionsVersion = 1
+	editionLen      = 1 + 2 + 1
+)
+
+// append appends the places of all tables that have rows.
+func (p *places) append(dst []byte) []byte {
+	dst = append(dst, editionsVersion)
+	for t := range p.of {
+		if at := p.of[t]; at != (place{}) {
+			dst = append(key(append(dst, byte(t))).u16(at.version), at.edition)
+		}
+	}
+	return dst
+}
+
+// decode reads what append wrote. Tables that the code does not know are passed over.
+func (p *places) decode(b []byte) error {
+	if len(b)%editionLen != 1 || b[0] != editionsVersion {
+		return fmt.Errorf("%w: editions of tables", errCodec)
+	}
+	for b = b[1:]; len(b) > 0; b = b[editionLen:] {
+		if t := b[0]; int(t) < len(p.of) {
+			p.of[t] = place{version: binary.BigEndian.Uint16(b[1:]), edition: b[3]}
+		}
+	}
+	return nil
+}
