@@ -99,7 +99,7 @@ func TestHostileNode(t *testing.T) {
 		}
 	}
 	started := time.Now()
-	poll(t, 50*time.Millisecond, "all chains are red, then well", func() bool {
+	poll(t, 250*time.Millisecond, "all chains are red, then well", func() bool {
 		done := true
 		heights, checks := counters(t, c.url), healthOf(t, c.url).Checks
 		for _, k := range kinds {
