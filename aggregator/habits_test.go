@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
@@ -88,7 +89,7 @@ func (p *fakePeers) questions() (all, vain int) {
 // TestHabits: from the third message on, validators that refuse, keep silent or
 // are slow cost next to nothing.
 func TestHabits(t *testing.T) {
-	for _, n := range []int{20, 60} {
+	for n := 20; n <= torture.Pick(20, 60); n += 40 {
 		for _, buffer := range []int{0, 13} {
 			good, _ := measureHabits(t, n, buffer, shares{})
 			for _, bad := range []shares{{25, 0, 0}, {0, 20, 0}, {0, 0, 20}, {10, 10, 5}} {
