@@ -88,6 +88,7 @@ type ownerEntry struct{ height, owner uint32 }
 
 // ledger is the state of a chain at every height.
 type ledger struct {
+	keys     keyring // of the accounts without code
 	accounts []account
 	states   [][]entry // by account
 	byAddr   map[evm.Address]uint32
@@ -96,8 +97,9 @@ type ledger struct {
 	minted   [numContracts]uint32 // ERC-721 tokens ever minted, IDs from 1 on
 }
 
-func newLedger() *ledger {
+func newLedger(seed []byte) *ledger {
 	return &ledger{
+		keys:   newKeyring(seed),
 		byAddr: make(map[evm.Address]uint32), tokens: make(map[tokenKey][]tokenEntry), nfts: make(map[nftKey][]ownerEntry),
 	}
 }

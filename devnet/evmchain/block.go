@@ -9,7 +9,6 @@ import (
 // block is a block with all that is in it.
 type block struct {
 	header
-	hash    evm.Hash
 	size    int // bytes of its RLP form
 	txs     []*tx
 	atomic  []transfer
@@ -25,10 +24,13 @@ type transfer struct {
 	nonce   uint64 // of the account, for an export
 }
 
+// roots are the hashes over what is in a block, and the block's own.
+type roots struct{ hash, root, txRoot, receipts evm.Hash }
+
 // header is what a block's hash is made of, but for what is always the same.
 type header struct {
+	roots
 	parent                  evm.Hash
-	root, txRoot, receipts  evm.Hash
 	bloom                   bloom
 	number                  uint64
 	gasLimit, gasUsed       uint64
@@ -91,12 +93,11 @@ func (h *header) append(dst []byte) []byte {
 // gasLimitOf is enough for a busy block.
 func (c *Config) gasLimitOf() uint64 { return max(15_000_000, uint64(c.TxsPerBlock)*2_000_000) } // not negative
 
-// seal works out the header and what goes over all transactions. txs have
-// what build gave them.
+// seal works out the header but for its roots, and what goes over all
+// transactions. txs have what build gave them.
 func (b *block) seal(cfg *Config, parent evm.Hash) {
 	b.parent, b.gasLimit, b.baseFee = parent, cfg.gasLimitOf(), baseFee(b.number)
 	b.timeMilli, b.hasExtData = cfg.timeOf(b.number), cfg.Atomic
-	txs, receipts := make([]byte, 0, 32*len(b.txs)), make([]byte, 0, 64*len(b.txs))
 	logs, bodies := 0, 0
 	for i, t := range b.txs {
 		b.gasUsed += t.gasUsed
@@ -104,12 +105,6 @@ func (b *block) seal(cfg *Config, parent evm.Hash) {
 		logs += len(t.logs)
 		bodies += t.size
 		b.bloom.merge(&t.bloom)
-		txs = append(txs, t.hash[:]...)
-		receipts = appendReceipt(receipts, t)
-	}
-	b.txRoot, b.receipts = emptyRoot, emptyRoot
-	if len(b.txs) > 0 {
-		b.txRoot, b.receipts = evm.Keccak(txs), evm.Keccak(receipts)
 	}
 	b.extDataHash = emptyRoot
 	if cfg.Atomic {
@@ -118,28 +113,48 @@ func (b *block) seal(cfg *Config, parent evm.Hash) {
 			b.extDataHash = evm.Keccak(appendBytes(nil, b.extData))
 		}
 	}
-	b.root = evm.Keccak([]byte("state"), parent[:], b.txRoot[:], b.receipts[:], b.extDataHash[:])
-	head := b.header.append(nil)
-	b.hash = evm.Keccak(head)
-	n := len(head) + headLen(bodies) + bodies + 1 // no uncles
+	n := len(b.header.append(nil)) + headLen(bodies) + bodies + 1 // no uncles
 	if cfg.Atomic {
 		n += 1 + len(appendBytes(nil, b.extData)) // version 0
 	}
 	b.size = headLen(n) + n
 }
 
-// appendReceipt appends what receiptsRoot covers of a receipt: status, gas, logs.
-func appendReceipt(dst []byte, t *tx) []byte {
-	dst = appendUint(appendUint(dst, t.status()), t.cumulative)
+// hashAll works out the roots of a block that is sealed, and its hash.
+func (b *block) hashAll() {
+	b.txRoot = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].raw })
+	b.receipts = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].receipt() })
+	b.root = evm.Keccak([]byte("state"), b.parent[:], b.txRoot[:], b.receipts[:], b.extDataHash[:])
+	b.hash = evm.Keccak(b.header.append(nil))
+}
+
+// receipt is the receipt in its consensus encoding.
+func (t *tx) receipt() []byte {
+	n := 0
 	for i := range t.logs {
-		l := &t.logs[i]
-		dst = append(dst, l.address.address[:]...)
-		for k := range l.topics {
-			dst = append(dst, l.topics[k].hash[:]...)
-		}
-		dst = appendBytes(dst, l.data)
+		n += 64 + 33*len(t.logs[i].topics) + len(t.logs[i].data)
 	}
-	return dst
+	logs := make([]byte, 0, n)
+	for i := range t.logs {
+		logs = t.logs[i].append(logs)
+	}
+	body := make([]byte, 0, len(logs)+len(t.bloom)+32)
+	body = appendUint(appendUint(body, t.status()), t.cumulative)
+	body = appendBytes(body, t.bloom[:])
+	body = append(appendHead(body, 0xc0, len(logs)), logs...)
+	return t.envelope(body)
+}
+
+// append appends the log's RLP.
+func (l *log) append(dst []byte) []byte {
+	body := make([]byte, 0, 64+33*len(l.topics)+len(l.data))
+	body = appendBytes(body, l.address.address[:])
+	body = appendHead(body, 0xc0, 33*len(l.topics))
+	for i := range l.topics {
+		body = appendBytes(body, l.topics[i].hash[:])
+	}
+	body = appendBytes(body, l.data)
+	return append(appendHead(dst, 0xc0, len(body)), body...)
 }
 
 // flow is wei that change hands.

@@ -23,9 +23,10 @@ type Chain struct {
 	tip     chan struct{}     // closed when there is a new block
 }
 
-// record is what is kept of a block.
+// record is what is kept of a block: with the hashes over all of it, so that they
+// are worked out once.
 type record struct {
-	hash evm.Hash
+	roots
 	data []byte // ops and atomic transfers
 }
 
@@ -72,7 +73,7 @@ func (c *Chain) read() (unlock func()) {
 }
 
 func (c *Chain) build() {
-	c.ledger = newLedger()
+	c.ledger = newLedger(c.cfg.Seed[:])
 	c.byHash = make(map[uint64]uint32, c.cfg.Blocks)
 	c.txs = make(map[uint64]uint64, c.cfg.Blocks*uint64(c.cfg.TxsPerBlock)) // not negative
 	c.records = make([]record, 0, c.cfg.Blocks+1)
@@ -98,7 +99,8 @@ func (c *Chain) grow() {
 		parent = c.records[height-1].hash
 	}
 	b.seal(&c.cfg, parent)
-	c.records = append(c.records, record{b.hash, slices.Clip(data)})
+	b.hashAll()
+	c.records = append(c.records, record{b.roots, slices.Clip(data)})
 	c.byHash[short(b.hash)] = uint32(height) // bounded
 	for i, t := range b.txs {
 		c.txs[short(t.hash)] = height<<16 | uint64(i) // bounded
@@ -111,7 +113,7 @@ func short(h evm.Hash) uint64 { return binary.BigEndian.Uint64(h[:]) }
 // block works a block out. The caller holds the lock.
 func (c *Chain) block(height uint64) *block {
 	b := &block{ledger: c.ledger, header: header{number: height}}
-	build := builder{cfg: &c.cfg, accounts: c.ledger.accounts, height: height}
+	build := builder{cfg: &c.cfg, keys: &c.ledger.keys, accounts: c.ledger.accounts, height: height}
 	data := c.records[height].data
 	for len(data) > 0 && data[0] != atomicMark {
 		var o op
@@ -119,7 +121,7 @@ func (c *Chain) block(height uint64) *block {
 		if err != nil { // the records are our own
 			panic(err)
 		}
-		data = rest
+		data, build.index = rest, len(b.txs)
 		b.txs = append(b.txs, build.build(&o))
 	}
 	for len(data) > 0 {
@@ -132,6 +134,7 @@ func (c *Chain) block(height uint64) *block {
 		parent = c.records[height-1].hash
 	}
 	b.seal(&c.cfg, parent)
+	b.roots = c.records[height].roots
 	return b
 }
 

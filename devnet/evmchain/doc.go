@@ -9,8 +9,9 @@
 // bytes) and the history of each balance; blocks are worked out from these when
 // they are read. A million transactions take about 200 MB.
 //
-// What is not as on a real chain: transactionsRoot, receiptsRoot and stateRoot
-// are hashes over what they stand for but no tries, and signatures are bytes
-// that no key has made. A block's hash is that of its header in RLP, and a
-// transaction's that of its RLP form, as on the real one.
+// Blocks, transactions and receipts hash as on the real chain: signatures are
+// true ones of keys that the seed gives, transactionsRoot and receiptsRoot are
+// those of Merkle-Patricia tries, and a block's hash is that of its header in RLP.
+// What is not as there: stateRoot is a hash over the rest and no trie, and nobody
+// has signed atomic transactions. Anybody can work out the keys: see secretOf.
 package evmchain

@@ -21,6 +21,8 @@ const (
 	gasWarp     = 82_700
 	gasReverted = 33_400
 	gasPay      = 9_000
+	gasAccess   = 2_400 // of an account in an access list
+	gasSlot     = 1_900 // of a storage slot in one
 )
 
 // expand works out what an op does. Gas, fees and hashes come after it.

@@ -25,7 +25,7 @@ type planner struct {
 }
 
 func newPlanner(cfg *Config, l *ledger) *planner {
-	return &planner{cfg: cfg, ledger: l, build: builder{cfg: cfg}}
+	return &planner{cfg: cfg, ledger: l, build: builder{cfg: cfg, keys: &l.keys}}
 }
 
 // genesis makes the first accounts and gives them what they own.
@@ -53,8 +53,8 @@ func (p *planner) genesis() {
 
 // newAccount makes an ordinary account.
 func (p *planner) newAccount() uint32 {
-	sum := evm.Keccak(p.cfg.Seed[:], binary.BigEndian.AppendUint32([]byte("account"), uint32(len(p.ledger.accounts)))) // bounded
-	return p.ledger.addAccount(evm.Address(sum[12:]), kindPlain, 0)
+	l := p.ledger
+	return l.addAccount(l.keys.address(uint32(len(l.accounts))), kindPlain, 0) // bounded
 }
 
 // block plans the next block into b, and gives its record.
@@ -102,7 +102,7 @@ func (p *planner) count() int {
 // becomes a gift from the treasury.
 func (p *planner) add(o *op) {
 	l, height := p.ledger, uint32(p.height) // bounded
-	p.build.accounts, p.build.height = l.accounts, p.height
+	p.build.accounts, p.build.height, p.build.index = l.accounts, p.height, len(p.out.txs)
 	state := l.state(o.from, height)
 	o.nonce = state.nonce
 	t := p.build.build(o)

@@ -1,8 +1,6 @@
 package evmchain
 
 import (
-	"github.com/holiman/uint256"
-
 	"quorate/engine/chain/evm"
 )
 
@@ -167,21 +165,42 @@ func (b *block) appendTx(dst []byte, cfg *Config, t *tx) []byte {
 	dst = append(dst, `,"type":`...)
 	dst = jsonUint(dst, uint64(t.typ))
 	if t.typ != 0 {
-		dst = append(dst, `,"accessList":[]`...)
+		dst = append(dst, `,"accessList":[`...)
+		dst = append(b.appendAccess(dst, t), ']')
 	}
-	dst = append(dst, `,"chainId":`...)
-	dst = jsonUint(dst, cfg.EVMChainID)
+	if !t.unprotected {
+		dst = append(dst, `,"chainId":`...)
+		dst = jsonUint(dst, cfg.EVMChainID)
+	}
 	dst = append(dst, `,"v":`...)
 	dst = jsonUint(dst, t.v(cfg.EVMChainID))
 	dst = append(dst, `,"r":`...)
-	dst = jsonWide(dst, new(uint256.Int).SetBytes32(t.sigR[:]))
+	dst = jsonWide(dst, &t.sig.r)
 	dst = append(dst, `,"s":`...)
-	dst = jsonWide(dst, new(uint256.Int).SetBytes32(t.sigS[:]))
+	dst = jsonWide(dst, &t.sig.s)
 	if t.typ != 0 {
 		dst = append(dst, `,"yParity":`...)
-		dst = jsonUint(dst, uint64(t.yParity))
+		dst = jsonUint(dst, uint64(t.sig.parity))
 	}
 	return append(dst, '}')
+}
+
+// appendAccess appends what an access list holds.
+func (b *block) appendAccess(dst []byte, t *tx) []byte {
+	if t.access == noAccount {
+		return dst
+	}
+	dst = append(dst, `{"address":`...)
+	dst = jsonAddress(dst, b.address(t.access))
+	dst = append(dst, `,"storageKeys":[`...)
+	for i := range t.slots {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		slot := t.slot(i)
+		dst = jsonHash(dst, &slot)
+	}
+	return append(dst, `]}`...)
 }
 
 func (b *block) appendTo(dst []byte, to uint32) []byte {

@@ -43,8 +43,11 @@ type tx struct {
 	index            int
 	cumulative       uint64
 	firstLog         int
-	yParity          byte
-	sigR, sigS       [32]byte
+	unprotected      bool   // a legacy transaction signed for any chain
+	access           uint32 // the account in the access list; noAccount for an empty one
+	slots            int    // of it in the list
+	sig              signature
+	raw              []byte   // in its consensus encoding
 	touched, created []uint32 // contracts whose storage changed; contracts made
 }
 
@@ -59,16 +62,19 @@ func baseFee(n uint64) uint64 {
 // builder makes transactions of ops.
 type builder struct {
 	cfg      *Config
+	keys     *keyring
 	accounts []account // all that the ops name
 	height   uint64
+	index    int // of the transaction
 	tx       *tx
 }
 
 // build works out a transaction.
 func (b *builder) build(o *op) *tx {
-	t := &tx{op: *o, from: o.from, to: noAccount, made: noAccount}
+	t := &tx{op: *o, from: o.from, to: noAccount, made: noAccount, access: noAccount}
 	b.tx = t
 	b.expand(o)
+	b.form()
 	b.fees()
 	if t.failed {
 		for i := range t.calls {
@@ -85,19 +91,35 @@ func (b *builder) build(o *op) *tx {
 	return t
 }
 
-// fees sets type, gas limit and prices.
+// form sets the type and what it brings with it: an access list, no chain ID.
+func (b *builder) form() {
+	t := b.tx
+	switch k := (t.op.from + t.op.nonce) % 64; k % 8 {
+	case 0:
+		t.typ, t.unprotected = 0, k == 0
+	case 1:
+		t.typ, t.access, t.slots = 1, t.to, int(k/8%4) // small
+	default:
+		t.typ = 2
+		if k == 2 {
+			t.access, t.slots = t.to, 1
+		}
+	}
+	if t.access != noAccount {
+		t.gasUsed += gasAccess + gasSlot*uint64(t.slots) // not negative
+		if t.gasLimit > 0 {
+			t.gasLimit = t.gasUsed // out of gas
+		}
+	}
+}
+
+// fees sets gas limit and prices.
 func (b *builder) fees() {
 	t := b.tx
 	base := baseFee(b.height)
 	t.tip = uint64(t.op.from*7+t.op.nonce) % 5 * 500_000_000
 	t.price = base + t.tip
-	switch (t.op.from + t.op.nonce) % 8 {
-	case 0:
-		t.typ = 0
-	case 1:
-		t.typ = 1
-	default:
-		t.typ = 2
+	if t.typ == 2 {
 		t.maxFee = 2*base + t.tip
 	}
 	if t.gasLimit == 0 {
@@ -159,29 +181,38 @@ func (b *builder) emit(from uint32, data []byte, topics ...topic) {
 // numberTopic is a number as a topic.
 func numberTopic(v uint64) topic { return topic{hash: uint256.NewInt(v).Bytes32()} }
 
-// sign gives the transaction its signature, which nobody has made, and its hash.
+// sign gives the transaction its signature, its encoding and its hash.
 func (b *builder) sign() {
 	t := b.tx
-	seed := mix(uint64(t.from)<<32 | uint64(t.op.nonce))
-	for i := range 4 {
-		putUint64(t.sigR[8*i:], mix(seed+uint64(i)))   // small
-		putUint64(t.sigS[8*i:], mix(seed+uint64(i)+4)) // small
+	body := b.body(make([]byte, 0, 384+len(t.input)))
+	unsigned := body
+	if t.typ == 0 && !t.unprotected { // EIP-155
+		unsigned = appendUint(unsigned[:len(body):len(body)], b.cfg.EVMChainID)
+		unsigned = append(unsigned, 0x80, 0x80)
 	}
-	t.sigR[0] = t.sigR[0]&0x7f | 1
-	t.sigS[0] = t.sigS[0]&0x3f | 1 // in the lower half of the group
-	t.yParity = byte(seed & 1)
-	body := b.body(make([]byte, 0, 256+len(t.input)))
-	if t.typ == 0 {
-		raw := listOf(body)
-		t.hash, t.size = evm.Keccak(raw), len(raw)
-		return
+	key := b.keys.key(t.from)
+	// Twice the average is more than a block ever has.
+	secret := b.height*uint64(2*b.cfg.TxsPerBlock) + uint64(b.index) // not negative
+	t.sig = sign(&key, evm.Keccak(t.envelope(unsigned)), secret)
+	body = appendUint(body, t.v(b.cfg.EVMChainID))
+	body = appendWide(appendWide(body, &t.sig.r), &t.sig.s)
+	t.raw = t.envelope(body)
+	t.hash, t.size = evm.Keccak(t.raw), len(t.raw)
+	if t.typ != 0 {
+		t.size += headLen(len(t.raw)) // a byte string in the block
 	}
-	raw := append(append(make([]byte, 0, len(body)+8), t.typ), listOf(body)...)
-	t.hash = evm.Keccak(raw)
-	t.size = headLen(len(raw)) + len(raw) // a byte string in the block
 }
 
-// body is the RLP of the signed transaction's elements.
+// envelope makes a list of elements, behind the type's byte if there is one (EIP-2718).
+func (t *tx) envelope(elements []byte) []byte {
+	dst := make([]byte, 0, len(elements)+10)
+	if t.typ != 0 {
+		dst = append(dst, t.typ)
+	}
+	return append(appendHead(dst, 0xc0, len(elements)), elements...)
+}
+
+// body is the RLP of the transaction's elements before its signature.
 func (b *builder) body(dst []byte) []byte {
 	t := b.tx
 	if t.typ != 0 {
@@ -204,19 +235,40 @@ func (b *builder) body(dst []byte) []byte {
 	dst = appendWide(dst, &t.value)
 	dst = appendBytes(dst, t.input)
 	if t.typ != 0 {
-		dst = append(dst, 0xc0) // no access list
+		dst = b.appendAccess(dst)
 	}
-	dst = appendUint(dst, t.v(b.cfg.EVMChainID))
-	r, s := new(uint256.Int).SetBytes32(t.sigR[:]), new(uint256.Int).SetBytes32(t.sigS[:])
-	return appendWide(appendWide(dst, r), s)
+	return dst
+}
+
+// appendAccess appends the access list.
+func (b *builder) appendAccess(dst []byte) []byte {
+	t := b.tx
+	if t.access == noAccount {
+		return append(dst, 0xc0)
+	}
+	addr := b.address(t.access)
+	var slots []byte
+	for i := range t.slots {
+		slot := t.slot(i)
+		slots = appendBytes(slots, slot[:])
+	}
+	return append(dst, listOf(listOf(append(appendBytes(nil, addr[:]), listOf(slots)...)))...)
+}
+
+// slot is storage slot i of the access list.
+func (t *tx) slot(i int) evm.Hash {
+	return uint256.NewInt(mix(uint64(t.access)<<8 | uint64(i))).Bytes32() // not negative
 }
 
 // v is the signature's v: with the chain ID for a legacy transaction (EIP-155).
 func (t *tx) v(chainID uint64) uint64 {
-	if t.typ == 0 {
-		return 35 + 2*chainID + uint64(t.yParity)
+	switch {
+	case t.unprotected:
+		return 27 + uint64(t.sig.parity)
+	case t.typ == 0:
+		return 35 + 2*chainID + uint64(t.sig.parity)
 	}
-	return uint64(t.yParity)
+	return uint64(t.sig.parity)
 }
 
 func putUint64(dst []byte, v uint64) {

@@ -112,7 +112,13 @@ type jsonBlock struct {
 type jsonTx struct {
 	BlockHash, BlockNumber, From, Gas, GasPrice, MaxFeePerGas, MaxPriorityFeePerGas, Hash, Input, Nonce,
 	TransactionIndex, Value, Type, ChainID, V, R, S, YParity string
-	To *string
+	To         *string
+	AccessList []jsonAccess
+}
+
+type jsonAccess struct {
+	Address     string
+	StorageKeys []string
 }
 
 type jsonReceipt struct {

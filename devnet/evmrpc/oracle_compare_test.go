@@ -81,6 +81,7 @@ func (o *oracle) complete() {
 	for _, kind := range []string{
 		"CALL", "CREATE", "CREATE2", "DELEGATECALL", "STATICCALL", "failed CALL", "failed CREATE", "failed STATICCALL", "ERC-20", "ERC-721",
 		"ERC-1155", "ERC-1155 batch", "warp", "import", "export", "empty", "burst", "status 0x0", "status 0x1", "type 0x0", "type 0x1", "type 0x2",
+		"for any chain", "access type 0x1", "access type 0x2", "access without slots",
 	} {
 		if o.kinds[kind] == 0 {
 			o.t.Errorf("no %s in the chain: %v", kind, o.kinds)
@@ -88,12 +89,13 @@ func (o *oracle) complete() {
 	}
 }
 
-// list is an RLP list of strings, given as hex, or as numbers when with "#".
+// list is an RLP list of strings, given as hex, as numbers when with "#", or
+// encoded already when with "=".
 func list(t *testing.T, items ...string) []byte {
 	var body []byte
 	for _, item := range items {
-		if item == "[]" {
-			body = append(body, 0xc0)
+		if rlp, ok := strings.CutPrefix(item, "="); ok { // encoded already
+			body = append(body, rlp...)
 			continue
 		}
 		digits, isNumber := strings.CutPrefix(item, "#")
@@ -133,21 +135,4 @@ func headerHash(t *testing.T, b *jsonBlock, cChain bool) evm.Hash {
 	items = append(items, "#"+b.BlockGasCost, "#"+b.BlobGasUsed, "#"+b.ExcessBlobGas, b.ParentBeaconBlockRoot,
 		"#"+b.TimestampMilliseconds, "#"+b.MinDelayExcess)
 	return evm.Keccak(list(t, items...))
-}
-
-func txHash(t *testing.T, x *jsonTx) evm.Hash {
-	to := "0x"
-	if x.To != nil {
-		to = *x.To
-	}
-	rest := []string{"#" + x.Gas, to, "#" + x.Value, x.Input}
-	sig := []string{"#" + x.V, "#" + x.R, "#" + x.S}
-	switch x.Type {
-	case "0x0":
-		return evm.Keccak(list(t, append(append([]string{"#" + x.Nonce, "#" + x.GasPrice}, rest...), sig...)...))
-	case "0x1":
-		return evm.Keccak([]byte{1}, list(t, append(append([]string{"#" + x.ChainID, "#" + x.Nonce, "#" + x.GasPrice}, append(rest, "[]")...), sig...)...))
-	default:
-		return evm.Keccak([]byte{2}, list(t, append(append([]string{"#" + x.ChainID, "#" + x.Nonce, "#" + x.MaxPriorityFeePerGas, "#" + x.MaxFeePerGas}, append(rest, "[]")...), sig...)...))
-	}
 }

@@ -263,6 +263,7 @@ func (o *oracle) block(n uint64, b *jsonBlock) {
 	if len(receipts) != len(b.Transactions) || len(traces) != len(receipts) || len(diffs) != len(receipts) {
 		t.Fatalf("block %d: %d transactions, %d receipts, %d traces, %d diffs", n, len(b.Transactions), len(receipts), len(traces), len(diffs))
 	}
+	roots(t, b, receipts)
 	o.logIndex = 0
 	gas, all := uint64(0), new(big.Int)
 	for i := range receipts {
@@ -299,6 +300,10 @@ func (o *oracle) pair(n, i uint64, b *jsonBlock, x *jsonTx, r *jsonReceipt) {
 	if got := hashText(txHash(t, x)); got != x.Hash {
 		t.Errorf("block %d: transaction %s has the hash %s", n, x.Hash, got)
 	}
+	if got := sender(t, x); got != x.From {
+		t.Errorf("block %d: transaction %s is from %s, signed by %s", n, x.Hash, x.From, got)
+	}
+	o.forms(x)
 	if number(t, x.Nonce) != o.nonces[x.From] {
 		t.Errorf("block %d: nonce %s of %s, want %d", n, x.Nonce, x.From, o.nonces[x.From])
 	}
@@ -320,6 +325,19 @@ func (o *oracle) pair(n, i uint64, b *jsonBlock, x *jsonTx, r *jsonReceipt) {
 		}
 		o.logIndex++
 		o.log(l)
+	}
+}
+
+// forms counts the forms of transactions.
+func (o *oracle) forms(x *jsonTx) {
+	if x.ChainID == "" {
+		o.kinds["for any chain"]++
+	}
+	for _, a := range x.AccessList {
+		o.kinds["access type "+x.Type]++
+		if len(a.StorageKeys) == 0 {
+			o.kinds["access without slots"]++
+		}
 	}
 }
 
