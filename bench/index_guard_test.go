@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/index"
 	"quorate/engine/index/indextest"
 	"quorate/engine/store"
 )
@@ -49,7 +50,7 @@ func indexFigures(t *testing.T, each func(figure)) {
 	}
 	ours := func() float64 {
 		db, c, _ := openChain(t, store.Options{})
-		took, _ := f.follow(t, c)
+		took, _ := f.follow(t, index.Sink{Chain: c})
 		if err := db.Close(); err != nil { // before the next one is measured
 			t.Fatal(err)
 		}

@@ -188,12 +188,12 @@ func openChain(t testing.TB, opts store.Options) (*store.DB, *index.Chain, strin
 // nowhere is a sink that keeps nothing: what is measured is the source alone.
 type nowhere struct{ last atomic.Pointer[evm.Block] }
 
-func (s *nowhere) Cursor() (number uint64, hash evm.Hash, ok bool) {
+func (s *nowhere) Cursor() (head chain.Head, ok bool) {
 	b := s.last.Load()
 	if b == nil {
-		return 0, hash, false
+		return head, false
 	}
-	return b.Number, b.Hash, true
+	return b.Link().Head, true
 }
 
 func (s *nowhere) Commit(_ context.Context, blocks []*evm.Block) error {
@@ -203,12 +203,13 @@ func (s *nowhere) Commit(_ context.Context, blocks []*evm.Block) error {
 
 // follow runs an ingest up to the farm's first tip, and tells how long that took
 // and how many transactions there were.
-func (f *farm) follow(t testing.TB, sink ingest.Sink) (took time.Duration, txs int) {
+func (f *farm) follow(t testing.TB, sink ingest.Sink[*evm.Block]) (took time.Duration, txs int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	i, err := ingest.New(ingest.Config{
-		Source: f.client(t), Sink: sink, Trace: true,
+	client := f.client(t)
+	i, err := ingest.New(ingest.Config[*evm.Block]{
+		Source: client, Sink: sink, Completer: client,
 		OnBlock: func(b *evm.Block) {
 			txs += len(b.Txs)
 			if b.Number == f.blocks {
@@ -224,8 +225,8 @@ func (f *farm) follow(t testing.TB, sink ingest.Sink) (took time.Duration, txs i
 		t.Fatal(err)
 	}
 	took = time.Since(start)
-	if number, _, ok := sink.Cursor(); !ok || number < f.blocks {
-		t.Fatalf("followed up to %d, %v", number, i.Status().Err)
+	if head, ok := sink.Cursor(); !ok || head.Height < f.blocks {
+		t.Fatalf("followed up to %d, %v", head.Height, i.Status().Err)
 	}
 	return took, txs
 }
@@ -248,7 +249,7 @@ func BenchmarkIngest(b *testing.B) {
 
 		db, c, dir := openChain(b, store.Options{})
 		before = cpu()
-		took, txs = f.follow(b, c)
+		took, txs = f.follow(b, index.Sink{Chain: c})
 		ours = append(ours, float64(cpu()-before)/1e3/float64(txs))
 		rates = append(rates, float64(txs)/took.Seconds())
 		if err := db.Close(); err != nil { // writes all tables
@@ -290,7 +291,8 @@ func tableBytes(t testing.TB, dir string) (n int64) {
 func BenchmarkHead(b *testing.B) {
 	f := startChainFarm(b, 50, 100)
 	_, c, _ := openChain(b, store.Options{})
-	i, err := ingest.New(ingest.Config{Source: f.client(b), Sink: c, Trace: true})
+	client := f.client(b)
+	i, err := ingest.New(ingest.Config[*evm.Block]{Source: client, Sink: index.Sink{Chain: c}, Completer: client})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -337,7 +339,7 @@ func TestIngestFarm(t *testing.T) {
 	t.Parallel()
 	f := startChainFarm(t, 20, 10)
 	_, c, _ := openChain(t, store.Options{MemTableMB: 8})
-	_, indexed := f.follow(t, c)
+	_, indexed := f.follow(t, index.Sink{Chain: c})
 	_, fetched := f.follow(t, new(nowhere))
 	if indexed != fetched || indexed < 100 {
 		t.Errorf("%d transactions indexed, %d fetched", indexed, fetched)

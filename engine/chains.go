@@ -101,5 +101,5 @@ type indexed struct{ *follow.EVM }
 // Check implements [network.Indexed].
 func (i indexed) Check() (network.State, bool, error) {
 	s, ok, err := i.EVM.Check()
-	return network.State{Height: s.Height, ID: chain.ID(s.Hash), Waiting: s.Waiting, WaitingFor: s.WaitingFor}, ok, err
+	return network.State{Height: s.Height, ID: s.ID, Waiting: s.Waiting, WaitingFor: s.WaitingFor}, ok, err
 }

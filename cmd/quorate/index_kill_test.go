@@ -321,8 +321,8 @@ func followChain() (err error) {
 	if number, _, ok := rows.Cursor(); ok {
 		fmt.Println("indexed", number)
 	}
-	i, err := ingest.New(ingest.Config{
-		Source: client, Sink: rows, Trace: true, Group: group, Span: max(group, 4),
+	i, err := ingest.New(ingest.Config[*evm.Block]{
+		Source: client, Sink: index.Sink{Chain: rows}, Completer: client, Group: group, Span: max(group, 4),
 		OnBlock: func(b *evm.Block) { fmt.Println("indexed", b.Number) },
 	})
 	if err != nil {

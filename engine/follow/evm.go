@@ -61,8 +61,8 @@ type EVM struct {
 	tokens *tokenLane
 
 	served  atomic.Bool
-	ingest  atomic.Pointer[ingest.Ingest] // nil until the chain's node has answered
-	trouble atomic.Pointer[error]         // why it has not
+	ingest  atomic.Pointer[ingest.Ingest[*evm.Block]] // nil until the chain's node has answered
+	trouble atomic.Pointer[error]                     // why it has not
 }
 
 // Details is what no node tells of an EVM chain. All may be empty.
@@ -123,9 +123,8 @@ func (c *EVM) status() ingest.Status {
 	if err := c.trouble.Load(); err != nil {
 		s.Err = *err
 	}
-	var height uint64
-	height, s.Hash, s.Started = c.index.Cursor()
-	s.Height, s.Target = height, height
+	s.Head, s.Started = index.Sink{Chain: c.index}.Cursor()
+	s.Target = s.Height
 	return s
 }
 

@@ -174,9 +174,13 @@ func (c *EVM) fetch(features evmsource.Features) error {
 	if !features.Trace {
 		c.log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.cfg.Name)
 	}
-	i, err := ingest.New(ingest.Config{
-		Name: c.cfg.Name, Source: c.client, Sink: roomySink{c.index, c.cfg.Room},
-		Trace: features.Trace, TraceOptional: true,
+	var completer ingest.Completer[*evm.Block]
+	if features.Trace {
+		completer = c.client
+	}
+	i, err := ingest.New(ingest.Config[*evm.Block]{
+		Name: c.cfg.Name, Source: c.client, Sink: roomySink{index.Sink{Chain: c.index}, c.cfg.Room},
+		Completer: completer, Optional: true,
 		OnBlock: func(b *evm.Block) {
 			c.cfg.Host.Accepted(b, c.ingest.Load().Target())
 		},
@@ -191,7 +195,7 @@ func (c *EVM) fetch(features evmsource.Features) error {
 
 // roomySink refuses blocks when there is no room for them: they wait.
 type roomySink struct {
-	*index.Chain
+	index.Sink
 	room func() error
 }
 
@@ -199,5 +203,5 @@ func (s roomySink) Commit(ctx context.Context, blocks []*evm.Block) error {
 	if err := s.room(); err != nil {
 		return err
 	}
-	return s.Chain.Commit(ctx, blocks)
+	return s.Sink.Commit(ctx, blocks)
 }

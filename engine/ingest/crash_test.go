@@ -54,8 +54,9 @@ func follow(dir string, group int, told func(height uint64)) (digest [32]byte, e
 	defer cancel()
 	blocks := crashChain()
 	last := blocks[len(blocks)-1].Number
-	i, err := New(Config{
-		Source: newNode(blocks, last), Sink: c, Trace: true, Group: group,
+	node := newNode(blocks, last)
+	i, err := New(Config[*evm.Block]{
+		Source: node, Completer: node, Sink: index.Sink{Chain: c}, Group: group,
 		OnBlock: func(b *evm.Block) {
 			told(b.Number)
 			if b.Number == last {

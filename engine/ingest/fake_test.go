@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 )
@@ -61,17 +62,17 @@ func (f *fakeNode) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (f *fakeNode) Tip(ctx context.Context) (evm.Head, error) {
+func (f *fakeNode) Tip(ctx context.Context) (chain.Head, error) {
 	if err := f.wait(ctx); err != nil {
-		return evm.Head{}, err
+		return chain.Head{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.tipErr != nil {
-		return evm.Head{}, f.tipErr
+		return chain.Head{}, f.tipErr
 	}
 	b := f.blocks[min(f.tip, uint64(len(f.blocks)-1))]
-	return evm.Head{Number: f.tip, Hash: b.Hash, TimeMilli: b.TimeMilli}, nil
+	return chain.Head{Height: f.tip, ID: chain.ID(b.Hash), TimeMilli: b.TimeMilli}, nil
 }
 
 func (f *fakeNode) Fetch(ctx context.Context, from, to uint64) ([]*evm.Block, error) {
@@ -89,7 +90,7 @@ func (f *fakeNode) Fetch(ctx context.Context, from, to uint64) ([]*evm.Block, er
 	var list []*evm.Block
 	for n := from; n <= to; n++ {
 		if n > f.tip || n >= uint64(len(f.blocks)) {
-			return list, fmt.Errorf("block %d: %w", n, errNotFound)
+			return list, fmt.Errorf("block %d: %w", n, ErrNotFound)
 		}
 		list = append(list, f.copied(n))
 	}
@@ -107,7 +108,9 @@ func (f *fakeNode) copied(n uint64) *evm.Block {
 	return &b
 }
 
-func (f *fakeNode) Trace(ctx context.Context, b *evm.Block) error {
+func (f *fakeNode) Needs(b *evm.Block) bool { return b.Number > 0 && len(b.Txs)+len(b.Atomic) > 0 }
+
+func (f *fakeNode) Complete(ctx context.Context, b *evm.Block) error {
 	if err := f.wait(ctx); err != nil {
 		return err
 	}
@@ -149,14 +152,13 @@ type fakeSink struct {
 	block  chan struct{} // commits wait for it
 }
 
-func (s *fakeSink) Cursor() (uint64, evm.Hash, bool) {
+func (s *fakeSink) Cursor() (chain.Head, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.blocks) == 0 {
-		return 0, evm.Hash{}, false
+		return chain.Head{}, false
 	}
-	b := s.blocks[len(s.blocks)-1]
-	return b.Number, b.Hash, true
+	return s.blocks[len(s.blocks)-1].Link().Head, true
 }
 
 func (s *fakeSink) Commit(ctx context.Context, blocks []*evm.Block) error {

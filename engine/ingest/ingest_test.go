@@ -9,14 +9,10 @@ import (
 	"time"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/source"
-	evmsource "quorate/engine/source/evm"
 )
 
-var errNotFound = evmsource.ErrNotFound
-
 // run starts an Ingest within a synctest bubble; stop ends it and waits.
-func run(t *testing.T, cfg Config) (i *Ingest, stop func()) {
+func run(t *testing.T, cfg Config[*evm.Block]) (i *Ingest[*evm.Block], stop func()) {
 	t.Helper()
 	i, err := New(cfg)
 	if err != nil {
@@ -62,8 +58,13 @@ func TestCatchUp(t *testing.T) {
 				blocks, sink := chainOf(700), &fakeSink{}
 				var told []uint64
 				var progress []Progress
-				i, stop := run(t, Config{
-					Name: "c", Source: newNode(blocks, 699), Sink: sink, Trace: trace, Group: group, Span: 16,
+				node := newNode(blocks, 699)
+				var completer Completer[*evm.Block]
+				if trace {
+					completer = node
+				}
+				i, stop := run(t, Config[*evm.Block]{
+					Name: "c", Source: node, Sink: sink, Completer: completer, Group: group, Span: 16,
 					OnBlock:    func(b *evm.Block) { told = append(told, b.Number) },
 					OnProgress: func(p Progress) { progress = append(progress, p) },
 				})
@@ -80,7 +81,7 @@ func TestCatchUp(t *testing.T) {
 				if n := len(progress); n == 0 || progress[n-1].Share() != 1 || progress[n-1].Height != 699 {
 					t.Errorf("progress %+v", progress)
 				}
-				if s.Err != nil || s.Behind() != 0 || s.Height != 699 || s.Waiting != 0 || !s.Started || s.Progress.IsZero() || s.Tip.Number != 699 {
+				if s.Err != nil || s.Behind() != 0 || s.Height != 699 || s.Waiting != 0 || !s.Started || s.Progress.IsZero() || s.Tip.Height != 699 {
 					t.Errorf("status %+v", s)
 				}
 			})
@@ -95,7 +96,7 @@ func TestHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocks, sink := chainOf(100), &fakeSink{}
 		node := newNode(blocks, 20)
-		_, stop := run(t, Config{Source: node, Sink: sink, Trace: true, TipEvery: 5 * time.Second})
+		_, stop := run(t, Config[*evm.Block]{Source: node, Sink: sink, Completer: node, TipEvery: 5 * time.Second})
 		after(0)
 		if sink.height() != 20 {
 			t.Fatalf("height %d", sink.height())
@@ -123,12 +124,12 @@ func TestResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocks, sink := chainOf(300), &fakeSink{}
 		node := newNode(blocks, 99)
-		_, stop := run(t, Config{Source: node, Sink: sink})
+		_, stop := run(t, Config[*evm.Block]{Source: node, Sink: sink})
 		after(time.Second)
 		stop()
 		mustHave(t, sink, blocks, 99, false)
 		node.set(func() { node.tip = 299 })
-		_, stop = run(t, Config{Source: node, Sink: sink})
+		_, stop = run(t, Config[*evm.Block]{Source: node, Sink: sink})
 		after(time.Second)
 		stop()
 		mustHave(t, sink, blocks, 299, false)
@@ -148,7 +149,7 @@ func TestFaults(t *testing.T) {
 					t.Fatal("block 60 must have a transaction")
 				}
 				node := newNode(blocks, 40)
-				i, stop := run(t, Config{Source: node, Sink: sink, Trace: true, Span: 16, TipEvery: time.Second, CallTimeout: 5 * time.Second})
+				i, stop := run(t, Config[*evm.Block]{Source: node, Sink: sink, Completer: node, Span: 16, TipEvery: time.Second, CallTimeout: 5 * time.Second})
 				defer stop()
 				after(time.Second)
 				mustHave(t, sink, blocks, 40, true)
@@ -182,11 +183,11 @@ func TestFlaky(t *testing.T) {
 		node := newNode(blocks, 499)
 		node.fetch = func(uint64, uint64) ([]*evm.Block, error) {
 			if node.calls%3 == 0 {
-				return nil, source.ErrUnreachable
+				return nil, errUnreachable
 			}
 			return nil, nil
 		}
-		_, stop := run(t, Config{Source: node, Sink: sink, Trace: true, Span: 8})
+		_, stop := run(t, Config[*evm.Block]{Source: node, Sink: sink, Completer: node, Span: 8})
 		after(time.Minute)
 		stop()
 		mustHave(t, sink, blocks, 499, true)
@@ -202,7 +203,7 @@ func TestOtherChain(t *testing.T) {
 		foreign := *blocks[19]
 		foreign.Hash[0]++
 		sink.blocks[19] = &foreign
-		i, stop := run(t, Config{Source: newNode(blocks, 40), Sink: sink})
+		i, stop := run(t, Config[*evm.Block]{Source: newNode(blocks, 40), Sink: sink})
 		after(time.Minute)
 		stop()
 		if s := i.Status(); !errors.Is(s.Err, ErrOtherChain) || sink.height() != 19 {
@@ -218,10 +219,10 @@ func TestBackPressure(t *testing.T) {
 		blocks, sink := chainOf(2000), &fakeSink{block: make(chan struct{})}
 		total := 0
 		for _, b := range blocks {
-			total += sizeOf(b)
+			total += b.Memory()
 		}
 		node := newNode(blocks, 1999)
-		i, stop := run(t, Config{Source: node, Sink: sink, Span: 8, Fetchers: 2, WindowBytes: total / 10})
+		i, stop := run(t, Config[*evm.Block]{Source: node, Sink: sink, Span: 8, Fetchers: 2, WindowBytes: total / 10})
 		after(10 * time.Second)
 		s := i.Status()
 		if s.Waiting == 0 || s.Waiting > 500 || s.WaitingFor != 10*time.Second || s.Started {
@@ -243,7 +244,7 @@ func TestSinkFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		blocks, sink := chainOf(100), &fakeSink{fail: errors.New("disk full")}
-		i, stop := run(t, Config{Source: newNode(blocks, 99), Sink: sink})
+		i, stop := run(t, Config[*evm.Block]{Source: newNode(blocks, 99), Sink: sink})
 		after(time.Minute)
 		if s := i.Status(); !errors.Is(s.Err, sink.fail) || s.Failures < 3 {
 			t.Errorf("status %+v", s)
@@ -257,17 +258,17 @@ func TestSinkFails(t *testing.T) {
 	})
 }
 
-func TestTraceOptional(t *testing.T) {
+func TestOptional(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		blocks, sink := chainOf(100), &fakeSink{}
 		node := newNode(blocks, 99)
-		node.trace = func(*evm.Block) error { return evmsource.ErrNoTrace }
-		i, stop := run(t, Config{Source: node, Sink: sink, Trace: true, TraceOptional: true})
+		node.trace = func(*evm.Block) error { return ErrUnable }
+		i, stop := run(t, Config[*evm.Block]{Source: node, Sink: sink, Completer: node, Optional: true})
 		after(time.Minute)
 		stop()
 		mustHave(t, sink, blocks, 99, false)
-		if s := i.Status(); s.Untraced == 0 || s.Err != nil {
+		if s := i.Status(); s.Incomplete == 0 || s.Err != nil {
 			t.Errorf("status %+v", s)
 		}
 	})
@@ -275,7 +276,7 @@ func TestTraceOptional(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []Config{
+	for _, cfg := range []Config[*evm.Block]{
 		{},
 		{Source: newNode(nil, 0)},
 		{Source: newNode(nil, 0), Sink: &fakeSink{}, Span: -1},
@@ -285,4 +286,28 @@ func TestConfig(t *testing.T) {
 			t.Errorf("no error from %+v", cfg)
 		}
 	}
+}
+
+// No node completes blocks for a minute: the chain waits and says so, and no block
+// is committed without what is missing, though it may be while none ever was.
+func TestUnableForAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		blocks, sink := chainOf(100), &fakeSink{}
+		node := newNode(blocks, 40)
+		i, stop := run(t, Config[*evm.Block]{Source: node, Sink: sink, Completer: node, Optional: true})
+		after(time.Second)
+		node.set(func() { node.trace = func(*evm.Block) error { return ErrUnable } })
+		for range 59 {
+			node.accept()
+		}
+		after(time.Minute)
+		if s := i.Status(); !errors.Is(s.Err, ErrUnable) || s.Height > 41 || s.Incomplete != 0 {
+			t.Errorf("status %+v", s)
+		}
+		node.set(func() { node.trace = nil })
+		after(time.Minute)
+		stop()
+		mustHave(t, sink, blocks, 99, true)
+	})
 }

@@ -2,113 +2,103 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
-	"unsafe"
 
-	"quorate/engine/chain/evm"
+	"quorate/engine/chain"
 )
 
-// span is a run of blocks that are fetched together.
-type span struct {
-	from, to uint64
-	done     chan struct{} // closed when what follows is set
-	blocks   []*evm.Block  // all, or with an error those before it
-	sizes    []int         // of the blocks
-	err      error
-
-	// Guarded by Ingest.mu.
-	fetched time.Time
-	left    int // blocks fetched and not committed
-}
-
-// round follows the chain until something fails: then all that was fetched
-// ahead is given up, and the next round begins after the last committed block.
+// round follows the chain from the last committed block on. It ends with ctx, when
+// the cursor was moved by others than itself, or when the nodes have another chain.
 //
-// The scheduler starts spans in order, as long as the window has room. Each
-// span is fetched and traced by a goroutine of its own. The committer takes the
-// spans in the same order.
-type round struct {
-	i      *Ingest
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	order  chan *span
-	fetch  chan struct{} // tokens
-	trace  chan struct{} // tokens
-	wg     sync.WaitGroup
-	window window
-	length lengths
+// The scheduler starts spans in order, as long as the window has room. Each is
+// filled by a goroutine of its own, which asks for what is missing until it comes.
+// The committer takes blocks in the same order, as soon as they are ready.
+type round[B Item] struct {
+	i          *Ingest[B]
+	ctx        context.Context
+	order      chan *span[B]
+	progress   chan struct{} // a block is ready
+	fetchers   tokens
+	completers tokens
+	wg         sync.WaitGroup
+	window     window
 
 	// Owned by the committer.
-	next  uint64    // height to commit next
-	last  *evm.Hash // of the block before it, nil if there is none
-	ready []*evm.Block
-	sizes []int
+	last  *chain.Head // block before the next to take, nil if there is none
+	next  uint64      // height to commit next
+	group []slot[B]   // taken and not committed
+	fails int         // in a row, of commits and of one block
 }
 
 // maxSpans bounds the spans in flight.
 const maxSpans = 64
 
-func (i *Ingest) round(ctx context.Context) error {
+func (i *Ingest[B]) round(ctx context.Context) error {
 	if err := i.tip(ctx); err != nil {
 		return err
 	}
-	r := &round{
-		i: i, order: make(chan *span, maxSpans),
-		fetch: make(chan struct{}, i.cfg.Fetchers), trace: make(chan struct{}, i.cfg.Tracers),
-		window: window{limit: i.cfg.WindowBytes, freed: make(chan struct{}, 1)},
-		length: lengths{most: i.cfg.Span, now: 1, goal: max(1, i.cfg.WindowBytes/(4*i.cfg.Fetchers))},
+	c := &i.cfg
+	r := &round[B]{
+		i: i, order: make(chan *span[B], maxSpans), progress: make(chan struct{}, 1),
+		fetchers: make(tokens, c.Fetchers), completers: make(tokens, c.Completers),
+		window: window{limit: c.WindowBytes, freed: make(chan struct{}, 1)}, next: c.From,
 	}
-	if number, hash, ok := i.cfg.Sink.Cursor(); ok {
-		if err := i.verify(ctx, number, hash); err != nil {
-			return err
+	if head, ok := c.Sink.Cursor(); ok {
+		if err := i.verify(ctx, head); err != nil {
+			return i.other(ctx, head, err)
 		}
-		r.next, r.last = number+1, &hash
-		if number >= i.target.Load() {
-			i.mu.Lock()
+		r.next, r.last = head.Height+1, &head
+		i.mu.Lock()
+		i.state.Head, i.state.Started = head, true
+		i.foreign = 0
+		if head.Height >= i.target.Load() {
 			i.well()
-			i.mu.Unlock()
 		}
+		i.mu.Unlock()
 	}
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	r.wg.Go(r.schedule)
+	var end context.CancelFunc
+	r.ctx, end = context.WithCancel(ctx)
+	next := r.next
+	r.wg.Go(func() { r.schedule(next) })
 	r.wg.Go(r.lookAtTip)
 	err := r.commit()
-	r.cancel(err)
+	end()
 	r.wg.Wait()
+	if errors.Is(err, errMoved) {
+		err = nil
+	}
+	i.mu.Lock()
+	i.inflight = nil
+	i.mu.Unlock()
 	return err
 }
 
-// verify asks for the last committed block again: the node must have the same.
-func (i *Ingest) verify(ctx context.Context, number uint64, hash evm.Hash) error {
-	var blocks []*evm.Block
-	err := i.call(ctx, func(ctx context.Context) (err error) {
-		blocks, err = i.cfg.Source.Fetch(ctx, number, number)
-		return err
-	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("fetch block %d, the last indexed one: %w", number, err)
-	case len(blocks) != 1 || blocks[0].Number != number:
-		return fmt.Errorf("fetch block %d, the last indexed one: %w", number, ErrAnswer)
-	case blocks[0].Hash != hash:
-		return fmt.Errorf("%w: block %d is %s there and %s here", ErrOtherChain, number, blocks[0].Hash, hash)
-	}
-	return nil
-}
-
-// lookAtTip asks for the last block from time to time: hints can be missed, and
-// a node that has lost blocks does not tell.
-func (r *round) lookAtTip() {
-	for pause(r.ctx, r.i.cfg.TipEvery) {
+// lookAtTip asks for the last block from time to time, and when a block is not
+// there: hints can be missed or wrong, and a node that has lost blocks does not
+// tell.
+func (r *round[B]) lookAtTip() {
+	tick := time.NewTicker(r.i.cfg.TipEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-r.i.look:
+			if !pause(r.ctx, r.i.cfg.TipEvery/10, nil) { // not too often
+				return
+			}
+		case <-r.ctx.Done():
+			return
+		}
 		err := r.i.tip(r.ctx)
 		if r.ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			r.cancel(err)
-			return
+			r.i.failed(err)
+			continue
 		}
 		r.i.mu.Lock()
 		if r.i.state.Height >= r.i.target.Load() && r.i.state.Started {
@@ -119,27 +109,26 @@ func (r *round) lookAtTip() {
 }
 
 // schedule starts spans until the round ends.
-func (r *round) schedule() {
-	next := r.next
+func (r *round[B]) schedule(next uint64) {
+	goal := max(1, r.i.cfg.WindowBytes/(4*r.i.cfg.Fetchers)) // bytes of a span
 	for {
-		for next > r.i.target.Load() {
+		for wake := r.i.grew.next(); next > r.i.target.Load(); wake = r.i.grew.next() {
 			select {
-			case <-r.i.poke:
+			case <-wake:
 			case <-r.ctx.Done():
 				return
 			}
 		}
-		s := &span{from: next, done: make(chan struct{})}
-		n, size := r.length.get()
-		s.to = min(next+uint64(n)-1, r.i.target.Load())
-		size *= int(s.to - s.from + 1)
-		if !r.window.take(r.ctx, size) {
+		size := r.window.size()
+		n := max(1, min(r.i.cfg.Span, goal/size))
+		s := &span[B]{from: next, to: min(next+uint64(n)-1, r.i.target.Load()), expected: size}
+		if !r.window.take(r.ctx, size*int(s.to-s.from+1)) {
 			return
 		}
 		r.i.mu.Lock()
 		r.i.inflight = append(r.i.inflight, s)
 		r.i.mu.Unlock()
-		r.wg.Go(func() { r.fill(s, size) })
+		r.start(s, 0)
 		select {
 		case r.order <- s:
 		case <-r.ctx.Done():
@@ -149,196 +138,200 @@ func (r *round) schedule() {
 	}
 }
 
-// commit takes spans in order and commits their blocks, until something fails.
-func (r *round) commit() error {
-	var waiting *span // taken from order, not gathered yet
+// errMoved ends a round: the sink's cursor is not where the round left it.
+var errMoved = errors.New("the sink was moved")
+
+// commit takes blocks in order and commits them, until the round ends.
+func (r *round[B]) commit() error {
+	var current *span[B] // whose blocks are taken
 	for {
-		if len(r.ready) == 0 {
-			if err := r.await(&waiting); err != nil {
-				return err
-			}
-		}
-		failure := r.gather(&waiting)
-		for len(r.ready) > 0 {
+		wrong := r.gather(&current)
+		if len(r.group) > 0 {
 			if err := r.commitGroup(); err != nil {
 				return err
 			}
-			if failure == nil {
-				break // there may be more to gather
-			}
+			continue // there may be more to gather
 		}
-		if failure != nil {
-			return failure
+		if wrong != nil {
+			if err := r.again(&current, wrong); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.await(&current); err != nil {
+			return err
 		}
 	}
 }
 
-// await waits until the next span is done.
-func (r *round) await(waiting **span) error {
-	if *waiting == nil {
+// await waits until there may be more to gather.
+func (r *round[B]) await(current **span[B]) error {
+	if *current == nil {
 		select {
-		case *waiting = <-r.order:
+		case *current = <-r.order:
+			return nil
 		case <-r.ctx.Done():
 			return context.Cause(r.ctx)
 		}
 	}
 	select {
-	case <-(*waiting).done:
+	case <-r.progress:
 		return nil
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)
 	}
 }
 
-// gather takes the blocks of spans that are done, without waiting. It gives
-// what is wrong with the block after those.
-func (r *round) gather(waiting **span) error {
-	for len(r.ready) < r.i.cfg.Group {
-		if *waiting == nil {
+// gather takes the blocks that are ready, without waiting. The error says what is
+// wrong with the first block of current that was not taken.
+func (r *round[B]) gather(current **span[B]) error {
+	for len(r.group) < r.i.cfg.Group {
+		if *current == nil {
 			select {
-			case *waiting = <-r.order:
+			case *current = <-r.order:
 			default:
 				return nil
 			}
 		}
-		s := *waiting
-		select {
-		case <-s.done:
-		default:
+		s := *current
+		list := s.ready(r.i.cfg.Group - len(r.group))
+		for k := range list {
+			link := &list[k].link
+			if r.last != nil && !link.Orphan && link.Parent != r.last.ID {
+				s.mu.Lock()
+				s.taken -= len(list) - k
+				s.mu.Unlock()
+				return fmt.Errorf("%w: block %d has parent %x, block %d is %x", ErrParent, link.Height, link.Parent, r.last.Height, r.last.ID)
+			}
+			head := link.Head
+			r.last = &head
+			r.group = append(r.group, list[k])
+		}
+		if err := s.refused(); err != nil {
+			return err
+		}
+		if from, _ := s.rest(); from <= s.to {
 			return nil
 		}
-		*waiting = nil
-		for k, b := range s.blocks {
-			if r.last != nil && b.Parent != *r.last {
-				return fmt.Errorf("%w: block %d has parent %s, block %d is %s", ErrParent, b.Number, b.Parent, b.Number-1, *r.last)
-			}
-			r.last = &b.Hash
-			r.ready = append(r.ready, b)
-			r.sizes = append(r.sizes, s.sizes[k])
-		}
-		if s.err != nil {
-			return s.err
-		}
+		*current = nil
 	}
 	return nil
 }
 
-// commitGroup commits the first of the ready blocks.
-func (r *round) commitGroup() error {
-	n, size := 0, 0
-	for n < len(r.ready) && n < r.i.cfg.Group && (n == 0 || size+r.sizes[n] <= r.i.cfg.GroupBytes) {
-		size += r.sizes[n]
-		n++
+// again asks for a block that does not follow on the last committed one, and for
+// what comes behind it in its span, unless it is the committed one that is wrong.
+func (r *round[B]) again(current **span[B], wrong error) error {
+	r.i.failed(wrong)
+	r.fails++
+	head, ok := r.i.cfg.Sink.Cursor()
+	if ok != (r.last != nil) || ok && head.ID != r.last.ID {
+		return errMoved
 	}
-	group := r.ready[:n]
-	started := time.Now()
-	if err := r.i.cfg.Sink.Commit(r.ctx, group); err != nil {
+	old := *current
+	old.cancel()
+	<-old.ended
+	from, size := old.rest()
+	r.i.blame(from)
+	if err := r.reverify(head, ok && errors.Is(wrong, ErrParent)); err != nil {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
-		return fmt.Errorf("index blocks %d to %d: %w", group[0].Number, group[n-1].Number, err)
+		if errors.Is(err, ErrOtherChain) {
+			return r.i.other(r.ctx, head, err)
+		}
+		r.i.failed(err) // whoever is wrong is found out later
+	}
+	s := &span[B]{from: from, to: old.to, expected: old.expected}
+	// What was set aside for blocks that had not come is still set aside for them.
+	r.window.give(size - old.expected*(len(old.slots)-old.taken))
+	r.i.mu.Lock()
+	for k, in := range r.i.inflight {
+		if in == old {
+			r.i.inflight[k] = s
+		}
+	}
+	r.i.mu.Unlock()
+	r.start(s, backoff(wrong, r.fails-1))
+	*current = s
+	return nil
+}
+
+// reverify asks whether the nodes still have the last committed block, if what is
+// wrong may be that they do not.
+func (r *round[B]) reverify(head chain.Head, doubtful bool) error {
+	if !doubtful {
+		return nil
+	}
+	return r.i.verify(r.ctx, head)
+}
+
+// commitGroup commits the first of the blocks that were taken, or waits for the
+// next try.
+func (r *round[B]) commitGroup() error {
+	n, size := 0, 0
+	for n < len(r.group) && (n == 0 || size+r.group[n].size <= r.i.cfg.GroupBytes) {
+		size += r.group[n].size
+		n++
+	}
+	blocks := make([]B, n)
+	for k := range blocks {
+		blocks[k] = r.group[k].block
+	}
+	started := time.Now()
+	err := r.i.cfg.Sink.Commit(r.ctx, blocks)
+	if r.ctx.Err() != nil && err != nil {
+		return context.Cause(r.ctx)
+	}
+	if err != nil {
+		r.i.failed(fmt.Errorf("index blocks %d to %d: %w", r.next, r.next+uint64(n)-1, err))
+		if n, err = r.reached(); err != nil {
+			return err
+		}
+		if n == 0 {
+			r.fails++
+			pause(r.ctx, backoff(err, r.fails-1), nil)
+			return nil
+		}
+		blocks = blocks[:n]
 	}
 	r.i.commits.Observe(time.Since(started).Seconds())
+	r.done(blocks)
+	return nil
+}
+
+// reached returns how many blocks of the group a commit that failed has reached.
+func (r *round[B]) reached() (int, error) {
+	head, ok := r.i.cfg.Sink.Cursor()
+	if !ok || head.Height < r.next {
+		if ok && head.Height+1 == r.next || !ok && r.next == r.i.cfg.From {
+			return 0, nil
+		}
+		return 0, errMoved
+	}
+	n := head.Height - r.next + 1
+	if n > uint64(len(r.group)) || r.group[n-1].link.ID != head.ID {
+		return 0, errMoved
+	}
+	return int(n), nil
+}
+
+// done takes committed blocks out of the group.
+func (r *round[B]) done(blocks []B) {
+	n, size := len(blocks), 0
+	links := make([]chain.Link, n)
+	for k := range links {
+		links[k] = r.group[k].link
+		size += r.group[k].size
+	}
 	r.next += uint64(n)
-	r.i.committed(group)
+	r.fails = 0
+	r.i.committed(links)
 	if r.i.cfg.OnBlock != nil {
-		for _, b := range group {
+		for _, b := range blocks {
 			r.i.cfg.OnBlock(b)
 		}
 	}
 	r.window.give(size)
-	r.ready = append(r.ready[:0], r.ready[n:]...)
-	clear(r.ready[len(r.ready):cap(r.ready)])
-	r.sizes = append(r.sizes[:0], r.sizes[n:]...)
-	return nil
-}
-
-// window counts the bytes of blocks that are in flight.
-type window struct {
-	limit int
-	freed chan struct{}
-
-	mu   sync.Mutex
-	used int
-}
-
-// take waits for room; an empty window takes anything.
-func (w *window) take(ctx context.Context, n int) bool {
-	for {
-		w.mu.Lock()
-		ok := w.used == 0 || w.used+n <= w.limit
-		if ok {
-			w.used += n
-		}
-		w.mu.Unlock()
-		if ok {
-			return ctx.Err() == nil
-		}
-		select {
-		case <-w.freed:
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// give gives back n bytes; a negative n takes more than there was room for.
-func (w *window) give(n int) {
-	w.mu.Lock()
-	w.used -= n
-	w.mu.Unlock()
-	select {
-	case w.freed <- struct{}{}:
-	default:
-	}
-}
-
-// lengths finds how many blocks to fetch together: few at first, then up to
-// the most, or as many as have the goal's size.
-type lengths struct {
-	most, goal int
-
-	mu   sync.Mutex
-	now  int
-	mean int // bytes of a block
-}
-
-// firstMean is the size of a block as long as none has been seen.
-const firstMean = 256 << 10
-
-func (l *lengths) get() (n, mean int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	mean = l.mean
-	if mean == 0 {
-		mean = firstMean
-	}
-	return max(1, min(l.now, l.goal/max(mean, 1))), mean
-}
-
-// seen records a span that came without an error.
-func (l *lengths) seen(blocks, bytes int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if blocks >= l.now {
-		l.now = min(2*l.now, l.most)
-	}
-	mean := bytes / blocks
-	if l.mean == 0 {
-		l.mean = mean
-	}
-	l.mean += (mean - l.mean) / 4
-}
-
-// sizeOf estimates what a block takes in memory.
-func sizeOf(b *evm.Block) int {
-	n := int(unsafe.Sizeof(*b)) + len(b.Balances)*int(unsafe.Sizeof(evm.Balance{}))
-	for i := range b.Txs {
-		tx := &b.Txs[i]
-		n += int(unsafe.Sizeof(*tx)) + len(tx.Input) + len(tx.Calls)*int(unsafe.Sizeof(evm.Call{}))
-		for j := range tx.Logs {
-			n += int(unsafe.Sizeof(evm.Log{})) + len(tx.Logs[j].Data) + len(tx.Logs[j].Topics)*evm.HashLen
-		}
-	}
-	return n
+	r.group = append(r.group[:0], r.group[n:]...)
+	clear(r.group[len(r.group):cap(r.group)])
 }

@@ -4,143 +4,289 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	"quorate/engine/chain/evm"
-	evmsource "quorate/engine/source/evm"
+	"quorate/engine/chain"
 )
 
-// fill fetches and traces a span, for which the window has set aside size bytes.
-func (r *round) fill(s *span, size int) {
-	defer close(s.done)
-	s.blocks, s.err = r.fetchAll(s)
-	if len(s.blocks) > 0 {
-		r.i.mu.Lock()
-		s.fetched, s.left = time.Now(), len(s.blocks)
-		r.i.mu.Unlock()
+// span is a range of blocks that are fetched together. It lives until all of them
+// are committed or it is given up.
+type span[B Item] struct {
+	from, to uint64
+	expected int // bytes that the window has set aside for each block
+	cancel   context.CancelFunc
+	ended    chan struct{} // closed when nothing works at it any more
+
+	mu    sync.Mutex // guards what follows
+	slots []slot[B]  // of the blocks fetched so far, each the child of the one before
+	taken int        // slots that the committer has
+	wrong error      // why blocks have to be asked for again; nil: they have not
+	bad   int        // the first slot of those, if wrong is not nil
+
+	// Guarded by Ingest.mu:
+	fetched time.Time // when its first block was
+	left    int       // blocks fetched and not committed
+}
+
+// slot is a fetched block.
+type slot[B Item] struct {
+	block B
+	link  chain.Link
+	size  int
+	ready bool // complete, or committed without
+}
+
+// ready returns the next blocks that can be committed, at most n.
+func (s *span[B]) ready(n int) (list []slot[B]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	end := s.taken
+	for end < len(s.slots) && end-s.taken < n && s.slots[end].ready && (s.wrong == nil || end < s.bad) {
+		end++
 	}
-	if r.i.cfg.Trace {
-		r.traceAll(s)
-	}
-	total := 0
-	s.sizes = make([]int, len(s.blocks))
-	for k, b := range s.blocks {
-		s.sizes[k] = sizeOf(b)
-		total += s.sizes[k]
-	}
-	r.window.give(size - total)
-	if s.err == nil {
-		r.length.seen(len(s.blocks), total)
+	list = s.slots[s.taken:end:end]
+	s.taken = end
+	return list
+}
+
+// refuse has the blocks from a slot on asked for again.
+func (s *span[B]) refuse(k int, wrong error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wrong == nil || k < s.bad {
+		s.wrong, s.bad = wrong, max(k, s.taken)
 	}
 }
 
-// retry makes a call up to the configured number of tries, each with a token
-// and within the time for a call.
-func (r *round) retry(tokens chan struct{}, call func(ctx context.Context) error) error {
-	for try := 1; ; try++ {
-		select {
-		case tokens <- struct{}{}:
-		case <-r.ctx.Done():
-			return context.Cause(r.ctx)
-		}
-		err := r.i.call(r.ctx, call)
-		<-tokens
-		switch {
-		case err == nil:
-			return nil
-		case r.ctx.Err() != nil:
-			return context.Cause(r.ctx)
-		}
-		r.i.note(err)
-		if try == r.i.cfg.Tries {
-			return err
-		}
-		if !pause(r.ctx, backoff(err, try-1)) {
-			return context.Cause(r.ctx)
-		}
+// refused returns what is wrong with the next block to take, if it has to be asked
+// for again.
+func (s *span[B]) refused() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wrong != nil && s.taken >= s.bad {
+		return s.wrong
 	}
+	return nil
 }
 
-// fetchAll fetches the blocks of a span; with an error it gives the good ones
-// before it.
-func (r *round) fetchAll(s *span) (good []*evm.Block, err error) {
-	err = r.retry(r.fetch, func(ctx context.Context) error {
-		from := s.from + uint64(len(good))
-		blocks, err := r.i.cfg.Source.Fetch(ctx, from, s.to)
-		n, wrong := r.check(from, s.to, good, blocks, err)
-		good = append(good, blocks[:n]...)
-		if wrong != nil {
-			return fmt.Errorf("fetch block %d: %w", s.from+uint64(len(good)), wrong)
+// rest returns the height that the committer takes next, and the size of all
+// blocks from there on.
+func (s *span[B]) rest() (from uint64, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k := s.taken; k < len(s.slots); k++ {
+		size += s.slots[k].size
+	}
+	return s.from + uint64(s.taken), size
+}
+
+// start begins to fill a span after a pause.
+func (r *round[B]) start(s *span[B], wait time.Duration) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	s.cancel, s.ended = cancel, make(chan struct{})
+	r.wg.Go(func() {
+		defer close(s.ended)
+		defer cancel()
+		if wait == 0 || pause(ctx, wait, nil) {
+			r.fill(ctx, s)
 		}
-		return nil
 	})
-	return good, err
 }
 
-// check tells how many of the blocks can be taken, and what is wrong with the next.
-func (r *round) check(from, to uint64, before, blocks []*evm.Block, err error) (int, error) {
+// fill fetches and completes the blocks of a span until all are there.
+func (r *round[B]) fill(ctx context.Context, s *span[B]) {
+	var completions sync.WaitGroup
+	defer completions.Wait()
+	var last *chain.Link
+	for at, failures := s.from, 0; at <= s.to; {
+		for wake := r.i.grew.next(); at > r.i.target.Load(); wake = r.i.grew.next() {
+			select { // the target has fallen below it
+			case <-wake:
+			case <-ctx.Done():
+				return
+			}
+		}
+		wake := r.i.grew.next()
+		to := s.to
+		if failures > 0 {
+			to = at // all that is wrong may be one block
+		}
+		blocks, err := r.fetch(ctx, at, to, last)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, ErrParent) {
+			if len(blocks) == 0 && last != nil { // one of an earlier answer may be the wrong one
+				s.refuse(int(at-s.from)-1, err)
+				poke(r.progress)
+				return
+			}
+			blocks = blocks[:max(0, len(blocks)-1)] // which of the two is wrong is not known
+		}
+		for _, b := range blocks {
+			last = r.add(ctx, s, b, &completions)
+		}
+		at += uint64(len(blocks))
+		if len(blocks) > 0 {
+			failures = 0
+		}
+		if err == nil {
+			continue
+		}
+		r.i.failed(fmt.Errorf("fetch block %d: %w", at, err))
+		if errors.Is(err, ErrNotFound) {
+			poke(r.i.look)
+		} else {
+			wake = nil
+		}
+		if !pause(ctx, backoff(err, failures), wake) {
+			return
+		}
+		failures++
+	}
+}
+
+// fetch asks for blocks that follow on last, if that is known, and returns those
+// that are as they should be.
+func (r *round[B]) fetch(ctx context.Context, from, to uint64, last *chain.Link) (blocks []B, err error) {
+	tokenErr := r.fetchers.with(ctx, func() error {
+		return r.i.call(ctx, func(ctx context.Context) error {
+			blocks, err = r.i.cfg.Source.Fetch(ctx, from, to)
+			return err
+		})
+	})
+	if tokenErr != nil {
+		err = tokenErr // the time for the call may be over
+	}
+	good, wrong := check(from, to, last, blocks)
+	if wrong == nil && err == nil && good != int(to-from+1) {
+		wrong = fmt.Errorf("%w: %d instead of %d", ErrAnswer, len(blocks), to-from+1)
+	}
+	if wrong != nil {
+		err = wrong
+		r.i.blame(from + uint64(good))
+	}
+	return blocks[:good], err
+}
+
+// check reports how many of the blocks can be taken, and what is wrong with the
+// one after those.
+func check[B Item](from, to uint64, last *chain.Link, blocks []B) (int, error) {
 	if uint64(len(blocks)) > to-from+1 {
 		return 0, fmt.Errorf("%w: %d instead of %d", ErrAnswer, len(blocks), to-from+1)
 	}
-	var last *evm.Block
-	if len(before) > 0 {
-		last = before[len(before)-1]
-	}
 	for k, b := range blocks {
-		switch want := from + uint64(k); {
-		case b == nil || b.Number != want:
+		if b == *new(B) {
 			return k, ErrAnswer
-		case last != nil && b.Parent != last.Hash:
-			return k, fmt.Errorf("%w: it has parent %s, block %d is %s", ErrParent, b.Parent, last.Number, last.Hash)
 		}
-		last = b
+		link := b.Link()
+		switch {
+		case link.Height != from+uint64(k):
+			return k, ErrAnswer
+		case last != nil && !link.Orphan && link.Parent != last.ID:
+			return k, fmt.Errorf("%w: it has parent %x, block %d is %x", ErrParent, link.Parent, last.Height, last.ID)
+		}
+		last = &link
 	}
-	if err == nil && uint64(len(blocks)) != to-from+1 {
-		err = fmt.Errorf("%w: %d instead of %d", ErrAnswer, len(blocks), to-from+1)
-	}
-	return len(blocks), err
+	return len(blocks), nil
 }
 
-// traceAll traces the blocks of a span at the same time. With an error it cuts
-// off the block and those behind it.
-func (r *round) traceAll(s *span) {
-	var wg sync.WaitGroup
-	errs := make([]error, len(s.blocks))
-	for k, b := range s.blocks {
-		if b.Number < r.i.cfg.TraceFrom || b.Number == 0 || len(b.Txs)+len(b.Atomic) == 0 {
-			continue
-		}
-		wg.Go(func() { errs[k] = r.traceOne(b) })
+// blame has another node asked for a block.
+func (i *Ingest[B]) blame(height uint64) {
+	if b, ok := i.cfg.Source.(Blamer); ok {
+		b.Blame(height)
 	}
-	wg.Wait()
-	k := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if k < 0 {
-		return
-	}
-	s.err = errs[k]
-	s.blocks = s.blocks[:k]
+}
+
+// add adds a fetched block to a span and has it completed.
+func (r *round[B]) add(ctx context.Context, s *span[B], b B, completions *sync.WaitGroup) *chain.Link {
+	one := slot[B]{block: b, link: b.Link(), size: b.Memory()}
+	completer := r.i.cfg.Completer
+	one.ready = completer == nil || !completer.Needs(b)
+	s.mu.Lock()
+	s.slots = append(s.slots, one)
+	k := len(s.slots) - 1
+	s.mu.Unlock()
 	r.i.mu.Lock()
-	s.left = k
+	if s.left++; s.fetched.IsZero() {
+		s.fetched = time.Now()
+	}
 	r.i.mu.Unlock()
+	r.window.seen(one.size)
+	r.window.give(s.expected - one.size)
+	if one.ready {
+		poke(r.progress)
+		return &one.link
+	}
+	completions.Go(func() {
+		if !r.complete(ctx, s, k, b, &one.link) {
+			return
+		}
+		size := b.Memory()
+		s.mu.Lock()
+		s.slots[k].ready, s.slots[k].size = true, size
+		s.mu.Unlock()
+		r.window.give(one.size - size)
+		poke(r.progress)
+	})
+	return &one.link
 }
 
-func (r *round) traceOne(b *evm.Block) error {
-	err := r.retry(r.trace, func(ctx context.Context) error {
-		if err := r.i.cfg.Source.Trace(ctx, b); err != nil {
-			return fmt.Errorf("trace block %d: %w", b.Number, err)
+// gaveUpTries is how often a block is tried before it becomes a gap.
+const gaveUpTries = 3
+
+// askAgain is after how many failures to complete a block it is asked for again:
+// perhaps it is not what nodes can complete.
+const askAgain = 8
+
+// complete completes the block of a slot, or notes it as one that is committed
+// without; false means that ctx has ended or that the block is asked for again.
+func (r *round[B]) complete(ctx context.Context, s *span[B], k int, b B, link *chain.Link) bool {
+	c, gaveUp := &r.i.cfg, 0
+	for failures := 0; ; failures++ {
+		err := r.completers.with(ctx, func() error {
+			return r.i.call(ctx, func(ctx context.Context) error { return c.Completer.Complete(ctx, b) })
+		})
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil:
+			if err = r.i.completed(link); err == nil {
+				return true
+			}
+		case errors.Is(err, ErrIncomplete) && c.Repairs != nil:
+			if gaveUp++; gaveUp < gaveUpTries {
+				break
+			}
+			full := r.i.giveUp(link, err)
+			if full == nil {
+				return true
+			}
+			err = full
+		case errors.Is(err, ErrUnable) && r.i.optional():
+			r.i.without(err)
+			return true
 		}
-		return nil
-	})
-	if err == nil || r.ctx.Err() != nil || !r.i.cfg.TraceOptional || !errors.Is(err, evmsource.ErrNoTrace) {
-		return err
+		err = fmt.Errorf("complete block %d: %w", link.Height, err)
+		r.i.failed(err)
+		if failures%askAgain == askAgain-1 && !errors.Is(err, ErrUnable) {
+			s.refuse(k, err)
+			poke(r.progress)
+			return false
+		}
+		if !pause(ctx, backoff(err, failures), nil) {
+			return false
+		}
 	}
-	r.i.mu.Lock()
-	defer r.i.mu.Unlock()
-	if r.i.state.Untraced == 0 {
-		r.i.log.Warn("blocks are indexed without their calls, and native balances are unknown from here on", "err", err)
+}
+
+// without counts a block that is committed as it is since no node completes any.
+func (i *Ingest[B]) without(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.state.Incomplete == 0 {
+		i.log.Warn("blocks are indexed without what no node can tell of them", "err", err)
 	}
-	r.i.state.Untraced++
-	return nil
+	i.state.Incomplete++
 }

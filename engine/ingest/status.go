@@ -1,28 +1,20 @@
 package ingest
 
 import (
-	"errors"
-	"math/rand/v2"
 	"time"
 
-	"quorate/engine/chain/evm"
-	"quorate/engine/source"
-	evmsource "quorate/engine/source/evm"
+	"quorate/engine/chain"
 )
 
-// Status is how a chain fares.
+// Status is how a chain is followed.
 type Status struct {
-	// Started reports whether there is any committed block; Height and Hash are those
-	// of the last one.
+	// Started reports whether there is any committed block; Head is the last one.
+	// Its time is zero if none was committed since the start.
 	Started bool
-	Height  uint64
-	Hash    evm.Hash
-	// BlockTime is the time that the last committed block states; zero if none was
-	// committed since the start.
-	BlockTime time.Time
+	chain.Head
 	// Tip is the node's last block when it was asked last; Target the highest that
 	// is known of, by hints too.
-	Tip    evm.Head
+	Tip    chain.Head
 	Target uint64
 	// Waiting blocks are fetched and not committed; the oldest for WaitingFor.
 	Waiting    int
@@ -30,9 +22,12 @@ type Status struct {
 	// Progress is when a block was committed last, or when it turned out that there
 	// is none to commit. The zero time: never.
 	Progress time.Time
-	// Untraced counts the blocks that were committed without their calls because
-	// the node could not give them.
-	Untraced uint64
+	// Incomplete counts the blocks that were committed as they were, since no node
+	// has ever completed any.
+	Incomplete uint64
+	// Missing counts the gaps; Gaps are the lowest of them.
+	Missing int
+	Gaps    []Gap
 	// Err is what is wrong now, nil if all is well; since when, and how many
 	// failures in a row.
 	Err      error
@@ -52,14 +47,17 @@ func (s *Status) Behind() uint64 {
 }
 
 // Target returns the highest height that is known of.
-func (i *Ingest) Target() uint64 { return i.target.Load() }
+func (i *Ingest[B]) Target() uint64 { return i.target.Load() }
 
-// Status reports how the chain fares.
-func (i *Ingest) Status() Status {
+// maxListed bounds the gaps in a status.
+const maxListed = 100
+
+// Status reports how the chain is followed.
+func (i *Ingest[B]) Status() Status {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.state
-	s.Target = max(i.target.Load(), s.Tip.Number)
+	s.Target = max(i.target.Load(), s.Tip.Height)
 	var oldest time.Time
 	for _, sp := range i.inflight {
 		if sp.left > 0 {
@@ -72,61 +70,39 @@ func (i *Ingest) Status() Status {
 	if !oldest.IsZero() {
 		s.WaitingFor = time.Since(oldest)
 	}
+	if i.cfg.Repairs != nil {
+		s.Missing, s.Gaps = i.cfg.Repairs.list(maxListed)
+	}
 	return s
 }
 
-// note records a failure that is being mended.
-func (i *Ingest) note(err error) {
+// warnAfter is how many failures in a row are worth a line in the log: a single
+// one is often mended in a moment.
+const warnAfter = 3
+
+// failed records a failure; what failed is tried again.
+func (i *Ingest[B]) failed(err error) {
+	i.retries.Inc()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.noted(err)
-}
-
-// noted needs mu.
-func (i *Ingest) noted(err error) {
 	if i.state.Err == nil {
 		i.state.Since = time.Now()
 	}
 	i.state.Err = err
-}
-
-// failed records the end of a round and gives the time to wait before the next.
-func (i *Ingest) failed(err error) time.Duration {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	first := i.state.Failures == 0
-	i.noted(err)
-	i.state.Failures++
-	i.inflight = nil
-	if first {
+	if i.state.Failures++; i.state.Failures == warnAfter {
 		i.log.Warn("the chain is not followed for now", "err", err)
-	} else {
-		i.log.Debug("the chain is still not followed", "err", err, "failures", i.state.Failures)
+		return
 	}
-	return backoff(err, i.state.Failures-1)
+	i.log.Debug("the chain is not followed for now", "err", err, "failures", i.state.Failures)
 }
 
 // well records that nothing is wrong, and needs mu.
-func (i *Ingest) well() {
-	if i.state.Failures > 0 {
+func (i *Ingest[B]) well() {
+	if i.state.Failures >= warnAfter {
 		i.log.Info("the chain is followed again", "after", time.Since(i.state.Since).Round(time.Millisecond))
 	}
 	i.state.Err, i.state.Since, i.state.Failures = nil, time.Time{}, 0
 	i.state.Progress = time.Now()
-}
-
-// backoff gives the time to wait after failures in a row: short when the block
-// will be there in a moment, longer the less likely it is that waiting helps.
-func backoff(err error, failures int) time.Duration {
-	first, most := 500*time.Millisecond, 30*time.Second
-	switch {
-	case errors.Is(err, evmsource.ErrNotFound), errors.Is(err, ErrBehind):
-		first, most = 50*time.Millisecond, 2*time.Second
-	case errors.Is(err, source.ErrUnreachable):
-		first, most = 200*time.Millisecond, 15*time.Second
-	}
-	d := min(first<<min(failures, 10), most)
-	return d - d/5 + rand.N(d/5) // so that chains do not come in step
 }
 
 // Progress is how far a chain is.
@@ -166,36 +142,36 @@ type meter struct {
 	txRate         float64
 }
 
-// committed records a commit, and tells those who want to know.
-func (i *Ingest) committed(blocks []*evm.Block) {
+// committed records a commit, and reports progress.
+func (i *Ingest[B]) committed(links []chain.Link) {
 	txs := 0
-	for _, b := range blocks {
-		txs += len(b.Txs)
+	for k := range links {
+		txs += links[k].Txs
 	}
-	i.blocks.Add(float64(len(blocks)))
+	i.blocks.Add(float64(len(links)))
 	i.txs.Add(float64(txs))
-	last := blocks[len(blocks)-1]
+	last := links[len(links)-1].Head
 
 	i.mu.Lock()
 	i.well()
-	i.state.Started, i.state.Height, i.state.Hash = true, last.Number, last.Hash
-	i.state.BlockTime = time.UnixMilli(int64(last.TimeMilli)) // of a real clock
-	for left := len(blocks); left > 0 && len(i.inflight) > 0; {
+	i.state.Started, i.state.Head = true, last
+	for left := len(links); left > 0 && len(i.inflight) > 0; {
 		sp := i.inflight[0]
 		n := min(left, sp.left)
 		sp.left -= n
 		left -= n
-		if sp.left == 0 {
-			i.inflight = i.inflight[1:]
+		if sp.left > 0 || last.Height < sp.to {
+			break
 		}
+		i.inflight = i.inflight[1:]
 	}
 	m := &i.meter
-	m.blocks += len(blocks)
+	m.blocks += len(links)
 	m.txs += txs
 	now := time.Now()
 	tell, line := m.step(now)
 	p := Progress{
-		Chain: i.cfg.Name, Height: last.Number, Target: max(i.target.Load(), last.Number),
+		Chain: i.cfg.Name, Height: last.Height, Target: max(i.target.Load(), last.Height),
 		BlocksPerSecond: m.blockRate, TxsPerSecond: m.txRate,
 	}
 	i.mu.Unlock()
@@ -213,7 +189,7 @@ func (i *Ingest) committed(blocks []*evm.Block) {
 	}
 }
 
-// step updates the rates, and says whether it is time to tell them.
+// step updates the rates, and reports whether it is time to tell them.
 func (m *meter) step(now time.Time) (tell, line bool) {
 	if m.at.IsZero() {
 		m.at, m.line, m.blocks, m.txs = now, now, 0, 0

@@ -192,7 +192,7 @@ func (n *Network) headOf(name string, id chain.ID) (func(context.Context) (head,
 	}
 	return func(ctx context.Context) (head, error) {
 		t, err := c.Tip(ctx)
-		return head{t.Number, chain.ID(t.Hash)}, err
+		return head{t.Height, t.ID}, err
 	}, nil
 }
 

@@ -1,6 +1,12 @@
 package evm
 
-import "github.com/holiman/uint256"
+import (
+	"unsafe"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain"
+)
 
 // Head names an accepted block.
 type Head struct {
@@ -47,6 +53,27 @@ type Block struct {
 
 // Head names the block.
 func (b *Block) Head() Head { return Head{Number: b.Number, Hash: b.Hash, TimeMilli: b.TimeMilli} }
+
+// Link returns what is common to the blocks of all kinds of chains.
+func (b *Block) Link() chain.Link {
+	return chain.Link{
+		Head:   chain.Head{Height: b.Number, ID: chain.ID(b.Hash), TimeMilli: b.TimeMilli},
+		Parent: chain.ID(b.Parent), Orphan: b.Number == 0, Txs: len(b.Txs),
+	}
+}
+
+// Memory estimates the bytes that the block takes in memory.
+func (b *Block) Memory() int {
+	n := int(unsafe.Sizeof(*b)) + len(b.Balances)*int(unsafe.Sizeof(Balance{})) + len(b.Header) + len(b.ExtData) + len(b.Foreign)
+	for i := range b.Txs {
+		tx := &b.Txs[i]
+		n += int(unsafe.Sizeof(*tx)) + len(tx.Input) + len(tx.Raw) + len(tx.Calls)*int(unsafe.Sizeof(Call{}))
+		for j := range tx.Logs {
+			n += int(unsafe.Sizeof(Log{})) + len(tx.Logs[j].Data) + len(tx.Logs[j].Topics)*HashLen
+		}
+	}
+	return n
+}
 
 // Time is the block's time in Unix seconds.
 func (b *Block) Time() uint64 { return b.TimeMilli / 1000 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
 	"quorate/engine/source"
@@ -189,11 +190,11 @@ func (c *Client) ChainID(ctx context.Context) (id uint64, err error) {
 }
 
 // Tip returns the last accepted block.
-func (c *Client) Tip(ctx context.Context) (head evm.Head, err error) {
+func (c *Client) Tip(ctx context.Context) (head chain.Head, err error) {
 	err = c.one(ctx, "eth_getBlockByNumber", []any{"latest", false}, func(result []byte) error {
 		b, _, err := decodeHeader(result)
 		if err == nil {
-			head = b.Head()
+			head = b.Link().Head
 		}
 		return err
 	})

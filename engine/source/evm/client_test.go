@@ -8,6 +8,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 )
 
@@ -38,7 +39,7 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("features %+v, %v", f, err)
 	}
 	tip, err := c.Tip(t.Context())
-	if want := (evm.Head{Number: 3, Hash: hash("0xf91bb99cb222bf5325dd40bf384061cb5470615a0f51da35734941d8a5da94ae"), TimeMilli: 0x1a1fb6dd576}); err != nil || tip != want {
+	if want := (chain.Head{Height: 3, ID: chain.ID(hash("0xf91bb99cb222bf5325dd40bf384061cb5470615a0f51da35734941d8a5da94ae")), TimeMilli: 0x1a1fb6dd576}); err != nil || tip != want {
 		t.Errorf("tip %+v, %v", tip, err)
 	}
 	blocks, err := c.Fetch(t.Context(), 0, 3)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"quorate/engine/ingest"
 	"quorate/engine/source"
 )
 
@@ -13,7 +14,7 @@ import (
 var (
 	// ErrNotFound: the node does not have the block, because it has not accepted it
 	// yet or has it no longer.
-	ErrNotFound = errors.New("block not found")
+	ErrNotFound = ingest.ErrNotFound
 	// ErrNoTrace: the node cannot say what happened inside the block: it has no
 	// debug API, or no state of that height, or it gives up on the block.
 	ErrNoTrace = errors.New("no trace of the block")

@@ -9,6 +9,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/ingest"
 	"quorate/engine/source"
 )
 
@@ -40,6 +41,19 @@ func tracer(name string, timeout time.Duration) traceConfig {
 		t.Config = &diffMode{DiffMode: true}
 	}
 	return t
+}
+
+// Needs implements [ingest.Completer]: blocks without transactions have no traces,
+// and of the genesis block no node has one.
+func (c *Client) Needs(b *evm.Block) bool { return b.Number > 0 && len(b.Txs)+len(b.Atomic) > 0 }
+
+// Complete implements [ingest.Completer] by Trace.
+func (c *Client) Complete(ctx context.Context, b *evm.Block) error {
+	err := c.Trace(ctx, b)
+	if errors.Is(err, ErrNoTrace) {
+		return fmt.Errorf("%w: %w", ingest.ErrUnable, err)
+	}
+	return err
 }
 
 // Trace completes a block that [Client.Fetch] gave: the calls of its transactions
