@@ -63,6 +63,9 @@ type Config struct {
 	// [world.DefaultL1Members], or all when there are fewer) and has a chain whose
 	// messages they sign. Default 0.
 	L1s, L1Members int
+	// L1Own is how many members of each L1, the last ones, are nodes of their own
+	// that are no validators of the primary network; default 0.
+	L1Own int
 	// L1Inactive is how many members of each L1, the last ones, have no balance
 	// left, L1Underfunded how many before them are about to; default 0.
 	L1Inactive, L1Underfunded int
@@ -201,7 +204,7 @@ func (c Config) params() world.Params {
 	return world.Params{
 		Validators: c.Validators, Weights: c.Weights, Seed: c.Seed, Emitted: c.Emitted,
 		L1s: max(c.L1s, c.EVMChains), L1Members: c.L1Members, L1Inactive: c.L1Inactive, L1Underfunded: c.L1Underfunded,
-		SharedKeys: c.SharedKeys, Keyless: c.Keyless,
+		L1Own: c.L1Own, SharedKeys: c.SharedKeys, Keyless: c.Keyless,
 	}
 }
 
@@ -220,8 +223,8 @@ func (c Config) validate() error {
 			ErrConfig, c.EVMChains, c.Blocks, c.BlockInterval)
 	case net.ParseIP(c.HTTPHost) == nil:
 		return fmt.Errorf("%w: HTTP host %q is not an IP address", ErrConfig, c.HTTPHost)
-	case c.StakingPort != 0 && int(c.StakingPort)+c.Validators > 1<<16:
-		return fmt.Errorf("%w: %d staking ports from %d on do not exist", ErrConfig, c.Validators, c.StakingPort)
+	case c.StakingPort != 0 && int(c.StakingPort)+c.Validators+max(c.L1s, c.EVMChains)*c.L1Own > 1<<16:
+		return fmt.Errorf("%w: staking ports from %d on for all validators do not exist", ErrConfig, c.StakingPort)
 	}
 	for _, kind := range c.Kinds {
 		if !kind.Known() {

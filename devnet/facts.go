@@ -172,7 +172,7 @@ func (d *Devnet) Facts(baseURL string) Facts {
 	f.Signature.Message = f.Signature.Messages[0]
 	f.EVMChains = d.evmFacts()
 	f.ChainFacts = f.EVMChains[0].ChainFacts
-	for _, v := range w.Validators() {
+	for _, v := range w.Validators()[:d.cfg.Validators] {
 		f.NodeIDs = append(f.NodeIDs, v.NodeID.String())
 		f.Validators = append(f.Validators, ValidatorFacts{
 			NodeID: v.NodeID.String(), Weight: strconv.FormatUint(v.Weight, 10),

@@ -13,10 +13,11 @@ import (
 )
 
 // TestQuietL1: a followed L1 whose messages nobody asks for is healthy, its
-// validators are connected; and no client can make the server follow another.
+// validators, of whom most are none of the primary network, are connected; and no
+// client can make the server follow another.
 func TestQuietL1(t *testing.T) {
 	t.Parallel()
-	d := startNetwork(t, devnet.Config{EVMChains: 2, Blocks: 30})
+	d := startNetwork(t, devnet.Config{EVMChains: 2, Blocks: 30, L1Own: 4})
 	followed, other := d.World().L1s()[0], d.World().L1s()[1]
 	facts := d.Facts("").EVMChains[1]
 	file := writeFile(t, "chains.yaml", fmt.Sprintf("chains:\n- {rpc: '%s', ws: '%s', blockchain-id: %s, subnet-id: %s, names: [games]}\n",

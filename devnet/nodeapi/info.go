@@ -154,7 +154,8 @@ func (s *Server) peers(args peersArgs) (any, error) {
 	now := time.Now().UTC().Truncate(time.Second)
 	reply := peersReply{Peers: make([]peer, 0, len(validators))}
 	for _, v := range validators {
-		if v.Index == 0 || !s.live.Online(v.Index) {
+		// The node has not dialled those that only L1s have: it tracks no L1.
+		if v.Index == 0 || !s.world.Primary(v.Index) || !s.live.Online(v.Index) {
 			continue
 		}
 		addr := s.live.Address(v.Index)

@@ -19,12 +19,12 @@ import (
 	"quorate/engine/chain"
 )
 
-// Validator is one primary network validator: its identity and its stake at genesis.
+// Validator is one validator: its identity and its stake at genesis.
 type Validator struct {
 	// Index is the position in [World.Validators].
 	Index  int
 	NodeID chain.NodeID
-	// Weight is the stake at genesis in nAVAX.
+	// Weight is the stake at genesis in nAVAX, 0 if it validates L1s only.
 	Weight uint64
 	// Certificate is the TLS identity. Its key signs deterministically.
 	Certificate tls.Certificate
@@ -48,7 +48,10 @@ func (v *Validator) Proof() [bls.SignatureLen]byte { return v.proof() }
 func (w *World) newValidator(i int) (*Validator, error) {
 	index := uint64(i) // i is not negative
 	v := &Validator{Index: i, Weight: w.params.weight(i), TxID: w.derive("staker transaction", index),
-		Keyless: i >= w.params.Validators-w.params.Keyless}
+		Keyless: i >= w.params.Validators-w.params.Keyless && i < w.params.Validators}
+	if !w.Primary(i) {
+		v.Weight = 0
+	}
 	var err error
 	if v.Certificate, err = w.certificate(index); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"quorate/engine/chain"
 )
@@ -62,7 +63,10 @@ func (w *World) newL1(i int) *L1 {
 	data = binary.BigEndian.AppendUint32(data, uint32(l.Initial)) // small
 	for k := range l.Initial {
 		// Those that are gone were validators of the primary network's kind, unknown today.
-		v := w.validators[k%len(w.validators)]
+		v := w.validators[k%w.params.Validators]
+		if own := k - (n - w.params.L1Own); own >= 0 && k < n {
+			v = w.validators[w.params.Validators+i*w.params.L1Own+own]
+		}
 		node, key := v.NodeID, v.PublicKey
 		if k >= n {
 			node = chain.NodeID(w.bytes("former L1 node", index<<8|uint64(k))[:chain.NodeIDLen]) // small
@@ -142,12 +146,12 @@ func (w *World) L1Of(chainID chain.ID) (*L1, bool) {
 	return nil, false
 }
 
-// Runs reports whether validator i runs an EVM chain: the C-Chain, or that of an
-// L1 that it is a member of, active or not.
+// Runs reports whether validator i runs an EVM chain: the C-Chain, which all of them
+// do, or that of an L1 that it is a member of, active or not.
 func (w *World) Runs(i int, chainID chain.ID) bool {
 	if chainID == w.cChain {
 		return true
 	}
-	_, ok := w.L1Of(chainID)
-	return ok && i < w.params.L1Members
+	l, ok := w.L1Of(chainID)
+	return ok && slices.ContainsFunc(l.Members, func(m L1Validator) bool { return m.Index == i })
 }

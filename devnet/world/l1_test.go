@@ -111,6 +111,10 @@ func TestOddParams(t *testing.T) {
 		{Validators: 9, L1s: 1, L1Inactive: 3, L1Underfunded: 2},
 		{Validators: 9, L1s: 1, L1Inactive: -1},
 		{Validators: 9, L1Inactive: 1},
+		{Validators: 9, L1Own: 1},
+		{Validators: 9, L1s: 1, L1Members: 3, L1Own: 4},
+		{Validators: 9, L1s: 1, L1Own: -1},
+		{Validators: MaxValidators, L1s: 1, L1Own: 1},
 		{Validators: 4, SharedKeys: 2},
 		{Validators: 4, SharedKeys: -1},
 		{Validators: 4, Keyless: 4},
@@ -119,6 +123,40 @@ func TestOddParams(t *testing.T) {
 		if _, err := New(p); !errors.Is(err, ErrParams) {
 			t.Errorf("%+v: %v", p, err)
 		}
+	}
+}
+
+// TestOwnMembers: members that only an L1 has are nobody else's, and no part of the
+// primary network.
+func TestOwnMembers(t *testing.T) {
+	t.Parallel()
+	w := mustNew(t, Params{Validators: 3, Seed: 2, L1s: 2, L1Members: 5, L1Own: 4, Keyless: 1})
+	s, err := w.At(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Sets[chain.PrimaryNetworkID]); n != 3 || len(w.Validators()) != 3+2*4 {
+		t.Errorf("%d primary validators, %d in all", n, len(w.Validators()))
+	}
+	seen := make(map[int]int)
+	for k, l := range w.L1s() {
+		for i, m := range l.Members {
+			if own := !w.Primary(m.Index); own != (i >= 1) || own != (m.Weight == 0) {
+				t.Errorf("L1 %d, member %d is validator %d with stake %d", k, i, m.Index, m.Weight)
+			}
+			if !w.Runs(m.Index, l.ChainID) {
+				t.Errorf("validator %d does not run the chain of its L1", m.Index)
+			}
+			seen[m.Index]++
+		}
+		for _, m := range s.Sets[l.SubnetID] {
+			if m.NoKey {
+				t.Errorf("L1 %d: validator %d has no key", k, m.Index)
+			}
+		}
+	}
+	if seen[0] != 2 || len(seen) != 1+2*4 {
+		t.Errorf("members %v", seen)
 	}
 }
 

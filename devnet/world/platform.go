@@ -56,8 +56,8 @@ func SortCanonical(members []Member) {
 
 func (w *World) genesis() map[chain.ID][]Member {
 	sets := make(map[chain.ID][]Member, 1+len(w.l1s))
-	primary := make([]Member, len(w.validators))
-	for i, v := range w.validators {
+	primary := make([]Member, w.params.Validators)
+	for i, v := range w.validators[:w.params.Validators] {
 		primary[i] = Member{Validator: v, Weight: v.Weight, NoKey: v.Keyless}
 	}
 	SortCanonical(primary)
@@ -110,7 +110,7 @@ func (w *World) At(height uint64) (*Snapshot, error) {
 // validator out of the set. With no weights the sets stay as they are.
 func (w *World) Advance(weights map[int]uint64) (uint64, error) {
 	for i := range weights {
-		if i < 0 || i >= len(w.validators) {
+		if i < 0 || i >= w.params.Validators {
 			return 0, fmt.Errorf("no validator %d", i)
 		}
 	}

@@ -105,7 +105,7 @@ func (w *World) ExpiredRegistration() Registration {
 	if len(w.l1s) > 0 {
 		subnet = w.l1s[0].SubnetID
 	}
-	v := w.validators[len(w.validators)-1]
+	v := w.validators[w.params.Validators-1]
 	return Registration{SubnetID: subnet, NodeID: v.NodeID, PublicKey: v.PublicKey, Expiry: genesisUnix, Weight: 1}
 }
 

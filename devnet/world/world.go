@@ -67,8 +67,11 @@ type Params struct {
 	Seed uint64
 	// L1s is the number of subnets that were converted to L1s, 0 to [MaxL1s]. Each
 	// is validated by the first L1Members validators of the primary network; 0
-	// means [DefaultL1Members], or all when there are fewer.
+	// means [DefaultL1Members], or all when there are fewer, at least L1Own.
 	L1s, L1Members int
+	// L1Own is how many members of every L1, the last ones, validate nothing but
+	// it: they are nodes of their own, without stake on the primary network.
+	L1Own int
 	// L1Inactive is how many members of every L1 have run out of balance: the last
 	// ones. The L1Underfunded before them have 1,000 nAVAX left, enough for less
 	// than two seconds. At least one member has its full balance.
@@ -108,13 +111,15 @@ func (p Params) validate() error {
 		return fmt.Errorf("%w: weights %q, want %q or %q", ErrParams, p.Weights, Equal, Zipf)
 	case p.L1s < 0 || p.L1s > MaxL1s:
 		return fmt.Errorf("%w: %d L1s, want 0 to %d", ErrParams, p.L1s, MaxL1s)
-	case p.L1Members < 1 || p.L1Members > p.Validators:
-		return fmt.Errorf("%w: %d members of an L1, want 1 to %d", ErrParams, p.L1Members, p.Validators)
+	case p.L1Members < 1 || p.L1Members-p.L1Own > p.Validators:
+		return fmt.Errorf("%w: %d members of an L1, want 1 to %d", ErrParams, p.L1Members, p.Validators+p.L1Own)
 	case p.L1Inactive < 0 || p.L1Underfunded < 0 || p.L1Inactive+p.L1Underfunded >= p.L1Members:
 		return fmt.Errorf("%w: %d inactive and %d underfunded members of an L1 with %d, want at least one that is neither",
 			ErrParams, p.L1Inactive, p.L1Underfunded, p.L1Members)
-	case p.L1s == 0 && p.L1Inactive+p.L1Underfunded > 0:
-		return fmt.Errorf("%w: inactive or underfunded members, but no L1", ErrParams)
+	case p.L1Own < 0 || p.L1Own > p.L1Members || p.nodes() > MaxValidators:
+		return fmt.Errorf("%w: %d validators of its own for each of %d L1s with %d members", ErrParams, p.L1Own, p.L1s, p.L1Members)
+	case p.L1s == 0 && p.L1Inactive+p.L1Underfunded+p.L1Own > 0:
+		return fmt.Errorf("%w: members of L1s, but no L1", ErrParams)
 	case p.SharedKeys < 0 || p.Keyless < 0 || 1+2*p.SharedKeys+p.Keyless > p.Validators:
 		return fmt.Errorf("%w: %d shared keys and %d validators without a key among %d: "+
 			"two for each shared key, and the first has a key of its own", ErrParams, p.SharedKeys, p.Keyless, p.Validators)
@@ -131,7 +136,7 @@ func New(p Params) (*World, error) {
 		p.Emitted = DefaultEmitted
 	}
 	if p.L1Members == 0 {
-		p.L1Members = min(DefaultL1Members, p.Validators)
+		p.L1Members = max(min(DefaultL1Members, p.Validators), p.L1Own)
 	}
 	if err := p.validate(); err != nil {
 		return nil, err
@@ -141,7 +146,7 @@ func New(p Params) (*World, error) {
 	copy(w.emitter[:], w.bytes("message emitter", 0))
 	w.cChain = w.derive("C-Chain", 0)
 	w.xChain = w.derive("X-Chain", 0)
-	for i := range p.Validators {
+	for i := range p.nodes() {
 		v, err := w.newValidator(i)
 		if err != nil {
 			return nil, fmt.Errorf("validator %d: %w", i, err)
@@ -155,6 +160,13 @@ func New(p Params) (*World, error) {
 	w.history = []block{{sets: w.genesis()}}
 	return w, nil
 }
+
+// nodes is the number of all validators: those of the primary network, then those
+// that only L1s have.
+func (p Params) nodes() int { return p.Validators + p.L1s*p.L1Own }
+
+// Primary reports whether validator i is one of the primary network.
+func (w *World) Primary(i int) bool { return i < w.params.Validators }
 
 // Params returns the parameters, defaults filled in.
 func (w *World) Params() Params { return w.params }
@@ -177,8 +189,8 @@ func (w *World) GenesisTime() time.Time { return time.Unix(genesisUnix, 0).UTC()
 // StakeEnd is when every validator's stake ends.
 func (w *World) StakeEnd() time.Time { return time.Unix(stakeEndUnix, 0).UTC() }
 
-// Validators returns all validators of the primary network, stopped ones too. The
-// caller must not change the slice.
+// Validators returns all validators, stopped ones too: first those of the primary
+// network, then those that only L1s have. The caller must not change the slice.
 func (w *World) Validators() []*Validator { return w.validators }
 
 // Validator finds a validator by its node ID.
@@ -197,7 +209,7 @@ func (w *World) Pick(shares ...float64) [][]int {
 		total += v.Weight
 	}
 	order := make([]int, 0, len(w.validators))
-	for i := 1; i < len(w.validators); i++ {
+	for i := 1; i < w.params.Validators; i++ {
 		order = append(order, i)
 	}
 	for i := len(order) - 1; i > 0; i-- {
