@@ -9,8 +9,8 @@ import (
 )
 
 // minRoom is the free space, in bytes, below which nothing is written to a
-// database: its log is mapped memory, and a page that the volume cannot give
-// would end the process.
+// database, besides what it needs for compactions: its log is mapped memory, and a
+// page that the volume cannot give would end the process.
 const minRoom = 256 << 20
 
 // minOpen is the free space, in bytes, below which no database is opened: that
@@ -36,11 +36,17 @@ func freeSpace(dir string) (free, total uint64, err error) {
 	return s.Bavail * size, s.Blocks * size, nil
 }
 
-// room tells whether the databases may be written.
+// room reports why nothing may be written to the data folder: the databases, the
+// archives or their notes. Besides minRoom there must be space for what the index
+// database will write by itself after what it was given.
 func (e *Engine) room() error {
+	need := uint64(minRoom)
+	if db := e.db.Load(); db != nil {
+		need += uint64(max(db.Headroom(), 0))
+	}
 	free, _, err := freeSpace(e.cfg.DataDir)
-	if err == nil && free < minRoom {
-		err = fmt.Errorf("nothing is written: %d bytes are free on the data folder's volume, below %d", free, minRoom)
+	if err == nil && free < need {
+		err = fmt.Errorf("nothing is written: %d bytes are free on the data folder's volume, below %d", free, need)
 	}
 	return err
 }

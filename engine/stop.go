@@ -101,7 +101,7 @@ func (e *Engine) openDatabases(end *ending) (*store.Results, error) {
 	if e.cfg.NoIndex {
 		return results, nil
 	}
-	db, err := store.Open(e.path(indexDir), store.Options{Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
+	db, err := store.Open(e.path(indexDir), store.Options{Room: e.room, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
 	if err != nil {
 		return nil, err
 	}

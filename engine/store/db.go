@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,6 +35,10 @@ type Options struct {
 	// BlockCacheMB and IndexCacheMB bound the memory for what was read, in MiB.
 	// Defaults 256 and 128.
 	BlockCacheMB, IndexCacheMB int
+	// Room, if not nil, returns why nothing must be written now, for example too
+	// little space on the volume; see [DB.Headroom]. It is asked before each
+	// transaction that writes.
+	Room func() error
 	// NoSync leaves a commit to the operating system: it survives the end of the
 	// process, but not the loss of the host. For tests and benchmarks.
 	NoSync bool
@@ -74,6 +79,8 @@ func (o *Options) fill() error {
 type DB struct {
 	opts Options
 	log  *slog.Logger
+
+	headroom atomic.Pointer[headroom] // what was found last
 
 	closing chan struct{}
 	closer  closer

@@ -109,8 +109,13 @@ type Batch struct {
 // slabSize is the number of entries made at once.
 const slabSize = 256
 
-// Batch begins a transaction.
+// Batch begins a transaction. It fails if [Options.Room] does.
 func (d *DB) Batch() (*Batch, error) {
+	if d.opts.Room != nil {
+		if err := d.opts.Room(); err != nil {
+			return nil, err
+		}
+	}
 	db, err := d.use()
 	if err != nil {
 		return nil, err

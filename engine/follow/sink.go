@@ -1,0 +1,233 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"quorate/engine/archive"
+	"quorate/engine/chain"
+	"quorate/engine/ingest"
+)
+
+// ErrForked: the archive and the index have different blocks at the same height.
+var ErrForked = errors.New("the archive has another block than the index")
+
+// errJoined ends the ingest that fills the archive: it has all that the index has.
+var errJoined = errors.New("the archive has reached the index")
+
+// sink is where the blocks of a chain go: into the archive, durably, and then into
+// the index. A crash between the two leaves the archive ahead, and the index catches
+// up from it, without a node; so does an index that was removed.
+//
+// An index that was made before there was an archive is ahead of it. Until the
+// archive has all its blocks the two are apart: the ingest of the head commits to
+// the index alone, and one of its own fills the archive; see [filler].
+type sink[B ingest.Item] struct {
+	archive *archive.Archive
+	index   ingest.Sink[B]
+	encode  func(dst []byte, b B) []byte
+	decode  func(data []byte) (B, error)
+	// room returns why nothing can be written, or nil.
+	room func() error
+
+	mu     sync.Mutex // held by commits
+	blocks []archive.Block
+	data   []byte
+}
+
+// apart reports whether the index has blocks above the archive's last. It fails if
+// the two have different blocks where both have one.
+func (s *sink[B]) apart() (bool, error) {
+	head, started := s.index.Cursor()
+	if !started {
+		return false, nil
+	}
+	last, id, ok := s.archive.Last()
+	switch {
+	case !ok || last < head.Height:
+		return true, nil
+	case last == head.Height:
+		return false, s.same(head, id)
+	}
+	err := s.archive.Read(context.Background(), head.Height, head.Height, func(b archive.Block) error { return s.same(head, b.ID) })
+	var damage *archive.Damage
+	if errors.As(err, &damage) {
+		err = nil // it will be mended; whether it is another chain is found out then
+	}
+	return false, err
+}
+
+func (s *sink[B]) same(head chain.Head, archived [32]byte) error {
+	if chain.ID(archived) != head.ID {
+		return fmt.Errorf("%w: block %d is %x there and %x here", ErrForked, head.Height, archived, head.ID)
+	}
+	return nil
+}
+
+// Cursor implements [ingest.Sink].
+func (s *sink[B]) Cursor() (chain.Head, bool) {
+	head, started := s.index.Cursor()
+	if last, id, ok := s.archive.Last(); ok && (!started || last > head.Height) {
+		return chain.Head{Height: last, ID: id}, true
+	}
+	return head, started
+}
+
+// Commit implements [ingest.Sink].
+func (s *sink[B]) Commit(ctx context.Context, blocks []B) error {
+	if err := s.room(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if apart, err := s.apart(); err != nil {
+		return err
+	} else if !apart {
+		// After a failure between the two the index is behind.
+		if err := s.catchUp(ctx, nil); err != nil {
+			return err
+		}
+		if err := s.append(ctx, blocks); err != nil {
+			return err
+		}
+	}
+	return s.index.Commit(ctx, blocks)
+}
+
+// append adds blocks to the archive. It needs mu.
+func (s *sink[B]) append(ctx context.Context, blocks []B) error {
+	s.blocks, s.data = s.blocks[:0], s.data[:0]
+	for _, b := range blocks {
+		link, begin := b.Link(), len(s.data)
+		s.data = s.encode(s.data, b)
+		// A buffer that has grown leaves the blocks before where they were.
+		s.blocks = append(s.blocks, archive.Block{Height: link.Height, ID: link.ID, Parent: link.Parent, Data: s.data[begin:len(s.data):len(s.data)]})
+	}
+	err := s.archive.Append(ctx, s.blocks)
+	clear(s.blocks)
+	if cap(s.data) > maxKeptData {
+		s.data = nil
+	}
+	if err != nil {
+		return fmt.Errorf("archive: %w", err)
+	}
+	return nil
+}
+
+const (
+	// maxKeptData bounds the buffer that is kept from one commit to the next.
+	maxKeptData = 4 << 20
+	// catchBlocks and catchBytes bound a group of blocks that is read from the archive.
+	catchBlocks = 1024
+	catchBytes  = 16 << 20
+)
+
+// CatchUp commits the blocks of the archive that the index does not have, and calls
+// progress with how far it is. It asks no node anything.
+func (s *sink[B]) CatchUp(ctx context.Context, progress func(done, of uint64)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if apart, err := s.apart(); err != nil || apart {
+		return err
+	}
+	return s.catchUp(ctx, progress)
+}
+
+// catchUp needs mu. One group is read while the one before is committed.
+func (s *sink[B]) catchUp(ctx context.Context, progress func(done, of uint64)) error {
+	last, _, ok := s.archive.Last()
+	from, _, _ := s.archive.First()
+	if head, started := s.index.Cursor(); started {
+		from = head.Height + 1
+	}
+	if !ok || from > last {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	groups, read := make(chan []B, 1), make(chan error, 1)
+	go func() {
+		defer close(groups)
+		read <- s.read(ctx, from, last, groups)
+	}()
+	for group := range groups {
+		if err := s.room(); err != nil {
+			return err
+		}
+		if err := s.index.Commit(ctx, group); err != nil {
+			return err
+		}
+		if progress != nil {
+			progress(group[len(group)-1].Link().Height, last)
+		}
+	}
+	return <-read
+}
+
+// read sends the blocks of a range in groups.
+func (s *sink[B]) read(ctx context.Context, from, to uint64, groups chan<- []B) error {
+	var group []B
+	size := 0
+	send := func() error {
+		if len(group) == 0 {
+			return nil
+		}
+		select {
+		case groups <- group:
+			group, size = nil, 0
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	err := s.archive.Read(ctx, from, to, func(b archive.Block) error {
+		block, err := s.decode(b.Data)
+		if err != nil {
+			return &archive.Damage{From: b.Height, To: b.Height, Err: err}
+		}
+		if group, size = append(group, block), size+block.Memory(); len(group) < catchBlocks && size < catchBytes {
+			return nil
+		}
+		return send()
+	})
+	return errors.Join(err, send()) // what was read before a damage is good
+}
+
+// filler is the sink of the ingest that fills the archive up to the index.
+type filler[B ingest.Item] struct{ *sink[B] }
+
+// Cursor implements [ingest.Sink].
+func (f filler[B]) Cursor() (chain.Head, bool) {
+	last, id, ok := f.archive.Last()
+	return chain.Head{Height: last, ID: id}, ok
+}
+
+// Commit implements [ingest.Sink]. It takes no block above the index's last; when it
+// has that one the archive and the index are together, and it fails with errJoined.
+func (f filler[B]) Commit(ctx context.Context, blocks []B) error {
+	if err := f.room(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	head, _ := f.index.Cursor()
+	for i, b := range blocks {
+		link := b.Link()
+		if link.Height < head.Height {
+			continue
+		}
+		if link.Height == head.Height {
+			if err := f.same(head, link.ID); err != nil {
+				return err
+			}
+			i++
+		}
+		if err := f.append(ctx, blocks[:i]); err != nil {
+			return err
+		}
+		return errJoined
+	}
+	return f.append(ctx, blocks)
+}
