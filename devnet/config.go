@@ -66,6 +66,9 @@ type Config struct {
 	// L1Own is how many members of each L1, the last ones, are nodes of their own
 	// that are no validators of the primary network; default 0.
 	L1Own int
+	// L1After has the last L1 be a subnet without validators until so long after the
+	// start, when the P-Chain accepts its conversion; 0 means from the start on.
+	L1After time.Duration
 	// L1Inactive is how many members of each L1, the last ones, have no balance
 	// left, L1Underfunded how many before them are about to; default 0.
 	L1Inactive, L1Underfunded int
@@ -204,7 +207,7 @@ func (c Config) params() world.Params {
 	return world.Params{
 		Validators: c.Validators, Weights: c.Weights, Seed: c.Seed, Emitted: c.Emitted,
 		L1s: max(c.L1s, c.EVMChains), L1Members: c.L1Members, L1Inactive: c.L1Inactive, L1Underfunded: c.L1Underfunded,
-		L1Own: c.L1Own, SharedKeys: c.SharedKeys, Keyless: c.Keyless,
+		L1Own: c.L1Own, L1Late: c.L1After > 0, SharedKeys: c.SharedKeys, Keyless: c.Keyless,
 	}
 }
 
@@ -212,7 +215,7 @@ func (c Config) validate() error {
 	switch {
 	case c.Messages < 0 || c.Messages > 1_000_000:
 		return fmt.Errorf("%w: %d messages, want 0 to 1000000", ErrConfig, c.Messages)
-	case c.Latency < 0 || c.SlowDelay < 0 || c.FlapEvery < 0 || c.HeightInterval < 0:
+	case c.Latency < 0 || c.SlowDelay < 0 || c.FlapEvery < 0 || c.HeightInterval < 0 || c.L1After < 0:
 		return fmt.Errorf("%w: latency %s, slow delay %s, flapping every %s, height interval %s: none may be negative",
 			ErrConfig, c.Latency, c.SlowDelay, c.FlapEvery, c.HeightInterval)
 	case c.Jitter < 0 || c.LateBy < 0 || c.ReadRate < 0:

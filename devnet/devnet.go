@@ -151,18 +151,34 @@ func (d *Devnet) Run(ctx context.Context) error {
 
 // blocks lets the P-Chain grow until ctx ends.
 func (d *Devnet) blocks(ctx context.Context) {
-	if d.cfg.HeightInterval == 0 {
-		return
+	var moves, converts <-chan time.Time // nil: never
+	if d.cfg.HeightInterval > 0 {
+		tick := time.NewTicker(d.cfg.HeightInterval)
+		defer tick.Stop()
+		moves = tick.C
 	}
-	tick := time.NewTicker(d.cfg.HeightInterval)
-	defer tick.Stop()
+	if d.cfg.L1After > 0 {
+		timer := time.NewTimer(d.cfg.L1After)
+		defer timer.Stop()
+		converts = timer.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-moves:
 			d.world.Shift()
+		case <-converts:
+			d.ConvertL1()
 		}
+	}
+}
+
+// ConvertL1 has the P-Chain accept the conversion of the last L1, if that waits for
+// [Config.L1After].
+func (d *Devnet) ConvertL1() {
+	if l1s := d.world.L1s(); len(l1s) > 0 {
+		d.world.Convert(l1s[len(l1s)-1])
 	}
 }
 

@@ -65,6 +65,7 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 		flags.IntVar(&f.cfg.L1s, "l1s", 0, "number of subnets converted to L1s, each with a chain whose messages can be signed")
 		flags.IntVar(&f.cfg.L1Members, "l1-members", 0, "number of validators of each L1, the first ones; default 5, or all of fewer")
 		flags.IntVar(&f.cfg.L1Own, "l1-own", 0, "number of those validators, the last ones, that are not validators of the primary network")
+		flags.DurationVar(&f.cfg.L1After, "l1-after", 0, "how long after the start the last L1 is converted: until then it has no validators")
 		flags.IntVar(&f.cfg.L1Inactive, "l1-inactive", 0, "number of validators of each L1 that have run out of balance")
 		flags.IntVar(&f.cfg.L1Underfunded, "l1-underfunded", 0, "number of validators of each L1 that are about to")
 		flags.IntVar(&f.cfg.SharedKeys, "shared-keys", 0, "number of pairs of validators that share a BLS key")

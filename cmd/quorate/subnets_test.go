@@ -50,6 +50,26 @@ func TestQuietL1(t *testing.T) {
 	p.stop(t)
 }
 
+// TestConvertedMeanwhile: a subnet that becomes an L1 while the server runs signs as
+// soon as it has validators, and is refused with the reason until then.
+func TestConvertedMeanwhile(t *testing.T) {
+	t.Parallel()
+	d := startNetwork(t, devnet.Config{L1s: 1, L1Own: 5, L1After: time.Hour})
+	l1 := d.World().L1s()[0]
+	p := launch(t, "quorate ready", "serve", noIndex, "--node-url", d.NodeURL(), "--http-port", "0", "--data-dir", t.TempDir(),
+		"--track-subnets", l1.SubnetID.String(), "--log-display-level", "error", "--request-timeout", "2s")
+	body := fmt.Sprintf(`{"message":"%x"}`, d.L1Message(0, 1).Bytes())
+	if status, answer := post(t, p.url+endpoint1, body); status < 400 || fmt.Sprint(answer["message"]) == "" {
+		t.Errorf("before the conversion: %d %v", status, answer)
+	}
+	d.ConvertL1()
+	poll(t, 200*time.Millisecond, "the new L1 signs", func() bool {
+		status, _ := post(t, p.url+endpoint1, body)
+		return status == http.StatusCreated
+	})
+	p.stop(t)
+}
+
 // TestSubnetFlags: mistakes are told before anything starts.
 func TestSubnetFlags(t *testing.T) {
 	t.Parallel()

@@ -157,6 +157,9 @@ func (s *Server) getSubnet(args subnetArgs) (any, error) {
 	if !ok {
 		return nil, errNotFound
 	}
+	if !s.world.Converted(l) {
+		return subnetReply{IsPermissioned: true, ControlKeys: []string{l.ControlKey}, Threshold: 1}, nil
+	}
 	return subnetReply{
 		ControlKeys: []string{l.ControlKey}, Threshold: 1, ConversionID: chainID(l.ConversionID),
 		ManagerChainID: chainID(l.ManagerChainID), ManagerAddress: l.ManagerAddress[:],

@@ -147,6 +147,9 @@ func (s *Server) getCurrentValidators(args currentArgs) (any, error) {
 	}
 	reply := currentReply{Validators: []any{}}
 	if l, ok := s.world.L1(chain.ID(args.SubnetID)); ok {
+		if !s.world.Converted(l) {
+			return reply, nil
+		}
 		for _, m := range l.Members {
 			if wanted(m.NodeID) {
 				reply.Validators = append(reply.Validators, s.toL1Validator(m))
@@ -205,7 +208,7 @@ func (s *Server) getL1Validator(args struct {
 	id := chain.ID(args.ValidationID)
 	for _, l := range s.world.L1s() {
 		for _, m := range l.Members {
-			if m.ValidationID == id {
+			if m.ValidationID == id && s.world.Converted(l) {
 				return struct {
 					l1Validator
 					SubnetID chainID `json:"subnetID"`

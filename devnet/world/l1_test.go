@@ -160,6 +160,30 @@ func TestOwnMembers(t *testing.T) {
 	}
 }
 
+// TestConvert: a subnet has no validators before its conversion, at no height.
+func TestConvert(t *testing.T) {
+	t.Parallel()
+	w := mustNew(t, Params{Validators: 6, Seed: 3, L1s: 2, L1Late: true})
+	early, late := w.L1s()[0], w.L1s()[1]
+	if !w.Converted(early) || w.Converted(late) {
+		t.Fatalf("converted: %v, %v", w.Converted(early), w.Converted(late))
+	}
+	for range 2 { // the second changes nothing
+		if height := w.Convert(late); height != 1 || !w.Converted(late) {
+			t.Errorf("converted at %d: %v", height, w.Converted(late))
+		}
+	}
+	for height, want := range []int{0, len(late.Members)} {
+		s, err := w.At(uint64(height)) // not negative
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Sets[late.SubnetID]); n != want || len(s.Sets[early.SubnetID]) != len(early.Members) {
+			t.Errorf("height %d: %d validators, want %d", height, n, want)
+		}
+	}
+}
+
 // TestL1Messages: the chain of each L1 has messages of its own.
 func TestL1Messages(t *testing.T) {
 	t.Parallel()

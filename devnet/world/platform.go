@@ -62,23 +62,52 @@ func (w *World) genesis() map[chain.ID][]Member {
 	}
 	SortCanonical(primary)
 	sets[chain.PrimaryNetworkID] = primary
-	for _, l := range w.l1s {
-		members := make([]Member, 0, len(l.Members))
-		inactive := Member{Validator: &Validator{Index: -1}, NoKey: true}
-		for _, m := range l.Members {
-			if m.Balance == 0 {
-				inactive.Weight += m.L1Weight
-				continue
-			}
-			members = append(members, Member{Validator: m.Validator, Weight: m.L1Weight})
+	for i, l := range w.l1s {
+		if !w.params.L1Late || i < len(w.l1s)-1 {
+			sets[l.SubnetID] = l.set()
 		}
-		if inactive.Weight > 0 {
-			members = append(members, inactive)
-		}
-		SortCanonical(members)
-		sets[l.SubnetID] = members
 	}
 	return sets
+}
+
+// set returns the validator set of the L1: its inactive members are one entry.
+func (l *L1) set() []Member {
+	members := make([]Member, 0, len(l.Members))
+	inactive := Member{Validator: &Validator{Index: -1}, NoKey: true}
+	for _, m := range l.Members {
+		if m.Balance == 0 {
+			inactive.Weight += m.L1Weight
+			continue
+		}
+		members = append(members, Member{Validator: m.Validator, Weight: m.L1Weight})
+	}
+	if inactive.Weight > 0 {
+		members = append(members, inactive)
+	}
+	SortCanonical(members)
+	return members
+}
+
+// Convert accepts the P-Chain block that makes a subnet the L1 that it is to be, and
+// returns its height. If it is one already, nothing happens.
+func (w *World) Convert(l *L1) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := w.history[len(w.history)-1].sets
+	if _, done := last[l.SubnetID]; !done {
+		sets := maps.Clone(last)
+		sets[l.SubnetID] = l.set()
+		w.history = append(w.history, block{sets: sets})
+	}
+	return w.height()
+}
+
+// Converted reports whether a subnet is an L1 by now.
+func (w *World) Converted(l *L1) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	_, ok := w.history[len(w.history)-1].sets[l.SubnetID]
+	return ok
 }
 
 // Height returns the P-Chain's height, which is also the proposed one.

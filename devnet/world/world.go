@@ -72,6 +72,8 @@ type Params struct {
 	// L1Own is how many members of every L1, the last ones, validate nothing but
 	// it: they are nodes of their own, without stake on the primary network.
 	L1Own int
+	// L1Late has the last L1 begin as a subnet without validators, until [World.Convert].
+	L1Late bool
 	// L1Inactive is how many members of every L1 have run out of balance: the last
 	// ones. The L1Underfunded before them have 1,000 nAVAX left, enough for less
 	// than two seconds. At least one member has its full balance.
@@ -118,7 +120,7 @@ func (p Params) validate() error {
 			ErrParams, p.L1Inactive, p.L1Underfunded, p.L1Members)
 	case p.L1Own < 0 || p.L1Own > p.L1Members || p.nodes() > MaxValidators:
 		return fmt.Errorf("%w: %d validators of its own for each of %d L1s with %d members", ErrParams, p.L1Own, p.L1s, p.L1Members)
-	case p.L1s == 0 && p.L1Inactive+p.L1Underfunded+p.L1Own > 0:
+	case p.L1s == 0 && (p.L1Inactive+p.L1Underfunded+p.L1Own > 0 || p.L1Late):
 		return fmt.Errorf("%w: members of L1s, but no L1", ErrParams)
 	case p.SharedKeys < 0 || p.Keyless < 0 || 1+2*p.SharedKeys+p.Keyless > p.Validators:
 		return fmt.Errorf("%w: %d shared keys and %d validators without a key among %d: "+
