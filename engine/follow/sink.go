@@ -17,6 +17,11 @@ var ErrForked = errors.New("the archive has another block than the index")
 // errJoined ends the ingest that fills the archive: it has all that the index has.
 var errJoined = errors.New("the archive has reached the index")
 
+// Blocks reads blocks of a kind in the order of their heights.
+type Blocks[B ingest.Item] interface {
+	Read(ctx context.Context, from, to uint64, f func(B) error) error
+}
+
 // sink is where the blocks of a chain go: into the archive, durably, and then into
 // the index. A crash between the two leaves the archive ahead, and the index catches
 // up from it, without a node; so does an index that was removed.
@@ -28,7 +33,8 @@ type sink[B ingest.Item] struct {
 	archive *archive.Archive
 	index   ingest.Sink[B]
 	encode  func(dst []byte, b B) []byte
-	decode  func(data []byte) (B, error)
+	// reader reads the archive's blocks with what was learned of them since.
+	reader Blocks[B]
 	// room returns why nothing can be written, or nil.
 	room func() error
 
@@ -182,11 +188,7 @@ func (s *sink[B]) read(ctx context.Context, from, to uint64, groups chan<- []B) 
 			return context.Cause(ctx)
 		}
 	}
-	err := s.archive.Read(ctx, from, to, func(b archive.Block) error {
-		block, err := s.decode(b.Data)
-		if err != nil {
-			return &archive.Damage{From: b.Height, To: b.Height, Err: err}
-		}
+	err := s.reader.Read(ctx, from, to, func(block B) error {
 		if group, size = append(group, block), size+block.Memory(); len(group) < catchBlocks && size < catchBytes {
 			return nil
 		}
