@@ -63,7 +63,7 @@ func (e *Engine) followCoin(n *network.Network, c *network.Chain, prefix string,
 func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said *EVMConfig, rank int) error {
 	cfg := follow.Config{
 		ID: c.ID, Subnet: c.Subnet, VM: c.VM, Name: name, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
-		Host: n, DB: e.db.Load(), Memory: e.memory, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
+		Host: n, DB: e.db.Load(), Archive: e.openArchive, Memory: e.memory, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 	}
 	if said != nil {
 		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details

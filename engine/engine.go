@@ -37,6 +37,7 @@ type Engine struct {
 	results     atomic.Pointer[store.Results]      // nil while it is not open
 	db          atomic.Pointer[store.DB]           // of the index; nil while it is not open
 	networks    atomic.Pointer[[]*network.Network] // nil until the network of a node is known; only grows
+	archives    archives
 	memory      *memory
 	members     []*member
 	netMu       sync.Mutex                    // guards changes of networks, and what members know
@@ -113,6 +114,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 		return err
 	}
 	e.memory = &memory{db: results, room: e.room, log: e.log}
+	end.later("the archives", archivesStop, e.archives.close)
 	end.later("the networks", networksStop, e.stopNetworks)
 	learning := actor.NewLayer(ctx, e.log)
 	end.later("the questions to nodes", baseStop, learning.StopWithin)

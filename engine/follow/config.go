@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/ingest"
@@ -24,9 +25,11 @@ type Config struct {
 	Path    string
 	Details Details
 
-	Host   Host
-	DB     *store.DB
-	Memory Memory
+	Host Host
+	DB   *store.DB
+	// Archive opens the archive of a chain, and closes it when all chains have stopped.
+	Archive func(kind archive.Kind, id chain.ID, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
+	Memory  Memory
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
 	// OnProgress is called with how far the index is; it must not block.

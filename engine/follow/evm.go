@@ -61,6 +61,9 @@ type EVM struct {
 	tokens *tokenLane
 
 	served  atomic.Bool
+	traced  atomic.Bool                               // a node had the debug API
+	asked   atomic.Bool                               // a node has said what the chain is
+	keeper  atomic.Pointer[keeper[*evm.Block]]        // nil while the archive is not open
 	ingest  atomic.Pointer[ingest.Ingest[*evm.Block]] // nil until the chain's node has answered
 	trouble atomic.Pointer[error]                     // why it has not
 }
@@ -119,12 +122,18 @@ func (c *EVM) status() ingest.Status {
 	if i := c.ingest.Load(); i != nil {
 		return i.Status()
 	}
-	s := ingest.Status{Err: errNotAsked, Since: c.opened}
+	s := ingest.Status{Since: c.opened}
 	if err := c.trouble.Load(); err != nil {
 		s.Err = *err
+	} else if !c.asked.Load() {
+		s.Err = errNotAsked
 	}
 	s.Head, s.Started = index.Sink{Chain: c.index}.Cursor()
 	s.Target = s.Height
+	if k := c.keeper.Load(); k != nil {
+		last, _, _ := k.sink.archive.Last()
+		s.Target = max(s.Target, last)
+	}
 	return s
 }
 

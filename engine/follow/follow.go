@@ -11,7 +11,6 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
-	"quorate/engine/ingest"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
 )
@@ -26,7 +25,7 @@ const tellEvery = 5 * time.Second
 // record is what an EVM chain's node says of it. It is remembered.
 type record struct {
 	Number uint64 `json:"number"`
-	Trace  bool   `json:"trace"` // it has the debug API
+	Trace  bool   `json:"trace"` // some node of it has had the debug API
 }
 
 func recordKey(id chain.ID) []byte { return append([]byte("evm/"), id[:]...) }
@@ -43,6 +42,7 @@ func (c *EVM) Start() error {
 	asset, ok := c.cfg.Host.Asset()
 	if c.cfg.Memory.Recall(recordKey(c.cfg.ID), &known) && (ok || c.cfg.Subnet != chain.PrimaryNetworkID) {
 		c.number = known.Number
+		c.traced.Store(known.Trace)
 		err := c.connect(asset)
 		if err == nil {
 			err = c.serve()
@@ -77,6 +77,11 @@ func (c *EVM) follow(ctx context.Context) error {
 }
 
 func (c *EVM) try(ctx context.Context) error {
+	if c.index != nil {
+		if err := c.keep(); err != nil {
+			return err
+		}
+	}
 	if c.client == nil {
 		var asset chain.ID
 		if c.cfg.Subnet == chain.PrimaryNetworkID {
@@ -100,14 +105,25 @@ func (c *EVM) try(ctx context.Context) error {
 	switch {
 	case c.index == nil:
 		c.number = number
-		if err := c.serve(); err != nil {
+		err := c.serve()
+		if err == nil {
+			err = c.keep()
+		}
+		if err != nil {
 			return err
 		}
 	case c.number != number:
 		return fmt.Errorf("the node says that its EVM chain number is %d, and said before that it is %d", number, c.number)
 	}
-	c.cfg.Memory.Remember(ctx, recordKey(c.cfg.ID), &record{Number: number, Trace: features.Trace})
-	return c.fetch(features)
+	if features.Trace {
+		c.traced.Store(true) // also if it is lost later: see [ingest.Repairs]
+	} else if !c.traced.Load() {
+		c.log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.cfg.Name)
+	}
+	c.cfg.Memory.Remember(ctx, recordKey(c.cfg.ID), &record{Number: number, Trace: c.traced.Load()})
+	c.trouble.Store(nil)
+	c.asked.Store(true)
+	return c.cfg.Host.Go("ingest "+c.cfg.Name, c.fetchBlocks)
 }
 
 // connect makes the client of the chain's API.
@@ -167,41 +183,4 @@ func (c *EVM) catchUp(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// fetch begins to fetch and index the blocks of a chain that is served.
-func (c *EVM) fetch(features evmsource.Features) error {
-	if !features.Trace {
-		c.log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.cfg.Name)
-	}
-	var completer ingest.Completer[*evm.Block]
-	if features.Trace {
-		completer = c.client
-	}
-	i, err := ingest.New(ingest.Config[*evm.Block]{
-		Name: c.cfg.Name, Source: c.client, Sink: roomySink{index.Sink{Chain: c.index}, c.cfg.Room},
-		Completer: completer, Optional: true,
-		OnBlock: func(b *evm.Block) {
-			c.cfg.Host.Accepted(b, c.ingest.Load().Target())
-		},
-		OnProgress: c.cfg.OnProgress, Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name),
-	})
-	if err != nil {
-		return err
-	}
-	c.ingest.Store(i)
-	return c.cfg.Host.Go("ingest "+c.cfg.Name, i.Run)
-}
-
-// roomySink refuses blocks when there is no room for them: they wait.
-type roomySink struct {
-	index.Sink
-	room func() error
-}
-
-func (s roomySink) Commit(ctx context.Context, blocks []*evm.Block) error {
-	if err := s.room(); err != nil {
-		return err
-	}
-	return s.Sink.Commit(ctx, blocks)
 }

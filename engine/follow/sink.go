@@ -198,7 +198,10 @@ func (s *sink[B]) read(ctx context.Context, from, to uint64, groups chan<- []B) 
 }
 
 // filler is the sink of the ingest that fills the archive up to the index.
-type filler[B ingest.Item] struct{ *sink[B] }
+type filler[B ingest.Item] struct {
+	*sink[B]
+	met func() // is called when the archive has reached the index
+}
 
 // Cursor implements [ingest.Sink].
 func (f filler[B]) Cursor() (chain.Head, bool) {
@@ -229,6 +232,7 @@ func (f filler[B]) Commit(ctx context.Context, blocks []B) error {
 		if err := f.append(ctx, blocks[:i]); err != nil {
 			return err
 		}
+		f.met()
 		return errJoined
 	}
 	return f.append(ctx, blocks)

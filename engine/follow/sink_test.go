@@ -187,7 +187,7 @@ func TestNoRoom(t *testing.T) {
 	if err := s.Commit(t.Context(), blocks); !errors.Is(err, full) {
 		t.Error(err)
 	}
-	if err := (filler[*block]{s}).Commit(t.Context(), blocks); !errors.Is(err, full) {
+	if err := (filler[*block]{s, nil}).Commit(t.Context(), blocks); !errors.Is(err, full) {
 		t.Error(err)
 	}
 	s.room = func() error { return nil }
@@ -213,7 +213,8 @@ func TestFill(t *testing.T) {
 	if err := s.CatchUp(t.Context(), nil); err != nil { // there is nothing to catch up with
 		t.Fatal(err)
 	}
-	fill := filler[*block]{s}
+	met := false
+	fill := filler[*block]{s, func() { met = true }}
 	commit(t, fill, blocks[:100], 64)
 	commit(t, s, blocks[300:310], 10) // the head goes on
 	commit(t, fill, blocks[100:300], 64)
@@ -223,6 +224,9 @@ func TestFill(t *testing.T) {
 	// The fill has fetched further than the index is.
 	if err := fill.Commit(t.Context(), blocks[300:320]); !errors.Is(err, errJoined) {
 		t.Errorf("where they meet: %v", err)
+	}
+	if !met {
+		t.Error("nobody was told")
 	}
 	mustHold(t, s, m, blocks, 310)
 	if apart, err := s.apart(); err != nil || apart {
@@ -247,7 +251,7 @@ func TestForked(t *testing.T) {
 		t.Errorf("the archive is ahead: %v", err)
 	}
 	m.blocks = other[:30]
-	if err := (filler[*block]{s}).Commit(t.Context(), other[20:40]); err == nil || errors.Is(err, errJoined) {
+	if err := (filler[*block]{s, nil}).Commit(t.Context(), other[20:40]); err == nil || errors.Is(err, errJoined) {
 		t.Errorf("the archive is behind: %v", err)
 	}
 }

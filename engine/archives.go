@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"quorate/engine/archive"
+	"quorate/engine/chain"
+	"quorate/engine/metric"
+)
+
+// archiveDir is the folder of the chains' archives in the data folder.
+const archiveDir = "archive"
+
+// archives are those that are open.
+type archives struct {
+	mu   sync.Mutex // guards open
+	open []*archive.Archive
+}
+
+// openArchive opens the archive of a chain until the engine's end.
+func (e *Engine) openArchive(kind archive.Kind, id chain.ID, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
+	a, err := archive.Open(filepath.Join(e.path(archiveDir), id.String()), archive.Options{Kind: kind, Logger: log, Metrics: set})
+	if err != nil {
+		return nil, err
+	}
+	e.archives.mu.Lock()
+	defer e.archives.mu.Unlock()
+	e.archives.open = append(e.archives.open, a)
+	return a, nil
+}
+
+// close closes all archives. What was acknowledged is on disk already, so one that
+// hangs is left behind after limit.
+func (a *archives) close(limit time.Duration) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	errs := make(chan error, len(a.open))
+	for _, one := range a.open {
+		go func() { errs <- one.Close() }()
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	var all error
+	for range a.open {
+		select {
+		case err := <-errs:
+			all = errors.Join(all, err)
+		case <-late.C:
+			return errors.Join(all, fmt.Errorf("an archive was not closed within %s", limit.Round(time.Millisecond)))
+		}
+	}
+	return all
+}

@@ -1,0 +1,161 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"quorate/engine/archive"
+	evmarchive "quorate/engine/archive/evm"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/ingest"
+)
+
+const (
+	// repairsFile is the list of blocks without a trace, in the archive's folder.
+	repairsFile = "repairs.json"
+	// mendBlocks is how many blocks are fetched at once to mend the archive.
+	mendBlocks = 16
+	// fillFetchers bounds the requests of the ingest that fills the archive, of each
+	// kind, and fillBytes its blocks: the head goes first.
+	fillFetchers = 2
+	fillBytes    = 32 << 20
+)
+
+// keep opens the archive and starts what keeps it and the index together, unless
+// that was done.
+func (c *EVM) keep() error {
+	if c.keeper.Load() != nil {
+		return nil
+	}
+	set := c.cfg.Host.Metrics().With("chain", c.cfg.Name)
+	a, err := c.cfg.Archive(archive.KindEVM, c.cfg.ID, c.log.With("chain", c.cfg.Name), set)
+	if err != nil {
+		return err
+	}
+	s := &sink[*evm.Block]{
+		archive: a, index: index.Sink{Chain: c.index}, encode: evmarchive.Append, reader: evmarchive.NewReader(a), room: c.cfg.Room,
+	}
+	k := newKeeper(s, c.log.With("chain", c.cfg.Name), set)
+	k.fetch, k.rebuild = c.refetch, c.rebuild
+	k.replay = func(context.Context) error { return nil }
+	c.keeper.Store(k)
+	return c.cfg.Host.Go("archive "+c.cfg.Name, k.Run)
+}
+
+// rebuild makes the stale tables again.
+func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error {
+	return nil
+}
+
+// refetch returns blocks as a node has them now, for the archive.
+func (c *EVM) refetch(ctx context.Context, from, to uint64) (list []archive.Block, err error) {
+	if c.ingest.Load() == nil {
+		return nil, errNotAsked
+	}
+	for at := from; at <= to; {
+		last := min(to, at+mendBlocks-1)
+		blocks, err := c.client.Fetch(ctx, at, last)
+		if err != nil {
+			return nil, err
+		}
+		if len(blocks) == 0 {
+			return nil, fmt.Errorf("block %d: %w", at, ingest.ErrAnswer)
+		}
+		for _, b := range blocks {
+			if c.traced.Load() && c.client.Needs(b) {
+				if err := c.client.Complete(ctx, b); err != nil {
+					return nil, fmt.Errorf("block %d: %w", b.Number, err)
+				}
+			}
+			list = append(list, evmarchive.BlockOf(b))
+		}
+		at += uint64(len(blocks))
+	}
+	return list, nil
+}
+
+// fetchBlocks follows the chain, once the index has what the archive has, until ctx
+// ends.
+func (c *EVM) fetchBlocks(ctx context.Context) error {
+	k := c.keeper.Load()
+	select {
+	case <-k.caught.done:
+	case <-ctx.Done():
+		return nil
+	}
+	repairs, err := ingest.OpenRepairs(filepath.Join(k.sink.archive.Dir(), repairsFile))
+	if err != nil {
+		return err
+	}
+	traced := c.traced.Load()
+	if traced {
+		err = repairs.SetCompleted()
+	}
+	if err != nil {
+		return err
+	}
+	cfg := ingest.Config[*evm.Block]{
+		Name: c.cfg.Name, Source: c.client, Sink: k.sink,
+		Repairs: repairs, Optional: true, OnRepaired: c.repaired,
+		OnBlock: func(b *evm.Block) {
+			c.cfg.Host.Accepted(b, c.ingest.Load().Target())
+		},
+		OnProgress: c.cfg.OnProgress, Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name),
+	}
+	if traced {
+		cfg.Completer = c.client
+	}
+	i := c.ingest.Load()
+	if i == nil { // not the second time, after a failure
+		if i, err = ingest.New(cfg); err != nil {
+			return err
+		}
+		c.ingest.Store(i)
+		if err := c.fillBehind(cfg, k); err != nil {
+			return err
+		}
+	}
+	return i.Run(ctx)
+}
+
+// fillBehind fills the archive of a chain whose index was made before there was one,
+// beside the ingest of the head.
+func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) error {
+	if apart, err := k.sink.apart(); err != nil || !apart {
+		return err
+	}
+	cfg.Name += " archive"
+	cfg.OnBlock, cfg.OnProgress, cfg.Metrics = nil, nil, nil
+	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, fillBytes
+	c.log.Info("the archive is filled behind the index, which was made before there was one", "chain", c.cfg.Name)
+	k.fill.Store(true)
+	return c.cfg.Host.Go("archive filler "+c.cfg.Name, func(ctx context.Context) error {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		cfg.Sink = filler[*evm.Block]{k.sink, func() {
+			k.fill.Store(false)
+			k.joined.happened()
+			stop()
+		}}
+		i, err := ingest.New(cfg)
+		if err == nil {
+			err = i.Run(ctx)
+		}
+		if !k.fill.Load() {
+			c.log.Info("the archive has all blocks that the index has", "chain", c.cfg.Name)
+			return nil
+		}
+		return err
+	})
+}
+
+// repaired takes a block whose trace has come late.
+func (c *EVM) repaired(ctx context.Context, b *evm.Block) error {
+	if err := c.cfg.Room(); err != nil {
+		return err
+	}
+	k := c.keeper.Load()
+	return k.sink.archive.AddNotes(ctx, []archive.Note{{Height: b.Number, Type: evmarchive.NoteTrace, Data: evmarchive.AppendTrace(nil, b)}})
+}

@@ -1,0 +1,242 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"quorate/engine/archive"
+	"quorate/engine/ingest"
+	"quorate/engine/metric"
+)
+
+const (
+	// keeperPause is the first wait after a failure of the keeper; it doubles up to
+	// keeperPauseMost.
+	keeperPause     = 250 * time.Millisecond
+	keeperPauseMost = 30 * time.Second
+	// verifyFirst is when the archive is read as a whole after a start, verifyEvery
+	// how often after that, and verifyRate by how many bytes a second at most.
+	verifyFirst = 10 * time.Minute
+	verifyEvery = 7 * 24 * time.Hour
+	verifyRate  = 8 << 20
+)
+
+// Work is something long that is done with the blocks of a chain beside following it.
+type Work struct {
+	Name     string // one of the work constants
+	Done, Of uint64 // heights
+}
+
+// Names of work.
+const (
+	WorkCatchUp = "catch-up" // the index is made from the archive
+	WorkFill    = "fill"     // the archive is filled from a node, behind the index
+	WorkRebuild = "rebuild"  // tables of the index are made again from the archive
+)
+
+// keeper keeps the archive and the index of a chain of any kind together: at its
+// start it makes the index catch up, then it has stale tables rebuilt, and it reads
+// the archive again from time to time. Damage that anyone finds is fetched again.
+type keeper[B ingest.Item] struct {
+	sink *sink[B]
+	log  *slog.Logger // of the chain
+	// fetch returns blocks of a range as a node has them now.
+	fetch func(ctx context.Context, from, to uint64) ([]archive.Block, error)
+	// replay puts what the archive's notes say into an index that was empty.
+	replay func(ctx context.Context) error
+	// rebuild makes the stale tables of the index again.
+	rebuild func(ctx context.Context, progress func(done, of uint64)) error
+	// begun are closed when the index has all blocks of the archive, and when the
+	// archive has all blocks of the index.
+	caught, joined event
+
+	work atomic.Pointer[Work] // nil: none
+	fill atomic.Bool          // the archive is being filled
+	mu   sync.Mutex           // guards what follows
+	hurt []archive.Damage     // known, and not mended yet
+	err  error                // why the keeper does not get on
+}
+
+// event happens once.
+type event struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func newEvent() event { return event{done: make(chan struct{})} }
+
+func (e *event) happened() { e.once.Do(func() { close(e.done) }) }
+
+func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
+	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent()}
+	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain: catch-up, fill or rebuild; absent while there is none.",
+		[]string{"work"}, func(emit func(float64, ...string)) {
+			for _, w := range k.Work() {
+				emit(float64(w.Done), w.Name)
+			}
+		})
+	set.GaugeFunc("quorate_archive_damaged_ranges", "Ranges of the archive that are known to be damaged and not fetched again yet.",
+		func() float64 { damage, _ := k.trouble(); return float64(len(damage)) })
+	return k
+}
+
+// Run works until ctx ends.
+func (k *keeper[B]) Run(ctx context.Context) error {
+	_, started := k.sink.index.Cursor()
+	ok := k.until(ctx, func() error {
+		return k.sink.CatchUp(ctx, k.progress(WorkCatchUp, "the index catches up from the archive"))
+	})
+	if k.work.Store(nil); !ok {
+		return nil
+	}
+	if !started && !k.until(ctx, func() error { return k.replay(ctx) }) {
+		return nil
+	}
+	k.caught.happened()
+	apart, _ := k.sink.apart()
+	if !apart {
+		k.joined.happened()
+	}
+	select {
+	case <-k.joined.done:
+	case <-ctx.Done():
+		return nil
+	}
+	ok = k.until(ctx, func() error {
+		return k.rebuild(ctx, k.progress(WorkRebuild, "tables of the index are made again from the archive"))
+	})
+	if k.work.Store(nil); !ok {
+		return nil
+	}
+	return k.verify(ctx)
+}
+
+// progress notes and logs how far a work is.
+func (k *keeper[B]) progress(name, text string) func(done, of uint64) {
+	var told time.Time
+	return func(done, of uint64) {
+		k.work.Store(&Work{name, done, of})
+		if now := time.Now(); now.Sub(told) >= tellEvery || done >= of && !told.IsZero() {
+			k.log.Info(text, "blocks", done, "of", of)
+			told = now
+		}
+	}
+}
+
+// until does f until it succeeds; false means that ctx has ended. Damage that f
+// meets is mended first.
+func (k *keeper[B]) until(ctx context.Context, f func() error) bool {
+	said := ""
+	for wait := keeperPause; ; wait = min(2*wait, keeperPauseMost) {
+		err := f()
+		var damage *archive.Damage
+		if errors.As(err, &damage) {
+			k.found(*damage)
+			if err = k.mend(ctx); err == nil {
+				wait = keeperPause / 2
+				continue
+			}
+		}
+		k.stuck(err)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err() == nil
+		}
+		if text := err.Error(); text != said { // one line for each new reason
+			said = text
+			k.log.Warn("archive and index are not brought together yet", "err", err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (k *keeper[B]) stuck(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.err = err
+}
+
+// found takes note of damage.
+func (k *keeper[B]) found(d archive.Damage) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !slices.ContainsFunc(k.hurt, func(old archive.Damage) bool {
+		return old.From == d.From && old.To == d.To && old.Structure == d.Structure
+	}) {
+		k.log.Error("the archive is damaged; the range is fetched again", "from", d.From, "to", d.To, "file", d.File, "err", d.Err)
+		k.hurt = append(k.hurt, d)
+	}
+}
+
+// mend fetches again what is damaged.
+func (k *keeper[B]) mend(ctx context.Context) error {
+	for {
+		damage, _ := k.trouble()
+		if len(damage) == 0 {
+			return nil
+		}
+		if err := k.sink.room(); err != nil {
+			return err
+		}
+		if err := k.sink.archive.Repair(ctx, damage[:1], k.fetch); err != nil {
+			return err
+		}
+		k.mu.Lock()
+		k.hurt = k.hurt[1:] // who finds more appends
+		k.mu.Unlock()
+		k.log.Info("a damaged range of the archive is whole again", "from", damage[0].From, "to", damage[0].To)
+	}
+}
+
+// verify reads the archive as a whole from time to time, slowly, until ctx ends.
+func (k *keeper[B]) verify(ctx context.Context) error {
+	for wait := verifyFirst; ; wait = verifyEvery {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+		began := time.Now()
+		k.until(ctx, func() error {
+			damage, err := k.sink.archive.Verify(ctx, func(done, _ int64) {
+				due := began.Add(time.Duration(float64(done) / verifyRate * float64(time.Second)))
+				select {
+				case <-time.After(time.Until(due)):
+				case <-ctx.Done():
+				}
+			})
+			for _, d := range damage {
+				k.found(d)
+			}
+			return errors.Join(err, k.mend(ctx))
+		})
+	}
+}
+
+// Work returns what is done beside following the chain.
+func (k *keeper[B]) Work() (list []Work) {
+	if w := k.work.Load(); w != nil {
+		list = append(list, *w)
+	}
+	if k.fill.Load() {
+		last, _, _ := k.sink.archive.Last()
+		head, _ := k.sink.index.Cursor()
+		list = append(list, Work{WorkFill, last, head.Height})
+	}
+	return list
+}
+
+// trouble returns the damage that is known, and why the keeper does not get on.
+func (k *keeper[B]) trouble() ([]archive.Damage, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.hurt), k.err
+}
