@@ -70,19 +70,15 @@ func reindex(ctx context.Context, db *store.DB, id chain.ID, cfg *ReindexConfig)
 	if err != nil {
 		return err
 	}
-	if cfg.Scratch {
-		if err := c.Reroll(); err != nil {
-			return err
-		}
-	}
 	var progress func(done, of uint64)
 	if cfg.OnProgress != nil {
 		progress = func(done, of uint64) { cfg.OnProgress(id, done, of) }
 	}
-	if err := c.Roll(ctx, progress); err != nil {
-		return err
+	roll := c.Roll
+	if cfg.Scratch {
+		roll = c.Reroll
 	}
-	if err := c.DropOldMetrics(); err != nil {
+	if err := roll(ctx, progress); err != nil {
 		return err
 	}
 	if number, _, ok := c.Cursor(); ok && cfg.OnDone != nil {

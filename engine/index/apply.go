@@ -56,8 +56,7 @@ func (r *rows) put(k key, value []byte) {
 
 // builder makes the rows of blocks. It does no I/O but what prior does.
 type builder struct {
-	c     *Chain
-	at    *places
+	m     *maker
 	prior prior
 	roll  *roll // nil: no metrics are made of the block
 	rows  rows
@@ -85,11 +84,14 @@ type SeenNFT struct {
 }
 
 // start begins a key in the scratch room.
-func (b *builder) start(table byte) key { return b.at.appendKey(b.scratch[:0], table) }
+func (b *builder) start(table byte) key { return b.m.at.appendKey(b.scratch[:0], table) }
 
+// put keeps a row, if its table is one of those that are made.
 func (b *builder) put(k key, value []byte) {
 	b.scratch = k
-	b.rows.put(k, value)
+	if b.m.only[k[0]] {
+		b.rows.put(k, value)
+	}
 }
 
 // apply appends the rows of a block, which is the one after the block before.
@@ -152,10 +154,11 @@ func (b *builder) tx(ref *BlockRef, blk *evm.Block, tx *evm.Tx) error {
 	if b.roll != nil {
 		b.roll.tx(tx, b.transfers)
 	}
-	traced := blk.Traced
-	k := b.start(store.TableTxs).u64(ref.Number).u32(tx.Index)
-	b.value = b.enc.append(b.value[:0], ref, tx, b.transfers, traced)
-	b.put(k, b.value)
+	if b.m.writes(store.TableTxs) {
+		k := b.start(store.TableTxs).u64(ref.Number).u32(tx.Index)
+		b.value = b.enc.append(b.value[:0], ref, tx, b.transfers, blk.Traced)
+		b.put(k, b.value)
+	}
 	b.put(b.start(store.TableTxHashes).hash(&tx.Hash), key(b.value[:0]).u64(ref.Number).u32(tx.Index))
 	if tx.Failed {
 		b.put(b.start(store.TableFailed).u64(^ref.Number).u32(^tx.Index), nil)
@@ -180,7 +183,7 @@ func (b *builder) logs(ref *BlockRef, tx *evm.Tx) error {
 				return err
 			}
 		}
-		if holder, amount, less, ok := b.c.wraps(log); ok {
+		if holder, amount, less, ok := b.m.c.wraps(log); ok {
 			if err := b.change(&holder, &log.Address, &amount, less); err != nil {
 				return err
 			}
@@ -192,6 +195,9 @@ func (b *builder) logs(ref *BlockRef, tx *evm.Tx) error {
 
 // parts appends the rows of all addresses that have part in a transaction.
 func (b *builder) parts(ref *BlockRef, tx *evm.Tx) {
+	if !b.m.writes(store.TableAddressTxs) {
+		return
+	}
 	clear(b.roles)
 	b.roles[tx.From] |= RoleSender
 	switch {
@@ -283,7 +289,7 @@ func (b *builder) move(token, from, to *evm.Address, amount *uint256.Int) error 
 }
 
 func (b *builder) change(holder, token *evm.Address, amount *uint256.Int, less bool) error {
-	if holder.IsZero() {
+	if holder.IsZero() || !b.m.writes(store.TableTokenBalances) {
 		return nil
 	}
 	bal, err := b.prior.token(holder, token)
@@ -337,7 +343,7 @@ func (b *builder) native(blk *evm.Block) error {
 	if !blk.Traced && blk.Number > 0 && len(blk.Txs)+len(blk.Atomic) > 0 {
 		b.bare = min(b.bare, blk.Number)
 	}
-	if b.bare != noBare {
+	if b.bare != noBare || !b.m.writes(store.TableNativeBalances) {
 		return nil
 	}
 	for i := range blk.Balances {

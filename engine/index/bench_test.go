@@ -85,15 +85,16 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		bl := c.newBuilder()
+		bl := c.maker.builder
 		s, err := c.db.Snapshot()
 		if err != nil {
 			b.Fatal(err)
 		}
-		if bl.prior, err = newStored(c, c.places(), s, 0); err != nil {
+		p, err := newStored(c.maker, s, 0)
+		if err != nil {
 			b.Fatal(err)
 		}
-		bl.at, bl.bare = c.places(), noBare
+		bl.begin(p, noBare)
 		for _, blk := range blocks {
 			bl.rows.list, bl.rows.bytes = bl.rows.list[:0], 0
 			if err := bl.apply(blk); err != nil {

@@ -28,5 +28,3 @@ func (c *cache[K, V]) put(k K, v V) {
 	}
 	c.young[k] = v
 }
-
-func (c *cache[K, V]) reset() { c.young, c.old = map[K]V{}, nil }

@@ -11,7 +11,6 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
 	"quorate/engine/store"
-	"quorate/rollup"
 )
 
 // Errors of chains and views.
@@ -63,16 +62,15 @@ type Chain struct {
 	last         atomic.Pointer[cursor] // nil while the chain is empty
 	tokenVersion atomic.Uint64
 
-	commit   sync.Mutex // guards what follows, and the order of commits
-	doubt    bool       // last and the caches may not be what is on disk, since a commit failed
-	tokens   *cache[holding, balance]
-	native   *cache[evm.Address, struct{}]
-	noted    *cache[SeenToken, struct{}]
-	stamps   *cache[evm.Address, rollup.Stamp]
-	builder  *builder
-	rowsMax  int
-	bytesMax int
-	overhead int
+	commit sync.Mutex // guards what follows, and the order of commits
+	doubt  bool       // last and the caches may not be what is on disk, since a commit failed
+	maker  *maker     // of the tables that are served
+
+	rebuilding sync.Mutex    // held while tables are made again
+	rebuilt    atomic.Uint64 // how many blocks they have so far
+	groupTxs   int           // rebuildTxs, or fewer in tests
+
+	rowsMax, bytesMax, overhead int
 }
 
 // Open returns the index of the chain with the given blockchain ID.
@@ -87,13 +85,7 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Chain{
-		db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{},
-		tokens: newCache[holding, balance](opts.Remember / 2),
-		native: newCache[evm.Address, struct{}](opts.Remember / 2),
-		noted:  newCache[SeenToken, struct{}](opts.Remember / 20),
-		stamps: newCache[evm.Address, rollup.Stamp](opts.Remember / 2),
-	}
+	c := &Chain{db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{}, groupTxs: rebuildTxs}
 	if c.read, err = newCaches(opts.CacheMB, opts.Metrics); err != nil {
 		return nil, err
 	}
@@ -124,7 +116,11 @@ func (c *Chain) places() *places {
 	if cur := c.last.Load(); cur != nil {
 		return cur.places
 	}
-	return newPlaces(c.ordinal)
+	p := newPlaces(c.ordinal)
+	if c.opts.NoRollup {
+		p = p.without(partMetrics)
+	}
+	return p
 }
 
 // Digest hashes all rows that follow from blocks. Chains that have the same
@@ -151,6 +147,7 @@ func (c *Chain) loadCursor() error {
 	}
 	if !found {
 		c.last.Store(nil)
+		c.maker = newMaker(c, c.places(), allTables)
 		return nil
 	}
 	if found, err = s.Get(cur.places.rowKey(rowServing), cur.places.decode); err != nil {
@@ -161,6 +158,10 @@ func (c *Chain) loadCursor() error {
 	if cur.rolled, err = loadRolled(s, cur.places); err != nil {
 		return fmt.Errorf("read the metrics of chain %s: %w", c.id, err)
 	}
+	if c.opts.NoRollup || cur.rolled.Next != cur.head.Number+1 {
+		cur.places = cur.places.without(partMetrics)
+	}
 	c.last.Store(cur)
+	c.maker = newMaker(c, cur.places, allTables)
 	return nil
 }

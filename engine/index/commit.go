@@ -28,7 +28,7 @@ func (c *Chain) Commit(ctx context.Context, blocks []*evm.Block) error {
 		return err
 	}
 	c.doubt = false
-	b := c.builder
+	b := c.maker.builder
 	if f := c.opts.OnSeen; f != nil && len(b.seen)+len(b.nfts) > 0 {
 		f(b.seen, b.nfts)
 	}
@@ -40,11 +40,7 @@ func (c *Chain) settle() error {
 	if !c.doubt {
 		return nil
 	}
-	c.tokens.reset()
-	c.native.reset()
-	c.noted.reset()
-	c.stamps.reset()
-	if err := c.loadCursor(); err != nil {
+	if err := c.loadCursor(); err != nil { // the maker's caches are gone with it
 		return err
 	}
 	c.doubt = false
@@ -93,63 +89,25 @@ func ascends(b *evm.Block) error {
 
 // commitGroup makes the rows of all blocks, then writes them.
 func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
-	s, err := c.db.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	b := c.newBuilder()
 	cur := cursor{bareFrom: noBare, places: c.places()}
-	below := uint64(0) // heights from here on are not indexed yet
+	first := true
 	if last := c.last.Load(); last != nil {
-		cur, below = *last, last.head.Number+1
+		cur, first = *last, false
 	}
-	p, err := newStored(c, cur.places, s, below)
-	if err != nil {
-		return err
-	}
-	if err := p.load(blocks); err != nil {
-		return err
-	}
-	b.prior, b.at, b.bare, b.roll = p, cur.places, cur.bareFrom, nil
-	if !c.opts.NoRollup && cur.rolled.state.Next == below {
-		if b.roll, err = c.newRoll(s, cur.places, &cur.rolled); err != nil {
+	w := &writer{c: c, ctx: ctx, at: cur.places}
+	w.mark = func(set func(key, value []byte) error) error {
+		if err := set(w.at.key(store.TableCursor), w.done.append(nil)); err != nil || !first {
 			return err
 		}
+		return set(w.at.rowKey(rowServing), w.at.append(nil))
 	}
-	w := &writer{c: c, ctx: ctx, at: cur.places, roll: b.roll, first: below == 0}
+	w.marked = func() {
+		first = false
+		done := w.done
+		c.last.Store(&done)
+	}
 	defer w.discard()
-	for _, blk := range blocks {
-		b.rows.list, b.rows.bytes = b.rows.list[:0], 0
-		if err := b.apply(blk); err != nil {
-			return fmt.Errorf("index block %d: %w", blk.Number, err)
-		}
-		cur.head = evm.Head{Number: blk.Number, Hash: blk.Hash, TimeMilli: blk.TimeMilli}
-		cur.bareFrom = b.bare
-		if err := w.block(&b.rows, cur); err != nil {
-			return fmt.Errorf("index block %d: %w", blk.Number, err)
-		}
-	}
-	if err := w.flush(); err != nil {
-		return err
-	}
-	p.keep()
-	return nil
-}
-
-// newBuilder gives the builder, ready for another group.
-func (c *Chain) newBuilder() *builder {
-	b := c.builder
-	if b == nil {
-		b = &builder{
-			c: c, roles: map[evm.Address]Role{},
-			balances: map[holding]struct{}{}, owners: map[NFT]evm.Address{},
-		}
-		c.builder = b
-	}
-	b.seen, b.nfts = b.seen[:0], b.nfts[:0]
-	b.rows.chunk = nil // its rows may still be referred to after a failed commit
-	return b
+	return c.maker.group(blocks, cur, first, w)
 }
 
 // writer writes rows, in transactions that end at block borders.
@@ -163,7 +121,13 @@ type writer struct {
 	at    *places
 	batch *store.Batch
 	roll  *roll // nil if no metrics are made
-	first bool  // the chain has no cursor yet
+	// mark sets the rows that say how far the tables are made, up to done; marked is
+	// called when they are committed.
+	mark   func(set func(key, value []byte) error) error
+	marked func()
+	// later, if not nil, commits a batch that ends with a block while further ones
+	// are made.
+	later func(*store.Batch) error
 
 	rows, size int    // in batch, at most
 	done       cursor // of the last block in batch
@@ -171,12 +135,15 @@ type writer struct {
 	whole      bool   // batch ends with a whole block
 }
 
+// markLen bounds the bytes of the rows that mark sets.
+const markLen = leadLen + cursorLen + leadLen + 1 + heightLen + evm.HashLen + 1 + editionLen*store.TablesEnd
+
 // fits tells whether batch has room for rows of so many bytes, besides the
 // cursor and what goes with it.
 func (w *writer) fits(rows, bytes int) bool {
 	n, size := w.tail.size()
 	rows += n + 2
-	bytes += size + leadLen + cursorLen + leadLen + 1 + 1 + editionLen*store.TablesEnd
+	bytes += size + markLen
 	return w.rows+rows < w.c.rowsMax && w.size+bytes+rows*w.c.overhead < w.c.bytesMax
 }
 
@@ -196,7 +163,7 @@ func (w *writer) block(r *rows, cur cursor) error {
 	w.size += r.bytes + len(r.list)*w.c.overhead
 	if w.roll != nil {
 		w.tail.take(w.roll)
-		cur.rolled = w.tail.rolled
+		cur.rolled = w.tail.state
 	}
 	w.done, w.whole = cur, true
 	return nil
@@ -234,6 +201,16 @@ func (w *writer) commit() error {
 	return batch.Commit()
 }
 
+// end commits a batch that ends with a block.
+func (w *writer) end() error {
+	if w.later == nil {
+		return w.commit()
+	}
+	batch := w.batch
+	w.batch, w.rows, w.size = nil, 0, 0
+	return w.later(batch)
+}
+
 // flush commits what there is with the cursor, and makes it visible.
 func (w *writer) flush() error {
 	if !w.whole {
@@ -244,27 +221,20 @@ func (w *writer) flush() error {
 			return err
 		}
 	}
-	if err := w.set(w.at.key(store.TableCursor), w.done.append(nil)); err != nil {
+	if err := w.mark(w.set); err != nil {
 		return err
-	}
-	if w.first {
-		if err := w.set(w.at.rowKey(rowServing), w.at.append(nil)); err != nil {
-			return err
-		}
-		w.first = false
 	}
 	if w.roll != nil {
 		if err := w.tail.rows(w.at, w.set); err != nil {
 			return err
 		}
 	}
-	if err := w.commit(); err != nil {
+	if err := w.end(); err != nil {
 		return err
 	}
 	w.whole = false
 	w.tail.written()
-	done := w.done
-	w.c.last.Store(&done)
+	w.marked()
 	return nil
 }
 

@@ -181,12 +181,12 @@ func TestHalfABlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newStored(c, c.places(), s, 30)
+	p, err := newStored(c.maker, s, 30)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := c.newBuilder()
-	b.prior, b.at, b.bare, b.roll = p, c.places(), noBare, nil
+	b := c.maker.builder
+	b.begin(p, noBare)
 	for _, blk := range blocks[30:33] {
 		if err := b.apply(blk); err != nil {
 			t.Fatal(err)

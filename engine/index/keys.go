@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
+	"quorate/rollup"
 )
 
 // Lengths of keys and their parts in bytes.
@@ -31,8 +32,8 @@ type cursor struct {
 	// bareFrom is the first height from which on native balances are not known,
 	// since a block was not traced; noBare if there is none.
 	bareFrom uint64
-	// rolled is how far metrics are made. It has a row of its own.
-	rolled rolled
+	// rolled is how far metrics are made, if they are. It has a row of its own.
+	rolled rollup.State
 	// places says where the tables lie. They have a row of their own too.
 	places *places
 }

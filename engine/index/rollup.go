@@ -13,67 +13,45 @@ import (
 // ErrRollup means that the metrics of the chain are not made up to its last block.
 var ErrRollup = errors.New("the metrics of the chain are not complete")
 
-// rollupRules is the version of the rules that metrics are made by. Metrics of
-// other rules are made anew.
-const rollupRules = 2
-
-// rollupReads is the oldest version of these rules whose rows can be gone on from.
-const rollupReads = 1
-
-// rolled is how far the metrics of a chain are made. It does not change.
-type rolled struct {
-	edition byte
-	state   rollup.State
-}
-
-func (r *rolled) append(dst []byte) []byte {
-	return r.state.Append(append(dst, rollupRules, r.edition))
-}
-
-// decode begins a new edition when the metrics were made by other rules.
-func (r *rolled) decode(b []byte) error {
-	if len(b) < 2 {
-		return fmt.Errorf("%w: state of the metrics", errCodec)
-	}
-	if r.edition = b[1]; b[0] != rollupRules {
-		if r.edition == maxEdition {
-			return errEditions
-		}
-		r.edition++
-		return nil
-	}
-	if err := r.state.Decode(b[2:]); err != nil {
-		return fmt.Errorf("state of the metrics: %w", err)
-	}
-	return nil
-}
+// The version of the rules that metrics are made by, and the oldest whose rows
+// can be added to: version 1 had other rows.
+const (
+	rollupRules = 2
+	rollupReads = 2
+)
 
 // loadRolled reads how far the metrics are made.
-func loadRolled(s *store.Snapshot, at *places) (r rolled, err error) {
-	_, err = s.Get(at.key(store.TableRollup), r.decode)
-	return r, err
+func loadRolled(s *store.Snapshot, at *places) (state rollup.State, err error) {
+	if !at.has(store.TableRollup) {
+		return state, nil
+	}
+	_, err = s.Get(at.key(store.TableRollup), state.Decode)
+	return state, err
 }
 
 // roll makes the metrics of a group of blocks.
 type roll struct {
 	*rollup.Roller
-	at      *places
-	edition byte
-	stamps  *stamps
+	stamps *stamps
 }
 
-// newRoll goes on from r. Nothing at or above its next height was made.
-func (c *Chain) newRoll(s *store.Snapshot, at *places, r *rolled) (*roll, error) {
+// newRoll goes on from a state. Nothing at or above its next height was made.
+func (m *maker) newRoll(s *store.Snapshot, state *rollup.State) (*roll, error) {
+	if r := m.roll; r != nil {
+		r.stamps.s, r.stamps.next = s, state.Next
+		r.stamps.ahead, r.stamps.changed = r.stamps.changed, map[evm.Address]stampRow{}
+		return r, nil
+	}
 	st := &stamps{
-		c: c, s: s, lead: append(at.key(store.TableStamps), r.edition), next: r.state.Next,
+		cache: m.stamps, s: s, lead: m.at.key(store.TableStamps), next: state.Next,
 		changed: map[evm.Address]stampRow{},
 	}
 	var open []rollup.Bucket
-	if r.state.Begun {
+	if state.Begun {
 		for i := rollup.Hour; i < rollup.Intervals; i++ {
-			_, number, _ := r.state.Bounds(i)
+			_, number, _ := state.Bounds(i)
 			b := rollup.Bucket{Interval: i, Number: number}
-			found, err := s.Get(at.bucketKey(r.edition, i, number), b.Decode)
+			found, err := s.Get(m.at.bucketKey(i, number), b.Decode)
 			if err == nil && !found {
 				err = fmt.Errorf("%w: no metrics of the last %s", errCodec, i)
 			}
@@ -83,11 +61,11 @@ func (c *Chain) newRoll(s *store.Snapshot, at *places, r *rolled) (*roll, error)
 			open = append(open, b)
 		}
 	}
-	roller, err := rollup.NewRoller(r.state, open, st)
+	roller, err := rollup.NewRoller(*state, open, st)
 	if err != nil {
 		return nil, err
 	}
-	return &roll{Roller: roller, at: at, edition: r.edition, stamps: st}, nil
+	return &roll{Roller: roller, stamps: st}, nil
 }
 
 // begin opens the next block, as [rollup.Roller.Begin] does.
@@ -123,7 +101,7 @@ func (r *roll) end(to *rows) error {
 type tail struct {
 	buckets []rollup.Bucket
 	open    int // so many at the end may change again
-	rolled  rolled
+	state   rollup.State
 }
 
 // take goes on to the last block of r.
@@ -131,8 +109,8 @@ func (t *tail) take(r *roll) {
 	t.buckets = t.buckets[:len(t.buckets)-t.open]
 	t.open = 0
 	r.Changed(func(b *rollup.Bucket) { t.buckets = append(t.buckets, *b) })
-	t.rolled = rolled{edition: r.edition, state: r.State()}
-	if t.rolled.state.Begun {
+	t.state = r.State()
+	if t.state.Begun {
 		t.open = rollup.Intervals
 	}
 }
@@ -143,22 +121,22 @@ func (t *tail) written() { t.buckets, t.open = t.buckets[:0], 0 }
 // size bounds the rows of the tail and their bytes, and those of a further block.
 func (t *tail) size() (rows, bytes int) {
 	rows = len(t.buckets) + rollup.Intervals + 1
-	return rows, rows * (leadLen + 2 + 4 + rollup.RecordLen)
+	return rows, rows * (leadLen + 1 + 4 + rollup.RecordLen)
 }
 
 // rows hands over the rows.
 func (t *tail) rows(at *places, set func(key, value []byte) error) error {
 	for i := range t.buckets {
 		b := &t.buckets[i]
-		if err := set(at.bucketKey(t.rolled.edition, b.Interval, b.Number), b.Append(nil)); err != nil {
+		if err := set(at.bucketKey(b.Interval, b.Number), b.Append(nil)); err != nil {
 			return err
 		}
 	}
-	return set(at.key(store.TableRollup), t.rolled.append(nil))
+	return set(at.key(store.TableRollup), t.state.Append(nil))
 }
 
-func (p *places) bucketKey(edition byte, i rollup.Interval, number uint32) key {
-	return append(p.key(store.TableBuckets), edition, byte(i)).u32(^number)
+func (p *places) bucketKey(i rollup.Interval, number uint32) key {
+	return append(p.key(store.TableBuckets), byte(i)).u32(^number)
 }
 
 // stampRow is the row of an address: its stamp after a height, and before it.
@@ -190,26 +168,32 @@ func (r *stampRow) decode(b []byte) error {
 	return errors.Join(r.now.Decode(b[:rollup.StampLen]), r.before.Decode(b[rollup.StampLen:]))
 }
 
-// stamps answers from the chain's cache, the changes of the group so far, and the
-// database. The cache has the changes too: it is emptied when a commit fails.
+// stamps answers from the maker's cache, the changes of the group so far, those of
+// the group that is being committed, and the database. The cache has the changes
+// too: it is emptied when a commit fails.
 type stamps struct {
-	c      *Chain
+	cache  *cache[evm.Address, rollup.Stamp]
 	s      *store.Snapshot
 	lead   key
 	next   uint64 // rows from here on are not committed, or were made anew
 	height uint64 // of the block being made
 
 	changed map[evm.Address]stampRow
-	dirty   []evm.Address // changed in the block being made
+	ahead   map[evm.Address]stampRow // of the group before, which may not be committed yet
+	dirty   []evm.Address            // changed in the block being made
 	key     key
 }
 
 // Stamp implements [rollup.Stamps].
 func (p *stamps) Stamp(a *rollup.Address) (rollup.Stamp, error) {
-	if s, ok := p.c.stamps.get(*a); ok {
+	if s, ok := p.cache.get(*a); ok {
 		return s, nil
 	}
 	if row, ok := p.changed[*a]; ok || p.next == 0 {
+		return row.now, nil
+	}
+	if row, ok := p.ahead[*a]; ok {
+		p.cache.put(*a, row.now)
 		return row.now, nil
 	}
 	var row stampRow
@@ -220,7 +204,7 @@ func (p *stamps) Stamp(a *rollup.Address) (rollup.Stamp, error) {
 	if row.height >= p.next {
 		row.now = row.before
 	}
-	p.c.stamps.put(*a, row.now)
+	p.cache.put(*a, row.now)
 	return row.now, nil
 }
 
@@ -228,7 +212,7 @@ func (p *stamps) Stamp(a *rollup.Address) (rollup.Stamp, error) {
 func (p *stamps) PutStamp(a *rollup.Address, s rollup.Stamp) {
 	row, ok := p.changed[*a]
 	if !ok {
-		row.now, _ = p.c.stamps.get(*a) // Stamp was asked before
+		row.now, _ = p.cache.get(*a) // Stamp was asked before
 	}
 	if !ok || row.height != p.height {
 		row.height, row.before = p.height, row.now
@@ -236,7 +220,7 @@ func (p *stamps) PutStamp(a *rollup.Address, s rollup.Stamp) {
 	}
 	row.now = s
 	p.changed[*a] = row
-	p.c.stamps.put(*a, s)
+	p.cache.put(*a, s)
 }
 
 // rows appends the rows that the block being made has changed.

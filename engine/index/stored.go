@@ -8,12 +8,11 @@ import (
 	"quorate/engine/store"
 )
 
-// stored answers what was before from the changes of the group so far, the
-// chain's caches and the database, in this order. It passes over rows at and
-// above a height. The caches hold only what is committed.
+// stored answers what was before from the changes of the group so far, those of
+// the group that is being committed, the maker's caches and the database, in this
+// order. It passes over rows at and above a height.
 type stored struct {
-	c              *Chain
-	at             *places
+	m              *maker
 	below          uint64
 	tokens, native *store.Rows
 	key            key
@@ -23,23 +22,23 @@ type stored struct {
 	noted   map[SeenToken]struct{}
 }
 
-func newStored(c *Chain, at *places, s *store.Snapshot, below uint64) (*stored, error) {
+func newStored(m *maker, s *store.Snapshot, below uint64) (*stored, error) {
 	p := &stored{
-		c: c, at: at, below: below,
+		m: m, below: below,
 		changed: map[holding]balance{}, met: map[evm.Address]struct{}{}, noted: map[SeenToken]struct{}{},
 	}
 	var err error
-	if p.tokens, err = s.Rows(at.key(store.TableTokenBalances), false); err != nil {
+	if p.tokens, err = s.Rows(m.at.key(store.TableTokenBalances), false); err != nil {
 		return nil, err
 	}
-	p.native, err = s.Rows(at.key(store.TableNativeBalances), false)
+	p.native, err = s.Rows(m.at.key(store.TableNativeBalances), false)
 	return p, err
 }
 
 // load reads ahead the balances that blocks change, in the order of their keys:
 // neighbours lie in the same blocks of the database.
 func (p *stored) load(blocks []*evm.Block) error {
-	if p.below == 0 {
+	if p.below == 0 || !p.m.writes(store.TableTokenBalances) {
 		return nil
 	}
 	want := map[holding]struct{}{}
@@ -48,7 +47,7 @@ func (p *stored) load(blocks []*evm.Block) error {
 		for i := range b.Txs {
 			for j := range b.Txs[i].Logs {
 				log := &b.Txs[i].Logs[j]
-				if holder, _, _, ok := p.c.wraps(log); ok {
+				if holder, _, _, ok := p.m.c.wraps(log); ok {
 					want[holding{holder, log.Address}] = struct{}{}
 				}
 				transfers = AppendTransfers(transfers[:0], log)
@@ -63,7 +62,7 @@ func (p *stored) load(blocks []*evm.Block) error {
 	}
 	order := make([]holding, 0, len(want))
 	for h := range want {
-		if _, ok := p.c.tokens.get(h); !ok && !h.holder.IsZero() {
+		if _, ok := p.m.tokens.get(h); !ok && !h.holder.IsZero() {
 			order = append(order, h)
 		}
 	}
@@ -87,16 +86,19 @@ func (p *stored) token(holder, token *evm.Address) (balance, error) {
 	if ok || p.below == 0 {
 		return bal, nil
 	}
-	if bal, ok = p.c.tokens.get(h); ok {
+	if bal, ok = p.m.ahead.tokens[h]; ok {
 		return bal, nil
 	}
-	p.key = p.at.appendKey(p.key[:0], store.TableTokenBalances).addr(holder).addr(token)
+	if bal, ok = p.m.tokens.get(h); ok {
+		return bal, nil
+	}
+	p.key = p.m.at.appendKey(p.key[:0], store.TableTokenBalances).addr(holder).addr(token)
 	if p.seek(p.tokens) {
 		if err := p.tokens.Value(bal.decode); err != nil {
 			return bal, err
 		}
 	}
-	p.c.tokens.put(h, bal)
+	p.m.tokens.put(h, bal)
 	return bal, nil
 }
 
@@ -109,10 +111,13 @@ func (p *stored) nativeSeen(a *evm.Address) (bool, error) {
 		return true, nil
 	}
 	p.met[*a] = struct{}{}
-	if _, ok := p.c.native.get(*a); ok || p.below == 0 {
+	if _, ok := p.m.ahead.native[*a]; ok {
+		return true, nil
+	}
+	if _, ok := p.m.native.get(*a); ok || p.below == 0 {
 		return ok, nil
 	}
-	p.key = p.at.appendKey(p.key[:0], store.TableNativeBalances).addr(a)
+	p.key = p.m.at.appendKey(p.key[:0], store.TableNativeBalances).addr(a)
 	return p.seek(p.native), nil
 }
 
@@ -120,23 +125,24 @@ func (p *stored) tokenSeen(t SeenToken) bool {
 	if _, ok := p.noted[t]; ok {
 		return true
 	}
-	if _, ok := p.c.noted.get(t); ok {
+	if _, ok := p.m.noted.get(t); ok {
 		return true
 	}
 	p.noted[t] = struct{}{}
 	return false
 }
 
-// keep takes the group's changes into the caches, once they are committed.
+// keep takes the group's changes into the caches, once they are committed or on
+// their way.
 func (p *stored) keep() {
 	for h, bal := range p.changed {
-		p.c.tokens.put(h, bal)
+		p.m.tokens.put(h, bal)
 	}
 	for a := range p.met {
-		p.c.native.put(a, struct{}{})
+		p.m.native.put(a, struct{}{})
 	}
 	for t := range p.noted {
-		p.c.noted.put(t, struct{}{})
+		p.m.noted.put(t, struct{}{})
 	}
 }
 

@@ -125,13 +125,24 @@ func newPlaces(ordinal uint32) *places {
 	return p
 }
 
+// without returns places without the tables of a part.
+func (p *places) without(gone part) *places {
+	next := *p
+	for _, t := range Tables() {
+		if tables[t].part == gone {
+			next.of[t].version = 0
+		}
+	}
+	return &next
+}
+
 // firstPlaces returns those of a chain that was indexed before tables had
 // versions: all tables of that time, at version 1.
 func firstPlaces(ordinal uint32) *places {
 	p := &places{ordinal: ordinal}
 	for _, t := range Tables() {
 		if t <= lastFirst {
-			p.of[t].version = 1
+			p.of[t].version = 1 // metrics of version 2 had a row that says so: they cannot be read
 		}
 	}
 	return p
@@ -142,7 +153,9 @@ const lastFirst = store.TableRollup
 
 // Sort keys of the table of editions.
 const (
-	rowServing = iota // the tables that are served
+	rowServing  = iota // the tables that are served
+	rowBuilding        // u64 next height | hash of the block before | the tables that are made again; empty: none
+	rowDropping        // tables that are of no use any more; their rows are removed
 )
 
 // rowKey returns the key of a row of the table of editions.
@@ -157,24 +170,47 @@ const (
 
 // append appends the places of all tables that have rows.
 func (p *places) append(dst []byte) []byte {
-	dst = append(dst, editionsVersion)
-	for t := range p.of {
-		if at := p.of[t]; at != (place{}) {
-			dst = append(key(append(dst, byte(t))).u16(at.version), at.edition)
+	var list []edition
+	for t, at := range p.of {
+		if at != (place{}) {
+			list = append(list, edition{Table(t), at})
 		}
+	}
+	return appendEditions(dst, list)
+}
+
+// edition is an edition of a table.
+type edition struct {
+	table Table
+	place
+}
+
+func appendEditions(dst []byte, list []edition) []byte {
+	dst = append(dst, editionsVersion)
+	for _, e := range list {
+		dst = append(key(append(dst, byte(e.table))).u16(e.version), e.edition)
 	}
 	return dst
 }
 
-// decode reads what append wrote. Tables that the code does not know are passed over.
-func (p *places) decode(b []byte) error {
+// decodeEditions passes over tables that the code does not know.
+func decodeEditions(b []byte) (list []edition, err error) {
 	if len(b)%editionLen != 1 || b[0] != editionsVersion {
-		return fmt.Errorf("%w: editions of tables", errCodec)
+		return nil, fmt.Errorf("%w: editions of tables", errCodec)
 	}
 	for b = b[1:]; len(b) > 0; b = b[editionLen:] {
-		if t := b[0]; int(t) < len(p.of) {
-			p.of[t] = place{version: binary.BigEndian.Uint16(b[1:]), edition: b[3]}
+		if t := Table(b[0]); t < store.TablesEnd {
+			list = append(list, edition{t, place{version: binary.BigEndian.Uint16(b[1:]), edition: b[3]}})
 		}
 	}
-	return nil
+	return list, nil
+}
+
+// decode reads what append wrote.
+func (p *places) decode(b []byte) error {
+	list, err := decodeEditions(b)
+	for _, e := range list {
+		p.of[e.table] = e.place
+	}
+	return err
 }

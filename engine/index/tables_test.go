@@ -100,3 +100,21 @@ func TestTableNames(t *testing.T) {
 		t.Error("a table without a name")
 	}
 }
+
+// countRows returns the number of rows in the database.
+func countRows(t *testing.T, c *Chain) (n int) {
+	t.Helper()
+	if err := c.snapshot(func(s *store.Snapshot) error {
+		rows, err := s.Rows(nil, false)
+		if err != nil {
+			return err
+		}
+		for rows.Seek(nil); rows.Valid(); rows.Next() {
+			n++
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

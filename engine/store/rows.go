@@ -155,6 +155,21 @@ func (b *Batch) Set(key, value []byte) error {
 	return nil
 }
 
+// Delete removes a row when the transaction is committed. It keeps key until then.
+// [ErrBatchFull] leaves the transaction as it was.
+func (b *Batch) Delete(key []byte) error {
+	err := b.txn.Delete(key)
+	switch {
+	case errors.Is(err, badger.ErrTxnTooBig):
+		return ErrBatchFull
+	case err != nil:
+		return fmt.Errorf("remove a row: %w", err)
+	}
+	b.rows++
+	b.bytes += len(key)
+	return nil
+}
+
 // Commit writes all rows or none, and returns when they are durable. After an
 // error it is open whether they are.
 func (b *Batch) Commit() error {

@@ -1,0 +1,117 @@
+package index
+
+import (
+	"fmt"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+	"quorate/rollup"
+)
+
+// maker makes the rows of tables, block after block: of those that are served, or
+// of those that are made again. It is not safe for concurrent use.
+type maker struct {
+	c    *Chain
+	at   *places
+	only [256]bool // the tables to make
+
+	// What is known of the rows before the next block. The caches hold what is
+	// committed, or what ahead holds too.
+	tokens *cache[holding, balance]
+	native *cache[evm.Address, struct{}]
+	noted  *cache[SeenToken, struct{}]
+	stamps *cache[evm.Address, rollup.Stamp]
+	// ahead is what the group before has changed, if it is being committed while
+	// the next one is made.
+	ahead ahead
+	// pipelined: a group is made while the one before is being committed.
+	pipelined bool
+	roll      *roll // of the group before, if pipelined
+	builder   *builder
+}
+
+// ahead holds changes that a snapshot may not show yet.
+type ahead struct {
+	tokens map[holding]balance
+	native map[evm.Address]struct{}
+}
+
+// allTables takes all tables that follow from blocks.
+func allTables(Table) bool { return true }
+
+// newMaker returns a maker of the tables that take wants. Pure tables are also
+// made where they are not served yet; folds need what was before.
+func newMaker(c *Chain, at *places, take func(Table) bool) *maker {
+	m := &maker{c: c, at: at}
+	for _, t := range Tables() {
+		m.only[t] = take(t) && (tables[t].part == partPure || at.has(byte(t)))
+	}
+	size := c.opts.Remember
+	m.tokens = newCache[holding, balance](size / 2)
+	m.native = newCache[evm.Address, struct{}](size / 2)
+	m.noted = newCache[SeenToken, struct{}](size / 20)
+	m.stamps = newCache[evm.Address, rollup.Stamp](size / 2)
+	m.builder = &builder{
+		m: m, roles: map[evm.Address]Role{},
+		balances: map[holding]struct{}{}, owners: map[NFT]evm.Address{},
+	}
+	return m
+}
+
+// writes reports whether a table is one of those that are made.
+func (m *maker) writes(table byte) bool { return m.only[table] }
+
+// group makes the rows of blocks, which follow on cur, or on nothing if first, and
+// writes them.
+func (m *maker) group(blocks []*evm.Block, cur cursor, first bool, w *writer) error {
+	s, err := m.c.db.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	below := uint64(0) // heights from here on are not made yet
+	if !first {
+		below = cur.head.Number + 1
+	}
+	p, err := newStored(m, s, below)
+	if err != nil {
+		return err
+	}
+	if err := p.load(blocks); err != nil {
+		return err
+	}
+	b := m.builder
+	b.begin(p, cur.bareFrom)
+	if m.writes(store.TableRollup) {
+		if b.roll, err = m.newRoll(s, &cur.rolled); err != nil {
+			return err
+		}
+	}
+	w.roll = b.roll
+	for _, blk := range blocks {
+		b.rows.list, b.rows.bytes = b.rows.list[:0], 0
+		if err := b.apply(blk); err != nil {
+			return fmt.Errorf("index block %d: %w", blk.Number, err)
+		}
+		cur.head = blk.Head()
+		cur.bareFrom = b.bare
+		if err := w.block(&b.rows, cur); err != nil {
+			return fmt.Errorf("index block %d: %w", blk.Number, err)
+		}
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	p.keep()
+	if m.pipelined {
+		m.ahead, m.roll = ahead{p.changed, p.met}, b.roll
+	}
+	return nil
+}
+
+// begin makes the builder ready for another group.
+func (b *builder) begin(p prior, bare uint64) {
+	b.prior, b.bare, b.roll = p, bare, nil
+	b.seen, b.nfts = b.seen[:0], b.nfts[:0]
+	b.rows.chunk = nil // its rows may still be referred to after a failed commit
+}

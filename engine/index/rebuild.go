@@ -1,0 +1,400 @@
+package index
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// Blocks reads blocks that were committed, such as those of an archive.
+type Blocks interface {
+	// Read hands over the blocks from one height to another, both included, in their
+	// order. Each is a block of its own, which f may keep and does not change.
+	Read(ctx context.Context, from, to uint64, f func(*evm.Block) error) error
+}
+
+const (
+	// A group of a rebuild has so many transactions, or so many blocks, at most: that
+	// fits a transaction of the database, mostly.
+	rebuildTxs    = 4096
+	rebuildBlocks = 1024
+	// switchWithin is how many blocks may be left to make when new blocks begin to
+	// wait for the switch.
+	switchWithin = 256
+)
+
+// Stale returns the tables that the program would make in another way than they
+// were made, or that are not there.
+func (c *Chain) Stale() (list []Table) {
+	cur := c.last.Load()
+	if cur == nil {
+		return nil
+	}
+	for _, t := range Tables() {
+		if cur.places.of[t].version != tables[t].version && !(c.opts.NoRollup && tables[t].part == partMetrics) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Rebuild makes tables again from blocks, beside those that are served, up to the
+// last indexed block, and then puts them in their place. Tables that are made
+// together with one of them are made too. Blocks can be committed and views read
+// all the time; views that are open keep what they show. It goes on where an
+// earlier one was ended, by ctx, an error or the end of the process. progress, if
+// not nil, is called with how many blocks the tables have, of how many.
+func (c *Chain) Rebuild(ctx context.Context, from Blocks, tables []Table, progress func(done, of uint64)) error {
+	c.rebuilding.Lock()
+	defer c.rebuilding.Unlock()
+	if err := c.sweep(ctx); err != nil {
+		return err
+	}
+	want, err := together(tables)
+	if err != nil || len(want) == 0 || c.last.Load() == nil {
+		return err
+	}
+	b, err := c.openBuild(want)
+	if err == nil {
+		err = b.run(ctx, from, progress)
+	}
+	if err != nil {
+		return fmt.Errorf("rebuild tables of chain %s: %w", c.id, err)
+	}
+	return c.sweep(ctx)
+}
+
+// together returns the tables with those that are made with them, in their order.
+func together(list []Table) (all []Table, err error) {
+	var want [store.TablesEnd]bool
+	for _, t := range list {
+		if t >= store.TablesEnd || tables[t].name == "" {
+			return nil, fmt.Errorf("%w: %s", ErrTable, t)
+		}
+		for _, other := range Tables() {
+			want[other] = want[other] || other == t || tables[t].part != partPure && tables[other].part == tables[t].part
+		}
+	}
+	for _, t := range Tables() {
+		if want[t] {
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
+// build makes tables again. Its rows, and how far it has come, are committed
+// together, as those of the chain itself are.
+type build struct {
+	c        *Chain
+	m        *maker
+	editions []edition
+	cur      cursor // its head is the last block made
+	next     uint64
+	flying   chan error // the end of the commit under way; nil if there is none
+}
+
+// openBuild goes on with the build in the database, or begins one.
+func (c *Chain) openBuild(want []Table) (*build, error) {
+	s, err := c.db.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	old, next, hash, err := c.readBuild(s)
+	if err != nil {
+		return nil, err
+	}
+	served := c.places()
+	if !covers(old, want) {
+		if old, err = c.beginBuild(served, old, want); err != nil {
+			return nil, err
+		}
+		next = 0
+	}
+	at := *served
+	made := [store.TablesEnd]bool{}
+	for _, e := range old {
+		at.of[e.table], made[e.table] = e.place, true
+	}
+	b := &build{c: c, editions: old, next: next, cur: cursor{bareFrom: noBare, places: &at}}
+	if next > 0 {
+		b.cur.head = evm.Head{Number: next - 1, Hash: hash}
+	}
+	b.m = newMaker(c, &at, func(t Table) bool { return made[t] })
+	b.m.pipelined = true
+	if next > 0 && made[store.TableRollup] {
+		if b.cur.rolled, err = loadRolled(s, &at); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// covers reports whether a build makes all wanted tables, by the rules of today.
+func covers(list []edition, want []Table) bool {
+	has := func(t Table) bool { return slices.ContainsFunc(list, func(e edition) bool { return e.table == t }) }
+	return len(list) > 0 &&
+		!slices.ContainsFunc(list, func(e edition) bool { return e.version != tables[e.table].version }) &&
+		!slices.ContainsFunc(want, func(t Table) bool { return !has(t) })
+}
+
+// readBuild reads what is being made again, its next height and the hash of the
+// block before.
+func (c *Chain) readBuild(s *store.Snapshot) (list []edition, next uint64, hash evm.Hash, err error) {
+	_, err = s.Get(c.places().rowKey(rowBuilding), func(b []byte) error {
+		if len(b) == 0 {
+			return nil
+		}
+		if len(b) < heightLen+evm.HashLen {
+			return fmt.Errorf("%w: tables that are made again", errCodec)
+		}
+		next = binary.BigEndian.Uint64(b)
+		b = b[heightLen:]
+		copy(hash[:], b)
+		list, err = decodeEditions(b[evm.HashLen:])
+		return err
+	})
+	return list, next, hash, err
+}
+
+func buildRow(next uint64, hash *evm.Hash, list []edition) []byte {
+	return appendEditions(append(key(nil).u64(next), hash[:]...), list)
+}
+
+// readDropping reads what is to be removed.
+func (c *Chain) readDropping() (list []edition, err error) {
+	err = c.snapshot(func(s *store.Snapshot) error {
+		_, err := s.Get(c.places().rowKey(rowDropping), func(b []byte) (err error) {
+			list, err = decodeEditions(b)
+			return err
+		})
+		return err
+	})
+	return list, err
+}
+
+// giveUp ends a build that is of no use.
+func (b *build) giveUp() error {
+	at := b.c.places()
+	return b.c.putRows(
+		row{at.rowKey(rowBuilding), nil},
+		row{at.rowKey(rowDropping), appendEditions(nil, b.editions)}, // all else was swept before
+	)
+}
+
+// beginBuild gives up an earlier build, if there is one, and begins another.
+func (c *Chain) beginBuild(served *places, old []edition, want []Table) (list []edition, err error) {
+	for _, t := range want {
+		e := edition{t, place{version: tables[t].version, edition: served.of[t].edition + 1}}
+		for slices.ContainsFunc(old, func(o edition) bool { return o.table == t && o.edition == e.edition }) {
+			e.edition++
+		}
+		list = append(list, e)
+	}
+	return list, c.putRows(
+		row{served.rowKey(rowBuilding), buildRow(0, &evm.Hash{}, list)},
+		row{served.rowKey(rowDropping), appendEditions(nil, old)}, // there were none: they are swept first
+	)
+}
+
+// putRows writes rows in one transaction.
+func (c *Chain) putRows(list ...row) error {
+	b, err := c.db.Batch()
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	for i := range list {
+		if err := b.Set(list[i].key, list[i].value); err != nil {
+			return err
+		}
+	}
+	return b.Commit()
+}
+
+// run makes the tables up to the chain's last block, and puts them in their place.
+func (b *build) run(ctx context.Context, from Blocks, progress func(done, of uint64)) (err error) {
+	defer func() { err = errors.Join(err, b.land()) }()
+	for {
+		of := b.c.last.Load().head.Number + 1
+		if b.next+switchWithin >= of {
+			break
+		}
+		if err := b.pass(ctx, from, of, progress); err != nil {
+			return err
+		}
+	}
+	c := b.c
+	c.commit.Lock()
+	defer c.commit.Unlock()
+	if err := c.settle(); err != nil {
+		return err
+	}
+	last := c.last.Load()
+	if err := b.pass(ctx, from, last.head.Number+1, progress); err != nil {
+		return err
+	}
+	if b.cur.head.Hash != last.head.Hash {
+		return errors.Join(fmt.Errorf("%w: these are blocks of another chain: %d is %s, not %s",
+			ErrOrder, b.cur.head.Number, b.cur.head.Hash, last.head.Hash), b.land(), b.giveUp())
+	}
+	return b.replace(*last)
+}
+
+// pass makes the tables of the blocks below a height. They are read, made and
+// committed at the same time, each group after the other.
+func (b *build) pass(ctx context.Context, from Blocks, of uint64, progress func(done, of uint64)) error {
+	if b.next >= of {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	groups := make(chan []*evm.Block, 1)
+	ended := make(chan error, 1)
+	go func() {
+		defer close(groups)
+		ended <- b.c.readGroups(ctx, from, b.next, of-1, groups)
+	}()
+	err := func() error {
+		for blocks := range groups {
+			if err := b.group(ctx, blocks); err != nil {
+				return err
+			}
+			if progress != nil {
+				progress(b.next, of)
+			}
+		}
+		return nil
+	}()
+	cancel(err)
+	for range groups { // the reader ends when it sees that ctx has
+	}
+	return errors.Join(err, <-ended, b.land())
+}
+
+// readGroups reads blocks and hands them over in groups.
+func (c *Chain) readGroups(ctx context.Context, from Blocks, first, last uint64, groups chan<- []*evm.Block) error {
+	var group []*evm.Block
+	txs := 0
+	send := func() error {
+		select {
+		case groups <- group:
+			group, txs = nil, 0
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	next := first
+	err := from.Read(ctx, first, last, func(b *evm.Block) error {
+		if b.Number != next {
+			return fmt.Errorf("%w: block %d, want %d", ErrOrder, b.Number, next)
+		}
+		if err := ascends(b); err != nil {
+			return err
+		}
+		next++
+		group, txs = append(group, b), txs+len(b.Txs)
+		if txs < c.groupTxs && len(group) < rebuildBlocks {
+			return nil
+		}
+		return send()
+	})
+	if err == nil && next != last+1 {
+		err = fmt.Errorf("%w: blocks end before %d, want %d", ErrOrder, next, last+1)
+	}
+	if err == nil && len(group) > 0 {
+		err = send()
+	}
+	return err
+}
+
+// group makes the tables of blocks, and leaves them to be committed.
+func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
+	if b.next > 0 && blocks[0].Parent != b.cur.head.Hash {
+		return fmt.Errorf("%w: block %d has parent %s, want %s", ErrOrder, b.next, blocks[0].Parent, b.cur.head.Hash)
+	}
+	w := &writer{c: b.c, ctx: ctx, at: b.m.at, later: b.launch}
+	w.mark = func(set func(key, value []byte) error) error {
+		return set(w.at.rowKey(rowBuilding), buildRow(w.done.head.Number+1, &w.done.head.Hash, b.editions))
+	}
+	w.marked = func() { b.cur, b.next = w.done, w.done.head.Number+1 }
+	defer w.discard()
+	if err := b.m.group(blocks, b.cur, b.next == 0, w); err != nil {
+		return err
+	}
+	if b.m.writes(store.TableRollup) {
+		b.c.rebuilt.Store(b.next)
+	}
+	return nil
+}
+
+// launch commits a batch while further rows are made, after the one before.
+func (b *build) launch(batch *store.Batch) error {
+	if err := b.land(); err != nil {
+		batch.Discard()
+		return err
+	}
+	b.flying = make(chan error, 1)
+	go func(ended chan<- error) { ended <- batch.Commit() }(b.flying)
+	return nil
+}
+
+// land waits for the commit under way.
+func (b *build) land() error {
+	if b.flying == nil {
+		return nil
+	}
+	err := <-b.flying
+	b.flying = nil
+	return err
+}
+
+// replace puts the tables in the place of those that are served, in one
+// transaction. The caller holds the commit lock.
+func (b *build) replace(cur cursor) error {
+	c := b.c
+	old := cur.places
+	at := *old
+	gone, err := c.readDropping()
+	if err != nil {
+		return err
+	}
+	for _, e := range b.editions {
+		gone = append(gone, edition{e.table, old.of[e.table]})
+		at.of[e.table] = e.place
+	}
+	cur.places = &at
+	if b.m.writes(store.TableRollup) {
+		cur.rolled = b.cur.rolled
+	}
+	c.doubt = true
+	if err := c.putRows(
+		row{at.rowKey(rowServing), at.append(nil)},
+		row{at.rowKey(rowBuilding), nil},
+		row{at.rowKey(rowDropping), appendEditions(nil, gone)},
+	); err != nil {
+		return errors.Join(err, c.settle())
+	}
+	c.doubt = false
+	m := newMaker(c, &at, allTables)
+	m.noted = c.maker.noted
+	m.tokens, m.native, m.stamps = c.maker.tokens, c.maker.native, c.maker.stamps
+	if b.m.writes(store.TableTokenBalances) {
+		m.tokens = b.m.tokens
+	}
+	if b.m.writes(store.TableNativeBalances) {
+		m.native = b.m.native
+	}
+	if b.m.writes(store.TableRollup) {
+		m.stamps = b.m.stamps
+	}
+	c.maker = m
+	c.last.Store(&cur)
+	return nil
+}

@@ -1,0 +1,298 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index/indextest"
+	"quorate/engine/store"
+)
+
+// archive is a list of blocks from genesis on.
+type archive struct {
+	blocks []*evm.Block
+	// before, if not nil, is called before each block.
+	before func(number uint64) error
+}
+
+func (a *archive) Read(ctx context.Context, from, to uint64, f func(*evm.Block) error) error {
+	for n := from; n <= to; n++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if a.before != nil {
+			if err := a.before(n); err != nil {
+				return err
+			}
+		}
+		if n >= uint64(len(a.blocks)) {
+			return nil
+		}
+		if err := f(a.blocks[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rebuild(t *testing.T, c *Chain, from Blocks, list ...Table) {
+	t.Helper()
+	if err := c.Rebuild(t.Context(), from, list, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each table that is made again alone has the rows that it had, and nothing of the
+// old edition is left.
+func TestRebuildEach(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 41, Txs: 6}).Blocks(80)
+	c := openChain(t, Options{Remember: 30})
+	c.groupTxs = 40
+	commit(t, c, blocks[:70], 9)
+	for _, table := range Tables() {
+		want, n, before := digest(t, c), countRows(t, c), c.places().of[table]
+		rebuild(t, c, &archive{blocks: blocks}, table)
+		if got := c.places().of[table]; got.edition != before.edition+1 {
+			t.Errorf("%s lies at %+v after %+v", table, got, before)
+		}
+		if digest(t, c) != want {
+			t.Errorf("%s: the digests differ", table)
+		}
+		if got := countRows(t, c); got > n+2 {
+			t.Errorf("%s: %d rows after %d", table, got, n)
+		}
+	}
+	commit(t, c, blocks[70:], 3)
+	clean := openChain(t, Options{})
+	commit(t, clean, blocks, 80)
+	if digest(t, c) != digest(t, clean) {
+		t.Error("the digests differ after further blocks")
+	}
+	compare(t, at(t, c, nil), recompute(blocks, 79), 20)
+}
+
+// A table that is damaged, and one that was made by other rules, is made good.
+func TestRebuildMends(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 42, Txs: 6}).Blocks(60)
+	c := openChain(t, Options{})
+	commit(t, c, blocks, 9)
+	want := digest(t, c)
+	p := c.places()
+	junk := []row{
+		{p.key(store.TableTokenBalances).addr(&indextest.Liar).addr(&indextest.Liar).u64(^uint64(3)), []byte{0, 1}},
+		{p.key(store.TableFailed).u64(^uint64(4)).u32(7), nil},
+	}
+	if err := c.putRows(junk...); err != nil {
+		t.Fatal(err)
+	}
+	if digest(t, c) == want {
+		t.Fatal("the damage does not show")
+	}
+	rebuild(t, c, &archive{blocks: blocks}, store.TableFailed, store.TableTokenHolders)
+	if digest(t, c) != want {
+		t.Error("the digests differ")
+	}
+}
+
+// All tables are made again while blocks are committed and views are read. A view
+// that was opened before shows the same afterwards.
+func TestRebuildBeside(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 43, Txs: 6}).Blocks(900)
+	c := openChain(t, Options{Remember: 100})
+	c.groupTxs = 64
+	commit(t, c, blocks[:500], 50)
+	old, o := at(t, c, nil), recompute(blocks, 499)
+	next := 500
+	tip := uint64(450)
+	pinned := recompute(blocks, tip)
+	rnd := rand.New(rand.NewPCG(43, 1))
+	a := &archive{blocks: blocks, before: func(n uint64) error {
+		if n%40 != 0 {
+			return nil
+		}
+		v, err := c.At(&tip)
+		if err != nil {
+			return err
+		}
+		defer v.Close()
+		who := pinned.txs[rnd.IntN(len(pinned.txs))].tx.From
+		got := all(t, Page{Limit: 7, To: ^uint64(0)}, func(p Page) ([]*Tx, []byte, error) { return v.AddressTxs(who, p) })
+		mustEqual(t, "beside", txTexts(got), wanted(pinned.byAddr[who], true))
+		return nil
+	}}
+	steps := 0
+	if err := c.Rebuild(t.Context(), a, Tables(), func(done, of uint64) {
+		if steps++; steps%2 == 0 && next < 800 { // also in between the passes, but not with the lock held
+			if done+switchWithin < of {
+				commit(t, c, blocks[next:next+20], 20)
+				next += 20
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if next == 500 {
+		t.Error("no block was committed meanwhile")
+	}
+	for _, table := range Tables() {
+		if got := c.places().of[table]; got.edition != 1 {
+			t.Errorf("%s lies at %+v", table, got)
+		}
+	}
+	compare(t, old, o, 20)
+	old.Close()
+	commit(t, c, blocks[next:], 30)
+	clean := openChain(t, Options{})
+	commit(t, clean, blocks, 90)
+	if digest(t, c) != digest(t, clean) {
+		t.Error("the digests differ")
+	}
+}
+
+// A database of before tables had versions has stale tables. Made again they are
+// those of a fresh one.
+func TestRebuildOld(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 44, Txs: 6}).Blocks(70)
+	c := openChain(t, Options{})
+	commit(t, c, blocks[:50], 9)
+	old := withoutEditions(t, c)
+	stale := old.Stale()
+	if !slices.Contains(stale, Table(store.TableTokenBalances)) || slices.Contains(stale, Table(store.TableTxs)) {
+		t.Errorf("stale are %v", stale)
+	}
+	commit(t, old, blocks[50:60], 9)
+	rebuild(t, old, &archive{blocks: blocks}, stale...)
+	if got := old.Stale(); len(got) > 0 {
+		t.Errorf("stale are %v", got)
+	}
+	commit(t, old, blocks[60:], 9)
+	commit(t, c, blocks[50:], 9)
+	if digest(t, old) != digest(t, c) {
+		t.Error("the digests differ")
+	}
+}
+
+var errStopped = errors.New("stopped")
+
+// A rebuild that was ended anywhere goes on where it was, also after the chain
+// was opened again and has further blocks.
+func TestRebuildGoesOn(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 45, Txs: 8}).Blocks(700)
+	c := openChain(t, Options{Remember: 50})
+	commit(t, c, blocks[:400], 50)
+	rnd := rand.New(rand.NewPCG(45, 1))
+	read := 0
+	a := &archive{blocks: blocks}
+	next, ends := 400, 0
+	for {
+		c.groupTxs = 30
+		stop := read + 1 + rnd.IntN(250)
+		a.before = func(uint64) error {
+			if read++; read >= stop {
+				return errStopped
+			}
+			return nil
+		}
+		err := c.Rebuild(t.Context(), a, Tables(), nil)
+		if err == nil {
+			break
+		}
+		if ends++; !errors.Is(err, errStopped) || ends > 100 {
+			t.Fatal(ends, err)
+		}
+		if c, err = Open(c.db, c.id, c.opts); err != nil {
+			t.Fatal(err)
+		}
+		if next < 640 {
+			commit(t, c, blocks[next:next+20], 20)
+			next += 20
+		}
+	}
+	if ends == 0 || read > 700+ends*(30+switchWithin) {
+		t.Errorf("%d ends, %d blocks read", ends, read)
+	}
+	commit(t, c, blocks[next:], 30)
+	clean := openChain(t, Options{})
+	commit(t, clean, blocks, 90)
+	if digest(t, c) != digest(t, clean) {
+		t.Error("the digests differ")
+	}
+}
+
+// A rebuild of other tables than one that did not end begins anew, and leaves
+// nothing of it.
+func TestRebuildOthers(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 46, Txs: 8}).Blocks(200)
+	c := openChain(t, Options{})
+	c.groupTxs = 30
+	commit(t, c, blocks, 50)
+	want, n := digest(t, c), countRows(t, c)
+	a := &archive{blocks: blocks, before: func(n uint64) error {
+		if n == 150 {
+			return errStopped
+		}
+		return nil
+	}}
+	if err := c.Rebuild(t.Context(), a, []Table{store.TableTxs, store.TableTokenBalances}, nil); !errors.Is(err, errStopped) {
+		t.Fatal(err)
+	}
+	if countRows(t, c) <= n {
+		t.Error("nothing was made")
+	}
+	if err := c.Roll(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	a.before = nil
+	rebuild(t, c, a, store.TableTokenBalances, store.TableRollup)
+	rebuild(t, c, a)
+	if digest(t, c) != want || countRows(t, c) != n+2 {
+		t.Errorf("the digests differ, or %d rows are not %d", countRows(t, c), n)
+	}
+}
+
+// Blocks that are not those of the chain are refused.
+func TestRebuildRefuses(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 47, Txs: 3}).Blocks(40)
+	c := openChain(t, Options{})
+	if err := c.Rebuild(t.Context(), nil, Tables(), nil); err != nil {
+		t.Error("of a chain without blocks:", err)
+	}
+	commit(t, c, blocks, 40)
+	want := digest(t, c)
+	for name, a := range map[string]*archive{
+		"other blocks": {blocks: indextest.New(indextest.Config{Seed: 48}).Blocks(40)},
+		"too few":      {blocks: blocks[:30]},
+	} {
+		if err := c.Rebuild(t.Context(), a, []Table{store.TableTxs}, nil); !errors.Is(err, ErrOrder) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := c.Rebuild(t.Context(), nil, []Table{store.TableTokenMeta}, nil); !errors.Is(err, ErrTable) {
+		t.Error("of metadata:", err)
+	}
+	if digest(t, c) != want {
+		t.Error("the digests differ")
+	}
+	rebuild(t, c, &archive{blocks: blocks}, store.TableTxs, store.TableBlocks)
+	if digest(t, c) != want {
+		t.Error("the digests differ afterwards")
+	}
+}
+
+func ExampleTable() {
+	t, err := ParseTable("token-balances")
+	fmt.Println(t, err)
+	// Output: token-balances <nil>
+}
