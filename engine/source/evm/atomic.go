@@ -40,19 +40,20 @@ var (
 
 // decodeExtra reads blockExtraData, 0x and hex digits. Only amounts of assetID
 // are kept: those of AVAX.
-func decodeExtra(text []byte, assetID evm.Hash) ([]evm.Atomic, error) {
+func decodeExtra(text []byte, assetID evm.Hash) ([]byte, []evm.Atomic, error) {
 	if assetID.IsZero() {
-		return nil, errNoAsset
+		return nil, nil, errNoAsset
 	}
 	n, err := hexLen(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b := make([]byte, n)
 	if _, err := hex.Decode(b, text[2:]); err != nil {
-		return nil, hexErr("hex digits", text)
+		return nil, nil, hexErr("hex digits", text)
 	}
-	return decodeAtomic(b, assetID)
+	found, err := decodeAtomic(b, assetID)
+	return b, found, err
 }
 
 func decodeAtomic(b []byte, assetID evm.Hash) ([]evm.Atomic, error) {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"quorate/engine/chain/evm"
 	"quorate/engine/source"
 )
 
@@ -15,8 +16,11 @@ import (
 func BenchmarkFetch(b *testing.B) {
 	const blocks = 128
 	var answers [blocks][2][]byte
+	parent := evm.Hash{}
 	for i := range answers {
-		answers[i][0], answers[i][1] = bigAt(uint64(i), benchTxs)
+		m := bigAfter(parent, uint64(i), benchTxs)
+		answers[i][0], answers[i][1] = m.json()
+		parent = m.block.Hash
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -69,6 +69,9 @@ type Config struct {
 	// PollInterval is how often Watch asks for the tip while the WebSocket is down
 	// or silent. Default 500 ms.
 	PollInterval time.Duration
+	// Verify says how many senders are recovered. All that a block's hash covers is
+	// always checked.
+	Verify Verify
 
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
@@ -115,8 +118,9 @@ func (c *Config) fill() error {
 // Client reads one EVM chain. It is safe for concurrent use and has nothing to
 // close: the node's connections are the caller's.
 type Client struct {
-	cfg  Config
-	pace *pace
+	cfg   Config
+	pace  *pace
+	check *checker // nil: nothing is checked
 	// Tokens of requests under way.
 	fetching, tracing chan struct{}
 	// receiptsByTx: the node does not know eth_getBlockReceipts.
@@ -135,6 +139,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		cfg:       cfg,
+		check:     newChecker(cfg.Verify, cfg.Metrics, cfg.Logger),
 		pace:      newPace(cfg.BatchBlocks, cfg.BatchBytes, cfg.BatchLatency),
 		fetching:  make(chan struct{}, cfg.Connections),
 		tracing:   make(chan struct{}, cfg.TraceConnections),

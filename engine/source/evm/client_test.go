@@ -98,7 +98,7 @@ func checkTxs(t *testing.T, b *evm.Block) {
 		if input := map[int]int{0: 250, 3: 5, 4: 4, 5: 100}[i]; i > 0 && len(got.Input) != input {
 			t.Errorf("transaction %d: input of %d bytes, want %d", i, len(got.Input), input)
 		}
-		got.Hash, got.Index, got.From, got.Input, got.Logs, got.Calls, got.MaxFee, got.MaxPriorityFee = evm.Hash{}, 0, evm.Address{}, nil, nil, nil, nil, nil
+		got.Hash, got.Index, got.From, got.Input, got.Logs, got.Calls, got.MaxFee, got.MaxPriorityFee, got.Raw = evm.Hash{}, 0, evm.Address{}, nil, nil, nil, nil, nil, nil
 		if !reflect.DeepEqual(got, want[i]) {
 			t.Errorf("transaction %d:\n got %+v\nwant %+v", i, got, want[i])
 		}

@@ -1,9 +1,11 @@
 package evm
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/evm/consensus"
 )
 
 func TestHex(t *testing.T) {
@@ -132,7 +135,7 @@ func TestAtomic(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"0x0", "00", "0x0000", "0x000000000000", "0x0001", "0x0000ffffffff", "0xzzzz"} {
-		if got, err := decodeExtra([]byte(s), asset); err == nil {
+		if _, got, err := decodeExtra([]byte(s), asset); err == nil {
 			t.Errorf("%s: %v", s, got)
 		}
 	}
@@ -167,14 +170,14 @@ func FuzzBlock(f *testing.F) {
 	f.Add([]byte(n.answers[key("eth_getBlockByNumber", []byte(`["0x1",true]`))].Result), []byte("[]"))
 	f.Add([]byte(`{"number":"0x3","transactions":[{}]}`), []byte(`[{"logs":[{"topics":[]}]}]`))
 	f.Fuzz(func(t *testing.T, block, receipts []byte) {
-		b, err := decodeBlock(block, 3, avaxID)
+		b, err := decodeBlock(block, 3, avaxID, nil)
 		if err != nil {
 			return
 		}
 		if b.Number != 3 {
 			t.Errorf("block %d", b.Number)
 		}
-		if decodeReceipts(b, receipts) != nil {
+		if decodeReceipts(b, receipts, nil) != nil {
 			return
 		}
 		var gas uint64
@@ -198,46 +201,46 @@ func FuzzBlock(f *testing.F) {
 }
 
 // big is block 3 with n transactions that each move a token, as a node writes it.
-func big(n int) (block, receipts []byte) { return bigAt(3, n) }
+func big(n int) (block, receipts []byte) { return bigAfter(evm.Hash{3}, 3, n).json() }
 
-func bigAt(number uint64, n int) (block, receipts []byte) {
-	hash, parent := fmt.Sprintf("0x%064x", number+1), fmt.Sprintf("0x%064x", number)
-	const sender, token = "0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc", "0x00000000000000000000000000000000deadbeef"
-	bloom := "0x" + strings.Repeat("00", 256)
-	var txs, rs []string
+// bigAfter is such a block at another height.
+func bigAfter(parent evm.Hash, number uint64, n int) *made {
+	m := newMade(parent, number)
 	for i := range n {
-		id := fmt.Sprintf("0x%064x", i+1)
-		txs = append(txs, fmt.Sprintf(`{"blockHash":%q,"blockNumber":"%#x","from":%q,"gas":"0xc350","gasPrice":"0x5d21dba00","maxFeePerGas":"0xe8d4a51000","maxPriorityFeePerGas":"0x1","hash":%q,"input":"0xa9059cbb000000000000000000000000%s00000000000000000000000000000000000000000000000000000000000f4240","nonce":"%#x","to":%q,"transactionIndex":"%#x","value":"0x0","type":"0x2","accessList":[],"chainId":"0xa868","v":"0x0","r":"0x52c67608700b688c226da65d3b58db0f9b2c92f1ec59ee4f39c9dd313aa31a45","s":"0x4a0f0f0a625eef558d134923b05333212e86015a15476c806deba737a264cb62","yParity":"0x0"}`,
-			hash, number, sender, id, sender[2:], i, token, i))
-		rs = append(rs, fmt.Sprintf(`{"blockHash":%q,"blockNumber":"%#x","contractAddress":null,"cumulativeGasUsed":"%#x","effectiveGasPrice":"0x5d21dba00","from":%q,"gasUsed":"0xa000","logs":[{"address":%q,"topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000008db97c7cece249c2b98bdc0226cc4c2a57bf52fc","0x%064x"],"data":"0x00000000000000000000000000000000000000000000000000000000000f4240","blockNumber":"%#x","transactionHash":%q,"transactionIndex":"%#x","blockHash":%q,"logIndex":"%#x","removed":false}],"logsBloom":%q,"status":"0x1","to":%q,"transactionHash":%q,"transactionIndex":"%#x","type":"0x2"}`,
-			hash, number, 0xa000*(i+1), sender, token, i, number, id, i, hash, i, bloom, token, id, i))
+		to := evm.Hash{12: 0xbe, 30: byte(i >> 8), 31: byte(i)}
+		token := evm.Address{16: 0xde, 17: 0xad, 18: 0xbe, 19: 0xef}
+		tx := evm.Tx{
+			Type: 2, Nonce: uint64(i), To: token, GasLimit: 0xc350, GasUsed: 0xa000,
+			MaxFee: uint256.NewInt(1e12), MaxPriorityFee: uint256.NewInt(1),
+			Input: slices.Concat([]byte{0xa9, 0x05, 0x9c, 0xbb}, to[:], bytes.Repeat([]byte{7}, 32)),
+		}
+		tx.Logs = []evm.Log{{Address: token, Topics: []evm.Hash{evm.Keccak([]byte("Transfer(address,address,uint256)")), {12: 1}, to}, Data: bytes.Repeat([]byte{7}, 32)}}
+		m.add(tx, consensus.Signed{})
 	}
-	block = fmt.Appendf(nil, `{"baseFeePerGas":"0x5d21dba00","blobGasUsed":"0x0","blockExtraData":"0x","blockGasCost":"0x0","difficulty":"0x1","extDataHash":"0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421","extraData":"0x","gasLimit":"0x989680","gasUsed":"%#x","hash":%q,"logsBloom":%q,"miner":"0x0100000000000000000000000000000000000000","mixHash":%q,"nonce":"0x0000000000000000","number":"%#x","parentHash":%q,"receiptsRoot":%q,"sha3Uncles":%q,"size":"0x701","stateRoot":%q,"timestamp":"0x6b00e0b9","timestampMilliseconds":"0x1a1fb6dd576","totalDifficulty":"0x3","transactions":[%s],"transactionsRoot":%q,"uncles":[]}`,
-		0xa000*n, hash, bloom, hash, number, parent, hash, hash, hash, strings.Join(txs, ","), hash)
-	return block, []byte("[" + strings.Join(rs, ",") + "]")
+	return m.seal()
 }
 
 const benchTxs = 100
 
 func TestBigBlock(t *testing.T) {
 	block, receipts := big(benchTxs)
-	b, err := decodeBlock(block, 3, avaxID)
+	b, err := decodeBlock(block, 3, avaxID, nil)
 	if err == nil {
-		err = decodeReceipts(b, receipts)
+		err = decodeReceipts(b, receipts, nil)
 	}
 	if err != nil || len(b.Txs) != benchTxs || b.Txs[99].Logs[0].Index != 99 || len(b.Txs[99].Input) != 68 {
 		t.Fatalf("%v", err)
 	}
 	allocs := testing.AllocsPerRun(20, func() {
-		b, err := decodeBlock(block, 3, avaxID)
+		b, err := decodeBlock(block, 3, avaxID, nil)
 		if err == nil {
-			err = decodeReceipts(b, receipts)
+			err = decodeReceipts(b, receipts, nil)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	})
-	if allocs > benchTxs/4 {
+	if allocs > benchTxs/3 {
 		t.Errorf("%v allocations for %d transactions", allocs, benchTxs)
 	}
 	t.Logf("%v allocations for %d transactions, %d bytes each", allocs, benchTxs, (len(block)+len(receipts))/benchTxs)
@@ -252,9 +255,9 @@ func BenchmarkDecode(b *testing.B) {
 	block, receipts := big(benchTxs)
 	b.ReportAllocs()
 	for b.Loop() {
-		blk, err := decodeBlock(block, 3, avaxID)
+		blk, err := decodeBlock(block, 3, avaxID, nil)
 		if err == nil {
-			err = decodeReceipts(blk, receipts)
+			err = decodeReceipts(blk, receipts, nil)
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -173,7 +173,7 @@ func (c *Client) blockCall(dst **evm.Block, at uint64, size *int) source.BatchCa
 				return nil
 			}
 			*size += len(result)
-			*dst, err = decodeBlock(result, at, c.cfg.AVAXAssetID)
+			*dst, err = decodeBlock(result, at, c.cfg.AVAXAssetID, c.check)
 			return err
 		},
 	}
@@ -192,7 +192,7 @@ func (c *Client) receiptsCall(b **evm.Block, at uint64, size *int) source.BatchC
 			case string(result) == "null":
 				return fmt.Errorf("block %d has no receipts", at)
 			}
-			return decodeReceipts(*b, result)
+			return decodeReceipts(*b, result, c.check)
 		},
 	}
 }
@@ -241,7 +241,7 @@ func (c *Client) fetchBatch(ctx context.Context, blocks []*evm.Block, at uint64)
 
 // receipts completes a block by asking for the receipt of each transaction.
 func (c *Client) receipts(ctx context.Context, b *evm.Block) error {
-	r := newReceipts(b, nil)
+	r := newReceipts(b, nil, c.check)
 	texts := make([][]byte, len(b.Txs))
 	size := receiptCalls
 	for start := 0; start < len(b.Txs); {
@@ -258,6 +258,7 @@ func (c *Client) receipts(ctx context.Context, b *evm.Block) error {
 	}
 	for i := range b.Txs {
 		c.bytes.Add(float64(len(texts[i])))
+		r.texts = append(r.texts, texts[i])
 		r.Reset(texts[i])
 		err := r.receipt(&b.Txs[i])
 		if r.End(); err == nil {

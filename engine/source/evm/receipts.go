@@ -1,8 +1,12 @@
 package evm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
 )
@@ -15,19 +19,26 @@ type receipts struct {
 	tops  []evm.Hash // the same
 	index uint32     // of the next log
 	gas   uint64     // used up to here
+
+	check   *checker
+	filters []bloom
+	blooms  []*bloom // as told, by transaction; nil for those that were not
+	texts   [][]byte // what was read, for blocks that cannot be checked
 }
 
-func newReceipts(b *evm.Block, text []byte) *receipts {
-	r := &receipts{block: b}
+func newReceipts(b *evm.Block, text []byte, check *checker) *receipts {
+	r := &receipts{block: b, check: check, blooms: make([]*bloom, len(b.Txs))}
 	r.chunk = min(len(text)/8, 1<<15)
 	logs := min(len(text)/logText, firstTxs)
 	r.logs, r.tops = make([]evm.Log, 0, logs), make([]evm.Hash, 0, 3*logs)
 	return r
 }
 
-// decodeReceipts reads the receipts of all transactions of b, in order.
-func decodeReceipts(b *evm.Block, text []byte) error {
-	r := newReceipts(b, text)
+// decodeReceipts reads the receipts of all transactions of b, in order, and checks
+// them against its hash, if check is not nil.
+func decodeReceipts(b *evm.Block, text []byte, check *checker) error {
+	r := newReceipts(b, text, check)
+	r.texts = [][]byte{text}
 	r.Reset(text)
 	count := 0
 	r.Elements(func(i int) {
@@ -54,9 +65,27 @@ func (r *receipts) close(count int, err error) error {
 	case r.gas != b.GasUsed:
 		err = fmt.Errorf("the receipts use %d gas, the block %d", r.gas, b.GasUsed)
 	default:
-		return nil
+		if err = r.check.receipts(b, r.blooms); err == nil {
+			keepForeign(b, r.texts)
+			return nil
+		}
 	}
 	return fmt.Errorf("block %d: %w", b.Number, err)
+}
+
+// keepForeign keeps what the node answered of a block that cannot be checked.
+func keepForeign(b *evm.Block, receipts [][]byte) {
+	if b.Unverified == "" {
+		return
+	}
+	list := bytes.Join(receipts, []byte(","))
+	if !bytes.HasPrefix(bytes.TrimLeft(list, " \t\r\n"), []byte("[")) {
+		list = slices.Concat([]byte("["), list, []byte("]"))
+	}
+	b.Foreign = slices.Concat([]byte(`{"block":`), b.Foreign, []byte(`,"receipts":`), list, []byte("}"))
+	if evm.Keccak(b.Header) != b.Hash {
+		b.Header = nil
+	}
 }
 
 // receipt reads one object.
@@ -103,8 +132,14 @@ func (r *receipts) receipt(t *evm.Tx) error {
 			total = r.uint("cumulativeGasUsed")
 			seen |= cumulative
 		case "effectiveGasPrice":
+			r.price(t)
+		case "logsBloom":
 			if !r.Null() {
-				r.uint256("effectiveGasPrice", &t.GasPrice)
+				if r.filters == nil {
+					r.filters = make([]bloom, len(r.block.Txs))
+				}
+				r.blooms[t.Index] = &r.filters[t.Index]
+				r.fixed("logsBloom", r.filters[t.Index][:])
 			}
 		case "logs":
 			r.readLogs(t)
@@ -125,6 +160,20 @@ func (r *receipts) receipt(t *evm.Tx) error {
 		return fmt.Errorf("cumulativeGasUsed is %d, the sum %d", total, r.gas)
 	}
 	return nil
+}
+
+// price reads effectiveGasPrice, which follows from the transaction if that could
+// be encoded.
+func (r *receipts) price(t *evm.Tx) {
+	if r.Null() {
+		return
+	}
+	var price uint256.Int
+	r.uint256("effectiveGasPrice", &price)
+	if t.Raw != nil && price != t.GasPrice {
+		r.failAt("effectiveGasPrice", fmt.Errorf("got %s, computed %s", price.Dec(), t.GasPrice.Dec()))
+	}
+	t.GasPrice = price
 }
 
 func (r *receipts) receiver(t *evm.Tx) {

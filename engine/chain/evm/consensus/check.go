@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/ethereum/go-ethereum/rlp"
+
 	"quorate/engine/chain/evm"
 )
 
@@ -53,36 +55,73 @@ func Check(b *evm.Block) error {
 // transactions, by Raw, receipts and ExtData. each, if not nil, is called with the
 // filter of each receipt, in no order.
 func (h *Header) CheckBody(b *evm.Block, each func(i int, bloom *[BloomLen]byte)) error {
-	mismatch := func(field string, got, want []byte) error {
-		return &Mismatch{Number: b.Number, Field: field, Got: "0x" + hex.EncodeToString(got), Want: "0x" + hex.EncodeToString(want)}
+	if err := h.CheckTxs(b, true); err != nil {
+		return err
 	}
+	return h.CheckReceipts(b, each)
+}
+
+func mismatch(b *evm.Block, field string, got, want []byte) error {
+	return &Mismatch{Number: b.Number, Field: field, Got: "0x" + hex.EncodeToString(got), Want: "0x" + hex.EncodeToString(want)}
+}
+
+// CheckTxs reports whether the transactions of b, by Raw, and its ExtData are
+// those that its header, h, covers. known is false if a transaction has no Raw.
+func (h *Header) CheckTxs(b *evm.Block, known bool) error {
 	if h.Uncles != EmptyUncles {
-		return mismatch("sha3Uncles", h.Uncles[:], EmptyUncles[:])
+		return mismatch(b, "sha3Uncles", h.Uncles[:], EmptyUncles[:])
 	}
-	if root := TxRoot(b.Txs); root != h.TxRoot {
-		return mismatch("transactionsRoot", h.TxRoot[:], root[:])
-	}
-	root, bloom := Receipts(b.Txs, each)
-	if root != h.ReceiptsRoot {
-		return mismatch("receiptsRoot", h.ReceiptsRoot[:], root[:])
-	}
-	if bloom != h.Bloom {
-		return mismatch("logsBloom", h.Bloom[:], bloom[:])
+	if known {
+		if root := TxRoot(b.Txs); root != h.TxRoot {
+			return mismatch(b, "transactionsRoot", h.TxRoot[:], root[:])
+		}
 	}
 	if !h.HasExtData {
 		if len(b.ExtData) > 0 {
-			return mismatch("blockExtraData", b.ExtData, nil)
+			return mismatch(b, "blockExtraData", b.ExtData, nil)
 		}
 		return nil
 	}
-	// The genesis block's is zero on the networks whose genesis was made by hand.
+	// Genesis blocks that were made before there was an ExtDataHash have none.
 	if h.Number == 0 && h.ExtDataHash.IsZero() && len(b.ExtData) == 0 {
 		return nil
 	}
 	if sum := ExtDataHash(b.ExtData); sum != h.ExtDataHash {
-		return mismatch("extDataHash", h.ExtDataHash[:], sum[:])
+		return mismatch(b, "extDataHash", h.ExtDataHash[:], sum[:])
 	}
 	return nil
+}
+
+// CheckReceipts reports whether the receipts of b are those that its header, h,
+// covers. each, if not nil, is called with the filter of each, in no order.
+func (h *Header) CheckReceipts(b *evm.Block, each func(i int, bloom *[BloomLen]byte)) error {
+	root, bloom := Receipts(b.Txs, each)
+	if root != h.ReceiptsRoot {
+		return mismatch(b, "receiptsRoot", h.ReceiptsRoot[:], root[:])
+	}
+	if bloom != h.Bloom {
+		return mismatch(b, "logsBloom", h.Bloom[:], bloom[:])
+	}
+	return nil
+}
+
+// BlockSize is the number of bytes of a block in its encoding, of whose
+// transactions Raw is known. A block of the C-Chain ends with a version, 0, and
+// its ExtData.
+func BlockSize(b *evm.Block, extData bool) uint64 {
+	txs := 0
+	for i := range b.Txs {
+		n := len(b.Txs[i].Raw)
+		if b.Txs[i].Type != TypeLegacy {
+			n += headLen(n) // a byte string
+		}
+		txs += n
+	}
+	n := len(b.Header) + headLen(txs) + txs + 1 // no uncles
+	if extData {
+		n += 1 + int(rlp.BytesSize(b.ExtData))
+	}
+	return uint64(n + headLen(n))
 }
 
 // TxField names a member of a transaction or of its receipt in a [Mismatch].

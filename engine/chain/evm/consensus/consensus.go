@@ -42,7 +42,7 @@ func ExtDataHash(data []byte) evm.Hash {
 	if len(data) == 0 {
 		return EmptyRoot
 	}
-	return evm.Keccak(appendString(make([]byte, 0, len(data)+9), data))
+	return evm.Keccak(AppendString(make([]byte, 0, len(data)+9), data))
 }
 
 // Mismatch is the error about a part of a block that does not fit the block's hash.

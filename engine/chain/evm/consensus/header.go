@@ -44,22 +44,22 @@ type Header struct {
 // Append appends the header's encoding, whose Keccak-256 is the block's hash.
 func (h *Header) Append(dst []byte) []byte {
 	start := len(dst)
-	dst = appendString(dst, h.Parent[:])
-	dst = appendString(dst, h.Uncles[:])
-	dst = appendString(dst, h.Miner[:])
-	dst = appendString(dst, h.StateRoot[:])
-	dst = appendString(dst, h.TxRoot[:])
-	dst = appendString(dst, h.ReceiptsRoot[:])
-	dst = appendString(dst, h.Bloom[:])
+	dst = AppendString(dst, h.Parent[:])
+	dst = AppendString(dst, h.Uncles[:])
+	dst = AppendString(dst, h.Miner[:])
+	dst = AppendString(dst, h.StateRoot[:])
+	dst = AppendString(dst, h.TxRoot[:])
+	dst = AppendString(dst, h.ReceiptsRoot[:])
+	dst = AppendString(dst, h.Bloom[:])
 	dst = appendWide(dst, &h.Difficulty)
 	for _, v := range [...]uint64{h.Number, h.GasLimit, h.GasUsed, h.Time} {
 		dst = rlp.AppendUint64(dst, v)
 	}
-	dst = appendString(dst, h.Extra)
-	dst = appendString(dst, h.MixHash[:])
-	dst = appendString(dst, h.Nonce[:])
+	dst = AppendString(dst, h.Extra)
+	dst = AppendString(dst, h.MixHash[:])
+	dst = AppendString(dst, h.Nonce[:])
 	if h.HasExtData {
-		dst = appendString(dst, h.ExtDataHash[:])
+		dst = AppendString(dst, h.ExtDataHash[:])
 	}
 	dst = h.appendOptional(dst)
 	return closeList(dst, start)
@@ -93,7 +93,7 @@ func (h *Header) appendOptional(dst []byte) []byte {
 	number(h.BlobGasUsed)
 	number(h.ExcessBlobGas)
 	if h.ParentBeaconRoot != nil {
-		dst = appendString(dst, h.ParentBeaconRoot[:])
+		dst = AppendString(dst, h.ParentBeaconRoot[:])
 		end = len(dst)
 	} else {
 		dst = append(dst, 0x80)

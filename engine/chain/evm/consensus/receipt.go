@@ -102,17 +102,17 @@ func appendReceipt(dst []byte, t *evm.Tx, cumulative uint64, f *[BloomLen]byte) 
 		dst = append(dst, 1)
 	}
 	dst = rlp.AppendUint64(dst, cumulative)
-	dst = appendString(dst, f[:])
+	dst = AppendString(dst, f[:])
 	logs := len(dst)
 	for i := range t.Logs {
 		l, entry := &t.Logs[i], len(dst)
-		dst = appendString(dst, l.Address[:])
+		dst = AppendString(dst, l.Address[:])
 		topics := len(dst)
 		for k := range l.Topics {
-			dst = appendString(dst, l.Topics[k][:])
+			dst = AppendString(dst, l.Topics[k][:])
 		}
 		dst = closeList(dst, topics)
-		dst = closeList(appendString(dst, l.Data), entry)
+		dst = closeList(AppendString(dst, l.Data), entry)
 	}
 	return closeList(closeList(dst, logs), start)
 }

@@ -14,8 +14,8 @@ import (
 // caller's buffer; a list's head is put in front of its elements once their
 // length is known.
 
-// appendString appends the RLP of a byte string.
-func appendString(dst, b []byte) []byte {
+// AppendString appends the RLP of a byte string.
+func AppendString(dst, b []byte) []byte {
 	if len(b) == 1 && b[0] < 0x80 {
 		return append(dst, b[0])
 	}
@@ -28,7 +28,7 @@ func appendWide(dst []byte, v *uint256.Int) []byte {
 		return rlp.AppendUint64(dst, v.Uint64())
 	}
 	b := v.Bytes32()
-	return appendString(dst, b[32-v.ByteLen():])
+	return AppendString(dst, b[32-v.ByteLen():])
 }
 
 // appendHead appends the head of a string (base 0x80) or list (0xc0) of n bytes.

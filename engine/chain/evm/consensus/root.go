@@ -13,8 +13,9 @@ import (
 type roots struct {
 	h      *hasher
 	blooms blooms
-	nodes  []byte // nodes being built, outer ones first
-	value  []byte // of the leaf being built
+	bloom  [BloomLen]byte // of the receipt being built
+	nodes  []byte         // nodes being built, outer ones first
+	value  []byte         // of the leaf being built
 	count  int
 	append func(dst []byte, i int) []byte
 }
@@ -48,15 +49,16 @@ func Receipts(txs []evm.Tx, each func(i int, bloom *[BloomLen]byte)) (root evm.H
 		gas[i] = sum
 	}
 	root = r.root(len(txs), func(dst []byte, i int) []byte {
-		var f [BloomLen]byte
-		r.blooms.logs(&f, txs[i].Logs)
+		f := &r.bloom
+		*f = [BloomLen]byte{}
+		r.blooms.logs(f, txs[i].Logs)
 		for k := range f {
 			bloom[k] |= f[k]
 		}
 		if each != nil {
-			each(i, &f)
+			each(i, f)
 		}
-		return appendReceipt(dst, &txs[i], gas[i], &f)
+		return appendReceipt(dst, &txs[i], gas[i], f)
 	})
 	return root, bloom
 }
@@ -114,7 +116,7 @@ func (r *roots) node(from, to, depth int) {
 		key := r.key(room[:0], from)
 		r.nodes = appendPath(r.nodes, key, depth, 2*len(key), 0x20)
 		r.value = r.append(r.value[:0], r.index(from))
-		r.nodes = appendString(r.nodes, r.value)
+		r.nodes = AppendString(r.nodes, r.value)
 		r.close(start)
 		return
 	}
@@ -167,5 +169,5 @@ func appendPath(dst, key []byte, depth, end int, flag byte) []byte {
 	for ; depth < end; depth += 2 {
 		path = append(path, nibble(key, depth)<<4|nibble(key, depth+1))
 	}
-	return appendString(dst, path)
+	return AppendString(dst, path)
 }

@@ -82,10 +82,10 @@ func AppendTx(dst []byte, t *evm.Tx, s *Signed) ([]byte, error) {
 	if t.Creation {
 		dst = append(dst, 0x80)
 	} else {
-		dst = appendString(dst, t.To[:])
+		dst = AppendString(dst, t.To[:])
 	}
 	dst = appendWide(dst, &t.Value)
-	dst = appendString(dst, t.Input)
+	dst = AppendString(dst, t.Input)
 	if t.Type != TypeLegacy {
 		dst = s.appendLists(dst, t.Type)
 	}
@@ -100,10 +100,10 @@ func (s *Signed) appendLists(dst []byte, kind uint8) []byte {
 	start := len(dst)
 	for i := range s.Access {
 		entry := len(dst)
-		dst = appendString(dst, s.Access[i].Address[:])
+		dst = AppendString(dst, s.Access[i].Address[:])
 		keys := len(dst)
 		for k := range s.Access[i].Keys {
-			dst = appendString(dst, s.Access[i].Keys[k][:])
+			dst = AppendString(dst, s.Access[i].Keys[k][:])
 		}
 		dst = closeList(closeList(dst, keys), entry)
 	}
@@ -114,14 +114,14 @@ func (s *Signed) appendLists(dst []byte, kind uint8) []byte {
 		dst = appendWide(dst, &s.MaxBlobFee)
 		start = len(dst)
 		for i := range s.BlobHashes {
-			dst = appendString(dst, s.BlobHashes[i][:])
+			dst = AppendString(dst, s.BlobHashes[i][:])
 		}
 		dst = closeList(dst, start)
 	case TypeSetCode:
 		for i := range s.Auths {
 			a, entry := &s.Auths[i], len(dst)
 			dst = appendWide(dst, &a.ChainID)
-			dst = appendString(dst, a.Address[:])
+			dst = AppendString(dst, a.Address[:])
 			dst = rlp.AppendUint64(dst, a.Nonce)
 			dst = rlp.AppendUint64(dst, uint64(a.V))
 			dst = appendWide(dst, &a.R)
@@ -186,6 +186,26 @@ func ParseTx(raw []byte, t *evm.Tx, s *Signed) error {
 	r.wide("s", &s.S)
 	return r.end()
 }
+
+// Input returns the input of a transaction, a part of its encoding; nil if it is
+// empty or raw is no encoding.
+func Input(raw []byte) []byte {
+	kind, body, err := split(raw)
+	if err != nil {
+		return nil
+	}
+	r := list(body)
+	for range inputAt[kind] {
+		r.skip("members")
+	}
+	if b := r.bytes("input"); len(b) > 0 {
+		return b[:len(b):len(b)]
+	}
+	return nil
+}
+
+// inputAt is the number of members before the input, by type.
+var inputAt = [LastType + 1]int{TypeLegacy: 5, TypeAccessList: 6, TypeDynamicFee: 7, TypeBlob: 7, TypeSetCode: 7}
 
 // split returns the type of a transaction and the list of its members.
 func split(raw []byte) (kind uint8, body []byte, err error) {
