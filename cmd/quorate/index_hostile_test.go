@@ -32,7 +32,7 @@ type hostileChain struct {
 func hostileKinds() []*hostileChain {
 	return []*hostileChain{
 		{name: "C", fault: devnet.EVMFaultSilence, tells: "no answer in time"},
-		{name: "other-parent", fault: devnet.EVMFaultWrongParent, tells: "has parent"},
+		{name: "other-parent", fault: devnet.EVMFaultWrongParent, tells: "does not fit the block's hash: block"},
 		{name: "truncated", fault: devnet.EVMFaultTruncated, tells: "malformed JSON"},
 		{name: "huge", fault: devnet.EVMFaultHuge, tells: "longer than allowed"},
 		{name: "few-receipts", fault: devnet.EVMFaultMissingReceipts, tells: "receipts of"},
