@@ -16,6 +16,7 @@ import (
 	"quorate/engine/metric"
 	"quorate/engine/network"
 	"quorate/engine/source"
+	"quorate/engine/source/evm"
 )
 
 // Config is everything an [Engine] can be told. Zero values take the defaults
@@ -51,6 +52,8 @@ type Config struct {
 	// CChain is what is told of the C-Chain, EVMChains are those besides it.
 	CChain    follow.Details
 	EVMChains []EVMConfig
+	// Verify says how many senders of transactions are recovered.
+	Verify evm.Verify
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 

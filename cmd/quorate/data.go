@@ -14,6 +14,7 @@ import (
 
 	"quorate/engine"
 	"quorate/engine/chain/evm/selector"
+	"quorate/engine/source/evm"
 	"quorate/httpapi"
 	"quorate/httpapi/provide"
 	"quorate/httpapi/token"
@@ -23,7 +24,7 @@ import (
 // dataFlags are the flags of quorate serve about chain data.
 type dataFlags struct {
 	index, ahead                                    bool
-	chainsFile, publicURL, dialect                  string
+	chainsFile, publicURL, dialect, verify          string
 	prices, logos, reputation, nftMetadata, methods string
 }
 
@@ -34,6 +35,7 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupChains, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.index, "index", true, "follow EVM chains and index them: the C-Chain, and those of --chains-file")
 		flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see the README")
+		flags.StringVar(&f.verify, "verify", "sample", "senders that are recovered from signatures: sample (a random sample while catching up, all at a usual head) or full; all that block hashes cover is always checked")
 		flags.StringVar(&f.prices, "prices-file", "", "JSON file of prices by chain, token and currency, read again when it changes")
 		flags.StringVar(&f.logos, "logos-file", "", "JSON file of the logos of coins and tokens")
 		flags.StringVar(&f.reputation, "reputation-file", "", "JSON file of malicious and benign tokens")
@@ -49,6 +51,9 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 func (f *dataFlags) check() error {
 	if _, err := view.ParseMode(f.dialect); err != nil {
 		return fmt.Errorf("--api-dialect: %w", err)
+	}
+	if _, err := evm.ParseVerify(f.verify); err != nil {
+		return fmt.Errorf("--verify: %w", err)
 	}
 	if f.publicURL != "" {
 		if _, ok := publicURL(f.publicURL); !ok {

@@ -23,6 +23,7 @@ import (
 	"quorate/engine/log"
 	"quorate/engine/metric"
 	"quorate/engine/network"
+	"quorate/engine/source/evm"
 	"quorate/httpapi"
 	"quorate/rpc"
 	"quorate/rpc/profile"
@@ -185,6 +186,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	f.keep.configure(&cfgEngine)
+	if cfgEngine.Verify, err = evm.ParseVerify(f.data.verify); err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	eng, err := engine.New(cfgEngine)
 	if err != nil {
 		return errors.Join(err, ln.Close())

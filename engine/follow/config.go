@@ -10,11 +10,12 @@ import (
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
 	"quorate/engine/source"
+	evmsource "quorate/engine/source/evm"
 	"quorate/engine/store"
 )
 
 // Config says which chain to follow and with what. All fields but VM, RPC, WS,
-// Details and OnProgress are required.
+// Details, Verify and OnProgress are required.
 type Config struct {
 	ID, Subnet, VM chain.ID
 	// Name is what the chain is called in health checks, logs and metrics.
@@ -24,6 +25,8 @@ type Config struct {
 	RPC, WS source.Endpoint
 	Path    string
 	Details Details
+	// Verify says how many senders of transactions are recovered.
+	Verify evmsource.Verify
 
 	Host Host
 	DB   *store.DB

@@ -130,6 +130,7 @@ func (c *EVM) try(ctx context.Context) error {
 func (c *EVM) connect(asset chain.ID) error {
 	set := evmsource.Config{
 		AVAXAssetID: evm.Hash(asset), Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name), Retries: evmRetries,
+		Verify: c.cfg.Verify,
 	}
 	// Slower calls and smaller answers than others have. Nodes cut answers off at 25 MB.
 	node, at, err := c.cfg.Host.Source(source.Config{Timeout: evmTimeout, MaxBody: maxEVMBody}, c.cfg.RPC)
