@@ -206,6 +206,9 @@ func TestKillWhileIndexing(t *testing.T) {
 			t.Errorf("%s: after %d kills the database is another one", name, kills)
 		}
 	}
+	if fromArchive(t, dirs["serve"], c) != want {
+		t.Errorf("after %d kills the archive makes another database", kills)
+	}
 	t.Logf("4 times %d kills, tip %d", kills, c.Tip())
 }
 

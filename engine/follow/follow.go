@@ -164,6 +164,10 @@ func (c *EVM) serve() (err error) {
 	c.onServed(c)
 	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",
 		"blockchain_id", c.cfg.ID.String(), "subnet", c.cfg.Subnet.String(), "evm_chain_id", strconv.FormatUint(c.number, 10)).Set(1)
+	set.GaugeFunc("quorate_index_height", "Height of the last indexed block, also before the node has answered.", func() float64 {
+		height, _, _ := c.index.Cursor()
+		return float64(height)
+	})
 	if err := c.cfg.Host.Go("tokens "+c.cfg.Name, c.tokens.run); err != nil {
 		return err
 	}

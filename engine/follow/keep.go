@@ -51,7 +51,7 @@ func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error
 
 // refetch returns blocks as a node has them now, for the archive.
 func (c *EVM) refetch(ctx context.Context, from, to uint64) (list []archive.Block, err error) {
-	if c.ingest.Load() == nil {
+	if !c.asked.Load() {
 		return nil, errNotAsked
 	}
 	for at := from; at <= to; {
