@@ -116,6 +116,10 @@ type Config struct {
 	HTTPHost string
 	// HTTPPort is the port of the node API; 0 takes a free one.
 	HTTPPort uint16
+	// Nodes is the number of node APIs, those of the first validators, at most
+	// [MaxNodes] and one for each validator; 0 means 1. They take ports from
+	// HTTPPort on. What each can do is changed by [Devnet.Node].
+	Nodes int
 	// StakingPort is the port of validator 0, those that follow take the next
 	// ones; 0 takes free ones. Validators always listen on loopback.
 	StakingPort uint16
@@ -190,6 +194,9 @@ func (c Config) withDefaults() Config {
 	if c.HistoryInterval == 0 && c.Blocks > 0 {
 		c.HistoryInterval = max(min(DefaultHistory/time.Duration(c.Blocks), 8*time.Hour), time.Millisecond)
 	}
+	if c.Nodes == 0 {
+		c.Nodes = 1
+	}
 	if c.HTTPHost == "" {
 		c.HTTPHost = DefaultHost
 	}
@@ -224,6 +231,10 @@ func (c Config) validate() error {
 	case c.EVMChains < 0 || c.Blocks < 0 || c.BlockInterval < 0:
 		return fmt.Errorf("%w: %d EVM chains, %d blocks, a block interval of %s: none may be negative",
 			ErrConfig, c.EVMChains, c.Blocks, c.BlockInterval)
+	case c.Nodes < 1 || c.Nodes > min(MaxNodes, c.Validators):
+		return fmt.Errorf("%w: %d nodes, want 1 to %d", ErrConfig, c.Nodes, min(MaxNodes, c.Validators))
+	case c.HTTPPort != 0 && int(c.HTTPPort)+c.Nodes > 1<<16:
+		return fmt.Errorf("%w: %d ports from %d on do not exist", ErrConfig, c.Nodes, c.HTTPPort)
 	case net.ParseIP(c.HTTPHost) == nil:
 		return fmt.Errorf("%w: HTTP host %q is not an IP address", ErrConfig, c.HTTPHost)
 	case c.StakingPort != 0 && int(c.StakingPort)+c.Validators+max(c.L1s, c.EVMChains)*c.L1Own > 1<<16:

@@ -17,15 +17,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 	"time"
 
 	"quorate/devnet/evmchain"
-	"quorate/devnet/evmrpc"
-	"quorate/devnet/nodeapi"
 	"quorate/devnet/validator"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
@@ -45,16 +41,14 @@ type Devnet struct {
 	validators []*validator.Validator
 	liars      []Liar
 	counts     *counts
-	api        *nodeapi.Server
 	chains     map[chain.ID]*evmchain.Chain
-	handlers   map[chain.ID]*evmrpc.Handler
+	nodes      []*Node
 
 	ready chan struct{} // closed once everything listens
 
 	mu      sync.Mutex // guards what follows
 	started bool
 	ctx     context.Context // of Run; nil before and after
-	nodeURL string
 }
 
 // New builds a network. It opens no port.
@@ -94,7 +88,7 @@ func New(cfg Config) (*Devnet, error) {
 	if err := d.addChains(); err != nil {
 		return nil, err
 	}
-	d.api = nodeapi.New(nodeapi.Config{World: w, Live: live{d}, EVM: d.handlers, Logger: cfg.Logger, Metrics: cfg.Metrics})
+	d.addNodes()
 	d.gauges(cfg.Metrics)
 	return d, nil
 }
@@ -132,21 +126,21 @@ func (d *Devnet) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp",
-		net.JoinHostPort(d.cfg.HTTPHost, strconv.Itoa(int(d.cfg.HTTPPort))))
-	if err != nil {
-		return fmt.Errorf("node API: %w", err)
+	for _, n := range d.nodes {
+		if err := n.begin(ctx, cancel); err != nil {
+			cancel()
+			return errors.Join(err, d.endNodes())
+		}
 	}
-	d.mu.Lock()
-	d.nodeURL = "http://" + listener.Addr().String()
-	d.mu.Unlock()
 	var blocks sync.WaitGroup
-	defer func() { cancel(); blocks.Wait() }()
 	blocks.Go(func() { d.blocks(ctx) })
 	blocks.Go(func() { d.grow(ctx) })
 	close(d.ready)
 	d.log.Info("devnet is ready", "url", d.NodeURL(), "validators", len(d.validators))
-	return d.api.Serve(ctx, listener)
+	<-ctx.Done()
+	err := d.endNodes()
+	blocks.Wait()
+	return err
 }
 
 // blocks lets the P-Chain grow until ctx ends.
@@ -207,12 +201,8 @@ func (d *Devnet) end(cancel context.CancelFunc) {
 // Run fails before.
 func (d *Devnet) Ready() <-chan struct{} { return d.ready }
 
-// NodeURL returns the node API's base URL; empty until [Devnet.Ready].
-func (d *Devnet) NodeURL() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.nodeURL
-}
+// NodeURL returns the first node API's base URL; empty until [Devnet.Ready].
+func (d *Devnet) NodeURL() string { return d.nodes[0].URL() }
 
 // Stop closes validator i's port and connections and waits for their end.
 func (d *Devnet) Stop(i int) { d.validators[i].Stop() }

@@ -43,7 +43,6 @@ const (
 // addChains makes the C-Chain and the L1s' chains.
 func (d *Devnet) addChains() error {
 	d.chains = make(map[chain.ID]*evmchain.Chain)
-	d.handlers = make(map[chain.ID]*evmrpc.Handler)
 	number, err := strconv.ParseUint(world.EVMChainID, 10, 64)
 	if err != nil {
 		return fmt.Errorf("EVM chain ID: %w", err)
@@ -80,7 +79,6 @@ func (d *Devnet) addChain(id chain.ID, number uint64, c bool, message func(i uin
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	d.chains[id] = evmChain
-	d.handlers[id] = evmrpc.New(evmChain, clientVersion)
 	return nil
 }
 
@@ -107,10 +105,23 @@ func (d *Devnet) grow(ctx context.Context) {
 // [evmchain.Chain.Advance] makes it grow at once.
 func (d *Devnet) EVMChain(id chain.ID) *evmchain.Chain { return d.chains[id] }
 
-// SetEVMFault makes the node API misbehave for an EVM chain from now on, or
-// behave again. It does nothing for a chain that does not exist.
+// SetEVMFault makes all node APIs misbehave for an EVM chain from now on, or
+// behave again. It does nothing for a chain that does not exist. Single nodes are
+// told by [Devnet.Node].
 func (d *Devnet) SetEVMFault(id chain.ID, fault EVMFault) {
-	if h, ok := d.handlers[id]; ok {
-		h.SetFault(fault)
+	for _, n := range d.nodes {
+		if h := n.EVM(id); h != nil {
+			h.SetFault(fault)
+		}
+	}
+}
+
+// SetEVMTraits changes what all node APIs can do for an EVM chain. It does nothing
+// for a chain that does not exist.
+func (d *Devnet) SetEVMTraits(id chain.ID, t evmrpc.Traits) {
+	for _, n := range d.nodes {
+		if h := n.EVM(id); h != nil {
+			h.SetTraits(t)
+		}
 	}
 }

@@ -21,6 +21,8 @@ type Facts struct {
 	BaseURL string `json:"baseUrl"`
 	// NodeURL is where the node API of the simulated network answers.
 	NodeURL string `json:"nodeUrl"`
+	// NodeURLs are those of all node APIs; absent when there is one.
+	NodeURLs []string `json:"nodeUrls,omitempty"`
 	// Network is the name under which the network is served.
 	Network string `json:"network"`
 	// ChainID is the EVM chain ID of the C-Chain, also as the metrics name it.
@@ -158,6 +160,9 @@ func (d *Devnet) Facts(baseURL string) Facts {
 			Justification:   hex0x(world.RegistrationJustification(w.ExpiredRegistration().Append(nil))),
 			SigningSubnetID: chain.PrimaryNetworkID.String(),
 		},
+	}
+	if len(d.nodes) > 1 {
+		f.NodeURLs = d.NodeURLs()
 	}
 	f.Signature.Messages = d.messages(d.cfg.Messages, w.Message)
 	if l1s := w.L1s(); len(l1s) > 0 {

@@ -100,6 +100,7 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupListen, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.cfg.HTTPHost, "http-host", devnet.DefaultHost, "IP address of the node API")
 		flags.Uint16Var(&f.httpPort, "http-port", devnetPort, "port of the node API; 0 takes a free one")
+		flags.IntVar(&f.cfg.Nodes, "nodes", 1, "number of node APIs, at ports from --http-port on; the facts file names them")
 	})
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.factsFile, "facts-file", "", "file to write messages, IDs and addresses to")

@@ -19,9 +19,13 @@ type planner struct {
 	rng    *rand.Rand
 	height uint64
 	warps  uint64 // messages sent
-	ops    []byte // the block's records so far
-	build  builder
-	out    *block
+	// variant is not 0 for blocks that are never accepted, least how many
+	// transactions each has at least.
+	variant uint64
+	least   int
+	ops     []byte // the block's records so far
+	build   builder
+	out     *block
 }
 
 func newPlanner(cfg *Config, l *ledger) *planner {
@@ -60,7 +64,7 @@ func (p *planner) newAccount() uint32 {
 // block plans the next block into b, and gives its record.
 func (p *planner) block(b *block) []byte {
 	p.height, p.out, p.ops = b.number, b, make([]byte, 0, 24*p.cfg.TxsPerBlock)
-	p.rng = rand.New(rand.NewPCG(mix(b.number)^binary.BigEndian.Uint64(p.cfg.Seed[:]), mix(binary.BigEndian.Uint64(p.cfg.Seed[8:])+b.number)))
+	p.rng = rand.New(rand.NewPCG(mix(b.number)^binary.BigEndian.Uint64(p.cfg.Seed[:])^mix(p.variant)^mix(0), mix(binary.BigEndian.Uint64(p.cfg.Seed[8:])+b.number)))
 	if b.number == 1 {
 		for i := range uint8(numContracts) {
 			p.add(&op{kind: opDeploy, contract: i, from: treasury, a: contractAccount(int(i))})
@@ -92,10 +96,10 @@ func (p *planner) block(b *block) []byte {
 func (p *planner) count() int {
 	const emptyOneIn = 12
 	if p.rng.IntN(emptyOneIn) == 0 {
-		return 0
+		return p.least
 	}
 	mean := p.cfg.TxsPerBlock
-	return max(1, mean/2+p.rng.IntN(mean+mean/6+1))
+	return max(1, p.least, mean/2+p.rng.IntN(mean+mean/6+1))
 }
 
 // add makes the op's transaction and applies it. What the sender cannot pay for

@@ -38,6 +38,22 @@ func (c *Chain) Hash(height uint64) evm.Hash {
 	return c.records[height].hash
 }
 
+// StateRoot returns the state root of a block. The height must exist.
+func (c *Chain) StateRoot(height uint64) evm.Hash {
+	defer c.read()()
+	return c.records[height].root
+}
+
+// TxHashes returns the hashes of a block's transactions. The height must exist.
+func (c *Chain) TxHashes(height uint64) []evm.Hash {
+	defer c.read()()
+	var all []evm.Hash
+	for _, t := range c.block(height).txs {
+		all = append(all, t.hash)
+	}
+	return all
+}
+
 // AppendBlock appends a block as eth_getBlockByNumber gives it, with its
 // transactions or with their hashes. The height must exist, as everywhere below.
 func (c *Chain) AppendBlock(dst []byte, height uint64, full bool, v View) []byte {

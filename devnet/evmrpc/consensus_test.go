@@ -192,7 +192,7 @@ func roots(t *testing.T, b *jsonBlock, receipts []jsonReceipt) {
 func TestLargeBlock(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig()
-	cfg.Blocks, cfg.TxsPerBlock, cfg.Atomic = 6, 300, false
+	cfg.Blocks, cfg.TxsPerBlock, cfg.Atomic = 3, 300, false
 	h := newHandler(t, cfg)
 	most := 0
 	for n := range cfg.Blocks + 1 {

@@ -6,6 +6,7 @@ package evmrpc
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,15 +42,27 @@ const (
 	FaultBusy                  // 429 to everything
 )
 
-// Handler answers for one chain. Make it with [New].
+// Handler answers for one chain as one node. Make it with [New].
 type Handler struct {
 	chain   *evmchain.Chain
 	version string
 	fault   atomic.Int32
+	traits  atomic.Pointer[Traits]
+
+	mu      sync.Mutex    // guards what follows
+	changed chan struct{} // closed when the traits change
+	// forked is the chain with forkedBy blocks after forkedAt that are never accepted.
+	forked   *evmchain.Chain
+	forkedAt uint64
+	forkedBy int
 }
 
 // New makes a handler; version is what web3_clientVersion says.
-func New(c *evmchain.Chain, version string) *Handler { return &Handler{chain: c, version: version} }
+func New(c *evmchain.Chain, version string) *Handler {
+	h := &Handler{chain: c, version: version, changed: make(chan struct{})}
+	h.traits.Store(new(Traits))
+	return h
+}
 
 // SetFault makes the handler misbehave from now on, or behave again.
 func (h *Handler) SetFault(f Fault) { h.fault.Store(int32(f)) }
@@ -58,15 +71,6 @@ func (h *Handler) faulty(f Fault) bool { return Fault(h.fault.Load()) == f }
 
 func (h *Handler) view() evmchain.View {
 	return evmchain.View{WrongParent: h.faulty(FaultWrongParent), MissingReceipts: h.faulty(FaultMissingReceipts)}
-}
-
-// tip is the height that the node says it has.
-func (h *Handler) tip() uint64 {
-	tip := h.chain.Tip()
-	if h.faulty(FaultBackwards) {
-		tip -= min(tip, backwardsBlocks)
-	}
-	return tip
 }
 
 // hold waits as long as the node says nothing; false when ctx ended.

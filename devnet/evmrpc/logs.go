@@ -22,7 +22,7 @@ type filterObject struct {
 	Topics             []json.RawMessage
 }
 
-func (h *Handler) logs(dst []byte, a args) ([]byte, error) {
+func (h *node) logs(dst []byte, a args) ([]byte, error) {
 	var object filterObject
 	if err := json.Unmarshal(a[0], &object); err != nil {
 		return dst, invalid("invalid argument 0: %v", err)
@@ -38,7 +38,7 @@ func (h *Handler) logs(dst []byte, a args) ([]byte, error) {
 	return dst, nil
 }
 
-func (h *Handler) filter(o *filterObject) (f evmchain.LogFilter, err error) {
+func (h *node) filter(o *filterObject) (f evmchain.LogFilter, err error) {
 	if len(o.Topics) > maxTopics {
 		return f, errors.New("exceed max topics")
 	}
@@ -67,7 +67,7 @@ func (h *Handler) filter(o *filterObject) (f evmchain.LogFilter, err error) {
 }
 
 // span sets the heights between which a filter looks.
-func (h *Handler) span(o *filterObject, f *evmchain.LogFilter) (err error) {
+func (h *node) span(o *filterObject, f *evmchain.LogFilter) (err error) {
 	if o.BlockHash != nil {
 		if o.FromBlock != nil || o.ToBlock != nil {
 			return invalid("invalid argument 0: cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other")
@@ -76,14 +76,14 @@ func (h *Handler) span(o *filterObject, f *evmchain.LogFilter) (err error) {
 		if err := fixed(*o.BlockHash, hash[:]); err != nil {
 			return invalid("invalid argument 0: %v", err)
 		}
-		height, ok := h.chain.Height(hash)
-		if !ok || height > h.tip() {
+		height, ok := h.byHash(hash)
+		if !ok {
 			return errors.New("unknown block")
 		}
 		f.From, f.To = height, height
 		return nil
 	}
-	tip := h.tip()
+	tip := h.tip
 	f.From, f.To = tip, tip
 	if o.FromBlock != nil {
 		if f.From, err = h.number(*o.FromBlock); err != nil {
@@ -102,6 +102,8 @@ func (h *Handler) span(o *filterObject, f *evmchain.LogFilter) (err error) {
 		return fmt.Errorf("requested to block %d after last accepted block %d", f.To, tip)
 	case f.To < f.From:
 		return fmt.Errorf("begin block %d is greater than end block %d", f.From, f.To)
+	case !h.has(f.From) || !h.has(f.To):
+		return errNoHeaderAt
 	case f.To-f.From >= maxLogBlocks:
 		return fmt.Errorf("requested too many blocks from %d to %d, maximum is set to %d", f.From, f.To, maxLogBlocks)
 	}

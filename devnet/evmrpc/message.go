@@ -190,12 +190,18 @@ func (h *Handler) run(dst []byte, r *request, s *session) ([]byte, error) {
 		return s.unsubscribe(dst, r)
 	}
 	m, ok := methods[r.Method]
-	if !ok || strings.HasPrefix(r.Method, "debug_") && h.faulty(FaultNoDebug) {
+	n := h.now()
+	if !ok || strings.HasPrefix(r.Method, "debug_") && (h.faulty(FaultNoDebug) || n.traits.NoDebug) {
 		return dst, &callError{code: codeMethod, text: "the method " + r.Method + " does not exist/is not available"}
 	}
 	args, err := arguments(r.Params, m.required, m.most)
 	if err != nil {
 		return dst, err
 	}
-	return m.run(h, dst, args)
+	start := len(dst)
+	dst, err = m.run(n, dst, args)
+	if err != nil || n.traits.Edit == nil {
+		return dst, err
+	}
+	return append(dst[:start:start], n.traits.Edit(r.Method, r.Params, dst[start:])...), nil
 }

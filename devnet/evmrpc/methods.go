@@ -14,39 +14,39 @@ import (
 // method is one method: how many arguments it needs and takes.
 type method struct {
 	required, most int
-	run            func(h *Handler, dst []byte, a args) ([]byte, error)
+	run            func(h *node, dst []byte, a args) ([]byte, error)
 }
 
 // methods never changes.
 var methods = map[string]method{
-	"eth_chainId":               {0, 0, (*Handler).chainID},
-	"net_version":               {0, 0, (*Handler).netVersion},
+	"eth_chainId":               {0, 0, (*node).chainID},
+	"net_version":               {0, 0, (*node).netVersion},
 	"net_listening":             {0, 0, fixedAnswer("true")},
 	"net_peerCount":             {0, 0, fixedAnswer(`"0x0"`)},
-	"web3_clientVersion":        {0, 0, (*Handler).clientVersion},
+	"web3_clientVersion":        {0, 0, (*node).clientVersion},
 	"eth_syncing":               {0, 0, fixedAnswer("false")},
 	"eth_accounts":              {0, 0, fixedAnswer("[]")},
-	"eth_blockNumber":           {0, 0, (*Handler).blockNumber},
-	"eth_gasPrice":              {0, 0, (*Handler).gasPrice},
-	"eth_baseFee":               {0, 0, (*Handler).baseFee},
+	"eth_blockNumber":           {0, 0, (*node).blockNumber},
+	"eth_gasPrice":              {0, 0, (*node).gasPrice},
+	"eth_baseFee":               {0, 0, (*node).baseFee},
 	"eth_maxPriorityFeePerGas":  {0, 0, fixedAnswer(`"0x3b9aca00"`)},
-	"eth_getBlockByNumber":      {2, 2, (*Handler).blockByNumber},
-	"eth_getBlockByHash":        {2, 2, (*Handler).blockByHash},
-	"eth_getBlockReceipts":      {1, 1, (*Handler).blockReceipts},
-	"eth_getTransactionReceipt": {1, 1, (*Handler).transactionReceipt},
-	"eth_getTransactionByHash":  {1, 1, (*Handler).transactionByHash},
-	"eth_getBalance":            {2, 2, (*Handler).balance},
-	"eth_getTransactionCount":   {2, 2, (*Handler).transactionCount},
-	"eth_getCode":               {2, 2, (*Handler).code},
-	"eth_call":                  {1, 4, (*Handler).call},
-	"eth_getLogs":               {1, 1, (*Handler).logs},
-	"debug_traceBlockByNumber":  {1, 2, (*Handler).traceByNumber},
-	"debug_traceBlockByHash":    {1, 2, (*Handler).traceByHash},
-	"debug_traceTransaction":    {1, 2, (*Handler).traceTransaction},
+	"eth_getBlockByNumber":      {2, 2, (*node).blockByNumber},
+	"eth_getBlockByHash":        {2, 2, (*node).blockByHash},
+	"eth_getBlockReceipts":      {1, 1, (*node).blockReceipts},
+	"eth_getTransactionReceipt": {1, 1, (*node).transactionReceipt},
+	"eth_getTransactionByHash":  {1, 1, (*node).transactionByHash},
+	"eth_getBalance":            {2, 2, (*node).balance},
+	"eth_getTransactionCount":   {2, 2, (*node).transactionCount},
+	"eth_getCode":               {2, 2, (*node).code},
+	"eth_call":                  {1, 4, (*node).call},
+	"eth_getLogs":               {1, 1, (*node).logs},
+	"debug_traceBlockByNumber":  {1, 2, (*node).traceByNumber},
+	"debug_traceBlockByHash":    {1, 2, (*node).traceByHash},
+	"debug_traceTransaction":    {1, 2, (*node).traceTransaction},
 }
 
-func fixedAnswer(s string) func(*Handler, []byte, args) ([]byte, error) {
-	return func(_ *Handler, dst []byte, _ args) ([]byte, error) { return append(dst, s...), nil }
+func fixedAnswer(s string) func(*node, []byte, args) ([]byte, error) {
+	return func(_ *node, dst []byte, _ args) ([]byte, error) { return append(dst, s...), nil }
 }
 
 func appendQuantity(dst []byte, v uint64) []byte {
@@ -59,31 +59,31 @@ func appendHex(dst, b []byte) []byte {
 	return append(hex.AppendEncode(dst, b), '"')
 }
 
-func (h *Handler) chainID(dst []byte, _ args) ([]byte, error) {
+func (h *node) chainID(dst []byte, _ args) ([]byte, error) {
 	return appendQuantity(dst, h.chain.Config().EVMChainID), nil
 }
 
-func (h *Handler) netVersion(dst []byte, _ args) ([]byte, error) {
+func (h *node) netVersion(dst []byte, _ args) ([]byte, error) {
 	return append(strconv.AppendUint(append(dst, '"'), uint64(h.chain.Config().NetworkID), 10), '"'), nil
 }
 
-func (h *Handler) clientVersion(dst []byte, _ args) ([]byte, error) {
-	return strconv.AppendQuote(dst, h.version), nil
+func (h *node) clientVersion(dst []byte, _ args) ([]byte, error) {
+	return strconv.AppendQuote(dst, h.host.version), nil
 }
 
-func (h *Handler) blockNumber(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.tip()), nil
+func (h *node) blockNumber(dst []byte, _ args) ([]byte, error) {
+	return appendQuantity(dst, h.tip), nil
 }
 
-func (h *Handler) gasPrice(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.chain.BaseFee(h.tip()+1)+1_000_000_000), nil
+func (h *node) gasPrice(dst []byte, _ args) ([]byte, error) {
+	return appendQuantity(dst, h.chain.BaseFee(h.tip+1)+1_000_000_000), nil
 }
 
-func (h *Handler) baseFee(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.chain.BaseFee(h.tip()+1)), nil
+func (h *node) baseFee(dst []byte, _ args) ([]byte, error) {
+	return appendQuantity(dst, h.chain.BaseFee(h.tip+1)), nil
 }
 
-func (h *Handler) blockByNumber(dst []byte, a args) ([]byte, error) {
+func (h *node) blockByNumber(dst []byte, a args) ([]byte, error) {
 	full, err := a.flag(1)
 	if err != nil {
 		return dst, err
@@ -92,10 +92,13 @@ func (h *Handler) blockByNumber(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return h.chain.AppendBlock(dst, height, full, h.view()), nil
+	if !h.has(height) {
+		return append(dst, "null"...), nil
+	}
+	return h.chain.AppendBlock(dst, height, full, h.host.view()), nil
 }
 
-func (h *Handler) blockByHash(dst []byte, a args) ([]byte, error) {
+func (h *node) blockByHash(dst []byte, a args) ([]byte, error) {
 	hash, err := a.hash(0)
 	if err != nil {
 		return dst, err
@@ -104,51 +107,68 @@ func (h *Handler) blockByHash(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	height, ok := h.chain.Height(hash)
-	if !ok || height > h.tip() {
+	height, ok := h.byHash(hash)
+	if !ok {
 		return append(dst, "null"...), nil
 	}
-	return h.chain.AppendBlock(dst, height, full, h.view()), nil
+	return h.chain.AppendBlock(dst, height, full, h.host.view()), nil
 }
 
 // blockReceipts gives null for a block that is not there, as the method's
 // definition says.
-func (h *Handler) blockReceipts(dst []byte, a args) ([]byte, error) {
+func (h *node) blockReceipts(dst []byte, a args) ([]byte, error) {
 	height, err := h.at(a, 0)
 	switch {
 	case errors.Is(err, errUnfinalized) || errors.Is(err, errNoHeader):
 		return append(dst, "null"...), nil
 	case err != nil:
 		return dst, err
+	case !h.has(height):
+		return append(dst, "null"...), nil
 	}
-	return h.chain.AppendReceipts(dst, height, h.view()), nil
+	return h.chain.AppendReceipts(dst, height, h.host.view()), nil
 }
 
-func (h *Handler) transactionReceipt(dst []byte, a args) ([]byte, error) {
+func (h *node) transactionReceipt(dst []byte, a args) ([]byte, error) {
 	hash, err := a.hash(0)
 	if err != nil {
 		return dst, err
+	}
+	if !h.knows(hash) {
+		return append(dst, "null"...), nil
 	}
 	return h.chain.AppendReceipt(dst, hash), nil
 }
 
-func (h *Handler) transactionByHash(dst []byte, a args) ([]byte, error) {
+func (h *node) transactionByHash(dst []byte, a args) ([]byte, error) {
 	hash, err := a.hash(0)
 	if err != nil {
 		return dst, err
 	}
+	if !h.knows(hash) {
+		return append(dst, "null"...), nil
+	}
 	return h.chain.AppendTx(dst, hash), nil
 }
 
-// accountAt reads an account and a block.
-func (h *Handler) accountAt(a args) (addr evm.Address, height uint64, err error) {
+// accountAt reads an account and a block with its state.
+func (h *node) accountAt(a args) (addr evm.Address, height uint64, err error) {
 	if addr, err = a.address(0); err == nil {
-		height, err = h.at(a, 1)
+		height, err = h.stateAt(a, 1)
 	}
 	return addr, height, err
 }
 
-func (h *Handler) balance(dst []byte, a args) ([]byte, error) {
+// stateAt reads a block with its state.
+func (h *node) stateAt(a args, i int) (uint64, error) {
+	height, err := h.at(a, i)
+	if err != nil {
+		return 0, err
+	}
+	return height, h.state(height)
+}
+
+func (h *node) balance(dst []byte, a args) ([]byte, error) {
 	addr, height, err := h.accountAt(a)
 	if err != nil {
 		return dst, err
@@ -157,7 +177,7 @@ func (h *Handler) balance(dst []byte, a args) ([]byte, error) {
 	return append(append(append(dst, '"'), wei.Hex()...), '"'), nil
 }
 
-func (h *Handler) transactionCount(dst []byte, a args) ([]byte, error) {
+func (h *node) transactionCount(dst []byte, a args) ([]byte, error) {
 	addr, height, err := h.accountAt(a)
 	if err != nil {
 		return dst, err
@@ -165,7 +185,7 @@ func (h *Handler) transactionCount(dst []byte, a args) ([]byte, error) {
 	return appendQuantity(dst, h.chain.Nonce(addr, height)), nil
 }
 
-func (h *Handler) code(dst []byte, a args) ([]byte, error) {
+func (h *node) code(dst []byte, a args) ([]byte, error) {
 	addr, height, err := h.accountAt(a)
 	if err != nil {
 		return dst, err
@@ -173,7 +193,7 @@ func (h *Handler) code(dst []byte, a args) ([]byte, error) {
 	return appendHex(dst, h.chain.Code(addr, height)), nil
 }
 
-func (h *Handler) call(dst []byte, a args) ([]byte, error) {
+func (h *node) call(dst []byte, a args) ([]byte, error) {
 	var object struct {
 		To          *string
 		Data, Input *string
@@ -181,7 +201,7 @@ func (h *Handler) call(dst []byte, a args) ([]byte, error) {
 	if err := json.Unmarshal(a[0], &object); err != nil {
 		return dst, invalid("invalid argument 0: %v", err)
 	}
-	height, err := h.at(a, 1)
+	height, err := h.stateAt(a, 1)
 	if err != nil {
 		return dst, err
 	}
@@ -213,7 +233,7 @@ func (h *Handler) call(dst []byte, a args) ([]byte, error) {
 	return appendHex(dst, output), nil
 }
 
-func (h *Handler) traceByNumber(dst []byte, a args) ([]byte, error) {
+func (h *node) traceByNumber(dst []byte, a args) ([]byte, error) {
 	height, err := h.height(a, 0)
 	if err != nil {
 		return dst, err
@@ -222,10 +242,10 @@ func (h *Handler) traceByNumber(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return h.chain.AppendTrace(dst, height, tc)
+	return h.trace(dst, height, tc)
 }
 
-func (h *Handler) traceByHash(dst []byte, a args) ([]byte, error) {
+func (h *node) traceByHash(dst []byte, a args) ([]byte, error) {
 	hash, err := a.hash(0)
 	if err != nil {
 		return dst, err
@@ -234,14 +254,26 @@ func (h *Handler) traceByHash(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	height, ok := h.chain.Height(hash)
-	if !ok || height > h.tip() {
+	height, ok := h.byHash(hash)
+	if !ok {
 		return dst, fmt.Errorf("block %s not found", hash)
 	}
-	return h.chain.AppendTrace(dst, height, tc)
+	return h.trace(dst, height, tc)
 }
 
-func (h *Handler) traceTransaction(dst []byte, a args) ([]byte, error) {
+func (h *node) trace(dst []byte, height uint64, tc evmchain.TraceConfig) ([]byte, error) {
+	if err := h.traceable(height); err != nil {
+		return dst, err
+	}
+	start := len(dst)
+	dst, err := h.chain.AppendTrace(dst, height, tc)
+	if err != nil || len(h.traits.Untraceable) == 0 {
+		return dst, err
+	}
+	return h.spoil(dst, start, h.chain.TxHashes(height)...)
+}
+
+func (h *node) traceTransaction(dst []byte, a args) ([]byte, error) {
 	hash, err := a.hash(0)
 	if err != nil {
 		return dst, err
@@ -250,9 +282,14 @@ func (h *Handler) traceTransaction(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	dst, ok := h.chain.AppendTxTrace(dst, hash, tc)
-	if !ok {
+	height, ok := h.chain.Where(hash)
+	if !ok || !h.has(height) {
 		return dst, errors.New("transaction not found")
 	}
-	return dst, nil
+	if err := h.traceable(height); err != nil {
+		return dst, err
+	}
+	start := len(dst)
+	dst, _ = h.chain.AppendTxTrace(dst, hash, tc)
+	return h.spoil(dst, start, hash)
 }

@@ -58,6 +58,8 @@ var (
 	// errUnfinalized is what nodes say of heights above their tip.
 	errUnfinalized = errors.New("cannot query unfinalized data")
 	errNoHeader    = errors.New("header for hash not found")
+	errNoHeaderAt  = errors.New("header not found")
+	errTimeout     = errors.New("execution timeout")
 )
 
 func (a args) text(i int, typ string) (string, error) {
@@ -129,10 +131,17 @@ func quantity(s string) (uint64, error) {
 }
 
 // number resolves a block number or tag. It may lie above the tip.
-func (h *Handler) number(s string) (uint64, error) {
+func (h *node) number(s string) (uint64, error) {
 	switch s {
-	case "latest", "pending", "finalized", "safe", "accepted":
-		return h.tip(), nil
+	case "latest", "pending":
+		return h.tip, nil
+	case "finalized", "safe":
+		if h.traits.NoFinalized {
+			return 0, errNoPrefix // it is taken for a number
+		}
+		return h.accepted, nil
+	case "accepted":
+		return h.accepted, nil
 	case "earliest":
 		return 0, nil
 	}
@@ -144,7 +153,7 @@ func (h *Handler) number(s string) (uint64, error) {
 }
 
 // height reads a block number argument that must be there.
-func (h *Handler) height(a args, i int) (uint64, error) {
+func (h *node) height(a args, i int) (uint64, error) {
 	s, err := a.text(i, "rpc.BlockNumber")
 	if err != nil {
 		return 0, err
@@ -153,7 +162,7 @@ func (h *Handler) height(a args, i int) (uint64, error) {
 	if err != nil {
 		return 0, invalid("invalid argument %d: %v", i, err)
 	}
-	if n > h.tip() {
+	if n > h.tip {
 		return 0, errUnfinalized
 	}
 	return n, nil
@@ -161,9 +170,9 @@ func (h *Handler) height(a args, i int) (uint64, error) {
 
 // at reads an argument that is a number, a tag, a hash, or an object with one
 // of them. None means the tip.
-func (h *Handler) at(a args, i int) (uint64, error) {
+func (h *node) at(a args, i int) (uint64, error) {
 	if a[i] == nil {
-		return h.tip(), nil
+		return h.tip, nil
 	}
 	if a[i][0] == '{' {
 		var object struct{ BlockNumber, BlockHash *string }
@@ -174,9 +183,9 @@ func (h *Handler) at(a args, i int) (uint64, error) {
 		case object.BlockNumber != nil && object.BlockHash != nil:
 			return 0, invalid("invalid argument %d: cannot specify both BlockHash and BlockNumber, choose one or the other", i)
 		case object.BlockHash != nil:
-			return h.byHash(*object.BlockHash, i)
+			return h.hashed(*object.BlockHash, i)
 		case object.BlockNumber != nil:
-			return h.byNumber(*object.BlockNumber, i)
+			return h.numbered(*object.BlockNumber, i)
 		}
 		return 0, errors.New("invalid arguments; neither block nor hash specified")
 	}
@@ -185,29 +194,29 @@ func (h *Handler) at(a args, i int) (uint64, error) {
 		return 0, err
 	}
 	if len(s) == 2+2*evm.HashLen {
-		return h.byHash(s, i)
+		return h.hashed(s, i)
 	}
-	return h.byNumber(s, i)
+	return h.numbered(s, i)
 }
 
-func (h *Handler) byNumber(s string, i int) (uint64, error) {
+func (h *node) numbered(s string, i int) (uint64, error) {
 	n, err := h.number(s)
 	if err != nil {
 		return 0, invalid("invalid argument %d: %v", i, err)
 	}
-	if n > h.tip() {
+	if n > h.tip {
 		return 0, errUnfinalized
 	}
 	return n, nil
 }
 
-func (h *Handler) byHash(s string, i int) (uint64, error) {
+func (h *node) hashed(s string, i int) (uint64, error) {
 	var hash evm.Hash
 	if err := fixed(s, hash[:]); err != nil {
 		return 0, invalid("invalid argument %d: %v", i, err)
 	}
-	n, ok := h.chain.Height(hash)
-	if !ok || n > h.tip() {
+	n, ok := h.byHash(hash)
+	if !ok {
 		return 0, errNoHeader
 	}
 	return n, nil

@@ -140,6 +140,7 @@ type session struct {
 	mu   sync.Mutex // guards what follows
 	subs []string
 	next uint64 // height of the first head that was not told
+	last node   // what the node was when heads were told last
 	ids  uint64
 }
 
@@ -184,14 +185,15 @@ func write(ctx context.Context, ws *websocket.Conn, body []byte) error {
 // them late; nothing is kept for it.
 func (s *session) push(ctx context.Context, ws *websocket.Conn) {
 	for {
-		tip, grown := s.handler.chain.Grown()
-		for _, note := range s.due(tip) {
+		grown, changed := s.handler.news()
+		for _, note := range s.due(s.handler.now()) {
 			if err := write(ctx, ws, note); err != nil {
 				return
 			}
 		}
 		select {
 		case <-grown:
+		case <-changed:
 		case <-s.wake:
 		case <-ctx.Done():
 			return
@@ -199,10 +201,16 @@ func (s *session) push(ctx context.Context, ws *websocket.Conn) {
 	}
 }
 
-// due gives the messages about heads up to the tip, at most those of some blocks.
-func (s *session) due(tip uint64) [][]byte {
+// due gives the messages about heads up to the tip, at most those of some
+// blocks. Heads that took the place of others are told again.
+func (s *session) due(n *node) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.last.chain != nil && n.chain != s.last.chain {
+		s.next = min(s.next, s.last.accepted+1)
+	}
+	s.last = *n
+	tip := n.tip
 	if len(s.subs) == 0 || s.handler.faulty(FaultBackwards) {
 		s.next = tip + 1
 		return nil
@@ -214,7 +222,7 @@ func (s *session) due(tip uint64) [][]byte {
 			note := append([]byte(nil), `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":`...)
 			note = strconv.AppendQuote(note, id)
 			note = append(note, `,"result":`...)
-			note = s.handler.chain.AppendHead(note, s.next)
+			note = s.appendHead(note, n, s.next)
 			notes = append(notes, append(note, "}}"...))
 		}
 	}
@@ -222,6 +230,15 @@ func (s *session) due(tip uint64) [][]byte {
 		s.wakeUp()
 	}
 	return notes
+}
+
+func (s *session) appendHead(dst []byte, n *node, height uint64) []byte {
+	start := len(dst)
+	dst = n.chain.AppendHead(dst, height)
+	if n.traits.Edit != nil {
+		dst = append(dst[:start:start], n.traits.Edit("eth_subscription", nil, dst[start:])...)
+	}
+	return dst
 }
 
 func (s *session) subscribe(dst []byte, r *request) ([]byte, error) {
@@ -243,7 +260,7 @@ func (s *session) subscribe(dst []byte, r *request) ([]byte, error) {
 		return dst, errors.New("too many subscriptions")
 	}
 	if len(s.subs) == 0 {
-		s.next = s.handler.chain.Tip() + 1
+		s.next = s.handler.now().tip + 1
 	}
 	s.ids++
 	text := "0x" + strconv.FormatUint(s.ids, 16)

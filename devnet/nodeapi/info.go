@@ -96,14 +96,14 @@ func (s *Server) getNodeVersion(none) (any, error) {
 }
 
 func (s *Server) getNodeID(none) (any, error) {
-	v := s.world.Validators()[0]
+	v := s.world.Validators()[s.index]
 	return nodeIDReply{NodeID: nodeID(v.NodeID), NodePOP: proofOf(v)}, nil
 }
 
 func (s *Server) getNodeIP(none) (any, error) {
 	return struct {
 		IP netip.AddrPort `json:"ip"`
-	}{s.live.Address(0)}, nil
+	}{s.live.Address(s.index)}, nil
 }
 
 func (s *Server) getNetworkID(none) (any, error) {
@@ -155,7 +155,7 @@ func (s *Server) peers(args peersArgs) (any, error) {
 	reply := peersReply{Peers: make([]peer, 0, len(validators))}
 	for _, v := range validators {
 		// The node has not dialled those that only L1s have: it tracks no L1.
-		if v.Index == 0 || !s.world.Primary(v.Index) || !s.live.Online(v.Index) {
+		if v.Index == s.index || !s.world.Primary(v.Index) || !s.live.Online(v.Index) {
 			continue
 		}
 		addr := s.live.Address(v.Index)

@@ -1,11 +1,12 @@
 // Package nodeapi is the HTTP interface of the simulated network's node: the
 // JSON-RPC methods that clients of a real node use, with the same paths, bodies
-// and error texts. The node is that of validator 0.
+// and error texts. The node is that of validator 0, or another.
 package nodeapi
 
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -41,6 +42,9 @@ type Live interface {
 type Config struct {
 	World *world.World
 	Live  Live
+	// Index is the validator whose node it is. Whichever it is, the node runs the
+	// chains that validator 0's does.
+	Index int
 	// EVM answers for the EVM chains that the node runs, by blockchain ID; nil
 	// means that they have no RPC.
 	EVM map[chain.ID]*evmrpc.Handler
@@ -55,6 +59,7 @@ type Server struct {
 	world  *world.World
 	live   Live
 	log    *slog.Logger
+	index  int // of its validator
 	nodeID string
 
 	info, platform, avax, health *service
@@ -70,7 +75,7 @@ type Server struct {
 	evm         map[chain.ID]*evmrpc.Handler
 	evmRequests metric.Counter
 	life        context.Context // of Serve, set before it begins
-	sockets     evmrpc.Conns
+	sockets     *evmrpc.Conns   // likewise
 }
 
 // New builds a server.
@@ -83,9 +88,9 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		world: cfg.World, live: cfg.Live, log: cfg.Logger,
-		nodeID: cfg.World.Validators()[0].NodeID.String(),
-		sets:   make(map[uint64][]byte),
-		evm:    cfg.EVM,
+		index: cfg.Index, nodeID: cfg.World.Validators()[cfg.Index].NodeID.String(),
+		sets: make(map[uint64][]byte),
+		evm:  cfg.EVM,
 	}
 	requests := func(service string) metric.Counter {
 		return cfg.Metrics.Counter("quorate_devnet_api_requests_total", "Requests to the simulated node.", "service", service)
@@ -114,7 +119,7 @@ func New(cfg Config) *Server {
 }
 
 // Serve answers requests on ln until ctx ends, lets those in flight finish, and
-// closes ln. It returns nil after an ordinary end.
+// closes ln. It returns nil after an ordinary end, and may then be called again.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	server := &fasthttp.Server{
 		Handler:            s.handle,
@@ -127,7 +132,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		Logger:             serverLog{s.log},
 	}
 	life, end := context.WithCancel(ctx)
-	s.life = life
+	s.life, s.sockets = life, new(evmrpc.Conns)
 	defer s.sockets.Wait()
 	defer end()
 	ended := make(chan error, 1)
@@ -145,7 +150,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	if err := server.ShutdownWithContext(drain); err != nil {
 		return fmt.Errorf("stopping the node API: %w", err)
 	}
-	if err := <-ended; err != nil {
+	// A server that was shut down before it began would listen for ever.
+	if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("stopping the node API: %w", err)
+	}
+	if err := <-ended; err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serving the node API: %w", err)
 	}
 	return nil
@@ -199,7 +208,7 @@ func (s *Server) serveEVM(ctx *fasthttp.RequestCtx) bool {
 	}
 	s.evmRequests.Inc()
 	if sub == "ws" {
-		h.Upgrade(ctx, s.life, &s.sockets)
+		h.Upgrade(ctx, s.life, s.sockets)
 	} else {
 		h.ServeHTTP(ctx, s.life)
 	}

@@ -374,6 +374,14 @@ func TestServe(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+	for range 20 { // to be stopped before it has begun
+		if ln, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Serve(ctx, ln); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func FuzzAnswer(f *testing.F) {
