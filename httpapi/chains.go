@@ -24,7 +24,8 @@ func listChains(s *Server, r *Route) handler {
 }
 
 func (c *call) listChains() {
-	c.list("chains")
+	c.w.Raw("{")
+	c.rows("chains")
 	for _, chain := range c.s.cfg.Chains.Chains() {
 		info := chain.Info()
 		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
@@ -34,5 +35,5 @@ func (c *call) listChains() {
 		_, behind := chain.Syncing()
 		c.w.ChainItem(info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), info.Token.LogoURI))
 	}
-	c.w.Raw("]}")
+	c.end()
 }

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
-
-	"quorate/engine/archive/vfs"
 )
 
 // noteFile is a journal of notes.
@@ -38,7 +36,7 @@ type notes struct {
 }
 
 // load reads the journals.
-func (n *notes) load(a *Archive, files []vfs.FileInfo) error {
+func (n *notes) load(a *Archive, files []FileInfo) error {
 	for _, file := range files {
 		number, _ := parseName(file.Name, notesSuffix)
 		nf, err := a.loadNotes(file.Name, number)
@@ -84,7 +82,7 @@ func (a *Archive) loadNotes(name string, number uint64) (*noteFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	nf := &noteFile{name: name, number: number, size: found.end}
+	nf := &noteFile{name: name, number: number, size: found.end, hurt: found.head}
 	for _, r := range found.records {
 		if r.bad {
 			nf.hurt = fmt.Errorf("%w journal: %d bytes from %d on are no record", errForm, r.length, r.offset)
@@ -92,16 +90,8 @@ func (a *Archive) loadNotes(name string, number uint64) (*noteFile, error) {
 		}
 		nf.units = append(nf.units, noteUnit{offset: r.offset, length: int32(r.length), kind: types[r.offset]})
 	}
-	if len(found.records) == 0 {
+	if len(nf.units) == 0 && nf.hurt == nil {
 		return nil, a.remove(name)
-	}
-	if found.head != nil {
-		if err := a.mendHead(name, number, found.head); err != nil {
-			return nil, err
-		}
-		if a.opts.ReadOnly {
-			nf.hurt = found.head
-		}
 	}
 	if found.size > found.end && !a.opts.ReadOnly {
 		err = a.cut(name, found.end)
@@ -163,7 +153,7 @@ func (a *Archive) appendNotes(packed []byte, units []Unit) error {
 	nf.size = n.live.size
 	n.mu.Unlock()
 	if n.live.size >= a.opts.SegmentBytes {
-		err = n.live.close(0, [32]byte{})
+		err = n.live.close()
 		n.live = nil
 		if err != nil {
 			a.opts.Logger.Warn("A full file of notes was not closed well; its notes are on disk.", "error", err)
@@ -188,7 +178,7 @@ func (n *notes) close() error {
 	if n.live == nil {
 		return nil
 	}
-	err := n.live.close(0, [32]byte{})
+	err := n.live.close()
 	n.live = nil
 	return err
 }
@@ -267,7 +257,7 @@ func (a *Archive) mendNotes(ctx context.Context, name string) error {
 		return nil
 	}
 	if i == len(files)-1 && n.live != nil {
-		err := n.live.close(0, [32]byte{})
+		err := n.live.close()
 		if n.live = nil; err != nil {
 			return err
 		}
@@ -305,7 +295,7 @@ func (a *Archive) copyNotes(ctx context.Context, nf *noteFile) (*noteFile, error
 	if errors.Is(err, errForm) || errors.Is(err, fs.ErrNotExist) {
 		err = nil // that is why it is copied
 	}
-	err = errors.Join(err, j.f.Sync(), j.close(0, [32]byte{}))
+	err = errors.Join(err, j.f.Sync(), j.close())
 	if with.size = j.size; err == nil {
 		err = a.opts.FS.Rename(path+tmpSuffix, path)
 	}

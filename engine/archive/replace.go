@@ -13,7 +13,9 @@ func (a *Archive) rest() error {
 	if a.live == nil {
 		return nil
 	}
-	return a.closeLive()
+	err := a.live.close()
+	a.live = nil
+	return err
 }
 
 // Replace puts consecutive blocks in the place of those that the archive has at their

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"quorate/engine/archive/vfs"
 )
 
 // Verify reads the whole archive and returns all that is damaged, in order of height;
@@ -115,7 +113,7 @@ func (v *verifier) segment(s *segment, ref *segment, from uint64) error {
 }
 
 // structure says what is wrong with a file beside its blocks.
-func (a *Archive) structure(s *segment, file vfs.File) (hurt, err error) {
+func (a *Archive) structure(s *segment, file File) (hurt, err error) {
 	if s.hurt != nil {
 		return s.hurt, nil
 	}
@@ -143,7 +141,7 @@ func (a *Archive) structure(s *segment, file vfs.File) (hurt, err error) {
 }
 
 // recordHeads checks the heads of a journal's records: they are needed when it is opened.
-func (a *Archive) recordHeads(s *segment, file vfs.File) (hurt, err error) {
+func (a *Archive) recordHeads(s *segment, file File) (hurt, err error) {
 	for _, p := range s.places {
 		if p.bad {
 			continue

@@ -21,9 +21,9 @@ const (
 	// evmTimeout bounds a call to a node for blocks or traces: those of large
 	// blocks take some seconds.
 	evmTimeout = 15 * time.Second
-	// evmRetries is how often such a call is sent again; the ingest tries anew on
-	// top of that.
-	evmRetries = 1
+	// traceTimeout is how long a node may trace one transaction: it gives up before
+	// the call for it ends.
+	traceTimeout = 10 * time.Second
 	// downAfter is how long a chain's node may fail before its chain counts as down.
 	downAfter = 5 * time.Second
 	// maxWaiting is how long a block that was fetched may wait for its commit

@@ -129,7 +129,7 @@ func (c *EVM) try(ctx context.Context) error {
 // connect makes the client of the chain's API.
 func (c *EVM) connect(asset chain.ID) error {
 	set := evmsource.Config{
-		AVAXAssetID: evm.Hash(asset), Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name), Retries: evmRetries,
+		AVAXAssetID: evm.Hash(asset), Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name), TraceTimeout: traceTimeout,
 		Verify: c.cfg.Verify,
 	}
 	// Slower calls and smaller answers than others have. Nodes cut answers off at 25 MB.

@@ -141,7 +141,16 @@ func (e *txEncoder) transfer(t *Transfer, last uint32) uint32 {
 	e.addr(t.Token)
 	e.addr(t.From)
 	e.addr(t.To)
-	e.body = appendTransferred(e.body, t)
+	switch t.Kind {
+	case ERC20:
+		e.u256(&t.Value)
+	case ERC721:
+		e.u256(&t.ID)
+	case ERC1155:
+		e.uv(uint64(t.Item))
+		e.u256(&t.ID)
+		e.u256(&t.Value)
+	}
 	return t.LogIndex
 }
 

@@ -95,10 +95,8 @@ func (i *Ingest[B]) ancestor(ctx context.Context, sink Rewinder, head chain.Head
 	}
 	// Steps that double until one is shared, then the middle between that and the last.
 	bad, good := head.Height, uint64(0)
-	for step := uint64(1); ; step *= 2 {
-		if step > i.cfg.MaxRewind || head.Height < i.cfg.From+step {
-			return 0, fmt.Errorf("no block that nodes share within %d", min(i.cfg.MaxRewind, head.Height-i.cfg.From))
-		}
+	limit := min(i.cfg.MaxRewind, head.Height-min(head.Height, i.cfg.From))
+	for step := min(1, limit); ; step = min(2*step, limit) {
 		good = head.Height - step
 		ok, err := shared(good)
 		if err != nil {
@@ -106,6 +104,9 @@ func (i *Ingest[B]) ancestor(ctx context.Context, sink Rewinder, head chain.Head
 		}
 		if ok {
 			break
+		}
+		if step == limit {
+			return 0, fmt.Errorf("the nodes have none of the last %d blocks", limit)
 		}
 		bad = good
 	}

@@ -119,9 +119,11 @@ func (r *round[B]) schedule(next uint64) {
 				return
 			}
 		}
-		size := r.window.size()
-		n := max(1, min(r.i.cfg.Span, goal/size))
-		s := &span[B]{from: next, to: min(next+uint64(n)-1, r.i.target.Load()), expected: size}
+		size, left := r.window.size(), r.i.target.Load()-next+1
+		// Few blocks are fetched by all fetchers at one time as well.
+		share := (left + uint64(r.i.cfg.Fetchers) - 1) / uint64(r.i.cfg.Fetchers)
+		n := min(uint64(max(1, min(r.i.cfg.Span, goal/size))), share)
+		s := &span[B]{from: next, to: next + n - 1, expected: size}
 		if !r.window.take(r.ctx, size*int(s.to-s.from+1)) {
 			return
 		}

@@ -40,7 +40,16 @@ func (c *Client) CallBatch(ctx context.Context, path string, calls []BatchCall) 
 	if len(calls) == 0 {
 		return nil
 	}
-	first := c.id.Add(uint64(len(calls))) - uint64(len(calls)) + 1
+	first, body, err := c.encode(calls)
+	if err != nil {
+		return err
+	}
+	return name(calls, c.ask(ctx, path, body, func(r reply) error { return decodeBatch(r, first, calls) }))
+}
+
+// encode makes the body of a batch, whose requests have the ids from first on.
+func (c *Client) encode(calls []BatchCall) (first uint64, body []byte, err error) {
+	first = c.id.Add(uint64(len(calls))) - uint64(len(calls)) + 1
 	requests := make([]request, len(calls))
 	for i := range calls {
 		requests[i] = request{Version: "2.0", ID: first + uint64(i), Method: calls[i].Method, Params: calls[i].Params}
@@ -48,13 +57,15 @@ func (c *Client) CallBatch(ctx context.Context, path string, calls []BatchCall) 
 			requests[i].Params = []any{}
 		}
 	}
-	body, err := json.Marshal(requests)
-	if err == nil {
-		c.calls.Add(float64(len(calls)))
-		err = c.ask(ctx, path, body, func(r reply) error { return decodeBatch(r, first, calls) })
-	} else {
-		err = fmt.Errorf("encode parameters: %w", err)
+	if body, err = json.Marshal(requests); err != nil {
+		return 0, nil, name(calls, fmt.Errorf("encode parameters: %w", err))
 	}
+	c.calls.Add(float64(len(calls)))
+	return first, body, nil
+}
+
+// name says which calls an error is about.
+func name(calls []BatchCall, err error) error {
 	switch {
 	case err == nil:
 		return nil

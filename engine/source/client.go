@@ -208,14 +208,18 @@ func (c *Client) ask(ctx context.Context, path string, body []byte, decode func(
 
 func (c *Client) askNode(ctx context.Context, n *node, timeout time.Duration, path string, body []byte, decode func(reply) error) error {
 	started := time.Now()
+	n.begin()
 	answer, err := c.exchange(ctx, n, started.Add(timeout), path, body)
-	c.took.Observe(time.Since(started).Seconds())
+	took := time.Since(started)
+	n.end(started.Add(took), took)
+	c.took.Observe(took.Seconds())
 	if err == nil {
 		err = decode(answer)
 	}
 	var rpc *RPCError
+	var no *pass
 	switch {
-	case err == nil, errors.As(err, &rpc):
+	case err == nil, errors.As(err, &rpc), errors.As(err, &no):
 		if n.up() {
 			c.cfg.Logger.Info("node answers again", "node", n.at.String())
 		}
@@ -275,6 +279,10 @@ type node struct {
 	mu       sync.Mutex // guards what follows
 	failures int        // in a row
 	until    time.Time  // passed over before
+	returns  uint64     // answers after a failure
+	took     float64    // mean time of an answer, in seconds
+	timed    time.Time  // when that was measured last
+	busy     int        // requests under way
 }
 
 func newNode(e Endpoint, cfg *Config, conns *conns) *node {
@@ -339,6 +347,9 @@ func (n *node) up() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	was := n.failures > 0
+	if was {
+		n.returns++
+	}
 	n.failures, n.until = 0, time.Time{}
 	return was
 }

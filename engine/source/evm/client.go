@@ -12,12 +12,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/holiman/uint256"
 
-	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
 	"quorate/engine/source"
@@ -27,6 +25,9 @@ import (
 type Node interface {
 	Call(ctx context.Context, path, method string, params, result any) error
 	CallBatch(ctx context.Context, path string, calls []source.BatchCall) error
+	CallBatchOf(ctx context.Context, path string, calls []source.BatchCall, choice source.Choice) error
+	Nodes() []source.Node
+	Fit(choice source.Choice) []source.Node
 }
 
 // Config says which chain to read and within which bounds. Zero values take the
@@ -54,18 +55,9 @@ type Config struct {
 	// BatchLatency is the time of an answer above which fewer blocks are asked for
 	// at once. Default 500 ms.
 	BatchLatency time.Duration
-	// Connections bounds the requests for blocks at one time, since a node works at
-	// each by one thread. Default 4.
-	Connections int
-	// TraceConnections bounds the requests for traces at one time. Default 4.
-	TraceConnections int
-	// TraceTimeout is how long the node may trace one transaction. Default 20 s.
+	// TraceTimeout is how long a node may trace one transaction; it should be shorter
+	// than the time that Node gives an answer. Default 20 s.
 	TraceTimeout time.Duration
-	// Retries is how often a request is sent again when the node cannot be reached,
-	// has no time or limits us. Default 3; negative: never.
-	Retries int
-	// RetryPause is the pause before the first of them; it doubles. Default 200 ms.
-	RetryPause time.Duration
 	// PollInterval is how often Watch asks for the tip while the WebSocket is down
 	// or silent. Default 500 ms.
 	PollInterval time.Duration
@@ -93,17 +85,12 @@ func (c *Config) fill() error {
 	c.BatchBlocks = cmp.Or(c.BatchBlocks, maxBatch)
 	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
 	c.BatchLatency = cmp.Or(c.BatchLatency, 500*time.Millisecond)
-	c.Connections = cmp.Or(c.Connections, 4)
-	c.TraceConnections = cmp.Or(c.TraceConnections, 4)
 	c.TraceTimeout = cmp.Or(c.TraceTimeout, 20*time.Second)
-	c.Retries = max(0, cmp.Or(c.Retries, 3))
-	c.RetryPause = cmp.Or(c.RetryPause, 200*time.Millisecond)
 	c.PollInterval = cmp.Or(c.PollInterval, 500*time.Millisecond)
 	if c.BatchBlocks < 1 || c.BatchBlocks > maxBatch {
 		return fmt.Errorf("evm source: %d blocks in a request, not 1 to %d", c.BatchBlocks, maxBatch)
 	}
-	if min(c.BatchBytes, c.Connections, c.TraceConnections) < 0 ||
-		min(c.BatchLatency, c.TraceTimeout, c.RetryPause, c.PollInterval) < 0 {
+	if c.BatchBytes < 0 || min(c.BatchLatency, c.TraceTimeout, c.PollInterval) < 0 {
 		return errors.New("evm source: bounds must not be negative")
 	}
 	if c.Logger == nil {
@@ -115,18 +102,17 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// Client reads one EVM chain. It is safe for concurrent use and has nothing to
-// close: the node's connections are the caller's.
+// Client reads one EVM chain. Each request goes to a node that can answer it, and at
+// once to the next one if it does not; the client never waits to ask again, and
+// bounds no number of requests: callers do. It is safe for concurrent use and has
+// nothing to close: the nodes' connections are the caller's.
 type Client struct {
 	cfg   Config
 	pace  *pace
 	check *checker // nil: nothing is checked
-	// Tokens of requests under way.
-	fetching, tracing chan struct{}
-	// receiptsByTx: the node does not know eth_getBlockReceipts.
-	receiptsByTx atomic.Bool
+	pool  pool
 
-	blocks, txs, bytes, retries, splits, traces, fallbacks, heads, polls metric.Counter
+	blocks, txs, bytes, splits, traces, fallbacks, heads, polls metric.Counter
 }
 
 // New checks cfg and gives a client. It asks nothing yet.
@@ -137,49 +123,21 @@ func New(cfg Config) (*Client, error) {
 	counter := func(name, help string) metric.Counter {
 		return cfg.Metrics.Counter("quorate_evm_source_"+name+"_total", help)
 	}
-	return &Client{
+	c := &Client{
 		cfg:       cfg,
 		check:     newChecker(cfg.Verify, cfg.Metrics, cfg.Logger),
 		pace:      newPace(cfg.BatchBlocks, cfg.BatchBytes, cfg.BatchLatency),
-		fetching:  make(chan struct{}, cfg.Connections),
-		tracing:   make(chan struct{}, cfg.TraceConnections),
 		blocks:    counter("blocks", "Blocks read from the node."),
 		txs:       counter("transactions", "Transactions read from the node."),
 		bytes:     counter("bytes", "Bytes of blocks, receipts and traces read from the node."),
-		retries:   counter("retries", "Batches asked for again."),
 		splits:    counter("splits", "Batches halved because the node refused them."),
 		traces:    counter("traces", "Blocks traced."),
 		fallbacks: counter("trace_fallbacks", "Blocks traced transaction by transaction."),
 		heads:     counter("heads", "New heads announced by the node."),
 		polls:     counter("polls", "Polls for new heads."),
-	}, nil
-}
-
-// Features is what the node offers beyond blocks and receipts.
-type Features struct {
-	// Trace: the debug API is there, so [Client.Trace] works for blocks whose state
-	// the node has.
-	Trace bool
-}
-
-// Features asks what the node offers.
-func (c *Client) Features(ctx context.Context) (Features, error) {
-	// No block has this hash: a node with the debug API says so.
-	calls := []source.BatchCall{{Method: "debug_traceBlockByHash", Params: []any{evm.Hash{}.String(), tracer(callTracer, c.cfg.TraceTimeout)}}}
-	if _, err := c.ask(ctx, c.tracing, calls); err != nil {
-		return Features{}, outward(err)
 	}
-	err := calls[0].Err
-	if err == nil {
-		return Features{Trace: true}, nil
-	}
-	switch classify(err) {
-	case missing, noState:
-		return Features{Trace: true}, nil
-	case later, smaller:
-		return Features{}, outward(err)
-	}
-	return Features{}, nil
+	cfg.Metrics.Gauges("quorate_evm_source_node_traces", "Whether a node has the debug API, as far as is known.", []string{"node"}, c.traceMetric)
+	return c, nil
 }
 
 // ChainID returns the chain's number.
@@ -192,18 +150,6 @@ func (c *Client) ChainID(ctx context.Context) (id uint64, err error) {
 		return f.Err()
 	})
 	return id, err
-}
-
-// Tip returns the last accepted block.
-func (c *Client) Tip(ctx context.Context) (head chain.Head, err error) {
-	err = c.one(ctx, "eth_getBlockByNumber", []any{"latest", false}, func(result []byte) error {
-		b, _, err := decodeHeader(result)
-		if err == nil {
-			head = b.Link().Head
-		}
-		return err
-	})
-	return head, err
 }
 
 // Balance returns the native balance of a in wei after the block at height, nil
@@ -230,60 +176,26 @@ func balanceInto(wei *uint256.Int) func([]byte) error {
 	}
 }
 
-// one makes a single call.
+// one makes a single call, at any node that does not refuse it.
 func (c *Client) one(ctx context.Context, method string, params any, decode func([]byte) error) error {
 	calls := []source.BatchCall{{Method: method, Params: params, Decode: decode}}
-	err := c.retry(ctx, func() error {
-		if err := c.cfg.Node.CallBatch(ctx, c.cfg.Path, calls); err != nil {
-			return err
-		}
-		return calls[0].Err
-	})
+	err := c.ask(ctx, calls)
 	if err != nil && classify(err) == noState {
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	return outward(err)
 }
 
-// ask sends calls in one request, again when that may help, and tells how long
-// the answer took. Refusals of single calls are left in them.
-func (c *Client) ask(ctx context.Context, lane chan struct{}, calls []source.BatchCall) (took time.Duration, err error) {
-	err = c.retry(ctx, func() error {
-		select {
-		case lane <- struct{}{}:
-			defer func() { <-lane }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		begin := time.Now()
-		if err := c.cfg.Node.CallBatch(ctx, c.cfg.Path, calls); err != nil {
-			return err
-		}
-		took = time.Since(begin)
-		for i := range calls {
-			if err := calls[i].Err; err != nil && classify(err) == later {
-				return err
+// ask sends calls that any node may answer in one request. A refusal of one of them
+// is asked of the next node.
+func (c *Client) ask(ctx context.Context, calls []source.BatchCall) error {
+	return c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, source.Choice{
+		Rank: c.pool.forBlocks(0),
+		Check: func(_ source.Node, calls []source.BatchCall) error {
+			if err := firstRefusal(calls); err != nil {
+				return source.Pass(err)
 			}
-		}
-		return nil
+			return nil
+		},
 	})
-	return took, err
-}
-
-// retry calls f until it ends well or with an error that time does not mend.
-func (c *Client) retry(ctx context.Context, f func() error) error {
-	for try := 0; ; try++ {
-		err := f()
-		if err == nil || ctx.Err() != nil || classify(err) != later || try >= c.cfg.Retries {
-			return err
-		}
-		c.retries.Inc()
-		pause := time.NewTimer(c.cfg.RetryPause << min(try, 6))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return context.Cause(ctx)
-		}
-	}
 }

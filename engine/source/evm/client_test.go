@@ -181,15 +181,14 @@ func TestConfig(t *testing.T) {
 		"batch":         {Node: n, Path: "/x", BatchBlocks: 65},
 		"batch below":   {Node: n, Path: "/x", BatchBlocks: -1},
 		"bytes":         {Node: n, Path: "/x", BatchBytes: -1},
-		"connections":   {Node: n, Path: "/x", Connections: -1},
 		"pause":         {Node: n, Path: "/x", PollInterval: -1},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	c, err := New(Config{Node: n, Path: "/x", Retries: -1})
-	if err != nil || c.cfg.Retries != 0 || c.cfg.BatchBlocks != 64 {
+	c, err := New(Config{Node: n, Path: "/x"})
+	if err != nil || c.cfg.BatchBlocks != 64 {
 		t.Errorf("%v: %+v", err, c.cfg)
 	}
 	for _, r := range [][2]uint64{{1, 0}, {0, MaxRange}} {

@@ -71,6 +71,8 @@ func classify(err error) kind {
 		return smaller
 	case errors.Is(err, source.ErrUnreachable):
 		return later
+	case errors.Is(err, ErrNotFound):
+		return missing
 	case !errors.As(err, &rpc):
 		return final
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"time"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/source"
@@ -17,105 +17,53 @@ const MaxRange = 10_000
 const receiptCalls = 200
 
 // Fetch returns the blocks from..to, both included, with their receipts and in
-// order of height, each the child of the one before. Several requests run at one
-// time. On an error it gives the blocks before the one that it is about.
+// order of height, each the child of the one before. Requests are as large as the
+// nodes answer well. On an error it returns the blocks before the one that it is
+// about.
 func (c *Client) Fetch(ctx context.Context, from, to uint64) ([]*evm.Block, error) {
 	if to < from || to-from >= MaxRange {
 		return nil, fmt.Errorf("evm source: a range of 1 to %d blocks, not %d to %d", MaxRange, from, to)
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	f := fetch{client: c, from: from, to: to, next: from, failedAt: to + 1, blocks: make([]*evm.Block, to-from+1)}
-	var wg sync.WaitGroup
-	for range min(c.cfg.Connections, len(f.blocks)) {
-		wg.Go(func() { f.work(ctx) })
+	blocks := make([]*evm.Block, to-from+1)
+	done, err := 0, error(nil)
+	for err == nil && done < len(blocks) {
+		n, at := min(c.pace.next(), len(blocks)-done), from+uint64(done)
+		n, err = c.fetchSome(ctx, blocks[done:done+n], at)
+		done += n
 	}
-	wg.Wait()
-	done, err := f.blocks[:f.failedAt-from], f.err
-	for i := 1; i < len(done); i++ {
-		if done[i].Parent != done[i-1].Hash {
-			err = bad("block %d has parent %s, block %d is %s", done[i].Number, done[i].Parent, done[i-1].Number, done[i-1].Hash)
-			done = done[:i]
+	blocks = blocks[:done]
+	for i := 1; i < len(blocks); i++ {
+		if blocks[i].Parent != blocks[i-1].Hash {
+			c.Blame(blocks[i].Number)
+			err = bad("block %d has parent %s, block %d is %s", blocks[i].Number, blocks[i].Parent, blocks[i-1].Number, blocks[i-1].Hash)
+			blocks = blocks[:i]
 			break
 		}
 	}
-	c.blocks.Add(float64(len(done)))
-	for _, b := range done {
+	c.blocks.Add(float64(len(blocks)))
+	for _, b := range blocks {
 		c.txs.Add(float64(len(b.Txs)))
 	}
-	return done, outward(err)
-}
-
-// fetch is one call of Fetch.
-type fetch struct {
-	client   *Client
-	from, to uint64
-	blocks   []*evm.Block // by height less from; each is written by one worker
-
-	mu       sync.Mutex // guards what follows
-	next     uint64     // height that no worker has yet
-	failedAt uint64     // lowest height that could not be had, else to+1
-	err      error      // why
-}
-
-// take gives a worker its next blocks. Blocks above one that failed are not asked for.
-func (f *fetch) take() (blocks []*evm.Block, at uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.next > f.to || f.next >= f.failedAt {
-		return nil, 0
-	}
-	at = f.next
-	// The last requests are no larger than leaves all connections some work.
-	left := f.to - at + 1
-	n := min(uint64(f.client.pace.next()), max(1, (left+uint64(f.client.cfg.Connections)-1)/uint64(f.client.cfg.Connections)))
-	f.next += n
-	return f.blocks[at-f.from : at-f.from+n], at
-}
-
-func (f *fetch) fail(at uint64, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if at < f.failedAt {
-		f.failedAt, f.err = at, err
-	}
-}
-
-func (f *fetch) work(ctx context.Context) {
-	for {
-		blocks, at := f.take()
-		if len(blocks) == 0 {
-			return
-		}
-		if done, err := f.client.fetchSome(ctx, blocks, at); err != nil {
-			f.fail(at+uint64(done), err)
-			return
-		}
-	}
+	return blocks, outward(err)
 }
 
 // fetchSome fills blocks with those from height at on, in as many requests as it
-// takes, and gives the number of those before the first that could not be had.
+// takes, and returns the number of those before the first that could not be had.
 func (c *Client) fetchSome(ctx context.Context, blocks []*evm.Block, at uint64) (int, error) {
 	n := len(blocks)
-	err := c.fetchBatch(ctx, blocks, at)
-	switch {
-	case err == nil:
-		return n, nil
-	case ctx.Err() != nil:
-		return 0, context.Cause(ctx)
+	done, err := c.fetchBatch(ctx, blocks, at)
+	if err == nil || ctx.Err() != nil {
+		return done, err
 	}
-	if classify(err) != smaller {
-		var which *blockError
-		if errors.As(err, &which) {
-			return int(which.number - at), err
-		}
-		return 0, err
-	}
-	c.pace.failed(n)
-	slow := errors.Is(err, source.ErrTimeout)
+	small, slow := classify(err) == smaller, errors.Is(err, source.ErrTimeout)
 	switch {
-	case n == 1 && slow:
+	case small:
+		c.pace.failed(n)
+	case !errors.Is(err, ErrBadAnswer): // else one block of many may be the bad one
+		return done, err
+	}
+	switch {
+	case n == 1 && (slow || !small):
 		return 0, err
 	case n == 1:
 		return c.fetchAlone(ctx, blocks, at)
@@ -129,7 +77,7 @@ func (c *Client) fetchSome(ctx context.Context, blocks []*evm.Block, at uint64) 
 	if done, err := c.fetchSome(ctx, blocks[:part], at); err != nil {
 		return done, err
 	}
-	done, err := c.fetchSome(ctx, blocks[part:], at+uint64(part))
+	done, err = c.fetchSome(ctx, blocks[part:], at+uint64(part))
 	return part + done, err
 }
 
@@ -137,10 +85,7 @@ func (c *Client) fetchSome(ctx context.Context, blocks []*evm.Block, at uint64) 
 // then they, if need be one by one.
 func (c *Client) fetchAlone(ctx context.Context, blocks []*evm.Block, at uint64) (int, error) {
 	calls := []source.BatchCall{c.blockCall(&blocks[0], at, new(int))}
-	_, err := c.ask(ctx, c.fetching, calls)
-	if err == nil {
-		err = calls[0].Err
-	}
+	err := c.ask(ctx, calls)
 	if err == nil && blocks[0] == nil {
 		err = &blockError{at, ErrNotFound}
 	}
@@ -197,44 +142,144 @@ func (c *Client) receiptsCall(b **evm.Block, at uint64, size *int) source.BatchC
 	}
 }
 
-// fetchBatch fills blocks by one request, and by further ones if the node wants
-// to be asked for each receipt.
-func (c *Client) fetchBatch(ctx context.Context, blocks []*evm.Block, at uint64) error {
-	byTx, size := c.receiptsByTx.Load(), 0
-	calls := make([]source.BatchCall, 0, 2*len(blocks))
-	for i := range blocks {
-		calls = append(calls, c.blockCall(&blocks[i], at+uint64(i), &size))
-		if !byTx {
-			calls = append(calls, c.receiptsCall(&blocks[i], at+uint64(i), &size))
-		}
+// fetchBatch fills blocks by one request, and by further ones if no node has the
+// receipts of whole blocks. It returns the number of blocks before the first that
+// could not be had.
+func (c *Client) fetchBatch(ctx context.Context, blocks []*evm.Block, at uint64) (int, error) {
+	nodes := c.cfg.Node.Nodes()
+	b := &batch{client: c, blocks: blocks, at: at, nodes: nodes, strict: len(nodes) > 1, byTx: c.pool.noneHasReceipts(nodes)}
+	err := b.ask(ctx)
+	if err != nil && b.strict && ctx.Err() == nil && classify(err) == missing {
+		b.strict = false // no node has all of them: one may have some
+		err = b.ask(ctx)
 	}
-	took, err := c.ask(ctx, c.fetching, calls)
+	if err != nil && ctx.Err() == nil && classify(err) == noMethod && !b.byTx && c.pool.noneHasReceipts(b.nodes) {
+		c.cfg.Logger.Warn("no node has eth_getBlockReceipts: receipts are asked for one by one", "path", c.cfg.Name)
+		b.byTx = true
+		err = b.ask(ctx)
+	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	c.pace.answered(len(blocks), size, took)
-	c.bytes.Add(float64(size))
-	per := len(calls) / len(blocks)
+	c.bytes.Add(float64(b.size))
 	for i := range blocks {
-		err := calls[i*per].Err
-		switch {
-		case err != nil:
-			return &blockError{at + uint64(i), err}
-		case blocks[i] == nil:
-			return &blockError{at + uint64(i), ErrNotFound}
-		case byTx:
+		err := b.refusal(i)
+		if err == nil && b.byTx {
 			err = c.receipts(ctx, blocks[i])
-		default:
-			err = calls[i*per+1].Err
-		}
-		if err != nil && classify(err) == noMethod && !byTx {
-			c.cfg.Logger.Warn("node does not have eth_getBlockReceipts: receipts are asked for one by one", "path", c.cfg.Name)
-			c.receiptsByTx.Store(true)
-			return c.fetchBatch(ctx, blocks, at)
 		}
 		if err != nil {
-			return &blockError{at + uint64(i), err}
+			return i, &blockError{at + uint64(i), err}
 		}
+	}
+	return len(blocks), nil
+}
+
+// batch is a request for blocks with their receipts.
+type batch struct {
+	client *Client
+	blocks []*evm.Block
+	at     uint64
+	nodes  []source.Node
+	byTx   bool // without receipts
+	strict bool // an answer that lacks a block does not count
+
+	calls []source.BatchCall // for each block one or two, behind that for the last finalized one
+	from  int                // of calls, where those for blocks begin
+	final *evm.Block         // the last finalized one, if it was asked for
+	size  int                // of the answer, in bytes
+}
+
+// ask sends the request. Where a node may have blocks that are not accepted, it is
+// asked for the last finalized one before them.
+func (b *batch) ask(ctx context.Context) error {
+	c := b.client
+	b.calls = make([]source.BatchCall, 0, 2*len(b.blocks)+1)
+	b.from, b.final = 0, nil
+	last := b.at + uint64(len(b.blocks)) - 1
+	if c.pool.needsFinal(b.nodes, last) {
+		b.from = 1
+		b.calls = append(b.calls, source.BatchCall{Method: "eth_getBlockByNumber", Params: []any{"finalized", false}, Decode: func(result []byte) (err error) {
+			b.size, b.final = 0, nil
+			if string(result) != "null" {
+				b.final, _, err = decodeHeader(result)
+			}
+			return err
+		}})
+	}
+	for i := range b.blocks {
+		b.calls = append(b.calls, c.blockCall(&b.blocks[i], b.at+uint64(i), &b.size))
+		if !b.byTx {
+			b.calls = append(b.calls, c.receiptsCall(&b.blocks[i], b.at+uint64(i), &b.size))
+		}
+	}
+	b.size = 0
+	rank := c.pool.forBlocks(last)
+	if !b.strict && len(b.nodes) > 1 {
+		rank = c.pool.furthest(b.nodes, last)
+	}
+	began := time.Now()
+	return c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, b.calls, source.Choice{
+		Rank: rank,
+		Check: func(n source.Node, _ []source.BatchCall) error {
+			defer func() { began = time.Now() }() // another node is not to blame for this one
+			err := b.check(n)
+			if err == nil {
+				c.pace.answered(len(b.blocks), b.size, time.Since(began))
+				c.pool.gave(n, b.at, len(b.blocks))
+			}
+			return err
+		},
+	})
+}
+
+// refusal returns why a block was not had.
+func (b *batch) refusal(i int) error {
+	per := (len(b.calls) - b.from) / len(b.blocks)
+	calls := b.calls[b.from+i*per : b.from+(i+1)*per]
+	switch {
+	case calls[0].Err != nil:
+		return calls[0].Err
+	case b.blocks[i] == nil:
+		return ErrNotFound
+	}
+	return firstRefusal(calls)
+}
+
+// check decides whether a node's answer counts.
+func (b *batch) check(n source.Node) error {
+	pool := &b.client.pool
+	if b.from > 0 {
+		knows := b.calls[0].Err == nil && b.final != nil
+		final := uint64(0)
+		if knows {
+			final = b.final.Number
+		}
+		if final = pool.finalizes(n, final, knows); knows {
+			for i := range b.blocks {
+				if b.at+uint64(i) > final {
+					b.blocks[i] = nil // not accepted yet
+				}
+			}
+		}
+	}
+	for i := range b.blocks {
+		err := b.refusal(i)
+		if err == nil {
+			continue
+		}
+		at := b.at + uint64(i)
+		switch classify(err) {
+		case smaller:
+			return nil // less is asked for then
+		case missing:
+			pool.lags(n, at)
+			if !b.strict {
+				return nil
+			}
+		case noMethod:
+			pool.withoutReceipts(n)
+		}
+		return source.Pass(&blockError{at, err})
 	}
 	return nil
 }
@@ -284,10 +329,7 @@ func (c *Client) receiptTexts(ctx context.Context, b *evm.Block, texts [][]byte,
 			Decode: func(result []byte) error { texts[i] = result; return nil },
 		})
 	}
-	if _, err := c.ask(ctx, c.fetching, calls); err != nil {
-		return err
-	}
-	return firstRefusal(calls)
+	return c.ask(ctx, calls)
 }
 
 // firstRefusal gives the first error of single calls.

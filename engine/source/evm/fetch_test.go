@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"quorate/engine/metric"
 	"quorate/engine/source"
 )
 
@@ -190,7 +189,7 @@ func TestSilence(t *testing.T) {
 func TestMissingBlocks(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.Connections = 1 })
+	c := n.client(t, nil)
 	got, err := c.Fetch(t.Context(), 1, 6)
 	if !errors.Is(err, ErrNotFound) || len(got) != 3 || got[2].Number != 3 {
 		t.Errorf("%d blocks, error %v", len(got), err)
@@ -206,26 +205,26 @@ func TestMissingBlocks(t *testing.T) {
 	}
 }
 
-// Failures that pass must not be seen.
-func TestRetries(t *testing.T) {
+// A busy node is not asked again at once: waiting is the caller's.
+func TestBusy(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	failures := 0
 	n.whole = func(w http.ResponseWriter, qs []question) bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if failures++; failures > 2 {
+		if failures++; failures > 1 {
 			return false
 		}
 		http.Error(w, "slow down", http.StatusTooManyRequests)
 		return true
 	}
 	c := n.client(t, nil)
+	if got, err := c.Fetch(t.Context(), 3, 3); !errors.Is(err, ErrUnreachable) || len(got) != 0 || len(n.batches) != 1 {
+		t.Errorf("%d blocks, error %v, %d requests", len(got), err, len(n.batches))
+	}
 	if got, err := c.Fetch(t.Context(), 3, 3); err != nil || len(got) != 1 {
 		t.Errorf("%d blocks, error %v", len(got), err)
-	}
-	if metric.Value(c.retries) != 2 {
-		t.Errorf("%v retries", metric.Value(c.retries))
 	}
 }
 
@@ -255,7 +254,7 @@ func TestTooLarge(t *testing.T) {
 					return r
 				}
 			}
-			got, err := n.client(t, func(cfg *Config, _ *source.Config) { cfg.Connections = 1 }).Fetch(t.Context(), 0, 3)
+			got, err := n.client(t, nil).Fetch(t.Context(), 0, 3)
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("limit %d, %s: %d blocks, %v", limit, form, len(got), err)
 			}
@@ -273,7 +272,7 @@ func TestNoBlockReceipts(t *testing.T) {
 		}
 		return r
 	}
-	c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.Connections = 1 })
+	c := n.client(t, nil)
 	for range 2 {
 		if got, err := c.Fetch(t.Context(), 0, 3); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d blocks, %v", len(got), err)
@@ -313,7 +312,7 @@ func TestFailover(t *testing.T) {
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.Connections = 1 })
+	c := n.client(t, nil)
 	if got, err := c.Fetch(t.Context(), 0, 3); err != nil || len(got) != 4 {
 		t.Fatalf("%d blocks, %v", len(got), err)
 	}

@@ -262,7 +262,7 @@ func TestLiarIsPassedOver(t *testing.T) {
 // alone asks one node for a block that it makes up.
 func alone(t *testing.T, block, receipts []byte) *Client {
 	t.Helper()
-	c, err := New(Config{Path: "/", AVAXAssetID: evm.Hash(slices.Repeat([]byte{0xaa}, 32)), Retries: -1, Node: nodeFunc(func(calls []source.BatchCall) error {
+	c, err := New(Config{Path: "/", AVAXAssetID: evm.Hash(slices.Repeat([]byte{0xaa}, 32)), Node: nodeFunc(func(calls []source.BatchCall) error {
 		for i, text := range [][]byte{block, receipts} {
 			if err := calls[i].Decode(text); err != nil {
 				return fmt.Errorf("%w: %w", source.ErrBadAnswer, err)
@@ -281,6 +281,14 @@ type nodeFunc func(calls []source.BatchCall) error
 func (f nodeFunc) Call(context.Context, string, string, any, any) error { return errors.ErrUnsupported }
 func (f nodeFunc) CallBatch(_ context.Context, _ string, calls []source.BatchCall) error {
 	return f(calls)
+}
+func (f nodeFunc) Nodes() []source.Node                   { return make([]source.Node, 1) }
+func (f nodeFunc) Fit(choice source.Choice) []source.Node { return f.Nodes() }
+func (f nodeFunc) CallBatchOf(_ context.Context, _ string, calls []source.BatchCall, choice source.Choice) error {
+	if err := f(calls); err != nil || choice.Check == nil {
+		return err
+	}
+	return choice.Check(source.Node{}, calls)
 }
 
 // Members that an upgrade appended to headers are found to be just that.

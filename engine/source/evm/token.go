@@ -147,16 +147,16 @@ func (c *Client) contract(ctx context.Context, to evm.Address, inputs ...[]byte)
 			},
 		}
 	}
-	err := c.retry(ctx, func() error {
-		if err := c.cfg.Node.CallBatch(ctx, c.cfg.Path, calls); err != nil {
-			return err
-		}
-		for i := range calls {
-			if err := calls[i].Err; err != nil && !inContract(err) {
-				return err
+	err := c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, source.Choice{
+		Rank: c.pool.forBlocks(0),
+		Check: func(_ source.Node, calls []source.BatchCall) error {
+			for i := range calls {
+				if err := calls[i].Err; err != nil && !inContract(err) {
+					return source.Pass(err)
+				}
 			}
-		}
-		return nil
+			return nil
+		},
 	})
 	if err != nil {
 		return nil, outward(fmt.Errorf("contract %s: %w", to, err))

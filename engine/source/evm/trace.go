@@ -48,50 +48,100 @@ func tracer(name string, timeout time.Duration) traceConfig {
 func (c *Client) Needs(b *evm.Block) bool { return b.Number > 0 && len(b.Txs)+len(b.Atomic) > 0 }
 
 // Complete implements [ingest.Completer] by Trace.
-func (c *Client) Complete(ctx context.Context, b *evm.Block) error {
-	err := c.Trace(ctx, b)
-	if errors.Is(err, ErrNoTrace) {
-		return fmt.Errorf("%w: %w", ingest.ErrUnable, err)
-	}
-	return err
-}
+func (c *Client) Complete(ctx context.Context, b *evm.Block) error { return c.Trace(ctx, b) }
 
 // Trace completes a block that [Client.Fetch] gave: the calls of its transactions
-// and the balances that it changed, imports and exports included. On an error the
-// block stays as it was; with [ErrNoTrace] it may be used without. Of the genesis
-// block, which no node traces, the balances stay unknown.
+// and the balances that it changed, imports and exports included. Each node that can
+// is asked until one does. On an error the block stays as it was; it wraps
+// [ErrNoTrace] and [ingest.ErrIncomplete] when all give up on this block, and
+// [ErrNoTrace] and [ingest.ErrUnable] when none has the debug API or the state. Of
+// the genesis block, which no node traces, the balances stay unknown.
 func (c *Client) Trace(ctx context.Context, b *evm.Block) error {
-	if b.Number == 0 || len(b.Txs) == 0 && len(b.Atomic) == 0 {
+	if !c.Needs(b) {
 		b.Traced = true
 		if b.Number != 0 {
 			b.Balances = []evm.Balance{}
 		}
 		return nil
 	}
-	t := newTrace(c, b)
+	var err error
+	for _, n := range c.cfg.Node.Fit(source.Choice{Rank: c.pool.forTrace(b.Number)}) {
+		nodeErr := c.traceAt(ctx, n, b)
+		if nodeErr == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err = worst(err, nodeErr)
+	}
+	if err == nil {
+		return fmt.Errorf("%w: %w: no node has the debug API and the state of block %d", ingest.ErrUnable, ErrNoTrace, b.Number)
+	}
+	err = fmt.Errorf("trace of block %d: %w", b.Number, err)
+	switch k := classify(err); {
+	case errors.Is(err, ingest.ErrIncomplete):
+		return fmt.Errorf("%w: %w", ErrNoTrace, err)
+	case k == noMethod || k == noState:
+		return fmt.Errorf("%w: %w: %w", ingest.ErrUnable, ErrNoTrace, err)
+	}
+	return outward(err)
+}
+
+// traceAt traces a block at one node.
+func (c *Client) traceAt(ctx context.Context, n source.Node, b *evm.Block) error {
+	began := time.Now()
+	t := newTrace(c, n, b)
 	err := t.block(ctx)
+	if errors.Is(err, source.ErrTimeout) && !c.alive(ctx, n) {
+		return err // it answers nothing: this block is not to blame
+	}
 	if err != nil && ctx.Err() == nil && t.piecewise(err) {
 		c.fallbacks.Inc()
-		t = newTrace(c, b)
-		err = t.each(ctx)
+		// Each transaction alone makes the node run those before it too: no more time
+		// is spent on that than on what was too much.
+		limited, stop := context.WithTimeoutCause(ctx, max(c.cfg.TraceTimeout, time.Since(began)), errGivenUp)
+		t = newTrace(c, n, b)
+		err = t.each(limited)
+		stop()
 	}
 	if err == nil {
 		err = t.settle(ctx)
 	}
-	if err != nil {
-		for i := range b.Txs {
-			b.Txs[i].Calls = nil
-		}
-		return t.outward(ctx, err)
+	if err == nil {
+		c.traces.Inc()
+		c.pool.traced(n)
+		b.Traced, b.Balances = true, t.diffs.ledger.balances()
+		return nil
 	}
-	c.traces.Inc()
-	b.Traced, b.Balances = true, t.diffs.ledger.balances()
-	return nil
+	for i := range b.Txs {
+		b.Txs[i].Calls = nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.pool.untraced(n, b.Number, classify(err))
+	if tooMuch := errors.Is(err, errGivenUp) || errors.Is(err, source.ErrTimeout); !tooMuch {
+		return err
+	}
+	if !c.alive(ctx, n) {
+		return err
+	}
+	return fmt.Errorf("%w: %v", ingest.ErrIncomplete, err)
+}
+
+// alive reports whether a node answers questions to its debug API: then a trace that
+// it has not given is too much for it.
+func (c *Client) alive(ctx context.Context, n source.Node) bool {
+	err := c.probeCall(ctx, n)
+	k := classify(err)
+	return err == nil || errors.As(err, new(*source.RPCError)) && k != later && k != noMethod
 }
 
 // trace is one call of Trace.
 type trace struct {
 	client *Client
+	node   source.Node
 	of     *evm.Block
 	calls  callReader
 	diffs  diffReader
@@ -99,8 +149,8 @@ type trace struct {
 	gaveUp bool
 }
 
-func newTrace(c *Client, b *evm.Block) *trace {
-	t := &trace{client: c, of: b, asked: make(map[evm.Address]bool)}
+func newTrace(c *Client, n source.Node, b *evm.Block) *trace {
+	t := &trace{client: c, node: n, of: b, asked: make(map[evm.Address]bool)}
 	t.diffs.ledger = newLedger()
 	t.diffs.pre, t.diffs.post = make(map[evm.Address]amount), make(map[evm.Address]amount)
 	return t
@@ -121,16 +171,9 @@ func (t *trace) piecewise(err error) bool {
 	return false
 }
 
-// outward gives err one of the exported classes.
-func (t *trace) outward(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	err = fmt.Errorf("trace of block %d: %w", t.of.Number, err)
-	if k := classify(err); k == noMethod || k == noState || errors.Is(err, errGivenUp) {
-		return fmt.Errorf("%w: %w", ErrNoTrace, err)
-	}
-	return outward(err)
+// ask sends calls to the node.
+func (t *trace) ask(ctx context.Context, calls []source.BatchCall) error {
+	return t.client.cfg.Node.CallBatchOf(ctx, t.client.cfg.Path, calls, only(t.node))
 }
 
 // block asks for everything in one request.
@@ -158,7 +201,7 @@ func (t *trace) block(ctx context.Context) error {
 	asks := t.atomicAsks()
 	calls = append(calls, t.balanceCalls(asks)...)
 	t.gaveUp = false
-	if _, err := t.client.ask(ctx, t.client.tracing, calls); err != nil {
+	if err := t.ask(ctx, calls); err != nil {
 		return err
 	}
 	if t.gaveUp {
@@ -200,7 +243,9 @@ func (t *trace) each(ctx context.Context) error {
 		switch {
 		case err == nil:
 			start = end
-		case ctx.Err() != nil || errors.Is(err, source.ErrTimeout) || classify(err) != smaller && !errors.As(err, new(*refusal)):
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, source.ErrTimeout) || classify(err) != smaller && !errors.As(err, new(*refusal)):
 			return err
 		case size > 1:
 			size = 1
@@ -227,7 +272,7 @@ func (t *trace) some(ctx context.Context, txs []evm.Tx) error {
 			})
 		}
 	}
-	if _, err := t.client.ask(ctx, t.client.tracing, calls); err != nil {
+	if err := t.ask(ctx, calls); err != nil {
 		return err
 	}
 	if err := firstRefusal(calls); err != nil {
@@ -303,7 +348,7 @@ func (t *trace) settle(ctx context.Context) error {
 		some := asks[:min(len(asks), balanceCalls/2)]
 		asks = asks[len(some):]
 		calls := t.balanceCalls(some)
-		if _, err := t.client.ask(ctx, t.client.tracing, calls); err != nil {
+		if err := t.ask(ctx, calls); err != nil {
 			return err
 		}
 		if err := firstRefusal(calls); err != nil {

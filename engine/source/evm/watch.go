@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -37,15 +38,13 @@ const (
 func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
 	heads := make(chan uint64, 1) // the latest only
 	live := make(chan bool, 1)    // whether the WebSocket is up, the latest only
-	done := make(chan struct{})
 	ctx, stop := context.WithCancelCause(ctx)
-	go func() {
-		defer close(done)
-		c.subscribe(ctx, heads, live)
-	}()
+	var lanes sync.WaitGroup
+	lanes.Go(func() { c.subscribe(ctx, heads, live) })
+	lanes.Go(func() { c.keepProbing(ctx) })
 	defer func() {
 		stop(nil)
-		<-done
+		lanes.Wait()
 	}()
 	var last uint64
 	started := false
