@@ -44,9 +44,15 @@ func (c *EVM) keep() error {
 	return c.cfg.Host.Go("archive "+c.cfg.Name, k.Run)
 }
 
-// rebuild makes the stale tables again.
+// rebuild makes the tables again that this program makes in another way than the one
+// that made them, beside those that are served.
 func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error {
-	return nil
+	stale := c.index.Stale()
+	if len(stale) > 0 {
+		c.log.Info("tables of the index are made again from the archive; reads go on", "chain", c.cfg.Name, "tables", stale)
+	}
+	// Without stale tables it removes what an earlier one has left.
+	return c.index.Rebuild(ctx, c.keeper.Load().sink.reader, stale, progress)
 }
 
 // refetch returns blocks as a node has them now, for the archive.

@@ -1,0 +1,175 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"quorate/engine/archive"
+	"quorate/engine/metric"
+)
+
+// keeperRig is a keeper and what it was asked to do.
+type keeperRig struct {
+	*keeper[*block]
+	m *memoryIndex
+
+	mu   sync.Mutex // guards what follows
+	did  []string
+	node error // of a node that does not answer
+}
+
+func (r *keeperRig) note(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.did = append(r.did, what)
+}
+
+func newKeeperRig(t *testing.T, dir string, m *memoryIndex, blocks []*block) *keeperRig {
+	t.Helper()
+	s := newSink(t, dir, m)
+	r := &keeperRig{keeper: newKeeper(s, slog.New(slog.DiscardHandler), metric.NewSet()), m: m}
+	r.fetch = func(_ context.Context, from, to uint64) (list []archive.Block, _ error) {
+		r.note("fetch")
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, b := range blocks[from : to+1] {
+			list = append(list, archive.Block{Height: b.height, ID: b.id, Parent: b.parent, Data: b.encode(nil)})
+		}
+		return list, r.node
+	}
+	r.replay = func(context.Context) error { r.note("replay"); return nil }
+	r.rebuild = func(_ context.Context, progress func(done, of uint64)) error {
+		progress(7, 9)
+		if w := r.Work(); len(w) != 1 || w[0] != (Work{WorkRebuild, 7, 9}) {
+			t.Errorf("work %v", w)
+		}
+		// What a rebuild reads may be damaged.
+		last, _, _ := s.archive.Last()
+		err := s.reader.Read(t.Context(), 0, last, func(*block) error { return nil })
+		r.note("rebuild")
+		return err
+	}
+	return r
+}
+
+// run runs the keeper until the rebuild is done.
+func (r *keeperRig) run(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	last := r.rebuild
+	r.rebuild = func(ctx context.Context, progress func(done, of uint64)) error {
+		err := last(ctx, progress)
+		if err == nil {
+			stop()
+		}
+		return err
+	}
+	if err := r.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// damage flips a bit of the archive's journal.
+func damage(t *testing.T, dir string, part float64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.live"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[int(part*float64(len(raw)))] ^= 1
+	if err := os.WriteFile(files[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKeeper: an index that was removed catches up, gets what the notes say, and is
+// rebuilt where it is stale; one that is there gets no notes again.
+func TestKeeper(t *testing.T) {
+	t.Parallel()
+	blocks, dir := chainOf(50, "a"), t.TempDir()
+	r := newKeeperRig(t, dir, &memoryIndex{}, blocks)
+	commit(t, r.sink, blocks[:40], 10)
+	r.sink.index = &memoryIndex{}
+	r.run(t)
+	if want := []string{"replay", "rebuild"}; len(r.did) < 2 || !slices.Equal(r.did[:1], want[:1]) {
+		t.Errorf("it did %v", r.did)
+	}
+	select {
+	case <-r.caught.done:
+	default:
+		t.Error("the ingest is not let go")
+	}
+	if head, _ := r.sink.index.Cursor(); head.Height != 39 {
+		t.Errorf("the index is at %d", head.Height)
+	}
+}
+
+// TestKeeperMends: damage that the catch-up or a rebuild meets is fetched again as soon
+// as a node answers, and named until then; what was being done goes on.
+func TestKeeperMends(t *testing.T) {
+	t.Parallel()
+	blocks, dir := chainOf(40, "a"), t.TempDir()
+	r := newKeeperRig(t, dir, &memoryIndex{}, blocks)
+	commit(t, r.sink, blocks, 10)
+	damage(t, dir, 0.4)
+	fresh := &memoryIndex{}
+	r.sink.index = fresh
+	down := errors.New("no node")
+	r.node = down
+	fetch := r.fetch
+	r.fetch = func(ctx context.Context, from, to uint64) ([]archive.Block, error) {
+		list, err := fetch(ctx, from, to)
+		if hurt, _ := r.trouble(); len(hurt) != 1 || hurt[0].From != from {
+			t.Errorf("damage %v, fetched from %d", hurt, from)
+		}
+		r.mu.Lock()
+		r.node = nil // it answers the next time
+		r.mu.Unlock()
+		return list, err
+	}
+	r.run(t)
+	if hurt, err := r.trouble(); len(hurt) > 0 || err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("left: %v, %v", hurt, err)
+	}
+	if got := strings.Join(r.did, " "); !strings.HasPrefix(got, "fetch fetch replay rebuild") {
+		t.Errorf("it did %s", got)
+	}
+	mustHold(t, r.sink, fresh, blocks, 40)
+}
+
+// TestKeeperWaits: while the archive is filled behind an old index nothing is rebuilt
+// from it, and the ingest of the head goes on.
+func TestKeeperWaits(t *testing.T) {
+	t.Parallel()
+	blocks := chainOf(40, "a")
+	r := newKeeperRig(t, t.TempDir(), &memoryIndex{blocks: chainOf(30, "a")}, blocks[:30])
+	done := make(chan struct{})
+	go func() { defer close(done); r.run(t) }()
+	<-r.caught.done
+	fill := filler[*block]{r.sink, r.joined.happened}
+	commit(t, fill, blocks[:20], 10)
+	r.mu.Lock()
+	if len(r.did) > 0 {
+		t.Errorf("it did %v", r.did)
+	}
+	r.mu.Unlock()
+	if err := fill.Commit(t.Context(), blocks[20:40]); !errors.Is(err, errJoined) {
+		t.Error(err)
+	}
+	<-done
+	if len(r.did) == 0 || r.did[0] != "rebuild" {
+		t.Errorf("it did %v", r.did)
+	}
+}
