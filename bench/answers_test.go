@@ -214,14 +214,30 @@ func (r *answerRig) warm(t testing.TB, k *answerKind, encoding string) float64 {
 	return against(wall(), 3, func() { api.ask(t, k.path, count) }, func() { bare.ask(t, k.path, count) })
 }
 
-// cold is the same of distinct pages, each of which is asked for once.
+// unreadCost is the CPU time of reading distinct pages, in nanoseconds.
+type unreadCost struct {
+	ours, bare float64
+	bytes      int // of all bodies
+}
+
+// cold gives how many times the CPU time of a bare server distinct pages take,
+// each of which is asked for once.
 func (r *answerRig) cold(t testing.TB, k *answerKind, encoding string) float64 {
+	t.Helper()
+	c := r.unread(t, k, encoding, 3)
+	return c.ours / c.bare
+}
+
+func (r *answerRig) unread(t testing.TB, k *answerKind, encoding string, rounds int) (cost unreadCost) {
 	t.Helper()
 	paths := make([]string, answerPages)
 	for i := range paths {
 		paths[i] = k.others(i)
 	}
 	bodies := r.bodies(t, encoding, paths)
+	for _, b := range bodies {
+		cost.bytes += len(b)
+	}
 	bare := bareClients(t, encoding, bodies)
 	defer bare.end()
 	requests := bare.requests(paths)
@@ -231,7 +247,8 @@ func (r *answerRig) cold(t testing.TB, k *answerKind, encoding string) float64 {
 		c.askEach(t, requests, len(requests))
 		return float64(cpu() - start)
 	}
-	return costRatio(1, 3, func() float64 {
+	var ours, floor []float64
+	costRatio(1, rounds, func() float64 {
 		db, c := r.open(t)
 		api := shippedServer(t, c, encoding)
 		took := timed(api)
@@ -239,8 +256,15 @@ func (r *answerRig) cold(t testing.TB, k *answerKind, encoding string) float64 {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
+		ours = append(ours, took)
 		return took
-	}, func() float64 { return timed(bare) })
+	}, func() float64 {
+		took := timed(bare)
+		floor = append(floor, took)
+		return took
+	})
+	cost.ours, cost.bare = median(ours), median(floor)
+	return cost
 }
 
 // answerFigures are those of the server as it is shipped.

@@ -144,12 +144,20 @@ func (r *ingestRun) readEvents(ctx context.Context, c *index.Chain) error {
 		if err != nil || !found {
 			return errors.Join(err, fmt.Errorf("block %d: found %v", n, found))
 		}
-		txs, _, err := v.BlockTxs(n, index.Page{Limit: r.cfg.TxsPerBlock, Ascending: true, To: n + 1})
+		var hashes []evm.Hash
+		_, err = v.BlockTxs(n, index.Page{Limit: r.cfg.TxsPerBlock, Ascending: true, To: n + 1}, func(tx *index.Tx) bool {
+			hashes = append(hashes, tx.Hash)
+			return true
+		})
 		if err != nil {
 			return err
 		}
 		b := blockEvents{milli: h.TimeMilli, gas: h.GasUsed, traced: h.Traced}
-		for _, tx := range txs {
+		for _, hash := range hashes {
+			tx, found, err := v.Tx(hash)
+			if err != nil || !found {
+				return errors.Join(err, fmt.Errorf("transaction %s: found %v", hash, found))
+			}
 			b.events = appendEvents(b.events, tx)
 		}
 		for i := range b.events {

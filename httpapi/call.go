@@ -207,23 +207,10 @@ func (c *call) page() index.Page {
 	return index.Page{After: c.after, Limit: c.q.pageSize, Ascending: c.q.ascending, From: c.q.start, To: c.q.end}
 }
 
-// list opens the body of a list; next is the position of its last row, nil on
-// the last page.
-func (c *call) list(name string, next []byte) {
-	c.begin(next)
-	c.rows(name)
-}
-
-func (c *call) begin(next []byte) {
+// list opens the body of a list.
+func (c *call) list(name string) {
 	c.w.Raw("{")
-	if next == nil {
-		return
-	}
-	c.w.Raw(`"nextPageToken":"`)
-	c.w.B = c.s.tokens.Append(c.w.B, &token.Token{
-		Route: c.route.id, Filters: c.filters, Tip: c.tip, Ascending: c.q.ascending, Position: next,
-	})
-	c.w.Raw(`"`)
+	c.rows(name)
 }
 
 func (c *call) rows(name string) {
@@ -231,8 +218,22 @@ func (c *call) rows(name string) {
 	c.w.Raw("[")
 }
 
-func (c *call) end() *failure {
-	c.w.Raw("]}")
+// end closes the body of a list; next is the position of its last row, nil on the
+// last page.
+func (c *call) end(next []byte, err error) *failure {
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.w.Raw("]")
+	if next != nil {
+		c.w.Member("nextPageToken")
+		c.w.Raw(`"`)
+		c.w.B = c.s.tokens.Append(c.w.B, &token.Token{
+			Route: c.route.id, Filters: c.filters, Tip: c.tip, Ascending: c.q.ascending, Position: next,
+		})
+		c.w.Raw(`"`)
+	}
+	c.w.Raw("}")
 	return nil
 }
 

@@ -24,8 +24,7 @@ func listChains(s *Server, r *Route) handler {
 }
 
 func (c *call) listChains() {
-	c.w.Raw("{")
-	c.rows("chains")
+	c.list("chains")
 	for _, chain := range c.s.cfg.Chains.Chains() {
 		info := chain.Info()
 		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
@@ -35,5 +34,5 @@ func (c *call) listChains() {
 		_, behind := chain.Syncing()
 		c.w.ChainItem(info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), info.Token.LogoURI))
 	}
-	c.end()
+	c.w.Raw("]}")
 }

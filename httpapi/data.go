@@ -47,40 +47,45 @@ func (c *call) itemBlock(v []byte) *failure {
 	return nil
 }
 
+// maxPage is how long a body may get, in bytes, before its page ends early: with
+// one row more than that at most, and a token to go on.
+const maxPage = 4 << 20
+
+// room reports whether the page has room for another row.
+func (c *call) room() bool { return len(c.w.B) < maxPage }
+
 // addressTxs is endpoint 2.
 func (c *call) addressTxs() *failure {
-	txs, next, err := c.v.AddressTxs(c.addr, c.page())
-	if err != nil {
-		return c.readFailure(err)
-	}
-	c.list("transactions", next)
-	for i := range txs {
-		c.w.TxDetails(txs[i], &c.addr)
-	}
-	return c.end()
+	c.list("transactions")
+	next, err := c.v.AddressTxs(c.addr, c.page(), func(tx *index.Tx) bool {
+		c.w.TxDetails(tx, &c.addr)
+		return c.room()
+	})
+	return c.end(next, err)
 }
 
 // addressNFTTransfers is endpoint 6.
 func (c *call) addressNFTTransfers() *failure {
-	list, next, err := c.v.AddressTransfers(c.addr, index.ERC721, c.page())
-	return c.transfers("transactions", list, next, err)
+	c.list("transactions")
+	next, err := c.v.AddressTransfers(c.addr, index.ERC721, c.page(), c.transfer)
+	return c.end(next, err)
 }
 
 // tokenTransfers is endpoint 8.
 func (c *call) tokenTransfers() *failure {
-	list, next, err := c.v.TokenTransfers(c.addr, c.page())
-	return c.transfers("transfers", list, next, err)
+	c.list("transfers")
+	next, err := c.v.TokenTransfers(c.addr, c.page(), c.transfer)
+	return c.end(next, err)
 }
 
-func (c *call) transfers(name string, list []index.AddressedTransfer, next []byte, err error) *failure {
-	if err != nil {
-		return c.readFailure(err)
-	}
-	c.list(name, next)
-	for i := range list {
-		c.w.BlockTransfer(&list[i])
-	}
-	return c.end()
+func (c *call) transfer(t *index.AddressedTransfer) bool {
+	c.w.BlockTransfer(t)
+	return c.room()
+}
+
+func (c *call) nativeTx(tx *index.Tx) bool {
+	c.w.NativeTx(tx)
+	return c.room()
 }
 
 // spamRounds bounds how often a page of balances is filled up after spam was
@@ -110,13 +115,13 @@ func (c *call) tokenBalances() *failure {
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.begin(next)
+	c.w.Raw("{")
 	c.w.NativeBalance(&wei)
 	c.rows("erc20TokenBalances")
 	for i := range list {
 		c.w.TokenBalance(&list[i])
 	}
-	return c.end()
+	return c.end(next, nil)
 }
 
 func (c *call) withoutSpam(list []index.TokenBalance) []index.TokenBalance {
@@ -129,27 +134,18 @@ func (c *call) withoutSpam(list []index.TokenBalance) []index.TokenBalance {
 	return kept
 }
 
-// blockPart is how many transactions of a whole block are read at once.
-const blockPart = 100
-
 // blockTxs is endpoint 10.
 func (c *call) blockTxs() *failure {
 	if f := c.findBlock(); f != nil {
 		return f
 	}
 	p := index.Page{After: c.after, Limit: c.q.pageSize, Ascending: true, To: math.MaxUint64}
-	whole := p.Limit == 0
-	if whole {
-		p.Limit = blockPart
+	if p.Limit == 0 { // the whole block
+		p.Limit = math.MaxInt
 	}
-	txs, next, err := c.v.BlockTxs(c.number, p)
-	for err == nil && whole && next != nil {
-		var more []*index.Tx
-		p.After = next
-		more, next, err = c.v.BlockTxs(c.number, p)
-		txs = append(txs, more...)
-	}
-	return c.nativeTxs(txs, next, err)
+	c.list("transactions")
+	next, err := c.v.BlockTxs(c.number, p, c.nativeTx)
+	return c.end(next, err)
 }
 
 // findBlock checks that the block exists and gives it a number.
@@ -172,17 +168,6 @@ func (c *call) findBlock() *failure {
 	return nil
 }
 
-func (c *call) nativeTxs(txs []*index.Tx, next []byte, err error) *failure {
-	if err != nil {
-		return c.readFailure(err)
-	}
-	c.list("transactions", next)
-	for i := range txs {
-		c.w.NativeTx(txs[i])
-	}
-	return c.end()
-}
-
 // ownedNFTs is endpoint 11.
 func (c *call) ownedNFTs() *failure {
 	wei, f := c.native()
@@ -193,13 +178,17 @@ func (c *call) ownedNFTs() *failure {
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.begin(next)
+	c.w.Raw("{")
 	c.w.NativeBalance(&wei)
 	c.rows("erc721TokenBalances")
 	for i := range list {
 		c.w.OwnedNFT(&list[i], &c.addr)
+		if i+1 < len(list) && !c.room() { // names, addresses and metadata are of any length
+			next = list[i].Position()
+			break
+		}
 	}
-	return c.end()
+	return c.end(next, nil)
 }
 
 // latestTxs is endpoint 12.
@@ -209,8 +198,9 @@ func (c *call) latestTxs() *failure {
 		only := c.q.status == onlyFailed
 		failed = &only
 	}
-	txs, next, err := c.v.LatestTxs(c.page(), failed)
-	return c.nativeTxs(txs, next, err)
+	c.list("transactions")
+	next, err := c.v.LatestTxs(c.page(), failed, c.nativeTx)
+	return c.end(next, err)
 }
 
 // nativeBalance is endpoint 15.

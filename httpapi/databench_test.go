@@ -26,8 +26,11 @@ type rowsView struct {
 	next []byte
 }
 
-func (v *rowsView) AddressTxs(evm.Address, index.Page) ([]*index.Tx, []byte, error) {
-	return v.txs, v.next, nil
+func (v *rowsView) AddressTxs(_ evm.Address, _ index.Page, take index.TxFunc) ([]byte, error) {
+	for _, tx := range v.txs {
+		take(tx)
+	}
+	return v.next, nil
 }
 
 func (v *rowsView) Close() {}

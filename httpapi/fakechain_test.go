@@ -175,18 +175,28 @@ func scan[T any](v *fakeView, all []T, p index.Page, at func(T) []byte, height f
 	return out, nil, nil
 }
 
-func (v *fakeView) txPage(p index.Page, keep func(*index.Tx) bool) ([]*index.Tx, []byte, error) {
+// hand hands over a page as the index does.
+func hand[T any](list []T, next []byte, err error, at func(T) []byte, take func(T) bool) ([]byte, error) {
+	for i, e := range list {
+		if !take(e) && i+1 < len(list) {
+			return at(e), err
+		}
+	}
+	return next, err
+}
+
+func (v *fakeView) txPage(p index.Page, take index.TxFunc, keep func(*index.Tx) bool) ([]byte, error) {
 	var all []*index.Tx
 	for _, tx := range v.txs {
 		if keep(tx) {
 			all = append(all, tx)
 		}
 	}
-	return scan(v, all, p,
-		func(t *index.Tx) []byte {
-			return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, t.Block.Number), t.Index)
-		},
-		func(t *index.Tx) uint64 { return t.Block.Number })
+	at := func(t *index.Tx) []byte {
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, t.Block.Number), t.Index)
+	}
+	list, next, err := scan(v, all, p, at, func(t *index.Tx) uint64 { return t.Block.Number })
+	return hand(list, next, err, at, take)
 }
 
 func (v *fakeView) Tx(hash evm.Hash) (*index.Tx, bool, error) {
@@ -203,23 +213,23 @@ func (v *fakeView) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	return n, n <= v.tip && hash == numbered(n, 0xb), v.broken
 }
 
-func (v *fakeView) BlockTxs(number uint64, p index.Page) ([]*index.Tx, []byte, error) {
-	return v.txPage(p, func(t *index.Tx) bool { return t.Block.Number == number })
+func (v *fakeView) BlockTxs(number uint64, p index.Page, take index.TxFunc) ([]byte, error) {
+	return v.txPage(p, take, func(t *index.Tx) bool { return t.Block.Number == number })
 }
 
-func (v *fakeView) LatestTxs(p index.Page, failed *bool) ([]*index.Tx, []byte, error) {
-	return v.txPage(p, func(t *index.Tx) bool { return failed == nil || *failed == t.Failed })
+func (v *fakeView) LatestTxs(p index.Page, failed *bool, take index.TxFunc) ([]byte, error) {
+	return v.txPage(p, take, func(t *index.Tx) bool { return failed == nil || *failed == t.Failed })
 }
 
-func (v *fakeView) AddressTxs(a evm.Address, p index.Page) ([]*index.Tx, []byte, error) {
-	return v.txPage(p, func(t *index.Tx) bool {
+func (v *fakeView) AddressTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error) {
+	return v.txPage(p, take, func(t *index.Tx) bool {
 		return t.From == a || t.To == a || t.Creation && t.Contract == a ||
 			slices.ContainsFunc(t.Transfers, func(x index.Transfer) bool { return x.From == a || x.To == a }) ||
 			slices.ContainsFunc(t.Calls, func(x evm.Call) bool { return x.From == a || x.To == a })
 	})
 }
 
-func (v *fakeView) transfers(p index.Page, keep func(*index.Transfer) bool) ([]index.AddressedTransfer, []byte, error) {
+func (v *fakeView) transfers(p index.Page, take index.TransferFunc, keep func(*index.Transfer) bool) ([]byte, error) {
 	var all []index.AddressedTransfer
 	for _, tx := range v.txs {
 		for i := range tx.Transfers {
@@ -229,20 +239,20 @@ func (v *fakeView) transfers(p index.Page, keep func(*index.Transfer) bool) ([]i
 			}
 		}
 	}
-	return scan(v, all, p,
-		func(t index.AddressedTransfer) []byte {
-			b := binary.BigEndian.AppendUint64(nil, t.Tx.Block.Number)
-			return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, t.LogIndex), t.Item)
-		},
-		func(t index.AddressedTransfer) uint64 { return t.Tx.Block.Number })
+	at := func(t index.AddressedTransfer) []byte {
+		b := binary.BigEndian.AppendUint64(nil, t.Tx.Block.Number)
+		return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, t.LogIndex), t.Item)
+	}
+	list, next, err := scan(v, all, p, at, func(t index.AddressedTransfer) uint64 { return t.Tx.Block.Number })
+	return hand(list, next, err, at, func(t index.AddressedTransfer) bool { return take(&t) })
 }
 
-func (v *fakeView) AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page) ([]index.AddressedTransfer, []byte, error) {
-	return v.transfers(p, func(t *index.Transfer) bool { return t.Kind == kind && (t.From == a || t.To == a) })
+func (v *fakeView) AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page, take index.TransferFunc) ([]byte, error) {
+	return v.transfers(p, take, func(t *index.Transfer) bool { return t.Kind == kind && (t.From == a || t.To == a) })
 }
 
-func (v *fakeView) TokenTransfers(token evm.Address, p index.Page) ([]index.AddressedTransfer, []byte, error) {
-	return v.transfers(p, func(t *index.Transfer) bool { return t.Token == token })
+func (v *fakeView) TokenTransfers(token evm.Address, p index.Page, take index.TransferFunc) ([]byte, error) {
+	return v.transfers(p, take, func(t *index.Transfer) bool { return t.Token == token })
 }
 
 // everywhere is the height of what has none.

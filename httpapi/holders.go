@@ -16,9 +16,9 @@ func (c *call) holders() *failure {
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.list("addresses", next)
+	c.list("addresses")
 	for i := range list {
 		c.w.Holder(&list[i])
 	}
-	return c.end()
+	return c.end(next, nil)
 }

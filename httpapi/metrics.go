@@ -114,9 +114,12 @@ func (c *metricCall) metric(p *params) *failure {
 	if f := c.read(c.q.pageSize); f != nil {
 		return f
 	}
-	c.head()
+	c.list("results")
 	c.points()
-	return c.end()
+	if !c.more {
+		return c.end(nil, nil)
+	}
+	return c.end(binary.BigEndian.AppendUint32(nil, c.oldest), nil)
 }
 
 // boundTo hashes what a page token belongs to besides its route.
@@ -166,18 +169,6 @@ func (c *metricCall) read(size int) *failure {
 		return c.metricFailure(broken, err)
 	}
 	return nil
-}
-
-// head opens the body.
-func (c *metricCall) head() {
-	if !c.more {
-		c.begin(nil)
-	} else {
-		var at [4]byte
-		binary.BigEndian.PutUint32(at[:], c.oldest)
-		c.begin(at[:])
-	}
-	c.rows("results")
 }
 
 // points writes the points of the page.

@@ -84,13 +84,16 @@ type View interface {
 	Tip() evm.Head
 	Tx(hash evm.Hash) (*index.Tx, bool, error)
 	BlockNumber(hash evm.Hash) (uint64, bool, error)
-	BlockTxs(number uint64, p index.Page) ([]*index.Tx, []byte, error)
+	// Lists hand over their rows one by one, as far as there is room, and return the
+	// position to go on from, nil after the last row. What is handed over is good until
+	// the function returns.
+	BlockTxs(number uint64, p index.Page, take index.TxFunc) ([]byte, error)
 	// LatestTxs takes failed transactions only, or successful ones only, if failed
 	// is not nil.
-	LatestTxs(p index.Page, failed *bool) ([]*index.Tx, []byte, error)
-	AddressTxs(a evm.Address, p index.Page) ([]*index.Tx, []byte, error)
-	AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page) ([]index.AddressedTransfer, []byte, error)
-	TokenTransfers(token evm.Address, p index.Page) ([]index.AddressedTransfer, []byte, error)
+	LatestTxs(p index.Page, failed *bool, take index.TxFunc) ([]byte, error)
+	AddressTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error)
+	AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page, take index.TransferFunc) ([]byte, error)
+	TokenTransfers(token evm.Address, p index.Page, take index.TransferFunc) ([]byte, error)
 	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)
 	NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error)
 	// Holders returns those that had more than above of a token in a frame.

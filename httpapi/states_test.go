@@ -125,16 +125,12 @@ func TestLookupFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	rows, next, err := v.LatestTxs(page10(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&fasthttp.Request{}, nil, nil)
 	call := &call{s: s, ctx: ctx, chain: c, info: &c.info, v: failingLookups{v}}
 	call.w.Chain, call.w.Source, call.w.Addresses = call.info, call, s.addresses
-	if f := call.nativeTxs(rows, next, nil); f != nil {
-		t.Fatal(f)
+	if _, err := v.LatestTxs(page10(), nil, call.nativeTx); err != nil {
+		t.Fatal(err)
 	}
 	if !errors.Is(call.err, errDown) {
 		t.Errorf("error %v is lost", call.err)

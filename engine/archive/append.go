@@ -97,14 +97,21 @@ func (a *Archive) appendUnits(packed []byte, units []Unit, first, last *Block) e
 	}
 	a.grow(begun, offsets, units, first, last)
 	if a.live.size >= a.opts.SegmentBytes {
-		err := a.live.close()
-		a.live = nil
+		err := a.closeLive()
 		if err != nil {
 			a.opts.Logger.Warn("A full segment was not closed well; its blocks are on disk.", "error", err)
 		}
 		a.wake()
 	}
 	return nil
+}
+
+// closeLive closes the live segment: the next blocks begin one.
+func (a *Archive) closeLive() error {
+	last, id, _ := a.Last()
+	err := a.live.close(last, id)
+	a.live = nil
+	return err
 }
 
 // grow shows units that are on disk to readers.

@@ -11,6 +11,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"quorate/engine/archive/vfs"
 	"quorate/engine/metric"
 )
 
@@ -74,8 +75,8 @@ type Keep struct {
 type Options struct {
 	// Kind is the kind of blocks; required.
 	Kind Kind
-	// FS is the file system. Default [OS].
-	FS FS
+	// FS is the file system. Default [vfs.OS].
+	FS vfs.FS
 	// SegmentBytes is the size at which a segment is sealed. Default 64 MiB.
 	SegmentBytes int64
 	// Keep says what is pruned: whole segments, when a further one has been sealed.
@@ -86,6 +87,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics gets the archive's size and rates. Default: they are not kept.
 	Metrics *metric.Set
+
+	byHand bool // tests seal and prune themselves, so that each run does the same
+	bundle int  // size of bundles in tests
 }
 
 func (o *Options) fill() error {
@@ -93,7 +97,7 @@ func (o *Options) fill() error {
 		return errors.New("archive: the kind of block is required")
 	}
 	if o.FS == nil {
-		o.FS = OS{}
+		o.FS = vfs.OS{}
 	}
 	if o.SegmentBytes <= 0 {
 		o.SegmentBytes = defaultSegmentBytes
@@ -157,6 +161,9 @@ func Open(dir string, opts Options) (*Archive, error) {
 		dir: dir, opts: opts, codec: NewCodec(opts.Kind),
 		full: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
+	if opts.bundle > 0 {
+		a.codec.size = opts.bundle
+	}
 	a.indexes, _ = lru.New[*segment, []place](maxIndexes) // only fails for sizes below 1
 	if !opts.ReadOnly {
 		if err := opts.FS.MkdirAll(dir); err != nil {
@@ -167,7 +174,7 @@ func Open(dir string, opts Options) (*Archive, error) {
 		return nil, fmt.Errorf("archive: %w", errors.Join(err, a.closeFiles()))
 	}
 	a.stats = newStats(a)
-	if !opts.ReadOnly {
+	if !opts.ReadOnly && !opts.byHand {
 		a.sealer.Go(a.sealAll)
 		a.wake()
 	}
@@ -195,8 +202,7 @@ func (a *Archive) Close() error {
 func (a *Archive) closeFiles() error {
 	var errs []error
 	if a.live != nil {
-		errs = append(errs, a.live.close())
-		a.live = nil
+		errs = append(errs, a.closeLive())
 	}
 	return errors.Join(append(errs, a.notes.close())...)
 }

@@ -39,6 +39,7 @@ type Unit struct {
 // called at once.
 type Codec struct {
 	kind Kind
+	size int // where a bundle ends: MaxBundle, but in tests
 	enc  *zstd.Encoder
 	dec  *zstd.Decoder
 }
@@ -51,7 +52,7 @@ func NewCodec(kind Kind) *Codec {
 		zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
 	dec, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(min(4, runtime.GOMAXPROCS(0))),
 		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(MaxBundle), zstd.WithDecoderMaxWindow(MaxBundle))
-	return &Codec{kind: kind, enc: enc, dec: dec}
+	return &Codec{kind: kind, size: MaxBundle, enc: enc, dec: dec}
 }
 
 // entryOverhead is the most that an entry needs beside its data.
@@ -64,7 +65,7 @@ func (c *Codec) Pack(dst []byte, blocks []Block) ([]byte, []Unit, error) {
 	var raw []byte
 	for len(blocks) > 0 {
 		n, size := 0, 0
-		for n < len(blocks) && (n == 0 || size+len(blocks[n].Data)+entryOverhead <= MaxBundle) {
+		for n < len(blocks) && (n == 0 || size+len(blocks[n].Data)+entryOverhead <= c.size) {
 			size += len(blocks[n].Data) + entryOverhead
 			n++
 		}
@@ -95,7 +96,7 @@ func (c *Codec) PackNotes(dst []byte, notes []Note) ([]byte, []Unit, error) {
 	for len(notes) > 0 {
 		h := Header{Kind: c.kind, Content: ContentNotes, NoteType: notes[0].Type, First: notes[0].Height, Last: notes[0].Height}
 		n, size := 0, 0
-		for n < len(notes) && notes[n].Type == h.NoteType && (n == 0 || size+len(notes[n].Data)+entryOverhead <= MaxBundle) {
+		for n < len(notes) && notes[n].Type == h.NoteType && (n == 0 || size+len(notes[n].Data)+entryOverhead <= c.size) {
 			size += len(notes[n].Data) + entryOverhead
 			h.First, h.Last = min(h.First, notes[n].Height), max(h.Last, notes[n].Height)
 			n++
@@ -121,9 +122,9 @@ func (c *Codec) PackNotes(dst []byte, notes []Note) ([]byte, []Unit, error) {
 // pack appends raw, in several bundles if it is large.
 func (c *Codec) pack(dst []byte, h Header, raw []byte) ([]byte, Unit) {
 	u := Unit{First: h.First, Last: h.Last, Offset: len(dst), Raw: len(raw)}
-	h.Parts = uint32((len(raw) + MaxBundle - 1) / MaxBundle)
+	h.Parts = uint32((len(raw) + c.size - 1) / c.size)
 	for ; h.Part < h.Parts; h.Part++ {
-		part := raw[:min(len(raw), MaxBundle)]
+		part := raw[:min(len(raw), c.size)]
 		raw = raw[len(part):]
 		at := len(dst)
 		dst = append(dst, make([]byte, HeaderLen)...)

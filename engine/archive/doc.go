@@ -37,7 +37,8 @@
 //
 //	head 32    magic 8, version 2, kind 1, zero 1, first height 8, zero 8, crc 4
 //	record     magic 4, length 4, synced 8, crc of these 4, and that many bytes: a unit.
-//	           A record without bytes says that the journal was closed.
+//	           A record of 44 bytes says that the journal was closed: last height 8, its
+//	           ID 32, crc of these 4; of notes zero.
 //	bundle     see header.go
 //
 // # Crashes

@@ -1,10 +1,13 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+
+	"quorate/engine/archive/vfs"
 )
 
 const (
@@ -62,14 +65,15 @@ type scan struct {
 	end     int64 // where the next record goes: behind the last that is whole
 	size    int64 // of the file; beyond end is a torn tail
 	head    error // what is wrong with the file's head
-	closed  bool  // the last record says that the journal was closed
+	// closing is what the last record says, if the journal was closed.
+	closing []byte
 }
 
 // scanJournal reads a journal from its start. good reports whether a record's bytes
 // are what was written, and is called in order. Records that follow each other and
 // are bad are one. What follows the last good record is damage if a later record
 // says that it was synced, and torn otherwise.
-func scanJournal(f File, magic [8]byte, kind Kind, first uint64, good func(offset int64, unit []byte) bool) (*scan, error) {
+func scanJournal(f vfs.File, magic [8]byte, kind Kind, first uint64, good func(offset int64, unit []byte) bool) (*scan, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
@@ -85,6 +89,7 @@ func scanJournal(f File, magic [8]byte, kind Kind, first uint64, good func(offse
 	}
 	synced := int64(0) // up to here the file was acknowledged
 	var found []record
+	var closing []byte
 	for at := int64(fileHeadLen); at < size; {
 		rec, next, err := r.record(at, good)
 		if err != nil {
@@ -101,28 +106,36 @@ func scanJournal(f File, magic [8]byte, kind Kind, first uint64, good func(offse
 		}
 		synced = max(synced, rec.synced)
 		found = append(found, rec)
-		at = next
+		if at = next; rec.length == closingLen {
+			b, err := r.at(rec.offset, closingLen)
+			if err != nil {
+				return nil, err
+			}
+			closing = bytes.Clone(b)
+		}
 	}
-	s.take(found, synced)
+	s.take(found, synced, closing)
 	return s, nil
 }
 
 // take splits what was found into records and a torn tail.
-func (s *scan) take(found []record, synced int64) {
+func (s *scan) take(found []record, synced int64, closing []byte) {
 	for _, rec := range found {
 		if rec.bad && rec.offset >= synced {
 			return // of the last call, which was not acknowledged
 		}
 		s.end = rec.offset + int64(rec.length)
-		if s.closed = !rec.bad && rec.length == 0; !s.closed {
-			s.records = append(s.records, rec)
+		if s.closing = nil; !rec.bad && rec.length == closingLen {
+			s.closing = closing
+			continue
 		}
+		s.records = append(s.records, rec)
 	}
 }
 
 // window reads a file through a buffer.
 type window struct {
-	f     File
+	f     vfs.File
 	size  int64
 	start int64
 	buf   []byte
@@ -164,7 +177,7 @@ func (w *window) record(at int64, good func(int64, []byte) bool) (rec record, ne
 		if err != nil {
 			return rec, 0, err
 		}
-		if length == 0 || len(unit) == length && good(at+recordHeadLen, unit) {
+		if len(unit) == length && (isClosing(unit) || good(at+recordHeadLen, unit)) {
 			return record{offset: at + recordHeadLen, length: length, synced: synced}, at + recordHeadLen + int64(length), nil
 		}
 	}
@@ -221,9 +234,9 @@ func appendRecord(dst, unit []byte, synced int64) []byte {
 
 // journal is a journal that is written.
 type journal struct {
-	fs   FS
+	fs   vfs.FS
 	path string
-	f    File
+	f    vfs.File
 	size int64 // up to here everything is on disk
 	// torn: a write failed, what lies beyond size is unknown.
 	torn bool
@@ -232,7 +245,7 @@ type journal struct {
 
 // createJournal makes a journal. Its name is on disk after the first call of append,
 // and not before.
-func createJournal(fs FS, path string, kind Kind, first uint64) (*journal, error) {
+func createJournal(fs vfs.FS, path string, kind Kind, first uint64) (*journal, error) {
 	f, err := fs.Create(path)
 	if err != nil {
 		return nil, err
@@ -290,12 +303,22 @@ func (j *journal) mend() error {
 	return err
 }
 
+// closingLen is the length of the record that says that a journal was closed: height
+// and ID of the last block, of notes zero, and the crc of these.
+const closingLen = 8 + 32 + 4
+
+func isClosing(b []byte) bool {
+	return len(b) == closingLen && crc(b[:closingLen-4]) == binary.BigEndian.Uint32(b[closingLen-4:])
+}
+
 // close marks the journal as closed, so that damage to its last record is not taken
 // for a torn tail, and closes the file.
-func (j *journal) close() error {
+func (j *journal) close(last uint64, id [32]byte) error {
 	err := j.mend()
 	if err == nil && j.size > fileHeadLen {
-		j.buf = appendRecord(j.buf[:0], nil, j.size)
+		b := append(binary.BigEndian.AppendUint64(nil, last), id[:]...)
+		b = binary.BigEndian.AppendUint32(b, crc(b))
+		j.buf = appendRecord(j.buf[:0], b, j.size)
 		err = j.write()
 	}
 	return errors.Join(err, j.f.Close())

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"quorate/engine/archive/vfs"
 )
 
 // parseName returns the number in a file's name.
@@ -31,7 +34,7 @@ func (a *Archive) load() error {
 	if err != nil {
 		return err
 	}
-	var noteFiles []FileInfo
+	var noteFiles []vfs.FileInfo
 	for _, file := range files {
 		var s *segment
 		if first, ok := parseName(file.Name, sealedSuffix); ok {
@@ -112,7 +115,7 @@ func (a *Archive) loadSealed(name string, first uint64) (*segment, error) {
 }
 
 // endsOf fills in what the units of a segment say about its ends.
-func (a *Archive) endsOf(f File, s *segment) error {
+func (a *Archive) endsOf(f vfs.File, s *segment) error {
 	for i, p := range s.places {
 		if p.bad {
 			continue
@@ -136,7 +139,7 @@ func (a *Archive) endsOf(f File, s *segment) error {
 // search looks for the units of a file whose index is lost, from its start on. Where
 // none is found between two that do not follow each other there is a bad place.
 // last is the last height that must be there, if it is known.
-func (a *Archive) search(f File, first, last uint64) (places []place, err error) {
+func (a *Archive) search(f vfs.File, first, last uint64) (places []place, err error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
@@ -221,18 +224,40 @@ func (a *Archive) loadJournal(name string, first uint64) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	next = first
+	if err := a.place(f, s, found, heads); err != nil {
+		return nil, err
+	}
+	if len(s.places) == 0 {
+		return nil, a.remove(name)
+	}
+	if found.head != nil {
+		if err := a.mendHead(name, first, found.head); err != nil {
+			return nil, err
+		}
+		if a.opts.ReadOnly {
+			s.hurt = found.head
+		}
+	}
+	if found.size > found.end && !a.opts.ReadOnly {
+		a.opts.Logger.Warn("The torn tail of the newest segment was cut off: what a crash left of blocks that were not acknowledged.",
+			"file", name, "bytes", found.size-found.end)
+		err = a.cut(name, found.end)
+	}
+	return s, err
+}
+
+// place fills in a segment's places from the records of its journal.
+func (a *Archive) place(f vfs.File, s *segment, found *scan, heads map[int64]Header) error {
+	s.size = found.end
+	next := s.first
 	for i, r := range found.records {
 		if !r.bad {
 			h := heads[r.offset]
-			if h.First > next && (len(s.places) == 0 || !s.places[len(s.places)-1].bad) {
+			if n := len(s.places); h.First > next && (n == 0 || !s.places[n-1].bad) {
 				s.places = append(s.places, place{first: next, offset: r.offset, bad: true}) // no bytes are left of them
 			}
-			s.places = append(s.places, place{first: h.First, offset: r.offset, length: int32(r.length)})
-			if i == 0 {
-				s.parent, s.firstID = h.Parent, h.FirstID
-			}
-			s.last, s.lastID, next = h.Last, h.LastID, h.Last+1
+			s.add(h, r.offset, r.length)
+			next = h.Last + 1
 			continue
 		}
 		s.hurt = fmt.Errorf("%w journal: %d bytes from %d on are no record", errForm, r.length, r.offset)
@@ -245,29 +270,48 @@ func (a *Archive) loadJournal(name string, first uint64) (*segment, error) {
 		// Of the last one only its own header says what it was.
 		h, length, err := a.unitAt(&window{f: f, size: found.end}, r.offset+recordHeadLen)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if length > 0 && h.First == next {
-			s.places = append(s.places, place{first: next, offset: r.offset + recordHeadLen, length: int32(length)})
-			s.last, s.lastID = h.Last, h.LastID
-			if len(s.places) == 1 {
-				s.parent, s.firstID = h.Parent, h.FirstID
-			}
+			s.add(h, r.offset+recordHeadLen, length)
+			next = h.Last + 1
 		}
 	}
-	if found.head != nil {
-		s.hurt = found.head
+	if found.closing == nil {
+		return nil
 	}
-	s.size = found.end
+	// Of the last records not even the heights may be left.
+	if last := binary.BigEndian.Uint64(found.closing); last >= next && s.hurt != nil {
+		s.places = append(s.places, place{first: next, offset: found.end, bad: true})
+		s.last, s.lastID = last, [32]byte(found.closing[8:])
+	}
+	return nil
+}
+
+// add adds the place of a unit with that header.
+func (s *segment) add(h Header, offset int64, length int) {
 	if len(s.places) == 0 {
-		return nil, a.remove(name)
+		s.parent, s.firstID = h.Parent, h.FirstID
 	}
-	if found.size > found.end && !a.opts.ReadOnly {
-		a.opts.Logger.Warn("The torn tail of the newest segment was cut off: what a crash left of blocks that were not acknowledged.",
-			"file", name, "bytes", found.size-found.end)
-		err = a.cut(name, found.end)
+	s.places = append(s.places, place{first: h.First, offset: offset, length: int32(length)})
+	s.last, s.lastID = h.Last, h.LastID
+}
+
+// mendHead writes the head of a journal again: a crash may have come before it was
+// synced, and all that it says is known.
+func (a *Archive) mendHead(name string, first uint64, was error) error {
+	if a.opts.ReadOnly {
+		return nil
 	}
-	return s, err
+	a.opts.Logger.Warn("The first bytes of a file were damaged, and written again.", "file", name, "error", was)
+	f, err := a.opts.FS.OpenWrite(a.path(name))
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(fileHead(journalMagic, a.opts.Kind, first), 0); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // cut shortens a file.

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+
+	"quorate/engine/archive/vfs"
 )
 
 // noteFile is a journal of notes.
@@ -36,7 +38,7 @@ type notes struct {
 }
 
 // load reads the journals.
-func (n *notes) load(a *Archive, files []FileInfo) error {
+func (n *notes) load(a *Archive, files []vfs.FileInfo) error {
 	for _, file := range files {
 		number, _ := parseName(file.Name, notesSuffix)
 		nf, err := a.loadNotes(file.Name, number)
@@ -82,7 +84,7 @@ func (a *Archive) loadNotes(name string, number uint64) (*noteFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	nf := &noteFile{name: name, number: number, size: found.end, hurt: found.head}
+	nf := &noteFile{name: name, number: number, size: found.end}
 	for _, r := range found.records {
 		if r.bad {
 			nf.hurt = fmt.Errorf("%w journal: %d bytes from %d on are no record", errForm, r.length, r.offset)
@@ -90,8 +92,16 @@ func (a *Archive) loadNotes(name string, number uint64) (*noteFile, error) {
 		}
 		nf.units = append(nf.units, noteUnit{offset: r.offset, length: int32(r.length), kind: types[r.offset]})
 	}
-	if len(nf.units) == 0 && nf.hurt == nil {
+	if len(found.records) == 0 {
 		return nil, a.remove(name)
+	}
+	if found.head != nil {
+		if err := a.mendHead(name, number, found.head); err != nil {
+			return nil, err
+		}
+		if a.opts.ReadOnly {
+			nf.hurt = found.head
+		}
 	}
 	if found.size > found.end && !a.opts.ReadOnly {
 		err = a.cut(name, found.end)
@@ -153,7 +163,7 @@ func (a *Archive) appendNotes(packed []byte, units []Unit) error {
 	nf.size = n.live.size
 	n.mu.Unlock()
 	if n.live.size >= a.opts.SegmentBytes {
-		err = n.live.close()
+		err = n.live.close(0, [32]byte{})
 		n.live = nil
 		if err != nil {
 			a.opts.Logger.Warn("A full file of notes was not closed well; its notes are on disk.", "error", err)
@@ -178,7 +188,7 @@ func (n *notes) close() error {
 	if n.live == nil {
 		return nil
 	}
-	err := n.live.close()
+	err := n.live.close(0, [32]byte{})
 	n.live = nil
 	return err
 }
@@ -257,7 +267,7 @@ func (a *Archive) mendNotes(ctx context.Context, name string) error {
 		return nil
 	}
 	if i == len(files)-1 && n.live != nil {
-		err := n.live.close()
+		err := n.live.close(0, [32]byte{})
 		if n.live = nil; err != nil {
 			return err
 		}
@@ -295,7 +305,7 @@ func (a *Archive) copyNotes(ctx context.Context, nf *noteFile) (*noteFile, error
 	if errors.Is(err, errForm) || errors.Is(err, fs.ErrNotExist) {
 		err = nil // that is why it is copied
 	}
-	err = errors.Join(err, j.f.Sync(), j.close())
+	err = errors.Join(err, j.f.Sync(), j.close(0, [32]byte{}))
 	if with.size = j.size; err == nil {
 		err = a.opts.FS.Rename(path+tmpSuffix, path)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+
+	"quorate/engine/archive/vfs"
 )
 
 // errMissing is the error of damage where a file is not there.
@@ -132,7 +134,7 @@ func wound(err error, first, last uint64, file string) error {
 }
 
 // readPlace reads and checks the unit at a place, which ends with block last.
-func (a *Archive) readPlace(f File, p place, last uint64) (blocks []Block, err error) {
+func (a *Archive) readPlace(f vfs.File, p place, last uint64) (blocks []Block, err error) {
 	unit, err := readUnit(f, p)
 	if err != nil {
 		return nil, err
@@ -148,7 +150,7 @@ func (a *Archive) readPlace(f File, p place, last uint64) (blocks []Block, err e
 }
 
 // readUnit returns the bytes at a place.
-func readUnit(f File, p place) ([]byte, error) {
+func readUnit(f vfs.File, p place) ([]byte, error) {
 	if p.bad {
 		return nil, fmt.Errorf("%w unit: its head is lost", errForm)
 	}
@@ -157,7 +159,7 @@ func readUnit(f File, p place) ([]byte, error) {
 
 // placesOf returns the places of a segment. If its index is damaged, the units are
 // looked for.
-func (a *Archive) placesOf(s *segment, ref *segment, file File) ([]place, error) {
+func (a *Archive) placesOf(s *segment, ref *segment, file vfs.File) ([]place, error) {
 	if s.places != nil {
 		return s.places, nil
 	}

@@ -13,9 +13,7 @@ func (a *Archive) rest() error {
 	if a.live == nil {
 		return nil
 	}
-	err := a.live.close()
-	a.live = nil
-	return err
+	return a.closeLive()
 }
 
 // Replace puts consecutive blocks in the place of those that the archive has at their

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"quorate/engine/archive/vfs"
 )
 
 // rewriter writes a segment again: small units become large ones, blocks are put in
@@ -55,7 +57,7 @@ func (a *Archive) rewrite(ctx context.Context, s *segment, c change) (*segment, 
 }
 
 // copy writes all that a segment has, but for the change.
-func (w *rewriter) copy(ctx context.Context, file File, places []place, last uint64, c change) error {
+func (w *rewriter) copy(ctx context.Context, file vfs.File, places []place, last uint64, c change) error {
 	for i, p := range places {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -75,7 +77,7 @@ func (w *rewriter) copy(ctx context.Context, file File, places []place, last uin
 }
 
 // place writes what is at a place whose last block is end.
-func (w *rewriter) place(file File, p place, end uint64, c change) error {
+func (w *rewriter) place(file vfs.File, p place, end uint64, c change) error {
 	unit, err := readUnit(file, p)
 	var h Header
 	if err == nil {
@@ -85,7 +87,7 @@ func (w *rewriter) place(file File, p place, end uint64, c change) error {
 		return err
 	}
 	mine := between(c.with, p.first, min(end, c.last))
-	if err == nil && len(mine) == 0 && end <= c.last && int(h.Raw) >= MaxBundle/2 {
+	if err == nil && len(mine) == 0 && end <= c.last && int(h.Raw) >= w.a.codec.size/2 {
 		// Large enough already.
 		if err := w.flush(); err != nil {
 			return err
@@ -123,7 +125,7 @@ func (w *rewriter) place(file File, p place, end uint64, c change) error {
 }
 
 // damaged copies what cannot be read.
-func (w *rewriter) damaged(file File, p place, end uint64, c change, touched bool) error {
+func (w *rewriter) damaged(file vfs.File, p place, end uint64, c change, touched bool) error {
 	if touched || end > c.last {
 		return fmt.Errorf("blocks %d to %d cannot be read, and can only be replaced together", p.first, end)
 	}
@@ -147,7 +149,7 @@ func (w *rewriter) block(b Block) error {
 		return fmt.Errorf("%w: block %d, parent %x, not %x", ErrFork, b.Height, b.Parent, *w.prev)
 	}
 	size := len(b.Data) + entryOverhead
-	if w.raw+size > MaxBundle {
+	if w.raw+size > w.a.codec.size {
 		if err := w.flush(); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/cespare/xxhash/v2"
+
+	"quorate/engine/archive/vfs"
 )
 
 const (
@@ -113,7 +115,7 @@ func parseIndex(b []byte, f *foot) ([]place, error) {
 }
 
 // readFoot reads the foot of a sealed segment.
-func readFoot(f File) (ft foot, size int64, err error) {
+func readFoot(f vfs.File) (ft foot, size int64, err error) {
 	if size, err = f.Size(); err != nil {
 		return ft, 0, err
 	}
@@ -129,7 +131,7 @@ func readFoot(f File) (ft foot, size int64, err error) {
 }
 
 // readIndex reads the index of a sealed segment.
-func readIndex(f File, ft *foot) ([]place, error) {
+func readIndex(f vfs.File, ft *foot) ([]place, error) {
 	b, err := readAt(f, ft.offset, ft.units*indexItemLen)
 	if err != nil {
 		return nil, err
@@ -138,7 +140,7 @@ func readIndex(f File, ft *foot) ([]place, error) {
 }
 
 // readAt returns n bytes of a file. That they are not all there is damage.
-func readAt(f File, offset int64, n int) ([]byte, error) {
+func readAt(f vfs.File, offset int64, n int) ([]byte, error) {
 	b := make([]byte, n)
 	if _, err := f.ReadAt(b, offset); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%w file: it ends before byte %d", errForm, offset+int64(n))
@@ -150,9 +152,9 @@ func readAt(f File, offset int64, n int) ([]byte, error) {
 
 // builder writes a sealed segment beside the name that it will have.
 type builder struct {
-	fs     FS
+	fs     vfs.FS
 	path   string
-	f      File
+	f      vfs.File
 	w      *bufio.Writer
 	size   int64
 	ends   ends
@@ -160,7 +162,7 @@ type builder struct {
 }
 
 // build begins a segment.
-func build(fs FS, path string, kind Kind, first uint64) (*builder, error) {
+func build(fs vfs.FS, path string, kind Kind, first uint64) (*builder, error) {
 	f, err := fs.Create(path + tmpSuffix)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"quorate/engine/archive/vfs"
 )
 
 // Verify reads the whole archive and returns all that is damaged, in order of height;
@@ -113,7 +115,7 @@ func (v *verifier) segment(s *segment, ref *segment, from uint64) error {
 }
 
 // structure says what is wrong with a file beside its blocks.
-func (a *Archive) structure(s *segment, file File) (hurt, err error) {
+func (a *Archive) structure(s *segment, file vfs.File) (hurt, err error) {
 	if s.hurt != nil {
 		return s.hurt, nil
 	}
@@ -141,7 +143,7 @@ func (a *Archive) structure(s *segment, file File) (hurt, err error) {
 }
 
 // recordHeads checks the heads of a journal's records: they are needed when it is opened.
-func (a *Archive) recordHeads(s *segment, file File) (hurt, err error) {
+func (a *Archive) recordHeads(s *segment, file vfs.File) (hurt, err error) {
 	for _, p := range s.places {
 		if p.bad {
 			continue

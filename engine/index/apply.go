@@ -68,6 +68,7 @@ type builder struct {
 	scratch   key
 	value     []byte
 	enc       txEncoder
+	part      partEncoder
 	transfers []Transfer
 	roles     map[evm.Address]Role
 	balances  map[holding]struct{}
@@ -109,6 +110,7 @@ func (b *builder) apply(blk *evm.Block) error {
 			return err
 		}
 	}
+	b.heads(blk)
 	for h := range b.balances {
 		if err := b.balance(&h, blk.Number); err != nil {
 			return err
@@ -142,8 +144,22 @@ func (b *builder) balance(h *holding, number uint64) error {
 		b.prior.setToken(&h.holder, &h.token, bal)
 	}
 	k := b.start(store.TableTokenBalances).addr(&h.holder).addr(&h.token).u64(^number)
-	b.put(k, bal.append(b.value[:0]))
+	b.value = bal.append(key(b.value[:0]).u64(number))
+	b.put(k, b.value[heightLen:])
+	b.put(b.start(store.TableHoldings).addr(&h.holder).addr(&h.token), b.value)
+	b.put(b.start(store.TableHolders).addr(&h.token).addr(&h.holder), b.value)
 	return nil
+}
+
+// heads appends the rows of what lists show of a block's transactions.
+func (b *builder) heads(blk *evm.Block) {
+	if !b.m.writes(store.TableTxHeads) {
+		return
+	}
+	for at := 0; at < len(blk.Txs); at += headsPer {
+		b.value = appendHeads(b.value[:0], blk, blk.Txs[at:min(at+headsPer, len(blk.Txs))])
+		b.put(b.start(store.TableTxHeads).u64(blk.Number).u32(uint32(at)), b.value)
+	}
 }
 
 // tx appends the rows of a transaction.
@@ -163,7 +179,7 @@ func (b *builder) tx(ref *BlockRef, blk *evm.Block, tx *evm.Tx) error {
 	if tx.Failed {
 		b.put(b.start(store.TableFailed).u64(^ref.Number).u32(^tx.Index), nil)
 	}
-	b.parts(ref, tx)
+	b.parts(ref, tx, blk.Traced)
 	b.contracts(ref, tx)
 	return nil
 }
@@ -194,7 +210,7 @@ func (b *builder) logs(ref *BlockRef, tx *evm.Tx) error {
 }
 
 // parts appends the rows of all addresses that have part in a transaction.
-func (b *builder) parts(ref *BlockRef, tx *evm.Tx) {
+func (b *builder) parts(ref *BlockRef, tx *evm.Tx, traced bool) {
 	if !b.m.writes(store.TableAddressTxs) {
 		return
 	}
@@ -220,8 +236,12 @@ func (b *builder) parts(ref *BlockRef, tx *evm.Tx) {
 		}
 	}
 	for a, role := range b.roles {
-		k := b.start(store.TableAddressTxs).addr(&a).u64(^ref.Number).u32(^tx.Index)
-		b.put(k, append(b.value[:0], byte(role)))
+		b.value = append(b.value[:0], byte(role))
+		value, small := b.part.append(b.value, ref, tx, b.transfers, traced, &a)
+		if b.value = value; !small {
+			value = value[:1]
+		}
+		b.put(b.start(store.TableAddressTxs).addr(&a).u64(^ref.Number).u32(^tx.Index), value)
 	}
 }
 

@@ -39,9 +39,6 @@ type Options struct {
 	// Remember is the number of balances to keep in memory, about 200 bytes each.
 	// Default 200,000.
 	Remember int
-	// CacheMB bounds the memory for what was read of transactions, in MiB.
-	// Default 64; below 0 keeps nothing.
-	CacheMB int
 	// NoRollup makes no metrics of the chain.
 	NoRollup bool
 	// Metrics takes the index's metrics; nil keeps them private.
@@ -56,8 +53,6 @@ type Chain struct {
 	ordinal uint32
 	opts    Options
 	wrapped map[evm.Address]bool
-
-	read caches
 
 	last         atomic.Pointer[cursor] // nil while the chain is empty
 	tokenVersion atomic.Uint64
@@ -86,9 +81,6 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 		return nil, err
 	}
 	c := &Chain{db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{}, groupTxs: rebuildTxs}
-	if c.read, err = newCaches(opts.CacheMB, opts.Metrics); err != nil {
-		return nil, err
-	}
 	for _, a := range opts.Wrapped {
 		c.wrapped[a] = true
 	}

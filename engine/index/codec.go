@@ -141,16 +141,7 @@ func (e *txEncoder) transfer(t *Transfer, last uint32) uint32 {
 	e.addr(t.Token)
 	e.addr(t.From)
 	e.addr(t.To)
-	switch t.Kind {
-	case ERC20:
-		e.u256(&t.Value)
-	case ERC721:
-		e.u256(&t.ID)
-	case ERC1155:
-		e.uv(uint64(t.Item))
-		e.u256(&t.ID)
-		e.u256(&t.Value)
-	}
+	e.body = appendTransferred(e.body, t)
 	return t.LogIndex
 }
 

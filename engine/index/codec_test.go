@@ -53,7 +53,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, tx := range someTxs(10) {
 		b := encoded(tx)
-		got, err := decodeTx(tx.Block.Number, tx.Index, b, nil)
+		got, err := decodeTx(tx.Block.Number, tx.Index, b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,11 +70,11 @@ func TestCodecDamage(t *testing.T) {
 	for _, tx := range someTxs(2)[:20] {
 		b := encoded(tx)
 		for i := range b {
-			if _, err := decodeTx(1, 1, b[:i], nil); !errors.Is(err, errCodec) {
+			if _, err := decodeTx(1, 1, b[:i]); !errors.Is(err, errCodec) {
 				t.Fatalf("cut at %d of %d: %v", i, len(b), err)
 			}
 		}
-		if _, err := decodeTx(1, 1, append(b, 0), nil); !errors.Is(err, errCodec) {
+		if _, err := decodeTx(1, 1, append(b, 0)); !errors.Is(err, errCodec) {
 			t.Fatalf("a byte too many: %v", err)
 		}
 	}
@@ -87,11 +87,11 @@ func FuzzDecodeTx(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		tx, err := decodeTx(7, 3, b, nil)
+		tx, err := decodeTx(7, 3, b)
 		if err != nil {
 			return
 		}
-		again, err := decodeTx(7, 3, encoded(tx), nil)
+		again, err := decodeTx(7, 3, encoded(tx))
 		if err != nil || !reflect.DeepEqual(tx, again) {
 			t.Fatalf("%v: %+v\nwas %+v", err, again, tx)
 		}

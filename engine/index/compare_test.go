@@ -108,18 +108,68 @@ func texts[T any](list []T, text func(*T) string) []string {
 	return out
 }
 
-func txTexts(list []*Tx) []string {
-	out := make([]string, len(list))
-	for i, tx := range list {
-		out[i] = gotText(tx)
+// headText is what lists show of all transactions.
+func headText(number uint64, block evm.Hash, ms uint64, tx *evm.Tx) string {
+	head := *tx
+	head.MaxFee, head.MaxPriorityFee, head.Calls = nil, nil, nil
+	head.Input = head.Input[:min(4, len(head.Input))]
+	return txText(number, block, ms, &head)
+}
+
+func (t *oracleTx) head() string { return headText(t.b.Number, t.b.Hash, t.b.TimeMilli, t.tx) }
+
+func gotHead(tx *Tx) string {
+	return headText(tx.Block.Number, tx.Block.Hash, tx.Block.TimeMilli, &tx.Tx)
+}
+
+// part is what the list of an address shows.
+func (t *oracleTx) part(a evm.Address) string {
+	s := t.head() + fmt.Sprint(t.b.Traced)
+	for _, m := range t.mine {
+		if m.from == a || m.to == a {
+			s += "\n  " + m.String()
+		}
 	}
-	return out
+	return s + callsOf(t.tx.Calls, a)
+}
+
+func gotPart(tx *Tx, a evm.Address) string {
+	s := gotHead(tx) + fmt.Sprint(tx.Traced)
+	for i := range tx.Transfers {
+		if t := &tx.Transfers[i]; t.From == a || t.To == a {
+			s += "\n  " + moveText(t)
+		}
+	}
+	return s + callsOf(tx.Calls, a)
+}
+
+func callsOf(calls []evm.Call, a evm.Address) (s string) {
+	for _, c := range calls {
+		if c.From == a || c.To == a && (c.To != evm.Address{} || c.Type != evm.CallCreate && c.Type != evm.CallCreate2) {
+			s += fmt.Sprintf("\n  %d %d %x %x %s %d %d %v", c.Type, c.Depth, c.From[:], c.To[:], c.Value.Dec(), c.Gas, c.GasUsed, c.Reverted)
+		}
+	}
+	return s
+}
+
+// rowsOf collects what a list hands over.
+func rowsOf[T any](read func(take func(*T) bool) ([]byte, error), text func(*T) string) ([]string, []byte, error) {
+	var out []string
+	next, err := read(func(row *T) bool {
+		out = append(out, text(row))
+		return true
+	})
+	return out, next, err
 }
 
 func wanted[T fmt.Stringer](list []T, descending bool) []string {
+	return wantedAs(list, descending, T.String)
+}
+
+func wantedAs[T any](list []T, descending bool, text func(T) string) []string {
 	out := []string{}
 	for _, t := range list {
-		out = append(out, t.String())
+		out = append(out, text(t))
 	}
 	if descending {
 		slices.Reverse(out)
@@ -165,8 +215,19 @@ func compare(t *testing.T, v *View, o *oracle, limit int) {
 
 func compareTxs(t *testing.T, v *View, o *oracle, p Page) {
 	t.Helper()
-	mustEqual(t, "latest", txTexts(all(t, p, func(p Page) ([]*Tx, []byte, error) { return v.LatestTxs(p, nil) })),
-		wanted(o.txs, !p.Ascending))
+	list := func(what string, p Page, want []*oracleTx, read func(Page, TxFunc) ([]byte, error),
+		text func(*Tx) string, wantText func(*oracleTx) string) {
+		t.Helper()
+		got := all(t, p, func(p Page) ([]string, []byte, error) {
+			return rowsOf(func(take func(*Tx) bool) ([]byte, error) { return read(p, take) }, text)
+		})
+		mustEqual(t, what, got, wantedAs(want, !p.Ascending, wantText))
+	}
+	heads := func(what string, want []*oracleTx, read func(Page, TxFunc) ([]byte, error)) {
+		t.Helper()
+		list(what, p, want, read, gotHead, (*oracleTx).head)
+	}
+	heads("latest", o.txs, func(p Page, take TxFunc) ([]byte, error) { return v.LatestTxs(p, nil, take) })
 	for _, failed := range []bool{true, false} {
 		var some []*oracleTx
 		for _, tx := range o.txs {
@@ -174,26 +235,27 @@ func compareTxs(t *testing.T, v *View, o *oracle, p Page) {
 				some = append(some, tx)
 			}
 		}
-		mustEqual(t, fmt.Sprint("failed ", failed),
-			txTexts(all(t, p, func(p Page) ([]*Tx, []byte, error) { return v.LatestTxs(p, &failed) })), wanted(some, !p.Ascending))
+		heads(fmt.Sprint("failed ", failed), some, func(p Page, take TxFunc) ([]byte, error) { return v.LatestTxs(p, &failed, take) })
 	}
-	for a, list := range o.byAddr {
-		mustEqual(t, "address "+a.String(),
-			txTexts(all(t, p, func(p Page) ([]*Tx, []byte, error) { return v.AddressTxs(a, p) })), wanted(list, !p.Ascending))
+	for n, list := range o.byBlock {
+		heads(fmt.Sprint("block ", n), list, func(p Page, take TxFunc) ([]byte, error) { return v.BlockTxs(n, p, take) })
+	}
+	for a, of := range o.byAddr {
+		part := func(what string, p Page, want []*oracleTx) {
+			t.Helper()
+			list(what+a.String(), p, want, func(p Page, take TxFunc) ([]byte, error) { return v.AddressTxs(a, p, take) },
+				func(tx *Tx) string { return gotPart(tx, a) }, func(tx *oracleTx) string { return tx.part(a) })
+		}
+		part("address ", p, of)
 		var some []*oracleTx
 		q := p
 		q.From, q.To = uint64(len(o.blocks)/4), uint64(len(o.blocks)*3/4)
-		for _, tx := range list {
+		for _, tx := range of {
 			if tx.b.Number >= q.From && tx.b.Number < q.To {
 				some = append(some, tx)
 			}
 		}
-		mustEqual(t, "range of address "+a.String(),
-			txTexts(all(t, q, func(p Page) ([]*Tx, []byte, error) { return v.AddressTxs(a, p) })), wanted(some, !p.Ascending))
-	}
-	for n, list := range o.byBlock {
-		mustEqual(t, fmt.Sprint("block ", n),
-			txTexts(all(t, p, func(p Page) ([]*Tx, []byte, error) { return v.BlockTxs(n, p) })), wanted(list, !p.Ascending))
+		part("range of address ", q, some)
 	}
 }
 
@@ -218,12 +280,16 @@ func compareMoves(t *testing.T, v *View, o *oracle, p Page) {
 	}
 	for token, list := range byToken {
 		mustEqual(t, "token "+token.String(),
-			texts(all(t, p, func(p Page) ([]AddressedTransfer, []byte, error) { return v.TokenTransfers(token, p) }), text), wanted(list, !p.Ascending))
+			all(t, p, func(p Page) ([]string, []byte, error) {
+				return rowsOf(func(take func(*AddressedTransfer) bool) ([]byte, error) { return v.TokenTransfers(token, p, take) }, text)
+			}), wanted(list, !p.Ascending))
 	}
 	for a, list := range byAddr {
-		mustEqual(t, "NFT transfers of "+a.String(), texts(all(t, p, func(p Page) ([]AddressedTransfer, []byte, error) {
-			return v.AddressTransfers(a, ERC721, p)
-		}), text), wanted(list, !p.Ascending))
+		mustEqual(t, "NFT transfers of "+a.String(), all(t, p, func(p Page) ([]string, []byte, error) {
+			return rowsOf(func(take func(*AddressedTransfer) bool) ([]byte, error) {
+				return v.AddressTransfers(a, ERC721, p, take)
+			}, text)
+		}), wanted(list, !p.Ascending))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/holiman/uint256"
 
@@ -14,51 +15,8 @@ import (
 type decoder struct {
 	b     []byte
 	err   error
-	addrs []byte // the transaction's list of addresses
-	slab  *slab  // where things are allocated; nil allocates each alone
-}
-
-// slab allocates what many transactions consist of a few hundred at a time: what
-// is read together is let go together. Nothing in it may be kept on its own, or
-// all of it stays.
-type slab struct {
-	txs       []Tx
-	transfers []Transfer
-	calls     []evm.Call
-	amounts   []uint256.Int
-	bytes     []byte
-}
-
-// cut takes n things off what is left of room, which is made anew when that is
-// too little: size is how many are made at once.
-func cut[T any](room *[]T, n, size int) []T {
-	if n > len(*room) {
-		*room = make([]T, max(n, size))
-	}
-	part := (*room)[:n:n]
-	*room = (*room)[n:]
-	return part
-}
-
-func (d *decoder) newTx() *Tx {
-	if d.slab == nil {
-		return &Tx{}
-	}
-	return &cut(&d.slab.txs, 1, 32)[0]
-}
-
-func (d *decoder) newTransfers(n int) []Transfer {
-	if d.slab == nil {
-		return make([]Transfer, n)
-	}
-	return cut(&d.slab.transfers, n, 64)
-}
-
-func (d *decoder) newCalls(n int) []evm.Call {
-	if d.slab == nil {
-		return make([]evm.Call, n)
-	}
-	return cut(&d.slab.calls, n, 32)
+	addrs []byte       // the transaction's list of addresses
+	self  *evm.Address // comes before them, unless nil
 }
 
 func (d *decoder) fail(what string) {
@@ -128,29 +86,23 @@ func (d *decoder) u256(v *uint256.Int) {
 }
 
 func (d *decoder) newU256() *uint256.Int {
-	var v *uint256.Int
-	if d.slab == nil {
-		v = new(uint256.Int)
-	} else {
-		v = &cut(&d.slab.amounts, 1, 128)[0]
-	}
+	v := new(uint256.Int)
 	d.u256(v)
 	return v
 }
 
-// newBytes returns a copy of the next n bytes.
-func (d *decoder) newBytes(n int) []byte {
-	b := d.take(n)
-	if d.slab == nil {
-		return append([]byte(nil), b...)
-	}
-	out := cut(&d.slab.bytes, len(b), 16<<10)
-	copy(out, b)
-	return out
-}
+// passU256 passes over an amount.
+func (d *decoder) passU256() { d.take(int(d.u8())) }
 
 func (d *decoder) addr(a *evm.Address) {
 	i := int(d.uvMax(math.MaxInt32)) * evm.AddressLen
+	if d.self != nil {
+		if i == 0 {
+			*a = *d.self
+			return
+		}
+		i -= evm.AddressLen
+	}
 	if i+evm.AddressLen > len(d.addrs) {
 		d.fail("address")
 		return
@@ -164,11 +116,33 @@ const (
 	minCall     = 8
 )
 
-// decodeTx reads a transaction; nothing of it refers to b afterwards. It is
-// allocated in s unless that is nil.
-func decodeTx(number uint64, index uint32, b []byte, s *slab) (*Tx, error) {
-	d := decoder{b: b, slab: s}
-	tx := d.newTx()
+// depth says how much of a transaction is read.
+type depth uint8
+
+const (
+	// headOnly is what lists show of all transactions: the same as the heads codec has.
+	headOnly depth = iota
+	// withParts adds transfers and calls.
+	withParts
+	wholeTx
+)
+
+// reset empties tx, and keeps the room that it has.
+func (tx *Tx) reset() {
+	*tx = Tx{Transfers: tx.Transfers[:0], Tx: evm.Tx{Input: tx.Input[:0], Calls: tx.Calls[:0]}}
+}
+
+// decodeTx reads a transaction; nothing of it refers to b afterwards.
+func decodeTx(number uint64, index uint32, b []byte) (*Tx, error) {
+	tx := &Tx{}
+	return tx, readTx(tx, number, index, b, wholeTx)
+}
+
+// readTx reads a transaction, or a part of it, in place of what tx has been;
+// nothing of it refers to b afterwards.
+func readTx(tx *Tx, number uint64, index uint32, b []byte, much depth) error {
+	tx.reset()
+	d := decoder{b: b}
 	if d.u8() != txVersion {
 		d.fail("transaction version")
 	}
@@ -181,31 +155,39 @@ func decodeTx(number uint64, index uint32, b []byte, s *slab) (*Tx, error) {
 	copy(tx.Block.Hash[:], d.take(evm.HashLen))
 	tx.Block.TimeMilli = d.uv()
 	if flags&txHasBaseFee != 0 {
-		tx.Block.BaseFee = d.newU256()
+		tx.Block.BaseFee = d.optional(much)
 	}
 	d.addrs = d.take(d.count(evm.AddressLen) * evm.AddressLen)
 	tx.Failed, tx.Creation, tx.Traced = flags&txFailed != 0, flags&txCreation != 0, flags&txTraced != 0
-	d.fields(&tx.Tx, flags)
-	if n := d.count(minTransfer); n > 0 {
-		tx.Transfers = d.newTransfers(n)
+	d.fields(&tx.Tx, flags, much)
+	if much == headOnly {
+		d.b = nil
+		return d.end("transaction")
 	}
+	n := d.count(minTransfer)
+	tx.Transfers = slices.Grow(tx.Transfers, n)[:n]
 	last := uint32(0)
 	for i := range tx.Transfers {
 		last = d.transfer(&tx.Transfers[i], last)
 	}
-	if n := d.count(minCall); n > 0 {
-		tx.Calls = d.newCalls(n)
-	}
+	n = d.count(minCall)
+	tx.Calls = slices.Grow(tx.Calls, n)[:n]
 	for i := range tx.Calls {
 		d.call(&tx.Calls[i])
 	}
-	if err := d.end("transaction"); err != nil {
-		return nil, err
-	}
-	return tx, nil
+	return d.end("transaction")
 }
 
-func (d *decoder) fields(tx *evm.Tx, flags byte) {
+// optional reads an amount that only the whole of a transaction has.
+func (d *decoder) optional(much depth) *uint256.Int {
+	if much == wholeTx {
+		return d.newU256()
+	}
+	d.passU256()
+	return nil
+}
+
+func (d *decoder) fields(tx *evm.Tx, flags byte, much depth) {
 	d.addr(&tx.From)
 	if tx.Creation {
 		d.addr(&tx.Contract)
@@ -217,18 +199,20 @@ func (d *decoder) fields(tx *evm.Tx, flags byte) {
 	d.u256(&tx.GasPrice)
 	d.u256(&tx.Value)
 	if flags&txHasMaxFee != 0 {
-		tx.MaxFee = d.newU256()
+		tx.MaxFee = d.optional(much)
 	}
 	if flags&txHasPriorityFee != 0 {
-		tx.MaxPriorityFee = d.newU256()
+		tx.MaxPriorityFee = d.optional(much)
 	}
-	if n := d.count(1); n > 0 {
-		tx.Input = d.newBytes(n)
+	input := d.take(d.count(1))
+	if much < wholeTx {
+		input = input[:min(len(input), maxSelector)]
 	}
+	tx.Input = append(tx.Input, input...)
 }
 
 func (d *decoder) transfer(t *Transfer, last uint32) uint32 {
-	t.Kind = TransferKind(d.u8())
+	*t = Transfer{Kind: TransferKind(d.u8())}
 	step := d.uvMax(math.MaxUint32)
 	if step > uint64(math.MaxUint32-last) {
 		d.fail("log index")

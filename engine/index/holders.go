@@ -47,11 +47,89 @@ func (v *View) Holders(token evm.Address, above uint256.Int, f Frame, p Page) ([
 	}
 	w := holderWalk{v: v, token: token, above: above, lo: lo, hi: hi}
 	defer w.close()
+	if v.at.has(store.TableHolders) {
+		next, more, err := w.newest(&p)
+		if err != nil || !more {
+			return w.out, next, err
+		}
+		p.After = next
+	}
 	if err := w.open(least.ByteLen(), p.After); err != nil {
 		return nil, nil, err
 	}
 	next, err := w.page(&p)
 	return w.out, next, err
+}
+
+// sparse is how many holders the newest balances of a page are passed over, for
+// each that is taken, before it goes on by the lengths of the highest balances.
+const sparse = 20
+
+// newest fills the page from the table of the newest balances, which lies in the
+// order of addresses. It returns the position to go on from, nil at the end; with
+// more the page is not full, but so few addresses had enough that the way by
+// lengths is the shorter one.
+func (w *holderWalk) newest(p *Page) (next []byte, more bool, err error) {
+	prefix := w.v.at.key(store.TableHolders).addr(&w.token)
+	rows, err := w.v.s.Rows(prefix, false)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	begin := append(slices.Clone(prefix), p.After[:min(len(p.After), behindLen)]...)
+	if len(p.After) == behindLen {
+		begin = append(begin, 0)
+	}
+	w.out = make([]Holder, 0, min(p.Limit, 64))
+	last := make([]byte, 0, behindLen)
+	for rows.Seek(begin); rows.Valid(); rows.Next() {
+		if w.passed > sparse*(1+len(w.out)) {
+			return last, true, nil
+		}
+		k := rows.Key()
+		if len(k) != len(prefix)+evm.AddressLen {
+			return nil, false, fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
+		}
+		a := evm.Address(k[len(prefix):])
+		var now heldRow
+		if err := rows.Value(now.decode); err != nil {
+			return nil, false, err
+		}
+		h, held, inside, err := w.judge(&a, &now, p)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case inside != nil:
+			return append(key(nil), a[:]...).u64(*inside), false, nil
+		case held && len(w.out) == p.Limit:
+			return last, false, nil
+		case held:
+			w.out = append(w.out, h)
+		default:
+			if w.passed++; w.passed >= maxPassed {
+				return append(last[:0], a[:]...), false, nil
+			}
+		}
+		last = append(last[:0], a[:]...)
+	}
+	return nil, false, nil
+}
+
+// judge decides by an address' newest balance whether it is a holder, and asks its
+// history when that does not say.
+func (w *holderWalk) judge(a *evm.Address, now *heldRow, p *Page) (h Holder, held bool, inside *uint64, err error) {
+	from := w.hi
+	if len(p.After) == insideLen && bytes.Equal(a[:], p.After[:evm.AddressLen]) {
+		from = min(from, binary.BigEndian.Uint64(p.After[evm.AddressLen:]))
+	}
+	switch {
+	case now.height <= w.v.tip.Number && !w.above.Lt(&now.peak):
+		return h, false, nil, nil
+	case now.height <= from && w.above.Lt(&now.amount), now.height <= from && w.lo == 0 && from == w.hi:
+		// Without a lower bound the peak counts, whenever it was.
+		return Holder{Address: *a, Balance: now.amount}, true, nil, nil
+	}
+	return w.look(a, from)
 }
 
 // heights gives the lowest and the highest block whose balances count in a frame.
@@ -135,9 +213,6 @@ func (l *heldList) read() error {
 
 // open opens a list for each length from least bytes on that there is.
 func (w *holderWalk) open(least int, after []byte) (err error) {
-	if w.history, err = w.v.s.Rows(w.v.at.key(store.TableTokenBalances), false); err != nil {
-		return err
-	}
 	prefix := w.v.at.key(store.TableTokenHolders).addr(&w.token)
 	lengths, err := w.v.s.Rows(prefix, false)
 	if err != nil {
@@ -241,8 +316,16 @@ func (w *holderWalk) next() (a evm.Address, reached, found bool, err error) {
 // more than above in the frame, at height from or below. When that takes too long
 // it gives the height to go on from.
 func (w *holderWalk) look(a *evm.Address, from uint64) (h Holder, held bool, inside *uint64, err error) {
+	if w.history == nil {
+		if w.history, err = w.v.s.Rows(w.v.at.key(store.TableTokenBalances), false); err != nil {
+			return h, false, nil, err
+		}
+	}
 	w.key = w.v.at.appendKey(w.key[:0], store.TableTokenBalances).addr(a).addr(&w.token)
 	now, found, err := w.at(w.v.tip.Number)
+	if err == nil && !found && w.v.at.has(store.TableHolders) {
+		return h, false, nil, nil // it came after the tip
+	}
 	if err == nil && !found {
 		err = fmt.Errorf("%w: balance of holder %s is missing", errCodec, *a)
 	}
@@ -323,5 +406,14 @@ func (w *holderWalk) read() (r heldRow, found bool, err error) {
 		return r, false, nil
 	}
 	r.height = ^binary.BigEndian.Uint64(k[historyLen:])
-	return r, true, w.history.Value(r.decode)
+	return r, true, w.history.Value(r.balance.decode)
+}
+
+// decode reads a row of the newest balances.
+func (r *heldRow) decode(b []byte) error {
+	if len(b) < heightLen {
+		return fmt.Errorf("%w: newest balance", errCodec)
+	}
+	r.height = binary.BigEndian.Uint64(b)
+	return r.balance.decode(b[heightLen:])
 }

@@ -21,11 +21,14 @@ func (v *View) TokenBalances(a evm.Address, contracts []evm.Address, p Page) ([]
 		return nil, nil, nil
 	}
 	t := tokenWalk{v: v, prefix: v.at.key(store.TableTokenBalances).addr(&a), limit: p.Limit}
-	var err error
-	if t.rows, err = v.s.Rows(t.prefix, false); err != nil {
+	defer t.close()
+	if len(contracts) == 0 && v.at.has(store.TableHoldings) {
+		next, err := t.newest(v.at.key(store.TableHoldings).addr(&a), p.After)
+		return t.out, next, err
+	}
+	if err := t.open(); err != nil {
 		return nil, nil, err
 	}
-	defer t.rows.Close()
 	if len(contracts) == 0 {
 		next, err := t.all(p.After)
 		return t.out, next, err
@@ -40,10 +43,63 @@ func (v *View) TokenBalances(a evm.Address, contracts []evm.Address, p Page) ([]
 type tokenWalk struct {
 	v      *View
 	prefix key
-	rows   *store.Rows
+	rows   *store.Rows // of the history; nil until it is needed
 	limit  int
 	out    []TokenBalance
 	last   []byte // the token seen last
+}
+
+func (t *tokenWalk) open() (err error) {
+	if t.rows == nil {
+		t.rows, err = t.v.s.Rows(t.prefix, false)
+	}
+	return err
+}
+
+func (t *tokenWalk) close() {
+	if t.rows != nil {
+		t.rows.Close()
+	}
+}
+
+// newest goes from token to token in the table of the newest balances, whose rows
+// begin with prefix, and to the history for what the view does not see yet.
+func (t *tokenWalk) newest(prefix key, after []byte) ([]byte, error) {
+	rows, err := t.v.s.Rows(prefix, false)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	seek := prefix
+	if after != nil {
+		seek = append(append(slices.Clone(prefix), after...), 0)
+	}
+	rows.Seek(seek)
+	for passed := 0; rows.Valid(); passed++ {
+		if passed == maxPassed {
+			return t.last, nil
+		}
+		k := rows.Key()
+		if len(k) != len(prefix)+evm.AddressLen {
+			return nil, fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
+		}
+		token := evm.Address(k[len(prefix):])
+		var now heldRow
+		if err := rows.Value(now.decode); err != nil {
+			return nil, err
+		}
+		full := false
+		if now.height > t.v.tip.Number {
+			full, err = t.token(token, false)
+		} else {
+			full = t.add(token, &now.balance)
+		}
+		if full || err != nil {
+			return t.last, err
+		}
+		rows.Next()
+	}
+	return nil, nil
 }
 
 // all goes from token to token.
@@ -116,6 +172,9 @@ func (t *tokenWalk) these(contracts []evm.Address, after []byte) ([]byte, error)
 // room. With here the iterator stands at the row already.
 func (t *tokenWalk) token(token evm.Address, here bool) (full bool, err error) {
 	if !here {
+		if err := t.open(); err != nil {
+			return false, err
+		}
 		k := append(slices.Clone(t.prefix), token[:]...)
 		t.rows.Seek(k.u64(^t.v.tip.Number))
 		here = t.rows.Valid() && bytes.HasPrefix(t.rows.Key(), k)
@@ -126,14 +185,19 @@ func (t *tokenWalk) token(token evm.Address, here bool) (full bool, err error) {
 			return false, err
 		}
 	}
+	return t.add(token, &bal), nil
+}
+
+// add adds a token's balance, unless it is zero or the page has no room.
+func (t *tokenWalk) add(token evm.Address, bal *balance) (full bool) {
 	if !bal.amount.IsZero() {
 		if len(t.out) == t.limit {
-			return true, nil
+			return true
 		}
 		t.out = append(t.out, TokenBalance{Token: token, Amount: bal.amount, Doubtful: bal.doubtful})
 	}
-	t.last = token[:]
-	return false, nil
+	t.last = append(t.last[:0], token[:]...)
+	return false
 }
 
 // NFTs returns the ERC-721 tokens that an address owns, of one contract if

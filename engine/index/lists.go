@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"sort"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/store"
@@ -17,23 +18,29 @@ type list struct {
 	prefix   key  // what all rows start with
 	suffix   int  // bytes after it: height and more
 	inverted bool // newest rows come first
-	// match tells whether a row belongs to the list; nil takes all.
+	// match reports whether a row belongs to the list; nil takes all.
 	match func(r *store.Rows) (bool, error)
-	// take adds a row to the page.
-	take func(suffix []byte, r *store.Rows) error
+	// take adds a row to the page, and reports whether there is room for more.
+	take func(suffix []byte, r *store.Rows) (more bool, err error)
 }
 
-// read reads a page and gives the position to go on from, nil after the last row.
-func (v *View) read(l *list, p *Page) (next []byte, err error) {
+// span is where a page begins and ends in a table.
+type span struct {
+	begin, end []byte // both belong to it
+	after      []byte // the row that the page before ended with; nil on the first page
+	backward   bool   // against the order of keys
+}
+
+// span returns where a page of a list lies; ok is false if there is nothing.
+func (v *View) span(l *list, p *Page) (s span, ok bool, err error) {
 	if p.After != nil && len(p.After) != l.suffix {
-		return nil, ErrPosition
+		return s, false, ErrPosition
 	}
 	lo, hi, ok := v.bounds(p)
 	if !ok || p.Limit < 1 {
-		return nil, nil
+		return s, false, nil
 	}
-	// Backward means against the order of keys.
-	backward := p.Ascending == l.inverted
+	s.backward = p.Ascending == l.inverted
 	first, last := lo, hi // in the order of keys
 	if l.inverted {
 		first, last = ^hi, ^lo
@@ -44,29 +51,41 @@ func (v *View) read(l *list, p *Page) (next []byte, err error) {
 		room = room[:len(room)+size]
 		return append(room[len(room)-size:len(room)-size:len(room)], l.prefix...)
 	}
-	begin, end, after := piece().u64(first), piece().u64(last), append(piece(), p.After...)
+	begin, end := piece().u64(first), piece().u64(last)
 	for range l.suffix - heightLen {
 		begin, end = append(begin, 0), append(end, 0xff)
 	}
-	if backward {
+	if s.backward {
 		begin, end = end, begin
 	}
-	if p.After != nil && before(begin, after, backward) {
-		begin = after
+	s.begin, s.end = begin, end
+	if p.After != nil {
+		if s.after = append(piece(), p.After...); before(s.begin, s.after, s.backward) {
+			s.begin = s.after
+		}
 	}
-	rows, err := v.s.Rows(l.prefix, backward)
+	return s, true, nil
+}
+
+// read reads a page and returns the position to go on from, nil after the last row.
+func (v *View) read(l *list, p *Page) (next []byte, err error) {
+	s, ok, err := v.span(l, p)
+	if !ok {
+		return nil, err
+	}
+	rows, err := v.s.Rows(l.prefix, s.backward)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	rows.Seek(begin)
-	if p.After != nil && rows.Valid() && bytes.Equal(rows.Key(), after) {
+	rows.Seek(s.begin)
+	if s.after != nil && rows.Valid() && bytes.Equal(rows.Key(), s.after) {
 		rows.Next()
 	}
-	return l.walk(rows, end, backward, p.Limit)
+	return l.walk(rows, &s, p.Limit)
 }
 
-// before tells whether a comes before b in the order of iteration.
+// before reports whether a comes before b in the order of iteration.
 func before(a, b []byte, backward bool) bool {
 	if backward {
 		return bytes.Compare(a, b) > 0
@@ -74,11 +93,11 @@ func before(a, b []byte, backward bool) bool {
 	return bytes.Compare(a, b) < 0
 }
 
-// walk takes the rows up to end.
-func (l *list) walk(rows *store.Rows, end []byte, backward bool, limit int) ([]byte, error) {
+// walk takes the rows up to the end of a page.
+func (l *list) walk(rows *store.Rows, s *span, limit int) ([]byte, error) {
 	at := make([]byte, 0, l.suffix) // the row seen last
-	taken, passed := 0, 0
-	for ; rows.Valid() && !before(end, rows.Key(), backward); rows.Next() {
+	passed := 0
+	for ; rows.Valid() && !before(s.end, rows.Key(), s.backward); rows.Next() {
 		k := rows.Key()
 		if len(k) != len(l.prefix)+l.suffix {
 			return nil, fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
@@ -96,138 +115,112 @@ func (l *list) walk(rows *store.Rows, end []byte, backward bool, limit int) ([]b
 				continue
 			}
 		}
-		if taken == limit {
+		if limit == 0 {
 			return at, nil
 		}
 		at = append(at[:0], k[len(l.prefix):]...)
-		if err := l.take(at, rows); err != nil {
+		more, err := l.take(at, rows)
+		if err != nil {
 			return nil, err
 		}
-		taken++
+		if limit--; !more {
+			limit = 0
+		}
 	}
 	return nil, nil
 }
 
-// pageRoom is for how many rows of a page room is made at once.
-func pageRoom(p *Page) int { return max(0, min(p.Limit, 100)) }
+// TxFunc takes a transaction of a list and reports whether the page has room for
+// more. The transaction is good until it returns.
+type TxFunc func(tx *Tx) (more bool)
 
-// BlockTxs returns the transactions of a block; none if there is no such block.
-func (v *View) BlockTxs(number uint64, p Page) ([]*Tx, []byte, error) {
+// BlockTxs hands over the transactions of a block, as [View.LatestTxs] does; none
+// if there is no such block. It returns the position to go on from, nil at the end.
+func (v *View) BlockTxs(number uint64, p Page, take TxFunc) ([]byte, error) {
 	if number > v.tip.Number {
-		return nil, nil, nil
+		return nil, nil
 	}
 	p.From, p.To = number, number+1
-	return v.txs(p, nil)
+	return v.heads(p, nil, take)
 }
 
-// LatestTxs returns the transactions of the chain, only those that failed or
-// succeeded if failed is not nil.
-func (v *View) LatestTxs(p Page, failed *bool) ([]*Tx, []byte, error) {
-	if failed == nil {
-		return v.txs(p, nil)
+// LatestTxs hands over the transactions of the chain, only those that failed or
+// succeeded if failed is not nil: what lists show of them, so neither base fee,
+// fees offered, transfers nor calls, and of the input the first four bytes.
+func (v *View) LatestTxs(p Page, failed *bool, take TxFunc) ([]byte, error) {
+	if failed == nil || !*failed {
+		return v.heads(p, failed, take)
 	}
-	if !*failed {
-		return v.txs(p, func(r *store.Rows) (succeeded bool, err error) {
-			err = r.Value(func(b []byte) error {
-				if len(b) <= txFlagsAt {
-					return fmt.Errorf("%w: transaction", errCodec)
-				}
-				succeeded = b[txFlagsAt]&txFailed == 0
-				return nil
-			})
-			return succeeded, err
-		})
-	}
-	txs := make([]*Tx, 0, pageRoom(&p))
 	l := list{prefix: v.at.key(store.TableFailed), suffix: heightLen + 4, inverted: true}
-	l.take = func(suffix []byte, _ *store.Rows) error {
-		return v.appendTx(&txs, ^binary.BigEndian.Uint64(suffix), ^binary.BigEndian.Uint32(suffix[heightLen:]))
+	l.take = func(suffix []byte, _ *store.Rows) (bool, error) {
+		tx, err := v.listed(^binary.BigEndian.Uint64(suffix), ^binary.BigEndian.Uint32(suffix[heightLen:]), headOnly)
+		return err == nil && take(tx), err
 	}
-	next, err := v.read(&l, &p)
-	return txs, next, err
+	return v.read(&l, &p)
 }
 
-func (v *View) appendTx(txs *[]*Tx, number uint64, index uint32) error {
-	tx, err := v.txAt(number, index)
-	if err == nil {
-		*txs = append(*txs, tx)
-	}
-	return err
-}
-
-// txs reads the table of transactions itself.
-func (v *View) txs(p Page, match func(r *store.Rows) (bool, error)) ([]*Tx, []byte, error) {
-	txs := make([]*Tx, 0, pageRoom(&p))
-	// Rows that lie next to each other are cheap to read, and as many as a page
-	// would push out of the cache what is dear.
-	var s slab
-	l := list{prefix: v.at.key(store.TableTxs), suffix: heightLen + 4, match: match}
-	l.take = func(suffix []byte, r *store.Rows) error {
-		number, index := binary.BigEndian.Uint64(suffix), binary.BigEndian.Uint32(suffix[heightLen:])
-		return r.Value(func(b []byte) error {
-			tx, err := decodeTx(number, index, b, &s)
-			txs = append(txs, tx)
-			return err
+// AddressTxs hands over the transactions that an address has part in: of transfers
+// and calls at least those from and to the address, and of all else what
+// [View.LatestTxs] says.
+func (v *View) AddressTxs(a evm.Address, p Page, take TxFunc) ([]byte, error) {
+	l := list{prefix: v.at.key(store.TableAddressTxs).addr(&a), suffix: heightLen + 4, inverted: true}
+	l.take = func(suffix []byte, r *store.Rows) (bool, error) {
+		number, index := ^binary.BigEndian.Uint64(suffix), ^binary.BigEndian.Uint32(suffix[heightLen:])
+		tx := v.room()
+		small := false
+		err := r.Value(func(b []byte) error {
+			if small = len(b) > 1; !small { // its roles alone
+				return nil
+			}
+			tx.reset()
+			tx.Block.Number, tx.Index = number, index
+			return readPart(tx, &a, b[1:])
 		})
-	}
-	next, err := v.read(&l, &p)
-	return txs, next, err
-}
-
-// AddressTxs returns the transactions that an address has part in.
-func (v *View) AddressTxs(a evm.Address, p Page) ([]*Tx, []byte, error) {
-	k := pageKey{addr: a, limit: p.Limit, ascending: p.Ascending, begun: p.After != nil}
-	if p.After != nil && copy(k.after[:], p.After) != len(p.After) {
-		return nil, nil, ErrPosition
-	}
-	k.lo, k.hi, _ = v.bounds(&p)
-	page, ok := v.c.read.pages.get(k)
-	if !ok {
-		var err error
-		if page, err = v.addressPage(&a, &p); err != nil {
-			return nil, nil, err
+		if err == nil && !small {
+			tx, err = v.listed(number, index, withParts)
 		}
-		v.c.read.putPage(k, page)
+		return err == nil && take(tx), err
 	}
-	txs := make([]*Tx, 0, len(page.places))
-	for _, at := range page.places {
-		if err := v.appendTx(&txs, at.number, at.index); err != nil {
-			return nil, nil, err
-		}
-	}
-	return txs, bytes.Clone(page.next), nil
+	return v.read(&l, &p)
 }
 
-// addressPage reads where the transactions of a page are.
-func (v *View) addressPage(a *evm.Address, p *Page) (page txPage, err error) {
-	page.places = make([]txPlace, 0, pageRoom(p))
-	l := list{prefix: v.at.key(store.TableAddressTxs).addr(a), suffix: heightLen + 4, inverted: true}
-	l.take = func(suffix []byte, _ *store.Rows) error {
-		page.places = append(page.places, txPlace{^binary.BigEndian.Uint64(suffix), ^binary.BigEndian.Uint32(suffix[heightLen:])})
-		return nil
+// room returns the transaction that is used again for each row of a list.
+func (v *View) room() *Tx {
+	if v.row == nil {
+		v.row = &Tx{}
 	}
-	page.next, err = v.read(&l, p)
-	return page, err
+	return v.row
 }
 
-// AddressTransfers returns the transfers of a kind from or to an address. Only
+// listed reads a transaction that must be there into the room for rows.
+func (v *View) listed(number uint64, index uint32, much depth) (*Tx, error) {
+	tx := v.room()
+	return tx, v.readTx(number, index, func(b []byte) error { return readTx(tx, number, index, b, much) })
+}
+
+// TransferFunc takes a transfer of a list and reports whether the page has room for
+// more. The transfer is good until it returns.
+type TransferFunc func(t *AddressedTransfer) (more bool)
+
+// AddressTransfers hands over the transfers of a kind from or to an address. Only
 // ERC-721 transfers are listed by address; other kinds are an [ErrKind].
-func (v *View) AddressTransfers(a evm.Address, kind TransferKind, p Page) ([]AddressedTransfer, []byte, error) {
+func (v *View) AddressTransfers(a evm.Address, kind TransferKind, p Page, take TransferFunc) ([]byte, error) {
 	if kind != ERC721 {
-		return nil, nil, fmt.Errorf("%w: %s", ErrKind, kind)
+		return nil, fmt.Errorf("%w: %s", ErrKind, kind)
 	}
-	return v.transfers(v.at.key(store.TableAddressNFTs).addr(&a), p)
+	return v.transfers(v.at.key(store.TableAddressNFTs).addr(&a), p, take)
 }
 
-// TokenTransfers returns the transfers of a token, of whatever kind.
-func (v *View) TokenTransfers(token evm.Address, p Page) ([]AddressedTransfer, []byte, error) {
-	return v.transfers(v.at.key(store.TableTokenTransfers).addr(&token), p)
+// TokenTransfers hands over the transfers of a token, of whatever kind.
+func (v *View) TokenTransfers(token evm.Address, p Page, take TransferFunc) ([]byte, error) {
+	return v.transfers(v.at.key(store.TableTokenTransfers).addr(&token), p, take)
 }
 
-func (v *View) transfers(prefix key, p Page) ([]AddressedTransfer, []byte, error) {
-	out := make([]AddressedTransfer, 0, pageRoom(&p))
+func (v *View) transfers(prefix key, p Page, take TransferFunc) ([]byte, error) {
+	var tx *Tx // read last: it may have many
+	var out AddressedTransfer
 	l := list{prefix: prefix, suffix: heightLen + 4 + 2, inverted: true}
-	l.take = func(suffix []byte, r *store.Rows) error {
+	l.take = func(suffix []byte, r *store.Rows) (bool, error) {
 		number := ^binary.BigEndian.Uint64(suffix)
 		log, item := ^binary.BigEndian.Uint32(suffix[heightLen:]), ^binary.BigEndian.Uint16(suffix[heightLen+4:])
 		var index uint32
@@ -238,22 +231,33 @@ func (v *View) transfers(prefix key, p Page) ([]AddressedTransfer, []byte, error
 			index = binary.BigEndian.Uint32(b)
 			return nil
 		}); err != nil {
-			return err
+			return false, err
 		}
-		tx, err := v.txAt(number, index)
-		if err != nil {
-			return err
-		}
-		for i := range tx.Transfers {
-			if t := &tx.Transfers[i]; t.LogIndex == log && t.Item == item {
-				out = append(out, AddressedTransfer{
-					Tx: TxRef{Block: tx.Block, Hash: tx.Hash, Index: tx.Index}, Transfer: *t,
-				})
-				return nil
+		if tx == nil || tx.Block.Number != number || tx.Index != index {
+			var err error
+			if tx, err = v.listed(number, index, withParts); err != nil {
+				return false, err
 			}
 		}
-		return fmt.Errorf("%w: log %d of block %d is no transfer", errCodec, log, number)
+		t := tx.transfer(log, item)
+		if t == nil {
+			return false, fmt.Errorf("%w: log %d of block %d is no transfer", errCodec, log, number)
+		}
+		out = AddressedTransfer{Tx: TxRef{Block: tx.Block, Hash: tx.Hash, Index: tx.Index}, Transfer: *t}
+		return take(&out), nil
 	}
-	next, err := v.read(&l, &p)
-	return out, next, err
+	return v.read(&l, &p)
+}
+
+// transfer finds a transfer: they are in the order of logs and items.
+func (tx *Tx) transfer(log uint32, item uint16) *Transfer {
+	n := len(tx.Transfers)
+	at := sort.Search(n, func(i int) bool {
+		t := &tx.Transfers[i]
+		return t.LogIndex > log || t.LogIndex == log && t.Item >= item
+	})
+	if at == n || tx.Transfers[at].LogIndex != log || tx.Transfers[at].Item != item {
+		return nil
+	}
+	return &tx.Transfers[at]
 }

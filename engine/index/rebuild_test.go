@@ -124,8 +124,11 @@ func TestRebuildBeside(t *testing.T) {
 		}
 		defer v.Close()
 		who := pinned.txs[rnd.IntN(len(pinned.txs))].tx.From
-		got := all(t, Page{Limit: 7, To: ^uint64(0)}, func(p Page) ([]*Tx, []byte, error) { return v.AddressTxs(who, p) })
-		mustEqual(t, "beside", txTexts(got), wanted(pinned.byAddr[who], true))
+		got := all(t, Page{Limit: 7, To: ^uint64(0)}, func(p Page) ([]string, []byte, error) {
+			return rowsOf(func(take func(*Tx) bool) ([]byte, error) { return v.AddressTxs(who, p, take) },
+				func(tx *Tx) string { return gotPart(tx, who) })
+		})
+		mustEqual(t, "beside", got, wantedAs(pinned.byAddr[who], true, func(tx *oracleTx) string { return tx.part(who) }))
 		return nil
 	}}
 	steps := 0

@@ -41,12 +41,13 @@ type tableInfo struct {
 // tables are all tables that follow from the blocks of a chain, with what pertains
 // to their rows today. The layouts are in store.
 var tables = [store.TablesEnd]tableInfo{
-	store.TableBlocks:         {"blocks", partPure, 1, 1},
-	store.TableBlockHashes:    {"block-hashes", partPure, 1, 1},
-	store.TableTxs:            {"transactions", partPure, 1, 1},
-	store.TableTxHashes:       {"transaction-hashes", partPure, 1, 1},
-	store.TableFailed:         {"failed-transactions", partPure, 1, 1},
-	store.TableAddressTxs:     {"address-transactions", partPure, 1, 1},
+	store.TableBlocks:      {"blocks", partPure, 1, 1},
+	store.TableBlockHashes: {"block-hashes", partPure, 1, 1},
+	store.TableTxs:         {"transactions", partPure, 1, 1},
+	store.TableTxHashes:    {"transaction-hashes", partPure, 1, 1},
+	store.TableFailed:      {"failed-transactions", partPure, 1, 1},
+	// 2: rows say by themselves what a list shows.
+	store.TableAddressTxs:     {"address-transactions", partPure, 2, 1},
 	store.TableAddressNFTs:    {"address-nft-transfers", partPure, 1, 1},
 	store.TableTokenTransfers: {"token-transfers", partPure, 1, 1},
 	// 2: the logs of a transaction count in their order.
@@ -62,6 +63,9 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableStamps:         {"metric-stamps", partMetrics, rollupRules, rollupReads},
 	store.TableBuckets:        {"metric-buckets", partMetrics, rollupRules, rollupReads},
 	store.TableRollup:         {"metrics", partMetrics, rollupRules, rollupReads},
+	store.TableTxHeads:        {"transaction-heads", partPure, 1, 1},
+	store.TableHoldings:       {"newest-holdings", partBalances, 1, 1},
+	store.TableHolders:        {"newest-holders", partBalances, 1, 1},
 }
 
 // String returns the table's name on the command line and in reports.

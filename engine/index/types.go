@@ -95,6 +95,9 @@ type NFT struct {
 	ID    uint256.Int
 }
 
+// Position returns the position behind a token in a list of [View.NFTs].
+func (n *NFT) Position() []byte { return key(nil).addr(&n.Token).word(n.ID.Bytes32()) }
+
 // SeenToken is a token that was moved.
 type SeenToken struct {
 	Token evm.Address

@@ -17,9 +17,6 @@ import (
 //
 // Reads cost what a page holds, not what the chain holds: a list that has to
 // pass over many rows ends a page early, with a position to go on from.
-//
-// Transactions are shared with other views: their readers do not change them,
-// nor anything they refer to.
 type View struct {
 	c    *Chain
 	s    *store.Snapshot
@@ -27,7 +24,7 @@ type View struct {
 	tip  evm.Head
 	bare uint64
 
-	last *Tx // read last, by transfers of one transaction
+	row *Tx // room for what lists hand over
 }
 
 // At opens a view of the chain at height *tip, or at the last indexed block if
@@ -99,7 +96,7 @@ func (v *View) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	return number, true, nil
 }
 
-// Tx returns the transaction with the given hash. Do not change it.
+// Tx returns the transaction with the given hash.
 func (v *View) Tx(hash evm.Hash) (*Tx, bool, error) {
 	number, index, found, err := v.locate(&hash)
 	if err != nil || !found {
@@ -123,29 +120,22 @@ func (v *View) locate(hash *evm.Hash) (number uint64, index uint32, found bool, 
 	return number, index, found && number <= v.tip.Number, err
 }
 
-// txAt gives a transaction that must be there.
+// txAt returns a transaction that must be there.
 func (v *View) txAt(number uint64, index uint32) (tx *Tx, err error) {
-	if v.last != nil && v.last.Block.Number == number && v.last.Index == index {
-		return v.last, nil
-	}
-	at := txPlace{number, index}
-	if tx, ok := v.c.read.txs.get(at); ok {
-		v.last = tx
-		return tx, nil
-	}
-	found, err := v.s.Get(v.at.key(store.TableTxs).u64(number).u32(index), func(b []byte) (err error) {
-		tx, err = decodeTx(number, index, b, nil)
+	err = v.readTx(number, index, func(b []byte) (err error) {
+		tx, err = decodeTx(number, index, b)
 		return err
 	})
+	return tx, err
+}
+
+// readTx hands the row of a transaction that must be there to read.
+func (v *View) readTx(number uint64, index uint32, read func(b []byte) error) error {
+	found, err := v.s.Get(v.at.key(store.TableTxs).u64(number).u32(index), read)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: transaction %d of block %d is missing", errCodec, index, number)
 	}
-	if err != nil {
-		return nil, err
-	}
-	v.c.read.putTx(at, tx)
-	v.last = tx
-	return tx, nil
+	return err
 }
 
 // WarpMessages returns the unsigned warp messages that a transaction sent.

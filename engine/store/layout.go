@@ -108,10 +108,12 @@ const (
 	//	value:    none
 	TableFailed = 0x16
 
-	// TableAddressTxs lists the transactions that an address has part in.
+	// TableAddressTxs lists the transactions that an address has part in. A row says
+	// by itself what a list shows of a small transaction, so that a page is one
+	// stretch of rows; for a large one it is read from TableTxs.
 	//
 	//	sort key: addr | ^height | ^tx index
-	//	value:    u8 roles
+	//	value:    u8 roles | [part codec]
 	TableAddressTxs = 0x17
 
 	// TableAddressNFTs lists the ERC-721 transfers from or to an address.
@@ -218,6 +220,26 @@ const (
 	//	sort key: none
 	//	value:    u8 version of the metrics' rules | u8 edition | state codec of rollup
 	TableRollup = 0x27
+
+	// TableTxHeads has what lists show of transactions, up to 16 of a block in a row:
+	// their indexes divided by 16 are the same.
+	//
+	//	sort key: height | tx index of the first
+	//	value:    heads codec
+	TableTxHeads = 0x28
+
+	// TableHoldings has the newest ERC-20 balances, each in the place of the one
+	// before; TableTokenBalances has them all.
+	//
+	//	sort key: addr | token
+	//	value:    u64 height | balance codec
+	TableHoldings = 0x29
+
+	// TableHolders is the same in the order of tokens.
+	//
+	//	sort key: token | addr
+	//	value:    as TableHoldings
+	TableHolders = 0x2a
 
 	// TableEditions says where the rows of a chain's tables lie.
 	//

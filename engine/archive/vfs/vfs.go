@@ -1,4 +1,6 @@
-package archive
+// Package vfs is what an archive needs of a file system, so that tests can put one in
+// its place that fails, tears, flips bits and loses what was not synced.
+package vfs
 
 import (
 	"errors"
@@ -8,9 +10,8 @@ import (
 	"path/filepath"
 )
 
-// FS is what the archive needs of a file system: tests put one in its place that
-// fails, tears, flips bits and loses what was not synced. Names are paths; errors
-// about files that do not exist wrap [fs.ErrNotExist].
+// FS is a file system. Names are paths; errors about files that do not exist wrap
+// [fs.ErrNotExist].
 type FS interface {
 	// Create makes an empty file, also in place of one that is there.
 	Create(name string) (File, error)

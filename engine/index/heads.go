@@ -1,0 +1,164 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/store"
+)
+
+// heads reads a page of the chain's transactions; with failed false only those
+// that succeeded.
+func (v *View) heads(p Page, failed *bool, take TxFunc) ([]byte, error) {
+	if !v.at.has(store.TableTxHeads) {
+		return v.txs(p, failed, take)
+	}
+	l := list{prefix: v.at.key(store.TableTxHeads), suffix: heightLen + 4}
+	s, ok, err := v.span(&l, &p)
+	if !ok {
+		return nil, err
+	}
+	w := headsWalk{v: v, span: s, lead: len(l.prefix), succeeded: failed != nil, limit: p.Limit, take: take}
+	// A row is named after its first transaction.
+	from := bytes.Clone(s.begin)
+	from[len(from)-1] &^= headsPer - 1
+	rows, err := v.s.Rows(l.prefix, s.backward)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Seek(from); rows.Valid() && !w.done; rows.Next() {
+		k := rows.Key()
+		if len(k) != len(s.begin) {
+			return nil, fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
+		}
+		if before(s.end, k, s.backward) {
+			break
+		}
+		w.number, w.first = binary.BigEndian.Uint64(k[w.lead:]), binary.BigEndian.Uint32(k[w.lead+heightLen:])
+		if err := rows.Value(w.row); err != nil {
+			return nil, err
+		}
+	}
+	return w.next, nil
+}
+
+// headsWalk reads rows of heads.
+type headsWalk struct {
+	v         *View
+	span      span
+	lead      int // bytes before the height in keys
+	succeeded bool
+	limit     int
+	take      TxFunc
+
+	number  uint64
+	first   uint32
+	passed  int
+	at      []byte // the position of the transaction seen last
+	starts  []int
+	done    bool
+	next    []byte
+	scratch key
+}
+
+// row takes the transactions of a row that lie in the page.
+func (w *headsWalk) row(b []byte) error {
+	d := decoder{b: b}
+	tx := w.v.room()
+	tx.reset()
+	tx.Block.Number = w.number
+	d.headBlock(headsVersion, &tx.Block)
+	if !w.span.backward {
+		for i := uint32(0); len(d.b) > 0 && !w.done; i++ {
+			d.headIn(tx)
+			if d.err != nil {
+				break
+			}
+			w.one(tx, w.first+i)
+		}
+		return d.err
+	}
+	w.starts = w.starts[:0]
+	rest := d.b
+	for len(d.b) > 0 {
+		w.starts = append(w.starts, len(rest)-len(d.b))
+		d.skipHead()
+	}
+	for i := len(w.starts) - 1; i >= 0 && !w.done && d.err == nil; i-- {
+		d.b = rest[w.starts[i]:]
+		d.headIn(tx)
+		if d.err == nil {
+			w.one(tx, w.first+uint32(i))
+		}
+	}
+	return d.err
+}
+
+// one takes a transaction if it lies in the page.
+func (w *headsWalk) one(tx *Tx, index uint32) {
+	k := append(w.scratch[:0], w.span.begin[:w.lead]...)
+	k = key(k).u64(w.number).u32(index)
+	w.scratch = k
+	if before(k, w.span.begin, w.span.backward) || w.span.after != nil && bytes.Equal(k, w.span.after) {
+		return
+	}
+	if before(w.span.end, k, w.span.backward) {
+		w.done = true
+		return
+	}
+	if w.succeeded && tx.Failed {
+		w.at = append(w.at[:0], k[w.lead:]...)
+		if w.passed++; w.passed >= maxPassed {
+			w.done, w.next = true, w.at
+		}
+		return
+	}
+	if w.limit == 0 {
+		w.done, w.next = true, w.at
+		return
+	}
+	w.at = append(w.at[:0], k[w.lead:]...)
+	tx.Index = index
+	if w.limit--; !w.take(tx) {
+		w.limit = 0
+	}
+}
+
+// skipHead passes over a head and its addresses.
+func (d *decoder) skipHead() {
+	flags := d.u8()
+	d.take(1 + evm.HashLen + int(flags>>headInputAt))
+	d.uv()
+	d.uv()
+	d.uv()
+	d.take(int(d.u8()))
+	d.take(int(d.u8()))
+	d.take(2 * evm.AddressLen)
+}
+
+// txs is heads of a chain that has no table of heads from its beginning on.
+func (v *View) txs(p Page, failed *bool, take TxFunc) ([]byte, error) {
+	l := list{prefix: v.at.key(store.TableTxs), suffix: heightLen + 4}
+	if failed != nil {
+		l.match = func(r *store.Rows) (succeeded bool, err error) {
+			err = r.Value(func(b []byte) error {
+				if len(b) <= txFlagsAt {
+					return fmt.Errorf("%w: transaction", errCodec)
+				}
+				succeeded = b[txFlagsAt]&txFailed == 0
+				return nil
+			})
+			return succeeded, err
+		}
+	}
+	tx := v.room()
+	l.take = func(suffix []byte, r *store.Rows) (bool, error) {
+		number, index := binary.BigEndian.Uint64(suffix), binary.BigEndian.Uint32(suffix[heightLen:])
+		err := r.Value(func(b []byte) error { return readTx(tx, number, index, b, headOnly) })
+		return err == nil && take(tx), err
+	}
+	return v.read(&l, &p)
+}

@@ -1,0 +1,259 @@
+package index
+
+import (
+	"encoding/binary"
+	"math"
+
+	"quorate/engine/chain/evm"
+)
+
+// What lists show of transactions lies apart from the transactions, where a page
+// is one stretch of rows. There are two codecs; uv, u256, addr, transfers and calls
+// are as in the transaction codec.
+//
+// The heads codec, version 1, has several transactions of one block:
+//
+//	u8 1 | block hash | uv block time, Unix ms | for each: head, from, to
+//
+//	head: u8 flags | u8 type | hash | input, up to 4 bytes |
+//	      uv nonce | uv gas limit | uv gas used | u256 gas price | u256 value
+//	from, to: 20 bytes each; to is the contract if creation
+//
+// The part codec, version 1, has one transaction as an address sees it, with the
+// transfers and calls from and to that address. Place 0 of addr is the address
+// itself, which is not in the list:
+//
+//	u8 1 | block hash | uv block time, Unix ms | head | uv number of addresses | addresses |
+//	addr from | addr to | uv transfers | transfers | uv calls | calls
+const (
+	headsVersion = 1
+	partVersion  = 1
+
+	headFailed   = 1
+	headCreation = 2
+	headTraced   = 4
+	// The number of bytes of the input, 4 at most, is above the flags.
+	headInputAt = 4
+	maxSelector = 4
+
+	// headsPer is the number of transactions in a row of heads.
+	headsPer = 16
+
+	// maxPart bounds the bytes of what an address' row says of a transaction, and
+	// maxPartItems the transfers and calls of one that such rows speak of. Larger
+	// transactions are read by themselves: that costs less than a tenth of what it
+	// costs to send them.
+	maxPart      = 320
+	maxPartItems = 16
+)
+
+func appendHead(dst []byte, tx *evm.Tx, traced bool) []byte {
+	n := min(len(tx.Input), maxSelector)
+	flags := byte(n << headInputAt)
+	if tx.Failed {
+		flags |= headFailed
+	}
+	if tx.Creation {
+		flags |= headCreation
+	}
+	if traced {
+		flags |= headTraced
+	}
+	dst = append(append(dst, flags, tx.Type), tx.Hash[:]...)
+	dst = append(dst, tx.Input[:n]...)
+	dst = binary.AppendUvarint(dst, tx.Nonce)
+	dst = binary.AppendUvarint(dst, tx.GasLimit)
+	dst = binary.AppendUvarint(dst, tx.GasUsed)
+	return appendU256(appendU256(dst, &tx.GasPrice), &tx.Value)
+}
+
+// receiver returns the address that lists show as a transaction's receiver.
+func receiver(tx *evm.Tx) *evm.Address {
+	if tx.Creation {
+		return &tx.Contract
+	}
+	return &tx.To
+}
+
+// appendHeads appends the heads of up to headsPer transactions of a block.
+func appendHeads(dst []byte, b *evm.Block, txs []evm.Tx) []byte {
+	dst = append(append(dst, headsVersion), b.Hash[:]...)
+	dst = binary.AppendUvarint(dst, b.TimeMilli)
+	for i := range txs {
+		tx := &txs[i]
+		dst = appendHead(dst, tx, b.Traced)
+		dst = append(append(dst, tx.From[:]...), receiver(tx)[:]...)
+	}
+	return dst
+}
+
+// partEncoder appends what addresses see of a transaction.
+type partEncoder struct {
+	list []evm.Address // the first one is who sees it
+	body []byte
+}
+
+func (e *partEncoder) addr(a *evm.Address) {
+	for i := range e.list {
+		if e.list[i] == *a {
+			e.body = binary.AppendUvarint(e.body, uint64(i))
+			return
+		}
+	}
+	e.body = binary.AppendUvarint(e.body, uint64(len(e.list)))
+	e.list = append(e.list, *a)
+}
+
+// append appends the part of self, unless it is too large for a row.
+func (e *partEncoder) append(dst []byte, ref *BlockRef, tx *evm.Tx, transfers []Transfer, traced bool, self *evm.Address) ([]byte, bool) {
+	if len(transfers)+len(tx.Calls) > maxPartItems {
+		return dst, false
+	}
+	e.list, e.body = append(e.list[:0], *self), e.body[:0]
+	e.addr(&tx.From)
+	e.addr(receiver(tx))
+	e.transfers(transfers, self)
+	e.calls(tx.Calls, self)
+	start := len(dst)
+	dst = append(append(dst, partVersion), ref.Hash[:]...)
+	dst = appendHead(binary.AppendUvarint(dst, ref.TimeMilli), tx, traced)
+	dst = binary.AppendUvarint(dst, uint64(len(e.list)-1))
+	for i := range e.list[1:] {
+		dst = append(dst, e.list[1+i][:]...)
+	}
+	dst = append(dst, e.body...)
+	return dst, len(dst)-start <= maxPart
+}
+
+func (e *partEncoder) transfers(transfers []Transfer, self *evm.Address) {
+	n := 0
+	for i := range transfers {
+		if t := &transfers[i]; t.From == *self || t.To == *self {
+			n++
+		}
+	}
+	e.body = binary.AppendUvarint(e.body, uint64(n))
+	last := uint32(0)
+	for i := range transfers {
+		t := &transfers[i]
+		if t.From != *self && t.To != *self {
+			continue
+		}
+		e.body = binary.AppendUvarint(append(e.body, byte(t.Kind)), uint64(t.LogIndex-last))
+		last = t.LogIndex
+		e.addr(&t.Token)
+		e.addr(&t.From)
+		e.addr(&t.To)
+		e.body = appendTransferred(e.body, t)
+	}
+}
+
+func (e *partEncoder) calls(calls []evm.Call, self *evm.Address) {
+	n := 0
+	for i := range calls {
+		if concerns(&calls[i], self) {
+			n++
+		}
+	}
+	e.body = binary.AppendUvarint(e.body, uint64(n))
+	for i := range calls {
+		c := &calls[i]
+		if !concerns(c, self) {
+			continue
+		}
+		reverted := byte(0)
+		if c.Reverted {
+			reverted = 1
+		}
+		e.body = binary.AppendUvarint(append(e.body, byte(c.Type), reverted), uint64(c.Depth))
+		e.addr(&c.From)
+		e.addr(&c.To)
+		e.body = appendU256(e.body, &c.Value)
+		e.body = binary.AppendUvarint(binary.AppendUvarint(e.body, c.Gas), c.GasUsed)
+	}
+}
+
+// concerns reports whether a call is from or to an address. A creation that came
+// to nothing has no receiver, and so none that is the zero address.
+func concerns(c *evm.Call, self *evm.Address) bool {
+	nobody := c.Type.Creates() && c.To.IsZero()
+	return c.From == *self || !nobody && c.To == *self
+}
+
+// appendTransferred appends what a transfer moves.
+func appendTransferred(b []byte, t *Transfer) []byte {
+	switch t.Kind {
+	case ERC20:
+		b = appendU256(b, &t.Value)
+	case ERC721:
+		b = appendU256(b, &t.ID)
+	case ERC1155:
+		b = appendU256(appendU256(binary.AppendUvarint(b, uint64(t.Item)), &t.ID), &t.Value)
+	}
+	return b
+}
+
+// head reads a head into tx.
+func (d *decoder) head(tx *Tx) {
+	flags := d.u8()
+	n := int(flags >> headInputAt)
+	if n > maxSelector || flags&(1<<3) != 0 {
+		d.fail("flags of a head")
+		return
+	}
+	tx.Failed, tx.Creation, tx.Traced = flags&headFailed != 0, flags&headCreation != 0, flags&headTraced != 0
+	tx.Type = d.u8()
+	copy(tx.Hash[:], d.take(evm.HashLen))
+	tx.Input = append(tx.Input[:0], d.take(n)...)
+	tx.Nonce, tx.GasLimit, tx.GasUsed = d.uv(), d.uv(), d.uv()
+	d.u256(&tx.GasPrice)
+	d.u256(&tx.Value)
+}
+
+// sent puts a receiver to its place.
+func (tx *Tx) sent() *evm.Address {
+	if tx.Creation {
+		tx.To = evm.Address{}
+		return &tx.Contract
+	}
+	tx.Contract = evm.Address{}
+	return &tx.To
+}
+
+// headBlock reads what comes before the heads of a block's transactions.
+func (d *decoder) headBlock(version byte, ref *BlockRef) {
+	if d.u8() != version {
+		d.fail("version of a list's row")
+	}
+	copy(ref.Hash[:], d.take(evm.HashLen))
+	ref.TimeMilli = d.uv()
+}
+
+// headIn reads one of the transactions of a row of heads into tx.
+func (d *decoder) headIn(tx *Tx) {
+	d.head(tx)
+	copy(tx.From[:], d.take(evm.AddressLen))
+	copy(tx.sent()[:], d.take(evm.AddressLen))
+}
+
+// readPart reads what an address sees of a transaction into tx, whose number and
+// index are set.
+func readPart(tx *Tx, self *evm.Address, b []byte) error {
+	d := decoder{b: b, self: self}
+	d.headBlock(partVersion, &tx.Block)
+	d.head(tx)
+	d.addrs = d.take(d.count(evm.AddressLen) * evm.AddressLen)
+	d.addr(&tx.From)
+	d.addr(tx.sent())
+	tx.Transfers, tx.Calls = tx.Transfers[:0], tx.Calls[:0]
+	last := uint32(0)
+	for range min(d.count(minTransfer), math.MaxUint16) {
+		tx.Transfers = append(tx.Transfers, Transfer{})
+		last = d.transfer(&tx.Transfers[len(tx.Transfers)-1], last)
+	}
+	for range min(d.count(minCall), math.MaxUint16) {
+		tx.Calls = append(tx.Calls, evm.Call{})
+		d.call(&tx.Calls[len(tx.Calls)-1])
+	}
+	return d.end("row of an address' transaction")
+}
