@@ -169,7 +169,9 @@ func (h *Header) parseOptional(r *reader) {
 	h.ExcessBlobGas = number("excessBlobGas")
 	switch {
 	case r.more() && r.rest[0] == 0x80: // not there, but a later one is
-		r.rest = r.rest[1:]
+		if r.rest = r.rest[1:]; !r.more() {
+			r.fail("parentBeaconBlockRoot", errLength)
+		}
 	case r.more():
 		root := r.hash("parentBeaconBlockRoot")
 		h.ParentBeaconRoot = &root

@@ -79,7 +79,7 @@ func u64(v any) *uint64 {
 
 func data(v any) []byte {
 	var b []byte
-	if _, err := fmt.Sscanf(strings.TrimPrefix(v.(string), "0x"), "%x", &b); err != nil && v != "0x" {
+	if _, err := fmt.Sscanf(strings.TrimPrefix(v.(string), "0x"), "%x", &b); err != nil && len(v.(string)) > 2 {
 		panic(err)
 	}
 	return b
@@ -110,6 +110,46 @@ func (a *answer) header() *Header {
 	return h
 }
 
+// txOf makes a transaction and what belongs to its encoding of an object.
+func txOf(m map[string]any) (tx evm.Tx, s Signed) {
+	tx = evm.Tx{
+		Hash: hashOf(m["hash"]), Type: uint8(*u64(m["type"])), Nonce: *u64(m["nonce"]),
+		Value: *num(m["value"]), GasLimit: *u64(m["gas"]), Input: data(m["input"]),
+		MaxFee: num(m["maxFeePerGas"]), MaxPriorityFee: num(m["maxPriorityFeePerGas"]), Creation: m["to"] == nil,
+	}
+	if m["from"] != nil {
+		tx.From = addr(m["from"])
+	}
+	if m["gasPrice"] != nil {
+		tx.GasPrice = *num(m["gasPrice"])
+	}
+	if !tx.Creation {
+		tx.To = addr(m["to"])
+	}
+	s = Signed{V: *num(m["v"]), R: *num(m["r"]), S: *num(m["s"])}
+	if m["chainId"] != nil {
+		s.ChainID = *num(m["chainId"])
+	}
+	if m["maxFeePerBlobGas"] != nil {
+		s.MaxBlobFee = *num(m["maxFeePerBlobGas"])
+	}
+	hashes, _ := m["blobVersionedHashes"].([]any)
+	for _, h := range hashes {
+		s.BlobHashes = append(s.BlobHashes, hashOf(h))
+	}
+	list, _ := m["accessList"].([]any)
+	for _, v := range list {
+		entry := v.(map[string]any)
+		a := Access{Address: addr(entry["address"])}
+		keys, _ := entry["storageKeys"].([]any)
+		for _, key := range keys {
+			a.Keys = append(a.Keys, hashOf(key))
+		}
+		s.Access = append(s.Access, a)
+	}
+	return tx, s
+}
+
 // blockOf makes a block of an answer.
 func (a *answer) blockOf(t testing.TB) *evm.Block {
 	t.Helper()
@@ -118,28 +158,7 @@ func (a *answer) blockOf(t testing.TB) *evm.Block {
 	h.Fill(b)
 	for i, v := range a.block["transactions"].([]any) {
 		m := v.(map[string]any)
-		tx := evm.Tx{
-			Hash: hashOf(m["hash"]), Type: uint8(*u64(m["type"])), Nonce: *u64(m["nonce"]), From: addr(m["from"]),
-			Value: *num(m["value"]), GasLimit: *u64(m["gas"]), GasPrice: *num(m["gasPrice"]), Input: data(m["input"]),
-			MaxFee: num(m["maxFeePerGas"]), MaxPriorityFee: num(m["maxPriorityFeePerGas"]), Creation: m["to"] == nil,
-		}
-		if !tx.Creation {
-			tx.To = addr(m["to"])
-		}
-		s := Signed{V: *num(m["v"]), R: *num(m["r"]), S: *num(m["s"])}
-		if m["chainId"] != nil {
-			s.ChainID = *num(m["chainId"])
-		}
-		if list, ok := m["accessList"].([]any); ok {
-			for _, v := range list {
-				entry := v.(map[string]any)
-				a := Access{Address: addr(entry["address"])}
-				for _, key := range entry["storageKeys"].([]any) {
-					a.Keys = append(a.Keys, hashOf(key))
-				}
-				s.Access = append(s.Access, a)
-			}
-		}
+		tx, s := txOf(m)
 		raw, err := AppendTx(nil, &tx, &s)
 		if err != nil {
 			t.Fatal(err)
