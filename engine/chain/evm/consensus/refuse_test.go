@@ -28,13 +28,13 @@ func TestHeaderRefuses(t *testing.T) {
 	empty := fields(func(h *Header) { h.ParentBeaconRoot, h.TimeMilli, h.MinDelayExcess = nil, nil, nil })
 	empty = closeList(append(bytes.Clone(empty[3:]), 0x80), 0)
 	for name, raw := range map[string][]byte{
-		"nothing":            nil,
-		"a string":           {0x82, 1, 2},
-		"an empty list":      {0xc0},
-		"a byte behind":      append(whole.Append(nil), 0),
-		"a long form":        tail([]byte{0x81, 1}),
-		"too many members":   tail(slices.Repeat([][]byte{{1}}, maxFurther+1)...),
-		"an empty root":      empty,
+		"nothing":          nil,
+		"a string":         {0x82, 1, 2},
+		"an empty list":    {0xc0},
+		"a byte behind":    append(whole.Append(nil), 0),
+		"a long form":      tail([]byte{0x81, 1}),
+		"too many members": tail(slices.Repeat([][]byte{{1}}, maxFurther+1)...),
+		"an empty root":    empty,
 	} {
 		if err := h.Parse(raw); !errors.Is(err, ErrEncoding) {
 			t.Errorf("%s: %v", name, err)
