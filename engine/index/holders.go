@@ -178,7 +178,8 @@ type holderWalk struct {
 	lo, hi uint64 // heights whose balances count
 
 	lists   []heldList
-	history *store.Rows // of the balances of all addresses
+	history *store.Rows // of the balances of the address that is looked at
+	prefix  key         // of that
 	key     key
 	passed  int // rows and holders that did not match
 	out     []Holder
@@ -316,12 +317,14 @@ func (w *holderWalk) next() (a evm.Address, reached, found bool, err error) {
 // more than above in the frame, at height from or below. When that takes too long
 // it gives the height to go on from.
 func (w *holderWalk) look(a *evm.Address, from uint64) (h Holder, held bool, inside *uint64, err error) {
-	if w.history == nil {
-		if w.history, err = w.v.s.Rows(w.v.at.key(store.TableTokenBalances), false); err != nil {
-			return h, false, nil, err
-		}
+	if w.history != nil {
+		w.history.Close()
 	}
-	w.key = w.v.at.appendKey(w.key[:0], store.TableTokenBalances).addr(a).addr(&w.token)
+	w.prefix = w.v.at.appendKey(w.prefix[:0], store.TableTokenBalances).addr(a).addr(&w.token)
+	w.key = append(w.key[:0], w.prefix...)
+	if w.history, err = w.v.s.Rows(w.prefix, false); err != nil {
+		return h, false, nil, err
+	}
 	now, found, err := w.at(w.v.tip.Number)
 	if err == nil && !found && w.v.at.has(store.TableHolders) {
 		return h, false, nil, nil // it came after the tip
@@ -401,9 +404,6 @@ func (w *holderWalk) read() (r heldRow, found bool, err error) {
 	k := w.history.Key()
 	if len(k) != historyLen+heightLen {
 		return r, false, fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
-	}
-	if !bytes.Equal(k[:historyLen], w.key[:historyLen]) {
-		return r, false, nil
 	}
 	r.height = ^binary.BigEndian.Uint64(k[historyLen:])
 	return r, true, w.history.Value(r.balance.decode)

@@ -220,11 +220,6 @@ func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte
 		return nil, nil, err
 	}
 	defer rows.Close()
-	owners, err := v.s.Rows(v.at.key(store.TableNFTOwners), false)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer owners.Close()
 	begin := prefix
 	if p.After != nil {
 		begin = append(append(slices.Clone(owner), p.After...), 0)
@@ -237,7 +232,7 @@ func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte
 	passed := 0
 	for rows.Seek(begin); rows.Valid(); rows.Next() {
 		at := rows.Key()[len(owner):]
-		owned, err := v.owns(owners, at, &a)
+		owned, err := v.owns(at, &a)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -258,13 +253,8 @@ func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte
 }
 
 // owns asks the history of owners.
-func (v *View) owns(owners *store.Rows, nft []byte, a *evm.Address) (yes bool, err error) {
-	k := append(v.at.key(store.TableNFTOwners), nft...)
-	owners.Seek(k.u64(^v.tip.Number))
-	if !owners.Valid() || !bytes.HasPrefix(owners.Key(), k) {
-		return false, nil
-	}
-	err = owners.Value(func(b []byte) error {
+func (v *View) owns(nft []byte, a *evm.Address) (yes bool, err error) {
+	_, err = v.newest(append(v.at.key(store.TableNFTOwners), nft...), func(b []byte) error {
 		yes = bytes.Equal(b, a[:])
 		return nil
 	})

@@ -180,6 +180,7 @@ func (v *View) newest(prefix key, read func(b []byte) error) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	defer rows.Close()
 	rows.Seek(prefix.u64(^v.tip.Number))
 	if !rows.Valid() {
 		return false, nil

@@ -240,7 +240,7 @@ func (d *DB) end() error {
 		d.idle.Wait()
 	}
 	if d.newest != nil {
-		d.newest.end()
+		d.newest.txn.Discard()
 		d.newest = nil
 	}
 	err := d.db.Close()

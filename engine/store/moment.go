@@ -1,11 +1,6 @@
 package store
 
-import (
-	"bytes"
-	"sync"
-
-	"github.com/dgraph-io/badger/v4"
-)
+import "github.com/dgraph-io/badger/v4"
 
 // moment is the database as it was after a commit: a transaction that only
 // reads. Badger lets any number of goroutines read with it at once. All
@@ -14,62 +9,13 @@ import (
 type moment struct {
 	txn   *badger.Txn
 	users int // snapshots, and one more for DB.newest; guarded by DB.mu
-
-	mu   sync.Mutex
-	idle []iterator // for the next Rows
 }
 
-// iterator is one of Badger's. To make one costs more than to read ten rows.
-type iterator struct {
-	*badger.Iterator
-	lead    []byte // the first bytes of all its keys, leadLen at most
-	reverse bool
-}
-
-const (
-	// leadLen is the length of what [TableKey] makes.
-	leadLen = 1 + 4
-	// maxIdle bounds the iterators that a moment keeps. They keep tables and blocks
-	// in memory, until the next commit.
-	maxIdle = 16
-)
-
-// iterator gives an iterator over at least all rows whose keys begin with prefix.
-func (m *moment) iterator(prefix []byte, reverse bool) iterator {
-	lead := prefix[:min(len(prefix), leadLen)]
-	m.mu.Lock()
-	for i, it := range m.idle {
-		if it.reverse == reverse && bytes.Equal(it.lead, lead) {
-			last := len(m.idle) - 1
-			m.idle[i], m.idle[last] = m.idle[last], iterator{}
-			m.idle = m.idle[:last]
-			m.mu.Unlock()
-			return it
-		}
-	}
-	m.mu.Unlock()
-	lead = bytes.Clone(lead)
-	return iterator{m.txn.NewIterator(badger.IteratorOptions{Prefix: lead, Reverse: reverse}), lead, reverse}
-}
-
-// giveBack takes an iterator that is no longer used.
-func (m *moment) giveBack(it iterator) {
-	m.mu.Lock()
-	if len(m.idle) < maxIdle {
-		m.idle = append(m.idle, it)
-		m.mu.Unlock()
-		return
-	}
-	m.mu.Unlock()
-	it.Close()
-}
-
-// end is called when the last user has left.
-func (m *moment) end() {
-	for _, it := range m.idle {
-		it.Close()
-	}
-	m.txn.Discard()
+// iterator returns an iterator over the rows whose keys begin with prefix. Badger
+// takes in the tables that may have such keys: with an address in the prefix those
+// are a few, with a table alone thousands, and then making one costs more than a page.
+func (m *moment) iterator(prefix []byte, reverse bool) *badger.Iterator {
+	return m.txn.NewIterator(badger.IteratorOptions{Prefix: prefix, Reverse: reverse})
 }
 
 // Snapshot opens a snapshot of all that is committed.
@@ -104,7 +50,7 @@ func (d *DB) leave(m *moment) {
 	m.users--
 	if m.users == 0 {
 		d.mu.Unlock()
-		m.end()
+		m.txn.Discard()
 		d.mu.Lock()
 	}
 	if d.users--; d.users == 0 {
@@ -124,7 +70,7 @@ func (d *DB) committed() {
 		return
 	}
 	if old := d.renew(&moment{txn: db.NewTransaction(false), users: 1}); old != nil {
-		old.end()
+		old.txn.Discard()
 	}
 }
 
