@@ -13,9 +13,6 @@ type prior interface {
 	// token gives an ERC-20 balance, zero if there is none.
 	token(holder, token *evm.Address) (balance, error)
 	setToken(holder, token *evm.Address, b balance)
-	// nativeSeen tells whether the native balance of an account is known already,
-	// and from now on it is.
-	nativeSeen(a *evm.Address) (bool, error)
 	// tokenSeen and the like tell whether a token was noted before, and note it.
 	tokenSeen(t SeenToken) bool
 }
@@ -60,9 +57,10 @@ type builder struct {
 	prior prior
 	roll  *roll // nil: no metrics are made of the block
 	rows  rows
-	bare  uint64 // as cursor.bareFrom
-	seen  []SeenToken
-	nfts  []SeenNFT
+	// lenient: a block without its trace is a gap, which metrics pass over.
+	lenient bool
+	seen    []SeenToken
+	nfts    []SeenNFT
 
 	// Room that is used again and again.
 	scratch   key
@@ -102,7 +100,7 @@ func (b *builder) apply(blk *evm.Block) error {
 	clear(b.balances)
 	clear(b.owners)
 	if b.roll != nil {
-		b.roll.begin(blk.TimeMilli, blk.GasUsed, blk.Traced)
+		b.roll.begin(blk.TimeMilli, blk.GasUsed, blk.Traced || b.lenient)
 	}
 	ref := BlockRef{Number: blk.Number, Hash: blk.Hash, TimeMilli: blk.TimeMilli, BaseFee: blk.BaseFee}
 	for i := range blk.Txs {
@@ -120,12 +118,11 @@ func (b *builder) apply(blk *evm.Block) error {
 		k := b.start(store.TableNFTOwners).addr(&nft.Token).word(nft.ID.Bytes32()).u64(^blk.Number)
 		b.put(k, owner[:])
 	}
+	b.native(blk)
 	if b.roll != nil {
-		if err := b.roll.end(&b.rows); err != nil {
-			return err
-		}
+		return b.roll.end(&b.rows)
 	}
-	return b.native(blk)
+	return nil
 }
 
 // balance appends the rows of an ERC-20 balance after a block. What it was for a
@@ -357,25 +354,12 @@ func WarpMessage(log *evm.Log) ([]byte, bool) {
 	return warp.UnwrapABI(log.Data)
 }
 
-// native appends the native balances after a block, unless they cannot be known
-// because a block so far was not traced.
-func (b *builder) native(blk *evm.Block) error {
-	if !blk.Traced && blk.Number > 0 && len(blk.Txs)+len(blk.Atomic) > 0 {
-		b.bare = min(b.bare, blk.Number)
-	}
-	if b.bare != noBare || !b.m.writes(store.TableNativeBalances) {
-		return nil
-	}
+// native appends the native balances after a block, and those before it: what an
+// account has until its first change is known then.
+func (b *builder) native(blk *evm.Block) {
 	for i := range blk.Balances {
 		bal := &blk.Balances[i]
-		seen, err := b.prior.nativeSeen(&bal.Address)
-		if err != nil {
-			return err
-		}
-		if !seen && blk.Number > 0 {
-			b.put(b.start(store.TableNativeBalances).addr(&bal.Address).u64(^uint64(0)), appendAmount(b.value[:0], &bal.Before))
-		}
-		b.put(b.start(store.TableNativeBalances).addr(&bal.Address).u64(^blk.Number), appendAmount(b.value[:0], &bal.Wei))
+		k := b.start(store.TableNativeBalances).addr(&bal.Address).u64(^blk.Number)
+		b.put(k, appendAmount(appendU256(b.value[:0], &bal.Wei), &bal.Before))
 	}
-	return nil
 }

@@ -94,7 +94,7 @@ func BenchmarkApply(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		bl.begin(p, noBare)
+		bl.begin(p)
 		for _, blk := range blocks {
 			bl.rows.list, bl.rows.bytes = bl.rows.list[:0], 0
 			if err := bl.apply(blk); err != nil {

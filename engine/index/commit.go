@@ -89,7 +89,7 @@ func ascends(b *evm.Block) error {
 
 // commitGroup makes the rows of all blocks, then writes them.
 func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
-	cur := cursor{bareFrom: noBare, places: c.places()}
+	cur := cursor{places: c.places()}
 	first := true
 	if last := c.last.Load(); last != nil {
 		cur, first = *last, false
@@ -136,7 +136,7 @@ type writer struct {
 }
 
 // markLen bounds the bytes of the rows that mark sets.
-const markLen = leadLen + cursorLen + leadLen + 1 + heightLen + evm.HashLen + 1 + editionLen*store.TablesEnd
+const markLen = leadLen + maxCursorLen + leadLen + 1 + 2 + 1 + editionLen*store.TablesEnd
 
 // fits tells whether batch has room for rows of so many bytes, besides the
 // cursor and what goes with it.

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/holiman/uint256"
@@ -189,7 +190,7 @@ func TestHalfABlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := c.maker.builder
-	b.begin(p, noBare)
+	b.begin(p)
 	for _, blk := range blocks[30:33] {
 		if err := b.apply(blk); err != nil {
 			t.Fatal(err)
@@ -280,7 +281,8 @@ func TestRefused(t *testing.T) {
 func second[T any](_ []T, _ []byte, err error) error { return err }
 func last(_ []byte, err error) error                 { return err }
 
-// Where a block was not traced native balances end being known.
+// Where a block was not traced native balances are not known until the account
+// changes again, and what it had before that tells of the time since the gap.
 func TestUntraced(t *testing.T) {
 	t.Parallel()
 	gen := indextest.New(indextest.Config{Seed: 2, Txs: 5, Full: true})
@@ -294,10 +296,13 @@ func TestUntraced(t *testing.T) {
 	c := openChain(t, Options{})
 	commit(t, c, blocks, 3)
 	miner := blocks[1].Miner
-	for height, want := range map[uint64]bool{5: true, 11: true, 12: false, 19: false} {
+	for height, want := range map[uint64]bool{5: true, 11: true, 12: false, 13: true, 19: true} {
 		if _, known, err := at(t, c, &height).NativeBalance(miner); err != nil || known != want {
 			t.Errorf("height %d: %v, %v", height, known, err)
 		}
+	}
+	if got := c.Gaps(); !slices.Equal(got, []Gap{{12, 13}}) {
+		t.Errorf("gaps: %v", got)
 	}
 	tx := blocks[12].Txs[0]
 	if got, found, err := at(t, c, nil).Tx(tx.Hash); err != nil || !found || got.Traced {

@@ -18,7 +18,6 @@ type maker struct {
 	// What is known of the rows before the next block. The caches hold what is
 	// committed, or what ahead holds too.
 	tokens *cache[holding, balance]
-	native *cache[evm.Address, struct{}]
 	noted  *cache[SeenToken, struct{}]
 	stamps *cache[evm.Address, rollup.Stamp]
 	// ahead is what the group before has changed, if it is being committed while
@@ -33,7 +32,6 @@ type maker struct {
 // ahead holds changes that a snapshot may not show yet.
 type ahead struct {
 	tokens map[holding]balance
-	native map[evm.Address]struct{}
 }
 
 // allTables takes all tables that follow from blocks.
@@ -48,7 +46,6 @@ func newMaker(c *Chain, at *places, take func(Table) bool) *maker {
 	}
 	size := c.opts.Remember
 	m.tokens = newCache[holding, balance](size / 2)
-	m.native = newCache[evm.Address, struct{}](size / 2)
 	m.noted = newCache[SeenToken, struct{}](size / 20)
 	m.stamps = newCache[evm.Address, rollup.Stamp](size / 2)
 	m.builder = &builder{
@@ -81,7 +78,7 @@ func (m *maker) group(blocks []*evm.Block, cur cursor, first bool, w *writer) er
 		return err
 	}
 	b := m.builder
-	b.begin(p, cur.bareFrom)
+	b.begin(p)
 	if m.writes(store.TableRollup) {
 		if b.roll, err = m.newRoll(s, &cur.rolled); err != nil {
 			return err
@@ -90,11 +87,11 @@ func (m *maker) group(blocks []*evm.Block, cur cursor, first bool, w *writer) er
 	w.roll = b.roll
 	for _, blk := range blocks {
 		b.rows.list, b.rows.bytes = b.rows.list[:0], 0
+		b.lenient = cur.traced
 		if err := b.apply(blk); err != nil {
 			return fmt.Errorf("index block %d: %w", blk.Number, err)
 		}
-		cur.head = blk.Head()
-		cur.bareFrom = b.bare
+		cur.take(blk)
 		if err := w.block(&b.rows, cur); err != nil {
 			return fmt.Errorf("index block %d: %w", blk.Number, err)
 		}
@@ -104,14 +101,14 @@ func (m *maker) group(blocks []*evm.Block, cur cursor, first bool, w *writer) er
 	}
 	p.keep()
 	if m.pipelined {
-		m.ahead, m.roll = ahead{p.changed, p.met}, b.roll
+		m.ahead, m.roll = ahead{p.changed}, b.roll
 	}
 	return nil
 }
 
 // begin makes the builder ready for another group.
-func (b *builder) begin(p prior, bare uint64) {
-	b.prior, b.bare, b.roll = p, bare, nil
+func (b *builder) begin(p prior) {
+	b.prior, b.roll = p, nil
 	b.seen, b.nfts = b.seen[:0], b.nfts[:0]
 	b.rows.chunk = nil // its rows may still be referred to after a failed commit
 }

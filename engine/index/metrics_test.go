@@ -311,7 +311,7 @@ func TestHalfABlockRolled(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := c.maker.builder
-		b.begin(p, cur.bareFrom)
+		b.begin(p)
 		b.roll = r
 		if err := b.apply(blocks[k]); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ func (c *Chain) Roll(ctx context.Context, progress func(done, of uint64)) error 
 func (c *Chain) Reroll(ctx context.Context, progress func(done, of uint64)) error {
 	var others bool
 	if err := c.snapshot(func(s *store.Snapshot) error {
-		list, _, _, err := c.readBuild(s)
+		list, _, err := c.readBuild(s)
 		for _, e := range list {
 			others = others || tables[e.table].part != partMetrics
 		}

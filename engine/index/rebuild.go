@@ -95,6 +95,7 @@ type build struct {
 	m        *maker
 	editions []edition
 	cur      cursor // its head is the last block made
+	lacks    bool   // metrics lack what a block has that was completed meanwhile
 	next     uint64
 	flying   chan error // the end of the commit under way; nil if there is none
 }
@@ -106,7 +107,7 @@ func (c *Chain) openBuild(want []Table) (*build, error) {
 		return nil, err
 	}
 	defer s.Close()
-	old, next, hash, err := c.readBuild(s)
+	old, head, err := c.readBuild(s)
 	if err != nil {
 		return nil, err
 	}
@@ -115,20 +116,21 @@ func (c *Chain) openBuild(want []Table) (*build, error) {
 		if old, err = c.beginBuild(served, old, want); err != nil {
 			return nil, err
 		}
-		next = 0
+		head = nil
 	}
 	at := *served
 	made := [store.TablesEnd]bool{}
 	for _, e := range old {
 		at.of[e.table], made[e.table] = e.place, true
 	}
-	b := &build{c: c, editions: old, next: next, cur: cursor{bareFrom: noBare, places: &at}}
-	if next > 0 {
-		b.cur.head = evm.Head{Number: next - 1, Hash: hash}
+	b := &build{c: c, editions: old}
+	if head != nil {
+		b.cur, b.next = *head, head.head.Number+1
 	}
+	b.cur.places = &at
 	b.m = newMaker(c, &at, func(t Table) bool { return made[t] })
 	b.m.pipelined = true
-	if next > 0 && made[store.TableRollup] {
+	if head != nil && made[store.TableRollup] {
 		if b.cur.rolled, err = loadRolled(s, &at); err != nil {
 			return nil, err
 		}
@@ -144,27 +146,35 @@ func covers(list []edition, want []Table) bool {
 		!slices.ContainsFunc(want, func(t Table) bool { return !has(t) })
 }
 
-// readBuild reads what is being made again, its next height and the hash of the
-// block before.
-func (c *Chain) readBuild(s *store.Snapshot) (list []edition, next uint64, hash evm.Hash, err error) {
+// readBuild reads what is being made again, and how far it is made, nil for nowhere.
+func (c *Chain) readBuild(s *store.Snapshot) (list []edition, done *cursor, err error) {
 	_, err = s.Get(c.places().rowKey(rowBuilding), func(b []byte) error {
 		if len(b) == 0 {
 			return nil
 		}
-		if len(b) < heightLen+evm.HashLen {
+		if len(b) < 2 || len(b) < 2+int(binary.BigEndian.Uint16(b)) {
 			return fmt.Errorf("%w: tables that are made again", errCodec)
 		}
-		next = binary.BigEndian.Uint64(b)
-		b = b[heightLen:]
-		copy(hash[:], b)
-		list, err = decodeEditions(b[evm.HashLen:])
+		n := 2 + int(binary.BigEndian.Uint16(b))
+		if n > 2 {
+			done = &cursor{}
+			if err := done.decode(b[2:n]); err != nil {
+				return err
+			}
+		}
+		list, err = decodeEditions(b[n:])
 		return err
 	})
-	return list, next, hash, err
+	return list, done, err
 }
 
-func buildRow(next uint64, hash *evm.Hash, list []edition) []byte {
-	return appendEditions(append(key(nil).u64(next), hash[:]...), list)
+// buildRow returns the row that readBuild reads.
+func buildRow(done *cursor, list []edition) []byte {
+	var at []byte
+	if done != nil {
+		at = done.append(nil)
+	}
+	return appendEditions(append(key(nil).u16(uint16(len(at))), at...), list)
 }
 
 // readDropping reads what is to be removed.
@@ -198,7 +208,7 @@ func (c *Chain) beginBuild(served *places, old []edition, want []Table) (list []
 		list = append(list, e)
 	}
 	return list, c.putRows(
-		row{served.rowKey(rowBuilding), buildRow(0, &evm.Hash{}, list)},
+		row{served.rowKey(rowBuilding), buildRow(nil, list)},
 		row{served.rowKey(rowDropping), appendEditions(nil, old)}, // there were none: they are swept first
 	)
 }
@@ -230,6 +240,9 @@ func (b *build) run(ctx context.Context, from Blocks, progress func(done, of uin
 			return err
 		}
 	}
+	if err := b.redo(ctx, from); err != nil {
+		return err
+	}
 	c := b.c
 	c.commit.Lock()
 	defer c.commit.Unlock()
@@ -243,6 +256,9 @@ func (b *build) run(ctx context.Context, from Blocks, progress func(done, of uin
 	if b.cur.head.Hash != last.head.Hash {
 		return errors.Join(fmt.Errorf("%w: these are blocks of another chain: %d is %s, not %s",
 			ErrOrder, b.cur.head.Number, b.cur.head.Hash, last.head.Hash), b.land(), b.giveUp())
+	}
+	if err := b.redo(ctx, from); err != nil {
+		return err
 	}
 	return b.replace(*last)
 }
@@ -321,7 +337,7 @@ func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 	}
 	w := &writer{c: b.c, ctx: ctx, at: b.m.at, later: b.launch}
 	w.mark = func(set func(key, value []byte) error) error {
-		return set(w.at.rowKey(rowBuilding), buildRow(w.done.head.Number+1, &w.done.head.Hash, b.editions))
+		return set(w.at.rowKey(rowBuilding), buildRow(&w.done, b.editions))
 	}
 	w.marked = func() { b.cur, b.next = w.done, w.done.head.Number+1 }
 	defer w.discard()
@@ -369,32 +385,41 @@ func (b *build) replace(cur cursor) error {
 		gone = append(gone, edition{e.table, old.of[e.table]})
 		at.of[e.table] = e.place
 	}
+	if before := &at.of[store.TableOldNative]; b.m.writes(store.TableNativeBalances) && before.version > 0 {
+		gone = append(gone, edition{store.TableOldNative, *before})
+		*before = place{}
+	}
 	cur.places = &at
+	if b.lacks {
+		cur.places = at.lacking(partMetrics)
+	}
 	if b.m.writes(store.TableRollup) {
 		cur.rolled = b.cur.rolled
 	}
+	if b.m.writes(store.TableTxs) && b.m.writes(store.TableAddressTxs) && b.m.writes(store.TableNativeBalances) {
+		cur.gaps, cur.traced = b.cur.gaps, b.cur.traced
+	}
 	c.doubt = true
 	if err := c.putRows(
-		row{at.rowKey(rowServing), at.append(nil)},
+		row{at.key(store.TableCursor), cur.append(nil)},
+		row{at.rowKey(rowServing), cur.places.append(nil)},
 		row{at.rowKey(rowBuilding), nil},
 		row{at.rowKey(rowDropping), appendEditions(nil, gone)},
 	); err != nil {
 		return errors.Join(err, c.settle())
 	}
 	c.doubt = false
-	m := newMaker(c, &at, allTables)
+	m := newMaker(c, cur.places, allTables)
 	m.noted = c.maker.noted
-	m.tokens, m.native, m.stamps = c.maker.tokens, c.maker.native, c.maker.stamps
+	m.tokens, m.stamps = c.maker.tokens, c.maker.stamps
 	if b.m.writes(store.TableTokenBalances) {
 		m.tokens = b.m.tokens
-	}
-	if b.m.writes(store.TableNativeBalances) {
-		m.native = b.m.native
 	}
 	if b.m.writes(store.TableRollup) {
 		m.stamps = b.m.stamps
 	}
 	c.maker = m
 	c.last.Store(&cur)
+	c.tokenVersion.Add(1) // what was kept of answers may be good no longer
 	return nil
 }

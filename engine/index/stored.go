@@ -12,26 +12,22 @@ import (
 // the group that is being committed, the maker's caches and the database, in this
 // order. It passes over rows at and above a height.
 type stored struct {
-	m              *maker
-	below          uint64
-	tokens, native *store.Rows
-	key            key
+	m      *maker
+	below  uint64
+	tokens *store.Rows
+	key    key
 
 	changed map[holding]balance
-	met     map[evm.Address]struct{}
 	noted   map[SeenToken]struct{}
 }
 
 func newStored(m *maker, s *store.Snapshot, below uint64) (*stored, error) {
 	p := &stored{
 		m: m, below: below,
-		changed: map[holding]balance{}, met: map[evm.Address]struct{}{}, noted: map[SeenToken]struct{}{},
+		changed: map[holding]balance{}, noted: map[SeenToken]struct{}{},
 	}
 	var err error
-	if p.tokens, err = s.Rows(m.at.key(store.TableTokenBalances), false); err != nil {
-		return nil, err
-	}
-	p.native, err = s.Rows(m.at.key(store.TableNativeBalances), false)
+	p.tokens, err = s.Rows(m.at.key(store.TableTokenBalances), false)
 	return p, err
 }
 
@@ -106,21 +102,6 @@ func (p *stored) setToken(holder, token *evm.Address, b balance) {
 	p.changed[holding{*holder, *token}] = b
 }
 
-func (p *stored) nativeSeen(a *evm.Address) (bool, error) {
-	if _, ok := p.met[*a]; ok {
-		return true, nil
-	}
-	p.met[*a] = struct{}{}
-	if _, ok := p.m.ahead.native[*a]; ok {
-		return true, nil
-	}
-	if _, ok := p.m.native.get(*a); ok || p.below == 0 {
-		return ok, nil
-	}
-	p.key = p.m.at.appendKey(p.key[:0], store.TableNativeBalances).addr(a)
-	return p.seek(p.native), nil
-}
-
 func (p *stored) tokenSeen(t SeenToken) bool {
 	if _, ok := p.noted[t]; ok {
 		return true
@@ -137,9 +118,6 @@ func (p *stored) tokenSeen(t SeenToken) bool {
 func (p *stored) keep() {
 	for h, bal := range p.changed {
 		p.m.tokens.put(h, bal)
-	}
-	for a := range p.met {
-		p.m.native.put(a, struct{}{})
 	}
 	for t := range p.noted {
 		p.m.noted.put(t, struct{}{})

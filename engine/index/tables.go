@@ -21,7 +21,6 @@ const (
 	// partBalances and partMetrics are folds: a row follows from its block and the
 	// rows before it.
 	partBalances
-	partNative
 	partMetrics
 )
 
@@ -52,7 +51,6 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableTokenTransfers: {"token-transfers", partPure, 1, 1},
 	// 2: the logs of a transaction count in their order.
 	store.TableTokenBalances:  {"token-balances", partBalances, 2, 1},
-	store.TableNativeBalances: {"native-balances", partNative, 1, 1},
 	store.TableNFTOwners:      {"nft-owners", partPure, 1, 1},
 	store.TableOwnedNFTs:      {"owned-nfts", partPure, 1, 1},
 	store.TableContracts:      {"contracts", partPure, 1, 1},
@@ -62,6 +60,7 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableTokenHolders:   {"token-holders", partBalances, 2, 1},
 	store.TableStamps:         {"metric-stamps", partMetrics, rollupRules, rollupReads},
 	store.TableBuckets:        {"metric-buckets", partMetrics, rollupRules, rollupReads},
+	store.TableNativeBalances: {"native-balances", partPure, 2, 2},
 	store.TableRollup:         {"metrics", partMetrics, rollupRules, rollupReads},
 	store.TableTxHeads:        {"transaction-heads", partPure, 1, 1},
 	store.TableHoldings:       {"newest-holdings", partBalances, 1, 1},
@@ -100,9 +99,13 @@ func ParseTable(name string) (Table, error) {
 
 // place is where the rows of a table lie, and the rules that they are made by.
 type place struct {
-	version uint16 // 0: there are none
+	version uint16 // 0: there are none; with the bit of incomplete if rows are missing
 	edition uint8  // counts how often the table was made again
 }
+
+// incomplete marks the version of a table that was made without something that
+// came later. It is served, and stale.
+const incomplete = 1 << 15
 
 // places are where the rows of a chain's tables lie. They do not change: whoever
 // makes a table again makes further ones.
@@ -118,7 +121,9 @@ func (p *places) appendKey(dst []byte, table byte) key {
 }
 
 // has reports whether a table has rows that the code can read and add to.
-func (p *places) has(table byte) bool { return p.of[table].version >= max(tables[table].reads, 1) }
+func (p *places) has(table byte) bool {
+	return p.of[table].version&^incomplete >= max(tables[table].reads, 1)
+}
 
 // newPlaces returns those of a chain without blocks.
 func newPlaces(ordinal uint32) *places {
@@ -146,9 +151,10 @@ func firstPlaces(ordinal uint32) *places {
 	p := &places{ordinal: ordinal}
 	for _, t := range Tables() {
 		if t <= lastFirst {
-			p.of[t].version = 1 // metrics of version 2 had a row that says so: they cannot be read
+			p.of[t].version = 1
 		}
 	}
+	p.of[store.TableOldNative].version = 1
 	return p
 }
 
@@ -158,8 +164,9 @@ const lastFirst = store.TableRollup
 // Sort keys of the table of editions.
 const (
 	rowServing  = iota // the tables that are served
-	rowBuilding        // u64 next height | hash of the block before | the tables that are made again; empty: none
+	rowBuilding        // u16 length of the cursor | cursor of the build | its tables; empty: none
 	rowDropping        // tables that are of no use any more; their rows are removed
+	rowRedo            // | u64 height: a block that was completed while tables are made again
 )
 
 // rowKey returns the key of a row of the table of editions.

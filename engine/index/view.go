@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/holiman/uint256"
-
 	"quorate/engine/chain/evm"
 	"quorate/engine/store"
 )
@@ -22,7 +20,8 @@ type View struct {
 	s    *store.Snapshot
 	at   *places // where the tables lay when the view was opened
 	tip  evm.Head
-	bare uint64
+	head uint64 // the last block that was indexed when the view was opened
+	gaps []Gap
 
 	row *Tx // room for what lists hand over
 }
@@ -42,7 +41,7 @@ func (c *Chain) At(tip *uint64) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &View{c: c, s: s, at: cur.places, tip: cur.head, bare: cur.bareFrom}
+	v := &View{c: c, s: s, at: cur.places, tip: cur.head, head: cur.head.Number, gaps: cur.gaps}
 	if tip != nil && *tip < cur.head.Number {
 		v.tip.Number = *tip
 		h, found, err := v.Block(*tip)
@@ -159,19 +158,6 @@ func (v *View) WarpMessages(txHash evm.Hash) ([][]byte, error) {
 		}
 	}
 	return list, nil
-}
-
-// NativeBalance returns the native balance of an address in wei. It is not known
-// if the address was in no traced block yet, or a block was not traced.
-func (v *View) NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error) {
-	if v.tip.Number >= v.bare {
-		return wei, false, nil
-	}
-	known, err = v.newest(v.at.key(store.TableNativeBalances).addr(&a), func(b []byte) (err error) {
-		wei, err = decodeAmount(b)
-		return err
-	})
-	return wei, known, err
 }
 
 // newest hands the value of the newest row of a history to read.

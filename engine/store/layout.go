@@ -74,8 +74,7 @@ const (
 	// TableCursor has one row: how far the chain is indexed.
 	//
 	//	sort key: none
-	//	value:    u8 format version | u64 height | block hash | u64 time, Unix ms |
-	//	          u64 first height without native balances, all ones = none
+	//	value:    cursor codec
 	TableCursor = 0x11
 
 	// TableBlocks has the headers of blocks.
@@ -135,12 +134,13 @@ const (
 	//	value:    balance codec
 	TableTokenBalances = 0x1a
 
-	// TableNativeBalances is the same for the native coin. The balance before an
+	// TableOldNative had native balances until format 2, and is read where
+	// TableNativeBalances was not made from all blocks yet. The balance before an
 	// account's first change is at height 0.
 	//
 	//	sort key: addr | ^height
 	//	value:    wei, big-endian without leading zeros
-	TableNativeBalances = 0x1b
+	TableOldNative = 0x1b
 
 	// TableNFTOwners has the owners of ERC-721 tokens and their history.
 	//
@@ -240,6 +240,14 @@ const (
 	//	sort key: token | addr
 	//	value:    as TableHoldings
 	TableHolders = 0x2a
+
+	// TableNativeBalances has the native balances and their history: a row for each
+	// block that may have changed the balance of an account.
+	//
+	//	sort key: addr | ^height
+	//	value:    u8 length of wei | wei after the block | wei before it, both
+	//	          big-endian without leading zeros
+	TableNativeBalances = 0x38
 
 	// TableEditions says where the rows of a chain's tables lie.
 	//

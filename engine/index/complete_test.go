@@ -1,0 +1,237 @@
+package index
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index/indextest"
+)
+
+// bare returns copies of blocks, those that lose their trace without it.
+func bare(blocks []*evm.Block, loses func(number uint64) bool) []*evm.Block {
+	list := slices.Clone(blocks)
+	for i, b := range list {
+		if !loses(b.Number) || b.Number == 0 {
+			continue
+		}
+		cp := *b
+		cp.Traced, cp.Balances = false, nil
+		cp.Txs = slices.Clone(b.Txs)
+		for k := range cp.Txs {
+			cp.Txs[k].Calls = nil
+		}
+		list[i] = &cp
+	}
+	return list
+}
+
+func complete(t *testing.T, c *Chain, b *evm.Block) {
+	t.Helper()
+	if err := c.Complete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Blocks that get their traces later leave the same database as those that had
+// them at once, in whatever order the traces come.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 51, Txs: 8}).Blocks(120)
+	some := rand.New(rand.NewPCG(51, 1))
+	for name, loses := range map[string]func(uint64) bool{
+		"one":       func(n uint64) bool { return n == 60 },
+		"the first": func(n uint64) bool { return n < 9 },
+		"some":      func(uint64) bool { return some.IntN(3) == 0 },
+		"all":       func(uint64) bool { return true },
+	} {
+		c := openChain(t, Options{})
+		given := bare(blocks, loses)
+		commit(t, c, given[:100], 9)
+		late := []*evm.Block{}
+		for i, b := range given[:100] {
+			if !b.Traced && i > 0 {
+				late = append(late, blocks[i])
+			}
+		}
+		some.Shuffle(len(late), func(i, k int) { late[i], late[k] = late[k], late[i] })
+		for i, b := range late {
+			complete(t, c, b)
+			if i%20 == 0 {
+				again, err := Open(c.db, c.id, c.opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c = again
+			}
+		}
+		if gaps := c.Gaps(); len(gaps) > 0 {
+			t.Errorf("%s: gaps %v", name, gaps)
+		}
+		v := at(t, c, nil)
+		compare(t, v, recompute(blocks[:100], 99), 20)
+		v.Close()
+		if stale := c.Stale(); len(stale) > 0 {
+			rebuild(t, c, &archive{blocks: blocks}, stale...)
+		}
+		commit(t, c, blocks[100:], 20)
+		clean := openChain(t, Options{})
+		commit(t, clean, blocks, 120)
+		if digest(t, c) != digest(t, clean) {
+			t.Errorf("%s: the digests differ", name)
+		}
+		if stale := c.Stale(); len(stale) > 0 {
+			t.Errorf("%s: %v are stale", name, stale)
+		}
+	}
+}
+
+// A block without its trace leaves metrics served; one that nobody traces, on a
+// chain that nobody has traced yet, does not.
+func TestGapInMetrics(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 52, Txs: 8, Full: true}).Blocks(60)
+	for gap, want := range map[uint64]bool{40: false, 1: true} {
+		c := openChain(t, Options{})
+		commit(t, c, bare(blocks, func(n uint64) bool { return n == gap }), 9)
+		s, _, err := c.RollupState()
+		if err != nil || s.Untraced != want {
+			t.Errorf("gap at %d: untraced is %v, %v", gap, s.Untraced, err)
+		}
+	}
+}
+
+// A block that is completed while tables are made again has its rows in them too.
+func TestCompleteBeside(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 53, Txs: 8, Full: true}).Blocks(600)
+	given := bare(blocks, func(n uint64) bool { return n%50 == 7 })
+	clean := openChain(t, Options{})
+	commit(t, clean, blocks, 100)
+	for _, end := range []int{-1, 20, 300} { // where the rebuild is ended once
+		c := openChain(t, Options{Remember: 100})
+		c.groupTxs = 150
+		commit(t, c, given, 50)
+		read := slices.Clone(given)
+		stop := end
+		a := &archive{blocks: read, before: func(n uint64) error {
+			if int(n) == stop {
+				stop = -1
+				return errStopped
+			}
+			return nil
+		}}
+		next := uint64(7)
+		more := func(done, _ uint64) {
+			if done+switchWithin < 600 && next < 600 {
+				read[next] = blocks[next]
+				complete(t, c, blocks[next])
+				next += 50
+			}
+		}
+		err := c.Rebuild(t.Context(), a, Tables(), more)
+		if end >= 0 {
+			if !errors.Is(err, errStopped) {
+				t.Fatal(err)
+			}
+			err = c.Rebuild(t.Context(), a, Tables(), more)
+		}
+		if err != nil || next == 7 {
+			t.Fatal(next, err)
+		}
+		for ; next < 600; next += 50 {
+			read[next] = blocks[next]
+			complete(t, c, blocks[next])
+		}
+		rebuild(t, c, a, c.Stale()...)
+		if digest(t, c) != digest(t, clean) {
+			t.Errorf("ended at %d: the digests differ", end)
+		}
+	}
+}
+
+// What was read of a transaction before its block was completed is read again.
+func TestCompleteShows(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 54, Txs: 8, Full: true}).Blocks(40)
+	c := openChain(t, Options{})
+	commit(t, c, bare(blocks, func(n uint64) bool { return n == 30 }), 40)
+	i := slices.IndexFunc(blocks[30].Txs, func(tx evm.Tx) bool { return len(tx.Calls) > 0 })
+	if i < 0 {
+		t.Fatal("no transaction with calls")
+	}
+	tx := &blocks[30].Txs[i]
+	calls := func(v *View) int {
+		t.Helper()
+		got, found, err := v.Tx(tx.Hash)
+		if err != nil || !found {
+			t.Fatal(found, err)
+		}
+		return len(got.Calls)
+	}
+	old := at(t, c, nil)
+	if n := calls(old); n != 0 {
+		t.Fatalf("%d calls", n)
+	}
+	version := c.TokenVersion()
+	complete(t, c, blocks[30])
+	complete(t, c, blocks[30]) // does no harm
+	if n := calls(at(t, c, nil)); n != len(tx.Calls) {
+		t.Errorf("%d calls, want %d", n, len(tx.Calls))
+	}
+	if n := calls(old); n != 0 {
+		t.Errorf("%d calls in a view from before", n)
+	}
+	if c.TokenVersion() == version {
+		t.Error("what was kept of answers is still good")
+	}
+}
+
+// What does not fit the indexed block is refused.
+func TestCompleteRefuses(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 55, Txs: 8, Full: true}).Blocks(40)
+	given := bare(blocks, func(n uint64) bool { return n == 30 })
+	c := openChain(t, Options{})
+	complete(t, c, blocks[3]) // there is nothing to complete
+	commit(t, c, given, 40)
+	want := digest(t, c)
+	if err := c.Complete(t.Context(), given[30]); err == nil {
+		t.Error("without a trace")
+	}
+	other := *blocks[30]
+	other.Hash[0]++
+	if err := c.Complete(t.Context(), &other); !errors.Is(err, ErrOrder) {
+		t.Error("another block:", err)
+	}
+	if digest(t, c) != want || len(c.Gaps()) != 1 {
+		t.Error("it left traces")
+	}
+}
+
+// A chain with too many gaps counts what lies between the last ones as a gap.
+func TestManyGaps(t *testing.T) {
+	t.Parallel()
+	var cur cursor
+	for n := range uint64(3 * maxGaps) {
+		cur.take(&evm.Block{Number: n, Traced: n%2 == 0, Txs: make([]evm.Tx, 1)})
+	}
+	if n := len(cur.gaps); n != maxGaps || cur.gaps[n-1] != (Gap{2*maxGaps - 1, 3*maxGaps - 1}) {
+		t.Fatalf("%d gaps, the last is %v", n, cur.gaps[n-1])
+	}
+	for n := range uint64(3 * maxGaps) {
+		if cur.complete(n); len(cur.gaps) > maxGaps || untraced(cur.gaps, n-1, n) && n > 0 {
+			t.Fatalf("%d gaps after block %d", len(cur.gaps), n)
+		}
+	}
+	if len(cur.gaps) > 0 {
+		t.Errorf("gaps %v are left", cur.gaps)
+	}
+	cur.gaps = []Gap{{1, 9}}
+	var again cursor
+	if err := again.decode(cur.append(nil)); err != nil || !slices.Equal(again.gaps, cur.gaps) || again.traced != cur.traced {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
