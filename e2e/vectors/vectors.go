@@ -50,6 +50,7 @@ type File struct {
 	Headers []Header `json:"headers"`
 	Txs     []Tx     `json:"txs"`
 	Bodies  []Body   `json:"bodies"`
+	States  []State  `json:"states"`
 }
 
 // sum is a value that looks random, the same each time.
@@ -68,7 +69,7 @@ func big256(parts ...any) *big.Int {
 // Make makes all of it.
 func Make() (*File, error) {
 	f := &File{}
-	for _, make := range []func() error{f.headers, f.txs, f.bodies} {
+	for _, make := range []func() error{f.headers, f.txs, f.bodies, f.states} {
 		if err := make(); err != nil {
 			return nil, err
 		}

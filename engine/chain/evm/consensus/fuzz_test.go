@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/rlp"
+
 	"quorate/engine/chain/evm"
 )
 
@@ -49,6 +51,38 @@ func FuzzTx(f *testing.F) {
 		}
 		if hash, err := SigningHash(raw); unsigned == nil && (err != nil || hash.IsZero()) {
 			t.Errorf("%x: %v", raw, err)
+		}
+	})
+}
+
+func FuzzProof(f *testing.F) {
+	for _, s := range readVectors(f).States {
+		for _, p := range s.Proofs {
+			var all []byte
+			for _, n := range p.Nodes {
+				all = append(all, data(n)...)
+			}
+			a := addr(p.Address)
+			f.Add(a[:], all)
+		}
+	}
+	f.Fuzz(func(t *testing.T, address, nodes []byte) {
+		var a evm.Address
+		copy(a[:], address)
+		var proof [][]byte
+		for len(nodes) > 0 {
+			_, _, rest, err := rlp.Split(nodes)
+			if err != nil {
+				break
+			}
+			proof, nodes = append(proof, nodes[:len(nodes)-len(rest)]), rest
+		}
+		if len(proof) == 0 {
+			return
+		}
+		acc, err := ProveAccount(evm.Keccak(proof[0]), a, proof)
+		if err != nil && acc != (Account{}) {
+			t.Errorf("%+v and %v", acc, err)
 		}
 	})
 }

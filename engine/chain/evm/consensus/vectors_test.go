@@ -3,6 +3,7 @@ package consensus
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"testing"
 
@@ -27,6 +28,15 @@ type vectors struct {
 		Count                                     int
 		TransactionsRoot, ReceiptsRoot, BloomHash string
 		Receipts                                  []string
+	}
+	States []struct {
+		Accounts int
+		Root     string
+		Proofs   []struct {
+			Address, Balance string
+			Nonce            uint64
+			Nodes            []string
+		}
 	}
 }
 
@@ -191,5 +201,50 @@ func TestEffectivePrice(t *testing.T) {
 		if got := EffectivePrice(&evm.Tx{GasPrice: *c.price, MaxFee: c.fee, MaxPriorityFee: c.tip}, c.base); !got.Eq(c.want) {
 			t.Errorf("%+v: got %s", c, got.Dec())
 		}
+	}
+}
+
+// Proofs by libevm's trie prove what it holds, and nothing when a bit is changed.
+func TestVectorProofs(t *testing.T) {
+	t.Parallel()
+	proofs := 0
+	for _, s := range readVectors(t).States {
+		for _, c := range s.Proofs {
+			proofs++
+			var nodes [][]byte
+			for _, n := range c.Nodes {
+				nodes = append(nodes, data(n))
+			}
+			acc, err := ProveAccount(hashOf(s.Root), addr(c.Address), nodes)
+			if err != nil || acc.Nonce != c.Nonce || !acc.Balance.Eq(num(c.Balance)) {
+				t.Errorf("%d accounts: %s: %+v, %v", s.Accounts, c.Address, acc, err)
+			}
+			for i := range nodes {
+				if acc, err := ProveAccount(hashOf(s.Root), addr(c.Address), append(nodes[:i:i], nodes[i+1:]...)); err == nil {
+					t.Errorf("%d accounts: %s: without node %d: %+v", s.Accounts, c.Address, i, acc)
+				}
+				for _, at := range []int{0, len(nodes[i]) / 2, len(nodes[i]) - 1} {
+					nodes[i][at] ^= 1
+					if acc, err := ProveAccount(hashOf(s.Root), addr(c.Address), nodes); !errors.Is(err, ErrProof) {
+						t.Errorf("%d accounts: %s: with a changed bit: %+v, %v", s.Accounts, c.Address, acc, err)
+					}
+					nodes[i][at] ^= 1
+				}
+			}
+			if _, err := ProveAccount(hashOf(s.Root), addr(c.Address), append(nodes, nodes[0])); err == nil {
+				t.Errorf("%d accounts: %s: a node is left over", s.Accounts, c.Address)
+			}
+		}
+	}
+	if proofs < 15 {
+		t.Errorf("%d proofs", proofs)
+	}
+	for _, nodes := range [][][]byte{nil, {{0x80}}} {
+		if acc, err := ProveAccount(EmptyRoot, evm.Address{1}, nodes); err != nil || acc != (Account{}) {
+			t.Errorf("an empty state: %+v, %v", acc, err)
+		}
+	}
+	if _, err := ProveAccount(evm.Hash{1}, evm.Address{1}, nil); err == nil {
+		t.Error("no proof was taken for one")
 	}
 }
