@@ -21,7 +21,7 @@ const (
 const (
 	networksStop = 4 * time.Second
 	baseStop     = 2 * time.Second
-	archivesStop = time.Second
+	archivesStop = 3 * time.Second
 )
 
 // StopBy says until when the engine has to be at its end once the context of Run
