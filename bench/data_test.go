@@ -43,6 +43,10 @@ func (s servedChain) View(tip *uint64) (httpapi.View, error) {
 	return v, nil
 }
 
+func (servedChain) NodeTokenBalances(context.Context, evm.Address, []evm.Address, uint64) ([]uint256.Int, error) {
+	return nil, errRig
+}
+
 func (servedChain) NodeBalance(context.Context, evm.Address, *uint64) (*uint256.Int, error) {
 	return nil, errRig
 }

@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"context"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/view"
 )
@@ -99,10 +102,8 @@ func (c *call) tokenBalances() *failure {
 		return f
 	}
 	list, next, err := c.v.TokenBalances(c.addr, c.q.contracts, c.page())
+	list = c.balances(list)
 	for round := 0; err == nil; round++ {
-		if !c.q.keepSpam {
-			list = c.withoutSpam(list)
-		}
 		if next == nil || len(list) >= c.q.pageSize || round == spamRounds {
 			break
 		}
@@ -110,7 +111,7 @@ func (c *call) tokenBalances() *failure {
 		p := c.page()
 		p.After, p.Limit = next, c.q.pageSize-len(list)
 		more, next, err = c.v.TokenBalances(c.addr, c.q.contracts, p)
-		list = append(list, more...)
+		list = append(list, c.balances(more)...)
 	}
 	if err != nil {
 		return c.readFailure(err)
@@ -122,6 +123,41 @@ func (c *call) tokenBalances() *failure {
 		c.w.TokenBalance(&list[i])
 	}
 	return c.end(next, nil)
+}
+
+// balances makes balances fit to show.
+func (c *call) balances(list []index.TokenBalance) []index.TokenBalance {
+	list = c.settled(list)
+	if !c.q.keepSpam {
+		list = c.withoutSpam(list)
+	}
+	return list
+}
+
+// settled asks contracts for the balances that transfers do not tell, and leaves out
+// those that are nothing. Where no node answers they are what was said last, or what
+// transfers tell.
+func (c *call) settled(list []index.TokenBalance) []index.TokenBalance {
+	var tokens []evm.Address
+	var at []int
+	for i := range list {
+		if b := &list[i]; b.Doubtful && !(b.Said && b.SaidAt == c.tip) {
+			tokens, at = append(tokens, b.Token), append(at, i)
+		}
+	}
+	if len(tokens) > 0 && c.chain.Down() == nil {
+		ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
+		defer cancel()
+		amounts, err := c.chain.NodeTokenBalances(ctx, c.addr, tokens, c.tip)
+		if err != nil {
+			c.s.log.Debug("a chain's node does not give balances of tokens", "chain", c.info.ChainID, "err", err)
+		}
+		for k := range amounts {
+			b := &list[at[k]]
+			b.Amount, b.Said, b.SaidAt = amounts[k], true, c.tip
+		}
+	}
+	return slices.DeleteFunc(list, func(b index.TokenBalance) bool { return b.Amount.IsZero() })
 }
 
 func (c *call) withoutSpam(list []index.TokenBalance) []index.TokenBalance {

@@ -54,9 +54,12 @@ type fakeChain struct {
 	nfts   map[evm.Address][]index.NFT
 	held   map[evm.Address][]index.Holder // by token, in the order of addresses
 	tokens map[evm.Address]index.TokenMeta
-	uris   map[index.NFT]string
-	warp   map[evm.Hash][][]byte
-	open   int // views that are not closed
+	// said is what contracts say of balances; nil: no node answers.
+	said      func(tokens []evm.Address, height uint64) ([]uint256.Int, error)
+	tokenAsks atomic.Int32
+	uris      map[index.NFT]string
+	warp      map[evm.Hash][][]byte
+	open      int // views that are not closed
 
 	metrics fakeRollup
 	head    atomic.Pointer[evm.Hash]
@@ -103,6 +106,14 @@ func (c *fakeChain) View(tip *uint64) (View, error) {
 	}
 	c.open++
 	return v, nil
+}
+
+func (c *fakeChain) NodeTokenBalances(_ context.Context, _ evm.Address, tokens []evm.Address, height uint64) ([]uint256.Int, error) {
+	c.tokenAsks.Add(1)
+	if c.said == nil {
+		return nil, errDown
+	}
+	return c.said(tokens, height)
 }
 
 func (c *fakeChain) NodeBalance(_ context.Context, _ evm.Address, height *uint64) (*uint256.Int, error) {

@@ -139,6 +139,11 @@ func (c *evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint6
 	return c.Balance(ctx, a, height)
 }
 
+// NodeTokenBalances implements [httpapi.Chain].
+func (c *evmChain) NodeTokenBalances(ctx context.Context, holder evm.Address, tokens []evm.Address, height uint64) ([]uint256.Int, error) {
+	return c.TokenBalances(ctx, holder, tokens, height)
+}
+
 // RollupState implements [httpapi.Chain].
 func (c *evmChain) RollupState() (rollup.State, uint32, error) { return c.Index().RollupState() }
 

@@ -15,6 +15,7 @@ import (
 	"quorate/engine/index"
 	"quorate/engine/ingest"
 	evmsource "quorate/engine/source/evm"
+	"quorate/engine/tokens"
 )
 
 const (
@@ -58,7 +59,7 @@ type EVM struct {
 	socket bool
 	client *evmsource.Client
 	index  *index.Chain
-	tokens *tokenLane
+	tokens *tokens.Lane
 
 	served  atomic.Bool
 	traced  atomic.Bool                               // a node had the debug API
@@ -114,6 +115,11 @@ func (c *EVM) HasSocket() bool { return c.socket }
 // Balance asks the node for a balance in wei, at a height or the last one.
 func (c *EVM) Balance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
 	return c.client.Balance(ctx, a, height)
+}
+
+// TokenBalances asks contracts what a holder has of ERC-20 tokens after a block.
+func (c *EVM) TokenBalances(ctx context.Context, holder evm.Address, of []evm.Address, height uint64) ([]uint256.Int, error) {
+	return c.tokens.Balances(ctx, holder, of, height)
 }
 
 // status tells how the chain is followed. Before its node has answered that is

@@ -13,6 +13,7 @@ import (
 	"quorate/engine/index"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
+	"quorate/engine/tokens"
 )
 
 // pauseMost bounds the wait before a chain's node is asked again what the chain is;
@@ -152,12 +153,19 @@ func (c *EVM) connect(asset chain.ID) error {
 // It asks no node anything.
 func (c *EVM) serve() (err error) {
 	set := c.cfg.Host.Metrics().With("chain", c.cfg.Name)
-	c.tokens = newTokenLane(c, c.log)
-	opts := index.Options{Wrapped: slices.Clone(c.cfg.Details.Wrapped), OnSeen: c.tokens.seen, Metrics: set}
+	opts := index.Options{
+		Wrapped: slices.Clone(c.cfg.Details.Wrapped), Metrics: set,
+		OnSeen: func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Seen(tokens, nfts) },
+	}
 	if w, ok := wrappedAVAX[c.number]; ok && !slices.Contains(opts.Wrapped, w) {
 		opts.Wrapped = append(opts.Wrapped, w)
 	}
 	if c.index, err = index.Open(c.cfg.DB, c.cfg.ID, opts); err != nil {
+		return err
+	}
+	if c.tokens, err = tokens.New(tokens.Config{
+		Index: c.index, Node: c.client, Keep: c.addNotes, Room: c.cfg.Room, Logger: c.log.With("chain", c.cfg.Name), Metrics: set,
+	}); err != nil {
 		return err
 	}
 	c.served.Store(true)
@@ -168,9 +176,6 @@ func (c *EVM) serve() (err error) {
 		height, _, _ := c.index.Cursor()
 		return float64(height)
 	})
-	if err := c.cfg.Host.Go("tokens "+c.cfg.Name, c.tokens.run); err != nil {
-		return err
-	}
 	return c.cfg.Host.Go("metrics "+c.cfg.Name, c.catchUp)
 }
 

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -10,6 +11,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
+	"quorate/engine/tokens"
 )
 
 const (
@@ -35,13 +37,58 @@ func (c *EVM) keep() error {
 		return err
 	}
 	s := &sink[*evm.Block]{
-		archive: a, index: index.Sink{Chain: c.index}, encode: evmarchive.Append, reader: evmarchive.NewReader(a), room: c.cfg.Room,
+		archive: a, index: headSink{index.Sink{Chain: c.index}, c.before}, encode: evmarchive.Append, reader: evmarchive.NewReader(a), room: c.cfg.Room,
 	}
 	k := newKeeper(s, c.log.With("chain", c.cfg.Name), set)
 	k.fetch, k.rebuild = c.refetch, c.rebuild
-	k.replay = func(context.Context) error { return nil }
+	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.index) }
 	c.keeper.Store(k)
-	return c.cfg.Host.Go("archive "+c.cfg.Name, k.Run)
+	return errors.Join(
+		c.cfg.Host.Go("archive "+c.cfg.Name, k.Run),
+		c.cfg.Host.Go("tokens "+c.cfg.Name, func(ctx context.Context) error {
+			// What was asked before an index was lost is in the archive: nothing is asked
+			// again before it is back.
+			select {
+			case <-k.caught.done:
+				return c.tokens.Run(ctx)
+			case <-ctx.Done():
+				return nil
+			}
+		}),
+	)
+}
+
+// addNotes keeps what contracts said in the archive.
+func (c *EVM) addNotes(ctx context.Context, notes []archive.Note) error {
+	k := c.keeper.Load()
+	if k == nil {
+		return errNotAsked
+	}
+	return k.sink.archive.AddNotes(ctx, notes)
+}
+
+// nearHead is how many blocks a chain's index may lack to be at the chain's head.
+const nearHead = 64
+
+// before is called with blocks that are about to be indexed: at the head of the chain
+// they wait a moment for the facts of new tokens.
+func (c *EVM) before(ctx context.Context, blocks []*evm.Block) {
+	i, n := c.ingest.Load(), len(blocks)
+	if i != nil && n > 0 && blocks[n-1].Number+nearHead >= i.Target() {
+		c.tokens.Before(ctx, blocks)
+	}
+}
+
+// headSink calls before before it has blocks indexed.
+type headSink struct {
+	index.Sink
+	before func(context.Context, []*evm.Block)
+}
+
+// Commit implements [ingest.Sink].
+func (s headSink) Commit(ctx context.Context, blocks []*evm.Block) error {
+	s.before(ctx, blocks)
+	return s.Sink.Commit(ctx, blocks)
 }
 
 // rebuild makes the tables again that this program makes in another way than the one
@@ -106,7 +153,11 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 		Name: c.cfg.Name, Source: c.client, Sink: k.sink,
 		Repairs: repairs, Optional: true, OnRepaired: c.repaired,
 		OnBlock: func(b *evm.Block) {
-			c.cfg.Host.Accepted(b, c.ingest.Load().Target())
+			target := c.ingest.Load().Target()
+			c.cfg.Host.Accepted(b, target)
+			if b.Number+nearHead >= target {
+				c.tokens.Block(b)
+			}
 		},
 		OnProgress: c.cfg.OnProgress, Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name),
 	}

@@ -56,6 +56,7 @@ type Chain struct {
 
 	last         atomic.Pointer[cursor] // nil while the chain is empty
 	tokenVersion atomic.Uint64
+	uneven       atomic.Pointer[unevenTokens]
 
 	commit sync.Mutex // guards what follows, and the order of commits
 	doubt  bool       // last and the caches may not be what is on disk, since a commit failed
@@ -85,10 +86,7 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 		c.wrapped[a] = true
 	}
 	c.rowsMax, c.bytesMax, c.overhead = db.Limits()
-	if err := c.loadCursor(); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, errors.Join(c.loadCursor(), c.loadUneven())
 }
 
 // ID returns the blockchain ID.

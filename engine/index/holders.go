@@ -32,7 +32,8 @@ const (
 // Holders returns the addresses that had more than above of an ERC-20 token in a
 // frame, in their order: after the last block before it, or after one of its
 // blocks. Only After and Limit of the page count. A page can be short, or empty,
-// and have a position to go on from.
+// and have a position to go on from. Of a token of [Chain.Uneven] only what its
+// contract said counts, at the heights at which it was asked.
 func (v *View) Holders(token evm.Address, above uint256.Int, f Frame, p Page) ([]Holder, []byte, error) {
 	if p.After != nil && len(p.After) != behindLen && len(p.After) != insideLen {
 		return nil, nil, ErrPosition
@@ -47,6 +48,11 @@ func (v *View) Holders(token evm.Address, above uint256.Int, f Frame, p Page) ([
 	}
 	w := holderWalk{v: v, token: token, above: above, lo: lo, hi: hi}
 	defer w.close()
+	if v.c.Uneven(token) {
+		if next, ok, err := w.said(&p); ok || err != nil {
+			return w.out, next, err
+		}
+	}
 	if v.at.has(store.TableHolders) {
 		next, more, err := w.newest(&p)
 		if err != nil || !more {
@@ -130,6 +136,29 @@ func (w *holderWalk) judge(a *evm.Address, now *heldRow, p *Page) (h Holder, hel
 		return Holder{Address: *a, Balance: now.amount}, true, nil, nil
 	}
 	return w.look(a, from)
+}
+
+// EventHolders returns the addresses that have ever had any of an ERC-20 token as
+// its events tell, in their order. Only After and Limit of the page count, as in
+// [View.Holders].
+func (v *View) EventHolders(token evm.Address, p Page) ([]evm.Address, []byte, error) {
+	if p.After != nil && len(p.After) != behindLen && len(p.After) != insideLen {
+		return nil, nil, ErrPosition
+	}
+	if p.Limit < 1 {
+		return nil, nil, nil
+	}
+	w := holderWalk{v: v, token: token, hi: v.tip.Number}
+	defer w.close()
+	if err := w.open(1, p.After); err != nil {
+		return nil, nil, err
+	}
+	next, err := w.page(&p)
+	list := make([]evm.Address, len(w.out))
+	for i := range w.out {
+		list[i] = w.out[i].Address
+	}
+	return list, next, err
 }
 
 // heights gives the lowest and the highest block whose balances count in a frame.

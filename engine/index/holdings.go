@@ -12,7 +12,8 @@ import (
 
 // TokenBalances returns what an address holds of ERC-20 tokens, without zeros, in
 // the order of the tokens' addresses: of all tokens, or of those in contracts
-// if there are any. Only After and Limit of the page count.
+// if there are any. Only After and Limit of the page count. Of tokens of
+// [Chain.Uneven] there are zeros too: the contract may say more than nothing.
 func (v *View) TokenBalances(a evm.Address, contracts []evm.Address, p Page) ([]TokenBalance, []byte, error) {
 	if p.After != nil && len(p.After) != evm.AddressLen {
 		return nil, nil, ErrPosition
@@ -20,7 +21,7 @@ func (v *View) TokenBalances(a evm.Address, contracts []evm.Address, p Page) ([]
 	if p.Limit < 1 {
 		return nil, nil, nil
 	}
-	t := tokenWalk{v: v, prefix: v.at.key(store.TableTokenBalances).addr(&a), limit: p.Limit}
+	t := tokenWalk{v: v, holder: a, asked: len(contracts) > 0, prefix: v.at.key(store.TableTokenBalances).addr(&a), limit: p.Limit}
 	defer t.close()
 	if len(contracts) == 0 && v.at.has(store.TableHoldings) {
 		next, err := t.newest(v.at.key(store.TableHoldings).addr(&a), p.After)
@@ -42,6 +43,8 @@ func (v *View) TokenBalances(a evm.Address, contracts []evm.Address, p Page) ([]
 // tokenWalk reads the balances of one holder.
 type tokenWalk struct {
 	v      *View
+	holder evm.Address
+	asked  bool // for certain tokens
 	prefix key
 	rows   *store.Rows // of the history; nil until it is needed
 	limit  int
@@ -92,7 +95,7 @@ func (t *tokenWalk) newest(prefix key, after []byte) ([]byte, error) {
 		if now.height > t.v.tip.Number {
 			full, err = t.token(token, false)
 		} else {
-			full = t.add(token, &now.balance)
+			full, err = t.add(token, &now.balance, true)
 		}
 		if full || err != nil {
 			return t.last, err
@@ -185,19 +188,25 @@ func (t *tokenWalk) token(token evm.Address, here bool) (full bool, err error) {
 			return false, err
 		}
 	}
-	return t.add(token, &bal), nil
+	return t.add(token, &bal, here)
 }
 
-// add adds a token's balance, unless it is zero or the page has no room.
-func (t *tokenWalk) add(token evm.Address, bal *balance) (full bool) {
-	if !bal.amount.IsZero() {
+// add adds a token's balance, unless it is zero or the page has no room. With there
+// there is a row that has it.
+func (t *tokenWalk) add(token evm.Address, bal *balance, there bool) (full bool, err error) {
+	out := TokenBalance{Token: token, Amount: bal.amount, Doubtful: bal.doubtful}
+	listed, err := t.v.settle(t.holder, &out, there || t.asked)
+	if err != nil {
+		return false, err
+	}
+	if listed {
 		if len(t.out) == t.limit {
-			return true
+			return true, nil
 		}
-		t.out = append(t.out, TokenBalance{Token: token, Amount: bal.amount, Doubtful: bal.doubtful})
+		t.out = append(t.out, out)
 	}
 	t.last = append(t.last[:0], token[:]...)
-	return false
+	return false, nil
 }
 
 // NFTs returns the ERC-721 tokens that an address owns, of one contract if

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"encoding/binary"
 	"slices"
 
 	"github.com/holiman/uint256"
@@ -84,6 +85,104 @@ func (v *View) TokenURI(token evm.Address, id uint256.Int) (uri string, known bo
 		return nil
 	})
 	return uri, known, err
+}
+
+// BlockTransfers hands over the transfers of a block in their order. What take gets
+// is good until it returns.
+func (v *View) BlockTransfers(number uint64, take func(t *Transfer)) error {
+	if number > v.tip.Number {
+		return nil
+	}
+	prefix := v.at.key(store.TableTxs).u64(number)
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	tx := v.room()
+	for rows.Seek(prefix); rows.Valid(); rows.Next() {
+		index := binary.BigEndian.Uint32(rows.Key()[len(prefix):])
+		if err := rows.Value(func(b []byte) error { return readTx(tx, number, index, b, wholeTx) }); err != nil {
+			return err
+		}
+		for i := range tx.Transfers {
+			take(&tx.Transfers[i])
+		}
+	}
+	return nil
+}
+
+// TokenURIs returns the NFTs of a token whose URIs were asked for, in the order of
+// their IDs, the URIs, and a position to go on from, nil at the end. A position is
+// an ID, 32 bytes. Only After and Limit of the page count.
+func (v *View) TokenURIs(token evm.Address, p Page) (nfts []NFT, uris []string, next []byte, err error) {
+	rows, err := v.uris(token, p.After)
+	if err != nil || rows == nil {
+		return nil, nil, nil, err
+	}
+	defer rows.Close()
+	for ; rows.Valid(); rows.Next() {
+		if len(nfts) >= p.Limit {
+			if len(nfts) > 0 {
+				id := nfts[len(nfts)-1].ID.Bytes32()
+				next = id[:]
+			}
+			return nfts, uris, next, nil
+		}
+		nft := NFT{Token: token}
+		k := rows.Key()
+		nft.ID.SetBytes32(k[len(k)-evm.HashLen:])
+		nfts = append(nfts, nft)
+		if err := rows.Value(func(b []byte) error {
+			uris = append(uris, string(b))
+			return nil
+		}); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return nfts, uris, nil, nil
+}
+
+// CountURIs returns how many NFTs of a token were asked for their URIs, at most limit.
+func (v *View) CountURIs(token evm.Address, limit int) (n int, err error) {
+	rows, err := v.uris(token, nil)
+	if err != nil || rows == nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for ; rows.Valid() && n < limit; rows.Next() {
+		n++
+	}
+	return n, nil
+}
+
+// uris begins behind an ID, or at the first one.
+func (v *View) uris(token evm.Address, after []byte) (*store.Rows, error) {
+	if after != nil && len(after) != evm.HashLen {
+		return nil, ErrPosition
+	}
+	prefix := v.c.meta().key(store.TableTokenURIs).addr(&token)
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return nil, err
+	}
+	begin := append(slices.Clone(prefix), after...)
+	if after != nil {
+		begin = append(begin, 0)
+	}
+	rows.Seek(begin)
+	return rows, nil
+}
+
+// SeenTokens returns tokens that were moved, in the order of their addresses, and a
+// position to go on from, nil at the end. Only After and Limit of the page count.
+func (v *View) SeenTokens(p Page) ([]SeenToken, []byte, error) {
+	var out []SeenToken
+	next, err := v.missing(store.TableSeenTokens, evm.AddressLen+1, p, func(at []byte, _ *store.Rows) (bool, error) {
+		out = append(out, SeenToken{Token: evm.Address(at[:evm.AddressLen]), Kind: TransferKind(at[evm.AddressLen])})
+		return true, nil
+	})
+	return out, next, err
 }
 
 // TokensWithoutMeta returns tokens that were moved and whose contracts were not

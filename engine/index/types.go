@@ -84,9 +84,13 @@ type AddressedTransfer struct {
 type TokenBalance struct {
 	Token  evm.Address
 	Amount uint256.Int
-	// Doubtful: the token has moved more than there was, so its transfers do not
-	// tell its balances.
+	// Doubtful: the token's transfers do not tell the balance. The token has moved
+	// more than there was, or is one of [Chain.Uneven].
 	Doubtful bool
+	// Said: the amount is what the contract said after the block at SaidAt, the
+	// last time that it was asked.
+	Said   bool
+	SaidAt uint64
 }
 
 // NFT is an ERC-721 or ERC-1155 token.

@@ -249,6 +249,25 @@ const (
 	//	          big-endian without leading zeros
 	TableNativeBalances = 0x38
 
+	// TableUnevenTokens has the ERC-20 tokens whose events do not add up to what
+	// their contracts say.
+	//
+	//	sort key: token
+	//	value:    u64 height at which that turned out
+	TableUnevenTokens = 0x30
+
+	// TableSaidBalances has what contracts said of ERC-20 balances at a height.
+	//
+	//	sort key: token | addr | ^height
+	//	value:    amount, big-endian without leading zeros
+	TableSaidBalances = 0x31
+
+	// TableTokenWork has one row: how far the contracts of tokens were asked.
+	//
+	//	sort key: none
+	//	value:    work codec of engine/tokens
+	TableTokenWork = 0x32
+
 	// TableEditions says where the rows of a chain's tables lie.
 	//
 	//	sort key: u8 row

@@ -10,6 +10,9 @@
 //   - an unknown tokenReputation is left out in the contract's form and null for
 //     the SDKs, which demand the member;
 //   - sortKey is an integer in the contract, a string for the SDKs;
+//   - name, symbol, decimals and tokenUri that are not known, or that a token does not
+//     have, are left out in the contract's form; the SDKs demand them, so there they
+//     are "" and 0;
 //   - blockTimestampMilliseconds, which one SDK reads, is only in the SDKs' form.
 //
 // All else is the same in both. [Choose] decides, and nothing else does.
@@ -17,15 +20,19 @@
 // A browser does not say who asks: the SDKs cannot set the user agent there. A page
 // of another origin that shows no sign of either form gets one that both sides can
 // read: prices and values are left out, which both permit, and so is
-// blockTimestampMilliseconds. Two members can not be left out. An unknown
+// blockTimestampMilliseconds. Some members can not be left out: those of tokens that the SDKs demand. An unknown
 // tokenReputation is null: the SDK that gives no sign of itself demands it. sortKey
 // is an integer, as the contract has it: the only SDK that asks for it says so.
 //
 // # Choices where the contract leaves room
 //
-//   - What is not known is left out. Where the SDKs demand a member it is empty:
-//     name, symbol and tokenUri "", decimals 0 of tokens whose contract does not
-//     tell; metadata {"indexStatus":"UNINDEXED"}; baseFeePerGas "0".
+//   - What is not known is left out. Where the SDKs demand a member it is empty in
+//     every form: metadata {"indexStatus":"UNINDEXED"}; baseFeePerGas "0".
+//   - A balance of an ERC-20 token that is not the sum of its transfers has two more
+//     members: balanceSource is "contract" if it is what balanceOf said, after the
+//     block balanceBlockNumber, or "transfers" if it is the sum of transfers although
+//     they are known not to add up, since no node could be asked. Holders of such
+//     tokens (endpoint 18) are those that balanceOf was asked for.
 //   - The receiver of a transaction that creates a contract is the contract made.
 //   - methodHash is "" unless a contract was called with at least four bytes.
 //   - txStatus is "1" for a success and "0" for a failure.

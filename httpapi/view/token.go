@@ -57,14 +57,15 @@ func (w *Writer) transfer(t *index.Transfer) {
 	w.B = append(w.B, '}')
 }
 
-// erc20 writes the members of an ERC-20 token but for its price. Decimals are
-// what its contract says, 0 if it says nothing.
+// erc20 writes the members of an ERC-20 token but for its price.
 func (w *Writer) erc20(token *evm.Address) (meta index.TokenMeta) {
 	meta, _ = w.Source.Token(token)
 	w.address("address", token)
-	w.text("name", meta.Name)
-	w.text("symbol", meta.Symbol)
-	w.integer("decimals", int64(meta.Decimals))
+	w.demanded("name", meta.Name)
+	w.demanded("symbol", meta.Symbol)
+	if meta.HasDecimals || w.Dialect != Contract {
+		w.integer("decimals", int64(meta.Decimals))
+	}
 	w.known("logoUri", w.Source.Logo(token))
 	w.Raw(`,"ercType":"ERC-20"`)
 	return meta
@@ -74,8 +75,8 @@ func (w *Writer) erc20(token *evm.Address) (meta index.TokenMeta) {
 func (w *Writer) nft(token *evm.Address, id *uint256.Int) {
 	meta, _ := w.Source.Token(token)
 	w.address("address", token)
-	w.text("name", meta.Name)
-	w.text("symbol", meta.Symbol)
+	w.demanded("name", meta.Name)
+	w.demanded("symbol", meta.Symbol)
 	w.text("ercType", "ERC-721")
 	w.nftDetails(token, id, false)
 }
@@ -83,7 +84,7 @@ func (w *Writer) nft(token *evm.Address, id *uint256.Int) {
 // nftDetails writes what both kinds of NFT have.
 func (w *Writer) nftDetails(token *evm.Address, id *uint256.Int, multi bool) {
 	w.amount("tokenId", id)
-	w.text("tokenUri", w.Source.TokenURI(token, id))
+	w.demanded("tokenUri", w.Source.TokenURI(token, id))
 	w.Member("metadata")
 	m := w.Source.Metadata(token, id)
 	if m == nil {
@@ -152,6 +153,9 @@ func (w *Writer) TokenBalance(b *index.TokenBalance) {
 	w.price("price", price)
 	w.text("chainId", w.Chain.ChainID)
 	w.amount("balance", &b.Amount)
+	if b.Doubtful {
+		w.balanceSource(b)
+	}
 	if meta.HasDecimals {
 		w.worth("balanceValue", &b.Amount, meta.Decimals, price)
 	}
@@ -162,6 +166,17 @@ func (w *Writer) TokenBalance(b *index.TokenBalance) {
 		w.Raw(`,"tokenReputation":null`)
 	}
 	w.B = append(w.B, '}')
+}
+
+// balanceSource says where a balance is from that is not the sum of transfers: from
+// the contract, after a block, or from transfers although they do not add up.
+func (w *Writer) balanceSource(b *index.TokenBalance) {
+	if !b.Said {
+		w.text("balanceSource", "transfers")
+		return
+	}
+	w.text("balanceSource", "contract")
+	w.count("balanceBlockNumber", b.SaidAt)
 }
 
 // Holder writes an address and what it has of a token, in base units.

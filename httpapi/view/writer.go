@@ -101,6 +101,13 @@ func (w *Writer) known(name, s string) {
 	}
 }
 
+// demanded writes a member with a string, which only the SDKs demand if it is not known.
+func (w *Writer) demanded(name, s string) {
+	if s != "" || w.Dialect != Contract {
+		w.text(name, s)
+	}
+}
+
 func (w *Writer) integer(name string, n int64) {
 	w.Member(name)
 	w.B = strconv.AppendInt(w.B, n, 10)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -57,6 +58,7 @@ var (
 	selSupports = selector("supportsInterface(bytes4)")
 	selTokenURI = selector("tokenURI(uint256)")
 	selURI      = selector("uri(uint256)")
+	selBalance  = selector("balanceOf(address)")
 )
 
 // Interface IDs of ERC-165. No contract supports the last: one that says so says
@@ -72,83 +74,57 @@ func selector(signature string) []byte {
 	return h[:4]
 }
 
-// Token asks a contract what token it is. Contracts that do not answer, or not
-// as they should, lack what they were asked for: that is no error.
-func (c *Client) Token(ctx context.Context, token evm.Address) (TokenInfo, error) {
-	supports := func(id []byte) []byte {
-		return append(append([]byte{}, selSupports...), append(id, make([]byte, 28)...)...)
-	}
-	returned, err := c.contract(ctx, token, selName, selSymbol, selDecimals, selSupply,
-		supports(interface721), supports(interface1155), supports(interfaceNone))
-	if err != nil {
-		return TokenInfo{}, err
-	}
-	var t TokenInfo
-	t.Name, t.Symbol = clean(abiText(returned[0]), maxText), clean(abiText(returned[1]), maxText)
-	if v, ok := abiWord(returned[2]); ok && v.IsUint64() && v.Uint64() <= 255 {
-		t.Decimals, t.HasDecimals = uint8(v.Uint64()), true
-	}
-	_, hasSupply := abiWord(returned[3])
-	honest := !abiTrue(returned[6])
-	switch {
-	case honest && abiTrue(returned[4]):
-		t.Kind = ERC721
-	case honest && abiTrue(returned[5]):
-		t.Kind = ERC1155
-	case t.HasDecimals || hasSupply:
-		t.Kind = ERC20
-	}
-	return t, nil
+// ContractCall is a read of a contract, and what came of it.
+type ContractCall struct {
+	To    evm.Address
+	Input []byte
+	// Returned is what the contract returned; nil if it failed.
+	Returned []byte
 }
 
-// TokenURI asks an ERC-721 or ERC-1155 contract for the URI of a token's metadata.
-// A {id} in it stays. Empty: there is none, or one longer than 2 KiB.
-func (c *Client) TokenURI(ctx context.Context, token evm.Address, id *uint256.Int, kind Kind) (string, error) {
-	sel := selTokenURI
-	if kind == ERC1155 {
-		sel = selURI
+// callBatch is how many reads of contracts are in a request: each may cost the
+// node callGas, and return maxReturn.
+const callBatch = 64
+
+// ReadContracts reads contracts at a height, at the last block if it is nil. A call
+// that fails in the contract is no error: it would fail the next time too. The error
+// wraps [ErrNotFound] if the node has no such block, or no state of it.
+func (c *Client) ReadContracts(ctx context.Context, height *uint64, calls []ContractCall) error {
+	at, needs := "latest", uint64(0)
+	if height != nil {
+		at, needs = number(*height), *height
 	}
-	word := id.Bytes32()
-	returned, err := c.contract(ctx, token, append(append([]byte{}, sel...), word[:]...))
-	if err != nil {
-		return "", err
+	for group := range slices.Chunk(calls, callBatch) {
+		if err := c.readContracts(ctx, at, needs, group); err != nil {
+			err = fmt.Errorf("contract %s: %w", group[0].To, err)
+			if classify(err) == noState {
+				return fmt.Errorf("%w: %w", ErrNotFound, err)
+			}
+			return outward(err)
+		}
 	}
-	text := abiText(returned[0])
-	if len(text) > maxURI {
-		return "", nil
-	}
-	return clean(text, maxURI), nil
+	return nil
 }
 
-// contract makes eth_calls at the last block and gives what they return, nil for
-// those that fail in the contract.
-func (c *Client) contract(ctx context.Context, to evm.Address, inputs ...[]byte) ([][]byte, error) {
-	returned := make([][]byte, len(inputs))
-	calls := make([]source.BatchCall, len(inputs))
-	for i, input := range inputs {
+// readContracts asks any node that has a block, and the next one if it refuses.
+func (c *Client) readContracts(ctx context.Context, at string, height uint64, reads []ContractCall) error {
+	calls := make([]source.BatchCall, len(reads))
+	for i := range reads {
+		r := &reads[i]
+		r.Returned = nil
 		calls[i] = source.BatchCall{
 			Method: "eth_call",
 			Params: []any{map[string]string{
-				"to": to.String(), "data": "0x" + hex.EncodeToString(input), "gas": number(callGas),
-			}, "latest"},
-			Decode: func(result []byte) error {
-				var f fields
-				f.Reset(result)
-				text := f.Text()
-				if !f.End() {
-					return f.Err()
-				}
-				n, err := hexLen(text)
-				if err != nil || n > maxReturn {
-					return err
-				}
-				returned[i], err = f.hexBytes(text)
+				"to": r.To.String(), "data": "0x" + hex.EncodeToString(r.Input), "gas": number(callGas),
+			}, at},
+			Decode: func(result []byte) (err error) {
+				r.Returned, err = returned(result)
 				return err
 			},
 		}
 	}
-	err := c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, source.Choice{
-		Rank: c.pool.forBlocks(0),
+	return c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, source.Choice{
+		Rank: c.pool.forBlocks(height),
 		Check: func(_ source.Node, calls []source.BatchCall) error {
 			for i := range calls {
 				if err := calls[i].Err; err != nil && !inContract(err) {
@@ -158,10 +134,90 @@ func (c *Client) contract(ctx context.Context, to evm.Address, inputs ...[]byte)
 			return nil
 		},
 	})
-	if err != nil {
-		return nil, outward(fmt.Errorf("contract %s: %w", to, err))
+}
+
+// returned reads what a contract returned, nil if it is too long.
+func returned(result []byte) ([]byte, error) {
+	var f fields
+	f.Reset(result)
+	text := f.Text()
+	if !f.End() {
+		return nil, f.Err()
 	}
-	return returned, nil
+	if n, err := hexLen(text); err != nil || n > maxReturn {
+		return nil, err
+	}
+	return f.hexBytes(text)
+}
+
+// TokenCalls is how many reads [AppendTokenCalls] adds.
+const TokenCalls = 7
+
+// AppendTokenCalls adds the reads that ask a contract what token it is.
+func AppendTokenCalls(dst []ContractCall, token evm.Address) []ContractCall {
+	supports := func(id []byte) []byte {
+		return slices.Concat(selSupports, id, make([]byte, 28))
+	}
+	for _, input := range [TokenCalls][]byte{
+		selName, selSymbol, selDecimals, selSupply,
+		supports(interface721), supports(interface1155), supports(interfaceNone),
+	} {
+		dst = append(dst, ContractCall{To: token, Input: input})
+	}
+	return dst
+}
+
+// ReadToken reads what came of the reads of [AppendTokenCalls]. Contracts that did
+// not answer, or not as they should, lack what they were asked for.
+func ReadToken(calls []ContractCall) (t TokenInfo) {
+	t.Name, t.Symbol = clean(abiText(calls[0].Returned), maxText), clean(abiText(calls[1].Returned), maxText)
+	if v, ok := abiWord(calls[2].Returned); ok && v.IsUint64() && v.Uint64() <= 255 {
+		t.Decimals, t.HasDecimals = uint8(v.Uint64()), true
+	}
+	_, hasSupply := abiWord(calls[3].Returned)
+	honest := !abiTrue(calls[6].Returned)
+	switch {
+	case honest && abiTrue(calls[4].Returned):
+		t.Kind = ERC721
+	case honest && abiTrue(calls[5].Returned):
+		t.Kind = ERC1155
+	case t.HasDecimals || hasSupply:
+		t.Kind = ERC20
+	}
+	return t
+}
+
+// URICall asks an ERC-721 or ERC-1155 contract for the URI of a token's metadata.
+func URICall(token evm.Address, id *uint256.Int, kind Kind) ContractCall {
+	sel := selTokenURI
+	if kind == ERC1155 {
+		sel = selURI
+	}
+	word := id.Bytes32()
+	return ContractCall{To: token, Input: slices.Concat(sel, word[:])}
+}
+
+// ReadURI reads what came of [URICall]. A {id} in it stays. Empty: there is none,
+// or one longer than 2 KiB.
+func ReadURI(call *ContractCall) string {
+	text := abiText(call.Returned)
+	if len(text) > maxURI {
+		return ""
+	}
+	return clean(text, maxURI)
+}
+
+// BalanceCall asks an ERC-20 contract what an address holds.
+func BalanceCall(token, holder evm.Address) ContractCall {
+	return ContractCall{To: token, Input: slices.Concat(selBalance, make([]byte, 12), holder[:])}
+}
+
+// ReadBalance reads what came of [BalanceCall]: nothing if the contract did not say.
+func ReadBalance(call *ContractCall) (v uint256.Int) {
+	if w, ok := abiWord(call.Returned); ok {
+		v = *w
+	}
+	return v
 }
 
 // codeReverted is what geth gives for a revert with a reason.

@@ -2,6 +2,7 @@ package evm
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/holiman/uint256"
+
+	"quorate/engine/chain/evm"
 )
 
 func word(n uint64) []byte {
@@ -48,6 +51,53 @@ func contract(n *node, returns map[string][]byte) {
 	}
 }
 
+// token asks a contract what token it is.
+func (c *Client) token(ctx context.Context, token evm.Address) (TokenInfo, error) {
+	calls := AppendTokenCalls(nil, token)
+	if err := c.ReadContracts(ctx, nil, calls); err != nil {
+		return TokenInfo{}, err
+	}
+	return ReadToken(calls), nil
+}
+
+func (c *Client) tokenURI(ctx context.Context, token evm.Address, id *uint256.Int, kind Kind) (string, error) {
+	calls := []ContractCall{URICall(token, id, kind)}
+	err := c.ReadContracts(ctx, nil, calls)
+	return ReadURI(&calls[0]), err
+}
+
+// Reads go out in batches, all at the height that was asked for.
+func TestReadContracts(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	contract(n, map[string][]byte{"balanceOf(address) " + strings.Repeat("00", 12) + "01": word(77)})
+	edit, heights := n.edit, map[string]int{}
+	n.edit = func(q question, r recorded) recorded {
+		var params []json.RawMessage
+		if json.Unmarshal(q.Params, &params) == nil {
+			heights[string(params[1])]++
+		}
+		return edit(q, r)
+	}
+	height := uint64(1234)
+	calls := make([]ContractCall, 0, callBatch+1)
+	for i := range callBatch + 1 {
+		calls = append(calls, BalanceCall(beef, evm.Address{byte(1 + i%2), 9}))
+	}
+	if err := n.client(t, nil).ReadContracts(t.Context(), &height, calls); err != nil {
+		t.Fatal(err)
+	}
+	for i := range calls {
+		want := uint64(77 * ((i + 1) % 2))
+		if v := ReadBalance(&calls[i]); v.Uint64() != want {
+			t.Errorf("call %d: %s, want %d", i, v.Dec(), want)
+		}
+	}
+	if len(n.batches) != 2 || heights[`"0x4d2"`] != len(calls) || len(heights) != 1 {
+		t.Errorf("%d requests, heights %v", len(n.batches), heights)
+	}
+}
+
 func TestToken(t *testing.T) {
 	t.Parallel()
 	const supports721, supports1155, supportsAll = "supportsInterface(bytes4) 80ac58cd", "supportsInterface(bytes4) d9b67a26", "supportsInterface(bytes4)"
@@ -79,7 +129,7 @@ func TestToken(t *testing.T) {
 			t.Parallel()
 			n := newNode(t)
 			contract(n, c.returns)
-			if got, err := n.client(t, nil).Token(t.Context(), beef); err != nil || got != c.want {
+			if got, err := n.client(t, nil).token(t.Context(), beef); err != nil || got != c.want {
 				t.Errorf("got %+v, %v\nwant %+v", got, err, c.want)
 			}
 			if len(n.batches) != 1 {
@@ -99,19 +149,19 @@ func TestTokenNodeFails(t *testing.T) {
 	} {
 		n := newNode(t)
 		refuse(n, "eth_call", refusal)
-		if got, err := n.client(t, nil).Token(t.Context(), beef); !errors.Is(err, want) || got != (TokenInfo{}) {
+		if got, err := n.client(t, nil).token(t.Context(), beef); !errors.Is(err, want) || got != (TokenInfo{}) {
 			t.Errorf("%s: got %+v, %v", refusal, got, err)
 		}
 	}
 	n := newNode(t)
 	n.edit = func(q question, r recorded) recorded { r.Error, r.Result = nil, []byte(`{}`); return r }
-	if _, err := n.client(t, nil).Token(t.Context(), beef); !errors.Is(err, ErrBadAnswer) {
+	if _, err := n.client(t, nil).token(t.Context(), beef); !errors.Is(err, ErrBadAnswer) {
 		t.Errorf("an object: %v", err)
 	}
 	// As avalanchego says it.
 	n = newNode(t)
 	refuse(n, "eth_call", `{"code":-32000,"message":"execution reverted"}`)
-	if got, err := n.client(t, nil).Token(t.Context(), beef); err != nil || got != (TokenInfo{}) {
+	if got, err := n.client(t, nil).token(t.Context(), beef); err != nil || got != (TokenInfo{}) {
 		t.Errorf("reverted: %+v, %v", got, err)
 	}
 }
@@ -127,16 +177,16 @@ func TestTokenURI(t *testing.T) {
 	})
 	c := n.client(t, nil)
 	for kind, want := range map[Kind]string{ERC721: "ipfs://cat/2748", ERC1155: "https://x/{id}.json"} {
-		if got, err := c.TokenURI(t.Context(), beef, id, kind); err != nil || got != want {
+		if got, err := c.tokenURI(t.Context(), beef, id, kind); err != nil || got != want {
 			t.Errorf("%d: %q, %v", kind, got, err)
 		}
 	}
-	if got, err := c.TokenURI(t.Context(), beef, uint256.NewInt(1), ERC721); err != nil || got != "" {
+	if got, err := c.tokenURI(t.Context(), beef, uint256.NewInt(1), ERC721); err != nil || got != "" {
 		t.Errorf("a token that is not there: %q, %v", got, err)
 	}
 	for length, want := range map[int]int{maxURI: maxURI, maxURI + 1: 0} {
 		contract(n, map[string][]byte{"tokenURI(uint256)": text(strings.Repeat("x", length))})
-		if got, err := c.TokenURI(t.Context(), beef, id, ERC721); err != nil || len(got) != want {
+		if got, err := c.tokenURI(t.Context(), beef, id, ERC721); err != nil || len(got) != want {
 			t.Errorf("%d bytes: %d, %v", length, len(got), err)
 		}
 	}
