@@ -184,7 +184,7 @@ func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 		return err
 	}
 	cfg.Name += " archive"
-	cfg.OnBlock, cfg.OnProgress, cfg.Metrics = nil, nil, nil
+	cfg.OnBlock, cfg.OnProgress, cfg.OnRepaired, cfg.Metrics = nil, nil, nil, nil
 	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, fillBytes
 	c.log.Info("the archive is filled behind the index, which was made before there was one", "chain", c.cfg.Name)
 	k.fill.Store(true)

@@ -116,7 +116,8 @@ type Config[B Item] struct {
 	// knows.
 	Optional bool
 	// OnRepaired is called with a committed block that has been completed at last; an
-	// error has it called again later, and so has an end before it is noted.
+	// error has it called again later, and so has an end before it is noted. Nil: gaps
+	// are left to another Ingest with the same Repairs.
 	OnRepaired func(ctx context.Context, b B) error
 
 	// Fetchers bounds the fetches at one time, Completers the completions. Defaults
@@ -268,7 +269,7 @@ func (i *Ingest[B]) Run(ctx context.Context) error {
 	defer lanes.Wait()
 	defer stop()
 	lanes.Go(func() { i.watch(ctx) })
-	if i.cfg.Repairs != nil && i.cfg.Completer != nil {
+	if i.cfg.Repairs != nil && i.cfg.Completer != nil && i.cfg.OnRepaired != nil {
 		lanes.Go(func() { i.repair(ctx) })
 	}
 	for failures := 0; ; failures++ {

@@ -49,8 +49,10 @@ func (i *Ingest[B]) giveUp(link *chain.Link, reason error) error {
 	return nil
 }
 
-// repair tries to fill gaps, one at a time, until ctx ends.
+// repair tries to fill gaps, one at a time, until ctx ends. After a start all are due:
+// there may be other nodes now.
 func (i *Ingest[B]) repair(ctx context.Context) {
+	i.cfg.Repairs.hasten()
 	for {
 		wait := repairIdle
 		head, started := i.cfg.Sink.Cursor()

@@ -149,6 +149,15 @@ func (r *Repairs) cut(height uint64) error {
 	return r.write(repairFile{Completed: r.kept.Completed, Gaps: slices.Clone(r.kept.Gaps[:at])})
 }
 
+// hasten makes all gaps due. That is not kept.
+func (r *Repairs) hasten() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k := range r.kept.Gaps {
+		r.kept.Gaps[k].Next = r.kept.Gaps[k].Since
+	}
+}
+
 // due returns the gap that has been due longest.
 func (r *Repairs) due(now time.Time) (next Gap, ok bool) {
 	r.mu.Lock()

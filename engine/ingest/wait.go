@@ -57,8 +57,11 @@ func poke(ch chan struct{}) {
 // will be there in a moment, longer the less likely it is that waiting helps.
 func backoff(err error, failures int) time.Duration {
 	first, most := 200*time.Millisecond, 15*time.Second
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrBehind) {
+	switch {
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrBehind):
 		first, most = 50*time.Millisecond, 2*time.Second
+	case errors.Is(err, ErrUnable): // known without asking a node each time
+		most = 2 * time.Second
 	}
 	d := min(first<<min(failures, 10), most)
 	return d - d/5 + rand.N(d/5) // so that chains do not come in step

@@ -11,7 +11,7 @@ import (
 
 const (
 	// againAfter is when a node is asked again for what it did not have.
-	againAfter = 10 * time.Second
+	againAfter = 5 * time.Second
 	// lagFor is how long a node counts as one that lacks blocks after it said so.
 	lagFor = time.Second
 	// suspectFor is how long a node that gave a bad block is asked after all others.
