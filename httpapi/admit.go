@@ -26,6 +26,9 @@ const (
 	headerChainHeight   = "X-Chain-Height"
 )
 
+// headerGaps names the ranges of blocks of which rows are missing or not certain.
+const headerGaps = "X-Chain-Gaps"
+
 // headerIgnored names what a request says and its route does not know.
 const headerIgnored = "X-Ignored"
 

@@ -105,8 +105,12 @@ func (s *Server) dataHeaders(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.Set(fasthttp.HeaderVary, s.vary)
 }
 
-// tellSync says in the headers that a chain's index is behind, and how far.
+// tellSync says in the headers that a chain's index is behind, and how far, and what
+// is missing of it.
 func tellSync(ctx *fasthttp.RequestCtx, c Chain) {
+	if _, gaps := c.Gaps(); gaps != "" {
+		ctx.Response.Header.Set(headerGaps, gaps)
+	}
 	height, behind := c.Syncing()
 	if !behind {
 		return

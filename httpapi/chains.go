@@ -32,7 +32,8 @@ func (c *call) listChains() {
 		}
 		c.info = info
 		_, behind := chain.Syncing()
-		c.w.ChainItem(info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), info.Token.LogoURI))
+		gaps, _ := chain.Gaps()
+		c.w.ChainItem(info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), info.Token.LogoURI), gaps)
 	}
 	c.w.Raw("]}")
 }

@@ -13,7 +13,7 @@ const (
 	corsRequestHeaders = "Accept, Accept-Language, Content-Type, Cache-Control, User-Agent, X-Requested-With, " +
 		"X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
 	corsExposed = "Retry-After, Content-Length, Vary, Node-Id, " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
-		headerIndexedHeight + ", " + headerChainHeight + ", " + headerIgnored + ", " + headerRequestID
+		headerIndexedHeight + ", " + headerChainHeight + ", " + headerGaps + ", " + headerIgnored + ", " + headerRequestID
 	corsMaxAge = "86400"
 )
 

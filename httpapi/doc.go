@@ -137,6 +137,17 @@
 // its last block, and answers about it, errors too, carry X-Indexed-Height and
 // X-Chain-Height. What is there is served all the same.
 //
+// # Gaps
+//
+// What is missing of a chain is a further member of it in the list of chains, left
+// out if nothing is: gaps, a list of {"kind","fromBlock","toBlock","reason"}. kind is
+// trace (a block whose trace no node could make yet), untraced (no node has the
+// debug API), unverified (blocks that could not be checked by their hash),
+// below-start (the index begins above), or, where no rows are missing,
+// archive-damaged, archive-pruned and archive-filling. Answers about a chain of which
+// rows are missing carry X-Chain-Gaps, for example "trace 4711-4711, unverified
+// 5000-5300".
+//
 // # Names that are not known
 //
 // A parameter of the query or a member of a body of six letters or more that is

@@ -62,6 +62,7 @@ type fakeChain struct {
 	open      int // views that are not closed
 
 	metrics fakeRollup
+	gaps    []view.Gap // guarded by mu
 	head    atomic.Pointer[evm.Hash]
 	version atomic.Uint64 // of tokens
 }
@@ -78,6 +79,15 @@ func (c *fakeChain) Cursor() (number uint64, hash evm.Hash, ok bool) {
 }
 
 func (c *fakeChain) TokenVersion() uint64 { return c.version.Load() }
+
+func (c *fakeChain) Gaps() ([]view.Gap, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.gaps) == 0 {
+		return nil, ""
+	}
+	return c.gaps, fmt.Sprintf("%s %d-%d", c.gaps[0].Kind, c.gaps[0].From, c.gaps[0].To)
+}
 
 func (c *fakeChain) Syncing() (uint64, bool) {
 	c.mu.Lock()

@@ -63,6 +63,10 @@ type Chain interface {
 	// Syncing returns how far the chain's nodes are, and reports whether the index is
 	// so far behind that what it shows is the past. It costs next to nothing.
 	Syncing() (height uint64, behind bool)
+	// Gaps returns what is missing of the chain, and as the text of a header those gaps
+	// that rows are missing in or not certain; empty if there are none. It costs next
+	// to nothing.
+	Gaps() (gaps []view.Gap, header string)
 	// ID returns the blockchain ID.
 	ID() chain.ID
 	// RollupState reports how far the metrics of the chain are made, and their

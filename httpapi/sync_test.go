@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/view"
 )
 
 // TestSyncing: while a chain's index is far behind, every place says so: the list
@@ -84,4 +86,29 @@ func TestListed(t *testing.T) {
 	if resp := get(dataServer(t, Config{}), "/v1"); resp.StatusCode() != fasthttp.StatusOK || strings.Contains(string(resp.Body()), "/ext") {
 		t.Errorf("what is not configured: %s", resp.Body())
 	}
+}
+
+// TestGaps: what is missing of a chain is in the list of chains, and in a header of
+// all that is read of it.
+func TestGaps(t *testing.T) {
+	t.Parallel()
+	c := metricChain(t, "1", [2]uint64{noon, 1})
+	s := dataServer(t, Config{}, c)
+	f := func(header, member string) {
+		t.Helper()
+		for _, path := range []string{"/v1/chains/1/transactions", "/v1/chains/1/transactions", "/v2/chains/1/metrics/txCount"} {
+			if got := string(get(s, path).Header.Peek("X-Chain-Gaps")); got != header {
+				t.Errorf("%s: %q, want %q", path, got, header)
+			}
+		}
+		body := string(get(s, "/v1/chains").Body())
+		if !json.Valid([]byte(body)) || strings.Contains(body, `"gaps"`) != (member != "") || !strings.Contains(body, member) {
+			t.Errorf("%s, want %s", body, member)
+		}
+	}
+	f("", "")
+	c.mu.Lock()
+	c.gaps = []view.Gap{{Kind: "trace", From: 7, To: 9, Reason: `too "large"`}}
+	c.mu.Unlock()
+	f("trace 7-9", `"gaps":[{"kind":"trace","fromBlock":"7","toBlock":"9","reason":"too \"large\""}]`)
 }

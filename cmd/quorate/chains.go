@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -97,6 +98,8 @@ type syncState struct {
 	at     time.Time
 	height uint64
 	behind bool
+	gaps   []view.Gap
+	header string // of the gaps
 }
 
 const (
@@ -105,18 +108,44 @@ const (
 	// maxBehind is how many blocks the index of a chain may lack without being called
 	// behind: more than arrive while a group of blocks is committed.
 	maxBehind = 64
+	// maxGapsHeader is about how long the header with the gaps of a chain may be.
+	maxGapsHeader = 256
 )
 
 // Syncing implements [httpapi.Chain].
 func (c *evmChain) Syncing() (uint64, bool) {
+	s := c.state()
+	return s.height, s.behind
+}
+
+// Gaps implements [httpapi.Chain].
+func (c *evmChain) Gaps() ([]view.Gap, string) {
+	s := c.state()
+	return s.gaps, s.header
+}
+
+// state returns what was found last, or looks again when that is old.
+func (c *evmChain) state() *syncState {
 	now := time.Now()
 	s := c.sync.Load()
-	if s == nil || now.Sub(s.at) > syncAge {
-		target, behind := c.Behind()
-		s = &syncState{now, target, behind > maxBehind}
-		c.sync.Store(s)
+	if s != nil && now.Sub(s.at) <= syncAge {
+		return s
 	}
-	return s.height, s.behind
+	target, behind := c.Behind()
+	s = &syncState{at: now, height: target, behind: behind > maxBehind}
+	var header []byte
+	for _, g := range c.EVM.Gaps() {
+		s.gaps = append(s.gaps, view.Gap{Kind: g.Kind, From: g.From, To: g.To, Reason: g.Reason})
+		if g.Rows && len(header) < maxGapsHeader {
+			if len(header) > 0 {
+				header = append(header, ", "...)
+			}
+			header = fmt.Appendf(header, "%s %d-%d", g.Kind, g.From, g.To)
+		}
+	}
+	s.header = string(header)
+	c.sync.Store(s)
+	return s
 }
 
 // View implements [httpapi.Chain].

@@ -61,12 +61,13 @@ type EVM struct {
 	index  *index.Chain
 	tokens *tokens.Lane
 
-	served  atomic.Bool
-	traced  atomic.Bool                               // a node had the debug API
-	asked   atomic.Bool                               // a node has said what the chain is
-	keeper  atomic.Pointer[keeper[*evm.Block]]        // nil while the archive is not open
-	ingest  atomic.Pointer[ingest.Ingest[*evm.Block]] // nil until the chain's node has answered
-	trouble atomic.Pointer[error]                     // why it has not
+	served     atomic.Bool
+	traced     atomic.Bool                               // a node had the debug API
+	asked      atomic.Bool                               // a node has said what the chain is
+	keeper     atomic.Pointer[keeper[*evm.Block]]        // nil while the archive is not open
+	unverified atomic.Pointer[unverified]                // nil: none
+	ingest     atomic.Pointer[ingest.Ingest[*evm.Block]] // nil until the chain's node has answered
+	trouble    atomic.Pointer[error]                     // why it has not
 }
 
 // Details is what no node tells of an EVM chain. All may be empty.

@@ -168,6 +168,7 @@ func (c *EVM) serve() (err error) {
 	}); err != nil {
 		return err
 	}
+	c.recallUnverified()
 	c.served.Store(true)
 	c.onServed(c)
 	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",

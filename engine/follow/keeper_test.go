@@ -129,8 +129,10 @@ func TestKeeperMends(t *testing.T) {
 	down := errors.New("no node")
 	r.node = down
 	fetch := r.fetch
+	var named []Gap
 	r.fetch = func(ctx context.Context, from, to uint64) ([]archive.Block, error) {
 		list, err := fetch(ctx, from, to)
+		named = r.gaps(39)
 		if hurt, _ := r.trouble(); len(hurt) != 1 || hurt[0].From != from {
 			t.Errorf("damage %v, fetched from %d", hurt, from)
 		}
@@ -140,6 +142,9 @@ func TestKeeperMends(t *testing.T) {
 		return list, err
 	}
 	r.run(t)
+	if len(named) != 1 || named[0].Kind != GapDamaged || named[0].Rows || named[0].To < named[0].From {
+		t.Errorf("named %v", named)
+	}
 	if hurt, err := r.trouble(); len(hurt) > 0 || err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("left: %v, %v", hurt, err)
 	}
@@ -158,6 +163,9 @@ func TestKeeperWaits(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); r.run(t) }()
 	<-r.caught.done
+	if gaps := r.gaps(29); len(gaps) != 1 || gaps[0].Kind != GapFilling || gaps[0].To != 29 {
+		t.Errorf("gaps %v", gaps)
+	}
 	fill := filler[*block]{r.sink, r.joined.happened}
 	commit(t, fill, blocks[:20], 10)
 	r.mu.Lock()

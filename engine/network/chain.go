@@ -42,6 +42,8 @@ type State struct {
 	ID         chain.ID
 	Waiting    int // blocks that wait to be indexed
 	WaitingFor time.Duration
+	// Details are shown in the chain's check besides; nil: nothing.
+	Details any
 }
 
 // errNotAsked is what is wrong with a configured chain before its node was asked.
@@ -147,7 +149,7 @@ func (n *Network) recallChains() {
 
 // readHead fills in the last block: of an indexed chain the index's, and otherwise
 // the node's.
-func (n *Network) readHead(ctx context.Context, c *Chain, to *consensus) error {
+func (n *Network) readHead(ctx context.Context, c *Chain, to *consensus, details *any) error {
 	n.mu.Lock()
 	indexed := c.indexed
 	n.mu.Unlock()
@@ -159,6 +161,7 @@ func (n *Network) readHead(ctx context.Context, c *Chain, to *consensus) error {
 		if s, served, trouble = indexed.Check(); served {
 			to.LastAcceptedHeight, to.LastAcceptedID = s.Height, s.ID.String()
 			to.ProcessingBlocks, to.LongestProcessingBlock = s.Waiting, s.WaitingFor.String()
+			*details = s.Details
 			return trouble
 		}
 	}

@@ -20,6 +20,8 @@ type (
 		Networking struct {
 			PercentConnected float64 `json:"percentConnected"`
 		} `json:"networking"`
+		// Index is what an indexed chain says besides.
+		Index any `json:"index,omitempty"`
 	}
 	consensus struct {
 		LastAcceptedHeight     uint64 `json:"lastAcceptedHeight"`
@@ -76,7 +78,7 @@ func (n *Network) checkChain(ctx context.Context, f *Chain) (any, error) {
 	var msg chainMessage
 	msg.Engine.VM = n.vmInfo(f)
 	var errs []error
-	err := n.readHead(ctx, f, &msg.Engine.Consensus)
+	err := n.readHead(ctx, f, &msg.Engine.Consensus, &msg.Index)
 	if err != nil {
 		errs = append(errs, err)
 	}

@@ -1,6 +1,9 @@
 package view
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // The features that chains can have.
 const (
@@ -42,7 +45,8 @@ func (c *ChainInfo) Has(feature string) bool { return slices.Contains(c.Features
 
 // ChainItem writes the chain for the list of chains; up is false when its nodes do
 // not answer, or its index is still far behind them. logo is that of the chain's coin.
-func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string) {
+// gaps are what is missing of the chain: a further member, left out if there are none.
+func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string, gaps []Gap) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.text("chainId", c.ChainID)
@@ -80,7 +84,35 @@ func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string) {
 		w.Comma()
 		w.B = AppendString(w.B, f)
 	}
-	w.Raw("]}")
+	w.Raw("]")
+	w.gaps(gaps)
+	w.Raw("}")
+}
+
+// Gap is a range of blocks of which something is missing.
+type Gap struct {
+	Kind     string
+	From, To uint64
+	Reason   string
+}
+
+func (w *Writer) gaps(list []Gap) {
+	if len(list) == 0 {
+		return
+	}
+	w.Member("gaps")
+	w.B = append(w.B, '[')
+	for i := range list {
+		g := &list[i]
+		w.Comma()
+		w.B = append(w.B, '{')
+		w.text("kind", g.Kind)
+		w.text("fromBlock", strconv.FormatUint(g.From, 10))
+		w.text("toBlock", strconv.FormatUint(g.To, 10))
+		w.text("reason", g.Reason)
+		w.B = append(w.B, '}')
+	}
+	w.B = append(w.B, ']')
 }
 
 func (w *Writer) networkToken(t *NetworkToken, logo string) {

@@ -1,0 +1,160 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"quorate/engine/archive"
+	"quorate/engine/chain/evm"
+)
+
+// Gap is a range of blocks of which something is missing.
+type Gap struct {
+	Kind     string // one of the gap constants
+	From, To uint64
+	Reason   string
+	// Rows reports whether rows are missing or not certain; otherwise only the archive
+	// lacks something.
+	Rows bool
+}
+
+// Kinds of gaps.
+const (
+	// GapTrace: a node could not trace the block. It is tried again.
+	GapTrace = "trace"
+	// GapUntraced: no node has had the debug API. Internal transactions are missing,
+	// and balances of the native coin are asked of the node.
+	GapUntraced = "untraced"
+	// GapUnverified: among the blocks are some that could not be checked by their hash.
+	GapUnverified = "unverified"
+	// GapBelow: the index begins above.
+	GapBelow = "below-start"
+	// GapDamaged: the archive is damaged there. It is fetched again.
+	GapDamaged = "archive-damaged"
+	// GapPruned: the archive does not have the blocks any more, so only what lies above
+	// can be rebuilt without a node.
+	GapPruned = "archive-pruned"
+	// GapFilling: the archive is filled with them now.
+	GapFilling = "archive-filling"
+)
+
+// maxGaps bounds the gaps of a chain that are told.
+const maxGaps = 100
+
+// Gaps returns what is missing of the chain, by height.
+func (c *EVM) Gaps() []Gap {
+	head, _, started := c.index.Cursor()
+	if !started {
+		return nil
+	}
+	var list []Gap
+	missing := 0
+	if i := c.ingest.Load(); i != nil {
+		s := i.Status()
+		missing = s.Missing
+		for _, g := range s.Gaps {
+			if n := len(list); n > 0 && list[n-1].To+1 == g.Height && list[n-1].Reason == g.Reason {
+				list[n-1].To = g.Height
+				continue
+			}
+			list = append(list, Gap{GapTrace, g.Height, g.Height, g.Reason, true})
+		}
+	}
+	if from, ok := c.index.UntracedFrom(); ok && missing == 0 {
+		list = append(list, Gap{GapUntraced, from, head, "no node that was asked has the debug API", true})
+	}
+	if u := c.unverified.Load(); u != nil {
+		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
+	}
+	if k := c.keeper.Load(); k != nil {
+		list = append(list, k.gaps(head)...)
+	}
+	slices.SortStableFunc(list, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
+	return list[:min(len(list), maxGaps)]
+}
+
+// gaps returns those of the archive; head is the height of the index.
+func (k *keeper[B]) gaps(head uint64) (list []Gap) {
+	first, _, ok := k.sink.archive.First()
+	last, _, _ := k.sink.archive.Last()
+	if ok && first > 0 {
+		list = append(list, Gap{GapPruned, 0, first - 1, "the archive begins above", false})
+	}
+	switch {
+	case !ok:
+		list = append(list, Gap{GapFilling, 0, head, "the archive is filled behind an index that was made before it", false})
+	case last < head && k.fill.Load():
+		list = append(list, Gap{GapFilling, last + 1, head, "the archive is filled behind an index that was made before it", false})
+	}
+	damage, err := k.trouble()
+	for _, d := range damage {
+		reason := d.Err.Error()
+		if err != nil {
+			reason += "; it cannot be fetched again yet: " + err.Error()
+		}
+		list = append(list, Gap{GapDamaged, d.From, d.To, reason, false})
+	}
+	return list
+}
+
+// unverified are the blocks that could not be checked by their hash.
+type unverified struct {
+	First uint64 `json:"first"`
+	Last  uint64 `json:"last"`
+	Count uint64 `json:"count"`
+}
+
+// rememberUnverified is how often the count of unverified blocks is kept for the next
+// start, in blocks.
+const rememberUnverified = 1000
+
+func unverifiedKey(id [32]byte) []byte { return append([]byte("unverified/"), id[:]...) }
+
+// noteUnverified takes note of a block that was indexed, if it could not be checked.
+func (c *EVM) noteUnverified(b *evm.Block) {
+	if b.Unverified == "" {
+		return
+	}
+	next := unverified{First: b.Number}
+	if old := c.unverified.Load(); old != nil {
+		next = *old
+	}
+	next.Last, next.Count = max(next.Last, b.Number), next.Count+1
+	c.unverified.Store(&next)
+	if next.Count%rememberUnverified == 1 {
+		c.cfg.Memory.Remember(context.Background(), unverifiedKey(c.cfg.ID), &next)
+	}
+}
+
+// recallUnverified reads what noteUnverified kept.
+func (c *EVM) recallUnverified() {
+	var u unverified
+	if c.cfg.Memory.Recall(unverifiedKey(c.cfg.ID), &u) && u.Count > 0 {
+		c.unverified.Store(&u)
+	}
+}
+
+// ArchiveState is how far a chain's archive is, for its health check.
+type ArchiveState struct {
+	First, Last uint64
+	Bytes       int64
+	Work        []Work
+}
+
+// Archive returns the state of the chain's archive; ok is false while it is not open.
+func (c *EVM) Archive() (s ArchiveState, ok bool) {
+	k := c.keeper.Load()
+	if k == nil {
+		return s, false
+	}
+	return archiveState(k.sink.archive, k.Work()), true
+}
+
+func archiveState(a *archive.Archive, work []Work) ArchiveState {
+	s := ArchiveState{Bytes: a.Size(), Work: work}
+	s.First, _, _ = a.First()
+	s.Last, _, _ = a.Last()
+	return s
+}
