@@ -8,6 +8,7 @@ import (
 
 	"quorate/engine/archive"
 	"quorate/engine/chain/evm"
+	"quorate/engine/index"
 )
 
 // Gap is a range of blocks of which something is missing.
@@ -50,20 +51,12 @@ func (c *EVM) Gaps() []Gap {
 		return nil
 	}
 	var list []Gap
-	missing := 0
-	if i := c.ingest.Load(); i != nil {
-		s := i.Status()
-		missing = s.Missing
-		for _, g := range s.Gaps {
-			if n := len(list); n > 0 && list[n-1].To+1 == g.Height && list[n-1].Reason == g.Reason {
-				list[n-1].To = g.Height
-				continue
-			}
-			list = append(list, Gap{GapTrace, g.Height, g.Height, g.Reason, true})
+	for _, g := range c.index.Gaps() {
+		gap := Gap{GapUntraced, g.From, g.To, "no node that was asked has the debug API", true}
+		if c.traced.Load() {
+			gap.Kind, gap.Reason = GapTrace, c.reason(g)
 		}
-	}
-	if from, ok := c.index.UntracedFrom(); ok && missing == 0 {
-		list = append(list, Gap{GapUntraced, from, head, "no node that was asked has the debug API", true})
+		list = append(list, gap)
 	}
 	if u := c.unverified.Load(); u != nil {
 		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
@@ -73,6 +66,18 @@ func (c *EVM) Gaps() []Gap {
 	}
 	slices.SortStableFunc(list, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
 	return list[:min(len(list), maxGaps)]
+}
+
+// reason says why blocks have no trace, by the first of them that is tried again.
+func (c *EVM) reason(g index.Gap) string {
+	if i := c.ingest.Load(); i != nil {
+		for _, try := range i.Status().Gaps {
+			if g.From <= try.Height && try.Height <= g.To {
+				return try.Reason
+			}
+		}
+	}
+	return "indexed without a trace"
 }
 
 // gaps returns those of the archive; head is the height of the index.

@@ -94,12 +94,35 @@ func (s headSink) Commit(ctx context.Context, blocks []*evm.Block) error {
 // rebuild makes the tables again that this program makes in another way than the one
 // that made them, beside those that are served.
 func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error {
+	if err := c.complete(ctx); err != nil {
+		return err
+	}
 	stale := c.index.Stale()
 	if len(stale) > 0 {
 		c.log.Info("tables of the index are made again from the archive; reads go on", "chain", c.cfg.Name, "tables", stale)
 	}
 	// Without stale tables it removes what an earlier one has left.
 	return c.index.Rebuild(ctx, c.keeper.Load().sink.reader, stale, progress)
+}
+
+// complete gives the index the traces that the archive has and the index lacks, say
+// since it was made when a node failed for a moment.
+func (c *EVM) complete(ctx context.Context) error {
+	if !c.traced.Load() {
+		return nil // nobody has any
+	}
+	for _, g := range c.index.Gaps() {
+		err := c.keeper.Load().sink.reader.Read(ctx, g.From, g.To, func(b *evm.Block) error {
+			if !b.Traced {
+				return nil
+			}
+			return c.index.Complete(ctx, b)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refetch returns blocks as a node has them now, for the archive.
@@ -215,5 +238,12 @@ func (c *EVM) repaired(ctx context.Context, b *evm.Block) error {
 		return err
 	}
 	k := c.keeper.Load()
-	return k.sink.archive.AddNotes(ctx, []archive.Note{{Height: b.Number, Type: evmarchive.NoteTrace, Data: evmarchive.AppendTrace(nil, b)}})
+	err := k.sink.archive.AddNotes(ctx, []archive.Note{{Height: b.Number, Type: evmarchive.NoteTrace, Data: evmarchive.AppendTrace(nil, b)}})
+	if err == nil {
+		err = c.index.Complete(ctx, b)
+	}
+	if err == nil {
+		k.changed()
+	}
+	return err
 }

@@ -24,6 +24,8 @@ const (
 	verifyFirst = 10 * time.Minute
 	verifyEvery = 7 * 24 * time.Hour
 	verifyRate  = 8 << 20
+	// staleSettle is the wait for further changes before stale tables are made again.
+	staleSettle = 30 * time.Second
 )
 
 // Work is something long that is done with the blocks of a chain beside following it.
@@ -54,6 +56,7 @@ type keeper[B ingest.Item] struct {
 	// begun are closed when the index has all blocks of the archive, and when the
 	// archive has all blocks of the index.
 	caught, joined event
+	stale          chan struct{} // has room for one: there may be stale tables
 
 	work atomic.Pointer[Work] // nil: none
 	fill atomic.Bool          // the archive is being filled
@@ -73,7 +76,7 @@ func newEvent() event { return event{done: make(chan struct{})} }
 func (e *event) happened() { e.once.Do(func() { close(e.done) }) }
 
 func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
-	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent()}
+	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), stale: make(chan struct{}, 1)}
 	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain: catch-up, fill or rebuild; absent while there is none.",
 		[]string{"work"}, func(emit func(float64, ...string)) {
 			for _, w := range k.Work() {
@@ -107,13 +110,42 @@ func (k *keeper[B]) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	ok = k.until(ctx, func() error {
-		return k.rebuild(ctx, k.progress(WorkRebuild, "tables of the index are made again from the archive"))
-	})
-	if k.work.Store(nil); !ok {
-		return nil
+	return k.tend(ctx)
+}
+
+// tend rebuilds what is stale, at first and whenever that has changed, and reads the
+// archive as a whole from time to time, until ctx ends.
+func (k *keeper[B]) tend(ctx context.Context) error {
+	verify := time.NewTimer(verifyFirst)
+	defer verify.Stop()
+	for {
+		ok := k.until(ctx, func() error {
+			return k.rebuild(ctx, k.progress(WorkRebuild, "tables of the index are made again from the archive"))
+		})
+		if k.work.Store(nil); !ok {
+			return nil
+		}
+		select {
+		case <-k.stale:
+			select { // more may follow
+			case <-time.After(staleSettle):
+			case <-ctx.Done():
+			}
+		case <-verify.C:
+			k.verify(ctx)
+			verify.Reset(verifyEvery)
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	return k.verify(ctx)
+}
+
+// changed says that there may be stale tables.
+func (k *keeper[B]) changed() {
+	select {
+	case k.stale <- struct{}{}:
+	default:
+	}
 }
 
 // progress notes and logs how far a work is.
@@ -196,29 +228,22 @@ func (k *keeper[B]) mend(ctx context.Context) error {
 	}
 }
 
-// verify reads the archive as a whole from time to time, slowly, until ctx ends.
-func (k *keeper[B]) verify(ctx context.Context) error {
-	for wait := verifyFirst; ; wait = verifyEvery {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil
-		}
+// verify reads the archive as a whole, slowly, and mends what is damaged.
+func (k *keeper[B]) verify(ctx context.Context) {
+	k.until(ctx, func() error {
 		began := time.Now()
-		k.until(ctx, func() error {
-			damage, err := k.sink.archive.Verify(ctx, func(done, _ int64) {
-				due := began.Add(time.Duration(float64(done) / verifyRate * float64(time.Second)))
-				select {
-				case <-time.After(time.Until(due)):
-				case <-ctx.Done():
-				}
-			})
-			for _, d := range damage {
-				k.found(d)
+		damage, err := k.sink.archive.Verify(ctx, func(done, _ int64) {
+			due := began.Add(time.Duration(float64(done) / verifyRate * float64(time.Second)))
+			select {
+			case <-time.After(time.Until(due)):
+			case <-ctx.Done():
 			}
-			return errors.Join(err, k.mend(ctx))
 		})
-	}
+		for _, d := range damage {
+			k.found(d)
+		}
+		return errors.Join(err, k.mend(ctx))
+	})
 }
 
 // Work returns what is done beside following the chain.
