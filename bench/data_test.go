@@ -50,9 +50,10 @@ func (servedChain) NodeTokenBalances(context.Context, evm.Address, []evm.Address
 func (servedChain) NodeBalance(context.Context, evm.Address, *uint64) (*uint256.Int, error) {
 	return nil, errRig
 }
-func (servedChain) Syncing() (uint64, bool) { return 0, false }
-func (servedChain) Down() error             { return nil }
-func (servedChain) Updated() time.Time      { return time.Time{} }
+func (servedChain) Gaps() ([]view.Gap, string) { return nil, "" }
+func (servedChain) Syncing() (uint64, bool)    { return 0, false }
+func (servedChain) Down() error                { return nil }
+func (servedChain) Updated() time.Time         { return time.Time{} }
 
 // noNetworks signs nothing.
 type noNetworks struct{}
