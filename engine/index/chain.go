@@ -30,7 +30,8 @@ var (
 // Options tune [Open]. The zero value is good.
 type Options struct {
 	// Wrapped are contracts of wrapped native coins, such as WAVAX: their Deposit
-	// and Withdrawal events change balances without a transfer.
+	// and Withdrawal events change balances without a transfer. They are kept: nil
+	// are those of the last time. With others balances are stale, see [Chain.Stale].
 	Wrapped []evm.Address
 	// OnSeen is told after a commit of tokens that were moved and NFTs that were
 	// minted, so that their metadata can be fetched. It may repeat tokens. It must
@@ -82,11 +83,14 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 		return nil, err
 	}
 	c := &Chain{db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{}, groupTxs: rebuildTxs}
-	for _, a := range opts.Wrapped {
-		c.wrapped[a] = true
-	}
 	c.rowsMax, c.bytesMax, c.overhead = db.Limits()
-	return c, errors.Join(c.loadCursor(), c.loadUneven())
+	if err := c.loadCursor(); err != nil {
+		return nil, err
+	}
+	if err := c.keepWrapped(); err != nil {
+		return nil, fmt.Errorf("keep the wrapped coins of chain %s: %w", id, err)
+	}
+	return c, c.loadUneven()
 }
 
 // ID returns the blockchain ID.

@@ -97,7 +97,10 @@ type build struct {
 	cur      cursor // its head is the last block made
 	lacks    bool   // metrics lack what a block has that was completed meanwhile
 	next     uint64
-	flying   chan error // the end of the commit under way; nil if there is none
+	// compare, if not nil, takes the place of the switch: the tables are compared with
+	// those that are served, and removed.
+	compare func(s *store.Snapshot, served, made *places) error
+	flying  chan error // the end of the commit under way; nil if there is none
 }
 
 // openBuild goes on with the build in the database, or begins one.
@@ -189,15 +192,6 @@ func (c *Chain) readDropping() (list []edition, err error) {
 	return list, err
 }
 
-// giveUp ends a build that is of no use.
-func (b *build) giveUp() error {
-	at := b.c.places()
-	return b.c.putRows(
-		row{at.rowKey(rowBuilding), nil},
-		row{at.rowKey(rowDropping), appendEditions(nil, b.editions)}, // all else was swept before
-	)
-}
-
 // beginBuild gives up an earlier build, if there is one, and begins another.
 func (c *Chain) beginBuild(served *places, old []edition, want []Table) (list []edition, err error) {
 	for _, t := range want {
@@ -243,24 +237,38 @@ func (b *build) run(ctx context.Context, from Blocks, progress func(done, of uin
 	if err := b.redo(ctx, from); err != nil {
 		return err
 	}
+	s, err := b.finish(ctx, from, progress)
+	if err != nil || s == nil {
+		return err
+	}
+	defer s.Close()
+	return errors.Join(b.compare(s, b.c.places(), b.m.at), b.c.abandon())
+}
+
+// finish makes the tables of the last blocks, while no others are committed, and
+// puts the tables in their place, or returns a snapshot to compare them in.
+func (b *build) finish(ctx context.Context, from Blocks, progress func(done, of uint64)) (*store.Snapshot, error) {
 	c := b.c
 	c.commit.Lock()
 	defer c.commit.Unlock()
 	if err := c.settle(); err != nil {
-		return err
+		return nil, err
 	}
 	last := c.last.Load()
 	if err := b.pass(ctx, from, last.head.Number+1, progress); err != nil {
-		return err
+		return nil, err
 	}
 	if b.cur.head.Hash != last.head.Hash {
-		return errors.Join(fmt.Errorf("%w: these are blocks of another chain: %d is %s, not %s",
-			ErrOrder, b.cur.head.Number, b.cur.head.Hash, last.head.Hash), b.land(), b.giveUp())
+		return nil, errors.Join(fmt.Errorf("%w: these are blocks of another chain: %d is %s, not %s",
+			ErrOrder, b.cur.head.Number, b.cur.head.Hash, last.head.Hash), b.land(), c.abandon())
 	}
 	if err := b.redo(ctx, from); err != nil {
-		return err
+		return nil, err
 	}
-	return b.replace(*last)
+	if b.compare != nil {
+		return c.db.Snapshot()
+	}
+	return nil, b.replace(*last)
 }
 
 // pass makes the tables of the blocks below a height. They are read, made and

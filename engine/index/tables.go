@@ -166,6 +166,7 @@ const (
 	rowServing  = iota // the tables that are served
 	rowBuilding        // u16 length of the cursor | cursor of the build | its tables; empty: none
 	rowDropping        // tables that are of no use any more; their rows are removed
+	rowWrapped         // contracts of wrapped coins that balances are made with
 	rowRedo            // | u64 height: a block that was completed while tables are made again
 )
 

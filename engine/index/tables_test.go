@@ -60,7 +60,7 @@ func TestWithoutEditions(t *testing.T) {
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:40], 10)
 	old := withoutEditions(t, c)
-	if got := old.places().of[store.TableTokenBalances]; got != (place{version: 1}) {
+	if got := old.places().of[store.TableTokenBalances]; got != (place{version: 1 | incomplete}) { // the wrapped coins were not kept
 		t.Errorf("balances lie at %+v", got)
 	}
 	commit(t, old, blocks[40:], 7)
