@@ -2,18 +2,17 @@ package httpapi
 
 import (
 	"bytes"
-	"sync"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/deflate"
 )
 
-// compressors pack bodies for clients that ask for it. Both work at their
-// fastest level: JSON of this kind shrinks to a fifth already there.
+// compressors pack bodies for clients that ask for it, fast rather than well: JSON
+// of this kind shrinks to a fifth already so.
 type compressors struct {
-	min  int // bodies below go as they are, in bytes
-	gzip sync.Pool
+	min  int           // bodies below go as they are, in bytes
 	zstd *zstd.Encoder // EncodeAll may be called at once
 }
 
@@ -24,19 +23,6 @@ func newCompressors(least int) (*compressors, error) {
 		return nil, err
 	}
 	return &compressors{min: least, zstd: enc}, nil
-}
-
-type gzipper struct {
-	w   *gzip.Writer
-	out appendWriter
-}
-
-// appendWriter collects what is written.
-type appendWriter struct{ b []byte }
-
-func (a *appendWriter) Write(p []byte) (int, error) {
-	a.b = append(a.b, p...)
-	return len(p), nil
 }
 
 // encode appends the packed body to dst and gives the name of its encoding, or
@@ -50,10 +36,7 @@ func (c *compressors) encode(dst, body, accept []byte) ([]byte, string) {
 	case "zstd":
 		dst = c.zstd.EncodeAll(body, dst)
 	case "gzip":
-		var ok bool
-		if dst, ok = c.gzipped(dst, body); !ok {
-			return dst, ""
-		}
+		dst = deflate.AppendGzip(dst, body)
 	default:
 		return dst, ""
 	}
@@ -61,24 +44,6 @@ func (c *compressors) encode(dst, body, accept []byte) ([]byte, string) {
 		return dst, ""
 	}
 	return dst, name
-}
-
-func (c *compressors) gzipped(dst, body []byte) ([]byte, bool) {
-	g, _ := c.gzip.Get().(*gzipper)
-	if g == nil {
-		g = &gzipper{}
-		g.w, _ = gzip.NewWriterLevel(&g.out, gzip.BestSpeed) // the level is valid
-	}
-	g.out.b = dst
-	g.w.Reset(&g.out)
-	// Writes to memory do not fail; if one does, the body goes as it is.
-	_, err := g.w.Write(body)
-	if closeErr := g.w.Close(); err == nil {
-		err = closeErr
-	}
-	dst, g.out.b = g.out.b, nil
-	c.gzip.Put(g)
-	return dst, err == nil
 }
 
 // pickEncoding gives the better of gzip and zstd that an Accept-Encoding header
