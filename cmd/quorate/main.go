@@ -124,6 +124,7 @@ func commands() []*cobra.Command {
 		benchCommand(),
 		keyCommand(),
 		reindexCommand(),
+		checkCommand(),
 		versionCommand(),
 	}
 }

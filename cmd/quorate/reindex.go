@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -13,65 +14,112 @@ import (
 
 	"quorate/engine"
 	"quorate/engine/chain"
+	"quorate/engine/index"
 )
+
+// offlineFlags are the flags of commands on a data folder that no server uses.
+type offlineFlags struct{ dataDir, chain string }
+
+func (f *offlineFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.chain, "chain", "", "blockchain ID of the one chain to do (default all)")
+	cmd.Flags().StringVar(&f.dataDir, "data-dir", defaultDataDir(), "data folder, which no running server may use")
+	addConfigFlag(cmd)
+}
+
+func (f *offlineFlags) config() (engine.Offline, error) {
+	cfg := engine.Offline{DataDir: f.dataDir}
+	if f.chain != "" {
+		id, err := chain.ParseID(f.chain)
+		if err != nil {
+			return cfg, usageError{fmt.Errorf("--chain: %w", err)}
+		}
+		cfg.Chain = &id
+	}
+	return cfg, nil
+}
 
 // reindexFlags are the flags of quorate reindex.
 type reindexFlags struct {
-	dataDir, chain   string
+	offlineFlags
 	metrics, scratch bool
 }
+
+// allTables is the argument that stands for all tables.
+const allTables = "all"
 
 func reindexCommand() *cobra.Command {
 	var f reindexFlags
 	cmd := &cobra.Command{
-		Use:   "reindex",
-		Short: "Make what follows from indexed blocks anew",
-		Long: `Makes the metrics of chains that were indexed without them, or by other rules,
-from the blocks in the data folder; no node is asked. "quorate serve" does the
-same in the background, and answers metrics with 503 until they are complete.
-This command is for a folder that no server uses, and faster.
+		Use:   "reindex [TABLE...]",
+		Short: "Make tables of the index again from the archive",
+		Long: `Makes tables of the index again from the archive in the data folder; no node is
+asked. Without a table those are made that the program would make in another way
+than they were made: after an update, or when blocks were completed since. Tables
+that belong together are made together. "quorate serve" does the same in the
+background and serves the old ones meanwhile. This command is for a folder that no
+server uses, and for tables that "quorate check" has found damaged.
+
+--metrics makes the metrics that are missing from the index's own rows instead, for
+a folder without an archive; with --from-scratch all of them.
 
 It can be stopped at any time, and goes on where it was when it is called again.
---from-scratch makes all metrics anew, also those that are complete; go on after
-a stop without it.`,
-		Example: `  quorate reindex --metrics
-  quorate reindex --metrics --from-scratch --data-dir /var/lib/quorate`,
-		Args: atMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return reindex(cmd, &f) },
+
+Tables: ` + allTables + `, ` + tableNames() + `.`,
+		Example: `  quorate reindex
+  quorate reindex token-balances --data-dir /var/lib/quorate
+  quorate reindex all
+  quorate reindex --metrics --from-scratch`,
+		RunE: func(cmd *cobra.Command, args []string) error { return reindex(cmd, &f, args) },
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.metrics, "metrics", false, "make the metrics (required)")
-	flags.BoolVar(&f.scratch, "from-scratch", false, "make all metrics anew, not only those that are missing")
-	flags.StringVar(&f.chain, "chain", "", "blockchain ID of the one chain to do (default all)")
-	flags.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "data folder, which no running server may use")
-	addConfigFlag(cmd)
+	cmd.Flags().BoolVar(&f.metrics, "metrics", false, "make the metrics that are missing, from the index's own rows")
+	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false, "with --metrics: make all metrics again, not only those that are missing")
+	f.add(cmd)
 	return cmd
 }
 
-func reindex(cmd *cobra.Command, f *reindexFlags) error {
-	if !f.metrics {
-		return usageError{errors.New("say what to make anew: --metrics")}
+func tableNames() string {
+	var names []string
+	for _, t := range index.Tables() {
+		names = append(names, t.String())
 	}
-	cfg := engine.ReindexConfig{DataDir: f.dataDir, Scratch: f.scratch}
-	if f.chain != "" {
-		id, err := chain.ParseID(f.chain)
-		if err != nil {
-			return usageError{fmt.Errorf("--chain: %w", err)}
+	return strings.Join(names, ", ")
+}
+
+func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
+	offline, err := f.config()
+	if err != nil {
+		return err
+	}
+	cfg := engine.ReindexConfig{Offline: offline, Metrics: f.metrics, Scratch: f.scratch}
+	switch {
+	case f.scratch && !f.metrics:
+		return usageError{errors.New("--from-scratch goes with --metrics; to make all tables again: quorate reindex all")}
+	case f.metrics && len(args) > 0:
+		return usageError{errors.New("--metrics takes no table")}
+	}
+	for _, name := range args {
+		if name == allTables {
+			cfg.Tables = index.Tables()
+			break
 		}
-		cfg.Chain = &id
+		t, err := index.ParseTable(name)
+		if err != nil {
+			return usageError{fmt.Errorf("%w: the tables are %s", err, tableNames())}
+		}
+		cfg.Tables = append(cfg.Tables, t)
 	}
-	told := reindexTeller{w: cmd.ErrOrStderr(), bars: isTerminal(cmd.ErrOrStderr())}
+	told := teller{w: cmd.ErrOrStderr(), bars: isTerminal(cmd.ErrOrStderr())}
 	cfg.OnProgress = told.progress
 	var outErr error
-	cfg.OnDone = func(id chain.ID, blocks uint64) {
+	cfg.OnDone = func(id chain.ID, made []index.Table, blocks uint64) {
 		told.finish()
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "chain %s: metrics of %d blocks are complete\n", id, blocks)
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "chain %s: %s\n", id, reindexed(f.metrics, made, blocks))
 		outErr = errors.Join(outErr, err)
 	}
-	err := engine.ReindexMetrics(cmd.Context(), cfg)
+	err = engine.Reindex(cmd.Context(), cfg)
 	told.finish()
 	if errors.Is(err, context.Canceled) {
-		return errors.New("stopped; call it again, without --from-scratch, to go on")
+		return errors.New("stopped; call it again to go on")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Clean(f.dataDir), err)
@@ -79,22 +127,37 @@ func reindex(cmd *cobra.Command, f *reindexFlags) error {
 	return outErr
 }
 
+// reindexed says what was made.
+func reindexed(metrics bool, made []index.Table, blocks uint64) string {
+	if metrics {
+		return fmt.Sprintf("metrics of %d blocks are complete", blocks)
+	}
+	if len(made) == 0 {
+		return "nothing is stale"
+	}
+	var names []string
+	for _, t := range made {
+		names = append(names, t.String())
+	}
+	return fmt.Sprintf("made again from %d blocks: %s", blocks, strings.Join(names, ", "))
+}
+
 // tellEvery is the time between two lines where there is no bar.
 const tellEvery = 5 * time.Second
 
-// reindexTeller tells how far a chain is: by a bar on a terminal, else by lines.
-type reindexTeller struct {
+// teller tells how far a chain is: by a bar on a terminal, else by lines.
+type teller struct {
 	w    io.Writer
 	bars bool
 	bar  *progressbar.ProgressBar
 	last time.Time
 }
 
-func (t *reindexTeller) progress(id chain.ID, done, of uint64) {
+func (t *teller) progress(id chain.ID, done, of uint64) {
 	// What cannot be drawn is no loss.
 	if !t.bars {
 		if now := time.Now(); now.Sub(t.last) >= tellEvery {
-			_, _ = fmt.Fprintf(t.w, "chain %s: metrics of %d of %d blocks\n", id, done, of)
+			_, _ = fmt.Fprintf(t.w, "chain %s: %d of %d blocks\n", id, done, of)
 			t.last = now
 		}
 		return
@@ -107,7 +170,7 @@ func (t *reindexTeller) progress(id chain.ID, done, of uint64) {
 	_ = t.bar.Set64(int64(done))
 }
 
-func (t *reindexTeller) finish() {
+func (t *teller) finish() {
 	if t.bar != nil {
 		_ = t.bar.Finish()
 		t.bar = nil
