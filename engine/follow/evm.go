@@ -60,6 +60,7 @@ type EVM struct {
 	client *evmsource.Client
 	index  *index.Chain
 	tokens *tokens.Lane
+	proofs *proofLane
 
 	served     atomic.Bool
 	traced     atomic.Bool                               // a node had the debug API
@@ -175,6 +176,8 @@ func (c *EVM) check() (s ingest.Status, err error) {
 		err = fmt.Errorf("nothing was heard of the chain for %s", time.Since(s.Progress).Round(time.Millisecond))
 	case s.WaitingFor > maxWaiting:
 		err = fmt.Errorf("a block has waited for %s to be indexed", s.WaitingFor.Round(time.Millisecond))
+	case c.proofs.err() != nil:
+		err = fmt.Errorf("what is served may be false: %w", c.proofs.err())
 	}
 	return s, err
 }

@@ -176,6 +176,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 		Name: c.cfg.Name, Source: c.client, Sink: k.sink,
 		Repairs: repairs, Optional: true, OnRepaired: c.repaired,
 		OnBlock: func(b *evm.Block) {
+			c.proofs.take(b)
 			c.noteUnverified(b)
 			target := c.ingest.Load().Target()
 			c.cfg.Host.Accepted(b, target)

@@ -2,7 +2,9 @@
 // with receipts in batches whose size follows the node's pace, traces and balances
 // in a lane of their own, hints of new heads, and what token contracts say about
 // themselves. Everything that a node answers is bounded and checked: for form, and
-// that its parts belong together. What a block's hash stands for is not computed.
+// against the hash of its block, which is computed from the encodings of all that it
+// covers. No hash covers calls and balances: a sample of the balances is proven by
+// state roots, and calls must explain what changed.
 package evm
 
 import (

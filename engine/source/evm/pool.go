@@ -16,6 +16,9 @@ const (
 	lagFor = time.Second
 	// suspectFor is how long a node that gave a bad block is asked after all others.
 	suspectFor = time.Minute
+	// liarFor is how long a node that told a false trace is asked for traces after all
+	// others.
+	liarFor = time.Hour
 	// foreignFor is how long a node is not asked that has another block where others
 	// have ours.
 	foreignFor = 30 * time.Second
@@ -46,6 +49,7 @@ type ability struct {
 	lacks      uint64 // it lacks the blocks from this height on
 	lagging    time.Time
 	suspect    time.Time
+	liar       time.Time
 	foreign    time.Time
 }
 
@@ -61,6 +65,7 @@ type pool struct {
 	mu      sync.Mutex
 	nodes   map[source.Node]*ability
 	origins [maxOrigins]origin
+	tracers [maxOrigins]origin // which node traced a block
 }
 
 // of calls f with what is known of a node.
@@ -152,6 +157,8 @@ func (p *pool) forTrace(height uint64) func(source.Node) int {
 				a.traces == no && now.Before(a.askTraces),
 				height <= a.stateless && now.Before(a.askState):
 				rank = -1
+			case now.Before(a.liar):
+				rank = 4
 			case a.traces != yes:
 				rank = 2
 			}
@@ -160,6 +167,24 @@ func (p *pool) forTrace(height uint64) func(source.Node) int {
 			}
 		})
 		return rank
+	}
+}
+
+// tracedBlock notes which node traced a block.
+func (p *pool) tracedBlock(n source.Node, height uint64) {
+	p.traced(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tracers[height%maxOrigins] = origin{height, n}
+}
+
+// blameTrace has the node that traced a block asked for traces after all others.
+func (p *pool) blameTrace(height uint64) {
+	p.mu.Lock()
+	o := p.tracers[height%maxOrigins]
+	p.mu.Unlock()
+	if o.height == height && o.node != (source.Node{}) {
+		p.of(o.node, func(a *ability) { a.liar = time.Now().Add(liarFor) })
 	}
 }
 

@@ -110,7 +110,7 @@ func (c *Client) traceAt(ctx context.Context, n source.Node, b *evm.Block) error
 	}
 	if err == nil {
 		c.traces.Inc()
-		c.pool.traced(n)
+		c.pool.tracedBlock(n, b.Number)
 		b.Traced, b.Balances = true, t.diffs.ledger.balances()
 		return nil
 	}

@@ -1,0 +1,126 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"quorate/engine/actor"
+	"quorate/engine/chain/evm"
+	"quorate/engine/metric"
+	evmsource "quorate/engine/source/evm"
+)
+
+const (
+	// maxDoubts bounds the balances that wait to be proven. More are dropped: the
+	// sample is smaller then.
+	maxDoubts = 1024
+	// proofBatch is how many balances are proven by one request, of two proofs each.
+	proofBatch = 32
+	// proofPause is the wait after no node could be asked, and proofPauseMost how
+	// long none is asked after none had proofs.
+	proofPause     = time.Second
+	proofPauseMost = 30 * time.Second
+)
+
+// proofLane has a sample of the balances that nodes told proven by the state roots of
+// their blocks, beside the ingest and never in its way.
+type proofLane struct {
+	log     *slog.Logger
+	sampler evmsource.Sampler // of the goroutine that commits
+	doubts  *actor.Mailbox[evmsource.Doubt]
+	prove   func(ctx context.Context, doubts []evmsource.Doubt, judge func(*evmsource.Doubt, error)) error
+	// found is called with the height of a block of which something false was told.
+	found func(height uint64)
+	// lie is the first that was found.
+	lie atomic.Pointer[error]
+
+	proven, unproven, refuted metric.Counter
+}
+
+func newProofLane(log *slog.Logger, set *metric.Set, client *evmsource.Client) *proofLane {
+	counter := func(name, help string) metric.Counter {
+		return set.Counter("quorate_balances_"+name+"_total", help)
+	}
+	return &proofLane{
+		log: log, doubts: actor.NewMailbox[evmsource.Doubt](maxDoubts, actor.Shed), prove: client.Prove, found: client.BlameTrace,
+		proven:   counter("proven", "Balances told by a node that a state root has proven, and the calls that explain them."),
+		unproven: counter("unproven", "Balances of the sample that no node has proven."),
+		refuted:  counter("refuted", "Balances, or calls that should explain them, told by a node and proven to be false."),
+	}
+}
+
+// take picks balances of a block that was committed.
+func (l *proofLane) take(b *evm.Block) {
+	for _, d := range l.sampler.Sample(b) {
+		_ = l.doubts.TrySend(d) // the mailbox counts what it sheds
+	}
+}
+
+// err returns the first lie that was found. A nil lane has found none.
+func (l *proofLane) err() error {
+	if l == nil {
+		return nil
+	}
+	if e := l.lie.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// run proves until ctx ends.
+func (l *proofLane) run(ctx context.Context) error {
+	var batch []evmsource.Doubt
+	for {
+		select {
+		case <-l.doubts.Ready():
+		case <-ctx.Done():
+			return nil
+		}
+		batch = l.doubts.Drain(batch)
+		for some := range slices.Chunk(batch, proofBatch) {
+			if wait := l.proveSome(ctx, some); wait > 0 {
+				select {
+				case <-time.After(wait):
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		}
+	}
+}
+
+// proveSome returns how long to wait before the next ones.
+func (l *proofLane) proveSome(ctx context.Context, some []evmsource.Doubt) (wait time.Duration) {
+	none := true
+	err := l.prove(ctx, some, func(d *evmsource.Doubt, err error) {
+		none = none && errors.Is(err, evmsource.ErrUnproven)
+		l.judge(d, err)
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		l.unproven.Add(float64(len(some)))
+		l.log.Debug("no node could be asked for proofs", "err", err)
+		return proofPause
+	case none:
+		return proofPauseMost
+	}
+	return 0
+}
+
+func (l *proofLane) judge(d *evmsource.Doubt, err error) {
+	switch {
+	case err == nil:
+		l.proven.Inc()
+	case errors.Is(err, evmsource.ErrUnproven):
+		l.unproven.Inc()
+	default:
+		l.refuted.Inc()
+		l.log.Error("a node told a false balance or false calls: what is served of this block and of others from that node may be wrong", "height", d.Height, "account", d.Account.String(), "err", err)
+		l.lie.CompareAndSwap(nil, &err)
+		l.found(d.Height)
+	}
+}
