@@ -64,7 +64,7 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 	cfg := follow.Config{
 		ID: c.ID, Subnet: c.Subnet, VM: c.VM, Name: name, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
 		Host: n, DB: e.db.Load(), Archive: e.openArchive, Memory: e.memory, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
-		Verify: e.cfg.Verify,
+		Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency, WindowBytes: window(),
 	}
 	if said != nil {
 		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details

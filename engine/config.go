@@ -54,6 +54,9 @@ type Config struct {
 	EVMChains []EVMConfig
 	// Verify says how many senders of transactions are recovered.
 	Verify evm.Verify
+	// FetchConcurrency bounds the requests for blocks that are made at one time for a
+	// chain, TraceConcurrency those for traces. Default twice the processors, 4 to 32.
+	FetchConcurrency, TraceConcurrency int
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 
@@ -70,6 +73,8 @@ func (c *Config) fill() error {
 	}
 	c.HealthEvery = cmp.Or(c.HealthEvery, 30*time.Second)
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, 512<<20)
+	c.FetchConcurrency = cmp.Or(c.FetchConcurrency, concurrency())
+	c.TraceConcurrency = cmp.Or(c.TraceConcurrency, concurrency())
 	if c.Metrics == nil {
 		c.Metrics = metric.NewSet()
 	}

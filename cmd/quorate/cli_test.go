@@ -52,6 +52,8 @@ func TestUsage(t *testing.T) {
 	wrong("has 2 messages", "aggregate", "--from-facts", facts, "--index", "2")
 	wrong("http://HOST:PORT", "aggregate", "00", "--url", "localhost:9750")
 	wrong("no signed message", "verify")
+	wrong("--fetch-concurrency", "serve", "--devnet", "--fetch-concurrency", "-1")
+	wrong("--trace-concurrency", "serve", "--devnet", "--trace-concurrency", "257")
 	wrong("--quorum 0", "verify", "00", "--quorum", "0")
 	wrong("--quorum 101", "verify", "00", "--quorum", "101")
 	wrong("--subnet", "verify", "00", "--subnet", "nope")

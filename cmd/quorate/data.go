@@ -21,11 +21,15 @@ import (
 	"quorate/httpapi/view"
 )
 
+// maxConcurrency bounds the requests of one kind that are made at one time.
+const maxConcurrency = 256
+
 // dataFlags are the flags of quorate serve about chain data.
 type dataFlags struct {
 	index, ahead                                    bool
 	chainsFile, publicURL, dialect, verify          string
 	prices, logos, reputation, nftMetadata, methods string
+	fetchers, tracers                               int
 }
 
 func (f *dataFlags) add(flags *pflag.FlagSet) {
@@ -36,6 +40,8 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.index, "index", true, "follow EVM chains and index them: the C-Chain, and those of --chains-file")
 		flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see the README")
 		flags.StringVar(&f.verify, "verify", "sample", "senders that are recovered from signatures: sample (a random sample while catching up, all at a usual head) or full; all that block hashes cover is always checked")
+		flags.IntVar(&f.fetchers, "fetch-concurrency", 0, "requests for blocks made at one time for a chain; 0: twice the processors, 4 to 32")
+		flags.IntVar(&f.tracers, "trace-concurrency", 0, "requests for traces made at one time for a chain, each of which keeps a processor of a node busy; 0: twice the processors, 4 to 32")
 		flags.StringVar(&f.prices, "prices-file", "", "JSON file of prices by chain, token and currency, read again when it changes")
 		flags.StringVar(&f.logos, "logos-file", "", "JSON file of the logos of coins and tokens")
 		flags.StringVar(&f.reputation, "reputation-file", "", "JSON file of malicious and benign tokens")
@@ -54,6 +60,11 @@ func (f *dataFlags) check() error {
 	}
 	if _, err := evm.ParseVerify(f.verify); err != nil {
 		return fmt.Errorf("--verify: %w", err)
+	}
+	for name, n := range map[string]int{"fetch": f.fetchers, "trace": f.tracers} {
+		if n < 0 || n > maxConcurrency {
+			return fmt.Errorf("--%s-concurrency %d: must be 0 to %d", name, n, maxConcurrency)
+		}
 	}
 	if f.publicURL != "" {
 		if _, ok := publicURL(f.publicURL); !ok {

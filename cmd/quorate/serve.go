@@ -186,6 +186,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	f.keep.configure(&cfgEngine)
+	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
 	if cfgEngine.Verify, err = evm.ParseVerify(f.data.verify); err != nil {
 		return errors.Join(err, ln.Close())
 	}

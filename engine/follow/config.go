@@ -25,6 +25,9 @@ type Config struct {
 	RPC, WS source.Endpoint
 	Path    string
 	Details Details
+	// Fetchers and Tracers bound the requests for blocks and for traces at one time,
+	// WindowBytes the blocks that wait for their commit, in memory.
+	Fetchers, Tracers, WindowBytes int
 	// Verify says how many senders of transactions are recovered.
 	Verify evmsource.Verify
 

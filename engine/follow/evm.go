@@ -33,6 +33,9 @@ const (
 	// maxStill is how long nothing may be heard of a chain: its last block is
 	// asked for every ten seconds.
 	maxStill = 25 * time.Second
+	// otherConns is how many connections to each node there may be besides those for
+	// blocks and traces.
+	otherConns = 32
 	// maxEVMBody bounds an answer in bytes.
 	maxEVMBody = 32 << 20
 )

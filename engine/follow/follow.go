@@ -134,7 +134,9 @@ func (c *EVM) connect(asset chain.ID) error {
 		Verify: c.cfg.Verify,
 	}
 	// Slower calls and smaller answers than others have. Nodes cut answers off at 25 MB.
-	node, at, err := c.cfg.Host.Source(source.Config{Timeout: evmTimeout, MaxBody: maxEVMBody}, c.cfg.RPC)
+	node, at, err := c.cfg.Host.Source(source.Config{
+		Timeout: evmTimeout, MaxBody: maxEVMBody, MaxConns: c.cfg.Fetchers + c.cfg.Tracers + otherConns,
+	}, c.cfg.RPC)
 	if err != nil {
 		return err
 	}

@@ -175,6 +175,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 	cfg := ingest.Config[*evm.Block]{
 		Name: c.cfg.Name, Source: c.client, Sink: k.sink,
 		Repairs: repairs, Optional: true, OnRepaired: c.repaired,
+		Fetchers: c.cfg.Fetchers, Completers: c.cfg.Tracers, WindowBytes: c.cfg.WindowBytes,
 		OnBlock: func(b *evm.Block) {
 			c.proofs.take(b)
 			c.noteUnverified(b)
