@@ -63,8 +63,10 @@ func (e *Engine) followCoin(n *network.Network, c *network.Chain, prefix string,
 func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said *EVMConfig, rank int) error {
 	cfg := follow.Config{
 		ID: c.ID, Subnet: c.Subnet, VM: c.VM, Name: name, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
-		Host: n, DB: e.db.Load(), Archive: e.openArchive, Memory: e.memory, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
-		Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency, WindowBytes: window(),
+		Host: n, DB: e.db.Load(), Archive: e.openArchive, Memory: e.memory, Room: e.room,
+		RowsBytes: e.budget.Rows, BalancesBytes: e.budget.Balances, WindowBytes: int(e.budget.Window),
+		Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
+		OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 	}
 	if said != nil {
 		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details

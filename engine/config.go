@@ -7,6 +7,7 @@ package engine
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -37,6 +38,10 @@ type Config struct {
 
 	// Settings are those of every network, and the log of all parts.
 	network.Settings
+
+	// Memory bounds all caches and buffers together, in bytes; see [NewBudget]. At
+	// least [MinMemory], default a quarter of the machine's memory.
+	Memory int64
 
 	// HealthEvery is how often each health check runs. Default 30 s.
 	HealthEvery time.Duration
@@ -75,6 +80,9 @@ func (c *Config) fill() error {
 	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, 512<<20)
 	c.FetchConcurrency = cmp.Or(c.FetchConcurrency, concurrency())
 	c.TraceConcurrency = cmp.Or(c.TraceConcurrency, concurrency())
+	if c.Memory = cmp.Or(c.Memory, defaultMemory()); c.Memory < MinMemory {
+		return fmt.Errorf("%d bytes for caches: at least %d are needed", c.Memory, MinMemory)
+	}
 	if c.Metrics == nil {
 		c.Metrics = metric.NewSet()
 	}
@@ -112,4 +120,13 @@ func (c *Config) configured(id chain.ID) *EVMConfig {
 		return nil
 	}
 	return &c.EVMChains[i]
+}
+
+// Budget shares the memory for caches out to what cfg has followed.
+func (c *Config) Budget() Budget {
+	chains := len(c.EVMChains) + 1
+	if c.NoIndex {
+		chains = 0
+	}
+	return NewBudget(cmp.Or(c.Memory, defaultMemory()), chains, 1)
 }

@@ -28,6 +28,7 @@ import (
 type Engine struct {
 	cfg         Config
 	log         *slog.Logger
+	budget      Budget
 	certificate tls.Certificate
 	names       *chains.Registry
 	vms         *vm.Loader
@@ -59,7 +60,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), owners: make(map[chain.ID]*network.Network), ranks: make(map[*follow.EVM]int), joined: make(chan struct{}), failed: make(chan error, 1)}
-	e.members = newMembers(cfg.Nodes)
+	e.members, e.budget = newMembers(cfg.Nodes), cfg.Budget()
 	var err error
 	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, "staker.pem")); err != nil {
 		return nil, err
@@ -76,6 +77,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.diskMetrics()
+	e.budget.metrics(cfg.Metrics)
 	return e, e.registerChecks()
 }
 

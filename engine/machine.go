@@ -12,9 +12,6 @@ const (
 	// minConcurrency and maxConcurrency bound the default number of requests of one
 	// kind at one time: twice the processors, since half of the time is the node's.
 	minConcurrency, maxConcurrency = 4, 32
-	// minWindow and maxWindow bound the blocks of a chain that are fetched and not
-	// committed, in bytes of memory: a hundredth of the machine's.
-	minWindow, maxWindow = 64 << 20, 512 << 20
 	// usualMemory stands for the memory of a machine that does not tell it.
 	usualMemory = 8 << 30
 )
@@ -22,11 +19,6 @@ const (
 // concurrency returns how many requests of one kind are made at one time.
 func concurrency() int {
 	return min(max(minConcurrency, 2*runtime.GOMAXPROCS(0)), maxConcurrency)
-}
-
-// window returns how many bytes of blocks may wait for their commit, of each chain.
-func window() int {
-	return int(min(max(minWindow, machineMemory()/100), maxWindow))
 }
 
 // machineMemory returns the bytes of memory that the process may have: those of its
@@ -53,3 +45,6 @@ func machineMemory() uint64 {
 	}
 	return memory
 }
+
+// defaultMemory is what caches and buffers may hold together.
+func defaultMemory() int64 { return max(int64(machineMemory()/4), MinMemory) }

@@ -11,9 +11,6 @@ func TestMachine(t *testing.T) {
 	if n := concurrency(); n < minConcurrency || n > maxConcurrency || n < min(2*runtime.GOMAXPROCS(0), maxConcurrency) {
 		t.Errorf("%d requests at one time", n)
 	}
-	if n := window(); n < minWindow || n > maxWindow {
-		t.Errorf("a window of %d bytes", n)
-	}
 	if n := machineMemory(); n < 16<<20 {
 		t.Errorf("%d bytes of memory", n)
 	}

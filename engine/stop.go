@@ -102,7 +102,9 @@ func (e *Engine) openDatabases(end *ending) (*store.Results, error) {
 	if e.cfg.NoIndex {
 		return results, nil
 	}
-	db, err := store.Open(e.path(indexDir), store.Options{Room: e.room, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics})
+	db, err := store.Open(e.path(indexDir), store.Options{
+		BlockCacheMB: int(e.budget.Blocks >> 20), MemTableMB: int(e.budget.Tables >> 20), Room: e.room, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// answerBytes bounds the bodies that are kept, answerSlots their number.
+	// answerBytes bounds the bodies that are kept by default, answerSlots their number.
 	answerBytes = 32 << 20
 	answerSlots = 1 << 12
 	// maxAnswer is the largest body that is kept, in bytes.
@@ -60,8 +60,8 @@ type mark struct {
 	tip   evm.Hash
 }
 
-func newAnswers() *answers {
-	return &answers{kept: kept.New[answer](answerBytes, answerSlots), seed: maphash.MakeSeed()}
+func newAnswers(size int64) *answers {
+	return &answers{kept: kept.New[answer](size, answerSlots), seed: maphash.MakeSeed()}
 }
 
 // key returns the key of a request. It aliases the request.

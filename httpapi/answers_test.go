@@ -18,7 +18,7 @@ func TestAnswers(t *testing.T) {
 	c := sampleChain()
 	first, second := evm.Hash{1}, evm.Hash{2}
 	c.head.Store(&first)
-	a, now := newAnswers(), time.Now()
+	a, now := newAnswers(answerBytes), time.Now()
 	key := func(uri, accept string, d view.Dialect) answerKey {
 		ctx := &fasthttp.RequestCtx{}
 		ctx.Request.SetRequestURI(uri)

@@ -74,6 +74,9 @@ type Config struct {
 	// Default 5 s.
 	NodeTimeout time.Duration
 
+	// AnswerBytes bounds the bodies that are kept, PointBytes the points of metrics.
+	// Default 32 MiB each.
+	AnswerBytes, PointBytes int64
 	// MaxBody bounds a request's body in bytes, MaxExtBody that of one below /ext.
 	// Defaults 1 MiB and 5 MiB.
 	MaxBody, MaxExtBody int
@@ -119,6 +122,8 @@ func (c *Config) fill() error {
 	if c.Networks == nil {
 		return errors.New("httpapi: Networks is required")
 	}
+	c.AnswerBytes = cmp.Or(c.AnswerBytes, answerBytes)
+	c.PointBytes = cmp.Or(c.PointBytes, chunkBytes)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.MaxExtBody = cmp.Or(c.MaxExtBody, 5<<20)
 	c.MaxHeader = cmp.Or(c.MaxHeader, 8<<10)

@@ -99,7 +99,7 @@ type points struct {
 	made metric.Counter // chunks
 }
 
-// chunkBytes bounds the chunks that are kept: five years of all metrics of a busy
+// chunkBytes bounds the chunks that are kept by default: five years of all metrics of a busy
 // chain take some 12 MiB.
 const chunkBytes = 32 << 20
 
@@ -107,9 +107,9 @@ const chunkBytes = 32 << 20
 // is room for in bytes when all are full.
 const chunkSlots = 1 << 13
 
-func newPoints(set *metric.Set) *points {
+func newPoints(set *metric.Set, size int64) *points {
 	p := &points{
-		kept: kept.New[chunk](chunkBytes, chunkSlots), fixed: int(reflect.TypeFor[chunk]().Size()),
+		kept: kept.New[chunk](size, chunkSlots), fixed: int(reflect.TypeFor[chunk]().Size()),
 		made: set.Counter("quorate_http_metric_chunks_made_total", "Chunks of metric series that were encoded."),
 	}
 	set.GaugeFunc("quorate_http_metric_chunks_bytes", "Memory of encoded metric series.", func() float64 { return float64(p.kept.Bytes()) })

@@ -121,8 +121,9 @@ func (s *Server) prepareData() (err error) {
 		return err
 	}
 	s.addresses, s.tokenMeta = view.NewAddresses(), newTokenCache()
-	s.points = newPoints(s.cfg.Metrics)
-	s.answers = newAnswers()
+	s.points = newPoints(s.cfg.Metrics, s.cfg.PointBytes)
+	s.answers = newAnswers(s.cfg.AnswerBytes)
+	s.cfg.Metrics.GaugeFunc("quorate_http_answers_bytes", "Memory of kept bodies of answers.", func() float64 { return float64(s.answers.kept.Bytes()) })
 	s.vary = fasthttp.HeaderAcceptEncoding
 	if s.cfg.Dialect == view.Auto {
 		s.vary += ", " + strings.Join([]string{fasthttp.HeaderUserAgent, headerGlacierKey, headerAppComponent, fasthttp.HeaderOrigin}, ", ")

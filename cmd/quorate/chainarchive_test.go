@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +35,8 @@ func newArchiveRig(t *testing.T, cfg devnet.Config) *archiveRig {
 
 func (r *archiveRig) start(t *testing.T) *program {
 	t.Helper()
-	return launch(t, "quorate ready", "serve", "--http-port", "0", "--data-dir", r.dir, "--log-display-level", "error", "--node-url", r.node.url())
+	return launch(t, "quorate ready", "serve", "--http-port", "0", "--data-dir", r.dir, "--log-display-level", "error", "--memory", "256MiB",
+		"--node-url", r.node.url())
 }
 
 func (r *archiveRig) path(name ...string) string {
@@ -82,6 +84,15 @@ func TestArchive(t *testing.T) {
 	r := newArchiveRig(t, devnet.Config{Blocks: 150, TxsPerBlock: 4})
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
+	caches := 0.0
+	for series, bytes := range counters(t, p.url) {
+		if strings.HasPrefix(series, "quorate_cache_limit_bytes{") {
+			caches += bytes
+		}
+	}
+	if caches == 0 || caches > 256<<20 {
+		t.Errorf("caches of %.0f bytes", caches)
+	}
 	p.stop(t)
 	want := digest(t, r.dir, r.c)
 	if got := r.withoutNode(t); got != want {

@@ -46,6 +46,7 @@ type serveFlags struct {
 	data                         dataFlags
 	limit                        limitFlags
 	rpc                          rpcFlags
+	memory                       memoryFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -99,6 +100,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	f.keep.add(flags)
 	f.data.add(flags)
 	f.limit.add(flags)
+	f.memory.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "folder for the certificate, kept results and logs")
 		f.log.add(flags)
@@ -187,6 +189,8 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	f.keep.configure(&cfgEngine)
 	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
+	cfg := httpapi.Config{ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
+	f.memory.configure(&cfgEngine, &cfg)
 	if cfgEngine.Verify, err = evm.ParseVerify(f.data.verify); err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -197,7 +201,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	profiles := profile.New(cmp.Or(f.profileDir, filepath.Join(f.dataDir, "profiles")), logs.Logger("main"))
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
-	cfg := httpapi.Config{ShutdownTimeout: drainTime, Networks: networks{eng}, Health: eng.Health(), Logger: logs.Logger("http"), Metrics: set}
+	cfg.Networks, cfg.Health = networks{eng}, eng.Health()
 	serveExt(&cfg, ext)
 	address := ln.URL()
 	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)
@@ -274,7 +278,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
 		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
-	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check(), f.rpc.check())
+	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them

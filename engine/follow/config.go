@@ -38,6 +38,9 @@ type Config struct {
 	Memory  Memory
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
+	// RowsBytes and BalancesBytes bound the memory for what was read of the index, and
+	// for balances.
+	RowsBytes, BalancesBytes int64
 	// OnProgress is called with how far the index is; it must not block.
 	OnProgress func(ingest.Progress)
 	// Log returns the logger of a name.

@@ -175,7 +175,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 	cfg := ingest.Config[*evm.Block]{
 		Name: c.cfg.Name, Source: c.client, Sink: k.sink,
 		Repairs: repairs, Optional: true, OnRepaired: c.repaired,
-		Fetchers: c.cfg.Fetchers, Completers: c.cfg.Tracers, WindowBytes: c.cfg.WindowBytes,
+		Fetchers: c.cfg.Fetchers, Completers: c.cfg.Tracers, WindowBytes: c.cfg.WindowBytes, GroupBytes: c.cfg.WindowBytes / 4,
 		OnBlock: func(b *evm.Block) {
 			c.proofs.take(b)
 			c.noteUnverified(b)
@@ -211,7 +211,7 @@ func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 	}
 	cfg.Name += " archive"
 	cfg.OnBlock, cfg.OnProgress, cfg.OnRepaired, cfg.Metrics = nil, nil, nil, nil
-	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, fillBytes
+	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, min(fillBytes, cfg.WindowBytes/2)
 	c.log.Info("the archive is filled behind the index, which was made before there was one", "chain", c.cfg.Name)
 	k.fill.Store(true)
 	return c.cfg.Host.Go("archive filler "+c.cfg.Name, func(ctx context.Context) error {

@@ -98,6 +98,9 @@ type Config struct {
 	// SetsFile keeps the last known validator sets for the next start.
 	SetsFile string
 
+	// KeptBytes and PartBytes bound the memory of results and of single signatures.
+	KeptBytes, PartBytes int
+
 	// What the networks of a process share.
 	Names   *chains.Registry
 	Checker *health.Checker

@@ -103,6 +103,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	n.agg, err = aggregator.New(aggregator.Config{
 		LastKnown: n.last.get,
 		NetworkID: cfg.ID, Sets: n.keeper, Peers: peers{n.peers}, History: n.accepted, Store: cfg.Results, Notes: cfg.Notes,
+		KeptBytes: cfg.KeptBytes, PartBytes: cfg.PartBytes,
 		Timing: aggregator.Timing{Window: cfg.BufferWindow}, RequestTimeout: cfg.RequestTimeout, Workers: cfg.Workers,
 		Logger: cfg.Log("aggregator"), Metrics: n.metrics,
 	})
