@@ -31,10 +31,14 @@ func (d *Devnet) evmChainFacts(id, subnet chain.ID, name string) EVMChainFacts {
 }
 
 func chainFacts(s evmchain.Sample) ChainFacts {
-	number := strconv.FormatUint(s.Block, 10)
+	number, odd := strconv.FormatUint(s.Block, 10), &s.Odd
 	return ChainFacts{
 		Address: s.Busy.String(), NFTOwner: address(s.Owner), ERC20Token: s.Token.String(), NFTContract: s.NFT.String(),
 		ERC1155Contract: s.Items.String(), SpamToken: s.Spam.String(), HostileToken: s.Hostile.String(),
+		OddTokens: OddTokens{
+			Wrapped: odd.Wrapped.String(), Rebasing: odd.Rebasing.String(), Taxed: odd.Taxed.String(), Phantom: odd.Phantom.String(),
+			Renamed: odd.Renamed.String(), Wide: odd.Wide.String(), Old: odd.Old.String(), Revealed: odd.Revealed.String(),
+		},
 		Contract: address(s.Contract), ContractCreator: address(s.Creator),
 		BlockID: number, BlockHash: s.BlockHash.String(), BlockNumber: number, TxHash: s.Tx.String(),
 		FailedTxHash: hash(s.Failed), WarpTxHash: hash(s.Warp),

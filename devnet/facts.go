@@ -59,6 +59,8 @@ type ChainFacts struct {
 	// SpamToken is sent to everybody; HostileToken has a name that is an attack.
 	SpamToken    string `json:"spamToken,omitempty"`
 	HostileToken string `json:"hostileToken,omitempty"`
+	// OddTokens are what careless readers get wrong.
+	OddTokens OddTokens `json:"oddTokens,omitzero"`
 	// Contract was made by ContractCreator, a contract too.
 	Contract        string `json:"contract,omitempty"`
 	ContractCreator string `json:"contractCreator,omitempty"`
@@ -84,6 +86,18 @@ type ChainFacts struct {
 	LastDate       string `json:"lastDate,omitempty"`
 	FirstTimestamp int64  `json:"firstTimestamp,omitempty"`
 	LastTimestamp  int64  `json:"lastTimestamp,omitempty"`
+}
+
+// OddTokens are token contracts, see [evmchain.OddTokens].
+type OddTokens struct {
+	Wrapped  string `json:"wrapped"`
+	Rebasing string `json:"rebasing"`
+	Taxed    string `json:"taxed"`
+	Phantom  string `json:"phantom"`
+	Renamed  string `json:"renamed"`
+	Wide     string `json:"wide"`
+	Old      string `json:"old"`
+	Revealed string `json:"revealed"`
 }
 
 // EVMChainFacts is one EVM chain.

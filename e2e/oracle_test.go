@@ -37,6 +37,15 @@ type evmFacts struct {
 	Address      string `json:"address"`
 	NFTOwner     string `json:"nftOwner"`
 	ERC20Token   string `json:"erc20Token"`
+	OddTokens    struct {
+		Wrapped, Rebasing, Taxed, Phantom common.Address
+	} `json:"oddTokens"`
+}
+
+// odd are the tokens whose events do not say what they hold.
+func (f *evmFacts) odd() map[common.Address]bool {
+	o := &f.OddTokens
+	return map[common.Address]bool{o.Wrapped: true, o.Rebasing: true, o.Taxed: true, o.Phantom: true}
 }
 
 // startEVMDevnet runs a simulated network with EVM chains; the C-Chain comes first.
@@ -282,9 +291,11 @@ func TestOracleDevnet(t *testing.T) {
 	}
 	s := startIndexer(t, d.URL, "--chains-file", file)
 	first := newJudge(t, s, c.RPCURL, c.ChainID, avaxCoin)
+	first.chain.Odd = c.odd()
 	first.want(t, everything...)
 	first.all(t, 6)
 	second := newJudge(t, s, l1.RPCURL, l1.BlockchainID, oracle.Coin{Name: "Coin", Symbol: "CN", Decimals: 9})
+	second.chain.Odd = l1.odd()
 	second.all(t, 1)
 	second.notices(t)
 

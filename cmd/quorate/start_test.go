@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,9 @@ func TestNodeAnswersLater(t *testing.T) {
 	p.stop(t)
 }
 
+// contractNames finds names and symbols of receivers.
+var contractNames = regexp.MustCompile(`"to":{"name":"(?:[^"\\]|\\.)*","symbol":"(?:[^"\\]|\\.)*",`)
+
 // TestRestartWithoutNode: what the database has is served at once after a
 // restart though the node is down, and goes on when it comes back.
 func TestRestartWithoutNode(t *testing.T) {
@@ -90,6 +94,8 @@ func TestRestartWithoutNode(t *testing.T) {
 		for _, path := range []string{"/v1/chains", "/v1/chains/" + number + "/transactions?pageSize=5", "/v1/chains/C/transactions?pageSize=9",
 			"/v1/chains/games/transactions", "/v2/chains/" + number + "/metrics/txCount?timeInterval=day&pageSize=3"} {
 			status, body := get(t, url+path)
+			// What contracts call themselves is known some time after their blocks.
+			body = contractNames.ReplaceAll(body, []byte(`"to":{`))
 			list = append(list, fmt.Sprintf("%s: %d %s", path, status, body))
 		}
 		return list

@@ -29,6 +29,10 @@ var (
 	topicTransferBatch  = topicOf("TransferBatch(address,address,address,uint256[],uint256[])")
 	topicSendWarp       = topicOf("SendWarpMessage(address,bytes32,bytes)")
 	topicCreated        = topicOf("ContractCreated(address)")
+	topicDeposit        = topicOf("Deposit(address,uint256)")
+	topicWithdrawal     = topicOf("Withdrawal(address,uint256)")
+	topicRebase         = topicOf("Rebase(uint256)")
+	topicMetadata       = topicOf("BatchMetadataUpdate(uint256,uint256)") // ERC-4906
 )
 
 // Selectors that transactions and calls use.
@@ -52,6 +56,12 @@ var (
 	selDeployNested = selectorOf("deployNested(bytes32)")
 	selSendWarp     = selectorOf("sendWarpMessage(bytes)")
 	selSend         = selectorOf("send(bytes)")
+	selDeposit      = selectorOf("deposit()")
+	selWithdraw     = selectorOf("withdraw(uint256)")
+	selForward      = selectorOf("wrapAndForward(address)")
+	selTrade        = selectorOf("wrapAndTrade(address)")
+	selRebase       = selectorOf("rebase(uint256)")
+	selRevise       = selectorOf("revise(uint256)")
 	selBalanceOf    = selectorOf("balanceOf(address)")
 	selBalanceOf2   = selectorOf("balanceOf(address,uint256)")
 	selOwnerOf      = selectorOf("ownerOf(uint256)")

@@ -95,6 +95,29 @@ type ledger struct {
 	tokens   map[tokenKey][]tokenEntry
 	nfts     map[nftKey][]ownerEntry
 	minted   [numContracts]uint32 // ERC-721 tokens ever minted, IDs from 1 on
+	// factors are what the shares of the rebasing token are worth, revisions the
+	// versions of what contracts say of themselves.
+	factors   []numberEntry
+	revisions [numContracts][]numberEntry
+}
+
+// numberEntry is a number from a height on.
+type numberEntry struct{ height, number uint32 }
+
+func numberAt(list []numberEntry, height, first uint32) uint32 {
+	if i := after(list, height, func(e numberEntry) uint32 { return e.height }); i > 0 {
+		return list[i-1].number
+	}
+	return first
+}
+
+// setNumber sets a number from a height on, which must not be below the last.
+func setNumber(list []numberEntry, height, number uint32) []numberEntry {
+	if n := len(list); n > 0 && list[n-1].height == height {
+		list[n-1].number = number
+		return list
+	}
+	return append(list, numberEntry{height, number})
 }
 
 func newLedger(seed []byte) *ledger {

@@ -18,6 +18,7 @@ var shares = []share{
 	{opItemMint, 30}, {opItemTransfer, 30}, {opItemBatch, 20}, {opItemMintBatch, 12}, {opItemBurn, 8},
 	{opCreate, 15}, {opCreateFail, 4}, {opFactory, 10}, {opFactory2, 10}, {opFactoryNested, 8}, {opFactoryFail, 5},
 	{opDisperse, 20}, {opDispersePart, 15}, {opDisperseFail, 10}, {opOutOfGas, 8}, {opWarp, 32},
+	{opOddToken, 20}, {opWrap, 24}, {opPhantom, 4}, {opRebase, 3},
 }
 
 var allShares = func() (sum int) {
@@ -61,6 +62,8 @@ func (p *planner) choose(from uint32) *op {
 		p.amount(o, 13, 3)
 	case opOutOfGas:
 		o.contract, o.a = cSpam, p.receiver()
+	case opOddToken, opWrap, opPhantom, opRebase:
+		return p.chooseOdd(o)
 	case opWarp:
 		if p.cfg.FirstMessage+p.warps >= p.cfg.Messages {
 			o.kind, o.a = opTransfer, p.receiver()
@@ -75,6 +78,11 @@ func (p *planner) choose(from uint32) *op {
 
 func (p *planner) chooseToken(o *op) *op {
 	o.contract = erc20s[p.rng.IntN(len(erc20s))]
+	return p.chooseMove(o)
+}
+
+// chooseMove is chooseToken for a token.
+func (p *planner) chooseMove(o *op) *op {
 	if o.kind == opAirdrop {
 		o.contract, o.count = cSpam, uint8(2+p.rng.IntN(airdropLen-1)) // small
 		o.from, o.a = treasury, p.group(int(o.count))
@@ -83,6 +91,9 @@ func (p *planner) chooseToken(o *op) *op {
 	}
 	o.a = p.receiver()
 	low := max(int(contracts[o.contract].decimals)%19-3, 0)
+	if o.contract == cRebase {
+		o.id = p.factor()
+	}
 	p.amount(o, low, 4)
 	amount := o.amount()
 	have := p.token(tokenKey{contract: o.contract, account: o.from})

@@ -32,6 +32,15 @@ const (
 	cFactory
 	cDisperser
 	cPool
+	// What follows are tokens that careless readers get wrong.
+	cWrapped // the native coin as ERC-20: Deposit and Withdrawal without a transfer
+	cRouter  // wraps, forwards and unwraps
+	cRebase  // ERC-20 whose balances change without a transfer
+	cTaxed   // ERC-20 that keeps a part of what is transferred, with one event
+	cPhantom // emits the events of an ERC-20 and holds nothing
+	cRenamed // ERC-20 that changes name, symbol and decimals
+	cWide    // ERC-20 with more decimals than there may be
+	cReveal  // ERC-721 whose metadata move
 	numContracts
 )
 
@@ -39,11 +48,13 @@ const (
 type contract struct {
 	standard     standard
 	name, symbol string
-	decimals     uint8
+	decimals     uint16
 	noDecimals   bool   // decimals() reverts
 	bytes32      bool   // name and symbol are words
 	uri          string // {id} stands for the ID
 	keepID       bool   // the URI is given with {id} in it
+	// later is what it says of itself after the first change, the second, ...
+	later []contract
 }
 
 // hostileName is what careless readers of token names trip over: markup, bytes
@@ -64,12 +75,39 @@ var contracts = [numContracts]contract{
 	cFactory:    {},
 	cDisperser:  {},
 	cPool:       {},
+	cWrapped:    {standard: erc20, name: "Wrapped AVAX", symbol: "WAVAX", decimals: 18},
+	cRouter:     {},
+	cRebase:     {standard: erc20, name: "Elastic Dollar", symbol: "ELAD", decimals: 18},
+	cTaxed:      {standard: erc20, name: "Taxed Token", symbol: "TAX", decimals: 18},
+	cPhantom:    {standard: erc20, name: "Phantom", symbol: "BOO", decimals: 18},
+	cRenamed: {standard: erc20, name: "Morning Coin", symbol: "MORN", decimals: 18, later: []contract{
+		{standard: erc20, name: "Evening Coin", symbol: "EVE", decimals: 8},
+		{standard: erc20, name: "Evening Coin", symbol: "EVEN", noDecimals: true},
+	}},
+	cWide: {standard: erc20, name: "Wide Token", symbol: "WIDE", decimals: 300},
+	cReveal: {standard: erc721, name: "Surprises", symbol: "SURP", uri: "https://nft.example/hidden.json", later: []contract{
+		{standard: erc721, name: "Surprises", symbol: "SURP", uri: "https://nft.example/surprises/{id}.json"},
+		{standard: erc721, name: "Surprises", symbol: "SURP", uri: "ipfs://QmSurprisesOfTheSimulatedNetwork/{id}"},
+	}},
+}
+
+// revised are the contracts that change what they say of themselves.
+var revised = []uint8{cRenamed, cReveal}
+
+// version is what the contract says of itself after some changes.
+func (k *contract) version(n uint32) *contract {
+	if n == 0 || len(k.later) == 0 {
+		return k
+	}
+	return &k.later[min(int(n), len(k.later))-1] // few
 }
 
 // Tokens that plain operations choose from, the first ones most often.
 var (
 	erc20s  = []uint8{cToken, cDollar, cToken, cDollar, cOld, cTicket, cHostile}
-	erc721s = []uint8{cApes, cApes, cDeeds}
+	erc721s = []uint8{cApes, cApes, cDeeds, cApes, cReveal}
+	// oddERC20s are moved by ordinary transfers too, but less often.
+	oddERC20s = []uint8{cRebase, cTaxed, cRenamed, cWide}
 )
 
 func contractAccount(c int) uint32 { return firstContract + uint32(c) } // small

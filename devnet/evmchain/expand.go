@@ -57,15 +57,27 @@ func (b *builder) expand(o *op) {
 		b.outOfGas(o)
 	case opWarp:
 		b.warp(o)
+	case opWrap, opPhantom, opRebase, opRevise:
+		b.odd(o)
 	}
 }
 
 // transferred logs and moves ERC-20 tokens.
 func (b *builder) transferred(c uint8, from, to uint32, amount *uint256.Int) {
 	f, t := b.account(from), b.account(to)
-	b.emit(contractAccount(int(c)), appendWord(nil, amount), topicTransfer, f.topic(), t.topic())
-	b.tx.moves = append(b.tx.moves, move{contract: c, from: from, to: to, amount: *amount})
+	told := *amount
+	if c == cRebase {
+		told = worth(amount, b.tx.op.id)
+	}
+	b.emit(contractAccount(int(c)), appendWord(nil, &told), topicTransfer, f.topic(), t.topic())
 	b.touch(contractAccount(int(c)))
+	rest := *amount
+	if c == cTaxed && from != zeroAccount && to != zeroAccount { // nobody is told
+		tax := new(uint256.Int).Div(amount, uint256.NewInt(taxOneIn))
+		rest.Sub(&rest, tax)
+		b.tx.moves = append(b.tx.moves, move{contract: c, from: from, to: treasury, amount: *tax})
+	}
+	b.tx.moves = append(b.tx.moves, move{contract: c, from: from, to: to, amount: rest})
 }
 
 func (b *builder) touch(account uint32) { b.tx.touched = append(b.tx.touched, account) }
@@ -73,18 +85,21 @@ func (b *builder) touch(account uint32) { b.tx.touched = append(b.tx.touched, ac
 func (b *builder) token(o *op) {
 	t, at := b.tx, contractAccount(int(o.contract))
 	amount := o.amount()
-	to := b.address(o.a)
+	to, said := b.address(o.a), amount
+	if o.contract == cRebase {
+		said = worth(&amount, o.id)
+	}
 	t.gasUsed = gasERC20 + uint64(o.a%7)*12
 	var input []byte
 	switch o.kind {
 	case opTokenMint:
-		input = appendWord(appendAddress(calldata(selMint, 2), to), &amount)
+		input = appendWord(appendAddress(calldata(selMint, 2), to), &said)
 	case opTokenBurn:
-		input = appendWord(calldata(selBurn, 1), &amount)
+		input = appendWord(calldata(selBurn, 1), &said)
 	case opTokenApprove:
-		input = appendWord(appendAddress(calldata(selApprove, 2), to), &amount)
+		input = appendWord(appendAddress(calldata(selApprove, 2), to), &said)
 	default:
-		input = appendWord(appendAddress(calldata(selTransfer, 2), to), &amount)
+		input = appendWord(appendAddress(calldata(selTransfer, 2), to), &said)
 	}
 	b.open(at, nil, input)
 	if o.contract == cDollar {

@@ -38,7 +38,10 @@ func (l *ledger) at(height uint32) *ledger {
 		keys:     keyring{first: l.keys.first},
 		accounts: slices.Clone(l.accounts), states: make([][]entry, len(l.states)), byAddr: maps.Clone(l.byAddr),
 		tokens: make(map[tokenKey][]tokenEntry, len(l.tokens)), nfts: make(map[nftKey][]ownerEntry, len(l.nfts)),
-		minted: l.minted,
+		minted: l.minted, factors: before(l.factors, height, func(e numberEntry) uint32 { return e.height }),
+	}
+	for i, list := range l.revisions {
+		f.revisions[i] = before(list, height, func(e numberEntry) uint32 { return e.height })
 	}
 	for i, list := range l.states {
 		f.states[i] = before(list, height, func(e entry) uint32 { return e.height })

@@ -40,6 +40,11 @@ const (
 	opOutOfGas
 	opWarp
 	opDeploy // of one of the first contracts
+	opWrap   // AVAX into the wrapped coin and perhaps out of it, see wrapForm
+	opPhantom
+	opOddToken // chosen only: it becomes a transfer or a mint
+	opRebase   // of the rebasing token: id is the new factor
+	opRevise   // a contract says other things of itself from now on: id is which
 )
 
 // op is the record of a transaction: its choices, from which all the rest follows.

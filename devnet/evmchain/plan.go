@@ -71,6 +71,7 @@ func (p *planner) block(b *block) []byte {
 		}
 		return p.ops
 	}
+	p.revise()
 	for i := range p.count() {
 		from := p.sender()
 		if i == 0 && p.rng.IntN(100) < 85 {
@@ -124,6 +125,12 @@ func (p *planner) add(o *op) {
 	t.nonces(func(account, by uint32) { l.change(account, height).nonce += by })
 	for i := range t.moves {
 		l.apply(&t.moves[i], height)
+	}
+	if t.factor > 0 {
+		l.factors = setNumber(l.factors, height, t.factor)
+	}
+	if c := t.op.contract; t.revises > 0 {
+		l.revisions[c] = setNumber(l.revisions[c], height, t.revises)
 	}
 	p.out.txs = append(p.out.txs, t)
 	p.ops = o.append(p.ops)

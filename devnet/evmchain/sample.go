@@ -16,6 +16,7 @@ type Sample struct {
 	Busy, Owner         evm.Address
 	Token, NFT, Items   evm.Address
 	Spam, Hostile       evm.Address
+	Odd                 OddTokens
 	Creator, Contract   evm.Address // a contract made from another by CREATE2
 	Block               uint64      // with transactions
 	BlockHash           evm.Hash
@@ -26,6 +27,21 @@ type Sample struct {
 	FirstTime, LastTime time.Time
 }
 
+// OddTokens are the contracts of tokens that careless readers get wrong.
+type OddTokens struct {
+	// Wrapped is the native coin as a token: its Deposit and Withdrawal events change
+	// balances without a transfer.
+	Wrapped evm.Address
+	// Rebasing changes all balances by a factor, Taxed keeps a part of what is
+	// transferred, both without a transfer; Phantom emits transfers of nothing.
+	Rebasing, Taxed, Phantom evm.Address
+	// Renamed changes its name, symbol and decimals; Wide has 300 decimals, and Old
+	// none, name and symbol as single words.
+	Renamed, Wide, Old evm.Address
+	// Revealed has NFTs whose URIs change.
+	Revealed evm.Address
+}
+
 // Sample looks for what a client may ask about. The last block of each kind
 // is given.
 func (c *Chain) Sample() Sample {
@@ -34,6 +50,10 @@ func (c *Chain) Sample() Sample {
 	at := func(i int) evm.Address { return l.accounts[contractAccount(i)].address }
 	s := Sample{
 		Busy: l.accounts[busy].address, Token: at(cToken), NFT: at(cApes), Items: at(cItems), Spam: at(cSpam), Hostile: at(cHostile),
+		Odd: OddTokens{
+			Wrapped: at(cWrapped), Rebasing: at(cRebase), Taxed: at(cTaxed), Phantom: at(cPhantom), Renamed: at(cRenamed),
+			Wide: at(cWide), Old: at(cOld), Revealed: at(cReveal),
+		},
 		First: 1, Last: c.cfg.Blocks,
 		FirstTime: time.UnixMilli(int64(c.cfg.timeOf(0))).UTC(), LastTime: time.UnixMilli(int64(c.cfg.timeOf(c.cfg.Blocks))).UTC(), // bounded
 	}

@@ -37,6 +37,8 @@ type tx struct {
 	calls            []call
 	logs             []log
 	moves            []move
+	factor           uint32 // of the rebasing token from now on, if not 0
+	revises          uint32 // the version of op.contract from now on, if not 0
 	hash             evm.Hash
 	size             int // bytes of the RLP form, its wrapping in a block included
 	bloom            bloom
@@ -80,7 +82,7 @@ func (b *builder) build(o *op) *tx {
 		for i := range t.calls {
 			t.calls[i].undone = true
 		}
-		t.logs, t.moves, t.touched, t.created = nil, nil, nil, nil
+		t.logs, t.moves, t.touched, t.created = nil, nil, nil, nil // factor and revises are of none that fails
 	}
 	own := &t.calls[0]
 	own.gas, own.gasUsed = t.gasLimit, t.gasUsed

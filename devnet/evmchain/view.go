@@ -87,7 +87,7 @@ func number(v uint64) []byte { return appendSmall(nil, v) }
 
 // answer gives nil for what the contract does not have, which reverts.
 func (q *question) answer(s selector) []byte {
-	k := &contracts[q.at]
+	k := contracts[q.at].version(numberAt(q.ledger.revisions[q.at], q.height, 0))
 	if k.standard == noToken {
 		return nil
 	}
@@ -172,12 +172,16 @@ func (q *question) balance(id int) []byte {
 	if account == zeroAccount || account == noAccount { // the zero account's entry is the supply
 		return number(0)
 	}
-	amount := q.ledger.token(key, q.height)
-	return appendWord(nil, &amount)
+	return q.amount(key)
 }
 
-func (q *question) supply() []byte {
-	amount := q.ledger.token(tokenKey{contract: q.at, account: zeroAccount}, q.height)
+func (q *question) supply() []byte { return q.amount(tokenKey{contract: q.at, account: zeroAccount}) }
+
+func (q *question) amount(key tokenKey) []byte {
+	amount := q.ledger.token(key, q.height)
+	if q.at == cRebase {
+		amount = worth(&amount, numberAt(q.ledger.factors, q.height, factorOne))
+	}
 	return appendWord(nil, &amount)
 }
 

@@ -61,6 +61,7 @@ func (o *oracle) compare(n uint64) {
 			t.Fatalf("after block %d %s is of %x, want %s", n, key, got, want)
 		}
 	}
+	o.compareOdd(n)
 	for a, height := range o.made {
 		if code := get[string](t, o.h, "eth_getCode", a, at); len(code) < 10 {
 			t.Errorf("after block %d contract %s has the code %s", n, a, code)
@@ -81,6 +82,7 @@ func (o *oracle) complete() {
 	for _, kind := range []string{
 		"CALL", "CREATE", "CREATE2", "DELEGATECALL", "STATICCALL", "failed CALL", "failed CREATE", "failed STATICCALL", "ERC-20", "ERC-721",
 		"ERC-1155", "ERC-1155 batch", "warp", "import", "export", "empty", "burst", "status 0x0", "status 0x1", "type 0x0", "type 0x1", "type 0x2",
+		"Deposit", "Withdrawal", "wrapped, forwarded, unwrapped", "Rebase", "taxed", "phantom", "reveal", "other URI", "other name", "other decimals",
 		"for any chain", "access type 0x1", "access type 0x2", "access without slots",
 	} {
 		if o.kinds[kind] == 0 {

@@ -21,6 +21,7 @@ type oracle struct {
 	made     map[string]uint64 // contract -> height
 	kinds    map[string]int
 	logIndex uint64
+	odd      oddOracle
 }
 
 func (o *oracle) balance(a string) *big.Int {
@@ -92,7 +93,9 @@ func (o *oracle) log(l jsonLog) {
 	switch sig := l.Topics[0]; {
 	case sig == keccak("Transfer(address,address,uint256)") && len(l.Topics) == 3:
 		o.kinds["ERC-20"]++
-		o.moveToken(l.Address, "", topicAddr(l.Topics[1]), topicAddr(l.Topics[2]), word(0))
+		if !o.oddTransfer(l.Address, topicAddr(l.Topics[1]), topicAddr(l.Topics[2]), word(0)) {
+			o.moveToken(l.Address, "", topicAddr(l.Topics[1]), topicAddr(l.Topics[2]), word(0))
+		}
 	case sig == keccak("Transfer(address,address,uint256)"):
 		o.kinds["ERC-721"]++
 		key, from, to := l.Address+l.Topics[3], topicAddr(l.Topics[1]), topicAddr(l.Topics[2])
@@ -114,6 +117,7 @@ func (o *oracle) log(l jsonLog) {
 		for i := 1; i <= n; i++ {
 			o.moveToken(l.Address, word(ids+i).String(), topicAddr(l.Topics[2]), topicAddr(l.Topics[3]), word(amounts+i))
 		}
+	case o.oddLog(sig, l, data):
 	case sig == keccak("SendWarpMessage(address,bytes32,bytes)"):
 		o.kinds["warp"]++
 		n := word(1).Int64()
@@ -224,6 +228,7 @@ func TestOracle(t *testing.T) {
 		t: t, h: h, wei: map[string]*big.Int{}, tokens: map[string]*big.Int{}, owners: map[string]string{},
 		nonces: map[string]uint64{}, made: map[string]uint64{}, kinds: map[string]int{},
 	}
+	o.odd = newOddOracle(t, h)
 	parent, lastTime := strings.Repeat("0", 64), uint64(0)
 	tip := number(t, get[string](t, h, "eth_blockNumber"))
 	for n := uint64(0); n <= tip; n++ {

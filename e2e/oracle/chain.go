@@ -71,6 +71,8 @@ type Chain struct {
 	Tokens map[common.Address]*Token
 	// Traced: the node has told the internal calls.
 	Traced bool
+	// Odd are tokens whose events do not say what they hold; the caller names them.
+	Odd map[common.Address]bool
 
 	replays map[uint64]*replay
 }

@@ -69,6 +69,9 @@ func above(history []had, threshold *big.Int, f frame) bool {
 // thresholds and frames.
 func (k *Checker) Holders(ctx context.Context, chain string) {
 	for token := range k.cfg.Chain.Tokens {
+		if k.cfg.Chain.Odd[token] {
+			continue
+		}
 		all := k.cfg.Chain.holders(token)
 		thresholds, at := telling(all)
 		for i, threshold := range thresholds {
