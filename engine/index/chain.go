@@ -63,6 +63,10 @@ type Chain struct {
 	doubt  bool       // last and the caches may not be what is on disk, since a commit failed
 	maker  *maker     // of the tables that are served
 
+	// rewinds counts who wait for what is being made again to end; stopBuild ends it.
+	rewinds   atomic.Int32
+	stopBuild atomic.Pointer[context.CancelCauseFunc]
+
 	rebuilding sync.Mutex    // held while tables are made again
 	rebuilt    atomic.Uint64 // how many blocks they have so far
 	groupTxs   int           // rebuildTxs, or fewer in tests

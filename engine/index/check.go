@@ -46,6 +46,8 @@ func short(b []byte) string {
 func (c *Chain) Check(ctx context.Context, from Blocks, progress func(done, of uint64), report func(Difference)) (rows uint64, err error) {
 	c.rebuilding.Lock()
 	defer c.rebuilding.Unlock()
+	ctx, end := c.interruptible(ctx)
+	defer end()
 	cur := c.last.Load()
 	if cur == nil {
 		return 0, nil

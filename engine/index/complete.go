@@ -35,7 +35,7 @@ func (c *Chain) Complete(ctx context.Context, blk *evm.Block) error {
 	cur := *last
 	cur.complete(blk.Number)
 	if cur.rolled.Untraced || slices.ContainsFunc(blk.Txs, madeByCalls) {
-		cur.places = cur.places.lacking(partMetrics)
+		cur.places = cur.places.lacking(partMetrics.has)
 	}
 	c.doubt = true
 	if err := c.completeRows(ctx, blk, cur); err != nil {
@@ -73,11 +73,11 @@ func madeByCalls(tx evm.Tx) bool {
 	return n > 0
 }
 
-// lacking returns places in which the tables of a part lack something.
-func (p *places) lacking(some part) *places {
+// lacking returns places in which some tables lack something.
+func (p *places) lacking(some func(Table) bool) *places {
 	next := *p
 	for _, t := range Tables() {
-		if tables[t].part == some && next.has(byte(t)) {
+		if some(t) && next.has(byte(t)) {
 			next.of[t].version |= incomplete
 		}
 	}
@@ -169,16 +169,14 @@ func (b *build) redo(ctx context.Context, from Blocks) error {
 			return err
 		}
 	}
-	return b.c.remove(func(take func(key []byte) error) error {
-		for _, number := range list {
-			if number < b.next {
-				if err := take(slices.Clone(prefix).u64(number)); err != nil {
-					return err
-				}
-			}
+	e := editor{c: b.c}
+	defer e.discard()
+	for _, number := range list {
+		if number < b.next {
+			e.do(func(t *store.Batch) error { return t.Delete(slices.Clone(prefix).u64(number)) })
 		}
-		return nil
-	})
+	}
+	return e.commit()
 }
 
 func (b *build) redoBlock(ctx context.Context, blk *evm.Block) error {

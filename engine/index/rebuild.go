@@ -52,6 +52,8 @@ func (c *Chain) Stale() (list []Table) {
 func (c *Chain) Rebuild(ctx context.Context, from Blocks, tables []Table, progress func(done, of uint64)) error {
 	c.rebuilding.Lock()
 	defer c.rebuilding.Unlock()
+	ctx, end := c.interruptible(ctx)
+	defer end()
 	if err := c.sweep(ctx); err != nil {
 		return err
 	}
@@ -399,7 +401,7 @@ func (b *build) replace(cur cursor) error {
 	}
 	cur.places = &at
 	if b.lacks {
-		cur.places = at.lacking(partMetrics)
+		cur.places = at.lacking(partMetrics.has)
 	}
 	if b.m.writes(store.TableRollup) {
 		cur.rolled = b.cur.rolled

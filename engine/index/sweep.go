@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"quorate/engine/store"
@@ -39,36 +38,6 @@ func (c *Chain) snapshot(f func(*store.Snapshot) error) error {
 	}
 	defer s.Close()
 	return f(s)
-}
-
-// remove removes the rows that list hands over, in transactions as large as may be.
-func (c *Chain) remove(list func(take func(key []byte) error) error) error {
-	var b *store.Batch
-	err := list(func(key []byte) (err error) {
-		for {
-			if b == nil {
-				if b, err = c.db.Batch(); err != nil {
-					return err
-				}
-			}
-			if err = b.Delete(key); !errors.Is(err, store.ErrBatchFull) {
-				return err
-			}
-			full := b
-			b = nil
-			if err = full.Commit(); err != nil {
-				return err
-			}
-		}
-	})
-	if b == nil {
-		return err
-	}
-	if err != nil {
-		b.Discard()
-		return err
-	}
-	return b.Commit()
 }
 
 // drop removes the rows of an edition that is neither served nor made.

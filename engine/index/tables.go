@@ -24,6 +24,9 @@ const (
 	partMetrics
 )
 
+// has reports whether a table belongs to the part.
+func (p part) has(t Table) bool { return tables[t].part == p }
+
 // tableInfo is what the code knows of a table.
 type tableInfo struct {
 	name string

@@ -49,7 +49,7 @@ func (c *Chain) keepWrapped() error {
 		return c.putRows(rows...)
 	}
 	next := *last
-	next.places = at.lacking(partBalances)
+	next.places = at.lacking(partBalances.has)
 	rows = append(rows, row{at.rowKey(rowServing), next.places.append(nil)})
 	if err := c.abandon(rows...); err != nil {
 		return err
