@@ -52,11 +52,12 @@ var ErrFalse = errors.New("the answer does not fit the block's hash")
 
 const (
 	// senderShare is the part of one processor's time that may go into recovering
-	// senders: with about 40 us each that is every fifth transaction at the 10,000 a
-	// second that two processors ingest, and all of them at a usual head.
-	senderShare = 0.08
+	// senders: with about 40 us each that is one of 13 transactions at the 10,000 a
+	// second that two processors ingest, and all of them up to 750 a second. Hashes
+	// and roots take about a tenth of the ingest's time beside it.
+	senderShare = 0.03
 	// senderBurst is how much of that time may be saved up.
-	senderBurst = time.Second
+	senderBurst = 100 * time.Millisecond
 	// leastSample is the part of the transactions whose senders are recovered
 	// whatever the time: one of so many.
 	leastSample = 64

@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gojson "github.com/goccy/go-json"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/consensus"
+	"quorate/engine/metric"
 )
 
 func TestHex(t *testing.T) {
@@ -260,6 +263,21 @@ func BenchmarkDecode(b *testing.B) {
 			err = decodeReceipts(blk, receipts, nil)
 		}
 		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	perTx(b, len(block)+len(receipts))
+}
+
+// BenchmarkDecodeChecked is the same with all that the hash covers computed, and the
+// senders of none.
+func BenchmarkDecodeChecked(b *testing.B) {
+	block, receipts := big(benchTxs)
+	c := newChecker(VerifySample, metric.NewSet(), slog.New(slog.DiscardHandler))
+	b.ReportAllocs()
+	for b.Loop() {
+		c.last, c.saved = time.Now(), -time.Hour
+		if _, err := decodeBoth(lie{"", block, receipts}, 3, c); err != nil {
 			b.Fatal(err)
 		}
 	}
