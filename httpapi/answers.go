@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/index"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/view"
 )
@@ -27,7 +28,8 @@ const (
 )
 
 // answers keeps complete bodies for as long as nothing in them can have
-// changed: a body goes with the last block of each chain it shows. Only what is
+// changed: a body goes with the last block of each chain it shows, or, where one
+// seek tells, with the first block that brings something to its list. Only what is
 // asked for a second time is kept, so that reading a chain page by page costs no
 // memory and pushes nothing out.
 type answers struct {
@@ -42,7 +44,18 @@ type answer struct {
 	encoding string // the body's, "" for none
 	body     []byte
 	marks    []mark
+	shows    shown
 	until    time.Time
+
+	same atomic.Pointer[evm.Hash] // a later block at which shows was found unchanged
+}
+
+// shown is what a body shows of its chain, unless it is nothing in particular.
+type shown struct {
+	list   index.List // 0: what no further block changes
+	addr   evm.Address
+	height uint64 // of the chain at the time of the answer
+	known  bool
 }
 
 // answerKey names what was asked for. uri is the client's own text: two
@@ -79,10 +92,41 @@ func (a *answers) key(ctx *fasthttp.RequestCtx, d view.Dialect) answerKey {
 func (a *answers) find(k *answerKey, now time.Time) *answer {
 	found := a.kept.Get(k.hash)
 	if found == nil || found.dialect != k.dialect || found.accept != k.accept || !bytes.Equal(found.uri, k.uri) ||
-		now.After(found.until) || !hold(found.marks) {
+		now.After(found.until) || !hold(found.marks) && !found.unchanged() {
 		return nil
 	}
 	return found
+}
+
+// unchanged reports whether the blocks since the answer brought nothing to it.
+func (a *answer) unchanged() bool {
+	if !a.shows.known || len(a.marks) != 1 {
+		return false
+	}
+	c := a.marks[0].chain
+	_, now, ok := c.Cursor()
+	if !ok {
+		return false
+	}
+	if last := a.same.Load(); last != nil && *last == now {
+		return true
+	}
+	v, err := c.View(nil)
+	if err != nil {
+		return false
+	}
+	defer v.Close()
+	tip := v.Tip()
+	if tip.Number < a.shows.height {
+		return false
+	}
+	if a.shows.list != 0 {
+		if height, found, err := v.Newest(a.shows.list, a.shows.addr); err != nil || found && height > a.shows.height {
+			return false
+		}
+	}
+	a.same.Store(&tip.Hash)
+	return true
 }
 
 // hold reports whether all chains are still at their marks.
@@ -96,7 +140,7 @@ func hold(marks []mark) bool {
 }
 
 // offer keeps a copy of a body if the same was asked for before.
-func (a *answers) offer(k *answerKey, body, encoding []byte, marks []mark, now time.Time) {
+func (a *answers) offer(k *answerKey, body, encoding []byte, marks []mark, shows shown, now time.Time) {
 	if seen := &a.seen[k.hash%seenSlots]; seen.Load() != k.hash {
 		seen.Store(k.hash)
 		return
@@ -104,7 +148,7 @@ func (a *answers) offer(k *answerKey, body, encoding []byte, marks []mark, now t
 	if len(body) > maxAnswer || !hold(marks) {
 		return
 	}
-	n := &answer{answerKey: *k, encoding: string(encoding), body: bytes.Clone(body), marks: append([]mark(nil), marks...), until: now.Add(answerAge)}
+	n := &answer{answerKey: *k, encoding: string(encoding), body: bytes.Clone(body), marks: append([]mark(nil), marks...), shows: shows, until: now.Add(answerAge)}
 	n.uri = bytes.Clone(k.uri)
 	a.kept.Put(k.hash, n, len(n.body)+len(n.uri)+answerOverhead)
 }
@@ -135,5 +179,5 @@ func (s *Server) keep(ctx *fasthttp.RequestCtx, k *answerKey, c *call) {
 	if len(c.q.ignored.names) > 0 {
 		return
 	}
-	s.answers.offer(k, ctx.Response.Body(), ctx.Response.Header.ContentEncoding(), c.marks, ctx.Time())
+	s.answers.offer(k, ctx.Response.Body(), ctx.Response.Header.ContentEncoding(), c.marks, c.shows, ctx.Time())
 }

@@ -27,7 +27,7 @@ func TestAnswers(t *testing.T) {
 	}
 	k := key("/v1/x?a=1", "gzip", view.Contract)
 	marks := []mark{{c, first}}
-	put := func() { a.offer(&k, []byte("body"), []byte("gzip"), marks, now) }
+	put := func() { a.offer(&k, []byte("body"), []byte("gzip"), marks, shown{}, now) }
 	put()
 	if a.find(&k, now) != nil {
 		t.Error("kept at the first time")
@@ -63,8 +63,8 @@ func TestAnswers(t *testing.T) {
 	large := make([]byte, maxAnswer+1)
 	marks = nil
 	k = key("/v1/large", "", view.Contract)
-	a.offer(&k, large, nil, nil, now)
-	a.offer(&k, large, nil, nil, now)
+	a.offer(&k, large, nil, nil, shown{}, now)
+	a.offer(&k, large, nil, nil, shown{}, now)
 	if a.find(&k, now) != nil {
 		t.Error("too large, and kept")
 	}

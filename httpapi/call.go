@@ -30,6 +30,7 @@ type call struct {
 	// has at least.
 	tokens uint64
 	marks  []mark // what the answer changes with; none if it is pinned
+	shows  shown  // of the chain, if that is less than all of it
 
 	// The pattern's second parameter.
 	addr    evm.Address
@@ -339,6 +340,7 @@ func (c *call) TokenURI(t *evm.Address, id *uint256.Int) string {
 
 // Owner implements view.Source.
 func (c *call) Owner(t *evm.Address, id *uint256.Int) (evm.Address, bool) {
+	c.shows.known = false // any block may bring another owner
 	owner, found, err := c.v.NFTOwner(index.NFT{Token: *t, ID: *id})
 	if err != nil {
 		c.note(err)

@@ -54,11 +54,18 @@ func (c *call) itemBlock(v []byte) *failure {
 // one row more than that at most, and a token to go on.
 const maxPage = 4 << 20
 
+// only says that the answer shows nothing else of the chain than a list of the
+// address; 0 is nothing that further blocks change.
+func (c *call) only(l index.List) {
+	c.shows = shown{list: l, addr: c.addr, height: c.tip, known: true}
+}
+
 // room reports whether the page has room for another row.
 func (c *call) room() bool { return len(c.w.B) < maxPage }
 
 // addressTxs is endpoint 2.
 func (c *call) addressTxs() *failure {
+	c.only(index.ListTxs)
 	c.list("transactions")
 	next, err := c.v.AddressTxs(c.addr, c.page(), func(tx *index.Tx) bool {
 		c.w.TxDetails(tx, &c.addr)
@@ -76,6 +83,7 @@ func (c *call) addressNFTTransfers() *failure {
 
 // tokenTransfers is endpoint 8.
 func (c *call) tokenTransfers() *failure {
+	c.only(index.ListTokenTransfers)
 	c.list("transfers")
 	next, err := c.v.TokenTransfers(c.addr, c.page(), c.transfer)
 	return c.end(next, err)
@@ -179,6 +187,7 @@ func (c *call) blockTxs() *failure {
 	if p.Limit == 0 { // the whole block
 		p.Limit = math.MaxInt
 	}
+	c.only(0)
 	c.list("transactions")
 	next, err := c.v.BlockTxs(c.number, p, c.nativeTx)
 	return c.end(next, err)
@@ -260,6 +269,7 @@ func (c *call) singleTx() *failure {
 	if !found {
 		return c.absent("transaction " + c.hash.String() + " does not exist or is not indexed yet")
 	}
+	c.only(0)
 	c.w.SingleTx(tx)
 	return nil
 }

@@ -234,6 +234,11 @@ func (v *fakeView) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	return n, n <= v.tip && hash == numbered(n, 0xb), v.broken
 }
 
+// Newest is the tip: each block may have brought a row.
+func (v *fakeView) Newest(index.List, evm.Address) (uint64, bool, error) {
+	return v.tip, true, v.broken
+}
+
 func (v *fakeView) BlockTxs(number uint64, p index.Page, take index.TxFunc) ([]byte, error) {
 	return v.txPage(p, take, func(t *index.Tx) bool { return t.Block.Number == number })
 }

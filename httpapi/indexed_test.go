@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holiman/uint256"
 	"github.com/valyala/fasthttp"
@@ -32,6 +33,8 @@ func (c *indexedChain) View(tip *uint64) (View, error) {
 	}
 	return v, nil
 }
+
+func (c *indexedChain) Cursor() (uint64, evm.Hash, bool) { return c.x.Cursor() }
 
 // indexed gives a server over a real index of n blocks of ten transactions.
 func indexed(t testing.TB, n uint64) (*Server, *indexedChain) {
@@ -204,4 +207,51 @@ func BenchmarkPageIndexed(b *testing.B) {
 		b.Fatalf("%d %s", ctx.Response.StatusCode(), ctx.Response.Body())
 	}
 	b.SetBytes(int64(len(ctx.Response.Body())))
+}
+
+// TestAnswersOutliveBlocks: a kept page stays good over blocks that bring nothing
+// to it, and goes with the first one that does.
+func TestAnswersOutliveBlocks(t *testing.T) {
+	t.Parallel()
+	s, c := indexed(t, 3)
+	quiet := func() {
+		number, hash, _ := c.x.Cursor()
+		b := &evm.Block{Number: number + 1, Parent: hash, Hash: numbered(number+1, 0xb), TimeMilli: (number + 1) * 1000, Traced: true}
+		if err := c.x.Commit(context.Background(), []*evm.Block{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outlives := func(path string, quietly bool) {
+		t.Helper()
+		ctx := &fasthttp.RequestCtx{}
+		ctx.Request.SetRequestURI(path)
+		k := s.answers.key(ctx, view.Contract)
+		kept := func() bool { return s.answers.find(&k, time.Time{}) != nil } // no time passes in tests
+		before := string(get(s, path).Body())
+		if get(s, path); !kept() {
+			t.Fatalf("%s is not kept", path)
+		}
+		quiet()
+		if kept() != quietly {
+			t.Errorf("%s is kept over a block without rows of it: %v", path, kept())
+		}
+		if got := string(get(s, path).Body()); quietly && got != before {
+			t.Errorf("%s is another answer", path)
+		}
+		c.commit(t, 1)
+		if kept() && quietly && string(get(s, path).Body()) != before {
+			t.Errorf("%s changed and is kept", path)
+		}
+	}
+	outlives(base+"/tokens/"+gold.String()+"/transfers", true)
+	outlives(base+"/blocks/1/transactions", true)
+	outlives(base+"/transactions", false)
+	outlives(asAlice+"/transactions", false) // it shows who owns NFTs
+	path := base + "/tokens/" + gold.String() + "/transfers"
+	get(s, path)
+	old := string(get(s, path).Body())
+	c.commit(t, 1)
+	if string(get(s, path).Body()) == old {
+		t.Error("a new transfer does not show")
+	}
 }

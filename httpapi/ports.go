@@ -113,6 +113,8 @@ type View interface {
 	// burnt.
 	NFTOwner(nft index.NFT) (owner evm.Address, found bool, err error)
 	WarpMessages(txHash evm.Hash) ([][]byte, error)
+	// Newest returns the height of the newest row of a list.
+	Newest(l index.List, a evm.Address) (height uint64, found bool, err error)
 	Close()
 }
 

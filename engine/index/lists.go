@@ -130,6 +130,36 @@ func (l *list) walk(rows *store.Rows, s *span, limit int) ([]byte, error) {
 	return nil, nil
 }
 
+// List names what a page may show of an address.
+type List uint8
+
+// Lists whose newest height [View.Newest] knows.
+const (
+	ListTxs List = iota + 1
+	ListTokenTransfers
+)
+
+// Newest returns the height of the newest row of an address' list. While that does
+// not grow the list's pages stay as they are, whatever else blocks bring.
+func (v *View) Newest(l List, a evm.Address) (height uint64, found bool, err error) {
+	table := [...]byte{ListTxs: store.TableAddressTxs, ListTokenTransfers: store.TableTokenTransfers}[l]
+	prefix := v.at.key(table).addr(&a)
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return 0, false, err
+	}
+	defer rows.Close()
+	rows.Seek(append(key(nil), prefix...).u64(^v.tip.Number))
+	if !rows.Valid() {
+		return 0, false, nil
+	}
+	k := rows.Key()[len(prefix):]
+	if len(k) < heightLen {
+		return 0, false, fmt.Errorf("%w: key of a list", errCodec)
+	}
+	return ^binary.BigEndian.Uint64(k), true, nil
+}
+
 // TxFunc takes a transaction of a list and reports whether the page has room for
 // more. The transaction is good until it returns.
 type TxFunc func(tx *Tx) (more bool)
