@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -163,5 +164,40 @@ func TestUntraceable(t *testing.T) {
 	})
 	if err != nil || read != int(c.Tip())+1 {
 		t.Errorf("%d blocks in the archive, %v", read, err)
+	}
+}
+
+// TestNeverAccepted: a node without the finalized tag shows blocks that are never
+// accepted, and they are indexed. When it has others there the chain goes back by
+// itself, and ends as if it had not seen them.
+func TestNeverAccepted(t *testing.T) {
+	t.Parallel()
+	d := startNetwork(t, devnet.Config{Blocks: 40, TxsPerBlock: 4})
+	c, number := cChain(d)
+	d.SetEVMTraits(c.Config().ID, evmrpc.Traits{Unaccepted: 3, NoFinalized: true})
+	dir := t.TempDir()
+	server := startChild(t, d, dir, "--log-display-level", "fatal")
+	poll(t, 20*time.Millisecond, "blocks that are not accepted are indexed", func() bool {
+		return indexed(t, server.url, number) == c.Tip()+3
+	})
+	d.SetEVMTraits(c.Config().ID, evmrpc.Traits{})
+	advance(c, 20)
+	awaitIndexed(t, server.url, c)
+	if n := counters(t, server.url)[`quorate_ingest_rewinds_total{chain="C"}`]; n != 1 {
+		t.Errorf("went back %v times", n)
+	}
+	server.stop(t)
+	// What the blocks left in tables that only collect, and metrics, are made again
+	// after a while, or with the next start.
+	server = startChild(t, d, dir, "--log-display-level", "fatal")
+	poll(t, 50*time.Millisecond, "metrics are served again", func() bool {
+		status, _ := get(t, server.url+"/v2/chains/"+number+"/metrics/txCount?timeInterval=day&pageSize=3")
+		return status == http.StatusOK
+	})
+	awaitIndexed(t, server.url, c)
+	server.stop(t)
+	honest, _ := undisturbed(t, d, []*evmchain.Chain{c})
+	if digest(t, dir, c) != digest(t, honest, c) {
+		t.Error("rows differ from those of a server that saw accepted blocks alone")
 	}
 }

@@ -39,6 +39,10 @@ func (c *EVM) keep() error {
 	s := &sink[*evm.Block]{
 		archive: a, index: headSink{index.Sink{Chain: c.index}, c.before}, encode: evmarchive.Append, reader: evmarchive.NewReader(a), room: c.cfg.Room,
 	}
+	s.rewind = func(ctx context.Context, to uint64) error {
+		defer c.keeper.Load().changed() // some tables are made again then
+		return c.index.Rewind(ctx, s.reader, to)
+	}
 	k := newKeeper(s, c.log.With("chain", c.cfg.Name), set)
 	k.fetch, k.rebuild = c.refetch, c.rebuild
 	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.index) }

@@ -35,6 +35,8 @@ type sink[B ingest.Item] struct {
 	encode  func(dst []byte, b B) []byte
 	// reader reads the archive's blocks with what was learned of them since.
 	reader Blocks[B]
+	// rewind takes the index back to a block of the archive.
+	rewind func(ctx context.Context, to uint64) error
 	// room returns why nothing can be written, or nil.
 	room func() error
 

@@ -106,6 +106,7 @@ func newSink(t *testing.T, dir string, m *memoryIndex) *sink[*block] {
 	t.Helper()
 	a := openArchive(t, dir)
 	return &sink[*block]{
+		rewind:  m.rewind,
 		archive: a, index: m, reader: blocksOf{a}, room: func() error { return nil },
 		encode: func(dst []byte, b *block) []byte { return b.encode(dst) },
 	}
