@@ -5,13 +5,17 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/holiman/uint256"
 
 	"quorate/engine/archive"
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	evmsource "quorate/engine/source/evm"
@@ -44,29 +48,43 @@ type token struct {
 	held         map[evm.Address]uint64
 }
 
+// database has the chains of all worlds, each under an ID of its own.
+var (
+	database *store.DB
+	worlds   atomic.Uint64
+)
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tokens")
+	if err == nil {
+		database, err = store.Open(dir, store.Options{MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8, NoSync: true})
+	}
+	code := 1
+	if err == nil {
+		code = m.Run()
+		err = errors.Join(database.Close(), os.RemoveAll(dir))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
 var errNode = errors.New("the node is gone")
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	db, err := store.Open(t.TempDir(), store.Options{MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	w := &world{t: t, tokens: map[evm.Address]*token{}}
-	if w.index, err = index.Open(db, [32]byte{1}, index.Options{NoRollup: true}); err != nil {
+	id := chain.ID{1}
+	binary.BigEndian.PutUint64(id[8:], worlds.Add(1))
+	var err error
+	if w.index, err = index.Open(database, id, index.Options{NoRollup: true}); err != nil {
 		t.Fatal(err)
 	}
 	w.block()
 	return w
 }
-
-// reopen gives the chain an index without rows.
-func (w *world) empty() *index.Chain { return newWorld(w.t).index }
 
 func (w *world) lane() *Lane {
 	w.t.Helper()
