@@ -3,8 +3,11 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -40,6 +43,9 @@ type traffic struct {
 	box     common.Address
 	factory common.Address
 	owners  map[int64]*contracts.Account // of art
+	wrapped common.Address               // the wrapped coin
+	router  common.Address
+	odd     []common.Address // ERC-20 tokens whose events are not all; the last can be renamed
 	salt    byte
 	txs     []contracts.Tx
 	count   int
@@ -87,16 +93,48 @@ func (tr *traffic) deploy(ctx context.Context) {
 		return append(coin[:len(coin):len(coin)], args...)
 	}
 	made, err := tr.s.Deploy(ctx, tr.people[0], coinWith("Gold", "GLD", 18), coinWith("Größe \u202eölG\n", "", 0), coinWith("", "DUST", 6),
-		tr.must(contracts.Art()), tr.must(contracts.Items()), tr.must(contracts.Box()), tr.must(contracts.Factory()))
+		tr.must(contracts.Art()), tr.must(contracts.Items()), tr.must(contracts.Box()), tr.must(contracts.Factory()),
+		tr.must(contracts.Wrapped()), tr.must(contracts.Router()))
 	if err != nil {
 		tr.t.Fatal(err)
 	}
 	tr.coins, tr.art, tr.items, tr.box, tr.factory = made[:3], made[3], made[4], made[5], made[6]
+	tr.wrapped, tr.router = made[7], made[8]
 	for _, a := range tr.people[1:] {
 		tr.coin(tr.people[0], 0, "transfer", a.Address, wei(1000))
 		tr.coin(tr.people[0], 1, "transfer", a.Address, wei(5000))
 	}
 	tr.flush(ctx)
+}
+
+// deployOdd makes the tokens whose events are not all there is.
+func (tr *traffic) deployOdd(ctx context.Context) {
+	tr.t.Helper()
+	var err error
+	if tr.odd, err = tr.s.Deploy(ctx, tr.people[0], tr.must(contracts.Rebasing()), tr.must(contracts.Fee()),
+		tr.must(contracts.Claims()), tr.must(contracts.Renamed())); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+// wrap queues what is done with the wrapped coin: by itself, and by a router that
+// wraps and forwards in one transaction.
+func (tr *traffic) wrap(n int, a, b *contracts.Account) {
+	amount := []string{"address", "uint256"}
+	tr.call(a, tr.wrapped, wei(3), 100_000, "deposit", nil)
+	tr.call(b, tr.router, wei(2), 200_000, "wrap", []string{"address", "address"}, tr.wrapped, a.Address)
+	tr.call(a, tr.wrapped, nil, 100_000, "transfer", amount, b.Address, wei(int64(n%7)))
+	tr.call(a, tr.wrapped, nil, 100_000, "withdraw", []string{"uint256"}, wei(1))
+	for i, token := range tr.odd {
+		from := tr.people[0]
+		if i == 2 {
+			from = a // anyone can claim anything
+		}
+		tr.call(from, token, nil, 120_000, "transfer", amount, b.Address, big.NewInt(int64(1000+n)))
+	}
+	if n == rounds/2 {
+		tr.call(tr.people[0], tr.odd[3], nil, 200_000, "rename", []string{"string", "string", "uint8"}, "After", "NEW", uint8(6))
+	}
 }
 
 // call queues a call of a contract.
@@ -170,6 +208,7 @@ func (tr *traffic) round(n int) {
 		tr.call(a, tr.art, nil, 200_000, "mint", []string{"address", "uint256"}, b.Address, again)
 	}
 	tr.calls(n, a, b, fresh)
+	tr.wrap(n, a, b)
 }
 
 // calls queues what contracts do among themselves.
@@ -227,16 +266,36 @@ func (tr *traffic) atomic(ctx context.Context, url string) {
 	}
 }
 
+// chainsFile says of the C-Chain which contract is its wrapped coin.
+func (tr *traffic) chainsFile(ctx context.Context, nodeURL string) string {
+	tr.t.Helper()
+	id, err := info.NewClient(nodeURL).GetBlockchainID(ctx, "C")
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	b, err := json.Marshal(map[string]any{"chains": []any{map[string]any{
+		"rpc": nodeURL + "/ext/bc/C/rpc", "blockchain-id": id.String(), "subnet-id": constants.PrimaryNetworkID.String(),
+		"wrapped-tokens": []string{tr.wrapped.Hex()},
+	}}})
+	path := filepath.Join(testDir(tr.t), "chains.json")
+	if err := errors.Join(err, os.WriteFile(path, b, 0o600)); err != nil {
+		tr.t.Fatal(err)
+	}
+	return path
+}
+
 // TestOracleCChain moves coins and tokens of real contracts on the C-Chain of a
 // real network, and holds every endpoint against the node's raw answers.
 func TestOracleCChain(t *testing.T) {
 	w := useNetwork(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	s := startIndexer(t, w.entry()) // it follows the blocks as they come
 	rpcURL := w.entry() + "/ext/bc/C/rpc"
 	begin := time.Now()
 	tr := startTraffic(ctx, t, rpcURL)
+	file := tr.chainsFile(ctx, w.entry())
+	s := startIndexer(t, w.entry(), "--chains-file", file) // it follows the blocks as they come
+	tr.deployOdd(ctx)
 	for n := range rounds {
 		tr.round(n)
 		if n%6 == 5 {
@@ -248,7 +307,11 @@ func TestOracleCChain(t *testing.T) {
 	tr.flush(ctx)
 	t.Logf("%d transactions after %v", tr.count, time.Since(begin).Round(time.Millisecond))
 
-	j := newJudge(t, s, rpcURL, "C", avaxCoin)
+	j := newJudge(t, s, rpcURL, "C", avaxCoin, tr.wrapped)
+	j.uneven(t, tr.odd[:3]...)
+	if renamed := j.chain.Tokens[tr.odd[3]]; renamed.Name != "After" {
+		t.Errorf("the renamed token is %+v", renamed)
+	}
 	j.want(t, "failed", "creation", "atomic block", oracle.ERC20, oracle.ERC20+" burnt", oracle.ERC721, oracle.ERC721+" burnt",
 		oracle.ERC1155, oracle.ERC1155+" burnt", "internal CALL", "internal CALL reverted", "internal CREATE", "internal CREATE2",
 		"internal CREATE reverted", "internal CREATE2 reverted", "internal SELFDESTRUCT", "internal value")
@@ -259,13 +322,13 @@ func TestOracleCChain(t *testing.T) {
 	checkListedC(ctx, t, s, j, w.entry())
 
 	// A server that catches up says the same as the one that followed.
-	late := startIndexer(t, w.entry())
+	late := startIndexer(t, w.entry(), "--chains-file", file)
 	j.cfg.URL = late.URL
 	k := j.checker(t, false)
 	if err := k.WaitIndexed(ctx, j.chain.Tip()); err != nil {
 		t.Fatalf("%v\n%s", err, late.LogTail())
 	}
-	if err := k.WaitTokens(ctx); err != nil {
+	if err := errors.Join(k.WaitTokens(ctx), k.WaitUneven(ctx)); err != nil {
 		t.Fatalf("%v\n%s", err, late.LogTail())
 	}
 	k.LatestTxs(ctx)

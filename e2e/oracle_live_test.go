@@ -77,7 +77,6 @@ func TestOracleUntraced(t *testing.T) {
 	if j.chain.Traced {
 		t.Fatal("the node traces")
 	}
-	j.chain.Odd = chains[0].odd()
 	j.all(t, 2)
 }
 

@@ -131,7 +131,6 @@ func TestOracleMetrics(t *testing.T) {
 	first := newJudge(t, s, c.RPCURL, c.ChainID, avaxCoin)
 	first.want(t, everything...)
 	second := newJudge(t, s, l1.RPCURL, l1.BlockchainID, oracle.Coin{})
-	first.chain.Odd, second.chain.Odd = c.odd(), l1.odd()
 	if m := oracle.NewMetrics(first.chain); quiet(m, "day") < 100 || quiet(m, "month") < 2 {
 		t.Errorf("%d days and %d months without transactions, so little is compared about gaps", quiet(m, "day"), quiet(m, "month"))
 	}
@@ -164,7 +163,6 @@ func TestOracleMetricsUntraced(t *testing.T) {
 	if j.chain.Traced {
 		t.Fatal("the node traces")
 	}
-	j.chain.Odd = chains[0].odd()
 	j.metrics(t, oracle.Pages)
 	j.groups(t, j.chain)
 	j.holders(t)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"net/url"
 	"os"
@@ -40,12 +41,6 @@ type evmFacts struct {
 	OddTokens    struct {
 		Wrapped, Rebasing, Taxed, Phantom common.Address
 	} `json:"oddTokens"`
-}
-
-// odd are the tokens whose events do not say what they hold.
-func (f *evmFacts) odd() map[common.Address]bool {
-	o := &f.OddTokens
-	return map[common.Address]bool{o.Wrapped: true, o.Rebasing: true, o.Taxed: true, o.Phantom: true}
 }
 
 // startEVMDevnet runs a simulated network with EVM chains; the C-Chain comes first.
@@ -90,8 +85,9 @@ type judge struct {
 	cfg   oracle.Config
 }
 
-// newJudge reads the chain up to its tip, and waits until the server has it.
-func newJudge(t *testing.T, s *server, rpcURL, name string, coin oracle.Coin) *judge {
+// newJudge reads the chain up to its tip, and waits until the server has it. wrapped
+// are contracts of the wrapped coin.
+func newJudge(t *testing.T, s *server, rpcURL, name string, coin oracle.Coin, wrapped ...common.Address) *judge {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), oracleWait)
 	defer cancel()
@@ -109,6 +105,13 @@ func newJudge(t *testing.T, s *server, rpcURL, name string, coin oracle.Coin) *j
 	if err != nil {
 		t.Fatalf("%s: %v", rpcURL, err)
 	}
+	chain.Wrapped = make(map[common.Address]bool)
+	for _, a := range wrapped {
+		chain.Wrapped[a] = true
+	}
+	if err := chain.FindUneven(ctx, node); err != nil {
+		t.Fatal(err)
+	}
 	id, err := node.ChainID(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -123,8 +126,11 @@ func newJudge(t *testing.T, s *server, rpcURL, name string, coin oracle.Coin) *j
 	if err := k.WaitTokens(ctx); err != nil {
 		t.Fatalf("%v\n%s", err, s.LogTail())
 	}
-	t.Logf("chain %s: %d blocks, %d transactions, %d tokens, read and indexed after %v: %v", id, tip+1, len(chain.Txs),
-		len(chain.Tokens), time.Since(begin).Round(time.Millisecond), chain.Features())
+	if err := k.WaitUneven(ctx); err != nil {
+		t.Fatalf("%v\n%s", err, s.LogTail())
+	}
+	t.Logf("chain %s: %d blocks, %d transactions, %d tokens, %d of them uneven, read and indexed after %v: %v", id, tip+1, len(chain.Txs),
+		len(chain.Tokens), len(chain.Uneven), time.Since(begin).Round(time.Millisecond), chain.Features())
 	return j
 }
 
@@ -146,6 +152,18 @@ func (j *judge) heights() (list []uint64) {
 		return list
 	}
 	return []uint64{0, 1, tip / 3, tip / 2, tip - 1, tip}
+}
+
+// uneven checks that the events of just these tokens do not add up.
+func (j *judge) uneven(t *testing.T, tokens ...common.Address) {
+	t.Helper()
+	want := make(map[common.Address]bool)
+	for _, token := range tokens {
+		want[token] = true
+	}
+	if !maps.Equal(j.chain.Uneven, want) {
+		t.Errorf("uneven are %v, want %v", j.chain.Uneven, want)
+	}
 }
 
 // want checks that the chain has what makes the comparison worth it.
@@ -281,7 +299,7 @@ func TestOracleDevnet(t *testing.T) {
 	b, err := json.Marshal(map[string]any{"chains": []any{map[string]any{
 		"rpc": l1.RPCURL, "ws": l1.WSURL, "blockchain-id": l1.BlockchainID, "subnet-id": l1.SubnetID, "name": "First L1",
 		"description": "A chain", "explorer-url": explorer, "vm-id": constants.SubnetEVMID.String(),
-		"token": map[string]any{"name": "Coin", "symbol": "CN", "decimals": 9},
+		"token": map[string]any{"name": "Coin", "symbol": "CN", "decimals": 9}, "wrapped-tokens": []string{l1.OddTokens.Wrapped.Hex()},
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -291,11 +309,11 @@ func TestOracleDevnet(t *testing.T) {
 	}
 	s := startIndexer(t, d.URL, "--chains-file", file)
 	first := newJudge(t, s, c.RPCURL, c.ChainID, avaxCoin)
-	first.chain.Odd = c.odd()
+	first.uneven(t, c.OddTokens.Wrapped, c.OddTokens.Rebasing, c.OddTokens.Taxed, c.OddTokens.Phantom)
 	first.want(t, everything...)
 	first.all(t, 6)
-	second := newJudge(t, s, l1.RPCURL, l1.BlockchainID, oracle.Coin{Name: "Coin", Symbol: "CN", Decimals: 9})
-	second.chain.Odd = l1.odd()
+	second := newJudge(t, s, l1.RPCURL, l1.BlockchainID, oracle.Coin{Name: "Coin", Symbol: "CN", Decimals: 9}, l1.OddTokens.Wrapped)
+	second.uneven(t, l1.OddTokens.Rebasing, l1.OddTokens.Taxed, l1.OddTokens.Phantom)
 	second.all(t, 1)
 	second.notices(t)
 

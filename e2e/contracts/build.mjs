@@ -13,7 +13,9 @@ import { fileURLToPath } from 'node:url';
 
 const packages = join(process.cwd(), 'node_modules');
 const solc = createRequire(join(packages, 'x.js'))('solc');
-const deployed = ['Art', 'Box', 'Coin', 'Factory', 'Items']; // by tests, see contracts.go
+const deployed = [
+  'Art', 'Box', 'Claims', 'Coin', 'Factory', 'Fee', 'Items', 'Rebasing', 'Renamed', 'Router', 'Wrapped',
+]; // by tests, see contracts.go
 const here = dirname(fileURLToPath(import.meta.url));
 
 const sources = {};

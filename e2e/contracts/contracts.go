@@ -19,6 +19,18 @@ var (
 	box string
 	//go:embed Factory.hex
 	factory string
+	//go:embed Wrapped.hex
+	wrapped string
+	//go:embed Router.hex
+	router string
+	//go:embed Rebasing.hex
+	rebasing string
+	//go:embed Fee.hex
+	fee string
+	//go:embed Claims.hex
+	claims string
+	//go:embed Renamed.hex
+	renamed string
 )
 
 // Coin is an ERC-20 token: (string name, string symbol, uint8 decimals, uint256 supply).
@@ -35,5 +47,23 @@ func Box() ([]byte, error) { return code(box) }
 
 // Factory makes boxes.
 func Factory() ([]byte, error) { return code(factory) }
+
+// Wrapped is a wrapped coin as WAVAX is.
+func Wrapped() ([]byte, error) { return code(wrapped) }
+
+// Router wraps coins and forwards them.
+func Router() ([]byte, error) { return code(router) }
+
+// Rebasing is a token whose balances grow without events.
+func Rebasing() ([]byte, error) { return code(rebasing) }
+
+// Fee is a token that keeps a part of each transfer, which its event does not say.
+func Fee() ([]byte, error) { return code(fee) }
+
+// Claims makes events of transfers and has no balances, nor decimals.
+func Claims() ([]byte, error) { return code(claims) }
+
+// Renamed is a token that can be renamed.
+func Renamed() ([]byte, error) { return code(renamed) }
 
 func code(text string) ([]byte, error) { return hex.DecodeString(strings.TrimSpace(text)) }

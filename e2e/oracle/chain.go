@@ -71,10 +71,15 @@ type Chain struct {
 	Tokens map[common.Address]*Token
 	// Traced: the node has told the internal calls.
 	Traced bool
-	// Odd are tokens whose events do not say what they hold; the caller names them.
-	Odd map[common.Address]bool
+	// Wrapped are contracts of the wrapped coin: their Deposit and Withdrawal events
+	// move coins as transfers do. Set it before the first comparison.
+	Wrapped map[common.Address]bool
+	// Uneven are the ERC-20 tokens whose events do not add up to what their contracts
+	// say; see FindUneven.
+	Uneven map[common.Address]bool
 
 	replays map[uint64]*replay
+	said    map[saidAt]*big.Int
 }
 
 // Block is a block.
@@ -90,7 +95,8 @@ type Tx struct {
 	*rawTx
 	receipt   *rawReceipt
 	Transfers []*Transfer
-	Calls     []*Call // internal ones, each before those it makes
+	moves     []*Transfer // of ERC-20 tokens and wrapped coins, in the order of their logs
+	Calls     []*Call     // internal ones, each before those it makes
 }
 
 // Call is an internal call.

@@ -110,6 +110,10 @@ func (k *Checker) Balances(ctx context.Context, a common.Address, heights []uint
 		return
 	}
 	for i, ask := range asks {
+		if err := k.cfg.Chain.Say(ctx, k.cfg.Node, a, ask.Height); err != nil {
+			k.report(a.Hex(), err.Error())
+			return
+		}
 		query := url.Values{}
 		if i > 0 {
 			query.Set("blockNumber", fmt.Sprint(ask.Height))

@@ -103,14 +103,30 @@ func selectorOf(signature string) string {
 
 func (f *forms) erc20(a common.Address) object {
 	t := f.chain.Tokens[a]
-	return object{"address": a.Hex(), "name": t.Name, "symbol": t.Symbol, "decimals": t.Decimals, "ercType": ERC20}
+	o := f.named(object{"address": a.Hex(), "ercType": ERC20}, t)
+	if t.HasDecimals || f.sdk {
+		o["decimals"] = t.Decimals
+	}
+	return o
+}
+
+// named adds what a token is called. What it does not say is left out, but for the
+// SDKs, which demand it.
+func (f *forms) named(o object, t *Token) object {
+	if t.Name != "" || f.sdk {
+		o["name"] = t.Name
+	}
+	if t.Symbol != "" || f.sdk {
+		o["symbol"] = t.Symbol
+	}
+	return o
 }
 
 func (f *forms) erc721(nft NFT) object {
 	t := f.chain.Tokens[nft.Token]
 	o := f.nft(nft)
-	o["name"], o["symbol"], o["ercType"] = t.Name, t.Symbol, ERC721
-	return o
+	o["ercType"] = ERC721
+	return f.named(o, t)
 }
 
 func (f *forms) nft(nft NFT) object {
@@ -118,8 +134,18 @@ func (f *forms) nft(nft NFT) object {
 	if len(uris) == 0 {
 		uris = []string{""} // never minted by a log
 	}
+	uri := oneOf(uris...)
+	if slices.Contains(uris, "") && !f.sdk { // left out
+		known := uri
+		uri = func(got any, present bool) string {
+			if !present {
+				return ""
+			}
+			return known(got, present)
+		}
+	}
 	return object{
-		"address": nft.Token.Hex(), "tokenId": nft.ID, "tokenUri": oneOf(uris...), "metadata": object{"indexStatus": "UNINDEXED"},
+		"address": nft.Token.Hex(), "tokenId": nft.ID, "tokenUri": uri, "metadata": object{"indexStatus": "UNINDEXED"},
 	}
 }
 
@@ -231,7 +257,10 @@ func (f *forms) coins(a common.Address, height uint64, contracts []common.Addres
 			continue
 		}
 		o := f.erc20(token)
-		o["chainId"], o["balance"] = f.chainID, f.chain.at(height).coins[holding{a, token}].String()
+		o["chainId"], o["balance"] = f.chainID, f.chain.coin(a, token, height).String()
+		if f.chain.Uneven[token] {
+			o["balanceSource"], o["balanceBlockNumber"] = "contract", fmt.Sprint(height)
+		}
 		if f.sdk {
 			o["tokenReputation"] = nil
 		}

@@ -37,8 +37,8 @@ func (c *Chain) holders(token common.Address) map[common.Address][]had {
 		out[a] = append(list, had{uint64(b.Number), int64(b.Time), amount})
 	}
 	for _, tx := range c.Txs {
-		for _, t := range tx.Transfers {
-			if t.Kind == ERC20 && t.Token == token {
+		for _, t := range c.movesOf(tx) {
+			if t.Token == token {
 				move(tx.Block, t.From, new(big.Int).Neg(t.Value))
 				move(tx.Block, t.To, t.Value)
 			}
@@ -69,8 +69,8 @@ func above(history []had, threshold *big.Int, f frame) bool {
 // thresholds and frames.
 func (k *Checker) Holders(ctx context.Context, chain string) {
 	for token := range k.cfg.Chain.Tokens {
-		if k.cfg.Chain.Odd[token] {
-			continue
+		if k.cfg.Chain.Uneven[token] {
+			continue // balances are those of the heights at which the server has asked
 		}
 		all := k.cfg.Chain.holders(token)
 		thresholds, at := telling(all)

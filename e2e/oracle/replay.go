@@ -45,12 +45,12 @@ func (c *Chain) at(height uint64) *replay {
 		if uint64(tx.Block.Number) > height {
 			break
 		}
+		for _, t := range c.movesOf(tx) {
+			add(holding{t.From, t.Token}, new(big.Int).Neg(t.Value))
+			add(holding{t.To, t.Token}, t.Value)
+		}
 		for _, t := range tx.Transfers {
-			switch t.Kind {
-			case ERC20:
-				add(holding{t.From, t.Token}, new(big.Int).Neg(t.Value))
-				add(holding{t.To, t.Token}, t.Value)
-			case ERC721:
+			if t.Kind == ERC721 {
 				r.owners[NFT{t.Token, t.ID.String()}] = t.To
 			}
 		}
@@ -60,15 +60,15 @@ func (c *Chain) at(height uint64) *replay {
 }
 
 // CheckTokens holds the replay against balanceOf and ownerOf of the contracts
-// themselves at a height, and gives how many it compared. Those in c.Odd are left
-// out: their events do not say what they hold.
+// themselves at a height, and gives how many it compared. Those in
+// c.Uneven are left out: their events do not say what they hold.
 func (c *Chain) CheckTokens(ctx context.Context, n *Node, height uint64) (int, error) {
 	r := c.at(height)
 	var calls []contractCall
 	var want []common.Hash
 	var what []string
 	for h := range c.everHeld(height) {
-		if c.Odd[h.token] {
+		if c.Uneven[h.token] {
 			continue
 		}
 		amount := r.coins[h]
@@ -102,9 +102,9 @@ func (c *Chain) CheckTokens(ctx context.Context, n *Node, height uint64) (int, e
 func (c *Chain) everHeld(height uint64) map[holding]bool {
 	held := make(map[holding]bool)
 	for _, tx := range c.Txs {
-		for _, t := range tx.Transfers {
+		for _, t := range c.movesOf(tx) {
 			for _, a := range []common.Address{t.From, t.To} {
-				if t.Kind == ERC20 && uint64(tx.Block.Number) <= height && a != (common.Address{}) {
+				if uint64(tx.Block.Number) <= height && a != (common.Address{}) {
 					held[holding{a, t.Token}] = true
 				}
 			}
@@ -116,8 +116,13 @@ func (c *Chain) everHeld(height uint64) map[holding]bool {
 // coinsOf gives the ERC-20 tokens of an account in the order of their addresses.
 func (c *Chain) coinsOf(a common.Address, height uint64) (tokens []common.Address) {
 	for h := range c.at(height).coins {
-		if h.holder == a {
+		if h.holder == a && !c.Uneven[h.token] {
 			tokens = append(tokens, h.token)
+		}
+	}
+	for token := range c.Uneven {
+		if amount := c.said[saidAt{holding{a, token}, height}]; amount != nil && amount.Sign() > 0 {
+			tokens = append(tokens, token)
 		}
 	}
 	slices.SortFunc(tokens, common.Address.Cmp)

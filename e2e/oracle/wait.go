@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
+
+	"github.com/ava-labs/libevm/common"
 )
 
 // askEvery is how often something awaited is asked for.
@@ -58,6 +61,32 @@ func (k *Checker) WaitTokens(ctx context.Context) error {
 			return true, nil
 		})
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WaitUneven waits until the server has found the tokens whose events do not add up:
+// then the balances of each are as its contract says.
+func (k *Checker) WaitUneven(ctx context.Context) error {
+	tip := k.cfg.Chain.Tip()
+	for h := range k.cfg.Chain.everHeld(tip) {
+		if !k.cfg.Chain.Uneven[h.token] {
+			continue
+		}
+		want := k.f.coins(h.holder, tip, []common.Address{h.token})
+		query := url.Values{"contractAddresses": {h.token.Hex()}, "filterSpamTokens": {"false"}}
+		if err := poll(ctx, "uneven token "+h.token.Hex(), func() (bool, error) {
+			w, err := k.client.walk(ctx, k.ofAddress(h.holder)+"/balances:listErc20", query, "erc20TokenBalances", 10, 0, len(want)+1)
+			if err != nil {
+				return false, err
+			}
+			if d := diff(nil, h.holder.Hex(), want, w.rows); len(d) > 0 {
+				return false, fmt.Errorf("%d differences, first: %s", len(d), d[0])
+			}
+			return true, nil
+		}); err != nil {
 			return err
 		}
 	}

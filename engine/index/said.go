@@ -152,6 +152,25 @@ func (v *View) Said(token, holder evm.Address, height uint64) (s SaidBalance, kn
 	return s, err == nil, err
 }
 
+// EventBalance returns an ERC-20 balance as the token's events have it, and reports
+// whether they moved more than there was.
+func (v *View) EventBalance(holder, token evm.Address) (amount uint256.Int, doubtful bool, err error) {
+	t := tokenWalk{v: v, prefix: v.at.key(store.TableTokenBalances).addr(&holder)}
+	defer t.close()
+	if err := t.open(); err != nil {
+		return amount, false, err
+	}
+	k := append(key(nil), t.prefix...).addr(&token)
+	t.rows.Seek(append(key(nil), k...).u64(^v.tip.Number))
+	if !t.rows.Valid() || !bytes.HasPrefix(t.rows.Key(), k) {
+		return amount, false, nil
+	}
+	var b balance
+	err = t.rows.Value(b.decode)
+	// Version 1 had the events of wrapped coins behind those of their transaction.
+	return b.amount, b.doubtful && v.at.of[store.TableTokenBalances].version > 1, err
+}
+
 // settle puts what the contract said in the place of a balance that transfers do not
 // tell, and reports whether it belongs in a list. Of an uneven token the contract
 // may say more than nothing though there is no row that does: it belongs there if

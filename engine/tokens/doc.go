@@ -9,8 +9,9 @@
 //   - A visit asks a token for its facts and holds a sample of its balances against
 //     what its contract says after the same block.
 //   - A token is uneven if a visit has found a balance that is not the sum of the
-//     token's events: it rebases, takes fees, or only makes events. It stays uneven.
-//     Its balances are those that its contract says.
+//     token's events, or events that moved more than there was: it rebases, takes
+//     fees, or only makes events. It stays uneven. Its balances are those that its
+//     contract says.
 //   - A task is a question about one URI or one balance.
 //   - A note is what was said, with the height: a record of the chain's archive. All
 //     that is kept of answers is in notes, so [Replay] needs no node.
@@ -23,7 +24,8 @@
 // again a day later at most, and within seconds of a sign that they have changed: an
 // event that is no transfer or approval (such as Upgraded), a call of the contract
 // without any event, a contract created at the address again. While a token moves,
-// it is visited every 10 minutes, more rarely if it is uneven and has many holders.
+// it is visited every 10 minutes, in the beginning more often, and more rarely if it
+// is uneven and has many holders.
 //
 // URIs are read when an NFT is minted, and again when the contract says that they
 // have changed (ERC-4906, the URI event of ERC-1155) or a visit finds that one of a

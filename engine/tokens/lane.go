@@ -81,7 +81,7 @@ type Lane struct {
 	next    uint64 // the block to look at next, unless live
 	live    bool   // what commits tell is all that is new
 	due     map[evm.Address]time.Time
-	visited *lru.Cache[evm.Address, time.Time]
+	visited *lru.Cache[evm.Address, visited]
 	counted *lru.Cache[countKey, int]
 	queue   queue
 	batch   []task // taken from the queue, not answered yet
@@ -113,7 +113,7 @@ func New(cfg Config) (*Lane, error) {
 	}
 	var errs [4]error
 	l.known, errs[0] = lru.New[evm.Address, struct{}](askedTokens)
-	l.visited, errs[1] = lru.New[evm.Address, time.Time](askedTokens)
+	l.visited, errs[1] = lru.New[evm.Address, visited](askedTokens)
 	l.counted, errs[2] = lru.New[countKey, int](askedTokens)
 	l.asks, errs[3] = lru.New[ask, index.SaidBalance](askedTokens)
 	return l, errors.Join(errs[:]...)

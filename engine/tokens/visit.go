@@ -27,9 +27,18 @@ const (
 	recentTransfers, sampleHolders = 4, 4
 	// sampleURIs is how many URIs a visit reads again.
 	sampleURIs = 4
+	// firstVisits is how often a token that is new at the chain's head is visited at
+	// least, whether it moves or not: one that rebases may begin as it should be.
+	firstVisits = 3
 	// saidPerHolder is how much rarer an uneven token is visited for each holder.
 	saidPerHolder = 50 * time.Millisecond
 )
+
+// visited says when a token was visited last, and how often in this run.
+type visited struct {
+	at    time.Time
+	times int
+}
 
 // first has a token visited that was moved, for the first time in this run.
 func (l *Lane) first(token evm.Address, now time.Time) {
@@ -42,7 +51,7 @@ func (l *Lane) first(token evm.Address, now time.Time) {
 func (l *Lane) schedule(token evm.Address, now time.Time, every time.Duration) {
 	at := now
 	if last, ok := l.visited.Get(token); ok {
-		if at = last.Add(every); at.Before(now) {
+		if at = last.at.Add(every); at.Before(now) {
 			at = now
 		}
 	}
@@ -55,7 +64,8 @@ func (l *Lane) schedule(token evm.Address, now time.Time, every time.Duration) {
 // interval is how often a token is visited while it moves.
 func (l *Lane) interval(token evm.Address) time.Duration {
 	if !l.cfg.Index.Uneven(token) {
-		return movedEvery
+		last, _ := l.visited.Get(token)
+		return min(movedEvery, changedEvery<<min(2*last.times, 10))
 	}
 	n, _ := l.counted.Get(countKey{token, true})
 	return max(changedEvery, time.Duration(n)*saidPerHolder)
@@ -118,8 +128,9 @@ type guest struct {
 
 // pair is a balance as the token's events have it.
 type pair struct {
-	holder evm.Address
-	sum    uint256.Int
+	holder    evm.Address
+	sum       uint256.Int
+	overdrawn bool // the events moved more than there was
 }
 
 // visit asks tokens what they are and whether their events add up, and reports
@@ -153,8 +164,13 @@ func (l *Lane) visit(ctx context.Context, tokens []evm.Address) (bool, error) {
 	now := time.Now()
 	for _, g := range guests {
 		delete(l.due, g.token)
-		l.visited.Add(g.token, now)
+		last, _ := l.visited.Get(g.token)
+		last = visited{now, last.times + 1}
+		l.visited.Add(g.token, last)
 		l.stats.visits.Inc()
+		if l.live && last.times < firstVisits {
+			l.schedule(g.token, now, l.interval(g.token))
+		}
 		if l.cfg.Index.Uneven(g.token) {
 			if err := l.askHolders(g.token); err != nil {
 				return false, err
@@ -196,13 +212,9 @@ func (l *Lane) meet(v *index.View, token evm.Address) (*guest, error) {
 			continue
 		}
 		seen[h] = true
-		list, _, err := v.TokenBalances(h, []evm.Address{token}, index.Page{Limit: 1})
-		if err != nil {
-			return nil, err
-		}
 		p := pair{holder: h}
-		if len(list) > 0 && !list[0].Said {
-			p.sum = list[0].Amount
+		if p.sum, p.overdrawn, err = v.EventBalance(h, token); err != nil {
+			return nil, err
 		}
 		g.pairs = append(g.pairs, p)
 	}
@@ -299,7 +311,7 @@ func (l *Lane) audit(ctx context.Context, guests []*guest, a *answers) error {
 		for i := range g.pairs {
 			said := evmsource.ReadBalance(&calls[i])
 			p := &g.pairs[i]
-			if _, found := a.uneven[g.token]; !found && !said.Eq(&p.sum) {
+			if _, found := a.uneven[g.token]; !found && (p.overdrawn || !said.Eq(&p.sum)) {
 				a.uneven[g.token] = evidence{holder: p.holder, sum: p.sum, said: said}
 				l.log.Info("the events of a token do not add up to what its contract says", "token", g.token,
 					"holder", p.holder, "block", a.height, "events", p.sum.Dec(), "contract", said.Dec())
