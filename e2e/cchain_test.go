@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -275,7 +276,7 @@ func (tr *traffic) chainsFile(ctx context.Context, nodeURL string) string {
 	}
 	b, err := json.Marshal(map[string]any{"chains": []any{map[string]any{
 		"rpc": nodeURL + "/ext/bc/C/rpc", "blockchain-id": id.String(), "subnet-id": constants.PrimaryNetworkID.String(),
-		"wrapped-tokens": []string{tr.wrapped.Hex()},
+		"ws": "ws" + strings.TrimPrefix(nodeURL, "http") + "/ext/bc/C/ws", "wrapped-tokens": []string{tr.wrapped.Hex()},
 	}}})
 	path := filepath.Join(testDir(tr.t), "chains.json")
 	if err := errors.Join(err, os.WriteFile(path, b, 0o600)); err != nil {

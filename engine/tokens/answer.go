@@ -20,6 +20,9 @@ const (
 	taskBatch = 64
 	// listPart is how many rows are read at once where all of a token are.
 	listPart = 512
+	// taskRate is how many tasks are done each second in the long run, taskBurst how
+	// many without a pause: what tokens make does not keep a node busy.
+	taskRate, taskBurst = 1000, 1 << 14
 	// saidRate is how many balances of requests are kept each second at most.
 	saidRate = 16
 )
@@ -102,8 +105,9 @@ func (l *Lane) askHolders(token evm.Address) error {
 
 // answer does a batch of tasks and reports whether there were any.
 func (l *Lane) answer(ctx context.Context) (bool, error) {
-	if len(l.batch) == 0 {
+	if len(l.batch) == 0 && l.afford() {
 		l.batch = l.queue.pop(taskBatch)
+		l.budget -= float64(len(l.batch))
 	}
 	l.stats.queued.Set(float64(l.queue.n + len(l.batch)))
 	if len(l.batch) == 0 {
@@ -132,6 +136,17 @@ func (l *Lane) answer(ctx context.Context) (bool, error) {
 	}
 	l.batch = nil
 	return true, nil
+}
+
+// afford reports whether there is budget for a batch of tasks.
+func (l *Lane) afford() bool {
+	now := time.Now()
+	if l.spent.IsZero() {
+		l.budget = taskBurst
+	}
+	l.budget = min(taskBurst, l.budget+taskRate*now.Sub(l.spent).Seconds())
+	l.spent = now
+	return l.budget >= taskBatch
 }
 
 func (l *Lane) counts(k countKey) {

@@ -21,7 +21,8 @@
 // Facts are read before the token's first block is indexed if the chain is followed
 // at its head and the node answers within 250 ms; if it does not, no block waits for
 // the next 10 s. Until they are known they are unknown, not empty. They are read
-// again a day later at most, and within seconds of a sign that they have changed: an
+// again a day later at most, and within seconds of a sign that they have changed, or
+// minutes if the token has shown such signs without a change: an
 // event that is no transfer or approval (such as Upgraded), a call of the contract
 // without any event, a contract created at the address again. While a token moves,
 // it is visited every 10 minutes, in the beginning more often, and more rarely if it

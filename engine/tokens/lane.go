@@ -88,6 +88,8 @@ type Lane struct {
 	savedAt time.Time
 	written time.Time
 	credit  float64 // balances of requests that may be kept
+	budget  float64 // tasks that may be done now
+	spent   time.Time
 }
 
 // New returns a lane that does nothing yet.
@@ -232,7 +234,7 @@ func (l *Lane) take(ctx context.Context, n *news) {
 	}
 	for _, t := range n.changed {
 		if l.isToken(t) {
-			l.schedule(t, now, changedEvery)
+			l.schedule(t, now, l.signEvery(t))
 		}
 	}
 	for i := range n.tasks {

@@ -30,14 +30,19 @@ const (
 	// firstVisits is how often a token that is new at the chain's head is visited at
 	// least, whether it moves or not: one that rebases may begin as it should be.
 	firstVisits = 3
-	// saidPerHolder is how much rarer an uneven token is visited for each holder.
-	saidPerHolder = 50 * time.Millisecond
+	// saidPerHolder is how much rarer an uneven token is visited for each holder: all
+	// balances are read then, and kept if they have changed, 1 MB a day at most.
+	saidPerHolder = 5 * time.Second
+	// maxFruitless bounds how much rarer a token is visited that shows signs of change
+	// but never changes: by a power of two.
+	maxFruitless = 6
 )
 
-// visited says when a token was visited last, and how often in this run.
+// visited says when a token was visited last, how often in this run, and how often
+// since it has changed.
 type visited struct {
-	at    time.Time
-	times int
+	at               time.Time
+	times, fruitless int
 }
 
 // first has a token visited that was moved, for the first time in this run.
@@ -63,12 +68,27 @@ func (l *Lane) schedule(token evm.Address, now time.Time, every time.Duration) {
 
 // interval is how often a token is visited while it moves.
 func (l *Lane) interval(token evm.Address) time.Duration {
-	if !l.cfg.Index.Uneven(token) {
-		last, _ := l.visited.Get(token)
-		return min(movedEvery, changedEvery<<min(2*last.times, 10))
+	if l.cfg.Index.Uneven(token) {
+		return l.unevenEvery(token)
 	}
+	last, _ := l.visited.Get(token)
+	return min(movedEvery, changedEvery<<min(2*last.times, 10))
+}
+
+// unevenEvery is how often all balances of an uneven token are read.
+func (l *Lane) unevenEvery(token evm.Address) time.Duration {
 	n, _ := l.counted.Get(countKey{token, true})
 	return max(changedEvery, time.Duration(n)*saidPerHolder)
+}
+
+// signEvery is how often a token is visited that shows signs of change.
+func (l *Lane) signEvery(token evm.Address) time.Duration {
+	last, _ := l.visited.Get(token)
+	every := changedEvery << min(last.fruitless, maxFruitless)
+	if l.cfg.Index.Uneven(token) {
+		every = max(every, l.unevenEvery(token))
+	}
+	return every
 }
 
 // takeDue takes tokens whose visit is due.
@@ -165,7 +185,10 @@ func (l *Lane) visit(ctx context.Context, tokens []evm.Address) (bool, error) {
 	for _, g := range guests {
 		delete(l.due, g.token)
 		last, _ := l.visited.Get(g.token)
-		last = visited{now, last.times + 1}
+		last.at, last.times, last.fruitless = now, last.times+1, last.fruitless+1
+		if _, changed := a.facts[g.token]; changed {
+			last.fruitless = 0
+		}
 		l.visited.Add(g.token, last)
 		l.stats.visits.Inc()
 		if l.live && last.times < firstVisits {
