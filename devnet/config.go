@@ -96,6 +96,10 @@ type Config struct {
 	// makes the histories of L1s begin later and end earlier than the C-Chain's.
 	// Default false: blocks are about evenly spaced.
 	IrregularTimes bool
+	// StateProofs makes the state roots of EVM chains true, and lets balances be
+	// proven by eth_getProof. Their histories are then small: at most
+	// [evmchain.MaxProvenTxs] transactions. Default false.
+	StateProofs bool
 	// BlockInterval is how often each EVM chain accepts a further block, and the
 	// average time by which their clocks go on; 0, the default, means never.
 	BlockInterval time.Duration

@@ -71,7 +71,8 @@ func (d *Devnet) addChain(id chain.ID, number uint64, c bool, message func(i uin
 		PeerChain: d.world.XChainID(), AssetID: d.world.AssetID(), Seed: d.world.ChainSeed(id),
 		Blocks: uint64(d.cfg.Blocks), TxsPerBlock: d.cfg.TxsPerBlock, // validated: not negative
 		End: end, HistoryInterval: interval, IrregularTimes: d.cfg.IrregularTimes, BlockInterval: d.cfg.BlockInterval,
-		Emitter: d.world.Emitter(), Message: message,
+		StateProofs: d.cfg.StateProofs,
+		Emitter:     d.world.Emitter(), Message: message,
 		// The upper half: those in the facts file stay unknown to whoever reads blocks.
 		FirstMessage: emitted / 2, Messages: emitted,
 	})

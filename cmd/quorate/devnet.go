@@ -93,6 +93,7 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 		flags.IntVar(&f.cfg.TxsPerBlock, "txs-per-block", devnet.DefaultTxsPerBlock, "average number of transactions of a block")
 		flags.DurationVar(&f.cfg.HistoryInterval, "history-interval", 0, "average time between blocks before the start; default: two years in all")
 		flags.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
+		flags.BoolVar(&f.cfg.StateProofs, "state-proofs", false, "make state roots true and balances provable (eth_getProof), on chains of at most 50000 transactions")
 		flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
 		flags.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")
 		flags.Uint64Var(&f.cfg.Seed, "seed", 0, "selects keys, IDs and messages")

@@ -99,6 +99,10 @@ type ledger struct {
 	// versions of what contracts say of themselves.
 	factors   []numberEntry
 	revisions [numContracts][]numberEntry
+	// dirty are the accounts that changed since the last block, touches how often
+	// the storage of contracts has; nil unless the state is to be proven.
+	dirty   map[uint32]struct{}
+	touches map[uint32][]numberEntry
 }
 
 // numberEntry is a number from a height on.
@@ -158,6 +162,9 @@ func (l *ledger) state(index uint32, height uint32) entry {
 // change gives the account's state at a height to be changed, which must not
 // be below the last change.
 func (l *ledger) change(index uint32, height uint32) *entry {
+	if l.dirty != nil {
+		l.dirty[index] = struct{}{}
+	}
 	list := l.states[index]
 	if n := len(list); n == 0 || list[n-1].height != height {
 		next := entry{height: height}

@@ -120,11 +120,15 @@ func (b *block) seal(cfg *Config, parent evm.Hash) {
 	b.size = headLen(n) + n
 }
 
-// hashAll works out the roots of a block that is sealed, and its hash.
-func (b *block) hashAll() {
+// hashAll works out the roots of a block that is sealed, and its hash. state is
+// the state root; without one it is a hash over the rest.
+func (b *block) hashAll(state *evm.Hash) {
 	b.txRoot = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].raw })
 	b.receipts = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].receipt() })
 	b.root = evm.Keccak([]byte("state"), b.parent[:], b.txRoot[:], b.receipts[:], b.extDataHash[:])
+	if state != nil {
+		b.root = *state
+	}
 	b.hash = evm.Keccak(b.header.append(nil))
 }
 

@@ -17,7 +17,8 @@ type Chain struct {
 	waiting uint64 // blocks accepted before it was built
 	ledger  *ledger
 	plan    *planner
-	records []record // by height
+	records []record     // by height
+	states  []*stateNode // likewise, with StateProofs
 	byHash  map[uint64]uint32
 	txs     map[uint64]uint64 // first 8 bytes of the hash -> height, index
 	tip     chan struct{}     // closed when there is a new block
@@ -74,6 +75,9 @@ func (c *Chain) read() (unlock func()) {
 
 func (c *Chain) build() {
 	c.ledger = newLedger(c.cfg.Seed[:])
+	if c.cfg.StateProofs {
+		c.ledger.dirty, c.ledger.touches = make(map[uint32]struct{}), make(map[uint32][]numberEntry)
+	}
 	c.byHash = make(map[uint64]uint32, c.cfg.Blocks)
 	c.txs = make(map[uint64]uint64, c.cfg.Blocks*uint64(c.cfg.TxsPerBlock)) // not negative
 	c.records = make([]record, 0, c.cfg.Blocks+1)
@@ -99,12 +103,27 @@ func (c *Chain) grow() {
 		parent = c.records[height-1].hash
 	}
 	b.seal(&c.cfg, parent)
-	b.hashAll()
+	b.hashAll(c.grownState(height))
 	c.records = append(c.records, record{b.roots, slices.Clip(data)})
 	c.byHash[short(b.hash)] = uint32(height) // bounded
 	for i, t := range b.txs {
 		c.txs[short(t.hash)] = height<<16 | uint64(i) // bounded
 	}
+}
+
+// grownState is the root of the state after the block that is being made; nil
+// without proofs.
+func (c *Chain) grownState(height uint64) *evm.Hash {
+	if !c.cfg.StateProofs {
+		return nil
+	}
+	var last *stateNode
+	if height > 0 {
+		last = c.states[height-1]
+	}
+	now := c.ledger.prove(last, uint32(height), c.cfg.Atomic) // bounded
+	c.states = append(c.states, now)
+	return &now.hash
 }
 
 // short is the part of a hash that tables are keyed by.

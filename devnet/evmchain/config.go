@@ -22,7 +22,7 @@ const (
 // ErrConfig is wrapped by errors about a [Config].
 var ErrConfig = errors.New("invalid EVM chain configuration")
 
-// Config describes a chain. All but IrregularTimes, BlockInterval and the last two
+// Config describes a chain. All but IrregularTimes, BlockInterval, StateProofs and the last two
 // members are needed.
 type Config struct {
 	// ID is the blockchain ID, EVMChainID the chain ID of its transactions.
@@ -51,6 +51,10 @@ type Config struct {
 	// BlockInterval is the average time between two blocks after the history;
 	// 0 means a second. It says what the blocks' times are, not when they come.
 	BlockInterval time.Duration
+	// StateProofs keeps the trie of all accounts at every height, so that stateRoot
+	// is true and balances can be proven. The history may then have [MaxProvenTxs]
+	// transactions, on average.
+	StateProofs bool
 	// Emitter is the contract that sends warp messages, Message gives message i of
 	// it. The chain sends those from FirstMessage on, below Messages.
 	Emitter                evm.Address
@@ -64,6 +68,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: %d blocks, want 1 to %d", ErrConfig, c.Blocks, MaxBlocks)
 	case c.TxsPerBlock < 1 || c.TxsPerBlock > MaxTxsPerBlock:
 		return fmt.Errorf("%w: %d transactions a block, want 1 to %d", ErrConfig, c.TxsPerBlock, MaxTxsPerBlock)
+	case c.StateProofs && c.Blocks*uint64(c.TxsPerBlock) > MaxProvenTxs: // not negative
+		return fmt.Errorf("%w: %d blocks of %d transactions with state proofs, want at most %d transactions in all",
+			ErrConfig, c.Blocks, c.TxsPerBlock, MaxProvenTxs)
 	case c.HistoryInterval < time.Millisecond || c.HistoryInterval > MaxHistory/time.Duration(c.Blocks): // bounded above
 		return fmt.Errorf("%w: %d blocks %s apart, want at least 1ms and at most %s in all",
 			ErrConfig, c.Blocks, c.HistoryInterval, MaxHistory)

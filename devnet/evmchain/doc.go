@@ -12,6 +12,7 @@
 // Blocks, transactions and receipts hash as on the real chain: signatures are
 // true ones of keys that the seed gives, transactionsRoot and receiptsRoot are
 // those of Merkle-Patricia tries, and a block's hash is that of its header in RLP.
-// What is not as there: stateRoot is a hash over the rest and no trie, and nobody
-// has signed atomic transactions. Anybody can work out the keys: see secretOf.
+// With [Config.StateProofs] stateRoot is that of all accounts' trie too, in which
+// one slot stands for all that a contract stores. What is not as there: without it
+// stateRoot is a hash over the rest, and nobody has signed atomic transactions. Anybody can work out the keys: see secretOf.
 package evmchain

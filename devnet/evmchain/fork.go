@@ -22,6 +22,9 @@ func (c *Chain) Fork(height uint64, n int) *Chain {
 		records: c.records[: height+1 : height+1],
 		byHash:  maps.Clone(c.byHash), txs: maps.Clone(c.txs),
 	}
+	if c.cfg.StateProofs {
+		f.states = c.states[: height+1 : height+1]
+	}
 	maps.DeleteFunc(f.byHash, func(_ uint64, at uint32) bool { return uint64(at) > height })
 	maps.DeleteFunc(f.txs, func(_, at uint64) bool { return at>>16 > height })
 	f.plan = newPlanner(&f.cfg, f.ledger)
@@ -39,6 +42,12 @@ func (l *ledger) at(height uint32) *ledger {
 		accounts: slices.Clone(l.accounts), states: make([][]entry, len(l.states)), byAddr: maps.Clone(l.byAddr),
 		tokens: make(map[tokenKey][]tokenEntry, len(l.tokens)), nfts: make(map[nftKey][]ownerEntry, len(l.nfts)),
 		minted: l.minted, factors: before(l.factors, height, func(e numberEntry) uint32 { return e.height }),
+	}
+	if l.dirty != nil {
+		f.dirty, f.touches = make(map[uint32]struct{}), make(map[uint32][]numberEntry, len(l.touches))
+	}
+	for i, list := range l.touches {
+		f.touches[i] = before(list, height, func(e numberEntry) uint32 { return e.height })
 	}
 	for i, list := range l.revisions {
 		f.revisions[i] = before(list, height, func(e numberEntry) uint32 { return e.height })

@@ -126,6 +126,9 @@ func (p *planner) add(o *op) {
 	for i := range t.moves {
 		l.apply(&t.moves[i], height)
 	}
+	for _, i := range t.touched {
+		l.touch(i, height)
+	}
 	if t.factor > 0 {
 		l.factors = setNumber(l.factors, height, t.factor)
 	}

@@ -251,6 +251,16 @@ func (c *Chain) Code(a evm.Address, height uint64) []byte {
 	return codeOf(&c.ledger.accounts[index], uint32(height)) // bounded
 }
 
+// Accounts returns the addresses of all accounts that there ever were.
+func (c *Chain) Accounts() []evm.Address {
+	defer c.read()()
+	all := make([]evm.Address, len(c.ledger.accounts))
+	for i := range all {
+		all[i] = c.ledger.accounts[i].address
+	}
+	return all
+}
+
 // BaseFee returns the base fee of a block in wei.
 func (c *Chain) BaseFee(height uint64) uint64 { return baseFee(height) }
 

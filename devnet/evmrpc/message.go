@@ -191,7 +191,7 @@ func (h *Handler) run(dst []byte, r *request, s *session) ([]byte, error) {
 	}
 	m, ok := methods[r.Method]
 	n := h.now()
-	if !ok || strings.HasPrefix(r.Method, "debug_") && (h.faulty(FaultNoDebug) || n.traits.NoDebug) {
+	if !ok || !n.offers(r.Method) {
 		return dst, &callError{code: codeMethod, text: "the method " + r.Method + " does not exist/is not available"}
 	}
 	args, err := arguments(r.Params, m.required, m.most)

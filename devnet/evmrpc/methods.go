@@ -39,6 +39,7 @@ var methods = map[string]method{
 	"eth_getTransactionCount":   {2, 2, (*node).transactionCount},
 	"eth_getCode":               {2, 2, (*node).code},
 	"eth_call":                  {1, 4, (*node).call},
+	"eth_getProof":              {3, 3, (*node).proof},
 	"eth_getLogs":               {1, 1, (*node).logs},
 	"debug_traceBlockByNumber":  {1, 2, (*node).traceByNumber},
 	"debug_traceBlockByHash":    {1, 2, (*node).traceByHash},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"quorate/devnet/evmchain"
 	"quorate/engine/chain/evm"
@@ -33,6 +34,8 @@ type Traits struct {
 	Unaccepted int
 	// NoFinalized makes the tags finalized and safe unknown.
 	NoFinalized bool
+	// NoProofs makes eth_getProof unknown, as it is on chains without state proofs.
+	NoProofs bool
 	// Untraceable are transactions that cannot be traced, nor can their blocks.
 	Untraceable map[evm.Hash]TraceFault
 	// Edit changes the results of methods, in JSON, and the heads that subscriptions
@@ -103,6 +106,17 @@ func (h *Handler) now() *node {
 		n.tip += uint64(t.Unaccepted) // positive
 	}
 	return n
+}
+
+// offers reports whether the node has a method that nodes may lack.
+func (h *node) offers(method string) bool {
+	switch {
+	case strings.HasPrefix(method, "debug_"):
+		return !h.host.faulty(FaultNoDebug) && !h.traits.NoDebug
+	case method == "eth_getProof":
+		return h.proves()
+	}
+	return true
 }
 
 // fork is the chain with blocks that are never accepted.
