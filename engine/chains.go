@@ -65,7 +65,7 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 		ID: c.ID, Subnet: c.Subnet, VM: c.VM, Name: name, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
 		Host: n, DB: e.db.Load(), Archive: e.openArchive, Memory: e.memory, Room: e.room,
 		RowsBytes: e.budget.Rows, BalancesBytes: e.budget.Balances, WindowBytes: int(e.budget.Window),
-		Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
+		Start: e.cfg.Start, Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
 		OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 	}
 	if said != nil {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -52,6 +53,7 @@ type series struct {
 	begun       bool
 	first, last uint32
 	hash        uint64 // of all above but the bounds
+	why         string // why the metric is not known of the chain added last that it is not known of
 }
 
 // source is how far the metrics of a chain are.
@@ -93,7 +95,7 @@ func (c *metricCall) load() *failure {
 			return c.metricFailure(c.chain, err)
 		case !known:
 			return &failure{status: fasthttp.StatusNotFound, message: "the metric " + s.metric.String() + " of chain " +
-				c.chain.Info().ChainID + " is not known: its node does not trace all transactions"}
+				c.chain.Info().ChainID + " is not known: " + s.why}
 		}
 		return nil
 	}
@@ -114,7 +116,7 @@ func (c *metricCall) load() *failure {
 	}
 	if unknown > 0 && len(s.sources) == 0 {
 		return &failure{status: fasthttp.StatusNotFound, message: "the metric " + s.metric.String() +
-			" is not known of any chain here: no node traces all transactions"}
+			" is not known of any chain here: " + s.why}
 	}
 	return nil
 }
@@ -126,6 +128,12 @@ func (c *metricCall) mark(ch Chain) {
 	c.marks = append(c.marks, mark{ch, tip})
 }
 
+// beginsAbove reports whether the index of a chain lacks its first blocks.
+func beginsAbove(c Chain) bool {
+	gaps, _ := c.Gaps()
+	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapBelow })
+}
+
 // add adds a chain, unless the metric is not known of it.
 func (s *series) add(c Chain) (known bool, err error) {
 	state, edition, err := c.RollupState()
@@ -133,6 +141,13 @@ func (s *series) add(c Chain) (known bool, err error) {
 		return false, err
 	}
 	if state.Untraced && s.metric.Traced() {
+		if s.why = "no node traces all transactions"; s.group == noGroup {
+			s.why = "its node does not trace all transactions"
+		}
+		return false, nil
+	}
+	if s.metric.Cumulative() && beginsAbove(c) {
+		s.why = "it adds up all blocks of a chain, and the index begins above the first one"
 		return false, nil
 	}
 	src := source{chain: c, id: c.ID(), edition: edition, next: state.Next, time: state.Last}

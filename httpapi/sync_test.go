@@ -111,4 +111,16 @@ func TestGaps(t *testing.T) {
 	c.gaps = []view.Gap{{Kind: "trace", From: 7, To: 9, Reason: `too "large"`}}
 	c.mu.Unlock()
 	f("trace 7-9", `"gaps":[{"kind":"trace","fromBlock":"7","toBlock":"9","reason":"too \"large\""}]`)
+	for gap, want := range map[string]int{"trace": 200, view.GapBelow: 404} {
+		c.mu.Lock()
+		c.gaps[0].Kind = gap
+		c.mu.Unlock()
+		resp := get(s, "/v2/chains/1/metrics/cumulativeTxCount")
+		if resp.StatusCode() != want || (want == 404) != strings.Contains(string(resp.Body()), "begins above the first one") {
+			t.Errorf("%s: %s", gap, resp)
+		}
+		if resp := get(s, "/v2/chains/1/metrics/txCount"); resp.StatusCode() != 200 {
+			t.Errorf("%s: %s", gap, resp)
+		}
+	}
 }

@@ -57,6 +57,15 @@ func (m Metric) DayOnly() bool {
 	return true
 }
 
+// Cumulative reports whether the metric needs all blocks of a chain from the first on.
+func (m Metric) Cumulative() bool {
+	switch m {
+	case CumulativeTxCount, CumulativeAddresses, CumulativeContracts, CumulativeDeployers:
+		return true
+	}
+	return false
+}
+
 // Traced reports whether the metric needs the traces of all blocks: see
 // [State.Untraced].
 func (m Metric) Traced() bool {

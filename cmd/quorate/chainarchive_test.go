@@ -24,6 +24,7 @@ type archiveRig struct {
 	c    *evmchain.Chain
 	node *pit
 	dir  string
+	args []string
 }
 
 func newArchiveRig(t *testing.T, cfg devnet.Config) *archiveRig {
@@ -35,8 +36,8 @@ func newArchiveRig(t *testing.T, cfg devnet.Config) *archiveRig {
 
 func (r *archiveRig) start(t *testing.T) *program {
 	t.Helper()
-	return launch(t, "quorate ready", "serve", "--http-port", "0", "--data-dir", r.dir, "--log-display-level", "error", "--memory", "256MiB",
-		"--node-url", r.node.url())
+	return launch(t, "quorate ready", append([]string{"serve", "--http-port", "0", "--data-dir", r.dir, "--log-display-level", "error",
+		"--memory", "256MiB", "--node-url", r.node.url()}, r.args...)...)
 }
 
 func (r *archiveRig) path(name ...string) string {
@@ -168,4 +169,49 @@ func fromArchive(t *testing.T, dir string, c *evmchain.Chain) (sum [32]byte) {
 		t.Fatal(err)
 	}
 	return sum
+}
+
+// TestStartBlock: a chain begins above its first block, says so, goes on after a
+// restart without the flag, and is made again from its archive.
+func TestStartBlock(t *testing.T) {
+	t.Parallel()
+	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 3})
+	r.args = []string{"--start-block", "latest-20"}
+	p := r.start(t)
+	r.awaitWhole(t, p.url)
+	check := func(url string) {
+		t.Helper()
+		if status, body := get(t, url+"/v1/chains"); status != http.StatusOK || !strings.Contains(string(body), `"kind":"below-start","fromBlock":"0","toBlock":"39"`) {
+			t.Errorf("status %d: %s", status, body)
+		}
+		if status, body := get(t, url+"/v1/chains/C/transactions?startBlock=40&endBlock=60"); status != http.StatusOK || !strings.Contains(string(body), `"blockNumber"`) {
+			t.Errorf("status %d: %s", status, body)
+		}
+		if status, body := get(t, url+"/v1/chains/C/blocks/39/transactions"); strings.Contains(string(body), `"txHash"`) {
+			t.Errorf("status %d: %s", status, body)
+		}
+		_, number := cChain(r.d)
+		if status, body := get(t, url+"/v2/chains/"+number+"/metrics/cumulativeTxCount?timeInterval=day"); status != http.StatusNotFound || !strings.Contains(string(body), "begins above") {
+			t.Errorf("status %d: %s", status, body)
+		}
+		if status, body := get(t, url+"/v2/chains/"+number+"/metrics/txCount?timeInterval=day"); status != http.StatusOK {
+			t.Errorf("status %d: %s", status, body)
+		}
+	}
+	check(p.url)
+	p.stop(t)
+	want := digest(t, r.dir, r.c)
+	r.args = nil
+	advance(r.c, 5)
+	p = r.start(t)
+	r.awaitWhole(t, p.url)
+	check(p.url)
+	p.stop(t)
+	if digest(t, r.dir, r.c) == want {
+		t.Error("it did not go on")
+	}
+	want = digest(t, r.dir, r.c)
+	if got := r.withoutNode(t); got != want {
+		t.Error("made from the archive the index is another one")
+	}
 }

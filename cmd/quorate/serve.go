@@ -191,6 +191,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
 	cfg := httpapi.Config{ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
 	f.memory.configure(&cfgEngine, &cfg)
+	if cfgEngine.Start, err = follow.ParseStartBlock(f.data.start); err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	if cfgEngine.Verify, err = evm.ParseVerify(f.data.verify); err != nil {
 		return errors.Join(err, ln.Close())
 	}

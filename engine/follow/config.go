@@ -2,7 +2,10 @@ package follow
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 
 	"quorate/engine/archive"
 	"quorate/engine/chain"
@@ -28,6 +31,8 @@ type Config struct {
 	// Fetchers and Tracers bound the requests for blocks and for traces at one time,
 	// WindowBytes the blocks that wait for their commit, in memory.
 	Fetchers, Tracers, WindowBytes int
+	// Start is where a chain begins that has no block yet.
+	Start StartBlock
 	// Verify says how many senders of transactions are recovered.
 	Verify evmsource.Verify
 
@@ -68,4 +73,24 @@ type Memory interface {
 	// Recall reads a record and reports whether there is a good one.
 	Recall(key []byte, to any) bool
 	Remember(ctx context.Context, key []byte, record any)
+}
+
+// StartBlock says with which block a chain begins whose history nobody has. The zero
+// value is the genesis block.
+type StartBlock struct {
+	// Height of the first block; with Below, how far below the node's last block it is.
+	Height uint64
+	Below  bool
+}
+
+// ParseStartBlock reads a height, or latest-D for D blocks below the node's last one.
+func ParseStartBlock(s string) (b StartBlock, err error) {
+	text := s
+	if text, b.Below = strings.CutPrefix(s, "latest-"); !b.Below && s == "latest" {
+		return StartBlock{Below: true}, nil
+	}
+	if b.Height, err = strconv.ParseUint(text, 10, 64); err != nil {
+		return StartBlock{}, fmt.Errorf("%q is neither a height nor of the form latest-1000", s)
+	}
+	return b, nil
 }

@@ -61,8 +61,11 @@ func (c *EVM) Gaps() []Gap {
 	if u := c.unverified.Load(); u != nil {
 		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
 	}
+	if start := c.start.Load(); start > 0 {
+		list = append(list, Gap{GapBelow, 0, start - 1, "the index begins above: token balances and cumulative metrics lack what was before", true})
+	}
 	if k := c.keeper.Load(); k != nil {
-		list = append(list, k.gaps(head)...)
+		list = append(list, k.gaps(head, c.start.Load())...)
 	}
 	slices.SortStableFunc(list, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
 	return list[:min(len(list), maxGaps)]
@@ -80,16 +83,16 @@ func (c *EVM) reason(g index.Gap) string {
 	return "indexed without a trace"
 }
 
-// gaps returns those of the archive; head is the height of the index.
-func (k *keeper[B]) gaps(head uint64) (list []Gap) {
+// gaps returns those of the archive; the index has the blocks from start to head.
+func (k *keeper[B]) gaps(head, start uint64) (list []Gap) {
 	first, _, ok := k.sink.archive.First()
 	last, _, _ := k.sink.archive.Last()
-	if ok && first > 0 {
-		list = append(list, Gap{GapPruned, 0, first - 1, "the archive begins above", false})
+	if ok && first > start {
+		list = append(list, Gap{GapPruned, start, first - 1, "the archive begins above", false})
 	}
 	switch {
 	case !ok:
-		list = append(list, Gap{GapFilling, 0, head, "the archive is filled behind an index that was made before it", false})
+		list = append(list, Gap{GapFilling, start, head, "the archive is filled behind an index that was made before it", false})
 	case last < head && k.fill.Load():
 		list = append(list, Gap{GapFilling, last + 1, head, "the archive is filled behind an index that was made before it", false})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"quorate/engine/archive"
 	evmarchive "quorate/engine/archive/evm"
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
@@ -45,6 +46,7 @@ func (c *EVM) keep() error {
 	}
 	k := newKeeper(s, c.log.With("chain", c.cfg.Name), set)
 	k.fetch, k.rebuild = c.refetch, c.rebuild
+	c.begin(a)
 	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.index) }
 	c.keeper.Store(k)
 	return errors.Join(
@@ -60,6 +62,51 @@ func (c *EVM) keep() error {
 			}
 		}),
 	)
+}
+
+// begin says to the index with which block it begins: what is remembered, or if it is
+// empty the first one of the archive, from which it is made.
+func (c *EVM) begin(a *archive.Archive) {
+	var kept startRecord
+	c.cfg.Memory.Recall(startKey(c.cfg.ID), &kept)
+	_, _, started := c.index.Cursor()
+	if first, _, ok := a.First(); ok && !started {
+		kept.Height = first
+	}
+	c.index.StartAt(kept.Height)
+	c.start.Store(kept.Height)
+}
+
+// startRecord is the first block of a chain that does not begin with the genesis
+// block. It is remembered.
+type startRecord struct {
+	Height uint64 `json:"height"`
+}
+
+func startKey(id chain.ID) []byte { return append([]byte("start/"), id[:]...) }
+
+// chooseStart returns the height from which on the chain is followed, where it has no
+// block yet, as the operator wants it.
+func (c *EVM) chooseStart(ctx context.Context) (uint64, error) {
+	if _, ok := c.keeper.Load().sink.Cursor(); ok {
+		return c.start.Load(), nil
+	}
+	height := c.cfg.Start.Height
+	if c.cfg.Start.Below {
+		tip, err := c.client.Tip(ctx)
+		if err != nil {
+			return 0, err
+		}
+		height = tip.Height - min(height, tip.Height)
+	}
+	// Kept before the first block is: without it an index would seem to be whole.
+	c.cfg.Memory.Remember(ctx, startKey(c.cfg.ID), &startRecord{height})
+	c.index.StartAt(height)
+	c.start.Store(height)
+	if height > 0 {
+		c.log.Info("the chain is indexed from a block above its first one", "chain", c.cfg.Name, "from", height)
+	}
+	return height, nil
 }
 
 // addNotes keeps what contracts said in the archive.
@@ -102,11 +149,17 @@ func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error
 		return err
 	}
 	stale := c.index.Stale()
+	s := c.keeper.Load().sink
+	if first, _, _ := s.archive.First(); len(stale) > 0 && first > c.start.Load() {
+		c.log.Warn("tables of the index are those of an older version: the archive lacks the blocks to make them again from",
+			"chain", c.cfg.Name, "tables", stale, "below", first)
+		return nil
+	}
 	if len(stale) > 0 {
 		c.log.Info("tables of the index are made again from the archive; reads go on", "chain", c.cfg.Name, "tables", stale)
 	}
 	// Without stale tables it removes what an earlier one has left.
-	return c.index.Rebuild(ctx, c.keeper.Load().sink.reader, stale, progress)
+	return c.index.Rebuild(ctx, s.reader, stale, progress)
 }
 
 // complete gives the index the traces that the archive has and the index lacks, say
@@ -193,6 +246,9 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 	}
 	if traced {
 		cfg.Completer = c.client
+	}
+	if cfg.From, err = c.chooseStart(ctx); err != nil {
+		return err
 	}
 	i := c.ingest.Load()
 	if i == nil { // not the second time, after a failure

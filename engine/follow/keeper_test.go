@@ -132,7 +132,7 @@ func TestKeeperMends(t *testing.T) {
 	var named []Gap
 	r.fetch = func(ctx context.Context, from, to uint64) ([]archive.Block, error) {
 		list, err := fetch(ctx, from, to)
-		named = r.gaps(39)
+		named = r.gaps(39, 0)
 		if hurt, _ := r.trouble(); len(hurt) != 1 || hurt[0].From != from {
 			t.Errorf("damage %v, fetched from %d", hurt, from)
 		}
@@ -163,7 +163,7 @@ func TestKeeperWaits(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); r.run(t) }()
 	<-r.caught.done
-	if gaps := r.gaps(29); len(gaps) != 1 || gaps[0].Kind != GapFilling || gaps[0].To != 29 {
+	if gaps := r.gaps(29, 0); len(gaps) != 1 || gaps[0].Kind != GapFilling || gaps[0].To != 29 {
 		t.Errorf("gaps %v", gaps)
 	}
 	fill := filler[*block]{r.sink, r.joined.happened}
@@ -179,5 +179,21 @@ func TestKeeperWaits(t *testing.T) {
 	<-done
 	if len(r.did) == 0 || r.did[0] != "rebuild" {
 		t.Errorf("it did %v", r.did)
+	}
+}
+
+func TestParseStartBlock(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]StartBlock{
+		"0": {}, "17": {Height: 17}, "latest": {Below: true}, "latest-0": {Below: true}, "latest-500": {Height: 500, Below: true},
+	} {
+		if got, err := ParseStartBlock(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "-1", "late", "latest-", "latest-x", "latest--1", "0x1", "18446744073709551616"} {
+		if got, err := ParseStartBlock(text); err == nil {
+			t.Errorf("%q: %+v", text, got)
+		}
 	}
 }

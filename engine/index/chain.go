@@ -55,6 +55,7 @@ type Chain struct {
 	opts    Options
 	wrapped map[evm.Address]bool
 
+	start        atomic.Uint64          // height of the first block, see StartAt
 	last         atomic.Pointer[cursor] // nil while the chain is empty
 	tokenVersion atomic.Uint64
 	uneven       atomic.Pointer[unevenTokens]
@@ -99,6 +100,11 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 
 // ID returns the blockchain ID.
 func (c *Chain) ID() chain.ID { return c.id }
+
+// StartAt makes height the first block of a chain whose older blocks nobody has: of an
+// empty one it is the first to be committed, and tables are made again from there. What
+// adds up over all blocks of a chain is that of those from there on.
+func (c *Chain) StartAt(height uint64) { c.start.Store(height) }
 
 // Cursor returns the last indexed block; ok is false if there is none.
 func (c *Chain) Cursor() (number uint64, hash evm.Hash, ok bool) {

@@ -49,7 +49,7 @@ func (c *Chain) settle() error {
 
 // follows checks numbers and hashes of the blocks.
 func (c *Chain) follows(blocks []*evm.Block) error {
-	var next uint64
+	next := c.start.Load()
 	var parent *evm.Hash
 	if cur := c.last.Load(); cur != nil {
 		next, parent = cur.head.Number+1, &cur.head.Hash
@@ -90,6 +90,7 @@ func ascends(b *evm.Block) error {
 // commitGroup makes the rows of all blocks, then writes them.
 func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
 	cur := cursor{places: c.places()}
+	cur.rolled.Next = c.start.Load()
 	first := true
 	if last := c.last.Load(); last != nil {
 		cur, first = *last, false

@@ -128,7 +128,8 @@ func (c *Chain) openBuild(want []Table) (*build, error) {
 	for _, e := range old {
 		at.of[e.table], made[e.table] = e.place, true
 	}
-	b := &build{c: c, editions: old}
+	b := &build{c: c, editions: old, next: c.start.Load()}
+	b.cur.rolled.Next = b.next
 	if head != nil {
 		b.cur, b.next = *head, head.head.Number+1
 	}
@@ -342,7 +343,7 @@ func (c *Chain) readGroups(ctx context.Context, from Blocks, first, last uint64,
 
 // group makes the tables of blocks, and leaves them to be committed.
 func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
-	if b.next > 0 && blocks[0].Parent != b.cur.head.Hash {
+	if b.next > b.c.start.Load() && blocks[0].Parent != b.cur.head.Hash {
 		return fmt.Errorf("%w: block %d has parent %s, want %s", ErrOrder, b.next, blocks[0].Parent, b.cur.head.Hash)
 	}
 	w := &writer{c: b.c, ctx: ctx, at: b.m.at, later: b.launch}
@@ -351,7 +352,7 @@ func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 	}
 	w.marked = func() { b.cur, b.next = w.done, w.done.head.Number+1 }
 	defer w.discard()
-	if err := b.m.group(blocks, b.cur, b.next == 0, w); err != nil {
+	if err := b.m.group(blocks, b.cur, b.next == b.c.start.Load(), w); err != nil {
 		return err
 	}
 	if b.m.writes(store.TableRollup) {

@@ -89,6 +89,9 @@ func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string, gaps []Gap) {
 	w.Raw("}")
 }
 
+// GapBelow is the kind of the gap below the block with which an index begins.
+const GapBelow = "below-start"
+
 // Gap is a range of blocks of which something is missing.
 type Gap struct {
 	Kind     string
