@@ -24,9 +24,14 @@ type archives struct {
 
 // openArchive opens the archive of a chain until the engine's end.
 func (e *Engine) openArchive(kind archive.Kind, id chain.ID, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
-	a, err := archive.Open(filepath.Join(e.path(archiveDir), id.String()), archive.Options{Kind: kind, Logger: log, Metrics: set})
+	a, err := archive.Open(filepath.Join(e.path(archiveDir), id.String()), archive.Options{
+		Kind: kind, Keep: e.cfg.ArchiveKeep, Logger: log, Metrics: set,
+	})
 	if err != nil {
 		return nil, err
+	}
+	if first, _, ok := a.First(); ok && first > 0 && e.cfg.ArchiveKeep != (archive.Keep{}) {
+		log.Warn("the archive does not begin with the first block: what lies below can only be made again from a node", "first", first)
 	}
 	e.archives.mu.Lock()
 	defer e.archives.mu.Unlock()

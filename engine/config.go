@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/follow"
 	"quorate/engine/ingest"
@@ -35,6 +36,10 @@ type Config struct {
 	// many bytes of them; 0 is without bound.
 	KeepResults      time.Duration
 	KeepResultsBytes int64
+
+	// ArchiveKeep says how much of each chain's newest blocks the archive keeps; the
+	// zero value keeps all.
+	ArchiveKeep archive.Keep
 
 	// Settings are those of every network, and the log of all parts.
 	network.Settings

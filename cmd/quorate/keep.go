@@ -10,12 +10,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"quorate/engine"
+	"quorate/engine/archive"
 )
 
-// keepFlags are the flags of quorate serve about how long signed messages are kept.
+// keepFlags are the flags of quorate serve about how long signed messages and blocks
+// are kept.
 type keepFlags struct {
-	age  daysValue
-	size bytesValue
+	age     daysValue
+	size    bytesValue
+	archive archiveValue
 }
 
 func (f *keepFlags) add(flags *pflag.FlagSet) {
@@ -24,10 +27,52 @@ func (f *keepFlags) add(flags *pflag.FlagSet) {
 		flags.Var(&f.age, "keep-results", "how long signed messages are kept, for example 12h or 30d; 0 for ever")
 		flags.Var(&f.size, "keep-results-size", "how much of signed messages is kept, for example 512MiB: beyond it the oldest are deleted; 0 for no limit")
 	})
+	group(flags, groupChains, func(flags *pflag.FlagSet) {
+		flags.Var(&f.archive, "archive-keep", "how much of each chain's newest blocks the archive keeps: all, a number of blocks, or a size like 200GiB; older ones can then only be read from a node again")
+	})
 }
 
 func (f *keepFlags) configure(cfg *engine.Config) {
 	cfg.KeepResults, cfg.KeepResultsBytes = time.Duration(f.age), int64(f.size)
+	cfg.ArchiveKeep = archive.Keep(f.archive)
+}
+
+// archiveValue is a flag with how much of an archive is kept.
+type archiveValue archive.Keep
+
+func (a *archiveValue) String() string {
+	switch {
+	case a.Bytes > 0:
+		size := bytesValue(a.Bytes)
+		if text := size.String(); strings.HasSuffix(text, "B") {
+			return text
+		}
+		return size.String() + "B" // without a unit it would be blocks
+	case a.Blocks > 0:
+		return strconv.FormatUint(a.Blocks, 10)
+	}
+	return "all"
+}
+
+// Type implements pflag.Value.
+func (*archiveValue) Type() string { return "amount" }
+
+// Set implements pflag.Value.
+func (a *archiveValue) Set(s string) error {
+	*a = archiveValue{}
+	if s == "all" {
+		return nil
+	}
+	if n, err := strconv.ParseUint(s, 10, 64); err == nil && n > 0 {
+		a.Blocks = n
+		return nil
+	}
+	var size bytesValue
+	if err := size.Set(s); err != nil || size == 0 {
+		return fmt.Errorf("%q is not all, a number of blocks or a size like 200GiB", s)
+	}
+	a.Bytes = int64(size)
+	return nil
 }
 
 // daysValue is a flag with a duration that may be given in days.

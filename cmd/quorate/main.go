@@ -125,6 +125,9 @@ func commands() []*cobra.Command {
 		keyCommand(),
 		reindexCommand(),
 		checkCommand(),
+		backupCommand(),
+		restoreCommand(),
+		verifyDataCommand(),
 		versionCommand(),
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"quorate/devnet"
 	"quorate/engine"
+	"quorate/engine/backup"
 	"quorate/engine/follow"
 	"quorate/engine/log"
 	"quorate/engine/metric"
@@ -151,6 +152,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if names := cmd.Annotations[unknownEnv]; names != "" {
 		logs.Logger("main").Warn("nothing reads these environment variables", "names", names)
 	}
+	if err := backup.Pending(f.dataDir); err != nil {
+		return err
+	}
 	// Bound first: a taken port is the most common mistake, and the cheapest to find.
 	ln, err := f.listen.open(logs.Logger("http"))
 	if err != nil {
@@ -225,11 +229,22 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	onHangups(logs.Logger("main"), reloadFiles(&cfg, ln))
+	var answering *control
+	defer func() {
+		if answering != nil {
+			err = errors.Join(err, answering.close(f.dataDir))
+		}
+	}()
 	return runServer(ctx, logs.Logger("main"), eng, server, ext, ln, address, func(url string) error {
 		if sim != nil {
 			if err := writeFacts(f, sim.Facts(url), logs.Logger("main")); err != nil {
 				return err
 			}
+		}
+		// Without it only backups while serving are missing.
+		var wrong error
+		if answering, wrong = openControl(ctx, f.dataDir, eng); wrong != nil {
+			logs.Logger("main").Warn("commands cannot ask this server", "err", wrong)
 		}
 		logs.Logger("main").Info("ready", "url", url)
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "quorate ready %s\n", url)

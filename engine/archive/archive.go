@@ -319,3 +319,22 @@ func (a *Archive) swap(old []*segment, with ...*segment) {
 		a.indexes.Remove(s)
 	}
 }
+
+// FileState is a file of an archive.
+type FileState struct {
+	Name string
+	// Size is how much of it is on disk for good; a file that grows may be longer.
+	Size  int64
+	Grows bool // what is there stays, more may follow; else it may only be replaced as a whole
+}
+
+// Files returns all files of the archive, those with notes last.
+func (a *Archive) Files() (list []FileState) {
+	for _, s := range a.Segments() {
+		list = append(list, FileState{s.Name, s.Size, !s.Sealed})
+	}
+	for _, nf := range a.notes.all() {
+		list = append(list, FileState{nf.name, nf.size, true})
+	}
+	return list
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"quorate/engine"
+	"quorate/engine/backup"
+	"quorate/engine/store"
+)
+
+func backupCommand() *cobra.Command {
+	var dataDir, to string
+	var identity bool
+	cmd := &cobra.Command{
+		Use:   "backup",
+		Short: "Copy what cannot be had again, also while the server runs",
+		Long: `Copies the archives of all chains, the kept results, the key of page tokens and
+names from the data folder, while a server uses it or not. The index is not
+copied: it follows from the archives.
+
+Into a folder it copies only what has changed since the last backup there, and
+leaves that one whole until it has all. With "-" it writes a tar file to standard
+output. --with-identity adds the key by which validators know the server: two
+servers must not use it at once.`,
+		Example: `  quorate backup --to /mnt/backup
+  quorate backup --to - | ssh other quorate restore --from -`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runBackup(cmd, dataDir, to, identity) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&to, "to", "", "folder to copy to, or - for standard output (required)")
+	flags.BoolVar(&identity, "with-identity", false, "copy the server's key too")
+	flags.StringVar(&dataDir, "data-dir", defaultDataDir(), "data folder, which a server may use")
+	addConfigFlag(cmd)
+	return cmd
+}
+
+func runBackup(cmd *cobra.Command, dataDir, to string, identity bool) error {
+	if to == "" {
+		return usageError{errors.New("say where to: --to DIR, or --to -")}
+	}
+	told := newBytesTeller(cmd.ErrOrStderr(), "backup")
+	cfg := backup.Config{DataDir: dataDir, Identity: identity, Free: engine.FreeSpace, Progress: told.progress}
+	if _, err := os.Stat(filepath.Join(dataDir, "results")); err == nil {
+		cfg.Results = func(ctx context.Context, w io.Writer) error { return backupResults(ctx, dataDir, w) }
+	}
+	var m *backup.Manifest
+	var err error
+	if to == "-" {
+		m, err = backup.ToStream(cmd.Context(), cfg, cmd.OutOrStdout())
+	} else {
+		m, err = backup.ToDir(cmd.Context(), cfg, to)
+	}
+	told.finish()
+	if err != nil {
+		return fmt.Errorf("backup of %s: %w", filepath.Clean(dataDir), err)
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "backup: %d files, %d bytes, of which %d were copied\n", len(m.Files), m.Bytes(), told.done)
+	return err
+}
+
+// backupResults writes the kept results: of the server that uses the data folder, or
+// else from the database.
+func backupResults(ctx context.Context, dataDir string, w io.Writer) error {
+	err := askResults(ctx, dataDir, w)
+	if !errors.Is(err, errNoServer) {
+		return err
+	}
+	results, err := store.OpenResults(filepath.Join(dataDir, "results"), store.ResultsOptions{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(results.Backup(w), results.Close())
+}
+
+func restoreCommand() *cobra.Command {
+	var dataDir, from string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Put a backup into a data folder",
+		Long: `Puts a backup into a data folder that no server uses. The next "quorate serve"
+makes the index from the archives, without a node. Page tokens that the other
+server gave out stay good.
+
+Everything is gathered and checked beside what is there, which --force lets it
+replace, and then put into place. A restore that was ended early left the folder
+as it was, or is gone on with when it is called again.`,
+		Example: `  quorate restore --from /mnt/backup --data-dir /var/lib/quorate
+  quorate backup --to - | ssh other quorate restore --from -`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRestore(cmd, dataDir, from, force) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&from, "from", "", "folder of the backup, or - for standard input (required)")
+	flags.BoolVar(&force, "force", false, "replace what is in the data folder")
+	flags.StringVar(&dataDir, "data-dir", defaultDataDir(), "data folder, which no running server may use")
+	addConfigFlag(cmd)
+	return cmd
+}
+
+func runRestore(cmd *cobra.Command, dataDir, from string, force bool) error {
+	if from == "" {
+		return usageError{errors.New("say where from: --from DIR, or --from -")}
+	}
+	if served(cmd.Context(), dataDir) {
+		return fmt.Errorf("a server uses %s: stop it first", filepath.Clean(dataDir))
+	}
+	told := newBytesTeller(cmd.ErrOrStderr(), "restore")
+	cfg := backup.RestoreConfig{
+		DataDir: dataDir, Force: force, Results: store.RestoreResults, Progress: told.progress,
+		Free: func(dir string) (uint64, error) {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return 0, err
+			}
+			return engine.FreeSpace(dir)
+		},
+	}
+	var err error
+	if from == "-" {
+		err = backup.FromStream(cmd.Context(), cfg, cmd.InOrStdin())
+	} else {
+		err = backup.FromDir(cmd.Context(), cfg, from)
+	}
+	told.finish()
+	if err != nil {
+		return fmt.Errorf("restore into %s: %w", filepath.Clean(dataDir), err)
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "restore: done; quorate serve makes the index from the archive\n")
+	return err
+}
+
+func verifyDataCommand() *cobra.Command {
+	var dataDir string
+	cmd := &cobra.Command{
+		Use:   "verify-data",
+		Short: "Check the archives and databases of a data folder",
+		Long: `Reads all that the archives in the data folder hold, also while a server uses it,
+and checks it: each file, its checksums, and that each block follows its parent.
+Databases can only be checked while no server uses them.
+
+Prints a line for each part. Damage is named with its file and blocks, and the
+exit code is 1 then: a server that runs fetches these blocks again by itself.`,
+		Example: `  quorate verify-data --data-dir /var/lib/quorate`,
+		Args:    atMost(0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runVerifyData(cmd, dataDir) },
+	}
+	cmd.Flags().StringVar(&dataDir, "data-dir", defaultDataDir(), "data folder, which a server may use")
+	addConfigFlag(cmd)
+	return cmd
+}
+
+// errDamaged is returned when verify-data has found something.
+var errDamaged = errors.New("damage was found")
+
+func runVerifyData(cmd *cobra.Command, dataDir string) error {
+	if _, err := os.Stat(dataDir); err != nil {
+		return err
+	}
+	told := newBytesTeller(cmd.ErrOrStderr(), "verify-data")
+	var errs []error
+	line := func(format string, args ...any) {
+		told.finish()
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
+		errs = append(errs, err)
+	}
+	damaged := false
+	serving := served(cmd.Context(), dataDir)
+	err := backup.VerifyData(cmd.Context(), backup.VerifyConfig{
+		DataDir: dataDir,
+		Database: func(dir string, results bool) error {
+			if serving {
+				return nil
+			}
+			return store.VerifyFiles(dir, results)
+		},
+		Found: func(part string, err error) { damaged = true; line("%s: DAMAGED: %v", part, err) },
+		Sound: func(part, what string) {
+			if serving && strings.HasPrefix(part, "database ") {
+				what = "not checked: a server uses it"
+			}
+			line("%s: %s", part, what)
+		},
+		Progress: func(_ string, done, of int64) { told.progress(done, of) },
+	})
+	told.finish()
+	if damaged {
+		err = errors.Join(err, errDamaged)
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// bytesTeller tells how many bytes are done and how long the others will take: by a
+// bar on a terminal, else by lines.
+type bytesTeller struct {
+	w     io.Writer
+	what  string
+	bars  bool
+	bar   *progressbar.ProgressBar
+	began time.Time
+	last  time.Time
+	done  int64
+}
+
+func newBytesTeller(w io.Writer, what string) *bytesTeller {
+	now := time.Now()
+	return &bytesTeller{w: w, what: what, bars: isTerminal(w), began: now, last: now}
+}
+
+func (t *bytesTeller) progress(done, of int64) {
+	// What cannot be drawn is no loss.
+	t.done = done
+	if t.bars {
+		if t.bar == nil {
+			most := of
+			if most == 0 {
+				most = -1 // not known
+			}
+			t.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(t.w), progressbar.OptionSetWidth(30),
+				progressbar.OptionSetDescription(t.what), progressbar.OptionClearOnFinish(), progressbar.OptionShowBytes(true))
+		}
+		_ = t.bar.Set64(done)
+		return
+	}
+	now := time.Now()
+	if now.Sub(t.last) < tellEvery {
+		return
+	}
+	t.last = now
+	if of == 0 || done == 0 {
+		_, _ = fmt.Fprintf(t.w, "%s: %d bytes\n", t.what, done)
+		return
+	}
+	left := time.Duration(float64(now.Sub(t.began)) * float64(of-done) / float64(done))
+	_, _ = fmt.Fprintf(t.w, "%s: %d of %d bytes, %s left\n", t.what, done, of, left.Round(time.Second))
+}
+
+func (t *bytesTeller) finish() {
+	if t.bar != nil {
+		_ = t.bar.Finish()
+		t.bar = nil
+	}
+}

@@ -1,0 +1,43 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// TestResultsBackup moves results to another folder while they are in use.
+func TestResultsBackup(t *testing.T) {
+	t.Parallel()
+	r, stop := start(t, t.TempDir(), ResultsOptions{})
+	want := map[string]string{"a": "signed a", "b": "signed b"}
+	for k, v := range want {
+		if err := r.Put(t.Context(), []byte(k), []byte(v)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var copied bytes.Buffer
+	if err := r.Backup(&copied); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	dir := t.TempDir()
+	if err := errors.Join(RestoreResults(dir, bytes.NewReader(copied.Bytes())), VerifyFiles(dir, true)); err != nil {
+		t.Fatal(err)
+	}
+	other, err := OpenResults(dir, ResultsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range want {
+		if got, ok, err := other.Get([]byte(k), nil); err != nil || !ok || string(got) != v {
+			t.Errorf("%s: %q, %v, %v", k, got, ok, err)
+		}
+	}
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := other.Backup(&copied); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
