@@ -145,6 +145,10 @@ func TestUntraceable(t *testing.T) {
 	server = startChild(t, d, dir, "--log-display-level", "fatal")
 	poll(t, 50*time.Millisecond, "the block is completed", func() bool { return len(gapsOf(t, dir, c)) == 0 })
 	server.stop(t)
+	honest, _ := undisturbed(t, d, []*evmchain.Chain{c})
+	if digest(t, dir, c) != digest(t, honest, c) {
+		t.Error("rows differ from those of a server that had the trace at once")
+	}
 
 	a, err := archive.Open(filepath.Join(dir, "archive", c.Config().ID.String()), archive.Options{Kind: archive.KindEVM})
 	if err != nil {
