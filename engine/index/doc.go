@@ -17,12 +17,12 @@
 //     it, reverted ones included. The zero address stands for nobody where a
 //     creation has no receiver; in transfers it is an address like others.
 //   - Token balances follow from transfers alone, and those of wrapped native coins
-//     from their Deposit and Withdrawal events too, in the order of the logs. A token that moves more than an
-//     address has lies about its balances: what would fall below zero stays zero,
-//     and is marked as doubtful from then on. Of such a balance, and of all of a token
-//     that is known to be uneven ([Chain.PutUneven]), what its contract said counts, as
-//     far as it was asked. The zero address has no balance and
-//     owns no NFTs. What an address held once is what it had after some block.
+//     from their Deposit and Withdrawal events too, in the order of the logs. A token
+//     that moves more than an address has lies about its balances: what would fall
+//     below zero stays zero, and is marked as doubtful from then on. Of such a balance,
+//     and of all of a token that is known to be uneven ([Chain.PutUneven]), what its
+//     contract said counts, as far as it was asked. The zero address has no balance
+//     and owns no NFTs. What an address held once is what it had after some block.
 //   - The deployer of a contract sent the transaction; its creator is the account
 //     whose call made it: the deployer itself, or a contract.
 package index

@@ -22,11 +22,11 @@
 // at its head and the node answers within 250 ms; if it does not, no block waits for
 // the next 10 s. Until they are known they are unknown, not empty. They are read
 // again a day later at most, and within seconds of a sign that they have changed, or
-// minutes if the token has shown such signs without a change: an
-// event that is no transfer or approval (such as Upgraded), a call of the contract
-// without any event, a contract created at the address again. While a token moves,
-// it is visited every 10 minutes, in the beginning more often, and more rarely if it
-// is uneven and has many holders.
+// minutes if the token has shown such signs without a change: an event that is no
+// transfer or approval (such as Upgraded), a call of the contract without any event, a
+// contract created at the address again. While a token moves, it is visited every 10
+// minutes, in the beginning more often, and more rarely if it is uneven and has many
+// holders.
 //
 // URIs are read when an NFT is minted, and again when the contract says that they
 // have changed (ERC-4906, the URI event of ERC-1155) or a visit finds that one of a
