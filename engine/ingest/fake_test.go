@@ -19,6 +19,7 @@ type fakeNode struct {
 	mu     sync.Mutex
 	blocks []*evm.Block
 	tip    uint64
+	claim  uint64                                      // the tip that it tells of, if above zero
 	heads  chan uint64                                 // to Watch
 	quiet  bool                                        // Watch does not tell
 	fetch  func(from, to uint64) ([]*evm.Block, error) // replaces the answer if it gives any
@@ -72,7 +73,7 @@ func (f *fakeNode) Tip(ctx context.Context) (chain.Head, error) {
 		return chain.Head{}, f.tipErr
 	}
 	b := f.blocks[min(f.tip, uint64(len(f.blocks)-1))]
-	return chain.Head{Height: f.tip, ID: chain.ID(b.Hash), TimeMilli: b.TimeMilli}, nil
+	return chain.Head{Height: max(f.tip, f.claim), ID: chain.ID(b.Hash), TimeMilli: b.TimeMilli}, nil
 }
 
 func (f *fakeNode) Fetch(ctx context.Context, from, to uint64) ([]*evm.Block, error) {

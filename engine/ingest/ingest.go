@@ -211,7 +211,8 @@ type Ingest[B Item] struct {
 
 	running sync.Mutex    // held by Run from start to end
 	target  atomic.Uint64 // height to reach, as far as is known
-	grew    signal        // the target has changed
+	heard   atomic.Uint64 // the last hint
+	grew    signal        // the target has changed, or a hint has come
 	look    chan struct{} // the tip should be looked at
 
 	blocks, txs, retries, repaired, rewinds metric.Counter
@@ -307,9 +308,14 @@ func (i *Ingest[B]) watch(ctx context.Context) {
 const maxHint = 1000
 
 func (i *Ingest[B]) hint(height uint64) {
-	if height <= i.target.Load()+maxHint && i.raise(height) {
-		i.grew.fire()
+	if height > i.target.Load()+maxHint {
+		return
 	}
+	// A node may have told of a target that there is not: who waits for a block below
+	// it is woken as well.
+	i.heard.Store(height)
+	i.raise(height)
+	i.grew.fire()
 }
 
 // tip asks the source for its last block, and takes it as the target.

@@ -118,6 +118,34 @@ func TestHead(t *testing.T) {
 	})
 }
 
+// A tip that a node makes up does not delay the blocks that there are.
+func TestHeadBelowFalseTip(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		blocks, sink := chainOf(100), &fakeSink{}
+		node := newNode(blocks, 20)
+		node.claim = 900
+		_, stop := run(t, Config[*evm.Block]{Source: node, Sink: sink, Completer: node})
+		after(time.Minute)
+		if sink.height() != 20 {
+			t.Fatalf("height %d", sink.height())
+		}
+		node.set(func() { node.calls = 0 })
+		for n := range 30 {
+			node.accept()
+			after(0) // no time passes
+			if sink.height() != 21+n {
+				t.Fatalf("height %d after %d blocks", sink.height(), n+1)
+			}
+		}
+		if node.calls > 200 {
+			t.Errorf("%d fetches for 30 blocks", node.calls)
+		}
+		mustHave(t, sink, blocks, 50, true)
+		stop()
+	})
+}
+
 // A restart goes on after the last committed block.
 func TestResume(t *testing.T) {
 	t.Parallel()

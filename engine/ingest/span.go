@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -135,12 +136,13 @@ func (r *round[B]) fill(ctx context.Context, s *span[B]) {
 			continue
 		}
 		r.i.failed(fmt.Errorf("fetch block %d: %w", at, err))
-		if errors.Is(err, ErrNotFound) {
-			poke(r.i.look)
+		awaited := at
+		if !errors.Is(err, ErrNotFound) {
+			awaited = math.MaxUint64 // no hint helps
 		} else {
-			wake = nil
+			poke(r.i.look)
 		}
-		if !pause(ctx, backoff(err, failures), wake) {
+		if !r.i.pauseFor(ctx, backoff(err, failures), awaited, wake) {
 			return
 		}
 		failures++

@@ -45,6 +45,26 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
+// pauseFor waits for a time or until there is a hint of a block; wake was the next of
+// grew before the block was asked for. It reports whether ctx goes on.
+func (i *Ingest[B]) pauseFor(ctx context.Context, d time.Duration, height uint64, wake <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			return ctx.Err() == nil
+		case <-wake:
+			wake = i.grew.next()
+			if i.heard.Load() >= height {
+				return ctx.Err() == nil
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 // poke leaves one value in ch, which has room for one.
 func poke(ch chan struct{}) {
 	select {

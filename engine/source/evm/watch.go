@@ -83,8 +83,12 @@ func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
 	}
 }
 
-// height asks for the tip's height, once.
+// height asks for the tip's height, once: of several nodes for the highest.
 func (c *Client) height(ctx context.Context) (n uint64, err error) {
+	if len(c.cfg.Node.Nodes()) > 1 {
+		head, err := c.Tip(ctx)
+		return head.Height, err
+	}
 	var s string
 	if err := c.cfg.Node.Call(ctx, c.cfg.Path, "eth_blockNumber", []any{}, &s); err != nil {
 		return 0, outward(err)
