@@ -93,10 +93,10 @@ func (h *header) append(dst []byte) []byte {
 // gasLimitOf is enough for a busy block.
 func (c *Config) gasLimitOf() uint64 { return max(15_000_000, uint64(c.TxsPerBlock)*2_000_000) } // not negative
 
-// seal works out the header but for its roots, and what goes over all
+// seal works out the header but for its parent and roots, and what goes over all
 // transactions. txs have what build gave them.
-func (b *block) seal(cfg *Config, parent evm.Hash) {
-	b.parent, b.gasLimit, b.baseFee = parent, cfg.gasLimitOf(), baseFee(b.number)
+func (b *block) seal(cfg *Config) {
+	b.gasLimit, b.baseFee = cfg.gasLimitOf(), baseFee(b.number)
 	b.timeMilli, b.hasExtData = cfg.timeOf(b.number), cfg.Atomic
 	logs, bodies := 0, 0
 	for i, t := range b.txs {
@@ -120,11 +120,15 @@ func (b *block) seal(cfg *Config, parent evm.Hash) {
 	b.size = headLen(n) + n
 }
 
-// hashAll works out the roots of a block that is sealed, and its hash. state is
-// the state root; without one it is a hash over the rest.
-func (b *block) hashAll(state *evm.Hash) {
+// hashLists works out the roots of what a block that is sealed holds.
+func (b *block) hashLists() {
 	b.txRoot = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].raw })
 	b.receipts = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].receipt() })
+}
+
+// hashHeader works out the block's hash, when its parent and all other roots are
+// known. state is the state root; without one it is a hash over the rest.
+func (b *block) hashHeader(state *evm.Hash) {
 	b.root = evm.Keccak([]byte("state"), b.parent[:], b.txRoot[:], b.receipts[:], b.extDataHash[:])
 	if state != nil {
 		b.root = *state

@@ -2,6 +2,7 @@ package evmchain
 
 import (
 	"encoding/binary"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -82,31 +83,78 @@ func (c *Chain) build() {
 	c.txs = make(map[uint64]uint64, c.cfg.Blocks*uint64(c.cfg.TxsPerBlock)) // not negative
 	c.records = make([]record, 0, c.cfg.Blocks+1)
 	c.plan = newPlanner(&c.cfg, c.ledger)
-	for range c.cfg.Blocks + 1 + c.waiting {
-		c.grow()
-	}
+	c.growAll(c.cfg.Blocks + 1 + c.waiting)
 	c.built = true
+}
+
+// made is a block on its way into the chain.
+type made struct {
+	*block
+	data   []byte        // its record
+	state  *evm.Hash     // the state root, if it is known
+	hashed chan struct{} // closed when its lists are
+}
+
+// growAll makes the first n blocks: what happens in them one after the other,
+// meanwhile the roots of those before on all cores.
+func (c *Chain) growAll(n uint64) {
+	const ahead = 64 // blocks
+	work, order := make(chan *made, ahead), make(chan *made, ahead)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for m := range work {
+				m.hashLists()
+				close(m.hashed)
+			}
+		})
+	}
+	workers.Go(func() {
+		for height := range n {
+			m := c.next(height)
+			work <- m
+			order <- m
+		}
+		close(work)
+		close(order)
+	})
+	for m := range order {
+		<-m.hashed
+		c.accept(m)
+	}
+	workers.Wait()
 }
 
 // grow plans, applies and records the next block.
 func (c *Chain) grow() {
-	height := uint64(len(c.records))
-	b := &block{ledger: c.ledger, header: header{number: height}}
-	var data []byte
+	m := c.next(uint64(len(c.records)))
+	m.hashLists()
+	c.accept(m)
+}
+
+// next plans the next block, and applies it.
+func (c *Chain) next(height uint64) *made {
+	m := &made{block: &block{ledger: c.ledger, header: header{number: height}}, hashed: make(chan struct{})}
 	if height == 0 {
 		c.plan.genesis()
 	} else {
-		data = c.plan.block(b)
+		m.data = c.plan.block(m.block)
 	}
-	var parent evm.Hash
+	m.seal(&c.cfg)
+	m.state = c.grownState(height)
+	return m
+}
+
+// accept records a block whose lists are hashed.
+func (c *Chain) accept(m *made) {
+	height := uint64(len(c.records))
 	if height > 0 {
-		parent = c.records[height-1].hash
+		m.parent = c.records[height-1].hash
 	}
-	b.seal(&c.cfg, parent)
-	b.hashAll(c.grownState(height))
-	c.records = append(c.records, record{b.roots, slices.Clip(data)})
-	c.byHash[short(b.hash)] = uint32(height) // bounded
-	for i, t := range b.txs {
+	m.hashHeader(m.state)
+	c.records = append(c.records, record{m.roots, slices.Clip(m.data)})
+	c.byHash[short(m.hash)] = uint32(height) // bounded
+	for i, t := range m.txs {
 		c.txs[short(t.hash)] = height<<16 | uint64(i) // bounded
 	}
 }
@@ -148,11 +196,10 @@ func (c *Chain) block(height uint64) *block {
 		a, data = takeTransfer(data[1:])
 		b.atomic = append(b.atomic, a)
 	}
-	var parent evm.Hash
 	if height > 0 {
-		parent = c.records[height-1].hash
+		b.parent = c.records[height-1].hash
 	}
-	b.seal(&c.cfg, parent)
+	b.seal(&c.cfg)
 	b.roots = c.records[height].roots
 	return b
 }
