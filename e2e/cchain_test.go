@@ -323,7 +323,8 @@ func TestOracleCChain(t *testing.T) {
 	checkListedC(ctx, t, s, j, w.entry())
 
 	// A server that catches up says the same as the one that followed.
-	late := startIndexer(t, w.entry(), "--chains-file", file)
+	checkVerified(t, s)
+	late := startIndexer(t, w.entry(), "--chains-file", file, "--verify=full")
 	j.cfg.URL = late.URL
 	k := j.checker(t, false)
 	if err := k.WaitIndexed(ctx, j.chain.Tip()); err != nil {
@@ -341,6 +342,22 @@ func TestOracleCChain(t *testing.T) {
 	if err := k.Err(); err != nil {
 		t.Errorf("the server that caught up: %v", err)
 	}
+	checkVerified(t, late)
+}
+
+// checkVerified fails unless all that real nodes answered was what the hashes of its
+// blocks say, senders and the sample of balances among it.
+func checkVerified(t *testing.T, s *server) {
+	t.Helper()
+	for _, name := range []string{"quorate_evm_source_mismatches_total", "quorate_evm_source_unverified_total", "quorate_balances_refuted_total"} {
+		if v := s.metric(t, name); v != 0 {
+			t.Errorf("%s is %v\n%s", name, v, s.LogTail())
+		}
+	}
+	if txs, senders := s.metric(t, "quorate_evm_source_transactions_total"), s.metric(t, "quorate_evm_source_senders_total"); senders == 0 || senders < txs/2 {
+		t.Errorf("%v senders of %v transactions were recovered", senders, txs)
+	}
+	t.Logf("%v senders, %v balances proven", s.metric(t, "quorate_evm_source_senders_total"), s.metric(t, "quorate_balances_proven_total"))
 }
 
 // checkListedC compares the only item of the list of chains.

@@ -39,14 +39,12 @@ const (
 	txInput
 	txType
 	txIndex
+	txV
+	txR
+	txS
 	txAll      = 1<<iota - 1 // those that each must have
-	txV        = 1 << (iota - 1)
-	txR        = 1 << (iota - 1)
-	txS        = 1 << (iota - 1)
 	txGasPrice = 1 << (iota - 1)
 	txParity   = 1 << (iota - 1)
-
-	txSigned = txV | txR | txS
 )
 
 // Topmost numbers of what a transaction may list. A gas limit of 2^32 pays for no more.

@@ -112,7 +112,7 @@ func (c *ledgerChain) node(t *testing.T) *Client {
 }
 
 // judge has a part of the balances of the blocks proven and returns the first lie.
-func (c *ledgerChain) judge(t *testing.T, share uint32) (lie error, proven int) {
+func (c *ledgerChain) judge(t *testing.T, share uint32) (proven int, lie error) {
 	t.Helper()
 	client, sampler := c.node(t), Sampler{share: share}
 	for _, b := range c.blocks {
@@ -124,13 +124,13 @@ func (c *ledgerChain) judge(t *testing.T, share uint32) (lie error, proven int) 
 			t.Fatal(err)
 		}
 	}
-	return lie, proven
+	return proven, lie
 }
 
 // What an honest node says of balances and calls is proven, all of it.
 func TestProvenBalances(t *testing.T) {
 	t.Parallel()
-	if lie, proven := newLedgerChain(30).judge(t, 1); lie != nil || proven < 200 {
+	if proven, lie := newLedgerChain(30).judge(t, 1); lie != nil || proven < 200 {
 		t.Errorf("%d proven: %v", proven, lie)
 	}
 }
@@ -158,7 +158,7 @@ func TestFalseBalances(t *testing.T) {
 	} {
 		c := newLedgerChain(3)
 		lie(c.blocks[2])
-		if err, _ := c.judge(t, 1); !errors.Is(err, ErrFalse) || !strings.Contains(err.Error(), "block 2") {
+		if _, err := c.judge(t, 1); !errors.Is(err, ErrFalse) || !strings.Contains(err.Error(), "block 2") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestFalseBalances(t *testing.T) {
 		for _, b := range c.blocks[1:] {
 			lie(b)
 		}
-		if err, proven := c.judge(t, 0); !errors.Is(err, ErrFalse) {
+		if proven, err := c.judge(t, 0); !errors.Is(err, ErrFalse) {
 			t.Errorf("%s: not found in 1,000 blocks by %d proofs: %v", name, proven, err)
 		} else {
 			t.Logf("%s: %d proofs: %v", name, proven, err)

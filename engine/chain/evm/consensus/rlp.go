@@ -53,16 +53,10 @@ func headLen(n int) int {
 }
 
 // closeList makes what dst holds from start on the elements of a list.
-func closeList(dst []byte, start int) []byte { return closeAs(dst, start, 0xc0) }
-
-// closeString makes what dst holds from start on one byte string. It must not be
-// a single byte below 0x80.
-func closeString(dst []byte, start int) []byte { return closeAs(dst, start, 0x80) }
-
-func closeAs(dst []byte, start int, base byte) []byte {
+func closeList(dst []byte, start int) []byte {
 	n := len(dst) - start
 	var room [9]byte
-	head := appendHead(room[:0], base, n)
+	head := appendHead(room[:0], 0xc0, n)
 	dst = append(dst, head...)
 	copy(dst[start+len(head):], dst[start:start+n])
 	copy(dst[start:], head)
