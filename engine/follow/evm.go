@@ -168,6 +168,14 @@ func (c *EVM) Behind() (target, missing uint64) {
 // is none to index; the zero time if not since the start.
 func (c *EVM) Updated() time.Time { return c.status().Progress }
 
+// stuck says why the archive and the index have not been brought together for a while.
+func (c *EVM) stuck() error {
+	if k := c.keeper.Load(); k != nil {
+		return k.stuckFor(maxWaiting)
+	}
+	return nil
+}
+
 // check is the health of the chain: the last block that is indexed.
 func (c *EVM) check() (s ingest.Status, err error) {
 	s = c.status()
@@ -178,6 +186,8 @@ func (c *EVM) check() (s ingest.Status, err error) {
 		err = errors.New("no block is indexed yet")
 	case time.Since(s.Progress) > maxStill:
 		err = fmt.Errorf("nothing was heard of the chain for %s", time.Since(s.Progress).Round(time.Millisecond))
+	case c.stuck() != nil:
+		err = fmt.Errorf("the archive and the index are not brought together: %w", c.stuck())
 	case s.WaitingFor > maxWaiting:
 		err = fmt.Errorf("a block has waited for %s to be indexed", s.WaitingFor.Round(time.Millisecond))
 	case c.proofs.err() != nil:

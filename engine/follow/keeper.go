@@ -58,11 +58,12 @@ type keeper[B ingest.Item] struct {
 	caught, joined event
 	stale          chan struct{} // has room for one: there may be stale tables
 
-	work atomic.Pointer[Work] // nil: none
-	fill atomic.Bool          // the archive is being filled
-	mu   sync.Mutex           // guards what follows
-	hurt []archive.Damage     // known, and not mended yet
-	err  error                // why the keeper does not get on
+	work  atomic.Pointer[Work] // nil: none
+	fill  atomic.Bool          // the archive is being filled
+	mu    sync.Mutex           // guards what follows
+	hurt  []archive.Damage     // known, and not mended yet
+	err   error                // why the keeper does not get on
+	since time.Time            // of err
 }
 
 // event happens once.
@@ -193,7 +194,20 @@ func (k *keeper[B]) until(ctx context.Context, f func() error) bool {
 func (k *keeper[B]) stuck(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.err == nil {
+		k.since = time.Now()
+	}
 	k.err = err
+}
+
+// stuckFor returns why the keeper has not got on for at least so long, or nil.
+func (k *keeper[B]) stuckFor(least time.Duration) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == nil || time.Since(k.since) < least {
+		return nil
+	}
+	return k.err
 }
 
 // found takes note of damage.

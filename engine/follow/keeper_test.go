@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"quorate/engine/archive"
 	"quorate/engine/metric"
@@ -133,6 +134,9 @@ func TestKeeperMends(t *testing.T) {
 	r.fetch = func(ctx context.Context, from, to uint64) ([]archive.Block, error) {
 		list, err := fetch(ctx, from, to)
 		named = r.gaps(39, 0)
+		if stuck := r.stuckFor(0); (stuck != nil) != (err == nil) { // after the first failure
+			t.Errorf("stuck: %v, the fetch: %v", stuck, err)
+		}
 		if hurt, _ := r.trouble(); len(hurt) != 1 || hurt[0].From != from {
 			t.Errorf("damage %v, fetched from %d", hurt, from)
 		}
@@ -144,6 +148,9 @@ func TestKeeperMends(t *testing.T) {
 	r.run(t)
 	if len(named) != 1 || named[0].Kind != GapDamaged || named[0].Rows || named[0].To < named[0].From {
 		t.Errorf("named %v", named)
+	}
+	if err := r.stuckFor(time.Hour); err != nil {
+		t.Errorf("stuck for an hour: %v", err)
 	}
 	if hurt, err := r.trouble(); len(hurt) > 0 || err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("left: %v, %v", hurt, err)
