@@ -71,12 +71,10 @@ func before[E any](list []E, height uint32, of func(E) uint32) []E {
 	return list[:n:n]
 }
 
-// Where returns the height of the block with a transaction.
+// Where returns the height of the block that a transaction is in if it is there at
+// all: another one's hash may begin in the same way.
 func (c *Chain) Where(hash evm.Hash) (uint64, bool) {
 	defer c.read()()
-	b, t := c.find(hash)
-	if t == nil {
-		return 0, false
-	}
-	return b.number, true
+	at, ok := c.txs[short(hash)]
+	return at >> 16, ok
 }

@@ -291,6 +291,8 @@ func (h *node) traceTransaction(dst []byte, a args) ([]byte, error) {
 		return dst, err
 	}
 	start := len(dst)
-	dst, _ = h.chain.AppendTxTrace(dst, hash, tc)
+	if dst, ok = h.chain.AppendTxTrace(dst, hash, tc); !ok {
+		return dst, errors.New("transaction not found")
+	}
 	return h.spoil(dst, start, hash)
 }
