@@ -151,3 +151,25 @@ func BenchmarkAddressPage(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRebuild makes all tables, or one, of 60,000 transactions again, while
+// nothing else happens.
+func BenchmarkRebuild(b *testing.B) {
+	const blocks = 600
+	_, c := benchChain(b, b.TempDir())
+	gen := indextest.New(indextest.Config{Seed: 1, Txs: 100, Full: true, Accounts: 100_000})
+	a := &archive{blocks: gen.Blocks(blocks + 1)}
+	commit(b, c, a.blocks, 64)
+	for name, list := range map[string][]Table{"all": Tables(), "transactions": {store.TableTxs}, "balances": {store.TableTokenBalances}, "metrics": {store.TableRollup}} {
+		b.Run(name, func(b *testing.B) {
+			n := 0
+			for b.Loop() {
+				if err := c.Rebuild(b.Context(), a, list, nil); err != nil {
+					b.Fatal(err)
+				}
+				n += blocks * 100
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "txs/s")
+		})
+	}
+}
