@@ -25,4 +25,12 @@
 //     and owns no NFTs. What an address held once is what it had after some block.
 //   - The deployer of a contract sent the transaction; its creator is the account
 //     whose call made it: the deployer itself, or a contract.
+//
+// Each table has a version, that of the rules its rows are made by, and lies in an
+// edition of its own. [Chain.Stale] names tables of other versions, and
+// [Chain.Rebuild] makes them again from blocks beside those that are served. Pure
+// tables follow from each block alone; folds, which are balances and metrics, also
+// from the rows before. A block that was committed without its trace is a gap until
+// [Chain.Complete]: what its trace says is missing, and the native balance of an
+// account is not known from the gap to the next block that changed it.
 package index

@@ -11,5 +11,6 @@
 //   - [DB]: the index of chains. A commit is on disk when it returns. What the
 //     rows mean is the business of engine/index; their layout is here, in one block.
 //
-// No rule depends on a delete: what ends, ends because its value says so.
+// No rule depends on a delete: what ends, ends because its value says so. But for
+// blocks that were never accepted, whose rows are removed.
 package store

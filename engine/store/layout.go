@@ -60,10 +60,11 @@ const prefixMemory = 0x08
 // meets the newest row first. An address (addr, token, owner) has 20 bytes, a
 // token's ID 32. Values marked with a codec are described in engine/index.
 //
-// But for the cursor, and what is written with it, every row says from which height on it is true, and is
-// written once with the same bytes whenever its block is applied. Rows above
-// the cursor are no part of the index yet: readers pass them over. Nothing is
-// ever deleted.
+// But for the cursor, and what is written with it, every row says from which height
+// on it is true, and is written once with the same bytes whenever its block is
+// applied. Rows above the cursor are no part of the index yet: readers pass them
+// over. Rows are removed in two cases: those of an edition that was replaced, and
+// those of blocks that were never accepted.
 const (
 	// TableChains has the ordinals of chains, which are counted from 1.
 	//
