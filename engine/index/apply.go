@@ -177,7 +177,6 @@ func (b *builder) tx(ref *BlockRef, blk *evm.Block, tx *evm.Tx) error {
 		b.put(b.start(store.TableFailed).u64(^ref.Number).u32(^tx.Index), nil)
 	}
 	b.parts(ref, tx, blk.Traced)
-	b.contracts(ref, tx)
 	return nil
 }
 
@@ -240,15 +239,6 @@ func (b *builder) parts(ref *BlockRef, tx *evm.Tx, traced bool) {
 		}
 		b.put(b.start(store.TableAddressTxs).addr(&a).u64(^ref.Number).u32(^tx.Index), value)
 	}
-}
-
-// contracts appends the rows of the contracts that a transaction made.
-func (b *builder) contracts(ref *BlockRef, tx *evm.Tx) {
-	creations(tx, func(made, creator *evm.Address, typ evm.CallType) {
-		v := append(append(b.value[:0], creator[:]...), tx.From[:]...)
-		v = append(key(v).u32(tx.Index), byte(typ))
-		b.put(b.start(store.TableContracts).addr(made).u64(^ref.Number), v)
-	})
 }
 
 // creations hands over the contracts that a transaction made, and who made them.

@@ -205,12 +205,6 @@ func compare(t *testing.T, v *View, o *oracle, limit int) {
 			t.Fatalf("block %d: %d, %+v, %v, %v", b.Number, n, h, err, err2)
 		}
 	}
-	for a, want := range o.made {
-		c, found, err := v.Contract(a)
-		if got := fmt.Sprint(c.Creator, c.Deployer, c.Number, c.TxIndex, c.Type); err != nil || !found || got != want {
-			t.Fatalf("contract %s: %s, want %s, %v", a, got, want, err)
-		}
-	}
 }
 
 func compareTxs(t *testing.T, v *View, o *oracle, p Page) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Complete takes a block that was committed without its trace, now with it: the
-// calls of its transactions, the parts that addresses have in them, the contracts
-// that they made and the native balances. Metrics that lack something from the
+// calls of its transactions, the parts that addresses have in them and the native
+// balances. Metrics that lack something from the
 // block stay served and are stale from then on, see [Chain.Stale]. A block that is in no
 // gap is passed over, so it does no harm to complete one twice.
 func (c *Chain) Complete(ctx context.Context, blk *evm.Block) error {

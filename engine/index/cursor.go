@@ -133,9 +133,9 @@ func untraced(gaps []Gap, above, upTo uint64) bool {
 	return slices.ContainsFunc(gaps, func(g Gap) bool { return g.From <= upTo && g.To > above })
 }
 
-// Gaps returns the blocks whose traces are missing: their calls, the contracts
-// that those made and the parts that addresses have in them are not known, nor is
-// the native balance of an account from such a block to the next that changed it.
+// Gaps returns the blocks whose traces are missing: their calls and the parts that
+// addresses have in those are not known, nor is the native balance of an account
+// from such a block to the next that changed it.
 func (c *Chain) Gaps() []Gap {
 	if cur := c.last.Load(); cur != nil {
 		return slices.Clone(cur.gaps)

@@ -23,8 +23,8 @@
 //     and of all of a token that is known to be uneven ([Chain.PutUneven]), what its
 //     contract said counts, as far as it was asked. The zero address has no balance
 //     and owns no NFTs. What an address held once is what it had after some block.
-//   - The deployer of a contract sent the transaction; its creator is the account
-//     whose call made it: the deployer itself, or a contract.
+//   - The deployer of a contract is the account whose call made it: the sender of
+//     the transaction, or a contract.
 //
 // Each table has a version, that of the rules its rows are made by, and lies in an
 // edition of its own. [Chain.Stale] names tables of other versions, and

@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"fmt"
 	"math/big"
 
 	"quorate/engine/chain/evm"
@@ -21,7 +20,6 @@ type oracle struct {
 	doubtful map[string]bool
 	owners   map[string]evm.Address // token and ID
 	native   map[evm.Address]*big.Int
-	made     map[evm.Address]string
 	blocks   []*evm.Block
 	byBlock  map[uint64][]*oracleTx
 }
@@ -52,7 +50,7 @@ func recompute(blocks []*evm.Block, height uint64) *oracle {
 	o := &oracle{
 		byHash: map[evm.Hash]*oracleTx{}, byAddr: map[evm.Address][]*oracleTx{},
 		coins: map[evm.Address]map[evm.Address]*big.Int{}, owners: map[string]evm.Address{},
-		doubtful: map[string]bool{}, native: map[evm.Address]*big.Int{}, made: map[evm.Address]string{}, byBlock: map[uint64][]*oracleTx{},
+		doubtful: map[string]bool{}, native: map[evm.Address]*big.Int{}, byBlock: map[uint64][]*oracleTx{},
 	}
 	// What an account has before its first change is known later.
 	for _, b := range blocks {
@@ -85,9 +83,6 @@ func (o *oracle) replay(b *evm.Block, tx *evm.Tx) {
 	who := map[evm.Address]bool{tx.From: true}
 	if tx.Creation {
 		who[tx.Contract] = true
-		if !tx.Failed {
-			o.made[tx.Contract] = fmt.Sprint(tx.From, tx.From, b.Number, tx.Index, evm.CallCreate)
-		}
 	} else {
 		who[tx.To] = true
 	}
@@ -104,9 +99,6 @@ func (o *oracle) replay(b *evm.Block, tx *evm.Tx) {
 		creates := c.Type == evm.CallCreate || c.Type == evm.CallCreate2
 		if c.To != (evm.Address{}) || !creates {
 			who[c.To] = true
-		}
-		if creates && !c.Reverted {
-			o.made[c.To] = fmt.Sprint(c.From, tx.From, b.Number, tx.Index, c.Type)
 		}
 	}
 	for a := range who {

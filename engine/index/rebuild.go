@@ -396,9 +396,9 @@ func (b *build) replace(cur cursor) error {
 		gone = append(gone, edition{e.table, old.of[e.table]})
 		at.of[e.table] = e.place
 	}
-	if before := &at.of[store.TableOldNative]; b.m.writes(store.TableNativeBalances) && before.version > 0 {
-		gone = append(gone, edition{store.TableOldNative, *before})
-		*before = place{}
+	for _, e := range at.retired() {
+		gone = append(gone, e)
+		at.of[e.table] = place{}
 	}
 	cur.places = &at
 	if b.lacks {

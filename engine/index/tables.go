@@ -56,7 +56,6 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableTokenBalances:  {"token-balances", partBalances, 2, 1},
 	store.TableNFTOwners:      {"nft-owners", partPure, 1, 1},
 	store.TableOwnedNFTs:      {"owned-nfts", partPure, 1, 1},
-	store.TableContracts:      {"contracts", partPure, 1, 1},
 	store.TableWarp:           {"warp-messages", partPure, 1, 1},
 	store.TableSeenTokens:     {"seen-tokens", partPure, 1, 1},
 	store.TableSeenNFTs:       {"seen-nfts", partPure, 1, 1},
@@ -157,7 +156,7 @@ func firstPlaces(ordinal uint32) *places {
 			p.of[t].version = 1
 		}
 	}
-	p.of[store.TableOldNative].version = 1
+	p.of[store.TableOldNative].version, p.of[store.TableOldContracts].version = 1, 1
 	return p
 }
 
@@ -228,4 +227,14 @@ func (p *places) decode(b []byte) error {
 		p.of[e.table] = e.place
 	}
 	return err
+}
+
+// retired returns the tables that the program neither makes nor reads any more.
+func (p *places) retired() (list []edition) {
+	for t, at := range p.of {
+		if at.version > 0 && tables[t].name == "" && (t != store.TableOldNative || p.has(store.TableNativeBalances)) {
+			list = append(list, edition{Table(t), at})
+		}
+	}
+	return list
 }

@@ -116,15 +116,6 @@ type TokenMeta struct {
 	HasDecimals  bool
 }
 
-// Contract is how a contract came to be.
-type Contract struct {
-	Creator  evm.Address // whose call made it
-	Deployer evm.Address // who sent the transaction
-	Number   uint64      // of the block
-	TxIndex  uint32
-	Type     evm.CallType
-}
-
 // Page says which part of a list to read.
 type Page struct {
 	// After is the position that the page before ended with; nil is the beginning.

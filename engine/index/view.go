@@ -174,31 +174,6 @@ func (v *View) newest(prefix key, read func(b []byte) error) (bool, error) {
 	return true, rows.Value(read)
 }
 
-// Contract reports how the contract at an address came to be.
-func (v *View) Contract(a evm.Address) (ct Contract, found bool, err error) {
-	prefix := v.at.key(store.TableContracts).addr(&a)
-	rows, err := v.s.Rows(prefix, false)
-	if err != nil {
-		return ct, false, err
-	}
-	rows.Seek(prefix.u64(^v.tip.Number))
-	if !rows.Valid() {
-		return ct, false, nil
-	}
-	ct.Number = ^binary.BigEndian.Uint64(rows.Key()[len(prefix):])
-	err = rows.Value(func(b []byte) error {
-		if len(b) != 2*evm.AddressLen+5 {
-			return fmt.Errorf("%w: contract", errCodec)
-		}
-		copy(ct.Creator[:], b)
-		copy(ct.Deployer[:], b[evm.AddressLen:])
-		b = b[2*evm.AddressLen:]
-		ct.TxIndex, ct.Type = binary.BigEndian.Uint32(b), evm.CallType(b[4])
-		return nil
-	})
-	return ct, err == nil, err
-}
-
 // bounds gives the lowest and highest height of a page; ok is false if there is none.
 func (v *View) bounds(p *Page) (lo, hi uint64, ok bool) {
 	hi = v.tip.Number

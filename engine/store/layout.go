@@ -156,12 +156,9 @@ const (
 	//	value:    none
 	TableOwnedNFTs = 0x1d
 
-	// TableContracts has the creations of contracts; an address can have several
-	// when a contract has destroyed itself.
-	//
-	//	sort key: addr | ^height
-	//	value:    addr of creator | addr of deployer | u32 tx index | u8 call type
-	TableContracts = 0x1e
+	// TableOldContracts had the creations of contracts, which nobody read. It is
+	// removed when tables are made again.
+	TableOldContracts = 0x1e
 
 	// TableWarp has the unsigned warp messages that were sent.
 	//
