@@ -316,6 +316,9 @@ func (c *call) note(err error) {
 
 // Token implements view.Source.
 func (c *call) Token(a *evm.Address) (index.TokenMeta, bool) {
+	if !c.v.MayBeToken(a) {
+		return index.TokenMeta{}, false
+	}
 	e := c.s.tokenMeta.get(c.info.ChainID, c.tokens, a)
 	if e == nil {
 		e = &tokenEntry{chain: c.info.ChainID, version: c.tokens, address: *a}

@@ -234,6 +234,8 @@ func (v *fakeView) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	return n, n <= v.tip && hash == numbered(n, 0xb), v.broken
 }
 
+func (v *fakeView) MayBeToken(*evm.Address) bool { return true }
+
 // Newest is the tip: each block may have brought a row.
 func (v *fakeView) Newest(index.List, evm.Address) (uint64, bool, error) {
 	return v.tip, true, v.broken

@@ -108,6 +108,9 @@ type View interface {
 	// NativeBalance returns false if it is not known.
 	NativeBalance(a evm.Address) (wei uint256.Int, known bool, err error)
 	Token(a evm.Address) (index.TokenMeta, bool, error)
+	// MayBeToken reports false, for next to nothing, of most addresses that Token
+	// knows nothing of.
+	MayBeToken(a *evm.Address) bool
 	TokenURI(token evm.Address, id uint256.Int) (string, bool, error)
 	// NFTOwner returns the owner of an ERC-721 token, the zero address if it was
 	// burnt.

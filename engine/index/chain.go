@@ -58,6 +58,7 @@ type Chain struct {
 	start        atomic.Uint64          // height of the first block, see StartAt
 	last         atomic.Pointer[cursor] // nil while the chain is empty
 	tokenVersion atomic.Uint64
+	known        tokenSet // of whose contracts something is known
 	uneven       atomic.Pointer[unevenTokens]
 
 	commit sync.Mutex // guards what follows, and the order of commits
@@ -89,7 +90,7 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 	}
 	c := &Chain{db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{}, groupTxs: rebuildTxs}
 	c.rowsMax, c.bytesMax, c.overhead = db.Limits()
-	if err := c.loadCursor(); err != nil {
+	if err := errors.Join(c.loadCursor(), c.loadTokens()); err != nil {
 		return nil, err
 	}
 	if err := c.keepWrapped(); err != nil {

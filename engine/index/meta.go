@@ -21,6 +21,7 @@ func (c *Chain) meta() *places { return &places{ordinal: c.ordinal} }
 func (c *Chain) PutTokens(ctx context.Context, tokens map[evm.Address]TokenMeta) error {
 	var r rows
 	for a, t := range tokens {
+		c.known.add(&a) // before it can be read
 		r.put(c.meta().key(store.TableTokenMeta).addr(&a), appendToken(nil, &t))
 	}
 	err := c.putMeta(ctx, r.list)

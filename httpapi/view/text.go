@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"unicode/utf8"
@@ -49,12 +50,23 @@ func AppendHash(dst []byte, h *evm.Hash) []byte { return AppendHex(dst, h[:]) }
 
 // AppendHex appends 0x and the hex digits of b.
 func AppendHex(dst, b []byte) []byte {
-	dst = append(dst, '0', 'x')
-	for _, c := range b {
-		dst = append(dst, hexDigits[c>>4], hexDigits[c&15])
+	n := len(dst)
+	dst = slices.Grow(dst, 2+2*len(b))[:n+2+2*len(b)]
+	dst[n], dst[n+1] = '0', 'x'
+	out := dst[n+2:]
+	for i, c := range b {
+		binary.LittleEndian.PutUint16(out[2*i:], hexPairs[c])
 	}
 	return dst
 }
+
+// hexPairs has the two digits of each byte, the first one lowest.
+var hexPairs = func() (pairs [256]uint16) {
+	for i := range pairs {
+		pairs[i] = uint16(hexDigits[i>>4]) | uint16(hexDigits[i&15])<<8
+	}
+	return pairs
+}()
 
 // chunk is the largest power of ten in 64 bits, which has chunkDigits zeros.
 const (
