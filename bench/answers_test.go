@@ -67,7 +67,7 @@ func newAnswerRig(t testing.TB) *answerRig {
 	r.kinds = []answerKind{
 		{"address transactions", 0.6, 0, 0, pagePath(of(0)), func(i int) string { return pagePath(of(1 + i)) }},
 		{"latest 100 transactions", 0.5, 0, 0, chainPath + "/transactions?pageSize=100", func(i int) string { return latest[i] }},
-		{"ERC-20 list", 0.6, 0, 0, chainPath + "/addresses/" + of(0).String() + "/balances:listErc20", func(i int) string {
+		{"ERC-20 list", 0.6, 0, 0.15, chainPath + "/addresses/" + of(0).String() + "/balances:listErc20", func(i int) string {
 			return chainPath + "/addresses/" + of(1+i).String() + "/balances:listErc20"
 		}},
 		{"holders", 0.5, 0, 0, holdersPath(0), func(i int) string { return holdersPath(1 + i) }},
