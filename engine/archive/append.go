@@ -110,6 +110,11 @@ func (a *Archive) appendUnits(packed []byte, units []Unit, first, last *Block) e
 func (a *Archive) closeLive() error {
 	last, id, _ := a.Last()
 	err := a.live.close(last, id)
+	a.mu.Lock()
+	if n := len(a.segs); n > 0 {
+		a.segs[n-1].size = a.live.size
+	}
+	a.mu.Unlock()
 	a.live = nil
 	return err
 }

@@ -164,6 +164,9 @@ func (a *Archive) appendNotes(packed []byte, units []Unit) error {
 	n.mu.Unlock()
 	if n.live.size >= a.opts.SegmentBytes {
 		err = n.live.close(0, [32]byte{})
+		n.mu.Lock()
+		n.files[len(n.files)-1].size = n.live.size
+		n.mu.Unlock()
 		n.live = nil
 		if err != nil {
 			a.opts.Logger.Warn("A full file of notes was not closed well; its notes are on disk.", "error", err)

@@ -119,15 +119,14 @@ func (a *Archive) structure(s *segment, file vfs.File) (hurt, err error) {
 	if s.hurt != nil {
 		return s.hurt, nil
 	}
-	magic := segmentMagic
 	if s.journal {
-		magic = journalMagic
+		return recordHeads(file, s.size, a.opts.Kind, s.first)
 	}
 	head, err := readAt(file, 0, fileHeadLen)
 	if err == nil {
-		err = checkFileHead(head, magic, a.opts.Kind, s.first)
+		err = checkFileHead(head, segmentMagic, a.opts.Kind, s.first)
 	}
-	if err == nil && !s.journal {
+	if err == nil {
 		var f foot
 		if f, _, err = readFoot(file); err == nil {
 			_, err = readIndex(file, &f)
@@ -136,27 +135,42 @@ func (a *Archive) structure(s *segment, file vfs.File) (hurt, err error) {
 	if errors.Is(err, errForm) || errors.Is(err, ErrKind) {
 		return err, nil
 	}
-	if err == nil && s.journal {
-		hurt, err = a.recordHeads(s, file)
-	}
-	return hurt, err
+	return nil, err
 }
 
-// recordHeads checks the heads of a journal's records: they are needed when it is opened.
-func (a *Archive) recordHeads(s *segment, file vfs.File) (hurt, err error) {
-	for _, p := range s.places {
-		if p.bad {
-			continue
-		}
-		b, err := readAt(file, p.offset-recordHeadLen, recordHeadLen)
-		if err != nil && !errors.Is(err, errForm) {
-			return nil, err
-		}
-		if length, _, ok := parseRecordHead(b); !ok || length != int(p.length) {
-			return fmt.Errorf("%w journal: the head of the record with block %d", errForm, p.first), nil
+// recordHeads checks what a journal has beside its units: it is needed when it is
+// opened. Of a file that grows only the first size bytes are looked at.
+func recordHeads(file vfs.File, size int64, kind Kind, first uint64) (hurt, err error) {
+	found, err := scanJournal(prefix{file, size}, journalMagic, kind, first, func(int64, []byte) bool { return true })
+	switch {
+	case errors.Is(err, ErrKind):
+		return err, nil
+	case err != nil:
+		return nil, err
+	case found.head != nil:
+		return found.head, nil
+	}
+	for _, r := range found.records {
+		if r.bad {
+			return fmt.Errorf("%w journal: %d bytes from %d on are no record", errForm, r.length, r.offset), nil
 		}
 	}
+	if found.end != size {
+		return fmt.Errorf("%w journal: %d bytes from %d on are no record", errForm, size-found.end, found.end), nil
+	}
 	return nil, nil
+}
+
+// prefix is the first bytes of a file.
+type prefix struct {
+	vfs.File
+	size int64
+}
+
+// Size implements [vfs.File].
+func (p prefix) Size() (int64, error) {
+	n, err := p.File.Size()
+	return min(n, p.size), err
 }
 
 // notes verifies the journals of notes.
@@ -165,6 +179,9 @@ func (v *verifier) notes() error {
 	for i := range files {
 		nf := &files[i]
 		err := nf.hurt
+		if err == nil {
+			err = v.a.noteHeads(nf)
+		}
 		if err == nil {
 			err = v.a.readNotes(v.ctx, nf, func(Note) error { return nil }, nil)
 		}
@@ -177,6 +194,17 @@ func (v *verifier) notes() error {
 		v.progress(min(v.done, v.of), v.of)
 	}
 	return nil
+}
+
+// noteHeads checks what a journal of notes has beside its notes.
+func (a *Archive) noteHeads(nf *noteFile) error {
+	file, err := a.opts.FS.Open(a.path(nf.name))
+	if err != nil {
+		return err
+	}
+	defer file.Close() // nothing was written
+	hurt, err := recordHeads(file, nf.size, a.opts.Kind, nf.number)
+	return errors.Join(hurt, err)
 }
 
 // Mend writes again each file whose head, index or end is damaged, from its own

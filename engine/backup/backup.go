@@ -39,8 +39,8 @@ const minFree = 64 << 20
 // item is a file to copy.
 type item struct {
 	name, path string
-	size       int64
-	modified   int64 // 0: the file grows, or is always copied
+	size       int64 // of a file that grows what was acknowledged
+	modified   int64 // 0: always copied
 }
 
 // copier is one run of Backup.
@@ -209,7 +209,7 @@ func (c *copier) stat(items []item) error {
 		if it.size < 0 {
 			it.size = st.Size()
 		}
-		if strings.HasSuffix(it.name, ".seg") {
+		if it.name != resultsName {
 			it.modified = st.ModTime().UnixNano()
 		}
 	}

@@ -40,6 +40,8 @@ type RestoreConfig struct {
 	// Progress, if not nil, is called with the bytes copied and those to copy, 0 if
 	// that is not known.
 	Progress func(done, of int64)
+
+	moved func() error // called by tests before each file is put into place
 }
 
 // Pending reports whether a restore into a data folder has to be finished first.
@@ -112,6 +114,9 @@ func FromStream(ctx context.Context, cfg RestoreConfig, r io.Reader) error {
 				return err
 			}
 			sum, err := writeSynced(path, h.Size, t)
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				err = fmt.Errorf("%w: %w", ErrDamaged, err)
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", h.Name, err)
 			}
@@ -126,7 +131,7 @@ func FromStream(ctx context.Context, cfg RestoreConfig, r io.Reader) error {
 func (c *RestoreConfig) compare(r io.Reader, got map[string]File) error {
 	b, err := io.ReadAll(io.LimitReader(r, maxManifest))
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, manifestName, err)
 	}
 	m, err := parseManifest(b)
 	if err != nil {
@@ -278,6 +283,11 @@ func (c *RestoreConfig) place(staging string) error {
 		from, to := filepath.Join(staging, name), filepath.Join(c.DataDir, name)
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) || name == "" {
 			continue // moved before
+		}
+		if c.moved != nil {
+			if err := c.moved(); err != nil {
+				return err
+			}
 		}
 		if err := os.RemoveAll(to); err != nil {
 			return err

@@ -1,0 +1,243 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"quorate/engine/archive"
+)
+
+// dataFolder makes a data folder with an archive, keys and kept results.
+func dataFolder(t *testing.T) (dir string, cfg Config) {
+	t.Helper()
+	dir = t.TempDir()
+	a, err := archive.Open(filepath.Join(dir, "archive", "chain"), archive.Options{Kind: archive.KindEVM, SegmentBytes: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h := range byte(30) {
+		b := archive.Block{Height: uint64(h), ID: [32]byte{h + 1}, Parent: [32]byte{h}, Data: bytes.Repeat([]byte{h}, 40)}
+		if err := a.Append(context.Background(), []archive.Block{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"token.key": "secret", "aliases.json": "{}", "staker.pem": "identity", "other": "not copied"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, Config{
+		DataDir: dir,
+		Free:    func(string) (uint64, error) { return 1 << 40, nil },
+		Results: func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "results"); return err },
+	}
+}
+
+func restoreConfig(dir string) RestoreConfig {
+	return RestoreConfig{DataDir: dir, Results: func(dir string, r io.Reader) error {
+		b, err := io.ReadAll(r)
+		return errors.Join(err, os.WriteFile(filepath.Join(dir, "made"), b, 0o600))
+	}}
+}
+
+func content(t *testing.T, name ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(name...))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// checkRestored checks what came of a backup of dataFolder without its identity.
+func checkRestored(t *testing.T, dir string) {
+	t.Helper()
+	if content(t, dir, "token.key") != "secret" || content(t, dir, "results", "made") != "results" ||
+		content(t, dir, "staker.pem") == "identity" || content(t, dir, "other") != "" {
+		t.Error("other files were restored")
+	}
+	a, err := archive.Open(filepath.Join(dir, "archive", "chain"), archive.Options{Kind: archive.KindEVM, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if found, err := a.Verify(context.Background(), nil); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+	if last, _, _ := a.Last(); last != 29 {
+		t.Errorf("up to block %d", last)
+	}
+	if Pending(dir) != nil || content(t, dir, stagingName, completeName) != "" {
+		t.Error("the restore is not finished")
+	}
+}
+
+func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	_, cfg := dataFolder(t)
+	to := t.TempDir()
+	m, err := ToDir(t.Context(), cfg, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := int64(0)
+	cfg.Progress = func(done, _ int64) { copied = done }
+	if _, err := ToDir(t.Context(), cfg, to); err != nil {
+		t.Fatal(err)
+	}
+	if copied >= m.Bytes()/2 {
+		t.Errorf("%d of %d bytes were copied again", copied, m.Bytes())
+	}
+	if _, err := Check(to); err != nil {
+		t.Error(err)
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := FromDir(t.Context(), restoreConfig(dir), to); err != nil {
+		t.Fatal(err)
+	}
+	checkRestored(t, dir)
+	if err := FromDir(t.Context(), restoreConfig(dir), to); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("got %v", err)
+	}
+
+	var stream bytes.Buffer
+	if _, err := ToStream(t.Context(), cfg, &stream); err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(t.TempDir(), "new")
+	for _, cut := range []int{0, 700, stream.Len() / 2, stream.Len() - 2000} {
+		if err := FromStream(t.Context(), restoreConfig(dir), bytes.NewReader(stream.Bytes()[:cut])); !errors.Is(err, ErrDamaged) {
+			t.Errorf("cut to %d bytes: %v", cut, err)
+		}
+		if content(t, dir, "token.key") != "" {
+			t.Error("a part of a backup was put into place")
+		}
+	}
+	if err := FromStream(t.Context(), restoreConfig(dir), &stream); err != nil {
+		t.Fatal(err)
+	}
+	checkRestored(t, dir)
+}
+
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	_, cfg := dataFolder(t)
+	cfg.Free = func(string) (uint64, error) { return minFree, nil }
+	if _, err := ToDir(t.Context(), cfg, t.TempDir()); err == nil || !strings.Contains(err.Error(), "free") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestInterruptedBackup ends a backup early: the one before it stays whole.
+func TestInterruptedBackup(t *testing.T) {
+	t.Parallel()
+	dir, cfg := dataFolder(t)
+	to := t.TempDir()
+	if _, err := ToDir(t.Context(), cfg, to); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "token.key"), []byte("changed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg.Progress = func(done, _ int64) {
+		if done > 0 {
+			cancel()
+		}
+	}
+	if _, err := ToDir(ctx, cfg, to); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := Check(to); err != nil {
+		t.Fatal(err)
+	}
+	into := filepath.Join(t.TempDir(), "new")
+	if err := FromDir(t.Context(), restoreConfig(into), to); err != nil {
+		t.Fatal(err)
+	}
+	checkRestored(t, into)
+}
+
+// TestUnfinishedRestore goes on with a restore that was ended while it put files into place.
+func TestUnfinishedRestore(t *testing.T) {
+	t.Parallel()
+	_, cfg := dataFolder(t)
+	to := t.TempDir()
+	if _, err := ToDir(t.Context(), cfg, to); err != nil {
+		t.Fatal(err)
+	}
+	for stopped := range 6 {
+		dir := t.TempDir()
+		for _, name := range []string{"index/old", "archive/old", "token.key"} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := restoreConfig(dir)
+		r.Force = true
+		moved := 0
+		r.moved = func() error {
+			if moved++; moved > stopped {
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		}
+		err := FromDir(t.Context(), r, to)
+		if err != nil {
+			if Pending(dir) == nil {
+				t.Fatalf("stopped after %d: %v, and a server would start", stopped, err)
+			}
+			r.moved = nil
+			if err := FromDir(t.Context(), r, "not needed"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		checkRestored(t, dir)
+		if content(t, dir, "index", "old") != "" || content(t, dir, "archive", "old") != "" {
+			t.Error("the old index or archive is left")
+		}
+	}
+}
+
+func TestDamagedBackup(t *testing.T) {
+	t.Parallel()
+	_, cfg := dataFolder(t)
+	to := t.TempDir()
+	m, err := ToDir(t.Context(), cfg, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append([]string{manifestName}, m.Files[0].stored(), m.Files[len(m.Files)-1].stored()) {
+		path := filepath.Join(to, filepath.FromSlash(name))
+		was := content(t, path)
+		bad := []byte(was)
+		bad[len(bad)/2] ^= 1
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "new")
+		if err := FromDir(t.Context(), restoreConfig(dir), to); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if _, err := Check(to); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err := os.WriteFile(path, []byte(was), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"../x", "/etc/passwd", "archive/../x", "archive/a/../b", "index/x", "archive/a/b/c", ""} {
+		if checkName(name) == nil {
+			t.Errorf("%q is a name", name)
+		}
+	}
+}
