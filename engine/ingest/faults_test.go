@@ -49,7 +49,8 @@ func faults() map[string]fault {
 	return map[string]fault{
 		"wrong parent":  {wrong(func(b *evm.Block) { b.Parent[5]++ }), ErrParent, 59},
 		"another block": {wrong(func(b *evm.Block) { b.Number = 3 }), ErrAnswer, 59},
-		"wrong hash":    {wrong(func(b *evm.Block) { b.Hash[5]++ }), ErrParent, 59},
+		// Said of that block or of the next one, whichever was tried last.
+		"wrong hash": {wrong(func(b *evm.Block) { b.Hash[5]++ }), errForeign, 59},
 		"too few": {only(60, func(f *fakeNode, from, _ uint64) ([]*evm.Block, error) {
 			return []*evm.Block{f.copied(from)}[:0:0], garbled
 		}), errBadAnswer, 59},

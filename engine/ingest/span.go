@@ -95,6 +95,10 @@ func (r *round[B]) start(s *span[B], wait time.Duration) {
 	})
 }
 
+// parentTries is how often a block that is no child of the one before is asked for
+// again before the one before is too: it is committed meanwhile, if it is good.
+const parentTries = 4
+
 // fill fetches and completes the blocks of a span until all are there.
 func (r *round[B]) fill(ctx context.Context, s *span[B]) {
 	var completions sync.WaitGroup
@@ -118,7 +122,7 @@ func (r *round[B]) fill(ctx context.Context, s *span[B]) {
 			return
 		}
 		if errors.Is(err, ErrParent) {
-			if len(blocks) == 0 && last != nil { // one of an earlier answer may be the wrong one
+			if len(blocks) == 0 && last != nil && failures >= parentTries { // the one before may be the wrong one
 				s.refuse(int(at-s.from)-1, err)
 				poke(r.progress)
 				return
