@@ -284,7 +284,7 @@ func (w *holderWalk) close() {
 
 // page fills the page and gives the position to go on from, nil at the end.
 func (w *holderWalk) page(p *Page) ([]byte, error) {
-	var last []byte // the position behind the holder seen last
+	last := slices.Clone(p.After) // the position behind the holder seen last
 	for {
 		a, reached, found, err := w.next()
 		if err != nil || !found {
