@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"quorate/engine/chain/evm"
@@ -15,6 +16,7 @@ import (
 
 // archive is a list of blocks from genesis on.
 type archive struct {
+	mu     sync.Mutex // guards the elements of blocks
 	blocks []*evm.Block
 	// before, if not nil, is called before each block.
 	before func(number uint64) error
@@ -33,7 +35,10 @@ func (a *archive) Read(ctx context.Context, from, to uint64, f func(*evm.Block) 
 		if n >= uint64(len(a.blocks)) {
 			return nil
 		}
-		if err := f(a.blocks[n]); err != nil {
+		a.mu.Lock()
+		b := a.blocks[n]
+		a.mu.Unlock()
+		if err := f(b); err != nil {
 			return err
 		}
 	}
@@ -182,6 +187,13 @@ func TestRebuildOld(t *testing.T) {
 	if digest(t, old) != digest(t, c) {
 		t.Error("the digests differ")
 	}
+}
+
+// put has a block read as another from now on.
+func (a *archive) put(b *evm.Block) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.blocks[b.Number] = b
 }
 
 var errStopped = errors.New("stopped")
