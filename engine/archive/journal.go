@@ -55,8 +55,7 @@ type record struct {
 	offset int64 // of its bytes, behind the record's head
 	length int
 	synced int64
-	unit   []byte // only while the journal is scanned
-	bad    bool   // the bytes from offset on could not be read as a record
+	bad    bool // the bytes from offset on could not be read as a record
 }
 
 // scan is what a journal holds.

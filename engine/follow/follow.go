@@ -20,9 +20,6 @@ import (
 // the first is a twentieth of it.
 const pauseMost = 5 * time.Second
 
-// balanceBytes is about what a balance takes in memory.
-const balanceBytes = 200
-
 // tellEvery is the time between two lines in the log about work that is long.
 const tellEvery = 5 * time.Second
 

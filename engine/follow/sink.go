@@ -11,7 +11,7 @@ import (
 	"quorate/engine/ingest"
 )
 
-// ErrForked: the archive and the index have different blocks at the same height.
+// ErrForked means that the archive and the index have different blocks at the same height.
 var ErrForked = errors.New("the archive has another block than the index")
 
 // errJoined ends the ingest that fills the archive: it has all that the index has.

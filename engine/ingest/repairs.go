@@ -32,7 +32,7 @@ const maxGaps = 10_000
 // maxReason bounds the text of a reason, in bytes.
 const maxReason = 300
 
-// ErrManyGaps: the list of gaps is full.
+// ErrManyGaps means that the list of gaps is full.
 var ErrManyGaps = errors.New("too many blocks wait to be completed")
 
 // Repairs is the list of a chain's gaps, kept in a file of its own. What a method

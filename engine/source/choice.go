@@ -36,7 +36,7 @@ func (c *Client) Nodes() []Node {
 	return list
 }
 
-// ErrNoNode: no node is fit for the request.
+// ErrNoNode means that no node is fit for the request.
 var ErrNoNode = errors.New("no node is fit for the request")
 
 // Choice decides which nodes are asked for a batch and which answers count.

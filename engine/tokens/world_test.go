@@ -34,7 +34,6 @@ type world struct {
 	err    error // of all reads
 	noPast bool  // no state of any height
 	hang   bool  // until the context ends
-	reads  []string
 	calls  int
 }
 
