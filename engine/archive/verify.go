@@ -141,7 +141,9 @@ func (a *Archive) structure(s *segment, file vfs.File) (hurt, err error) {
 // recordHeads checks what a journal has beside its units: it is needed when it is
 // opened. Of a file that grows only the first size bytes are looked at.
 func recordHeads(file vfs.File, size int64, kind Kind, first uint64) (hurt, err error) {
-	found, err := scanJournal(prefix{file, size}, journalMagic, kind, first, func(int64, []byte) bool { return true })
+	// Units are longer than the record of a close: what has its length was one.
+	unit := func(_ int64, b []byte) bool { return len(b) != closingLen }
+	found, err := scanJournal(prefix{file, size}, journalMagic, kind, first, unit)
 	switch {
 	case errors.Is(err, ErrKind):
 		return err, nil
