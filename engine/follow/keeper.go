@@ -78,10 +78,14 @@ func (e *event) happened() { e.once.Do(func() { close(e.done) }) }
 
 func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
 	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), stale: make(chan struct{}, 1)}
-	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain: catch-up, fill or rebuild; absent while there is none.",
+	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain; 0 while there is none.",
 		[]string{"work"}, func(emit func(float64, ...string)) {
+			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0}
 			for _, w := range k.Work() {
-				emit(float64(w.Done), w.Name)
+				done[w.Name] = w.Done
+			}
+			for name, blocks := range done {
+				emit(float64(blocks), name)
 			}
 		})
 	set.GaugeFunc("quorate_archive_damaged_ranges", "Ranges of the archive that are known to be damaged and not fetched again yet.",
