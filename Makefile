@@ -28,7 +28,7 @@ run: build ## build, then serve with a simulated network (ARGS= for more flags)
 
 test: ## all tests, with the race detector; long campaigns in short
 	@# All of vet on what the tests have compiled anyway; make lint runs it by itself.
-	go test -race -vet=all -timeout 10m ./...
+	go test -race -vet=all -timeout 15m ./...
 	go test -vet=off -run '^TestFloodOfGarbage$$' ./aggregator # the detector crashes on it (golang/go#78156)
 
 torture: ## all tests with the long campaigns whole, and a server under load for SOAK (default 10m)
