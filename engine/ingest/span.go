@@ -210,15 +210,16 @@ func (r *round[B]) add(ctx context.Context, s *span[B], b B, completions *sync.W
 	one := slot[B]{block: b, link: b.Link(), size: b.Memory()}
 	completer := r.i.cfg.Completer
 	one.ready = completer == nil || !completer.Needs(b)
-	s.mu.Lock()
-	s.slots = append(s.slots, one)
-	k := len(s.slots) - 1
-	s.mu.Unlock()
+	// It is counted first: once it is among the slots it may be committed at once.
 	r.i.mu.Lock()
 	if s.left++; s.fetched.IsZero() {
 		s.fetched = time.Now()
 	}
 	r.i.mu.Unlock()
+	s.mu.Lock()
+	s.slots = append(s.slots, one)
+	k := len(s.slots) - 1
+	s.mu.Unlock()
 	r.window.seen(one.size)
 	r.window.give(s.expected - one.size)
 	if one.ready {
