@@ -3,12 +3,9 @@ package evm
 import (
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"sync"
 
 	"github.com/holiman/uint256"
-	"golang.org/x/crypto/sha3"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/consensus"
@@ -33,24 +30,10 @@ const (
 // errForm is wrapped by errors about payloads that no block has.
 var errForm = errors.New("malformed")
 
-// hasher computes Keccak-256 hashes one after the other in the same memory.
-type hasher struct{ state hash.Hash }
-
-func (h *hasher) sum(data []byte) (out evm.Hash) {
-	if h.state == nil {
-		h.state = sha3.NewLegacyKeccak256()
-	}
-	h.state.Reset()
-	h.state.Write(data) // never fails
-	// Reading leaves the result without a copy of the state, and never fails.
-	_, _ = h.state.(io.Reader).Read(out[:])
-	return out
-}
-
 // encoder is the memory that encoding a block needs.
 type encoder struct {
 	w      writer
-	hash   hasher
+	hash   evm.Hasher
 	signed consensus.Signed
 	parsed evm.Tx
 }
@@ -58,7 +41,7 @@ type encoder struct {
 // decoder is the memory that decoding a block needs.
 type decoder struct {
 	r       reader
-	hash    hasher
+	hash    evm.Hasher
 	signed  consensus.Signed
 	logs    []evm.Log
 	topics  []evm.Hash
@@ -194,7 +177,7 @@ func (e *encoder) blockFlags(b *evm.Block) (flags uint64) {
 // follows reports whether the header says all that it should.
 func (e *encoder) follows(b *evm.Block) bool {
 	var h consensus.Header
-	if len(b.Header) == 0 || e.hash.sum(b.Header) != b.Hash || h.Parse(b.Header) != nil {
+	if len(b.Header) == 0 || *e.hash.Sum(b.Header) != b.Hash || h.Parse(b.Header) != nil {
 		return false
 	}
 	var want evm.Block
@@ -252,7 +235,7 @@ func (d *decoder) head(b *evm.Block, flags uint64) error {
 			return err
 		}
 		h.Fill(b)
-		b.Hash = d.hash.sum(b.Header)
+		b.Hash = *d.hash.Sum(b.Header)
 		return nil
 	}
 	b.Hash, b.Parent = r.hash(), r.hash()

@@ -49,7 +49,7 @@ func (w *writer) wide(v *uint256.Int) {
 	w.out = append(append(w.out, byte(n)), b[32-n:]...)
 }
 
-// number gives an address the next number.
+// number assigns an address the next number.
 func (w *writer) number(a *evm.Address) {
 	w.addresses[*a] = w.named
 	w.named++

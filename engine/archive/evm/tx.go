@@ -63,7 +63,7 @@ func (e *encoder) flagsOf(t *evm.Tx, i int, b *evm.Block) (flags uint64) {
 		return flags | txMembers | txHash | e.memberFlags(t, b)
 	}
 	flags |= txRaw
-	set(e.hash.sum(t.Raw) != t.Hash, txHash)
+	set(*e.hash.Sum(t.Raw) != t.Hash, txHash)
 	if consensus.ParseTx(t.Raw, p, &e.signed) != nil || !sameMembers(t, p) {
 		*p = evm.Tx{}
 		return flags | txMembers | e.memberFlags(t, b)
@@ -213,7 +213,7 @@ func (d *decoder) tx(t *evm.Tx, i int, b *evm.Block) error {
 	if flags&txHash != 0 {
 		t.Hash = r.hash()
 	} else {
-		t.Hash = d.hash.sum(t.Raw)
+		t.Hash = *d.hash.Sum(t.Raw)
 	}
 	if flags&txPrice != 0 {
 		r.wide(&t.GasPrice)

@@ -1,31 +1,10 @@
 package consensus
 
 import (
-	"hash"
-	"io"
-
 	"github.com/ethereum/go-ethereum/rlp"
-	"golang.org/x/crypto/sha3"
 
 	"quorate/engine/chain/evm"
 )
-
-// hasher computes Keccak-256 hashes one after the other in the same memory.
-type hasher struct {
-	state hash.Hash
-	out   evm.Hash
-}
-
-func newHasher() *hasher { return &hasher{state: sha3.NewLegacyKeccak256()} }
-
-// sum returns the hash of data, good until the next one.
-func (h *hasher) sum(data []byte) *evm.Hash {
-	h.state.Reset()
-	h.state.Write(data)
-	// Reading leaves the result without a copy of the state; neither can fail.
-	_, _ = h.state.(io.Reader).Read(h.out[:])
-	return &h.out
-}
 
 // bloomBits are the three bits of a filter that an address or a topic sets.
 type bloomBits [3]uint16
@@ -33,7 +12,7 @@ type bloomBits [3]uint16
 // blooms computes filters. The bits of what was seen lately are kept: most logs
 // have one of a few addresses and first topics.
 type blooms struct {
-	h    *hasher
+	h    *evm.Hasher
 	kept [bloomSlots]bloomSlot
 }
 
@@ -54,7 +33,7 @@ func (b *blooms) add(f *[BloomLen]byte, item []byte) {
 	if int(s.len) != n || string(s.key[:n]) != string(item) {
 		s.len = uint8(n)
 		copy(s.key[:], item)
-		sum := b.h.sum(item)
+		sum := b.h.Sum(item)
 		for i := range s.bits {
 			s.bits[i] = (uint16(sum[2*i])<<8 | uint16(sum[2*i+1])) & (8*BloomLen - 1)
 		}
@@ -75,7 +54,7 @@ func (b *blooms) logs(f *[BloomLen]byte, logs []evm.Log) {
 
 // Bloom computes the filter of the logs of all transactions, a header's logsBloom.
 func Bloom(txs []evm.Tx) (f [BloomLen]byte) {
-	b := blooms{h: newHasher()}
+	b := blooms{h: new(evm.Hasher)}
 	for i := range txs {
 		b.logs(&f, txs[i].Logs)
 	}
@@ -86,7 +65,7 @@ func Bloom(txs []evm.Tx) (f [BloomLen]byte) {
 // that the block's transactions up to t used, t among them.
 func AppendReceipt(dst []byte, t *evm.Tx, cumulative uint64) []byte {
 	var f [BloomLen]byte
-	b := blooms{h: newHasher()}
+	b := blooms{h: new(evm.Hasher)}
 	b.logs(&f, t.Logs)
 	return appendReceipt(dst, t, cumulative, &f)
 }

@@ -11,7 +11,7 @@ import (
 // roots computes the Merkle-Patricia roots of lists: the keys are the encodings of
 // the indexes, the values are written by append when they are needed, once each.
 type roots struct {
-	h      *hasher
+	h      *evm.Hasher
 	blooms blooms
 	bloom  [BloomLen]byte // of the receipt being built
 	nodes  []byte         // nodes being built, outer ones first
@@ -21,7 +21,7 @@ type roots struct {
 }
 
 var rootPool = sync.Pool{New: func() any {
-	h := newHasher()
+	h := new(evm.Hasher)
 	return &roots{h: h, blooms: blooms{h: h}}
 }}
 
@@ -80,7 +80,7 @@ func (r *roots) root(n int, value func(dst []byte, i int) []byte) evm.Hash {
 	if r.nodes[0] == 0x80+evm.HashLen {
 		return evm.Hash(r.nodes[1:])
 	}
-	return *r.h.sum(r.nodes) // a root is hashed however short it is
+	return *r.h.Sum(r.nodes) // a root is hashed however short it is
 }
 
 // key returns the key at place i in the order of keys: that of index 0 is 0x80,
@@ -151,7 +151,7 @@ func (r *roots) node(from, to, depth int) {
 func (r *roots) close(start int) {
 	r.nodes = closeList(r.nodes, start)
 	if node := r.nodes[start:]; len(node) >= evm.HashLen {
-		sum := r.h.sum(node)
+		sum := r.h.Sum(node)
 		r.nodes = append(append(r.nodes[:start], 0x80+evm.HashLen), sum[:]...)
 	}
 }
