@@ -140,7 +140,6 @@ type Archive struct {
 
 	mu     sync.RWMutex // guards what follows
 	segs   []*segment   // in order of height, none overlaps another
-	hold   uint64       // nothing from here on is pruned; 0: no such bound
 	closed bool
 
 	notes   notes

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +25,6 @@ func parseName(name, suffix string) (n uint64, ok bool) {
 
 // load reads what is in the folder and puts it in order.
 func (a *Archive) load() error {
-	a.hold = math.MaxUint64
 	files, err := a.opts.FS.List(a.dir)
 	if errors.Is(err, fs.ErrNotExist) && a.opts.ReadOnly {
 		return nil

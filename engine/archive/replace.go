@@ -173,14 +173,6 @@ func (a *Archive) Prepend(ctx context.Context, blocks []Block) error {
 	return nil
 }
 
-// Hold keeps blocks from height on from being pruned, for example those that an index
-// has not seen. [math.MaxUint64] ends it.
-func (a *Archive) Hold(height uint64) {
-	a.mu.Lock()
-	a.hold = height
-	a.mu.Unlock()
-}
-
 // Prune removes whole segments of which all blocks are below a height. The newest
 // segment stays.
 func (a *Archive) Prune(ctx context.Context, below uint64) error {
@@ -191,7 +183,6 @@ func (a *Archive) Prune(ctx context.Context, below uint64) error {
 			return err
 		}
 		a.mu.RLock()
-		below = min(below, a.hold)
 		var s *segment
 		if len(a.segs) > 1 && a.segs[0].last < below {
 			s = a.segs[0]
