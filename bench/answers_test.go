@@ -198,7 +198,7 @@ func (r *answerRig) bodies(t testing.TB, encoding string, paths []string) [][]by
 	return list
 }
 
-// warm gives how many times the time of a bare server the same page takes.
+// warm returns how many times the time of a bare server the same page takes.
 func (r *answerRig) warm(t testing.TB, k *answerKind, encoding string) float64 {
 	t.Helper()
 	bodies := r.bodies(t, encoding, []string{k.path})
@@ -221,7 +221,7 @@ type unreadCost struct {
 	bytes      int // of all bodies
 }
 
-// cold gives how many times the CPU time of a bare server distinct pages take,
+// cold returns how many times the CPU time of a bare server distinct pages take,
 // each of which is asked for once.
 func (r *answerRig) cold(t testing.TB, k *answerKind, encoding string) float64 {
 	t.Helper()

@@ -29,7 +29,7 @@ const (
 
 // answers keeps complete bodies for as long as nothing in them can have
 // changed: a body goes with the last block of each chain it shows, or, where one
-// seek tells, with the first block that brings something to its list. Only what is
+// seek reports, with the first block that brings something to its list. Only what is
 // asked for a second time is kept, so that reading a chain page by page costs no
 // memory and pushes nothing out.
 type answers struct {

@@ -235,7 +235,7 @@ func (o *oracle) span(lo, hi int) point {
 	return p
 }
 
-// before gives the time from which on rates of the blocks from lo on count.
+// before returns the time from which on rates of the blocks from lo on count.
 func (o *oracle) before(lo int) uint64 {
 	if lo == 0 {
 		return o.start

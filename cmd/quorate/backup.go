@@ -200,7 +200,7 @@ func runVerifyData(cmd *cobra.Command, dataDir string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// bytesTeller tells how many bytes are done and how long the others will take: by a
+// bytesTeller shows how many bytes are done and how long the others will take: by a
 // bar on a terminal, else by lines.
 type bytesTeller struct {
 	w     io.Writer

@@ -61,7 +61,7 @@ func (r *archiveRig) awaitWhole(t *testing.T, url string) {
 }
 
 // withoutNode lets a server make the index from the archive while the node is down,
-// and gives the index's digest.
+// and returns the index's digest.
 func (r *archiveRig) withoutNode(t *testing.T) [32]byte {
 	t.Helper()
 	r.remove(t, "index")
@@ -145,7 +145,7 @@ func TestArchive(t *testing.T) {
 }
 
 // fromArchive makes an index of the chain's archive in a data folder that no server
-// uses, and gives its digest.
+// uses, and returns its digest.
 func fromArchive(t *testing.T, dir string, c *evmchain.Chain) (sum [32]byte) {
 	t.Helper()
 	a, err := archive.Open(filepath.Join(dir, "archive", c.Config().ID.String()), archive.Options{Kind: archive.KindEVM})

@@ -145,7 +145,7 @@ func reindexed(metrics bool, made []index.Table, blocks uint64) string {
 // tellEvery is the time between two lines where there is no bar.
 const tellEvery = 5 * time.Second
 
-// teller tells how far a chain is: by a bar on a terminal, else by lines.
+// teller shows how far a chain is: by a bar on a terminal, else by lines.
 type teller struct {
 	w    io.Writer
 	bars bool

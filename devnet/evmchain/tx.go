@@ -183,7 +183,7 @@ func (b *builder) emit(from uint32, data []byte, topics ...topic) {
 // numberTopic is a number as a topic.
 func numberTopic(v uint64) topic { return topic{hash: uint256.NewInt(v).Bytes32()} }
 
-// sign gives the transaction its signature, its encoding and its hash.
+// sign sets the transaction's signature, its encoding and its hash.
 func (b *builder) sign() {
 	t := b.tx
 	body := b.body(make([]byte, 0, 384+len(t.input)))

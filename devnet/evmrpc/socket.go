@@ -201,7 +201,7 @@ func (s *session) push(ctx context.Context, ws *websocket.Conn) {
 	}
 }
 
-// due gives the messages about heads up to the tip, at most those of some
+// due returns the messages about heads up to the tip, at most those of some
 // blocks. Heads that took the place of others are told again.
 func (s *session) due(n *node) [][]byte {
 	s.mu.Lock()

@@ -69,7 +69,7 @@ func newTimeline(c *Chain) *timeline {
 	return l
 }
 
-// milli gives the time that a block itself tells: the one that is served.
+// milli returns the time that the block itself states: the one that is served.
 func (b *Block) milli() int64 { return int64(b.Time) * 1000 }
 
 func sortedTimes(m map[common.Address]int64) (list []int64) {

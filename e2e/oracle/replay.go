@@ -60,7 +60,7 @@ func (c *Chain) at(height uint64) *replay {
 }
 
 // CheckTokens holds the replay against balanceOf and ownerOf of the contracts
-// themselves at a height, and gives how many it compared. Those in
+// themselves at a height, and returns how many it compared. Those in
 // c.Uneven are left out: their events do not say what they hold.
 func (c *Chain) CheckTokens(ctx context.Context, n *Node, height uint64) (int, error) {
 	r := c.at(height)

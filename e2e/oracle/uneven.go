@@ -13,7 +13,7 @@ type saidAt struct {
 	height uint64
 }
 
-// movesOf gives the moves of ERC-20 tokens in a transaction. Wrapping moves coins
+// movesOf returns the moves of ERC-20 tokens in a transaction. Wrapping moves coins
 // from nobody, unwrapping to nobody.
 func (c *Chain) movesOf(tx *Tx) (list []*Transfer) {
 	if len(c.Wrapped) == 0 || tx.receipt == nil {
@@ -101,7 +101,7 @@ func (c *Chain) ask(ctx context.Context, n *Node, pairs []holding, height uint64
 	return nil
 }
 
-// coin gives what somebody has of a token after a block.
+// coin returns what somebody has of a token after a block.
 func (c *Chain) coin(a, token common.Address, height uint64) *big.Int {
 	if c.Uneven[token] {
 		return c.said[saidAt{holding{a, token}, height}]

@@ -162,7 +162,7 @@ func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error
 	return c.index.Rebuild(ctx, s.reader, stale, progress)
 }
 
-// complete gives the index the traces that the archive has and the index lacks, say
+// complete hands the index the traces that the archive has and the index lacks, say
 // since it was made when a node failed for a moment.
 func (c *EVM) complete(ctx context.Context) error {
 	if !c.traced.Load() {

@@ -18,7 +18,7 @@ import (
 	"quorate/engine/store"
 )
 
-// killDir tells a child of the test binary where its database is.
+// killDir is the variable that names the database of a child of the test binary.
 const killDir = "QUORATE_TEST_REBUILD_DIR"
 
 // killBlocks is the length of the chain. Blocks are committed while tables are made

@@ -195,7 +195,7 @@ func (c *Chain) readDropping() (list []edition, err error) {
 	return list, err
 }
 
-// beginBuild gives up an earlier build, if there is one, and begins another.
+// beginBuild drops an earlier build, if there is one, and begins another.
 func (c *Chain) beginBuild(served *places, old []edition, want []Table) (list []edition, err error) {
 	for _, t := range want {
 		e := edition{t, place{version: tables[t].version, edition: served.of[t].edition + 1}}

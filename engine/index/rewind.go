@@ -14,7 +14,7 @@ import (
 // errRewound ends what is being made again when the chain goes back.
 var errRewound = errors.New("blocks of the chain are given up")
 
-// Rewind gives up all blocks above a height, which turned out not to be the
+// Rewind drops all blocks above a height, which turned out not to be the
 // chain's. It needs them once more, so an archive gives them up afterwards. One
 // block after the other is removed, the last one first: whoever calls it again
 // after it failed, or after a crash, goes on where it was.

@@ -58,7 +58,7 @@ func (c *Chain) keepWrapped() error {
 	return nil
 }
 
-// abandon gives up what is being made again, and writes rows with that.
+// abandon drops what is being made again, and writes rows with that.
 func (c *Chain) abandon(rows ...row) error {
 	gone, err := c.readDropping()
 	if err != nil {

@@ -144,7 +144,7 @@ func (w *window) take(ctx context.Context, n int) bool {
 	}
 }
 
-// give gives back n bytes; a negative n takes more than there was room for.
+// give returns n bytes to the window; a negative n takes more than there was room for.
 func (w *window) give(n int) {
 	w.mu.Lock()
 	w.used -= n

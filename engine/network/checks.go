@@ -93,7 +93,7 @@ func (n *Network) checkChain(ctx context.Context, f *Chain) (any, error) {
 	return msg, errors.Join(errs...)
 }
 
-// percentConnected gives a share of 1, as a node does under this name.
+// percentConnected is a share of 1, as a node does under this name.
 func (n *Network) percentConnected(subnet chain.ID) (float64, error) {
 	set, ok := n.keeper.Current(subnet)
 	if !ok {
@@ -105,7 +105,7 @@ func (n *Network) percentConnected(subnet chain.ID) (float64, error) {
 	return float64(set.Weight(n.connected(set))) / float64(set.TotalWeight), nil
 }
 
-// vmInfo tells the virtual machine of a chain, as far as it is known.
+// vmInfo names the virtual machine of a chain, as far as it is known.
 func (n *Network) vmInfo(f *Chain) *vmInfo {
 	info := &vmInfo{ID: f.VM.String()}
 	if names := n.cfg.VMs.Names(f.VM); len(names) > 0 {

@@ -34,7 +34,7 @@ func largest(sets []*valset.Set) []*valset.Set {
 	return sets[:min(len(sets), maxSubnetSeries)]
 }
 
-// nodesUp tells of the nodes by their addresses without credentials. One that does
+// nodesUp reports on the nodes by their addresses without credentials. One that does
 // not answer to any of those who call it is down.
 func (n *Network) nodesUp(emit func(value float64, labels ...string)) {
 	n.mu.Lock()

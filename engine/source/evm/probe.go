@@ -142,7 +142,7 @@ func (c *Client) keepProbing(ctx context.Context) {
 	}
 }
 
-// traceMetric tells of each node whether it has the debug API.
+// traceMetric reports of each node whether it has the debug API.
 func (c *Client) traceMetric(emit func(value float64, labels ...string)) {
 	for _, n := range c.cfg.Node.Nodes() {
 		has := 0.0
