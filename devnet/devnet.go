@@ -138,6 +138,9 @@ func (d *Devnet) Run(ctx context.Context) error {
 	close(d.ready)
 	d.log.Info("devnet is ready", "url", d.NodeURL(), "validators", len(d.validators))
 	<-ctx.Done()
+	for _, c := range d.chains {
+		c.End()
+	}
 	err := d.endNodes()
 	blocks.Wait()
 	return err

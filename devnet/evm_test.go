@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -251,4 +252,28 @@ func TestEVMFaults(t *testing.T) {
 	if _, _, err := c.post(ctx, ask); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a silent node: %v", err)
 	}
+}
+
+// TestStopWhileMaking: a network ends in order while it still makes the history of a
+// chain, which nobody can be answered from before.
+func TestStopWhileMaking(t *testing.T) {
+	t.Parallel()
+	d, stop := start(t, Config{Validators: 1, Blocks: 1_000_000, TxsPerBlock: 1})
+	sent, answered := make(chan struct{}), make(chan struct{})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) }})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.NodeURL()+"/ext/bc/C/rpc",
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	go func() {
+		defer close(answered)
+		if resp, err := http.DefaultClient.Do(req); err == nil { // the server may be gone first
+			_ = resp.Body.Close()
+		}
+	}()
+	<-sent
+	stop()
+	<-answered
 }

@@ -165,7 +165,7 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := certificate(t, dir, 1)
-	d := startNetwork(t, devnet.Config{})
+	d := startNetwork(t, devnet.Config{Blocks: 1})
 	c := startChild(t, d, t.TempDir(), noIndex, "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
 	if !strings.HasPrefix(c.url, "https://") {
 		t.Fatalf("ready at %s", c.url)

@@ -5,13 +5,15 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"quorate/engine/chain/evm"
 )
 
 // Chain is an EVM chain. Its methods may be called from any goroutine.
 type Chain struct {
-	cfg Config
+	cfg   Config
+	ended atomic.Bool
 
 	mu      sync.RWMutex // guards what follows
 	built   bool
@@ -45,6 +47,11 @@ func New(cfg Config) (*Chain, error) {
 
 // Config returns the chain's configuration, defaults filled in.
 func (c *Chain) Config() Config { return c.cfg }
+
+// End gives up the making of blocks that is under way: a chain of a million
+// transactions takes many seconds, and no request for it can be answered before.
+// What was made by then stays readable.
+func (c *Chain) End() { c.ended.Store(true) }
 
 // Advance accepts one more block.
 func (c *Chain) Advance() {
@@ -111,6 +118,9 @@ func (c *Chain) growAll(n uint64) {
 	}
 	workers.Go(func() {
 		for height := range n {
+			if height > 0 && c.ended.Load() {
+				break
+			}
 			m := c.next(height)
 			work <- m
 			order <- m
