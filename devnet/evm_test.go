@@ -267,9 +267,11 @@ func TestStopWhileMaking(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+	defer client.CloseIdleConnections()
 	go func() {
 		defer close(answered)
-		if resp, err := http.DefaultClient.Do(req); err == nil { // the server may be gone first
+		if resp, err := client.Do(req); err == nil { // the server may be gone first
 			_ = resp.Body.Close()
 		}
 	}()
