@@ -18,7 +18,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 	"quorate/httpapi"
 )
 

@@ -23,7 +23,7 @@ import (
 	"quorate/engine/ingest"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // chainFarm in the environment makes the test binary a simulated network in a

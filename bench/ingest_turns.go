@@ -17,7 +17,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/engine/metric"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 	"quorate/rollup"
 )
 

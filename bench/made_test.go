@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 func emptyFolder(t *testing.T, dir string) {

@@ -15,7 +15,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 	"quorate/rollup"
 )
 

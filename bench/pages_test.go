@@ -12,7 +12,7 @@ import (
 	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Addresses of the chain that manyTxs makes.

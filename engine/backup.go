@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// BackupResults writes all kept results to w; see [store.RestoreResults].
+// BackupResults writes all kept results to w; see [quorate/engine/store/results.Restore].
 func (e *Engine) BackupResults(w io.Writer) error {
-	results := e.results.Load()
-	if results == nil {
+	kept := e.results.Load()
+	if kept == nil {
 		return errors.New("the results database is not open")
 	}
-	return results.Backup(w)
+	return kept.Backup(w)
 }
 
 // FreeSpace returns the free bytes of the volume with a folder.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
-	"quorate/engine/store"
+	"quorate/engine/store/results"
 )
 
 // minRoom is the free space, in bytes, below which nothing is written to a
@@ -53,7 +53,7 @@ func (e *Engine) room() error {
 
 // roomyResults refuses to keep a result when there is no room for it.
 type roomyResults struct {
-	*store.Results
+	*results.DB
 	room func() error
 }
 
@@ -61,12 +61,12 @@ func (r roomyResults) Put(ctx context.Context, key, value []byte) error {
 	if err := r.room(); err != nil {
 		return err
 	}
-	return r.Results.Put(ctx, key, value)
+	return r.DB.Put(ctx, key, value)
 }
 
 // roomyNotes does the same with notes.
 type roomyNotes struct {
-	store.Notes
+	results.Notes
 	room func() error
 }
 

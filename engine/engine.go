@@ -18,7 +18,8 @@ import (
 	"quorate/engine/chains"
 	"quorate/engine/follow"
 	"quorate/engine/network"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
+	"quorate/engine/store/results"
 	"quorate/p2p"
 	"quorate/rpc/health"
 	"quorate/rpc/vm"
@@ -35,7 +36,7 @@ type Engine struct {
 	checker     *health.Checker
 	ready       chan struct{}
 	stopBy      atomic.Pointer[time.Time]
-	results     atomic.Pointer[store.Results]      // nil while it is not open
+	results     atomic.Pointer[results.DB]         // nil while it is not open
 	db          atomic.Pointer[store.DB]           // of the index; nil while it is not open
 	networks    atomic.Pointer[[]*network.Network] // nil until the network of a node is known; only grows
 	archives    archives
@@ -102,20 +103,20 @@ func (e *Engine) Ready() <-chan struct{} { return e.ready }
 func (e *Engine) Run(ctx context.Context) (err error) {
 	var end ending
 	defer func() { err = errors.Join(err, e.end(&end)) }()
-	results, err := e.openDatabases(&end)
+	kept, err := e.openDatabases(&end)
 	if err != nil {
 		return err
 	}
 	base := actor.NewLayer(ctx, e.log)
 	end.later("the base", baseStop, base.StopWithin)
-	err = errors.Join(base.Go("results", results.Run), base.Go("health", e.checker.Run))
+	err = errors.Join(base.Go("results", kept.Run), base.Go("health", e.checker.Run))
 	if db := e.db.Load(); db != nil {
 		err = errors.Join(err, base.Go("index", db.Run))
 	}
 	if err != nil {
 		return err
 	}
-	e.memory = &memory{db: results, room: e.room, log: e.log}
+	e.memory = &memory{db: kept, room: e.room, log: e.log}
 	end.later("the archives", archivesStop, e.archives.close)
 	end.later("the networks", networksStop, e.stopNetworks)
 	learning := actor.NewLayer(ctx, e.log)

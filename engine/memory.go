@@ -10,6 +10,7 @@ import (
 
 	"quorate/engine/source"
 	"quorate/engine/store"
+	"quorate/engine/store/results"
 )
 
 // rememberTime bounds the wait for a disk that hangs: nothing depends on it now.
@@ -19,7 +20,7 @@ const rememberTime = 5 * time.Second
 // restart, though no node answers: it is kept in the results database. Each package has its own kinds of records, the
 // first part of their keys.
 type memory struct {
-	db   *store.Results
+	db   *results.DB
 	room func() error
 	log  *slog.Logger
 }

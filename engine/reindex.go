@@ -12,7 +12,7 @@ import (
 	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain"
 	"quorate/engine/index"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // indexDir is the folder of the index database in the data folder.

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
+	"quorate/engine/store/results"
 )
 
 const (
@@ -84,23 +85,23 @@ func (e *Engine) end(s *ending) error {
 }
 
 // openDatabases opens what is kept, and leaves its close to the end.
-func (e *Engine) openDatabases(end *ending) (*store.Results, error) {
+func (e *Engine) openDatabases(end *ending) (*results.DB, error) {
 	if err := e.openable(); err != nil {
 		return nil, err
 	}
-	results, err := store.OpenResults(e.path("results"), store.ResultsOptions{
+	kept, err := results.Open(e.path("results"), results.Options{
 		TTL: e.cfg.KeepResults, MaxBytes: e.cfg.KeepResultsBytes, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
 	})
 	if err != nil {
 		return nil, err
 	}
-	e.results.Store(results)
+	e.results.Store(kept)
 	end.later("the results database", 0, func(limit time.Duration) error {
 		defer e.results.Store(nil)
-		return results.CloseWithin(limit)
+		return kept.CloseWithin(limit)
 	})
 	if e.cfg.NoIndex {
-		return results, nil
+		return kept, nil
 	}
 	db, err := store.Open(e.path(indexDir), store.Options{
 		BlockCacheMB: int(e.budget.Blocks >> 20), MemTableMB: int(e.budget.Tables >> 20), Room: e.room, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
@@ -113,7 +114,7 @@ func (e *Engine) openDatabases(end *ending) (*store.Results, error) {
 		e.db.Store(nil)
 		return db.CloseWithin(limit)
 	})
-	return results, nil
+	return kept, nil
 }
 
 // stopped turns an error that only says that ctx has ended into none.

@@ -15,7 +15,8 @@ import (
 
 	"quorate/engine"
 	"quorate/engine/backup"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
+	"quorate/engine/store/results"
 )
 
 func backupCommand() *cobra.Command {
@@ -76,11 +77,11 @@ func backupResults(ctx context.Context, dataDir string, w io.Writer) error {
 	if !errors.Is(err, errNoServer) {
 		return err
 	}
-	results, err := store.OpenResults(filepath.Join(dataDir, "results"), store.ResultsOptions{})
+	kept, err := results.Open(filepath.Join(dataDir, "results"), results.Options{})
 	if err != nil {
 		return err
 	}
-	return errors.Join(results.Backup(w), results.Close())
+	return errors.Join(kept.Backup(w), kept.Close())
 }
 
 func restoreCommand() *cobra.Command {
@@ -118,7 +119,7 @@ func runRestore(cmd *cobra.Command, dataDir, from string, force bool) error {
 	}
 	told := newBytesTeller(cmd.ErrOrStderr(), "restore")
 	cfg := backup.RestoreConfig{
-		DataDir: dataDir, Force: force, Results: store.RestoreResults, Progress: told.progress,
+		DataDir: dataDir, Force: force, Results: results.Restore, Progress: told.progress,
 		Free: func(dir string) (uint64, error) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return 0, err
@@ -178,11 +179,14 @@ func runVerifyData(cmd *cobra.Command, dataDir string) error {
 	serving := served(cmd.Context(), dataDir)
 	err := backup.VerifyData(cmd.Context(), backup.VerifyConfig{
 		DataDir: dataDir,
-		Database: func(dir string, results bool) error {
-			if serving {
+		Database: func(dir string, ofResults bool) error {
+			switch {
+			case serving:
 				return nil
+			case ofResults:
+				return results.VerifyFiles(dir)
 			}
-			return store.VerifyFiles(dir, results)
+			return store.VerifyFiles(dir)
 		},
 		Found: func(part string, err error) { damaged = true; line("%s: DAMAGED: %v", part, err) },
 		Sound: func(part, what string) {

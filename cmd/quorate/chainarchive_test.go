@@ -15,7 +15,7 @@ import (
 	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // archiveRig is a network behind a door that can be shut, and a data folder.

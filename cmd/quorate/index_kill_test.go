@@ -25,7 +25,7 @@ import (
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
 	"quorate/engine/source/platform"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // These tell a child of the test binary to follow a chain in groups.

@@ -109,10 +109,13 @@ func checkImport(from, to string) error {
 	return nil
 }
 
+// within reports whether pkg is folder or below it.
+func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
 // checkLibrary says what is wrong with an import of a package that is not ours.
 func checkLibrary(from, library string) error {
 	for _, rule := range onlyImporter {
-		if (library == rule.library || strings.HasPrefix(library, rule.library+"/")) && from != rule.importer {
+		if within(library, rule.library) && !within(from, rule.importer) {
 			return fmt.Errorf("%s imports %s, which only %s may: %s", from, library, rule.importer, rule.reason)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"quorate/engine/metric"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Config says which chain to follow and with what. All fields but VM, RPC, WS,

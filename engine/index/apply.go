@@ -5,7 +5,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/warp"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // prior tells what was before a block. Heights above it do not show.

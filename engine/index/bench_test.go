@@ -10,7 +10,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 func benchChain(b *testing.B, dir string) (*store.DB, *Chain) {

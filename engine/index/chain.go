@@ -10,7 +10,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Errors of chains and views.

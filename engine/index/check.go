@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Difference is a row that is not what blocks say.

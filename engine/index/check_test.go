@@ -9,7 +9,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // check returns what a check of the chain reports, sorted.

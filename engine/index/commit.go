@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Commit indexes the blocks, which must follow on the last indexed one. All

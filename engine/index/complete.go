@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Complete takes a block that was committed without its trace, now with it: the

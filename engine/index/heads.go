@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // heads reads a page of the chain's transactions; with failed false only those

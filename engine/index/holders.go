@@ -9,7 +9,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Holder is an address that held an ERC-20 token.

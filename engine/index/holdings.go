@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // TokenBalances returns what an address holds of ERC-20 tokens, without zeros, in

@@ -12,7 +12,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 func openDB(t testing.TB, dir string) *store.DB {

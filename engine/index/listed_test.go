@@ -6,7 +6,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // age makes a chain one that was begun before its youngest tables were known: they

@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // maxPassed bounds the rows that one page passes over because they do not match.

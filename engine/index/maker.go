@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 	"quorate/rollup"
 )
 

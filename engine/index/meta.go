@@ -8,7 +8,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // metaGroup is how many rows of metadata share a transaction.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 	"quorate/rollup"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // NativeBalance returns the native balance of an address in wei. It is what the

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Roll makes the metrics of the chain from its own rows, if they are not there:

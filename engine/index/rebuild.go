@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Blocks reads blocks that were committed, such as those of an archive.

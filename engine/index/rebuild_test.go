@@ -11,7 +11,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // archive is a list of blocks from genesis on.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // errRewound ends what is being made again when the chain goes back.

@@ -8,7 +8,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // fork returns blocks whose last ones are others than those of the chain.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 	"quorate/rollup"
 )
 

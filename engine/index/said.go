@@ -11,7 +11,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // unevenTokens are the tokens whose events do not add up, each with the height at

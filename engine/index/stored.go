@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // stored answers what was before from the changes of the group so far, those of

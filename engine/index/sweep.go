@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // sweepRows is how many rows are removed in one transaction: others wait for it.

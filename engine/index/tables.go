@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // Table is a table of a chain's index, one of store's constants.

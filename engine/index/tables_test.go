@@ -6,7 +6,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // withoutEditions copies a chain's rows to a database of its own, as a program

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // tokenSet knows of most addresses that they are no tokens: each row of a page asks

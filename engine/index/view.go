@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // View reads a chain as it was at one height: rows of later blocks never show.

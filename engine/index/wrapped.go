@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // keepWrapped reads which contracts of wrapped coins the chain's balances were made

@@ -18,7 +18,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/engine/index/indextest"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 const (

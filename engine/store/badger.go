@@ -7,20 +7,32 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 )
 
-// ErrInUse is wrapped by the error of opening a database that another process holds.
-var ErrInUse = errors.New("the database is in use by another process")
+var (
+	// ErrClosed is returned by a database that was closed.
+	ErrClosed = errors.New("the database is closed")
+	// ErrInUse is wrapped by the error of opening a database that another process holds.
+	ErrInUse = errors.New("the database is in use by another process")
+)
+
+const (
+	// GCEvery is the time between two collections of a value log when nothing else
+	// was set, GCRatio the share of one of its files that must be garbage.
+	GCEvery = time.Hour
+	GCRatio = 0.5
+)
 
 // maxEmptyFiles bounds the empty files that are put up with at once: a kill
 // leaves one of each kind at most.
 const maxEmptyFiles = 4
 
-// open opens the Badger database of opts and explains the usual failures.
-func open(opts badger.Options, logger *slog.Logger) (*badger.DB, *bridge, error) {
-	log := &bridge{log: logger}
+// Open opens the Badger database of opts and explains the usual failures.
+func Open(opts badger.Options, logger *slog.Logger) (*badger.DB, *Log, error) {
+	log := &Log{log: logger}
 	opts.Logger = log
 	db, err := badger.Open(opts)
 	// A process that was killed while it made a log leaves an empty file behind,
@@ -43,14 +55,25 @@ func open(opts badger.Options, logger *slog.Logger) (*badger.DB, *bridge, error)
 	return nil, nil, fmt.Errorf("open %s: %w", opts.Dir, err)
 }
 
-// bridge hands Badger's log lines to slog, one step quieter: its news are our
+// Verify opens the database of opts, which no other process may use, checks the
+// checksums of all its tables and closes it.
+func Verify(opts badger.Options) (err error) {
+	db, _, err := Open(opts, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.VerifyChecksum()
+}
+
+// Log hands Badger's log lines to slog, one step quieter: its news are our
 // details. It remembers the last error, which some calls hide by trying again.
-type bridge struct {
+type Log struct {
 	log  *slog.Logger
 	last atomic.Pointer[string]
 }
 
-func (b *bridge) lastError() string {
+func (b *Log) lastError() string {
 	if s := b.last.Load(); s != nil {
 		return *s
 	}
@@ -60,17 +83,23 @@ func (b *bridge) lastError() string {
 // levelVerbose is below slog's debug; engine/log shows it as VERBO.
 const levelVerbose = slog.LevelDebug - 4
 
-func (b *bridge) Errorf(format string, args ...any) {
+// Errorf logs an error, and remembers it.
+func (b *Log) Errorf(format string, args ...any) {
 	last := strings.TrimSpace(fmt.Sprintf(format, args...))
 	b.last.Store(&last)
 	b.line(slog.LevelError, format, args)
 }
 
-func (b *bridge) Warningf(format string, args ...any) { b.line(slog.LevelWarn, format, args) }
-func (b *bridge) Infof(format string, args ...any)    { b.line(slog.LevelDebug, format, args) }
-func (b *bridge) Debugf(format string, args ...any)   { b.line(levelVerbose, format, args) }
+// Warningf logs a warning.
+func (b *Log) Warningf(format string, args ...any) { b.line(slog.LevelWarn, format, args) }
 
-func (b *bridge) line(level slog.Level, format string, args []any) {
+// Infof logs a detail.
+func (b *Log) Infof(format string, args ...any) { b.line(slog.LevelDebug, format, args) }
+
+// Debugf logs a detail of the details.
+func (b *Log) Debugf(format string, args ...any) { b.line(levelVerbose, format, args) }
+
+func (b *Log) line(level slog.Level, format string, args []any) {
 	ctx := context.Background()
 	if b.log.Enabled(ctx, level) {
 		b.log.Log(ctx, level, "badger: "+strings.TrimSpace(fmt.Sprintf(format, args...)))

@@ -8,47 +8,60 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
 const (
-	// closeLimit bounds a Close when nothing else was set: Badger repeats a flush
+	// CloseLimit bounds a Close when nothing else was set: Badger repeats a flush
 	// that fails for ever.
-	closeLimit = 8 * time.Second
+	CloseLimit = 8 * time.Second
 	// writableLimit bounds the look at a folder before a close.
 	writableLimit = time.Second
 	// closeSlack is what a close writes besides its tables in memory, in bytes.
 	closeSlack = 8 << 20
-	// rowOverhead is about what a table in memory takes for a row besides its key
+	// RowOverhead is about what a table in memory takes for a row besides its key
 	// and value, in bytes.
-	rowOverhead = 64
+	RowOverhead = 64
 )
 
 // ErrLeft is wrapped by the error of a Close that could not write what was in
 // memory. The files are as after a kill: what was committed is in their logs.
 var ErrLeft = errors.New("the database was not closed; its files are as after a kill")
 
-// closer closes a database once, in bounded time.
-type closer struct {
-	once sync.Once
+// Closer closes a database once, in bounded time.
+type Closer struct {
 	dir  string
-	log  *bridge
+	log  *Log
+	once sync.Once
 	// unflushed is about what was written since the database was opened, in bytes;
 	// of it the tables in memory hold at most memory.
 	unflushed atomic.Int64
 	memory    int64
 }
 
-// close calls end, which is to close the database, once, and waits for it at
+// NewCloser returns the closer of a database that was opened with opts.
+func NewCloser(opts badger.Options, log *Log) *Closer {
+	return &Closer{dir: opts.Dir, log: log, memory: int64(opts.NumMemtables+1) * opts.MemTableSize}
+}
+
+// Wrote notes that so many bytes were committed: see [RowOverhead].
+func (c *Closer) Wrote(bytes int64) { c.unflushed.Add(bytes) }
+
+// Flush returns how many bytes a flush of the tables in memory may write.
+func (c *Closer) Flush() int64 { return min(2*c.unflushed.Load(), c.memory) }
+
+// Close calls end, which is to close the database, once, and waits for it at
 // most limit. Further calls wait for the first and return nil.
 //
 // Badger writes its tables in memory when it is closed. That repeats for ever
 // in a folder that is gone or cannot be written, and on a full volume it ends
 // the process with SIGBUS, since tables are written through mapped memory. So
 // the folder is looked at first, and the close is left out if it cannot work.
-func (c *closer) close(limit time.Duration, end func() error) (err error) {
+func (c *Closer) Close(limit time.Duration, end func() error) (err error) {
 	c.once.Do(func() {
 		started := time.Now()
-		flush := min(2*c.unflushed.Load(), c.memory) + closeSlack
+		flush := c.Flush() + closeSlack
 		err = within(min(limit, writableLimit), func() error { return writable(c.dir, flush) })
 		if err != nil {
 			err = fmt.Errorf("%w: %w", ErrLeft, err)

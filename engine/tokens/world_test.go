@@ -19,7 +19,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	evmsource "quorate/engine/source/evm"
-	"quorate/engine/store"
+	store "quorate/engine/store/index"
 )
 
 // world is a chain with tokens, its index, a node, and an archive for notes.

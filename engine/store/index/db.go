@@ -1,4 +1,4 @@
-package store
+package index
 
 import (
 	"cmp"
@@ -17,14 +17,16 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 
 	"quorate/engine/metric"
+
+	"quorate/engine/store"
 )
 
 const (
-	indexName = "index"
+	name = "index"
 	// Version 3 has editions of tables. In version 2 all have edition 0 and no row
 	// about it, which version 3 reads.
-	indexOldest  = 2
-	indexVersion = 3
+	oldest  = 2
+	version = 3
 )
 
 // Options tune [Open]. The zero value is good.
@@ -59,7 +61,7 @@ func (o *Options) fill() error {
 			o.MemTableMB, o.BlockCacheMB, o.IndexCacheMB)
 	}
 	if o.GCEvery <= 0 {
-		o.GCEvery = defaultGCEvery
+		o.GCEvery = store.GCEvery
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -83,8 +85,8 @@ type DB struct {
 	headroom atomic.Pointer[headroom] // what was found last
 
 	closing chan struct{}
-	closer  closer
-	probing chan struct{} // one token, held by the check that is under way
+	closer  *store.Closer
+	prober  *store.Prober
 
 	commits          metric.Histogram
 	failed           metric.Counter
@@ -105,22 +107,22 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err := opts.fill(); err != nil {
 		return nil, err
 	}
-	settings := indexBadger(dir, &opts)
-	bdb, log, err := open(settings, opts.Logger)
+	s, closing := settings(dir, &opts), make(chan struct{})
+	bdb, log, err := store.Open(s, opts.Logger)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFormat(bdb, indexName, indexOldest, indexVersion); err != nil {
+	if err := store.CheckFormat(bdb, name, oldest, version); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), bdb.Close())
 	}
 	d := &DB{
 		opts: opts, log: opts.Logger, db: bdb,
-		closing: make(chan struct{}), probing: make(chan struct{}, 1),
+		closing: closing, prober: store.NewProber(closing),
 		commits: opts.Metrics.Histogram("quorate_store_index_commit_seconds", "Time of a commit to the index."),
 		failed:  opts.Metrics.Counter("quorate_store_index_commit_failures_total", "Commits to the index that failed."),
 		entries: opts.Metrics.Counter("quorate_store_index_rows_total", "Rows written to the index."),
 		written: opts.Metrics.Counter("quorate_store_index_row_bytes_total", "Bytes of rows written to the index."),
-		closer:  closer{dir: dir, log: log, memory: int64(settings.NumMemtables+1) * settings.MemTableSize},
+		closer:  store.NewCloser(s, log),
 	}
 	d.idle = sync.NewCond(&d.mu)
 	d.gauges()
@@ -129,7 +131,7 @@ func Open(dir string, opts Options) (*DB, error) {
 
 // indexBadger gives the options of the large database: many small rows, half of
 // them in random order, written for days and then read for years.
-func indexBadger(dir string, o *Options) badger.Options {
+func settings(dir string, o *Options) badger.Options {
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(!o.NoSync).
 		WithDetectConflicts(false).
@@ -196,7 +198,7 @@ func (d *DB) use() (*badger.DB, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.shut {
-		return nil, ErrClosed
+		return nil, store.ErrClosed
 	}
 	d.users++
 	return d.db, nil
@@ -212,9 +214,9 @@ func (d *DB) unuse() {
 
 // Close refuses further use, waits until those who use the database have ended,
 // and closes it. Further calls do nothing. It takes 8 s at most, see [DB.CloseWithin].
-func (d *DB) Close() error { return d.CloseWithin(closeLimit) }
+func (d *DB) Close() error { return d.CloseWithin(store.CloseLimit) }
 
-// CloseWithin is Close with a limit of its own. The error wraps [ErrLeft] when the
+// CloseWithin is Close with a limit of its own. The error wraps [store.ErrLeft] when the
 // database could not be closed in that time, or not at all because its folder
 // cannot be written. Whoever uses it still must not outlive the process.
 func (d *DB) CloseWithin(limit time.Duration) error {
@@ -224,7 +226,7 @@ func (d *DB) CloseWithin(limit time.Duration) error {
 	}
 	d.shut = true
 	d.mu.Unlock()
-	if err := d.closer.close(limit, d.end); err != nil {
+	if err := d.closer.Close(limit, d.end); err != nil {
 		return fmt.Errorf("close the index database: %w", err)
 	}
 	return nil
@@ -232,8 +234,7 @@ func (d *DB) CloseWithin(limit time.Duration) error {
 
 // end closes the database when nobody uses it any more.
 func (d *DB) end() error {
-	d.probing <- struct{}{} // waits for the end of a check
-	defer func() { <-d.probing }()
+	defer d.prober.Wait()()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.users > 0 {
@@ -304,7 +305,7 @@ func eachChain(txn *badger.Txn, take func(id [32]byte, ordinal uint32)) error {
 		key := it.Item().Key()
 		if err := it.Item().Value(func(b []byte) error {
 			if len(key) != 1+32 || len(b) != 4 {
-				return fmt.Errorf("%w: chain with an ordinal of %d bytes", ErrFormat, len(b))
+				return fmt.Errorf("%w: chain with an ordinal of %d bytes", store.ErrFormat, len(b))
 			}
 			take([32]byte(key[1:]), binary.BigEndian.Uint32(b))
 			return nil

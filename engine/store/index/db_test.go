@@ -1,13 +1,11 @@
-package store
+package index
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +13,9 @@ import (
 	"testing"
 
 	"quorate/engine/metric"
+
+	"quorate/engine/store"
+	"quorate/engine/store/results"
 )
 
 func openSmall(t testing.TB, dir string, opts Options) *DB {
@@ -111,10 +112,10 @@ func TestRows(t *testing.T) {
 	}
 	s.Close()
 	s.Close()
-	if _, err := s.Get([]byte("a"), read); !errors.Is(err, ErrClosed) {
+	if _, err := s.Get([]byte("a"), read); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("closed snapshot: %v", err)
 	}
-	if _, err := s.Rows(nil, false); !errors.Is(err, ErrClosed) {
+	if _, err := s.Rows(nil, false); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("closed snapshot: %v", err)
 	}
 }
@@ -189,7 +190,7 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
-func TestDigestAndBackup(t *testing.T) {
+func TestDigest(t *testing.T) {
 	t.Parallel()
 	row := func(ordinal uint32, s string) string { return string(TableKey(nil, TableTxs, ordinal, 0)) + s }
 	a := openSmall(t, t.TempDir(), Options{})
@@ -235,32 +236,6 @@ func TestDigestAndBackup(t *testing.T) {
 	if _, err := a.Digest(ended, TableKey(nil, TableTxs, 4, 0)); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended context: %v", err)
 	}
-
-	var out bytes.Buffer
-	if err := a.Backup(&out); err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "copy")
-	saved := bytes.Clone(out.Bytes())
-	small := Options{MemTableMB: 8, BlockCacheMB: 4, IndexCacheMB: 4}
-	if err := Restore(dir, &out, small); err != nil {
-		t.Fatal(err)
-	}
-	copied := openSmall(t, dir, Options{})
-	for _, ordinal := range []uint32{1, 2, 4} {
-		if digest(a, ordinal) != digest(copied, ordinal) {
-			t.Errorf("chain %d is another one in the copy", ordinal)
-		}
-	}
-	if err := copied.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := Restore(dir, bytes.NewReader(saved), small); err == nil {
-		t.Error("restored over a database")
-	}
-	if err := Restore(t.TempDir(), bytes.NewReader(saved[:len(saved)/2]), small); err == nil {
-		t.Error("restored from half a backup")
-	}
 }
 
 func TestDBCheck(t *testing.T) {
@@ -272,18 +247,18 @@ func TestDBCheck(t *testing.T) {
 		}
 	}
 	// A check that hangs does not hold those who ask.
-	d.probing <- struct{}{}
+	release := d.prober.Wait()
 	cause := errors.New("no more time")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
 	if err := d.Check(ctx); !errors.Is(err, cause) {
 		t.Errorf("while a check hangs: %v", err)
 	}
-	<-d.probing
+	release()
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Check(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := d.Check(t.Context()); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }
@@ -307,7 +282,7 @@ func TestDBClose(t *testing.T) {
 	}
 	for {
 		other, err := d.Snapshot()
-		if errors.Is(err, ErrClosed) {
+		if errors.Is(err, store.ErrClosed) {
 			break
 		}
 		if err != nil {
@@ -328,14 +303,11 @@ func TestDBClose(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Batch(); !errors.Is(err, ErrClosed) {
+	if _, err := d.Batch(); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("batch: %v", err)
 	}
-	if _, err := d.Ordinal([32]byte{}); !errors.Is(err, ErrClosed) {
+	if _, err := d.Ordinal([32]byte{}); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("ordinal: %v", err)
-	}
-	if err := d.Backup(&bytes.Buffer{}); !errors.Is(err, ErrClosed) {
-		t.Errorf("backup: %v", err)
 	}
 	// Gauges of a closed database are 0.
 	if s := set.String(); !strings.Contains(s, "quorate_store_index_rows_total 1") || !strings.Contains(s, "quorate_store_index_level0_tables 0") {
@@ -350,13 +322,13 @@ func TestOpenIndex(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := openSmall(t, dir, Options{})
-	if _, err := Open(dir, Options{}); !errors.Is(err, ErrInUse) {
+	if _, err := Open(dir, Options{}); !errors.Is(err, store.ErrInUse) {
 		t.Errorf("second open: %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenResults(dir, ResultsOptions{}); !errors.Is(err, ErrFormat) {
+	if _, err := results.Open(dir, results.Options{}); !errors.Is(err, store.ErrFormat) {
 		t.Errorf("opened as results: %v", err)
 	}
 	if _, err := Open(t.TempDir(), Options{MemTableMB: 7}); err == nil {

@@ -1,4 +1,4 @@
-package store
+package index
 
 import (
 	"time"
@@ -30,7 +30,7 @@ func (d *DB) Headroom() int64 {
 		return 0 // nothing is written any more
 	}
 	defer d.unuse()
-	flush := min(2*d.closer.unflushed.Load(), d.closer.memory)
+	flush := d.closer.Flush()
 	bytes := flush + compactions(db.Levels(), flush)
 	d.headroom.Store(&headroom{now, bytes})
 	return bytes

@@ -1,6 +1,10 @@
-package store
+package index
 
-import "github.com/dgraph-io/badger/v4"
+import (
+	"github.com/dgraph-io/badger/v4"
+
+	"quorate/engine/store"
+)
 
 // moment is the database as it was after a commit: a transaction that only
 // reads. Badger lets any number of goroutines read with it at once. All
@@ -23,7 +27,7 @@ func (d *DB) Snapshot() (*Snapshot, error) {
 	d.mu.Lock()
 	if d.shut {
 		d.mu.Unlock()
-		return nil, ErrClosed
+		return nil, store.ErrClosed
 	}
 	d.users++
 	if m := d.newest; m != nil {

@@ -1,4 +1,4 @@
-package store
+package index
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"quorate/engine/store"
 )
 
 // ErrBatchFull is returned by [Batch.Set] when the transaction has no room for the row.
@@ -37,7 +39,7 @@ func (s *Snapshot) Close() {
 // gives false.
 func (s *Snapshot) Get(key []byte, read func(value []byte) error) (bool, error) {
 	if s.at == nil {
-		return false, ErrClosed
+		return false, store.ErrClosed
 	}
 	item, err := s.at.txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
@@ -60,7 +62,7 @@ type Rows struct {
 // nowhere until the first Seek. It keeps prefix. Close of the snapshot closes it.
 func (s *Snapshot) Rows(prefix []byte, reverse bool) (*Rows, error) {
 	if s.at == nil {
-		return nil, ErrClosed
+		return nil, store.ErrClosed
 	}
 	r := &Rows{it: s.at.iterator(prefix, reverse), prefix: prefix}
 	if s.its == nil {
@@ -183,7 +185,7 @@ func (b *Batch) Commit() error {
 	b.d.commits.Observe(time.Since(started).Seconds())
 	b.d.entries.Add(float64(b.rows))
 	b.d.written.Add(float64(b.bytes))
-	b.d.closer.unflushed.Add(int64(b.bytes + b.rows*rowOverhead))
+	b.d.closer.Wrote(int64(b.bytes + b.rows*store.RowOverhead))
 	return nil
 }
 

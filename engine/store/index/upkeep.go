@@ -1,4 +1,4 @@
-package store
+package index
 
 import (
 	"bytes"
@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
-	"math/rand/v2"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"quorate/engine/store"
 )
 
 // Run does what the database needs from time to time, until ctx ends or the
@@ -39,7 +39,7 @@ func (d *DB) collectGarbage(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		err = db.RunValueLogGC(gcRatio)
+		err = db.RunValueLogGC(store.GCRatio)
 		d.unuse()
 		if errors.Is(err, badger.ErrNoRewrite) {
 			return
@@ -51,39 +51,17 @@ func (d *DB) collectGarbage(ctx context.Context) {
 	}
 }
 
-// Check commits a row of its own, reads it back and compares. It returns when
-// ctx ends, also when the database hangs; until the hanging check has ended,
-// later ones wait for it.
-func (d *DB) Check(ctx context.Context) error {
-	select {
-	case d.probing <- struct{}{}:
-	case <-d.closing:
-		return ErrClosed
-	case <-ctx.Done():
-		return fmt.Errorf("the last check of the database still hangs: %w", context.Cause(ctx))
-	}
-	done := make(chan error, 1)
-	go func() { // Close waits for its end by the token
-		defer func() { <-d.probing }()
-		done <- d.probe()
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("the database did not answer in time: %w", context.Cause(ctx))
-	}
-}
+// Check commits a row of its own, reads it back and compares. It returns when ctx
+// ends, also when the database hangs.
+func (d *DB) Check(ctx context.Context) error { return d.prober.Check(ctx, d.probe) }
 
-func (d *DB) probe() error {
-	value := binary.BigEndian.AppendUint64(nil, rand.Uint64())
-	value = binary.BigEndian.AppendUint64(value, rand.Uint64())
+func (d *DB) probe(value []byte) error {
 	b, err := d.Batch()
 	if err != nil {
 		return err
 	}
 	defer b.Discard()
-	key := []byte{prefixProbe}
+	key := []byte{store.ProbeKey}
 	if err := b.Set(key, value); err != nil {
 		return err
 	}
@@ -101,9 +79,9 @@ func (d *DB) probe() error {
 	case err != nil:
 		return fmt.Errorf("read the probe: %w", err)
 	case !found:
-		return fmt.Errorf("%w: the probe is missing", errProbe)
+		return fmt.Errorf("%w: the probe is missing", store.ErrProbe)
 	case !same:
-		return fmt.Errorf("%w: the probe has changed", errProbe)
+		return fmt.Errorf("%w: the probe has changed", store.ErrProbe)
 	}
 	return nil
 }
@@ -158,50 +136,12 @@ func (s *Snapshot) digest(ctx context.Context, h hash.Hash, prefix []byte) error
 	return nil
 }
 
-// Backup writes all that is committed to w, in a form that [Restore] reads.
-// Indexing goes on meanwhile.
-func (d *DB) Backup(w io.Writer) error {
-	db, err := d.use()
-	if err != nil {
+// VerifyFiles checks the checksums of all tables of the database in a folder, which
+// no other process may use.
+func VerifyFiles(dir string) error {
+	var o Options
+	if err := o.fill(); err != nil {
 		return err
 	}
-	defer d.unuse()
-	if _, err := db.Backup(w, 0); err != nil {
-		return fmt.Errorf("back up the index database: %w", err)
-	}
-	return nil
-}
-
-// restorePending bounds the transactions of a restore that wait for the disk.
-const restorePending = 16
-
-// Restore makes a database in dir, which must be empty or not be there, from
-// what [DB.Backup] wrote. A restore that did not end leaves a database that
-// must be thrown away.
-func Restore(dir string, r io.Reader, opts Options) (err error) {
-	if err := opts.fill(); err != nil {
-		return err
-	}
-	db, _, err := open(indexBadger(dir, &opts), opts.Logger)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	empty := true
-	if err := db.View(func(txn *badger.Txn) error {
-		it := txn.NewIterator(badger.IteratorOptions{})
-		defer it.Close()
-		it.Rewind()
-		empty = !it.Valid()
-		return nil
-	}); err != nil {
-		return fmt.Errorf("restore to %s: %w", dir, err)
-	}
-	if !empty {
-		return fmt.Errorf("restore to %s: there is a database already", dir)
-	}
-	if err := db.Load(r, restorePending); err != nil {
-		return fmt.Errorf("restore to %s: %w", dir, err)
-	}
-	return checkFormat(db, indexName, indexOldest, indexVersion)
+	return store.Verify(settings(dir, &o))
 }

@@ -1,20 +1,22 @@
-package store
+package results
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+
+	"quorate/engine/store"
 )
 
 // Backup writes all that is kept to w, while the database is in use.
-func (r *Results) Backup(w io.Writer) error {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.db == nil {
-		return ErrClosed
+func (d *DB) Backup(w io.Writer) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.db == nil {
+		return store.ErrClosed
 	}
-	if _, err := r.db.Backup(w, 0); err != nil {
+	if _, err := d.db.Backup(w, 0); err != nil {
 		return fmt.Errorf("back up the results: %w", err)
 	}
 	return nil
@@ -23,10 +25,10 @@ func (r *Results) Backup(w io.Writer) error {
 // loadPending bounds the writes that are under way while a backup is read.
 const loadPending = 16
 
-// RestoreResults makes a results database in an empty folder from what
-// [Results.Backup] wrote.
-func RestoreResults(dir string, from io.Reader) (err error) {
-	db, _, err := open(resultsBadger(dir), slog.New(slog.DiscardHandler))
+// Restore makes a results database in an empty folder from what
+// [DB.Backup] wrote.
+func Restore(dir string, from io.Reader) (err error) {
+	db, _, err := store.Open(settings(dir), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -38,20 +40,5 @@ func RestoreResults(dir string, from io.Reader) (err error) {
 }
 
 // VerifyFiles checks the checksums of all tables of the database in a folder, which
-// no other process may use. results says that it is one of results, not an index.
-func VerifyFiles(dir string, results bool) (err error) {
-	settings := resultsBadger(dir)
-	if !results {
-		var o Options
-		if err := o.fill(); err != nil {
-			return err
-		}
-		settings = indexBadger(dir, &o)
-	}
-	db, _, err := open(settings, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.VerifyChecksum()
-}
+// no other process may use.
+func VerifyFiles(dir string) error { return store.Verify(settings(dir)) }

@@ -1,15 +1,17 @@
-package store
+package results
 
 import (
 	"bytes"
 	"errors"
 	"testing"
+
+	"quorate/engine/store"
 )
 
 // TestResultsBackup moves results to another folder while they are in use.
 func TestResultsBackup(t *testing.T) {
 	t.Parallel()
-	r, stop := start(t, t.TempDir(), ResultsOptions{})
+	r, stop := start(t, t.TempDir(), Options{})
 	want := map[string]string{"a": "signed a", "b": "signed b"}
 	for k, v := range want {
 		if err := r.Put(t.Context(), []byte(k), []byte(v)); err != nil {
@@ -22,10 +24,10 @@ func TestResultsBackup(t *testing.T) {
 	}
 	stop()
 	dir := t.TempDir()
-	if err := errors.Join(RestoreResults(dir, bytes.NewReader(copied.Bytes())), VerifyFiles(dir, true)); err != nil {
+	if err := errors.Join(Restore(dir, bytes.NewReader(copied.Bytes())), VerifyFiles(dir)); err != nil {
 		t.Fatal(err)
 	}
-	other, err := OpenResults(dir, ResultsOptions{})
+	other, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func TestResultsBackup(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := other.Backup(&copied); !errors.Is(err, ErrClosed) {
+	if err := other.Backup(&copied); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 }

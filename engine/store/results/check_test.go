@@ -1,4 +1,4 @@
-package store
+package results
 
 import (
 	"context"
@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"quorate/engine/store"
 )
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, stop := start(t, dir, ResultsOptions{TTL: time.Hour})
+	r, stop := start(t, dir, Options{TTL: time.Hour})
 	if err := r.Put(t.Context(), []byte("a"), []byte("kept")); err != nil {
 		t.Fatal(err)
 	}
@@ -25,18 +27,18 @@ func TestCheck(t *testing.T) {
 	}
 	mustHave(t, r, []byte("a"), []byte("kept"))
 	mustLack(t, r, nil)
-	mustLack(t, r, []byte{prefixProbe})
+	mustLack(t, r, []byte{store.ProbeKey})
 	stop()
-	if err := r.Check(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := r.Check(t.Context()); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	db, err := badger.Open(resultsBadger(dir).WithLogger(nil))
+	db, err := badger.Open(settings(dir).WithLogger(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := 0
 	err = db.View(func(txn *badger.Txn) error {
-		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefixProbe}})
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{store.ProbeKey}})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			keys++
@@ -49,9 +51,9 @@ func TestCheck(t *testing.T) {
 }
 
 // writerless gives a database without a writer: the test plays it.
-func writerless(t *testing.T) *Results {
+func writerless(t *testing.T) *DB {
 	t.Helper()
-	r, err := OpenResults(t.TempDir(), ResultsOptions{})
+	r, err := Open(t.TempDir(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +82,7 @@ func TestCheckBlocked(t *testing.T) {
 	}
 	// Nor does a database that hangs, here by its lock: the check under way keeps
 	// its goroutine until then, and the next ones wait for it.
-	r.probing <- struct{}{} // the last one has ended
-	<-r.probing
+	r.prober.Wait()() // the last one has ended
 	r.commit(r.mailbox.Drain(nil))
 	r.mu.Lock()
 	for _, want := range []string{"did not answer in time", "still hangs"} {
@@ -122,17 +123,17 @@ func TestCheckReadsBack(t *testing.T) {
 		write func(batch []put)
 		want  error
 	}{
-		{"nothing", func(batch []put) { fail(batch, nil) }, errProbe},
+		{"nothing", func(batch []put) { fail(batch, nil) }, store.ErrProbe},
 		{"good", r.commit, nil},
-		{"the earlier one", func(batch []put) { fail(batch, nil) }, errProbe},
+		{"the earlier one", func(batch []put) { fail(batch, nil) }, store.ErrProbe},
 		{"another value", func(batch []put) {
 			batch[0].value[expiryLen] ^= 1
 			r.commit(batch)
-		}, errProbe},
+		}, store.ErrProbe},
 		{"cut", func(batch []put) {
 			batch[0].value = batch[0].value[:expiryLen-1]
 			r.commit(batch)
-		}, ErrFormat},
+		}, store.ErrFormat},
 		{"refused", func(batch []put) { fail(batch, refused) }, refused},
 	} {
 		errs := make(chan error, 1)
@@ -147,7 +148,7 @@ func TestCheckReadsBack(t *testing.T) {
 
 func TestChecksAtOnce(t *testing.T) {
 	t.Parallel()
-	r, stop := start(t, t.TempDir(), ResultsOptions{})
+	r, stop := start(t, t.TempDir(), Options{})
 	const n = 20
 	errs := make(chan error, n)
 	for range n {
@@ -161,7 +162,7 @@ func TestChecksAtOnce(t *testing.T) {
 	for range n {
 		go func() {
 			err := r.Check(t.Context())
-			if err != nil && !errors.Is(err, ErrClosed) {
+			if err != nil && !errors.Is(err, store.ErrClosed) {
 				err = fmt.Errorf("while it is being closed: %w", err)
 			} else {
 				err = nil

@@ -1,4 +1,4 @@
-package store
+package results
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ func killEntry(i int) (key, value []byte) {
 	return fmt.Appendf(nil, "key %d", i), []byte(strings.Repeat(fmt.Sprintf("value %d ", i), 1+i%100))
 }
 
-// TestKill proves what [Results] promises: what was acknowledged before a
+// TestKill proves what [DB] promises: what was acknowledged before a
 // SIGKILL is there afterwards.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv(killEnv); dir != "" {
@@ -53,7 +53,7 @@ func TestKill(t *testing.T) {
 	if acked < 500 {
 		t.Fatalf("the child was gone after entry %d", acked)
 	}
-	r, _ := start(t, dir, ResultsOptions{})
+	r, _ := start(t, dir, Options{})
 	for i := range acked + 1 {
 		key, value := killEntry(i)
 		mustHave(t, r, key, value)
@@ -72,7 +72,7 @@ func putForEver(dir string) {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		os.Exit(1)
 	}
-	r, err := OpenResults(dir, ResultsOptions{})
+	r, err := Open(dir, Options{})
 	if err != nil {
 		die(err)
 	}

@@ -1,4 +1,4 @@
-package store
+package results
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"quorate/engine/store"
 )
 
 const (
@@ -20,10 +22,10 @@ const (
 
 // grew notes that so many bytes of results were committed, and has the oldest
 // deleted once they are too many.
-func (r *Results) grew(bytes int64) {
-	if total := r.bytes.Add(bytes); r.opts.MaxBytes > 0 && total > r.opts.MaxBytes {
+func (d *DB) grew(bytes int64) {
+	if total := d.bytes.Add(bytes); d.opts.MaxBytes > 0 && total > d.opts.MaxBytes {
 		select {
-		case r.pruneNow <- struct{}{}:
+		case d.pruneNow <- struct{}{}:
 		default: // it will be looked at anyway
 		}
 	}
@@ -32,18 +34,18 @@ func (r *Results) grew(bytes int64) {
 // prune counts the bytes of all results and, when they are above MaxBytes,
 // deletes the oldest until some room is left. The order of age is that of the
 // commits. It gives up when the database is closed.
-func (r *Results) prune(ctx context.Context) error {
-	if r.opts.MaxBytes <= 0 {
+func (d *DB) prune(ctx context.Context) error {
+	if d.opts.MaxBytes <= 0 {
 		return nil
 	}
-	newest, err := r.newest()
+	newest, err := d.newest()
 	if err != nil {
 		return err
 	}
 	var byAge [ages + 1]int64
 	total := int64(0)
 	age := func(version uint64) uint64 { return min(version*ages/(newest+1), ages) }
-	err = r.scan(ctx, func(item *badger.Item) error {
+	err = d.scan(ctx, func(item *badger.Item) error {
 		byAge[age(item.Version())] += item.EstimatedSize()
 		total += item.EstimatedSize()
 		return nil
@@ -51,23 +53,23 @@ func (r *Results) prune(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { r.bytes.Store(total) }()
-	if total <= r.opts.MaxBytes {
+	defer func() { d.bytes.Store(total) }()
+	if total <= d.opts.MaxBytes {
 		return nil
 	}
 	cut := uint64(0)
-	for left := total; cut < ages && left > r.opts.MaxBytes*pruneTo/100; cut++ {
+	for left := total; cut < ages && left > d.opts.MaxBytes*pruneTo/100; cut++ {
 		left -= byAge[cut]
 	}
 	var doomed [][]byte
 	deleted := 0
 	flush := func() error {
-		n, err := r.remove(doomed, newest)
+		n, err := d.remove(doomed, newest)
 		deleted += n
 		doomed = doomed[:0]
 		return err
 	}
-	err = r.scan(ctx, func(item *badger.Item) error {
+	err = d.scan(ctx, func(item *badger.Item) error {
 		if age(item.Version()) >= cut {
 			return nil
 		}
@@ -79,46 +81,46 @@ func (r *Results) prune(ctx context.Context) error {
 		return nil
 	})
 	err = errors.Join(err, flush())
-	r.pruned.Add(float64(deleted))
-	r.log.Info("the oldest results were deleted to make room", "results", deleted, "bytes_left", total)
+	d.pruned.Add(float64(deleted))
+	d.log.Info("the oldest results were deleted to make room", "results", deleted, "bytes_left", total)
 	return err
 }
 
 // newest returns the version of the last commit.
-func (r *Results) newest() (uint64, error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.db == nil {
-		return 0, ErrClosed
+func (d *DB) newest() (uint64, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.db == nil {
+		return 0, store.ErrClosed
 	}
 	// MaxVersion of the database reads what a commit writes at the same time.
-	txn := r.db.NewTransaction(false)
+	txn := d.db.NewTransaction(false)
 	defer txn.Discard()
 	return txn.ReadTs(), nil
 }
 
 // scan calls f with the keys of all results, a chunk at a time.
-func (r *Results) scan(ctx context.Context, f func(*badger.Item) error) error {
+func (d *DB) scan(ctx context.Context, f func(*badger.Item) error) error {
 	for next := []byte{prefixResult}; next != nil; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		var err error
-		if next, err = r.scanChunk(next, f); err != nil {
+		if next, err = d.scanChunk(next, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Results) scanChunk(from []byte, f func(*badger.Item) error) (next []byte, err error) {
+func (d *DB) scanChunk(from []byte, f func(*badger.Item) error) (next []byte, err error) {
 	items := 0
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.db == nil {
-		return nil, ErrClosed
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.db == nil {
+		return nil, store.ErrClosed
 	}
-	err = r.db.View(func(txn *badger.Txn) error {
+	err = d.db.View(func(txn *badger.Txn) error {
 		opts := badger.DefaultIteratorOptions
 		opts.PrefetchValues = false
 		opts.Prefix = []byte{prefixResult}
@@ -142,15 +144,15 @@ func (r *Results) scanChunk(from []byte, f func(*badger.Item) error) (next []byt
 }
 
 // remove deletes entries that were not written again since version upTo.
-func (r *Results) remove(keys [][]byte, upTo uint64) (n int, err error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.db == nil {
-		return 0, ErrClosed
+func (d *DB) remove(keys [][]byte, upTo uint64) (n int, err error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.db == nil {
+		return 0, store.ErrClosed
 	}
 	for len(keys) > 0 && err == nil {
 		done := 0
-		err = r.db.Update(func(txn *badger.Txn) error {
+		err = d.db.Update(func(txn *badger.Txn) error {
 			for _, key := range keys {
 				if item, err := txn.Get(key); err == nil && item.Version() > upTo {
 					done++

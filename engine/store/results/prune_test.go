@@ -1,4 +1,4 @@
-package store
+package results
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	const limit, entry = 200 << 10, 1000
-	r, _ := start(t, t.TempDir(), ResultsOptions{MaxBytes: limit})
+	r, _ := start(t, t.TempDir(), Options{MaxBytes: limit})
 	value := bytes.Repeat([]byte{7}, entry)
 	put := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -69,7 +69,7 @@ func TestPrune(t *testing.T) {
 func TestPruneByItself(t *testing.T) {
 	t.Parallel()
 	const limit = 100 << 10
-	r, stop := start(t, t.TempDir(), ResultsOptions{MaxBytes: limit, GCEvery: time.Hour})
+	r, stop := start(t, t.TempDir(), Options{MaxBytes: limit, GCEvery: time.Hour})
 	for i := range 2000 {
 		if err := r.Put(t.Context(), fmt.Appendf(nil, "key %05d", i), bytes.Repeat([]byte{7}, 1000)); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestPruneByItself(t *testing.T) {
 // TestNotesExpire: notes that are not written again are forgotten.
 func TestNotesExpire(t *testing.T) {
 	t.Parallel()
-	r, _ := start(t, t.TempDir(), ResultsOptions{})
+	r, _ := start(t, t.TempDir(), Options{})
 	if err := r.Notes().Put(t.Context(), []byte("a"), []byte("b")); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package store
+package results
 
 import (
 	"context"
@@ -15,32 +15,29 @@ import (
 
 	"quorate/engine/actor"
 	"quorate/engine/metric"
+
+	"quorate/engine/store"
 )
 
 const (
-	resultsName    = "results"
-	resultsVersion = 1
+	name    = "results"
+	version = 1
 
-	// MaxResultKey and MaxResultValue bound an entry in bytes. The longest signed
+	// MaxKey and MaxValue bound an entry in bytes. The longest signed
 	// message there can be has 33 kB.
-	MaxResultKey   = 256
-	MaxResultValue = 64 << 10
+	MaxKey   = 256
+	MaxValue = 64 << 10
 
-	// defaultMailbox bounds the waiting entries by count, and with MaxResultValue
+	// defaultMailbox bounds the waiting entries by count, and with MaxValue
 	// in bytes: 64 MiB at the very worst, about 0.5 MiB with usual results.
 	defaultMailbox = 1024
-	defaultGCEvery = time.Hour
 )
 
-var (
-	// ErrClosed is returned by a database that was closed.
-	ErrClosed = errors.New("the database is closed")
-	// ErrTooLarge is returned for a key or value above its bound.
-	ErrTooLarge = errors.New("entry too large for the database")
-)
+// ErrTooLarge is returned for a key or value above its bound.
+var ErrTooLarge = errors.New("entry too large for the database")
 
-// ResultsOptions tune [OpenResults]. The zero value is good.
-type ResultsOptions struct {
+// Options tune [Open]. The zero value is good.
+type Options struct {
 	// TTL is how long a result is kept, in full seconds, rounded up; 0 is for ever.
 	TTL time.Duration
 	// MaxBytes bounds the results' keys and values together: beyond it the oldest
@@ -57,26 +54,26 @@ type ResultsOptions struct {
 	Metrics *metric.Set
 }
 
-// Results keeps signed messages by key. All methods may be called at once.
+// DB keeps signed messages by key. All methods may be called at once.
 //
-// Life cycle: [OpenResults], then Run in an actor of its own, then end those
+// Life cycle: [Open], then Run in an actor of its own, then end those
 // who call Put, then end Run, then Close. Reads work from open to Close. Put
 // needs Run: it waits until the writer has committed.
-type Results struct {
-	opts ResultsOptions
+type DB struct {
+	opts Options
 	log  *slog.Logger
 	now  func() time.Time
 
 	mailbox *actor.Mailbox[put]
 	closing chan struct{}
 	ending  sync.Once // of closing
-	closer  closer
+	closer  *store.Closer
 
 	bytes    atomic.Int64  // of results, about; exact after each count
 	pruneNow chan struct{} // holds a token when there may be too many
 
-	running sync.Mutex    // held by Run from start to end
-	probing chan struct{} // one token, held by the check that is under way
+	running sync.Mutex // held by Run from start to end
+	prober  *store.Prober
 
 	commits metric.Histogram
 	failed  metric.Counter
@@ -94,8 +91,8 @@ type put struct {
 	reply      *actor.Reply[struct{}]
 }
 
-// OpenResults opens the results database in dir, and makes it if need be.
-func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
+// Open opens the results database in dir, and makes it if need be.
+func Open(dir string, opts Options) (*DB, error) {
 	if opts.TTL < 0 {
 		return nil, fmt.Errorf("results: negative time to live %s", opts.TTL)
 	}
@@ -106,7 +103,7 @@ func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 		opts.Mailbox = defaultMailbox
 	}
 	if opts.GCEvery <= 0 {
-		opts.GCEvery = defaultGCEvery
+		opts.GCEvery = store.GCEvery
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -114,33 +111,33 @@ func OpenResults(dir string, opts ResultsOptions) (*Results, error) {
 	if opts.Metrics == nil {
 		opts.Metrics = metric.NewSet()
 	}
-	settings := resultsBadger(dir)
-	db, log, err := open(settings, opts.Logger)
+	s, closing := settings(dir), make(chan struct{})
+	db, log, err := store.Open(s, opts.Logger)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFormat(db, resultsName, resultsVersion, resultsVersion); err != nil {
+	if err := store.CheckFormat(db, name, version, version); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), db.Close())
 	}
-	r := &Results{
+	d := &DB{
 		opts: opts, log: opts.Logger, now: time.Now, db: db,
 		mailbox:  actor.NewMailbox[put](opts.Mailbox, actor.Block),
-		closing:  make(chan struct{}),
+		closing:  closing,
 		pruneNow: make(chan struct{}, 1),
-		closer:   closer{dir: dir, log: log, memory: int64(settings.NumMemtables+1) * settings.MemTableSize},
-		probing:  make(chan struct{}, 1),
+		closer:   store.NewCloser(s, log),
+		prober:   store.NewProber(closing),
 		commits:  opts.Metrics.Histogram("quorate_store_results_commit_seconds", "Time of a commit to the results."),
 		failed:   opts.Metrics.Counter("quorate_store_results_commit_failures_total", "Commits to the results that failed."),
 		entries:  opts.Metrics.Counter("quorate_store_results_written_total", "Results written."),
 		pruned:   opts.Metrics.Counter("quorate_store_results_pruned_total", "Results deleted because there were too many."),
 	}
-	opts.Metrics.GaugeFunc("quorate_store_results_queued", "Results waiting to be written.", func() float64 { return float64(r.mailbox.Len()) })
-	return r, nil
+	opts.Metrics.GaugeFunc("quorate_store_results_queued", "Results waiting to be written.", func() float64 { return float64(d.mailbox.Len()) })
+	return d, nil
 }
 
 // resultsBadger gives the options of a small database with small entries that
 // are mostly written: a few tens of MB of memory, whatever its size on disk.
-func resultsBadger(dir string) badger.Options {
+func settings(dir string) badger.Options {
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(false). // the log is mapped memory: it survives the process
 		WithDetectConflicts(false).
@@ -156,17 +153,17 @@ func resultsBadger(dir string) badger.Options {
 }
 
 // Get appends the value kept under key to dst. Without one it gives dst and false.
-func (r *Results) Get(key, dst []byte) ([]byte, bool, error) {
-	return r.get(prefixResult, key, dst)
+func (d *DB) Get(key, dst []byte) ([]byte, bool, error) {
+	return d.get(prefixResult, key, dst)
 }
 
-func (r *Results) get(prefix byte, key, dst []byte) ([]byte, bool, error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.db == nil {
-		return dst, false, ErrClosed
+func (d *DB) get(prefix byte, key, dst []byte) ([]byte, bool, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.db == nil {
+		return dst, false, store.ErrClosed
 	}
-	txn := r.db.NewTransaction(false)
+	txn := d.db.NewTransaction(false)
 	defer txn.Discard()
 	var room [1 + 96]byte
 	item, err := txn.Get(append(append(room[:0], prefix), key...))
@@ -179,9 +176,9 @@ func (r *Results) get(prefix byte, key, dst []byte) ([]byte, bool, error) {
 	found := false
 	err = item.Value(func(b []byte) error {
 		if len(b) < expiryLen {
-			return fmt.Errorf("%w: a result of %d bytes", ErrFormat, len(b))
+			return fmt.Errorf("%w: a result of %d bytes", store.ErrFormat, len(b))
 		}
-		if end := binary.BigEndian.Uint64(b); end == 0 || uint64(r.now().Unix()) < end { // after 1970
+		if end := binary.BigEndian.Uint64(b); end == 0 || uint64(d.now().Unix()) < end { // after 1970
 			dst, found = append(dst, b[expiryLen:]...), true
 		}
 		return nil
@@ -195,22 +192,22 @@ func (r *Results) get(prefix byte, key, dst []byte) ([]byte, bool, error) {
 // Put keeps value under key, in place of an earlier one, and returns when it is
 // committed. While the writer is behind, it waits for room. An error by the
 // end of ctx leaves open whether the entry is kept. It copies key and value.
-func (r *Results) Put(ctx context.Context, key, value []byte) error {
-	if len(key) > MaxResultKey || len(value) > MaxResultValue {
+func (d *DB) Put(ctx context.Context, key, value []byte) error {
+	if len(key) > MaxKey || len(value) > MaxValue {
 		return fmt.Errorf("%w: key of %d bytes, value of %d", ErrTooLarge, len(key), len(value))
 	}
 	var expires uint64
-	if r.opts.TTL > 0 {
-		end := r.now().Add(r.opts.TTL)
+	if d.opts.TTL > 0 {
+		end := d.now().Add(d.opts.TTL)
 		if end.Nanosecond() > 0 {
 			end = end.Add(time.Second)
 		}
 		expires = uint64(end.Unix()) // after 1970
 	}
-	return r.put(ctx, prefixResult, key, value, expires)
+	return d.put(ctx, prefixResult, key, value, expires)
 }
 
-func (r *Results) put(ctx context.Context, prefix byte, key, value []byte, expires uint64) error {
+func (d *DB) put(ctx context.Context, prefix byte, key, value []byte, expires uint64) error {
 	p := put{expires: expires}
 	buf := make([]byte, 0, 1+len(key)+expiryLen+len(value))
 	buf = append(append(buf, prefix), key...)
@@ -218,43 +215,42 @@ func (r *Results) put(ctx context.Context, prefix byte, key, value []byte, expir
 	rest := binary.BigEndian.AppendUint64(buf[len(buf):], p.expires)
 	p.value = append(rest, value...)
 
-	_, err := actor.Ask(ctx, r.mailbox, func(reply *actor.Reply[struct{}]) put {
+	_, err := actor.Ask(ctx, d.mailbox, func(reply *actor.Reply[struct{}]) put {
 		p.reply = reply
 		return p
 	})
 	if errors.Is(err, actor.ErrClosed) {
-		return ErrClosed
+		return store.ErrClosed
 	}
 	return err
 }
 
-// Close ends Run, fails those who still wait in Put with [ErrClosed], and
+// Close ends Run, fails those who still wait in Put with [store.ErrClosed], and
 // closes the database. Further calls do nothing. It takes 8 s at most, see
-// [Results.CloseWithin].
-func (r *Results) Close() error { return r.CloseWithin(closeLimit) }
+// [DB.CloseWithin].
+func (d *DB) Close() error { return d.CloseWithin(store.CloseLimit) }
 
-// CloseWithin is Close with a limit of its own. The error wraps [ErrLeft] when the
+// CloseWithin is Close with a limit of its own. The error wraps [store.ErrLeft] when the
 // database could not be closed in that time, or not at all because its folder
 // cannot be written.
-func (r *Results) CloseWithin(limit time.Duration) error {
-	r.ending.Do(func() { close(r.closing) })
-	fail(r.mailbox.Close(), ErrClosed)
-	if err := r.closer.close(limit, r.end); err != nil {
+func (d *DB) CloseWithin(limit time.Duration) error {
+	d.ending.Do(func() { close(d.closing) })
+	fail(d.mailbox.Close(), store.ErrClosed)
+	if err := d.closer.Close(limit, d.end); err != nil {
 		return fmt.Errorf("close the results database: %w", err)
 	}
 	return nil
 }
 
 // end closes the database when nobody uses it any more.
-func (r *Results) end() error {
-	r.running.Lock() // waits for the end of Run
-	defer r.running.Unlock()
-	r.probing <- struct{}{} // waits for the end of a check
-	defer func() { <-r.probing }()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	err := r.db.Close()
-	r.db = nil
+func (d *DB) end() error {
+	d.running.Lock() // waits for the end of Run
+	defer d.running.Unlock()
+	defer d.prober.Wait()()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.db.Close()
+	d.db = nil
 	return err
 }
 

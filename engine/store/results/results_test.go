@@ -1,4 +1,4 @@
-package store
+package results
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
@@ -19,12 +18,14 @@ import (
 
 	"quorate/engine/actor"
 	"quorate/engine/metric"
+
+	"quorate/engine/store"
 )
 
 // start opens a database and runs its writer until the test ends or stop is called.
-func start(t testing.TB, dir string, opts ResultsOptions) (r *Results, stop func()) {
+func start(t testing.TB, dir string, opts Options) (r *DB, stop func()) {
 	t.Helper()
-	r, err := OpenResults(dir, opts)
+	r, err := Open(dir, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func start(t testing.TB, dir string, opts ResultsOptions) (r *Results, stop func
 	return r, stop
 }
 
-func mustHave(t *testing.T, r *Results, key, want []byte) {
+func mustHave(t *testing.T, r *DB, key, want []byte) {
 	t.Helper()
 	got, ok, err := r.Get(key, []byte("before "))
 	if err != nil || !ok || string(got) != "before "+string(want) {
@@ -52,7 +53,7 @@ func mustHave(t *testing.T, r *Results, key, want []byte) {
 	}
 }
 
-func mustLack(t *testing.T, r *Results, key []byte) {
+func mustLack(t *testing.T, r *DB, key []byte) {
 	t.Helper()
 	if got, ok, err := r.Get(key, []byte("x")); err != nil || ok || string(got) != "x" {
 		t.Fatalf("key %x: got %q, %v, %v; want nothing", key, got, ok, err)
@@ -62,7 +63,7 @@ func mustLack(t *testing.T, r *Results, key []byte) {
 func TestReopen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, stop := start(t, dir, ResultsOptions{})
+	r, stop := start(t, dir, Options{})
 	for i := range 300 {
 		if err := r.Put(t.Context(), fmt.Appendf(nil, "key %d", i), fmt.Appendf(nil, "old %d", i)); err != nil {
 			t.Fatal(err)
@@ -74,7 +75,7 @@ func TestReopen(t *testing.T) {
 		}
 	}
 	stop()
-	r, _ = start(t, dir, ResultsOptions{})
+	r, _ = start(t, dir, Options{})
 	for i := range 300 {
 		want := fmt.Appendf(nil, "old %d", i)
 		if i%3 == 0 {
@@ -89,7 +90,7 @@ func TestReopen(t *testing.T) {
 // One drained batch may be larger than one transaction can be.
 func TestBatchLargerThanTransaction(t *testing.T) {
 	t.Parallel()
-	r, err := OpenResults(t.TempDir(), ResultsOptions{})
+	r, err := Open(t.TempDir(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestBatchLargerThanTransaction(t *testing.T) {
 	var batch []put
 	var values [][]byte
 	for i := range n {
-		value := make([]byte, expiryLen+MaxResultValue)
+		value := make([]byte, expiryLen+MaxValue)
 		_, _ = rnd.Read(value[expiryLen:])
 		values = append(values, value[expiryLen:])
 		batch = append(batch, put{
@@ -121,7 +122,7 @@ func TestBatchLargerThanTransaction(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	r, _ := start(t, t.TempDir(), ResultsOptions{TTL: time.Hour})
+	r, _ := start(t, t.TempDir(), Options{TTL: time.Hour})
 	if err := r.Put(t.Context(), []byte("a"), []byte("value")); err != nil {
 		t.Fatal(err)
 	}
@@ -136,24 +137,24 @@ func TestExpiry(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	r, _ := start(t, t.TempDir(), ResultsOptions{})
-	long := make([]byte, MaxResultKey+1)
+	r, _ := start(t, t.TempDir(), Options{})
+	long := make([]byte, MaxKey+1)
 	if err := r.Put(t.Context(), long, nil); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("long key: %v", err)
 	}
-	if err := r.Put(t.Context(), nil, make([]byte, MaxResultValue+1)); !errors.Is(err, ErrTooLarge) {
+	if err := r.Put(t.Context(), nil, make([]byte, MaxValue+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("long value: %v", err)
 	}
-	if err := r.Put(t.Context(), long[1:], make([]byte, MaxResultValue)); err != nil {
+	if err := r.Put(t.Context(), long[1:], make([]byte, MaxValue)); err != nil {
 		t.Errorf("at the bounds: %v", err)
 	}
-	mustHave(t, r, long[1:], make([]byte, MaxResultValue))
+	mustHave(t, r, long[1:], make([]byte, MaxValue))
 }
 
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	set := metric.NewSet()
-	r, _ := start(t, t.TempDir(), ResultsOptions{Mailbox: 8, Metrics: set})
+	r, _ := start(t, t.TempDir(), Options{Mailbox: 8, Metrics: set})
 	var wg sync.WaitGroup
 	for w := range 16 {
 		wg.Go(func() {
@@ -179,7 +180,7 @@ func TestManyWriters(t *testing.T) {
 // until its context ends.
 func TestFullMailbox(t *testing.T) {
 	t.Parallel()
-	r, err := OpenResults(t.TempDir(), ResultsOptions{Mailbox: 2})
+	r, err := Open(t.TempDir(), Options{Mailbox: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestFullMailbox(t *testing.T) {
 
 func TestCloseAnswersWaiters(t *testing.T) {
 	t.Parallel()
-	r, err := OpenResults(t.TempDir(), ResultsOptions{Mailbox: 2})
+	r, err := Open(t.TempDir(), Options{Mailbox: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,14 +226,14 @@ func TestCloseAnswersWaiters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 4 {
-		if err := <-errs; !errors.Is(err, ErrClosed) {
-			t.Errorf("got %v, want ErrClosed", err)
+		if err := <-errs; !errors.Is(err, store.ErrClosed) {
+			t.Errorf("got %v, want store.ErrClosed", err)
 		}
 	}
-	if _, _, err := r.Get([]byte("a"), nil); !errors.Is(err, ErrClosed) {
+	if _, _, err := r.Get([]byte("a"), nil); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("get: %v", err)
 	}
-	if err := r.Put(t.Context(), []byte("a"), nil); !errors.Is(err, ErrClosed) {
+	if err := r.Put(t.Context(), []byte("a"), nil); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("put: %v", err)
 	}
 	if err := r.Close(); err != nil {
@@ -247,7 +248,7 @@ func TestCloseAnswersWaiters(t *testing.T) {
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, err := OpenResults(dir, ResultsOptions{})
+	r, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,14 +269,14 @@ func TestEnds(t *testing.T) {
 		t.Fatalf("accepted entry: %v", err)
 	}
 	mustHave(t, r, []byte("a"), []byte("b"))
-	if err := r.Put(t.Context(), []byte("c"), nil); !errors.Is(err, ErrClosed) {
+	if err := r.Put(t.Context(), []byte("c"), nil); !errors.Is(err, store.ErrClosed) {
 		t.Fatalf("put after the writer's end: %v", err)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	if r, err = OpenResults(dir, ResultsOptions{}); err != nil {
+	if r, err = Open(dir, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	mustHave(t, r, []byte("a"), []byte("b"))
@@ -296,7 +297,7 @@ func TestEnds(t *testing.T) {
 func TestFailedCommit(t *testing.T) {
 	t.Parallel()
 	set := metric.NewSet()
-	r, _ := start(t, t.TempDir(), ResultsOptions{Metrics: set})
+	r, _ := start(t, t.TempDir(), Options{Metrics: set})
 	bad := put{key: make([]byte, 70_000), reply: actor.NewReply[struct{}]()} // Badger refuses it
 	if err := r.mailbox.Send(t.Context(), bad); err != nil {
 		t.Fatal(err)
@@ -316,20 +317,21 @@ func TestFailedCommit(t *testing.T) {
 func TestSecondOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, stop := start(t, dir, ResultsOptions{})
-	if _, err := OpenResults(dir, ResultsOptions{}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
-		t.Fatalf("got %v, want ErrInUse with the folder", err)
+	_, stop := start(t, dir, Options{})
+	if _, err := Open(dir, Options{}); !errors.Is(err, store.ErrInUse) || !strings.Contains(err.Error(), dir) {
+		t.Fatalf("got %v, want store.ErrInUse with the folder", err)
 	}
 	stop()
-	_, _ = start(t, dir, ResultsOptions{})
+	_, _ = start(t, dir, Options{})
 }
 
 func TestFormat(t *testing.T) {
 	t.Parallel()
+	formatKey := []byte("\x00format")
 	open := func(key, value []byte, want string) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "db")
-		db, err := badger.Open(resultsBadger(dir).WithLogger(nil))
+		db, err := badger.Open(settings(dir).WithLogger(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,37 +341,25 @@ func TestFormat(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenResults(dir, ResultsOptions{})
+		r, err := Open(dir, Options{})
 		if want == "" && err == nil {
 			_ = r.Close()
 			return
 		}
-		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want ErrFormat with %q", err, want)
+		if !errors.Is(err, store.ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want store.ErrFormat with %q", err, want)
 		}
 	}
-	version := func(v uint32, name string) []byte { return append(binary.BigEndian.AppendUint32(nil, v), name...) }
-	open(formatKey, version(resultsVersion, resultsName), "")
-	open(formatKey, version(resultsVersion+1, resultsName), "version 2, this program reads version 1")
-	open(formatKey, version(resultsVersion, "index"), `"index" database`)
+	format := func(v uint32, name string) []byte { return append(binary.BigEndian.AppendUint32(nil, v), name...) }
+	open(formatKey, format(version, name), "")
+	open(formatKey, format(version+1, name), "version 2, this program reads version 1")
+	open(formatKey, format(version, "index"), `"index" database`)
 	open(formatKey, []byte{1}, "no results database")
 	open([]byte("something"), []byte("else"), "no results database")
 }
 
-func TestLogBridge(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	b := &bridge{log: slog.New(slog.NewTextHandler(&out, nil))}
-	b.Warningf("low on %s\n", "space")
-	b.Infof("chatter")
-	b.Debugf("more")
-	if s := out.String(); !strings.Contains(s, `level=WARN msg="badger: low on space"`) || strings.Count(s, "\n") != 1 {
-		t.Errorf("got %q", s)
-	}
-}
-
 func BenchmarkGet(b *testing.B) {
-	r, _ := start(b, b.TempDir(), ResultsOptions{})
+	r, _ := start(b, b.TempDir(), Options{})
 	key, value := make([]byte, 64), make([]byte, 400)
 	if err := r.Put(b.Context(), key, value); err != nil {
 		b.Fatal(err)
@@ -386,7 +376,7 @@ func BenchmarkGet(b *testing.B) {
 }
 
 func BenchmarkPut(b *testing.B) {
-	r, _ := start(b, b.TempDir(), ResultsOptions{})
+	r, _ := start(b, b.TempDir(), Options{})
 	b.ReportAllocs()
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {

@@ -1,4 +1,4 @@
-package store
+package results
 
 import (
 	"context"
@@ -8,54 +8,53 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
-)
 
-// gcRatio is the share of a value log file that must be garbage to rewrite it.
-const gcRatio = 0.5
+	"quorate/engine/store"
+)
 
 // Run is the writer: it commits what was put, in groups, until ctx ends or the
 // database is closed. At the end of ctx it refuses further entries and commits
 // those that it had accepted. At most one Run works at a time; it may be
 // started anew after an error or a panic.
-func (r *Results) Run(ctx context.Context) error {
-	r.running.Lock()
-	defer r.running.Unlock()
+func (d *DB) Run(ctx context.Context) error {
+	d.running.Lock()
+	defer d.running.Unlock()
 	var gc sync.WaitGroup
 	defer gc.Wait()
 	gcCtx, stopGC := context.WithCancel(ctx)
 	defer stopGC()
-	gc.Go(func() { r.upkeep(gcCtx) })
+	gc.Go(func() { d.upkeep(gcCtx) })
 
 	var batch []put
 	for {
 		select {
-		case <-r.closing:
+		case <-d.closing:
 			return nil
 		case <-ctx.Done():
-			r.commit(r.mailbox.Close())
+			d.commit(d.mailbox.Close())
 			return nil
-		case <-r.mailbox.Ready():
-			batch = r.mailbox.Drain(batch)
-			r.commit(batch)
+		case <-d.mailbox.Ready():
+			batch = d.mailbox.Drain(batch)
+			d.commit(batch)
 		}
 	}
 }
 
 // commit writes the entries and answers each as soon as its transaction has
 // ended. A failed transaction is its waiters' error, not the writer's end.
-func (r *Results) commit(batch []put) {
+func (d *DB) commit(batch []put) {
 	done := 0
 	// Whatever happens here, nobody is left waiting.
 	defer func() { fail(batch[done:], errors.New("the writer of the results database failed")) }()
 	for done < len(batch) {
 		started := time.Now()
-		n, err := r.commitSome(batch[done:])
+		n, err := d.commitSome(batch[done:])
 		if err != nil {
-			r.failed.Inc()
-			r.log.Error("results were not committed", "entries", n, "error", err)
+			d.failed.Inc()
+			d.log.Error("results were not committed", "entries", n, "error", err)
 		} else {
-			r.entries.Add(float64(n))
-			r.commits.Observe(time.Since(started).Seconds())
+			d.entries.Add(float64(n))
+			d.commits.Observe(time.Since(started).Seconds())
 		}
 		fail(batch[done:done+n], err)
 		done += n
@@ -64,18 +63,18 @@ func (r *Results) commit(batch []put) {
 
 // commitSome commits as many entries as one transaction takes, at least one,
 // and gives their number.
-func (r *Results) commitSome(batch []put) (n int, err error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.db == nil {
-		return len(batch), ErrClosed
+func (d *DB) commitSome(batch []put) (n int, err error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.db == nil {
+		return len(batch), store.ErrClosed
 	}
-	txn := r.db.NewTransaction(true)
+	txn := d.db.NewTransaction(true)
 	defer txn.Discard()
 	size := 0
 	for ; n < len(batch); n++ {
 		p := &batch[n]
-		size += len(p.key) + len(p.value) + rowOverhead
+		size += len(p.key) + len(p.value) + store.RowOverhead
 		entry := badger.NewEntry(p.key, p.value)
 		// Badger may drop what has expired; readers look at the value's own mark.
 		entry.ExpiresAt = p.expires
@@ -90,47 +89,47 @@ func (r *Results) commitSome(batch []put) (n int, err error) {
 	if err = txn.Commit(); err != nil {
 		return n, fmt.Errorf("commit %d results: %w", n, err)
 	}
-	r.closer.unflushed.Add(int64(size))
-	r.grew(int64(size))
+	d.closer.Wrote(int64(size))
+	d.grew(int64(size))
 	return n, nil
 }
 
 // upkeep keeps the database within its size and rewrites value log files that
 // are mostly garbage, at a slow pace.
-func (r *Results) upkeep(ctx context.Context) {
-	tick := time.NewTicker(r.opts.GCEvery)
+func (d *DB) upkeep(ctx context.Context) {
+	tick := time.NewTicker(d.opts.GCEvery)
 	defer tick.Stop()
 	for {
-		if err := r.prune(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
-			r.log.Warn("old results were not deleted", "error", err)
+		if err := d.prune(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
+			d.log.Warn("old results were not deleted", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.closing:
+		case <-d.closing:
 			return
-		case <-r.pruneNow:
+		case <-d.pruneNow:
 			continue
 		case <-tick.C:
 		}
 		for ctx.Err() == nil {
-			err := r.rewriteOne()
+			err := d.rewriteOne()
 			if errors.Is(err, badger.ErrNoRewrite) {
 				break
 			}
 			if err != nil {
-				r.log.Warn("the value log was not collected", "error", err)
+				d.log.Warn("the value log was not collected", "error", err)
 				break
 			}
 		}
 	}
 }
 
-func (r *Results) rewriteOne() error {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.db == nil {
+func (d *DB) rewriteOne() error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.db == nil {
 		return badger.ErrNoRewrite
 	}
-	return r.db.RunValueLogGC(gcRatio)
+	return d.db.RunValueLogGC(store.GCRatio)
 }

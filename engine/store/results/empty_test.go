@@ -1,4 +1,4 @@
-package store
+package results
 
 import (
 	"os"
@@ -19,17 +19,17 @@ func TestEmptyFiles(t *testing.T) {
 		}
 	}
 	key, value := []byte("key"), []byte("value")
-	r, stop := start(t, dir, ResultsOptions{})
+	r, stop := start(t, dir, Options{})
 	if err := r.Put(t.Context(), key, value); err != nil {
 		t.Fatal(err)
 	}
 	stop()
 	leave("000007.vlog")
-	r, stop = start(t, dir, ResultsOptions{})
+	r, stop = start(t, dir, Options{})
 	mustHave(t, r, key, value)
 	stop()
 	leave("000009.vlog", "00042.mem")
-	r, stop = start(t, dir, ResultsOptions{})
+	r, stop = start(t, dir, Options{})
 	mustHave(t, r, key, value)
 	stop()
 }

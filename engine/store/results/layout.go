@@ -1,0 +1,28 @@
+package results
+
+// Key prefixes, one byte each. A number is never used again for another
+// layout: a new layout takes a new number. Integers are big-endian.
+const (
+	// prefixResult marks kept results, in the results database.
+	//
+	//	key:   0x01 | the caller's key
+	//	value: u64 end of validity, Unix seconds, 0 = none | the caller's value
+	prefixResult = 0x01
+
+	// prefixNote marks notes of what was learned in passing, in the results
+	// database.
+	//
+	//	key:   0x03 | the caller's key (aggregator/memory.go)
+	//	value: as prefixResult
+	prefixNote = 0x03
+)
+
+// prefixMemory marks what the engine remembers of nodes, networks and chains, in
+// the results database.
+//
+//	key:   0x08 | the caller's key
+//	value: u64 0 | the caller's value
+const prefixMemory = 0x08
+
+// expiryLen is the length of the end of validity in front of a value.
+const expiryLen = 8
