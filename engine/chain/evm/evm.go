@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/crypto/keccak"
 	"github.com/holiman/uint256"
-	"golang.org/x/crypto/sha3"
 )
 
 const (
@@ -30,7 +30,7 @@ var ErrForm = errors.New("malformed")
 
 // Keccak hashes data.
 func Keccak(data ...[]byte) (h Hash) {
-	d := sha3.NewLegacyKeccak256()
+	d := keccak.NewLegacyKeccak256()
 	for _, b := range data {
 		d.Write(b) // never fails
 	}

@@ -4,7 +4,7 @@ import (
 	"hash"
 	"io"
 
-	"golang.org/x/crypto/sha3"
+	"github.com/ethereum/go-ethereum/crypto/keccak"
 )
 
 // Hasher computes Keccak-256 hashes one after the other in the same memory. The zero
@@ -17,7 +17,7 @@ type Hasher struct {
 // Sum returns the hash of data, good until the next call.
 func (h *Hasher) Sum(data []byte) *Hash {
 	if h.state == nil {
-		h.state = sha3.NewLegacyKeccak256()
+		h.state = keccak.NewLegacyKeccak256()
 	}
 	h.state.Reset()
 	h.state.Write(data)
