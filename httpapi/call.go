@@ -196,6 +196,8 @@ func (c *call) openView() (f *failure) {
 		return badRequest("pageToken is not valid: it belongs to a block that is not indexed here")
 	case errors.Is(err, index.ErrAbove):
 		return c.absent("block " + strconv.FormatUint(*at, 10) + " does not exist or is not indexed yet")
+	case errors.Is(err, index.ErrBelow):
+		return c.below(*at)
 	case err != nil:
 		return c.readFailure(err)
 	}
@@ -254,6 +256,12 @@ func (c *call) absent(message string) *failure {
 			" of " + strconv.FormatUint(height, 10)
 	}
 	return &failure{status: fasthttp.StatusNotFound, message: message}
+}
+
+// below is the answer about a block below the first one that is indexed.
+func (c *call) below(number uint64) *failure {
+	return &failure{status: fasthttp.StatusNotFound, message: "block " + strconv.FormatUint(number, 10) +
+		" is not indexed: the index of chain " + c.info.ChainID + " begins above it"}
 }
 
 func (c *call) down(err error) *failure {

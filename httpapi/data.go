@@ -210,6 +210,9 @@ func (c *call) findBlock() *failure {
 		return c.absent("block " + strconv.FormatUint(c.number, 10) + " does not exist or is not indexed yet; the latest is " +
 			strconv.FormatUint(c.tip, 10))
 	}
+	if c.number < c.v.First() {
+		return c.below(c.number)
+	}
 	return nil
 }
 

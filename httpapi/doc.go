@@ -143,7 +143,9 @@
 // out if nothing is: gaps, a list of {"kind","fromBlock","toBlock","reason"}. kind is
 // trace (a block whose trace no node could make yet), untraced (no node has the
 // debug API), unverified (blocks that could not be checked by their hash),
-// below-start (the index begins above), or, where no rows are missing,
+// below-start (the index begins above), unsummed (older blocks that came later: lists
+// show them, token balances and cumulative metrics lack them until the first block
+// of the chain is there), or, where no rows are missing,
 // archive-damaged, archive-pruned and archive-filling. Answers about a chain of which
 // rows are missing carry X-Chain-Gaps, for example "trace 4711-4711, unverified
 // 5000-5300".

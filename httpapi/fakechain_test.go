@@ -163,6 +163,8 @@ func (v *fakeView) Tip() evm.Head {
 	return evm.Head{Number: v.tip, Hash: numbered(v.tip, 0xb), TimeMilli: v.tip * 1000}
 }
 
+func (v *fakeView) First() uint64 { return 0 }
+
 func (v *fakeView) Close() {
 	v.c.mu.Lock()
 	defer v.c.mu.Unlock()

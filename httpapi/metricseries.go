@@ -128,10 +128,10 @@ func (c *metricCall) mark(ch Chain) {
 	c.marks = append(c.marks, mark{ch, tip})
 }
 
-// beginsAbove reports whether the index of a chain lacks its first blocks.
+// beginsAbove reports whether the sums of a chain lack its first blocks.
 func beginsAbove(c Chain) bool {
 	gaps, _ := c.Gaps()
-	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapBelow })
+	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapBelow || g.Kind == view.GapUnsummed })
 }
 
 // add adds a chain, unless the metric is not known of it.
@@ -147,7 +147,7 @@ func (s *series) add(c Chain) (known bool, err error) {
 		return false, nil
 	}
 	if s.metric.Cumulative() && beginsAbove(c) {
-		s.why = "it adds up all blocks of a chain, and the index begins above the first one"
+		s.why = "it adds up all blocks of a chain, and begins above the first one"
 		return false, nil
 	}
 	src := source{chain: c, id: c.ID(), edition: edition, next: state.Next, time: state.Last}

@@ -45,7 +45,7 @@ type Chain interface {
 	Info() *view.ChainInfo
 	// View returns the chain as it was at a height, or as it is now if tip is nil.
 	// The caller closes it. The error wraps index.ErrEmpty when no block is
-	// indexed yet and index.ErrAbove when none at that height.
+	// indexed yet and index.ErrAbove or index.ErrBelow when none at that height.
 	View(tip *uint64) (View, error)
 	// NodeBalance asks the chain's node for a balance in wei after the block at
 	// height, or after the node's latest if it is nil.
@@ -89,6 +89,8 @@ type Chain interface {
 // not change them.
 type View interface {
 	Tip() evm.Head
+	// First returns the height of the first block that is indexed.
+	First() uint64
 	Tx(hash evm.Hash) (*index.Tx, bool, error)
 	BlockNumber(hash evm.Hash) (uint64, bool, error)
 	// Lists hand over their rows one by one, as far as there is room, and return the

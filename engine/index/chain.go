@@ -19,6 +19,8 @@ var (
 	ErrEmpty = errors.New("no block of the chain is indexed yet")
 	// ErrAbove: the height is above the last indexed block.
 	ErrAbove = errors.New("height is above the last indexed block")
+	// ErrBelow: the height is below the first indexed block.
+	ErrBelow = errors.New("height is below the first indexed block")
 	// ErrOrder: blocks to commit do not follow on the last indexed block, or on each other.
 	ErrOrder = errors.New("block does not follow on the one before")
 	// ErrPosition: [Page.After] is no position of the list.
@@ -35,8 +37,9 @@ type Options struct {
 	Wrapped []evm.Address
 	// OnSeen is told after a commit of tokens that were moved and NFTs that were
 	// minted, so that their metadata can be fetched. It may repeat tokens. It must
-	// not block, and not keep the slices.
-	OnSeen func(tokens []SeenToken, nfts []SeenNFT)
+	// not block, and not keep the slices. OnOlder is told the same after
+	// [Chain.CommitBelow].
+	OnSeen, OnOlder func(tokens []SeenToken, nfts []SeenNFT)
 	// Remember is the number of balances to keep in memory, about 200 bytes each.
 	// Default 200,000.
 	Remember int
@@ -102,9 +105,9 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 // ID returns the blockchain ID.
 func (c *Chain) ID() chain.ID { return c.id }
 
-// StartAt makes height the first block of a chain whose older blocks nobody has: of an
-// empty one it is the first to be committed, and tables are made again from there. What
-// adds up over all blocks of a chain is that of those from there on.
+// StartAt makes height the first block of an empty chain whose older blocks nobody
+// has, or not yet; see [Chain.CommitBelow]. What adds up over all blocks of a chain is
+// that of those from there on.
 func (c *Chain) StartAt(height uint64) { c.start.Store(height) }
 
 // Cursor returns the last indexed block; ok is false if there is none.
@@ -159,6 +162,9 @@ func (c *Chain) loadCursor() error {
 		return fmt.Errorf("read the tables of chain %s: %w", c.id, err)
 	} else if !found {
 		cur.places = firstPlaces(c.ordinal)
+	}
+	if err := c.loadBegins(s, cur); err != nil {
+		return fmt.Errorf("read where the tables of chain %s begin: %w", c.id, err)
 	}
 	if cur.rolled, err = loadRolled(s, cur.places); err != nil {
 		return fmt.Errorf("read the metrics of chain %s: %w", c.id, err)

@@ -90,7 +90,8 @@ func ascends(b *evm.Block) error {
 // commitGroup makes the rows of all blocks, then writes them.
 func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
 	cur := cursor{places: c.places()}
-	cur.rolled.Next = c.start.Load()
+	cur.from = c.begins()
+	cur.rolled.Next = cur.from[partMetrics]
 	first := true
 	if last := c.last.Load(); last != nil {
 		cur, first = *last, false
@@ -100,7 +101,10 @@ func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
 		if err := set(w.at.key(store.TableCursor), w.done.append(nil)); err != nil || !first {
 			return err
 		}
-		return set(w.at.rowKey(rowServing), w.at.append(nil))
+		if err := set(w.at.rowKey(rowServing), w.at.append(nil)); err != nil || w.done.from == (begins{}) {
+			return err
+		}
+		return set(w.at.rowKey(rowBegins), w.done.from.append(nil))
 	}
 	w.marked = func() {
 		first = false
@@ -137,13 +141,13 @@ type writer struct {
 }
 
 // markLen bounds the bytes of the rows that mark sets.
-const markLen = leadLen + maxCursorLen + leadLen + 1 + 2 + 1 + editionLen*store.TablesEnd
+const markLen = leadLen + maxCursorLen + leadLen + 1 + 2 + 1 + editionLen*store.TablesEnd + leadLen + 1 + beginsLen
 
 // fits tells whether batch has room for rows of so many bytes, besides the
 // cursor and what goes with it.
 func (w *writer) fits(rows, bytes int) bool {
 	n, size := w.tail.size()
-	rows += n + 2
+	rows += n + 3
 	bytes += size + markLen
 	return w.rows+rows < w.c.rowsMax && w.size+bytes+rows*w.c.overhead < w.c.bytesMax
 }

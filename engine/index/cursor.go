@@ -21,6 +21,8 @@ type cursor struct {
 	rolled rollup.State
 	// places says where the tables lie. They have a row of their own too.
 	places *places
+	// from says with which blocks the tables begin, in a row of its own as well.
+	from begins
 }
 
 // Gap is a run of blocks whose traces are missing, from one height to another.

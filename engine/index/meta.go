@@ -91,7 +91,7 @@ func (v *View) TokenURI(token evm.Address, id uint256.Int) (uri string, known bo
 // BlockTransfers hands over the transfers of a block in their order. What take gets
 // is good until it returns.
 func (v *View) BlockTransfers(number uint64, take func(t *Transfer)) error {
-	if number > v.tip.Number {
+	if number > v.tip.Number || number < v.First() {
 		return nil
 	}
 	prefix := v.at.key(store.TableTxs).u64(number)

@@ -46,6 +46,9 @@ func (v *View) nativeRow(prefix key, number uint64, up bool) (after, before uint
 		return after, before, 0, false, nil
 	}
 	height = ^binary.BigEndian.Uint64(rows.Key()[len(prefix):])
+	if height < v.First() {
+		return after, before, 0, false, nil
+	}
 	return after, before, height, true, rows.Value(func(b []byte) (err error) {
 		d := decoder{b: b}
 		d.u256(&after)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"quorate/engine/chain/evm"
@@ -29,14 +30,16 @@ const (
 )
 
 // Stale returns the tables that the program would make in another way than they
-// were made, or that are not there.
+// were made, that are not there, or that lack older blocks since they began above the
+// genesis block.
 func (c *Chain) Stale() (list []Table) {
 	cur := c.last.Load()
 	if cur == nil {
 		return nil
 	}
 	for _, t := range Tables() {
-		if cur.places.of[t].version != tables[t].version && !(c.opts.NoRollup && tables[t].part == partMetrics) {
+		p := tables[t].part
+		if (cur.places.of[t].version != tables[t].version || cur.from.late(p)) && !(c.opts.NoRollup && p == partMetrics) {
 			list = append(list, t)
 		}
 	}
@@ -96,8 +99,11 @@ type build struct {
 	c        *Chain
 	m        *maker
 	editions []edition
-	cur      cursor // its head is the last block made
-	lacks    bool   // metrics lack what a block has that was completed meanwhile
+	made     [store.TablesEnd]bool // those of editions
+	begins   begins                // the first blocks of the tables of each part
+	first    uint64                // the lowest of those
+	cur      cursor                // its head is the last block made
+	lacks    bool                  // metrics lack what a block has that was completed meanwhile
 	next     uint64
 	// compare, if not nil, takes the place of the switch: the tables are compared with
 	// those that are served, and removed.
@@ -124,19 +130,20 @@ func (c *Chain) openBuild(want []Table) (*build, error) {
 		head = nil
 	}
 	at := *served
-	made := [store.TablesEnd]bool{}
+	from := c.begins()
+	b := &build{c: c, editions: old, begins: from.best(), first: math.MaxUint64}
 	for _, e := range old {
-		at.of[e.table], made[e.table] = e.place, true
+		at.of[e.table], b.made[e.table] = e.place, true
+		b.first = min(b.first, b.begins[tables[e.table].part])
 	}
-	b := &build{c: c, editions: old, next: c.start.Load()}
-	b.cur.rolled.Next = b.next
+	b.next = b.first
 	if head != nil {
 		b.cur, b.next = *head, head.head.Number+1
 	}
-	b.cur.places = &at
-	b.m = newMaker(c, &at, func(t Table) bool { return made[t] })
+	b.cur.places, b.cur.rolled.Next = &at, b.begins[partMetrics]
+	b.m = newMaker(c, &at, func(t Table) bool { return b.made[t] })
 	b.m.pipelined = true
-	if head != nil && made[store.TableRollup] {
+	if b.made[store.TableRollup] && b.next > b.begins[partMetrics] {
 		if b.cur.rolled, err = loadRolled(s, &at); err != nil {
 			return nil, err
 		}
@@ -285,7 +292,7 @@ func (b *build) pass(ctx context.Context, from Blocks, of uint64, progress func(
 	ended := make(chan error, 1)
 	go func() {
 		defer close(groups)
-		ended <- b.c.readGroups(ctx, from, b.next, of-1, groups)
+		ended <- b.readGroups(ctx, from, b.next, of-1, groups)
 	}()
 	err := func() error {
 		for blocks := range groups {
@@ -304,8 +311,9 @@ func (b *build) pass(ctx context.Context, from Blocks, of uint64, progress func(
 	return errors.Join(err, <-ended, b.land())
 }
 
-// readGroups reads blocks and hands them over in groups.
-func (c *Chain) readGroups(ctx context.Context, from Blocks, first, last uint64, groups chan<- []*evm.Block) error {
+// readGroups reads blocks and hands them over in groups. Where tables begin, another
+// group does.
+func (b *build) readGroups(ctx context.Context, from Blocks, first, last uint64, groups chan<- []*evm.Block) error {
 	var group []*evm.Block
 	txs := 0
 	send := func() error {
@@ -318,16 +326,16 @@ func (c *Chain) readGroups(ctx context.Context, from Blocks, first, last uint64,
 		}
 	}
 	next := first
-	err := from.Read(ctx, first, last, func(b *evm.Block) error {
-		if b.Number != next {
-			return fmt.Errorf("%w: block %d, want %d", ErrOrder, b.Number, next)
+	err := from.Read(ctx, first, last, func(blk *evm.Block) error {
+		if blk.Number != next {
+			return fmt.Errorf("%w: block %d, want %d", ErrOrder, blk.Number, next)
 		}
-		if err := ascends(b); err != nil {
+		if err := ascends(blk); err != nil {
 			return err
 		}
 		next++
-		group, txs = append(group, b), txs+len(b.Txs)
-		if txs < c.groupTxs && len(group) < rebuildBlocks {
+		group, txs = append(group, blk), txs+len(blk.Txs)
+		if txs < b.c.groupTxs && len(group) < rebuildBlocks && !slices.Contains(b.begins[:], next) {
 			return nil
 		}
 		return send()
@@ -343,8 +351,11 @@ func (c *Chain) readGroups(ctx context.Context, from Blocks, first, last uint64,
 
 // group makes the tables of blocks, and leaves them to be committed.
 func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
-	if b.next > b.c.start.Load() && blocks[0].Parent != b.cur.head.Hash {
+	if b.next > b.first && blocks[0].Parent != b.cur.head.Hash {
 		return fmt.Errorf("%w: block %d has parent %s, want %s", ErrOrder, b.next, blocks[0].Parent, b.cur.head.Hash)
+	}
+	for _, t := range Tables() {
+		b.m.only[t] = b.made[t] && b.next >= b.begins[tables[t].part]
 	}
 	w := &writer{c: b.c, ctx: ctx, at: b.m.at, later: b.launch}
 	w.mark = func(set func(key, value []byte) error) error {
@@ -352,7 +363,7 @@ func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 	}
 	w.marked = func() { b.cur, b.next = w.done, w.done.head.Number+1 }
 	defer w.discard()
-	if err := b.m.group(blocks, b.cur, b.next == b.c.start.Load(), w); err != nil {
+	if err := b.m.group(blocks, b.cur, b.next == b.first, w); err != nil {
 		return err
 	}
 	if b.m.writes(store.TableRollup) {
@@ -395,6 +406,7 @@ func (b *build) replace(cur cursor) error {
 	for _, e := range b.editions {
 		gone = append(gone, edition{e.table, old.of[e.table]})
 		at.of[e.table] = e.place
+		cur.from[tables[e.table].part] = b.begins[tables[e.table].part]
 	}
 	for _, e := range at.retired() {
 		gone = append(gone, e)
@@ -411,12 +423,16 @@ func (b *build) replace(cur cursor) error {
 		cur.gaps, cur.traced = b.cur.gaps, b.cur.traced
 	}
 	c.doubt = true
-	if err := c.putRows(
-		row{at.key(store.TableCursor), cur.append(nil)},
-		row{at.rowKey(rowServing), cur.places.append(nil)},
-		row{at.rowKey(rowBuilding), nil},
-		row{at.rowKey(rowDropping), appendEditions(nil, gone)},
-	); err != nil {
+	list := []row{
+		{at.key(store.TableCursor), cur.append(nil)},
+		{at.rowKey(rowServing), cur.places.append(nil)},
+		{at.rowKey(rowBuilding), nil},
+		{at.rowKey(rowDropping), appendEditions(nil, gone)},
+	}
+	if cur.from != c.begins() {
+		list = append(list, row{at.rowKey(rowBegins), cur.from.append(nil)})
+	}
+	if err := c.putRows(list...); err != nil {
 		return errors.Join(err, c.settle())
 	}
 	c.doubt = false

@@ -81,6 +81,9 @@ func newest(t Table) bool { return t == store.TableHoldings || t == store.TableH
 
 func (c *Chain) rewind(ctx context.Context, from Blocks, to uint64) error {
 	cur := *c.last.Load()
+	if first := cur.from[partPure]; to < first {
+		return fmt.Errorf("%w: %d, the first is %d", ErrBelow, to, first)
+	}
 	cur.places = cur.places.lacking(collects).without(partMetrics)
 	if err := c.abandon(row{cur.places.rowKey(rowServing), cur.places.append(nil)}); err != nil {
 		return err

@@ -22,6 +22,8 @@ const (
 	// rows before it.
 	partBalances
 	partMetrics
+
+	parts = 3
 )
 
 // has reports whether a table belongs to the part.
@@ -170,6 +172,7 @@ const (
 	rowDropping        // tables that are of no use any more; their rows are removed
 	rowWrapped         // contracts of wrapped coins that balances are made with
 	rowRedo            // | u64 height: a block that was completed while tables are made again
+	rowBegins          // the first blocks of the tables, u64 for each part; none if that is the genesis block
 )
 
 // rowKey returns the key of a row of the table of editions.

@@ -10,7 +10,8 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// View reads a chain as it was at one height: rows of later blocks never show.
+// View reads a chain as it was at one height: rows of later blocks never show, nor do
+// those of blocks below the first one, which may be on their way.
 // It is not safe for concurrent use, and must be closed soon.
 //
 // Reads cost what a page holds, not what the chain holds: a list that has to
@@ -21,14 +22,15 @@ type View struct {
 	at   *places // where the tables lay when the view was opened
 	tip  evm.Head
 	head uint64 // the last block that was indexed when the view was opened
+	from begins
 	gaps []Gap
 
 	row *Tx // room for what lists hand over
 }
 
 // At opens a view of the chain at height *tip, or at the last indexed block if
-// tip is nil. The error is or wraps [ErrEmpty] or [ErrAbove] when there is no
-// such block yet.
+// tip is nil. The error is or wraps [ErrEmpty], [ErrAbove] or [ErrBelow] when there
+// is no such block yet.
 func (c *Chain) At(tip *uint64) (*View, error) {
 	cur := c.last.Load() // before the snapshot, which then has all of it
 	if cur == nil {
@@ -37,11 +39,14 @@ func (c *Chain) At(tip *uint64) (*View, error) {
 	if tip != nil && *tip > cur.head.Number {
 		return nil, fmt.Errorf("%w: %d, the last is %d", ErrAbove, *tip, cur.head.Number)
 	}
+	if first := cur.from[partPure]; tip != nil && *tip < first {
+		return nil, fmt.Errorf("%w: %d, the first is %d", ErrBelow, *tip, first)
+	}
 	s, err := c.db.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	v := &View{c: c, s: s, at: cur.places, tip: cur.head, head: cur.head.Number, gaps: cur.gaps}
+	v := &View{c: c, s: s, at: cur.places, tip: cur.head, head: cur.head.Number, from: cur.from, gaps: cur.gaps}
 	if tip != nil && *tip < cur.head.Number {
 		v.tip.Number = *tip
 		h, found, err := v.Block(*tip)
@@ -63,9 +68,12 @@ func (v *View) Close() { v.s.Close() }
 // Tip returns the last block of the view.
 func (v *View) Tip() evm.Head { return v.tip }
 
+// First returns the height of the first block of the view.
+func (v *View) First() uint64 { return v.from[partPure] }
+
 // Block returns the block at a height.
 func (v *View) Block(number uint64) (h Header, found bool, err error) {
-	if number > v.tip.Number {
+	if number > v.tip.Number || number < v.First() {
 		return h, false, nil
 	}
 	found, err = v.s.Get(v.at.key(store.TableBlocks).u64(number), func(b []byte) (err error) {
@@ -116,7 +124,7 @@ func (v *View) locate(hash *evm.Hash) (number uint64, index uint32, found bool, 
 		number, index = binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[heightLen:])
 		return nil
 	})
-	return number, index, found && number <= v.tip.Number, err
+	return number, index, found && number <= v.tip.Number && number >= v.First(), err
 }
 
 // txAt returns a transaction that must be there.
@@ -160,7 +168,8 @@ func (v *View) WarpMessages(txHash evm.Hash) ([][]byte, error) {
 	return list, nil
 }
 
-// newest hands the value of the newest row of a history to read.
+// newest hands the value of the newest row of a history to read. The prefix is all of
+// the key but the height.
 func (v *View) newest(prefix key, read func(b []byte) error) (bool, error) {
 	rows, err := v.s.Rows(prefix, false)
 	if err != nil {
@@ -168,7 +177,7 @@ func (v *View) newest(prefix key, read func(b []byte) error) (bool, error) {
 	}
 	defer rows.Close()
 	rows.Seek(prefix.u64(^v.tip.Number))
-	if !rows.Valid() {
+	if !rows.Valid() || ^binary.BigEndian.Uint64(rows.Key()[len(prefix):]) < v.First() {
 		return false, nil
 	}
 	return true, rows.Value(read)
@@ -183,5 +192,6 @@ func (v *View) bounds(p *Page) (lo, hi uint64, ok bool) {
 		}
 		hi = min(hi, p.To-1)
 	}
-	return p.From, hi, p.From <= hi
+	lo = max(p.From, v.First())
+	return lo, hi, lo <= hi
 }

@@ -89,8 +89,13 @@ func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string, gaps []Gap) {
 	w.Raw("}")
 }
 
-// GapBelow is the kind of the gap below the block with which an index begins.
-const GapBelow = "below-start"
+// Kinds of gaps that metrics over all blocks cannot be told with.
+const (
+	// GapBelow is the gap below the block with which an index begins.
+	GapBelow = "below-start"
+	// GapUnsummed are blocks that lists show and sums lack.
+	GapUnsummed = "unsummed"
+)
 
 // Gap is a range of blocks of which something is missing.
 type Gap struct {

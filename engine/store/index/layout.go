@@ -17,8 +17,8 @@ package index
 //
 // But for the cursor, and what is written with it, every row says from which height
 // on it is true, and is written once with the same bytes whenever its block is
-// applied. Rows above the cursor are no part of the index yet: readers pass them
-// over. Rows are removed in two cases: those of an edition that was replaced, and
+// applied. Rows above the cursor are no part of the index yet, nor are those below its
+// first block (TableEditions): readers pass them over. Rows are removed in two cases: those of an edition that was replaced, and
 // those of blocks that were never accepted.
 const (
 	// TableChains has the ordinals of chains, which are counted from 1.
