@@ -75,6 +75,7 @@ type Chain struct {
 	rebuilding sync.Mutex    // held while tables are made again
 	rebuilt    atomic.Uint64 // how many blocks they have so far
 	groupTxs   int           // rebuildTxs, or fewer in tests
+	within     uint64        // switchWithin, or fewer in tests
 
 	rowsMax, bytesMax, overhead int
 }
@@ -91,7 +92,7 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Chain{db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{}, groupTxs: rebuildTxs}
+	c := &Chain{db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{}, groupTxs: rebuildTxs, within: switchWithin}
 	c.rowsMax, c.bytesMax, c.overhead = db.Limits()
 	if err := errors.Join(c.loadCursor(), c.loadTokens()); err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ func TestCheckStale(t *testing.T) {
 // stale, and a rebuild that was under way begins anew.
 func TestWrappedKept(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 63, Txs: 20, Full: true}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 63, Txs: 10, Full: true}).Blocks(40)
 	a := &archive{blocks: blocks}
 	db := openDB(t, t.TempDir())
 	open := func(wrapped []evm.Address) *Chain {
@@ -150,12 +150,12 @@ func TestWrappedKept(t *testing.T) {
 	}
 	c = open([]evm.Address{})
 	a.before = func(n uint64) error {
-		if n == 40 {
+		if n == 25 {
 			return errStopped
 		}
 		return nil
 	}
-	c.groupTxs = 100
+	c.groupTxs = 50
 	_ = c.Rebuild(t.Context(), a, c.Stale(), nil) // with none wrapped, ended half way
 	a.before = nil
 	c = open([]evm.Address{indextest.Wrapped})

@@ -40,19 +40,21 @@ func complete(t *testing.T, c *Chain, b *evm.Block) {
 // them at once, in whatever order the traces come.
 func TestComplete(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 51, Txs: 8}).Blocks(120)
+	blocks := indextest.New(indextest.Config{Seed: 51, Txs: 8}).Blocks(45)
 	some := rand.New(rand.NewPCG(51, 1))
+	clean := openChain(t, Options{})
+	commit(t, clean, blocks, 45)
 	for name, loses := range map[string]func(uint64) bool{
-		"one":       func(n uint64) bool { return n == 60 },
+		"one":       func(n uint64) bool { return n == 20 },
 		"the first": func(n uint64) bool { return n < 9 },
 		"some":      func(uint64) bool { return some.IntN(3) == 0 },
 		"all":       func(uint64) bool { return true },
 	} {
 		c := openChain(t, Options{})
 		given := bare(blocks, loses)
-		commit(t, c, given[:100], 9)
+		commit(t, c, given[:36], 9)
 		late := []*evm.Block{}
-		for i, b := range given[:100] {
+		for i, b := range given[:36] {
 			if !b.Traced && i > 0 {
 				late = append(late, blocks[i])
 			}
@@ -60,7 +62,7 @@ func TestComplete(t *testing.T) {
 		some.Shuffle(len(late), func(i, k int) { late[i], late[k] = late[k], late[i] })
 		for i, b := range late {
 			complete(t, c, b)
-			if i%20 == 0 {
+			if i%10 == 0 {
 				again, err := Open(c.db, c.id, c.opts)
 				if err != nil {
 					t.Fatal(err)
@@ -72,14 +74,12 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%s: gaps %v", name, gaps)
 		}
 		v := at(t, c, nil)
-		compare(t, v, recompute(blocks[:100], 99), 20)
+		compare(t, v, recompute(blocks[:36], 35), 20)
 		v.Close()
 		if stale := c.Stale(); len(stale) > 0 {
 			rebuild(t, c, &archive{blocks: blocks}, stale...)
 		}
-		commit(t, c, blocks[100:], 20)
-		clean := openChain(t, Options{})
-		commit(t, clean, blocks, 120)
+		commit(t, c, blocks[36:], 20)
 		if digest(t, c) != digest(t, clean) {
 			t.Errorf("%s: the digests differ", name)
 		}
@@ -107,13 +107,13 @@ func TestGapInMetrics(t *testing.T) {
 // A block that is completed while tables are made again has its rows in them too.
 func TestCompleteBeside(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 53, Txs: 8, Full: true}).Blocks(600)
-	given := bare(blocks, func(n uint64) bool { return n%50 == 7 })
+	blocks := indextest.New(indextest.Config{Seed: 53, Txs: 8, Full: true}).Blocks(120)
+	given := bare(blocks, func(n uint64) bool { return n%12 == 7 })
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 100)
-	for _, end := range []int{-1, 20, 300}[torture.Pick(2, 0):] { // where the rebuild is ended once
+	for _, end := range []int{-1, 6, 60}[torture.Pick(2, 0):] { // where the rebuild is ended once
 		c := openChain(t, Options{Remember: 100})
-		c.groupTxs = 150
+		c.groupTxs, c.within = 40, 60
 		commit(t, c, given, 50)
 		read := slices.Clone(given)
 		stop := end
@@ -126,10 +126,10 @@ func TestCompleteBeside(t *testing.T) {
 		}}
 		next := uint64(7)
 		more := func(done, _ uint64) {
-			if done+switchWithin < 600 && next < 600 {
+			if done+c.within < 120 && next < 120 {
 				a.put(blocks[next])
 				complete(t, c, blocks[next])
-				next += 50
+				next += 12
 			}
 		}
 		err := c.Rebuild(t.Context(), a, Tables(), more)
@@ -142,7 +142,7 @@ func TestCompleteBeside(t *testing.T) {
 		if err != nil || next == 7 {
 			t.Fatal(next, err)
 		}
-		for ; next < 600; next += 50 {
+		for ; next < 120; next += 12 {
 			a.put(blocks[next])
 			complete(t, c, blocks[next])
 		}

@@ -23,7 +23,7 @@ const killDir = "QUORATE_TEST_REBUILD_DIR"
 
 // killBlocks is the length of the chain. Blocks are committed while tables are made
 // again.
-const killBlocks = 400
+const killBlocks = 120
 
 func killChain() []*evm.Block {
 	return indextest.New(indextest.Config{Seed: 71, Txs: 8}).Blocks(killBlocks)
@@ -37,7 +37,7 @@ func openKilled(dir string) (*store.DB, *Chain, error) {
 	}
 	c, err := Open(db, chain.ID{9}, Options{Wrapped: []evm.Address{indextest.Wrapped}})
 	if err == nil {
-		c.groupTxs = 100
+		c.groupTxs, c.within = 30, 75
 	}
 	return db, c, err
 }
@@ -114,7 +114,7 @@ func rebuildForEver(dir string) error {
 		return err
 	}
 	blocks := killChain()
-	given := bare(blocks, func(n uint64) bool { return n%40 == 7 })
+	given := bare(blocks, func(n uint64) bool { return n%12 == 7 })
 	next := 0
 	if number, _, ok := c.Cursor(); ok {
 		next = int(number) + 1
@@ -132,7 +132,7 @@ func rebuildForEver(dir string) error {
 	}
 	a := &archive{blocks: blocks} // it has the traces already
 	step := func(done, of uint64) {
-		if done+switchWithin < of {
+		if done+c.within < of {
 			more(2)
 		}
 		fmt.Println("made", done)

@@ -58,12 +58,12 @@ func age(t *testing.T, c *Chain, below uint64) {
 // that make its pages cheap.
 func TestOldTables(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 21, Txs: 20}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 21, Txs: 12}).Blocks(45)
 	c := openChain(t, Options{})
-	commit(t, c, blocks[:40], 10)
-	age(t, c, 40)
-	commit(t, c, blocks[40:], 7)
-	for _, height := range []uint64{30, 59} {
+	commit(t, c, blocks[:30], 10)
+	age(t, c, 30)
+	commit(t, c, blocks[30:], 7)
+	for _, height := range []uint64{22, 44} {
 		v := at(t, c, &height)
 		compare(t, v, recompute(blocks, height), 7)
 		v.Close()

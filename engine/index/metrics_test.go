@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
@@ -107,7 +108,7 @@ func rollAll(t *testing.T, blocks []*evm.Block) [rollup.Intervals]map[uint32]rol
 // blocks are grouped and however often the chain is opened.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
-	blocks := years(21, 400)
+	blocks := years(21, 200)
 	want := rollAll(t, blocks)
 	rnd := rand.New(rand.NewPCG(21, 2))
 	for _, remember := range []int{20, 100_000} {
@@ -153,9 +154,9 @@ func TestBuckets(t *testing.T) {
 // also when making them was interrupted and new blocks came meanwhile.
 func TestRoll(t *testing.T) {
 	t.Parallel()
-	blocks := years(22, 900)
+	blocks := years(22, 300)
 	late, live := openChain(t, Options{NoRollup: true}), openChain(t, Options{})
-	commit(t, late, blocks[:700], 64)
+	commit(t, late, blocks[:230], 64)
 	commit(t, live, blocks, 64)
 	if _, _, err := late.RollupState(); !errors.Is(err, ErrRollup) {
 		t.Errorf("state without metrics: %v", err)
@@ -166,9 +167,9 @@ func TestRoll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.groupTxs = 1900
-	commit(t, c, blocks[700:750], 10)
-	if _, _, err := c.RollupState(); !errors.Is(err, ErrRollup) || err.Error() != "the metrics of the chain are not complete: they are made up to block 0 of 750" {
+	c.groupTxs = 640
+	commit(t, c, blocks[230:250], 10)
+	if _, _, err := c.RollupState(); !errors.Is(err, ErrRollup) || err.Error() != "the metrics of the chain are not complete: they are made up to block 0 of 250" {
 		t.Errorf("state before the metrics are made: %v", err)
 	}
 	if err := c.Buckets(rollup.Day, 1, 0, nil); !errors.Is(err, ErrRollup) {
@@ -177,8 +178,8 @@ func TestRoll(t *testing.T) {
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if err := c.Roll(ctx, func(done, of uint64) {
-		if of != 750 || done < 250 {
-			t.Errorf("%d of %d blocks, want 750", done, of)
+		if of != 250 || done < 80 {
+			t.Errorf("%d of %d blocks, want 250", done, of)
 		}
 		cancel(stop)
 	}); !errors.Is(err, stop) {
@@ -187,16 +188,16 @@ func TestRoll(t *testing.T) {
 	if c, err = Open(c.db, c.id, opts); err != nil {
 		t.Fatal(err)
 	}
-	c.groupTxs = 1900
+	c.groupTxs = 640
 	steps := 0
 	if err := c.Roll(t.Context(), func(done, of uint64) {
-		if steps++; steps == 1 && done <= 500 {
+		if steps++; steps == 1 && done <= 160 {
 			t.Errorf("goes on to block %d of %d", done, of)
 		}
 	}); err != nil || steps == 0 {
 		t.Fatal(steps, err)
 	}
-	commit(t, c, blocks[750:], 30)
+	commit(t, c, blocks[250:], 30)
 	if digest(t, c) != digest(t, live) {
 		t.Error("the databases differ")
 	}
@@ -212,7 +213,7 @@ func TestReroll(t *testing.T) {
 	if err := c.Reroll(t.Context(), nil); err != nil { // of an empty chain
 		t.Fatal(err)
 	}
-	commit(t, c, years(23, 300), 50)
+	commit(t, c, years(23, 150), 50)
 	_, edition, err := c.RollupState()
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +295,7 @@ func TestHalfABlockRolled(t *testing.T) {
 	blocks := years(26, 60)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 60)
-	for k := 1; k < len(blocks)-1; k += 7 {
+	for k := 1; k < len(blocks)-1; k += torture.Pick(15, 7) {
 		c := openChain(t, Options{})
 		commit(t, c, blocks[:k], 20)
 		s, err := c.db.Snapshot()
@@ -339,12 +340,12 @@ func TestRollTwoChains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, other := years(27, 80), years(28, 80)
+	one, other := years(27, 40), years(28, 40)
 	for i := range one {
 		commit(t, a, one[i:i+1], 1)
 		commit(t, b, other[i:i+1], 1)
 	}
 	alone := openChain(t, Options{})
-	commit(t, alone, other, 80)
+	commit(t, alone, other, 40)
 	mustEqual(t, "second chain", series(t, b, rollup.Hour), series(t, alone, rollup.Hour))
 }

@@ -237,7 +237,7 @@ func (b *build) run(ctx context.Context, from Blocks, progress func(done, of uin
 	defer func() { err = errors.Join(err, b.land()) }()
 	for {
 		of := b.c.last.Load().head.Number + 1
-		if b.next+switchWithin >= of {
+		if b.next+b.c.within >= of {
 			break
 		}
 		if err := b.pass(ctx, from, of, progress); err != nil {

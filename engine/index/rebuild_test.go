@@ -56,10 +56,10 @@ func rebuild(t *testing.T, c *Chain, from Blocks, list ...Table) {
 // old edition is left.
 func TestRebuildEach(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 41, Txs: 6}).Blocks(80)
+	blocks := indextest.New(indextest.Config{Seed: 41, Txs: 6}).Blocks(50)
 	c := openChain(t, Options{Remember: 30})
 	c.groupTxs = 40
-	commit(t, c, blocks[:70], 9)
+	commit(t, c, blocks[:40], 9)
 	for _, table := range Tables() {
 		want, n, before := digest(t, c), countRows(t, c), c.places().of[table]
 		rebuild(t, c, &archive{blocks: blocks}, table)
@@ -73,13 +73,13 @@ func TestRebuildEach(t *testing.T) {
 			t.Errorf("%s: %d rows after %d", table, got, n)
 		}
 	}
-	commit(t, c, blocks[70:], 3)
+	commit(t, c, blocks[40:], 3)
 	clean := openChain(t, Options{})
-	commit(t, clean, blocks, 80)
+	commit(t, clean, blocks, 50)
 	if digest(t, c) != digest(t, clean) {
 		t.Error("the digests differ after further blocks")
 	}
-	compare(t, at(t, c, nil), recompute(blocks, 79), 20)
+	compare(t, at(t, c, nil), recompute(blocks, 49), 20)
 }
 
 // A table that is damaged, and one that was made by other rules, is made good.
@@ -110,17 +110,17 @@ func TestRebuildMends(t *testing.T) {
 // that was opened before shows the same afterwards.
 func TestRebuildBeside(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 43, Txs: 6}).Blocks(900)
+	blocks := indextest.New(indextest.Config{Seed: 43, Txs: 6}).Blocks(270)
 	c := openChain(t, Options{Remember: 100})
-	c.groupTxs = 64
-	commit(t, c, blocks[:500], 50)
-	old, o := at(t, c, nil), recompute(blocks, 499)
-	next := 500
-	tip := uint64(450)
+	c.groupTxs, c.within = 24, 60
+	commit(t, c, blocks[:150], 50)
+	old, o := at(t, c, nil), recompute(blocks, 149)
+	next := 150
+	tip := uint64(135)
 	pinned := recompute(blocks, tip)
 	rnd := rand.New(rand.NewPCG(43, 1))
 	a := &archive{blocks: blocks, before: func(n uint64) error {
-		if n%40 != 0 {
+		if n%20 != 0 {
 			return nil
 		}
 		v, err := c.At(&tip)
@@ -138,16 +138,16 @@ func TestRebuildBeside(t *testing.T) {
 	}}
 	steps := 0
 	if err := c.Rebuild(t.Context(), a, Tables(), func(done, of uint64) {
-		if steps++; steps%2 == 0 && next < 800 { // also in between the passes, but not with the lock held
-			if done+switchWithin < of {
-				commit(t, c, blocks[next:next+20], 20)
-				next += 20
+		if steps++; steps%2 == 0 && next < 240 { // also in between the passes, but not with the lock held
+			if done+c.within < of {
+				commit(t, c, blocks[next:next+10], 10)
+				next += 10
 			}
 		}
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if next == 500 {
+	if next == 150 {
 		t.Error("no block was committed meanwhile")
 	}
 	for _, table := range Tables() {
@@ -202,16 +202,16 @@ var errStopped = errors.New("stopped")
 // was opened again and has further blocks.
 func TestRebuildGoesOn(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 45, Txs: 8}).Blocks(700)
+	blocks := indextest.New(indextest.Config{Seed: 45, Txs: 8}).Blocks(240)
 	c := openChain(t, Options{Remember: 50})
-	commit(t, c, blocks[:400], 50)
+	commit(t, c, blocks[:140], 50)
 	rnd := rand.New(rand.NewPCG(45, 1))
 	read := 0
 	a := &archive{blocks: blocks}
-	next, ends := 400, 0
+	next, ends := 140, 0
 	for {
-		c.groupTxs = 30
-		stop := read + 1 + rnd.IntN(250)
+		c.groupTxs, c.within = 30, 60
+		stop := read + 1 + rnd.IntN(90)
 		a.before = func(uint64) error {
 			if read++; read >= stop {
 				return errStopped
@@ -228,12 +228,12 @@ func TestRebuildGoesOn(t *testing.T) {
 		if c, err = Open(c.db, c.id, c.opts); err != nil {
 			t.Fatal(err)
 		}
-		if next < 640 {
-			commit(t, c, blocks[next:next+20], 20)
-			next += 20
+		if next < 220 {
+			commit(t, c, blocks[next:next+10], 10)
+			next += 10
 		}
 	}
-	if ends == 0 || read > 700+ends*(30+switchWithin) {
+	if ends == 0 || read > 240+ends*(30+60) {
 		t.Errorf("%d ends, %d blocks read", ends, read)
 	}
 	commit(t, c, blocks[next:], 30)
@@ -248,13 +248,13 @@ func TestRebuildGoesOn(t *testing.T) {
 // nothing of it.
 func TestRebuildOthers(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 46, Txs: 8}).Blocks(200)
+	blocks := indextest.New(indextest.Config{Seed: 46, Txs: 8}).Blocks(100)
 	c := openChain(t, Options{})
 	c.groupTxs = 30
 	commit(t, c, blocks, 50)
 	want, n := digest(t, c), countRows(t, c)
 	a := &archive{blocks: blocks, before: func(n uint64) error {
-		if n == 150 {
+		if n == 75 {
 			return errStopped
 		}
 		return nil

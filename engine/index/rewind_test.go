@@ -28,14 +28,14 @@ func fork(blocks []*evm.Block, at int) []*evm.Block {
 // right ones it becomes what it would have been, whatever the size of a group was.
 func TestRewind(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 81, Txs: 8, Full: true}).Blocks(80)
+	blocks := indextest.New(indextest.Config{Seed: 81, Txs: 6, Full: true}).Blocks(30)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 50)
-	for _, to := range [...]int{79, 70, 0} {
+	for _, to := range [...]int{29, 25, 0} {
 		c := openChain(t, Options{Remember: 30})
 		wrong := fork(blocks, to+1)
 		commit(t, c, wrong, 11)
-		if to < 79 && digest(t, c) == digest(t, clean) {
+		if to < 29 && digest(t, c) == digest(t, clean) {
 			t.Fatal("the wrong blocks are the right ones")
 		}
 		a := &archive{blocks: wrong}
@@ -50,7 +50,7 @@ func TestRewind(t *testing.T) {
 		mustBeBelow(t, v, store.TableTxs)
 		v.Close()
 		commit(t, c, blocks[to+1:], 7)
-		compare(t, at(t, c, nil), recompute(blocks, 79), 20)
+		compare(t, at(t, c, nil), recompute(blocks, 29), 20)
 		rebuild(t, c, &archive{blocks: blocks}, c.Stale()...)
 		if digest(t, c) != digest(t, clean) || len(c.Stale()) > 0 {
 			t.Errorf("back to %d: the digests differ, or %v are stale", to, c.Stale())
@@ -115,19 +115,19 @@ func TestRewindGoesOn(t *testing.T) {
 // What is being made again ends when the chain goes back, and begins anew.
 func TestRewindEndsRebuild(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 83, Txs: 8, Full: true}).Blocks(300)
-	wrong := fork(blocks, 290)
+	blocks := indextest.New(indextest.Config{Seed: 83, Txs: 4, Full: true}).Blocks(100)
+	wrong := fork(blocks, 90)
 	c := openChain(t, Options{})
-	c.groupTxs = 50
+	c.groupTxs, c.within = 15, 20
 	commit(t, c, wrong, 50)
 	begun, rewound := make(chan struct{}), make(chan error, 1)
 	go func() {
 		<-begun
-		rewound <- c.Rewind(context.Background(), &archive{blocks: wrong}, 289)
+		rewound <- c.Rewind(context.Background(), &archive{blocks: wrong}, 89)
 	}()
 	first := true
 	err := c.Rebuild(t.Context(), &archive{blocks: wrong, before: func(n uint64) error {
-		if n == 200 && first {
+		if n == 60 && first {
 			first = false
 			close(begun)
 			for c.rewinds.Load() == 0 { // it asks until the rewind has begun
@@ -144,7 +144,7 @@ func TestRewindEndsRebuild(t *testing.T) {
 	if err := <-rewound; err != nil {
 		t.Fatal(err)
 	}
-	commit(t, c, blocks[290:], 10)
+	commit(t, c, blocks[90:], 10)
 	rebuild(t, c, &archive{blocks: blocks}, Tables()...)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 50)
