@@ -1,0 +1,213 @@
+package platform
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"testing"
+
+	"quorate/engine/chain/avm"
+	"quorate/engine/chain/chaintest"
+	"quorate/engine/chain/utxo"
+)
+
+// goldenJSON holds what avalanchego's own packages made: e2e/vectors.
+//
+//go:embed testdata/avalanchego.json
+var goldenJSON []byte
+
+type goldens struct {
+	Txs, Blocks, UTXOs, Registrations, Weights []chaintest.Encoded
+	Genesis                                    chaintest.Encoded
+}
+
+func golden(t testing.TB) *goldens {
+	t.Helper()
+	return chaintest.Load[goldens](t, goldenJSON)
+}
+
+// recoder parses and encodes again.
+func recoder[T interface{ Bytes() ([]byte, error) }](parse func([]byte) (T, error)) chaintest.Recode {
+	return func(b []byte) ([]byte, error) {
+		v, err := parse(b)
+		if err != nil {
+			return nil, err
+		}
+		return v.Bytes()
+	}
+}
+
+func recodeUTXO(b []byte) ([]byte, error) {
+	u, err := utxo.ParseUTXO(b, true)
+	if err != nil {
+		return nil, err
+	}
+	return u.Bytes(true)
+}
+
+func TestGoldenTxs(t *testing.T) {
+	t.Parallel()
+	seen := make(map[TxKind]bool)
+	for _, e := range golden(t).Txs {
+		tx, err := ParseTx(e.Bytes)
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name, err)
+		}
+		chaintest.SameJSON(t, e.Name, jsonTx(tx), e.JSON)
+		chaintest.RoundTrip(t, &e, recoder(ParseTx))
+		if tx.ID.String() != e.ID || tx.Size != len(e.Bytes) {
+			t.Errorf("%s: got ID %s and size %d, want %s and %d", e.Name, tx.ID, tx.Size, e.ID, len(e.Bytes))
+		}
+		unsigned, err := tx.UnsignedBytes()
+		if err != nil || string(unsigned) != string(e.Bytes[:e.Unsigned]) {
+			t.Errorf("%s: unsigned bytes %x, %v", e.Name, unsigned, err)
+		}
+		if kind := tx.Body.Kind(); e.Name[:len(e.Name)-2] != kind.String() {
+			t.Errorf("%s is of kind %s", e.Name, kind)
+		} else {
+			seen[kind] = true
+		}
+	}
+	for i, k := range kinds {
+		if k.body != nil && !seen[TxKind(i)] {
+			t.Errorf("no example of %s", TxKind(i))
+		}
+	}
+}
+
+func TestGoldenBlocks(t *testing.T) {
+	t.Parallel()
+	seen := make(map[BlockKind]bool)
+	for _, e := range golden(t).Blocks {
+		b, err := ParseBlock(e.Bytes)
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name, err)
+		}
+		chaintest.SameJSON(t, e.Name, jsonBlock(b), e.JSON)
+		chaintest.RoundTrip(t, &e, recoder(ParseBlock))
+		if b.ID.String() != e.ID || b.Size != len(e.Bytes) || b.Kind.String() != e.Name {
+			t.Errorf("%s: got %s %s of %d bytes, want %s of %d", e.Name, b.Kind, b.ID, b.Size, e.ID, len(e.Bytes))
+		}
+		for i := range b.Txs {
+			raw, err := b.Txs[i].Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alone, err := ParseTx(raw); err != nil || alone.ID != b.Txs[i].ID || alone.Size != b.Txs[i].Size {
+				t.Errorf("%s: transaction %d differs when it is alone: %v", e.Name, i, err)
+			}
+		}
+		seen[b.Kind] = true
+	}
+	if len(seen) != len(blockNames) {
+		t.Errorf("examples of %d kinds of blocks, want %d", len(seen), len(blockNames))
+	}
+}
+
+func TestGoldenUTXOs(t *testing.T) {
+	t.Parallel()
+	for _, e := range golden(t).UTXOs {
+		u, err := utxo.ParseUTXO(e.Bytes, true)
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name, err)
+		}
+		got := chaintest.With(chaintest.Ref(&u.Ref), object{"assetID": u.Asset.String(), "output": form.Amount(&u.Output)})
+		chaintest.SameJSON(t, e.Name, got, e.JSON)
+		chaintest.RoundTrip(t, &e, recodeUTXO)
+		if u.ID().String() != e.ID {
+			t.Errorf("%s: got ID %s, want %s", e.Name, u.ID(), e.ID)
+		}
+	}
+}
+
+func TestGoldenMessages(t *testing.T) {
+	t.Parallel()
+	g := golden(t)
+	for _, e := range g.Registrations {
+		r, err := ParseL1Registration(e.Bytes)
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name, err)
+		}
+		chaintest.SameJSON(t, e.Name, jsonRegistration(r), e.JSON)
+		chaintest.RoundTrip(t, &e, recoder(ParseL1Registration))
+		if r.ValidationID.String() != e.ID {
+			t.Errorf("%s: got ID %s, want %s", e.Name, r.ValidationID, e.ID)
+		}
+	}
+	for _, e := range g.Weights {
+		w, err := ParseL1Weight(e.Bytes)
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name, err)
+		}
+		chaintest.SameJSON(t, e.Name, jsonWeight(w), e.JSON)
+		chaintest.RoundTrip(t, &e, recoder(ParseL1Weight))
+	}
+}
+
+// The genesis state of the real local network: what is in it is what its config says.
+func TestGoldenGenesis(t *testing.T) {
+	t.Parallel()
+	e := golden(t).Genesis
+	g, err := ParseGenesis(e.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chaintest.RoundTrip(t, &e, recoder(ParseGenesis))
+	if g.ID != sha256.Sum256(e.Bytes) || g.ID.String() != e.ID || len(g.Validators) != 5 || len(g.Chains) != 2 || len(g.UTXOs) == 0 {
+		t.Errorf("got %s with %d validators, %d chains and %d UTXOs", g.ID, len(g.Validators), len(g.Chains), len(g.UTXOs))
+	}
+	stake := uint64(0)
+	for _, tx := range g.Validators {
+		v, ok := tx.Body.(*AddPermissionlessValidator)
+		if !ok || v.Signer == nil || !v.Subnet.IsZero() {
+			t.Fatalf("a genesis validator by %s", tx.Body.Kind())
+		}
+		stake += v.Weight
+	}
+	held := uint64(0)
+	for _, u := range g.UTXOs {
+		held += u.Amount
+	}
+	x, ok := g.Chains[0].Body.(*CreateChain)
+	if !ok || x.Name != "X-Chain" {
+		t.Fatalf("the first chain is %+v", x)
+	}
+	assets, err := avm.ParseGenesis(x.GenesisData)
+	if err != nil || len(assets) != 1 || assets[0].Tx.ID != g.UTXOs[0].Asset {
+		t.Fatalf("the X-Chain starts with %+v, %v, and the P-Chain holds %s", assets, err, g.UTXOs[0].Asset)
+	}
+	for _, state := range assets[0].Tx.Body.(*avm.CreateAsset).States {
+		for _, o := range state.Outputs {
+			held += o.Amount
+		}
+	}
+	if stake+held != g.InitialSupply {
+		t.Errorf("%d staked and %d held, supply %d", stake, held, g.InitialSupply)
+	}
+}
+
+func TestSpoilt(t *testing.T) {
+	t.Parallel()
+	g := golden(t)
+	for _, e := range g.Txs {
+		if len(e.Low) > 0 {
+			chaintest.Spoil(t, &e, recoder(ParseTx))
+		}
+	}
+	for _, e := range g.Blocks {
+		if len(e.Low) > 0 {
+			chaintest.Spoil(t, &e, recoder(ParseBlock))
+		}
+	}
+}
+
+func TestBombs(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+	g := golden(t)
+	for i := 0; i < len(g.Txs); i += 4 {
+		chaintest.Bomb(t, &g.Txs[i], recoder(ParseTx))
+	}
+	for i := 0; i < len(g.Blocks); i += 3 {
+		chaintest.Bomb(t, &g.Blocks[i], recoder(ParseBlock))
+	}
+	chaintest.Bomb(t, &g.UTXOs[0], recodeUTXO)
+	chaintest.Bomb(t, &g.Registrations[0], recoder(ParseL1Registration))
+}
