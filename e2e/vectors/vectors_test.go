@@ -9,31 +9,62 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the file")
+var update = flag.Bool("update", false, "write the files")
 
-// The file that quorate's codec is tested with holds what libevm makes.
-func TestFile(t *testing.T) {
-	f, err := Make()
+// The files that quorate's codecs are tested with hold what avalanchego's make.
+
+func TestConsensusFile(t *testing.T) {
+	t.Parallel()
+	file(t, Make, "evm", "consensus", "testdata", "libevm.json")
+}
+
+func TestPlatformFile(t *testing.T) {
+	t.Parallel()
+	file(t, MakePlatform, "platform", "testdata", "avalanchego.json")
+}
+
+func TestExchangeFile(t *testing.T) {
+	t.Parallel()
+	file(t, MakeExchange, "avm", "testdata", "avalanchego.json")
+}
+
+func TestProposerFile(t *testing.T) {
+	t.Parallel()
+	file(t, MakeProposer, "proposer", "testdata", "avalanchego.json")
+}
+
+func TestAddressFile(t *testing.T) {
+	t.Parallel()
+	file(t, MakeAddresses, "address", "testdata", "avalanchego.json")
+}
+
+// file compares what is made with the file at a path below engine/chain, or writes it.
+func file[T any](t *testing.T, makeAll func() (T, error), path ...string) {
+	t.Helper()
+	all, err := makeAll()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
 	enc := json.NewEncoder(&want)
 	enc.SetIndent("", " ")
-	if err := enc.Encode(f); err != nil {
+	if err := enc.Encode(all); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("..", "..", "engine", "chain", "evm", "consensus", "testdata", "libevm.json")
+	name := filepath.Join(append([]string{"..", "..", "engine", "chain"}, path...)...)
 	if *update {
-		if err := os.WriteFile(path, want.Bytes(), 0o600); err != nil {
+		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, want.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile(path)
+	got, err := os.ReadFile(name) //nolint:gosec // a file of this repository
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Error("the file differs from what libevm makes: run with -update and look at the difference")
+		t.Errorf("%s differs from what avalanchego makes: run with -update and look at the difference", name)
 	}
 }
