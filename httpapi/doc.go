@@ -142,12 +142,13 @@
 // What is missing of a chain is a further member of it in the list of chains, left
 // out if nothing is: gaps, a list of {"kind","fromBlock","toBlock","reason"}. kind is
 // trace (a block whose trace no node could make yet), untraced (no node has the
-// debug API), unverified (blocks that could not be checked by their hash),
-// below-start (the index begins above), unsummed (older blocks that came later: lists
-// show them, token balances and cumulative metrics lack them until the first block
-// of the chain is there), or, where no rows are missing,
-// archive-damaged, archive-pruned and archive-filling. Answers about a chain of which
-// rows are missing carry X-Chain-Gaps, for example "trace 4711-4711, unverified
+// debug API), unverified (blocks that could not be checked by their hash), doubtful
+// (their calls or balances may be false, and other nodes are asked), below-start (the
+// index begins above), unsummed (older blocks that came later: lists show them, token
+// balances and cumulative metrics lack them until the first block of the chain is
+// there), or, where no rows are missing, archive-damaged, archive-pruned and
+// archive-filling. Answers about a chain of which rows are missing or not certain carry
+// X-Chain-Gaps, for example "trace 4711-4711, unverified
 // 5000-5300".
 //
 // # Names that are not known

@@ -64,6 +64,7 @@ type EVM struct {
 	index  *index.Chain
 	tokens *tokens.Lane
 	proofs *proofLane
+	second *secondLane
 
 	served     atomic.Bool
 	traced     atomic.Bool                               // a node had the debug API
@@ -190,8 +191,8 @@ func (c *EVM) check() (s ingest.Status, err error) {
 		err = fmt.Errorf("the archive and the index are not brought together: %w", c.stuck())
 	case s.WaitingFor > maxWaiting:
 		err = fmt.Errorf("a block has waited for %s to be indexed", s.WaitingFor.Round(time.Millisecond))
-	case c.proofs.err() != nil:
-		err = fmt.Errorf("what is served may be false: %w", c.proofs.err())
+	default:
+		err = c.second.list.err()
 	}
 	return s, err
 }

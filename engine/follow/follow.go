@@ -155,7 +155,8 @@ func (c *EVM) connect(asset chain.ID) error {
 // It asks no node anything.
 func (c *EVM) serve() (err error) {
 	set := c.cfg.Host.Metrics().With("chain", c.cfg.Name)
-	c.proofs = newProofLane(c.log.With("chain", c.cfg.Name), set, c.client)
+	c.second = c.newSecond(set)
+	c.proofs = newProofLane(c.log.With("chain", c.cfg.Name), set, c.client, c.second.refuted)
 	opts := index.Options{
 		Wrapped: slices.Clone(c.cfg.Details.Wrapped), Metrics: set,
 		OnSeen: func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Seen(tokens, nfts) },
@@ -180,9 +181,6 @@ func (c *EVM) serve() (err error) {
 		height, _, _ := c.index.Cursor()
 		return float64(height)
 	})
-	if err := c.cfg.Host.Go("proofs "+c.cfg.Name, c.proofs.run); err != nil {
-		return err
-	}
 	return c.cfg.Host.Go("metrics "+c.cfg.Name, c.catchUp)
 }
 

@@ -30,6 +30,9 @@ const (
 	GapUntraced = "untraced"
 	// GapUnverified: among the blocks are some that could not be checked by their hash.
 	GapUnverified = "unverified"
+	// GapDoubtful: nodes contradict each other about calls or balances, or who told them
+	// has told something false. Other nodes are asked.
+	GapDoubtful = "doubtful"
 	// GapBelow: the index begins above.
 	GapBelow = "below-start"
 	// GapDamaged: the archive is damaged there. It is fetched again.
@@ -61,6 +64,7 @@ func (c *EVM) Gaps() []Gap {
 	if u := c.unverified.Load(); u != nil {
 		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
 	}
+	list = append(list, c.second.list.gaps()...)
 	if start := c.start.Load(); start > 0 {
 		list = append(list, Gap{GapBelow, 0, start - 1, "the index begins above: token balances and cumulative metrics lack what was before", true})
 	}

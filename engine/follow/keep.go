@@ -51,6 +51,15 @@ func (c *EVM) keep() error {
 	c.keeper.Store(k)
 	return errors.Join(
 		c.cfg.Host.Go("archive "+c.cfg.Name, k.Run),
+		c.cfg.Host.Go("proofs "+c.cfg.Name, c.proofs.run),
+		c.cfg.Host.Go("second opinions "+c.cfg.Name, func(ctx context.Context) error {
+			select {
+			case <-k.joined.done: // before, blocks of the index are not in the archive
+				return c.second.run(ctx)
+			case <-ctx.Done():
+				return nil
+			}
+		}),
 		c.cfg.Host.Go("tokens "+c.cfg.Name, func(ctx context.Context) error {
 			// What was asked before an index was lost is in the archive: nothing is asked
 			// again before it is back.
@@ -235,6 +244,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 		Fetchers: c.cfg.Fetchers, Completers: c.cfg.Tracers, WindowBytes: c.cfg.WindowBytes, GroupBytes: c.cfg.WindowBytes / 4,
 		OnBlock: func(b *evm.Block) {
 			c.proofs.take(b)
+			c.second.take(b)
 			c.noteUnverified(b)
 			target := c.ingest.Load().Target()
 			c.cfg.Host.Accepted(b, target)

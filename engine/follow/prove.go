@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"quorate/engine/actor"
@@ -34,19 +33,17 @@ type proofLane struct {
 	doubts  *actor.Mailbox[evmsource.Doubt]
 	prove   func(ctx context.Context, doubts []evmsource.Doubt, judge func(*evmsource.Doubt, error)) error
 	// found is called with the height of a block of which something false was told.
-	found func(height uint64)
-	// lie is the first that was found.
-	lie atomic.Pointer[error]
+	found func(height uint64, err error)
 
 	proven, unproven, refuted metric.Counter
 }
 
-func newProofLane(log *slog.Logger, set *metric.Set, client *evmsource.Client) *proofLane {
+func newProofLane(log *slog.Logger, set *metric.Set, client *evmsource.Client, found func(height uint64, err error)) *proofLane {
 	counter := func(name, help string) metric.Counter {
 		return set.Counter("quorate_balances_"+name+"_total", help)
 	}
 	return &proofLane{
-		log: log, doubts: actor.NewMailbox[evmsource.Doubt](maxDoubts, actor.Shed), prove: client.Prove, found: client.BlameTrace,
+		log: log, doubts: actor.NewMailbox[evmsource.Doubt](maxDoubts, actor.Shed), prove: client.Prove, found: found,
 		proven:   counter("proven", "Balances told by a node that a state root has proven, and the calls that explain them."),
 		unproven: counter("unproven", "Balances of the sample that no node has proven."),
 		refuted:  counter("refuted", "Balances, or calls that should explain them, told by a node and proven to be false."),
@@ -58,17 +55,6 @@ func (l *proofLane) take(b *evm.Block) {
 	for _, d := range l.sampler.Sample(b) {
 		_ = l.doubts.TrySend(d) // the mailbox counts what it sheds
 	}
-}
-
-// err returns the first lie that was found. A nil lane has found none.
-func (l *proofLane) err() error {
-	if l == nil {
-		return nil
-	}
-	if e := l.lie.Load(); e != nil {
-		return *e
-	}
-	return nil
 }
 
 // run proves until ctx ends.
@@ -119,8 +105,7 @@ func (l *proofLane) judge(d *evmsource.Doubt, err error) {
 		l.unproven.Inc()
 	default:
 		l.refuted.Inc()
-		l.log.Error("a node told a false balance or false calls: what is served of this block and of others from that node may be wrong", "height", d.Height, "account", d.Account.String(), "err", err)
-		l.lie.CompareAndSwap(nil, &err)
-		l.found(d.Height)
+		l.log.Error("a false balance or false calls were told: what is served of this block may be wrong", "height", d.Height, "account", d.Account.String(), "err", err)
+		l.found(d.Height, err)
 	}
 }

@@ -4,7 +4,7 @@
 // themselves. Everything that a node answers is bounded and checked: for form, and
 // against the hash of its block, which is computed from the encodings of all that it
 // covers. No hash covers calls and balances: a sample of the balances is proven by
-// state roots, and calls must explain what changed.
+// state roots, calls must explain what changed, and a second node can be asked.
 package evm
 
 import (

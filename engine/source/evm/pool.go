@@ -3,6 +3,7 @@ package evm
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"quorate/engine/ingest"
@@ -66,6 +67,7 @@ type pool struct {
 	nodes   map[source.Node]*ability
 	origins [maxOrigins]origin
 	tracers [maxOrigins]origin // which node traced a block
+	lied    atomic.Bool        // some node has told a false trace
 }
 
 // of calls f with what is known of a node.
@@ -172,20 +174,32 @@ func (p *pool) forTrace(height uint64) func(source.Node) int {
 
 // tracedBlock notes which node traced a block.
 func (p *pool) tracedBlock(n source.Node, height uint64) {
-	p.traced(n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tracers[height%maxOrigins] = origin{height, n}
 }
 
-// blameTrace has the node that traced a block asked for traces after all others.
-func (p *pool) blameTrace(height uint64) {
+// tracer returns the node that traced a block, as far as that is remembered.
+func (p *pool) tracer(height uint64) (n source.Node, ok bool) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	o := p.tracers[height%maxOrigins]
-	p.mu.Unlock()
-	if o.height == height && o.node != (source.Node{}) {
-		p.of(o.node, func(a *ability) { a.liar = time.Now().Add(liarFor) })
+	return o.node, o.height == height && o.node != (source.Node{})
+}
+
+// blameTracer has a node asked for traces after all others.
+func (p *pool) blameTracer(n source.Node) {
+	p.of(n, func(a *ability) { a.liar = time.Now().Add(liarFor) })
+	p.lied.Store(true)
+}
+
+// lies reports whether a node has told a false trace of late.
+func (p *pool) lies(n source.Node) (lies bool) {
+	if !p.lied.Load() {
+		return false
 	}
+	p.of(n, func(a *ability) { lies = time.Now().Before(a.liar) })
+	return lies
 }
 
 // traced notes that a node has the debug API.

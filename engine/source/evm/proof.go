@@ -150,6 +150,10 @@ func eachMove(b *evm.Block, f func(a evm.Address, out bool, wei *uint256.Int)) {
 // proofs, or none of a state that old.
 var ErrUnproven = errors.New("no node proves the balance")
 
+// ErrUnexplained is wrapped, beside [ErrFalse], by the error about a balance that is as
+// the node said and that the calls do not explain.
+var ErrUnexplained = errors.New("calls do not explain the balance")
+
 // Prove asks for the proofs of balances and calls judge with each doubt and what
 // came of it: nil if the balances are as the node said and the calls explain their
 // difference, [ErrFalse] if not, [ErrUnproven] if nobody knows. The error is about
@@ -197,8 +201,8 @@ func (d *Doubt) verdict() error {
 	var want uint256.Int
 	want.Sub(want.Add(was, &d.in), &d.out)
 	if d.explained && want != *now {
-		return fmt.Errorf("%w: block %d: transactions and calls make %s of the balance of %s, proven is %s",
-			ErrFalse, d.Height, want.Dec(), d.Account, now.Dec())
+		return fmt.Errorf("%w: %w: block %d: transactions and calls make %s of the balance of %s, proven is %s",
+			ErrFalse, ErrUnexplained, d.Height, want.Dec(), d.Account, now.Dec())
 	}
 	return nil
 }
@@ -231,7 +235,3 @@ func (d *Doubt) call(height uint64, root evm.Hash, acc *consensus.Account) sourc
 		},
 	}
 }
-
-// BlameTrace has the node that traced a block asked for traces after all others: what
-// it said was proven to be false.
-func (c *Client) BlameTrace(height uint64) { c.pool.blameTrace(height) }

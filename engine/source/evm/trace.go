@@ -68,6 +68,7 @@ func (c *Client) Trace(ctx context.Context, b *evm.Block) error {
 	for _, n := range c.cfg.Node.Fit(source.Choice{Rank: c.pool.forTrace(b.Number)}) {
 		nodeErr := c.traceAt(ctx, n, b)
 		if nodeErr == nil {
+			c.pool.tracedBlock(n, b.Number)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -110,7 +111,7 @@ func (c *Client) traceAt(ctx context.Context, n source.Node, b *evm.Block) error
 	}
 	if err == nil {
 		c.traces.Inc()
-		c.pool.tracedBlock(n, b.Number)
+		c.pool.traced(n)
 		b.Traced, b.Balances = true, t.diffs.ledger.balances()
 		return nil
 	}

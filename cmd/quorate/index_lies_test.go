@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"quorate/devnet"
+	"quorate/devnet/evmchain"
+	"quorate/devnet/evmrpc"
+)
+
+// oneMore makes a change of a node's results that adds 1 to the hex numbers at a path
+// of block traces.
+func oneMore(t *testing.T, path string) func(string, json.RawMessage, []byte) []byte {
+	return evmrpc.Replace("debug_traceBlockByHash", path, func(v any) any {
+		text, ok := v.(string)
+		if !ok {
+			return evmrpc.Drop
+		}
+		n, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			n = 0 // larger than that
+		}
+		return "0x" + strconv.FormatUint(n+1, 16)
+	})
+}
+
+// liesRig is a network in which the first node lies about calls or balances, and the
+// only one that can trace at first, and a server that follows all its nodes.
+type liesRig struct {
+	d      *devnet.Devnet
+	c      *evmchain.Chain
+	number string
+	dir    string
+	server *child
+}
+
+func newLiesRig(t *testing.T, cfg devnet.Config, lie func(string, json.RawMessage, []byte) []byte) *liesRig {
+	t.Helper()
+	r := &liesRig{d: startNetwork(t, cfg), dir: t.TempDir()}
+	r.c, r.number = cChain(r.d)
+	args := []string{"--health-check-frequency", "250ms", "--log-display-level", "fatal"}
+	r.d.Node(0).SetTraits(evmrpc.Traits{Edit: lie})
+	for i := range r.d.Nodes() - 1 {
+		r.d.Node(i + 1).SetTraits(evmrpc.Traits{NoDebug: true})
+		args = append(args, "--node-url", r.d.Node(i+1).URL())
+	}
+	r.server = startChild(t, r.d, r.dir, args...)
+	awaitIndexed(t, r.server.url, r.c)
+	return r
+}
+
+// others lets the other nodes trace.
+func (r *liesRig) others() {
+	for i := range r.d.Nodes() - 1 {
+		r.d.Node(i + 1).SetTraits(evmrpc.Traits{})
+	}
+}
+
+// whole waits until nothing is doubtful any more, and compares the rows with those of
+// an undisturbed server.
+func (r *liesRig) whole(t *testing.T) {
+	t.Helper()
+	poll(t, 100*time.Millisecond, "what was false is put right", func() bool {
+		have := counters(t, r.server.url)
+		return have[`quorate_doubtful_blocks{chain="C"}`] == 0 && have[`quorate_revised_blocks_total{chain="C"}`] > 0
+	})
+	awaitHealth(t, r.server.url, http.StatusOK)
+	if status, body := get(t, r.server.url+"/v1/chains"); status != http.StatusOK || strings.Contains(string(body), "doubtful") {
+		t.Errorf("status %d: %s", status, body)
+	}
+	awaitIndexed(t, r.server.url, r.c)
+	r.server.stop(t)
+	r.d.SetEVMTraits(r.c.Config().ID, evmrpc.Traits{})
+	honest, _ := undisturbed(t, r.d, []*evmchain.Chain{r.c})
+	want := digest(t, honest, r.c)
+	if digest(t, r.dir, r.c) != want {
+		t.Error("rows differ from those of a server that nobody lied to")
+	}
+	if fromArchive(t, r.dir, r.c) != want {
+		t.Error("the archive makes other rows than those of a server that nobody lied to")
+	}
+}
+
+// TestFalseBalances: a node lies about balances in every block, and no other can be
+// asked at first. Proofs find that out, health says so, and as soon as another node
+// can be asked all that the first one told is put right, in the index and in the archive.
+func TestFalseBalances(t *testing.T) {
+	t.Parallel()
+	r := newLiesRig(t, devnet.Config{Blocks: 40, TxsPerBlock: 3, Nodes: 2, StateProofs: true}, oneMore(t, "*/result/post/*/balance"))
+	said := ""
+	poll(t, 250*time.Millisecond, "health says that what is served may be false", func() bool {
+		said = healthOf(t, r.server.url).Checks["C"].Error
+		if strings.Contains(said, "may be false") {
+			return true
+		}
+		advance(r.c, 10)
+		return false
+	})
+	t.Log(said)
+	if status, body := get(t, r.server.url+"/v1/chains"); status != http.StatusOK || !strings.Contains(string(body), `"kind":"doubtful"`) {
+		t.Errorf("status %d: %s", status, body)
+	}
+	advance(r.c, 5) // told by the liar, whom nobody can stand in for
+	awaitIndexed(t, r.server.url, r.c)
+	r.others()
+	r.whole(t)
+}
+
+// TestFalseCalls: a node lies about calls that move nothing, which no proof shows. As
+// soon as there are others its word is compared with theirs, and all of it is put right.
+func TestFalseCalls(t *testing.T) {
+	t.Parallel()
+	r := newLiesRig(t, devnet.Config{Blocks: 40, TxsPerBlock: 3, Nodes: 3}, oneMore(t, "*/result/calls/*/gasUsed"))
+	r.others()
+	poll(t, 250*time.Millisecond, "nodes are found to differ", func() bool {
+		if counters(t, r.server.url)[`quorate_second_opinions_disputed_total{chain="C"}`] > 0 {
+			return true
+		}
+		advance(r.c, 15)
+		return false
+	})
+	r.whole(t)
+}
+
+// TestContradiction: two nodes say different things about calls that move nothing. That is
+// named, health stays green, and a node that mends itself settles it.
+func TestContradiction(t *testing.T) {
+	t.Parallel()
+	r := newLiesRig(t, devnet.Config{Blocks: 40, TxsPerBlock: 3, Nodes: 2}, oneMore(t, "*/result/calls/*/gasUsed"))
+	r.others()
+	poll(t, 250*time.Millisecond, "the contradiction is named", func() bool {
+		_, body := get(t, r.server.url+"/v1/chains")
+		if strings.Contains(string(body), `"kind":"doubtful"`) && strings.Contains(string(body), "against") {
+			return true
+		}
+		advance(r.c, 15)
+		return false
+	})
+	if said := healthOf(t, r.server.url).Checks["C"].Error; said != "" {
+		t.Errorf("health says %q", said)
+	}
+	r.d.Node(0).SetTraits(evmrpc.Traits{})
+	r.whole(t)
+}

@@ -1,0 +1,477 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"quorate/engine/actor"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/metric"
+	evmsource "quorate/engine/source/evm"
+)
+
+const (
+	// secondShare is the part of the blocks whose calls are asked of a second node: one
+	// of so many. A node that lies in each block is found within 1,000 blocks but for
+	// one chance in seven million.
+	secondShare = 64
+	// maxSamples bounds the blocks that wait for a second opinion. More are dropped: the
+	// sample is smaller then.
+	maxSamples = 256
+	// calm is how many blocks below a false one are asked of another node: the lies of
+	// a node that lies in each block, or now and then, have begun there.
+	calm = 1024
+	// settleBlocks bounds the blocks that are settled at once, settleBytes their size
+	// in memory, and settleAsks the questions to nodes at one time.
+	settleBlocks = 256
+	settleBytes  = 32 << 20
+	settleAsks   = 4
+	// maxOpinions bounds the nodes that are asked about one block.
+	maxOpinions = 5
+)
+
+// tellers are the nodes whose word is taken for calls and balances; a client of the
+// source is one.
+type tellers interface {
+	Tracer(height uint64) (evmsource.Teller, bool)
+	Tellers(height uint64) []evmsource.Teller
+	Lies(evmsource.Teller) bool
+	BlameTeller(evmsource.Teller)
+	Retrace(ctx context.Context, n evmsource.Teller, b *evm.Block) (*evm.Block, error)
+	Prove(ctx context.Context, doubts []evmsource.Doubt, judge func(*evmsource.Doubt, error)) error
+}
+
+// secondLane has a sample of the blocks traced by a second node too, beside the
+// ingest and never in its way. Where the two differ, proofs of balances decide, else
+// the majority; what a node told that has told something false is asked of others, and
+// put right in index and archive. What cannot be decided is listed and asked again.
+type secondLane struct {
+	log   *slog.Logger
+	nodes tellers
+	// read calls f with blocks of the archive; ends returns its first and last block.
+	read func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error
+	ends func() (first, last uint64, ok bool)
+	// revise puts blocks in the place of those that are kept.
+	revise func(ctx context.Context, list []index.Revision) error
+	// remember keeps the list for the next start.
+	remember func(ctx context.Context, list []suspect)
+	share    uint32
+
+	list    *suspects
+	samples *actor.Mailbox[uint64]
+
+	confirmed, disputed, unanswered, revised metric.Counter
+}
+
+func newSecondLane(log *slog.Logger, set *metric.Set, nodes tellers, kept []suspect) *secondLane {
+	counter := func(name, help string) metric.Counter {
+		return set.Counter("quorate_second_opinions_"+name+"_total", help)
+	}
+	l := &secondLane{
+		log: log, nodes: nodes, share: secondShare, list: newSuspects(kept), samples: actor.NewMailbox[uint64](maxSamples, actor.Shed),
+		confirmed:  counter("confirmed", "Blocks whose calls and balances a second node told the same of."),
+		disputed:   counter("disputed", "Blocks of which nodes told different calls or balances."),
+		unanswered: counter("unanswered", "Blocks of the sample that no second node could be asked about."),
+		revised:    set.Counter("quorate_revised_blocks_total", "Blocks whose calls or balances were false and were put right."),
+	}
+	set.GaugeFunc("quorate_doubtful_blocks", "Blocks whose calls and balances may be false, and are asked of other nodes.", l.list.blocks)
+	return l
+}
+
+// take looks at a block that was committed.
+func (l *secondLane) take(b *evm.Block) {
+	if !b.Traced || len(b.Txs)+len(b.Atomic) == 0 {
+		return
+	}
+	n, known := l.nodes.Tracer(b.Number)
+	switch {
+	case known && l.nodes.Lies(n):
+		l.list.add(suspect{From: b.Number, To: b.Number, Accused: true, Reason: n.Endpoint().String() + " has told something false, and no other node could be asked"})
+	case rand.Uint32N(l.share) == 0: //nolint:gosec // the node does not see the draw
+		_ = l.samples.TrySend(b.Number) // the mailbox counts what it sheds
+	}
+}
+
+// refuted takes note that a proof contradicts what is kept of a block.
+func (l *secondLane) refuted(height uint64, why error) {
+	l.list.add(suspect{From: height, To: height, Accused: true, Refuted: true, Reason: why.Error()})
+	if n, ok := l.nodes.Tracer(height); ok {
+		l.blame(n, height, why.Error())
+		return
+	}
+	l.accuse(height, why.Error())
+}
+
+// blame holds something false against a node: all that it has told is asked of others.
+func (l *secondLane) blame(n evmsource.Teller, height uint64, why string) {
+	if l.nodes.Lies(n) {
+		return
+	}
+	l.nodes.BlameTeller(n) // first: what is committed from here on is seen by take
+	l.log.Error("a node told false balances or calls: what it told is asked of other nodes", "node", n.Endpoint().String(), "height", height, "err", why)
+	l.accuse(height, n.Endpoint().String()+": "+why)
+}
+
+// accuse lists the blocks from some below a false one up to the last.
+func (l *secondLane) accuse(height uint64, why string) {
+	_, last, _ := l.ends()
+	l.list.add(suspect{From: height - min(height, calm), To: max(height, last), Accused: true, Reason: why})
+}
+
+// run works until ctx ends.
+func (l *secondLane) run(ctx context.Context) error {
+	var batch []uint64
+	defer l.save(context.WithoutCancel(ctx))
+	for {
+		l.save(ctx)
+		next, wait, ok := l.list.due(time.Now())
+		if ok {
+			l.settle(ctx, &next)
+			if ctx.Err() != nil {
+				return nil
+			}
+			continue
+		}
+		select {
+		case <-l.samples.Ready():
+			batch = l.samples.Drain(batch)
+			for _, height := range batch {
+				l.sample(ctx, height)
+			}
+		case <-l.list.wake:
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// save keeps the list if it has changed.
+func (l *secondLane) save(ctx context.Context) {
+	if list, ok := l.list.unsaved(); ok {
+		l.remember(ctx, list)
+	}
+}
+
+// sample asks a second node about a block.
+func (l *secondLane) sample(ctx context.Context, height uint64) {
+	s := suspect{From: height, To: height}
+	tracer, known := l.nodes.Tracer(height)
+	others := slices.DeleteFunc(l.nodes.Tellers(height), func(n evmsource.Teller) bool { return n == tracer })
+	if !known || len(others) == 0 || ctx.Err() != nil {
+		return // there is no second node
+	}
+	parent, blocks, err := l.blocks(ctx, height, height)
+	if err != nil || len(blocks) == 0 {
+		return
+	}
+	told, err := l.askAny(ctx, others, blocks[0])
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		l.unanswered.Inc()
+		l.log.Debug("no second opinion of a block", "height", height, "err", err)
+	case evmsource.Difference(blocks[0], told) == "":
+		l.confirmed.Inc()
+	default:
+		l.disputed.Inc()
+		l.apply(ctx, &s, []outcome{l.judge(ctx, &s, parent, blocks[0])})
+	}
+}
+
+// askAny returns what the first of some nodes that answers says of a block. They are
+// asked in any order, so that none is never asked.
+func (l *secondLane) askAny(ctx context.Context, nodes []evmsource.Teller, b *evm.Block) (told *evm.Block, err error) {
+	rand.Shuffle(len(nodes), func(i, k int) { nodes[i], nodes[k] = nodes[k], nodes[i] })
+	for _, n := range nodes {
+		if told, err = l.nodes.Retrace(ctx, n, b); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return told, err
+}
+
+// settle settles the highest blocks of a range.
+func (l *secondLane) settle(ctx context.Context, s *suspect) {
+	first, last, ok := l.ends()
+	high := min(s.To, last)
+	if ok && (s.From > last || high < first) { // blocks that were given up, or are not kept
+		l.list.settled(s.id, s.From, s.To, s.From)
+		return
+	}
+	low := max(s.From, first, high-min(high, settleBlocks-1))
+	parent, blocks, err := l.blocks(ctx, low, high)
+	if err != nil || len(blocks) == 0 {
+		l.list.postpone(s.id, fmt.Sprintf("the archive cannot be read: %v", err))
+		return
+	}
+	low = blocks[0].Number
+	outcomes := l.judgeAll(ctx, s, parent, blocks)
+	if ctx.Err() != nil || !l.apply(ctx, s, outcomes) {
+		return
+	}
+	from := s.From
+	if i := slices.IndexFunc(outcomes, func(o outcome) bool { return o.is != nil }); i >= 0 && s.Accused && !s.Refuted {
+		from = min(from, blocks[i].Number-min(blocks[i].Number, calm))
+	}
+	l.list.settled(s.id, low, s.To, max(from, first))
+}
+
+// judgeAll judges the blocks of a range that are suspicious, a few at one time.
+func (l *secondLane) judgeAll(ctx context.Context, s *suspect, parent *evm.Block, blocks []*evm.Block) []outcome {
+	outcomes := make([]outcome, len(blocks))
+	gate := make(chan struct{}, settleAsks)
+	var asking sync.WaitGroup
+	for i, b := range blocks {
+		before := parent
+		if parent = b; !l.suspicious(s, b) {
+			continue
+		}
+		gate <- struct{}{}
+		asking.Go(func() {
+			outcomes[i] = l.judge(ctx, s, before, b)
+			<-gate
+		})
+	}
+	asking.Wait()
+	return outcomes
+}
+
+// suspicious reports whether nodes are to be asked about a block of a range.
+func (l *secondLane) suspicious(s *suspect, b *evm.Block) bool {
+	if !b.Traced || len(b.Txs)+len(b.Atomic) == 0 {
+		return false
+	}
+	if !s.Accused || s.Refuted {
+		return true
+	}
+	n, known := l.nodes.Tracer(b.Number)
+	return !known || l.nodes.Lies(n)
+}
+
+// blocks reads blocks up to high, and the one before them, an empty one if it is not
+// there. The lowest are left out if all are too large.
+func (l *secondLane) blocks(ctx context.Context, low, high uint64) (parent *evm.Block, blocks []*evm.Block, err error) {
+	first, _, _ := l.ends()
+	parent = new(evm.Block)
+	from, size := max(first, low-min(low, 1)), 0
+	err = l.read(ctx, from, high, func(b *evm.Block) error {
+		if b.Number < low {
+			parent = b
+			return nil
+		}
+		blocks, size = append(blocks, b), size+b.Memory()
+		for size > settleBytes && len(blocks) > 1 {
+			parent = blocks[0]
+			blocks, size = blocks[1:], size-parent.Memory()
+		}
+		return nil
+	})
+	return parent, blocks, err
+}
+
+// outcome is what was found out about a block.
+type outcome struct {
+	was    *evm.Block // nil: nobody was asked
+	is     *evm.Block // the true form where it is another than the one that is kept
+	open   string     // why it is not certain what is true
+	silent bool       // that is: nobody has answered
+}
+
+// version is a form of a block, with the nodes that told it.
+type version struct {
+	block *evm.Block
+	votes []evmsource.Teller
+	false error // a proof contradicts it
+}
+
+// judge asks nodes about a block and decides what is true.
+func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block) outcome {
+	told, err := l.opinions(ctx, s, b)
+	if len(told) == 1 && len(told[0].votes) < s.votes() {
+		return outcome{was: b, open: cmp.Or(err, errNobody).Error(), silent: true}
+	}
+	if len(told) == 1 && !s.Refuted {
+		return outcome{was: b} // all agree
+	}
+	l.proveAll(ctx, parent, told)
+	return l.decide(s, b, told)
+}
+
+var errNobody = errors.New("no other node can be asked")
+
+// votes is how many nodes must say the same.
+func (s *suspect) votes() int {
+	if s.Accused {
+		return 1
+	}
+	return 2
+}
+
+// opinions returns the forms of a block that nodes tell now, first the one that is
+// kept. Of an accused range one node that agrees with it is enough.
+func (l *secondLane) opinions(ctx context.Context, s *suspect, b *evm.Block) (list []version, err error) {
+	list = []version{{block: b}}
+	tracer, known := l.nodes.Tracer(b.Number)
+	nodes := l.nodes.Tellers(b.Number)
+	if at := slices.Index(nodes, tracer); known && at >= 0 { // it goes last
+		nodes = append(slices.Delete(nodes, at, at+1), tracer)
+	}
+	for _, n := range nodes[:min(len(nodes), maxOpinions)] {
+		told, askErr := l.nodes.Retrace(ctx, n, b)
+		if askErr != nil {
+			err = cmp.Or(err, askErr)
+			if ctx.Err() != nil {
+				return list, err
+			}
+			continue
+		}
+		at := slices.IndexFunc(list, func(v version) bool { return evmsource.Difference(v.block, told) == "" })
+		if at < 0 {
+			at, list = len(list), append(list, version{block: told})
+		}
+		list[at].votes = append(list[at].votes, n)
+		if s.Accused && !s.Refuted && len(list) == 1 {
+			break
+		}
+	}
+	if asked := slices.ContainsFunc(list, func(v version) bool { return slices.Contains(v.votes, tracer) }); known && !asked && !l.nodes.Lies(tracer) {
+		list[0].votes = append(list[0].votes, tracer) // it said so then
+	}
+	return list, err
+}
+
+// proveAll has the accounts proven of which versions differ.
+func (l *secondLane) proveAll(ctx context.Context, parent *evm.Block, list []version) {
+	forms := make([]*evm.Block, len(list))
+	for i := range list {
+		forms[i] = list[i].block
+	}
+	for i, doubts := range evmsource.Disputes(parent, forms...) {
+		for some := range slices.Chunk(doubts, proofBatch) {
+			err := l.nodes.Prove(ctx, some, func(_ *evmsource.Doubt, err error) {
+				if errors.Is(err, evmsource.ErrFalse) && (list[i].false == nil || errors.Is(list[i].false, evmsource.ErrUnexplained)) {
+					list[i].false = err
+				}
+			})
+			if err != nil {
+				break // no node proves anything now
+			}
+		}
+	}
+}
+
+// decide says which version of a block is true, and holds the others against those
+// who told them.
+func (l *secondLane) decide(s *suspect, b *evm.Block, list []version) outcome {
+	o := outcome{was: b, open: l.contradiction(list)}
+	var sound []version
+	for i := range list {
+		if v := &list[i]; v.false == nil || len(list) == 1 && errors.Is(v.false, evmsource.ErrUnexplained) && len(v.votes) > 1 {
+			// Of a way to move coins that is not known here nodes that agree know better.
+			sound = append(sound, *v)
+		}
+	}
+	slices.SortStableFunc(sound, func(x, y version) int { return cmp.Compare(len(y.votes), len(x.votes)) })
+	if len(sound) == 0 || len(sound) > 1 && len(sound[0].votes) == len(sound[1].votes) {
+		return o
+	}
+	best := &sound[0]
+	need := s.votes()
+	if len(sound) == 1 && len(list) > 1 {
+		need = min(need, 1) // the others are proven to be false
+	}
+	if len(best.votes) < need {
+		return o
+	}
+	o.open = ""
+	if best.block != b {
+		o.is = best.block
+		if n, ok := l.nodes.Tracer(b.Number); ok {
+			l.blame(n, b.Number, evmsource.Difference(b, best.block))
+		}
+	}
+	for i := range list {
+		if v := &list[i]; v.block != best.block {
+			for _, n := range v.votes {
+				l.blame(n, b.Number, evmsource.Difference(v.block, best.block))
+			}
+		}
+	}
+	return o
+}
+
+// contradiction says in which way versions differ, and who told them.
+func (l *secondLane) contradiction(list []version) string {
+	names := func(v *version) string {
+		var all []string
+		for _, n := range v.votes {
+			all = append(all, n.Endpoint().String())
+		}
+		if len(all) == 0 {
+			return "nobody any more"
+		}
+		return strings.Join(all, ", ")
+	}
+	if len(list) < 2 {
+		return fmt.Sprintf("%s: %v", names(&list[0]), list[0].false)
+	}
+	return fmt.Sprintf("%s against %s: %s", names(&list[0]), names(&list[1]), evmsource.Difference(list[0].block, list[1].block))
+}
+
+// apply does what follows from outcomes, and reports whether the range is settled but
+// for the blocks that it has listed for themselves.
+func (l *secondLane) apply(ctx context.Context, s *suspect, outcomes []outcome) bool {
+	var wrong []index.Revision
+	for _, o := range outcomes {
+		if o.is != nil {
+			wrong = append(wrong, index.Revision{Was: o.was, Is: o.is})
+		}
+	}
+	if len(wrong) > 0 {
+		if err := l.revise(ctx, wrong); err != nil {
+			if ctx.Err() == nil {
+				l.log.Warn("blocks whose calls or balances are false could not be put right yet", "err", err)
+			}
+			l.retry(s, fmt.Sprintf("it could not be put right: %v", err))
+			return false
+		}
+		l.revised.Add(float64(len(wrong)))
+		l.log.Info("false calls or balances were put right", "blocks", len(wrong),
+			"first", wrong[0].Is.Number, "last", wrong[len(wrong)-1].Is.Number, "was", evmsource.Difference(wrong[0].Was, wrong[0].Is))
+	}
+	decided := slices.ContainsFunc(outcomes, func(o outcome) bool { return o.was != nil && !o.silent })
+	for _, o := range outcomes {
+		switch {
+		case o.open == "":
+		case s.From == s.To || !decided: // alone, or nobody answers now
+			l.retry(s, o.open)
+			return false
+		default:
+			l.list.add(suspect{
+				From: o.was.Number, To: o.was.Number, Accused: s.Accused, Refuted: s.Refuted, Reason: o.open, Tries: 1, Next: time.Now().Add(suspectFirst),
+			})
+		}
+	}
+	return true
+}
+
+// retry has a range settled later.
+func (l *secondLane) retry(s *suspect, why string) {
+	if s.id != 0 {
+		l.list.postpone(s.id, why)
+		return
+	}
+	l.log.Warn("nodes say different things of a block, and it is not certain which are true: they are asked again", "height", s.From, "err", why)
+	s.Reason, s.Tries, s.Next = why, 1, time.Now().Add(suspectFirst)
+	l.list.add(*s)
+}

@@ -1,0 +1,204 @@
+package follow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// suspect is a range of blocks of which it is not certain that the calls and balances
+// that are kept of them are true.
+type suspect struct {
+	From   uint64 `json:"from"`
+	To     uint64 `json:"to"`
+	Reason string `json:"reason"`
+	// Accused: who told them has told something false. Otherwise nodes contradict each
+	// other and none is more credible.
+	Accused bool `json:"accused,omitempty"`
+	// Refuted: a proof contradicts what is kept of a block of the range, so that nodes
+	// say the same settles nothing.
+	Refuted bool      `json:"refuted,omitempty"`
+	Since   time.Time `json:"since"`
+	Tries   int       `json:"tries"`
+	Next    time.Time `json:"next"` // when nodes are asked again
+
+	id int // of the entry, in this process
+}
+
+const (
+	// maxSuspects bounds the list: with more, neighbours count as one range with all
+	// that lies between them.
+	maxSuspects = 256
+	// suspectFirst is the wait before nodes are asked again that did not settle a
+	// range; it doubles up to suspectMost.
+	suspectFirst = 5 * time.Second
+	suspectMost  = time.Hour
+)
+
+// suspects is the list of all suspect blocks of a chain. It is safe for concurrent use.
+type suspects struct {
+	wake chan struct{} // has room for one: the list has changed
+
+	mu    sync.Mutex // guards what follows
+	list  []suspect
+	last  int  // ID of an entry
+	dirty bool // the list has changed since it was kept
+}
+
+func newSuspects(kept []suspect) *suspects {
+	s := &suspects{wake: make(chan struct{}, 1)}
+	for _, k := range kept {
+		k.Next = time.Time{} // there may be other nodes now
+		s.insert(k)
+	}
+	return s
+}
+
+// add adds a range, or lets one that has the same fault and touches it grow.
+func (s *suspects) add(n suspect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n.Since.IsZero() {
+		n.Since = time.Now()
+	}
+	s.dirty = true
+	defer s.changed()
+	for i := range s.list {
+		old := &s.list[i]
+		if old.Accused == n.Accused && old.Refuted == n.Refuted && !n.Refuted && n.Accused && old.touches(&n) {
+			old.From, old.To = min(old.From, n.From), max(old.To, n.To)
+			return
+		}
+		if old.Accused == n.Accused && old.Refuted == n.Refuted && old.From == n.From && old.To == n.To {
+			old.Reason = n.Reason
+			return
+		}
+	}
+	s.insert(n)
+}
+
+func (s *suspect) touches(n *suspect) bool {
+	return n.From <= s.To+1 && s.From <= n.To+1
+}
+
+// insert needs mu.
+func (s *suspects) insert(n suspect) {
+	s.last++
+	n.id = s.last
+	s.list = append(s.list, n)
+	slices.SortStableFunc(s.list, func(a, b suspect) int { return cmp.Compare(a.From, b.From) })
+	for len(s.list) > maxSuspects {
+		a, b := &s.list[0], &s.list[1]
+		a.To = max(a.To, b.To)
+		a.Accused, a.Refuted = a.Accused || b.Accused, a.Refuted || b.Refuted
+		s.list = slices.Delete(s.list, 1, 2)
+	}
+}
+
+func (s *suspects) changed() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// due returns the range that is to be settled next, or how long that takes.
+func (s *suspects) due(now time.Time) (next suspect, wait time.Duration, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait = suspectMost
+	for _, e := range s.list {
+		if until := e.Next.Sub(now); until > 0 {
+			wait = min(wait, until)
+			continue
+		}
+		if !ok || e.Next.Before(next.Next) {
+			next, ok = e, true
+		}
+	}
+	return next, wait, ok
+}
+
+// settled takes blocks out of a range. What lies below them is in it down to from.
+func (s *suspects) settled(id int, low, high, from uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirty = true
+	i := slices.IndexFunc(s.list, func(e suspect) bool { return e.id == id })
+	if i < 0 {
+		return
+	}
+	e := s.list[i]
+	s.list = slices.Delete(s.list, i, i+1)
+	if e.To > high { // it has grown meanwhile
+		above := e
+		above.From = high + 1
+		s.insert(above)
+	}
+	if e.From = min(e.From, from); e.From < low {
+		e.To = low - 1
+		s.insert(e)
+	}
+}
+
+// postpone has nodes asked about a range again some time later.
+func (s *suspects) postpone(id int, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirty = true
+	for i := range s.list {
+		if e := &s.list[i]; e.id == id {
+			e.Next = time.Now().Add(min(suspectFirst<<min(e.Tries, 20), suspectMost))
+			e.Tries++
+			if !e.Accused {
+				e.Reason = why
+			}
+		}
+	}
+}
+
+// all returns the list.
+func (s *suspects) all() []suspect {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.list)
+}
+
+// unsaved returns the list if it has changed since the last call.
+func (s *suspects) unsaved() (list []suspect, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ok, s.dirty = s.dirty, false
+	return slices.Clone(s.list), ok
+}
+
+// err says which blocks were told by a node that has told something false.
+func (s *suspects) err() error {
+	for _, e := range s.all() {
+		if e.Accused {
+			return fmt.Errorf("what is served of blocks %d to %d may be false, and is asked of other nodes: %s", e.From, e.To, e.Reason)
+		}
+	}
+	return nil
+}
+
+// gaps returns the ranges as gaps.
+func (s *suspects) gaps() (list []Gap) {
+	for _, e := range s.all() {
+		list = append(list, Gap{GapDoubtful, e.From, e.To, e.Reason, true})
+	}
+	return list
+}
+
+// blocks counts the suspect blocks, those in two ranges twice.
+func (s *suspects) blocks() (n float64) {
+	for _, e := range s.all() {
+		n += float64(e.To - e.From + 1)
+	}
+	return n
+}
