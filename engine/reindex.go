@@ -67,6 +67,28 @@ func Reindex(ctx context.Context, cfg ReindexConfig) error {
 	})
 }
 
+// Reindex makes tables of the chains that are served again, one chain after the other,
+// while the old ones are served. The folder of cfg is not looked at, and metrics alone
+// cannot be made.
+func (e *Engine) Reindex(ctx context.Context, cfg ReindexConfig) error {
+	found := cfg.Chain == nil
+	for _, c := range e.EVMs() {
+		if cfg.Chain != nil && *cfg.Chain != c.ID() {
+			continue
+		}
+		found = true
+		made, blocks, err := c.Reindex(ctx, cfg.Tables, func(done, of uint64) { cfg.OnProgress(c.ID(), done, of) })
+		if err != nil {
+			return fmt.Errorf("chain %s: %w", c.ID(), err)
+		}
+		cfg.OnDone(c.ID(), made, blocks)
+	}
+	if !found {
+		return fmt.Errorf("chain %s is not served", cfg.Chain)
+	}
+	return nil
+}
+
 // CheckConfig says what [Check] does.
 type CheckConfig struct {
 	Offline

@@ -32,7 +32,7 @@ takes as much room on disk as the index does.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd, &f) },
 	}
-	f.add(cmd)
+	f.add(cmd, "data folder, which no running server may use")
 	return cmd
 }
 

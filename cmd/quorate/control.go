@@ -72,6 +72,7 @@ func openControl(ctx context.Context, dir string, eng *engine.Engine) (*control,
 			panic(http.ErrAbortHandler) // so that what was sent is not taken for all
 		}
 	})
+	mux.HandleFunc("POST "+reindexPath, func(w http.ResponseWriter, r *http.Request) { serveReindex(w, r, eng) })
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {})
 	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { c.ended <- c.server.Serve(c.ln) }()
@@ -92,14 +93,17 @@ func (c *control) close(dir string) error {
 }
 
 // served reports whether a server uses a data folder.
-func served(ctx context.Context, dir string) bool { return askServer(ctx, dir, "/", io.Discard) == nil }
+func served(ctx context.Context, dir string) bool {
+	return askServer(ctx, dir, http.MethodGet, "/", nil, io.Discard) == nil
+}
 
 // askResults copies the kept results of the server that uses a data folder.
 func askResults(ctx context.Context, dir string, w io.Writer) error {
-	return askServer(ctx, dir, resultsPath, w)
+	return askServer(ctx, dir, http.MethodGet, resultsPath, nil, w)
 }
 
-func askServer(ctx context.Context, dir, path string, w io.Writer) error {
+// askServer sends a request to the server that uses a data folder, and copies its answer.
+func askServer(ctx context.Context, dir, method, path string, body io.Reader, w io.Writer) error {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (conn net.Conn, err error) {
 		err = socketAt(dir, func(name string) (err error) {
 			conn, err = new(net.Dialer).DialContext(ctx, "unix", name)
@@ -108,7 +112,7 @@ func askServer(ctx context.Context, dir, path string, w io.Writer) error {
 		return conn, err
 	}}
 	defer transport.CloseIdleConnections()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://control"+path, nil)
+	r, err := http.NewRequestWithContext(ctx, method, "http://control"+path, body)
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,9 @@ import (
 // offlineFlags are the flags of commands on a data folder that no server uses.
 type offlineFlags struct{ dataDir, chain string }
 
-func (f *offlineFlags) add(cmd *cobra.Command) {
+func (f *offlineFlags) add(cmd *cobra.Command, use string) {
 	cmd.Flags().StringVar(&f.chain, "chain", "", "blockchain ID of the one chain to do (default all)")
-	cmd.Flags().StringVar(&f.dataDir, "data-dir", defaultDataDir(), "data folder, which no running server may use")
+	cmd.Flags().StringVar(&f.dataDir, "data-dir", defaultDataDir(), use)
 	addConfigFlag(cmd)
 }
 
@@ -55,9 +55,9 @@ func reindexCommand() *cobra.Command {
 		Long: `Makes tables of the index again from the archive in the data folder; no node is
 asked. Without a table those are made that the program would make in another way
 than they were made: after an update, or when blocks were completed since. Tables
-that belong together are made together. "quorate serve" does the same in the
-background and serves the old ones meanwhile. This command is for a folder that no
-server uses, and for tables that "quorate check" has found damaged.
+that belong together are made together. A server that uses the folder makes them,
+and serves the old ones meanwhile; it does so by itself for stale ones. By hand it
+is for tables that "quorate check" has found damaged.
 
 --metrics makes the metrics that are missing from the index's own rows instead, for
 a folder without an archive; with --from-scratch all of them.
@@ -73,7 +73,7 @@ Tables: ` + allTables + `, ` + tableNames() + `.`,
 	}
 	cmd.Flags().BoolVar(&f.metrics, "metrics", false, "make the metrics that are missing, from the index's own rows")
 	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false, "with --metrics: make all metrics again, not only those that are missing")
-	f.add(cmd)
+	f.add(cmd, "data folder, which a server may use, but for --metrics")
 	return cmd
 }
 
@@ -116,7 +116,11 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "chain %s: %s\n", id, reindexed(f.metrics, made, blocks))
 		outErr = errors.Join(outErr, err)
 	}
-	err = engine.Reindex(cmd.Context(), cfg)
+	if !f.metrics && served(cmd.Context(), f.dataDir) {
+		err = askReindex(cmd.Context(), &cfg)
+	} else {
+		err = engine.Reindex(cmd.Context(), cfg)
+	}
 	told.finish()
 	if errors.Is(err, context.Canceled) {
 		return errors.New("stopped; call it again to go on")

@@ -57,6 +57,7 @@ type keeper[B ingest.Item] struct {
 	// archive has all blocks of the index.
 	caught, joined event
 	stale          chan struct{} // has room for one: there may be stale tables
+	orders         chan *order   // without room
 
 	work  atomic.Pointer[Work] // nil: none
 	fill  atomic.Bool          // the archive is being filled
@@ -77,7 +78,8 @@ func newEvent() event { return event{done: make(chan struct{})} }
 func (e *event) happened() { e.once.Do(func() { close(e.done) }) }
 
 func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
-	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), stale: make(chan struct{}, 1)}
+	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), stale: make(chan struct{}, 1),
+		orders: make(chan *order)}
 	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain; 0 while there is none.",
 		[]string{"work"}, func(emit func(float64, ...string)) {
 			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0}
@@ -136,6 +138,8 @@ func (k *keeper[B]) tend(ctx context.Context) error {
 			case <-time.After(staleSettle):
 			case <-ctx.Done():
 			}
+		case o := <-k.orders:
+			k.carryOut(ctx, o)
 		case <-verify.C:
 			k.verify(ctx)
 			verify.Reset(verifyEvery)

@@ -1,0 +1,72 @@
+package follow
+
+import (
+	"context"
+	"errors"
+
+	"quorate/engine/archive"
+	"quorate/engine/index"
+)
+
+// order is work on tables that someone has asked for and waits for.
+type order struct {
+	ctx   context.Context // of who waits
+	do    func(ctx context.Context, progress func(done, of uint64)) error
+	ended chan error // has room for one
+}
+
+// errUnfinished is what an order ends with that came to no end.
+var errUnfinished = errors.New("given up")
+
+// carryOut does what was ordered, until ctx or that of the order ends. Damage that it
+// meets is mended first.
+func (k *keeper[B]) carryOut(ctx context.Context, o *order) {
+	err := errUnfinished
+	defer func() { o.ended <- err }()
+	defer k.work.Store(nil)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(o.ctx, func() { cancel(context.Cause(o.ctx)) })()
+	for {
+		err = o.do(ctx, k.progress(WorkRebuild, "tables of the index are made again from the archive, as was ordered"))
+		var damage *archive.Damage
+		if !errors.As(err, &damage) {
+			return
+		}
+		k.found(*damage)
+		if err = k.mend(ctx); err != nil {
+			return
+		}
+	}
+}
+
+// Reindex makes tables of the index again from the archive, those that are stale
+// without any, while the old ones are served, and returns what was made of how many
+// blocks. It waits until archive and index are together. When it is ended by ctx, the
+// next call goes on where it was.
+func (c *EVM) Reindex(ctx context.Context, tables []index.Table, progress func(done, of uint64)) (made []index.Table, blocks uint64, err error) {
+	k := c.keeper.Load()
+	if k == nil {
+		return nil, 0, errNotAsked
+	}
+	o := &order{ctx: ctx, ended: make(chan error, 1)}
+	o.do = func(ctx context.Context, shown func(done, of uint64)) error {
+		if made = tables; made == nil {
+			made = c.index.Stale()
+		}
+		return c.index.Rebuild(ctx, k.sink.reader, made, func(done, of uint64) {
+			shown(done, of)
+			progress(done, of)
+		})
+	}
+	select {
+	case k.orders <- o:
+		err = <-o.ended // soon after the end of ctx
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if number, _, ok := c.index.Cursor(); ok {
+		blocks = number + 1
+	}
+	return made, blocks, err
+}
