@@ -68,3 +68,8 @@ func file[T any](t *testing.T, makeAll func() (T, error), path ...string) {
 		t.Errorf("%s differs from what avalanchego makes: run with -update and look at the difference", name)
 	}
 }
+
+func TestRulesFile(t *testing.T) {
+	t.Parallel()
+	file(t, MakeRules, "platform", "rules", "testdata", "avalanchego.json")
+}
