@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/index"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
 )
@@ -49,8 +48,8 @@ func indexFigures(t *testing.T, each func(figure)) {
 		return float64(took)
 	}
 	ours := func() float64 {
-		db, c, _ := openChain(t, store.Options{})
-		took, _ := f.follow(t, index.Sink{Chain: c})
+		sink, db, _, _ := openSink(t)
+		took, _ := f.follow(t, sink)
 		if err := db.Close(); err != nil { // before the next one is measured
 			t.Fatal(err)
 		}

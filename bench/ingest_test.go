@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"quorate/devnet"
+	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
 	"quorate/engine/source"
@@ -185,6 +187,23 @@ func openChain(t testing.TB, opts store.Options) (*store.DB, *index.Chain, strin
 	return db, c, dir
 }
 
+// openSink opens where a server puts the blocks of a chain, in a new folder: the
+// archive and the index.
+func openSink(t testing.TB) (ingest.Sink[*evm.Block], *store.DB, *index.Chain, string) {
+	t.Helper()
+	a, err := archive.Open(t.TempDir(), archive.Options{Kind: archive.KindEVM})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	db, c, dir := openChain(t, store.Options{})
+	return follow.NewSink(a, c), db, c, dir
+}
+
 // nowhere is a sink that keeps nothing: what is measured is the source alone.
 type nowhere struct{ last atomic.Pointer[evm.Block] }
 
@@ -231,8 +250,8 @@ func (f *farm) follow(t testing.TB, sink ingest.Sink[*evm.Block]) (took time.Dur
 	return took, txs
 }
 
-// BenchmarkIngest indexes blocks of 100 transactions on average, all rows on,
-// each group on disk before the next, from a simulated node in another process on
+// BenchmarkIngest archives and indexes blocks of 100 transactions on average, all rows
+// on, each group on disk before the next, from a simulated node in another process on
 // the same cores. x/source is the rate against that of fetching, tracing and
 // decoding the same blocks alone, in turns; disk-B/tx is the size of all tables
 // after the database was closed; cpu-us/tx is without the node.
@@ -247,9 +266,9 @@ func BenchmarkIngest(b *testing.B) {
 		base = append(base, float64(cpu()-before)/1e3/float64(txs))
 		alone = append(alone, float64(txs)/took.Seconds())
 
-		db, c, dir := openChain(b, store.Options{})
+		sink, db, _, dir := openSink(b)
 		before = cpu()
-		took, txs = f.follow(b, index.Sink{Chain: c})
+		took, txs = f.follow(b, sink)
 		ours = append(ours, float64(cpu()-before)/1e3/float64(txs))
 		rates = append(rates, float64(txs)/took.Seconds())
 		if err := db.Close(); err != nil { // writes all tables
@@ -286,13 +305,14 @@ func tableBytes(t testing.TB, dir string) (n int64) {
 }
 
 // BenchmarkHead is the time from a block's acceptance by the simulated node in
-// another process until the API gives its transactions: asked again and again.
+// another process until it is archived and indexed, both on disk, and the API gives its
+// transactions: asked again and again.
 // request-p99-ms is what asking alone takes then, and so what the machine adds.
 func BenchmarkHead(b *testing.B) {
 	f := startChainFarm(b, 50, 100)
-	_, c, _ := openChain(b, store.Options{})
+	sink, _, c, _ := openSink(b)
 	client := f.client(b)
-	i, err := ingest.New(ingest.Config[*evm.Block]{Source: client, Sink: index.Sink{Chain: c}, Completer: client})
+	i, err := ingest.New(ingest.Config[*evm.Block]{Source: client, Sink: sink, Completer: client})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -37,9 +37,7 @@ func (c *EVM) keep() error {
 	if err != nil {
 		return err
 	}
-	s := &sink[*evm.Block]{
-		archive: a, index: headSink{index.Sink{Chain: c.index}, c.before}, encode: evmarchive.Append, reader: evmarchive.NewReader(a), room: c.cfg.Room,
-	}
+	s := newEVMSink(a, headSink{index.Sink{Chain: c.index}, c.before}, c.cfg.Room)
 	s.rewind = func(ctx context.Context, to uint64) error {
 		defer c.keeper.Load().changed() // some tables are made again then
 		return c.index.Rewind(ctx, s.reader, to)
@@ -147,8 +145,13 @@ type headSink struct {
 
 // Commit implements [ingest.Sink].
 func (s headSink) Commit(ctx context.Context, blocks []*evm.Block) error {
+	return s.CommitAfter(ctx, blocks, nil)
+}
+
+// CommitAfter implements [Index].
+func (s headSink) CommitAfter(ctx context.Context, blocks []*evm.Block, ready func() error) error {
 	s.before(ctx, blocks)
-	return s.Sink.Commit(ctx, blocks)
+	return s.Sink.CommitAfter(ctx, blocks, ready)
 }
 
 // rebuild makes the tables again that this program makes in another way than the one

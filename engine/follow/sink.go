@@ -1,13 +1,17 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
 	"quorate/engine/archive"
+	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
 	"quorate/engine/ingest"
 )
 
@@ -22,8 +26,17 @@ type Blocks[B ingest.Item] interface {
 	Read(ctx context.Context, from, to uint64, f func(B) error) error
 }
 
+// Index is the sink behind an archive.
+type Index[B ingest.Item] interface {
+	ingest.Sink[B]
+	// CommitAfter is Commit that writes nothing before ready has returned nil.
+	CommitAfter(ctx context.Context, blocks []B, ready func() error) error
+}
+
 // sink is where the blocks of a chain go: into the archive, durably, and then into
-// the index. A crash between the two leaves the archive ahead, and the index catches
+// the index. The rows of the index are made while the archive is written, so that a
+// new block waits for one of the two, not for both; they are written when the blocks
+// are on disk. A crash between the two leaves the archive ahead, and the index catches
 // up from it, without a node; so does an index that was removed.
 //
 // An index that was made before there was an archive is ahead of it. Until the
@@ -31,7 +44,7 @@ type Blocks[B ingest.Item] interface {
 // the index alone, and one of its own fills the archive; see [filler].
 type sink[B ingest.Item] struct {
 	archive *archive.Archive
-	index   ingest.Sink[B]
+	index   Index[B]
 	encode  func(dst []byte, b B) []byte
 	// reader reads the archive's blocks with what was learned of them since.
 	reader Blocks[B]
@@ -43,6 +56,15 @@ type sink[B ingest.Item] struct {
 	mu     sync.Mutex // held by commits
 	blocks []archive.Block
 	data   []byte
+}
+
+// NewSink returns the sink of an EVM chain's blocks: the archive, and then the index.
+func NewSink(a *archive.Archive, c *index.Chain) ingest.Sink[*evm.Block] {
+	return newEVMSink(a, index.Sink{Chain: c}, func() error { return nil })
+}
+
+func newEVMSink(a *archive.Archive, x Index[*evm.Block], room func() error) *sink[*evm.Block] {
+	return &sink[*evm.Block]{archive: a, index: x, encode: evmarchive.Append, reader: evmarchive.NewReader(a), room: room}
 }
 
 // apart reports whether the index has blocks above the archive's last. It fails if
@@ -97,11 +119,19 @@ func (s *sink[B]) Commit(ctx context.Context, blocks []B) error {
 		if err := s.catchUp(ctx, nil); err != nil {
 			return err
 		}
-		if err := s.append(ctx, blocks); err != nil {
-			return err
-		}
+		return s.both(ctx, blocks)
 	}
 	return s.index.Commit(ctx, blocks)
+}
+
+// both commits blocks to the archive and the index. It needs mu.
+func (s *sink[B]) both(ctx context.Context, blocks []B) error {
+	appended := make(chan error, 1)
+	go func() { appended <- s.append(ctx, blocks) }()
+	durable := sync.OnceValue(func() error { return <-appended })
+	err := s.index.CommitAfter(ctx, blocks, durable)
+	// An index that failed before it had anything to write has not waited.
+	return cmp.Or(durable(), err)
 }
 
 // append adds blocks to the archive. It needs mu.

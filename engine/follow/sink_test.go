@@ -50,6 +50,7 @@ type memoryIndex struct {
 	mu     sync.Mutex
 	blocks []*block
 	fail   error
+	early  error // with which commits fail before they wait for the archive
 }
 
 func (m *memoryIndex) Cursor() (head chain.Head, ok bool) {
@@ -74,6 +75,17 @@ func (m *memoryIndex) Commit(_ context.Context, blocks []*block) error {
 		m.blocks = append(m.blocks, b)
 	}
 	return nil
+}
+
+// CommitAfter implements [Index].
+func (m *memoryIndex) CommitAfter(ctx context.Context, blocks []*block, ready func() error) error {
+	if m.early != nil {
+		return m.early
+	}
+	if err := ready(); err != nil {
+		return err
+	}
+	return m.Commit(ctx, blocks)
 }
 
 // blocksOf reads the blocks of an archive.
@@ -177,6 +189,54 @@ func TestSink(t *testing.T) {
 	if !slices.IsSorted(done) || done[len(done)-1] != 2999 {
 		t.Errorf("progress %v", done)
 	}
+}
+
+// ordered is an index that refuses blocks which the archive does not have yet.
+type ordered struct {
+	*memoryIndex
+	archive *archive.Archive
+}
+
+// CommitAfter implements [Index].
+func (o ordered) CommitAfter(ctx context.Context, blocks []*block, ready func() error) error {
+	return o.memoryIndex.CommitAfter(ctx, blocks, func() error {
+		if err := ready(); err != nil {
+			return err
+		}
+		if last, _, ok := o.archive.Last(); !ok || last < blocks[len(blocks)-1].height {
+			return fmt.Errorf("the archive ends with %d, %v", last, ok)
+		}
+		return nil
+	})
+}
+
+// TestArchiveFirst: the index writes nothing before the archive has the blocks, and
+// nothing that the archive does not take. An index that fails while the archive is
+// written leaves it ahead.
+func TestArchiveFirst(t *testing.T) {
+	t.Parallel()
+	blocks, m := chainOf(60, "a"), &memoryIndex{}
+	s := newSink(t, t.TempDir(), m)
+	s.index = ordered{m, s.archive}
+	commit(t, s, blocks[:40], 3)
+	mustHold(t, s, m, blocks, 40)
+
+	m.early = errors.New("cannot be read")
+	if err := s.Commit(t.Context(), blocks[40:50]); !errors.Is(err, m.early) {
+		t.Fatal(err)
+	}
+	if last, _, _ := s.archive.Last(); last != 49 || len(m.blocks) != 40 {
+		t.Errorf("the archive ends with %d, the index has %d blocks", last, len(m.blocks))
+	}
+	m.early = nil
+	commit(t, s, blocks[50:], 10)
+	mustHold(t, s, m, blocks, 60)
+
+	other := chainOf(70, "b")
+	if err := s.Commit(t.Context(), other[60:]); !errors.Is(err, archive.ErrFork) {
+		t.Errorf("blocks of another chain: %v", err)
+	}
+	mustHold(t, s, m, blocks, 60)
 }
 
 // TestNoRoom: without room nothing reaches the archive or the index.

@@ -14,6 +14,13 @@ import (
 // As many blocks as fit share a transaction. After an error none, some or all
 // blocks are indexed: Cursor tells. Blocks are not changed or kept.
 func (c *Chain) Commit(ctx context.Context, blocks []*evm.Block) error {
+	return c.CommitAfter(ctx, blocks, nil)
+}
+
+// CommitAfter is Commit that writes nothing before ready has returned nil: meanwhile
+// the rows are made. If ready returns an error no block is indexed, and the error is
+// returned. An error before anything is to be written leaves ready uncalled.
+func (c *Chain) CommitAfter(ctx context.Context, blocks []*evm.Block, ready func() error) error {
 	c.commit.Lock()
 	defer c.commit.Unlock()
 	if err := c.settle(); err != nil {
@@ -23,7 +30,7 @@ func (c *Chain) Commit(ctx context.Context, blocks []*evm.Block) error {
 		return err
 	}
 	c.doubt = true
-	if err := c.commitGroup(ctx, blocks); err != nil {
+	if err := c.commitGroup(ctx, blocks, ready); err != nil {
 		_ = c.settle() // if that fails too, it is done again before the next commit
 		return err
 	}
@@ -88,7 +95,7 @@ func ascends(b *evm.Block) error {
 }
 
 // commitGroup makes the rows of all blocks, then writes them.
-func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
+func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block, ready func() error) error {
 	cur := cursor{places: c.places()}
 	cur.from = c.begins()
 	cur.rolled.Next = cur.from[partMetrics]
@@ -96,7 +103,7 @@ func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block) error {
 	if last := c.last.Load(); last != nil {
 		cur, first = *last, false
 	}
-	w := &writer{c: c, ctx: ctx, at: cur.places}
+	w := &writer{c: c, ctx: ctx, at: cur.places, ready: ready}
 	w.mark = func(set func(key, value []byte) error) error {
 		if err := set(w.at.key(store.TableCursor), w.done.append(nil)); err != nil || !first {
 			return err
@@ -130,6 +137,9 @@ type writer struct {
 	// called when they are committed.
 	mark   func(set func(key, value []byte) error) error
 	marked func()
+	// ready, if not nil, is called once before the first commit, which its error
+	// prevents.
+	ready func() error
 	// later, if not nil, commits a batch that ends with a block while further ones
 	// are made.
 	later func(*store.Batch) error
@@ -200,6 +210,12 @@ func (w *writer) open() (err error) {
 func (w *writer) commit() error {
 	if err := w.ctx.Err(); err != nil {
 		return context.Cause(w.ctx)
+	}
+	if w.ready != nil {
+		if err := w.ready(); err != nil {
+			return err
+		}
+		w.ready = nil
 	}
 	batch := w.batch
 	w.batch, w.rows, w.size = nil, 0, 0
