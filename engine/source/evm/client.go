@@ -113,8 +113,9 @@ type Client struct {
 	pace  *pace
 	check *checker // nil: nothing is checked
 	pool  pool
+	ahead ahead
 
-	blocks, txs, bytes, splits, traces, fallbacks, heads, polls metric.Counter
+	blocks, txs, bytes, splits, traces, early, fallbacks, heads, polls metric.Counter
 }
 
 // New checks cfg and gives a client. It asks nothing yet.
@@ -134,6 +135,7 @@ func New(cfg Config) (*Client, error) {
 		bytes:     counter("bytes", "Bytes of blocks, receipts and traces read from the node."),
 		splits:    counter("splits", "Batches halved because the node refused them."),
 		traces:    counter("traces", "Blocks traced."),
+		early:     counter("traces_ahead", "Blocks whose traces were asked for when their heads were announced."),
 		fallbacks: counter("trace_fallbacks", "Blocks traced transaction by transaction."),
 		heads:     counter("heads", "New heads announced by the node."),
 		polls:     counter("polls", "Polls for new heads."),

@@ -24,6 +24,7 @@ func (c *Client) Fetch(ctx context.Context, from, to uint64) ([]*evm.Block, erro
 	if to < from || to-from >= MaxRange {
 		return nil, fmt.Errorf("evm source: a range of 1 to %d blocks, not %d to %d", MaxRange, from, to)
 	}
+	c.ahead.fetching(to)
 	blocks := make([]*evm.Block, to-from+1)
 	done, err := 0, error(nil)
 	for err == nil && done < len(blocks) {

@@ -64,11 +64,17 @@ func (c *Client) Trace(ctx context.Context, b *evm.Block) error {
 		}
 		return nil
 	}
+	if e := c.ahead.take(&b.Hash); e != nil {
+		if err := e.finish(ctx, c, b); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
 	var err error
 	for _, n := range c.cfg.Node.Fit(source.Choice{Rank: c.pool.forTrace(b.Number)}) {
 		nodeErr := c.traceAt(ctx, n, b)
 		if nodeErr == nil {
 			c.pool.tracedBlock(n, b.Number)
+			c.ahead.traced(true)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -76,6 +82,7 @@ func (c *Client) Trace(ctx context.Context, b *evm.Block) error {
 		}
 		err = worst(err, nodeErr)
 	}
+	c.ahead.traced(false)
 	if err == nil {
 		return fmt.Errorf("%w: %w: no node has the debug API and the state of block %d", ingest.ErrUnable, ErrNoTrace, b.Number)
 	}
@@ -110,14 +117,10 @@ func (c *Client) traceAt(ctx context.Context, n source.Node, b *evm.Block) error
 		err = t.settle(ctx)
 	}
 	if err == nil {
-		c.traces.Inc()
-		c.pool.traced(n)
-		b.Traced, b.Balances = true, t.diffs.ledger.balances()
+		t.done()
 		return nil
 	}
-	for i := range b.Txs {
-		b.Txs[i].Calls = nil
-	}
+	t.undo()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -157,6 +160,32 @@ func newTrace(c *Client, n source.Node, b *evm.Block) *trace {
 	return t
 }
 
+// done makes the block a traced one.
+func (t *trace) done() {
+	t.client.traces.Inc()
+	t.client.pool.traced(t.node)
+	t.of.Traced, t.of.Balances = true, t.diffs.ledger.balances()
+}
+
+// undo leaves the block as it was.
+func (t *trace) undo() {
+	for i := range t.of.Txs {
+		t.of.Txs[i].Calls = nil
+	}
+}
+
+// readCalls reads what the callTracer says of the block.
+func (t *trace) readCalls(text []byte) error {
+	t.calls.calls, t.calls.unsure = nil, nil
+	return t.calls.eachTrace(text, t.of.Txs, func(i int) error { return t.calls.result(&t.of.Txs[i]) })
+}
+
+// readStates reads what the prestateTracer says of the block.
+func (t *trace) readStates(text []byte) error {
+	t.diffs.ledger = newLedger()
+	return t.diffs.eachTrace(text, t.of.Txs, func(int) error { return t.diffs.result() })
+}
+
 // piecewise tells whether asking for each transaction may help against err.
 func (t *trace) piecewise(err error) bool {
 	if len(t.of.Txs) == 0 || errors.Is(err, ErrNotFound) {
@@ -185,17 +214,11 @@ func (t *trace) block(ctx context.Context) error {
 		calls = append(calls, source.BatchCall{
 			Method: "debug_traceBlockByHash",
 			Params: []any{b.Hash.String(), tracer(callTracer, timeout)},
-			Decode: t.orGivenUp(func(text []byte) error {
-				t.calls.calls, t.calls.unsure = nil, nil
-				return t.calls.eachTrace(text, b.Txs, func(i int) error { return t.calls.result(&b.Txs[i]) })
-			}),
+			Decode: t.orGivenUp(t.readCalls),
 		}, source.BatchCall{
 			Method: "debug_traceBlockByHash",
 			Params: []any{b.Hash.String(), tracer(diffTracer, timeout)},
-			Decode: t.orGivenUp(func(text []byte) error {
-				t.diffs.ledger = newLedger()
-				return t.diffs.eachTrace(text, b.Txs, func(int) error { return t.diffs.result() })
-			}),
+			Decode: t.orGivenUp(t.readStates),
 		})
 	}
 	before := len(calls)

@@ -36,7 +36,7 @@ const (
 // falls is not told. The node's WebSocket tells of heads; while it is down or
 // silent the node is polled. A call of onHead holds up the next.
 func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
-	heads := make(chan uint64, 1) // the latest only
+	heads := make(chan newest, 1) // the latest only
 	live := make(chan bool, 1)    // whether the WebSocket is up, the latest only
 	ctx, stop := context.WithCancelCause(ctx)
 	var lanes sync.WaitGroup
@@ -59,9 +59,10 @@ func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
 	defer poll.Stop()
 	for {
 		select {
-		case number := <-heads:
+		case head := <-heads:
 			c.heads.Inc()
-			tell(number)
+			c.traceAhead(ctx, &lanes, &head)
+			tell(head.number)
 			poll.Reset(silence * c.cfg.PollInterval)
 		case up := <-live:
 			if !up {
@@ -109,7 +110,7 @@ func put[T any](ch chan T, v T) {
 }
 
 // subscribe keeps a subscription of new heads until ctx ends.
-func (c *Client) subscribe(ctx context.Context, heads chan uint64, live chan bool) {
+func (c *Client) subscribe(ctx context.Context, heads chan newest, live chan bool) {
 	if c.cfg.WS.Zero() {
 		return
 	}
@@ -138,7 +139,7 @@ func (c *Client) subscribe(ctx context.Context, heads chan uint64, live chan boo
 
 // listen passes on heads of one subscription until it breaks, and tells whether
 // there was any.
-func (c *Client) listen(ctx context.Context, heads chan uint64, live chan bool) (got bool, err error) {
+func (c *Client) listen(ctx context.Context, heads chan newest, live chan bool) (got bool, err error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := source.DialWebSocket(dialing, c.cfg.WS)
@@ -175,13 +176,13 @@ func (c *Client) listen(ctx context.Context, heads chan uint64, live chan bool) 
 		if err != nil {
 			return got, err
 		}
-		number, ok, err := newHead(text, subscription)
+		head, ok, err := newHead(text, subscription)
 		if err != nil {
 			return got, err
 		}
 		if ok {
 			got = true
-			put(heads, number)
+			put(heads, head)
 		}
 	}
 }
@@ -232,8 +233,8 @@ func subscribed(text []byte) (id string, err error) {
 	return id, nil
 }
 
-// newHead reads a message: the height of a head of the subscription, if it is that.
-func newHead(text []byte, subscription string) (number uint64, ok bool, err error) {
+// newHead reads a message: a head of the subscription, if it is that.
+func newHead(text []byte, subscription string) (head newest, ok bool, err error) {
 	var f fields
 	f.Reset(text)
 	id := ""
@@ -248,11 +249,16 @@ func newHead(text []byte, subscription string) (number uint64, ok bool, err erro
 				id = string(f.Text())
 			case "result":
 				f.Members(func(name []byte) {
-					if string(name) != "number" {
+					switch string(name) {
+					case "number":
+						head.number, ok = f.uint("number"), true
+					case "hash":
+						head.hash = f.hash("hash")
+					case "transactionsRoot":
+						head.txRoot = f.hash("transactionsRoot")
+					default:
 						f.Skip()
-						return
 					}
-					number, ok = f.uint("number"), true
 				})
 			default:
 				f.Skip()
@@ -260,7 +266,7 @@ func newHead(text []byte, subscription string) (number uint64, ok bool, err erro
 		})
 	})
 	if !f.End() {
-		return 0, false, f.Err()
+		return newest{}, false, f.Err()
 	}
-	return number, ok && id == subscription, nil
+	return head, ok && id == subscription, nil
 }
