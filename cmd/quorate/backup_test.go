@@ -108,7 +108,7 @@ func TestBackup(t *testing.T) {
 		other := &archiveRig{d: r.d, c: r.c, node: r.node, dir: dir}
 		p := other.start(t)
 		other.awaitWhole(t, p.url)
-		poll(t, 20*time.Millisecond, "the pages are the same", func() bool { // the names of tokens come a little later
+		poll(t, 100*time.Millisecond, "the pages are the same", func() bool { // the names of tokens come a little later
 			again, _ := backupPages(t, p.url)
 			return maps.Equal(again, pages)
 		})

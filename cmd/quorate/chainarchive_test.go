@@ -54,7 +54,7 @@ func (r *archiveRig) remove(t *testing.T, name string) {
 // awaitWhole waits until archive and index both reach the chain's tip.
 func (r *archiveRig) awaitWhole(t *testing.T, url string) {
 	t.Helper()
-	poll(t, 20*time.Millisecond, "archive and index are whole", func() bool {
+	poll(t, 100*time.Millisecond, "archive and index are whole", func() bool {
 		have, tip := counters(t, url), float64(r.c.Tip())
 		return have[`quorate_index_height{chain="C"}`] == tip && have[`quorate_archive_last_block{chain="C"}`] == tip
 	})

@@ -183,6 +183,10 @@ func startDevnet(ctx context.Context, cfg devnet.Config) (d *devnet.Devnet, stop
 	}
 }
 
+// embeddedBlocks is the height of the chains of a network that quorate serve starts.
+// Tests make it small: a history is signed and indexed block by block.
+var embeddedBlocks = devnet.DefaultBlocks
+
 // startEmbedded starts a network for quorate serve: on the port where one is
 // looked for, or on any other when that is taken.
 func startEmbedded(ctx context.Context, cfg devnet.Config) (*devnet.Devnet, func(err *error), error) {

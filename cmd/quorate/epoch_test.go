@@ -41,7 +41,7 @@ func TestEpochs(t *testing.T) {
 	before := requests() // messages of the last blocks may have been signed
 	m := newMessage(t, d, c)
 	want := before + float64(2*len(sentIn(t, d, c.Tip(), c.Tip())))
-	poll(t, 5*time.Millisecond, "the new message is signed for both sets", func() bool {
+	poll(t, 20*time.Millisecond, "the new message is signed for both sets", func() bool {
 		return d.MessageRequests(m.msg.ID()) > 0 && requests() >= want && total(counters(t, p.url), "quorate_ahead_waiting") == 0
 	})
 	asked := d.MessageRequests(m.msg.ID())

@@ -25,6 +25,7 @@ import (
 // hostileNet starts a simulated network and a server that follows it.
 func hostileNet(t *testing.T, cfg devnet.Config, args ...string) (*devnet.Devnet, *program) {
 	t.Helper()
+	cfg.Blocks = 20
 	d, stop, err := startDevnet(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +218,7 @@ func TestHostile(t *testing.T) {
 		askFor(t, p.url, d, i, 80, 0)
 	}
 	// Questions that are never answered expire on a clock of their own.
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	got := counters(t, p.url)
 	for got["quorate_p2p_questions_expired_total"] == 0 && time.Now().Before(deadline) {
 		<-time.After(100 * time.Millisecond)

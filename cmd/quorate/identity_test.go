@@ -20,7 +20,7 @@ import (
 // readiness, and works as soon as the first one is gone.
 func TestTwoServersOnOneIdentity(t *testing.T) {
 	t.Parallel()
-	d, stop, err := startDevnet(t.Context(), devnet.Config{})
+	d, stop, err := startDevnet(t.Context(), devnet.Config{Blocks: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestTwoServersOnOneIdentity(t *testing.T) {
 	}
 	await := func(what string, ok func(status int, body string) bool) {
 		t.Helper()
-		limit := time.After(time.Minute)
+		limit := time.After(patience)
 		for {
 			status, body := readiness()
 			if ok(status, body) {

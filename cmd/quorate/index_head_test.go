@@ -115,7 +115,7 @@ func TestSignAhead(t *testing.T) {
 	p := serveIndexed(t, d)
 	// Of the history only what is recent is signed ahead.
 	recent := sentIn(t, d, blocks-256, blocks)
-	poll(t, 20*time.Millisecond, "the recent messages are signed", func() bool {
+	poll(t, 100*time.Millisecond, "the recent messages are signed", func() bool {
 		return counters(t, p.url)["quorate_ahead_signed_total"] >= float64(len(recent))
 	})
 	old := sentIn(t, d, 1, blocks-257)
@@ -124,7 +124,7 @@ func TestSignAhead(t *testing.T) {
 	}
 
 	m := newMessage(t, d, c)
-	poll(t, 5*time.Millisecond, "the new message is signed", func() bool {
+	poll(t, 20*time.Millisecond, "the new message is signed", func() bool {
 		have := counters(t, p.url)
 		return have["quorate_ahead_signed_total"] >= float64(len(recent)+1) && have["quorate_ahead_waiting"] == 0
 	})
@@ -186,11 +186,11 @@ func TestSignAheadBounded(t *testing.T) {
 	for i := range 5 {
 		silent[i] = validator.Silent
 	}
-	const blocks, atOnce, room = 200, 4, 1024
-	d := startNetwork(t, devnet.Config{Blocks: blocks, TxsPerBlock: 20, Behaviours: silent})
+	const blocks, atOnce, room = 100, 4, 1024
+	d := startNetwork(t, devnet.Config{Blocks: blocks, TxsPerBlock: 8, Behaviours: silent})
 	p := serveIndexed(t, d, "--request-timeout", "60s")
 	messages := sentIn(t, d, 1, blocks)
-	poll(t, 20*time.Millisecond, "messages are being signed", func() bool {
+	poll(t, 100*time.Millisecond, "messages are being signed", func() bool {
 		return allRequests(d) >= atOnce
 	})
 	have := counters(t, p.url)

@@ -107,7 +107,7 @@ func TestHostileNode(t *testing.T) {
 			k.look(d, checks[k.name].Error, height, time.Since(started))
 			done = done && k.well > 0
 		}
-		return done || time.Since(started) > time.Minute
+		return done || time.Since(started) > patience/2
 	})
 	for _, k := range kinds {
 		switch {

@@ -147,7 +147,7 @@ func TestNodeHealth(t *testing.T) {
 
 // TestAdminOff: without the flag nothing is at /ext/admin.
 func TestAdminOff(t *testing.T) {
-	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", t.TempDir(), "--log-display-level", "warn")
+	p := launch(t, "quorate ready", "serve", "--devnet", noIndex, "--http-port", "0", "--data-dir", t.TempDir(), "--log-display-level", "warn")
 	if status, body := get(t, p.url+"/ext/admin"); status != http.StatusNotFound {
 		t.Errorf("status %d, %s", status, body)
 	}
@@ -166,7 +166,7 @@ func TestAdminOff(t *testing.T) {
 // levels change at once.
 func TestAdmin(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"serve", "--devnet", "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn", "--api-admin-enabled"}
+	args := []string{"serve", "--devnet", noIndex, "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn", "--api-admin-enabled"}
 	p := launch(t, "quorate ready", args...)
 	if _, failure := call(t, p.url, "admin.aliasChain", `{"chain":"P","alias":"the platform"}`); failure == "" {
 		t.Error("an alias with a space is accepted")

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		prepareProgram()
 		main()
 	}
+	embeddedBlocks = 50
 	os.Exit(m.Run())
 }
 
@@ -161,7 +162,7 @@ func TestServeDevnet(t *testing.T) {
 // TestOneRound: 50 callers of one new message cause one question to each
 // validator, as the validators count.
 func TestOneRound(t *testing.T) {
-	d, stop, err := startDevnet(t.Context(), devnet.Config{Latency: 30 * time.Millisecond})
+	d, stop, err := startDevnet(t.Context(), devnet.Config{Latency: 30 * time.Millisecond, Blocks: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestOneRound(t *testing.T) {
 // TestKill: what was answered before a SIGKILL is still served after it, though
 // no validator can be reached any more.
 func TestKill(t *testing.T) {
-	d, stop, err := startDevnet(t.Context(), devnet.Config{})
+	d, stop, err := startDevnet(t.Context(), devnet.Config{Blocks: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

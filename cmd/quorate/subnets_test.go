@@ -54,7 +54,7 @@ func TestQuietL1(t *testing.T) {
 // soon as it has validators, and is refused with the reason until then.
 func TestConvertedMeanwhile(t *testing.T) {
 	t.Parallel()
-	d := startNetwork(t, devnet.Config{L1s: 1, L1Own: 5, L1After: time.Hour})
+	d := startNetwork(t, devnet.Config{L1s: 1, L1Own: 5, L1After: time.Hour, Blocks: 20})
 	l1 := d.World().L1s()[0]
 	p := launch(t, "quorate ready", "serve", noIndex, "--node-url", d.NodeURL(), "--http-port", "0", "--data-dir", t.TempDir(),
 		"--track-subnets", l1.SubnetID.String(), "--log-display-level", "error", "--request-timeout", "2s")

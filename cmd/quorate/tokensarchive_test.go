@@ -21,7 +21,7 @@ func TestTokensWithoutNode(t *testing.T) {
 	odd := r.c.Sample().Odd
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
-	poll(t, 20*time.Millisecond, "the uneven tokens are found and asked", func() bool {
+	poll(t, 100*time.Millisecond, "the uneven tokens are found and asked", func() bool {
 		have := counters(t, p.url)
 		return have[`quorate_tokens_uneven{chain="C"}`] > 1 && have[`quorate_tokens_queued{chain="C"}`] == 0 &&
 			have[`quorate_tokens_visits_total{chain="C"}`] > 10
@@ -48,7 +48,7 @@ func TestTokensWithoutNode(t *testing.T) {
 	r.node.close()
 	p = r.start(t)
 	r.awaitWhole(t, p.url)
-	poll(t, 20*time.Millisecond, "what contracts said is back", func() bool {
+	poll(t, 100*time.Millisecond, "what contracts said is back", func() bool {
 		return counters(t, p.url)[`quorate_tokens_uneven{chain="C"}`] > 1
 	})
 	for i, got := range read(p) {
