@@ -61,6 +61,7 @@ type exchangeMaker struct {
 }
 
 func (m *exchangeMaker) tx(kind any) (Encoded, error) {
+	m.order = nil
 	body := reflect.New(reflect.TypeOf(kind).Elem())
 	m.value(body.Elem())
 	tx := &txs.Tx{Unsigned: body.Interface().(txs.UnsignedTx)}
@@ -74,7 +75,9 @@ func (m *exchangeMaker) tx(kind any) (Encoded, error) {
 	}
 	tx.Unsigned.InitCtx(m.ctx)
 	text, err := json.Marshal(tx)
-	return Encoded{Name: reflect.TypeOf(kind).Elem().Name(), Bytes: raw, ID: tx.ID(), Unsigned: len(tx.Unsigned.Bytes()), JSON: text}, err
+	return Encoded{
+		Name: reflect.TypeOf(kind).Elem().Name(), Bytes: raw, ID: tx.ID(), Unsigned: len(tx.Unsigned.Bytes()), Types: m.order, JSON: text,
+	}, err
 }
 
 func (m *exchangeMaker) block() (Encoded, error) {

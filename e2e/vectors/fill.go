@@ -18,8 +18,10 @@ type filler struct {
 	choices map[reflect.Type][]any
 	// most bounds the length of lists.
 	most int
-	// used counts the choices that were made.
-	used map[string]int
+	// used counts the choices that were made; order holds them as they were made
+	// since it was last emptied.
+	used  map[string]int
+	order []string
 }
 
 func newFiller(seed uint64, choices map[reflect.Type][]any) *filler {
@@ -75,6 +77,7 @@ func (f *filler) choose(v reflect.Value) {
 	}
 	choice := reflect.New(reflect.TypeOf(from[f.IntN(len(from))]).Elem())
 	f.used[choice.Type().String()]++
+	f.order = append(f.order, choice.Type().Elem().String())
 	f.value(choice.Elem())
 	v.Set(choice)
 }

@@ -30,6 +30,8 @@ type Encoded struct {
 	ID    ids.ID        `json:"id"`
 	// Unsigned is the length of what a transaction's credentials sign.
 	Unsigned int `json:"unsigned,omitempty"`
+	// Types are those that stand at open places within, in order.
+	Types []string `json:"types,omitempty"`
 	// JSON is as a node writes it.
 	JSON json.RawMessage `json:"json,omitempty"`
 	// Low and High have a bit for each byte: whether avalanchego still accepts the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"errors"
+	"slices"
 	"testing"
 
 	"quorate/engine/chain/chaintest"
@@ -70,6 +71,9 @@ func TestGoldenTxs(t *testing.T) {
 		if err != nil || !bytes.Equal(unsigned, e.Bytes[:e.Unsigned]) {
 			t.Errorf("%s: unsigned bytes %x, %v", e.Name, unsigned, err)
 		}
+		if got := types(tx); !slices.Equal(got, e.Types) {
+			t.Errorf("%s: got types %v, want %v", e.Name, got, e.Types)
+		}
 		kinds[tx.Body.Kind()] = true
 		for _, c := range tx.Credentials {
 			credentials[c.Kind] = true
@@ -89,6 +93,95 @@ func TestGoldenTxs(t *testing.T) {
 	}
 	if len(kinds) != 5 || len(operations) != 5 || len(states) != 6 || len(credentials) != 3 {
 		t.Errorf("examples of %d kinds of transactions, %d of operations, %d of outputs and %d of credentials", len(kinds), len(operations), len(states), len(credentials))
+	}
+}
+
+// typeNames holds avalanchego's names of the kinds: JSON does not say them all apart.
+var typeNames = map[utxo.Kind]string{
+	utxo.TransferInput: "secp256k1fx.TransferInput", utxo.MintOutput: "secp256k1fx.MintOutput", utxo.TransferOutput: "secp256k1fx.TransferOutput",
+	utxo.MintOperation: "secp256k1fx.MintOperation", utxo.Signatures: "secp256k1fx.Credential",
+	utxo.NFTMintOutput: "nftfx.MintOutput", utxo.NFTTransferOutput: "nftfx.TransferOutput",
+	utxo.NFTMintOperation: "nftfx.MintOperation", utxo.NFTTransferOperation: "nftfx.TransferOperation", utxo.NFTSignatures: "nftfx.Credential",
+	utxo.PropertyMintOutput: "propertyfx.MintOutput", utxo.PropertyOwnedOutput: "propertyfx.OwnedOutput",
+	utxo.PropertyMintOp: "propertyfx.MintOperation", utxo.PropertyBurnOp: "propertyfx.BurnOperation", utxo.PropertySignatures: "propertyfx.Credential",
+}
+
+// types returns the names of all that stands at an open place, in order.
+func types(tx *Tx) []string {
+	var names []string
+	add := func(k utxo.Kind) { names = append(names, typeNames[k]) }
+	outputs := func(list []utxo.Output) {
+		for _, o := range list {
+			add(o.Kind)
+		}
+	}
+	inputs := func(list []utxo.Input) {
+		for range list {
+			add(utxo.TransferInput)
+		}
+	}
+	outputs(tx.Body.Funds().Outputs)
+	inputs(tx.Body.Funds().Inputs)
+	switch t := tx.Body.(type) {
+	case *CreateAsset:
+		for _, s := range t.States {
+			for _, o := range s.Outputs {
+				add(o.Kind)
+			}
+		}
+	case *Operate:
+		for _, o := range t.Operations {
+			add(o.Kind)
+		}
+	case *Import:
+		inputs(t.Imported)
+	case *Export:
+		outputs(t.Exported)
+	}
+	for _, c := range tx.Credentials {
+		add(c.Kind)
+	}
+	return names
+}
+
+// The kinds of what an operation makes follow from its own.
+func operationMakes(o *Operation) []string {
+	names := []string{}
+	for _, s := range o.Outputs {
+		names = append(names, typeNames[s.Kind])
+	}
+	return names
+}
+
+func TestOperationOutputs(t *testing.T) {
+	t.Parallel()
+	want := map[utxo.Kind][]string{
+		utxo.MintOperation:        {"secp256k1fx.MintOutput", "secp256k1fx.TransferOutput"},
+		utxo.NFTTransferOperation: {"nftfx.TransferOutput"},
+		utxo.PropertyMintOp:       {"propertyfx.MintOutput", "propertyfx.OwnedOutput"},
+		utxo.PropertyBurnOp:       {},
+	}
+	for _, e := range golden(t).Txs {
+		tx, err := ParseTx(e.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		operate, ok := tx.Body.(*Operate)
+		if !ok {
+			continue
+		}
+		for _, o := range operate.Operations {
+			makes := operationMakes(&o)
+			if o.Kind == utxo.NFTMintOperation {
+				for _, s := range o.Outputs {
+					if s.Kind != utxo.NFTTransferOutput || s.Group != o.Group || !bytes.Equal(s.Payload, o.Payload) {
+						t.Errorf("%s mints %+v", typeNames[o.Kind], s)
+					}
+				}
+			} else if !slices.Equal(makes, want[o.Kind]) {
+				t.Errorf("%s makes %v, want %v", typeNames[o.Kind], makes, want[o.Kind])
+			}
+		}
 	}
 }
 

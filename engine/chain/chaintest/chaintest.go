@@ -33,7 +33,9 @@ type Encoded struct {
 	ID    string
 	// Unsigned is the length of what a transaction's credentials sign.
 	Unsigned int
-	JSON     json.RawMessage
+	// Types are the names of the types that stand at open places within, in order.
+	Types []string
+	JSON  json.RawMessage
 	// Low and High have a bit for each byte: whether avalanchego accepts the example
 	// with the lowest or the highest bit of that byte flipped.
 	Low, High Hex

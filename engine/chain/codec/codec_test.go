@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -137,6 +138,23 @@ func TestLengths(t *testing.T) {
 	var back []uint32
 	if err := Decode(raw, 0, MaxLen, func(c *Coder) { List(c, &back, 4, (*Coder).Uint32) }); err != nil || len(back) != len(numbers) || back[len(back)-1] != numbers[len(back)-1] {
 		t.Errorf("%d elements, %v", len(back), err)
+	}
+}
+
+// Elements are larger in memory than in the input: a list that promises many of them
+// must not be allocated whole before they turn out to be there.
+func TestListGrows(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+	in := make([]byte, 1<<20)
+	in[3] = 0x08 // 512 Ki elements
+	var list [][1024]byte
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := Decode(in, 0, MaxLen, func(c *Coder) {
+		List(c, &list, 1, func(c *Coder, _ *[1024]byte) { c.Fail(ErrValue) })
+	})
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrValue) || n > 1<<20 {
+		t.Errorf("%d bytes allocated, %v", n, err)
 	}
 }
 
