@@ -25,6 +25,12 @@ type Chain struct {
 	byHash  map[uint64]uint32
 	txs     map[uint64]uint64 // first 8 bytes of the hash -> height, index
 	tip     chan struct{}     // closed when there is a new block
+	grown   bool              // since it was built
+
+	// newest is the last block, once one was accepted after the chain was built: all who
+	// follow the chain ask for it, for its receipts and for its traces at that moment,
+	// and nodes have it in memory. It is not changed.
+	newest atomic.Pointer[block]
 }
 
 // record is what is kept of a block: with the hashes over all of it, so that they
@@ -62,6 +68,7 @@ func (c *Chain) Advance() {
 		return
 	}
 	c.grow()
+	c.grown = true
 	close(c.tip)
 	c.tip = make(chan struct{})
 }
@@ -187,8 +194,20 @@ func (c *Chain) grownState(height uint64) *evm.Hash {
 // short is the part of a hash that tables are keyed by.
 func short(h evm.Hash) uint64 { return binary.BigEndian.Uint64(h[:]) }
 
-// block works a block out. The caller holds the lock.
+// block returns a block, which must not be changed. The caller holds the lock.
 func (c *Chain) block(height uint64) *block {
+	if b := c.newest.Load(); b != nil && b.number == height {
+		return b
+	}
+	b := c.workOut(height)
+	if c.grown && height == uint64(len(c.records)-1) { // not negative
+		c.newest.Store(b)
+	}
+	return b
+}
+
+// workOut works a block out from its record. The caller holds the lock.
+func (c *Chain) workOut(height uint64) *block {
 	b := &block{ledger: c.ledger, header: header{number: height}}
 	build := builder{cfg: &c.cfg, keys: &c.ledger.keys, accounts: c.ledger.accounts, height: height}
 	data := c.records[height].data
