@@ -62,6 +62,7 @@ type Chain struct {
 	last         atomic.Pointer[cursor] // nil while the chain is empty
 	tokenVersion atomic.Uint64
 	known        tokenSet // of whose contracts something is known
+	asked        tokenSet // of which a contract said a balance
 	uneven       atomic.Pointer[unevenTokens]
 
 	commit sync.Mutex // guards what follows, and the order of commits
@@ -94,7 +95,7 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 	}
 	c := &Chain{db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{}, groupTxs: rebuildTxs, within: switchWithin}
 	c.rowsMax, c.bytesMax, c.overhead = db.Limits()
-	if err := errors.Join(c.loadCursor(), c.loadTokens()); err != nil {
+	if err := errors.Join(c.loadCursor(), c.loadTokens(), c.loadAsked()); err != nil {
 		return nil, err
 	}
 	if err := c.keepWrapped(); err != nil {

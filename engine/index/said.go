@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/holiman/uint256"
 
@@ -104,12 +105,38 @@ func (c *Chain) PutSaid(ctx context.Context, list []SaidBalance) error {
 	var r rows
 	for i := range list {
 		s := &list[i]
+		c.asked.add(&s.Token) // before it can be read
 		k := c.meta().key(store.TableSaidBalances).addr(&s.Token).addr(&s.Holder).u64(^s.Height)
 		r.put(k, appendAmount(nil, &s.Amount))
 	}
 	err := c.putMeta(ctx, r.list)
 	c.tokenVersion.Add(1)
 	return err
+}
+
+// loadAsked fills the set with the tokens of which balances were said: a seek each.
+func (c *Chain) loadAsked() error {
+	s, err := c.db.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	prefix := c.meta().key(store.TableSaidBalances)
+	rows, err := s.Rows(prefix, false)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Seek(prefix); rows.Valid(); {
+		at := rows.Key()[len(prefix):]
+		if len(at) < evm.AddressLen {
+			return fmt.Errorf("%w: key of a balance that was said", errCodec)
+		}
+		token := evm.Address(at[:evm.AddressLen])
+		c.asked.add(&token)
+		rows.Seek(append(slices.Clone(prefix).addr(&token), bytes.Repeat([]byte{0xff}, evm.AddressLen+heightLen+1)...))
+	}
+	return nil
 }
 
 // PutTokenWork keeps how far the contracts of tokens were asked.
@@ -134,6 +161,9 @@ func (c *Chain) TokenWork() (state []byte, err error) {
 // Said returns what a contract said of a balance after a block of the view or, the
 // last time before, after an earlier one; false if it was not asked until then.
 func (v *View) Said(token, holder evm.Address, height uint64) (s SaidBalance, known bool, err error) {
+	if !v.c.asked.may(&token) {
+		return s, false, nil
+	}
 	prefix := v.c.meta().key(store.TableSaidBalances).addr(&token).addr(&holder)
 	rows, err := v.s.Rows(prefix, false)
 	if err != nil {

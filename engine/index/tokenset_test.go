@@ -42,3 +42,31 @@ func TestTokenSet(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenSetGrows: what was added is never denied, however much that is, and of few
+// tokens nearly everything else is.
+func TestTokenSetGrows(t *testing.T) {
+	t.Parallel()
+	var s tokenSet
+	named := func(i int) evm.Address { return evm.Address{byte(i), byte(i >> 8), byte(i >> 16), 19: 7} }
+	for _, c := range []struct{ n, wrong int }{{100, 100}, {4 * smallSetMax, 1000}} {
+		for i := range c.n {
+			a := named(i)
+			s.add(&a)
+		}
+		for i := range c.n {
+			if a := named(i); !s.may(&a) {
+				t.Fatalf("%d of %d is denied", i, c.n)
+			}
+		}
+		taken := 0
+		for i := range 10_000 {
+			if a := named(1<<20 + i); s.may(&a) {
+				taken++
+			}
+		}
+		if taken > c.wrong {
+			t.Errorf("%d tokens: %d of 10,000 others are taken for one", c.n, taken)
+		}
+	}
+}
