@@ -62,6 +62,7 @@ func (w *headsWalk) rows(prefix []byte) error {
 		}
 		w.last = append(w.last[:0], k...)
 		w.number, w.first = binary.BigEndian.Uint64(k[w.lead:]), binary.BigEndian.Uint32(k[w.lead+heightLen:])
+		w.edge = bytes.HasPrefix(w.span.begin, k[:w.lead+heightLen]) || bytes.HasPrefix(w.span.end, k[:w.lead+heightLen])
 		if err := rows.Value(w.row); err != nil {
 			return err
 		}
@@ -80,9 +81,11 @@ type headsWalk struct {
 
 	number  uint64
 	first   uint32
+	edge    bool // the row's block is the first or the last of the page
 	passed  int
 	last    []byte // the key of the row read last
-	at      []byte // the position of the transaction seen last
+	seen    uint64 // the transaction seen last: its block and
+	index   uint32 // its index there
 	starts  []int
 	done    bool
 	next    []byte
@@ -124,32 +127,42 @@ func (w *headsWalk) row(b []byte) error {
 
 // one takes a transaction if it lies in the page.
 func (w *headsWalk) one(tx *Tx, index uint32) {
-	k := append(w.scratch[:0], w.span.begin[:w.lead]...)
-	k = key(k).u64(w.number).u32(index)
-	w.scratch = k
-	if before(k, w.span.begin, w.span.backward) || w.span.after != nil && bytes.Equal(k, w.span.after) {
-		return
-	}
-	if before(w.span.end, k, w.span.backward) {
-		w.done = true
+	if w.edge && !w.within(index) {
 		return
 	}
 	if w.succeeded && tx.Failed {
-		w.at = append(w.at[:0], k[w.lead:]...)
+		w.seen, w.index = w.number, index
 		if w.passed++; w.passed >= maxPassed {
-			w.done, w.next = true, w.at
+			w.end()
 		}
 		return
 	}
 	if w.limit == 0 {
-		w.done, w.next = true, w.at
+		w.end()
 		return
 	}
-	w.at = append(w.at[:0], k[w.lead:]...)
+	w.seen, w.index = w.number, index
 	tx.Index = index
 	if w.limit--; !w.take(tx) {
 		w.limit = 0
 	}
+}
+
+// within reports whether a transaction of the row lies in the page, and ends the
+// page behind its last one.
+func (w *headsWalk) within(index uint32) bool {
+	k := append(w.scratch[:0], w.span.begin[:w.lead]...).u64(w.number).u32(index)
+	w.scratch = k
+	if before(k, w.span.begin, w.span.backward) || w.span.after != nil && bytes.Equal(k, w.span.after) {
+		return false
+	}
+	w.done = before(w.span.end, k, w.span.backward)
+	return !w.done
+}
+
+// end ends a page behind the transaction seen last, with more to come.
+func (w *headsWalk) end() {
+	w.done, w.next = true, key(nil).u64(w.seen).u32(w.index)
 }
 
 // skipHead passes over a head and its addresses.
