@@ -54,10 +54,20 @@ func AppendHex(dst, b []byte) []byte {
 	dst = slices.Grow(dst, 2+2*len(b))[:n+2+2*len(b)]
 	dst[n], dst[n+1] = '0', 'x'
 	out := dst[n+2:]
+	for len(b) >= 4 {
+		binary.LittleEndian.PutUint64(out, hexEight(b))
+		b, out = b[4:], out[8:]
+	}
 	for i, c := range b {
 		binary.LittleEndian.PutUint16(out[2*i:], hexPairs[c])
 	}
 	return dst
+}
+
+// hexEight returns the eight digits of the first four bytes, the first one lowest.
+func hexEight(b []byte) uint64 {
+	_ = b[3]
+	return uint64(hexPairs[b[0]]) | uint64(hexPairs[b[1]])<<16 | uint64(hexPairs[b[2]])<<32 | uint64(hexPairs[b[3]])<<48
 }
 
 // hexPairs has the two digits of each byte, the first one lowest.
@@ -102,36 +112,81 @@ func AppendAmount(dst []byte, v *uint256.Int) []byte {
 	return dst
 }
 
-// sumSlots is the number of addresses whose text is kept, a power of two; full
-// they take about 5 MiB.
+// sumSlots is the number of addresses whose checksum is kept, a power of two: 1 MiB.
 const sumSlots = 1 << 15
 
-// Addresses keeps the checksummed text of addresses seen lately: a checksum is
-// a Keccak hash, and pages repeat the same few addresses. It is for use by any
-// number of goroutines.
-type Addresses struct{ slots []atomic.Pointer[addressText] }
+// Addresses keeps the checksums of addresses seen lately: one is a Keccak hash, and
+// pages repeat the same few addresses. It is for use by any number of goroutines.
+type Addresses struct{ slots [sumSlots]addressSlot }
 
-type addressText struct {
-	address evm.Address
-	text    [2 + 2*evm.AddressLen]byte
-}
+// addressSlot has an address and which digits of its text are capitals: half of a
+// cache line, since pages come by in an order that no cache foresees. Its last word
+// seals the others: what two goroutines wrote at once is not taken for either.
+type addressSlot [4]atomic.Uint64
 
 // NewAddresses returns an empty table.
-func NewAddresses() *Addresses {
-	return &Addresses{slots: make([]atomic.Pointer[addressText], sumSlots)}
-}
+func NewAddresses() *Addresses { return &Addresses{} }
 
 // Append appends the checksummed text of a.
 func (t *Addresses) Append(dst []byte, a *evm.Address) []byte {
 	slot := &t.slots[Slot(a)&(sumSlots-1)]
-	e := slot.Load()
-	if e == nil || e.address != *a {
-		e = &addressText{address: *a}
-		a.Append(e.text[:0])
-		slot.Store(e)
+	one, two := binary.LittleEndian.Uint64(a[:]), binary.LittleEndian.Uint64(a[8:])
+	three, seal := slot[2].Load(), slot[3].Load()
+	tail := binary.LittleEndian.Uint32(a[16:])
+	if slot[0].Load() != one || slot[1].Load() != two || uint32(three) != tail || seal != sealOf(one, two, three, byte(seal)) {
+		capitals := capitalsOf(a)
+		three = uint64(tail) | capitals<<32
+		seal = sealOf(one, two, three, byte(capitals>>32))
+		slot[0].Store(one)
+		slot[1].Store(two)
+		slot[2].Store(three)
+		slot[3].Store(seal)
 	}
-	return append(dst, e.text[:]...)
+	return appendChecked(dst, a, three>>32|seal<<56>>24)
 }
+
+// sealOf returns the last word of a slot: its lowest byte has the last capitals.
+func sealOf(one, two, three uint64, last byte) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	h := (one + odd) * odd
+	h = (h ^ h>>32 ^ two) * odd
+	h = (h ^ h>>32 ^ three) * odd
+	h = (h ^ h>>32 ^ uint64(last)) * odd
+	return h&^0xff | uint64(last)
+}
+
+// capitalsOf returns a bit for each digit of an address' text, the first one lowest.
+func capitalsOf(a *evm.Address) (capitals uint64) {
+	var room [2 + 2*evm.AddressLen]byte
+	for i, c := range a.Append(room[:0])[2:] {
+		if c >= 'A' && c <= 'F' {
+			capitals |= 1 << i
+		}
+	}
+	return capitals
+}
+
+// appendChecked appends the text of an address with capitals in their places.
+func appendChecked(dst []byte, a *evm.Address, capitals uint64) []byte {
+	n := len(dst)
+	dst = slices.Grow(dst, 2+2*evm.AddressLen)[:n+2+2*evm.AddressLen]
+	dst[n], dst[n+1] = '0', 'x'
+	out := dst[n+2:]
+	for i := 0; i < evm.AddressLen; i += 4 {
+		binary.LittleEndian.PutUint64(out[2*i:], hexEight(a[i:])^capitalBits[byte(capitals>>(2*i))])
+	}
+	return dst
+}
+
+// capitalBits has, for eight digits, what turns those with a bit into capitals.
+var capitalBits = func() (flips [256]uint64) {
+	for i := range flips {
+		for k := range 8 {
+			flips[i] |= uint64(i>>k&1) * ('a' ^ 'A') << (8 * k)
+		}
+	}
+	return flips
+}()
 
 // Slot spreads addresses over tables. All bytes count, for there are addresses
 // with long runs of zeros.

@@ -54,19 +54,7 @@ func (w *Writer) SingleTx(tx *index.Tx) {
 // nativeOpen writes the transaction's object but for its closing brace. It is
 // the most common of all: its names are written whole.
 func (w *Writer) nativeOpen(tx *index.Tx) {
-	b := append(w.B, `{"blockNumber":"`...)
-	b = strconv.AppendUint(b, tx.Block.Number, 10)
-	b = append(b, `","blockTimestamp":`...)
-	b = strconv.AppendUint(b, tx.Block.TimeMilli/1000, 10)
-	if w.Dialect == SDK {
-		b = append(b, `,"blockTimestampMilliseconds":`...)
-		b = strconv.AppendUint(b, tx.Block.TimeMilli, 10)
-	}
-	b = append(b, `,"blockHash":"`...)
-	b = AppendHash(b, &tx.Block.Hash)
-	b = append(b, `","chainId":"`...)
-	b = append(b, w.Chain.ChainID...)
-	b = append(b, `","blockIndex":`...)
+	b := w.block(&tx.Block)
 	b = strconv.AppendUint(b, uint64(tx.Index), 10)
 	b = append(b, `,"txHash":"`...)
 	b = AppendHash(b, &tx.Hash)
@@ -93,6 +81,39 @@ func (w *Writer) nativeOpen(tx *index.Tx) {
 	}
 	w.method(tx)
 	w.amount("value", &tx.Value)
+}
+
+// block appends a transaction's members up to its index in the block. Neighbours
+// are often of one block: then they are those of the one before.
+func (w *Writer) block(ref *index.BlockRef) []byte {
+	last := &w.last
+	if last.end > 0 && last.number == ref.Number && last.milli == ref.TimeMilli && last.hash == ref.Hash {
+		return append(w.B, w.B[last.start:last.end]...)
+	}
+	start := len(w.B)
+	b := append(w.B, `{"blockNumber":"`...)
+	b = strconv.AppendUint(b, ref.Number, 10)
+	b = append(b, `","blockTimestamp":`...)
+	b = strconv.AppendUint(b, ref.TimeMilli/1000, 10)
+	if w.Dialect == SDK {
+		b = append(b, `,"blockTimestampMilliseconds":`...)
+		b = strconv.AppendUint(b, ref.TimeMilli, 10)
+	}
+	b = append(b, `,"blockHash":"`...)
+	b = AppendHash(b, &ref.Hash)
+	b = append(b, `","chainId":"`...)
+	b = append(b, w.Chain.ChainID...)
+	b = append(b, `","blockIndex":`...)
+	*last = writtenBlock{number: ref.Number, milli: ref.TimeMilli, hash: ref.Hash, start: start, end: len(b)}
+	return b
+}
+
+// writtenBlock is where in an answer the members of a block were written last.
+type writtenBlock struct {
+	number     uint64
+	milli      uint64
+	hash       evm.Hash
+	start, end int
 }
 
 func (w *Writer) method(tx *index.Tx) {

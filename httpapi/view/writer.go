@@ -69,6 +69,8 @@ type Writer struct {
 	Chain     *ChainInfo
 	Source    Source
 	Addresses *Addresses
+
+	last writtenBlock
 }
 
 // Member writes the name of a member, with a comma before it unless it is the
@@ -146,15 +148,18 @@ func (w *Writer) address(name string, a *evm.Address) {
 // party writes the address info of a sender or receiver.
 func (w *Writer) party(name string, a *evm.Address) {
 	w.Member(name)
-	w.B = append(w.B, '{')
-	if meta, ok := w.Source.Token(a); ok {
-		w.known("name", meta.Name)
-		w.known("symbol", meta.Symbol)
-		if meta.HasDecimals {
-			w.integer("decimals", int64(meta.Decimals))
-		}
-		w.known("logoUri", w.Source.Logo(a))
+	meta, ok := w.Source.Token(a)
+	if !ok {
+		w.B = append(w.Addresses.Append(append(w.B, `{"address":"`...), a), '"', '}')
+		return
 	}
+	w.B = append(w.B, '{')
+	w.known("name", meta.Name)
+	w.known("symbol", meta.Symbol)
+	if meta.HasDecimals {
+		w.integer("decimals", int64(meta.Decimals))
+	}
+	w.known("logoUri", w.Source.Logo(a))
 	w.address("address", a)
 	w.B = append(w.B, '}')
 }
