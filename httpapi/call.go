@@ -352,9 +352,15 @@ func (c *call) TokenURI(t *evm.Address, id *uint256.Int) string {
 // Owner implements view.Source.
 func (c *call) Owner(t *evm.Address, id *uint256.Int) (evm.Address, bool) {
 	c.shows.known = false // any block may bring another owner
+	block := c.v.Tip().Hash
+	if e := c.s.owners.get(c.info.ChainID, &block, t, id); e != nil {
+		return e.owner, true
+	}
 	owner, found, err := c.v.NFTOwner(index.NFT{Token: *t, ID: *id})
 	if err != nil {
 		c.note(err)
+	} else if found { // older blocks that come later may bring one where there was none
+		c.s.owners.put(&ownerEntry{chain: c.info.ChainID, block: block, token: *t, id: *id, owner: owner})
 	}
 	return owner, found
 }

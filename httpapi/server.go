@@ -38,6 +38,7 @@ type Server struct {
 	packers   *compressors
 	addresses *view.Addresses
 	tokenMeta *tokenCache
+	owners    ownerCache
 	calls     calls
 	vary      string // value of the Vary header
 	origins   origins
