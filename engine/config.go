@@ -44,7 +44,8 @@ type Config struct {
 	// Settings are those of every network, and the log of all parts.
 	network.Settings
 
-	// Start is where chains begin that have no block yet. Default the genesis block.
+	// Start is where chains begin; older blocks are fetched below those that begin
+	// above. Default the genesis block.
 	Start follow.StartBlock
 	// Memory bounds all caches and buffers together, in bytes; see [NewBudget]. At
 	// least [MinMemory], default a quarter of the machine's memory.

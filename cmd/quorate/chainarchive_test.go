@@ -172,7 +172,7 @@ func fromArchive(t *testing.T, dir string, c *evmchain.Chain) (sum [32]byte) {
 }
 
 // TestStartBlock: a chain begins above its first block, says so, goes on after a
-// restart without the flag, and is made again from its archive.
+// restart, and is made again from its archive.
 func TestStartBlock(t *testing.T) {
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 3})
@@ -201,7 +201,7 @@ func TestStartBlock(t *testing.T) {
 	check(p.url)
 	p.stop(t)
 	want := digest(t, r.dir, r.c)
-	r.args = nil
+	r.args = []string{"--start-block", "40"}
 	advance(r.c, 5)
 	p = r.start(t)
 	r.awaitWhole(t, p.url)

@@ -238,6 +238,19 @@ func (a *Archive) First() (height uint64, id [32]byte, ok bool) {
 	return a.segs[0].first, a.segs[0].firstID, true
 }
 
+// Parent returns the ID of the block before the first one.
+func (a *Archive) Parent() (id [32]byte, ok bool) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if len(a.segs) == 0 {
+		return id, false
+	}
+	return a.segs[0].parent, true
+}
+
+// Keep returns how much of the newest blocks is kept.
+func (a *Archive) Keep() Keep { return a.opts.Keep }
+
 // Last returns the last block.
 func (a *Archive) Last() (height uint64, id [32]byte, ok bool) {
 	a.mu.RLock()

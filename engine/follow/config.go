@@ -31,7 +31,7 @@ type Config struct {
 	// Fetchers and Tracers bound the requests for blocks and for traces at one time,
 	// WindowBytes the blocks that wait for their commit, in memory.
 	Fetchers, Tracers, WindowBytes int
-	// Start is where a chain begins that has no block yet.
+	// Start is where the chain begins. If it has begun above, older blocks are fetched.
 	Start StartBlock
 	// Verify says how many senders of transactions are recovered.
 	Verify evmsource.Verify

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -70,8 +71,8 @@ type EVM struct {
 	traced     atomic.Bool                               // a node had the debug API
 	asked      atomic.Bool                               // a node has said what the chain is
 	keeper     atomic.Pointer[keeper[*evm.Block]]        // nil while the archive is not open
-	start      atomic.Uint64                             // height of the first block
 	unverified atomic.Pointer[unverified]                // nil: none
+	noting     sync.Mutex                                // held while unverified changes
 	ingest     atomic.Pointer[ingest.Ingest[*evm.Block]] // nil until the chain's node has answered
 	trouble    atomic.Pointer[error]                     // why it has not
 }

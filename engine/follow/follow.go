@@ -159,7 +159,8 @@ func (c *EVM) serve() (err error) {
 	c.proofs = newProofLane(c.log.With("chain", c.cfg.Name), set, c.client, c.second.refuted)
 	opts := index.Options{
 		Wrapped: slices.Clone(c.cfg.Details.Wrapped), Metrics: set,
-		OnSeen: func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Seen(tokens, nfts) },
+		OnSeen:  func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Seen(tokens, nfts) },
+		OnOlder: func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Older(tokens, nfts) },
 	}
 	if w, ok := wrappedAVAX[c.number]; ok && !slices.Contains(opts.Wrapped, w) {
 		opts.Wrapped = append(opts.Wrapped, w)
@@ -181,6 +182,8 @@ func (c *EVM) serve() (err error) {
 		height, _, _ := c.index.Cursor()
 		return float64(height)
 	})
+	set.GaugeFunc("quorate_index_first_block", "Height of the first block that lists show.",
+		func() float64 { return float64(c.index.Begin().Lists) })
 	return c.cfg.Host.Go("metrics "+c.cfg.Name, c.catchUp)
 }
 

@@ -35,6 +35,8 @@ const (
 	GapDoubtful = "doubtful"
 	// GapBelow: the index begins above.
 	GapBelow = "below-start"
+	// GapUnsummed: lists show the blocks, but sums over all blocks begin above.
+	GapUnsummed = "unsummed"
 	// GapDamaged: the archive is damaged there. It is fetched again.
 	GapDamaged = "archive-damaged"
 	// GapPruned: the archive does not have the blocks any more, so only what lies above
@@ -65,11 +67,16 @@ func (c *EVM) Gaps() []Gap {
 		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
 	}
 	list = append(list, c.second.list.gaps()...)
-	if start := c.start.Load(); start > 0 {
-		list = append(list, Gap{GapBelow, 0, start - 1, "the index begins above: token balances and cumulative metrics lack what was before", true})
+	begin, k := c.index.Begin(), c.keeper.Load()
+	if begin.Lists > 0 {
+		list = append(list, Gap{GapBelow, 0, begin.Lists - 1, "the index begins above" + k.olderState(), true})
 	}
-	if k := c.keeper.Load(); k != nil {
-		list = append(list, k.gaps(head, c.start.Load())...)
+	if sums := max(begin.Balances, begin.Metrics); sums > begin.Lists {
+		list = append(list, Gap{GapUnsummed, begin.Lists, sums - 1,
+			"sums of token transfers and cumulative metrics lack these blocks until all below are there", true})
+	}
+	if k != nil {
+		list = append(list, k.gaps(head, begin.Lists)...)
 	}
 	slices.SortStableFunc(list, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
 	return list[:min(len(list), maxGaps)]
@@ -85,6 +92,22 @@ func (c *EVM) reason(g index.Gap) string {
 		}
 	}
 	return "indexed without a trace"
+}
+
+// olderState says whether blocks below the first one are being fetched.
+func (k *keeper[B]) olderState() string {
+	if k == nil {
+		return ""
+	}
+	o := k.older.Load()
+	if o == nil {
+		return ""
+	}
+	text := fmt.Sprintf("; older blocks are fetched down to %d", o.down)
+	if err := o.Err(); err != nil {
+		text += ", which fails now: " + err.Error()
+	}
+	return text
 }
 
 // gaps returns those of the archive; the index has the blocks from start to head.
@@ -129,10 +152,13 @@ func (c *EVM) noteUnverified(b *evm.Block) {
 	if b.Unverified == "" {
 		return
 	}
+	c.noting.Lock()
+	defer c.noting.Unlock()
 	next := unverified{First: b.Number}
 	if old := c.unverified.Load(); old != nil {
 		next = *old
 	}
+	next.First = min(next.First, b.Number)
 	next.Last, next.Count = max(next.Last, b.Number), next.Count+1
 	c.unverified.Store(&next)
 	if next.Count%rememberUnverified == 1 {

@@ -8,7 +8,6 @@ import (
 
 	"quorate/engine/archive"
 	evmarchive "quorate/engine/archive/evm"
-	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
@@ -44,7 +43,9 @@ func (c *EVM) keep() error {
 	}
 	k := newKeeper(s, c.log.With("chain", c.cfg.Name), set)
 	k.fetch, k.rebuild = c.refetch, c.rebuild
-	c.begin(a)
+	if first, _, ok := a.First(); ok {
+		c.index.StartAt(first) // an empty index is made from the archive
+	}
 	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.index) }
 	c.keeper.Store(k)
 	return errors.Join(
@@ -69,51 +70,6 @@ func (c *EVM) keep() error {
 			}
 		}),
 	)
-}
-
-// begin says to the index with which block it begins: what is remembered, or if it is
-// empty the first one of the archive, from which it is made.
-func (c *EVM) begin(a *archive.Archive) {
-	var kept startRecord
-	c.cfg.Memory.Recall(startKey(c.cfg.ID), &kept)
-	_, _, started := c.index.Cursor()
-	if first, _, ok := a.First(); ok && !started {
-		kept.Height = first
-	}
-	c.index.StartAt(kept.Height)
-	c.start.Store(kept.Height)
-}
-
-// startRecord is the first block of a chain that does not begin with the genesis
-// block. It is remembered.
-type startRecord struct {
-	Height uint64 `json:"height"`
-}
-
-func startKey(id chain.ID) []byte { return append([]byte("start/"), id[:]...) }
-
-// chooseStart returns the height from which on the chain is followed, where it has no
-// block yet, as the operator wants it.
-func (c *EVM) chooseStart(ctx context.Context) (uint64, error) {
-	if _, ok := c.keeper.Load().sink.Cursor(); ok {
-		return c.start.Load(), nil
-	}
-	height := c.cfg.Start.Height
-	if c.cfg.Start.Below {
-		tip, err := c.client.Tip(ctx)
-		if err != nil {
-			return 0, err
-		}
-		height = tip.Height - min(height, tip.Height)
-	}
-	// Kept before the first block is: without it an index would seem to be whole.
-	c.cfg.Memory.Remember(ctx, startKey(c.cfg.ID), &startRecord{height})
-	c.index.StartAt(height)
-	c.start.Store(height)
-	if height > 0 {
-		c.log.Info("the chain is indexed from a block above its first one", "chain", c.cfg.Name, "from", height)
-	}
-	return height, nil
 }
 
 // addNotes keeps what contracts said in the archive.
@@ -162,7 +118,7 @@ func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error
 	}
 	stale := c.index.Stale()
 	s := c.keeper.Load().sink
-	if first, _, _ := s.archive.First(); len(stale) > 0 && first > c.start.Load() {
+	if first, _, _ := s.archive.First(); len(stale) > 0 && first > c.index.Begin().Lists {
 		c.log.Warn("tables of the index are those of an older version: the archive lacks the blocks to make them again from",
 			"chain", c.cfg.Name, "tables", stale, "below", first)
 		return nil
@@ -269,7 +225,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 			return err
 		}
 		c.ingest.Store(i)
-		if err := c.fillBehind(cfg, k); err != nil {
+		if err := errors.Join(c.fillBehind(cfg, k), c.fetchOlder(cfg, k)); err != nil {
 			return err
 		}
 	}
@@ -282,9 +238,12 @@ func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 	if apart, err := k.sink.apart(); err != nil || !apart {
 		return err
 	}
-	cfg.Name += " archive"
-	cfg.OnBlock, cfg.OnProgress, cfg.OnRepaired, cfg.Metrics = nil, nil, nil, nil
-	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, min(fillBytes, cfg.WindowBytes/2)
+	cfg = beside(cfg, " archive")
+	if _, _, ok := k.sink.archive.Last(); !ok && k.sink.archive.Keep() != (archive.Keep{}) {
+		// What is kept below comes from above: it is not known where it begins.
+		head, _ := k.sink.index.Cursor()
+		cfg.From = head.Height
+	}
 	c.log.Info("the archive is filled behind the index, which was made before there was one", "chain", c.cfg.Name)
 	k.fill.Store(true)
 	return c.cfg.Host.Go("archive filler "+c.cfg.Name, func(ctx context.Context) error {
@@ -305,6 +264,14 @@ func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 		}
 		return err
 	})
+}
+
+// beside returns how blocks are fetched beside the ingest of the head.
+func beside(cfg ingest.Config[*evm.Block], name string) ingest.Config[*evm.Block] {
+	cfg.Name += name
+	cfg.OnBlock, cfg.OnProgress, cfg.OnRepaired, cfg.Metrics = nil, nil, nil, nil
+	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, min(fillBytes, cfg.WindowBytes/2)
+	return cfg
 }
 
 // repaired takes a block whose trace has come late.

@@ -39,6 +39,7 @@ const (
 	WorkCatchUp = "catch-up" // the index is made from the archive
 	WorkFill    = "fill"     // the archive is filled from a node, behind the index
 	WorkRebuild = "rebuild"  // tables of the index are made again from the archive
+	WorkOlder   = "older"    // blocks below the first one are fetched; these are numbers of blocks
 )
 
 // keeper keeps the archive and the index of a chain of any kind together: at its
@@ -56,15 +57,21 @@ type keeper[B ingest.Item] struct {
 	// begun are closed when the index has all blocks of the archive, and when the
 	// archive has all blocks of the index.
 	caught, joined event
-	stale          chan struct{} // has room for one: there may be stale tables
-	orders         chan *order   // without room
+	// tended happens when what was stale at the start is made.
+	tended event
+	stale  chan struct{} // has room for one: there may be stale tables
+	whole  chan struct{} // has room for one: the archive has reached the genesis block
+	orders chan *order   // without room
 
 	work  atomic.Pointer[Work] // nil: none
 	fill  atomic.Bool          // the archive is being filled
-	mu    sync.Mutex           // guards what follows
-	hurt  []archive.Damage     // known, and not mended yet
-	err   error                // why the keeper does not get on
-	since time.Time            // of err
+	older atomic.Pointer[older[B]]
+	// mending is held by whoever mends: it takes what is mended out of hurt.
+	mending sync.Mutex
+	mu      sync.Mutex       // guards what follows
+	hurt    []archive.Damage // known, and not mended yet
+	err     error            // why the keeper does not get on
+	since   time.Time        // of err
 }
 
 // event happens once.
@@ -78,11 +85,11 @@ func newEvent() event { return event{done: make(chan struct{})} }
 func (e *event) happened() { e.once.Do(func() { close(e.done) }) }
 
 func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
-	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), stale: make(chan struct{}, 1),
-		orders: make(chan *order)}
+	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), tended: newEvent(),
+		stale: make(chan struct{}, 1), whole: make(chan struct{}, 1), orders: make(chan *order)}
 	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain; 0 while there is none.",
 		[]string{"work"}, func(emit func(float64, ...string)) {
-			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0}
+			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0, WorkOlder: 0}
 			for _, w := range k.Work() {
 				done[w.Name] = w.Done
 			}
@@ -132,10 +139,13 @@ func (k *keeper[B]) tend(ctx context.Context) error {
 		if k.work.Store(nil); !ok {
 			return nil
 		}
+		k.tended.happened()
 		select {
+		case <-k.whole:
 		case <-k.stale:
 			select { // more may follow
 			case <-time.After(staleSettle):
+			case <-k.whole:
 			case <-ctx.Done():
 			}
 		case o := <-k.orders:
@@ -146,6 +156,15 @@ func (k *keeper[B]) tend(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// reached says that the archive has all blocks that it will have below: tables that
+// lack them are made again at once.
+func (k *keeper[B]) reached() {
+	select {
+	case k.whole <- struct{}{}:
+	default:
 	}
 }
 
@@ -169,9 +188,15 @@ func (k *keeper[B]) progress(name, text string) func(done, of uint64) {
 	}
 }
 
-// until does f until it succeeds; false means that ctx has ended. Damage that f
-// meets is mended first.
+// until does f until it succeeds; false means that ctx has ended.
 func (k *keeper[B]) until(ctx context.Context, f func() error) bool {
+	return k.retry(ctx, "archive and index are not brought together yet", k.stuck, f)
+}
+
+// retry does f until it succeeds, and calls note with each error and with nil at the
+// end; false means that ctx has ended. Damage that f meets is mended first. what is
+// said in the log for each new reason.
+func (k *keeper[B]) retry(ctx context.Context, what string, note func(error), f func() error) bool {
 	said := ""
 	for wait := keeperPause; ; wait = min(2*wait, keeperPauseMost) {
 		err := f()
@@ -183,13 +208,13 @@ func (k *keeper[B]) until(ctx context.Context, f func() error) bool {
 				continue
 			}
 		}
-		k.stuck(err)
+		note(err)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err() == nil
 		}
 		if text := err.Error(); text != said { // one line for each new reason
 			said = text
-			k.log.Warn("archive and index are not brought together yet", "err", err)
+			k.log.Warn(what, "err", err)
 		}
 		select {
 		case <-time.After(wait):
@@ -232,6 +257,8 @@ func (k *keeper[B]) found(d archive.Damage) {
 
 // mend fetches again what is damaged.
 func (k *keeper[B]) mend(ctx context.Context) error {
+	k.mending.Lock()
+	defer k.mending.Unlock()
 	for {
 		damage, _ := k.trouble()
 		if len(damage) == 0 {
@@ -277,6 +304,9 @@ func (k *keeper[B]) Work() (list []Work) {
 		last, _, _ := k.sink.archive.Last()
 		head, _ := k.sink.index.Cursor()
 		list = append(list, Work{WorkFill, last, head.Height})
+	}
+	if o := k.older.Load(); o != nil {
+		list = append(list, o.work())
 	}
 	return list
 }

@@ -202,11 +202,11 @@ func (v *View) EventBalance(holder, token evm.Address) (amount uint256.Int, doub
 }
 
 // settle puts what the contract said in the place of a balance that transfers do not
-// tell, and reports whether it belongs in a list. Of an uneven token the contract
-// may say more than nothing though there is no row that does: it belongs there if
-// may is set.
+// tell, and reports whether it belongs in a list. Of an uneven token, and of all while
+// sums lack older blocks, the contract may say more than nothing though there is no
+// row that does: it belongs there if may is set.
 func (v *View) settle(holder evm.Address, b *TokenBalance, may bool) (listed bool, err error) {
-	uneven := v.c.Uneven(b.Token)
+	uneven := v.c.Uneven(b.Token) || !v.Summed()
 	if !uneven && !b.Doubtful {
 		return !b.Amount.IsZero(), nil
 	}

@@ -71,6 +71,10 @@ func (v *View) Tip() evm.Head { return v.tip }
 // First returns the height of the first block of the view.
 func (v *View) First() uint64 { return v.from[partPure] }
 
+// Summed reports whether the sums of token transfers are those of all blocks of the
+// chain. Where they are not, what contracts say is the balance.
+func (v *View) Summed() bool { return v.from[partBalances] == 0 }
+
 // Block returns the block at a height.
 func (v *View) Block(number uint64) (h Header, found bool, err error) {
 	if number > v.tip.Number || number < v.First() {

@@ -11,7 +11,8 @@
 //   - A token is uneven if a visit has found a balance that is not the sum of the
 //     token's events, or events that moved more than there was: it rebases, takes
 //     fees, or only makes events. It stays uneven. Its balances are those that its
-//     contract says.
+//     contract says. While the index lacks a chain's first blocks no token is found
+//     to be uneven, and the balances of all are those that contracts say.
 //   - A task is a question about one URI or one balance.
 //   - A note is what was said, with the height: a record of the chain's archive. All
 //     that is kept of answers is in notes, so [Replay] needs no node.

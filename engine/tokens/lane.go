@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,7 @@ type news struct {
 	// a height.
 	upto   uint64
 	commit bool
+	older  bool // of blocks below, instead
 	tokens []index.SeenToken
 	nfts   []index.SeenNFT
 	// Of a block at the chain's head, or of a request.
@@ -73,7 +75,9 @@ type Lane struct {
 	known  *lru.Cache[evm.Address, struct{}] // tokens whose facts are in the index
 	paused atomic.Int64                      // until when no block waits for facts, Unix ms
 	lost   atomic.Bool                       // a message was too large
-	asks   *lru.Cache[ask, index.SaidBalance]
+	// research: what was not asked yet is to be looked for in the whole index.
+	research atomic.Bool
+	asks     *lru.Cache[ask, index.SaidBalance]
 
 	// What follows is Run's.
 	work    work
@@ -135,6 +139,17 @@ func (l *Lane) Seen(tokens []index.SeenToken, nfts []index.SeenNFT) {
 		tokens: append([]index.SeenToken(nil), tokens...), nfts: append([]index.SeenNFT(nil), nfts...),
 	})
 }
+
+// Older takes the same of blocks below those that were indexed before. What finds no
+// room is found by [Lane.Search].
+func (l *Lane) Older(tokens []index.SeenToken, nfts []index.SeenNFT) {
+	if len(tokens)+len(nfts) <= maxInNews {
+		l.send(&news{older: true, tokens: slices.Clone(tokens), nfts: slices.Clone(nfts)})
+	}
+}
+
+// Search has all tokens and NFTs of the index asked that were not asked yet.
+func (l *Lane) Search() { l.research.Store(true) }
 
 func (l *Lane) send(n *news) {
 	if l.news.TrySend(n) != nil && n.commit {
@@ -199,6 +214,12 @@ func (l *Lane) step(ctx context.Context) (idle bool, err error) {
 	if l.lost.Swap(false) {
 		l.live, l.next = false, l.work.next
 	}
+	if l.research.Load() {
+		if err := l.search(ctx); err != nil {
+			return false, err
+		}
+		l.research.Store(false)
+	}
 	read, err := l.pull()
 	if err != nil {
 		return false, err
@@ -220,6 +241,14 @@ func (l *Lane) step(ctx context.Context) (idle bool, err error) {
 // take sorts a message into what is to be done.
 func (l *Lane) take(ctx context.Context, n *news) {
 	now := time.Now()
+	if n.older {
+		for _, t := range n.tokens {
+			l.first(t.Token, now)
+		}
+		for _, m := range n.nfts {
+			l.mint(m)
+		}
+	}
 	if n.commit && l.live && n.upto >= l.next {
 		for _, t := range n.tokens {
 			l.first(t.Token, now)

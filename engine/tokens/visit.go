@@ -222,8 +222,8 @@ func (l *Lane) meet(v *index.View, token evm.Address) (*guest, error) {
 		g.nfts, g.uris, _, err = v.TokenURIs(token, index.Page{After: randomNFT(), Limit: sampleURIs})
 		return g, err
 	}
-	if l.cfg.Index.Uneven(token) {
-		return g, nil // there is nothing more to find out
+	if l.cfg.Index.Uneven(token) || !v.Summed() {
+		return g, nil // there is nothing more to find out, or not yet
 	}
 	some, _, err := v.EventHolders(token, index.Page{After: randomAddress(), Limit: sampleHolders})
 	if err != nil {

@@ -184,6 +184,7 @@ func (l *Lane) pull() (read bool, err error) {
 	}
 	now := time.Now()
 	err = l.view(func(v *index.View) error {
+		l.next = max(l.next, v.First())
 		for end := min(l.next+pullBlocks, tip+1); l.next < end && l.queue.n <= maxQueued/2; l.next++ {
 			if err := l.block(v, now); err != nil {
 				return err

@@ -1,0 +1,144 @@
+package follow
+
+import (
+	"context"
+
+	"quorate/engine/archive"
+	"quorate/engine/chain/evm"
+	"quorate/engine/ingest"
+)
+
+// wantedStart returns the block with which the operator wants the chain to begin.
+func (c *EVM) wantedStart(ctx context.Context) (uint64, error) {
+	height := c.cfg.Start.Height
+	if height == 0 && !c.cfg.Start.Below {
+		return 0, nil
+	}
+	tip, err := c.client.Tip(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if c.cfg.Start.Below {
+		return tip.Height - min(height, tip.Height), nil
+	}
+	if height > tip.Height {
+		c.log.Warn("the chain has not reached its start block yet", "chain", c.cfg.Name, "start", height, "last", tip.Height)
+	}
+	return height, nil
+}
+
+// chooseStart returns the height from which on the chain is followed where it has no
+// block yet, and says it to the index.
+func (c *EVM) chooseStart(ctx context.Context) (uint64, error) {
+	if _, ok := c.keeper.Load().sink.Cursor(); ok {
+		return c.index.Begin().Lists, nil
+	}
+	height, err := c.wantedStart(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c.index.StartAt(height)
+	if height > 0 {
+		c.log.Info("the chain is indexed from a block above its first one", "chain", c.cfg.Name, "from", height)
+	}
+	return height, nil
+}
+
+// deeper is the index as it takes older blocks.
+type deeper struct{ c *EVM }
+
+// First implements [olderIndex].
+func (d deeper) First() uint64 { return d.c.index.Begin().Lists }
+
+// CommitBelow implements [olderIndex].
+func (d deeper) CommitBelow(ctx context.Context, blocks []*evm.Block) error {
+	err := d.c.index.CommitBelow(ctx, blocks)
+	if err == nil {
+		for _, b := range blocks {
+			d.c.noteUnverified(b)
+		}
+	}
+	return err
+}
+
+// fetchOlder fetches blocks below the chain's first one if the operator wants it to
+// begin there, and what else the archive is to keep.
+func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) error {
+	if _, _, started := c.index.Cursor(); !started {
+		return nil // it begins as it is wanted
+	}
+	log := c.log.With("chain", c.cfg.Name)
+	return c.cfg.Host.Go("older blocks of "+c.cfg.Name, func(ctx context.Context) error {
+		o := &older[*evm.Block]{keeper: k, index: deeper{c}, nodes: c.client, fetch: beside(cfg, " older"), log: log}
+		for _, e := range []*event{&k.joined, &k.tended} {
+			select {
+			case <-e.done:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if b := c.index.Begin(); b.Lists < b.Balances {
+			c.tokens.Search() // the end may have come before what older blocks name was asked
+		}
+		wanted := false
+		if !k.retry(ctx, "the block with which the chain is to begin is not known", func(error) {}, func() (err error) {
+			wanted, err = c.plan(ctx, o)
+			return err
+		}) || !wanted || !o.Run(ctx) {
+			return nil
+		}
+		log.Info("all older blocks that are wanted are there", "first", o.down)
+		c.tokens.Search()
+		k.reached()
+		return nil
+	})
+}
+
+// plan decides down to where o fetches, and reports whether there is anything to do.
+func (c *EVM) plan(ctx context.Context, o *older[*evm.Block]) (bool, error) {
+	a, begin := o.keeper.sink.archive, c.index.Begin().Lists
+	first, _, ok := a.First()
+	want, err := c.wantedStart(ctx)
+	if err != nil || !ok {
+		return false, err
+	}
+	keep := a.Keep()
+	switch {
+	case want > begin:
+		o.log.Warn("the chain goes on as it was begun in the data folder, below the start block that is wanted now; to begin there use another folder",
+			"first", begin, "wanted", want)
+	case want < begin && keep != (archive.Keep{}):
+		o.log.Warn("older blocks are not fetched: the archive keeps only the newest ones", "first", begin, "wanted", want)
+	case want < begin || first < begin:
+		o.down = want
+		if first < want {
+			o.down = first // in the archive already
+		}
+		o.log.Info("older blocks are fetched, downwards; lists grow with each range, and sums are made again once the first block of the chain is there",
+			"first", begin, "down to", o.down)
+		return true, nil
+	}
+	if keep == (archive.Keep{}) || first <= begin {
+		return false, nil
+	}
+	last, _, _ := a.Last()
+	o.down = begin
+	if keep.Blocks > 0 {
+		o.down = max(begin, last-min(last, keep.Blocks-1))
+	}
+	if keep.Bytes > 0 {
+		o.enough = func() bool { return a.Size() >= keep.Bytes }
+		if keep.Blocks > 0 {
+			below := o.down
+			o.down, o.enough = begin, func() bool {
+				first, _, _ := a.First()
+				return first <= below && a.Size() >= keep.Bytes
+			}
+		}
+	}
+	if first <= o.down || o.enough != nil && o.enough() {
+		return false, nil
+	}
+	o.log.Info("the archive is filled downwards, as far as it is kept", "first", first)
+	return true, nil
+}
