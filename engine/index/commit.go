@@ -143,6 +143,9 @@ type writer struct {
 	// later, if not nil, commits a batch that ends with a block while further ones
 	// are made.
 	later func(*store.Batch) error
+	// load, if not nil, takes the rows of tables that nobody reads before the batch
+	// is committed that comes with them.
+	load *load
 
 	rows, size int    // in batch, at most
 	done       cursor // of the last block in batch
@@ -163,19 +166,23 @@ func (w *writer) fits(rows, bytes int) bool {
 }
 
 func (w *writer) block(r *rows, cur cursor) error {
-	if w.whole && !w.fits(len(r.list), r.bytes) {
+	list, size := r.list, r.bytes
+	if w.load != nil {
+		list, size = w.load.take(list)
+	}
+	if w.whole && !w.fits(len(list), size) {
 		if err := w.flush(); err != nil {
 			return err
 		}
 	}
 	w.whole = false
-	for i := range r.list {
-		if err := w.set(r.list[i].key, r.list[i].value); err != nil {
+	for i := range list {
+		if err := w.set(list[i].key, list[i].value); err != nil {
 			return err
 		}
 	}
-	w.rows += len(r.list)
-	w.size += r.bytes + len(r.list)*w.c.overhead
+	w.rows += len(list)
+	w.size += size + len(list)*w.c.overhead
 	if w.roll != nil {
 		w.tail.take(w.roll)
 		cur.rolled = w.tail.state

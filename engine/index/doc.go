@@ -28,7 +28,8 @@
 //
 // Each table has a version, that of the rules its rows are made by, and lies in an
 // edition of its own. [Chain.Stale] names tables of other versions, and
-// [Chain.Rebuild] makes them again from blocks beside those that are served. Pure
+// [Chain.Rebuild] makes them again from blocks beside those that are served, with rows
+// that are sorted and loaded without transactions but for those of metrics. Pure
 // tables follow from each block alone; folds, which are balances and metrics, also
 // from the rows before. A block that was committed without its trace is a gap until
 // [Chain.Complete]: what its trace says is missing, and the native balance of an

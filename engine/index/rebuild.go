@@ -357,7 +357,9 @@ func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 	for _, t := range Tables() {
 		b.m.only[t] = b.made[t] && b.next >= b.begins[tables[t].part]
 	}
-	w := &writer{c: b.c, ctx: ctx, at: b.m.at, later: b.launch}
+	rows := new(load)
+	w := &writer{c: b.c, ctx: ctx, at: b.m.at, load: rows}
+	w.later = func(batch *store.Batch) error { return b.launch(batch, rows.end()) }
 	w.mark = func(set func(key, value []byte) error) error {
 		return set(w.at.rowKey(rowBuilding), buildRow(&w.done, b.editions))
 	}
@@ -372,14 +374,23 @@ func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 	return nil
 }
 
-// launch commits a batch while further rows are made, after the one before.
-func (b *build) launch(batch *store.Batch) error {
+// launch loads rows and then commits a batch, while further rows are made, after what
+// was launched before.
+func (b *build) launch(batch *store.Batch, rows sorter) error {
 	if err := b.land(); err != nil {
 		batch.Discard()
 		return err
 	}
 	b.flying = make(chan error, 1)
-	go func(ended chan<- error) { ended <- batch.Commit() }(b.flying)
+	go func(ended chan<- error) {
+		err := rows.load(b.c.db)
+		if err != nil {
+			batch.Discard()
+		} else {
+			err = batch.Commit()
+		}
+		ended <- err
+	}(b.flying)
 	return nil
 }
 

@@ -311,3 +311,60 @@ func ExampleTable() {
 	fmt.Println(t, err)
 	// Output: token-balances <nil>
 }
+
+// A load hands over each key once, with its last value, and all in the order of keys,
+// also where only the end of a key differs; rows of metrics stay with the transaction.
+func TestLoadSorts(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(49, 1))
+	p, db := newPlaces(7), openDB(t, t.TempDir())
+	var l load
+	want, rest := map[string]byte{}, 0
+	for i := range 4000 {
+		k := p.key([]byte{store.TableTxs, store.TableHolders, store.TableStamps}[rnd.IntN(3)]).u64(7 * uint64(rnd.IntN(9)))
+		for range rnd.IntN(3) {
+			k = append(k, byte(rnd.IntN(4)))
+		}
+		r := row{k[:len(k)-rnd.IntN(4)], []byte{byte(i)}}
+		others, size := l.take([]row{r})
+		if k[0] == store.TableStamps {
+			rest += len(others)
+			if size != len(r.key)+1 {
+				t.Fatalf("%d bytes", size)
+			}
+			continue
+		}
+		want[string(r.key)] = byte(i)
+	}
+	s := l.end()
+	if err := s.load(db); err != nil || rest == 0 {
+		t.Fatal(err, rest)
+	}
+	got, err := db.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	rows, err := got.Rows(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Seek([]byte{store.TableTxs}); rows.Valid(); rows.Next() {
+		k := string(rows.Key())
+		if err := rows.Value(func(v []byte) error {
+			if !slices.Equal(v, []byte{want[k]}) {
+				return fmt.Errorf("%x has %x, want %x", k, v, want[k])
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		delete(want, k)
+	}
+	if len(want) > 0 {
+		t.Errorf("%d rows are not there", len(want))
+	}
+	if next := l.end(); len(next.tables[store.TableTxs])+len(next.tables[store.TableHolders]) > 0 {
+		t.Error("it keeps what it handed over")
+	}
+}
