@@ -1,14 +1,11 @@
 package follow
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +42,7 @@ type tellers interface {
 	Tracer(height uint64) (evmsource.Teller, bool)
 	Tellers(height uint64) []evmsource.Teller
 	Lies(evmsource.Teller) bool
+	HasLiar() bool
 	BlameTeller(evmsource.Teller)
 	Retrace(ctx context.Context, n evmsource.Teller, b *evm.Block) (*evm.Block, error)
 	Prove(ctx context.Context, doubts []evmsource.Doubt, judge func(*evmsource.Doubt, error)) error
@@ -117,6 +115,7 @@ func (l *secondLane) blame(n evmsource.Teller, height uint64, why string) {
 		return
 	}
 	l.nodes.BlameTeller(n) // first: what is committed from here on is seen by take
+	l.list.hasten()
 	l.log.Error("a node told false balances or calls: what it told is asked of other nodes", "node", n.Endpoint().String(), "height", height, "err", why)
 	l.accuse(height, n.Endpoint().String()+": "+why)
 }
@@ -211,7 +210,7 @@ func (l *secondLane) settle(ctx context.Context, s *suspect) {
 	low := max(s.From, first, high-min(high, settleBlocks-1))
 	parent, blocks, err := l.blocks(ctx, low, high)
 	if err != nil || len(blocks) == 0 {
-		l.list.postpone(s.id, fmt.Sprintf("the archive cannot be read: %v", err))
+		l.list.postpone(s.id, fmt.Sprintf("the archive cannot be read: %v", err), nil, nil)
 		return
 	}
 	low = blocks[0].Number
@@ -279,155 +278,6 @@ func (l *secondLane) blocks(ctx context.Context, low, high uint64) (parent *evm.
 	return parent, blocks, err
 }
 
-// outcome is what was found out about a block.
-type outcome struct {
-	was    *evm.Block // nil: nobody was asked
-	is     *evm.Block // the true form where it is another than the one that is kept
-	open   string     // why it is not certain what is true
-	silent bool       // that is: nobody has answered
-}
-
-// version is a form of a block, with the nodes that told it.
-type version struct {
-	block *evm.Block
-	votes []evmsource.Teller
-	false error // a proof contradicts it
-}
-
-// judge asks nodes about a block and decides what is true.
-func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block) outcome {
-	told, err := l.opinions(ctx, s, b)
-	if len(told) == 1 && len(told[0].votes) < s.votes() {
-		return outcome{was: b, open: cmp.Or(err, errNobody).Error(), silent: true}
-	}
-	if len(told) == 1 && !s.Refuted {
-		return outcome{was: b} // all agree
-	}
-	l.proveAll(ctx, parent, told)
-	return l.decide(s, b, told)
-}
-
-var errNobody = errors.New("no other node can be asked")
-
-// votes is how many nodes must say the same.
-func (s *suspect) votes() int {
-	if s.Accused {
-		return 1
-	}
-	return 2
-}
-
-// opinions returns the forms of a block that nodes tell now, first the one that is
-// kept. Of an accused range one node that agrees with it is enough.
-func (l *secondLane) opinions(ctx context.Context, s *suspect, b *evm.Block) (list []version, err error) {
-	list = []version{{block: b}}
-	tracer, known := l.nodes.Tracer(b.Number)
-	nodes := l.nodes.Tellers(b.Number)
-	if at := slices.Index(nodes, tracer); known && at >= 0 { // it goes last
-		nodes = append(slices.Delete(nodes, at, at+1), tracer)
-	}
-	for _, n := range nodes[:min(len(nodes), maxOpinions)] {
-		told, askErr := l.nodes.Retrace(ctx, n, b)
-		if askErr != nil {
-			err = cmp.Or(err, askErr)
-			if ctx.Err() != nil {
-				return list, err
-			}
-			continue
-		}
-		at := slices.IndexFunc(list, func(v version) bool { return evmsource.Difference(v.block, told) == "" })
-		if at < 0 {
-			at, list = len(list), append(list, version{block: told})
-		}
-		list[at].votes = append(list[at].votes, n)
-		if s.Accused && !s.Refuted && len(list) == 1 {
-			break
-		}
-	}
-	if asked := slices.ContainsFunc(list, func(v version) bool { return slices.Contains(v.votes, tracer) }); known && !asked && !l.nodes.Lies(tracer) {
-		list[0].votes = append(list[0].votes, tracer) // it said so then
-	}
-	return list, err
-}
-
-// proveAll has the accounts proven of which versions differ.
-func (l *secondLane) proveAll(ctx context.Context, parent *evm.Block, list []version) {
-	forms := make([]*evm.Block, len(list))
-	for i := range list {
-		forms[i] = list[i].block
-	}
-	for i, doubts := range evmsource.Disputes(parent, forms...) {
-		for some := range slices.Chunk(doubts, proofBatch) {
-			err := l.nodes.Prove(ctx, some, func(_ *evmsource.Doubt, err error) {
-				if errors.Is(err, evmsource.ErrFalse) && (list[i].false == nil || errors.Is(list[i].false, evmsource.ErrUnexplained)) {
-					list[i].false = err
-				}
-			})
-			if err != nil {
-				break // no node proves anything now
-			}
-		}
-	}
-}
-
-// decide says which version of a block is true, and holds the others against those
-// who told them.
-func (l *secondLane) decide(s *suspect, b *evm.Block, list []version) outcome {
-	o := outcome{was: b, open: l.contradiction(list)}
-	var sound []version
-	for i := range list {
-		if v := &list[i]; v.false == nil || len(list) == 1 && errors.Is(v.false, evmsource.ErrUnexplained) && len(v.votes) > 1 {
-			// Of a way to move coins that is not known here nodes that agree know better.
-			sound = append(sound, *v)
-		}
-	}
-	slices.SortStableFunc(sound, func(x, y version) int { return cmp.Compare(len(y.votes), len(x.votes)) })
-	if len(sound) == 0 || len(sound) > 1 && len(sound[0].votes) == len(sound[1].votes) {
-		return o
-	}
-	best := &sound[0]
-	need := s.votes()
-	if len(sound) == 1 && len(list) > 1 {
-		need = min(need, 1) // the others are proven to be false
-	}
-	if len(best.votes) < need {
-		return o
-	}
-	o.open = ""
-	if best.block != b {
-		o.is = best.block
-		if n, ok := l.nodes.Tracer(b.Number); ok {
-			l.blame(n, b.Number, evmsource.Difference(b, best.block))
-		}
-	}
-	for i := range list {
-		if v := &list[i]; v.block != best.block {
-			for _, n := range v.votes {
-				l.blame(n, b.Number, evmsource.Difference(v.block, best.block))
-			}
-		}
-	}
-	return o
-}
-
-// contradiction says in which way versions differ, and who told them.
-func (l *secondLane) contradiction(list []version) string {
-	names := func(v *version) string {
-		var all []string
-		for _, n := range v.votes {
-			all = append(all, n.Endpoint().String())
-		}
-		if len(all) == 0 {
-			return "nobody any more"
-		}
-		return strings.Join(all, ", ")
-	}
-	if len(list) < 2 {
-		return fmt.Sprintf("%s: %v", names(&list[0]), list[0].false)
-	}
-	return fmt.Sprintf("%s against %s: %s", names(&list[0]), names(&list[1]), evmsource.Difference(list[0].block, list[1].block))
-}
-
 // apply does what follows from outcomes, and reports whether the range is settled but
 // for the blocks that it has listed for themselves.
 func (l *secondLane) apply(ctx context.Context, s *suspect, outcomes []outcome) bool {
@@ -442,7 +292,7 @@ func (l *secondLane) apply(ctx context.Context, s *suspect, outcomes []outcome) 
 			if ctx.Err() == nil {
 				l.log.Warn("blocks whose calls or balances are false could not be put right yet", "err", err)
 			}
-			l.retry(s, fmt.Sprintf("it could not be put right: %v", err))
+			l.retry(s, fmt.Sprintf("it could not be put right: %v", err), outcome{})
 			return false
 		}
 		l.revised.Add(float64(len(wrong)))
@@ -454,11 +304,12 @@ func (l *secondLane) apply(ctx context.Context, s *suspect, outcomes []outcome) 
 		switch {
 		case o.open == "":
 		case s.From == s.To || !decided: // alone, or nobody answers now
-			l.retry(s, o.open)
+			l.retry(s, o.open, o)
 			return false
 		default:
 			l.list.add(suspect{
-				From: o.was.Number, To: o.was.Number, Accused: s.Accused, Refuted: s.Refuted, Reason: o.open, Tries: 1, Next: time.Now().Add(suspectFirst),
+				From: o.was.Number, To: o.was.Number, Accused: s.Accused, Refuted: s.Refuted, Reason: o.open, Against: o.against, Kept: digestOf(o.was),
+				Tries: 1, Next: time.Now().Add(suspectFirst),
 			})
 		}
 	}
@@ -466,12 +317,17 @@ func (l *secondLane) apply(ctx context.Context, s *suspect, outcomes []outcome) 
 }
 
 // retry has a range settled later.
-func (l *secondLane) retry(s *suspect, why string) {
+func (l *secondLane) retry(s *suspect, why string, o outcome) {
+	var kept []byte
+	if len(o.against) > 0 {
+		kept = digestOf(o.was)
+	}
 	if s.id != 0 {
-		l.list.postpone(s.id, why)
+		l.list.postpone(s.id, why, o.against, kept)
 		return
 	}
 	l.log.Warn("nodes say different things of a block, and it is not certain which are true: they are asked again", "height", s.From, "err", why)
-	s.Reason, s.Tries, s.Next = why, 1, time.Now().Add(suspectFirst)
+	s.Reason, s.Against, s.Kept = why, o.against, kept
+	s.Tries, s.Next = 1, time.Now().Add(suspectFirst)
 	l.list.add(*s)
 }

@@ -78,6 +78,12 @@ func (f *fakeTellers) Lies(n evmsource.Teller) bool {
 	return f.liars[n]
 }
 
+func (f *fakeTellers) HasLiar() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.liars) > 0
+}
+
 func (f *fakeTellers) BlameTeller(n evmsource.Teller) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -255,6 +261,48 @@ func TestSecondTie(t *testing.T) {
 	r.tell.down = map[int]bool{}
 	again()
 	r.work(t)
+	r.mustBeTrue(t)
+}
+
+// Of two nodes that contradict each other about several blocks one mends itself: with
+// the first block that is settled so are the others, though that node is asked no more.
+func TestSecondMends(t *testing.T) {
+	t.Parallel()
+	r := newSecondRig(t, 50, 10)
+	r.lied(10, 50, lieAboutCall)
+	r.tell.tells[0], r.tell.down[2] = lieAboutCall, true
+	for _, h := range []uint64{20, 30, 40} {
+		r.sample(t.Context(), h)
+	}
+	if all := r.list.all(); len(all) != 3 || r.list.err() != nil {
+		t.Fatalf("%+v", all)
+	}
+	delete(r.tell.tells, 0)
+	for range 20 {
+		if next, _, ok := r.list.due(time.Now().Add(suspectMost)); ok {
+			r.settle(t.Context(), &next)
+		}
+	}
+	r.mustBeTrue(t)
+}
+
+// A node that contradicted what is kept, and is right again, has told something false
+// then: what it told elsewhere is asked of others.
+func TestSecondRecants(t *testing.T) {
+	t.Parallel()
+	r := newSecondRig(t, 50, 10)
+	r.lied(10, 50, lieAboutCall)
+	r.tell.tells[0], r.tell.down[2] = lieAboutCall, true
+	r.sample(t.Context(), 5) // node 1 told that
+	if all := r.list.all(); len(all) != 1 || r.list.err() != nil {
+		t.Fatalf("%+v", all)
+	}
+	delete(r.tell.tells, 0)
+	for range 20 {
+		if next, _, ok := r.list.due(time.Now().Add(suspectMost)); ok {
+			r.settle(t.Context(), &next)
+		}
+	}
 	r.mustBeTrue(t)
 }
 

@@ -19,7 +19,11 @@ type suspect struct {
 	Accused bool `json:"accused,omitempty"`
 	// Refuted: a proof contradicts what is kept of a block of the range, so that nodes
 	// say the same settles nothing.
-	Refuted bool      `json:"refuted,omitempty"`
+	Refuted bool `json:"refuted,omitempty"`
+	// Against are the nodes that told another form of the block than the one that was
+	// kept, whose digest is Kept. Who takes that back has told something false.
+	Against []string  `json:"against,omitempty"`
+	Kept    []byte    `json:"kept,omitempty"`
 	Since   time.Time `json:"since"`
 	Tries   int       `json:"tries"`
 	Next    time.Time `json:"next"` // when nodes are asked again
@@ -144,7 +148,7 @@ func (s *suspects) settled(id int, low, high, from uint64) {
 }
 
 // postpone has nodes asked about a range again some time later.
-func (s *suspects) postpone(id int, why string) {
+func (s *suspects) postpone(id int, why string, against []string, kept []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty = true
@@ -155,8 +159,21 @@ func (s *suspects) postpone(id int, why string) {
 			if !e.Accused {
 				e.Reason = why
 			}
+			if len(against) > 0 {
+				e.Against, e.Kept = against, kept
+			}
 		}
 	}
+}
+
+// hasten has all ranges settled now: more is known of the nodes.
+func (s *suspects) hasten() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.list {
+		s.list[i].Next = time.Time{}
+	}
+	s.changed()
 }
 
 // all returns the list.
