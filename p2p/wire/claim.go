@@ -2,34 +2,29 @@ package wire
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
 
-	"golang.org/x/crypto/cryptobyte"
-	"golang.org/x/crypto/cryptobyte/asn1"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"quorate/engine/chain"
+	"quorate/engine/chain/staking"
 )
 
 const (
 	// MaxCertificateLen is the longest leaf certificate peers accept, in bytes of DER.
-	MaxCertificateLen = 2 << 10
+	MaxCertificateLen = staking.MaxCertificateLen
 	// ClaimLen is the length of the signed part of a claim.
 	ClaimLen = 16 + 2 + 8
 )
 
 var (
 	// ErrCertificate is returned for a certificate that peers would not accept.
-	ErrCertificate = errors.New("unacceptable certificate")
+	ErrCertificate = staking.ErrCertificate
 	// ErrClaimSignature is returned for a claim that its certificate's key did not sign.
 	ErrClaimSignature = errors.New("the claim's signature is wrong")
 )
@@ -134,64 +129,12 @@ func VerifyClaim(key crypto.PublicKey, addr netip.AddrPort, timestamp uint64, si
 		return fmt.Errorf("%w: no address", ErrMalformed)
 	}
 	sum := sha256.Sum256(AppendClaim(nil, addr, timestamp))
-	switch key := key.(type) {
-	case *ecdsa.PublicKey:
-		if ecdsa.VerifyASN1(key, sum[:], sig) {
-			return nil
-		}
-	case *rsa.PublicKey:
-		if rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], sig) == nil {
-			return nil
-		}
-	default:
-		return fmt.Errorf("%w: key of type %T", ErrCertificate, key)
+	err := staking.Verify(key, sum, sig)
+	if errors.Is(err, staking.ErrSignature) {
+		return ErrClaimSignature
 	}
-	return ErrClaimSignature
+	return err
 }
 
-// PublicKey returns the key of a leaf certificate: ECDSA on P-256, or RSA of
-// 2048 or 4096 bits with exponent 65537, as peers require. It looks at nothing
-// but the key: peers take certificates whose other fields are odd.
-func PublicKey(der []byte) (crypto.PublicKey, error) {
-	if len(der) > MaxCertificateLen {
-		return nil, fmt.Errorf("%w: %d bytes", ErrCertificate, len(der))
-	}
-	spki, err := subjectKey(der)
-	if err != nil {
-		return nil, err
-	}
-	key, err := x509.ParsePKIXPublicKey(spki)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
-	}
-	switch key := key.(type) {
-	case *ecdsa.PublicKey:
-		if key.Curve == elliptic.P256() {
-			return key, nil
-		}
-	case *rsa.PublicKey:
-		if n := key.N.BitLen(); (n == 2048 || n == 4096) && key.E == 65537 {
-			return key, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: key is neither P-256 nor RSA 2048 or 4096", ErrCertificate)
-}
-
-// subjectKey cuts the subjectPublicKeyInfo out of a certificate.
-func subjectKey(der []byte) ([]byte, error) {
-	in := cryptobyte.String(der)
-	var cert, tbs, spki cryptobyte.String
-	ok := in.ReadASN1(&cert, asn1.SEQUENCE) &&
-		cert.ReadASN1(&tbs, asn1.SEQUENCE) &&
-		tbs.SkipOptionalASN1(asn1.Tag(0).Constructed().ContextSpecific()) && // version
-		tbs.SkipASN1(asn1.INTEGER) && // serial number
-		tbs.SkipASN1(asn1.SEQUENCE) && // signature algorithm
-		tbs.SkipASN1(asn1.SEQUENCE) && // issuer
-		tbs.SkipASN1(asn1.SEQUENCE) && // validity
-		tbs.SkipASN1(asn1.SEQUENCE) && // subject
-		tbs.ReadASN1Element(&spki, asn1.SEQUENCE)
-	if !ok {
-		return nil, fmt.Errorf("%w: not a certificate", ErrCertificate)
-	}
-	return spki, nil
-}
+// PublicKey returns the key of a leaf certificate that peers accept.
+func PublicKey(der []byte) (crypto.PublicKey, error) { return staking.PublicKey(der) }

@@ -13,13 +13,10 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/codec"
+	"quorate/engine/chain/staking"
 )
 
-const (
-	version = 0
-	// MaxCertificateLen is the length at which peers refuse a certificate.
-	MaxCertificateLen = 2 << 10
-)
+const version = 0
 
 // ErrSignature means that a signature is missing, wrong, or where none should be.
 var ErrSignature = errors.New("proposer's signature is not valid")
@@ -76,7 +73,7 @@ func (h *Header) Proposer() chain.NodeID {
 func Parse(b []byte) (*Header, error) {
 	h := new(Header)
 	err := codec.Decode(b, version, codec.MaxLen, h.code)
-	if err == nil && len(h.Certificate) > MaxCertificateLen {
+	if err == nil && len(h.Certificate) > staking.MaxCertificateLen {
 		err = fmt.Errorf("%w: certificate of %d bytes", codec.ErrTooLong, len(h.Certificate))
 	}
 	if err != nil {
