@@ -62,7 +62,7 @@ func TestGoldenTxs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
-		chaintest.SameJSON(t, e.Name, jsonTx(tx), e.JSON)
+		chaintest.SameJSON(t, e.Name, jsonTx(tx), e.JSON, "fxID")
 		chaintest.RoundTrip(t, &e, recoder(ParseTx))
 		if tx.ID.String() != e.ID || tx.Size != len(e.Bytes) || tx.Body.Kind().String() != e.Name {
 			t.Errorf("%s: got %s %s of %d bytes, want %s of %d", e.Name, tx.Body.Kind(), tx.ID, tx.Size, e.ID, len(e.Bytes))
@@ -192,7 +192,7 @@ func TestGoldenBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
-		chaintest.SameJSON(t, e.Name, jsonBlock(b), e.JSON)
+		chaintest.SameJSON(t, e.Name, jsonBlock(b), e.JSON, "fxID")
 		chaintest.RoundTrip(t, &e, recoder(ParseBlock))
 		if b.ID.String() != e.ID || b.Size != len(e.Bytes) {
 			t.Errorf("%s: got %s of %d bytes, want %s of %d", e.Name, b.ID, b.Size, e.ID, len(e.Bytes))

@@ -1,7 +1,6 @@
 package avm
 
 import (
-	"quorate/engine/chain"
 	"quorate/engine/chain/chaintest"
 	"quorate/engine/chain/utxo"
 )
@@ -12,8 +11,17 @@ type object = chaintest.Object
 
 var form = chaintest.Exchange
 
-// fx is a feature extension that nodes fill in apart: it is not in the bytes.
-func fx(o object) object { return chaintest.With(o, object{"fxID": chain.ID{}.String()}) }
+// fx adds the feature extension that a kind belongs to, which is not in the bytes.
+func fx(k utxo.Kind, o object) object {
+	id := chaintest.Secp256k1fx
+	switch {
+	case k >= utxo.PropertyMintOutput:
+		id = chaintest.Propertyfx
+	case k >= utxo.NFTMintOutput:
+		id = chaintest.NFTfx
+	}
+	return chaintest.With(o, object{"fxID": id})
+}
 
 func jsonBlock(b *Block) object {
 	return object{
@@ -26,7 +34,7 @@ func jsonTx(tx *Tx) object {
 	return object{
 		"id": tx.ID.String(), "unsignedTx": chaintest.With(form.Base(tx.Body.Funds()), jsonBody(tx.Body)),
 		"credentials": chaintest.List(tx.Credentials, func(c *utxo.Credential) object {
-			return fx(object{"credential": chaintest.Signatures(c)})
+			return fx(c.Kind, object{"credential": chaintest.Signatures(c)})
 		}),
 	}
 }
@@ -37,12 +45,13 @@ func jsonBody(body Body) object {
 		return object{
 			"name": t.Name, "symbol": t.Symbol, "denomination": t.Denomination,
 			"initialStates": chaintest.List(t.States, func(s *InitialState) object {
-				return fx(object{"fxIndex": s.Extension, "outputs": chaintest.List(s.Outputs, form.State)})
+				first := []utxo.Kind{utxo.MintOutput, utxo.NFTMintOutput, utxo.PropertyMintOutput}[s.Extension%3]
+				return fx(first, object{"fxIndex": s.Extension, "outputs": chaintest.List(s.Outputs, form.State)})
 			}),
 		}
 	case *Operate:
 		return object{"operations": chaintest.List(t.Operations, func(o *Operation) object {
-			return fx(object{"assetID": o.Asset.String(), "inputIDs": chaintest.List(o.Inputs, chaintest.Ref), "operation": jsonOperation(o)})
+			return fx(o.Kind, object{"assetID": o.Asset.String(), "inputIDs": chaintest.List(o.Inputs, chaintest.Ref), "operation": jsonOperation(o)})
 		})}
 	case *Import:
 		return object{"sourceChain": t.SourceChain.String(), "importedInputs": form.Inputs(t.Imported)}

@@ -25,17 +25,19 @@ func With(a, b Object) Object {
 }
 
 // Form is how a chain of the local network writes JSON.
-type Form struct {
-	Alias string
-	// Extension is what nodes name as the feature extension of amounts. It is not in
-	// the bytes: the X-Chain's nodes fill it in apart.
-	Extension string
-}
+type Form struct{ Alias string }
 
 // The two chains.
 var (
-	Platform = Form{"P", "spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ"}
-	Exchange = Form{"X", chain.ID{}.String()}
+	Platform = Form{"P"}
+	Exchange = Form{"X"}
+)
+
+// IDs of the feature extensions, which nodes add to what is in the bytes.
+const (
+	Secp256k1fx = "spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ"
+	NFTfx       = "qd2U4HDWUvMrVUeTcCHp6xH3Qpnn1XbU5MDdnBoiifFqvgXwT"
+	Propertyfx  = "rXJsCSEYXg2TehWxCEEGj6JU2PWKTkd6cBdNLjoe2SpsKD9cy"
 )
 
 // Bytes returns b in hexadecimal.
@@ -93,7 +95,7 @@ func (f Form) Amount(o *utxo.Output) Object {
 // Outputs returns the JSON of the outputs of a transaction.
 func (f Form) Outputs(list []utxo.Output) []Object {
 	return List(list, func(o *utxo.Output) Object {
-		return Object{"assetID": o.Asset.String(), "fxID": f.Extension, "output": f.Amount(o)}
+		return Object{"assetID": o.Asset.String(), "fxID": Secp256k1fx, "output": f.Amount(o)}
 	})
 }
 
@@ -104,7 +106,7 @@ func (f Form) Inputs(list []utxo.Input) []Object {
 		if in.StakeLock != 0 {
 			spent = Object{"locktime": in.StakeLock, "input": spent}
 		}
-		return With(Ref(&in.Ref), Object{"assetID": in.Asset.String(), "fxID": f.Extension, "input": spent})
+		return With(Ref(&in.Ref), Object{"assetID": in.Asset.String(), "fxID": Secp256k1fx, "input": spent})
 	})
 }
 
