@@ -70,7 +70,7 @@ func newAnswerRig(t testing.TB) *answerRig {
 		{"ERC-20 list", 0.6, 0, 0.15, chainPath + "/addresses/" + of(0).String() + "/balances:listErc20", func(i int) string {
 			return chainPath + "/addresses/" + of(1+i).String() + "/balances:listErc20"
 		}},
-		{"holders", 0.5, 0, 0, holdersPath(0), func(i int) string { return holdersPath(1 + i) }},
+		{"holders", 0.5, 0, 0.15, holdersPath(0), func(i int) string { return holdersPath(1 + i) }},
 		{"metrics", 0.8, 0.35, 0.15, metricPath(rollup.TxCount, 100), metricPage},
 	}
 	if err := db.Close(); err != nil {
