@@ -57,4 +57,14 @@ func indexFigures(t *testing.T, each func(figure)) {
 	}
 	source() // warms up both sides
 	each(figure{"ingest time / source", timeRatio, func() float64 { return costRatio(2, perGroup, ours, source) }})
+	each(figure{"verification / ingest CPU", cpuRatio.atMost(maxVerifyShare), func() float64 {
+		sink, db, _, _ := openSink(t)
+		before := cpu()
+		_, txs := f.follow(t, sink)
+		whole := float64(cpu()-before) / 1e3 / float64(txs)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return f.verification(t) / whole
+	}})
 }

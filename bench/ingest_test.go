@@ -254,7 +254,8 @@ func (f *farm) follow(t testing.TB, sink ingest.Sink[*evm.Block]) (took time.Dur
 // on, each group on disk before the next, from a simulated node in another process on
 // the same cores. x/source is the rate against that of fetching, tracing and
 // decoding the same blocks alone, in turns; disk-B/tx is the size of all tables
-// after the database was closed; cpu-us/tx is without the node.
+// after the database was closed; cpu-us/tx is without the node, and verify/cpu the
+// part of it that goes into verification.
 func BenchmarkIngest(b *testing.B) {
 	const blocks = 300
 	f := startChainFarm(b, blocks, 100)
@@ -282,6 +283,11 @@ func BenchmarkIngest(b *testing.B) {
 	b.ReportMetric(median(ours), "cpu-us/tx")
 	b.ReportMetric(median(base), "source-cpu-us/tx")
 	b.ReportMetric(median(disk), "disk-B/tx")
+	share := f.verification(b) / median(ours)
+	b.ReportMetric(share, "verify/cpu")
+	if share > maxVerifyShare {
+		b.Errorf("%.3f of the processor time goes into verification, at most %.2f may", share, maxVerifyShare)
+	}
 	if v := median(disk); v >= 1200 {
 		b.Errorf("%.0f bytes on disk for a transaction, at most 1,200 are allowed", v)
 	}
