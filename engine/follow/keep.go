@@ -131,14 +131,15 @@ func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error
 }
 
 // complete hands the index the traces that the archive has and the index lacks, say
-// since it was made when a node failed for a moment.
+// since it was made when a node failed for a moment, and the blocks in its gaps that
+// have nothing to trace.
 func (c *EVM) complete(ctx context.Context) error {
 	if !c.traced.Load() {
 		return nil // nobody has any
 	}
 	for _, g := range c.index.Gaps() {
 		err := c.keeper.Load().sink.reader.Read(ctx, g.From, g.To, func(b *evm.Block) error {
-			if !b.Traced {
+			if !b.Traced && c.client.Needs(b) {
 				return nil
 			}
 			return c.index.Complete(ctx, b)

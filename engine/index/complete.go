@@ -15,9 +15,10 @@ import (
 // calls of its transactions, the parts that addresses have in them and the native
 // balances. Metrics that lack something from the
 // block stay served and are stale from then on, see [Chain.Stale]. A block that is in no
-// gap is passed over, so it does no harm to complete one twice.
+// gap is passed over, so it does no harm to complete one twice. Blocks in which there is
+// nothing to trace are completed as they are: a gap goes on over those behind it.
 func (c *Chain) Complete(ctx context.Context, blk *evm.Block) error {
-	if !blk.Traced {
+	if lacksTrace(blk) {
 		return fmt.Errorf("complete block %d: it has no trace", blk.Number)
 	}
 	c.commit.Lock()
@@ -46,6 +47,9 @@ func (c *Chain) Complete(ctx context.Context, blk *evm.Block) error {
 	c.tokenVersion.Add(1) // what was kept of answers is good no longer
 	return nil
 }
+
+// lacksTrace reports whether a block lacks its trace and has something to trace.
+func lacksTrace(b *evm.Block) bool { return !b.Traced && len(b.Txs)+len(b.Atomic) > 0 }
 
 // isIndexed checks that a block is the one at its height.
 func (c *Chain) isIndexed(cur *cursor, blk *evm.Block) error {
@@ -180,7 +184,7 @@ func (b *build) redo(ctx context.Context, from Blocks) error {
 }
 
 func (b *build) redoBlock(ctx context.Context, blk *evm.Block) error {
-	if !blk.Traced {
+	if lacksTrace(blk) {
 		return fmt.Errorf("block %d was completed, and is read without its trace", blk.Number)
 	}
 	b.cur.complete(blk.Number)

@@ -236,3 +236,56 @@ func TestManyGaps(t *testing.T) {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
+
+// Blocks without transactions, which nobody traces and over which gaps go on, are
+// completed as they are.
+func TestCompleteAmongEmpty(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 54, Txs: 2}).Blocks(60)
+	empty := 0
+	for _, b := range blocks[1:] {
+		if len(b.Txs) == 0 {
+			b.Traced, b.Balances = false, nil // as they come from nodes
+			empty++
+		}
+	}
+	if empty < 5 {
+		t.Fatalf("only %d blocks are empty", empty)
+	}
+	clean := openChain(t, Options{})
+	commit(t, clean, blocks, 60)
+	for name, order := range map[string]func(list []*evm.Block){
+		"upwards":   func([]*evm.Block) {},
+		"downwards": func(list []*evm.Block) { slices.Reverse(list) },
+		"any": func(list []*evm.Block) {
+			rand.New(rand.NewPCG(54, 1)).Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+		},
+	} {
+		c := openChain(t, Options{})
+		commit(t, c, bare(blocks, func(n uint64) bool { return n%7 > 1 }), 9)
+		var late []*evm.Block
+		for _, b := range blocks {
+			if len(b.Txs) > 0 && b.Number%7 > 1 {
+				late = append(late, b)
+			}
+		}
+		order(late)
+		for _, b := range late {
+			complete(t, c, b)
+		}
+		for _, g := range c.Gaps() {
+			for n := g.From; n <= g.To; n++ {
+				complete(t, c, blocks[n])
+			}
+		}
+		if gaps := c.Gaps(); len(gaps) > 0 {
+			t.Errorf("%s: gaps %v", name, gaps)
+		}
+		if stale := c.Stale(); len(stale) > 0 {
+			rebuild(t, c, &archive{blocks: blocks}, stale...)
+		}
+		if digest(t, c) != digest(t, clean) {
+			t.Errorf("%s: the digests differ", name)
+		}
+	}
+}
