@@ -243,3 +243,31 @@ func TestStartBlockMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestKeptFrom: the archive of a folder that had none is filled from the head down, as
+// far as it is kept, and further when more is to be kept.
+func TestKeptFrom(t *testing.T) {
+	t.Parallel()
+	r := newArchiveRig(t, devnet.Config{Blocks: 120, TxsPerBlock: 1})
+	p := r.start(t)
+	r.awaitWhole(t, p.url)
+	p.stop(t)
+	want := digest(t, r.dir, r.c)
+	r.remove(t, "archive")
+	first := func(keep string, want uint64) {
+		t.Helper()
+		r.args = []string{"--archive-keep", keep}
+		p := r.start(t)
+		r.awaitWhole(t, p.url)
+		poll(t, 20*time.Millisecond, fmt.Sprintf("the archive that keeps %s begins with block %d", keep, want), func() bool {
+			return counters(t, p.url)[`quorate_archive_first_block{chain="C"}`] == float64(want)
+		})
+		p.stop(t)
+	}
+	first("30", 91)
+	first("40", 81)
+	first("1GiB", 0)
+	if digest(t, r.dir, r.c) != want || fromArchive(t, r.dir, r.c) != want {
+		t.Error("the index or the archive is another one")
+	}
+}
