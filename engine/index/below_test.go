@@ -198,11 +198,12 @@ func TestBelowBeside(t *testing.T) {
 	if err := c.CommitBelow(t.Context(), blocks[20:50]); err != nil {
 		t.Fatal(err)
 	}
+	rebuild(t, c, a, Tables()...)
 	if err := c.Rewind(t.Context(), a, 90); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, c, blocks[91:], 4)
-	rebuild(t, c, a, Tables()...)
+	rebuild(t, c, a, c.Stale()...)
 	if got := check(t, c, a); len(got) > 0 || c.Begin() != (Begin{20, 50, 50}) {
 		t.Errorf("%d differences; it begins at %+v", len(got), c.Begin())
 	}
