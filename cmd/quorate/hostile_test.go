@@ -143,11 +143,11 @@ func withoutNetwork(name string) string {
 	return base + "{" + strings.Join(kept, ",") + "}"
 }
 
-// signMany asks for messages from first on, eight at a time, and verifies each.
+// signMany asks for messages from first on, four at a time, and verifies each.
 func signMany(t *testing.T, d *devnet.Devnet, url string, first, n, quorum int) {
 	t.Helper()
 	j := newJudge(t, d)
-	gate := make(chan struct{}, 8)
+	gate := make(chan struct{}, 4)
 	var wg sync.WaitGroup
 	for k := range n {
 		gate <- struct{}{}

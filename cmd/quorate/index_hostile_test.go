@@ -166,7 +166,7 @@ func TestNodeLosesDebug(t *testing.T) {
 	d.SetEVMFault(c.Config().ID, devnet.EVMFaultNoDebug)
 	advance(c, 20)
 	// Each block is asked for some times, and health has told.
-	poll(t, 50*time.Millisecond, "health tells of it", func() bool {
+	poll(t, 100*time.Millisecond, "health tells of it", func() bool {
 		said, have := healthOf(t, server.url).Checks["C"].Error, counters(t, server.url)
 		return indexed(t, server.url, number) >= c.Tip() ||
 			strings.Contains(said, "no trace") && have[`quorate_ingest_retries_total{chain="C"}`] >= 80

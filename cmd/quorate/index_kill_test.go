@@ -186,8 +186,8 @@ func undisturbed(t *testing.T, d *devnet.Devnet, chains []*evmchain.Chain, args 
 // killBlocks is the height at the start, and killGrowth by how much the chain then
 // grows while the server is down: there is always something to catch up with.
 var (
-	killBlocks = torture.Pick(150, 600)
-	killGrowth = torture.Pick(30, 100)
+	killBlocks = torture.Pick(80, 600)
+	killGrowth = torture.Pick(25, 100)
 )
 
 // TestKillWhileIndexing: however often the server is killed while it catches up,
@@ -202,7 +202,7 @@ func TestKillWhileIndexing(t *testing.T) {
 		return
 	}
 	kills := killCount(t, 25)
-	d := startNetwork(t, devnet.Config{Blocks: killBlocks, TxsPerBlock: 6})
+	d := startNetwork(t, devnet.Config{Blocks: killBlocks, TxsPerBlock: 5})
 	c, _ := cChain(d)
 	_, took := undisturbed(t, d, []*evmchain.Chain{c})
 	rnd := rand.New(rand.NewPCG(uint64(kills), 5))

@@ -27,7 +27,7 @@ func mustWait(t *testing.T, url, number string, c *evmchain.Chain) {
 			t.Logf("health says %q", said)
 		}
 	}()
-	poll(t, 50*time.Millisecond, "health says that nothing can be traced", func() bool {
+	poll(t, 100*time.Millisecond, "health says that nothing can be traced", func() bool {
 		said = healthOf(t, url).Checks["C"].Error
 		return strings.Contains(said, "trace of ")
 	})
@@ -194,7 +194,7 @@ func TestNeverAccepted(t *testing.T) {
 	// What the blocks left in tables that only collect, and metrics, are made again
 	// after a while, or with the next start.
 	server = startChild(t, d, dir, "--log-display-level", "fatal")
-	poll(t, 50*time.Millisecond, "metrics are served again", func() bool {
+	poll(t, 100*time.Millisecond, "metrics are served again", func() bool {
 		status, _ := get(t, server.url+"/v2/chains/"+number+"/metrics/txCount?timeInterval=day&pageSize=3")
 		return status == http.StatusOK
 	})

@@ -57,7 +57,7 @@ func call(t *testing.T, base, method, params string) (result map[string]any, fai
 // awaitHealth waits until GET /ext/health answers with that status.
 func awaitHealth(t *testing.T, base string, status int) healthReport {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
