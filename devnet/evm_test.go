@@ -150,7 +150,7 @@ func TestNewHeads(t *testing.T) {
 	t.Parallel()
 	d := runEVM(t, Config{Validators: 1, Blocks: 20, BlockInterval: 20 * time.Millisecond})
 	facts := d.Facts("")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

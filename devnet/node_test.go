@@ -94,7 +94,7 @@ func TestReplacedHeads(t *testing.T) {
 	t.Parallel()
 	d := runEVM(t, Config{Validators: 1, Blocks: 20})
 	id := d.World().CChainID()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -206,7 +206,7 @@ func TestHangingNode(t *testing.T) {
 	answers := newFakeNode(t, result(`"second"`))
 	t.Cleanup(func() { close(release) })
 	c := newTestClient(t, Config{Nodes: at(t, hangs.URL, answers.URL), Pause: time.Hour})
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for range 2 {
 		var got string
