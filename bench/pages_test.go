@@ -68,13 +68,14 @@ type pageRig struct {
 	size      int // bytes of a page
 	regulars  [][]byte
 	next      int // of the regulars
+	chain     *index.Chain
 }
 
 func newPageRig(t testing.TB, txs int) *pageRig {
 	t.Helper()
 	_, c, _ := openChain(t, store.Options{NoSync: true})
 	manyTxs(t, c, txs)
-	r := &pageRig{api: dataServer(t, c)}
+	r := &pageRig{api: dataServer(t, c), chain: c}
 	for i := range txs / perRegular {
 		r.regulars = append(r.regulars, []byte(getRequest(pagePath(regular(i)))))
 	}
@@ -144,6 +145,8 @@ func pageFigures(t *testing.T, each func(figure)) {
 	each(figure{"page of 1,000,000 time / of 10", flatRatio, func() float64 { return against(wall(), 5, many, few) }})
 	each(figure{"page time / bare HTTP server", timeRatio, func() float64 { return against(wall(), 5, many, floor) }})
 	each(figure{"page unread CPU / bare HTTP server", readRatio, func() float64 { return against(cpu, 5, unread, floor) }})
+	settle()
+	each(figure{"indexing beside 1,000,000 time / of none", fullRatio, func() float64 { return besideMany(t, r.chain, perGroup) }})
 }
 
 // TestPages: the benchmark above stands on it.
