@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/ava-labs/avalanchego/codec"
 	"github.com/ava-labs/avalanchego/genesis"
@@ -63,8 +65,9 @@ type Platform struct {
 	UTXOs         []Encoded `json:"utxos"`
 	Registrations []Encoded `json:"registrations"`
 	Weights       []Encoded `json:"weights"`
-	// Genesis is the state that the local network starts with.
-	Genesis Encoded `json:"genesis"`
+	// Genesis holds the states that the local network and fuji start with: the former
+	// with the validators of today, the latter with those of Apricot.
+	Genesis []Encoded `json:"genesis"`
 }
 
 // chainContext makes JSON with addresses of the local network.
@@ -226,11 +229,14 @@ func (m *platformMaker) rest(p *Platform) error {
 		}
 		p.Weights = append(p.Weights, e)
 	}
-	raw, _, err := genesis.FromConfig(genesis.GetConfig(constants.LocalID))
-	if err != nil {
-		return err
+	for name, id := range map[string]uint32{constants.LocalName: constants.LocalID, constants.FujiName: constants.FujiID} {
+		raw, _, err := genesis.FromConfig(genesis.GetConfig(id))
+		if err != nil {
+			return err
+		}
+		p.Genesis = append(p.Genesis, Encoded{Name: name, Bytes: raw, ID: hashing.ComputeHash256Array(raw)})
 	}
-	p.Genesis = Encoded{Name: "local", Bytes: raw, ID: hashing.ComputeHash256Array(raw)}
+	slices.SortFunc(p.Genesis, func(a, b Encoded) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 

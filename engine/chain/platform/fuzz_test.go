@@ -25,7 +25,7 @@ func FuzzParseBlock(f *testing.F) { fuzz(f, golden(f).Blocks, recoder(ParseBlock
 func FuzzParseUTXO(f *testing.F)  { fuzz(f, golden(f).UTXOs, recodeUTXO) }
 
 func FuzzParseGenesis(f *testing.F) {
-	fuzz(f, []chaintest.Encoded{golden(f).Genesis}, recoder(ParseGenesis))
+	fuzz(f, golden(f).Genesis, recoder(ParseGenesis))
 }
 
 func FuzzParseL1Registration(f *testing.F) {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"testing"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/avm"
 	"quorate/engine/chain/chaintest"
 	"quorate/engine/chain/utxo"
@@ -16,8 +17,7 @@ import (
 var goldenJSON []byte
 
 type goldens struct {
-	Txs, Blocks, UTXOs, Registrations, Weights []chaintest.Encoded
-	Genesis                                    chaintest.Encoded
+	Txs, Blocks, UTXOs, Registrations, Weights, Genesis []chaintest.Encoded
 }
 
 func golden(t testing.TB) *goldens {
@@ -146,7 +146,7 @@ func TestGoldenMessages(t *testing.T) {
 // The genesis state of the real local network: what is in it is what its config says.
 func TestGoldenGenesis(t *testing.T) {
 	t.Parallel()
-	e := golden(t).Genesis
+	e := golden(t).Genesis[1]
 	g, err := ParseGenesis(e.Bytes)
 	if err != nil {
 		t.Fatal(err)
@@ -182,6 +182,27 @@ func TestGoldenGenesis(t *testing.T) {
 	}
 	if stake+held != g.InitialSupply {
 		t.Errorf("%d staked and %d held, supply %d", stake, held, g.InitialSupply)
+	}
+}
+
+// Fuji's genesis state has transactions as old as the network, and chains whose IDs
+// everybody knows.
+func TestFuji(t *testing.T) {
+	t.Parallel()
+	e := golden(t).Genesis[0]
+	g, err := ParseGenesis(e.Bytes)
+	if err != nil || g.ID.String() != e.ID {
+		t.Fatalf("got %+v, %v", g, err)
+	}
+	chaintest.RoundTrip(t, &e, recoder(ParseGenesis))
+	for _, tx := range g.Validators {
+		if v, ok := tx.Body.(*AddValidator); !ok || v.NodeID == (chain.NodeID{}) || v.Weight == 0 || v.End <= v.Start || len(v.Stake) == 0 {
+			t.Errorf("validator %s is %+v", tx.ID, tx.Body)
+		}
+	}
+	if x, c := g.Chains[0].ID.String(), g.Chains[1].ID.String(); len(g.Validators) != 20 ||
+		x != "2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm" || c != "yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp" {
+		t.Errorf("%d validators, X-Chain %s, C-Chain %s", len(g.Validators), x, c)
 	}
 }
 
