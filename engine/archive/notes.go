@@ -104,6 +104,8 @@ func (a *Archive) loadNotes(name string, number uint64) (*noteFile, error) {
 		}
 	}
 	if found.size > found.end && !a.opts.ReadOnly {
+		a.opts.Logger.Warn("The torn tail of a file of notes was cut off: what a crash left of notes that were not acknowledged, or a damaged record of its close.",
+			"file", name, "bytes", found.size-found.end)
 		err = a.cut(name, found.end)
 	}
 	return nf, err
