@@ -12,8 +12,9 @@ staticcheck := go tool -modfile=tools.mod staticcheck
 
 # Anything here makes bench-guard rewrite the baseline.
 UPDATE   ?=
-# How long make torture loads a server.
-SOAK     ?= 10m
+# How long make torture loads a server that signs, and one that follows a busy head.
+SOAK      ?= 10m
+SOAK_HEAD ?= 1h
 
 .PHONY: help build run test torture e2e bench bench-guard fuzz lint clean
 
@@ -31,8 +32,14 @@ test: ## all tests, with the race detector; long campaigns in short
 	go test -race -vet=all -timeout 15m ./...
 	go test -vet=off -run '^TestFloodOfGarbage$$' ./aggregator # the detector crashes on it (golang/go#78156)
 
-torture: ## all tests with the long campaigns whole, and a server under load for SOAK (default 10m)
-	QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK) go test -race -vet=off -count=1 -timeout 3h -v ./... | grep -v '^=== '
+torture: ## all tests with the long campaigns whole, servers under load for SOAK (default 10m) and SOAK_HEAD (1h)
+	@# One package after the other, each with a limit of its own, so that progress shows and one failure hides no other.
+	failed=; for pkg in $$(go list ./...); do \
+		QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK) go test -race -vet=off -count=1 -timeout 3h -v "$$pkg" \
+			| { grep -E '^(--- |ok|FAIL|panic:|\?)|^ +[a-z_]+\.go:' || true; } || failed="$$failed $$pkg"; \
+	done; \
+	(cd e2e && QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK_HEAD) go test -count=1 -timeout 4h -v ./soak) || failed="$$failed e2e/soak"; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 e2e: build ## tests against a real Avalanche network, official clients and a browser
 	e2e/tools.sh

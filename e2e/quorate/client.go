@@ -52,6 +52,14 @@ type Answer struct {
 	Took   time.Duration // until the body was read
 }
 
+// String returns the status and the start of the body.
+func (a *Answer) String() string {
+	if a == nil {
+		return "no answer"
+	}
+	return fmt.Sprintf("status %d: %.200s", a.Status, a.Body)
+}
+
 // A Client speaks to one server over kept connections.
 type Client struct {
 	url  string
@@ -83,11 +91,25 @@ func (c *Client) post(ctx context.Context, path string, body any) (*Answer, erro
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(b))
+	return c.Post(ctx, path, b)
+}
+
+// Post posts a JSON body to any path.
+func (c *Client) Post(ctx context.Context, path string, body []byte) (*Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	return c.do(req)
+}
+
+// Get reads any path.
+func (c *Client) Get(ctx context.Context, path string) (*Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
+	if err != nil {
+		return nil, err
+	}
 	return c.do(req)
 }
 
@@ -159,11 +181,7 @@ func (a *Answer) Failure() (Failure, error) {
 // Metric returns the sum of all series of a metric in /ext/metrics. A metric that is
 // not there is an error: a test must not take a renamed one for 0.
 func (c *Client) Metric(ctx context.Context, name string) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+pathMetrics, nil)
-	if err != nil {
-		return 0, err
-	}
-	a, err := c.do(req)
+	a, err := c.Get(ctx, pathMetrics)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,179 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// soakFor in the environment is how long [TestSoakHead] runs.
+	soakFor = "QUORATE_SOAK"
+	short   = 2 * time.Minute
+	// warm is how long caches may take to fill: memory has to be flat from then on.
+	warm = 10 * time.Minute
+	// readers is the number of clients, and pause what each waits after an answer.
+	readers = 4
+	pause   = 30 * time.Millisecond
+)
+
+// busy is a chain of 400 transactions a second.
+var busy = world{blocks: 50, txs: 200, every: 500 * time.Millisecond}
+
+// sample is what the server holds at a time, in bytes.
+type sample struct {
+	at         time.Duration
+	heap, anon float64
+	height     float64
+}
+
+// soak is a server under load.
+type soak struct {
+	*rig
+	height  atomic.Int64 // of the index, as the last sample saw it
+	reads   atomic.Int64
+	failed  atomic.Int64
+	samples []sample
+}
+
+// TestSoakHead has a server follow a busy head while clients read all the time. Heap
+// and anonymous memory must be flat once its caches are full, the bounds of all
+// caches must add up to --memory at most, and no block may be missing at the end.
+func TestSoakHead(t *testing.T) {
+	length := short
+	if text := os.Getenv(soakFor); text != "" {
+		var err error
+		if length, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("%s: %v", soakFor, err)
+		}
+	}
+	s := &soak{rig: start(t, busy)}
+	s.paths = append(s.paths, "/ext/metrics", "/ext/health")
+	s.height.Store(int64(busy.blocks))
+	if sum := s.metric("quorate_cache_limit_bytes"); sum == 0 || sum > memoryMiB<<20 {
+		s.t.Errorf("caches of up to %.0f bytes, --memory is %s", sum, memory)
+	}
+	s.load(length)
+	tip := s.tip()
+	s.await("every block is indexed", func() bool { return s.metric("quorate_index_height") >= tip })
+	first, last := s.samples[0], s.samples[len(s.samples)-1]
+	t.Logf("%.0f transactions a second, %.0f answers a second", (last.height-first.height)*float64(busy.txs)/(last.at-first.at).Seconds(),
+		float64(s.reads.Load())/length.Seconds())
+	if n := s.failed.Load(); n > 0 {
+		t.Errorf("%d of %d requests failed", n, s.reads.Load())
+	}
+	s.judge(length)
+}
+
+// load reads pages by several clients for a time, and takes samples.
+func (s *soak) load(length time.Duration) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), length)
+	defer cancel()
+	var wg sync.WaitGroup
+	for k := range readers {
+		wg.Go(func() { s.read(ctx, k) })
+	}
+	began, look := time.Now(), time.NewTicker(max(length/240, time.Second))
+	defer look.Stop()
+	for shown := time.Duration(-1); ctx.Err() == nil; {
+		select {
+		case <-look.C:
+			x := s.sample(time.Since(began))
+			s.samples = append(s.samples, x)
+			if part := x.at.Truncate(max(length/60, 10*time.Second)); part != shown {
+				shown = part
+				s.t.Logf("%6.0f s: heap %.0f MiB, anonymous %.0f MiB, block %.0f", x.at.Seconds(), x.heap/(1<<20), x.anon/(1<<20), x.height)
+			}
+		case <-ctx.Done():
+		}
+	}
+	wg.Wait()
+}
+
+// read is one client.
+func (s *soak) read(ctx context.Context, k int) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for i := k; ; i++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		path := s.page(i, int(s.height.Load()))
+		a, err := s.client.Get(ctx, path)
+		if ctx.Err() != nil {
+			return
+		}
+		s.reads.Add(1)
+		if err != nil || a.Status != http.StatusOK {
+			if s.failed.Add(1) <= 5 {
+				s.t.Errorf("%s: %v, %s", path, err, a)
+			}
+		}
+	}
+}
+
+func (s *soak) sample(at time.Duration) sample {
+	s.t.Helper()
+	x := sample{at: at, heap: s.metric("go_memstats_heap_inuse_bytes"), anon: s.anonymous(), height: s.metric("quorate_index_height")}
+	s.height.Store(int64(x.height))
+	return x
+}
+
+// anonymous returns the server's resident memory that no file backs.
+func (s *soak) anonymous() float64 {
+	s.t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.server.PID()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(raw), "RssAnon:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); !found || err != nil {
+		s.t.Fatalf("no RssAnon: %v\n%s", err, raw)
+	}
+	return kib * 1024
+}
+
+// judge compares the end with the time when the caches have just become full.
+func (s *soak) judge(length time.Duration) {
+	s.t.Helper()
+	from, part, most := warm, 5*time.Minute, 1.1
+	if length < warm+2*part {
+		from, part, most = length/4, length/4, 0 // caches are not full yet
+	}
+	median := func(since, until time.Duration, what func(sample) float64) float64 {
+		var list []float64
+		for _, x := range s.samples {
+			if x.at >= since && x.at < until {
+				list = append(list, what(x))
+			}
+		}
+		if len(list) == 0 {
+			s.t.Fatalf("no sample from %v to %v", since, until)
+		}
+		slices.Sort(list)
+		return list[len(list)/2]
+	}
+	for name, what := range map[string]func(sample) float64{
+		"heap": func(x sample) float64 { return x.heap }, "anonymous": func(x sample) float64 { return x.anon },
+	} {
+		a, b := median(from, from+part, what), median(length-part, length, what)
+		s.t.Logf("%s: %.1f MiB after %v, %.1f MiB at the end: %.3f", name, a/(1<<20), from, b/(1<<20), b/a)
+		if most > 0 && b > most*a {
+			s.t.Errorf("%s has grown from %.0f to %.0f, %.3f times", name, a, b, b/a)
+		}
+		if b > 2*memoryMiB<<20 { // where the garbage collector is told to stay
+			s.t.Errorf("%s of %.0f bytes with --memory %s", name, b, memory)
+		}
+	}
+}
