@@ -129,6 +129,9 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := learning.Go("remembered networks", e.assume); err != nil {
+		return err
+	}
 	if err := learning.Go("readiness", func(ctx context.Context) error {
 		if e.awaitReady(ctx); ctx.Err() == nil {
 			close(e.ready)

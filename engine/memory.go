@@ -30,6 +30,13 @@ type nodeRecord struct {
 	Network uint32 `json:"network"`
 }
 
+// networksRecord are the networks that were followed, the first one first.
+type networksRecord struct {
+	Networks []uint32 `json:"networks"`
+}
+
+var networksKey = []byte("networks")
+
 func nodeKey(at source.Endpoint) []byte {
 	sum := at.Fingerprint()
 	return append([]byte("node/"), sum[:]...)

@@ -38,6 +38,7 @@ type member struct {
 	// Guarded by Engine.netMu:
 	network uint32
 	known   bool // the network is, by memory or because the node told it
+	assumed bool // it is a network that is remembered, though not of this address
 }
 
 func newMembers(nodes []source.Endpoint) []*member {
@@ -62,6 +63,55 @@ func (e *Engine) recallNodes(ctx context.Context) error {
 		}
 		if _, err := e.join(ctx, m, node.Network, &known); err != nil {
 			return fmt.Errorf("network %d: %w", node.Network, err)
+		}
+	}
+	return nil
+}
+
+// assume serves the networks that are remembered although no node of them is: a
+// folder that was moved or restored is followed by nodes at other addresses, and what it
+// holds does not depend on them. A node that says nothing is taken for one of theirs
+// until it says otherwise.
+func (e *Engine) assume(ctx context.Context) error {
+	var list networksRecord
+	if !e.memory.Recall(networksKey, &list) {
+		return nil
+	}
+	patience := time.After(firstPatience)
+	for _, m := range e.members {
+		select {
+		case <-m.tried:
+		case <-patience:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	for _, id := range list.Networks {
+		var known network.Record
+		m := e.silent(id)
+		if m == nil || !e.memory.Recall(network.Key(id), &known) {
+			continue
+		}
+		e.log.Warn("what is remembered of a network is served, though no node of it has answered at these addresses", "network", id, "node", m.at.String())
+		if _, err := e.join(ctx, m, id, &known); err != nil {
+			return fmt.Errorf("network %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// silent returns a node that may be one of a network that is not served yet, and takes
+// it for that; nil if there is none.
+func (e *Engine) silent(id uint32) *member {
+	e.netMu.Lock()
+	defer e.netMu.Unlock()
+	if e.byNetwork(id) != nil {
+		return nil
+	}
+	for _, m := range e.members {
+		if !m.known {
+			m.network, m.known, m.assumed = id, true, true
+			return m
 		}
 	}
 	return nil
@@ -116,6 +166,15 @@ func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platfo
 			return nil
 		}
 	}
+	e.netMu.Lock()
+	wrong := m.assumed && m.network != id
+	m.assumed = false
+	e.netMu.Unlock()
+	if wrong {
+		e.memory.Remember(ctx, nodeKey(m.at), &nodeRecord{Network: id})
+		e.fail(fmt.Errorf("node %s is of network %d, and not of the one that the data folder was last used for: start again", m.at, id))
+		return nil
+	}
 	n, err := e.join(ctx, m, id, &network.Record{Version: version})
 	if err != nil {
 		e.fail(fmt.Errorf("network %d: %w", id, err))
@@ -125,6 +184,11 @@ func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platfo
 	close(m.told)
 	n.Note(ctx, func(known *network.Record) { known.Version = version })
 	e.memory.Remember(ctx, nodeKey(m.at), &nodeRecord{Network: id})
+	var list networksRecord
+	for _, n := range *e.networks.Load() {
+		list.Networks = append(list.Networks, n.ID())
+	}
+	e.memory.Remember(ctx, networksKey, &list)
 	return nil
 }
 
@@ -203,7 +267,7 @@ func (e *Engine) allKnown() bool {
 	e.netMu.Lock()
 	defer e.netMu.Unlock()
 	for _, m := range e.members {
-		if !m.known {
+		if !m.known || m.assumed {
 			return false
 		}
 	}

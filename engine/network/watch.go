@@ -132,8 +132,16 @@ func (n *Network) confirm(ctx context.Context, name string, f *Chain, id chain.I
 	if f.ID == id {
 		return nil
 	}
+	// A node of another network says nothing of this one.
+	of, err := n.node.NetworkID(ctx)
+	if err == nil && of != n.cfg.ID {
+		err = fmt.Errorf("a node is of network %d", of)
+	}
+	if err != nil {
+		return err
+	}
 	n.Note(ctx, func(known *Record) { known.Chains, known.Asset = nil, chain.ID{} })
-	err := fmt.Errorf("network %d is another one than before: its %s-Chain was %s and is %s now; what was remembered of it is forgotten: start again",
+	err = fmt.Errorf("network %d is another one than before: its %s-Chain was %s and is %s now; what was remembered of it is forgotten: start again",
 		n.cfg.ID, name, f.ID, id)
 	n.cfg.Fail(err)
 	return err
