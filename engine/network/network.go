@@ -48,6 +48,8 @@ type Network struct {
 
 	unresolved map[chain.NodeID]bool // tracked peers whose name has no address; owned by discover
 
+	noting sync.Mutex // held while what is known changes and is remembered
+
 	mu       sync.Mutex        // guards what follows
 	nodes    []source.Endpoint // best first
 	facts    Record            // as it is remembered
@@ -215,6 +217,8 @@ func Key(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte("networ
 
 // Note changes what is known of the network and remembers it.
 func (n *Network) Note(ctx context.Context, change func(known *Record)) {
+	n.noting.Lock() // an older record must not be written over a newer one
+	defer n.noting.Unlock()
 	n.mu.Lock()
 	change(&n.facts)
 	raw := n.facts
