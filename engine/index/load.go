@@ -10,7 +10,7 @@ import (
 )
 
 // load collects the rows of tables that are made again, but for those of metrics, to
-// be written in the order of their keys: in a transaction they cost thrice as much. They
+// be written in the order of their keys, which costs less than a transaction. They
 // need none. Until the transaction behind them says that their blocks are made, nobody
 // looks for them but the build itself, which passes over the heights that it has not
 // made yet, and makes them again after a crash with the same rows. Stamps and buckets
