@@ -152,6 +152,41 @@ func TestRestartWithoutNode(t *testing.T) {
 	p.stop(t)
 }
 
+// TestSetOfTheLastMoment: a message that was signed by a set of validators which came
+// about a moment before the stop is served after a restart, though the node is down.
+func TestSetOfTheLastMoment(t *testing.T) {
+	t.Parallel()
+	d := startNetwork(t, devnet.Config{Blocks: 5})
+	c, _ := cChain(d)
+	node := newPit(t, d.NodeURL(), passing)
+	args := []string{"serve", "--http-port", "0", "--data-dir", t.TempDir(), "--log-display-level", "error", "--node-url", node.url()}
+	ask := func(url string) (int, any) {
+		status, answer := post(t, url+endpoint1, fmt.Sprintf(`{"message":"%x"}`, d.Message(1).Bytes()))
+		return status, answer["signedMessage"]
+	}
+	p := launch(t, "quorate ready", args...)
+	awaitIndexed(t, p.url, c)
+	w := d.World()
+	next, err := w.Advance(map[int]uint64{0: w.Validators()[0].Weight - 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll(t, 20*time.Millisecond, "the change is known", func() bool {
+		return total(counters(t, p.url), "quorate_valset_height") == float64(next)
+	})
+	status, signed := ask(p.url)
+	if status != http.StatusCreated {
+		t.Fatalf("status %d", status)
+	}
+	p.stop(t)
+	node.close()
+	p = launch(t, "quorate ready", args...)
+	if status, again := ask(p.url); status != http.StatusCreated || again != signed {
+		t.Errorf("after the restart: status %d, the same: %v", status, again == signed)
+	}
+	p.stop(t)
+}
+
 // TestReadyKnows: whoever asks right after the ready line finds every chain that
 // the node has.
 func TestReadyKnows(t *testing.T) {

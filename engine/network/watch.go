@@ -48,6 +48,7 @@ func (n *Network) watchChains(ctx context.Context) error {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
+			n.rememberSets(ctx) // what was signed since the last look is found by its set
 			return nil
 		}
 	}
