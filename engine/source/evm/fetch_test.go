@@ -174,7 +174,7 @@ func TestSilence(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	n.whole = func(http.ResponseWriter, []question) bool { <-release; return false }
-	c := n.client(t, func(cfg *Config, below *source.Config) { below.Timeout = 250 * time.Millisecond })
+	c := n.client(t, func(cfg *Config, below *source.Config) { below.Timeout = time.Second })
 	if _, err := c.Fetch(t.Context(), 0, 3); !errors.Is(err, ErrUnreachable) || !errors.Is(err, source.ErrTimeout) {
 		t.Errorf("error %v", err)
 	}
