@@ -25,7 +25,7 @@ const (
 // errWhole ends the ingest of a range: all its blocks are there.
 var errWhole = errors.New("the range is whole")
 
-// ErrRange: the nodes have another chain below the first block than the one that leads
+// ErrRange says that the nodes have another chain below the first block than the one that leads
 // up to it. They are asked again.
 var ErrRange = errors.New("older blocks do not lead up to the first one")
 
