@@ -152,7 +152,7 @@ func (t *connections) evict(kind Scope) bool {
 	}
 	t.evicted()
 	t.drop(oldest)
-	_ = oldest.Conn.Close() // its server notices and closes it for good
+	oldest.cut()
 	return true
 }
 
@@ -218,7 +218,7 @@ func (t *connections) closeAll() {
 func (t *connections) closeLocked(which func(*conn) bool) {
 	for c := range t.open {
 		if which(c) {
-			_ = c.Conn.Close() // its server notices and closes it for good
+			c.cut()
 		}
 	}
 }
@@ -247,6 +247,9 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 		}
 		c := &conn{Conn: nc, conns: l.conns, scope: l.scope}
+		if secure, ok := nc.(interface{ NetConn() net.Conn }); ok {
+			c.below = secure.NetConn()
+		}
 		c.since.Store(time.Now().UnixNano())
 		answer := l.conns.add(c)
 		if answer == nil {
@@ -281,6 +284,7 @@ func passes(err error) bool {
 // conn is a counted connection.
 type conn struct {
 	net.Conn
+	below  net.Conn // what carries Conn if that is TLS, otherwise nil
 	conns  *connections
 	scope  Scope
 	client netip.Addr // that it counts for; the zero address for none
@@ -316,6 +320,25 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) Write(b []byte) (int, error) {
 	c.first = time.Time{}
 	return c.Conn.Write(b)
+}
+
+// SetReadDeadline bounds, under TLS, also what reading has to write: a handshake, the
+// answer to a new key. A client that does not read would hold its place with it.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if c.below == nil || c.hijacked {
+		return c.Conn.SetReadDeadline(t)
+	}
+	return c.SetDeadline(t)
+}
+
+// cut closes the connection without a word, at once. Its server notices and closes it
+// for good. The close of TLS would wait for the client to take its goodbye.
+func (c *conn) cut() {
+	if c.below != nil {
+		_ = c.below.Close()
+		return
+	}
+	_ = c.Conn.Close()
 }
 
 // received returns when the first byte of a request arrived. Of several requests

@@ -136,6 +136,9 @@ func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
 	}
 	if c, ok := ctx.Conn().(*conn); ok {
 		c.linger.Store(true)
+		// The deadline that stands is that of the answer before, or of what did not arrive.
+		// An error means that the client is gone, as the write will find.
+		_ = c.SetWriteDeadline(time.Now().Add(lingerTime))
 	}
 	fail(ctx, f)
 	s.answered(ctx, "unread")
