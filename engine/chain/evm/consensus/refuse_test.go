@@ -131,3 +131,32 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a header that is none: %v", err)
 	}
 }
+
+// Headers of before Apricot phase 1 do not cover the ExtData: there a zero stands
+// for its hash, whatever the block holds. Others do.
+func TestCheckBeforeApricot1(t *testing.T) {
+	t.Parallel()
+	for _, extra := range [][]byte{nil, {1}} {
+		b := recorded(t)[3].blockOf(t)
+		var h Header
+		if err := h.Parse(b.Header); err != nil {
+			t.Fatal(err)
+		}
+		h.ExtDataHash, h.BaseFee, h.ExtDataGasUsed, h.BlockGasCost = evm.Hash{}, nil, nil, nil
+		h.BlobGasUsed, h.ExcessBlobGas, h.ParentBeaconRoot, h.TimeMilli, h.MinDelayExcess = nil, nil, nil, nil, nil
+		b.Header, b.ExtData = h.Append(nil), extra
+		b.Hash = evm.Keccak(b.Header)
+		h.Fill(b)
+		if err := Check(b); err != nil {
+			t.Errorf("ExtData %x: %v", extra, err)
+		}
+		h.BaseFee = uint256.NewInt(1)
+		b.Header = h.Append(nil)
+		b.Hash = evm.Keccak(b.Header)
+		h.Fill(b)
+		var m *Mismatch
+		if err := Check(b); !errors.As(err, &m) || m.Field != "extDataHash" {
+			t.Errorf("with a base fee, ExtData %x: %v", extra, err)
+		}
+	}
+}
