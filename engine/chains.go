@@ -6,6 +6,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/follow"
+	"quorate/engine/ingest"
 	"quorate/engine/network"
 )
 
@@ -104,5 +105,21 @@ type indexed struct{ *follow.EVM }
 // Check implements [network.Indexed].
 func (i indexed) Check() (network.State, bool, error) {
 	s, ok, err := i.EVM.Check()
-	return network.State{Height: s.Height, ID: s.ID, Waiting: s.Waiting, WaitingFor: s.WaitingFor}, ok, err
+	return network.State{Height: s.Height, ID: s.ID, Waiting: s.Waiting, WaitingFor: s.WaitingFor, Details: syncing(&s)}, ok, err
+}
+
+// syncMessage is the part of a chain's check that says how far its index is behind.
+type syncMessage struct {
+	Syncing bool   `json:"syncing"`
+	Target  uint64 `json:"chainHeight"`
+	Missing uint64 `json:"missingBlocks"`
+}
+
+// syncing returns what the check of a chain says of an index that is far behind, nil
+// if it is not. That is no failure: signing does not wait for the index.
+func syncing(s *ingest.Status) any {
+	if !s.Syncing() {
+		return nil
+	}
+	return syncMessage{Syncing: true, Target: s.Target, Missing: s.Behind()}
 }

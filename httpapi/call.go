@@ -116,9 +116,13 @@ func tellSync(ctx *fasthttp.RequestCtx, c Chain) {
 	if !behind {
 		return
 	}
-	indexed, _, _ := c.Cursor()
-	ctx.Response.Header.Set(headerIndexedHeight, strconv.FormatUint(indexed, 10))
-	ctx.Response.Header.Set(headerChainHeight, strconv.FormatUint(height, 10))
+	// Before a first block, and before a node has answered, there is no height.
+	if indexed, _, ok := c.Cursor(); ok {
+		ctx.Response.Header.Set(headerIndexedHeight, strconv.FormatUint(indexed, 10))
+	}
+	if height > 0 {
+		ctx.Response.Header.Set(headerChainHeight, strconv.FormatUint(height, 10))
+	}
 }
 
 // serve checks the request and writes the body into c.w.

@@ -132,10 +132,10 @@
 //
 // # A chain that is still indexed
 //
-// While the index of a chain is so far behind its node that it shows the past, the
-// chain is UNAVAILABLE in the list of chains, lastRun of endpoint 19 is the time of
-// its last block, and answers about it, errors too, carry X-Indexed-Height and
-// X-Chain-Height. What is there is served all the same.
+// While the index of a chain is empty, or so far behind its node that it shows the
+// past, the chain is UNAVAILABLE in the list of chains, lastRun of endpoint 19 is the
+// time of its last block, and answers about it, errors too, carry X-Indexed-Height and
+// X-Chain-Height, as far as they are known. What is there is served all the same.
 //
 // # Gaps
 //

@@ -60,8 +60,9 @@ type Chain interface {
 	TokenVersion() uint64
 	// Down says why the chain's node does not answer; nil when it does.
 	Down() error
-	// Syncing returns how far the chain's nodes are, and reports whether the index is
-	// so far behind that what it shows is the past. It costs next to nothing.
+	// Syncing returns how far the chain's nodes are, 0 if that is not known, and
+	// reports whether the index is empty, or so far behind that it shows the past. It
+	// costs next to nothing.
 	Syncing() (height uint64, behind bool)
 	// Gaps returns what is missing of the chain, and as the text of a header those gaps
 	// that rows are missing in or not certain; empty if there are none. It costs next

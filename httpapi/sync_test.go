@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/chain/evm"
 	"quorate/httpapi/view"
 )
 
@@ -22,6 +23,7 @@ func TestSyncing(t *testing.T) {
 	paths := []string{txs, txs, txs, "/v2/chains/1/metrics/txCount", "/v2/chains/1/metrics/txCount", "/v1/avg_tps/1", missing, "/v1/chains/1/blocks/999/transactions"}
 	f := func(height string, status string) {
 		t.Helper()
+		c.head.Store(&evm.Hash{byte(len(height)), status[0]}) // a block has come
 		for _, path := range paths {
 			h := &get(s, path).Header
 			if string(h.Peek("X-Chain-Height")) != height || (len(h.Peek("X-Indexed-Height")) > 0) != (height != "") {
@@ -124,3 +126,27 @@ func TestGaps(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIndexed: a chain without a block says so, and names no height that it
+// does not have.
+func TestNothingIndexed(t *testing.T) {
+	t.Parallel()
+	c := metricChain(t, "1")
+	for _, target := range []uint64{0, 7} {
+		ctx := &fasthttp.RequestCtx{}
+		tellSync(ctx, emptyChain{c, target})
+		want := map[uint64]string{7: "7"}[target]
+		if h := &ctx.Response.Header; h.Peek("X-Indexed-Height") != nil || string(h.Peek("X-Chain-Height")) != want {
+			t.Errorf("%s, want chain height %q alone", h, want)
+		}
+	}
+}
+
+// emptyChain has no block yet, and its nodes have said how far they are, or not.
+type emptyChain struct {
+	*fakeChain
+	target uint64
+}
+
+func (c emptyChain) Cursor() (number uint64, hash evm.Hash, ok bool) { return 0, hash, false }
+func (c emptyChain) Syncing() (uint64, bool)                         { return c.target, true }

@@ -105,9 +105,6 @@ type syncState struct {
 const (
 	// syncAge is how long a syncState is good for.
 	syncAge = 200 * time.Millisecond
-	// maxBehind is how many blocks the index of a chain may lack without being called
-	// behind: more than arrive while a group of blocks is committed.
-	maxBehind = 64
 	// maxGapsHeader is about how long the header with the gaps of a chain may be.
 	maxGapsHeader = 256
 )
@@ -131,8 +128,8 @@ func (c *evmChain) state() *syncState {
 	if s != nil && now.Sub(s.at) <= syncAge {
 		return s
 	}
-	target, behind := c.Behind()
-	s = &syncState{at: now, height: target, behind: behind > maxBehind}
+	s = &syncState{at: now}
+	s.height, s.behind = c.EVM.Syncing()
 	var header []byte
 	for _, g := range c.EVM.Gaps() {
 		s.gaps = append(s.gaps, view.Gap{Kind: g.Kind, From: g.From, To: g.To, Reason: g.Reason})

@@ -160,10 +160,11 @@ func (c *EVM) Down() error {
 	return nil
 }
 
-// Behind returns the highest block that is known of, and how many are not indexed.
-func (c *EVM) Behind() (target, missing uint64) {
-	s, _ := c.check()
-	return s.Target, s.Behind()
+// Syncing returns the highest block that is known of, and reports whether the index is
+// far behind it, or empty.
+func (c *EVM) Syncing() (target uint64, behind bool) {
+	s := c.status()
+	return s.Target, s.Syncing()
 }
 
 // Updated reports when a block was indexed last, or when it turned out that there

@@ -46,6 +46,14 @@ func (s *Status) Behind() uint64 {
 	return 0
 }
 
+// maxBehind is how many blocks a chain may lack without being called behind: more than
+// arrive while a group of blocks is committed.
+const maxBehind = 64
+
+// Syncing reports whether so much is not committed that what is shows the past, or
+// nothing.
+func (s *Status) Syncing() bool { return !s.Started || s.Behind() > maxBehind }
+
 // Target returns the highest height that is known of.
 func (i *Ingest[B]) Target() uint64 { return i.target.Load() }
 
