@@ -61,7 +61,7 @@ func checkHealth(ctx context.Context, client *http.Client, nodes []*Node) error 
 			healthy++ // stopped on purpose
 			continue
 		}
-		switch err := health(ctx, client, node.URL); {
+		switch err := health(ctx, client, node.URL+node.healthPath()); {
 		case err == nil:
 			healthy++
 		case first == nil:
@@ -90,9 +90,9 @@ func ended(nodes []*Node) error {
 	return nil
 }
 
-// health asks one node. The error names the checks that fail.
+// health asks one node at the path of its checks. The error names the checks that fail.
 func health(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/ext/health", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}

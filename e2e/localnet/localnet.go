@@ -40,6 +40,8 @@ type Config struct {
 	Progress io.Writer
 	// HealthTimeout bounds the wait for all nodes to be healthy. 0: 4 minutes.
 	HealthTimeout time.Duration
+	// Custom is the network's own genesis. Nil: that of network "local".
+	Custom *Custom
 }
 
 // A Network is a set of running nodes.
@@ -48,6 +50,7 @@ type Network struct {
 
 	cfg          Config
 	chainConfigs string
+	custom       []string // flags of a network that is not "local"
 }
 
 // Start runs the nodes and waits until all are healthy. On an error nothing is left running.
@@ -106,6 +109,11 @@ func (n *Network) prepare(dir string) error {
 	if err := os.WriteFile(filepath.Join(cDir, "config.json"), []byte(cChainConfig), 0o644); err != nil {
 		return err
 	}
+	if n.cfg.Custom != nil {
+		if n.custom, err = n.cfg.Custom.write(n.cfg.Release, dir, n.cfg.Nodes); err != nil {
+			return err
+		}
+	}
 	for i := range n.cfg.Nodes {
 		keys, err := n.cfg.Release.keys(i)
 		if err != nil {
@@ -119,6 +127,8 @@ func (n *Network) prepare(dir string) error {
 			httpPort:    ports[2*i],
 			stakingPort: ports[2*i+1],
 			keys:        keys,
+			extra:       n.custom,
+			alone:       n.cfg.Custom != nil && n.cfg.Nodes == 1,
 		}
 		if i > 0 {
 			node.bootstrap = n.Nodes[0]

@@ -51,6 +51,7 @@ type Node struct {
 	keys        keyFiles
 	bootstrap   *Node    // nil for the node that the others start from
 	extra       []string // further flags
+	alone       bool     // it is the only one of its network
 
 	mu      sync.Mutex
 	process *proc.Process // nil while the node is stopped
@@ -113,6 +114,15 @@ func (n *Node) start(s *proc.Spawner, binary, chainConfigs string) error {
 	}
 	n.process, n.paused = p, false
 	return nil
+}
+
+// healthPath is where the node says that it is healthy. One that is alone never is,
+// for want of messages from others: it only says that it has bootstrapped.
+func (n *Node) healthPath() string {
+	if n.alone {
+		return "/ext/health/readiness"
+	}
+	return "/ext/health"
 }
 
 // kill ends the node as a crash would and waits for its end. It does nothing to a stopped node.

@@ -103,6 +103,9 @@ func (s *Server) Restart(ctx context.Context) (*Server, error) { return Start(ct
 // PID returns the process ID of the server.
 func (s *Server) PID() int { return s.process.PID() }
 
+// LogPath returns where the outputs of the command go.
+func (s *Server) LogPath() string { return s.cfg.LogPath }
+
 // LogTail returns the end of the server's log, for the text of a failure.
 func (s *Server) LogTail() string {
 	b, err := os.ReadFile(s.cfg.LogPath)

@@ -1,0 +1,67 @@
+package localnet
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/ava-labs/avalanchego/upgrade"
+)
+
+// Custom is a network that is not "local": its upgrades come when they are told to.
+// The nodes that run are all of its validators, so that one accepts blocks alone.
+type Custom struct {
+	// NetworkID is none of the well-known ones: those have their upgrades.
+	NetworkID uint32
+	// ChainNumber is the EVM chain ID of the C-Chain.
+	ChainNumber uint64
+	Upgrades    upgrade.Config
+}
+
+// write makes the genesis, which is that of network "local" but for what c says,
+// and the file of the upgrades. It returns the flags by which nodes read them.
+func (c *Custom) write(r *Release, dir string, nodes int) ([]string, error) {
+	raw, err := os.ReadFile(filepath.Join(r.Dir, "genesis", "genesis_local.json"))
+	if err != nil {
+		return nil, err
+	}
+	var genesis map[string]any
+	if err := json.Unmarshal(raw, &genesis); err != nil {
+		return nil, fmt.Errorf("read the genesis of network local: %w", err)
+	}
+	stakers, _ := genesis["initialStakers"].([]any)
+	chain, _ := genesis["cChainGenesis"].(string)
+	var c0 map[string]any
+	if err := json.Unmarshal([]byte(chain), &c0); err != nil {
+		return nil, fmt.Errorf("read the genesis of the C-Chain: %w", err)
+	}
+	config, _ := c0["config"].(map[string]any)
+	if len(stakers) < nodes || config == nil {
+		return nil, fmt.Errorf("the genesis of network local has %d validators and the chain's configuration %v", len(stakers), config)
+	}
+	config["chainId"] = c.ChainNumber
+	changed, err := json.Marshal(c0)
+	if err != nil {
+		return nil, err
+	}
+	genesis["networkID"], genesis["initialStakers"], genesis["cChainGenesis"] = c.NetworkID, stakers[:nodes], string(changed)
+
+	flags := []string{"--network-id=" + strconv.FormatUint(uint64(c.NetworkID), 10)}
+	if nodes == 1 { // it has nobody else to ask
+		flags = append(flags, "--sybil-protection-enabled=false", "--snow-sample-size=1", "--snow-quorum-size=1")
+	}
+	for name, content := range map[string]any{"genesis-file": genesis, "upgrade-file": &c.Upgrades} {
+		b, err := json.Marshal(content)
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(dir, name+".json")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			return nil, err
+		}
+		flags = append(flags, "--"+name+"="+path)
+	}
+	return flags, nil
+}
