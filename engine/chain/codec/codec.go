@@ -270,6 +270,29 @@ func Type[T ~uint32](c *Coder, v *T, allowed func(T) bool) {
 	*v = T(u)
 }
 
+// Choice codes the type ID in front of a value of one of several types. When
+// reading, it makes an empty one of the type, in one of those that known accepts.
+// It reports whether the value itself can be coded now.
+func Choice[T interface {
+	comparable
+	Kind() K
+}, K ~uint32](c *Coder, v *T, known func(K) bool, empty func(K) T) bool {
+	var kind K
+	if c.writing {
+		var none T
+		if *v == none {
+			c.Fail(fmt.Errorf("%w: nothing of type %T", ErrValue, v))
+			return false
+		}
+		kind = (*v).Kind()
+	}
+	Type(c, &kind, known)
+	if c.err == nil && !c.writing {
+		*v = empty(kind)
+	}
+	return c.err == nil
+}
+
 // HashOf returns the SHA-256 of a version and what follows it, and their length: the
 // ID of a transaction that stands in a block, where it has no version.
 func HashOf(version uint16, b []byte) (sum [sha256.Size]byte, n int) {

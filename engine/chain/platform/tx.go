@@ -134,22 +134,9 @@ func codeTx(c *codec.Coder, tx *Tx) {
 }
 
 func codeBody(c *codec.Coder, body *Body) {
-	var kind TxKind
-	if !c.Reading() {
-		if *body == nil {
-			c.Fail(fmt.Errorf("%w: transaction without a body", codec.ErrValue))
-			return
-		}
-		kind = (*body).Kind()
+	if codec.Choice(c, body, TxKind.known, func(k TxKind) Body { return kinds[k].body() }) {
+		(*body).code(c)
 	}
-	codec.Type(c, &kind, TxKind.known)
-	if c.Err() != nil {
-		return
-	}
-	if c.Reading() {
-		*body = kinds[kind].body()
-	}
-	(*body).code(c)
 }
 
 func codeTxs(c *codec.Coder, list *[]Tx) { codec.List(c, list, minTx, codeTx) }
