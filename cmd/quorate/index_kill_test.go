@@ -67,7 +67,7 @@ func startNetwork(t *testing.T, cfg devnet.Config) *devnet.Devnet {
 	return d
 }
 
-// cChain gives the C-Chain of a simulated network and its number.
+// cChain returns the C-Chain of a simulated network and its number.
 func cChain(d *devnet.Devnet) (c *evmchain.Chain, number string) {
 	c = d.EVMChain(d.World().CChainID())
 	return c, strconv.FormatUint(c.Config().EVMChainID, 10)
@@ -80,7 +80,7 @@ func advance(c *evmchain.Chain, blocks int) {
 	}
 }
 
-// indexed gives the height up to which a server has indexed a chain. It is asked
+// indexed returns the height up to which a server has indexed a chain. It is asked
 // again and again and looks at two families alone.
 func indexed(t *testing.T, url, number string) uint64 {
 	t.Helper()
@@ -118,7 +118,7 @@ func indexed(t *testing.T, url, number string) uint64 {
 // patience bounds the wait for what is to happen, however busy the machine.
 const patience = 5 * time.Minute
 
-// poll asks until ok gives true.
+// poll asks until ok reports true.
 func poll(t *testing.T, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(every)

@@ -165,7 +165,7 @@ func (l *ledger) prove(trie *stateNode, height uint32, cChain bool) *stateNode {
 	return trie
 }
 
-// Proof is what eth_getProof tells of an account.
+// Proof is what eth_getProof returns for an account.
 type Proof struct {
 	Nodes             [][]byte // from the root down
 	Balance           uint256.Int

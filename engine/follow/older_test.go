@@ -40,7 +40,7 @@ func (m *belowIndex) CommitBelow(_ context.Context, blocks []*block) error {
 	return nil
 }
 
-// nodesOf gives the blocks of one chain, and of another one to begin with.
+// nodesOf has the blocks of one chain, and of another one to begin with.
 type nodesOf struct {
 	blocks, lies []*block
 

@@ -19,7 +19,7 @@ type fakeNode struct {
 	mu     sync.Mutex
 	blocks []*evm.Block
 	tip    uint64
-	claim  uint64                                      // the tip that it tells of, if above zero
+	claim  uint64                                      // the tip that it reports, if above zero
 	heads  chan uint64                                 // to Watch
 	quiet  bool                                        // Watch does not tell
 	fetch  func(from, to uint64) ([]*evm.Block, error) // replaces the answer if it gives any

@@ -129,7 +129,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	return d, nil
 }
 
-// indexBadger gives the options of the large database: many small rows, half of
+// settings returns the options of the large database: many small rows, half of
 // them in random order, written for days and then read for years.
 func settings(dir string, o *Options) badger.Options {
 	return badger.DefaultOptions(dir).
@@ -197,7 +197,7 @@ func logBytes(dir string) (size float64) {
 	return size
 }
 
-// use gives the database to one more user, who ends with unuse.
+// use hands the database to one more user, who ends with unuse.
 func (d *DB) use() (*badger.DB, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// writerless gives a database without a writer: the test plays it.
+// writerless returns a database without a writer: the test plays it.
 func writerless(t *testing.T) *DB {
 	t.Helper()
 	r, err := Open(t.TempDir(), Options{})

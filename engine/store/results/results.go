@@ -135,7 +135,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	return d, nil
 }
 
-// resultsBadger gives the options of a small database with small entries that
+// settings returns the options of a small database with small entries that
 // are mostly written: a few tens of MB of memory, whatever its size on disk.
 func settings(dir string) badger.Options {
 	return badger.DefaultOptions(dir).
