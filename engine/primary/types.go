@@ -1,0 +1,216 @@
+package primary
+
+import (
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/platform"
+	"quorate/engine/chain/utxo"
+)
+
+// Kind is one of the chains of the primary network.
+type Kind uint8
+
+// The chains of the primary network.
+const (
+	PChain Kind = 1 + iota
+	XChain
+	CChain
+)
+
+// String returns the alias, as in p-chain.
+func (k Kind) String() string {
+	switch k {
+	case PChain:
+		return "p-chain"
+	case XChain:
+		return "x-chain"
+	case CChain:
+		return "c-chain"
+	}
+	return "unknown"
+}
+
+// Position is where a page of a list ends. It is opaque to all but the list that
+// returned it, has at most 80 bytes, and stays good while blocks arrive. Empty is the
+// begin of the list.
+type Position []byte
+
+// Page says what part of a list is wanted.
+type Page struct {
+	After Position // the page before ended there
+	Limit int
+	Asc   bool // oldest first
+}
+
+// TimeRange bounds a list by time in Unix seconds: From <= time < To; zero values leave
+// that side open.
+type TimeRange struct{ From, To uint64 }
+
+// Subnet is a subnet as it is after the last indexed block.
+type Subnet struct {
+	ID     chain.ID
+	Height uint64 // of the block that created it
+	Time   uint64 // of that block, Unix seconds
+	// Owners are those who may change it now.
+	Owners utxo.Owners
+	// Conversion is the transaction that made it an L1, zero if none did, with the
+	// manager's chain and address.
+	Conversion     chain.ID
+	ManagerChain   chain.ID
+	ManagerAddress []byte
+	Blockchains    []Blockchain // in the order of their creation
+}
+
+// Blockchain is a chain that a transaction of the P-Chain, or its genesis, created.
+type Blockchain struct {
+	ID, Subnet, VM chain.ID
+	Name           string
+	Height         uint64 // of the block that created it
+	Time           uint64 // of that block, Unix seconds
+	Genesis        []byte
+}
+
+// StakerStatus is where a validation or delegation of limited time stands.
+type StakerStatus uint8
+
+// The states of a staker.
+const (
+	AnyStatus StakerStatus = iota
+	Pending
+	Active
+	Completed
+	Removed // a permissioned validator that was removed before its end
+)
+
+// Staker is a validation or delegation with a begin and an end: of the primary
+// network, of a permissioned subnet or of an elastic one.
+type Staker struct {
+	TxID      chain.ID
+	Subnet    chain.ID
+	Node      chain.NodeID
+	Delegator bool
+	Status    StakerStatus
+	Start     uint64 // Unix seconds; from Durango on the time of the block
+	End       uint64
+	Weight    uint64 // nAVAX of the primary network
+	// BLSKey is nil for those without one.
+	BLSKey *[platform.BLSKeyLen]byte
+	// RewardOwners get the reward; DelegationOwners the validator's share of those of
+	// its delegators.
+	RewardOwners, DelegationOwners utxo.Owners
+	// Fee is the share of delegators' rewards that the validator takes, of 1,000,000;
+	// for a delegator that of its validator.
+	Fee uint32
+	// Gross is what the stake earns: what the chain has set, or while it is pending what
+	// it would be at the present supply. It is zero where it was refused at the end.
+	Gross uint64
+	// Net is what is left for the delegator of Gross when the validator took its share;
+	// for a validator it is Gross.
+	Net uint64
+	// Estimated reports that Gross and Net are not final.
+	Estimated bool
+	// EndTx is the transaction that ended it, zero before.
+	EndTx chain.ID
+	// Delegators and DelegatedWeight are those of a validator now, at its end afterwards.
+	Delegators      uint32
+	DelegatedWeight uint64
+}
+
+// StakerFilter bounds a list of stakers. Empty members do not.
+type StakerFilter struct {
+	Subnet  *chain.ID // nil: all
+	Nodes   []chain.NodeID
+	Owners  []address.Address // any of the reward's owners
+	Status  StakerStatus
+	AnyKind bool // validators and delegators
+	// Delegators chooses delegators, otherwise validators, unless AnyKind.
+	Delegators bool
+}
+
+// RewardKind says what for a reward was paid.
+type RewardKind uint8
+
+// The kinds of rewards.
+const (
+	ValidatorReward RewardKind = iota
+	DelegatorReward
+	ValidatorFee // the validator's share of those of its delegators
+)
+
+// Reward is a reward that was paid, or in a list of pending ones is expected.
+type Reward struct {
+	Kind       RewardKind
+	Owners     utxo.Owners
+	TxID       chain.ID // the transaction that staked
+	RewardTx   chain.ID // the transaction that paid; zero while pending
+	Node       chain.NodeID
+	Subnet     chain.ID
+	Staked     uint64
+	Start, End uint64
+	Asset      chain.ID
+	Amount     uint64
+	// Ref is the output that was made; its ID is that of the UTXO.
+	Ref    utxo.Ref
+	Height uint64 // of the block that paid
+	Time   uint64
+}
+
+// RewardFilter bounds a list of rewards: those of any of the addresses or nodes.
+type RewardFilter struct {
+	Addresses []address.Address
+	Nodes     []chain.NodeID
+}
+
+// Proposer is the proposer's header around a block.
+type Proposer struct {
+	ID, Parent   chain.ID
+	Node         chain.NodeID // zero: nobody signed
+	PChainHeight uint64
+	Time         uint64 // Unix seconds
+}
+
+// BlockInfo is a block of a chain of the primary network.
+type BlockInfo struct {
+	Chain      Kind
+	Height     uint64
+	ID, Parent chain.ID
+	Time       uint64 // Unix seconds
+	Type       string // avalanchego's name of the kind
+	Txs        []chain.ID
+	Size       int
+	// Proposer is nil where the node that told the block does not keep headers.
+	Proposer *Proposer
+	// Supply, ActiveL1 and L1Fees are those of the P-Chain after the block; nil where
+	// they are not known. L1Fees are all that one validator would have paid so far.
+	Supply, ActiveL1, L1Fees *uint64
+}
+
+// Vertex is a vertex of the X-Chain from before its linearisation.
+type Vertex struct {
+	ID      chain.ID
+	Parents []chain.ID
+	Height  uint64
+	Index   uint64 // its place in the order of acceptance
+	Time    uint64 // Unix seconds at which the node that told it accepted it
+	Txs     []chain.ID
+	Size    int
+}
+
+// L1Validator is a validator of an L1, which pays by the second.
+type L1Validator struct {
+	ValidationID   chain.ID
+	Subnet         chain.ID
+	Node           chain.NodeID
+	BLSKey         [platform.BLSKeyLen]byte
+	Weight         uint64
+	MinNonce       uint64
+	Balance        uint64 // nAVAX that are left
+	Active         bool
+	Start          uint64 // Unix seconds
+	CreateTx       chain.ID
+	BalanceOwner   utxo.Owners // gets what is left
+	DisableOwner   utxo.Owners // may disable it
+	RemovedAt      uint64      // Unix seconds, zero while it validates
+	DeactivatedAt  uint64      // Unix seconds, zero while it is active
+	CreationHeight uint64
+}
