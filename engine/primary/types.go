@@ -15,6 +15,10 @@ const (
 	PChain Kind = 1 + iota
 	XChain
 	CChain
+	// XVertices are the X-Chain's vertices from before its linearisation, which are
+	// followed like a chain of their own: a vertex' place in it is its index in the
+	// Index API, the order in which a node accepted them.
+	XVertices
 )
 
 // String returns the alias, as in p-chain.
@@ -26,6 +30,8 @@ func (k Kind) String() string {
 		return "x-chain"
 	case CChain:
 		return "c-chain"
+	case XVertices:
+		return "x-chain vertices"
 	}
 	return "unknown"
 }
