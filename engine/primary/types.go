@@ -133,6 +133,20 @@ type StakerFilter struct {
 	Delegators bool
 }
 
+// BlockFilter bounds a list of blocks: by time, and to those that a node proposed.
+type BlockFilter struct {
+	TimeRange
+	Proposer *chain.NodeID // nil: all
+}
+
+// L1Filter bounds a list of L1 validators. Empty members do not.
+type L1Filter struct {
+	ValidationID *chain.ID
+	Node         *chain.NodeID
+	Subnet       *chain.ID
+	Inactive     bool // also those that are not active
+}
+
 // RewardKind says what for a reward was paid.
 type RewardKind uint8
 

@@ -1,0 +1,189 @@
+package primary
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"quorate/engine/chain"
+	store "quorate/engine/store/index"
+)
+
+// The block codec, version 1: u8 1 | u8 flags | own ID | ID of the header | parent's
+// ID | time | type | size | [header: parent | node | P-Chain height | time] | [supply] |
+// [active validators of L1s] | [fees] | IDs of the transactions.
+const (
+	blockVersion = 1
+
+	blockHeader = 1 << iota >> 1
+	blockSupply
+	blockActive
+	blockFees
+)
+
+// PutBlock writes a block's rows but for those of its transactions.
+func (o *Overlay) PutBlock(b *BlockInfo) {
+	e := &Encoder{B: make([]byte, 0, 192+chain.IDLen*len(b.Txs))}
+	flags := byte(0)
+	if b.Proposer != nil {
+		flags |= blockHeader
+	}
+	for i, v := range []*uint64{b.Supply, b.ActiveL1, b.L1Fees} {
+		if v != nil {
+			flags |= blockSupply << i
+		}
+	}
+	e.U8(blockVersion)
+	e.U8(flags)
+	e.ID(b.ID)
+	e.ID(b.Parent)
+	e.Uint(b.Time)
+	e.Bytes([]byte(b.Type))
+	e.Uint(uint64(b.Size))
+	if p := b.Proposer; p != nil {
+		e.ID(p.ID)
+		e.ID(p.Parent)
+		e.Fixed(p.Node[:])
+		e.Uint(p.PChainHeight)
+		e.Uint(p.Time)
+	}
+	for _, v := range []*uint64{b.Supply, b.ActiveL1, b.L1Fees} {
+		if v != nil {
+			e.Uint(*v)
+		}
+	}
+	for _, id := range b.Txs {
+		e.ID(id)
+	}
+	o.Put(o.Key(store.PrimaryBlocks).U64(b.Height), e.B)
+	height := []byte(Key(nil).U64(b.Height))
+	o.Put(o.Key(store.PrimaryBlockIDs).Short(b.ID), height)
+	o.Put(o.Key(store.PrimaryBlockTimes).U64(b.Time).U64(b.Height), nil)
+	if p := b.Proposer; p != nil {
+		o.Put(o.Key(store.PrimaryBlockIDs).Short(p.ID), height)
+		if p.Node != (chain.NodeID{}) {
+			o.Put(o.Key(store.PrimaryProposed).Bytes(p.Node[:]).U64(b.Height), nil)
+		}
+	}
+}
+
+// decodeBlock reads a block of a chain.
+func decodeBlock(kind Kind, height uint64, row []byte) (*BlockInfo, error) {
+	d := NewDecoder(row)
+	b := &BlockInfo{Chain: kind, Height: height}
+	if d.U8() != blockVersion {
+		return nil, fmt.Errorf("%w: block %d", ErrRow, height)
+	}
+	flags := d.U8()
+	b.ID, b.Parent, b.Time = d.ID(), d.ID(), d.Uint()
+	b.Type, b.Size = string(d.Bytes()), int(d.Uint32())
+	if flags&blockHeader != 0 {
+		p := &Proposer{ID: d.ID(), Parent: d.ID(), Node: d.Node()}
+		p.PChainHeight, p.Time = d.Uint(), d.Uint()
+		b.Proposer = p
+	}
+	for i, v := range []**uint64{&b.Supply, &b.ActiveL1, &b.L1Fees} {
+		if flags&(blockSupply<<i) != 0 {
+			n := d.Uint()
+			*v = &n
+		}
+	}
+	for n := d.Len() / chain.IDLen; n > 0; n-- {
+		b.Txs = append(b.Txs, d.ID())
+	}
+	return b, d.End(fmt.Sprintf("block %d", height))
+}
+
+// ProposerOf returns what is known of the proposer of a block, nil if nothing is. An
+// option's header names its parent alone: who proposed it, and when, follows from the
+// proposal before it.
+func ProposerOf(b *Block) *Proposer {
+	h := b.Header
+	if h == nil {
+		return nil
+	}
+	return &Proposer{ID: h.ID, Parent: h.Parent, Node: h.Proposer(), PChainHeight: h.PChainHeight, Time: uint64(max(h.Time, 0))}
+}
+
+// TxRow is a transaction of any chain as its rows have it.
+type TxRow struct {
+	Place
+	ID   chain.ID
+	Time uint64 // of the block, Unix seconds
+	// Aborted: a proposal that was voted down.
+	Aborted bool
+	// Raw is the signed transaction as nodes encode it.
+	Raw []byte
+	// Made are outputs that the transaction does not have in itself: what the end of a
+	// stake returned and rewarded, or what was left of a validator's balance.
+	Made []chain.ID
+}
+
+// The transaction codec, version 1: u8 1 | u8 1 = aborted | ID | time | IDs of outputs
+// behind their number | transaction.
+const txVersion = 1
+
+// PutTx writes the rows of a transaction but for those of addresses and outputs.
+func (o *Overlay) PutTx(t *TxRow) {
+	e := &Encoder{B: make([]byte, 0, 64+len(t.Raw))}
+	e.U8(txVersion)
+	e.Bool(t.Aborted)
+	e.ID(t.ID)
+	e.Uint(t.Time)
+	e.Uint(uint64(len(t.Made)))
+	for _, id := range t.Made {
+		e.ID(id)
+	}
+	e.Fixed(t.Raw)
+	o.Put(o.Key(store.PrimaryTxs).Place(t.Place), e.B)
+	o.Put(o.Key(store.PrimaryTxIDs).Short(t.ID), Key(nil).Place(t.Place))
+}
+
+func decodeTx(at Place, row []byte) (*TxRow, error) {
+	d := NewDecoder(row)
+	t := &TxRow{Place: at}
+	if d.U8() != txVersion {
+		return nil, fmt.Errorf("%w: transaction", ErrRow)
+	}
+	t.Aborted, t.ID, t.Time = d.Bool(), d.ID(), d.Uint()
+	for n := d.Count(chain.IDLen); n > 0; n-- {
+		t.Made = append(t.Made, d.ID())
+	}
+	t.Raw = bytes.Clone(d.Rest())
+	return t, d.End("transaction")
+}
+
+// Tx returns a transaction by its ID.
+func (o *Overlay) Tx(id chain.ID) (*TxRow, bool, error) { return txByID(o.Get, o.Space, id) }
+
+// getter reads a row.
+type getter func(key Key) (value []byte, found bool, err error)
+
+func txByID(get getter, space Space, id chain.ID) (*TxRow, bool, error) {
+	b, found, err := get(space.Key(store.PrimaryTxIDs).Short(id))
+	if err != nil || !found {
+		return nil, false, err
+	}
+	if len(b) != placeLen {
+		return nil, false, fmt.Errorf("%w: transaction by ID", ErrRow)
+	}
+	t, found, err := txAt(get, space, PlaceAt(b))
+	return t, found && t.ID == id, err
+}
+
+func txAt(get getter, space Space, at Place) (*TxRow, bool, error) {
+	b, found, err := get(space.Key(store.PrimaryTxs).Place(at))
+	if err != nil || !found {
+		return nil, false, err
+	}
+	t, err := decodeTx(at, b)
+	return t, err == nil, err
+}
+
+// heightOf reads the height that a row of [store.PrimaryBlockIDs] has.
+func heightOf(b []byte) (uint64, error) {
+	if len(b) != 8 {
+		return 0, fmt.Errorf("%w: block by ID", ErrRow)
+	}
+	return binary.BigEndian.Uint64(b), nil
+}

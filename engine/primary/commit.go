@@ -1,0 +1,230 @@
+package primary
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"quorate/engine/chain"
+	store "quorate/engine/store/index"
+)
+
+// cursor is how far a chain is indexed. It does not change.
+type cursor struct {
+	head  chain.Head
+	first uint64 // height of the first block
+}
+
+// The cursor codec, version 1: u8 1 | u64 height | ID | u64 time in Unix ms | u64 first height.
+const (
+	cursorVersion = 1
+	cursorLen     = 1 + 8 + chain.IDLen + 8 + 8
+)
+
+func (c *cursor) encode() []byte {
+	return Key(make([]byte, 0, cursorLen)).U8(cursorVersion).U64(c.head.Height).ID(c.head.ID).U64(c.head.TimeMilli).U64(c.first)
+}
+
+func decodeCursor(b []byte) (*cursor, error) {
+	if len(b) != cursorLen || b[0] != cursorVersion {
+		return nil, fmt.Errorf("%w: cursor", ErrRow)
+	}
+	c := &cursor{}
+	c.head.Height = binary.BigEndian.Uint64(b[1:])
+	copy(c.head.ID[:], b[9:])
+	c.head.TimeMilli = binary.BigEndian.Uint64(b[9+chain.IDLen:])
+	c.first = binary.BigEndian.Uint64(b[17+chain.IDLen:])
+	return c, nil
+}
+
+// readCursor returns the cursor of a space, nil if there is none.
+func readCursor(s *store.Snapshot, space Space) (cur *cursor, err error) {
+	_, err = s.Get(space.Key(store.PrimaryCursor), func(b []byte) (err error) {
+		cur, err = decodeCursor(b)
+		return err
+	})
+	return cur, err
+}
+
+// writer writes the rows of blocks in transactions that end with blocks.
+//
+// A block that is larger than a transaction cannot be made visible by one. Its rows go
+// to a journal first, in as many transactions as it takes, and a last one says that it
+// is complete. From then on the block counts, and a crash has the rest done by the next
+// start: rows are copied to their places, which can be done any number of times, and
+// the cursor goes with the last. A crash before leaves rows in the journal alone, where
+// nobody looks, and the next start removes them.
+type writer struct {
+	c    *Chain
+	ctx  context.Context
+	at   position // of what is committed
+	rows *Overlay // nil: to be begun
+	// done is the last block in rows.
+	done *cursor
+}
+
+// begin opens the rows as they are after the last commit.
+func (w *writer) begin() error {
+	if w.rows != nil {
+		return nil
+	}
+	snap, err := w.c.db.Snapshot()
+	if err != nil {
+		return err
+	}
+	w.rows = &Overlay{Space: w.at.space, snap: snap}
+	cur, err := readCursor(snap, w.at.space)
+	if err != nil {
+		return err
+	}
+	if cur != nil && (w.at.cursor == nil || cur.head != w.at.cursor.head) {
+		w.at.cursor = cur // the commit before did not say that it was done, but was
+		w.c.machine = nil
+	}
+	w.done = w.at.cursor
+	if w.c.machine != nil {
+		return nil
+	}
+	m := w.c.cfg.Machine()
+	if err := m.Load(w.rows); err != nil {
+		return err
+	}
+	w.c.machine = m
+	return nil
+}
+
+func (w *writer) close() {
+	if w.rows != nil {
+		w.rows.snap.Close()
+		w.rows = nil
+	}
+}
+
+// block makes the rows of a block, and commits those before it if both do not fit.
+func (w *writer) block(b *Block) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	link := b.Link()
+	if err := follows(w.done, &link); err != nil {
+		return err
+	}
+	if err := w.c.machine.Apply(w.rows, b); err != nil {
+		w.rows.block = layer{}
+		return fmt.Errorf("block %d (%s): %w", link.Height, link.ID, err)
+	}
+	next := &cursor{head: link.Head, first: link.Height}
+	if w.done != nil {
+		next.first = w.done.first
+	}
+	if !w.c.limit.fits(&w.rows.group, &w.rows.block) {
+		if err := w.commit(w.rows.group); err != nil {
+			return err
+		}
+		w.rows.group = layer{}
+		if !w.c.limit.fits(&w.rows.block) {
+			return w.large(next)
+		}
+		// The rows of the block are as they were made; what they follow from is on disk.
+		if err := w.refresh(); err != nil {
+			return err
+		}
+	}
+	w.rows.keep()
+	w.done = next
+	return nil
+}
+
+// refresh has the rows read what is on disk now.
+func (w *writer) refresh() error {
+	snap, err := w.c.db.Snapshot()
+	if err != nil {
+		return err
+	}
+	w.rows.snap.Close()
+	w.rows.snap = snap
+	return nil
+}
+
+// flush commits what is left.
+func (w *writer) flush() error {
+	if w.rows == nil {
+		return nil
+	}
+	return w.commit(w.rows.group)
+}
+
+// commit writes rows with the cursor up to done.
+func (w *writer) commit(rows layer) error {
+	if w.done == w.at.cursor {
+		return nil
+	}
+	b, err := w.c.db.Batch()
+	if err != nil {
+		w.c.machine = nil
+		return err
+	}
+	defer b.Discard()
+	err = w.set(b, rows)
+	if err == nil {
+		err = w.mark(b, w.done)
+	}
+	if err == nil {
+		err = b.Commit()
+	}
+	if err != nil {
+		return w.failed(err)
+	}
+	w.committed(w.done)
+	return nil
+}
+
+func (w *writer) set(b *store.Batch, rows layer) error {
+	for k, v := range rows.rows {
+		var err error
+		if v == nil {
+			err = b.Delete([]byte(k))
+		} else {
+			err = b.Set([]byte(k), v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark writes the cursor, and with the first one which edition has the rows.
+func (w *writer) mark(b *store.Batch, cur *cursor) error {
+	if err := b.Set(w.at.space.Key(store.PrimaryCursor), cur.encode()); err != nil || w.at.cursor != nil || w.c.build {
+		return err
+	}
+	e := w.c.next
+	e.version, e.serving = w.c.cfg.Version, w.at.space.Edition
+	return b.Set(w.c.editionsKey(), e.encode())
+}
+
+// committed takes note of what is on disk.
+func (w *writer) committed(cur *cursor) {
+	if w.at.cursor == nil {
+		w.at.version = w.c.cfg.Version
+	}
+	w.at.cursor = cur
+	at := w.at
+	w.c.at.Store(&at)
+}
+
+// failed finds out what is on disk after a commit that did not end well.
+func (w *writer) failed(err error) error {
+	if e := w.c.load(); e != nil {
+		w.c.machine = nil
+		return fmt.Errorf("%w; and then: %w", err, e)
+	}
+	w.at = *w.c.at.Load()
+	w.done = w.at.cursor
+	w.rows.group = layer{}
+	return err
+}

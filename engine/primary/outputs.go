@@ -1,0 +1,166 @@
+package primary
+
+import (
+	"bytes"
+	"fmt"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/utxo"
+	store "quorate/engine/store/index"
+)
+
+// OutputState says where an output is.
+type OutputState uint8
+
+// The states of an output.
+const (
+	Unspent  OutputState = iota
+	Staked               // not an output before the stake ends
+	Spent                // on the chain whose rows these are
+	Exported             // to another chain, which knows whether it was spent there
+)
+
+// Output is an output of a transaction, with what became of it.
+type Output struct {
+	utxo.UTXO
+	State OutputState
+	// Reward: made when a stake ended, for its reward. Known is false where the chain's
+	// rows have seen no more than how it was spent: who had it is not known then.
+	Reward, Known bool
+	// Place and Time are those of the transaction that made it, MadeBy its ID: that of
+	// UTXO but for what the end of a stake returned, or rewarded. Where it is not Known
+	// they are those of the transaction that spent it.
+	Place  Place
+	Time   uint64
+	MadeBy chain.ID
+	// Other is the chain that it was exported to or imported from; zero for neither.
+	Other    chain.ID
+	HasOther bool
+	// SpentBy, SpentAt and SpentTime are those of the transaction that spent it.
+	SpentBy   chain.ID
+	SpentAt   Place
+	SpentTime uint64
+}
+
+// The output codec, version 1: u8 1 | u8 state | u8 flags | place | time | [ID of the
+// transaction that made it] | [other chain] | [spender's ID | place | time] | UTXO as
+// nodes encode it.
+const (
+	outputVersion = 1
+
+	outputReward = 1 << iota >> 1
+	outputKnown
+	outputMadeBy
+	outputOther
+	outputSpent
+	outputPlatform
+)
+
+func (u *Output) encode() ([]byte, error) {
+	e := &Encoder{B: make([]byte, 0, 160)}
+	// Outputs of amounts have the P-Chain's form, which has locks, the others the X-Chain's.
+	platform := u.Kind == utxo.TransferOutput
+	raw, err := u.UTXO.Bytes(platform)
+	if err != nil {
+		return nil, fmt.Errorf("output %s: %w", u.Ref.ID(), err)
+	}
+	flags := byte(0)
+	for bit, set := range map[byte]bool{
+		outputReward: u.Reward, outputKnown: u.Known, outputMadeBy: u.MadeBy != u.TxID, outputOther: u.HasOther,
+		outputSpent: !u.SpentBy.IsZero(), outputPlatform: platform,
+	} {
+		if set {
+			flags |= bit
+		}
+	}
+	e.U8(outputVersion)
+	e.U8(byte(u.State))
+	e.U8(flags)
+	e.Place(u.Place)
+	e.Uint(u.Time)
+	if flags&outputMadeBy != 0 {
+		e.ID(u.MadeBy)
+	}
+	if flags&outputOther != 0 {
+		e.ID(u.Other)
+	}
+	if flags&outputSpent != 0 {
+		e.ID(u.SpentBy)
+		e.Place(u.SpentAt)
+		e.Uint(u.SpentTime)
+	}
+	e.Fixed(raw)
+	return e.B, nil
+}
+
+func decodeOutput(b []byte) (*Output, error) {
+	d := NewDecoder(b)
+	u := new(Output)
+	if d.U8() != outputVersion {
+		return nil, fmt.Errorf("%w: output", ErrRow)
+	}
+	u.State = OutputState(d.U8())
+	flags := d.U8()
+	u.Reward, u.Known, u.HasOther = flags&outputReward != 0, flags&outputKnown != 0, flags&outputOther != 0
+	u.Place, u.Time = d.Place(), d.Uint()
+	madeBy := flags&outputMadeBy != 0
+	if madeBy {
+		u.MadeBy = d.ID()
+	}
+	if u.HasOther {
+		u.Other = d.ID()
+	}
+	if flags&outputSpent != 0 {
+		u.SpentBy, u.SpentAt, u.SpentTime = d.ID(), d.Place(), d.Uint()
+	}
+	raw, err := utxo.ParseUTXO(bytes.Clone(d.Rest()), flags&outputPlatform != 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: output: %w", ErrRow, err)
+	}
+	if u.UTXO = *raw; !madeBy {
+		u.MadeBy = u.TxID
+	}
+	return u, d.End("output")
+}
+
+// Output returns an output by its ID.
+func (o *Overlay) Output(id chain.ID) (*Output, bool, error) {
+	b, found, err := o.Get(o.Key(store.PrimaryUTXOs).ID(id))
+	if err != nil || !found {
+		return nil, false, err
+	}
+	u, err := decodeOutput(b)
+	return u, err == nil, err
+}
+
+// PutOutput writes an output that is new.
+func (o *Overlay) PutOutput(u *Output) error { return o.putOutput(u, nil) }
+
+// MoveOutput writes an output that was in another state before.
+func (o *Overlay) MoveOutput(u *Output, before OutputState) error { return o.putOutput(u, &before) }
+
+func (o *Overlay) putOutput(u *Output, before *OutputState) error {
+	id := u.Ref.ID()
+	b, err := u.encode()
+	if err != nil {
+		return err
+	}
+	o.Put(o.Key(store.PrimaryUTXOs).ID(id), b)
+	for i := range u.Addresses {
+		if before != nil {
+			o.Delete(addressOutput(o.Space, &u.Addresses[i], *before, u))
+		}
+		o.Put(addressOutput(o.Space, &u.Addresses[i], u.State, u), id[:])
+	}
+	return nil
+}
+
+func addressOutput(s Space, a *address.Address, state OutputState, u *Output) Key {
+	return s.Key(store.PrimaryAddressUTXOs).Bytes(a[:]).U8(byte(state)).Place(u.Place).U32(u.Index)
+}
+
+// PutAddressTx notes that an address has part in a transaction.
+func (o *Overlay) PutAddressTx(a address.Address, at Place) {
+	o.Put(o.Key(store.PrimaryAddressTxs).Bytes(a[:]).Place(at), nil)
+}

@@ -1,0 +1,192 @@
+package primary
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	store "quorate/engine/store/index"
+)
+
+// Blocks reads blocks that were committed, such as those of an archive.
+type Blocks interface {
+	// Read hands over the blocks from one height to another, both included, in their
+	// order. Each is a block of its own, which f may keep and does not change.
+	Read(ctx context.Context, from, to uint64, f func(*Block) error) error
+}
+
+// editions says where the rows of a chain lie.
+type editions struct {
+	version  uint16  // of the rules that the rows are made by
+	serving  uint8   // the edition that is served
+	dropping []uint8 // those whose rows are to be removed
+}
+
+// The editions codec, version 1: u8 1 | u16 version | u8 served edition | u8 each of
+// those to be removed.
+const editionsVersion = 1
+
+func (e *editions) encode() []byte {
+	b := binary.BigEndian.AppendUint16([]byte{editionsVersion}, e.version)
+	return append(append(b, e.serving), e.dropping...)
+}
+
+func (c *Chain) editionsKey() Key { return Space{Ordinal: c.ordinal}.Key(store.PrimaryEditions) }
+
+func (c *Chain) readEditions() (e editions, found bool, err error) {
+	s, err := c.db.Snapshot()
+	if err != nil {
+		return e, false, err
+	}
+	defer s.Close()
+	found, err = s.Get(c.editionsKey(), func(b []byte) error {
+		if len(b) < 4 || b[0] != editionsVersion {
+			return fmt.Errorf("%w: editions", ErrRow)
+		}
+		e.version, e.serving = binary.BigEndian.Uint16(b[1:]), b[3]
+		e.dropping = append([]byte(nil), b[4:]...)
+		return nil
+	})
+	return e, found, err
+}
+
+// rebuildGroup is how many blocks a commit of a rebuild has.
+const rebuildGroup = 512
+
+// Rebuild makes stale rows again from blocks, beside those that are served until the
+// new ones have all that they have. Blocks can be committed meanwhile. What it made
+// stays when ctx ends, and the next call goes on with it. It does nothing to rows that
+// are not stale, but to remove what former ones left.
+func (c *Chain) Rebuild(ctx context.Context, from Blocks, progress func(done, of uint64)) error {
+	c.rebuilding.Lock()
+	defer c.rebuilding.Unlock()
+	if c.Stale() {
+		if err := c.rebuild(ctx, from, progress); err != nil {
+			return fmt.Errorf("make rows of the primary network again: %w", err)
+		}
+	}
+	return c.sweep(ctx)
+}
+
+func (c *Chain) rebuild(ctx context.Context, from Blocks, progress func(done, of uint64)) error {
+	first := c.at.Load()
+	b := &Chain{db: c.db, cfg: c.cfg, ordinal: c.ordinal, limit: c.limit, build: true, edition: first.space.Edition + 1}
+	if err := b.load(); err != nil {
+		return err
+	}
+	for {
+		target := c.at.Load().cursor.head
+		if err := b.catchUp(ctx, from, first.cursor.first, target.Height, progress); err != nil {
+			return err
+		}
+		c.commit.Lock()
+		if head, _ := b.Cursor(); c.at.Load().cursor.head.Height > head.Height {
+			c.commit.Unlock() // there were blocks meanwhile
+			continue
+		}
+		defer c.commit.Unlock()
+		return c.switchTo(b)
+	}
+}
+
+// catchUp commits the blocks up to a height.
+func (c *Chain) catchUp(ctx context.Context, from Blocks, first, to uint64, progress func(done, of uint64)) error {
+	if head, ok := c.Cursor(); ok {
+		first = head.Height + 1
+	}
+	var group []*Block
+	flush := func() error {
+		err := c.Commit(ctx, group)
+		group = group[:0]
+		if head, ok := c.Cursor(); ok && progress != nil && err == nil {
+			progress(head.Height, to)
+		}
+		return err
+	}
+	if first <= to {
+		if err := from.Read(ctx, first, to, func(b *Block) error {
+			if group = append(group, b); len(group) < rebuildGroup {
+				return nil
+			}
+			return flush()
+		}); err != nil {
+			return err
+		}
+	}
+	if len(group) > 0 {
+		return flush()
+	}
+	return nil
+}
+
+// switchTo serves the rows of a build, which has all blocks.
+func (c *Chain) switchTo(b *Chain) error {
+	old, made := c.at.Load(), b.at.Load()
+	if made.cursor == nil || made.cursor.head != old.cursor.head {
+		return fmt.Errorf("%w: the blocks are others", ErrOrder)
+	}
+	e, _, err := c.readEditions()
+	if err != nil {
+		return err
+	}
+	e.version, e.serving = c.cfg.Version, made.space.Edition
+	e.dropping = append(e.dropping, old.space.Edition)
+	batch, err := c.db.Batch()
+	if err != nil {
+		return err
+	}
+	defer batch.Discard()
+	if err := batch.Set(c.editionsKey(), e.encode()); err != nil {
+		return err
+	}
+	if err := batch.Commit(); err != nil {
+		return err
+	}
+	return c.load()
+}
+
+// sweep removes the rows of editions that are of no use any more. Views that were
+// opened before still see them.
+func (c *Chain) sweep(ctx context.Context) error {
+	for {
+		e, _, err := c.readEditions()
+		if err != nil || len(e.dropping) == 0 {
+			return err
+		}
+		space := Space{Ordinal: c.ordinal, Edition: e.dropping[0]}
+		for t := byte(store.PrimaryCursor); t < store.PrimaryEnd; t++ {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if t == store.PrimaryEditions {
+				continue
+			}
+			if err := c.drop(space.Key(t)); err != nil {
+				return err
+			}
+		}
+		if err := c.swept(); err != nil {
+			return err
+		}
+	}
+}
+
+// swept takes the first edition off the list.
+func (c *Chain) swept() error {
+	c.commit.Lock()
+	defer c.commit.Unlock()
+	e, _, err := c.readEditions()
+	if err != nil || len(e.dropping) == 0 {
+		return err
+	}
+	e.dropping = e.dropping[1:]
+	b, err := c.db.Batch()
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	if err := b.Set(c.editionsKey(), e.encode()); err != nil {
+		return err
+	}
+	return b.Commit()
+}

@@ -1,0 +1,413 @@
+package primary
+
+import (
+	"bytes"
+	"fmt"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	store "quorate/engine/store/index"
+)
+
+// View reads a chain as it was after one block. It is not safe for concurrent use, and
+// must be closed soon. A page of a list costs what it holds, not what the chain holds.
+//
+// Lists hand their rows to take, one by one, until there are Limit of them or take
+// returns false, which leaves that row for the next page. The position that a list
+// returns is that of the last row that was handed over; it is nil after the last row.
+// A position says where in the order of the list that row stands, so blocks that arrive
+// meanwhile neither repeat nor hide anything.
+type View struct {
+	Space
+	kind Kind
+	snap *store.Snapshot
+	cur  *cursor
+}
+
+// View opens a view of the chain after its last indexed block. The error wraps
+// [ErrEmpty] when there is none.
+func (c *Chain) View(kind Kind) (*View, error) {
+	c.applying.RLock()
+	space := c.at.Load().space
+	s, err := c.db.Snapshot()
+	c.applying.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	cur, err := readCursor(s, space)
+	if err == nil && cur == nil {
+		err = ErrEmpty
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("%s: %w", kind, err)
+	}
+	return &View{Space: space, kind: kind, snap: s, cur: cur}, nil
+}
+
+// Close ends the view. Further calls do nothing.
+func (v *View) Close() { v.snap.Close() }
+
+// Tip returns the last block of the view.
+func (v *View) Tip() chain.Head { return v.cur.head }
+
+// First returns the height of the first block of the view.
+func (v *View) First() uint64 { return v.cur.first }
+
+// Get returns the value of a row.
+func (v *View) Get(key Key) (value []byte, found bool, err error) {
+	found, err = v.snap.Get(key, func(b []byte) error {
+		value = bytes.Clone(b)
+		return nil
+	})
+	return value, found, err
+}
+
+// Lists are rows that make one list: those under each of Prefixes, in the order of what
+// follows in their keys, which is the same whichever prefix a row is under. A row that
+// is under several counts once.
+type Lists struct {
+	Prefixes []Key
+	// From and To bound what follows: From <= it < To. Nil leaves that side open.
+	From, To []byte
+	// Pass bounds how many rows are passed over in a page: with more, it ends early.
+	// Zero is [maxPass].
+	Pass int
+}
+
+// maxPass bounds how many rows a page passes over.
+const maxPass = 10_000
+
+// Result is what became of a row that a list offered.
+type Result uint8
+
+// The results.
+const (
+	Taken  Result = iota // it is on the page
+	Passed               // it is not of the list
+	Full                 // the page has no room for it
+)
+
+// List goes through lists from where the page before ended. It calls take with what
+// follows the prefix in the key of each row, and its value, which are good until take
+// returns.
+func (v *View) List(l *Lists, p *Page, take func(order, value []byte) (Result, error)) (Position, error) {
+	m, err := v.merge(l, p)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	last := append(Position(nil), p.After...)
+	pass := l.Pass
+	if pass == 0 {
+		pass = maxPass
+	}
+	for taken := 0; ; {
+		row := m.first()
+		if row == nil {
+			return nil, nil
+		}
+		if taken >= p.Limit || pass == 0 {
+			return last, nil
+		}
+		res := Taken
+		if err := row.it.Value(func(b []byte) (err error) {
+			res, err = take(row.order(), b)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		switch res {
+		case Full:
+			return last, nil
+		case Taken:
+			taken++
+		case Passed:
+			pass--
+		}
+		last = append(last[:0], row.order()...)
+		m.next(last)
+	}
+}
+
+// merged goes through several lists as one.
+type merged struct {
+	asc   bool
+	bound []byte // where the list ends: see Lists
+	rows  []*listRows
+}
+
+// listRows is one of the lists.
+type listRows struct {
+	it     *store.Rows
+	prefix []byte
+}
+
+func (r *listRows) order() []byte { return r.it.Key()[len(r.prefix):] }
+
+func (v *View) merge(l *Lists, p *Page) (*merged, error) {
+	m := &merged{asc: p.Asc, bound: l.To}
+	if !p.Asc {
+		m.bound = l.From
+	}
+	for _, prefix := range l.Prefixes {
+		it, err := v.snap.Rows(prefix, !p.Asc)
+		if err != nil {
+			m.close()
+			return nil, err
+		}
+		r := &listRows{it: it, prefix: prefix}
+		m.rows = append(m.rows, r)
+		r.start(l, p)
+	}
+	return m, nil
+}
+
+// start goes to the first row of a page. What it begins behind is no part of it: the
+// last row of the page before, or an upper bound.
+func (r *listRows) start(l *Lists, p *Page) {
+	at, behind := l.From, false
+	if !p.Asc {
+		if at, behind = l.To, true; at == nil {
+			at = highest
+		}
+	}
+	if len(p.After) > 0 && p.Asc == (bytes.Compare(p.After, at) >= 0) {
+		at, behind = p.After, true
+	}
+	r.it.Seek(append(append([]byte(nil), r.prefix...), at...))
+	if behind && r.it.Valid() && bytes.Equal(r.order(), at) {
+		r.it.Next()
+	}
+}
+
+// highest is above whatever follows a prefix.
+var highest = bytes.Repeat([]byte{0xff}, 80)
+
+// first returns the list that has the next row, nil at the end.
+func (m *merged) first() *listRows {
+	var best *listRows
+	for _, r := range m.rows {
+		if !r.it.Valid() {
+			continue
+		}
+		if best == nil || m.before(r.order(), best.order()) {
+			best = r
+		}
+	}
+	if best == nil || m.bound != nil && m.past(best.order()) {
+		return nil
+	}
+	return best
+}
+
+func (m *merged) before(a, b []byte) bool {
+	if m.asc {
+		return bytes.Compare(a, b) < 0
+	}
+	return bytes.Compare(a, b) > 0
+}
+
+// past reports whether a row lies behind the end.
+func (m *merged) past(order []byte) bool {
+	if m.asc {
+		return bytes.Compare(order, m.bound) >= 0
+	}
+	return bytes.Compare(order, m.bound) < 0
+}
+
+// next passes over the row that stands there in the order, in all lists.
+func (m *merged) next(order []byte) {
+	for _, r := range m.rows {
+		if r.it.Valid() && bytes.Equal(r.order(), order) {
+			r.it.Next()
+		}
+	}
+}
+
+func (m *merged) close() {
+	for _, r := range m.rows {
+		r.it.Close()
+	}
+}
+
+// Bounds returns what bounds a list that begins with times to a range.
+func (t *TimeRange) Bounds() (from, to []byte) {
+	if t.From > 0 {
+		from = Key(nil).U64(t.From)
+	}
+	if t.To > 0 {
+		to = Key(nil).U64(t.To)
+	}
+	return from, to
+}
+
+// Block returns a block by its own ID, or that of its proposer's header.
+func (v *View) Block(id chain.ID) (*BlockInfo, bool, error) {
+	b, found, err := v.Get(v.Key(store.PrimaryBlockIDs).Short(id))
+	if err != nil || !found {
+		return nil, false, err
+	}
+	height, err := heightOf(b)
+	if err != nil {
+		return nil, false, err
+	}
+	info, found, err := v.BlockAt(height)
+	if err != nil || !found || info.ID != id && (info.Proposer == nil || info.Proposer.ID != id) {
+		return nil, false, err
+	}
+	return info, true, nil
+}
+
+// BlockAt returns a block by its height.
+func (v *View) BlockAt(height uint64) (*BlockInfo, bool, error) {
+	b, found, err := v.Get(v.Key(store.PrimaryBlocks).U64(height))
+	if err != nil || !found {
+		return nil, false, err
+	}
+	info, err := decodeBlock(v.kind, height, b)
+	return info, err == nil, err
+}
+
+// Blocks lists blocks by height. The times of a chain's blocks never decrease, so a range
+// of times is one of heights.
+func (v *View) Blocks(f *BlockFilter, p Page, take func(*BlockInfo) bool) (Position, error) {
+	l := &Lists{Prefixes: []Key{v.Key(store.PrimaryBlocks)}}
+	if f.Proposer != nil {
+		l.Prefixes[0] = v.Key(store.PrimaryProposed).Bytes(f.Proposer[:])
+	}
+	for _, side := range []struct {
+		time uint64
+		to   *[]byte
+	}{{f.From, &l.From}, {f.To, &l.To}} {
+		if side.time == 0 {
+			continue
+		}
+		height, err := v.heightFrom(side.time)
+		if err != nil {
+			return nil, err
+		}
+		*side.to = Key(nil).U64(height)
+	}
+	return v.List(l, &p, func(order, value []byte) (Result, error) {
+		height, err := heightOf(order)
+		if err != nil {
+			return Passed, err
+		}
+		var b *BlockInfo
+		if f.Proposer == nil {
+			b, err = decodeBlock(v.kind, height, bytes.Clone(value))
+		} else {
+			var found bool
+			if b, found, err = v.BlockAt(height); err == nil && !found {
+				err = fmt.Errorf("%w: block %d is missing", ErrRow, height)
+			}
+		}
+		if err != nil || !take(b) {
+			return Full, err
+		}
+		return Taken, nil
+	})
+}
+
+// heightFrom returns the height of the first block at or after a time, and one above
+// the last block if there is none.
+func (v *View) heightFrom(time uint64) (uint64, error) {
+	prefix := v.Key(store.PrimaryBlockTimes)
+	it, err := v.snap.Rows(prefix, false)
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close()
+	it.Seek(prefix.Clone().U64(time))
+	if !it.Valid() {
+		return v.cur.head.Height + 1, nil
+	}
+	return heightOf(it.Key()[leadLen+8:])
+}
+
+// Tx returns a transaction by its ID.
+func (v *View) Tx(id chain.ID) (*TxRow, bool, error) { return txByID(v.Get, v.Space, id) }
+
+// TxAt returns a transaction by its place.
+func (v *View) TxAt(at Place) (*TxRow, bool, error) { return txAt(v.Get, v.Space, at) }
+
+// Txs lists transactions by their places: those that any of the addresses has part in,
+// or all if there are none, of blocks in a range of times.
+func (v *View) Txs(addresses []address.Address, f TimeRange, p Page, take func(*TxRow) (Result, error)) (Position, error) {
+	l := &Lists{Prefixes: []Key{v.Key(store.PrimaryTxs)}}
+	if len(addresses) > 0 {
+		l.Prefixes = nil
+		for _, a := range addresses {
+			l.Prefixes = append(l.Prefixes, v.Key(store.PrimaryAddressTxs).Bytes(a[:]))
+		}
+	}
+	for _, side := range []struct {
+		time uint64
+		to   *[]byte
+	}{{f.From, &l.From}, {f.To, &l.To}} {
+		if side.time == 0 {
+			continue
+		}
+		height, err := v.heightFrom(side.time)
+		if err != nil {
+			return nil, err
+		}
+		*side.to = Key(nil).U64(height)
+	}
+	return v.List(l, &p, func(order, value []byte) (Result, error) {
+		if len(order) != placeLen {
+			return Passed, fmt.Errorf("%w: place of a transaction", ErrRow)
+		}
+		at := PlaceAt(order)
+		if len(addresses) == 0 {
+			t, err := decodeTx(at, value)
+			if err != nil {
+				return Passed, err
+			}
+			return take(t)
+		}
+		t, found, err := v.TxAt(at)
+		if err == nil && !found {
+			err = fmt.Errorf("%w: transaction %v is missing", ErrRow, at)
+		}
+		if err != nil {
+			return Passed, err
+		}
+		return take(t)
+	})
+}
+
+// Output returns an output by its ID, also one that was spent.
+func (v *View) Output(id chain.ID) (*Output, bool, error) {
+	b, found, err := v.Get(v.Key(store.PrimaryUTXOs).ID(id))
+	if err != nil || !found {
+		return nil, false, err
+	}
+	u, err := decodeOutput(b)
+	return u, err == nil, err
+}
+
+// Outputs lists the outputs of any of the addresses in any of the states, by where they
+// were made.
+func (v *View) Outputs(addresses []address.Address, states []OutputState, p Page, take func(*Output) (Result, error)) (Position, error) {
+	l := &Lists{}
+	for _, a := range addresses {
+		for _, s := range states {
+			l.Prefixes = append(l.Prefixes, v.Key(store.PrimaryAddressUTXOs).Bytes(a[:]).U8(byte(s)))
+		}
+	}
+	return v.List(l, &p, func(_, value []byte) (Result, error) {
+		if len(value) != chain.IDLen {
+			return Passed, fmt.Errorf("%w: output of an address", ErrRow)
+		}
+		u, found, err := v.Output(chain.ID(value))
+		if err == nil && !found {
+			err = fmt.Errorf("%w: output %s is missing", ErrRow, chain.ID(value))
+		}
+		if err != nil {
+			return Passed, err
+		}
+		return take(u)
+	})
+}
