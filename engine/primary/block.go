@@ -32,8 +32,10 @@ type Block struct {
 	// node's word alone; zero if it did not say.
 	Accepted uint64
 	// Place is the index of a vertex in the order in which the node accepted them: it
-	// is the vertex' height among what is followed. No vertex says it.
-	Place uint64
+	// is the vertex' height among what is followed, and Before the ID of the vertex at
+	// the place before. No vertex says either.
+	Place  uint64
+	Before chain.ID
 
 	// Outer is the ID of the container: that of the header, or of the block without one.
 	Outer  chain.ID
@@ -111,8 +113,8 @@ func parseCore(raw []byte) (*CoreBlock, error) {
 func (b *Block) ID() chain.ID { return b.Link().ID }
 
 // Link returns what the block is in its chain: the IDs of blocks without headers, and
-// heights. It says nothing of the time of P-Chain blocks that have none. A vertex names
-// several parents, none of which need be the one before it.
+// heights. It says nothing of the time of P-Chain blocks that have none. The parent of a
+// vertex is the one before it in the order of acceptance, not one that it names.
 func (b *Block) Link() chain.Link {
 	switch {
 	case b.Platform != nil:
@@ -123,7 +125,7 @@ func (b *Block) Link() chain.Link {
 		return chain.Link{Head: chain.Head{Height: x.Height, ID: x.ID, TimeMilli: x.Time * 1000}, Parent: x.Parent, Txs: len(x.Txs)}
 	case b.Vertex != nil:
 		v := b.Vertex
-		return chain.Link{Head: chain.Head{Height: b.Place, ID: v.ID, TimeMilli: b.Accepted * 1000}, Orphan: true, Txs: len(v.Txs)}
+		return chain.Link{Head: chain.Head{Height: b.Place, ID: v.ID, TimeMilli: b.Accepted * 1000}, Parent: b.Before, Orphan: b.Place == 0, Txs: len(v.Txs)}
 	default:
 		c := b.EVM
 		return chain.Link{
@@ -164,9 +166,9 @@ func AppendArchived(dst []byte, b *Block) []byte {
 	return append(dst, b.Raw...)
 }
 
-// ParseArchived reads what the archive keeps of the block at a height. The block has
-// parts of data, which must not change.
-func ParseArchived(kind Kind, height uint64, data []byte) (*Block, error) {
+// ParseArchived reads what the archive keeps of the block at a height, of which it knows
+// the one before. The block has parts of data, which must not change.
+func ParseArchived(kind Kind, height uint64, before chain.ID, data []byte) (*Block, error) {
 	if len(data) == 0 || data[0]&^byte(flagsKnown) != 0 {
 		return nil, fmt.Errorf("%w: flags that are not known here", ErrForm)
 	}
@@ -183,7 +185,7 @@ func ParseArchived(kind Kind, height uint64, data []byte) (*Block, error) {
 	}
 	b.Accepted, b.Bare = accepted, flags&flagBare != 0
 	if kind == XVertices {
-		b.Place = height
+		b.Place, b.Before = height, before
 	}
 	switch got := b.Link().Height; {
 	case got != height:

@@ -128,8 +128,11 @@ func TestParse(t *testing.T) {
 		if m := b.Memory(); m < 2*len(e.raw) {
 			t.Errorf("%s: %d bytes in memory", e.name, m)
 		}
+		if e.kind == XVertices {
+			b.Place, b.Before = 7, chain.ID{8}
+		}
 		link := b.Link()
-		if link.Orphan != (e.kind == XVertices) || !link.Orphan && link.Parent.IsZero() && link.Height > 1 {
+		if link.Orphan || link.Parent.IsZero() && link.Height > 1 {
 			t.Errorf("%s: %+v", e.name, link)
 		}
 		archived(t, e, b)
@@ -142,15 +145,15 @@ func TestParse(t *testing.T) {
 // archived checks that a block is read from the archive as it was written.
 func archived(t *testing.T, e example, b *Block) {
 	t.Helper()
-	height := b.Link().Height
+	height, before := b.Link().Height, b.Link().Parent
 	for _, accepted := range []uint64{0, 1_700_000_000} {
 		b.Accepted = accepted
 		data := AppendArchived([]byte("before"), b)[len("before"):]
-		got, err := ParseArchived(e.kind, height, data)
+		got, err := ParseArchived(e.kind, height, before, data)
 		if err != nil || got.Outer != b.Outer || got.Link() != b.Link() || got.Accepted != accepted || got.Bare {
 			t.Fatalf("%s: %+v, %v", e.name, got, err)
 		}
-		if _, err := ParseArchived(e.kind, height+1, data); (err == nil) != (e.kind == XVertices) {
+		if _, err := ParseArchived(e.kind, height+1, before, data); (err == nil) != (e.kind == XVertices) {
 			t.Errorf("%s: at another height: %v", e.name, err)
 		}
 	}
@@ -162,12 +165,12 @@ func archived(t *testing.T, e example, b *Block) {
 		t.Fatalf("%s: inside: %v", e.name, err)
 	}
 	inner.Bare = true
-	got, err := ParseArchived(e.kind, height, AppendArchived(nil, inner))
+	got, err := ParseArchived(e.kind, height, before, AppendArchived(nil, inner))
 	if err != nil || !got.Bare || got.Outer != b.ID() {
 		t.Errorf("%s: inside: %v", e.name, err)
 	}
 	b.Bare = true
-	if _, err := ParseArchived(e.kind, height, AppendArchived(nil, b)); err == nil {
+	if _, err := ParseArchived(e.kind, height, before, AppendArchived(nil, b)); err == nil {
 		t.Errorf("%s: a header of a node that has none", e.name)
 	}
 }
@@ -214,7 +217,7 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	for _, data := range []string{"", "\x04", "\x02", "\x02\x00\x00\x00\x00\x00\x00\x00\x00"} {
-		if b, err := ParseArchived(PChain, 0, []byte(data)); err == nil {
+		if b, err := ParseArchived(PChain, 0, chain.ID{}, []byte(data)); err == nil {
 			t.Errorf("%x: %+v", data, b)
 		}
 	}
@@ -230,7 +233,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		link := b.Link()
-		got, err := ParseArchived(b.Chain, link.Height, AppendArchived(nil, b))
+		got, err := ParseArchived(b.Chain, link.Height, link.Parent, AppendArchived(nil, b))
 		if err != nil || got.Outer != b.Outer || got.Link() != link {
 			t.Fatalf("%+v is read as %+v, %v", link, got, err)
 		}

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/goccy/go-json"
+	"github.com/valyala/fasthttp"
 )
 
 // Node is one of the nodes of a [Client], the same value for as long as the client
@@ -86,6 +90,39 @@ func (c *Client) CallBatchOf(ctx context.Context, path string, calls []BatchCall
 		}
 		return choice.Check(Node{n}, calls)
 	}))
+}
+
+// CallOf is [Client.Call] for the nodes of a choice; decode takes the result of a node,
+// and may refuse it: see [BatchCall]. A node that does not have the path is passed over
+// with a [*RefusedError], and is none the worse for it. [Choice.Check] is not called.
+func (c *Client) CallOf(ctx context.Context, path, method string, params any, choice Choice, decode func(n Node, result []byte) error) error {
+	id := c.id.Add(1)
+	body, err := json.Marshal(request{Version: "2.0", ID: id, Method: method, Params: params})
+	if err != nil {
+		return fmt.Errorf("%s: encode parameters: %w", method, err)
+	}
+	c.calls.Inc()
+	err = c.askOf(ctx, choice, path, body, func(n *node, r reply) error {
+		if r.status == fasthttp.StatusNotFound {
+			return Pass(&RefusedError{Node: n.at.String(), Status: r.status})
+		}
+		var result json.RawMessage
+		if err := decodeAnswer(r, id, &result); err != nil {
+			return err
+		}
+		if err := decode(Node{n}, result); err != nil {
+			var no *pass
+			if errors.As(err, &no) {
+				return err
+			}
+			return fmt.Errorf("%w: %w", ErrBadAnswer, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
 }
 
 // askOf asks the nodes of a choice in turn.
