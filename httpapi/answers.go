@@ -69,8 +69,15 @@ type answerKey struct {
 
 // mark is the last block of a chain at the time of an answer.
 type mark struct {
-	chain Chain
+	chain marked
 	tip   evm.Hash
+}
+
+// marked is what can tell whether it is still at a mark, and how far it is.
+type marked interface {
+	Cursor() (number uint64, hash evm.Hash, ok bool)
+	Syncing() (height uint64, behind bool)
+	Gaps() (gaps []view.Gap, header string)
 }
 
 func newAnswers(size int64) *answers {
@@ -103,7 +110,10 @@ func (a *answer) unchanged() bool {
 	if !a.shows.known || len(a.marks) != 1 {
 		return false
 	}
-	c := a.marks[0].chain
+	c, ok := a.marks[0].chain.(Chain)
+	if !ok {
+		return false
+	}
 	_, now, ok := c.Cursor()
 	if !ok {
 		return false

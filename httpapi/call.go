@@ -108,7 +108,7 @@ func (s *Server) dataHeaders(ctx *fasthttp.RequestCtx) {
 
 // tellSync says in the headers that a chain's index is behind, and how far, and what
 // is missing of it.
-func tellSync(ctx *fasthttp.RequestCtx, c Chain) {
+func tellSync(ctx *fasthttp.RequestCtx, c marked) {
 	if _, gaps := c.Gaps(); gaps != "" {
 		ctx.Response.Header.Set(headerGaps, gaps)
 	}

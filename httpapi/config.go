@@ -49,6 +49,9 @@ type Config struct {
 
 	// Chains are the EVM chains that are followed; nil serves no data endpoints.
 	Chains Chains
+	// Primary are the primary networks that are followed; nil serves none of their
+	// endpoints.
+	Primary PrimaryNetworks
 	// Prices, NFTMetadata, Reputation, Logos and Methods know what is in no block. What a
 	// nil one would know is left out of answers.
 	Prices      Prices

@@ -99,6 +99,33 @@
 // of a token that moves more than there is. A page can be short, even empty, when
 // a search takes long; what counts is its token.
 //
+// # The primary network
+//
+// Routes below /v1/networks/{network} read the P-, X- and C-Chain as those of the
+// primary network. A network is mainnet, fuji or testnet, and chainInfo calls it as the
+// path does. A blockchainId is p-chain, x-chain, c-chain, the letter of one, or its ID
+// in CB58: one of another chain is a 404. IDs are in CB58, addresses in Bech32 without
+// a chain; as parameters they may have P- or X- before them, and those of another
+// network are refused. Amounts are in nAVAX. Where the contract leaves room:
+//
+//   - Lists are newest first, sortOrder is by default desc. Rows are in the order of the
+//     blocks that made them and never move: pages walked while blocks arrive have
+//     each row once.
+//   - startTimestamp is inclusive and endTimestamp exclusive, as for metrics.
+//   - blockHash is the block's own ID, also where a proposer's header is around it, whose
+//     ID is the proposerId. proposerDetails are left out of blocks that a node without
+//     its index returned, and of those from before there were proposers;
+//     proposerNodeId is left out where nobody signed. currentSupply, activeL1Validators
+//     and l1ValidatorsAccruedFees are those of the P-Chain after the block, where they
+//     are known.
+//   - A delegator that is not completed has its rewards under both names, estimates of
+//     what they will be. delegationFee is a percentage.
+//   - What a reward was worth at the time, its historicalPrice, is not known.
+//   - evmChainId is 0 of chains that are not of the EVM. genesisData are the members that
+//     the contract names, and left out where they are no JSON of an EVM chain, above
+//     4 MiB, or of a subnet with more than 4 MiB of them. baseFeePerGas and airdropAmount
+//     are null if they are there at all: see package [quorate/httpapi/view].
+//
 // # Metrics
 //
 // The points of a metric, GET /v2/chains/{chainId}/metrics/{metric}, are what

@@ -34,6 +34,7 @@ type query struct {
 	threshold    *uint256.Int // in base units
 	network      string
 	feature      string
+	primary      primaryQuery
 
 	ignored ignored // names that the route does not know
 
@@ -51,8 +52,10 @@ const (
 
 // reset gives the defaults. It keeps the room for lists.
 func (q *query) reset(size pageSize) {
+	room := q.primary
 	*q = query{pageSize: size.def, end: math.MaxUint64, until: math.MaxUint64, interval: rollup.Day,
 		currency: view.DefaultCurrency, contracts: q.contracts[:0], ignored: ignored{q.ignored.names[:0]}}
+	q.primary = primaryQuery{nodes: room.nodes[:0], addresses: room.addresses[:0]}
 }
 
 // canonical appends the parameters that select what is listed, all of them but

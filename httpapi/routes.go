@@ -71,6 +71,7 @@ type need uint8
 const (
 	needsNothing need = iota
 	needsChains
+	needsPrimary
 	needsExt
 	needsHealth
 )
@@ -91,6 +92,7 @@ func Routes() []Route {
 	list := signingRoutes()
 	list = append(list, chainRoutes()...)
 	list = append(list, addressRoutes()...)
+	list = append(list, primaryRoutes()...)
 	list = append(list, metricRoutes()...)
 	return append(list, extRoutes()...)
 }

@@ -55,7 +55,7 @@ func (c checks) Health([]string) health.Report {
 // extServer serves everything, and answers "passed on" below /ext.
 func extServer(t *testing.T, cfg Config) *Server {
 	t.Helper()
-	cfg.Health = checks{}
+	cfg.Health, cfg.Primary = checks{}, samplePrimaries()
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, sampleChain(), secondChain())
 }
@@ -63,7 +63,8 @@ func extServer(t *testing.T, cfg Config) *Server {
 // ask sends a request to a route with values that exist for its parameters.
 func ask(s *Server, l listing, headers ...string) *fasthttp.Response {
 	path := strings.NewReplacer("{network}", "fuji", "{chainId}", "43112", "{chain}", "C", "{address}", alice.String(),
-		"{blockId}", "1", "{metric}", "txCount", "{txHash}", "0x"+strings.Repeat("0", 64), "/*", "").Replace(l.pattern)
+		"{blockId}", "1", "{metric}", "txCount", "{txHash}", "0x"+strings.Repeat("0", 64),
+		"{blockchainId}", "x-chain", "/*", "").Replace(l.pattern)
 	var req fasthttp.Request
 	req.SetRequestURI(path)
 	req.Header.SetHost("localhost")
@@ -109,7 +110,7 @@ func TestRoutes(t *testing.T) {
 		if r.Doc == "" {
 			t.Errorf("%s has no documentation", r.Pattern)
 		}
-		if hasChain := strings.Contains(r.Pattern, "{chain"); hasChain != (r.Chain != "") {
+		if hasChain := strings.Contains(r.Pattern, "{chain") || strings.Contains(r.Pattern, "{blockchainId"); hasChain != (r.Chain != "") {
 			t.Errorf("%s: chain parameter %q", r.Pattern, r.Chain)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/kept"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 )
@@ -45,7 +46,9 @@ type Server struct {
 	points    *points
 	answers   *answers
 
-	metricCalls metricCalls
+	metricCalls  metricCalls
+	primaryCalls primaryCalls
+	geneses      *kept.Cache[keptGenesis]
 
 	// work is the context of all requests. It ends when a shutdown takes too long.
 	work context.Context
@@ -125,6 +128,7 @@ func (s *Server) prepareData() (err error) {
 	}
 	s.addresses, s.tokenMeta = view.NewAddresses(), newTokenCache()
 	s.points = newPoints(s.cfg.Metrics, s.cfg.PointBytes)
+	s.geneses = newGenesisCache()
 	s.answers = newAnswers(s.cfg.AnswerBytes)
 	s.cfg.Metrics.GaugeFunc("quorate_http_answers_bytes", "Memory of kept bodies of answers.", func() float64 { return float64(s.answers.kept.Bytes()) })
 	s.vary = fasthttp.HeaderAcceptEncoding
@@ -155,6 +159,8 @@ func (s *Server) has(n need) bool {
 	switch n {
 	case needsChains:
 		return s.cfg.Chains != nil
+	case needsPrimary:
+		return s.cfg.Primary != nil
 	case needsExt:
 		return s.cfg.Ext != nil
 	case needsHealth:

@@ -1,6 +1,8 @@
 package primary
 
 import (
+	"errors"
+
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
 	"quorate/engine/chain/platform"
@@ -40,6 +42,9 @@ func (k Kind) String() string {
 // returned it, has at most 80 bytes, and stays good while blocks arrive. Empty is the
 // begin of the list.
 type Position []byte
+
+// ErrPosition means that a [Page] goes on from what is no position of its list.
+var ErrPosition = errors.New("primary: not a position of this list")
 
 // Page says what part of a list is wanted.
 type Page struct {

@@ -13,6 +13,7 @@
 //   - name, symbol, decimals and tokenUri that are not known, or that a token does not
 //     have, are left out in the contract's form; the SDKs demand them, so there they
 //     are "" and 0;
+//   - so are name, symbol and denomination of an asset of the primary network;
 //   - blockTimestampMilliseconds, which one SDK reads, is only in the SDKs' form.
 //
 // All else is the same in both. [Choose] decides, and nothing else does.
@@ -26,6 +27,8 @@
 //
 // # Choices where the contract leaves room
 //
+//   - baseFeePerGas and airdropAmount in genesis data are null in every form: the
+//     contract has them in hex, one of the SDKs as numbers.
 //   - What is not known is left out. Where the SDKs demand a member it is empty in
 //     every form: metadata {"indexStatus":"UNINDEXED"}; baseFeePerGas "0".
 //   - A balance of an ERC-20 token that is not the sum of its transfers has two more

@@ -69,6 +69,7 @@ type Writer struct {
 	Chain     *ChainInfo
 	Source    Source
 	Addresses *Addresses
+	Primary   Primary // for answers about the primary network
 
 	last writtenBlock
 }

@@ -1,0 +1,253 @@
+package httpapi
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/utxo"
+	"quorate/engine/primary"
+	"quorate/httpapi/view"
+)
+
+// primaries are the primary networks of a test by name.
+type primaries map[string]*fakePrimary
+
+func (p primaries) Primary(name string) (PrimaryNetwork, bool) {
+	n, ok := p[name]
+	return n, ok
+}
+
+// fakePrimary is a primary network in memory. Its lists are oldest first, and each row's
+// place is its position.
+type fakePrimary struct {
+	id       uint32
+	chains   map[primary.Kind]*fakePrimaryChain
+	mu       sync.Mutex
+	subnets  []primary.Subnet
+	genesis  map[chain.ID][]byte
+	stakers  []primary.Staker
+	rewards  []primary.Reward
+	blocks   map[primary.Kind][]primary.BlockInfo
+	vertices []primary.Vertex
+	broken   error
+	open     int
+	asked    int // how often genesis data were
+}
+
+func (n *fakePrimary) NetworkID() uint32 { return n.id }
+func (n *fakePrimary) AVAX() chain.ID    { return chain.ID{0xa5} }
+
+func (n *fakePrimary) Chain(k primary.Kind) (PrimaryChain, bool) {
+	c, ok := n.chains[k]
+	return c, ok
+}
+
+func (n *fakePrimary) View() (PrimaryView, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open++
+	return &fakeRows{n}, nil
+}
+
+// fakePrimaryChain is one of its chains.
+type fakePrimaryChain struct {
+	id     chain.ID
+	mu     sync.Mutex
+	height uint64
+	empty  bool
+	down   error
+	target uint64
+	gaps   []view.Gap
+}
+
+func (c *fakePrimaryChain) ID() chain.ID { return c.id }
+
+func (c *fakePrimaryChain) Cursor() (uint64, chain.ID, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.height, chain.ID(numbered(c.height, 0xc)), !c.empty
+}
+
+func (c *fakePrimaryChain) Down() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down
+}
+
+func (c *fakePrimaryChain) Syncing() (uint64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.target, c.target > 0
+}
+
+func (c *fakePrimaryChain) Gaps() ([]view.Gap, string) { return c.gaps, "" }
+
+// set changes the chain as another goroutine may.
+func (c *fakePrimaryChain) set(change func(c *fakePrimaryChain)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}
+
+// fakeRows lists by full scans.
+type fakeRows struct{ n *fakePrimary }
+
+func (r *fakeRows) Close() {
+	r.n.mu.Lock()
+	defer r.n.mu.Unlock()
+	r.n.open--
+}
+
+func (r *fakeRows) Tip(k primary.Kind) (uint64, chain.ID, bool) { return r.n.chains[k].Cursor() }
+
+// listRows hands over a page of all, oldest first, of what keep keeps.
+func listRows[T any](r *fakeRows, all []T, p primary.Page, take func(*T) bool, keep func(*T) bool) (primary.Position, error) {
+	r.n.mu.Lock()
+	defer r.n.mu.Unlock()
+	if r.n.broken != nil {
+		return nil, r.n.broken
+	}
+	var places []int
+	for i := range all {
+		if keep(&all[i]) {
+			places = append(places, i)
+		}
+	}
+	if !p.Asc {
+		slices.Reverse(places)
+	}
+	if len(p.After) > 0 {
+		if len(p.After) != 8 {
+			return nil, primary.ErrPosition
+		}
+		after := int(binary.BigEndian.Uint64(p.After))
+		places = slices.DeleteFunc(places, func(i int) bool { return (i <= after) == p.Asc || i == after })
+	}
+	for n, i := range places {
+		row := all[i] // good until take returns
+		if more := take(&row) && n+1 < p.Limit; !more {
+			if n+1 == len(places) {
+				return nil, nil
+			}
+			return binary.BigEndian.AppendUint64(nil, uint64(i)), nil
+		}
+	}
+	return nil, nil
+}
+
+func anyRow[T any](*T) bool { return true }
+
+func (r *fakeRows) Subnets(p primary.Page, take func(*primary.Subnet) bool) (primary.Position, error) {
+	return listRows(r, r.n.subnets, p, take, anyRow)
+}
+
+func (r *fakeRows) Genesis(id chain.ID) ([]byte, error) {
+	r.n.asked++ // within the lock of listRows
+	return r.n.genesis[id], nil
+}
+
+func meets[T comparable](wanted, have []T) bool {
+	return slices.ContainsFunc(have, func(v T) bool { return slices.Contains(wanted, v) })
+}
+
+func (r *fakeRows) Stakers(f *primary.StakerFilter, p primary.Page, take func(*primary.Staker) bool) (primary.Position, error) {
+	return listRows(r, r.n.stakers, p, take, func(s *primary.Staker) bool {
+		return (f.AnyKind || f.Delegators == s.Delegator) && (f.Status == primary.AnyStatus || f.Status == s.Status) &&
+			(f.Subnet == nil || *f.Subnet == s.Subnet) && (len(f.Nodes) == 0 || slices.Contains(f.Nodes, s.Node)) &&
+			(len(f.Owners) == 0 || meets(f.Owners, s.RewardOwners.Addresses))
+	})
+}
+
+func (r *fakeRows) Rewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error) {
+	return listRows(r, r.n.rewards, p, take, func(w *primary.Reward) bool {
+		return slices.Contains(f.Nodes, w.Node) || meets(f.Addresses, w.Owners.Addresses)
+	})
+}
+
+func (r *fakeRows) Blocks(k primary.Kind, f *primary.BlockFilter, p primary.Page, take func(*primary.BlockInfo) bool) (primary.Position, error) {
+	return listRows(r, r.n.blocks[k], p, take, func(b *primary.BlockInfo) bool {
+		return b.Time >= f.From && (f.To == 0 || b.Time < f.To) &&
+			(f.Proposer == nil || b.Proposer != nil && b.Proposer.Node == *f.Proposer)
+	})
+}
+
+func (r *fakeRows) Vertices(height *uint64, p primary.Page, take func(*primary.Vertex) bool) (primary.Position, error) {
+	return listRows(r, r.n.vertices, p, take, func(v *primary.Vertex) bool { return height == nil || v.Height == *height })
+}
+
+// The parties of the sample.
+var (
+	ann, ben       = address.Address{0xa1, 1}, address.Address{0xbe, 2}
+	nodeOne        = chain.NodeID{1}
+	nodeTwo        = chain.NodeID{2}
+	evmGenesis     = `{"config":{"chainId":99999,"homesteadBlock":0,"feeConfig":{"gasLimit":8000000,"targetBlockRate":2,"unknown":1},"warpConfig":{"blockTimestamp":1,"quorumNumerator":67,"requirePrimaryNetworkSigners":true},"txAllowListConfig":{"blockTimestamp":0,"adminAddresses":["0xa1"],"managerAddresses":null},"cancunTime":null},"alloc":{"a1":{"balance":"0x52b7d2dcc80cd2e4000000","nonce":"0x1"},"b2":{"balance":1000,"code":"0x60","storage":{"0x0":"0x1"}},"c3":7},"nonce":"0x0","timestamp":"0x0","extraData":"0x","gasLimit":8000000,"difficulty":"0x0","mixHash":"0x00","coinbase":"0x00","airdropHash":"0x00","airdropAmount":"0x100","baseFeePerGas":null,"blobGasUsed":null,"number":"0x0","gasUsed":"0x0","parentHash":"0x00","secret":"x"}`
+	fujiX          = chain.ID{0x10}
+	platformOwners = utxo.Owners{Threshold: 1, Addresses: []address.Address{ann, ben}}
+)
+
+func of(n uint64) *uint64 { return &n }
+
+// samplePrimary has an example of each thing that is told about.
+func samplePrimary() *fakePrimary {
+	const day = 86400
+	l1 := primary.Subnet{ID: chain.ID{3}, Height: 12, Time: 1_700_000_100, Owners: utxo.Owners{Threshold: 1, Locktime: 7, Addresses: []address.Address{ben}},
+		Conversion: chain.ID{0xc0}, ManagerChain: chain.ID{4}, ManagerAddress: alice[:], Blockchains: []primary.Blockchain{
+			{ID: chain.ID{4}, Subnet: chain.ID{3}, VM: chain.ID{5}, Name: `an "L1"`, Height: 13, Time: 1_700_000_200},
+			{ID: chain.ID{6}, Subnet: chain.ID{3}, VM: chain.ID{7}, Name: "other VM", Height: 14, Time: 1_700_000_300},
+		}}
+	n := &fakePrimary{
+		id: 5, genesis: map[chain.ID][]byte{{4}: []byte(evmGenesis), {6}: {0, 1, 2}},
+		chains: map[primary.Kind]*fakePrimaryChain{
+			primary.PChain:    {id: chain.PlatformChainID, height: 20},
+			primary.XChain:    {id: fujiX, height: 9},
+			primary.CChain:    {id: chain.ID{0x20}, height: 30},
+			primary.XVertices: {id: fujiX, height: 40},
+		},
+		subnets: []primary.Subnet{{ID: chain.ID{2}, Height: 11, Time: 1_700_000_000, Owners: platformOwners}, l1},
+		stakers: []primary.Staker{
+			{TxID: chain.ID{0x31}, Node: nodeOne, Weight: 2000e9, Status: primary.Active, Start: 1_700_000_000, End: 1_700_000_000 + 30*day, RewardOwners: platformOwners, Fee: 20_000},
+			{TxID: chain.ID{0x32}, Node: nodeOne, Delegator: true, Weight: 25e9, Status: primary.Completed, Start: 1_700_000_000, End: 1_700_000_000 + 14*day, RewardOwners: platformOwners, Fee: 20_000, Gross: 100, Net: 98},
+			{TxID: chain.ID{0x33}, Node: nodeTwo, Delegator: true, Weight: 26e9, Status: primary.Active, Start: 1_700_000_500, End: 1_700_000_500 + 14*day, RewardOwners: utxo.Owners{Threshold: 1, Addresses: []address.Address{ben}}, Fee: 25_500, Gross: 200, Net: 195, Estimated: true},
+			{TxID: chain.ID{0x34}, Node: nodeTwo, Delegator: true, Weight: 27e9, Status: primary.Pending, Start: 1_700_001_000, End: 1_700_001_000 + 14*day, RewardOwners: utxo.Owners{Threshold: 1, Addresses: []address.Address{ann}}, Fee: 1_000_000, Gross: 300, Estimated: true},
+			{TxID: chain.ID{0x35}, Subnet: chain.ID{2}, Node: nodeTwo, Delegator: true, Status: primary.Active},
+		},
+		rewards: []primary.Reward{
+			{Kind: primary.ValidatorReward, Owners: platformOwners, TxID: chain.ID{0x31}, RewardTx: chain.ID{0x41}, Node: nodeOne, Staked: 2000e9, Start: 1_700_000_000, End: 1_700_000_000 + day, Asset: chain.ID{0xa5}, Amount: 5e9, Ref: utxo.Ref{TxID: chain.ID{0x31}, Index: 2}},
+			{Kind: primary.DelegatorReward, Owners: utxo.Owners{Threshold: 1, Addresses: []address.Address{ben}}, TxID: chain.ID{0x32}, RewardTx: chain.ID{0x42}, Node: nodeOne, Staked: 25e9, Start: 1_700_000_000, End: 1_700_000_000 + day, Asset: chain.ID{0xa5}, Amount: 98, Ref: utxo.Ref{TxID: chain.ID{0x32}, Index: 1}},
+			{Kind: primary.ValidatorFee, Owners: platformOwners, TxID: chain.ID{0x32}, RewardTx: chain.ID{0x42}, Node: nodeOne, Staked: 25e9, Start: 1_700_000_000, End: 1_700_000_000 + day, Asset: chain.ID{0xee}, Amount: 2, Ref: utxo.Ref{TxID: chain.ID{0x32}, Index: 2}},
+		},
+		blocks: map[primary.Kind][]primary.BlockInfo{},
+		vertices: []primary.Vertex{
+			{ID: chain.ID{0x51}, Parents: []chain.ID{{0x50}}, Height: 7, Index: 10, Time: 1_600_000_000, Txs: []chain.ID{{0x61}}, Size: 300},
+			{ID: chain.ID{0x52}, Parents: []chain.ID{{0x50}, {0x51}}, Height: 8, Index: 11, Time: 1_600_000_001, Txs: []chain.ID{{0x62}, {0x63}}, Size: 500},
+			{ID: chain.ID{0x53}, Parents: nil, Height: 8, Index: 12, Time: 1_600_000_002, Size: 100},
+		},
+	}
+	for _, k := range []primary.Kind{primary.PChain, primary.XChain, primary.CChain} {
+		for h := range uint64(12) {
+			b := primary.BlockInfo{Chain: k, Height: h, ID: chain.ID(numbered(h, byte(k))), Time: 1_700_000_000 + 10*h, Type: "BanffStandardBlock", Size: 200}
+			if h > 0 {
+				b.Parent = chain.ID(numbered(h-1, byte(k)))
+				b.Txs = []chain.ID{chain.ID(numbered(h, 0x70))}
+			}
+			if h > 9 {
+				b.Proposer = &primary.Proposer{ID: chain.ID(numbered(h, 0x80)), Parent: chain.ID(numbered(h-1, 0x80)), PChainHeight: h - 2, Time: b.Time}
+			}
+			if h == 11 {
+				b.Proposer.Node = nodeOne
+				b.Supply, b.ActiveL1, b.L1Fees = of(720_000_000e9), of(3), of(512)
+			}
+			n.blocks[k] = append(n.blocks[k], b)
+		}
+	}
+	return n
+}
+
+// samplePrimaries serves the sample as fuji and testnet.
+func samplePrimaries() primaries {
+	n := samplePrimary()
+	return primaries{"fuji": n, "testnet": n}
+}

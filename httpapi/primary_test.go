@@ -1,0 +1,481 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/utxo"
+	"quorate/engine/primary"
+)
+
+const onFuji = "/v1/networks/fuji"
+
+// primaryServer serves the primary networks of a test.
+func primaryServer(t testing.TB, n *fakePrimary) *Server {
+	t.Helper()
+	t.Cleanup(func() {
+		if n.open != 0 {
+			t.Errorf("%d views are still open", n.open)
+		}
+	})
+	return dataServer(t, Config{Primary: primaries{"fuji": n, "testnet": n}})
+}
+
+// everyPrimary returns a request to each route of the primary network that lists
+// something, with the member that holds the list.
+func everyPrimary() map[string]string {
+	return map[string]string{
+		onFuji + "/subnets":                                                  "subnets",
+		onFuji + "/rewards?nodeIds=" + one():                                 "historicalRewards",
+		onFuji + "/delegators?pageSize=100":                                  "delegators",
+		onFuji + "/blockchains/p-chain/blocks":                               "blocks",
+		onFuji + "/blockchains/x-chain/vertices:listByHeight?vertexHeight=8": "vertices",
+	}
+}
+
+func one() string { return nodeOne.String() }
+func two() string { return nodeTwo.String() }
+
+// TestPrimaryBodies compares the answer of each endpoint with what was checked by hand,
+// in both dialects.
+func TestPrimaryBodies(t *testing.T) {
+	t.Parallel()
+	s := primaryServer(t, samplePrimary())
+	paths := []string{
+		onFuji + "/subnets",
+		onFuji + "/subnets?sortOrder=asc&pageSize=1",
+		onFuji + "/rewards?nodeIds=" + one(),
+		onFuji + "/rewards?currency=eur&addresses=" + ben.Text("fuji") + "&sortOrder=asc&pageSize=1",
+		onFuji + "/delegators",
+		onFuji + "/delegators?delegationStatus=active&nodeIds=" + two(),
+		"/v1/networks/testnet/blockchains/p-chain/blocks?pageSize=3",
+		onFuji + "/blockchains/c-chain/blocks?startTimestamp=1700000000&endTimestamp=1700000010",
+		onFuji + "/blockchains/x-chain/vertices:listByHeight?vertexHeight=8",
+		onFuji + "/blockchains/x-chain/vertices:listByHeight?vertexHeight=9&sortOrder=asc",
+	}
+	var out bytes.Buffer
+	for _, path := range paths {
+		for _, agent := range []string{"curl/8", sdkUser} {
+			resp := get(s, path, "User-Agent", agent)
+			var pretty bytes.Buffer
+			if err := json.Indent(&pretty, resp.Body(), "", "  "); err != nil {
+				t.Fatalf("%s: %v: %s", path, err, resp.Body())
+			}
+			fmt.Fprintf(&out, "GET %s\nUser-Agent: %.13s\n%d %s\n%s\n\n", path, agent, resp.StatusCode(), resp.Header.ContentType(), &pretty)
+		}
+	}
+	golden(t, "primary.txt", out.Bytes())
+}
+
+// TestPrimaryForms: each parameter in all of its good forms gives the same answer, and
+// in bad ones a 400 whose message begins with its name.
+func TestPrimaryForms(t *testing.T) {
+	t.Parallel()
+	s := primaryServer(t, samplePrimary())
+	same := func(paths ...string) {
+		t.Helper()
+		want := get(s, onFuji+paths[0])
+		if want.StatusCode() != 200 || len(want.Body()) < 100 {
+			t.Fatalf("%s: %d %s", paths[0], want.StatusCode(), want.Body())
+		}
+		for _, path := range paths[1:] {
+			if got := get(s, onFuji+path); got.StatusCode() != 200 || string(got.Body()) != string(want.Body()) {
+				t.Errorf("%s: %d %s", path, got.StatusCode(), got.Body())
+			}
+		}
+	}
+	text := ben.Text("fuji")
+	same("/rewards?addresses="+text, "/rewards?addresses=P-"+text, "/rewards?addresses=X-"+text, "/rewards?addresses="+strings.ToUpper(text),
+		"/rewards?addresses=P-"+text+"%2CX-"+text, "/rewards?addresses=%20"+text+"%20,"+text)
+	same("/delegators?rewardAddresses="+text+","+ann.Text("fuji"), "/delegators?rewardAddresses=X-"+ann.Text("fuji")+"%2CP-"+text,
+		"/delegators?nodeIds="+one()+","+two(), "/delegators?nodeIds="+two()+"%2C"+one()+","+two(), "/delegators?sortOrder=desc")
+	same("/blockchains/p-chain/blocks", "/blockchains/P/blocks", "/blockchains/11111111111111111111111111111111LpoYY/blocks",
+		"/blockchains/p-chain/blocks?startTimestamp=0")
+	same("/blockchains/p-chain/blocks?pageSize=100", "/blockchains/p%2Dchain/blocks?endTimestamp=9000000000&pageSize=100")
+	same("/blockchains/x-chain/blocks", "/blockchains/X/blocks", "/blockchains/"+fujiX.String()+"/blocks")
+	same("/blockchains/c-chain/blocks", "/blockchains/C/blocks", "/blockchains/"+chain.ID{0x20}.String()+"/blocks")
+	same("/blockchains/x-chain/vertices:listByHeight?vertexHeight=8", "/blockchains/X/vertices:listByHeight?vertexHeight=08",
+		"/blockchains/"+fujiX.String()+"/vertices:listByHeight?vertexHeight=8&sortOrder=desc")
+
+	bad := func(path, name, why string) {
+		t.Helper()
+		resp := get(s, onFuji+path)
+		var body struct {
+			Message, Error string
+			StatusCode     int
+		}
+		err := json.Unmarshal(resp.Body(), &body)
+		if err != nil || resp.StatusCode() != 400 || body.StatusCode != 400 || body.Error != "Bad Request" ||
+			!strings.HasPrefix(body.Message, name+" ") || !strings.Contains(body.Message, why) {
+			t.Errorf("%s: %d %s, want %s … %s", path, resp.StatusCode(), resp.Body(), name, why)
+		}
+	}
+	wrong := []byte(text)
+	wrong[len(wrong)-1] ^= 1
+	for name, path := range map[string]string{"addresses": "/rewards?addresses=", "rewardAddresses": "/delegators?rewardAddresses="} {
+		bad(path, name, "empty")
+		bad(path+string(wrong), name, `must be an address that starts with fuji1, P-fuji1 or X-fuji1`)
+		bad(path+ben.Text("avax"), name, "which is of another network")
+		bad(path+"C-"+text, name, "which is of another chain")
+		bad(path+"p-"+text, name, "which is of another chain")
+		bad(path+"0x"+strings.Repeat("a1", 20), name, "must be an address")
+		bad(path+one(), name, "must be an address")
+		bad(path+text+",", name, "has an item that")
+		bad(path+","+text, name, "has an item that")
+		bad(path+strings.ToUpper(text[:8])+text[8:], name, "must be an address") // mixed case
+		bad(path+strings.Repeat("q", 2000), name, "must be an address")
+		bad(path+"%00", name, "must be an address")
+		bad(path+"%zz", name, "percent-encoded")
+		bad(path+text+"&"+name+"="+text, name, "more than once")
+	}
+	for _, path := range []string{"/rewards?nodeIds=", "/delegators?nodeIds="} {
+		bad(path, "nodeIds", "empty")
+		for _, v := range []string{one()[7:], "NodeID-", "NodeID-1", one() + "1", "nodeid-" + one()[7:], one() + ";" + two(), one() + ",", chain.ID{1}.String(), "NodeID-" + strings.Repeat("1", 70), "%F0%9F%92%A5"} {
+			bad(path+v, "nodeIds", "must be a node ID")
+		}
+	}
+	bad("/rewards", "addresses", "or nodeIds is required")
+	bad("/rewards?sortOrder=asc", "addresses", "or nodeIds is required")
+	bad("/rewards?nodeIds="+one()+"&currency=btc", "currency", "must be one of usd")
+	for _, v := range []string{"Active", "done", "removed", "active,pending"} {
+		bad("/delegators?delegationStatus="+v, "delegationStatus", "must be completed, active or pending")
+	}
+	for _, path := range []string{"/subnets?", "/delegators?", "/rewards?nodeIds=" + one() + "&", "/blockchains/X/vertices:listByHeight?vertexHeight=1&"} {
+		bad(path+"sortOrder=up", "sortOrder", "must be asc or desc")
+		bad(path+"pageToken=AAAA", "pageToken", "is not valid")
+	}
+	for _, v := range []string{"-1", "1.5", "1e3", "0x7", "x", "9223372036854775808", "%31%2E"} {
+		bad("/blockchains/x-chain/vertices:listByHeight?vertexHeight="+v, "vertexHeight", "whole number")
+		bad("/blockchains/p-chain/blocks?startTimestamp="+v, "startTimestamp", "Unix seconds")
+		bad("/blockchains/p-chain/blocks?endTimestamp="+v, "endTimestamp", "Unix seconds")
+	}
+	bad("/blockchains/x-chain/vertices:listByHeight", "vertexHeight", "is required")
+	for _, v := range []string{"y-chain", "P-Chain", "p", "43114", "%20", fujiX.String() + "1", "2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByN"} {
+		bad("/blockchains/"+v+"/blocks", "blockchainId", "must be p-chain, x-chain or c-chain")
+	}
+	for _, v := range []string{"p-chain", "C", "11111111111111111111111111111111LpoYY"} {
+		bad("/blockchains/"+v+"/vertices:listByHeight?vertexHeight=1", "blockchainId", "must be x-chain")
+	}
+	for path, most := range map[string]int{"/subnets?": 10000, "/delegators?": 100, "/rewards?nodeIds=" + one() + "&": 100, "/blockchains/p-chain/blocks?": 100,
+		"/blockchains/X/vertices:listByHeight?vertexHeight=1&": 100} {
+		for _, v := range []string{"0", "-1", fmt.Sprint(most + 1), "ten", "1.0"} {
+			bad(path+"pageSize="+v, "pageSize", fmt.Sprintf("from 1 to %d", most))
+		}
+		if resp := get(s, onFuji+path+"pageSize="+fmt.Sprint(most)); resp.StatusCode() != 200 {
+			t.Errorf("%s: %s", path, resp.Body())
+		}
+	}
+}
+
+// TestPrimaryLists: how many items a list may have.
+func TestPrimaryLists(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary()
+	s := dataServer(t, Config{Primary: primaries{"fuji": n}, MaxHeader: 64 << 10})
+	list := func(count int) string {
+		items := make([]string, count)
+		for i := range items {
+			items[i] = chain.NodeID{byte(i), 1}.String()
+		}
+		return onFuji + "/delegators?nodeIds=" + strings.Join(items, "%2C")
+	}
+	if resp := get(s, list(maxListed)); resp.StatusCode() != 200 {
+		t.Errorf("%d nodes: %s", maxListed, resp.Body())
+	}
+	if resp := get(s, list(maxListed)+","+chain.NodeID{0, 1}.String()); resp.StatusCode() != 200 {
+		t.Errorf("a node that is named twice counts twice: %s", resp.Body())
+	}
+	if resp := get(s, list(maxListed+1)); resp.StatusCode() != 400 || !strings.Contains(string(resp.Body()), "nodeIds has more than 100 items") {
+		t.Errorf("%d nodes: %s", maxListed+1, resp.Body())
+	}
+}
+
+// TestPrimaryAbsent: what is not there is a 404 or a 503 that says why.
+func TestPrimaryAbsent(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary()
+	s := primaryServer(t, n)
+	f := func(path string, status int, message string) {
+		t.Helper()
+		resp := get(s, path)
+		if resp.StatusCode() != status || !strings.Contains(string(resp.Body()), message) {
+			t.Errorf("%s: %d %s, want %d %s", path, resp.StatusCode(), resp.Body(), status, message)
+		}
+		if (len(resp.Header.Peek("Retry-After")) > 0) != (status == 503) {
+			t.Errorf("%s: %s", path, &resp.Header)
+		}
+	}
+	f("/v1/networks/local/subnets", 404, `network \"local\" is unknown; there are mainnet, fuji and testnet`)
+	f("/v1/networks/Fuji/blockchains/p-chain/blocks", 404, `network \"Fuji\" is unknown`)
+	f("/v1/networks/mainnet/subnets", 404, "no node of network mainnet is followed here")
+	f(onFuji+"/blockchains/2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM/blocks", 404, "is not a chain of the primary network of fuji")
+	f("/v1/networks/fuji", 404, "nothing is served")
+
+	other := dataServer(t, Config{Primary: primaries{}})
+	if resp := get(other, onFuji+"/subnets"); resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), "the primary network of fuji is not followed here") {
+		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
+	}
+	if resp := get(dataServer(t, Config{}), onFuji+"/subnets"); resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), "nothing is served at") {
+		t.Errorf("without a primary network: %d %s", resp.StatusCode(), resp.Body())
+	}
+	delete(n.chains, primary.XChain)
+	f(onFuji+"/blockchains/x-chain/blocks", 404, "the x-chain of fuji is not followed here")
+
+	n.chains[primary.PChain].set(func(c *fakePrimaryChain) { c.empty = true })
+	f(onFuji+"/subnets", 503, "the p-chain of fuji is not indexed yet")
+	n.chains[primary.PChain].set(func(c *fakePrimaryChain) { c.down = errDown })
+	f(onFuji+"/subnets", 503, "its node does not answer")
+	n.chains[primary.PChain].set(func(c *fakePrimaryChain) { c.empty = false })
+	f(onFuji+"/subnets", 200, `"subnets":[{`) // what is there is served all the same
+	n.broken = errors.New("disk")
+	f(onFuji+"/delegators", 500, "internal error")
+}
+
+// TestPrimarySyncing: while a chain is still indexed, the answers about it say so.
+func TestPrimarySyncing(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary()
+	s := primaryServer(t, n)
+	for _, path := range []string{onFuji + "/subnets", onFuji + "/subnets", onFuji + "/blockchains/c-chain/blocks"} {
+		n.chains[primary.PChain].set(func(c *fakePrimaryChain) { c.target = 7000 })
+		h := &get(s, path).Header
+		want := map[bool]string{true: "20 7000", false: " "}[strings.Contains(path, "subnets")]
+		if got := fmt.Sprintf("%s %s", h.Peek("X-Indexed-Height"), h.Peek("X-Chain-Height")); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestPrimaryKept: an answer is kept until the chain that it shows has another block.
+func TestPrimaryKept(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary()
+	s := primaryServer(t, n)
+	ask := func() string { return string(get(s, onFuji+"/delegators").Body()) }
+	first := ask()
+	ask() // what is asked for twice is kept
+	n.stakers[1].Gross = 101
+	n.chains[primary.XChain].set(func(c *fakePrimaryChain) { c.height++ })
+	if ask() != first {
+		t.Error("a block of another chain changed the answer")
+	}
+	n.chains[primary.PChain].set(func(c *fakePrimaryChain) { c.height++ })
+	if ask() == first {
+		t.Error("a block of the chain did not change the answer")
+	}
+}
+
+// TestPrimaryPages: pages of any size, in either order, have each row once.
+func TestPrimaryPages(t *testing.T) {
+	t.Parallel()
+	s := primaryServer(t, samplePrimary())
+	for path, member := range everyPrimary() {
+		path = strings.Replace(path, "?pageSize=100", "", 1)
+		for _, order := range []string{"", "&sortOrder=asc"} {
+			if order != "" && member == "blocks" {
+				continue
+			}
+			whole := walkPrimary(t, s, path, member, "100", order, nil)
+			for size := range 5 {
+				if got := walkPrimary(t, s, path, member, fmt.Sprint(size+1), order, nil); !slices.Equal(got, whole) {
+					t.Errorf("%s by %d%s: %d rows, want %d", path, size+1, order, len(got), len(whole))
+				}
+			}
+			if len(whole) < 2 {
+				t.Errorf("%s has only %d rows", path, len(whole))
+			}
+		}
+	}
+}
+
+// walkPrimary returns the rows of all pages; between is called between them.
+func walkPrimary(t *testing.T, s *Server, path, member, size, order string, between func()) (rows []string) {
+	t.Helper()
+	sep := map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
+	path += sep + "pageSize=" + size + order
+	for token := ""; ; {
+		var page map[string]json.RawMessage
+		getJSON(t, s, path+token, &page)
+		var list []json.RawMessage
+		if err := json.Unmarshal(page[member], &list); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range list {
+			rows = append(rows, string(row))
+		}
+		var next string
+		if page["nextPageToken"] == nil {
+			return rows
+		}
+		if err := json.Unmarshal(page["nextPageToken"], &next); err != nil || next == "" {
+			t.Fatalf("token %q: %v", page["nextPageToken"], err)
+		}
+		token = "&pageToken=" + next
+		if between != nil {
+			between()
+		}
+	}
+}
+
+// TestPrimaryWalkWhileBlocksCome: blocks that arrive meanwhile make no row come twice,
+// and none go missing.
+func TestPrimaryWalkWhileBlocksCome(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary()
+	s := primaryServer(t, n)
+	path := onFuji + "/blockchains/p-chain/blocks"
+	before := walkPrimary(t, s, path, "blocks", "100", "", nil)
+	got := walkPrimary(t, s, path, "blocks", "2", "", func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		h := uint64(len(n.blocks[primary.PChain]))
+		n.blocks[primary.PChain] = append(n.blocks[primary.PChain], primary.BlockInfo{Height: h, ID: chain.ID(numbered(h, 1))})
+		n.chains[primary.PChain].set(func(c *fakePrimaryChain) { c.height++ })
+	})
+	if !slices.Equal(got, before) {
+		t.Errorf("%d rows, want %d", len(got), len(before))
+	}
+}
+
+// TestPrimaryTokens: a token is good for its own request alone.
+func TestPrimaryTokens(t *testing.T) {
+	t.Parallel()
+	n, other := samplePrimary(), samplePrimary()
+	other.id = 12345
+	s := dataServer(t, Config{Primary: primaries{"fuji": n, "testnet": other}})
+	token := func(path string) string {
+		var page struct{ NextPageToken string }
+		getJSON(t, s, path, &page)
+		if page.NextPageToken == "" {
+			t.Fatalf("%s has one page", path)
+		}
+		return "&pageToken=" + page.NextPageToken
+	}
+	f := func(path, token string, status int) {
+		t.Helper()
+		if resp := get(s, path+token); resp.StatusCode() != status {
+			t.Errorf("%s: %d %s", path, resp.StatusCode(), resp.Body())
+		}
+	}
+	const blocks, delegators = "/blockchains/p-chain/blocks?pageSize=2", "/delegators?pageSize=1"
+	next := token(onFuji + blocks)
+	f(onFuji+blocks, next, 200)
+	f(onFuji+"/blockchains/P/blocks?pageSize=7", next, 200)
+	f("/v1/networks/testnet"+blocks, next, 400)
+	f(onFuji+"/blockchains/c-chain/blocks?pageSize=2", next, 400)
+	f(onFuji+blocks+"&startTimestamp=1", next, 400)
+	f(onFuji+delegators, next, 400)
+	next = token(onFuji + delegators)
+	f(onFuji+delegators, next, 200)
+	f(onFuji+delegators+"&nodeIds="+one()+","+two(), next, 400)
+	f(onFuji+delegators+"&rewardAddresses="+ann.Text("fuji"), next, 400)
+	f(onFuji+delegators+"&delegationStatus=active", next, 400)
+	f(onFuji+delegators+"&sortOrder=asc", next, 400)
+}
+
+// TestPrimaryFrames: a frame without time in it has an empty list.
+func TestPrimaryFrames(t *testing.T) {
+	t.Parallel()
+	s := primaryServer(t, samplePrimary())
+	f := func(query string, want int) {
+		t.Helper()
+		var page struct {
+			Blocks    []json.RawMessage
+			ChainInfo struct{ ChainName, Network string }
+		}
+		getJSON(t, s, onFuji+"/blockchains/x-chain/blocks?pageSize=100"+query, &page)
+		if len(page.Blocks) != want || page.Blocks == nil || page.ChainInfo.ChainName != "x-chain" || page.ChainInfo.Network != "fuji" {
+			t.Errorf("%s: %+v, want %d", query, page, want)
+		}
+	}
+	f("", 12)
+	f("&startTimestamp=1700000000&endTimestamp=1700000020", 2)
+	f("&startTimestamp=1700000110", 1)
+	f("&endTimestamp=0", 0)
+	f("&startTimestamp=5&endTimestamp=5", 0)
+	f("&startTimestamp=6&endTimestamp=5", 0)
+}
+
+// TestPrimaryBounds: hostile rows make no page of any size, and no work without end.
+func TestPrimaryBounds(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary()
+	big := []byte(`{"config":{"chainId":7},"extraData":"` + strings.Repeat("f", 1<<20) + `"}`)
+	n.subnets, n.genesis = nil, map[chain.ID][]byte{}
+	for i := range byte(40) {
+		s := primary.Subnet{ID: chain.ID{1, i}, Owners: utxo.Owners{Threshold: 1}}
+		for j := range byte(8) {
+			id := chain.ID{2, i, j}
+			s.Blockchains = append(s.Blockchains, primary.Blockchain{ID: id, Subnet: s.ID})
+			n.genesis[id] = big
+		}
+		n.subnets = append(n.subnets, s)
+	}
+	s := primaryServer(t, n)
+	resp := get(s, onFuji+"/subnets?pageSize=10000")
+	var page struct {
+		Subnets []struct {
+			Blockchains []struct{ GenesisData json.RawMessage }
+		}
+		NextPageToken string
+	}
+	if err := json.Unmarshal(resp.Body(), &page); err != nil || page.NextPageToken == "" || len(resp.Body()) > 2*maxPage+1<<20 {
+		t.Fatalf("%d bytes, %v", len(resp.Body()), err)
+	}
+	shown := 0
+	for _, c := range page.Subnets[0].Blockchains {
+		if c.GenesisData != nil {
+			shown++
+		}
+	}
+	if len(page.Subnets[0].Blockchains) != 8 || shown != maxRowGenesis/(1<<20) {
+		t.Errorf("%d of %d chains with genesis data", shown, len(page.Subnets[0].Blockchains))
+	}
+}
+
+// FuzzPrimaryQuery: whatever the parameters are, the answer is 200, or a 400 or 404
+// with the documented body.
+func FuzzPrimaryQuery(f *testing.F) {
+	n := samplePrimary()
+	s, err := New(Config{Networks: networks{signs("x")}, Primary: primaries{"fuji": n}, AnswerBytes: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	routes := primaryRoutes()
+	for i := range routes {
+		for _, p := range routes[i].query {
+			for _, v := range []string{"1", one(), ben.Text("fuji"), "P-" + ann.Text("fuji"), "active", "asc", "-1", "%", ",", "x,y"} {
+				f.Add(uint8(i), "x-chain", p.name, v)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, route uint8, id, name, v string) {
+		r := &routes[int(route)%len(routes)]
+		path := strings.NewReplacer("{network}", "fuji", "{blockchainId}", url.PathEscape(id)).Replace(r.Pattern)
+		resp := get(s, path+"?"+name+"="+url.QueryEscape(v)+"&vertexHeight=8")
+		var body struct {
+			Message    string
+			StatusCode int
+		}
+		if err := json.Unmarshal(resp.Body(), &body); err != nil {
+			t.Fatalf("%s %s=%s: %v", path, name, v, err)
+		}
+		switch code := resp.StatusCode(); {
+		case code == fasthttp.StatusOK:
+		case code != 400 && code != 404, body.Message == "", body.StatusCode != code:
+			t.Fatalf("%s %s=%s: %d %s", path, name, v, code, resp.Body())
+		}
+		if n.open != 0 {
+			t.Fatal("a view stays open")
+		}
+	})
+}

@@ -1,0 +1,317 @@
+package httpapi
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/evm"
+	"quorate/engine/primary"
+	"quorate/httpapi/token"
+	"quorate/httpapi/view"
+)
+
+// primaryCall is one request to a route of the primary network.
+type primaryCall struct {
+	call
+	name    string // of the network, as the path has it
+	network PrimaryNetwork
+	kind    primary.Kind // whose blocks the answer changes with
+	on      PrimaryChain
+	rows    PrimaryView
+	genesis int // bytes of genesis data that the page was made of
+}
+
+// primaryCalls keeps calls that are not in use.
+type primaryCalls struct{ pool sync.Pool }
+
+func (p *primaryCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *primaryCall {
+	c, _ := p.pool.Get().(*primaryCall)
+	if c == nil {
+		c = &primaryCall{}
+	}
+	c.s, c.ctx, c.route = s, ctx, r
+	return c
+}
+
+// put takes a call back. It keeps nothing of the request.
+func (p *primaryCalls) put(c *primaryCall) {
+	clear(c.marks)
+	*c = primaryCall{call: call{
+		q:     query{primary: primaryQuery{nodes: c.q.primary.nodes[:0], addresses: c.q.primary.addresses[:0]}},
+		marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare,
+	}}
+	p.pool.Put(c)
+}
+
+// onPrimary makes the handler of a route of the primary network. kinds are the chains
+// that its blockchainId may name; of a pattern without one, the chain that it reads.
+// check looks at the parameters once the network is known; nil if there is nothing to
+// look at. run writes the body.
+func onPrimary(kinds []primary.Kind, check, run func(c *primaryCall) *failure) maker {
+	return func(s *Server, r *Route) handler {
+		return func(ctx *fasthttp.RequestCtx, p params) {
+			d := s.dialect(ctx)
+			k := s.answers.key(ctx, d)
+			if s.sendKept(ctx, &k) {
+				return
+			}
+			c := s.primaryCalls.get(s, ctx, r)
+			c.w.Dialect = d
+			c.w.B = ctx.Response.SwapBody(nil)[:0]
+			if f := c.serve(&p, kinds, check, run); f != nil {
+				ctx.Response.SwapBody(c.w.B[:0])
+				fail(ctx, f)
+			} else {
+				s.answer(ctx, &c.call)
+				s.keep(ctx, &k, &c.call)
+			}
+			s.primaryCalls.put(c)
+		}
+	}
+}
+
+// serve checks the request and writes the body into c.w.
+func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *primaryCall) *failure) *failure {
+	f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size)
+	if f == nil {
+		f = c.find(p, kinds)
+	}
+	if f != nil {
+		return f
+	}
+	tellSync(c.ctx, primaryMark{c.on})
+	if f = c.q.primary.readAddresses(c.network.NetworkID()); f != nil {
+		return f
+	}
+	if check != nil {
+		f = check(c)
+	}
+	if f == nil {
+		f = c.openPage()
+	}
+	if f == nil {
+		f = c.openRows()
+	}
+	if f != nil {
+		return f
+	}
+	defer c.rows.Close()
+	c.w.Currency, c.w.Addresses = c.q.currency, c.s.addresses
+	c.w.Primary = view.Primary{
+		Network: c.name, Prefix: address.Prefix(c.network.NetworkID()), AVAX: c.network.AVAX(), Genesis: c.chainGenesis,
+	}
+	if f := run(c); f != nil {
+		return f
+	}
+	if c.err != nil {
+		return c.unreadable(c.err)
+	}
+	return nil
+}
+
+// find finds the network and the chain that the path names.
+func (c *primaryCall) find(p *params, kinds []primary.Kind) *failure {
+	if _, f := c.s.network(p.get("network")); f != nil {
+		return f
+	}
+	c.name = string(p.get("network"))
+	var ok bool
+	if c.network, ok = c.s.cfg.Primary.Primary(c.name); !ok {
+		return notFound("the primary network of " + c.name + " is not followed here")
+	}
+	c.kind = kinds[0]
+	if id := p.get("blockchainId"); id != nil {
+		if f := c.findKind(id, kinds); f != nil {
+			return f
+		}
+	}
+	if c.on, ok = c.network.Chain(c.kind); !ok {
+		return notFound("the " + c.kind.String() + " of " + c.name + " is not followed here")
+	}
+	return nil
+}
+
+// findKind finds the chain that a path names by its alias or its ID.
+func (c *primaryCall) findKind(name []byte, kinds []primary.Kind) *failure {
+	kind, ok := chainKind(name)
+	if !ok {
+		id, err := chain.ParseID(string(name))
+		if err != nil {
+			return badRequest("blockchainId must be " + aliases(kinds) + ", or the ID of that chain in CB58, not " + excerpt(name))
+		}
+		if kind, ok = c.kindOf(id); !ok {
+			return notFound("blockchain " + excerpt(name) + " is not a chain of the primary network of " + c.name)
+		}
+	}
+	for _, k := range kinds {
+		if aliasKind(k) == kind {
+			c.kind = k
+			return nil
+		}
+	}
+	return badRequest("blockchainId must be " + aliases(kinds) + " here, not " + excerpt(name))
+}
+
+// kindOf returns which chain of the network has an ID.
+func (c *primaryCall) kindOf(id chain.ID) (primary.Kind, bool) {
+	for _, k := range [...]primary.Kind{primary.PChain, primary.XChain, primary.CChain} {
+		if on, ok := c.network.Chain(k); ok && on.ID() == id {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// aliasKind returns the chain whose name stands for k: what is followed as the
+// X-Chain's vertices goes by the name of the X-Chain.
+func aliasKind(k primary.Kind) primary.Kind {
+	if k == primary.XVertices {
+		return primary.XChain
+	}
+	return k
+}
+
+// aliases lists the names of chains for a message.
+func aliases(kinds []primary.Kind) string {
+	text := ""
+	for i, k := range kinds {
+		switch {
+		case i > 0 && i == len(kinds)-1:
+			text += " or "
+		case i > 0:
+			text += ", "
+		}
+		text += aliasKind(k).String()
+	}
+	return text
+}
+
+// openPage reads the page token, if there is one.
+func (c *primaryCall) openPage() *failure {
+	b := strconv.AppendUint(c.scratch[:0], uint64(c.network.NetworkID()), 10)
+	b = append(b, '/', byte(c.kind))
+	b = append(append(b, c.hash[:]...), c.addr[:]...)
+	c.scratch = c.q.primary.canonical(c.q.canonical(b))
+	c.filters = token.HashFilters(c.scratch)
+	if c.q.pageToken == nil {
+		return nil
+	}
+	if c.position == nil {
+		c.position = make([]byte, 0, token.MaxLen)
+	}
+	t, err := c.s.tokens.Parse(c.position, c.q.pageToken, c.route.id, c.filters)
+	if err != nil {
+		return badRequest("pageToken is not valid: " + err.Error())
+	}
+	c.after = t.Position
+	return nil
+}
+
+// openRows opens the rows. The answer changes with the chain's next block.
+func (c *primaryCall) openRows() *failure {
+	rows, err := c.network.View()
+	if err != nil {
+		return c.unreadable(err)
+	}
+	height, id, ok := rows.Tip(c.kind)
+	if !ok {
+		rows.Close()
+		return c.empty()
+	}
+	c.rows, c.tip = rows, height
+	c.marks = append(c.marks, mark{primaryMark{c.on}, evm.Hash(id)})
+	return nil
+}
+
+// empty is the answer about a chain without a block.
+func (c *primaryCall) empty() *failure {
+	if err := c.on.Down(); err != nil {
+		return c.unavailable(err)
+	}
+	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+		message: "the " + c.kind.String() + " of " + c.name + " is not indexed yet: its first block is awaited"}
+}
+
+func (c *primaryCall) unavailable(err error) *failure {
+	c.s.log.Debug("a chain of the primary network cannot answer: its node is down", "network", c.name, "chain", c.kind.String(), "err", err)
+	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+		message: "the " + c.kind.String() + " of " + c.name + " cannot answer this now: its node does not answer"}
+}
+
+// missing is the answer about something that is not indexed. While the chain's node is
+// down it may well exist.
+func (c *primaryCall) missing(message string) *failure {
+	if err := c.on.Down(); err != nil {
+		return c.unavailable(err)
+	}
+	if height, behind := c.on.Syncing(); behind {
+		message += "; the " + c.kind.String() + " of " + c.name + " is indexed up to " + strconv.FormatUint(c.tip, 10) +
+			" of " + strconv.FormatUint(height, 10)
+	}
+	return notFound(message)
+}
+
+// unreadable is the answer when rows could not be read.
+func (c *primaryCall) unreadable(err error) *failure {
+	if errors.Is(err, primary.ErrPosition) {
+		return badRequest("pageToken is not valid: it belongs to another list")
+	}
+	c.s.log.Error("rows of the primary network cannot be read", "network", c.name, "path", excerpt(c.ctx.Path()), "err", err)
+	return &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+}
+
+func notFound(message string) *failure {
+	return &failure{status: fasthttp.StatusNotFound, message: message}
+}
+
+// page says which rows to read.
+func (c *primaryCall) page() primary.Page {
+	return primary.Page{After: c.after, Limit: c.q.pageSize, Asc: c.q.ascending}
+}
+
+// frame returns the times that are asked for, ok false if there are none between them.
+func (c *primaryCall) frame() (r primary.TimeRange, ok bool) {
+	r = primary.TimeRange{From: c.q.since, To: c.q.until}
+	if r.From >= r.To {
+		return r, false
+	}
+	if r.To == math.MaxUint64 {
+		r.To = 0
+	}
+	return r, true
+}
+
+// finish closes the list of a body and the body; next is the position of the last row,
+// nil on the last page.
+func (c *primaryCall) finish(next primary.Position, err error, tail func()) *failure {
+	if err != nil {
+		return c.unreadable(err)
+	}
+	c.w.Raw("]")
+	if tail != nil {
+		tail()
+	}
+	if next != nil {
+		c.w.Member("nextPageToken")
+		c.w.Raw(`"`)
+		c.w.B = c.s.tokens.Append(c.w.B, &token.Token{Route: c.route.id, Filters: c.filters, Ascending: c.q.ascending, Position: next})
+		c.w.Raw(`"`)
+	}
+	c.w.Raw("}")
+	return nil
+}
+
+// primaryMark makes a chain of the primary network fit for a mark.
+type primaryMark struct{ PrimaryChain }
+
+// Cursor implements marked.
+func (m primaryMark) Cursor() (uint64, evm.Hash, bool) {
+	height, id, ok := m.PrimaryChain.Cursor()
+	return height, evm.Hash(id), ok
+}

@@ -1,0 +1,151 @@
+package httpapi
+
+import (
+	"encoding/binary"
+
+	"quorate/engine/chain"
+	"quorate/engine/primary"
+	"quorate/httpapi/kept"
+	"quorate/httpapi/view"
+)
+
+// pagesOfSubnets is that of endpoint 5.
+var pagesOfSubnets = pageSize{1, 10000, 100}
+
+// The chains that routes of the primary network read.
+var (
+	onPlatform = []primary.Kind{primary.PChain}
+	onVertices = []primary.Kind{primary.XVertices}
+	onAny      = []primary.Kind{primary.PChain, primary.XChain, primary.CChain}
+)
+
+const (
+	// maxGenesis bounds the genesis data in bytes that a page is made of, maxRowGenesis
+	// those of one subnet, which may have any number of chains. What is beyond that is
+	// left out of a subnet; a page ends early.
+	maxGenesis    = 16 << 20
+	maxRowGenesis = 4 << 20
+)
+
+// listSubnets is endpoint 5.
+func (c *primaryCall) listSubnets() *failure {
+	c.list("subnets")
+	next, err := c.rows.Subnets(c.page(), func(s *primary.Subnet) bool {
+		before := c.genesis
+		c.w.Subnet(s, func() bool { return c.genesis-before < maxRowGenesis })
+		return c.room() && c.genesis < maxGenesis
+	})
+	return c.finish(next, err, nil)
+}
+
+// someone demands addresses or nodes.
+func (c *primaryCall) someone() *failure {
+	if len(c.q.primary.nodes) == 0 && len(c.q.primary.addresses) == 0 {
+		return badRequest("addresses or nodeIds is required")
+	}
+	return nil
+}
+
+// historicalRewards is endpoint 9.
+func (c *primaryCall) historicalRewards() *failure {
+	c.list("historicalRewards")
+	f := primary.RewardFilter{Addresses: c.q.primary.addresses, Nodes: c.q.primary.nodes}
+	next, err := c.rows.Rewards(&f, c.page(), func(r *primary.Reward) bool {
+		c.w.HistoricalReward(r)
+		return c.room()
+	})
+	return c.finish(next, err, nil)
+}
+
+// listDelegators is endpoint 13.
+func (c *primaryCall) listDelegators() *failure {
+	c.list("delegators")
+	f := primary.StakerFilter{
+		Subnet: &chain.PrimaryNetworkID, Nodes: c.q.primary.nodes, Owners: c.q.primary.addresses,
+		Status: c.q.primary.status, Delegators: true,
+	}
+	next, err := c.rows.Stakers(&f, c.page(), func(s *primary.Staker) bool {
+		c.w.Delegator(s)
+		return c.room()
+	})
+	return c.finish(next, err, nil)
+}
+
+// atHeight demands the height of vertices.
+func (c *primaryCall) atHeight() *failure {
+	if !c.q.primary.hasHeight {
+		return badRequest("vertexHeight is required")
+	}
+	return nil
+}
+
+// verticesAt is endpoint 14.
+func (c *primaryCall) verticesAt() *failure { return c.vertices(&c.q.primary.height) }
+
+func (c *primaryCall) vertices(height *uint64) *failure {
+	c.list("vertices")
+	next, err := c.rows.Vertices(height, c.page(), func(v *primary.Vertex) bool {
+		c.w.Vertex(v)
+		return c.room()
+	})
+	return c.finish(next, err, c.chainInfo)
+}
+
+// latestBlocks is endpoint 16.
+func (c *primaryCall) latestBlocks() *failure { return c.blocks(nil) }
+
+func (c *primaryCall) blocks(proposer *chain.NodeID) *failure {
+	c.list("blocks")
+	times, ok := c.frame()
+	if !ok {
+		return c.finish(nil, nil, c.chainInfo)
+	}
+	f := primary.BlockFilter{TimeRange: times, Proposer: proposer}
+	next, err := c.rows.Blocks(c.kind, &f, c.page(), func(b *primary.BlockInfo) bool {
+		c.w.PrimaryBlock(b)
+		return c.room()
+	})
+	return c.finish(next, err, c.chainInfo)
+}
+
+func (c *primaryCall) chainInfo() { c.w.PrimaryChain(aliasKind(c.kind)) }
+
+const (
+	// genesisBytes bounds what is kept of the genesis data of chains, genesisSlots
+	// their number.
+	genesisBytes = 8 << 20
+	genesisSlots = 1 << 12
+	// genesisOverhead is about what one takes besides its text.
+	genesisOverhead = 128
+)
+
+// keptGenesis is what was made of the genesis data of a chain, which never change.
+type keptGenesis struct {
+	view.Genesis
+	chain chain.ID
+	raw   int // length of what it was made of
+}
+
+func newGenesisCache() *kept.Cache[keptGenesis] {
+	return kept.New[keptGenesis](genesisBytes, genesisSlots)
+}
+
+// chainGenesis implements the look-up of [view.Primary].
+func (c *primaryCall) chainGenesis(id *chain.ID) *view.Genesis {
+	hash := slotOf(id)
+	g := c.s.geneses.Get(hash)
+	if g == nil || g.chain != *id {
+		raw, err := c.rows.Genesis(*id)
+		if err != nil {
+			c.note(err)
+			return &view.Genesis{}
+		}
+		g = &keptGenesis{Genesis: view.ParseGenesis(raw), chain: *id, raw: len(raw)}
+		c.s.geneses.Put(hash, g, len(g.JSON)+genesisOverhead)
+	}
+	c.genesis += g.raw
+	return &g.Genesis
+}
+
+// slotOf hashes the ID of a chain, which is a hash.
+func slotOf(id *chain.ID) uint64 { return binary.LittleEndian.Uint64(id[:]) }

@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/primary"
+)
+
+// primaryQuery holds the parameters that only routes of the primary network know.
+type primaryQuery struct {
+	nodes []chain.NodeID // without duplicates
+	// listed is a list of addresses as it was sent, and listedAs the name of the
+	// parameter. Which addresses are right depends on the network, which the path names.
+	listed    []byte
+	listedAs  string
+	addresses []address.Address // without duplicates
+	status    primary.StakerStatus
+	height    uint64 // of a vertex
+	hasHeight bool
+}
+
+// canonical is as that of [query].
+func (q *primaryQuery) canonical(b []byte) []byte {
+	b = append(b, 'p', byte(q.status), bit(q.hasHeight))
+	b = strconv.AppendUint(b, q.height, 10)
+	for i := range q.nodes {
+		b = append(append(b, 'n'), q.nodes[i][:]...)
+	}
+	for i := range q.addresses {
+		b = append(append(b, 'a'), q.addresses[i][:]...)
+	}
+	return b
+}
+
+// The parameters of the primary network in the contract.
+var (
+	paramNodeIDs = param{"nodeIds", func(q *query, v []byte) string {
+		return eachListed(v, func(item []byte) string {
+			node, err := chain.ParseNodeID(string(item))
+			if err != nil {
+				return "must be a node ID, NodeID- and 20 bytes in CB58, not " + excerpt(item)
+			}
+			if slices.Contains(q.primary.nodes, node) {
+				return ""
+			}
+			if len(q.primary.nodes) == maxListed {
+				return tooMany
+			}
+			q.primary.nodes = append(q.primary.nodes, node)
+			return ""
+		})
+	}}
+	paramAddresses       = listedAddresses("addresses")
+	paramRewardAddresses = listedAddresses("rewardAddresses")
+	paramDelegation      = param{"delegationStatus", func(q *query, v []byte) string {
+		switch string(v) {
+		case "completed":
+			q.primary.status = primary.Completed
+		case "active":
+			q.primary.status = primary.Active
+		case "pending":
+			q.primary.status = primary.Pending
+		default:
+			return "must be completed, active or pending, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramVertexHeight = param{"vertexHeight", func(q *query, v []byte) string {
+		var ok bool
+		if q.primary.height, ok = parseUint(v); !ok {
+			return "must be the height of a vertex, a whole number in decimal, not " + excerpt(v)
+		}
+		q.primary.hasHeight = true
+		return ""
+	}}
+)
+
+func listedAddresses(name string) param {
+	return param{name, func(q *query, v []byte) string {
+		q.primary.listed, q.primary.listedAs = v, name
+		return ""
+	}}
+}
+
+const tooMany = "has more than 100 items"
+
+// eachListed calls take with each item of a comma-separated list, and returns what is
+// wrong with the first that is: either that or [tooMany].
+func eachListed(v []byte, take func(item []byte) string) string {
+	for v != nil {
+		var item []byte
+		item, v, _ = bytes.Cut(v, comma) // v is nil after the last
+		switch problem := take(bytes.TrimSpace(item)); problem {
+		case "":
+		case tooMany:
+			return tooMany
+		default:
+			return "has an item that " + problem
+		}
+	}
+	return ""
+}
+
+// readAddresses reads the list of addresses, those of the P- and the X-Chain of a
+// network.
+func (q *primaryQuery) readAddresses(networkID uint32) *failure {
+	if q.listedAs == "" {
+		return nil
+	}
+	problem := eachListed(q.listed, func(item []byte) string {
+		a, err := address.ParseOn(string(item), networkID, "P", "X")
+		if err != nil {
+			return notPrimaryAddress(item, networkID, err)
+		}
+		if slices.Contains(q.addresses, a) {
+			return ""
+		}
+		if len(q.addresses) == maxListed {
+			return tooMany
+		}
+		q.addresses = append(q.addresses, a)
+		return ""
+	})
+	if problem != "" {
+		return badRequest(q.listedAs + " " + problem)
+	}
+	return nil
+}
+
+func notPrimaryAddress(item []byte, networkID uint32, err error) string {
+	prefix := address.Prefix(networkID)
+	text := "must be an address that starts with " + prefix + "1, P-" + prefix + "1 or X-" + prefix + "1, not " + excerpt(item)
+	switch {
+	case errors.Is(err, address.ErrNetwork):
+		text += ", which is of another network"
+	case errors.Is(err, address.ErrChain):
+		text += ", which is of another chain"
+	}
+	return text
+}
+
+// chainKind reads how a path names a chain of the primary network: by alias; false if
+// it is none.
+func chainKind(name []byte) (primary.Kind, bool) {
+	switch string(name) {
+	case "p-chain", "P":
+		return primary.PChain, true
+	case "x-chain", "X":
+		return primary.XChain, true
+	case "c-chain", "C":
+		return primary.CChain, true
+	}
+	return 0, false
+}
