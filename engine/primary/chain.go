@@ -132,6 +132,9 @@ func (c *Chain) Cursor() (head chain.Head, ok bool) {
 	return head, false
 }
 
+// Space returns where the rows that are served lie.
+func (c *Chain) Space() Space { return c.at.Load().space }
+
 // First returns the height of the first indexed block; ok is false if there is none.
 func (c *Chain) First() (height uint64, ok bool) {
 	if cur := c.at.Load().cursor; cur != nil {

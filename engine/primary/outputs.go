@@ -164,3 +164,16 @@ func addressOutput(s Space, a *address.Address, state OutputState, u *Output) Ke
 func (o *Overlay) PutAddressTx(a address.Address, at Place) {
 	o.Put(o.Key(store.PrimaryAddressTxs).Bytes(a[:]).Place(at), nil)
 }
+
+// UnspentOf returns the unspent outputs that the rows of another chain have, in the
+// order of their IDs.
+func (o *Overlay) UnspentOf(s Space) (list []*Output, err error) {
+	err = o.Scan(s.Key(store.PrimaryUTXOs), func(_, value []byte) (bool, error) {
+		u, err := decodeOutput(value)
+		if err == nil && u.State == Unspent {
+			list = append(list, u)
+		}
+		return err == nil, err
+	})
+	return list, err
+}

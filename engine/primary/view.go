@@ -3,6 +3,7 @@ package primary
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
@@ -310,8 +311,8 @@ func (v *View) Blocks(f *BlockFilter, p Page, take func(*BlockInfo) bool) (Posit
 	})
 }
 
-// heightFrom returns the height of the first block at or after a time, and one above
-// the last block if there is none.
+// heightFrom returns the height of the first block at or after a time, and one above all
+// if there is none.
 func (v *View) heightFrom(time uint64) (uint64, error) {
 	prefix := v.Key(store.PrimaryBlockTimes)
 	it, err := v.snap.Rows(prefix, false)
@@ -321,7 +322,7 @@ func (v *View) heightFrom(time uint64) (uint64, error) {
 	defer it.Close()
 	it.Seek(prefix.Clone().U64(time))
 	if !it.Valid() {
-		return v.cur.head.Height + 1, nil
+		return math.MaxUint64, nil
 	}
 	return heightOf(it.Key()[leadLen+8:])
 }

@@ -241,7 +241,7 @@ const (
 //
 // A place (place) is where a transaction stands: u64 height | u32 index in its block.
 // Times are u64 Unix seconds. Values marked with a codec are in engine/primary and,
-// those of the P-Chain's own tables, in engine/primary/pchain. What finds a row by an
+// those of the P- and the X-Chain's own tables, in engine/primary/pchain and xchain. What finds a row by an
 // ID has its first 16 bytes, and readers compare the whole.
 const (
 	// PrimaryCursor has one row: how far the chain is indexed.
@@ -416,7 +416,43 @@ const (
 	//	value:    for each member that the block changed: what it was before
 	PlatformSetChanges = 0x5f
 
-	// PrimaryEnd is above all tables of the primary network, of which those from 0x60 on
+	// XChainState has one row: whether the stop vertex is behind.
+	//
+	//	sort key: none
+	//	value:    state codec of engine/primary/xchain
+	XChainState = 0x60
+
+	// XChainAssets has the assets of the X-Chain.
+	//
+	//	sort key: ID
+	//	value:    asset codec of engine/primary/xchain
+	XChainAssets = 0x61
+
+	// XChainAssetTxs lists the transactions that create or move an asset.
+	//
+	//	sort key: ID of the asset | place
+	//	value:    none
+	XChainAssetTxs = 0x62
+
+	// XChainVertices has the vertices, by their index in the order of acceptance.
+	//
+	//	sort key: u64 index
+	//	value:    vertex codec of engine/primary/xchain
+	XChainVertices = 0x63
+
+	// XChainVertexHeights finds vertices by height, of which many may have the same.
+	//
+	//	sort key: height | u64 index
+	//	value:    none
+	XChainVertexHeights = 0x64
+
+	// XChainVertexIDs finds vertices by ID.
+	//
+	//	sort key: first 16 bytes of the ID
+	//	value:    u64 index
+	XChainVertexIDs = 0x65
+
+	// PrimaryEnd is above all tables of the primary network, of which those from 0x66 on
 	// are free.
 	PrimaryEnd = 0x80
 )

@@ -1,0 +1,72 @@
+// Package cchain makes the rows of the C-Chain's blocks as the primary network knows
+// them, with their proposers and their imports and exports, and reads them. What happens
+// in the EVM is in engine/index.
+package cchain
+
+import (
+	"fmt"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/atomic"
+	"quorate/engine/primary"
+	store "quorate/engine/store/index"
+)
+
+// version counts the rules of the rows, and reads is the oldest one whose rows can be
+// served while they are made again.
+const (
+	version = 1
+	reads   = 1
+)
+
+// Open returns the rows of a network's C-Chain.
+func Open(db *store.DB, network uint32) (*primary.Chain, error) {
+	return primary.OpenChain(db, primary.Config{
+		ID: primary.RowsID(network, primary.CChain), Version: version, Reads: reads,
+		Machine: func() primary.Machine { return machine{} },
+	})
+}
+
+// machine keeps nothing: no row depends on those before it but for spent outputs.
+type machine struct{}
+
+// Load implements [primary.Machine].
+func (machine) Load(*primary.Overlay) error { return nil }
+
+// Apply implements [primary.Machine].
+func (machine) Apply(rows *primary.Overlay, b *primary.Block) error {
+	c := b.EVM
+	info := &primary.BlockInfo{
+		Chain: primary.CChain, Height: c.Number, ID: chain.ID(c.Hash), Parent: chain.ID(c.Parent), Time: c.TimeMilli / 1000,
+		Type: "StandardBlock", Size: c.Size, Proposer: primary.ProposerOf(b),
+	}
+	for i := range c.Atomic {
+		tx := &c.Atomic[i]
+		info.Txs = append(info.Txs, tx.ID)
+		if err := apply(rows, tx, primary.Place{Height: c.Number, Index: uint32(i)}, info.Time); err != nil {
+			return fmt.Errorf("transaction %s: %w", tx.ID, err)
+		}
+	}
+	rows.PutBlock(info)
+	return nil
+}
+
+// apply writes the rows of an import or an export. The accounts of the EVM have part in
+// it like the owners of outputs: both are 20 bytes.
+func apply(rows *primary.Overlay, tx *atomic.Tx, at primary.Place, time uint64) error {
+	raw, err := tx.Bytes()
+	if err != nil {
+		return err
+	}
+	rows.PutTx(&primary.TxRow{Place: at, ID: tx.ID, Time: time, Raw: raw})
+	funds := rows.Funds(tx.ID, at, time)
+	for i := range tx.Accounts {
+		funds.Touch(address.Address(tx.Accounts[i].Address))
+	}
+	if err := funds.Spend(tx.Imported, &tx.Peer); err != nil {
+		return err
+	}
+	_, err = funds.MakeAll(0, tx.Exported, &tx.Peer)
+	return err
+}
