@@ -148,7 +148,7 @@ func TestPlatformCodes(t *testing.T) {
 		"registered":               {claim(claimRegistration, present, 1), nil, 0},
 		"registered, but gone":     {claim(claimRegistration, gone, 1), nil, codePValidationAbsent},
 		"gone":                     {claim(claimRegistration, gone, 0), world.RemovedValidatorJustification(l.SubnetID, uint32(l.Initial-1)), 0},
-		"gone, but registered":     {claim(claimRegistration, present, 0), world.RemovedValidatorJustification(l.SubnetID, 0), codePValidationExists},
+		"gone, but registered":     {claim(claimRegistration, present, 0), world.RemovedValidatorJustification(l.SubnetID, l.Members[0].InitialIndex), codePValidationExists},
 		"gone, other index":        {claim(claimRegistration, gone, 0), world.RemovedValidatorJustification(l.SubnetID, 0), codePValidationMismatch},
 		"gone, subnet short":       {claim(claimRegistration, gone, 0), []byte{0x0a, 3, 0x0a, 1, 7}, codePSubnetID},
 		"gone, not converted":      {claim(claimRegistration, world.InitialValidationID(notConverted, 0), 0), world.RemovedValidatorJustification(notConverted, 0), codePNotConverted},

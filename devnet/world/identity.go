@@ -17,6 +17,7 @@ import (
 
 	"quorate/aggregator/bls"
 	"quorate/engine/chain"
+	"quorate/engine/chain/address"
 )
 
 // Validator is one validator: its identity and its stake at genesis.
@@ -37,6 +38,8 @@ type Validator struct {
 	TxID chain.ID
 	// RewardAddress owns the stake and its rewards, in the form P-local1...
 	RewardAddress string
+	// Reward is that address.
+	Reward address.Address
 
 	uncompressed [bls.UncompressedLen]byte
 	proof        func() [bls.SignatureLen]byte
@@ -62,7 +65,8 @@ func (w *World) newValidator(i int) (*Validator, error) {
 	v.PublicKey = public.Compressed()
 	v.uncompressed = public.Uncompressed()
 	v.proof = sync.OnceValue(func() [bls.SignatureLen]byte { return v.Key.SignProof(v.PublicKey[:]) })
-	v.RewardAddress = pAddress([20]byte(w.bytes("reward address", index)[:20]))
+	v.Reward = address.Address(w.bytes("reward address", index)[:20])
+	v.RewardAddress = pAddress(v.Reward)
 	return v, nil
 }
 
@@ -72,6 +76,20 @@ func (p Params) keyOwner(i int) int {
 		return i - 1
 	}
 	return i
+}
+
+// formerNodes is where the numbers of nodes begin that are no validators today.
+const formerNodes = 1 << 20
+
+// Former returns a node that is none of [World.Validators]: its index is -1. It may
+// have been a validator.
+func (w *World) Former(i int) (*Validator, error) {
+	v, err := w.newValidator(formerNodes + i)
+	if err != nil {
+		return nil, fmt.Errorf("former validator %d: %w", i, err)
+	}
+	v.Index, v.Weight, v.Keyless = -1, 0, false
+	return v, nil
 }
 
 // WrongKey returns the validator a key that is not its own, for lies.

@@ -1,12 +1,15 @@
 package world
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/platform"
 )
 
 const (
@@ -27,66 +30,103 @@ type L1 struct {
 	// ManagerChainID and ManagerAddress are of the contract that manages the validators.
 	ManagerChainID chain.ID
 	ManagerAddress [20]byte
-	// ControlKey is the address that owned the subnet before its conversion.
+	// Owner owned the subnet before its conversion; ControlKey is its text form.
+	Owner      address.Address
 	ControlKey string
-	// Members validate now. There were more at the conversion: indices from
-	// len(Members) to Initial-1 are gone.
+	// Members validate now. There were more at the conversion: those with initial
+	// indices from len(Members) to Initial-1 are gone.
 	Members []L1Validator
 	Initial int
+	// Index is the position in [World.L1s].
+	Index int
+
+	former             []L1Validator
+	created, withChain platform.Tx
 }
 
 // L1Validator is one validator of an L1.
 type L1Validator struct {
 	*Validator
 	ValidationID chain.ID
+	// InitialIndex is the position in the conversion: by node ID.
+	InitialIndex uint32
 	// L1Weight is the weight in the L1, Balance the funds in nAVAX, 0 for an
 	// inactive one, MinNonce the lowest nonce that a weight change may carry.
 	L1Weight, Balance, MinNonce uint64
 }
 
-func (w *World) newL1(i int) *L1 {
+func (w *World) newL1(i int) (*L1, error) {
 	index := uint64(i) // i is not negative
 	l := &L1{
-		SubnetID:       w.derive("subnet", index),
-		ChainID:        w.derive("L1 chain", index),
+		Index:          i,
 		Name:           fmt.Sprintf("L1-%d", i+1),
 		ManagerChainID: w.cChain,
 		ManagerAddress: [20]byte(w.bytes("validator manager", index)[:20]),
-		ControlKey:     pAddress([20]byte(w.bytes("subnet owner", index)[:20])),
+		Owner:          w.L1Owner(i),
+	}
+	l.ControlKey = pAddress(l.Owner)
+	if err := w.foundL1(l); err != nil {
+		return nil, err
 	}
 	n := w.params.L1Members
 	l.Initial = n + l1Gone
-	data := binary.BigEndian.AppendUint16(nil, 0) // codec version
-	data = append(data, l.SubnetID[:]...)
-	data = append(data, l.ManagerChainID[:]...)
-	data = appendVar(data, l.ManagerAddress[:])
-	data = binary.BigEndian.AppendUint32(data, uint32(l.Initial)) // small
 	for k := range l.Initial {
 		// Those that are gone were validators of the primary network's kind, unknown today.
 		v := w.validators[k%w.params.Validators]
 		if own := k - (n - w.params.L1Own); own >= 0 && k < n {
 			v = w.validators[w.params.Validators+i*w.params.L1Own+own]
 		}
-		node, key := v.NodeID, v.PublicKey
-		if k >= n {
-			node = chain.NodeID(w.bytes("former L1 node", index<<8|uint64(k))[:chain.NodeIDLen]) // small
-		}
 		weight := uint64(l1Weight)
 		if w.params.Weights == Zipf {
 			weight = max(l1Weight*DefaultL1Members/uint64(k+1), 1) // k is not negative
 		}
-		data = appendVar(data, node[:])
-		data = append(data, key[:]...)
-		data = binary.BigEndian.AppendUint64(data, weight)
 		if k < n {
-			l.Members = append(l.Members, L1Validator{
-				Validator: v, ValidationID: InitialValidationID(l.SubnetID, uint32(k)), // small
-				L1Weight: weight, Balance: w.params.balance(k),
-			})
+			l.Members = append(l.Members, L1Validator{Validator: v, L1Weight: weight, Balance: w.params.balance(k)})
+			continue
+		}
+		node := chain.NodeID(w.bytes("former L1 node", index<<8|uint64(k))[:chain.NodeIDLen]) // small
+		copy(node[:], "\xff\xff\xff\xff")                                                     // the last in order
+		l.former = append(l.former, L1Validator{Validator: v.renamed(node), L1Weight: weight, Balance: l1Balance})
+	}
+	w.convertL1(l)
+	return l, nil
+}
+
+// L1Owner returns the owner of L1 i, also of one that this network does not have.
+func (w *World) L1Owner(i int) address.Address {
+	return address.Address(w.bytes("subnet owner", uint64(i))[:address.Len]) // not negative
+}
+
+// renamed returns a validator with the keys of v under another node ID.
+func (v *Validator) renamed(node chain.NodeID) *Validator {
+	other := *v
+	other.Index, other.NodeID = -1, node
+	return &other
+}
+
+// convertL1 brings the initial validators into the order in which the P-Chain wants
+// them, which numbers them, and works out the ID of the conversion.
+func (w *World) convertL1(l *L1) {
+	order := make([]*L1Validator, 0, l.Initial)
+	for _, list := range [][]L1Validator{l.Members, l.former} {
+		for k := range list {
+			order = append(order, &list[k])
 		}
 	}
+	slices.SortFunc(order, func(a, b *L1Validator) int { return bytes.Compare(a.NodeID[:], b.NodeID[:]) })
+	data := binary.BigEndian.AppendUint16(nil, 0) // codec version
+	data = append(data, l.SubnetID[:]...)
+	data = append(data, l.ManagerChainID[:]...)
+	data = appendVar(data, l.ManagerAddress[:])
+	data = binary.BigEndian.AppendUint32(data, uint32(l.Initial)) // small
+	for k, m := range order {
+		m.InitialIndex = uint32(k) // small
+		m.ValidationID = InitialValidationID(l.SubnetID, m.InitialIndex)
+		data = appendVar(data, m.NodeID[:])
+		data = append(data, m.PublicKey[:]...)
+		data = binary.BigEndian.AppendUint64(data, m.L1Weight)
+	}
 	l.ConversionID = sha256.Sum256(data)
-	return l
 }
 
 // balance is that of an L1's member k.

@@ -50,7 +50,7 @@ func SortCanonical(members []Member) {
 		case a.NoKey != b.NoKey:
 			return -1
 		}
-		return cmp.Or(bytes.Compare(a.uncompressed[:], b.uncompressed[:]), a.Index-b.Index)
+		return cmp.Or(bytes.Compare(a.uncompressed[:], b.uncompressed[:]), a.Index-b.Index, bytes.Compare(a.NodeID[:], b.NodeID[:]))
 	})
 }
 

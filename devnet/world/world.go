@@ -30,9 +30,6 @@ const (
 	// DefaultEmitted is how many warp messages the C-Chain has emitted unless told otherwise.
 	DefaultEmitted uint64 = 1 << 32
 
-	// hrp starts every address of the network.
-	hrp = "local"
-
 	genesisUnix = 1735689600 // 2025-01-01T00:00:00Z
 	// stakeEndUnix lies far enough ahead that no validator's stake ends while the network is in use.
 	stakeEndUnix = 2366841600 // 2045-01-01T00:00:00Z
@@ -96,6 +93,7 @@ type World struct {
 	emitter    [emitterLen]byte
 	cChain     chain.ID
 	xChain     chain.ID
+	founding   founding
 	validators []*Validator
 	byNodeID   map[chain.NodeID]*Validator
 	l1s        []*L1
@@ -146,8 +144,9 @@ func New(p Params) (*World, error) {
 	w := &World{params: p, root: rootKey(p.Seed), byNodeID: make(map[chain.NodeID]*Validator, p.Validators), epochs: make(map[chain.ID]Epoch)}
 	w.messageKey = w.derive("message key", 0)
 	copy(w.emitter[:], w.bytes("message emitter", 0))
-	w.cChain = w.derive("C-Chain", 0)
-	w.xChain = w.derive("X-Chain", 0)
+	if err := w.found(); err != nil {
+		return nil, err
+	}
 	for i := range p.nodes() {
 		v, err := w.newValidator(i)
 		if err != nil {
@@ -157,7 +156,11 @@ func New(p Params) (*World, error) {
 		w.byNodeID[v.NodeID] = v
 	}
 	for i := range p.L1s {
-		w.l1s = append(w.l1s, w.newL1(i))
+		l, err := w.newL1(i)
+		if err != nil {
+			return nil, err
+		}
+		w.l1s = append(w.l1s, l)
 	}
 	w.history = []block{{sets: w.genesis()}}
 	return w, nil
@@ -180,7 +183,7 @@ func (w *World) CChainID() chain.ID { return w.cChain }
 func (w *World) XChainID() chain.ID { return w.xChain }
 
 // AssetID returns the ID of AVAX.
-func (w *World) AssetID() chain.ID { return w.derive("AVAX", 0) }
+func (w *World) AssetID() chain.ID { return w.founding.avax }
 
 // ChainSeed returns what a chain's history is made of.
 func (w *World) ChainSeed(id chain.ID) [32]byte { return w.keyed('h', id[:], nil) }
