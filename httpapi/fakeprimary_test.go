@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -32,6 +33,9 @@ type fakePrimary struct {
 	rewards  []primary.Reward
 	blocks   map[primary.Kind][]primary.BlockInfo
 	vertices []primary.Vertex
+	txs      map[primary.Kind][]primary.TxRow
+	parties  map[chain.ID][]address.Address // who has part in a transaction
+	outputs  map[primary.Kind][]primary.Output
 	broken   error
 	open     int
 	asked    int // how often genesis data were
@@ -45,16 +49,11 @@ func (n *fakePrimary) Chain(k primary.Kind) (PrimaryChain, bool) {
 	return c, ok
 }
 
-func (n *fakePrimary) View() (PrimaryView, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.open++
-	return &fakeRows{n}, nil
-}
-
 // fakePrimaryChain is one of its chains.
 type fakePrimaryChain struct {
 	id     chain.ID
+	n      *fakePrimary
+	kind   primary.Kind
 	mu     sync.Mutex
 	height uint64
 	empty  bool
@@ -64,6 +63,17 @@ type fakePrimaryChain struct {
 }
 
 func (c *fakePrimaryChain) ID() chain.ID { return c.id }
+
+func (c *fakePrimaryChain) View() (PrimaryView, error) {
+	height, id, ok := c.Cursor()
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", primary.ErrEmpty, c.kind)
+	}
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	c.n.open++
+	return &fakeRows{c.n, c.kind, chain.Head{Height: height, ID: id}}, nil
+}
 
 func (c *fakePrimaryChain) Cursor() (uint64, chain.ID, bool) {
 	c.mu.Lock()
@@ -92,8 +102,12 @@ func (c *fakePrimaryChain) set(change func(c *fakePrimaryChain)) {
 	change(c)
 }
 
-// fakeRows lists by full scans.
-type fakeRows struct{ n *fakePrimary }
+// fakeRows lists by full scans. It has the rows of all kinds of chains.
+type fakeRows struct {
+	n    *fakePrimary
+	kind primary.Kind
+	tip  chain.Head
+}
 
 func (r *fakeRows) Close() {
 	r.n.mu.Lock()
@@ -101,10 +115,69 @@ func (r *fakeRows) Close() {
 	r.n.open--
 }
 
-func (r *fakeRows) Tip(k primary.Kind) (uint64, chain.ID, bool) { return r.n.chains[k].Cursor() }
+func (r *fakeRows) Tip() chain.Head { return r.tip }
+func (r *fakeRows) First() uint64   { return 0 }
+
+func (r *fakeRows) Block(id chain.ID) (*primary.BlockInfo, bool, error) {
+	for _, b := range r.n.blocks[r.kind] {
+		if b.ID == id || b.Proposer != nil && b.Proposer.ID == id {
+			return &b, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
+func (r *fakeRows) BlockAt(height uint64) (*primary.BlockInfo, bool, error) {
+	for _, b := range r.n.blocks[r.kind] {
+		if b.Height == height {
+			return &b, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
+func (r *fakeRows) Tx(id chain.ID) (*primary.TxRow, bool, error) {
+	for _, tx := range r.n.txs[r.kind] {
+		if tx.ID == id {
+			return &tx, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
+func (r *fakeRows) Txs(addresses []address.Address, f primary.TimeRange, p primary.Page, take func(*primary.TxRow) (primary.Result, error)) (primary.Position, error) {
+	return scanRows(r, r.n.txs[r.kind], p, take, func(tx *primary.TxRow) bool {
+		return tx.Time >= f.From && (f.To == 0 || tx.Time < f.To) && (len(addresses) == 0 || meets(addresses, r.n.parties[tx.ID]))
+	})
+}
+
+func (r *fakeRows) Output(id chain.ID) (*primary.Output, bool, error) {
+	for _, u := range r.n.outputs[r.kind] {
+		if u.Ref.ID() == id {
+			return &u, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
+func (r *fakeRows) Outputs(addresses []address.Address, states []primary.OutputState, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error) {
+	return scanRows(r, r.n.outputs[r.kind], p, take, func(u *primary.Output) bool {
+		return slices.Contains(states, u.State) && meets(addresses, u.Owners.Addresses)
+	})
+}
 
 // listRows hands over a page of all, oldest first, of what keep keeps.
 func listRows[T any](r *fakeRows, all []T, p primary.Page, take func(*T) bool, keep func(*T) bool) (primary.Position, error) {
+	return scanRows(r, all, p, func(row *T) (primary.Result, error) {
+		if take(row) {
+			return primary.Taken, nil
+		}
+		return primary.Full, nil
+	}, keep)
+}
+
+// scanRows does the same for what also passes rows over.
+func scanRows[T any](r *fakeRows, all []T, p primary.Page, take func(*T) (primary.Result, error), keep func(*T) bool) (primary.Position, error) {
 	r.n.mu.Lock()
 	defer r.n.mu.Unlock()
 	if r.n.broken != nil {
@@ -126,14 +199,22 @@ func listRows[T any](r *fakeRows, all []T, p primary.Page, take func(*T) bool, k
 		after := int(binary.BigEndian.Uint64(p.After))
 		places = slices.DeleteFunc(places, func(i int) bool { return (i <= after) == p.Asc || i == after })
 	}
-	for n, i := range places {
-		row := all[i] // good until take returns
-		if more := take(&row) && n+1 < p.Limit; !more {
-			if n+1 == len(places) {
-				return nil, nil
-			}
-			return binary.BigEndian.AppendUint64(nil, uint64(i)), nil
+	last, taken := p.After, 0
+	for _, i := range places {
+		if taken == p.Limit {
+			return last, nil
 		}
+		row := all[i] // good until take returns
+		res, err := take(&row)
+		switch {
+		case err != nil:
+			return nil, err
+		case res == primary.Full:
+			return last, nil
+		case res == primary.Taken:
+			taken++
+		}
+		last = binary.BigEndian.AppendUint64(nil, uint64(i))
 	}
 	return nil, nil
 }
@@ -167,8 +248,8 @@ func (r *fakeRows) Rewards(f *primary.RewardFilter, p primary.Page, take func(*p
 	})
 }
 
-func (r *fakeRows) Blocks(k primary.Kind, f *primary.BlockFilter, p primary.Page, take func(*primary.BlockInfo) bool) (primary.Position, error) {
-	return listRows(r, r.n.blocks[k], p, take, func(b *primary.BlockInfo) bool {
+func (r *fakeRows) Blocks(f *primary.BlockFilter, p primary.Page, take func(*primary.BlockInfo) bool) (primary.Position, error) {
+	return listRows(r, r.n.blocks[r.kind], p, take, func(b *primary.BlockInfo) bool {
 		return b.Time >= f.From && (f.To == 0 || b.Time < f.To) &&
 			(f.Proposer == nil || b.Proposer != nil && b.Proposer.Node == *f.Proposer)
 	})
@@ -225,6 +306,9 @@ func samplePrimary() *fakePrimary {
 			{ID: chain.ID{0x52}, Parents: []chain.ID{{0x50}, {0x51}}, Height: 8, Index: 11, Time: 1_600_000_001, Txs: []chain.ID{{0x62}, {0x63}}, Size: 500},
 			{ID: chain.ID{0x53}, Parents: nil, Height: 8, Index: 12, Time: 1_600_000_002, Size: 100},
 		},
+	}
+	for k, c := range n.chains {
+		c.n, c.kind = n, k
 	}
 	for _, k := range []primary.Kind{primary.PChain, primary.XChain, primary.CChain} {
 		for h := range uint64(12) {

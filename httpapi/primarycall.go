@@ -215,17 +215,16 @@ func (c *primaryCall) openPage() *failure {
 
 // openRows opens the rows. The answer changes with the chain's next block.
 func (c *primaryCall) openRows() *failure {
-	rows, err := c.network.View()
-	if err != nil {
+	rows, err := c.on.View()
+	switch {
+	case errors.Is(err, primary.ErrEmpty):
+		return c.empty()
+	case err != nil:
 		return c.unreadable(err)
 	}
-	height, id, ok := rows.Tip(c.kind)
-	if !ok {
-		rows.Close()
-		return c.empty()
-	}
-	c.rows, c.tip = rows, height
-	c.marks = append(c.marks, mark{primaryMark{c.on}, evm.Hash(id)})
+	tip := rows.Tip()
+	c.rows, c.tip = rows, tip.Height
+	c.marks = append(c.marks, mark{primaryMark{c.on}, evm.Hash(tip.ID)})
 	return nil
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"quorate/engine/chain"
 	"quorate/engine/primary"
@@ -27,13 +28,43 @@ const (
 	maxRowGenesis = 4 << 20
 )
 
+// errKind means that a chain has the rows of another kind of chain.
+var errKind = errors.New("rows of another kind of chain")
+
+// platform returns the rows of the P-Chain.
+func platform(c *primaryCall) (PlatformView, *failure) {
+	rows, ok := c.rows.(PlatformView)
+	if !ok {
+		return nil, c.unreadable(errKind)
+	}
+	return rows, nil
+}
+
+// fits makes of what writes a row what takes rows as long as there is room for them.
+func fits[T any](c *primaryCall, write func(*T)) func(*T) bool {
+	return func(row *T) bool {
+		if !c.room() {
+			return false
+		}
+		write(row)
+		return true
+	}
+}
+
 // listSubnets is endpoint 5.
 func (c *primaryCall) listSubnets() *failure {
 	c.list("subnets")
-	next, err := c.rows.Subnets(c.page(), func(s *primary.Subnet) bool {
+	rows, f := platform(c)
+	if f != nil {
+		return f
+	}
+	next, err := rows.Subnets(c.page(), func(s *primary.Subnet) bool {
+		if !c.room() || c.genesis >= maxGenesis {
+			return false
+		}
 		before := c.genesis
 		c.w.Subnet(s, func() bool { return c.genesis-before < maxRowGenesis })
-		return c.room() && c.genesis < maxGenesis
+		return true
 	})
 	return c.finish(next, err, nil)
 }
@@ -49,25 +80,27 @@ func (c *primaryCall) someone() *failure {
 // historicalRewards is endpoint 9.
 func (c *primaryCall) historicalRewards() *failure {
 	c.list("historicalRewards")
-	f := primary.RewardFilter{Addresses: c.q.primary.addresses, Nodes: c.q.primary.nodes}
-	next, err := c.rows.Rewards(&f, c.page(), func(r *primary.Reward) bool {
-		c.w.HistoricalReward(r)
-		return c.room()
-	})
+	rows, f := platform(c)
+	if f != nil {
+		return f
+	}
+	of := primary.RewardFilter{Addresses: c.q.primary.addresses, Nodes: c.q.primary.nodes}
+	next, err := rows.Rewards(&of, c.page(), fits(c, c.w.HistoricalReward))
 	return c.finish(next, err, nil)
 }
 
 // listDelegators is endpoint 13.
 func (c *primaryCall) listDelegators() *failure {
 	c.list("delegators")
-	f := primary.StakerFilter{
+	rows, f := platform(c)
+	if f != nil {
+		return f
+	}
+	of := primary.StakerFilter{
 		Subnet: &chain.PrimaryNetworkID, Nodes: c.q.primary.nodes, Owners: c.q.primary.addresses,
 		Status: c.q.primary.status, Delegators: true,
 	}
-	next, err := c.rows.Stakers(&f, c.page(), func(s *primary.Staker) bool {
-		c.w.Delegator(s)
-		return c.room()
-	})
+	next, err := rows.Stakers(&of, c.page(), fits(c, c.w.Delegator))
 	return c.finish(next, err, nil)
 }
 
@@ -84,10 +117,11 @@ func (c *primaryCall) verticesAt() *failure { return c.vertices(&c.q.primary.hei
 
 func (c *primaryCall) vertices(height *uint64) *failure {
 	c.list("vertices")
-	next, err := c.rows.Vertices(height, c.page(), func(v *primary.Vertex) bool {
-		c.w.Vertex(v)
-		return c.room()
-	})
+	rows, ok := c.rows.(VertexView)
+	if !ok {
+		return c.unreadable(errKind)
+	}
+	next, err := rows.Vertices(height, c.page(), fits(c, c.w.Vertex))
 	return c.finish(next, err, c.chainInfo)
 }
 
@@ -101,10 +135,7 @@ func (c *primaryCall) blocks(proposer *chain.NodeID) *failure {
 		return c.finish(nil, nil, c.chainInfo)
 	}
 	f := primary.BlockFilter{TimeRange: times, Proposer: proposer}
-	next, err := c.rows.Blocks(c.kind, &f, c.page(), func(b *primary.BlockInfo) bool {
-		c.w.PrimaryBlock(b)
-		return c.room()
-	})
+	next, err := c.rows.Blocks(&f, c.page(), fits(c, c.w.PrimaryBlock))
 	return c.finish(next, err, c.chainInfo)
 }
 
@@ -135,7 +166,11 @@ func (c *primaryCall) chainGenesis(id *chain.ID) *view.Genesis {
 	hash := slotOf(id)
 	g := c.s.geneses.Get(hash)
 	if g == nil || g.chain != *id {
-		raw, err := c.rows.Genesis(*id)
+		rows, f := platform(c)
+		if f != nil {
+			return &view.Genesis{}
+		}
+		raw, err := rows.Genesis(*id)
 		if err != nil {
 			c.note(err)
 			return &view.Genesis{}

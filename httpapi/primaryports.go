@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"quorate/engine/chain"
+	"quorate/engine/chain/address"
 	"quorate/engine/primary"
 	"quorate/httpapi/view"
 )
@@ -20,14 +21,18 @@ type PrimaryNetwork interface {
 	AVAX() chain.ID
 	// Chain returns one of its chains; false if that one is not followed.
 	Chain(k primary.Kind) (PrimaryChain, bool)
-	// View returns what is known after the last indexed blocks. The caller closes it.
-	View() (PrimaryView, error)
 }
 
-// PrimaryChain is one chain of the primary network. All of it costs next to nothing.
+// PrimaryChain is one chain of the primary network. All of it but View costs next to
+// nothing.
 type PrimaryChain interface {
 	// ID returns the blockchain ID.
 	ID() chain.ID
+	// View returns what is known after the last indexed block. The caller closes it. That
+	// of the P-Chain is a [PlatformView], that of the X-Chain's vertices a [VertexView].
+	// The error wraps primary.ErrEmpty when no
+	// block is indexed yet.
+	View() (PrimaryView, error)
 	// Cursor returns the last block that is indexed, ok false if there is none yet.
 	Cursor() (height uint64, id chain.ID, ok bool)
 	// Down, Syncing and Gaps are as those of [Chain].
@@ -36,20 +41,42 @@ type PrimaryChain interface {
 	Gaps() (gaps []view.Gap, header string)
 }
 
-// PrimaryView reads the rows of the primary network as they are after the blocks that
-// Tip returns. Lists hand over their rows one by one, at most Limit of them and until
-// take returns false, and return the position to go on from, nil after the last row of
-// the list. Rows are good until take returns. It is used by one goroutine.
+// PrimaryView reads the rows of a chain of the primary network as they were after its
+// block Tip, as *primary.View does. Lists hand over their rows one by one, at most Limit
+// of them and until take returns false, which leaves that row for the next page. They
+// return the position to go on from, nil after the last row. It is used by one
+// goroutine.
 type PrimaryView interface {
-	// Tip returns the last indexed block of a chain, ok false if there is none.
-	Tip(k primary.Kind) (height uint64, id chain.ID, ok bool)
+	Tip() chain.Head
+	// First returns the height of the first block that is indexed.
+	First() uint64
+	// Block returns a block by its own ID, or that of its proposer's header.
+	Block(id chain.ID) (*primary.BlockInfo, bool, error)
+	BlockAt(height uint64) (*primary.BlockInfo, bool, error)
+	Blocks(f *primary.BlockFilter, p primary.Page, take func(*primary.BlockInfo) bool) (primary.Position, error)
+	Tx(id chain.ID) (*primary.TxRow, bool, error)
+	// Txs lists the transactions that any of the addresses has part in, or all if there
+	// are none.
+	Txs(addresses []address.Address, f primary.TimeRange, p primary.Page, take func(*primary.TxRow) (primary.Result, error)) (primary.Position, error)
+	// Output returns an output by its ID, also one that was spent.
+	Output(id chain.ID) (*primary.Output, bool, error)
+	Outputs(addresses []address.Address, states []primary.OutputState, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error)
+	Close()
+}
+
+// PlatformView reads the P-Chain.
+type PlatformView interface {
+	PrimaryView
 	Subnets(p primary.Page, take func(*primary.Subnet) bool) (primary.Position, error)
 	// Genesis returns the genesis bytes of a blockchain, which lists leave out.
 	Genesis(blockchain chain.ID) ([]byte, error)
 	Stakers(f *primary.StakerFilter, p primary.Page, take func(*primary.Staker) bool) (primary.Position, error)
 	Rewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error)
-	Blocks(k primary.Kind, f *primary.BlockFilter, p primary.Page, take func(*primary.BlockInfo) bool) (primary.Position, error)
+}
+
+// VertexView reads the vertices of the X-Chain.
+type VertexView interface {
+	PrimaryView
 	// Vertices lists those of a height, or all if it is nil.
 	Vertices(height *uint64, p primary.Page, take func(*primary.Vertex) bool) (primary.Position, error)
-	Close()
 }
