@@ -15,6 +15,8 @@ const (
 	KindEVM      Kind = 1
 	KindPlatform Kind = 2 // the P-Chain
 	KindAVM      Kind = 3 // the X-Chain
+	KindVertex   Kind = 4 // the X-Chain before its linearisation; heights are places
+	KindCore     Kind = 5 // the C-Chain with the proposer's headers, beside KindEVM
 )
 
 // Content is what a bundle holds.

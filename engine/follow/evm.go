@@ -182,21 +182,28 @@ func (c *EVM) stuck() error {
 // check is the health of the chain: the last block that is indexed.
 func (c *EVM) check() (s ingest.Status, err error) {
 	s = c.status()
-	switch {
-	case s.Err != nil:
-		err = fmt.Errorf("the chain is not followed for %s: %w", time.Since(s.Since).Round(time.Millisecond), s.Err)
-	case !s.Started:
-		err = errors.New("no block is indexed yet")
-	case time.Since(s.Progress) > maxStill:
-		err = fmt.Errorf("nothing was heard of the chain for %s", time.Since(s.Progress).Round(time.Millisecond))
-	case c.stuck() != nil:
-		err = fmt.Errorf("the archive and the index are not brought together: %w", c.stuck())
-	case s.WaitingFor > maxWaiting:
-		err = fmt.Errorf("a block has waited for %s to be indexed", s.WaitingFor.Round(time.Millisecond))
-	default:
+	if err = unhealthy(&s, c.stuck()); err == nil {
 		err = c.second.list.err()
 	}
 	return s, err
+}
+
+// unhealthy says what is wrong with the way a chain is followed, or nil; stuck is why
+// archive and index have not been brought together.
+func unhealthy(s *ingest.Status, stuck error) error {
+	switch {
+	case s.Err != nil:
+		return fmt.Errorf("the chain is not followed for %s: %w", time.Since(s.Since).Round(time.Millisecond), s.Err)
+	case !s.Started:
+		return errors.New("no block is indexed yet")
+	case time.Since(s.Progress) > maxStill:
+		return fmt.Errorf("nothing was heard of the chain for %s", time.Since(s.Progress).Round(time.Millisecond))
+	case stuck != nil:
+		return fmt.Errorf("the archive and the index are not brought together: %w", stuck)
+	case s.WaitingFor > maxWaiting:
+		return fmt.Errorf("a block has waited for %s to be indexed", s.WaitingFor.Round(time.Millisecond))
+	}
+	return nil
 }
 
 // Check returns how far the chain is and what is wrong with the way it is followed.

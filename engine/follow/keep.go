@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 
 	"quorate/engine/archive"
@@ -226,7 +227,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 			return err
 		}
 		c.ingest.Store(i)
-		if err := errors.Join(c.fillBehind(cfg, k), c.fetchOlder(cfg, k)); err != nil {
+		if err := errors.Join(fillBehind(c.cfg.Host, c.cfg.Name, c.log, cfg, k), c.fetchOlder(cfg, k)); err != nil {
 			return err
 		}
 	}
@@ -235,7 +236,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 
 // fillBehind fills the archive of a chain whose index was made before there was one,
 // beside the ingest of the head.
-func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) error {
+func fillBehind[B ingest.Item](host Host, name string, log *slog.Logger, cfg ingest.Config[B], k *keeper[B]) error {
 	if apart, err := k.sink.apart(); err != nil || !apart {
 		return err
 	}
@@ -245,12 +246,12 @@ func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 		head, _ := k.sink.index.Cursor()
 		cfg.From = head.Height
 	}
-	c.log.Info("the archive is filled behind the index, which was made before there was one", "chain", c.cfg.Name)
+	log.Info("the archive is filled behind the index, which was made before there was one", "chain", name)
 	k.fill.Store(true)
-	return c.cfg.Host.Go("archive filler "+c.cfg.Name, func(ctx context.Context) error {
+	return host.Go("archive filler "+name, func(ctx context.Context) error {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		cfg.Sink = filler[*evm.Block]{k.sink, func() {
+		cfg.Sink = filler[B]{k.sink, func() {
 			k.fill.Store(false)
 			k.joined.happened()
 			stop()
@@ -260,7 +261,7 @@ func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 			err = i.Run(ctx)
 		}
 		if !k.fill.Load() {
-			c.log.Info("the archive has all blocks that the index has", "chain", c.cfg.Name)
+			log.Info("the archive has all blocks that the index has", "chain", name)
 			return nil
 		}
 		return err
@@ -268,7 +269,7 @@ func (c *EVM) fillBehind(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 }
 
 // beside returns how blocks are fetched beside the ingest of the head.
-func beside(cfg ingest.Config[*evm.Block], name string) ingest.Config[*evm.Block] {
+func beside[B ingest.Item](cfg ingest.Config[B], name string) ingest.Config[B] {
 	cfg.Name += name
 	cfg.OnBlock, cfg.OnProgress, cfg.OnRepaired, cfg.Metrics = nil, nil, nil, nil
 	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, min(fillBytes, cfg.WindowBytes/2)

@@ -14,6 +14,7 @@ import (
 	"quorate/engine/ingest"
 	"quorate/engine/primary"
 	"quorate/engine/source"
+	"quorate/engine/source/container/containertest"
 )
 
 // same checks that blocks are those of containers from a height on.
@@ -44,7 +45,7 @@ func TestRecorded(t *testing.T) {
 			id = of
 			containers = append(containers, c.Bytes)
 		})
-		f := newFake(t, kind, containers)
+		f := containertest.New(t, kind, containers)
 		c := newClient(t, kind, func(cfg *Config) { cfg.ID = id }, f)
 		last := uint64(len(containers))
 		head, err := c.Tip(t.Context())
@@ -56,7 +57,7 @@ func TestRecorded(t *testing.T) {
 			t.Fatalf("%s: %d blocks, %v", kind, len(blocks), err)
 		}
 		same(t, blocks, 1, containers)
-		f.set(func(f *fake) { f.noIndex = true })
+		f.Set(func(f *fake) { f.NoIndex = true })
 		c = newClient(t, kind, func(cfg *Config) { cfg.ID = id }, f)
 		bare, err := c.Fetch(t.Context(), 1, last)
 		if err != nil || len(bare) != len(blocks) {
@@ -71,7 +72,7 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s without an index: last block %+v, %v", kind, head, err)
 		}
 		// The signature of the last header of a range is checked.
-		spoilt := newClient(t, kind, func(cfg *Config) { cfg.ID = chain.ID{9} }, newFake(t, kind, containers))
+		spoilt := newClient(t, kind, func(cfg *Config) { cfg.ID = chain.ID{9} }, containertest.New(t, kind, containers))
 		if _, err := spoilt.Fetch(t.Context(), 1, last); !errors.Is(err, ErrBadAnswer) {
 			t.Errorf("%s: headers that were signed for another chain: %v", kind, err)
 		}
@@ -80,16 +81,16 @@ func TestRecorded(t *testing.T) {
 
 func TestFetch(t *testing.T) {
 	t.Parallel()
-	genesis, containers := makeChain(t, 1500, 0)
-	f := newFake(t, primary.PChain, containers)
-	f.genesis = genesis
+	genesis, containers := containertest.MakeChain(t, 1500, 0)
+	f := containertest.New(t, primary.PChain, containers)
+	f.Genesis = genesis
 	c := newClient(t, primary.PChain, func(cfg *Config) { cfg.Genesis = primary.GenesisID([]byte("genesis")) }, f)
 	blocks, err := c.Fetch(t.Context(), 0, 1500)
 	if err != nil || len(blocks) != 1501 || blocks[0].Bare || !bytes.Equal(blocks[0].Raw, genesis) {
 		t.Fatalf("%d blocks, %v", len(blocks), err)
 	}
 	same(t, blocks[1:], 1, containers)
-	if n := f.count("index.getContainerRange"); n != 2 {
+	if n := f.Count("index.getContainerRange"); n != 2 {
 		t.Errorf("%d calls for 1500 containers", n)
 	}
 	if blocks, err := c.Fetch(t.Context(), 1499, 1510); !errors.Is(err, ingest.ErrNotFound) || len(blocks) != 2 {
@@ -109,9 +110,9 @@ func TestFetch(t *testing.T) {
 // An index may begin above, and may lack what was accepted while the node kept none.
 func TestIncompleteIndex(t *testing.T) {
 	t.Parallel()
-	genesis, containers := makeChain(t, 300, 0)
-	f := newFake(t, primary.PChain, containers)
-	f.genesis, f.drop = genesis, func(h uint64) bool { return h < 50 || h >= 120 && h < 140 }
+	genesis, containers := containertest.MakeChain(t, 300, 0)
+	f := containertest.New(t, primary.PChain, containers)
+	f.Genesis, f.Drop = genesis, func(h uint64) bool { return h < 50 || h >= 120 && h < 140 }
 	c := newClient(t, primary.PChain, nil, f)
 	fetch := func(from, to uint64) []*primary.Block {
 		t.Helper()
@@ -130,30 +131,30 @@ func TestIncompleteIndex(t *testing.T) {
 			t.Errorf("block %d: bare is %v", h, b.Bare)
 		}
 	}
-	calls := f.count("index.getContainerByIndex")
+	calls := f.Count("index.getContainerByIndex")
 	fetch(1, 49)
-	if n := f.count("index.getContainerByIndex") - calls; n > 20 {
+	if n := f.Count("index.getContainerByIndex") - calls; n > 20 {
 		t.Errorf("%d containers were asked for to find the end of a gap", n)
 	}
 	// Another node has what this one lacks.
-	whole := newFake(t, primary.PChain, containers)
-	whole.genesis = genesis
+	whole := containertest.New(t, primary.PChain, containers)
+	whole.Genesis = genesis
 	c = newClient(t, primary.PChain, nil, f, whole)
 	same(t, fetch(1, 300), 1, containers)
 }
 
 func TestChoice(t *testing.T) {
 	t.Parallel()
-	genesis, containers := makeChain(t, 40, 0)
+	genesis, containers := containertest.MakeChain(t, 40, 0)
 	node := func(change func(f *fake)) *fake {
-		f := newFake(t, primary.PChain, containers)
-		f.genesis = genesis
+		f := containertest.New(t, primary.PChain, containers)
+		f.Genesis = genesis
 		if change != nil {
 			change(f)
 		}
 		return f
 	}
-	none := node(func(f *fake) { f.noIndex = true })
+	none := node(func(f *fake) { f.NoIndex = true })
 	t.Run("an index goes first", func(t *testing.T) {
 		c := newClient(t, primary.PChain, nil, none, node(nil))
 		for range 3 {
@@ -163,16 +164,16 @@ func TestChoice(t *testing.T) {
 			}
 			same(t, blocks, 1, containers)
 		}
-		if n := none.count("index.getContainerRange"); n > 1 {
+		if n := none.Count("index.getContainerRange"); n > 1 {
 			t.Errorf("the node without an index was asked %d times", n)
 		}
-		if n := none.count("platform.getBlockByHeight"); n != 0 {
+		if n := none.Count("platform.getBlockByHeight"); n != 0 {
 			t.Errorf("the node without an index was asked for %d blocks", n)
 		}
 	})
 	t.Run("an index that is behind is waited for", func(t *testing.T) {
-		behind := newFake(t, primary.PChain, containers[:30])
-		behind.genesis = genesis
+		behind := containertest.New(t, primary.PChain, containers[:30])
+		behind.Genesis = genesis
 		c := newClient(t, primary.PChain, nil, none, behind)
 		blocks, err := c.Fetch(t.Context(), 20, 40)
 		if !errors.Is(err, ingest.ErrNotFound) || len(blocks) != 11 {
@@ -180,7 +181,7 @@ func TestChoice(t *testing.T) {
 		}
 	})
 	t.Run("an index that is silent is waited for, and then not", func(t *testing.T) {
-		down := node(func(f *fake) { f.status = 503 })
+		down := node(func(f *fake) { f.Status = 503 })
 		c := newClient(t, primary.PChain, nil, none, down)
 		if _, err := c.Fetch(t.Context(), 1, 40); !errors.Is(err, source.ErrUnreachable) {
 			t.Fatalf("at first: %v", err)
@@ -190,14 +191,14 @@ func TestChoice(t *testing.T) {
 		if err != nil || len(blocks) != 40 || !blocks[0].Bare {
 			t.Fatalf("%d blocks, %v", len(blocks), err)
 		}
-		if n := down.count("index.getContainerRange"); n > 2 {
+		if n := down.Count("index.getContainerRange"); n > 2 {
 			t.Errorf("the silent node was asked %d times", n)
 		}
 	})
 	t.Run("chains without single blocks need an index", func(t *testing.T) {
 		for _, kind := range []primary.Kind{primary.CChain, primary.XVertices} {
-			f := newFake(t, kind, nil)
-			f.noIndex = true
+			f := containertest.New(t, kind, nil)
+			f.NoIndex = true
 			c := newClient(t, kind, nil, f)
 			if _, err := c.Fetch(t.Context(), 1, 1); !errors.Is(err, ErrNoIndex) {
 				t.Errorf("%s: %v", kind, err)
@@ -208,8 +209,8 @@ func TestChoice(t *testing.T) {
 		}
 	})
 	t.Run("a new network has an empty index", func(t *testing.T) {
-		f := newFake(t, primary.PChain, nil)
-		f.genesis = genesis
+		f := containertest.New(t, primary.PChain, nil)
+		f.Genesis = genesis
 		c := newClient(t, primary.PChain, nil, f)
 		head, err := c.Tip(t.Context())
 		if err != nil || head.Height != 0 {
@@ -224,16 +225,16 @@ func TestChoice(t *testing.T) {
 // A node that gives blocks of another chain is asked after the others, once it is found out.
 func TestBlame(t *testing.T) {
 	t.Parallel()
-	genesis, good := makeChain(t, 30, 0)
-	_, other := makeChain(t, 30, 7)
-	liar, honest := newFake(t, primary.PChain, other), newFake(t, primary.PChain, good)
-	liar.genesis, honest.genesis = genesis, genesis
+	genesis, good := containertest.MakeChain(t, 30, 0)
+	_, other := containertest.MakeChain(t, 30, 7)
+	liar, honest := containertest.New(t, primary.PChain, other), containertest.New(t, primary.PChain, good)
+	liar.Genesis, honest.Genesis = genesis, genesis
 	c := newClient(t, primary.PChain, nil, liar)
 	blocks, err := c.Fetch(t.Context(), 5, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.cfg.Node.SetNodes([]source.Endpoint{liar.at, honest.at})
+	c.cfg.Node.SetNodes([]source.Endpoint{liar.At, honest.At})
 	c.Blame(blocks[2].Link().Height)
 	blocks, err = c.Fetch(t.Context(), 5, 9)
 	if err != nil {
@@ -245,8 +246,8 @@ func TestBlame(t *testing.T) {
 
 func TestVertices(t *testing.T) {
 	t.Parallel()
-	containers := makeVertices(t, 1100)
-	f := newFake(t, primary.XVertices, containers)
+	containers := containertest.MakeVertices(t, 1100)
+	f := containertest.New(t, primary.XVertices, containers)
 	c := newClient(t, primary.XVertices, nil, f)
 	var all []*primary.Block
 	for _, r := range [][2]uint64{{0, 0}, {1, 9}, {10, 1099}} {
@@ -280,15 +281,15 @@ func TestVertices(t *testing.T) {
 // What no honest node answers is refused, whatever it is.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	genesis, containers := makeChain(t, 20, 0)
-	_, other := makeChain(t, 20, 9)
+	genesis, containers := containertest.MakeChain(t, 20, 0)
+	_, other := containertest.MakeChain(t, 20, 9)
 	list := func(m map[string]any) []map[string]any { return m["containers"].([]map[string]any) }
 	bytesOf := func(raw []byte) (map[string]any, string) {
 		b, err := primary.Parse(primary.PChain, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return map[string]any{"bytes": hexOf(raw), "id": b.Outer.String()}, b.Outer.String()
+		return map[string]any{"bytes": containertest.Hex(raw), "id": b.Outer.String()}, b.Outer.String()
 	}
 	// Entries are shared between answers: a spoilt one is a copy.
 	with := func(m map[string]any, i int, members map[string]any) {
@@ -311,9 +312,9 @@ func TestHostile(t *testing.T) {
 		"no index":      func(m map[string]any) { with(m, 3, map[string]any{"index": ""}) },
 		"no bytes":      func(m map[string]any) { with(m, 3, map[string]any{"bytes": ""}) },
 		"no checksum":   func(m map[string]any) { with(m, 3, map[string]any{"bytes": "0x0000"}) },
-		"cut bytes":     func(m map[string]any) { with(m, 3, map[string]any{"bytes": hexOf(containers[3][:30])}) },
+		"cut bytes":     func(m map[string]any) { with(m, 3, map[string]any{"bytes": containertest.Hex(containers[3][:30])}) },
 		"bytes too many": func(m map[string]any) {
-			with(m, 3, map[string]any{"bytes": hexOf(append(bytes.Clone(containers[3]), 0))})
+			with(m, 3, map[string]any{"bytes": containertest.Hex(append(bytes.Clone(containers[3]), 0))})
 		},
 		"other bytes":    func(m map[string]any) { e, _ := bytesOf(other[3]); with(m, 3, e) },
 		"an older block": func(m map[string]any) { e, _ := bytesOf(containers[1]); with(m, 3, e) },
@@ -326,9 +327,9 @@ func TestHostile(t *testing.T) {
 		"no list":            func(m map[string]any) { m["containers"] = "none" },
 		"a timestamp of air": func(m map[string]any) { with(m, 3, map[string]any{"timestamp": "soon"}) },
 	} {
-		f := newFake(t, primary.PChain, containers)
-		f.genesis = genesis
-		f.spoil = func(method string, m map[string]any) {
+		f := containertest.New(t, primary.PChain, containers)
+		f.Genesis = genesis
+		f.Spoil = func(method string, m map[string]any) {
 			if method == "index.getContainerRange" {
 				spoil(m)
 			}
@@ -348,16 +349,16 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(m map[string]any){
-		"another block":    func(m map[string]any) { m["block"] = hexOf(other[3]) },
-		"a header":         func(m map[string]any) { m["block"] = hexOf(containers[0]) },
+		"another block":    func(m map[string]any) { m["block"] = containertest.Hex(other[3]) },
+		"a header":         func(m map[string]any) { m["block"] = containertest.Hex(containers[0]) },
 		"nothing":          func(m map[string]any) { delete(m, "block") },
 		"no text":          func(m map[string]any) { m["block"] = 7 },
 		"a list":           func(m map[string]any) { m["block"] = []int{1} },
-		"the block before": func(m map[string]any) { m["block"] = hexOf(genesis) },
+		"the block before": func(m map[string]any) { m["block"] = containertest.Hex(genesis) },
 	} {
-		f := newFake(t, primary.PChain, containers)
-		f.genesis, f.noIndex = genesis, true
-		f.spoil = func(method string, m map[string]any) {
+		f := containertest.New(t, primary.PChain, containers)
+		f.Genesis, f.NoIndex = genesis, true
+		f.Spoil = func(method string, m map[string]any) {
 			if method == "platform.getBlockByHeight" {
 				spoil(m)
 			}
@@ -372,10 +373,10 @@ func TestHostile(t *testing.T) {
 // Answers that are too long or too slow are asked for in parts.
 func TestPace(t *testing.T) {
 	t.Parallel()
-	genesis, containers := makeChain(t, 900, 0)
-	f := newFake(t, primary.PChain, containers)
-	f.genesis = genesis
-	node, err := source.New(source.Config{Nodes: []source.Endpoint{f.at}, MaxBody: 64 << 10})
+	genesis, containers := containertest.MakeChain(t, 900, 0)
+	f := containertest.New(t, primary.PChain, containers)
+	f.Genesis = genesis
+	node, err := source.New(source.Config{Nodes: []source.Endpoint{f.At}, MaxBody: 64 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,16 +394,16 @@ func TestPace(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	genesis, containers := makeChain(t, 9, 0)
+	genesis, containers := containertest.MakeChain(t, 9, 0)
 	for _, kind := range []primary.Kind{primary.PChain, primary.CChain} {
-		f := newFake(t, kind, nil)
-		f.genesis = genesis
+		f := containertest.New(t, kind, nil)
+		f.Genesis = genesis
 		c := newClient(t, kind, func(cfg *Config) { cfg.Poll = time.Millisecond }, f)
 		ctx, stop := context.WithCancel(t.Context())
 		heights, ended := make(chan uint64, 1), make(chan error, 1)
 		go func() { ended <- c.Watch(ctx, func(h uint64) { heights <- h }) }()
 		for n := 1; n <= 9; n += 4 {
-			f.set(func(f *fake) { f.containers = containers[:n] })
+			f.Set(func(f *fake) { f.Containers = containers[:n] })
 			if got := <-heights; got != uint64(n) {
 				t.Errorf("%s: height %d, want %d", kind, got, n)
 			}
@@ -417,8 +418,8 @@ func TestWatch(t *testing.T) {
 // A node that hangs ends with its context.
 func TestHang(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, primary.PChain, nil)
-	f.hang = true
+	f := containertest.New(t, primary.PChain, nil)
+	f.Hang = true
 	c := newClient(t, primary.PChain, nil, f)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

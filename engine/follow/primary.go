@@ -1,0 +1,388 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"quorate/engine/archive"
+	"quorate/engine/archive/container"
+	"quorate/engine/chain"
+	"quorate/engine/ingest"
+	"quorate/engine/metric"
+	"quorate/engine/primary"
+	"quorate/engine/source"
+	containersource "quorate/engine/source/container"
+)
+
+const (
+	// primaryFetchers bounds the requests for blocks at one time, primarySpan the blocks
+	// of each: nodes take a thousand containers.
+	primaryFetchers = 3
+	primarySpan     = 256
+	// primaryTimeout bounds a call to a node, and maxPrimaryBody an answer in bytes.
+	primaryTimeout = 15 * time.Second
+	maxPrimaryBody = 32 << 20
+	// primaryPause is the wait before nodes are asked again for a chain that none of
+	// them has.
+	primaryPause = 15 * time.Second
+)
+
+// PrimaryRows is the index of a chain of the primary network. What it has is served.
+type PrimaryRows interface {
+	ingest.Sink[*primary.Block]
+	// First returns the height of the first block.
+	First() (height uint64, ok bool)
+	// Stale reports whether the rows were made by older rules, and Rebuild makes them
+	// again, beside those that are served, and removes what is of no use any more.
+	Stale() bool
+	Rebuild(ctx context.Context, from primary.Blocks, progress func(done, of uint64)) error
+}
+
+// PrimaryConfig says which chain of the primary network to follow and with what. All
+// fields but Genesis, Start, Rows and OnProgress are required.
+type PrimaryConfig struct {
+	Chain primary.Kind
+	ID    chain.ID // of the chain
+	// Name is what the chain is called in health checks, logs and metrics.
+	Name string
+	// Genesis is the parent of the P-Chain's first block, zero if it is not known.
+	Genesis chain.ID
+	// Start is where the chain begins where nothing is kept of it yet.
+	Start StartBlock
+	// WindowBytes bounds the blocks that wait for their commit, in memory.
+	WindowBytes int
+
+	Host Host
+	// Archive opens the archive of the chain, and closes it when all chains have stopped.
+	Archive func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
+	// Rows opens the index; nil: blocks are only archived.
+	Rows func() (PrimaryRows, error)
+	// Room returns why nothing can be written to the data folder, or nil.
+	Room func() error
+	// OnProgress is called with how far the index is; it must not block.
+	OnProgress func(ingest.Progress)
+	// Log returns the logger of a name.
+	Log func(name string) *slog.Logger
+}
+
+// Primary is a chain of the primary network that is followed: its blocks are archived
+// and, where there are rules for them, indexed. Accepted blocks of these chains are
+// final: it never goes back.
+type Primary struct {
+	cfg    PrimaryConfig
+	log    *slog.Logger
+	opened time.Time
+
+	// Set by Start.
+	client *containersource.Client
+	rows   PrimaryRows // nil without
+	keeper *keeper[*primary.Block]
+
+	followed atomic.Bool                                   // a node has its blocks, or some are here
+	ingest   atomic.Pointer[ingest.Ingest[*primary.Block]] // nil until a node has answered
+	trouble  atomic.Pointer[error]                         // why none has
+}
+
+// NewPrimary returns a chain that is not followed yet.
+func NewPrimary(cfg PrimaryConfig) *Primary {
+	log := cfg.Log("primary").With("chain", cfg.Name)
+	return &Primary{cfg: cfg, log: log, opened: time.Now()}
+}
+
+// Kind returns which chain it is.
+func (p *Primary) Kind() primary.Kind { return p.cfg.Chain }
+
+// ID returns the blockchain ID.
+func (p *Primary) ID() chain.ID { return p.cfg.ID }
+
+// Name is what the chain is called in health checks, logs and metrics.
+func (p *Primary) Name() string { return p.cfg.Name }
+
+// NetworkID returns the network of the chain.
+func (p *Primary) NetworkID() uint32 { return p.cfg.Host.ID() }
+
+// Rows returns the index, or nil if there is none.
+func (p *Primary) Rows() PrimaryRows { return p.rows }
+
+// Start opens what is kept of the chain and begins to follow it. It asks no node
+// anything: that is done by actors, so that one that is down delays nothing.
+func (p *Primary) Start() (err error) {
+	set := p.cfg.Host.Metrics().With("chain", p.cfg.Name)
+	node, _, err := p.cfg.Host.Source(source.Config{Timeout: primaryTimeout, MaxBody: maxPrimaryBody}, source.Endpoint{})
+	if err != nil {
+		return err
+	}
+	if p.client, err = containersource.New(containersource.Config{
+		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Logger: p.log, Metrics: set,
+	}); err != nil {
+		return err
+	}
+	a, err := p.cfg.Archive(container.KindOf(p.cfg.Chain), p.log, set)
+	if err != nil {
+		return err
+	}
+	var rows Index[*primary.Block] = archiveOnly{a}
+	if p.cfg.Rows != nil {
+		if p.rows, err = p.cfg.Rows(); err != nil {
+			return err
+		}
+		rows = archivedFirst{p.rows}
+	}
+	s := &sink[*primary.Block]{
+		archive: a, index: rows, encode: primary.AppendArchived, reader: container.NewReader(a, p.cfg.Chain), room: p.cfg.Room,
+	}
+	p.keeper = newKeeper(s, p.log, set)
+	p.keeper.fetch = p.refetch
+	p.keeper.replay = func(context.Context) error { return nil }
+	p.keeper.rebuild = p.rebuild
+	_, started := s.Cursor()
+	p.followed.Store(started)
+	p.metrics(set)
+	return errors.Join(
+		p.cfg.Host.Go("archive "+p.cfg.Name, p.keeper.Run),
+		p.cfg.Host.Go("chain "+p.cfg.Name, p.follow),
+	)
+}
+
+func (p *Primary) metrics(set *metric.Set) {
+	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",
+		"blockchain_id", p.cfg.ID.String(), "subnet", chain.PrimaryNetworkID.String(), "evm_chain_id", "").Set(1)
+	set.GaugeFunc("quorate_index_height", "Height of the last indexed block, also before the node has answered.", func() float64 {
+		height, _, _ := p.Cursor()
+		return float64(height)
+	})
+	set.GaugeFunc("quorate_index_first_block", "Height of the first block that lists show.", func() float64 {
+		first, _ := p.first()
+		return float64(first)
+	})
+}
+
+// Cursor returns the last block that is indexed, or without an index archived.
+func (p *Primary) Cursor() (height uint64, id chain.ID, ok bool) {
+	head, ok := p.keeper.sink.index.Cursor()
+	return head.Height, head.ID, ok
+}
+
+func (p *Primary) first() (uint64, bool) {
+	if p.rows != nil {
+		return p.rows.First()
+	}
+	first, _, ok := p.keeper.sink.archive.First()
+	return first, ok
+}
+
+// archiveOnly is the index of a chain that has none: it has what the archive has.
+type archiveOnly struct{ archive *archive.Archive }
+
+// Cursor implements [ingest.Sink].
+func (a archiveOnly) Cursor() (chain.Head, bool) {
+	last, id, ok := a.archive.Last()
+	return chain.Head{Height: last, ID: id}, ok
+}
+
+// Commit implements [ingest.Sink].
+func (archiveOnly) Commit(context.Context, []*primary.Block) error { return nil }
+
+// CommitAfter implements [Index].
+func (archiveOnly) CommitAfter(_ context.Context, _ []*primary.Block, ready func() error) error {
+	return ready()
+}
+
+// archivedFirst makes rows wait for the archive.
+type archivedFirst struct{ PrimaryRows }
+
+// CommitAfter implements [Index].
+func (r archivedFirst) CommitAfter(ctx context.Context, blocks []*primary.Block, ready func() error) error {
+	if err := ready(); err != nil {
+		return err
+	}
+	return r.Commit(ctx, blocks)
+}
+
+// rebuild makes rows of older rules again.
+func (p *Primary) rebuild(ctx context.Context, progress func(done, of uint64)) error {
+	if p.rows == nil {
+		return nil
+	}
+	if p.rows.Stale() {
+		first, _ := p.rows.First()
+		if kept, _, ok := p.keeper.sink.archive.First(); !ok || kept > first {
+			p.log.Warn("the index is that of an older version: the archive lacks the blocks to make it again from", "below", kept)
+			return nil
+		}
+		p.log.Info("the index is made again from the archive; reads go on")
+	}
+	return p.rows.Rebuild(ctx, p.keeper.sink.reader, progress)
+}
+
+// refetch returns blocks as a node has them now, for the archive.
+func (p *Primary) refetch(ctx context.Context, from, to uint64) (list []archive.Block, err error) {
+	for at := from; at <= to; {
+		blocks, err := p.client.Fetch(ctx, at, min(to, at+mendBlocks-1))
+		if err != nil {
+			return nil, err
+		}
+		if len(blocks) == 0 {
+			return nil, fmt.Errorf("block %d: %w", at, ingest.ErrAnswer)
+		}
+		for _, b := range blocks {
+			list = append(list, container.BlockOf(b))
+		}
+		at += uint64(len(blocks))
+	}
+	return list, nil
+}
+
+// follow has the chain's blocks fetched as soon as some node has them.
+func (p *Primary) follow(ctx context.Context) error {
+	said := ""
+	for wait := pauseMost / 20; ; {
+		_, err := p.client.Tip(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			break
+		}
+		p.trouble.Store(&err)
+		if text := err.Error(); text != said { // one line for each new reason
+			said = text
+			p.log.Info("the chain is not followed: no node has its blocks yet", "err", err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+		wait = min(2*wait, primaryPause)
+	}
+	p.trouble.Store(nil)
+	p.followed.Store(true)
+	return p.cfg.Host.Go("ingest "+p.cfg.Name, p.fetchBlocks)
+}
+
+// final hides that a sink could go back: accepted blocks of these chains stay.
+type final struct{ ingest.Sink[*primary.Block] }
+
+// fetchBlocks follows the chain, once the index has what the archive has, until ctx ends.
+func (p *Primary) fetchBlocks(ctx context.Context) error {
+	select {
+	case <-p.keeper.caught.done:
+	case <-ctx.Done():
+		return nil
+	}
+	i := p.ingest.Load()
+	if i == nil { // not the second time, after a failure
+		cfg := ingest.Config[*primary.Block]{
+			Name: p.cfg.Name, Source: p.client, Sink: final{p.keeper.sink},
+			Fetchers: primaryFetchers, Span: primarySpan, WindowBytes: p.cfg.WindowBytes, GroupBytes: p.cfg.WindowBytes / 4,
+			OnProgress: p.cfg.OnProgress, Logger: p.cfg.Log("primary"), Metrics: p.cfg.Host.Metrics().With("chain", p.cfg.Name),
+		}
+		var err error
+		if cfg.From, err = p.chooseStart(ctx); err != nil {
+			return err
+		}
+		if i, err = ingest.New(cfg); err != nil {
+			return err
+		}
+		p.ingest.Store(i)
+		if err := fillBehind(p.cfg.Host, p.cfg.Name, p.log, cfg, p.keeper); err != nil {
+			return err
+		}
+	}
+	return i.Run(ctx)
+}
+
+// chooseStart returns the height from which on the chain is followed where nothing is
+// kept of it.
+func (p *Primary) chooseStart(ctx context.Context) (height uint64, err error) {
+	least := uint64(0)
+	if p.cfg.Chain == primary.CChain {
+		least = 1 // no node has a container of the genesis block
+	}
+	if _, ok := p.keeper.sink.Cursor(); ok || p.cfg.Start == (StartBlock{}) || p.cfg.Chain == primary.XVertices {
+		return least, nil
+	}
+	height = p.cfg.Start.Height
+	if p.cfg.Start.Below {
+		tip, err := p.client.Tip(ctx)
+		if err != nil {
+			return 0, err
+		}
+		height = tip.Height - min(height, tip.Height)
+	}
+	if height = max(height, least); height > least {
+		p.log.Info("the chain is followed from a block above its first one", "from", height)
+	}
+	return height, nil
+}
+
+// status tells how the chain is followed. Before a node has answered that is what is
+// kept of it.
+func (p *Primary) status() ingest.Status {
+	if i := p.ingest.Load(); i != nil {
+		return i.Status()
+	}
+	s := ingest.Status{Since: p.opened, Err: errNotAsked}
+	if err := p.trouble.Load(); err != nil {
+		s.Err = *err
+	}
+	s.Head, s.Started = p.keeper.sink.index.Cursor()
+	last, _ := p.keeper.sink.Cursor()
+	s.Target = max(s.Height, last.Height)
+	return s
+}
+
+// Followed reports whether a node has the chain's blocks, or some are kept.
+func (p *Primary) Followed() bool { return p.followed.Load() }
+
+// Down says why no node answers, or nil.
+func (p *Primary) Down() error {
+	if s := p.status(); s.Err != nil && time.Since(s.Since) > downAfter {
+		return s.Err
+	}
+	return nil
+}
+
+// Syncing returns the highest block that is known of, and reports whether the index is
+// far behind it, or empty.
+func (p *Primary) Syncing() (target uint64, behind bool) {
+	s := p.status()
+	return s.Target, s.Syncing()
+}
+
+// Updated reports when a block was indexed last, or when it turned out that there is
+// none to index; the zero time if not since the start.
+func (p *Primary) Updated() time.Time { return p.status().Progress }
+
+// Work returns what is done beside following the chain.
+func (p *Primary) Work() []Work { return p.keeper.Work() }
+
+// Check returns how far the chain is and what is wrong with the way it is followed. ok
+// is false as long as it is not followed.
+func (p *Primary) Check() (s ingest.Status, ok bool, err error) {
+	if !p.followed.Load() {
+		return s, false, nil
+	}
+	s = p.status()
+	return s, true, unhealthy(&s, p.keeper.stuckFor(maxWaiting))
+}
+
+// Gaps returns what is missing of the chain, by height.
+func (p *Primary) Gaps() []Gap {
+	first, ok := p.first()
+	if !ok {
+		return nil
+	}
+	var list []Gap
+	if first > 1 || first == 1 && p.cfg.Chain != primary.CChain {
+		list = append(list, Gap{GapBelow, 0, first - 1, "the chain is followed from a block above its first one", true})
+	}
+	height, _, _ := p.Cursor()
+	list = append(list, p.keeper.gaps(height, first)...)
+	return list[:min(len(list), maxGaps)]
+}
