@@ -352,7 +352,7 @@ const (
 	// PlatformStakerEnds lists active stakers that expect rewards by the time of their
 	// end.
 	//
-	//	sort key: list (as before, 1 and 2 only) | time | place
+	//	sort key: list (as before, 1 and 2 only) | time | place | u8 1 = share of delegators' rewards
 	//	value:    ID of the transaction
 	PlatformStakerEnds = 0x55
 

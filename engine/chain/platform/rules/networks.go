@@ -28,3 +28,25 @@ func For(networkID uint32) Params {
 	}
 	return p
 }
+
+// Upgrades are the times of the upgrades that rules of this package depend on, in Unix
+// seconds. A rule applies from the chain's time that is not before.
+type Upgrades struct {
+	Cortina uint64 // a validator's share of its delegators' rewards is paid at its end
+	Durango uint64 // stakers are current as soon as their transaction is accepted
+	Etna    uint64 // validators of L1s pay
+}
+
+// UpgradesOf returns those of a network. In networks other than mainnet and fuji all
+// are active from the beginning, unless their nodes were started with others:
+// info.upgrades returns what a node applies.
+func UpgradesOf(networkID uint32) Upgrades {
+	switch networkID {
+	case 1:
+		return Upgrades{Cortina: 1682434800, Durango: 1709740800, Etna: 1734368400}
+	case 5:
+		return Upgrades{Cortina: 1680793200, Durango: 1707840000, Etna: 1732550400}
+	}
+	const initially = 1607144400
+	return Upgrades{Cortina: initially, Durango: initially, Etna: initially}
+}

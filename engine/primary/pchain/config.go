@@ -1,0 +1,57 @@
+package pchain
+
+import (
+	"fmt"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/platform"
+	"quorate/engine/chain/platform/rules"
+	"quorate/engine/primary"
+	store "quorate/engine/store/index"
+)
+
+// version counts the rules that rows are made by: whoever changes which rows a block
+// has, or what is in them, adds one.
+const version = 1
+
+// Config says what network's P-Chain it is.
+type Config struct {
+	Network uint32
+	// Genesis is the state that the network started with; nil where it is not known.
+	Genesis *platform.Genesis
+	// Params and Upgrades default to those of the network.
+	Params   *rules.Params
+	Upgrades *rules.Upgrades
+	// AVAX is the ID of the asset; zero: that of the genesis, or of the first stake.
+	AVAX chain.ID
+}
+
+// Chain is the rows of a P-Chain.
+type Chain struct {
+	*primary.Chain
+	cfg Config
+}
+
+// Open returns the rows of a network's P-Chain.
+func Open(db *store.DB, cfg Config) (*Chain, error) {
+	cfg.fill()
+	c, err := primary.OpenChain(db, primary.Config{
+		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: version,
+		Machine: func() primary.Machine { return &machine{cfg: &cfg} },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("P-Chain of network %d: %w", cfg.Network, err)
+	}
+	return &Chain{Chain: c, cfg: cfg}, nil
+}
+
+func (c *Config) fill() {
+	if c.Params == nil {
+		p := rules.For(c.Network)
+		c.Params = &p
+	}
+	if c.Upgrades == nil {
+		u := rules.UpgradesOf(c.Network)
+		c.Upgrades = &u
+	}
+}

@@ -1,0 +1,303 @@
+package pchain
+
+import (
+	"fmt"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/platform"
+	"quorate/engine/chain/platform/rules"
+	"quorate/engine/chain/utxo"
+	"quorate/engine/primary"
+)
+
+// stakeOf returns the staker that a transaction adds, nil if it adds none, and its stake.
+func stakeOf(tx *platform.Tx) (s *staker, stake []utxo.Output) {
+	s = &staker{}
+	set := func(v *platform.Validator, subnet chain.ID, pending, current priority) {
+		s.Node, s.Start, s.End, s.Weight, s.Subnet = v.NodeID, v.Start, v.End, v.Weight, subnet
+		s.priority = pending
+		s.Delegator = current == delegatorCurrent || current == elasticDelegatorCurrent
+	}
+	switch t := tx.Body.(type) {
+	case *platform.AddValidator:
+		set(&t.Validator, chain.PrimaryNetworkID, validatorPending, validatorCurrent)
+		s.RewardOwners, s.DelegationOwners, s.Fee, stake = t.RewardsOwner, t.RewardsOwner, t.DelegationFee, t.Stake
+	case *platform.AddDelegator:
+		set(&t.Validator, chain.PrimaryNetworkID, delegatorApricotPending, delegatorCurrent)
+		s.RewardOwners, stake = t.RewardsOwner, t.Stake
+	case *platform.AddSubnetValidator:
+		set(&t.Validator, t.Subnet, permissionedPending, permissionedCurrent)
+		s.permissioned = true
+	case *platform.AddPermissionlessValidator:
+		set(&t.Validator, t.Subnet, elasticValidatorPending, elasticValidatorCurrent)
+		if t.Subnet == chain.PrimaryNetworkID {
+			s.priority = validatorPending
+		}
+		if t.Signer != nil {
+			s.BLSKey = &t.Signer.PublicKey
+		}
+		s.RewardOwners, s.DelegationOwners, s.Fee, stake = t.ValidatorRewardsOwner, t.DelegationRewardsOwner, t.DelegationFee, t.Stake
+	case *platform.AddPermissionlessDelegator:
+		set(&t.Validator, t.Subnet, elasticDelegatorPending, elasticDelegatorCurrent)
+		if t.Subnet == chain.PrimaryNetworkID {
+			s.priority = delegatorPending
+		}
+		s.RewardOwners, stake = t.RewardsOwner, t.Stake
+	default:
+		return nil, nil
+	}
+	s.TxID = tx.ID
+	s.outputs, s.stakes = uint32(len(tx.Body.Funds().Outputs)), uint32(len(stake))
+	if len(stake) > 0 {
+		s.asset = stake[0].Asset
+	}
+	return s, stake
+}
+
+// addStaker has a staker wait for its time or, since Durango, begin at once.
+func (m *machine) addStaker(s *staker, place primary.Place) error {
+	s.place = place
+	if s.Subnet == chain.PrimaryNetworkID && m.head.AVAX.IsZero() {
+		m.head.AVAX = s.asset
+	}
+	if m.head.Exact && s.End <= max(s.Start, m.head.Time) && m.head.Time < m.cfg.Upgrades.Durango || m.head.Exact && s.End <= m.head.Time {
+		return fmt.Errorf("%w: staker until %d", ErrRefused, s.End)
+	}
+	if m.head.TimeKnown && m.head.Time >= m.cfg.Upgrades.Durango {
+		s.Start = m.head.Time
+		s.priority = whenCurrent[s.priority]
+		return m.begin(s, primary.AnyStatus)
+	}
+	s.Status = primary.Pending
+	if !s.Delegator {
+		m.rows.Put(m.nodeKey(s.Subnet, s.Node, queuePending), s.TxID[:])
+	} else if err := m.delegate(s); err != nil {
+		return err
+	}
+	m.enqueue(queuePending, s.turn())
+	m.put(s, primary.AnyStatus)
+	return nil
+}
+
+// delegate looks for the validator of a delegator: the current one, or the one that
+// will be.
+func (m *machine) delegate(s *staker) error {
+	v, err := m.validatorOf(s.Subnet, s.Node, queueCurrent)
+	if err == nil && v == nil {
+		v, err = m.validatorOf(s.Subnet, s.Node, queuePending)
+	}
+	switch {
+	case err != nil:
+		return err
+	case v != nil:
+		s.validator, s.Fee = v.TxID, v.Fee
+	case m.head.Exact:
+		return fmt.Errorf("%w: %s delegates to %s, which is no validator", ErrRefused, s.TxID, s.Node)
+	default:
+		s.validator, s.Estimated = chain.ID{}, true
+	}
+	return nil
+}
+
+// begin makes a staker current.
+func (m *machine) begin(s *staker, before primary.StakerStatus) error {
+	s.Status = primary.Active
+	if s.Delegator {
+		if err := m.delegate(s); err != nil {
+			return err
+		}
+	}
+	if !s.permissioned {
+		if err := m.promise(s); err != nil {
+			return err
+		}
+	}
+	if s.Delegator {
+		if err := m.delegated(s, true); err != nil {
+			return err
+		}
+	} else {
+		m.rows.Put(m.nodeKey(s.Subnet, s.Node, queueCurrent), s.TxID[:])
+		if err := m.weigh(s, true); err != nil {
+			return err
+		}
+	}
+	m.enqueue(queueCurrent, s.turn())
+	m.put(s, before)
+	return nil
+}
+
+// promise computes what a staker will be rewarded and adds it to the supply.
+func (m *machine) promise(s *staker) error {
+	s.Estimated = true
+	seconds := s.End - min(s.Start, s.End)
+	if s.Subnet == chain.PrimaryNetworkID {
+		if m.head.SupplyKnown {
+			s.Gross = m.cfg.Params.Rewards.Reward(seconds, s.Weight, m.head.Supply)
+			m.head.Supply += s.Gross
+		}
+	} else {
+		sub, err := m.subnet(s.Subnet)
+		if err != nil {
+			return err
+		}
+		switch {
+		case sub != nil && sub.elastic:
+			r := rules.Rewards{MinRate: sub.minRate, MaxRate: sub.maxRate, SupplyCap: sub.cap, Period: m.cfg.Params.Rewards.Period}
+			s.Gross = r.Reward(seconds, s.Weight, sub.supply)
+			sub.supply += s.Gross
+			m.putSubnet(sub)
+		case m.head.Exact:
+			return fmt.Errorf("%w: stake of %s on subnet %s, which has none", ErrRefused, s.TxID, s.Subnet)
+		}
+	}
+	s.Net = s.Gross
+	if s.Delegator {
+		_, s.Net = rules.Split(s.Gross, s.Fee)
+	}
+	return nil
+}
+
+// refuse takes what was promised off the supply.
+func (m *machine) refuse(s *staker) error {
+	if s.Subnet == chain.PrimaryNetworkID {
+		m.head.Supply -= min(s.Gross, m.head.Supply)
+		return nil
+	}
+	sub, err := m.subnet(s.Subnet)
+	if err == nil && sub != nil && sub.elastic {
+		sub.supply -= min(s.Gross, sub.supply)
+		m.putSubnet(sub)
+	}
+	return err
+}
+
+// delegated counts a delegator of its validator, or no longer: its totals stay as they
+// were at the end of the last one if ended only then.
+func (m *machine) delegated(s *staker, begins bool) error {
+	if s.validator.IsZero() {
+		return nil
+	}
+	v, err := m.staker(s.validator)
+	if err != nil || v == nil {
+		return err
+	}
+	share, _ := rules.Split(s.Gross, v.Fee)
+	if begins {
+		v.Delegators++
+		v.DelegatedWeight += s.Weight
+		v.expected += share
+	} else {
+		v.Delegators -= min(1, v.Delegators)
+		v.DelegatedWeight -= min(s.Weight, v.DelegatedWeight)
+		v.expected -= min(share, v.expected)
+	}
+	m.put(v, v.Status)
+	if v.Status != primary.Active {
+		return nil // it is weighed when it begins
+	}
+	return m.weigh(v, true)
+}
+
+// leave takes a current staker away.
+func (m *machine) leave(s *staker, status primary.StakerStatus, by chain.ID) error {
+	m.dequeue(queueCurrent, s.turn())
+	if s.Delegator {
+		if err := m.delegated(s, false); err != nil {
+			return err
+		}
+	} else {
+		m.rows.Delete(m.nodeKey(s.Subnet, s.Node, queueCurrent))
+		if err := m.weigh(s, false); err != nil {
+			return err
+		}
+	}
+	s.Status, s.EndTx = status, by
+	m.put(s, primary.Active)
+	return nil
+}
+
+// advance moves the chain's time: who waits for it becomes current, validators of
+// permissioned subnets leave at their end, and those of L1s pay.
+func (m *machine) advance(to uint64) error {
+	if m.head.TimeKnown && to < m.head.Time {
+		return fmt.Errorf("%w: time goes back from %d to %d", ErrRefused, m.head.Time, to)
+	}
+	if m.head.Exact {
+		for _, q := range []*queue{&m.pending, &m.current} {
+			if t := q.first(); t != nil && t.at() < to {
+				return fmt.Errorf("%w: time %d passes over the turn of %s at %d", ErrRefused, to, t.id(), t.at())
+			}
+		}
+	}
+	var leaving []turn // before others come
+	for _, t := range m.current.list {
+		if t.at() > to || t.priority() != permissionedCurrent {
+			break
+		}
+		leaving = append(leaving, t)
+	}
+	for t := m.pending.first(); t != nil && t.at() <= to; t = m.pending.first() {
+		s, err := m.mustStaker(t.id())
+		if err != nil {
+			return err
+		}
+		m.dequeue(queuePending, *t)
+		if !s.Delegator {
+			m.rows.Delete(m.nodeKey(s.Subnet, s.Node, queuePending))
+		}
+		s.priority = whenCurrent[s.priority]
+		if err := m.begin(s, primary.Pending); err != nil {
+			return err
+		}
+	}
+	for _, t := range leaving {
+		s, err := m.mustStaker(t.id())
+		if err == nil {
+			err = m.leave(s, primary.Completed, chain.ID{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if to >= m.cfg.Upgrades.Etna && m.head.TimeKnown {
+		if err := m.charge(to - m.head.Time); err != nil {
+			return err
+		}
+	}
+	m.head.Time, m.head.TimeKnown = to, true
+	return nil
+}
+
+// mustStaker returns a staker that a queue names.
+func (m *machine) mustStaker(id chain.ID) (*staker, error) {
+	s, err := m.staker(id)
+	if err == nil && s == nil {
+		err = fmt.Errorf("%w: staker %s is missing", primary.ErrRow, id)
+	}
+	return s, err
+}
+
+// removeValidator executes a [platform.RemoveSubnetValidator].
+func (m *machine) removeValidator(t *platform.RemoveSubnetValidator, by chain.ID) error {
+	s, err := m.validatorOf(t.Subnet, t.NodeID, queueCurrent)
+	if err != nil {
+		return err
+	}
+	if s != nil {
+		return m.leave(s, primary.Removed, by)
+	}
+	s, err = m.validatorOf(t.Subnet, t.NodeID, queuePending)
+	switch {
+	case err != nil:
+		return err
+	case s != nil:
+		m.dequeue(queuePending, s.turn())
+		m.rows.Delete(m.nodeKey(s.Subnet, s.Node, queuePending))
+		s.Status, s.EndTx = primary.Removed, by
+		m.put(s, primary.Pending)
+	case m.head.Exact:
+		return fmt.Errorf("%w: %s is no validator of %s", ErrRefused, t.NodeID, t.Subnet)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package pchain
+
+import (
+	"bytes"
+	"fmt"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/platform"
+	"quorate/engine/primary"
+	store "quorate/engine/store/index"
+)
+
+// priority orders stakers whose turns are at the same time. The numbers are those of
+// avalanchego: the first six are of pending stakers, the others of current ones.
+type priority uint8
+
+const (
+	delegatorApricotPending priority = 1 + iota
+	validatorPending
+	delegatorPending
+	elasticValidatorPending
+	elasticDelegatorPending
+	permissionedPending
+	permissionedCurrent
+	elasticDelegatorCurrent
+	elasticValidatorCurrent
+	delegatorCurrent
+	validatorCurrent
+)
+
+// whenCurrent has the priorities that pending stakers get when they become current.
+var whenCurrent = [...]priority{
+	delegatorApricotPending: delegatorCurrent, validatorPending: validatorCurrent, delegatorPending: delegatorCurrent,
+	elasticValidatorPending: elasticValidatorCurrent, elasticDelegatorPending: elasticDelegatorCurrent, permissionedPending: permissionedCurrent,
+}
+
+// staker is a validation or delegation of limited time with what the chain needs of it.
+type staker struct {
+	primary.Staker
+	place    primary.Place
+	priority priority // while it is pending or current
+	// permissioned: it neither stakes nor is rewarded.
+	permissioned bool
+	// outputs and stakes are how many outputs the transaction has, and stakes after them.
+	outputs, stakes uint32
+	asset           chain.ID
+	// validator is that of a delegator, zero if it is not known.
+	validator chain.ID
+	// accrued is what a validator gets at its end of the rewards of delegators that have
+	// left, expected its share of those of delegators that it has.
+	accrued, expected uint64
+}
+
+// The staker codec, version 1.
+const stakerVersion = 1
+
+func (s *staker) encode() []byte {
+	e := &primary.Encoder{B: make([]byte, 0, 256)}
+	e.U8(stakerVersion)
+	e.ID(s.Subnet)
+	e.Fixed(s.Node[:])
+	e.U8(uint8(s.Status))
+	e.U8(uint8(s.priority))
+	for _, v := range []bool{s.Delegator, s.permissioned, s.Estimated, s.BLSKey != nil, !s.EndTx.IsZero(), !s.validator.IsZero()} {
+		e.Bool(v)
+	}
+	for _, v := range []uint64{
+		s.Start, s.End, s.Weight, uint64(s.Fee), s.Gross, s.Net, uint64(s.Delegators), s.DelegatedWeight, uint64(s.outputs), uint64(s.stakes), s.accrued, s.expected,
+	} {
+		e.Uint(v)
+	}
+	e.Place(s.place)
+	e.ID(s.asset)
+	if s.BLSKey != nil {
+		e.Fixed(s.BLSKey[:])
+	}
+	if !s.EndTx.IsZero() {
+		e.ID(s.EndTx)
+	}
+	if !s.validator.IsZero() {
+		e.ID(s.validator)
+	}
+	e.Owners(&s.RewardOwners)
+	e.Owners(&s.DelegationOwners)
+	return e.B
+}
+
+func decodeStaker(id chain.ID, b []byte) (*staker, error) {
+	d := primary.NewDecoder(b)
+	s := &staker{}
+	s.TxID = id
+	if d.U8() != stakerVersion {
+		return nil, fmt.Errorf("%w: staker %s", primary.ErrRow, id)
+	}
+	s.Subnet, s.Node = d.ID(), d.Node()
+	s.Status, s.priority = primary.StakerStatus(d.U8()), priority(d.U8())
+	var key, ended, delegated bool
+	for _, v := range []*bool{&s.Delegator, &s.permissioned, &s.Estimated, &key, &ended, &delegated} {
+		*v = d.Bool()
+	}
+	s.Start, s.End, s.Weight, s.Fee = d.Uint(), d.Uint(), d.Uint(), d.Uint32()
+	s.Gross, s.Net, s.Delegators, s.DelegatedWeight = d.Uint(), d.Uint(), d.Uint32(), d.Uint()
+	s.outputs, s.stakes, s.accrued, s.expected = d.Uint32(), d.Uint32(), d.Uint(), d.Uint()
+	s.place, s.asset = d.Place(), d.ID()
+	if key {
+		s.BLSKey = new([platform.BLSKeyLen]byte)
+		copy(s.BLSKey[:], d.Fixed(platform.BLSKeyLen))
+	}
+	if ended {
+		s.EndTx = d.ID()
+	}
+	if delegated {
+		s.validator = d.ID()
+	}
+	s.RewardOwners, s.DelegationOwners = d.Owners(), d.Owners()
+	return s, d.End("staker")
+}
+
+// staker returns a staker by its transaction, nil if there is none.
+func (m *machine) staker(id chain.ID) (*staker, error) {
+	b, found, err := m.rows.Get(m.rows.Key(store.PlatformStakers).ID(id))
+	if err != nil || !found {
+		return nil, err
+	}
+	return decodeStaker(id, b)
+}
+
+// Lists of stakers, rewards and validators of L1s.
+const (
+	listAll = iota
+	listNode
+	listAddress
+	listSubnet
+)
+
+// lists returns the beginnings of the keys of a staker in lists.
+func (s *staker) lists(rows *primary.Overlay) []primary.Key {
+	const table = store.PlatformStakerLists
+	keys := []primary.Key{
+		rows.Key(table).U8(listAll), rows.Key(table).U8(listNode).Bytes(s.Node[:]), rows.Key(table).U8(listSubnet).ID(s.Subnet),
+	}
+	for i := range s.RewardOwners.Addresses {
+		keys = append(keys, rows.Key(table).U8(listAddress).Bytes(s.RewardOwners.Addresses[i][:]))
+	}
+	return keys
+}
+
+// What a staker expects at its end: the reward of its own stake, and of a validator its
+// share of those of its delegators.
+const (
+	endOwn = iota
+	endShare
+)
+
+// ends returns the keys of a staker in lists of what will be rewarded.
+func (s *staker) ends(rows *primary.Overlay) (keys []primary.Key) {
+	add := func(what uint8, owners []address.Address) {
+		order := primary.Key(nil).U64(s.End).Place(s.place).U8(what)
+		keys = append(keys, rows.Key(store.PlatformStakerEnds).U8(listNode).Bytes(s.Node[:]).Bytes(order))
+		for i := range owners {
+			keys = append(keys, rows.Key(store.PlatformStakerEnds).U8(listAddress).Bytes(owners[i][:]).Bytes(order))
+		}
+	}
+	if add(endOwn, s.RewardOwners.Addresses); !s.Delegator {
+		add(endShare, s.DelegationOwners.Addresses)
+	}
+	return keys
+}
+
+func boolByte(v bool) uint8 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// put writes a staker in the state before, AnyStatus for a new one.
+func (m *machine) put(s *staker, before primary.StakerStatus) {
+	m.rows.Put(m.rows.Key(store.PlatformStakers).ID(s.TxID), s.encode())
+	if s.Status == before {
+		return
+	}
+	for _, k := range s.lists(m.rows) {
+		k = k.U8(boolByte(s.Delegator))
+		if before != primary.AnyStatus {
+			m.rows.Delete(k.Clone().U8(uint8(before)).U64(s.Start).Place(s.place))
+		}
+		m.rows.Put(k.U8(uint8(s.Status)).U64(s.Start).Place(s.place), bytes.Clone(s.TxID[:]))
+	}
+	if s.permissioned || s.Status != primary.Active && before != primary.Active {
+		return
+	}
+	for _, k := range s.ends(m.rows) {
+		if s.Status == primary.Active {
+			m.rows.Put(k, bytes.Clone(s.TxID[:]))
+		} else {
+			m.rows.Delete(k)
+		}
+	}
+}
+
+// validatorOf returns the validator of a node in a queue, nil if there is none.
+func (m *machine) validatorOf(subnet chain.ID, node chain.NodeID, queue uint8) (*staker, error) {
+	b, found, err := m.rows.Get(m.nodeKey(subnet, node, queue))
+	if err != nil || !found {
+		return nil, err
+	}
+	if len(b) != chain.IDLen {
+		return nil, fmt.Errorf("%w: validator of a node", primary.ErrRow)
+	}
+	return m.staker(chain.ID(b))
+}
+
+func (m *machine) nodeKey(subnet chain.ID, node chain.NodeID, queue uint8) primary.Key {
+	return m.rows.Key(store.PlatformNodes).ID(subnet).Bytes(node[:]).U8(queue)
+}
+
+// turn returns the place of a staker in its queue.
+func (s *staker) turn() turn {
+	if s.Status == primary.Pending {
+		return turnOf(s.Start, s.priority, s.TxID)
+	}
+	return turnOf(s.End, s.priority, s.TxID)
+}
