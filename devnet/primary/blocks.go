@@ -123,15 +123,15 @@ func (m *maker) accept(at uint64, kind platform.BlockKind) {
 		return
 	}
 	m.s.sets.commit(b.Height)
-	m.fail(m.p.wrap(m.forks, raw, at, m.s.Time, m.lagging(b.Height-1), kind.Option(), m.proposer()))
+	m.fail(m.p.wrap(m.forks, raw, at, m.s.Time, m.p.lagging(b.Height-1), kind.Option(), m.proposer()))
 }
 
 // lagging is the P-Chain height that a header names: one that all nodes have seen.
-func (m *maker) lagging(height uint64) uint64 {
-	if m.p.last == nil {
+func (l *line) lagging(height uint64) uint64 {
+	if l.last == nil {
 		return max(height, 3) - 3
 	}
-	return max(height, 3+m.p.last.PChainHeight) - 3
+	return max(height, 3+l.last.PChainHeight) - 3
 }
 
 // proposer draws who proposes a block; nobody for one in fifty.

@@ -32,7 +32,7 @@ type Chain struct {
 	w       *world.World
 	forks   Forks
 	genesis []byte
-	first   []byte // the P-Chain's block at height 0
+	zero    []byte // the P-Chain's block at height 0
 
 	mu sync.RWMutex // guards what follows
 	*maker
@@ -57,7 +57,10 @@ type maker struct {
 	free    map[chain.NodeID]uint64 // until when a guest may have other stints
 	order   map[chain.ID][]*Staker  // validators by subnet
 	final   map[chain.ID]bool       // validators beyond tip, by transaction
+	assets  []chain.ID              // of the X-Chain with a fixed amount
 	err     error
+
+	xmaker
 }
 
 // Make makes the chains up to the time at which the network's EVM chains begin to
@@ -98,12 +101,15 @@ func Make(cfg Config) (*Chain, error) {
 		return nil, err
 	}
 	zero := platform.Block{Kind: platform.ApricotCommit, Parent: g.ID}
-	if c.first, err = zero.Bytes(); err != nil {
+	if c.zero, err = zero.Bytes(); err != nil {
 		return nil, fmt.Errorf("P-Chain genesis: %w", err)
 	}
 	m.s = newState(w, m.forks, g)
-	m.p = line{parent: sha256.Sum256(c.first), inner: g.Time}
+	m.p = line{parent: sha256.Sum256(c.zero), inner: g.Time}
 	m.p.outer = m.p.parent
+	if err := m.makeX(); err != nil {
+		return nil, err
+	}
 	m.plan(tip)
 	m.run(tip)
 	return c, m.err
@@ -114,7 +120,7 @@ func Make(cfg Config) (*Chain, error) {
 func (c *Chain) Genesis() []byte { return c.genesis }
 
 // First returns the bytes of the P-Chain's block at height 0, which is no container.
-func (c *Chain) First() []byte { return c.first }
+func (c *Chain) First() []byte { return c.zero }
 
 // Forks returns the times of the network's upgrades.
 func (c *Chain) Forks() Forks { return c.forks }

@@ -11,24 +11,6 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// purseKey is what an address has of an asset and can spend at any time alone.
-type purseKey struct {
-	address [20]byte
-	asset   chain.ID
-}
-
-func (s *State) addUTXO(u utxo.UTXO) {
-	s.UTXOs[u.Ref] = &u
-	if u.StakeLock > 0 {
-		s.locked = append(s.locked, u.Ref)
-		return
-	}
-	if u.Kind == utxo.TransferOutput && u.Locktime == 0 && u.Threshold == 1 && len(u.Addresses) == 1 {
-		k := purseKey{u.Addresses[0], u.Asset}
-		s.purse[k] = append(s.purse[k], u.Ref)
-	}
-}
-
 // apply executes a transaction that was accepted in a standard block, or whose
 // proposal was committed.
 func (s *State) apply(tx *platform.Tx) error {
@@ -94,13 +76,17 @@ func (s *State) move(tx *platform.Tx, outputs []utxo.Output) error {
 	case *platform.Export:
 		for i, o := range body.Exported {
 			ref := utxo.Ref{TxID: tx.ID, Index: uint32(len(outputs) + i)} // few
-			s.Exported[body.DestinationChain] = append(s.Exported[body.DestinationChain], utxo.UTXO{Ref: ref, Output: o})
+			s.export(body.DestinationChain, utxo.UTXO{Ref: ref, Output: o})
 			if o.Asset == s.avax {
 				out += o.Amount
 			}
 		}
 	}
-	s.Burned += in - out - locked(tx, s.avax)
+	put := locked(tx, s.avax)
+	s.Burned += in - out - put
+	if stakeOf(tx) == nil {
+		s.Deposited += put
+	}
 	return nil
 }
 
@@ -276,6 +262,7 @@ func (s *State) refund(tx *platform.Tx, v *L1Validator) {
 	if v.EndAccrued == 0 {
 		return
 	}
+	s.Deposited -= v.Balance(s.Accrued)
 	s.addUTXO(utxo.UTXO{
 		Ref: utxo.Ref{TxID: tx.ID, Index: uint32(len(tx.Body.Funds().Outputs))}, // few
 		Output: utxo.Output{Asset: s.avax, State: utxo.State{

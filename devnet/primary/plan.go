@@ -30,6 +30,8 @@ func (m *maker) plan(tip uint64) {
 	m.planFinal()
 	m.planSubnets()
 	m.planL1s()
+	m.planElastic()
+	m.planX()
 	m.planRandom()
 }
 

@@ -141,9 +141,6 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	for k := platform.KindAddValidator; k <= platform.KindDisableL1Validator; k++ {
-		if k == platform.KindImport || k == platform.KindTransformSubnet {
-			continue // they need what the X-Chain exports
-		}
 		if name := k.String(); seen[name] == 0 && name[0] >= 'A' && name[0] <= 'Z' {
 			t.Errorf("no %v", k)
 		}

@@ -172,7 +172,8 @@ func (m *maker) delegator(base utxo.Base, part platform.Validator, stake []utxo.
 // delegateLocked stakes what is locked, which stays so.
 func (m *maker) delegateLocked(at uint64) (platform.Body, []int) {
 	start := m.soon(at)
-	for _, ref := range m.s.lockedRefs() {
+	m.s.locked = m.s.unspent(m.s.locked)
+	for _, ref := range m.s.locked {
 		u := m.s.UTXOs[ref]
 		if u.StakeLock < start+2*minStake || u.Amount < 4*minDelegatorStake {
 			continue
@@ -197,10 +198,4 @@ func (m *maker) delegateLocked(at uint64) (platform.Body, []int) {
 		}
 	}
 	return nil, nil
-}
-
-// lockedRefs returns the outputs that can only be staked for a time.
-func (s *State) lockedRefs() []utxo.Ref {
-	s.locked = slices.DeleteFunc(s.locked, func(r utxo.Ref) bool { return s.UTXOs[r] == nil })
-	return s.locked
 }

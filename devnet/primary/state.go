@@ -175,7 +175,7 @@ type State struct {
 	// Supply is that of AVAX under the primary network's ID, and of the asset of each
 	// permissionless subnet.
 	Supply map[chain.ID]uint64
-	UTXOs  map[utxo.Ref]*utxo.UTXO
+	coins
 	// Stakers are all that ever were, by the transaction that added them; Validators
 	// the current and pending ones by subnet and node.
 	Stakers    map[chain.ID]*Staker
@@ -188,20 +188,17 @@ type State struct {
 	L1Validators map[chain.ID]*L1Validator
 	// Accrued is what an L1 validator that was active since Etna would have paid.
 	Accrued uint64
-	// Exported are the outputs that wait on another chain to be imported, by that
-	// chain; Imported those that were imported from one.
-	Exported map[chain.ID][]utxo.UTXO
-	Txs      map[chain.ID]*TxRecord
+	Txs     map[chain.ID]*TxRecord
 	// Burned is what was spent and is owned by nobody now: fees.
 	Burned uint64
+	// Deposited is what validators of L1s got to spend, without what came back.
+	Deposited uint64
 
 	forks            Forks
 	avax             chain.ID
 	pending, current stakers
 	delegated        map[SubnetNode]uint64 // weight of pending and current delegators
 	sets             sets
-	purse            map[purseKey][]utxo.Ref
-	locked           []utxo.Ref
 }
 
 // SubnetNode is a node's part in a subnet.
@@ -213,11 +210,11 @@ type SubnetNode struct {
 func newState(w *world.World, forks Forks, g *platform.Genesis) *State {
 	s := &State{
 		Time: g.Time, Supply: map[chain.ID]uint64{chain.PrimaryNetworkID: g.InitialSupply},
-		UTXOs: make(map[utxo.Ref]*utxo.UTXO), Stakers: make(map[chain.ID]*Staker), Validators: make(map[SubnetNode]*Staker),
+		coins: newCoins(chain.PlatformChainID), Stakers: make(map[chain.ID]*Staker), Validators: make(map[SubnetNode]*Staker),
 		Subnets: make(map[chain.ID]*Subnet), L1Validators: make(map[chain.ID]*L1Validator),
-		Exported: make(map[chain.ID][]utxo.UTXO), Txs: make(map[chain.ID]*TxRecord),
+		Txs:   make(map[chain.ID]*TxRecord),
 		forks: forks, avax: w.AssetID(), pending: stakers{status: Pending}, current: stakers{status: Current},
-		delegated: make(map[SubnetNode]uint64), sets: newSets(), purse: make(map[purseKey][]utxo.Ref),
+		delegated: make(map[SubnetNode]uint64), sets: newSets(),
 	}
 	for i := range g.UTXOs {
 		s.addUTXO(g.UTXOs[i].UTXO)

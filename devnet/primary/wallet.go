@@ -30,30 +30,23 @@ func out(asset chain.ID, amount uint64, to address.Address) utxo.Output {
 	return utxo.Output{Asset: asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: amount, Owners: world.Single(to)}}
 }
 
-// fund has an address pay for outputs and for what is spent without any. It returns
+// fund has an address pay on the P-Chain, as [maker.pay].
+func (m *maker) fund(from address.Address, outputs []utxo.Output, spent ...bill) (utxo.Base, []int, bool) {
+	return m.pay(&m.s.coins, from, outputs, spent...)
+}
+
+// pay has an address pay for outputs and for what is spent without any. It returns
 // the base of the transaction and the number of signatures by input; false if the
 // address has too little.
-func (m *maker) fund(from address.Address, outputs []utxo.Output, spent ...bill) (utxo.Base, []int, bool) {
-	base := utxo.Base{NetworkID: world.NetworkID, Outputs: outputs}
-	need := spent
-	for _, o := range outputs {
-		need = append(need, bill{o.Asset, o.Amount})
-	}
-	var sums []bill
-	for _, b := range need {
-		i := slices.IndexFunc(sums, func(s bill) bool { return s.asset == b.asset })
-		if i < 0 {
-			sums, i = append(sums, bill{asset: b.asset}), len(sums)
-		}
-		sums[i].amount += b.amount
-	}
-	for _, want := range sums {
+func (m *maker) pay(c *coins, from address.Address, outputs []utxo.Output, spent ...bill) (utxo.Base, []int, bool) {
+	base := utxo.Base{NetworkID: world.NetworkID, ChainID: c.chain, Outputs: outputs}
+	for _, want := range sums(outputs, spent) {
 		have := uint64(0)
-		for _, ref := range m.s.available(purseKey{from, want.asset}) {
+		for _, ref := range c.available(purseKey{from, want.asset}) {
 			if have >= want.amount {
 				break
 			}
-			u := m.s.UTXOs[ref]
+			u := c.UTXOs[ref]
 			have += u.Amount
 			base.Inputs = append(base.Inputs, utxo.Input{
 				Ref: ref, Asset: want.asset, Amount: u.Amount, Auth: utxo.Auth{Indices: []uint32{0}},
@@ -71,11 +64,22 @@ func (m *maker) fund(from address.Address, outputs []utxo.Output, spent ...bill)
 	return base, slices.Repeat([]int{1}, len(base.Inputs)), true
 }
 
-// available returns what a purse holds, oldest first, and forgets what was spent.
-func (s *State) available(k purseKey) []utxo.Ref {
-	kept := slices.DeleteFunc(s.purse[k], func(r utxo.Ref) bool { return s.UTXOs[r] == nil })
-	s.purse[k] = kept
-	return kept
+// sums adds up what is needed of each asset.
+func sums(outputs []utxo.Output, spent []bill) (all []bill) {
+	add := func(asset chain.ID, amount uint64) {
+		i := slices.IndexFunc(all, func(b bill) bool { return b.asset == asset })
+		if i < 0 {
+			all, i = append(all, bill{asset: asset}), len(all)
+		}
+		all[i].amount += amount
+	}
+	for _, b := range spent {
+		add(b.asset, b.amount)
+	}
+	for _, o := range outputs {
+		add(o.Asset, o.Amount)
+	}
+	return all
 }
 
 func sortInputs(list []utxo.Input) {
