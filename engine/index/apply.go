@@ -71,6 +71,7 @@ type builder struct {
 	roles     map[evm.Address]Role
 	balances  map[holding]struct{}
 	owners    map[NFT]evm.Address
+	capitals  capitals
 }
 
 // holding names an ERC-20 balance.
@@ -146,17 +147,6 @@ func (b *builder) balance(h *holding, number uint64) error {
 	b.put(b.start(store.TableHoldings).addr(&h.holder).addr(&h.token), b.value)
 	b.put(b.start(store.TableHolders).addr(&h.token).addr(&h.holder), b.value)
 	return nil
-}
-
-// heads appends the rows of what lists show of a block's transactions.
-func (b *builder) heads(blk *evm.Block) {
-	if !b.m.writes(store.TableTxHeads) {
-		return
-	}
-	for at := 0; at < len(blk.Txs); at += headsPer {
-		b.value = appendHeads(b.value[:0], blk, blk.Txs[at:min(at+headsPer, len(blk.Txs))])
-		b.put(b.start(store.TableTxHeads).u64(blk.Number).u32(uint32(at)), b.value)
-	}
 }
 
 // tx appends the rows of a transaction.

@@ -119,6 +119,9 @@ func headText(number uint64, block evm.Hash, ms uint64, tx *evm.Tx) string {
 func (t *oracleTx) head() string { return headText(t.b.Number, t.b.Hash, t.b.TimeMilli, t.tx) }
 
 func gotHead(tx *Tx) string {
+	if to := receiver(&tx.Tx); tx.Checked && (tx.SenderText != tx.From.Capitals() || tx.OthersText != to.Capitals()) {
+		return fmt.Sprintf("capitals %x, %x of %s, %s", tx.SenderText, tx.OthersText, tx.From, to)
+	}
 	return headText(tx.Block.Number, tx.Block.Hash, tx.Block.TimeMilli, &tx.Tx)
 }
 

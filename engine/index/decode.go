@@ -36,25 +36,38 @@ func (d *decoder) end(what string) error {
 	return nil
 }
 
-func (d *decoder) take(n int) []byte {
+func (d *decoder) take(n int) (b []byte) {
 	if n > len(d.b) {
-		d.fail("truncated")
-		return nil
+		d.short()
+		return
 	}
-	b := d.b[:n]
-	d.b = d.b[n:]
-	return b
+	b, d.b = d.b[:n], d.b[n:]
+	return
 }
 
-func (d *decoder) u8() byte {
-	b := d.take(1)
-	if b == nil {
-		return 0
+// short fails since there are too few bytes. It is apart, and take and u8 are worded as
+// they are, so that the compiler inlines those two: pages of lists are made of them.
+//
+//go:noinline
+func (d *decoder) short() { d.fail("truncated") }
+
+func (d *decoder) u8() (v byte) {
+	if len(d.b) == 0 {
+		d.short()
+		return
 	}
-	return b[0]
+	v, d.b = d.b[0], d.b[1:]
+	return
 }
 
 func (d *decoder) uv() uint64 {
+	if len(d.b) > 0 && d.b[0] < 0x80 { // most are short
+		return uint64(d.u8())
+	}
+	return d.longUv()
+}
+
+func (d *decoder) longUv() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {
 		d.fail("number")
@@ -80,6 +93,10 @@ func (d *decoder) u256(v *uint256.Int) {
 	b := d.take(int(d.u8()))
 	if len(b) > 32 || len(b) > 0 && b[0] == 0 {
 		d.fail("amount")
+		return
+	}
+	if n := len(b); 0 < n && n <= 8 && len(d.b)+n >= 8 { // most are short, and more follows
+		v.SetUint64(binary.BigEndian.Uint64(b[:8]) >> (8 * (8 - n)))
 		return
 	}
 	v.SetBytes(b)

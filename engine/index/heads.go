@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"quorate/engine/chain/evm"
 	store "quorate/engine/store/index"
 )
 
@@ -99,30 +98,39 @@ func (w *headsWalk) row(b []byte) error {
 	tx.reset()
 	tx.Block.Number = w.number
 	d.headBlock(headsVersion, &tx.Block)
-	if !w.span.backward {
-		for i := uint32(0); len(d.b) > 0 && !w.done; i++ {
-			d.headIn(tx)
-			if d.err != nil {
-				break
+	n := uint32(d.u8())
+	if w.span.backward { // as they lie in the row
+		for i := n; i > 0 && !w.done && d.err == nil; i-- {
+			if d.headIn(tx); d.err == nil {
+				w.one(tx, w.first+i-1)
 			}
-			w.one(tx, w.first+i)
 		}
-		return d.err
+		return w.read(&d)
 	}
 	w.starts = w.starts[:0]
 	rest := d.b
-	for len(d.b) > 0 {
+	for range n {
 		w.starts = append(w.starts, len(rest)-len(d.b))
 		d.skipHead()
 	}
-	for i := len(w.starts) - 1; i >= 0 && !w.done && d.err == nil; i-- {
-		d.b = rest[w.starts[i]:]
-		d.headIn(tx)
-		if d.err == nil {
-			w.one(tx, w.first+uint32(i))
+	if err := w.read(&d); err != nil {
+		return err
+	}
+	for i := n; i > 0 && !w.done && d.err == nil; i-- {
+		d.b = rest[w.starts[i-1]:]
+		if d.headIn(tx); d.err == nil {
+			w.one(tx, w.first+n-i)
 		}
 	}
 	return d.err
+}
+
+// read reports whether the row was well formed as far as it was read.
+func (w *headsWalk) read(d *decoder) error {
+	if w.done {
+		return d.err
+	}
+	return d.end("row of heads")
 }
 
 // one takes a transaction if it lies in the page.
@@ -163,18 +171,6 @@ func (w *headsWalk) within(index uint32) bool {
 // end ends a page behind the transaction seen last, with more to come.
 func (w *headsWalk) end() {
 	w.done, w.next = true, key(nil).u64(w.seen).u32(w.index)
-}
-
-// skipHead passes over a head and its addresses.
-func (d *decoder) skipHead() {
-	flags := d.u8()
-	d.take(1 + evm.HashLen + int(flags>>headInputAt))
-	d.uv()
-	d.uv()
-	d.uv()
-	d.take(int(d.u8()))
-	d.take(int(d.u8()))
-	d.take(2 * evm.AddressLen)
 }
 
 // txs is heads of a chain that has no table of heads from its beginning on.

@@ -11,13 +11,16 @@ import (
 // is one stretch of rows. There are two codecs; uv, u256, addr, transfers and calls
 // are as in the transaction codec.
 //
-// The heads codec, version 1, has several transactions of one block:
+// The heads codec, version 2, has several transactions of one block, the newest first,
+// which most pages are read in the order of:
 //
-//	u8 1 | block hash | uv block time, Unix ms | for each: head, from, to
+//	u8 2 | block hash | uv block time, Unix ms | u8 number of transactions |
+//	for each: head, from, to, capitals of from, capitals of to
 //
 //	head: u8 flags | u8 type | hash | input, up to 4 bytes |
 //	      uv nonce | uv gas limit | uv gas used | u256 gas price | u256 value
 //	from, to: 20 bytes each; to is the contract if creation
+//	capitals: u40 little-endian, those of the EIP-55 text, which are a hash to make
 //
 // The part codec, version 1, has one transaction as an address sees it, with the
 // transfers and calls from and to that address. Place 0 of addr is the address
@@ -26,12 +29,14 @@ import (
 //	u8 1 | block hash | uv block time, Unix ms | head | uv number of addresses | addresses |
 //	addr from | addr to | uv transfers | transfers | uv calls | calls
 const (
-	headsVersion = 1
+	headsVersion = 2
 	partVersion  = 1
 
 	headFailed   = 1
 	headCreation = 2
 	headTraced   = 4
+	// headFixed is what each head begins with: flags, type and hash.
+	headFixed = 1 + 1 + evm.HashLen
 	// The number of bytes of the input, 4 at most, is above the flags.
 	headInputAt = 4
 	maxSelector = 4
@@ -73,18 +78,6 @@ func receiver(tx *evm.Tx) *evm.Address {
 		return &tx.Contract
 	}
 	return &tx.To
-}
-
-// appendHeads appends the heads of up to headsPer transactions of a block.
-func appendHeads(dst []byte, b *evm.Block, txs []evm.Tx) []byte {
-	dst = append(append(dst, headsVersion), b.Hash[:]...)
-	dst = binary.AppendUvarint(dst, b.TimeMilli)
-	for i := range txs {
-		tx := &txs[i]
-		dst = appendHead(dst, tx, b.Traced)
-		dst = append(append(dst, tx.From[:]...), receiver(tx)[:]...)
-	}
-	return dst
 }
 
 // partEncoder appends what addresses see of a transaction.
@@ -195,15 +188,18 @@ func appendTransferred(b []byte, t *Transfer) []byte {
 
 // head reads a head into tx.
 func (d *decoder) head(tx *Tx) {
-	flags := d.u8()
+	b := d.take(headFixed)
+	if b == nil {
+		return
+	}
+	flags := b[0]
 	n := int(flags >> headInputAt)
 	if n > maxSelector || flags&(1<<3) != 0 {
 		d.fail("flags of a head")
 		return
 	}
 	tx.Failed, tx.Creation, tx.Traced = flags&headFailed != 0, flags&headCreation != 0, flags&headTraced != 0
-	tx.Type = d.u8()
-	copy(tx.Hash[:], d.take(evm.HashLen))
+	tx.Type, tx.Hash = b[1], evm.Hash(b[2:])
 	tx.Input = append(tx.Input[:0], d.take(n)...)
 	tx.Nonce, tx.GasLimit, tx.GasUsed = d.uv(), d.uv(), d.uv()
 	d.u256(&tx.GasPrice)
@@ -227,13 +223,6 @@ func (d *decoder) headBlock(version byte, ref *BlockRef) {
 	}
 	copy(ref.Hash[:], d.take(evm.HashLen))
 	ref.TimeMilli = d.uv()
-}
-
-// headIn reads one of the transactions of a row of heads into tx.
-func (d *decoder) headIn(tx *Tx) {
-	d.head(tx)
-	copy(tx.From[:], d.take(evm.AddressLen))
-	copy(tx.sent()[:], d.take(evm.AddressLen))
 }
 
 // readPart reads what an address sees of a transaction into tx, whose number and

@@ -66,9 +66,10 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableBuckets:        {"metric-buckets", partMetrics, rollupRules, rollupReads},
 	store.TableNativeBalances: {"native-balances", partPure, 2, 2},
 	store.TableRollup:         {"metrics", partMetrics, rollupRules, rollupReads},
-	store.TableTxHeads:        {"transaction-heads", partPure, 1, 1},
-	store.TableHoldings:       {"newest-holdings", partBalances, 1, 1},
-	store.TableHolders:        {"newest-holders", partBalances, 1, 1},
+	// 2: the newest one first, with the capitals of addresses.
+	store.TableTxHeads:  {"transaction-heads", partPure, 2, 2},
+	store.TableHoldings: {"newest-holdings", partBalances, 1, 1},
+	store.TableHolders:  {"newest-holders", partBalances, 1, 1},
 }
 
 // String returns the table's name on the command line and in reports.

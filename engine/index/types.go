@@ -65,6 +65,11 @@ type Tx struct {
 	evm.Tx
 	Transfers []Transfer
 	Traced    bool // its calls are known
+
+	// Checked: the capitals of the text of the sender and of the receiver, or the
+	// contract that was made, are known.
+	Checked                bool
+	SenderText, OthersText evm.Capitals
 }
 
 // TxRef names a transaction.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -78,6 +77,48 @@ var hexPairs = func() (pairs [256]uint16) {
 	return pairs
 }()
 
+// AppendUint appends the decimal digits of v: a page of transactions has a thousand
+// numbers, of which each is written where it belongs, without a detour.
+func AppendUint(dst []byte, v uint64) []byte {
+	if v < 10 {
+		return append(dst, '0'+byte(v))
+	}
+	n := bits.Len64(v) * 1233 >> 12 // of digits, or one less
+	if v >= powers[n] {
+		n++
+	}
+	at := len(dst) + n
+	dst = slices.Grow(dst, n)[:at]
+	for v >= 100 {
+		at -= 2
+		binary.LittleEndian.PutUint16(dst[at:], decimalPairs[v%100])
+		v /= 100
+	}
+	if v >= 10 {
+		binary.LittleEndian.PutUint16(dst[at-2:], decimalPairs[v])
+	} else {
+		dst[at-1] = '0' + byte(v)
+	}
+	return dst
+}
+
+// decimalPairs has the two digits of each number below 100, the first one lowest.
+var decimalPairs = func() (pairs [100]uint16) {
+	for i := range pairs {
+		pairs[i] = uint16('0'+i/10) | uint16('0'+i%10)<<8
+	}
+	return pairs
+}()
+
+// powers are those of ten that 64 bits hold.
+var powers = func() (p [20]uint64) {
+	p[0] = 1
+	for i := range p[1:] {
+		p[i+1] = 10 * p[i]
+	}
+	return p
+}()
+
 // chunk is the largest power of ten in 64 bits, which has chunkDigits zeros.
 const (
 	chunk       = 1e19
@@ -87,7 +128,7 @@ const (
 // AppendAmount appends the decimal digits of v.
 func AppendAmount(dst []byte, v *uint256.Int) []byte {
 	if v.IsUint64() {
-		return strconv.AppendUint(dst, v[0], 10)
+		return AppendUint(dst, v[0])
 	}
 	// At most 78 digits: five chunks, the lowest first.
 	var chunks [5]uint64
@@ -99,7 +140,7 @@ func AppendAmount(dst []byte, v *uint256.Int) []byte {
 		}
 		chunks[n] = rem
 	}
-	dst = strconv.AppendUint(dst, chunks[n-1], 10)
+	dst = AppendUint(dst, chunks[n-1])
 	for n -= 2; n >= 0; n-- {
 		var digits [chunkDigits]byte
 		c := chunks[n]
@@ -134,7 +175,7 @@ func (t *Addresses) Append(dst []byte, a *evm.Address) []byte {
 	three, seal := slot[2].Load(), slot[3].Load()
 	tail := binary.LittleEndian.Uint32(a[16:])
 	if slot[0].Load() != one || slot[1].Load() != two || uint32(three) != tail || seal != sealOf(one, two, three, byte(seal)) {
-		capitals := capitalsOf(a)
+		capitals := uint64(a.Capitals())
 		three = uint64(tail) | capitals<<32
 		seal = sealOf(one, two, three, byte(capitals>>32))
 		slot[0].Store(one)
@@ -142,7 +183,7 @@ func (t *Addresses) Append(dst []byte, a *evm.Address) []byte {
 		slot[2].Store(three)
 		slot[3].Store(seal)
 	}
-	return appendChecked(dst, a, three>>32|seal<<56>>24)
+	return appendChecked(dst, a, evm.Capitals(three>>32|seal<<56>>24))
 }
 
 // sealOf returns the last word of a slot: its lowest byte has the last capitals.
@@ -155,19 +196,8 @@ func sealOf(one, two, three uint64, last byte) uint64 {
 	return h&^0xff | uint64(last)
 }
 
-// capitalsOf returns a bit for each digit of an address' text, the first one lowest.
-func capitalsOf(a *evm.Address) (capitals uint64) {
-	var room [2 + 2*evm.AddressLen]byte
-	for i, c := range a.Append(room[:0])[2:] {
-		if c >= 'A' && c <= 'F' {
-			capitals |= 1 << i
-		}
-	}
-	return capitals
-}
-
 // appendChecked appends the text of an address with capitals in their places.
-func appendChecked(dst []byte, a *evm.Address, capitals uint64) []byte {
+func appendChecked(dst []byte, a *evm.Address, capitals evm.Capitals) []byte {
 	n := len(dst)
 	dst = slices.Grow(dst, 2+2*evm.AddressLen)[:n+2+2*evm.AddressLen]
 	dst[n], dst[n+1] = '0', 'x'

@@ -2,8 +2,6 @@ package view
 
 import (
 	"cmp"
-	"strconv"
-
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
@@ -16,10 +14,10 @@ func (w *Writer) BlockTransfer(t *index.AddressedTransfer) {
 	w.B = append(w.B, '{')
 	w.count("blockNumber", t.Tx.Block.Number)
 	w.Member("blockTimestamp")
-	w.B = strconv.AppendUint(w.B, t.Tx.Block.TimeMilli/1000, 10)
+	w.B = AppendUint(w.B, t.Tx.Block.TimeMilli/1000)
 	if w.Dialect == SDK {
 		w.Member("blockTimestampMilliseconds")
-		w.B = strconv.AppendUint(w.B, t.Tx.Block.TimeMilli, 10)
+		w.B = AppendUint(w.B, t.Tx.Block.TimeMilli)
 	}
 	w.hash("blockHash", &t.Tx.Block.Hash)
 	w.hash("txHash", &t.Tx.Hash)

@@ -1,8 +1,6 @@
 package view
 
 import (
-	"strconv"
-
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 )
@@ -55,7 +53,7 @@ func (w *Writer) SingleTx(tx *index.Tx) {
 // the most common of all: its names are written whole.
 func (w *Writer) nativeOpen(tx *index.Tx) {
 	b := w.block(&tx.Block)
-	b = strconv.AppendUint(b, uint64(tx.Index), 10)
+	b = AppendUint(b, uint64(tx.Index))
 	b = append(b, `,"txHash":"`...)
 	b = AppendHash(b, &tx.Hash)
 	if tx.Failed {
@@ -63,21 +61,26 @@ func (w *Writer) nativeOpen(tx *index.Tx) {
 	} else {
 		b = append(b, `","txStatus":"1","txType":`...)
 	}
-	b = strconv.AppendUint(b, uint64(tx.Type), 10)
+	b = AppendUint(b, uint64(tx.Type))
 	b = append(b, `,"gasLimit":"`...)
-	b = strconv.AppendUint(b, tx.GasLimit, 10)
+	b = AppendUint(b, tx.GasLimit)
 	b = append(b, `","gasUsed":"`...)
-	b = strconv.AppendUint(b, tx.GasUsed, 10)
+	b = AppendUint(b, tx.GasUsed)
 	b = append(b, `","gasPrice":"`...)
 	b = AppendAmount(b, &tx.GasPrice)
 	b = append(b, `","nonce":"`...)
-	b = strconv.AppendUint(b, tx.Nonce, 10)
+	b = AppendUint(b, tx.Nonce)
 	w.B = append(b, '"')
-	w.party("from", &tx.From)
+	to := &tx.To
 	if tx.Creation {
-		w.party("to", &tx.Contract)
+		to = &tx.Contract
+	}
+	if tx.Checked {
+		w.partyAs(`,"from":`, &tx.From, tx.SenderText)
+		w.partyAs(`,"to":`, to, tx.OthersText)
 	} else {
-		w.party("to", &tx.To)
+		w.party("from", &tx.From)
+		w.party("to", to)
 	}
 	w.method(tx)
 	w.amount("value", &tx.Value)
@@ -92,12 +95,12 @@ func (w *Writer) block(ref *index.BlockRef) []byte {
 	}
 	start := len(w.B)
 	b := append(w.B, `{"blockNumber":"`...)
-	b = strconv.AppendUint(b, ref.Number, 10)
+	b = AppendUint(b, ref.Number)
 	b = append(b, `","blockTimestamp":`...)
-	b = strconv.AppendUint(b, ref.TimeMilli/1000, 10)
+	b = AppendUint(b, ref.TimeMilli/1000)
 	if w.Dialect == SDK {
 		b = append(b, `,"blockTimestampMilliseconds":`...)
-		b = strconv.AppendUint(b, ref.TimeMilli, 10)
+		b = AppendUint(b, ref.TimeMilli)
 	}
 	b = append(b, `,"blockHash":"`...)
 	b = AppendHash(b, &ref.Hash)

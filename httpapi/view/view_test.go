@@ -2,7 +2,9 @@ package view
 
 import (
 	"encoding/json"
+	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -188,4 +190,29 @@ func TestAddressesCollide(t *testing.T) {
 		return
 	}
 	t.Fatal("no two addresses in one slot")
+}
+
+// TestAppendUint: numbers of all lengths, and those beside the powers of ten and two.
+func TestAppendUint(t *testing.T) {
+	t.Parallel()
+	check := func(v uint64) {
+		if got := string(AppendUint([]byte("x"), v)); got != "x"+strconv.FormatUint(v, 10) {
+			t.Errorf("%d is %s", v, got)
+		}
+	}
+	for _, base := range []uint64{2, 10} {
+		for p := uint64(1); ; p *= base {
+			check(p - 1)
+			check(p)
+			check(p + 1)
+			if p > math.MaxUint64/base {
+				break
+			}
+		}
+	}
+	check(math.MaxUint64)
+	for i := range uint64(20_000) {
+		check(i)
+		check(i * 0x9e3779b97f4a7c15 >> (i % 64))
+	}
 }

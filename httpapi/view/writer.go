@@ -125,7 +125,7 @@ func (w *Writer) boolean(name string, v bool) {
 func (w *Writer) count(name string, n uint64) {
 	w.Member(name)
 	w.B = append(w.B, '"')
-	w.B = append(strconv.AppendUint(w.B, n, 10), '"')
+	w.B = append(AppendUint(w.B, n), '"')
 }
 
 func (w *Writer) amount(name string, v *uint256.Int) {
@@ -149,11 +149,26 @@ func (w *Writer) address(name string, a *evm.Address) {
 // party writes the address info of a sender or receiver.
 func (w *Writer) party(name string, a *evm.Address) {
 	w.Member(name)
-	meta, ok := w.Source.Token(a)
-	if !ok {
-		w.B = append(w.Addresses.Append(append(w.B, `{"address":"`...), a), '"', '}')
+	if meta, ok := w.Source.Token(a); ok {
+		w.token(a, &meta)
 		return
 	}
+	w.B = append(w.Addresses.Append(append(w.B, `{"address":"`...), a), '"', '}')
+}
+
+// partyAs is party where the capitals of the address' text are known. The member's
+// name comes with all that is around it.
+func (w *Writer) partyAs(name string, a *evm.Address, text evm.Capitals) {
+	w.B = append(w.B, name...)
+	if meta, ok := w.Source.Token(a); ok {
+		w.token(a, &meta)
+		return
+	}
+	w.B = append(appendChecked(append(w.B, `{"address":"`...), a, text), '"', '}')
+}
+
+// token writes the address info of a token.
+func (w *Writer) token(a *evm.Address, meta *index.TokenMeta) {
 	w.B = append(w.B, '{')
 	w.known("name", meta.Name)
 	w.known("symbol", meta.Symbol)

@@ -58,19 +58,37 @@ func (a Address) String() string { return string(a.Append(nil)) }
 
 // Append appends the EIP-55 checksummed form.
 func (a Address) Append(b []byte) []byte {
+	n := len(b)
+	b = hex.AppendEncode(append(b, '0', 'x'), a[:])
+	digits := b[n+2:]
+	for c, i := a.Capitals(), 0; c != 0; c, i = c>>1, i+1 {
+		digits[i] -= byte(c&1) * ('a' - 'A')
+	}
+	return b
+}
+
+// Capitals says which digits of an address' checksummed form are capitals: a bit for
+// each of the 40, the first one lowest.
+type Capitals uint64
+
+// CapitalsLen is the number of bytes that have all bits of Capitals.
+const CapitalsLen = 2 * AddressLen / 8
+
+// Capitals returns the capitals of the EIP-55 checksummed form. It is a Keccak hash.
+func (a *Address) Capitals() (c Capitals) {
 	var digits [2 * AddressLen]byte
 	hex.Encode(digits[:], a[:])
 	sum := Keccak(digits[:])
-	for i, c := range digits {
-		nibble := sum[i/2] >> 4
-		if i%2 == 1 {
-			nibble = sum[i/2] & 0xf
+	for i := range a {
+		// A digit that is a letter is a capital if the hash's digit is 8 or more.
+		if digits[2*i] >= 'a' {
+			c |= Capitals(sum[i]>>7) << (2 * i)
 		}
-		if c >= 'a' && nibble >= 8 {
-			digits[i] = c - 'a' + 'A'
+		if digits[2*i+1] >= 'a' {
+			c |= Capitals(sum[i]>>3&1) << (2*i + 1)
 		}
 	}
-	return append(append(b, '0', 'x'), digits[:]...)
+	return c
 }
 
 // ParseAddress reads 0x and 40 hex digits of any case; a checksum is not asked for.

@@ -158,3 +158,21 @@ func BenchmarkAddressAppend(b *testing.B) {
 		buf = a.Append(buf[:0])
 	}
 }
+
+// TestCapitals: they tell the checksummed form from that in lower case, digit by digit.
+func TestCapitals(t *testing.T) {
+	t.Parallel()
+	for i := range 1000 {
+		h := Keccak([]byte{byte(i), byte(i >> 8)})
+		a := Address(h[:])
+		text, c := a.String()[2:], a.Capitals()
+		for k := range text {
+			if capital := text[k] >= 'A' && text[k] <= 'F'; capital != (c>>k&1 == 1) {
+				t.Fatalf("%s: capitals %x", text, c)
+			}
+		}
+		if c>>(8*CapitalsLen) != 0 {
+			t.Fatalf("%x is too long", c)
+		}
+	}
+}
