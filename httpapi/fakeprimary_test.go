@@ -31,6 +31,7 @@ type fakePrimary struct {
 	genesis  map[chain.ID][]byte
 	stakers  []primary.Staker
 	rewards  []primary.Reward
+	l1       []primary.L1Validator
 	blocks   map[primary.Kind][]primary.BlockInfo
 	vertices []primary.Vertex
 	txs      map[primary.Kind][]primary.TxRow
@@ -248,6 +249,61 @@ func (r *fakeRows) Rewards(f *primary.RewardFilter, p primary.Page, take func(*p
 	})
 }
 
+func (r *fakeRows) Subnet(id chain.ID) (*primary.Subnet, bool, error) {
+	for _, s := range r.n.subnets {
+		if s.ID == id {
+			return &s, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
+func (r *fakeRows) blockchains() (list []primary.Blockchain) {
+	for _, s := range r.n.subnets {
+		list = append(list, s.Blockchains...)
+	}
+	return list
+}
+
+func (r *fakeRows) Blockchains(p primary.Page, take func(*primary.Blockchain) bool) (primary.Position, error) {
+	return listRows(r, r.blockchains(), p, take, anyRow)
+}
+
+func (r *fakeRows) Blockchain(id chain.ID) (*primary.Blockchain, bool, error) {
+	for _, b := range r.blockchains() {
+		if b.ID == id {
+			return &b, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
+func (r *fakeRows) PendingRewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error) {
+	return r.Rewards(f, p, take)
+}
+
+func (r *fakeRows) L1Validators(f *primary.L1Filter, p primary.Page, take func(*primary.L1Validator) bool) (primary.Position, error) {
+	return listRows(r, r.n.l1, p, take, func(v *primary.L1Validator) bool {
+		return (f.Inactive || v.Active) && (f.Node == nil || *f.Node == v.Node) && (f.Subnet == nil || *f.Subnet == v.Subnet) &&
+			(f.ValidationID == nil || *f.ValidationID == v.ValidationID)
+	})
+}
+
+func (r *fakeRows) Totals() (primary.Totals, error) {
+	return primary.Totals{Validators: 1, Delegators: 2, Staked: 2000e9, Delegated: 53e9, Supply: of(720_000_000e9)}, r.n.broken
+}
+
+func (r *fakeRows) Time() uint64 { return 1_700_043_200 }
+
+func (r *fakeRows) Vertex(id chain.ID) (*primary.Vertex, bool, error) {
+	for _, v := range r.n.vertices {
+		if v.ID == id {
+			return &v, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
 func (r *fakeRows) Blocks(f *primary.BlockFilter, p primary.Page, take func(*primary.BlockInfo) bool) (primary.Position, error) {
 	return listRows(r, r.n.blocks[r.kind], p, take, func(b *primary.BlockInfo) bool {
 		return b.Time >= f.From && (f.To == 0 || b.Time < f.To) &&
@@ -289,11 +345,20 @@ func samplePrimary() *fakePrimary {
 		},
 		subnets: []primary.Subnet{{ID: chain.ID{2}, Height: 11, Time: 1_700_000_000, Owners: platformOwners}, l1},
 		stakers: []primary.Staker{
-			{TxID: chain.ID{0x31}, Node: nodeOne, Weight: 2000e9, Status: primary.Active, Start: 1_700_000_000, End: 1_700_000_000 + 30*day, RewardOwners: platformOwners, Fee: 20_000},
+			{TxID: chain.ID{0x31}, Node: nodeOne, Weight: 2000e9, Status: primary.Active, Start: 1_700_000_000, End: 1_700_000_000 + 30*day, RewardOwners: platformOwners, Fee: 20_000,
+				BLSKey: &[48]byte{0xb1}, Gross: 7e9, Share: 5, Delegators: 1, DelegatedWeight: 25e9, Estimated: true},
+			{TxID: chain.ID{0x36}, Node: nodeTwo, Weight: 2100e9, Status: primary.Completed, Start: 1_600_000_000, End: 1_600_000_000 + 30*day, RewardOwners: platformOwners, Fee: 20_000, Gross: 9e9, EndTx: chain.ID{0x46}},
+			{TxID: chain.ID{0x37}, Node: nodeTwo, Weight: 2200e9, Status: primary.Pending, Start: 1_800_000_000, End: 1_800_000_000 + 30*day, RewardOwners: platformOwners, Fee: 20_000},
+			{TxID: chain.ID{0x38}, Subnet: chain.ID{2}, Node: nodeTwo, Weight: 20, Status: primary.Removed, Start: 1_600_000_000, End: 1_600_000_500, EndTx: chain.ID{0x48}},
+			{TxID: chain.ID{0x39}, Subnet: chain.ID{2}, Node: nodeOne, Weight: 20, Status: primary.Active, Start: 1_600_000_000, End: 1_800_000_500},
 			{TxID: chain.ID{0x32}, Node: nodeOne, Delegator: true, Weight: 25e9, Status: primary.Completed, Start: 1_700_000_000, End: 1_700_000_000 + 14*day, RewardOwners: platformOwners, Fee: 20_000, Gross: 100, Net: 98},
 			{TxID: chain.ID{0x33}, Node: nodeTwo, Delegator: true, Weight: 26e9, Status: primary.Active, Start: 1_700_000_500, End: 1_700_000_500 + 14*day, RewardOwners: utxo.Owners{Threshold: 1, Addresses: []address.Address{ben}}, Fee: 25_500, Gross: 200, Net: 195, Estimated: true},
 			{TxID: chain.ID{0x34}, Node: nodeTwo, Delegator: true, Weight: 27e9, Status: primary.Pending, Start: 1_700_001_000, End: 1_700_001_000 + 14*day, RewardOwners: utxo.Owners{Threshold: 1, Addresses: []address.Address{ann}}, Fee: 1_000_000, Gross: 300, Estimated: true},
 			{TxID: chain.ID{0x35}, Subnet: chain.ID{2}, Node: nodeTwo, Delegator: true, Status: primary.Active},
+		},
+		l1: []primary.L1Validator{
+			{ValidationID: chain.ID{0x71}, Subnet: chain.ID{3}, Node: nodeOne, Weight: 100, Balance: 5e9, Active: true, Start: 1_700_000_100, BalanceOwner: platformOwners},
+			{ValidationID: chain.ID{0x72}, Subnet: chain.ID{3}, Node: nodeTwo, Weight: 50, Start: 1_700_000_100, DisableOwner: platformOwners},
 		},
 		rewards: []primary.Reward{
 			{Kind: primary.ValidatorReward, Owners: platformOwners, TxID: chain.ID{0x31}, RewardTx: chain.ID{0x41}, Node: nodeOne, Staked: 2000e9, Start: 1_700_000_000, End: 1_700_000_000 + day, Asset: chain.ID{0xa5}, Amount: 5e9, Ref: utxo.Ref{TxID: chain.ID{0x31}, Index: 2}},

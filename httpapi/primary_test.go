@@ -39,6 +39,12 @@ func everyPrimary() map[string]string {
 		onFuji + "/delegators?pageSize=100":                                  "delegators",
 		onFuji + "/blockchains/p-chain/blocks":                               "blocks",
 		onFuji + "/blockchains/x-chain/vertices:listByHeight?vertexHeight=8": "vertices",
+		onFuji + "/blockchains":                                              "blockchains",
+		onFuji + "/validators":                                               "validators",
+		onFuji + "/validators/" + two():                                      "validators",
+		onFuji + "/l1Validators?includeInactiveL1Validators=true":            "validators",
+		onFuji + "/rewards:listPending?nodeIds=" + one():                     "pendingRewards",
+		onFuji + "/blockchains/X/vertices":                                   "vertices",
 	}
 }
 
@@ -61,6 +67,19 @@ func TestPrimaryBodies(t *testing.T) {
 		onFuji + "/blockchains/c-chain/blocks?startTimestamp=1700000000&endTimestamp=1700000010",
 		onFuji + "/blockchains/x-chain/vertices:listByHeight?vertexHeight=8",
 		onFuji + "/blockchains/x-chain/vertices:listByHeight?vertexHeight=9&sortOrder=asc",
+		onFuji,
+		onFuji + "/subnets/" + chain.ID{2}.String(),
+		onFuji + "/blockchains?pageSize=1",
+		onFuji + "/blockchains/" + chain.ID{6}.String(),
+		onFuji + "/validators",
+		onFuji + "/validators?subnetId=" + chain.ID{2}.String(),
+		onFuji + "/validators/" + two() + "?validationStatus=completed",
+		onFuji + "/l1Validators?includeInactiveL1Validators=true",
+		onFuji + "/rewards:listPending?pageSize=1&nodeIds=" + one(),
+		onFuji + "/blockchains/p-chain/blocks/11",
+		onFuji + "/blockchains/p-chain/nodes/" + one() + "/blocks",
+		onFuji + "/blockchains/x-chain/vertices?pageSize=2",
+		onFuji + "/blockchains/x-chain/vertices/" + chain.ID{0x52}.String(),
 	}
 	var out bytes.Buffer
 	for _, path := range paths {
@@ -165,6 +184,29 @@ func TestPrimaryForms(t *testing.T) {
 	for _, v := range []string{"p-chain", "C", "11111111111111111111111111111111LpoYY"} {
 		bad("/blockchains/"+v+"/vertices:listByHeight?vertexHeight=1", "blockchainId", "must be x-chain")
 	}
+	for _, v := range []string{"x", "1", chain.ID{1}.String() + "1", "0x12", one()} {
+		bad("/subnets/"+v, "subnetId", "must be an ID")
+		bad("/blockchains/"+v, "blockchainId", "must be an ID")
+		bad("/blockchains/X/vertices/"+v, "vertexHash", "must be an ID")
+		bad("/validators?subnetId="+v, "subnetId", "must be an ID")
+		bad("/l1Validators?l1ValidationId="+v, "l1ValidationId", "must be an ID")
+	}
+	for _, v := range []string{"x", "NodeID-1", chain.ID{1}.String()} {
+		bad("/validators/"+v, "nodeId", "must be a node ID")
+		bad("/blockchains/P/nodes/"+v+"/blocks", "nodeId", "must be a node ID")
+		bad("/l1Validators?nodeId="+v, "nodeId", "must be a node ID")
+	}
+	bad("/blockchains/P/blocks/"+one(), "blockId", "must be the height of a block")
+	bad("/blockchains/P/blocks/-1", "blockId", "must be the height of a block")
+	bad("/blockchains/P/blocks/latest", "blockId", "must be the height of a block")
+	bad("/validators?validationStatus=done", "validationStatus", "must be completed")
+	bad("/validators?sortBy=delegationCapacity", "sortBy", "must be blockIndex")
+	bad("/l1Validators?includeInactiveL1Validators=1", "includeInactiveL1Validators", "must be true or false")
+	bad("/rewards:listPending", "addresses", "or nodeIds is required")
+	hash := chain.ID(numbered(11, byte(primary.PChain)))
+	same("/blockchains/p-chain/blocks/11", "/blockchains/P/blocks/"+hash.String(), fmt.Sprintf("/blockchains/P/blocks/0x%x", hash[:]),
+		"/blockchains/P/blocks/"+chain.ID(numbered(11, 0x80)).String())
+	same("/subnets/"+chain.ID{3}.String(), fmt.Sprintf("/subnets/%x", append([]byte{3}, make([]byte, 31)...)))
 	for path, most := range map[string]int{"/subnets?": 10000, "/delegators?": 100, "/rewards?nodeIds=" + one() + "&": 100, "/blockchains/p-chain/blocks?": 100,
 		"/blockchains/X/vertices:listByHeight?vertexHeight=1&": 100} {
 		for _, v := range []string{"0", "-1", fmt.Sprint(most + 1), "ten", "1.0"} {
@@ -218,7 +260,12 @@ func TestPrimaryAbsent(t *testing.T) {
 	f("/v1/networks/Fuji/blockchains/p-chain/blocks", 404, `network \"Fuji\" is unknown`)
 	f("/v1/networks/mainnet/subnets", 404, "no node of network mainnet is followed here")
 	f(onFuji+"/blockchains/2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM/blocks", 404, "is not a chain of the primary network of fuji")
-	f("/v1/networks/fuji", 404, "nothing is served")
+	f("/v1/networks/fuji/none", 404, "nothing is served")
+	f(onFuji+"/subnets/"+chain.ID{9}.String(), 404, "does not exist or is not indexed yet")
+	f(onFuji+"/blockchains/"+chain.ID{9}.String(), 404, "does not exist or is not indexed yet")
+	f(onFuji+"/blockchains/X/vertices/"+chain.ID{9}.String(), 404, "does not exist or is not indexed yet")
+	f(onFuji+"/blockchains/X/blocks/12", 404, "block 12 does not exist or is not indexed yet")
+	f(onFuji+"/blockchains/X/blocks/"+chain.ID{9}.String(), 404, "does not exist or is not indexed yet")
 
 	other := dataServer(t, Config{Primary: primaries{}})
 	if resp := get(other, onFuji+"/subnets"); resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), "the primary network of fuji is not followed here") {
@@ -263,7 +310,7 @@ func TestPrimaryKept(t *testing.T) {
 	ask := func() string { return string(get(s, onFuji+"/delegators").Body()) }
 	first := ask()
 	ask() // what is asked for twice is kept
-	n.stakers[1].Gross = 101
+	n.stakers[5].Gross = 101
 	n.chains[primary.XChain].set(func(c *fakePrimaryChain) { c.height++ })
 	if ask() != first {
 		t.Error("a block of another chain changed the answer")
@@ -281,7 +328,7 @@ func TestPrimaryPages(t *testing.T) {
 	for path, member := range everyPrimary() {
 		path = strings.Replace(path, "?pageSize=100", "", 1)
 		for _, order := range []string{"", "&sortOrder=asc"} {
-			if order != "" && member == "blocks" {
+			if order != "" && (member == "blocks" || strings.Contains(path, "l1Val") || strings.HasSuffix(path, "/vertices")) {
 				continue
 			}
 			whole := walkPrimary(t, s, path, member, "100", order, nil)

@@ -25,6 +25,12 @@ type primaryCall struct {
 	on      PrimaryChain
 	rows    PrimaryView
 	genesis int // bytes of genesis data that the page was made of
+
+	values *params // of the path
+	// What the path names besides.
+	id    chain.ID
+	hasID bool
+	node  chain.NodeID
 }
 
 // primaryCalls keeps calls that are not in use.
@@ -85,6 +91,7 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 	if f != nil {
 		return f
 	}
+	c.values = p
 	tellSync(c.ctx, primaryMark{c.on})
 	if f = c.q.primary.readAddresses(c.network.NetworkID()); f != nil {
 		return f
@@ -126,7 +133,7 @@ func (c *primaryCall) find(p *params, kinds []primary.Kind) *failure {
 		return notFound("the primary network of " + c.name + " is not followed here")
 	}
 	c.kind = kinds[0]
-	if id := p.get("blockchainId"); id != nil {
+	if id := p.get("blockchainId"); id != nil && !c.route.anyChain {
 		if f := c.findKind(id, kinds); f != nil {
 			return f
 		}
@@ -196,7 +203,8 @@ func aliases(kinds []primary.Kind) string {
 func (c *primaryCall) openPage() *failure {
 	b := strconv.AppendUint(c.scratch[:0], uint64(c.network.NetworkID()), 10)
 	b = append(b, '/', byte(c.kind))
-	b = append(append(b, c.hash[:]...), c.addr[:]...)
+	b = append(append(append(b, bit(c.hasID)), c.id[:]...), c.node[:]...)
+	b = strconv.AppendUint(append(b, '#'), c.number, 10)
 	c.scratch = c.q.primary.canonical(c.q.canonical(b))
 	c.filters = token.HashFilters(c.scratch)
 	if c.q.pageToken == nil {

@@ -31,8 +31,8 @@ const (
 // errKind means that a chain has the rows of another kind of chain.
 var errKind = errors.New("rows of another kind of chain")
 
-// platform returns the rows of the P-Chain.
-func platform(c *primaryCall) (PlatformView, *failure) {
+// platformOf returns the rows of the P-Chain.
+func platformOf(c *primaryCall) (PlatformView, *failure) {
 	rows, ok := c.rows.(PlatformView)
 	if !ok {
 		return nil, c.unreadable(errKind)
@@ -54,7 +54,7 @@ func fits[T any](c *primaryCall, write func(*T)) func(*T) bool {
 // listSubnets is endpoint 5.
 func (c *primaryCall) listSubnets() *failure {
 	c.list("subnets")
-	rows, f := platform(c)
+	rows, f := platformOf(c)
 	if f != nil {
 		return f
 	}
@@ -80,7 +80,7 @@ func (c *primaryCall) someone() *failure {
 // historicalRewards is endpoint 9.
 func (c *primaryCall) historicalRewards() *failure {
 	c.list("historicalRewards")
-	rows, f := platform(c)
+	rows, f := platformOf(c)
 	if f != nil {
 		return f
 	}
@@ -92,7 +92,7 @@ func (c *primaryCall) historicalRewards() *failure {
 // listDelegators is endpoint 13.
 func (c *primaryCall) listDelegators() *failure {
 	c.list("delegators")
-	rows, f := platform(c)
+	rows, f := platformOf(c)
 	if f != nil {
 		return f
 	}
@@ -166,7 +166,7 @@ func (c *primaryCall) chainGenesis(id *chain.ID) *view.Genesis {
 	hash := slotOf(id)
 	g := c.s.geneses.Get(hash)
 	if g == nil || g.chain != *id {
-		rows, f := platform(c)
+		rows, f := platformOf(c)
 		if f != nil {
 			return &view.Genesis{}
 		}

@@ -68,10 +68,20 @@ type PrimaryView interface {
 type PlatformView interface {
 	PrimaryView
 	Subnets(p primary.Page, take func(*primary.Subnet) bool) (primary.Position, error)
+	Subnet(id chain.ID) (*primary.Subnet, bool, error)
+	Blockchains(p primary.Page, take func(*primary.Blockchain) bool) (primary.Position, error)
+	Blockchain(id chain.ID) (*primary.Blockchain, bool, error)
 	// Genesis returns the genesis bytes of a blockchain, which lists leave out.
 	Genesis(blockchain chain.ID) ([]byte, error)
 	Stakers(f *primary.StakerFilter, p primary.Page, take func(*primary.Staker) bool) (primary.Position, error)
 	Rewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error)
+	// PendingRewards lists those that stakers expect.
+	PendingRewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error)
+	L1Validators(f *primary.L1Filter, p primary.Page, take func(*primary.L1Validator) bool) (primary.Position, error)
+	// Totals returns the sums over the active stakers.
+	Totals() (primary.Totals, error)
+	// Time returns the chain's time in Unix seconds.
+	Time() uint64
 }
 
 // VertexView reads the vertices of the X-Chain.
@@ -79,4 +89,5 @@ type VertexView interface {
 	PrimaryView
 	// Vertices lists those of a height, or all if it is nil.
 	Vertices(height *uint64, p primary.Page, take func(*primary.Vertex) bool) (primary.Position, error)
+	Vertex(id chain.ID) (*primary.Vertex, bool, error)
 }

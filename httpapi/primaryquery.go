@@ -22,12 +22,29 @@ type primaryQuery struct {
 	status    primary.StakerStatus
 	height    uint64 // of a vertex
 	hasHeight bool
+	// subnet, validation and node bound lists; nil if they are not given.
+	subnet, validation *chain.ID
+	node               *chain.NodeID
+	inactive           bool
+
+	subnetRoom, validationRoom chain.ID
+	nodeRoom                   chain.NodeID
 }
 
 // canonical is as that of [query].
 func (q *primaryQuery) canonical(b []byte) []byte {
 	b = append(b, 'p', byte(q.status), bit(q.hasHeight))
 	b = strconv.AppendUint(b, q.height, 10)
+	b = append(b, bit(q.inactive))
+	if q.subnet != nil {
+		b = append(append(b, 's'), q.subnet[:]...)
+	}
+	if q.validation != nil {
+		b = append(append(b, 'v'), q.validation[:]...)
+	}
+	if q.node != nil {
+		b = append(append(b, 'o'), q.node[:]...)
+	}
 	for i := range q.nodes {
 		b = append(append(b, 'n'), q.nodes[i][:]...)
 	}
@@ -41,9 +58,9 @@ func (q *primaryQuery) canonical(b []byte) []byte {
 var (
 	paramNodeIDs = param{"nodeIds", func(q *query, v []byte) string {
 		return eachListed(v, func(item []byte) string {
-			node, err := chain.ParseNodeID(string(item))
-			if err != nil {
-				return "must be a node ID, NodeID- and 20 bytes in CB58, not " + excerpt(item)
+			var node chain.NodeID
+			if problem := setNode(&node, item); problem != "" {
+				return problem
 			}
 			if slices.Contains(q.primary.nodes, node) {
 				return ""
@@ -79,6 +96,68 @@ var (
 		return ""
 	}}
 )
+
+// Those of the calls that only the SDKs know.
+var (
+	paramValidation = param{"validationStatus", func(q *query, v []byte) string {
+		switch string(v) {
+		case "completed":
+			q.primary.status = primary.Completed
+		case "active":
+			q.primary.status = primary.Active
+		case "pending":
+			q.primary.status = primary.Pending
+		case "removed":
+			q.primary.status = primary.Removed
+		default:
+			return "must be completed, active, pending or removed, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramSubnetID = param{"subnetId", func(q *query, v []byte) string {
+		q.primary.subnet = &q.primary.subnetRoom
+		return setID(q.primary.subnet, v)
+	}}
+	paramValidationID = param{"l1ValidationId", func(q *query, v []byte) string {
+		q.primary.validation = &q.primary.validationRoom
+		return setID(q.primary.validation, v)
+	}}
+	paramNodeID = param{"nodeId", func(q *query, v []byte) string {
+		q.primary.node = &q.primary.nodeRoom
+		return setNode(q.primary.node, v)
+	}}
+	paramInactive = param{"includeInactiveL1Validators", func(q *query, v []byte) string {
+		q.primary.inactive = string(v) == "true"
+		if !q.primary.inactive && string(v) != "false" {
+			return "must be true or false, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramSortBy = param{"sortBy", func(_ *query, v []byte) string {
+		if string(v) != "blockIndex" {
+			return "must be blockIndex, the only order that there is here, not " + excerpt(v)
+		}
+		return ""
+	}}
+)
+
+func setID(to *chain.ID, v []byte) string {
+	id, err := chain.ParseIDHexOrCB58(string(v))
+	if err != nil {
+		return "must be an ID, 32 bytes in CB58 or hex, not " + excerpt(v)
+	}
+	*to = id
+	return ""
+}
+
+func setNode(to *chain.NodeID, v []byte) string {
+	id, err := chain.ParseNodeID(string(v))
+	if err != nil {
+		return "must be a node ID, NodeID- and 20 bytes in CB58, not " + excerpt(v)
+	}
+	*to = id
+	return ""
+}
 
 func listedAddresses(name string) param {
 	return param{name, func(q *query, v []byte) string {

@@ -63,6 +63,8 @@ type Route struct {
 	size  pageSize
 	needs need
 	make  maker
+	// anyChain: the chain of the pattern need not be one of the primary network.
+	anyChain bool
 }
 
 // need is what a server must have been given to serve a route.

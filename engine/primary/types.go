@@ -125,6 +125,9 @@ type Staker struct {
 	// Delegators and DelegatedWeight are those of a validator now, at its end afterwards.
 	Delegators      uint32
 	DelegatedWeight uint64
+	// Share is what a validator has of the rewards of its delegators: at its end what it
+	// got, before that what it would get.
+	Share uint64
 }
 
 // StakerFilter bounds a list of stakers. Empty members do not.
@@ -238,4 +241,12 @@ type L1Validator struct {
 	RemovedAt      uint64      // Unix seconds, zero while it validates
 	DeactivatedAt  uint64      // Unix seconds, zero while it is active
 	CreationHeight uint64
+}
+
+// Totals are sums over the stakers of the primary network that are active.
+type Totals struct {
+	Validators, Delegators int
+	Staked, Delegated      uint64 // nAVAX
+	// Supply is that of AVAX, nil where it is not known.
+	Supply *uint64
 }

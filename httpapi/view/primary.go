@@ -128,7 +128,10 @@ func (w *Writer) manager(id *chain.ID, contract []byte) {
 	w.B = append(w.B, '}')
 }
 
-// blockchain writes a blockchain. evmChainId is 0 where there is none: an SDK demands
+// Blockchain writes a blockchain.
+func (w *Writer) Blockchain(b *primary.Blockchain) { w.blockchain(b, true) }
+
+// blockchain writes a blockchain, with its genesis data or without. evmChainId is 0 where there is none: an SDK demands
 // it.
 func (w *Writer) blockchain(b *primary.Blockchain, genesis bool) {
 	w.Comma()

@@ -1,0 +1,236 @@
+package httpapi
+
+import (
+	"strconv"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/platform"
+	"quorate/engine/primary"
+)
+
+// readID reads an ID in the path.
+func (c *primaryCall) readID(name string, to *chain.ID) *failure {
+	if problem := setID(to, c.values.get(name)); problem != "" {
+		return badRequest(name + " " + problem)
+	}
+	return nil
+}
+
+// readNode reads a node ID in the path.
+func (c *primaryCall) readNode() *failure {
+	if problem := setNode(&c.node, c.values.get("nodeId")); problem != "" {
+		return badRequest("nodeId " + problem)
+	}
+	return nil
+}
+
+// networkDetails returns the sums over a network's stakers.
+func (c *primaryCall) networkDetails() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	t, err := rows.Totals()
+	if err != nil {
+		return c.unreadable(err)
+	}
+	c.w.NetworkDetails(&t)
+	return nil
+}
+
+func (c *primaryCall) readSubnet() *failure { return c.readID("subnetId", &c.id) }
+
+// subnet is the complete view of a subnet.
+func (c *primaryCall) subnet() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	s, found, err := rows.Subnet(c.id)
+	switch {
+	case err != nil:
+		return c.unreadable(err)
+	case !found:
+		return c.missing("subnet " + c.id.String() + " does not exist or is not indexed yet")
+	}
+	c.w.Subnet(s, func() bool { return c.genesis < maxRowGenesis })
+	return nil
+}
+
+func (c *primaryCall) listBlockchains() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	c.list("blockchains")
+	next, err := rows.Blockchains(c.page(), func(b *primary.Blockchain) bool {
+		if !c.room() || c.genesis >= maxGenesis {
+			return false
+		}
+		c.w.Blockchain(b)
+		return true
+	})
+	return c.finish(next, err, nil)
+}
+
+// readBlockchain reads the ID of any blockchain, or the alias of one of the primary
+// network.
+func (c *primaryCall) readBlockchain() *failure {
+	name := c.values.get("blockchainId")
+	if k, ok := chainKind(name); ok {
+		on, ok := c.network.Chain(k)
+		if !ok {
+			return notFound("the " + k.String() + " of " + c.name + " is not followed here")
+		}
+		c.id = on.ID()
+		return nil
+	}
+	return c.readID("blockchainId", &c.id)
+}
+
+func (c *primaryCall) blockchain() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	b, found, err := rows.Blockchain(c.id)
+	switch {
+	case err != nil:
+		return c.unreadable(err)
+	case !found:
+		return c.missing("blockchain " + c.id.String() + " does not exist or is not indexed yet")
+	}
+	c.w.Blockchain(b)
+	return nil
+}
+
+// listValidators lists the validators of the primary network, of a subnet, or a node.
+func (c *primaryCall) listValidators() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	totals, err := rows.Totals()
+	if err != nil {
+		return c.unreadable(err)
+	}
+	q := &c.q.primary
+	of := primary.StakerFilter{Subnet: q.subnet, Nodes: q.nodes, Status: q.status}
+	if c.node != (chain.NodeID{}) {
+		of.Nodes = []chain.NodeID{c.node}
+	} else if of.Subnet == nil {
+		of.Subnet = &chain.PrimaryNetworkID
+	}
+	c.list("validators")
+	next, err := rows.Stakers(&of, c.page(), fits(c, func(s *primary.Staker) { c.w.Validator(s, &totals, c.proof(s)) }))
+	return c.finish(next, err, nil)
+}
+
+// proof returns the proof of possession of a validator's key, which is in its
+// transaction; nil if that is not known.
+func (c *primaryCall) proof(s *primary.Staker) []byte {
+	if s.BLSKey == nil {
+		return nil
+	}
+	row, found, err := c.rows.Tx(s.TxID)
+	if err != nil {
+		c.note(err)
+	}
+	if err != nil || !found {
+		return nil
+	}
+	tx, err := platform.ParseTx(row.Raw)
+	if err != nil {
+		c.note(err)
+		return nil
+	}
+	if add, ok := tx.Body.(*platform.AddPermissionlessValidator); ok && add.Signer != nil {
+		return add.Signer.ProofOfPossession[:]
+	}
+	return nil
+}
+
+func (c *primaryCall) listL1Validators() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	q := &c.q.primary
+	of := primary.L1Filter{ValidationID: q.validation, Node: q.node, Subnet: q.subnet, Inactive: q.inactive}
+	c.list("validators")
+	next, err := rows.L1Validators(&of, c.page(), fits(c, c.w.L1Validator))
+	return c.finish(next, err, func() { c.w.Height(c.tip) })
+}
+
+func (c *primaryCall) pendingRewards() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	c.list("pendingRewards")
+	of := primary.RewardFilter{Addresses: c.q.primary.addresses, Nodes: c.q.primary.nodes}
+	now := rows.Time()
+	next, err := rows.PendingRewards(&of, c.page(), fits(c, func(r *primary.Reward) { c.w.PendingReward(r, now) }))
+	return c.finish(next, err, nil)
+}
+
+// readBlock reads the height or the ID of a block.
+func (c *primaryCall) readBlock() *failure {
+	v := c.values.get("blockId")
+	n, ok := parseUint(v)
+	if ok {
+		c.number = n
+		return nil
+	}
+	c.hasID = true
+	if setID(&c.id, v) != "" {
+		return badRequest("blockId must be the height of a block in decimal or its ID, 32 bytes in CB58 or hex, not " + excerpt(v))
+	}
+	return nil
+}
+
+func (c *primaryCall) block() *failure {
+	var b *primary.BlockInfo
+	var found bool
+	var err error
+	text := strconv.FormatUint(c.number, 10)
+	if c.hasID {
+		text = c.id.String()
+		b, found, err = c.rows.Block(c.id)
+	} else {
+		b, found, err = c.rows.BlockAt(c.number)
+	}
+	switch {
+	case err != nil:
+		return c.unreadable(err)
+	case !found && !c.hasID && c.number < c.rows.First():
+		return notFound("block " + text + " is not indexed: the index of the " + c.kind.String() + " of " + c.name + " begins above it")
+	case !found:
+		return c.missing("block " + text + " does not exist or is not indexed yet")
+	}
+	c.w.PrimaryBlock(b)
+	return nil
+}
+
+// blocksOfNode lists the blocks that a node proposed.
+func (c *primaryCall) blocksOfNode() *failure { return c.blocks(&c.node) }
+
+func (c *primaryCall) latestVertices() *failure { return c.vertices(nil) }
+
+func (c *primaryCall) readVertex() *failure { return c.readID("vertexHash", &c.id) }
+
+func (c *primaryCall) vertex() *failure {
+	rows, ok := c.rows.(VertexView)
+	if !ok {
+		return c.unreadable(errKind)
+	}
+	v, found, err := rows.Vertex(c.id)
+	switch {
+	case err != nil:
+		return c.unreadable(err)
+	case !found:
+		return c.missing("vertex " + c.id.String() + " does not exist or is not indexed yet")
+	}
+	c.w.Vertex(v)
+	return nil
+}
