@@ -215,7 +215,10 @@ func newWorld(t *testing.T, seed uint64, vertices, blocks int) *world {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.add(primary.XVertices, raw).Place = uint64(i)
+		b := w.add(primary.XVertices, raw)
+		if b.Place = uint64(i); i > 0 {
+			b.Before = w.items[i-1].Vertex.ID
+		}
 	}
 	parent := chain.ID{8}
 	for h := uint64(1); h <= uint64(blocks); h++ {
@@ -466,7 +469,7 @@ func TestBeforeStop(t *testing.T) {
 		t.Errorf("behind the stop vertex: %v", err)
 	}
 	again := *w.items[0]
-	again.Place = uint64(w.stop)
+	again.Place, again.Before = uint64(w.stop), w.items[w.stop-1].Vertex.ID
 	if err := vertices.Commit(t.Context(), []*primary.Block{&again}); !errors.Is(err, primary.ErrOrder) {
 		t.Errorf("a vertex behind the stop vertex: %v", err)
 	}
