@@ -267,7 +267,9 @@ func Type[T ~uint32](c *Coder, v *T, allowed func(T) bool) {
 		c.err = fmt.Errorf("%w: %d", ErrType, u)
 		return
 	}
-	*v = T(u)
+	if !c.writing { // who else encodes the value reads it meanwhile
+		*v = T(u)
+	}
 }
 
 // Choice codes the type ID in front of a value of one of several types. When

@@ -10,12 +10,16 @@ import (
 
 func openDB(t testing.TB, dir string) *store.DB {
 	t.Helper()
-	db, err := store.Open(dir, store.Options{MemTableMB: 8, BlockCacheMB: 1, IndexCacheMB: 1, NoSync: true})
+	db, err := openStore(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	return db
+}
+
+func openStore(dir string) (*store.DB, error) {
+	return store.Open(dir, store.Options{MemTableMB: 8, BlockCacheMB: 1, IndexCacheMB: 1, NoSync: true})
 }
 
 func open(t testing.TB, db *store.DB, cfg pchain.Config) *pchain.Chain {

@@ -123,10 +123,23 @@ func (m *machine) fund(v *l1, balance uint64) error {
 	return nil
 }
 
+// longest bounds the time between two blocks: what validators pay is computed second by
+// second, and no network has slept for years.
+const longest = 4 * 366 * 24 * 60 * 60
+
 // charge has active validators pay for some seconds.
 func (m *machine) charge(seconds uint64) error {
 	if !m.head.FeesKnown {
 		return nil
+	}
+	if seconds > longest {
+		return fmt.Errorf("%w: no block for %d seconds", ErrRefused, seconds)
+	}
+	if first := m.paying.first(); first != nil {
+		left := m.head.Fees.SecondsLeft(m.cfg.Params.Fees, seconds, first.at()-min(first.at(), m.head.Fees.Accrued))
+		if left < seconds {
+			return fmt.Errorf("%w: %d seconds pass over the end of what %s can pay, in %d", ErrRefused, seconds, first.id(), left)
+		}
 	}
 	next, err := m.head.Fees.Advance(m.cfg.Params.Fees, seconds)
 	if err != nil {

@@ -1,0 +1,340 @@
+package pchain_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	devnet "quorate/devnet/primary"
+	"quorate/devnet/world"
+	"quorate/engine/chain"
+	"quorate/engine/chain/platform"
+	"quorate/engine/chain/platform/rules"
+	"quorate/engine/primary"
+	"quorate/engine/primary/pchain"
+	store "quorate/engine/store/index"
+)
+
+// history is the P-Chain of a simulated network, with the state that its own executor
+// has come to, which shares no code with the one under test.
+type history struct {
+	made   *devnet.Chain
+	world  *world.World
+	cfg    pchain.Config
+	blocks []*primary.Block // from height 1 on
+}
+
+var histories = sync.OnceValues(func() (*history, error) { return makeHistory(700, 1) })
+
+func makeHistory(blocks int, seed uint64) (*history, error) {
+	w, err := world.New(world.Params{Validators: 5, Seed: seed, L1s: 2, L1Inactive: 1, L1Underfunded: 1})
+	if err != nil {
+		return nil, err
+	}
+	h := &history{world: w}
+	if h.made, err = devnet.Make(devnet.Config{World: w, Blocks: blocks}); err != nil {
+		return nil, err
+	}
+	g, err := platform.ParseGenesis(h.made.Genesis())
+	if err != nil {
+		return nil, err
+	}
+	f := h.made.Forks()
+	h.cfg = pchain.Config{Network: 12345, Genesis: g, Upgrades: &rules.Upgrades{Cortina: f.Cortina, Durango: f.Durango, Etna: f.Etna}}
+	for _, c := range h.made.Platform() {
+		// Without its signature a header is no less a header, and costs nothing.
+		b, err := primary.Parse(primary.PChain, c.Block)
+		if err != nil {
+			return nil, err
+		}
+		h.blocks = append(h.blocks, b)
+	}
+	return h, nil
+}
+
+func simulated(t testing.TB) *history {
+	t.Helper()
+	h, err := histories()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// full returns the rows of the whole history, which no test changes.
+func full(t testing.TB) (*history, *pchain.Chain) {
+	t.Helper()
+	h := simulated(t)
+	shared.Do(func() { shared.chain = whole(t, h, shared.db) })
+	if shared.chain == nil {
+		t.Fatal("the history could not be indexed")
+	}
+	return h, shared.chain
+}
+
+// whole indexes the whole history.
+func whole(t testing.TB, h *history, db *store.DB) *pchain.Chain {
+	t.Helper()
+	c := open(t, db, h.cfg)
+	commit(t, c, h.blocks)
+	return c
+}
+
+var shared struct {
+	sync.Once
+	db    *store.DB
+	chain *pchain.Chain
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "pchain")
+	if err != nil {
+		panic(err)
+	}
+	if shared.db, err = openStore(dir); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := errors.Join(shared.db.Close(), os.RemoveAll(dir)); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// The state after the history is that of another executor.
+func TestState(t *testing.T) {
+	t.Parallel()
+	h, c := full(t)
+	v := view(t, c)
+	h.made.Read(func(s *devnet.State) {
+		if v.Time() != s.Time || !v.Exact() {
+			t.Errorf("time %d, want %d", v.Time(), s.Time)
+		}
+		if supply, ok := v.Supply(); !ok || supply != s.Supply[chain.PrimaryNetworkID] {
+			t.Errorf("supply %d, want %d", supply, s.Supply[chain.PrimaryNetworkID])
+		}
+		if fees, _, ok := v.L1Fees(); !ok || fees.Accrued != s.Accrued || fees.Active != uint64(s.Active()) {
+			t.Errorf("fees %+v, want %d of %d", fees, s.Accrued, s.Active())
+		}
+		sameOutputs(t, v, s)
+		sameStakers(t, v, s)
+		sameSubnets(t, v, s)
+		sameL1s(t, v, s)
+		for id, want := range s.Txs {
+			if got, found, err := v.Tx(id); err != nil || !found || got.Height != want.Height || got.Aborted != want.Aborted {
+				t.Errorf("transaction %s: %+v, %v, %v", id, got, found, err)
+			}
+		}
+	})
+}
+
+func sameOutputs(t *testing.T, v *pchain.View, s *devnet.State) {
+	t.Helper()
+	for ref, want := range s.UTXOs {
+		got, found, err := v.Output(ref.ID())
+		if err != nil || !found || got.State != primary.Unspent || !reflect.DeepEqual(got.UTXO, *want) {
+			t.Errorf("output %v: got %+v, %v, %v; want %+v", ref, got, found, err, want)
+		}
+	}
+	unspent := 0
+	if err := v.EachOutput(func(u *primary.Output) {
+		if u.State == primary.Unspent {
+			unspent++
+		}
+	}); err != nil || unspent != len(s.UTXOs) {
+		t.Errorf("%d unspent, want %d: %v", unspent, len(s.UTXOs), err)
+	}
+	for to, list := range s.Exported {
+		for _, want := range list {
+			got, found, err := v.Output(want.Ref.ID())
+			if err != nil || !found || got.State != primary.Exported || got.Other != to || !reflect.DeepEqual(got.UTXO, want) {
+				t.Errorf("exported: got %+v, %v, %v; want %+v", got, found, err, want)
+			}
+		}
+	}
+}
+
+var statuses = map[devnet.Status]primary.StakerStatus{
+	devnet.Pending: primary.Pending, devnet.Current: primary.Active, devnet.Rewarded: primary.Completed, devnet.Unrewarded: primary.Completed,
+}
+
+func sameStakers(t *testing.T, v *pchain.View, s *devnet.State) {
+	t.Helper()
+	kinds := map[string]int{}
+	for id, want := range s.Stakers {
+		got, found, err := v.Staker(id)
+		if want.Status == devnet.Refused {
+			if kinds["refused"]++; err != nil || found {
+				t.Errorf("%s: %v, %v", id, found, err)
+			}
+			continue
+		}
+		if err != nil || !found {
+			t.Errorf("%s: %v, %v", id, found, err)
+			continue
+		}
+		kinds[fmt.Sprintf("%v %d %d", want.Delegator, want.Status, got.Status)]++
+		status, ok := statuses[want.Status]
+		if !ok { // of a permissioned subnet: ended or removed
+			status = got.Status
+			ok = status == primary.Completed || status == primary.Removed
+		}
+		if !ok || got.Status != status || got.Subnet != want.Subnet || got.Node != want.NodeID || got.Delegator != want.Delegator ||
+			got.Weight != want.Weight || got.Start != want.Start || got.End != want.End {
+			t.Errorf("%s: got %+v, want %+v", id, got, want)
+		}
+		switch want.Status {
+		case devnet.Current, devnet.Rewarded:
+			if got.Gross != want.Potential {
+				t.Errorf("%s: reward %d, want %d", id, got.Gross, want.Potential)
+			}
+		case devnet.Unrewarded:
+			if got.Gross != 0 || got.Net != 0 {
+				t.Errorf("%s: rewarded", id)
+			}
+		}
+		if (got.BLSKey != nil) != (want.Signer != nil) || want.Signer != nil && *got.BLSKey != want.Signer.PublicKey {
+			t.Errorf("%s: another key", id)
+		}
+		sameRewards(t, v, want)
+	}
+	t.Log(kinds)
+}
+
+// sameRewards compares what a node was rewarded for one of its stakers.
+func sameRewards(t *testing.T, v *pchain.View, s *devnet.Staker) {
+	t.Helper()
+	var got []*primary.Reward
+	f := &primary.RewardFilter{Nodes: []chain.NodeID{s.NodeID}}
+	if _, err := v.Rewards(f, primary.Page{Limit: 1e6, Asc: true}, func(r *primary.Reward) bool {
+		if r.TxID == s.TxID {
+			got = append(got, r)
+		}
+		return true
+	}); err != nil || len(got) != len(s.Rewards) {
+		t.Errorf("%s: %d rewards, want %d: %v", s.TxID, len(got), len(s.Rewards), err)
+		return
+	}
+	for i, want := range s.Rewards {
+		r := got[i]
+		if r.Ref != want.Ref || r.Amount != want.Amount || r.Asset != want.Asset || !reflect.DeepEqual(r.Owners, want.Owners) ||
+			(r.Kind == primary.ValidatorFee) != want.Fee || (r.Kind == primary.DelegatorReward) != (s.Delegator && !want.Fee) ||
+			r.Staked != s.Weight || r.Start != s.Start || r.End != s.End || r.RewardTx.IsZero() {
+			t.Errorf("%s: got %+v, want %+v", s.TxID, r, want)
+		}
+	}
+}
+
+func sameSubnets(t *testing.T, v *pchain.View, s *devnet.State) {
+	t.Helper()
+	var order []chain.ID
+	if _, err := v.Subnets(primary.Page{Limit: 1000, Asc: true}, func(got *primary.Subnet) bool {
+		order = append(order, got.ID)
+		want := s.Subnets[got.ID]
+		if want == nil {
+			return true
+		}
+		if !reflect.DeepEqual(got.Owners, want.Owner) || got.Height != want.Height || got.Time != want.Time ||
+			got.Conversion.IsZero() != (want.Conversion == nil) || want.Conversion != nil && got.Conversion != want.Conversion.ID {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := slices.Concat([]chain.ID{chain.PrimaryNetworkID}, s.SubnetOrder); !slices.Equal(order, want) {
+		t.Errorf("subnets %v, want %v", order, want)
+	}
+	n := 0
+	if _, err := v.Blockchains(primary.Page{Limit: 1000, Asc: true}, func(got *primary.Blockchain) bool {
+		want := s.Blockchains[n]
+		n++
+		data, err := v.Genesis(got.ID)
+		if err != nil || got.ID != want.ID || got.Height != want.Height || got.Subnet != want.Subnet || got.VM != want.VM ||
+			got.Name != want.Name || !bytes.Equal(data, want.GenesisData) {
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
+		}
+		return true
+	}); err != nil || n != len(s.Blockchains) {
+		t.Errorf("%d chains, want %d: %v", n, len(s.Blockchains), err)
+	}
+}
+
+func sameL1s(t *testing.T, v *pchain.View, s *devnet.State) {
+	t.Helper()
+	n := 0
+	if _, err := v.L1Validators(&primary.L1Filter{Inactive: true}, primary.Page{Limit: 1e6}, func(got *primary.L1Validator) bool {
+		n++
+		want := s.L1Validators[got.ValidationID]
+		switch {
+		case want == nil:
+			t.Errorf("%s should not be there", got.ValidationID)
+		case got.Subnet != want.Subnet || got.Node != want.NodeID || got.BLSKey != want.PublicKey || got.Start != want.Start || got.Weight != want.Weight ||
+			got.MinNonce != want.MinNonce || got.Active != (want.EndAccrued != 0 && want.Weight != 0) || got.Balance != want.Balance(s.Accrued) ||
+			(got.RemovedAt != 0) != (want.Weight == 0) || got.CreateTx != want.TxID || got.CreationHeight != want.Height:
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		return true
+	}); err != nil || n != len(s.L1Validators) || n == 0 {
+		t.Errorf("%d validators of L1s, want %d: %v", n, len(s.L1Validators), err)
+	}
+}
+
+// Validator sets are those of the other executor at each height.
+func TestValidatorsAt(t *testing.T) {
+	t.Parallel()
+	h, c := full(t)
+	v := view(t, c)
+	for height := uint64(0); height <= h.made.Height(); height += 1 + height%7 {
+		for subnet, want := range h.made.Sets(height) {
+			got, ok, err := v.ValidatorsAt(subnet, height)
+			if err != nil || !ok || len(got) != len(want) {
+				t.Fatalf("%s at %d: %d members, want %d: %v, %v", subnet, height, len(got), len(want), ok, err)
+			}
+			weights := map[chain.NodeID]pchain.Member{}
+			for _, m := range got {
+				weights[m.Node] = m
+			}
+			for _, m := range want {
+				w, ok := weights[m.NodeID]
+				if !ok || w.Weight != m.Weight || (w.Key == nil) != m.NoKey {
+					t.Fatalf("%s at %d: %s has %+v, want %+v", subnet, height, m.NodeID, w, m)
+				}
+			}
+		}
+	}
+}
+
+// The rows are the same in whatever groups blocks come, with restarts in between.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	h, c := full(t)
+	want, err := c.Digest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(2) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		db := openDB(t, t.TempDir())
+		c := open(t, db, h.cfg)
+		for rest := h.blocks; len(rest) > 0; {
+			n := 1 + rnd.IntN(min(len(rest), 40))
+			if seed == 1 {
+				n = 1
+			}
+			commit(t, c, rest[:n])
+			if rest = rest[n:]; seed == 1 || rnd.IntN(4) == 0 {
+				c = open(t, db, h.cfg)
+			}
+		}
+		if got, err := c.Digest(t.Context()); err != nil || got != want {
+			t.Errorf("seed %d: another digest, %v", seed, err)
+		}
+	}
+}
