@@ -114,6 +114,9 @@ type TxRow struct {
 	Aborted bool
 	// Raw is the signed transaction as nodes encode it.
 	Raw []byte
+	// InVertex: the place is that of a vertex, one above its index. The X-Chain's view
+	// knows it, not the row.
+	InVertex bool
 	// Made are outputs that the transaction does not have in itself: what the end of a
 	// stake returned and rewarded, or what was left of a validator's balance.
 	Made []chain.ID

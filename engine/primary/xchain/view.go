@@ -86,7 +86,7 @@ func (v *View) Vertices(height *uint64, p primary.Page, take func(*primary.Verte
 		if len(order) < 8 {
 			return primary.Passed, fmt.Errorf("%w: vertex by height", primary.ErrRow)
 		}
-		vertex, found, err := v.vertexAt(binary.BigEndian.Uint64(order[len(order)-8:]))
+		vertex, found, err := v.VertexAt(binary.BigEndian.Uint64(order[len(order)-8:]))
 		if err == nil && !found {
 			err = fmt.Errorf("%w: a vertex is missing", primary.ErrRow)
 		}
@@ -109,11 +109,15 @@ func (v *View) Vertex(id chain.ID) (*primary.Vertex, bool, error) {
 	if len(b) != 8 {
 		return nil, false, fmt.Errorf("%w: vertex by ID", primary.ErrRow)
 	}
-	vertex, found, err := v.vertexAt(binary.BigEndian.Uint64(b))
+	vertex, found, err := v.VertexAt(binary.BigEndian.Uint64(b))
 	return vertex, found && vertex.ID == id, err
 }
 
-func (v *View) vertexAt(index uint64) (*primary.Vertex, bool, error) {
+// VertexAt returns a vertex by its index.
+func (v *View) VertexAt(index uint64) (*primary.Vertex, bool, error) {
+	if v.vertices == nil {
+		return nil, false, nil
+	}
 	b, found, err := v.vertices.Get(v.vertices.Key(store.XChainVertices).U64(index))
 	if err != nil || !found {
 		return nil, false, err
@@ -133,17 +137,20 @@ func (v *View) Asset(id chain.ID) (*Asset, bool, error) {
 	return a, err == nil, err
 }
 
-// Tx returns a transaction by its ID; inVertex reports that it stands in a vertex.
-func (v *View) Tx(id chain.ID) (tx *primary.TxRow, inVertex, found bool, err error) {
+// Tx returns a transaction by its ID.
+func (v *View) Tx(id chain.ID) (tx *primary.TxRow, found bool, err error) {
 	for _, w := range []*primary.View{v.blocks, v.vertices} {
 		if w == nil {
 			continue
 		}
 		if tx, found, err = w.Tx(id); err != nil || found {
-			return tx, w == v.vertices, found, err
+			if found {
+				tx.InVertex = w == v.vertices
+			}
+			return tx, found, err
 		}
 	}
-	return nil, false, false, nil
+	return nil, false, nil
 }
 
 // Output returns an output by its ID, also one that was spent.
@@ -159,23 +166,24 @@ func (v *View) Output(id chain.ID) (*primary.Output, bool, error) {
 	return nil, false, nil
 }
 
-// Outputs lists the unspent outputs of any of the addresses.
-func (v *View) Outputs(addresses []address.Address, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error) {
-	return v.rows().Outputs(addresses, []primary.OutputState{primary.Unspent}, p, take)
+// Outputs lists the outputs of any of the addresses in any of the states.
+func (v *View) Outputs(addresses []address.Address, states []primary.OutputState, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error) {
+	return v.rows().Outputs(addresses, states, p, take)
 }
 
 // Txs lists the transactions that any of the addresses has part in, or all if there are
 // none, in a range of times: those of blocks behind those of vertices.
-func (v *View) Txs(addresses []address.Address, f primary.TimeRange, p primary.Page, take func(tx *primary.TxRow, inVertex bool) (primary.Result, error)) (primary.Position, error) {
+func (v *View) Txs(addresses []address.Address, f primary.TimeRange, p primary.Page, take func(*primary.TxRow) (primary.Result, error)) (primary.Position, error) {
 	return v.both(p, func(w *primary.View, p primary.Page, offer offer) (primary.Position, error) {
 		return w.Txs(addresses, f, p, func(tx *primary.TxRow) (primary.Result, error) {
-			return offer(func() (primary.Result, error) { return take(tx, w == v.vertices) })
+			tx.InVertex = w == v.vertices
+			return offer(func() (primary.Result, error) { return take(tx) })
 		})
 	})
 }
 
 // AssetTxs lists the transactions that create or move an asset.
-func (v *View) AssetTxs(asset chain.ID, p primary.Page, take func(tx *primary.TxRow, inVertex bool) (primary.Result, error)) (primary.Position, error) {
+func (v *View) AssetTxs(asset chain.ID, p primary.Page, take func(*primary.TxRow) (primary.Result, error)) (primary.Position, error) {
 	return v.both(p, func(w *primary.View, p primary.Page, offer offer) (primary.Position, error) {
 		l := &primary.Lists{Prefixes: []primary.Key{w.Key(store.XChainAssetTxs).ID(asset)}}
 		return w.List(l, &p, func(order, _ []byte) (primary.Result, error) {
@@ -189,7 +197,8 @@ func (v *View) AssetTxs(asset chain.ID, p primary.Page, take func(tx *primary.Tx
 			if err != nil {
 				return primary.Passed, err
 			}
-			return offer(func() (primary.Result, error) { return take(tx, w == v.vertices) })
+			tx.InVertex = w == v.vertices
+			return offer(func() (primary.Result, error) { return take(tx) })
 		})
 	})
 }

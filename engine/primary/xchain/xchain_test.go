@@ -368,7 +368,7 @@ func (w *world) checkOutputs(v *View, a address.Address) {
 	}
 	p := primary.Page{Limit: 3, Asc: true}
 	for {
-		next, err := v.Outputs([]address.Address{a}, p, func(u *primary.Output) (primary.Result, error) {
+		next, err := v.Outputs([]address.Address{a}, []primary.OutputState{primary.Unspent}, p, func(u *primary.Output) (primary.Result, error) {
 			if got[u.Ref.ID()] {
 				w.t.Errorf("output %s twice", u.Ref.ID())
 			}
@@ -387,7 +387,7 @@ func (w *world) checkOutputs(v *View, a address.Address) {
 	}
 }
 
-type taker = func(*primary.TxRow, bool) (primary.Result, error)
+type taker = func(*primary.TxRow) (primary.Result, error)
 
 // walk reads all pages of a list, in pages that differ in size and end early, and
 // returns it oldest first.
@@ -398,7 +398,7 @@ func (w *world) walk(_ *View, desc bool, list func(primary.Page, taker) (primary
 		p.Limit = 1 + w.rnd.IntN(5)
 		room := 1 + w.rnd.IntN(5)
 		taken := 0
-		next, err := list(p, func(tx *primary.TxRow, _ bool) (primary.Result, error) {
+		next, err := list(p, func(tx *primary.TxRow) (primary.Result, error) {
 			if taken == room {
 				return primary.Full, nil
 			}
