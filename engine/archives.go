@@ -24,7 +24,12 @@ type archives struct {
 
 // openArchive opens the archive of a chain until the engine's end.
 func (e *Engine) openArchive(kind archive.Kind, id chain.ID, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
-	a, err := archive.Open(filepath.Join(e.path(archiveDir), id.String()), archive.Options{
+	return e.openArchiveIn(kind, id.String(), log, set)
+}
+
+// openArchiveIn opens the archive in a folder of that name.
+func (e *Engine) openArchiveIn(kind archive.Kind, name string, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
+	a, err := archive.Open(filepath.Join(e.path(archiveDir), name), archive.Options{
 		Kind: kind, Keep: e.cfg.ArchiveKeep, Logger: log, Metrics: set,
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ func (e *Engine) followChains(n *network.Network, prefix string, rank int) error
 	if c != nil {
 		errs = append(errs, e.followCoin(n, c, prefix, rank))
 	}
+	errs = append(errs, e.followPrimary(n, prefix))
 	if rank > 0 {
 		return errors.Join(errs...)
 	}
@@ -73,7 +74,7 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details
 	}
 	evm := follow.New(cfg, func(evm *follow.EVM) { e.addEVM(evm, rank) })
-	n.Attach(c, indexed{evm})
+	n.Attach(c, indexed{evm, func() error { return e.primaries.trouble(n.ID(), c.ID) }})
 	return evm.Start()
 }
 
@@ -99,12 +100,19 @@ func (e *Engine) addEVM(c *follow.EVM, rank int) {
 	e.evms.Store(&list)
 }
 
-// indexed shows a followed chain to its network.
-type indexed struct{ *follow.EVM }
+// indexed shows a followed chain to its network. beside says what is wrong with the
+// containers of the same chain.
+type indexed struct {
+	*follow.EVM
+	beside func() error
+}
 
 // Check implements [network.Indexed].
 func (i indexed) Check() (network.State, bool, error) {
 	s, ok, err := i.EVM.Check()
+	if ok {
+		err = errors.Join(err, i.beside())
+	}
 	return network.State{Height: s.Height, ID: s.ID, Waiting: s.Waiting, WaitingFor: s.WaitingFor, Details: syncing(&s)}, ok, err
 }
 

@@ -60,8 +60,13 @@ type Config struct {
 	// data folder.
 	PluginDir string
 
-	// NoIndex follows no EVM chain: only messages are signed.
+	// NoIndex follows no chain: only messages are signed.
 	NoIndex bool
+	// NoPrimary follows no chain of the primary network but its C-Chain's EVM.
+	NoPrimary bool
+	// Genesis are the genesis bytes of the P-Chain of networks, by number. No node has
+	// them; without them what the genesis made is not known.
+	Genesis map[uint32][]byte
 	// CChain is what is told of the C-Chain, EVMChains are those besides it.
 	CChain    follow.Details
 	EVMChains []EVMConfig

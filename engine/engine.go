@@ -49,6 +49,7 @@ type Engine struct {
 	owners      map[chain.ID]*network.Network // which network indexes a chain
 	evms        atomic.Pointer[[]*follow.EVM]
 	ranks       map[*follow.EVM]int // their order
+	primaries   primaries
 }
 
 // New checks cfg, opens what is kept in the data folder of names and identity,

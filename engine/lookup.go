@@ -17,12 +17,18 @@ const (
 // ByName returns the aggregator of the network called mainnet, fuji or testnet.
 // Before the nodes have told their networks it gives one that says so.
 func (e *Engine) ByName(name string) (Aggregator, bool) {
-	switch name {
-	case "mainnet", "fuji", "testnet":
-	default:
+	if !isName(name) {
 		return nil, false
 	}
-	return e.find(func(id uint32) int {
+	return e.find(rankOf(name))
+}
+
+// isName reports whether networks go by a name in paths.
+func isName(name string) bool { return name == "mainnet" || name == "fuji" || name == "testnet" }
+
+// rankOf returns how well a network fits to a name, 0 if it does not.
+func rankOf(name string) func(id uint32) int {
+	return func(id uint32) int {
 		switch {
 		case (name == "mainnet") != (id == mainnetID):
 			return 0
@@ -30,7 +36,7 @@ func (e *Engine) ByName(name string) (Aggregator, bool) {
 			return 2
 		}
 		return 1
-	})
+	}
 }
 
 // ByID returns the aggregator of the network with that ID.
@@ -45,24 +51,28 @@ func (e *Engine) ByID(networkID uint32) (Aggregator, bool) {
 
 // find gives the network with the highest rank above 0.
 func (e *Engine) find(rank func(id uint32) int) (Aggregator, bool) {
-	nets := e.networks.Load()
-	if nets == nil {
+	if best := e.best(rank); best != nil {
+		return best.Aggregator(), true
+	}
+	if e.networks.Load() == nil || !e.allKnown() { // a node that is silent yet may be of that network
 		return starting{}, true
 	}
-	var best *network.Network
+	return nil, false
+}
+
+// best returns the network with the highest rank above 0, or nil.
+func (e *Engine) best(rank func(id uint32) int) (best *network.Network) {
+	nets := e.networks.Load()
+	if nets == nil {
+		return nil
+	}
 	top := 0
 	for _, n := range *nets {
 		if r := rank(n.ID()); r > top {
 			best, top = n, r
 		}
 	}
-	if best != nil {
-		return best.Aggregator(), true
-	}
-	if !e.allKnown() { // a node that is silent yet may be of that network
-		return starting{}, true
-	}
-	return nil, false
+	return best
 }
 
 // Aggregator has messages of one network signed.

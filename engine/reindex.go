@@ -12,6 +12,7 @@ import (
 	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain"
 	"quorate/engine/index"
+	"quorate/engine/primary"
 	store "quorate/engine/store/index"
 )
 
@@ -131,6 +132,9 @@ func (o *Offline) each(do func(c *index.Chain, id chain.ID, progress func(done, 
 	found := o.Chain == nil
 	for _, raw := range ids {
 		id := chain.ID(raw)
+		if _, _, rows := primary.IsRowsID(id); rows {
+			continue // see Reindex
+		}
 		if o.Chain != nil && *o.Chain != id {
 			continue
 		}

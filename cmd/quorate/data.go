@@ -31,6 +31,7 @@ type dataFlags struct {
 	chainsFile, publicURL, dialect, verify, start   string
 	prices, logos, reputation, nftMetadata, methods string
 	fetchers, tracers                               int
+	primary                                         primaryFlags
 }
 
 func (f *dataFlags) add(flags *pflag.FlagSet) {
@@ -41,6 +42,7 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.index, "index", true, "follow EVM chains and index them: the C-Chain, and those of --chains-file")
 		flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see the README")
 		flags.StringVar(&f.start, "start-block", "0", "block with which chains begin: a height, or latest-1000 for 1000 below the node's last; lowered later, older blocks are fetched")
+		f.primary.add(flags)
 		flags.StringVar(&f.verify, "verify", "sample", "senders that are recovered from signatures: sample (a random sample while catching up, all at a usual head) or full; all that block hashes cover is always checked")
 		flags.IntVar(&f.fetchers, "fetch-concurrency", 0, "requests for blocks made at one time for a chain; 0: twice the processors, 4 to 32")
 		flags.IntVar(&f.tracers, "trace-concurrency", 0, "requests for traces made at one time for a chain, each of which keeps a processor of a node busy; 0: twice the processors, 4 to 32")
@@ -79,7 +81,7 @@ func (f *dataFlags) check() error {
 	if f.chainsFile != "" && !f.index {
 		return errors.New("--chains-file needs --index")
 	}
-	return nil
+	return f.primary.check()
 }
 
 // chains reads the chains file, if there is one.

@@ -193,6 +193,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	f.keep.configure(&cfgEngine)
 	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
+	if err := f.data.primary.configure(&cfgEngine); err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	cfg := httpapi.Config{ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
 	f.memory.configure(&cfgEngine, &cfg)
 	if cfgEngine.Start, err = follow.ParseStartBlock(f.data.start); err != nil {

@@ -43,7 +43,7 @@ type PrimaryRows interface {
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All
-// fields but Genesis, Start, Rows and OnProgress are required.
+// fields but Genesis, Start, Rows, Before and OnProgress are required.
 type PrimaryConfig struct {
 	Chain primary.Kind
 	ID    chain.ID // of the chain
@@ -61,6 +61,9 @@ type PrimaryConfig struct {
 	Archive func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
 	// Rows opens the index; nil: blocks are only archived.
 	Rows func() (PrimaryRows, error)
+	// Before returns why the chain's blocks cannot be taken yet, or nil; nil itself:
+	// they always can.
+	Before func() error
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
 	// OnProgress is called with how far the index is; it must not block.
@@ -82,6 +85,8 @@ type Primary struct {
 	rows   PrimaryRows // nil without
 	keeper *keeper[*primary.Block]
 
+	asked    atomic.Bool                                   // nodes were asked for blocks
+	done     atomic.Bool                                   // the stop vertex is here
 	followed atomic.Bool                                   // a node has its blocks, or some are here
 	ingest   atomic.Pointer[ingest.Ingest[*primary.Block]] // nil until a node has answered
 	trouble  atomic.Pointer[error]                         // why none has
@@ -241,7 +246,7 @@ func (p *Primary) refetch(ctx context.Context, from, to uint64) (list []archive.
 func (p *Primary) follow(ctx context.Context) error {
 	said := ""
 	for wait := pauseMost / 20; ; {
-		_, err := p.client.Tip(ctx)
+		err := p.ready(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -263,6 +268,45 @@ func (p *Primary) follow(ctx context.Context) error {
 	p.trouble.Store(nil)
 	p.followed.Store(true)
 	return p.cfg.Host.Go("ingest "+p.cfg.Name, p.fetchBlocks)
+}
+
+// ready returns why no block can be fetched yet, or nil.
+func (p *Primary) ready(ctx context.Context) error {
+	if p.cfg.Before != nil {
+		if err := p.cfg.Before(); err != nil {
+			return err
+		}
+	}
+	_, err := p.client.Tip(ctx)
+	p.asked.Store(true)
+	return err
+}
+
+// Settled reports whether it is known which vertices there are: all of them are here, or
+// no node that answers has any.
+func (p *Primary) Settled() bool {
+	if p.followed.Load() {
+		return p.ended()
+	}
+	err := p.trouble.Load()
+	return p.asked.Load() && err != nil && !errors.Is(*err, source.ErrUnreachable) &&
+		(errors.Is(*err, containersource.ErrNoIndex) || errors.Is(*err, ingest.ErrNotFound))
+}
+
+// ended reports whether the last vertex that is here is the stop vertex.
+func (p *Primary) ended() bool {
+	if p.done.Load() {
+		return true
+	}
+	head, ok := p.keeper.sink.index.Cursor()
+	if !ok {
+		return false
+	}
+	err := p.keeper.sink.reader.Read(context.Background(), head.Height, head.Height, func(b *primary.Block) error {
+		p.done.Store(b.Vertex != nil && b.Vertex.Stop)
+		return nil
+	})
+	return err == nil && p.done.Load()
 }
 
 // final hides that a sink could go back: accepted blocks of these chains stay.

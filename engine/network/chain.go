@@ -8,7 +8,9 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/platform/rules"
 	"quorate/engine/source"
+	"quorate/engine/source/platform"
 	"quorate/rpc/health"
 )
 
@@ -58,6 +60,14 @@ func (n *Network) Coin() (c *Chain, certain bool) {
 	return c, c != nil || n.withoutC
 }
 
+// Primary returns a chain of the primary network by its letter, nil as long as it is
+// unknown or if there is none.
+func (n *Network) Primary(letter string) *Chain {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.chains[letter]
+}
+
 // Announce makes a configured chain known by its names, and has it checked from
 // the start on, also while its node does not answer.
 func (n *Network) Announce(c *Chain, name string, names []string) error {
@@ -105,6 +115,39 @@ func (n *Network) AskAsset(ctx context.Context) (chain.ID, error) {
 		n.Note(ctx, func(known *Record) { known.Asset = id })
 	}
 	return id, err
+}
+
+// Upgrades returns when the P-Chain's rules changed, if that is known: on mainnet and
+// fuji it always is, and the nodes of other networks say it.
+func (n *Network) Upgrades() (u rules.Upgrades, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.cfg.ID == 1 || n.cfg.ID == 5 || n.noUpgrades:
+		return rules.UpgradesOf(n.cfg.ID), true
+	case n.facts.Upgrades != nil:
+		return *n.facts.Upgrades, true
+	}
+	return u, false
+}
+
+// learnUpgrades asks for them, once.
+func (n *Network) learnUpgrades(ctx context.Context) error {
+	if _, ok := n.Upgrades(); ok {
+		return nil
+	}
+	u, err := n.node.Upgrades(ctx)
+	switch {
+	case errors.Is(err, platform.ErrNoMethod): // an older node, which may be updated
+		n.mu.Lock()
+		n.noUpgrades = true
+		n.mu.Unlock()
+		return nil
+	case err != nil:
+		return fmt.Errorf("when its rules changed: %w", err)
+	}
+	n.Note(ctx, func(known *Record) { known.Upgrades = &u })
+	return nil
 }
 
 // Source returns a client for a chain's API, which the network closes when it

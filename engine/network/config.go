@@ -12,6 +12,7 @@ import (
 
 	"quorate/aggregator"
 	"quorate/engine/chain"
+	"quorate/engine/chain/platform/rules"
 	"quorate/engine/chains"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
@@ -131,6 +132,8 @@ type Record struct {
 	Chains map[string]chain.ID `json:"chains"`
 	// Asset is the ID of AVAX.
 	Asset chain.ID `json:"asset"`
+	// Upgrades are those of a network whose nodes say them.
+	Upgrades *rules.Upgrades `json:"upgrades,omitempty"`
 }
 
 // API is the address of a configured chain's own API.

@@ -57,8 +57,10 @@ type Network struct {
 	attached []*Chain          // those that are indexed, or shall be
 	known    map[chain.ID]bool // all chains that the node has told of
 	withoutC bool              // the node has no C-Chain
-	shared   []*source.Client  // of chains at the followed nodes
-	apart    []*source.Client  // of chains whose API was configured
+	// noUpgrades: the node does not say when rules changed.
+	noUpgrades bool
+	shared     []*source.Client // of chains at the followed nodes
+	apart      []*source.Client // of chains whose API was configured
 }
 
 // Start builds and starts a network's parts, lowest first. It asks no node

@@ -64,7 +64,7 @@ func (n *Network) learnChains(ctx context.Context) (all bool, err error) {
 		}
 	}
 	all = len(errs) == 0
-	errs = append(errs, n.cfg.Found(n))
+	errs = append(errs, n.learnUpgrades(ctx), n.cfg.Found(n))
 	list, err := n.node.Blockchains(ctx)
 	errs = append(errs, err)
 	all = all && err == nil
@@ -141,7 +141,7 @@ func (n *Network) confirm(ctx context.Context, name string, f *Chain, id chain.I
 	if err != nil {
 		return err
 	}
-	n.Note(ctx, func(known *Record) { known.Chains, known.Asset = nil, chain.ID{} })
+	n.Note(ctx, func(known *Record) { known.Chains, known.Asset, known.Upgrades = nil, chain.ID{}, nil })
 	err = fmt.Errorf("network %d is another one than before: its %s-Chain was %s and is %s now; what was remembered of it is forgotten: start again",
 		n.cfg.ID, name, f.ID, id)
 	n.cfg.Fail(err)

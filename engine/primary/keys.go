@@ -75,8 +75,17 @@ func (p Place) Before(o Place) bool {
 // ID will not do: the P-Chains of all networks have the same one, and that of a C-Chain
 // is the ordinal of what happens in its EVM.
 func RowsID(network uint32, kind Kind) (id chain.ID) {
-	copy(id[:], "primary network rows")
+	copy(id[:], rowsName)
 	binary.BigEndian.PutUint32(id[24:], network)
 	id[31] = byte(kind)
 	return id
+}
+
+const rowsName = "primary network rows"
+
+// IsRowsID returns the network and the chain that an ID was made of by [RowsID]; ok is
+// false for other IDs.
+func IsRowsID(id chain.ID) (network uint32, kind Kind, ok bool) {
+	network, kind = binary.BigEndian.Uint32(id[24:]), Kind(id[31])
+	return network, kind, id == RowsID(network, kind)
 }

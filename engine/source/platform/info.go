@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"quorate/engine/chain"
+	"quorate/engine/chain/platform/rules"
 )
 
 // NetworkID returns the number of the network that the node belongs to.
@@ -97,6 +99,32 @@ func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
 		return v, bad("%w", err)
 	}
 	return v, nil
+}
+
+// Upgrades returns when the answering node applies which rules. Nodes of before 1.12 do
+// not have the method: [ErrNoMethod].
+func (c *Client) Upgrades(ctx context.Context) (u rules.Upgrades, err error) {
+	var r struct {
+		Cortina, Durango, Etna time.Time
+	}
+	names := struct {
+		Cortina *time.Time `json:"cortinaTime"`
+		Durango *time.Time `json:"durangoTime"`
+		Etna    *time.Time `json:"etnaTime"`
+	}{&r.Cortina, &r.Durango, &r.Etna}
+	if err := c.info(ctx, "upgrades", nil, &names); err != nil {
+		return u, err
+	}
+	for _, t := range []struct {
+		dst  *uint64
+		time *time.Time
+	}{{&u.Cortina, names.Cortina}, {&u.Durango, names.Durango}, {&u.Etna, names.Etna}} {
+		if t.time == nil || t.time.IsZero() || t.time.Unix() < 0 {
+			return u, bad("no time of an upgrade")
+		}
+		*t.dst = uint64(t.time.Unix())
+	}
+	return u, nil
 }
 
 // Peer is a node that the answering node is connected with.

@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"quorate/engine/archive"
+	"quorate/engine/chain"
+	"quorate/engine/chain/avm"
+	"quorate/engine/chain/platform"
+	"quorate/engine/chain/platform/rules"
+	"quorate/engine/follow"
+	"quorate/engine/metric"
+	"quorate/engine/network"
+	"quorate/engine/primary"
+	"quorate/engine/primary/cchain"
+	"quorate/engine/primary/pchain"
+	"quorate/engine/primary/xchain"
+)
+
+// PrimaryNetwork are the followed chains of a primary network.
+type PrimaryNetwork struct {
+	network *network.Network
+	of      *primaries
+}
+
+// ID returns the network's number.
+func (p PrimaryNetwork) ID() uint32 { return p.network.ID() }
+
+// AVAX returns the ID of the network's coin, zero as long as it is not known.
+func (p PrimaryNetwork) AVAX() chain.ID {
+	id, _ := p.network.Asset()
+	return id
+}
+
+// Chain returns a followed chain, or nil.
+func (p PrimaryNetwork) Chain(k primary.Kind) *follow.Primary { return p.of.get(p.network.ID(), k) }
+
+// PrimaryNetwork returns the primary network called mainnet, fuji or testnet; ok is
+// false if none of its chains is followed.
+func (e *Engine) PrimaryNetwork(name string) (p PrimaryNetwork, ok bool) {
+	if !isName(name) {
+		return p, false
+	}
+	n := e.best(rankOf(name))
+	if n == nil {
+		return p, false
+	}
+	p = PrimaryNetwork{n, &e.primaries}
+	return p, e.primaries.any(n.ID())
+}
+
+// primaries are the followed chains of primary networks.
+type primaries struct {
+	starting sync.Mutex          // held while chains are started; guards tried
+	tried    map[primaryKey]bool // also those that could not be started
+
+	mu     sync.Mutex // guards what follows
+	chains map[primaryKey]*follow.Primary
+}
+
+type primaryKey struct {
+	network uint32
+	kind    primary.Kind
+}
+
+func (p *primaries) get(network uint32, kind primary.Kind) *follow.Primary {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.chains[primaryKey{network, kind}]
+}
+
+func (p *primaries) any(network uint32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.chains {
+		if k.network == network {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *primaries) add(f *follow.Primary) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.chains == nil {
+		p.chains = make(map[primaryKey]*follow.Primary)
+	}
+	p.chains[primaryKey{f.NetworkID(), f.Kind()}] = f
+}
+
+// trouble says what is wrong with the containers of a C-Chain, or nil.
+func (p *primaries) trouble(network uint32, id chain.ID) error {
+	c := p.get(network, primary.CChain)
+	if c == nil || c.ID() != id {
+		return nil
+	}
+	return beside(c, "containers")
+}
+
+// beside says what is wrong with a chain that has no check of its own.
+func beside(p *follow.Primary, what string) error {
+	if p == nil {
+		return nil
+	}
+	if _, _, err := p.Check(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// primaryChains are the chains of a primary network that are followed, each with the
+// letter by which the network knows it: the X-Chain's blocks begin behind its vertices.
+var primaryChains = []struct {
+	kind                 primary.Kind
+	letter, name, folder string
+}{
+	{primary.PChain, "P", "P", "p"},
+	{primary.XVertices, "X", "X-vertices", "vertices"},
+	{primary.XChain, "X", "X", "x"},
+	{primary.CChain, "C", "C-containers", "c"},
+}
+
+// followPrimary begins to follow those chains of a primary network that are known, and
+// not followed yet.
+func (e *Engine) followPrimary(n *network.Network, prefix string) error {
+	if e.cfg.NoPrimary {
+		return nil
+	}
+	e.primaries.starting.Lock()
+	defer e.primaries.starting.Unlock()
+	var errs []error
+	for _, c := range primaryChains {
+		of, key := n.Primary(c.letter), primaryKey{n.ID(), c.kind}
+		if of == nil || e.primaries.tried[key] {
+			continue
+		}
+		if e.primaries.tried == nil {
+			e.primaries.tried = make(map[primaryKey]bool)
+		}
+		var upgrades rules.Upgrades
+		if c.kind == primary.PChain {
+			var ok bool
+			if upgrades, ok = n.Upgrades(); !ok {
+				continue // no node has said by what rules blocks are executed
+			}
+		}
+		e.primaries.tried[key] = true
+		p, err := e.newPrimary(n, c.kind, of.ID, prefix+c.name, fmt.Sprintf("network-%d-%s", n.ID(), c.folder), &upgrades)
+		if err == nil {
+			err = p.Start()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("chain %s: %w", prefix+c.name, err))
+			continue
+		}
+		e.primaries.add(p)
+		if c.name == c.letter {
+			n.Attach(of, containers{p, func() error {
+				if c.kind != primary.XChain {
+					return nil
+				}
+				return beside(e.primaries.get(n.ID(), primary.XVertices), "vertices")
+			}})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// newPrimary returns a chain that is to be started.
+func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, name, folder string, upgrades *rules.Upgrades) (*follow.Primary, error) {
+	cfg := follow.PrimaryConfig{
+		Chain: kind, ID: id, Name: name, Start: e.cfg.Start, WindowBytes: int(min(e.budget.Window, maxPrimaryWindow)),
+		Host: n, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
+		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
+			return e.openArchiveIn(kind, folder, log, set)
+		},
+	}
+	genesis := e.cfg.Genesis[n.ID()]
+	if kind == primary.PChain && genesis != nil {
+		cfg.Genesis = primary.GenesisID(genesis)
+	}
+	exchange, err := exchangeGenesis(genesis)
+	if err != nil {
+		return nil, err
+	}
+	db, asset := e.db.Load(), chain.ID{}
+	if id, ok := n.Asset(); ok {
+		asset = id
+	}
+	switch vertices := e.primaries.get(n.ID(), primary.XVertices); kind {
+	case primary.PChain:
+		cfg.Rows = func() (follow.PrimaryRows, error) {
+			pc := pchain.Config{Network: n.ID(), AVAX: asset, Upgrades: upgrades}
+			if genesis != nil {
+				var err error
+				if pc.Genesis, err = platform.ParseGenesis(genesis); err != nil {
+					return nil, err
+				}
+			}
+			return pchain.Open(db, pc)
+		}
+	case primary.XVertices:
+		cfg.Rows = func() (follow.PrimaryRows, error) { return xchain.OpenVertices(db, n.ID(), exchange) }
+	case primary.XChain:
+		if vertices == nil {
+			return nil, errors.New("its vertices cannot be followed")
+		}
+		cfg.Before = func() error {
+			if !vertices.Settled() {
+				return errUnsettled
+			}
+			return nil
+		}
+		rows, _ := vertices.Rows().(*primary.Chain)
+		cfg.Rows = func() (follow.PrimaryRows, error) { return xchain.OpenBlocks(db, n.ID(), exchange, rows) }
+	case primary.CChain:
+		cfg.Rows = func() (follow.PrimaryRows, error) { return cchain.Open(db, n.ID()) }
+	}
+	return follow.NewPrimary(cfg), nil
+}
+
+// maxPrimaryWindow bounds the blocks of a chain of the primary network that wait for
+// their commit, in bytes: they are small.
+const maxPrimaryWindow = 32 << 20
+
+// errUnsettled: the first block of the X-Chain is the child of its last vertex.
+var errUnsettled = errors.New("the vertices before the first block are not all here yet")
+
+// exchangeGenesis returns what a genesis of the P-Chain has for the X-Chain.
+func exchangeGenesis(genesis []byte) ([]byte, error) {
+	if genesis == nil {
+		return nil, nil
+	}
+	g, err := platform.ParseGenesis(genesis)
+	if err != nil {
+		return nil, err
+	}
+	for i := range g.Chains {
+		if c, ok := g.Chains[i].Body.(*platform.CreateChain); ok && c.VM == exchangeVM {
+			if _, err := avm.ParseGenesis(c.GenesisData); err != nil {
+				return nil, err
+			}
+			return c.GenesisData, nil
+		}
+	}
+	return nil, nil
+}
+
+// exchangeVM is the ID of the X-Chain's virtual machine.
+var exchangeVM = chain.ID{'a', 'v', 'm'}
+
+// containers shows a chain of the primary network to its network. beside says what is
+// wrong with what belongs to it.
+type containers struct {
+	*follow.Primary
+	beside func() error
+}
+
+// Check implements [network.Indexed].
+func (c containers) Check() (network.State, bool, error) {
+	s, ok, err := c.Primary.Check()
+	if ok {
+		err = errors.Join(err, c.beside())
+	}
+	return network.State{Height: s.Height, ID: s.ID, Waiting: s.Waiting, WaitingFor: s.WaitingFor, Details: syncing(&s)}, ok, err
+}
