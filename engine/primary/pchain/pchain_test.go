@@ -122,6 +122,7 @@ func TestState(t *testing.T) {
 		if fees, _, ok := v.L1Fees(); !ok || fees.Accrued != s.Accrued || fees.Active != uint64(s.Active()) {
 			t.Errorf("fees %+v, want %d of %d", fees, s.Accrued, s.Active())
 		}
+		sameTotals(t, v, s)
 		sameOutputs(t, v, s)
 		sameStakers(t, v, s)
 		sameSubnets(t, v, s)
@@ -132,6 +133,30 @@ func TestState(t *testing.T) {
 			}
 		}
 	})
+}
+
+func sameTotals(t *testing.T, v *pchain.View, s *devnet.State) {
+	t.Helper()
+	supply := s.Supply[chain.PrimaryNetworkID]
+	want := primary.Totals{Supply: &supply}
+	for _, x := range s.Stakers {
+		switch {
+		case x.Status != devnet.Current || x.Subnet != chain.PrimaryNetworkID:
+		case x.Delegator:
+			want.Delegators++
+			want.Delegated += x.Weight
+		default:
+			want.Validators++
+			want.Staked += x.Weight
+			got, found, err := v.Staker(x.TxID)
+			if err != nil || !found || got.Share < x.DelegateeReward {
+				t.Errorf("%s: share %d, at least %d: %v", x.TxID, got.Share, x.DelegateeReward, err)
+			}
+		}
+	}
+	if got, err := v.Totals(); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("totals %+v, want %+v, %v", got, want, err)
+	}
 }
 
 func sameOutputs(t *testing.T, v *pchain.View, s *devnet.State) {

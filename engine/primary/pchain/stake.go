@@ -123,8 +123,23 @@ func (m *machine) begin(s *staker, before primary.StakerStatus) error {
 		}
 	}
 	m.enqueue(queueCurrent, s.turn())
+	m.sum(s, 1)
 	m.put(s, before)
 	return nil
+}
+
+// sum adds a staker of the primary network to the sums, or takes it off them: by is 1
+// or all bits.
+func (m *machine) sum(s *staker, by uint64) {
+	switch {
+	case s.Subnet != chain.PrimaryNetworkID:
+	case s.Delegator:
+		m.head.Delegators += by
+		m.head.Delegated += by * s.Weight
+	default:
+		m.head.Validators += by
+		m.head.Staked += by * s.Weight
+	}
 }
 
 // promise computes what a staker will be rewarded and adds it to the supply.
@@ -202,6 +217,7 @@ func (m *machine) delegated(s *staker, begins bool) error {
 // leave takes a current staker away.
 func (m *machine) leave(s *staker, status primary.StakerStatus, by chain.ID) error {
 	m.dequeue(queueCurrent, s.turn())
+	m.sum(s, ^uint64(0))
 	if s.Delegator {
 		if err := m.delegated(s, false); err != nil {
 			return err

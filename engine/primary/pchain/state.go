@@ -28,11 +28,21 @@ type head struct {
 	Supply uint64 // of the primary network, nAVAX
 	Fees   rules.L1Fees
 	AVAX   chain.ID
+	// Validators and Delegators are how many of the primary network are active, Staked and
+	// Delegated the sums of their weights.
+	Validators, Delegators, Staked, Delegated uint64
 }
 
 // The head codec, version 1: u8 1 | u8 flags | time | supply | active validators of L1s
-// | excess | accrued fees | ID of AVAX.
+// | excess | accrued fees | validators | delegators | staked | delegated | ID of AVAX.
 const headVersion = 1
+
+// numbers returns the numbers in the order of the codec.
+func (h *head) numbers() []*uint64 {
+	return []*uint64{
+		&h.Time, &h.Supply, &h.Fees.Active, &h.Fees.Excess, &h.Fees.Accrued, &h.Validators, &h.Delegators, &h.Staked, &h.Delegated,
+	}
+}
 
 func (h *head) encode() []byte {
 	e := &primary.Encoder{}
@@ -40,8 +50,8 @@ func (h *head) encode() []byte {
 	for _, v := range []bool{h.Exact, h.TimeKnown, h.SupplyKnown, h.FeesKnown} {
 		e.Bool(v)
 	}
-	for _, v := range []uint64{h.Time, h.Supply, h.Fees.Active, h.Fees.Excess, h.Fees.Accrued} {
-		e.Uint(v)
+	for _, v := range h.numbers() {
+		e.Uint(*v)
 	}
 	e.ID(h.AVAX)
 	return e.B
@@ -55,7 +65,7 @@ func decodeHead(b []byte) (h head, err error) {
 	for _, v := range []*bool{&h.Exact, &h.TimeKnown, &h.SupplyKnown, &h.FeesKnown} {
 		*v = d.Bool()
 	}
-	for _, v := range []*uint64{&h.Time, &h.Supply, &h.Fees.Active, &h.Fees.Excess, &h.Fees.Accrued} {
+	for _, v := range h.numbers() {
 		*v = d.Uint()
 	}
 	h.AVAX = d.ID()

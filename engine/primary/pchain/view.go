@@ -53,6 +53,18 @@ func (v *View) AVAX() chain.ID { return v.head.AVAX }
 // Supply returns the supply of the primary network's asset; ok is false if it is not known.
 func (v *View) Supply() (nAVAX uint64, ok bool) { return v.head.Supply, v.head.SupplyKnown }
 
+// Totals returns sums over the active stakers of the primary network: those that are
+// known.
+func (v *View) Totals() (primary.Totals, error) {
+	t := primary.Totals{
+		Validators: int(v.head.Validators), Delegators: int(v.head.Delegators), Staked: v.head.Staked, Delegated: v.head.Delegated,
+	}
+	if supply, ok := v.Supply(); ok {
+		t.Supply = &supply
+	}
+	return t, nil
+}
+
 // L1Fees returns the state of what validators of L1s pay, and by what rules; ok is false
 // if it is not known.
 func (v *View) L1Fees() (fees rules.L1Fees, config rules.FeeConfig, ok bool) {
@@ -254,6 +266,7 @@ func (v *View) staker(id chain.ID) (*staker, bool, error) {
 // shown returns what is shown of a staker: of one that waits also what it would earn if
 // it began now.
 func (v *View) shown(s *staker) *primary.Staker {
+	s.Share = s.accrued + s.expected
 	if s.Status == primary.Pending && !s.permissioned {
 		s.Estimated = true
 		if s.Subnet == chain.PrimaryNetworkID && v.head.SupplyKnown {
