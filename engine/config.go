@@ -75,6 +75,9 @@ type Config struct {
 	// FetchConcurrency bounds the requests for blocks that are made at one time for a
 	// chain, TraceConcurrency those for traces. Default twice the processors, 4 to 32.
 	FetchConcurrency, TraceConcurrency int
+	// UntracedAfter is for how long no node can trace blocks of a chain until new ones are
+	// indexed without their traces, which are made up for later; 0: they wait.
+	UntracedAfter time.Duration
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 
@@ -99,7 +102,7 @@ func (c *Config) fill() error {
 	if c.Metrics == nil {
 		c.Metrics = metric.NewSet()
 	}
-	if c.HealthEvery < 0 {
+	if min(c.HealthEvery, c.UntracedAfter) < 0 {
 		return errors.New("durations must not be negative")
 	}
 	return c.Settings.Fill()

@@ -84,6 +84,9 @@ func (c *fakeChain) Gaps() ([]view.Gap, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.gaps) == 0 {
+		if r := c.metrics.roller; r != nil && r.State().Untraced {
+			return []view.Gap{{Kind: view.GapUntraced, From: 1, To: r.State().Next - 1}}, ""
+		}
 		return nil, ""
 	}
 	return c.gaps, fmt.Sprintf("%s %d-%d", c.gaps[0].Kind, c.gaps[0].From, c.gaps[0].To)

@@ -134,13 +134,20 @@ func beginsAbove(c Chain) bool {
 	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapBelow || g.Kind == view.GapUnsummed })
 }
 
+// neverTraced reports whether no node has had a chain's traces. What lacks only those
+// of some blocks is served: they are named as a gap, and are made up for.
+func neverTraced(c Chain) bool {
+	gaps, _ := c.Gaps()
+	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapUntraced })
+}
+
 // add adds a chain, unless the metric is not known of it.
 func (s *series) add(c Chain) (known bool, err error) {
 	state, edition, err := c.RollupState()
 	if err != nil {
 		return false, err
 	}
-	if state.Untraced && s.metric.Traced() {
+	if state.Untraced && s.metric.Traced() && neverTraced(c) {
 		if s.why = "no node traces all transactions"; s.group == noGroup {
 			s.why = "its node does not trace all transactions"
 		}

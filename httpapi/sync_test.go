@@ -90,6 +90,27 @@ func TestListed(t *testing.T) {
 	}
 }
 
+// TestTracedMetrics: metrics that need traces are served while those of some blocks are
+// missing, with the gap in a header; of a chain of which nobody has any they are not known.
+func TestTracedMetrics(t *testing.T) {
+	t.Parallel()
+	c := metricChain(t, "1", [2]uint64{noon, 1})
+	c.mineTraced(t, noon+60, 1, false)
+	s := dataServer(t, Config{}, c)
+	for kind, want := range map[string]int{"trace": 200, view.GapUntraced: 404} {
+		c.mu.Lock()
+		c.gaps = []view.Gap{{Kind: kind, From: 7, To: 9}}
+		c.mu.Unlock()
+		for _, metric := range []string{"contracts", "deployers", "cumulativeContracts", "cumulativeDeployers", "contracts", "txCount"} {
+			resp := get(s, "/v2/chains/1/metrics/"+metric)
+			if known := want == 200 || metric == "txCount"; (resp.StatusCode() == 200) != known ||
+				known && string(resp.Header.Peek("X-Chain-Gaps")) != kind+" 7-9" {
+				t.Errorf("%s, %s: %s", kind, metric, resp)
+			}
+		}
+	}
+}
+
 // TestGaps: what is missing of a chain is in the list of chains, and in a header of
 // all that is read of it.
 func TestGaps(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -32,6 +33,7 @@ type dataFlags struct {
 	prices, logos, reputation, nftMetadata, methods string
 	fetchers, tracers                               int
 	primary                                         primaryFlags
+	untracedAfter                                   time.Duration
 }
 
 func (f *dataFlags) add(flags *pflag.FlagSet) {
@@ -46,6 +48,7 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.verify, "verify", "sample", "senders that are recovered from signatures: sample (a random sample while catching up, all at a usual head) or full; all that block hashes cover is always checked")
 		flags.IntVar(&f.fetchers, "fetch-concurrency", 0, "requests for blocks made at one time for a chain; 0: twice the processors, 4 to 32")
 		flags.IntVar(&f.tracers, "trace-concurrency", 0, "requests for traces made at one time for a chain, each of which keeps a processor of a node busy; 0: twice the processors, 4 to 32")
+		flags.DurationVar(&f.untracedAfter, "untraced-after", time.Minute, "time for which no node can trace a chain after which its new blocks are indexed without their traces, which follow once a node can; 0: they wait")
 		flags.StringVar(&f.prices, "prices-file", "", "JSON file of prices by chain, token and currency, read again when it changes")
 		flags.StringVar(&f.logos, "logos-file", "", "JSON file of the logos of coins and tokens")
 		flags.StringVar(&f.reputation, "reputation-file", "", "JSON file of malicious and benign tokens")
@@ -72,6 +75,9 @@ func (f *dataFlags) check() error {
 	}
 	if _, err := follow.ParseStartBlock(f.start); err != nil {
 		return fmt.Errorf("--start-block: %w", err)
+	}
+	if f.untracedAfter < 0 {
+		return fmt.Errorf("--untraced-after %s: must not be negative", f.untracedAfter)
 	}
 	if f.publicURL != "" {
 		if _, ok := publicURL(f.publicURL); !ok {

@@ -151,34 +151,3 @@ func (k *hostileChain) look(d *devnet.Devnet, said string, height uint64, now ti
 		k.well = now
 	}
 }
-
-// TestNodeLosesDebug: a node that had the debug API and has it no longer, say
-// after a restart with other settings, must not leave the index without balances
-// for ever: however long that lasts no block is indexed without its trace, health
-// tells of it, and the chain goes on once the node has it again.
-func TestNodeLosesDebug(t *testing.T) {
-	t.Parallel()
-	d := startNetwork(t, devnet.Config{Blocks: 40, TxsPerBlock: 4})
-	c, number := cChain(d)
-	dir := t.TempDir()
-	server := startChild(t, d, dir, "--health-check-frequency", "250ms", "--log-display-level", "fatal")
-	awaitIndexed(t, server.url, c)
-	d.SetEVMFault(c.Config().ID, devnet.EVMFaultNoDebug)
-	advance(c, 20)
-	// Each block is asked for some times, and health has told.
-	poll(t, 100*time.Millisecond, "health tells of it", func() bool {
-		said, have := healthOf(t, server.url).Checks["C"].Error, counters(t, server.url)
-		return indexed(t, server.url, number) >= c.Tip() ||
-			strings.Contains(said, "no trace") && have[`quorate_ingest_retries_total{chain="C"}`] >= 80
-	})
-	if height := indexed(t, server.url, number); height >= c.Tip() {
-		t.Errorf("all %d blocks are indexed, of which no node has a trace", height)
-	}
-	d.SetEVMFault(c.Config().ID, devnet.EVMFaultNone)
-	awaitIndexed(t, server.url, c)
-	server.stop(t)
-	honest, _ := undisturbed(t, d, []*evmchain.Chain{c})
-	if digest(t, dir, c) != digest(t, honest, c) {
-		t.Error("rows differ from those of an honest run")
-	}
-}

@@ -46,7 +46,7 @@ func TestNodesOfUnequalAbilities(t *testing.T) {
 	c, number := cChain(d)
 	first, second := d.Node(0), d.Node(1)
 	dir := t.TempDir()
-	server := startChild(t, d, dir, "--node-url", second.URL(), "--health-check-frequency", "250ms", "--log-display-level", "fatal")
+	server := startChild(t, d, dir, "--node-url", second.URL(), "--untraced-after", "0", "--health-check-frequency", "250ms", "--log-display-level", "fatal")
 	awaitIndexed(t, server.url, c)
 	step := func(what string, blocks int) {
 		t.Helper()

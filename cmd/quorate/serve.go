@@ -196,6 +196,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err := f.data.primary.configure(&cfgEngine); err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	cfgEngine.UntracedAfter = f.data.untracedAfter
 	cfg := httpapi.Config{ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
 	f.memory.configure(&cfgEngine, &cfg)
 	if cfgEngine.Start, err = follow.ParseStartBlock(f.data.start); err != nil {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"time"
 
 	"quorate/engine/archive"
 	"quorate/engine/chain"
@@ -18,7 +19,7 @@ import (
 )
 
 // Config says which chain to follow and with what. All fields but VM, RPC, WS,
-// Details, Verify and OnProgress are required.
+// Details, UntracedAfter, Verify and OnProgress are required.
 type Config struct {
 	ID, Subnet, VM chain.ID
 	// Name is what the chain is called in health checks, logs and metrics.
@@ -31,6 +32,9 @@ type Config struct {
 	// Fetchers and Tracers bound the requests for blocks and for traces at one time,
 	// WindowBytes the blocks that wait for their commit, in memory.
 	Fetchers, Tracers, WindowBytes int
+	// UntracedAfter is for how long no node can trace anything until new blocks are
+	// indexed without their traces; 0: they wait.
+	UntracedAfter time.Duration
 	// Start is where the chain begins. If it has begun above, older blocks are fetched.
 	Start StartBlock
 	// Verify says how many senders of transactions are recovered.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -202,8 +203,21 @@ func unhealthy(s *ingest.Status, stuck error) error {
 		return fmt.Errorf("the archive and the index are not brought together: %w", stuck)
 	case s.WaitingFor > maxWaiting:
 		return fmt.Errorf("a block has waited for %s to be indexed", s.WaitingFor.Round(time.Millisecond))
+	case s.Unable > 0:
+		return untracedError(s)
 	}
 	return nil
+}
+
+// untracedError says that blocks were indexed while no node could trace, and why.
+func untracedError(s *ingest.Status) error {
+	i := slices.IndexFunc(s.Gaps, func(g ingest.Gap) bool { return g.Unable })
+	if i < 0 { // above the lowest gaps
+		return fmt.Errorf("%d blocks are indexed without their traces: no node could trace", s.Unable)
+	}
+	g := &s.Gaps[i]
+	return fmt.Errorf("%d blocks are indexed without their traces, from block %d on, since %s: %s",
+		s.Unable, g.Height, g.Since.UTC().Format(time.RFC3339), g.Reason)
 }
 
 // Check returns how far the chain is and what is wrong with the way it is followed.

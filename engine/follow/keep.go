@@ -201,7 +201,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 	}
 	cfg := ingest.Config[*evm.Block]{
 		Name: c.cfg.Name, Source: c.client, Sink: k.sink,
-		Repairs: repairs, Optional: true, OnRepaired: c.repaired,
+		Repairs: repairs, Optional: true, OnRepaired: c.repaired, UnableAfter: c.cfg.UntracedAfter,
 		Fetchers: c.cfg.Fetchers, Completers: c.cfg.Tracers, WindowBytes: c.cfg.WindowBytes, GroupBytes: c.cfg.WindowBytes / 4,
 		OnBlock: func(b *evm.Block) {
 			c.proofs.take(b)
@@ -272,6 +272,7 @@ func fillBehind[B ingest.Item](host Host, name string, log *slog.Logger, cfg ing
 func beside[B ingest.Item](cfg ingest.Config[B], name string) ingest.Config[B] {
 	cfg.Name += name
 	cfg.OnBlock, cfg.OnProgress, cfg.OnRepaired, cfg.Metrics = nil, nil, nil, nil
+	cfg.UnableAfter = 0 // nothing of the past is urgent
 	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, min(fillBytes, cfg.WindowBytes/2)
 	return cfg
 }

@@ -115,6 +115,12 @@ type Config[B Item] struct {
 	// as no block of the chain has ever been completed, here or as far as Repairs
 	// knows.
 	Optional bool
+	// UnableAfter is for how long no block can be completed, for whatever reason, until
+	// blocks are committed incomplete and put into Repairs: what does not need the rest
+	// stays fresh. A chain that was far from its head when that began waits all the
+	// same, and so do all if it is 0.
+	UnableAfter time.Duration
+	near        uint64 // nearHead, but in tests
 	// OnRepaired is called with a committed block that has been completed at last; an
 	// error has it called again later, and so has an end before it is noted. Nil: gaps
 	// are left to another Ingest with the same Repairs.
@@ -168,9 +174,13 @@ func (c *Config[B]) fill() error {
 	c.CallTimeout = cmp.Or(c.CallTimeout, time.Minute)
 	c.TipEvery = cmp.Or(c.TipEvery, 10*time.Second)
 	c.MaxRewind = cmp.Or(c.MaxRewind, 1024)
+	c.near = cmp.Or(c.near, nearHead)
 	if min(c.Fetchers, c.Completers, c.Span, c.Group, c.GroupBytes, c.WindowBytes) < 1 ||
-		min(c.CallTimeout, c.TipEvery) < 0 {
+		min(c.CallTimeout, c.TipEvery, c.UnableAfter) < 0 {
 		return errors.New("ingest: bounds must be above zero")
+	}
+	if c.UnableAfter > 0 && (c.Repairs == nil || c.OnRepaired == nil) {
+		return errors.New("ingest: blocks that are committed incomplete need a list, and one to hand them to")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -223,7 +233,8 @@ type Ingest[B Item] struct {
 	inflight []*span[B] // in order
 	meter    meter
 	any      bool // some block was completed
-	foreign  int  // looks in a row at which the nodes had another block than the last committed
+	outage   outage
+	foreign  int // looks in a row at which the nodes had another block than the last committed
 }
 
 // New checks cfg and returns an Ingest that does nothing until Run.

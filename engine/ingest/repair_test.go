@@ -184,10 +184,16 @@ func TestRepairsFile(t *testing.T) {
 	if !reflect.DeepEqual(heights, []uint64{3, 7, 9}) {
 		t.Errorf("gaps at %v", heights)
 	}
-	if g, ok := r.due(at.Add(8 * time.Second)); !ok || g.Height != 3 {
+	if g, ok := r.due(at.Add(8*time.Second), 9, false); !ok || g.Height != 3 {
 		t.Errorf("due: %+v, %v", g, ok)
 	}
-	if _, ok := r.due(at); ok {
+	if g, ok := r.due(at.Add(8*time.Second), 9, true); !ok || g.Height != 7 {
+		t.Errorf("due at the other end: %+v, %v", g, ok)
+	}
+	if g, ok := r.due(at.Add(10*time.Second), 6, true); !ok || g.Height != 3 {
+		t.Errorf("due among the committed: %+v, %v", g, ok)
+	}
+	if _, ok := r.due(at, 9, false); ok {
 		t.Error("due before its time")
 	}
 	if err := errors.Join(r.filled(3), r.filled(4), r.cut(7)); err != nil {

@@ -253,6 +253,9 @@ func (r *round[B]) complete(ctx context.Context, s *span[B], k int, b B, link *c
 	c, gaveUp := &r.i.cfg, 0
 	for failures := 0; ; failures++ {
 		err := r.completers.with(ctx, func() error {
+			if why := r.i.waived(); why != nil {
+				return why
+			}
 			return r.i.call(ctx, func(ctx context.Context) error { return c.Completer.Complete(ctx, b) })
 		})
 		switch {
@@ -262,8 +265,16 @@ func (r *round[B]) complete(ctx context.Context, s *span[B], k int, b B, link *c
 			if err = r.i.completed(link); err == nil {
 				return true
 			}
-		case errors.Is(err, ErrIncomplete) && c.Repairs != nil:
-			if gaveUp++; gaveUp < gaveUpTries {
+		case errors.Is(err, ErrUnable) && r.i.optional():
+			r.i.without(err)
+			return true
+		default:
+			if errors.Is(err, ErrIncomplete) {
+				gaveUp++
+			} else {
+				r.i.unableTo(err)
+			}
+			if c.Repairs == nil || gaveUp < gaveUpTries && !r.i.lasts() {
 				break
 			}
 			full := r.i.giveUp(link, err)
@@ -271,9 +282,6 @@ func (r *round[B]) complete(ctx context.Context, s *span[B], k int, b B, link *c
 				return true
 			}
 			err = full
-		case errors.Is(err, ErrUnable) && r.i.optional():
-			r.i.without(err)
-			return true
 		}
 		err = fmt.Errorf("complete block %d: %w", link.Height, err)
 		r.i.failed(err)

@@ -25,8 +25,10 @@ type Status struct {
 	// Incomplete counts the blocks that were committed as they were, since no node
 	// has ever completed any.
 	Incomplete uint64
-	// Missing counts the gaps; Gaps are the lowest of them.
+	// Missing counts the gaps, Unable those of them that were committed while no block
+	// could be completed; Gaps are the lowest.
 	Missing int
+	Unable  int
 	Gaps    []Gap
 	// Err is what is wrong now, nil if all is well; since when, and how many
 	// failures in a row.
@@ -79,7 +81,7 @@ func (i *Ingest[B]) Status() Status {
 		s.WaitingFor = time.Since(oldest)
 	}
 	if i.cfg.Repairs != nil {
-		s.Missing, s.Gaps = i.cfg.Repairs.list(maxListed)
+		s.Missing, s.Unable, s.Gaps = i.cfg.Repairs.list(maxListed)
 	}
 	return s
 }

@@ -91,6 +91,8 @@ func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string, gaps []Gap) {
 
 // Kinds of gaps that metrics over all blocks cannot be told with.
 const (
+	// GapUntraced is the gap of blocks of a chain of which no node has had the debug API.
+	GapUntraced = "untraced"
 	// GapBelow is the gap below the block with which an index begins.
 	GapBelow = "below-start"
 	// GapUnsummed are blocks that lists show and sums lack.
