@@ -137,4 +137,11 @@ func TestReplacedHeads(t *testing.T) {
 	if number, _, parent := next(); number != "0x16" || parent != hash {
 		t.Errorf("head %s on %s follows", number, parent)
 	}
+	d.SetEVMTraits(id, evmrpc.Traits{AtMost: 0x15, Repeats: true})
+	for range 3 {
+		if number, again, _ := next(); number != "0x15" || again != hash {
+			t.Errorf("head %s %s, and the node stands still at %s", number, again, hash)
+		}
+		d.EVMChain(id).Advance()
+	}
 }

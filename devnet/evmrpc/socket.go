@@ -215,6 +215,9 @@ func (s *session) due(n *node) [][]byte {
 		s.next = tip + 1
 		return nil
 	}
+	if n.traits.Repeats {
+		s.next = min(s.next, tip)
+	}
 	const most = 64
 	var notes [][]byte
 	for ; s.next <= tip && len(notes) < most*len(s.subs); s.next++ {

@@ -27,6 +27,9 @@ type Traits struct {
 	Lag uint64
 	// AtMost is the height at which the node stands still; 0 means that it does not.
 	AtMost uint64
+	// Repeats has subscriptions told the node's last head again each time that the chain
+	// grows and the node does not.
+	Repeats bool
 	// Unaccepted is how many blocks the node shows above the last accepted one that
 	// are never accepted, as one does that lets unfinalized blocks be asked for.
 	// When the chain grows, others take their place. The tags finalized, safe and

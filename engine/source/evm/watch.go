@@ -22,8 +22,8 @@ const (
 	// lastPause as long as no head comes.
 	firstPause = 250 * time.Millisecond
 	lastPause  = 15 * time.Second
-	// silence is after how many poll intervals without a head the node is polled,
-	// though the WebSocket is up.
+	// silence is after how many poll intervals without a new head the node is polled,
+	// though the WebSocket is up, and between two looks at all nodes if there are several.
 	silence = 4
 	// pingInterval is how often an idle WebSocket is probed.
 	pingInterval = 10 * time.Second
@@ -33,8 +33,9 @@ const (
 // one and then each time that it rises, until ctx ends; it gives the cause of that
 // end. Heights may be left out: only the latest counts. They are hints: the block
 // may be asked for from another node that does not have it yet, and a tip that
-// falls is not told. The node's WebSocket tells of heads; while it is down or
-// silent the node is polled. A call of onHead holds up the next.
+// falls is not told. A node's WebSocket tells of heads; while it is down, silent or
+// only repeats itself the nodes are polled, and from time to time in any case if there
+// are several, since that one may lag. A call of onHead holds up the next.
 func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
 	heads := make(chan newest, 1) // the latest only
 	live := make(chan bool, 1)    // whether the WebSocket is up, the latest only
@@ -48,12 +49,14 @@ func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
 	}()
 	var last uint64
 	started := false
-	tell := func(number uint64) {
-		if !started || number > last {
+	tell := func(number uint64) (rose bool) {
+		if rose = !started || number > last; rose {
 			started, last = true, number
 			onHead(number)
 		}
+		return rose
 	}
+	fresh := false // several nodes, and a head was news since they were polled
 	failing := false
 	poll := time.NewTimer(0)
 	defer poll.Stop()
@@ -62,8 +65,12 @@ func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
 		case head := <-heads:
 			c.heads.Inc()
 			c.traceAhead(ctx, &lanes, &head)
-			tell(head.number)
-			poll.Reset(silence * c.cfg.PollInterval)
+			if !tell(head.number) {
+				continue
+			}
+			if fresh = len(c.cfg.Node.Nodes()) > 1; !fresh {
+				poll.Reset(silence * c.cfg.PollInterval)
+			}
 		case up := <-live:
 			if !up {
 				poll.Reset(0)
@@ -77,7 +84,12 @@ func (c *Client) Watch(ctx context.Context, onHead func(number uint64)) error {
 				c.cfg.Logger.Warn("chain's height cannot be had", "path", c.cfg.Name, "err", err)
 			}
 			failing = err != nil
-			poll.Reset(c.cfg.PollInterval)
+			wait := c.cfg.PollInterval
+			if fresh {
+				wait *= silence
+			}
+			fresh = false
+			poll.Reset(wait)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

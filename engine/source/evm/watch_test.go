@@ -1,6 +1,7 @@
 package evm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -152,6 +153,55 @@ func TestWatchPolls(t *testing.T) {
 			c := n.client(t, func(cfg *Config, _ *source.Config) { cfg.WS, cfg.PollInterval = socket, time.Millisecond })
 			if got := watch(t, c, 5); fmt.Sprint(got) != "[4 5 6 7 8]" {
 				t.Errorf("heights %v", got)
+			}
+		})
+	}
+}
+
+// A socket that keeps telling of old heads, or of heads of a node that lags, does not
+// hide what other nodes have.
+func TestWatchLaggingSocket(t *testing.T) {
+	t.Parallel()
+	const far = 0x3e8
+	for name, next := range map[string]func(last int) int{
+		"stands still": func(last int) int { return last },
+		"lags":         func(last int) int { return min(last+1, far/2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, other := newNode(t), newNode(t)
+			s := newSocket(t, func(ctx context.Context, _ int, conn *websocket.Conn) {
+				ctx = conn.CloseRead(ctx) // pings are answered
+				err := say(ctx, conn, agreed)
+				for told, height := 0, 3; err == nil; told, height = told+1, next(height) {
+					if told >= 20 && other.count("eth_getBlockByNumber") > 0 { // all were asked once
+						other.edits(func(_ question, r recorded) recorded {
+							r.Result = bytes.Replace(r.Result, []byte(`"number":"0x3"`), fmt.Appendf(nil, `"number":"%#x"`, far), 1)
+							return r
+						})
+					}
+					err = say(ctx, conn, head, "0xab", height)
+					select {
+					case <-time.After(time.Millisecond):
+					case <-ctx.Done():
+						return
+					}
+				}
+			})
+			c := n.client(t, func(cfg *Config, below *source.Config) {
+				cfg.WS, cfg.PollInterval = socketAt(t, s.url()), 200*time.Millisecond
+				below.Nodes = append(below.Nodes, nodeAt(t, other.URL))
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			highest := uint64(0)
+			_ = c.Watch(ctx, func(number uint64) {
+				if highest = max(highest, number); highest == far {
+					cancel()
+				}
+			})
+			if highest != far {
+				t.Errorf("the highest head is %d of %d", highest, far)
 			}
 		})
 	}
