@@ -46,6 +46,7 @@ func (c *metricCall) avgTPS(p *params) *failure {
 	c.points()
 	c.w.Raw(`],"status":200,"lastRun":`)
 	c.w.B = strconv.AppendInt(c.w.B, c.lastRun(), 10)
+	c.fleeting = true
 	c.w.Raw("}")
 	return nil
 }

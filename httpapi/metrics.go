@@ -34,6 +34,7 @@ type metricCall struct {
 	chunks         []*chunk
 	newest, oldest uint32
 	more           bool // there are older points
+	fleeting       bool // the answer changes without a block, so it is not kept
 
 	lastName string // of a chain, kept from request to request
 }
@@ -79,7 +80,9 @@ func onMetric(serve func(c *metricCall, p *params) *failure) maker {
 				fail(ctx, f)
 			} else {
 				s.answer(ctx, &c.call)
-				s.keep(ctx, &k, &c.call)
+				if !c.fleeting {
+					s.keep(ctx, &k, &c.call)
+				}
 			}
 			s.metricCalls.put(c)
 		}
