@@ -171,12 +171,13 @@
 // trace (a block whose trace no node could make yet), untraced (no node has the
 // debug API), unverified (blocks that could not be checked by their hash), doubtful
 // (their calls or balances may be false, and other nodes are asked), below-start (the
-// index begins above), unsummed (older blocks that came later: lists show them, token
-// balances and cumulative metrics lack them until the first block of the chain is
-// there), or, where no rows are missing, archive-damaged, archive-pruned and
-// archive-filling. Answers about a chain of which rows are missing or not certain carry
-// X-Chain-Gaps, for example "trace 4711-4711, unverified
-// 5000-5300".
+// index begins above), metrics (the chain went back some blocks: metrics from the hour,
+// day, week and month of the first one on are made again, and a 503 until then),
+// unsummed (older blocks that came later: lists show them, token balances and
+// cumulative metrics lack them until the first block of the chain is there), or, where
+// no rows are missing, archive-damaged, archive-pruned and archive-filling. Answers
+// about a chain of which rows are missing or not certain carry X-Chain-Gaps, for example
+// "trace 4711-4711, unverified 5000-5300".
 //
 // # Names that are not known
 //

@@ -24,9 +24,10 @@ type fakeRollup struct {
 	err     error // of the state
 	broken  error // of the records
 	updated time.Time
-	walks   int  // how often records were read
-	read    int  // how many
-	hole    bool // a record is left out
+	walks   int    // how often records were read
+	read    int    // how many
+	hole    bool   // a record is left out
+	before  uint64 // of the state
 }
 
 type fakeStamps map[rollup.Address]rollup.Stamp
@@ -93,7 +94,9 @@ func (c *fakeChain) RollupState() (s rollup.State, edition uint32, err error) {
 	case c.metrics.roller == nil:
 		return s, 0, index.ErrEmpty
 	}
-	return c.metrics.roller.State(), c.metrics.edition, nil
+	s = c.metrics.roller.State()
+	s.Before = c.metrics.before
+	return s, c.metrics.edition, nil
 }
 
 // Buckets implements Chain.

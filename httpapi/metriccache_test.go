@@ -53,6 +53,58 @@ func TestMetricReads(t *testing.T) {
 	f("metrics made anew", days, 1, 50+2*chunkLen)
 }
 
+// TestHeldMetrics: when blocks were given up what comes before them is served, alone and
+// in groups, and what comes after is a 503 until metrics are made again. What was kept
+// before shows nothing of it, and what is kept meanwhile hides nothing later.
+func TestHeldMetrics(t *testing.T) {
+	t.Parallel()
+	c, other := oddChain(t, "1", 1, noon, 250), oddChain(t, "2", 2, noon, 300)
+	s := dataServer(t, Config{}, c, other)
+	state, _, _ := c.RollupState()
+	held := noon + (state.Last-noon)/2
+	same := func(what string) {
+		t.Helper()
+		for i := rollup.Hour; i < rollup.Intervals; i++ {
+			for _, m := range []rollup.Metric{rollup.TxCount, rollup.GasUsed, rollup.CumulativeTxCount} {
+				if m.DayOnly() && i != rollup.Day {
+					continue
+				}
+				end := uint64(1) << 62
+				if c.metrics.before > 0 {
+					end = uint64(i.Start(i.Number(c.metrics.before)))
+				}
+				query := "timeInterval=" + i.String() + "&"
+				comparePoints(t, s, metricPath("1", m, query), 1000, wantPoints(t, m, i, 0, end, c))
+				comparePoints(t, s, metricPath("total", m, query), 1000, wantPoints(t, m, i, 0, end, c, other))
+				comparePoints(t, s, metricPath("2", m, query), 1000, wantPoints(t, m, i, 0, 1<<62, other))
+			}
+		}
+		if t.Failed() {
+			t.Fatal(what)
+		}
+	}
+	same("before")
+	c.metrics.before = held
+	for _, name := range []string{"1", "total"} {
+		for _, of := range []string{"startTimestamp=%d", "startTimestamp=%d&endTimestamp=4000000000"} {
+			path := metricPath(name, rollup.TxCount, fmt.Sprintf("timeInterval=hour&"+of, held+hour))
+			expect(t, s, path, 503, "chain 1 cannot answer this now: the metrics of the chain are not complete: after blocks were given up")
+		}
+		expect(t, s, metricPath(name, rollup.TxCount, fmt.Sprintf("timeInterval=hour&endTimestamp=%d", noon-3*hour)), 200, `"results":[]`)
+	}
+	same("held")
+	c.metrics.before -= 5 * day
+	same("held from below")
+	other.mine(t, state.Last+900*hour, 1)
+	same("held, and the other chain grows")
+	c.metrics.before = noon + 1
+	expect(t, s, metricPath("1", rollup.TxCount, "timeInterval=hour"), 503, "are made again")
+	expect(t, s, metricPath("total", rollup.TxCount, ""), 503, "are made again")
+	c.metrics.before = 0
+	c.metrics.edition++
+	same("made again")
+}
+
 // TestChunkOf: chunks whose hashes agree by chance are not taken for each other.
 func TestChunkOf(t *testing.T) {
 	t.Parallel()

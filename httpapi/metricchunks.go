@@ -153,8 +153,11 @@ func (p *points) lookup(s *series, place uint32) (*chunk, uint32) {
 		return nil, 0
 	}
 	settled := k.settled(s, place)
-	if _, bottom := s.at(place); settled <= bottom {
+	switch top, bottom := s.at(place); {
+	case settled <= bottom:
 		return nil, 0
+	case settled > top: // the series ends below, see series.held
+		settled = math.MaxUint32
 	}
 	return k, settled
 }

@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/index"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -159,6 +161,9 @@ func (c *metricCall) openToken() *failure {
 // read finds the chunks of the page: the newest points below before.
 func (c *metricCall) read(size int) *failure {
 	newest, oldest, ok := c.series.window(c.q.since, c.q.until, c.before)
+	if s := &c.series; !ok && s.held != nil && newest == s.last && oldest > newest {
+		return c.metricFailure(s.held, fmt.Errorf("%w: after blocks were given up those of this time are made again", index.ErrRollup))
+	}
 	if !ok {
 		return nil
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/valyala/fasthttp"
@@ -53,6 +54,8 @@ type series struct {
 	begun       bool
 	first, last uint32
 	hash        uint64 // of all above but the bounds
+	held        Chain  // whose buckets after heldAt do not hold until they are made again, nil: none
+	heldAt      uint32
 	why         string // why the metric is not known of the chain added last that it is not known of
 }
 
@@ -83,8 +86,16 @@ func (c *metricCall) find(name []byte) *failure {
 	return nil
 }
 
-// load asks the chains how far they are.
+// load asks the chains how far they are. What does not hold of one ends the series.
 func (c *metricCall) load() *failure {
+	f := c.loadSources()
+	if s := &c.series; s.held != nil {
+		s.last = min(s.last, s.heldAt)
+	}
+	return f
+}
+
+func (c *metricCall) loadSources() *failure {
 	s := &c.series
 	s.hash = mix(uint64(s.metric)<<16|uint64(s.interval)<<8|uint64(s.form), 0)
 	if s.group == noGroup {
@@ -163,6 +174,14 @@ func (s *series) add(c Chain) (known bool, err error) {
 			s.begun, s.first, s.last = true, src.first, src.last
 		}
 		s.first, s.last = min(s.first, src.first), max(s.last, src.last)
+	}
+	if state.Before > 0 {
+		if !src.begun {
+			return false, fmt.Errorf("%w: after blocks were given up they are made again", index.ErrRollup)
+		}
+		if s.held == nil || src.last < s.heldAt {
+			s.held, s.heldAt = c, src.last
+		}
 	}
 	s.sources = append(s.sources, src)
 	s.hash = mix(s.hash, binary.LittleEndian.Uint64(src.id[:])+uint64(edition))

@@ -13,6 +13,9 @@ type State struct {
 	// times of the first and the last of them.
 	Begun       bool
 	First, Last uint64
+	// Before, if it is not 0, says that blocks at the end turned out not to be the
+	// chain's: only buckets that end before that time hold. It is not stored.
+	Before uint64
 	// Untraced: a block with transactions was not traced, so the metrics that need
 	// traces are not known.
 	Untraced bool
@@ -25,9 +28,15 @@ type State struct {
 	}
 }
 
-// Bounds returns the chain's first and last bucket; ok is false if it has none yet.
+// Bounds returns the chain's first and last bucket; ok is false if it has none yet, or
+// none that holds.
 func (s *State) Bounds(i Interval) (first, last uint32, ok bool) {
-	return i.Number(s.First), i.Number(s.Last), s.Begun
+	first, last, ok = i.Number(s.First), i.Number(s.Last), s.Begun
+	if s.Before > 0 {
+		open := min(i.Number(s.Before), last)
+		last, ok = open-1, ok && open > first
+	}
+	return first, last, ok
 }
 
 // begin takes the time of the first block and returns when time starts: at the

@@ -190,13 +190,16 @@ func TestNeverAccepted(t *testing.T) {
 	if n := counters(t, server.url)[`quorate_ingest_rewinds_total{chain="C"}`]; n != 1 {
 		t.Errorf("went back %v times", n)
 	}
+	if status, body := get(t, server.url+"/v2/chains/"+number+"/metrics/txCount?timeInterval=hour&pageSize=3"); status != http.StatusOK {
+		t.Errorf("metrics of the time before: %d %s", status, body)
+	}
 	server.stop(t)
 	// What the blocks left in tables that only collect, and metrics, are made again
 	// after a while, or with the next start.
 	server = startChild(t, d, dir, "--log-display-level", "fatal")
-	poll(t, 100*time.Millisecond, "metrics are served again", func() bool {
-		status, _ := get(t, server.url+"/v2/chains/"+number+"/metrics/txCount?timeInterval=day&pageSize=3")
-		return status == http.StatusOK
+	poll(t, 100*time.Millisecond, "all metrics are served again", func() bool {
+		_, body := get(t, server.url+"/v1/chains")
+		return !strings.Contains(string(body), `"kind":"metrics"`)
 	})
 	awaitIndexed(t, server.url, c)
 	server.stop(t)

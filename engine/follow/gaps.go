@@ -37,6 +37,9 @@ const (
 	GapBelow = "below-start"
 	// GapUnsummed: lists show the blocks, but sums over all blocks begin above.
 	GapUnsummed = "unsummed"
+	// GapMetrics: metrics from the first of the blocks on are not known, down to that of
+	// its hour, day, week and month, until all are made again.
+	GapMetrics = "metrics"
 	// GapDamaged: the archive is damaged there. It is fetched again.
 	GapDamaged = "archive-damaged"
 	// GapPruned: the archive does not have the blocks any more, so only what lies above
@@ -74,6 +77,9 @@ func (c *EVM) Gaps() []Gap {
 	if sums := max(begin.Balances, begin.Metrics); sums > begin.Lists {
 		list = append(list, Gap{GapUnsummed, begin.Lists, sums - 1,
 			"sums of token transfers and cumulative metrics lack these blocks until all below are there", true})
+	}
+	if at, ok := c.index.Held(); ok {
+		list = append(list, Gap{GapMetrics, at, head, "blocks above the first one were given up; metrics from its hour, day, week and month on are made again", true})
 	}
 	if k != nil {
 		list = append(list, k.gaps(head, begin.Lists)...)

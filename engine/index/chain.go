@@ -174,6 +174,9 @@ func (c *Chain) loadCursor() error {
 	if c.opts.NoRollup || cur.rolled.Next != cur.head.Number+1 {
 		cur.places = cur.places.without(partMetrics)
 	}
+	if cur.held, err = loadHeld(s, cur.places); err != nil {
+		return fmt.Errorf("read which metrics of chain %s hold: %w", c.id, err)
+	}
 	c.last.Store(cur)
 	c.maker = newMaker(c, cur.places, allTables)
 	return nil

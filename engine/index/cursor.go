@@ -19,6 +19,8 @@ type cursor struct {
 	traced bool
 	// rolled is how far metrics are made, if they are. It has a row of its own.
 	rolled rollup.State
+	// held are the metrics that hold after a rewind, until they are made again.
+	held *held
 	// places says where the tables lie. They have a row of their own too.
 	places *places
 	// from says with which blocks the tables begin, in a row of its own as well.

@@ -9,9 +9,10 @@ import (
 )
 
 // RollupState reports how far the metrics of the chain are made, and their
-// edition, which changes when they are made anew. The error is [ErrEmpty] if the
-// chain has no block yet, and wraps [ErrRollup] if the metrics are not made up
-// to the last block: they are of no use until then.
+// edition, which changes when they are made again. After a rewind those before the
+// blocks that were given up hold. The error is [ErrEmpty] if the chain has no block
+// yet, and wraps [ErrRollup] if the metrics are not made up to the last block: they
+// are of no use until then.
 func (c *Chain) RollupState() (s rollup.State, edition uint32, err error) {
 	cur := c.last.Load()
 	switch {
@@ -19,10 +20,21 @@ func (c *Chain) RollupState() (s rollup.State, edition uint32, err error) {
 		return s, 0, ErrEmpty
 	case c.opts.NoRollup:
 		return s, 0, fmt.Errorf("%w: none are made", ErrRollup)
+	case cur.held != nil:
+		return cur.held.state, uint32(cur.places.of[store.TableRollup].edition), nil
 	case !cur.places.has(store.TableRollup):
 		return s, 0, fmt.Errorf("%w: they are made up to block %d of %d", ErrRollup, c.rebuilt.Load(), cur.head.Number+1)
 	}
 	return cur.rolled, uint32(cur.places.of[store.TableRollup].edition), nil
+}
+
+// Held returns the last block before those that were given up if the metrics from its
+// hour, day, week and month on have not been made again since.
+func (c *Chain) Held() (height uint64, ok bool) {
+	if cur := c.last.Load(); cur != nil && cur.held != nil {
+		return cur.held.height, true
+	}
+	return 0, false
 }
 
 // Buckets hands over the metrics of the buckets from newest down to oldest, the

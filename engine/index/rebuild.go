@@ -427,8 +427,13 @@ func (b *build) replace(cur cursor) error {
 	if b.lacks {
 		cur.places = at.lacking(partMetrics.has)
 	}
+	var more []row
 	if b.m.writes(store.TableRollup) {
 		cur.rolled = b.cur.rolled
+		if cur.held != nil {
+			cur.held = nil
+			more = append(more, row{at.rowKey(rowHeld), nil})
+		}
 	}
 	if b.m.writes(store.TableTxs) && b.m.writes(store.TableAddressTxs) && b.m.writes(store.TableNativeBalances) {
 		cur.gaps, cur.traced = b.cur.gaps, b.cur.traced
@@ -441,9 +446,9 @@ func (b *build) replace(cur cursor) error {
 		{at.rowKey(rowDropping), appendEditions(nil, gone)},
 	}
 	if cur.from != c.begins() {
-		list = append(list, row{at.rowKey(rowBegins), cur.from.append(nil)})
+		more = append(more, row{at.rowKey(rowBegins), cur.from.append(nil)})
 	}
-	if err := c.putRows(list...); err != nil {
+	if err := c.putRows(append(list, more...)...); err != nil {
 		return errors.Join(err, c.settle())
 	}
 	c.doubt = false

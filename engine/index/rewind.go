@@ -19,9 +19,9 @@ var errRewound = errors.New("blocks of the chain are given up")
 // block after the other is removed, the last one first: whoever calls it again
 // after it failed, or after a crash, goes on where it was.
 //
-// Tables that only collect keep what those blocks said until they are made again,
-// and metrics are gone until then: both are stale, see [Chain.Stale]. What was being
-// made again begins anew.
+// Tables that only collect keep what those blocks said until they are made again, and
+// of metrics only those before hold until then: both are stale, see [Chain.Stale]. What
+// was being made again begins again.
 func (c *Chain) Rewind(ctx context.Context, from Blocks, to uint64) error {
 	unlock := c.interrupt()
 	defer unlock()
@@ -84,8 +84,12 @@ func (c *Chain) rewind(ctx context.Context, from Blocks, to uint64) error {
 	if first := cur.from[partPure]; to < first {
 		return fmt.Errorf("%w: %d, the first is %d", ErrBelow, to, first)
 	}
+	held, err := c.hold(&cur, to)
+	if err != nil {
+		return err
+	}
 	cur.places = cur.places.lacking(collects).without(partMetrics)
-	if err := c.abandon(row{cur.places.rowKey(rowServing), cur.places.append(nil)}); err != nil {
+	if err := c.abandon(row{cur.places.rowKey(rowServing), cur.places.append(nil)}, row{cur.places.rowKey(rowHeld), held}); err != nil {
 		return err
 	}
 	for cur.head.Number > to {

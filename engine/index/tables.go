@@ -174,6 +174,7 @@ const (
 	rowWrapped         // contracts of wrapped coins that balances are made with
 	rowRedo            // | u64 height: a block that was completed while tables are made again
 	rowBegins          // the first blocks of the tables, u64 for each part; none if that is the genesis block
+	rowHeld            // which metrics hold after a rewind, see held
 )
 
 // rowKey returns the key of a row of the table of editions.
