@@ -140,7 +140,7 @@ func (c *EVM) complete(ctx context.Context) error {
 	}
 	for _, g := range c.index.Gaps() {
 		err := c.keeper.Load().sink.reader.Read(ctx, g.From, g.To, func(b *evm.Block) error {
-			if !b.Traced && c.client.Needs(b) {
+			if !b.Traced && c.client.Needs(b) || !c.index.Completes(b.Number) {
 				return nil
 			}
 			return c.index.Complete(ctx, b)

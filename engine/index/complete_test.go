@@ -237,6 +237,65 @@ func TestManyGaps(t *testing.T) {
 	}
 }
 
+// More gaps than there is room for count as one at the end, with all blocks between them.
+// Whatever the order in which the traces come, after the blocks that have theirs were
+// handed over too nothing of that is left.
+func TestCompleteManyGaps(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 55, Txs: 1}).Blocks(5 * maxGaps)
+	given := bare(blocks, func(n uint64) bool { return n%2 == 1 })
+	clean := openChain(t, Options{})
+	commit(t, clean, blocks, 100)
+	for name, order := range map[string]func(late []*evm.Block){
+		"upwards":   func([]*evm.Block) {},
+		"downwards": slices.Reverse[[]*evm.Block],
+		"at random": func(late []*evm.Block) {
+			rand.New(rand.NewPCG(55, 1)).Shuffle(len(late), func(i, k int) { late[i], late[k] = late[k], late[i] })
+		},
+	} {
+		c := openChain(t, Options{})
+		commit(t, c, given, 100)
+		gaps := c.Gaps()
+		if last := gaps[len(gaps)-1]; len(gaps) != maxGaps || last.To-last.From < 40 || c.Completes(last.From+1) || !c.Completes(last.From) || c.Completes(last.To+1) {
+			t.Fatalf("%d gaps, the last is %v", len(gaps), last)
+		}
+		var late []*evm.Block
+		for i, b := range given {
+			if lacksTrace(b) && i > 0 {
+				late = append(late, blocks[i])
+			}
+		}
+		order(late)
+		for i, b := range late {
+			complete(t, c, b)
+			if i == len(late)/2 {
+				for _, b := range late[i+1:] { // those that are not there are told of
+					if !untraced(c.Gaps(), b.Number-1, b.Number) {
+						t.Fatalf("%s: block %d is in no gap", name, b.Number)
+					}
+				}
+			}
+		}
+		for _, g := range c.Gaps() {
+			for n := g.From; n <= g.To; n++ {
+				if !c.Completes(n) {
+					t.Fatalf("%s: block %d stays in gap %v", name, n, g)
+				}
+				complete(t, c, blocks[n])
+			}
+		}
+		if gaps := c.Gaps(); len(gaps) > 0 {
+			t.Errorf("%s: %d gaps are left, the first is %v", name, len(gaps), gaps[0])
+		}
+		if stale := c.Stale(); len(stale) > 0 {
+			rebuild(t, c, &archive{blocks: blocks}, stale...)
+		}
+		if digest(t, c) != digest(t, clean) {
+			t.Errorf("%s: the digests differ", name)
+		}
+	}
+}
+
 // Blocks without transactions, which nobody traces and over which gaps go on, are
 // completed as they are.
 func TestCompleteAmongEmpty(t *testing.T) {

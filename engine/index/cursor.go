@@ -131,6 +131,19 @@ func (c *cursor) complete(number uint64) {
 	}
 }
 
+// Completes reports whether a block is in a gap and would not be any more after
+// [Chain.Complete]. It would be still if it is between gaps that count as one, since
+// there are too many.
+func (c *Chain) Completes(number uint64) bool {
+	last := c.last.Load()
+	if last == nil || !untraced(last.gaps, number-1, number) {
+		return false
+	}
+	next := *last
+	next.complete(number)
+	return !untraced(next.gaps, number-1, number)
+}
+
 // untraced reports whether one of the blocks from above one height up to another
 // is not traced.
 func untraced(gaps []Gap, above, upTo uint64) bool {
