@@ -111,6 +111,24 @@ func TestFalseBalances(t *testing.T) {
 	r.whole(t)
 }
 
+// TestFalseOlderBalances: a node lies about balances of blocks that are fetched later,
+// below those with which an index began. Proofs find that out too.
+func TestFalseOlderBalances(t *testing.T) {
+	t.Parallel()
+	d := startNetwork(t, devnet.Config{Blocks: 250, TxsPerBlock: 3, StateProofs: true})
+	c, _ := cChain(d)
+	dir := t.TempDir()
+	server := startChild(t, d, dir, "--start-block", "latest-2", "--log-display-level", "fatal")
+	awaitIndexed(t, server.url, c)
+	server.stop(t)
+	d.SetEVMTraits(c.Config().ID, evmrpc.Traits{Edit: oneMore(t, "*/result/post/*/balance")})
+	server = startChild(t, d, dir, "--health-check-frequency", "250ms", "--log-display-level", "fatal")
+	poll(t, 100*time.Millisecond, "health says that what is served may be false", func() bool {
+		return strings.Contains(healthOf(t, server.url).Checks["C"].Error, "may be false")
+	})
+	server.stop(t)
+}
+
 // TestFalseCalls: a node lies about calls that move nothing, which no proof shows. As
 // soon as there are others its word is compared with theirs, and all of it is put right.
 func TestFalseCalls(t *testing.T) {

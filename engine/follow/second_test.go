@@ -377,6 +377,15 @@ func TestSuspects(t *testing.T) {
 	if fmt.Sprint(got) != "[5-14 21-25]" {
 		t.Error(got)
 	}
+	for range helpless {
+		if err := s.err(); err == nil || strings.Contains(err.Error(), "name a further node") {
+			t.Error(err)
+		}
+		s.postpone(s.all()[0].id, "nobody", nil, nil)
+	}
+	if err := s.err(); err == nil || !strings.Contains(err.Error(), "name a further node") {
+		t.Error(err)
+	}
 	for h := range uint64(3 * maxSuspects) {
 		s.add(suspect{From: 100 + 2*h, To: 100 + 2*h})
 	}

@@ -45,7 +45,12 @@ func (c *EVM) chooseStart(ctx context.Context) (uint64, error) {
 }
 
 // deeper is the index as it takes older blocks.
-type deeper struct{ c *EVM }
+type deeper struct {
+	c *EVM
+	// proofs are those of older blocks: nodes that have no old states cost those at the
+	// head nothing.
+	proofs *proofLane
+}
 
 // First implements [olderIndex].
 func (d deeper) First() uint64 { return d.c.index.Begin().Lists }
@@ -56,6 +61,8 @@ func (d deeper) CommitBelow(ctx context.Context, blocks []*evm.Block) error {
 	if err == nil {
 		for _, b := range blocks {
 			d.c.noteUnverified(b)
+			d.proofs.take(b)
+			d.c.second.take(b)
 		}
 	}
 	return err
@@ -68,8 +75,9 @@ func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 		return nil // it begins as it is wanted
 	}
 	log := c.log.With("chain", c.cfg.Name)
+	proofs := newProofLane(log, c.cfg.Host.Metrics().With("chain", c.cfg.Name), c.client, c.second.refuted)
 	return c.cfg.Host.Go("older blocks of "+c.cfg.Name, func(ctx context.Context) error {
-		o := &older[*evm.Block]{keeper: k, index: deeper{c}, nodes: c.client, fetch: beside(cfg, " older"), log: log}
+		o := &older[*evm.Block]{keeper: k, index: deeper{c, proofs}, nodes: c.client, fetch: beside(cfg, " older"), log: log}
 		for _, e := range []*event{&k.joined, &k.tended} {
 			select {
 			case <-e.done:
@@ -84,8 +92,11 @@ func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 		if !k.retry(ctx, "the block with which the chain is to begin is not known", func(error) {}, func() (err error) {
 			wanted, err = c.plan(ctx, o)
 			return err
-		}) || !wanted || !o.Run(ctx) {
+		}) || !wanted {
 			return nil
+		}
+		if err := c.cfg.Host.Go("proofs of older blocks of "+c.cfg.Name, proofs.run); err != nil || !o.Run(ctx) {
+			return err
 		}
 		log.Info("all older blocks that are wanted are there", "first", o.down)
 		c.tokens.Search()

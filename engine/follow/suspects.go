@@ -39,6 +39,8 @@ const (
 	// range; it doubles up to suspectMost.
 	suspectFirst = 5 * time.Second
 	suspectMost  = time.Hour
+	// helpless is after how many tries in vain health says what would help.
+	helpless = 4
 )
 
 // suspects is the list of all suspect blocks of a chain. It is safe for concurrent use.
@@ -197,9 +199,15 @@ func (s *suspects) unsaved() (list []suspect, ok bool) {
 // err says which blocks were told by a node that has told something false.
 func (s *suspects) err() error {
 	for _, e := range s.all() {
-		if e.Accused {
-			return fmt.Errorf("what is served of blocks %d to %d may be false, and is asked of other nodes: %s", e.From, e.To, e.Reason)
+		if !e.Accused {
+			continue
 		}
+		err := fmt.Errorf("what is served of blocks %d to %d may be false, and is asked of other nodes: %s", e.From, e.To, e.Reason)
+		if e.Tries >= helpless {
+			err = fmt.Errorf("%w; none has settled it in %d tries, the next is at %s: name a further node that has the debug API and these states",
+				err, e.Tries, e.Next.UTC().Format(time.RFC3339))
+		}
+		return err
 	}
 	return nil
 }
