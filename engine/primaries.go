@@ -209,12 +209,7 @@ func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, 
 		if vertices == nil {
 			return nil, errors.New("its vertices cannot be followed")
 		}
-		cfg.Before = func() error {
-			if !vertices.Settled() {
-				return errUnsettled
-			}
-			return nil
-		}
+		cfg.After = vertices
 		rows, _ := vertices.Rows().(*primary.Chain)
 		cfg.Rows = func() (follow.PrimaryRows, error) { return xchain.OpenBlocks(db, n.ID(), exchange, rows) }
 	case primary.CChain:
@@ -226,9 +221,6 @@ func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, 
 // maxPrimaryWindow bounds the blocks of a chain of the primary network that wait for
 // their commit, in bytes: they are small.
 const maxPrimaryWindow = 32 << 20
-
-// errUnsettled: the first block of the X-Chain is the child of its last vertex.
-var errUnsettled = errors.New("the vertices before the first block are not all here yet")
 
 // exchangeGenesis returns what a genesis of the P-Chain has for the X-Chain.
 func exchangeGenesis(genesis []byte) ([]byte, error) {

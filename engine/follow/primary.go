@@ -43,7 +43,7 @@ type PrimaryRows interface {
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All
-// fields but Genesis, Start, Rows, Before and OnProgress are required.
+// fields but Genesis, Start, Rows, After and OnProgress are required.
 type PrimaryConfig struct {
 	Chain primary.Kind
 	ID    chain.ID // of the chain
@@ -61,9 +61,9 @@ type PrimaryConfig struct {
 	Archive func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
 	// Rows opens the index; nil: blocks are only archived.
 	Rows func() (PrimaryRows, error)
-	// Before returns why the chain's blocks cannot be taken yet, or nil; nil itself:
-	// they always can.
-	Before func() error
+	// After is the chain of vertices whose last one the first block follows, nil
+	// without. It must have been started.
+	After *Primary
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
 	// OnProgress is called with how far the index is; it must not block.
@@ -71,6 +71,9 @@ type PrimaryConfig struct {
 	// Log returns the logger of a name.
 	Log func(name string) *slog.Logger
 }
+
+// errUnsettled: the first block of the X-Chain is the child of its last vertex.
+var errUnsettled = errors.New("the vertices before the first block are not all here yet")
 
 // Primary is a chain of the primary network that is followed: its blocks are archived
 // and, where there are rules for them, indexed. Accepted blocks of these chains are
@@ -148,7 +151,7 @@ func (p *Primary) Start() (err error) {
 	p.followed.Store(started)
 	p.metrics(set)
 	return errors.Join(
-		p.cfg.Host.Go("archive "+p.cfg.Name, p.keeper.Run),
+		p.cfg.Host.Go("archive "+p.cfg.Name, p.keep),
 		p.cfg.Host.Go("chain "+p.cfg.Name, p.follow),
 	)
 }
@@ -270,12 +273,23 @@ func (p *Primary) follow(ctx context.Context) error {
 	return p.cfg.Host.Go("ingest "+p.cfg.Name, p.fetchBlocks)
 }
 
+// keep brings archive and index together. Blocks that are archived came after all
+// vertices that are archived, and so do their rows.
+func (p *Primary) keep(ctx context.Context) error {
+	if p.cfg.After != nil {
+		select {
+		case <-p.cfg.After.keeper.caught.done:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return p.keeper.Run(ctx)
+}
+
 // ready returns why no block can be fetched yet, or nil.
 func (p *Primary) ready(ctx context.Context) error {
-	if p.cfg.Before != nil {
-		if err := p.cfg.Before(); err != nil {
-			return err
-		}
+	if p.cfg.After != nil && !p.cfg.After.Settled() {
+		return errUnsettled
 	}
 	_, err := p.client.Tip(ctx)
 	p.asked.Store(true)
