@@ -1,4 +1,6 @@
-package main
+// Package author issues transactions of most types on the P- and the X-Chain of a local
+// network.
+package author
 
 import (
 	"context"
@@ -22,21 +24,23 @@ import (
 	"github.com/ava-labs/avalanchego/wallet/subnet/primary/common"
 )
 
-// An author issues transactions with the pre-funded key.
-type author struct {
+// An Author issues transactions with the pre-funded key.
+type Author struct {
 	*primary.Wallet
-	x, avax ids.ID
-	owner   secp256k1fx.OutputOwners
-	opts    []common.Option
+	XChain ids.ID
+	avax   ids.ID
+	owner  secp256k1fx.OutputOwners
+	opts   []common.Option
 }
 
-func newAuthor(ctx context.Context, url string) (*author, error) {
+// New returns an author who issues by way of the node at url.
+func New(ctx context.Context, url string) (*Author, error) {
 	keys := secp256k1fx.NewKeychain(genesis.EWOQKey)
 	w, err := primary.MakeWallet(ctx, url, keys, keys, primary.WalletConfig{})
 	if err != nil {
 		return nil, err
 	}
-	return &author{
+	return &Author{
 		w, w.X().Builder().Context().BlockchainID, w.X().Builder().Context().AVAXAssetID,
 		secp256k1fx.OutputOwners{Threshold: 1, Addrs: []ids.ShortID{genesis.EWOQKey.Address()}},
 		[]common.Option{common.WithContext(ctx), common.WithPollFrequency(50 * time.Millisecond), common.WithMemo(nil)},
@@ -44,12 +48,12 @@ func newAuthor(ctx context.Context, url string) (*author, error) {
 }
 
 // pay is an output to the author.
-func (a *author) pay(amount uint64) []*avax.TransferableOutput {
+func (a *Author) pay(amount uint64) []*avax.TransferableOutput {
 	return []*avax.TransferableOutput{{Asset: avax.Asset{ID: a.avax}, Out: &secp256k1fx.TransferOutput{Amt: amount, OutputOwners: a.owner}}}
 }
 
-// issue issues all of it.
-func (a *author) issue(node ids.NodeID) error {
+// Issue issues all of it; node is one of the network's.
+func (a *Author) Issue(node ids.NodeID) error {
 	for _, part := range []func(ids.NodeID) error{a.permissioned, a.stake, a.l1, a.exchange} {
 		if err := part(node); err != nil {
 			return err
@@ -59,7 +63,7 @@ func (a *author) issue(node ids.NodeID) error {
 }
 
 // permissioned makes a subnet with a validator, and hands it on.
-func (a *author) permissioned(node ids.NodeID) error {
+func (a *Author) permissioned(node ids.NodeID) error {
 	subnet, err := a.P().IssueCreateSubnetTx(&a.owner, a.opts...)
 	if err != nil {
 		return fmt.Errorf("create a subnet: %w", err)
@@ -81,7 +85,7 @@ func (a *author) permissioned(node ids.NodeID) error {
 }
 
 // stake adds a validator and a delegator of the primary network.
-func (a *author) stake(node ids.NodeID) error {
+func (a *Author) stake(node ids.NodeID) error {
 	key, err := localsigner.New()
 	if err != nil {
 		return err
@@ -103,7 +107,7 @@ func (a *author) stake(node ids.NodeID) error {
 }
 
 // l1 makes an L1 with one validator that nobody runs.
-func (a *author) l1(ids.NodeID) error {
+func (a *Author) l1(ids.NodeID) error {
 	subnet, err := a.P().IssueCreateSubnetTx(&a.owner, a.opts...)
 	if err != nil {
 		return fmt.Errorf("create a subnet: %w", err)
@@ -138,13 +142,13 @@ func (a *author) l1(ids.NodeID) error {
 }
 
 // exchange moves funds to the X-Chain and back, and uses all feature extensions there.
-func (a *author) exchange(ids.NodeID) error {
+func (a *Author) exchange(ids.NodeID) error {
 	steps := []struct {
 		name string
 		do   func() error
 	}{
 		{"pay on P", func() error { _, err := a.P().IssueBaseTx(a.pay(1), a.opts...); return err }},
-		{"export from P", func() error { _, err := a.P().IssueExportTx(a.x, a.pay(units.Avax), a.opts...); return err }},
+		{"export from P", func() error { _, err := a.P().IssueExportTx(a.XChain, a.pay(units.Avax), a.opts...); return err }},
 		{"import to X", func() error {
 			_, err := a.X().IssueImportTx(constants.PlatformChainID, &a.owner, a.opts...)
 			return err
@@ -154,7 +158,7 @@ func (a *author) exchange(ids.NodeID) error {
 			_, err := a.X().IssueExportTx(constants.PlatformChainID, a.pay(units.Avax), a.opts...)
 			return err
 		}},
-		{"import to P", func() error { _, err := a.P().IssueImportTx(a.x, &a.owner, a.opts...); return err }},
+		{"import to P", func() error { _, err := a.P().IssueImportTx(a.XChain, &a.owner, a.opts...); return err }},
 		{"assets", a.assets},
 	}
 	for _, s := range steps {
@@ -165,7 +169,7 @@ func (a *author) exchange(ids.NodeID) error {
 	return nil
 }
 
-func (a *author) assets() error {
+func (a *Author) assets() error {
 	asset, err := a.X().IssueCreateAssetTx("Recorded", "REC", 3, map[uint32][]verify.State{
 		0: {&secp256k1fx.MintOutput{OutputOwners: a.owner}, &secp256k1fx.TransferOutput{Amt: 100, OutputOwners: a.owner}},
 		1: {&nftfx.MintOutput{GroupID: 4, OutputOwners: a.owner}},

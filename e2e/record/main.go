@@ -20,6 +20,7 @@ import (
 	"github.com/ava-labs/avalanchego/utils/constants"
 	"github.com/ava-labs/libevm/common/hexutil"
 
+	"quorate/e2e/author"
 	"quorate/e2e/localnet"
 	"quorate/e2e/proc"
 )
@@ -64,11 +65,11 @@ func run() error {
 	}
 	defer network.Close()
 	node := network.Nodes[0]
-	a, err := newAuthor(ctx, node.URL)
+	a, err := author.New(ctx, node.URL)
 	if err != nil {
 		return err
 	}
-	if err := a.issue(node.NodeID); err != nil {
+	if err := a.Issue(node.NodeID); err != nil {
 		return err
 	}
 	for alias, folder := range map[string]string{"P": "platform", "X": "avm"} {
@@ -76,7 +77,7 @@ func run() error {
 		if err != nil {
 			return err
 		}
-		if r.Chain = a.x.String(); alias == "P" {
+		if r.Chain = a.XChain.String(); alias == "P" {
 			r.Chain = constants.PlatformChainID.String()
 		}
 		fmt.Fprintf(os.Stderr, "record: %d blocks of the %s-Chain\n", len(r.Containers), alias)

@@ -1,0 +1,198 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ava-labs/avalanchego/indexer"
+	"github.com/ava-labs/avalanchego/vms/platformvm"
+
+	"quorate/e2e/author"
+	"quorate/e2e/quorate"
+)
+
+// primaryWait bounds the wait for blocks that exist.
+const primaryWait = 90 * time.Second
+
+// primaryServer starts a server that follows the primary network of a node.
+func primaryServer(t *testing.T, dir, nodeURL string) *server {
+	t.Helper()
+	return launch(t, quorate.Config{
+		Args: append([]string{"serve", "--node-url", nodeURL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
+			"--data-dir", filepath.Join(dir, "data"), "--sign-ahead=false", "--health-check-frequency", "1s"}, admitting...),
+		Ready:   "quorate ready",
+		LogPath: filepath.Join(dir, "serve.log"),
+	})
+}
+
+// awaitMetric waits until the sum of a metric's series of a chain is at least want.
+func (s *server) awaitMetric(t *testing.T, name, chain string, want float64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), primaryWait)
+	defer cancel()
+	tick := time.NewTicker(connectEvery)
+	defer tick.Stop()
+	for {
+		got, err := s.client.Metric(ctx, name+`{chain="`+chain+`",network="12345"}`)
+		if err == nil && got >= want {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s of %s is %v, want %v: %v\n%s", name, chain, got, want, err, s.LogTail())
+		}
+	}
+}
+
+// containers returns the number of containers in a node's index.
+func containers(t *testing.T, nodeURL, index string) float64 {
+	t.Helper()
+	_, last, err := indexer.NewClient(nodeURL + "/ext/index/" + index).GetLastAccepted(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", index, err)
+	}
+	return float64(last + 1)
+}
+
+// withoutIndex passes requests on to a node but for those to its index.
+func withoutIndex(t *testing.T, nodeURL string) string {
+	t.Helper()
+	u, err := url.Parse(nodeURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(u)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/ext/index/") {
+			http.NotFound(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestPrimaryNetwork follows the P-, X- and C-Chain of a real network while
+// transactions of most types are accepted.
+func TestPrimaryNetwork(t *testing.T) {
+	w := useNetwork(t)
+	node := w.Nodes[entryNode]
+	dir := testDir(t)
+	s := primaryServer(t, dir, node.URL)
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	a, err := author.New(ctx, node.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Issue(node.NodeID); err != nil {
+		t.Fatal(err)
+	}
+	w.emit(t, 2) // blocks of the C-Chain
+	height, err := platformvm.NewClient(node.URL).GetHeight(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first container of a chain's index is that of the block at height 1.
+	chains := map[string]float64{
+		"P": max(float64(height), containers(t, node.URL, "P/block")), "X": containers(t, node.URL, "X/block"),
+		"C-containers": containers(t, node.URL, "C/block"),
+	}
+	for chain, want := range chains {
+		s.awaitMetric(t, "quorate_index_height", chain, want)
+	}
+	if bare := s.metric(t, "quorate_container_bare_blocks_total"); bare != 0 {
+		t.Errorf("%v blocks without a header", bare)
+	}
+	s.wantChecks(t, "P", "X", "C")
+
+	t.Run("a crash and no node", func(t *testing.T) {
+		s.kill(t)
+		dark := launch(t, quorate.Config{
+			Args: append([]string{"serve", "--node-url", "http://127.0.0.1:" + freePort(t), "--http-host", "127.0.0.1", "--http-port", freePort(t),
+				"--data-dir", filepath.Join(dir, "data"), "--sign-ahead=false", "--health-check-frequency", "1s"}, admitting...),
+			Ready:   "quorate ready",
+			LogPath: filepath.Join(dir, "dark.log"),
+		})
+		for chain, want := range chains {
+			dark.awaitMetric(t, "quorate_index_height", chain, want)
+		}
+		dark.kill(t)
+		s.restart(t)
+		for chain, want := range chains {
+			s.awaitMetric(t, "quorate_ingest_height", chain, want)
+		}
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		s.running = false
+		r := command(t, "verify-data", "--data-dir", filepath.Join(dir, "data"))
+		for _, name := range []string{"network-12345-p", "network-12345-x", "network-12345-c"} {
+			if r.Code != 0 || !strings.Contains(r.Stdout, name) {
+				t.Errorf("verify-data: exit code %d, %s not in %s%s", r.Code, name, r.Stdout, r.Stderr)
+			}
+		}
+	})
+	t.Run("a node without an index", func(t *testing.T) {
+		s := primaryServer(t, testDir(t), withoutIndex(t, node.URL))
+		s.awaitMetric(t, "quorate_index_height", "P", chains["P"])
+		s.awaitMetric(t, "quorate_index_height", "X", chains["X"])
+		s.awaitMetric(t, "quorate_container_bare_blocks_total", "P", chains["P"])
+		s.wantChecks(t, "P", "X", "C")
+	})
+}
+
+// wantChecks waits until checks of chains pass.
+func (s *server) wantChecks(t *testing.T, names ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), primaryWait)
+	defer cancel()
+	for _, name := range names {
+		for {
+			a, err := s.client.Get(ctx, "/ext/health")
+			if err != nil {
+				t.Fatal(err)
+			}
+			failing := failure(t, a.Body, name)
+			if failing == "" {
+				break
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				t.Fatalf("check %s: %s", name, failing)
+			}
+		}
+	}
+}
+
+// failure returns why a check fails, empty if it passes.
+func failure(t *testing.T, report []byte, name string) string {
+	t.Helper()
+	var r struct {
+		Checks map[string]struct {
+			Error     *string
+			Timestamp time.Time
+		}
+	}
+	if err := json.Unmarshal(report, &r); err != nil {
+		t.Fatalf("%v in %s", err, report)
+	}
+	switch c, ok := r.Checks[name]; {
+	case !ok:
+		return "there is none"
+	case c.Error != nil:
+		return *c.Error
+	}
+	return ""
+}
