@@ -8,8 +8,12 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
+	"quorate/engine/chain/atomic"
+	"quorate/engine/chain/avm"
+	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
+	"quorate/engine/primary/xchain"
 	"quorate/httpapi/view"
 )
 
@@ -37,6 +41,7 @@ type fakePrimary struct {
 	txs      map[primary.Kind][]primary.TxRow
 	parties  map[chain.ID][]address.Address // who has part in a transaction
 	outputs  map[primary.Kind][]primary.Output
+	assets   map[chain.ID]*xchain.Asset
 	broken   error
 	open     int
 	asked    int // how often genesis data were
@@ -249,6 +254,33 @@ func (r *fakeRows) Rewards(f *primary.RewardFilter, p primary.Page, take func(*p
 	})
 }
 
+func (r *fakeRows) Staker(id chain.ID) (*primary.Staker, bool, error) {
+	for _, s := range r.n.stakers {
+		if s.TxID == id {
+			return &s, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
+func (r *fakeRows) VertexAt(index uint64) (*primary.Vertex, bool, error) {
+	for _, v := range r.n.vertices {
+		if v.Index == index {
+			return &v, true, r.n.broken
+		}
+	}
+	return nil, false, r.n.broken
+}
+
+func (r *fakeRows) Asset(id chain.ID) (*xchain.Asset, bool, error) {
+	a, ok := r.n.assets[id]
+	return a, ok, r.n.broken
+}
+
+func (r *fakeRows) AssetTxs(id chain.ID, p primary.Page, take func(*primary.TxRow) (primary.Result, error)) (primary.Position, error) {
+	return scanRows(r, r.n.txs[r.kind], p, take, func(tx *primary.TxRow) bool { return tx.ID == id })
+}
+
 func (r *fakeRows) Subnet(id chain.ID) (*primary.Subnet, bool, error) {
 	for _, s := range r.n.subnets {
 		if s.ID == id {
@@ -395,8 +427,125 @@ func samplePrimary() *fakePrimary {
 	return n
 }
 
+// addPlatformTx adds a transaction of the P-Chain with the outputs that it makes.
+func (n *fakePrimary) addPlatformTx(height uint64, body platform.Body, made ...chain.ID) *platform.Tx {
+	raw, err := (&platform.Tx{Body: body}).Bytes()
+	if err != nil {
+		panic(err)
+	}
+	tx, err := platform.ParseTx(raw)
+	if err != nil {
+		panic(err)
+	}
+	n.addTx(primary.PChain, height, tx.ID, raw, made)
+	if f := tx.Body.Funds(); f != nil {
+		n.addOutputs(primary.PChain, height, tx.ID, f, slices.Clone(view.StakeOf(tx.Body)))
+	}
+	return tx
+}
+
+// addExchangeTx does so for the X-Chain.
+func (n *fakePrimary) addExchangeTx(height uint64, body avm.Body, inVertex bool) *avm.Tx {
+	raw, err := (&avm.Tx{Body: body}).Bytes()
+	if err != nil {
+		panic(err)
+	}
+	tx, err := avm.ParseTx(raw)
+	if err != nil {
+		panic(err)
+	}
+	n.addTx(primary.XChain, height, tx.ID, raw, nil)
+	list := n.txs[primary.XChain]
+	list[len(list)-1].InVertex = inVertex
+	n.addOutputs(primary.XChain, height, tx.ID, tx.Body.Funds(), nil)
+	return tx
+}
+
+func (n *fakePrimary) addAtomicTx(height uint64, tx *atomic.Tx) *atomic.Tx {
+	raw, err := tx.Bytes()
+	if err != nil {
+		panic(err)
+	}
+	list, err := atomic.Parse(raw)
+	if err != nil {
+		panic(err)
+	}
+	n.addTx(primary.CChain, height, list[0].ID, raw, nil)
+	n.addOutputs(primary.CChain, height, list[0].ID, &utxo.Base{Outputs: list[0].Exported}, nil)
+	return &list[0]
+}
+
+func (n *fakePrimary) addTx(k primary.Kind, height uint64, id chain.ID, raw []byte, made []chain.ID) {
+	if n.txs == nil {
+		n.txs, n.outputs, n.parties = map[primary.Kind][]primary.TxRow{}, map[primary.Kind][]primary.Output{}, map[chain.ID][]address.Address{}
+	}
+	row := primary.TxRow{Place: primary.Place{Height: height}, ID: id, Time: 1_700_000_000 + 10*height, Raw: raw, Made: made}
+	n.txs[k] = append(n.txs[k], row)
+}
+
+func (n *fakePrimary) addOutputs(k primary.Kind, height uint64, id chain.ID, base *utxo.Base, stake []utxo.Output) {
+	for i, out := range slices.Concat(base.Outputs, stake) {
+		out.Kind = utxo.TransferOutput
+		u := primary.Output{UTXO: utxo.UTXO{Ref: utxo.Ref{TxID: id, Index: uint32(i)}, Output: out}, Known: true,
+			Place: primary.Place{Height: height}, Time: 1_700_000_000 + 10*height, MadeBy: id}
+		if i >= len(base.Outputs) {
+			u.State = primary.Staked
+		}
+		n.outputs[k] = append(n.outputs[k], u)
+		n.parties[id] = append(n.parties[id], out.Addresses...)
+	}
+	for _, in := range base.Inputs {
+		for i := range n.outputs[k] {
+			if u := &n.outputs[k][i]; u.Ref == in.Ref {
+				u.State, u.SpentBy, u.SpentAt, u.SpentTime = primary.Spent, id, primary.Place{Height: height}, 1_700_000_000+10*height
+				n.parties[id] = append(n.parties[id], u.Addresses...)
+			}
+		}
+	}
+}
+
+// out is an output of so much AVAX.
+func out(nAVAX uint64, to address.Address) utxo.Output {
+	return utxo.Output{Asset: chain.ID{0xa5}, State: utxo.State{Kind: utxo.TransferOutput, Amount: nAVAX,
+		Owners: utxo.Owners{Threshold: 1, Addresses: []address.Address{to}}}}
+}
+
+// spend is the input that spends an output of a transaction.
+func spend(tx chain.ID, index uint32, nAVAX uint64) utxo.Input {
+	return utxo.Input{Ref: utxo.Ref{TxID: tx, Index: index}, Asset: chain.ID{0xa5}, Amount: nAVAX, Auth: utxo.Auth{Indices: []uint32{0}}}
+}
+
+// withTxs adds transactions of all three chains to the sample.
+func (n *fakePrimary) withTxs() *fakePrimary {
+	base := func(in []utxo.Input, outs ...utxo.Output) utxo.Base {
+		return utxo.Base{NetworkID: 5, Inputs: in, Outputs: outs, Memo: []byte("hi")}
+	}
+	first := n.addPlatformTx(1, &platform.Base{Base: base(nil, out(5e9, ann), out(7e9, ben))})
+	locked := out(2e9, ann)
+	locked.Locktime = 1_900_000_000
+	stake := &platform.AddPermissionlessDelegator{Base: base([]utxo.Input{spend(first.ID, 0, 5e9)}, locked),
+		Validator: platform.Validator{NodeID: nodeOne, End: 1_702_000_000, Weight: 2e9}, Stake: []utxo.Output{out(2e9, ann)}, RewardsOwner: utxo.Owners{Threshold: 1, Addresses: []address.Address{ann}}}
+	staking := n.addPlatformTx(2, stake)
+	n.stakers = append(n.stakers, primary.Staker{TxID: staking.ID, Node: nodeOne, Delegator: true, Weight: 2e9, Status: primary.Active, Start: 1_700_000_020, End: 1_702_000_000, RewardOwners: stake.RewardsOwner, Gross: 77, Net: 75})
+	n.addPlatformTx(3, &platform.CreateChain{Base: base(nil), Subnet: chain.ID{3}, Name: "chain", VM: chain.ID{5}, GenesisData: []byte(evmGenesis)})
+	n.addPlatformTx(4, &platform.CreateSubnet{Base: base(nil), Owner: platformOwners})
+	n.addPlatformTx(5, &platform.ConvertSubnetToL1{Base: base([]utxo.Input{spend(first.ID, 1, 7e9)}, out(1e9, ben)), Subnet: chain.ID{3}, ManagerChain: chain.ID{4}, ManagerAddress: alice[:],
+		Validators: []platform.L1Validator{{NodeID: nodeOne[:], Weight: 9, Balance: 3e9}}})
+	n.addPlatformTx(6, &platform.RewardValidator{TxID: staking.ID}, utxo.Ref{TxID: first.ID}.ID())
+	n.addPlatformTx(7, &platform.Import{Base: base(nil, out(4e9, ann)), SourceChain: fujiX, Imported: []utxo.Input{spend(chain.ID{0x99}, 0, 5e9)}})
+
+	mint := n.addExchangeTx(11, &avm.CreateAsset{Base: base(nil, out(3e9, ann)), Name: "Token", Symbol: "TOK", Denomination: 2}, true)
+	n.assets = map[chain.ID]*xchain.Asset{mint.ID: {ID: mint.ID, Name: "Token", Symbol: "TOK", Denomination: 2, Time: 1_600_000_001, Fixed: true}}
+	n.addExchangeTx(3, &avm.Export{Base: base([]utxo.Input{spend(mint.ID, 0, 3e9)}, out(1e9, ben)), DestinationChain: chain.PlatformChainID, Exported: []utxo.Output{out(2e9, ben)}}, false)
+	n.addAtomicTx(5, &atomic.Tx{Kind: atomic.Export, NetworkID: 5, ChainID: chain.ID{0x20}, Peer: fujiX,
+		Accounts: []atomic.Account{{Address: alice, Amount: 6e9, Asset: chain.ID{0xa5}, Nonce: 1}}, Exported: []utxo.Output{out(5e9, ann)}})
+	n.addAtomicTx(6, &atomic.Tx{Kind: atomic.Import, NetworkID: 5, ChainID: chain.ID{0x20}, Peer: fujiX,
+		Imported: []utxo.Input{spend(chain.ID{0x98}, 0, 5e9)}, Accounts: []atomic.Account{{Address: alice, Amount: 4e9, Asset: chain.ID{0xa5}}}})
+	return n
+}
+
 // samplePrimaries serves the sample as fuji and testnet.
 func samplePrimaries() primaries {
-	n := samplePrimary()
+	n := samplePrimary().withTxs()
 	return primaries{"fuji": n, "testnet": n}
 }

@@ -26,6 +26,8 @@ type primaryCall struct {
 	rows    PrimaryView
 	genesis int // bytes of genesis data that the page was made of
 
+	others map[primary.Kind]PrimaryView // rows of other chains that are open
+
 	values *params // of the path
 	// What the path names besides.
 	id    chain.ID
@@ -64,7 +66,8 @@ func onPrimary(kinds []primary.Kind, check, run func(c *primaryCall) *failure) m
 		return func(ctx *fasthttp.RequestCtx, p params) {
 			d := s.dialect(ctx)
 			k := s.answers.key(ctx, d)
-			if s.sendKept(ctx, &k) {
+			keep := r.Method == fasthttp.MethodGet // what a body asks for is not in the key
+			if keep && s.sendKept(ctx, &k) {
 				return
 			}
 			c := s.primaryCalls.get(s, ctx, r)
@@ -75,7 +78,9 @@ func onPrimary(kinds []primary.Kind, check, run func(c *primaryCall) *failure) m
 				fail(ctx, f)
 			} else {
 				s.answer(ctx, &c.call)
-				s.keep(ctx, &k, &c.call)
+				if keep {
+					s.keep(ctx, &k, &c.call)
+				}
 			}
 			s.primaryCalls.put(c)
 		}
@@ -93,7 +98,12 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 	}
 	c.values = p
 	tellSync(c.ctx, primaryMark{c.on})
-	if f = c.q.primary.readAddresses(c.network.NetworkID()); f != nil {
+	if c.route.Method == fasthttp.MethodPost {
+		if f = c.readBody(); f != nil {
+			return f
+		}
+	}
+	if f = c.q.primary.readAddresses(c.network.NetworkID(), c.kind == primary.CChain); f != nil {
 		return f
 	}
 	if check != nil {
@@ -109,9 +119,11 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 		return f
 	}
 	defer c.rows.Close()
+	defer c.closeOthers()
 	c.w.Currency, c.w.Addresses = c.q.currency, c.s.addresses
 	c.w.Primary = view.Primary{
-		Network: c.name, Prefix: address.Prefix(c.network.NetworkID()), AVAX: c.network.AVAX(), Genesis: c.chainGenesis,
+		Network: c.name, Prefix: address.Prefix(c.network.NetworkID()), AVAX: c.network.AVAX(), Chain: c.on.ID(),
+		Genesis: c.chainGenesis, Asset: c.asset,
 	}
 	if f := run(c); f != nil {
 		return f
@@ -225,7 +237,7 @@ func (c *primaryCall) openPage() *failure {
 func (c *primaryCall) openRows() *failure {
 	rows, err := c.on.View()
 	switch {
-	case errors.Is(err, primary.ErrEmpty):
+	case isEmpty(err):
 		return c.empty()
 	case err != nil:
 		return c.unreadable(err)
@@ -235,6 +247,8 @@ func (c *primaryCall) openRows() *failure {
 	c.marks = append(c.marks, mark{primaryMark{c.on}, evm.Hash(tip.ID)})
 	return nil
 }
+
+func isEmpty(err error) bool { return errors.Is(err, primary.ErrEmpty) }
 
 // empty is the answer about a chain without a block.
 func (c *primaryCall) empty() *failure {

@@ -10,12 +10,17 @@ import (
 	"quorate/httpapi/view"
 )
 
-// pagesOfSubnets is that of endpoint 5.
-var pagesOfSubnets = pageSize{1, 10000, 100}
+var (
+	// pagesOfSubnets is that of endpoint 5.
+	pagesOfSubnets = pageSize{1, 10000, 100}
+	// pagesOf1024 is that of outputs of the addresses in a body.
+	pagesOf1024 = pageSize{1, 1024, 10}
+)
 
 // The chains that routes of the primary network read.
 var (
 	onPlatform = []primary.Kind{primary.PChain}
+	onExchange = []primary.Kind{primary.XChain}
 	onVertices = []primary.Kind{primary.XVertices}
 	onAny      = []primary.Kind{primary.PChain, primary.XChain, primary.CChain}
 )

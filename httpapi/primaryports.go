@@ -4,6 +4,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
 	"quorate/engine/primary"
+	"quorate/engine/primary/xchain"
 	"quorate/httpapi/view"
 )
 
@@ -29,8 +30,8 @@ type PrimaryChain interface {
 	// ID returns the blockchain ID.
 	ID() chain.ID
 	// View returns what is known after the last indexed block. The caller closes it. That
-	// of the P-Chain is a [PlatformView], that of the X-Chain's vertices a [VertexView].
-	// The error wraps primary.ErrEmpty when no
+	// of the P-Chain is a [PlatformView], that of the X-Chain's vertices a [VertexView]
+	// and that of the X-Chain an [AssetView]. The error wraps primary.ErrEmpty when no
 	// block is indexed yet.
 	View() (PrimaryView, error)
 	// Cursor returns the last block that is indexed, ok false if there is none yet.
@@ -74,6 +75,8 @@ type PlatformView interface {
 	// Genesis returns the genesis bytes of a blockchain, which lists leave out.
 	Genesis(blockchain chain.ID) ([]byte, error)
 	Stakers(f *primary.StakerFilter, p primary.Page, take func(*primary.Staker) bool) (primary.Position, error)
+	// Staker returns a staker by its transaction.
+	Staker(tx chain.ID) (*primary.Staker, bool, error)
 	Rewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error)
 	// PendingRewards lists those that stakers expect.
 	PendingRewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error)
@@ -90,4 +93,12 @@ type VertexView interface {
 	// Vertices lists those of a height, or all if it is nil.
 	Vertices(height *uint64, p primary.Page, take func(*primary.Vertex) bool) (primary.Position, error)
 	Vertex(id chain.ID) (*primary.Vertex, bool, error)
+}
+
+// AssetView reads the blocks of the X-Chain and the vertices before them as one.
+type AssetView interface {
+	VertexView
+	VertexAt(index uint64) (*primary.Vertex, bool, error)
+	Asset(id chain.ID) (*xchain.Asset, bool, error)
+	AssetTxs(asset chain.ID, p primary.Page, take func(*primary.TxRow) (primary.Result, error)) (primary.Position, error)
 }

@@ -26,16 +26,29 @@ type primaryQuery struct {
 	subnet, validation *chain.ID
 	node               *chain.NodeID
 	inactive           bool
+	// kinds of transactions, all if there are none.
+	kinds []string
+	// Outputs of at least an amount, of an asset, also spent ones.
+	least uint64
+	asset *chain.ID
+	spent bool
 
-	subnetRoom, validationRoom chain.ID
-	nodeRoom                   chain.NodeID
+	subnetRoom, validationRoom, assetRoom chain.ID
+	nodeRoom                              chain.NodeID
 }
 
 // canonical is as that of [query].
 func (q *primaryQuery) canonical(b []byte) []byte {
 	b = append(b, 'p', byte(q.status), bit(q.hasHeight))
 	b = strconv.AppendUint(b, q.height, 10)
-	b = append(b, bit(q.inactive))
+	b = append(b, bit(q.inactive), bit(q.spent))
+	b = strconv.AppendUint(b, q.least, 10)
+	for _, k := range q.kinds {
+		b = append(append(b, 'k'), k...)
+	}
+	if q.asset != nil {
+		b = append(append(b, 't'), q.asset[:]...)
+	}
 	if q.subnet != nil {
 		b = append(append(b, 's'), q.subnet[:]...)
 	}
@@ -141,6 +154,57 @@ var (
 	}}
 )
 
+// Those of transactions and outputs.
+var (
+	// paramTxTypes may be given several times, and each time list several.
+	paramTxTypes = param{"txTypes", func(q *query, v []byte) string {
+		return eachListed(v, func(item []byte) string {
+			for _, k := range txTypes {
+				if k == string(item) {
+					q.primary.kinds = append(q.primary.kinds, k)
+					return ""
+				}
+			}
+			return "must be a type of transaction such as BaseTx, not " + excerpt(item)
+		})
+	}}
+	paramAssetID = param{"assetId", func(q *query, v []byte) string {
+		q.primary.asset = &q.primary.assetRoom
+		return setID(q.primary.asset, v)
+	}}
+	paramMinAmount = param{"minUtxoAmount", func(q *query, v []byte) string {
+		var ok bool
+		if q.primary.least, ok = parseUint(v); !ok {
+			return "must be an amount in nAVAX, a whole number in decimal, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramSpent = param{"includeSpent", func(q *query, v []byte) string {
+		q.primary.spent = string(v) == "true"
+		if !q.primary.spent && string(v) != "false" {
+			return "must be true or false, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramSortOutputs = param{"sortBy", func(_ *query, v []byte) string {
+		if string(v) != "timestamp" {
+			return "must be timestamp, the only order that there is here, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramBlockTimestamp = param{"blockTimestamp", func(*query, []byte) string {
+		return "is not served here: balances are those after the last block"
+	}}
+)
+
+// txTypes are the kinds of transactions by the names that the SDKs know.
+var txTypes = []string{
+	"AddValidatorTx", "AddSubnetValidatorTx", "AddDelegatorTx", "CreateChainTx", "CreateSubnetTx", "ImportTx", "ExportTx",
+	"AdvanceTimeTx", "RewardValidatorTx", "RemoveSubnetValidatorTx", "TransformSubnetTx", "AddPermissionlessValidatorTx",
+	"AddPermissionlessDelegatorTx", "BaseTx", "TransferSubnetOwnershipTx", "ConvertSubnetToL1Tx", "RegisterL1ValidatorTx",
+	"SetL1ValidatorWeightTx", "DisableL1ValidatorTx", "IncreaseL1ValidatorBalanceTx", "UNKNOWN", "CreateAssetTx", "OperationTx",
+}
+
 func setID(to *chain.ID, v []byte) string {
 	id, err := chain.ParseIDHexOrCB58(string(v))
 	if err != nil {
@@ -186,14 +250,17 @@ func eachListed(v []byte, take func(item []byte) string) string {
 }
 
 // readAddresses reads the list of addresses, those of the P- and the X-Chain of a
-// network.
-func (q *primaryQuery) readAddresses(networkID uint32) *failure {
+// network; where the C-Chain is read also those of its accounts, in hex.
+func (q *primaryQuery) readAddresses(networkID uint32, hexToo bool) *failure {
 	if q.listedAs == "" {
 		return nil
 	}
 	problem := eachListed(q.listed, func(item []byte) string {
 		a, err := address.ParseOn(string(item), networkID, "P", "X")
-		if err != nil {
+		switch {
+		case err == nil:
+		case hexToo && parseHex(item, a[:]):
+		default:
 			return notPrimaryAddress(item, networkID, err)
 		}
 		if slices.Contains(q.addresses, a) {

@@ -11,7 +11,7 @@ const (
 // primaryRoutes are what is served of the P-, X- and C-Chain as those of the primary
 // network.
 func primaryRoutes() []Route {
-	return append(contractRoutes(), platformRoutes()...)
+	return append(append(contractRoutes(), platformRoutes()...), fundsRoutes()...)
 }
 
 // contractRoutes are those of the documented API.
@@ -124,6 +124,80 @@ func platformRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/vertices/{vertexHash}", Units: unitsMedium, Chain: "blockchainId",
 			Doc:   "returns a vertex of the X-Chain",
 			needs: needsPrimary, make: onPrimary(onVertices, (*primaryCall).readVertex, (*primaryCall).vertex),
+		},
+	}
+}
+
+// fundsRoutes are what both SDKs know of transactions, outputs and assets.
+func fundsRoutes() []Route {
+	txParams := []param{
+		paramPageToken, paramPageSize, paramAddresses, paramValidationID, paramTxTypes, paramStartTimestamp, paramEndTimestamp, paramSortOrder,
+	}
+	outParams := []param{paramPageToken, paramPageSize, paramAssetID, paramMinAmount, paramSpent, paramSortOutputs, paramSortOrder}
+	return []Route{
+		{
+			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/transactions", Units: unitsMedium, Chain: "blockchainId",
+			Doc: "lists the transactions of a chain of the primary network, or of addresses",
+			id:  32, query: txParams, size: pagesOf100,
+			needs: needsPrimary, make: onPrimary(onAny, nil, (*primaryCall).latestPrimaryTxs),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/transactions:listStaking", Units: unitsMedium, Chain: "blockchainId",
+			Doc: "lists the transactions whose stake is active",
+			id:  33, size: pagesOf100,
+			query: []param{paramPageToken, paramPageSize, paramAddresses, paramTxTypes, paramStartTimestamp, paramEndTimestamp, paramSortOrder},
+			needs: needsPrimary, make: onPrimary(onPlatform, nil, (*primaryCall).stakingTxs),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/transactions/{txHash}", Units: unitsMedium, Chain: "blockchainId",
+			Doc:   "returns a transaction of a chain of the primary network",
+			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).readPrimaryTx, (*primaryCall).singlePrimaryTx),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/assets/{assetId}", Units: unitsMedium, Chain: "blockchainId",
+			Doc:   "returns an asset of the X-Chain",
+			needs: needsPrimary, make: onPrimary(onExchange, (*primaryCall).readAsset, (*primaryCall).assetDetails),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/assets/{assetId}/transactions", Units: unitsMedium, Chain: "blockchainId",
+			Doc: "lists the transactions that create or move an asset",
+			id:  34, query: []param{paramPageToken, paramPageSize, paramTxTypes, paramStartTimestamp, paramEndTimestamp}, size: pagesOf100,
+			needs: needsPrimary, make: onPrimary(onExchange, (*primaryCall).readAsset, (*primaryCall).assetTxs),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/balances", Units: unitsMedium, Chain: "blockchainId",
+			Doc:   "returns what addresses have on a chain of the primary network",
+			query: []param{paramAddresses, paramBlockTimestamp},
+			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).primaryBalances),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/utxos", Units: unitsMedium, Chain: "blockchainId",
+			Doc: "lists the outputs of addresses",
+			id:  35, query: append(outParams[:len(outParams):len(outParams)], paramAddresses), size: pagesOf100,
+			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).listOutputs),
+		},
+		{
+			Method: fasthttp.MethodPost, Pattern: blockchainPattern + "/utxos", Units: unitsMedium, Chain: "blockchainId",
+			Doc: "lists the outputs of the addresses in the body",
+			id:  36, query: outParams, size: pagesOf1024,
+			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).listOutputs),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/lastActivityTimestampByAddresses", Units: unitsMedium, Chain: "blockchainId",
+			Doc:   "returns what addresses did last",
+			query: []param{paramAddresses},
+			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).lastActivity),
+		},
+		{
+			Method: fasthttp.MethodPost, Pattern: blockchainPattern + "/lastActivityTimestampByAddresses", Units: unitsMedium, Chain: "blockchainId",
+			Doc:   "returns what the addresses in the body did last",
+			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).lastActivity),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: networkPattern + "/addresses:listChainIds", Units: unitsMedium,
+			Doc:   "lists the chains of the primary network that addresses have part in",
+			query: []param{paramAddresses},
+			needs: needsPrimary, make: onPrimary(onPlatform, (*primaryCall).somebody, (*primaryCall).chainIDs),
 		},
 	}
 }

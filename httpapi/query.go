@@ -55,7 +55,7 @@ func (q *query) reset(size pageSize) {
 	room := q.primary
 	*q = query{pageSize: size.def, end: math.MaxUint64, until: math.MaxUint64, interval: rollup.Day,
 		currency: view.DefaultCurrency, contracts: q.contracts[:0], ignored: ignored{q.ignored.names[:0]}}
-	q.primary = primaryQuery{nodes: room.nodes[:0], addresses: room.addresses[:0]}
+	q.primary = primaryQuery{nodes: room.nodes[:0], addresses: room.addresses[:0], kinds: room.kinds[:0]}
 }
 
 // canonical appends the parameters that select what is listed, all of them but
@@ -128,7 +128,7 @@ func (q *query) parse(raw []byte, known []param, size pageSize) *failure {
 			if known[i].name != string(name) {
 				continue
 			}
-			if seen&(1<<i) != 0 {
+			if seen&(1<<i) != 0 && known[i].name != paramTxTypes.name {
 				return badRequest(known[i].name + " is given more than once")
 			}
 			seen |= 1 << i

@@ -8,6 +8,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
+	"quorate/engine/primary/xchain"
 )
 
 // Primary is what a [Writer] has to know of a network to write about its primary
@@ -16,6 +17,9 @@ type Primary struct {
 	Network string // as the client called it
 	Prefix  string // of addresses
 	AVAX    chain.ID
+	Chain   chain.ID // of the chain that is read
+	// Asset returns what is known of an asset, nil if nothing is. It may be nil.
+	Asset func(id *chain.ID) *xchain.Asset
 	// Genesis returns what is shown of the genesis data of a blockchain.
 	Genesis func(id *chain.ID) *Genesis
 }
@@ -186,25 +190,43 @@ func rewardType(k primary.RewardKind) string {
 	return "VALIDATOR"
 }
 
-// asset writes an amount of an asset. Of others than the network's coin it is not known
-// what they are called.
+// asset writes an amount of an asset. What it is called is only known of the network's
+// coin and of the assets of the X-Chain.
 func (w *Writer) asset(id *chain.ID, amount uint64) {
 	w.B = append(w.B, '{')
 	w.id("assetId", id)
+	nft := false
 	if *id == w.Primary.AVAX {
 		w.text("name", avaxName)
 		w.text("symbol", avaxSymbol)
 		w.whole("denomination", avaxDenomination)
+	} else if a := w.knownAsset(id); a != nil {
+		w.text("name", a.Name)
+		w.text("symbol", a.Symbol)
+		w.whole("denomination", uint64(a.Denomination))
+		nft = a.NFT
 	} else {
 		w.demanded("name", "")
 		w.demanded("symbol", "")
-		if w.Dialect != Contract {
-			w.whole("denomination", 0)
-		}
+		w.unknownNumber("denomination")
 	}
-	w.text("type", "secp256k1")
+	w.text("type", assetType(nft))
 	w.count("amount", amount)
 	w.B = append(w.B, '}')
+}
+
+func (w *Writer) knownAsset(id *chain.ID) *xchain.Asset {
+	if w.Primary.Asset == nil {
+		return nil
+	}
+	return w.Primary.Asset(id)
+}
+
+func assetType(nft bool) string {
+	if nft {
+		return "nft"
+	}
+	return "secp256k1"
 }
 
 // Delegator writes a delegator. While it is active or pending its rewards are

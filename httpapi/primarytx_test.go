@@ -1,0 +1,189 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/platform"
+	"quorate/engine/primary"
+)
+
+// TestPrimaryTxBodies compares the answers about transactions, outputs and assets with
+// what was checked by hand.
+func TestPrimaryTxBodies(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary().withTxs()
+	s := primaryServer(t, n)
+	both := "addresses=" + ann.Text("fuji") + "%2CX-" + ben.Text("fuji")
+	var mint chain.ID
+	for id := range n.assets {
+		mint = id
+	}
+	paths := []string{
+		onFuji + "/blockchains/p-chain/transactions",
+		onFuji + "/blockchains/x-chain/transactions?sortOrder=asc",
+		onFuji + "/blockchains/c-chain/transactions",
+		onFuji + "/blockchains/p-chain/transactions:listStaking",
+		onFuji + "/blockchains/x-chain/assets/" + mint.String(),
+		onFuji + "/blockchains/x-chain/assets/" + mint.String() + "/transactions",
+		onFuji + "/blockchains/p-chain/balances?" + both,
+		onFuji + "/blockchains/x-chain/balances?" + both,
+		onFuji + "/blockchains/c-chain/balances?" + both,
+		onFuji + "/blockchains/p-chain/utxos?pageSize=2&" + both,
+		onFuji + "/blockchains/x-chain/utxos?includeSpent=true&" + both,
+		onFuji + "/blockchains/p-chain/lastActivityTimestampByAddresses?" + both,
+		onFuji + "/addresses:listChainIds?" + both,
+	}
+	var out bytes.Buffer
+	for _, path := range paths {
+		resp := get(s, path, "User-Agent", sdkUser)
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, resp.Body(), "", "  "); err != nil {
+			t.Fatalf("%s: %v: %s", path, err, resp.Body())
+		}
+		fmt.Fprintf(&out, "GET %s\n%d %s\n%s\n\n", path, resp.StatusCode(), resp.Header.ContentType(), &pretty)
+	}
+	golden(t, "primarytx.txt", out.Bytes())
+}
+
+// txHashes returns the transactions of a page.
+func txHashes(t *testing.T, s *Server, path string) (hashes []string) {
+	t.Helper()
+	for _, row := range walkPrimary(t, s, path, "transactions", "2", "", nil) {
+		var tx struct{ TxHash string }
+		if err := json.Unmarshal([]byte(row), &tx); err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, tx.TxHash)
+	}
+	return hashes
+}
+
+// TestPrimaryTxLists: transactions are found by type, time, address and the validator
+// that they concern, and each by its hash.
+func TestPrimaryTxLists(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary().withTxs()
+	s := primaryServer(t, n)
+	const txs = onFuji + "/blockchains/p-chain/transactions"
+	all := txHashes(t, s, txs)
+	if len(all) != len(n.txs[primary.PChain]) {
+		t.Fatalf("%d transactions, want %d", len(all), len(n.txs[primary.PChain]))
+	}
+	f := func(query string, want ...int) { // by their heights
+		t.Helper()
+		var hashes []string
+		for _, h := range want {
+			hashes = append(hashes, n.txs[primary.PChain][h-1].ID.String())
+		}
+		if got := txHashes(t, s, txs+query); !slices.Equal(got, hashes) {
+			t.Errorf("%s: %v, want %v", query, got, hashes)
+		}
+	}
+	f("?txTypes=BaseTx", 1)
+	f("?txTypes=BaseTx&txTypes=ImportTx", 7, 1)
+	f("?txTypes=ImportTx%2CBaseTx", 7, 1)
+	f("?txTypes=ExportTx")
+	f("?startTimestamp=1700000030&endTimestamp=1700000050", 4, 3)
+	f("?startTimestamp=5&endTimestamp=5")
+	f("?l1ValidationId="+platform.ConvertedValidationID(chain.ID{3}, 0).String(), 5)
+	f("?l1ValidationId=" + chain.ID{9}.String())
+	f("?addresses="+ben.Text("fuji"), 5, 1)
+	for _, hash := range all {
+		resp := get(s, txs+"/"+hash)
+		if resp.StatusCode() != 200 || !strings.Contains(string(resp.Body()), `"txHash":"`+hash+`"`) {
+			t.Errorf("%s: %d %s", hash, resp.StatusCode(), resp.Body())
+		}
+	}
+	if got := txHashes(t, s, txs+":listStaking?addresses="+ann.Text("fuji")); len(got) != 1 || got[0] != all[5] {
+		t.Errorf("staking: %v", got)
+	}
+	// Accounts of the C-Chain have part in what moves their funds.
+	n.parties[n.txs[primary.CChain][1].ID] = append(n.parties[n.txs[primary.CChain][1].ID], [20]byte(alice))
+	if got := txHashes(t, s, onFuji+"/blockchains/c-chain/transactions?addresses="+alice.String()); len(got) != 1 {
+		t.Errorf("account: %v", got)
+	}
+}
+
+// TestPrimaryTxForms lists what is refused.
+func TestPrimaryTxForms(t *testing.T) {
+	t.Parallel()
+	s := primaryServer(t, samplePrimary().withTxs())
+	f := func(path string, status int, message string) {
+		t.Helper()
+		resp := get(s, onFuji+path)
+		if resp.StatusCode() != status || !strings.Contains(string(resp.Body()), `"message":"`+message) {
+			t.Errorf("%s: %d %s, want %d %s", path, resp.StatusCode(), resp.Body(), status, message)
+		}
+	}
+	const b = "/blockchains/p-chain"
+	f(b+"/transactions?txTypes=Base", 400, "txTypes has an item that must be a type of transaction")
+	f(b+"/transactions?txTypes=BaseTx&txTypes=x", 400, "txTypes has an item")
+	f(b+"/transactions?addresses="+alice.String(), 400, "addresses has an item that must be an address")
+	f(b+"/transactions?l1ValidationId=x", 400, "l1ValidationId must be an ID")
+	f(b+"/transactions/x", 400, "txHash must be an ID")
+	f(b+"/transactions/"+chain.ID{1}.String(), 404, "transaction "+chain.ID{1}.String()+" does not exist or is not indexed yet")
+	f("/blockchains/x-chain/transactions:listStaking", 400, "blockchainId must be p-chain here")
+	f("/blockchains/p-chain/assets/"+chain.ID{1}.String(), 400, "blockchainId must be x-chain here")
+	f("/blockchains/x-chain/assets/x", 400, "assetId must be an ID")
+	f("/blockchains/x-chain/assets/"+chain.ID{1}.String(), 404, "asset "+chain.ID{1}.String()+" does not exist")
+	for _, path := range []string{b + "/balances", b + "/utxos", b + "/lastActivityTimestampByAddresses", "/addresses:listChainIds"} {
+		f(path, 400, "addresses is required")
+		f(path+"?addresses=x", 400, "addresses has an item that must be an address")
+	}
+	who := "?addresses=" + ann.Text("fuji")
+	f(b+"/balances"+who+"&blockTimestamp=5", 400, "blockTimestamp is not served here")
+	f(b+"/utxos"+who+"&sortBy=amount", 400, "sortBy must be timestamp")
+	f(b+"/utxos"+who+"&minUtxoAmount=1.5", 400, "minUtxoAmount must be an amount")
+	f(b+"/utxos"+who+"&includeSpent=yes", 400, "includeSpent must be true or false")
+	f(b+"/utxos"+who+"&assetId=AVAX", 400, "assetId must be an ID")
+	f(b+"/utxos"+who+"&pageSize=101", 400, "pageSize must be an integer from 1 to 100")
+	f(b+"/lastActivityTimestampByAddresses?addresses="+address.Address{0x77}.Text("fuji"), 404, "addresses have no transaction on the p-chain of fuji")
+}
+
+// TestPrimaryPosts: addresses in a body are those of the query, and what one body got is
+// not given to another.
+func TestPrimaryPosts(t *testing.T) {
+	t.Parallel()
+	s := primaryServer(t, samplePrimary().withTxs())
+	post := func(path, body string) *fasthttp.Response {
+		var req fasthttp.Request
+		req.SetRequestURI(onFuji + path)
+		req.Header.SetHost("localhost")
+		req.Header.SetMethod("POST")
+		req.Header.SetContentType(contentJSON)
+		req.SetBodyString(body)
+		ctx := &fasthttp.RequestCtx{}
+		ctx.Init(&req, nil, nil)
+		s.handle(ctx)
+		return &ctx.Response
+	}
+	for _, path := range []string{"/blockchains/p-chain/utxos", "/blockchains/p-chain/lastActivityTimestampByAddresses"} {
+		for range 3 { // what is asked for again may be kept
+			for _, who := range []string{ann.Text("fuji"), ben.Text("fuji"), "P-" + ann.Text("fuji") + "," + ben.Text("fuji")} {
+				want := get(s, onFuji+path+"?addresses="+who)
+				got := post(path, `{"addresses":"`+who+`"}`)
+				if got.StatusCode() != 200 || string(got.Body()) != string(want.Body()) || len(got.Body()) < 100 {
+					t.Errorf("%s of %s: %d %s, want %s", path, who, got.StatusCode(), got.Body(), want.Body())
+				}
+			}
+		}
+		for body, message := range map[string]string{
+			``: "the body is empty", `[]`: "", `{`: "", `{}`: "addresses must be a string", `{"addresses":null}`: "addresses must be a string",
+			`{"addresses":["a"]}`: "addresses must be a string", `{"addresses":""}`: "addresses is required", `{"addresses":"x"}`: "addresses has an item",
+			`{"adresses":"x"}`: "did you mean addresses?",
+		} {
+			if got := post(path, body); got.StatusCode() != 400 || !strings.Contains(string(got.Body()), message) {
+				t.Errorf("%s with %s: %d %s", path, body, got.StatusCode(), got.Body())
+			}
+		}
+	}
+}

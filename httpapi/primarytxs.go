@@ -1,0 +1,378 @@
+package httpapi
+
+import (
+	"fmt"
+	"slices"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/atomic"
+	"quorate/engine/chain/avm"
+	"quorate/engine/chain/platform"
+	"quorate/engine/chain/utxo"
+	"quorate/engine/chain/warp"
+	"quorate/engine/primary"
+	"quorate/engine/primary/xchain"
+	"quorate/httpapi/view"
+)
+
+// primaryTx is a transaction of any of the chains: exactly one member is set.
+type primaryTx struct {
+	platform *platform.Tx
+	avm      *avm.Tx
+	atomic   *atomic.Tx
+}
+
+func parsePrimaryTx(k primary.Kind, raw []byte) (tx primaryTx, err error) {
+	switch k {
+	case primary.PChain:
+		tx.platform, err = platform.ParseTx(raw)
+	case primary.CChain:
+		var list []atomic.Tx
+		if list, err = atomic.Parse(raw); err == nil {
+			tx.atomic = &list[0]
+		}
+	case primary.XChain, primary.XVertices:
+		tx.avm, err = avm.ParseTx(raw)
+	}
+	return tx, err
+}
+
+// kind returns what the SDKs call the kind of transaction.
+func (t *primaryTx) kind() string {
+	switch {
+	case t.platform != nil:
+		return t.platform.Body.Kind().String()
+	case t.avm != nil:
+		return t.avm.Body.Kind().String()
+	case t.atomic.Kind == atomic.Import:
+		return "ImportTx"
+	}
+	return "ExportTx"
+}
+
+// funds returns the inputs of a transaction, the outputs that it spends besides, and how
+// many outputs of its own it has.
+func (t *primaryTx) funds() (in []utxo.Input, refs []utxo.Ref, outs int) {
+	switch {
+	case t.atomic != nil:
+		return t.atomic.Imported, nil, len(t.atomic.Exported)
+	case t.avm != nil:
+		return exchangeFunds(t.avm.Body)
+	}
+	if base := t.platform.Body.Funds(); base != nil {
+		in, outs = base.Inputs, len(base.Outputs)
+	}
+	outs += len(view.StakeOf(t.platform.Body))
+	switch b := t.platform.Body.(type) {
+	case *platform.Import:
+		in = slices.Concat(in, b.Imported)
+	case *platform.Export:
+		outs += len(b.Exported)
+	}
+	return in, nil, outs
+}
+
+func exchangeFunds(body avm.Body) (in []utxo.Input, refs []utxo.Ref, outs int) {
+	base := body.Funds()
+	in, outs = base.Inputs, len(base.Outputs)
+	switch b := body.(type) {
+	case *avm.Import:
+		in = slices.Concat(in, b.Imported)
+	case *avm.Export:
+		outs += len(b.Exported)
+	case *avm.CreateAsset:
+		for i := range b.States {
+			outs += len(b.States[i].Outputs)
+		}
+	case *avm.Operate:
+		for i := range b.Operations {
+			refs = append(refs, b.Operations[i].Inputs...)
+			outs += len(b.Operations[i].Outputs)
+		}
+	}
+	return in, refs, outs
+}
+
+// known collects what is known of a transaction besides what it says itself.
+func (c *primaryCall) known(row *primary.TxRow, tx *primaryTx) (*view.PrimaryTx, error) {
+	t := &view.PrimaryTx{Row: row}
+	in, refs, outs := tx.funds()
+	for i := range in {
+		u, found, err := c.rows.Output(in[i].Ref.ID())
+		if err != nil {
+			return nil, err
+		}
+		if !found { // begun above what made it
+			u = &primary.Output{UTXO: utxo.UTXO{Ref: in[i].Ref, Output: utxo.Output{Asset: in[i].Asset, StakeLock: in[i].StakeLock}}}
+			u.Kind, u.Amount, u.State, u.MadeBy = utxo.TransferOutput, in[i].Amount, primary.Spent, in[i].TxID
+			u.SpentBy, u.SpentAt, u.SpentTime = row.ID, row.Place, row.Time
+		}
+		t.Consumed = append(t.Consumed, u)
+	}
+	ids := make([]chain.ID, 0, outs+len(row.Made))
+	for i := range outs {
+		ids = append(ids, utxo.Ref{TxID: row.ID, Index: uint32(i)}.ID())
+	}
+	var err error
+	if t.Consumed, err = c.outputs(t.Consumed, refIDs(refs)); err != nil {
+		return nil, err
+	}
+	if t.Emitted, err = c.outputs(nil, append(ids, row.Made...)); err != nil {
+		return nil, err
+	}
+	return t, c.place(t, tx)
+}
+
+func refIDs(refs []utxo.Ref) []chain.ID {
+	ids := make([]chain.ID, len(refs))
+	for i := range refs {
+		ids[i] = refs[i].ID()
+	}
+	return ids
+}
+
+// outputs appends those outputs that the rows have.
+func (c *primaryCall) outputs(list []*primary.Output, ids []chain.ID) ([]*primary.Output, error) {
+	for _, id := range ids {
+		u, found, err := c.rows.Output(id)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			list = append(list, u)
+		}
+	}
+	return list, nil
+}
+
+// place finds where a transaction stands, what it stakes and what it creates.
+func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
+	if rows, ok := c.rows.(AssetView); ok && tx.avm != nil {
+		if tx.avm.Body.Kind() == avm.KindCreateAsset {
+			t.Created = c.asset(&t.Row.ID)
+		}
+		if t.Row.InVertex {
+			v, found, err := rows.VertexAt(t.Row.Height - 1)
+			if err == nil && !found {
+				err = fmt.Errorf("%w: vertex of transaction %s", primary.ErrRow, t.Row.ID)
+			}
+			t.Vertex = v
+			return err
+		}
+	}
+	if rows, ok := c.rows.(PlatformView); ok && tx.platform != nil && stakes(tx.platform.Body.Kind()) {
+		s, found, err := rows.Staker(t.Row.ID)
+		if err != nil {
+			return err
+		}
+		if found {
+			t.Staker = s
+		}
+	}
+	b, found, err := c.rows.BlockAt(t.Row.Height)
+	if err == nil && !found {
+		err = fmt.Errorf("%w: block of transaction %s", primary.ErrRow, t.Row.ID)
+	}
+	if err == nil {
+		t.Block = b.ID
+	}
+	return err
+}
+
+// stakes reports whether transactions of a kind stake something.
+func stakes(k platform.TxKind) bool {
+	switch k {
+	case platform.KindAddValidator, platform.KindAddSubnetValidator, platform.KindAddDelegator,
+		platform.KindAddPermissionlessValidator, platform.KindAddPermissionlessDelegator:
+		return true
+	}
+	return false
+}
+
+// writeTx writes a transaction.
+func (c *primaryCall) writeTx(row *primary.TxRow, tx *primaryTx) error {
+	t, err := c.known(row, tx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case tx.platform != nil:
+		c.w.PlatformTx(t, tx.platform)
+	case tx.avm != nil:
+		c.w.ExchangeTx(t, tx.avm)
+	default:
+		c.w.AtomicTx(t, tx.atomic)
+	}
+	return nil
+}
+
+// takeTx offers a transaction to the page.
+func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
+	tx, err := parsePrimaryTx(c.kind, row.Raw)
+	switch {
+	case err != nil:
+		return primary.Passed, err
+	case !c.q.primary.wants(&tx, row):
+		return primary.Passed, nil
+	case !c.room():
+		return primary.Full, nil
+	}
+	return primary.Taken, c.writeTx(row, &tx)
+}
+
+// wants reports whether a transaction is of those that a list is asked for.
+func (q *primaryQuery) wants(tx *primaryTx, row *primary.TxRow) bool {
+	if len(q.kinds) > 0 && !slices.Contains(q.kinds, tx.kind()) {
+		return false
+	}
+	return q.validation == nil || tx.platform != nil && concernsL1(tx.platform.Body, q.validation, row)
+}
+
+// concernsL1 reports whether a transaction makes or changes a validator of an L1.
+func concernsL1(body platform.Body, id *chain.ID, _ *primary.TxRow) bool {
+	switch b := body.(type) {
+	case *platform.ConvertSubnetToL1:
+		for i := range b.Validators {
+			if platform.ConvertedValidationID(b.Subnet, uint32(i)) == *id {
+				return true
+			}
+		}
+	case *platform.RegisterL1Validator:
+		call, ok := addressedCall(b.Message)
+		r, err := platform.ParseL1Registration(call)
+		return ok && err == nil && r.ValidationID == *id
+	case *platform.SetL1ValidatorWeight:
+		call, ok := addressedCall(b.Message)
+		r, err := platform.ParseL1Weight(call)
+		return ok && err == nil && r.ValidationID == *id
+	case *platform.IncreaseL1ValidatorBalance:
+		return b.ValidationID == *id
+	case *platform.DisableL1Validator:
+		return b.ValidationID == *id
+	}
+	return false
+}
+
+// addressedCall returns what a contract says in a signed message.
+func addressedCall(message []byte) ([]byte, bool) {
+	m, err := warp.ParseSigned(message)
+	if err != nil {
+		return nil, false
+	}
+	call, err := warp.ParseAddressedCall(m.Payload)
+	return call.Payload, err == nil
+}
+
+// latestPrimaryTxs lists the transactions of a chain, or those that addresses have part
+// in.
+func (c *primaryCall) latestPrimaryTxs() *failure {
+	c.list("transactions")
+	times, ok := c.frame()
+	if !ok {
+		return c.finish(nil, nil, c.chainInfo)
+	}
+	next, err := c.rows.Txs(c.q.primary.addresses, times, c.page(), c.takeTx)
+	return c.finish(next, err, c.chainInfo)
+}
+
+// stakingTxs lists the transactions whose stake is active.
+func (c *primaryCall) stakingTxs() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	c.list("transactions")
+	times, ok := c.frame()
+	if !ok {
+		return c.finish(nil, nil, c.chainInfo)
+	}
+	of := primary.StakerFilter{Owners: c.q.primary.addresses, Status: primary.Active, AnyKind: true}
+	next, err := rows.Stakers(&of, c.page(), func(s *primary.Staker) bool {
+		row, found, err := rows.Tx(s.TxID)
+		if err != nil {
+			c.note(err)
+			return false
+		}
+		if !found || row.Time < times.From || times.To > 0 && row.Time >= times.To { // of the genesis, or of another time
+			return true
+		}
+		res, err := c.takeTx(row)
+		if err != nil {
+			c.note(err)
+		}
+		return err == nil && res != primary.Full
+	})
+	if err == nil {
+		err = c.err
+	}
+	return c.finish(next, err, c.chainInfo)
+}
+
+func (c *primaryCall) readPrimaryTx() *failure { return c.readID("txHash", &c.id) }
+
+func (c *primaryCall) singlePrimaryTx() *failure {
+	row, found, err := c.rows.Tx(c.id)
+	switch {
+	case err != nil:
+		return c.unreadable(err)
+	case !found:
+		return c.missing("transaction " + c.id.String() + " does not exist or is not indexed yet")
+	}
+	tx, err := parsePrimaryTx(c.kind, row.Raw)
+	if err == nil {
+		err = c.writeTx(row, &tx)
+	}
+	if err != nil {
+		return c.unreadable(err)
+	}
+	return nil
+}
+
+// asset returns an asset of the X-Chain, nil if it is not known.
+func (c *primaryCall) asset(id *chain.ID) *xchain.Asset {
+	rows, ok := c.rows.(AssetView)
+	if !ok {
+		return nil
+	}
+	a, found, err := rows.Asset(*id)
+	if err != nil {
+		c.note(err)
+	}
+	if err != nil || !found {
+		return nil
+	}
+	return a
+}
+
+func (c *primaryCall) readAsset() *failure { return c.readID("assetId", &c.id) }
+
+func (c *primaryCall) assetDetails() *failure {
+	a := c.asset(&c.id)
+	switch {
+	case c.err != nil:
+		return c.unreadable(c.err)
+	case a == nil:
+		return c.missing("asset " + c.id.String() + " does not exist or is not indexed yet")
+	}
+	c.w.Asset(a)
+	return nil
+}
+
+func (c *primaryCall) assetTxs() *failure {
+	rows, ok := c.rows.(AssetView)
+	if !ok {
+		return c.unreadable(errKind)
+	}
+	c.list("transactions")
+	times, ok := c.frame()
+	if !ok {
+		return c.finish(nil, nil, c.chainInfo)
+	}
+	next, err := rows.AssetTxs(c.id, c.page(), func(row *primary.TxRow) (primary.Result, error) {
+		if row.Time < times.From || times.To > 0 && row.Time >= times.To {
+			return primary.Passed, nil
+		}
+		return c.takeTx(row)
+	})
+	return c.finish(next, err, c.chainInfo)
+}
