@@ -130,8 +130,15 @@ func (c *evmChain) state() *syncState {
 	}
 	s = &syncState{at: now}
 	s.height, s.behind = c.EVM.Syncing()
+	s.setGaps(c.EVM.Gaps())
+	c.sync.Store(s)
+	return s
+}
+
+// setGaps keeps what is missing of a chain, and the header that says so.
+func (s *syncState) setGaps(list []follow.Gap) {
 	var header []byte
-	for _, g := range c.EVM.Gaps() {
+	for _, g := range list {
 		s.gaps = append(s.gaps, view.Gap{Kind: g.Kind, From: g.From, To: g.To, Reason: g.Reason})
 		if g.Rows && len(header) < maxGapsHeader {
 			if len(header) > 0 {
@@ -141,8 +148,6 @@ func (c *evmChain) state() *syncState {
 		}
 	}
 	s.header = string(header)
-	c.sync.Store(s)
-	return s
 }
 
 // View implements [httpapi.Chain].

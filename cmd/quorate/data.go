@@ -103,7 +103,7 @@ func (f *dataFlags) configure(cfg *httpapi.Config, c chains, dataDir string, log
 	if !f.index {
 		return nil
 	}
-	cfg.Chains = c
+	cfg.Chains, cfg.Primary = c, newPrimaries(c.eng)
 	if cfg.Dialect, err = view.ParseMode(f.dialect); err != nil {
 		return err
 	}
