@@ -126,6 +126,22 @@
 //     4 MiB, or of a subnet with more than 4 MiB of them. baseFeePerGas and airdropAmount
 //     are null if they are there at all: see package [quorate/httpapi/view].
 //
+// What only the SDKs know is in their forms:
+//
+//   - A blockId is a height or an ID, also that of the proposer's header; IDs in paths
+//     and parameters may be in hex.
+//   - Validators without subnetId are those of the primary network; those of one node
+//     are of all subnets. What only its neighbours know of a node is 0 for the SDKs,
+//     which demand it.
+//   - amountBurned is all that the inputs have more than the outputs, with what goes to
+//     the balance of validators of L1s. txTypes may be repeated, or a list.
+//   - Outputs are those that are there and those that are staked, on the C-Chain those
+//     that were exported. Outputs that an address got before the first indexed block are
+//     not known; spent by an input they have no addresses.
+//   - atomicMemoryUnlocked and atomicMemoryLocked are what was exported from the chain
+//     and, as far as the other chain is followed, not taken there yet.
+//   - POSTs take {"addresses": "a,b"} and answer 200.
+//
 // # Metrics
 //
 // The points of a metric, GET /v2/chains/{chainId}/metrics/{metric}, are what

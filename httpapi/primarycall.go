@@ -151,7 +151,7 @@ func (c *primaryCall) find(p *params, kinds []primary.Kind) *failure {
 		}
 	}
 	if c.on, ok = c.network.Chain(c.kind); !ok {
-		return notFound("the " + c.kind.String() + " of " + c.name + " is not followed here")
+		return notFound("the " + aliasKind(c.kind).String() + " of " + c.name + " is not followed here")
 	}
 	return nil
 }
@@ -256,13 +256,13 @@ func (c *primaryCall) empty() *failure {
 		return c.unavailable(err)
 	}
 	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "the " + c.kind.String() + " of " + c.name + " is not indexed yet: its first block is awaited"}
+		message: "the " + aliasKind(c.kind).String() + " of " + c.name + " is not indexed yet: its first block is awaited"}
 }
 
 func (c *primaryCall) unavailable(err error) *failure {
-	c.s.log.Debug("a chain of the primary network cannot answer: its node is down", "network", c.name, "chain", c.kind.String(), "err", err)
+	c.s.log.Debug("a chain of the primary network cannot answer: its node is down", "network", c.name, "chain", aliasKind(c.kind).String(), "err", err)
 	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "the " + c.kind.String() + " of " + c.name + " cannot answer this now: its node does not answer"}
+		message: "the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: its node does not answer"}
 }
 
 // missing is the answer about something that is not indexed. While the chain's node is
@@ -272,7 +272,7 @@ func (c *primaryCall) missing(message string) *failure {
 		return c.unavailable(err)
 	}
 	if height, behind := c.on.Syncing(); behind {
-		message += "; the " + c.kind.String() + " of " + c.name + " is indexed up to " + strconv.FormatUint(c.tip, 10) +
+		message += "; the " + aliasKind(c.kind).String() + " of " + c.name + " is indexed up to " + strconv.FormatUint(c.tip, 10) +
 			" of " + strconv.FormatUint(height, 10)
 	}
 	return notFound(message)

@@ -204,7 +204,7 @@ func (c *primaryCall) block() *failure {
 	case err != nil:
 		return c.unreadable(err)
 	case !found && !c.hasID && c.number < c.rows.First():
-		return notFound("block " + text + " is not indexed: the index of the " + c.kind.String() + " of " + c.name + " begins above it")
+		return notFound("block " + text + " is not indexed: the index of the " + aliasKind(c.kind).String() + " of " + c.name + " begins above it")
 	case !found:
 		return c.missing("block " + text + " does not exist or is not indexed yet")
 	}
