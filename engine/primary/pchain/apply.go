@@ -17,7 +17,7 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	if p == nil {
 		return fmt.Errorf("%w: not a block of the P-Chain", ErrRefused)
 	}
-	m.rows, m.height, m.sets = rows, p.Height, nil
+	m.rows, m.height, m.sets, m.sums = rows, p.Height, nil, nil
 	genesis := false
 	if !m.begun {
 		var err error
@@ -36,6 +36,7 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	if err := m.flushSets(); err != nil {
 		return err
 	}
+	m.flushSums()
 	rows.Put(rows.Key(store.PlatformState).U8(rowHead), m.head.encode())
 	info := &primary.BlockInfo{
 		Chain: primary.PChain, Height: p.Height, ID: p.ID, Parent: p.Parent, Time: p.Time, Type: p.Kind.String(), Size: p.Size,

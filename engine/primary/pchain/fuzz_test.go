@@ -7,7 +7,6 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
-	"quorate/engine/chain/platform/rules"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
@@ -38,7 +37,7 @@ func FuzzBlock(f *testing.F) {
 	}
 	exact, bare := h.cfg, h.cfg
 	bare.Genesis = nil
-	params, network := rules.For(h.cfg.Network), uint32(1000)
+	network := uint32(1000)
 	f.Fuzz(func(t *testing.T, raw []byte, seed uint64) {
 		parsed, err := platform.ParseBlock(raw)
 		if err != nil {
@@ -48,7 +47,7 @@ func FuzzBlock(f *testing.F) {
 		for _, cfg := range []pchain.Config{exact, bare} {
 			// Each has rows of its own in the one database, which is dear to open.
 			network++
-			cfg.Network, cfg.Params = network, &params
+			cfg.Network, cfg.Params = network, params(h)
 			c := open(t, shared.db, cfg)
 			// From the middle only what is not known from the genesis on can begin.
 			from := 0

@@ -94,10 +94,16 @@ func (m *machine) putL1(v, before *l1) error {
 		}
 	}
 	if before != nil && before.Active {
+		if err := m.count(v.Subnet, false, before.Weight, fewer); err != nil {
+			return err
+		}
 		m.head.Fees.Active--
 		m.dequeue(queuePaying, turnOf(before.limit, 0, v.ValidationID))
 	}
 	if v.Active {
+		if err := m.count(v.Subnet, false, v.Weight, 1); err != nil {
+			return err
+		}
 		m.head.Fees.Active++
 		m.enqueue(queuePaying, turnOf(v.limit, 0, v.ValidationID))
 	}

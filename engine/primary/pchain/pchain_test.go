@@ -27,7 +27,8 @@ type history struct {
 	made   *devnet.Chain
 	world  *world.World
 	cfg    pchain.Config
-	blocks []*primary.Block // from height 1 on
+	blocks []*primary.Block  // from height 1 on
+	times  map[uint64]uint64 // when they were accepted, by height
 }
 
 var histories = sync.OnceValues(func() (*history, error) { return makeHistory(700, 1) })
@@ -37,7 +38,7 @@ func makeHistory(blocks int, seed uint64) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &history{world: w}
+	h := &history{world: w, times: map[uint64]uint64{}}
 	if h.made, err = devnet.Make(devnet.Config{World: w, Blocks: blocks}); err != nil {
 		return nil, err
 	}
@@ -46,6 +47,7 @@ func makeHistory(blocks int, seed uint64) (*history, error) {
 		return nil, err
 	}
 	f := h.made.Forks()
+	h.times[0] = g.Time
 	h.cfg = pchain.Config{Network: 12345, Genesis: g, Upgrades: &rules.Upgrades{Cortina: f.Cortina, Durango: f.Durango, Etna: f.Etna}}
 	for _, c := range h.made.Platform() {
 		// Without its signature a header is no less a header, and costs nothing.
@@ -54,8 +56,15 @@ func makeHistory(blocks int, seed uint64) (*history, error) {
 			return nil, err
 		}
 		h.blocks = append(h.blocks, b)
+		h.times[c.Height] = c.Time
 	}
 	return h, nil
+}
+
+// params returns the parameters of a history's network, for rows under another number.
+func params(h *history) *rules.Params {
+	p := rules.For(h.cfg.Network)
+	return &p
 }
 
 func simulated(t testing.TB) *history {
@@ -148,9 +157,15 @@ func sameTotals(t *testing.T, v *pchain.View, s *devnet.State) {
 		default:
 			want.Validators++
 			want.Staked += x.Weight
-			got, found, err := v.Staker(x.TxID)
-			if err != nil || !found || got.Share < x.DelegateeReward {
-				t.Errorf("%s: share %d, at least %d: %v", x.TxID, got.Share, x.DelegateeReward, err)
+			share := x.DelegateeReward
+			for _, y := range s.Stakers {
+				if y.Status == devnet.Current && y.Delegator && y.Subnet == x.Subnet && y.NodeID == x.NodeID {
+					part, _ := rules.Split(y.Potential, x.Fee)
+					share += part
+				}
+			}
+			if got, found, err := v.Staker(x.TxID); err != nil || !found || got.Share != share {
+				t.Errorf("%s: share %d, want %d: %v", x.TxID, got.Share, share, err)
 			}
 		}
 	}
@@ -207,8 +222,11 @@ func sameStakers(t *testing.T, v *pchain.View, s *devnet.State) {
 		kinds[fmt.Sprintf("%v %d %d", want.Delegator, want.Status, got.Status)]++
 		status, ok := statuses[want.Status]
 		if !ok { // of a permissioned subnet: ended or removed
-			status = got.Status
-			ok = status == primary.Completed || status == primary.Removed
+			if status, ok = primary.Completed, true; !got.EndTx.IsZero() {
+				status = primary.Removed
+			} else if got.End > s.Time {
+				t.Errorf("%s ended before its end, and by nothing", id)
+			}
 		}
 		if !ok || got.Status != status || got.Subnet != want.Subnet || got.Node != want.NodeID || got.Delegator != want.Delegator ||
 			got.Weight != want.Weight || got.Start != want.Start || got.End != want.End {
@@ -309,6 +327,92 @@ func sameL1s(t *testing.T, v *pchain.View, s *devnet.State) {
 	}); err != nil || n != len(s.L1Validators) || n == 0 {
 		t.Errorf("%d validators of L1s, want %d: %v", n, len(s.L1Validators), err)
 	}
+}
+
+// The sums of each day are those over the stakers that were active at its end.
+func TestDays(t *testing.T) {
+	t.Parallel()
+	h, c := full(t)
+	v := view(t, c)
+	const day = 24 * 60 * 60
+	n, subnets := 0, map[chain.ID]bool{}
+	h.made.Read(func(s *devnet.State) {
+		for _, x := range s.Stakers {
+			if of := s.Subnets[x.Subnet]; of == nil || of.Conversion == nil { // an L1's are others
+				subnets[x.Subnet] = true
+			}
+		}
+		l1s := map[chain.ID]pchain.Sums{}
+		for _, x := range s.L1Validators {
+			if x.EndAccrued != 0 && x.Weight != 0 {
+				sums := l1s[x.Subnet]
+				sums.Validators++
+				sums.ValidatorWeight += x.Weight
+				l1s[x.Subnet] = sums
+			}
+		}
+		for subnet, want := range l1s {
+			if got, err := v.Sums(subnet); err != nil || got.Validators < want.Validators || got.ValidatorWeight < want.ValidatorWeight {
+				t.Errorf("L1 %s: sums %+v, want %+v, %v", subnet, got, want, err)
+			}
+		}
+		for subnet := range subnets {
+			before, want := uint64(0), v.Time()/day*day
+			for {
+				last := before
+				if err := v.Days(subnet, before, func(time uint64, got pchain.Sums) bool {
+					if before = time; time != want {
+						t.Fatalf("%s: day %d, want %d", subnet, time, want)
+					}
+					want -= day
+					n++
+					if time/day%5 == 0 { // it takes a scan
+						if sums := sumsAt(s, h, subnet, time+day); sums != got {
+							t.Errorf("%s on day %d: got %+v, want %+v", subnet, time, got, sums)
+						}
+					}
+					return n%7 != 0
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if before == last {
+					break
+				}
+			}
+			if got, err := v.Sums(subnet); err != nil || got != sumsAt(s, h, subnet, v.Time()+1) {
+				t.Errorf("%s: sums %+v, %v", subnet, got, err)
+			}
+		}
+	})
+	if n < 2000 || len(subnets) < 3 {
+		t.Errorf("%d days of %d subnets", n, len(subnets))
+	}
+}
+
+// sumsAt adds up the stakers of a subnet that were active after the last block before a
+// time. Blocks of the chain's end of a stake come as soon as it is over.
+func sumsAt(s *devnet.State, h *history, subnet chain.ID, time uint64) (sums pchain.Sums) {
+	height := uint64(0)
+	for _, b := range h.blocks {
+		if at := h.times[b.Platform.Height]; at < time {
+			height = b.Platform.Height
+		}
+	}
+	at := h.times[height]
+	for _, x := range s.Stakers {
+		if x.Subnet != subnet || x.Status == devnet.Refused || x.Status == devnet.Pending || x.Start > at || x.Height > height ||
+			x.EndHeight != 0 && x.EndHeight <= height {
+			continue
+		}
+		if x.Delegator {
+			sums.Delegators++
+			sums.DelegatorWeight += x.Weight
+		} else {
+			sums.Validators++
+			sums.ValidatorWeight += x.Weight
+		}
+	}
+	return sums
 }
 
 // Validator sets are those of the other executor at each height.

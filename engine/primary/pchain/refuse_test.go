@@ -110,7 +110,7 @@ func TestRefused(t *testing.T) {
 	empty := forged(h, n)
 	empty.Platform.Kind = platform.BanffProposal
 	refuse("a proposal of nothing", empty)
-	early := platform.Tx{Body: &platform.RewardValidator{TxID: anyActive(t, c)}}
+	early := platform.Tx{Body: &platform.RewardValidator{TxID: nextToEnd(t, c)}}
 	proposal := forged(h, n, early)
 	proposal.Platform.Kind = platform.BanffProposal
 	commit(t, c, []*primary.Block{proposal})
@@ -122,12 +122,14 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// anyActive returns a staker whose end is to come.
-func anyActive(t *testing.T, c *pchain.Chain) (id chain.ID) {
+// nextToEnd returns the staker whose end comes next, and is rewarded then.
+func nextToEnd(t *testing.T, c *pchain.Chain) (id chain.ID) {
 	t.Helper()
-	f := &primary.StakerFilter{Status: primary.Active, AnyKind: true}
-	if _, err := view(t, c).Stakers(f, primary.Page{Limit: 1}, func(s *primary.Staker) bool {
-		id = s.TxID
+	f, first := &primary.StakerFilter{Status: primary.Active, AnyKind: true}, ^uint64(0)
+	if _, err := view(t, c).Stakers(f, primary.Page{Limit: 1e6}, func(s *primary.Staker) bool {
+		if s.End < first && s.Gross > 0 {
+			id, first = s.TxID, s.End
+		}
 		return true
 	}); err != nil || id.IsZero() {
 		t.Fatal("nobody stakes", err)

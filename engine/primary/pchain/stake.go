@@ -123,23 +123,8 @@ func (m *machine) begin(s *staker, before primary.StakerStatus) error {
 		}
 	}
 	m.enqueue(queueCurrent, s.turn())
-	m.sum(s, 1)
 	m.put(s, before)
-	return nil
-}
-
-// sum adds a staker of the primary network to the sums, or takes it off them: by is 1
-// or all bits.
-func (m *machine) sum(s *staker, by uint64) {
-	switch {
-	case s.Subnet != chain.PrimaryNetworkID:
-	case s.Delegator:
-		m.head.Delegators += by
-		m.head.Delegated += by * s.Weight
-	default:
-		m.head.Validators += by
-		m.head.Staked += by * s.Weight
-	}
+	return m.count(s.Subnet, s.Delegator, s.Weight, 1)
 }
 
 // promise computes what a staker will be rewarded and adds it to the supply.
@@ -217,7 +202,9 @@ func (m *machine) delegated(s *staker, begins bool) error {
 // leave takes a current staker away.
 func (m *machine) leave(s *staker, status primary.StakerStatus, by chain.ID) error {
 	m.dequeue(queueCurrent, s.turn())
-	m.sum(s, ^uint64(0))
+	if err := m.count(s.Subnet, s.Delegator, s.Weight, fewer); err != nil {
+		return err
+	}
 	if s.Delegator {
 		if err := m.delegated(s, false); err != nil {
 			return err

@@ -28,20 +28,15 @@ type head struct {
 	Supply uint64 // of the primary network, nAVAX
 	Fees   rules.L1Fees
 	AVAX   chain.ID
-	// Validators and Delegators are how many of the primary network are active, Staked and
-	// Delegated the sums of their weights.
-	Validators, Delegators, Staked, Delegated uint64
 }
 
 // The head codec, version 1: u8 1 | u8 flags | time | supply | active validators of L1s
-// | excess | accrued fees | validators | delegators | staked | delegated | ID of AVAX.
+// | excess | accrued fees | ID of AVAX.
 const headVersion = 1
 
 // numbers returns the numbers in the order of the codec.
 func (h *head) numbers() []*uint64 {
-	return []*uint64{
-		&h.Time, &h.Supply, &h.Fees.Active, &h.Fees.Excess, &h.Fees.Accrued, &h.Validators, &h.Delegators, &h.Staked, &h.Delegated,
-	}
+	return []*uint64{&h.Time, &h.Supply, &h.Fees.Active, &h.Fees.Excess, &h.Fees.Accrued}
 }
 
 func (h *head) encode() []byte {
@@ -91,6 +86,7 @@ type machine struct {
 	// time is that of the block, to which the state moves first.
 	time uint64
 	sets setChanges
+	sums map[chain.ID]*Sums // those that it has changed, or looked at
 }
 
 // Load implements [primary.Machine].

@@ -53,18 +53,6 @@ func (v *View) AVAX() chain.ID { return v.head.AVAX }
 // Supply returns the supply of the primary network's asset; ok is false if it is not known.
 func (v *View) Supply() (nAVAX uint64, ok bool) { return v.head.Supply, v.head.SupplyKnown }
 
-// Totals returns sums over the active stakers of the primary network: those that are
-// known.
-func (v *View) Totals() (primary.Totals, error) {
-	t := primary.Totals{
-		Validators: int(v.head.Validators), Delegators: int(v.head.Delegators), Staked: v.head.Staked, Delegated: v.head.Delegated,
-	}
-	if supply, ok := v.Supply(); ok {
-		t.Supply = &supply
-	}
-	return t, nil
-}
-
 // L1Fees returns the state of what validators of L1s pay, and by what rules; ok is false
 // if it is not known.
 func (v *View) L1Fees() (fees rules.L1Fees, config rules.FeeConfig, ok bool) {

@@ -452,7 +452,20 @@ const (
 	//	value:    u64 index
 	XChainVertexIDs = 0x65
 
-	// PrimaryEnd is above all tables of the primary network, of which those from 0x66 on
-	// are free.
+	// PlatformSums has sums over the active stakers of a subnet, or the validators of an
+	// L1 that pay, after the last block.
+	//
+	//	sort key: subnet
+	//	value:    sums codec
+	PlatformSums = 0x70
+
+	// PlatformDays has them as they were after the last block of a day that changed them.
+	//
+	//	sort key: subnet | u64 day, counted from 1970
+	//	value:    sums codec
+	PlatformDays = 0x71
+
+	// PrimaryEnd is above all tables of the primary network, of which those from 0x66 and
+	// from 0x72 on are free.
 	PrimaryEnd = 0x80
 )

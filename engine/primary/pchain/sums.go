@@ -1,0 +1,136 @@
+package pchain
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"quorate/engine/chain"
+	"quorate/engine/primary"
+	store "quorate/engine/store/index"
+)
+
+// Sums are sums over the active stakers of a subnet, or over the validators of an L1
+// that pay: their number and weight.
+type Sums struct {
+	Validators, ValidatorWeight uint64
+	Delegators, DelegatorWeight uint64
+}
+
+// The sums codec: the four numbers.
+func (s *Sums) encode() []byte {
+	e := &primary.Encoder{}
+	for _, v := range []uint64{s.Validators, s.ValidatorWeight, s.Delegators, s.DelegatorWeight} {
+		e.Uint(v)
+	}
+	return e.B
+}
+
+func decodeSums(b []byte) (s Sums, err error) {
+	d := primary.NewDecoder(b)
+	s.Validators, s.ValidatorWeight, s.Delegators, s.DelegatorWeight = d.Uint(), d.Uint(), d.Uint(), d.Uint()
+	return s, d.End("sums of a subnet")
+}
+
+// fewer is minus one, in the arithmetic of 64 bits.
+const fewer = ^uint64(0)
+
+// count adds one to the sums of a subnet, or takes it off them if by is fewer.
+func (m *machine) count(subnet chain.ID, delegator bool, weight, by uint64) error {
+	s := m.sums[subnet]
+	if s == nil {
+		s = &Sums{}
+		b, found, err := m.rows.Get(m.rows.Key(store.PlatformSums).ID(subnet))
+		if err == nil && found {
+			*s, err = decodeSums(b)
+		}
+		if err != nil {
+			return err
+		}
+		if m.sums == nil {
+			m.sums = map[chain.ID]*Sums{}
+		}
+		m.sums[subnet] = s
+	}
+	if delegator {
+		s.Delegators += by
+		s.DelegatorWeight += by * weight
+	} else {
+		s.Validators += by
+		s.ValidatorWeight += by * weight
+	}
+	return nil
+}
+
+const day = 24 * 60 * 60 // seconds
+
+// flushSums writes the sums that the block has changed. Those of days are only kept where
+// all stakers are known.
+func (m *machine) flushSums() {
+	for subnet, s := range m.sums {
+		b := s.encode()
+		m.rows.Put(m.rows.Key(store.PlatformSums).ID(subnet), b)
+		if m.head.Exact {
+			m.rows.Put(m.rows.Key(store.PlatformDays).ID(subnet).U64(m.head.Time/day), b)
+		}
+	}
+	m.sums = nil
+}
+
+// Totals returns sums over the active stakers of the primary network: those that are
+// known.
+func (v *View) Totals() (t primary.Totals, err error) {
+	s, err := v.Sums(chain.PrimaryNetworkID)
+	if err != nil {
+		return t, err
+	}
+	t.Validators, t.Staked, t.Delegators, t.Delegated = int(s.Validators), s.ValidatorWeight, int(s.Delegators), s.DelegatorWeight
+	if supply, ok := v.Supply(); ok {
+		t.Supply = &supply
+	}
+	return t, nil
+}
+
+// Sums returns the sums of a subnet after the last block.
+func (v *View) Sums(subnet chain.ID) (s Sums, err error) {
+	b, found, err := v.Get(v.Key(store.PlatformSums).ID(subnet))
+	if err != nil || !found {
+		return s, err
+	}
+	return decodeSums(b)
+}
+
+// Days hands over the sums of a subnet as they were after the last block of each day,
+// the newest first, from the day before one until take returns false: days are Unix
+// seconds at their begin. Before, if it is zero, is after the chain's time. There are
+// none where stakers of before are not known. The day of the chain's time is not over,
+// and is the first.
+func (v *View) Days(subnet chain.ID, before uint64, take func(time uint64, s Sums) bool) error {
+	next := v.head.Time / day
+	if !v.head.Exact || before > 0 && before <= day {
+		return nil
+	}
+	if before > 0 {
+		next = min(next, (before-1)/day)
+	}
+	l := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformDays).ID(subnet)}, To: primary.Key(nil).U64(next + 1)}
+	_, err := v.List(l, &primary.Page{Limit: maxMembers}, func(order, value []byte) (primary.Result, error) {
+		if len(order) != 8 {
+			return primary.Passed, fmt.Errorf("%w: day", primary.ErrRow)
+		}
+		s, err := decodeSums(value)
+		if err != nil {
+			return primary.Passed, err
+		}
+		// A day without a row is as the one before.
+		for changed := binary.BigEndian.Uint64(order); next >= changed; next-- {
+			if !take(next*day, s) {
+				return primary.Full, nil
+			}
+			if next == 0 {
+				return primary.Full, nil
+			}
+		}
+		return primary.Taken, nil
+	})
+	return err
+}
