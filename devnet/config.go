@@ -48,7 +48,12 @@ const (
 	// DefaultBlockInterval is how often the commands let EVM chains grow; a
 	// Config's zero value means that they do not.
 	DefaultBlockInterval = 2 * time.Second
+	// DefaultHeightInterval is, likewise, how often the P-Chain grows.
+	DefaultHeightInterval = 10 * time.Second
 )
+
+// MaxPrimaryBlocks bounds [Config.PrimaryBlocks].
+const MaxPrimaryBlocks = 1_000_000
 
 // Config describes a simulated network. The zero value is usable: five equal,
 // honest validators on free loopback ports.
@@ -104,8 +109,15 @@ type Config struct {
 	// average time by which their clocks go on; 0, the default, means never.
 	BlockInterval time.Duration
 	// HeightInterval is how often the P-Chain accepts a block that moves some
-	// weight in the primary network; 0, the default, means never.
+	// weight in the primary network; 0, the default, means never. With PrimaryBlocks
+	// users stake and move funds in it, and the X-Chain grows too.
 	HeightInterval time.Duration
+	// PrimaryBlocks is about how many blocks the P-Chain has at the start, with years
+	// of history of validators, subnets and L1s; the X-Chain, with vertices and
+	// blocks, has a third as many. [primary.Config] has more about it. 0, the default,
+	// means that the P-Chain begins at height 0 with empty blocks and that nobody runs
+	// an X-Chain: what needs no history is quicker so.
+	PrimaryBlocks int
 	// Messages is how many messages the facts file holds, at most 1,000,000; 0
 	// means [DefaultMessages]. It does not bound what validators sign.
 	Messages int
@@ -232,6 +244,8 @@ func (c Config) validate() error {
 	case c.Jitter < 0 || c.LateBy < 0 || c.ReadRate < 0:
 		return fmt.Errorf("%w: jitter %s, late by %s, a read rate of %d: none may be negative",
 			ErrConfig, c.Jitter, c.LateBy, c.ReadRate)
+	case c.PrimaryBlocks < 0 || c.PrimaryBlocks > MaxPrimaryBlocks:
+		return fmt.Errorf("%w: %d blocks of the P-Chain, want 0 to %d", ErrConfig, c.PrimaryBlocks, MaxPrimaryBlocks)
 	case c.EVMChains < 0 || c.Blocks < 0 || c.BlockInterval < 0:
 		return fmt.Errorf("%w: %d EVM chains, %d blocks, a block interval of %s: none may be negative",
 			ErrConfig, c.EVMChains, c.Blocks, c.BlockInterval)

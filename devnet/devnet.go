@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"quorate/devnet/evmchain"
+	"quorate/devnet/primary"
 	"quorate/devnet/validator"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
@@ -42,6 +43,7 @@ type Devnet struct {
 	liars      []Liar
 	counts     *counts
 	chains     map[chain.ID]*evmchain.Chain
+	primary    *primary.Chain // nil without blocks
 	nodes      []*Node
 
 	ready chan struct{} // closed once everything listens
@@ -61,11 +63,18 @@ func New(cfg Config) (*Devnet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	var blocks *primary.Chain
+	if cfg.PrimaryBlocks > 0 {
+		if blocks, err = primary.Make(primary.Config{World: w, Blocks: cfg.PrimaryBlocks}); err != nil {
+			return nil, fmt.Errorf("P-Chain: %w", err)
+		}
+		w.Follow(blocks)
+	}
 	codec, err := wire.NewCodec()
 	if err != nil {
 		return nil, err
 	}
-	d := &Devnet{cfg: cfg, log: cfg.Logger, world: w, ready: make(chan struct{})}
+	d := &Devnet{cfg: cfg, log: cfg.Logger, world: w, primary: blocks, ready: make(chan struct{})}
 	if d.counts, err = newCounts(cfg.Metrics); err != nil {
 		return nil, err
 	}
@@ -164,7 +173,7 @@ func (d *Devnet) blocks(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-moves:
-			d.world.Shift()
+			d.growPrimary()
 		case <-converts:
 			d.ConvertL1()
 		}

@@ -16,9 +16,6 @@ import (
 // clientVersion is what EVM chains say of their software.
 const clientVersion = "v1.14.2"
 
-// firstL1 is the EVM chain ID of the first L1's chain; the others count on.
-const firstL1 = 99_001
-
 // quietBlocks is how many blocks' time before the others the histories of L1s
 // with irregular times end.
 const quietBlocks = 100
@@ -52,7 +49,7 @@ func (d *Devnet) addChains() error {
 	}
 	for i, l := range d.world.L1s() {
 		message := func(i uint64) *warp.Unsigned { return d.world.L1Message(l, i) }
-		if err := d.addChain(l.ChainID, firstL1+uint64(i), false, message); err != nil { // not negative
+		if err := d.addChain(l.ChainID, world.L1EVMChainID+uint64(i), false, message); err != nil { // not negative
 			return err
 		}
 	}

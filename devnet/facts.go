@@ -34,6 +34,11 @@ type Facts struct {
 	BlockchainAliases []string `json:"blockchainAliases,omitempty"`
 	BlockchainIDs     []string `json:"blockchainIds,omitempty"`
 	SubnetID          string   `json:"subnetId"`
+	// RewardAddresses got rewards of the primary network, those that got most of them
+	// first; without its history they are absent. They have no chain's alias.
+	RewardAddresses []string `json:"rewardAddresses,omitempty"`
+	// VertexHeight is that of a vertex of the X-Chain; absent without its history.
+	VertexHeight *uint64 `json:"vertexHeight,omitempty"`
 	// What follows, up to LastDate, is of the C-Chain's history.
 	ChainFacts
 	// EVMChains are all EVM chains, the C-Chain first.
@@ -198,6 +203,7 @@ func (d *Devnet) Facts(baseURL string) Facts {
 			PublicKey: hex0x(v.PublicKey[:]), StakingAddress: v.RewardAddress,
 		})
 	}
+	d.primaryFacts(&f)
 	for _, l := range d.liars {
 		f.Liars = append(f.Liars, LiarFacts{NodeID: l.NodeID.String(), Kind: l.Kind})
 	}

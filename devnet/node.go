@@ -45,7 +45,8 @@ func (d *Devnet) addNodes() {
 		}
 		n.addr = net.JoinHostPort(d.cfg.HTTPHost, strconv.Itoa(int(port)))
 		n.api = nodeapi.New(nodeapi.Config{
-			World: d.world, Live: live{d}, Index: i, EVM: n.handlers, Logger: d.cfg.Logger, Metrics: d.cfg.Metrics,
+			World: d.world, Live: live{d}, Index: i, EVM: n.handlers, Primary: d.primary,
+			Logger: d.cfg.Logger, Metrics: d.cfg.Metrics,
 		})
 		d.nodes = append(d.nodes, n)
 	}
@@ -80,6 +81,10 @@ func (n *Node) SetFault(f EVMFault) {
 		h.SetFault(f)
 	}
 }
+
+// SetPrimaryTraits changes what the node can do, and how it misbehaves, for the P- and
+// the X-Chain. Without [Config.PrimaryBlocks] it does nothing.
+func (n *Node) SetPrimaryTraits(t nodeapi.PrimaryTraits) { n.api.SetPrimaryTraits(t) }
 
 // begin starts the node for the first time; it ends when ctx does, at the latest.
 func (n *Node) begin(ctx context.Context, fail func()) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"syscall"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"quorate/devnet"
+	"quorate/devnet/primary"
 	"quorate/devnet/validator"
 )
 
@@ -70,7 +72,7 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 		flags.IntVar(&f.cfg.L1Underfunded, "l1-underfunded", 0, "number of validators of each L1 that are about to")
 		flags.IntVar(&f.cfg.SharedKeys, "shared-keys", 0, "number of pairs of validators that share a BLS key")
 		flags.IntVar(&f.cfg.Keyless, "keyless", 0, "number of validators without a BLS key on the primary network")
-		flags.DurationVar(&f.cfg.HeightInterval, "height-interval", 0, "how often a P-Chain block moves some weight; 0 means never")
+		flags.DurationVar(&f.cfg.HeightInterval, "height-interval", defaultHeight, "how often the P-Chain accepts a block; 0 means never")
 		flags.DurationVar(&f.cfg.Latency, "latency", 0, "delay of every answer of every validator")
 		flags.DurationVar(&f.cfg.Jitter, "jitter", 0, "further delay of each answer, random up to this")
 		flags.IntVar(&f.cfg.ReadRate, "read-rate", 0, "bytes a second above which validators stop reading from a peer, 524288 for real ones; 0 means no bound")
@@ -92,6 +94,7 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 		flags.IntVar(&f.cfg.Blocks, "blocks", devnet.DefaultBlocks, "height of each EVM chain at the start")
 		flags.IntVar(&f.cfg.TxsPerBlock, "txs-per-block", devnet.DefaultTxsPerBlock, "average number of transactions of a block")
 		flags.DurationVar(&f.cfg.HistoryInterval, "history-interval", 0, "average time between blocks before the start; default: two years in all")
+		flags.IntVar(&f.cfg.PrimaryBlocks, "primary-blocks", defaultPrimary, "about how many blocks the P-Chain has at the start, and the X-Chain a third of it; 0 means no history and no X-Chain")
 		flags.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
 		flags.BoolVar(&f.cfg.StateProofs, "state-proofs", false, "make state roots true and balances provable (eth_getProof), on chains of at most 50000 transactions")
 		flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
@@ -186,6 +189,21 @@ func startDevnet(ctx context.Context, cfg devnet.Config) (d *devnet.Devnet, stop
 // embeddedBlocks is the height of the chains of a network that quorate serve starts.
 // Tests make it small: a history is signed and indexed block by block.
 var embeddedBlocks = devnet.DefaultBlocks
+
+// defaultPrimary is about how many blocks the P-Chain of a simulated network has
+// unless told otherwise, and defaultHeight how often it grows. Tests do without.
+var (
+	defaultPrimary = primary.DefaultBlocks
+	defaultHeight  = devnet.DefaultHeightInterval
+)
+
+// embeddedConfig is the network that quorate serve starts.
+func embeddedConfig(logger *slog.Logger) devnet.Config {
+	return devnet.Config{
+		Blocks: embeddedBlocks, BlockInterval: devnet.DefaultBlockInterval,
+		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Logger: logger,
+	}
+}
 
 // startEmbedded starts a network for quorate serve: on the port where one is
 // looked for, or on any other when that is taken.

@@ -166,7 +166,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	var sim *devnet.Devnet
 	if f.devnet {
-		d, stop, startErr := startEmbedded(ctx, devnet.Config{Blocks: embeddedBlocks, BlockInterval: devnet.DefaultBlockInterval, Logger: logs.Logger("devnet")})
+		d, stop, startErr := startEmbedded(ctx, embeddedConfig(logs.Logger("devnet")))
 		if startErr != nil {
 			return errors.Join(startErr, ln.Close())
 		}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		prepareProgram()
 		main()
 	}
-	embeddedBlocks = 50
+	embeddedBlocks, defaultPrimary, defaultHeight = 50, 0, 0
 	os.Exit(m.Run())
 }
 

@@ -102,9 +102,17 @@ func (s *Server) report() healthReply {
 		c.Error = fmt.Sprintf("not connected to enough stake: connected to %f%%; required at least %f%%",
 			100*net.Percent, 100*minConnected)
 	}
-	for _, alias := range []string{"P", "C"} {
+	for _, alias := range s.checked() {
 		reply.Checks[alias] = c
 	}
 	reply.Checks["network"] = check{Message: map[string]any{"connectedPeers": peers}, Timestamp: c.Timestamp}
 	return reply
+}
+
+// checked returns the chains that have a check.
+func (s *Server) checked() []string {
+	if s.primary != nil {
+		return []string{"P", "X", "C"}
+	}
+	return []string{"P", "C"}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/devnet/evmrpc"
+	"quorate/devnet/primary"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/metric"
@@ -48,6 +49,9 @@ type Config struct {
 	// EVM answers for the EVM chains that the node runs, by blockchain ID; nil
 	// means that they have no RPC.
 	EVM map[chain.ID]*evmrpc.Handler
+	// Primary are the P- and the X-Chain with their blocks; nil means that the P-Chain
+	// has empty ones and the node runs no X-Chain.
+	Primary *primary.Chain
 	// Logger gets the server's own errors; nil discards them.
 	Logger *slog.Logger
 	// Metrics gets quorate_devnet_api_requests_total by service; nil means none.
@@ -64,7 +68,13 @@ type Server struct {
 
 	info, platform, avax, health *service
 	proposers                    map[chain.ID]*service // by blockchain
-	requests                     map[*service]metric.Counter
+
+	// primary is nil without a P-Chain with blocks, and so are avm and indices.
+	primary *primaryAPI
+	avm     *service
+	indices map[string]*service // by chain and kind, as in X/vtx
+
+	requests map[*service]metric.Counter
 
 	// sets caches answers of platform.getAllValidatorsAt by height.
 	setsMu sync.Mutex
@@ -102,7 +112,16 @@ func New(cfg Config) *Server {
 	s.platform = s.platformService()
 	s.avax = s.avaxService()
 	s.health = s.healthService()
+	if cfg.Primary != nil {
+		s.addPrimary(cfg.Primary)
+	}
 	s.requests = make(map[*service]metric.Counter)
+	for _, svc := range s.indices {
+		s.requests[svc] = requests(svc.name)
+	}
+	if s.avm != nil {
+		s.requests[s.avm] = requests(s.avm.name)
+	}
 	for _, svc := range []*service{s.info, s.platform, s.avax, s.health} {
 		s.requests[svc] = requests(svc.name)
 	}
@@ -110,6 +129,9 @@ func New(cfg Config) *Server {
 	ids := []chain.ID{chain.PlatformChainID, c}
 	for _, l := range s.world.L1s() {
 		ids = append(ids, l.ChainID)
+	}
+	if s.primary != nil {
+		ids = append(ids, x)
 	}
 	for _, id := range ids {
 		svc := s.proposerService(id)
@@ -179,6 +201,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	s.requests[svc].Inc()
+	if s.primary != nil && s.primary.unwell(ctx, svc) {
+		return
+	}
 	if svc == s.health && ctx.IsGet() {
 		s.getHealth(ctx)
 		return
@@ -227,6 +252,9 @@ func (s *Server) route(path string) *service {
 	case "health", "health/health", "health/readiness", "health/liveness":
 		return s.health
 	}
+	if index, ok := strings.CutPrefix(rest, "index/"); ok {
+		return s.indices[index]
+	}
 	rest, _ = strings.CutPrefix(rest, "bc/")
 	alias, sub, _ := strings.Cut(rest, "/")
 	id, ok := s.lookup(alias)
@@ -235,8 +263,10 @@ func (s *Server) route(path string) *service {
 		return nil
 	case sub == "" && id == chain.PlatformChainID && !strings.HasSuffix(rest, "/"):
 		return s.platform
+	case sub == "" && id == s.world.XChainID() && !strings.HasSuffix(rest, "/"):
+		return s.avm // nil without blocks
 	case sub == "proposervm":
-		return s.proposers[id] // nil for the X-Chain, which this node does not run
+		return s.proposers[id] // nil for an X-Chain that this node does not run
 	case sub == "avax" && id == s.world.CChainID():
 		return s.avax
 	default:
@@ -244,8 +274,8 @@ func (s *Server) route(path string) *service {
 	}
 }
 
-// lookup resolves an alias, also of the X-Chain, which this node does not run,
-// or the ID of a chain that it runs.
+// lookup resolves an alias, also of an X-Chain that this node does not run, or the ID
+// of a chain that it runs.
 func (s *Server) lookup(alias string) (chain.ID, bool) {
 	switch alias {
 	case "P", "platform":
@@ -259,10 +289,10 @@ func (s *Server) lookup(alias string) (chain.ID, bool) {
 	return id, err == nil && s.runs(id)
 }
 
-// runs tells whether this node runs a chain. Like a real one that syncs a part
-// of the primary network it does without the X-Chain.
+// runs reports whether this node runs a chain. Without blocks of the X-Chain it does
+// without it, like a real one that syncs a part of the primary network.
 func (s *Server) runs(id chain.ID) bool {
-	return id == chain.PlatformChainID || s.world.Runs(0, id)
+	return id == chain.PlatformChainID || s.world.Runs(0, id) || s.primary != nil && id == s.world.XChainID()
 }
 
 // subnetOf gives the subnet of a chain that the P-Chain knows, run here or not.

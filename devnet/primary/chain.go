@@ -133,6 +133,17 @@ func (c *Chain) Platform() []*Container {
 	return c.p.all[:len(c.p.all):len(c.p.all)]
 }
 
+// Find returns a block of the P- or the X-Chain by its own ID or its container's, or
+// nil.
+func (c *Chain) Find(blockchain, id chain.ID) *Container {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if blockchain == chain.PlatformChainID {
+		return c.p.byID[id]
+	}
+	return c.line.byID[id]
+}
+
 // Read calls f with the P-Chain's state, which must neither be changed nor kept.
 func (c *Chain) Read(f func(*State)) {
 	c.mu.RLock()
@@ -203,7 +214,7 @@ func (m *maker) founder(v *world.Validator, i uint64) (platform.Tx, error) {
 // ownStake is what a validator stakes itself at the end of the history. The rest of
 // its weight is delegated to it.
 func ownStake(v *world.Validator) uint64 {
-	if own := v.Weight / 8 * 7; own >= 2*minValidatorStake {
+	if own := v.Weight / 8 * 7; own >= 2*MinValidatorStake {
 		return own
 	}
 	return v.Weight

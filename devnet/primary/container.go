@@ -52,11 +52,12 @@ func (c *Container) Bytes() []byte {
 // line makes the containers of a chain of blocks.
 type line struct {
 	chain  chain.ID
-	all    []*Container     // all[i] has height i+1
-	parent chain.ID         // the inner ID of the last block
-	outer  chain.ID         // and its container's
-	last   *proposer.Header // of the last one that is no option
-	inner  uint64           // the time of the last block by the chain's rules
+	all    []*Container            // all[i] has height i+1
+	byID   map[chain.ID]*Container // by both IDs
+	parent chain.ID                // the inner ID of the last block
+	outer  chain.ID                // and its container's
+	last   *proposer.Header        // of the last one that is no option
+	inner  uint64                  // the time of the last block by the chain's rules
 }
 
 // wrap adds a block that was proposed at a time. Its header is signed by signer
@@ -78,7 +79,10 @@ func (l *line) wrap(forks Forks, raw []byte, at, inner, pHeight uint64, option b
 		}
 		c.header, c.ID = h, sha256.Sum256(encoded)
 	}
-	l.all = append(l.all, c)
+	if l.byID == nil {
+		l.byID = make(map[chain.ID]*Container)
+	}
+	l.all, l.byID[c.ID], l.byID[c.BlockID] = append(l.all, c), c, c
 	l.parent, l.outer, l.inner = c.BlockID, c.ID, inner
 	return nil
 }

@@ -84,7 +84,7 @@ func (s *State) move(tx *platform.Tx, outputs []utxo.Output) error {
 	}
 	put := locked(tx, s.avax)
 	s.Burned += in - out - put
-	if stakeOf(tx) == nil {
+	if Stake(tx) == nil {
 		s.Deposited += put
 	}
 	return nil
@@ -103,7 +103,7 @@ func locked(tx *platform.Tx, avax chain.ID) (sum uint64) {
 	case *platform.IncreaseL1ValidatorBalance:
 		return body.Balance
 	}
-	for _, out := range stakeOf(tx) {
+	for _, out := range Stake(tx) {
 		if out.Asset == avax {
 			sum += out.Amount
 		}
@@ -117,7 +117,7 @@ func (s *State) abort(tx *platform.Tx) error {
 	x := s.staker(tx)
 	x.Status, x.EndHeight = Refused, s.Height
 	s.Stakers[tx.ID] = x
-	outputs := append(append([]utxo.Output(nil), tx.Body.Funds().Outputs...), stakeOf(tx)...)
+	outputs := append(append([]utxo.Output(nil), tx.Body.Funds().Outputs...), Stake(tx)...)
 	stake := locked(tx, s.avax)
 	s.Burned += stake // move takes it off
 	return s.move(tx, outputs)
@@ -128,8 +128,8 @@ func (s *State) addBlockchain(tx *platform.Tx) {
 	s.Blockchains = append(s.Blockchains, &Blockchain{ID: tx.ID, Height: s.Height, Time: s.Time, CreateChain: body})
 }
 
-// stakeOf returns what a transaction stakes.
-func stakeOf(tx *platform.Tx) []utxo.Output {
+// Stake returns what a transaction stakes.
+func Stake(tx *platform.Tx) []utxo.Output {
 	switch body := tx.Body.(type) {
 	case *platform.AddValidator:
 		return body.Stake
@@ -143,8 +143,8 @@ func stakeOf(tx *platform.Tx) []utxo.Output {
 	return nil
 }
 
-// rewardOwners returns who gets a staker's own reward, and a validator's fees.
-func rewardOwners(tx *platform.Tx) (own, fees utxo.Owners) {
+// RewardOwners returns who gets a staker's own reward, and a validator's fees.
+func RewardOwners(tx *platform.Tx) (own, fees utxo.Owners) {
 	switch body := tx.Body.(type) {
 	case *platform.AddValidator:
 		return body.RewardsOwner, body.RewardsOwner

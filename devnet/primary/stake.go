@@ -13,9 +13,9 @@ import (
 // The rules of staking of a local network, but that nobody here stakes for less than
 // two weeks until the history ends.
 const (
-	minValidatorStake = 2_000 * avax
+	MinValidatorStake = 2_000 * avax
 	maxValidatorStake = 3_000_000 * avax
-	minDelegatorStake = 25 * avax
+	MinDelegatorStake = 25 * avax
 	minStake          = 14 * day
 	maxStake          = 365 * day
 	minFee            = 20_000 // of million
@@ -104,7 +104,7 @@ func (m *maker) formerValidates(at uint64) (platform.Body, []int) {
 		return nil, nil
 	}
 	x := stint{
-		node: node, payer: m.account(), stake: m.amount(minValidatorStake, maxValidatorStake/4), start: start,
+		node: node, payer: m.account(), stake: m.amount(MinValidatorStake, maxValidatorStake/4), start: start,
 		end: start + minStake + m.rng.Uint64N(min(maxStake, free-start)-minStake),
 		fee: minFee + uint32(m.rng.IntN(20))*10_000, // small
 		old: m.rng.IntN(4) == 0 && at < m.forks.Durango-day,
@@ -133,7 +133,7 @@ func (m *maker) delegate(at uint64) (platform.Body, []int) {
 		if from+least >= latest || m.s.Time >= m.forks.Durango && from > start || from > m.s.Time+13*day && m.s.Time < m.forks.Durango {
 			continue
 		}
-		weight := m.amount(minDelegatorStake, 30_000*avax)
+		weight := m.amount(MinDelegatorStake, 30_000*avax)
 		if v.Weight+m.s.delegated[SubnetNode{v.Subnet, v.NodeID}]+weight > min(5*v.Weight, maxValidatorStake) {
 			continue
 		}
@@ -175,7 +175,7 @@ func (m *maker) delegateLocked(at uint64) (platform.Body, []int) {
 	m.s.locked = m.s.unspent(m.s.locked)
 	for _, ref := range m.s.locked {
 		u := m.s.UTXOs[ref]
-		if u.StakeLock < start+2*minStake || u.Amount < 4*minDelegatorStake {
+		if u.StakeLock < start+2*minStake || u.Amount < 4*MinDelegatorStake {
 			continue
 		}
 		for _, v := range m.validators(chain.PrimaryNetworkID) {

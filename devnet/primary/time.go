@@ -167,7 +167,7 @@ func (s *State) reward(commit bool) {
 // returnStake makes the outputs of the stake, and returns the index of the next.
 func (s *State) returnStake(tx *platform.Tx) uint32 {
 	next := uint32(len(tx.Body.Funds().Outputs)) // few
-	for _, out := range stakeOf(tx) {
+	for _, out := range Stake(tx) {
 		s.addUTXO(utxo.UTXO{Ref: utxo.Ref{TxID: tx.ID, Index: next}, Output: out})
 		next++
 	}
@@ -175,7 +175,7 @@ func (s *State) returnStake(tx *platform.Tx) uint32 {
 }
 
 func (s *State) rewardValidator(x *Staker, tx *platform.Tx, next uint32, commit bool) {
-	own, fees := rewardOwners(tx)
+	own, fees := RewardOwners(tx)
 	if commit && x.Potential > 0 {
 		s.pay(x, x.Potential, own, next, false)
 		next++
@@ -193,7 +193,7 @@ func (s *State) rewardDelegator(x *Staker, tx *platform.Tx, next uint32) {
 	keeps.Div(keeps, big.NewInt(million))
 	delegator := keeps.Uint64()
 	fee := x.Potential - delegator
-	own, _ := rewardOwners(tx)
+	own, _ := RewardOwners(tx)
 	if delegator > 0 {
 		s.pay(x, delegator, own, next, false)
 		next++
@@ -203,7 +203,7 @@ func (s *State) rewardDelegator(x *Staker, tx *platform.Tx, next uint32) {
 	case validator.Start >= s.forks.Cortina:
 		validator.DelegateeReward += fee
 	default:
-		_, fees := rewardOwners(s.Txs[validator.TxID].Tx)
+		_, fees := RewardOwners(s.Txs[validator.TxID].Tx)
 		s.pay(x, fee, fees, next, true)
 	}
 }
@@ -211,7 +211,7 @@ func (s *State) rewardDelegator(x *Staker, tx *platform.Tx, next uint32) {
 // pay makes an output for an end of a staker.
 func (s *State) pay(x *Staker, amount uint64, owners utxo.Owners, index uint32, fee bool) {
 	u := utxo.UTXO{Ref: utxo.Ref{TxID: x.TxID, Index: index}, Output: utxo.Output{
-		Asset: stakeOf(s.Txs[x.TxID].Tx)[0].Asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: amount, Owners: owners},
+		Asset: Stake(s.Txs[x.TxID].Tx)[0].Asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: amount, Owners: owners},
 	}}
 	s.addUTXO(u)
 	x.Rewards = append(x.Rewards, Reward{UTXO: u, Fee: fee})

@@ -21,7 +21,7 @@ func (w *World) epoch(blockchain chain.ID) Epoch {
 	if e, ok := w.epochs[blockchain]; ok {
 		return e
 	}
-	return Epoch{Number: 1, Start: genesisUnix}
+	return Epoch{Number: 1, Height: w.base, Start: genesisUnix}
 }
 
 // TurnEpoch begins the next epoch of a blockchain, at the height that the P-Chain
@@ -30,7 +30,7 @@ func (w *World) TurnEpoch(blockchain chain.ID) Epoch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := w.epoch(blockchain)
-	e.Number, e.Height, e.Start = e.Number+1, w.height(), e.Start+epochSeconds
+	e.Number, e.Height, e.Start = e.Number+1, w.tip(), e.Start+epochSeconds
 	w.epochs[blockchain] = e
 	return e
 }

@@ -91,6 +91,9 @@ func (l *L1) set() []Member {
 // Convert accepts the P-Chain block that makes a subnet the L1 that it is to be, and
 // returns its height. If it is one already, nothing happens.
 func (w *World) Convert(l *L1) uint64 {
+	if w.ledger != nil {
+		return w.ledger.Convert(l)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last := w.history[len(w.history)-1].sets
@@ -104,6 +107,10 @@ func (w *World) Convert(l *L1) uint64 {
 
 // Converted reports whether a subnet is an L1 by now.
 func (w *World) Converted(l *L1) bool {
+	if w.ledger != nil {
+		snapshot, err := w.At(w.ledger.Height())
+		return err == nil && snapshot.Sets[l.SubnetID] != nil
+	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	_, ok := w.history[len(w.history)-1].sets[l.SubnetID]
@@ -114,6 +121,14 @@ func (w *World) Converted(l *L1) bool {
 func (w *World) Height() uint64 {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
+	return w.tip()
+}
+
+// tip needs mu.
+func (w *World) tip() uint64 {
+	if w.ledger != nil {
+		return w.ledger.Height()
+	}
 	return w.height()
 }
 
@@ -122,6 +137,9 @@ func (w *World) height() uint64 { return uint64(len(w.history) - 1) } // never e
 
 // At returns the validator sets at a height, or [ErrHeight].
 func (w *World) At(height uint64) (*Snapshot, error) {
+	if w.ledger != nil {
+		return w.recorded(height)
+	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if height > w.height() {
@@ -143,6 +161,9 @@ func (w *World) Advance(weights map[int]uint64) (uint64, error) {
 			return 0, fmt.Errorf("no validator %d", i)
 		}
 	}
+	if w.ledger != nil {
+		return 0, errors.New("the weights are those of the P-Chain's blocks")
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := block{sets: w.history[len(w.history)-1].sets}
@@ -159,6 +180,9 @@ func (w *World) Advance(weights map[int]uint64) (uint64, error) {
 // validator's weight is another's, and returns that height. Which ones depends
 // on the height; the next height has the weights as they were, or moves others.
 func (w *World) Shift() uint64 {
+	if w.ledger != nil {
+		return w.ledger.Grow(1)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.history = append(w.history, block{sets: w.history[len(w.history)-1].sets, shift: true})

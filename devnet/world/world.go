@@ -98,6 +98,14 @@ type World struct {
 	byNodeID   map[chain.NodeID]*Validator
 	l1s        []*L1
 
+	// ledger, if it is set, is where heights and sets come from; base is the height
+	// that it had then. Nothing else uses history then.
+	ledger Ledger
+	base   uint64
+
+	snapshotsMu sync.Mutex // guards snapshots
+	snapshots   map[uint64]*Snapshot
+
 	mu      sync.RWMutex       // guards history
 	history []block            // by height
 	epochs  map[chain.ID]Epoch // of chains that are past their first
