@@ -14,6 +14,15 @@ import (
 // [Config.PrimaryBlocks]. [primary.Chain.Grow] makes them grow at once.
 func (d *Devnet) Primary() *primary.Chain { return d.primary }
 
+// Genesis returns the genesis bytes of the P-Chain, which no node has: nil without
+// [Config.PrimaryBlocks].
+func (d *Devnet) Genesis() []byte {
+	if d.primary == nil {
+		return nil
+	}
+	return d.primary.Genesis()
+}
+
 // growPrimary has the P-Chain accept a block.
 func (d *Devnet) growPrimary() {
 	if d.primary == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"syscall"
 
@@ -24,7 +25,7 @@ type devnetFlags struct {
 	cfg                devnet.Config
 	weights, factsFile string
 	log                logFlags
-	kinds              string
+	kinds, genesisFile string
 	httpPort           uint16
 }
 
@@ -108,6 +109,7 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 	})
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.factsFile, "facts-file", "", "file to write messages, IDs and addresses to")
+		flags.StringVar(&f.genesisFile, "genesis-file", "", "file to write the genesis bytes of the P-Chain to: serve --genesis-file 12345=FILE reads it")
 		f.log.addDisplay(flags)
 	})
 }
@@ -134,6 +136,9 @@ func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, logs.Close()) }()
+	if f.genesisFile != "" && f.cfg.PrimaryBlocks == 0 {
+		return usageError{errors.New("--genesis-file: without --primary-blocks there is none")}
+	}
 	if f.cfg.Kinds, err = validator.ParseKinds(f.kinds); err != nil {
 		return usageError{err}
 	}
@@ -148,6 +153,11 @@ func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
 	if f.factsFile != "" {
 		if err := d.Facts("").Write(f.factsFile); err != nil {
 			return err
+		}
+	}
+	if f.genesisFile != "" {
+		if err := os.WriteFile(f.genesisFile, d.Genesis(), 0o600); err != nil {
+			return fmt.Errorf("genesis: %w", err)
 		}
 	}
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "devnet ready %s\n", d.NodeURL()); err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"quorate/devnet"
+	"quorate/devnet/world"
 	"quorate/engine"
 	"quorate/engine/chain/codec"
 	"quorate/engine/chain/platform"
@@ -63,8 +65,13 @@ func splitGenesis(s string) (network uint32, file string, err error) {
 	return uint32(n), file, nil
 }
 
-func (f *primaryFlags) configure(cfg *engine.Config) error {
+// configure sets what the flags say, and the genesis of the network that is simulated
+// in this process, if there is one.
+func (f *primaryFlags) configure(cfg *engine.Config, sim *devnet.Devnet) error {
 	cfg.NoPrimary = f.mode == primaryOff
+	if sim != nil && sim.Genesis() != nil {
+		cfg.Genesis = map[uint32][]byte{world.NetworkID: sim.Genesis()}
+	}
 	for _, g := range f.genesis {
 		network, file, err := splitGenesis(g)
 		if err != nil {

@@ -30,7 +30,7 @@ func TestPrimaryFlags(t *testing.T) {
 	if err := f.check(); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.configure(&cfg); err != nil || cfg.NoPrimary || len(cfg.Genesis) != 3 {
+	if err := f.configure(&cfg, nil); err != nil || cfg.NoPrimary || len(cfg.Genesis) != 3 {
 		t.Fatalf("%d files, %v", len(cfg.Genesis), err)
 	}
 	for _, id := range []uint32{1, 5, 12345} {
@@ -39,7 +39,7 @@ func TestPrimaryFlags(t *testing.T) {
 		}
 	}
 	f = primaryFlags{mode: primaryOff}
-	if err := f.configure(&cfg); err != nil || !cfg.NoPrimary {
+	if err := f.configure(&cfg, nil); err != nil || !cfg.NoPrimary {
 		t.Errorf("off: %v", err)
 	}
 	for _, bad := range []primaryFlags{
@@ -52,7 +52,7 @@ func TestPrimaryFlags(t *testing.T) {
 	}
 	for _, file := range []string{filepath.Join(dir, "none"), write("cut", raw[:len(raw)-1]), write("empty", nil)} {
 		bad := primaryFlags{mode: primaryAuto, genesis: []string{"1=" + file}}
-		if err := bad.configure(&engine.Config{}); err == nil {
+		if err := bad.configure(&engine.Config{}, nil); err == nil {
 			t.Errorf("%s is taken", file)
 		}
 	}

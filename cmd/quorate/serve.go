@@ -193,7 +193,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	f.keep.configure(&cfgEngine)
 	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
-	if err := f.data.primary.configure(&cfgEngine); err != nil {
+	if err := f.data.primary.configure(&cfgEngine, sim); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	cfgEngine.UntracedAfter = f.data.untracedAfter
