@@ -97,6 +97,9 @@ func New(cfg Config) (*Devnet, error) {
 	if err := d.addChains(); err != nil {
 		return nil, err
 	}
+	if d.primary != nil {
+		d.primary.Attach(d.chains[w.CChainID()])
+	}
 	d.addNodes()
 	d.gauges(cfg.Metrics)
 	return d, nil

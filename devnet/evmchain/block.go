@@ -120,6 +120,25 @@ func (b *block) seal(cfg *Config) {
 	b.size = headLen(n) + n
 }
 
+// append appends the block's RLP.
+func (b *block) append(dst []byte) []byte {
+	bodies := make([]byte, 0, b.size)
+	for _, t := range b.txs {
+		if t.raw[0] >= 0xc0 { // a list of itself
+			bodies = append(bodies, t.raw...)
+		} else {
+			bodies = appendBytes(bodies, t.raw)
+		}
+	}
+	list := append(b.header.append(make([]byte, 0, b.size)), listOf(bodies)...)
+	list = append(list, 0xc0) // no uncles
+	if b.hasExtData {
+		list = appendUint(list, 0) // version
+		list = appendBytes(list, b.extData)
+	}
+	return append(dst, listOf(list)...)
+}
+
 // hashLists works out the roots of what a block that is sealed holds.
 func (b *block) hashLists() {
 	b.txRoot = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].raw })

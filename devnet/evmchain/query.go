@@ -61,6 +61,12 @@ func (c *Chain) AppendBlock(dst []byte, height uint64, full bool, v View) []byte
 	return c.block(height).appendBlock(dst, &c.cfg, full, v)
 }
 
+// AppendConsensus appends a block in its consensus encoding.
+func (c *Chain) AppendConsensus(dst []byte, height uint64) []byte {
+	defer c.read()()
+	return c.block(height).append(dst)
+}
+
 // AppendHead appends a header as a subscription gives it.
 func (c *Chain) AppendHead(dst []byte, height uint64) []byte {
 	defer c.read()()

@@ -65,6 +65,7 @@ func (s *Server) addPrimary(c *primary.Chain) {
 	s.avm = p.avmService()
 	s.indices = map[string]*service{
 		"P/block": p.indexService(p.platformContainers), "X/block": p.indexService(p.avmContainers), "X/vtx": p.indexService(p.vertices),
+		"C/block": p.indexService(func() []*primary.Container { return p.indexed(p.c.Core()) }),
 	}
 }
 

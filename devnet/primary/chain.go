@@ -34,6 +34,8 @@ type Chain struct {
 	genesis []byte
 	zero    []byte // the P-Chain's block at height 0
 
+	core *core // nil without a C-Chain
+
 	mu sync.RWMutex // guards what follows
 	*maker
 }

@@ -21,6 +21,9 @@ type Container struct {
 	// Time is when it was accepted, in Unix seconds.
 	Time uint64
 
+	// load returns Block where it is not kept.
+	load func() []byte
+
 	chain  chain.ID
 	header *proposer.Header // unsigned; nil without one
 	signer *world.Validator // nil: nobody signed
@@ -29,11 +32,17 @@ type Container struct {
 // Bytes returns the container as the Index API does. What is signed is signed at
 // each call: the ID does not depend on it.
 func (c *Container) Bytes() []byte {
+	if c.header == nil && c.load != nil {
+		return c.load()
+	}
 	if c.header == nil {
 		return c.Block
 	}
 	h := *c.header
 	h.ID = c.ID
+	if c.load != nil {
+		h.Block = c.load()
+	}
 	if c.signer != nil {
 		hash := h.SignedHash(c.chain)
 		sig, err := c.signer.Certificate.PrivateKey.(crypto.Signer).Sign(nil, hash[:], crypto.SHA256)
