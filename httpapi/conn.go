@@ -299,6 +299,8 @@ type conn struct {
 	// first is when the first byte arrived since the last answer, zero if none
 	// did. The connection's goroutine owns it.
 	first time.Time
+
+	gather gather
 }
 
 func (c *conn) Read(b []byte) (int, error) {
@@ -319,7 +321,7 @@ func (c *conn) Read(b []byte) (int, error) {
 
 func (c *conn) Write(b []byte) (int, error) {
 	c.first = time.Time{}
-	return c.Conn.Write(b)
+	return c.gather.write(c.Conn, b)
 }
 
 // SetReadDeadline bounds, under TLS, also what reading has to write: a handshake, the

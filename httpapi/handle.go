@@ -48,6 +48,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		leaveBody(ctx)
 		s.answered(ctx, to.route)
 		to.observe(ctx.Response.StatusCode(), time.Since(ctx.Time()))
+		if c != nil && c.below == nil && !c.hijacked { // TLS has no write of several pieces
+			c.gather.expect(ctx)
+		}
 	}()
 	var scope Scope
 	if c != nil {

@@ -96,11 +96,9 @@ func New(cfg Config) (*Server, error) {
 		Logger:       fastLogger{cfg.Logger},
 		// Ours is the limit that counts; this one, which answers in plain text, is
 		// above it for the moment between a connection's close and its worker's end.
-		Concurrency:    2 * (cfg.MaxConns + operatorConns),
-		ReadBufferSize: cfg.MaxHeader,
-		// Pages of ten transactions have 8 to 10 KB: with less room each takes two writes,
-		// and wakes its client twice.
-		WriteBufferSize: 16 << 10,
+		Concurrency:     2 * (cfg.MaxConns + operatorConns),
+		ReadBufferSize:  cfg.MaxHeader,
+		WriteBufferSize: writeRoom,
 		ReadTimeout:     cfg.ReadTimeout,
 		WriteTimeout:    cfg.WriteTimeout,
 		IdleTimeout:     cfg.IdleTimeout,
