@@ -20,20 +20,11 @@ func (v *View) heads(p Page, failed *bool, take TxFunc) ([]byte, error) {
 		return nil, err
 	}
 	w := headsWalk{v: v, span: s, lead: len(l.prefix), succeeded: failed != nil, limit: p.Limit, take: take}
-	// Most pages lie within the next few blocks: an iterator over those is cheap.
-	for _, prefix := range [][]byte{s.begin[:len(l.prefix)+windowLen], l.prefix} {
-		if err := w.rows(prefix); err != nil || w.done {
-			return w.next, err
-		}
-	}
-	return w.next, nil
+	err = w.rows(l.prefix)
+	return w.next, err
 }
 
-// windowLen is how much of a height, in bytes, the blocks have in common that a
-// page looks for transactions in before it goes on to all others: 256 blocks.
-const windowLen = heightLen - 1
-
-// rows reads the rows that begin with prefix, behind what was read before.
+// rows reads the rows of a page, all of which begin with prefix.
 func (w *headsWalk) rows(prefix []byte) error {
 	rows, err := w.v.s.Rows(prefix, w.span.backward)
 	if err != nil {
@@ -43,23 +34,14 @@ func (w *headsWalk) rows(prefix []byte) error {
 	// A row is named after its first transaction.
 	from := bytes.Clone(w.span.begin)
 	from[len(from)-1] &^= headsPer - 1
-	if w.last != nil {
-		from = w.last
-	}
-	rows.Seek(from)
-	if w.last != nil && rows.Valid() && bytes.Equal(rows.Key(), w.last) {
-		rows.Next()
-	}
-	for ; rows.Valid() && !w.done; rows.Next() {
+	for rows.Seek(from); rows.Valid() && !w.done; rows.Next() {
 		k := rows.Key()
 		if len(k) != len(w.span.begin) {
 			return fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
 		}
 		if before(w.span.end, k, w.span.backward) {
-			w.done = true
 			break
 		}
-		w.last = append(w.last[:0], k...)
 		w.number, w.first = binary.BigEndian.Uint64(k[w.lead:]), binary.BigEndian.Uint32(k[w.lead+heightLen:])
 		w.edge = bytes.HasPrefix(w.span.begin, k[:w.lead+heightLen]) || bytes.HasPrefix(w.span.end, k[:w.lead+heightLen])
 		if err := rows.Value(w.row); err != nil {
@@ -82,7 +64,6 @@ type headsWalk struct {
 	first   uint32
 	edge    bool // the row's block is the first or the last of the page
 	passed  int
-	last    []byte // the key of the row read last
 	seen    uint64 // the transaction seen last: its block and
 	index   uint32 // its index there
 	starts  []int

@@ -245,7 +245,7 @@ func (d *DB) end() error {
 		d.idle.Wait()
 	}
 	if d.newest != nil {
-		d.newest.txn.Discard()
+		d.newest.end()
 		d.newest = nil
 	}
 	err := d.db.Close()

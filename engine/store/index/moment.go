@@ -1,6 +1,9 @@
 package index
 
 import (
+	"slices"
+	"sync"
+
 	"github.com/dgraph-io/badger/v4"
 
 	"quorate/engine/store"
@@ -13,11 +16,70 @@ import (
 type moment struct {
 	txn   *badger.Txn
 	users int // snapshots, and one more for DB.newest; guarded by DB.mu
+
+	mu   sync.Mutex
+	idle []scan // iterators that nobody uses, the one used last at the end
 }
 
-// iterator returns an iterator over the rows whose keys begin with prefix. Badger
-// takes in the tables that may have such keys: with an address in the prefix those
-// are a few, with a table alone thousands, and then making one costs more than a page.
+// scan is an iterator over a table of a chain in one direction. To make one, with
+// the room that it has for rows, costs as much as a small page.
+type scan struct {
+	it      *badger.Iterator
+	lead    [leadLen]byte
+	reverse bool
+}
+
+const (
+	// leadLen is how many bytes of a key say the table, its edition and the chain.
+	leadLen = 1 + 4
+	// maxIdle bounds the idle iterators of a moment, each of which keeps the tables
+	// that it was made with, and some 20 KiB. All end with the moment: with the next
+	// commit.
+	maxIdle = 32
+)
+
+// scan returns an iterator over the table that prefix begins with, the lead of a
+// table or more.
+func (m *moment) scan(prefix []byte, reverse bool) scan {
+	s := scan{lead: [leadLen]byte(prefix), reverse: reverse}
+	m.mu.Lock()
+	for i := len(m.idle) - 1; i >= 0; i-- {
+		if found := m.idle[i]; found.lead == s.lead && found.reverse == reverse {
+			m.idle = slices.Delete(m.idle, i, i+1)
+			m.mu.Unlock()
+			return found
+		}
+	}
+	m.mu.Unlock()
+	s.it = m.iterator(s.lead[:], reverse)
+	return s
+}
+
+// release takes back an iterator.
+func (m *moment) release(s scan) {
+	m.mu.Lock()
+	m.idle = append(m.idle, s)
+	var over *badger.Iterator
+	if len(m.idle) > maxIdle {
+		over = m.idle[0].it
+		m.idle = slices.Delete(m.idle, 0, 1)
+	}
+	m.mu.Unlock()
+	if over != nil {
+		over.Close()
+	}
+}
+
+// end ends the moment, which nobody uses any more.
+func (m *moment) end() {
+	for _, s := range m.idle {
+		s.it.Close()
+	}
+	m.idle = nil
+	m.txn.Discard()
+}
+
+// iterator returns an iterator over the rows whose keys begin with prefix.
 func (m *moment) iterator(prefix []byte, reverse bool) *badger.Iterator {
 	return m.txn.NewIterator(badger.IteratorOptions{Prefix: prefix, Reverse: reverse})
 }
@@ -54,7 +116,7 @@ func (d *DB) leave(m *moment) {
 	m.users--
 	if m.users == 0 {
 		d.mu.Unlock()
-		m.txn.Discard()
+		m.end()
 		d.mu.Lock()
 	}
 	if d.users--; d.users == 0 {
@@ -74,7 +136,7 @@ func (d *DB) committed() {
 		return
 	}
 	if old := d.renew(&moment{txn: db.NewTransaction(false), users: 1}); old != nil {
-		old.txn.Discard()
+		old.end()
 	}
 }
 

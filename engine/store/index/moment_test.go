@@ -148,3 +148,81 @@ func checkSeen(t *testing.T, d *DB, writer byte, least uint64) {
 		t.Errorf("writer %d: %d by key and %d by iterator, committed was %d", writer, got, again, least)
 	}
 }
+
+// TestScansKept: iterators are used again, by one snapshot at a time, and end with
+// their moment.
+func TestScansKept(t *testing.T) {
+	t.Parallel()
+	d := openSmall(t, t.TempDir(), Options{})
+	rows := map[string]string{}
+	for i := range 3 {
+		rows[fmt.Sprintf("aaaaa%d", i)], rows[fmt.Sprintf("bbbbb%d", i)] = "", ""
+	}
+	write(t, d, rows)
+	s := snapshot(t, d)
+	m := s.at
+	open := func(prefix string, reverse bool) *Rows {
+		t.Helper()
+		r, err := s.Rows([]byte(prefix), reverse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	one := open("aaaaa", false)
+	two := open("aaaaa1", false)
+	if one.it == two.it {
+		t.Error("two use one iterator at once")
+	}
+	was := two.it
+	two.Close()
+	two.Close()
+	if len(m.idle) != 1 {
+		t.Errorf("%d are idle", len(m.idle))
+	}
+	for prefix, reverse := range map[string]bool{"bbbbb": false, "aaaaa": true, "aaaa": false} {
+		if r := open(prefix, reverse); r.it == was {
+			t.Errorf("%s, reverse %v: the iterator of another table or direction", prefix, reverse)
+		}
+	}
+	again := open("aaaaa2", false)
+	if again.it != was {
+		t.Error("the idle iterator is not used again")
+	}
+	if again.Seek([]byte("aaaaa2")); !again.Valid() || string(again.Key()) != "aaaaa2" {
+		t.Error("the row is not found")
+	}
+	for again.Next(); again.Valid(); again.Next() {
+		t.Errorf("%s is behind the prefix", again.Key())
+	}
+	for range maxIdle + 5 {
+		open("aaaaa", false)
+	}
+	write(t, d, map[string]string{"aaaaa9": ""})
+	s.Close()
+	if len(m.idle) != 0 || m.users != 0 {
+		t.Errorf("%d are idle in a moment that has ended, %d users", len(m.idle), m.users)
+	}
+	if got := keys(t, snapshot(t, d), "aaaaa", false, "aaaaa"); len(got) != 4 {
+		t.Errorf("after the commit: %q", got)
+	}
+}
+
+// TestScansBounded: no more are kept than the bound says.
+func TestScansBounded(t *testing.T) {
+	t.Parallel()
+	d := openSmall(t, t.TempDir(), Options{})
+	write(t, d, map[string]string{"aaaaa1": "", "bbbbb1": ""})
+	for range 2 {
+		s := snapshot(t, d)
+		for i := range 2 * maxIdle {
+			if _, err := s.Rows([]byte([]string{"aaaaa", "bbbbb"}[i%2]), i%3 == 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Close()
+		if n := len(d.newest.idle); n != maxIdle {
+			t.Errorf("%d are kept", n)
+		}
+	}
+}

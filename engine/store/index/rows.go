@@ -55,16 +55,24 @@ func (s *Snapshot) Get(key []byte, read func(value []byte) error) (bool, error) 
 type Rows struct {
 	it     *badger.Iterator // nil once closed
 	prefix []byte
+	from   *moment // that it goes back to; nil: it is closed
+	scan   scan
 }
 
 // Rows returns an iterator over the rows whose keys begin with prefix, from the
-// last to the first if reverse. The longer the prefix the less it costs. It stands
-// nowhere until the first Seek. It keeps prefix. Close of the snapshot closes it.
+// last to the first if reverse. It stands nowhere until the first Seek. It keeps
+// prefix. Close of the snapshot closes it.
 func (s *Snapshot) Rows(prefix []byte, reverse bool) (*Rows, error) {
 	if s.at == nil {
 		return nil, store.ErrClosed
 	}
-	r := &Rows{it: s.at.iterator(prefix, reverse), prefix: prefix}
+	r := &Rows{prefix: prefix}
+	if len(prefix) < leadLen {
+		r.it = s.at.iterator(prefix, reverse)
+	} else {
+		r.from, r.scan = s.at, s.at.scan(prefix, reverse)
+		r.it = r.scan.it
+	}
 	if s.its == nil {
 		s.its = s.room[:0]
 	}
@@ -74,10 +82,14 @@ func (s *Snapshot) Rows(prefix []byte, reverse bool) (*Rows, error) {
 
 // Close ends the iterator. Further calls do nothing.
 func (r *Rows) Close() {
-	if r.it != nil {
+	switch {
+	case r.it == nil:
+	case r.from != nil:
+		r.from.release(r.scan)
+	default:
 		r.it.Close()
-		r.it = nil
 	}
+	r.it = nil
 }
 
 // Seek goes to the first row with a key that is not before key in the order of
