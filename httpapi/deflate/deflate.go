@@ -176,24 +176,30 @@ func (w *writer) literals(src []byte) {
 		src = src[len(run):]
 		w.out = slices.Grow(w.out, 2*runBytes+16)
 		acc, n, at, out := w.acc, w.n, len(w.out), w.out[:cap(w.out)]
-		for ; len(run) >= 3; run = run[3:] {
-			a, b, c := &codes.literals[run[0]], &codes.literals[run[1]], &codes.literals[run[2]]
-			acc |= uint64(a.bits) << (n & 63)
-			n += uint(a.len)
-			acc |= uint64(b.bits) << (n & 63)
-			n += uint(b.len)
-			acc |= uint64(c.bits) << (n & 63)
-			n += uint(c.len)
+		for len(run) > 0 {
+			var a, b pair
+			if len(run) >= 4 {
+				four := binary.LittleEndian.Uint32(run)
+				a, b = codes.pairs[four&0xffff], codes.pairs[four>>16]
+			}
+			if a != 0 && b != 0 {
+				acc |= uint64(a>>pairLen) << (n & 63)
+				n += uint(a & (1<<pairLen - 1))
+				acc |= uint64(b>>pairLen) << (n & 63)
+				n += uint(b & (1<<pairLen - 1))
+				run = run[4:]
+			} else {
+				c := codes.literals[run[0]]
+				acc |= uint64(c.bits) << (n & 63)
+				n += uint(c.len)
+				run = run[1:]
+			}
 			binary.LittleEndian.PutUint64(out[at:], acc)
 			at += int(n >> 3)
 			acc >>= n & 56
 			n &= 7
 		}
 		w.acc, w.n, w.out = acc, n, out[:at]
-		for _, c := range run {
-			w.put(codes.literals[c])
-		}
-		w.flush()
 	}
 }
 
