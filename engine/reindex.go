@@ -27,6 +27,10 @@ type Offline struct {
 	Chain *chain.ID
 	// OnProgress, if not nil, is called with how many blocks of a chain are done.
 	OnProgress func(id chain.ID, done, of uint64)
+	// OnPrimary, if not nil, is called with each chain of the primary network, whose rows
+	// are passed over: they are of other tables, which the server that follows the
+	// network makes again by itself.
+	OnPrimary func(network uint32, kind primary.Kind)
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
 }
@@ -132,8 +136,11 @@ func (o *Offline) each(do func(c *index.Chain, id chain.ID, progress func(done, 
 	found := o.Chain == nil
 	for _, raw := range ids {
 		id := chain.ID(raw)
-		if _, _, rows := primary.IsRowsID(id); rows {
-			continue // see Reindex
+		if network, kind, rows := primary.IsRowsID(id); rows {
+			if o.OnPrimary != nil && o.Chain == nil {
+				o.OnPrimary(network, kind)
+			}
+			continue
 		}
 		if o.Chain != nil && *o.Chain != id {
 			continue

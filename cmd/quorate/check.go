@@ -12,6 +12,7 @@ import (
 	"quorate/engine"
 	"quorate/engine/chain"
 	"quorate/engine/index"
+	"quorate/engine/primary"
 )
 
 // maxDifferences bounds the rows of a chain that are named one by one.
@@ -26,7 +27,8 @@ func checkCommand() *cobra.Command {
 that are there, compares row by row, and removes them again. Rows that differ are
 named, up to ` + fmt.Sprint(maxDifferences) + ` of a chain one by one, and the exit code is 1; "quorate reindex TABLE"
 makes a table good. No node is asked. It is for a folder that no server uses, and
-takes as much room on disk as the index does.`,
+takes as much room on disk as the index does. Rows of the primary network are not
+compared.`,
 		Example: `  quorate check
   quorate check --data-dir /var/lib/quorate`,
 		Args: atMost(0),
@@ -54,6 +56,9 @@ func check(cmd *cobra.Command, f *offlineFlags) error {
 		outErr = errors.Join(outErr, err)
 	}
 	differ, all := 0, 0
+	offline.OnPrimary = func(network uint32, kind primary.Kind) {
+		say("network %d, %s: not compared: rows of the primary network are made by the server that follows it\n", network, kind)
+	}
 	err = engine.Check(cmd.Context(), engine.CheckConfig{
 		Offline: offline,
 		OnDifference: func(id chain.ID, d index.Difference) {
