@@ -60,6 +60,10 @@ func New(cfg Config) (*Aggregator, error) {
 // what became of it.
 const answerGrace = 250 * time.Millisecond
 
+// Held returns about how many bytes the signed messages take that are kept in memory,
+// and the single signatures.
+func (a *Aggregator) Held() (kept, parts int) { return a.results.held() }
+
 // Running is closed once Run takes requests.
 func (a *Aggregator) Running() <-chan struct{} { return a.running }
 

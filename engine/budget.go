@@ -1,18 +1,22 @@
 package engine
 
-import "quorate/engine/metric"
+import (
+	"quorate/engine/metric"
+	"quorate/engine/network"
+)
 
 // Budget is how the memory for caches and buffers is shared out, in bytes.
 type Budget struct {
-	Blocks   int64 // blocks of the index database that were read
-	Tables   int64 // one table of the index database in memory; there are up to six
-	Rows     int64 // what was read of transactions, of each chain
-	Balances int64 // balances and stamps, of each chain
-	Window   int64 // blocks that were fetched and not indexed yet, of each chain
-	Results  int64 // signed messages, of each network
-	Parts    int64 // single signatures, of each network
-	Answers  int64 // bodies of answers
-	Points   int64 // points of metrics
+	Blocks      int64 // blocks of the index database that were read
+	Tables      int64 // one table of the index database in memory; there are up to six
+	Compactions int64 // tables that the index database's compactions make
+	Balances    int64 // balances and stamps, of each chain
+	Window      int64 // blocks that were fetched and not indexed yet, of each chain
+	Primary     int64 // the same, of each chain of a primary network: their blocks are small
+	Results     int64 // signed messages, of each network
+	Parts       int64 // single signatures, of each network
+	Answers     int64 // bodies of answers
+	Points      int64 // points of metrics
 }
 
 // MinMemory is the least that caches and buffers can do with, in bytes.
@@ -29,35 +33,72 @@ func NewBudget(total int64, chains, networks int) Budget {
 	}
 	each := func(n int, parts, least, most int64) int64 { return of(max(parts/int64(max(n, 1)), 1), least, most) }
 	return Budget{
-		Blocks:   of(250, 8<<20, 512<<20),
-		Tables:   of(50, 8<<20, 64<<20),
-		Rows:     each(chains, 60, 1<<20, 64<<20),
-		Balances: each(chains, 40, 1<<20, 40<<20),
-		Window:   each(chains, 100, 4<<20, 512<<20),
-		Results:  each(networks, 125, 4<<20, 128<<20),
-		Parts:    each(networks, 60, 2<<20, 64<<20),
-		Answers:  of(30, 2<<20, 32<<20),
-		Points:   of(30, 2<<20, 32<<20),
+		Blocks:      of(200, 8<<20, 512<<20),
+		Tables:      of(40, 8<<20, 64<<20),
+		Compactions: of(190, 48<<20, 192<<20),
+		Balances:    each(chains, 60, 1<<20, 108<<20),
+		Window:      each(chains, 60, 3<<20, 512<<20),
+		Primary:     each(networks*len(primaryChains), 32, 1<<20, 32<<20),
+		Results:     each(networks, 105, 4<<20, 128<<20),
+		Parts:       each(networks, 50, 2<<20, 64<<20),
+		Answers:     of(30, 2<<20, 32<<20),
+		Points:      of(30, 2<<20, 32<<20),
 	}
 }
 
 // Total returns the sum, for so many chains and networks.
-func (b *Budget) Total(chains, networks int) int64 {
-	return b.Blocks + tablesHeld*b.Tables + int64(chains)*(b.Rows+b.Balances+b.Window) + int64(networks)*(b.Results+b.Parts) + b.Answers + b.Points
+func (b *Budget) Total(chains, networks int) (sum int64) {
+	b.each(chains, networks, func(_ string, bytes int64) { sum += bytes })
+	return sum
 }
 
-// metrics shows the bounds.
-func (b *Budget) metrics(set *metric.Set) {
-	set.Gauges("quorate_cache_limit_bytes", "What a cache or buffer holds at most; rows, balances and window of each chain, results and parts of each network.",
+// each calls f with the bound of each kind of cache, of so many chains and networks together.
+func (b *Budget) each(chains, networks int, f func(name string, bytes int64)) {
+	f("database_blocks", b.Blocks)
+	f("database_tables", tablesHeld*b.Tables)
+	f("compactions", b.Compactions)
+	f("balances", int64(chains)*b.Balances)
+	f("window", int64(chains)*b.Window+int64(networks*len(primaryChains))*b.Primary)
+	f("results", int64(networks)*b.Results)
+	f("parts", int64(networks)*b.Parts)
+	f("answers", b.Answers)
+	f("points", b.Points)
+}
+
+// cacheMetrics shows the bounds of caches, and what they hold. What the HTTP server's
+// own ones do it adds itself.
+func (e *Engine) cacheMetrics(set *metric.Set) {
+	networks := func() []*network.Network {
+		if list := e.networks.Load(); list != nil {
+			return *list
+		}
+		return nil
+	}
+	set.CounterFunc("quorate_background_rest_seconds_total", "Time that work which nobody waits for has waited in favour of requests.",
+		func() float64 { return e.cfg.Spare.Rested().Seconds() })
+	set.Gauges("quorate_cache_limit_bytes", "What a cache or buffer holds at most, that of all chains and networks together.",
 		[]string{"cache"}, func(emit func(float64, ...string)) {
-			for _, c := range []struct {
-				name  string
-				bytes int64
-			}{
-				{"database_blocks", b.Blocks}, {"database_tables", tablesHeld * b.Tables}, {"rows", b.Rows}, {"balances", b.Balances},
-				{"window", b.Window}, {"results", b.Results}, {"parts", b.Parts}, {"answers", b.Answers}, {"points", b.Points},
-			} {
-				emit(float64(c.bytes), c.name)
-			}
+			e.budget.each(max(len(e.EVMs()), 1), max(len(networks()), 1), func(name string, bytes int64) { emit(float64(bytes), name) })
 		})
+	set.Gauges("quorate_cache_bytes", "What a cache or buffer holds, about.", []string{"cache"}, func(emit func(float64, ...string)) {
+		if db := e.db.Load(); db != nil {
+			blocks, tables := db.Held()
+			emit(float64(blocks), "database_blocks")
+			emit(float64(tables), "database_tables")
+		}
+		var balances, window, results, parts int64
+		for _, c := range e.EVMs() {
+			b, w := c.Held()
+			balances, window = balances+b, window+w
+		}
+		for _, n := range networks() {
+			window += e.primaries.held(n.ID())
+			r, p := n.Aggregator().Held()
+			results, parts = results+int64(r), parts+int64(p)
+		}
+		emit(float64(balances), "balances")
+		emit(float64(window), "window")
+		emit(float64(results), "results")
+		emit(float64(parts), "parts")
+	})
 }

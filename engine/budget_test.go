@@ -14,7 +14,7 @@ func TestBudget(t *testing.T) {
 				if sum := b.Total(chains, networks); sum > total {
 					t.Fatalf("%d MiB for %d chains and %d networks: %d MiB in all", total>>20, chains, networks, sum>>20)
 				}
-				if b.Blocks < last.Blocks || b.Rows < last.Rows || b.Results < last.Results || b.Window < last.Window {
+				if b.Blocks < last.Blocks || b.Balances < last.Balances || b.Compactions < last.Compactions || b.Results < last.Results || b.Window < last.Window || b.Primary < last.Primary {
 					t.Fatalf("%d MiB: %+v, with less %+v", total>>20, b, last)
 				}
 				last = b

@@ -66,8 +66,8 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 	cfg := follow.Config{
 		ID: c.ID, Subnet: c.Subnet, VM: c.VM, Name: name, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
 		Host: n, DB: e.db.Load(), Archive: e.openArchive, Memory: e.memory, Room: e.room,
-		RowsBytes: e.budget.Rows, BalancesBytes: e.budget.Balances, WindowBytes: int(e.budget.Window),
-		Start: e.cfg.Start, Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
+		BalancesBytes: e.budget.Balances, WindowBytes: int(e.budget.Window),
+		Spare: e.cfg.Spare, Start: e.cfg.Start, Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
 		UntracedAfter: e.cfg.UntracedAfter, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 	}
 	if said != nil {

@@ -19,6 +19,7 @@ import (
 	"quorate/engine/network"
 	"quorate/engine/source"
 	"quorate/engine/source/evm"
+	"quorate/engine/spare"
 )
 
 // Config is everything an [Engine] can be told. Zero values take the defaults
@@ -50,6 +51,10 @@ type Config struct {
 	// Memory bounds all caches and buffers together, in bytes; see [NewBudget]. At
 	// least [MinMemory], default a quarter of the machine's memory.
 	Memory int64
+
+	// Spare is the processors' time that requests leave, for work that nobody waits for;
+	// nil has such work take what it wants.
+	Spare *spare.Time
 
 	// HealthEvery is how often each health check runs. Default 30 s.
 	HealthEvery time.Duration

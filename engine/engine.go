@@ -79,7 +79,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e.diskMetrics()
-	e.budget.metrics(cfg.Metrics)
+	e.cacheMetrics(cfg.Metrics)
 	return e, e.registerChecks()
 }
 

@@ -83,6 +83,18 @@ func (p *primaries) any(network uint32) bool {
 	return false
 }
 
+// held returns the bytes of blocks that wait for their commit, of a network.
+func (p *primaries) held(network uint32) (sum int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, f := range p.chains {
+		if k.network == network {
+			sum += f.Held()
+		}
+	}
+	return sum
+}
+
 func (p *primaries) add(f *follow.Primary) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +185,7 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 // newPrimary returns a chain that is to be started.
 func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, name, folder string, upgrades *rules.Upgrades) (*follow.Primary, error) {
 	cfg := follow.PrimaryConfig{
-		Chain: kind, ID: id, Name: name, Start: e.cfg.Start, WindowBytes: int(min(e.budget.Window, maxPrimaryWindow)),
+		Chain: kind, ID: id, Name: name, Start: e.cfg.Start, WindowBytes: int(e.budget.Primary),
 		Host: n, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
 			return e.openArchiveIn(kind, folder, log, set)
@@ -217,10 +229,6 @@ func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, 
 	}
 	return follow.NewPrimary(cfg), nil
 }
-
-// maxPrimaryWindow bounds the blocks of a chain of the primary network that wait for
-// their commit, in bytes: they are small.
-const maxPrimaryWindow = 32 << 20
 
 // exchangeGenesis returns what a genesis of the P-Chain has for the X-Chain.
 func exchangeGenesis(genesis []byte) ([]byte, error) {

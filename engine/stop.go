@@ -104,7 +104,8 @@ func (e *Engine) openDatabases(end *ending) (*results.DB, error) {
 		return kept, nil
 	}
 	db, err := store.Open(e.path(indexDir), store.Options{
-		BlockCacheMB: int(e.budget.Blocks >> 20), MemTableMB: int(e.budget.Tables >> 20), Room: e.room, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
+		BlockCacheMB: int(e.budget.Blocks >> 20), MemTableMB: int(e.budget.Tables >> 20),
+		CompactionMB: int(e.budget.Compactions >> 20), Room: e.room, Spare: e.cfg.Spare, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
 	})
 	if err != nil {
 		return nil, err

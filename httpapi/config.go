@@ -77,6 +77,8 @@ type Config struct {
 	// Default 5 s.
 	NodeTimeout time.Duration
 
+	// OnRequest, if not nil, is called with each request that is answered. It must not block.
+	OnRequest func()
 	// AnswerBytes bounds the bodies that are kept, PointBytes the points of metrics.
 	// Default 32 MiB each.
 	AnswerBytes, PointBytes int64

@@ -113,6 +113,9 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 	if c != nil {
 		c.busy.Store(true)
 	}
+	if s.cfg.OnRequest != nil {
+		s.cfg.OnRequest()
+	}
 	e.handle(ctx, p)
 	if c != nil && ctx.Hijacked() {
 		c.hijacked = true

@@ -128,6 +128,11 @@ func (s *Server) prepareData() (err error) {
 	s.points = newPoints(s.cfg.Metrics, s.cfg.PointBytes)
 	s.geneses = newGenesisCache()
 	s.answers = newAnswers(s.cfg.AnswerBytes)
+	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
+		s.cfg.Metrics.GaugeFunc("quorate_cache_bytes", "What a cache or buffer holds, about.", func() float64 { return float64(bytes()) }, "cache", cache)
+	}
+	held("answers", s.answers.kept.Bytes)
+	held("points", s.points.kept.Bytes)
 	s.cfg.Metrics.GaugeFunc("quorate_http_answers_bytes", "Memory of kept bodies of answers.", func() float64 { return float64(s.answers.kept.Bytes()) })
 	s.vary = fasthttp.HeaderAcceptEncoding
 	if s.cfg.Dialect == view.Auto {

@@ -25,6 +25,7 @@ import (
 	"quorate/engine/metric"
 	"quorate/engine/network"
 	"quorate/engine/source/evm"
+	"quorate/engine/spare"
 	"quorate/httpapi"
 	"quorate/rpc"
 	"quorate/rpc/profile"
@@ -197,7 +198,8 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	cfgEngine.UntracedAfter = f.data.untracedAfter
-	cfg := httpapi.Config{ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
+	cfgEngine.Spare = spare.New(cores())
+	cfg := httpapi.Config{OnRequest: cfgEngine.Spare.Requested, ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
 	f.memory.configure(&cfgEngine, &cfg)
 	if cfgEngine.Start, err = follow.ParseStartBlock(f.data.start); err != nil {
 		return errors.Join(err, ln.Close())

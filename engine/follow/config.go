@@ -15,6 +15,7 @@ import (
 	"quorate/engine/metric"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
+	"quorate/engine/spare"
 	store "quorate/engine/store/index"
 )
 
@@ -47,9 +48,10 @@ type Config struct {
 	Memory  Memory
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
-	// RowsBytes and BalancesBytes bound the memory for what was read of the index, and
-	// for balances.
-	RowsBytes, BalancesBytes int64
+	// BalancesBytes bounds the memory for balances.
+	BalancesBytes int64
+	// Spare is the time of work that nobody waits for.
+	Spare *spare.Time
 	// OnProgress is called with how far the index is; it must not block.
 	OnProgress func(ingest.Progress)
 	// Log returns the logger of a name.

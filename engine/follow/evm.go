@@ -93,6 +93,15 @@ type Details struct {
 	Private                bool
 }
 
+// Held returns about how many bytes are kept in memory of balances, and of blocks that
+// wait for their commit.
+func (c *EVM) Held() (balances, window int64) {
+	if i := c.ingest.Load(); i != nil {
+		window = i.Held()
+	}
+	return c.index.Remembered(), window
+}
+
 // Name is what the chain is called in health checks, logs and metrics.
 func (c *EVM) Name() string { return c.cfg.Name }
 

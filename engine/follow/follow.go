@@ -158,9 +158,10 @@ func (c *EVM) serve() (err error) {
 	c.second = c.newSecond(set)
 	c.proofs = newProofLane(c.log.With("chain", c.cfg.Name), set, c.client, c.second.refuted)
 	opts := index.Options{
-		Wrapped: slices.Clone(c.cfg.Details.Wrapped), Metrics: set,
-		OnSeen:  func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Seen(tokens, nfts) },
-		OnOlder: func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Older(tokens, nfts) },
+		Wrapped: slices.Clone(c.cfg.Details.Wrapped), Spare: c.cfg.Spare, Metrics: set,
+		Remember: max(int(c.cfg.BalancesBytes/(2*index.RememberBytes)), 1), // twice while tables are made again
+		OnSeen:   func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Seen(tokens, nfts) },
+		OnOlder:  func(tokens []index.SeenToken, nfts []index.SeenNFT) { c.tokens.Older(tokens, nfts) },
 	}
 	if w, ok := wrappedAVAX[c.number]; ok && !slices.Contains(opts.Wrapped, w) {
 		opts.Wrapped = append(opts.Wrapped, w)

@@ -420,6 +420,14 @@ func (p *Primary) Updated() time.Time { return p.status().Progress }
 // Work returns what is done beside following the chain.
 func (p *Primary) Work() []Work { return p.keeper.Work() }
 
+// Held returns the bytes of blocks that wait for their commit.
+func (p *Primary) Held() int64 {
+	if i := p.ingest.Load(); i != nil {
+		return i.Held()
+	}
+	return 0
+}
+
 // Check returns how far the chain is and what is wrong with the way it is followed. ok
 // is false as long as it is not followed.
 func (p *Primary) Check() (s ingest.Status, ok bool, err error) {

@@ -11,6 +11,8 @@ func newCache[K comparable, V any](size int) *cache[K, V] {
 	return &cache[K, V]{size: size, young: map[K]V{}}
 }
 
+func (c *cache[K, V]) len() int { return len(c.young) + len(c.old) }
+
 func (c *cache[K, V]) get(k K) (V, bool) {
 	v, ok := c.young[k]
 	if ok {

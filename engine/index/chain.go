@@ -10,6 +10,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
+	"quorate/engine/spare"
 	store "quorate/engine/store/index"
 )
 
@@ -40,11 +41,13 @@ type Options struct {
 	// not block, and not keep the slices. OnOlder is told the same after
 	// [Chain.CommitBelow].
 	OnSeen, OnOlder func(tokens []SeenToken, nfts []SeenNFT)
-	// Remember is the number of balances to keep in memory, about 200 bytes each.
-	// Default 200,000.
+	// Remember is the number of balances to keep in memory, about [RememberBytes] each.
+	// As many are kept while tables are made again. Default 200,000.
 	Remember int
 	// NoRollup makes no metrics of the chain.
 	NoRollup bool
+	// Spare is the time that tables are made again in; nil bounds it by nothing.
+	Spare *spare.Time
 	// Metrics takes the index's metrics; nil keeps them private.
 	Metrics *metric.Set
 }
@@ -72,6 +75,10 @@ type Chain struct {
 	// rewinds counts who wait for what is being made again to end; stopBuild ends it.
 	rewinds   atomic.Int32
 	stopBuild atomic.Pointer[context.CancelCauseFunc]
+
+	// remembered and aside are about the bytes of what the makers remember: of the tables that
+	// are served, and of those that are made again.
+	remembered, aside atomic.Int64
 
 	rebuilding sync.Mutex    // held while tables are made again
 	rebuilt    atomic.Uint64 // how many blocks they have so far
@@ -103,6 +110,9 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 	}
 	return c, c.loadUneven()
 }
+
+// Remembered returns about how many bytes the balances take that are kept in memory.
+func (c *Chain) Remembered() int64 { return c.remembered.Load() + c.aside.Load() }
 
 // ID returns the blockchain ID.
 func (c *Chain) ID() chain.ID { return c.id }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"quorate/engine/spare"
 	store "quorate/engine/store/index"
 )
 
@@ -66,11 +67,12 @@ func (c *Chain) Check(ctx context.Context, from Blocks, progress func(done, of u
 	if err := c.sweep(ctx); err != nil {
 		return 0, err
 	}
+	defer c.aside.Store(0)
 	b, err := c.openBuild(list)
 	if err == nil {
 		b.compare = func(s *store.Snapshot, served, made *places) error {
 			for _, t := range list {
-				n, err := compareTable(ctx, s, t, served, made, report)
+				n, err := compareTable(ctx, c.opts.Spare, s, t, served, made, report)
 				if rows += n; err != nil {
 					return fmt.Errorf("%s: %w", t, err)
 				}
@@ -89,7 +91,7 @@ func (c *Chain) Check(ctx context.Context, from Blocks, progress func(done, of u
 const compareEvery = 1 << 12
 
 // compareTable goes through two editions of a table side by side.
-func compareTable(ctx context.Context, s *store.Snapshot, t Table, served, made *places, report func(Difference)) (n uint64, err error) {
+func compareTable(ctx context.Context, spared *spare.Time, s *store.Snapshot, t Table, served, made *places, report func(Difference)) (n uint64, err error) {
 	have, err := openSide(s, served.key(byte(t)))
 	if err != nil {
 		return 0, err
@@ -100,7 +102,11 @@ func compareTable(ctx context.Context, s *store.Snapshot, t Table, served, made 
 		return 0, err
 	}
 	defer want.rows.Close()
+	worker := spared.Worker()
 	for have.key != nil || want.key != nil {
+		if n%restRows == 0 {
+			worker.Rest(ctx.Done())
+		}
 		if n++; n%compareEvery == 0 && ctx.Err() != nil {
 			return n, context.Cause(ctx)
 		}

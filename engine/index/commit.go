@@ -119,7 +119,8 @@ func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block, ready func
 		c.last.Store(&done)
 	}
 	defer w.discard()
-	return c.maker.group(blocks, cur, first, w)
+	defer func() { c.remembered.Store(c.maker.bytes()) }()
+	return c.maker.group(ctx, blocks, cur, first, w)
 }
 
 // writer writes rows, in transactions that end at block borders.

@@ -3,9 +3,11 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"slices"
 
+	"quorate/engine/spare"
 	store "quorate/engine/store/index"
 )
 
@@ -51,7 +53,7 @@ type ranked struct {
 	at   uint32
 }
 
-func (s *sorter) load(db *store.DB) error {
+func (s *sorter) load(ctx context.Context, db *store.DB, worker *spare.Worker) error {
 	n := 0
 	for _, t := range s.tables {
 		n += len(t)
@@ -75,8 +77,16 @@ func (s *sorter) load(db *store.DB) error {
 				rows = append(rows, t[o.at])
 			}
 		}
+		worker.Rest(ctx.Done())
 	}
-	return db.Load(len(rows), func(i int) (key, value []byte) { return rows[i].key, rows[i].value })
+	err := db.Load(len(rows), func(i int) (key, value []byte) {
+		if i%restRows == 0 {
+			worker.Rest(ctx.Done())
+		}
+		return rows[i].key, rows[i].value
+	})
+	worker.Rest(ctx.Done())
+	return err
 }
 
 // head returns the first eight bytes of a sort key as a number.

@@ -1,9 +1,11 @@
 package index
 
 import (
+	"context"
 	"fmt"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/spare"
 	store "quorate/engine/store/index"
 	"quorate/rollup"
 )
@@ -23,6 +25,8 @@ type maker struct {
 	// ahead is what the group before has changed, if it is being committed while
 	// the next one is made.
 	ahead ahead
+	// worker rests between the blocks of a group; nil does not.
+	worker *spare.Worker
 	// pipelined: a group is made while the one before is being committed.
 	pipelined bool
 	roll      *roll // of the group before, if pipelined
@@ -55,12 +59,26 @@ func newMaker(c *Chain, at *places, take func(Table) bool) *maker {
 	return m
 }
 
+// What a balance, a stamp and the name of a token take in memory, about.
+const (
+	tokenBytes = 200
+	stampBytes = 60
+	notedBytes = 60
+	// RememberBytes is what each balance takes with its share of the others.
+	RememberBytes = tokenBytes + stampBytes + notedBytes/10
+)
+
+// bytes returns about how many bytes the maker remembers.
+func (m *maker) bytes() int64 {
+	return int64(tokenBytes*m.tokens.len() + stampBytes*m.stamps.len() + notedBytes*m.noted.len())
+}
+
 // writes reports whether a table is one of those that are made.
 func (m *maker) writes(table byte) bool { return m.only[table] }
 
 // group makes the rows of blocks, which follow on cur, or on nothing if first, and
 // writes them.
-func (m *maker) group(blocks []*evm.Block, cur cursor, first bool, w *writer) error {
+func (m *maker) group(ctx context.Context, blocks []*evm.Block, cur cursor, first bool, w *writer) error {
 	s, err := m.c.db.Snapshot()
 	if err != nil {
 		return err
@@ -74,7 +92,7 @@ func (m *maker) group(blocks []*evm.Block, cur cursor, first bool, w *writer) er
 	if err != nil {
 		return err
 	}
-	if err := p.load(blocks); err != nil {
+	if err := p.load(ctx, blocks); err != nil {
 		return err
 	}
 	b := m.builder
@@ -95,6 +113,7 @@ func (m *maker) group(blocks []*evm.Block, cur cursor, first bool, w *writer) er
 		if err := w.block(&b.rows, cur); err != nil {
 			return fmt.Errorf("index block %d: %w", blk.Number, err)
 		}
+		m.worker.Rest(ctx.Done())
 	}
 	if err := w.flush(); err != nil {
 		return err

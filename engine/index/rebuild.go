@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/spare"
 	store "quorate/engine/store/index"
 )
 
@@ -27,6 +28,8 @@ const (
 	// switchWithin is how many blocks may be left to make when new blocks begin to
 	// wait for the switch.
 	switchWithin = 256
+	// restRows is after how many rows work that nobody waits for looks whether to rest.
+	restRows = 64
 )
 
 // Stale returns the tables that the program would make in another way than they
@@ -60,6 +63,7 @@ func (c *Chain) Rebuild(ctx context.Context, from Blocks, tables []Table, progre
 	if err := c.sweep(ctx); err != nil {
 		return err
 	}
+	defer c.aside.Store(0)
 	want, err := together(tables)
 	if err != nil || len(want) == 0 || c.last.Load() == nil {
 		return err
@@ -109,6 +113,8 @@ type build struct {
 	// those that are served, and removed.
 	compare func(s *store.Snapshot, served, made *places) error
 	flying  chan error // the end of the commit under way; nil if there is none
+	// urgent: new blocks wait for the end, so that nothing rests.
+	urgent bool
 }
 
 // openBuild goes on with the build in the database, or begins one.
@@ -264,6 +270,7 @@ func (b *build) finish(ctx context.Context, from Blocks, progress func(done, of 
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
+	b.urgent = true
 	last := c.last.Load()
 	if err := b.pass(ctx, from, last.head.Number+1, progress); err != nil {
 		return nil, err
@@ -294,8 +301,10 @@ func (b *build) pass(ctx context.Context, from Blocks, of uint64, progress func(
 		defer close(groups)
 		ended <- b.readGroups(ctx, from, b.next, of-1, groups)
 	}()
+	b.m.worker = b.worker()
 	err := func() error {
 		for blocks := range groups {
+			b.m.worker.Begin()
 			if err := b.group(ctx, blocks); err != nil {
 				return err
 			}
@@ -315,18 +324,19 @@ func (b *build) pass(ctx context.Context, from Blocks, of uint64, progress func(
 // group does.
 func (b *build) readGroups(ctx context.Context, from Blocks, first, last uint64, groups chan<- []*evm.Block) error {
 	var group []*evm.Block
-	txs := 0
+	next, worker, txs := first, b.worker(), 0
 	send := func() error {
 		select {
 		case groups <- group:
+			worker.Begin()
 			group, txs = nil, 0
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	next := first
 	err := from.Read(ctx, first, last, func(blk *evm.Block) error {
+		worker.Rest(ctx.Done())
 		if blk.Number != next {
 			return fmt.Errorf("%w: block %d, want %d", ErrOrder, blk.Number, next)
 		}
@@ -349,6 +359,14 @@ func (b *build) readGroups(ctx context.Context, from Blocks, first, last uint64,
 	return err
 }
 
+// worker returns a worker of the build.
+func (b *build) worker() *spare.Worker {
+	if b.urgent {
+		return nil
+	}
+	return b.c.opts.Spare.Worker()
+}
+
 // group makes the tables of blocks, and leaves them to be committed.
 func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 	if b.next > b.first && blocks[0].Parent != b.cur.head.Hash {
@@ -359,15 +377,16 @@ func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 	}
 	rows := new(load)
 	w := &writer{c: b.c, ctx: ctx, at: b.m.at, load: rows}
-	w.later = func(batch *store.Batch) error { return b.launch(batch, rows.end()) }
+	w.later = func(batch *store.Batch) error { return b.launch(ctx, batch, rows.end()) }
 	w.mark = func(set func(key, value []byte) error) error {
 		return set(w.at.rowKey(rowBuilding), buildRow(&w.done, b.editions))
 	}
 	w.marked = func() { b.cur, b.next = w.done, w.done.head.Number+1 }
 	defer w.discard()
-	if err := b.m.group(blocks, b.cur, b.next == b.first, w); err != nil {
+	if err := b.m.group(ctx, blocks, b.cur, b.next == b.first, w); err != nil {
 		return err
 	}
+	b.c.aside.Store(b.m.bytes())
 	if b.m.writes(store.TableRollup) {
 		b.c.rebuilt.Store(b.next)
 	}
@@ -376,14 +395,15 @@ func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 
 // launch loads rows and then commits a batch, while further rows are made, after what
 // was launched before.
-func (b *build) launch(batch *store.Batch, rows sorter) error {
+func (b *build) launch(ctx context.Context, batch *store.Batch, rows sorter) error {
 	if err := b.land(); err != nil {
 		batch.Discard()
 		return err
 	}
 	b.flying = make(chan error, 1)
+	worker := b.worker()
 	go func(ended chan<- error) {
-		err := rows.load(b.c.db)
+		err := rows.load(ctx, b.c.db, worker)
 		if err != nil {
 			batch.Discard()
 		} else {

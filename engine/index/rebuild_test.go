@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
+	"quorate/engine/spare"
 	store "quorate/engine/store/index"
 )
 
@@ -158,6 +159,57 @@ func TestRebuildBeside(t *testing.T) {
 	compare(t, old, o, 20)
 	old.Close()
 	commit(t, c, blocks[next:], 30)
+	clean := openChain(t, Options{})
+	commit(t, clean, blocks, 90)
+	if digest(t, c) != digest(t, clean) {
+		t.Error("the digests differ")
+	}
+}
+
+// Tables are made again while requests are served, so that it rests. All readers see
+// the same rows all the time, and afterwards the tables are those of a chain that
+// nobody has read.
+func TestRebuildRests(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 47, Txs: 6}).Blocks(120)
+	s := spare.New(1)
+	c := openChain(t, Options{Remember: 100, Spare: s})
+	c.groupTxs, c.within = 24, 10
+	commit(t, c, blocks, 50)
+	o := recompute(blocks, 119)
+	ctx, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for i := range 3 {
+		readers.Go(func() {
+			who := o.txs[i].tx.From
+			want := wantedAs(o.byAddr[who], true, func(tx *oracleTx) string { return tx.part(who) })
+			for ctx.Err() == nil && !t.Failed() {
+				s.Requested()
+				v := at(t, c, nil)
+				got := all(t, Page{Limit: 50, To: ^uint64(0)}, func(p Page) ([]string, []byte, error) {
+					return rowsOf(func(take func(*Tx) bool) ([]byte, error) { return v.AddressTxs(who, p, take) },
+						func(tx *Tx) string { return gotPart(tx, who) })
+				})
+				v.Close()
+				if !slices.Equal(got, want) {
+					t.Errorf("%d of %d transactions of %s, or others", len(got), len(want), who)
+				}
+			}
+		})
+	}
+	// Check makes all tables, too, and compares them.
+	rebuild(t, c, &archive{blocks: blocks}, Tables()...)
+	if _, err := c.Check(t.Context(), &archive{blocks: blocks}, nil, func(d Difference) { t.Error(d) }); err != nil {
+		t.Error(err)
+	}
+	stop()
+	readers.Wait()
+	if s.Rested() == 0 {
+		t.Error("it never rested")
+	}
+	if c.Remembered() == 0 || c.aside.Load() != 0 {
+		t.Errorf("%d bytes of balances, of them %d for a rebuild that has ended", c.Remembered(), c.aside.Load())
+	}
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 90)
 	if digest(t, c) != digest(t, clean) {
@@ -337,7 +389,7 @@ func TestLoadSorts(t *testing.T) {
 		want[string(r.key)] = byte(i)
 	}
 	s := l.end()
-	if err := s.load(db); err != nil || rest == 0 {
+	if err := s.load(t.Context(), db, nil); err != nil || rest == 0 {
 		t.Fatal(err, rest)
 	}
 	got, err := db.Snapshot()

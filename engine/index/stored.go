@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"context"
 	"slices"
 
 	"quorate/engine/chain/evm"
@@ -33,7 +34,7 @@ func newStored(m *maker, s *store.Snapshot, below uint64) (*stored, error) {
 
 // load reads ahead the balances that blocks change, in the order of their keys:
 // neighbours lie in the same blocks of the database.
-func (p *stored) load(blocks []*evm.Block) error {
+func (p *stored) load(ctx context.Context, blocks []*evm.Block) error {
 	if p.below == 0 || !p.m.writes(store.TableTokenBalances) {
 		return nil
 	}
@@ -55,6 +56,7 @@ func (p *stored) load(blocks []*evm.Block) error {
 				}
 			}
 		}
+		p.m.worker.Rest(ctx.Done())
 	}
 	order := make([]holding, 0, len(want))
 	for h := range want {
@@ -71,6 +73,9 @@ func (p *stored) load(blocks []*evm.Block) error {
 	for i := range order {
 		if _, err := p.token(&order[i].holder, &order[i].token); err != nil {
 			return err
+		}
+		if i%restRows == 0 {
+			p.m.worker.Rest(ctx.Done())
 		}
 	}
 	return nil

@@ -46,7 +46,8 @@ func (c *Chain) drop(ctx context.Context, e edition) error {
 		return fmt.Errorf("%w: edition %d is served", errCodec, e.edition)
 	}
 	lead := store.TableKey(nil, byte(e.table), c.ordinal, e.edition)
-	for next := lead; next != nil; {
+	worker := c.opts.Spare.Worker()
+	for next := lead; next != nil; worker.Rest(ctx.Done()) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -222,6 +222,7 @@ type Ingest[B Item] struct {
 	running sync.Mutex    // held by Run from start to end
 	target  atomic.Uint64 // height to reach, as far as is known
 	heard   atomic.Uint64 // the last hint
+	held    atomic.Int64  // bytes of blocks that are fetched and not committed
 	grew    signal        // the target has changed, or a hint has come
 	look    chan struct{} // the tip should be looked at
 

@@ -44,7 +44,7 @@ func (i *Ingest[B]) round(ctx context.Context) error {
 	r := &round[B]{
 		i: i, order: make(chan *span[B], maxSpans), progress: make(chan struct{}, 1),
 		fetchers: make(tokens, c.Fetchers), completers: make(tokens, c.Completers),
-		window: window{limit: c.WindowBytes, freed: make(chan struct{}, 1)}, next: c.From,
+		window: window{limit: c.WindowBytes, freed: make(chan struct{}, 1), held: &i.held}, next: c.From,
 	}
 	if head, ok := c.Sink.Cursor(); ok {
 		if err := i.verify(ctx, head); err != nil {

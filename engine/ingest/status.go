@@ -222,3 +222,6 @@ func (m *meter) step(now time.Time) (tell, line bool) {
 	}
 	return tell, line
 }
+
+// Held returns the bytes of the blocks that are fetched and not committed.
+func (i *Ingest[B]) Held() int64 { return i.held.Load() }

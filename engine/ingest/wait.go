@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -105,6 +106,7 @@ func (t tokens) with(ctx context.Context, f func() error) error {
 type window struct {
 	limit int
 	freed chan struct{}
+	held  *atomic.Int64 // used, for all to see
 
 	mu   sync.Mutex
 	used int
@@ -131,6 +133,7 @@ func (w *window) take(ctx context.Context, n int) bool {
 		ok := w.used == 0 || w.used+n <= w.limit
 		if ok {
 			w.used += n
+			w.held.Store(int64(w.used))
 		}
 		w.mu.Unlock()
 		if ok {
@@ -148,6 +151,7 @@ func (w *window) take(ctx context.Context, n int) bool {
 func (w *window) give(n int) {
 	w.mu.Lock()
 	w.used -= n
+	w.held.Store(int64(w.used))
 	w.mu.Unlock()
 	poke(w.freed)
 }

@@ -3,6 +3,7 @@ package metric
 import (
 	"errors"
 	"io"
+	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -39,12 +40,16 @@ func (s *Set) String() string {
 	return b.String()
 }
 
+// liveHeap is what the last collection of garbage found in use, which says more of
+// what a process holds than what is on the heap between two of them.
+var liveHeap = regexp.MustCompile("^/gc/heap/live:bytes$")
+
 // NewProcessSet returns a set with the figures of the process and the Go runtime,
 // among them memory, CPU time and open files, and which build this is.
 func NewProcessSet(version string) *Set {
 	s := NewSet()
 	s.registry.MustRegister(
-		collectors.NewGoCollector(),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: liveHeap})),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	revision, goVersion := "unknown", "unknown"

@@ -69,9 +69,21 @@ func Verify(opts badger.Options) (err error) {
 // Log hands Badger's log lines to slog, one step quieter: its news are our
 // details. It remembers the last error, which some calls hide by trying again.
 type Log struct {
-	log  *slog.Logger
-	last atomic.Pointer[string]
+	log     *slog.Logger
+	last    atomic.Pointer[string]
+	onTable atomic.Pointer[func(took time.Duration)]
 }
+
+// OnTable has f called by each goroutine of a compaction between two tables, with how
+// long it took to make the last one. What f waits, the compaction waits. Badger has no
+// way to slow compactions down, but it logs each table.
+func (b *Log) OnTable(f func(took time.Duration)) { b.onTable.Store(&f) }
+
+// tableMade begins the line about a table of a compaction; its argument tableTook is a duration.
+const (
+	tableMade = "[%d] LOG Compact. Added"
+	tableTook = 3
+)
 
 func (b *Log) lastError() string {
 	if s := b.last.Load(); s != nil {
@@ -97,7 +109,14 @@ func (b *Log) Warningf(format string, args ...any) { b.line(slog.LevelWarn, form
 func (b *Log) Infof(format string, args ...any) { b.line(slog.LevelDebug, format, args) }
 
 // Debugf logs a detail of the details.
-func (b *Log) Debugf(format string, args ...any) { b.line(levelVerbose, format, args) }
+func (b *Log) Debugf(format string, args ...any) {
+	b.line(levelVerbose, format, args)
+	if f := b.onTable.Load(); f != nil && strings.HasPrefix(format, tableMade) && len(args) > tableTook {
+		if took, ok := args[tableTook].(time.Duration); ok {
+			(*f)(took)
+		}
+	}
+}
 
 func (b *Log) line(level slog.Level, format string, args []any) {
 	ctx := context.Background()

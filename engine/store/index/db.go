@@ -17,7 +17,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 
 	"quorate/engine/metric"
-
+	"quorate/engine/spare"
 	"quorate/engine/store"
 )
 
@@ -27,12 +27,25 @@ const (
 	// about it, which version 3 reads.
 	oldest  = 2
 	version = 3
+	// level0 is how many tables of level 0 a compaction begins with. Each read looks
+	// into each of them, where all versions lie of rows that are written again. Badger's
+	// own 5 merge them later; 2 were seen to cost a sixth more CPU time when much is
+	// indexed, 3 hardly any.
+	level0 = 3
+	// memTables is how many tables are in memory at most.
+	memTables = 4
+	// compactionTables is how many times the size of a table compactions take in memory.
+	compactionTables = 8 * 6
+	maxTables        = 30_000
+	// With hurry of them compactions do not rest: at 15 Badger has commits wait.
+	hurry = 2 * level0
 )
 
 // Options tune [Open]. The zero value is good.
 type Options struct {
 	// MemTableMB is the size of a table in memory, in MiB, and bounds what one
-	// transaction can hold to 15% of it. Up to five are held. At least 8, default 64.
+	// transaction can hold to 15% of it. Up to four are held, with 30% more each for what
+	// a full one takes yet. At least 8, default 64.
 	MemTableMB int
 	// BlockCacheMB and IndexCacheMB bound the memory for what was read, in MiB.
 	// Defaults 256 and 128.
@@ -46,6 +59,12 @@ type Options struct {
 	NoSync bool
 	// GCEvery is the time between two collections of Badger's value log. Default 1 h.
 	GCEvery time.Duration
+	// CompactionMB is about the memory that compactions may take, in MiB: it bounds the
+	// size of tables on disk. Default 96, at least 48.
+	CompactionMB int
+	// Spare is the time for compactions while tables are made again; nil has them take
+	// what they want.
+	Spare *spare.Time
 	// Logger is told of Badger's news; nil discards them.
 	Logger *slog.Logger
 	// Metrics takes the database's metrics; nil keeps them private.
@@ -56,6 +75,7 @@ func (o *Options) fill() error {
 	o.MemTableMB = cmp.Or(o.MemTableMB, 64)
 	o.BlockCacheMB = cmp.Or(o.BlockCacheMB, 256)
 	o.IndexCacheMB = cmp.Or(o.IndexCacheMB, 128)
+	o.CompactionMB = max(cmp.Or(o.CompactionMB, 96), 48)
 	if o.MemTableMB < 8 || o.BlockCacheMB < 1 || o.IndexCacheMB < 1 {
 		return fmt.Errorf("index database: %d MiB for a table in memory, %d and %d for caches: too little",
 			o.MemTableMB, o.BlockCacheMB, o.IndexCacheMB)
@@ -125,6 +145,12 @@ func Open(dir string, opts Options) (*DB, error) {
 		closer:  store.NewCloser(s, log),
 	}
 	d.idle = sync.NewCond(&d.mu)
+	log.OnTable(func(took time.Duration) {
+		// Asked of Badger itself: its close waits for compactions, with the lock of d.
+		if bdb.Levels()[0].NumTables < hurry {
+			opts.Spare.Follow(took, closing)
+		}
+	})
 	d.gauges()
 	return d, nil
 }
@@ -132,7 +158,7 @@ func Open(dir string, opts Options) (*DB, error) {
 // settings returns the options of the large database: many small rows, half of
 // them in random order, written for days and then read for years.
 func settings(dir string, o *Options) badger.Options {
-	return badger.DefaultOptions(dir).
+	opts := badger.DefaultOptions(dir).
 		WithSyncWrites(!o.NoSync).
 		WithDetectConflicts(false).
 		WithNumVersionsToKeep(1).
@@ -140,14 +166,55 @@ func settings(dir string, o *Options) badger.Options {
 		WithMemTableSize(int64(o.MemTableMB) << 20).
 		WithNumCompactors(2). // as fast as four on two cores
 		WithNumGoroutines(2).
-		// Each read looks into each table of level 0, where all versions lie of rows
-		// that are written again. Badger's own 5 merge them later; 2 were seen to cost
-		// a sixth more CPU time when much is indexed, 3 hardly any.
-		WithNumLevelZeroTables(3).
+		WithNumLevelZeroTables(level0).
+		WithBaseTableSize(tableSize(o.CompactionMB, diskBytes(dir))).
+		WithNumMemtables(memTables - 1).
 		WithCompression(options.Snappy).
 		WithBlockCacheSize(int64(o.BlockCacheMB) << 20).
 		WithIndexCacheSize(int64(o.IndexCacheMB) << 20).
 		WithValueLogFileSize(256 << 20) // holds the few values above 1 MiB
+	opts.TableSizeMultiplier = 1
+	return opts
+}
+
+// tableSize returns the size of tables on disk, on all levels, that keeps compactions
+// within so many MiB, unless the database had more of them then than a process may map:
+// Linux allows 65,530. With Badger's own sizes, which double from level to level, what
+// compactions take grows with the database: it was seen to reach 500 MB with half a gigabyte.
+func tableSize(compactionMB int, disk int64) int64 {
+	return max(int64(compactionMB)<<20/compactionTables, disk/maxTables)
+}
+
+// diskBytes returns the bytes of the tables in a folder.
+func diskBytes(dir string) (size int64) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if filepath.Ext(f.Name()) != ".sst" {
+			continue
+		}
+		if info, err := f.Info(); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+// Held returns about how many bytes of memory the blocks that were read take, and the
+// tables that are not written yet.
+func (d *DB) Held() (blocks, tables int64) {
+	db, err := d.use()
+	if err != nil {
+		return 0, 0
+	}
+	defer d.unuse()
+	if m := db.BlockCacheMetrics(); m != nil {
+		blocks = max(int64(m.CostAdded()-m.CostEvicted()), 0)
+	}
+	logs, _ := filepath.Glob(filepath.Join(db.Opts().Dir, "*.mem")) // one for each
+	return blocks, int64(min(len(logs), memTables)) * (db.Opts().MemTableSize + 2*db.MaxBatchSize())
 }
 
 func (d *DB) gauges() {

@@ -1,0 +1,70 @@
+package index
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"quorate/engine/spare"
+)
+
+// Compactions rest between two tables while requests arrive and others rest: Badger
+// logs each table, in the goroutine that makes it.
+func TestCompactionsRest(t *testing.T) {
+	s := spare.New(16)
+	d := openSmall(t, t.TempDir(), Options{Spare: s, CompactionMB: 48})
+	const rows = 1000
+	value := make([]byte, 512)
+	rand.NewChaCha8([32]byte{1}).Read(value) // does not compress
+	w, own := s.Worker(), time.Duration(0)
+	for i := 0; s.Rested() <= own; i++ {
+		if i == 4000 {
+			t.Fatal("no compaction has rested")
+		}
+		if err := d.Load(rows, func(k int) (key, v []byte) { return fmt.Appendf(nil, "r%04d %d", k, i), value }); err != nil {
+			t.Fatal(err)
+		}
+		s.Requested()
+		began := time.Now()
+		w.Rest(nil)
+		own += time.Since(began)
+	}
+	db, err := d.use()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.unuse()
+	for _, l := range db.Levels()[1:] {
+		if l.TargetFileSize != 1<<20 {
+			t.Errorf("level %d: tables of %d bytes", l.Level, l.TargetFileSize)
+		}
+	}
+}
+
+// A large database has larger tables, so that there are never more than can be mapped.
+func TestTableSize(t *testing.T) {
+	for _, c := range []struct {
+		memory     int
+		disk, want int64
+	}{{48, 0, 1 << 20}, {192, 10 << 30, 4 << 20}, {48, 300 << 30, 300 << 30 / maxTables}} {
+		if got := tableSize(c.memory, c.disk); got != c.want {
+			t.Errorf("%d MiB, %d bytes on disk: tables of %d bytes, want %d", c.memory, c.disk, got, c.want)
+		}
+	}
+}
+
+// What is held shows, and is nothing once the database is closed.
+func TestHeld(t *testing.T) {
+	d := openSmall(t, t.TempDir(), Options{})
+	sorted(t, d, 0, 1000, "v")
+	if _, tables := d.Held(); tables < 8<<20 || tables > 12<<20 {
+		t.Errorf("one table in memory takes %d bytes", tables)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if blocks, tables := d.Held(); blocks != 0 || tables != 0 {
+		t.Errorf("%d and %d bytes when closed", blocks, tables)
+	}
+}
