@@ -213,6 +213,43 @@ func TestLargeBlockCut(t *testing.T) {
 	}
 }
 
+// heavy is a machine whose rows are as large as a block can make them.
+type heavy struct{ sizes []int }
+
+func (heavy) Load(*Overlay) error { return nil }
+
+func (m heavy) Apply(rows *Overlay, b *Block) error {
+	for i, n := range m.sizes {
+		rows.Put(rows.Key(listTable).U64(b.Platform.Height).U32(uint32(i)), bytes.Repeat([]byte{byte(i)}, n))
+	}
+	return nil
+}
+
+// Rows as large as a block of the network fit the smallest database, alone and together.
+func TestLargeRows(t *testing.T) {
+	t.Parallel()
+	cfg := tallyConfig(1)
+	cfg.Machine = func() Machine { return heavy{[]int{2 << 20, 1<<20 - 1, 1 << 20, 900_000, 10}} }
+	db := openDB(t, t.TempDir())
+	c, err := OpenChain(db, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, blocks(1, 3))
+	v, err := c.View(PChain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	for h := uint64(1); h <= 3; h++ {
+		for i, n := range []int{2 << 20, 1<<20 - 1, 1 << 20, 900_000, 10} {
+			if b, found, err := v.Get(v.Key(listTable).U64(h).U32(uint32(i))); err != nil || !found || len(b) != n {
+				t.Errorf("block %d, row %d: %d bytes, %v, %v", h, i, len(b), found, err)
+			}
+		}
+	}
+}
+
 // A block that the machine refuses leaves those before it, and itself no row.
 func TestRefused(t *testing.T) {
 	t.Parallel()

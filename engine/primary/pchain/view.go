@@ -385,7 +385,7 @@ type Member struct {
 // order of the nodes; ok is false for heights that rows do not reach, or before what is
 // known. It goes back from the last block by the changes since.
 func (v *View) ValidatorsAt(subnet chain.ID, height uint64) (list []Member, ok bool, err error) {
-	if height > v.Tip().Height || height < v.First() && !v.head.Exact || !v.head.Exact {
+	if height > v.Tip().Height || !v.head.Exact {
 		return nil, false, nil
 	}
 	set, err := v.setAt(subnet, height)
