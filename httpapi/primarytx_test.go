@@ -12,6 +12,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
+	"quorate/engine/chain/avm"
 	"quorate/engine/chain/platform"
 	"quorate/engine/primary"
 )
@@ -110,6 +111,22 @@ func TestPrimaryTxLists(t *testing.T) {
 	n.parties[n.txs[primary.CChain][1].ID] = append(n.parties[n.txs[primary.CChain][1].ID], [20]byte(alice))
 	if got := txHashes(t, s, onFuji+"/blockchains/c-chain/transactions?addresses="+alice.String()); len(got) != 1 {
 		t.Errorf("account: %v", got)
+	}
+}
+
+// TestPrimaryGenesisTx: what the genesis of the X-Chain made is in no vertex and in no
+// block.
+func TestPrimaryGenesisTx(t *testing.T) {
+	t.Parallel()
+	for _, inVertex := range []bool{true, false} {
+		n := samplePrimary().withTxs()
+		n.blocks[primary.XChain] = n.blocks[primary.XChain][1:]
+		tx := n.addExchangeTx(0, &avm.CreateAsset{Base: avm.Base{}.Base, Name: "Avalanche", Symbol: "AVAX"}, inVertex)
+		resp := get(primaryServer(t, n), onFuji+"/blockchains/x-chain/transactions/"+tx.ID.String())
+		want := map[bool]string{true: `"chainFormat":"non-linear"`, false: `"chainFormat":"linear"`}[inVertex]
+		if resp.StatusCode() != 200 || !strings.Contains(string(resp.Body()), want) || inVertex && !strings.Contains(string(resp.Body()), `"vertices":[]`) {
+			t.Errorf("%d %s, want %s", resp.StatusCode(), resp.Body(), want)
+		}
 	}
 }
 

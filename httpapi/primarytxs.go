@@ -151,6 +151,9 @@ func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
 		if tx.avm.Body.Kind() == avm.KindCreateAsset {
 			t.Created = c.asset(&t.Row.ID)
 		}
+		if t.Row.InVertex && t.Row.Height == 0 {
+			return nil // made by the genesis
+		}
 		if t.Row.InVertex {
 			v, found, err := rows.VertexAt(t.Row.Height - 1)
 			if err == nil && !found {
@@ -170,13 +173,15 @@ func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
 		}
 	}
 	b, found, err := c.rows.BlockAt(t.Row.Height)
-	if err == nil && !found {
-		err = fmt.Errorf("%w: block of transaction %s", primary.ErrRow, t.Row.ID)
-	}
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case found:
 		t.Block = b.ID
+	case t.Row.Height > 0: // otherwise made by the genesis
+		return fmt.Errorf("%w: block of transaction %s", primary.ErrRow, t.Row.ID)
 	}
-	return err
+	return nil
 }
 
 // stakes reports whether transactions of a kind stake something.

@@ -20,7 +20,7 @@ type PrimaryTx struct {
 	Consumed, Emitted []*primary.Output
 	// Staker is what it stakes, nil if it does not, or if that is not known.
 	Staker *primary.Staker
-	// Vertex is the one that it stands in, nil if it is in a block.
+	// Vertex is the one that it stands in, nil if it is in a block or in the genesis.
 	Vertex *primary.Vertex
 	// Created is the asset that it creates, nil if it does not.
 	Created *xchain.Asset
@@ -241,7 +241,7 @@ func (w *Writer) ExchangeTx(t *PrimaryTx, tx *avm.Tx) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.id("txHash", &t.Row.ID)
-	if t.Vertex != nil {
+	if t.Row.InVertex {
 		w.text("chainFormat", "non-linear")
 	} else {
 		w.text("chainFormat", "linear")
@@ -263,12 +263,16 @@ func (w *Writer) ExchangeTx(t *PrimaryTx, tx *avm.Tx) {
 		w.Member("assetCreated")
 		w.Asset(t.Created)
 	}
-	if v := t.Vertex; v != nil {
-		w.Raw(`,"vertices":[{`)
-		w.id("hash", &v.ID)
-		w.whole("height", v.Height)
-		w.whole("timestamp", v.Time)
-		w.Raw("}]")
+	if t.Row.InVertex {
+		w.Raw(`,"vertices":[`)
+		if v := t.Vertex; v != nil {
+			w.Raw("{")
+			w.id("hash", &v.ID)
+			w.whole("height", v.Height)
+			w.whole("timestamp", v.Time)
+			w.Raw("}")
+		}
+		w.Raw("]")
 	} else {
 		w.whole("blockHeight", t.Row.Height)
 		w.id("blockHash", &t.Block)
