@@ -6,6 +6,7 @@
 //   name      where the SDK has it; the last part is the method
 //   rows      the list in each page; without it the answer is a single object
 //   fixed     new blocks cannot change the answer
+//   empty     there need not be any row
 //   repeats   equal rows are possible: an ERC-1155 batch may move the same item twice
 //   error     the status that is wanted instead of an answer
 //   only      the SDK that alone knows the call, or the metric
@@ -194,5 +195,49 @@ export function serverCalls(f) {
     ...(f.warpTxHash
       ? [{ endpoint: "1", name: "data.signatureAggregator.get", fixed: true, request: { network, txHash: f.warpTxHash } }]
       : []),
+  ];
+}
+
+// primaryCalls gives the calls for the primary network. IDs of a private network's
+// chains cannot be sent: the SDKs know those of mainnet and Fuji alone.
+export function primaryCalls(f) {
+  const call = (endpoint, name, rows, request) =>
+    ({ endpoint, name: `data.primaryNetwork.${name}`, rows, request: { network: f.network, ...request } });
+  const other = (name, rows, request) => call("primary", name, rows, request);
+  const nodeIds = f.nodeIds.slice(0, 50).join(",");
+  const addresses = f.rewardAddresses.slice(0, 20).join(",");
+  const vertices = { blockchainId: "x-chain", vertexHeight: f.vertexHeight };
+  return [
+    call("5", "listSubnets", "subnets", { pageSize: 2 }),
+    call("5", "listSubnets", "subnets", { pageSize: 10000, sortOrder: "asc" }),
+    call("9", "rewards.listHistoricalRewards", "historicalRewards", { nodeIds, pageSize: 5 }),
+    call("9", "rewards.listHistoricalRewards", "historicalRewards", { addresses, sortOrder: "asc", currency: "eur" }),
+    ...[{}, { sortOrder: "asc" }, { delegationStatus: "active" }, { delegationStatus: "pending" }, { delegationStatus: "completed" }, { nodeIds },
+      { rewardAddresses: addresses }].map((request) => ({
+      ...call("13", "listDelegators", "delegators", { pageSize: 7, ...request }), empty: request.delegationStatus !== undefined,
+    })),
+    call("14", "vertices.listByHeight", "vertices", { ...vertices, pageSize: 1 }),
+    call("14", "vertices.listByHeight", "vertices", { ...vertices, sortOrder: "asc" }),
+    ...["p-chain", "x-chain", "c-chain"].flatMap((blockchainId) => [
+      call("16", "blocks.listLatest", "blocks", { blockchainId, pageSize: 100 }),
+      other("blocks.get", undefined, { blockchainId, blockId: "1" }),
+      { ...other("blocks.listByNodeId", "blocks", { blockchainId, nodeId: f.nodeIds[0], pageSize: 100 }), empty: true },
+      { ...other("transactions.listLatest", "transactions", { blockchainId, pageSize: 100 }), empty: blockchainId === "c-chain" },
+      { ...other("transactions.listLatest", "transactions", { blockchainId, addresses, pageSize: 10, sortOrder: "asc" }), empty: true },
+      other("balances.listByAddresses", undefined, { blockchainId, addresses }),
+      { ...other("utxos.listByAddresses", "utxos", { blockchainId, addresses, pageSize: 10, includeSpent: true }), empty: true },
+    ]),
+    other("getNetworkDetails", undefined, {}),
+    other("listBlockchains", "blockchains", { pageSize: 2 }),
+    ...["active", "pending", "completed", "removed"].map((validationStatus) =>
+      ({ ...other("listValidators", "validators", { validationStatus, pageSize: 10 }), empty: validationStatus !== "active" })),
+    other("getValidatorDetails", "validators", { nodeId: f.nodeIds[0] }),
+    { ...other("listL1Validators", "validators", { includeInactiveL1Validators: true, pageSize: 3 }), empty: true },
+    { ...other("rewards.listPendingRewards", "pendingRewards", { nodeIds }), empty: true },
+    { ...other("transactions.listActiveStakingTransactions", "transactions", { blockchainId: "p-chain" }), empty: true },
+    other("vertices.listLatest", "vertices", { blockchainId: "x-chain", pageSize: 100 }),
+    { ...call("9", "rewards.listHistoricalRewards", "historicalRewards", {}), error: 400 },
+    { ...call("16", "blocks.listLatest", "blocks", { network: "mainnet", blockchainId: "p-chain" }), error: 404 },
+    { ...call("13", "listDelegators", "delegators", { pageSize: 101 }), error: 400 },
   ];
 }

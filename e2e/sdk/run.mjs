@@ -5,8 +5,8 @@ const maxPages = 100_000;
 
 // run makes a call, walks its pages, and tells what came.
 export async function run(client, call, options) {
-  const { endpoint, name, request, fixed = false } = call;
-  const line = { endpoint, call: name, request, fixed };
+  const { endpoint, name, request, fixed = false, empty = false } = call;
+  const line = { endpoint, call: name, request, fixed, empty };
   const begin = performance.now();
   try {
     const seen = call.rows ? await walk(client, call, options) : await single(client, call, options);
