@@ -88,6 +88,9 @@ func (n *Node) args(chainConfigs string) []string {
 		"--proposervm-use-current-height=true",
 		// The default of 30 s would be most of the time that a start takes.
 		"--health-check-frequency=1s",
+		// A tenth of the volume by default: a network of some minutes needs far less.
+		"--system-tracker-disk-required-available-space-percentage=1",
+		"--system-tracker-disk-warning-available-space-percentage=1",
 		// The default of 32768 is above the hard limit of some machines.
 		"--fd-limit=16000",
 		"--log-display-level=off",
