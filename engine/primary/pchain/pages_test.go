@@ -236,6 +236,14 @@ func TestPendingRewards(t *testing.T) {
 	if checked < 10 {
 		t.Errorf("%d rewards were paid", checked)
 	}
+	// Nothing is expected of who has ended.
+	h, c = full(t)
+	v := view(t, c)
+	for _, s := range everyone(t, c, h) {
+		if got := ofStaker(t, s, v.PendingRewards); (len(got) > 0) != (s.Status == primary.Active && s.RewardOwners.Threshold > 0) {
+			t.Errorf("%s, status %d: expects %v", s.TxID, s.Status, got)
+		}
+	}
 }
 
 // Blocks are found by time, by proposer and by either ID.

@@ -237,6 +237,15 @@ func sameStakers(t *testing.T, v *pchain.View, s *devnet.State) {
 			if got.Gross != want.Potential {
 				t.Errorf("%s: reward %d, want %d", id, got.Gross, want.Potential)
 			}
+			paid := uint64(0)
+			for _, r := range want.Rewards {
+				if !r.Fee {
+					paid += r.Amount
+				}
+			}
+			if want.Status == devnet.Rewarded && got.Net != paid {
+				t.Errorf("%s: net reward %d, want %d", id, got.Net, paid)
+			}
 		case devnet.Unrewarded:
 			if got.Gross != 0 || got.Net != 0 {
 				t.Errorf("%s: rewarded", id)

@@ -7,6 +7,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
+	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
 )
@@ -98,6 +99,16 @@ func TestRefused(t *testing.T) {
 	if len(kinds) < 14 {
 		t.Errorf("transactions of %d kinds", len(kinds))
 	}
+	var in utxo.Input
+	if err := view(t, c).EachOutput(func(u *primary.Output) {
+		if u.State == primary.Unspent && u.StakeLock == 0 {
+			in = utxo.Input{Ref: u.Ref, Asset: u.Asset, Amount: u.Amount}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	more := utxo.Output{Asset: in.Asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: in.Amount + 1}}
+	refuse("more than is spent", forged(h, n, platform.Tx{Body: &platform.Base{Base: utxo.Base{Inputs: []utxo.Input{in}, Outputs: []utxo.Output{more}}}}))
 	option := forged(h, n)
 	option.Platform.Kind = platform.BanffCommit
 	refuse("an option of nothing", option)
