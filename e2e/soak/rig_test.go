@@ -21,6 +21,10 @@ const (
 	memoryMiB = 256
 	// waitMost bounds the time for what should take a moment.
 	waitMost = 2 * time.Minute
+	// ofChain are the labels of the simulated C-Chain: those of the primary network have
+	// the same metrics.
+	ofChain     = `{chain="C",network="12345"}`
+	indexHeight = "quorate_index_height" + ofChain
 	// anyBlock stands in a path for the height of any block.
 	anyBlock = "ANY"
 )
@@ -77,8 +81,8 @@ func start(t *testing.T, w world) *rig {
 	r.server, r.client = run("quorate ready", "serve", "--node-url", node.URL, "--data-dir", r.data(), "--memory", memory)
 	r.paths = pages(t, facts)
 	r.await("the chain is indexed", func() bool {
-		index, err := r.client.Metric(t.Context(), "quorate_index_height")
-		kept, missing := r.client.Metric(t.Context(), "quorate_archive_last_block")
+		index, err := r.client.Metric(t.Context(), indexHeight)
+		kept, missing := r.client.Metric(t.Context(), "quorate_archive_last_block"+ofChain)
 		return err == nil && missing == nil && min(index, kept) >= float64(w.blocks)
 	})
 	return r

@@ -63,7 +63,7 @@ func TestSoakHead(t *testing.T) {
 	defer s.bounded()
 	s.load(length)
 	tip := s.tip()
-	s.await("every block is indexed", func() bool { return s.metric("quorate_index_height") >= tip })
+	s.await("every block is indexed", func() bool { return s.metric(indexHeight) >= tip })
 	first, last := s.samples[0], s.samples[len(s.samples)-1]
 	t.Logf("%.0f transactions a second, %.0f answers a second", (last.height-first.height)*float64(busy.txs)/(last.at-first.at).Seconds(),
 		float64(s.reads.Load())/length.Seconds())
@@ -138,7 +138,7 @@ func (s *soak) read(ctx context.Context, k int) {
 
 func (s *soak) sample(at time.Duration) sample {
 	s.t.Helper()
-	x := sample{at: at, heap: s.metric("go_gc_heap_live_bytes"), anon: s.anonymous(), height: s.metric("quorate_index_height")}
+	x := sample{at: at, heap: s.metric("go_gc_heap_live_bytes"), anon: s.anonymous(), height: s.metric(indexHeight)}
 	s.height.Store(int64(x.height))
 	return x
 }
