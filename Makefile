@@ -35,7 +35,6 @@ test: ## all tests, with the race detector; long campaigns in short
 		crashed=$$(awk -f .ci/crashed.awk "$$out") || exit 1; \
 		echo "once more, the race detector itself has crashed (golang/go#78156):" $$crashed; \
 		go test -race -vet=off -count=1 -timeout 15m $$crashed; }
-	go test -vet=off -run '^TestFloodOfGarbage$$' ./aggregator # the detector crashes on it (golang/go#78156)
 
 torture: ## all tests with the long campaigns whole, servers under load for SOAK (default 10m) and SOAK_HEAD (1h)
 	@# One package after the other, each with a limit of its own, so that progress shows and one failure hides no other.

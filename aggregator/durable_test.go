@@ -41,7 +41,7 @@ func TestOnDiskBeforeGivenOut(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 3 {
 			wg.Go(func() {
-				<-time.After(time.Duration(i) * 100 * time.Millisecond)
+				<-time.After(time.Duration(i)*100*time.Millisecond + 1)
 				b.want(t, request(t, 1, 67, 0))
 				if took := time.Since(start); took < delay {
 					t.Errorf("caller %d was answered after %v, the disk had it after %v", i, took, delay)

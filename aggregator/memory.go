@@ -100,10 +100,12 @@ func (m *memory) run(ctx context.Context) error {
 		case <-tick.C:
 			m.save(ctx)
 		case l := <-m.lingering: // in the order of their ends
-			timer.Reset(time.Until(l.ends))
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
+			if left := time.Until(l.ends); left > 0 {
+				timer.Reset(left)
+				select {
+				case <-timer.C:
+				case <-ctx.Done():
+				}
 			}
 			l.end()
 		case <-ctx.Done():
