@@ -38,7 +38,11 @@ func TestEpochs(t *testing.T) {
 		all := counters(t, p.url)
 		return total(all, `quorate_aggregator_requests_total{answer="collected"`) + total(all, `quorate_aggregator_requests_total{answer="reused"`)
 	}
-	before := requests() // messages of the last blocks may have been signed
+	recent := float64(len(sentIn(t, d, 1, c.Tip())))
+	poll(t, 20*time.Millisecond, "the messages of the blocks so far are signed", func() bool {
+		return counters(t, p.url)["quorate_ahead_signed_total"] >= recent
+	})
+	before := requests()
 	m := newMessage(t, d, c)
 	want := before + float64(2*len(sentIn(t, d, c.Tip(), c.Tip())))
 	poll(t, 20*time.Millisecond, "the new message is signed for both sets", func() bool {

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,17 +85,21 @@ func awaitHealth(t *testing.T, base string, status int) healthReport {
 // TestNodeHealth: health turns red when the followed node goes away and green
 // when it is back, and says what is wrong.
 func TestNodeHealth(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := ln.Addr().(*net.TCPAddr).Port
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
+	port := uint64(0) // any at first, then the same again
 	start := func() func() {
-		_, stop, err := startDevnet(t.Context(), devnet.Config{HTTPPort: uint16(port), Blocks: 30})
+		var d *devnet.Devnet
+		var stop func(*error)
+		var err error
+		// A connection of somebody else may have the port for a while.
+		poll(t, 20*time.Millisecond, "the port is free", func() bool {
+			d, stop, err = startDevnet(t.Context(), devnet.Config{HTTPPort: uint16(port), Blocks: 30})
+			return !errors.Is(err, syscall.EADDRINUSE)
+		})
 		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := cutLast(strings.ReplaceAll(d.NodeURL(), ":", "/"))
+		if port, err = strconv.ParseUint(text, 10, 16); err != nil {
 			t.Fatal(err)
 		}
 		return func() {
@@ -104,7 +109,7 @@ func TestNodeHealth(t *testing.T) {
 		}
 	}
 	stop := start()
-	p := launch(t, "quorate ready", "serve", "--node-url", "http://127.0.0.1:"+strconv.Itoa(port), "--http-port", "0",
+	p := launch(t, "quorate ready", "serve", "--node-url", "http://127.0.0.1:"+strconv.FormatUint(port, 10), "--http-port", "0",
 		"--data-dir", t.TempDir(), "--log-display-level", "fatal", "--health-check-frequency", "50ms")
 	r := awaitHealth(t, p.url, http.StatusOK)
 	for _, name := range []string{"P", "bootstrapped", "database", "diskspace", "network", "router"} {
