@@ -83,6 +83,9 @@ type Config struct {
 	// UntracedAfter is for how long no node can trace blocks of a chain until new ones are
 	// indexed without their traces, which are made up for later; 0: they wait.
 	UntracedAfter time.Duration
+	// SecondShare has a second node asked for the calls of one block in so many.
+	// Default [follow.DefaultSecondShare].
+	SecondShare uint32
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 

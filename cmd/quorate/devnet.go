@@ -15,6 +15,7 @@ import (
 	"quorate/devnet"
 	"quorate/devnet/primary"
 	"quorate/devnet/validator"
+	"quorate/engine/follow"
 )
 
 // devnetPort is where a simulated network's node API is looked for.
@@ -214,6 +215,10 @@ func embeddedConfig(logger *slog.Logger) devnet.Config {
 		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Logger: logger,
 	}
 }
+
+// secondShare is of how many blocks one has its calls asked of a second node. Tests
+// make it small: a chain grows until a lie is found.
+var secondShare uint32 = follow.DefaultSecondShare
 
 // startEmbedded starts a network for quorate serve: on the port where one is
 // looked for, or on any other when that is taken.

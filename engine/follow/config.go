@@ -36,6 +36,9 @@ type Config struct {
 	// UntracedAfter is for how long no node can trace anything until new blocks are
 	// indexed without their traces; 0: they wait.
 	UntracedAfter time.Duration
+	// SecondShare has a second node asked for the calls of one block in so many; 0 stands
+	// for [DefaultSecondShare].
+	SecondShare uint32
 	// Start is where the chain begins. If it has begun above, older blocks are fetched.
 	Start StartBlock
 	// Verify says how many senders of transactions are recovered.

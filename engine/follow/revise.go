@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 
 	"quorate/engine/archive"
@@ -17,6 +18,7 @@ func (c *EVM) newSecond(set *metric.Set) *secondLane {
 	var kept []suspect
 	c.cfg.Memory.Recall(suspectsKey(c.cfg.ID), &kept)
 	l := newSecondLane(c.log.With("chain", c.cfg.Name), set, c.client, kept)
+	l.share = cmp.Or(c.cfg.SecondShare, l.share)
 	l.read = func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error {
 		return c.keeper.Load().sink.reader.Read(ctx, from, to, f)
 	}

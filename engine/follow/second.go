@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// secondShare is the part of the blocks whose calls are asked of a second node: one
-	// of so many. A node that lies in each block is found within 1,000 blocks but for
+	// DefaultSecondShare is the part of the blocks whose calls are asked of a second node:
+	// one of so many. A node that lies in each block is found within 1,000 blocks but for
 	// one chance in seven million.
-	secondShare = 64
+	DefaultSecondShare = 64
 	// maxSamples bounds the blocks that wait for a second opinion. More are dropped: the
 	// sample is smaller then.
 	maxSamples = 256
@@ -75,7 +75,7 @@ func newSecondLane(log *slog.Logger, set *metric.Set, nodes tellers, kept []susp
 		return set.Counter("quorate_second_opinions_"+name+"_total", help)
 	}
 	l := &secondLane{
-		log: log, nodes: nodes, share: secondShare, list: newSuspects(kept), samples: actor.NewMailbox[uint64](maxSamples, actor.Shed),
+		log: log, nodes: nodes, share: DefaultSecondShare, list: newSuspects(kept), samples: actor.NewMailbox[uint64](maxSamples, actor.Shed),
 		confirmed:  counter("confirmed", "Blocks whose calls and balances a second node told the same of."),
 		disputed:   counter("disputed", "Blocks of which nodes told different calls or balances."),
 		unanswered: counter("unanswered", "Blocks of the sample that no second node could be asked about."),
