@@ -42,7 +42,7 @@ func batches(number uint64, txs, items int) *evm.Block {
 func TestPageBytes(t *testing.T) {
 	s, c := indexed(t, 1)
 	const txs = 20
-	items := torture.Pick(1_000, 20_000)
+	items := torture.Pick(500, 20_000)
 	if err := c.x.Commit(context.Background(), []*evm.Block{batches(1, txs, items)}); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (r *archiveRig) withoutNode(t *testing.T) [32]byte {
 // which is fetched again.
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	r := newArchiveRig(t, devnet.Config{Blocks: 150, TxsPerBlock: 4})
+	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 4})
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
 	caches := 0.0
@@ -103,7 +103,7 @@ func TestArchive(t *testing.T) {
 	r.remove(t, "archive")
 	advance(r.c, 20)
 	p = r.start(t)
-	if status, body := get(t, p.url+"/v1/chains/C/transactions?startBlock=100&endBlock=150"); status != http.StatusOK {
+	if status, body := get(t, p.url+"/v1/chains/C/transactions?startBlock=40&endBlock=60"); status != http.StatusOK {
 		t.Errorf("an old row: status %d: %s", status, body)
 	}
 	advance(r.c, 5)

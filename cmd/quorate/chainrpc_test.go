@@ -44,7 +44,7 @@ func nodeGate(t *testing.T, node string, admits func(w http.ResponseWriter, r *h
 // smallDevnet runs a network of a short history for the length of a test.
 func smallDevnet(t *testing.T, cfg devnet.Config) *devnet.Devnet {
 	t.Helper()
-	cfg.Blocks, cfg.BlockInterval = 20, 50*time.Millisecond
+	cfg.Blocks, cfg.BlockInterval = 20, 250*time.Millisecond
 	d, stop, err := startDevnet(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -207,7 +207,7 @@ func TestHostile(t *testing.T) {
 	if status, _, message := askFor(t, p.url, d, 0, 67, 33); status != http.StatusCreated {
 		t.Fatalf("status %d, %s", status, message)
 	}
-	signMany(t, d, p.url, 1, torture.Pick(90, 300), 67)
+	signMany(t, d, p.url, 1, torture.Pick(40, 300), 67)
 	liars := d.Liars()
 	if len(liars) != 20 {
 		t.Fatalf("%d liars", len(liars))
@@ -258,7 +258,7 @@ func TestHostile(t *testing.T) {
 func TestHostileLimit(t *testing.T) {
 	t.Run("33", func(t *testing.T) {
 		d, p := hostileNet(t, devnet.Config{Validators: 100, Byzantine: 0.33})
-		signMany(t, d, p.url, 0, torture.Pick(20, 60), 67)
+		signMany(t, d, p.url, 0, torture.Pick(10, 60), 67)
 	})
 	t.Run("34", func(t *testing.T) {
 		// Not pairs whose errors cancel: with both of them, a sum is valid.

@@ -109,7 +109,7 @@ func serveIndexed(t *testing.T, d *devnet.Devnet, args ...string) *program {
 // TestSignAhead: the message of a new block is signed before it is asked for, so
 // that asking for it, by its bytes or by its transaction, asks no validator.
 func TestSignAhead(t *testing.T) {
-	const blocks = 400
+	const blocks = 300
 	d := startNetwork(t, devnet.Config{Blocks: blocks, TxsPerBlock: 2})
 	c, _ := cChain(d)
 	p := serveIndexed(t, d)

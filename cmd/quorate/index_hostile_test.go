@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +88,9 @@ func TestHostileNode(t *testing.T) {
 	t.Parallel()
 	d, kinds, chains, file := hostileNetwork(t)
 	dir := t.TempDir()
-	c := startChild(t, d, dir, "--chains-file", file, "--health-check-frequency", "250ms", "--log-display-level", "error")
+	// With the race detector the 100 MB are dear, so that in short few ask for them at once.
+	c := startChild(t, d, dir, "--chains-file", file, "--health-check-frequency", "250ms", "--log-display-level", "error",
+		"--fetch-concurrency", strconv.Itoa(torture.Pick(1, 4)), "--trace-concurrency", strconv.Itoa(torture.Pick(1, 4)))
 	for _, of := range chains {
 		awaitIndexed(t, c.url, of)
 	}
@@ -95,7 +98,7 @@ func TestHostileNode(t *testing.T) {
 	for _, k := range kinds {
 		d.SetEVMFault(k.chain.Config().ID, k.fault)
 		if !k.lag {
-			advance(k.chain, 30)
+			advance(k.chain, torture.Pick(12, 30))
 		}
 	}
 	started := time.Now()
@@ -144,7 +147,7 @@ func (k *hostileChain) look(d *devnet.Devnet, said string, height uint64, now ti
 	case k.fault != devnet.EVMFaultNone && k.red == 0:
 		if strings.Contains(said, k.tells) {
 			k.red = now
-			advance(k.chain, 20)
+			advance(k.chain, torture.Pick(8, 20))
 			d.SetEVMFault(k.chain.Config().ID, devnet.EVMFaultNone)
 		}
 	case k.well == 0 && said == "" && height >= k.chain.Tip():

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -189,12 +190,11 @@ func parse(path string, src []byte) (*goFile, error) {
 	return f, err
 }
 
-// goFiles parses every Go file of the repository, the end-to-end tests' too.
-func goFiles(t *testing.T) []*goFile {
-	t.Helper()
-	var files []*goFile
+// goFiles parses every Go file of the repository, the end-to-end tests' too. It does so
+// once for all tests.
+var goFiles = sync.OnceValues(func() (files []*goFile, err error) {
 	root := os.DirFS(repoRoot)
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		name := d.Name()
 		switch {
 		case err != nil:
@@ -212,11 +212,8 @@ func goFiles(t *testing.T) []*goFile {
 		files = append(files, f)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
+	return files, err
+})
 
 // forbidden lists what must not be called or named, by import path and name.
 var forbidden = []struct {
@@ -292,7 +289,11 @@ func checkFile(f *goFile) []error {
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	for _, f := range goFiles(t) {
+	files, err := goFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
 		for _, err := range checkFile(f) {
 			t.Error(err)
 		}
@@ -301,8 +302,12 @@ func TestFiles(t *testing.T) {
 
 func TestPackageDocs(t *testing.T) {
 	t.Parallel()
+	files, err := goFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
 	docs := map[string][]string{} // folder -> files with a package comment
-	for _, f := range goFiles(t) {
+	for _, f := range files {
 		dir := filepath.Dir(f.path)
 		if _, ok := docs[dir]; !ok {
 			docs[dir] = nil

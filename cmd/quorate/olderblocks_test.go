@@ -248,7 +248,7 @@ func TestStartBlockMessages(t *testing.T) {
 // far as it is kept, and further when more is to be kept.
 func TestKeptFrom(t *testing.T) {
 	t.Parallel()
-	r := newArchiveRig(t, devnet.Config{Blocks: 120, TxsPerBlock: 1})
+	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 1})
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
 	p.stop(t)
@@ -264,8 +264,8 @@ func TestKeptFrom(t *testing.T) {
 		})
 		p.stop(t)
 	}
-	first("30", 91)
-	first("40", 81)
+	first("30", 31)
+	first("40", 21)
 	first("1GiB", 0)
 	if digest(t, r.dir, r.c) != want || fromArchive(t, r.dir, r.c) != want {
 		t.Error("the index or the archive is another one")

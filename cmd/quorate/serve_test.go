@@ -25,7 +25,7 @@ import (
 const asProgram = "QUORATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	embeddedBlocks, secondShare = 50, 4
+	secondShare = 4
 	if os.Getenv(asProgram) != "" {
 		prepareProgram()
 		main()

@@ -132,7 +132,7 @@ func TestMembers(t *testing.T) {
 		block  string
 	}{{true, block + " blockExtraData extDataGasUsed extDataHash"}, {false, block}} {
 		cfg := testConfig()
-		cfg.Atomic, cfg.Blocks = c.cChain, 20
+		cfg.Atomic, cfg.Blocks, cfg.TxsPerBlock = c.cChain, 20, 5
 		h := newHandler(t, cfg)
 		for n := range uint64(21) {
 			b := get[map[string]json.RawMessage](t, h, "eth_getBlockByNumber", hexOf(n), true)

@@ -1,9 +1,8 @@
 package evmrpc
 
 import (
-	"bufio"
-	"bytes"
 	"context"
+	"io"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -41,7 +40,7 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx, life context.Context) {
 	}
 	ctx.SetContentType("application/json")
 	if h.faulty(FaultHuge) {
-		ctx.SetBodyStreamWriter(writeHuge)
+		ctx.SetBodyStream(hugeBody(), -1)
 		return
 	}
 	answer := h.Answer(ctx.PostBody())
@@ -51,17 +50,20 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx, life context.Context) {
 	ctx.Response.SetBodyRaw(answer)
 }
 
-// writeHuge writes an answer that no client should take in whole.
-func writeHuge(w *bufio.Writer) {
-	part := bytes.Repeat([]byte{'0'}, 1<<16)
-	_, err := w.WriteString(`{"jsonrpc":"2.0","id":1,"result":"0x`)
-	for n := 0; n < hugeAnswer && err == nil; n += len(part) { // the client may go at any time
-		_, err = w.Write(part)
-	}
-	if err == nil {
-		_, err = w.WriteString(`"}`)
-	}
-	if err == nil {
-		_ = w.Flush() // the server notices by itself
-	}
+// hugeBody returns an answer that no client should take in whole, of unknown length.
+func hugeBody() io.Reader {
+	return io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"result":"0x`), io.LimitReader(zeros{}, hugeAnswer), strings.NewReader(`"}`))
 }
+
+// zeros reads as the digit 0 without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		n += copy(p[n:], manyZeros)
+	}
+	return n, nil
+}
+
+var manyZeros = strings.Repeat("0", 1<<12)

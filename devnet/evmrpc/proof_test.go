@@ -20,7 +20,7 @@ type jsonProof struct {
 
 func provenConfig() evmchain.Config {
 	cfg := testConfig()
-	cfg.Blocks, cfg.StateProofs = 40, true
+	cfg.Blocks, cfg.StateProofs = 34, true
 	return cfg
 }
 
