@@ -140,7 +140,7 @@ func TestBodies(t *testing.T) {
 		{p, "platform.getSubnets", `{}`, `"result":{"subnets":[` + l1 + `,` + primary + `]}`},
 		{p, "platform.getSubnets", `{"ids":["{P}","{L}","{P}"]}`, `"result":{"subnets":[` + primary + `,` + l1 + `]}`},
 		{p, "platform.getSubnets", `{"ids":["` + unknownChain + `"]}`, `"result":{"subnets":null}`},
-		{p, "platform.getBlockchains", `{}`, `"result":{"blockchains":[{"id":"{LB}","name":"L1-1","subnetID":"{L}","vmID":"srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy"},{"id":"{C}","name":"C-Chain","subnetID":"{P}","vmID":"mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6"},{"id":"{X}","name":"X-Chain","subnetID":"{P}","vmID":"jvYyfQTxGMJLuGWa55kdP2p2zSUYsQ5Raupu4TW34ZAUBAbtq"}]}`},
+		{p, "platform.getBlockchains", `{}`, `"result":{"blockchains":[{"id":"{LB}","name":"L1 1","subnetID":"{L}","vmID":"srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy"},{"id":"{C}","name":"C-Chain","subnetID":"{P}","vmID":"mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6"},{"id":"{X}","name":"X-Chain","subnetID":"{P}","vmID":"jvYyfQTxGMJLuGWa55kdP2p2zSUYsQ5Raupu4TW34ZAUBAbtq"}]}`},
 		{p, "platform.getBlockchainStatus", `{"blockchainID":"C"}`, `"result":{"status":"Validating"}`},
 		{p, "platform.getBlockchainStatus", `{"blockchainID":"{X}"}`, `"result":{"status":"Created"}`},
 		{p, "platform.validatedBy", `{"blockchainID":"{X}"}`, `"result":{"subnetID":"{P}"}`},

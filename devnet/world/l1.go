@@ -59,7 +59,7 @@ func (w *World) newL1(i int) (*L1, error) {
 	index := uint64(i) // i is not negative
 	l := &L1{
 		Index:          i,
-		Name:           fmt.Sprintf("L1-%d", i+1),
+		Name:           fmt.Sprintf("L1 %d", i+1),
 		ManagerChainID: w.cChain,
 		ManagerAddress: [20]byte(w.bytes("validator manager", index)[:20]),
 		Owner:          w.L1Owner(i),
