@@ -3,7 +3,6 @@ package world
 import (
 	"slices"
 
-	"quorate/aggregator/bls"
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
 	"quorate/engine/chain/platform"
@@ -116,6 +115,6 @@ func (w *World) ManagerMessage(source chain.ID, manager []byte, what interface{ 
 	}
 	signers := warp.NewBits(1)
 	signers.Set(0)
-	var sig [bls.SignatureLen]byte = w.validators[0].Key.Sign(u.Bytes())
+	sig := w.validators[0].Key.Sign(u.Bytes())
 	return warp.AppendSigned(nil, u.Bytes(), signers.Signers(), &sig), nil
 }
