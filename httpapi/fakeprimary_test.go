@@ -10,6 +10,7 @@ import (
 	"quorate/engine/chain/address"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
+	"quorate/engine/primary/pchain"
 	"quorate/engine/primary/xchain"
 	"quorate/httpapi/view"
 )
@@ -25,6 +26,7 @@ func (p primaries) Primary(name string) (PrimaryNetwork, bool) {
 // fakePrimary is a primary network in memory. Its lists are oldest first, and each row's
 // place is its position.
 type fakePrimary struct {
+	inexact  bool // the genesis is not known
 	id       uint32
 	chains   map[primary.Kind]*fakePrimaryChain
 	mu       sync.Mutex
@@ -323,6 +325,25 @@ func (r *fakeRows) Totals() (primary.Totals, error) {
 }
 
 func (r *fakeRows) Time() uint64 { return 1_700_043_200 }
+
+func (r *fakeRows) Exact() bool { return !r.n.inexact }
+
+// Days has as many validators as a day has Unix days modulo 1000, on 40 days.
+func (r *fakeRows) Days(subnet chain.ID, before uint64, take func(time uint64, s pchain.Sums) bool) error {
+	const day = 24 * 60 * 60
+	last := r.Time() / day
+	next := last
+	if before > 0 {
+		next = min(next, (before-1)/day)
+	}
+	for ; next > last-40; next-- {
+		n := next%1000 + uint64(subnet[0])
+		if !take(next*day, pchain.Sums{Validators: n, ValidatorWeight: n * 1e9, Delegators: 2 * n, DelegatorWeight: 3 * n * 1e9}) {
+			break
+		}
+	}
+	return r.n.broken
+}
 
 func (r *fakeRows) Vertex(id chain.ID) (*primary.Vertex, bool, error) {
 	for _, v := range r.n.vertices {

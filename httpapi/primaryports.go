@@ -4,6 +4,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
 	"quorate/engine/primary"
+	"quorate/engine/primary/pchain"
 	"quorate/engine/primary/xchain"
 	"quorate/httpapi/view"
 )
@@ -85,6 +86,11 @@ type PlatformView interface {
 	Totals() (primary.Totals, error)
 	// Time returns the chain's time in Unix seconds.
 	Time() uint64
+	// Exact reports whether all is known from the genesis on.
+	Exact() bool
+	// Days hands over sums over the stakers of a subnet at the end of each day, the newest
+	// first, from the day before a time on; zero is now.
+	Days(subnet chain.ID, before uint64, take func(time uint64, s pchain.Sums) bool) error
 }
 
 // VertexView reads the vertices of the X-Chain.

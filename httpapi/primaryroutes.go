@@ -11,7 +11,8 @@ const (
 // primaryRoutes are what is served of the P-, X- and C-Chain as those of the primary
 // network.
 func primaryRoutes() []Route {
-	return append(append(contractRoutes(), platformRoutes()...), fundsRoutes()...)
+	list := append(contractRoutes(), platformRoutes()...)
+	return append(append(list, fundsRoutes()...), stakingRoutes()...)
 }
 
 // contractRoutes are those of the documented API.

@@ -236,6 +236,8 @@ export function primaryCalls(f) {
     { ...other("rewards.listPendingRewards", "pendingRewards", { nodeIds }), empty: true },
     { ...other("transactions.listActiveStakingTransactions", "transactions", { blockchainId: "p-chain" }), empty: true },
     other("vertices.listLatest", "vertices", { blockchainId: "x-chain", pageSize: 100 }),
+    ...["validatorCount", "validatorWeight", "delegatorCount", "delegatorWeight"].map((metric) =>
+      ({ endpoint: "primary", name: "metrics.networks.getStakingMetrics", rows: "results", request: { network: f.network, metric, pageSize: 1000 } })),
     { ...call("9", "rewards.listHistoricalRewards", "historicalRewards", {}), error: 400 },
     { ...call("16", "blocks.listLatest", "blocks", { network: "mainnet", blockchainId: "p-chain" }), error: 404 },
     { ...call("13", "listDelegators", "delegators", { pageSize: 101 }), error: 400 },
