@@ -14,6 +14,7 @@ import (
 	"quorate/devnet/world"
 	"quorate/engine"
 	"quorate/engine/chain/codec"
+	"quorate/engine/chain/genesis"
 	"quorate/engine/chain/platform"
 )
 
@@ -31,7 +32,7 @@ const (
 
 func (f *primaryFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.mode, "primary", primaryAuto, "P-Chain, X-Chain and the C-Chain's proposers: auto follows those whose blocks a node has, off none; needs --index")
-	flags.StringSliceVar(&f.genesis, "genesis-file", nil, "genesis bytes of a network's P-Chain, raw or in hex, as NETWORK=FILE: no node has them; NETWORK is a number, mainnet or fuji; may be repeated")
+	flags.StringSliceVar(&f.genesis, "genesis-file", nil, "genesis of a network, as NETWORK=FILE: avalanchego's own genesis file (for mainnet genesis/genesis_mainnet.json of its source), or the P-Chain's genesis bytes, raw or in hex: no node has them; NETWORK is a number, mainnet or fuji; may be repeated")
 }
 
 func (f *primaryFlags) check() error {
@@ -102,8 +103,12 @@ func readGenesis(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := bytes.TrimPrefix(bytes.TrimSpace(b), []byte("0x"))
-	if raw, err := hex.AppendDecode(nil, text); err == nil {
+	text := bytes.TrimSpace(b)
+	if bytes.HasPrefix(text, []byte("{")) {
+		if b, err = genesis.FromConfig(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	} else if raw, err := hex.AppendDecode(nil, bytes.TrimPrefix(text, []byte("0x"))); err == nil {
 		b = raw
 	}
 	if _, err := platform.ParseGenesis(b); err != nil {

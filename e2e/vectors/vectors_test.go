@@ -38,6 +38,11 @@ func TestAddressFile(t *testing.T) {
 	file(t, MakeAddresses, "address", "testdata", "avalanchego.json")
 }
 
+func TestGenesisFile(t *testing.T) {
+	t.Parallel()
+	file(t, MakeGeneses, "genesis", "testdata", "avalanchego.json")
+}
+
 // file compares what is made with the file at a path below engine/chain, or writes it.
 func file[T any](t *testing.T, makeAll func() (T, error), path ...string) {
 	t.Helper()
