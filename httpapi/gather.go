@@ -20,6 +20,7 @@ type gather struct {
 	more bool
 	held *[writeRoom]byte // the full room
 	both [2][]byte
+	list net.Buffers // of both; here, so that it is not made for each answer
 }
 
 var gatherPool = sync.Pool{New: func() any { return new([writeRoom]byte) }}
@@ -43,9 +44,9 @@ func (g *gather) write(c net.Conn, b []byte) (int, error) {
 		return c.Write(b)
 	}
 	g.both = [2][]byte{g.held[:], b}
-	list := net.Buffers(g.both[:])
-	n, err := list.WriteTo(c)
+	g.list = g.both[:]
+	n, err := g.list.WriteTo(c)
 	gatherPool.Put(g.held)
-	g.both, g.held = [2][]byte{}, nil
+	g.both, g.list, g.held = [2][]byte{}, nil, nil
 	return int(max(0, n-writeRoom)), err
 }
