@@ -183,9 +183,12 @@ func checkCurrent(t *testing.T, client *platformvm.Client, api nodeAPI, validato
 		}
 	}
 	for _, c := range current {
-		w := want[c.NodeID]
-		if c.Weight != w.weight {
-			t.Errorf("%s has weight %d now and %d in the set", c.NodeID, c.Weight, w.weight)
+		w, weight := want[c.NodeID], c.Weight
+		if c.DelegatorWeight != nil {
+			weight += *c.DelegatorWeight // the set has them in the validator's weight
+		}
+		if weight != w.weight {
+			t.Errorf("%s has weight %d now and %d in the set", c.NodeID, weight, w.weight)
 		}
 		if c.Signer == nil || !bytes.Equal(c.Signer.PublicKey[:], w.key) {
 			t.Errorf("%s has another key now than in the set", c.NodeID)
