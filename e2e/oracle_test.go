@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	oracleWait = 60 * time.Second
+	// oracleWait is longer than the first visits to a token take, which are up to 200 s apart.
+	oracleWait = 5 * time.Minute
 	cChainText = "Avalanche C-Chain"
 	cChainNote = "The contract chain of the Avalanche primary network"
 )

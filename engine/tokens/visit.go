@@ -23,8 +23,9 @@ const (
 	// shows signs of change.
 	movedEvery, changedEvery = 10 * time.Minute, 10 * time.Second
 	// recentTransfers and sampleHolders say whose balances a visit looks at: the
-	// parties of the last transfers, and some of all holders.
-	recentTransfers, sampleHolders = 4, 4
+	// parties of the last transfers, and some of all holders, which are all of most
+	// tokens.
+	recentTransfers, sampleHolders = 4, 16
 	// sampleURIs is how many URIs a visit reads again.
 	sampleURIs = 4
 	// firstVisits is how often a token that is new at the chain's head is visited at
@@ -225,7 +226,7 @@ func (l *Lane) meet(v *index.View, token evm.Address) (*guest, error) {
 	if l.cfg.Index.Uneven(token) || !v.Summed() {
 		return g, nil // there is nothing more to find out, or not yet
 	}
-	some, _, err := v.EventHolders(token, index.Page{After: randomAddress(), Limit: sampleHolders})
+	some, err := sample(v, token)
 	if err != nil {
 		return nil, err
 	}
@@ -242,6 +243,17 @@ func (l *Lane) meet(v *index.View, token evm.Address) (*guest, error) {
 		g.pairs = append(g.pairs, p)
 	}
 	return g, nil
+}
+
+// sample returns holders of a token from a random one on, and goes on with the first
+// behind the last: each is as likely.
+func sample(v *index.View, token evm.Address) ([]evm.Address, error) {
+	some, _, err := v.EventHolders(token, index.Page{After: randomAddress(), Limit: sampleHolders})
+	if err != nil || len(some) == sampleHolders {
+		return some, err
+	}
+	first, _, err := v.EventHolders(token, index.Page{Limit: sampleHolders - len(some)})
+	return append(some, first...), err
 }
 
 func randomAddress() []byte {
