@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
@@ -87,20 +88,8 @@ var (
 	}}
 	paramAddresses       = listedAddresses("addresses")
 	paramRewardAddresses = listedAddresses("rewardAddresses")
-	paramDelegation      = param{"delegationStatus", func(q *query, v []byte) string {
-		switch string(v) {
-		case "completed":
-			q.primary.status = primary.Completed
-		case "active":
-			q.primary.status = primary.Active
-		case "pending":
-			q.primary.status = primary.Pending
-		default:
-			return "must be completed, active or pending, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramVertexHeight = param{"vertexHeight", func(q *query, v []byte) string {
+	paramDelegation      = stakerStatus("delegationStatus", "completed", "active", "pending")
+	paramVertexHeight    = param{"vertexHeight", func(q *query, v []byte) string {
 		var ok bool
 		if q.primary.height, ok = parseUint(v); !ok {
 			return "must be the height of a vertex, a whole number in decimal, not " + excerpt(v)
@@ -112,22 +101,8 @@ var (
 
 // Those of the calls that only the SDKs know.
 var (
-	paramValidation = param{"validationStatus", func(q *query, v []byte) string {
-		switch string(v) {
-		case "completed":
-			q.primary.status = primary.Completed
-		case "active":
-			q.primary.status = primary.Active
-		case "pending":
-			q.primary.status = primary.Pending
-		case "removed":
-			q.primary.status = primary.Removed
-		default:
-			return "must be completed, active, pending or removed, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramSubnetID = param{"subnetId", func(q *query, v []byte) string {
+	paramValidation = stakerStatus("validationStatus", "completed", "active", "pending", "removed")
+	paramSubnetID   = param{"subnetId", func(q *query, v []byte) string {
 		q.primary.subnet = &q.primary.subnetRoom
 		return setID(q.primary.subnet, v)
 	}}
@@ -221,6 +196,22 @@ func setNode(to *chain.NodeID, v []byte) string {
 	}
 	*to = id
 	return ""
+}
+
+// stakerStatus is a parameter that is one of some states.
+func stakerStatus(name string, allowed ...string) param {
+	last := len(allowed) - 1
+	want := "must be " + strings.Join(allowed[:last], ", ") + " or " + allowed[last] + ", not "
+	states := map[string]primary.StakerStatus{
+		"completed": primary.Completed, "active": primary.Active, "pending": primary.Pending, "removed": primary.Removed,
+	}
+	return param{name, func(q *query, v []byte) string {
+		if !slices.Contains(allowed, string(v)) {
+			return want + excerpt(v)
+		}
+		q.primary.status = states[string(v)]
+		return ""
+	}}
 }
 
 func listedAddresses(name string) param {

@@ -270,6 +270,24 @@ func (v *View) BlockAt(height uint64) (*BlockInfo, bool, error) {
 	return info, err == nil, err
 }
 
+// within bounds lists that begin with heights to the blocks of a range of times.
+func (v *View) within(l *Lists, t TimeRange) error {
+	for _, side := range []struct {
+		time uint64
+		to   *[]byte
+	}{{t.From, &l.From}, {t.To, &l.To}} {
+		if side.time == 0 {
+			continue
+		}
+		height, err := v.heightFrom(side.time)
+		if err != nil {
+			return err
+		}
+		*side.to = Key(nil).U64(height)
+	}
+	return nil
+}
+
 // Blocks lists blocks by height. The times of a chain's blocks never decrease, so a range
 // of times is one of heights.
 func (v *View) Blocks(f *BlockFilter, p Page, take func(*BlockInfo) bool) (Position, error) {
@@ -277,18 +295,8 @@ func (v *View) Blocks(f *BlockFilter, p Page, take func(*BlockInfo) bool) (Posit
 	if f.Proposer != nil {
 		l.Prefixes[0] = v.Key(store.PrimaryProposed).Bytes(f.Proposer[:])
 	}
-	for _, side := range []struct {
-		time uint64
-		to   *[]byte
-	}{{f.From, &l.From}, {f.To, &l.To}} {
-		if side.time == 0 {
-			continue
-		}
-		height, err := v.heightFrom(side.time)
-		if err != nil {
-			return nil, err
-		}
-		*side.to = Key(nil).U64(height)
+	if err := v.within(l, f.TimeRange); err != nil {
+		return nil, err
 	}
 	return v.List(l, &p, func(order, value []byte) (Result, error) {
 		height, err := heightOf(order)
@@ -343,18 +351,8 @@ func (v *View) Txs(addresses []address.Address, f TimeRange, p Page, take func(*
 			l.Prefixes = append(l.Prefixes, v.Key(store.PrimaryAddressTxs).Bytes(a[:]))
 		}
 	}
-	for _, side := range []struct {
-		time uint64
-		to   *[]byte
-	}{{f.From, &l.From}, {f.To, &l.To}} {
-		if side.time == 0 {
-			continue
-		}
-		height, err := v.heightFrom(side.time)
-		if err != nil {
-			return nil, err
-		}
-		*side.to = Key(nil).U64(height)
+	if err := v.within(l, f); err != nil {
+		return nil, err
 	}
 	return v.List(l, &p, func(order, value []byte) (Result, error) {
 		if len(order) != placeLen {

@@ -43,7 +43,7 @@ func New(processors int) *Time {
 	return &Time{ledger: ledger{share: part * float64(max(processors, 1))}}
 }
 
-// Requested tells of a request.
+// Requested counts a request.
 func (t *Time) Requested() { t.requests.Add(1) }
 
 // Rested returns how long all work has waited so far.
@@ -93,7 +93,7 @@ type Worker struct {
 	since time.Time
 }
 
-// Begin tells that the work goes on after a wait for something else.
+// Begin starts a slice anew after a wait for something else.
 func (w *Worker) Begin() {
 	if w != nil {
 		w.since = time.Now()

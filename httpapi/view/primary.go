@@ -158,9 +158,8 @@ func (w *Writer) blockchain(b *primary.Blockchain, genesis bool) {
 	w.B = append(w.B, '}')
 }
 
-// HistoricalReward writes a reward that was paid. What it was worth at the time is not
-// known, and left out.
-func (w *Writer) HistoricalReward(r *primary.Reward) {
+// stakeOf begins a reward with what it is for.
+func (w *Writer) stakeOf(r *primary.Reward) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.holders("addresses", r.Owners.Addresses)
@@ -170,6 +169,12 @@ func (w *Writer) HistoricalReward(r *primary.Reward) {
 	w.whole("startTimestamp", r.Start)
 	w.whole("endTimestamp", r.End)
 	w.text("rewardType", rewardType(r.Kind))
+}
+
+// HistoricalReward writes a reward that was paid. What it was worth at the time is not
+// known, and left out.
+func (w *Writer) HistoricalReward(r *primary.Reward) {
+	w.stakeOf(r)
 	id := r.Ref.ID()
 	w.id("utxoId", &id)
 	w.whole("outputIndex", uint64(r.Ref.Index))

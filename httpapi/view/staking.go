@@ -143,15 +143,7 @@ func (w *Writer) signer(s *primary.Staker, proof []byte) {
 
 // PendingReward writes a reward that is expected; now is the chain's time.
 func (w *Writer) PendingReward(r *primary.Reward, now uint64) {
-	w.Comma()
-	w.B = append(w.B, '{')
-	w.holders("addresses", r.Owners.Addresses)
-	w.id("txHash", &r.TxID)
-	w.count("amountStaked", r.Staked)
-	w.node("nodeId", &r.Node)
-	w.whole("startTimestamp", r.Start)
-	w.whole("endTimestamp", r.End)
-	w.text("rewardType", rewardType(r.Kind))
+	w.stakeOf(r)
 	w.Member("progress")
 	w.B = appendRatio(w.B, now-min(now, r.Start), r.End-min(r.End, r.Start), 2)
 	w.Member("estimatedReward")
