@@ -28,10 +28,12 @@ const (
 	// ProtocolVersion is the version of the RPCChainVM protocol that the
 	// handshake asks for, the one of avalanchego v1.14.
 	ProtocolVersion = 45
-	// The node gives a plugin as long for the handshake and for its end.
-	defaultHandshakeTimeout = 5 * time.Second
-	defaultStopTimeout      = 5 * time.Second
-	defaultParallel         = 4
+	// Twice what the node allows: it starts one plugin after the other, here they
+	// start side by side, and a busy machine must not make a good one fail.
+	defaultHandshakeTimeout = 10 * time.Second
+	// The node allows a plugin as long for its end.
+	defaultStopTimeout = 5 * time.Second
+	defaultParallel    = 4
 )
 
 // VM is a virtual machine whose plugin has completed the handshake.
@@ -56,7 +58,7 @@ type Config struct {
 	// Protocol is the RPCChainVM protocol version wanted. Default [ProtocolVersion].
 	Protocol uint32
 	// HandshakeTimeout bounds the time from a plugin's start to its handshake,
-	// and again from there to its version. Default 5 s.
+	// and again from there to its version. Default 10 s.
 	HandshakeTimeout time.Duration
 	// StopTimeout is how long a plugin may take to end once told, before it is
 	// killed. Default 5 s.
