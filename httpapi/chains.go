@@ -1,10 +1,6 @@
 package httpapi
 
-import (
-	"cmp"
-
-	"github.com/valyala/fasthttp"
-)
+import "github.com/valyala/fasthttp"
 
 // listChains makes the handler of endpoint 17.
 func listChains(s *Server, r *Route) handler {
@@ -30,10 +26,7 @@ func (c *call) listChains() {
 		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
 			continue
 		}
-		c.info = info
-		_, behind := chain.Syncing()
-		gaps, _ := chain.Gaps()
-		c.w.ChainItem(info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), info.Token.LogoURI), gaps)
+		c.chainItem(chain)
 	}
 	c.w.Raw("]}")
 }

@@ -113,7 +113,8 @@ func TestFailures(t *testing.T) {
 	}
 	f("/v1/chains/1/transactions", 404, `chain \"1\" is not served here`)
 	f("/v1/chains/1/addresses/x/transactions", 404, `chain \"1\"`)
-	f(base, 404, "nothing is served")
+	f("/v1/chains/1", 404, `chain \"1\" is not served here`)
+	f(base+"/nothing", 404, "nothing is served")
 	f(base+"/addresses/0x12/transactions", 400, "address must be an address")
 	f(base+"/addresses/"+strings.Repeat("a", 42)+"/balances:getNative", 400, "address must be")
 	f(base+"/addresses/0x"+strings.Repeat("g", 40)+"/balances:getNative", 400, "address must be")

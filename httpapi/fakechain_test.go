@@ -262,6 +262,65 @@ func (v *fakeView) AddressTxs(a evm.Address, p index.Page, take index.TxFunc) ([
 	})
 }
 
+func (v *fakeView) SignedTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error) {
+	return v.txPage(p, take, func(t *index.Tx) bool { return t.From == a || t.To == a || t.Creation && t.Contract == a })
+}
+
+// fakePart is a transfer or a call with its place.
+type fakePart struct {
+	tx *index.Tx
+	i  int
+}
+
+func (v *fakeView) AddressParts(a evm.Address, kind index.Part, p index.Page, take index.PartFunc) ([]byte, error) {
+	var all []fakePart
+	for _, tx := range v.txs {
+		if kind == index.PartMade && tx.Creation && tx.From == a {
+			all = append(all, fakePart{tx, -1})
+		}
+		for i, t := range tx.Transfers {
+			if (kind == index.PartERC20 && t.Kind == index.ERC20 || kind == index.PartERC1155 && t.Kind == index.ERC1155) && (t.From == a || t.To == a) {
+				all = append(all, fakePart{tx, i})
+			}
+		}
+		for i, c := range tx.Calls {
+			if kind == index.PartCalls && (c.From == a || c.To == a) || kind == index.PartMade && c.Type.Creates() && c.From == a {
+				all = append(all, fakePart{tx, i})
+			}
+		}
+	}
+	at := func(f fakePart) []byte {
+		b := binary.BigEndian.AppendUint64(nil, f.tx.Block.Number)
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, f.tx.Index), uint32(f.i+1))
+	}
+	list, next, err := scan(v, all, p, at, func(f fakePart) uint64 { return f.tx.Block.Number })
+	return hand(list, next, err, at, func(f fakePart) bool { return take(f.tx, f.i) })
+}
+
+func (v *fakeView) Maker(contract evm.Address) (*index.Tx, int, bool, error) {
+	for _, tx := range v.txs {
+		if tx.Creation && tx.Contract == contract {
+			return tx, -1, true, v.broken
+		}
+		for i, c := range tx.Calls {
+			if c.Type.Creates() && c.To == contract {
+				return tx, i, true, v.broken
+			}
+		}
+	}
+	return nil, 0, false, v.broken
+}
+
+// BlocksBefore knows the time of a block from its transactions.
+func (v *fakeView) BlocksBefore(second uint64) (uint64, error) {
+	for _, tx := range v.txs {
+		if tx.Block.Number <= v.tip && tx.Block.TimeMilli/1000 >= second {
+			return tx.Block.Number, v.broken
+		}
+	}
+	return v.tip + 1, v.broken
+}
+
 func (v *fakeView) transfers(p index.Page, take index.TransferFunc, keep func(*index.Transfer) bool) ([]byte, error) {
 	var all []index.AddressedTransfer
 	for _, tx := range v.txs {

@@ -102,6 +102,15 @@ type View interface {
 	// is not nil.
 	LatestTxs(p index.Page, failed *bool, take index.TxFunc) ([]byte, error)
 	AddressTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error)
+	// SignedTxs leaves out those that only move tokens of the address, or only call it.
+	SignedTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error)
+	// AddressParts hands over transfers or calls one by one, each with its transaction.
+	AddressParts(a evm.Address, kind index.Part, p index.Page, take index.PartFunc) ([]byte, error)
+	// Maker returns the transaction that made a contract, and the call that did, -1 if
+	// it was the transaction itself.
+	Maker(contract evm.Address) (tx *index.Tx, call int, found bool, err error)
+	// BlocksBefore returns the height of the first block at or after a second.
+	BlocksBefore(second uint64) (uint64, error)
 	AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page, take index.TransferFunc) ([]byte, error)
 	TokenTransfers(token evm.Address, p index.Page, take index.TransferFunc) ([]byte, error)
 	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)

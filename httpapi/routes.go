@@ -94,6 +94,8 @@ func Routes() []Route {
 	list := signingRoutes()
 	list = append(list, chainRoutes()...)
 	list = append(list, addressRoutes()...)
+	list = append(list, partRoutes()...)
+	list = append(list, allChainsRoutes()...)
 	list = append(list, primaryRoutes()...)
 	list = append(list, metricRoutes()...)
 	return append(list, extRoutes()...)
@@ -137,6 +139,11 @@ func chainRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: "/v1/chains", Units: unitsFree,
 			Doc:   "lists the chains",
 			query: []param{paramNetwork, paramFeature}, needs: needsChains, make: listChains,
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: chainPattern, Units: unitsFree, Chain: "chainId",
+			Doc:   "returns one chain",
+			needs: needsChains, make: getChain,
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions", Units: unitsMedium, Chain: "chainId",

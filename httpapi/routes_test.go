@@ -115,7 +115,7 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s: chain parameter %q", r.Pattern, r.Chain)
 		}
 	}
-	const burst = 1000
+	const burst = 2000
 	open := extServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})})
 	closed := extServer(t, Config{Limits: newLimiter(t, limit.Config{NoLimit: true, RequireKey: true})})
 	left := burst

@@ -57,7 +57,7 @@ func TestSyncing(t *testing.T) {
 func TestListed(t *testing.T) {
 	t.Parallel()
 	s := extServer(t, Config{})
-	resp := get(s, "/v1/chains/43112/contracts/0x0/deployments")
+	resp := get(s, "/v1/chains/43112/nfts/collections/0x0/tokens")
 	if resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), "what is served is listed at /v1") {
 		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
 	}

@@ -23,6 +23,7 @@ export function evmCalls(f) {
   return [
     ...transactions(f, on, blocks, last),
     ...transfers(f, on, blocks, last),
+    ...parts(f, on, blocks),
     ...balances(f, on),
     ...metrics(f),
     ...holders(f, on),
@@ -79,6 +80,32 @@ function transfers(f, on, blocks, last) {
     { ...token(f.nftContract, { ...blocks, ...longPages }), fixed: true },
     { ...token(f.erc1155Contract, { ...blocks, ...longPages }), fixed: true, repeats: true },
     ...(f.hostileToken ? [token(f.hostileToken, longPages)] : []),
+  ];
+}
+
+// parts of transactions, and contracts as such: calls that the contract does not name.
+function parts(f, on, blocks) {
+  const call = (name, rows, request) => ({ endpoint: "evm", name: `data.evm.${name}`, rows, request: { ...on, ...request } });
+  const listed = (name, address, request) => call(`address.transactions.${name}`, "transactions", { address, ...request });
+  return [
+    { ...listed("listNative", f.address, { ...blocks, ...longPages }), fixed: true },
+    listed("listNative", f.address, {}),
+    { ...listed("listErc20", f.address, { ...blocks, ...longPages }), fixed: true, repeats: true },
+    listed("listErc20", f.address, { pageSize: 3 }),
+    { ...listed("listErc1155", f.nftOwner, longPages), repeats: true },
+    { ...listed("listInternal", f.contract ?? f.erc20Token, { ...blocks, ...longPages }), fixed: true, repeats: true },
+    call("chains.get", undefined, {}),
+    call("contracts.getMetadata", undefined, { address: f.erc20Token }),
+    call("contracts.getMetadata", undefined, { address: f.nftContract }),
+    call("contracts.getMetadata", undefined, { address: f.erc1155Contract }),
+    ...(f.contractCreator ? [
+      call("address.contracts.listDeployments", "contracts", { address: f.contractCreator, ...longPages }),
+      { ...call("contracts.getDeploymentTransaction", undefined, { address: f.contract }), fixed: true },
+      call("contracts.getMetadata", undefined, { address: f.contract }),
+    ] : []),
+    { ...call("contracts.getDeploymentTransaction", undefined, { address: "0x00000000000000000000000000000000000000ff" }), error: 404 },
+    call("address.chains.list", undefined, { address: f.address }),
+    call("chains.getAddressChains", undefined, { address: f.address }),
   ];
 }
 
@@ -189,6 +216,8 @@ export function serverCalls(f) {
     chains({}),
     chains({ network }),
     chains({ feature: "nftIndexing" }),
+    ...["transactions.listLatestAllChains", "chains.listAllLatestTransactions"].flatMap((name) => [longPages, { network, status: "failed", pageSize: 100 }].map(
+      (request) => ({ endpoint: "evm", name: `data.evm.${name}`, rows: "transactions", request }))),
     signature({}),
     signature({ quorumPercentage: 67, signingSubnetId: f.signature.signingSubnetId }),
     { ...signature({ quorumPercentage: 101 }), error: 400 },

@@ -166,21 +166,23 @@ func (v *View) heights(f Frame) (lo, hi uint64, ok bool, err error) {
 	if f.Start >= f.End {
 		return 0, 0, false, nil
 	}
-	end, err := v.blocksBefore(f.End)
+	end, err := v.BlocksBefore(f.End)
 	if err != nil || end == 0 {
 		return 0, 0, false, err
 	}
-	start, err := v.blocksBefore(f.Start)
+	start, err := v.BlocksBefore(f.Start)
 	return max(start, 1) - 1, end - 1, err == nil, err
 }
 
-// blocksBefore gives the number of blocks that were made before a second: the
-// times of blocks do not fall.
-func (v *View) blocksBefore(second uint64) (uint64, error) {
+// BlocksBefore returns how many blocks were made before a second of Unix time, the
+// genesis block among them, and so the height of the first one after: the times of
+// blocks do not fall. Of an index that begins above it the answer is its first height
+// at least.
+func (v *View) BlocksBefore(second uint64) (uint64, error) {
 	if second == 0 || second > v.tip.TimeMilli/1000 {
 		return min(second, 1) * (v.tip.Number + 1), nil
 	}
-	from, to := uint64(0), v.tip.Number // the tip is none of them
+	from, to := v.First(), v.tip.Number // the tip is none of them
 	for from < to {
 		mid := from + (to-from)/2
 		h, found, err := v.Block(mid)

@@ -144,14 +144,14 @@ func (e *partEncoder) transfers(transfers []Transfer, self *evm.Address) {
 func (e *partEncoder) calls(calls []evm.Call, self *evm.Address) {
 	n := 0
 	for i := range calls {
-		if concerns(&calls[i], self) {
+		if calls[i].Concerns(self) {
 			n++
 		}
 	}
 	e.body = binary.AppendUvarint(e.body, uint64(n))
 	for i := range calls {
 		c := &calls[i]
-		if !concerns(c, self) {
+		if !c.Concerns(self) {
 			continue
 		}
 		reverted := byte(0)
@@ -164,13 +164,6 @@ func (e *partEncoder) calls(calls []evm.Call, self *evm.Address) {
 		e.body = appendU256(e.body, &c.Value)
 		e.body = binary.AppendUvarint(binary.AppendUvarint(e.body, c.Gas), c.GasUsed)
 	}
-}
-
-// concerns reports whether a call is from or to an address. A creation that came
-// to nothing has no receiver, and so none that is the zero address.
-func concerns(c *evm.Call, self *evm.Address) bool {
-	nobody := c.Type.Creates() && c.To.IsZero()
-	return c.From == *self || !nobody && c.To == *self
 }
 
 // appendTransferred appends what a transfer moves.

@@ -22,6 +22,11 @@ type list struct {
 	match func(r *store.Rows) (bool, error)
 	// take adds a row to the page, and reports whether there is room for more.
 	take func(suffix []byte, r *store.Rows) (more bool, err error)
+	// again: the row that the page before ended with comes once more.
+	again bool
+	// ends reports, once there is no more room, that nobody asks whether another row
+	// follows; nil: the next position is nil after the last row.
+	ends func() bool
 }
 
 // span is where a page begins and ends in a table.
@@ -79,7 +84,7 @@ func (v *View) read(l *list, p *Page) (next []byte, err error) {
 	}
 	defer rows.Close()
 	rows.Seek(s.begin)
-	if s.after != nil && rows.Valid() && bytes.Equal(rows.Key(), s.after) {
+	if s.after != nil && !l.again && rows.Valid() && bytes.Equal(rows.Key(), s.after) {
 		rows.Next()
 	}
 	return l.walk(rows, &s, p.Limit)
@@ -125,6 +130,9 @@ func (l *list) walk(rows *store.Rows, s *span, limit int) ([]byte, error) {
 		}
 		if limit--; !more {
 			limit = 0
+			if l.ends != nil && l.ends() {
+				return at, nil
+			}
 		}
 	}
 	return nil, nil
@@ -193,7 +201,18 @@ func (v *View) LatestTxs(p Page, failed *bool, take TxFunc) ([]byte, error) {
 // and calls at least those from and to the address, and of all else what
 // [View.LatestTxs] says.
 func (v *View) AddressTxs(a evm.Address, p Page, take TxFunc) ([]byte, error) {
-	l := list{prefix: v.at.key(store.TableAddressTxs).addr(&a), suffix: heightLen + 4, inverted: true}
+	return v.read(v.addressTxs(a, 0, func(_ []byte, tx *Tx) bool { return take(tx) }), &p)
+}
+
+// addressTxSuffix is the length of a position among the transactions of an address.
+const addressTxSuffix = heightLen + 4
+
+// addressTxs lists the transactions in which an address has one of the roles; 0 takes all.
+func (v *View) addressTxs(a evm.Address, roles Role, take func(suffix []byte, tx *Tx) (more bool)) *list {
+	l := &list{prefix: v.at.key(store.TableAddressTxs).addr(&a), suffix: addressTxSuffix, inverted: true}
+	if roles != 0 {
+		l.match = matching(roles)
+	}
 	l.take = func(suffix []byte, r *store.Rows) (bool, error) {
 		number, index := ^binary.BigEndian.Uint64(suffix), ^binary.BigEndian.Uint32(suffix[heightLen:])
 		tx := v.room()
@@ -209,9 +228,9 @@ func (v *View) AddressTxs(a evm.Address, p Page, take TxFunc) ([]byte, error) {
 		if err == nil && !small {
 			tx, err = v.listed(number, index, withParts)
 		}
-		return err == nil && take(tx), err
+		return err == nil && take(suffix, tx), err
 	}
-	return v.read(&l, &p)
+	return l
 }
 
 // room returns the transaction that is used again for each row of a list.

@@ -12,17 +12,22 @@ import (
 func (w *Writer) BlockTransfer(t *index.AddressedTransfer) {
 	w.Comma()
 	w.B = append(w.B, '{')
-	w.count("blockNumber", t.Tx.Block.Number)
-	w.Member("blockTimestamp")
-	w.B = AppendUint(w.B, t.Tx.Block.TimeMilli/1000)
-	if w.Dialect == SDK {
-		w.Member("blockTimestampMilliseconds")
-		w.B = AppendUint(w.B, t.Tx.Block.TimeMilli)
-	}
-	w.hash("blockHash", &t.Tx.Block.Hash)
-	w.hash("txHash", &t.Tx.Hash)
+	w.inBlock(&t.Tx.Block, &t.Tx.Hash)
 	w.transfer(&t.Transfer)
 	w.B = append(w.B, '}')
+}
+
+// inBlock writes the members that say which transaction a row is of.
+func (w *Writer) inBlock(ref *index.BlockRef, tx *evm.Hash) {
+	w.count("blockNumber", ref.Number)
+	w.Member("blockTimestamp")
+	w.B = AppendUint(w.B, ref.TimeMilli/1000)
+	if w.Dialect == SDK {
+		w.Member("blockTimestampMilliseconds")
+		w.B = AppendUint(w.B, ref.TimeMilli)
+	}
+	w.hash("blockHash", &ref.Hash)
+	w.hash("txHash", tx)
 }
 
 // transfer writes the members of a transfer.

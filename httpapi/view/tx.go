@@ -148,7 +148,7 @@ func (w *Writer) parts(tx *index.Tx, self *evm.Address) {
 	w.Member("internalTransactions")
 	w.B = append(w.B, '[')
 	for i := range tx.Calls {
-		if c := &tx.Calls[i]; self == nil || callConcerns(c, self) {
+		if c := &tx.Calls[i]; self == nil || c.Concerns(self) {
 			w.call(c)
 		}
 	}
@@ -173,16 +173,14 @@ func concerns(from, to, self *evm.Address) bool {
 	return self == nil || *from == *self || *to == *self
 }
 
-// callConcerns: a creation that came to nothing has no receiver, and so none that
-// is the zero address.
-func callConcerns(c *evm.Call, self *evm.Address) bool {
-	nobody := c.Type.Creates() && c.To.IsZero()
-	return c.From == *self || !nobody && c.To == *self
-}
-
 func (w *Writer) call(c *evm.Call) {
 	w.Comma()
 	w.B = append(w.B, '{')
+	w.callMembers(c)
+	w.B = append(w.B, '}')
+}
+
+func (w *Writer) callMembers(c *evm.Call) {
 	w.party("from", &c.From)
 	w.party("to", &c.To)
 	w.text("internalTxType", callType(c.Type))
@@ -190,7 +188,6 @@ func (w *Writer) call(c *evm.Call) {
 	w.boolean("isReverted", c.Reverted)
 	w.count("gasUsed", c.GasUsed)
 	w.count("gasLimit", c.Gas)
-	w.B = append(w.B, '}')
 }
 
 // callType gives the name of a call's kind. The list of names is closed.

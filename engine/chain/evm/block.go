@@ -157,6 +157,13 @@ type Call struct {
 	Reverted bool
 }
 
+// Concerns reports whether the call is from or to an address. A creation that came
+// to nothing has no receiver, and so none that is the zero address.
+func (c *Call) Concerns(a *Address) bool {
+	nobody := c.Type.Creates() && c.To.IsZero()
+	return c.From == *a || !nobody && c.To == *a
+}
+
 // Balance is the native balance of an account, in wei.
 type Balance struct {
 	Address Address

@@ -1,0 +1,279 @@
+package httpapi
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/index"
+	"quorate/httpapi/token"
+)
+
+// allChainsRoutes are what is served of all EVM chains together. Both SDKs know each
+// of them by two paths.
+func allChainsRoutes() []Route {
+	txs := func(id uint8, pattern string) Route {
+		return Route{
+			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
+			Doc: "lists the latest transactions of all chains",
+			id:  id, query: []param{paramPageToken, paramPageSize, paramNetwork, paramStatus}, size: pagesOf100,
+			needs: needsChains, make: onChains(nil, (*call).allTxs),
+		}
+	}
+	chains := func(pattern string) Route {
+		return Route{
+			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
+			Doc:   "lists the chains that an address has transactions on",
+			needs: needsChains, make: onChains((*call).itemAddress, (*call).addressChains),
+		}
+	}
+	return []Route{
+		txs(67, "/v1/transactions"), txs(68, "/v1/chains/allTransactions"),
+		chains("/v1/address/{address}/chains"), chains("/v1/chains/address/{address}"),
+	}
+}
+
+// onChains makes the handler of a route that reads all chains. item reads the
+// pattern's parameter; nil if there is none. run writes the body.
+func onChains(item func(c *call, v []byte) *failure, run func(c *call) *failure) maker {
+	return func(s *Server, r *Route) handler {
+		return func(ctx *fasthttp.RequestCtx, p params) {
+			d := s.dialect(ctx)
+			k := s.answers.key(ctx, d)
+			if s.sendKept(ctx, &k) {
+				return
+			}
+			c := s.calls.get(s, ctx, r)
+			c.w.Dialect, c.w.Source, c.w.Addresses = d, c, s.addresses
+			c.w.B = ctx.Response.SwapBody(nil)[:0]
+			f := c.q.parse(ctx.URI().QueryString(), r.query, r.size)
+			if f == nil && item != nil {
+				f = item(c, p.values[0])
+			}
+			if f == nil {
+				f = run(c)
+			}
+			if f == nil && c.err != nil {
+				f = c.readFailure(c.err)
+			}
+			if f != nil {
+				ctx.Response.SwapBody(c.w.B[:0])
+				fail(ctx, f)
+			} else {
+				s.answer(ctx, c)
+				s.keep(ctx, &k, c)
+			}
+			s.calls.put(c)
+		}
+	}
+}
+
+// eachChain opens one chain of the network that is asked for after the other. Chains
+// without a block are passed over; skipped takes them.
+func (c *call) eachChain(skipped func(Chain), run func() *failure) *failure {
+	for _, chain := range c.s.cfg.Chains.Chains() {
+		info := chain.Info()
+		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") {
+			continue
+		}
+		c.tokens = chain.TokenVersion()
+		v, err := chain.View(nil)
+		if errors.Is(err, index.ErrEmpty) {
+			skipped(chain)
+			continue
+		}
+		c.chain, c.info = chain, info
+		if err != nil {
+			return c.readFailure(err)
+		}
+		c.v, c.tip, c.w.Chain = v, v.Tip().Number, info
+		c.marks = append(c.marks, mark{chain, v.Tip().Hash})
+		f := run()
+		v.Close()
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// addressChains lists the chains that an address has transactions on. Which chains
+// those are whose index has no block yet is not known: they are named apart.
+func (c *call) addressChains() *failure {
+	var unknown []string
+	c.list("indexedChains")
+	f := c.eachChain(func(chain Chain) {
+		unknown = append(unknown, chain.Info().ChainID)
+	}, func() *failure {
+		_, found, err := c.v.Newest(index.ListTxs, c.addr)
+		if err != nil {
+			return c.readFailure(err)
+		}
+		if found {
+			c.chainItem(c.chain)
+		}
+		return nil
+	})
+	if f != nil {
+		return f
+	}
+	c.w.Raw("]")
+	c.w.Strings("unindexedChains", unknown)
+	c.w.Raw("}")
+	return nil
+}
+
+// place is where a row stands among those of all chains: the newest come first, by the
+// second of the block, then by the chain, then by the place on the chain.
+type place struct {
+	second, chain, height uint64
+	index                 uint32
+}
+
+const placeLen = 8 + 8 + 8 + 4
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(q.second, p.second), cmp.Compare(q.chain, p.chain), cmp.Compare(q.height, p.height),
+		cmp.Compare(q.index, p.index))
+}
+
+func (p place) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, p.second)
+	b = binary.BigEndian.AppendUint64(b, p.chain)
+	b = binary.BigEndian.AppendUint64(b, p.height)
+	return binary.BigEndian.AppendUint32(b, p.index)
+}
+
+func readPlace(b []byte) (p place, ok bool) {
+	if len(b) != placeLen {
+		return p, false
+	}
+	return place{
+		second: binary.BigEndian.Uint64(b), chain: binary.BigEndian.Uint64(b[8:]), height: binary.BigEndian.Uint64(b[16:]),
+		index: binary.BigEndian.Uint32(b[24:]),
+	}, true
+}
+
+// merged are the rows of all chains, each written apart from the others.
+type merged struct {
+	after *place // of the last row of the page before; nil on the first page
+	rows  []mergedRow
+}
+
+type mergedRow struct {
+	place
+	from, to int // in the writer's bytes
+}
+
+// allTxs lists the latest transactions of all chains.
+func (c *call) allTxs() *failure {
+	var failed *bool
+	if c.q.status != anyStatus {
+		only := c.q.status == onlyFailed
+		failed = &only
+	}
+	m := merged{}
+	if f := c.openMerged(&m); f != nil {
+		return f
+	}
+	f := c.eachChain(func(Chain) {}, func() *failure { return c.mergeTxs(&m, failed) })
+	if f != nil {
+		return f
+	}
+	return c.endMerged("transactions", &m)
+}
+
+// openMerged reads the page token, if there is one.
+func (c *call) openMerged(m *merged) *failure {
+	c.scratch = c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/'))
+	c.filters = token.HashFilters(c.scratch)
+	if c.q.pageToken == nil {
+		return nil
+	}
+	if c.position == nil {
+		c.position = make([]byte, 0, token.MaxLen)
+	}
+	t, err := c.s.tokens.Parse(c.position, c.q.pageToken, c.route.id, c.filters)
+	if err != nil {
+		return badRequest("pageToken is not valid: " + err.Error())
+	}
+	after, ok := readPlace(t.Position)
+	if !ok {
+		return badRequest("pageToken is not valid: it belongs to another list")
+	}
+	m.after = &after
+	return nil
+}
+
+// behind returns the height that bounds the rows of the open chain which come after a
+// row, and the index that bounds those at the height below it.
+func (c *call) behind(after *place, chain uint64) (height uint64, index uint32, err error) {
+	switch {
+	case after == nil:
+		return math.MaxUint64, math.MaxUint32, nil
+	case chain == after.chain:
+		return after.height + 1, after.index, nil
+	case chain < after.chain: // in the same second these come later
+		height, err = c.v.BlocksBefore(after.second + 1)
+	default:
+		height, err = c.v.BlocksBefore(after.second)
+	}
+	return height, math.MaxUint32, err
+}
+
+// mergeTxs writes as many transactions of the open chain as the page can need.
+func (c *call) mergeTxs(m *merged, failed *bool) *failure {
+	id := c.chain.ID()
+	chain := binary.BigEndian.Uint64(id[:])
+	height, idx, err := c.behind(m.after, chain)
+	if err != nil {
+		return c.readFailure(err)
+	}
+	n := 0
+	// One row more than the page has, which says that there is a next page; the rows
+	// of the last page's block that it had already are passed over.
+	p := index.Page{Limit: math.MaxInt, To: height}
+	_, err = c.v.LatestTxs(p, failed, func(tx *index.Tx) bool {
+		if height != math.MaxUint64 && tx.Block.Number == height-1 && tx.Index >= idx {
+			return true
+		}
+		from := len(c.w.B)
+		c.w.NativeTx(tx)
+		m.rows = append(m.rows, mergedRow{
+			place: place{tx.Block.TimeMilli / 1000, chain, tx.Block.Number, tx.Index}, from: from, to: len(c.w.B),
+		})
+		n++
+		return n <= c.q.pageSize
+	})
+	if err != nil {
+		return c.readFailure(err)
+	}
+	return nil
+}
+
+// endMerged writes the page out of the rows of all chains.
+func (c *call) endMerged(name string, m *merged) *failure {
+	slices.SortFunc(m.rows, func(a, b mergedRow) int { return a.compare(b.place) })
+	all := c.w.B
+	c.w.B = append(c.spare[:0], '{')
+	c.rows(name)
+	page := m.rows[:min(len(m.rows), c.q.pageSize)]
+	for i := range page {
+		c.w.Comma()
+		row := all[page[i].from:page[i].to]
+		if row[0] == ',' {
+			row = row[1:]
+		}
+		c.w.B = append(c.w.B, row...)
+	}
+	c.spare = all
+	var next []byte
+	if len(page) < len(m.rows) {
+		next = page[len(page)-1].append(nil)
+	}
+	return c.end(next, nil)
+}

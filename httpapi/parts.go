@@ -1,0 +1,193 @@
+package httpapi
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/httpapi/view"
+)
+
+// contractPattern is what routes about a contract as such start with.
+const contractPattern = chainPattern + "/contracts/{address}"
+
+// partRoutes are what both SDKs know besides of an address and of contracts.
+func partRoutes() []Route {
+	byBlock := []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}
+	list := func(id uint8, name, doc string, run func(c *call) *failure) Route {
+		return Route{
+			Method: fasthttp.MethodGet, Pattern: addressPattern + name, Units: unitsMedium, Chain: "chainId", Doc: doc,
+			id: id, query: byBlock, size: pagesOf100, needs: needsChains, make: onChain((*call).itemAddress, run),
+		}
+	}
+	return []Route{
+		list(60, "/transactions:listNative", "lists the transactions that an address sent or received", (*call).signedTxs),
+		list(61, "/transactions:listErc20", "lists the ERC-20 transfers of an address", (*call).erc20Transfers),
+		list(62, "/transactions:listErc1155", "lists the ERC-1155 transfers of an address", (*call).erc1155Transfers),
+		list(63, "/transactions:listInternals", "lists the internal transactions of an address", (*call).internalTxs),
+		{
+			Method: fasthttp.MethodGet, Pattern: addressPattern, Units: unitsMedium, Chain: "chainId",
+			Doc: "returns what is known of a contract",
+			id:  64, needs: needsChains, make: onChain((*call).itemAddress, (*call).contract),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: contractPattern + "/transactions:getDeployment", Units: unitsMedium, Chain: "chainId",
+			Doc: "returns the transaction that made a contract",
+			id:  65, query: []param{paramCurrency}, needs: needsChains, make: onChain((*call).itemAddress, (*call).deploymentTx),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: contractPattern + "/deployments", Units: unitsMedium, Chain: "chainId",
+			Doc: "lists the contracts that an address made",
+			id:  66, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
+			needs: needsChains, make: onChain((*call).itemAddress, (*call).deployments),
+		},
+	}
+}
+
+// signedTxs lists what an address sent, what was sent to it, and what made it.
+func (c *call) signedTxs() *failure {
+	c.only(index.ListTxs)
+	c.list("transactions")
+	next, err := c.v.SignedTxs(c.addr, c.page(), c.nativeTx)
+	return c.end(next, err)
+}
+
+func (c *call) erc20Transfers() *failure   { return c.partTransfers(index.PartERC20) }
+func (c *call) erc1155Transfers() *failure { return c.partTransfers(index.PartERC1155) }
+
+// partTransfers lists the transfers of a standard from or to an address.
+func (c *call) partTransfers(kind index.Part) *failure {
+	c.only(index.ListTxs)
+	c.list("transactions")
+	next, err := c.v.AddressParts(c.addr, kind, c.page(), func(tx *index.Tx, i int) bool {
+		c.w.BlockTransfer(&index.AddressedTransfer{Tx: refTo(tx), Transfer: tx.Transfers[i]})
+		return c.room()
+	})
+	return c.end(next, err)
+}
+
+func refTo(tx *index.Tx) index.TxRef {
+	return index.TxRef{Block: tx.Block, Hash: tx.Hash, Index: tx.Index}
+}
+
+// internalTxs lists the calls from or to an address below those of transactions.
+func (c *call) internalTxs() *failure {
+	c.only(index.ListTxs)
+	c.list("transactions")
+	next, err := c.v.AddressParts(c.addr, index.PartCalls, c.page(), func(tx *index.Tx, i int) bool {
+		c.w.BlockCall(tx, &tx.Calls[i])
+		return c.room()
+	})
+	return c.end(next, err)
+}
+
+// contract returns what is known of a contract. An address that is no token, and that
+// nothing has made as far as the index goes, is no contract.
+func (c *call) contract() *failure {
+	d, f := c.deployment(&c.addr)
+	if f != nil {
+		return f
+	}
+	if _, token := c.Token(&c.addr); d == nil && !token {
+		return c.noContract()
+	}
+	c.w.Contract(&c.addr, d)
+	return nil
+}
+
+// deployment returns who made a contract, nil if the index does not know.
+func (c *call) deployment(a *evm.Address) (*view.Deployment, *failure) {
+	tx, i, found, err := c.v.Maker(*a)
+	if err != nil {
+		return nil, c.readFailure(err)
+	}
+	if !found {
+		return nil, nil
+	}
+	return deployedBy(tx, i), nil
+}
+
+// deployedBy says what is told of the deployment by a transaction or a call of it.
+func deployedBy(tx *index.Tx, i int) *view.Deployment {
+	d := &view.Deployment{Tx: tx.Hash, Deployer: tx.From}
+	if i >= 0 && tx.Calls[i].From != tx.From {
+		by := tx.Calls[i].From
+		d.Contract = &by
+	}
+	return d
+}
+
+func (c *call) noContract() *failure {
+	message := "no contract at " + c.addr.String() + " is known to have been made on chain " + c.info.ChainID
+	if first := c.v.First(); first > 0 {
+		message += ", whose index begins at block " + strconv.FormatUint(first, 10)
+	}
+	return c.absent(message)
+}
+
+// deploymentTx returns the transaction that made a contract.
+func (c *call) deploymentTx() *failure {
+	d, f := c.deployment(&c.addr)
+	if f != nil {
+		return f
+	}
+	if d == nil {
+		return c.noContract()
+	}
+	tx, found, err := c.v.Tx(d.Tx)
+	if err != nil {
+		return c.readFailure(err)
+	}
+	if !found {
+		return c.noContract()
+	}
+	c.w.SingleTx(tx)
+	return nil
+}
+
+// deployments lists the contracts that an address made.
+func (c *call) deployments() *failure {
+	c.list("contracts")
+	next, err := c.v.AddressParts(c.addr, index.PartMade, c.page(), func(tx *index.Tx, i int) bool {
+		made := tx.Contract
+		if i >= 0 {
+			made = tx.Calls[i].To
+		}
+		c.w.Comma()
+		c.w.Contract(&made, deployedBy(tx, i))
+		return c.room()
+	})
+	return c.end(next, err)
+}
+
+// getChain makes the handler that returns one chain of the list of chains.
+func getChain(s *Server, r *Route) handler {
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		c := s.calls.get(s, ctx, r)
+		defer s.calls.put(c)
+		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
+			fail(ctx, f)
+			return
+		}
+		chain, ok := s.cfg.Chains.Chain(string(p.values[0]))
+		if !ok {
+			fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(p.values[0]) + " is not served here"})
+			return
+		}
+		c.w.Dialect = s.dialect(ctx)
+		c.w.B = ctx.Response.SwapBody(nil)[:0]
+		c.chainItem(chain)
+		s.answer(ctx, c)
+	}
+}
+
+// chainItem writes a chain as the list of chains has it.
+func (c *call) chainItem(chain Chain) {
+	c.chain, c.info = chain, chain.Info()
+	_, behind := chain.Syncing()
+	gaps, _ := chain.Gaps()
+	c.w.ChainItem(c.info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), c.info.Token.LogoURI), gaps)
+}
