@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -34,6 +37,54 @@ const maxEmptyFiles = 4
 func Open(opts badger.Options, logger *slog.Logger) (*badger.DB, *Log, error) {
 	log := &Log{log: logger}
 	opts.Logger = log
+	if size := tableOfLogs(opts.Dir, opts.MemTableSize); size > opts.MemTableSize {
+		larger := opts
+		larger.MemTableSize = size
+		db, err := open(larger, logger)
+		if err == nil {
+			err = db.Close() // writes the tables, and deletes their logs
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	db, err := open(opts, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	return db, log, nil
+}
+
+const (
+	// logTable is how many times the bytes of its log a table in memory takes at most:
+	// a row has 20 bytes in a log and some 50 in memory at the least.
+	logTable = 3
+	// maxTable bounds the size of a table in memory: Badger's positions have 32 bits.
+	maxTable = 1 << 30
+)
+
+// tableOfLogs returns which size of tables in memory the logs in a folder need that a
+// killed process has left, or less if usual is enough. Badger reads each log back into
+// a table of the size of today: what was written with larger ones does not fit, and
+// that ends the process.
+func tableOfLogs(dir string, usual int64) (size int64) {
+	files, _ := os.ReadDir(dir) // a folder that is missing has none
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil || filepath.Ext(f.Name()) != ".mem" || info.Size() == 2*usual {
+			continue // made with the same size
+		}
+		bytes := info.Size() // as it was made, most of it a hole
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			bytes = min(bytes, 512*st.Blocks)
+		}
+		size = max(size, min(logTable*bytes, maxTable))
+	}
+	return size
+}
+
+// open opens a database, though a kill may have left empty files.
+func open(opts badger.Options, logger *slog.Logger) (*badger.DB, error) {
 	db, err := badger.Open(opts)
 	// A process that was killed while it made a log leaves an empty file behind,
 	// which Badger makes good but takes for a failure, under this text.
@@ -45,14 +96,14 @@ func Open(opts badger.Options, logger *slog.Logger) (*badger.DB, *Log, error) {
 		db, err = badger.Open(opts)
 	}
 	if err == nil {
-		return db, log, nil
+		return db, nil
 	}
 	// Badger has no type for this failure and hides the errno in its text.
 	if strings.Contains(err.Error(), "Cannot acquire directory lock") {
-		return nil, nil, fmt.Errorf("open %s: %w: stop the other one, or give this one a data folder of its own",
+		return nil, fmt.Errorf("open %s: %w: stop the other one, or give this one a data folder of its own",
 			opts.Dir, ErrInUse)
 	}
-	return nil, nil, fmt.Errorf("open %s: %w", opts.Dir, err)
+	return nil, fmt.Errorf("open %s: %w", opts.Dir, err)
 }
 
 // Verify opens the database of opts, which no other process may use, checks the

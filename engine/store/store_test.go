@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"log/slog"
 	"os"
@@ -55,5 +56,51 @@ func TestWritable(t *testing.T) {
 	list, err := os.ReadDir(dir)
 	if err != nil || len(list) > 0 {
 		t.Errorf("%d files are left behind, %v", len(list), err)
+	}
+}
+
+// TestOpenSmaller: a database that was killed with large tables in memory opens with
+// small ones, and has lost nothing.
+func TestOpenSmaller(t *testing.T) {
+	t.Parallel()
+	sized := func(dir string, size int64) badger.Options {
+		return badger.DefaultOptions(dir).WithMemTableSize(size).WithValueThreshold(1 << 10).WithValueLogFileSize(1 << 20)
+	}
+	dir, killed := t.TempDir(), t.TempDir()
+	db, _, err := Open(sized(dir, 8<<20), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const rows = 20_000 // of some 60 bytes in memory each
+	w := db.NewWriteBatch()
+	for i := range rows {
+		if err := w.Set(binary.BigEndian.AppendUint32(nil, uint32(i)), []byte{byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time as usual
+		small, _, err := Open(sized(killed, 256<<10), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		err = small.View(func(txn *badger.Txn) error {
+			it := txn.NewIterator(badger.DefaultIteratorOptions)
+			defer it.Close()
+			for it.Rewind(); it.Valid(); it.Next() {
+				found++
+			}
+			return nil
+		})
+		if err := errors.Join(err, small.Close()); err != nil || found != rows {
+			t.Fatalf("%d rows of %d, %v", found, rows, err)
+		}
 	}
 }

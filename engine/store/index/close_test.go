@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -57,4 +58,9 @@ func TestCloseHangs(t *testing.T) {
 		t.Errorf("close of a database in use: %v", err)
 	}
 	s.Close() // lets the close go on that nobody waits for any more
+	for open := true; open; runtime.Gosched() {
+		d.mu.Lock() // held during the close
+		open = d.db != nil
+		d.mu.Unlock()
+	}
 }
