@@ -117,6 +117,12 @@ type keptPart struct {
 const (
 	keptOverhead = 512 // bytes besides the signed message, about
 	partSize     = 400 // bytes of one kept part, about
+	// unusedFor is how long what nobody uses stays in memory where there is more than
+	// alwaysKept bytes of it: a result is on disk, and whoever asks for what was signed
+	// ahead does so within minutes. Otherwise a server that signs a few messages a second
+	// would fill its share for hours.
+	unusedFor  = 5 * time.Minute
+	alwaysKept = 4 << 20
 )
 
 // storeWait bounds the wait for the disk before a result is given out, and
@@ -201,16 +207,23 @@ func (r *results) held() (kept, parts int) {
 	return r.kept.used, r.parts.used
 }
 
-// sized is an LRU bounded by the bytes of its values.
+// sized is an LRU bounded by the bytes of its values. Beyond alwaysKept of them it
+// forgets what was not used for unusedFor, when something is put to it.
 type sized[K comparable, V any] struct {
-	lru       *simplelru.LRU[K, V]
+	lru       *simplelru.LRU[K, *dated[V]]
 	size      func(V) int
 	used, cap int
+	now       func() time.Time
+}
+
+type dated[V any] struct {
+	value V
+	used  time.Time
 }
 
 func newSized[K comparable, V any](capBytes int, size func(V) int) *sized[K, V] {
-	s := &sized[K, V]{size: size, cap: capBytes}
-	lru, err := simplelru.NewLRU[K, V](1<<31-1, func(_ K, v V) { s.used -= size(v) })
+	s := &sized[K, V]{size: size, cap: capBytes, now: time.Now}
+	lru, err := simplelru.NewLRU[K, *dated[V]](1<<31-1, func(_ K, d *dated[V]) { s.used -= size(d.value) })
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
@@ -218,13 +231,24 @@ func newSized[K comparable, V any](capBytes int, size func(V) int) *sized[K, V] 
 	return s
 }
 
-func (s *sized[K, V]) get(k K) (V, bool) { return s.lru.Get(k) }
+func (s *sized[K, V]) get(k K) (v V, ok bool) {
+	d, ok := s.lru.Get(k)
+	if !ok {
+		return v, false
+	}
+	d.used = s.now()
+	return d.value, true
+}
 
 func (s *sized[K, V]) put(k K, v V) {
+	now := s.now()
 	s.lru.Remove(k)
-	s.lru.Add(k, v)
+	s.lru.Add(k, &dated[V]{v, now})
 	s.used += s.size(v)
-	for s.used > s.cap && s.lru.Len() > 1 {
+	for s.used > min(s.cap, alwaysKept) && s.lru.Len() > 1 {
+		if _, oldest, _ := s.lru.GetOldest(); s.used <= s.cap && now.Sub(oldest.used) < unusedFor {
+			return
+		}
 		s.lru.RemoveOldest()
 	}
 }
