@@ -35,12 +35,12 @@ func NewBudget(total int64, chains, networks int) Budget {
 	return Budget{
 		Blocks:      of(200, 8<<20, 512<<20),
 		Tables:      of(40, 8<<20, 64<<20),
-		Compactions: of(190, 48<<20, 192<<20),
+		Compactions: of(255, 60<<20, 512<<20),
 		Balances:    each(chains, 60, 1<<20, 108<<20),
 		Window:      each(chains, 60, 3<<20, 512<<20),
 		Primary:     each(networks*len(primaryChains), 32, 1<<20, 32<<20),
-		Results:     each(networks, 105, 4<<20, 128<<20),
-		Parts:       each(networks, 50, 2<<20, 64<<20),
+		Results:     each(networks, 60, 4<<20, 128<<20),
+		Parts:       each(networks, 30, 2<<20, 64<<20),
 		Answers:     of(30, 2<<20, 32<<20),
 		Points:      of(30, 2<<20, 32<<20),
 	}

@@ -13,7 +13,7 @@ import (
 // logs each table, in the goroutine that makes it.
 func TestCompactionsRest(t *testing.T) {
 	s := spare.New(16)
-	d := openSmall(t, t.TempDir(), Options{Spare: s, CompactionMB: 48})
+	d := openSmall(t, t.TempDir(), Options{Spare: s, CompactionMB: 60})
 	const rows = 1000
 	value := make([]byte, 512)
 	rand.NewChaCha8([32]byte{1}).Read(value) // does not compress
@@ -36,7 +36,7 @@ func TestCompactionsRest(t *testing.T) {
 	}
 	defer d.unuse()
 	for _, l := range db.Levels()[1:] {
-		if l.TargetFileSize != 1<<20 {
+		if l.TargetFileSize != 512<<10 {
 			t.Errorf("level %d: tables of %d bytes", l.Level, l.TargetFileSize)
 		}
 	}
@@ -47,7 +47,7 @@ func TestTableSize(t *testing.T) {
 	for _, c := range []struct {
 		memory     int
 		disk, want int64
-	}{{48, 0, 1 << 20}, {192, 10 << 30, 4 << 20}, {48, 300 << 30, 300 << 30 / maxTables}} {
+	}{{60, 0, 512 << 10}, {239, 0, 1 << 20}, {512, 10 << 30, 4 << 20}, {60, 300 << 30, 300 << 30 / maxTables}} {
 		if got := tableSize(c.memory, c.disk); got != c.want {
 			t.Errorf("%d MiB, %d bytes on disk: tables of %d bytes, want %d", c.memory, c.disk, got, c.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"sync"
@@ -35,7 +36,10 @@ const (
 	// memTables is how many tables are in memory at most.
 	memTables = 4
 	// compactionTables is how many times the size of a table compactions take in memory.
-	compactionTables = 8 * 6
+	// Two run, each fills up to five tables and writes up to eight; a table takes twice
+	// its size and, when that is used up, twice that in addition, and 3 MiB for its
+	// index while it is written. All of that at once is rare.
+	compactionTables = 20 * 6
 	maxTables        = 30_000
 	// With hurry of them compactions do not rest: at 15 Badger has commits wait.
 	hurry = 2 * level0
@@ -60,7 +64,7 @@ type Options struct {
 	// GCEvery is the time between two collections of Badger's value log. Default 1 h.
 	GCEvery time.Duration
 	// CompactionMB is about the memory that compactions may take, in MiB: it bounds the
-	// size of tables on disk. Default 96, at least 48.
+	// size of tables on disk. Default 240, at least 60.
 	CompactionMB int
 	// Spare is the time for compactions while tables are made again; nil has them take
 	// what they want.
@@ -75,7 +79,7 @@ func (o *Options) fill() error {
 	o.MemTableMB = cmp.Or(o.MemTableMB, 64)
 	o.BlockCacheMB = cmp.Or(o.BlockCacheMB, 256)
 	o.IndexCacheMB = cmp.Or(o.IndexCacheMB, 128)
-	o.CompactionMB = max(cmp.Or(o.CompactionMB, 96), 48)
+	o.CompactionMB = max(cmp.Or(o.CompactionMB, 240), 60)
 	if o.MemTableMB < 8 || o.BlockCacheMB < 1 || o.IndexCacheMB < 1 {
 		return fmt.Errorf("index database: %d MiB for a table in memory, %d and %d for caches: too little",
 			o.MemTableMB, o.BlockCacheMB, o.IndexCacheMB)
@@ -182,7 +186,9 @@ func settings(dir string, o *Options) badger.Options {
 // Linux allows 65,530. With Badger's own sizes, which double from level to level, what
 // compactions take grows with the database: it was seen to reach 500 MB with half a gigabyte.
 func tableSize(compactionMB int, disk int64) int64 {
-	return max(int64(compactionMB)<<20/compactionTables, disk/maxTables)
+	fits := uint64(compactionMB) << 20 / compactionTables
+	// What a table takes while it is made is rounded up to a power of two.
+	return max(1<<(bits.Len64(fits)-1), disk/maxTables)
 }
 
 // diskBytes returns the bytes of the tables in a folder.

@@ -138,18 +138,21 @@ func Open(dir string, opts Options) (*DB, error) {
 // settings returns the options of a small database with small entries that
 // are mostly written: a few tens of MB of memory, whatever its size on disk.
 func settings(dir string) badger.Options {
-	return badger.DefaultOptions(dir).
+	opts := badger.DefaultOptions(dir).
 		WithSyncWrites(false). // the log is mapped memory: it survives the process
 		WithDetectConflicts(false).
 		WithNumVersionsToKeep(1).
 		WithMetricsEnabled(false). // Badger's are process-wide
-		WithMemTableSize(8 << 20).
+		WithMemTableSize(4 << 20). // soon full with a few results a second
+		WithValueThreshold(2 * MaxValue).
 		WithNumMemtables(3).
 		WithNumCompactors(2).
 		WithValueLogFileSize(16 << 20). // all values stay below the threshold, it is nearly unused
 		WithBlockCacheSize(8 << 20).
 		WithIndexCacheSize(8 << 20).
 		WithChecksumVerificationMode(options.OnBlockRead)
+	opts.TableSizeMultiplier = 1 // else compactions take the more the larger it is
+	return opts
 }
 
 // Get appends the value kept under key to dst. Without one it gives dst and false.
