@@ -18,7 +18,13 @@ const (
 	soakFor = "QUORATE_SOAK"
 	short   = 2 * time.Minute
 	// warm is how long caches may take to fill: memory has to be flat from then on.
-	warm = 10 * time.Minute
+	// What is compared are the medians of windows.
+	warm, window = 10 * time.Minute, 10 * time.Minute
+	// growth is what the median of any later window may be of the first one's.
+	growth = 1.1
+	// sampleEvery is short beside a compaction, which takes some seconds and up to as
+	// much memory as all caches: a sample now and then would meet one or not, by chance.
+	sampleEvery = time.Second
 	// readers is the number of clients, and pause what each waits after an answer.
 	readers = 4
 	pause   = 30 * time.Millisecond
@@ -46,6 +52,11 @@ type soak struct {
 // TestSoakHead has a server follow a busy head while clients read all the time. Heap
 // and anonymous memory must be flat once its caches are full, the bounds of all
 // caches must add up to --memory at most, and no block may be missing at the end.
+//
+// Flat means that the median of each ten minutes after the first twenty, and of the
+// last ten, is at most 1.1 times that of the ten to twenty minutes, for the live heap
+// and for resident anonymous memory alike. Compactions show in both: the live heap is
+// that of the last collection of garbage, of which there are most while one runs.
 func TestSoakHead(t *testing.T) {
 	length := short
 	if text := os.Getenv(soakFor); text != "" {
@@ -95,7 +106,7 @@ func (s *soak) load(length time.Duration) {
 	for k := range readers {
 		wg.Go(func() { s.read(ctx, k) })
 	}
-	began, look := time.Now(), time.NewTicker(max(length/240, time.Second))
+	began, look := time.Now(), time.NewTicker(sampleEvery)
 	defer look.Stop()
 	for shown := time.Duration(-1); ctx.Err() == nil; {
 		select {
@@ -158,36 +169,47 @@ func (s *soak) anonymous() float64 {
 	return kib * 1024
 }
 
-// judge compares the end with the time when the caches have just become full.
+// judge compares all later windows with the one in which the caches are just full.
 func (s *soak) judge(length time.Duration) {
 	s.t.Helper()
-	from, part, most := warm, 5*time.Minute, 1.1
-	if length < warm+2*part {
-		from, part, most = length/4, length/4, 0 // caches are not full yet
+	from, part, flat := warm, window, true
+	if length < warm+2*window {
+		from, part, flat = length/4, length/4, false // caches are not full yet
 	}
-	median := func(since, until time.Duration, what func(sample) float64) float64 {
-		var list []float64
-		for _, x := range s.samples {
-			if x.at >= since && x.at < until {
-				list = append(list, what(x))
+	for _, m := range []struct {
+		name string
+		of   func(sample) float64
+	}{
+		{"live heap", func(x sample) float64 { return x.heap }}, {"anonymous", func(x sample) float64 { return x.anon }},
+	} {
+		first := s.median(from, from+part, m.of)
+		s.t.Logf("%s: %.1f MiB from %v on", m.name, first/(1<<20), from)
+		for since := from + part; since < length; since += part {
+			since = min(since, length-part) // the last one ends with the test
+			now := s.median(since, since+part, m.of)
+			s.t.Logf("%s: %.1f MiB from %v on, %.3f times that", m.name, now/(1<<20), since, now/first)
+			if flat && now > growth*first {
+				s.t.Errorf("%s has grown from %.0f to %.0f, %.3f times", m.name, first, now, now/first)
+			}
+			if now > 2*memoryMiB<<20 { // where the process is told to stay
+				s.t.Errorf("%s of %.0f bytes with --memory %s", m.name, now, memory)
 			}
 		}
-		if len(list) == 0 {
-			s.t.Fatalf("no sample from %v to %v", since, until)
-		}
-		slices.Sort(list)
-		return list[len(list)/2]
 	}
-	for name, what := range map[string]func(sample) float64{
-		"live heap": func(x sample) float64 { return x.heap }, "anonymous": func(x sample) float64 { return x.anon },
-	} {
-		a, b := median(from, from+part, what), median(length-part, length, what)
-		s.t.Logf("%s: %.1f MiB after %v, %.1f MiB at the end: %.3f", name, a/(1<<20), from, b/(1<<20), b/a)
-		if most > 0 && b > most*a {
-			s.t.Errorf("%s has grown from %.0f to %.0f, %.3f times", name, a, b, b/a)
-		}
-		if b > 2*memoryMiB<<20 { // where the process is told to stay
-			s.t.Errorf("%s of %.0f bytes with --memory %s", name, b, memory)
+}
+
+// median returns the middle one of what the samples of a time say.
+func (s *soak) median(since, until time.Duration, of func(sample) float64) float64 {
+	s.t.Helper()
+	var list []float64
+	for _, x := range s.samples {
+		if x.at >= since && x.at < until {
+			list = append(list, of(x))
 		}
 	}
+	if len(list) == 0 {
+		s.t.Fatalf("no sample from %v to %v", since, until)
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
 }
