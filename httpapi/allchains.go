@@ -77,7 +77,7 @@ func onChains(item func(c *call, v []byte) *failure, run func(c *call) *failure)
 func (c *call) eachChain(skipped func(Chain), run func() *failure) *failure {
 	for _, chain := range c.s.cfg.Chains.Chains() {
 		info := chain.Info()
-		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") {
+		if !c.wanted(info) {
 			continue
 		}
 		c.tokens = chain.TokenVersion()

@@ -22,11 +22,9 @@ func listChains(s *Server, r *Route) handler {
 func (c *call) listChains() {
 	c.list("chains")
 	for _, chain := range c.s.cfg.Chains.Chains() {
-		info := chain.Info()
-		if c.q.network != "" && info.IsTestnet == (c.q.network == "mainnet") || c.q.feature != "" && !info.Has(c.q.feature) {
-			continue
+		if c.wanted(chain.Info()) {
+			c.chainItem(chain)
 		}
-		c.chainItem(chain)
 	}
 	c.w.Raw("]}")
 }

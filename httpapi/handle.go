@@ -132,8 +132,11 @@ func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte, toPages bool) {
 	if toPages && s.origins.preflight(ctx, anyMethod) {
 		return
 	}
-	fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "nothing is served at " + excerpt(path) +
-		"; what is served is listed at " + listPath})
+	message := "nothing is served at " + excerpt(path)
+	if reason := isLeftOut(path); reason != "" {
+		message += ": " + reason
+	}
+	fail(ctx, &failure{status: fasthttp.StatusNotFound, message: message + "; what is served, and what is left out, is listed at " + listPath})
 }
 
 const anyMethod = "GET, HEAD, POST, OPTIONS"

@@ -55,5 +55,5 @@ func (s *Server) appendRoutes(dst []byte, scope Scope) []byte {
 		dst = view.AppendString(append(dst, `,"description":`...), r.Doc)
 		dst = append(dst, '}')
 	}
-	return append(dst, `]}`...)
+	return append(appendLeftOut(append(dst, `],"leftOut":`...)), '}')
 }

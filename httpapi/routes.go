@@ -98,6 +98,7 @@ func Routes() []Route {
 	list = append(list, allChainsRoutes()...)
 	list = append(list, primaryRoutes()...)
 	list = append(list, metricRoutes()...)
+	list = append(list, serviceRoutes()...)
 	return append(list, extRoutes()...)
 }
 

@@ -58,10 +58,14 @@ func TestListed(t *testing.T) {
 	t.Parallel()
 	s := extServer(t, Config{})
 	resp := get(s, "/v1/chains/43112/nfts/collections/0x0/tokens")
-	if resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), "what is served is listed at /v1") {
+	if resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), "what is served, and what is left out, is listed at /v1") {
 		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
 	}
+	if body := string(get(s, "/v1/apiUsageMetrics").Body()); !strings.Contains(body, "nothing is served at \\\"/v1/apiUsageMetrics\\\": it is about the accounts") {
+		t.Error(body)
+	}
 	var list struct {
+		LeftOut   []struct{ Path, Reason string }
 		Endpoints []struct {
 			Method, Path, Description string
 			Parameters                []string
@@ -69,6 +73,14 @@ func TestListed(t *testing.T) {
 	}
 	if err := json.Unmarshal(get(s, "/v1").Body(), &list); err != nil {
 		t.Fatal(err)
+	}
+	for _, l := range list.LeftOut {
+		if resp := get(s, l.Path); resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), l.Reason) {
+			t.Errorf("%s: %d %s", l.Path, resp.StatusCode(), resp.Body())
+		}
+	}
+	if len(list.LeftOut) != 6 {
+		t.Errorf("left out: %+v", list.LeftOut)
 	}
 	want := listings(t)
 	if len(list.Endpoints) != len(want) {

@@ -218,6 +218,12 @@ export function serverCalls(f) {
     chains({ feature: "nftIndexing" }),
     ...["transactions.listLatestAllChains", "chains.listAllLatestTransactions"].flatMap((name) => [longPages, { network, status: "failed", pageSize: 100 }].map(
       (request) => ({ endpoint: "evm", name: `data.evm.${name}`, rows: "transactions", request }))),
+    { endpoint: "service", name: "data.healthCheck", request: undefined },
+    { endpoint: "service", name: "metrics.healthCheck", request: undefined },
+    { endpoint: "service", name: "data.liveCheck", request: undefined, only: "chainkit" },
+    { endpoint: "service", name: "metrics.liveCheck", request: undefined, only: "chainkit" },
+    { endpoint: "service", name: "metrics.chains.list", rows: "chains", request: { network } },
+    { endpoint: "service", name: "metrics.chains.get", request: { chainId: f.chainId } },
     signature({}),
     signature({ quorumPercentage: 67, signingSubnetId: f.signature.signingSubnetId }),
     { ...signature({ quorumPercentage: 101 }), error: 400 },

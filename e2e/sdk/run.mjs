@@ -82,7 +82,7 @@ function invoke(client, name, request, options) {
   const path = name.split(".");
   const method = path.pop();
   const owner = path.reduce((o, part) => o[part], client);
-  return owner[method](request, options);
+  return request === undefined ? owner[method](options) : owner[method](request, options);
 }
 
 // isRefusal tells whether an SDK has read an error body as the class of its status.

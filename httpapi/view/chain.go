@@ -89,6 +89,22 @@ func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string, gaps []Gap) {
 	w.Raw("}")
 }
 
+// MetricChain writes the chain for the list of chains that have metrics.
+func (w *Writer) MetricChain(c *ChainInfo) {
+	w.Comma()
+	w.Raw(`{"evmChainId":`)
+	w.Raw(c.ChainID)
+	w.text("chainName", c.Name)
+	w.text("blockchainId", c.BlockchainID)
+	w.text("subnetId", c.SubnetID)
+	if c.IsTestnet {
+		w.text("network", "testnet")
+	} else {
+		w.text("network", "mainnet")
+	}
+	w.B = append(w.B, '}')
+}
+
 // Kinds of gaps that metrics over all blocks cannot be told with.
 const (
 	// GapUntraced is the gap of blocks of a chain of which no node has had the debug API.

@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/view"
+	"quorate/rpc/health"
+)
+
+// serviceRoutes are what both SDKs ask about the service itself, on the hosts of data
+// and of metrics.
+func serviceRoutes() []Route {
+	var list []Route
+	for _, version := range []string{"/v1", "/v2"} {
+		list = append(list,
+			Route{
+				Method: fasthttp.MethodGet, Pattern: version + "/health-check", Units: unitsFree, Key: KeyNever, Access: Everywhere, Probe: true,
+				Doc:   "says whether the server can do its work, in the form that the SDKs know",
+				needs: needsHealth, make: plain((*Server).healthCheck),
+			},
+			Route{
+				Method: fasthttp.MethodGet, Pattern: version + "/live-check", Units: unitsFree, Key: KeyNever, Access: Everywhere, Probe: true,
+				Doc:  "says that the server runs",
+				make: plain((*Server).liveCheck),
+			})
+	}
+	return append(list,
+		Route{
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: unitsFree, Key: KeyNever,
+			Doc:   "lists the chains that have metrics",
+			query: []param{paramNetwork, paramFeature}, needs: needsChains, make: metricChains,
+		},
+		Route{
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: unitsFree, Key: KeyNever, Chain: "chainId",
+			Doc:   "returns one of them",
+			needs: needsChains, make: oneMetricChain,
+		})
+}
+
+// healthCheck answers 200 with what was found up, or the documented error. As with
+// /health, clients of a public listener learn no more than yes or no.
+func (s *Server) healthCheck(ctx *fasthttp.RequestCtx, p params) {
+	report := s.cfg.Health.Health(nil)
+	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	failing := func(name string) bool { return report.Checks[name].Error != "" }
+	names := slices.Sorted(maps.Keys(report.Checks))
+	if !report.Healthy {
+		f := failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry, message: "the server cannot do its work"}
+		if p.scope != ForClients {
+			bad := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !failing(name) })
+			f.message += ": " + strings.Join(bad, ", ")
+		}
+		fail(ctx, &f)
+		return
+	}
+	if p.scope == ForClients {
+		report.Checks = nil
+	}
+	ctx.Response.Header.SetContentType(contentJSON)
+	body := append(ctx.Response.SwapBody(nil)[:0], `{"status":"ok","info":`...)
+	body = appendIndicators(body, report.Checks)
+	body = append(body, `,"error":{},"details":`...)
+	ctx.Response.SwapBody(append(appendIndicators(body, report.Checks), '}'))
+}
+
+// appendIndicators appends the checks, all of which pass.
+func appendIndicators(dst []byte, checks map[string]health.Result) []byte {
+	dst = append(dst, '{')
+	for i, name := range slices.Sorted(maps.Keys(checks)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(view.AppendString(dst, name), `:{"status":"up"}`...)
+	}
+	return append(dst, '}')
+}
+
+// liveCheck: whoever can answer lives.
+func (s *Server) liveCheck(ctx *fasthttp.RequestCtx, _ params) {
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	ctx.SetBodyString(`{"status":"ok","info":{},"error":{},"details":{}}`)
+}
+
+// metricChains makes the handler of the list of chains on the host of metrics.
+func metricChains(s *Server, r *Route) handler {
+	return func(ctx *fasthttp.RequestCtx, _ params) {
+		c := s.calls.get(s, ctx, r)
+		defer s.calls.put(c)
+		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
+			fail(ctx, f)
+			return
+		}
+		c.w.B = ctx.Response.SwapBody(nil)[:0]
+		c.list("chains")
+		for _, chain := range c.s.cfg.Chains.Chains() {
+			if info := chain.Info(); c.wanted(info) {
+				c.w.MetricChain(info)
+			}
+		}
+		c.w.Raw("]}")
+		s.answer(ctx, c)
+	}
+}
+
+// oneMetricChain makes the handler of one chain on the host of metrics.
+func oneMetricChain(s *Server, r *Route) handler {
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		c := s.calls.get(s, ctx, r)
+		defer s.calls.put(c)
+		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
+			fail(ctx, f)
+			return
+		}
+		chain, ok := s.cfg.Chains.Chain(string(p.values[0]))
+		if !ok {
+			fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(p.values[0]) + " is not served here"})
+			return
+		}
+		c.w.B = ctx.Response.SwapBody(nil)[:0]
+		c.w.MetricChain(chain.Info())
+		s.answer(ctx, c)
+	}
+}
+
+// wanted reports whether a chain is of the network, and has the feature, that is
+// asked for.
+func (c *call) wanted(info *view.ChainInfo) bool {
+	return (c.q.network == "" || info.IsTestnet == (c.q.network != "mainnet")) && (c.q.feature == "" || info.Has(c.q.feature))
+}
+
+// leftOut is a call that the SDKs know and that will not be served.
+type leftOut struct{ pattern, reason string }
+
+// leftOuts returns the calls that are about the vendor's own accounts and coins.
+func leftOuts() []leftOut {
+	const accounts = "it is about the accounts of the public service's customers, which are not here"
+	return []leftOut{
+		{"/v1/apiLogs", accounts},
+		{"/v1/apiUsageMetrics", accounts},
+		{"/v1/rpcUsageMetrics", accounts},
+		{"/v1/subnetRpcUsageMetrics", accounts},
+		{"/v2/lookingGlass/compositeQuery", "it is a search over data of the public service alone"},
+		{"/v2/chains/43114/btcb/bridged:getAddresses", "it is about a bridge that the public service keeps a list of"},
+	}
+}
+
+// isLeftOut returns why a path is not served, empty if it is none of those left out.
+func isLeftOut(path []byte) string {
+	for _, l := range leftOuts() {
+		if l.pattern == string(path) {
+			return l.reason
+		}
+	}
+	return ""
+}
+
+// appendLeftOut appends the list of what is left out.
+func appendLeftOut(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i, l := range leftOuts() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = view.AppendString(append(dst, `{"path":`...), l.pattern)
+		dst = view.AppendString(append(dst, `,"reason":`...), l.reason)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
