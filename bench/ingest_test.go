@@ -171,6 +171,12 @@ func (f *farm) client(t testing.TB) *evmsource.Client {
 func openChain(t testing.TB, opts store.Options) (*store.DB, *index.Chain, string) {
 	t.Helper()
 	dir := t.TempDir()
+	db, c := reopenChain(t, dir, opts)
+	return db, c, dir
+}
+
+func reopenChain(t testing.TB, dir string, opts store.Options) (*store.DB, *index.Chain) {
+	t.Helper()
 	db, err := store.Open(dir, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +190,7 @@ func openChain(t testing.TB, opts store.Options) (*store.DB, *index.Chain, strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db, c, dir
+	return db, c
 }
 
 // openSink opens where a server puts the blocks of a chain, in a new folder: the

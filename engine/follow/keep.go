@@ -111,6 +111,12 @@ func (s headSink) CommitAfter(ctx context.Context, blocks []*evm.Block, ready fu
 	return s.Sink.CommitAfter(ctx, blocks, ready)
 }
 
+// CommitAhead implements [aheadIndex].
+func (s headSink) CommitAhead(ctx context.Context, blocks []*evm.Block) error {
+	s.before(ctx, blocks)
+	return s.Sink.CommitAhead(ctx, blocks)
+}
+
 // rebuild makes the tables again that this program makes in another way than the one
 // that made them, beside those that are served.
 func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error {

@@ -33,6 +33,13 @@ type Index[B ingest.Item] interface {
 	CommitAfter(ctx context.Context, blocks []B, ready func() error) error
 }
 
+// aheadIndex is an index that makes the rows of a group of blocks while those of the
+// group before are being written.
+type aheadIndex[B ingest.Item] interface {
+	CommitAhead(ctx context.Context, blocks []B) error
+	Land() error
+}
+
 // sink is where the blocks of a chain go: into the archive, durably, and then into
 // the index. The rows of the index are made while the archive is written, so that a
 // new block waits for one of the two, not for both; they are written when the blocks
@@ -190,18 +197,29 @@ func (s *sink[B]) catchUp(ctx context.Context, progress func(done, of uint64)) e
 		defer close(groups)
 		read <- s.read(ctx, from, last, groups)
 	}()
+	commit, land := s.index.Commit, func() error { return nil }
+	if x, ok := s.index.(aheadIndex[B]); ok {
+		commit, land = x.CommitAhead, x.Land
+	}
 	for group := range groups {
 		if err := s.room(); err != nil {
-			return err
+			return errors.Join(err, land())
 		}
-		if err := s.index.Commit(ctx, group); err != nil {
-			return err
+		if err := commit(ctx, group); err != nil {
+			return errors.Join(err, land())
 		}
-		if progress != nil {
-			progress(group[len(group)-1].Link().Height, last)
-		}
+		s.tell(progress, last)
 	}
-	return <-read
+	err := errors.Join(<-read, land())
+	s.tell(progress, last)
+	return err
+}
+
+// tell calls progress with how far the index is.
+func (s *sink[B]) tell(progress func(done, of uint64), of uint64) {
+	if head, ok := s.index.Cursor(); ok && progress != nil {
+		progress(head.Height, of)
+	}
 }
 
 // read sends the blocks of a range in groups.

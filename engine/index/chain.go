@@ -71,6 +71,7 @@ type Chain struct {
 	commit sync.Mutex // guards what follows, and the order of commits
 	doubt  bool       // last and the caches may not be what is on disk, since a commit failed
 	maker  *maker     // of the tables that are served
+	flying *flight    // the commit under way, see CommitAhead; nil if there is none
 
 	// rewinds counts who wait for what is being made again to end; stopBuild ends it.
 	rewinds   atomic.Int32

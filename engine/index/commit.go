@@ -35,15 +35,22 @@ func (c *Chain) CommitAfter(ctx context.Context, blocks []*evm.Block, ready func
 		return err
 	}
 	c.doubt = false
-	b := c.maker.builder
-	if f := c.opts.OnSeen; f != nil && len(b.seen)+len(b.nfts) > 0 {
-		f(b.seen, b.nfts)
-	}
+	c.tell(c.maker.builder.seen, c.maker.builder.nfts)
 	return nil
 }
 
-// settle finds out what is on disk after a commit that did not end well.
+// tell hands over what was seen in blocks that are committed.
+func (c *Chain) tell(tokens []SeenToken, nfts []SeenNFT) {
+	if f := c.opts.OnSeen; f != nil && len(tokens)+len(nfts) > 0 {
+		f(tokens, nfts)
+	}
+}
+
+// settle waits for a commit under way, and finds out what is on disk after one that
+// did not end well.
 func (c *Chain) settle() error {
+	_ = c.land() // the doubt says the same
+	c.maker.alone()
 	if !c.doubt {
 		return nil
 	}
@@ -58,7 +65,7 @@ func (c *Chain) settle() error {
 func (c *Chain) follows(blocks []*evm.Block) error {
 	next := c.start.Load()
 	var parent *evm.Hash
-	if cur := c.last.Load(); cur != nil {
+	if cur := c.front(); cur != nil {
 		next, parent = cur.head.Number+1, &cur.head.Hash
 	}
 	for _, b := range blocks {
@@ -96,31 +103,39 @@ func ascends(b *evm.Block) error {
 
 // commitGroup makes the rows of all blocks, then writes them.
 func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block, ready func() error) error {
-	cur := cursor{places: c.places()}
-	cur.from = c.begins()
-	cur.rolled.Next = cur.from[partMetrics]
-	first := true
-	if last := c.last.Load(); last != nil {
-		cur, first = *last, false
-	}
-	w := &writer{c: c, ctx: ctx, at: cur.places, ready: ready}
-	w.mark = func(set func(key, value []byte) error) error {
-		if err := set(w.at.key(store.TableCursor), w.done.append(nil)); err != nil || !first {
-			return err
-		}
-		if err := set(w.at.rowKey(rowServing), w.at.append(nil)); err != nil || w.done.from == (begins{}) {
-			return err
-		}
-		return set(w.at.rowKey(rowBegins), w.done.from.append(nil))
-	}
+	w, cur, first := c.writer(ctx)
+	w.ready = ready
 	w.marked = func() {
-		first = false
 		done := w.done
 		c.last.Store(&done)
 	}
 	defer w.discard()
 	defer func() { c.remembered.Store(c.maker.bytes()) }()
 	return c.maker.group(ctx, blocks, cur, first, w)
+}
+
+// writer returns a writer of the blocks behind the last ones, with what is known of
+// those; first is true if there are none.
+func (c *Chain) writer(ctx context.Context) (w *writer, cur cursor, first bool) {
+	cur = cursor{places: c.places(), from: c.begins()}
+	cur.rolled.Next = cur.from[partMetrics]
+	first = true
+	if front := c.front(); front != nil {
+		cur, first = *front, false
+	}
+	w = &writer{c: c, ctx: ctx, at: cur.places}
+	begun := !first
+	w.mark = func(set func(key, value []byte) error) error {
+		if err := set(w.at.key(store.TableCursor), w.done.append(nil)); err != nil || begun {
+			return err
+		}
+		begun = true
+		if err := set(w.at.rowKey(rowServing), w.at.append(nil)); err != nil || w.done.from == (begins{}) {
+			return err
+		}
+		return set(w.at.rowKey(rowBegins), w.done.from.append(nil))
+	}
+	return w, cur, first
 }
 
 // writer writes rows, in transactions that end at block borders.
@@ -142,8 +157,10 @@ type writer struct {
 	// prevents.
 	ready func() error
 	// later, if not nil, commits a batch that ends with a block while further ones
-	// are made.
+	// are made. land waits for what it commits: a part of a block must not be on disk
+	// before the block below it, because stamps know one height before.
 	later func(*store.Batch) error
+	land  func() error
 	// load, if not nil, takes the rows of tables that nobody reads before the batch
 	// is committed that comes with them.
 	load *load
@@ -224,6 +241,11 @@ func (w *writer) commit() error {
 			return err
 		}
 		w.ready = nil
+	}
+	if w.land != nil {
+		if err := w.land(); err != nil {
+			return err
+		}
 	}
 	batch := w.batch
 	w.batch, w.rows, w.size = nil, 0, 0

@@ -122,9 +122,14 @@ func rebuildForEver(dir string) error {
 	ctx := context.Background()
 	more := func(n int) {
 		for ; n > 0 && next < killBlocks; n-- {
-			err = errors.Join(err, c.Commit(ctx, given[next:next+1]))
+			if n%2 == 0 { // written while the next one is made
+				err = errors.Join(err, c.CommitAhead(ctx, given[next:next+1]))
+			} else {
+				err = errors.Join(err, c.Commit(ctx, given[next:next+1]))
+			}
 			next++
 		}
+		err = errors.Join(err, c.Land())
 		fmt.Println("committed", next)
 	}
 	if next < killBlocks/2 {

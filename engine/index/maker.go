@@ -125,6 +125,9 @@ func (m *maker) group(ctx context.Context, blocks []*evm.Block, cur cursor, firs
 	return nil
 }
 
+// alone makes each group wait for the one before, which must be committed by now.
+func (m *maker) alone() { m.pipelined, m.roll, m.ahead = false, nil, ahead{} }
+
 // begin makes the builder ready for another group.
 func (b *builder) begin(p prior) {
 	b.prior, b.roll = p, nil

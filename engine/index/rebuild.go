@@ -378,6 +378,7 @@ func (b *build) group(ctx context.Context, blocks []*evm.Block) error {
 	rows := new(load)
 	w := &writer{c: b.c, ctx: ctx, at: b.m.at, load: rows}
 	w.later = func(batch *store.Batch) error { return b.launch(ctx, batch, rows.end()) }
+	w.land = b.land
 	w.mark = func(set func(key, value []byte) error) error {
 		return set(w.at.rowKey(rowBuilding), buildRow(&w.done, b.editions))
 	}

@@ -16,7 +16,7 @@ const loads = 2
 
 // Load writes n rows without a transaction, and returns when they are durable. It is
 // for rows that nobody looks for before a later transaction names them: a crash in
-// between leaves some of them, and snapshots that are open may see them. The rows must
+// between leaves some of them, and snapshots see them from the next commit on, whosever. The rows must
 // come in the order of their keys, and each key once: they cost less than those of a
 // transaction, which inserts them in the order of a hash table. They take the place of
 // what transactions and loads wrote before. It keeps keys and values until it returns.
@@ -35,10 +35,10 @@ func (d *DB) Load(n int, row func(i int) (key, value []byte)) error {
 	}
 	defer d.unuse()
 	started := time.Now()
-	// The newest commit's version: above all that was written before it, and seen by
-	// every snapshot from now on.
+	// The next commit's version: above all that was written, and seen by the snapshots
+	// that see that one.
 	now := db.NewTransaction(false)
-	version := max(now.ReadTs(), 1)
+	version := now.ReadTs() + 1
 	now.Discard()
 	bytes, err := load(db, version, n, row)
 	if err != nil {

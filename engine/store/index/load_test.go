@@ -56,8 +56,8 @@ func holds(t *testing.T, d *DB, n int, want func(i int) string) {
 	}
 }
 
-// Rows that were loaded take the place of older ones, removed ones too, give way to
-// younger ones, and are there after the database was opened again. There are more than
+// Rows that were loaded are seen from the next commit on, take the place of older ones,
+// removed ones too, give way to younger ones, and are there after the database was opened again. There are more than
 // fit a transaction.
 func TestLoad(t *testing.T) {
 	t.Parallel()
@@ -76,6 +76,13 @@ func TestLoad(t *testing.T) {
 	sorted(t, d, 1, n, "first")
 	write(t, d, map[string]string{"r000000": "committed", "r000003": "committed"})
 	sorted(t, d, 5, n/2, "second") // after a commit, which makes it younger
+	holds(t, d, n, func(i int) string {
+		if i == 0 || i == 3 {
+			return "committed"
+		}
+		return fmt.Sprintf("first %d", i) // until the next commit
+	})
+	write(t, d, map[string]string{"other": "row"})
 	want := func(i int) string {
 		switch {
 		case i == 0 || i == 3:
