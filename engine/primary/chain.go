@@ -135,6 +135,12 @@ func (c *Chain) Cursor() (head chain.Head, ok bool) {
 // Space returns where the rows that are served lie.
 func (c *Chain) Space() Space { return c.at.Load().space }
 
+// Made says which rows are served: it changes when they are made again.
+func (c *Chain) Made() string {
+	at := c.at.Load()
+	return fmt.Sprintf("%d.%d.%d", at.version, at.space.Ordinal, at.space.Edition)
+}
+
 // First returns the height of the first indexed block; ok is false if there is none.
 func (c *Chain) First() (height uint64, ok bool) {
 	if cur := c.at.Load().cursor; cur != nil {

@@ -23,6 +23,8 @@ type View struct {
 	kind Kind
 	snap *store.Snapshot
 	cur  *cursor
+	// read counts the rows that were looked at, seeks the places that were looked for.
+	read, seeks int
 }
 
 // View opens a view of the chain after its last indexed block. The error wraps
@@ -55,8 +57,13 @@ func (v *View) Tip() chain.Head { return v.cur.head }
 // First returns the height of the first block of the view.
 func (v *View) First() uint64 { return v.cur.first }
 
+// Cost returns what the view's reads have cost so far: the rows that were looked at, and
+// the places that were looked for.
+func (v *View) Cost() (rows, seeks int) { return v.read, v.seeks }
+
 // Get returns the value of a row.
 func (v *View) Get(key Key) (value []byte, found bool, err error) {
+	v.read, v.seeks = v.read+1, v.seeks+1
 	found, err = v.snap.Get(key, func(b []byte) error {
 		value = bytes.Clone(b)
 		return nil
@@ -111,6 +118,7 @@ func (v *View) List(l *Lists, p *Page, take func(order, value []byte) (Result, e
 		if taken >= p.Limit || pass == 0 {
 			return last, nil
 		}
+		v.read++
 		res := Taken
 		if err := row.it.Value(func(b []byte) (err error) {
 			res, err = take(row.order(), b)
@@ -159,6 +167,7 @@ func (v *View) merge(l *Lists, p *Page) (*merged, error) {
 		}
 		r := &listRows{it: it, prefix: prefix}
 		m.rows = append(m.rows, r)
+		v.seeks++
 		r.start(l, p)
 	}
 	return m, nil

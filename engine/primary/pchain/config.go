@@ -11,8 +11,12 @@ import (
 )
 
 // version counts the rules that rows are made by: whoever changes which rows a block
-// has, or what is in them, adds one.
-const version = 1
+// has, or what is in them, adds one. Rows of versions from reads on are served until they
+// are made again.
+const (
+	version = 2
+	reads   = 1 // without points of validator sets, which are not read of it
+)
 
 // Config says what network's P-Chain it is.
 type Config struct {
@@ -36,7 +40,7 @@ type Chain struct {
 func Open(db *store.DB, cfg Config) (*Chain, error) {
 	cfg.fill()
 	c, err := primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: version,
+		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: reads,
 		Machine: func() primary.Machine { return &machine{cfg: &cfg} },
 	})
 	if err != nil {

@@ -424,31 +424,6 @@ func sumsAt(s *devnet.State, h *history, subnet chain.ID, time uint64) (sums pch
 	return sums
 }
 
-// Validator sets are those of the other executor at each height.
-func TestValidatorsAt(t *testing.T) {
-	t.Parallel()
-	h, c := full(t)
-	v := view(t, c)
-	for height := uint64(0); height <= h.made.Height(); height += 1 + height%7 {
-		for subnet, want := range h.made.Sets(height) {
-			got, ok, err := v.ValidatorsAt(subnet, height)
-			if err != nil || !ok || len(got) != len(want) {
-				t.Fatalf("%s at %d: %d members, want %d: %v, %v", subnet, height, len(got), len(want), ok, err)
-			}
-			weights := map[chain.NodeID]pchain.Member{}
-			for _, m := range got {
-				weights[m.Node] = m
-			}
-			for _, m := range want {
-				w, ok := weights[m.NodeID]
-				if !ok || w.Weight != m.Weight || (w.Key == nil) != m.NoKey {
-					t.Fatalf("%s at %d: %s has %+v, want %+v", subnet, height, m.NodeID, w, m)
-				}
-			}
-		}
-	}
-}
-
 // The rows are the same in whatever groups blocks come, with restarts in between.
 func TestGroups(t *testing.T) {
 	t.Parallel()

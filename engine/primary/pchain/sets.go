@@ -100,6 +100,7 @@ func (m *machine) weighL1(v *l1) error {
 func (m *machine) flushSets() error {
 	for subnet, changes := range m.sets {
 		e := &primary.Encoder{}
+		changed, more := uint64(0), 0
 		for _, id := range slices.Sorted(maps.Keys(changes)) {
 			now, found, err := m.rows.Get(m.rows.Key(store.PlatformSets).ID(subnet).Bytes([]byte(id)))
 			if err != nil {
@@ -112,9 +113,20 @@ func (m *machine) flushSets() error {
 			e.Bytes([]byte(id))
 			e.Bool(before != nil)
 			e.Bytes(before)
+			changed++
+			if found {
+				more++
+			}
+			if before != nil {
+				more--
+			}
 		}
-		if len(e.B) > 0 {
-			m.rows.Put(m.rows.Key(store.PlatformSetChanges).ID(subnet).U64(m.height), e.B)
+		if changed == 0 {
+			continue
+		}
+		m.rows.Put(m.rows.Key(store.PlatformSetChanges).ID(subnet).U64(m.height), e.B)
+		if err := m.markSet(subnet, changed, more); err != nil {
+			return err
 		}
 	}
 	m.sets = nil

@@ -1,7 +1,6 @@
 package pchain
 
 import (
-	"bytes"
 	"fmt"
 
 	"quorate/engine/chain"
@@ -367,66 +366,6 @@ func (v *View) L1Validator(id chain.ID) (*primary.L1Validator, bool, error) {
 	}
 	return &one.L1Validator, true, nil
 }
-
-// nodeOf reads the node that the ID of a member is.
-func nodeOf(id []byte) (node chain.NodeID, ok bool) {
-	return node, copy(node[:], id) == len(id) && len(id) == len(node)
-}
-
-// Member is a member of a validator set at a height, as platform.getValidatorsAt returns
-// it: a node with all its weight, the zero node with that of all who cannot pay.
-type Member struct {
-	Node   chain.NodeID
-	Weight uint64
-	Key    *[platform.BLSKeyLen]byte // nil without one
-}
-
-// ValidatorsAt returns the validator set of a subnet after the block at a height, in the
-// order of the nodes; ok is false for heights that rows do not reach, or before what is
-// known. It goes back from the last block by the changes since.
-func (v *View) ValidatorsAt(subnet chain.ID, height uint64) (list []Member, ok bool, err error) {
-	if height > v.Tip().Height || !v.head.Exact {
-		return nil, false, nil
-	}
-	set, err := v.setAt(subnet, height)
-	if err != nil {
-		return nil, false, err
-	}
-	if subnet != chain.PrimaryNetworkID {
-		if err := v.inheritKeys(set, height); err != nil {
-			return nil, false, err
-		}
-	}
-	return membersOf(set), true, nil
-}
-
-// setAt returns the members as they were after a block.
-func (v *View) setAt(subnet chain.ID, height uint64) (map[string]*member, error) {
-	set := map[string]*member{}
-	all := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformSets).ID(subnet)}}
-	_, err := v.List(all, &primary.Page{Limit: maxMembers, Asc: true}, func(id, value []byte) (primary.Result, error) {
-		m, err := decodeMember(bytes.Clone(value))
-		set[string(id)] = m
-		return primary.Taken, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	since := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformSetChanges).ID(subnet)}, From: primary.Key(nil).U64(height + 1)}
-	_, err = v.List(since, &primary.Page{Limit: maxMembers}, func(_, value []byte) (primary.Result, error) {
-		return primary.Taken, eachChange(value, func(id string, before *member) {
-			if before == nil {
-				delete(set, id)
-			} else {
-				set[id] = before
-			}
-		})
-	})
-	return set, err
-}
-
-// maxMembers bounds what is read of a validator set and its changes.
-const maxMembers = 1 << 24
 
 // EachOutput hands over all outputs that ever were, in the order of their IDs: for
 // checks and sums, for it costs what the chain holds.

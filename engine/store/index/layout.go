@@ -465,7 +465,13 @@ const (
 	//	value:    sums codec
 	PlatformDays = 0x71
 
+	// PlatformSetPoints has validator sets whole, so that none is far from one.
+	//
+	//	sort key: u8 0 | subnet, or u8 1 | subnet | height | u16 number
+	//	value:    the subnet's mark, or members as they were after the block
+	PlatformSetPoints = 0x72
+
 	// PrimaryEnd is above all tables of the primary network, of which those from 0x66 and
-	// from 0x72 on are free.
+	// from 0x73 on are free.
 	PrimaryEnd = 0x80
 )
