@@ -170,12 +170,18 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 			continue
 		}
 		e.primaries.add(p)
+		if rows, ok := p.Rows().(*pchain.Chain); ok {
+			n.OwnSets(ownSets{rows})
+		}
 		if c.name == c.letter {
 			n.Attach(of, containers{p, func() error {
-				if c.kind != primary.XChain {
-					return nil
+				switch c.kind {
+				case primary.PChain:
+					return n.SetsTrouble()
+				case primary.XChain:
+					return beside(e.primaries.get(n.ID(), primary.XVertices), "vertices")
 				}
-				return beside(e.primaries.get(n.ID(), primary.XVertices), "vertices")
+				return nil
 			}})
 		}
 	}

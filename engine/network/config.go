@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"quorate/aggregator"
+	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform/rules"
 	"quorate/engine/chains"
@@ -134,6 +135,8 @@ type Record struct {
 	Asset chain.ID `json:"asset"`
 	// Upgrades are those of a network whose nodes say them.
 	Upgrades *rules.Upgrades `json:"upgrades,omitempty"`
+	// Sets is how right validator sets of own rows have proved.
+	Sets valset.Trust `json:"validatorSets,omitzero"`
 }
 
 // API is the address of a configured chain's own API.

@@ -31,6 +31,7 @@ type Network struct {
 	metrics *metric.Set // of this network alone; the ID becomes a label
 	source  *source.Client
 	node    *platform.Client
+	ownSets *valset.Own // over node
 	keeper  *valset.Keeper
 	peers   *p2p.Network
 	agg     *aggregator.Aggregator
@@ -93,8 +94,12 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	if n.peers, err = n.newPeers(cfg.Known.Version); err != nil {
 		return nil, err
 	}
+	n.ownSets = valset.NewOwn(valset.OwnConfig{
+		Source: n.node, Trust: cfg.Known.Sets, Logger: cfg.Log("P"), Metrics: n.metrics,
+		OnTrust: func(t valset.Trust) { n.Note(ctx, func(known *Record) { known.Sets = t }) },
+	})
 	n.keeper, err = valset.NewKeeper(valset.Config{
-		Source: n.node, Poll: cfg.HeightPoll, OnChange: n.peers.SetWanted,
+		Source: n.ownSets, Poll: cfg.HeightPoll, OnChange: n.peers.SetWanted,
 		Tracked: cfg.TrackedSubnets, Allowed: cfg.allowed(), MaxLookback: cfg.MaxHeightLookback,
 		Logger: cfg.Log("P"), Metrics: n.metrics,
 	})
@@ -138,6 +143,12 @@ func (n *Network) Aggregator() *aggregator.Aggregator { return n.agg }
 
 // Metrics returns the network's metrics, which are labelled with its ID.
 func (n *Network) Metrics() *metric.Set { return n.metrics }
+
+// OwnSets has validator sets taken from own rows of the P-Chain, where these have them.
+func (n *Network) OwnSets(rows valset.Rows) { n.ownSets.SetRows(rows) }
+
+// SetsTrouble says which validator set of own rows is not the node's, or nil.
+func (n *Network) SetsTrouble() error { return n.ownSets.Trouble() }
 
 // Activity is that of the network's peers.
 func (n *Network) Activity() p2p.Activity { return n.peers.Activity() }

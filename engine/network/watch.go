@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/source/avm"
 	"quorate/engine/source/evm"
@@ -141,7 +142,9 @@ func (n *Network) confirm(ctx context.Context, name string, f *Chain, id chain.I
 	if err != nil {
 		return err
 	}
-	n.Note(ctx, func(known *Record) { known.Chains, known.Asset, known.Upgrades = nil, chain.ID{}, nil })
+	n.Note(ctx, func(known *Record) {
+		known.Chains, known.Asset, known.Upgrades, known.Sets = nil, chain.ID{}, nil, valset.Trust{}
+	})
 	err = fmt.Errorf("network %d is another one than before: its %s-Chain was %s and is %s now; what was remembered of it is forgotten: start again",
 		n.cfg.ID, name, f.ID, id)
 	n.cfg.Fail(err)
