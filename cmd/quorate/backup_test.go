@@ -19,7 +19,6 @@ import (
 
 	"quorate/devnet"
 	"quorate/devnet/evmchain"
-	"quorate/devnet/torture"
 )
 
 // command runs a command line that ends by itself, and returns what it says.
@@ -193,7 +192,7 @@ func TestBackupKilled(t *testing.T) {
 	took := max(time.Since(began), 20*time.Millisecond)
 	rng := rand.New(rand.NewPCG(1, 1))
 	dir := filepath.Join(t.TempDir(), "data")
-	for round := range torture.Pick(3, 50) {
+	for round := range killCount(t, 50) {
 		advance(r.c, 3)
 		r.awaitWhole(t, p.url)
 		killed(t, 2*took/3+time.Duration(rng.Int64N(int64(2*took))), "backup", "--data-dir", r.dir, "--to", to)

@@ -17,7 +17,7 @@ import (
 const (
 	// maxAccepted bounds the messages that are remembered as accepted, the least
 	// used are forgotten first. Each takes about 150 bytes.
-	maxAccepted = 1 << 15
+	maxAccepted = 1 << 14
 	// acceptedLag is the most by which a block's own time may be before its
 	// acceptance: what is older was accepted long ago.
 	acceptedLag = 10 * time.Second
