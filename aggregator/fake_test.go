@@ -114,8 +114,26 @@ func (v *fakeValidator) asks() int {
 	return v.asked
 }
 
+// signed keeps what fake validators have signed, by the key and the message: tests ask
+// the same validators for the same messages, and signing is what they spend most on.
+var signed sync.Map
+
+type signedBy struct {
+	key     *bls.SecretKey
+	message string
+}
+
+func (v *fakeValidator) sign(msg []byte) [bls.SignatureLen]byte {
+	by := signedBy{v.key, string(msg)}
+	sig, ok := signed.Load(by)
+	if !ok {
+		sig, _ = signed.LoadOrStore(by, v.key.Sign(msg))
+	}
+	return sig.([bls.SignatureLen]byte)
+}
+
 func signs(v *fakeValidator, msg *warp.Unsigned, deliver func(Answer)) {
-	sig := v.key.Sign(msg.Bytes())
+	sig := v.sign(msg.Bytes())
 	deliver(Answer{From: v.id, Signature: sig[:]})
 }
 
@@ -156,11 +174,22 @@ type fakePeers struct {
 	closed bool
 }
 
+// fakeKeys are the keys of fake validators, by their place.
+var fakeKeys sync.Map
+
+func fakeKey(i int) *bls.SecretKey {
+	key, ok := fakeKeys.Load(i)
+	if !ok {
+		seed := binary.BigEndian.AppendUint64([]byte("fake validator's seed of 32 bytes"), uint64(i))
+		key, _ = fakeKeys.LoadOrStore(i, bls.SecretKeyFromSeed(seed))
+	}
+	return key.(*bls.SecretKey)
+}
+
 func newFakePeers(weights ...uint64) *fakePeers {
 	p := &fakePeers{byID: make(map[chain.NodeID]*fakeValidator)}
 	for i, w := range weights {
-		seed := binary.BigEndian.AppendUint64([]byte("fake validator's seed of 32 bytes"), uint64(i))
-		v := &fakeValidator{key: bls.SecretKeyFromSeed(seed), weight: w, reply: signs}
+		v := &fakeValidator{key: fakeKey(i), weight: w, reply: signs}
 		binary.BigEndian.PutUint64(v.id[:], uint64(i+1))
 		p.vals = append(p.vals, v)
 		p.byID[v.id] = v

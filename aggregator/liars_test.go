@@ -21,7 +21,7 @@ func cancellingPair(t *testing.T, a, b *fakeValidator) {
 	shift := bls.SecretKeyFromSeed([]byte("the shift that cancels, of 32 bytes"))
 	with := func(negative bool) reply {
 		return func(v *fakeValidator, msg *warp.Unsigned, deliver func(Answer)) {
-			own, d := v.key.Sign(msg.Bytes()), shift.Sign(msg.Bytes())
+			own, d := v.sign(msg.Bytes()), shift.Sign(msg.Bytes())
 			if negative {
 				d[0] ^= 0x20 // the sign bit of a compressed point
 			}
@@ -119,7 +119,7 @@ func outsideSubgroup(t testing.TB) []byte {
 
 // signsAnother signs another message than the one asked for.
 func signsAnother(v *fakeValidator, msg *warp.Unsigned, deliver func(Answer)) {
-	sig := v.key.Sign(append([]byte{0}, msg.Bytes()...))
+	sig := v.sign(append([]byte{0}, msg.Bytes()...))
 	deliver(Answer{From: v.id, Signature: sig[:]})
 }
 

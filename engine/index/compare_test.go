@@ -82,16 +82,16 @@ func all[T any](t *testing.T, p Page, read func(Page) ([]T, []byte, error)) []T 
 }
 
 // mustEqual compares two listings.
-func mustEqual(t *testing.T, what string, got, want []string) {
+func mustEqual[T comparable](t *testing.T, what string, got, want []T) {
 	t.Helper()
 	if slices.Equal(got, want) {
 		return
 	}
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			line := func(list []string) string {
+			line := func(list []T) string {
 				if i < len(list) {
-					return list[i]
+					return fmt.Sprint(list[i])
 				}
 				return "nothing"
 			}

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -29,8 +28,14 @@ func digest(t *testing.T, c *Chain) [32]byte {
 	return sum
 }
 
-// series gives all buckets of an interval as texts, the newest first.
-func series(t *testing.T, c *Chain, i rollup.Interval) (list []string) {
+// numbered is a bucket with its number.
+type numbered struct {
+	number uint32
+	rollup.Record
+}
+
+// series returns all buckets of an interval, the newest first.
+func series(t *testing.T, c *Chain, i rollup.Interval) (list []numbered) {
 	t.Helper()
 	s, _, err := c.RollupState()
 	if err != nil {
@@ -41,7 +46,7 @@ func series(t *testing.T, c *Chain, i rollup.Interval) (list []string) {
 		return nil
 	}
 	if err := c.Buckets(i, last, first, func(number uint32, r *rollup.Record) {
-		list = append(list, fmt.Sprint(number, *r))
+		list = append(list, numbered{number, *r})
 	}); err != nil {
 		t.Fatal(err)
 	}

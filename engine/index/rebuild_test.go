@@ -168,7 +168,8 @@ func TestRebuildBeside(t *testing.T) {
 
 // Tables are made again while requests are served, so that it rests. All readers see
 // the same rows all the time, and afterwards the tables are those of a chain that
-// nobody has read.
+// nobody has read. Each reads for each block that is read, and not without a pause, or
+// they would take the processors that the rebuild leaves them, for as long as it lasts.
 func TestRebuildRests(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 47, Txs: 6}).Blocks(120)
@@ -179,11 +180,26 @@ func TestRebuildRests(t *testing.T) {
 	o := recompute(blocks, 119)
 	ctx, stop := context.WithCancel(t.Context())
 	var readers sync.WaitGroup
-	for i := range 3 {
+	turns := make(chan struct{}, 3)
+	a := &archive{blocks: blocks, before: func(uint64) error {
+		for range cap(turns) {
+			select {
+			case turns <- struct{}{}:
+			default: // they have not begun with the last ones yet
+			}
+		}
+		return nil
+	}}
+	for i := range cap(turns) {
 		readers.Go(func() {
 			who := o.txs[i].tx.From
 			want := wantedAs(o.byAddr[who], true, func(tx *oracleTx) string { return tx.part(who) })
-			for ctx.Err() == nil && !t.Failed() {
+			for !t.Failed() {
+				select {
+				case <-turns:
+				case <-ctx.Done():
+					return
+				}
 				s.Requested()
 				v := at(t, c, nil)
 				got := all(t, Page{Limit: 50, To: ^uint64(0)}, func(p Page) ([]string, []byte, error) {
@@ -198,8 +214,8 @@ func TestRebuildRests(t *testing.T) {
 		})
 	}
 	// Check makes all tables, too, and compares them.
-	rebuild(t, c, &archive{blocks: blocks}, Tables()...)
-	if _, err := c.Check(t.Context(), &archive{blocks: blocks}, nil, func(d Difference) { t.Error(d) }); err != nil {
+	rebuild(t, c, a, Tables()...)
+	if _, err := c.Check(t.Context(), a, nil, func(d Difference) { t.Error(d) }); err != nil {
 		t.Error(err)
 	}
 	stop()
