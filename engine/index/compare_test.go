@@ -116,7 +116,12 @@ func headText(number uint64, block evm.Hash, ms uint64, tx *evm.Tx) string {
 	return txText(number, block, ms, &head)
 }
 
-func (t *oracleTx) head() string { return headText(t.b.Number, t.b.Hash, t.b.TimeMilli, t.tx) }
+func (t *oracleTx) head() string {
+	if t.short == "" {
+		t.short = headText(t.b.Number, t.b.Hash, t.b.TimeMilli, t.tx)
+	}
+	return t.short
+}
 
 func gotHead(tx *Tx) string {
 	if to := receiver(&tx.Tx); tx.Checked && (tx.SenderText != tx.From.Capitals() || tx.OthersText != to.Capitals()) {

@@ -242,7 +242,9 @@ func TestManyGaps(t *testing.T) {
 // handed over too nothing of that is left.
 func TestCompleteManyGaps(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 55, Txs: 1}).Blocks(5 * maxGaps)
+	// In short there are just more gaps than are kept, and no empty blocks.
+	full := torture.Pick(1, 0) == 1
+	blocks := indextest.New(indextest.Config{Seed: 55, Txs: 1, Full: full}).Blocks(torture.Pick(2*maxGaps+60, 5*maxGaps))
 	given := bare(blocks, func(n uint64) bool { return n%2 == 1 })
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 100)

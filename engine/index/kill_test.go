@@ -23,7 +23,7 @@ const killDir = "QUORATE_TEST_REBUILD_DIR"
 
 // killBlocks is the length of the chain. Blocks are committed while tables are made
 // again.
-const killBlocks = 120
+var killBlocks = torture.Pick(80, 120)
 
 func killChain() []*evm.Block {
 	return indextest.New(indextest.Config{Seed: 71, Txs: 8}).Blocks(killBlocks)
@@ -37,7 +37,7 @@ func openKilled(dir string) (*store.DB, *Chain, error) {
 	}
 	c, err := Open(db, chain.ID{9}, Options{Wrapped: []evm.Address{indextest.Wrapped}})
 	if err == nil {
-		c.groupTxs, c.within = 30, 75
+		c.groupTxs, c.within = 30, uint64(killBlocks*5/8)
 	}
 	return db, c, err
 }

@@ -29,7 +29,8 @@ type oracleTx struct {
 	tx   *evm.Tx
 	mine []oracleMove
 	warp [][]byte
-	text string // kept, since it is asked for in many lists
+	// Texts are kept, since they are asked for in many lists.
+	text, short string
 }
 
 type oracleMove struct {

@@ -191,9 +191,9 @@ func TestRebuildRests(t *testing.T) {
 		return nil
 	}}
 	for i := range cap(turns) {
+		who := o.txs[i].tx.From
+		want := wantedAs(o.byAddr[who], true, func(tx *oracleTx) string { return tx.part(who) })
 		readers.Go(func() {
-			who := o.txs[i].tx.From
-			want := wantedAs(o.byAddr[who], true, func(tx *oracleTx) string { return tx.part(who) })
 			for !t.Failed() {
 				select {
 				case <-turns:

@@ -166,11 +166,17 @@ func TestFalseBalances(t *testing.T) {
 		"balances": func(b *evm.Block) { b.Balances[1].Wei.AddUint64(&b.Balances[1].Wei, 1) },
 		"calls":    func(b *evm.Block) { b.Txs[0].Calls[0].Value.SetUint64(401) },
 	} {
-		c := newLedgerChain(1000)
-		for _, b := range c.blocks[1:] {
-			lie(b)
+		proven, err := 0, error(nil)
+		for _, blocks := range []int{200, 1000} { // nearly always the first are enough
+			c := newLedgerChain(blocks)
+			for _, b := range c.blocks[1:] {
+				lie(b)
+			}
+			if proven, err = c.judge(t, 0); err != nil {
+				break
+			}
 		}
-		if proven, err := c.judge(t, 0); !errors.Is(err, ErrFalse) {
+		if !errors.Is(err, ErrFalse) {
 			t.Errorf("%s: not found in 1,000 blocks by %d proofs: %v", name, proven, err)
 		} else {
 			t.Logf("%s: %d proofs: %v", name, proven, err)

@@ -33,11 +33,14 @@ func (d *DB) grew(bytes int64) {
 
 // prune counts the bytes of all results and, when they are above MaxBytes,
 // deletes the oldest until some room is left. The order of age is that of the
-// commits. It gives up when the database is closed.
+// commits. It gives up when the database is closed. One call waits for the other: what
+// one deletes, the other would go on to count.
 func (d *DB) prune(ctx context.Context) error {
 	if d.opts.MaxBytes <= 0 {
 		return nil
 	}
+	d.pruning.Lock()
+	defer d.pruning.Unlock()
 	newest, err := d.newest()
 	if err != nil {
 		return err

@@ -71,6 +71,7 @@ type DB struct {
 
 	bytes    atomic.Int64  // of results, about; exact after each count
 	pruneNow chan struct{} // holds a token when there may be too many
+	pruning  sync.Mutex    // held while the oldest are deleted
 
 	running sync.Mutex // held by Run from start to end
 	prober  *store.Prober
