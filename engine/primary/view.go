@@ -61,6 +61,12 @@ func (v *View) First() uint64 { return v.cur.first }
 // the places that were looked for.
 func (v *View) Cost() (rows, seeks int) { return v.read, v.seeks }
 
+// Rows returns the rows below a prefix.
+func (v *View) Rows(prefix Key, reverse bool) (*store.Rows, error) {
+	v.seeks++
+	return v.snap.Rows(prefix, reverse)
+}
+
 // Get returns the value of a row.
 func (v *View) Get(key Key) (value []byte, found bool, err error) {
 	v.read, v.seeks = v.read+1, v.seeks+1

@@ -17,7 +17,7 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	if p == nil {
 		return fmt.Errorf("%w: not a block of the P-Chain", ErrRefused)
 	}
-	m.rows, m.height, m.sets, m.sums = rows, p.Height, nil, nil
+	m.rows, m.height, m.sets, m.sums, m.fees = rows, p.Height, nil, nil, nil
 	genesis := false
 	if !m.begun {
 		var err error
@@ -37,6 +37,7 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 		return err
 	}
 	m.flushSums()
+	m.flushFees()
 	rows.Put(rows.Key(store.PlatformState).U8(rowHead), m.head.encode())
 	info := &primary.BlockInfo{
 		Chain: primary.PChain, Height: p.Height, ID: p.ID, Parent: p.Parent, Time: p.Time, Type: p.Kind.String(), Size: p.Size,

@@ -14,7 +14,7 @@ import (
 // has, or what is in them, adds one. Rows of versions from reads on are served until they
 // are made again.
 const (
-	version = 2
+	version = 3
 	reads   = 1 // without points of validator sets, which are not read of it
 )
 

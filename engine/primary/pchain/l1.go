@@ -22,6 +22,8 @@ type l1 struct {
 	limit uint64
 	// open: what has accrued is not known, and so neither is its balance.
 	open bool
+	// refunded: what was left was paid back in this block. It is not kept.
+	refunded bool
 }
 
 // The codec of validators of L1s, version 1.
@@ -98,6 +100,16 @@ func (m *machine) putL1(v, before *l1) error {
 			return err
 		}
 		m.head.Fees.Active--
+		if !v.Active {
+			// Who has run out has paid all that it had, also what is too little for a second.
+			paid := before.limit
+			if v.refunded {
+				paid = m.head.Fees.Accrued
+			}
+			if err := m.settle(v, false, paid); err != nil {
+				return err
+			}
+		}
 		m.dequeue(queuePaying, turnOf(before.limit, 0, v.ValidationID))
 	}
 	if v.Active {
@@ -105,6 +117,11 @@ func (m *machine) putL1(v, before *l1) error {
 			return err
 		}
 		m.head.Fees.Active++
+		if before == nil || !before.Active {
+			if err := m.settle(v, true, m.head.Fees.Accrued); err != nil {
+				return err
+			}
+		}
 		m.enqueue(queuePaying, turnOf(v.limit, 0, v.ValidationID))
 	}
 	return m.weighL1(v)
@@ -353,6 +370,7 @@ func (m *machine) refund(x *execution, v *l1) error {
 	if v.limit <= m.head.Fees.Accrued {
 		return fmt.Errorf("%w: validator %s should not be active any more", ErrRefused, v.ValidationID)
 	}
+	v.refunded = true
 	ref := utxo.Ref{TxID: x.tx.ID, Index: uint32(len(x.tx.Body.Funds().Outputs))}
 	out := utxo.Output{Asset: x.avax(), State: utxo.State{Kind: utxo.TransferOutput, Amount: v.limit - m.head.Fees.Accrued, Owners: v.BalanceOwner}}
 	x.row.Made = append(x.row.Made, ref.ID())

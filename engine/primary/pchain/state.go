@@ -87,6 +87,7 @@ type machine struct {
 	time uint64
 	sets setChanges
 	sums map[chain.ID]*Sums // those that it has changed, or looked at
+	fees map[string]*payers // the same
 }
 
 // Load implements [primary.Machine].

@@ -471,7 +471,20 @@ const (
 	//	value:    the subnet's mark, or members as they were after the block
 	PlatformSetPoints = 0x72
 
+	// PlatformFees has who pays the fees of validators of L1s, after the last block.
+	//
+	//	sort key: of all u8 0, or u8 1 | node, or 2 | subnet, or 3 | validation ID
+	//	value:    payers codec
+	PlatformFees = 0x73
+
+	// PlatformFeeDays has them as they were after the last block of a day that changed
+	// them, and what one validator would have paid so far.
+	//
+	//	sort key: as in PlatformFees | u64 day, or u8 4 | u64 day
+	//	value:    payers codec, or u64 nAVAX
+	PlatformFeeDays = 0x74
+
 	// PrimaryEnd is above all tables of the primary network, of which those from 0x66 and
-	// from 0x73 on are free.
+	// from 0x75 on are free.
 	PrimaryEnd = 0x80
 )

@@ -1,0 +1,231 @@
+package pchain
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"quorate/engine/chain"
+	"quorate/engine/primary"
+	store "quorate/engine/store/index"
+)
+
+// What active validators of L1s pay follows from one number, which grows by the same
+// amount for each of them: the fees that have accrued. Of n that pay, which began when it
+// was a1..an, it is n x accrued - (a1 + .. + an); with what those have paid that pay no
+// more, it is n x accrued + settled, in the arithmetic of 64 bits. So a row is only
+// written where someone begins or ends to pay, and one for each day with what has accrued.
+
+// Of whom there are fees in [store.PlatformFees] and [store.PlatformFeeDays].
+const (
+	feesAll = iota
+	feesNode
+	feesSubnet
+	feesValidation
+	feesAccrued // rows of days alone: what has accrued
+)
+
+// payers are the validators of L1s of one kind that pay.
+type payers struct{ paying, settled uint64 }
+
+// The payers codec: the two numbers; the second is not encoded shorter, for it is often
+// negative.
+func (p *payers) encode() []byte {
+	e := &primary.Encoder{}
+	e.Uint(p.paying)
+	e.Fixed(primary.Key(nil).U64(p.settled))
+	return e.B
+}
+
+func decodePayers(b []byte) (p payers, err error) {
+	d := primary.NewDecoder(b)
+	p.paying = d.Uint()
+	if raw := d.Fixed(8); raw != nil {
+		p.settled = binary.BigEndian.Uint64(raw)
+	}
+	return p, d.End("payers of an L1")
+}
+
+// settle notes that a validator begins to pay, or has ended to and has paid up to what
+// had accrued then.
+func (m *machine) settle(v *l1, begins bool, accrued uint64) error {
+	if !m.head.Exact {
+		return nil
+	}
+	for _, of := range [...]string{
+		string([]byte{feesAll}), string(append([]byte{feesNode}, v.Node[:]...)), string(append([]byte{feesSubnet}, v.Subnet[:]...)),
+		string(append([]byte{feesValidation}, v.ValidationID[:]...)),
+	} {
+		p := m.fees[of]
+		if p == nil {
+			b, found, err := m.rows.Get(m.rows.Key(store.PlatformFees).Bytes([]byte(of)))
+			p = &payers{}
+			if err == nil && found {
+				*p, err = decodePayers(b)
+			}
+			if err != nil {
+				return err
+			}
+			if m.fees == nil {
+				m.fees = map[string]*payers{}
+			}
+			m.fees[of] = p
+		}
+		if begins {
+			p.paying++
+			p.settled -= accrued
+		} else {
+			p.paying--
+			p.settled += accrued
+		}
+	}
+	return nil
+}
+
+// flushFees writes what the block has changed of fees, as it is at the end of its day.
+func (m *machine) flushFees() {
+	today := m.head.Time / day
+	for of, p := range m.fees {
+		b := p.encode()
+		m.rows.Put(m.rows.Key(store.PlatformFees).Bytes([]byte(of)), b)
+		m.rows.Put(m.rows.Key(store.PlatformFeeDays).Bytes([]byte(of)).U64(today), b)
+	}
+	m.fees = nil
+	if m.head.Exact && m.head.Fees.Accrued > 0 {
+		m.rows.Put(m.rows.Key(store.PlatformFeeDays).U8(feesAccrued).U64(today), primary.Key(nil).U64(m.head.Fees.Accrued))
+	}
+}
+
+// FeeFilter says of whom fees are: of a node, a subnet or a validation, or if all are nil
+// of all validators of L1s.
+type FeeFilter struct {
+	Node               *chain.NodeID
+	Subnet, Validation *chain.ID
+}
+
+func (f *FeeFilter) key(k primary.Key) primary.Key {
+	switch {
+	case f.Node != nil:
+		return k.U8(feesNode).Bytes(f.Node[:])
+	case f.Subnet != nil:
+		return k.U8(feesSubnet).ID(*f.Subnet)
+	case f.Validation != nil:
+		return k.U8(feesValidation).ID(*f.Validation)
+	}
+	return k.U8(feesAll)
+}
+
+// FeeDay is what validators of L1s had paid after the last block of a day, in nAVAX.
+type FeeDay struct {
+	Time   uint64 // of the day's begin, Unix seconds
+	Paying uint64 // validators
+	Paid   uint64 // since ever
+	Today  uint64 // of it on that day
+}
+
+// FeeDays hands over the fees of validators of L1s by days as [View.Days] does, back to
+// the day on which the first of them began to pay.
+func (v *View) FeeDays(f *FeeFilter, before uint64, take func(*FeeDay) bool) error {
+	next := v.head.Time / day
+	if !v.head.Exact || before > 0 && before <= day {
+		return nil
+	}
+	if before > 0 {
+		next = min(next, (before-1)/day)
+	}
+	own, accrued := &falling{v: v}, &falling{v: v}
+	if err := own.open(f.key(v.Key(store.PlatformFeeDays)), next); err != nil {
+		return err
+	}
+	defer own.close()
+	if err := accrued.open(v.Key(store.PlatformFeeDays).U8(feesAccrued), next); err != nil {
+		return err
+	}
+	defer accrued.close()
+	at := func(d uint64) (out FeeDay, ok bool, err error) {
+		raw, err := own.at(d)
+		if err != nil || raw == nil {
+			return out, false, err
+		}
+		p, err := decodePayers(raw)
+		if err != nil {
+			return out, false, err
+		}
+		a, err := accrued.at(d)
+		if err == nil && a != nil && len(a) != 8 {
+			err = fmt.Errorf("%w: accrued fees of a day", primary.ErrRow)
+		}
+		if err != nil {
+			return out, false, err
+		}
+		sum := uint64(0)
+		if a != nil {
+			sum = binary.BigEndian.Uint64(a)
+		}
+		return FeeDay{Time: d * day, Paying: p.paying, Paid: p.paying*sum + p.settled}, true, nil
+	}
+	now, ok, err := at(next)
+	for err == nil && ok {
+		var then FeeDay
+		if next > 0 {
+			if then, ok, err = at(next - 1); err != nil {
+				return err
+			}
+		} else {
+			ok = false
+		}
+		now.Today = now.Paid - then.Paid
+		if !take(&now) {
+			return nil
+		}
+		now, next = then, next-1
+	}
+	return err
+}
+
+// falling reads rows of days that are asked for from the newest to the oldest: what was
+// last written up to a day.
+type falling struct {
+	v      *View
+	it     *store.Rows
+	prefix primary.Key
+	value  []byte
+	from   uint64 // the day of value
+	done   bool   // there is none before
+}
+
+func (f *falling) open(prefix primary.Key, last uint64) (err error) {
+	f.prefix, f.from = prefix, last+1
+	if f.it, err = f.v.Rows(prefix, true); err != nil {
+		return err
+	}
+	f.it.Seek(prefix.Clone().U64(last))
+	return nil
+}
+
+func (f *falling) close() { f.it.Close() }
+
+// at returns what was last written up to a day, nil if nothing was.
+func (f *falling) at(d uint64) ([]byte, error) {
+	for f.from > d && !f.done {
+		if !f.it.Valid() {
+			f.value, f.done = nil, true
+			break
+		}
+		rest := f.it.Key()[len(f.prefix):]
+		if len(rest) != 8 {
+			return nil, fmt.Errorf("%w: day of fees", primary.ErrRow)
+		}
+		f.from = binary.BigEndian.Uint64(rest)
+		if err := f.it.Value(func(b []byte) error {
+			f.value = append(f.value[:0], b...)
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+		f.it.Next()
+	}
+	if f.done {
+		return nil, nil
+	}
+	return f.value, nil
+}
