@@ -345,6 +345,23 @@ func (r *fakeRows) Days(subnet chain.ID, before uint64, take func(time uint64, s
 	return r.n.broken
 }
 
+// FeeDays has, on 40 days, as much as Days has validators, of who has an ID as many more as
+// its first byte says.
+func (r *fakeRows) FeeDays(f *pchain.FeeFilter, before uint64, take func(*pchain.FeeDay) bool) error {
+	var id chain.ID
+	switch {
+	case f.Node != nil:
+		id[0] = f.Node[0]
+	case f.Subnet != nil:
+		id = *f.Subnet
+	case f.Validation != nil:
+		id = *f.Validation
+	}
+	return r.Days(id, before, func(time uint64, s pchain.Sums) bool {
+		return take(&pchain.FeeDay{Time: time, Paying: s.Validators, Paid: s.ValidatorWeight, Today: s.Delegators})
+	})
+}
+
 func (r *fakeRows) Vertex(id chain.ID) (*primary.Vertex, bool, error) {
 	for _, v := range r.n.vertices {
 		if v.ID == id {

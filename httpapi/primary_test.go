@@ -75,6 +75,8 @@ func TestPrimaryBodies(t *testing.T) {
 		onFuji + "/blockchains/p-chain/nodes/" + one() + "/blocks",
 		onFuji + "/blockchains/x-chain/vertices?pageSize=2",
 		onFuji + "/blockchains/x-chain/vertices/" + chain.ID{0x52}.String(),
+		"/v2/validators/metrics/totalCumulativeFeesDaily?pageSize=2",
+		"/v2/subnet/" + chain.ID{5}.String() + "/metrics/perSubnetPayingValidators?pageSize=1&startTimestamp=1700000000",
 	}
 	var out bytes.Buffer
 	for _, path := range paths {

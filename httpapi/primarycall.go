@@ -136,14 +136,10 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 
 // find finds the network and the chain that the path names.
 func (c *primaryCall) find(p *params, kinds []primary.Kind) *failure {
-	if _, f := c.s.network(p.get("network")); f != nil {
+	if f := c.findNetwork(p.get("network")); f != nil {
 		return f
 	}
-	c.name = string(p.get("network"))
 	var ok bool
-	if c.network, ok = c.s.cfg.Primary.Primary(c.name); !ok {
-		return notFound("the primary network of " + c.name + " is not followed here")
-	}
 	c.kind = kinds[0]
 	if id := p.get("blockchainId"); id != nil && !c.route.anyChain {
 		if f := c.findKind(id, kinds); f != nil {
@@ -152,6 +148,28 @@ func (c *primaryCall) find(p *params, kinds []primary.Kind) *failure {
 	}
 	if c.on, ok = c.network.Chain(c.kind); !ok {
 		return notFound("the " + aliasKind(c.kind).String() + " of " + c.name + " is not followed here")
+	}
+	return nil
+}
+
+// findNetwork finds the network of a name; nil is mainnet, or where that is not followed
+// the test network.
+func (c *primaryCall) findNetwork(name []byte) *failure {
+	var ok bool
+	if name == nil {
+		for _, c.name = range [...]string{"mainnet", "fuji"} {
+			if c.network, ok = c.s.cfg.Primary.Primary(c.name); ok {
+				return nil
+			}
+		}
+		return notFound("no primary network is followed here")
+	}
+	if _, f := c.s.network(name); f != nil {
+		return f
+	}
+	c.name = string(name)
+	if c.network, ok = c.s.cfg.Primary.Primary(c.name); !ok {
+		return notFound("the primary network of " + c.name + " is not followed here")
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ var stakingMetrics = [...]struct {
 	{"validatorWeight", func(s *pchain.Sums) uint64 { return s.ValidatorWeight }},
 	{"delegatorCount", func(s *pchain.Sums) uint64 { return s.Delegators }},
 	{"delegatorWeight", func(s *pchain.Sums) uint64 { return s.DelegatorWeight }},
+	{"totalStake", func(s *pchain.Sums) uint64 { return s.ValidatorWeight + s.DelegatorWeight }},
 }
 
 // readMetric reads the metric in the path.
@@ -44,7 +45,7 @@ func (c *primaryCall) readMetric() *failure {
 			return nil
 		}
 	}
-	return badRequest("metric must be one of validatorCount, validatorWeight, delegatorCount and delegatorWeight, not " + excerpt(name))
+	return badRequest("metric must be one of validatorCount, validatorWeight, delegatorCount, delegatorWeight and totalStake, not " + excerpt(name))
 }
 
 // stakingMetric lists the points of a metric, the newest first: what it was after the
@@ -62,6 +63,15 @@ func (c *primaryCall) stakingMetric() *failure {
 	if c.q.primary.subnet != nil {
 		subnet = *c.q.primary.subnet
 	}
+	figure := stakingMetrics[c.number].of
+	return c.dayPoints(func(before uint64, point func(time, figure uint64) bool) error {
+		return rows.Days(subnet, before, func(time uint64, s pchain.Sums) bool { return point(time, figure(&s)) })
+	})
+}
+
+// dayPoints writes a page of the points that days hands over, from the day before a time
+// on, the newest first.
+func (c *primaryCall) dayPoints(days func(before uint64, point func(time, figure uint64) bool) error) *failure {
 	before := c.q.until
 	if before == math.MaxUint64 {
 		before = 0
@@ -74,8 +84,8 @@ func (c *primaryCall) stakingMetric() *failure {
 	c.list("results")
 	var next primary.Position
 	n, last := 0, uint64(0)
-	var figure [20]byte
-	err := rows.Days(subnet, before, func(time uint64, s pchain.Sums) bool {
+	var digits [20]byte
+	err := days(before, func(time, figure uint64) bool {
 		switch {
 		case time < c.q.since:
 			return false
@@ -84,8 +94,7 @@ func (c *primaryCall) stakingMetric() *failure {
 			return false
 		}
 		c.w.Comma()
-		value := strconv.AppendUint(figure[:0], stakingMetrics[c.number].of(&s), 10)
-		c.w.B = view.AppendPoint(c.w.B, view.ValueFirst, value, int64(time))
+		c.w.B = view.AppendPoint(c.w.B, view.ValueFirst, strconv.AppendUint(digits[:0], figure, 10), int64(time))
 		n, last = n+1, time
 		return true
 	})

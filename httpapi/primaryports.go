@@ -91,6 +91,8 @@ type PlatformView interface {
 	// Days hands over sums over the stakers of a subnet at the end of each day, the newest
 	// first, from the day before a time on; zero is now.
 	Days(subnet chain.ID, before uint64, take func(time uint64, s pchain.Sums) bool) error
+	// FeeDays hands over what validators of L1s have paid, in the same way.
+	FeeDays(f *pchain.FeeFilter, before uint64, take func(*pchain.FeeDay) bool) error
 }
 
 // VertexView reads the vertices of the X-Chain.

@@ -1,6 +1,10 @@
 package httpapi
 
-import "github.com/valyala/fasthttp"
+import (
+	"slices"
+
+	"github.com/valyala/fasthttp"
+)
 
 // The patterns that routes of the primary network start with.
 const (
@@ -11,8 +15,7 @@ const (
 // primaryRoutes are what is served of the P-, X- and C-Chain as those of the primary
 // network.
 func primaryRoutes() []Route {
-	list := append(contractRoutes(), platformRoutes()...)
-	return append(append(list, fundsRoutes()...), stakingRoutes()...)
+	return slices.Concat(contractRoutes(), platformRoutes(), fundsRoutes(), stakingRoutes(), feeRoutes())
 }
 
 // contractRoutes are those of the documented API.

@@ -65,7 +65,7 @@ func extServer(t *testing.T, cfg Config) *Server {
 func ask(s *Server, l listing, headers ...string) *fasthttp.Response {
 	path := strings.NewReplacer("{network}", "fuji", "{chainId}", "43112", "{chain}", "C", "{address}", alice.String(),
 		"{blockId}", "1", "{metric}", "txCount", "{txHash}", "0x"+strings.Repeat("0", 64),
-		"{blockchainId}", "x-chain", "{nodeId}", nodeOne.String(), "{subnetId}", chain.ID{3}.String(), "{assetId}", chain.ID{1}.String(), "{vertexHash}", chain.ID{0x51}.String(), "/*", "").Replace(l.pattern)
+		"{blockchainId}", "x-chain", "{nodeId}", nodeOne.String(), "{subnetId}", chain.ID{3}.String(), "{assetId}", chain.ID{1}.String(), "{vertexHash}", chain.ID{0x51}.String(), "{l1ValidationId}", chain.ID{4}.String(), "/*", "").Replace(l.pattern)
 	var req fasthttp.Request
 	req.SetRequestURI(path)
 	req.Header.SetHost("localhost")

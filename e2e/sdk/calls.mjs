@@ -273,6 +273,14 @@ export function primaryCalls(f) {
     other("vertices.listLatest", "vertices", { blockchainId: "x-chain", pageSize: 100 }),
     ...["validatorCount", "validatorWeight", "delegatorCount", "delegatorWeight"].map((metric) =>
       ({ endpoint: "primary", name: "metrics.networks.getStakingMetrics", rows: "results", request: { network: f.network, metric, pageSize: 1000 } })),
+    ...[
+      ["listMetrics", {}, ["totalCumulativeFeesDaily", "totalValidatorFeesDaily", "totalPayingValidatorsDaily"]],
+      ["getMetricsByNodeId", { nodeId: f.nodeIds[0] }, ["perNodeCumulativeFeesPaid", "perNodeDailyFeesPaid"]],
+      ["getMetricsBySubnetId", { subnetId: f.subnetId }, ["perSubnetCumulativeFeesPaid", "perSubnetDailyFeesPaid", "perSubnetPayingValidators"]],
+      ["getMetricsByValidationId", { l1ValidationId: f.subnetId }, ["validationCumulativeFeesDaily", "validationFeesDaily"]],
+    ].flatMap(([name, of, metrics]) => metrics.map((metric) => ({
+      endpoint: "primary", name: `metrics.l1Validators.${name}`, rows: "results", request: { ...of, metric }, empty: name !== "listMetrics",
+    }))),
     { ...call("9", "rewards.listHistoricalRewards", "historicalRewards", {}), error: 400 },
     { ...call("16", "blocks.listLatest", "blocks", { network: "mainnet", blockchainId: "p-chain" }), error: 404 },
     { ...call("13", "listDelegators", "delegators", { pageSize: 101 }), error: 400 },

@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/primary/pchain"
+)
+
+// feesOf says of whom the fees of a route are.
+type feesOf uint8
+
+const (
+	feesOfAll feesOf = iota
+	feesOfNode
+	feesOfSubnet
+	feesOfValidation
+)
+
+// pagesOfFees has all days on one page unless fewer are asked for: the SDKs ask for one.
+var pagesOfFees = pageSize{1, 2160, 2160}
+
+// feeRoutes are the metrics of what validators of L1s pay. Their paths name no network:
+// they are of mainnet if that is followed, and of the test network otherwise.
+func feeRoutes() []Route {
+	route := func(id uint8, pattern, doc string, of feesOf) Route {
+		return Route{
+			Method: fasthttp.MethodGet, Pattern: pattern + "/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
+			Doc: doc, id: id, size: pagesOfFees,
+			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp},
+			needs: needsPrimary, make: onPrimary(onPlatform,
+				func(c *primaryCall) *failure { return c.readFees(of) }, func(c *primaryCall) *failure { return c.feeMetric(of) }),
+		}
+	}
+	return []Route{
+		route(72, "/v2/validators", "returns a metric of the fees of all L1 validators, by days", feesOfAll),
+		route(73, "/v2/validator/{nodeId}", "returns a metric of the fees of a node's L1 validators, by days", feesOfNode),
+		route(74, "/v2/subnet/{subnetId}", "returns a metric of the fees of an L1's validators, by days", feesOfSubnet),
+		route(75, "/v2/validation/{l1ValidationId}", "returns a metric of the fees of an L1 validator, by days", feesOfValidation),
+	}
+}
+
+// Figures of a day's fees.
+func paidSoFar(d *pchain.FeeDay) uint64   { return d.Paid }
+func paidThatDay(d *pchain.FeeDay) uint64 { return d.Today }
+func whoPaid(d *pchain.FeeDay) uint64     { return d.Paying }
+
+type feeMetric struct {
+	name   string
+	figure func(d *pchain.FeeDay) uint64
+}
+
+// feeMetrics are the names that metrics have on each route, which are all others.
+var feeMetrics = [...][]feeMetric{
+	feesOfAll:        {{"totalCumulativeFeesDaily", paidSoFar}, {"totalValidatorFeesDaily", paidThatDay}, {"totalPayingValidatorsDaily", whoPaid}},
+	feesOfNode:       {{"perNodeCumulativeFeesPaid", paidSoFar}, {"perNodeDailyFeesPaid", paidThatDay}},
+	feesOfSubnet:     {{"perSubnetCumulativeFeesPaid", paidSoFar}, {"perSubnetDailyFeesPaid", paidThatDay}, {"perSubnetPayingValidators", whoPaid}},
+	feesOfValidation: {{"validationCumulativeFeesDaily", paidSoFar}, {"validationFeesDaily", paidThatDay}},
+}
+
+// readFees reads whose fees the path names, and the metric.
+func (c *primaryCall) readFees(of feesOf) *failure {
+	var f *failure
+	switch of {
+	case feesOfNode:
+		f = c.readNode()
+	case feesOfSubnet:
+		f = c.readSubnet()
+	case feesOfValidation:
+		f = c.readID("l1ValidationId", &c.id)
+	}
+	if f != nil {
+		return f
+	}
+	name, names := c.values.get("metric"), ""
+	for i, m := range feeMetrics[of] {
+		if string(name) == m.name {
+			c.number = uint64(i) // page tokens are bound to it
+			return nil
+		}
+		switch {
+		case i > 0 && i == len(feeMetrics[of])-1:
+			names += " and "
+		case i > 0:
+			names += ", "
+		}
+		names += m.name
+	}
+	return badRequest("metric must be one of " + names + ", not " + excerpt(name))
+}
+
+// feeMetric lists the points of a metric in nAVAX, the newest first: what it was after the
+// last block of each day, back to the first day on which one of them paid. The last day
+// is not over.
+func (c *primaryCall) feeMetric(of feesOf) *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	if !rows.Exact() {
+		return c.missing("the fees of L1 validators need all blocks since the genesis, which is not known here (--genesis-file)")
+	}
+	whose := &pchain.FeeFilter{}
+	switch of {
+	case feesOfNode:
+		whose.Node = &c.node
+	case feesOfSubnet:
+		whose.Subnet = &c.id
+	case feesOfValidation:
+		whose.Validation = &c.id
+	}
+	figure := feeMetrics[of][c.number].figure
+	return c.dayPoints(func(before uint64, point func(time, figure uint64) bool) error {
+		return rows.FeeDays(whose, before, func(d *pchain.FeeDay) bool { return point(d.Time, figure(d)) })
+	})
+}
