@@ -35,7 +35,7 @@ func NewBudget(total int64, chains, networks int) Budget {
 	return Budget{
 		Blocks:      of(200, 8<<20, 512<<20),
 		Tables:      of(40, 8<<20, 64<<20),
-		Compactions: of(255, 60<<20, 512<<20),
+		Compactions: of(255, 60<<20, max(512<<20, total/8)), // larger tables for what may become large
 		Balances:    each(chains, 60, 1<<20, 108<<20),
 		Window:      each(chains, 60, 3<<20, 512<<20),
 		Primary:     each(networks*len(primaryChains), 32, 1<<20, 32<<20),

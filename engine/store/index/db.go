@@ -40,7 +40,10 @@ const (
 	// its size and, when that is used up, twice that in addition, and 3 MiB for its
 	// index while it is written. All of that at once is rare.
 	compactionTables = 20 * 6
-	maxTables        = 30_000
+	// maxTables is how many tables a database has at most when it is opened, but for
+	// those that were made smaller: a quarter of what a process may map, usually, since
+	// it grows until it is opened again.
+	maxTables = 1 << 14
 	// With hurry of them compactions do not rest: at 15 Badger has commits wait.
 	hurry = 2 * level0
 )
@@ -182,9 +185,10 @@ func settings(dir string, o *Options) badger.Options {
 }
 
 // tableSize returns the size of tables on disk, on all levels, that keeps compactions
-// within so many MiB, unless the database had more of them then than a process may map:
-// Linux allows 65,530. With Badger's own sizes, which double from level to level, what
-// compactions take grows with the database: it was seen to reach 500 MB with half a gigabyte.
+// within so many MiB, unless the database had too many of them then for what a process
+// may map: Linux allows 65,530. With Badger's own sizes, which double from level to
+// level, what compactions take grows with the database: it was seen to reach 500 MB with
+// half a gigabyte.
 func tableSize(compactionMB int, disk int64) int64 {
 	fits := uint64(compactionMB) << 20 / compactionTables
 	// What a table takes while it is made is rounded up to a power of two.
