@@ -86,6 +86,8 @@ type Config struct {
 	// SecondShare has a second node asked for the calls of one block in so many.
 	// Default [follow.DefaultSecondShare].
 	SecondShare uint32
+	// MaxAnswer bounds an answer of a chain's nodes, in bytes. Default as of [follow.Config].
+	MaxAnswer int
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 

@@ -66,7 +66,7 @@ func backupPages(t *testing.T, url string) (pages map[string]string, next string
 // and has a server there serve the same pages.
 func TestBackup(t *testing.T) {
 	t.Parallel()
-	r := newArchiveRig(t, devnet.Config{Blocks: 120, TxsPerBlock: 4})
+	r := newArchiveRig(t, devnet.Config{Blocks: 70, TxsPerBlock: 3})
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
 	message := r.d.Facts("").Signature.Messages[0]
@@ -81,7 +81,7 @@ func TestBackup(t *testing.T) {
 	_, told := mustCommand(t, nil, "backup", "--data-dir", r.dir, "--to", to)
 	stream, _ := mustCommand(t, nil, "backup", "--data-dir", r.dir, "--to", "-", "--with-identity")
 	if out, _ := mustCommand(t, nil, "verify-data", "--data-dir", r.dir); !strings.Contains(string(out), "not checked: a server uses it") ||
-		!strings.Contains(string(out), "blocks 0 to 130") {
+		!strings.Contains(string(out), "blocks 0 to 80") {
 		t.Errorf("verify-data: %s", out)
 	}
 	if code, _, told := command(t, nil, "restore", "--data-dir", r.dir, "--from", to); code != exitFailed || !strings.Contains(told, "a server uses") {
@@ -182,7 +182,7 @@ func killed(t *testing.T, after time.Duration, args ...string) (done bool) {
 // restore was called again.
 func TestBackupKilled(t *testing.T) {
 	t.Parallel()
-	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 4})
+	r := newArchiveRig(t, devnet.Config{Blocks: 40, TxsPerBlock: 3})
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
 	to := filepath.Join(t.TempDir(), "backup")

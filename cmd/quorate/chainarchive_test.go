@@ -54,7 +54,11 @@ func (r *archiveRig) remove(t *testing.T, name string) {
 // awaitWhole waits until archive and index both reach the chain's tip.
 func (r *archiveRig) awaitWhole(t *testing.T, url string) {
 	t.Helper()
-	poll(t, 100*time.Millisecond, "archive and index are whole", func() bool {
+	_, number := cChain(r.d)
+	poll(t, 50*time.Millisecond, "archive and index are whole", func() bool {
+		if !hasBlock(t, url, number, r.c.Tip()) {
+			return false
+		}
 		have, tip := counters(t, url), float64(r.c.Tip())
 		return have[`quorate_index_height{chain="C"}`] == tip && have[`quorate_archive_last_block{chain="C"}`] == tip
 	})
@@ -82,7 +86,7 @@ func (r *archiveRig) withoutNode(t *testing.T) [32]byte {
 // which is fetched again.
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 4})
+	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 2})
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
 	caches := 0.0
@@ -152,7 +156,7 @@ func fromArchive(t *testing.T, dir string, c *evmchain.Chain) (sum [32]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.Open(t.TempDir(), store.Options{NoSync: true})
+	db, err := store.Open(t.TempDir(), smallStore)
 	if err != nil {
 		t.Fatal(errors.Join(err, a.Close()))
 	}

@@ -45,16 +45,7 @@ func nodeGate(t *testing.T, node string, admits func(w http.ResponseWriter, r *h
 func smallDevnet(t *testing.T, cfg devnet.Config) *devnet.Devnet {
 	t.Helper()
 	cfg.Blocks, cfg.BlockInterval = 20, 250*time.Millisecond
-	d, stop, err := startDevnet(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if stop(&err); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return startNetwork(t, cfg)
 }
 
 func chainCall(t *testing.T, url, method, params string) (status int, body string) {

@@ -220,6 +220,10 @@ func embeddedConfig(logger *slog.Logger) devnet.Config {
 // make it small: a chain grows until a lie is found.
 var secondShare uint32 = follow.DefaultSecondShare
 
+// maxNodeAnswer bounds an answer of a chain's nodes in bytes; 0 stands for what the engine
+// takes. Tests make it small: a node sends too much again and again.
+var maxNodeAnswer int
+
 // startEmbedded starts a network for quorate serve: on the port where one is
 // looked for, or on any other when that is taken.
 func startEmbedded(ctx context.Context, cfg devnet.Config) (*devnet.Devnet, func(err *error), error) {

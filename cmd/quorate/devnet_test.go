@@ -16,7 +16,7 @@ func TestHostileDevnet(t *testing.T) {
 	p := launch(t, "devnet ready", "devnet", "--http-port", "0", "--validators", "20", "--facts-file", path,
 		"--byzantine", "0.2", "--kinds", "bomb,wrong-key", "--slow", "0.1", "--slow-delay", "1s", "--flapping", "0.1", "--silent", "0.1",
 		"--l1s", "1", "--l1-members", "6", "--l1-inactive", "1", "--l1-underfunded", "1", "--shared-keys", "1", "--keyless", "1",
-		"--height-interval", "1h", "--messages", "10")
+		"--height-interval", "1h", "--messages", "10", "--blocks", "20")
 	facts, err := devnet.ReadFacts(path)
 	if err != nil {
 		t.Fatal(err)

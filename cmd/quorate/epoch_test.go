@@ -14,7 +14,7 @@ import (
 // set of the running epoch before anybody asks; neither the turn of the epoch nor
 // a change of the set asks a validator again.
 func TestEpochs(t *testing.T) {
-	d := startNetwork(t, devnet.Config{Blocks: 40, TxsPerBlock: 2})
+	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: 40, TxsPerBlock: 2})
 	c, _ := cChain(d)
 	w := d.World()
 	weigh := func(i int) uint64 {

@@ -25,7 +25,7 @@ import (
 // hostileNet starts a simulated network and a server that follows it.
 func hostileNet(t *testing.T, cfg devnet.Config, args ...string) (*devnet.Devnet, *program) {
 	t.Helper()
-	cfg.Blocks = 20
+	cfg.Blocks, cfg.TxsPerBlock = 5, 1
 	d, stop, err := startDevnet(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestHostile(t *testing.T) {
 	if status, _, message := askFor(t, p.url, d, 0, 67, 33); status != http.StatusCreated {
 		t.Fatalf("status %d, %s", status, message)
 	}
-	signMany(t, d, p.url, 1, torture.Pick(40, 300), 67)
+	signMany(t, d, p.url, 1, torture.Pick(25, 300), 67)
 	liars := d.Liars()
 	if len(liars) != 20 {
 		t.Fatalf("%d liars", len(liars))
@@ -257,13 +257,13 @@ func TestHostile(t *testing.T) {
 // with one more none is, and the error says so in time.
 func TestHostileLimit(t *testing.T) {
 	t.Run("33", func(t *testing.T) {
-		d, p := hostileNet(t, devnet.Config{Validators: 100, Byzantine: 0.33})
+		d, p := hostileNet(t, devnet.Config{Validators: torture.Pick(50, 100), Byzantine: 0.33})
 		signMany(t, d, p.url, 0, torture.Pick(10, 60), 67)
 	})
 	t.Run("34", func(t *testing.T) {
 		// Not pairs whose errors cancel: with both of them, a sum is valid.
 		kinds := slices.DeleteFunc(validator.Kinds(), func(k devnet.Kind) bool { return k == validator.Cancelling })
-		d, p := hostileNet(t, devnet.Config{Validators: 100, Byzantine: 0.34, Kinds: kinds}, "--request-timeout", "6s")
+		d, p := hostileNet(t, devnet.Config{Validators: torture.Pick(50, 100), Byzantine: 0.34, Kinds: kinds}, "--request-timeout", "6s")
 		var wg sync.WaitGroup
 		for i := range uint64(4) {
 			wg.Go(func() {

@@ -14,7 +14,6 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/warp"
 	"quorate/engine/index"
-	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
 )
 
@@ -29,17 +28,11 @@ type sent struct {
 func sentIn(t *testing.T, d *devnet.Devnet, from, to uint64) (out []sent) {
 	t.Helper()
 	c, _ := cChain(d)
-	node, err := source.Open(d.NodeURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer node.Close()
-	client, err := evmsource.New(evmsource.Config{
-		Node: node, Path: "/ext/bc/" + c.Config().ID.String() + "/rpc", AVAXAssetID: evm.Hash(c.Config().AssetID),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return sentBy(t, chainClient(t, d, c), from, to)
+}
+
+func sentBy(t *testing.T, client *evmsource.Client, from, to uint64) (out []sent) {
+	t.Helper()
 	blocks, err := client.Fetch(t.Context(), from, to)
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +58,10 @@ func sentIn(t *testing.T, d *devnet.Devnet, from, to uint64) (out []sent) {
 // newMessage lets the chain grow until a block sends a warp message.
 func newMessage(t *testing.T, d *devnet.Devnet, c *evmchain.Chain) sent {
 	t.Helper()
+	client := chainClient(t, d, c)
 	for range 2000 {
 		c.Advance()
-		if list := sentIn(t, d, c.Tip(), c.Tip()); len(list) > 0 {
+		if list := sentBy(t, client, c.Tip(), c.Tip()); len(list) > 0 {
 			return list[0]
 		}
 	}
@@ -110,7 +104,7 @@ func serveIndexed(t *testing.T, d *devnet.Devnet, args ...string) *program {
 // that asking for it, by its bytes or by its transaction, asks no validator.
 func TestSignAhead(t *testing.T) {
 	const blocks = 300
-	d := startNetwork(t, devnet.Config{Blocks: blocks, TxsPerBlock: 2})
+	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: blocks, TxsPerBlock: 2})
 	c, _ := cChain(d)
 	p := serveIndexed(t, d)
 	// Of the history only what is recent is signed ahead.
@@ -154,7 +148,7 @@ func TestSignAhead(t *testing.T) {
 
 // TestSignAheadOff: with the flag nothing is signed before it is asked for.
 func TestSignAheadOff(t *testing.T) {
-	d := startNetwork(t, devnet.Config{Blocks: 100, TxsPerBlock: 4})
+	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: 100, TxsPerBlock: 4})
 	c, number := cChain(d)
 	p := serveIndexed(t, d, "--sign-ahead=false")
 	m := newMessage(t, d, c)
@@ -187,7 +181,7 @@ func TestSignAheadBounded(t *testing.T) {
 		silent[i] = validator.Silent
 	}
 	const blocks, atOnce, room = 100, 4, 1024
-	d := startNetwork(t, devnet.Config{Blocks: blocks, TxsPerBlock: 8, Behaviours: silent})
+	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: blocks, TxsPerBlock: 8, Behaviours: silent})
 	p := serveIndexed(t, d, "--request-timeout", "60s")
 	messages := sentIn(t, d, 1, blocks)
 	poll(t, 100*time.Millisecond, "messages are being signed", func() bool {

@@ -36,7 +36,7 @@ type liesRig struct {
 	c      *evmchain.Chain
 	number string
 	dir    string
-	server *child
+	server *program
 }
 
 func newLiesRig(t *testing.T, cfg devnet.Config, lie func(string, json.RawMessage, []byte) []byte) *liesRig {
@@ -49,7 +49,7 @@ func newLiesRig(t *testing.T, cfg devnet.Config, lie func(string, json.RawMessag
 		r.d.Node(i + 1).SetTraits(evmrpc.Traits{NoDebug: true})
 		args = append(args, "--node-url", r.d.Node(i+1).URL())
 	}
-	r.server = startChild(t, r.d, r.dir, args...)
+	r.server = serveIn(t, r.d, r.dir, args...)
 	awaitIndexed(t, r.server.url, r.c)
 	return r
 }
@@ -76,8 +76,7 @@ func (r *liesRig) whole(t *testing.T) {
 	awaitIndexed(t, r.server.url, r.c)
 	r.server.stop(t)
 	r.d.SetEVMTraits(r.c.Config().ID, evmrpc.Traits{})
-	honest, _ := undisturbed(t, r.d, []*evmchain.Chain{r.c})
-	want := digest(t, honest, r.c)
+	want := honestDigest(t, r.d, r.c)
 	if digest(t, r.dir, r.c) != want {
 		t.Error("rows differ from those of a server that nobody lied to")
 	}
@@ -91,7 +90,7 @@ func (r *liesRig) whole(t *testing.T) {
 // can be asked all that the first one told is put right, in the index and in the archive.
 func TestFalseBalances(t *testing.T) {
 	t.Parallel()
-	r := newLiesRig(t, devnet.Config{Blocks: 40, TxsPerBlock: 3, Nodes: 2, StateProofs: true}, oneMore(t, "*/result/post/*/balance"))
+	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2, StateProofs: true}, oneMore(t, "*/result/post/*/balance"))
 	said := ""
 	poll(t, 250*time.Millisecond, "health says that what is served may be false", func() bool {
 		said = healthOf(t, r.server.url).Checks["C"].Error
@@ -118,11 +117,11 @@ func TestFalseOlderBalances(t *testing.T) {
 	d := startNetwork(t, devnet.Config{Blocks: 250, TxsPerBlock: 3, StateProofs: true})
 	c, _ := cChain(d)
 	dir := t.TempDir()
-	server := startChild(t, d, dir, "--start-block", "latest-2", "--log-display-level", "fatal")
+	server := serveIn(t, d, dir, "--start-block", "latest-2", "--log-display-level", "fatal")
 	awaitIndexed(t, server.url, c)
 	server.stop(t)
 	d.SetEVMTraits(c.Config().ID, evmrpc.Traits{Edit: oneMore(t, "*/result/post/*/balance")})
-	server = startChild(t, d, dir, "--health-check-frequency", "250ms", "--log-display-level", "fatal")
+	server = serveIn(t, d, dir, "--health-check-frequency", "250ms", "--log-display-level", "fatal")
 	poll(t, 100*time.Millisecond, "health says that what is served may be false", func() bool {
 		return strings.Contains(healthOf(t, server.url).Checks["C"].Error, "may be false")
 	})
@@ -133,13 +132,13 @@ func TestFalseOlderBalances(t *testing.T) {
 // soon as there are others its word is compared with theirs, and all of it is put right.
 func TestFalseCalls(t *testing.T) {
 	t.Parallel()
-	r := newLiesRig(t, devnet.Config{Blocks: 40, TxsPerBlock: 3, Nodes: 3}, oneMore(t, "*/result/calls/*/gasUsed"))
+	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 3}, oneMore(t, "*/result/calls/*/gasUsed"))
 	r.others()
 	poll(t, 250*time.Millisecond, "nodes are found to differ", func() bool {
 		if counters(t, r.server.url)[`quorate_second_opinions_disputed_total{chain="C"}`] > 0 {
 			return true
 		}
-		advance(r.c, 15)
+		advance(r.c, 8)
 		return false
 	})
 	r.whole(t)
@@ -149,14 +148,14 @@ func TestFalseCalls(t *testing.T) {
 // named, health stays green, and a node that mends itself settles it.
 func TestContradiction(t *testing.T) {
 	t.Parallel()
-	r := newLiesRig(t, devnet.Config{Blocks: 40, TxsPerBlock: 3, Nodes: 2}, oneMore(t, "*/result/calls/*/gasUsed"))
+	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2}, oneMore(t, "*/result/calls/*/gasUsed"))
 	r.others()
 	poll(t, 250*time.Millisecond, "the contradiction is named", func() bool {
 		_, body := get(t, r.server.url+"/v1/chains")
 		if strings.Contains(string(body), `"kind":"doubtful"`) && strings.Contains(string(body), "against") {
 			return true
 		}
-		advance(r.c, 15)
+		advance(r.c, 8)
 		return false
 	})
 	if said := healthOf(t, r.server.url).Checks["C"].Error; said != "" {

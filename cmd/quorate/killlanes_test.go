@@ -51,7 +51,7 @@ func TestKillLanes(t *testing.T) {
 	d := startNetwork(t, devnet.Config{Blocks: torture.Pick(30, 120), TxsPerBlock: torture.Pick(3, 4), Validators: 2})
 	c, _ := cChain(d)
 	rnd := rand.New(rand.NewPCG(uint64(kills), 7))
-	dir, took := undisturbed(t, d, []*evmchain.Chain{c})
+	dir, took := undisturbed(t, d)
 	for n := range kills {
 		for _, lane := range lanes {
 			advance(c, 2)
@@ -76,8 +76,7 @@ func TestKillLanes(t *testing.T) {
 	})
 	mustCommand(t, nil, "reindex", "--data-dir", dir) // what is stale since traces came late
 	last.stop(t)
-	honest, _ := undisturbed(t, d, []*evmchain.Chain{c})
-	want := digest(t, honest, c)
+	want := honestDigest(t, d, c)
 	if digest(t, dir, c) != want {
 		t.Errorf("after %d kills the database is another one", kills*len(lanes))
 	}

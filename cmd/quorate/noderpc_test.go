@@ -92,7 +92,7 @@ func TestNodeHealth(t *testing.T) {
 		var err error
 		// A connection of somebody else may have the port for a while.
 		poll(t, 20*time.Millisecond, "the port is free", func() bool {
-			d, stop, err = startDevnet(t.Context(), devnet.Config{HTTPPort: uint16(port), Blocks: 30})
+			d, stop, err = startDevnet(t.Context(), devnet.Config{HTTPPort: uint16(port), Validators: 2, Blocks: 5, TxsPerBlock: 1})
 			return !errors.Is(err, syscall.EADDRINUSE)
 		})
 		if err != nil {
@@ -110,7 +110,7 @@ func TestNodeHealth(t *testing.T) {
 	}
 	stop := start()
 	p := launch(t, "quorate ready", "serve", "--node-url", "http://127.0.0.1:"+strconv.FormatUint(port, 10), "--http-port", "0",
-		"--data-dir", t.TempDir(), "--log-display-level", "fatal", "--health-check-frequency", "50ms")
+		"--data-dir", t.TempDir(), "--log-display-level", "fatal", "--health-check-frequency", "250ms")
 	r := awaitHealth(t, p.url, http.StatusOK)
 	for _, name := range []string{"P", "bootstrapped", "database", "diskspace", "network", "router"} {
 		if c, ok := r.Checks[name]; !ok || c.Error != "" {

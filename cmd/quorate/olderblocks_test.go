@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"quorate/devnet"
-	"quorate/devnet/evmchain"
 	"quorate/devnet/evmrpc"
 )
 
@@ -94,7 +93,7 @@ func erc20(t *testing.T, url, holder string) (held map[string]string, said int) 
 // with the first block.
 func TestOlderBlocks(t *testing.T) {
 	t.Parallel()
-	r := newArchiveRig(t, devnet.Config{Blocks: 200, TxsPerBlock: 3})
+	r := newArchiveRig(t, devnet.Config{Blocks: 200, TxsPerBlock: 2})
 	facts := r.d.Facts("")
 	_, number := cChain(r.d)
 	cumulative := "/v2/chains/" + number + "/metrics/cumulativeTxCount?timeInterval=day"
@@ -170,8 +169,7 @@ func TestOlderBlocks(t *testing.T) {
 		t.Errorf("contracts said all %d balances", said)
 	}
 	p.stop(t)
-	honest, _ := undisturbed(t, r.d, []*evmchain.Chain{r.c})
-	want := digest(t, honest, r.c)
+	want := honestDigest(t, r.d, r.c)
 	if digest(t, r.dir, r.c) != want {
 		t.Error("the index is another one")
 	}
@@ -203,8 +201,7 @@ func TestKillOlder(t *testing.T) {
 	awaitSummed(t, server.url, number)
 	awaitIndexed(t, server.url, c)
 	server.stop(t)
-	honest, _ := undisturbed(t, d, []*evmchain.Chain{c})
-	want := digest(t, honest, c)
+	want := honestDigest(t, d, c)
 	if digest(t, dir, c) != want || fromArchive(t, dir, c) != want {
 		t.Errorf("after %d kills the database is another one", kills)
 	}
@@ -231,7 +228,7 @@ func TestStartBlockMessages(t *testing.T) {
 		{nil, 0, ""},
 		{[]string{"--start-block", "30"}, 0, "goes on as it was begun"},
 	} {
-		server := startChild(t, d, dir, run.args...)
+		server := serveIn(t, d, dir, run.args...)
 		awaitIndexed(t, server.url, c)
 		awaitFirst(t, server.url, run.first)
 		if run.says != "" {

@@ -87,7 +87,7 @@ func TestPrimaryKill(t *testing.T) {
 	t.Parallel()
 	kills := killCount(t, 50)
 	d := startNetwork(t, devnet.Config{
-		Blocks: 5, Validators: 2, PrimaryBlocks: torture.Pick(600, 3000), HeightInterval: time.Hour, BlockInterval: time.Hour,
+		Blocks: 5, Validators: 2, PrimaryBlocks: torture.Pick(240, 3000), HeightInterval: time.Hour, BlockInterval: time.Hour,
 	})
 	follow := func(dir string) time.Duration {
 		t.Helper()
@@ -104,7 +104,7 @@ func TestPrimaryKill(t *testing.T) {
 	dir := t.TempDir()
 	for range kills {
 		killAfter(t, d, dir, time.Duration(rnd.Int64N(int64(took))))
-		d.Primary().Grow(30)
+		d.Primary().Grow(uint64(torture.Pick(12, 30)))
 	}
 	follow(dir)
 	follow(honest) // what came since

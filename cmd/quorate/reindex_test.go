@@ -23,7 +23,7 @@ import (
 // openMetrics opens the one chain of a data folder.
 func openMetrics(t *testing.T, dir string, opts index.Options) (*index.Chain, func()) {
 	t.Helper()
-	db, err := store.Open(filepath.Join(dir, "index"), store.Options{NoSync: true})
+	db, err := store.Open(filepath.Join(dir, "index"), smallStore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestReindex(t *testing.T) {
 		t.Error(got)
 	}
 	c, closeDB := openMetrics(t, dir, index.Options{NoRollup: true})
-	if err := c.Commit(context.Background(), indextest.New(indextest.Config{Seed: 4, Txs: 5, Step: 3_600_000}).Blocks(600)); err != nil {
+	if err := c.Commit(context.Background(), indextest.New(indextest.Config{Seed: 4, Txs: 5, Step: 3_600_000}).Blocks(300)); err != nil {
 		t.Fatal(err)
 	}
 	if _, got := command(exitFailed, "--metrics", "--data-dir", dir); !strings.Contains(got, "another process") {
@@ -62,7 +62,7 @@ func TestReindex(t *testing.T) {
 	closeDB()
 
 	id := chain.ID{5}.String()
-	want := "chain " + id + ": metrics of 600 blocks are complete\n"
+	want := "chain " + id + ": metrics of 300 blocks are complete\n"
 	if got, _ := command(exitDone, "--metrics", "--data-dir", dir); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -70,12 +70,12 @@ func TestReindex(t *testing.T) {
 		c, closeDB := openMetrics(t, dir, index.Options{})
 		defer closeDB()
 		s, edition, err := c.RollupState()
-		if err != nil || s.Next != 600 {
+		if err != nil || s.Next != 300 {
 			t.Errorf("made up to block %d: %v", s.Next, err)
 		}
 		first, last, _ := s.Bounds(rollup.Day)
 		txs := uint64(0)
-		if err := c.Buckets(rollup.Day, last, first, func(_ uint32, r *rollup.Record) { txs += r.Txs }); err != nil || txs < 600 {
+		if err := c.Buckets(rollup.Day, last, first, func(_ uint32, r *rollup.Record) { txs += r.Txs }); err != nil || txs < 300 {
 			t.Errorf("%d transactions: %v", txs, err)
 		}
 		return edition
@@ -127,7 +127,7 @@ func TestReindex(t *testing.T) {
 func TestReindexTables(t *testing.T) {
 	t.Parallel()
 	dir, id := t.TempDir(), chain.ID{5}
-	blocks := indextest.New(indextest.Config{Seed: 7, Txs: 5}).Blocks(200)
+	blocks := indextest.New(indextest.Config{Seed: 7, Txs: 5}).Blocks(100)
 	command := func(want int, args ...string) (out, errs string) {
 		t.Helper()
 		var o, e bytes.Buffer
@@ -164,7 +164,7 @@ func TestReindexTables(t *testing.T) {
 		t.Error(out)
 	}
 	if out, _ := command(exitDone, "reindex", "failed-transactions", "token-balances", "--chain", id.String()); out !=
-		"chain "+id.String()+": made again from 200 blocks: failed-transactions, token-balances\n" {
+		"chain "+id.String()+": made again from 100 blocks: failed-transactions, token-balances\n" {
 		t.Error(out)
 	}
 	if out, _ := command(exitDone, "check"); !strings.HasSuffix(out, " 0 differ\n") {
@@ -200,7 +200,7 @@ func writeArchive(t *testing.T, dir string, id chain.ID, blocks []*evm.Block) {
 // damage removes the first rows of a table from the index of a data folder.
 func damage(t *testing.T, dir string, table byte, rows int) {
 	t.Helper()
-	db, err := store.Open(filepath.Join(dir, "index"), store.Options{NoSync: true})
+	db, err := store.Open(filepath.Join(dir, "index"), smallStore)
 	if err != nil {
 		t.Fatal(err)
 	}

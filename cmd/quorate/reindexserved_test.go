@@ -13,7 +13,7 @@ import (
 // answers as before meanwhile and afterwards, and the index is the same.
 func TestReindexServed(t *testing.T) {
 	t.Parallel()
-	r := newArchiveRig(t, devnet.Config{Blocks: 80, TxsPerBlock: 4})
+	r := newArchiveRig(t, devnet.Config{Blocks: 70, TxsPerBlock: 3})
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
 	pages, _ := backupPages(t, p.url)

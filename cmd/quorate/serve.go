@@ -188,7 +188,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 			SignAhead: f.data.ahead, Log: logs.Logger,
 		},
 		NoIndex: !f.data.index, EVMChains: further, CChain: follow.Details{TokenDecimals: 18}, OnProgress: shown.progress, Metrics: set,
-		SecondShare: secondShare,
+		SecondShare: secondShare, MaxAnswer: maxNodeAnswer,
 	}
 	if err := f.subnets.configure(&cfgEngine); err != nil {
 		return errors.Join(err, ln.Close())

@@ -25,12 +25,12 @@ import (
 const asProgram = "QUORATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	secondShare = 4
+	secondShare, maxNodeAnswer = 4, torture.Pick(2<<20, 0)
 	if os.Getenv(asProgram) != "" {
 		prepareProgram()
 		main()
 	}
-	embeddedBlocks, defaultPrimary, defaultHeight = 50, 0, 0
+	embeddedBlocks, defaultPrimary, defaultHeight = 20, 0, 0
 	os.Exit(m.Run())
 }
 
@@ -75,6 +75,14 @@ func launch(t *testing.T, ready string, args ...string) *program {
 	t.Cleanup(func() { p.stop(t) })
 	p.url = readyURL(t, out, ready, p.stderr)
 	return p
+}
+
+// serveIn starts a server on a folder, in this process. One that is killed, or whose
+// memory is measured, has a process of its own: see [startChild].
+func serveIn(t *testing.T, d *devnet.Devnet, dir string, args ...string) *program {
+	t.Helper()
+	return launch(t, "quorate ready", append([]string{"serve", "--node-url", d.NodeURL(), "--http-port", "0",
+		"--data-dir", dir, "--log-display-level", "warn"}, args...)...)
 }
 
 func readyURL(t *testing.T, out io.Reader, ready string, stderr *lockedBuffer) string {

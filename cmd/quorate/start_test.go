@@ -156,7 +156,7 @@ func TestRestartWithoutNode(t *testing.T) {
 // about a moment before the stop is served after a restart, though the node is down.
 func TestSetOfTheLastMoment(t *testing.T) {
 	t.Parallel()
-	d := startNetwork(t, devnet.Config{Blocks: 5})
+	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: 5})
 	c, _ := cChain(d)
 	node := newPit(t, d.NodeURL(), passing)
 	args := []string{"serve", "--http-port", "0", "--data-dir", t.TempDir(), "--log-display-level", "error", "--node-url", node.url()}

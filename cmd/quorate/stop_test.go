@@ -263,15 +263,7 @@ func (d *doomed) ended(started time.Time, code int, reasons ...string) {
 // stop, a signal ends the server within 10 s, with the documented exit code and
 // the reason.
 func TestStop(t *testing.T) {
-	net, stop, err := startDevnet(t.Context(), devnet.Config{Blocks: 20, BlockInterval: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if stop(&err); err != nil {
-			t.Error(err)
-		}
-	})
+	net := startNetwork(t, devnet.Config{Blocks: 20, BlockInterval: 500 * time.Millisecond})
 	gone := newPit(t, net.NodeURL(), passing)
 	gone.close()
 	for _, c := range stopCases(net, gone.url()) {

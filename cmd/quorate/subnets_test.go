@@ -17,7 +17,7 @@ import (
 // client can make the server follow another.
 func TestQuietL1(t *testing.T) {
 	t.Parallel()
-	d := startNetwork(t, devnet.Config{EVMChains: 2, Blocks: 30, L1Own: 4})
+	d := startNetwork(t, devnet.Config{Validators: 5, EVMChains: 2, Blocks: 30, L1Own: 4})
 	followed, other := d.World().L1s()[0], d.World().L1s()[1]
 	facts := d.Facts("").EVMChains[1]
 	file := writeFile(t, "chains.yaml", fmt.Sprintf("chains:\n- {rpc: '%s', ws: '%s', blockchain-id: %s, subnet-id: %s, names: [games]}\n",
@@ -54,7 +54,7 @@ func TestQuietL1(t *testing.T) {
 // soon as it has validators, and is refused with the reason until then.
 func TestConvertedMeanwhile(t *testing.T) {
 	t.Parallel()
-	d := startNetwork(t, devnet.Config{L1s: 1, L1Own: 5, L1After: time.Hour, Blocks: 20})
+	d := startNetwork(t, devnet.Config{Validators: 5, L1s: 1, L1Own: 5, L1After: time.Hour, Blocks: 20})
 	l1 := d.World().L1s()[0]
 	p := launch(t, "quorate ready", "serve", noIndex, "--node-url", d.NodeURL(), "--http-port", "0", "--data-dir", t.TempDir(),
 		"--track-subnets", l1.SubnetID.String(), "--log-display-level", "error", "--request-timeout", "2s")

@@ -39,6 +39,8 @@ type Config struct {
 	// SecondShare has a second node asked for the calls of one block in so many; 0 stands
 	// for [DefaultSecondShare].
 	SecondShare uint32
+	// MaxAnswer bounds an answer of the chain's nodes in bytes; 0 stands for 32 MiB.
+	MaxAnswer int
 	// Start is where the chain begins. If it has begun above, older blocks are fetched.
 	Start StartBlock
 	// Verify says how many senders of transactions are recovered.

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -135,7 +136,7 @@ func (c *EVM) connect(asset chain.ID) error {
 	}
 	// Slower calls and smaller answers than others have. Nodes cut answers off at 25 MB.
 	node, at, err := c.cfg.Host.Source(source.Config{
-		Timeout: evmTimeout, MaxBody: maxEVMBody, MaxConns: c.cfg.Fetchers + c.cfg.Tracers + otherConns,
+		Timeout: evmTimeout, MaxBody: cmp.Or(c.cfg.MaxAnswer, maxEVMBody), MaxConns: c.cfg.Fetchers + c.cfg.Tracers + otherConns,
 	}, c.cfg.RPC)
 	if err != nil {
 		return err
