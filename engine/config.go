@@ -88,6 +88,9 @@ type Config struct {
 	SecondShare uint32
 	// MaxAnswer bounds an answer of a chain's nodes, in bytes. Default as of [follow.Config].
 	MaxAnswer int
+	// StopTimes is how many times as long as usual each part may take to stop: a machine
+	// on which much else runs may keep a disk busy for seconds. Default 1.
+	StopTimes int
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 

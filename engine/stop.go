@@ -34,6 +34,7 @@ func (e *Engine) StopBy(t time.Time) { e.stopBy.Store(&t) }
 // that hangs keeps no process from its end.
 type ending struct {
 	steps []step
+	times int // as long as usual; 0 means 1
 }
 
 type step struct {
@@ -54,7 +55,7 @@ func (s *ending) run(by time.Time) error {
 		step := &s.steps[i]
 		limit := max(time.Until(by)-time.Duration(i)*stopShare, stopShare)
 		if step.most > 0 {
-			limit = min(limit, step.most)
+			limit = min(limit, step.most*time.Duration(max(s.times, 1)))
 		}
 		errs = append(errs, step.within(limit))
 	}
@@ -77,7 +78,8 @@ func (s *step) within(limit time.Duration) error {
 
 // end does what is to be done at the end of Run.
 func (e *Engine) end(s *ending) error {
-	by := time.Now().Add(stopTime)
+	s.times = e.cfg.StopTimes
+	by := time.Now().Add(stopTime * time.Duration(max(s.times, 1)))
 	if t := e.stopBy.Load(); t != nil && t.Before(by) {
 		by = *t
 	}

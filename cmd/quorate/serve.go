@@ -188,7 +188,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 			SignAhead: f.data.ahead, Log: logs.Logger,
 		},
 		NoIndex: !f.data.index, EVMChains: further, CChain: follow.Details{TokenDecimals: 18}, OnProgress: shown.progress, Metrics: set,
-		SecondShare: secondShare, MaxAnswer: maxNodeAnswer,
+		SecondShare: secondShare, MaxAnswer: maxNodeAnswer, StopTimes: stopTimes,
 	}
 	if err := f.subnets.configure(&cfgEngine); err != nil {
 		return errors.Join(err, ln.Close())
@@ -336,7 +336,7 @@ func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server
 		}
 	}
 	log.Info("stopping: requests in flight are finished, new ones are not accepted", "in_flight", server.InFlight())
-	eng.StopBy(time.Now().Add(stopTime))
+	eng.StopBy(time.Now().Add(time.Duration(stopTimes) * stopTime))
 	stopHTTP()
 	late := time.AfterFunc(forwardTime, ext.Close)
 	socketsDone := make(chan struct{})

@@ -26,6 +26,9 @@ const asProgram = "QUORATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	secondShare, maxNodeAnswer = 4, torture.Pick(2<<20, 0)
+	if os.Getenv(inTime) == "" {
+		stopTimes = 10
+	}
 	if os.Getenv(asProgram) != "" {
 		prepareProgram()
 		main()

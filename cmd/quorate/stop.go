@@ -22,6 +22,10 @@ const (
 	lastResort = 9800 * time.Millisecond
 )
 
+// stopTimes is how many times as long each part may take. Tests are patient where they
+// are not about that time: a disk may be busy for seconds.
+var stopTimes = 1
+
 // sayTime is how long a process that gives up tries to say so.
 const sayTime = 100 * time.Millisecond
 

@@ -24,6 +24,8 @@ import (
 
 // Besides asProgram, how the test binary is to run as quorate.
 const (
+	// inTime has it keep to the time of a stop.
+	inTime = "QUORATE_TEST_IN_TIME"
 	// noOverride takes root's right to write where it must not.
 	noOverride = "QUORATE_TEST_NO_OVERRIDE"
 	// onTmpfs has the size, in MiB, of a tmpfs of the process alone, and the folder
@@ -193,7 +195,7 @@ func startDoomed(t *testing.T, nodeURL, dir string, attr *syscall.SysProcAttr, e
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "serve", "--node-url", nodeURL, "--http-port", "0", "--data-dir", dir,
 		"--log-display-level", "warn", "--sign-ahead=false")
-	cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
+	cmd.Env = append(append(os.Environ(), asProgram+"=1", inTime+"=1"), env...)
 	cmd.SysProcAttr = attr
 	d := &doomed{t: t, cmd: cmd, dir: dir, stderr: &lockedBuffer{}}
 	cmd.Stderr = d.stderr
@@ -467,11 +469,14 @@ func (d *doomed) fill() {
 		d.t.Fatal(err)
 	}
 	defer f.Close()
-	for size := 1 << 20; size >= 1<<12; {
-		if _, err := f.Write(make([]byte, size)); errors.Is(err, syscall.ENOSPC) {
+	for size, at := int64(1<<20), int64(0); size >= 1<<12; {
+		switch err := unix.Fallocate(int(f.Fd()), 0, at, size); {
+		case errors.Is(err, syscall.ENOSPC):
 			size /= 2
-		} else if err != nil {
+		case err != nil:
 			d.t.Fatal(err)
+		default:
+			at += size
 		}
 	}
 }
