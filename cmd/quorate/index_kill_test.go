@@ -137,7 +137,7 @@ func poll(t *testing.T, every time.Duration, what string, ok func() bool) {
 			return
 		}
 		select {
-		case <-time.After(max(every, min(8*time.Since(asked), time.Second))):
+		case <-time.After(max(every, min(12*time.Since(asked), time.Second))):
 		case <-limit:
 			t.Fatalf("not within %s: %s", patience, what)
 		}
@@ -276,7 +276,7 @@ func TestKillWhileIndexing(t *testing.T) {
 		return
 	}
 	kills := killCount(t, 25)
-	d := startNetwork(t, devnet.Config{Blocks: killBlocks, TxsPerBlock: torture.Pick(3, 5)})
+	d := startNetwork(t, devnet.Config{Blocks: killBlocks, TxsPerBlock: torture.Pick(2, 5)})
 	c, _ := cChain(d)
 	_, took := undisturbed(t, d)
 	rnd := rand.New(rand.NewPCG(uint64(kills), 5))
@@ -411,7 +411,7 @@ func followChain() (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := store.Open(os.Getenv(groupDir), store.Options{})
+	db, err := store.Open(os.Getenv(groupDir), store.Options{MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ var lanes = []struct {
 func TestKillLanes(t *testing.T) {
 	t.Parallel()
 	kills := killCount(t, 50)
-	d := startNetwork(t, devnet.Config{Blocks: torture.Pick(30, 120), TxsPerBlock: torture.Pick(3, 4), Validators: 2})
+	d := startNetwork(t, devnet.Config{Blocks: torture.Pick(20, 120), TxsPerBlock: torture.Pick(2, 4), Validators: 2})
 	c, _ := cChain(d)
 	rnd := rand.New(rand.NewPCG(uint64(kills), 7))
 	dir, took := undisturbed(t, d)

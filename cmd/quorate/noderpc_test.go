@@ -1,9 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -58,28 +58,24 @@ func call(t *testing.T, base, method, params string) (result map[string]any, fai
 // awaitHealth waits until GET /ext/health answers with that status.
 func awaitHealth(t *testing.T, base string, status int) healthReport {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	var r healthReport
+	defer func() {
+		if t.Failed() {
+			t.Logf("health says %+v", r)
+		}
+	}()
+	poll(t, 100*time.Millisecond, fmt.Sprint("health answers with status ", status), func() bool {
 		got, body := get(t, base+"/ext/health")
-		var r healthReport
+		r = healthReport{}
 		if err := json.Unmarshal(body, &r); err != nil {
 			t.Fatalf("%v in %s", err, body)
 		}
 		if r.Healthy != (got == http.StatusOK) {
 			t.Fatalf("status %d with %s", got, body)
 		}
-		if got == status {
-			return r
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("still status %d: %s", got, body)
-		}
-	}
+		return got == status
+	})
+	return r
 }
 
 // TestNodeHealth: health turns red when the followed node goes away and green

@@ -137,7 +137,7 @@ func TestOlderBlocks(t *testing.T) {
 	r.args = nil
 	p = r.start(t)
 	r.node.close() // for a while
-	list := p.url + "/v1/chains/C/transactions?pageSize=7&startBlock=1&endBlock=180"
+	list := p.url + "/v1/chains/C/transactions?pageSize=12&startBlock=1&endBlock=180"
 	lost := true
 	descending := walkTxs(t, list, func() {
 		if lost {

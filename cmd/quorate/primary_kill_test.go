@@ -44,7 +44,7 @@ func awaitPrimary(t *testing.T, d *devnet.Devnet, url string) {
 // no server uses.
 func primaryDigests(t *testing.T, d *devnet.Devnet, dir string) map[string][32]byte {
 	t.Helper()
-	db, err := store.Open(filepath.Join(dir, "index"), store.Options{})
+	db, err := store.Open(filepath.Join(dir, "index"), smallStore)
 	if err != nil {
 		t.Fatal(err)
 	}
