@@ -179,6 +179,9 @@ type Config struct {
 	// Behaviours overrides how single validators reply, by index. They are in
 	// none of the groups above, whose stake gets smaller by theirs.
 	Behaviours map[int]Behaviour
+	// Drain is how long requests in flight may take once the network is to end; 0
+	// means 5 s.
+	Drain time.Duration
 	// Logger gets what the network does; nil discards.
 	Logger *slog.Logger
 	// Metrics gets the network's metrics, quorate_devnet_...; nil means none.

@@ -27,8 +27,9 @@ import (
 func start(t *testing.T, cfg Config) (*Devnet, func()) {
 	t.Helper()
 	if cfg.Blocks == 0 {
-		cfg.Blocks = 300
+		cfg.Blocks = 60
 	}
+	cfg.Drain = time.Minute // however busy the machine
 	d, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +268,7 @@ func TestFacts(t *testing.T) {
 func TestSameSeedSameFacts(t *testing.T) {
 	t.Parallel()
 	encoded := func(seed uint64) []byte {
-		d, err := New(Config{Validators: 4, Seed: seed, Messages: 50, L1s: 1, Blocks: 300})
+		d, err := New(Config{Validators: 4, Seed: seed, Messages: 50, L1s: 1, Blocks: 60})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func TestDeal(t *testing.T) {
 // TestGroups: who does what depends on the seed, is disjoint and is told in the facts.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Validators: 100, Silent: 0.05, Byzantine: 0.2, Slow: 0.1, Flapping: 0.1, Seed: 8}
+	cfg := Config{Validators: 100, Silent: 0.05, Byzantine: 0.2, Slow: 0.1, Flapping: 0.1, Seed: 8, Blocks: 60}
 	d, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func (d *Devnet) addNodes() {
 		n.addr = net.JoinHostPort(d.cfg.HTTPHost, strconv.Itoa(int(port)))
 		n.api = nodeapi.New(nodeapi.Config{
 			World: d.world, Live: live{d}, Index: i, EVM: n.handlers, Primary: d.primary,
-			Logger: d.cfg.Logger, Metrics: d.cfg.Metrics,
+			Drain: d.cfg.Drain, Logger: d.cfg.Logger, Metrics: d.cfg.Metrics,
 		})
 		d.nodes = append(d.nodes, n)
 	}

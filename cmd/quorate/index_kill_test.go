@@ -63,6 +63,7 @@ func startNetwork(t *testing.T, cfg devnet.Config) *devnet.Devnet {
 	if cfg.TxsPerBlock == 0 {
 		cfg.TxsPerBlock = 3
 	}
+	cfg.Drain = patience
 	d, stop, err := startDevnet(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

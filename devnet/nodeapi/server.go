@@ -4,6 +4,7 @@
 package nodeapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -52,6 +53,8 @@ type Config struct {
 	// Primary are the P- and the X-Chain with their blocks; nil means that the P-Chain
 	// has empty ones and the node runs no X-Chain.
 	Primary *primary.Chain
+	// Drain is how long requests in flight may take once Run is to end. Default 5 s.
+	Drain time.Duration
 	// Logger gets the server's own errors; nil discards them.
 	Logger *slog.Logger
 	// Metrics gets quorate_devnet_api_requests_total by service; nil means none.
@@ -65,6 +68,7 @@ type Server struct {
 	log    *slog.Logger
 	index  int // of its validator
 	nodeID string
+	drain  time.Duration
 
 	info, platform, avax, health *service
 	proposers                    map[chain.ID]*service // by blockchain
@@ -99,8 +103,9 @@ func New(cfg Config) *Server {
 	s := &Server{
 		world: cfg.World, live: cfg.Live, log: cfg.Logger,
 		index: cfg.Index, nodeID: cfg.World.Validators()[cfg.Index].NodeID.String(),
-		sets: make(map[uint64][]byte),
-		evm:  cfg.EVM,
+		drain: cmp.Or(cfg.Drain, drainTimeout),
+		sets:  make(map[uint64][]byte),
+		evm:   cfg.EVM,
 	}
 	requests := func(service string) metric.Counter {
 		return cfg.Metrics.Counter("quorate_devnet_api_requests_total", "Requests to the simulated node.", "service", service)
@@ -167,7 +172,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return nil
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drain)
 	defer cancel()
 	if err := server.ShutdownWithContext(drain); err != nil {
 		return fmt.Errorf("stopping the node API: %w", err)
