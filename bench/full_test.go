@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"time"
 
@@ -99,14 +100,21 @@ func TestBesideMany(t *testing.T) {
 	}
 }
 
-// BenchmarkBesideMany is the time of indexing on top of a chain of a million
-// transactions, against that on none.
+// besideTxs is how many transactions the database of BenchmarkBesideMany has.
+var besideTxs = flag.Int("beside", 1_000_000, "transactions in the database of BenchmarkBesideMany")
+
+// BenchmarkBesideMany is what a database costs that has a million transactions, or as
+// many as -beside says. x/empty is the time of indexing on top of them against that on
+// none, page-x/small that of pages that were never read before against those of a chain
+// of 200,000.
 func BenchmarkBesideMany(b *testing.B) {
-	_, c, _ := openChain(b, store.Options{NoSync: true})
-	manyTxs(b, c, 1_000_000)
-	settle()
+	if *besideTxs < 200_000 {
+		b.Fatalf("-beside %d: at least 200,000", *besideTxs)
+	}
+	many, small := newPageRig(b, *besideTxs), newPageRig(b, 200_000)
 	for b.Loop() {
-		b.ReportMetric(besideMany(b, c, perGroup), "x/empty")
+		b.ReportMetric(against(wall(), 5, func() { many.unread(b) }, func() { small.unread(b) }), "page-x/small")
+		b.ReportMetric(besideMany(b, many.chain, perGroup), "x/empty")
 	}
 	b.ReportMetric(0, "ns/op")
 }
