@@ -14,6 +14,8 @@ const (
 	// pruneChunk is how many entries are looked at, or deleted, in one transaction,
 	// so that neither readers nor the end of the database wait for long.
 	pruneChunk = 4096
+	// removeChunk is how many entries are deleted while the writer waits.
+	removeChunk = 256
 	// pruneTo is the share of MaxBytes, in percent, that is left of the results.
 	pruneTo = 90
 	// ages is how many classes of age results are told apart by.
@@ -155,8 +157,8 @@ func (d *DB) remove(keys [][]byte, upTo uint64) (n int, err error) {
 	}
 	for len(keys) > 0 && err == nil {
 		done := 0
-		err = d.db.Update(func(txn *badger.Txn) error {
-			for _, key := range keys {
+		err = d.update(func(txn *badger.Txn) error {
+			for _, key := range keys[:min(removeChunk, len(keys))] {
 				if item, err := txn.Get(key); err == nil && item.Version() > upTo {
 					done++
 					continue
@@ -181,4 +183,11 @@ func (d *DB) remove(keys [][]byte, upTo uint64) (n int, err error) {
 		return n, fmt.Errorf("delete old results: %w", err)
 	}
 	return n, nil
+}
+
+// update runs a transaction that no other one that writes runs beside.
+func (d *DB) update(f func(*badger.Txn) error) error {
+	d.writes.Lock()
+	defer d.writes.Unlock()
+	return d.db.Update(f)
 }

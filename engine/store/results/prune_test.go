@@ -3,6 +3,8 @@ package results
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -62,6 +64,52 @@ func TestPrune(t *testing.T) {
 		}
 	}); err != nil || n != 1 {
 		t.Errorf("%d notes, %v", n, err)
+	}
+}
+
+// TestPruneLeavesRewritten: what is written again while it is deleted stays.
+func TestPruneLeavesRewritten(t *testing.T) {
+	t.Parallel()
+	r, _ := start(t, t.TempDir(), Options{})
+	var keys [][]byte
+	for i := range 100 {
+		keys = append(keys, fmt.Appendf(nil, "key %05d", i))
+	}
+	put := func() {
+		var all sync.WaitGroup
+		for _, key := range keys {
+			all.Go(func() {
+				if err := r.Put(t.Context(), key, []byte{7}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	var rows [][]byte
+	for _, key := range keys {
+		rows = append(rows, append([]byte{prefixResult}, key...))
+	}
+	for range 30 {
+		put()
+		newest, err := r.newest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed := make(chan error)
+		go func() {
+			_, err := r.remove(slices.Clone(rows), newest)
+			removed <- err
+		}()
+		put()
+		if err := <-removed; err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			if _, ok, err := r.Get(key, nil); err != nil || !ok {
+				t.Fatalf("%s is gone, though it was written again: %v", key, err)
+			}
+		}
 	}
 }
 

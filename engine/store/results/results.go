@@ -72,6 +72,7 @@ type DB struct {
 	bytes    atomic.Int64  // of results, about; exact after each count
 	pruneNow chan struct{} // holds a token when there may be too many
 	pruning  sync.Mutex    // held while the oldest are deleted
+	writes   sync.Mutex    // held for each transaction that writes: they do not look for conflicts
 
 	running sync.Mutex // held by Run from start to end
 	prober  *store.Prober

@@ -69,6 +69,8 @@ func (d *DB) commitSome(batch []put) (n int, err error) {
 	if d.db == nil {
 		return len(batch), store.ErrClosed
 	}
+	d.writes.Lock()
+	defer d.writes.Unlock()
 	txn := d.db.NewTransaction(true)
 	defer txn.Discard()
 	size := 0
