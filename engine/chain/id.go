@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mr-tron/base58"
 	//lint:ignore SA1019 node IDs are defined by this hash
 	"golang.org/x/crypto/ripemd160"
 )
@@ -21,9 +20,6 @@ const (
 	NodeIDLen = 20
 	// nodeIDPrefix starts the text form of every node ID.
 	nodeIDPrefix = "NodeID-"
-	checksumLen  = 4
-	// maxCB58 bounds the text ParseID looks at: 36 bytes never need more than 50 digits.
-	maxCB58 = 64
 )
 
 // ID names a chain, a subnet, a transaction or a message: 32 bytes, written in CB58.
@@ -46,7 +42,10 @@ var (
 )
 
 // String returns the CB58 form.
-func (id ID) String() string { return encodeCB58(id[:]) }
+func (id ID) String() string { return string(id.Append(nil)) }
+
+// Append appends the CB58 form.
+func (id *ID) Append(b []byte) []byte { return appendCB58(b, id[:]) }
 
 // IsZero reports whether all bytes are zero.
 func (id ID) IsZero() bool { return id == ID{} }
@@ -73,7 +72,10 @@ func ParseIDHexOrCB58(s string) (ID, error) {
 }
 
 // String returns the text form, NodeID-<CB58>.
-func (id NodeID) String() string { return nodeIDPrefix + encodeCB58(id[:]) }
+func (id NodeID) String() string { return string(id.Append(nil)) }
+
+// Append appends the text form.
+func (id *NodeID) Append(b []byte) []byte { return appendCB58(append(b, nodeIDPrefix...), id[:]) }
 
 // ParseNodeID reads the text form, NodeID-<CB58>.
 func ParseNodeID(s string) (NodeID, error) {
@@ -94,34 +96,4 @@ func NodeIDFromCert(der []byte) NodeID {
 	var id NodeID
 	h.Sum(id[:0])
 	return id
-}
-
-func encodeCB58(b []byte) string {
-	sum := sha256.Sum256(b)
-	buf := make([]byte, 0, IDLen+checksumLen)
-	buf = append(buf, b...)
-	buf = append(buf, sum[IDLen-checksumLen:]...)
-	return base58.Encode(buf)
-}
-
-func decodeCB58(s string, dst []byte) error {
-	if s == "" {
-		return fmt.Errorf("%w: it is empty", ErrLength)
-	}
-	if len(s) > maxCB58 {
-		return fmt.Errorf("%w: %d characters", ErrLength, len(s))
-	}
-	b, err := base58.Decode(s)
-	if err != nil {
-		return fmt.Errorf("not base58: %w", err)
-	}
-	if len(b) != len(dst)+checksumLen {
-		return fmt.Errorf("%w: want %d bytes with their checksum, got %d", ErrLength, len(dst)+checksumLen, len(b))
-	}
-	sum := sha256.Sum256(b[:len(dst)])
-	if [checksumLen]byte(sum[IDLen-checksumLen:]) != [checksumLen]byte(b[len(dst):]) {
-		return ErrChecksum
-	}
-	copy(dst, b)
-	return nil
 }

@@ -34,12 +34,7 @@ const (
 // id writes a member with an ID in CB58.
 func (w *Writer) id(name string, id *chain.ID) {
 	w.Member(name)
-	w.quoted(id.String())
-}
-
-// quoted appends a string that needs no escapes.
-func (w *Writer) quoted(s string) {
-	w.B = append(append(append(w.B, '"'), s...), '"')
+	w.B = append(id.Append(append(w.B, '"')), '"')
 }
 
 func (w *Writer) ids(name string, list []chain.ID) {
@@ -47,14 +42,14 @@ func (w *Writer) ids(name string, list []chain.ID) {
 	w.B = append(w.B, '[')
 	for i := range list {
 		w.Comma()
-		w.quoted(list[i].String())
+		w.B = append(list[i].Append(append(w.B, '"')), '"')
 	}
 	w.B = append(w.B, ']')
 }
 
 func (w *Writer) node(name string, id *chain.NodeID) {
 	w.Member(name)
-	w.quoted(id.String())
+	w.B = append(id.Append(append(w.B, '"')), '"')
 }
 
 // holders writes addresses of the P- or the X-Chain, without the chain.
@@ -63,7 +58,7 @@ func (w *Writer) holders(name string, list []address.Address) {
 	w.B = append(w.B, '[')
 	for i := range list {
 		w.Comma()
-		w.quoted(list[i].Text(w.Primary.Prefix))
+		w.B = append(list[i].Append(append(w.B, '"'), w.Primary.Prefix), '"')
 	}
 	w.B = append(w.B, ']')
 }
