@@ -29,6 +29,7 @@ type answerKind struct {
 	again  float64 // the share of a bare server's rate that is promised for the same page again and again
 	path   string
 	others func(i int) string // distinct pages
+	pages  int                // number of those
 }
 
 // What is promised for all kinds of pages, as shares of a bare server's rate.
@@ -47,6 +48,9 @@ const answerPages = 1000
 type answerRig struct {
 	dir   string
 	kinds []answerKind
+	// serve serves what is in dir, with empty caches, to clients that take an encoding.
+	// Their end closes all of it.
+	serve func(t testing.TB, encoding string) clients
 }
 
 const (
@@ -57,6 +61,7 @@ const (
 func newAnswerRig(t testing.TB) *answerRig {
 	t.Helper()
 	r := &answerRig{dir: t.TempDir()}
+	r.serve = r.serveChain
 	db, c := r.open(t)
 	gen := indextest.New(indextest.Config{Seed: 3, Txs: madeTxs, Full: true, Accounts: answerAccounts, Step: 1_000_000})
 	for range answerBlocks / madeGroup {
@@ -69,13 +74,13 @@ func newAnswerRig(t testing.TB) *answerRig {
 	const chainPath = "/v1/chains/" + benchChainID
 	latest := r.latest(t, c)
 	r.kinds = []answerKind{
-		{"address transactions", 0.6, pagePath(of(0)), func(i int) string { return pagePath(of(1 + i)) }},
-		{"latest 100 transactions", 0.5, chainPath + "/transactions?pageSize=100", func(i int) string { return latest[i] }},
+		{"address transactions", 0.6, pagePath(of(0)), func(i int) string { return pagePath(of(1 + i)) }, answerPages},
+		{"latest 100 transactions", 0.5, chainPath + "/transactions?pageSize=100", func(i int) string { return latest[i] }, answerPages},
 		{"ERC-20 list", 0.6, chainPath + "/addresses/" + of(0).String() + "/balances:listErc20", func(i int) string {
 			return chainPath + "/addresses/" + of(1+i).String() + "/balances:listErc20"
-		}},
-		{"holders", 0.5, holdersPath(0), func(i int) string { return holdersPath(1 + i) }},
-		{"metrics", 0.8, metricPath(rollup.TxCount, 100), metricPage},
+		}, answerPages},
+		{"holders", 0.5, holdersPath(0), func(i int) string { return holdersPath(1 + i) }, answerPages},
+		{"metrics", 0.8, metricPath(rollup.TxCount, 100), metricPage, answerPages},
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -163,6 +168,26 @@ type clients struct {
 	end func()
 }
 
+// serveChain serves the EVM chain.
+func (r *answerRig) serveChain(t testing.TB, encoding string) clients {
+	t.Helper()
+	db, c := r.open(t)
+	api := shippedServer(t, c, encoding)
+	return api.closing(t, db)
+}
+
+// closing closes a database at the end.
+func (c clients) closing(t testing.TB, db *store.DB) clients {
+	end := c.end
+	c.end = func() {
+		end()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return c
+}
+
 // tokenKey is the same for all servers: pages of one can be asked of another.
 var answerTokenKey = bytes.Repeat([]byte{7}, 64)
 
@@ -170,7 +195,13 @@ var answerTokenKey = bytes.Repeat([]byte{7}, 64)
 // that counts each request.
 func shippedServer(t testing.TB, c *index.Chain, encoding string) clients {
 	t.Helper()
-	srv, err := httpapi.New(httpapi.Config{Networks: noNetworks{}, Chains: served{c}, TokenKey: answerTokenKey, Limits: generous(t)})
+	return shipped(t, httpapi.Config{Networks: noNetworks{}, Chains: served{c}}, encoding)
+}
+
+func shipped(t testing.TB, cfg httpapi.Config, encoding string) clients {
+	t.Helper()
+	cfg.TokenKey, cfg.Limits = answerTokenKey, generous(t)
+	srv, err := httpapi.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,8 +238,7 @@ func dialClients(t testing.TB, encoding string, serve func(net.Listener) error, 
 // bodies asks for each page once, on a server of its own.
 func (r *answerRig) bodies(t testing.TB, encoding string, paths []string) [][]byte {
 	t.Helper()
-	db, c := r.open(t)
-	api := shippedServer(t, c, encoding)
+	api := r.serve(t, encoding)
 	var list [][]byte
 	for _, p := range paths {
 		status, body := api.get(t, p)
@@ -218,9 +248,6 @@ func (r *answerRig) bodies(t testing.TB, encoding string, paths []string) [][]by
 		list = append(list, bytes.Clone(body))
 	}
 	api.end()
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
 	return list
 }
 
@@ -228,14 +255,10 @@ func (r *answerRig) bodies(t testing.TB, encoding string, paths []string) [][]by
 func (r *answerRig) warm(t testing.TB, k *answerKind, encoding string) float64 {
 	t.Helper()
 	bodies := r.bodies(t, encoding, []string{k.path})
-	db, c := r.open(t)
-	api, bare := shippedServer(t, c, encoding), bareClients(t, encoding, bodies)
+	api, bare := r.serve(t, encoding), bareClients(t, encoding, bodies)
 	defer func() {
 		api.end()
 		bare.end()
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
 	}()
 	const count = 1200
 	return against(wall(), 3, func() { api.ask(t, k.path, count) }, func() { bare.ask(t, k.path, count) })
@@ -259,7 +282,7 @@ func (r *answerRig) cold(t testing.TB, k *answerKind, encoding string) float64 {
 
 func (r *answerRig) unread(t testing.TB, k *answerKind, encoding string, rounds int) (cost unreadCost) {
 	t.Helper()
-	paths := make([]string, answerPages)
+	paths := make([]string, k.pages)
 	for i := range paths {
 		paths[i] = k.others(i)
 	}
@@ -271,21 +294,17 @@ func (r *answerRig) unread(t testing.TB, k *answerKind, encoding string, rounds 
 	defer bare.end()
 	requests := bare.requests(paths)
 	timed := func(c clients) float64 {
-		c.ask(t, "/v1/chains", 4*rigConns) // the connections are up
-		runtime.GC()                       // what is left of opening the database
+		c.ask(t, "/v1", 4*rigConns) // the connections are up
+		runtime.GC()                // what is left of opening the database
 		start := cpu()
 		c.askEach(t, requests, len(requests))
 		return float64(cpu() - start)
 	}
 	var ours, floor []float64
 	costRatio(1, rounds, func() float64 {
-		db, c := r.open(t)
-		api := shippedServer(t, c, encoding)
+		api := r.serve(t, encoding)
 		took := timed(api)
 		api.end()
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
 		ours = append(ours, took)
 		return took
 	}, func() float64 {
@@ -303,17 +322,21 @@ func answerFigures(t *testing.T, each func(figure)) {
 	settle()
 	for i := range r.kinds {
 		k := &r.kinds[i]
-		for _, form := range []struct {
-			name, encoding string
-			again, unread  float64
-		}{{"", "", k.again, unread}, {" in gzip", "gzip", againGzip, unreadGzip}} {
-			name := k.name + form.name
-			each(figure{name + ", time / bare HTTP server", timeRatio.atMost(1 / form.again), func() float64 {
-				return r.warm(t, k, form.encoding)
-			}})
-			each(figure{name + ", never read before, CPU / bare HTTP server", readRatio.atMost(1 / form.unread), func() float64 {
-				return r.cold(t, k, form.encoding)
-			}})
-		}
+		r.kindFigures(t, k, "", k.again, unread, each)
+		r.kindFigures(t, k, "gzip", againGzip, unreadGzip, each)
 	}
+}
+
+// kindFigures are those of pages of a kind, of which shares of a bare server's rate are
+// promised; zero: nothing is.
+func (r *answerRig) kindFigures(t *testing.T, k *answerKind, encoding string, again, unread float64, each func(figure)) {
+	name, fresh := k.name, readRatio
+	if encoding != "" {
+		name += " in " + encoding
+	}
+	if unread > 0 {
+		fresh = fresh.atMost(1 / unread)
+	}
+	each(figure{name + ", time / bare HTTP server", timeRatio.atMost(1 / again), func() float64 { return r.warm(t, k, encoding) }})
+	each(figure{name + ", never read before, CPU / bare HTTP server", fresh, func() float64 { return r.cold(t, k, encoding) }})
 }

@@ -29,7 +29,8 @@ import (
 )
 
 // chainFarm in the environment makes the test binary a simulated network in a
-// process of its own, with so many blocks of so many transactions: "400x100".
+// process of its own, with so many blocks of so many transactions, and so many blocks of
+// the P-Chain: "400x100+0".
 const chainFarm = "QUORATE_BENCH_CHAIN"
 
 // TestChainFarm is that process. It accepts a block for each line of its input,
@@ -46,7 +47,7 @@ func TestChainFarm(t *testing.T) {
 
 func runChainFarm(form string) (err error) {
 	var cfg devnet.Config
-	if _, err := fmt.Sscanf(form, "%dx%d", &cfg.Blocks, &cfg.TxsPerBlock); err != nil {
+	if _, err := fmt.Sscanf(form, "%dx%d+%d", &cfg.Blocks, &cfg.TxsPerBlock, &cfg.PrimaryBlocks); err != nil {
 		return err
 	}
 	d, err := devnet.New(cfg)
@@ -66,6 +67,10 @@ func runChainFarm(form string) (err error) {
 	c := d.EVMChain(d.World().CChainID())
 	c.Tip() // builds the chain, before anyone measures
 	fmt.Println("chain", d.NodeURL(), c.Config().ID, c.Config().AssetID)
+	if made := d.Primary(); made != nil {
+		v, x := made.Vertices(), made.AVM()
+		fmt.Println("primary", d.World().XChainID(), len(made.Platform()), len(v), len(x))
+	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		c.Advance()
 		fmt.Println("accepted", c.Tip(), time.Now().UnixNano())
@@ -82,10 +87,12 @@ type farm struct {
 	out       *bufio.Scanner
 }
 
-func startChainFarm(t testing.TB, blocks, txs int) *farm {
+func startChainFarm(t testing.TB, blocks, txs int) *farm { return startFarmWith(t, blocks, txs, 0) }
+
+func startFarmWith(t testing.TB, blocks, txs, primaryBlocks int) *farm {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChainFarm$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%dx%d", chainFarm, blocks, txs))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%dx%d+%d", chainFarm, blocks, txs, primaryBlocks))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -101,6 +101,16 @@ func NewPrimary(cfg PrimaryConfig) *Primary {
 	return &Primary{cfg: cfg, log: log, opened: time.Now()}
 }
 
+// NewPrimarySink returns the sink of the blocks of a chain of the primary network: the
+// archive, and then the index.
+func NewPrimarySink(a *archive.Archive, rows PrimaryRows, k primary.Kind) ingest.Sink[*primary.Block] {
+	return final{newPrimarySink(a, archivedFirst{rows}, k, func() error { return nil })}
+}
+
+func newPrimarySink(a *archive.Archive, x Index[*primary.Block], k primary.Kind, room func() error) *sink[*primary.Block] {
+	return &sink[*primary.Block]{archive: a, index: x, encode: primary.AppendArchived, reader: container.NewReader(a, k), room: room}
+}
+
 // Kind returns which chain it is.
 func (p *Primary) Kind() primary.Kind { return p.cfg.Chain }
 
@@ -140,9 +150,7 @@ func (p *Primary) Start() (err error) {
 		}
 		rows = archivedFirst{p.rows}
 	}
-	s := &sink[*primary.Block]{
-		archive: a, index: rows, encode: primary.AppendArchived, reader: container.NewReader(a, p.cfg.Chain), room: p.cfg.Room,
-	}
+	s := newPrimarySink(a, rows, p.cfg.Chain, p.cfg.Room)
 	p.keeper = newKeeper(s, p.log, set)
 	p.keeper.fetch = p.refetch
 	p.keeper.replay = func(context.Context) error { return nil }

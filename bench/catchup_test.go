@@ -1,0 +1,198 @@
+package bench
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"quorate/engine/archive"
+	"quorate/engine/archive/container"
+	"quorate/engine/chain"
+	"quorate/engine/follow"
+	"quorate/engine/ingest"
+	"quorate/engine/primary"
+	"quorate/engine/source"
+	containersource "quorate/engine/source/container"
+	store "quorate/engine/store/index"
+)
+
+// minCatchUp is the share of the rate of reading alone that a server catches up with a
+// chain of the primary network at.
+const minCatchUp = 0.6
+
+// catchUpRig reads the P- and the X-Chain of a simulated node in another process on the
+// same cores.
+type catchUpRig struct {
+	*primaryHistory
+	node *source.Client
+}
+
+func newCatchUpRig(t testing.TB, blocks int) *catchUpRig {
+	t.Helper()
+	cfg := primaryConfig(blocks)
+	f := startFarmWith(t, cfg.Blocks, cfg.TxsPerBlock, cfg.PrimaryBlocks)
+	node, err := source.Open(f.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(node.Close)
+	return &catchUpRig{newPrimaryHistory(t, blocks), node}
+}
+
+// unkept is a sink that keeps nothing: what is measured is fetching, checking and parsing.
+type unkept struct{ last atomic.Pointer[chain.Head] }
+
+func (s *unkept) Cursor() (head chain.Head, ok bool) {
+	if h := s.last.Load(); h != nil {
+		return *h, true
+	}
+	return head, false
+}
+
+func (s *unkept) Commit(_ context.Context, blocks []*primary.Block) error {
+	head := blocks[len(blocks)-1].Link().Head
+	s.last.Store(&head)
+	return nil
+}
+
+// read follows a chain up to its last block, as the engine does.
+func (r *catchUpRig) read(t testing.TB, kind primary.Kind, id chain.ID, last uint64, sink ingest.Sink[*primary.Block]) {
+	t.Helper()
+	cfg := containersource.Config{Chain: kind, ID: id, Node: r.node}
+	if kind == primary.PChain {
+		cfg.Genesis = primary.GenesisID(r.made.Genesis())
+	}
+	client, err := containersource.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	i, err := ingest.New(ingest.Config[*primary.Block]{
+		Source: client, Sink: sink, Fetchers: 3, Span: 256, WindowBytes: 32 << 20, GroupBytes: 8 << 20,
+		OnBlock: func(b *primary.Block) {
+			if b.Link().Height == last {
+				cancel()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if head, ok := sink.Cursor(); !ok || head.Height < last {
+		t.Fatalf("%s: read up to %d of %d, %v", kind, head.Height, last, i.Status().Err)
+	}
+}
+
+// all reads all chains into the sinks that open returns, one chain after the other: the
+// X-Chain's blocks are made rows of behind its vertices.
+func (r *catchUpRig) all(t testing.TB, open func(k primary.Kind) ingest.Sink[*primary.Block]) (blocks int) {
+	t.Helper()
+	for _, c := range []struct {
+		kind  primary.Kind
+		id    chain.ID
+		first int // height of the first block
+		count int
+	}{
+		{primary.PChain, chain.PlatformChainID, 0, 1 + len(r.made.Platform())},
+		{primary.XVertices, r.x, 0, len(r.made.Vertices())},
+		{primary.XChain, r.x, 0, 1 + len(r.made.AVM())},
+	} {
+		r.read(t, c.kind, c.id, uint64(c.first+c.count-1), open(c.kind))
+		blocks += c.count
+	}
+	return blocks
+}
+
+// alone returns what it takes to read all blocks and to keep nothing.
+func (r *catchUpRig) alone(t testing.TB, now clock) (took time.Duration, blocks int) {
+	t.Helper()
+	start := now()
+	blocks = r.all(t, func(primary.Kind) ingest.Sink[*primary.Block] { return new(unkept) })
+	return now() - start, blocks
+}
+
+// whole returns what it takes to archive all blocks and to make all their rows, each
+// group on disk before the next.
+func (r *catchUpRig) whole(t testing.TB, now clock) time.Duration {
+	t.Helper()
+	db := openWith(t, t.TempDir(), store.Options{})
+	rows := r.open(t, db)
+	of := map[primary.Kind]follow.PrimaryRows{
+		primary.PChain: rows.platform, primary.XVertices: rows.vertices, primary.XChain: rows.blocks,
+	}
+	var archives []*archive.Archive
+	start := now()
+	r.all(t, func(k primary.Kind) ingest.Sink[*primary.Block] {
+		a, err := archive.Open(t.TempDir(), archive.Options{Kind: container.KindOf(k)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives = append(archives, a)
+		return follow.NewPrimarySink(a, of[k], k)
+	})
+	took := now() - start
+	for _, a := range archives {
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return took
+}
+
+// BenchmarkCatchUp archives and indexes the P- and the X-Chain from a simulated node in
+// another process on the same cores. x/alone is the rate against that of fetching,
+// checking and parsing the same blocks alone, in turns; cpu/alone the CPU time without
+// the node's against the same.
+func BenchmarkCatchUp(b *testing.B) {
+	r := newCatchUpRig(b, catchUpBlocks)
+	_, blocks := r.alone(b, wall()) // warms up both sides
+	var ours, alone, cpuOurs, cpuAlone []float64
+	for b.Loop() {
+		before := cpu()
+		took, _ := r.alone(b, wall())
+		cpuAlone = append(cpuAlone, float64(cpu()-before))
+		alone = append(alone, float64(took))
+		before = cpu()
+		ours = append(ours, float64(r.whole(b, wall())))
+		cpuOurs = append(cpuOurs, float64(cpu()-before))
+	}
+	b.ReportMetric(float64(blocks)/(median(ours)/1e9), "blocks/s")
+	b.ReportMetric(float64(blocks)/(median(alone)/1e9), "alone-blocks/s")
+	b.ReportMetric(median(alone)/median(ours), "x/alone")
+	b.ReportMetric(median(cpuOurs)/median(cpuAlone), "cpu/alone")
+	b.ReportMetric(median(cpuOurs)/1e3/float64(blocks), "cpu-us/block")
+}
+
+// catchUpBlocks is about how many blocks the P-Chain has.
+const catchUpBlocks = 2_000
+
+// catchUpFigures are those of BenchmarkCatchUp.
+func catchUpFigures(t *testing.T, each func(figure)) {
+	r := newCatchUpRig(t, catchUpBlocks)
+	r.alone(t, wall())
+	now := wall()
+	each(figure{"catch-up with the primary network, time / reading alone", timeRatio.atMost(1 / minCatchUp), func() float64 {
+		return costRatio(1, perGroup, func() float64 { return float64(r.whole(t, now)) }, func() float64 {
+			took, _ := r.alone(t, now)
+			return float64(took)
+		})
+	}})
+}
+
+// TestCatchUp: the benchmark above stands on it.
+func TestCatchUp(t *testing.T) {
+	t.Parallel()
+	r := newCatchUpRig(t, 200)
+	if _, blocks := r.alone(t, wall()); blocks < 500 {
+		t.Errorf("%d blocks", blocks)
+	}
+	r.whole(t, wall())
+}

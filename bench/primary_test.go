@@ -1,0 +1,313 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"quorate/devnet"
+	made "quorate/devnet/primary"
+	"quorate/devnet/world"
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/chain/platform"
+	"quorate/engine/chain/platform/rules"
+	"quorate/engine/primary"
+	"quorate/engine/primary/pchain"
+	"quorate/engine/primary/xchain"
+	store "quorate/engine/store/index"
+	"quorate/httpapi"
+	"quorate/httpapi/view"
+)
+
+// primaryHistory is the P- and the X-Chain of a simulated network.
+type primaryHistory struct {
+	made    *made.Chain
+	genesis *platform.Genesis
+	x, avax chain.ID
+}
+
+const (
+	// primaryBlocks is about how many blocks the P-Chain has, and primaryGroup how many
+	// of them share a commit.
+	primaryBlocks = 8_000
+	primaryGroup  = 256
+)
+
+// primaryConfig is that of the simulated network.
+func primaryConfig(blocks int) devnet.Config {
+	return devnet.Config{Blocks: 1, TxsPerBlock: 1, PrimaryBlocks: blocks}
+}
+
+func newPrimaryHistory(t testing.TB, blocks int) *primaryHistory {
+	t.Helper()
+	d, err := devnet.New(primaryConfig(blocks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &primaryHistory{made: d.Primary(), x: d.World().XChainID(), avax: d.World().AssetID()}
+	if h.genesis, err = platform.ParseGenesis(h.made.Genesis()); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// open opens the rows of the history's chains.
+func (h *primaryHistory) open(t testing.TB, db *store.DB) *primaryRows {
+	t.Helper()
+	f := h.made.Forks()
+	r := &primaryRows{x: h.x, avax: h.avax}
+	var err, verr, xerr error
+	r.platform, err = pchain.Open(db, pchain.Config{
+		Network: world.NetworkID, Genesis: h.genesis, Upgrades: &rules.Upgrades{Cortina: f.Cortina, Durango: f.Durango, Etna: f.Etna},
+	})
+	r.vertices, verr = xchain.OpenVertices(db, world.NetworkID, h.made.XGenesis())
+	r.blocks, xerr = xchain.OpenBlocks(db, world.NetworkID, h.made.XGenesis(), r.vertices)
+	if err := errors.Join(err, verr, xerr); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// index makes the rows of the first blocks of each chain, or of all if share is 1.
+func (h *primaryHistory) index(t testing.TB, r *primaryRows, share float64) {
+	t.Helper()
+	commit := func(kind primary.Kind, to *primary.Chain, all []*made.Container) {
+		t.Helper()
+		place, before := uint64(0), chain.ID{}
+		for group := range slices.Chunk(all, primaryGroup) {
+			var blocks []*primary.Block
+			for _, c := range group {
+				b, err := primary.Parse(kind, c.Bytes())
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Accepted = c.Time
+				if kind == primary.XVertices {
+					b.Place, b.Before = place, before
+					place, before = place+1, b.ID()
+				}
+				blocks = append(blocks, b)
+			}
+			if err := to.Commit(t.Context(), blocks); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p := h.made.Platform()
+	commit(primary.PChain, r.platform.Chain, p[:int(float64(len(p))*share)])
+	if share == 1 {
+		commit(primary.XVertices, r.vertices, h.made.Vertices())
+		commit(primary.XChain, r.blocks, h.made.AVM())
+	}
+}
+
+// primaryRows serves rows as the primary network of the test network; no node is ever
+// asked.
+type primaryRows struct {
+	platform         *pchain.Chain
+	vertices, blocks *primary.Chain
+	x, avax          chain.ID
+}
+
+func (r *primaryRows) Primary(name string) (httpapi.PrimaryNetwork, bool) { return r, name == "fuji" }
+func (r *primaryRows) NetworkID() uint32                                  { return world.NetworkID }
+func (r *primaryRows) AVAX() chain.ID                                     { return r.avax }
+
+func (r *primaryRows) Chain(k primary.Kind) (httpapi.PrimaryChain, bool) {
+	return primaryChain{r, k}, k != primary.CChain
+}
+
+type primaryChain struct {
+	*primaryRows
+	kind primary.Kind
+}
+
+func (c primaryChain) rows() *primary.Chain {
+	switch c.kind {
+	case primary.XChain:
+		return c.blocks
+	case primary.XVertices:
+		return c.vertices
+	case primary.PChain, primary.CChain:
+	}
+	return c.platform.Chain
+}
+
+func (c primaryChain) ID() chain.ID {
+	if c.kind == primary.PChain {
+		return chain.PlatformChainID
+	}
+	return c.x
+}
+
+func (c primaryChain) Cursor() (uint64, chain.ID, bool) {
+	head, ok := c.rows().Cursor()
+	return head.Height, head.ID, ok
+}
+
+func (c primaryChain) View() (httpapi.PrimaryView, error) {
+	if c.kind == primary.PChain {
+		return c.platform.View()
+	}
+	v, err := xchain.Open(c.blocks, c.vertices)
+	if err != nil {
+		return nil, err
+	}
+	blocks, ok := v.Blocks()
+	if !ok {
+		return nil, primary.ErrEmpty
+	}
+	return exchangeView{v, blocks}, nil
+}
+
+func (primaryChain) Gaps() ([]view.Gap, string) { return nil, "" }
+func (primaryChain) Syncing() (uint64, bool)    { return 0, false }
+func (primaryChain) Down() error                { return nil }
+
+// exchangeView is what the command makes of the X-Chain's rows.
+type exchangeView struct {
+	*xchain.View
+	blocks *primary.View
+}
+
+func (v exchangeView) First() uint64 { return v.blocks.First() }
+func (v exchangeView) Block(id chain.ID) (*primary.BlockInfo, bool, error) {
+	return v.blocks.Block(id)
+}
+
+func (v exchangeView) BlockAt(height uint64) (*primary.BlockInfo, bool, error) {
+	return v.blocks.BlockAt(height)
+}
+
+func (v exchangeView) Blocks(f *primary.BlockFilter, p primary.Page, take func(*primary.BlockInfo) bool) (primary.Position, error) {
+	return v.blocks.Blocks(f, p, take)
+}
+
+// unsigned is a network for which nothing is ever signed.
+type unsigned struct{ httpapi.Aggregator }
+
+func (u unsigned) ByName(name string) (httpapi.Aggregator, bool) { return u, name == "fuji" }
+func (unsigned) ByID(uint32) (httpapi.Aggregator, bool)          { return nil, false }
+
+// Paths of the primary network.
+const (
+	primaryPath  = "/v1/networks/fuji"
+	platformPath = primaryPath + "/blockchains/p-chain"
+	exchangePath = primaryPath + "/blockchains/x-chain"
+)
+
+// newPrimaryRig serves the primary network as the command does.
+func newPrimaryRig(t testing.TB) *answerRig {
+	t.Helper()
+	h := newPrimaryHistory(t, primaryBlocks)
+	r := &answerRig{dir: t.TempDir()}
+	r.serve = func(t testing.TB, encoding string) clients {
+		db := openStore(t, r.dir)
+		return shipped(t, httpapi.Config{Networks: unsigned{}, Primary: h.open(t, db)}, encoding).closing(t, db)
+	}
+	db := openStore(t, r.dir)
+	h.index(t, h.open(t, db), 1)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.merge(t)
+	r.primaryKinds(t, h)
+	return r
+}
+
+func openStore(t testing.TB, dir string) *store.DB {
+	return openWith(t, dir, store.Options{NoSync: true})
+}
+
+func openWith(t testing.TB, dir string, opts store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// primaryKinds finds distinct pages of each kind.
+func (r *answerRig) primaryKinds(t testing.TB, h *primaryHistory) {
+	t.Helper()
+	api := r.serve(t, "")
+	defer api.end()
+	walk := func(path string, most int) (list []string) {
+		t.Helper()
+		for next := path; next != "" && len(list) < most; {
+			status, body := api.get(t, next)
+			if status != 200 {
+				t.Fatalf("%s: status %d, %s", next, status, body)
+			}
+			list = append(list, next)
+			token := between(body, `"nextPageToken":"`, `"`)
+			if next = ""; token != "" {
+				next = path + "&pageToken=" + token
+			}
+		}
+		return list
+	}
+	walks := func(path string, from, to int) (list []string) {
+		for size := from; size <= to; size++ {
+			list = append(list, walk(fmt.Sprint(path, "?sortOrder=desc&pageSize=", size), answerPages)...)
+			list = append(list, walk(fmt.Sprint(path, "?sortOrder=asc&pageSize=", size), answerPages)...)
+		}
+		return list
+	}
+	var nodes, owners []string
+	h.made.Read(func(s *made.State) {
+		for _, x := range s.Stakers {
+			nodes = append(nodes, primaryPath+"/rewards?nodeIds="+x.NodeID.String())
+		}
+		for _, u := range s.UTXOs {
+			for _, a := range u.Addresses {
+				owners = append(owners, "?addresses="+a.Text(address.Prefix(world.NetworkID)))
+			}
+		}
+	})
+	slices.Sort(nodes)
+	slices.Sort(owners)
+	nodes, owners = slices.Compact(nodes), slices.Compact(owners)
+	of := func(path string, list []string, tail string) (all []string) {
+		for _, x := range list {
+			all = append(all, path+x+tail)
+		}
+		return all
+	}
+	for _, k := range []struct {
+		name  string
+		pages []string
+	}{
+		{"subnets", walks(primaryPath+"/subnets", 10, 40)},
+		{"blockchains", walks(primaryPath+"/blockchains", 10, 40)},
+		{"delegators", walks(primaryPath+"/delegators", 10, 10)},
+		{"rewards", append(of("", nodes, ""), of("", nodes, "&sortOrder=asc")...)},
+		{"validators", walks(primaryPath+"/validators", 10, 14)},
+		{"P-Chain blocks", walk(platformPath+"/blocks?pageSize=10", answerPages)},
+		{"P-Chain transactions", walk(platformPath+"/transactions?pageSize=10", answerPages)},
+		{"X-Chain transactions", walk(exchangePath+"/transactions?pageSize=10", answerPages)},
+		{"vertices", walk(exchangePath+"/vertices?pageSize=10", answerPages)},
+		{"UTXOs", append(of(platformPath+"/utxos", owners, ""), of(platformPath+"/utxos", owners, "&includeSpent=true")...)},
+		{"balances", of(platformPath+"/balances", owners, "")},
+	} {
+		if len(k.pages) < 100 {
+			t.Fatalf("%s: only %d pages", k.name, len(k.pages))
+		}
+		r.kinds = append(r.kinds, answerKind{k.name, 0.5, k.pages[0], func(i int) string { return k.pages[1+i] }, len(k.pages) - 1})
+	}
+}
+
+// primaryFigures are those of pages about the primary network. Nothing is promised of
+// pages that nobody read before: their rows lie where the hash of a transaction or an
+// output has them, one by one.
+func primaryFigures(t *testing.T, each func(figure)) {
+	r := newPrimaryRig(t)
+	settle()
+	for i := range r.kinds {
+		k := &r.kinds[i]
+		r.kindFigures(t, k, "", k.again, 0, each)
+	}
+}
