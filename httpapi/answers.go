@@ -173,8 +173,10 @@ func (s *Server) sendKept(ctx *fasthttp.RequestCtx, k *answerKey) bool {
 		return false
 	}
 	s.dataHeaders(ctx)
-	if len(found.marks) == 1 {
-		tellSync(ctx, found.marks[0].chain)
+	if len(found.marks) > 0 {
+		if of := found.marks[0].chain; len(found.marks) == 1 || isPrimary(of) { // the others are beside it
+			tellSync(ctx, of)
+		}
 	}
 	if found.encoding != "" {
 		ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)

@@ -210,7 +210,9 @@ func scanRows[T any](r *fakeRows, all []T, p primary.Page, take func(*T) (primar
 			return last, nil
 		}
 		row := all[i] // good until take returns
+		r.n.mu.Unlock() // it may open further views
 		res, err := take(&row)
+		r.n.mu.Lock()
 		switch {
 		case err != nil:
 			return nil, err
@@ -231,7 +233,9 @@ func (r *fakeRows) Subnets(p primary.Page, take func(*primary.Subnet) bool) (pri
 }
 
 func (r *fakeRows) Genesis(id chain.ID) ([]byte, error) {
-	r.n.asked++ // within the lock of listRows
+	r.n.mu.Lock()
+	defer r.n.mu.Unlock()
+	r.n.asked++
 	return r.n.genesis[id], nil
 }
 

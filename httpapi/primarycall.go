@@ -354,3 +354,8 @@ func (m primaryMark) Cursor() (uint64, evm.Hash, bool) {
 	height, id, ok := m.PrimaryChain.Cursor()
 	return height, evm.Hash(id), ok
 }
+
+func isPrimary(m marked) bool {
+	_, ok := m.(primaryMark)
+	return ok
+}

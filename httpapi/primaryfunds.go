@@ -6,6 +6,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
+	"quorate/engine/chain/evm"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 	"quorate/httpapi/view"
@@ -218,7 +219,7 @@ func (c *primaryCall) imported(u *primary.Output) (bool, error) {
 }
 
 // beside returns the rows of another chain of the network, which are closed with the
-// call; nil if there are none yet.
+// call; nil if there are none yet. The answer changes with that chain's next block, too.
 func (c *primaryCall) beside(k primary.Kind) (PrimaryView, error) {
 	if rows, ok := c.others[k]; ok {
 		return rows, nil
@@ -227,13 +228,17 @@ func (c *primaryCall) beside(k primary.Kind) (PrimaryView, error) {
 	if !ok {
 		return nil, nil
 	}
+	at := mark{chain: primaryMark{on}} // nothing is kept of a chain without a block
 	rows, err := on.View()
-	if isEmpty(err) {
-		rows, err = nil, nil
-	}
-	if err != nil {
+	switch {
+	case isEmpty(err):
+		rows = nil
+	case err != nil:
 		return nil, err
+	default:
+		at.tip = evm.Hash(rows.Tip().ID)
 	}
+	c.marks = append(c.marks, at)
 	if c.others == nil {
 		c.others = map[primary.Kind]PrimaryView{}
 	}

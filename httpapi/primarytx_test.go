@@ -14,6 +14,7 @@ import (
 	"quorate/engine/chain/address"
 	"quorate/engine/chain/avm"
 	"quorate/engine/chain/platform"
+	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 )
 
@@ -201,6 +202,68 @@ func TestPrimaryPosts(t *testing.T) {
 			if got := post(path, body); got.StatusCode() != 400 || !strings.Contains(string(got.Body()), message) {
 				t.Errorf("%s with %s: %d %s", path, body, got.StatusCode(), got.Body())
 			}
+		}
+	}
+}
+
+// TestPrimaryKeptBeside: answers that read several chains are kept until any of them has
+// a further block.
+func TestPrimaryKeptBeside(t *testing.T) {
+	t.Parallel()
+	ask := func(n *fakePrimary, path string, change func()) (before, after string) {
+		s := primaryServer(t, n)
+		for range 3 { // what is asked for again is kept
+			before = string(get(s, onFuji+path).Body())
+		}
+		change()
+		return before, string(get(s, onFuji+path).Body())
+	}
+	n := samplePrimary().withTxs()
+	someone := address.Address{0x77}
+	n.parties[n.txs[primary.PChain][0].ID] = append(n.parties[n.txs[primary.PChain][0].ID], someone)
+	before, after := ask(n, "/addresses:listChainIds?addresses="+someone.Text("fuji"), func() {
+		n.parties[n.txs[primary.XChain][0].ID] = append(n.parties[n.txs[primary.XChain][0].ID], someone)
+		n.chains[primary.XChain].set(func(c *fakePrimaryChain) { c.height++ })
+	})
+	if before == after {
+		t.Errorf("chains of an address after a block of the X-Chain: still %s", before)
+	}
+	n = samplePrimary().withTxs()
+	n.chains[primary.XChain].set(func(c *fakePrimaryChain) { c.empty = true })
+	before, after = ask(n, "/addresses:listChainIds?addresses="+ann.Text("fuji"), func() {
+		n.parties[n.txs[primary.XChain][0].ID] = append(n.parties[n.txs[primary.XChain][0].ID], ann)
+		n.chains[primary.XChain].set(func(c *fakePrimaryChain) { c.empty = false })
+	})
+	if before == after {
+		t.Errorf("chains of an address after the first block of the X-Chain: still %s", before)
+	}
+	n = samplePrimary().withTxs()
+	u := out(5, someone)
+	ref := utxo.Ref{TxID: chain.ID{0x99}}
+	exported := primary.Output{UTXO: utxo.UTXO{Ref: ref, Output: u}, State: primary.Exported, Known: true, Other: n.chains[primary.XChain].id, HasOther: true}
+	n.outputs[primary.PChain] = append(n.outputs[primary.PChain], exported)
+	before, after = ask(n, "/blockchains/p-chain/balances?addresses="+someone.Text("fuji"), func() {
+		exported.State = primary.Spent
+		n.outputs[primary.XChain] = append(n.outputs[primary.XChain], exported)
+		n.chains[primary.XChain].set(func(c *fakePrimaryChain) { c.height++ })
+	})
+	if before == after || !strings.Contains(before, `"amount":"5"`) {
+		t.Errorf("funds that the X-Chain has imported: still %s", after)
+	}
+}
+
+// TestPrimaryKeptSync: what is kept of several chains says how far the one that was asked
+// for is, as it did at first.
+func TestPrimaryKeptSync(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary().withTxs()
+	s := primaryServer(t, n)
+	n.chains[primary.PChain].set(func(c *fakePrimaryChain) { c.target = 1000 })
+	path := onFuji + "/addresses:listChainIds?addresses=" + ann.Text("fuji")
+	first := string(get(s, path).Header.Peek(headerIndexedHeight))
+	for range 3 {
+		if got := string(get(s, path).Header.Peek(headerIndexedHeight)); got != first || got == "" {
+			t.Errorf("header %q, at first %q", got, first)
 		}
 	}
 }
