@@ -209,7 +209,7 @@ func scanRows[T any](r *fakeRows, all []T, p primary.Page, take func(*T) (primar
 		if taken == p.Limit {
 			return last, nil
 		}
-		row := all[i] // good until take returns
+		row := all[i]   // good until take returns
 		r.n.mu.Unlock() // it may open further views
 		res, err := take(&row)
 		r.n.mu.Lock()
