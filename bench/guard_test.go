@@ -81,6 +81,7 @@ func figures(t *testing.T, each func(figure)) {
 	t.Run("metrics", func(t *testing.T) { metricFigures(t, each) })
 	t.Run("answers", func(t *testing.T) { answerFigures(t, each) })
 	t.Run("primary", func(t *testing.T) { primaryFigures(t, each) })
+	t.Run("primary history", func(t *testing.T) { primaryHistoryFigures(t, each) })
 	t.Run("catch-up", func(t *testing.T) { catchUpFigures(t, each) })
 	t.Run("rollup", func(t *testing.T) { rollupFigures(t, each) })
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/valyala/fasthttp"
+
 	"quorate/devnet"
 	made "quorate/devnet/primary"
 	"quorate/devnet/world"
@@ -198,22 +200,30 @@ const (
 	exchangePath = primaryPath + "/blockchains/x-chain"
 )
 
-// newPrimaryRig serves the primary network as the command does.
-func newPrimaryRig(t testing.TB) *answerRig {
+// newPrimaryRig serves the primary network as the command does, with about so many
+// blocks of the P-Chain.
+func newPrimaryRig(t testing.TB, blocks int) *answerRig {
 	t.Helper()
-	h := newPrimaryHistory(t, primaryBlocks)
+	h := newPrimaryHistory(t, blocks)
+	r := h.rig(t, 1)
+	r.primaryKinds(t, h)
+	return r
+}
+
+// rig serves the first blocks of a history, or all if share is 1.
+func (h *primaryHistory) rig(t testing.TB, share float64) *answerRig {
+	t.Helper()
 	r := &answerRig{dir: t.TempDir()}
 	r.serve = func(t testing.TB, encoding string) clients {
 		db := openStore(t, r.dir)
 		return shipped(t, httpapi.Config{Networks: unsigned{}, Primary: h.open(t, db)}, encoding).closing(t, db)
 	}
 	db := openStore(t, r.dir)
-	h.index(t, h.open(t, db), 1)
+	h.index(t, h.open(t, db), share)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r.merge(t)
-	r.primaryKinds(t, h)
 	return r
 }
 
@@ -239,7 +249,7 @@ func (r *answerRig) primaryKinds(t testing.TB, h *primaryHistory) {
 		t.Helper()
 		for next := path; next != "" && len(list) < most; {
 			status, body := api.get(t, next)
-			if status != 200 {
+			if status != fasthttp.StatusOK {
 				t.Fatalf("%s: status %d, %s", next, status, body)
 			}
 			list = append(list, next)
@@ -293,7 +303,7 @@ func (r *answerRig) primaryKinds(t testing.TB, h *primaryHistory) {
 		{"UTXOs", append(of(platformPath+"/utxos", owners, ""), of(platformPath+"/utxos", owners, "&includeSpent=true")...)},
 		{"balances", of(platformPath+"/balances", owners, "")},
 	} {
-		if len(k.pages) < 100 {
+		if len(k.pages) < 10 {
 			t.Fatalf("%s: only %d pages", k.name, len(k.pages))
 		}
 		r.kinds = append(r.kinds, answerKind{k.name, 0.5, k.pages[0], func(i int) string { return k.pages[1+i] }, len(k.pages) - 1})
@@ -304,10 +314,63 @@ func (r *answerRig) primaryKinds(t testing.TB, h *primaryHistory) {
 // pages that nobody read before: their rows lie where the hash of a transaction or an
 // output has them, one by one.
 func primaryFigures(t *testing.T, each func(figure)) {
-	r := newPrimaryRig(t)
+	r := newPrimaryRig(t, primaryBlocks)
 	settle()
 	for i := range r.kinds {
 		k := &r.kinds[i]
 		r.kindFigures(t, k, "", k.again, 0, each)
+	}
+}
+
+// TestPrimaryPages: the figures above stand on it.
+func TestPrimaryPages(t *testing.T) {
+	t.Parallel()
+	r := newPrimaryRig(t, 500)
+	api := r.serve(t, "")
+	defer api.end()
+	for i := range r.kinds {
+		k := &r.kinds[i]
+		for _, path := range []string{k.path, k.others(0), k.others(k.pages - 1)} {
+			if status, body := api.get(t, path); status != fasthttp.StatusOK || len(body) < 20 {
+				t.Errorf("%s: %d %s", path, status, body)
+			}
+		}
+	}
+}
+
+// moreHistory is how many times the history of another chain one has.
+const moreHistory = 100
+
+// primaryHistoryFigures compare pages of the same rows in a history and in its first
+// hundredth, none of which is answered from what is kept.
+func primaryHistoryFigures(t *testing.T, each func(figure)) {
+	h := newPrimaryHistory(t, moreHistory*200)
+	long, short := h.rig(t, 1), h.rig(t, 1./moreHistory)
+	settle()
+	all := h.made.Platform()
+	for _, k := range []string{"blocks", "transactions"} {
+		var paths []string
+		for size := 8; size < 13; size++ {
+			for _, c := range all[size : len(all)/moreHistory] {
+				paths = append(paths, fmt.Sprintf("%s/%s?pageSize=%d&endTimestamp=%d", platformPath, k, size, c.Time))
+			}
+		}
+		slices.Sort(paths)
+		paths = slices.Compact(paths)
+		cost := func(r *answerRig) func() float64 {
+			bytes := 0 // outputs that were spent in the longer history say by what
+			for _, b := range r.bodies(t, "", paths) {
+				bytes += len(b)
+			}
+			return func() float64 {
+				api := r.serve(t, "")
+				defer api.end()
+				requests := api.requests(paths)
+				api.once(t, requests) // what was asked for once is in the database's caches, and not kept yet
+				return api.once(t, requests) / float64(bytes)
+			}
+		}
+		name := fmt.Sprintf("P-Chain %s of %d times the history, CPU of a byte / of one", k, moreHistory)
+		each(figure{name, flatRatio.atMost(1.2), func() float64 { return costRatio(1, perGroup, cost(long), cost(short)) }})
 	}
 }

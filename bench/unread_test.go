@@ -10,7 +10,7 @@ import (
 func BenchmarkUnread(b *testing.B) { benchmarkUnread(b, newAnswerRig(b)) }
 
 // BenchmarkPrimaryUnread is the same of pages about the primary network.
-func BenchmarkPrimaryUnread(b *testing.B) { benchmarkUnread(b, newPrimaryRig(b)) }
+func BenchmarkPrimaryUnread(b *testing.B) { benchmarkUnread(b, newPrimaryRig(b, primaryBlocks)) }
 
 func benchmarkUnread(b *testing.B, r *answerRig) {
 	settle()
