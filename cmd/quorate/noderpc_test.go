@@ -59,13 +59,15 @@ func call(t *testing.T, base, method, params string) (result map[string]any, fai
 func awaitHealth(t *testing.T, base string, status int) healthReport {
 	t.Helper()
 	var r healthReport
+	var body []byte
 	defer func() {
-		if t.Failed() {
-			t.Logf("health says %+v", r)
+		if r.Healthy != (status == http.StatusOK) {
+			t.Logf("health says %s", body)
 		}
 	}()
 	poll(t, 100*time.Millisecond, fmt.Sprint("health answers with status ", status), func() bool {
-		got, body := get(t, base+"/ext/health")
+		var got int
+		got, body = get(t, base+"/ext/health")
 		r = healthReport{}
 		if err := json.Unmarshal(body, &r); err != nil {
 			t.Fatalf("%v in %s", err, body)
