@@ -17,6 +17,7 @@ import (
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
 	"quorate/engine/network"
+	"quorate/engine/operation"
 	"quorate/engine/source"
 	"quorate/engine/source/evm"
 	"quorate/engine/spare"
@@ -91,6 +92,9 @@ type Config struct {
 	// StopTimes is how many times as long as usual each part may take to stop: a machine
 	// on which much else runs may keep a disk busy for seconds. Default 1.
 	StopTimes int
+	// Exports bounds what exports of transactions may take; its Dir, Store, Chains and the
+	// like are set by the engine.
+	Exports operation.Config
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 

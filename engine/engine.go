@@ -18,6 +18,7 @@ import (
 	"quorate/engine/chains"
 	"quorate/engine/follow"
 	"quorate/engine/network"
+	"quorate/engine/operation"
 	store "quorate/engine/store/index"
 	"quorate/engine/store/results"
 	"quorate/p2p"
@@ -50,6 +51,7 @@ type Engine struct {
 	evms        atomic.Pointer[[]*follow.EVM]
 	ranks       map[*follow.EVM]int // their order
 	primaries   primaries
+	exports     atomic.Pointer[operation.Exports] // nil while the databases are not open, and without an index
 }
 
 // New checks cfg, opens what is kept in the data folder of names and identity,
@@ -122,6 +124,9 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	end.later("the networks", networksStop, e.stopNetworks)
 	learning := actor.NewLayer(ctx, e.log)
 	end.later("the questions to nodes", baseStop, learning.StopWithin)
+	if err := e.startExports(ctx, kept, &end); err != nil {
+		return err
+	}
 	if err := e.recallNodes(ctx); err != nil {
 		return stopped(ctx, err)
 	}

@@ -52,6 +52,13 @@ type Config struct {
 	// Primary are the primary networks that are followed; nil serves none of their
 	// endpoints.
 	Primary PrimaryNetworks
+	// Operations writes exports; nil serves no operations. They need Chains too.
+	Operations Operations
+	// PublicURL is the address of this server as clients know it, without a slash at its
+	// end: that of files is told with it.
+	PublicURL string
+	// DownloadTime is for how long an address of a file is good. Default 1 h.
+	DownloadTime time.Duration
 	// Prices, NFTMetadata, Reputation, Logos and Methods know what is in no block. What a
 	// nil one would know is left out of answers.
 	Prices      Prices
@@ -143,6 +150,7 @@ func (c *Config) fill() error {
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, 120*time.Second)
 	c.ShutdownTimeout = cmp.Or(c.ShutdownTimeout, 10*time.Second)
 	c.NodeTimeout = cmp.Or(c.NodeTimeout, 5*time.Second)
+	c.DownloadTime = cmp.Or(c.DownloadTime, time.Hour)
 	if c.CompressMin = cmp.Or(c.CompressMin, 2<<10); c.CompressMin < 0 {
 		c.CompressMin = math.MaxInt
 	}
@@ -162,7 +170,7 @@ func (c *Config) fill() error {
 	if c.MaxHeader < minHeader {
 		return fmt.Errorf("httpapi: MaxHeader is %d bytes, must be at least %d", c.MaxHeader, minHeader)
 	}
-	if c.ReadTimeout < 0 || c.WriteTimeout < 0 || c.IdleTimeout < 0 || c.ShutdownTimeout < 0 || c.NodeTimeout < 0 {
+	if c.ReadTimeout < 0 || c.WriteTimeout < 0 || c.IdleTimeout < 0 || c.ShutdownTimeout < 0 || c.NodeTimeout < 0 || c.DownloadTime < 0 {
 		return errors.New("httpapi: timeouts must not be negative")
 	}
 	return nil

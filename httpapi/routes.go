@@ -6,6 +6,7 @@ import "github.com/valyala/fasthttp"
 const (
 	unitsFree   = 1
 	unitsMedium = 20
+	unitsLarge  = 100
 )
 
 // KeyPolicy says whether a route needs an API key.
@@ -76,6 +77,7 @@ const (
 	needsPrimary
 	needsExt
 	needsHealth
+	needsOperations
 )
 
 // maker makes the handler of a route.
@@ -96,6 +98,7 @@ func Routes() []Route {
 	list = append(list, addressRoutes()...)
 	list = append(list, partRoutes()...)
 	list = append(list, allChainsRoutes()...)
+	list = append(list, operationRoutes()...)
 	list = append(list, primaryRoutes()...)
 	list = append(list, metricRoutes()...)
 	list = append(list, serviceRoutes()...)

@@ -168,6 +168,8 @@ func (s *Server) has(n need) bool {
 		return s.cfg.Ext != nil
 	case needsHealth:
 		return s.cfg.Health != nil
+	case needsOperations:
+		return s.cfg.Operations != nil && s.cfg.Chains != nil
 	case needsNothing:
 	}
 	return true

@@ -21,6 +21,7 @@ const (
 	groupPeers    = "Peers and validators"
 	groupChains   = "Chains and data"
 	groupAnswers  = "Answers"
+	groupExports  = "Exports"
 	groupLimits   = "API keys and limits"
 	groupOperate  = "Logs, health and operation"
 	groupBehave   = "Faulty validators"

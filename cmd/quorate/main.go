@@ -120,6 +120,7 @@ func commands() []*cobra.Command {
 		serveCommand(),
 		devnetCommand(),
 		aggregateCommand(),
+		exportCommand(),
 		verifyCommand(),
 		benchCommand(),
 		keyCommand(),

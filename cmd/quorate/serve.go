@@ -46,6 +46,7 @@ type serveFlags struct {
 	subnets                      subnetFlags
 	keep                         keepFlags
 	data                         dataFlags
+	exports                      exportFlags
 	limit                        limitFlags
 	rpc                          rpcFlags
 	memory                       memoryFlags
@@ -101,6 +102,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	f.subnets.add(flags)
 	f.keep.add(flags)
 	f.data.add(flags)
+	f.exports.add(flags)
 	f.limit.add(flags)
 	f.memory.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
@@ -194,6 +196,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	f.keep.configure(&cfgEngine)
+	f.exports.configure(&cfgEngine)
 	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
 	if err := f.data.primary.configure(&cfgEngine, sim); err != nil {
 		return errors.Join(err, ln.Close())
@@ -219,6 +222,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	serveExt(&cfg, ext)
 	address := ln.URL()
 	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)
+	if f.data.index {
+		f.exports.serve(&cfg, eng, base)
+	}
 	if f.rpc.parsed() == rpc.Off {
 		base = ""
 	}
@@ -303,7 +309,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
 		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
-	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
+	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them

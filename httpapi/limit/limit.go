@@ -146,6 +146,12 @@ func (c Client) String() string {
 	return p.String()
 }
 
+// Permits reports whether the client may ask for a chain, by its EVM chain ID in decimal
+// digits: for requests whose path names none.
+func (c Client) Permits(chain string) bool {
+	return c.key == nil || c.key.tier.permitsChain(&Route{Chain: func() string { return chain }})
+}
+
 // Limiter decides about requests. Its methods may be called from several goroutines.
 type Limiter struct {
 	cfg     Config

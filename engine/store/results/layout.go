@@ -24,5 +24,11 @@ const (
 //	value: u64 0 | the caller's value
 const prefixMemory = 0x08
 
+// prefixOperation marks operations that clients have started, in the results database.
+//
+//	key:   0x09 | ID of the operation, its text (engine/operation/record.go)
+//	value: u64 0 | the caller's value; an operation that is over and gone has none
+const prefixOperation = 0x09
+
 // expiryLen is the length of the end of validity in front of a value.
 const expiryLen = 8

@@ -32,22 +32,27 @@ func (n Notes) Put(ctx context.Context, key, value []byte) error {
 // Each calls f with every note whose key begins with prefix, in the order of
 // the keys. key and value are valid during the call only.
 func (n Notes) Each(prefix []byte, f func(key, value []byte)) error {
-	n.db.mu.RLock()
-	defer n.db.mu.RUnlock()
-	if n.db.db == nil {
+	return n.db.each(prefixNote, prefix, f)
+}
+
+// each calls f with every entry of a kind whose key begins with prefix.
+func (d *DB) each(kind byte, prefix []byte, f func(key, value []byte)) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.db == nil {
 		return store.ErrClosed
 	}
-	now := uint64(n.db.now().Unix()) // after 1970
-	return n.db.db.View(func(txn *badger.Txn) error {
+	now := uint64(d.now().Unix()) // after 1970
+	return d.db.View(func(txn *badger.Txn) error {
 		opts := badger.DefaultIteratorOptions
-		opts.Prefix = append([]byte{prefixNote}, prefix...)
+		opts.Prefix = append([]byte{kind}, prefix...)
 		it := txn.NewIterator(opts)
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			item := it.Item()
 			err := item.Value(func(b []byte) error {
 				if len(b) < expiryLen {
-					return fmt.Errorf("%w: a note of %d bytes", store.ErrFormat, len(b))
+					return fmt.Errorf("%w: an entry of %d bytes", store.ErrFormat, len(b))
 				}
 				if end := binary.BigEndian.Uint64(b); end == 0 || now < end {
 					f(item.Key()[1:], b[expiryLen:])
@@ -55,7 +60,7 @@ func (n Notes) Each(prefix []byte, f func(key, value []byte)) error {
 				return nil
 			})
 			if err != nil {
-				return fmt.Errorf("read a note: %w", err)
+				return fmt.Errorf("read an entry: %w", err)
 			}
 		}
 		return nil

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"quorate/engine"
+	"quorate/engine/archive/vfs"
+	"quorate/engine/operation"
+	"quorate/httpapi"
+)
+
+// exportFlags are the flags of quorate serve about exports.
+type exportFlags struct {
+	workers, queue, perClient int
+	maxSize, maxFiles         bytesValue
+	keep                      daysValue
+	urlTime                   time.Duration
+}
+
+func (f *exportFlags) add(flags *pflag.FlagSet) {
+	f.maxSize, f.maxFiles, f.keep = 4<<30, 16<<30, daysValue(3*24*time.Hour)
+	group(flags, groupExports, func(flags *pflag.FlagSet) {
+		flags.IntVar(&f.workers, "export-workers", 2, "exports that are written at one time")
+		flags.IntVar(&f.queue, "export-queue", 64, "exports that may wait; further ones are refused with 503")
+		flags.IntVar(&f.perClient, "export-per-client", 4, "exports of one API key, or address without one, that are not finished; further ones are refused with 429")
+		flags.Var(&f.maxSize, "export-max-size", "size of the rows of one export, before compression, at which it ends with a warning that says where to go on")
+		flags.Var(&f.maxFiles, "export-max-files", "size of the files of all exports together; beyond it none are accepted, and those that are written fail")
+		flags.Var(&f.keep, "export-keep", "how long an export that has ended, and its file, are kept, for example 12h or 3d")
+		flags.DurationVar(&f.urlTime, "export-url-time", time.Hour, "how long an address of a file is good; the operation tells a new one")
+	})
+}
+
+func (f *exportFlags) check() error {
+	for name, n := range map[string]int{"workers": f.workers, "queue": f.queue, "per-client": f.perClient} {
+		if n < 1 {
+			return fmt.Errorf("--export-%s %d: must be at least 1", name, n)
+		}
+	}
+	switch {
+	case f.maxSize < 1 || f.maxFiles < 1:
+		return errors.New("--export-max-size and --export-max-files must be at least 1 byte")
+	case f.keep <= 0 || f.urlTime < time.Second:
+		return errors.New("--export-keep must be positive, and --export-url-time at least 1s")
+	}
+	return nil
+}
+
+func (f *exportFlags) configure(cfg *engine.Config) {
+	cfg.Exports = operation.Config{
+		Workers: f.workers, Queue: f.queue, PerClient: f.perClient,
+		MaxSize: int64(f.maxSize), MaxFiles: int64(f.maxFiles), Keep: time.Duration(f.keep),
+	}
+}
+
+// serve has the HTTP server serve the engine's exports. publicURL is its address.
+func (f *exportFlags) serve(cfg *httpapi.Config, eng *engine.Engine, publicURL string) {
+	cfg.Operations, cfg.PublicURL, cfg.DownloadTime = exports{eng}, publicURL, f.urlTime
+}
+
+// exports shows the HTTP server the engine's exports, which are there once its databases
+// are open.
+type exports struct{ eng *engine.Engine }
+
+var errStarting = &operation.Error{Kind: operation.Stopping, Msg: "the server is starting or stopping"}
+
+// Create implements [httpapi.Operations].
+func (x exports) Create(ctx context.Context, req operation.Request) (operation.Operation, error) {
+	if e := x.eng.Exports(); e != nil {
+		return e.Create(ctx, req)
+	}
+	return operation.Operation{}, errStarting
+}
+
+// Get implements [httpapi.Operations].
+func (x exports) Get(id string) (operation.Operation, bool, error) {
+	if e := x.eng.Exports(); e != nil {
+		return e.Get(id)
+	}
+	return operation.Operation{}, false, errStarting
+}
+
+// Open implements [httpapi.Operations].
+func (x exports) Open(id string) (vfs.File, error) {
+	if e := x.eng.Exports(); e != nil {
+		return e.Open(id)
+	}
+	return nil, fs.ErrNotExist
+}

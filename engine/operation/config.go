@@ -1,0 +1,130 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"quorate/engine/archive/vfs"
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/metric"
+	"quorate/engine/spare"
+)
+
+// Store keeps records; see [quorate/engine/store/results.Operations].
+type Store interface {
+	Put(ctx context.Context, key, value []byte) error
+	Remove(ctx context.Context, key []byte) error
+	Each(f func(key, value []byte)) error
+}
+
+// Chains finds the chains that are followed.
+type Chains interface {
+	ByID(id chain.ID) (Chain, bool)
+}
+
+// Chain is one of them.
+type Chain interface {
+	// Number is the EVM chain number.
+	Number() uint64
+	// View returns the chain as it was at a height, or as it is now if tip is nil: see
+	// [index.Chain.At].
+	View(tip *uint64) (View, error)
+}
+
+// View is the part of [index.View] that exports read.
+type View interface {
+	Tip() evm.Head
+	First() uint64
+	Block(number uint64) (index.Header, bool, error)
+	AddressTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error)
+	Tx(hash evm.Hash) (*index.Tx, bool, error)
+	Token(a evm.Address) (index.TokenMeta, bool, error)
+	MayBeToken(a *evm.Address) bool
+	Close()
+}
+
+// Config says what exports may take. Zero values take the defaults.
+type Config struct {
+	// Dir is the folder of the files. Required.
+	Dir string
+	// Store keeps the records; required.
+	Store Store
+	// Chains are those that are followed; required.
+	Chains Chains
+	// FS is the file system. Default the machine's.
+	FS vfs.FS
+	// Room reports why nothing may be written. Nil: there is room.
+	Room func() error
+	// Spare is the time that requests leave; nil has exports take what they want.
+	Spare *spare.Time
+
+	// Workers is how many exports are written at one time. Default 2.
+	Workers int
+	// Queue bounds the operations that wait for a worker. Default 64.
+	Queue int
+	// PerClient bounds the operations of one client that are not over. Default 4.
+	PerClient int
+	// MaxSize is the size of the rows of one export, before compression, from which on
+	// it ends, at the next block. Default 4 GiB.
+	MaxSize int64
+	// MaxFiles bounds the bytes of all files together. Default 16 GiB.
+	MaxFiles int64
+	// Keep is for how long an operation that is over, and its file, are kept. Default 3
+	// days.
+	Keep time.Duration
+	// Patience is for how long an export waits for a chain that is not there after a
+	// restart, or went back. Default 10 min.
+	Patience time.Duration
+
+	Logger  *slog.Logger
+	Metrics *metric.Set
+}
+
+const (
+	// maxKept bounds the operations that are remembered, keptPerClient those of one client.
+	maxKept       = 2048
+	keptPerClient = 256
+	// defaultChunk is the size of the rows that are compressed at once, and
+	// defaultCommit that after which the file is synced and its position committed: what
+	// a kill makes written again.
+	defaultChunk  = 256 << 10
+	defaultCommit = 8 << 20
+	// retryEvery is the time between two looks at what waits for a chain.
+	retryEvery = time.Second
+	// commitTime bounds the wait for a commit.
+	commitTime = 5 * time.Second
+)
+
+func (c *Config) fill() error {
+	if c.Dir == "" || c.Store == nil || c.Chains == nil {
+		return errors.New("operation: Dir, Store and Chains are required")
+	}
+	if c.FS == nil {
+		c.FS = vfs.OS{}
+	}
+	if c.Room == nil {
+		c.Room = func() error { return nil }
+	}
+	c.Workers = cmp.Or(c.Workers, 2)
+	c.Queue = cmp.Or(c.Queue, 64)
+	c.PerClient = cmp.Or(c.PerClient, 4)
+	c.MaxSize = cmp.Or(c.MaxSize, 4<<30)
+	c.MaxFiles = cmp.Or(c.MaxFiles, 16<<30)
+	c.Keep = cmp.Or(c.Keep, 3*24*time.Hour)
+	c.Patience = cmp.Or(c.Patience, 10*time.Minute)
+	if min(c.Workers, c.Queue, c.PerClient) < 1 || min(c.MaxSize, c.MaxFiles) < 1 || min(c.Keep, c.Patience) < 1 {
+		return errors.New("operation: bounds must be positive")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = metric.NewSet()
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package results
+
+import (
+	"context"
+	"fmt"
+)
+
+// Operations is the part of the results database for operations that clients have
+// started. Each is one entry, so that its state and how far it is change together.
+type Operations struct{ db *DB }
+
+// Operations returns the operations in the database.
+func (d *DB) Operations() Operations { return Operations{d} }
+
+// Put keeps value under key until it is removed, and returns when it is committed.
+func (o Operations) Put(ctx context.Context, key, value []byte) error {
+	if len(key) > MaxKey || len(value) > MaxValue {
+		return fmt.Errorf("%w: key of %d bytes, value of %d", ErrTooLarge, len(key), len(value))
+	}
+	return o.db.put(ctx, prefixOperation, key, value, 0)
+}
+
+// Remove removes what is kept under key.
+func (o Operations) Remove(ctx context.Context, key []byte) error {
+	return o.db.put(ctx, prefixOperation, key, nil, longAgo)
+}
+
+// longAgo is the end of validity of what is removed: readers pass over it, and Badger
+// drops it.
+const longAgo = 1
+
+// Each calls f with every operation, in the order of the keys. key and value are valid
+// during the call only.
+func (o Operations) Each(f func(key, value []byte)) error { return o.db.each(prefixOperation, nil, f) }

@@ -1,0 +1,235 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/archive/vfs"
+	"quorate/engine/chain"
+	"quorate/engine/operation"
+	"quorate/httpapi/view"
+)
+
+// Operations accepts exports and knows how far they are, as *operation.Exports does.
+type Operations interface {
+	Create(ctx context.Context, req operation.Request) (operation.Operation, error)
+	Get(id string) (operation.Operation, bool, error)
+	// Open opens the file of an operation that has one; the caller closes it.
+	Open(id string) (vfs.File, error)
+}
+
+const (
+	operationPattern = "/v1/operations/{operationId}"
+	// operationFile is what follows the path of an operation to its file.
+	operationFile = "/file"
+	// acceptTime bounds the wait for an export's commit.
+	acceptTime = 10 * time.Second
+	// quotaRetry is when asking again makes sense for a client with too many exports.
+	quotaRetry = 30 * time.Second
+)
+
+// operationRoutes are those of endpoint 3.
+func operationRoutes() []Route {
+	return []Route{
+		{
+			Method: fasthttp.MethodPost, Pattern: "/v1/operations/transactions:export", Units: unitsLarge,
+			Doc:   "starts an export of the transactions of addresses",
+			needs: needsOperations, make: plain((*Server).exportTransactions),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: operationPattern, Units: unitsFree,
+			Doc:   "returns how far an export is, and where its file is",
+			needs: needsOperations, make: plain((*Server).getOperation),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: operationPattern + operationFile, Units: unitsMedium, Key: KeyNever,
+			Doc:   "returns the file of an export, by the address that the export told",
+			needs: needsOperations, make: plain((*Server).downloadExport),
+		},
+	}
+}
+
+// exportTransactions is endpoint 3.
+func (s *Server) exportTransactions(ctx *fasthttp.RequestCtx, p params) {
+	op, f := s.acceptExport(ctx, &p)
+	if f != nil {
+		fail(ctx, f)
+		return
+	}
+	s.answerOperation(ctx, fasthttp.StatusCreated, &op)
+}
+
+func (s *Server) acceptExport(ctx *fasthttp.RequestCtx, p *params) (op operation.Operation, f *failure) {
+	if f := checkJSON(ctx); f != nil {
+		return op, f
+	}
+	var rest ignored
+	var forbidden string // a chain that the client's key is not good for
+	req, err := parseExport(ctx.Request.Body(), func(name string) (chain.ID, bool) {
+		c, ok := s.cfg.Chains.Chain(name)
+		if !ok {
+			return chain.ID{}, false
+		}
+		if number := c.Info().ChainID; !p.client.Permits(number) {
+			forbidden = number
+		}
+		return c.ID(), true
+	}, &rest)
+	rest.tell(ctx)
+	if err != nil {
+		return op, asFailure(err)
+	}
+	if forbidden != "" {
+		return op, &failure{status: fasthttp.StatusForbidden, message: "the API key does not permit chain " + forbidden}
+	}
+	req.Client = p.client.String()
+	wait, cancel := context.WithTimeout(s.work, acceptTime)
+	defer cancel()
+	if op, err = s.cfg.Operations.Create(wait, req); err != nil {
+		return op, s.operationFailure(err)
+	}
+	return op, nil
+}
+
+// operationFailure maps a refusal to an answer. What the client's own number of exports
+// is the cause of is a 429, all else that passes a 503: both SDKs then ask again.
+func (s *Server) operationFailure(err error) *failure {
+	var e *operation.Error
+	if !errors.As(err, &e) {
+		s.log.Error("an export was not accepted", "err", err)
+		return &failure{fasthttp.StatusServiceUnavailable, "the export cannot be accepted now", defaultRetry}
+	}
+	switch e.Kind {
+	case operation.Unknown:
+		return badRequest(e.Msg)
+	case operation.Quota:
+		return &failure{fasthttp.StatusTooManyRequests, e.Msg, quotaRetry}
+	case operation.NotIndexed, operation.Busy, operation.NoRoom, operation.Stopping:
+	}
+	return &failure{fasthttp.StatusServiceUnavailable, e.Msg, defaultRetry}
+}
+
+// findOperation returns the operation of a path.
+func (s *Server) findOperation(p *params) (op operation.Operation, f *failure) {
+	op, found, err := s.cfg.Operations.Get(string(p.get("operationId")))
+	switch {
+	case err != nil:
+		return op, s.operationFailure(err)
+	case !found:
+		return op, &failure{status: fasthttp.StatusNotFound, message: "operation " + excerpt(p.get("operationId")) + " does not exist, or is no longer kept"}
+	}
+	return op, nil
+}
+
+// getOperation answers how far an operation is.
+func (s *Server) getOperation(ctx *fasthttp.RequestCtx, p params) {
+	op, f := s.findOperation(&p)
+	if f != nil {
+		fail(ctx, f)
+		return
+	}
+	s.answerOperation(ctx, fasthttp.StatusOK, &op)
+}
+
+// answerOperation writes an operation. What is not known is left out: the SDKs refuse
+// empty codes.
+func (s *Server) answerOperation(ctx *fasthttp.RequestCtx, status int, op *operation.Operation) {
+	ctx.Response.SetStatusCode(status)
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	w := view.Writer{B: ctx.Response.SwapBody(nil)[:0]}
+	w.Raw("{")
+	text := func(name, value string) {
+		if value != "" {
+			w.Member(name)
+			w.B = view.AppendString(w.B, value)
+		}
+	}
+	text("operationId", op.ID)
+	text("operationType", typeEVM)
+	text("operationStatus", string(op.Status))
+	text("message", op.Message)
+	if op.Over() {
+		w.Member("metadata")
+		w.Raw("{")
+		text("code", string(op.Code))
+		if op.HasFile() {
+			text("downloadUrl", s.downloadURL(op.ID, time.Now()))
+		}
+		if op.Next > 0 {
+			text("nextDate", operation.FormatTime(op.Next))
+		}
+		w.Raw("}")
+	} else {
+		w.Member("progress")
+		w.B = strconv.AppendFloat(w.B, op.Progress, 'f', 3, 64)
+	}
+	text("rowCount", strconv.FormatInt(op.Rows, 10))
+	w.Member("createdAtTimestamp")
+	w.B = strconv.AppendInt(w.B, op.Created.Unix(), 10)
+	w.Member("updatedAtTimestamp")
+	w.B = strconv.AppendInt(w.B, op.Updated.Unix(), 10)
+	w.Raw("}")
+	ctx.Response.SwapBody(w.B)
+}
+
+// downloadURL returns an address of a file that nobody can guess, and that ends.
+func (s *Server) downloadURL(id string, now time.Time) string {
+	expires := strconv.FormatInt(now.Add(s.cfg.DownloadTime).Unix(), 10)
+	return s.cfg.PublicURL + "/v1/operations/" + id + operationFile + "?expires=" + expires + "&signature=" + s.sign(id, expires)
+}
+
+// sign returns the signature of an address of a file.
+func (s *Server) sign(id, expires string) string {
+	h := hmac.New(sha256.New, s.cfg.TokenKey)
+	h.Write([]byte("quorate export file\x00" + id + "\x00" + expires)) // never fails
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// mayDownload says why an address of a file is not good, nil if it is.
+func (s *Server) mayDownload(ctx *fasthttp.RequestCtx, id string) *failure {
+	args := ctx.QueryArgs()
+	expires, signature := args.Peek("expires"), args.Peek("signature")
+	if !hmac.Equal(signature, []byte(s.sign(id, string(expires)))) {
+		return &failure{status: fasthttp.StatusForbidden, message: "this is no address of a file: use the downloadUrl that the operation tells"}
+	}
+	end, err := strconv.ParseInt(string(expires), 10, 64)
+	if err != nil || time.Now().Unix() >= end {
+		return &failure{status: fasthttp.StatusForbidden, message: "the address of the file has expired: the operation tells a new one"}
+	}
+	return nil
+}
+
+// downloadExport sends the file of an operation, or a range of it.
+func (s *Server) downloadExport(ctx *fasthttp.RequestCtx, p params) {
+	id := string(p.get("operationId"))
+	if f := s.mayDownload(ctx, id); f != nil {
+		fail(ctx, f)
+		return
+	}
+	op, f := s.findOperation(&p)
+	if f != nil {
+		fail(ctx, f)
+		return
+	}
+	file, err := s.cfg.Operations.Open(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "the file of this operation is not there, or no longer"})
+		return
+	}
+	if err == nil {
+		err = s.sendFile(ctx, &op, file)
+	}
+	if err != nil {
+		s.log.Error("the file of an export cannot be read", "id", id, "err", err)
+		fail(ctx, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"})
+	}
+}
