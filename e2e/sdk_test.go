@@ -38,7 +38,7 @@ const (
 // sdkEndpoints are the endpoints of the contract that the SDKs must have called,
 // and whether they have pages.
 var sdkEndpoints = map[string]bool{
-	"1": false, "2": true, "4": true, "6": true, "7": true, "8": true, "10": true, "11": true, "12": true, "15": false, "17": false, "tx": false,
+	"1": false, "2": true, "3": false, "4": true, "6": true, "7": true, "8": true, "10": true, "11": true, "12": true, "15": false, "17": false, "tx": false,
 	"18": true, // only avacloud-sdk
 	"5":  true, "9": true, "13": true, "14": false, "16": true, "primary": true,
 }

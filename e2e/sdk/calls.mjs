@@ -9,6 +9,7 @@
 //   empty     there need not be any row
 //   repeats   equal rows are possible: an ERC-1155 batch may move the same item twice
 //   error     the status that is wanted instead of an answer
+//   exported  the answer is an operation, whose file has the rows that this call lists
 //   only      the SDK that alone knows the call, or the metric
 
 const longPages = { pageSize: 100 };
@@ -27,6 +28,7 @@ export function evmCalls(f) {
     ...balances(f, on),
     ...metrics(f),
     ...holders(f, on),
+    ...exports(f, on, blocks),
     ...refusals(f, on),
   ];
 }
@@ -189,6 +191,25 @@ function holders(f, on) {
     { ...above({ ...past, pageSize: 5000, threshold: "0" }), fixed: true },
     { ...above({ threshold: "many" }), error: 400 },
     { ...above({ chainId: "total" }), error: 404 },
+  ];
+}
+
+// exports are held against the pages of the same addresses and blocks.
+function exports(f, on, blocks) {
+  const exported = (address, request) => ({
+    endpoint: "3", name: "data.operations.exportTransactions",
+    request: { type: "TRANSACTION_EXPORT_EVM", ...request, options: { addresses: [address], includeChains: [f.chainId] } },
+    exported: { name: "data.evm.address.transactions.list", rows: "transactions", request: { ...on, ...blocks, ...longPages, address } },
+  });
+  const refused = (request) => ({ endpoint: "3", name: "data.operations.exportTransactions", request, error: 400 });
+  const options = { addresses: [f.address], includeChains: [f.chainId] };
+  return [
+    exported(f.address),
+    exported(f.nftOwner, { lastDate: "2999-12-31" }),
+    refused({ type: "TRANSACTION_EXPORT_EVM", firstDate: "yesterday", options }),
+    refused({ type: "TRANSACTION_EXPORT_EVM", options: { ...options, includeChains: ["1234567890123"] } }),
+    refused({ type: "TRANSACTION_EXPORT_PRIMARY_NETWORK", options: { addresses: [], includeChains: ["p-chain"] } }),
+    { endpoint: "3", name: "data.operations.getResult", request: { operationId: "00000000-0000-4000-8000-000000000000" }, error: 404 },
   ];
 }
 

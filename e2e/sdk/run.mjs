@@ -9,7 +9,7 @@ export async function run(client, call, options) {
   const line = { endpoint, call: name, request, fixed, empty };
   const begin = performance.now();
   try {
-    const seen = call.rows ? await walk(client, call, options) : await single(client, call, options);
+    const seen = await (call.exported ? exported : call.rows ? walk : single)(client, call, options);
     if (call.error) throw new Error(`answered, where status ${call.error} was wanted`);
     Object.assign(line, seen);
   } catch (err) {
@@ -23,6 +23,35 @@ export async function run(client, call, options) {
 async function single(client, call, options) {
   const answer = await invoke(client, call.name, call.request, options);
   return { pages: 1, items: 1, keys: Object.keys(answer).sort() };
+}
+
+// exported waits for an export and downloads its file. The transactions of the blocks
+// that pages are walked of must be those of the pages, in the order of the chain.
+async function exported(client, call, options) {
+  let operation = await invoke(client, call.name, call.request, options);
+  const { operationId } = operation;
+  for (let n = 0; operation.operationStatus === "RUNNING"; n++) {
+    if (n > 1200) throw new Error(`export ${operationId} does not end`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    operation = await invoke(client, "data.operations.getResult", { operationId }, options);
+  }
+  if (operation.operationStatus !== "COMPLETED") throw new Error(`export: ${JSON.stringify(operation)}`);
+  const answer = await fetch(operation.metadata.downloadUrl);
+  if (!answer.ok) throw new Error(`download: status ${answer.status}`);
+  const text = await new Response(answer.body.pipeThrough(new DecompressionStream("gzip"))).text();
+  const lines = text.split("\r\n");
+  const names = lines.shift().split(",");
+  if (lines.pop() !== "") throw new Error("the file does not end with a line's end");
+  const cell = (line, name) => line.split(",")[names.indexOf(name)]; // text comes after all that is read here
+  const { startBlock, endBlock } = call.exported.request;
+  const got = lines.filter((l) => cell(l, "rowType") === "transaction" && cell(l, "blockNumber") >= startBlock && cell(l, "blockNumber") < endBlock)
+    .map((l) => cell(l, "txHash"));
+  const want = [];
+  for await (const page of pagesOf(client, call.exported, options)) {
+    want.push(...page[call.exported.rows].map((t) => t.nativeTransaction.txHash));
+  }
+  if (got.join() !== want.reverse().join()) throw new Error(`${got.length} transactions, pages have ${want.length}, or in another order`);
+  return { pages: 1, items: got.length, keys: Object.keys(operation).sort() };
 }
 
 // walk reads all pages. A page that does not parse throws, and so does a token
