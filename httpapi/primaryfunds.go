@@ -64,6 +64,11 @@ func (c *primaryCall) listOutputs() *failure {
 	q := &c.q.primary
 	c.list("utxos")
 	next, err := c.rows.Outputs(q.addresses, states, c.page(), func(u *primary.Output) (primary.Result, error) {
+		if c.kind == primary.CChain && !q.spent { // what arrived is not on its way any more
+			if there, err := c.imported(u); err != nil || there {
+				return primary.Passed, err
+			}
+		}
 		switch {
 		case u.Kind == utxo.TransferOutput && u.Amount < q.least || q.asset != nil && u.Asset != *q.asset:
 			return primary.Passed, nil

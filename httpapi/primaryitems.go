@@ -122,7 +122,7 @@ func (c *primaryCall) listValidators() *failure {
 		of.Subnet = &chain.PrimaryNetworkID
 	}
 	c.list("validators")
-	next, err := rows.Stakers(&of, c.page(), fits(c, func(s *primary.Staker) { c.w.Validator(s, &totals, c.proof(s)) }))
+	next, err := rows.Stakers(&of, c.page(), fits(c, func(s *primary.Staker) { c.w.Validator(s, &totals, c.proof(s), c.removed(s)) }))
 	return c.finish(next, err, nil)
 }
 
@@ -148,6 +148,21 @@ func (c *primaryCall) proof(s *primary.Staker) []byte {
 		return add.Signer.ProofOfPossession[:]
 	}
 	return nil
+}
+
+// removed returns when a validator was removed, 0 if it was not.
+func (c *primaryCall) removed(s *primary.Staker) uint64 {
+	if s.Status != primary.Removed {
+		return 0
+	}
+	row, found, err := c.rows.Tx(s.EndTx)
+	if err != nil {
+		c.note(err)
+	}
+	if err != nil || !found {
+		return 0
+	}
+	return row.Time
 }
 
 func (c *primaryCall) listL1Validators() *failure {

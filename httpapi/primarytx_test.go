@@ -267,3 +267,31 @@ func TestPrimaryKeptSync(t *testing.T) {
 		}
 	}
 }
+
+// TestPrimaryArrived: the C-Chain lists what is on its way to another chain, and with
+// includeSpent also what has arrived there. That changes with the other chain's blocks.
+func TestPrimaryArrived(t *testing.T) {
+	t.Parallel()
+	n := samplePrimary().withTxs()
+	left := &n.outputs[primary.CChain][0]
+	left.State, left.Other, left.HasOther = primary.Exported, fujiX, true
+	s := primaryServer(t, n)
+	f := func(query string, want int) {
+		t.Helper()
+		var page struct{ UTXOs []struct{ UTXOID string } }
+		getJSON(t, s, onFuji+"/blockchains/c-chain/utxos?addresses="+ann.Text("fuji")+query, &page)
+		if len(page.UTXOs) != want {
+			t.Errorf("%s: %+v, want %d", query, page.UTXOs, want)
+		}
+	}
+	f("", 1)
+	f("", 1)
+	taken := *left
+	taken.State, taken.SpentBy = primary.Spent, chain.ID{0x77}
+	n.mu.Lock()
+	n.outputs[primary.XChain] = append(n.outputs[primary.XChain], taken)
+	n.mu.Unlock()
+	n.chains[primary.XChain].set(func(c *fakePrimaryChain) { c.height++ })
+	f("", 0)
+	f("&includeSpent=true", 1)
+}

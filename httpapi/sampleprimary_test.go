@@ -61,6 +61,8 @@ func samplePrimary() *fakePrimary {
 			{ID: chain.ID{0x53}, Parents: nil, Height: 8, Index: 12, Time: 1_600_000_002, Size: 100},
 		},
 	}
+	// What removed a validator, which was before its end.
+	n.txs = map[primary.Kind][]primary.TxRow{primary.PChain: {{ID: chain.ID{0x48}, Time: 1_600_000_300}}}
 	for k, c := range n.chains {
 		c.n, c.kind = n, k
 	}
@@ -174,6 +176,7 @@ func spend(tx chain.ID, index uint32, nAVAX uint64) utxo.Input {
 
 // withTxs adds transactions of all three chains to the sample.
 func (n *fakePrimary) withTxs() *fakePrimary {
+	n.txs = nil
 	base := func(in []utxo.Input, outs ...utxo.Output) utxo.Base {
 		return utxo.Base{NetworkID: 5, Inputs: in, Outputs: outs, Memo: []byte("hi")}
 	}

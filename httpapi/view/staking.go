@@ -65,8 +65,9 @@ func (w *Writer) unknownNumber(name string) {
 
 // Validator writes a validator of limited time. What only the node's neighbours know,
 // its uptime and health and where it is, is left out, or where the SDKs demand it 0. proof
-// is the proof of possession of its key, empty if that is not known.
-func (w *Writer) Validator(s *primary.Staker, t *primary.Totals, proof []byte) {
+// is the proof of possession of its key, empty if that is not known, and removed the
+// time of what removed it before its end.
+func (w *Writer) Validator(s *primary.Staker, t *primary.Totals, proof []byte, removed uint64) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.id("txHash", &s.TxID)
@@ -84,7 +85,7 @@ func (w *Writer) Validator(s *primary.Staker, t *primary.Totals, proof []byte) {
 		w.activeValidator(s, t)
 	case primary.Removed:
 		w.id("removeTxHash", &s.EndTx)
-		w.whole("removeTimestamp", s.End)
+		w.whole("removeTimestamp", removed)
 	case primary.Completed:
 		w.delegated(s)
 		w.rewards("rewards", s)
