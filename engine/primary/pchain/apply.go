@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain"
+	"quorate/engine/chain/address"
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
@@ -216,5 +217,15 @@ func (m *machine) genesisTx(tx *platform.Tx, place primary.Place) error {
 		return err
 	}
 	m.rows.PutTx(&primary.TxRow{Place: place, ID: tx.ID, Time: m.head.Time, Raw: raw})
+	_, stake := stakeOf(tx)
+	with := map[address.Address]struct{}{}
+	for i := range stake {
+		for _, a := range stake[i].Addresses {
+			with[a] = struct{}{}
+		}
+	}
+	for a := range with {
+		m.rows.PutAddressTx(a, place)
+	}
 	return nil
 }

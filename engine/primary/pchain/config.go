@@ -14,8 +14,8 @@ import (
 // has, or what is in them, adds one. Rows of versions from reads on are served until they
 // are made again.
 const (
-	version = 3
-	reads   = 1 // without points of validator sets, which are not read of it
+	version = 4
+	reads   = 1 // without the points of validator sets, which are not read of it
 )
 
 // Config says what network's P-Chain it is.
