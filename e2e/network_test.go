@@ -12,6 +12,7 @@ import (
 	"github.com/ava-labs/avalanchego/vms/platformvm/warp"
 
 	"quorate/e2e/localnet"
+	"quorate/e2e/verify"
 )
 
 // TestNetwork checks the tools of the other tests: that five nodes run, emit
@@ -67,6 +68,12 @@ func TestNetwork(t *testing.T) {
 // signLocally signs with the keys of the first n nodes and gives the signed message.
 func (w *world) signLocally(t *testing.T, unsigned []byte, n int) []byte {
 	t.Helper()
+	return w.signFor(t, w.oracle, unsigned, n)
+}
+
+// signFor does so for a validator set.
+func (w *world) signFor(t *testing.T, v *verify.Verifier, unsigned []byte, n int) []byte {
+	t.Helper()
 	bits := set.NewBits()
 	var signatures []*bls.Signature
 	for i := range n {
@@ -79,7 +86,7 @@ func (w *world) signLocally(t *testing.T, unsigned []byte, n int) []byte {
 			t.Fatal(err)
 		}
 		signatures = append(signatures, signature)
-		bits.Add(w.indexOf(t, w.Nodes[i]))
+		bits.Add(indexOf(t, v, w.Nodes[i]))
 	}
 	aggregate, err := bls.AggregateSignatures(signatures)
 	if err != nil {
@@ -100,9 +107,9 @@ func (w *world) signLocally(t *testing.T, unsigned []byte, n int) []byte {
 }
 
 // indexOf gives a node's place in the canonical order of the set.
-func (w *world) indexOf(t *testing.T, node *localnet.Node) int {
+func indexOf(t *testing.T, of *verify.Verifier, node *localnet.Node) int {
 	t.Helper()
-	for i, v := range w.oracle.Set.Validators {
+	for i, v := range of.Set.Validators {
 		if slices.Contains(v.NodeIDs, node.NodeID) {
 			return i
 		}

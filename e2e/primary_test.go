@@ -12,10 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ava-labs/avalanchego/indexer"
-	"github.com/ava-labs/avalanchego/vms/platformvm"
-
-	"quorate/e2e/author"
 	"quorate/e2e/quorate"
 )
 
@@ -23,11 +19,11 @@ import (
 const primaryWait = 90 * time.Second
 
 // primaryServer starts a server that follows the primary network of a node.
-func primaryServer(t *testing.T, dir, nodeURL string) *server {
+func primaryServer(t *testing.T, dir, nodeURL string, args ...string) *server {
 	t.Helper()
 	return launch(t, quorate.Config{
-		Args: append([]string{"serve", "--node-url", nodeURL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
-			"--data-dir", filepath.Join(dir, "data"), "--sign-ahead=false", "--health-check-frequency", "1s"}, admitting...),
+		Args: append(append([]string{"serve", "--node-url", nodeURL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
+			"--data-dir", filepath.Join(dir, "data"), "--sign-ahead=false", "--health-check-frequency", "1s"}, admitting...), args...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})
@@ -53,16 +49,6 @@ func (s *server) awaitMetric(t *testing.T, name, chain string, want float64) {
 	}
 }
 
-// containers returns the number of containers in a node's index.
-func containers(t *testing.T, nodeURL, index string) float64 {
-	t.Helper()
-	_, last, err := indexer.NewClient(nodeURL + "/ext/index/" + index).GetLastAccepted(t.Context())
-	if err != nil {
-		t.Fatalf("%s: %v", index, err)
-	}
-	return float64(last + 1)
-}
-
 // withoutIndex passes requests on to a node but for those to its index.
 func withoutIndex(t *testing.T, nodeURL string) string {
 	t.Helper()
@@ -83,30 +69,20 @@ func withoutIndex(t *testing.T, nodeURL string) string {
 }
 
 // TestPrimaryNetwork follows the P-, X- and C-Chain of a real network while
-// transactions of most types are accepted.
+// transactions of all types are accepted.
 func TestPrimaryNetwork(t *testing.T) {
 	w := useNetwork(t)
 	node := w.Nodes[entryNode]
 	dir := testDir(t)
-	s := primaryServer(t, dir, node.URL)
-	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	genesisFile := localGenesis(t, dir)
+	s := primaryServer(t, dir, node.URL, "--genesis-file", genesisFile)
+	ctx, cancel := context.WithTimeout(t.Context(), primaryTestWait)
 	defer cancel()
-	a, err := author.New(ctx, node.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Issue(node.NodeID); err != nil {
-		t.Fatal(err)
-	}
-	w.emit(t, 2) // blocks of the C-Chain
-	height, err := platformvm.NewClient(node.URL).GetHeight(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	walks := s.walkAll(ctx)
+	l := w.perform(ctx, t)
 	// The first container of a chain's index is that of the block at height 1.
 	chains := map[string]float64{
-		"P": max(float64(height), containers(t, node.URL, "P/block")), "X": containers(t, node.URL, "X/block"),
-		"C-containers": containers(t, node.URL, "C/block"),
+		"P": float64(l.P.Height()), "X": float64(l.X.Height()), "C-containers": float64(l.C.Height()),
 	}
 	for chain, want := range chains {
 		s.awaitMetric(t, "quorate_index_height", chain, want)
@@ -115,6 +91,11 @@ func TestPrimaryNetwork(t *testing.T) {
 		t.Errorf("%v blocks without a header", bare)
 	}
 	s.wantChecks(t, "P", "X", "C")
+	t.Run("all answers", func(t *testing.T) { compareLedger(ctx, t, l, s) })
+	t.Run("pages while blocks arrive", func(t *testing.T) { walks.judge(t, l) })
+	t.Run("validators of each height", func(t *testing.T) {
+		w.signHeights(ctx, t, s, w.emit(t, 1)[0].Unsigned, l.P.Height())
+	})
 
 	t.Run("a crash and no node", func(t *testing.T) {
 		s.kill(t)

@@ -52,6 +52,12 @@ func (a *Author) pay(amount uint64) []*avax.TransferableOutput {
 	return []*avax.TransferableOutput{{Asset: avax.Asset{ID: a.avax}, Out: &secp256k1fx.TransferOutput{Amt: amount, OutputOwners: a.owner}}}
 }
 
+// Pay pays to the author on the P-Chain, which makes a block.
+func (a *Author) Pay() error {
+	_, err := a.P().IssueBaseTx(a.pay(1), a.opts...)
+	return err
+}
+
 // Issue issues all of it; node is one of the network's.
 func (a *Author) Issue(node ids.NodeID) error {
 	for _, part := range []func(ids.NodeID) error{a.permissioned, a.stake, a.l1, a.exchange} {

@@ -88,6 +88,8 @@ func (n *Node) args(chainConfigs string) []string {
 		"--proposervm-use-current-height=true",
 		// The default of 30 s would be most of the time that a start takes.
 		"--health-check-frequency=1s",
+		// A stake may end within a test; a day is the shortest otherwise.
+		"--min-stake-duration=1s",
 		// A tenth of the volume by default: a network of some minutes needs far less.
 		"--system-tracker-disk-required-available-space-percentage=1",
 		"--system-tracker-disk-warning-available-space-percentage=1",
