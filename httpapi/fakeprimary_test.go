@@ -184,10 +184,9 @@ func listRows[T any](r *fakeRows, all []T, p primary.Page, take func(*T) bool, k
 // scanRows does the same for what also passes rows over.
 func scanRows[T any](r *fakeRows, all []T, p primary.Page, take func(*T) (primary.Result, error), keep func(*T) bool) (primary.Position, error) {
 	r.n.mu.Lock()
-	broken := r.n.broken
-	r.n.mu.Unlock() // take may read other chains
-	if broken != nil {
-		return nil, broken
+	defer r.n.mu.Unlock()
+	if r.n.broken != nil {
+		return nil, r.n.broken
 	}
 	var places []int
 	for i := range all {
