@@ -161,7 +161,11 @@ func (c primaryChain) View() (httpapi.PrimaryView, error) {
 	if !ok {
 		return nil, primary.ErrEmpty
 	}
-	return exchangeView{v, blocks}, nil
+	tip := v.Tip()
+	if c.kind == primary.XVertices { // whose pages change with the vertices alone
+		tip, _ = c.vertices.Cursor()
+	}
+	return exchangeView{v, blocks, tip}, nil
 }
 
 func (primaryChain) Gaps() ([]view.Gap, string) { return nil, "" }
@@ -172,7 +176,10 @@ func (primaryChain) Down() error                { return nil }
 type exchangeView struct {
 	*xchain.View
 	blocks *primary.View
+	tip    chain.Head
 }
+
+func (v exchangeView) Tip() chain.Head { return v.tip }
 
 func (v exchangeView) First() uint64 { return v.blocks.First() }
 func (v exchangeView) Block(id chain.ID) (*primary.BlockInfo, bool, error) {
