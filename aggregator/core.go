@@ -296,7 +296,7 @@ func (c *core) checked(ok bool, weight uint64, bads []int32) {
 	}
 }
 
-// expect tells after how long the answer of voter i, just asked, is late.
+// expect says after how long the answer of voter i, just asked, is late.
 func (c *core) expect(i int, patience time.Duration) {
 	v := &c.voters[i]
 	v.due = v.since + min(patience, c.timing.AskTimeout)

@@ -16,7 +16,7 @@ const (
 	madeGroup = 64
 )
 
-// madeBlocks gives groups of blocks that say all that blocks can say. With four
+// madeBlocks returns groups of blocks that say all that blocks can say. With four
 // groups there are 0.2 accounts for each transaction, about as many as in a busy
 // hour of a busy chain.
 func madeBlocks(groups int) [][]*evm.Block {

@@ -38,7 +38,7 @@ type IngestReport struct {
 	FloorRatio   Spread `json:"floorRatio"`
 }
 
-// report gives nil without a whole round.
+// report returns nil without a whole round.
 func (r *ingestRun) report(took [4][]time.Duration) *IngestReport {
 	rounds := len(took[0])
 	if rounds == 0 {

@@ -122,7 +122,7 @@ func startFarmWith(t testing.TB, blocks, txs, primaryBlocks int) *farm {
 	return f
 }
 
-// line gives the words of the next line that begins with a word, without it.
+// line returns the words of the next line that begins with a word, without it.
 func (f *farm) line(t testing.TB, first string) []string {
 	t.Helper()
 	for f.out.Scan() {
@@ -152,7 +152,7 @@ func (f *farm) accept(t testing.TB) (height uint64, at time.Time) {
 	return height, time.Unix(0, nano)
 }
 
-// client gives a reader of the chain.
+// client returns a reader of the chain.
 func (f *farm) client(t testing.TB) *evmsource.Client {
 	t.Helper()
 	node, err := source.Open(f.url)
@@ -306,7 +306,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// tableBytes gives the size of a database's tables; its logs are of fixed size.
+// tableBytes returns the size of a database's tables; its logs are of fixed size.
 func tableBytes(t testing.TB, dir string) (n int64) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))

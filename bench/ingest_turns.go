@@ -54,7 +54,7 @@ func (r *ingestRun) withDB(set *metric.Set, use func(db *store.DB) error) (table
 	return tablesIn(dir)
 }
 
-// tablesIn gives the size of a database's tables; its logs are of fixed size.
+// tablesIn returns the size of a database's tables; its logs are of fixed size.
 func tablesIn(dir string) (n int64, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	for _, name := range files {

@@ -21,7 +21,7 @@ func (f *feed) take() (item string, ok bool) {
 	return item, ok
 }
 
-// once gives each item once.
+// once returns each item once.
 func once(items []string) func(int64) (string, bool) {
 	return func(i int64) (string, bool) {
 		if i >= int64(len(items)) {
@@ -31,7 +31,7 @@ func once(items []string) func(int64) (string, bool) {
 	}
 }
 
-// again gives the items round and round, [MaxRequests] in all.
+// again returns the items round and round, [MaxRequests] in all.
 func again(items []string) func(int64) (string, bool) {
 	return func(i int64) (string, bool) {
 		if i >= MaxRequests {

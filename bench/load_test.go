@@ -49,7 +49,7 @@ func always(d time.Duration) func(int64) time.Duration {
 	return func(int64) time.Duration { return d }
 }
 
-// messages gives n different ones.
+// messages returns n different ones.
 func messages(n int) []string {
 	out := make([]string, n)
 	for i := range out {

@@ -114,7 +114,7 @@ type ErrorCount struct {
 	Count int64  `json:"count"`
 }
 
-// errors gives the kinds, the most frequent first.
+// errors returns the kinds, the most frequent first.
 func (m *meter) errors() []ErrorCount {
 	out := make([]ErrorCount, 0, len(m.kinds))
 	for kind, n := range m.kinds {

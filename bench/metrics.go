@@ -169,7 +169,7 @@ func (f pagesOf) request(req *fasthttp.Request, base, item string) {
 	req.SetRequestURI(base + f.path + item)
 }
 
-// kind gives "" for a page with at least one point; they are not looked at.
+// kind returns "" for a page with at least one point; they are not looked at.
 func (f pagesOf) kind(_ string, status int, body []byte) string {
 	if status != fasthttp.StatusOK {
 		return errorKind(status, body)

@@ -100,7 +100,7 @@ func (r *metricRig) floor(t testing.TB, points, count int) func() {
 }
 
 // cold asks a server that has just begun for pages of 100 points, each once,
-// and gives the CPU time that one takes.
+// and returns the CPU time that one takes.
 func (r *metricRig) cold(t testing.TB) float64 {
 	api := dataServer(t, r.years)
 	api.ask(t, "/v1/chains", 4*rigConns) // the connections are up
@@ -189,7 +189,7 @@ func metricFigures(t *testing.T, each func(figure)) {
 	}})
 }
 
-// metricsCost gives how many times the time of an index without metrics one with
+// metricsCost returns how many times the time of an index without metrics one with
 // them takes: the median over commits of the same few blocks by both, in turns.
 func metricsCost(t testing.TB, groups [][]*evm.Block) float64 {
 	t.Helper()
@@ -227,7 +227,7 @@ func metricsCost(t testing.TB, groups [][]*evm.Block) float64 {
 	return median(v)
 }
 
-// madeEvents gives what an index of made-up blocks tells the rollup, and the
+// madeEvents returns what an index of made-up blocks tells the rollup, and the
 // number of addresses in that.
 func madeEvents(t testing.TB, groups [][]*evm.Block) *ingestRun {
 	t.Helper()

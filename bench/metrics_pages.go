@@ -51,7 +51,7 @@ func (s *pageSet) path(k *kindOfPage) string {
 	return fmt.Sprintf("%s?timeInterval=%s&pageSize=%d", k.metric, k.interval, s.points)
 }
 
-// warm gives the newest page of each metric and interval.
+// warm returns the newest page of each metric and interval.
 func (s *pageSet) warm() []string {
 	var all []string
 	for i := range s.kinds {
@@ -63,7 +63,7 @@ func (s *pageSet) warm() []string {
 // stride spreads the ends of pages that follow each other; it is a prime.
 const stride = 1_000_003
 
-// cold gives pages that differ all: in the end of their range first and, when
+// cold returns pages that differ all: in the end of their range first and, when
 // there are no more, in a beginning that lies before all points.
 func (s *pageSet) cold(i int64) (string, bool) {
 	if i >= MaxRequests {
@@ -90,7 +90,7 @@ func (s *pageSet) samples() []string {
 	return all
 }
 
-// isPage tells whether a body looks like a page with at least one point, without
+// isPage reports whether a body looks like a page with at least one point, without
 // reading all of it: the floor's answers are looked at in the same way.
 func isPage(body []byte) bool {
 	const longestHead = 1 << 10 // with a page token

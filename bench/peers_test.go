@@ -89,7 +89,7 @@ func runFarm(count string) error {
 	return err
 }
 
-// startFarm gives the addresses of another process' node API and TLS echo.
+// startFarm returns the addresses of another process' node API and TLS echo.
 func startFarm(t testing.TB, count int) (nodeURL, echo string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], farmArgument, strconv.Itoa(count))
@@ -231,7 +231,7 @@ func BenchmarkPeers(b *testing.B) {
 	b.ReportMetric(1/against(wall(), 5, ask, floor), "x/tls")
 }
 
-// echoes gives the floor of ask: one frame to each connection, and back.
+// echoes returns the floor of ask: one frame to each connection, and back.
 func echoes(t testing.TB, addr string, count, size int) func() {
 	t.Helper()
 	var conns []*tls.Conn

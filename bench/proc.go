@@ -21,7 +21,7 @@ const (
 // process is what /proc tells of a process.
 type process struct{ pid int }
 
-// cpu gives the CPU time that all threads have taken, those that ended too.
+// cpu returns the CPU time that all threads have taken, those that ended too.
 func (p process) cpu() (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
 	if err != nil {
@@ -53,7 +53,7 @@ func parseStat(b []byte) (time.Duration, error) {
 	return time.Duration(user+system) * tick, nil
 }
 
-// rss gives the resident memory in bytes.
+// rss returns the resident memory in bytes.
 func (p process) rss() (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.pid))
 	if err != nil {

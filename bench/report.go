@@ -123,7 +123,7 @@ func (r *Measured) fill(sides []*side, pairs []Pair, open bool) error {
 	return nil
 }
 
-// quotient gives a/b to six decimals, 0 if there is none.
+// quotient returns a/b to six decimals, 0 if there is none.
 func quotient(a, b float64) float64 {
 	if b == 0 {
 		return 0

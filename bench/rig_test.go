@@ -235,7 +235,7 @@ func cpu() time.Duration {
 // perGroup is the number of rounds that one ratio of [against] is made of.
 const perGroup = 5
 
-// against gives how many times as long ours takes as base, see [costRatio]. Both
+// against returns how many times as long ours takes as base, see [costRatio]. Both
 // are done once before.
 func against(now clock, groups int, ours, base func()) float64 {
 	ours()
@@ -250,7 +250,7 @@ func against(now clock, groups int, ours, base func()) float64 {
 	return costRatio(groups, perGroup, timed(ours), timed(base))
 }
 
-// costRatio gives how many times the cost of base ours has: the median over
+// costRatio returns how many times the cost of base ours has: the median over
 // groups of rounds. In each round both are done, in turns, so that what else the
 // machine does touches both; a group counts the median cost of each.
 func costRatio(groups, rounds int, ours, base func() float64) float64 {
@@ -282,7 +282,7 @@ func settle() {
 	}
 }
 
-// allocations gives the allocations of one call of f, on all goroutines: the
+// allocations returns the allocations of one call of f, on all goroutines: the
 // median of several runs, as a garbage collection in between empties pools.
 func allocations(runs, calls int, f func()) float64 {
 	f()

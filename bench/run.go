@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	return runOn(ctx, &cfg, sides)
 }
 
-// newSide gives a server to load, with its process if pid is not 0.
+// newSide returns a server to load, with its process if pid is not 0.
 func newSide(ctx context.Context, load *Load, url string, pid int, how form) (*side, error) {
 	t, err := newServer(ctx, load, url, how)
 	if err != nil {
@@ -169,7 +169,7 @@ func warm(ctx context.Context, load *Load, s *side, items []string) error {
 	return nil
 }
 
-// follow tells the progress until the function it gives is called.
+// follow tells the progress until the function it returns is called.
 func (l *Load) follow(sides []*side) (stop func()) {
 	if l.Progress == nil {
 		return func() {}

@@ -32,7 +32,7 @@ func (f signing) request(req *fasthttp.Request, base, message string) {
 	req.SetBody(fmt.Appendf(req.Body(), format, message, f.cfg.Quorum, f.cfg.Buffer))
 }
 
-// kind gives "" for a good answer. That starts with the unsigned message;
+// kind returns "" for a good answer. That starts with the unsigned message;
 // signatures are not verified, which would be another benchmark.
 func (f signing) kind(message string, status int, body []byte) string {
 	want, member := fasthttp.StatusCreated, `"signedMessage"`

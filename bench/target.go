@@ -31,7 +31,7 @@ type target interface {
 type form interface {
 	// request fills in an empty request to the server at base.
 	request(req *fasthttp.Request, base, item string)
-	// kind gives what is wrong with an answer as a short text, or "".
+	// kind returns what is wrong with an answer as a short text, or "".
 	kind(item string, status int, body []byte) string
 }
 
@@ -81,7 +81,7 @@ func newServer(ctx context.Context, load *Load, address string, how form) (*serv
 	return s, nil
 }
 
-// pick gives the first address that may be loaded, IPv4 first.
+// pick returns the first address that may be loaded, IPv4 first.
 func pick(ips []netip.Addr, remote bool) (best netip.Addr) {
 	for _, ip := range ips {
 		ip = ip.Unmap()
@@ -199,7 +199,7 @@ func errorKind(status int, body []byte) string {
 	return strings.TrimSpace(strconv.Itoa(status) + " " + firstWords(errorText(body)))
 }
 
-// errorText gives the sentence in an error's body.
+// errorText returns the sentence in an error's body.
 func errorText(body []byte) string {
 	var e struct{ Message, Error string }
 	if err := json.Unmarshal(body, &e); err != nil {
@@ -211,7 +211,7 @@ func errorText(body []byte) string {
 	return e.Error
 }
 
-// firstWords gives the start of a text: what follows a colon, or the sixth
+// firstWords returns the start of a text: what follows a colon, or the sixth
 // word, is taken to be particulars.
 func firstWords(text string) string {
 	text, _, _ = strings.Cut(text, ": ")

@@ -52,7 +52,7 @@ type traffic struct {
 	count   int
 }
 
-// wei gives a part of a coin.
+// wei returns a part of a coin.
 func wei(milli int64) *big.Int { return new(big.Int).Mul(big.NewInt(milli), big.NewInt(1e15)) }
 
 func startTraffic(ctx context.Context, t *testing.T, url string) *traffic {
@@ -76,7 +76,7 @@ func startTraffic(ctx context.Context, t *testing.T, url string) *traffic {
 	return tr
 }
 
-// must gives a contract's code, with the arguments of its constructor.
+// must returns a contract's code, with the arguments of its constructor.
 func (tr *traffic) must(code []byte, err error) []byte {
 	tr.t.Helper()
 	if err != nil {

@@ -72,7 +72,7 @@ func TestCommandLine(t *testing.T) {
 	t.Logf("verify rejected one flipped bit at each of %d positions of %d bytes", len(positions), len(signed))
 }
 
-// flipPositions gives the first and last byte of every field of a signed message,
+// flipPositions returns the first and last byte of every field of a signed message,
 // and a sample of the rest, in order.
 func flipPositions(unsigned, signed int) []int {
 	// Where each field starts, see the layout of warp messages and addressed calls.

@@ -106,7 +106,7 @@ func (w *world) signFor(t *testing.T, v *verify.Verifier, unsigned []byte, n int
 	return message.Bytes()
 }
 
-// indexOf gives a node's place in the canonical order of the set.
+// indexOf returns a node's place in the canonical order of the set.
 func indexOf(t *testing.T, of *verify.Verifier, node *localnet.Node) int {
 	t.Helper()
 	for i, v := range of.Set.Validators {

@@ -67,7 +67,7 @@ func compareHealth(ctx context.Context, t *testing.T, real, ours *party) {
 	compareHeights(ctx, t, real, ours)
 }
 
-// reportDifference tells how two reports differ in their checks.
+// reportDifference says how two reports differ in their checks.
 func reportDifference(ctx context.Context, t *testing.T, m healthMethod, tags []string, real, ours *party) string {
 	t.Helper()
 	want, err := m.ask(real.health, ctx, tags)
@@ -85,7 +85,7 @@ func reportDifference(ctx context.Context, t *testing.T, m healthMethod, tags []
 		want.Healthy, checkNames(want), failingChecks(want), got.Healthy, checkNames(got), failingChecks(got))
 }
 
-// checkNames gives the checks of a report but those that the product lacks by design.
+// checkNames returns the checks of a report but those that the product lacks by design.
 func checkNames(r *health.APIReply) []string {
 	var names []string
 	for name := range r.Checks {
@@ -134,7 +134,7 @@ func shapeDifference(ctx context.Context, t *testing.T, real, ours *party) strin
 	return strings.Join(out, "\n")
 }
 
-// reportShape gives a line for each member of the full report. Chains are written
+// reportShape returns a line for each member of the full report. Chains are written
 // as one, and a check that the other has not is one line. bad tells of a check
 // that does not pass as it should.
 func reportShape(ctx context.Context, t *testing.T, p *party) (lines map[string]bool, bad string) {

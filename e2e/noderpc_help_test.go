@@ -62,7 +62,7 @@ func getBody(ctx context.Context, url string) (int, []byte, error) {
 	return resp.StatusCode, body, err
 }
 
-// getStatus gives the status and the body of url.
+// getStatus returns the status and the body of url.
 func getStatus(ctx context.Context, url string) (any, error) {
 	status, body, err := getBody(ctx, url)
 	return fmt.Sprintf("%d %s", status, bytes.TrimSpace(body)), err
@@ -109,7 +109,7 @@ func testLevelEffect(ctx context.Context, t *testing.T, s *rpcServer, p *party) 
 	}
 }
 
-// logText gives all log files of the server.
+// logText returns all log files of the server.
 func logText(t *testing.T, s *rpcServer) []byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.dataDir, "logs", "*"))

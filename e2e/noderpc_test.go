@@ -100,7 +100,7 @@ func newParty(url, pluginDir, profileDir, c string) *party {
 		pluginDir: pluginDir, profileDir: profileDir, c: c}
 }
 
-// parties gives a real node and a server beside it.
+// parties returns a real node and a server beside it.
 func (w *world) parties(t *testing.T, index int) (real, ours *party, s *rpcServer) {
 	t.Helper()
 	s = serveRPC(t, filepath.Join(testDir(t), "data"), w.entry())

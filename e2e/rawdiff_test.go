@@ -115,7 +115,7 @@ var rawDifferenceList = []rawDifference{
 	},
 }
 
-// rawDifferences gives the differences by the names of their cases.
+// rawDifferences returns the differences by the names of their cases.
 func rawDifferences() (map[string]rawDifference, error) {
 	all := map[string]rawDifference{}
 	for _, d := range rawDifferenceList {

@@ -26,7 +26,7 @@ type rawCase struct {
 	body   string   // {C} stands for the C-Chain's ID
 }
 
-// host gives the Host header of a case that has one of its own.
+// host returns the Host header of a case that has one of its own.
 func (c rawCase) host() (string, bool) {
 	for _, h := range c.header {
 		if v, ok := strings.CutPrefix(h, "Host: "); ok {
@@ -36,7 +36,7 @@ func (c rawCase) host() (string, bool) {
 	return "", false
 }
 
-// request gives the bytes of the request.
+// request returns the bytes of the request.
 func (c rawCase) request(address, chainID string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s HTTP/1.1\r\n", strings.ReplaceAll(c.line, "{C}", chainID))
@@ -73,7 +73,7 @@ const noType = "no content type"
 // rawAnswer is what came back, taken apart into aspects that are compared one by one.
 type rawAnswer map[string]string
 
-// send gives the answer to a case.
+// send returns the answer to a case.
 func (c rawCase) send(p *party) (rawAnswer, error) {
 	address := strings.TrimPrefix(p.url, "http://")
 	conn, err := net.DialTimeout("tcp", address, dialWait)
@@ -152,7 +152,7 @@ func (a rawAnswer) addBody(body []byte) {
 	}
 }
 
-// memberOrder gives the names of an object's members as they come.
+// memberOrder returns the names of an object's members as they come.
 func memberOrder(object []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -173,7 +173,7 @@ func memberOrder(object []byte) []string {
 	return names
 }
 
-// differ gives the aspects in which two answers are not alike, in order.
+// differ returns the aspects in which two answers are not alike, in order.
 func differ(a, b rawAnswer) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(a)) {

@@ -376,7 +376,7 @@ func checkSDKMetrics(t *testing.T, calls []sdkCall) {
 	}
 }
 
-// breakAnswers gives the URL of a proxy that renames a member which is required.
+// breakAnswers returns the URL of a proxy that renames a member which is required.
 func breakAnswers(t *testing.T, target string) string {
 	t.Helper()
 	to, err := url.Parse(target)

@@ -43,7 +43,7 @@ type server struct {
 	running bool
 }
 
-// product gives the product's binary; the test fails when it cannot be built.
+// product returns the product's binary; the test fails when it cannot be built.
 func product(t *testing.T) string {
 	t.Helper()
 	path, err := shared.binary()

@@ -122,7 +122,7 @@ func leaveOut(t *testing.T, format string, args ...any) {
 	t.Skipf("LEFT OUT: "+format, args...)
 }
 
-// useNetwork gives the shared network with all nodes healthy, and mends it after the test.
+// useNetwork returns the shared network with all nodes healthy, and mends it after the test.
 func useNetwork(t *testing.T) *world {
 	t.Helper()
 	w, err := shared.network()

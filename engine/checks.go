@@ -131,7 +131,7 @@ func (e *Engine) activity() (p2p.Activity, error) {
 	return all, nil
 }
 
-// earlier gives the earlier of two times; never is the earliest.
+// earlier returns the earlier of two times; never is the earliest.
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a

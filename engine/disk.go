@@ -26,7 +26,7 @@ func (e *Engine) openable() error {
 	return err
 }
 
-// freeSpace gives the bytes of the volume with that folder, in all and free to us.
+// freeSpace returns the bytes of the volume with that folder, in all and free to us.
 func freeSpace(dir string) (free, total uint64, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

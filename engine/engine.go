@@ -55,7 +55,7 @@ type Engine struct {
 }
 
 // New checks cfg, opens what is kept in the data folder of names and identity,
-// and gives an engine that is not running yet.
+// and returns an engine that is not running yet.
 func New(cfg Config) (*Engine, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func (e *Engine) ByID(networkID uint32) (Aggregator, bool) {
 	})
 }
 
-// find gives the network with the highest rank above 0.
+// find returns the network with the highest rank above 0.
 func (e *Engine) find(rank func(id uint32) int) (Aggregator, bool) {
 	if best := e.best(rank); best != nil {
 		return best.Aggregator(), true

@@ -91,7 +91,7 @@ func (s *Server) relayerRequest(ctx *fasthttp.RequestCtx) (Aggregator, *aggregat
 	return network, req, nil
 }
 
-// networkID gives the network that a message names, bare or as a log's data.
+// networkID returns the network that a message names, bare or as a log's data.
 func networkID(message []byte) (uint32, bool) {
 	if inner, ok := warp.UnwrapABI(message); ok {
 		message = inner
@@ -102,7 +102,7 @@ func networkID(message []byte) (uint32, bool) {
 	return binary.BigEndian.Uint32(message[2:]), true
 }
 
-// network gives the network of a path.
+// network returns the network of a path.
 func (s *Server) network(name []byte) (Aggregator, *failure) {
 	var known string
 	switch string(name) {
@@ -197,7 +197,7 @@ func relayerFailure(f *failure, err error) *failure {
 	return &failure{status: fasthttp.StatusInternalServerError, message: f.message}
 }
 
-// asFailure gives the failure that a parser returned.
+// asFailure returns the failure that a parser returned.
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

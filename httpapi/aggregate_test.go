@@ -101,7 +101,7 @@ func kindCases() []struct {
 	}
 }
 
-// describe gives what of an answer the golden files hold.
+// describe returns what of an answer the golden files hold.
 func describe(name string, resp *http.Response, body string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n%s\n", name, resp.Status)

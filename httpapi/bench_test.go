@@ -90,7 +90,7 @@ func BenchmarkFloorWire(b *testing.B) {
 	benchWire(b, &fasthttp.Server{Handler: floor(), NoDefaultServerHeader: true, WriteBufferSize: 8 << 10, ReadBufferSize: 8 << 10})
 }
 
-// direct gives a request context as the handler sees it.
+// direct returns a request context as the handler sees it.
 func direct(t testing.TB) *fasthttp.RequestCtx {
 	t.Helper()
 	var req fasthttp.Request

@@ -104,7 +104,7 @@ func parseRequest(body []byte, names *memberNames, rest *ignored) (*aggregator.R
 	return &r.Request, nil
 }
 
-// hex gives the bytes of a hex string with or without 0x, at most limit; nil if
+// hex returns the bytes of a hex string with or without 0x, at most limit; nil if
 // it is absent or empty.
 func (m *members) hex(i int, names *memberNames, limit int) ([]byte, error) {
 	v := m[i]
@@ -159,7 +159,7 @@ func (m *members) id(i int, names *memberNames, id *chain.ID) (bool, error) {
 	return true, nil
 }
 
-// integer gives an integer from 0 to limit, def if it is absent.
+// integer returns an integer from 0 to limit, def if it is absent.
 func (m *members) integer(i int, names *memberNames, def, limit uint64) (uint64, error) {
 	v := m[i]
 	if v.kind == absent {
@@ -174,7 +174,7 @@ func (m *members) integer(i int, names *memberNames, def, limit uint64) (uint64,
 	return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, v.kind))
 }
 
-// shortNumber gives a number as it was sent, but not at any length.
+// shortNumber returns a number as it was sent, but not at any length.
 func shortNumber(raw []byte) string {
 	const most = 24
 	if len(raw) > most {
@@ -185,7 +185,7 @@ func shortNumber(raw []byte) string {
 
 var errNotInteger = errors.New("not an integer from 0 to 2^64-1")
 
-// integer gives the exact value of a JSON number that is an integer, however it
+// integer returns the exact value of a JSON number that is an integer, however it
 // is written: 67, 67.0, 6.7e1 and 670e-1 are the same.
 func integer(raw []byte) (uint64, error) {
 	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
@@ -242,7 +242,7 @@ func integer(raw []byte) (uint64, error) {
 	return n, nil
 }
 
-// exponent gives the value of an exponent's digits with their sign. Beyond what
+// exponent returns the value of an exponent's digits with their sign. Beyond what
 // any body has digits for, it stays at a bound: the number is no integer then, or
 // far too large.
 func exponent(raw []byte) int {

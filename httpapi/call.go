@@ -290,7 +290,7 @@ func (c *call) readFailure(err error) *failure {
 	return &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
 }
 
-// native gives the balance of an address at the view's height, from the index or
+// native returns the balance of an address at the view's height, from the index or
 // else from the node.
 func (c *call) native() (uint256.Int, *failure) {
 	wei, known, err := c.v.NativeBalance(c.addr)

@@ -46,7 +46,7 @@ func (c *compressors) encode(dst, body, accept []byte) ([]byte, string) {
 	return dst, name
 }
 
-// pickEncoding gives the better of gzip and zstd that an Accept-Encoding header
+// pickEncoding returns the better of gzip and zstd that an Accept-Encoding header
 // allows, the one with the greater weight, and zstd of equals; "" for neither.
 func pickEncoding(accept []byte) string {
 	best, name := 0, ""

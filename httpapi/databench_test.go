@@ -47,7 +47,7 @@ type oneChain struct{ c Chain }
 func (o oneChain) Chain(string) (Chain, bool) { return o.c, true }
 func (o oneChain) Chains() []Chain            { return []Chain{o.c} }
 
-// benchData gives a server whose page has ten transactions, each an ERC-20
+// benchData returns a server whose page has ten transactions, each an ERC-20
 // transfer, and a request for it.
 func benchData(t testing.TB) (*Server, *fasthttp.RequestCtx) {
 	t.Helper()

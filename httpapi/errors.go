@@ -63,7 +63,7 @@ func isRelayer(ctx *fasthttp.RequestCtx) bool {
 	return string(path) == relayerPath
 }
 
-// isAvgTPS tells whether the path as it was sent is that of endpoint 19 or
+// isAvgTPS reports whether the path as it was sent is that of endpoint 19 or
 // below it, however it is encoded.
 func isAvgTPS(ctx *fasthttp.RequestCtx) bool {
 	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
@@ -116,7 +116,7 @@ func retrySeconds(d time.Duration) string {
 // maxExcerpt bounds what an error message repeats of a request, in bytes.
 const maxExcerpt = 100
 
-// excerpt gives the start of a request's text for an error message, quoted,
+// excerpt returns the start of a request's text for an error message, quoted,
 // with what cannot be printed escaped.
 func excerpt(b []byte) string {
 	q := strconv.QuoteToASCII(string(b[:min(len(b), maxExcerpt)]))
@@ -144,7 +144,7 @@ func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
 	s.answered(ctx, "unread")
 }
 
-// classify tells what went wrong with reading a request. The reason, a metrics
+// classify says what went wrong with reading a request. The reason, a metrics
 // label, is empty when the client just went away.
 func classify(err error, maxBody int) (f *failure, reason string) {
 	var small *fasthttp.ErrSmallBuffer

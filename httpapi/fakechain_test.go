@@ -174,7 +174,7 @@ func (v *fakeView) Close() {
 	v.c.open--
 }
 
-// scan gives a page of what all holds, which is oldest first; at tells the
+// scan returns a page of what all holds, which is oldest first; at tells the
 // position of an element.
 func scan[T any](v *fakeView, all []T, p index.Page, at func(T) []byte, height func(T) uint64) ([]T, []byte, error) {
 	if v.broken != nil {

@@ -129,7 +129,7 @@ func (c *fakeChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(
 	})
 }
 
-// reads gives how many records were read since the last call, in how many walks.
+// reads returns how many records were read since the last call, in how many walks.
 func (c *fakeChain) reads() (walks, read int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +151,7 @@ type metricPoint struct {
 
 func (p metricPoint) String() string { return fmt.Sprint(p.Timestamp, "=", p.Value) }
 
-// wantPoints gives the points of chains together, the newest first, made in one
+// wantPoints returns the points of chains together, the newest first, made in one
 // go from all records.
 func wantPoints(t testing.TB, m rollup.Metric, i rollup.Interval, since, until uint64, chains ...*fakeChain) []metricPoint {
 	t.Helper()

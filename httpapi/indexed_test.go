@@ -36,7 +36,7 @@ func (c *indexedChain) View(tip *uint64) (View, error) {
 
 func (c *indexedChain) Cursor() (uint64, evm.Hash, bool) { return c.x.Cursor() }
 
-// indexed gives a server over a real index of n blocks of ten transactions.
+// indexed returns a server over a real index of n blocks of ten transactions.
 func indexed(t testing.TB, n uint64) (*Server, *indexedChain) {
 	t.Helper()
 	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})

@@ -35,7 +35,7 @@ type value struct {
 	raw     []byte
 }
 
-// bytes gives a string's content.
+// bytes returns a string's content.
 func (v value) bytes() []byte {
 	if v.escaped {
 		return unquote(v.raw)

@@ -47,7 +47,7 @@ type part struct {
 
 func (k *chunk) oldest() uint32 { return k.newest + 2 - uint32(len(k.starts)) }
 
-// between gives the points from newest down to oldest, as far as they are here.
+// between returns the points from newest down to oldest, as far as they are here.
 func (k *chunk) between(newest, oldest uint32) []byte {
 	newest, oldest = min(newest, k.newest), max(oldest, k.oldest())
 	if newest < oldest {
@@ -56,7 +56,7 @@ func (k *chunk) between(newest, oldest uint32) []byte {
 	return k.text[k.starts[k.newest-newest]:k.starts[k.newest-oldest+1]]
 }
 
-// of tells whether the chunk is of the series, whatever its age.
+// of reports whether the chunk is of the series, whatever its age.
 func (k *chunk) of(s *series, place uint32) bool {
 	if k.metric != s.metric || k.interval != s.interval || k.form != s.form || k.newest/chunkLen != place || len(k.parts) != len(s.sources) {
 		return false
@@ -69,7 +69,7 @@ func (k *chunk) of(s *series, place uint32) bool {
 	return true
 }
 
-// settled gives the bucket from which on the points may have changed since the
+// settled returns the bucket from which on the points may have changed since the
 // chunk was made; MaxUint32 if none has.
 func (k *chunk) settled(s *series, place uint32) uint32 {
 	from := uint32(math.MaxUint32)
@@ -81,7 +81,7 @@ func (k *chunk) settled(s *series, place uint32) uint32 {
 	return from
 }
 
-// height gives what the points of a chunk depend on: final once all its buckets
+// height returns what the points of a chunk depend on: final once all its buckets
 // are closed, else the chain's next height. A chain that has ended long ago
 // keeps its height.
 func (src *source) height(place uint32) uint64 {
@@ -145,7 +145,7 @@ func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk,
 	}
 }
 
-// lookup gives the chunk at a place and from which bucket on it has to be made
+// lookup returns the chunk at a place and from which bucket on it has to be made
 // again: MaxUint32 for none, 0 for all.
 func (p *points) lookup(s *series, place uint32) (*chunk, uint32) {
 	k := p.kept.Get(mix(s.hash, uint64(place)))
@@ -167,7 +167,7 @@ func (p *points) has(s *series, place uint32) bool {
 	return k != nil
 }
 
-// at gives the newest and the oldest bucket of the chunk at a place.
+// at returns the newest and the oldest bucket of the chunk at a place.
 func (s *series) at(place uint32) (newest, oldest uint32) {
 	return min(place*chunkLen+chunkLen-1, s.last), max(place*chunkLen, s.first)
 }

@@ -198,7 +198,7 @@ func (c *metricCall) points() {
 // metricTail is room for what follows on the points.
 const metricTail = 64
 
-// grown gives a buffer with room for n more bytes. What is larger than it was
+// grown returns a buffer with room for n more bytes. What is larger than it was
 // before is likely to stay so.
 func grown(b []byte, n int) []byte {
 	if cap(b)-len(b) >= n {

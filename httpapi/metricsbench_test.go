@@ -11,7 +11,7 @@ import (
 	"quorate/rollup"
 )
 
-// metricRequest gives a server with ten years of a chain, a block each 8 hours,
+// metricRequest returns a server with ten years of a chain, a block each 8 hours,
 // and a request for one of its pages, which was answered once.
 func metricRequest(t testing.TB, path string) (*Server, *fasthttp.RequestCtx) {
 	t.Helper()

@@ -37,7 +37,7 @@ func parseGroup(name []byte) group {
 	return noGroup
 }
 
-// has tells whether a chain belongs to the group.
+// has reports whether a chain belongs to the group.
 func (g group) has(c Chain) bool {
 	return g == total || c.Info().IsTestnet == (g == testnet)
 }
@@ -188,7 +188,7 @@ func (s *series) add(c Chain) (known bool, err error) {
 	return true, nil
 }
 
-// window gives the newest and the oldest bucket that begins at since or later,
+// window returns the newest and the oldest bucket that begins at since or later,
 // before until, and is older than before; ok is false if there is none.
 func (s *series) window(since, until uint64, before uint32) (newest, oldest uint32, ok bool) {
 	if !s.begun || until == 0 || before == 0 {

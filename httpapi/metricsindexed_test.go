@@ -26,7 +26,7 @@ func (c *rolledChain) Buckets(i rollup.Interval, newest, oldest uint32, take fun
 	return c.x.Buckets(i, newest, oldest, take)
 }
 
-// block gives a block with so many transactions.
+// block returns a block with so many transactions.
 func (c *rolledChain) block(number, unix uint64, txs int) *evm.Block {
 	b := &evm.Block{Number: number, Hash: numbered(number, 0xb), TimeMilli: 1000 * unix, Traced: true}
 	if number > 0 {

@@ -50,7 +50,7 @@ const (
 	onlySuccess
 )
 
-// reset gives the defaults. It keeps the room for lists.
+// reset returns the defaults. It keeps the room for lists.
 func (q *query) reset(size pageSize) {
 	room := q.primary
 	*q = query{pageSize: size.def, end: math.MaxUint64, until: math.MaxUint64, interval: rollup.Day,

@@ -2,5 +2,5 @@
 
 package httpapi
 
-// raceEnabled tells that the race detector is on.
+// raceEnabled says that the race detector is on.
 const raceEnabled = true

@@ -158,7 +158,7 @@ func (r *route) add(e endpoint) error {
 	return nil
 }
 
-// find gives the route of a path as it was sent, not decoded, so that an encoded
+// find returns the route of a path as it was sent, not decoded, so that an encoded
 // slash does not separate. A literal segment goes before a parameter. Nil means
 // that there is none; a trailing or doubled slash is part of no route but of those
 // with a star.
@@ -231,7 +231,7 @@ func unescape(seg []byte) ([]byte, bool) {
 	return out, true
 }
 
-// hexDigit gives the value of a hex digit, 0xff for any other character.
+// hexDigit returns the value of a hex digit, 0xff for any other character.
 func hexDigit(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':

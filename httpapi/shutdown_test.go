@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// serving gives a running server whose end the test itself brings about.
+// serving returns a running server whose end the test itself brings about.
 func serving(t *testing.T, cfg Config) (s *Server, addr string, served chan error) {
 	t.Helper()
 	s, err := New(cfg)

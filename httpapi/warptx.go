@@ -22,7 +22,7 @@ const (
 	signAtOnce = 8
 )
 
-// signTransaction gives the signed warp messages of a transaction.
+// signTransaction returns the signed warp messages of a transaction.
 func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	network, f := s.network(p.get("network"))
 	var hash evm.Hash

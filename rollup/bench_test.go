@@ -53,7 +53,7 @@ func (l *load) account() *rollup.Address {
 	return &l.accounts[(l.random>>32)*uint64(len(l.accounts))>>32]
 }
 
-// block gives a block and tells how many addresses were in it.
+// block returns a block, and how many addresses were in it.
 func (l *load) block(tb testing.TB) (events int) {
 	l.Begin(l.time, 8_000_000, true)
 	l.time += l.step
@@ -226,7 +226,7 @@ func TestMillionAddresses(t *testing.T) {
 	runtime.KeepAlive(stamps)
 }
 
-// live gives the bytes on the heap that are in use.
+// live returns the bytes on the heap that are in use.
 func live() uint64 {
 	runtime.GC()
 	runtime.GC()

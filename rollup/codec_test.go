@@ -13,7 +13,7 @@ import (
 	"quorate/rollup"
 )
 
-// someRecords gives records that blocks made, and one with the highest figures.
+// someRecords returns records that blocks made, and one with the highest figures.
 func someRecords(tb testing.TB) (all []rollup.Record) {
 	tb.Helper()
 	for n := range uint64(5) {

@@ -62,7 +62,7 @@ func (d *database) lastState() (s rollup.State, err error) {
 	return s, err
 }
 
-// open gives a roller that goes on from the last commit.
+// open returns a roller that goes on from the last commit.
 func (d *database) open() (*rollup.Roller, error) {
 	clear(d.newStamps)
 	s, err := d.lastState()

@@ -44,7 +44,7 @@ func atMost(limit, n *big.Int) *big.Int {
 	return n
 }
 
-// bucketStart gives the beginning of the bucket that a time lies in.
+// bucketStart returns the beginning of the bucket that a time lies in.
 func bucketStart(interval string, ms uint64) time.Time {
 	t := lastStart
 	if ms < uint64(lastStart.UnixMilli()) {
@@ -137,7 +137,7 @@ func newOracle(chain []block) *oracle {
 
 var intervalNames = []string{"hour", "day", "week", "month"}
 
-// addresses gives those of all transactions and transfers, or only the senders.
+// addresses returns those of all transactions and transfers, or only the senders.
 func (b *block) addresses(senders bool) map[account]bool {
 	set := map[account]bool{}
 	for _, t := range b.txs {
@@ -171,7 +171,7 @@ type point struct {
 	untraced bool
 }
 
-// at gives a bucket that is not before the first block's. before is the number
+// at returns a bucket that is not before the first block's. before is the number
 // of blocks up to the end of the bucket before.
 func (o *oracle) at(interval string, start time.Time, before int) (p point, end int) {
 	span, ok := o.buckets[interval][start.Unix()]
@@ -181,7 +181,7 @@ func (o *oracle) at(interval string, start time.Time, before int) (p point, end 
 	return o.span(span[0], span[1]), span[1]
 }
 
-// blocksBefore gives the number of blocks before a bucket.
+// blocksBefore returns the number of blocks before a bucket.
 func (o *oracle) blocksBefore(interval string, start time.Time) (n int) {
 	for n < len(o.blocks) && bucketStart(interval, o.blocks[n].time).Before(start) {
 		n++
@@ -288,7 +288,7 @@ type dated struct {
 	point
 }
 
-// series gives the points of buckets that are so many before that of the last
+// series returns the points of buckets that are so many before that of the last
 // block, the newest first. newest may be below 0.
 func (o *oracle) series(interval string, newest, oldest int) (list []dated) {
 	last := bucketStart(interval, o.blocks[len(o.blocks)-1].time)
@@ -309,7 +309,7 @@ func divide(n *big.Int, by uint64) *big.Rat {
 	return new(big.Rat).SetFrac(n, new(big.Int).SetUint64(by))
 }
 
-// together gives a metric of several chains.
+// together returns a metric of several chains.
 func together(metric string, points []point) *big.Rat {
 	sum, prices, txs := new(big.Rat), new(big.Int), int64(0)
 	for _, p := range points {

@@ -40,7 +40,7 @@ type Record struct {
 // Rate is an amount in a time. Seconds is 0 if there is none.
 type Rate struct{ Amount, Seconds uint64 }
 
-// above tells whether r, which has a time, is the higher rate.
+// above reports whether r, which has a time, is the higher rate.
 func (r Rate) above(o Rate) bool {
 	if o.Seconds == 0 {
 		return r.Amount > 0
@@ -50,7 +50,7 @@ func (r Rate) above(o Rate) bool {
 	return hi > ohi || hi == ohi && lo > olo
 }
 
-// next gives the record of a later bucket in which nothing has happened yet.
+// next returns the record of a later bucket in which nothing has happened yet.
 func (r *Record) next() Record {
 	return Record{
 		Untraced: r.Untraced, Prev: r.Last, Last: r.Last,
@@ -76,7 +76,7 @@ const (
 // ErrCodec is the error of bytes that are no stored record, state or stamp.
 var ErrCodec = errors.New("rollup: stored bytes cannot be read")
 
-// words gives the fields that are stored with 64 bits, in two runs.
+// words returns the fields that are stored with 64 bits, in two runs.
 func (r *Record) words() (a [8]*uint64, b [9]*uint64) {
 	return [8]*uint64{&r.Blocks, &r.Prev, &r.Last, &r.Txs, &r.Addresses, &r.Senders, &r.Contracts, &r.Deployers},
 		[9]*uint64{

@@ -114,7 +114,7 @@ func (r *Roller) Begin(milli, gas uint64, traced bool) {
 	r.setStarts()
 }
 
-// genesis tells whether the block is the genesis block, which has no bucket.
+// genesis reports whether the block is the genesis block, which has no bucket.
 func (r *Roller) genesis() bool { return r.s.Next == 0 }
 
 // Tx takes a transaction of the block: its sender and receiver, nil for a
@@ -195,7 +195,7 @@ func (r *Roller) stamp(a *Address) (Stamp, bool) {
 	return s, err == nil
 }
 
-// unseen tells whether what a stamp marks was not seen in the open bucket of an
+// unseen reports whether what a stamp marks was not seen in the open bucket of an
 // interval yet.
 func (r *Roller) unseen(stamp uint32, interval int) bool {
 	return stamp == 0 || int64(stamp) <= r.starts[interval]

@@ -97,7 +97,7 @@ func randomStyle(c chooser) style {
 	return s
 }
 
-// randomChain gives a genesis block and n more.
+// randomChain returns a genesis block and n more.
 func randomChain(c chooser, n int) []block {
 	s := randomStyle(c)
 	now := pick(c, begins)
@@ -110,7 +110,7 @@ func randomChain(c chooser, n int) []block {
 	return chain
 }
 
-// later gives the time of the next block: a gap on, at an edge or right before
+// later returns the time of the next block: a gap on, at an edge or right before
 // it, or earlier, as no chain has it.
 func (s *style) later(c chooser, now uint64) uint64 {
 	switch c.below(40) {

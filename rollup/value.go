@@ -17,7 +17,7 @@ type Value struct {
 
 func whole(n uint64) Value { return Value{Num: uint256.Int{n}, Den: 1} }
 
-// quotient gives 0 for a division by 0.
+// quotient returns 0 for a division by 0.
 func quotient(num uint256.Int, den uint64) Value {
 	if den == 0 {
 		return Value{Den: 1}
@@ -43,7 +43,7 @@ func (v *Value) Append(dst []byte) []byte {
 	return appendFloat(dst, v.float())
 }
 
-// float gives the nearest float64 of a figure above 0.
+// float returns the nearest float64 of a figure above 0.
 func (v *Value) float() float64 {
 	// A quotient of 63 or 64 bits, 10 more than a float64 has. For rounding it is
 	// enough to know of what is below them whether there is anything.

@@ -79,7 +79,7 @@ func TestValueText(t *testing.T) {
 	}
 }
 
-// random gives numbers of all lengths, many of them near powers of two and ten.
+// random returns numbers of all lengths, many of them near powers of two and ten.
 func random(words [4]uint64, how uint) *big.Int {
 	u := uint256.Int(words)
 	n := u.ToBig()

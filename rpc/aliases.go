@@ -99,7 +99,7 @@ func (s *Service) alias(name, alias string) error {
 	return s.aliases.add(alias, name)
 }
 
-// free tells, in a node's words, why name cannot be an alias.
+// free says, in a node's words, why name cannot be an alias.
 func (s *Service) free(name string) error {
 	switch k := s.real([]byte(name)).kind; {
 	case k == nothing:
@@ -122,7 +122,7 @@ func (a *aliases) has(alias string) bool {
 	return ok
 }
 
-// checkAlias tells what is wrong with an alias. An alias is matched as it is, so
+// checkAlias says what is wrong with an alias. An alias is matched as it is, so
 // one that no client's address can hold, or that other software on the way reads
 // as something else, is refused instead of being kept and never found.
 func checkAlias(alias string) error {

@@ -37,7 +37,7 @@ var (
 	other  = chain.ID{9}
 )
 
-// newRegistry gives the real registry, in memory, with two chains.
+// newRegistry returns the real registry, in memory, with two chains.
 func newRegistry(t testing.TB) *chains.Registry {
 	t.Helper()
 	r, err := chains.Open("")

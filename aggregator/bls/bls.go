@@ -68,7 +68,7 @@ type SecretKey struct {
 }
 
 // SecretKeyFromSeed derives a key from a seed of any length: the same seed
-// always gives the same key, which is as secret as the seed.
+// always returns the same key, which is as secret as the seed.
 func SecretKeyFromSeed(seed []byte) *SecretKey {
 	ikm := sha256.Sum256(seed)
 	return newSecretKey(blst.KeyGen(ikm[:]))

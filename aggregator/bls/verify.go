@@ -55,7 +55,7 @@ func (g *pairing) isOne() bool {
 	return blst.PairingFinalVerify(g.ctx)
 }
 
-// pairs tells whether e(g1, sig) = e(key, h).
+// pairs reports whether e(g1, sig) = e(key, h).
 func pairs(key *blst.P1Affine, h, sig *blst.P2Affine) bool {
 	g := newPairing()
 	g.mul(&negG1, sig)
@@ -143,7 +143,7 @@ func combined(checks []Check, live []int) bool {
 	return g.isOne()
 }
 
-// randomWeights gives n non-zero random weights of weightBytes each.
+// randomWeights returns n non-zero random weights of weightBytes each.
 func randomWeights(n int) []byte {
 	b := make([]byte, n*weightBytes)
 	rand.Read(b) // never fails: it ends the process instead

@@ -10,7 +10,7 @@ import (
 	blst "github.com/supranational/blst/bindings/go"
 )
 
-// plus gives s + d.
+// plus returns s + d.
 func plus(s *Signature, d *blst.P2) *Signature {
 	var p blst.P2
 	p.FromAffine(&s.p)
@@ -34,7 +34,7 @@ func curvePoint(tb testing.TB) *Signature {
 	return &s
 }
 
-// torsion gives a point of order 13.
+// torsion returns a point of order 13.
 func torsion(tb testing.TB) *blst.P2 {
 	tb.Helper()
 	cofactor, _ := new(big.Int).SetString("5d543a95414e7f1091d50792876a202cd91de4547085abaa68a205b2e5a7ddfa628f1cb4d9e82ef21537e293a6691ae1616ec6e786f0c70cf1c38e31c7238e5", 16)

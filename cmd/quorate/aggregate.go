@@ -199,7 +199,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// serverError tells what an answer with an error status says.
+// serverError says what an answer with an error status says.
 func serverError(resp *http.Response, answer []byte) error {
 	var body struct {
 		Message string `json:"message"`

@@ -222,7 +222,7 @@ func (c chains) info(e *follow.EVM) *view.ChainInfo {
 	return info
 }
 
-// publicURL gives the address that clients are told, and whether it is one.
+// publicURL returns the address that clients are told, and whether it is one.
 func publicURL(s string) (string, bool) {
 	u, err := url.Parse(s)
 	ok := err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")

@@ -24,7 +24,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// anID gives the text of a chain ID.
+// anID returns the text of a chain ID.
 func anID(b byte) string { return chain.ID{b}.String() }
 
 func TestChainsFile(t *testing.T) {

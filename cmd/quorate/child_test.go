@@ -66,7 +66,7 @@ func (c *child) stop(t *testing.T) {
 	}
 }
 
-// files gives the number of open files, sockets among them.
+// files returns the number of open files, sockets among them.
 func (c *child) files(t *testing.T) float64 {
 	t.Helper()
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", c.cmd.Process.Pid))

@@ -90,7 +90,7 @@ type request struct {
 	body map[string]any
 }
 
-// serveAnswer gives the address of a server that answers every request alike
+// serveAnswer returns the address of a server that answers every request alike
 // and tells what it was asked.
 func serveAnswer(t *testing.T, status int, body string, header ...string) (url string, asked <-chan request) {
 	t.Helper()

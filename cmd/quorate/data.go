@@ -169,7 +169,7 @@ func (m *methods) MethodName(s [4]byte) string {
 	return name
 }
 
-// secret gives the random bytes of a file, and makes it if need be.
+// secret returns the random bytes of a file, and makes it if need be.
 func secret(path string, size int) ([]byte, error) {
 	key, err := os.ReadFile(path)
 	if err == nil {

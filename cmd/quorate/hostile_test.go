@@ -67,7 +67,7 @@ func newJudge(t *testing.T, d *devnet.Devnet) judge {
 	return judge{set}
 }
 
-// valid tells why a signed message is not msg signed by a quorum; nil when it is.
+// valid says why a signed message is not msg signed by a quorum; nil when it is.
 func (j judge) valid(signed string, msg *warp.Unsigned, quorum int) error {
 	raw, err := hex.DecodeString(strings.TrimPrefix(signed, "0x"))
 	if err != nil {
@@ -191,7 +191,7 @@ var caughtAs = map[devnet.Kind]struct {
 // as too large, one that does not as malformed.
 const unreadable = "too large or malformed"
 
-// allNamed tells whether the log names every liar that it should.
+// allNamed reports whether the log names every liar that it should.
 func allNamed(p *program, liars []devnet.Liar) bool {
 	log := p.stderr.String()
 	return !slices.ContainsFunc(liars, func(l devnet.Liar) bool {

@@ -69,7 +69,7 @@ func newMessage(t *testing.T, d *devnet.Devnet, c *evmchain.Chain) sent {
 	return sent{}
 }
 
-// allRequests gives the number of signature requests that validators got.
+// allRequests returns the number of signature requests that validators got.
 func allRequests(d *devnet.Devnet) (n uint64) {
 	for i := range d.World().Validators() {
 		n += d.RequestCount(i)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// healthOf gives what GET /ext/health says.
+// healthOf returns what GET /ext/health says.
 func healthOf(t *testing.T, url string) (r healthReport) {
 	t.Helper()
 	status, body := get(t, url+"/ext/health")
@@ -29,7 +29,7 @@ func healthOf(t *testing.T, url string) (r healthReport) {
 	return r
 }
 
-// peakRSS gives the most resident memory that the process ever had, in bytes.
+// peakRSS returns the most resident memory that the process ever had, in bytes.
 func (c *child) peakRSS(t *testing.T) int64 {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))

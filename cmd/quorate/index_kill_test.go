@@ -166,7 +166,7 @@ func hasBlock(t *testing.T, url, number string, height uint64) bool {
 	return status != http.StatusNotFound && status != http.StatusServiceUnavailable
 }
 
-// digest gives the digest of what a server that has ended has indexed of a
+// digest returns the digest of what a server that has ended has indexed of a
 // chain, and checks that it is indexed up to the tip.
 func digest(t *testing.T, dir string, c *evmchain.Chain) [32]byte {
 	t.Helper()
@@ -210,7 +210,7 @@ func undisturbed(t *testing.T, d *devnet.Devnet) (dir string, took time.Duration
 // smallStore are options for a database of a test, which is read or written once.
 var smallStore = store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8}
 
-// honestDigest gives the digest of the rows of a chain as its node tells of it, all at
+// honestDigest returns the digest of the rows of a chain as its node tells of it, all at
 // once and without a server: those of a server must be the same, whatever it went through.
 func honestDigest(t *testing.T, d *devnet.Devnet, c *evmchain.Chain) (sum [32]byte) {
 	t.Helper()

@@ -243,7 +243,7 @@ var forbidden = []struct {
 	},
 }
 
-// checkFile gives what is wrong with a file taken by itself.
+// checkFile returns what is wrong with a file taken by itself.
 func checkFile(f *goFile) []error {
 	var errs []error
 	bad := func(pos token.Pos, format string, args ...any) {

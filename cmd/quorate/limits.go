@@ -66,7 +66,7 @@ func (f *limitFlags) prefixes() ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// off tells whether rates pass unchecked for a server on that host.
+// off reports whether rates pass unchecked for a server on that host.
 func (f *limitFlags) off(host string) bool {
 	if f.rate != "auto" {
 		return f.rate == "off"

@@ -114,7 +114,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	return root
 }
 
-// commands gives the commands, one file each.
+// commands returns the commands, one file each.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(),

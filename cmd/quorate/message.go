@@ -83,7 +83,7 @@ func readFactsFile(path string) (*clientFacts, error) {
 	return &facts, nil
 }
 
-// pick gives message number index, or the file's main message for a negative one.
+// pick returns message number index, or the file's main message for a negative one.
 func (f *signatureFacts) pick(index int) (string, error) {
 	if index < 0 {
 		return f.Message, nil

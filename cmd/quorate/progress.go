@@ -27,7 +27,7 @@ type display struct {
 
 func newDisplay(w io.Writer) *display { return &display{terminal: isTerminal(w), w: w} }
 
-// isTerminal tells whether someone looks at what is written to w.
+// isTerminal reports whether someone looks at what is written to w.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {

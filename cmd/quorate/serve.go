@@ -114,7 +114,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	})
 }
 
-// cores gives the number of cores to use, and lets Go use twice as many threads.
+// cores returns the number of cores to use, and lets Go use twice as many threads.
 // A chain that is caught up with, and the database's compression behind it, would
 // else keep requests waiting for up to 10 ms, the length of a turn in Go's own
 // scheduler; the operating system lets a thread that was idle go first. It is

@@ -88,7 +88,7 @@ func (s *soak) ask() {
 	s.signed.Add(1)
 }
 
-// capacity gives the rate of 16 clients that ask without a pause.
+// capacity returns the rate of 16 clients that ask without a pause.
 func (s *soak) capacity(length time.Duration) float64 {
 	start := time.Now()
 	var wg sync.WaitGroup

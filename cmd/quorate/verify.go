@@ -206,7 +206,7 @@ func report(out io.Writer, msg *warp.Signed, set *valset.Set, signers warp.Bits)
 	return err
 }
 
-// share gives a part of the stake in percent, rounded down so that what misses
+// share returns a part of the stake in percent, rounded down so that what misses
 // a quorum never looks as if it met it.
 func share(weight, total uint64) string {
 	if total == 0 {

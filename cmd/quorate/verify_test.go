@@ -68,7 +68,7 @@ func newSigners(t *testing.T, n int) *signers {
 	return s
 }
 
-// sign gives the message signed by the given validators.
+// sign returns the message signed by the given validators.
 func (s *signers) sign(t *testing.T, msg *warp.Unsigned, who ...int) []byte {
 	t.Helper()
 	bits := warp.NewBits(len(s.keys))

@@ -48,7 +48,7 @@ type account struct {
 	addressBits, topicBits [3]uint16
 }
 
-// word gives the address as a topic.
+// word returns the address as a topic.
 func (a *account) topic() topic {
 	t := topic{bits: a.topicBits, known: true}
 	copy(t.hash[wordLen-evm.AddressLen:], a.address[:])
@@ -143,7 +143,7 @@ func (l *ledger) addAccount(addr evm.Address, k kind, made uint32) uint32 {
 	return a.index
 }
 
-// after gives the index of the first entry above a height.
+// after returns the index of the first entry above a height.
 func after[E any](list []E, height uint32, of func(E) uint32) int {
 	if n := len(list); n == 0 || of(list[n-1]) <= height { // mostly asked about the tip
 		return n
@@ -159,7 +159,7 @@ func (l *ledger) state(index uint32, height uint32) entry {
 	return entry{}
 }
 
-// change gives the account's state at a height to be changed, which must not
+// change returns the account's state at a height to be changed, which must not
 // be below the last change.
 func (l *ledger) change(index uint32, height uint32) *entry {
 	if l.dirty != nil {

@@ -20,7 +20,7 @@ const (
 	maxAtomicInBlock = 2
 )
 
-// encodeAtomic gives a block's blockExtraData, which holds the atomic
+// encodeAtomic returns a block's blockExtraData, which holds the atomic
 // transactions as the C-Chain has them, and the gas that they used.
 func (c *Config) encodeAtomic(b *block) ([]byte, uint64) {
 	if len(b.atomic) == 0 {

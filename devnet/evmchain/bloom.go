@@ -5,7 +5,7 @@ import "quorate/engine/chain/evm"
 // bloom is the filter of a receipt or block.
 type bloom [256]byte
 
-// bloomBits gives the three bits for what hashes to sum.
+// bloomBits returns the three bits for what hashes to sum.
 func bloomBits(b []byte) (bits [3]uint16) {
 	sum := evm.Keccak(b)
 	for i := range bits {

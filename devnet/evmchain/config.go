@@ -88,7 +88,7 @@ const (
 	burstStep  = 190 * time.Millisecond
 )
 
-// timeOf gives the time of a block in Unix milliseconds: a fixed rule, so that
+// timeOf returns the time of a block in Unix milliseconds: a fixed rule, so that
 // no block needs another's. It never falls.
 func (c *Config) timeOf(n uint64) uint64 {
 	first := c.End.UnixMilli() - int64(c.Blocks)*c.HistoryInterval.Milliseconds() // bounded by validate

@@ -112,7 +112,7 @@ var (
 
 func contractAccount(c int) uint32 { return firstContract + uint32(c) } // small
 
-// codeOf gives an account's code at a height: short bytes that tell kinds apart.
+// codeOf returns an account's code at a height: short bytes that tell kinds apart.
 func codeOf(a *account, height uint32) []byte {
 	if a.kind <= kindGhost || height < a.made {
 		return nil

@@ -132,7 +132,7 @@ func (b *builder) token(o *op) {
 	}
 }
 
-// swap gives the pool tokens of one kind for as many of another (o.id), after a
+// swap returns the pool tokens of one kind for as many of another (o.id), after a
 // look at the latter's decimals, which some tokens refuse.
 func (b *builder) swap(o *op) {
 	t, pool := b.tx, contractAccount(cPool)

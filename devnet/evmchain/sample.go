@@ -79,7 +79,7 @@ func (c *Chain) Sample() Sample {
 	return s
 }
 
-// median gives what the holder in the middle has of a token.
+// median returns what the holder in the middle has of a token.
 func (l *ledger) median(contract uint8, height uint32) uint256.Int {
 	var all []uint256.Int
 	for i := range l.accounts {

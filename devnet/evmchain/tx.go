@@ -53,7 +53,7 @@ type tx struct {
 	touched, created []uint32 // contracts whose storage changed; contracts made
 }
 
-// baseFee gives the base fee of a block in wei.
+// baseFee returns the base fee of a block in wei.
 func baseFee(n uint64) uint64 {
 	if n == 0 {
 		return 225_000_000_000 // as at a genesis

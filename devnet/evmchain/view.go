@@ -60,7 +60,7 @@ type question struct {
 	revert []byte // what a refusal returns
 }
 
-// word gives argument i.
+// word returns argument i.
 func (q *question) word(i int) (w uint256.Int, ok bool) {
 	if len(q.args) < (i+1)*wordLen {
 		return w, false
@@ -69,7 +69,7 @@ func (q *question) word(i int) (w uint256.Int, ok bool) {
 	return w, true
 }
 
-// account gives the account that argument i names; noAccount for one that
+// account returns the account that argument i names; noAccount for one that
 // never had anything.
 func (q *question) account(i int) (uint32, bool) {
 	if len(q.args) < (i+1)*wordLen {
@@ -85,7 +85,7 @@ func (q *question) account(i int) (uint32, bool) {
 
 func number(v uint64) []byte { return appendSmall(nil, v) }
 
-// answer gives nil for what the contract does not have, which reverts.
+// answer returns nil for what the contract does not have, which reverts.
 func (q *question) answer(s selector) []byte {
 	k := contracts[q.at].version(numberAt(q.ledger.revisions[q.at], q.height, 0))
 	if k.standard == noToken {

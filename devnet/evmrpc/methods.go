@@ -115,7 +115,7 @@ func (h *node) blockByHash(dst []byte, a args) ([]byte, error) {
 	return h.chain.AppendBlock(dst, height, full, h.host.view()), nil
 }
 
-// blockReceipts gives null for a block that is not there, as the method's
+// blockReceipts returns null for a block that is not there, as the method's
 // definition says.
 func (h *node) blockReceipts(dst []byte, a args) ([]byte, error) {
 	height, err := h.at(a, 0)

@@ -118,7 +118,7 @@ type blockChain struct {
 	ids []chain.ID // by height, as far as somebody asked
 }
 
-// at gives the IDs of the block at a height and of the one before.
+// at returns the IDs of the block at a height and of the one before.
 func (c *blockChain) at(h uint64) (id, parent chain.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -110,7 +110,7 @@ func (s *Server) getStakingAssetID(args subnetArgs) (any, error) {
 	}{chainID(s.world.AssetID())}, nil
 }
 
-// at gives the sets at a height argument; what names the sets in the node's error text.
+// at returns the sets at a height argument; what names the sets in the node's error text.
 func (s *Server) at(h height, what, detail string) (*world.Snapshot, error) {
 	tip := s.world.Height()
 	if h == proposed {

@@ -76,7 +76,7 @@ type rpcError struct {
 	Data    any    `json:"data"`
 }
 
-// answer gives the body of the answer to one request, or nil when the request
+// answer returns the body of the answer to one request, or nil when the request
 // has no ID and so wants no answer.
 func (s *service) answer(body []byte) ([]byte, error) {
 	var req rpcRequest
@@ -122,7 +122,7 @@ func (s *service) dispatch(req *rpcRequest) (any, error) {
 	return m(params)
 }
 
-// encode gives the JSON of v and a line end, as the node writes it.
+// encode returns the JSON of v and a line end, as the node writes it.
 func encode(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -300,7 +300,7 @@ func (s *Server) runs(id chain.ID) bool {
 	return id == chain.PlatformChainID || s.world.Runs(0, id) || s.primary != nil && id == s.world.XChainID()
 }
 
-// subnetOf gives the subnet of a chain that the P-Chain knows, run here or not.
+// subnetOf returns the subnet of a chain that the P-Chain knows, run here or not.
 func (s *Server) subnetOf(id chain.ID) (chain.ID, bool) {
 	if l, ok := s.world.L1Of(id); ok {
 		return l.SubnetID, true

@@ -53,7 +53,7 @@ func names(w *world.World) *strings.Replacer {
 	)
 }
 
-// post gives status and body of one request.
+// post returns status and body of one request.
 func post(s *Server, path, contentType, body string) (int, string) {
 	var ctx fasthttp.RequestCtx
 	ctx.Request.Header.SetMethod(fasthttp.MethodPost)

@@ -72,7 +72,7 @@ type currentReply struct {
 	Validators []any `json:"validators"`
 }
 
-// getAllValidatorsAt gives the sets in canonical order. Every poller asks for
+// getAllValidatorsAt returns the sets in canonical order. Every poller asks for
 // the same few heights, so the encoded answers are kept.
 func (s *Server) getAllValidatorsAt(args setArgs) (any, error) {
 	snapshot, err := s.at(args.Height, "validator sets", "")
@@ -101,7 +101,7 @@ func (s *Server) getAllValidatorsAt(args setArgs) (any, error) {
 	return json.RawMessage(body), nil
 }
 
-// canonical gives a set in canonical order as its members are: nodes that share
+// canonical returns a set in canonical order as its members are: nodes that share
 // a key are one entry, and what has no key counts in the total only.
 func canonical(members []world.Member) warpSet {
 	set := warpSet{Validators: make([]warpValidator, 0, len(members))}

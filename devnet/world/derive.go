@@ -12,7 +12,7 @@ func rootKey(seed uint64) [32]byte {
 	return sha256.Sum256(pre)
 }
 
-// derive gives 32 random-looking bytes for a purpose and an index.
+// derive returns 32 random-looking bytes for a purpose and an index.
 func (w *World) derive(purpose string, index uint64) [32]byte {
 	mac := hmac.New(sha256.New, w.root[:])
 	mac.Write([]byte(purpose))

@@ -70,7 +70,7 @@ func (w *World) newValidator(i int) (*Validator, error) {
 	return v, nil
 }
 
-// keyOwner gives the validator whose BLS key validator i has.
+// keyOwner returns the validator whose BLS key validator i has.
 func (p Params) keyOwner(i int) int {
 	if i > 0 && i <= 2*p.SharedKeys && i%2 == 0 {
 		return i - 1

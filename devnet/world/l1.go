@@ -151,7 +151,7 @@ func appendVar(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// L1s gives all L1s. The caller must not change the slice.
+// L1s returns all L1s. The caller must not change the slice.
 func (w *World) L1s() []*L1 { return w.l1s }
 
 // L1 finds an L1 by its subnet ID.

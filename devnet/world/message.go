@@ -30,7 +30,7 @@ func (w *World) Message(i uint64) *warp.Unsigned {
 	return w.message(i, w.cChain, nil, 'n', 'm')
 }
 
-// L1Message gives the warp message with index i of an L1's chain, emitted or not.
+// L1Message returns the warp message with index i of an L1's chain, emitted or not.
 func (w *World) L1Message(l *L1, i uint64) *warp.Unsigned {
 	return w.message(i, l.ChainID, l.ChainID[:], 'N', 'M')
 }

@@ -147,7 +147,7 @@ func (e *Emitter) send(ctx context.Context, bare []types.DynamicFeeTx) ([]*types
 	return txs, nil
 }
 
-// estimate gives the gas limit for the longest payload.
+// estimate returns the gas limit for the longest payload.
 func (e *Emitter) estimate(ctx context.Context, payloads [][]byte) (uint64, error) {
 	longest := payloads[0]
 	for _, p := range payloads {

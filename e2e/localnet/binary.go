@@ -52,7 +52,7 @@ func BuildPlugin(ctx context.Context, r *Release, progress io.Writer) (string, e
 	return cached(ctx, r.Version, "subnetevm", pluginPath, writer(progress))
 }
 
-// cached gives the executable of that name in the cache folder of a version; it
+// cached returns the executable of that name in the cache folder of a version; it
 // is built from the package pkg when it is not there.
 func cached(ctx context.Context, version, name, pkg string, progress io.Writer) (string, error) {
 	cache, err := os.UserCacheDir()

@@ -163,7 +163,7 @@ func (n *Node) pause(paused bool) error {
 	return nil
 }
 
-// state tells whether the node should answer now.
+// state reports whether the node should answer now.
 func (n *Node) state() (p *proc.Process, paused bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -182,7 +182,7 @@ func (n *Node) endError(p *proc.Process) error {
 	return fmt.Errorf("node %d ended by itself (%s); end of its log:\n%s", n.index, p.Status(), tail)
 }
 
-// logTail gives the end of the node's output and of its main log.
+// logTail returns the end of the node's output and of its main log.
 func (n *Node) logTail() ([]byte, error) {
 	var tail []byte
 	for _, path := range []string{n.outputPath(), filepath.Join(n.DataDir, "logs", "main.log")} {

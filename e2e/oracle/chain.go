@@ -133,7 +133,7 @@ func (c *Chain) Tip() uint64 { return uint64(len(c.Blocks) - 1) }
 // Failed reports whether the transaction failed.
 func (t *Tx) Failed() bool { return t.receipt.Status == 0 }
 
-// receiver gives who it was sent to: of a creation, the contract made.
+// receiver returns who it was sent to: of a creation, the contract made.
 func (t *Tx) receiver() common.Address {
 	if t.rawTx.To != nil {
 		return *t.rawTx.To

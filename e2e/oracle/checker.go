@@ -59,7 +59,7 @@ func NewChecker(cfg Config) *Checker {
 // Close closes the connections.
 func (k *Checker) Close() { k.client.http.CloseIdleConnections() }
 
-// Err tells the differences found so far, the first few in full, and forgets them.
+// Err returns the differences found so far, the first few in full, and forgets them.
 func (k *Checker) Err() error {
 	if len(k.diffs) == 0 {
 		return nil
@@ -183,7 +183,7 @@ func (k *Checker) windows(at uint64) []window {
 	return []window{{-1, -1}, {n, n + 1}, {n, n}, {n + 1, -1}, {-1, n}, {tip / 3, 2 * tip / 3}, {0, tip + 1}, {tip + 5, -1}, {-1, 0}}
 }
 
-// newestFirst gives rows in the order of lists.
+// newestFirst returns rows in the order of lists.
 func newestFirst[T any](rows []T, make func(T) any) []any {
 	out := []any{}
 	for _, r := range slices.Backward(rows) {

@@ -57,7 +57,7 @@ func (c *Chain) Chosen(rare int) []common.Address {
 	return slices.Compact(chosen)
 }
 
-// made gives a contract for each way of making one: by a transaction, by each
+// made returns a contract for each way of making one: by a transaction, by each
 // kind of call, and by calls that were undone.
 func (c *Chain) made() map[string]common.Address {
 	out := make(map[string]common.Address)

@@ -47,7 +47,7 @@ func (k *Checker) AddressTxs(ctx context.Context, a common.Address, every bool) 
 	}
 }
 
-// middle gives the height of the block of the middle row.
+// middle returns the height of the block of the middle row.
 func middle[T any](rows []T, of func(T) *Block) uint64 {
 	if len(rows) == 0 {
 		return 1
@@ -55,7 +55,7 @@ func middle[T any](rows []T, of func(T) *Block) uint64 {
 	return uint64(of(rows[len(rows)/2]).Number)
 }
 
-// transfers gives all transfers for which keep holds, oldest first.
+// transfers returns all transfers for which keep holds, oldest first.
 func (k *Checker) transfers(keep func(t *Transfer) bool) (list []*Transfer) {
 	for _, tx := range k.cfg.Chain.Txs {
 		for _, t := range tx.Transfers {

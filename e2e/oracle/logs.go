@@ -14,7 +14,7 @@ func topic(signature string) common.Hash { return crypto.Keccak256Hash([]byte(si
 
 func address(t common.Hash) common.Address { return common.BytesToAddress(t[12:]) }
 
-// readLog gives the transfers that a log tells of. A log of a known event in a
+// readLog returns the transfers that a log tells of. A log of a known event in a
 // form that no standard has is no transfer.
 func readLog(l *rawLog) ([]*Transfer, error) {
 	if len(l.Topics) == 0 {

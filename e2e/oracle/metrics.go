@@ -21,7 +21,7 @@ var Intervals = []string{"hour", "day", "week", "month"}
 // tracedMetrics are those that a chain's blocks and receipts do not tell.
 var tracedMetrics = []string{"contracts", "deployers", "cumulativeContracts", "cumulativeDeployers"}
 
-// dayOnly tells whether a metric has no interval but the day.
+// dayOnly reports whether a metric has no interval but the day.
 func dayOnly(name string) bool {
 	for _, start := range []string{"cumulative", "max", "avg"} {
 		if strings.HasPrefix(name, start) {
@@ -73,7 +73,7 @@ func (m *Metrics) Points(name, interval string) (points []Point, known bool) {
 	return points, true
 }
 
-// span gives the times of the first and the last block of all chains.
+// span returns the times of the first and the last block of all chains.
 func (m *Metrics) span() (first, last time.Time, any bool) {
 	for _, l := range m.lines {
 		if len(l.blocks) == 0 {
@@ -91,7 +91,7 @@ func (m *Metrics) span() (first, last time.Time, any bool) {
 	return first, last, any
 }
 
-// bucket gives the start of the interval with a time in UTC.
+// bucket returns the start of the interval with a time in UTC.
 func bucket(t time.Time, interval string) time.Time {
 	switch interval {
 	case "hour":
@@ -105,7 +105,7 @@ func bucket(t time.Time, interval string) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// following gives the start of the interval after the one that begins at t.
+// following returns the start of the interval after the one that begins at t.
 func following(t time.Time, interval string) time.Time {
 	switch interval {
 	case "hour":
@@ -137,7 +137,7 @@ func (m *Metrics) value(name string, from, to int64) *big.Rat {
 	return out
 }
 
-// parties gives who has part in a transaction as the metrics count it.
+// parties returns who has part in a transaction as the metrics count it.
 func parties(t *Tx) (senders, all []common.Address) {
 	senders = append(senders, t.From)
 	all = append(all, t.From)
@@ -151,7 +151,7 @@ func parties(t *Tx) (senders, all []common.Address) {
 	return senders, all
 }
 
-// creators gives who made a contract in a transaction, once for each.
+// creators returns who made a contract in a transaction, once for each.
 func creators(t *Tx) (list []common.Address) {
 	if t.rawTx.To == nil && !t.Failed() {
 		list = append(list, t.From)

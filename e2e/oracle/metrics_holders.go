@@ -20,7 +20,7 @@ type had struct {
 	amount *big.Int
 }
 
-// holders gives all that anybody ever had of an ERC-20 token after a block.
+// holders returns all that anybody ever had of an ERC-20 token after a block.
 func (c *Chain) holders(token common.Address) map[common.Address][]had {
 	out := make(map[common.Address][]had)
 	move := func(b *Block, a common.Address, by *big.Int) {
@@ -47,7 +47,7 @@ func (c *Chain) holders(token common.Address) map[common.Address][]had {
 	return out
 }
 
-// above tells whether somebody had more than a threshold at some time of a frame.
+// above reports whether somebody had more than a threshold at some time of a frame.
 func above(history []had, threshold *big.Int, f frame) bool {
 	if f.end >= 0 && f.start >= f.end {
 		return false
@@ -103,7 +103,7 @@ func holdersPath(chain string, token common.Address) string {
 	return "/v2/chains/" + chain + "/contracts/" + token.Hex() + "/balances"
 }
 
-// telling gives thresholds that make a difference: nothing, the middle of what is
+// telling returns thresholds that make a difference: nothing, the middle of what is
 // held and of what was ever held, the most and a little less, and all there could
 // be. at is the time of a change in the middle.
 func telling(all map[common.Address][]had) (thresholds []*big.Int, at int64) {

@@ -36,7 +36,7 @@ func isNumber(text string, v *big.Rat) bool {
 	return err == nil && got == want && digits(text) == digits(numberText(v))
 }
 
-// digits gives the significant digits of a number, whatever its exponent.
+// digits returns the significant digits of a number, whatever its exponent.
 func digits(text string) string {
 	text, _, _ = strings.Cut(strings.ToLower(text), "e")
 	return strings.Trim(strings.NewReplacer(".", "", "-", "").Replace(text), "0")

@@ -101,7 +101,7 @@ func (l *timeline) findRuns() {
 	}
 }
 
-// value gives a metric in an interval; of avgGasPrice only the sum of the prices.
+// value returns a metric in an interval; of avgGasPrice only the sum of the prices.
 func (l *timeline) value(name string, from, to int64) *big.Rat {
 	switch name {
 	case "cumulativeAddresses":
@@ -134,7 +134,7 @@ func before(times []int64, t int64) int {
 	return n
 }
 
-// in gives the places of the blocks in an interval: from lo on, below hi.
+// in returns the places of the blocks in an interval: from lo on, below hi.
 func (l *timeline) in(from, to int64) (lo, hi int) {
 	at := func(b timed, t int64) int { return cmp.Compare(b.at, t) }
 	lo, _ = slices.BinarySearchFunc(l.blocks, from, at)
@@ -171,7 +171,7 @@ func (l *timeline) distinct(name string, from, to int64) *big.Rat {
 	return whole(len(found))
 }
 
-// money gives what the receipts tell of gas and its prices.
+// money returns what the receipts tell of gas and its prices.
 func (l *timeline) money(name string, from, to int64) *big.Rat {
 	out := new(big.Int)
 	lo, hi := l.in(from, to)
@@ -228,7 +228,7 @@ func rate(n *big.Int, milli int64) *big.Rat {
 	return new(big.Rat).SetFrac(new(big.Int).Mul(n, big.NewInt(1000)), big.NewInt(milli))
 }
 
-// fastest gives the highest rate of the runs within an interval.
+// fastest returns the highest rate of the runs within an interval.
 func (l *timeline) fastest(txs bool, from, to int64) *big.Rat {
 	most := new(big.Rat)
 	for _, r := range l.runs {

@@ -98,7 +98,7 @@ func (c *Chain) CheckTokens(ctx context.Context, n *Node, height uint64) (int, e
 	return len(calls), nil
 }
 
-// everHeld gives all accounts with the ERC-20 tokens that they were sent or sent.
+// everHeld returns all accounts with the ERC-20 tokens that they were sent or sent.
 func (c *Chain) everHeld(height uint64) map[holding]bool {
 	held := make(map[holding]bool)
 	for _, tx := range c.Txs {
@@ -113,7 +113,7 @@ func (c *Chain) everHeld(height uint64) map[holding]bool {
 	return held
 }
 
-// coinsOf gives the ERC-20 tokens of an account in the order of their addresses.
+// coinsOf returns the ERC-20 tokens of an account in the order of their addresses.
 func (c *Chain) coinsOf(a common.Address, height uint64) (tokens []common.Address) {
 	for h := range c.at(height).coins {
 		if h.holder == a && !c.Uneven[h.token] {
@@ -129,7 +129,7 @@ func (c *Chain) coinsOf(a common.Address, height uint64) (tokens []common.Addres
 	return tokens
 }
 
-// nftsOf gives the ERC-721 tokens of an account in the order of contracts and IDs.
+// nftsOf returns the ERC-721 tokens of an account in the order of contracts and IDs.
 func (c *Chain) nftsOf(a common.Address) (list []NFT) {
 	for nft, owner := range c.at(c.Tip()).owners {
 		if owner == a && a != (common.Address{}) {

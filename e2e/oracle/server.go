@@ -32,7 +32,7 @@ func newClient(base string, sdk bool) *client {
 	return &client{base: base, sdk: sdk, http: &http.Client{Transport: transport}}
 }
 
-// get gives the status and the body of an answer in JSON.
+// get returns the status and the body of an answer in JSON.
 func (c *client) get(ctx context.Context, path string, query url.Values) (int, map[string]any, error) {
 	where := path
 	if len(query) > 0 {
@@ -67,7 +67,7 @@ func (c *client) get(ctx context.Context, path string, query url.Values) (int, m
 	return resp.StatusCode, body, nil
 }
 
-// ok gives the body of an answer that must be 200.
+// ok returns the body of an answer that must be 200.
 func (c *client) ok(ctx context.Context, path string, query url.Values) (map[string]any, error) {
 	status, body, err := c.get(ctx, path, query)
 	if err == nil && status != http.StatusOK {

@@ -83,7 +83,7 @@ func (s *Supervisor) keep(name string, run func(ctx context.Context) error) {
 	}
 }
 
-// isEnd tells whether err only says that the supervisor has stopped.
+// isEnd reports whether err only says that the supervisor has stopped.
 func (s *Supervisor) isEnd(err error) bool {
 	return s.ctx.Err() != nil && (errors.Is(err, s.ctx.Err()) || errors.Is(err, context.Cause(s.ctx)))
 }

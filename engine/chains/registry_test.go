@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// newRegistry gives one that follows P, X and C.
+// newRegistry returns one that follows P, X and C.
 func newRegistry(t *testing.T, file string) *Registry {
 	t.Helper()
 	r, err := Open(file)

@@ -140,7 +140,7 @@ func (c *EVM) TokenBalances(ctx context.Context, holder evm.Address, of []evm.Ad
 	return c.tokens.Balances(ctx, holder, of, height)
 }
 
-// status tells how the chain is followed. Before its node has answered that is
+// status says how the chain is followed. Before its node has answered that is
 // what the index knows.
 func (c *EVM) status() ingest.Status {
 	if i := c.ingest.Load(); i != nil {

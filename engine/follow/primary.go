@@ -387,7 +387,7 @@ func (p *Primary) chooseStart(ctx context.Context) (height uint64, err error) {
 	return height, nil
 }
 
-// status tells how the chain is followed. Before a node has answered that is what is
+// status says how the chain is followed. Before a node has answered that is what is
 // kept of it.
 func (p *Primary) status() ingest.Status {
 	if i := p.ingest.Load(); i != nil {

@@ -10,7 +10,7 @@ import (
 
 // prior tells what was before a block. Heights above it do not show.
 type prior interface {
-	// token gives an ERC-20 balance, zero if there is none.
+	// token returns an ERC-20 balance, zero if there is none.
 	token(holder, token *evm.Address) (balance, error)
 	setToken(holder, token *evm.Address, b balance)
 	// tokenSeen and the like tell whether a token was noted before, and note it.
@@ -29,7 +29,7 @@ type rows struct {
 
 const chunkSize = 1 << 20
 
-// room gives a slice with length 0 and at least n bytes of capacity.
+// room returns a slice with length 0 and at least n bytes of capacity.
 func (r *rows) room(n int) []byte {
 	if cap(r.chunk)-len(r.chunk) < n {
 		r.chunk = make([]byte, 0, max(chunkSize, n))

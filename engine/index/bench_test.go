@@ -60,7 +60,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// tableBytes gives the size of the tables; the logs are of fixed size.
+// tableBytes returns the size of the tables; the logs are of fixed size.
 func tableBytes(b *testing.B, dir string) (n int64) {
 	b.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))

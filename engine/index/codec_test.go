@@ -13,7 +13,7 @@ import (
 	"quorate/engine/index/indextest"
 )
 
-// someTxs gives transactions of all sorts with their transfers.
+// someTxs returns transactions of all sorts with their transfers.
 func someTxs(n int) (txs []*Tx) {
 	for _, b := range indextest.New(indextest.Config{Seed: 8, Txs: 30, Full: true}).Blocks(n) {
 		for i := range b.Txs {

@@ -174,7 +174,7 @@ type writer struct {
 // markLen bounds the bytes of the rows that mark sets.
 const markLen = leadLen + maxCursorLen + leadLen + 1 + 2 + 1 + editionLen*store.TablesEnd + leadLen + 1 + beginsLen
 
-// fits tells whether batch has room for rows of so many bytes, besides the
+// fits reports whether batch has room for rows of so many bytes, besides the
 // cursor and what goes with it.
 func (w *writer) fits(rows, bytes int) bool {
 	n, size := w.tail.size()

@@ -161,7 +161,7 @@ func (v *View) EventHolders(token evm.Address, p Page) ([]evm.Address, []byte, e
 	return list, next, err
 }
 
-// heights gives the lowest and the highest block whose balances count in a frame.
+// heights returns the lowest and the highest block whose balances count in a frame.
 func (v *View) heights(f Frame) (lo, hi uint64, ok bool, err error) {
 	if f.Start >= f.End {
 		return 0, 0, false, nil
@@ -346,7 +346,7 @@ func (w *holderWalk) next() (a evm.Address, reached, found bool, err error) {
 
 // look asks an address' history for what it has at the tip, and whether it had
 // more than above in the frame, at height from or below. When that takes too long
-// it gives the height to go on from.
+// it returns the height to go on from.
 func (w *holderWalk) look(a *evm.Address, from uint64) (h Holder, held bool, inside *uint64, err error) {
 	if w.history != nil {
 		w.history.Close()
@@ -417,7 +417,7 @@ type heldRow struct {
 	height uint64
 }
 
-// at gives the newest row at or below a height of the history that key begins.
+// at returns the newest row at or below a height of the history that key begins.
 func (w *holderWalk) at(height uint64) (heldRow, bool, error) {
 	w.key = w.key[:historyLen]
 	w.history.Seek(w.key.u64(^height))
@@ -427,7 +427,7 @@ func (w *holderWalk) at(height uint64) (heldRow, bool, error) {
 // historyLen is the length of what the rows of an address' history begin with.
 const historyLen = leadLen + 2*evm.AddressLen
 
-// read gives the row of the history that the iterator stands at, if it is there.
+// read returns the row of the history that the iterator stands at, if it is there.
 func (w *holderWalk) read() (r heldRow, found bool, err error) {
 	if !w.history.Valid() {
 		return r, false, nil

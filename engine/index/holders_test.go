@@ -111,7 +111,7 @@ func compareHolders(t *testing.T, v *View, blocks []*evm.Block, after []holdings
 	}
 }
 
-// addresses gives the keys of m in their order.
+// addresses returns the keys of m in their order.
 func addresses[V any](m map[evm.Address]V) []evm.Address {
 	return slices.SortedFunc(maps.Keys(m), func(a, b evm.Address) int { return bytes.Compare(a[:], b[:]) })
 }

@@ -149,7 +149,7 @@ func (t *tokenWalk) skip(token evm.Address) {
 	t.rows.Seek(past(t.prefix, token[:]))
 }
 
-// past gives the first possible key behind all rows of a token's history.
+// past returns the first possible key behind all rows of a token's history.
 func past(prefix key, token []byte) key {
 	k := append(slices.Clone(prefix), token...)
 	return append(k, bytes.Repeat([]byte{0xff}, heightLen+1)...)

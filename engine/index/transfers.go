@@ -85,7 +85,7 @@ func appendBatch(dst []Transfer, t Transfer, data []byte) []Transfer {
 	return dst
 }
 
-// abiArray gives the words of the array whose offset is at data[at:].
+// abiArray returns the words of the array whose offset is at data[at:].
 func abiArray(data []byte, at int) ([]byte, bool) {
 	offset, ok := abiInt(data, uint64(at))
 	if !ok {

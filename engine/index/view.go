@@ -187,7 +187,7 @@ func (v *View) newest(prefix key, read func(b []byte) error) (bool, error) {
 	return true, rows.Value(read)
 }
 
-// bounds gives the lowest and highest height of a page; ok is false if there is none.
+// bounds returns the lowest and highest height of a page; ok is false if there is none.
 func (v *View) bounds(p *Page) (lo, hi uint64, ok bool) {
 	hi = v.tip.Number
 	if p.To != math.MaxUint64 {

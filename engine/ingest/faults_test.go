@@ -19,7 +19,7 @@ var (
 	errBadAnswer   = errors.New("bad answer")
 )
 
-// faults gives what a node can do wrong, to those who ask for block 60 above all.
+// faults returns what a node can do wrong, to those who ask for block 60 above all.
 func faults() map[string]fault {
 	unreachable := fmt.Errorf("node: %w", errUnreachable)
 	garbled := fmt.Errorf("%w: not JSON-RPC", errBadAnswer)

@@ -183,7 +183,7 @@ func (n *Network) follow(name, long, vm string, id chain.ID, recalled bool) erro
 	})
 }
 
-// headOf gives the reader of a chain's last accepted block. An EVM block goes by
+// headOf returns the reader of a chain's last accepted block. An EVM block goes by
 // its hash.
 func (n *Network) headOf(name string, id chain.ID) (func(context.Context) (head, error), error) {
 	switch name {
@@ -217,14 +217,14 @@ func (n *Network) learn(id chain.ID) bool {
 	return !was
 }
 
-// knows tells whether the node has spoken of the chain.
+// knows reports whether the node has spoken of the chain.
 func (n *Network) knows(id chain.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.known[id]
 }
 
-// following gives the chains that are checked.
+// following returns the chains that are checked.
 func (n *Network) following() []*Chain {
 	n.mu.Lock()
 	defer n.mu.Unlock()

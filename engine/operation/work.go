@@ -39,7 +39,7 @@ func (f *fault) Error() string {
 	return f.msg + ": " + f.err.Error()
 }
 
-// start gives workers that are free what waits longest and may begin.
+// start has workers that are free begin what waits longest and may.
 func (e *Exports) start(ctx context.Context) {
 	now := time.Now()
 	for i := 0; i < len(e.queue) && len(e.working) < e.cfg.Workers; {

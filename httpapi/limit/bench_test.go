@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// requestHeader gives the header of a request as it comes from a client.
+// requestHeader returns the header of a request as it comes from a client.
 func requestHeader(key, forwarded string) *fasthttp.RequestHeader {
 	h := new(fasthttp.RequestHeader)
 	h.Set("User-Agent", "speakeasy-sdk/typescript")
@@ -21,7 +21,7 @@ func requestHeader(key, forwarded string) *fasthttp.RequestHeader {
 	return h
 }
 
-// benchmarkLimiter gives a limiter and requests of all the ways to be admitted.
+// benchmarkLimiter returns a limiter and requests of all the ways to be admitted.
 func benchmarkLimiter(t testing.TB) (*Limiter, map[string]*fasthttp.RequestHeader) {
 	key, hash := NewKey()
 	file := newKeysFile(t, "tiers: [{name: t, unitsPerMinute: 100000000}]\nkeys: [{hash: "+hash+", tier: t}]")

@@ -36,7 +36,7 @@ func (c *clients) init(size int) {
 	}
 }
 
-// bucket gives a client's bucket, a new one for a client that is not remembered.
+// bucket returns a client's bucket, a new one for a client that is not remembered.
 func (c *clients) bucket(a netip.Addr) *bucket {
 	key := clientOf(a)
 	s := &c.shards[maphash.Bytes(c.seed, key[:])%clientShards]

@@ -11,7 +11,7 @@ import (
 // maxHops bounds how many proxies are followed back to a client.
 const maxHops = 16
 
-// client gives the address that a request counts for.
+// client returns the address that a request counts for.
 func (l *Limiter) client(header func(string) []byte, remote netip.Addr) netip.Addr {
 	remote = remote.Unmap()
 	if !l.trusts(remote) {

@@ -52,7 +52,7 @@ func (f *keysFile) write(t testing.TB, content string) {
 	}
 }
 
-// content gives a keys file with the tiers of the tests.
+// content returns a keys file with the tiers of the tests.
 func content(keys ...string) string {
 	return `
 tiers:

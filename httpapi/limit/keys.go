@@ -51,7 +51,7 @@ type tier struct {
 	chains []string // permitted chains; empty for all
 }
 
-// find gives the key with a value, or nil.
+// find returns the key with a value, or nil.
 func (t *keyTable) find(value []byte) *key {
 	if len(t.keys) == 0 || len(value) > maxKey {
 		return nil

@@ -69,7 +69,7 @@ func checkChain(name string) error {
 	return nil
 }
 
-// byAddress gives a chain's part of a file with its addresses read.
+// byAddress returns a chain's part of a file with its addresses read.
 func byAddress[T any](chain string, in map[string]T) (map[evm.Address]T, error) {
 	if err := checkChain(chain); err != nil {
 		return nil, err

@@ -206,7 +206,7 @@ func parseMetadata(b []byte) (map[string]map[evm.Address]byID, error) {
 	return out, nil
 }
 
-// knownStatus tells whether clients know an index status: their list is closed.
+// knownStatus reports whether clients know an index status: their list is closed.
 func knownStatus(s string) bool {
 	switch s {
 	case "", "UNKNOWN", "MISSING_TOKEN", "INVALID_TOKEN_URI", "INVALID_TOKEN_URI_SCHEME", "UNREACHABLE_TOKEN_URI",

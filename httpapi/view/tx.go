@@ -190,7 +190,7 @@ func (w *Writer) callMembers(c *evm.Call) {
 	w.count("gasLimit", c.Gas)
 }
 
-// callType gives the name of a call's kind. The list of names is closed.
+// callType returns the name of a call's kind. The list of names is closed.
 func callType(t evm.CallType) string {
 	if t == evm.CallSelfDestruct {
 		t = evm.CallUnknown

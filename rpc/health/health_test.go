@@ -42,7 +42,7 @@ func (l *lines) count(part string) int {
 	return strings.Count(l.text.String(), part)
 }
 
-// newBench gives a checker at 30 s and 10 s that is not running yet.
+// newBench returns a checker at 30 s and 10 s that is not running yet.
 func newBench(t *testing.T, checks ...Check) *bench {
 	t.Helper()
 	return configured(t, Config{}, checks...)

@@ -117,7 +117,7 @@ func waitInContend(t *testing.T) {
 	t.Fatal("no wait was sampled")
 }
 
-// sampledWaits gives how many waits in contend the runtime has sampled, from the
+// sampledWaits returns how many waits in contend the runtime has sampled, from the
 // text form: a line "<cycles> <count> @ <addresses>" and then the functions.
 func sampledWaits(t *testing.T) (sum int) {
 	t.Helper()

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	syscall.Exit(fakePlugin())
 }
 
-// fakeID gives the VM ID that makes a plugin behave so.
+// fakeID returns the VM ID that makes a plugin behave so.
 func fakeID(behaviour string) chain.ID {
 	var id chain.ID
 	copy(id[:], behaviour)

@@ -74,7 +74,7 @@ func HashPayload(hash chain.ID) []byte {
 	return append(b, hash[:]...)
 }
 
-// SubnetToL1Conversion gives the P-Chain message that attests that a subnet was
+// SubnetToL1Conversion returns the P-Chain message that attests that a subnet was
 // converted with the given conversion ID.
 func SubnetToL1Conversion(networkID uint32, conversionID chain.ID) (*Unsigned, error) {
 	b := binary.BigEndian.AppendUint16(nil, codecVersion)
@@ -83,7 +83,7 @@ func SubnetToL1Conversion(networkID uint32, conversionID chain.ID) (*Unsigned, e
 	return New(networkID, chain.PlatformChainID, AddressedCall{Payload: b}.Append(nil))
 }
 
-// L1ValidatorRegistration gives the P-Chain message that attests whether a
+// L1ValidatorRegistration returns the P-Chain message that attests whether a
 // validation is registered; registered false means that it never will be again.
 func L1ValidatorRegistration(networkID uint32, validationID chain.ID, registered bool) (*Unsigned, error) {
 	b := binary.BigEndian.AppendUint16(nil, codecVersion)
@@ -111,7 +111,7 @@ func ParseL1ValidatorRegistration(b []byte) (validationID chain.ID, registered b
 }
 
 // RegistrationJustification reads the protobuf L1ValidatorRegistrationJustification
-// and gives the validation ID it is about: field 1 is {1: subnet ID, 2: index} of
+// and returns the validation ID it is about: field 1 is {1: subnet ID, 2: index} of
 // an initial validator, field 2 the bytes of a registration message.
 func RegistrationJustification(b []byte) (chain.ID, error) {
 	var id chain.ID

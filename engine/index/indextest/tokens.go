@@ -36,7 +36,7 @@ func words(values ...uint64) []byte {
 	return b
 }
 
-// parties gives who moves a token to whom: at times it is minted or burnt.
+// parties returns who moves a token to whom: at times it is minted or burnt.
 func (c *Chain) parties(tx *evm.Tx) (from, to evm.Hash) {
 	from, to = pad(tx.From), pad(c.account())
 	switch c.rnd.IntN(6) {

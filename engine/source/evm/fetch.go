@@ -333,7 +333,7 @@ func (c *Client) receiptTexts(ctx context.Context, b *evm.Block, texts [][]byte,
 	return c.ask(ctx, calls)
 }
 
-// firstRefusal gives the first error of single calls.
+// firstRefusal returns the first error of single calls.
 func firstRefusal(calls []source.BatchCall) error {
 	for i := range calls {
 		if calls[i].Err != nil {

@@ -12,7 +12,7 @@ import (
 
 var errHex = errors.New("malformed hex")
 
-// nibbles gives the value of each hex digit, 0xff for all other bytes.
+// nibbles has the value of each hex digit, 0xff for all other bytes.
 var nibbles = func() (t [256]byte) {
 	for i := range t {
 		t[i] = 0xff

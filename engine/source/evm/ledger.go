@@ -38,7 +38,7 @@ func (l *ledger) doubt(a evm.Address) {
 	e.unsure = true
 }
 
-// moved tells whether a diff has a new balance of a.
+// moved reports whether a diff has a new balance of a.
 func (l *ledger) moved(a evm.Address) bool {
 	e, ok := l.accounts[a]
 	return ok && e.moved
@@ -74,7 +74,7 @@ func (l *ledger) apply(pre, post map[evm.Address]amount) {
 	}
 }
 
-// unsure gives the accounts to ask the node for.
+// unsure returns the accounts to ask the node for.
 func (l *ledger) unsure() (list []evm.Address) {
 	for a, e := range l.accounts {
 		if e.unsure {
@@ -87,7 +87,7 @@ func (l *ledger) unsure() (list []evm.Address) {
 
 func compare(a, b evm.Address) int { return bytes.Compare(a[:], b[:]) }
 
-// balances gives what the block may have changed, by address.
+// balances returns what the block may have changed, by address.
 func (l *ledger) balances() []evm.Balance {
 	list := make([]evm.Balance, 0, len(l.accounts))
 	for a, e := range l.accounts {

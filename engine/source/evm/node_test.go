@@ -138,7 +138,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "["+strings.Join(parts, ",")+"]")
 }
 
-// answer gives the answer to one request.
+// answer returns the answer to one request.
 func (n *node) answer(q question) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -185,7 +185,7 @@ func socketAt(t testing.TB, url string) source.Endpoint {
 	return e
 }
 
-// client gives a client of n. change may be nil.
+// client returns a client of n. change may be nil.
 func (n *node) client(t testing.TB, change func(*Config, *source.Config)) *Client {
 	t.Helper()
 	cfg := Config{Path: "/ext/bc/C/rpc", AVAXAssetID: avaxID}

@@ -223,7 +223,7 @@ func ReadBalance(call *ContractCall) (v uint256.Int) {
 // codeReverted is what geth gives for a revert with a reason.
 const codeReverted = 3
 
-// inContract tells whether a call failed in the contract, so that it would fail
+// inContract reports whether a call failed in the contract, so that it would fail
 // the next time too.
 func inContract(err error) bool {
 	var rpc *source.RPCError

@@ -186,7 +186,7 @@ func (t *trace) readStates(text []byte) error {
 	return t.diffs.eachTrace(text, t.of.Txs, func(int) error { return t.diffs.result() })
 }
 
-// piecewise tells whether asking for each transaction may help against err.
+// piecewise reports whether asking for each transaction may help against err.
 func (t *trace) piecewise(err error) bool {
 	if len(t.of.Txs) == 0 || errors.Is(err, ErrNotFound) {
 		return false
@@ -326,7 +326,7 @@ type balanceAsk struct {
 	before, wei uint256.Int
 }
 
-// atomicAsks gives the accounts of imports and exports, each once.
+// atomicAsks returns the accounts of imports and exports, each once.
 func (t *trace) atomicAsks() (asks []*balanceAsk) {
 	for _, a := range t.of.Atomic {
 		if !t.asked[a.Address] {

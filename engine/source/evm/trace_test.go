@@ -15,7 +15,7 @@ import (
 	"quorate/engine/metric"
 )
 
-// traced gives block 3 as a healthy node has it.
+// traced returns block 3 as a healthy node has it.
 func traced(t testing.TB) *evm.Block {
 	t.Helper()
 	c := newNode(t).client(t, nil)

@@ -189,7 +189,7 @@ type Subnet struct {
 	ManagerAddress []byte
 }
 
-// IsL1 tells whether the subnet was converted to an L1.
+// IsL1 reports whether the subnet was converted to an L1.
 func (s *Subnet) IsL1() bool { return !s.ConversionID.IsZero() }
 
 // Subnet describes a subnet. [ErrNotFound] when there is none of that ID. The

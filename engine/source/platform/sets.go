@@ -151,7 +151,7 @@ func (r setAnswer) members() ([]Member, error) {
 type CurrentValidator struct {
 	NodeID chain.NodeID
 	Weight uint64
-	// L1 tells that it pays a continuous fee from Balance, in nAVAX; at 0 it is inactive.
+	// L1 says that it pays a continuous fee from Balance, in nAVAX; at 0 it is inactive.
 	L1      bool
 	Balance uint64
 	// ValidationID is set for L1 validators.

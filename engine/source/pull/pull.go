@@ -45,7 +45,7 @@ func (p *Parser) syntax(what string) {
 	p.Fail(fmt.Errorf("%w: want %s at byte %d of %d", ErrSyntax, what, p.pos, len(p.buf)))
 }
 
-// peek gives the next byte that is not white space, 0 at the end or after an error.
+// peek returns the next byte that is not white space, 0 at the end or after an error.
 func (p *Parser) peek() byte {
 	if p.err != nil {
 		return 0
@@ -170,7 +170,7 @@ func (p *Parser) Text() []byte {
 	}
 }
 
-// escaped tells whether the byte after s is escaped: s ends with an odd number of backslashes.
+// escaped reports whether the byte after s is escaped: s ends with an odd number of backslashes.
 func escaped(s []byte) bool {
 	n := len(s)
 	for n > 0 && s[n-1] == '\\' {

@@ -60,7 +60,7 @@ func snapshot(t testing.TB, d *DB) *Snapshot {
 	return s
 }
 
-// keys gives the keys from where a seek leads to the end.
+// keys returns the keys from where a seek leads to the end.
 func keys(t testing.TB, s *Snapshot, prefix string, reverse bool, from string) (list []string) {
 	t.Helper()
 	r, err := s.Rows([]byte(prefix), reverse)

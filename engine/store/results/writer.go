@@ -62,7 +62,7 @@ func (d *DB) commit(batch []put) {
 }
 
 // commitSome commits as many entries as one transaction takes, at least one,
-// and gives their number.
+// and returns their number.
 func (d *DB) commitSome(batch []put) (n int, err error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -125,7 +125,7 @@ func parse(line string) (s [Len]byte, signature string, err error) {
 	return s, signature, nil
 }
 
-// isSignature tells whether s is a name, and in brackets what may stand in a list of types.
+// isSignature reports whether s is a name, and in brackets what may stand in a list of types.
 func isSignature(s string) bool {
 	open := strings.IndexByte(s, '(')
 	if open < 1 || len(s) > maxSignature || s[len(s)-1] != ')' {
