@@ -10,7 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
-	"quorate/httpapi/token"
 )
 
 // allChainsRoutes are what is served of all EVM chains together. Both SDKs know each
@@ -189,19 +188,10 @@ func (c *call) allTxs() *failure {
 
 // openMerged reads the page token, if there is one.
 func (c *call) openMerged(m *merged) *failure {
-	c.scratch = c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/'))
-	c.filters = token.HashFilters(c.scratch)
-	if c.q.pageToken == nil {
-		return nil
+	if f := c.readToken(c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/'))); f != nil || c.after == nil {
+		return f
 	}
-	if c.position == nil {
-		c.position = make([]byte, 0, token.MaxLen)
-	}
-	t, err := c.s.tokens.Parse(c.position, c.q.pageToken, c.route.id, c.filters)
-	if err != nil {
-		return badRequest("pageToken is not valid: " + err.Error())
-	}
-	after, ok := readPlace(t.Position)
+	after, ok := readPlace(c.after)
 	if !ok {
 		return badRequest("pageToken is not valid: it belongs to another list")
 	}
@@ -218,9 +208,9 @@ func (c *call) behind(after *place, chain uint64) (height uint64, index uint32, 
 	case chain == after.chain:
 		return after.height + 1, after.index, nil
 	case chain < after.chain: // in the same second these come later
-		height, err = c.v.BlocksBefore(after.second + 1)
+		height, err = c.v.BlocksBefore((after.second + 1) * 1000)
 	default:
-		height, err = c.v.BlocksBefore(after.second)
+		height, err = c.v.BlocksBefore(after.second * 1000)
 	}
 	return height, math.MaxUint32, err
 }

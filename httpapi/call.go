@@ -132,7 +132,7 @@ func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(
 	}
 	var ok bool
 	if c.chain, ok = c.s.cfg.Chains.Chain(string(p.values[0])); !ok {
-		return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(p.values[0]) + " is not served here"}
+		return noChain(p.values[0])
 	}
 	c.info = c.chain.Info()
 	tellSync(c.ctx, c.chain)
@@ -167,8 +167,13 @@ func (c *call) openPage() *failure {
 	b = append(b, c.addr[:]...)
 	b = append(b, c.hash[:]...)
 	b = strconv.AppendUint(append(b, bit(c.hasHash)), c.number, 10)
-	c.scratch = c.q.canonical(b)
-	c.filters = token.HashFilters(c.scratch)
+	return c.readToken(c.q.canonical(b))
+}
+
+// readToken reads the page token, if there is one. list stands for what is listed, and
+// becomes the room for it.
+func (c *call) readToken(list []byte) *failure {
+	c.scratch, c.filters = list, token.HashFilters(list)
 	if c.q.pageToken == nil {
 		return nil
 	}

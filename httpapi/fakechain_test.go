@@ -312,9 +312,9 @@ func (v *fakeView) Maker(contract evm.Address) (*index.Tx, int, bool, error) {
 }
 
 // BlocksBefore knows the time of a block from its transactions.
-func (v *fakeView) BlocksBefore(second uint64) (uint64, error) {
+func (v *fakeView) BlocksBefore(milli uint64) (uint64, error) {
 	for _, tx := range v.txs {
-		if tx.Block.Number <= v.tip && tx.Block.TimeMilli/1000 >= second {
+		if tx.Block.Number <= v.tip && tx.Block.TimeMilli >= milli {
 			return tx.Block.Number, v.broken
 		}
 	}

@@ -80,7 +80,7 @@ func (c *metricCall) find(name []byte) *failure {
 	}
 	var ok bool
 	if c.chain, ok = c.s.cfg.Chains.Chain(c.lastName); !ok {
-		return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(name) + " is not served here"}
+		return noChain(name)
 	}
 	tellSync(c.ctx, c.chain)
 	return nil

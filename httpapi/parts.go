@@ -163,25 +163,33 @@ func (c *call) deployments() *failure {
 	return c.end(next, err)
 }
 
-// getChain makes the handler that returns one chain of the list of chains.
-func getChain(s *Server, r *Route) handler {
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		c := s.calls.get(s, ctx, r)
-		defer s.calls.put(c)
-		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
-			fail(ctx, f)
-			return
+// chainItself makes the handler of a route that says what is known of a chain without
+// reading its rows.
+func chainItself(write func(c *call, chain Chain)) maker {
+	return func(s *Server, r *Route) handler {
+		return func(ctx *fasthttp.RequestCtx, p params) {
+			c := s.calls.get(s, ctx, r)
+			defer s.calls.put(c)
+			if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
+				fail(ctx, f)
+				return
+			}
+			chain, ok := s.cfg.Chains.Chain(string(p.values[0]))
+			if !ok {
+				fail(ctx, noChain(p.values[0]))
+				return
+			}
+			c.w.Dialect = s.dialect(ctx)
+			c.w.B = ctx.Response.SwapBody(nil)[:0]
+			write(c, chain)
+			s.answer(ctx, c)
 		}
-		chain, ok := s.cfg.Chains.Chain(string(p.values[0]))
-		if !ok {
-			fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(p.values[0]) + " is not served here"})
-			return
-		}
-		c.w.Dialect = s.dialect(ctx)
-		c.w.B = ctx.Response.SwapBody(nil)[:0]
-		c.chainItem(chain)
-		s.answer(ctx, c)
 	}
+}
+
+// noChain is the answer about a chain that is not followed.
+func noChain(name []byte) *failure {
+	return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(name) + " is not served here"}
 }
 
 // chainItem writes a chain as the list of chains has it.

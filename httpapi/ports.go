@@ -109,8 +109,9 @@ type View interface {
 	// Maker returns the transaction that made a contract, and the call that did, -1 if
 	// it was the transaction itself.
 	Maker(contract evm.Address) (tx *index.Tx, call int, found bool, err error)
-	// BlocksBefore returns the height of the first block at or after a second.
-	BlocksBefore(second uint64) (uint64, error)
+	// BlocksBefore returns the height of the first block at or after a time in Unix
+	// milliseconds.
+	BlocksBefore(milli uint64) (uint64, error)
 	AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page, take index.TransferFunc) ([]byte, error)
 	TokenTransfers(token evm.Address, p index.Page, take index.TransferFunc) ([]byte, error)
 	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)

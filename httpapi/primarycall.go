@@ -235,20 +235,7 @@ func (c *primaryCall) openPage() *failure {
 	b = append(b, '/', byte(c.kind))
 	b = append(append(append(b, bit(c.hasID)), c.id[:]...), c.node[:]...)
 	b = strconv.AppendUint(append(b, '#'), c.number, 10)
-	c.scratch = c.q.primary.canonical(c.q.canonical(b))
-	c.filters = token.HashFilters(c.scratch)
-	if c.q.pageToken == nil {
-		return nil
-	}
-	if c.position == nil {
-		c.position = make([]byte, 0, token.MaxLen)
-	}
-	t, err := c.s.tokens.Parse(c.position, c.q.pageToken, c.route.id, c.filters)
-	if err != nil {
-		return badRequest("pageToken is not valid: " + err.Error())
-	}
-	c.after = t.Position
-	return nil
+	return c.readToken(c.q.primary.canonical(c.q.canonical(b)))
 }
 
 // openRows opens the rows. The answer changes with the chain's next block.

@@ -147,7 +147,7 @@ func chainRoutes() []Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern, Units: unitsFree, Chain: "chainId",
 			Doc:   "returns one chain",
-			needs: needsChains, make: getChain,
+			needs: needsChains, make: chainItself((*call).chainItem),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions", Units: unitsMedium, Chain: "chainId",

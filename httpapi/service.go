@@ -32,7 +32,7 @@ func serviceRoutes() []Route {
 		Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: unitsFree, Key: KeyNever, Chain: "chainId",
 			Doc:   "returns one of them",
-			needs: needsChains, make: oneMetricChain,
+			needs: needsChains, make: chainItself((*call).metricChain),
 		})
 }
 
@@ -79,25 +79,8 @@ func metricChains(s *Server, r *Route) handler {
 	}
 }
 
-// oneMetricChain makes the handler of one chain on the host of metrics.
-func oneMetricChain(s *Server, r *Route) handler {
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		c := s.calls.get(s, ctx, r)
-		defer s.calls.put(c)
-		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
-			fail(ctx, f)
-			return
-		}
-		chain, ok := s.cfg.Chains.Chain(string(p.values[0]))
-		if !ok {
-			fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(p.values[0]) + " is not served here"})
-			return
-		}
-		c.w.B = ctx.Response.SwapBody(nil)[:0]
-		c.w.MetricChain(chain.Info())
-		s.answer(ctx, c)
-	}
-}
+// metricChain writes a chain for the host of metrics.
+func (c *call) metricChain(chain Chain) { c.w.MetricChain(chain.Info()) }
 
 // wanted reports whether a chain is of the network, and has the feature, that is
 // asked for.

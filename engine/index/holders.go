@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/holiman/uint256"
@@ -166,21 +167,27 @@ func (v *View) heights(f Frame) (lo, hi uint64, ok bool, err error) {
 	if f.Start >= f.End {
 		return 0, 0, false, nil
 	}
-	end, err := v.BlocksBefore(f.End)
+	end, err := v.BlocksBefore(milli(f.End))
 	if err != nil || end == 0 {
 		return 0, 0, false, err
 	}
-	start, err := v.BlocksBefore(f.Start)
+	start, err := v.BlocksBefore(milli(f.Start))
 	return max(start, 1) - 1, end - 1, err == nil, err
 }
 
-// BlocksBefore returns how many blocks were made before a second of Unix time, the
-// genesis block among them, and so the height of the first one after: the times of
-// blocks do not fall. Of an index that begins above it the answer is its first height
-// at least.
-func (v *View) BlocksBefore(second uint64) (uint64, error) {
-	if second == 0 || second > v.tip.TimeMilli/1000 {
-		return min(second, 1) * (v.tip.Number + 1), nil
+// milli returns a time in Unix milliseconds; no bound stays one.
+func milli(second uint64) uint64 { return min(second, math.MaxUint64/1000) * 1000 }
+
+// BlocksBefore returns how many blocks were made before a time in Unix milliseconds,
+// the genesis block among them, and so the height of the first one after: the times of
+// blocks do not fall. Where the index begins above that block it is the first height of
+// the index.
+func (v *View) BlocksBefore(milli uint64) (uint64, error) {
+	switch {
+	case milli == 0:
+		return v.First(), nil
+	case milli > v.tip.TimeMilli:
+		return v.tip.Number + 1, nil
 	}
 	from, to := v.First(), v.tip.Number // the tip is none of them
 	for from < to {
@@ -192,7 +199,7 @@ func (v *View) BlocksBefore(second uint64) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if h.TimeMilli/1000 < second {
+		if h.TimeMilli < milli {
 			from = mid + 1
 		} else {
 			to = mid

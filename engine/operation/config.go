@@ -39,8 +39,7 @@ type Chain interface {
 // View is the part of [index.View] that exports read.
 type View interface {
 	Tip() evm.Head
-	First() uint64
-	Block(number uint64) (index.Header, bool, error)
+	BlocksBefore(milli uint64) (uint64, error)
 	AddressTxs(a evm.Address, p index.Page, take index.TxFunc) ([]byte, error)
 	Tx(hash evm.Hash) (*index.Tx, bool, error)
 	Token(a evm.Address) (index.TokenMeta, bool, error)

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ func (w *writer) tx(dst []byte, tx *index.Tx, of []evm.Address) ([]byte, int) {
 	rows := 1
 	dst = w.own(dst, tx)
 	for i := range tx.Transfers {
-		if t := &tx.Transfers[i]; concerns(of, &t.From, &t.To) {
+		if t := &tx.Transfers[i]; slices.Contains(of, t.From) || slices.Contains(of, t.To) {
 			dst = w.transfer(dst, t)
 			rows++
 		}
@@ -55,25 +56,12 @@ func (w *writer) tx(dst []byte, tx *index.Tx, of []evm.Address) ([]byte, int) {
 	}
 	for i := range tx.Calls {
 		c := &tx.Calls[i]
-		to := &c.To
-		if c.Type.Creates() && c.To.IsZero() {
-			to = &c.From // it came to nothing: there is no receiver
-		}
-		if concerns(of, &c.From, to) {
+		if slices.ContainsFunc(of, func(a evm.Address) bool { return c.Concerns(&a) }) {
 			dst = w.call(dst, c)
 			rows++
 		}
 	}
 	return dst, rows
-}
-
-func concerns(of []evm.Address, from, to *evm.Address) bool {
-	for i := range of {
-		if of[i] == *from || of[i] == *to {
-			return true
-		}
-	}
-	return false
 }
 
 // prepare writes the cells after the row type that all rows of a transaction share.

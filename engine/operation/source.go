@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sort"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
@@ -216,31 +215,12 @@ func pinned(c Chain, p pin, first, last uint64) (pin, error) {
 	defer v.Close()
 	tip := v.Tip()
 	p.Tip, p.Hash, p.Begun, p.Last = tip.Number, tip.Hash, false, place{}
-	p.From, p.To = v.First(), tip.Number+1
-	if first > 0 {
-		if p.From, err = firstFrom(v, v.First(), tip.Number+1, first); err != nil {
-			return p, err
-		}
+	p.To = tip.Number + 1
+	if p.From, err = v.BlocksBefore(first); err != nil {
+		return p, err
 	}
 	if last > 0 && last < math.MaxUint64 {
-		p.To, err = firstFrom(v, p.From, tip.Number+1, last+1)
+		p.To, err = v.BlocksBefore(last + 1)
 	}
 	return p, err
-}
-
-// firstFrom returns the height of the first block from a time on, of those from one
-// height to another; times never fall from block to block.
-func firstFrom(v View, from, to, milli uint64) (uint64, error) {
-	var failed error
-	n := sort.Search(int(to-from), func(i int) bool {
-		h, found, err := v.Block(from + uint64(i))
-		if err == nil && !found {
-			err = fmt.Errorf("block %d is missing", from+uint64(i))
-		}
-		if err != nil && failed == nil {
-			failed = err
-		}
-		return failed != nil || h.TimeMilli >= milli
-	})
-	return from + uint64(n), failed
 }
