@@ -95,7 +95,10 @@ type evmChain struct {
 
 // syncState is how far a chain's nodes were at a time.
 type syncState struct {
-	at     time.Time
+	at time.Time
+	// begun: there was a block. What is missing below an index is known from its first
+	// one on, and sums must not be served as whole before.
+	begun  bool
 	height uint64
 	behind bool
 	gaps   []view.Gap
@@ -124,15 +127,20 @@ func (c *evmChain) Gaps() ([]view.Gap, string) {
 // state returns what was found last, or looks again when that is old.
 func (c *evmChain) state() *syncState {
 	now := time.Now()
-	s := c.sync.Load()
-	if s != nil && now.Sub(s.at) <= syncAge {
+	_, _, begun := c.Cursor()
+	if s := c.sync.Load(); s.holds(now, begun) {
 		return s
 	}
-	s = &syncState{at: now}
+	s := &syncState{at: now, begun: begun}
 	s.height, s.behind = c.EVM.Syncing()
 	s.setGaps(c.EVM.Gaps())
 	c.sync.Store(s)
 	return s
+}
+
+// holds reports whether it need not be found again.
+func (s *syncState) holds(now time.Time, begun bool) bool {
+	return s != nil && s.begun == begun && now.Sub(s.at) <= syncAge
 }
 
 // setGaps keeps what is missing of a chain, and the header that says so.

@@ -73,13 +73,14 @@ func (c *primaryChain) Gaps() ([]view.Gap, string) {
 
 func (c *primaryChain) state() *syncState {
 	now := time.Now()
-	s := c.sync.Load()
-	if s == nil || now.Sub(s.at) > syncAge {
-		s = &syncState{at: now}
-		s.height, s.behind = c.Primary.Syncing()
-		s.setGaps(c.Primary.Gaps())
-		c.sync.Store(s)
+	_, _, begun := c.Cursor()
+	if s := c.sync.Load(); s.holds(now, begun) {
+		return s
 	}
+	s := &syncState{at: now, begun: begun}
+	s.height, s.behind = c.Primary.Syncing()
+	s.setGaps(c.Primary.Gaps())
+	c.sync.Store(s)
 	return s
 }
 
