@@ -164,10 +164,7 @@ func (x *l1World) testRegister(ctx context.Context, t *testing.T, s *server) {
 	x.joined, x.joinedBy = asked.ValidationID(), asked.Bytes()
 	converted := x.height(ctx, t)
 	unsigned := x.fromHome(ctx, t, asked.Bytes())
-	height := x.reachP(ctx, t, converted)
-	if err := x.wallet.Register(ctx, proof, signedBy(t, s, unsigned, x.open.Subnet, height, nil)); err != nil {
-		t.Fatalf("the P-Chain does not take the signed registration: %v", err)
-	}
+	x.issue(ctx, t, s, unsigned, converted, func(signed []byte) error { return x.wallet.Register(ctx, proof, signed) })
 	x.confirmed(t, s, x.open.Registered, x.joined, true, nil)
 	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third, late)
 
@@ -177,10 +174,7 @@ func (x *l1World) testRegister(ctx context.Context, t *testing.T, s *server) {
 		t.Fatal(err)
 	}
 	unsigned = x.fromHome(ctx, t, change)
-	height = x.reachP(ctx, t, converted)
-	if err := x.wallet.SetWeight(ctx, signedBy(t, s, unsigned, x.open.Subnet, height, nil)); err != nil {
-		t.Fatalf("the P-Chain does not take the signed weight: %v", err)
-	}
+	x.issue(ctx, t, s, unsigned, converted, func(signed []byte) error { return x.wallet.SetWeight(ctx, signed) })
 	want, err := x.open.Confirmed(change)
 	if err != nil {
 		t.Fatal(err)
@@ -197,6 +191,27 @@ func (x *l1World) reachP(ctx context.Context, t *testing.T, height uint64) uint6
 			t.Fatal(err)
 		}
 	})
+}
+
+// issue has the open L1 sign a message for the P-Chain's epoch, which is at a height
+// or above, and the P-Chain take it. When the epoch turns in between, other validators
+// judge, and the message is signed once more, as a relayer does.
+func (x *l1World) issue(ctx context.Context, t *testing.T, s *server, unsigned []byte, height uint64, send func(signed []byte) error) {
+	t.Helper()
+	for at := x.reachP(ctx, t, height); ; {
+		err := send(signedBy(t, s, unsigned, x.open.Subnet, at, nil))
+		if err == nil {
+			return
+		}
+		if err := x.wallet.Tick(ctx); err != nil { // a block tells the epoch that it was judged in
+			t.Fatal(err)
+		}
+		before := at
+		if at = x.reachP(ctx, t, height); at == before {
+			t.Fatalf("the P-Chain does not take the signed message at height %d: %v", at, err)
+		}
+		t.Logf("the epoch turned to height %d meanwhile: %v", at, err)
+	}
 }
 
 // confirmed has the primary network sign what the P-Chain says of a validation.
@@ -318,10 +333,7 @@ func (x *l1World) testRemove(ctx context.Context, t *testing.T, s *server) {
 		t.Fatal(err)
 	}
 	unsigned := x.fromHome(ctx, t, change)
-	signed := signedBy(t, s, unsigned, x.open.Subnet, x.reachP(ctx, t, 0), nil)
-	if err := x.wallet.SetWeight(ctx, signed); err != nil {
-		t.Fatalf("the P-Chain does not take the signed removal: %v", err)
-	}
+	x.issue(ctx, t, s, unsigned, 0, func(signed []byte) error { return x.wallet.SetWeight(ctx, signed) })
 	justification, err := proto.Marshal(&platformvm.L1ValidatorRegistrationJustification{
 		Preimage: &platformvm.L1ValidatorRegistrationJustification_RegisterL1ValidatorMessage{RegisterL1ValidatorMessage: x.joinedBy},
 	})
