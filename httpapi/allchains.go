@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
+	"quorate/httpapi/shape"
 )
 
 // allChainsRoutes are what is served of all EVM chains together. Both SDKs know each
@@ -20,14 +21,14 @@ func allChainsRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
 			Doc: "lists the latest transactions of all chains",
 			id:  id, query: []param{paramPageToken, paramPageSize, paramNetwork, paramStatus}, size: pagesOf100,
-			needs: needsChains, make: onChains(nil, (*call).allTxs),
+			needs: needsChains, answer: shape.NativeTransactions{}, make: onChains(nil, (*call).allTxs),
 		}
 	}
 	chains := func(pattern string) Route {
 		return Route{
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
 			Doc:   "lists the chains that an address has transactions on",
-			needs: needsChains, make: onChains((*call).itemAddress, (*call).addressChains),
+			needs: needsChains, answer: shape.AddressChains{}, make: onChains((*call).itemAddress, (*call).addressChains),
 		}
 	}
 	return []Route{

@@ -177,6 +177,7 @@ func get(s *Server, path string, headers ...string) *fasthttp.Response {
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&req, nil, nil)
 	s.handle(ctx)
+	verify(s, ctx)
 	return &ctx.Response
 }
 

@@ -15,13 +15,19 @@ import (
 	"quorate/rollup"
 )
 
-var metricList = allMetrics()
+var metricList = enumerated(metricNames())
 
-func allMetrics() string {
+// metricNames returns the names of a chain's metrics.
+func metricNames() []string {
 	names := make([]string, rollup.Metrics)
 	for m := range names {
 		names[m] = rollup.Metric(m).String()
 	}
+	return names
+}
+
+// enumerated joins names for a message.
+func enumerated(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }

@@ -15,6 +15,8 @@ import (
 	"quorate/engine/archive/vfs"
 	"quorate/engine/chain"
 	"quorate/engine/operation"
+	"quorate/httpapi/openapi"
+	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
 
@@ -42,17 +44,18 @@ func operationRoutes() []Route {
 		{
 			Method: fasthttp.MethodPost, Pattern: "/v1/operations/transactions:export", Units: unitsLarge,
 			Doc:   "starts an export of the transactions of addresses",
-			needs: needsOperations, make: plain((*Server).exportTransactions),
+			needs: needsOperations, answer: shape.Operation{}, body: shape.ExportRequest{}, status: fasthttp.StatusCreated, make: plain((*Server).exportTransactions),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern, Units: unitsFree,
 			Doc:   "returns how far an export is, and where its file is",
-			needs: needsOperations, make: plain((*Server).getOperation),
+			needs: needsOperations, answer: shape.Operation{}, make: plain((*Server).getOperation),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern + operationFile, Units: unitsMedium, Key: KeyNever,
 			Doc:   "returns the file of an export, by the address that the export told",
-			needs: needsOperations, make: plain((*Server).downloadExport),
+			query: downloadParams,
+			needs: needsOperations, answer: shape.Binary, make: plain((*Server).downloadExport),
 		},
 	}
 }
@@ -194,8 +197,24 @@ func (s *Server) sign(id, expires string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
+// downloadParams are those of the address of a file.
+var downloadParams = []param{
+	{
+		name: "expires", doc: "the end of the address, in Unix time", schema: &openapi.Schema{Type: "string", MinLength: 1},
+		set: func(*query, []byte) string { return "" },
+	},
+	{
+		name: "signature", doc: "that of the server", schema: &openapi.Schema{Type: "string", MinLength: 1},
+		set: func(*query, []byte) string { return "" },
+	},
+}
+
 // mayDownload says why an address of a file is not good, nil if it is.
 func (s *Server) mayDownload(ctx *fasthttp.RequestCtx, id string) *failure {
+	var q query
+	if f := q.parse(ctx.URI().QueryString(), downloadParams, pageSize{}); f != nil {
+		return f
+	}
 	args := ctx.QueryArgs()
 	expires, signature := args.Peek("expires"), args.Peek("signature")
 	if !hmac.Equal(signature, []byte(s.sign(id, string(expires)))) {

@@ -89,6 +89,7 @@ func postTo(s *Server, path, body string, headers ...string) *fasthttp.Response 
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&req, nil, nil)
 	s.handle(ctx)
+	verify(s, ctx)
 	return &ctx.Response
 }
 

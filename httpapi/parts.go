@@ -8,6 +8,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
 
@@ -17,32 +18,32 @@ const contractPattern = chainPattern + "/contracts/{address}"
 // partRoutes are what both SDKs know besides of an address and of contracts.
 func partRoutes() []Route {
 	byBlock := []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}
-	list := func(id uint8, name, doc string, run func(c *call) *failure) Route {
+	list := func(id uint8, name, doc string, answer any, run func(c *call) *failure) Route {
 		return Route{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + name, Units: unitsMedium, Chain: "chainId", Doc: doc,
-			id: id, query: byBlock, size: pagesOf100, needs: needsChains, make: onChain((*call).itemAddress, run),
+			id: id, query: byBlock, size: pagesOf100, needs: needsChains, answer: answer, make: onChain((*call).itemAddress, run),
 		}
 	}
 	return []Route{
-		list(60, "/transactions:listNative", "lists the transactions that an address sent or received", (*call).signedTxs),
-		list(61, "/transactions:listErc20", "lists the ERC-20 transfers of an address", (*call).erc20Transfers),
-		list(62, "/transactions:listErc1155", "lists the ERC-1155 transfers of an address", (*call).erc1155Transfers),
-		list(63, "/transactions:listInternals", "lists the internal transactions of an address", (*call).internalTxs),
+		list(60, "/transactions:listNative", "lists the transactions that an address sent or received", shape.NativeTransactions{}, (*call).signedTxs),
+		list(61, "/transactions:listErc20", "lists the ERC-20 transfers of an address", shape.TransferTransactions{}, (*call).erc20Transfers),
+		list(62, "/transactions:listErc1155", "lists the ERC-1155 transfers of an address", shape.TransferTransactions{}, (*call).erc1155Transfers),
+		list(63, "/transactions:listInternals", "lists the internal transactions of an address", shape.InternalTransactions{}, (*call).internalTxs),
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern, Units: unitsMedium, Chain: "chainId",
 			Doc: "returns what is known of a contract",
-			id:  64, needs: needsChains, make: onChain((*call).itemAddress, (*call).contract),
+			id:  64, needs: needsChains, answer: shape.Contract{}, make: onChain((*call).itemAddress, (*call).contract),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: contractPattern + "/transactions:getDeployment", Units: unitsMedium, Chain: "chainId",
 			Doc: "returns the transaction that made a contract",
-			id:  65, query: []param{paramCurrency}, needs: needsChains, make: onChain((*call).itemAddress, (*call).deploymentTx),
+			id:  65, query: []param{paramCurrency}, needs: needsChains, answer: shape.SingleTransaction{}, make: onChain((*call).itemAddress, (*call).deploymentTx),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: contractPattern + "/deployments", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the contracts that an address made",
 			id:  66, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			needs: needsChains, make: onChain((*call).itemAddress, (*call).deployments),
+			needs: needsChains, answer: shape.Contracts{}, make: onChain((*call).itemAddress, (*call).deployments),
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/primary/pchain"
+	"quorate/httpapi/shape"
 )
 
 // feesOf says of whom the fees of a route are.
@@ -27,7 +28,7 @@ func feeRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: pattern + "/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
 			Doc: doc, id: id, size: pagesOfFees,
 			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp},
-			needs: needsPrimary, make: onPrimary(onPlatform,
+			needs: needsPrimary, answer: shape.Points{}, choices: feeNames(of), make: onPrimary(onPlatform,
 				func(c *primaryCall) *failure { return c.readFees(of) }, func(c *primaryCall) *failure { return c.feeMetric(of) }),
 		}
 	}
@@ -71,21 +72,22 @@ func (c *primaryCall) readFees(of feesOf) *failure {
 	if f != nil {
 		return f
 	}
-	name, names := c.values.get("metric"), ""
+	name := c.values.get("metric")
 	for i, m := range feeMetrics[of] {
 		if string(name) == m.name {
 			c.number = uint64(i) // page tokens are bound to it
 			return nil
 		}
-		switch {
-		case i > 0 && i == len(feeMetrics[of])-1:
-			names += " and "
-		case i > 0:
-			names += ", "
-		}
-		names += m.name
 	}
-	return badRequest("metric must be one of " + names + ", not " + excerpt(name))
+	return badRequest("metric must be one of " + enumerated(feeNames(of)) + ", not " + excerpt(name))
+}
+
+func feeNames(of feesOf) []string {
+	names := make([]string, len(feeMetrics[of]))
+	for i, m := range feeMetrics[of] {
+		names[i] = m.name
+	}
+	return names
 }
 
 // feeMetric lists the points of a metric in nAVAX, the newest first: what it was after the

@@ -15,14 +15,6 @@ import (
 // addressNames are the members of a body that names addresses.
 var addressNames = memberNames{"addresses"}
 
-// somebody demands addresses. In a POST they are in the body.
-func (c *primaryCall) somebody() *failure {
-	if len(c.q.primary.addresses) == 0 {
-		return badRequest("addresses is required")
-	}
-	return nil
-}
-
 // readBody reads the addresses of a body as those of the query.
 func (c *primaryCall) readBody() *failure {
 	if f := checkJSON(c.ctx); f != nil {

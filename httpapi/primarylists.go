@@ -109,14 +109,6 @@ func (c *primaryCall) listDelegators() *failure {
 	return c.finish(next, err, nil)
 }
 
-// atHeight demands the height of vertices.
-func (c *primaryCall) atHeight() *failure {
-	if !c.q.primary.hasHeight {
-		return badRequest("vertexHeight is required")
-	}
-	return nil
-}
-
 // verticesAt is endpoint 14.
 func (c *primaryCall) verticesAt() *failure { return c.vertices(&c.q.primary.height) }
 

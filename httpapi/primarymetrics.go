@@ -10,6 +10,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
+	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
 
@@ -20,7 +21,7 @@ func stakingRoutes() []Route {
 		Doc: "returns a metric of the stakers of a network, by days",
 		id:  39, size: pagesOfPoints,
 		query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramSubnetID},
-		needs: needsPrimary, make: onPrimary(onPlatform, (*primaryCall).readMetric, (*primaryCall).stakingMetric),
+		needs: needsPrimary, answer: shape.Points{}, choices: stakingNames(), make: onPrimary(onPlatform, (*primaryCall).readMetric, (*primaryCall).stakingMetric),
 	}}
 }
 
@@ -45,7 +46,15 @@ func (c *primaryCall) readMetric() *failure {
 			return nil
 		}
 	}
-	return badRequest("metric must be one of validatorCount, validatorWeight, delegatorCount, delegatorWeight and totalStake, not " + excerpt(name))
+	return badRequest("metric must be one of " + enumerated(stakingNames()) + ", not " + excerpt(name))
+}
+
+func stakingNames() []string {
+	names := make([]string, len(stakingMetrics))
+	for i := range stakingMetrics {
+		names[i] = stakingMetrics[i].name
+	}
+	return names
 }
 
 // stakingMetric lists the points of a metric, the newest first: what it was after the

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
 	"quorate/engine/primary"
+	"quorate/httpapi/openapi"
 )
 
 // primaryQuery holds the parameters that only routes of the primary network know.
@@ -70,7 +70,7 @@ func (q *primaryQuery) canonical(b []byte) []byte {
 
 // The parameters of the primary network in the contract.
 var (
-	paramNodeIDs = param{"nodeIds", func(q *query, v []byte) string {
+	paramNodeIDs = param{name: "nodeIds", doc: "only these nodes", schema: listOf(nodeLike()), set: func(q *query, v []byte) string {
 		return eachListed(v, func(item []byte) string {
 			var node chain.NodeID
 			if problem := setNode(&node, item); problem != "" {
@@ -89,7 +89,7 @@ var (
 	paramAddresses       = listedAddresses("addresses")
 	paramRewardAddresses = listedAddresses("rewardAddresses")
 	paramDelegation      = stakerStatus("delegationStatus", "completed", "active", "pending")
-	paramVertexHeight    = param{"vertexHeight", func(q *query, v []byte) string {
+	paramVertexHeight    = param{name: "vertexHeight", doc: "the height of the vertices", schema: whole(), set: func(q *query, v []byte) string {
 		var ok bool
 		if q.primary.height, ok = parseUint(v); !ok {
 			return "must be the height of a vertex, a whole number in decimal, not " + excerpt(v)
@@ -102,37 +102,27 @@ var (
 // Those of the calls that only the SDKs know.
 var (
 	paramValidation = stakerStatus("validationStatus", "completed", "active", "pending", "removed")
-	paramSubnetID   = param{"subnetId", func(q *query, v []byte) string {
+	paramSubnetID   = param{name: "subnetId", doc: "only those of a subnet", schema: idLike(), set: func(q *query, v []byte) string {
 		q.primary.subnet = &q.primary.subnetRoom
 		return setID(q.primary.subnet, v)
 	}}
-	paramValidationID = param{"l1ValidationId", func(q *query, v []byte) string {
+	paramValidationID = param{name: "l1ValidationId", doc: "only those of a validation of an L1", schema: idLike(), set: func(q *query, v []byte) string {
 		q.primary.validation = &q.primary.validationRoom
 		return setID(q.primary.validation, v)
 	}}
-	paramNodeID = param{"nodeId", func(q *query, v []byte) string {
+	paramNodeID = param{name: "nodeId", doc: "only those of a node", schema: nodeLike(), set: func(q *query, v []byte) string {
 		q.primary.node = &q.primary.nodeRoom
 		return setNode(q.primary.node, v)
 	}}
-	paramInactive = param{"includeInactiveL1Validators", func(q *query, v []byte) string {
-		q.primary.inactive = string(v) == "true"
-		if !q.primary.inactive && string(v) != "false" {
-			return "must be true or false, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramSortBy = param{"sortBy", func(_ *query, v []byte) string {
-		if string(v) != "blockIndex" {
-			return "must be blockIndex, the only order that there is here, not " + excerpt(v)
-		}
-		return ""
-	}}
+	paramInactive = yesNo("includeInactiveL1Validators", "whether those without balance are listed too", false,
+		func(q *query, v bool) { q.primary.inactive = v })
+	paramSortBy = choice("sortBy", "the order that there is", "blockIndex", []string{"blockIndex"}, func(*query, string) {})
 )
 
 // Those of transactions and outputs.
 var (
 	// paramTxTypes may be given several times, and each time list several.
-	paramTxTypes = param{"txTypes", func(q *query, v []byte) string {
+	paramTxTypes = param{name: "txTypes", doc: "only transactions of these types", schema: listOf(&openapi.Schema{Type: "string", Enum: txTypes}), set: func(q *query, v []byte) string {
 		return eachListed(v, func(item []byte) string {
 			for _, k := range txTypes {
 				if k == string(item) {
@@ -143,31 +133,20 @@ var (
 			return "must be a type of transaction such as BaseTx, not " + excerpt(item)
 		})
 	}}
-	paramAssetID = param{"assetId", func(q *query, v []byte) string {
+	paramAssetID = param{name: "assetId", doc: "only those of an asset", schema: idLike(), set: func(q *query, v []byte) string {
 		q.primary.asset = &q.primary.assetRoom
 		return setID(q.primary.asset, v)
 	}}
-	paramMinAmount = param{"minUtxoAmount", func(q *query, v []byte) string {
+	paramMinAmount = param{name: "minUtxoAmount", doc: "the least amount in nAVAX", schema: whole(), set: func(q *query, v []byte) string {
 		var ok bool
 		if q.primary.least, ok = parseUint(v); !ok {
 			return "must be an amount in nAVAX, a whole number in decimal, not " + excerpt(v)
 		}
 		return ""
 	}}
-	paramSpent = param{"includeSpent", func(q *query, v []byte) string {
-		q.primary.spent = string(v) == "true"
-		if !q.primary.spent && string(v) != "false" {
-			return "must be true or false, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramSortOutputs = param{"sortBy", func(_ *query, v []byte) string {
-		if string(v) != "timestamp" {
-			return "must be timestamp, the only order that there is here, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramBlockTimestamp = param{"blockTimestamp", func(*query, []byte) string {
+	paramSpent          = yesNo("includeSpent", "whether spent outputs are listed too", false, func(q *query, v bool) { q.primary.spent = v })
+	paramSortOutputs    = choice("sortBy", "the order that there is", "timestamp", []string{"timestamp"}, func(*query, string) {})
+	paramBlockTimestamp = param{name: "blockTimestamp", set: func(*query, []byte) string {
 		return "is not served here: balances are those after the last block"
 	}}
 )
@@ -200,22 +179,23 @@ func setNode(to *chain.NodeID, v []byte) string {
 
 // stakerStatus is a parameter that is one of some states.
 func stakerStatus(name string, allowed ...string) param {
-	last := len(allowed) - 1
-	want := "must be " + strings.Join(allowed[:last], ", ") + " or " + allowed[last] + ", not "
 	states := map[string]primary.StakerStatus{
 		"completed": primary.Completed, "active": primary.Active, "pending": primary.Pending, "removed": primary.Removed,
 	}
-	return param{name, func(q *query, v []byte) string {
-		if !slices.Contains(allowed, string(v)) {
-			return want + excerpt(v)
-		}
-		q.primary.status = states[string(v)]
-		return ""
-	}}
+	return choice(name, "only those of a state", "", allowed, func(q *query, v string) { q.primary.status = states[v] })
+}
+
+func idLike() *openapi.Schema {
+	return textLike("^([1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5")
+}
+
+func nodeLike() *openapi.Schema {
+	return textLike("^NodeID-[1-9A-HJ-NP-Za-km-z]{20,40}$", "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg")
 }
 
 func listedAddresses(name string) param {
-	return param{name, func(q *query, v []byte) string {
+	item := &openapi.Schema{Type: "string", MinLength: 1, Description: "Bech32 of the network, with P- or X- or without; for the C-Chain also hex."}
+	return param{name: name, doc: "only those of these addresses", schema: listOf(item), set: func(q *query, v []byte) string {
 		q.primary.listed, q.primary.listedAs = v, name
 		return ""
 	}}

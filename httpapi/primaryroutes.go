@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/shape"
 )
 
 // The patterns that routes of the primary network start with.
@@ -25,33 +27,33 @@ func contractRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/subnets", Units: unitsMedium,
 			Doc: "lists the subnets of a network with their blockchains",
 			id:  20, query: []param{paramPageToken, paramPageSize, paramSortOrder}, size: pagesOfSubnets,
-			needs: needsPrimary, make: onPrimary(onPlatform, nil, (*primaryCall).listSubnets),
+			needs: needsPrimary, answer: shape.Subnets{}, make: onPrimary(onPlatform, nil, (*primaryCall).listSubnets),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/rewards", Units: unitsMedium,
 			Doc: "lists the rewards that addresses or nodes were paid",
 			id:  21, size: pagesOf100,
 			query: []param{paramPageToken, paramPageSize, paramAddresses, paramNodeIDs, paramSortOrder, paramCurrency},
-			needs: needsPrimary, make: onPrimary(onPlatform, (*primaryCall).someone, (*primaryCall).historicalRewards),
+			needs: needsPrimary, answer: shape.HistoricalRewards{}, make: onPrimary(onPlatform, (*primaryCall).someone, (*primaryCall).historicalRewards),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/delegators", Units: unitsMedium,
 			Doc: "lists the delegators of the primary network",
 			id:  22, size: pagesOf100,
 			query: []param{paramPageToken, paramPageSize, paramRewardAddresses, paramSortOrder, paramDelegation, paramNodeIDs},
-			needs: needsPrimary, make: onPrimary(onPlatform, nil, (*primaryCall).listDelegators),
+			needs: needsPrimary, answer: shape.Delegators{}, make: onPrimary(onPlatform, nil, (*primaryCall).listDelegators),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/vertices:listByHeight", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the vertices of the X-Chain at a height",
-			id:  23, query: []param{paramPageToken, paramPageSize, paramVertexHeight, paramSortOrder}, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onVertices, (*primaryCall).atHeight, (*primaryCall).verticesAt),
+			id:  23, query: []param{paramPageToken, paramPageSize, needed(paramVertexHeight), paramSortOrder}, size: pagesOf100,
+			needs: needsPrimary, answer: shape.Vertices{}, make: onPrimary(onVertices, nil, (*primaryCall).verticesAt),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/blocks", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the latest blocks of a chain of the primary network",
 			id:  24, query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp}, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onAny, nil, (*primaryCall).latestBlocks),
+			needs: needsPrimary, answer: shape.PrimaryBlocks{}, make: onPrimary(onAny, nil, (*primaryCall).latestBlocks),
 		},
 	}
 }
@@ -63,71 +65,71 @@ func platformRoutes() []Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern, Units: unitsMedium,
 			Doc:   "returns the sums over the validators and delegators of a network",
-			needs: needsPrimary, make: onPrimary(onPlatform, nil, (*primaryCall).networkDetails),
+			needs: needsPrimary, answer: shape.NetworkDetails{}, make: onPrimary(onPlatform, nil, (*primaryCall).networkDetails),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/subnets/{subnetId}", Units: unitsMedium,
 			Doc:   "returns a subnet with its blockchains",
-			needs: needsPrimary, make: onPrimary(onPlatform, (*primaryCall).readSubnet, (*primaryCall).subnet),
+			needs: needsPrimary, answer: shape.Subnet{}, make: onPrimary(onPlatform, (*primaryCall).readSubnet, (*primaryCall).subnet),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/blockchains", Units: unitsMedium,
 			Doc: "lists the blockchains of a network",
 			id:  25, query: []param{paramPageToken, paramPageSize, paramSortOrder}, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onPlatform, nil, (*primaryCall).listBlockchains),
+			needs: needsPrimary, answer: shape.Blockchains{}, make: onPrimary(onPlatform, nil, (*primaryCall).listBlockchains),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern, Units: unitsMedium, Chain: "blockchainId", anyChain: true,
 			Doc:   "returns a blockchain of any subnet",
-			needs: needsPrimary, make: onPrimary(onPlatform, (*primaryCall).readBlockchain, (*primaryCall).blockchain),
+			needs: needsPrimary, answer: shape.Blockchain{}, make: onPrimary(onPlatform, (*primaryCall).readBlockchain, (*primaryCall).blockchain),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/validators", Units: unitsMedium,
 			Doc: "lists the validators of the primary network or a subnet",
 			id:  26, size: pagesOf100,
 			query: []param{paramPageToken, paramPageSize, paramNodeIDs, paramSortBy, paramSortOrder, paramValidation, paramSubnetID},
-			needs: needsPrimary, make: onPrimary(onPlatform, nil, (*primaryCall).listValidators),
+			needs: needsPrimary, answer: shape.Validators{}, make: onPrimary(onPlatform, nil, (*primaryCall).listValidators),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/validators/{nodeId}", Units: unitsMedium,
 			Doc: "lists what a node validates and validated",
 			id:  27, query: []param{paramPageToken, paramPageSize, paramValidation, paramSortOrder}, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onPlatform, (*primaryCall).readNode, (*primaryCall).listValidators),
+			needs: needsPrimary, answer: shape.Validators{}, make: onPrimary(onPlatform, (*primaryCall).readNode, (*primaryCall).listValidators),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/l1Validators", Units: unitsMedium,
 			Doc: "lists the validators of L1s",
 			id:  28, size: pagesOf100,
 			query: []param{paramPageToken, paramPageSize, paramValidationID, paramInactive, paramNodeID, paramSubnetID},
-			needs: needsPrimary, make: onPrimary(onPlatform, nil, (*primaryCall).listL1Validators),
+			needs: needsPrimary, answer: shape.L1Validators{}, make: onPrimary(onPlatform, nil, (*primaryCall).listL1Validators),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/rewards:listPending", Units: unitsMedium,
 			Doc: "lists the rewards that addresses or nodes expect",
 			id:  29, query: []param{paramPageToken, paramPageSize, paramAddresses, paramNodeIDs, paramSortOrder}, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onPlatform, (*primaryCall).someone, (*primaryCall).pendingRewards),
+			needs: needsPrimary, answer: shape.PendingRewards{}, make: onPrimary(onPlatform, (*primaryCall).someone, (*primaryCall).pendingRewards),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/blocks/{blockId}", Units: unitsMedium, Chain: "blockchainId",
 			Doc:   "returns a block of a chain of the primary network, by height or ID",
-			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).readBlock, (*primaryCall).block),
+			needs: needsPrimary, answer: shape.PrimaryBlock{}, make: onPrimary(onAny, (*primaryCall).readBlock, (*primaryCall).block),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/nodes/{nodeId}/blocks", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the blocks that a node proposed",
 			id:  30, query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp}, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).readNode, (*primaryCall).blocksOfNode),
+			needs: needsPrimary, answer: shape.PrimaryBlocks{}, make: onPrimary(onAny, (*primaryCall).readNode, (*primaryCall).blocksOfNode),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/vertices", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the latest vertices of the X-Chain",
 			id:  31, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onVertices, nil, (*primaryCall).latestVertices),
+			needs: needsPrimary, answer: shape.Vertices{}, make: onPrimary(onVertices, nil, (*primaryCall).latestVertices),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/vertices/{vertexHash}", Units: unitsMedium, Chain: "blockchainId",
 			Doc:   "returns a vertex of the X-Chain",
-			needs: needsPrimary, make: onPrimary(onVertices, (*primaryCall).readVertex, (*primaryCall).vertex),
+			needs: needsPrimary, answer: shape.Vertex{}, make: onPrimary(onVertices, (*primaryCall).readVertex, (*primaryCall).vertex),
 		},
 	}
 }
@@ -143,65 +145,66 @@ func fundsRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/transactions", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the transactions of a chain of the primary network, or of addresses",
 			id:  32, query: txParams, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onAny, nil, (*primaryCall).latestPrimaryTxs),
+			needs: needsPrimary, answer: shape.PrimaryTransactions{}, make: onPrimary(onAny, nil, (*primaryCall).latestPrimaryTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/transactions:listStaking", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the transactions whose stake is active",
 			id:  33, size: pagesOf100,
 			query: []param{paramPageToken, paramPageSize, paramAddresses, paramTxTypes, paramStartTimestamp, paramEndTimestamp, paramSortOrder},
-			needs: needsPrimary, make: onPrimary(onPlatform, nil, (*primaryCall).stakingTxs),
+			needs: needsPrimary, answer: shape.PrimaryTransactions{}, make: onPrimary(onPlatform, nil, (*primaryCall).stakingTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/transactions/{txHash}", Units: unitsMedium, Chain: "blockchainId",
 			Doc:   "returns a transaction of a chain of the primary network",
-			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).readPrimaryTx, (*primaryCall).singlePrimaryTx),
+			needs: needsPrimary, answer: shape.PrimaryTransaction{}, make: onPrimary(onAny, (*primaryCall).readPrimaryTx, (*primaryCall).singlePrimaryTx),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/assets/{assetId}", Units: unitsMedium, Chain: "blockchainId",
 			Doc:   "returns an asset of the X-Chain",
-			needs: needsPrimary, make: onPrimary(onExchange, (*primaryCall).readAsset, (*primaryCall).assetDetails),
+			needs: needsPrimary, answer: shape.Asset{}, make: onPrimary(onExchange, (*primaryCall).readAsset, (*primaryCall).assetDetails),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/assets/{assetId}/transactions", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the transactions that create or move an asset",
 			id:  34, query: []param{paramPageToken, paramPageSize, paramTxTypes, paramStartTimestamp, paramEndTimestamp}, size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onExchange, (*primaryCall).readAsset, (*primaryCall).assetTxs),
+			needs: needsPrimary, answer: shape.PrimaryTransactions{}, make: onPrimary(onExchange, (*primaryCall).readAsset, (*primaryCall).assetTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/balances", Units: unitsMedium, Chain: "blockchainId",
 			Doc:   "returns what addresses have on a chain of the primary network",
-			query: []param{paramAddresses, paramBlockTimestamp},
-			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).primaryBalances),
+			query: []param{needed(paramAddresses), paramBlockTimestamp},
+			needs: needsPrimary, answer: shape.Balances{}, make: onPrimary(onAny, nil, (*primaryCall).primaryBalances),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/utxos", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the outputs of addresses",
-			id:  35, query: append(outParams[:len(outParams):len(outParams)], paramAddresses), size: pagesOf100,
-			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).listOutputs),
+			id:  35, query: append(outParams[:len(outParams):len(outParams)], needed(paramAddresses)), size: pagesOf100,
+			needs: needsPrimary, answer: shape.UTXOs{}, make: onPrimary(onAny, nil, (*primaryCall).listOutputs),
 		},
 		{
 			Method: fasthttp.MethodPost, Pattern: blockchainPattern + "/utxos", Units: unitsMedium, Chain: "blockchainId",
 			Doc: "lists the outputs of the addresses in the body",
-			id:  36, query: outParams, size: pagesOf1024,
-			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).listOutputs),
+			id:  36, query: outParams, size: pagesOf1024, body: shape.Addresses{},
+			needs: needsPrimary, answer: shape.UTXOs{}, make: onPrimary(onAny, nil, (*primaryCall).listOutputs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/lastActivityTimestampByAddresses", Units: unitsMedium, Chain: "blockchainId",
 			Doc:   "returns what addresses did last",
-			query: []param{paramAddresses},
-			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).lastActivity),
+			query: []param{needed(paramAddresses)},
+			needs: needsPrimary, answer: shape.LastActivity{}, make: onPrimary(onAny, nil, (*primaryCall).lastActivity),
 		},
 		{
 			Method: fasthttp.MethodPost, Pattern: blockchainPattern + "/lastActivityTimestampByAddresses", Units: unitsMedium, Chain: "blockchainId",
 			Doc:   "returns what the addresses in the body did last",
-			needs: needsPrimary, make: onPrimary(onAny, (*primaryCall).somebody, (*primaryCall).lastActivity),
+			body:  shape.Addresses{},
+			needs: needsPrimary, answer: shape.LastActivity{}, make: onPrimary(onAny, nil, (*primaryCall).lastActivity),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/addresses:listChainIds", Units: unitsMedium,
 			Doc:   "lists the chains of the primary network that addresses have part in",
-			query: []param{paramAddresses},
-			needs: needsPrimary, make: onPrimary(onPlatform, (*primaryCall).somebody, (*primaryCall).chainIDs),
+			query: []param{needed(paramAddresses)},
+			needs: needsPrimary, answer: shape.ChainIDs{}, make: onPrimary(onPlatform, nil, (*primaryCall).chainIDs),
 		},
 	}
 }

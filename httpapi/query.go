@@ -97,13 +97,6 @@ func bit(v bool) byte {
 // pageSize is the documented range of a route's pageSize.
 type pageSize struct{ min, max, def int }
 
-// param is a parameter that a route knows. set stores a value, or says what is
-// wrong with it as the end of a sentence that begins with the name.
-type param struct {
-	name string
-	set  func(q *query, v []byte) string
-}
-
 // parse reads a query string. Parameters that the route does not know are ignored,
 // unless they look like mistyped ones; each of the others may be given once, and
 // not empty.
@@ -135,6 +128,11 @@ func (q *query) parse(raw []byte, known []param, size pageSize) *failure {
 			if f := q.set(&known[i], value, size); f != nil {
 				return f
 			}
+		}
+	}
+	for i := range known {
+		if known[i].must && seen&(1<<i) == 0 {
+			return badRequest(known[i].name + " is required: " + known[i].doc)
 		}
 	}
 	if q.start > q.end {
@@ -178,107 +176,6 @@ func (q *query) set(p *param, raw []byte, size pageSize) *failure {
 }
 
 var ampersand, equals, comma = []byte("&"), []byte("="), []byte(",")
-
-// The parameters of the contract.
-var (
-	paramPageToken = param{"pageToken", func(q *query, v []byte) string {
-		q.pageToken = v
-		return ""
-	}}
-	// Its bounds are the route's: parse checks them.
-	paramPageSize = param{"pageSize", func(q *query, v []byte) string {
-		q.pageSize = math.MaxInt
-		if n, ok := parseUint(v); ok && n < math.MaxInt32 {
-			q.pageSize = int(n)
-		} else if v[0] == '-' {
-			q.pageSize = -1
-		}
-		return ""
-	}}
-	paramStartBlock  = param{"startBlock", func(q *query, v []byte) string { return setUint(&q.start, v) }}
-	paramEndBlock    = param{"endBlock", func(q *query, v []byte) string { return setUint(&q.end, v) }}
-	paramBlockNumber = param{"blockNumber", func(q *query, v []byte) string {
-		q.atBlock = true
-		return setUint(&q.block, v)
-	}}
-	paramStartTimestamp = param{"startTimestamp", func(q *query, v []byte) string { return setSeconds(&q.since, v) }}
-	paramEndTimestamp   = param{"endTimestamp", func(q *query, v []byte) string { return setSeconds(&q.until, v) }}
-	paramTimeInterval   = param{"timeInterval", func(q *query, v []byte) string {
-		var ok bool
-		if q.interval, ok = rollup.ParseInterval(string(v)); !ok {
-			return "must be hour, day, week or month, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramSortOrder = param{"sortOrder", func(q *query, v []byte) string {
-		q.ascending = string(v) == "asc"
-		if !q.ascending && string(v) != "desc" {
-			return "must be asc or desc, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramStatus = param{"status", func(q *query, v []byte) string {
-		switch string(v) {
-		case "failed":
-			q.status = onlyFailed
-		case "success":
-			q.status = onlySuccess
-		default:
-			return "must be failed or success, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramFilterSpam = param{"filterSpamTokens", func(q *query, v []byte) string {
-		q.keepSpam = string(v) == "false"
-		if !q.keepSpam && string(v) != "true" {
-			return "must be true or false, not " + excerpt(v)
-		}
-		return ""
-	}}
-	paramCurrency = param{"currency", func(q *query, v []byte) string {
-		c, ok := view.Currency(v)
-		if !ok {
-			return "must be one of usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy and nzd, not " + excerpt(v)
-		}
-		q.currency = c
-		return ""
-	}}
-	paramContracts = param{"contractAddresses", func(q *query, v []byte) string {
-		return q.setContracts(v)
-	}}
-	paramContract = param{"contractAddress", func(q *query, v []byte) string {
-		if !parseAddress(v, &q.one) {
-			return notAddress(v)
-		}
-		q.contract = &q.one
-		return ""
-	}}
-	paramThreshold = param{"threshold", func(q *query, v []byte) string {
-		if !parseAmount(v, &q.most) {
-			return "must be an amount in the token's base units, decimal digits of a number below 2^256, not " + excerpt(v)
-		}
-		q.threshold = &q.most
-		return ""
-	}}
-	paramNetwork = param{"network", func(q *query, v []byte) string {
-		for _, n := range [...]string{"mainnet", "fuji", "testnet"} {
-			if string(v) == n {
-				q.network = n
-				return ""
-			}
-		}
-		return "must be mainnet, fuji or testnet, not " + excerpt(v)
-	}}
-	paramFeature = param{"feature", func(q *query, v []byte) string {
-		for _, f := range [...]string{view.FeatureNFT, view.FeatureWebhooks, view.FeatureTeleporter} {
-			if string(v) == f {
-				q.feature = f
-				return ""
-			}
-		}
-		return "must be nftIndexing, webhooks or teleporter, not " + excerpt(v)
-	}}
-)
 
 func (q *query) setContracts(v []byte) string {
 	for v != nil {

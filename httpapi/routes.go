@@ -1,6 +1,10 @@
 package httpapi
 
-import "github.com/valyala/fasthttp"
+import (
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/shape"
+)
 
 // What requests cost, in compute units: as on the public service.
 const (
@@ -66,6 +70,16 @@ type Route struct {
 	make  maker
 	// anyChain: the chain of the pattern need not be one of the primary network.
 	anyChain bool
+
+	// For the description of the API; tests hold real answers against them.
+
+	// answer is a value of the type of a success's body, of package shape; body is that of
+	// the request's, nil if it has none.
+	answer, body any
+	// status is that of a success; 0 is 200.
+	status int
+	// choices are what the pattern's metric can be.
+	choices []string
 }
 
 // need is what a server must have been given to serve a route.
@@ -116,18 +130,18 @@ func signingRoutes() []Route {
 	return []Route{
 		{
 			Method: fasthttp.MethodPost, Pattern: signPattern, Units: unitsMedium,
-			Doc:  "has a warp message signed by a quorum of validators",
-			make: plain((*Server).aggregateSignatures),
+			Doc:    "has a warp message signed by a quorum of validators",
+			answer: shape.SignedMessage{}, body: shape.AggregateRequest{}, status: fasthttp.StatusCreated, make: plain((*Server).aggregateSignatures),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: signPattern + "/{txHash}", Units: unitsMedium,
 			Doc:   "has the warp messages of a transaction signed",
-			needs: needsChains, make: plain((*Server).signTransaction),
+			needs: needsChains, answer: shape.SignedMessages{}, status: fasthttp.StatusCreated, make: plain((*Server).signTransaction),
 		},
 		{
 			Method: fasthttp.MethodPost, Pattern: relayerPath, Units: unitsMedium,
-			Doc:  "does the same for relayers, in the form of their own aggregator",
-			make: plain((*Server).relayerSignatures),
+			Doc:    "does the same for relayers, in the form of their own aggregator",
+			answer: shape.RelayerSignedMessage{}, body: shape.RelayerRequest{}, make: plain((*Server).relayerSignatures),
 		},
 	}
 }
@@ -136,41 +150,41 @@ func chainRoutes() []Route {
 	return []Route{
 		{
 			Method: fasthttp.MethodGet, Pattern: listPath, Units: unitsFree, Key: KeyNever, Access: Everywhere,
-			Doc:  "lists what is served",
-			make: listRoutes,
+			Doc:    "lists what is served",
+			answer: shape.Endpoints{}, make: listRoutes,
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v1/chains", Units: unitsFree,
 			Doc:   "lists the chains",
-			query: []param{paramNetwork, paramFeature}, needs: needsChains, make: listChains,
+			query: []param{paramNetwork, paramFeature}, needs: needsChains, answer: shape.Chains{}, make: listChains,
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern, Units: unitsFree, Chain: "chainId",
 			Doc:   "returns one chain",
-			needs: needsChains, make: chainItself((*call).chainItem),
+			needs: needsChains, answer: shape.Chain{}, make: chainItself((*call).chainItem),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the latest transactions",
 			id:  7, query: []param{paramPageToken, paramPageSize, paramStatus}, size: pagesOf100,
-			needs: needsChains, make: onChain(nil, (*call).latestTxs),
+			needs: needsChains, answer: shape.NativeTransactions{}, make: onChain(nil, (*call).latestTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions/{txHash}", Units: unitsMedium, Chain: "chainId",
 			Doc: "returns one transaction with all that happened in it",
-			id:  9, needs: needsChains, make: onChain((*call).itemTx, (*call).singleTx),
+			id:  9, needs: needsChains, answer: shape.SingleTransaction{}, make: onChain((*call).itemTx, (*call).singleTx),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}/transactions", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the transactions of a block, by number or hash",
 			id:  5, query: []param{paramPageToken, paramPageSize}, size: wholeBlock,
-			needs: needsChains, make: onChain((*call).itemBlock, (*call).blockTxs),
+			needs: needsChains, answer: shape.NativeTransactions{}, make: onChain((*call).itemBlock, (*call).blockTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/tokens/{address}/transfers", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the transfers of a token",
 			id:  4, query: []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}, size: pagesOf100,
-			needs: needsChains, make: onChain((*call).itemAddress, (*call).tokenTransfers),
+			needs: needsChains, answer: shape.Transfers{}, make: onChain((*call).itemAddress, (*call).tokenTransfers),
 		},
 	}
 }
@@ -181,32 +195,32 @@ func addressRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the transactions of an address",
 			id:  1, query: []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock, paramSortOrder}, size: pagesOf100,
-			needs: needsChains, make: onChain((*call).itemAddress, (*call).addressTxs),
+			needs: needsChains, answer: shape.Transactions{}, make: onChain((*call).itemAddress, (*call).addressTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions:listErc721", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-721 transfers of an address",
 			id:  2, query: []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}, size: pagesOf100,
-			needs: needsChains, make: onChain((*call).itemAddress, (*call).addressNFTTransfers),
+			needs: needsChains, answer: shape.TransferTransactions{}, make: onChain((*call).itemAddress, (*call).addressNFTTransfers),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:getNative", Units: unitsMedium, Chain: "chainId",
 			Doc: "returns the balance of an address in the chain's own coin",
 			id:  8, query: []param{paramBlockNumber, paramCurrency},
-			needs: needsChains, make: onChain((*call).itemAddress, (*call).nativeBalance),
+			needs: needsChains, answer: shape.NativeBalance{}, make: onChain((*call).itemAddress, (*call).nativeBalance),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc20", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-20 balances of an address",
 			id:  3, size: pagesOf500,
 			query: []param{paramPageToken, paramPageSize, paramBlockNumber, paramFilterSpam, paramContracts, paramCurrency},
-			needs: needsChains, make: onChain((*call).itemAddress, (*call).tokenBalances),
+			needs: needsChains, answer: shape.ERC20Balances{}, make: onChain((*call).itemAddress, (*call).tokenBalances),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc721", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the NFTs of an address",
 			id:  6, query: []param{paramPageToken, paramPageSize, paramContract}, size: pagesOf500,
-			needs: needsChains, make: onChain((*call).itemAddress, (*call).ownedNFTs),
+			needs: needsChains, answer: shape.ERC721Balances{}, make: onChain((*call).itemAddress, (*call).ownedNFTs),
 		},
 	}
 }
@@ -219,21 +233,21 @@ func metricRoutes() []Route {
 			Doc: "lists the points of a metric",
 			id:  11, size: pagesOfPoints,
 			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramTimeInterval},
-			needs: needsChains, make: onMetric((*metricCall).metric),
+			needs: needsChains, answer: shape.Points{}, choices: metricNames(), make: onMetric((*metricCall).metric),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/balances", Units: unitsMedium,
 			Key: KeyNever, Chain: "chainId",
 			Doc: "lists who held more of an ERC-20 token than a threshold",
 			id:  10, size: pagesOfHolders,
-			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramThreshold},
-			needs: needsChains, make: onChain((*call).itemHeld, (*call).holders),
+			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, needed(paramThreshold)},
+			needs: needsChains, answer: shape.Holders{}, make: onChain((*call).itemAddress, (*call).holders),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: avgTPSPattern, Units: unitsMedium, Key: KeyNever, Chain: "chainId",
 			Doc: "lists transactions a second by day, in the form of the API's first version",
 			id:  12, query: []param{paramPageToken},
-			needs: needsChains, make: onMetric((*metricCall).avgTPS),
+			needs: needsChains, answer: shape.AvgTPS{}, make: onMetric((*metricCall).avgTPS),
 		},
 	}
 }
@@ -247,37 +261,37 @@ func extRoutes() []Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: "/health", Units: unitsFree, Key: KeyNever, Access: Everywhere, Probe: true,
 			Doc:   "says whether the server can do its work",
-			needs: needsHealth, make: plain((*Server).health),
+			needs: needsHealth, answer: shape.Health{}, make: plain((*Server).health),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/metrics", Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
 			Doc:   "returns Prometheus metrics",
-			needs: needsExt, make: metricsAlias,
+			needs: needsExt, answer: shape.Text, make: metricsAlias,
 		},
 		{
 			Pattern: "/ext/bc/{chain}/*", Units: unitsFree, Chain: "chain",
 			Doc:   "passes calls on to a chain's RPC",
-			needs: needsExt, make: passOn,
+			needs: needsExt, answer: shape.Any{}, make: passOn,
 		},
 		{
 			Pattern: "/ext/P/*", Units: unitsFree,
 			Doc:   "passes calls on to the P-Chain's RPC, where avalanchego's client asks for it",
-			needs: needsExt, make: passOn,
+			needs: needsExt, answer: shape.Any{}, make: passOn,
 		},
 		{
 			Pattern: "/ext/health/*", Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
 			Doc:   "returns what the health checks found",
-			needs: needsExt, make: passOn,
+			needs: needsExt, answer: shape.Any{}, make: passOn,
 		},
 		{
 			Pattern: metricsPath, Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
 			Doc:   "returns Prometheus metrics",
-			needs: needsExt, make: passOn,
+			needs: needsExt, answer: shape.Text, make: passOn,
 		},
 		{
 			Pattern: "/ext/*", Units: unitsFree, Key: KeyNever, Access: Operator,
 			Doc:   "answers the rest of a node's RPC, and the names that it gave to parts of it",
-			needs: needsExt, make: passOn,
+			needs: needsExt, answer: shape.Any{}, make: passOn,
 		},
 	}
 }

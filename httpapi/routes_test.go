@@ -54,7 +54,7 @@ func (c checks) Health([]string) health.Report {
 }
 
 // extServer serves everything, and answers "passed on" below /ext.
-func extServer(t *testing.T, cfg Config) *Server {
+func extServer(t testing.TB, cfg Config) *Server {
 	t.Helper()
 	cfg.Health, cfg.Primary, cfg.Operations = checks{}, samplePrimaries(), newFakeOperations()
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
 
@@ -15,24 +16,29 @@ func serviceRoutes() []Route {
 			Route{
 				Method: fasthttp.MethodGet, Pattern: version + "/health-check", Units: unitsFree, Key: KeyNever, Probe: true,
 				Doc:   "says whether the server can do its work, in the form that the SDKs know",
-				needs: needsHealth, make: plain((*Server).healthCheck),
+				needs: needsHealth, answer: shape.Alive{}, make: plain((*Server).healthCheck),
 			},
 			Route{
 				Method: fasthttp.MethodGet, Pattern: version + "/live-check", Units: unitsFree, Key: KeyNever, Probe: true,
-				Doc:  "says that the server runs",
-				make: plain((*Server).liveCheck),
+				Doc:    "says that the server runs",
+				answer: shape.Alive{}, make: plain((*Server).liveCheck),
 			})
 	}
 	return append(list,
 		Route{
+			Method: fasthttp.MethodGet, Pattern: openAPIPath, Units: unitsFree, Key: KeyNever,
+			Doc:    "returns this description of the API, in the form of OpenAPI",
+			answer: shape.Described{}, make: describeRoutes,
+		},
+		Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: unitsFree, Key: KeyNever,
 			Doc:   "lists the chains that have metrics",
-			query: []param{paramNetwork, paramFeature}, needs: needsChains, make: metricChains,
+			query: []param{paramNetwork, paramFeature}, needs: needsChains, answer: shape.MetricChains{}, make: metricChains,
 		},
 		Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: unitsFree, Key: KeyNever, Chain: "chainId",
 			Doc:   "returns one of them",
-			needs: needsChains, make: chainItself((*call).metricChain),
+			needs: needsChains, answer: shape.MetricChain{}, make: chainItself((*call).metricChain),
 		})
 }
 

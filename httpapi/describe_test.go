@@ -1,0 +1,496 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/valyala/fasthttp"
+
+	"quorate/aggregator"
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/operation"
+	"quorate/httpapi/limit"
+	"quorate/httpapi/shape"
+)
+
+// strictDoc is the description of the whole table, in which no object may have members
+// that are not described.
+var strictDoc = sync.OnceValues(func() (*openapi3.T, error) {
+	raw, err := documentOf(Routes(), "/")
+	if err != nil {
+		return nil, err
+	}
+	var doc any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, err
+	}
+	forbidFurther(doc)
+	if raw, err = json.Marshal(doc); err != nil {
+		return nil, err
+	}
+	return openapi3.NewLoader().LoadFromData(raw)
+})
+
+func forbidFurther(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			forbidFurther(item)
+		}
+	case map[string]any:
+		for _, item := range v {
+			forbidFurther(item)
+		}
+		if _, ok := v["properties"].(map[string]any); ok && v["type"] == "object" {
+			v["additionalProperties"] = false
+		}
+	}
+}
+
+const (
+	// maxVerified bounds the answers of a route and status that are held against its schema.
+	maxVerified = 50
+	// maxVerifiedBytes bounds their bodies: tests of what large ones cost come by, too.
+	maxVerifiedBytes = 128 << 10
+)
+
+var (
+	verifiedMu sync.Mutex
+	verified   = map[string]int{}
+)
+
+// verify panics if an answer is not as the description says. All tests that ask a server
+// by get and its like come here, so that no form of an answer is left out that any of
+// them knows.
+func verify(s *Server, ctx *fasthttp.RequestCtx) {
+	if err := described(s, ctx); err != nil {
+		panic(fmt.Sprintf("%s %s: the answer is not as %s says (package shape, or Route.answer): %v\n%d %.2000s",
+			ctx.Method(), ctx.RequestURI(), openAPIPath, err, ctx.Response.StatusCode(), ctx.Response.Body()))
+	}
+}
+
+func described(s *Server, ctx *fasthttp.RequestCtx) error {
+	rt, _ := s.router.find(ctx.URI().PathOriginal())
+	if rt == nil {
+		return nil
+	}
+	e, resp := rt.method(ctx.Method()), &ctx.Response
+	if e == nil || ctx.IsHead() || len(resp.Header.Peek("Content-Encoding")) > 0 || resp.StatusCode() == 304 || e.needs == needsExt {
+		return nil
+	}
+	key := e.Method + e.Pattern + strconv.Itoa(resp.StatusCode())
+	verifiedMu.Lock()
+	verified[key]++
+	n := verified[key]
+	verifiedMu.Unlock()
+	if n > maxVerified {
+		return nil
+	}
+	doc, err := strictDoc()
+	if err != nil {
+		return err
+	}
+	op := doc.Paths.Value(e.path()).Operations()[e.Method]
+	want := op.Responses.Status(resp.StatusCode())
+	if want == nil {
+		if resp.StatusCode() < 400 {
+			return fmt.Errorf("no such status is described")
+		}
+		want = op.Responses.Default()
+	}
+	return bodyFits(want.Value, resp)
+}
+
+func bodyFits(want *openapi3.Response, resp *fasthttp.Response) error {
+	media, _, _ := strings.Cut(string(resp.Header.ContentType()), ";")
+	content := want.Content.Get(media)
+	if content == nil {
+		for media, c := range want.Content {
+			if strings.HasPrefix(media, "application/octet") { // files name their own
+				content = c
+			}
+		}
+	}
+	switch {
+	case content == nil && len(want.Content) == 0 && len(resp.Body()) == 0:
+		return nil
+	case content == nil:
+		return fmt.Errorf("content type %q is not described", media)
+	case media != contentJSON, len(resp.Body()) > maxVerifiedBytes:
+		return nil
+	}
+	var body any
+	if err := json.Unmarshal(resp.Body(), &body); err != nil {
+		return err
+	}
+	return content.Schema.Value.VisitJSON(body, openapi3.MultiErrors())
+}
+
+// samples are values of parameters of patterns that exist on the servers of these tests.
+// Those with a slash are for patterns that start so.
+var samples = map[string]string{
+	"network": "fuji", "chainId": "43112", "chain": "C", "address": alice.String(), "blockId": "11", "operationId": opID,
+	"txHash": "0x" + strings.Repeat("0", 62) + "02", "blockchainId": "x-chain", "nodeId": nodeOne.String(), "subnetId": chain.ID{2}.String(),
+	"assetId": chain.ID{1}.String(), "vertexHash": chain.ID{0x51}.String(), "l1ValidationId": chain.ID{4}.String(),
+}
+
+// routeSamples are values for routes to which others mean something, by pattern; a name
+// with a question mark is a parameter of the query, and "body" the body.
+var routeSamples = map[string]map[string]string{
+	signPattern: {"body": `{"message":"` + warpHex + `"}`},
+	relayerPath: {"body": `{"message":"` + warpHex + `"}`},
+
+	addressPattern: {"address": art.String()},
+	contractPattern + "/transactions:getDeployment":         {"address": art.String()},
+	"/v1/operations/transactions:export":                    {"body": goodExport},
+	"/v2/chains/{chainId}/contracts/{address}/balances":     {"address": gold.String(), "?threshold": "0"},
+	networkPattern + "/rewards":                             {"?nodeIds": nodeOne.String()},
+	networkPattern + "/rewards:listPending":                 {"?nodeIds": nodeOne.String()},
+	networkPattern + "/addresses:listChainIds":              {"?addresses": ann.Text("fuji")},
+	blockchainPattern:                                       {"blockchainId": chain.ID{6}.String()},
+	blockchainPattern + "/vertices:listByHeight":            {"?vertexHeight": "8"},
+	blockchainPattern + "/transactions:listStaking":         {"blockchainId": "p-chain"},
+	blockchainPattern + "/balances":                         {"?addresses": ann.Text("fuji")},
+	blockchainPattern + "/utxos":                            {"?addresses": ann.Text("fuji"), "body": `{"addresses":"` + ann.Text("fuji") + `"}`},
+	blockchainPattern + "/lastActivityTimestampByAddresses": {"?addresses": ann.Text("fuji"), "body": `{"addresses":"` + ann.Text("fuji") + `"}`},
+	blockchainPattern + "/transactions/{txHash}":            {"txHash": sampleMint},
+	blockchainPattern + "/assets/{assetId}":                 {"assetId": sampleMint},
+	blockchainPattern + "/assets/{assetId}/transactions":    {"assetId": sampleMint},
+}
+
+// sampleMint is the transaction that creates the asset of the sample.
+var sampleMint = func() string {
+	for id := range samplePrimary().withTxs().assets {
+		return id.String()
+	}
+	return ""
+}()
+
+// sampleRequest returns the path with query and the body of a request that a route
+// answers with success.
+func sampleRequest(r *Route) (path, body string) {
+	value := func(name string) string {
+		if v, ok := routeSamples[r.Pattern][name]; ok {
+			return v
+		}
+		return samples[name]
+	}
+	path = r.path()
+	list, _ := r.described()
+	for _, p := range list {
+		v := value(p.name)
+		if p.name == "metric" {
+			v = r.choices[0]
+		}
+		path = strings.Replace(path, "{"+p.name+"}", url.PathEscape(v), 1)
+	}
+	query := url.Values{}
+	for _, p := range r.query {
+		if v := value("?" + p.name); v != "" {
+			query.Set(p.name, v)
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path, value("body")
+}
+
+// wholeServer serves all routes, with something to show at each of them.
+func wholeServer(t testing.TB, cfg Config) *Server {
+	t.Helper()
+	one := sampleChain()
+	one.mine(t, 1_700_000_000, 3)
+	one.warp[evm.Hash{31: 2}] = [][]byte{unhex(t, warpHex)}
+	ops := newFakeOperations()
+	at := time.Unix(1_700_000_000, 0)
+	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Created: at, Updated: at, Size: 3}
+	ops.files[opID] = []byte("abc")
+	cfg.Health, cfg.Primary, cfg.Operations = checks{}, samplePrimaries(), ops
+	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
+	return dataServer(t, cfg, one, secondChain())
+}
+
+// send sends a request and holds the answer against the description.
+func send(s *Server, method, path, body string, headers ...string) *fasthttp.Response {
+	var req fasthttp.Request
+	req.SetRequestURI(path)
+	req.Header.SetHost("localhost")
+	if method != "" {
+		req.Header.SetMethod(method)
+	}
+	if body != "" {
+		req.Header.SetContentType(contentJSON)
+		req.SetBodyString(body)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Init(&req, nil, nil)
+	s.handle(ctx)
+	verify(s, ctx)
+	return &ctx.Response
+}
+
+// TestDescription: the description is valid, has all routes, and names none twice.
+func TestDescription(t *testing.T) {
+	t.Parallel()
+	raw := get(wholeServer(t, Config{}), openAPIPath).Body()
+	doc, err := openapi3.NewLoader().LoadFromData(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		t.Error(err)
+	}
+	ids, operations := map[string]string{}, 0
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			operations++
+			if other := ids[op.OperationID]; other != "" {
+				t.Errorf("%s %s and %s are both %s", method, path, other, op.OperationID)
+			}
+			ids[op.OperationID] = method + " " + path
+		}
+	}
+	described := 0
+	for _, r := range Routes() {
+		for _, m := range r.methods() {
+			described++
+			if item := doc.Paths.Value(r.path()); item == nil || item.GetOperation(strings.ToUpper(m)) == nil {
+				t.Errorf("%s %s is not described", m, r.Pattern)
+			}
+		}
+	}
+	if described != operations {
+		t.Errorf("%d operations are described, the table has %d", operations, described)
+	}
+}
+
+// TestEachRoute asks each route for a success, and wrongly in each way that it knows: all
+// that the description says of a route has been seen, as far as requests alone lead there.
+func TestEachRoute(t *testing.T) {
+	t.Parallel()
+	s := wholeServer(t, Config{})
+	for _, r := range Routes() {
+		if r.needs == needsExt {
+			continue // what is passed on has forms of its own
+		}
+		path, body := sampleRequest(&r)
+		if r.answer == shape.Binary {
+			path = s.downloadURL(opID, time.Now())
+		}
+		if resp := send(s, r.Method, path, body); resp.StatusCode() != r.success() {
+			t.Errorf("%s %s: %d %.300s; give routeSamples what it needs", r.Method, path, resp.StatusCode(), resp.Body())
+		}
+		wrong, absent := r.refuses()
+		if wrong {
+			path, body := wrongRequest(t, &r)
+			if resp := send(s, r.Method, path, body); resp.StatusCode() != 400 {
+				t.Errorf("%s %s: %d %.300s, want 400", r.Method, path, resp.StatusCode(), resp.Body())
+			}
+		}
+		if absent {
+			path, body := absentRequest(&r)
+			if r.answer == shape.Binary {
+				path = s.downloadURL("nosuch", time.Now())
+			}
+			if resp := send(s, r.Method, path, body); resp.StatusCode() != 404 {
+				t.Errorf("%s %s: %d %.300s, want 404", r.Method, path, resp.StatusCode(), resp.Body())
+			}
+		}
+	}
+}
+
+// wrongRequest is one that a route's schema refuses: by a parameter of the query, by one
+// of the path, or by the body.
+func wrongRequest(t *testing.T, r *Route) (path, body string) {
+	t.Helper()
+	path, body = sampleRequest(r)
+	switch {
+	case len(r.query) > 0:
+		path, _, _ = strings.Cut(path, "?")
+		return path + "?" + r.query[0].name + "=", body
+	case r.body != nil:
+		return path, `{"x":`
+	}
+	list, err := r.described()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		if !p.names {
+			at := strings.Split(r.path(), "/")
+			segments := strings.Split(path, "/")
+			segments[slices.Index(at, "{"+p.name+"}")] = "~"
+			return strings.Join(segments, "/"), body
+		}
+	}
+	t.Fatalf("%s cannot be asked wrongly", r.Pattern)
+	return "", ""
+}
+
+// absentRequest names something that is not there.
+func absentRequest(r *Route) (path, body string) {
+	path, body = sampleRequest(r)
+	path, query, _ := strings.Cut(path, "?")
+	list, _ := r.described()
+	segments := strings.Split(path, "/")
+	for _, p := range list {
+		if p.names && p.name != "blockchainId" || p.names && len(list) == 1 {
+			segments[slices.Index(strings.Split(r.path(), "/"), "{"+p.name+"}")] = "nosuch"
+			break
+		}
+	}
+	if path = strings.Join(segments, "/"); query != "" {
+		path += "?" + query
+	}
+	return path, body
+}
+
+// TestErrorClasses sees each status of an error once, in the documented form.
+func TestErrorClasses(t *testing.T) {
+	t.Parallel()
+	is := func(want, status int, text string) {
+		t.Helper()
+		var body shape.Error
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&body); err != nil || status != want || body.StatusCode != want ||
+			body.Error != fasthttp.StatusMessage(want) || body.Message == "" {
+			t.Errorf("%d %s (%v), want %d", status, text, err, want)
+		}
+	}
+	f := func(want int, resp *fasthttp.Response) {
+		t.Helper()
+		is(want, resp.StatusCode(), string(resp.Body()))
+	}
+	list := base + "/transactions"
+	s := wholeServer(t, Config{})
+	f(400, get(s, list+"?pageSize=0"))
+	f(404, get(s, "/v1/nothing"))
+	f(405, send(s, "DELETE", list, ""))
+	f(401, get(wholeServer(t, Config{Limits: newLimiter(t, limit.Config{NoLimit: true, RequireKey: true})}), list))
+	poor := wholeServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 30})})
+	get(poor, list)
+	f(429, get(poor, list))
+	f(403, get(s, opPath+operationFile))
+	f(503, get(s, "/v1/chains/777/transactions"))
+	broken := sampleChain()
+	broken.broken = errDown
+	f(500, get(dataServer(t, Config{}, broken), list))
+	f(502, postTo(dataServer(t, Config{Networks: networks{fails(&aggregator.Error{Kind: aggregator.Invalid, Msg: "not valid"})}}),
+		"/v1/signatureAggregator/fuji/aggregateSignatures", `{"message":"`+warpHex+`"}`))
+	_, address := start(t, Config{MaxBody: 1024, MaxHeader: 1024, ReadTimeout: 200 * time.Millisecond})
+	raw := func(want int, request string) {
+		t.Helper()
+		c := dial(t, address)
+		c.send(request)
+		resp, body := c.reply("POST")
+		is(want, resp.StatusCode, body)
+	}
+	raw(408, "POST "+relayerPath[:1]+"v1 HTTP/1.1\r\n")
+	raw(413, post("/v1/signatureAggregator/fuji/aggregateSignatures", strings.Repeat(" ", 2000)))
+	raw(431, request("GET", "/v1", "", "X: "+strings.Repeat("x", 2000)))
+}
+
+// TestSchemasAreChecks holds what parameters accept against their schemas: what the
+// schema permits is taken, what it does not is refused, and a default is what counts
+// where nothing is given.
+func TestSchemasAreChecks(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, r := range Routes() {
+		for i := range r.query {
+			p := &r.query[i]
+			key := fmt.Sprint(p.name, r.size, p.must)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if p.doc == "" && p.schema != nil {
+				t.Errorf("%s has no documentation", p.name)
+			}
+			checkParam(t, &r, p)
+		}
+	}
+}
+
+func checkParam(t *testing.T, r *Route, p *param) {
+	t.Helper()
+	var q query
+	try := func(value string) *failure {
+		return q.parse([]byte(p.name+"="+url.QueryEscape(value)), []param{{name: p.name, set: p.set}}, r.size)
+	}
+	if p.schema == nil {
+		if try("1") == nil {
+			t.Errorf("%s of %s is taken, but not described", p.name, r.Pattern)
+		}
+		return
+	}
+	schema := p.schema
+	if p.name == paramPageSize.name {
+		schema = r.size.schema()
+	}
+	good, bad := valuesOf(schema.Type, schema.Enum, schema.Pattern, schema.Example, schema.Minimum, schema.Maximum)
+	if schema.Type == "array" {
+		item := schema.Items
+		good, bad = valuesOf(item.Type, item.Enum, item.Pattern, item.Example, nil, nil)
+		if len(good) > 0 {
+			good = append(good, good[0]+","+good[len(good)-1])
+		}
+	}
+	for _, v := range good {
+		if f := try(v); f != nil {
+			t.Errorf("%s=%s of %s is described, but refused: %s", p.name, v, r.Pattern, f.message)
+		}
+	}
+	for _, v := range append(bad, "") {
+		if f := try(v); f == nil {
+			t.Errorf("%s=%s of %s is not described, but taken", p.name, v, r.Pattern)
+		}
+	}
+	if schema.Default == nil {
+		return
+	}
+	if f := try(fmt.Sprint(schema.Default)); f != nil {
+		t.Errorf("%s of %s: the default is refused: %s", p.name, r.Pattern, f.message)
+	}
+	given := fmt.Sprintf("%x %d", q.primary.canonical(q.canonical(nil)), q.pageSize)
+	q.reset(r.size)
+	if none := fmt.Sprintf("%x %d", q.primary.canonical(q.canonical(nil)), q.pageSize); given != none {
+		t.Errorf("%s=%v of %s is described as the default, but is none", p.name, schema.Default, r.Pattern)
+	}
+}
+
+// valuesOf returns values that a schema permits, and some that it does not.
+func valuesOf(kind string, enum []string, pattern string, example any, least, most *uint64) (good, bad []string) {
+	switch {
+	case len(enum) > 0:
+		return enum, append(bad, "nosuch", strings.ToUpper(enum[0])+"x")
+	case kind == "boolean":
+		return []string{"true", "false"}, []string{"1", "yes", "TRUE"}
+	case kind == "integer":
+		good = append(good, strconv.FormatUint(*least, 10), strconv.FormatUint(*most, 10))
+		bad = append(bad, strconv.FormatUint(*most+1, 10), "-1", "1.5", "x")
+		if *least > 0 {
+			bad = append(bad, strconv.FormatUint(*least-1, 10))
+		}
+		return good, bad
+	case pattern != "":
+		text := example.(string)
+		return []string{text}, []string{text + "~", "~", text[:1] + "~"}
+	}
+	return nil, nil
+}

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/deflate"
+)
+
+// openAPIPath is where the description of the API is.
+const openAPIPath = "/openapi.json"
+
+// description is what is served of the description, for one kind of listener.
+type description struct {
+	plain, gzip, zstd []byte
+	etag              string
+	err               error
+}
+
+// describeRoutes makes the handler of the description. It is made when it is asked for
+// first: most servers never are.
+func describeRoutes(s *Server, _ *Route) handler {
+	var made [ForOperators + 1]func() *description
+	for scope := range made {
+		made[scope] = sync.OnceValue(func() *description { return s.makeDescription(Scope(scope)) })
+	}
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		d := made[p.scope]()
+		if d.err != nil {
+			s.log.Error("the API cannot be described", "err", d.err)
+			fail(ctx, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"})
+			return
+		}
+		d.answer(ctx, s.vary)
+	}
+}
+
+// makeDescription describes what listeners of a scope serve.
+func (s *Server) makeDescription(scope Scope) *description {
+	var served []Route
+	for _, r := range Routes() {
+		if s.has(r.needs) && scope.serves(r.Access) {
+			served = append(served, r)
+		}
+	}
+	url := s.cfg.PublicURL
+	if url == "" {
+		url = "/"
+	}
+	d := &description{}
+	if d.plain, d.err = documentOf(served, url); d.err != nil {
+		return d
+	}
+	d.gzip = deflate.AppendGzip(nil, d.plain)
+	d.zstd = s.packers.zstd.EncodeAll(d.plain, nil)
+	sum := sha256.Sum256(d.plain)
+	// Weak, since the packed forms have the same.
+	d.etag = `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	return d
+}
+
+// answer sends the description, or that it has not changed.
+func (d *description) answer(ctx *fasthttp.RequestCtx, vary string) {
+	h := &ctx.Response.Header
+	h.Set(fasthttp.HeaderETag, d.etag)
+	h.Set(fasthttp.HeaderVary, vary)
+	h.Set(fasthttp.HeaderCacheControl, "no-cache") // asked for each time whether it changed
+	if holdsTag(ctx.Request.Header.Peek(fasthttp.HeaderIfNoneMatch), d.etag) {
+		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
+		return
+	}
+	h.SetContentType(contentJSON)
+	body := d.plain
+	switch name := pickEncoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)); name {
+	case "gzip":
+		body = d.gzip
+		h.Set(fasthttp.HeaderContentEncoding, name)
+	case "zstd":
+		body = d.zstd
+		h.Set(fasthttp.HeaderContentEncoding, name)
+	}
+	ctx.Response.SetBodyRaw(body)
+}
+
+// holdsTag reports whether a list of entity tags has one, by weak comparison.
+func holdsTag(list []byte, tag string) bool {
+	for len(list) > 0 {
+		var item []byte
+		item, list, _ = bytes.Cut(list, comma)
+		item = bytes.TrimSpace(item)
+		if string(item) == "*" || string(bytes.TrimPrefix(item, []byte("W/"))) == tag[len("W/"):] {
+			return true
+		}
+	}
+	return false
+}

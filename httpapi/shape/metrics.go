@@ -1,0 +1,46 @@
+package shape
+
+// Point is the value of a metric in a bucket of time.
+type Point struct {
+	Value     float64 `json:"value"`
+	Timestamp Unix    `json:"timestamp"`
+}
+
+// Points is a page of them, the newest first.
+type Points struct {
+	Results []Point `json:"results"`
+	Page
+}
+
+// AvgTPS is a page of the first version's metric.
+type AvgTPS struct {
+	Points
+	Status  int  `json:"status"`
+	LastRun Unix `json:"lastRun"`
+}
+
+// Holder is who has how much of a token.
+type Holder struct {
+	Address Address `json:"address"`
+	SortKey Figure  `json:"sortKey"`
+}
+
+// Holders is a page of them.
+type Holders struct {
+	Addresses []Holder `json:"addresses"`
+	Page
+}
+
+// MetricChain is a chain that has metrics.
+type MetricChain struct {
+	EVMChainID   int64  `json:"evmChainId"`
+	ChainName    string `json:"chainName"`
+	BlockchainID string `json:"blockchainId"`
+	SubnetID     string `json:"subnetId"`
+	Network      string `json:"network" enum:"mainnet,testnet"`
+}
+
+// MetricChains is the list of them.
+type MetricChains struct {
+	Chains []MetricChain `json:"chains"`
+}
