@@ -1,23 +1,21 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"quorate/engine/archive"
 	"quorate/engine/chain"
-	"quorate/engine/chain/avm"
-	"quorate/engine/chain/platform"
 	"quorate/engine/chain/platform/rules"
 	"quorate/engine/follow"
 	"quorate/engine/metric"
 	"quorate/engine/network"
 	"quorate/engine/primary"
-	"quorate/engine/primary/cchain"
 	"quorate/engine/primary/pchain"
-	"quorate/engine/primary/xchain"
 )
 
 // PrimaryNetwork are the followed chains of a primary network.
@@ -83,6 +81,22 @@ func (p *primaries) any(network uint32) bool {
 	return false
 }
 
+// list returns all chains, vertices before the blocks that follow on them.
+func (p *primaries) list() (all []*follow.Primary) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.chains {
+		all = append(all, f)
+	}
+	place := func(f *follow.Primary) int {
+		return slices.IndexFunc(primaryChains, func(c primaryChain) bool { return c.kind == f.Kind() })
+	}
+	slices.SortFunc(all, func(a, b *follow.Primary) int {
+		return cmp.Or(cmp.Compare(a.NetworkID(), b.NetworkID()), cmp.Compare(place(a), place(b)))
+	})
+	return all
+}
+
 // held returns the bytes of blocks that wait for their commit, of a network.
 func (p *primaries) held(network uint32) (sum int64) {
 	p.mu.Lock()
@@ -124,12 +138,14 @@ func beside(p *follow.Primary, what string) error {
 	return nil
 }
 
-// primaryChains are the chains of a primary network that are followed, each with the
-// letter by which the network knows it: the X-Chain's blocks begin behind its vertices.
-var primaryChains = []struct {
+type primaryChain struct {
 	kind                 primary.Kind
 	letter, name, folder string
-}{
+}
+
+// primaryChains are the chains of a primary network that are followed, each with the
+// letter by which the network knows it: the X-Chain's blocks begin behind its vertices.
+var primaryChains = []primaryChain{
 	{primary.PChain, "P", "P", "p"},
 	{primary.XVertices, "X", "X-vertices", "vertices"},
 	{primary.XChain, "X", "X", "x"},
@@ -161,7 +177,7 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 			}
 		}
 		e.primaries.tried[key] = true
-		p, err := e.newPrimary(n, c.kind, of.ID, prefix+c.name, fmt.Sprintf("network-%d-%s", n.ID(), c.folder), &upgrades)
+		p, err := e.newPrimary(n, c.kind, of.ID, prefix+c.name, PrimaryName(n.ID(), c.kind), &upgrades)
 		if err == nil {
 			err = p.Start()
 		}
@@ -197,67 +213,35 @@ func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, 
 			return e.openArchiveIn(kind, folder, log, set)
 		},
 	}
-	genesis := e.cfg.Genesis[n.ID()]
+	genesis, err := e.genesisOf(n.ID())
+	if err != nil {
+		return nil, err
+	}
 	if kind == primary.PChain && genesis != nil {
 		cfg.Genesis = primary.GenesisID(genesis)
 	}
-	exchange, err := exchangeGenesis(genesis)
-	if err != nil {
+	rows := primaryRows{network: n.ID(), upgrades: upgrades}
+	if err := rows.know(genesis); err != nil {
 		return nil, err
 	}
-	db, asset := e.db.Load(), chain.ID{}
 	if id, ok := n.Asset(); ok {
-		asset = id
+		rows.asset = id
 	}
-	switch vertices := e.primaries.get(n.ID(), primary.XVertices); kind {
-	case primary.PChain:
-		cfg.Rows = func() (follow.PrimaryRows, error) {
-			pc := pchain.Config{Network: n.ID(), AVAX: asset, Upgrades: upgrades}
-			if genesis != nil {
-				var err error
-				if pc.Genesis, err = platform.ParseGenesis(genesis); err != nil {
-					return nil, err
-				}
-			}
-			return pchain.Open(db, pc)
-		}
-	case primary.XVertices:
-		cfg.Rows = func() (follow.PrimaryRows, error) { return xchain.OpenVertices(db, n.ID(), exchange) }
-	case primary.XChain:
-		if vertices == nil {
+	db := e.db.Load()
+	if kind == primary.PChain {
+		cfg.Rows = func() (follow.PrimaryRows, error) { return rows.platform(db) }
+		return follow.NewPrimary(cfg), nil
+	}
+	var before *primary.Chain
+	if kind == primary.XChain {
+		if cfg.After = e.primaries.get(n.ID(), primary.XVertices); cfg.After == nil {
 			return nil, errors.New("its vertices cannot be followed")
 		}
-		cfg.After = vertices
-		rows, _ := vertices.Rows().(*primary.Chain)
-		cfg.Rows = func() (follow.PrimaryRows, error) { return xchain.OpenBlocks(db, n.ID(), exchange, rows) }
-	case primary.CChain:
-		cfg.Rows = func() (follow.PrimaryRows, error) { return cchain.Open(db, n.ID()) }
+		before, _ = cfg.After.Rows().(*primary.Chain)
 	}
+	cfg.Rows = func() (follow.PrimaryRows, error) { return rows.open(db, kind, before) }
 	return follow.NewPrimary(cfg), nil
 }
-
-// exchangeGenesis returns what a genesis of the P-Chain has for the X-Chain.
-func exchangeGenesis(genesis []byte) ([]byte, error) {
-	if genesis == nil {
-		return nil, nil
-	}
-	g, err := platform.ParseGenesis(genesis)
-	if err != nil {
-		return nil, err
-	}
-	for i := range g.Chains {
-		if c, ok := g.Chains[i].Body.(*platform.CreateChain); ok && c.VM == exchangeVM {
-			if _, err := avm.ParseGenesis(c.GenesisData); err != nil {
-				return nil, err
-			}
-			return c.GenesisData, nil
-		}
-	}
-	return nil, nil
-}
-
-// exchangeVM is the ID of the X-Chain's virtual machine.
-var exchangeVM = chain.ID{'a', 'v', 'm'}
 
 // containers shows a chain of the primary network to its network. beside says what is
 // wrong with what belongs to it.

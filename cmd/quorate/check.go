@@ -10,9 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"quorate/engine"
-	"quorate/engine/chain"
-	"quorate/engine/index"
-	"quorate/engine/primary"
 )
 
 // maxDifferences bounds the rows of a chain that are named one by one.
@@ -27,8 +24,8 @@ func checkCommand() *cobra.Command {
 that are there, compares row by row, and removes them again. Rows that differ are
 named, up to ` + fmt.Sprint(maxDifferences) + ` of a chain one by one, and the exit code is 1; "quorate reindex TABLE"
 makes a table good. No node is asked. It is for a folder that no server uses, and
-takes as much room on disk as the index does. Rows of the primary network are not
-compared.`,
+takes as much room on disk as the index does. What rows of the primary network follow
+from beside blocks, such as the genesis, is in the folder too.`,
 		Example: `  quorate check
   quorate check --data-dir /var/lib/quorate`,
 		Args: atMost(0),
@@ -56,25 +53,18 @@ func check(cmd *cobra.Command, f *offlineFlags) error {
 		outErr = errors.Join(outErr, err)
 	}
 	differ, all := 0, 0
-	offline.OnPrimary = func(network uint32, kind primary.Kind) {
-		say("network %d, %s: not compared: rows of the primary network are made by the server that follows it\n", network, kind)
-	}
 	err = engine.Check(cmd.Context(), engine.CheckConfig{
 		Offline: offline,
-		OnDifference: func(id chain.ID, d index.Difference) {
+		OnDifference: func(name string, d fmt.Stringer) {
 			if differ++; differ <= maxDifferences {
-				say("chain %s: %s\n", id, d)
+				say("chain %s: %s\n", name, d)
 			}
 		},
-		OnDone: func(id chain.ID, rows uint64, stale []index.Table) {
+		OnDone: func(name string, rows uint64, stale []string) {
 			if len(stale) > 0 {
-				var names []string
-				for _, t := range stale {
-					names = append(names, t.String())
-				}
-				say("chain %s: not checked, since they are to be made again: %s\n", id, strings.Join(names, ", "))
+				say("chain %s: not checked, since they are to be made again: %s\n", name, strings.Join(stale, ", "))
 			}
-			say("chain %s: %d rows compared, %d differ\n", id, rows, differ)
+			say("chain %s: %d rows compared, %d differ\n", name, rows, differ)
 			differ, all = 0, all+differ
 		},
 	})

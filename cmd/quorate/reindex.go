@@ -21,21 +21,18 @@ import (
 type offlineFlags struct{ dataDir, chain string }
 
 func (f *offlineFlags) add(cmd *cobra.Command, use string) {
-	cmd.Flags().StringVar(&f.chain, "chain", "", "blockchain ID of the one chain to do (default all)")
+	cmd.Flags().StringVar(&f.chain, "chain", "", "the one chain to do: its blockchain ID, or of a primary network the name of its archive, as network-1-p (default all)")
 	cmd.Flags().StringVar(&f.dataDir, "data-dir", defaultDataDir(), use)
 	addConfigFlag(cmd)
 }
 
 func (f *offlineFlags) config() (engine.Offline, error) {
-	cfg := engine.Offline{DataDir: f.dataDir}
-	if f.chain != "" {
-		id, err := chain.ParseID(f.chain)
-		if err != nil {
-			return cfg, usageError{fmt.Errorf("--chain: %w", err)}
+	if _, _, ok := engine.ParsePrimaryName(f.chain); f.chain != "" && !ok {
+		if _, err := chain.ParseID(f.chain); err != nil {
+			return engine.Offline{}, usageError{fmt.Errorf("--chain: %w", err)}
 		}
-		cfg.Chain = &id
 	}
-	return cfg, nil
+	return engine.Offline{DataDir: f.dataDir, Chain: f.chain}, nil
 }
 
 // reindexFlags are the flags of quorate reindex.
@@ -44,8 +41,12 @@ type reindexFlags struct {
 	metrics, scratch bool
 }
 
-// allTables is the argument that stands for all tables.
-const allTables = "all"
+// allTables is the argument that stands for all tables, primaryTables for all those of
+// the chains of primary networks.
+const (
+	allTables     = "all"
+	primaryTables = "primary"
+)
 
 func reindexCommand() *cobra.Command {
 	var f reindexFlags
@@ -55,7 +56,8 @@ func reindexCommand() *cobra.Command {
 		Long: `Makes tables of the index again from the archive in the data folder; no node is
 asked. Without a table those are made that the program would make in another way
 than they were made: after an update, or when blocks were completed since. Tables
-that belong together are made together. A server that uses the folder makes them,
+that belong together are made together, and so are all of a chain of a primary
+network. A server that uses the folder makes them,
 and serves the old ones meanwhile; it does so by itself for stale ones. By hand it
 is for tables that "quorate check" has found damaged.
 
@@ -64,7 +66,7 @@ a folder without an archive; with --from-scratch all of them.
 
 It can be stopped at any time, and goes on where it was when it is called again.
 
-Tables: ` + allTables + `, ` + tableNames() + `.`,
+Tables: ` + allTables + `, ` + primaryTables + `, ` + tableNames() + `.`,
 		Example: `  quorate reindex
   quorate reindex token-balances --data-dir /var/lib/quorate
   quorate reindex all
@@ -99,21 +101,25 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 	}
 	for _, name := range args {
 		if name == allTables {
-			cfg.Tables = index.Tables()
+			cfg.Tables, cfg.Primary = index.Tables(), true
 			break
+		}
+		if name == primaryTables {
+			cfg.Primary = true
+			continue
 		}
 		t, err := index.ParseTable(name)
 		if err != nil {
-			return usageError{fmt.Errorf("%w: the tables are %s", err, tableNames())}
+			return usageError{fmt.Errorf("%w: the tables are %s, %s", err, primaryTables, tableNames())}
 		}
 		cfg.Tables = append(cfg.Tables, t)
 	}
 	told := teller{w: cmd.ErrOrStderr(), bars: isTerminal(cmd.ErrOrStderr())}
 	cfg.OnProgress = told.progress
 	var outErr error
-	cfg.OnDone = func(id chain.ID, made []index.Table, blocks uint64) {
+	cfg.OnDone = func(name string, made []string, blocks uint64) {
 		told.finish()
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "chain %s: %s\n", id, reindexed(f.metrics, made, blocks))
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "chain %s: %s\n", name, reindexed(f.metrics, made, blocks))
 		outErr = errors.Join(outErr, err)
 	}
 	if !f.metrics && served(cmd.Context(), f.dataDir) {
@@ -132,18 +138,14 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 }
 
 // reindexed says what was made.
-func reindexed(metrics bool, made []index.Table, blocks uint64) string {
+func reindexed(metrics bool, made []string, blocks uint64) string {
 	if metrics {
 		return fmt.Sprintf("metrics of %d blocks are complete", blocks)
 	}
 	if len(made) == 0 {
 		return "nothing is stale"
 	}
-	var names []string
-	for _, t := range made {
-		names = append(names, t.String())
-	}
-	return fmt.Sprintf("made again from %d blocks: %s", blocks, strings.Join(names, ", "))
+	return fmt.Sprintf("made again from %d blocks: %s", blocks, strings.Join(made, ", "))
 }
 
 // tellEvery is the time between two lines where there is no bar.
@@ -157,18 +159,18 @@ type teller struct {
 	last time.Time
 }
 
-func (t *teller) progress(id chain.ID, done, of uint64) {
+func (t *teller) progress(name string, done, of uint64) {
 	// What cannot be drawn is no loss.
 	if !t.bars {
 		if now := time.Now(); now.Sub(t.last) >= tellEvery {
-			_, _ = fmt.Fprintf(t.w, "chain %s: %d of %d blocks\n", id, done, of)
+			_, _ = fmt.Fprintf(t.w, "chain %s: %d of %d blocks\n", name, done, of)
 			t.last = now
 		}
 		return
 	}
 	if t.bar == nil {
 		t.bar = progressbar.NewOptions64(int64(of), progressbar.OptionSetWriter(t.w), progressbar.OptionSetWidth(30),
-			progressbar.OptionSetDescription("chain "+id.String()[:8]), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetDescription("chain "+name[:min(len(name), 16)]), progressbar.OptionClearOnFinish(),
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("blocks"))
 	}
 	_ = t.bar.Set64(int64(done))

@@ -10,7 +10,6 @@ import (
 	"net/http"
 
 	"quorate/engine"
-	"quorate/engine/chain"
 	"quorate/engine/index"
 )
 
@@ -19,15 +18,16 @@ const reindexPath = "/reindex"
 
 // reindexOrder is the body of the request.
 type reindexOrder struct {
-	Chain  *chain.ID     `json:",omitempty"`
-	Tables []index.Table // nil: those that are stale
+	Chain   string        `json:",omitempty"`
+	Tables  []index.Table // nil: those that are stale
+	Primary bool          `json:",omitempty"` // all rows of primary networks
 }
 
 // reindexNews is a line of the answer. A line without a chain is the last one.
 type reindexNews struct {
-	Chain    *chain.ID `json:",omitempty"`
+	Chain    string `json:",omitempty"`
 	Done, Of uint64
-	Made     []index.Table `json:",omitempty"` // with Ended
+	Made     []string `json:",omitempty"` // with Ended
 	Ended    bool
 	Err      string `json:",omitempty"`
 }
@@ -47,12 +47,12 @@ func serveReindex(w http.ResponseWriter, r *http.Request, eng *engine.Engine) {
 		}
 	}
 	err := eng.Reindex(r.Context(), engine.ReindexConfig{
-		Offline: engine.Offline{Chain: o.Chain, OnProgress: func(id chain.ID, done, of uint64) {
-			say(reindexNews{Chain: &id, Done: done, Of: of})
+		Offline: engine.Offline{Chain: o.Chain, OnProgress: func(name string, done, of uint64) {
+			say(reindexNews{Chain: name, Done: done, Of: of})
 		}},
-		Tables: o.Tables,
-		OnDone: func(id chain.ID, made []index.Table, blocks uint64) {
-			say(reindexNews{Chain: &id, Of: blocks, Made: made, Ended: true})
+		Tables: o.Tables, Primary: o.Primary,
+		OnDone: func(name string, made []string, blocks uint64) {
+			say(reindexNews{Chain: name, Of: blocks, Made: made, Ended: true})
 		},
 	})
 	end := reindexNews{Ended: true}
@@ -64,7 +64,7 @@ func serveReindex(w http.ResponseWriter, r *http.Request, eng *engine.Engine) {
 
 // askReindex has the server that uses the data folder make tables again.
 func askReindex(ctx context.Context, cfg *engine.ReindexConfig) error {
-	body, err := json.Marshal(reindexOrder{cfg.Chain, cfg.Tables})
+	body, err := json.Marshal(reindexOrder{cfg.Chain, cfg.Tables, cfg.Primary})
 	if err != nil {
 		return err
 	}
@@ -82,14 +82,14 @@ func askReindex(ctx context.Context, cfg *engine.ReindexConfig) error {
 			return errors.Join(context.Cause(ctx), fmt.Errorf("the server that uses the folder was asked: %w", err))
 		}
 		switch {
-		case n.Chain == nil && n.Err != "":
+		case n.Chain == "" && n.Err != "":
 			return errors.New(n.Err)
-		case n.Chain == nil:
+		case n.Chain == "":
 			return nil
 		case n.Ended:
-			cfg.OnDone(*n.Chain, n.Made, n.Of)
+			cfg.OnDone(n.Chain, n.Made, n.Of)
 		default:
-			cfg.OnProgress(*n.Chain, n.Done, n.Of)
+			cfg.OnProgress(n.Chain, n.Done, n.Of)
 		}
 	}
 }

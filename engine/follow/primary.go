@@ -37,9 +37,11 @@ type PrimaryRows interface {
 	// First returns the height of the first block.
 	First() (height uint64, ok bool)
 	// Stale reports whether the rows were made by older rules, and Rebuild makes them
-	// again, beside those that are served, and removes what is of no use any more.
+	// again, beside those that are served, and removes what is of no use any more. Remake
+	// does so to rows that are not stale too.
 	Stale() bool
 	Rebuild(ctx context.Context, from primary.Blocks, progress func(done, of uint64)) error
+	Remake(ctx context.Context, from primary.Blocks, progress func(done, of uint64)) error
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All

@@ -107,6 +107,13 @@ func (m *memoryRows) Stale() bool {
 	return m.stale
 }
 
+func (m *memoryRows) Remake(ctx context.Context, from primary.Blocks, progress func(done, of uint64)) error {
+	m.mu.Lock()
+	m.stale = true
+	m.mu.Unlock()
+	return m.Rebuild(ctx, from, progress)
+}
+
 func (m *memoryRows) Rebuild(ctx context.Context, from primary.Blocks, _ func(done, of uint64)) error {
 	m.mu.Lock()
 	heads, stale := m.heads, m.stale

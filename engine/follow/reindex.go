@@ -59,14 +59,46 @@ func (c *EVM) Reindex(ctx context.Context, tables []index.Table, progress func(d
 			progress(done, of)
 		})
 	}
-	select {
-	case k.orders <- o:
-		err = <-o.ended // soon after the end of ctx
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
+	err = k.obey(ctx, o)
 	if number, _, ok := c.index.Cursor(); ok {
 		blocks = number + 1
 	}
 	return made, blocks, err
+}
+
+// Reindex makes the rows again from the archive, if they are stale or all is set, while
+// the old ones are served, and returns of how many blocks they were made, 0 if they were
+// not. It waits until archive and index are together. When it is ended by ctx, the next
+// call goes on where it was.
+func (p *Primary) Reindex(ctx context.Context, all bool, progress func(done, of uint64)) (blocks uint64, err error) {
+	if p.rows == nil {
+		return 0, nil
+	}
+	o := &order{ctx: ctx, ended: make(chan error, 1)}
+	o.do = func(ctx context.Context, shown func(done, of uint64)) error {
+		if !all && !p.rows.Stale() {
+			return nil
+		}
+		err := p.rows.Remake(ctx, p.keeper.sink.reader, func(done, of uint64) {
+			shown(done, of)
+			progress(done, of)
+		})
+		first, _ := p.rows.First()
+		if head, ok := p.rows.Cursor(); ok && err == nil {
+			blocks = head.Height - first + 1
+		}
+		return err
+	}
+	err = p.keeper.obey(ctx, o)
+	return blocks, err
+}
+
+// obey has the keeper carry out an order, and waits for it.
+func (k *keeper[B]) obey(ctx context.Context, o *order) error {
+	select {
+	case k.orders <- o:
+		return <-o.ended // soon after the end of ctx
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -87,93 +87,10 @@ func (c *Chain) Check(ctx context.Context, from Blocks, progress func(done, of u
 	return rows, c.sweep(ctx)
 }
 
-// compareEvery is after how many rows the end of the context is looked for.
-const compareEvery = 1 << 12
-
 // compareTable goes through two editions of a table side by side.
 func compareTable(ctx context.Context, spared *spare.Time, s *store.Snapshot, t Table, served, made *places, report func(Difference)) (n uint64, err error) {
-	have, err := openSide(s, served.key(byte(t)))
-	if err != nil {
-		return 0, err
-	}
-	defer have.rows.Close()
-	want, err := openSide(s, made.key(byte(t)))
-	if err != nil {
-		return 0, err
-	}
-	defer want.rows.Close()
 	worker := spared.Worker()
-	for have.key != nil || want.key != nil {
-		if n%restRows == 0 {
-			worker.Rest(ctx.Done())
-		}
-		if n++; n%compareEvery == 0 && ctx.Err() != nil {
-			return n, context.Cause(ctx)
-		}
-		order := bytes.Compare(have.key, want.key)
-		switch { // no key is behind all keys
-		case have.key == nil:
-			order = 1
-		case want.key == nil:
-			order = -1
-		}
-		d := Difference{Table: t}
-		if order <= 0 {
-			d.Key, d.Have = have.key, have.value
-		}
-		if order >= 0 {
-			d.Key, d.Want = want.key, want.value
-		}
-		if order != 0 || !bytes.Equal(d.Have, d.Want) {
-			report(Difference{t, bytes.Clone(d.Key), bytes.Clone(d.Want), bytes.Clone(d.Have)})
-		}
-		if order <= 0 {
-			err = have.next()
-		}
-		if order >= 0 && err == nil {
-			err = want.next()
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-// side is one edition of a table. Its key is nil at the end.
-type side struct {
-	rows       *store.Rows
-	lead       int
-	key, value []byte
-	keyRoom    []byte
-}
-
-func openSide(s *store.Snapshot, lead []byte) (*side, error) {
-	rows, err := s.Rows(lead, false)
-	if err != nil {
-		return nil, err
-	}
-	rows.Seek(lead)
-	d := &side{rows: rows, lead: len(lead), value: []byte{}}
-	return d, d.read()
-}
-
-func (d *side) next() error {
-	d.rows.Next()
-	return d.read()
-}
-
-func (d *side) read() error {
-	if !d.rows.Valid() {
-		d.key = nil
-		return nil
-	}
-	d.keyRoom = append(d.keyRoom[:0], d.rows.Key()[d.lead:]...)
-	if d.key = d.keyRoom; d.key == nil {
-		d.key = []byte{} // a table of one row
-	}
-	return d.rows.Value(func(b []byte) error {
-		d.value = append(d.value[:0], b...)
-		return nil
+	return s.Compare(ctx, served.key(byte(t)), made.key(byte(t)), func() { worker.Rest(ctx.Done()) }, func(key, have, want []byte) {
+		report(Difference{t, bytes.Clone(key), bytes.Clone(want), bytes.Clone(have)})
 	})
 }

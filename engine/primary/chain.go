@@ -38,6 +38,9 @@ type Config struct {
 	// Version counts the rules that rows are made by. Rows of another version are
 	// served if it is at least Reads, and made again: see [Chain.Rebuild].
 	Version, Reads uint16
+	// Given is what the rows follow from beside the blocks. Rows of another one are
+	// served, and made again.
+	Given Given
 	// Machine returns a machine that has read nothing yet.
 	Machine func() Machine
 }
@@ -70,6 +73,7 @@ type Chain struct {
 type position struct {
 	space   Space
 	version uint16  // of the rows
+	given   *Given  // of the rows; nil: not kept
 	cursor  *cursor // nil: no block yet
 }
 
@@ -110,10 +114,14 @@ func (c *Chain) load() (err error) {
 		at.space.Edition, c.next = e.serving, e
 		switch {
 		case found && e.version < c.cfg.Reads: // of no use: as if there were none
-			at.space.Edition++
-			c.next.dropping = append(c.next.dropping, e.serving)
+			// The next edition may have rows that were half made again, by whatever rules.
+			at.space.Edition += 2
+			c.next.dropping = append(c.next.dropping, e.serving, e.serving+1)
 		case found:
 			at.version = e.version
+		}
+		if at.given, err = c.readGiven(at.space); err != nil {
+			return err
 		}
 	}
 	if at.cursor, err = c.recover(at.space); err != nil {
@@ -149,18 +157,20 @@ func (c *Chain) First() (height uint64, ok bool) {
 	return 0, false
 }
 
-// Stale reports whether the rows were made by other rules than today's.
+// Stale reports whether the rows were made by other rules than today's, or follow from
+// something else than blocks have to be taken with now, such as a genesis that was not
+// known.
 func (c *Chain) Stale() bool {
 	at := c.at.Load()
-	return at.cursor != nil && at.version != c.cfg.Version
+	return at.cursor != nil && (at.version != c.cfg.Version || at.given != nil && c.cfg.Given.replaces(at.given))
 }
 
 // Digest hashes all rows that follow from blocks. Chains that have the same blocks have
 // the same digest.
 func (c *Chain) Digest(ctx context.Context) ([32]byte, error) {
 	space := c.at.Load().space
-	leads := [][]byte{space.Key(store.PrimaryCursor)}
-	for t := byte(store.PrimaryBlocks); t < store.PrimaryEnd; t++ {
+	var leads [][]byte
+	for _, t := range rowTables() {
 		leads = append(leads, space.Key(t))
 	}
 	return c.db.Digest(ctx, leads...)

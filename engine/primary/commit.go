@@ -204,13 +204,16 @@ func (w *writer) mark(b *store.Batch, cur *cursor) error {
 	}
 	e := w.c.next
 	e.version, e.serving = w.c.cfg.Version, w.at.space.Edition
+	if err := b.Set(givenKey(w.at.space), w.c.cfg.Given.encode()); err != nil {
+		return err
+	}
 	return b.Set(w.c.editionsKey(), e.encode())
 }
 
 // committed takes note of what is on disk.
 func (w *writer) committed(cur *cursor) {
 	if w.at.cursor == nil {
-		w.at.version = w.c.cfg.Version
+		w.at.version, w.at.given = w.c.cfg.Version, &w.c.cfg.Given
 	}
 	w.at.cursor = cur
 	at := w.at

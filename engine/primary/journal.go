@@ -19,6 +19,7 @@ func (w *writer) large(cur *cursor) error {
 		e := w.c.next
 		e.version, e.serving = w.c.cfg.Version, w.at.space.Edition
 		w.rows.block.put(string(w.c.editionsKey()), e.encode())
+		w.rows.block.put(string(givenKey(w.at.space)), w.c.cfg.Given.encode())
 	}
 	if err := w.journal(); err != nil {
 		return w.failed(err)

@@ -1,6 +1,7 @@
 package primary
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -58,25 +59,117 @@ const rebuildGroup = 512
 // stays when ctx ends, and the next call goes on with it. It does nothing to rows that
 // are not stale, but to remove what former ones left.
 func (c *Chain) Rebuild(ctx context.Context, from Blocks, progress func(done, of uint64)) error {
+	return c.remake(ctx, from, progress, false)
+}
+
+// Remake does what [Chain.Rebuild] does, to rows that are not stale too.
+func (c *Chain) Remake(ctx context.Context, from Blocks, progress func(done, of uint64)) error {
+	return c.remake(ctx, from, progress, true)
+}
+
+func (c *Chain) remake(ctx context.Context, from Blocks, progress func(done, of uint64), always bool) error {
 	c.rebuilding.Lock()
 	defer c.rebuilding.Unlock()
-	if c.Stale() {
-		if err := c.rebuild(ctx, from, progress); err != nil {
+	if at := c.at.Load(); at.cursor != nil && (always || c.Stale()) {
+		b, err := c.openBuild(ctx, buildRows, at.cursor.first)
+		if err == nil {
+			err = c.abreast(ctx, b, from, at.cursor.first, progress, func() error { return c.switchTo(b) })
+		}
+		if err != nil {
 			return fmt.Errorf("make rows of the primary network again: %w", err)
 		}
 	}
 	return c.sweep(ctx)
 }
 
-func (c *Chain) rebuild(ctx context.Context, from Blocks, progress func(done, of uint64)) error {
-	first := c.at.Load()
-	b := &Chain{db: c.db, cfg: c.cfg, ordinal: c.ordinal, limit: c.limit, build: true, edition: first.space.Edition + 1}
-	if err := b.load(); err != nil {
+// What a build is for.
+const (
+	buildRows  = 1 // to be served
+	buildCheck = 2 // to be compared with those that are served
+)
+
+// The build codec, version 1: u8 1 | u8 edition | u8 what it is for | u16 version | u64
+// first height | given codec. The row is there from before the first row of a build
+// until after its last, so a build by other rules is never gone on with.
+const buildVersion = 1
+
+func (c *Chain) buildRow(space Space, what byte, first uint64) []byte {
+	b := binary.BigEndian.AppendUint16([]byte{buildVersion, space.Edition, what}, c.cfg.Version)
+	return append(binary.BigEndian.AppendUint64(b, first), c.cfg.Given.encode()...)
+}
+
+func (c *Chain) buildKey() Key {
+	return Space{Ordinal: c.ordinal}.Key(store.PrimaryEditions).U8(rowBuild)
+}
+
+// openBuild returns rows that are made again beside those that are served, from a
+// height on: those of an earlier call that was ended, or none.
+func (c *Chain) openBuild(ctx context.Context, what byte, first uint64) (*Chain, error) {
+	b := &Chain{db: c.db, cfg: c.cfg, ordinal: c.ordinal, limit: c.limit, build: true, edition: c.Space().Edition + 1}
+	want := c.buildRow(Space{Edition: b.edition}, what, first)
+	same := false
+	s, err := c.db.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Get(c.buildKey(), func(have []byte) error {
+		same = bytes.Equal(have, want)
+		return nil
+	})
+	s.Close()
+	if err != nil {
+		return nil, err
+	}
+	if !same {
+		if err := c.sweep(ctx); err != nil { // it may have been one that is to be removed
+			return nil, err
+		}
+		if err := c.dropBuild(ctx); err != nil {
+			return nil, err
+		}
+		if err := c.set(c.buildKey(), want); err != nil {
+			return nil, err
+		}
+	}
+	return b, b.load()
+}
+
+// set writes a row.
+func (c *Chain) set(key Key, value []byte) error {
+	b, err := c.db.Batch()
+	if err != nil {
 		return err
 	}
+	defer b.Discard()
+	if err := b.Set(key, value); err != nil {
+		return err
+	}
+	return b.Commit()
+}
+
+// dropBuild removes the rows of a build. Its mark goes first: nothing goes on with rows
+// of which some are gone.
+func (c *Chain) dropBuild(ctx context.Context) error {
+	b, err := c.db.Batch()
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	if err := b.Delete(c.buildKey()); err != nil {
+		return err
+	}
+	if err := b.Commit(); err != nil {
+		return err
+	}
+	return c.dropEdition(ctx, c.Space().Edition+1)
+}
+
+// abreast makes the rows of a build up to the last block of c, and calls do while no
+// other blocks are committed.
+func (c *Chain) abreast(ctx context.Context, b *Chain, from Blocks, first uint64, progress func(done, of uint64), do func() error) error {
 	for {
 		target := c.at.Load().cursor.head
-		if err := b.catchUp(ctx, from, first.cursor.first, target.Height, progress); err != nil {
+		if err := b.catchUp(ctx, from, first, target.Height, progress); err != nil {
 			return err
 		}
 		c.commit.Lock()
@@ -85,7 +178,10 @@ func (c *Chain) rebuild(ctx context.Context, from Blocks, progress func(done, of
 			continue
 		}
 		defer c.commit.Unlock()
-		return c.switchTo(b)
+		if old, made := c.at.Load(), b.at.Load(); made.cursor == nil || made.cursor.head != old.cursor.head {
+			return fmt.Errorf("%w: the blocks are others", ErrOrder)
+		}
+		return do()
 	}
 }
 
@@ -122,9 +218,6 @@ func (c *Chain) catchUp(ctx context.Context, from Blocks, first, to uint64, prog
 // switchTo serves the rows of a build, which has all blocks.
 func (c *Chain) switchTo(b *Chain) error {
 	old, made := c.at.Load(), b.at.Load()
-	if made.cursor == nil || made.cursor.head != old.cursor.head {
-		return fmt.Errorf("%w: the blocks are others", ErrOrder)
-	}
 	e, _, err := c.readEditions()
 	if err != nil {
 		return err
@@ -137,6 +230,12 @@ func (c *Chain) switchTo(b *Chain) error {
 	}
 	defer batch.Discard()
 	if err := batch.Set(c.editionsKey(), e.encode()); err != nil {
+		return err
+	}
+	if err := batch.Set(givenKey(made.space), c.cfg.Given.encode()); err != nil {
+		return err
+	}
+	if err := batch.Delete(c.buildKey()); err != nil {
 		return err
 	}
 	if err := batch.Commit(); err != nil {
@@ -153,22 +252,30 @@ func (c *Chain) sweep(ctx context.Context) error {
 		if err != nil || len(e.dropping) == 0 {
 			return err
 		}
-		space := Space{Ordinal: c.ordinal, Edition: e.dropping[0]}
-		for t := byte(store.PrimaryCursor); t < store.PrimaryEnd; t++ {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if t == store.PrimaryEditions {
-				continue
-			}
-			if err := c.drop(space.Key(t)); err != nil {
-				return err
-			}
+		if err := c.dropEdition(ctx, e.dropping[0]); err != nil {
+			return err
 		}
 		if err := c.swept(); err != nil {
 			return err
 		}
 	}
+}
+
+// dropEdition removes the rows of an edition.
+func (c *Chain) dropEdition(ctx context.Context, edition uint8) error {
+	space := Space{Ordinal: c.ordinal, Edition: edition}
+	for t := byte(store.PrimaryCursor); t < store.PrimaryEnd; t++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if t == store.PrimaryEditions {
+			continue
+		}
+		if err := c.drop(space.Key(t)); err != nil {
+			return err
+		}
+	}
+	return c.drop(givenKey(space))
 }
 
 // swept takes the first edition off the list.

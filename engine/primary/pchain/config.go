@@ -39,8 +39,12 @@ type Chain struct {
 // Open returns the rows of a network's P-Chain.
 func Open(db *store.DB, cfg Config) (*Chain, error) {
 	cfg.fill()
+	given := primary.Given{Upgrades: *cfg.Upgrades}
+	if cfg.Genesis != nil {
+		given.Genesis = cfg.Genesis.ID
+	}
 	c, err := primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: reads,
+		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: reads, Given: given,
 		Machine: func() primary.Machine { return &machine{cfg: &cfg} },
 	})
 	if err != nil {

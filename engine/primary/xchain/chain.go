@@ -1,6 +1,8 @@
 package xchain
 
 import (
+	"crypto/sha256"
+
 	"quorate/engine/primary"
 	store "quorate/engine/store/index"
 )
@@ -17,7 +19,7 @@ const (
 // made are not.
 func OpenVertices(db *store.DB, network uint32, genesis []byte) (*primary.Chain, error) {
 	return primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(network, primary.XVertices), Version: version, Reads: reads,
+		ID: primary.RowsID(network, primary.XVertices), Version: version, Reads: reads, Given: given(genesis),
 		Machine: func() primary.Machine { return &machine{genesis: genesis} },
 	})
 }
@@ -34,7 +36,15 @@ func OpenBlocks(db *store.DB, network uint32, genesis []byte, vertices *primary.
 		return vertices.Space(), any, nil
 	}
 	return primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(network, primary.XChain), Version: version, Reads: reads,
+		ID: primary.RowsID(network, primary.XChain), Version: version, Reads: reads, Given: given(genesis),
 		Machine: func() primary.Machine { return &machine{genesis: genesis, vertices: before} },
 	})
+}
+
+// given is what rows follow from beside blocks.
+func given(genesis []byte) (g primary.Given) {
+	if len(genesis) > 0 {
+		g.Genesis = sha256.Sum256(genesis)
+	}
+	return g
 }

@@ -250,10 +250,12 @@ const (
 	//	value:    cursor codec
 	PrimaryCursor = 0x40
 
-	// PrimaryEditions has one row, of edition 0: which edition is served.
+	// PrimaryEditions has rows of edition 0: which edition is served, what edition is
+	// being made beside it and by what rules, and what the rows of an edition follow from
+	// beside blocks.
 	//
-	//	sort key: none
-	//	value:    editions codec
+	//	sort key: none | u8 1 | u8 2, u8 edition
+	//	value:    editions codec | build codec | given codec
 	PrimaryEditions = 0x41
 
 	// PrimaryJournal has the rows of a block that is larger than a transaction, until

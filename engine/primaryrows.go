@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/avm"
+	"quorate/engine/chain/platform"
+	"quorate/engine/chain/platform/rules"
+	"quorate/engine/primary"
+	"quorate/engine/primary/cchain"
+	"quorate/engine/primary/pchain"
+	"quorate/engine/primary/xchain"
+	store "quorate/engine/store/index"
+)
+
+// primaryRows opens the rows of the chains of a primary network.
+type primaryRows struct {
+	network  uint32
+	genesis  *platform.Genesis // nil where it is not known
+	exchange []byte            // what the genesis has for the X-Chain
+	upgrades *rules.Upgrades
+	asset    chain.ID // AVAX, zero where it is not known
+}
+
+// know takes a genesis, which may be nil.
+func (p *primaryRows) know(genesis []byte) (err error) {
+	if genesis == nil {
+		return nil
+	}
+	if p.genesis, err = platform.ParseGenesis(genesis); err != nil {
+		return err
+	}
+	p.exchange, err = exchangeGenesis(p.genesis)
+	return err
+}
+
+// platform opens the rows of the P-Chain.
+func (p *primaryRows) platform(db *store.DB) (*pchain.Chain, error) {
+	return pchain.Open(db, pchain.Config{Network: p.network, Genesis: p.genesis, Upgrades: p.upgrades, AVAX: p.asset})
+}
+
+// open opens the rows of any chain but the P-Chain. Vertices are those before the blocks
+// of the X-Chain.
+func (p *primaryRows) open(db *store.DB, kind primary.Kind, vertices *primary.Chain) (*primary.Chain, error) {
+	switch kind {
+	case primary.XVertices:
+		return xchain.OpenVertices(db, p.network, p.exchange)
+	case primary.XChain:
+		return xchain.OpenBlocks(db, p.network, p.exchange, vertices)
+	case primary.CChain:
+		return cchain.Open(db, p.network)
+	}
+	return nil, fmt.Errorf("no rows of %s", kind)
+}
+
+// exchangeGenesis returns what a genesis of the P-Chain has for the X-Chain.
+func exchangeGenesis(g *platform.Genesis) ([]byte, error) {
+	for i := range g.Chains {
+		if c, ok := g.Chains[i].Body.(*platform.CreateChain); ok && c.VM == exchangeVM {
+			if _, err := avm.ParseGenesis(c.GenesisData); err != nil {
+				return nil, err
+			}
+			return c.GenesisData, nil
+		}
+	}
+	return nil, nil
+}
+
+// exchangeVM is the ID of the X-Chain's virtual machine.
+var exchangeVM = chain.ID{'a', 'v', 'm'}
+
+// PrimaryName is what the commands on a data folder call a chain of a primary network:
+// it is the name of the folder of its archive.
+func PrimaryName(network uint32, kind primary.Kind) string {
+	for _, c := range primaryChains {
+		if c.kind == kind {
+			return fmt.Sprintf("network-%d-%s", network, c.folder)
+		}
+	}
+	return fmt.Sprintf("network-%d-%d", network, kind)
+}
+
+// ParsePrimaryName reads what [PrimaryName] returns.
+func ParsePrimaryName(name string) (network uint32, kind primary.Kind, ok bool) {
+	if _, err := fmt.Sscanf(name, "network-%d-", &network); err != nil {
+		return 0, 0, false
+	}
+	for _, c := range primaryChains {
+		if PrimaryName(network, c.kind) == name {
+			return network, c.kind, true
+		}
+	}
+	return 0, 0, false
+}
+
+func genesisFile(dataDir string, network uint32) string {
+	return filepath.Join(dataDir, fmt.Sprintf("genesis-%08x", network))
+}
+
+// keepGenesis keeps the genesis of a network in the data folder, so that rows can be
+// made again from it by who is not told of it.
+func keepGenesis(dataDir string, network uint32, genesis []byte) error {
+	name := genesisFile(dataDir, network)
+	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, genesis) {
+		return nil
+	}
+	tmp := name + ".tmp"
+	if err := os.WriteFile(tmp, genesis, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, name)
+}
+
+// keptGenesis returns the genesis of a network that is kept in the data folder if it is
+// the one of that ID, and nil if there is none.
+func keptGenesis(dataDir string, network uint32, id chain.ID) ([]byte, error) {
+	b, err := os.ReadFile(genesisFile(dataDir, network))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case primary.GenesisID(b) != id:
+		return nil, nil
+	}
+	return b, nil
+}
+
+// genesisOf returns the genesis of a network, nil if it is not known: the one that the
+// configuration has, which is kept, or else the kept one that the P-Chain's rows were
+// made with.
+func (e *Engine) genesisOf(network uint32) ([]byte, error) {
+	if g := e.cfg.Genesis[network]; g != nil {
+		return g, keepGenesis(e.cfg.DataDir, network, g)
+	}
+	given, ok, err := primary.GivenOf(e.db.Load(), network, primary.PChain)
+	if err != nil || !ok || given.Genesis.IsZero() {
+		return nil, err
+	}
+	return keptGenesis(e.cfg.DataDir, network, given.Genesis)
+}
