@@ -311,8 +311,53 @@ func (v *fakeView) Maker(contract evm.Address) (*index.Tx, int, bool, error) {
 	return nil, 0, false, v.broken
 }
 
+// block makes a block of its transactions.
+func (v *fakeView) block(number uint64) index.Block {
+	b := index.Block{Txs: new(uint64)}
+	b.Number, b.Hash, b.Parent, b.TimeMilli = number, numbered(number, 0xb), numbered(number-1, 0xb), number*1000
+	b.GasLimit, b.Fees = 15_000_000, new(uint256.Int)
+	if number != 1 {
+		b.GasCost = uint256.NewInt(number)
+	}
+	for _, tx := range v.txs {
+		if tx.Block.Number == number {
+			b.TxCount++
+			b.GasUsed += tx.GasUsed
+			b.TimeMilli, b.BaseFee = tx.Block.TimeMilli, tx.Block.BaseFee
+			b.Fees.Add(b.Fees, new(uint256.Int).Mul(&tx.GasPrice, uint256.NewInt(tx.GasUsed)))
+		}
+		if tx.Block.Number <= number {
+			*b.Txs++
+		}
+	}
+	if number == 0 {
+		b.Txs = nil
+	}
+	return b
+}
+
+func (v *fakeView) Blocks(p index.Page, take index.BlockFunc) ([]byte, error) {
+	all := make([]uint64, v.tip+1)
+	for i := range all {
+		all[i] = uint64(i)
+	}
+	at := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+	list, next, err := scan(v, all, p, at, func(n uint64) uint64 { return n })
+	return hand(list, next, err, at, func(n uint64) bool { b := v.block(n); return take(&b) })
+}
+
+func (v *fakeView) BlockAt(number uint64) (index.Block, bool, error) {
+	if number > v.tip {
+		return index.Block{}, false, v.broken
+	}
+	return v.block(number), true, v.broken
+}
+
 // BlocksBefore knows the time of a block from its transactions.
 func (v *fakeView) BlocksBefore(milli uint64) (uint64, error) {
+	if milli == 0 {
+		return 0, v.broken
+	}
 	for _, tx := range v.txs {
 		if tx.Block.Number <= v.tip && tx.Block.TimeMilli >= milli {
 			return tx.Block.Number, v.broken

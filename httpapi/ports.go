@@ -109,6 +109,9 @@ type View interface {
 	// Maker returns the transaction that made a contract, and the call that did, -1 if
 	// it was the transaction itself.
 	Maker(contract evm.Address) (tx *index.Tx, call int, found bool, err error)
+	// Blocks and BlockAt read blocks with what lists show of them.
+	Blocks(p index.Page, take index.BlockFunc) ([]byte, error)
+	BlockAt(number uint64) (index.Block, bool, error)
 	// BlocksBefore returns the height of the first block at or after a time in Unix
 	// milliseconds.
 	BlocksBefore(milli uint64) (uint64, error)

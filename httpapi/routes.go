@@ -110,6 +110,7 @@ func Routes() []Route {
 	list := signingRoutes()
 	list = append(list, chainRoutes()...)
 	list = append(list, addressRoutes()...)
+	list = append(list, blockRoutes()...)
 	list = append(list, partRoutes()...)
 	list = append(list, allChainsRoutes()...)
 	list = append(list, operationRoutes()...)

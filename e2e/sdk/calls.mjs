@@ -24,6 +24,7 @@ export function evmCalls(f) {
   return [
     ...transactions(f, on, blocks, last),
     ...transfers(f, on, blocks, last),
+    ...blocksOf(f, on),
     ...parts(f, on, blocks),
     ...balances(f, on),
     ...metrics(f),
@@ -82,6 +83,18 @@ function transfers(f, on, blocks, last) {
     { ...token(f.nftContract, { ...blocks, ...longPages }), fixed: true },
     { ...token(f.erc1155Contract, { ...blocks, ...longPages }), fixed: true, repeats: true },
     ...(f.hostileToken ? [token(f.hostileToken, longPages)] : []),
+  ];
+}
+
+// blocks of a chain.
+function blocksOf(f, on) {
+  const call = (name, rows, request) => ({ endpoint: "evm", name: `data.evm.blocks.${name}`, rows, request: { ...on, ...request } });
+  return [
+    call("listLatest", "blocks", longPages),
+    call("get", undefined, { blockId: f.blockId }),
+    { ...call("get", undefined, { blockId: f.blockHash }), fixed: true },
+    { ...call("get", undefined, { blockId: unknownHash }), error: 404 },
+    { ...call("get", undefined, { blockId: "latest" }), error: 400 },
   ];
 }
 
@@ -239,6 +252,8 @@ export function serverCalls(f) {
     chains({ feature: "nftIndexing" }),
     ...["transactions.listLatestAllChains", "chains.listAllLatestTransactions"].flatMap((name) => [longPages, { network, status: "failed", pageSize: 100 }].map(
       (request) => ({ endpoint: "evm", name: `data.evm.${name}`, rows: "transactions", request }))),
+    ...["blocks.listLatestAllChains", "chains.listAllLatestBlocks"].flatMap((name) => [longPages, { network, pageSize: 100 }].map(
+      (request) => ({ endpoint: "evm", name: `data.evm.${name}`, rows: "blocks", request }))),
     { endpoint: "service", name: "data.healthCheck", request: undefined },
     { endpoint: "service", name: "metrics.healthCheck", request: undefined },
     { endpoint: "service", name: "data.liveCheck", request: undefined, only: "chainkit" },

@@ -4,6 +4,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/evm/consensus"
 	"quorate/engine/chain/warp"
 	store "quorate/engine/store/index"
 )
@@ -13,6 +14,9 @@ type prior interface {
 	// token returns an ERC-20 balance, zero if there is none.
 	token(holder, token *evm.Address) (balance, error)
 	setToken(holder, token *evm.Address, b balance)
+	// cell returns a cell's value, nil if there is none.
+	cell(k key) ([]byte, error)
+	setCell(k key, value []byte)
 	// tokenSeen and the like tell whether a token was noted before, and note it.
 	tokenSeen(t SeenToken) bool
 }
@@ -70,6 +74,8 @@ type builder struct {
 	transfers []Transfer
 	roles     map[evm.Address]Role
 	balances  map[holding]struct{}
+	cells     map[string]struct{}
+	header    consensus.Header
 	owners    map[NFT]evm.Address
 	capitals  capitals
 }
@@ -96,9 +102,14 @@ func (b *builder) put(k key, value []byte) {
 
 // apply appends the rows of a block, which is the one after the block before.
 func (b *builder) apply(blk *evm.Block) error {
-	b.put(b.start(store.TableBlocks).u64(blk.Number), appendHeader(b.value[:0], blk))
+	if b.m.writes(store.TableBlocks) {
+		fees := feesOf(blk)
+		b.value = appendHeader(b.value[:0], blk, &fees, b.gasCost(blk))
+		b.put(b.start(store.TableBlocks).u64(blk.Number), b.value)
+	}
 	b.put(b.start(store.TableBlockHashes).hash(&blk.Hash), key(b.value[:0]).u64(blk.Number))
 	clear(b.balances)
+	clear(b.cells)
 	clear(b.owners)
 	if b.roll != nil {
 		b.roll.begin(blk.TimeMilli, blk.GasUsed, blk.Traced || b.lenient)
@@ -118,6 +129,9 @@ func (b *builder) apply(blk *evm.Block) error {
 	for nft, owner := range b.owners {
 		k := b.start(store.TableNFTOwners).addr(&nft.Token).word(nft.ID.Bytes32()).u64(^blk.Number)
 		b.put(k, owner[:])
+	}
+	if err := b.sums(blk); err != nil {
+		return err
 	}
 	b.native(blk)
 	if b.roll != nil {

@@ -19,7 +19,18 @@ import (
 type begins [parts]uint64
 
 // beginsLen is the length of a stored begins: u64 for each part.
-const beginsLen = 8 * parts
+const (
+	beginsLen    = 8 * parts
+	oldBeginsLen = 8 * 3
+)
+
+// beginsAt returns those of tables that begin together.
+func beginsAt(height uint64) (b begins) {
+	for p := range b {
+		b[p] = height
+	}
+	return b
+}
 
 func (b *begins) append(dst []byte) []byte {
 	for _, height := range b {
@@ -28,11 +39,14 @@ func (b *begins) append(dst []byte) []byte {
 	return dst
 }
 
+// Before there was partSums it was shorter. Those tables begin with the first block
+// then: they are made when all others are there.
 func (b *begins) decode(raw []byte) error {
-	if len(raw) != beginsLen {
+	if len(raw) != beginsLen && len(raw) != oldBeginsLen {
 		return fmt.Errorf("%w: first blocks of tables", errCodec)
 	}
-	for p := range b {
+	b[partSums] = binary.BigEndian.Uint64(raw)
+	for p := range len(raw) / 8 {
 		b[p] = binary.BigEndian.Uint64(raw[8*p:])
 	}
 	return nil
@@ -72,7 +86,7 @@ func (c *Chain) begins() begins {
 		return cur.from
 	}
 	start := c.start.Load()
-	return begins{start, start, start}
+	return beginsAt(start)
 }
 
 // loadBegins reads the first blocks of a chain's tables. An index that was begun
@@ -97,7 +111,7 @@ func (c *Chain) loadBegins(s *store.Snapshot, cur *cursor) error {
 		return nil
 	}
 	first := binary.BigEndian.Uint64(rows.Key()[len(blocks):])
-	cur.from = begins{first, first, first}
+	cur.from = beginsAt(first)
 	return c.putRows(row{row0, cur.from.append(nil)})
 }
 

@@ -159,27 +159,39 @@ func (e *txEncoder) call(c *evm.Call) {
 	e.uv(c.GasUsed)
 }
 
-// The header codec, version 1:
+// The header codec, version 2:
 //
-//	u8 1 | u8 flags (1 traced, 2 has base fee) | hash | parent | miner | uv time, Unix ms |
-//	uv gas limit | uv gas used | uv size | uv transactions | [u256 base fee]
+//	u8 2 | u8 flags (1 traced, 2 has base fee, 4 has gas cost) | hash | parent | miner |
+//	uv time, Unix ms | uv gas limit | uv gas used | uv size | uv transactions |
+//	[u256 base fee] | u256 fees | [u256 gas cost]
+//
+// Version 1 had neither fees nor gas cost.
 const (
-	headerVersion = 1
+	headerVersion = 2
 
 	headerTraced     = 1
 	headerHasBaseFee = 2
-	headerFlagsEnd   = 4
+	headerHasGasCost = 4
+	headerFlagsEnd   = 8
 )
 
-func appendHeader(dst []byte, b *evm.Block) []byte {
-	flags := byte(0)
+// appendHeader appends the header of a block, with what was paid for its transactions;
+// nil is as in version 1. gasCost is nil if it is not known.
+func appendHeader(dst []byte, b *evm.Block, fees, gasCost *uint256.Int) []byte {
+	version, flags := byte(1), byte(0)
+	if fees != nil {
+		version = headerVersion
+	}
+	if gasCost != nil {
+		flags |= headerHasGasCost
+	}
 	if b.Traced {
 		flags |= headerTraced
 	}
 	if b.BaseFee != nil {
 		flags |= headerHasBaseFee
 	}
-	dst = append(dst, headerVersion, flags)
+	dst = append(dst, version, flags)
 	dst = append(append(append(dst, b.Hash[:]...), b.Parent[:]...), b.Miner[:]...)
 	for _, v := range []uint64{b.TimeMilli, b.GasLimit, b.GasUsed, b.Size, uint64(len(b.Txs))} {
 		dst = binary.AppendUvarint(dst, v)
@@ -187,17 +199,34 @@ func appendHeader(dst []byte, b *evm.Block) []byte {
 	if b.BaseFee != nil {
 		dst = appendU256(dst, b.BaseFee)
 	}
+	if fees != nil {
+		dst = appendU256(dst, fees)
+	}
+	if gasCost != nil {
+		dst = appendU256(dst, gasCost)
+	}
 	return dst
+}
+
+// feesOf returns what was paid for the gas of all transactions.
+func feesOf(b *evm.Block) (sum uint256.Int) {
+	var fee uint256.Int
+	for i := range b.Txs {
+		tx := &b.Txs[i]
+		sum.Add(&sum, fee.Mul(fee.SetUint64(tx.GasUsed), &tx.GasPrice))
+	}
+	return sum
 }
 
 func decodeHeader(number uint64, b []byte) (Header, error) {
 	h := Header{BlockRef: BlockRef{Number: number}}
 	d := decoder{b: b}
-	if v := d.u8(); v != headerVersion {
+	version := d.u8()
+	if version < 1 || version > headerVersion {
 		d.fail("header version")
 	}
 	flags := d.u8()
-	if flags >= headerFlagsEnd {
+	if flags >= headerFlagsEnd || version == 1 && flags&headerHasGasCost != 0 {
 		d.fail("header flags")
 	}
 	copy(h.Hash[:], d.take(evm.HashLen))
@@ -208,6 +237,12 @@ func decodeHeader(number uint64, b []byte) (Header, error) {
 	h.Traced = flags&headerTraced != 0
 	if flags&headerHasBaseFee != 0 {
 		h.BaseFee = d.newU256()
+	}
+	if version > 1 {
+		h.Fees = d.newU256()
+	}
+	if flags&headerHasGasCost != 0 {
+		h.GasCost = d.newU256()
 	}
 	return h, d.end("header")
 }

@@ -100,7 +100,8 @@ func FuzzDecodeTx(f *testing.F) {
 
 func FuzzDecodeHeader(f *testing.F) {
 	for _, b := range indextest.New(indextest.Config{Seed: 8, Txs: 3}).Blocks(5) {
-		f.Add(appendHeader(nil, b))
+		f.Add(appendHeader(nil, b, nil, nil))
+		f.Add(appendHeader(nil, b, uint256.NewInt(0), uint256.NewInt(7)))
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -116,7 +117,7 @@ func FuzzDecodeHeader(f *testing.F) {
 			return // the encoder counts transactions
 		}
 		blk.Txs = make([]evm.Tx, h.TxCount)
-		again, err := decodeHeader(9, appendHeader(nil, &blk))
+		again, err := decodeHeader(9, appendHeader(nil, &blk, h.Fees, h.GasCost))
 		if err != nil || !reflect.DeepEqual(h, again) {
 			t.Fatalf("%v: %+v\nwas %+v", err, again, h)
 		}

@@ -192,6 +192,7 @@ func compare(t *testing.T, v *View, o *oracle, limit int) {
 		p := Page{Limit: limit, Ascending: asc, To: ^uint64(0)}
 		compareTxs(t, v, o, p)
 		compareMoves(t, v, o, p)
+		compareBlocks(t, v, o, p)
 	}
 	compareHoldings(t, v, o, limit)
 	compareHolders(t, v, o.blocks, holdingsAfter(o.blocks), limit, rand.New(rand.NewPCG(v.Tip().Number, 4)))

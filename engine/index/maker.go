@@ -22,6 +22,7 @@ type maker struct {
 	tokens *cache[holding, balance]
 	noted  *cache[SeenToken, struct{}]
 	stamps *cache[evm.Address, rollup.Stamp]
+	cells  *cache[string, []byte]
 	// ahead is what the group before has changed, if it is being committed while
 	// the next one is made.
 	ahead ahead
@@ -36,6 +37,7 @@ type maker struct {
 // ahead holds changes that a snapshot may not show yet.
 type ahead struct {
 	tokens map[holding]balance
+	cells  map[string][]byte
 }
 
 // allTables takes all tables that follow from blocks.
@@ -52,9 +54,10 @@ func newMaker(c *Chain, at *places, take func(Table) bool) *maker {
 	m.tokens = newCache[holding, balance](size / 2)
 	m.noted = newCache[SeenToken, struct{}](size / 20)
 	m.stamps = newCache[evm.Address, rollup.Stamp](size / 2)
+	m.cells = newCache[string, []byte](size / 20)
 	m.builder = &builder{
 		m: m, roles: map[evm.Address]Role{},
-		balances: map[holding]struct{}{}, owners: map[NFT]evm.Address{},
+		balances: map[holding]struct{}{}, owners: map[NFT]evm.Address{}, cells: map[string]struct{}{},
 	}
 	return m
 }
@@ -64,13 +67,14 @@ const (
 	tokenBytes = 200
 	stampBytes = 60
 	notedBytes = 60
+	cellBytes  = 250
 	// RememberBytes is what each balance takes with its share of the others.
-	RememberBytes = tokenBytes + stampBytes + notedBytes/10
+	RememberBytes = tokenBytes + stampBytes + notedBytes/10 + cellBytes/10
 )
 
 // bytes returns about how many bytes the maker remembers.
 func (m *maker) bytes() int64 {
-	return int64(tokenBytes*m.tokens.len() + stampBytes*m.stamps.len() + notedBytes*m.noted.len())
+	return int64(tokenBytes*m.tokens.len() + stampBytes*m.stamps.len() + notedBytes*m.noted.len() + cellBytes*m.cells.len())
 }
 
 // writes reports whether a table is one of those that are made.
@@ -120,7 +124,7 @@ func (m *maker) group(ctx context.Context, blocks []*evm.Block, cur cursor, firs
 	}
 	p.keep()
 	if m.pipelined {
-		m.ahead, m.roll = ahead{p.changed}, b.roll
+		m.ahead, m.roll = ahead{p.changed, p.cells.changed}, b.roll
 	}
 	return nil
 }

@@ -475,9 +475,12 @@ func (b *build) replace(cur cursor) error {
 	c.doubt = false
 	m := newMaker(c, cur.places, allTables)
 	m.noted = c.maker.noted
-	m.tokens, m.stamps = c.maker.tokens, c.maker.stamps
+	m.tokens, m.stamps, m.cells = c.maker.tokens, c.maker.stamps, c.maker.cells
 	if b.m.writes(store.TableTokenBalances) {
 		m.tokens = b.m.tokens
+	}
+	if b.m.writes(store.TableTxCounts) {
+		m.cells = b.m.cells
 	}
 	if b.m.writes(store.TableRollup) {
 		m.stamps = b.m.stamps

@@ -19,6 +19,7 @@ type stored struct {
 	key    key
 
 	changed map[holding]balance
+	cells   cells
 	noted   map[SeenToken]struct{}
 }
 
@@ -26,6 +27,7 @@ func newStored(m *maker, s *store.Snapshot, below uint64) (*stored, error) {
 	p := &stored{
 		m: m, below: below,
 		changed: map[holding]balance{}, noted: map[SeenToken]struct{}{},
+		cells: cells{s: s, changed: map[string][]byte{}},
 	}
 	var err error
 	p.tokens, err = s.Rows(m.at.key(store.TableTokenBalances), false)
@@ -123,6 +125,9 @@ func (p *stored) tokenSeen(t SeenToken) bool {
 func (p *stored) keep() {
 	for h, bal := range p.changed {
 		p.m.tokens.put(h, bal)
+	}
+	for k, value := range p.cells.changed {
+		p.m.cells.put(k, value)
 	}
 	for t := range p.noted {
 		p.m.noted.put(t, struct{}{})

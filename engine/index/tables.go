@@ -18,12 +18,14 @@ type part uint8
 const (
 	// partPure tables follow from each block alone: a row is what its block says.
 	partPure part = iota
-	// partBalances and partMetrics are folds: a row follows from its block and the
+	// partBalances, partMetrics and partSums are folds: a row follows from its block and the
 	// rows before it.
 	partBalances
 	partMetrics
+	// partSums are folds whose rows lie in histories, see [cells].
+	partSums
 
-	parts = 3
+	parts = 4
 )
 
 // has reports whether a table belongs to the part.
@@ -45,7 +47,8 @@ type tableInfo struct {
 // tables are all tables that follow from the blocks of a chain, with what pertains
 // to their rows today. The layouts are in store.
 var tables = [store.TablesEnd]tableInfo{
-	store.TableBlocks:      {"blocks", partPure, 1, 1},
+	// 2: what was paid for transactions, and what the block itself cost.
+	store.TableBlocks:      {"blocks", partPure, 2, 1},
 	store.TableBlockHashes: {"block-hashes", partPure, 1, 1},
 	store.TableTxs:         {"transactions", partPure, 1, 1},
 	store.TableTxHashes:    {"transaction-hashes", partPure, 1, 1},
@@ -70,6 +73,8 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableTxHeads:  {"transaction-heads", partPure, 2, 2},
 	store.TableHoldings: {"newest-holdings", partBalances, 1, 1},
 	store.TableHolders:  {"newest-holders", partBalances, 1, 1},
+
+	store.TableTxCounts: {"transaction-counts", partSums, 1, 1},
 }
 
 // String returns the table's name on the command line and in reports.

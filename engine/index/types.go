@@ -57,6 +57,11 @@ type Header struct {
 	Size              uint64 // bytes of the encoded block
 	TxCount           uint32
 	Traced            bool // the calls of its transactions are known
+	// Fees are what was paid for the gas of its transactions. Nil in rows of old.
+	Fees *uint256.Int
+	// GasCost is the block gas cost of its header, zero where headers have none. Nil
+	// in rows of old, and of a block whose header is not known.
+	GasCost *uint256.Int
 }
 
 // Tx is a stored transaction. It has no logs; transfers are what they tell.

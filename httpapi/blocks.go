@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/index"
+)
+
+// blockRoutes are the blocks of EVM chains, of one and of all. Both SDKs know the
+// latter by two paths.
+func blockRoutes() []Route {
+	all := func(id uint8, pattern string) Route {
+		return Route{
+			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
+			Doc: "lists the latest blocks of all chains",
+			id:  id, query: []param{paramPageToken, paramPageSize, paramNetwork}, size: pagesOf100,
+			needs: needsChains, make: onChains(nil, (*call).allBlocks),
+		}
+	}
+	return []Route{
+		{
+			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks", Units: unitsMedium, Chain: "chainId",
+			Doc: "lists the latest blocks",
+			id:  90, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
+			needs: needsChains, make: onChain(nil, (*call).latestBlocks),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}", Units: unitsMedium, Chain: "chainId",
+			Doc: "returns one block, by number or hash",
+			id:  91, needs: needsChains, make: onChain((*call).itemBlock, (*call).singleBlock),
+		},
+		all(92, "/v1/blocks"), all(93, "/v1/chains/allBlocks"),
+	}
+}
+
+// latestBlocks lists the blocks of the chain, the newest first.
+func (c *call) latestBlocks() *failure {
+	c.list("blocks")
+	next, err := c.v.Blocks(c.page(), func(b *index.Block) bool {
+		c.w.Block(b)
+		return c.room()
+	})
+	return c.end(next, err)
+}
+
+func (c *call) singleBlock() *failure {
+	if f := c.findBlock(); f != nil {
+		return f
+	}
+	b, found, err := c.v.BlockAt(c.number)
+	if err != nil {
+		return c.readFailure(err)
+	}
+	if !found {
+		return c.absent("block " + strconv.FormatUint(c.number, 10) + " does not exist or is not indexed yet")
+	}
+	c.only(0)
+	c.w.Block(&b)
+	return nil
+}
+
+// allBlocks lists the latest blocks of all chains.
+func (c *call) allBlocks() *failure {
+	m := merged{}
+	if f := c.openMerged(&m); f != nil {
+		return f
+	}
+	if f := c.eachChain(func(Chain) {}, func() *failure { return c.mergeBlocks(&m) }); f != nil {
+		return f
+	}
+	return c.endMerged("blocks", &m)
+}
+
+// mergeBlocks writes as many blocks of the open chain as the page can need, and one more.
+func (c *call) mergeBlocks(m *merged) *failure {
+	id := c.chain.ID()
+	chain := binary.BigEndian.Uint64(id[:])
+	height, _, err := c.behind(m.after, chain)
+	if err != nil {
+		return c.readFailure(err)
+	}
+	if m.after != nil && chain == m.after.chain {
+		height = m.after.height // a block is one row
+	}
+	n := 0
+	_, err = c.v.Blocks(index.Page{Limit: math.MaxInt, To: height}, func(b *index.Block) bool {
+		from := len(c.w.B)
+		c.w.Block(b)
+		m.rows = append(m.rows, mergedRow{
+			place: place{second: b.TimeMilli / 1000, chain: chain, height: b.Number}, from: from, to: len(c.w.B),
+		})
+		n++
+		return n <= c.q.pageSize
+	})
+	if err != nil {
+		return c.readFailure(err)
+	}
+	return nil
+}
