@@ -63,7 +63,7 @@ func TestIngestGivenUp(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		ctx, cancel := context.WithCancelCause(t.Context())
-		r, err := Ingest(ctx, IngestConfig{Blocks: 130, TxsPerBlock: 2, Accounts: 100, Dir: dir, Progress: func(p IngestProgress) {
+		r, err := Ingest(ctx, IngestConfig{Blocks: 66, TxsPerBlock: 1, Accounts: 20, Dir: dir, Progress: func(p IngestProgress) {
 			if p.Doing == c.doing {
 				cancel(stop)
 			}

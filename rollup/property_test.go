@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/rollup"
 )
 
@@ -39,18 +40,11 @@ func checkAll(tb testing.TB, c chooser, o *oracle, d *database) {
 	}
 }
 
-func seeds(short int) int {
-	if testing.Short() {
-		return short
-	}
-	return 4 * short
-}
-
 // Random chains, with crashes and restarts anywhere, have the figures that the
 // oracle has, and the very bytes that they have without.
 func TestRandomChains(t *testing.T) {
 	t.Parallel()
-	for n := range uint64(seeds(25)) {
+	for n := range uint64(torture.Pick(25, 100)) {
 		t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
 			t.Parallel()
 			checkChain(t, seed(n), 1+seed(n).below(250))
@@ -96,7 +90,7 @@ func TestGenesisOnly(t *testing.T) {
 // they are added.
 func TestTotals(t *testing.T) {
 	t.Parallel()
-	for n := range uint64(seeds(10)) {
+	for n := range uint64(torture.Pick(10, 40)) {
 		t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
 			t.Parallel()
 			c := seed(1000 + n)

@@ -148,9 +148,9 @@ func TestFlippedBits(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		for name, size := range d.Names() {
 			// In CI a bit here and there; the heads and ends of all files are few.
-			step := torture.Pick(4001, 101)
+			step := torture.Pick(8009, 101)
 			if strings.HasSuffix(name, notesSuffix) { // what it ends with is short
-				step = torture.Pick(401, 101)
+				step = torture.Pick(797, 101)
 			}
 			for bit := rng.IntN(step); bit < 8*size; bit += 1 + rng.IntN(step) {
 				t.Run(fmt.Sprintf("%v/%s/%d", closed, name[len(powerDir)+1:], bit), func(t *testing.T) {

@@ -219,14 +219,14 @@ func TestOlderStops(t *testing.T) {
 func TestOlderRoom(t *testing.T) {
 	t.Parallel()
 	r := &blockRange[*block]{
-		last: chain.Head{Height: 99}, stop: func(error) {},
+		last: chain.Head{Height: 19}, stop: func(error) {},
 		encode: func(dst []byte, _ *block) []byte { return append(dst, make([]byte, olderBytes/4)...) },
 	}
 	r.Nodes = &nodesOf{}
-	if err := r.Commit(t.Context(), chainOf(100, "a")); err != nil {
+	if err := r.Commit(t.Context(), chainOf(20, "a")); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.blocks); n != 8 || r.blocks[n-1].Height != 99 || r.bytes > 2*olderBytes {
+	if n := len(r.blocks); n != 8 || r.blocks[n-1].Height != 19 || r.bytes > 2*olderBytes {
 		t.Errorf("%d blocks of %d bytes", n, r.bytes)
 	}
 }

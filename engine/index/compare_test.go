@@ -2,11 +2,13 @@ package index
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"quorate/engine/chain/evm"
@@ -28,17 +30,38 @@ func (t *oracleTx) String() string {
 }
 
 func txText(number uint64, block evm.Hash, ms uint64, tx *evm.Tx) string {
-	fees := ""
+	t := wording(make([]byte, 0, 512+len(tx.Input)))
+	t.numbers(number).bytes(block[:]).numbers(ms).bytes(tx.Hash[:]).numbers(uint64(tx.Index), uint64(tx.Type), tx.Nonce)
+	t.bytes(tx.From[:]).bytes(tx.To[:]).bytes(tx.Contract[:]).numbers(tx.GasLimit, tx.GasUsed)
+	t.rest(tx.Creation, tx.Failed, tx.Value.Dec(), tx.GasPrice.Dec())
 	if tx.MaxFee != nil {
-		fees = fmt.Sprint(tx.MaxFee, tx.MaxPriorityFee)
+		t.rest(tx.MaxFee, tx.MaxPriorityFee)
 	}
-	s := fmt.Sprintf("%d %x %d %x %d %d %d %x %x %v %x %s %d %d %s %s %x %v", number, block[:], ms, tx.Hash[:], tx.Index,
-		tx.Type, tx.Nonce, tx.From[:], tx.To[:], tx.Creation, tx.Contract[:], tx.Value.Dec(), tx.GasLimit, tx.GasUsed,
-		tx.GasPrice.Dec(), fees, tx.Input, tx.Failed)
+	t = append(t, tx.Input...) // as it is: in hex it would be most of the work of comparing
 	for _, c := range tx.Calls {
-		s += fmt.Sprintf(" %d %d %x %x %s %d %d %v", c.Type, c.Depth, c.From[:], c.To[:], c.Value.Dec(), c.Gas, c.GasUsed, c.Reverted)
+		t.numbers(uint64(c.Type), uint64(c.Depth), c.Gas, c.GasUsed).bytes(c.From[:]).bytes(c.To[:]).rest(c.Value.Dec(), c.Reverted)
 	}
-	return s
+	return string(t)
+}
+
+// wording is a text that grows, a space behind each of its parts.
+type wording []byte
+
+func (t *wording) numbers(all ...uint64) *wording {
+	for _, n := range all {
+		*t = append(strconv.AppendUint(*t, n, 10), ' ')
+	}
+	return t
+}
+
+func (t *wording) bytes(b []byte) *wording {
+	*t = append(hex.AppendEncode(*t, b), ' ')
+	return t
+}
+
+func (t *wording) rest(all ...any) *wording {
+	*t = append(fmt.Append(*t, all...), ' ')
+	return t
 }
 
 func (m oracleMove) String() string {

@@ -91,7 +91,7 @@ func TestKilled(t *testing.T) {
 		stop()
 		rng := rand.New(rand.NewPCG(9, 9))
 		resumed := 0
-		for n := 2; n <= whole.Ops(); n += torture.Pick(5, 1) {
+		for n := 2; n <= whole.Ops(); n += torture.Pick(11, 1) {
 			disk, kept := &faultfs.Disk{}, &memory{}
 			disk.PowerOff(n)
 			kept.put = func(string) error {

@@ -42,7 +42,7 @@ func (l *Lane) count(v *index.View, k countKey) (n int, err error) {
 	if k.holders {
 		n, err = v.SaidHolders(k.token, maxHolders)
 	} else {
-		n, err = v.CountURIs(k.token, maxURIs)
+		n, err = v.CountURIs(k.token, l.mostURIs)
 	}
 	if err == nil {
 		l.counted.Add(k, n)
@@ -64,7 +64,7 @@ func (l *Lane) askURIs(token evm.Address, kind index.TransferKind, from, to *uin
 			id := new(uint256.Int).Sub(from, uint256.NewInt(1)).Bytes32()
 			after = id[:]
 		}
-		for n := 0; n < maxURIs; n += listPart {
+		for n := 0; n < l.mostURIs; n += listPart {
 			nfts, _, next, err := v.TokenURIs(token, index.Page{After: after, Limit: listPart})
 			if err != nil {
 				return err
@@ -182,7 +182,7 @@ func (l *Lane) sortTasks(v *index.View) (uris, balances []task, err error) {
 		}
 		switch {
 		case known && !t.again:
-		case !known && n >= maxURIs:
+		case !known && n >= l.mostURIs:
 			l.stats.dropped.Inc()
 		default:
 			uris = append(uris, t)

@@ -71,6 +71,8 @@ type Lane struct {
 	log   *slog.Logger
 	news  *actor.Mailbox[*news]
 	stats stats
+	// mostURIs is [maxURIs]; tests know less.
+	mostURIs int
 
 	known  *lru.Cache[evm.Address, struct{}] // tokens whose facts are in the index
 	paused atomic.Int64                      // until when no block waits for facts, Unix ms
@@ -114,7 +116,7 @@ func New(cfg Config) (*Lane, error) {
 		cfg.Metrics = metric.NewSet()
 	}
 	l := &Lane{
-		cfg: cfg, log: cfg.Logger, news: actor.NewMailbox[*news](maxNews, actor.Shed),
+		cfg: cfg, log: cfg.Logger, mostURIs: maxURIs, news: actor.NewMailbox[*news](maxNews, actor.Shed),
 		due: map[evm.Address]time.Time{}, stats: newStats(cfg.Metrics, cfg.Index),
 	}
 	var errs [4]error

@@ -158,11 +158,13 @@ func TestURIsChange(t *testing.T) {
 func TestSpam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	const most = 1000
 	l := w.lane()
+	l.mostURIs = most
 	spam := evm.Address{0xbb}
 	w.add(spam, collection("spam"))
 	w.add(art, collection("a"))
-	const step = 4000
+	const step = 400
 	for i := range uint64(3) {
 		w.block(mints(spam, i*step, i*step+step))
 	}
@@ -178,14 +180,15 @@ func TestSpam(t *testing.T) {
 	}
 	w.settle(l)
 	v := w.view(w.index)
-	n, err := v.CountURIs(spam, 2*maxURIs)
+	n, err := v.CountURIs(spam, 2*most)
 	v.Close()
-	if err != nil || n < maxURIs || n > maxURIs+taskBatch {
+	if err != nil || n < most || n > most+taskBatch {
 		t.Errorf("%d URIs of spam, %v", n, err)
 	}
 	calls := w.calls
 	w.grow(l, mints(spam, 3*step, 4*step))
 	again := w.lane()
+	again.mostURIs = most
 	w.settle(again)
 	if n := w.calls - calls; n > 2*(7+sampleURIs+taskBatch) {
 		t.Errorf("%d calls for what is above the bound", n)

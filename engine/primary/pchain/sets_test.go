@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	devnet "quorate/devnet/primary"
+	"quorate/devnet/torture"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/primary/pchain"
@@ -49,7 +50,10 @@ func TestValidatorsAt(t *testing.T) {
 		if err != nil || !ok || !reflect.DeepEqual(all, want) {
 			t.Fatalf("all at %d: %v, %v, %v; want %v", height, all, ok, err, want)
 		}
-		for _, subnet := range subnets {
+		for i, subnet := range subnets {
+			if (int(height)+i)%torture.Pick(5, 1) != 0 { // in CI each subnet at some heights
+				continue
+			}
 			got, ok, err := v.ValidatorsAt(subnet, height)
 			if err != nil || !ok || !reflect.DeepEqual(got, want[subnet]) {
 				t.Fatalf("%s at %d: %v, %v, %v; want %v", subnet, height, got, ok, err, want[subnet])
