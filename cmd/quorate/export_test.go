@@ -6,7 +6,9 @@ import (
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
@@ -17,6 +19,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"quorate/devnet"
 	"quorate/devnet/torture"
@@ -73,7 +77,7 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := func() string {
+	begin := func(s *child) string {
 		t.Helper()
 		status, answer := post(t, s.url+"/v1/operations/transactions:export", string(body))
 		if status != http.StatusCreated {
@@ -81,18 +85,46 @@ func TestExport(t *testing.T) {
 		}
 		return fmt.Sprint(answer["operationId"])
 	}
-	want := exportFile(t, s.url, begin())
-	columns := want[0]
-	pages := pageRows(t, s.url, number, addresses, columns)
-	if len(pages) < 100 {
-		t.Errorf("only %d rows", len(pages))
+	s.stop(t)
+	s = startChild(t, d, dir) // without what indexing took of memory
+	idle, quiet := s.memory(t), slowest(t, s.url, number, addresses)
+	id := begin(s)
+	beside := slowest(t, s.url, number, addresses)
+	most := s.memoryUntil(t, func() bool { return stateOf(t, s.url, id).Status != "RUNNING" })
+	t.Logf("memory %d MiB above %d MiB; 99 of 100 pages within %v beside the export, %v without", (most-idle)>>20, idle>>20, beside, quiet)
+	if most > idle+100<<20 {
+		t.Errorf("the export takes %d MiB of memory, at most 100 are to be", (most-idle)>>20)
 	}
-	alike(t, columns, pages)
-	sameRows(t, "pages", pages, want[1:])
+	want := exportFile(t, s.url, id)
+	columns, pages := want.columns, &rowList{}
+	pageRows(t, s.url, number, addresses, columns, pages.add)
+	if least := torture.Pick(100, 1_000_000); len(pages.hashes) < least {
+		t.Errorf("only %d rows", len(pages.hashes))
+	}
+	sameRows(t, "pages", pages, want)
+	s = killExports(t, s, d, dir, begin, want)
+	files, err := os.ReadDir(filepath.Join(dir, "exports"))
+	if err != nil || len(files) != 1+(killCount(t, 20)+killsOfOne()-1)/killsOfOne() ||
+		slices.ContainsFunc(files, func(f os.DirEntry) bool { return !strings.HasSuffix(f.Name(), ".csv.gz") }) {
+		t.Errorf("files: %v, %v", files, err)
+	}
+	exportByCommand(t, s.url, number, addresses, want)
+	s.stop(t)
+}
+
+// killsOfOne is how often the server is killed while it writes one export.
+func killsOfOne() int { return torture.Pick(1, 5) }
+
+// killExports kills the server at random moments of exports, each of which is to be like
+// want in the end. It returns the server that runs then.
+func killExports(t *testing.T, s *child, d *devnet.Devnet, dir string, begin func(s *child) string, want *rowList) *child {
+	t.Helper()
 	rnd := rand.New(rand.NewPCG(7, 7))
-	middle := 0
-	for range killCount(t, 20) {
-		id := begin()
+	middle, id := 0, ""
+	for i := range killCount(t, 20) {
+		if id == "" {
+			id = begin(s)
+		}
 		part := filepath.Join(dir, "exports", id+".part")
 		poll(t, time.Millisecond, "the export is written", func() bool {
 			_, err := os.Stat(part)
@@ -104,65 +136,97 @@ func TestExport(t *testing.T) {
 			middle++
 		}
 		s = startChild(t, d, dir)
-		sameRows(t, "after a kill", exportFile(t, s.url, id), want)
+		if (i+1)%killsOfOne() == 0 {
+			sameRows(t, "after a kill", exportFile(t, s.url, id), want)
+			id = ""
+		}
 	}
-	files, err := os.ReadDir(filepath.Join(dir, "exports"))
-	if err != nil || len(files) != killCount(t, 20)+1 || slices.ContainsFunc(files, func(f os.DirEntry) bool { return !strings.HasSuffix(f.Name(), ".csv.gz") }) {
-		t.Errorf("files: %v, %v", files, err)
+	if id != "" {
+		sameRows(t, "after the last kill", exportFile(t, s.url, id), want)
 	}
-	t.Logf("%d rows, %d of %d kills while the file was written", len(pages), middle, killCount(t, 20))
-	exportByCommand(t, s.url, number, addresses, want)
-	s.stop(t)
+	t.Logf("%d rows, %d of %d kills while the file was written", len(want.hashes), middle, killCount(t, 20))
+	return s
 }
 
-// alike takes out of rows what pages do not have, milliseconds, and what contracts say of
-// themselves, which may be known some time after their blocks.
-func alike(t *testing.T, columns []string, rows [][]string) {
+// rowList is what of rows is compared: there are too many in the whole campaign to keep.
+type rowList struct {
+	columns []string
+	hashes  []uint64
+	text    [][]string // of the first ones
+}
+
+// maxRowText bounds the rows that are kept to be shown.
+const maxRowText = 10_000
+
+// add takes a row.
+func (l *rowList) add(row []string) {
+	l.hashes = append(l.hashes, xxhash.Sum64String(strings.Join(row, "\x00")))
+	if len(l.text) < maxRowText {
+		l.text = append(l.text, row)
+	}
+}
+
+func (l *rowList) row(i int) any {
+	if i < len(l.text) {
+		return l.text[i]
+	}
+	return "a row that was not kept"
+}
+
+// alike takes out of a row what pages do not have, milliseconds, and what contracts say
+// of themselves, which may be known some time after their blocks.
+func alike(t *testing.T, columns, row []string) {
 	t.Helper()
 	column := func(name string) int { return slices.Index(columns, name) }
 	date, seconds := column("blockDate"), column("blockTimestamp")
-	said := []int{column("tokenName"), column("tokenSymbol"), column("tokenDecimals")}
-	for _, row := range rows {
-		if row[date] != "" {
-			at, err := time.Parse(time.RFC3339, row[date])
-			if err != nil || strconv.FormatInt(at.Unix(), 10) != row[seconds] {
-				t.Fatalf("%s is not %s, %v", row[date], row[seconds], err)
-			}
+	if row[date] != "" {
+		at, err := time.Parse(time.RFC3339, row[date])
+		if err != nil || strconv.FormatInt(at.Unix(), 10) != row[seconds] {
+			t.Fatalf("%s is not %s, %v", row[date], row[seconds], err)
 		}
-		row[date] = ""
-		for _, i := range said {
-			row[i] = ""
-		}
+	}
+	for _, name := range []string{"blockDate", "tokenName", "tokenSymbol", "tokenDecimals"} {
+		row[column(name)] = ""
 	}
 }
 
 // sameRows compares rows.
-func sameRows(t *testing.T, what string, got, want [][]string) {
+func sameRows(t *testing.T, what string, got, want *rowList) {
 	t.Helper()
-	for i := range max(len(got), len(want)) {
-		if i >= len(got) || i >= len(want) || !slices.Equal(got[i], want[i]) {
-			t.Fatalf("%s: row %d of %d, want %d:\n%q\nwant\n%q", what, i, len(got), len(want), got[min(i, len(got)-1)], want[min(i, len(want)-1)])
+	for i := range max(len(got.hashes), len(want.hashes)) {
+		if i >= len(got.hashes) || i >= len(want.hashes) || got.hashes[i] != want.hashes[i] {
+			t.Fatalf("%s: row %d of %d, want %d:\n%q\nwant\n%q", what, i, len(got.hashes), len(want.hashes), got.row(i), want.row(i))
 		}
 	}
 }
 
-// fileRows reads a file, with its line of names, for comparisons.
-func fileRows(t *testing.T, file []byte) [][]string {
+// fileRows reads a file, of one complete gzip member, for comparisons.
+func fileRows(t *testing.T, file io.Reader) *rowList {
 	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(file))
+	z, err := gzip.NewReader(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := csv.NewReader(z).ReadAll()
-	if err != nil {
+	r := csv.NewReader(z)
+	l := &rowList{}
+	if l.columns, err = r.Read(); err != nil {
 		t.Fatal(err)
 	}
-	alike(t, rows[0], rows[1:])
-	return rows
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return l
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		alike(t, l.columns, row)
+		l.add(row)
+	}
 }
 
 // exportByCommand has quorate export fetch the same file.
-func exportByCommand(t *testing.T, url, number string, addresses []string, want [][]string) {
+func exportByCommand(t *testing.T, url, number string, addresses []string, want *rowList) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "all.csv.gz")
 	args := []string{"export", "--url", url, "--chain", number, "--address", strings.Join(addresses, ","), "--out", out}
@@ -173,7 +237,7 @@ func exportByCommand(t *testing.T, url, number string, addresses []string, want 
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameRows(t, "the command's file", fileRows(t, got), want)
+	sameRows(t, "the command's file", fileRows(t, bytes.NewReader(got)), want)
 	if code, _, errs := quorate(t, "", args...); code != exitUsage || !strings.Contains(errs, "--force") {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
@@ -207,7 +271,7 @@ func stateOf(t *testing.T, url, id string) (s exportState) {
 }
 
 // exportFile waits for an export and returns the rows of its file.
-func exportFile(t *testing.T, url, id string) [][]string {
+func exportFile(t *testing.T, url, id string) *rowList {
 	t.Helper()
 	var s exportState
 	poll(t, 20*time.Millisecond, "export "+id+" ends", func() bool {
@@ -221,7 +285,7 @@ func exportFile(t *testing.T, url, id string) [][]string {
 	if status != http.StatusOK {
 		t.Fatalf("%d %s", status, file)
 	}
-	return fileRows(t, file)
+	return fileRows(t, bytes.NewReader(file))
 }
 
 // senders returns so many of those that have sent the latest transactions.
@@ -238,57 +302,128 @@ func senders(t *testing.T, url, number string, most int) (list []string) {
 	return list
 }
 
-// pageRows walks the pages of all addresses, oldest first, and returns what an export is
-// to have. Of a transaction that several of them have part in, pages have what concerns
-// one each: that is taken from the transaction itself.
-func pageRows(t *testing.T, url, number string, addresses, columns []string) (rows [][]string) {
+// pageRows walks the pages of all addresses together, oldest first, and calls add with
+// the rows that an export is to have.
+func pageRows(t *testing.T, url, number string, addresses, columns []string, add func(row []string)) {
 	t.Helper()
-	type place struct{ block, index int }
-	seen := make(map[place]*shownTx)
-	shared := make(map[place]bool)
-	var order []place
-	for _, a := range addresses {
-		for token := ""; ; {
-			path := fmt.Sprintf("%s/v1/chains/%s/addresses/%s/transactions?pageSize=100&sortOrder=asc", url, number, a)
-			if token != "" {
-				path += "&pageToken=" + token
+	walks := make([]*pageWalk, len(addresses))
+	for i, a := range addresses {
+		walks[i] = &pageWalk{base: fmt.Sprintf("%s/v1/chains/%s/addresses/%s/transactions?pageSize=100&sortOrder=asc", url, number, a)}
+		walks[i].read(t)
+	}
+	for {
+		var views []*shownTx // of the oldest transaction, by each who has part in it
+		var of []*pageWalk
+		for _, w := range walks {
+			if w.next() == nil {
+				continue
 			}
-			status, answer := get(t, path)
-			if status != http.StatusOK {
-				t.Fatalf("%d %s", status, answer)
-			}
-			page := decoded[struct {
-				NextPageToken string
-				Transactions  []*shownTx
-			}](t, answer)
-			for _, tx := range page.Transactions {
-				block, err := strconv.Atoi(tx.NativeTransaction.BlockNumber)
-				if err != nil {
-					t.Fatal(err)
-				}
-				at := place{block, tx.NativeTransaction.BlockIndex}
-				if seen[at] == nil {
-					seen[at], order = tx, append(order, at)
-				} else {
-					shared[at] = true
-				}
-			}
-			if token = page.NextPageToken; token == "" {
-				break
+			switch order := compareTx(t, w.next(), views); {
+			case order < 0:
+				views, of = []*shownTx{w.next()}, []*pageWalk{w}
+			case order == 0:
+				views, of = append(views, w.next()), append(of, w)
 			}
 		}
+		if len(views) == 0 {
+			return
+		}
+		for _, w := range of {
+			w.pass(t)
+		}
+		for _, row := range joined(t, url, number, views).rows(t, addresses, columns) {
+			alike(t, columns, row)
+			add(row)
+		}
 	}
-	slices.SortFunc(order, func(a, b place) int { return cmp.Or(a.block-b.block, a.index-b.index) })
-	for _, at := range order {
-		tx := seen[at]
-		if shared[at] {
-			_, answer := get(t, url+"/v1/chains/"+number+"/transactions/"+tx.NativeTransaction.TxHash)
+}
+
+// pageWalk is a walk over the pages of an address.
+type pageWalk struct {
+	base, token string
+	page        []*shownTx
+}
+
+func (w *pageWalk) next() *shownTx {
+	if len(w.page) == 0 {
+		return nil
+	}
+	return w.page[0]
+}
+
+// pass goes on to the next transaction.
+func (w *pageWalk) pass(t *testing.T) {
+	t.Helper()
+	if w.page = w.page[1:]; len(w.page) == 0 && w.token != "" {
+		w.read(t)
+	}
+}
+
+func (w *pageWalk) read(t *testing.T) {
+	t.Helper()
+	path := w.base
+	if w.token != "" {
+		path += "&pageToken=" + w.token
+	}
+	status, answer := get(t, path)
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	page := decoded[struct {
+		NextPageToken string
+		Transactions  []*shownTx
+	}](t, answer)
+	w.page, w.token = page.Transactions, page.NextPageToken
+}
+
+// compareTx compares the place of a transaction with that of those that views are of;
+// before the first one it is before.
+func compareTx(t *testing.T, tx *shownTx, views []*shownTx) int {
+	t.Helper()
+	if len(views) == 0 {
+		return -1
+	}
+	number := func(tx *shownTx) int {
+		n, err := strconv.Atoi(tx.NativeTransaction.BlockNumber)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return cmp.Or(number(tx)-number(views[0]), tx.NativeTransaction.BlockIndex-views[0].NativeTransaction.BlockIndex)
+}
+
+// joined returns a transaction with what concerns any of those whose views they are:
+// pages have what concerns one. What cannot be told apart when it is in two views is
+// taken from the transaction itself.
+func joined(t *testing.T, url, number string, views []*shownTx) *shownTx {
+	t.Helper()
+	one := views[0]
+	if len(views) == 1 {
+		return one
+	}
+	for _, v := range views {
+		if len(v.Erc1155Transfers)+len(v.InternalTransactions) > 0 {
+			_, answer := get(t, url+"/v1/chains/"+number+"/transactions/"+one.NativeTransaction.TxHash)
 			whole := decoded[shownTx](t, answer)
-			tx = &whole
+			return &whole
 		}
-		rows = append(rows, tx.rows(t, addresses, columns)...)
 	}
-	return rows
+	for _, v := range views[1:] {
+		one.Erc20Transfers = joinedMoves(one.Erc20Transfers, v.Erc20Transfers)
+		one.Erc721Transfers = joinedMoves(one.Erc721Transfers, v.Erc721Transfers)
+	}
+	return one
+}
+
+// joinedMoves appends those of another view that are not there.
+func joinedMoves(list, further []shownMove) []shownMove {
+	for _, m := range further {
+		if !slices.ContainsFunc(list, func(o shownMove) bool { return o.LogIndex == m.LogIndex }) {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // rows returns the rows of a transaction, as far as they concern the addresses.
@@ -353,4 +488,46 @@ func (tx *shownTx) rows(t *testing.T, of, columns []string) (rows [][]string) {
 		}
 	}
 	return rows
+}
+
+// memory returns the memory of a process that is no file's, in bytes.
+func (c *child) memory(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "RssAnon:")
+	var kib int
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatalf("%v: %s", err, status)
+	}
+	return kib << 10
+}
+
+// memoryUntil returns the most memory that was seen until something is over.
+func (c *child) memoryUntil(t *testing.T, over func() bool) (most int) {
+	t.Helper()
+	poll(t, 20*time.Millisecond, "an export ends", func() bool {
+		most = max(most, c.memory(t))
+		return over()
+	})
+	return most
+}
+
+// slowest returns the time within which 99 of 100 pages are answered.
+func slowest(t *testing.T, url, number string, addresses []string) time.Duration {
+	t.Helper()
+	times := make([]time.Duration, torture.Pick(20, 1000))
+	for i := range times {
+		begin := time.Now()
+		// Each asks for another page: none is kept.
+		path := fmt.Sprintf("%s/v1/chains/%s/addresses/%s/transactions?pageSize=25&endBlock=%d", url, number, addresses[i%len(addresses)], 10_000_000+i)
+		if status, answer := get(t, path); status != http.StatusOK {
+			t.Fatalf("%d %s", status, answer)
+		}
+		times[i] = time.Since(begin)
+	}
+	slices.Sort(times)
+	return times[len(times)*99/100]
 }

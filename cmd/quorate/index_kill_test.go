@@ -125,7 +125,7 @@ func indexed(t *testing.T, url, number string) uint64 {
 }
 
 // patience bounds the wait for what is to happen, however busy the machine.
-const patience = 5 * time.Minute
+var patience = time.Duration(torture.Pick(5, 40)) * time.Minute
 
 // poll asks until ok reports true: every so often, and less often where asking takes
 // long, so that what is waited for has most of the processor.
