@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
+	"quorate/httpapi/shape"
 )
 
 // blockRoutes are the blocks of EVM chains, of one and of all. Both SDKs know the
@@ -18,7 +19,7 @@ func blockRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
 			Doc: "lists the latest blocks of all chains",
 			id:  id, query: []param{paramPageToken, paramPageSize, paramNetwork}, size: pagesOf100,
-			needs: needsChains, make: onChains(nil, (*call).allBlocks),
+			needs: needsChains, answer: shape.EVMBlocks{}, make: onChains(nil, (*call).allBlocks),
 		}
 	}
 	return []Route{
@@ -26,12 +27,12 @@ func blockRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the latest blocks",
 			id:  90, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			needs: needsChains, make: onChain(nil, (*call).latestBlocks),
+			needs: needsChains, answer: shape.EVMBlocks{}, make: onChain(nil, (*call).latestBlocks),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}", Units: unitsMedium, Chain: "chainId",
 			Doc: "returns one block, by number or hash",
-			id:  91, needs: needsChains, make: onChain((*call).itemBlock, (*call).singleBlock),
+			id:  91, needs: needsChains, answer: shape.EVMBlock{}, make: onChain((*call).itemBlock, (*call).singleBlock),
 		},
 		all(92, "/v1/blocks"), all(93, "/v1/chains/allBlocks"),
 	}

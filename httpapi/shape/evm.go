@@ -52,6 +52,29 @@ type FullNativeTransaction struct {
 	MaxPriorityFeePerGas Digits `json:"maxPriorityFeePerGas,omitempty"`
 }
 
+// EVMBlock is a block of an EVM chain. What is not known of it is an empty string.
+type EVMBlock struct {
+	ChainID                    Digits `json:"chainId"`
+	BlockNumber                Digits `json:"blockNumber"`
+	BlockTimestamp             Unix   `json:"blockTimestamp"`
+	BlockTimestampMilliseconds int64  `json:"blockTimestampMilliseconds,omitempty"`
+	BlockHash                  Hash   `json:"blockHash"`
+	TxCount                    int    `json:"txCount"`
+	BaseFee                    Digits `json:"baseFee"`
+	GasUsed                    Digits `json:"gasUsed"`
+	GasLimit                   Digits `json:"gasLimit"`
+	GasCost                    string `json:"gasCost" doc:"The block gas cost of the header."`
+	ParentHash                 Hash   `json:"parentHash"`
+	FeesSpent                  string `json:"feesSpent" doc:"What was paid for the gas of its transactions, in wei."`
+	CumulativeTransactions     string `json:"cumulativeTransactions" doc:"Transactions up to the block, from the first block of the chain's sums on."`
+}
+
+// EVMBlocks is a page of them.
+type EVMBlocks struct {
+	Blocks []EVMBlock `json:"blocks"`
+	Page
+}
+
 // NFTMetadata are those that a token's URI leads to.
 type NFTMetadata struct {
 	IndexStatus                  string `json:"indexStatus" enum:"UNKNOWN,MISSING_TOKEN,INVALID_TOKEN_URI,INVALID_TOKEN_URI_SCHEME,UNREACHABLE_TOKEN_URI,THROTTLED_TOKEN_URI,METADATA_CONTENT_TOO_LARGE,INVALID_METADATA,INVALID_METADATA_JSON,INDEXED,UNINDEXED"`
