@@ -284,6 +284,9 @@ func (b *builder) transfer(ref *BlockRef, tx *evm.Tx, t *Transfer) error {
 			b.put(b.start(store.TableOwnedNFTs).addr(&t.To).addr(&t.Token).word(t.ID.Bytes32()), nil)
 		}
 	}
+	if err := b.collect(t); err != nil {
+		return err
+	}
 	if t.From.IsZero() {
 		b.nfts = append(b.nfts, SeenNFT{NFT: NFT{Token: t.Token, ID: t.ID}, Kind: t.Kind})
 		b.put(b.start(store.TableSeenNFTs).addr(&t.Token).word(t.ID.Bytes32()), append(b.value[:0], byte(t.Kind)))

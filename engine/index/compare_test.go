@@ -218,6 +218,7 @@ func compare(t *testing.T, v *View, o *oracle, limit int) {
 		compareBlocks(t, v, o, p)
 	}
 	compareHoldings(t, v, o, limit)
+	compareItems(t, v, o, limit)
 	compareHolders(t, v, o.blocks, holdingsAfter(o.blocks), limit, rand.New(rand.NewPCG(v.Tip().Number, 4)))
 	for hash, want := range o.byHash {
 		tx, found, err := v.Tx(hash)

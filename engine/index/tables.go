@@ -74,7 +74,10 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableHoldings: {"newest-holdings", partBalances, 1, 1},
 	store.TableHolders:  {"newest-holders", partBalances, 1, 1},
 
-	store.TableTxCounts: {"transaction-counts", partSums, 1, 1},
+	store.TableTxCounts:    {"transaction-counts", partSums, 1, 1},
+	store.TableItems:       {"item-balances", partSums, 1, 1},
+	store.TableNFTHolders:  {"nft-holders", partSums, 1, 1},
+	store.TableCollections: {"nft-collections", partSums, 1, 1},
 }
 
 // String returns the table's name on the command line and in reports.

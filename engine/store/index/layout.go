@@ -194,13 +194,6 @@ const (
 	//	value:    as TableHoldings
 	TableHolders = 0x2a
 
-	// TableTxCounts has how many transactions there are up to each block, from the first
-	// block of the table on.
-	//
-	//	sort key: ^height
-	//	value:    uv number
-	TableTxCounts = 0x2b
-
 	// TableNativeBalances has the native balances and their history: a row for each
 	// block that may have changed the balance of an account.
 	//
