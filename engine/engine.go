@@ -52,6 +52,7 @@ type Engine struct {
 	ranks       map[*follow.EVM]int // their order
 	primaries   primaries
 	exports     atomic.Pointer[operation.Exports] // nil while the databases are not open, and without an index
+	hubs        hubs
 }
 
 // New checks cfg, opens what is kept in the data folder of names and identity,

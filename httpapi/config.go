@@ -54,6 +54,11 @@ type Config struct {
 	Primary PrimaryNetworks
 	// Operations writes exports; nil serves no operations. They need Chains too.
 	Operations Operations
+	// Events knows what happens on the chains; nil serves no events. They need Chains too.
+	Events Events
+	// MaxStreams bounds the streams of events, MaxStreamsPerClient those of one API key, or
+	// address without one. Defaults 2,048 and 128.
+	MaxStreams, MaxStreamsPerClient int
 	// PublicURL is the address of this server as clients know it, without a slash at its
 	// end: that of files is told with it.
 	PublicURL string
@@ -144,6 +149,7 @@ func (c *Config) fill() error {
 	if c.Uncapped == nil {
 		c.Uncapped = Loopback()
 	}
+	c.MaxStreams, c.MaxStreamsPerClient = cmp.Or(c.MaxStreams, 2048), cmp.Or(c.MaxStreamsPerClient, 128)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, max(1, c.MaxConns/2))
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 30*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)

@@ -11,7 +11,7 @@ import (
 // it, in seconds (browsers cut it to two hours or to a day).
 const (
 	corsRequestHeaders = "Accept, Accept-Language, Content-Type, Cache-Control, User-Agent, X-Requested-With, " +
-		"X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
+		"Last-Event-ID, X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
 	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
 		headerIndexedHeight + ", " + headerChainHeight + ", " + headerGaps + ", " + headerIgnored + ", " + headerRequestID
 	corsMaxAge = "86400"

@@ -153,6 +153,7 @@ var routeSamples = map[string]map[string]string{
 	addressPattern: {"address": art.String()},
 	contractPattern + "/transactions:getDeployment":         {"address": art.String()},
 	"/v1/operations/transactions:export":                    {"body": goodExport},
+	"/v1/events":                                            {"?topics": "health"},
 	"/v2/chains/{chainId}/contracts/{address}/balances":     {"address": gold.String(), "?threshold": "0"},
 	networkPattern + "/rewards":                             {"?nodeIds": nodeOne.String()},
 	networkPattern + "/rewards:listPending":                 {"?nodeIds": nodeOne.String()},
@@ -216,7 +217,7 @@ func wholeServer(t testing.TB, cfg Config) *Server {
 	at := time.Unix(1_700_000_000, 0)
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Created: at, Updated: at, Size: 3}
 	ops.files[opID] = []byte("abc")
-	cfg.Health, cfg.Primary, cfg.Operations = checks{}, samplePrimaries(), ops
+	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), ops, noEvents{}
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, one, secondChain())
 }

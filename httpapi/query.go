@@ -35,6 +35,7 @@ type query struct {
 	network      string
 	feature      string
 	primary      primaryQuery
+	events       eventsQuery
 
 	ignored ignored // names that the route does not know
 

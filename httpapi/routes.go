@@ -92,6 +92,7 @@ const (
 	needsExt
 	needsHealth
 	needsOperations
+	needsEvents
 )
 
 // maker makes the handler of a route.
@@ -114,6 +115,7 @@ func Routes() []Route {
 	list = append(list, partRoutes()...)
 	list = append(list, allChainsRoutes()...)
 	list = append(list, operationRoutes()...)
+	list = append(list, eventRoutes()...)
 	list = append(list, primaryRoutes()...)
 	list = append(list, metricRoutes()...)
 	list = append(list, serviceRoutes()...)

@@ -56,7 +56,7 @@ func (c checks) Health([]string) health.Report {
 // extServer serves everything, and answers "passed on" below /ext.
 func extServer(t testing.TB, cfg Config) *Server {
 	t.Helper()
-	cfg.Health, cfg.Primary, cfg.Operations = checks{}, samplePrimaries(), newFakeOperations()
+	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), newFakeOperations(), noEvents{}
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, sampleChain(), secondChain())
 }

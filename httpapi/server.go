@@ -46,6 +46,10 @@ type Server struct {
 	points    *points
 	answers   *answers
 
+	streams              streams
+	states               states
+	heartbeat, slowAfter time.Duration // of streams
+
 	metricCalls  metricCalls
 	primaryCalls primaryCalls
 	geneses      *kept.Cache[keptGenesis]
@@ -76,7 +80,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, stats: stats{cfg.Metrics}}
+	s := &Server{cfg: cfg, log: cfg.Logger, stats: stats{cfg.Metrics}, heartbeat: heartbeat, slowAfter: slowAfter}
 	s.requestIDs.init()
 	s.work, s.halt = context.WithCancel(context.Background())
 	s.conns = newConnections(&s.cfg, s.stats.rejected("connections").Inc, s.stats.rejected("evicted").Inc)
@@ -84,6 +88,7 @@ func New(cfg Config) (*Server, error) {
 	if err := s.prepareData(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
+	s.streams.init(cfg.Metrics)
 	var err error
 	if s.router, err = newRouter(s.endpoints(), s.stats.route); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
@@ -170,6 +175,8 @@ func (s *Server) has(n need) bool {
 		return s.cfg.Health != nil
 	case needsOperations:
 		return s.cfg.Operations != nil && s.cfg.Chains != nil
+	case needsEvents:
+		return s.cfg.Events != nil && s.cfg.Chains != nil
 	case needsNothing:
 	}
 	return true
@@ -249,6 +256,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	// Serve may be on its way to Accept yet, where fasthttp does not know the listeners.
 	closeErr := closeAll(lns)
 	s.conns.stop()
+	s.streams.stop()
 	hard, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan struct{})

@@ -22,6 +22,7 @@ const (
 	groupChains   = "Chains and data"
 	groupAnswers  = "Answers"
 	groupExports  = "Exports"
+	groupEvents   = "Events"
 	groupLimits   = "API keys and limits"
 	groupOperate  = "Logs, health and operation"
 	groupBehave   = "Faulty validators"

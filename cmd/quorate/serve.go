@@ -47,6 +47,7 @@ type serveFlags struct {
 	keep                         keepFlags
 	data                         dataFlags
 	exports                      exportFlags
+	events                       eventFlags
 	limit                        limitFlags
 	rpc                          rpcFlags
 	memory                       memoryFlags
@@ -103,6 +104,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	f.keep.add(flags)
 	f.data.add(flags)
 	f.exports.add(flags)
+	f.events.add(flags)
 	f.limit.add(flags)
 	f.memory.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
@@ -224,6 +226,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)
 	if f.data.index {
 		f.exports.serve(&cfg, eng, base)
+		f.events.serve(&cfg, eng)
 	}
 	if f.rpc.parsed() == rpc.Off {
 		base = ""
@@ -309,7 +312,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
 		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
-	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
+	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them

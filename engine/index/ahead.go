@@ -104,7 +104,7 @@ func (c *Chain) land() error {
 		c.doubt = true
 		return err
 	}
-	c.last.Store(&f.done)
+	c.setLast(&f.done)
 	c.tell(f.tokens, f.nfts)
 	return nil
 }

@@ -220,7 +220,7 @@ func (c *Chain) writeBelow(ctx context.Context, blocks []*evm.Block, made []rows
 	}
 	w.marked = func() {
 		done := w.done
-		c.last.Store(&done)
+		c.setLast(&done)
 	}
 	defer w.discard()
 	for i := len(blocks) - 1; i >= 0; i-- {

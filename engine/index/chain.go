@@ -62,7 +62,8 @@ type Chain struct {
 	wrapped map[evm.Address]bool
 
 	start        atomic.Uint64          // height of the first block, see StartAt
-	last         atomic.Pointer[cursor] // nil while the chain is empty
+	last         atomic.Pointer[cursor] // nil while the chain is empty; see setLast
+	changed      signal                 // of last
 	tokenVersion atomic.Uint64
 	known        tokenSet // of whose contracts something is known
 	asked        tokenSet // of which a contract said a balance
@@ -167,7 +168,7 @@ func (c *Chain) loadCursor() error {
 		return fmt.Errorf("read the cursor of chain %s: %w", c.id, err)
 	}
 	if !found {
-		c.last.Store(nil)
+		c.setLast(nil)
 		c.maker = newMaker(c, c.places(), allTables)
 		return nil
 	}
@@ -188,7 +189,7 @@ func (c *Chain) loadCursor() error {
 	if cur.held, err = loadHeld(s, cur.places); err != nil {
 		return fmt.Errorf("read which metrics of chain %s hold: %w", c.id, err)
 	}
-	c.last.Store(cur)
+	c.setLast(cur)
 	c.maker = newMaker(c, cur.places, allTables)
 	return nil
 }

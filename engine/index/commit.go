@@ -107,7 +107,7 @@ func (c *Chain) commitGroup(ctx context.Context, blocks []*evm.Block, ready func
 	w.ready = ready
 	w.marked = func() {
 		done := w.done
-		c.last.Store(&done)
+		c.setLast(&done)
 	}
 	defer w.discard()
 	defer func() { c.remembered.Store(c.maker.bytes()) }()

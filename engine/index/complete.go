@@ -111,7 +111,7 @@ func (c *Chain) completeRows(ctx context.Context, blk *evm.Block, cur cursor) er
 		}
 		return err
 	}
-	w.marked = func() { c.last.Store(&cur) }
+	w.marked = func() { c.setLast(&cur) }
 	defer w.discard()
 	return c.pureMaker(cur.places, allTables).again(blk, cur, w)
 }

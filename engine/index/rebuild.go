@@ -486,7 +486,7 @@ func (b *build) replace(cur cursor) error {
 		m.stamps = b.m.stamps
 	}
 	c.maker = m
-	c.last.Store(&cur)
+	c.setLast(&cur)
 	c.tokenVersion.Add(1) // what was kept of answers may be good no longer
 	return nil
 }

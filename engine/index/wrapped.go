@@ -54,7 +54,7 @@ func (c *Chain) keepWrapped() error {
 	if err := c.abandon(rows...); err != nil {
 		return err
 	}
-	c.last.Store(&next)
+	c.setLast(&next)
 	return nil
 }
 

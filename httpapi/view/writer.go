@@ -74,6 +74,9 @@ type Writer struct {
 	last writtenBlock
 }
 
+// Forget has the next row written by itself, for B has other bytes than before.
+func (w *Writer) Forget() { w.last = writtenBlock{} }
+
 // Member writes the name of a member, with a comma before it unless it is the
 // first of its object, and the colon.
 func (w *Writer) Member(name string) {

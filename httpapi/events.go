@@ -1,0 +1,365 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/aggregator"
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/events"
+	"quorate/engine/index"
+	"quorate/httpapi/openapi"
+	"quorate/httpapi/shape"
+)
+
+// Events knows what happens on the chains that are followed.
+type Events interface {
+	// Hub returns the events of a chain, false if it is not followed.
+	Hub(id chain.ID) (*events.Hub, bool)
+}
+
+const (
+	// maxEventChains bounds the chains of one stream, maxEventDestinations the chains
+	// that its messages may be for.
+	maxEventChains       = 8
+	maxEventDestinations = 32
+	// maxLastEventID bounds the length of a position of a stream.
+	maxLastEventID = maxEventChains * 160
+)
+
+// eventsQuery holds the parameters of a stream of events.
+type eventsQuery struct {
+	topics       topicSet
+	chains       []string
+	addresses    map[evm.Address]bool
+	tokens       map[evm.Address]bool
+	destinations []string
+	quorum       int
+	after        map[string]events.Position // by EVM chain number: a Last-Event-ID for clients that cannot send the header
+	start        *uint64
+}
+
+// topicSet is a set of topics.
+type topicSet uint8
+
+const (
+	topicBlocks topicSet = 1 << iota
+	topicTransactions
+	topicTransfers
+	topicMessages
+	topicValidators
+	topicHealth
+
+	chainTopics = topicBlocks | topicTransactions | topicTransfers | topicMessages
+)
+
+var topicNames = map[string]topicSet{
+	"blocks": topicBlocks, "transactions": topicTransactions, "transfers": topicTransfers, "messages": topicMessages,
+	"validators": topicValidators, "health": topicHealth,
+}
+
+// topicList returns the names of the topics.
+func topicList() []string { return slices.Sorted(maps.Keys(topicNames)) }
+
+// namesOf is the schema of a list of names of chains.
+func namesOf(most int) *openapi.Schema {
+	return &openapi.Schema{Type: "array", Items: textLike("^[0-9A-Za-z._-]+$", "C"), MinItems: 1, MaxItems: most}
+}
+
+// percent is the schema of a share of the stake.
+func percent() *openapi.Schema {
+	s := whole()
+	*s.Minimum, *s.Maximum = 1, 100
+	s.Default = aggregator.DefaultQuorum
+	return s
+}
+
+var (
+	paramTopics = needed(param{name: "topics", doc: "what is told", schema: listOf(&openapi.Schema{Type: "string", Enum: topicList()}), set: func(q *query, v []byte) string {
+		for item := range bytes.SplitSeq(v, comma) {
+			topic, ok := topicNames[string(item)]
+			if !ok {
+				return "must be of blocks, transactions, transfers, messages, validators and health, separated by commas, not " + excerpt(item)
+			}
+			q.events.topics |= topic
+		}
+		return ""
+	}})
+	paramEventChains = param{name: "chainId", doc: "the chains of blocks, transactions, transfers and messages, by number, blockchain ID or alias; for messages they are the sources", schema: namesOf(maxEventChains), set: func(q *query, v []byte) (problem string) {
+		q.events.chains, problem = nameList(v, maxEventChains)
+		return problem
+	}}
+	paramEventAddresses = param{name: "addresses", doc: "those that transactions and transfers concern", schema: listOf(addressLike()), set: func(q *query, v []byte) (problem string) {
+		q.events.addresses, problem = addressSet(v)
+		return problem
+	}}
+	paramEventTokens = param{name: "contractAddresses", doc: "the tokens whose transfers are told", schema: listOf(addressLike()), set: func(q *query, v []byte) (problem string) {
+		q.events.tokens, problem = addressSet(v)
+		return problem
+	}}
+	paramDestinations = param{name: "destinationBlockchainId", doc: "the chains that messages are for", schema: namesOf(maxEventDestinations), set: func(q *query, v []byte) (problem string) {
+		q.events.destinations, problem = nameList(v, maxEventDestinations)
+		return problem
+	}}
+	paramEventQuorum = param{name: "quorumPercentage", doc: "the share of the stake that signs a message", schema: percent(), set: func(q *query, v []byte) string {
+		n, ok := parseUint(v)
+		if q.events.quorum = int(n); !ok || n < 1 || n > 100 {
+			return "must be a whole number from 1 to 100, not " + excerpt(v)
+		}
+		return ""
+	}}
+	paramLastEventID = param{name: "lastEventId", doc: "the ID of the event after which to go on, for clients that cannot send the header Last-Event-ID", schema: textLike(eventIDPattern, "43114:1200..hCqF4Ra-wPg_ONd8"), set: func(q *query, v []byte) string {
+		if q.events.after = parseEventID(string(v)); q.events.after == nil {
+			return "is not the ID of an event of this server: " + excerpt(v)
+		}
+		return ""
+	}}
+	paramEventStart = param{name: "startBlock", doc: "the block to begin with, of one chain", schema: whole(), set: func(q *query, v []byte) string {
+		q.events.start = new(uint64)
+		return setUint(q.events.start, v)
+	}}
+)
+
+// nameList reads names that are separated by commas.
+func nameList(v []byte, most int) (list []string, problem string) {
+	for item := range bytes.SplitSeq(v, comma) {
+		for _, c := range item {
+			if ok := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '.' || c == '_' || c == '-'; !ok {
+				return nil, "has an item that is no name of a chain: " + excerpt(item)
+			}
+		}
+		if len(item) == 0 {
+			return nil, "has an empty item"
+		}
+		if !slices.Contains(list, string(item)) {
+			list = append(list, string(item))
+		}
+	}
+	if len(list) > most {
+		return nil, "has more than " + strconv.Itoa(most) + " items"
+	}
+	return list, ""
+}
+
+// addressSet reads addresses that are separated by commas.
+func addressSet(v []byte) (map[evm.Address]bool, string) {
+	set := make(map[evm.Address]bool)
+	for item := range bytes.SplitSeq(v, comma) {
+		var a evm.Address
+		if !parseAddress(bytes.TrimSpace(item), &a) {
+			return nil, "has an item that " + notAddress(item)
+		}
+		if set[a] = true; len(set) > maxListed {
+			return nil, "has more than " + strconv.Itoa(maxListed) + " addresses"
+		}
+	}
+	return set, ""
+}
+
+func eventRoutes() []Route {
+	return []Route{{
+		Method: fasthttp.MethodGet, Pattern: "/v1/events", Units: unitsLarge,
+		Doc: "streams events of chains and of the server as Server-Sent Events",
+		id:  120, query: []param{
+			paramTopics, paramEventChains, paramEventAddresses, paramEventTokens, paramDestinations, paramEventQuorum,
+			paramEventStart, paramLastEventID, paramNetwork,
+		},
+		needs: needsEvents, answer: shape.Events, make: streamEvents,
+	}}
+}
+
+// streamEvents makes the handler of the route of events.
+func streamEvents(s *Server, r *Route) handler {
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		var q query
+		f := q.parse(ctx.URI().QueryString(), r.query, r.size)
+		q.ignored.tell(ctx)
+		var t *stream
+		if f == nil {
+			t, f = s.openStream(ctx, &p, &q)
+		}
+		if f == nil {
+			f = s.streams.add(t, s.cfg.MaxStreams, s.cfg.MaxStreamsPerClient)
+		}
+		if f != nil {
+			if t != nil {
+				t.release()
+			}
+			fail(ctx, f)
+			return
+		}
+		h := &ctx.Response.Header
+		h.SetContentType("text/event-stream")
+		h.Set(fasthttp.HeaderCacheControl, "no-store, no-transform")
+		h.Set("X-Accel-Buffering", "no") // proxies must not wait for more
+		if ctx.IsHead() {
+			_ = t.Close()
+			return
+		}
+		ctx.Response.ImmediateHeaderFlush = true
+		ctx.Response.SetBodyStream(t, -1)
+	}
+}
+
+// openStream checks what is asked for. Of what it returns nothing is sent yet.
+func (s *Server) openStream(ctx *fasthttp.RequestCtx, p *params, q *query) (*stream, *failure) {
+	e := &q.events
+	switch ofChains := e.topics & chainTopics; {
+	case ofChains != 0 && len(e.chains) == 0:
+		return nil, badRequest("chainId is required for blocks, transactions, transfers and messages")
+	case e.topics&topicTransactions != 0 && len(e.addresses) == 0:
+		return nil, badRequest("addresses is required for transactions")
+	case e.topics&topicTransfers != 0 && len(e.addresses)+len(e.tokens) == 0:
+		return nil, badRequest("addresses or contractAddresses is required for transfers")
+	case e.start != nil && len(e.chains) != 1:
+		return nil, badRequest("startBlock needs exactly one chain in chainId")
+	}
+	t := &stream{s: s, client: p.client, dialect: s.dialect(ctx), quorum: e.quorum}
+	if t.quorum == 0 {
+		t.quorum = aggregator.DefaultQuorum
+	}
+	if c, ok := ctx.Conn().(*conn); ok {
+		t.conn = c
+	}
+	after, f := s.lastEventID(ctx, e)
+	if f != nil {
+		return nil, f
+	}
+	if e.topics&chainTopics != 0 {
+		if f := t.openChains(e, after); f != nil {
+			t.release()
+			return nil, f
+		}
+	}
+	if f := t.openStates(q, p); f != nil {
+		t.release()
+		return nil, f
+	}
+	return t, nil
+}
+
+// lastEventID returns the positions that a client has, by EVM chain number.
+func (s *Server) lastEventID(ctx *fasthttp.RequestCtx, e *eventsQuery) (map[string]events.Position, *failure) {
+	text := ctx.Request.Header.Peek("Last-Event-ID")
+	if len(text) == 0 {
+		return e.after, nil
+	}
+	after := parseEventID(string(text))
+	if after == nil {
+		return nil, badRequest("Last-Event-ID " + excerpt(text) + " is not the ID of an event of this server")
+	}
+	return after, nil
+}
+
+// eventIDPattern is what parseEventID reads, but for bounds.
+const eventIDPattern = "^[0-9]+:[0-9]+\\.[0-9]*\\.([0-9A-Za-z_-]{8})*(,[0-9]+:[0-9]+\\.[0-9]*\\.([0-9A-Za-z_-]{8})*)*$"
+
+// parseEventID reads the positions in the ID of an event, nil if it is none.
+func parseEventID(text string) map[string]events.Position {
+	if len(text) > maxLastEventID {
+		return nil
+	}
+	after := make(map[string]events.Position)
+	for item := range strings.SplitSeq(text, ",") {
+		number, rest, ok := strings.Cut(item, ":")
+		at, err := events.ParsePosition(rest)
+		if _, isNumber := parseUint([]byte(number)); !ok || !isNumber || err != nil {
+			return nil
+		}
+		after[number] = at
+	}
+	return after
+}
+
+// openChains finds the chains of a stream and where to begin on each.
+func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *failure {
+	filter, f := t.s.eventFilter(e)
+	if f != nil {
+		return f
+	}
+	for _, name := range e.chains {
+		c, ok := t.s.cfg.Chains.Chain(name)
+		if !ok {
+			return noChain([]byte(name))
+		}
+		info := c.Info()
+		if !t.client.Permits(info.ChainID) {
+			return &failure{status: fasthttp.StatusForbidden, message: "the API key does not permit chain " + info.ChainID}
+		}
+		hub, ok := t.s.cfg.Events.Hub(c.ID())
+		if !ok {
+			return noChain([]byte(name))
+		}
+		if slices.ContainsFunc(t.chains, func(o *chainStream) bool { return o.info == info }) {
+			continue // by another name
+		}
+		o := &chainStream{t: t, chain: c, info: info, hub: hub}
+		o.snapshot = true
+		at, known := after[info.ChainID]
+		switch {
+		case known:
+			o.snapshot = false
+		case e.start != nil:
+			at, o.snapshot = events.Before(*e.start), false
+		default:
+			var err error
+			if at, o.tip, err = hub.Tip(); err != nil {
+				return t.s.eventFailure(info.ChainID, err)
+			}
+		}
+		o.told, o.follower = at, hub.Follow(*filter, at)
+		t.chains = append(t.chains, o)
+		if !o.snapshot { // a position that is lost is better refused than told about
+			if err := o.look(); err != nil {
+				return t.s.eventFailure(info.ChainID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// eventFilter returns which events of chains are wanted.
+func (s *Server) eventFilter(e *eventsQuery) (*events.Filter, *failure) {
+	f := &events.Filter{
+		Blocks: e.topics&topicBlocks != 0, Txs: e.topics&topicTransactions != 0, Transfers: e.topics&topicTransfers != 0,
+		Messages: e.topics&topicMessages != 0, Addresses: e.addresses, Tokens: e.tokens,
+	}
+	for _, name := range e.destinations {
+		id, err := chain.ParseID(name)
+		if err != nil {
+			c, ok := s.cfg.Chains.Chain(name)
+			if !ok {
+				return nil, badRequest("destinationBlockchainId " + excerpt([]byte(name)) + " is neither a blockchain ID in CB58 nor a chain that is served here")
+			}
+			id = c.ID()
+		}
+		if f.Destinations == nil {
+			f.Destinations = make(map[chain.ID]bool)
+		}
+		f.Destinations[id] = true
+	}
+	return f, nil
+}
+
+// eventFailure is the answer when a stream cannot begin.
+func (s *Server) eventFailure(number string, err error) *failure {
+	switch {
+	case errors.Is(err, events.ErrLost):
+		return &failure{status: fasthttp.StatusGone, message: fmt.Sprintf(
+			"chain %s cannot be gone on with from there: %v; begin without Last-Event-ID", number, err)}
+	case errors.Is(err, index.ErrEmpty):
+		return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+			message: "chain " + number + " is not indexed yet: its first block is awaited"}
+	}
+	s.log.Error("a chain's rows cannot be read for events", "chain", number, "err", err)
+	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: time.Second, message: "the events of chain " + number + " cannot be read now"}
+}

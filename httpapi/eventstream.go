@@ -1,0 +1,330 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/events"
+	"quorate/engine/metric"
+	"quorate/httpapi/limit"
+	"quorate/httpapi/view"
+)
+
+const (
+	// heartbeat is how long nothing may be sent; the client's end is noticed by it.
+	heartbeat = 15 * time.Second
+	// stateEvery is how often validators and health are looked at.
+	stateEvery = time.Second
+	// streamWrite bounds one write to a client that takes nothing.
+	streamWrite = 20 * time.Second
+	// slowAfter is how long a client may take for one piece, of at most about
+	// streamPiece bytes.
+	slowAfter   = 10 * time.Second
+	streamPiece = 64 << 10
+	// eventsAtOnce bounds the events of a chain that are read at once.
+	eventsAtOnce = 64
+	// readRetry is the wait after rows could not be read, readPatience for how long.
+	readRetry    = 200 * time.Millisecond
+	readPatience = 10 * time.Second
+)
+
+// Why a stream ends.
+const (
+	endClient   = "client"
+	endSlow     = "slow"
+	endStopping = "stopping"
+	endLost     = "lost"
+	endFailed   = "failed"
+)
+
+// streams are the open streams of events.
+type streams struct {
+	mu       sync.Mutex
+	open     map[*stream]struct{}
+	byClient map[string]int
+	stopping bool
+
+	sent  map[string]metric.Counter
+	ended map[string]metric.Counter
+}
+
+func (l *streams) init(set *metric.Set) {
+	l.open, l.byClient = make(map[*stream]struct{}), make(map[string]int)
+	l.sent, l.ended = make(map[string]metric.Counter), make(map[string]metric.Counter)
+	for _, event := range []string{eventSnapshot, eventBlock, eventTransaction, eventTransfer, eventMessage, eventRetraction, eventValidators, eventHealth} {
+		l.sent[event] = set.Counter("quorate_events_sent_total", "Events sent to subscribers.", "event", event)
+	}
+	for _, reason := range []string{endClient, endSlow, endStopping, endLost, endFailed} {
+		l.ended[reason] = set.Counter("quorate_events_ended_total", "Streams of events that have ended, by reason.", "reason", reason)
+	}
+	set.GaugeFunc("quorate_events_subscribers", "Open streams of events.", func() float64 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return float64(len(l.open))
+	})
+}
+
+// add counts a stream in, or says why there is no room for it.
+func (l *streams) add(t *stream, most, perClient int) *failure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	client := t.client.String()
+	switch {
+	case l.stopping:
+		return &failure{fasthttp.StatusServiceUnavailable, "the server is stopping", defaultRetry}
+	case len(l.open) >= most:
+		return &failure{fasthttp.StatusServiceUnavailable, "too many streams of events are open", defaultRetry}
+	case l.byClient[client] >= perClient:
+		return &failure{fasthttp.StatusTooManyRequests, "this client has too many streams of events open", quotaRetry}
+	}
+	l.open[t] = struct{}{}
+	l.byClient[client]++
+	return nil
+}
+
+func (l *streams) remove(t *stream, reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.open[t]; !ok {
+		return
+	}
+	delete(l.open, t)
+	client := t.client.String()
+	if l.byClient[client]--; l.byClient[client] == 0 {
+		delete(l.byClient, client)
+	}
+	l.ended[reason].Inc()
+}
+
+// stop gives writes that clients do not take a second.
+func (l *streams) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopping = true
+	for t := range l.open {
+		if t.conn != nil {
+			_ = t.conn.SetWriteDeadline(time.Now().Add(lastWrite)) // an error: it is gone
+		}
+	}
+}
+
+// stream is a body of Server-Sent Events. The goroutine of its connection owns it.
+type stream struct {
+	s       *Server
+	client  limit.Client
+	conn    net.Conn // nil in tests without a network
+	dialect view.Dialect
+	quorum  int
+	chains  []*chainStream
+	states  []*stateStream
+
+	work context.Context // of signing
+	halt context.CancelFunc
+
+	buf    []byte
+	off    int       // of buf, what was read
+	given  time.Time // when the first of buf was read
+	last   time.Time // when something was written last
+	begun  bool
+	over   bool   // buf is the last piece
+	reason string // why it has ended
+}
+
+// Read implements [io.Reader]: it waits until there is something to send.
+func (t *stream) Read(b []byte) (int, error) {
+	if t.off == len(t.buf) {
+		if t.over {
+			return 0, io.EOF
+		}
+		slow := t.begun && time.Since(t.given) > t.s.slowAfter
+		t.buf, t.off = t.buf[:0], 0
+		if cap(t.buf) > 4*streamPiece {
+			t.buf = nil
+		}
+		switch {
+		case slow:
+			t.end(endSlow, "the client takes its events too slowly")
+		default:
+			t.fill()
+		}
+		t.given = time.Now()
+	}
+	n := copy(b, t.buf[t.off:])
+	t.off += n
+	if t.conn != nil {
+		wait := streamWrite
+		if t.stopped() {
+			wait = lastWrite
+		}
+		_ = t.conn.SetWriteDeadline(time.Now().Add(wait)) // an error: the write finds it
+	}
+	return n, nil
+}
+
+func (t *stream) stopped() bool {
+	select {
+	case <-t.s.conns.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// fill waits for events and writes them to buf.
+func (t *stream) fill() {
+	if !t.begun {
+		t.begun = true
+		t.work, t.halt = context.WithCancel(t.s.work)
+		t.buf = append(t.buf, "retry: 1000\n\n"...)
+	}
+	for {
+		if t.stopped() {
+			t.end(endStopping, "the server is stopping")
+			return
+		}
+		waits := make([]<-chan struct{}, 0, maxEventChains+1)
+		for _, c := range t.chains {
+			waits = append(waits, c.hub.Changed()) // before looking: so no change is missed
+		}
+		more := false
+		for _, c := range t.chains {
+			again, err := c.write()
+			if err != nil {
+				t.fault(c, err)
+				return
+			}
+			more = more || again
+			if ready := c.waiting(); ready != nil {
+				waits = append(waits, ready)
+			}
+		}
+		for _, o := range t.states {
+			o.write()
+		}
+		if t.beat(); len(t.buf) > 0 {
+			t.last = time.Now()
+			return
+		}
+		if !more {
+			t.wait(waits)
+		}
+	}
+}
+
+// fault ends a stream whose rows cannot be read.
+func (t *stream) fault(c *chainStream, err error) {
+	if errors.Is(err, events.ErrLost) {
+		// Without an ID the client begins anew.
+		t.buf = append(t.buf, "id:\n"...)
+		t.end(endLost, "chain "+c.info.ChainID+": "+err.Error())
+		return
+	}
+	t.s.log.Error("a chain's rows cannot be read for events", "chain", c.info.ChainID, "err", err)
+	t.end(endFailed, "chain "+c.info.ChainID+" cannot be read")
+}
+
+// beat shows that the connection lives, and how far the chains are.
+func (t *stream) beat() {
+	if len(t.buf) == 0 && time.Since(t.last) >= t.s.heartbeat {
+		t.buf = append(t.buf, ": \n"...)
+		t.id()
+		t.buf = append(t.buf, '\n')
+	}
+}
+
+// wait waits until something may have changed.
+func (t *stream) wait(on []<-chan struct{}) {
+	pause := t.s.heartbeat - time.Since(t.last)
+	if len(t.states) > 0 {
+		pause = min(pause, stateEvery)
+	}
+	for _, c := range t.chains {
+		if !c.failing.IsZero() {
+			pause = min(pause, readRetry)
+		}
+	}
+	timer := time.NewTimer(max(pause, time.Millisecond))
+	defer timer.Stop()
+	cases := make([]reflect.SelectCase, 0, len(on)+2)
+	add := func(ch any) {
+		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ch)})
+	}
+	add(t.s.conns.stopped)
+	add(timer.C)
+	for _, ch := range on {
+		add(ch)
+	}
+	reflect.Select(cases)
+}
+
+// id writes the positions of all chains.
+func (t *stream) id() {
+	if len(t.chains) == 0 {
+		return
+	}
+	t.buf = append(t.buf, "id: "...)
+	for i, c := range t.chains {
+		if i > 0 {
+			t.buf = append(t.buf, ',')
+		}
+		t.buf = append(append(t.buf, c.info.ChainID...), ':')
+		t.buf = c.told.Append(t.buf)
+	}
+	t.buf = append(t.buf, '\n')
+}
+
+// event begins an event, whose data are to be appended, on one line.
+func (t *stream) event(name string, id bool) {
+	if id {
+		t.id()
+	}
+	t.buf = append(append(append(t.buf, "event: "...), name...), "\ndata: "...)
+	if c, ok := t.s.streams.sent[name]; ok {
+		c.Inc()
+	}
+}
+
+// close closes an event.
+func (t *stream) closeEvent() { t.buf = append(t.buf, "\n\n"...) }
+
+// end says why there will be no more.
+func (t *stream) end(reason, message string) {
+	t.reason, t.over = reason, true
+	t.event("end", false)
+	t.buf = view.AppendString(append(t.buf, `{"reason":`...), reason)
+	t.buf = append(view.AppendString(append(t.buf, `,"message":`...), message), '}')
+	t.closeEvent()
+}
+
+// Close implements [io.Closer].
+func (t *stream) Close() error {
+	reason := t.reason
+	if reason == "" {
+		reason = endClient
+		if t.begun && time.Since(t.given) > t.s.slowAfter {
+			reason = endSlow
+		}
+	}
+	t.s.streams.remove(t, reason)
+	t.release()
+	return nil
+}
+
+// release gives up what the stream holds.
+func (t *stream) release() {
+	if t.halt != nil {
+		t.halt()
+	}
+	for _, c := range t.chains {
+		c.follower.Close()
+	}
+	t.chains = slices.Delete(t.chains, 0, len(t.chains))
+}
