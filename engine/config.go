@@ -21,6 +21,7 @@ import (
 	"quorate/engine/source"
 	"quorate/engine/source/evm"
 	"quorate/engine/spare"
+	"quorate/engine/webhook"
 )
 
 // Config is everything an [Engine] can be told. Zero values take the defaults
@@ -93,6 +94,8 @@ type Config struct {
 	// on which much else runs may keep a disk busy for seconds. Default 1.
 	StopTimes int
 	// Exports bounds what exports of transactions may take; its Dir, Store, Chains and the
+	// Webhooks says what clients may have delivered to their servers.
+	Webhooks webhook.Config
 	// like are set by the engine.
 	Exports operation.Config
 	// OnProgress is told how far the index of a chain is; it must not block.

@@ -21,6 +21,7 @@ import (
 	"quorate/engine/operation"
 	store "quorate/engine/store/index"
 	"quorate/engine/store/results"
+	"quorate/engine/webhook"
 	"quorate/p2p"
 	"quorate/rpc/health"
 	"quorate/rpc/vm"
@@ -53,6 +54,7 @@ type Engine struct {
 	primaries   primaries
 	exports     atomic.Pointer[operation.Exports] // nil while the databases are not open, and without an index
 	hubs        hubs
+	webhooks    atomic.Pointer[webhook.Hooks] // as exports
 }
 
 // New checks cfg, opens what is kept in the data folder of names and identity,
@@ -125,7 +127,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	end.later("the networks", networksStop, e.stopNetworks)
 	learning := actor.NewLayer(ctx, e.log)
 	end.later("the questions to nodes", baseStop, learning.StopWithin)
-	if err := e.startExports(ctx, kept, &end); err != nil {
+	if err := errors.Join(e.startExports(ctx, kept, &end), e.startWebhooks(ctx, kept, &end)); err != nil {
 		return err
 	}
 	if err := e.recallNodes(ctx); err != nil {

@@ -56,6 +56,8 @@ type Config struct {
 	Operations Operations
 	// Events knows what happens on the chains; nil serves no events. They need Chains too.
 	Events Events
+	// Webhooks delivers to clients' servers; nil serves no webhooks. They need Chains too.
+	Webhooks Webhooks
 	// MaxStreams bounds the streams of events, MaxStreamsPerClient those of one API key, or
 	// address without one. Defaults 2,048 and 128.
 	MaxStreams, MaxStreamsPerClient int

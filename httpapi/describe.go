@@ -36,6 +36,7 @@ var (
 		{"chainId", "the chain, by number, blockchain ID or alias; of metrics also total, mainnet and testnet", anyName, true},
 		{"chain", "the chain, by blockchain ID or alias", anyName, true},
 		{"operationId", "the operation", anyName, true},
+		{"webhookId", "the webhook", anyName, true},
 		{"address", "an address", addressLike(), false},
 		{"txHash", "a transaction", txHashLike, false},
 		{"blockId", "a block, by number or hash", blockLike, false},

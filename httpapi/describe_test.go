@@ -154,6 +154,9 @@ var routeSamples = map[string]map[string]string{
 	contractPattern + "/transactions:getDeployment":         {"address": art.String()},
 	"/v1/operations/transactions:export":                    {"body": goodExport},
 	"/v1/events":                                            {"?topics": "health"},
+	webhooksPattern:                                         {"body": goodHook},
+	webhookPattern:                                          {"webhookId": hookID, "body": `{"name":"other"}`},
+	webhookPattern + "/addresses":                           {"webhookId": hookID, "body": `{"addresses":["0x00000000000000000000000000000000000000a7"]}`},
 	"/v2/chains/{chainId}/contracts/{address}/balances":     {"address": gold.String(), "?threshold": "0"},
 	networkPattern + "/rewards":                             {"?nodeIds": nodeOne.String()},
 	networkPattern + "/rewards:listPending":                 {"?nodeIds": nodeOne.String()},
@@ -218,6 +221,7 @@ func wholeServer(t testing.TB, cfg Config) *Server {
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Created: at, Updated: at, Size: 3}
 	ops.files[opID] = []byte("abc")
 	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), ops, noEvents{}
+	cfg.Webhooks = sampleHooks()
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, one, secondChain())
 }

@@ -36,6 +36,7 @@ type query struct {
 	feature      string
 	primary      primaryQuery
 	events       eventsQuery
+	hookStatus   string
 
 	ignored ignored // names that the route does not know
 

@@ -93,6 +93,7 @@ const (
 	needsHealth
 	needsOperations
 	needsEvents
+	needsWebhooks
 )
 
 // maker makes the handler of a route.
@@ -116,6 +117,7 @@ func Routes() []Route {
 	list = append(list, allChainsRoutes()...)
 	list = append(list, operationRoutes()...)
 	list = append(list, eventRoutes()...)
+	list = append(list, webhookRoutes()...)
 	list = append(list, primaryRoutes()...)
 	list = append(list, metricRoutes()...)
 	list = append(list, serviceRoutes()...)

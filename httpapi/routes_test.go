@@ -57,6 +57,7 @@ func (c checks) Health([]string) health.Report {
 func extServer(t testing.TB, cfg Config) *Server {
 	t.Helper()
 	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), newFakeOperations(), noEvents{}
+	cfg.Webhooks = sampleHooks()
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, sampleChain(), secondChain())
 }

@@ -177,6 +177,8 @@ func (s *Server) has(n need) bool {
 		return s.cfg.Operations != nil && s.cfg.Chains != nil
 	case needsEvents:
 		return s.cfg.Events != nil && s.cfg.Chains != nil
+	case needsWebhooks:
+		return s.cfg.Webhooks != nil && s.cfg.Chains != nil
 	case needsNothing:
 	}
 	return true

@@ -48,6 +48,7 @@ type serveFlags struct {
 	data                         dataFlags
 	exports                      exportFlags
 	events                       eventFlags
+	webhooks                     webhookFlags
 	limit                        limitFlags
 	rpc                          rpcFlags
 	memory                       memoryFlags
@@ -105,6 +106,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	f.data.add(flags)
 	f.exports.add(flags)
 	f.events.add(flags)
+	f.webhooks.add(flags)
 	f.limit.add(flags)
 	f.memory.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
@@ -199,6 +201,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	f.keep.configure(&cfgEngine)
 	f.exports.configure(&cfgEngine)
+	f.webhooks.configure(&cfgEngine)
 	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
 	if err := f.data.primary.configure(&cfgEngine, sim); err != nil {
 		return errors.Join(err, ln.Close())
@@ -227,6 +230,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if f.data.index {
 		f.exports.serve(&cfg, eng, base)
 		f.events.serve(&cfg, eng)
+		cfg.Webhooks = webhooks{eng}
 	}
 	if f.rpc.parsed() == rpc.Off {
 		base = ""
@@ -312,7 +316,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
 		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
-	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
+	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them

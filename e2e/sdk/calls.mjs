@@ -10,6 +10,7 @@
 //   repeats   equal rows are possible: an ERC-1155 batch may move the same item twice
 //   error     the status that is wanted instead of an answer
 //   exported  the answer is an operation, whose file has the rows that this call lists
+//   hooked    the answer is a webhook, which is changed and deleted; more is an address for it
 //   only      the SDK that alone knows the call, or the metric
 
 const longPages = { pageSize: 100 };
@@ -30,6 +31,7 @@ export function evmCalls(f) {
     ...metrics(f),
     ...holders(f, on),
     ...exports(f, on, blocks),
+    ...webhooks(f, on),
     ...refusals(f, on),
   ];
 }
@@ -223,6 +225,20 @@ function exports(f, on, blocks) {
     refused({ type: "TRANSACTION_EXPORT_EVM", options: { ...options, includeChains: ["1234567890123"] } }),
     refused({ type: "TRANSACTION_EXPORT_PRIMARY_NETWORK", options: { addresses: [], includeChains: ["p-chain"] } }),
     { endpoint: "3", name: "data.operations.getResult", request: { operationId: "00000000-0000-4000-8000-000000000000" }, error: 404 },
+  ];
+}
+
+// webhooks are for a host that is nowhere: nothing is delivered.
+function webhooks(f, on) {
+  const hook = (request) => ({
+    endpoint: "webhooks", name: "webhooks.create", fixed: true,
+    request: { eventType: "address_activity", url: "https://hooks.invalid/quorate", name: "test", description: "of the SDKs", ...on, metadata: { addresses: [f.address] }, ...request },
+  });
+  return [
+    { ...hook({ includeInternalTxs: true }), hooked: true, more: f.erc20Token },
+    { ...hook({ url: "http://169.254.169.254/" }), error: 400 },
+    { ...hook({ includeLogs: true }), error: 400 },
+    { endpoint: "webhooks", name: "webhooks.get", request: { id: "00000000-0000-4000-8000-000000000000" }, error: 404 },
   ];
 }
 

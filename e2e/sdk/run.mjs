@@ -9,7 +9,7 @@ export async function run(client, call, options) {
   const line = { endpoint, call: name, request, fixed, empty };
   const begin = performance.now();
   try {
-    const seen = await (call.exported ? exported : call.rows ? walk : single)(client, call, options);
+    const seen = await (call.exported ? exported : call.hooked ? hooked : call.rows ? walk : single)(client, call, options);
     if (call.error) throw new Error(`answered, where status ${call.error} was wanted`);
     Object.assign(line, seen);
   } catch (err) {
@@ -52,6 +52,43 @@ async function exported(client, call, options) {
   }
   if (got.join() !== want.reverse().join()) throw new Error(`${got.length} transactions, pages have ${want.length}, or in another order`);
   return { pages: 1, items: got.length, keys: Object.keys(operation).sort() };
+}
+
+// hooked makes a webhook, changes it in all ways, and deletes it.
+async function hooked(client, call, options) {
+  const made = await invoke(client, call.name, call.request, options);
+  const { id } = made;
+  const addresses = call.request.metadata.addresses;
+  const want = (what, value, wanted) => {
+    if (JSON.stringify(value) !== JSON.stringify(wanted)) throw new Error(`${what} is ${JSON.stringify(value)}, not ${JSON.stringify(wanted)}`);
+  };
+  const on = (method, request) => invoke(client, `webhooks.${method}`, { id, ...request }, options);
+  const listed = async () => {
+    const ids = [];
+    for await (const page of pagesOf(client, { name: "webhooks.list", request: { pageSize: 1 } }, options)) ids.push(...page.webhooks.map((w) => w.id));
+    return ids.includes(id);
+  };
+  try {
+    want("a new one", [made.status, made.url, made.chainId], ["active", call.request.url, call.request.chainId]);
+    want("its name", (await on("get")).name, call.request.name);
+    want("listed", await listed(), true);
+    const change = (request) => on("update", { updateWebhookRequest: request });
+    want("the change", (await change({ name: "other", status: "inactive" })).status, "inactive");
+    want("the change", (await change({ status: "active" })).name, "other");
+    const addressesChangeRequest = { addresses: [call.more] };
+    want("more addresses", (await on("addresses.add", { addressesChangeRequest })).metadata.addresses.length, addresses.length + 1);
+    const seen = [];
+    for await (const page of pagesOf(client, { name: "webhooks.addresses.list", request: { id, pageSize: 1 } }, options)) seen.push(...page.addresses);
+    want("the addresses", seen.length, addresses.length + 1);
+    want("fewer addresses", (await on("addresses.remove", { addressesChangeRequest })).metadata.addresses.length, addresses.length);
+    const { secret } = await invoke(client, "webhooks.getSharedSecret", undefined, options);
+    const next = await invoke(client, "webhooks.generateOrRotateSharedSecret", undefined, options);
+    want("another secret", [secret.length, next.secret !== secret], [64, true]);
+  } finally {
+    await on("deactivate");
+  }
+  want("listed after its end", await listed(), false);
+  return { pages: 1, items: 1, keys: Object.keys(made).sort() };
 }
 
 // walk reads all pages. A page that does not parse throws, and so does a token

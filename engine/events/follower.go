@@ -46,6 +46,9 @@ type Follower struct {
 // At returns the position behind what was told.
 func (r *Follower) At() Position { return r.at }
 
+// Filter returns what the follower is told.
+func (r *Follower) Filter() Filter { return r.filter }
+
 // Close ends the follower.
 func (r *Follower) Close() {
 	if !r.closed {

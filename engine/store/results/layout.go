@@ -30,5 +30,11 @@ const prefixMemory = 0x08
 //	value: u64 0 | the caller's value; an operation that is over and gone has none
 const prefixOperation = 0x09
 
+// prefixWebhook marks clients' webhooks and their secrets, in the results database.
+//
+//	key:   0x0a | ID of the webhook, its text, or "secret/" and the client (engine/webhook/webhook.go)
+//	value: as prefixOperation
+const prefixWebhook = 0x0a
+
 // expiryLen is the length of the end of validity in front of a value.
 const expiryLen = 8

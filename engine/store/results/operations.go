@@ -6,23 +6,30 @@ import (
 )
 
 // Operations is the part of the results database for operations that clients have
-// started. Each is one entry, so that its state and how far it is change together.
-type Operations struct{ db *DB }
+// started, or that for their webhooks. Each is one entry, so that its state and how far
+// it is change together.
+type Operations struct {
+	db     *DB
+	prefix byte
+}
 
 // Operations returns the operations in the database.
-func (d *DB) Operations() Operations { return Operations{d} }
+func (d *DB) Operations() Operations { return Operations{d, prefixOperation} }
+
+// Webhooks returns the webhooks in the database.
+func (d *DB) Webhooks() Operations { return Operations{d, prefixWebhook} }
 
 // Put keeps value under key until it is removed, and returns when it is committed.
 func (o Operations) Put(ctx context.Context, key, value []byte) error {
 	if len(key) > MaxKey || len(value) > MaxValue {
 		return fmt.Errorf("%w: key of %d bytes, value of %d", ErrTooLarge, len(key), len(value))
 	}
-	return o.db.put(ctx, prefixOperation, key, value, 0)
+	return o.db.put(ctx, o.prefix, key, value, 0)
 }
 
 // Remove removes what is kept under key.
 func (o Operations) Remove(ctx context.Context, key []byte) error {
-	return o.db.put(ctx, prefixOperation, key, nil, longAgo)
+	return o.db.put(ctx, o.prefix, key, nil, longAgo)
 }
 
 // longAgo is the end of validity of what is removed: readers pass over it, and Badger
@@ -31,4 +38,4 @@ const longAgo = 1
 
 // Each calls f with every operation, in the order of the keys. key and value are valid
 // during the call only.
-func (o Operations) Each(f func(key, value []byte)) error { return o.db.each(prefixOperation, nil, f) }
+func (o Operations) Each(f func(key, value []byte)) error { return o.db.each(o.prefix, nil, f) }

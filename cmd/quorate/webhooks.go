@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"quorate/engine"
+	"quorate/engine/webhook"
+	"quorate/httpapi"
+)
+
+// webhookFlags are the flags of quorate serve about webhooks.
+type webhookFlags struct {
+	private         bool
+	most, perClient int
+	patience        time.Duration
+}
+
+func (f *webhookFlags) add(flags *pflag.FlagSet) {
+	group(flags, groupEvents, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.private, "webhooks-private", false, "deliver to addresses that are not of the internet, such as this machine's: whoever can make webhooks can then reach those")
+		flags.IntVar(&f.most, "webhooks", 1000, "webhooks that there may be")
+		flags.IntVar(&f.perClient, "webhooks-per-client", 100, "those of one API key, or address without one")
+		flags.DurationVar(&f.patience, "webhooks-patience", 24*time.Hour, "time for which a receiver may take nothing until its webhook is made inactive")
+	})
+}
+
+func (f *webhookFlags) check() error {
+	if f.most < 1 || f.perClient < 1 || f.patience <= 0 {
+		return errors.New("--webhooks and --webhooks-per-client must be at least 1, and --webhooks-patience positive")
+	}
+	return nil
+}
+
+func (f *webhookFlags) configure(cfg *engine.Config) {
+	cfg.Webhooks = webhook.Config{Private: f.private, Most: f.most, PerClient: f.perClient, Patience: f.patience}
+}
+
+// webhooks shows the HTTP server the engine's webhooks, which are there once its
+// databases are open.
+type webhooks struct{ eng *engine.Engine }
+
+var _ httpapi.Webhooks = webhooks{}
+
+// Create implements [httpapi.Webhooks].
+func (x webhooks) Create(ctx context.Context, n webhook.Hook) (webhook.Hook, error) {
+	if h := x.eng.Webhooks(); h != nil {
+		return h.Create(ctx, n)
+	}
+	return n, webhook.ErrStopping
+}
+
+// List implements [httpapi.Webhooks].
+func (x webhooks) List(client string) ([]webhook.Hook, error) {
+	if h := x.eng.Webhooks(); h != nil {
+		return h.List(client)
+	}
+	return nil, webhook.ErrStopping
+}
+
+// Get implements [httpapi.Webhooks].
+func (x webhooks) Get(client, id string) (webhook.Hook, error) {
+	if h := x.eng.Webhooks(); h != nil {
+		return h.Get(client, id)
+	}
+	return webhook.Hook{}, webhook.ErrStopping
+}
+
+// Update implements [httpapi.Webhooks].
+func (x webhooks) Update(ctx context.Context, client, id string, edit func(n *webhook.Hook) error) (webhook.Hook, error) {
+	if h := x.eng.Webhooks(); h != nil {
+		return h.Update(ctx, client, id, edit)
+	}
+	return webhook.Hook{}, webhook.ErrStopping
+}
+
+// Delete implements [httpapi.Webhooks].
+func (x webhooks) Delete(ctx context.Context, client, id string) (webhook.Hook, error) {
+	if h := x.eng.Webhooks(); h != nil {
+		return h.Delete(ctx, client, id)
+	}
+	return webhook.Hook{}, webhook.ErrStopping
+}
+
+// Secret implements [httpapi.Webhooks].
+func (x webhooks) Secret(client string) (string, error) {
+	if h := x.eng.Webhooks(); h != nil {
+		return h.Secret(client)
+	}
+	return "", webhook.ErrStopping
+}
+
+// Rotate implements [httpapi.Webhooks].
+func (x webhooks) Rotate(ctx context.Context, client string) (string, error) {
+	if h := x.eng.Webhooks(); h != nil {
+		return h.Rotate(ctx, client)
+	}
+	return "", webhook.ErrStopping
+}

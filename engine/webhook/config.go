@@ -1,0 +1,88 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"quorate/engine/chain"
+	"quorate/engine/events"
+	"quorate/engine/index"
+	"quorate/engine/metric"
+)
+
+// Store keeps records; see [quorate/engine/store/results.Operations].
+type Store interface {
+	Put(ctx context.Context, key, value []byte) error
+	Remove(ctx context.Context, key []byte) error
+	Each(f func(key, value []byte)) error
+}
+
+// Chain is a chain that is followed.
+type Chain struct {
+	Number string // of EVM, in decimal
+	Hub    *events.Hub
+	View   func() (*index.View, error)
+}
+
+// Config says what webhooks may take. Zero values take the defaults.
+type Config struct {
+	// Store keeps the records, Chain finds a chain that is followed. Required.
+	Store Store
+	Chain func(id chain.ID) (Chain, bool)
+	// Private lets receivers have addresses that are not of the internet.
+	Private bool
+
+	// Most bounds the webhooks, PerClient those of one client. Defaults 1,000 and 100.
+	Most, PerClient int
+	// Timeout bounds one delivery. Default 10 s.
+	Timeout time.Duration
+	// Retry is the wait after the first failure; it doubles up to MaxRetry. Defaults 1 s
+	// and 5 min.
+	Retry, MaxRetry time.Duration
+	// Patience is for how long deliveries may fail until a webhook is made inactive.
+	// Default 24 h.
+	Patience time.Duration
+
+	Logger  *slog.Logger
+	Metrics *metric.Set
+}
+
+// MaxAddresses bounds the addresses of a webhook.
+const MaxAddresses = 100
+
+const (
+	// batch bounds the events that are read at once.
+	batch = 32
+	// idle is the wait for what is not there: a chain after a restart, rows that cannot
+	// be read.
+	idle = time.Second
+	// keepPosition is how often a position is committed though nothing was delivered.
+	keepPosition = time.Minute
+	// commitTime bounds the wait for a commit.
+	commitTime = 5 * time.Second
+	// maxAnswer bounds what is read of a receiver's answer.
+	maxAnswer = 64 << 10
+)
+
+func (c *Config) fill() error {
+	if c.Store == nil || c.Chain == nil {
+		return errors.New("webhook: Store and Chain are required")
+	}
+	c.Most, c.PerClient = cmp.Or(c.Most, 1000), cmp.Or(c.PerClient, 100)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Retry, c.MaxRetry = cmp.Or(c.Retry, time.Second), cmp.Or(c.MaxRetry, 5*time.Minute)
+	c.Patience = cmp.Or(c.Patience, 24*time.Hour)
+	if min(c.Most, c.PerClient) < 1 || min(c.Timeout, c.Retry, c.MaxRetry, c.Patience) < 0 {
+		return errors.New("webhook: bounds must be positive")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = metric.NewSet()
+	}
+	return nil
+}

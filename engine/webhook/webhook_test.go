@@ -1,0 +1,539 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holiman/uint256"
+
+	"quorate/devnet/torture"
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/events"
+	"quorate/engine/index"
+	"quorate/engine/index/indextest"
+	store "quorate/engine/store/index"
+)
+
+// kept is a store in memory that can refuse.
+type kept struct {
+	mu    sync.Mutex
+	rows  map[string][]byte
+	fails func() error
+}
+
+func (k *kept) Put(ctx context.Context, key, value []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fails != nil {
+		if err := k.fails(); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if k.rows == nil {
+		k.rows = map[string][]byte{}
+	}
+	k.rows[string(key)] = bytes.Clone(value)
+	return nil
+}
+
+func (k *kept) Remove(_ context.Context, key []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.rows, string(key))
+	return nil
+}
+
+func (k *kept) Each(f func(key, value []byte)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, value := range k.rows {
+		f([]byte(key), value)
+	}
+	return nil
+}
+
+// killed returns what a process finds that starts after this one was killed now.
+func (k *kept) killed() *kept {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return &kept{rows: maps.Clone(k.rows)}
+}
+
+// world is a chain and a receiver.
+type world struct {
+	t      testing.TB
+	chain  *index.Chain
+	blocks []*evm.Block
+	seeds  uint64
+	store  *kept
+	cfg    Config
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := index.Open(db, chain.ID{1}, index.Options{Remember: 100, NoRollup: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{t: t, chain: c, store: &kept{}}
+	w.blocks = indextest.New(indextest.Config{Seed: 1, Txs: 4}).Blocks(4)
+	if err := c.Commit(t.Context(), w.blocks); err != nil {
+		t.Fatal(err)
+	}
+	hub := events.NewHub(c)
+	w.cfg = Config{
+		Private: true, Timeout: 20 * time.Second, Retry: time.Millisecond, MaxRetry: 4 * time.Millisecond,
+		Chain: func(id chain.ID) (Chain, bool) {
+			return Chain{Number: "43112", Hub: hub, View: func() (*index.View, error) { return c.At(nil) }}, id == chain.ID{1}
+		},
+	}
+	return w
+}
+
+func (w *world) grow(n int) {
+	w.t.Helper()
+	w.seeds++
+	next := indextest.New(indextest.Config{Seed: 1000 + w.seeds, Txs: 4}).Blocks(n + 1)[1:]
+	for _, b := range next {
+		last := w.blocks[len(w.blocks)-1]
+		b.Number, b.Parent, b.TimeMilli = last.Number+1, last.Hash, last.TimeMilli+1
+		w.blocks = append(w.blocks, b)
+	}
+	if err := w.chain.Commit(context.Background(), next); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Read is a source of blocks for rewinds.
+func (w *world) Read(_ context.Context, from, to uint64, f func(*evm.Block) error) error {
+	for _, b := range w.blocks[from : to+1] {
+		if err := f(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) back(n int) {
+	w.t.Helper()
+	to := len(w.blocks) - 1 - n
+	if err := w.chain.Rewind(context.Background(), w, uint64(to)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.blocks = w.blocks[:to+1]
+}
+
+// run starts webhooks over what is kept; stop ends them.
+func (w *world) run() (h *Hooks, stop func()) {
+	w.t.Helper()
+	cfg := w.cfg
+	cfg.Store = w.store
+	h, err := New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+		h.client.CloseIdleConnections()
+	})
+	w.t.Cleanup(stop)
+	for {
+		if _, err := h.List(""); err == nil {
+			return h, stop
+		}
+	}
+}
+
+// want returns the transactions of addresses from a block on, as lists have them.
+func (w *world) want(from uint64, addresses ...evm.Address) []string {
+	w.t.Helper()
+	v, err := w.chain.At(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer v.Close()
+	var list []string
+	for _, a := range addresses {
+		if _, err := v.AddressTxs(a, index.Page{Limit: math.MaxInt, Ascending: true, From: from, To: math.MaxUint64}, func(tx *index.Tx) bool {
+			list = append(list, fmt.Sprintf("%06d %06d %s", tx.Block.Number, tx.Index, tx.Hash))
+			return true
+		}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// message is one that a receiver has got.
+type message struct {
+	WebhookID, EventType, MessageID string
+	Event                           struct {
+		BlockNumber string
+		Transaction struct {
+			BlockNumber, TxHash string
+			TransactionIndex    int
+		}
+	}
+}
+
+// receiver takes messages as a client's server that forgets those that it has.
+type receiver struct {
+	*httptest.Server
+	mu     sync.Mutex
+	secret string
+	log    []string
+	ids    map[string]bool
+	got    chan struct{} // room for one
+	twice  int
+	// treat answers instead, if it returns true.
+	treat func(w http.ResponseWriter, r *http.Request) bool
+}
+
+func newReceiver(t testing.TB) *receiver {
+	r := &receiver{ids: map[string]bool{}, got: make(chan struct{}, 1)}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.serve(t, w, req) }))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) serve(t testing.TB, w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return
+	}
+	if r.treat != nil && r.treat(w, req) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if want, _ := sign(r.secret, body); r.secret != "" && req.Header.Get("X-Signature") != want {
+		t.Error("the signature is wrong")
+	}
+	var m message
+	if err := json.Unmarshal(body, &m); err != nil {
+		t.Errorf("%s: %v", body, err)
+	}
+	switch {
+	case r.ids[m.MessageID]:
+		r.twice++
+	case m.EventType == typeRetraction:
+		n, err := strconv.Atoi(m.Event.BlockNumber)
+		if err != nil {
+			t.Error(err)
+		}
+		stands := fmt.Sprintf("%06d", n)
+		r.log = slices.DeleteFunc(r.log, func(s string) bool { return s[:6] > stands })
+		clear(r.ids) // what comes again is meant
+	default:
+		tx := m.Event.Transaction
+		n, err := strconv.Atoi(tx.BlockNumber)
+		if err != nil {
+			t.Error(err)
+		}
+		r.log = append(r.log, fmt.Sprintf("%06d %06d %s", n, tx.TransactionIndex, tx.TxHash))
+	}
+	r.ids[m.MessageID] = true
+	w.WriteHeader(http.StatusNoContent)
+	select {
+	case r.got <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until the receiver has what it must have, and nothing else.
+func (r *receiver) await(t testing.TB, want []string) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for {
+		r.mu.Lock()
+		log := slices.Clone(r.log)
+		r.mu.Unlock()
+		if slices.Equal(log, want) {
+			return
+		}
+		select {
+		case <-r.got:
+		case <-limit:
+			t.Fatalf("the receiver has %d messages %v, not %d %v", len(log), log, len(want), want)
+		}
+	}
+}
+
+func (w *world) create(h *Hooks, r *receiver, addresses ...evm.Address) Hook {
+	w.t.Helper()
+	n, err := h.Create(w.t.Context(), Hook{Client: "me", URL: r.URL, Chain: chain.ID{1}, Addresses: addresses, Internal: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if r.secret, err = h.Secret("me"); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+var accounts = indextest.New(indextest.Config{}).Accounts()
+
+// A receiver gets what happens to its addresses in order, though it is down, fails, lies
+// about having it, and breaks off, and though the server is killed at any moment.
+func TestDelivery(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), newReceiver(t)
+	rnd := rand.New(rand.NewPCG(3, 3))
+	var mu sync.Mutex
+	r.treat = func(rw http.ResponseWriter, req *http.Request) bool {
+		mu.Lock()
+		n := rnd.IntN(12)
+		mu.Unlock()
+		switch n {
+		case 0:
+			rw.WriteHeader(http.StatusInternalServerError)
+		case 1:
+			rw.WriteHeader(http.StatusTooManyRequests)
+		case 2: // says that it has all of it, and breaks off
+			rw.Header().Set("Content-Length", "100")
+			rw.WriteHeader(http.StatusOK)
+			_, _ = io.WriteString(rw, "ok")
+		case 3:
+			panic(http.ErrAbortHandler)
+		case 4:
+			http.Redirect(rw, req, "http://169.254.169.254/latest/meta-data", http.StatusTemporaryRedirect)
+		default:
+			return false
+		}
+		return true
+	}
+	h, stop := w.run()
+	w.create(h, r, accounts[0], accounts[1])
+	for range torture.Pick(30, 400) {
+		switch rnd.IntN(6) {
+		case 0:
+			next := w.store.killed() // what is committed; deliveries on their way are not
+			stop()
+			w.store = next
+			h, stop = w.run()
+		case 1:
+			w.back(1 + rnd.IntN(2))
+			w.grow(4)
+		}
+		w.grow(1 + rnd.IntN(2))
+	}
+	r.await(t, w.want(4, accounts[0], accounts[1]))
+	if list, err := h.List("me"); err != nil || len(list) != 1 || list[0].Status != Active {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// Webhooks of clients are apart, and can be changed while they deliver.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), newReceiver(t)
+	w.cfg.PerClient = 2
+	h, _ := w.run()
+	n := w.create(h, r, accounts[0])
+	if _, err := h.Get("other", n.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("another client's: %v", err)
+	}
+	ctx := t.Context()
+	for _, bad := range []string{"ftp://a", "x", "http://", "http://u:p@h/", "http:opaque", "https://" + strings.Repeat("a", 3000)} {
+		if _, err := h.Create(ctx, Hook{Client: "me", URL: bad, Chain: chain.ID{1}}); !errors.Is(err, ErrURL) {
+			t.Errorf("%.20s: %v", bad, err)
+		}
+	}
+	if _, err := h.Create(ctx, Hook{Client: "me", URL: r.URL, Chain: chain.ID{9}}); !errors.Is(err, ErrChain) {
+		t.Errorf("of no chain: %v", err)
+	}
+	w.grow(3)
+	r.await(t, w.want(4, accounts[0]))
+	edit := func(f func(n *Hook)) {
+		t.Helper()
+		if _, err := h.Update(ctx, "me", n.ID, func(n *Hook) error { f(n); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := uint64(len(w.blocks))
+	edit(func(n *Hook) { n.Addresses = append(n.Addresses, accounts[1]) })
+	w.grow(3)
+	mixed := append(slices.DeleteFunc(w.want(4, accounts[0]), func(s string) bool { return s >= fmt.Sprintf("%06d", begin) }), w.want(begin, accounts[0], accounts[1])...)
+	r.await(t, mixed)
+	edit(func(n *Hook) { n.Status = Inactive })
+	w.grow(3)
+	edit(func(n *Hook) { n.Status = Active })
+	begin = uint64(len(w.blocks))
+	w.grow(3)
+	r.await(t, append(mixed, w.want(begin, accounts[0], accounts[1])...))
+	second := w.create(h, r, accounts[2])
+	if _, err := h.Create(ctx, Hook{Client: "me", URL: r.URL, Chain: chain.ID{1}}); !errors.Is(err, ErrQuota) {
+		t.Errorf("a third one: %v", err)
+	}
+	if gone, err := h.Delete(ctx, "me", second.ID); err != nil || gone.Status != Inactive {
+		t.Errorf("%+v, %v", gone, err)
+	}
+	if _, err := h.Update(ctx, "me", second.ID, func(*Hook) error { return nil }); !errors.Is(err, ErrNotFound) {
+		t.Errorf("one that is deleted: %v", err)
+	}
+	old := r.secret
+	next, err := h.Rotate(ctx, "me")
+	if err != nil || next == old || len(next) != 64 {
+		t.Errorf("the next secret is %q: %v", next, err)
+	}
+}
+
+// A receiver that takes nothing for too long, or says that it is gone, ends its webhook
+// with a reason. One that is slow is waited for no longer than the time for a delivery.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		treat  func(w http.ResponseWriter, r *http.Request) bool
+		reason string
+	}{
+		"gone": {func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusGone); return true }, "answered 410"},
+		"down": {func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, "taken nothing since"},
+		"slow": {func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }, "taken nothing since"},
+		"away": {func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, "http://10.0.0.1/", http.StatusPermanentRedirect)
+			return true
+		}, "redirects (308)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := newWorld(t), newReceiver(t)
+			w.cfg.Timeout, w.cfg.Patience = 50*time.Millisecond, 20*time.Millisecond
+			r.treat = c.treat
+			h, _ := w.run()
+			n := w.create(h, r, accounts[0], accounts[1], accounts[2])
+			w.grow(3)
+			for begun := time.Now(); ; <-time.After(time.Millisecond) {
+				got, err := h.Get("me", n.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.Status == Inactive {
+					if !strings.Contains(got.Reason, c.reason) {
+						t.Errorf("the reason is %q", got.Reason)
+					}
+					return
+				}
+				if time.Since(begun) > time.Minute {
+					t.Fatal("it is still active")
+				}
+			}
+		})
+	}
+}
+
+// Nothing is sent to addresses that are not of the internet, whatever a name means when
+// it is connected to.
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	for _, a := range []string{
+		"127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1", "255.255.255.255",
+		"198.18.0.1", "240.0.0.1", "::1", "::", "fe80::1", "fc00::1", "fec0::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
+		"2002:7f00:1::", "ff02::1", "::7f00:1", "2001::1", "2001:db8::1",
+	} {
+		if isPublic(netip.MustParseAddr(a)) {
+			t.Errorf("%s counts as public", a)
+		}
+		if err := control("tcp", net.JoinHostPort(a, "80"), nil); !errors.Is(err, ErrURL) {
+			t.Errorf("%s is connected to: %v", a, err)
+		}
+	}
+	for _, a := range []string{"1.1.1.1", "8.8.8.8", "2606:4700::1111", "::ffff:1.1.1.1"} {
+		if !isPublic(netip.MustParseAddr(a)) {
+			t.Errorf("%s does not count as public", a)
+		}
+	}
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer s.Close()
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	client := newClient(false, 5*time.Second)
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"} {
+		resp, err := client.Post("http://"+host+":"+port, "application/json", strings.NewReader("{}"))
+		if err == nil {
+			_ = resp.Body.Close()
+			t.Errorf("%s was connected to", host)
+		}
+	}
+	if asked.Load() > 0 {
+		t.Error("the receiver was asked")
+	}
+	if err := CheckURL("http://127.0.0.1:80/", false); !errors.Is(err, ErrURL) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Messages have the form that their signature is checked in.
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	got, err := canonical(object{"b": "<&>\u00e9\"\n", "a": []object{{"y": 1, "x": "0"}}, "c": plain("a\u2028b\xff")})
+	if want := `{"a":[{"x":"0","y":1}],"b":"<&>é\"\n","c":"a b?"}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	for _, c := range []struct {
+		n        uint64
+		decimals uint8
+		want     string
+	}{{0, 18, "0"}, {1, 18, "0.000000000000000001"}, {1500, 3, "1.5"}, {12, 0, "12"}, {1000, 3, "1"}} {
+		v := uint256.NewInt(c.n)
+		if got := scaled(v, c.decimals); got != c.want {
+			t.Errorf("%d with %d decimals is %s, not %s", c.n, c.decimals, got, c.want)
+		}
+	}
+}
+
+// A record that cannot be written is delivered again, not lost.
+func TestStoreFails(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), newReceiver(t)
+	h, _ := w.run()
+	w.create(h, r, accounts[0], accounts[1])
+	n := 0
+	w.store.mu.Lock()
+	w.store.fails = func() error {
+		if n++; n%3 == 0 {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}
+	w.store.mu.Unlock()
+	w.grow(2)
+	r.await(t, w.want(4, accounts[0], accounts[1]))
+}

@@ -1,0 +1,437 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain/evm"
+	"quorate/engine/webhook"
+	"quorate/httpapi/shape"
+	"quorate/httpapi/token"
+)
+
+// Webhooks keeps clients' webhooks and delivers, as *webhook.Hooks does. A client has
+// its own alone.
+type Webhooks interface {
+	Create(ctx context.Context, n webhook.Hook) (webhook.Hook, error)
+	List(client string) ([]webhook.Hook, error)
+	Get(client, id string) (webhook.Hook, error)
+	Update(ctx context.Context, client, id string, edit func(n *webhook.Hook) error) (webhook.Hook, error)
+	Delete(ctx context.Context, client, id string) (webhook.Hook, error)
+	// Secret returns what messages are signed with, Rotate makes another.
+	Secret(client string) (string, error)
+	Rotate(ctx context.Context, client string) (string, error)
+}
+
+const (
+	webhooksPattern = "/v1/webhooks"
+	webhookPattern  = webhooksPattern + "/{webhookId}"
+	// typeAddresses is the type of event that is delivered; otherEvents are those that
+	// the SDKs can ask for besides.
+	typeAddresses = "address_activity"
+	// hookTime bounds the wait for a change's commit.
+	hookTime = 10 * time.Second
+)
+
+var otherEvents = []string{"primary_network_address_activity", "validator_activity"}
+
+var paramHookStatus = choice("status", "only those of this state", "", []string{"active", "inactive"}, func(q *query, word string) { q.hookStatus = word })
+
+func webhookRoutes() []Route {
+	list := []Route{
+		{
+			Method: fasthttp.MethodPost, Pattern: webhooksPattern, Units: unitsMedium,
+			Doc:    "makes a webhook, which delivers what happens to addresses",
+			answer: shape.Webhook{}, body: shape.WebhookRequest{}, status: fasthttp.StatusCreated, make: onHooks((*hookCall).create),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: webhooksPattern, Units: unitsMedium,
+			Doc: "lists the client's webhooks",
+			id:  121, query: []param{paramPageToken, paramPageSize, paramHookStatus}, size: pagesOf100,
+			answer: shape.Webhooks{}, make: onHooks((*hookCall).list),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: webhookPattern, Units: unitsFree,
+			Doc:    "returns a webhook",
+			answer: shape.Webhook{}, make: onHooks((*hookCall).one),
+		},
+		{
+			Method: fasthttp.MethodPatch, Pattern: webhookPattern, Units: unitsMedium,
+			Doc:    "changes a webhook",
+			answer: shape.Webhook{}, body: shape.WebhookChange{}, make: onHooks((*hookCall).update),
+		},
+		{
+			Method: fasthttp.MethodDelete, Pattern: webhookPattern, Units: unitsMedium,
+			Doc:    "deletes a webhook, and returns what it was",
+			answer: shape.Webhook{}, make: onHooks((*hookCall).remove),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
+			Doc: "lists the addresses of a webhook",
+			id:  122, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
+			answer: shape.WebhookAddresses{}, make: onHooks((*hookCall).addresses),
+		},
+		{
+			Method: fasthttp.MethodPatch, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
+			Doc:    "adds addresses to a webhook",
+			answer: shape.Webhook{}, body: shape.AddressesChange{}, make: onHooks((*hookCall).addAddresses),
+		},
+		{
+			Method: fasthttp.MethodDelete, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
+			Doc:    "takes addresses from a webhook",
+			answer: shape.Webhook{}, body: shape.AddressesChange{}, make: onHooks((*hookCall).dropAddresses),
+		},
+		{
+			Method: fasthttp.MethodPost, Pattern: "/v1/webhooks:generateOrRotateSharedSecret", Units: unitsMedium,
+			Doc:    "makes another secret for the signatures of messages",
+			answer: shape.SharedSecret{}, status: fasthttp.StatusCreated, make: onHooks((*hookCall).rotate),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: "/v1/webhooks:getSharedSecret", Units: unitsFree,
+			Doc:    "returns the secret of the signatures of messages",
+			answer: shape.SharedSecret{}, make: onHooks((*hookCall).secret),
+		},
+	}
+	for i := range list {
+		list[i].needs = needsWebhooks
+	}
+	return list
+}
+
+// hookCall is a request about webhooks.
+type hookCall struct {
+	s      *Server
+	ctx    *fasthttp.RequestCtx
+	route  *Route
+	client string
+	p      *params
+	q      query
+}
+
+// onHooks makes the handler of a route about webhooks. run returns the body.
+func onHooks(run func(c *hookCall) (any, error)) maker {
+	return func(s *Server, r *Route) handler {
+		return func(ctx *fasthttp.RequestCtx, p params) {
+			c := &hookCall{s: s, ctx: ctx, route: r, client: p.client.String(), p: &p}
+			f := c.q.parse(ctx.URI().QueryString(), r.query, r.size)
+			c.q.ignored.tell(ctx)
+			if f == nil && r.body != nil {
+				f = checkJSON(ctx)
+			}
+			var body any
+			if f == nil {
+				var err error
+				if body, err = run(c); err != nil {
+					f = s.hookFailure(err)
+				}
+			}
+			var raw []byte
+			if f == nil {
+				var err error
+				if raw, err = json.Marshal(body); err != nil {
+					f = s.hookFailure(err)
+				}
+			}
+			if f != nil {
+				fail(ctx, f)
+				return
+			}
+			ctx.Response.SetStatusCode(r.success())
+			ctx.Response.Header.SetContentType(contentJSON)
+			ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+			ctx.Response.SetBodyRaw(raw)
+		}
+	}
+}
+
+// hookFailure maps a refusal to an answer.
+func (s *Server) hookFailure(err error) *failure {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, webhook.ErrURL):
+		return badRequest("url: " + err.Error())
+	case errors.Is(err, webhook.ErrNotFound):
+		return notFound(err.Error())
+	case errors.Is(err, webhook.ErrQuota):
+		return &failure{fasthttp.StatusTooManyRequests, err.Error(), quotaRetry}
+	case errors.Is(err, webhook.ErrFull), errors.Is(err, webhook.ErrStopping), errors.Is(err, webhook.ErrChain):
+		return &failure{fasthttp.StatusServiceUnavailable, err.Error(), defaultRetry}
+	}
+	s.log.Error("a webhook could not be changed", "err", err)
+	return &failure{fasthttp.StatusServiceUnavailable, "the webhook cannot be changed now: the database does not take it", defaultRetry}
+}
+
+// wait returns a context for a commit.
+func (c *hookCall) wait() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.s.work, hookTime)
+}
+
+// read reads the body.
+func (c *hookCall) read(to any) error {
+	if err := json.Unmarshal(c.ctx.Request.Body(), to); err != nil {
+		return badRequest("the body is not as it must be: " + excerpt([]byte(err.Error())))
+	}
+	return nil
+}
+
+// show returns a webhook as clients see it.
+func (c *hookCall) show(h webhook.Hook, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c.s.shownHook(&h), nil
+}
+
+func (s *Server) shownHook(h *webhook.Hook) shape.Webhook {
+	number := h.Chain.String()
+	for _, c := range s.cfg.Chains.Chains() {
+		if c.ID() == h.Chain {
+			number = c.Info().ChainID
+		}
+	}
+	return shape.Webhook{
+		ID: h.ID, URL: h.URL, ChainID: number, Status: string(h.Status), StatusReason: h.Reason, CreatedAt: h.Created.Unix(),
+		Name: h.Name, Description: h.Description, EventType: typeAddresses, Metadata: shape.WebhookMetadata{Addresses: addressTexts(h.Addresses)},
+		IncludeInternalTxs: h.Internal, IncludeLogs: false,
+	}
+}
+
+// addressTexts returns addresses as text.
+func addressTexts(list []evm.Address) []shape.Address {
+	out := make([]shape.Address, len(list))
+	for i := range list {
+		out[i] = shape.Address(list[i].String())
+	}
+	return out
+}
+
+// create makes a webhook.
+func (c *hookCall) create() (any, error) {
+	var r shape.WebhookRequest
+	if err := c.read(&r); err != nil {
+		return nil, err
+	}
+	switch {
+	case slices.Contains(otherEvents, r.EventType):
+		return nil, badRequest("eventType " + r.EventType + " is not delivered here; " + typeAddresses + " is")
+	case r.EventType != typeAddresses:
+		return nil, badRequest("eventType must be " + typeAddresses + ", not " + excerpt([]byte(r.EventType)))
+	case r.IncludeLogs:
+		return nil, badRequest("includeLogs is not possible: logs are not kept; transfers are part of what is delivered")
+	case len(r.Metadata.EventSignatures) > 0:
+		return nil, badRequest("metadata.eventSignatures is not possible: logs are not kept")
+	case r.URL == "" || r.ChainID == "":
+		return nil, badRequest("url and chainId are required")
+	}
+	on, ok := c.s.cfg.Chains.Chain(r.ChainID)
+	if !ok {
+		return nil, noChain([]byte(r.ChainID))
+	}
+	if number := on.Info().ChainID; !c.p.client.Permits(number) {
+		return nil, &failure{status: fasthttp.StatusForbidden, message: "the API key does not permit chain " + number}
+	}
+	n := webhook.Hook{Client: c.client, URL: r.URL, Name: r.Name, Description: r.Description, Chain: on.ID(), Internal: r.IncludeInternalTxs}
+	if err := errors.Join(checkText("name", r.Name), checkText("description", r.Description)); err != nil {
+		return nil, err
+	}
+	var err error
+	if n.Addresses, err = addAddresses(nil, r.Metadata.Addresses); err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.wait()
+	defer cancel()
+	return c.show(c.s.cfg.Webhooks.Create(ctx, n))
+}
+
+// checkText bounds what clients call their webhooks.
+func checkText(name, s string) error {
+	if len(s) > 1024 {
+		return badRequest(name + " is longer than 1,024 bytes")
+	}
+	return nil
+}
+
+// addAddresses adds those that are not in a list yet.
+func addAddresses(list []evm.Address, more []shape.Address) ([]evm.Address, error) {
+	for _, text := range more {
+		var a evm.Address
+		if !parseAddress([]byte(text), &a) {
+			return nil, badRequest("addresses has an item that " + notAddress([]byte(text)))
+		}
+		if !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	if len(more) == 0 || len(list) > webhook.MaxAddresses {
+		return nil, badRequest("addresses must have at least one, and a webhook has at most 100")
+	}
+	return list, nil
+}
+
+func (c *hookCall) id() string { return string(c.p.get("webhookId")) }
+
+func (c *hookCall) one() (any, error) {
+	return c.show(c.s.cfg.Webhooks.Get(c.client, c.id()))
+}
+
+func (c *hookCall) remove() (any, error) {
+	ctx, cancel := c.wait()
+	defer cancel()
+	return c.show(c.s.cfg.Webhooks.Delete(ctx, c.client, c.id()))
+}
+
+// edit changes a webhook.
+func (c *hookCall) edit(change func(n *webhook.Hook) error) (any, error) {
+	ctx, cancel := c.wait()
+	defer cancel()
+	return c.show(c.s.cfg.Webhooks.Update(ctx, c.client, c.id(), change))
+}
+
+func (c *hookCall) update() (any, error) {
+	var r shape.WebhookChange
+	if err := c.read(&r); err != nil {
+		return nil, err
+	}
+	if r.IncludeLogs != nil && *r.IncludeLogs {
+		return nil, badRequest("includeLogs is not possible: logs are not kept")
+	}
+	return c.edit(func(n *webhook.Hook) error {
+		set(&n.Name, r.Name)
+		set(&n.Description, r.Description)
+		set(&n.URL, r.URL)
+		set(&n.Internal, r.IncludeInternalTxs)
+		if r.Status != nil {
+			if n.Status = webhook.Status(*r.Status); n.Status != webhook.Active && n.Status != webhook.Inactive {
+				return badRequest("status must be active or inactive, not " + excerpt([]byte(*r.Status)))
+			}
+		}
+		return errors.Join(checkText("name", n.Name), checkText("description", n.Description))
+	})
+}
+
+// set changes a value if there is another.
+func set[T any](to, v *T) {
+	if v != nil {
+		*to = *v
+	}
+}
+
+func (c *hookCall) addAddresses() (any, error) {
+	var r shape.AddressesChange
+	if err := c.read(&r); err != nil {
+		return nil, err
+	}
+	return c.edit(func(n *webhook.Hook) (err error) {
+		n.Addresses, err = addAddresses(n.Addresses, r.Addresses)
+		return err
+	})
+}
+
+func (c *hookCall) dropAddresses() (any, error) {
+	var r shape.AddressesChange
+	if err := c.read(&r); err != nil {
+		return nil, err
+	}
+	return c.edit(func(n *webhook.Hook) error {
+		gone, err := addAddresses(nil, r.Addresses)
+		if err != nil {
+			return err
+		}
+		if n.Addresses = slices.DeleteFunc(n.Addresses, func(a evm.Address) bool { return slices.Contains(gone, a) }); len(n.Addresses) == 0 {
+			return badRequest("a webhook has at least one address; delete it instead")
+		}
+		return nil
+	})
+}
+
+// after returns what follows in a list on the item that the page token names.
+func (c *hookCall) after(names []string, of string) (from int, filters token.Filters, err error) {
+	filters = token.HashFilters([]byte(c.client + "\x00" + of))
+	if c.q.pageToken == nil {
+		return 0, filters, nil
+	}
+	t, err := c.s.tokens.Parse(nil, c.q.pageToken, c.route.id, filters)
+	if err != nil {
+		return 0, filters, badRequest("pageToken is not valid: " + err.Error())
+	}
+	return slices.Index(names, string(t.Position)) + 1, filters, nil // 0 if that one is gone
+}
+
+// page cuts a list to a page.
+func (c *hookCall) page(names []string, of string) (from, to int, next string, err error) {
+	from, filters, err := c.after(names, of)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	if to = min(from+c.q.pageSize, len(names)); to < len(names) {
+		next = string(c.s.tokens.Append(nil, &token.Token{Route: c.route.id, Filters: filters, Position: []byte(names[to-1])}))
+	}
+	return from, to, next, nil
+}
+
+func (c *hookCall) list() (any, error) {
+	all, err := c.s.cfg.Webhooks.List(c.client)
+	if err != nil {
+		return nil, err
+	}
+	if c.q.hookStatus != "" {
+		all = slices.DeleteFunc(all, func(h webhook.Hook) bool { return string(h.Status) != c.q.hookStatus })
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].ID
+	}
+	from, to, next, err := c.page(names, c.q.hookStatus)
+	if err != nil {
+		return nil, err
+	}
+	out := shape.Webhooks{Webhooks: []shape.Webhook{}}
+	out.NextPageToken = next
+	for i := from; i < to; i++ {
+		out.Webhooks = append(out.Webhooks, c.s.shownHook(&all[i]))
+	}
+	return out, nil
+}
+
+func (c *hookCall) addresses() (any, error) {
+	h, err := c.s.cfg.Webhooks.Get(c.client, c.id())
+	if err != nil {
+		return nil, err
+	}
+	list := addressTexts(h.Addresses)
+	slices.SortFunc(list, func(a, b shape.Address) int { return strings.Compare(string(a), string(b)) })
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = string(list[i])
+	}
+	from, to, next, err := c.page(names, h.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := shape.WebhookAddresses{Addresses: list[from:to], TotalAddresses: len(list)}
+	out.NextPageToken = next
+	return out, nil
+}
+
+func (c *hookCall) secret() (any, error) {
+	s, err := c.s.cfg.Webhooks.Secret(c.client)
+	if errors.Is(err, webhook.ErrNotFound) {
+		return nil, notFound("there is no secret yet; POST /v1/webhooks:generateOrRotateSharedSecret makes one")
+	}
+	return shape.SharedSecret{Secret: s}, err
+}
+
+func (c *hookCall) rotate() (any, error) {
+	ctx, cancel := c.wait()
+	defer cancel()
+	s, err := c.s.cfg.Webhooks.Rotate(ctx, c.client)
+	return shape.SharedSecret{Secret: s}, err
+}
