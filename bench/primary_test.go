@@ -25,10 +25,16 @@ import (
 
 // primaryHistory is the P- and the X-Chain of a simulated network.
 type primaryHistory struct {
-	made    *made.Chain
-	genesis *platform.Genesis
-	x, avax chain.ID
+	made     *made.Chain // nil: see forget
+	genesis  *platform.Genesis
+	exchange []byte // genesis of the X-Chain
+	upgrades rules.Upgrades
+	x, avax  chain.ID
 }
+
+// forget gives up the blocks: a server has none of them in memory, and each collection of
+// garbage would go through them at the cost of the pages.
+func (h *primaryHistory) forget() { h.made = nil }
 
 const (
 	// primaryBlocks is about how many blocks the P-Chain has, and primaryGroup how many
@@ -49,6 +55,8 @@ func newPrimaryHistory(t testing.TB, blocks int) *primaryHistory {
 		t.Fatal(err)
 	}
 	h := &primaryHistory{made: d.Primary(), x: d.World().XChainID(), avax: d.World().AssetID()}
+	f := h.made.Forks()
+	h.exchange, h.upgrades = h.made.XGenesis(), rules.Upgrades{Cortina: f.Cortina, Durango: f.Durango, Etna: f.Etna}
 	if h.genesis, err = platform.ParseGenesis(h.made.Genesis()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +66,13 @@ func newPrimaryHistory(t testing.TB, blocks int) *primaryHistory {
 // open opens the rows of the history's chains.
 func (h *primaryHistory) open(t testing.TB, db *store.DB) *primaryRows {
 	t.Helper()
-	f := h.made.Forks()
 	r := &primaryRows{x: h.x, avax: h.avax}
 	var err, verr, xerr error
 	r.platform, err = pchain.Open(db, pchain.Config{
-		Network: world.NetworkID, Genesis: h.genesis, Upgrades: &rules.Upgrades{Cortina: f.Cortina, Durango: f.Durango, Etna: f.Etna},
+		Network: world.NetworkID, Genesis: h.genesis, Upgrades: &h.upgrades,
 	})
-	r.vertices, verr = xchain.OpenVertices(db, world.NetworkID, h.made.XGenesis())
-	r.blocks, xerr = xchain.OpenBlocks(db, world.NetworkID, h.made.XGenesis(), r.vertices)
+	r.vertices, verr = xchain.OpenVertices(db, world.NetworkID, h.exchange)
+	r.blocks, xerr = xchain.OpenBlocks(db, world.NetworkID, h.exchange, r.vertices)
 	if err := errors.Join(err, verr, xerr); err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +221,7 @@ func newPrimaryRig(t testing.TB, blocks int) *answerRig {
 	h := newPrimaryHistory(t, blocks)
 	r := h.rig(t, 1)
 	r.primaryKinds(t, h)
+	h.forget()
 	return r
 }
 
@@ -355,6 +363,7 @@ func primaryHistoryFigures(t *testing.T, each func(figure)) {
 	long, short := h.rig(t, 1), h.rig(t, 1./moreHistory)
 	settle()
 	all := h.made.Platform()
+	h.forget()
 	for _, k := range []string{"blocks", "transactions"} {
 		var paths []string
 		for size := 8; size < 13; size++ {

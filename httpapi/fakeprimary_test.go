@@ -165,6 +165,8 @@ func (r *fakeRows) Output(id chain.ID) (*primary.Output, bool, error) {
 	return nil, false, r.n.broken
 }
 
+func (r *fakeRows) SpentOf(*primary.TxRow, bool) ([]*primary.Output, error) { return nil, nil }
+
 func (r *fakeRows) Outputs(addresses []address.Address, states []primary.OutputState, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error) {
 	return scanRows(r, r.n.outputs[r.kind], p, take, func(u *primary.Output) bool {
 		return slices.Contains(states, u.State) && meets(addresses, u.Owners.Addresses)

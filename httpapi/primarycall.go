@@ -27,6 +27,7 @@ type primaryCall struct {
 	genesis int // bytes of genesis data that the page was made of
 
 	others map[primary.Kind]PrimaryView // rows of other chains that are open
+	texts  *view.Texts                  // what an ID is written as never changes
 
 	values *params // of the path
 	// What the path names besides.
@@ -41,7 +42,7 @@ type primaryCalls struct{ pool sync.Pool }
 func (p *primaryCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *primaryCall {
 	c, _ := p.pool.Get().(*primaryCall)
 	if c == nil {
-		c = &primaryCall{}
+		c = &primaryCall{texts: &view.Texts{}}
 	}
 	c.s, c.ctx, c.route = s, ctx, r
 	return c
@@ -50,7 +51,7 @@ func (p *primaryCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *prima
 // put takes a call back. It keeps nothing of the request.
 func (p *primaryCalls) put(c *primaryCall) {
 	clear(c.marks)
-	*c = primaryCall{call: call{
+	*c = primaryCall{texts: c.texts, call: call{
 		q:     query{primary: primaryQuery{nodes: c.q.primary.nodes[:0], addresses: c.q.primary.addresses[:0]}},
 		marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare,
 	}}
@@ -123,7 +124,7 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 	c.w.Currency, c.w.Addresses = c.q.currency, c.s.addresses
 	c.w.Primary = view.Primary{
 		Network: c.name, Prefix: address.Prefix(c.network.NetworkID()), AVAX: c.network.AVAX(), Chain: c.on.ID(),
-		Genesis: c.chainGenesis, Asset: c.asset,
+		Genesis: c.chainGenesis, Asset: c.asset, Texts: c.texts,
 	}
 	if f := run(c); f != nil {
 		return f

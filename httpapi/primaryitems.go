@@ -132,6 +132,9 @@ func (c *primaryCall) proof(s *primary.Staker) []byte {
 	if s.BLSKey == nil {
 		return nil
 	}
+	if s.Proof != nil {
+		return s.Proof[:]
+	}
 	row, found, err := c.rows.Tx(s.TxID)
 	if err != nil {
 		c.note(err)
@@ -152,8 +155,8 @@ func (c *primaryCall) proof(s *primary.Staker) []byte {
 
 // removed returns when a validator was removed, 0 if it was not.
 func (c *primaryCall) removed(s *primary.Staker) uint64 {
-	if s.Status != primary.Removed {
-		return 0
+	if s.Status != primary.Removed || s.RemovedAt > 0 {
+		return s.RemovedAt
 	}
 	row, found, err := c.rows.Tx(s.EndTx)
 	if err != nil {

@@ -62,6 +62,9 @@ type PrimaryView interface {
 	Txs(addresses []address.Address, f primary.TimeRange, p primary.Page, take func(*primary.TxRow) (primary.Result, error)) (primary.Position, error)
 	// Output returns an output by its ID, also one that was spent.
 	Output(id chain.ID) (*primary.Output, bool, error)
+	// SpentOf returns outputs that a transaction made and that are spent: what it does not
+	// return is found by its ID. asc is the order in which transactions are asked for.
+	SpentOf(tx *primary.TxRow, asc bool) ([]*primary.Output, error)
 	Outputs(addresses []address.Address, states []primary.OutputState, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error)
 	Close()
 }

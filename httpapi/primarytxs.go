@@ -97,6 +97,35 @@ func exchangeFunds(body avm.Body) (in []utxo.Input, refs []utxo.Ref, outs int) {
 func (c *primaryCall) known(row *primary.TxRow, tx *primaryTx) (*view.PrimaryTx, error) {
 	t := &view.PrimaryTx{Row: row}
 	in, refs, outs := tx.funds()
+	consumed, ok, err := row.Consumed()
+	if err == nil && !ok {
+		consumed, err = c.consumed(row, in, refs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.Consumed = consumed
+	spent, err := c.rows.SpentOf(row, c.q.ascending)
+	if err != nil {
+		return nil, err
+	}
+	t.Emitted = make([]*primary.Output, 0, outs+len(row.Made))
+	for i := range outs {
+		ref := utxo.Ref{TxID: row.ID, Index: uint32(i)}
+		if j := slices.IndexFunc(spent, func(u *primary.Output) bool { return u.Ref == ref }); j >= 0 {
+			t.Emitted = append(t.Emitted, spent[j])
+		} else if t.Emitted, err = c.outputs(t.Emitted, []chain.ID{ref.ID()}); err != nil {
+			return nil, err
+		}
+	}
+	if t.Emitted, err = c.outputs(t.Emitted, row.Made); err != nil {
+		return nil, err
+	}
+	return t, c.place(t, tx)
+}
+
+// consumed looks up what a transaction spends, one by one.
+func (c *primaryCall) consumed(row *primary.TxRow, in []utxo.Input, refs []utxo.Ref) (list []*primary.Output, err error) {
 	for i := range in {
 		u, found, err := c.rows.Output(in[i].Ref.ID())
 		if err != nil {
@@ -107,20 +136,9 @@ func (c *primaryCall) known(row *primary.TxRow, tx *primaryTx) (*view.PrimaryTx,
 			u.Kind, u.Amount, u.State, u.MadeBy = utxo.TransferOutput, in[i].Amount, primary.Spent, in[i].TxID
 			u.SpentBy, u.SpentAt, u.SpentTime = row.ID, row.Place, row.Time
 		}
-		t.Consumed = append(t.Consumed, u)
+		list = append(list, u)
 	}
-	ids := make([]chain.ID, 0, outs+len(row.Made))
-	for i := range outs {
-		ids = append(ids, utxo.Ref{TxID: row.ID, Index: uint32(i)}.ID())
-	}
-	var err error
-	if t.Consumed, err = c.outputs(t.Consumed, refIDs(refs)); err != nil {
-		return nil, err
-	}
-	if t.Emitted, err = c.outputs(nil, append(ids, row.Made...)); err != nil {
-		return nil, err
-	}
-	return t, c.place(t, tx)
+	return c.outputs(list, refIDs(refs))
 }
 
 func refIDs(refs []utxo.Ref) []chain.ID {
@@ -154,6 +172,10 @@ func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
 		if t.Row.InVertex && t.Row.Height == 0 {
 			return nil // made by the genesis
 		}
+		if t.Row.InVertex && !t.Row.Block.IsZero() {
+			t.Vertex = &primary.Vertex{ID: t.Row.Block, Height: t.Row.VertexHeight, Time: t.Row.Time}
+			return nil
+		}
 		if t.Row.InVertex {
 			v, found, err := rows.VertexAt(t.Row.Height - 1)
 			if err == nil && !found {
@@ -171,6 +193,9 @@ func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
 		if found {
 			t.Staker = s
 		}
+	}
+	if t.Block = t.Row.Block; !t.Block.IsZero() {
+		return nil
 	}
 	b, found, err := c.rows.BlockAt(t.Row.Height)
 	switch {

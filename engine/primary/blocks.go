@@ -1,7 +1,6 @@
 package primary
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -114,21 +113,67 @@ type TxRow struct {
 	Aborted bool
 	// Raw is the signed transaction as nodes encode it.
 	Raw []byte
+	// Block is the ID of its block or of its vertex, zero where the row does not have it:
+	// that of a genesis may not, and rows of older versions have none.
+	Block chain.ID
+	// VertexHeight is the height of its vertex.
+	VertexHeight uint64
 	// InVertex: the place is that of a vertex, one above its index. The X-Chain's view
 	// knows it, not the row.
 	InVertex bool
 	// Made are outputs that the transaction does not have in itself: what the end of a
 	// stake returned and rewarded, or what was left of a validator's balance.
 	Made []chain.ID
+
+	// consumed are the outputs that it spends as the output codec has them without the
+	// spender, each behind its length. complete: the row has all of them.
+	consumed []byte
+	complete bool
 }
 
-// The transaction codec, version 1: u8 1 | u8 1 = aborted | ID | time | IDs of outputs
-// behind their number | transaction.
-const txVersion = 1
+// Spend marks an output as spent by the transaction, and notes it in the row: no later
+// block changes what a page shows of it.
+func (t *TxRow) Spend(u *Output) error {
+	u.State, u.SpentBy, u.SpentAt, u.SpentTime = Spent, t.ID, t.Place, t.Time
+	b, err := u.encode(make([]byte, 0, 192), false)
+	if err != nil {
+		return err
+	}
+	e := &Encoder{B: t.consumed}
+	e.Bytes(b)
+	t.consumed = e.B
+	return nil
+}
+
+// Consumed returns the outputs that the transaction spends, in the order of its inputs;
+// ok is false where the row, which is of an older version, does not have them.
+func (t *TxRow) Consumed() (list []*Output, ok bool, err error) {
+	if !t.complete {
+		return nil, false, nil
+	}
+	for d := NewDecoder(t.consumed); d.Len() > 0; {
+		u, err := decodeOutput(d.Bytes())
+		if err != nil {
+			return nil, false, err
+		}
+		u.SpentBy, u.SpentAt, u.SpentTime = t.ID, t.Place, t.Time
+		list = append(list, u)
+	}
+	return list, true, nil
+}
+
+// The transaction codec, version 2: u8 2 | u8 1 = aborted | ID | time | IDs of outputs
+// behind their number | ID of the block or vertex | height of the vertex | outputs that
+// it spends behind their length | transaction. Version 1 had none of what is between the
+// IDs and the transaction.
+const (
+	txVersion  = 2
+	txVersion1 = 1
+)
 
 // PutTx writes the rows of a transaction but for those of addresses and outputs.
 func (o *Overlay) PutTx(t *TxRow) {
-	e := &Encoder{B: make([]byte, 0, 64+len(t.Raw))}
+	e := &Encoder{B: make([]byte, 0, 128+len(t.consumed)+len(t.Raw))}
 	e.U8(txVersion)
 	e.Bool(t.Aborted)
 	e.ID(t.ID)
@@ -137,22 +182,30 @@ func (o *Overlay) PutTx(t *TxRow) {
 	for _, id := range t.Made {
 		e.ID(id)
 	}
+	e.ID(t.Block)
+	e.Uint(t.VertexHeight)
+	e.Bytes(t.consumed)
 	e.Fixed(t.Raw)
 	o.Put(o.Key(store.PrimaryTxs).Place(t.Place), e.B)
 	o.Put(o.Key(store.PrimaryTxIDs).Short(t.ID), Key(nil).Place(t.Place))
 }
 
+// decodeTx reads a row's value, which must not change any more.
 func decodeTx(at Place, row []byte) (*TxRow, error) {
 	d := NewDecoder(row)
 	t := &TxRow{Place: at}
-	if d.U8() != txVersion {
+	version := d.U8()
+	if version != txVersion && version != txVersion1 {
 		return nil, fmt.Errorf("%w: transaction", ErrRow)
 	}
 	t.Aborted, t.ID, t.Time = d.Bool(), d.ID(), d.Uint()
 	for n := d.Count(chain.IDLen); n > 0; n-- {
 		t.Made = append(t.Made, d.ID())
 	}
-	t.Raw = bytes.Clone(d.Rest())
+	if version == txVersion {
+		t.Block, t.VertexHeight, t.consumed, t.complete = d.ID(), d.Uint(), d.Bytes(), true
+	}
+	t.Raw = d.Rest()
 	return t, d.End("transaction")
 }
 

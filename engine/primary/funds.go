@@ -16,16 +16,14 @@ var ErrSpent = errors.New("the output was spent before")
 // Funds writes what one transaction does to outputs, and which addresses have part in it.
 type Funds struct {
 	rows *Overlay
-	tx   chain.ID
-	at   Place
-	time uint64
+	tx   *TxRow
 	seen map[address.Address]bool
 }
 
-// Funds returns what writes the outputs of a transaction; time is that of its block, in
-// Unix seconds.
-func (o *Overlay) Funds(tx chain.ID, at Place, time uint64) *Funds {
-	return &Funds{rows: o, tx: tx, at: at, time: time, seen: make(map[address.Address]bool)}
+// Funds returns what writes the outputs of a transaction, and notes in its row those that
+// it spends.
+func (o *Overlay) Funds(tx *TxRow) *Funds {
+	return &Funds{rows: o, tx: tx, seen: make(map[address.Address]bool)}
 }
 
 // Touch notes that addresses have part in the transaction.
@@ -33,7 +31,7 @@ func (f *Funds) Touch(addresses ...address.Address) {
 	for _, a := range addresses {
 		if !f.seen[a] {
 			f.seen[a] = true
-			f.rows.PutAddressTx(a, f.at)
+			f.rows.PutAddressTx(a, f.tx.Place)
 		}
 	}
 }
@@ -41,8 +39,8 @@ func (f *Funds) Touch(addresses ...address.Address) {
 // Make writes an output of the transaction. If to is not nil, it goes to that chain.
 func (f *Funds) Make(index uint32, out *utxo.Output, to *chain.ID) error {
 	u := &Output{
-		UTXO:  utxo.UTXO{Ref: utxo.Ref{TxID: f.tx, Index: index}, Output: *out},
-		Known: true, Place: f.at, Time: f.time, MadeBy: f.tx,
+		UTXO:  utxo.UTXO{Ref: utxo.Ref{TxID: f.tx.ID, Index: index}, Output: *out},
+		Known: true, Place: f.tx.Place, Time: f.tx.Time, MadeBy: f.tx.ID,
 	}
 	if to != nil {
 		u.State, u.Other, u.HasOther = Exported, *to, true
@@ -78,11 +76,13 @@ func (f *Funds) Spend(inputs []utxo.Input, from *chain.ID) error {
 		}
 		u := &Output{UTXO: utxo.UTXO{Ref: in.Ref, Output: utxo.Output{Asset: in.Asset, StakeLock: in.StakeLock}}}
 		u.Kind, u.Amount = utxo.TransferOutput, in.Amount
-		u.Place, u.Time, u.MadeBy = f.at, f.time, in.TxID
+		u.Place, u.Time, u.MadeBy = f.tx.Place, f.tx.Time, in.TxID
 		if from != nil {
 			u.Other, u.HasOther = *from, true
 		}
-		f.spent(u)
+		if err := f.spent(u); err != nil {
+			return err
+		}
 		if err := f.rows.PutOutput(u); err != nil {
 			return err
 		}
@@ -100,11 +100,11 @@ func (f *Funds) SpendRef(ref utxo.Ref) (bool, error) {
 	if before == Spent {
 		return true, fmt.Errorf("%w: %s, by %s", ErrSpent, ref.ID(), u.SpentBy)
 	}
-	f.spent(u)
+	if err := f.spent(u); err != nil {
+		return true, err
+	}
 	f.Touch(u.Addresses...)
 	return true, f.rows.MoveOutput(u, before)
 }
 
-func (f *Funds) spent(u *Output) {
-	u.State, u.SpentBy, u.SpentAt, u.SpentTime = Spent, f.tx, f.at, f.time
-}
+func (f *Funds) spent(u *Output) error { return f.tx.Spend(u) }

@@ -120,7 +120,7 @@ func (c *Chain) redo(space Space) error {
 	many := c.many()
 	defer many.discard()
 	for it.Seek(lead); it.Valid(); it.Next() {
-		if string(it.Key()[leadLen:]) == string(Key(nil).U32(journalHead)) {
+		if string(it.Key()[LeadLen:]) == string(Key(nil).U32(journalHead)) {
 			break
 		}
 		if err := it.Value(func(b []byte) error { return many.copy(b) }); err != nil {

@@ -18,8 +18,8 @@ func (s Space) Key(table byte) Key {
 	return store.TableKey(make([]byte, 0, 80), table, s.Ordinal, s.Edition)
 }
 
-// leadLen is the length of a key before its sort key.
-const leadLen = 1 + 4
+// LeadLen is the length of a key before its sort key.
+const LeadLen = 1 + 4
 
 // Key builds a key, or a position in a list, piece by piece. A key that was extended
 // twice from the same point would share its bytes: see [Key.Clone].

@@ -24,6 +24,9 @@ const (
 // Output is an output of a transaction, with what became of it.
 type Output struct {
 	utxo.UTXO
+	// Raw is the UTXO as nodes encode it, where it was read from a row: in the form of the
+	// P-Chain if it is an amount. It is part of the row's value.
+	Raw   []byte
 	State OutputState
 	// Reward: made when a stake ended, for its reward. Known is false where the chain's
 	// rows have seen no more than how it was spent: who had it is not known then.
@@ -57,21 +60,28 @@ const (
 	outputPlatform
 )
 
-func (u *Output) encode() ([]byte, error) {
-	e := &Encoder{B: make([]byte, 0, 160)}
+// encode appends an output; spender says whether with who spent it.
+func (u *Output) encode(b []byte, spender bool) ([]byte, error) {
+	e := &Encoder{B: b}
 	// Outputs of amounts have the P-Chain's form, which has locks, the others the X-Chain's.
 	platform := u.Kind == utxo.TransferOutput
-	raw, err := u.UTXO.Bytes(platform)
-	if err != nil {
-		return nil, fmt.Errorf("output %s: %w", u.Ref.ID(), err)
+	raw := u.Raw
+	if raw == nil {
+		var err error
+		if raw, err = u.UTXO.Bytes(platform); err != nil {
+			return nil, fmt.Errorf("output %s: %w", u.Ref.ID(), err)
+		}
 	}
 	flags := byte(0)
-	for bit, set := range map[byte]bool{
-		outputReward: u.Reward, outputKnown: u.Known, outputMadeBy: u.MadeBy != u.TxID, outputOther: u.HasOther,
-		outputSpent: !u.SpentBy.IsZero(), outputPlatform: platform,
+	for _, f := range [...]struct {
+		bit byte
+		set bool
+	}{
+		{outputReward, u.Reward}, {outputKnown, u.Known}, {outputMadeBy, u.MadeBy != u.TxID}, {outputOther, u.HasOther},
+		{outputSpent, spender && !u.SpentBy.IsZero()}, {outputPlatform, platform},
 	} {
-		if set {
-			flags |= bit
+		if f.set {
+			flags |= f.bit
 		}
 	}
 	e.U8(outputVersion)
@@ -94,6 +104,7 @@ func (u *Output) encode() ([]byte, error) {
 	return e.B, nil
 }
 
+// decodeOutput reads a row's value, which must not change any more.
 func decodeOutput(b []byte) (*Output, error) {
 	d := NewDecoder(b)
 	u := new(Output)
@@ -114,11 +125,11 @@ func decodeOutput(b []byte) (*Output, error) {
 	if flags&outputSpent != 0 {
 		u.SpentBy, u.SpentAt, u.SpentTime = d.ID(), d.Place(), d.Uint()
 	}
-	raw, err := utxo.ParseUTXO(bytes.Clone(d.Rest()), flags&outputPlatform != 0)
-	if err != nil {
+	u.Raw = d.Rest()
+	if err := u.UTXO.Decode(u.Raw, flags&outputPlatform != 0); err != nil {
 		return nil, fmt.Errorf("%w: output: %w", ErrRow, err)
 	}
-	if u.UTXO = *raw; !madeBy {
+	if !madeBy {
 		u.MadeBy = u.TxID
 	}
 	return u, d.End("output")
@@ -142,11 +153,14 @@ func (o *Overlay) MoveOutput(u *Output, before OutputState) error { return o.put
 
 func (o *Overlay) putOutput(u *Output, before *OutputState) error {
 	id := u.Ref.ID()
-	b, err := u.encode()
+	b, err := u.encode(make([]byte, 0, 256), true)
 	if err != nil {
 		return err
 	}
 	o.Put(o.Key(store.PrimaryUTXOs).ID(id), b)
+	if u.State == Spent && u.Known && u.Place.Height > 0 { // made by a transaction that stands there
+		o.Put(o.Key(store.PrimarySpent).Place(u.Place).U32(u.Index).Bytes(u.TxID[:4]), b)
+	}
 	for i := range u.Addresses {
 		if before != nil {
 			o.Delete(addressOutput(o.Space, &u.Addresses[i], *before, u))
@@ -169,7 +183,7 @@ func (o *Overlay) PutAddressTx(a address.Address, at Place) {
 // order of their IDs.
 func (o *Overlay) UnspentOf(s Space) (list []*Output, err error) {
 	err = o.Scan(s.Key(store.PrimaryUTXOs), func(_, value []byte) (bool, error) {
-		u, err := decodeOutput(value)
+		u, err := decodeOutput(bytes.Clone(value))
 		if err == nil && u.State == Unspent {
 			list = append(list, u)
 		}

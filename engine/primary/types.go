@@ -106,6 +106,12 @@ type Staker struct {
 	Weight    uint64 // nAVAX of the primary network
 	// BLSKey is nil for those without one.
 	BLSKey *[platform.BLSKeyLen]byte
+	// Proof is that of the key's possession. It is nil without a key, and in rows of an
+	// older version.
+	Proof *[platform.BLSSignatureLen]byte
+	// RemovedAt is when it was Removed, Unix seconds; zero otherwise, and in rows of an
+	// older version.
+	RemovedAt uint64
 	// RewardOwners get the reward; DelegationOwners the validator's share of those of
 	// its delegators.
 	RewardOwners, DelegationOwners utxo.Owners

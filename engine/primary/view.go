@@ -20,9 +20,11 @@ import (
 // meanwhile neither repeat nor hide anything.
 type View struct {
 	Space
-	kind Kind
-	snap *store.Snapshot
-	cur  *cursor
+	kind    Kind
+	version uint16
+	snap    *store.Snapshot
+	cur     *cursor
+	spent   [2]spentWalk // descending and ascending
 	// read counts the rows that were looked at, seeks the places that were looked for.
 	read, seeks int
 }
@@ -31,7 +33,8 @@ type View struct {
 // [ErrEmpty] when there is none.
 func (c *Chain) View(kind Kind) (*View, error) {
 	c.applying.RLock()
-	space := c.at.Load().space
+	at := c.at.Load()
+	space := at.space
 	s, err := c.db.Snapshot()
 	c.applying.RUnlock()
 	if err != nil {
@@ -45,11 +48,14 @@ func (c *Chain) View(kind Kind) (*View, error) {
 		s.Close()
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	return &View{Space: space, kind: kind, snap: s, cur: cur}, nil
+	return &View{Space: space, kind: kind, version: at.version, snap: s, cur: cur}, nil
 }
 
 // Close ends the view. Further calls do nothing.
 func (v *View) Close() { v.snap.Close() }
+
+// Version returns that of the rules that the rows were made by.
+func (v *View) Version() uint16 { return v.version }
 
 // Tip returns the last block of the view.
 func (v *View) Tip() chain.Head { return v.cur.head }
@@ -347,7 +353,7 @@ func (v *View) heightFrom(time uint64) (uint64, error) {
 	if !it.Valid() {
 		return math.MaxUint64, nil
 	}
-	return heightOf(it.Key()[leadLen+8:])
+	return heightOf(it.Key()[LeadLen+8:])
 }
 
 // Tx returns a transaction by its ID.
@@ -375,7 +381,7 @@ func (v *View) Txs(addresses []address.Address, f TimeRange, p Page, take func(*
 		}
 		at := PlaceAt(order)
 		if len(addresses) == 0 {
-			t, err := decodeTx(at, value)
+			t, err := decodeTx(at, bytes.Clone(value))
 			if err != nil {
 				return Passed, err
 			}
@@ -400,6 +406,68 @@ func (v *View) Output(id chain.ID) (*Output, bool, error) {
 	}
 	u, err := decodeOutput(b)
 	return u, err == nil, err
+}
+
+// spentWalk goes through the outputs that were spent by the places where they were made.
+type spentWalk struct {
+	it *store.Rows // nil: not begun
+	at Place       // it stands behind the rows of this place
+}
+
+// reaches reports whether the walk comes to a place by going on from where it stands.
+func (w *spentWalk) reaches(at Place, asc bool) bool {
+	if w.it == nil || w.at == at || w.at.Before(at) != asc {
+		return false
+	}
+	if !w.it.Valid() {
+		return true // there is nothing any more
+	}
+	row := PlaceAt(w.it.Key()[LeadLen:])
+	return row == at || at.Before(row) == asc
+}
+
+// SpentOf returns outputs that a transaction made and that are spent: what it does not
+// return is found by its ID. To ask for transactions in the order of their places,
+// ascending if asc, costs next to nothing.
+func (v *View) SpentOf(tx *TxRow, asc bool) (list []*Output, err error) {
+	w, at := &v.spent[boolIndex(asc)], tx.Place
+	if at.Height == 0 { // of a genesis, all of whose outputs have the same place
+		return nil, nil
+	}
+	prefix := v.Key(store.PrimarySpent)
+	here := prefix.Clone().Place(at)
+	if !w.reaches(at, asc) {
+		if w.it == nil {
+			if w.it, err = v.snap.Rows(prefix, !asc); err != nil {
+				return nil, err
+			}
+		}
+		from := here.Clone()
+		if !asc {
+			from = from.U64(math.MaxUint64)
+		}
+		w.it.Seek(from)
+		v.seeks++
+	}
+	for w.at = at; w.it.Valid() && bytes.HasPrefix(w.it.Key(), here); w.it.Next() {
+		v.read++
+		err := w.it.Value(func(b []byte) error {
+			u, err := decodeOutput(bytes.Clone(b))
+			list = append(list, u)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func boolIndex(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Outputs lists the outputs of any of the addresses in any of the states, by where they

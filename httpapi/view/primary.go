@@ -22,6 +22,8 @@ type Primary struct {
 	Asset func(id *chain.ID) *xchain.Asset
 	// Genesis returns what is shown of the genesis data of a blockchain.
 	Genesis func(id *chain.ID) *Genesis
+	// Texts are those of IDs that were written before; it may be nil.
+	Texts *Texts
 }
 
 // The network's coin.
@@ -34,7 +36,7 @@ const (
 // id writes a member with an ID in CB58.
 func (w *Writer) id(name string, id *chain.ID) {
 	w.Member(name)
-	w.B = append(id.Append(append(w.B, '"')), '"')
+	w.B = w.Primary.Texts.append(w.B, id)
 }
 
 func (w *Writer) ids(name string, list []chain.ID) {
@@ -42,7 +44,7 @@ func (w *Writer) ids(name string, list []chain.ID) {
 	w.B = append(w.B, '[')
 	for i := range list {
 		w.Comma()
-		w.B = append(list[i].Append(append(w.B, '"')), '"')
+		w.B = w.Primary.Texts.append(w.B, &list[i])
 	}
 	w.B = append(w.B, ']')
 }

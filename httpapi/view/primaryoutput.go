@@ -127,7 +127,11 @@ func (w *Writer) output(u *primary.Output, onPlatform bool) {
 	if !u.Known {
 		return
 	}
-	if raw, err := u.UTXO.Bytes(onPlatform); err == nil {
+	raw, err := u.Raw, error(nil)
+	if raw == nil || u.StakeLock > 0 { // a lock has a form on the P-Chain alone
+		raw, err = u.UTXO.Bytes(onPlatform)
+	}
+	if err == nil {
 		w.Member("utxoBytes")
 		w.B = append(AppendHex(append(w.B, '"'), raw), '"')
 	}

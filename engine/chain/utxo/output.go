@@ -95,11 +95,16 @@ func CodeUTXO(c *codec.Coder, u *UTXO, platform bool) {
 // ParseUTXO reads a UTXO as platform.getUTXOs and avm.getUTXOs return it.
 func ParseUTXO(b []byte, platform bool) (*UTXO, error) {
 	u := new(UTXO)
-	err := codec.Decode(b, 0, codec.MaxLen, func(c *codec.Coder) { CodeUTXO(c, u, platform) })
-	if err != nil {
+	if err := u.Decode(b, platform); err != nil {
 		return nil, err
 	}
 	return u, nil
+}
+
+// Decode reads what [ParseUTXO] reads into u, which must be zero. After an error u is of
+// no use.
+func (u *UTXO) Decode(b []byte, platform bool) error {
+	return codec.Decode(b, 0, codec.MaxLen, func(c *codec.Coder) { CodeUTXO(c, u, platform) })
 }
 
 // Bytes returns the form that [ParseUTXO] reads.

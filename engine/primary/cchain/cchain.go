@@ -16,7 +16,7 @@ import (
 // version counts the rules of the rows, and reads is the oldest one whose rows can be
 // served while they are made again.
 const (
-	version = 1
+	version = 2
 	reads   = 1
 )
 
@@ -44,7 +44,8 @@ func (machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	for i := range c.Atomic {
 		tx := &c.Atomic[i]
 		info.Txs = append(info.Txs, tx.ID)
-		if err := apply(rows, tx, primary.Place{Height: c.Number, Index: uint32(i)}, info.Time); err != nil {
+		row := &primary.TxRow{Place: primary.Place{Height: c.Number, Index: uint32(i)}, Time: info.Time, Block: info.ID}
+		if err := apply(rows, tx, row); err != nil {
 			return fmt.Errorf("transaction %s: %w", tx.ID, err)
 		}
 	}
@@ -54,19 +55,22 @@ func (machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 
 // apply writes the rows of an import or an export. The accounts of the EVM have part in
 // it like the owners of outputs: both are 20 bytes.
-func apply(rows *primary.Overlay, tx *atomic.Tx, at primary.Place, time uint64) error {
+func apply(rows *primary.Overlay, tx *atomic.Tx, row *primary.TxRow) error {
 	raw, err := tx.Bytes()
 	if err != nil {
 		return err
 	}
-	rows.PutTx(&primary.TxRow{Place: at, ID: tx.ID, Time: time, Raw: raw})
-	funds := rows.Funds(tx.ID, at, time)
+	row.ID, row.Raw = tx.ID, raw
+	funds := rows.Funds(row)
 	for i := range tx.Accounts {
 		funds.Touch(address.Address(tx.Accounts[i].Address))
 	}
 	if err := funds.Spend(tx.Imported, &tx.Peer); err != nil {
 		return err
 	}
-	_, err = funds.MakeAll(0, tx.Exported, &tx.Peer)
-	return err
+	if _, err = funds.MakeAll(0, tx.Exported, &tx.Peer); err != nil {
+		return err
+	}
+	rows.PutTx(row)
+	return nil
 }

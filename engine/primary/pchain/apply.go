@@ -30,7 +30,7 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 		m.head.FeesKnown = true // nobody has paid before Etna, which Apricot's blocks are before
 	}
 	if !genesis || p.Height > 0 {
-		if err := m.block(p); err != nil {
+		if err := m.accept(p); err != nil {
 			return err
 		}
 	}
@@ -67,8 +67,8 @@ func (m *machine) putBlock(info *primary.BlockInfo, kind platform.BlockKind) {
 	m.rows.PutBlock(info)
 }
 
-// block executes a block.
-func (m *machine) block(p *platform.Block) error {
+// accept executes a block.
+func (m *machine) accept(p *platform.Block) error {
 	switch {
 	case p.Kind.Option():
 		return m.option(p)
@@ -91,7 +91,7 @@ func (m *machine) block(p *platform.Block) error {
 
 // decided executes the time of a block and its first n transactions.
 func (m *machine) decided(p *platform.Block, n int) error {
-	m.time = m.head.Time
+	m.time, m.block = m.head.Time, p.ID
 	if p.Kind.Banff() {
 		m.time = p.Time
 		if err := m.advance(p.Time); err != nil {
@@ -121,7 +121,7 @@ func (m *machine) option(p *platform.Block) error {
 	m.proposal = nil
 	m.rows.Put(m.rows.Key(store.PlatformState).U8(rowProposal), nil)
 	last := len(of.Txs) - 1
-	if err := m.decided(of, last); err != nil {
+	if err := m.decided(of, last); err != nil { // whose block is that of the proposal
 		return err
 	}
 	aborted := p.Kind == platform.ApricotAbort || p.Kind == platform.BanffAbort
@@ -145,6 +145,7 @@ func (m *machine) start(p *platform.Block) (genesis bool, err error) {
 	if p.Height == 0 && p.ID != first.ID || p.Height == 1 && p.Parent != first.ID {
 		return false, fmt.Errorf("%w: the genesis %s is that of another network", ErrRefused, g.ID)
 	}
+	m.block = first.ID
 	if err := m.genesis(g); err != nil {
 		return false, fmt.Errorf("genesis: %w", err)
 	}
@@ -164,7 +165,7 @@ func (m *machine) start(p *platform.Block) (genesis bool, err error) {
 func (m *machine) genesis(g *platform.Genesis) error {
 	m.head.Exact, m.head.TimeKnown, m.head.SupplyKnown, m.head.FeesKnown = true, true, true, true
 	m.head.Time, m.head.Supply, m.time = g.Time, g.InitialSupply, g.Time
-	m.addSubnet(&subnet{ID: chain.PrimaryNetworkID, time: g.Time})
+	m.putSubnet(&subnet{ID: chain.PrimaryNetworkID, time: g.Time})
 	for i := range g.UTXOs {
 		u := &primary.Output{UTXO: g.UTXOs[i].UTXO, Known: true, Time: g.Time, MadeBy: g.UTXOs[i].TxID}
 		if m.head.AVAX.IsZero() {
@@ -216,7 +217,7 @@ func (m *machine) genesisTx(tx *platform.Tx, place primary.Place) error {
 	if err != nil {
 		return err
 	}
-	m.rows.PutTx(&primary.TxRow{Place: place, ID: tx.ID, Time: m.head.Time, Raw: raw})
+	m.rows.PutTx(&primary.TxRow{Place: place, ID: tx.ID, Time: m.head.Time, Raw: raw, Block: m.block})
 	_, stake := stakeOf(tx)
 	with := map[address.Address]struct{}{}
 	for i := range stake {

@@ -14,8 +14,11 @@ import (
 // has, or what is in them, adds one. Rows of versions from reads on are served until they
 // are made again.
 const (
-	version = 4
-	reads   = 1 // without the points of validator sets, which are not read of it
+	version = 5
+	// wholeLists is the version from which on stakers are in lists of any status, from
+	// which none is ever taken away.
+	wholeLists = 5
+	reads      = 1 // without the points of validator sets, which are not read of it
 )
 
 // Config says what network's P-Chain it is.

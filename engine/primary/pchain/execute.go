@@ -34,7 +34,7 @@ func (m *machine) execute(tx *platform.Tx, place primary.Place, time uint64, abo
 		return err
 	}
 	x := &execution{
-		m: m, tx: tx, row: primary.TxRow{Place: place, ID: tx.ID, Time: time, Aborted: aborted, Raw: raw},
+		m: m, tx: tx, row: primary.TxRow{Place: place, ID: tx.ID, Time: time, Aborted: aborted, Raw: raw, Block: m.block},
 		with: map[address.Address]struct{}{}, spent: map[chain.ID]uint64{}, produced: map[chain.ID]uint64{},
 	}
 	if err := x.run(aborted); err != nil {
@@ -105,7 +105,7 @@ func (x *execution) act() error {
 		}
 		return nil
 	case *platform.CreateSubnet:
-		m.addSubnet(&subnet{ID: x.tx.ID, place: x.row.Place, time: x.row.Time, owners: t.Owner})
+		m.putSubnet(&subnet{ID: x.tx.ID, place: x.row.Place, time: x.row.Time, owners: t.Owner})
 		return nil
 	case *platform.CreateChain:
 		m.addChain(x.tx.ID, t, x.row.Place, x.row.Time)
@@ -202,12 +202,10 @@ func (x *execution) spend(in *utxo.Input) error {
 		return fmt.Errorf("%w: output %s, of %d in state %d, is spent as %d", ErrRefused, id, u.Amount, before, in.Amount)
 	}
 	x.involve(&u.Owners)
-	x.mark(u)
+	if err := x.row.Spend(u); err != nil {
+		return err
+	}
 	return x.m.rows.MoveOutput(u, before)
-}
-
-func (x *execution) mark(u *primary.Output) {
-	u.State, u.SpentBy, u.SpentAt, u.SpentTime = primary.Spent, x.tx.ID, x.row.Place, x.row.Time
 }
 
 // unseen notes an output of which no more is known than how it was spent.
@@ -217,7 +215,9 @@ func (x *execution) unseen(in *utxo.Input, from ...chain.ID) error {
 	if len(from) > 0 {
 		u.Other, u.HasOther = from[0], true
 	}
-	x.mark(u)
+	if err := x.row.Spend(u); err != nil {
+		return err
+	}
 	return x.m.rows.PutOutput(u)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -283,6 +284,85 @@ func TestBlockPages(t *testing.T) {
 		})
 		if len(got) != want {
 			t.Fatalf("%+v: %d blocks, want %d", f, len(got), want)
+		}
+	}
+}
+
+// TestTxRows: what a transaction's row has of the outputs that it spends, and what is
+// listed by place of those that it made, is what the outputs' own rows have; in whatever
+// order transactions are asked for.
+func TestTxRows(t *testing.T) {
+	t.Parallel()
+	h, c := full(t)
+	v := view(t, c)
+	own := func(id chain.ID) *primary.Output {
+		u, found, err := v.Output(id)
+		if err != nil || !found {
+			t.Fatalf("output %s: %v, %v", id, found, err)
+		}
+		return u
+	}
+	spent, consumed := 0, 0
+	check := func(row *primary.TxRow, asc bool) {
+		t.Helper()
+		list, ok, err := row.Consumed()
+		if err != nil || !ok {
+			t.Fatalf("transaction %s: %v, %v", row.ID, ok, err)
+		}
+		for _, u := range list {
+			if want := own(u.Ref.ID()); !reflect.DeepEqual(u, want) {
+				t.Fatalf("transaction %s consumes\n%+v, want\n%+v", row.ID, u, want)
+			}
+		}
+		consumed += len(list)
+		if list, err = v.SpentOf(row, asc); err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range list {
+			if want := own(u.Ref.ID()); !reflect.DeepEqual(u, want) || u.State != primary.Spent || u.Place != row.Place {
+				t.Fatalf("transaction %s made\n%+v, want\n%+v", row.ID, u, want)
+			}
+		}
+		spent += len(list)
+		if b, found, err := v.BlockAt(row.Height); err != nil || !found || b.ID != row.Block {
+			t.Fatalf("transaction %s: block %s, want that at %d: %v, %v", row.ID, row.Block, row.Height, found, err)
+		}
+	}
+	var rows []*primary.TxRow
+	for _, asc := range []bool{true, false} {
+		spent, consumed, rows = 0, 0, rows[:0]
+		_, err := v.Txs(nil, primary.TimeRange{}, primary.Page{Limit: 1 << 30, Asc: asc}, func(row *primary.TxRow) (primary.Result, error) {
+			check(row, asc)
+			rows = append(rows, row)
+			return primary.Taken, nil
+		})
+		if err != nil || spent < 100 || consumed < 100 {
+			t.Errorf("%d transactions made %d and consume %d: %v", len(rows), spent, consumed, err)
+		}
+	}
+	inputs := 0
+	for _, b := range h.blocks {
+		for i := range b.Platform.Txs {
+			if f := b.Platform.Txs[i].Body.Funds(); f != nil {
+				inputs += len(f.Inputs)
+			}
+			if imp, ok := b.Platform.Txs[i].Body.(*platform.Import); ok {
+				inputs += len(imp.Imported)
+			}
+		}
+	}
+	if consumed != inputs {
+		t.Errorf("%d outputs are consumed by %d inputs", consumed, inputs)
+	}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	all := spent
+	for _, asc := range []bool{true, false} {
+		spent = 0
+		for _, i := range rnd.Perm(len(rows)) {
+			check(rows[i], asc)
+		}
+		if spent != all {
+			t.Errorf("ascending %v: %d spent outputs in random order, %d in order", asc, spent, all)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func stakeOf(tx *platform.Tx) (s *staker, stake []utxo.Output) {
 			s.priority = validatorPending
 		}
 		if t.Signer != nil {
-			s.BLSKey = &t.Signer.PublicKey
+			s.BLSKey, s.Proof = &t.Signer.PublicKey, &t.Signer.ProofOfPossession
 		}
 		s.RewardOwners, s.DelegationOwners, s.Fee, stake = t.ValidatorRewardsOwner, t.DelegationRewardsOwner, t.DelegationFee, t.Stake
 	case *platform.AddPermissionlessDelegator:
@@ -288,6 +288,7 @@ func (m *machine) removeValidator(t *platform.RemoveSubnetValidator, by chain.ID
 		return err
 	}
 	if s != nil {
+		s.RemovedAt = m.time
 		return m.leave(s, primary.Removed, by)
 	}
 	s, err = m.validatorOf(t.Subnet, t.NodeID, queuePending)
@@ -297,7 +298,7 @@ func (m *machine) removeValidator(t *platform.RemoveSubnetValidator, by chain.ID
 	case s != nil:
 		m.dequeue(queuePending, s.turn())
 		m.rows.Delete(m.nodeKey(s.Subnet, s.Node, queuePending))
-		s.Status, s.EndTx = primary.Removed, by
+		s.Status, s.EndTx, s.RemovedAt = primary.Removed, by, m.time
 		m.put(s, primary.Pending)
 	case m.head.Exact:
 		return fmt.Errorf("%w: %s is no validator of %s", ErrRefused, t.NodeID, t.Subnet)

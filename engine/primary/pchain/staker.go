@@ -52,11 +52,15 @@ type staker struct {
 	accrued, expected uint64
 }
 
-// The staker codec, version 1.
-const stakerVersion = 1
+// The staker codec, version 2. Version 1 had neither the proof nor the time of a removal,
+// which are at the end.
+const (
+	stakerVersion  = 2
+	stakerVersion1 = 1
+)
 
 func (s *staker) encode() []byte {
-	e := &primary.Encoder{B: make([]byte, 0, 256)}
+	e := &primary.Encoder{B: make([]byte, 0, 384)}
 	e.U8(stakerVersion)
 	e.ID(s.Subnet)
 	e.Fixed(s.Node[:])
@@ -83,6 +87,10 @@ func (s *staker) encode() []byte {
 	}
 	e.Owners(&s.RewardOwners)
 	e.Owners(&s.DelegationOwners)
+	if s.BLSKey != nil {
+		e.Fixed(s.Proof[:])
+	}
+	e.Uint(s.RemovedAt)
 	return e.B
 }
 
@@ -90,7 +98,8 @@ func decodeStaker(id chain.ID, b []byte) (*staker, error) {
 	d := primary.NewDecoder(b)
 	s := &staker{}
 	s.TxID = id
-	if d.U8() != stakerVersion {
+	version := d.U8()
+	if version != stakerVersion && version != stakerVersion1 {
 		return nil, fmt.Errorf("%w: staker %s", primary.ErrRow, id)
 	}
 	s.Subnet, s.Node = d.ID(), d.Node()
@@ -114,6 +123,13 @@ func decodeStaker(id chain.ID, b []byte) (*staker, error) {
 		s.validator = d.ID()
 	}
 	s.RewardOwners, s.DelegationOwners = d.Owners(), d.Owners()
+	if version == stakerVersion {
+		if key {
+			s.Proof = new([platform.BLSSignatureLen]byte)
+			copy(s.Proof[:], d.Fixed(platform.BLSSignatureLen))
+		}
+		s.RemovedAt = d.Uint()
+	}
 	return s, d.End("staker")
 }
 
@@ -177,12 +193,19 @@ func boolByte(v bool) uint8 {
 
 // put writes a staker in the state before, AnyStatus for a new one.
 func (m *machine) put(s *staker, before primary.StakerStatus) {
-	m.rows.Put(m.rows.Key(store.PlatformStakers).ID(s.TxID), s.encode())
+	b := s.encode()
+	m.rows.Put(m.rows.Key(store.PlatformStakers).ID(s.TxID), b)
+	whole := m.rows.Key(store.PlatformStakerLists).U8(listSubnet).ID(s.Subnet).U8(boolByte(s.Delegator)).U8(uint8(primary.AnyStatus))
+	m.rows.Put(whole.U64(s.Start).Place(s.place), append(bytes.Clone(s.TxID[:]), b...))
 	if s.Status == before {
 		return
 	}
 	for _, k := range s.lists(m.rows) {
+		isWhole := k[primary.LeadLen] == listSubnet
 		k = k.U8(boolByte(s.Delegator))
+		if before == primary.AnyStatus && !isWhole {
+			m.rows.Put(k.Clone().U8(uint8(primary.AnyStatus)).U64(s.Start).Place(s.place), bytes.Clone(s.TxID[:]))
+		}
 		if before != primary.AnyStatus {
 			m.rows.Delete(k.Clone().U8(uint8(before)).U64(s.Start).Place(s.place))
 		}

@@ -80,9 +80,11 @@ type machine struct {
 	// paying the active validators of L1s in the order in which their funds end.
 	pending, current, paying queue
 
-	// Of the block at work.
+	// Of the block at work: block is the ID of the one that has the transactions, of which
+	// an option has none.
 	rows   *primary.Overlay
 	height uint64
+	block  chain.ID
 	// time is that of the block, to which the state moves first.
 	time uint64
 	sets setChanges

@@ -77,13 +77,9 @@ func (m *machine) subnet(id chain.ID) (*subnet, error) {
 }
 
 func (m *machine) putSubnet(s *subnet) {
-	m.rows.Put(m.rows.Key(store.PlatformSubnets).ID(s.ID), s.encode())
-}
-
-// addSubnet writes a new subnet.
-func (m *machine) addSubnet(s *subnet) {
-	m.putSubnet(s)
-	m.rows.Put(m.rows.Key(store.PlatformSubnetList).U64(s.time).Place(s.place), bytes.Clone(s.ID[:]))
+	b := s.encode()
+	m.rows.Put(m.rows.Key(store.PlatformSubnets).ID(s.ID), b)
+	m.rows.Put(m.rows.Key(store.PlatformSubnetList).U64(s.time).Place(s.place), append(bytes.Clone(s.ID[:]), b...))
 }
 
 // changeSubnet changes a subnet that must be there, if all is known.
@@ -114,7 +110,7 @@ func (m *machine) addChain(id chain.ID, t *platform.CreateChain, place primary.P
 	e.Bytes([]byte(t.Name))
 	m.rows.Put(m.rows.Key(store.PlatformChains).ID(id), e.B)
 	for _, k := range []primary.Key{m.rows.Key(store.PlatformChainList).U8(listAll), m.rows.Key(store.PlatformChainList).U8(listSubnet).ID(t.Subnet)} {
-		m.rows.Put(k.U64(time).Place(place), bytes.Clone(id[:]))
+		m.rows.Put(k.U64(time).Place(place), append(bytes.Clone(id[:]), e.B...))
 	}
 }
 

@@ -68,6 +68,29 @@ func ids(take func(id chain.ID) (primary.Result, error)) func(order, value []byt
 	}
 }
 
+// found makes lists whose values are IDs, or since version 5 of the rows IDs with the row
+// that they name, lists of those rows; look finds a row of an ID.
+func found[T any](decode func(id chain.ID, b []byte) (T, error), look func(id chain.ID) (T, bool, error),
+	take func(T) (primary.Result, error),
+) func(order, value []byte) (primary.Result, error) {
+	return func(_, value []byte) (primary.Result, error) {
+		if len(value) < chain.IDLen {
+			return primary.Passed, fmt.Errorf("%w: list of the P-Chain", primary.ErrRow)
+		}
+		var row T
+		var err error
+		if id := chain.ID(value[:chain.IDLen]); len(value) > chain.IDLen {
+			row, err = decode(id, value[chain.IDLen:])
+		} else {
+			row, err = must(look(id))
+		}
+		if err != nil {
+			return primary.Passed, err
+		}
+		return take(row)
+	}
+}
+
 // taken returns what became of a row that was offered.
 func taken(ok bool) (primary.Result, error) {
 	if ok {
@@ -79,12 +102,12 @@ func taken(ok bool) (primary.Result, error) {
 // Subnets lists subnets by the time of their creation.
 func (v *View) Subnets(p primary.Page, take func(*primary.Subnet) bool) (primary.Position, error) {
 	l := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformSubnetList)}}
-	return v.List(l, &p, ids(func(id chain.ID) (primary.Result, error) {
-		s, err := must(v.Subnet(id))
+	return v.List(l, &p, found(decodeSubnet, v.subnet, func(s *subnet) (primary.Result, error) {
+		out, err := v.withChains(s)
 		if err != nil {
 			return primary.Passed, err
 		}
-		return taken(take(s))
+		return taken(take(out))
 	}))
 }
 
@@ -102,16 +125,21 @@ func (v *View) Subnet(id chain.ID) (*primary.Subnet, bool, error) {
 	if err != nil || !found {
 		return nil, false, err
 	}
+	out, err := v.withChains(s)
+	return out, err == nil, err
+}
+
+func (v *View) withChains(s *subnet) (*primary.Subnet, error) {
 	out := &primary.Subnet{
-		ID: id, Height: s.place.Height, Time: s.time, Owners: s.owners,
+		ID: s.ID, Height: s.place.Height, Time: s.time, Owners: s.owners,
 		Conversion: s.conversion, ManagerChain: s.managerChain, ManagerAddress: s.managerAddress,
 	}
-	l := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformChainList).U8(listSubnet).ID(id)}}
-	_, err = v.blockchains(l, primary.Page{Limit: maxChains, Asc: true}, func(c *primary.Blockchain) bool {
+	l := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformChainList).U8(listSubnet).ID(s.ID)}}
+	_, err := v.blockchains(l, primary.Page{Limit: maxChains, Asc: true}, func(c *primary.Blockchain) bool {
 		out.Blockchains = append(out.Blockchains, *c)
 		return true
 	})
-	return out, err == nil, err
+	return out, err
 }
 
 // maxChains bounds the blockchains of a subnet that are handed over with it.
@@ -133,13 +161,11 @@ func (v *View) Blockchains(p primary.Page, take func(*primary.Blockchain) bool) 
 }
 
 func (v *View) blockchains(l *primary.Lists, p primary.Page, take func(*primary.Blockchain) bool) (primary.Position, error) {
-	return v.List(l, &p, ids(func(id chain.ID) (primary.Result, error) {
-		c, err := must(v.Blockchain(id))
-		if err != nil {
-			return primary.Passed, err
-		}
-		return taken(take(c))
-	}))
+	decode := func(id chain.ID, b []byte) (*primary.Blockchain, error) {
+		c, _, err := decodeChain(id, b)
+		return c, err
+	}
+	return v.List(l, &p, found(decode, v.Blockchain, func(c *primary.Blockchain) (primary.Result, error) { return taken(take(c)) }))
 }
 
 // Blockchain returns a blockchain without its genesis data.
@@ -201,18 +227,18 @@ func (v *View) Stakers(f *primary.StakerFilter, p primary.Page, take func(*prima
 			if !f.AnyKind && delegator != f.Delegators {
 				continue
 			}
+			k := k.Clone().U8(boolByte(delegator))
+			if f.Status != primary.AnyStatus || v.Version() >= wholeLists {
+				l.Prefixes = append(l.Prefixes, k.U8(uint8(f.Status)))
+				continue
+			}
 			for status := primary.Pending; status <= primary.Removed; status++ {
-				if f.Status == primary.AnyStatus || f.Status == status {
-					l.Prefixes = append(l.Prefixes, k.Clone().U8(boolByte(delegator)).U8(uint8(status)))
-				}
+				l.Prefixes = append(l.Prefixes, k.Clone().U8(uint8(status)))
 			}
 		}
 	}
-	return v.List(l, &p, ids(func(id chain.ID) (primary.Result, error) {
-		s, err := must(v.staker(id))
+	return v.List(l, &p, found(decodeStaker, v.staker, func(s *staker) (primary.Result, error) {
 		switch {
-		case err != nil:
-			return primary.Passed, err
 		case f.Subnet != nil && s.Subnet != *f.Subnet || len(f.Owners) > 0 && !owned(&s.Staker, f):
 			return primary.Passed, nil
 		}

@@ -10,7 +10,7 @@ import (
 // version counts the rules of the rows, and reads is the oldest one whose rows can be
 // served while they are made again.
 const (
-	version = 1
+	version = 2
 	reads   = 1
 )
 

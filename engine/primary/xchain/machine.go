@@ -107,7 +107,7 @@ func (m *machine) genesisRows(rows *primary.Overlay) error {
 	}
 	for i := range assets {
 		at := primary.Place{Index: uint32(i)}
-		if err := applyTx(rows, &assets[i].Tx, at, 0); err != nil {
+		if err := applyTx(rows, &assets[i].Tx, &primary.TxRow{Place: at}); err != nil {
 			return fmt.Errorf("genesis, asset %s: %w", assets[i].Tx.ID, err)
 		}
 	}
@@ -123,7 +123,8 @@ func block(rows *primary.Overlay, b *primary.Block) error {
 	for i := range x.Txs {
 		tx := &x.Txs[i]
 		info.Txs = append(info.Txs, tx.ID)
-		if err := applyTx(rows, tx, primary.Place{Height: x.Height, Index: uint32(i)}, x.Time); err != nil {
+		row := &primary.TxRow{Place: primary.Place{Height: x.Height, Index: uint32(i)}, Time: x.Time, Block: x.ID}
+		if err := applyTx(rows, tx, row); err != nil {
 			return fmt.Errorf("transaction %s: %w", tx.ID, err)
 		}
 	}
@@ -144,7 +145,8 @@ func (m *machine) vertex(rows *primary.Overlay, b *primary.Block) error {
 		} else if found {
 			continue
 		}
-		if err := applyTx(rows, tx, primary.Place{Height: b.Place + 1, Index: uint32(i)}, b.Accepted); err != nil {
+		at := primary.Place{Height: b.Place + 1, Index: uint32(i)}
+		if err := applyTx(rows, tx, &primary.TxRow{Place: at, Time: b.Accepted, Block: v.ID, VertexHeight: v.Height}); err != nil {
 			return fmt.Errorf("transaction %s: %w", tx.ID, err)
 		}
 	}
@@ -152,14 +154,14 @@ func (m *machine) vertex(rows *primary.Overlay, b *primary.Block) error {
 	return nil
 }
 
-// applyTx writes the rows of a transaction.
-func applyTx(rows *primary.Overlay, tx *avm.Tx, at primary.Place, time uint64) error {
+// applyTx writes the rows of a transaction; row says where it stands.
+func applyTx(rows *primary.Overlay, tx *avm.Tx, row *primary.TxRow) error {
 	raw, err := tx.Bytes()
 	if err != nil {
 		return err
 	}
-	rows.PutTx(&primary.TxRow{Place: at, ID: tx.ID, Time: time, Raw: raw})
-	a := &applier{rows: rows, tx: tx, at: at, time: time, funds: rows.Funds(tx.ID, at, time), assets: make(map[chain.ID]bool)}
+	row.ID, row.Raw = tx.ID, raw
+	a := &applier{rows: rows, tx: tx, at: row.Place, time: row.Time, funds: rows.Funds(row), assets: make(map[chain.ID]bool)}
 	base := tx.Body.Funds()
 	if err := a.funds.Spend(base.Inputs, nil); err != nil {
 		return err
@@ -168,7 +170,11 @@ func applyTx(rows *primary.Overlay, tx *avm.Tx, at primary.Place, time uint64) e
 	if a.next, err = a.funds.MakeAll(0, base.Outputs, nil); err != nil {
 		return err
 	}
-	return a.body()
+	if err := a.body(); err != nil {
+		return err
+	}
+	rows.PutTx(row)
+	return nil
 }
 
 // applier writes what a transaction does besides moving funds.

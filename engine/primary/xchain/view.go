@@ -166,6 +166,19 @@ func (v *View) Output(id chain.ID) (*primary.Output, bool, error) {
 	return nil, false, nil
 }
 
+// SpentOf returns outputs that a transaction made and that are spent: see
+// [primary.View.SpentOf].
+func (v *View) SpentOf(tx *primary.TxRow, asc bool) ([]*primary.Output, error) {
+	w := v.blocks
+	if tx.InVertex {
+		w = v.vertices
+	}
+	if w == nil {
+		return nil, nil
+	}
+	return w.SpentOf(tx, asc)
+}
+
 // Outputs lists the outputs of any of the addresses in any of the states.
 func (v *View) Outputs(addresses []address.Address, states []primary.OutputState, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error) {
 	return v.rows().Outputs(addresses, states, p, take)
