@@ -23,9 +23,19 @@ type child struct {
 
 func startChild(t *testing.T, d *devnet.Devnet, dir string, args ...string) *child {
 	t.Helper()
+	return startChildAs(t, d, dir, nil, "", args...)
+}
+
+// startChildAs starts one with attributes of its process and a further variable of its
+// environment.
+func startChildAs(t *testing.T, d *devnet.Devnet, dir string, attr *syscall.SysProcAttr, variable string, args ...string) *child {
+	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"serve", "--node-url", d.NodeURL(), "--http-port", "0",
 		"--data-dir", dir, "--log-display-level", "warn"}, args...)...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env, cmd.SysProcAttr = append(os.Environ(), asProgram+"=1"), attr
+	if variable != "" {
+		cmd.Env = append(cmd.Env, variable)
+	}
 	c := &child{cmd: cmd, stderr: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	cmd.Stderr = c.stderr
 	out, err := cmd.StdoutPipe()

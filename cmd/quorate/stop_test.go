@@ -28,8 +28,8 @@ const (
 	inTime = "QUORATE_TEST_IN_TIME"
 	// noOverride takes root's right to write where it must not.
 	noOverride = "QUORATE_TEST_NO_OVERRIDE"
-	// onTmpfs has the size, in MiB, of a tmpfs of the process alone, and the folder
-	// to mount it on: "300:/tmp/x".
+	// onTmpfs has the size of a tmpfs of the process alone, and the folder to mount it
+	// on, which is made: "300m:/tmp/x".
 	onTmpfs = "QUORATE_TEST_TMPFS"
 )
 
@@ -48,7 +48,11 @@ func prepareProgram() {
 		panic(err)
 	}
 	if size, dir, ok := strings.Cut(os.Getenv(onTmpfs), ":"); ok {
-		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size+"m"); err != nil {
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size)
+		}
+		if err != nil {
 			panic(err)
 		}
 	}
@@ -452,13 +456,17 @@ func protect(t *testing.T, dir string) {
 // ordinary user may mount one in a user namespace of the process' own.
 func startOnTmpfs(t *testing.T, nodeURL string, size int) *doomed {
 	t.Helper()
-	attr := &syscall.SysProcAttr{
+	dir := t.TempDir()
+	return startDoomed(t, nodeURL, dir, ownMounts(), fmt.Sprintf("%s=%dm:%s", onTmpfs, size, dir))
+}
+
+// ownMounts has a process begin where only it sees what it mounts.
+func ownMounts() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 	}
-	dir := t.TempDir()
-	return startDoomed(t, nodeURL, dir, attr, fmt.Sprintf("%s=%d:%s", onTmpfs, size, dir))
 }
 
 // fill leaves no space on the tmpfs of the server.

@@ -164,7 +164,7 @@ func TestFullDisk(t *testing.T) {
 		e, _ := running(t, Config{Store: &memory{}, FS: disk, Chains: chains, Room: room})
 		disk.Fail(fail)
 		op := await(t, e, create(t, e, Request{Addresses: someAddresses(), Chains: chains.ids()}).ID)
-		if op.Status != Failed || op.Code != CodeInternal || op.Message == "" || op.Size != 0 || op.HasFile() {
+		if op.Status != Failed || op.Code != CodeInternal || op.Message != noRoomLeft || op.Size != 0 || op.HasFile() {
 			t.Errorf("%s: %+v", what, op)
 		}
 		disk.Fail(nil)

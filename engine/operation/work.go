@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"runtime/debug"
 	"slices"
+	"syscall"
 	"time"
 
 	"quorate/engine/archive/vfs"
@@ -151,7 +152,7 @@ func (e *Exports) fail(ctx context.Context, r *record, f *fault) {
 func (e *Exports) export(ctx context.Context, r *record) error {
 	f, err := e.open(r)
 	if err != nil {
-		return &fault{CodeInternal, "the file could not be written", err}
+		return unwritten(err)
 	}
 	if f != nil {
 		if !r.At.Whole {
@@ -163,7 +164,7 @@ func (e *Exports) export(ctx context.Context, r *record) error {
 		err = e.cfg.FS.Rename(e.part(&r.Operation), e.final(&r.Operation))
 	}
 	if err = errors.Join(err, e.cfg.FS.SyncDir(e.cfg.Dir)); err != nil {
-		return &fault{CodeInternal, "the file could not be named", err}
+		return unwritten(err)
 	}
 	done := r.clone()
 	done.Status, done.Next = Completed, r.At.Next
@@ -313,16 +314,27 @@ func (o *output) flush(ctx context.Context) error {
 	return o.save(ctx)
 }
 
+// unwritten is the fault of a file that could not be written.
+func unwritten(err error) *fault {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &fault{CodeInternal, noRoomLeft, err}
+	}
+	return &fault{CodeInternal, "the file could not be written", err}
+}
+
+// noRoomLeft is why exports fail on a full disk.
+const noRoomLeft = "there is no room left for the file"
+
 // append writes to the end of the file, if there is room.
 func (o *output) append(b []byte) error {
 	if err := o.e.cfg.Room(); err != nil {
-		return &fault{CodeInternal, "there is no room left for the file", err}
+		return &fault{CodeInternal, noRoomLeft, err}
 	}
 	if o.e.bytes()+int64(len(b)) > o.e.cfg.MaxFiles {
 		return &fault{code: CodeInternal, msg: "the room for exports is used up"}
 	}
 	if _, err := o.f.WriteAt(b, o.r.At.Offset); err != nil {
-		return &fault{CodeInternal, "the file could not be written", err}
+		return unwritten(err)
 	}
 	o.r.At.Offset += int64(len(b))
 	return nil
@@ -331,7 +343,7 @@ func (o *output) append(b []byte) error {
 // save syncs the file and commits the position.
 func (o *output) save(ctx context.Context) error {
 	if err := o.f.Sync(); err != nil {
-		return &fault{CodeInternal, "the file could not be written", err}
+		return unwritten(err)
 	}
 	if err := o.e.save(ctx, o.r.clone()); err != nil {
 		return err
