@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/shape"
@@ -94,10 +97,12 @@ func (c *call) wanted(info *view.ChainInfo) bool {
 	return (c.q.network == "" || info.IsTestnet == (c.q.network != "mainnet")) && (c.q.feature == "" || info.Has(c.q.feature))
 }
 
-// leftOut is a call that the SDKs know and that will not be served.
+// leftOut is a call that the SDKs know and that is not served. Its pattern is like that
+// of a [Route].
 type leftOut struct{ pattern, reason string }
 
-// leftOuts returns the calls that are about the vendor's own accounts and coins.
+// leftOuts returns the calls that are about the vendor's own accounts and coins, and
+// those whose figures are not reckoned here.
 func leftOuts() []leftOut {
 	const accounts = "it is about the accounts of the public service's customers, which are not here"
 	return []leftOut{
@@ -107,17 +112,36 @@ func leftOuts() []leftOut {
 		{"/v1/subnetRpcUsageMetrics", accounts},
 		{"/v2/lookingGlass/compositeQuery", "it is a search over data of the public service alone"},
 		{"/v2/chains/43114/btcb/bridged:getAddresses", "it is about a bridge that the public service keeps a list of"},
+		{"/v2/chains/{chainId}/rollingWindowMetrics/{metric}", "windows that end now are not reckoned here; " +
+			"/v2/chains/{chainId}/metrics/{metric} has the figures by hour, day, week and month"},
+		{"/v2/subnets/{subnetId}/validators:getAddresses", "its form is the public service's own; " +
+			"/v1/networks/{network}/validators lists validators with the addresses of their rewards"},
 	}
 }
 
 // isLeftOut returns why a path is not served, empty if it is none of those left out.
 func isLeftOut(path []byte) string {
 	for _, l := range leftOuts() {
-		if l.pattern == string(path) {
+		if l.has(path) {
 			return l.reason
 		}
 	}
 	return ""
+}
+
+// has reports whether a path is one of the pattern.
+func (l *leftOut) has(path []byte) bool {
+	for seg := range strings.SplitSeq(l.pattern, "/") {
+		if path == nil {
+			return false
+		}
+		var got []byte
+		got, path, _ = bytes.Cut(path, slash) // path is nil after the last
+		if param := strings.HasPrefix(seg, "{"); param && len(got) == 0 || !param && string(got) != seg {
+			return false
+		}
+	}
+	return path == nil
 }
 
 // appendLeftOut appends the list of what is left out.

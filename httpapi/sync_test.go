@@ -79,7 +79,16 @@ func TestListed(t *testing.T) {
 			t.Errorf("%s: %d %s", l.Path, resp.StatusCode(), resp.Body())
 		}
 	}
-	if len(list.LeftOut) != 6 {
+	for path, left := range map[string]bool{
+		"/v2/chains/43112/rollingWindowMetrics/txCount": true, "/v2/chains/total/rollingWindowMetrics/avgTps": true,
+		"/v2/chains//rollingWindowMetrics/txCount": false, "/v2/chains/43112/rollingWindowMetrics": false,
+		"/v2/chains/43112/rollingWindowMetrics/txCount/": false, "/v2/chains/43112/rollingWindowMetrics/txCount/x": false, "/": false, "": false,
+	} {
+		if got := isLeftOut([]byte(path)); (got != "") != left {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if len(list.LeftOut) != 8 {
 		t.Errorf("left out: %+v", list.LeftOut)
 	}
 	want := listings(t)
