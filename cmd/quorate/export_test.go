@@ -304,12 +304,24 @@ func exportFile(t *testing.T, url, id string) *rowList {
 // senders returns so many of those that have sent the latest transactions.
 func senders(t *testing.T, url, number string, most int) (list []string) {
 	t.Helper()
-	_, answer := get(t, url+"/v1/chains/"+number+"/transactions?pageSize=100")
-	for _, tx := range decoded[struct {
-		Transactions []struct{ From struct{ Address string } }
-	}](t, answer).Transactions {
-		if a := tx.From.Address; !slices.Contains(list, a) && len(list) < most {
-			list = append(list, a)
+	token := ""
+	for range torture.Pick(1, 50) {
+		path := url + "/v1/chains/" + number + "/transactions?pageSize=100"
+		if token != "" {
+			path += "&pageToken=" + token
+		}
+		_, answer := get(t, path)
+		page := decoded[struct {
+			NextPageToken string
+			Transactions  []struct{ From struct{ Address string } }
+		}](t, answer)
+		for _, tx := range page.Transactions {
+			if a := tx.From.Address; !slices.Contains(list, a) && len(list) < most {
+				list = append(list, a)
+			}
+		}
+		if token = page.NextPageToken; token == "" {
+			break
 		}
 	}
 	return list
