@@ -44,19 +44,22 @@ func (d *Devnet) addChains() error {
 	if err != nil {
 		return fmt.Errorf("EVM chain ID: %w", err)
 	}
-	if err := d.addChain(d.world.CChainID(), number, true, d.world.Message); err != nil {
+	if err := d.addChain(0, number, d.world.Message); err != nil {
 		return err
 	}
 	for i, l := range d.world.L1s() {
 		message := func(i uint64) *warp.Unsigned { return d.world.L1Message(l, i) }
-		if err := d.addChain(l.ChainID, world.L1EVMChainID+uint64(i), false, message); err != nil { // not negative
+		if err := d.addChain(1+i, world.L1EVMChainID+uint64(i), message); err != nil { // not negative
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Devnet) addChain(id chain.ID, number uint64, c bool, message func(i uint64) *warp.Unsigned) error {
+// addChain makes the chain with a place in the plan of interchain messages; the first
+// is the C-Chain.
+func (d *Devnet) addChain(place int, number uint64, message func(i uint64) *warp.Unsigned) error {
+	id, c := d.world.Traffic().Chains[place], place == 0
 	emitted := d.world.Emitted()
 	end, interval := d.world.GenesisTime(), d.cfg.HistoryInterval
 	if d.cfg.IrregularTimes && !c {
@@ -72,6 +75,7 @@ func (d *Devnet) addChain(id chain.ID, number uint64, c bool, message func(i uin
 		Emitter:     d.world.Emitter(), Message: message,
 		// The upper half: those in the facts file stay unknown to whoever reads blocks.
 		FirstMessage: emitted / 2, Messages: emitted,
+		Traffic: d.world.Traffic(), TrafficIndex: place,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

@@ -24,6 +24,7 @@ const (
 	firstOrdinary  = firstContract + uint32(numContracts)
 	noAccount      = ^uint32(0)
 	treasuryNonces = uint64(numContracts) // those that the contracts' creations take
+	messenger      = firstOrdinary        // of interchain messages, where there are any
 )
 
 // kind says what code an account has.

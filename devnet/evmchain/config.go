@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"quorate/devnet/traffic"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/warp"
@@ -22,8 +23,8 @@ const (
 // ErrConfig is wrapped by errors about a [Config].
 var ErrConfig = errors.New("invalid EVM chain configuration")
 
-// Config describes a chain. All but IrregularTimes, BlockInterval, StateProofs and the last two
-// members are needed.
+// Config describes a chain. All but IrregularTimes, BlockInterval, StateProofs, the last two
+// messages and the traffic are needed.
 type Config struct {
 	// ID is the blockchain ID, EVMChainID the chain ID of its transactions.
 	ID         chain.ID
@@ -60,6 +61,10 @@ type Config struct {
 	Emitter                evm.Address
 	Message                func(i uint64) *warp.Unsigned
 	FirstMessage, Messages uint64
+	// Traffic is the plan of interchain messages, in which the chain has place
+	// TrafficIndex; nil for none.
+	Traffic      *traffic.Plan
+	TrafficIndex int
 }
 
 func (c Config) validate() error {

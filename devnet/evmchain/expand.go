@@ -57,6 +57,8 @@ func (b *builder) expand(o *op) {
 		b.outOfGas(o)
 	case opWarp:
 		b.warp(o)
+	case opICM:
+		b.icm(o)
 	case opWrap, opPhantom, opRebase, opRevise:
 		b.odd(o)
 	}

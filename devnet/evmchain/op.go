@@ -45,6 +45,7 @@ const (
 	opOddToken // chosen only: it becomes a transfer or a mint
 	opRebase   // of the rebasing token: id is the new factor
 	opRevise   // a contract says other things of itself from now on: id is which
+	opICM      // step id of the block's interchain messages; b is not 0 in forks
 )
 
 // op is the record of a transaction: its choices, from which all the rest follows.

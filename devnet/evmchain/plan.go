@@ -7,6 +7,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/icm"
 )
 
 // maxAccounts bounds the accounts that ever turn up besides made contracts.
@@ -45,6 +46,10 @@ func (p *planner) genesis() {
 	for i := range numContracts {
 		addr := evm.CreateAddress(l.accounts[treasury].address, uint64(i)) // not negative
 		l.addAccount(addr, kindContract+kind(i), 1)                        // small
+	}
+	if p.cfg.hasTraffic() {
+		l.addAccount(icm.Messengers[0], kindEmitter, 0)
+		l.change(messenger, 0).nonce = 1
 	}
 	million := scaled(1, 24)
 	l.addWei(treasury, 0, scaled(1, 28)) // enough for any history
@@ -86,6 +91,7 @@ func (p *planner) block(b *block) []byte {
 		}
 		p.add(p.choose(from))
 	}
+	p.traffic()
 	if p.cfg.Atomic {
 		p.atomic()
 	}

@@ -80,7 +80,7 @@ func (s *signer) signEVM(asked chain.ID, u *warp.Unsigned) Reply {
 	if sig, ok := s.signed.Get(u.ID()); ok {
 		return Reply{Outcome: Answered, Signature: sig[:]}
 	}
-	if _, emitted := s.world.MessageIndex(u); !emitted {
+	if !s.world.Emits(u) {
 		return refuseEVM(u)
 	}
 	sig := s.key.Sign(u.Bytes())

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"quorate/devnet/traffic"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
@@ -68,6 +69,16 @@ func (w *World) MessageIndex(u *warp.Unsigned) (uint64, bool) {
 	}
 	return i, bytes.Equal(want.Bytes(), u.Bytes())
 }
+
+// Emits reports whether the chain that u names has emitted it.
+func (w *World) Emits(u *warp.Unsigned) bool {
+	_, ok := w.MessageIndex(u)
+	return ok || w.traffic.Emits(u)
+}
+
+// Traffic returns the plan of the interchain messages between the C-Chain and the L1s'
+// chains, in this order.
+func (w *World) Traffic() *traffic.Plan { return &w.traffic }
 
 // keyed is a MAC: all inputs of one purpose have the same length.
 func (w *World) keyed(purpose byte, prefix, b []byte) [sha256.Size]byte {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"quorate/devnet/traffic"
 	"quorate/engine/chain"
 )
 
@@ -98,6 +99,8 @@ type World struct {
 	byNodeID   map[chain.NodeID]*Validator
 	l1s        []*L1
 
+	traffic traffic.Plan // of interchain messages
+
 	// ledger, if it is set, is where heights and sets come from; base is the height
 	// that it had then. Nothing else uses history then.
 	ledger Ledger
@@ -169,6 +172,10 @@ func New(p Params) (*World, error) {
 			return nil, err
 		}
 		w.l1s = append(w.l1s, l)
+	}
+	w.traffic = traffic.Plan{NetworkID: NetworkID, Chains: []chain.ID{w.cChain}}
+	for _, l := range w.l1s {
+		w.traffic.Chains = append(w.traffic.Chains, l.ChainID)
 	}
 	w.history = []block{{sets: w.genesis()}}
 	return w, nil
