@@ -205,6 +205,7 @@ func (b *builder) logs(ref *BlockRef, tx *evm.Tx) error {
 			}
 		}
 		b.warp(ref, tx, log)
+		b.icm(ref, tx, i)
 	}
 	return nil
 }

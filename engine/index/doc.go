@@ -25,6 +25,9 @@
 //     and owns no NFTs. What an address held once is what it had after some block.
 //   - The deployer of a contract is the account whose call made it: the sender of
 //     the transaction, or a contract.
+//   - An interchain message is what a known messenger logs (see engine/chain/icm). Where
+//     the event says enough for that, its ID must be the one that follows from the
+//     messenger, both chains and the nonce.
 //
 // Each table has a version, that of the rules its rows are made by, and lies in an
 // edition of its own. [Chain.Stale] names tables of other versions, and

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"quorate/devnet/torture"
-	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -35,7 +34,7 @@ func openKilled(dir string) (*store.DB, *Chain, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := Open(db, chain.ID{9}, Options{Wrapped: []evm.Address{indextest.Wrapped}})
+	c, err := Open(db, indextest.Self, Options{Wrapped: []evm.Address{indextest.Wrapped}})
 	if err == nil {
 		c.groupTxs, c.within = 30, uint64(killBlocks*5/8)
 	}

@@ -40,6 +40,8 @@ type Chain struct {
 	log      uint32
 	touched  map[evm.Address]uint256.Int // with the balance before the block
 	order    []evm.Address
+	// How many interchain messages were sent, and came.
+	sent, came uint64
 }
 
 // Contracts of the chains. Liar is an ERC-20 token that logs moves of what is
@@ -186,6 +188,7 @@ func (c *Chain) tx(b *evm.Block, index uint32) evm.Tx {
 		tx.Input = c.bytes(68)
 		c.tokens(&tx)
 	}
+	c.icm(&tx)
 	if c.cfg.Untraced {
 		tx.Calls = nil
 	}
