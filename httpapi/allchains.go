@@ -189,7 +189,12 @@ func (c *call) allTxs() *failure {
 
 // openMerged reads the page token, if there is one.
 func (c *call) openMerged(m *merged) *failure {
-	if f := c.readToken(c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/'))); f != nil || c.after == nil {
+	return c.openPlace(m, c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/')))
+}
+
+// openPlace is openMerged for a list that more selects.
+func (c *call) openPlace(m *merged, list []byte) *failure {
+	if f := c.readToken(list); f != nil || c.after == nil {
 		return f
 	}
 	after, ok := readPlace(c.after)

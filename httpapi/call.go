@@ -31,6 +31,8 @@ type call struct {
 	tokens uint64
 	marks  []mark // what the answer changes with; none if it is pinned
 	shows  shown  // of the chain, if that is less than all of it
+	// passing: the answer says what no block changes, so that it is not kept.
+	passing bool
 
 	// The pattern's second parameter.
 	addr    evm.Address

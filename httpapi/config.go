@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/chain"
 	"quorate/engine/metric"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/token"
@@ -73,6 +74,9 @@ type Config struct {
 	Reputation  Reputation
 	Logos       Logos
 	Methods     MethodNames
+	// Signed reports whether the warp message with an ID is signed, as far as this server
+	// knows. Nil: of none.
+	Signed func(id chain.ID) bool
 	// Limits knows the API keys and keeps clients within their rates. Nil admits all.
 	Limits *limit.Limiter
 	// Origins are the origins whose pages may use the public routes, such as

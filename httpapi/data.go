@@ -273,7 +273,11 @@ func (c *call) singleTx() *failure {
 		return c.absent("transaction " + c.hash.String() + " does not exist or is not indexed yet")
 	}
 	c.only(0)
-	c.w.SingleTx(tx)
+	info, f := c.icmOf(tx)
+	if f != nil {
+		return f
+	}
+	c.w.SingleTx(tx, info)
 	return nil
 }
 

@@ -46,6 +46,7 @@ var (
 		{"l1ValidationId", "a validation of an L1", idLike(), false},
 		{"assetId", "an asset", idLike(), false},
 		{"vertexHash", "a vertex", idLike(), false},
+		{"messageId", "an interchain message, in hex or CB58", textLike("^(0[xX][0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{33,51})$", "0x"+strings.Repeat("0a", 32)), false},
 	}
 	primaryParams = []pathParam{
 		{"txHash", "a transaction", idLike(), false},

@@ -142,6 +142,7 @@ var samples = map[string]string{
 	"network": "fuji", "chainId": "43112", "chain": "C", "address": alice.String(), "blockId": "11", "operationId": opID,
 	"txHash": "0x" + strings.Repeat("0", 62) + "02", "blockchainId": "x-chain", "nodeId": nodeOne.String(), "subnetId": chain.ID{2}.String(),
 	"assetId": chain.ID{1}.String(), "vertexHash": chain.ID{0x51}.String(), "l1ValidationId": chain.ID{4}.String(),
+	"messageId": sampleMessage.String(),
 }
 
 // routeSamples are values for routes to which others mean something, by pattern; a name
@@ -216,6 +217,7 @@ func wholeServer(t testing.TB, cfg Config) *Server {
 	one := sampleChain()
 	one.mine(t, 1_700_000_000, 3)
 	one.warp[evm.Hash{31: 2}] = [][]byte{unhex(t, warpHex)}
+	one.sampleICM()
 	ops := newFakeOperations()
 	at := time.Unix(1_700_000_000, 0)
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Created: at, Updated: at, Size: 3}

@@ -60,6 +60,10 @@ type fakeChain struct {
 	uris      map[index.NFT]string
 	warp      map[evm.Hash][][]byte
 	open      int // views that are not closed
+	// Interchain messages: their rows are oldest first, and unmade if they are not indexed.
+	icmEvents map[evm.Hash][]index.ICMEvent
+	icmRows   []index.ICMRow
+	icmUnmade bool
 
 	metrics fakeRollup
 	gaps    []view.Gap // guarded by mu
@@ -237,6 +241,37 @@ func (v *fakeView) Tx(hash evm.Hash) (*index.Tx, bool, error) {
 func (v *fakeView) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	n := binary.BigEndian.Uint64(hash[:])
 	return n, n <= v.tip && hash == numbered(n, 0xb), v.broken
+}
+
+func (v *fakeView) HasICM() bool { return !v.c.icmUnmade }
+
+func (v *fakeView) ICMEvents(id evm.Hash) (list []index.ICMEvent, err error) {
+	for _, e := range v.c.icmEvents[id] {
+		if e.Height <= v.tip {
+			list = append(list, e)
+		}
+	}
+	return list, v.broken
+}
+
+func (v *fakeView) ICMRows(of index.ICMList, p index.Page, take func(r *index.ICMRow) bool) ([]byte, error) {
+	all := slices.DeleteFunc(slices.Clone(v.c.icmRows), func(r index.ICMRow) bool {
+		return of.Peer != nil && r.Peer != *of.Peer || of.Address != nil && r.From != *of.Address && r.To != *of.Address
+	})
+	at := func(r index.ICMRow) []byte {
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, r.Height), r.LogIndex)
+	}
+	list, next, err := scan(v, all, p, at, func(r index.ICMRow) uint64 { return r.Height })
+	return hand(list, next, err, at, func(r index.ICMRow) bool { return take(&r) })
+}
+
+func (v *fakeView) ICMInTx(number uint64, tx uint32) (index.ICMRow, bool, error) {
+	for _, r := range v.c.icmRows {
+		if r.Height == number && r.TxIndex == tx {
+			return r, true, v.broken
+		}
+	}
+	return index.ICMRow{}, false, v.broken
 }
 
 func (v *fakeView) MayBeToken(*evm.Address) bool { return true }

@@ -145,7 +145,11 @@ func (c *call) deploymentTx() *failure {
 	if !found {
 		return c.noContract()
 	}
-	c.w.SingleTx(tx)
+	info, f := c.icmOf(tx)
+	if f != nil {
+		return f
+	}
+	c.w.SingleTx(tx, info)
 	return nil
 }
 

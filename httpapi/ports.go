@@ -132,6 +132,14 @@ type View interface {
 	// burnt.
 	NFTOwner(nft index.NFT) (owner evm.Address, found bool, err error)
 	WarpMessages(txHash evm.Hash) ([][]byte, error)
+	// HasICM reports whether interchain messages are indexed.
+	HasICM() bool
+	// ICMEvents returns what the chain logged about an interchain message, in its order.
+	ICMEvents(id evm.Hash) ([]index.ICMEvent, error)
+	// ICMRows hands over the times that messages were sent or received, the newest first.
+	ICMRows(of index.ICMList, p index.Page, take func(r *index.ICMRow) bool) ([]byte, error)
+	// ICMInTx returns the first message that a transaction sent or received.
+	ICMInTx(number uint64, index uint32) (index.ICMRow, bool, error)
 	// Newest returns the height of the newest row of a list.
 	Newest(l index.List, a evm.Address) (height uint64, found bool, err error)
 	Close()

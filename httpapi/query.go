@@ -37,6 +37,7 @@ type query struct {
 	primary      primaryQuery
 	events       eventsQuery
 	hookStatus   string
+	icm          icmQuery
 
 	ignored ignored // names that the route does not know
 

@@ -115,6 +115,7 @@ func Routes() []Route {
 	list = append(list, blockRoutes()...)
 	list = append(list, partRoutes()...)
 	list = append(list, allChainsRoutes()...)
+	list = append(list, icmRoutes()...)
 	list = append(list, operationRoutes()...)
 	list = append(list, eventRoutes()...)
 	list = append(list, webhookRoutes()...)

@@ -66,7 +66,7 @@ func extServer(t testing.TB, cfg Config) *Server {
 func ask(s *Server, l listing, headers ...string) *fasthttp.Response {
 	path := strings.NewReplacer("{network}", "fuji", "{chainId}", "43112", "{chain}", "C", "{address}", alice.String(),
 		"{blockId}", "1", "{metric}", "txCount", "{operationId}", "1b4e28ba-2fa1-41d2-883f-0016d3cca427", "{txHash}", "0x"+strings.Repeat("0", 64),
-		"{blockchainId}", "x-chain", "{nodeId}", nodeOne.String(), "{subnetId}", chain.ID{3}.String(), "{assetId}", chain.ID{1}.String(), "{vertexHash}", chain.ID{0x51}.String(), "{l1ValidationId}", chain.ID{4}.String(), "/*", "").Replace(l.pattern)
+		"{blockchainId}", "x-chain", "{nodeId}", nodeOne.String(), "{subnetId}", chain.ID{3}.String(), "{assetId}", chain.ID{1}.String(), "{vertexHash}", chain.ID{0x51}.String(), "{l1ValidationId}", chain.ID{4}.String(), "{messageId}", sampleMessage.String(), "/*", "").Replace(l.pattern)
 	var req fasthttp.Request
 	req.SetRequestURI(path)
 	req.Header.SetHost("localhost")

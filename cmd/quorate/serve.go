@@ -223,7 +223,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	profiles := profile.New(cmp.Or(f.profileDir, filepath.Join(f.dataDir, "profiles")), logs.Logger("main"))
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
-	cfg.Networks, cfg.Health = networks{eng}, eng.Health()
+	cfg.Networks, cfg.Health, cfg.Signed = networks{eng}, eng.Health(), eng.Signed
 	serveExt(&cfg, ext)
 	address := ln.URL()
 	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)

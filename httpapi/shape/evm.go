@@ -197,6 +197,7 @@ type SingleTransaction struct {
 	NativeTransaction   FullNativeTransaction `json:"nativeTransaction"`
 	NetworkTokenDetails NetworkTokenDetails   `json:"networkTokenDetails"`
 	Parts
+	TeleporterMessageInfo *ICMInfo `json:"teleporterMessageInfo,omitempty" doc:"Of the first interchain message that the transaction sent or received."`
 }
 
 // Transactions is a page of transactions with their transfers.

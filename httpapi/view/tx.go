@@ -23,8 +23,9 @@ func (w *Writer) TxDetails(tx *index.Tx, self *evm.Address) {
 	w.B = append(w.B, '}')
 }
 
-// SingleTx writes the complete view of one transaction.
-func (w *Writer) SingleTx(tx *index.Tx) {
+// SingleTx writes the complete view of one transaction, with its interchain message if
+// it has one.
+func (w *Writer) SingleTx(tx *index.Tx, message *ICMInfo) {
 	w.Raw(`{"nativeTransaction":`)
 	w.nativeOpen(tx)
 	w.Member("input")
@@ -46,6 +47,9 @@ func (w *Writer) SingleTx(tx *index.Tx) {
 	w.price("currentPrice", w.Source.Price(nil))
 	w.B = append(w.B, '}')
 	w.parts(tx, nil)
+	if message != nil {
+		w.icmInfo(message)
+	}
 	w.B = append(w.B, '}')
 }
 

@@ -1,0 +1,474 @@
+package httpapi
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	events "quorate/engine/chain/icm"
+	"quorate/engine/icm"
+	"quorate/engine/index"
+	"quorate/httpapi/openapi"
+	"quorate/httpapi/shape"
+	"quorate/httpapi/view"
+)
+
+// icmRoutes are the interchain messages of all chains together. The SDKs know them by
+// two names, the older of which is deprecated.
+func icmRoutes() []Route {
+	routes := func(id uint8, prefix string) []Route {
+		return []Route{
+			{
+				Method: fasthttp.MethodGet, Pattern: prefix + "/messages", Units: unitsMedium,
+				Doc: "lists interchain messages, the newest first",
+				id:  id, size: pagesOf100,
+				query: []param{paramPageToken, paramPageSize, paramSourceChain, paramDestinationChain, paramEitherChain, paramICMTo, paramICMFrom, paramNetwork},
+				needs: needsChains, answer: shape.ICMMessages{}, make: onChains(nil, (*call).icmList),
+			},
+			{
+				Method: fasthttp.MethodGet, Pattern: prefix + "/messages/{messageId}", Units: unitsMedium,
+				Doc:   "returns one interchain message",
+				needs: needsChains, answer: shape.ICMMessage{}, make: onChains((*call).itemICM, (*call).icmSingle),
+			},
+			{
+				Method: fasthttp.MethodGet, Pattern: prefix + "/addresses/{address}/messages", Units: unitsMedium,
+				Doc: "lists the interchain messages that an address sent, or that are for it",
+				id:  id + 1, query: []param{paramPageToken, paramPageSize, paramNetwork}, size: pagesOf100,
+				needs: needsChains, answer: shape.ICMMessages{}, make: onChains((*call).itemICMAddress, (*call).icmList),
+			},
+		}
+	}
+	return append(routes(110, "/v1/icm"), routes(112, "/v1/teleporter")...)
+}
+
+// icmQuery is what a list of interchain messages is restricted to.
+type icmQuery struct {
+	source, destination, either string // names of chains, "" for all
+	from, to                    *evm.Address
+	// who is the address whose messages are listed, whichever part it has.
+	who      bool
+	room     [2]evm.Address
+	interval bool // a timeInterval was given
+}
+
+var (
+	paramSourceChain      = icmChain("sourceBlockchainId", "only messages from a chain", func(q *icmQuery) *string { return &q.source })
+	paramDestinationChain = icmChain("destinationBlockchainId", "only messages to a chain", func(q *icmQuery) *string { return &q.destination })
+	paramEitherChain      = icmChain("blockchainId", "only messages from a chain or to it", func(q *icmQuery) *string { return &q.either })
+	paramICMFrom          = icmParty("from", "only messages that an address sent", 0)
+	paramICMTo            = icmParty("to", "only messages for an address", 1)
+)
+
+// icmChain makes a parameter that names a chain, which need not be followed.
+func icmChain(name, doc string, at func(q *icmQuery) *string) param {
+	return param{name: name, doc: doc + ", by blockchain ID, or by number or alias of one that is followed",
+		schema: &openapi.Schema{Type: "string", MinLength: 1}, set: func(q *query, v []byte) string {
+			*at(&q.icm) = string(v)
+			return ""
+		}}
+}
+
+func icmParty(name, doc string, which int) param {
+	return param{name: name, doc: doc, schema: addressLike(), set: func(q *query, v []byte) string {
+		a := &q.icm.room[which]
+		if !parseAddress(v, a) {
+			return notAddress(v)
+		}
+		if which == 0 {
+			q.icm.from = a
+		} else {
+			q.icm.to = a
+		}
+		return ""
+	}}
+}
+
+// itemICM reads a message's ID, which contracts write in hex and the SDKs' vendor in
+// either form.
+func (c *call) itemICM(v []byte) *failure {
+	if parseHex(v, c.hash[:]) {
+		return nil
+	}
+	id, err := chain.ParseID(string(v))
+	if err != nil {
+		return badRequest("messageId must be 0x and 64 hex digits, or 32 bytes in CB58, not " + excerpt(v))
+	}
+	c.hash = evm.Hash(id)
+	return nil
+}
+
+func (c *call) itemICMAddress(v []byte) *failure {
+	c.q.icm.who = true
+	return c.itemAddress(v)
+}
+
+// icmChains are the chains that messages are joined over, all open at once.
+type icmChains struct {
+	c    *call
+	list []icmOpen
+}
+
+type icmOpen struct {
+	chain  Chain
+	info   *view.ChainInfo
+	id     chain.ID
+	v      View
+	tokens uint64
+}
+
+// openICM opens the chains of the network that is asked for. Those without a block have
+// logged nothing yet.
+func (c *call) openICM() (*icmChains, *failure) {
+	o := &icmChains{c: c}
+	for _, ch := range c.s.cfg.Chains.Chains() {
+		info := ch.Info()
+		if !c.wanted(info) {
+			continue
+		}
+		open := icmOpen{chain: ch, info: info, id: ch.ID(), tokens: ch.TokenVersion()}
+		var err error
+		if open.v, err = ch.View(nil); errors.Is(err, index.ErrEmpty) {
+			continue
+		}
+		c.chain, c.info = ch, info
+		if err != nil {
+			o.close()
+			return nil, c.readFailure(err)
+		}
+		o.list = append(o.list, open)
+		if !open.v.HasICM() {
+			o.close()
+			return nil, &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+				message: "the interchain messages of chain " + info.ChainID + " are being indexed"}
+		}
+		c.marks = append(c.marks, mark{ch, open.v.Tip().Hash})
+	}
+	return o, nil
+}
+
+func (o *icmChains) close() {
+	for i := range o.list {
+		o.list[i].v.Close()
+	}
+}
+
+// find returns the chain with an ID, nil if it is not open.
+func (o *icmChains) find(id *chain.ID) *icmOpen {
+	for i := range o.list {
+		if o.list[i].id == *id {
+			return &o.list[i]
+		}
+	}
+	return nil
+}
+
+// enter makes a chain the one that the call reads.
+func (o *icmChains) enter(open *icmOpen) {
+	c := o.c
+	c.chain, c.info, c.v, c.tokens, c.w.Chain = open.chain, open.info, open.v, open.tokens, open.info
+}
+
+// join returns what the chains know of a message together.
+func (o *icmChains) join(id evm.Hash) (m icm.Message, ok bool, f *failure) {
+	found := make([]icm.Found, 0, 2)
+	for i := range o.list {
+		list, err := o.list[i].v.ICMEvents(id)
+		if err != nil {
+			o.enter(&o.list[i])
+			return m, false, o.c.readFailure(err)
+		}
+		if len(list) > 0 {
+			found = append(found, icm.Found{Chain: o.list[i].id, Events: list})
+		}
+	}
+	m, ok = icm.Join(id, found)
+	return m, ok, nil
+}
+
+// write writes a message.
+func (o *icmChains) write(m *icm.Message) {
+	c := o.c
+	more := view.ICM{Teleporter: c.route.tag() == "messages" && c.route.Pattern[len("/v1/")] == 't'}
+	if source := o.find(&m.Source); source != nil {
+		o.enter(source)
+		more.Source = source.info
+	}
+	if destination := o.find(&m.Destination); destination != nil {
+		more.Destination = destination.info
+	}
+	if m.Sent != nil && !m.Sent.Carrier.IsZero() && c.s.cfg.Signed != nil {
+		more.Signed = c.s.cfg.Signed(m.Sent.Carrier)
+		if !more.Signed {
+			c.passing = true // it may be signed at any time
+		}
+	}
+	c.w.ICMMessage(m, &more)
+}
+
+func (c *call) icmSingle() *failure {
+	o, f := c.openICM()
+	if f != nil {
+		return f
+	}
+	defer o.close()
+	m, ok, f := o.join(c.hash)
+	if f != nil {
+		return f
+	}
+	if !ok {
+		for i := range o.list {
+			if o.enter(&o.list[i]); c.chain.Down() != nil {
+				return c.absent("message " + c.hash.String() + " does not exist or is not indexed yet")
+			}
+		}
+		return &failure{status: fasthttp.StatusNotFound, message: "message " + c.hash.String() + " does not exist or is not indexed yet"}
+	}
+	o.write(&m)
+	return nil
+}
+
+// icmFilter is what a list of messages is restricted to, with the chains' IDs.
+type icmFilter struct {
+	source, destination, either *chain.ID
+	from, to, who               *evm.Address
+}
+
+// named returns the ID of a chain that a parameter names, nil for no name.
+func (c *call) named(param, name string) (*chain.ID, *failure) {
+	if name == "" {
+		return nil, nil
+	}
+	if ch, ok := c.s.cfg.Chains.Chain(name); ok {
+		id := ch.ID()
+		return &id, nil
+	}
+	id, err := chain.ParseIDHexOrCB58(name)
+	if err != nil {
+		return nil, badRequest(param + " must be a blockchain ID, or the number or an alias of a chain that is followed, not " + excerpt([]byte(name)))
+	}
+	return &id, nil
+}
+
+func (c *call) icmFilter() (l icmFilter, f *failure) {
+	q := &c.q.icm
+	if l.source, f = c.named("sourceBlockchainId", q.source); f != nil {
+		return l, f
+	}
+	if l.destination, f = c.named("destinationBlockchainId", q.destination); f != nil {
+		return l, f
+	}
+	if l.either, f = c.named("blockchainId", q.either); f != nil {
+		return l, f
+	}
+	l.from, l.to = q.from, q.to
+	if q.who {
+		l.who = &c.addr
+	}
+	return l, nil
+}
+
+// canonical appends what selects the list.
+func (l *icmFilter) canonical(b []byte) []byte {
+	for i, id := range []*chain.ID{l.source, l.destination, l.either} {
+		if id != nil {
+			b = append(append(b, 's'+byte(i)), id[:]...)
+		}
+	}
+	for i, a := range []*evm.Address{l.from, l.to, l.who} {
+		if a != nil {
+			b = append(append(b, 'f'+byte(i)), a[:]...)
+		}
+	}
+	return b
+}
+
+// reads returns the list of a chain that has what the filter lets through, and false if
+// the chain has nothing of it.
+func (l *icmFilter) reads(self *chain.ID) (of index.ICMList, ok bool) {
+	for _, id := range []*chain.ID{l.source, l.destination, l.either} {
+		if id == nil || *id == *self {
+			continue
+		}
+		if of.Peer != nil && *of.Peer != *id {
+			return of, false // it is neither end
+		}
+		of.Peer = id
+	}
+	for _, a := range []*evm.Address{l.who, l.from, l.to} {
+		if a != nil {
+			return index.ICMList{Address: a}, true
+		}
+	}
+	return of, true
+}
+
+// passes reports whether a row of the chain self belongs to the list.
+func (l *icmFilter) passes(self *chain.ID, r *index.ICMRow) bool {
+	source, destination := self, &r.Peer
+	if r.Kind == events.Received {
+		source, destination = destination, source
+	}
+	return (l.source == nil || *l.source == *source) && (l.destination == nil || *l.destination == *destination) &&
+		(l.either == nil || *l.either == *source || *l.either == *destination) &&
+		(l.from == nil || *l.from == r.From) && (l.to == nil || *l.to == r.To) &&
+		(l.who == nil || *l.who == r.From || *l.who == r.To)
+}
+
+// icmPage is a page of messages in the making. Each chain hands over rows, the newest
+// first, until it has as many as the page can need or has passed over too many: then no
+// row behind its last one may be on the page.
+type icmPage struct {
+	o     *icmChains
+	l     icmFilter
+	after *place
+	rows  []icmRow
+	cut   *place
+}
+
+type icmRow struct {
+	place
+	m icm.Message
+}
+
+// maxICMPassed bounds the rows of a chain that one page passes over.
+const maxICMPassed = 2000
+
+// icmList lists messages by the time that they were sent at, or else, where the source
+// chain does not know them, received.
+func (c *call) icmList() *failure {
+	p := icmPage{}
+	var f *failure
+	if p.l, f = c.icmFilter(); f != nil {
+		return f
+	}
+	m := merged{}
+	if f = c.openPlace(&m, p.l.canonical(append(append(c.scratch[:0], c.q.network...), '/'))); f != nil {
+		return f
+	}
+	p.after = m.after
+	if p.o, f = c.openICM(); f != nil {
+		return f
+	}
+	defer p.o.close()
+	for i := range p.o.list {
+		if f := p.read(&p.o.list[i]); f != nil {
+			return f
+		}
+	}
+	return p.write(c)
+}
+
+// read takes the rows of a chain.
+func (p *icmPage) read(open *icmOpen) *failure {
+	c, ch := p.o.c, binary.BigEndian.Uint64(open.id[:])
+	of, ok := p.l.reads(&open.id)
+	if !ok {
+		return nil
+	}
+	p.o.enter(open)
+	height, idx, err := c.behind(p.after, ch)
+	if err != nil {
+		return c.readFailure(err)
+	}
+	taken, passed := 0, 0
+	var f *failure
+	_, err = open.v.ICMRows(of, index.Page{Limit: math.MaxInt, To: height}, func(r *index.ICMRow) bool {
+		if height != math.MaxUint64 && r.Height == height-1 && r.LogIndex >= idx {
+			return true
+		}
+		at := place{second: r.TimeMilli / 1000, chain: ch, height: r.Height, index: r.LogIndex}
+		m, is, failed := p.message(open, r)
+		if failed != nil {
+			f = failed
+			return false
+		}
+		if is {
+			p.rows = append(p.rows, icmRow{at, m})
+			taken++
+		} else if passed++; passed >= maxICMPassed {
+			p.end(at)
+			return false
+		}
+		return taken <= c.q.pageSize
+	})
+	if err != nil {
+		return c.readFailure(err)
+	}
+	return f
+}
+
+// end lets the page end behind a place at the latest.
+func (p *icmPage) end(at place) {
+	if p.cut == nil || at.compare(*p.cut) < 0 {
+		p.cut = &at
+	}
+}
+
+// message returns the message that a row stands for in the list. One that was sent
+// twice is there once, and one that was received only if the source chain does not know
+// that it was sent.
+func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok bool, f *failure) {
+	if !p.l.passes(&open.id, r) {
+		return m, false, nil
+	}
+	if r.Kind == events.Received {
+		if source := p.o.find(&r.Peer); source != nil && source.v.First() == 0 {
+			return m, false, nil
+		}
+	}
+	if m, ok, f = p.o.join(r.ID); !ok || f != nil {
+		return m, false, f
+	}
+	first := m.Sent
+	if r.Kind == events.Received {
+		if m.Sent != nil {
+			return m, false, nil
+		}
+		first = m.Received
+	}
+	return m, first != nil && first.ICMPlace == r.ICMPlace, nil
+}
+
+func (p *icmPage) write(c *call) *failure {
+	slices.SortFunc(p.rows, func(a, b icmRow) int { return a.compare(b.place) })
+	n := 0
+	for n < len(p.rows) && n < c.q.pageSize && (p.cut == nil || p.rows[n].compare(*p.cut) < 0) {
+		n++
+	}
+	c.list("messages")
+	for i := range p.rows[:n] {
+		p.o.write(&p.rows[i].m)
+	}
+	switch {
+	case n == c.q.pageSize && n < len(p.rows), n == c.q.pageSize && p.cut != nil:
+		return c.end(p.rows[n-1].append(nil), nil)
+	case p.cut != nil:
+		return c.end(p.cut.append(nil), nil)
+	}
+	return c.end(nil, nil)
+}
+
+// icmOf returns what a transaction's answer says of its interchain message, nil if it
+// has none.
+func (c *call) icmOf(tx *index.Tx) (*view.ICMInfo, *failure) {
+	if !c.v.HasICM() {
+		return nil, nil
+	}
+	r, found, err := c.v.ICMInTx(tx.Block.Number, tx.Index)
+	if err != nil || !found {
+		if err != nil {
+			return nil, c.readFailure(err)
+		}
+		return nil, nil
+	}
+	info := &view.ICMInfo{ID: r.ID, Sent: r.Kind == events.Sent, Peer: r.Peer}
+	if peer, ok := c.s.cfg.Chains.Chain(r.Peer.String()); ok {
+		info.PeerInfo = peer.Info()
+	}
+	return info, nil
+}
