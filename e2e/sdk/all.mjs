@@ -1,5 +1,5 @@
 // Makes all calls through both SDKs, in Node.js as in a browser.
-import { evmCalls, primaryCalls, serverCalls } from "./calls.mjs";
+import { evmCalls, icmCalls, primaryCalls, serverCalls } from "./calls.mjs";
 import { run } from "./run.mjs";
 
 // callAll makes the calls to the server at url, of the endpoints in wanted or of
@@ -15,7 +15,7 @@ export async function callAll({ facts, url, wanted, apiKey, print }) {
   const options = { serverURL: url, retries: { strategy: "none" }, timeoutMs: 60_000 };
   const chains = facts.evmChains ?? [facts];
   const primary = facts.vertexHeight === undefined ? [] : primaryCalls(facts);
-  const calls = [...serverCalls(facts), ...primary, ...chains.flatMap(evmCalls)].filter((c) => !wanted || wanted.has(c.endpoint));
+  const calls = [...(facts.signature ? serverCalls(facts) : []), ...icmCalls(facts), ...primary, ...chains.flatMap(evmCalls)].filter((c) => !wanted || wanted.has(c.endpoint));
   for (const call of calls) {
     for (const [sdk, client] of Object.entries(sdks)) {
       if (!call.only || call.only === sdk) print({ sdk, ...(await run(client, call, options)) });

@@ -12,6 +12,7 @@
 //   exported  the answer is an operation, whose file has the rows that this call lists
 //   hooked    the answer is a webhook, which is changed and deleted; more is an address for it
 //   only      the SDK that alone knows the call, or the metric
+//   member    what the answer must have
 
 const longPages = { pageSize: 100 };
 const unknownHash = "0x" + "ab".repeat(32);
@@ -97,6 +98,31 @@ function blocksOf(f, on) {
     { ...call("get", undefined, { blockId: f.blockHash }), fixed: true },
     { ...call("get", undefined, { blockId: unknownHash }), error: 404 },
     { ...call("get", undefined, { blockId: "latest" }), error: 400 },
+  ];
+}
+
+// icmCalls gives the calls for interchain messages, of which facts.icm names some.
+export function icmCalls({ icm }) {
+  if (!icm) return [];
+  const call = (name, rows, request) => ({ endpoint: "icm", name: `data.${name}`, rows, request });
+  const { messageId, pendingId, address, source, destination } = icm;
+  return [
+    ...["icm.get", "teleporter.getTeleporterMessage"].flatMap((name) => [
+      ...[messageId, pendingId].map((id) => call(name, undefined, { messageId: id })),
+      { ...call(name, undefined, { messageId: unknownHash }), error: 404 },
+      { ...call(name, undefined, { messageId: "x" }), error: 400 },
+    ]),
+    ...["icm.list", "teleporter.listTeleporterMessages"].flatMap((name) => [
+      call(name, "messages", {}),
+      call(name, "messages", { pageSize: 2 }),
+      call(name, "messages", { sourceBlockchainId: source, destinationBlockchainId: destination, network: "fuji" }),
+      call(name, "messages", { blockchainId: source, to: address }),
+      call(name, "messages", { from: address, pageSize: 100 }),
+      { ...call(name, "messages", { from: "0x1" }), error: 400 },
+    ]),
+    ...["icm.listByAddress", "teleporter.listTeleporterMessagesByAddress"].map((name) => call(name, "messages", { address })),
+    ...Object.entries(icm.transactions).map(([chainId, txHash]) =>
+      ({ endpoint: "icm", name: "data.evm.transactions.get", request: { chainId, txHash }, member: "teleporterMessageInfo" })),
   ];
 }
 

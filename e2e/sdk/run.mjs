@@ -22,6 +22,7 @@ export async function run(client, call, options) {
 
 async function single(client, call, options) {
   const answer = await invoke(client, call.name, call.request, options);
+  if (call.member && answer[call.member] === undefined) throw new Error(`the answer has no ${call.member}`);
   return { pages: 1, items: 1, keys: Object.keys(answer).sort() };
 }
 
