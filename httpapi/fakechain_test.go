@@ -12,7 +12,9 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/icm"
 	"quorate/engine/index"
 	"quorate/httpapi/view"
 )
@@ -272,6 +274,26 @@ func (v *fakeView) ICMInTx(number uint64, tx uint32) (index.ICMRow, bool, error)
 		}
 	}
 	return index.ICMRow{}, false, v.broken
+}
+
+func (v *fakeView) HasICMCounts() bool { return !v.c.icmUnmade }
+
+func (v *fakeView) ICMPeers(kind icm.Kind) (list []chain.ID, err error) {
+	for _, r := range v.c.icmRows {
+		if r.Kind == kind && !slices.Contains(list, r.Peer) {
+			list = append(list, r.Peer)
+		}
+	}
+	return list, v.broken
+}
+
+func (v *fakeView) ICMCount(kind icm.Kind, peer *chain.ID, height uint64) (n uint64, err error) {
+	for _, r := range v.c.icmRows {
+		if r.Kind == kind && r.Peer == *peer && r.Height <= height {
+			n++
+		}
+	}
+	return n, v.broken
 }
 
 func (v *fakeView) MayBeToken(*evm.Address) bool { return true }

@@ -51,9 +51,10 @@ type icmQuery struct {
 	source, destination, either string // names of chains, "" for all
 	from, to                    *evm.Address
 	// who is the address whose messages are listed, whichever part it has.
-	who      bool
-	room     [2]evm.Address
-	interval bool // a timeInterval was given
+	who  bool
+	room [2]evm.Address
+	// What figures are grouped by.
+	bySource, byDestination bool
 }
 
 var (

@@ -131,7 +131,7 @@ func (c *trafficChain) ID() chain.ID { return c.id }
 
 // trafficServer serves the first chains of a plan, whose blocks have nothing but its
 // messages, each in a transaction of its own.
-func trafficServer(t *testing.T, plan *traffic.Plan, followed int, height uint64) *Server {
+func trafficServer(t *testing.T, plan *traffic.Plan, followed int, height, step uint64) *Server {
 	t.Helper()
 	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})
 	if err != nil {
@@ -146,7 +146,7 @@ func trafficServer(t *testing.T, plan *traffic.Plan, followed int, height uint64
 	for i := range followed {
 		x, err := index.Open(db, plan.Chains[i], index.Options{NoRollup: true})
 		if err == nil {
-			err = x.Commit(t.Context(), trafficBlocks(plan, i, height))
+			err = x.Commit(t.Context(), trafficBlocks(plan, i, height, step))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -176,9 +176,10 @@ func (m manyChains) Chain(name string) (Chain, bool) {
 	return nil, false
 }
 
-func trafficBlocks(plan *traffic.Plan, i int, height uint64) (list []*evm.Block) {
+// trafficBlocks are a chain's blocks, step milliseconds apart.
+func trafficBlocks(plan *traffic.Plan, i int, height, step uint64) (list []*evm.Block) {
 	for n := range height + 1 {
-		b := &evm.Block{Number: n, Hash: numbered(n, byte(i)), TimeMilli: 1_700_000_000_000 + n*700 + uint64(i)*130, Traced: true}
+		b := &evm.Block{Number: n, Hash: numbered(n, byte(i)), TimeMilli: 1_700_000_000_000 + n*step + uint64(i)*130, Traced: true}
 		if n > 0 {
 			b.Parent = list[n-1].Hash
 		}
@@ -209,14 +210,14 @@ type trafficMessage struct {
 
 // trafficTruth works out from the plan alone what is known of its messages where only the
 // first chains are followed, the newest first.
-func trafficTruth(plan *traffic.Plan, followed int, height uint64) (list []trafficMessage) {
+func trafficTruth(plan *traffic.Plan, followed int, height, step uint64) (list []trafficMessage) {
 	number := func(i int) string {
 		if i < followed {
 			return fmt.Sprint(50_000 + i)
 		}
 		return ""
 	}
-	time := func(i int, height uint64) uint64 { return height*700 + uint64(i)*130 }
+	time := func(i int, height uint64) uint64 { return height*step + uint64(i)*130 }
 	for i := range plan.Chains {
 		for nonce := uint64(1); nonce*4-1 <= height; nonce++ {
 			to, outcome := plan.Destination(i, nonce), traffic.OutcomeOf(nonce)
@@ -311,7 +312,7 @@ func TestICMTraffic(t *testing.T) {
 	plan := &traffic.Plan{NetworkID: 5, Chains: []chain.ID{{1, 9}, {2, 8}, {3, 7}}}
 	const height = 140
 	for _, followed := range []int{3, 2} {
-		s, truth := trafficServer(t, plan, followed, height), trafficTruth(plan, followed, height)
+		s, truth := trafficServer(t, plan, followed, height, 700), trafficTruth(plan, followed, height, 700)
 		statuses := map[string]int{}
 		for _, m := range truth {
 			statuses[m.Status]++
@@ -392,10 +393,10 @@ func TestICMTraffic(t *testing.T) {
 func TestICMOfTransactions(t *testing.T) {
 	t.Parallel()
 	plan := &traffic.Plan{NetworkID: 5, Chains: []chain.ID{{1, 9}, {2, 8}, {3, 7}}}
-	s := trafficServer(t, plan, 2, 40)
+	s := trafficServer(t, plan, 2, 40, 700)
 	kinds := map[string]int{}
 	for i := range 2 {
-		for _, b := range trafficBlocks(plan, i, 40) {
+		for _, b := range trafficBlocks(plan, i, 40, 700) {
 			for j := range b.Txs {
 				want := "null"
 				for k := range b.Txs[j].Logs {

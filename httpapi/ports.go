@@ -9,6 +9,7 @@ import (
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/icm"
 	"quorate/engine/index"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -138,6 +139,11 @@ type View interface {
 	ICMEvents(id evm.Hash) ([]index.ICMEvent, error)
 	// ICMRows hands over the times that messages were sent or received, the newest first.
 	ICMRows(of index.ICMList, p index.Page, take func(r *index.ICMRow) bool) ([]byte, error)
+	// HasICMCounts reports whether interchain messages are counted, ICMPeers which chains
+	// they were sent to or received from, and ICMCount how many up to a block.
+	HasICMCounts() bool
+	ICMPeers(kind icm.Kind) ([]chain.ID, error)
+	ICMCount(kind icm.Kind, peer *chain.ID, height uint64) (uint64, error)
 	// ICMInTx returns the first message that a transaction sent or received.
 	ICMInTx(number uint64, index uint32) (index.ICMRow, bool, error)
 	// Newest returns the height of the newest row of a list.

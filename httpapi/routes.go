@@ -121,6 +121,7 @@ func Routes() []Route {
 	list = append(list, webhookRoutes()...)
 	list = append(list, primaryRoutes()...)
 	list = append(list, metricRoutes()...)
+	list = append(list, icmMetricRoutes()...)
 	list = append(list, serviceRoutes()...)
 	return append(list, extRoutes()...)
 }

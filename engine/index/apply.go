@@ -205,7 +205,9 @@ func (b *builder) logs(ref *BlockRef, tx *evm.Tx) error {
 			}
 		}
 		b.warp(ref, tx, log)
-		b.icm(ref, tx, i)
+		if err := b.icm(ref, tx, i); err != nil {
+			return err
+		}
 	}
 	return nil
 }

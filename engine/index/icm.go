@@ -43,20 +43,20 @@ const (
 const icmListVersion = 1
 
 // icm appends the rows of an interchain message's event, the log with index i.
-func (b *builder) icm(ref *BlockRef, tx *evm.Tx, i int) {
-	if !b.m.only[store.TableICMEvents] && !b.m.only[store.TableICMLists] {
-		return
+func (b *builder) icm(ref *BlockRef, tx *evm.Tx, i int) error {
+	if !b.m.only[store.TableICMEvents] && !b.m.only[store.TableICMLists] && !b.m.only[store.TableICMTotals] {
+		return nil
 	}
 	log := &tx.Logs[i]
 	e, ok := icm.ParseEvent(log)
 	if !ok || e.Message != nil && !e.Proves(&b.m.c.id) {
-		return
+		return nil
 	}
 	k := b.start(store.TableICMEvents).word(e.ID).u64(ref.Number).u32(tx.Index).u32(log.Index)
 	b.value = appendICM(b.value[:0], ref, tx, &e, carrier(&e, &b.m.c.id, tx.Logs[i+1:]))
 	b.put(k, b.value)
 	if e.Kind != icm.Sent && e.Kind != icm.Received {
-		return
+		return nil
 	}
 	b.value = appendICMRow(b.value[:0], ref, &e)
 	list := func(k key) { b.put(k.u64(^ref.Number).u32(^tx.Index).u32(^log.Index), b.value) }
@@ -66,6 +66,7 @@ func (b *builder) icm(ref *BlockRef, tx *evm.Tx, i int) {
 	if e.Message.To != e.Message.From {
 		list(append(b.start(store.TableICMLists), icmAddress).addr(&e.Message.To))
 	}
+	return b.countICM(&e)
 }
 
 // carrier returns the ID of the warp message that carries what was sent; zero if the

@@ -84,6 +84,7 @@ func sameICM(t *testing.T, v *View, blocks []*evm.Block) {
 			t.Errorf("peer %s: %d rows, want %d", peer, len(got), len(want))
 		}
 	}
+	sameICMCounts(t, v, rows)
 	first := map[[2]uint64]ICMRow{} // of each transaction
 	for _, r := range rows {
 		first[[2]uint64{r.Height, uint64(r.TxIndex)}] = r
@@ -99,6 +100,51 @@ func sameICM(t *testing.T, v *View, blocks []*evm.Block) {
 			want, is := first[[2]uint64{b.Number, uint64(i)}]
 			if got, found, err := v.ICMInTx(b.Number, uint32(i)); err != nil || found != is || got != want {
 				t.Fatalf("transaction %d of block %d: %+v, %v, %v, want %+v", i, b.Number, got, found, err, want)
+			}
+		}
+	}
+}
+
+// sameICMCounts compares the numbers of messages up to each block with what rows, the
+// newest first, say.
+func sameICMCounts(t *testing.T, v *View, rows []ICMRow) {
+	t.Helper()
+	counts := map[icm.Kind]map[chain.ID]uint64{icm.Sent: {}, icm.Received: {}}
+	newest := uint256.NewInt(0)
+	at := len(rows) - 1
+	for height := range v.Tip().Number + 1 {
+		for ; at >= 0 && rows[at].Height == height; at-- {
+			r := &rows[at]
+			if r.Kind == icm.Sent {
+				events, err := v.ICMEvents(r.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				i := slices.IndexFunc(events, func(e ICMEvent) bool { return e.Message != nil })
+				nonce := &events[i].Message.Nonce
+				if !nonce.Gt(newest) {
+					continue
+				}
+				newest = nonce
+			}
+			counts[r.Kind][r.Peer]++
+		}
+		for kind, peers := range counts {
+			for peer, want := range peers {
+				if got, err := v.ICMCount(kind, &peer, height); err != nil || got != want {
+					t.Fatalf("kind %d, chain %s up to %d: %d messages, %v, want %d", kind, peer, height, got, err, want)
+				}
+			}
+		}
+	}
+	for kind, peers := range counts {
+		list, err := v.ICMPeers(kind)
+		if err != nil || len(list) < len(peers) {
+			t.Errorf("kind %d: chains %v, %v, want %d", kind, list, err, len(peers))
+		}
+		for peer := range peers {
+			if !slices.Contains(list, peer) {
+				t.Errorf("kind %d: no chain %s", kind, peer)
 			}
 		}
 	}
@@ -161,7 +207,7 @@ func TestICMRewind(t *testing.T) {
 	sameICM(t, at(t, c, nil), other)
 	clean := openChain(t, Options{})
 	commit(t, clean, other, 60)
-	for _, table := range []byte{store.TableICMEvents, store.TableICMLists} {
+	for _, table := range []byte{store.TableICMEvents, store.TableICMLists, store.TableICMTotals} {
 		if got, want := dump(t, c, table), dump(t, clean, table); !slices.EqualFunc(got, want, bytes.Equal) {
 			t.Errorf("table %s: %d rows, want %d", Table(table), len(got), len(want))
 		}

@@ -64,6 +64,7 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableWarp:           {"warp-messages", partPure, 1, 1},
 	store.TableICMEvents:      {"icm-events", partPure, 1, 1},
 	store.TableICMLists:       {"icm-lists", partPure, 1, 1},
+	store.TableICMTotals:      {"icm-totals", partSums, 1, 1},
 	store.TableSeenTokens:     {"seen-tokens", partPure, 1, 1},
 	store.TableSeenNFTs:       {"seen-nfts", partPure, 1, 1},
 	store.TableTokenHolders:   {"token-holders", partBalances, 2, 1},

@@ -78,3 +78,47 @@ type ICMInfo struct {
 	SourceChainID       string `json:"sourceChainId,omitempty" doc:"Of a destination transaction: the chain by number, or by ID if it is not followed."`
 	DestinationChainID  string `json:"destinationChainId,omitempty" doc:"Of a source transaction: as sourceChainId."`
 }
+
+// ICMChains name what a figure is of; all stands for all chains.
+type ICMChains struct {
+	SrcBlockchainID  string `json:"srcBlockchainId"`
+	DestBlockchainID string `json:"destBlockchainId"`
+}
+
+// ICMWindows is how many messages there were in windows that end now.
+type ICMWindows struct {
+	LastHour   int64 `json:"lastHour"`
+	LastDay    int64 `json:"lastDay"`
+	LastWeek   int64 `json:"lastWeek"`
+	LastMonth  int64 `json:"lastMonth" doc:"30 days."`
+	Last90Days int64 `json:"last90Days"`
+	LastYear   int64 `json:"lastYear" doc:"365 days."`
+	AllTime    int64 `json:"allTime"`
+	ICMChains
+}
+
+// ICMSummary has them of all together, and with groupBy of each group.
+type ICMSummary struct {
+	Result  ICMWindows   `json:"result"`
+	Results []ICMWindows `json:"results,omitempty"`
+}
+
+// ICMPoint is how many messages there were in an interval.
+type ICMPoint struct {
+	Value     int64 `json:"value"`
+	Timestamp Unix  `json:"timestamp"`
+	ICMChains
+}
+
+// ICMPoints is a page of them.
+type ICMPoints struct {
+	Results []ICMPoint `json:"results"`
+	Page
+}
+
+// ICMNumber is a number of messages.
+type ICMNumber struct {
+	Result struct {
+		Value int64 `json:"value"`
+	} `json:"result"`
+}

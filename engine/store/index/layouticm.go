@@ -16,4 +16,11 @@ const (
 	//	          list: u8 0, or 1 | the other chain's ID, or 2 | addr
 	//	value:    list codec
 	TableICMLists = 0x3a
+
+	// TableICMTotals counts the messages that were sent and received, from the first
+	// block of the table on. They are cells.
+	//
+	//	sort key: u8 0 | messenger | ^height, or u8 1 | u8 kind | the other chain's ID | ^height
+	//	value:    the messenger's highest nonce, big-endian without leading zeros, or uv number
+	TableICMTotals = 0x3b
 )

@@ -1,0 +1,385 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain"
+	events "quorate/engine/chain/icm"
+	"quorate/httpapi/shape"
+	"quorate/httpapi/view"
+	"quorate/rollup"
+)
+
+// icmMetricRoutes are the numbers of interchain messages.
+func icmMetricRoutes() []Route {
+	return []Route{
+		{
+			Method: fasthttp.MethodGet, Pattern: "/v2/icm/summary", Units: unitsMedium, Key: KeyNever,
+			Doc: "returns how many interchain messages there were lately, and in all",
+			id:  114, query: []param{paramICMSource, paramICMDestination, paramGroupBy, paramNetwork},
+			needs: needsChains, answer: shape.ICMSummary{}, make: onChains(nil, (*call).icmSummary),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: "/v2/icm/timeseries", Units: unitsMedium, Key: KeyNever,
+			Doc: "lists how many interchain messages there were in each interval, the newest first",
+			id:  115, size: pagesOfPoints,
+			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramTimeInterval, paramICMSource,
+				paramICMDestination, paramGroupBy, paramNetwork},
+			needs: needsChains, answer: shape.ICMPoints{}, make: onChains(nil, (*call).icmSeries),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/teleporterMetrics/{metric}", Units: unitsMedium, Key: KeyNever, Chain: "chainId",
+			Doc: "returns how many interchain messages a chain has sent, received or both",
+			id:  116, needs: needsChains, choices: teleporterMetrics, answer: shape.ICMNumber{}, make: onChain((*call).itemTeleporterMetric, (*call).teleporterMetric),
+		},
+	}
+}
+
+var (
+	paramICMSource      = icmChain("srcBlockchainId", "only messages from a chain", func(q *icmQuery) *string { return &q.source })
+	paramICMDestination = icmChain("destBlockchainId", "only messages to a chain", func(q *icmQuery) *string { return &q.destination })
+	paramGroupBy        = choice("groupBy", "what there are figures of, each apart; else they are of all together", "",
+		[]string{"srcBlockchainId", "destBlockchainId", "srcBlockchainId,destBlockchainId"}, func(q *query, v string) {
+			q.icm.bySource, q.icm.byDestination = v != "destBlockchainId", v != "srcBlockchainId"
+		})
+	teleporterMetrics = []string{"teleporterSourceTxnCount", "teleporterDestinationTxnCount", "teleporterTotalTxnCount"}
+)
+
+func (c *call) itemTeleporterMetric(v []byte) *failure {
+	i := slices.Index(teleporterMetrics, string(v))
+	if i < 0 {
+		return badRequest("metric must be one of " + enumerated(teleporterMetrics) + ", not " + excerpt(v))
+	}
+	c.number = uint64(i) // not negative
+	return nil
+}
+
+// teleporterMetric counts the messages of one chain.
+func (c *call) teleporterMetric() *failure {
+	if !c.v.HasICMCounts() {
+		return c.uncounted()
+	}
+	sum := uint64(0)
+	for i, kind := range []events.Kind{events.Sent, events.Received} {
+		if c.number != 2 && c.number != uint64(i) {
+			continue
+		}
+		peers, err := c.v.ICMPeers(kind)
+		for j := range peers {
+			n, failed := c.v.ICMCount(kind, &peers[j], c.tip)
+			sum, err = sum+n, cmp.Or(err, failed)
+		}
+		if err != nil {
+			return c.readFailure(err)
+		}
+	}
+	c.w.Raw(`{"result":{`)
+	c.figure("value", sum)
+	c.w.Raw("}}")
+	return nil
+}
+
+func (c *call) uncounted() *failure {
+	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+		message: "the interchain messages of chain " + c.info.ChainID + " are being counted"}
+}
+
+// icmPair is a source and a destination chain. The source counts its messages if it is
+// followed, else the destination what it got.
+type icmPair struct {
+	source, destination chain.ID
+	open                *icmOpen // that counts
+	kind                events.Kind
+	group               int
+}
+
+// icmCounts are the numbers of messages of the chains that a request is about.
+type icmCounts struct {
+	o      *icmChains
+	pairs  []icmPair
+	groups []icmGroup
+	// heights are those of the first blocks at or after times that were asked for.
+	heights map[icmTime]uint64
+}
+
+type icmTime struct {
+	open  *icmOpen
+	milli uint64
+}
+
+// icmGroup is what figures are of; an empty name stands for all chains.
+type icmGroup struct{ source, destination string }
+
+// everyICM is the name of all chains together.
+const everyICM = "all"
+
+// countICM opens the chains, and finds the pairs that are asked for.
+func (c *call) countICM() (*icmCounts, icmFilter, *failure) {
+	l, f := c.icmFilter()
+	if f != nil {
+		return nil, l, f
+	}
+	o, f := c.openICM()
+	if f != nil {
+		return nil, l, f
+	}
+	n := &icmCounts{o: o, heights: map[icmTime]uint64{}}
+	for i := range o.list {
+		if f := n.find(&o.list[i], &l); f != nil {
+			o.close()
+			return nil, l, f
+		}
+	}
+	n.group(&l, c.q.icm.bySource, c.q.icm.byDestination)
+	return n, l, nil
+}
+
+// find adds the pairs that a chain counts.
+func (n *icmCounts) find(open *icmOpen, l *icmFilter) *failure {
+	n.o.enter(open)
+	if !open.v.HasICMCounts() {
+		return n.o.c.uncounted()
+	}
+	for _, kind := range []events.Kind{events.Sent, events.Received} {
+		peers, err := open.v.ICMPeers(kind)
+		if err != nil {
+			return n.o.c.readFailure(err)
+		}
+		for _, peer := range peers {
+			p := icmPair{source: open.id, destination: peer, open: open, kind: kind}
+			if kind == events.Received {
+				p.source, p.destination = peer, open.id
+				if n.o.find(&peer) != nil {
+					continue // which counts it
+				}
+			}
+			if (l.source == nil || *l.source == p.source) && (l.destination == nil || *l.destination == p.destination) {
+				n.pairs = append(n.pairs, p)
+			}
+		}
+	}
+	return nil
+}
+
+// group puts the pairs into groups, in the order of their chains' names. Without
+// grouping there is one, also if it is empty.
+func (n *icmCounts) group(l *icmFilter, bySource, byDestination bool) {
+	name := func(id *chain.ID, only *chain.ID, by bool) string {
+		switch {
+		case by:
+			return id.String()
+		case only != nil:
+			return only.String()
+		}
+		return everyICM
+	}
+	of := func(p *icmPair) icmGroup {
+		return icmGroup{name(&p.source, l.source, bySource), name(&p.destination, l.destination, byDestination)}
+	}
+	if !bySource && !byDestination {
+		n.groups = []icmGroup{of(&icmPair{})}
+	}
+	for i := range n.pairs {
+		n.groups = append(n.groups, of(&n.pairs[i]))
+	}
+	slices.SortFunc(n.groups, func(a, b icmGroup) int {
+		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.destination, b.destination))
+	})
+	n.groups = slices.Compact(n.groups)
+	for i := range n.pairs {
+		n.pairs[i].group = slices.Index(n.groups, of(&n.pairs[i]))
+	}
+}
+
+// before returns how many messages there were before a time, by group.
+func (n *icmCounts) before(milli uint64) (sums []uint64, f *failure) {
+	sums = make([]uint64, len(n.groups))
+	for i := range n.pairs {
+		p := &n.pairs[i]
+		at := icmTime{p.open, milli}
+		height, ok := n.heights[at]
+		if !ok {
+			var err error
+			if height, err = p.open.v.BlocksBefore(milli); err != nil {
+				n.o.enter(p.open)
+				return nil, n.o.c.readFailure(err)
+			}
+			n.heights[at] = height
+		}
+		if height == 0 {
+			continue
+		}
+		peer := &p.destination
+		if p.kind == events.Received {
+			peer = &p.source
+		}
+		count, err := p.open.v.ICMCount(p.kind, peer, height-1)
+		if err != nil {
+			n.o.enter(p.open)
+			return nil, n.o.c.readFailure(err)
+		}
+		sums[p.group] += count
+	}
+	return sums, nil
+}
+
+// rolling are the windows of the summary, in hours.
+var rolling = []struct {
+	name  string
+	hours uint64
+}{{"lastHour", 1}, {"lastDay", 24}, {"lastWeek", 7 * 24}, {"lastMonth", 30 * 24}, {"last90Days", 90 * 24}, {"lastYear", 365 * 24}}
+
+// icmSummary counts messages in windows that end now. The first result is that of all
+// groups together, which the SDKs know alone.
+func (c *call) icmSummary() *failure {
+	n, l, f := c.countICM()
+	if f != nil {
+		return f
+	}
+	defer n.o.close()
+	c.passing = true // time goes on without blocks
+	now := time.Now()
+	all, f := n.before(math.MaxUint64)
+	if f != nil {
+		return f
+	}
+	windows := make([][]uint64, len(rolling))
+	for i, w := range rolling {
+		if windows[i], f = n.before(milliBefore(now, w.hours)); f != nil {
+			return f
+		}
+	}
+	write := func(g icmGroup, in func(sums []uint64) uint64) {
+		c.w.Raw("{")
+		for i, w := range rolling {
+			c.figure(w.name, in(all)-in(windows[i]))
+		}
+		c.figure("allTime", in(all))
+		c.icmGroup(g)
+		c.w.Raw("}")
+	}
+	c.w.Raw(`{"result":`)
+	whole := icmCounts{}
+	whole.group(&l, false, false)
+	write(whole.groups[0], func(sums []uint64) (sum uint64) {
+		for _, v := range sums {
+			sum += v
+		}
+		return sum
+	})
+	if c.q.icm.bySource || c.q.icm.byDestination {
+		c.w.Member("results")
+		c.w.Raw("[")
+		for i, g := range n.groups {
+			c.w.Comma()
+			write(g, func(sums []uint64) uint64 { return sums[i] })
+		}
+		c.w.Raw("]")
+	}
+	c.w.Raw("}")
+	return nil
+}
+
+func milliBefore(now time.Time, hours uint64) uint64 {
+	return uint64(max(now.Add(-time.Duration(hours)*time.Hour).UnixMilli(), 0)) // not negative
+}
+
+func (c *call) figure(name string, v uint64) {
+	c.w.Member(name)
+	c.w.B = view.AppendUint(c.w.B, v)
+}
+
+func (c *call) word(name, v string) {
+	c.w.Member(name)
+	c.w.B = view.AppendString(c.w.B, v)
+}
+
+func (c *call) icmGroup(g icmGroup) {
+	c.word("srcBlockchainId", g.source)
+	c.word("destBlockchainId", g.destination)
+}
+
+// icmSeries lists the numbers of messages by interval, down to that of the first one. An
+// interval is never on two pages, so a page has more rows than it should if there are
+// more groups than that.
+func (c *call) icmSeries() *failure {
+	list := c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/'))
+	for _, name := range []string{c.q.icm.source, c.q.icm.destination} {
+		list = append(append(list, '|'), name...)
+	}
+	if f := c.readToken(append(list, bit(c.q.icm.bySource), bit(c.q.icm.byDestination))); f != nil {
+		return f
+	}
+	if c.after != nil && len(c.after) != 4 {
+		return badRequest("pageToken is not valid: it belongs to another list")
+	}
+	after := bytes.Clone(c.after)
+	n, _, f := c.countICM()
+	if f != nil {
+		return f
+	}
+	defer n.o.close()
+	bucket, oldest, ok := c.icmBuckets(n, after)
+	c.list("results")
+	if !ok || len(n.groups) == 0 {
+		return c.end(nil, nil)
+	}
+	until := min(c.q.until, math.MaxUint64/1000) // what is above the interval's end does not count
+	upto, f := n.before(min(until, uint64(c.q.interval.Start(bucket+1))) * 1000)
+	if f != nil {
+		return f
+	}
+	for left := max(1, c.q.pageSize/len(n.groups)); ; bucket-- {
+		since := max(c.q.since, uint64(max(c.q.interval.Start(bucket), 0))) // not negative
+		from, f := n.before(since * 1000)
+		if f != nil {
+			return f
+		}
+		if !slices.ContainsFunc(upto, func(v uint64) bool { return v > 0 }) {
+			return c.end(nil, nil) // nothing is older
+		}
+		for i, g := range n.groups {
+			c.w.Comma()
+			c.w.Raw("{")
+			c.figure("value", upto[i]-from[i])
+			c.figure("timestamp", uint64(max(c.q.interval.Start(bucket), 0)))
+			c.icmGroup(g)
+			c.w.Raw("}")
+		}
+		if bucket == oldest {
+			return c.end(nil, nil)
+		}
+		if left--; left == 0 {
+			return c.end(binary.BigEndian.AppendUint32(nil, bucket), nil)
+		}
+		upto = from
+	}
+}
+
+// icmBuckets returns the newest and the oldest interval of a page, ok false if there is
+// none.
+func (c *call) icmBuckets(n *icmCounts, after []byte) (newest, oldest uint32, ok bool) {
+	tip := uint64(0)
+	for i := range n.o.list {
+		tip = max(tip, n.o.list[i].v.Tip().TimeMilli/1000)
+	}
+	if c.q.until == 0 || c.q.since >= c.q.until {
+		return 0, 0, false
+	}
+	newest, oldest = c.q.interval.Number(min(tip, c.q.until-1)), c.q.interval.Number(c.q.since)
+	if after != nil {
+		last := binary.BigEndian.Uint32(after)
+		if last == 0 {
+			return 0, 0, false
+		}
+		newest = min(newest, last-1)
+	}
+	return newest, oldest, newest >= oldest && c.q.interval < rollup.Intervals
+}
