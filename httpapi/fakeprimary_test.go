@@ -27,6 +27,7 @@ func (p primaries) Primary(name string) (PrimaryNetwork, bool) {
 // place is its position.
 type fakePrimary struct {
 	inexact  bool // the genesis is not known
+	oldRows  bool // they do not have what was burned
 	id       uint32
 	chains   map[primary.Kind]*fakePrimaryChain
 	mu       sync.Mutex
@@ -349,6 +350,14 @@ func (r *fakeRows) Days(subnet chain.ID, before uint64, take func(time uint64, s
 		}
 	}
 	return r.n.broken
+}
+
+// BurnedDays has, on 40 days, twice as much as Days has validators of stakers, and that
+// as often as the number of the chain says.
+func (r *fakeRows) BurnedDays(_ chain.ID, before uint64, take func(*primary.BurnedDay) bool) (bool, error) {
+	return !r.n.oldRows, r.Days(chain.ID{}, before, func(time uint64, s pchain.Sums) bool {
+		return take(&primary.BurnedDay{Time: time, Total: s.Delegators * uint64(r.kind), Today: s.Validators * uint64(r.kind)})
+	})
 }
 
 // FeeDays has, on 40 days, as much as Days has validators, of who has an ID as many more as

@@ -14,14 +14,15 @@ import (
 	"quorate/httpapi/view"
 )
 
-// stakingRoutes are the metrics of a network's stakers.
+// stakingRoutes are the metrics of a network's stakers, and of the fees that its
+// transactions burn.
 func stakingRoutes() []Route {
 	return []Route{{
 		Method: fasthttp.MethodGet, Pattern: "/v2/networks/{network}/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
-		Doc: "returns a metric of the stakers of a network, by days",
+		Doc: "returns a metric of the stakers of a network, or of the fees that its transactions burn, by days",
 		id:  39, size: pagesOfPoints,
 		query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramSubnetID},
-		needs: needsPrimary, answer: shape.Points{}, choices: stakingNames(), make: onPrimary(onPlatform, (*primaryCall).readMetric, (*primaryCall).stakingMetric),
+		needs: needsPrimary, answer: shape.Points{}, choices: networkMetricNames(), make: onPrimary(onPlatform, (*primaryCall).readMetric, (*primaryCall).networkMetric),
 	}}
 }
 
@@ -37,7 +38,25 @@ var stakingMetrics = [...]struct {
 	{"totalStake", func(s *pchain.Sums) uint64 { return s.ValidatorWeight + s.DelegatorWeight }},
 }
 
-// readMetric reads the metric in the path.
+// burnedMetrics are the metrics of fees, behind those of stakers.
+var burnedMetrics = [...]struct {
+	name string
+	kind primary.Kind
+	of   func(d *primary.BurnedDay) uint64
+}{
+	{"pChainFeesBurned", primary.PChain, burnedThatDay},
+	{"pChainCumulativeFeesBurned", primary.PChain, burnedSoFar},
+	{"xChainFeesBurned", primary.XChain, burnedThatDay},
+	{"xChainCumulativeFeesBurned", primary.XChain, burnedSoFar},
+	{"cChainAtomicFeesBurned", primary.CChain, burnedThatDay},
+	{"cChainCumulativeAtomicFeesBurned", primary.CChain, burnedSoFar},
+}
+
+// Figures of a day's burned fees.
+func burnedThatDay(d *primary.BurnedDay) uint64 { return d.Today }
+func burnedSoFar(d *primary.BurnedDay) uint64   { return d.Total }
+
+// readMetric reads the metric in the path. One of fees is read of its own chain.
 func (c *primaryCall) readMetric() *failure {
 	name := c.values.get("metric")
 	for i := range stakingMetrics {
@@ -46,15 +65,68 @@ func (c *primaryCall) readMetric() *failure {
 			return nil
 		}
 	}
-	return badRequest("metric must be one of " + enumerated(stakingNames()) + ", not " + excerpt(name))
+	for i := range burnedMetrics {
+		m := &burnedMetrics[i]
+		if string(name) != m.name {
+			continue
+		}
+		if c.q.primary.subnet != nil {
+			return badRequest("subnetId goes with the metrics of stakers, not with " + m.name)
+		}
+		c.number = uint64(len(stakingMetrics) + i)
+		if c.kind == m.kind {
+			return nil
+		}
+		var ok bool
+		if c.on, ok = c.network.Chain(m.kind); !ok {
+			return notFound("the " + m.kind.String() + " of " + c.name + " is not followed here")
+		}
+		c.kind = m.kind
+		tellSync(c.ctx, primaryMark{c.on})
+		return nil
+	}
+	return badRequest("metric must be one of " + enumerated(networkMetricNames()) + ", not " + excerpt(name))
 }
 
-func stakingNames() []string {
-	names := make([]string, len(stakingMetrics))
+func networkMetricNames() (names []string) {
 	for i := range stakingMetrics {
-		names[i] = stakingMetrics[i].name
+		names = append(names, stakingMetrics[i].name)
+	}
+	for i := range burnedMetrics {
+		names = append(names, burnedMetrics[i].name)
 	}
 	return names
+}
+
+// networkMetric lists the points of a metric.
+func (c *primaryCall) networkMetric() *failure {
+	if c.number >= uint64(len(stakingMetrics)) {
+		return c.burnedMetric()
+	}
+	return c.stakingMetric()
+}
+
+// burnedMetric lists the points of a metric of fees in nAVAX, the newest first, back to
+// the first day on which a transaction paid one. The last day is not over.
+func (c *primaryCall) burnedMetric() *failure {
+	m := &burnedMetrics[c.number-uint64(len(stakingMetrics))]
+	if c.rows.First() > 1 {
+		return c.missing("the fees that the " + m.kind.String() + " of " + c.name + " has burned need all of its blocks; here it begins at block " +
+			strconv.FormatUint(c.rows.First(), 10))
+	}
+	asset := c.network.AVAX()
+	if asset.IsZero() {
+		return c.missing("no node has said yet which asset of " + c.name + " is AVAX")
+	}
+	known := true
+	f := c.dayPoints(func(before uint64, point func(time, figure uint64) bool) (err error) {
+		known, err = c.rows.BurnedDays(asset, before, func(d *primary.BurnedDay) bool { return point(d.Time, m.of(d)) })
+		return err
+	})
+	if f == nil && !known {
+		return c.missing("the rows of the " + m.kind.String() + " of " + c.name + " are of an older version, which had no fees: they are being made again")
+	}
+	return f
 }
 
 // stakingMetric lists the points of a metric, the newest first: what it was after the

@@ -65,6 +65,14 @@ func TestStakingMetrics(t *testing.T) {
 	check("delegatorWeight?pageSize=9", 40, 0, func(n uint64) uint64 { return 3 * n * 1e9 })
 	check(fmt.Sprintf("validatorCount?pageSize=3&startTimestamp=%d", last-9*day), 10, 0, same)
 	check(fmt.Sprintf("validatorCount?pageSize=3&startTimestamp=%d&endTimestamp=%d", last-9*day, last-4*day), 5, 5, same)
+	for i, kind := range []string{"p", "x", "c"} {
+		daily, sum := kind+"ChainFeesBurned", kind+"ChainCumulativeFeesBurned"
+		if kind == "c" {
+			daily, sum = "cChainAtomicFeesBurned", "cChainCumulativeAtomicFeesBurned"
+		}
+		check(daily+"?pageSize=9", 40, 0, func(n uint64) uint64 { return uint64(i+1) * n })
+		check(fmt.Sprintf("%s?pageSize=3&endTimestamp=%d", sum, last-4*day), 35, 5, func(n uint64) uint64 { return 2 * uint64(i+1) * n })
+	}
 	subnet := "2N1GqiTz6Jiu2FZxX8WLTLf5GzEBZ8Tme1X2F1srxRzAVVY7xe"
 	if points := walk("validatorCount?subnetId=" + subnet); len(points) != 40 || points[0].Value == last/day%1000 {
 		t.Errorf("of a subnet: %d points, the first %+v", len(points), points[0])
@@ -82,13 +90,16 @@ func TestStakingMetricForms(t *testing.T) {
 	_, token, _ := strings.Cut(string(body), `"nextPageToken":"`)
 	token, _, _ = strings.Cut(token, `"`)
 	for query, want := range map[string]string{
-		"validators":                                           "metric must be one of",
-		"validatorCount?pageSize=2161":                         "pageSize",
-		"validatorCount?subnetId=x":                            "subnetId",
-		"validatorCount?startTimestamp=-1":                     "startTimestamp",
-		"delegatorCount?pageSize=1&pageToken=" + token:         "pageToken",
-		"validatorCount?pageSize=1&pageToken=" + token[:9]:     "pageToken",
-		"validatorCount?pageSize=1&endTimestamp=zwei&subnetId": "endTimestamp",
+		"validators":                                                      "metric must be one of",
+		"validatorCount?pageSize=2161":                                    "pageSize",
+		"validatorCount?subnetId=x":                                       "subnetId",
+		"validatorCount?startTimestamp=-1":                                "startTimestamp",
+		"delegatorCount?pageSize=1&pageToken=" + token:                    "pageToken",
+		"pChainFeesBurned?pageSize=1&pageToken=" + token:                  "pageToken",
+		"xChainFeesBurned?pageSize=1&pageToken=" + token:                  "pageToken",
+		"xChainFeesBurned?subnetId=11111111111111111111111111111111LpoYY": "subnetId goes with",
+		"validatorCount?pageSize=1&pageToken=" + token[:9]:                "pageToken",
+		"validatorCount?pageSize=1&endTimestamp=zwei&subnetId":            "endTimestamp",
 	} {
 		if status, body := fetch(s, path+query); status != fasthttp.StatusBadRequest || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %d, %s", query, status, body)
@@ -98,5 +109,9 @@ func TestStakingMetricForms(t *testing.T) {
 	n.inexact = true
 	if status, body := fetch(primaryServer(t, n), path+"validatorCount"); status != fasthttp.StatusNotFound || !strings.Contains(string(body), "--genesis-file") {
 		t.Errorf("without a genesis: %d, %s", status, body)
+	}
+	n.oldRows = true
+	if status, body := fetch(primaryServer(t, n), path+"xChainFeesBurned"); status != fasthttp.StatusNotFound || !strings.Contains(string(body), "made again") {
+		t.Errorf("of old rows: %d, %s", status, body)
 	}
 }

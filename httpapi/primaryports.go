@@ -65,6 +65,9 @@ type PrimaryView interface {
 	// SpentOf returns outputs that a transaction made and that are spent: what it does not
 	// return is found by its ID. asc is the order in which transactions are asked for.
 	SpentOf(tx *primary.TxRow, asc bool) ([]*primary.Output, error)
+	// BurnedDays hands over what transactions have burned of an asset by days, as Days
+	// does sums over stakers; known is false where the rows do not have it.
+	BurnedDays(asset chain.ID, before uint64, take func(*primary.BurnedDay) bool) (known bool, err error)
 	Outputs(addresses []address.Address, states []primary.OutputState, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error)
 	Close()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"quorate/devnet"
+	devprimary "quorate/devnet/primary"
 	"quorate/devnet/torture"
 	"quorate/devnet/world"
 	"quorate/engine/primary"
@@ -85,11 +87,11 @@ func TestPrimaryReindex(t *testing.T) {
 	})
 	dir := t.TempDir()
 	genesis := fmt.Sprintf("%d=%s", world.NetworkID, writeFile(t, "genesis", fmt.Sprintf("%x", d.Genesis())))
-	run := func(do func(), args ...string) {
+	run := func(do func(url string), args ...string) {
 		t.Helper()
 		c := startChild(t, d, dir, append(args, "--log-display-level", "fatal")...)
 		awaitPrimary(t, d, c.url)
-		do()
+		do(c.url)
 		awaitPrimary(t, d, c.url)
 		c.stop(t)
 	}
@@ -110,7 +112,17 @@ func TestPrimaryReindex(t *testing.T) {
 			}
 		}
 	}
-	run(func() {
+	run(func(url string) {
+		fees := map[string]uint64{}
+		d.Primary().Read(func(s *devprimary.State) { fees["p"] = s.Burned })
+		d.Primary().ReadX(func(s *devprimary.XState) { fees["x"] = uint64(len(s.Txs)) * 1_000_000 })
+		for kind, want := range fees {
+			_, body := get(t, url+"/v2/networks/fuji/metrics/"+kind+"ChainCumulativeFeesBurned?pageSize=1")
+			var points struct{ Results []struct{ Value uint64 } }
+			if err := json.Unmarshal(body, &points); err != nil || len(points.Results) != 1 || points.Results[0].Value != want || want == 0 {
+				t.Errorf("fees of the %s-chain: %s, want %d", kind, body, want)
+			}
+		}
 		for _, args := range [][]string{{"reindex", "primary"}, {"reindex", "all"}, {"reindex", "all", "--chain", "network-12345-x"}} {
 			d.Primary().Grow(10)
 			if said := say(exitDone, args...); !strings.Contains(said, "chain network-12345-x: made again from ") {
@@ -141,7 +153,7 @@ func TestPrimaryReindex(t *testing.T) {
 		order := [][]string{{"reindex", "primary"}, {"check"}}[i%2]
 		killCommand(t, time.Duration(rnd.Int64N(int64(took))), append(order, "--data-dir", dir)...)
 	}
-	run(func() {}) // the genesis is known from the folder
+	run(func(string) {}) // the genesis is known from the folder
 	say(exitDone, "reindex", "primary")
 	clean()
 	for name, sum := range primaryDigests(t, d, dir) {

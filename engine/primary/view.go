@@ -25,6 +25,8 @@ type View struct {
 	snap    *store.Snapshot
 	cur     *cursor
 	spent   [2]spentWalk // descending and ascending
+	// burned: the rows have what was burned.
+	burned bool
 	// read counts the rows that were looked at, seeks the places that were looked for.
 	read, seeks int
 }
@@ -48,7 +50,7 @@ func (c *Chain) View(kind Kind) (*View, error) {
 		s.Close()
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	return &View{Space: space, kind: kind, version: at.version, snap: s, cur: cur}, nil
+	return &View{Space: space, kind: kind, version: at.version, snap: s, cur: cur, burned: at.version >= c.cfg.Burned}, nil
 }
 
 // Close ends the view. Further calls do nothing.

@@ -16,14 +16,15 @@ import (
 // version counts the rules of the rows, and reads is the oldest one whose rows can be
 // served while they are made again.
 const (
-	version = 2
+	version = 3
 	reads   = 1
+	burned  = 3 // rows from it on have what was burned
 )
 
 // Open returns the rows of a network's C-Chain.
 func Open(db *store.DB, network uint32) (*primary.Chain, error) {
 	return primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(network, primary.CChain), Version: version, Reads: reads,
+		ID: primary.RowsID(network, primary.CChain), Version: version, Reads: reads, Burned: burned,
 		Machine: func() primary.Machine { return machine{} },
 	})
 }
@@ -60,6 +61,9 @@ func apply(rows *primary.Overlay, tx *atomic.Tx, row *primary.TxRow) error {
 	if err != nil {
 		return err
 	}
+	if err := rows.Burn(balance(tx), row.Time); err != nil {
+		return err
+	}
 	row.ID, row.Raw = tx.ID, raw
 	funds := rows.Funds(row)
 	for i := range tx.Accounts {
@@ -73,4 +77,19 @@ func apply(rows *primary.Overlay, tx *atomic.Tx, row *primary.TxRow) error {
 	}
 	rows.PutTx(row)
 	return nil
+}
+
+// balance returns what a transaction takes and makes.
+func balance(tx *atomic.Tx) *primary.Balance {
+	b := &primary.Balance{}
+	b.TakeAll(tx.Imported)
+	b.MakeAll(tx.Exported)
+	add := b.Take
+	if tx.Kind == atomic.Import {
+		add = b.Make
+	}
+	for i := range tx.Accounts {
+		add(tx.Accounts[i].Asset, tx.Accounts[i].Amount)
+	}
+	return b
 }

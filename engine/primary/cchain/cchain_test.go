@@ -91,3 +91,54 @@ func TestRows(t *testing.T) {
 		t.Errorf("imported: %+v, %v, %v", u, found, err)
 	}
 }
+
+// What imports and exports burn is what they take and do not make, by days.
+func TestBurned(t *testing.T) {
+	t.Parallel()
+	db, err := store.Open(t.TempDir(), store.Options{MemTableMB: 8, BlockCacheMB: 1, IndexCacheMB: 1, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	c, err := Open(db, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * 60 * 60
+	free := exportTx(9)
+	free.Accounts[0].Amount = 8
+	other := importTx(8, 8)
+	other.Accounts[0].Asset, other.Imported[0].Asset = chain.ID{77}, chain.ID{77}
+	blocks := []*primary.Block{
+		coreBlock(1), coreBlock(2, exportTx(1), importTx(1, 1)), coreBlock(3, exportTx(2)), coreBlock(4, free, other), coreBlock(5, importTx(2, 2)), coreBlock(6),
+	}
+	for i, at := range []uint64{3, 5, 5, 6, 9, 10} {
+		blocks[i].EVM.TimeMilli = (at*day + 7) * 1000
+	}
+	if err := c.Commit(t.Context(), blocks); err != nil {
+		t.Fatal(err)
+	}
+	v, err := c.View(primary.CChain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	for _, before := range []uint64{0, 9*day + 1, 9 * day, 5 * day, 1} {
+		var got []primary.BurnedDay
+		if known, err := v.BurnedDays(avax, before, func(d *primary.BurnedDay) bool {
+			got = append(got, *d)
+			return true
+		}); err != nil || !known {
+			t.Fatal(known, err)
+		}
+		var want []primary.BurnedDay
+		for _, d := range [][3]uint64{{10, 4, 0}, {9, 4, 1}, {8, 3, 0}, {7, 3, 0}, {6, 3, 0}, {5, 3, 3}} {
+			if at := d[0] * day; before == 0 || at < before {
+				want = append(want, primary.BurnedDay{Time: at, Total: d[1], Today: d[2]})
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("before %d: %v, want %v", before, got, want)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func (x *execution) run(aborted bool) error {
 	if err != nil {
 		return err
 	}
-	return x.balanced()
+	return x.burn()
 }
 
 // act executes what a transaction does besides moving funds.
@@ -253,6 +253,19 @@ func (x *execution) avax() chain.ID {
 func (x *execution) add(to map[chain.ID]uint64, asset chain.ID, amount uint64) {
 	sum, over := bits.Add64(to[asset], amount, 0)
 	to[asset], x.over = sum, x.over || over != 0
+}
+
+// burn notes what the transaction burns.
+func (x *execution) burn() error {
+	if err := x.balanced(); err != nil {
+		return err
+	}
+	var b primary.Balance
+	for asset, spent := range x.spent {
+		b.Take(asset, spent)
+		b.Make(asset, x.produced[asset])
+	}
+	return x.m.rows.Burn(&b, x.row.Time)
 }
 
 // balanced reports an error if a transaction makes more than it spends.

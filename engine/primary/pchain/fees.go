@@ -132,17 +132,18 @@ func (v *View) FeeDays(f *FeeFilter, before uint64, take func(*FeeDay) bool) err
 	if before > 0 {
 		next = min(next, (before-1)/day)
 	}
-	own, accrued := &falling{v: v}, &falling{v: v}
-	if err := own.open(f.key(v.Key(store.PlatformFeeDays)), next); err != nil {
+	own, err := v.Falling(f.key(v.Key(store.PlatformFeeDays)), next)
+	if err != nil {
 		return err
 	}
-	defer own.close()
-	if err := accrued.open(v.Key(store.PlatformFeeDays).U8(feesAccrued), next); err != nil {
+	defer own.Close()
+	accrued, err := v.Falling(v.Key(store.PlatformFeeDays).U8(feesAccrued), next)
+	if err != nil {
 		return err
 	}
-	defer accrued.close()
+	defer accrued.Close()
 	at := func(d uint64) (out FeeDay, ok bool, err error) {
-		raw, err := own.at(d)
+		raw, err := own.At(d)
 		if err != nil || raw == nil {
 			return out, false, err
 		}
@@ -150,7 +151,7 @@ func (v *View) FeeDays(f *FeeFilter, before uint64, take func(*FeeDay) bool) err
 		if err != nil {
 			return out, false, err
 		}
-		a, err := accrued.at(d)
+		a, err := accrued.At(d)
 		if err == nil && a != nil && len(a) != 8 {
 			err = fmt.Errorf("%w: accrued fees of a day", primary.ErrRow)
 		}
@@ -180,52 +181,4 @@ func (v *View) FeeDays(f *FeeFilter, before uint64, take func(*FeeDay) bool) err
 		now, next = then, next-1
 	}
 	return err
-}
-
-// falling reads rows of days that are asked for from the newest to the oldest: what was
-// last written up to a day.
-type falling struct {
-	v      *View
-	it     *store.Rows
-	prefix primary.Key
-	value  []byte
-	from   uint64 // the day of value
-	done   bool   // there is none before
-}
-
-func (f *falling) open(prefix primary.Key, last uint64) (err error) {
-	f.prefix, f.from = prefix, last+1
-	if f.it, err = f.v.Rows(prefix, true); err != nil {
-		return err
-	}
-	f.it.Seek(prefix.Clone().U64(last))
-	return nil
-}
-
-func (f *falling) close() { f.it.Close() }
-
-// at returns what was last written up to a day, nil if nothing was.
-func (f *falling) at(d uint64) ([]byte, error) {
-	for f.from > d && !f.done {
-		if !f.it.Valid() {
-			f.value, f.done = nil, true
-			break
-		}
-		rest := f.it.Key()[len(f.prefix):]
-		if len(rest) != 8 {
-			return nil, fmt.Errorf("%w: day of fees", primary.ErrRow)
-		}
-		f.from = binary.BigEndian.Uint64(rest)
-		if err := f.it.Value(func(b []byte) error {
-			f.value = append(f.value[:0], b...)
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-		f.it.Next()
-	}
-	if f.done {
-		return nil, nil
-	}
-	return f.value, nil
 }

@@ -1,6 +1,7 @@
 package pchain_test
 
 import (
+	"slices"
 	"testing"
 
 	devnet "quorate/devnet/primary"
@@ -148,4 +149,99 @@ func l1Funds(t *testing.T, v *pchain.View) (in, back map[chain.ID]uint64) {
 		t.Fatal(err)
 	}
 	return in, back
+}
+
+// What transactions have burned is what the simulated network's own executor says, and
+// each day has what the transactions of that day put in and left to nobody.
+func TestBurned(t *testing.T) {
+	t.Parallel()
+	const day = 24 * 60 * 60
+	h, c := full(t)
+	v := view(t, c)
+	avax := v.AVAX()
+	want, last := map[uint64]uint64{}, uint64(0)
+	_, err := v.Txs(nil, primary.TimeRange{}, primary.Page{Limit: 1 << 30, Asc: true}, func(row *primary.TxRow) (primary.Result, error) {
+		tx, err := platform.ParseTx(row.Raw)
+		if err != nil {
+			return primary.Passed, err
+		}
+		if row.Height > 0 { // the genesis burns nothing
+			want[row.Time/day] += burnedBy(tx, avax)
+		}
+		return primary.Taken, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var days []primary.BurnedDay
+	for before := uint64(0); ; { // in pages of five
+		n := 0
+		if known, err := v.BurnedDays(avax, before, func(d *primary.BurnedDay) bool {
+			if n == 5 {
+				return false
+			}
+			days = append(days, *d)
+			n, before = n+1, d.Time
+			return true
+		}); err != nil || !known {
+			t.Fatal(known, err)
+		}
+		if n < 5 {
+			break
+		}
+	}
+	for i, d := range days {
+		if i > 0 && d.Time != days[i-1].Time-day {
+			t.Fatalf("%+v before %+v", d, days[i-1])
+		}
+		if d.Today != want[d.Time/day] {
+			t.Errorf("day %d: %d, want %d", d.Time/day, d.Today, want[d.Time/day])
+		}
+		last += d.Today
+		delete(want, d.Time/day)
+	}
+	for d, amount := range want {
+		if amount > 0 {
+			t.Errorf("day %d has no row", d)
+		}
+	}
+	h.made.Read(func(s *devnet.State) {
+		if len(days) < 10 || days[0].Total != s.Burned || last != s.Burned {
+			t.Errorf("%d days, %d burned, want %d", len(days), last, s.Burned)
+		}
+	})
+}
+
+// burnedBy returns what a transaction burns.
+func burnedBy(tx *platform.Tx, avax chain.ID) (sum uint64) {
+	switch tx.Body.(type) {
+	case *platform.AdvanceTime, *platform.RewardValidator:
+		return 0
+	}
+	in, outs := tx.Body.Funds().Inputs, slices.Concat(tx.Body.Funds().Outputs, devnet.Stake(tx))
+	switch b := tx.Body.(type) {
+	case *platform.Import:
+		in = slices.Concat(in, b.Imported)
+	case *platform.Export:
+		outs = slices.Concat(outs, b.Exported)
+	case *platform.ConvertSubnetToL1:
+		for i := range b.Validators {
+			sum -= b.Validators[i].Balance
+		}
+	case *platform.RegisterL1Validator:
+		sum -= b.Balance
+	case *platform.IncreaseL1ValidatorBalance:
+		sum -= b.Balance
+	}
+	for i := range in {
+		if in[i].Asset == avax {
+			sum += in[i].Amount
+		}
+	}
+	for i := range outs {
+		if outs[i].Asset == avax {
+			sum -= outs[i].Amount
+		}
+	}
+	return sum
 }

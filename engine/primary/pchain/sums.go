@@ -61,7 +61,7 @@ func (m *machine) count(subnet chain.ID, delegator bool, weight, by uint64) erro
 	return nil
 }
 
-const day = 24 * 60 * 60 // seconds
+const day = primary.Day
 
 // flushSums writes the sums that the block has changed. Those of days are only kept where
 // all stakers are known.

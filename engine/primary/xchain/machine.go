@@ -167,6 +167,18 @@ func applyTx(rows *primary.Overlay, tx *avm.Tx, row *primary.TxRow) error {
 		return err
 	}
 	a.assetsOf(base)
+	var burned primary.Balance
+	burned.TakeAll(base.Inputs)
+	burned.MakeAll(base.Outputs)
+	switch t := tx.Body.(type) {
+	case *avm.Import:
+		burned.TakeAll(t.Imported)
+	case *avm.Export:
+		burned.MakeAll(t.Exported)
+	}
+	if err := rows.Burn(&burned, row.Time); err != nil {
+		return err
+	}
 	if a.next, err = a.funds.MakeAll(0, base.Outputs, nil); err != nil {
 		return err
 	}

@@ -275,3 +275,15 @@ func (v *View) both(p primary.Page, list func(w *primary.View, p primary.Page, o
 	}
 	return nil, nil
 }
+
+// BurnedDays does what [primary.View.BurnedDays] does for the blocks and the vertices
+// together.
+func (v *View) BurnedDays(asset chain.ID, before uint64, take func(*primary.BurnedDay) bool) (known bool, err error) {
+	var of []*primary.View
+	for _, w := range []*primary.View{v.blocks, v.vertices} {
+		if w != nil {
+			of = append(of, w)
+		}
+	}
+	return primary.BurnedDays(of, asset, before, take)
+}

@@ -24,6 +24,7 @@ type world struct {
 	txs     []chain.ID            // in order
 	of      map[address.Address][]chain.ID
 	moved   map[chain.ID][]chain.ID // transactions of an asset
+	burned  map[chain.ID]uint64
 	genesis []byte
 	items   []*primary.Block // vertices, and then blocks
 	stop    int              // number of vertices
@@ -134,17 +135,22 @@ func (w *world) take(tx *avm.Tx) {
 		assets[out.Asset] = true
 	}
 	base := tx.Body.Funds()
+	left := map[chain.ID]int64{} // of what is put in, by asset
 	for _, in := range base.Inputs {
+		left[in.Asset] += int64(w.unspent[in.Ref.ID()].Amount)
 		assets[in.Asset] = true
 		spend(in.Ref)
 	}
 	for _, out := range base.Outputs {
+		left[out.Asset] -= int64(out.Amount)
 		put(out, true)
 	}
 	switch t := tx.Body.(type) {
 	case *avm.Export:
+		left[t.Exported[0].Asset] -= int64(t.Exported[0].Amount)
 		put(t.Exported[0], false)
 	case *avm.Import:
+		left[t.Imported[0].Asset] += int64(t.Imported[0].Amount)
 		spend(t.Imported[0].Ref)
 		assets[t.Imported[0].Asset] = true
 	case *avm.CreateAsset:
@@ -161,6 +167,9 @@ func (w *world) take(tx *avm.Tx) {
 		}
 	}
 	w.txs = append(w.txs, tx.ID)
+	for asset, amount := range left { // these transactions may make more than they have
+		w.burned[asset] += uint64(max(amount, 0))
+	}
 	for a := range part {
 		w.of[a] = append(w.of[a], tx.ID)
 	}
@@ -182,7 +191,7 @@ func newWorld(t *testing.T, seed uint64, vertices, blocks int) *world {
 	t.Helper()
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 7)), unspent: map[chain.ID]utxo.UTXO{}, spent: map[chain.ID]chain.ID{},
-		assets: map[chain.ID]string{}, of: map[address.Address][]chain.ID{}, moved: map[chain.ID][]chain.ID{}, stop: vertices,
+		assets: map[chain.ID]string{}, of: map[address.Address][]chain.ID{}, moved: map[chain.ID][]chain.ID{}, burned: map[chain.ID]uint64{}, stop: vertices,
 	}
 	first := w.seal(&avm.CreateAsset{Base: utxo.Base{NetworkID: network}, Name: "Avalanche", Symbol: "AVAX", Denomination: 9, States: []avm.InitialState{{
 		Outputs: []utxo.State{{Kind: utxo.TransferOutput, Amount: 1 << 40, Owners: w.owners()}, {Kind: utxo.TransferOutput, Amount: 1 << 41, Owners: w.owners()}},

@@ -112,6 +112,16 @@ func (w *world) check(v *View) {
 			w.t.Errorf("asset %s: %d transactions, want %d", id, len(got), len(w.moved[id]))
 		}
 	}
+	for id := range w.assets {
+		got := uint64(0)
+		known, err := v.BurnedDays(id, 0, func(d *primary.BurnedDay) bool {
+			got = d.Total
+			return false
+		})
+		if want := w.burned[id]; !known || err != nil || got != want {
+			w.t.Errorf("asset %s: %d burned, want %d: %v, %v", id, got, want, known, err)
+		}
+	}
 	for _, asc := range []bool{true, false} {
 		want := w.txs
 		if got := w.walk(v, !asc, func(p primary.Page, take taker) (primary.Position, error) {
