@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -165,10 +166,11 @@ func (h *Hooks) recover() error {
 	}); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
+	ids := slices.Collect(maps.Keys(hooks)) // once they are there others change the map
 	h.mu.Lock()
 	h.hooks, h.secrets = hooks, secrets
 	h.mu.Unlock()
-	for id := range hooks {
+	for _, id := range ids {
 		h.kick(id)
 	}
 	return nil

@@ -239,7 +239,10 @@ func (r *receiver) serve(t testing.TB, w http.ResponseWriter, req *http.Request)
 	if err != nil {
 		return
 	}
-	if r.treat != nil && r.treat(w, req) {
+	r.mu.Lock()
+	treat := r.treat
+	r.mu.Unlock()
+	if treat != nil && treat(w, req) {
 		return
 	}
 	r.mu.Lock()
@@ -303,6 +306,8 @@ func (w *world) create(h *Hooks, r *receiver, addresses ...evm.Address) Hook {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.secret, err = h.Secret("me"); err != nil {
 		w.t.Fatal(err)
 	}
@@ -316,11 +321,12 @@ var accounts = indextest.New(indextest.Config{}).Accounts()
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), newReceiver(t)
-	rnd := rand.New(rand.NewPCG(3, 3))
+	rnd, moods := rand.New(rand.NewPCG(3, 3)), rand.New(rand.NewPCG(4, 4))
 	var mu sync.Mutex
+	r.mu.Lock()
 	r.treat = func(rw http.ResponseWriter, req *http.Request) bool {
 		mu.Lock()
-		n := rnd.IntN(12)
+		n := moods.IntN(12)
 		mu.Unlock()
 		switch n {
 		case 0:
@@ -340,6 +346,7 @@ func TestDelivery(t *testing.T) {
 		}
 		return true
 	}
+	r.mu.Unlock()
 	h, stop := w.run()
 	w.create(h, r, accounts[0], accounts[1])
 	for range torture.Pick(30, 400) {
@@ -436,7 +443,9 @@ func TestGivenUp(t *testing.T) {
 			t.Parallel()
 			w, r := newWorld(t), newReceiver(t)
 			w.cfg.Timeout, w.cfg.Patience = 50*time.Millisecond, 20*time.Millisecond
+			r.mu.Lock()
 			r.treat = c.treat
+			r.mu.Unlock()
 			h, _ := w.run()
 			n := w.create(h, r, accounts[0], accounts[1], accounts[2])
 			w.grow(3)
