@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// TestDescriptionServed: the description comes packed as it is asked for, once unless it
+// changed, to pages of other origins too, and without what is the operator's.
+func TestDescriptionServed(t *testing.T) {
+	t.Parallel()
+	s := wholeServer(t, Config{Origins: []string{"https://docs.example"}})
+	plain := get(s, openAPIPath, "Origin", "https://docs.example")
+	tag := string(plain.Header.Peek("ETag"))
+	if plain.StatusCode() != 200 || len(tag) < 10 || len(plain.Header.Peek("Content-Encoding")) > 0 ||
+		string(plain.Header.Peek("Access-Control-Allow-Origin")) != "https://docs.example" {
+		t.Errorf("%d %s", plain.StatusCode(), &plain.Header)
+	}
+	want := bytes.Clone(plain.Body())
+	for encoding, open := range map[string]func(r io.Reader) (io.Reader, error){
+		"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+		"zstd": func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r) },
+	} {
+		for range 2 { // what is kept is not spoilt by the first answer
+			resp := get(s, openAPIPath, "Accept-Encoding", encoding)
+			r, err := open(bytes.NewReader(resp.Body()))
+			if err != nil {
+				t.Fatalf("%s: %v", encoding, err)
+			}
+			got, err := io.ReadAll(r)
+			if err != nil || !bytes.Equal(got, want) || string(resp.Header.Peek("Content-Encoding")) != encoding || len(resp.Body()) > len(want)/3 {
+				t.Errorf("%s: %d bytes of %d packed, %v", encoding, len(got), len(resp.Body()), err)
+			}
+		}
+	}
+	for header, status := range map[string]int{
+		tag: 304, tag[2:]: 304, `"x", ` + tag: 304, "*": 304, `W/"x"`: 200, tag[:len(tag)-1]: 200, "W/": 200, `""`: 200, ",": 200,
+	} {
+		if resp := get(s, openAPIPath, "If-None-Match", header); resp.StatusCode() != status || (len(resp.Body()) == 0) != (status == 304) {
+			t.Errorf("If-None-Match %s: %d, %d bytes", header, resp.StatusCode(), len(resp.Body()))
+		}
+	}
+	if d := s.makeDescription(ForClients); d.err != nil || bytes.Contains(d.plain, []byte(`"/ext/metrics"`)) || !bytes.Contains(d.plain, []byte(`"/health"`)) {
+		t.Errorf("for clients: %v", d.err)
+	}
+	if d := dataServer(t, Config{}).makeDescription(All); d.err != nil || bytes.Contains(d.plain, []byte(networkPattern)) {
+		t.Errorf("what is not served is described: %v", d.err)
+	}
+}
