@@ -37,6 +37,7 @@ type call struct {
 	// The pattern's second parameter.
 	addr    evm.Address
 	hash    evm.Hash
+	third   []byte // its third parameter, which aliases the request
 	hasHash bool
 	number  uint64
 
@@ -138,6 +139,7 @@ func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(
 	}
 	c.info = c.chain.Info()
 	tellSync(c.ctx, c.chain)
+	c.third = p.values[2]
 	if item != nil {
 		if f := item(c, p.values[1]); f != nil {
 			return f

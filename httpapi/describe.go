@@ -40,6 +40,7 @@ var (
 		{"address", "an address", addressLike(), false},
 		{"txHash", "a transaction", txHashLike, false},
 		{"blockId", "a block, by number or hash", blockLike, false},
+		{"tokenId", "a token of a contract, by its ID in decimal", textLike("^[0-9]{1,78}$", "1"), false},
 		{"blockchainId", "a chain of the primary network, by alias or ID", anyName, true},
 		{"nodeId", "a node", nodeLike(), false},
 		{"subnetId", "a subnet", idLike(), false},

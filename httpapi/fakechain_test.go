@@ -55,6 +55,8 @@ type fakeChain struct {
 	erc20  map[evm.Address][]index.TokenBalance
 	nfts   map[evm.Address][]index.NFT
 	held   map[evm.Address][]index.Holder // by token, in the order of addresses
+	items  map[evm.Address][]index.ItemBalance
+	noSums bool // of tokens with IDs
 	tokens map[evm.Address]index.TokenMeta
 	// said is what contracts say of balances; nil: no node answers.
 	said      func(tokens []evm.Address, height uint64) ([]uint256.Int, error)

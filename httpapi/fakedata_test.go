@@ -42,6 +42,10 @@ func sampleChain() *fakeChain {
 		erc20: map[evm.Address][]index.TokenBalance{alice: {
 			{Token: gold, Amount: wei(1_234_567)}, {Token: spam, Amount: wei(999)}, {Token: bare, Amount: wei(7)}}},
 		nfts: map[evm.Address][]index.NFT{alice: {{Token: art, ID: wei(1)}, {Token: art, ID: wei(2)}, {Token: items, ID: wei(9)}}},
+		items: map[evm.Address][]index.ItemBalance{
+			alice: {{NFT: index.NFT{Token: items, ID: wei(11)}, Amount: wei(20)}, {NFT: index.NFT{Token: items, ID: wei(12)}, Amount: wei(30), Doubtful: true}},
+			bob:   {{NFT: index.NFT{Token: items, ID: wei(11)}, Amount: wei(1)}},
+		},
 		uris: map[index.NFT]string{{Token: art, ID: wei(1)}: "ipfs://art/1", {Token: items, ID: wei(9)}: "https://items.example/{id}.json"},
 		warp: map[evm.Hash][][]byte{},
 	}

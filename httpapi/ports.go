@@ -120,6 +120,14 @@ type View interface {
 	TokenTransfers(token evm.Address, p index.Page, take index.TransferFunc) ([]byte, error)
 	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)
 	NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error)
+	// SumsNFTs reports whether what follows is known of the view's height: balances of
+	// ERC-1155 tokens, the tokens of contracts and who holds them.
+	SumsNFTs() bool
+	Items(a evm.Address, contract *evm.Address, p index.Page) ([]index.ItemBalance, []byte, error)
+	Minted(token evm.Address, p index.Page) ([]index.SeenNFT, []byte, error)
+	NFTKind(nft index.NFT) (kind index.TransferKind, found bool, err error)
+	NFTHolders(token evm.Address, p index.Page) ([]index.Holder, []byte, error)
+	Collection(token evm.Address) (index.Collection, bool, error)
 	// Holders returns those that had more than above of a token in a frame.
 	Holders(token evm.Address, above uint256.Int, f index.Frame, p index.Page) ([]index.Holder, []byte, error)
 	// NativeBalance returns false if it is not known.

@@ -114,6 +114,7 @@ func Routes() []Route {
 	list = append(list, addressRoutes()...)
 	list = append(list, blockRoutes()...)
 	list = append(list, partRoutes()...)
+	list = append(list, nftRoutes()...)
 	list = append(list, allChainsRoutes()...)
 	list = append(list, icmRoutes()...)
 	list = append(list, operationRoutes()...)

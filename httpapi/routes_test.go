@@ -65,7 +65,7 @@ func extServer(t testing.TB, cfg Config) *Server {
 // ask sends a request to a route with values that exist for its parameters.
 func ask(s *Server, l listing, headers ...string) *fasthttp.Response {
 	path := strings.NewReplacer("{network}", "fuji", "{chainId}", "43112", "{chain}", "C", "{address}", alice.String(),
-		"{blockId}", "1", "{metric}", "txCount", "{operationId}", "1b4e28ba-2fa1-41d2-883f-0016d3cca427", "{txHash}", "0x"+strings.Repeat("0", 64),
+		"{blockId}", "1", "{tokenId}", "1", "{metric}", "txCount", "{operationId}", "1b4e28ba-2fa1-41d2-883f-0016d3cca427", "{txHash}", "0x"+strings.Repeat("0", 64),
 		"{blockchainId}", "x-chain", "{nodeId}", nodeOne.String(), "{subnetId}", chain.ID{3}.String(), "{assetId}", chain.ID{1}.String(), "{vertexHash}", chain.ID{0x51}.String(), "{l1ValidationId}", chain.ID{4}.String(), "{messageId}", sampleMessage.String(), "/*", "").Replace(l.pattern)
 	var req fasthttp.Request
 	req.SetRequestURI(path)

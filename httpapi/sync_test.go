@@ -57,7 +57,7 @@ func TestSyncing(t *testing.T) {
 func TestListed(t *testing.T) {
 	t.Parallel()
 	s := extServer(t, Config{})
-	resp := get(s, "/v1/chains/43112/nfts/collections/0x0/tokens")
+	resp := get(s, "/v1/chains/43112/nfts/collections")
 	if resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), "what is served, and what is left out, is listed at /v1") {
 		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
 	}

@@ -9,6 +9,7 @@
 //   empty     there need not be any row
 //   repeats   equal rows are possible: an ERC-1155 batch may move the same item twice
 //   error     the status that is wanted instead of an answer
+//   first     a list, and what to take out of its first row for the request
 //   exported  the answer is an operation, whose file has the rows that this call lists
 //   hooked    the answer is a webhook, which is changed and deleted; more is an address for it
 //   only      the SDK that alone knows the call, or the metric
@@ -176,6 +177,32 @@ function balances(f, on) {
     nfts({}),
     nfts({ pageSize: 500 }),
     nfts({ contractAddress: f.nftContract }),
+    ...items(f, on),
+  ];
+}
+
+// items are tokens with IDs: calls that the contract does not name.
+function items(f, on) {
+  const of = (name, rows, request) => ({
+    endpoint: "evm", name: `data.evm.address.balances.${name}`, rows, request: { ...on, address: f.nftOwner, ...request },
+  });
+  const nfts = (name, rows, request) => ({ endpoint: "evm", name: `data.nfts.${name}`, rows, request: { ...on, address: f.nftContract, ...request } });
+  return [
+    of("listErc1155", "erc1155TokenBalances", { pageSize: 500 }),
+    { ...of("listErc1155", "erc1155TokenBalances", { blockNumber: f.blockNumber, pageSize: 2 }), fixed: true },
+    { ...of("listErc1155", "erc1155TokenBalances", { contractAddress: f.nftContract }), empty: true },
+    of("listCollectibles", "collectibleBalances", { pageSize: 500 }),
+    of("listCollectibles", "collectibleBalances", { contractAddress: f.erc1155Contract, pageSize: 1 }),
+    nfts("list", "tokens", longPages),
+    nfts("list", "tokens", { address: f.erc1155Contract }),
+    ...[f.nftContract, f.erc1155Contract].map((address) => ({
+      ...nfts("get", undefined, { address }), first: { ...nfts("list", "tokens", { address }), take: ({ tokenId }) => ({ tokenId }) },
+    })),
+    { ...nfts("get", undefined, { tokenId: "99999999999" }), error: 404 },
+    { ...nfts("get", undefined, { tokenId: "one" }), error: 400 },
+    ...[f.nftContract, f.erc1155Contract].map((address) => ({
+      endpoint: "evm", name: "metrics.chains.listNftHolders", rows: "addresses", only: "avacloud-sdk", request: { ...on, address, pageSize: 50 },
+    })),
   ];
 }
 

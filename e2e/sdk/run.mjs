@@ -21,7 +21,14 @@ export async function run(client, call, options) {
 }
 
 async function single(client, call, options) {
-  const answer = await invoke(client, call.name, call.request, options);
+  let { request } = call;
+  if (call.first) {
+    for await (const page of pagesOf(client, call.first, options)) {
+      request = { ...request, ...call.first.take(page[call.first.rows][0]) };
+      break;
+    }
+  }
+  const answer = await invoke(client, call.name, request, options);
   if (call.member && answer[call.member] === undefined) throw new Error(`the answer has no ${call.member}`);
   return { pages: 1, items: 1, keys: Object.keys(answer).sort() };
 }

@@ -304,6 +304,53 @@ type ERC721Balances struct {
 	Page
 }
 
+// ERC1155Balance is what an address has of an ERC-1155 token.
+type ERC1155Balance struct {
+	ERC1155Token
+	ChainID       Digits `json:"chainId"`
+	Balance       Digits `json:"balance"`
+	BalanceSource string `json:"balanceSource,omitempty" enum:"transfers" doc:"There if transfers moved more than there was, or not all are indexed."`
+}
+
+// ERC1155Balances is a page of them.
+type ERC1155Balances struct {
+	NativeBalance
+	ERC1155TokenBalances []ERC1155Balance `json:"erc1155TokenBalances"`
+	Page
+}
+
+// Collectible is what an address has of an ERC-721 or an ERC-1155 token.
+type Collectible struct {
+	NFT
+	ChainID       Digits `json:"chainId"`
+	Balance       Digits `json:"balance,omitempty" doc:"Of ERC-1155."`
+	BalanceSource string `json:"balanceSource,omitempty" enum:"transfers"`
+}
+
+// Collectibles is a page of them.
+type Collectibles struct {
+	CollectibleBalances []Collectible `json:"collectibleBalances"`
+	Page
+}
+
+// NFT is a token of either standard: only ERC-721 has a name, a symbol and an owner.
+type NFT struct {
+	Address      Address     `json:"address"`
+	Name         string      `json:"name,omitempty"`
+	Symbol       string      `json:"symbol,omitempty"`
+	ERCType      string      `json:"ercType" enum:"ERC-721,ERC-1155"`
+	TokenID      Digits      `json:"tokenId"`
+	TokenURI     string      `json:"tokenUri,omitempty"`
+	Metadata     NFTMetadata `json:"metadata"`
+	OwnerAddress Address     `json:"ownerAddress,omitempty"`
+}
+
+// NFTs is a page of the tokens of a contract.
+type NFTs struct {
+	Tokens []NFT `json:"tokens"`
+	Page
+}
+
 // UtilityAddresses are those of contracts that are of use to all.
 type UtilityAddresses struct {
 	Multicall Address `json:"multicall,omitempty"`

@@ -31,6 +31,16 @@ type Holders struct {
 	Page
 }
 
+// NFTHolders is a page of those who hold tokens of a contract, each with how many.
+type NFTHolders struct {
+	Addresses         []Holder `json:"addresses"`
+	NFTCollectionName []string `json:"nftCollectionName,omitempty"`
+	NFTSymbol         []string `json:"nftSymbol,omitempty"`
+	TotalHolders      int      `json:"totalHolders"`
+	TotalTokens       int      `json:"totalTokens"`
+	Page
+}
+
 // MetricChain is a chain that has metrics.
 type MetricChain struct {
 	EVMChainID   int64  `json:"evmChainId"`

@@ -1,0 +1,209 @@
+package httpapi
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/index"
+	"quorate/httpapi/shape"
+	"quorate/httpapi/view"
+)
+
+// collectionPattern is what routes about the tokens of a contract start with.
+const collectionPattern = chainPattern + "/nfts/collections/{address}/tokens"
+
+// nftRoutes are the balances of tokens with IDs, and the tokens of contracts.
+func nftRoutes() []Route {
+	return []Route{
+		{
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc1155", Units: unitsMedium, Chain: "chainId",
+			Doc: "lists the ERC-1155 balances of an address",
+			id:  94, query: []param{paramPageToken, paramPageSize, paramBlockNumber, paramContract}, size: pagesOf500,
+			needs: needsChains, answer: shape.ERC1155Balances{}, make: onChain((*call).itemAddress, (*call).itemBalances),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listCollectibles", Units: unitsMedium, Chain: "chainId",
+			Doc: "lists what an address has of ERC-721 and ERC-1155 tokens",
+			id:  95, query: []param{paramPageToken, paramPageSize, paramContract}, size: pagesOf500,
+			needs: needsChains, answer: shape.Collectibles{}, make: onChain((*call).itemAddress, (*call).collectibles),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: collectionPattern, Units: unitsMedium, Chain: "chainId",
+			Doc: "lists the tokens of an ERC-721 or ERC-1155 contract",
+			id:  96, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
+			needs: needsChains, answer: shape.NFTs{}, make: onChain((*call).itemAddress, (*call).collection),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: collectionPattern + "/{tokenId}", Units: unitsMedium, Chain: "chainId",
+			Doc: "returns one of them",
+			id:  97, needs: needsChains, answer: shape.NFT{}, make: onChain((*call).itemAddress, (*call).singleNFT),
+		},
+		{
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/nfts:listHolders", Units: unitsMedium,
+			Key: KeyNever, Chain: "chainId",
+			Doc: "lists who holds tokens of an ERC-721 or ERC-1155 contract, and how many different ones",
+			id:  98, query: []param{paramPageToken, paramPageSize}, size: pagesOfHolders,
+			needs: needsChains, answer: shape.NFTHolders{}, make: onChain((*call).itemAddress, (*call).nftHolders),
+		},
+	}
+}
+
+// nftSums answers nothing where the index has no sums of NFTs, or none of the height yet.
+func (c *call) nftSums() *failure {
+	if c.v.SumsNFTs() {
+		return nil
+	}
+	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
+		message: "chain " + c.info.ChainID + " cannot answer this now: its balances of tokens with IDs are being made from the archive"}
+}
+
+// itemBalances lists what an address has of ERC-1155 tokens.
+func (c *call) itemBalances() *failure {
+	if f := c.nftSums(); f != nil {
+		return f
+	}
+	wei, f := c.native()
+	if f != nil {
+		return f
+	}
+	list, next, err := c.v.Items(c.addr, c.q.contract, c.page())
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.w.Raw("{")
+	c.w.NativeBalance(&wei)
+	c.rows("erc1155TokenBalances")
+	for i := range list {
+		c.w.ItemBalance(&list[i])
+		if i+1 < len(list) && !c.room() {
+			next = list[i].Position()
+			break
+		}
+	}
+	return c.end(next, nil)
+}
+
+// collectibles lists the ERC-721 tokens of an address, and behind them its ERC-1155
+// tokens. A position has the standard before that of the list.
+func (c *call) collectibles() *failure {
+	if f := c.nftSums(); f != nil {
+		return f
+	}
+	kind, p := index.ERC721, c.page()
+	if len(p.After) > 0 {
+		kind, p.After = index.TransferKind(p.After[0]), p.After[1:]
+		if len(p.After) == 0 { // from the first one on
+			p.After = nil
+		}
+	}
+	c.list("collectibleBalances")
+	if kind == index.ERC721 {
+		list, next, err := c.v.NFTs(c.addr, c.q.contract, p)
+		if err != nil {
+			return c.readFailure(err)
+		}
+		for i := range list {
+			c.w.OwnedNFT(&list[i], &c.addr)
+			if i+1 < len(list) && !c.room() {
+				next = list[i].Position()
+				break
+			}
+		}
+		if next != nil {
+			return c.end(append([]byte{byte(index.ERC721)}, next...), nil)
+		}
+		p.After, p.Limit = nil, p.Limit-len(list)
+	}
+	return c.collectibleItems(p)
+}
+
+func (c *call) collectibleItems(p index.Page) *failure {
+	full := p.Limit == 0 || !c.room()
+	if full {
+		p.Limit = 1 // there may be one
+	}
+	list, next, err := c.v.Items(c.addr, c.q.contract, p)
+	if err != nil {
+		return c.readFailure(err)
+	}
+	if full {
+		if len(list) > 0 || next != nil {
+			return c.end([]byte{byte(index.ERC1155)}, nil)
+		}
+		return c.end(nil, nil)
+	}
+	for i := range list {
+		c.w.ItemBalance(&list[i])
+		if i+1 < len(list) && !c.room() {
+			next = list[i].Position()
+			break
+		}
+	}
+	if next != nil {
+		next = append([]byte{byte(index.ERC1155)}, next...)
+	}
+	return c.end(next, nil)
+}
+
+// collection lists the tokens of a contract.
+func (c *call) collection() *failure {
+	if f := c.nftSums(); f != nil {
+		return f
+	}
+	list, next, err := c.v.Minted(c.addr, c.page())
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.list("tokens")
+	for i := range list {
+		c.w.NFT(&list[i])
+		if i+1 < len(list) && !c.room() {
+			id := list[i].ID.Bytes32()
+			next = id[:]
+			break
+		}
+	}
+	return c.end(next, nil)
+}
+
+// singleNFT returns a token of a contract.
+func (c *call) singleNFT() *failure {
+	n := index.SeenNFT{NFT: index.NFT{Token: c.addr}}
+	if len(c.third) == 0 || len(c.third) > view.MaxDigits || n.ID.SetFromDecimal(string(c.third)) != nil {
+		return badRequest("tokenId must be a whole number in decimal, not " + excerpt(c.third))
+	}
+	if f := c.nftSums(); f != nil {
+		return f
+	}
+	var found bool
+	var err error
+	if n.Kind, found, err = c.v.NFTKind(n.NFT); err != nil {
+		return c.readFailure(err)
+	}
+	if !found {
+		return c.absent("no token " + n.ID.Dec() + " of the contract " + c.addr.String() + " is known")
+	}
+	c.w.NFT(&n)
+	return nil
+}
+
+// nftHolders lists who holds tokens of a contract.
+func (c *call) nftHolders() *failure {
+	if f := c.nftSums(); f != nil {
+		return f
+	}
+	sum, _, err := c.v.Collection(c.addr)
+	if err != nil {
+		return c.readFailure(err)
+	}
+	list, next, err := c.v.NFTHolders(c.addr, c.page())
+	if err != nil {
+		return c.readFailure(err)
+	}
+	c.w.Raw("{")
+	c.w.Collection(&c.addr, sum)
+	c.rows("addresses")
+	for i := range list {
+		c.w.Holder(&list[i])
+	}
+	return c.end(next, nil)
+}
