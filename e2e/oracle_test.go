@@ -311,11 +311,14 @@ func TestOracleDevnet(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startIndexer(t, d.URL, "--chains-file", file)
+	numbers := map[string]string{c.BlockchainID: c.ChainID, l1.BlockchainID: l1.ChainID}
 	first := newJudge(t, s, c.RPCURL, c.ChainID, avaxCoin)
+	first.cfg.Numbers = numbers
 	first.uneven(t, c.OddTokens.Wrapped, c.OddTokens.Rebasing, c.OddTokens.Taxed, c.OddTokens.Phantom)
 	first.want(t, everything...)
 	first.all(t, 6)
 	second := newJudge(t, s, l1.RPCURL, l1.BlockchainID, oracle.Coin{Name: "Coin", Symbol: "CN", Decimals: 9}, l1.OddTokens.Wrapped)
+	second.cfg.Numbers = numbers
 	second.uneven(t, l1.OddTokens.Rebasing, l1.OddTokens.Taxed, l1.OddTokens.Phantom)
 	second.all(t, 1)
 	second.notices(t)

@@ -30,6 +30,8 @@ type Config struct {
 	Chain     *Chain
 	ChainID   string
 	Coin      Coin
+	// Numbers are the numbers of the chains that the server follows, by blockchain ID.
+	Numbers map[string]string
 	// SDK asks for the form of the official SDKs.
 	SDK bool
 }
@@ -52,7 +54,7 @@ type Tally struct{ Lists, Rows, Pages, Requests int }
 func NewChecker(cfg Config) *Checker {
 	return &Checker{
 		cfg: cfg, client: newClient(cfg.URL, cfg.SDK), base: "/v1/chains/" + cfg.Name,
-		f: forms{chain: cfg.Chain, chainID: cfg.ChainID, coin: cfg.Coin, sdk: cfg.SDK},
+		f: forms{chain: cfg.Chain, chainID: cfg.ChainID, coin: cfg.Coin, numbers: cfg.Numbers, sdk: cfg.SDK},
 	}
 }
 

@@ -23,7 +23,8 @@ type forms struct {
 	chain   *Chain
 	chainID string
 	coin    Coin
-	sdk     bool // the form for the SDKs
+	numbers map[string]string // of the chains that are followed, by blockchain ID
+	sdk     bool              // the form for the SDKs
 }
 
 // Coin is what a chain's fees are paid in.
@@ -235,7 +236,11 @@ func (f *forms) single(t *Tx) object {
 	if t.MaxPriorityFee != nil {
 		n["maxPriorityFeePerGas"] = t.MaxPriorityFee.ToInt().String()
 	}
-	return f.parts(object{"nativeTransaction": n, "networkTokenDetails": object{"networkToken": f.networkToken()}}, t, nil)
+	o := object{"nativeTransaction": n, "networkTokenDetails": object{"networkToken": f.networkToken()}}
+	if message := f.interchain(t); message != nil {
+		o["teleporterMessageInfo"] = message
+	}
+	return f.parts(o, t, nil)
 }
 
 func (f *forms) networkToken() object {
