@@ -200,15 +200,16 @@ func (j *job) prepare() {
 
 // settle finds out from when on refusals are final.
 func (j *job) settle() {
-	at, known := time.Time{}, false
+	known, final := false, time.Duration(0)
 	if j.history != nil {
-		at, known = j.history.Accepted(j.msg)
+		at, ok := j.history.Accepted(j.msg)
+		known, final = ok, max(at.Add(j.timing.Settle).Sub(j.start), 0)
 	}
-	switch {
-	case known:
-		j.core.settle(j.now(), max(at.Add(j.timing.Settle).Sub(j.start), 0))
-	case j.msg.SourceChainID == chain.PlatformChainID:
-		j.core.settle(j.now(), platformSettle)
+	if j.msg.SourceChainID == chain.PlatformChainID {
+		known, final = true, max(final, platformSettle)
+	}
+	if known {
+		j.core.settle(j.now(), final)
 	}
 }
 

@@ -15,8 +15,9 @@ const (
 	codeThrottled    = -4
 )
 
-// platformSettle is how long the P-Chain's refusals count as too early while it
-// is unknown when its last block was accepted.
+// platformSettle is how long the P-Chain's refusals count as too early at least. When
+// its last block was accepted is known by asking a node now and then: the block that
+// makes validators sign can be newer than the last look, and some of them be behind.
 const platformSettle = 600 * time.Millisecond
 
 // worth returns how certain a refusal of msg with code is.

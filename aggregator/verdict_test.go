@@ -244,7 +244,7 @@ func TestRefusals(t *testing.T) {
 		{"empty", 0, false, time.Hour, Refused, 0, 0},
 		{"P-Chain, the message is wrong", 5, true, -1, Refused, 0, 0},
 		{"P-Chain, against the state", 11, true, -1, Refused, platformSettle, platformSettle},
-		{"P-Chain, against a state that has settled", 11, true, 2 * time.Second, Refused, 0, 0},
+		{"P-Chain, against a state that seems to have settled", 11, true, time.Hour, Refused, platformSettle, platformSettle},
 		{"P-Chain, against a state just changed", 11, true, 0, Refused, 2 * time.Second, 2 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
