@@ -20,7 +20,7 @@ var errGone = errors.New("given up")
 // deliver tells a webhook's receiver what happens until ctx ends or the webhook is made
 // inactive.
 func (h *Hooks) deliver(ctx context.Context, k *hook) {
-	rec := k.load()
+	rec := k.rec.Load()
 	at, err := events.ParsePosition(rec.Position)
 	if err != nil {
 		h.disable(ctx, k, "its position cannot be read")
@@ -37,7 +37,7 @@ func (h *Hooks) deliver(ctx context.Context, k *hook) {
 		wanted.Addresses[a] = true
 	}
 	w := &worker{h: h, k: k, rec: rec, chain: c, follower: c.Hub.Follow(wanted, at), kept: time.Now()}
-	defer w.follower.Close()
+	defer func() { w.follower.Close() }() // the last one: an error makes another
 	for ctx.Err() == nil {
 		changed := c.Hub.Changed()
 		more, err := w.step(ctx)
@@ -204,7 +204,7 @@ func (w *worker) post(ctx context.Context, body []byte) error {
 
 // failing returns since when deliveries fail, which is kept over a restart.
 func (w *worker) failing(ctx context.Context) (since time.Time, ok bool) {
-	if since = w.k.load().Failing; !since.IsZero() {
+	if since = w.k.rec.Load().Failing; !since.IsZero() {
 		return since, true
 	}
 	since = time.Now()

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"quorate/engine/metric"
@@ -39,8 +40,9 @@ type Hooks struct {
 
 // hook is a webhook in memory.
 type hook struct {
-	mu      sync.Mutex // held while the record changes
-	rec     *record    // never changes: it is replaced
+	rec atomic.Pointer[record] // never changes in place: it is replaced
+
+	mu      sync.Mutex // held while rec is being replaced, which takes as long as the disk does
 	deleted bool
 
 	// Of Run's goroutine.
@@ -65,19 +67,13 @@ func New(cfg Config) (*Hooks, error) {
 		count := map[Status]int{}
 		h.mu.Lock()
 		for _, k := range h.hooks {
-			count[k.load().Status]++
+			count[k.rec.Load().Status]++
 		}
 		h.mu.Unlock()
 		emit(float64(count[Active]), string(Active))
 		emit(float64(count[Inactive]), string(Inactive))
 	})
 	return h, nil
-}
-
-func (k *hook) load() *record {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.rec
 }
 
 // Run delivers until ctx ends. It may be started again after an error.
@@ -95,7 +91,7 @@ func (h *Hooks) Run(ctx context.Context) error {
 		h.mu.Lock()
 		k := h.hooks[id]
 		h.mu.Unlock()
-		if k == nil || k.load().Status != Active {
+		if k == nil || k.rec.Load().Status != Active {
 			return
 		}
 		work, stop := context.WithCancel(ctx)
@@ -162,7 +158,9 @@ func (h *Hooks) recover() error {
 			h.log.Warn("a webhook is left out", "id", string(key), "err", err)
 			return
 		}
-		hooks[r.ID] = &hook{rec: r}
+		k := &hook{}
+		k.rec.Store(r)
+		hooks[r.ID] = k
 	}); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
@@ -187,7 +185,7 @@ func (h *Hooks) commit(ctx context.Context, k *hook, r *record) error {
 	if err := h.cfg.Store.Put(ctx, []byte(r.ID), raw); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
-	k.rec = r
+	k.rec.Store(r)
 	return nil
 }
 
@@ -198,7 +196,7 @@ func (h *Hooks) change(ctx context.Context, k *hook, edit func(r *record) error)
 	if k.deleted {
 		return nil, ErrNotFound
 	}
-	r := k.rec.clone()
+	r := k.rec.Load().clone()
 	if err := edit(r); err != nil {
 		return nil, err
 	}
@@ -212,7 +210,7 @@ func (h *Hooks) find(client, id string) (*hook, error) {
 	if h.hooks == nil {
 		return nil, ErrStopping
 	}
-	if k := h.hooks[id]; k != nil && k.load().Client == client {
+	if k := h.hooks[id]; k != nil && k.rec.Load().Client == client {
 		return k, nil
 	}
 	return nil, ErrNotFound
@@ -227,7 +225,7 @@ func (h *Hooks) List(client string) ([]Hook, error) {
 	}
 	var list []Hook
 	for _, k := range h.hooks {
-		if r := k.load(); r.Client == client {
+		if r := k.rec.Load(); r.Client == client {
 			list = append(list, r.Hook)
 		}
 	}
@@ -241,7 +239,7 @@ func (h *Hooks) Get(client, id string) (Hook, error) {
 	if err != nil {
 		return Hook{}, err
 	}
-	return k.load().Hook, nil
+	return k.rec.Load().Hook, nil
 }
 
 // Create makes an active webhook, which begins behind the last block.
@@ -350,15 +348,16 @@ func (h *Hooks) Delete(ctx context.Context, client, id string) (Hook, error) {
 	if k.deleted {
 		return Hook{}, ErrNotFound
 	}
-	last := k.rec.Hook
+	last := k.rec.Load().Hook
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
 	if err := h.cfg.Store.Remove(ctx, []byte(id)); err != nil {
 		return last, fmt.Errorf("webhook: %w", err)
 	}
-	gone := k.rec.clone()
+	gone := k.rec.Load().clone()
 	gone.Status = Inactive
-	k.rec, k.deleted = gone, true // what is on its way finds it
+	k.rec.Store(gone) // what is on its way finds it
+	k.deleted = true
 	h.mu.Lock()
 	delete(h.hooks, id)
 	h.mu.Unlock()

@@ -237,7 +237,7 @@ func TestCanonical(t *testing.T) {
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), newReceiver(t)
-	h, _ := w.run()
+	h, stop := w.run()
 	w.create(h, r, accounts[0], accounts[1])
 	n := 0
 	w.store.mu.Lock()
@@ -250,4 +250,37 @@ func TestStoreFails(t *testing.T) {
 	w.store.mu.Unlock()
 	w.grow(2)
 	r.await(t, w.want(4, accounts[0], accounts[1]))
+	stop()
+	if n := w.hub.Followers(); n != 0 {
+		t.Errorf("%d still follow the chain", n)
+	}
+}
+
+// TestListWhileRemoved: a webhook that is being removed, which may take as long as the
+// disk does, keeps nobody from reading the list.
+func TestListWhileRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := newReceiver(t)
+	h, stop := w.run()
+	defer stop()
+	n := w.create(h, r, accounts...)
+	listed := make(chan error, 1)
+	w.store.removing = func() {
+		go func() {
+			_, err := h.List("me")
+			listed <- err
+		}()
+		select {
+		case err := <-listed:
+			listed <- err
+		case <-time.After(30 * time.Second):
+		}
+	}
+	if _, err := h.Delete(t.Context(), "me", n.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-listed; err != nil {
+		t.Error(err)
+	}
 }

@@ -29,6 +29,8 @@ type kept struct {
 	mu    sync.Mutex
 	rows  map[string][]byte
 	fails func() error
+	// removing is called while a webhook is being removed.
+	removing func()
 }
 
 func (k *kept) Put(ctx context.Context, key, value []byte) error {
@@ -50,6 +52,9 @@ func (k *kept) Put(ctx context.Context, key, value []byte) error {
 }
 
 func (k *kept) Remove(_ context.Context, key []byte) error {
+	if k.removing != nil {
+		k.removing()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.rows, string(key))
@@ -76,6 +81,7 @@ func (k *kept) killed() *kept {
 type world struct {
 	t      testing.TB
 	chain  *index.Chain
+	hub    *events.Hub
 	blocks []*evm.Block
 	seeds  uint64
 	store  *kept
@@ -103,6 +109,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	hub := events.NewHub(c)
+	w.hub = hub
 	w.cfg = Config{
 		Private: true, Timeout: 20 * time.Second, Retry: time.Millisecond, MaxRetry: 4 * time.Millisecond,
 		Chain: func(id chain.ID) (Chain, bool) {
