@@ -128,7 +128,7 @@ type ingestRun struct {
 	done, total int
 }
 
-// step tells that n blocks more are done.
+// step reports that n blocks more are done.
 func (r *ingestRun) step(n int) {
 	r.done += n
 	if r.cfg.Progress != nil {

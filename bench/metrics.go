@@ -98,7 +98,7 @@ func RunMetrics(ctx context.Context, cfg MetricsConfig) (*MetricsReport, error) 
 	return r, nil
 }
 
-// part tells the progress of one part of several that are equally long.
+// part reports the progress of one part of several that are equally long.
 func part(tell func(Progress), i, of int, length time.Duration) func(Progress) {
 	if tell == nil {
 		return nil

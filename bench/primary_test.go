@@ -32,7 +32,7 @@ type primaryHistory struct {
 	x, avax  chain.ID
 }
 
-// forget gives up the blocks: a server has none of them in memory, and each collection of
+// forget drops the blocks: a server has none of them in memory, and each collection of
 // garbage would go through them at the cost of the pages.
 func (h *primaryHistory) forget() { h.made = nil }
 

@@ -169,7 +169,7 @@ func warm(ctx context.Context, load *Load, s *side, items []string) error {
 	return nil
 }
 
-// follow tells the progress until the function it returns is called.
+// follow reports the progress until the function it returns is called.
 func (l *Load) follow(sides []*side) (stop func()) {
 	if l.Progress == nil {
 		return func() {}

@@ -182,7 +182,7 @@ func TestICMDevnet(t *testing.T) {
 	}
 }
 
-// icmFacts tells the SDKs' program which messages there are.
+// icmFacts returns for the SDKs' program which messages there are.
 func icmFacts(t *testing.T, chains []evmFacts, all map[string]*icmTruth) map[string]any {
 	t.Helper()
 	numbers := map[string]string{}

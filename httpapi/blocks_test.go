@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,23 +16,12 @@ import (
 func TestBlockBodies(t *testing.T) {
 	t.Parallel()
 	s := dataServer(t, Config{}, sampleChain(), secondChain())
-	var out bytes.Buffer
-	for _, path := range []string{
+	goldenAnswers(t, s, "blocks.txt", []string{
 		base + "/blocks?pageSize=2", base + "/blocks/1", base + "/blocks/0", base + "/blocks/" + numbered(2, 0xb).String(),
 		base + "/blocks/" + numbered(2, 0xc).String(), base + "/blocks/99999", base + "/blocks/latest", base + "/blocks?pageSize=101",
 		base + "/blocks?pageToken=x", "/v1/chains/77777/blocks", "/v1/blocks?pageSize=1", "/v1/chains/allBlocks?network=mainnet",
 		"/v1/blocks?network=moon",
-	} {
-		for _, agent := range []string{"curl/8", sdkUser} {
-			resp := get(s, path, "User-Agent", agent)
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, resp.Body(), "", "  "); err != nil {
-				t.Fatalf("%s: %v: %s", path, err, resp.Body())
-			}
-			fmt.Fprintf(&out, "GET %s\nUser-Agent: %.13s\n%d\n%s\n\n", path, agent, resp.StatusCode(), &pretty)
-		}
-	}
-	golden(t, "blocks.txt", out.Bytes())
+	})
 }
 
 // TestAllBlocks walks the blocks of all chains by pages of each size, while one of the

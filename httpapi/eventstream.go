@@ -104,7 +104,7 @@ func (l *streams) remove(t *stream, reason string) {
 	l.ended[reason].Inc()
 }
 
-// stop gives writes that clients do not take a second.
+// stop bounds writes that clients do not take to a second.
 func (l *streams) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -318,7 +318,7 @@ func (t *stream) Close() error {
 	return nil
 }
 
-// release gives up what the stream holds.
+// release frees what the stream holds.
 func (t *stream) release() {
 	if t.halt != nil {
 		t.halt()

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -147,6 +149,23 @@ func request(method, path, body string, headers ...string) string {
 		b.WriteString("Content-Length: " + strconv.Itoa(len(body)) + "\r\n")
 	}
 	return b.String() + "\r\n" + body
+}
+
+// goldenAnswers compares what curl and an SDK are answered at paths with a golden file.
+func goldenAnswers(t *testing.T, s *Server, name string, paths []string) {
+	t.Helper()
+	var out bytes.Buffer
+	for _, path := range paths {
+		for _, agent := range []string{"curl/8", sdkUser} {
+			resp := get(s, path, "User-Agent", agent)
+			fmt.Fprintf(&out, "GET %s\nUser-Agent: %.13s\n%d %s\n", path, agent, resp.StatusCode(), resp.Header.ContentType())
+			if err := json.Indent(&out, resp.Body(), "", "  "); err != nil {
+				t.Fatalf("%s: %v: %s", path, err, resp.Body())
+			}
+			out.WriteString("\n\n")
+		}
+	}
+	golden(t, name, out.Bytes())
 }
 
 // golden compares got with testdata/name, or writes it with -update.

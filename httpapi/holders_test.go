@@ -37,19 +37,10 @@ func heldChain() *fakeChain {
 func TestHoldersGolden(t *testing.T) {
 	t.Parallel()
 	s := dataServer(t, Config{}, heldChain())
-	var out bytes.Buffer
-	for _, query := range []string{"?threshold=0", "?threshold=1234567&startTimestamp=0&endTimestamp=1700000000", "?threshold=7&pageSize=1"} {
-		for _, agent := range []string{"curl/8", sdkUser} {
-			resp := get(s, ofToken(gold)+query, "User-Agent", agent)
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, resp.Body(), "", "  "); err != nil {
-				t.Fatalf("%s: %v: %s", query, err, resp.Body())
-			}
-			fmt.Fprintf(&out, "GET %s\nUser-Agent: %.13s\n%d %s\n%s\n\n", ofToken(gold)+query, agent, resp.StatusCode(),
-				resp.Header.ContentType(), &pretty)
-		}
-	}
-	golden(t, "holders.txt", out.Bytes())
+	goldenAnswers(t, s, "holders.txt", []string{
+		ofToken(gold) + "?threshold=0", ofToken(gold) + "?threshold=1234567&startTimestamp=0&endTimestamp=1700000000",
+		ofToken(gold) + "?threshold=7&pageSize=1",
+	})
 }
 
 // TestHoldersRefused lists what is refused, each with its message.

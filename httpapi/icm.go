@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -17,6 +18,9 @@ import (
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
+
+// oldICM is where the deprecated calls are.
+const oldICM = "/v1/teleporter"
 
 // icmRoutes are the interchain messages of all chains together. The SDKs know them by
 // two names, the older of which is deprecated.
@@ -43,7 +47,7 @@ func icmRoutes() []Route {
 			},
 		}
 	}
-	return append(routes(110, "/v1/icm"), routes(112, "/v1/teleporter")...)
+	return append(routes(110, "/v1/icm"), routes(112, oldICM)...)
 }
 
 // icmQuery is what a list of interchain messages is restricted to.
@@ -194,7 +198,7 @@ func (o *icmChains) join(id evm.Hash) (m icm.Message, ok bool, f *failure) {
 // write writes a message.
 func (o *icmChains) write(m *icm.Message) {
 	c := o.c
-	more := view.ICM{Teleporter: c.route.tag() == "messages" && c.route.Pattern[len("/v1/")] == 't'}
+	more := view.ICM{Teleporter: strings.HasPrefix(c.route.Pattern, oldICM)}
 	if source := o.find(&m.Source); source != nil {
 		o.enter(source)
 		more.Source = source.info

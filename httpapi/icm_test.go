@@ -46,7 +46,7 @@ func (c *fakeChain) log(height uint64, index_ uint32, e events.Event) {
 	}
 }
 
-// sampleICM gives the sample chain its messages.
+// sampleICM adds messages to the sample chain.
 func (c *fakeChain) sampleICM() {
 	m := &events.Message{
 		Nonce: *uint256.NewInt(3), From: alice, Destination: icmStranger, To: bob, GasLimit: *uint256.NewInt(100_000),

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,8 +16,7 @@ func TestNFTBodies(t *testing.T) {
 	t.Parallel()
 	s := dataServer(t, Config{NFTMetadata: knows{}}, sampleChain(), secondChain())
 	collection := func(a fmt.Stringer) string { return base + "/nfts/collections/" + a.String() + "/tokens" }
-	var out bytes.Buffer
-	for _, path := range []string{
+	goldenAnswers(t, s, "nfts.txt", []string{
 		asAlice + "/balances:listErc1155?pageSize=1", asAlice + "/balances:listErc1155?contractAddress=" + art.String(),
 		asAlice + "/balances:listErc1155?blockNumber=99999", asAlice + "/balances:listErc1155?blockNumber=x",
 		asAlice + "/balances:listErc1155?pageSize=501", asAlice + "/balances:listCollectibles?contractAddress=" + items.String(),
@@ -27,17 +25,7 @@ func TestNFTBodies(t *testing.T) {
 		"/v2/chains/43112/contracts/" + art.String() + "/nfts:listHolders",
 		"/v2/chains/43112/contracts/" + items.String() + "/nfts:listHolders?pageSize=1",
 		"/v2/chains/43112/contracts/x/nfts:listHolders",
-	} {
-		for _, agent := range []string{"curl/8", sdkUser} {
-			resp := get(s, path, "User-Agent", agent)
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, resp.Body(), "", "  "); err != nil {
-				t.Fatalf("%s: %v: %s", path, err, resp.Body())
-			}
-			fmt.Fprintf(&out, "GET %s\nUser-Agent: %.13s\n%d\n%s\n\n", path, agent, resp.StatusCode(), &pretty)
-		}
-	}
-	golden(t, "nfts.txt", out.Bytes())
+	})
 }
 
 // TestNFTPages walks each list by pages of each size: the rows are those of one page.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,8 +20,7 @@ func TestPartBodies(t *testing.T) {
 	t.Parallel()
 	s := dataServer(t, Config{}, sampleChain(), secondChain())
 	contract := func(a evm.Address) string { return base + "/contracts/" + a.String() }
-	var out bytes.Buffer
-	for _, path := range []string{
+	goldenAnswers(t, s, "parts.txt", []string{
 		asAlice + "/transactions:listNative?pageSize=2",
 		asAlice + "/transactions:listErc20",
 		asAlice + "/transactions:listErc1155?pageSize=1",
@@ -40,17 +38,7 @@ func TestPartBodies(t *testing.T) {
 		"/v1/chains/address/" + evm.Address{1}.String(),
 		"/v1/transactions?pageSize=1",
 		"/v1/chains/allTransactions?network=mainnet",
-	} {
-		for _, agent := range []string{"curl/8", sdkUser} {
-			resp := get(s, path, "User-Agent", agent)
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, resp.Body(), "", "  "); err != nil {
-				t.Fatalf("%s: %v: %s", path, err, resp.Body())
-			}
-			fmt.Fprintf(&out, "GET %s\nUser-Agent: %.13s\n%d\n%s\n\n", path, agent, resp.StatusCode(), &pretty)
-		}
-	}
-	golden(t, "parts.txt", out.Bytes())
+	})
 }
 
 // manyBlocks returns a chain with transactions at the given seconds, a block each.

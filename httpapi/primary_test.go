@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,18 +77,7 @@ func TestPrimaryBodies(t *testing.T) {
 		"/v2/validators/metrics/totalCumulativeFeesDaily?pageSize=2",
 		"/v2/subnet/" + chain.ID{5}.String() + "/metrics/perSubnetPayingValidators?pageSize=1&startTimestamp=1700000000",
 	}
-	var out bytes.Buffer
-	for _, path := range paths {
-		for _, agent := range []string{"curl/8", sdkUser} {
-			resp := get(s, path, "User-Agent", agent)
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, resp.Body(), "", "  "); err != nil {
-				t.Fatalf("%s: %v: %s", path, err, resp.Body())
-			}
-			fmt.Fprintf(&out, "GET %s\nUser-Agent: %.13s\n%d %s\n%s\n\n", path, agent, resp.StatusCode(), resp.Header.ContentType(), &pretty)
-		}
-	}
-	golden(t, "primary.txt", out.Bytes())
+	goldenAnswers(t, s, "primary.txt", paths)
 }
 
 // TestPrimaryForms: each parameter in all of its good forms gives the same answer, and

@@ -25,7 +25,7 @@ import (
 // mainnetID is the network ID of mainnet; all others are test networks.
 const mainnetID = 1
 
-// chains gives the HTTP server its view of the engine's EVM chains.
+// chains is the HTTP server's view of the engine's EVM chains.
 type chains struct {
 	eng *engine.Engine
 	// baseURL is where clients reach this server; empty when it serves no chain RPC.

@@ -16,7 +16,7 @@ import (
 	"quorate/httpapi/view"
 )
 
-// primaries gives the HTTP server its view of the primary networks.
+// primaries is the HTTP server's view of the primary networks.
 type primaries struct {
 	eng *engine.Engine
 	// known has a *primaryChain for each *follow.Primary that was asked for.

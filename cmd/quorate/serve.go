@@ -366,7 +366,7 @@ func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server
 	return errors.Join(err, <-engineDone)
 }
 
-// networks gives the HTTP server its view of the engine.
+// networks is the HTTP server's view of the engine.
 type networks struct{ eng *engine.Engine }
 
 func (n networks) ByName(name string) (httpapi.Aggregator, bool) { return n.eng.ByName(name) }

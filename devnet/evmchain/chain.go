@@ -54,7 +54,7 @@ func New(cfg Config) (*Chain, error) {
 // Config returns the chain's configuration, defaults filled in.
 func (c *Chain) Config() Config { return c.cfg }
 
-// End gives up the making of blocks that is under way: a chain of a million
+// End stops the making of blocks that is under way: a chain of a million
 // transactions takes many seconds, and no request for it can be answered before.
 // What was made by then stays readable.
 func (c *Chain) End() { c.ended.Store(true) }

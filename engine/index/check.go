@@ -1,43 +1,21 @@
 package index
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
 	"fmt"
 
 	"quorate/engine/spare"
 	store "quorate/engine/store/index"
 )
 
-// Difference is a row that is not what blocks say.
+// Difference is a row of a table that is not what blocks say.
 type Difference struct {
 	Table Table
-	// Key is the sort key of the row, as store's layout has it.
-	Key []byte
-	// Want and Have are its values; nil if there should be no row, or is none.
-	Want, Have []byte
+	store.Difference
 }
 
 // String names the row and what is wrong with it.
-func (d Difference) String() string {
-	name := fmt.Sprintf("%s: row %s", d.Table, hex.EncodeToString(d.Key))
-	switch {
-	case d.Have == nil:
-		return name + " is missing"
-	case d.Want == nil:
-		return name + " follows from no block"
-	}
-	return fmt.Sprintf("%s is %s, want %s", name, short(d.Have), short(d.Want))
-}
-
-// short writes a value, the first bytes of a long one.
-func short(b []byte) string {
-	if len(b) <= 64 {
-		return "0x" + hex.EncodeToString(b)
-	}
-	return fmt.Sprintf("0x%s... of %d bytes", hex.EncodeToString(b[:64]), len(b))
-}
+func (d Difference) String() string { return d.Text(d.Table.String()) }
 
 // Check makes all tables again from blocks, beside those that are served, compares
 // row by row, and removes them. It reports each difference and returns how many rows it
@@ -90,7 +68,7 @@ func (c *Chain) Check(ctx context.Context, from Blocks, progress func(done, of u
 // compareTable goes through two editions of a table side by side.
 func compareTable(ctx context.Context, spared *spare.Time, s *store.Snapshot, t Table, served, made *places, report func(Difference)) (n uint64, err error) {
 	worker := spared.Worker()
-	return s.Compare(ctx, served.key(byte(t)), made.key(byte(t)), func() { worker.Rest(ctx.Done()) }, func(key, have, want []byte) {
-		report(Difference{t, bytes.Clone(key), bytes.Clone(want), bytes.Clone(have)})
+	return s.Compare(ctx, served.key(byte(t)), made.key(byte(t)), func() { worker.Rest(ctx.Done()) }, func(d store.Difference) {
+		report(Difference{t, d})
 	})
 }

@@ -1,9 +1,7 @@
 package primary
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
 	"fmt"
 
 	store "quorate/engine/store/index"
@@ -12,31 +10,11 @@ import (
 // Difference is a row that is not what blocks say.
 type Difference struct {
 	Table byte // of engine/store/index
-	// Key is the sort key of the row, as store's layout has it.
-	Key []byte
-	// Want and Have are its values; nil if there should be no row, or is none.
-	Want, Have []byte
+	store.Difference
 }
 
 // String names the row and what is wrong with it.
-func (d Difference) String() string {
-	name := fmt.Sprintf("table %#x: row %s", d.Table, hex.EncodeToString(d.Key))
-	switch {
-	case d.Have == nil:
-		return name + " is missing"
-	case d.Want == nil:
-		return name + " follows from no block"
-	}
-	return fmt.Sprintf("%s is %s, want %s", name, short(d.Have), short(d.Want))
-}
-
-// short writes a value, the first bytes of a long one.
-func short(b []byte) string {
-	if len(b) <= 64 {
-		return "0x" + hex.EncodeToString(b)
-	}
-	return fmt.Sprintf("0x%s... of %d bytes", hex.EncodeToString(b[:64]), len(b))
-}
+func (d Difference) String() string { return d.Text(fmt.Sprintf("table %#x", d.Table)) }
 
 // Check makes all rows again from blocks, beside those that are served, compares them
 // one by one, and removes them. It reports each difference and returns how many rows it
@@ -63,8 +41,8 @@ func (c *Chain) Check(ctx context.Context, from Blocks, progress func(done, of u
 		defer s.Close()
 		for _, t := range rowTables() {
 			var n uint64
-			n, err = s.Compare(ctx, c.Space().Key(t), b.Space().Key(t), nil, func(key, have, want []byte) {
-				report(Difference{t, bytes.Clone(key), bytes.Clone(want), bytes.Clone(have)})
+			n, err = s.Compare(ctx, c.Space().Key(t), b.Space().Key(t), nil, func(d store.Difference) {
+				report(Difference{t, d})
 			})
 			if rows += n; err != nil {
 				break

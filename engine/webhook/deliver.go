@@ -17,7 +17,7 @@ import (
 // errGone ends a webhook: trying again cannot help.
 var errGone = errors.New("given up")
 
-// deliver tells a webhook's receiver what happens until ctx ends or the webhook is made
+// deliver sends a webhook's receiver what happens until ctx ends or the webhook is made
 // inactive.
 func (h *Hooks) deliver(ctx context.Context, k *hook) {
 	rec := k.rec.Load()

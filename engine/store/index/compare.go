@@ -3,6 +3,8 @@ package index
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
+	"fmt"
 )
 
 // compareEvery is after how many rows [Snapshot.Compare] looks for the end of its
@@ -12,11 +14,37 @@ const (
 	restEvery    = 64
 )
 
+// Difference is a row that one of two tables does not have, or has with another value.
+type Difference struct {
+	Key []byte // the sort key
+	// Want and Have are the values; nil if there should be no row, or is none.
+	Want, Have []byte
+}
+
+// Text names the row by its table, and what is wrong with it.
+func (d Difference) Text(table string) string {
+	name := table + ": row " + hex.EncodeToString(d.Key)
+	switch {
+	case d.Have == nil:
+		return name + " is missing"
+	case d.Want == nil:
+		return name + " follows from no block"
+	}
+	return fmt.Sprintf("%s is %s, want %s", name, short(d.Have), short(d.Want))
+}
+
+// short writes a value, the first bytes of a long one.
+func short(b []byte) string {
+	if len(b) <= 64 {
+		return "0x" + hex.EncodeToString(b)
+	}
+	return fmt.Sprintf("0x%s... of %d bytes", hex.EncodeToString(b[:64]), len(b))
+}
+
 // Compare goes through two tables, each named by what [TableKey] returns, side by side
-// and calls differs with each sort key under which one has no row, whose value is nil
-// then, or another one. What it hands over is good until differs returns. It returns how
-// many sort keys it has seen. rest, if not nil, is called now and then.
-func (s *Snapshot) Compare(ctx context.Context, have, want []byte, rest func(), differs func(key, have, want []byte)) (n uint64, err error) {
+// and calls differs with each difference. It returns how many sort keys it has seen.
+// rest, if not nil, is called now and then.
+func (s *Snapshot) Compare(ctx context.Context, have, want []byte, rest func(), differs func(Difference)) (n uint64, err error) {
 	a, err := openSide(s, have)
 	if err != nil {
 		return 0, err
@@ -43,11 +71,11 @@ func (s *Snapshot) Compare(ctx context.Context, have, want []byte, rest func(), 
 		}
 		switch {
 		case order < 0:
-			differs(a.key, a.value, nil)
+			differs(Difference{Key: bytes.Clone(a.key), Have: bytes.Clone(a.value)})
 		case order > 0:
-			differs(b.key, nil, b.value)
+			differs(Difference{Key: bytes.Clone(b.key), Want: bytes.Clone(b.value)})
 		case !bytes.Equal(a.value, b.value):
-			differs(a.key, a.value, b.value)
+			differs(Difference{bytes.Clone(a.key), bytes.Clone(b.value), bytes.Clone(a.value)})
 		}
 		if order <= 0 {
 			err = a.next()
