@@ -14,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holiman/uint256"
+
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/icm"
 	"quorate/engine/chain/warp"
 	"quorate/engine/events"
 	"quorate/engine/index/indextest"
@@ -99,11 +102,8 @@ func (c *eventChain) back(t testing.TB, n int) {
 
 // messageOf returns a message of the Teleporter for a chain that depends on the height.
 func messageOf(height uint64) []byte {
-	payload := make([]byte, 4*32)
-	payload[31] = 32
-	binary.BigEndian.PutUint64(payload[32+24:], height)
-	payload[3*32] = byte(height % 2)
-	call := warp.AddressedCall{SourceAddress: alice[:], Payload: payload}
+	m := icm.Message{Nonce: *uint256.NewInt(height), Destination: chain.ID{byte(height % 2)}}
+	call := warp.AddressedCall{SourceAddress: alice[:], Payload: m.Append(nil)}
 	u, err := warp.New(12345, chain.ID{1}, call.Append(nil))
 	if err != nil {
 		panic(err)

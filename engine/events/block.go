@@ -1,12 +1,12 @@
 package events
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/icm"
 	"quorate/engine/chain/warp"
 	"quorate/engine/index"
 )
@@ -99,23 +99,12 @@ func message(tx *index.Tx, w *index.Warp) Message {
 	}
 	m.ID = u.ID()
 	if call, err := warp.ParseAddressedCall(u.Payload); err == nil {
-		m.Destination, m.Addressed = destination(call.Payload)
+		if sent, err := icm.ParseMessage(call.Payload); err == nil {
+			m.Destination, m.Addressed = sent.Destination, true
+		}
 	}
 	return m
 }
-
-// destination returns the blockchain that a message of the Teleporter is for. Its ABI
-// encoding begins with the offset of the tuple, 32, and has the nonce, the sender and
-// the destination first.
-func destination(b []byte) (id chain.ID, ok bool) {
-	const word = 32
-	if len(b) < 4*word || binary.BigEndian.Uint64(b[word-8:]) != word || !zero(b[:word-8]) || !zero(b[2*word:2*word+12]) {
-		return id, false
-	}
-	return chain.ID(b[3*word:]), true
-}
-
-func zero(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) }
 
 // weight is about how much there is to keep of a block.
 func (b *Block) weight() int {

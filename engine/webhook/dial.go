@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -92,10 +91,8 @@ func newClient(private bool, timeout time.Duration) *http.Client {
 		// A redirect could lead anywhere, and its target was never named by the client.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			Proxy: nil, // its address is not the receiver's
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				return d.DialContext(ctx, network, address)
-			},
+			Proxy:               nil, // its address is not the receiver's
+			DialContext:         d.DialContext,
 			TLSHandshakeTimeout: timeout / 2, ResponseHeaderTimeout: timeout, IdleConnTimeout: time.Minute,
 			MaxIdleConns: 256, MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 16 << 10,
 			DisableCompression: true,
