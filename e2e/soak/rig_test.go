@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -84,6 +85,10 @@ func start(t *testing.T, w world) *rig {
 		index, err := r.client.Metric(t.Context(), indexHeight)
 		kept, missing := r.client.Metric(t.Context(), "quorate_archive_last_block"+ofChain)
 		return err == nil && missing == nil && min(index, kept) >= float64(w.blocks)
+	})
+	r.await("the server is healthy", func() bool {
+		a, err := r.client.Get(t.Context(), "/ext/health")
+		return err == nil && a.Status == http.StatusOK
 	})
 	return r
 }
