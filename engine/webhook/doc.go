@@ -12,8 +12,8 @@
 // back the receiver is told with a message of the type retraction: what it was told of
 // blocks above the one that is named is void.
 //
-// Receivers are clients' addresses: [Dialer] connects to public ones only, looks at the
-// address that it really connects to, and redirects are not followed.
+// Receivers are clients' addresses: package [quorate/engine/outbound] connects to those of
+// the internet only, and redirects are not followed.
 //
 // The actor is [Hooks.Run]. Each active webhook has a goroutine that it owns.
 package webhook

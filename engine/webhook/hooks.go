@@ -58,7 +58,7 @@ func New(cfg Config) (*Hooks, error) {
 		return nil, err
 	}
 	h := &Hooks{
-		cfg: cfg, log: cfg.Logger, client: newClient(cfg.Private, cfg.Timeout), kicked: make(chan struct{}, 1), kicks: make(map[string]bool),
+		cfg: cfg, log: cfg.Logger, client: newClient(&cfg), kicked: make(chan struct{}, 1), kicks: make(map[string]bool),
 		delivered: cfg.Metrics.Counter("quorate_webhooks_delivered_total", "Messages that receivers of webhooks have taken."),
 		failed:    cfg.Metrics.Counter("quorate_webhooks_failed_total", "Deliveries to receivers of webhooks that failed and are tried again."),
 		disabled:  cfg.Metrics.Counter("quorate_webhooks_disabled_total", "Webhooks that were made inactive since their receivers took nothing."),

@@ -1,0 +1,227 @@
+package outbound
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// ErrRefused is wrapped by the errors of addresses that nothing is sent to.
+var ErrRefused = errors.New("nothing is sent there")
+
+// MaxURL bounds an address.
+const MaxURL = 2048
+
+// Config says what a client may reach. The zero value reaches every port of the internet,
+// by HTTP and HTTPS, and follows no redirect.
+type Config struct {
+	// Private allows addresses that are not of the internet.
+	Private bool
+	// Trusted is a host, as it stands in an address with or without a port, that may be
+	// anywhere, and so may the hosts below its name. The operator has named it.
+	Trusted string
+	// Ports and Schemes are the only ones allowed; empty: any port, http and https.
+	Ports   []uint16
+	Schemes []string
+	// Redirects is how many are followed. Without any an answer that redirects is returned.
+	Redirects int
+	// Timeout bounds a request with all its redirects and the reading of its answer.
+	// Default 10 s.
+	Timeout time.Duration
+	// PerHost bounds the connections to one host; 0 does not.
+	PerHost int
+
+	// lookup and public stand in for the resolver and for the rule in tests.
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	public func(a netip.Addr) error
+}
+
+// internet knows which addresses are the internet's. Ports are the client's own rule.
+var internet = ssrf.New(ssrf.WithAnyPort())
+
+// checkAddr says why nothing is sent to an address.
+func checkAddr(a netip.Addr) error {
+	if a = a.Unmap(); a.Zone() != "" {
+		return fmt.Errorf("%w: %s is of one link alone", ErrRefused, a)
+	}
+	if internet.SafeAddr(a) != nil {
+		return fmt.Errorf("%w: %s is not an address of the internet", ErrRefused, a)
+	}
+	return nil
+}
+
+// Check says why nothing is sent to an address, as far as it shows before its host is
+// looked up.
+func (c *Config) Check(u *url.URL) error {
+	schemes := c.Schemes
+	if len(schemes) == 0 {
+		schemes = []string{"https", "http"}
+	}
+	host := u.Hostname()
+	switch {
+	case !slices.Contains(schemes, u.Scheme):
+		return fmt.Errorf("%w: the address must begin with %s://", ErrRefused, strings.Join(schemes, ":// or "))
+	case host == "" || u.Opaque != "":
+		return fmt.Errorf("%w: the address names no host", ErrRefused)
+	case u.User != nil:
+		return fmt.Errorf("%w: the address must not have a user or a password", ErrRefused)
+	case c.trusts(u.Host):
+		return nil
+	}
+	port := cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
+	if err := c.checkPort(port); err != nil {
+		return err
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return c.checkAddr(a)
+	}
+	return nil
+}
+
+// CheckText does the same for an address that was not parsed yet.
+func (c *Config) CheckText(text string) error {
+	if len(text) > MaxURL {
+		return fmt.Errorf("%w: the address is longer than %d bytes", ErrRefused, MaxURL)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return fmt.Errorf("%w: it is no URL", ErrRefused)
+	}
+	return c.Check(u)
+}
+
+func (c *Config) checkPort(port string) error {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%w: %q is no port", ErrRefused, port)
+	}
+	if len(c.Ports) > 0 && !slices.Contains(c.Ports, uint16(n)) {
+		return fmt.Errorf("%w: port %d is not allowed", ErrRefused, n)
+	}
+	return nil
+}
+
+func (c *Config) checkAddr(a netip.Addr) error {
+	switch {
+	case c.Private:
+		return nil
+	case c.public != nil:
+		return c.public(a)
+	}
+	return checkAddr(a)
+}
+
+// trusts reports whether a host, with its port if it has one, is trusted or below the one
+// that is.
+func (c *Config) trusts(host string) bool {
+	return c.Trusted != "" && (strings.EqualFold(host, c.Trusted) ||
+		len(host) > len(c.Trusted) && strings.EqualFold(host[len(host)-len(c.Trusted)-1:], "."+c.Trusted))
+}
+
+// New returns a client. One with a trusted host must not be used for addresses of
+// strangers, as it keeps its connections to that host.
+func New(cfg Config) *http.Client {
+	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
+	if cfg.lookup == nil {
+		cfg.lookup = net.DefaultResolver.LookupNetIP
+	}
+	return &http.Client{
+		Timeout:       cfg.Timeout,
+		CheckRedirect: cfg.redirect,
+		Transport: &http.Transport{
+			Proxy:               nil, // its address is not the one that was checked
+			DialContext:         cfg.dial,
+			TLSHandshakeTimeout: cfg.Timeout / 2, ResponseHeaderTimeout: cfg.Timeout, IdleConnTimeout: time.Minute,
+			MaxIdleConns: 256, MaxIdleConnsPerHost: 2, MaxConnsPerHost: cfg.PerHost, MaxResponseHeaderBytes: 16 << 10,
+			DisableCompression: true, // HTTP/2 is off, as DialContext is set
+		},
+	}
+}
+
+// redirect checks where an answer leads.
+func (c *Config) redirect(req *http.Request, via []*http.Request) error {
+	if c.Redirects == 0 {
+		return http.ErrUseLastResponse
+	}
+	if len(via) > c.Redirects {
+		return fmt.Errorf("%w: it redirects more than %d times", ErrRefused, c.Redirects)
+	}
+	req.Header.Del("Referer") // an address may be a secret
+	if len(req.URL.String()) > MaxURL {
+		return fmt.Errorf("%w: a redirect is longer than %d bytes", ErrRefused, MaxURL)
+	}
+	return c.Check(req.URL)
+}
+
+// dial looks a host up once, and connects to the first of the addresses that may be
+// connected to and answers.
+func (c *Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	d := &net.Dialer{Timeout: c.Timeout / 2}
+	trusted := c.trusts(address) || c.trusts(host)
+	if !trusted {
+		if err := c.checkPort(port); err != nil {
+			return nil, err
+		}
+		// The last look, at the socket's own address.
+		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrRefused, err)
+			}
+			return c.checkAddr(at.Addr())
+		}
+	}
+	list, err := c.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, a := range list {
+		if !trusted {
+			if err := c.checkAddr(a); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		conn, err := d.DialContext(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
+		if err == nil {
+			return conn, nil
+		}
+		if errs = append(errs, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// maxAddresses bounds the addresses of a name that are tried.
+const maxAddresses = 4
+
+func (c *Config) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout/2)
+	defer cancel()
+	list, err := c.lookup(ctx, "ip", host)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%w: %s has no address", ErrRefused, host)
+	}
+	return list[:min(len(list), maxAddresses)], err
+}
