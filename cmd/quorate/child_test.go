@@ -21,14 +21,14 @@ type child struct {
 	client *http.Client
 }
 
-func startChild(t *testing.T, d *devnet.Devnet, dir string, args ...string) *child {
+func startChild(t testing.TB, d *devnet.Devnet, dir string, args ...string) *child {
 	t.Helper()
 	return startChildAs(t, d, dir, nil, "", args...)
 }
 
 // startChildAs starts one with attributes of its process and a further variable of its
 // environment.
-func startChildAs(t *testing.T, d *devnet.Devnet, dir string, attr *syscall.SysProcAttr, variable string, args ...string) *child {
+func startChildAs(t testing.TB, d *devnet.Devnet, dir string, attr *syscall.SysProcAttr, variable string, args ...string) *child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"serve", "--node-url", d.NodeURL(), "--http-port", "0",
 		"--data-dir", dir, "--log-display-level", "warn"}, args...)...)
@@ -56,7 +56,7 @@ func startChildAs(t *testing.T, d *devnet.Devnet, dir string, attr *syscall.SysP
 }
 
 // kill ends the process at once, without a chance to tidy up.
-func (c *child) kill(t *testing.T) {
+func (c *child) kill(t testing.TB) {
 	t.Helper()
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Error(err)
@@ -65,7 +65,7 @@ func (c *child) kill(t *testing.T) {
 }
 
 // stop ends the process in order; it must exit with 0.
-func (c *child) stop(t *testing.T) {
+func (c *child) stop(t testing.TB) {
 	t.Helper()
 	c.client.CloseIdleConnections()
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -97,7 +97,7 @@ func (j judge) valid(signed string, msg *warp.Unsigned, quorum int) error {
 }
 
 // counters reads the server's metrics, summed over the networks.
-func counters(t *testing.T, url string) map[string]float64 {
+func counters(t testing.TB, url string) map[string]float64 {
 	t.Helper()
 	resp, err := new(http.Client).Get(url + "/ext/metrics")
 	if err != nil {
@@ -107,7 +107,7 @@ func counters(t *testing.T, url string) map[string]float64 {
 	return parseCounters(t, resp.Body)
 }
 
-func parseCounters(t *testing.T, r io.Reader) map[string]float64 {
+func parseCounters(t testing.TB, r io.Reader) map[string]float64 {
 	t.Helper()
 	out := make(map[string]float64)
 	lines := bufio.NewScanner(r)

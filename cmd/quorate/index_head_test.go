@@ -31,7 +31,7 @@ func sentIn(t *testing.T, d *devnet.Devnet, from, to uint64) (out []sent) {
 	return sentBy(t, chainClient(t, d, c), from, to)
 }
 
-func sentBy(t *testing.T, client *evmsource.Client, from, to uint64) (out []sent) {
+func sentBy(t testing.TB, client *evmsource.Client, from, to uint64) (out []sent) {
 	t.Helper()
 	blocks, err := client.Fetch(t.Context(), from, to)
 	if err != nil {

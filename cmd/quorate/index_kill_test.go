@@ -55,7 +55,7 @@ func killCount(t *testing.T, whole int) int {
 // startNetwork starts a simulated network for the length of the test, a small one where
 // the test does not say how large: a server shakes hands with each validator, and indexes
 // each transaction.
-func startNetwork(t *testing.T, cfg devnet.Config) *devnet.Devnet {
+func startNetwork(t testing.TB, cfg devnet.Config) *devnet.Devnet {
 	t.Helper()
 	if cfg.Validators == 0 {
 		cfg.Validators = max(cfg.Nodes, 1)
@@ -91,7 +91,7 @@ func advance(c *evmchain.Chain, blocks int) {
 
 // indexed returns the height up to which a server has indexed a chain. It is asked
 // again and again and looks at two families alone.
-func indexed(t *testing.T, url, number string) uint64 {
+func indexed(t testing.TB, url, number string) uint64 {
 	t.Helper()
 	resp, err := new(http.Client).Get(url + "/ext/metrics")
 	if err != nil {
@@ -129,7 +129,7 @@ var patience = time.Duration(torture.Pick(5, 40)) * time.Minute
 
 // poll asks until ok reports true: every so often, and less often where asking takes
 // long, so that what is waited for has most of the processor.
-func poll(t *testing.T, every time.Duration, what string, ok func() bool) {
+func poll(t testing.TB, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	limit := time.After(patience)
 	for {
@@ -147,20 +147,20 @@ func poll(t *testing.T, every time.Duration, what string, ok func() bool) {
 
 // awaitIndexed waits until a server has indexed a chain up to its tip. It looks for
 // that block before it asks for metrics, which are dear to make with the race detector.
-func awaitIndexed(t *testing.T, url string, c *evmchain.Chain) {
+func awaitIndexed(t testing.TB, url string, c *evmchain.Chain) {
 	t.Helper()
 	poll(t, 50*time.Millisecond, fmt.Sprint("chain ", c.Config().EVMChainID, " is indexed"), func() bool { return isIndexed(t, url, c) })
 }
 
 // isIndexed reports whether a server has indexed a chain up to its tip.
-func isIndexed(t *testing.T, url string, c *evmchain.Chain) bool {
+func isIndexed(t testing.TB, url string, c *evmchain.Chain) bool {
 	t.Helper()
 	number, tip := strconv.FormatUint(c.Config().EVMChainID, 10), c.Tip()
 	return hasBlock(t, url, number, tip) && indexed(t, url, number) >= tip
 }
 
 // hasBlock reports whether a server may have indexed a block of a chain.
-func hasBlock(t *testing.T, url, number string, height uint64) bool {
+func hasBlock(t testing.TB, url, number string, height uint64) bool {
 	t.Helper()
 	status, _ := get(t, fmt.Sprintf("%s/v1/chains/%s/blocks/%d/transactions?pageSize=1", url, number, height))
 	return status != http.StatusNotFound && status != http.StatusServiceUnavailable
@@ -242,7 +242,7 @@ func honestDigest(t *testing.T, d *devnet.Devnet, c *evmchain.Chain) (sum [32]by
 }
 
 // chainClient returns a client of a chain's RPC at the node of a simulated network.
-func chainClient(t *testing.T, d *devnet.Devnet, c *evmchain.Chain) *evmsource.Client {
+func chainClient(t testing.TB, d *devnet.Devnet, c *evmchain.Chain) *evmsource.Client {
 	t.Helper()
 	node, err := source.Open(d.NodeURL())
 	if err != nil {

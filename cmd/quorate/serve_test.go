@@ -88,7 +88,7 @@ func serveIn(t *testing.T, d *devnet.Devnet, dir string, args ...string) *progra
 		"--data-dir", dir, "--log-display-level", "warn"}, args...)...)
 }
 
-func readyURL(t *testing.T, out io.Reader, ready string, stderr *lockedBuffer) string {
+func readyURL(t testing.TB, out io.Reader, ready string, stderr *lockedBuffer) string {
 	t.Helper()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
