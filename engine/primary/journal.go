@@ -1,6 +1,7 @@
 package primary
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -206,42 +207,51 @@ func (m *many) discard() {
 // drop removes the rows whose keys begin with prefix, the last first: so the head of a
 // journal goes before the rest.
 func (c *Chain) drop(prefix []byte) error {
-	for {
-		n, err := c.dropSome(prefix)
-		if err != nil || n == 0 {
+	for from := lastOf(prefix); from != nil; {
+		var err error
+		if from, err = c.dropSome(prefix, from); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// lastOf returns a key that no key with this prefix comes after.
+func lastOf(prefix []byte) []byte {
+	return append(bytes.Clone(prefix), bytes.Repeat([]byte{0xff}, 33)...)
 }
 
 // dropRows is how many rows are removed in one transaction: others wait for it.
 const dropRows = 2000
 
-func (c *Chain) dropSome(prefix []byte) (n int, err error) {
+// dropSome removes rows from a key back, and returns the key to go on from, nil at the
+// end. From the end again each call would pass over all that were removed before it.
+func (c *Chain) dropSome(prefix, from []byte) (next []byte, err error) {
 	s, err := c.db.Snapshot()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer s.Close()
 	it, err := s.Rows(prefix, true)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer it.Close()
+	if it.Seek(from); !it.Valid() {
+		return nil, nil
+	}
 	b, err := c.db.Batch()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer b.Discard()
-	last := append(append([]byte(nil), prefix...), "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...)
-	for it.Seek(last); it.Valid() && n < min(dropRows, c.limit.rows); it.Next() {
-		if err := b.Delete(append([]byte(nil), it.Key()...)); err != nil {
-			return 0, err
+	for n := 0; it.Valid() && next == nil; it.Next() {
+		key := bytes.Clone(it.Key())
+		if n++; n > min(dropRows, c.limit.rows) {
+			next = key
+		} else if err := b.Delete(key); err != nil {
+			return nil, err
 		}
-		n++
 	}
-	if n == 0 {
-		return 0, nil
-	}
-	return n, b.Commit()
+	return next, b.Commit()
 }

@@ -84,19 +84,24 @@ func (c *Chain) remake(ctx context.Context, from Blocks, progress func(done, of 
 
 // What a build is for.
 const (
+	buildNone  = 0 // there is none, nor rows that one left
 	buildRows  = 1 // to be served
 	buildCheck = 2 // to be compared with those that are served
 )
 
 // The build codec, version 1: u8 1 | u8 edition | u8 what it is for | u16 version | u64
 // first height | given codec. The row is there from before the first row of a build
-// until after its last, so a build by other rules is never gone on with.
+// until after its last, so a build by other rules is never gone on with. Where there is
+// no such row, a removal may have ended before all rows were gone.
 const buildVersion = 1
 
 func (c *Chain) buildRow(space Space, what byte, first uint64) []byte {
 	b := binary.BigEndian.AppendUint16([]byte{buildVersion, space.Edition, what}, c.cfg.Version)
 	return append(binary.BigEndian.AppendUint64(b, first), c.cfg.Given.encode()...)
 }
+
+// noBuild returns the row that says that there are no rows of an edition.
+func (c *Chain) noBuild(edition uint8) []byte { return []byte{buildVersion, edition, buildNone} }
 
 func (c *Chain) buildKey() Key {
 	return Space{Ordinal: c.ordinal}.Key(store.PrimaryEditions).U8(rowBuild)
@@ -106,14 +111,14 @@ func (c *Chain) buildKey() Key {
 // height on: those of an earlier call that was ended, or none.
 func (c *Chain) openBuild(ctx context.Context, what byte, first uint64) (*Chain, error) {
 	b := &Chain{db: c.db, cfg: c.cfg, ordinal: c.ordinal, limit: c.limit, build: true, edition: c.Space().Edition + 1}
-	want := c.buildRow(Space{Edition: b.edition}, what, first)
-	same := false
+	want, none := c.buildRow(Space{Edition: b.edition}, what, first), c.noBuild(b.edition)
+	same, clean := false, false
 	s, err := c.db.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	_, err = s.Get(c.buildKey(), func(have []byte) error {
-		same = bytes.Equal(have, want)
+		same, clean = bytes.Equal(have, want), bytes.Equal(have, none)
 		return nil
 	})
 	s.Close()
@@ -124,8 +129,10 @@ func (c *Chain) openBuild(ctx context.Context, what byte, first uint64) (*Chain,
 		if err := c.sweep(ctx); err != nil { // it may have been one that is to be removed
 			return nil, err
 		}
-		if err := c.dropBuild(ctx); err != nil {
-			return nil, err
+		if !clean {
+			if err := c.dropBuild(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if err := c.set(c.buildKey(), want); err != nil {
 			return nil, err
@@ -148,7 +155,8 @@ func (c *Chain) set(key Key, value []byte) error {
 }
 
 // dropBuild removes the rows of a build. Its mark goes first: nothing goes on with rows
-// of which some are gone.
+// of which some are gone. What says that there are none comes last: to look for rows where
+// there were many costs nearly as much as to remove them, until the database compacts.
 func (c *Chain) dropBuild(ctx context.Context) error {
 	b, err := c.db.Batch()
 	if err != nil {
@@ -161,7 +169,11 @@ func (c *Chain) dropBuild(ctx context.Context) error {
 	if err := b.Commit(); err != nil {
 		return err
 	}
-	return c.dropEdition(ctx, c.Space().Edition+1)
+	edition := c.Space().Edition + 1
+	if err := c.dropEdition(ctx, edition); err != nil {
+		return err
+	}
+	return c.set(c.buildKey(), c.noBuild(edition))
 }
 
 // abreast makes the rows of a build up to the last block of c, and calls do while no
@@ -235,7 +247,8 @@ func (c *Chain) switchTo(b *Chain) error {
 	if err := batch.Set(givenKey(made.space), c.cfg.Given.encode()); err != nil {
 		return err
 	}
-	if err := batch.Delete(c.buildKey()); err != nil {
+	// Nothing was ever made in the place of the next one.
+	if err := batch.Set(c.buildKey(), c.noBuild(made.space.Edition+1)); err != nil {
 		return err
 	}
 	if err := batch.Commit(); err != nil {
@@ -261,10 +274,11 @@ func (c *Chain) sweep(ctx context.Context) error {
 	}
 }
 
-// dropEdition removes the rows of an edition.
+// dropEdition removes the rows of an edition, the last table first: the end of a table is
+// found when a row before it is met, and all that were removed there are in the way.
 func (c *Chain) dropEdition(ctx context.Context, edition uint8) error {
 	space := Space{Ordinal: c.ordinal, Edition: edition}
-	for t := byte(store.PrimaryCursor); t < store.PrimaryEnd; t++ {
+	for t := byte(store.PrimaryEnd - 1); t >= store.PrimaryCursor; t-- {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
