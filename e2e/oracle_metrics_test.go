@@ -25,6 +25,7 @@ func (j *judge) metrics(t *testing.T, depth oracle.Depth) {
 		}
 		k.Metrics(ctx, name, m, depth)
 	})
+	j.part(t, "windows", func(ctx context.Context, k *oracle.Checker) { k.Windows(ctx, name, m) })
 	j.part(t, "refused", func(ctx context.Context, k *oracle.Checker) { k.MetricRefusals(ctx, name) })
 	j.part(t, "average TPS", func(ctx context.Context, k *oracle.Checker) { k.AvgTPS(ctx, name, m) })
 }
@@ -36,6 +37,7 @@ func (j *judge) groups(t *testing.T, chains ...*oracle.Chain) {
 	m := oracle.NewMetrics(chains...)
 	j.part(t, "total", func(ctx context.Context, k *oracle.Checker) {
 		k.Metrics(ctx, "total", m, oracle.Pages)
+		k.Windows(ctx, "total", m)
 		k.MetricRefusals(ctx, "total")
 	})
 	j.part(t, "testnet", func(ctx context.Context, k *oracle.Checker) { k.Metrics(ctx, "testnet", m, oracle.Whole) })

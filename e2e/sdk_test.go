@@ -39,8 +39,9 @@ const (
 // and whether they have pages.
 var sdkEndpoints = map[string]bool{
 	"1": false, "2": true, "3": false, "4": true, "6": true, "7": true, "8": true, "10": true, "11": true, "12": true, "15": false, "17": false, "tx": false,
-	"18": true, // only avacloud-sdk
-	"5":  true, "9": true, "13": true, "14": false, "16": true, "primary": true,
+	"18":      true, // only avacloud-sdk
+	"windows": false,
+	"5":       true, "9": true, "13": true, "14": false, "16": true, "primary": true,
 }
 
 // sdkFacts are the members of the facts file that the tests use.

@@ -165,6 +165,13 @@
 //   - A chain's node is not needed. While the metrics of a chain are made anew, it
 //     and its groups are a 503 whose message tells how far they are.
 //
+// GET /v2/chains/{chainId}/rollingWindowMetrics/{metric} has all metrics but the
+// cumulative ones, over the last hour, day, 7, 30, 90 and 365 days and over all time. A
+// window ends now and begins with the full hour in which the time so long ago lies, so
+// that it has all of that time, and that distinct addresses are exact; since says when.
+// Rates are those of a day: divided by the time from the last block before the window to
+// the last one in it. What needs blocks below the first that is indexed is left out.
+//
 // GET /v1/avg_tps/{chainId} gives avgTps by day, in pages of 100 points. Page
 // tokens are UUIDs, good for 24 hours. lastRun is when a block was indexed last
 // or there was none to index, of a group the latest. The message of its errors is

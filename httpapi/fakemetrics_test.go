@@ -129,6 +129,36 @@ func (c *fakeChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(
 	})
 }
 
+// Windows implements Chain. It reads all buckets and stamps.
+func (c *fakeChain) Windows(hours []uint32, distinct bool) (list []rollup.Record, err error) {
+	s, _, err := c.RollupState()
+	if err != nil {
+		return nil, err
+	}
+	for _, from := range hours {
+		r, err := s.Window(from, func(i rollup.Interval, newest, oldest uint32, take func(*rollup.Record)) error {
+			return c.Buckets(i, newest, oldest, func(_ uint32, r *rollup.Record) { take(r) })
+		})
+		if err != nil {
+			return nil, err
+		}
+		if distinct {
+			for _, stamp := range c.metrics.stamps {
+				for _, n := range []struct {
+					hour uint32
+					sum  *uint64
+				}{{stamp.Active, &r.Addresses}, {stamp.Sender, &r.Senders}, {stamp.Deployer, &r.Deployers}} {
+					if n.hour > from {
+						*n.sum++
+					}
+				}
+			}
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
 // reads returns how many records were read since the last call, in how many walks.
 func (c *fakeChain) reads() (walks, read int) {
 	c.mu.Lock()

@@ -26,6 +26,10 @@ func (c *rolledChain) Buckets(i rollup.Interval, newest, oldest uint32, take fun
 	return c.x.Buckets(i, newest, oldest, take)
 }
 
+func (c *rolledChain) Windows(hours []uint32, distinct bool) ([]rollup.Record, error) {
+	return c.x.Windows(hours, distinct)
+}
+
 // block returns a block with so many transactions.
 func (c *rolledChain) block(number, unix uint64, txs int) *evm.Block {
 	b := &evm.Block{Number: number, Hash: numbered(number, 0xb), TimeMilli: 1000 * unix, Traced: true}

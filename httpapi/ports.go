@@ -80,6 +80,10 @@ type Chain interface {
 	// of those without blocks and of those after the last block, but not before the
 	// first one. What take gets is good until it returns.
 	Buckets(i rollup.Interval, newest, oldest uint32, take func(number uint32, r *rollup.Record)) error
+	// Windows returns the metrics of the blocks from each of some hours on, the latest
+	// first, as if they were one bucket; those of distinct addresses, deployers and senders
+	// only if distinct is set. The errors are those of RollupState.
+	Windows(hours []uint32, distinct bool) ([]rollup.Record, error)
 	// Updated reports when a block was indexed last, or when it turned out that there
 	// is none to index; the zero time if not since the start.
 	Updated() time.Time

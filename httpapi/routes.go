@@ -243,6 +243,7 @@ func metricRoutes() []Route {
 			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramTimeInterval},
 			needs: needsChains, answer: shape.Points{}, choices: metricNames(), make: onMetric((*metricCall).metric),
 		},
+		rollingRoute(),
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/balances", Units: unitsMedium,
 			Key: KeyNever, Chain: "chainId",

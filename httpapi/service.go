@@ -112,8 +112,9 @@ func leftOuts() []leftOut {
 		{"/v1/subnetRpcUsageMetrics", accounts},
 		{"/v2/lookingGlass/compositeQuery", "it is a search over data of the public service alone"},
 		{"/v2/chains/43114/btcb/bridged:getAddresses", "it is about a bridge that the public service keeps a list of"},
-		{"/v2/chains/{chainId}/rollingWindowMetrics/{metric}", "windows that end now are not reckoned here; " +
-			"/v2/chains/{chainId}/metrics/{metric} has the figures by hour, day, week and month"},
+		{"/v1/avax/supply", "not all of it follows from what nodes tell; blocks of the P-Chain say the supply, and " +
+			"/v1/networks/{network} what is staked"},
+		{"/v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex", "metadata of tokens are what the operator configures"},
 		{"/v2/subnets/{subnetId}/validators:getAddresses", "its form is the public service's own; " +
 			"/v1/networks/{network}/validators lists validators with the addresses of their rewards"},
 	}

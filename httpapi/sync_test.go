@@ -75,20 +75,23 @@ func TestListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range list.LeftOut {
+		if strings.Contains(l.Path, "}:") {
+			continue // a token of that name can be asked for
+		}
 		if resp := get(s, l.Path); resp.StatusCode() != 404 || !strings.Contains(string(resp.Body()), l.Reason) {
 			t.Errorf("%s: %d %s", l.Path, resp.StatusCode(), resp.Body())
 		}
 	}
 	for path, left := range map[string]bool{
-		"/v2/chains/43112/rollingWindowMetrics/txCount": true, "/v2/chains/total/rollingWindowMetrics/avgTps": true,
-		"/v2/chains//rollingWindowMetrics/txCount": false, "/v2/chains/43112/rollingWindowMetrics": false,
-		"/v2/chains/43112/rollingWindowMetrics/txCount/": false, "/v2/chains/43112/rollingWindowMetrics/txCount/x": false, "/": false, "": false,
+		"/v2/subnets/11111111111111111111111111111111LpoYY/validators:getAddresses": true, "/v2/subnets/x/validators:getAddresses": true,
+		"/v2/subnets//validators:getAddresses": false, "/v2/subnets/validators:getAddresses": false,
+		"/v2/subnets/x/validators:getAddresses/": false, "/v2/subnets/x/validators:getAddresses/x": false, "/": false, "": false,
 	} {
 		if got := isLeftOut([]byte(path)); (got != "") != left {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
-	if len(list.LeftOut) != 8 {
+	if len(list.LeftOut) != 9 {
 		t.Errorf("left out: %+v", list.LeftOut)
 	}
 	want := listings(t)

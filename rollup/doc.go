@@ -35,6 +35,8 @@
 //     in wei.
 //   - A chain has a point in each bucket from its first block's to its last
 //     block's. Buckets without blocks have 0, and the last totals.
+//   - A window that ends now begins with a full hour, and is like one bucket with all
+//     blocks from there on. Who was last seen in one of its hours is in it once.
 //   - Over several chains, counts, totals, gas, fees, AvgTps and AvgGps are added
 //     up, also those of distinct addresses; of maxima the highest counts, and
 //     AvgGasPrice is the mean over all transactions.

@@ -66,6 +66,15 @@ func (m Metric) Cumulative() bool {
 	return false
 }
 
+// Distinct reports whether the metric counts addresses, each once.
+func (m Metric) Distinct() bool {
+	switch m {
+	case ActiveAddresses, ActiveSenders, Deployers:
+		return true
+	}
+	return false
+}
+
 // Traced reports whether the metric needs the traces of all blocks: see
 // [State.Untraced].
 func (m Metric) Traced() bool {

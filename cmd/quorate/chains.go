@@ -191,6 +191,11 @@ func (c *evmChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(u
 	return c.Index().Buckets(i, newest, oldest, take)
 }
 
+// Windows implements [httpapi.Chain].
+func (c *evmChain) Windows(hours []uint32, distinct bool) ([]rollup.Record, error) {
+	return c.Index().Windows(hours, distinct)
+}
+
 // Info implements [httpapi.Chain].
 func (c *evmChain) Info() *view.ChainInfo { return c.info }
 

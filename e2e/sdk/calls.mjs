@@ -215,7 +215,17 @@ const metricIntervals = {
   maxGasPrice: ["day"], contracts: ["day"], deployers: ["day"],
 };
 const chainkitMetrics = ["contracts", "deployers"];
+// Over windows that end now avacloud-sdk knows fewer of them.
+const rollingOfChainkit = ["contracts", "deployers", "activeAddresses", "activeSenders"];
 const monthInSeconds = 31 * 24 * 60 * 60;
+
+// grows checks that all windows are there, and that there is something in the longest.
+function grows({ result }) {
+  if (!(result.allTime > 0)) throw new Error(`of all time there is ${result.allTime}`);
+  for (const window of ["lastHour", "lastDay", "lastMonth", "lastYear"]) {
+    if (typeof result[window] !== "number") throw new Error(`${window} is ${result[window]}`);
+  }
+}
 
 function metrics(f) {
   const metric = (name, request) => ({
@@ -239,8 +249,16 @@ function metrics(f) {
   for (const chainId of ["total", "testnet"]) {
     for (const name of Object.keys(metricIntervals)) calls.push(metric(name, { chainId, pageSize: 500 }));
   }
+  const windows = (name, request) => ({
+    ...metric(name, request), endpoint: "windows", name: "metrics.chains.getRollingWindowMetrics", rows: undefined,
+    only: rollingOfChainkit.includes(name) ? "chainkit" : undefined, check: grows,
+  });
+  for (const name of Object.keys(metricIntervals).filter((n) => !n.startsWith("cumulative"))) {
+    calls.push(windows(name, {}), windows(name, { chainId: "total" }));
+  }
   return [
     ...calls,
+    { ...windows("txCount", { chainId: "1234567890123" }), error: 404 },
     { ...metric("txCount", { chainId: "1234567890123" }), error: 404 },
     { ...metric("txCount", { pageSize: 2161 }), error: 400 },
   ];

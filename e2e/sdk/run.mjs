@@ -29,6 +29,7 @@ async function single(client, call, options) {
     }
   }
   const answer = await invoke(client, call.name, request, options);
+  call.check?.(answer);
   if (call.member && answer[call.member] === undefined) throw new Error(`the answer has no ${call.member}`);
   return { pages: 1, items: 1, keys: Object.keys(answer).sort() };
 }

@@ -177,7 +177,7 @@ const markLen = leadLen + maxCursorLen + leadLen + 1 + 2 + 1 + editionLen*store.
 // fits reports whether batch has room for rows of so many bytes, besides the
 // cursor and what goes with it.
 func (w *writer) fits(rows, bytes int) bool {
-	n, size := w.tail.size()
+	n, size := w.tail.size(w.roll)
 	rows += n + 3
 	bytes += size + markLen
 	return w.rows+rows < w.c.rowsMax && w.size+bytes+rows*w.c.overhead < w.c.bytesMax

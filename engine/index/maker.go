@@ -23,6 +23,7 @@ type maker struct {
 	noted  *cache[SeenToken, struct{}]
 	stamps *cache[evm.Address, rollup.Stamp]
 	cells  *cache[string, []byte]
+	hours  *rollup.Hours // nil: they are read before the next block
 	// ahead is what the group before has changed, if it is being committed while
 	// the next one is made.
 	ahead ahead

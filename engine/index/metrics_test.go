@@ -280,7 +280,7 @@ func TestOtherRules(t *testing.T) {
 	if _, _, err := again.RollupState(); !errors.Is(err, ErrRollup) {
 		t.Errorf("shown: %v", err)
 	}
-	if got := again.Stale(); len(got) != 3 {
+	if got := again.Stale(); len(got) != 4 {
 		t.Errorf("stale are %v", got)
 	}
 	if err := again.Roll(t.Context(), nil); err != nil {

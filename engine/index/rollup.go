@@ -37,13 +37,16 @@ type roll struct {
 
 // newRoll goes on from a state. Nothing at or above its next height was made.
 func (m *maker) newRoll(s *store.Snapshot, state *rollup.State) (*roll, error) {
+	if err := m.loadHours(s); err != nil {
+		return nil, err
+	}
 	if r := m.roll; r != nil {
 		r.stamps.s, r.stamps.next = s, state.Next
 		r.stamps.ahead, r.stamps.changed = r.stamps.changed, map[evm.Address]stampRow{}
 		return r, nil
 	}
 	st := &stamps{
-		cache: m.stamps, s: s, lead: m.at.key(store.TableStamps), next: state.Next,
+		cache: m.stamps, hours: m.hours, s: s, lead: m.at.key(store.TableStamps), next: state.Next,
 		changed: map[evm.Address]stampRow{},
 	}
 	var open []rollup.Bucket
@@ -101,6 +104,7 @@ func (r *roll) end(to *rows) error {
 type tail struct {
 	buckets []rollup.Bucket
 	open    int // so many at the end may change again
+	hours   map[uint32]rollup.Seen
 	state   rollup.State
 }
 
@@ -109,6 +113,12 @@ func (t *tail) take(r *roll) {
 	t.buckets = t.buckets[:len(t.buckets)-t.open]
 	t.open = 0
 	r.Changed(func(b *rollup.Bucket) { t.buckets = append(t.buckets, *b) })
+	if h := r.stamps.hours; h != nil && h.Changes() > 0 {
+		if t.hours == nil {
+			t.hours = map[uint32]rollup.Seen{}
+		}
+		h.Changed(func(hour uint32, s rollup.Seen) { t.hours[hour] = s })
+	}
 	t.state = r.State()
 	if t.state.Begun {
 		t.open = rollup.Intervals
@@ -116,12 +126,21 @@ func (t *tail) take(r *roll) {
 }
 
 // written is called when the tail is committed.
-func (t *tail) written() { t.buckets, t.open = t.buckets[:0], 0 }
+func (t *tail) written() {
+	t.buckets, t.open = t.buckets[:0], 0
+	clear(t.hours)
+}
 
-// size bounds the rows of the tail and their bytes, and those of a further block.
-func (t *tail) size() (rows, bytes int) {
+// size bounds the rows of the tail and their bytes, and those of a further block, which r
+// has taken already.
+func (t *tail) size(r *roll) (rows, bytes int) {
 	rows = len(t.buckets) + rollup.Intervals + 1
-	return rows, rows * (leadLen + 1 + 4 + rollup.RecordLen)
+	bytes = rows * (leadLen + 1 + 4 + rollup.RecordLen)
+	hours := len(t.hours)
+	if r != nil && r.stamps.hours != nil {
+		hours += r.stamps.hours.Changes()
+	}
+	return rows + hours, bytes + hours*(leadLen+4+rollup.MaxSeenLen)
 }
 
 // rows hands over the rows.
@@ -132,7 +151,55 @@ func (t *tail) rows(at *places, set func(key, value []byte) error) error {
 			return err
 		}
 	}
+	for hour, s := range t.hours {
+		if err := set(at.key(store.TableHours).u32(^hour), s.Append(nil)); err != nil {
+			return err
+		}
+	}
 	return set(at.key(store.TableRollup), t.state.Append(nil))
+}
+
+// loadHours reads the counts of all hours, if they are made: all of them are kept, some 1 MiB
+// for each three years of a chain.
+func (m *maker) loadHours(s *store.Snapshot) error {
+	if m.hours != nil || !m.writes(store.TableHours) {
+		return nil
+	}
+	hours := rollup.NewHours()
+	err := m.at.eachHour(s, func(hour uint32, seen rollup.Seen) bool {
+		hours.Put(hour, seen)
+		return true
+	})
+	if err == nil {
+		m.hours = hours
+	}
+	return err
+}
+
+// eachHour hands over the counts of the hours, the newest first and [rollup.Ever] last,
+// until take returns false.
+func (p *places) eachHour(s *store.Snapshot, take func(hour uint32, seen rollup.Seen) bool) error {
+	prefix := p.key(store.TableHours)
+	rows, err := s.Rows(prefix, false)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Seek(prefix); rows.Valid(); rows.Next() {
+		k := rows.Key()[len(prefix):]
+		if len(k) != 4 {
+			return fmt.Errorf("%w: key of an hour", errCodec)
+		}
+		hour := ^binary.BigEndian.Uint32(k)
+		var seen rollup.Seen
+		if err := rows.Value(seen.Decode); err != nil {
+			return fmt.Errorf("addresses of hour %d: %w", hour, err)
+		}
+		if !take(hour, seen) {
+			return nil
+		}
+	}
+	return nil
 }
 
 func (p *places) bucketKey(i rollup.Interval, number uint32) key {
@@ -173,6 +240,7 @@ func (r *stampRow) decode(b []byte) error {
 // too: it is emptied when a commit fails.
 type stamps struct {
 	cache  *cache[evm.Address, rollup.Stamp]
+	hours  *rollup.Hours // nil if they are not made
 	s      *store.Snapshot
 	lead   key
 	next   uint64 // rows from here on are not committed, or were made anew
@@ -217,6 +285,9 @@ func (p *stamps) PutStamp(a *rollup.Address, s rollup.Stamp) {
 	if !ok || row.height != p.height {
 		row.height, row.before = p.height, row.now
 		p.dirty = append(p.dirty, *a)
+	}
+	if p.hours != nil {
+		p.hours.Move(row.now, s)
 	}
 	row.now = s
 	p.changed[*a] = row

@@ -70,6 +70,7 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableTokenHolders:   {"token-holders", partBalances, 2, 1},
 	store.TableStamps:         {"metric-stamps", partMetrics, rollupRules, rollupReads},
 	store.TableBuckets:        {"metric-buckets", partMetrics, rollupRules, rollupReads},
+	store.TableHours:          {"metric-hours", partMetrics, 1, 1},
 	store.TableNativeBalances: {"native-balances", partPure, 2, 2},
 	store.TableRollup:         {"metrics", partMetrics, rollupRules, rollupReads},
 	// 2: the newest one first, with the capitals of addresses.

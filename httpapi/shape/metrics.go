@@ -12,6 +12,29 @@ type Points struct {
 	Page
 }
 
+// Windows has the figures of a metric over windows that end now. Those that need blocks
+// which are not indexed are absent.
+type Windows struct {
+	Result struct {
+		LastHour   *float64 `json:"lastHour,omitempty"`
+		LastDay    *float64 `json:"lastDay,omitempty"`
+		LastWeek   *float64 `json:"lastWeek,omitempty"`
+		LastMonth  *float64 `json:"lastMonth,omitempty"`
+		Last90Days *float64 `json:"last90Days,omitempty"`
+		LastYear   *float64 `json:"lastYear,omitempty"`
+		AllTime    *float64 `json:"allTime,omitempty"`
+	} `json:"result"`
+	// Since says when the windows begin.
+	Since struct {
+		LastHour   Unix `json:"lastHour"`
+		LastDay    Unix `json:"lastDay"`
+		LastWeek   Unix `json:"lastWeek"`
+		LastMonth  Unix `json:"lastMonth"`
+		Last90Days Unix `json:"last90Days"`
+		LastYear   Unix `json:"lastYear"`
+	} `json:"since"`
+}
+
 // AvgTPS is a page of the first version's metric.
 type AvgTPS struct {
 	Points

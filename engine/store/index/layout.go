@@ -174,6 +174,13 @@ const (
 	//	value:    u8 version of the metrics' rules | u8 edition | state codec of rollup
 	TableRollup = 0x27
 
+	// TableHours says how many addresses were last seen in an hour, by their stamps. A
+	// row is written anew together with the cursor. At hour 0 are those ever seen.
+	//
+	//	sort key: ^u32 hour, as stamps have it
+	//	value:    counts codec of rollup
+	TableHours = 0x3c
+
 	// TableTxHeads has what lists show of transactions, up to 16 of a block in a row:
 	// their indexes divided by 16 are the same.
 	//

@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/index"
+	"quorate/httpapi/shape"
+	"quorate/rollup"
+)
+
+// rollingRoute is that of metrics over windows that end now.
+func rollingRoute() Route {
+	return Route{
+		Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/rollingWindowMetrics/{metric}", Units: unitsMedium,
+		Key: KeyNever, Chain: "chainId",
+		Doc:   "returns what a metric is over the last hour, day, week, month, 90 days, year, and over all time",
+		needs: needsChains, answer: shape.Windows{}, choices: rollingNames(), make: onMetric((*metricCall).rollingWindows),
+	}
+}
+
+// rollingNames returns the names of the metrics that are not running totals.
+func rollingNames() (names []string) {
+	for m := range rollup.Metric(rollup.Metrics) {
+		if !m.Cumulative() {
+			names = append(names, m.String())
+		}
+	}
+	return names
+}
+
+var rollingList = enumerated(rollingNames())
+
+// rollingWindows returns a metric over windows that end now. They begin with full hours,
+// so that distinct addresses can be counted: that in which the time so long ago lies.
+func (c *metricCall) rollingWindows(p *params) *failure {
+	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
+		return f
+	}
+	if f := c.find(p.values[0]); f != nil {
+		return f
+	}
+	m, ok := rollup.ParseMetric(string(p.values[1]))
+	if !ok || m.Cumulative() {
+		return badRequest("metric must be one of " + rollingList + ", not " + excerpt(p.values[1]))
+	}
+	c.fleeting = true // time goes on without blocks
+	c.series.metric, c.series.interval = m, rollup.Hour
+	if f := c.load(); f != nil {
+		return f
+	}
+	if s := &c.series; s.held != nil {
+		return c.metricFailure(s.held, fmt.Errorf("%w: after blocks were given up they are made again", index.ErrRollup))
+	}
+	hours := make([]uint32, 0, len(rolling)+1)
+	now := time.Now()
+	for _, w := range rolling {
+		hours = append(hours, rollup.Hour.Number(milliBefore(now, w.hours)/1000))
+	}
+	figures, f := c.windows(append(hours, 0))
+	if f != nil {
+		return f
+	}
+	c.w.Raw(`{"result":{`)
+	for i, text := range figures {
+		name := "allTime"
+		if i < len(rolling) {
+			name = rolling[i].name
+		}
+		if text != nil {
+			c.w.Member(name)
+			c.w.B = append(c.w.B, text...)
+		}
+	}
+	c.w.Raw(`},"since":{`)
+	for i, w := range rolling {
+		c.w.Member(w.name)
+		c.w.B = strconv.AppendInt(c.w.B, rollup.Hour.Start(hours[i]), 10)
+	}
+	c.w.Raw("}}")
+	return nil
+}
+
+// windows returns the figures of the series from several hours on, the latest first. One
+// is nil if a chain's first blocks are not indexed and the window needs them.
+func (c *metricCall) windows(hours []uint32) (figures [][]byte, f *failure) {
+	s := &c.series
+	totals, unknown := make([]rollup.Total, len(hours)), make([]bool, len(hours))
+	var alone []rollup.Record // of the only chain
+	for i := range s.sources {
+		src := &s.sources[i]
+		list, err := src.chain.Windows(hours, s.metric.Distinct())
+		if err != nil {
+			return nil, c.metricFailure(src.chain, err)
+		}
+		above := beginsAbove(src.chain)
+		for k := range list {
+			totals[k].Add(s.metric, &list[k])
+			unknown[k] = unknown[k] || above && hours[k] <= src.first
+		}
+		alone = list
+	}
+	for k := range totals {
+		var text []byte
+		switch {
+		case unknown[k]:
+		case len(s.sources) == 1:
+			v := s.metric.Of(&alone[k])
+			text = v.Append([]byte{})
+		default:
+			text = totals[k].Append(s.metric, []byte{})
+		}
+		figures = append(figures, text)
+	}
+	return figures, nil
+}
