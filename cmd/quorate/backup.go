@@ -147,8 +147,9 @@ func verifyDataCommand() *cobra.Command {
 		Use:   "verify-data",
 		Short: "Check the archives and databases of a data folder",
 		Long: `Reads all that the archives in the data folder hold, also while a server uses it,
-and checks it: each file, its checksums, and that each block follows its parent.
-Databases can only be checked while no server uses them.
+and checks it: each file, its checksums, that each block follows its parent, and that
+blocks of the primary network are the same bytes when they are decoded with all that is
+in them and encoded again. Databases can only be checked while no server uses them.
 
 Prints a line for each part. Damage is named with its file and blocks, and the
 exit code is 1 then: a server that runs fetches these blocks again by itself.`,

@@ -120,7 +120,7 @@ func TestPrimaryKill(t *testing.T) {
 	same("after kills", dir)
 	for _, order := range []string{"check", "verify-data"} {
 		said, _ := mustCommand(t, nil, order, "--data-dir", dir)
-		if want := map[string]string{"check": "chain network-12345-p: ", "verify-data": "chain network-12345-p: blocks 0 to "}[order]; !strings.Contains(string(said), want) {
+		if want := map[string]string{"check": "chain network-12345-p: ", "verify-data": " decoded and encoded again\nchain network-12345-p: blocks 0 to "}[order]; !strings.Contains(string(said), want) {
 			t.Errorf("%s says nothing of %q:\n%s", order, want, said)
 		}
 	}

@@ -3,6 +3,7 @@
 package container
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -61,4 +62,22 @@ func (r *Reader) Read(ctx context.Context, from, to uint64, f func(*primary.Bloc
 		}
 		return f(b)
 	})
+}
+
+// Recode decodes the blocks of a range with all that is in them, and returns how many are
+// the same bytes when they are encoded again. The first that is not is damage.
+func (r *Reader) Recode(ctx context.Context, from, to uint64) (n int, err error) {
+	err = r.Read(ctx, from, to, func(b *primary.Block) error {
+		again, err := primary.Recode(r.chain, b.Raw)
+		if err == nil && !bytes.Equal(again, b.Raw) {
+			err = fmt.Errorf("%w: what it is decoded to is encoded as other bytes, so not all of it is understood", primary.ErrForm)
+		}
+		if err != nil {
+			at := b.Link().Height
+			return &archive.Damage{From: at, To: at, Err: err}
+		}
+		n++
+		return nil
+	})
+	return n, err
 }
