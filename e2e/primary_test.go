@@ -8,6 +8,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,11 +120,18 @@ func TestPrimaryNetwork(t *testing.T) {
 		}
 		s.running = false
 		r := command(t, "verify-data", "--data-dir", filepath.Join(dir, "data"))
-		for _, name := range []string{"network-12345-p", "network-12345-x", "network-12345-c"} {
-			if r.Code != 0 || !strings.Contains(r.Stdout, name) {
-				t.Errorf("verify-data: exit code %d, %s not in %s%s", r.Code, name, r.Stdout, r.Stderr)
+		for chain, want := range map[string]float64{"P": chains["P"] + 1, "X": chains["X"] + 1, "C": chains["C-containers"]} {
+			// Every container, decoded by the server's codec and encoded again, is the same.
+			line := regexp.MustCompile(`chain network-12345-` + strings.ToLower(chain) + `: .* sound, (\d+) decoded and encoded again\n`)
+			found := line.FindStringSubmatch(r.Stdout)
+			if r.Code != 0 || len(found) != 2 {
+				t.Fatalf("verify-data: exit code %d, nothing of %s in %s%s", r.Code, chain, r.Stdout, r.Stderr)
+			}
+			if n, err := strconv.ParseFloat(found[1], 64); err != nil || n < want {
+				t.Errorf("%v containers of %s are encoded again as they were, want %v", n, chain, want)
 			}
 		}
+		w.wantSets(ctx, t, l, filepath.Join(dir, "data"))
 	})
 	t.Run("a node without an index", func(t *testing.T) {
 		s := primaryServer(t, testDir(t), withoutIndex(t, node.URL))

@@ -126,6 +126,7 @@ func commands() []*cobra.Command {
 		keyCommand(),
 		reindexCommand(),
 		checkCommand(),
+		validatorsCommand(),
 		backupCommand(),
 		restoreCommand(),
 		verifyDataCommand(),

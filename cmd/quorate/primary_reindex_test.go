@@ -137,6 +137,12 @@ func TestPrimaryReindex(t *testing.T) {
 	}, "--genesis-file", genesis)
 	clean()
 	want := primaryDigests(t, d, dir)
+	wantSets(t, d, dir)
+	for name, sum := range primaryDigests(t, d, dir) {
+		if w := want[name]; !bytes.Equal(sum[:], w[:]) {
+			t.Errorf("to print validators changes the rows of %s", name)
+		}
+	}
 
 	chains := damagePrimary(t, dir)
 	if said := say(exitFailed, "check"); strings.Count(said, " 1 differ\n") != chains || strings.Count(said, "follows from no block") != chains {

@@ -277,3 +277,11 @@ func (l *Ledger) settleAssets(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Subnets returns the IDs of all subnets, the primary network among them.
+func (l *Ledger) Subnets() (list []ids.ID) {
+	for _, s := range l.subnets {
+		list = append(list, s.id)
+	}
+	return list
+}
