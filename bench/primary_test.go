@@ -123,6 +123,7 @@ type primaryRows struct {
 func (r *primaryRows) Primary(name string) (httpapi.PrimaryNetwork, bool) { return r, name == "fuji" }
 func (r *primaryRows) NetworkID() uint32                                  { return world.NetworkID }
 func (r *primaryRows) AVAX() chain.ID                                     { return r.avax }
+func (r *primaryRows) Told() *primary.Told                                { return &primary.Told{} }
 
 func (r *primaryRows) Chain(k primary.Kind) (httpapi.PrimaryChain, bool) {
 	return primaryChain{r, k}, k != primary.CChain

@@ -139,6 +139,15 @@ func TestPrimaryNetwork(t *testing.T) {
 		s.awaitMetric(t, "quorate_index_height", "X", chains["X"])
 		s.awaitMetric(t, "quorate_container_bare_blocks_total", "P", chains["P"])
 		s.wantChecks(t, "P", "X", "C")
+		// Without the genesis the supply does not follow from the blocks: it is the node's.
+		want := `"stakingRatio":"` + l.StakingRatio() + `"`
+		await(ctx, t, "the staking ratio of the node", func() (string, bool) {
+			a, err := s.client.Get(ctx, "/v1/networks/fuji")
+			if err != nil {
+				return err.Error(), false
+			}
+			return string(a.Body) + ", want " + want, strings.Contains(string(a.Body), want)
+		})
 	})
 }
 

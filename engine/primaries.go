@@ -33,6 +33,9 @@ func (p PrimaryNetwork) AVAX() chain.ID {
 	return id
 }
 
+// Told returns what nodes say of the network that no block does.
+func (p PrimaryNetwork) Told() *primary.Told { return p.network.Told() }
+
 // Chain returns a followed chain, or nil.
 func (p PrimaryNetwork) Chain(k primary.Kind) *follow.Primary { return p.of.get(p.network.ID(), k) }
 
@@ -188,6 +191,7 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 		e.primaries.add(p)
 		if rows, ok := p.Rows().(*pchain.Chain); ok {
 			n.OwnSets(ownSets{rows})
+			errs = append(errs, n.Go("standings of validators", n.WatchStandings))
 		}
 		if c.name == c.letter {
 			n.Attach(of, containers{p, func() error {

@@ -131,8 +131,12 @@
 //   - A blockId is a height or an ID, also that of the proposer's header; IDs in paths
 //     and parameters may be in hex.
 //   - Validators without subnetId are those of the primary network; those of one node
-//     are of all subnets. What only its neighbours know of a node is 0 for the SDKs,
-//     which demand it.
+//     are of all subnets. uptimePerformance, of the primary network alone, and
+//     avalancheGoVersion are what the followed node says; where it does not they are left
+//     out, and the uptime is 0 for the SDKs, which demand it, like all else that only its
+//     neighbours know of a node.
+//   - stakingRatio is that after the last block, and where the supply does not follow
+//     from the blocks, what the followed node says of supply and stake.
 //   - amountBurned is all that the inputs have more than the outputs, with what goes to
 //     the balance of validators of L1s. txTypes may be repeated, or a list.
 //   - Outputs are those that are there and those that are staked, on the C-Chain those

@@ -305,3 +305,53 @@ func TestPrimaryKept(t *testing.T) {
 		t.Error("a block of the chain did not change the answer")
 	}
 }
+
+// TestPrimaryTold: what no block says is as a node says it, and absent where none does, or
+// 0 for the SDKs, which demand it.
+func TestPrimaryTold(t *testing.T) {
+	t.Parallel()
+	validator := func(n *fakePrimary, agent string) (object map[string]any) {
+		t.Helper()
+		var page struct{ Validators []map[string]any }
+		getJSON(t, primaryServer(t, n), onFuji+"/validators?validationStatus=active", &page, "User-Agent", agent)
+		if len(page.Validators) != 1 {
+			t.Fatalf("%v", page)
+		}
+		return page.Validators[0]
+	}
+	f := func(told primary.Told, agent string, uptime, version any) {
+		t.Helper()
+		n := samplePrimary()
+		n.told = told
+		v := validator(n, agent)
+		if v["uptimePerformance"] != uptime || v["avalancheGoVersion"] != version {
+			t.Errorf("%+v, %s: %v, %v", told, agent, v["uptimePerformance"], v["avalancheGoVersion"])
+		}
+	}
+	f(primary.Told{}, "", nil, nil)
+	f(primary.Told{}, sdkUser, 0.0, nil)
+	seen := func(uptime uint32) primary.Told {
+		return primary.Told{Uptimes: map[chain.NodeID]uint32{nodeOne: uptime}}
+	}
+	f(seen(1_000_000), "", 100.0, nil)
+	f(seen(1), sdkUser, 0.0001, nil)
+	f(seen(0), "", 0.0, nil)
+	f(primary.Told{Versions: map[chain.NodeID]string{nodeOne: "a/1.2.3"}}, "", nil, "a/1.2.3")
+	f(primary.Told{Uptimes: map[chain.NodeID]uint32{nodeTwo: 7}, Versions: map[chain.NodeID]string{nodeTwo: "a/1.2.3"}}, "", nil, nil)
+
+	ratio := func(inexact bool, told primary.Told, agent string, want any) {
+		t.Helper()
+		n := samplePrimary()
+		n.inexact, n.told = inexact, told
+		var details struct{ ValidatorDetails map[string]any }
+		getJSON(t, primaryServer(t, n), onFuji, &details, "User-Agent", agent)
+		if got := details.ValidatorDetails["stakingRatio"]; got != want {
+			t.Errorf("%v, %+v: %v, want %v", inexact, told, got, want)
+		}
+	}
+	half := primary.Told{Supply: 10, Staked: 5}
+	ratio(false, half, "", "0.000002") // from the blocks
+	ratio(true, half, "", "0.5")
+	ratio(true, primary.Told{}, "", nil)
+	ratio(true, primary.Told{}, sdkUser, "")
+}

@@ -34,7 +34,7 @@ func (c *primaryCall) networkDetails() *failure {
 	if err != nil {
 		return c.unreadable(err)
 	}
-	c.w.NetworkDetails(&t)
+	c.w.NetworkDetails(&t, c.network.Told())
 	return nil
 }
 
@@ -122,7 +122,8 @@ func (c *primaryCall) listValidators() *failure {
 		of.Subnet = &chain.PrimaryNetworkID
 	}
 	c.list("validators")
-	next, err := rows.Stakers(&of, c.page(), fits(c, func(s *primary.Staker) { c.w.Validator(s, &totals, c.proof(s), c.removed(s)) }))
+	told := c.network.Told()
+	next, err := rows.Stakers(&of, c.page(), fits(c, func(s *primary.Staker) { c.w.Validator(s, &totals, told, c.proof(s), c.removed(s)) }))
 	return c.finish(next, err, nil)
 }
 

@@ -21,6 +21,8 @@ type PrimaryNetwork interface {
 	NetworkID() uint32
 	// AVAX returns the ID of the network's coin as an asset.
 	AVAX() chain.ID
+	// Told returns what nodes say of the network that no block does.
+	Told() *primary.Told
 	// Chain returns one of its chains; false if that one is not followed.
 	Chain(k primary.Kind) (PrimaryChain, bool)
 }

@@ -32,6 +32,12 @@ func samplePrimary() *fakePrimary {
 			primary.CChain:    {id: chain.ID{0x20}, height: 30},
 			primary.XVertices: {id: fujiX, height: 40},
 		},
+		told: primary.Told{
+			Uptimes:  map[chain.NodeID]uint32{nodeOne: 999_876},
+			Versions: map[chain.NodeID]string{nodeOne: "avalanchego/1.14.2"},
+			Shares:   []primary.VersionShare{{Version: "avalanchego/1.14.2", Validators: 1, Staked: 2000e9}, {Version: "other/1.0.0", Validators: 2, Staked: 7}},
+			Supply:   500_000_000e9, Staked: 250_000_000e9, // what follows from blocks is believed before
+		},
 		subnets: []primary.Subnet{{ID: chain.ID{2}, Height: 11, Time: 1_700_000_000, Owners: platformOwners}, l1},
 		stakers: []primary.Staker{
 			{TxID: chain.ID{0x31}, Node: nodeOne, Weight: 2000e9, Status: primary.Active, Start: 1_700_000_000, End: 1_700_000_000 + 30*day, RewardOwners: platformOwners, Fee: 20_000,

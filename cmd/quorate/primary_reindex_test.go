@@ -113,6 +113,7 @@ func TestPrimaryReindex(t *testing.T) {
 		}
 	}
 	run(func(url string) {
+		awaitTold(t, url)
 		fees := map[string]uint64{}
 		d.Primary().Read(func(s *devprimary.State) { fees["p"] = s.Burned })
 		d.Primary().ReadX(func(s *devprimary.XState) { fees["x"] = uint64(len(s.Txs)) * 1_000_000 })
@@ -181,4 +182,33 @@ func TestPrimaryReindex(t *testing.T) {
 	if said := say(exitFailed, "check", "--chain", "network-12345-p"); !strings.Contains(said, "genesis") {
 		t.Error(said)
 	}
+}
+
+// awaitTold waits until a server shows what its node says of the validators.
+func awaitTold(t *testing.T, url string) {
+	t.Helper()
+	poll(t, 100*time.Millisecond, "uptimes and versions are shown", func() bool {
+		_, body := get(t, url+"/v1/networks/fuji/validators?validationStatus=active&pageSize=100")
+		var page struct {
+			Validators []struct {
+				UptimePerformance  *float64
+				AvalancheGoVersion string
+			}
+		}
+		if err := json.Unmarshal(body, &page); err != nil {
+			t.Fatalf("%v: %s", err, body)
+		}
+		all, uptimes, versions := len(page.Validators), map[float64]bool{}, 0
+		for _, v := range page.Validators {
+			if v.UptimePerformance == nil {
+				return false
+			}
+			uptimes[*v.UptimePerformance] = true
+			if v.AvalancheGoVersion == "avalanchego/1.14.2" {
+				versions++
+			}
+		}
+		_, body = get(t, url+"/v1/networks/fuji")
+		return all > 0 && uptimes[100] && uptimes[99.5] && versions == 2 && bytes.Contains(body, []byte(`"version":"avalanchego/1.14.2"`))
+	})
 }

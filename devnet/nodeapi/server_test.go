@@ -81,7 +81,7 @@ func TestBodies(t *testing.T) {
 	staker := `{"txID":"{T1}","startTime":"1735689600","endTime":"2366841600","weight":"2000000000000000","nodeID":"{N1}",` +
 		`"validationRewardOwner":{"locktime":"0","threshold":"1","addresses":["{A1}"]},` +
 		`"delegationRewardOwner":{"locktime":"0","threshold":"1","addresses":["{A1}"]},` +
-		`"potentialReward":"0","accruedDelegateeReward":"0","delegationFee":"2.0000","uptime":"100.0000","connected":true,` +
+		`"potentialReward":"0","accruedDelegateeReward":"0","delegationFee":"2.0000","uptime":"99.5000","connected":true,` +
 		`"signer":{"publicKey":"{K1}","proofOfPossession":"{S1}"},"delegatorCount":"0","delegatorWeight":"0","delegators":[]}`
 	member := `{"nodeID":"{N1}","weight":"100","startTime":"1735689600","validationID":"{V1}","publicKey":"{K1}",` +
 		`"remainingBalanceOwner":{"locktime":"0","threshold":"1","addresses":["{A1}"]},` +

@@ -180,7 +180,7 @@ func (s *Server) toPrimary(m world.Member, alone bool) primaryValidator {
 		EndTime: number(s.world.StakeEnd().Unix()), // a fixed time
 		Weight:  number(m.Weight), NodeID: nodeID(m.NodeID),
 		ValidationRewardOwner: rewards, DelegationRewardOwner: rewards, DelegationFee: 2,
-		Connected: m.Index == 0 || s.live.Online(m.Index), Uptime: 100,
+		Connected: m.Index == 0 || s.live.Online(m.Index), Uptime: uptimeOf(m.Index),
 	}
 	if !m.NoKey {
 		proof := proofOf(m.Validator)

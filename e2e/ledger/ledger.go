@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ava-labs/avalanchego/api/info"
 	"github.com/ava-labs/avalanchego/genesis"
 	"github.com/ava-labs/avalanchego/graft/coreth/plugin/evm/client"
 	"github.com/ava-labs/avalanchego/ids"
@@ -27,6 +28,7 @@ type Ledger struct {
 
 	*platform
 	assets  map[ids.ID]*asset
+	iClient *info.Client
 	pClient *platformvm.Client
 	xClient *avm.Client
 	cClient client.Client
@@ -88,7 +90,7 @@ func Read(ctx context.Context, url string) (*Ledger, error) {
 	}
 	l := &Ledger{
 		NetworkID: constants.LocalID, AVAX: avaxID, Genesis: raw,
-		pClient: platformvm.NewClient(url), xClient: avm.NewClient(url, "X"), cClient: client.NewCChainClient(url),
+		iClient: info.NewClient(url), pClient: platformvm.NewClient(url), xClient: avm.NewClient(url, "X"), cClient: client.NewCChainClient(url),
 		assets: map[ids.ID]*asset{},
 	}
 	state, err := pgenesis.Parse(raw)

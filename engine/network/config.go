@@ -44,6 +44,9 @@ type Settings struct {
 	MaxHeightLookback uint64
 	// PeerPoll is how often the node is asked for addresses of validators. Default 10 s.
 	PeerPoll time.Duration
+	// StandingPoll is how often the node is asked for the uptimes of validators and the
+	// supply. Each poll costs the node a look at all stakers. Default 5 min.
+	StandingPoll time.Duration
 	// MinConnected is the share of the primary network's stake, in percent, that
 	// must be connected for the engine to call itself ready. Default 67.
 	MinConnected int
@@ -67,13 +70,14 @@ func (c *Settings) Fill() error {
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, 8*time.Second)
 	c.HeightPoll = cmp.Or(c.HeightPoll, 200*time.Millisecond)
 	c.PeerPoll = cmp.Or(c.PeerPoll, 10*time.Second)
+	c.StandingPoll = cmp.Or(c.StandingPoll, 5*time.Minute)
 	c.MinConnected = cmp.Or(c.MinConnected, 67)
 	c.ConnectPatience = cmp.Or(c.ConnectPatience, 15*time.Second)
 	if c.Log == nil {
 		c.Log = func(string) *slog.Logger { return slog.New(slog.DiscardHandler) }
 	}
 	switch {
-	case c.BufferWindow < 0, c.RequestTimeout < 0, c.HeightPoll < 0, c.PeerPoll < 0, c.ConnectPatience < 0:
+	case c.BufferWindow < 0, c.RequestTimeout < 0, c.HeightPoll < 0, c.PeerPoll < 0, c.StandingPoll < 0, c.ConnectPatience < 0:
 		return errors.New("durations must not be negative")
 	case c.MinConnected < 0 || c.MinConnected > 100:
 		return fmt.Errorf("minimum connected stake of %d%%: must be 0 to 100", c.MinConnected)

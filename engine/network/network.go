@@ -46,6 +46,7 @@ type Network struct {
 	last     *lastSets
 
 	accepted *accepted
+	told     *told
 
 	unresolved map[chain.NodeID]bool // tracked peers whose name has no address; owned by discover
 
@@ -91,6 +92,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 		n.forwards[cfg.APIs[i].ID] = f
 	}
 	n.node = platform.New(n.source)
+	n.told = &told{node: n.node, log: cfg.Log("P")}
 	if n.peers, err = n.newPeers(cfg.Known.Version); err != nil {
 		return nil, err
 	}
@@ -172,11 +174,6 @@ func (n *Network) newPeers(version platform.Version) (*p2p.Network, error) {
 	})
 }
 
-func (n *Network) version(ctx context.Context) (wire.Version, error) {
-	v, err := n.node.NodeVersion(ctx)
-	return wire.Version(v), err
-}
-
 // proofOfNothing is a well-formed BLS signature for the handshake. Peers check
 // whose it is only for validators, which we are not.
 func proofOfNothing() [bls.SignatureLen]byte {
@@ -184,16 +181,21 @@ func proofOfNothing() [bls.SignatureLen]byte {
 }
 
 // discover returns the addresses of validators that the followed node knows: its
-// peers, and its own. It also refreshes those of tracked peers, and keeps to the node's version: peers close the door
-// on old ones after an upgrade of the network.
+// peers, and its own. It also refreshes those of tracked peers, notes what versions they
+// are of, and keeps to the node's version: peers close the door on old ones after an
+// upgrade of the network.
 func (n *Network) discover(ctx context.Context) ([]p2p.Address, error) {
 	n.track(ctx)
 	known, err := n.node.Peers(ctx)
 	if err != nil {
+		n.told.expire()
 		return nil, err
 	}
-	if v, err := n.version(ctx); err == nil {
-		n.peers.SetClientVersion(v)
+	v, err := n.node.NodeVersion(ctx)
+	version := ""
+	if err == nil {
+		version = v.String()
+		n.peers.SetClientVersion(wire.Version(v))
 	} else {
 		n.cfg.Log("p2p").Debug("node does not tell its version", "network", n.cfg.ID, "err", err)
 	}
@@ -204,6 +206,10 @@ func (n *Network) discover(ctx context.Context) ([]p2p.Address, error) {
 	// Public nodes often do not tell their own address; they can be reached
 	// through gossip then.
 	self, idErr := n.node.NodeID(ctx)
+	if idErr != nil {
+		version = ""
+	}
+	n.told.peers(known, self, version)
 	addr, ipErr := n.node.NodeIP(ctx)
 	if idErr == nil && ipErr == nil {
 		out = append(out, p2p.Address{NodeID: self, Addr: addr})

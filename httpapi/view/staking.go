@@ -10,24 +10,46 @@ import (
 	"quorate/engine/primary"
 )
 
-// NetworkDetails writes the sums over the active stakers of the primary network. What
-// nodes run is not known of a chain, so the distribution over versions is empty.
-func (w *Writer) NetworkDetails(t *primary.Totals) {
+// NetworkDetails writes the sums over the active stakers of the primary network, and what
+// nodes say of it: which versions validators run, and where the supply does not follow
+// from the blocks, what share of it is staked.
+func (w *Writer) NetworkDetails(t *primary.Totals, told *primary.Told) {
 	w.Raw(`{"validatorDetails":{`)
 	w.whole("validatorCount", uint64(t.Validators))
 	w.count("totalAmountStaked", t.Staked)
 	w.demanded("estimatedAnnualStakingReward", "")
-	w.Raw(`,"stakingDistributionByVersion":[]`)
-	if t.Supply != nil {
-		w.Member("stakingRatio")
-		w.B = append(appendRatio(append(w.B, '"'), t.Staked+t.Delegated, *t.Supply, 0), '"')
-	} else {
+	w.Member("stakingDistributionByVersion")
+	w.Raw("[")
+	for i := range told.Shares {
+		w.share(&told.Shares[i])
+	}
+	w.Raw("]")
+	switch {
+	case t.Supply != nil:
+		w.stakingRatio(t.Staked+t.Delegated, *t.Supply)
+	case told.Supply > 0:
+		w.stakingRatio(told.Staked, told.Supply)
+	default:
 		w.demanded("stakingRatio", "")
 	}
 	w.Raw(`},"delegatorDetails":{`)
 	w.whole("delegatorCount", uint64(t.Delegators))
 	w.count("totalAmountStaked", t.Delegated)
 	w.Raw("}}")
+}
+
+func (w *Writer) share(s *primary.VersionShare) {
+	w.Comma()
+	w.B = append(w.B, '{')
+	w.text("version", s.Version)
+	w.count("amountStaked", s.Staked)
+	w.whole("validatorCount", uint64(s.Validators))
+	w.B = append(w.B, '}')
+}
+
+func (w *Writer) stakingRatio(staked, supply uint64) {
+	w.Member("stakingRatio")
+	w.B = append(appendRatio(append(w.B, '"'), staked, supply, 0), '"')
 }
 
 // ratioDigits is the number of decimals of a ratio.
@@ -63,11 +85,11 @@ func (w *Writer) unknownNumber(name string) {
 	}
 }
 
-// Validator writes a validator of limited time. What only the node's neighbours know,
-// its uptime and health and where it is, is left out, or where the SDKs demand it 0. proof
-// is the proof of possession of its key, empty if that is not known, and removed the
-// time of what removed it before its end.
-func (w *Writer) Validator(s *primary.Staker, t *primary.Totals, proof []byte, removed uint64) {
+// Validator writes a validator of limited time. Of what only its neighbours know, uptime
+// and version are written where a node has told them. The rest, its health and where it
+// is, is left out, or where the SDKs demand it 0. proof is the proof of possession of its
+// key, empty if that is not known, and removed the time of what removed it before its end.
+func (w *Writer) Validator(s *primary.Staker, t *primary.Totals, told *primary.Told, proof []byte, removed uint64) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.id("txHash", &s.TxID)
@@ -82,7 +104,7 @@ func (w *Writer) Validator(s *primary.Staker, t *primary.Totals, proof []byte, r
 	w.signer(s, proof)
 	switch s.Status {
 	case primary.Active:
-		w.activeValidator(s, t)
+		w.activeValidator(s, t, told)
 	case primary.Removed:
 		w.id("removeTxHash", &s.EndTx)
 		w.whole("removeTimestamp", removed)
@@ -95,7 +117,7 @@ func (w *Writer) Validator(s *primary.Staker, t *primary.Totals, proof []byte, r
 	w.B = append(w.B, '}')
 }
 
-func (w *Writer) activeValidator(s *primary.Staker, t *primary.Totals) {
+func (w *Writer) activeValidator(s *primary.Staker, t *primary.Totals, told *primary.Told) {
 	if s.Subnet == chain.PrimaryNetworkID {
 		w.Member("stakePercentage")
 		w.B = appendRatio(w.B, s.Weight, t.Staked+t.Delegated, 2)
@@ -104,12 +126,22 @@ func (w *Writer) activeValidator(s *primary.Staker, t *primary.Totals) {
 	}
 	w.delegated(s)
 	w.rewards("potentialRewards", s)
-	w.unknownNumber("uptimePerformance")
+	// No node says for which part of its time it has seen a validator of a subnet.
+	if uptime, ok := told.Uptimes[s.Node]; ok && s.Subnet == chain.PrimaryNetworkID {
+		w.Member("uptimePerformance")
+		w.B = appendRatio(w.B, uint64(uptime), oneUptime, 2)
+	} else {
+		w.unknownNumber("uptimePerformance")
+	}
+	w.known("avalancheGoVersion", told.Versions[s.Node])
 	if w.Dialect != Contract {
 		w.Raw(`,"validatorHealth":{"reachabilityPercent":0,"benchedPChainRequestsPercent":0,` +
 			`"benchedXChainRequestsPercent":0,"benchedCChainRequestsPercent":0},"geolocation":null`)
 	}
 }
+
+// oneUptime is the uptime of a node that was always seen.
+const oneUptime = 1_000_000
 
 func (w *Writer) delegated(s *primary.Staker) {
 	w.whole("delegatorCount", uint64(s.Delegators))

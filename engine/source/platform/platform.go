@@ -103,15 +103,20 @@ type number uint64
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *number) UnmarshalJSON(b []byte) error {
-	if len(b) >= 2 && b[0] == '"' && b[len(b)-1] == '"' {
-		b = b[1 : len(b)-1]
-	}
-	v, err := strconv.ParseUint(string(b), 10, 64)
+	v, err := strconv.ParseUint(string(unquote(b)), 10, 64)
 	if err != nil {
 		return fmt.Errorf("not an unsigned integer: %.40q", b)
 	}
 	*n = number(v)
 	return nil
+}
+
+// unquote returns what is between the quotes of a string, and all else as it is.
+func unquote(b []byte) []byte {
+	if len(b) >= 2 && b[0] == '"' && b[len(b)-1] == '"' {
+		return b[1 : len(b)-1]
+	}
+	return b
 }
 
 // unhex reads 0x and hex digits into dst, which must be filled exactly.
