@@ -34,7 +34,8 @@ const (
 		`{"type":"event","name":"ReceiptReceived","inputs":[{"name":"messageID","type":"bytes32","indexed":true},{"name":"destinationBlockchainID","type":"bytes32","indexed":true},{"name":"relayerRewardAddress","type":"address","indexed":true},` + icmFee + `]},` +
 		`{"type":"event","name":"ReceiveCrossChainMessage","inputs":[{"name":"messageID","type":"bytes32","indexed":true},{"name":"sourceBlockchainID","type":"bytes32","indexed":true},{"name":"deliverer","type":"address","indexed":true},{"name":"rewardRedeemer","type":"address"},` + icmContent + `]},` +
 		`{"type":"event","name":"MessageExecuted","inputs":[{"name":"messageID","type":"bytes32","indexed":true},{"name":"sourceBlockchainID","type":"bytes32","indexed":true}]},` +
-		`{"type":"event","name":"MessageExecutionFailed","inputs":[{"name":"messageID","type":"bytes32","indexed":true},{"name":"sourceBlockchainID","type":"bytes32","indexed":true},` + icmContent + `]}]`
+		`{"type":"event","name":"MessageExecutionFailed","inputs":[{"name":"messageID","type":"bytes32","indexed":true},{"name":"sourceBlockchainID","type":"bytes32","indexed":true},` + icmContent + `]},` +
+		`{"type":"event","name":"RelayerRewardsRedeemed","inputs":[{"name":"redeemer","type":"address","indexed":true},{"name":"asset","type":"address","indexed":true},{"name":"amount","type":"uint256"}]}]`
 )
 
 // icmMessenger is where TeleporterMessenger lies on all chains.
@@ -91,6 +92,9 @@ func icmLog(t *testing.T, contract *abi.ABI, all map[string]*icmTruth, self stri
 	if err != nil {
 		t.Fatal(err)
 	}
+	if event.Name == "RelayerRewardsRedeemed" { // of no message
+		return
+	}
 	values := map[string]any{}
 	if err := contract.UnpackIntoMap(values, event.Name, l.Data); err != nil {
 		t.Fatal(err)
@@ -141,55 +145,101 @@ func TestICMDevnet(t *testing.T) {
 	program := installSDKs(t)
 	d, chains := startEVMDevnet(t, "--blocks", "80", "--txs-per-block", "2", "--block-interval", "0", "--evm-chains", "1")
 	file := filepath.Join(testDir(t), "chains.json")
-	write := func(path string, v any) {
-		t.Helper()
-		b, err := json.Marshal(v)
-		if err == nil {
-			err = os.WriteFile(path, b, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(file, map[string]any{"chains": []any{map[string]any{
+	writeJSON(t, file, map[string]any{"chains": []any{map[string]any{
 		"rpc": chains[1].RPCURL, "ws": chains[1].WSURL, "blockchain-id": chains[1].BlockchainID, "subnet-id": chains[1].SubnetID, "name": "First L1",
 		"token": map[string]any{"name": "Coin", "symbol": "CN", "decimals": 9},
 	}}})
 	s := startIndexer(t, d.URL, "--chains-file", file)
 	want := icmLogs(t, chains)
+	if len(want) < 30 {
+		t.Errorf("%d messages", len(want))
+	}
+	checkICM(t, s, want)
+	walkICM(t, s, program, icmFacts(t, chains, want))
+}
+
+// checkICM compares the server's list of all messages with what the logs say.
+func checkICM(t *testing.T, s *server, want map[string]*icmTruth) {
+	t.Helper()
 	got := awaitICM(t, s, len(want))
 	for id, m := range want {
 		if got[id] != *m {
 			t.Errorf("%+v\nwant %+v", got[id], *m)
 		}
 	}
-	if len(got) != len(want) || len(want) < 30 {
+	if len(got) != len(want) {
 		t.Errorf("%d messages, want %d", len(got), len(want))
 	}
+}
+
+// walkICM has both SDKs read interchain messages and their numbers.
+func walkICM(t *testing.T, s *server, program string, icm map[string]any) {
+	t.Helper()
 	facts := filepath.Join(testDir(t), "facts.json")
-	write(facts, map[string]any{"baseUrl": s.URL, "evmChains": []any{}, "network": "fuji", "icm": icmFacts(t, chains, want)})
+	writeJSON(t, facts, map[string]any{"baseUrl": s.URL, "evmChains": []any{}, "network": "fuji", "icm": icm})
 	calls, code := runSDKs(t, program, facts, s.URL, "icm")
+	metrics := map[string]int{}
 	for _, c := range calls {
 		t.Logf("%-12s %-50s %3d items %s", c.SDK, c.Call, c.Items, c.Request)
 		if c.Error != nil {
 			t.Errorf("%s %s %s: %s: %s\ncause: %s\nbody: %s", c.SDK, c.Call, c.Request, c.Error.Name, c.Error.Message, c.Error.Cause, c.Error.Body)
 		} else if c.Refused == 0 && c.Items == 0 {
 			t.Errorf("%s %s %s: the answer is empty", c.SDK, c.Call, c.Request)
+		} else if strings.HasPrefix(c.Call, "metrics.") {
+			metrics[c.Call]++
 		}
 	}
-	if code != 0 || len(calls) < 40 {
-		t.Errorf("%d calls, exit code %d", len(calls), code)
+	if code != 0 || len(calls) < 40 || len(metrics) != 3 {
+		t.Errorf("%d calls, of numbers %v, exit code %d", len(calls), metrics, code)
+	}
+}
+
+func writeJSON(t *testing.T, path string, v any) {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err == nil {
+		err = os.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
 // icmFacts returns for the SDKs' program which messages there are.
 func icmFacts(t *testing.T, chains []evmFacts, all map[string]*icmTruth) map[string]any {
 	t.Helper()
-	numbers := map[string]string{}
+	number := map[string]string{}
 	for _, c := range chains {
-		numbers[c.BlockchainID] = c.ChainID
+		number[c.BlockchainID] = c.ChainID
 	}
-	f := map[string]any{}
+	type numbers struct {
+		Sent     int `json:"sent"`
+		Received int `json:"received"`
+	}
+	type pair struct {
+		Source      string `json:"source"`
+		Destination string `json:"destination"`
+		Messages    int    `json:"messages"`
+	}
+	counts := map[string]*numbers{}
+	var pairs []*pair
+	for _, c := range chains {
+		counts[c.ChainID] = &numbers{}
+	}
+	for _, m := range all {
+		counts[number[m.SourceBlockchainID]].Sent++
+		if m.DestinationTransaction.TxHash != "" {
+			counts[number[m.DestinationBlockchainID]].Received++
+		}
+		i := slices.IndexFunc(pairs, func(p *pair) bool {
+			return p.Source == m.SourceBlockchainID && p.Destination == m.DestinationBlockchainID
+		})
+		if i < 0 {
+			i, pairs = len(pairs), append(pairs, &pair{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID})
+		}
+		pairs[i].Messages++
+	}
+	f := map[string]any{"counts": counts, "pairs": pairs}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		m := all[id]
 		if m.Status == "pending" {
@@ -198,7 +248,7 @@ func icmFacts(t *testing.T, chains []evmFacts, all map[string]*icmTruth) map[str
 		}
 		f["messageId"], f["address"], f["source"], f["destination"] = id, m.To, m.SourceBlockchainID, m.DestinationBlockchainID
 		f["transactions"] = map[string]string{
-			numbers[m.SourceBlockchainID]: m.SourceTransaction.TxHash, numbers[m.DestinationBlockchainID]: m.DestinationTransaction.TxHash,
+			number[m.SourceBlockchainID]: m.SourceTransaction.TxHash, number[m.DestinationBlockchainID]: m.DestinationTransaction.TxHash,
 		}
 	}
 	return f

@@ -124,6 +124,30 @@ export function icmCalls({ icm }) {
     ...["icm.listByAddress", "teleporter.listTeleporterMessagesByAddress"].map((name) => call(name, "messages", { address })),
     ...Object.entries(icm.transactions).map(([chainId, txHash]) =>
       ({ endpoint: "icm", name: "data.evm.transactions.get", request: { chainId, txHash }, member: "teleporterMessageInfo" })),
+    ...icmMetrics(icm),
+  ];
+}
+
+// icmMetrics gives the calls for the numbers of messages. counts has what chains have sent
+// and received, and pairs what went from one blockchain to another.
+function icmMetrics({ counts, pairs }) {
+  const on = (method, request, more) => ({ endpoint: "icm", name: `metrics.chains.${method}`, request, ...more });
+  const all = pairs.reduce((sum, p) => sum + p.messages, 0);
+  const network = "fuji";
+  return [
+    ...Object.entries(counts).flatMap(([chainId, { sent, received }]) =>
+      Object.entries({ teleporterSourceTxnCount: sent, teleporterDestinationTxnCount: received, teleporterTotalTxnCount: sent + received })
+        .map(([metric, value]) => on("getTeleporterMetrics", { chainId, metric }, { only: "avacloud-sdk", wants: { "result.value": value } }))),
+    on("getICMSummary", { network }, { only: "chainkit", wants: { "result.allTime": all } }),
+    on("getICMTimeseries", { network, timeInterval: "day", pageSize: 50 }, { only: "chainkit", rows: "results", sum: { value: all } }),
+    ...pairs.flatMap(({ source, destination, messages }) => {
+      const of = { network, srcBlockchainId: source, destBlockchainId: destination };
+      const groupBy = "srcBlockchainId,destBlockchainId";
+      return [
+        on("getICMSummary", { ...of, groupBy }, { only: "chainkit", wants: { "result.allTime": messages } }),
+        on("getICMTimeseries", { ...of, groupBy, timeInterval: "month" }, { only: "chainkit", rows: "results", sum: { value: messages } }),
+      ];
+    }),
   ];
 }
 

@@ -31,6 +31,10 @@ async function single(client, call, options) {
   const answer = await invoke(client, call.name, request, options);
   call.check?.(answer);
   if (call.member && answer[call.member] === undefined) throw new Error(`the answer has no ${call.member}`);
+  for (const [path, want] of Object.entries(call.wants ?? {})) {
+    const value = path.split(".").reduce((o, part) => o?.[part], answer);
+    if (value !== want) throw new Error(`${path} is ${value}, not ${want}`);
+  }
   return { pages: 1, items: 1, keys: Object.keys(answer).sort() };
 }
 
@@ -105,6 +109,7 @@ async function hooked(client, call, options) {
 async function walk(client, call, options) {
   const rows = new Set();
   const tokens = new Set();
+  const sums = Object.keys(call.sum ?? {}).map((member) => [member, 0]);
   let pages = 0, items = 0;
   for await (const page of pagesOf(client, call, options)) {
     const list = page[call.rows];
@@ -113,11 +118,15 @@ async function walk(client, call, options) {
     items += list.length;
     for (const row of list) {
       rows.add(digest(JSON.stringify(row)));
+      for (const sum of sums) sum[1] += row[sum[0]];
     }
     const token = page.nextPageToken;
     if (token !== undefined && tokens.has(token)) throw new Error(`page ${pages} has the token of an earlier page`);
     tokens.add(token);
     if (pages > maxPages) throw new Error(`more than ${maxPages} pages`);
+  }
+  for (const [member, value] of sums) {
+    if (value !== call.sum[member]) throw new Error(`the rows have ${value} as ${member}, not ${call.sum[member]}`);
   }
   const repeated = items - rows.size;
   if (repeated && !call.repeats) throw new Error(`${repeated} of ${items} rows came twice`);
