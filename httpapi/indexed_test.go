@@ -44,7 +44,7 @@ func indexed(t testing.TB, n uint64) (*Server, *indexedChain) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
+		if err := db.CloseWithin(time.Minute); err != nil {
 			t.Error(err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"quorate/devnet/torture"
 	"quorate/engine/chain"
@@ -33,7 +34,7 @@ func openChain(t testing.TB, name string) *index.Chain {
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		if err := db.Close(); err != nil {
+		if err := db.CloseWithin(time.Minute); err != nil {
 			t.Error(err)
 		}
 	})
