@@ -72,10 +72,10 @@ func newL1s(ctx context.Context, t *testing.T, w *world) *l1World {
 	if x.wallet, err = l1.NewWallet(ctx, w.entry()); err != nil {
 		t.Fatal(err)
 	}
-	if x.open, err = l1.Create(ctx, x.wallet, "open", openNumber); err != nil {
+	if x.open, err = l1.Create(ctx, x.wallet, "open", openNumber, nil); err != nil {
 		t.Fatal(err)
 	}
-	if x.private, err = l1.Create(ctx, x.wallet, "private", privateNumber); err != nil {
+	if x.private, err = l1.Create(ctx, x.wallet, "private", privateNumber, nil); err != nil {
 		t.Fatal(err)
 	}
 	plugin, err := localnet.BuildPlugin(ctx, w.release, os.Stderr)

@@ -1,5 +1,5 @@
 // Compiles the contracts of this folder into the .hex files beside them, which
-// hold creation bytecode. Only needed after a change to a .sol file:
+// hold creation bytecode, or that of the contract where a genesis places it. Only needed after a change to a .sol file:
 //
 //   mkdir /tmp/contracts && cd /tmp/contracts
 //   npm install solc@0.8.37 @openzeppelin/contracts@5.7.0
@@ -14,8 +14,9 @@ import { fileURLToPath } from 'node:url';
 const packages = join(process.cwd(), 'node_modules');
 const solc = createRequire(join(packages, 'x.js'))('solc');
 const deployed = [
-  'Art', 'Box', 'Claims', 'Coin', 'Factory', 'Fee', 'Items', 'Rebasing', 'Renamed', 'Router', 'Wrapped',
-]; // by tests, see contracts.go
+  'Art', 'Box', 'Claims', 'Coin', 'Factory', 'Fee', 'Inbox', 'Items', 'Rebasing', 'Renamed', 'Router', 'Wrapped',
+];
+const placed = ['Messenger']; // in a genesis, without its creation // by tests, see contracts.go
 const here = dirname(fileURLToPath(import.meta.url));
 
 const sources = {};
@@ -29,7 +30,7 @@ const input = {
     evmVersion: 'cancun', // what the C-Chain runs
     optimizer: { enabled: true, runs: 200 },
     metadata: { bytecodeHash: 'none', appendCBOR: false },
-    outputSelection: { '*': { '*': ['evm.bytecode.object'] } },
+    outputSelection: { '*': { '*': ['evm.bytecode.object', 'evm.deployedBytecode.object'] } },
   },
 };
 const read = (path) => ({ contents: readFileSync(join(packages, path), 'utf8') });
@@ -43,5 +44,6 @@ for (const file of Object.keys(sources)) {
   for (const [name, contract] of Object.entries(output.contracts[file])) {
     const code = contract.evm.bytecode.object;
     if (deployed.includes(name)) writeFileSync(join(here, `${name}.hex`), code + '\n');
+    if (placed.includes(name)) writeFileSync(join(here, `${name}.hex`), contract.evm.deployedBytecode.object + '\n');
   }
 }

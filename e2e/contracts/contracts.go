@@ -31,6 +31,10 @@ var (
 	claims string
 	//go:embed Renamed.hex
 	renamed string
+	//go:embed Inbox.hex
+	inbox string
+	//go:embed Messenger.hex
+	messenger string
 )
 
 // Coin is an ERC-20 token: (string name, string symbol, uint8 decimals, uint256 supply).
@@ -65,5 +69,12 @@ func Claims() ([]byte, error) { return code(claims) }
 
 // Renamed is a token that can be renamed.
 func Renamed() ([]byte, error) { return code(renamed) }
+
+// Inbox takes interchain messages, or none while it is closed.
+func Inbox() ([]byte, error) { return code(inbox) }
+
+// Messenger is not made by a transaction: it is what a genesis places at the address of
+// TeleporterMessenger, whose functions and events it has.
+func Messenger() ([]byte, error) { return code(messenger) }
 
 func code(text string) ([]byte, error) { return hex.DecodeString(strings.TrimSpace(text)) }

@@ -46,6 +46,8 @@ type Tx struct {
 	Gas   uint64
 	// Type is that of EIP-2718: 0, 1 or 2.
 	Type uint8
+	// Access is the access list of a transaction of type 2: it carries signed messages.
+	Access types.AccessList
 }
 
 // A Session sends transactions to one node. It is for one goroutine, and nobody
@@ -141,6 +143,7 @@ func (s *Session) data(t *Tx) types.TxData {
 	}
 	return &types.DynamicFeeTx{
 		ChainID: s.signer.ChainID(), Nonce: t.From.nonce, GasTipCap: tip, GasFeeCap: maxFee, Gas: t.Gas, To: t.To, Value: value, Data: t.Data,
+		AccessList: t.Access,
 	}
 }
 

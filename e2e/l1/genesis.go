@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/ava-labs/avalanchego/genesis"
+	"github.com/ava-labs/libevm/common"
+	"github.com/ava-labs/libevm/common/hexutil"
 	"github.com/ava-labs/libevm/crypto"
 )
 
@@ -12,8 +14,8 @@ import (
 const genesisTime = "0x5FCB13D0"
 
 // chainGenesis returns the genesis of a chain of subnet-evm that knows warp
-// messages and gives the pre-funded key coins.
-func chainGenesis(chainID uint64) ([]byte, error) {
+// messages, gives the pre-funded key coins and has contracts, by their code.
+func chainGenesis(chainID uint64, contracts map[common.Address][]byte) ([]byte, error) {
 	const gasLimit = 20_000_000
 	rich := crypto.PubkeyToAddress(genesis.EWOQKey.ToECDSA().PublicKey)
 	config := map[string]any{
@@ -27,9 +29,13 @@ func chainGenesis(chainID uint64) ([]byte, error) {
 	for name := range strings.FieldsSeq("homestead eip150 eip155 eip158 byzantium constantinople petersburg istanbul muirGlacier") {
 		config[name+"Block"] = 0
 	}
+	alloc := map[string]any{rich.Hex(): map[string]string{"balance": "0x52B7D2DCC80CD2E4000000"}}
+	for address, code := range contracts {
+		alloc[address.Hex()] = map[string]string{"balance": "0x0", "code": hexutil.Encode(code)}
+	}
 	return json.Marshal(map[string]any{
 		"config":     config,
-		"alloc":      map[string]any{rich.Hex(): map[string]string{"balance": "0x52B7D2DCC80CD2E4000000"}},
+		"alloc":      alloc,
 		"timestamp":  genesisTime,
 		"gasLimit":   "0x1312D00",
 		"nonce":      "0x0",

@@ -14,6 +14,7 @@ import (
 	"github.com/ava-labs/avalanchego/vms/platformvm/warp"
 	"github.com/ava-labs/avalanchego/vms/platformvm/warp/message"
 	"github.com/ava-labs/avalanchego/vms/platformvm/warp/payload"
+	"github.com/ava-labs/libevm/common"
 	"github.com/ava-labs/libevm/crypto"
 
 	"quorate/e2e/localnet"
@@ -34,9 +35,9 @@ type L1 struct {
 	initial []*txs.ConvertSubnetToL1Validator // as the P-Chain sorts them, once converted
 }
 
-// Create makes a subnet and its chain.
-func Create(ctx context.Context, w *Wallet, name string, number uint64) (*L1, error) {
-	spec, err := chainGenesis(number)
+// Create makes a subnet and its chain, which may begin with contracts, by their code.
+func Create(ctx context.Context, w *Wallet, name string, number uint64, contracts map[common.Address][]byte) (*L1, error) {
+	spec, err := chainGenesis(number, contracts)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,16 @@ package localnet
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/ava-labs/avalanchego/upgrade"
+	"github.com/ava-labs/libevm/common"
+	"github.com/ava-labs/libevm/common/hexutil"
 )
 
 // Custom is a network that is not "local": its upgrades come when they are told to.
@@ -18,6 +22,8 @@ type Custom struct {
 	// ChainNumber is the EVM chain ID of the C-Chain.
 	ChainNumber uint64
 	Upgrades    upgrade.Config
+	// Contracts are what the genesis of the C-Chain has at addresses, by their code.
+	Contracts map[common.Address][]byte
 }
 
 // write makes the genesis, which is that of network "local" but for what c says,
@@ -42,10 +48,19 @@ func (c *Custom) write(r *Release, dir string, nodes int) ([]string, error) {
 		return nil, fmt.Errorf("the genesis of network local has %d validators and the chain's configuration %v", len(stakers), config)
 	}
 	config["chainId"] = c.ChainNumber
+	alloc, _ := c0["alloc"].(map[string]any)
+	for address, code := range c.Contracts {
+		if alloc == nil {
+			return nil, errors.New("the genesis of the C-Chain has no accounts")
+		}
+		alloc[address.Hex()] = map[string]string{"balance": "0x0", "code": hexutil.Encode(code)}
+	}
 	changed, err := json.Marshal(c0)
 	if err != nil {
 		return nil, err
 	}
+	// The stake of the genesis lasts a year; what is written there began long ago.
+	genesis["startTime"] = time.Now().Add(-24 * time.Hour).Unix()
 	genesis["networkID"], genesis["initialStakers"], genesis["cChainGenesis"] = c.NetworkID, stakers[:nodes], string(changed)
 
 	flags := []string{"--network-id=" + strconv.FormatUint(uint64(c.NetworkID), 10)}

@@ -93,7 +93,7 @@ func (n *Network) guest(dir string, ports []int, j Join) (*Node, error) {
 			}
 		}
 	}
-	node.extra = []string{"--track-subnets=" + strings.Join(tracked, ","), "--subnet-config-dir=" + configs}
+	node.extra = slices.Concat(n.custom, []string{"--track-subnets=" + strings.Join(tracked, ","), "--subnet-config-dir=" + configs})
 	return node, nil
 }
 
