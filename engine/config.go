@@ -94,10 +94,11 @@ type Config struct {
 	// on which much else runs may keep a disk busy for seconds. Default 1.
 	StopTimes int
 	// Exports bounds what exports of transactions may take; its Dir, Store, Chains and the
-	// Webhooks says what clients may have delivered to their servers.
-	Webhooks webhook.Config
 	// like are set by the engine.
 	Exports operation.Config
+	// Webhooks says what clients may have delivered to their servers; its Store, Chain and
+	// the like are set by the engine.
+	Webhooks webhook.Config
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 

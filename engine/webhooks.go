@@ -9,6 +9,9 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/follow"
 	"quorate/engine/index"
+	"quorate/engine/primary"
+	"quorate/engine/primary/pchain"
+	"quorate/engine/primary/xchain"
 	"quorate/engine/store/results"
 	"quorate/engine/webhook"
 )
@@ -23,7 +26,8 @@ func (e *Engine) startWebhooks(ctx context.Context, kept *results.DB, end *endin
 		return nil
 	}
 	cfg := e.cfg.Webhooks
-	cfg.Store, cfg.Chain, cfg.Logger, cfg.Metrics = kept.Webhooks(), e.hooked, e.cfg.Log("webhook"), e.cfg.Metrics
+	cfg.Store, cfg.Chain, cfg.Network = kept.Webhooks(), e.hooked, e.hookedNetwork
+	cfg.Logger, cfg.Metrics = e.cfg.Log("webhook"), e.cfg.Metrics
 	hooks, err := webhook.New(cfg)
 	if err != nil {
 		return err
@@ -50,4 +54,51 @@ func (e *Engine) hooked(id chain.ID) (webhook.Chain, bool) {
 		Number: strconv.FormatUint(c.Number(), 10), Hub: hub,
 		View: func() (*index.View, error) { return c.Index().At(nil) },
 	}, true
+}
+
+// hookedNetwork shows a primary network to webhooks.
+func (e *Engine) hookedNetwork(name string) (webhook.Network, bool) {
+	p, ok := e.PrimaryNetwork(name)
+	if !ok {
+		return webhook.Network{}, false
+	}
+	return webhook.Network{
+		ID: p.ID(), AVAX: p.AVAX(),
+		Chain: func(on primary.Kind) (id chain.ID, changed func() <-chan struct{}, ok bool) {
+			f := p.Chain(on)
+			if f == nil {
+				return id, nil, false
+			}
+			switch rows := f.Rows().(type) {
+			case *pchain.Chain:
+				return f.ID(), rows.Changed, true
+			case *primary.Chain:
+				return f.ID(), rows.Changed, true
+			}
+			return id, nil, false
+		},
+		Platform: func() (*pchain.View, error) {
+			rows, _ := p.rows(primary.PChain).(*pchain.Chain)
+			if rows == nil {
+				return nil, primary.ErrEmpty
+			}
+			return rows.View()
+		},
+		Exchange: func() (*xchain.View, error) {
+			blocks, _ := p.rows(primary.XChain).(*primary.Chain)
+			vertices, _ := p.rows(primary.XVertices).(*primary.Chain)
+			if blocks == nil {
+				return nil, primary.ErrEmpty
+			}
+			return xchain.Open(blocks, vertices)
+		},
+	}, true
+}
+
+// rows returns the rows of a chain, nil if it is not followed.
+func (p PrimaryNetwork) rows(k primary.Kind) follow.PrimaryRows {
+	if f := p.Chain(k); f != nil {
+		return f.Rows()
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ func (f *webhookFlags) check() error {
 }
 
 func (f *webhookFlags) configure(cfg *engine.Config) {
-	cfg.Webhooks = webhook.Config{Private: f.private, Most: f.most, PerClient: f.perClient, Patience: f.patience}
+	cfg.Webhooks = webhook.Config{Writer: httpapi.WebhookParts{}, Private: f.private, Most: f.most, PerClient: f.perClient, Patience: f.patience}
 }
 
 // webhooks shows the HTTP server the engine's webhooks, which are there once its

@@ -69,6 +69,7 @@ type Chain struct {
 	// applying is held to write a block in several transactions: views wait for the last.
 	applying sync.RWMutex
 	at       atomic.Pointer[position]
+	changed  signal // of at
 }
 
 // position is how far a chain is indexed, and where.
@@ -130,7 +131,7 @@ func (c *Chain) load() (err error) {
 		return err
 	}
 	c.machine = nil
-	c.at.Store(at)
+	c.setAt(at)
 	return nil
 }
 

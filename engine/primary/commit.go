@@ -217,7 +217,7 @@ func (w *writer) committed(cur *cursor) {
 	}
 	w.at.cursor = cur
 	at := w.at
-	w.c.at.Store(&at)
+	w.c.setAt(&at)
 }
 
 // failed finds out what is on disk after a commit that did not end well.

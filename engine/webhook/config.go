@@ -32,6 +32,10 @@ type Config struct {
 	// Store keeps the records, Chain finds a chain that is followed. Required.
 	Store Store
 	Chain func(id chain.ID) (Chain, bool)
+	// Network finds a primary network by the name that clients have for it, and Writer
+	// writes what messages have of it. Nil: there are no such webhooks.
+	Network func(name string) (Network, bool)
+	Writer  Writer
 	// Private lets receivers have addresses that are not of the internet.
 	Private bool
 

@@ -21,6 +21,10 @@ var errGone = errors.New("given up")
 // inactive.
 func (h *Hooks) deliver(ctx context.Context, k *hook) {
 	rec := k.rec.Load()
+	if rec.Kind() != AddressActivity {
+		h.deliverPrimary(ctx, k, rec)
+		return
+	}
 	at, err := events.ParsePosition(rec.Position)
 	if err != nil {
 		h.disable(ctx, k, "its position cannot be read")
@@ -36,7 +40,7 @@ func (h *Hooks) deliver(ctx context.Context, k *hook) {
 	for _, a := range rec.Addresses {
 		wanted.Addresses[a] = true
 	}
-	w := &worker{h: h, k: k, rec: rec, chain: c, follower: c.Hub.Follow(wanted, at), kept: time.Now()}
+	w := &evmWorker{worker: worker{h: h, k: k, rec: rec, kept: time.Now()}, chain: c, follower: c.Hub.Follow(wanted, at)}
 	defer func() { w.follower.Close() }() // the last one: an error makes another
 	for ctx.Err() == nil {
 		changed := c.Hub.Changed()
@@ -93,17 +97,22 @@ func (h *Hooks) disable(ctx context.Context, k *hook, reason string) {
 
 // worker delivers for one webhook.
 type worker struct {
-	h        *Hooks
-	k        *hook
-	rec      *record
+	h    *Hooks
+	k    *hook
+	rec  *record
+	kept time.Time // when the position was committed last
+}
+
+// evmWorker delivers what happens on a chain of the EVM.
+type evmWorker struct {
+	worker
 	chain    Chain
 	follower *events.Follower
-	kept     time.Time // when the position was committed last
 }
 
 // step delivers what follows. It reports whether there may be more at once. After an
 // error the worker goes on behind the last event that was taken.
-func (w *worker) step(ctx context.Context) (more bool, err error) {
+func (w *evmWorker) step(ctx context.Context) (more bool, err error) {
 	before := w.follower.At()
 	b, err := w.follower.Next(batch)
 	if err != nil {
@@ -122,7 +131,7 @@ func (w *worker) step(ctx context.Context) (more bool, err error) {
 			err = w.post(ctx, body)
 		}
 		if err == nil {
-			err = w.save(ctx, b.After)
+			err = w.save(ctx, b.After.String(), nil)
 		}
 		if err != nil {
 			return false, err
@@ -136,7 +145,7 @@ func (w *worker) step(ctx context.Context) (more bool, err error) {
 		done = b.Events[i].After()
 	}
 	if time.Since(w.kept) > keepPosition {
-		if err := w.save(ctx, b.After); err != nil {
+		if err := w.save(ctx, b.After.String(), nil); err != nil {
 			return false, err
 		}
 	}
@@ -144,7 +153,7 @@ func (w *worker) step(ctx context.Context) (more bool, err error) {
 }
 
 // event delivers one event and then commits the position behind it.
-func (w *worker) event(ctx context.Context, e *events.Event) error {
+func (w *evmWorker) event(ctx context.Context, e *events.Event) error {
 	v, err := w.chain.View()
 	if err != nil {
 		return err
@@ -157,16 +166,17 @@ func (w *worker) event(ctx context.Context, e *events.Event) error {
 	if err != nil {
 		return err
 	}
-	return w.save(ctx, e.After())
+	after := e.After()
+	return w.save(ctx, after.String(), nil)
 }
 
-// save commits a position.
-func (w *worker) save(ctx context.Context, at events.Position) error {
+// save commits a position, and what messages behind it follow from.
+func (w *worker) save(ctx context.Context, position string, state []byte) error {
 	_, err := w.h.change(ctx, w.k, func(r *record) error {
 		if r.Status != Active || ctx.Err() != nil {
 			return context.Canceled // its client was faster
 		}
-		r.Position, r.Failing = at.String(), time.Time{}
+		r.Position, r.State, r.Failing = position, state, time.Time{}
 		return nil
 	})
 	w.kept = time.Now()

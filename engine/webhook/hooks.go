@@ -27,6 +27,8 @@ type Hooks struct {
 	log    *slog.Logger
 	client *http.Client
 	kicked chan struct{} // room for one: something is in kicks
+	// reading has room for those who read rows of the primary network.
+	reading chan struct{}
 
 	mu      sync.Mutex
 	hooks   map[string]*hook  // by ID; nil until they are read
@@ -59,6 +61,7 @@ func New(cfg Config) (*Hooks, error) {
 	}
 	h := &Hooks{
 		cfg: cfg, log: cfg.Logger, client: newClient(&cfg), kicked: make(chan struct{}, 1), kicks: make(map[string]bool),
+		reading:   make(chan struct{}, readers()),
 		delivered: cfg.Metrics.Counter("quorate_webhooks_delivered_total", "Messages that receivers of webhooks have taken."),
 		failed:    cfg.Metrics.Counter("quorate_webhooks_failed_total", "Deliveries to receivers of webhooks that failed and are tried again."),
 		disabled:  cfg.Metrics.Counter("quorate_webhooks_disabled_total", "Webhooks that were made inactive since their receivers took nothing."),
@@ -262,17 +265,17 @@ func (h *Hooks) Create(ctx context.Context, n Hook) (Hook, error) {
 	case all >= h.cfg.Most:
 		return n, ErrFull
 	}
-	if _, err := h.secret(ctx, n.Client, false); err != nil {
-		return n, err
-	}
-	at, err := h.tip(&n)
-	if err != nil {
+	if _, err = h.secret(ctx, n.Client, false); err != nil {
 		return n, err
 	}
 	n.ID, n.Created, n.Status = newID(), time.Now().UTC(), Active
+	r := newRecord(&n)
+	if err := h.begin(ctx, r); err != nil {
+		return n, err
+	}
 	k := &hook{}
 	k.mu.Lock()
-	err = h.commit(ctx, k, &record{Version: recordVersion, Hook: n, Position: at})
+	err = h.commit(ctx, k, r)
 	k.mu.Unlock()
 	if err != nil {
 		return n, err
@@ -284,17 +287,21 @@ func (h *Hooks) Create(ctx context.Context, n Hook) (Hook, error) {
 	return n, nil
 }
 
-// tip returns the position behind the last block of a webhook's chain.
-func (h *Hooks) tip(n *Hook) (string, error) {
-	c, ok := h.cfg.Chain(n.Chain)
+// begin puts a webhook behind the last block of its chain.
+func (h *Hooks) begin(ctx context.Context, r *record) error {
+	if r.Kind() != AddressActivity {
+		return h.beginPrimary(ctx, r)
+	}
+	c, ok := h.cfg.Chain(r.Chain)
 	if !ok {
-		return "", ErrChain
+		return ErrChain
 	}
 	at, _, err := c.Hub.Tip()
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrChain, err)
+		return fmt.Errorf("%w: %w", ErrChain, err)
 	}
-	return at.String(), nil
+	r.Position = at.String()
+	return nil
 }
 
 // newID returns a random UUID (RFC 9562, version 4).
@@ -322,11 +329,8 @@ func (h *Hooks) Update(ctx context.Context, client, id string, edit func(n *Hook
 		}
 		r.Failing = time.Time{}
 		if r.Status == Active && before != Active {
-			at, err := h.tip(&r.Hook)
-			if err != nil {
-				return err
-			}
-			r.Position, r.Reason = at, ""
+			r.Reason = ""
+			return h.begin(ctx, r)
 		}
 		return nil
 	})

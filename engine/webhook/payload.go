@@ -194,3 +194,30 @@ func sign(secret string, body []byte) (string, error) {
 	h.Write(body) // never fails
 	return base64.StdEncoding.EncodeToString(h.Sum(nil)), nil
 }
+
+// parsed reads JSON to be a part of a message in its canonical form.
+func parsed(raw []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("webhook: part of a message: %w", err)
+	}
+	return plainAll(v), nil
+}
+
+// plainAll is plain for all strings of a value.
+func plainAll(v any) any {
+	switch v := v.(type) {
+	case string:
+		return plain(v)
+	case []any:
+		for i := range v {
+			v[i] = plainAll(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = plainAll(v[name])
+		}
+	}
+	return v
+}

@@ -157,9 +157,14 @@ func (w *world) run() (h *Hooks, stop func()) {
 	w.t.Helper()
 	cfg := w.cfg
 	cfg.Store = w.store
+	return runHooks(w.t, cfg)
+}
+
+func runHooks(t testing.TB, cfg Config) (h *Hooks, stop func()) {
+	t.Helper()
 	h, err := New(cfg)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -167,11 +172,11 @@ func (w *world) run() (h *Hooks, stop func()) {
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			w.t.Error(err)
+			t.Error(err)
 		}
 		h.client.CloseIdleConnections()
 	})
-	w.t.Cleanup(stop)
+	t.Cleanup(stop)
 	for {
 		if _, err := h.List(""); err == nil {
 			return h, stop
