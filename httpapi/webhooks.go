@@ -32,14 +32,9 @@ type Webhooks interface {
 const (
 	webhooksPattern = "/v1/webhooks"
 	webhookPattern  = webhooksPattern + "/{webhookId}"
-	// typeAddresses is the type of event that is delivered; otherEvents are those that
-	// the SDKs can ask for besides.
-	typeAddresses = "address_activity"
 	// hookTime bounds the wait for a change's commit.
 	hookTime = 10 * time.Second
 )
-
-var otherEvents = []string{"primary_network_address_activity", "validator_activity"}
 
 var paramHookStatus = choice("status", "only those of this state", "", []string{"active", "inactive"}, func(q *query, word string) { q.hookStatus = word })
 
@@ -158,6 +153,8 @@ func (s *Server) hookFailure(err error) *failure {
 		return f
 	case errors.Is(err, webhook.ErrURL):
 		return badRequest("url: " + err.Error())
+	case errors.Is(err, webhook.ErrWatched):
+		return badRequest(err.Error())
 	case errors.Is(err, webhook.ErrNotFound):
 		return notFound(err.Error())
 	case errors.Is(err, webhook.ErrQuota):
@@ -191,17 +188,23 @@ func (c *hookCall) show(h webhook.Hook, err error) (any, error) {
 }
 
 func (s *Server) shownHook(h *webhook.Hook) shape.Webhook {
-	number := h.Chain.String()
+	w := shape.Webhook{
+		ID: h.ID, URL: h.URL, Status: string(h.Status), StatusReason: h.Reason, CreatedAt: h.Created.Unix(),
+		Name: h.Name, Description: h.Description, EventType: string(h.Kind()), Network: h.Network,
+	}
+	if h.Kind() != webhook.AddressActivity {
+		w.ChainID, w.Metadata = h.On.String(), s.primaryMetadata(h)
+		return w
+	}
+	w.ChainID = h.Chain.String()
 	for _, c := range s.cfg.Chains.Chains() {
 		if c.ID() == h.Chain {
-			number = c.Info().ChainID
+			w.ChainID = c.Info().ChainID
 		}
 	}
-	return shape.Webhook{
-		ID: h.ID, URL: h.URL, ChainID: number, Status: string(h.Status), StatusReason: h.Reason, CreatedAt: h.Created.Unix(),
-		Name: h.Name, Description: h.Description, EventType: typeAddresses, Metadata: shape.WebhookMetadata{Addresses: addressTexts(h.Addresses)},
-		IncludeInternalTxs: h.Internal, IncludeLogs: false,
-	}
+	w.Metadata.Addresses = addressTexts(h.Addresses)
+	w.IncludeInternalTxs, w.IncludeLogs = &h.Internal, new(bool)
+	return w
 }
 
 // addressTexts returns addresses as text.
@@ -219,36 +222,50 @@ func (c *hookCall) create() (any, error) {
 	if err := c.read(&r); err != nil {
 		return nil, err
 	}
+	n := webhook.Hook{Client: c.client, Type: webhook.Type(r.EventType), URL: r.URL, Name: r.Name, Description: r.Description}
 	switch {
-	case slices.Contains(otherEvents, r.EventType):
-		return nil, badRequest("eventType " + r.EventType + " is not delivered here; " + typeAddresses + " is")
-	case r.EventType != typeAddresses:
-		return nil, badRequest("eventType must be " + typeAddresses + ", not " + excerpt([]byte(r.EventType)))
+	case n.Type != webhook.AddressActivity && n.Type.Subs() == nil:
+		return nil, badRequest("eventType must be " + strings.Join(hookTypes, ", ") + ", not " + excerpt([]byte(r.EventType)))
 	case r.IncludeLogs:
 		return nil, badRequest("includeLogs is not possible: logs are not kept; transfers are part of what is delivered")
 	case len(r.Metadata.EventSignatures) > 0:
 		return nil, badRequest("metadata.eventSignatures is not possible: logs are not kept")
-	case r.URL == "" || r.ChainID == "":
-		return nil, badRequest("url and chainId are required")
+	case r.URL == "":
+		return nil, badRequest("url is required")
 	}
-	on, ok := c.s.cfg.Chains.Chain(r.ChainID)
-	if !ok {
-		return nil, noChain([]byte(r.ChainID))
-	}
-	if number := on.Info().ChainID; !c.p.client.Permits(number) {
-		return nil, &failure{status: fasthttp.StatusForbidden, message: "the API key does not permit chain " + number}
-	}
-	n := webhook.Hook{Client: c.client, URL: r.URL, Name: r.Name, Description: r.Description, Chain: on.ID(), Internal: r.IncludeInternalTxs}
 	if err := errors.Join(checkText("name", r.Name), checkText("description", r.Description)); err != nil {
 		return nil, err
 	}
-	var err error
-	if n.Addresses, err = addAddresses(nil, r.Metadata.Addresses); err != nil {
+	read := c.selectPrimary
+	if n.Type == webhook.AddressActivity {
+		read = c.selectAccounts
+	}
+	if err := read(&r, &n); err != nil {
 		return nil, err
 	}
 	ctx, cancel := c.wait()
 	defer cancel()
 	return c.show(c.s.cfg.Webhooks.Create(ctx, n))
+}
+
+// hookTypes are the types of webhooks.
+var hookTypes = []string{string(webhook.AddressActivity), string(webhook.PrimaryActivity), string(webhook.ValidatorActivity)}
+
+// selectAccounts reads what a webhook on a chain of the EVM is about.
+func (c *hookCall) selectAccounts(r *shape.WebhookRequest, n *webhook.Hook) (err error) {
+	if r.ChainID == "" {
+		return badRequest("chainId is required")
+	}
+	on, ok := c.s.cfg.Chains.Chain(r.ChainID)
+	if !ok {
+		return noChain([]byte(r.ChainID))
+	}
+	if number := on.Info().ChainID; !c.p.client.Permits(number) {
+		return &failure{status: fasthttp.StatusForbidden, message: "the API key does not permit chain " + number}
+	}
+	n.Chain, n.Internal = on.ID(), r.IncludeInternalTxs
+	n.Addresses, err = addAddresses(nil, r.Metadata.Addresses)
+	return err
 }
 
 // checkText bounds what clients call their webhooks.
@@ -307,7 +324,12 @@ func (c *hookCall) update() (any, error) {
 		set(&n.Name, r.Name)
 		set(&n.Description, r.Description)
 		set(&n.URL, r.URL)
-		set(&n.Internal, r.IncludeInternalTxs)
+		if r.IncludeInternalTxs != nil {
+			if err := ofAccounts(n, "includeInternalTxs"); err != nil {
+				return err
+			}
+			n.Internal = *r.IncludeInternalTxs
+		}
 		if r.Status != nil {
 			if n.Status = webhook.Status(*r.Status); n.Status != webhook.Active && n.Status != webhook.Inactive {
 				return badRequest("status must be active or inactive, not " + excerpt([]byte(*r.Status)))
@@ -324,12 +346,24 @@ func set[T any](to, v *T) {
 	}
 }
 
+// ofAccounts refuses to change, or to list, what only webhooks of accounts have: as the
+// SDKs say it is possible of those alone.
+func ofAccounts(n *webhook.Hook, what string) error {
+	if n.Kind() != webhook.AddressActivity {
+		return badRequest(what + ": only webhooks of " + string(webhook.AddressActivity) + " have them; this one is of " + string(n.Kind()) + ", and what it is about is in its metadata")
+	}
+	return nil
+}
+
 func (c *hookCall) addAddresses() (any, error) {
 	var r shape.AddressesChange
 	if err := c.read(&r); err != nil {
 		return nil, err
 	}
 	return c.edit(func(n *webhook.Hook) (err error) {
+		if err := ofAccounts(n, "addresses"); err != nil {
+			return err
+		}
 		n.Addresses, err = addAddresses(n.Addresses, r.Addresses)
 		return err
 	})
@@ -341,6 +375,9 @@ func (c *hookCall) dropAddresses() (any, error) {
 		return nil, err
 	}
 	return c.edit(func(n *webhook.Hook) error {
+		if err := ofAccounts(n, "addresses"); err != nil {
+			return err
+		}
 		gone, err := addAddresses(nil, r.Addresses)
 		if err != nil {
 			return err
@@ -404,6 +441,9 @@ func (c *hookCall) list() (any, error) {
 func (c *hookCall) addresses() (any, error) {
 	h, err := c.s.cfg.Webhooks.Get(c.client, c.id())
 	if err != nil {
+		return nil, err
+	}
+	if err := ofAccounts(&h, "addresses"); err != nil {
 		return nil, err
 	}
 	list := addressTexts(h.Addresses)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
 	"quorate/engine/chain/evm"
+	"quorate/engine/primary"
 	"quorate/engine/webhook"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/shape"
@@ -36,6 +40,12 @@ func sampleHooks() *fakeHooks {
 		list: []webhook.Hook{{
 			ID: hookID, Client: "0.0.0.0", URL: "https://app.example/hook", Name: "one", Addresses: []evm.Address{alice, bob},
 			Status: webhook.Active, Created: time.Unix(1_700_000_000, 0),
+		}, {
+			ID: "primary", Client: "0.0.0.0", Type: webhook.PrimaryActivity, URL: "https://app.example/hook", Status: webhook.Active, Network: "fuji",
+			On: primary.XChain, Told: []webhook.Sub{webhook.BalanceChange, webhook.BalanceLow}, Keys: []address.Address{ann}, Low: &webhook.Low{Balance: "unlocked", Least: 5},
+		}, {
+			ID: "validators", Client: "0.0.0.0", Type: webhook.ValidatorActivity, URL: "https://app.example/hook", Status: webhook.Inactive, Network: "fuji", On: primary.PChain,
+			Told: []webhook.Sub{webhook.L1Low}, Validators: &webhook.Validators{Subnet: &chain.ID{2}, Nodes: []chain.NodeID{nodeOne}, Subnets: []chain.ID{{2}}, Least: new(uint64)},
 		}},
 		secrets: map[string]string{"0.0.0.0": strings.Repeat("ab", 32)},
 	}
@@ -123,7 +133,7 @@ func TestWebhooks(t *testing.T) {
 		return w
 	}
 	made := ask("POST", "/v1/webhooks", goodHook, 201)
-	if made.ChainID != "43112" || made.Status != "active" || !made.IncludeInternalTxs || made.EventType != "address_activity" || len(made.Metadata.Addresses) != 1 {
+	if made.ChainID != "43112" || made.Status != "active" || made.IncludeInternalTxs == nil || !*made.IncludeInternalTxs || made.EventType != "address_activity" || len(made.Metadata.Addresses) != 1 {
 		t.Errorf("%+v", made)
 	}
 	at := "/v1/webhooks/" + made.ID
@@ -180,7 +190,6 @@ func TestWebhooksRefused(t *testing.T) {
 	with := func(old, text string) string { return strings.Replace(goodHook, old, text, 1) }
 	for body, status := range map[string]int{
 		`{`: 400, `[]`: 400, `{}`: 400,
-		with("address_activity", "validator_activity"):                    400,
 		with("address_activity", "x"):                                     400,
 		with("https://app.example/hook", ""):                              400,
 		with("https://app.example/hook", "http://127.0.0.1/"):             400,
@@ -224,6 +233,119 @@ func TestWebhookKeys(t *testing.T) {
 	hooks := &fakeHooks{}
 	s := dataServer(t, Config{Webhooks: hooks, Limits: newLimiter(t, limit.Config{NoLimit: true, RequireKey: true})}, sampleChain())
 	if resp := send(s, "POST", "/v1/webhooks", goodHook); resp.StatusCode() != 401 || len(hooks.list) != 0 {
+		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
+	}
+}
+
+// goodPrimaryHooks are requests for webhooks of the types of the primary network.
+func goodPrimaryHooks() map[string]string {
+	ofPrimary := func(kind, more, metadata string) string {
+		return `{"eventType":"` + kind + `","url":"https://app.example/hook","network":"fuji",` + more + `"metadata":{` + metadata + `}}`
+	}
+	const addresses = `"subEvents":{"addressActivitySubEvents":["balance_change","balance_threshold","reward_distribution"]},"keyType":"addresses"`
+	const validators = `"subEvents":{"validatorActivitySubEvents":["validator_stake","l1_validator_balance_threshold"]},"l1ValidatorFeeBalanceThreshold":"7"`
+	return map[string]string{
+		"p-chain": ofPrimary("primary_network_address_activity", `"chainId":"p-chain",`,
+			addresses+`,"keys":["P-`+ann.Text("fuji")+`","`+ann.Text("fuji")+`"],"balanceThresholdFilter":{"balanceType":"unlockedUnstaked","balanceThreshold":"1000"}`),
+		"x-chain": ofPrimary("primary_network_address_activity", `"chainId":"x-chain",`,
+			addresses+`,"keys":["`+ann.Text("fuji")+`"],"balanceThresholdFilter":{"balanceType":"locked","balanceThreshold":"0"}`),
+		"node":   ofPrimary("validator_activity", "", validators+`,"keyType":"nodeId","keys":["`+nodeOne.String()+`"],"subnetIds":["`+chain.ID{2}.String()+`"]`),
+		"subnet": ofPrimary("validator_activity", `"chainId":"p-chain",`, validators+`,"keyType":"subnetId","keys":["`+chain.ID{2}.String()+`"],"nodeIds":["`+nodeOne.String()+`"]`),
+	}
+}
+
+// Webhooks of the primary network are made, shown as they were asked for, changed and
+// deleted; addresses are changed of the others alone, as the SDKs say.
+func TestPrimaryWebhooks(t *testing.T) {
+	t.Parallel()
+	hooks := &fakeHooks{secrets: map[string]string{}}
+	s := dataServer(t, Config{Webhooks: hooks, Primary: samplePrimaries()}, sampleChain())
+	for name, body := range goodPrimaryHooks() {
+		resp := send(s, "POST", "/v1/webhooks", body)
+		var want, got map[string]any
+		if err := errors.Join(json.Unmarshal(resp.Body(), &got), json.Unmarshal([]byte(body), &want)); err != nil || resp.StatusCode() != 201 {
+			t.Fatalf("%s: %d %s, %v", name, resp.StatusCode(), resp.Body(), err)
+		}
+		if name == "p-chain" { // the same address twice
+			want["metadata"].(map[string]any)["keys"] = []any{ann.Text("fuji")}
+		}
+		if want["chainId"] == nil {
+			want["chainId"] = "p-chain"
+		}
+		for member, v := range want {
+			if !reflect.DeepEqual(got[member], v) {
+				t.Errorf("%s: %s is %v, not %v", name, member, got[member], v)
+			}
+		}
+		at := "/v1/webhooks/" + got["id"].(string)
+		if resp := send(s, "PATCH", at, `{"name":"other","status":"inactive"}`); resp.StatusCode() != 200 {
+			t.Errorf("%s: %d %s", name, resp.StatusCode(), resp.Body())
+		}
+		more := `{"addresses":["` + bob.String() + `"]}`
+		for _, c := range [][3]string{
+			{"PATCH", at + "/addresses", more}, {"DELETE", at + "/addresses", more}, {"GET", at + "/addresses", ""}, {"PATCH", at, `{"includeInternalTxs":true}`},
+		} {
+			if resp := send(s, c[0], c[1], c[2]); resp.StatusCode() != 400 || !strings.Contains(string(resp.Body()), "address_activity") {
+				t.Errorf("%s: %s: %d %s", name, c, resp.StatusCode(), resp.Body())
+			}
+		}
+	}
+	if resp := send(s, "GET", "/v1/webhooks", ""); resp.StatusCode() != 200 || strings.Count(string(resp.Body()), "subEvents") != 4 {
+		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
+	}
+}
+
+// What a webhook of the primary network cannot be about is refused with the reason.
+func TestPrimaryWebhooksRefused(t *testing.T) {
+	t.Parallel()
+	s := dataServer(t, Config{Webhooks: &fakeHooks{}, Primary: samplePrimaries()}, sampleChain())
+	good := goodPrimaryHooks()
+	for _, c := range []struct {
+		of, old, text string
+		status        int
+		says          string
+	}{
+		{"p-chain", `"network":"fuji",`, ``, 400, "network is required"},
+		{"p-chain", `"network":"fuji"`, `"network":"local"`, 404, "unknown"},
+		{"p-chain", `"network":"fuji"`, `"network":"mainnet"`, 404, "mainnet"},
+		{"p-chain", `"chainId":"p-chain"`, `"chainId":"c-chain"`, 400, "p-chain or x-chain"},
+		{"p-chain", `"chainId":"p-chain",`, ``, 400, "p-chain or x-chain"},
+		{"p-chain", `"keyType":"addresses"`, `"keyType":"nodeId"`, 400, "keyType"},
+		{"p-chain", "P-fuji1", "P-avax1", 400, "fuji1"},
+		{"p-chain", "P-fuji1", "C-fuji1", 400, "another chain"},
+		{"p-chain", "unlockedUnstaked", "unlocked", 400, "balanceType must be one of"},
+		{"p-chain", "unlockedUnstaked", "atomicMemoryLocked", 400, "not watched"},
+		{"p-chain", `"1000"`, `"-1"`, 400, "nAVAX"},
+		{"p-chain", `balanceThresholdFilter`, `x`, 400, "is required for balance_threshold"},
+		{"p-chain", `"balance_change"`, `"validator_stake"`, 400, "none of primary_network"},
+		{"p-chain", `addressActivitySubEvents`, `validatorActivitySubEvents`, 400, "at least one"},
+		{"p-chain", `"metadata":{`, `"metadata":{"addresses":["` + alice.String() + `"],`, 400, "metadata.addresses"},
+		{"p-chain", `"metadata":{`, `"includeInternalTxs":true,"metadata":{`, 400, "includeInternalTxs"},
+		{"p-chain", `"metadata":{`, `"includeLogs":true,"metadata":{`, 400, "includeLogs"},
+		{"p-chain", `"https://app.example/hook"`, `"https://127.0.0.1/"`, 400, "url"},
+		{"x-chain", `"locked"`, `"lockedStaked"`, 400, "balanceType must be one of unlocked, locked"},
+		{"node", `"keyType":"nodeId"`, `"keyType":"addresses"`, 400, "keyType must be nodeId or subnetId"},
+		{"node", `"keys":["`, `"keys":["` + nodeOne.String() + `","`, 400, "exactly one"},
+		{"node", `"keys":["NodeID-`, `"keys":["`, 400, "no node ID"},
+		{"node", `"l1ValidatorFeeBalanceThreshold":"7"`, `"nodeIds":[]`, 400, "l1ValidatorFeeBalanceThreshold"},
+		{"subnet", `"keys":["`, `"keys":["1`, 400, "no subnet ID"},
+		{"subnet", `"nodeIds":["NodeID-`, `"nodeIds":["NodeID-x`, 400, "no node ID"},
+	} {
+		body := strings.Replace(good[c.of], c.old, c.text, 1)
+		if resp := send(s, "POST", "/v1/webhooks", body); body == good[c.of] || resp.StatusCode() != c.status || !strings.Contains(string(resp.Body()), c.says) {
+			t.Errorf("%s with %s: %d %s, want %d %s", c.of, c.text, resp.StatusCode(), resp.Body(), c.status, c.says)
+		}
+	}
+	var keys []string
+	for i := range 101 {
+		keys = append(keys, address.Address{byte(i), 1}.Text("fuji"))
+	}
+	body := strings.Replace(good["x-chain"], ann.Text("fuji"), strings.Join(keys, `","`), 1)
+	if resp := send(s, "POST", "/v1/webhooks", body); resp.StatusCode() != 400 || !strings.Contains(string(resp.Body()), "100 at most") {
+		t.Errorf("%d addresses: %d %s", len(keys), resp.StatusCode(), resp.Body())
+	}
+	other := dataServer(t, Config{Webhooks: &fakeHooks{err: webhook.ErrWatched}, Primary: samplePrimaries()}, sampleChain())
+	if resp := send(other, "POST", "/v1/webhooks", good["node"]); resp.StatusCode() != 400 {
 		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
 	}
 }

@@ -12,6 +12,11 @@
 // back the receiver is told with a message of the type retraction: what it was told of
 // blocks above the one that is named is void.
 //
+// The types of the primary network are told what its rows say of each block: see
+// derivation. Their position is a number of messages of a block, and with it is committed
+// what those of later blocks follow from: balances that were below a threshold, and what
+// validators of L1s have left, for time alone changes that.
+//
 // Receivers are clients' addresses: package [quorate/engine/outbound] connects to those of
 // the internet only, and redirects are not followed.
 //

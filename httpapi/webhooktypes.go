@@ -1,0 +1,237 @@
+package httpapi
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/address"
+	"quorate/engine/primary"
+	"quorate/engine/webhook"
+	"quorate/httpapi/shape"
+)
+
+// hookOn says which chain of a network a webhook is about.
+func (c *hookCall) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (PrimaryNetwork, error) {
+	if r.Network == "" {
+		return nil, badRequest("network is required for " + r.EventType)
+	}
+	if _, f := c.s.network([]byte(r.Network)); f != nil {
+		return nil, f
+	}
+	var on PrimaryNetwork
+	ok := c.s.cfg.Primary != nil
+	if ok {
+		on, ok = c.s.cfg.Primary.Primary(r.Network)
+	}
+	if !ok {
+		return nil, notFound("the primary network of " + r.Network + " is not followed here")
+	}
+	n.Network, n.On = r.Network, primary.PChain
+	if n.Type == webhook.PrimaryActivity {
+		if n.On, ok = hookChain(on, r.ChainID); !ok {
+			return nil, badRequest("chainId must be p-chain or x-chain, or the ID of one of these, not " + excerpt([]byte(r.ChainID)))
+		}
+	}
+	if _, ok := on.Chain(n.On); !ok {
+		return nil, notFound("the " + n.On.String() + " of " + r.Network + " is not followed here")
+	}
+	return on, nil
+}
+
+func hookChain(on PrimaryNetwork, name string) (primary.Kind, bool) {
+	kinds := []primary.Kind{primary.PChain, primary.XChain}
+	if k, ok := chainKind([]byte(name)); ok {
+		return k, slices.Contains(kinds, k)
+	}
+	for _, k := range kinds {
+		if of, ok := on.Chain(k); ok && of.ID().String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// selectPrimary reads what a webhook of the primary network is about.
+func (c *hookCall) selectPrimary(r *shape.WebhookRequest, n *webhook.Hook) error {
+	on, err := c.hookOn(r, n)
+	if err != nil {
+		return err
+	}
+	m := &r.Metadata
+	if r.IncludeInternalTxs || len(m.Addresses) > 0 {
+		return badRequest("includeInternalTxs and metadata.addresses are of " + string(webhook.AddressActivity))
+	}
+	var names []string
+	if m.SubEvents != nil {
+		names = m.SubEvents.AddressActivitySubEvents
+		if n.Type == webhook.ValidatorActivity {
+			names = m.SubEvents.ValidatorActivitySubEvents
+		}
+	}
+	for _, name := range names {
+		switch sub := webhook.Sub(name); {
+		case !slices.Contains(n.Type.Subs(), sub):
+			return badRequest("metadata.subEvents has " + excerpt([]byte(name)) + ", which is none of " + string(n.Type))
+		case !slices.Contains(n.Told, sub):
+			n.Told = append(n.Told, sub)
+		}
+	}
+	if len(n.Told) == 0 {
+		return badRequest("metadata.subEvents must have at least one of " + string(n.Type))
+	}
+	if len(m.Keys) == 0 || len(m.Keys) > webhook.MaxAddresses {
+		return badRequest("metadata.keys must have at least one, and 100 at most")
+	}
+	if n.Type == webhook.PrimaryActivity {
+		return selectAddresses(m, n, on.NetworkID())
+	}
+	return selectValidators(m, n)
+}
+
+func selectAddresses(m *shape.WebhookSelection, n *webhook.Hook, network uint32) error {
+	if m.KeyType != "addresses" {
+		return badRequest("metadata.keyType must be addresses")
+	}
+	for _, text := range m.Keys {
+		a, err := address.ParseOn(text, network, "P", "X")
+		if err != nil {
+			return badRequest("metadata.keys " + notPrimaryAddress([]byte(text), network, err))
+		}
+		if !slices.Contains(n.Keys, a) {
+			n.Keys = append(n.Keys, a)
+		}
+	}
+	low := slices.Contains(n.Told, webhook.BalanceLow)
+	if f := m.BalanceThresholdFilter; low {
+		if f == nil {
+			return badRequest("metadata.balanceThresholdFilter is required for " + string(webhook.BalanceLow))
+		}
+		if strings.HasPrefix(f.BalanceType, "atomicMemory") {
+			return badRequest("balanceType " + excerpt([]byte(f.BalanceType)) + " is not watched: it changes with the blocks of other chains")
+		}
+		names := webhook.BalanceNames(n.On)
+		if !slices.Contains(names, f.BalanceType) {
+			return badRequest("balanceType must be one of " + strings.Join(names, ", ") + " on the " + n.On.String() + ", not " + excerpt([]byte(f.BalanceType)))
+		}
+		least, err := nAVAX("balanceThreshold", string(f.BalanceThreshold))
+		if err != nil {
+			return err
+		}
+		n.Low = &webhook.Low{Balance: f.BalanceType, Least: least}
+	}
+	return nil
+}
+
+func nAVAX(name, s string) (uint64, error) {
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, badRequest(name + " must be a number of nAVAX, not " + excerpt([]byte(s)))
+	}
+	return v, nil
+}
+
+func selectValidators(m *shape.WebhookSelection, n *webhook.Hook) error {
+	v := &webhook.Validators{}
+	n.Validators = v
+	if len(m.Keys) != 1 {
+		return badRequest("metadata.keys must have exactly one for " + string(n.Type))
+	}
+	switch m.KeyType {
+	case "nodeId":
+		id, err := hookNode(m.Keys[0])
+		if err != nil {
+			return err
+		}
+		v.Node = &id
+	case "subnetId":
+		id, err := hookSubnet(m.Keys[0])
+		if err != nil {
+			return err
+		}
+		v.Subnet = &id
+	default:
+		return badRequest("metadata.keyType must be nodeId or subnetId, not " + excerpt([]byte(m.KeyType)))
+	}
+	if len(m.NodeIDs) > maxListed || len(m.SubnetIDs) > maxListed {
+		return badRequest("nodeIds and subnetIds have at most 100 items each")
+	}
+	for _, text := range m.NodeIDs {
+		id, err := hookNode(string(text))
+		if err != nil {
+			return err
+		}
+		v.Nodes = append(v.Nodes, id)
+	}
+	for _, text := range m.SubnetIDs {
+		id, err := hookSubnet(string(text))
+		if err != nil {
+			return err
+		}
+		v.Subnets = append(v.Subnets, id)
+	}
+	if !slices.Contains(n.Told, webhook.L1Low) {
+		return nil
+	}
+	least, err := nAVAX("l1ValidatorFeeBalanceThreshold", string(m.L1ValidatorFeeBalanceThreshold))
+	v.Least = &least
+	return err
+}
+
+func hookNode(text string) (id chain.NodeID, err error) {
+	if id, err = chain.ParseNodeID(text); err != nil {
+		err = badRequest("metadata has " + excerpt([]byte(text)) + ", which is no node ID")
+	}
+	return id, err
+}
+
+func hookSubnet(text string) (id chain.ID, err error) {
+	if id, err = chain.ParseID(text); err != nil {
+		err = badRequest("metadata has " + excerpt([]byte(text)) + ", which is no subnet ID")
+	}
+	return id, err
+}
+
+// primaryMetadata returns what a webhook is about as clients see it.
+func (s *Server) primaryMetadata(h *webhook.Hook) (m shape.WebhookMetadata) {
+	subs := make([]string, len(h.Told))
+	for i := range h.Told {
+		subs[i] = string(h.Told[i])
+	}
+	if h.Kind() == webhook.PrimaryActivity {
+		m.KeyType, m.SubEvents = "addresses", &shape.WebhookSubEvents{AddressActivitySubEvents: subs}
+		prefix := ""
+		if s.cfg.Primary != nil {
+			if n, ok := s.cfg.Primary.Primary(h.Network); ok {
+				prefix = address.Prefix(n.NetworkID())
+			}
+		}
+		for _, a := range h.Keys {
+			m.Keys = append(m.Keys, a.Text(prefix))
+		}
+		if h.Low != nil {
+			m.BalanceThresholdFilter = &shape.BalanceThreshold{BalanceType: h.Low.Balance, BalanceThreshold: digits(h.Low.Least)}
+		}
+		return m
+	}
+	m.SubEvents = &shape.WebhookSubEvents{ValidatorActivitySubEvents: subs}
+	v := h.Validators
+	if v.Node != nil {
+		m.KeyType, m.Keys = "nodeId", []string{v.Node.String()}
+	} else {
+		m.KeyType, m.Keys = "subnetId", []string{v.Subnet.String()}
+	}
+	for i := range v.Nodes {
+		m.NodeIDs = append(m.NodeIDs, shape.NodeID(v.Nodes[i].String()))
+	}
+	for i := range v.Subnets {
+		m.SubnetIDs = append(m.SubnetIDs, shape.ID(v.Subnets[i].String()))
+	}
+	if v.Least != nil {
+		m.L1ValidatorFeeBalanceThreshold = digits(*v.Least)
+	}
+	return m
+}
+
+func digits(n uint64) shape.Digits { return shape.Digits(strconv.FormatUint(n, 10)) }
