@@ -11,7 +11,8 @@
 //   error     the status that is wanted instead of an answer
 //   first     a list, and what to take out of its first row for the request
 //   exported  the answer is an operation, whose file has the rows that this call lists
-//   hooked    the answer is a webhook, which is changed and deleted; more is an address for it
+//   hooked    the answer is a webhook, which is changed and deleted; more is an address for it,
+//             without one its addresses cannot be changed
 //   only      the SDK that alone knows the call, or the metric
 //   member    what the answer must have
 
@@ -337,6 +338,35 @@ function webhooks(f, on) {
   ];
 }
 
+// primaryWebhooks are those of the two types of the primary network.
+function primaryWebhooks(f, network) {
+  const hook = (eventType, request) => ({
+    endpoint: "webhooks", name: "webhooks.create", fixed: true,
+    request: { eventType, url: "https://hooks.invalid/quorate", name: "test", description: "of the SDKs", network, ...request },
+  });
+  const addresses = (chainId, balanceType, metadata) => hook("primary_network_address_activity", {
+    chainId,
+    metadata: {
+      keyType: "addresses", keys: f.rewardAddresses.slice(0, 3).map((a) => a.replace(/^P-/, "")), balanceThresholdFilter: { balanceType, balanceThreshold: "1000000000" },
+      subEvents: { addressActivitySubEvents: ["balance_change", "balance_threshold", "reward_distribution"] }, ...metadata,
+    },
+  });
+  const validators = (metadata) => hook("validator_activity", {
+    metadata: {
+      keyType: "nodeId", keys: [f.nodeIds[0]], ...metadata,
+      subEvents: { validatorActivitySubEvents: ["validator_stake", "delegator_stake", "reward_distribution", "l1_validator_balance_increased", "l1_validator_removed"] },
+    },
+  });
+  return [
+    { ...addresses("p-chain", "unlockedUnstaked"), hooked: true },
+    { ...addresses("x-chain", "unlocked"), hooked: true },
+    { ...validators(), hooked: true },
+    { ...validators({ keyType: "subnetId", keys: [f.subnetId], nodeIds: f.nodeIds.slice(0, 2) }), hooked: true },
+    { ...addresses("p-chain", "atomicMemoryUnlocked"), error: 400 },
+    { ...validators({ keys: f.nodeIds.slice(0, 2) }), error: 400 },
+  ];
+}
+
 // refusals are answered with the documented error body.
 function refusals(f, on) {
   return [
@@ -428,6 +458,7 @@ export function primaryCalls(f) {
     ].flatMap(([name, of, metrics]) => metrics.map((metric) => ({
       endpoint: "primary", name: `metrics.l1Validators.${name}`, rows: "results", request: { ...of, metric }, empty: name !== "listMetrics",
     }))),
+    ...primaryWebhooks(f, f.network),
     { ...call("9", "rewards.listHistoricalRewards", "historicalRewards", {}), error: 400 },
     { ...call("16", "blocks.listLatest", "blocks", { network: "mainnet", blockchainId: "p-chain" }), error: 404 },
     { ...call("13", "listDelegators", "delegators", { pageSize: 101 }), error: 400 },
