@@ -54,13 +54,43 @@ func beginAddresses(r *Rows, h *Hook) (*addresses, error) {
 	return a, nil
 }
 
+// near is how many blocks before the horizon are looked at transaction by transaction:
+// to look for each address costs a hundred times what the next block does.
+const near = 16
+
 // next implements derivation.
 func (a *addresses) next(r *Rows, from uint64) (height uint64, ok bool, err error) {
+	for height = from; height <= r.horizon && r.horizon-height < near; height++ {
+		if ok, err = a.concerned(r, height); err != nil || ok {
+			return height, ok, err
+		}
+	}
+	if height > r.horizon {
+		return height, false, nil
+	}
 	_, err = r.Txs(a.hook.Keys, primary.TimeRange{}, primary.Page{After: before(from), Limit: 1, Asc: true}, func(t *primary.TxRow) (primary.Result, error) {
 		height, ok = t.Height, t.Height <= r.horizon
 		return primary.Taken, nil
 	})
 	return height, ok, err
+}
+
+// concerned reports whether the addresses have part in a block.
+func (a *addresses) concerned(r *Rows, height uint64) (bool, error) {
+	txs, err := r.txsOf(height, nil)
+	if err != nil {
+		return false, err
+	}
+	for _, row := range txs {
+		t, err := r.writer.Tx(r, row)
+		if err != nil {
+			return false, err
+		}
+		if len(a.part(t)) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // txsOf returns the transactions of a block, or those that addresses have part in.
@@ -98,7 +128,7 @@ func (a *addresses) derive(r *Rows, height uint64, out *messages) (derivation, e
 	changed := map[address.Address]*Tx{}
 	rows := map[address.Address]*primary.TxRow{}
 	for _, row := range txs {
-		t, err := out.writer.Tx(r, row)
+		t, err := r.writer.Tx(r, row)
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +206,7 @@ func (a *addresses) change(r *Rows, row *primary.TxRow, t *Tx, mine []address.Ad
 		if err != nil || held == nil {
 			return e, err
 		}
-		raw, err := out.writer.Balances(r, held.sums(r, mine))
+		raw, err := r.writer.Balances(r, held.sums(r, mine))
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +268,7 @@ func (r *Rows) rewards(row *primary.TxRow, t *Tx, f *primary.RewardFilter, out *
 			if err != nil {
 				return nil, err
 			}
-			raw, err := out.writer.Reward(r, p)
+			raw, err := r.writer.Reward(r, p)
 			if err != nil {
 				return nil, err
 			}

@@ -250,6 +250,11 @@ func (h *Hooks) Create(ctx context.Context, n Hook) (Hook, error) {
 	if err := CheckURL(n.URL, h.cfg.Private); err != nil {
 		return n, err
 	}
+	n.ID, n.Created, n.Status = newID(), time.Now().UTC(), Active
+	r := newRecord(&n)
+	if err := h.begin(ctx, r); err != nil { // it reads rows: others need not wait for that
+		return n, err
+	}
 	h.changes.Lock()
 	defer h.changes.Unlock()
 	list, err := h.List(n.Client)
@@ -266,11 +271,6 @@ func (h *Hooks) Create(ctx context.Context, n Hook) (Hook, error) {
 		return n, ErrFull
 	}
 	if _, err = h.secret(ctx, n.Client, false); err != nil {
-		return n, err
-	}
-	n.ID, n.Created, n.Status = newID(), time.Now().UTC(), Active
-	r := newRecord(&n)
-	if err := h.begin(ctx, r); err != nil {
 		return n, err
 	}
 	k := &hook{}

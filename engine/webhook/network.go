@@ -61,6 +61,7 @@ type Rows struct {
 	Platform *pchain.View // nil on the X-Chain
 	Exchange *xchain.View // nil on the P-Chain
 
+	writer Writer
 	// horizon is the last block whose transactions all have been executed: those of a
 	// proposal are when the option is there.
 	horizon uint64
@@ -77,8 +78,8 @@ func (r *Rows) Close() {
 
 // open opens the rows of a chain. The error wraps [primary.ErrEmpty] where there is no
 // block yet.
-func (n *Network) open(name string, on primary.Kind) (*Rows, error) {
-	r := &Rows{Network: n, Name: name, On: on}
+func (n *Network) open(name string, on primary.Kind, writer Writer) (*Rows, error) {
+	r := &Rows{Network: n, Name: name, On: on, writer: writer}
 	r.ID, _, _ = n.Chain(on)
 	if on == primary.XChain {
 		x, err := n.Exchange()

@@ -205,11 +205,16 @@ func parsed(raw []byte) (v any, err error) {
 	return plainAll(v), nil
 }
 
-// plainAll is plain for all strings of a value.
+// plainAll is plain for all strings of a value, and the like for its numbers: RFC 8785
+// has them as doubles, and writes the nearest one of what is more than they can tell.
 func plainAll(v any) any {
 	switch v := v.(type) {
 	case string:
 		return plain(v)
+	case json.Number:
+		if f, err := v.Float64(); err == nil && f >= 0 && f < 1e21 {
+			return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
+		}
 	case []any:
 		for i := range v {
 			v[i] = plainAll(v[i])

@@ -67,7 +67,7 @@ func (h *Hooks) beginPrimary(ctx context.Context, r *record) error {
 		return err
 	}
 	defer h.leave()
-	rows, err := n.open(r.Network, r.On)
+	rows, err := n.open(r.Network, r.On, h.cfg.Writer)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrChain, err)
 	}
@@ -194,8 +194,8 @@ func (w *primaryWorker) read(ctx context.Context, n *Network) (*lot, error) {
 		return nil, err
 	}
 	defer w.h.leave()
-	b := &lot{messages: messages{hook: &w.rec.Hook, writer: w.h.cfg.Writer}, next: w.at, after: w.from}
-	r, err := n.open(w.rec.Network, w.rec.On)
+	b := &lot{messages: messages{hook: &w.rec.Hook}, next: w.at, after: w.from}
+	r, err := n.open(w.rec.Network, w.rec.On, w.h.cfg.Writer)
 	if err != nil {
 		return nil, err
 	}
@@ -249,13 +249,12 @@ func (b *lot) derive(r *Rows) (ok bool, err error) {
 
 // messages are those of a block that were not taken yet.
 type messages struct {
-	hook   *Hook
-	writer Writer
-	skip   int // those that were taken
-	made   int
-	list   [][]byte
-	bytes  int
-	cut    bool // there are more than fit
+	hook  *Hook
+	skip  int // those that were taken
+	made  int
+	list  [][]byte
+	bytes int
+	cut   bool // there are more than fit
 }
 
 // add adds a message. parts say what it is about, and are in its ID.

@@ -152,7 +152,7 @@ func (w *primaryWorld) grow(on primary.Kind, n int) {
 func (w *primaryWorld) open(on primary.Kind) *Rows {
 	w.t.Helper()
 	n, _ := w.network("fuji")
-	r, err := n.open("fuji", on)
+	r, err := n.open("fuji", on, parts{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ func (b *blockOf) tell(sub Sub, row *primary.TxRow, id []byte, node chain.NodeID
 		return nil
 	}
 	return b.out.add(sub, [][]byte{row.Block[:], row.ID[:], id}, func() (object, error) {
-		t, err := b.out.writer.Tx(b.r, row)
+		t, err := b.r.writer.Tx(b.r, row)
 		if err != nil {
 			return nil, err
 		}
@@ -215,7 +215,7 @@ func (b *blockOf) reward(row *primary.TxRow, t *platform.RewardValidator) error 
 	if err != nil || !found || !b.v.hook.Validators.match(s.Node, s.Subnet) {
 		return err
 	}
-	tx, err := b.out.writer.Tx(b.r, row)
+	tx, err := b.r.writer.Tx(b.r, row)
 	if err != nil {
 		return err
 	}

@@ -212,6 +212,23 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+// What is a part of a message as the API writes it comes to the same form: weights of 64
+// bits as receivers' doubles have them.
+func TestParsed(t *testing.T) {
+	t.Parallel()
+	v, err := parsed([]byte(`{"weight":18446744073709551615,"b":[9007199254740993,1700000000,"x\u2028"],"a":2.0}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := canonical(object{"v": v})
+	if want := `{"v":{"a":2,"b":[9007199254740992,1700000000,"x "],"weight":18446744073709552000}}`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	if _, err := parsed([]byte(`{`)); err == nil {
+		t.Error("half an object was read")
+	}
+}
+
 // A record that cannot be written is delivered again, not lost.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
