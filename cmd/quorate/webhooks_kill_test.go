@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,13 +85,14 @@ type hookReceiver struct {
 	secret string
 	ids    map[string]bool
 	lines  map[string][]string // by webhook, in the order in which they came first
+	last   map[string]any      // by webhook, the transaction of the last message
 	taken  int
 	twice  int
 	got    chan struct{} // room for one
 }
 
 func newHookReceiver(t *testing.T) *hookReceiver {
-	r := &hookReceiver{moods: rand.New(rand.NewPCG(5, 5)), ids: map[string]bool{}, lines: map[string][]string{}, got: make(chan struct{}, 1)}
+	r := &hookReceiver{moods: rand.New(rand.NewPCG(5, 5)), ids: map[string]bool{}, lines: map[string][]string{}, last: map[string]any{}, got: make(chan struct{}, 1)}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.serve(t, w, req) }))
 	t.Cleanup(r.Close)
 	return r
@@ -129,7 +132,8 @@ func (r *hookReceiver) serve(t *testing.T, w http.ResponseWriter, req *http.Requ
 			Transaction hookedTx
 		}
 	}
-	if err := json.Unmarshal(body, &m); err != nil {
+	var whole struct{ Event struct{ Transaction any } }
+	if err := errors.Join(json.Unmarshal(body, &m), json.Unmarshal(body, &whole)); err != nil {
 		t.Errorf("%s: %v", body, err)
 	}
 	r.mu.Lock()
@@ -142,6 +146,7 @@ func (r *hookReceiver) serve(t *testing.T, w http.ResponseWriter, req *http.Requ
 		}
 	}
 	r.taken++
+	r.last[m.WebhookID] = whole.Event.Transaction
 	if r.ids[m.MessageID] {
 		r.twice++
 	} else {
@@ -183,6 +188,24 @@ func payers(txs []hookedTx, n int) []string {
 		return strings.Compare(a, b)
 	})
 	return list[:min(n, len(list))]
+}
+
+// lasting takes away what becomes of outputs later.
+func lasting(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			lasting(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			if strings.HasPrefix(name, "consuming") {
+				delete(v, name)
+			}
+			lasting(v[name])
+		}
+	}
+	return v
 }
 
 func quoted(t *testing.T, v any) string {
@@ -274,6 +297,17 @@ func TestKillWebhooks(t *testing.T) {
 			case <-limit:
 				t.Fatalf("webhook %s was told %v, not %v", id, r.told(id), lines)
 			}
+		}
+	}
+	for _, id := range []string{onPlatform, ofValidators} {
+		var now any
+		r.mu.Lock()
+		told := r.last[id]
+		r.mu.Unlock()
+		tx, _ := told.(map[string]any)
+		callAPI(t, http.MethodGet, s.url+platform+"/"+fmt.Sprint(tx["txHash"]), "", http.StatusOK, &now)
+		if lasting(told); !reflect.DeepEqual(told, lasting(now)) {
+			t.Errorf("%s was told as %v, its transaction is %v", id, told, now)
 		}
 	}
 	if len(want) != 3 {
