@@ -58,8 +58,11 @@ type Config struct {
 const MaxAddresses = 100
 
 const (
-	// batch bounds the events that are read at once.
-	batch = 32
+	// batch bounds the events that are read at once. Each holds its block, as long as a
+	// receiver takes nothing.
+	batch = 4
+	// secretsPer is for how many clients there may be a secret, for each webhook.
+	secretsPer = 4
 	// idle is the wait for what is not there: a chain after a restart, rows that cannot
 	// be read.
 	idle = time.Second

@@ -398,6 +398,12 @@ func (h *Hooks) secret(ctx context.Context, client string, another bool) (string
 	if err == nil && !another || err != nil && !errors.Is(err, ErrNotFound) {
 		return s, err
 	}
+	h.mu.Lock()
+	all := len(h.secrets)
+	h.mu.Unlock()
+	if err != nil && all >= secretsPer*h.cfg.Most { // whoever asks is a client, as an address of many
+		return "", ErrFull
+	}
 	var b [32]byte
 	rand.Read(b[:]) // never fails
 	s = hex.EncodeToString(b[:])

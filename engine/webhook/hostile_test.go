@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -154,6 +155,25 @@ func TestPrimaryPosition(t *testing.T) {
 				t.Error("something was told")
 			}
 		})
+	}
+}
+
+// Clients who ask for secrets and have no webhooks do not fill the database.
+func TestSecretsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.Most = 2
+	h, _ := w.run()
+	for i := range secretsPer * w.cfg.Most {
+		if _, err := h.Rotate(t.Context(), fmt.Sprint("client ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := h.Rotate(t.Context(), "one more"); !errors.Is(err, ErrFull) {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := h.Rotate(t.Context(), "client 0"); err != nil {
+		t.Errorf("one who has one: %v", err)
 	}
 }
 
