@@ -39,7 +39,8 @@ func callAPI(t *testing.T, method, url, body string, status int, into any) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "speakeasy-sdk/test")
-	resp, err := http.DefaultClient.Do(req)
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
