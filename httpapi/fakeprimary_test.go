@@ -253,7 +253,7 @@ func (r *fakeRows) Stakers(f *primary.StakerFilter, p primary.Page, take func(*p
 	return listRows(r, r.n.stakers, p, take, func(s *primary.Staker) bool {
 		return (f.AnyKind || f.Delegators == s.Delegator) && (f.Status == primary.AnyStatus || f.Status == s.Status) &&
 			(f.Subnet == nil || *f.Subnet == s.Subnet) && (len(f.Nodes) == 0 || slices.Contains(f.Nodes, s.Node)) &&
-			(len(f.Owners) == 0 || meets(f.Owners, s.RewardOwners.Addresses))
+			(len(f.Owners) == 0 || meets(f.Owners, s.RewardOwners.Addresses)) && f.Stakes(s)
 	})
 }
 

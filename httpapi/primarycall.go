@@ -137,7 +137,11 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 
 // find finds the network and the chain that the path names.
 func (c *primaryCall) find(p *params, kinds []primary.Kind) *failure {
-	if f := c.findNetwork(p.get("network")); f != nil {
+	name := p.get("network")
+	if name == nil && c.q.network != "" {
+		name = []byte(c.q.network)
+	}
+	if f := c.findNetwork(name); f != nil {
 		return f
 	}
 	var ok bool

@@ -18,12 +18,43 @@ import (
 // transactions burn.
 func stakingRoutes() []Route {
 	return []Route{{
+		Method: fasthttp.MethodGet, Pattern: "/v2/subnets/{subnetId}/validators:getAddresses", Units: unitsMedium, Key: KeyNever,
+		Doc: "lists the addresses that get the rewards of a subnet's validators, the latest start first",
+		id:  117, size: pagesOfAddresses,
+		query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramNetwork},
+		needs: needsPrimary, answer: shape.StakerAddresses{}, make: onPrimary(onPlatform, (*primaryCall).readSubnet, (*primaryCall).validatorAddresses),
+	}, {
 		Method: fasthttp.MethodGet, Pattern: "/v2/networks/{network}/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
 		Doc: "returns a metric of the stakers of a network, or of the fees that its transactions burn, by days",
 		id:  39, size: pagesOfPoints,
 		query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramSubnetID},
 		needs: needsPrimary, answer: shape.Points{}, choices: networkMetricNames(), make: onPrimary(onPlatform, (*primaryCall).readMetric, (*primaryCall).networkMetric),
 	}}
+}
+
+// pagesOfAddresses is that of the addresses of validators.
+var pagesOfAddresses = pageSize{1, 5000, 1000}
+
+// validatorAddresses lists who gets the rewards of the validators that validate at some
+// time of a frame, with the time of their start.
+func (c *primaryCall) validatorAddresses() *failure {
+	rows, f := platformOf(c)
+	if f != nil {
+		return f
+	}
+	if _, found, err := rows.Subnet(c.id); err != nil {
+		return c.unreadable(err)
+	} else if !found && c.id != chain.PrimaryNetworkID {
+		return c.missing("there is no subnet " + c.id.String() + " on " + c.name)
+	}
+	c.list("addresses")
+	times, ok := c.frame()
+	if !ok {
+		return c.finish(nil, nil, nil)
+	}
+	of := primary.StakerFilter{Subnet: &c.id, During: times, Rewarded: true}
+	next, err := rows.Stakers(&of, c.page(), fits(c, c.w.StakerAddresses))
+	return c.finish(next, err, nil)
 }
 
 // stakingMetrics are the metrics of stakers, in the order of the documentation.

@@ -115,8 +115,6 @@ func leftOuts() []leftOut {
 		{"/v1/avax/supply", "not all of it follows from what nodes tell; blocks of the P-Chain say the supply, and " +
 			"/v1/networks/{network} what is staked"},
 		{"/v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex", "metadata of tokens are what the operator configures"},
-		{"/v2/subnets/{subnetId}/validators:getAddresses", "its form is the public service's own; " +
-			"/v1/networks/{network}/validators lists validators with the addresses of their rewards"},
 	}
 }
 

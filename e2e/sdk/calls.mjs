@@ -448,6 +448,9 @@ export function primaryCalls(f) {
     { ...other("rewards.listPendingRewards", "pendingRewards", { nodeIds }), empty: true },
     { ...other("transactions.listActiveStakingTransactions", "transactions", { blockchainId: "p-chain" }), empty: true },
     other("vertices.listLatest", "vertices", { blockchainId: "x-chain", pageSize: 100 }),
+    ...[{}, { pageSize: 2 }, { network: f.network, endTimestamp: 4_000_000_000 }].map((request) => ({
+      endpoint: "primary", name: "metrics.subnets.getValidators", rows: "addresses", repeats: true,
+      request: { subnetId: "11111111111111111111111111111111LpoYY", ...request } })),
     ...["validatorCount", "validatorWeight", "delegatorCount", "delegatorWeight"].map((metric) =>
       ({ endpoint: "primary", name: "metrics.networks.getStakingMetrics", rows: "results", request: { network: f.network, metric, pageSize: 1000 } })),
     ...[

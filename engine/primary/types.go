@@ -145,6 +145,20 @@ type StakerFilter struct {
 	AnyKind bool // validators and delegators
 	// Delegators chooses delegators, otherwise validators, unless AnyKind.
 	Delegators bool
+	// During chooses those who stake, or are to stake, at some time in it; Rewarded those
+	// whose rewards have owners.
+	During   TimeRange
+	Rewarded bool
+}
+
+// Stakes reports whether a staker is one of those that the filter's times and rewards
+// choose.
+func (f *StakerFilter) Stakes(s *Staker) bool {
+	end := s.End
+	if s.Status == Removed && s.RemovedAt > 0 {
+		end = min(end, s.RemovedAt)
+	}
+	return end > f.During.From && (f.During.To == 0 || s.Start < f.During.To) && (!f.Rewarded || len(s.RewardOwners.Addresses) > 0)
 }
 
 // BlockFilter bounds a list of blocks: by time, and to those that a node proposed.

@@ -134,6 +134,16 @@ type Delegators struct {
 	Page
 }
 
+// StakerAddresses is a page of those who get the rewards of validators.
+type StakerAddresses struct {
+	Addresses []struct {
+		Addresses []string `json:"addresses"`
+		// SortKey is when the validator began, in Unix seconds.
+		SortKey Digits `json:"sortKey"`
+	} `json:"addresses"`
+	Page
+}
+
 // BLSCredentials are the key of a validator.
 type BLSCredentials struct {
 	PublicKey         Hex `json:"publicKey"`

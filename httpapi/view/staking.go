@@ -85,6 +85,15 @@ func (w *Writer) unknownNumber(name string) {
 	}
 }
 
+// StakerAddresses writes who gets the rewards of a staker, and when it began.
+func (w *Writer) StakerAddresses(s *primary.Staker) {
+	w.Comma()
+	w.B = append(w.B, '{')
+	w.holders("addresses", s.RewardOwners.Addresses)
+	w.count("sortKey", s.Start)
+	w.B = append(w.B, '}')
+}
+
 // Validator writes a validator of limited time. Of what only its neighbours know, uptime
 // and version are written where a node has told them. The rest, its health and where it
 // is, is left out, or where the SDKs demand it 0. proof is the proof of possession of its

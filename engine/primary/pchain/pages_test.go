@@ -82,7 +82,15 @@ func anyOf(have, want []address.Address) bool {
 func shows(f *primary.StakerFilter, s *primary.Staker) bool {
 	return (f.Subnet == nil || *f.Subnet == s.Subnet) && (len(f.Nodes) == 0 || slices.Contains(f.Nodes, s.Node)) &&
 		(len(f.Owners) == 0 || anyOf(s.RewardOwners.Addresses, f.Owners)) &&
-		(f.Status == primary.AnyStatus || f.Status == s.Status) && (f.AnyKind || f.Delegators == s.Delegator)
+		(f.Status == primary.AnyStatus || f.Status == s.Status) && (f.AnyKind || f.Delegators == s.Delegator) &&
+		(f.During.To == 0 || s.Start < f.During.To) && stakedUntil(s) > f.During.From && !(f.Rewarded && len(s.RewardOwners.Addresses) == 0)
+}
+
+func stakedUntil(s *primary.Staker) uint64 {
+	if s.Status == primary.Removed && s.RemovedAt > 0 && s.RemovedAt < s.End {
+		return s.RemovedAt
+	}
+	return s.End
 }
 
 // Pages of stakers have what a full scan finds, whatever the filter and the order.
@@ -103,6 +111,11 @@ func TestStakerPages(t *testing.T) {
 				f.Owners = append(f.Owners, s.RewardOwners.Addresses...)
 			case 2:
 				f.Subnet = &s.Subnet
+			case 3:
+				f.Rewarded, f.During.From = rnd.IntN(2) == 0, s.Start+rnd.Uint64N(s.End-s.Start+2)
+				if rnd.IntN(2) == 0 {
+					f.During.To = f.During.From + 1 + rnd.Uint64N(s.End-s.Start+2)
+				}
 			}
 		}
 		asc := rnd.IntN(2) == 0

@@ -239,7 +239,7 @@ func (v *View) Stakers(f *primary.StakerFilter, p primary.Page, take func(*prima
 	}
 	return v.List(l, &p, found(decodeStaker, v.staker, func(s *staker) (primary.Result, error) {
 		switch {
-		case f.Subnet != nil && s.Subnet != *f.Subnet || len(f.Owners) > 0 && !owned(&s.Staker, f):
+		case f.Subnet != nil && s.Subnet != *f.Subnet || len(f.Owners) > 0 && !owned(&s.Staker, f) || !f.Stakes(&s.Staker):
 			return primary.Passed, nil
 		}
 		return taken(take(v.shown(s)))
