@@ -42,6 +42,8 @@ type PrimaryRows interface {
 	Stale() bool
 	Rebuild(ctx context.Context, from primary.Blocks, progress func(done, of uint64)) error
 	Remake(ctx context.Context, from primary.Blocks, progress func(done, of uint64)) error
+	// Deepen does so with the blocks from a height below the first one on.
+	Deepen(ctx context.Context, from primary.Blocks, first uint64, progress func(done, of uint64)) error
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All
@@ -92,6 +94,7 @@ type Primary struct {
 
 	asked    atomic.Bool                                   // nodes were asked for blocks
 	done     atomic.Bool                                   // the stop vertex is here
+	deeper   atomic.Bool                                   // the archive has all older blocks that are wanted
 	followed atomic.Bool                                   // a node has its blocks, or some are here
 	ingest   atomic.Pointer[ingest.Ingest[*primary.Block]] // nil until a node has answered
 	trouble  atomic.Pointer[error]                         // why none has
@@ -226,9 +229,14 @@ func (p *Primary) rebuild(ctx context.Context, progress func(done, of uint64)) e
 	if p.rows == nil {
 		return nil
 	}
+	first, begun := p.rows.First()
+	kept, _, ok := p.keeper.sink.archive.First()
+	if ok && begun && kept < first && p.deeper.Load() {
+		p.log.Info("the index is made again from the archive, which has older blocks now; reads go on", "first", kept)
+		return p.rows.Deepen(ctx, p.keeper.sink.reader, kept, progress)
+	}
 	if p.rows.Stale() {
-		first, _ := p.rows.First()
-		if kept, _, ok := p.keeper.sink.archive.First(); !ok || kept > first {
+		if !ok || kept > first {
 			p.log.Warn("the index is that of an older version: the archive lacks the blocks to make it again from", "below", kept)
 			return nil
 		}
@@ -358,35 +366,11 @@ func (p *Primary) fetchBlocks(ctx context.Context) error {
 			return err
 		}
 		p.ingest.Store(i)
-		if err := fillBehind(p.cfg.Host, p.cfg.Name, p.log, cfg, p.keeper); err != nil {
+		if err := errors.Join(fillBehind(p.cfg.Host, p.cfg.Name, p.log, cfg, p.keeper), p.fetchOlder(cfg)); err != nil {
 			return err
 		}
 	}
 	return i.Run(ctx)
-}
-
-// chooseStart returns the height from which on the chain is followed where nothing is
-// kept of it.
-func (p *Primary) chooseStart(ctx context.Context) (height uint64, err error) {
-	least := uint64(0)
-	if p.cfg.Chain == primary.CChain {
-		least = 1 // no node has a container of the genesis block
-	}
-	if _, ok := p.keeper.sink.Cursor(); ok || p.cfg.Start == (StartBlock{}) || p.cfg.Chain == primary.XVertices {
-		return least, nil
-	}
-	height = p.cfg.Start.Height
-	if p.cfg.Start.Below {
-		tip, err := p.client.Tip(ctx)
-		if err != nil {
-			return 0, err
-		}
-		height = tip.Height - min(height, tip.Height)
-	}
-	if height = max(height, least); height > least {
-		p.log.Info("the chain is followed from a block above its first one", "from", height)
-	}
-	return height, nil
 }
 
 // status says how the chain is followed. Before a node has answered that is what is

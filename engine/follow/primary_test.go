@@ -3,8 +3,10 @@ package follow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -57,15 +59,18 @@ func (h *host) Source(cfg source.Config, _ source.Endpoint) (*source.Client, sou
 
 // memoryRows are rows that keep the blocks' IDs in memory.
 type memoryRows struct {
-	mu      sync.Mutex
-	heads   []chain.Head
-	stale   bool
-	rebuilt int
-	fail    error
-	grew    chan struct{} // has room for one
+	mu       sync.Mutex
+	heads    []chain.Head
+	stale    bool
+	rebuilt  int
+	fail     error
+	grew     chan struct{} // has room for one, as the next
+	deepened chan struct{}
 }
 
-func newRows() *memoryRows { return &memoryRows{grew: make(chan struct{}, 1)} }
+func newRows() *memoryRows {
+	return &memoryRows{grew: make(chan struct{}, 1), deepened: make(chan struct{}, 1)}
+}
 
 func (m *memoryRows) Cursor() (head chain.Head, ok bool) {
 	m.mu.Lock()
@@ -112,6 +117,25 @@ func (m *memoryRows) Remake(ctx context.Context, from primary.Blocks, progress f
 	m.stale = true
 	m.mu.Unlock()
 	return m.Rebuild(ctx, from, progress)
+}
+
+func (m *memoryRows) Deepen(ctx context.Context, from primary.Blocks, first uint64, _ func(done, of uint64)) error {
+	last, _ := m.Cursor()
+	var heads []chain.Head
+	err := from.Read(ctx, first, last.Height, func(b *primary.Block) error {
+		heads = append(heads, b.Link().Head)
+		return nil
+	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		m.heads = append(heads, m.heads[slices.Index(m.heads, last)+1:]...)
+	}
+	select {
+	case m.deepened <- struct{}{}:
+	default:
+	}
+	return err
 }
 
 func (m *memoryRows) Rebuild(ctx context.Context, from primary.Blocks, _ func(done, of uint64)) error {
@@ -270,6 +294,55 @@ func TestPrimaryStart(t *testing.T) {
 	rows.await(t, 90)
 	if gaps := p.Gaps(); len(rows.heads) != 11 || len(gaps) != 1 || gaps[0].To != 79 {
 		t.Errorf("%d blocks, gaps %v", len(rows.heads), gaps)
+	}
+}
+
+// Older blocks are fetched when the chain is to begin lower, in as many goes as it takes,
+// and the rows are made again from the lowest on. A node that has others is not believed.
+func TestPrimaryOlder(t *testing.T) {
+	t.Parallel()
+	genesis, containers := containertest.MakeChain(t, 300, 0)
+	_, others := containertest.MakeChain(t, 300, 7)
+	liar, node := containertest.New(t, primary.PChain, others), containertest.New(t, primary.PChain, containers)
+	node.Genesis = genesis
+	dir := t.TempDir()
+	var kept []chain.Head
+	run := func(start StartBlock, first uint64, nodes ...*containertest.Node) {
+		t.Helper()
+		t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) {
+			p, rows, _ := followed(t, dir, primary.PChain, func(cfg *PrimaryConfig) {
+				cfg.Start = start
+				open := cfg.Rows
+				cfg.Rows = func() (PrimaryRows, error) {
+					r, err := open()
+					r.(*memoryRows).heads = kept
+					return r, err
+				}
+			}, nodes...)
+			rows.await(t, 300)
+			if at, _ := rows.First(); at != first {
+				select {
+				case <-rows.deepened:
+				case <-time.After(time.Minute):
+					t.Fatalf("no older blocks: %v", p.keeper.Work())
+				}
+			}
+			rows.mu.Lock()
+			defer rows.mu.Unlock()
+			kept = rows.heads
+			if kept[0].Height != first || len(kept) != int(301-first) {
+				t.Errorf("%d blocks from %d on", len(kept), kept[0].Height)
+			}
+		})
+	}
+	run(StartBlock{Height: 290}, 290, node)
+	run(StartBlock{Height: 295}, 290, node) // higher than it began
+	run(StartBlock{Height: 200}, 200, liar, node)
+	run(StartBlock{}, 0, node)
+	run(StartBlock{}, 0, node)
+	want, err := primary.Parse(primary.PChain, containers[0])
+	if err != nil || kept[1] != want.Link().Head {
+		t.Errorf("block 1 is %v, %v", kept[1], err)
 	}
 }
 

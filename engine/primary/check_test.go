@@ -211,3 +211,35 @@ func TestGiven(t *testing.T) {
 	none.Upgrades = other.Upgrades
 	open(none, false)
 }
+
+// Rows that begin above the first block are made again from below, in as many goes as it
+// takes, and are those of a chain that has begun there.
+func TestDeepen(t *testing.T) {
+	t.Parallel()
+	list := blocks(1, 1300)
+	db := openDB(t, t.TempDir())
+	c := openTally(t, db, 1)
+	commit(t, c, list[700:1200])
+	ctx, stop := context.WithCancel(t.Context())
+	if err := c.Deepen(ctx, inArchive(list), 401, func(uint64, uint64) { stop() }); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	c = openTally(t, db, 1)
+	if first, _ := c.First(); first != 701 {
+		t.Errorf("begins at %d before it is whole", first)
+	}
+	came := false
+	if err := c.Deepen(t.Context(), inArchive(list), 1, func(uint64, uint64) {
+		if !came {
+			came = true
+			commit(t, c, list[1200:])
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	one := openTally(t, openDB(t, t.TempDir()), 1)
+	commit(t, one, list)
+	if first, _ := c.First(); first != 1 || digest(t, one) != digest(t, c) {
+		t.Errorf("begins at %d, or another digest", first)
+	}
+}

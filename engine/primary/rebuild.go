@@ -59,21 +59,29 @@ const rebuildGroup = 512
 // stays when ctx ends, and the next call goes on with it. It does nothing to rows that
 // are not stale, but to remove what former ones left.
 func (c *Chain) Rebuild(ctx context.Context, from Blocks, progress func(done, of uint64)) error {
-	return c.remake(ctx, from, progress, false)
+	if !c.Stale() {
+		c.rebuilding.Lock()
+		defer c.rebuilding.Unlock()
+		return c.sweep(ctx)
+	}
+	return c.Remake(ctx, from, progress)
 }
 
 // Remake does what [Chain.Rebuild] does, to rows that are not stale too.
 func (c *Chain) Remake(ctx context.Context, from Blocks, progress func(done, of uint64)) error {
-	return c.remake(ctx, from, progress, true)
+	first, _ := c.First()
+	return c.Deepen(ctx, from, first, progress)
 }
 
-func (c *Chain) remake(ctx context.Context, from Blocks, progress func(done, of uint64), always bool) error {
+// Deepen does what [Chain.Remake] does, from a block on that may lie below the first one
+// that is indexed: rows of a block follow from all before, so older ones change them all.
+func (c *Chain) Deepen(ctx context.Context, from Blocks, first uint64, progress func(done, of uint64)) error {
 	c.rebuilding.Lock()
 	defer c.rebuilding.Unlock()
-	if at := c.at.Load(); at.cursor != nil && (always || c.Stale()) {
-		b, err := c.openBuild(ctx, buildRows, at.cursor.first)
+	if at := c.at.Load(); at.cursor != nil {
+		b, err := c.openBuild(ctx, buildRows, first)
 		if err == nil {
-			err = c.abreast(ctx, b, from, at.cursor.first, progress, func() error { return c.switchTo(b) })
+			err = c.abreast(ctx, b, from, first, progress, func() error { return c.switchTo(b) })
 		}
 		if err != nil {
 			return fmt.Errorf("make rows of the primary network again: %w", err)
