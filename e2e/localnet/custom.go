@@ -59,8 +59,9 @@ func (c *Custom) write(r *Release, dir string, nodes int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The stake of the genesis lasts a year; what is written there began long ago.
-	genesis["startTime"] = time.Now().Add(-24 * time.Hour).Unix()
+	if nodes > 1 { // they need stake: it lasts a year, and what is written there began long ago
+		genesis["startTime"] = time.Now().Add(-24 * time.Hour).Unix()
+	}
 	genesis["networkID"], genesis["initialStakers"], genesis["cChainGenesis"] = c.NetworkID, stakers[:nodes], string(changed)
 
 	flags := []string{"--network-id=" + strconv.FormatUint(uint64(c.NetworkID), 10)}
