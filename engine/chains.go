@@ -68,7 +68,7 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 		Host: n, DB: e.db.Load(), Archive: e.openArchive, Memory: e.memory, Room: e.room,
 		BalancesBytes: e.budget.Balances, WindowBytes: int(e.budget.Window),
 		Spare: e.cfg.Spare, Start: e.cfg.Start, Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
-		UntracedAfter: e.cfg.UntracedAfter, SecondShare: e.cfg.SecondShare, MaxAnswer: e.cfg.MaxAnswer, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
+		UntracedAfter: e.cfg.UntracedAfter, SecondShare: e.cfg.SecondShare, MaxAnswer: e.cfg.MaxAnswer, OnProgress: e.cfg.OnProgress, OnURIs: e.urisChanged, Log: e.cfg.Log,
 	}
 	if said != nil {
 		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details

@@ -45,6 +45,7 @@ func (e *Engine) registerChecks() error {
 		e.checker.Register(health.Check{Name: "diskspace", Run: e.checkDisk}),
 		e.checker.Register(health.Check{Name: "network", Run: e.checkNetwork}),
 		e.checker.Register(health.Check{Name: "router", Run: e.checkRouter}),
+		e.registerMetadata(),
 	)
 }
 

@@ -17,6 +17,7 @@ import (
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
 	"quorate/engine/network"
+	"quorate/engine/nftmeta"
 	"quorate/engine/operation"
 	"quorate/engine/source"
 	"quorate/engine/source/evm"
@@ -99,6 +100,9 @@ type Config struct {
 	// Webhooks says what clients may have delivered to their servers; its Store, Chain and
 	// the like are set by the engine.
 	Webhooks webhook.Config
+	// Metadata says whether the metadata of NFTs are fetched, and how; its Store, Chains and
+	// the like are set by the engine.
+	Metadata nftmeta.Config
 	// OnProgress is told how far the index of a chain is; it must not block.
 	OnProgress func(ingest.Progress)
 

@@ -18,6 +18,7 @@ import (
 	"quorate/engine/chains"
 	"quorate/engine/follow"
 	"quorate/engine/network"
+	"quorate/engine/nftmeta"
 	"quorate/engine/operation"
 	store "quorate/engine/store/index"
 	"quorate/engine/store/results"
@@ -55,6 +56,7 @@ type Engine struct {
 	exports     atomic.Pointer[operation.Exports] // nil while the databases are not open, and without an index
 	hubs        hubs
 	webhooks    atomic.Pointer[webhook.Hooks] // as exports
+	metadata    atomic.Pointer[nftmeta.Metadata]
 }
 
 // New checks cfg, opens what is kept in the data folder of names and identity,
@@ -127,7 +129,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	end.later("the networks", networksStop, e.stopNetworks)
 	learning := actor.NewLayer(ctx, e.log)
 	end.later("the questions to nodes", baseStop, learning.StopWithin)
-	if err := errors.Join(e.startExports(ctx, kept, &end), e.startWebhooks(ctx, kept, &end)); err != nil {
+	if err := errors.Join(e.startExports(ctx, kept, &end), e.startWebhooks(ctx, kept, &end), e.startMetadata(ctx, kept, &end)); err != nil {
 		return err
 	}
 	if err := e.recallNodes(ctx); err != nil {

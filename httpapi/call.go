@@ -388,10 +388,19 @@ func (c *call) Logo(t *evm.Address) string {
 
 // Metadata implements view.Source.
 func (c *call) Metadata(t *evm.Address, id *uint256.Int) *view.Metadata {
-	if c.s.cfg.NFTMetadata == nil {
+	if c.s.cfg.NFTMetadata != nil {
+		if m := c.s.cfg.NFTMetadata.Metadata(c.info.ChainID, t, id); m != nil {
+			return m
+		}
+	}
+	if c.s.cfg.NFTs == nil {
 		return nil
 	}
-	return c.s.cfg.NFTMetadata.Metadata(c.info.ChainID, t, id)
+	m, err := c.s.cfg.NFTs.Metadata(c.info.BlockchainID, t, id)
+	if err != nil {
+		c.note(err)
+	}
+	return m
 }
 
 // Price implements view.Source.

@@ -71,9 +71,11 @@ type Config struct {
 	// nil one would know is left out of answers.
 	Prices      Prices
 	NFTMetadata NFTMetadata
-	Reputation  Reputation
-	Logos       Logos
-	Methods     MethodNames
+	// NFTs fetches the metadata of which NFTMetadata knows nothing; nil: nobody does.
+	NFTs       NFTs
+	Reputation Reputation
+	Logos      Logos
+	Methods    MethodNames
 	// Signed reports whether the warp message with an ID is signed, as far as this server
 	// knows. Nil: of none.
 	Signed func(id chain.ID) bool

@@ -63,7 +63,8 @@ func (r *Route) described() ([]pathParam, error) {
 		if !ok {
 			continue
 		}
-		p, ok := r.pathParam(strings.TrimSuffix(name, "}"))
+		name, _, _ = strings.Cut(name, "}")
+		p, ok := r.pathParam(name)
 		if !ok {
 			return nil, fmt.Errorf("%s is in no list of parameters of patterns", seg)
 		}
@@ -135,7 +136,7 @@ func (r *Route) operationID(method string) string {
 			if i < len(segments)-1 {
 				continue
 			}
-			seg = "by-" + strings.TrimSuffix(name, "}")
+			seg = "by-" + strings.Replace(name, "}", "", 1)
 		}
 		for word := range strings.FieldsFuncSeq(seg, func(c rune) bool { return strings.ContainsRune("-:._", c) }) {
 			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
@@ -219,7 +220,7 @@ func documentOf(routes []Route, url string) ([]byte, error) {
 var failures = map[int]string{
 	fasthttp.StatusBadRequest:          "The request is wrong; the message says what.",
 	fasthttp.StatusUnauthorized:        "The server asks for an API key.",
-	fasthttp.StatusForbidden:           "The API key, or the address, is not good for this.",
+	fasthttp.StatusForbidden:           "The API key, or the address, is not good for this, or the server is not set up for it.",
 	fasthttp.StatusNotFound:            "There is no such thing, or not yet.",
 	fasthttp.StatusTooManyRequests:     "The client has used up its compute units.",
 	fasthttp.StatusInternalServerError: "A defect of the server.",

@@ -173,6 +173,7 @@ var routeSamples = map[string]map[string]string{
 	blockchainPattern + "/assets/{assetId}/transactions":        {"assetId": sampleMint},
 	collectionPattern:                                           {"address": art.String()},
 	collectionPattern + "/{tokenId}":                            {"address": art.String()},
+	collectionPattern + "/{tokenId}:reindex":                    {"address": art.String()},
 	"/v2/chains/{chainId}/contracts/{address}/nfts:listHolders": {"address": art.String()},
 }
 
@@ -226,7 +227,7 @@ func wholeServer(t testing.TB, cfg Config) *Server {
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Created: at, Updated: at, Size: 3}
 	ops.files[opID] = []byte("abc")
 	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), ops, noEvents{}
-	cfg.Webhooks = sampleHooks()
+	cfg.Webhooks, cfg.NFTs = sampleHooks(), &fetches{}
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, one, secondChain())
 }

@@ -1,9 +1,13 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
+
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
+	"quorate/engine/nftmeta"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
@@ -36,6 +40,11 @@ func nftRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: collectionPattern + "/{tokenId}", Units: unitsMedium, Chain: "chainId",
 			Doc: "returns one of them",
 			id:  97, needs: needsChains, answer: shape.NFT{}, make: onChain((*call).itemAddress, (*call).singleNFT),
+		},
+		{
+			Method: fasthttp.MethodPost, Pattern: collectionPattern + "/{tokenId}:reindex", Units: unitsLarge, Chain: "chainId",
+			Doc:   "has the metadata of one of them fetched again, once an hour for each",
+			needs: needsChains, answer: shape.Nothing{}, status: fasthttp.StatusCreated, make: reindexes,
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/nfts:listHolders", Units: unitsMedium,
@@ -167,23 +176,71 @@ func (c *call) collection() *failure {
 
 // singleNFT returns a token of a contract.
 func (c *call) singleNFT() *failure {
-	n := index.SeenNFT{NFT: index.NFT{Token: c.addr}}
+	n, f := c.namedNFT()
+	if f == nil {
+		c.w.NFT(&n)
+	}
+	return f
+}
+
+// namedNFT returns the token that a path names.
+func (c *call) namedNFT() (n index.SeenNFT, f *failure) {
+	n.Token = c.addr
 	if len(c.third) == 0 || len(c.third) > view.MaxDigits || n.ID.SetFromDecimal(string(c.third)) != nil {
-		return badRequest("tokenId must be a whole number in decimal, not " + excerpt(c.third))
+		return n, badRequest("tokenId must be a whole number in decimal, not " + excerpt(c.third))
 	}
 	if f := c.nftSums(); f != nil {
-		return f
+		return n, f
 	}
 	var found bool
 	var err error
 	if n.Kind, found, err = c.v.NFTKind(n.NFT); err != nil {
-		return c.readFailure(err)
+		return n, c.readFailure(err)
 	}
 	if !found {
-		return c.absent("no token " + n.ID.Dec() + " of the contract " + c.addr.String() + " is known")
+		return n, c.absent("no token " + n.ID.Dec() + " of the contract " + c.addr.String() + " is known")
 	}
-	c.w.NFT(&n)
-	return nil
+	return n, nil
+}
+
+// reindexes makes the handler that has metadata fetched again. Its success has no body.
+func reindexes(s *Server, r *Route) handler {
+	return func(ctx *fasthttp.RequestCtx, p params) {
+		c := s.calls.get(s, ctx, r)
+		defer s.calls.put(c)
+		if f := c.serve(&p, (*call).itemAddress, (*call).reindex); f != nil {
+			fail(ctx, f)
+			return
+		}
+		c.q.ignored.tell(ctx)
+		ctx.Response.SetStatusCode(r.success())
+		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	}
+}
+
+// reindex has the metadata of a token fetched again.
+func (c *call) reindex() *failure {
+	n, f := c.namedNFT()
+	switch {
+	case f != nil:
+		return f
+	case c.s.cfg.NFTs == nil:
+		return &failure{status: fasthttp.StatusForbidden, message: "this server does not fetch the metadata of NFTs: its operator can have it do so by --nft-metadata"}
+	}
+	ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
+	defer cancel()
+	err := c.s.cfg.NFTs.Reindex(ctx, c.info.BlockchainID, c.addr, n.ID)
+	var soon *nftmeta.TooSoonError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &soon):
+		return &failure{fasthttp.StatusTooManyRequests, soon.Error(), soon.Wait}
+	case errors.Is(err, nftmeta.ErrBusy), errors.Is(err, nftmeta.ErrStopping):
+		return &failure{fasthttp.StatusServiceUnavailable, err.Error(), defaultRetry}
+	}
+	c.s.log.Error("a token's metadata are not fetched again", "chain", c.info.ChainID, "err", err)
+	return &failure{fasthttp.StatusServiceUnavailable, "metadata cannot be fetched again now: the database does not take it", defaultRetry}
 }
 
 // nftHolders lists who holds tokens of a contract.

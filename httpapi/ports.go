@@ -183,6 +183,15 @@ type NFTMetadata interface {
 	Metadata(chainID string, token *evm.Address, id *uint256.Int) *view.Metadata
 }
 
+// NFTs fetches the metadata of NFTs. Chains go by their blockchain IDs.
+type NFTs interface {
+	// Metadata returns nil if they were not looked for yet.
+	Metadata(blockchainID string, token *evm.Address, id *uint256.Int) (*view.Metadata, error)
+	// Reindex has those of a token fetched again, soon; see
+	// [quorate/engine/nftmeta.Metadata.Reindex].
+	Reindex(ctx context.Context, blockchainID string, token evm.Address, id uint256.Int) error
+}
+
 // Reputation knows malicious and benign tokens.
 type Reputation interface {
 	Reputation(chainID string, token *evm.Address) view.Reputation

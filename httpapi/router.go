@@ -71,8 +71,9 @@ type router struct{ root node }
 type node struct {
 	literal map[string]*node
 	param   *node
-	route   *route // nil if no pattern ends here
-	rest    *route // of the pattern that ends here with a star; nil if there is none
+	verbs   map[string]*node // parameters with a verb behind them, such as :reindex
+	route   *route           // nil if no pattern ends here
+	rest    *route           // of the pattern that ends here with a star; nil if there is none
 }
 
 // newRouter builds the tree of the endpoints; stats makes the metrics of a pattern.
@@ -105,13 +106,11 @@ func (r *router) add(e endpoint, stats func(string) *routeStats) error {
 			starred = true
 
 		case isParam:
-			if names = append(names, strings.TrimSuffix(name, "}")); len(names) > maxParams {
+			name, verb, _ := strings.Cut(name, "}")
+			if names = append(names, name); len(names) > maxParams {
 				return fmt.Errorf("more than %d parameters", maxParams)
 			}
-			if n.param == nil {
-				n.param = &node{}
-			}
-			n = n.param
+			n = n.parameter(verb)
 		default:
 			if n.literal == nil {
 				n.literal = make(map[string]*node)
@@ -130,6 +129,23 @@ func (r *router) add(e endpoint, stats func(string) *routeStats) error {
 		*rt = &route{pattern: e.Pattern, access: e.Access, params: names, stats: stats(e.Pattern)}
 	}
 	return (*rt).add(e)
+}
+
+// parameter returns the node of a parameter, with a verb behind it if that is not empty.
+func (n *node) parameter(verb string) *node {
+	if verb == "" {
+		if n.param == nil {
+			n.param = &node{}
+		}
+		return n.param
+	}
+	if n.verbs == nil {
+		n.verbs = make(map[string]*node)
+	}
+	if n.verbs[verb] == nil {
+		n.verbs[verb] = &node{}
+	}
+	return n.verbs[verb]
 }
 
 func (r *route) add(e endpoint) error {
@@ -159,7 +175,8 @@ func (r *route) add(e endpoint) error {
 }
 
 // find returns the route of a path as it was sent, not decoded, so that an encoded
-// slash does not separate. A literal segment goes before a parameter. Nil means
+// slash does not separate. A literal segment goes before a parameter, and one with a verb
+// before one without. Nil means
 // that there is none; a trailing or doubled slash is part of no route but of those
 // with a star.
 func (r *router) find(path []byte) (*route, params) {
@@ -184,6 +201,14 @@ func (n *node) find(path []byte, p *params, depth int) *route {
 	if next := n.literal[string(seg)]; next != nil {
 		if rt := next.end(rest, more, p, depth); rt != nil {
 			return rt
+		}
+	}
+	if i := bytes.LastIndexByte(seg, ':'); i > 0 && n.verbs != nil && depth < maxParams {
+		if next := n.verbs[string(seg[i:])]; next != nil {
+			p.values[depth] = seg[:i]
+			if rt := next.end(rest, more, p, depth+1); rt != nil {
+				return rt
+			}
 		}
 	}
 	if n.param != nil && depth < maxParams {

@@ -44,7 +44,7 @@ type Route struct {
 	// leaves the method to the handler.
 	Method string
 	// Pattern has literal segments, such as "balances:getNative", segments "{name}",
-	// which take any one segment, and at the end perhaps "*", which takes any rest,
+	// which take any one segment, "{name}:verb", which take one that ends so, and at the end perhaps "*", which takes any rest,
 	// also none.
 	Pattern string
 	// Doc says what the route answers.

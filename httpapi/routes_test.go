@@ -57,7 +57,7 @@ func (c checks) Health([]string) health.Report {
 func extServer(t testing.TB, cfg Config) *Server {
 	t.Helper()
 	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), newFakeOperations(), noEvents{}
-	cfg.Webhooks = sampleHooks()
+	cfg.Webhooks, cfg.NFTs = sampleHooks(), &fetches{}
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, sampleChain(), secondChain())
 }
@@ -116,7 +116,7 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s: chain parameter %q", r.Pattern, r.Chain)
 		}
 	}
-	const burst = 2000
+	const burst = 3000
 	open := extServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})})
 	closed := extServer(t, Config{Limits: newLimiter(t, limit.Config{NoLimit: true, RequireKey: true})})
 	left := burst

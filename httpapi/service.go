@@ -114,7 +114,6 @@ func leftOuts() []leftOut {
 		{"/v2/chains/43114/btcb/bridged:getAddresses", "it is about a bridge that the public service keeps a list of"},
 		{"/v1/avax/supply", "not all of it follows from what nodes tell; blocks of the P-Chain say the supply, and " +
 			"/v1/networks/{network} what is staked"},
-		{"/v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex", "metadata of tokens are what the operator configures"},
 	}
 }
 

@@ -30,7 +30,7 @@ type chains struct {
 	eng *engine.Engine
 	// baseURL is where clients reach this server; empty when it serves no chain RPC.
 	baseURL string
-	// metadata says that the metadata of NFTs are known, where a file has them.
+	// metadata says that the metadata of NFTs are known: they are fetched, or a file has them.
 	metadata bool
 	// known is what was made for requests so far: it is the same for each.
 	known *atomic.Pointer[seenChains]

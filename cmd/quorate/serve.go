@@ -49,6 +49,7 @@ type serveFlags struct {
 	exports                      exportFlags
 	events                       eventFlags
 	webhooks                     webhookFlags
+	nfts                         nftFlags
 	limit                        limitFlags
 	rpc                          rpcFlags
 	memory                       memoryFlags
@@ -107,6 +108,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	f.exports.add(flags)
 	f.events.add(flags)
 	f.webhooks.add(flags)
+	f.nfts.add(flags)
 	f.limit.add(flags)
 	f.memory.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
@@ -202,6 +204,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	f.keep.configure(&cfgEngine)
 	f.exports.configure(&cfgEngine)
 	f.webhooks.configure(&cfgEngine)
+	f.nfts.configure(&cfgEngine)
 	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
 	if err := f.data.primary.configure(&cfgEngine, sim); err != nil {
 		return errors.Join(err, ln.Close())
@@ -231,11 +234,12 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		f.exports.serve(&cfg, eng, base)
 		f.events.serve(&cfg, eng)
 		cfg.Webhooks = webhooks{eng}
+		f.nfts.serve(&cfg, eng)
 	}
 	if f.rpc.parsed() == rpc.Off {
 		base = ""
 	}
-	seen := newChains(eng, base, f.data.nftMetadata != "")
+	seen := newChains(eng, base, f.data.nftMetadata != "" || f.nfts.on)
 	err = errors.Join(
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
 		f.limit.configure(&cfg, f.listen.host, logs.Logger("http"), set),
@@ -316,7 +320,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
 		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
-	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
+	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(), f.nfts.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them

@@ -11,6 +11,7 @@ import (
 	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/index"
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
 	"quorate/engine/source"
@@ -59,6 +60,9 @@ type Config struct {
 	Spare *spare.Time
 	// OnProgress is called with how far the index is; it must not block.
 	OnProgress func(ingest.Progress)
+	// OnURIs is called with NFTs of the chain whose URIs were read for the first time or
+	// have changed; it must not block. Nil: nobody wants them.
+	OnURIs func(of chain.ID, nfts []index.NFT)
 	// Log returns the logger of a name.
 	Log func(name string) *slog.Logger
 }

@@ -140,6 +140,15 @@ func (c *EVM) TokenBalances(ctx context.Context, holder evm.Address, of []evm.Ad
 	return c.tokens.Balances(ctx, holder, of, height)
 }
 
+// AskURI has the URI of an NFT read again, some time.
+func (c *EVM) AskURI(token evm.Address, id uint256.Int) { c.tokens.AskURI(token, id) }
+
+func (c *EVM) urisChanged(nfts []index.NFT) {
+	if c.cfg.OnURIs != nil {
+		c.cfg.OnURIs(c.cfg.ID, nfts)
+	}
+}
+
 // status says how the chain is followed. Before its node has answered that is
 // what the index knows.
 func (c *EVM) status() ingest.Status {

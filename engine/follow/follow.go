@@ -171,7 +171,7 @@ func (c *EVM) serve() (err error) {
 		return err
 	}
 	if c.tokens, err = tokens.New(tokens.Config{
-		Index: c.index, Node: c.client, Keep: c.addNotes, Room: c.cfg.Room, Logger: c.log.With("chain", c.cfg.Name), Metrics: set,
+		Index: c.index, Node: c.client, Keep: c.addNotes, URIs: c.urisChanged, Room: c.cfg.Room, Logger: c.log.With("chain", c.cfg.Name), Metrics: set,
 	}); err != nil {
 		return err
 	}

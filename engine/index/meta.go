@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -144,7 +145,44 @@ func (v *View) TokenURIs(token evm.Address, p Page) (nfts []NFT, uris []string, 
 	return nfts, uris, nil, nil
 }
 
-// CountURIs returns how many NFTs of a token were asked for their URIs, at most limit.
+// URITokens returns tokens of which URIs were asked for, in the order of their addresses,
+// behind one of them if after is not nil.
+func (v *View) URITokens(after *evm.Address, limit int) ([]evm.Address, error) {
+	prefix := v.c.meta().key(store.TableTokenURIs)
+	rows, err := v.s.Rows(prefix, false)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	begin := slices.Clone(prefix)
+	if after != nil {
+		begin = behind(prefix, after)
+	}
+	var out []evm.Address
+	for rows.Seek(begin); rows.Valid() && len(out) < limit; {
+		k := rows.Key()
+		if len(k) != len(prefix)+nftLen {
+			return nil, ErrPosition
+		}
+		out = append(out, evm.Address(k[len(prefix):len(prefix)+evm.AddressLen]))
+		rows.Seek(behind(prefix, &out[len(out)-1]))
+	}
+	return out, nil
+}
+
+// behind returns a key behind all of a token's.
+func behind(prefix []byte, token *evm.Address) []byte {
+	return append(slices.Concat(prefix, token[:]), bytes.Repeat([]byte{0xff}, evm.HashLen+1)...)
+}
+
+// URIWeight is as how many a URI counts: long ones as several.
+func URIWeight(uri string) int { return 1 + len(uri)/uriUnit }
+
+// uriUnit is about the longest URI that is not itself a document.
+const uriUnit = 2<<10 + 1
+
+// CountURIs returns how many NFTs of a token were asked for their URIs, by the URIs'
+// weight, and at most about limit.
 func (v *View) CountURIs(token evm.Address, limit int) (n int, err error) {
 	rows, err := v.uris(token, nil)
 	if err != nil || rows == nil {
@@ -152,7 +190,12 @@ func (v *View) CountURIs(token evm.Address, limit int) (n int, err error) {
 	}
 	defer rows.Close()
 	for ; rows.Valid() && n < limit; rows.Next() {
-		n++
+		if err := rows.Value(func(b []byte) error {
+			n += 1 + len(b)/uriUnit
+			return nil
+		}); err != nil {
+			return n, err
+		}
 	}
 	return n, nil
 }

@@ -131,8 +131,10 @@ func (l *Lane) answer(ctx context.Context) (bool, error) {
 	if err := l.keep(ctx, a); err != nil {
 		return false, err
 	}
-	for nft := range a.uris {
-		l.counts(countKey{nft.Token, false})
+	for nft, uri := range a.uris {
+		n := index.URIWeight(uri)
+		l.counts(countKey{nft.Token, false}, n)
+		l.budget -= float64(n - 1) // what tokens make does not fill a disk sooner by being long
 	}
 	l.batch = nil
 	return true, nil
@@ -149,9 +151,9 @@ func (l *Lane) afford() bool {
 	return l.budget >= taskBatch
 }
 
-func (l *Lane) counts(k countKey) {
+func (l *Lane) counts(k countKey, weight int) {
 	if n, ok := l.counted.Get(k); ok {
-		l.counted.Add(k, n+1)
+		l.counted.Add(k, n+weight)
 	}
 }
 
@@ -232,8 +234,13 @@ func (l *Lane) dropSame(v *index.View, a *answers) error {
 		if err != nil {
 			return err
 		}
-		if known && old == uri {
+		n, _ := l.counted.Get(countKey{nft.Token, false})
+		switch {
+		case !known:
+		case old == uri:
 			delete(a.uris, nft)
+		case n >= l.mostURIs && index.URIWeight(uri) > index.URIWeight(old):
+			a.uris[nft] = "" // short ones became long ones, of which fewer are kept
 		}
 	}
 	list, seen := a.said[:0], map[index.SaidBalance]bool{}
@@ -247,7 +254,7 @@ func (l *Lane) dropSame(v *index.View, a *answers) error {
 		}
 		seen[s] = true
 		if !known {
-			l.counts(countKey{s.Token, true})
+			l.counts(countKey{s.Token, true}, 1)
 		}
 		list = append(list, s)
 	}

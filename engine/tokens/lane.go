@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/holiman/uint256"
 
 	"quorate/engine/actor"
 	"quorate/engine/archive"
@@ -41,6 +43,9 @@ type Config struct {
 	// Keep keeps notes in the chain's archive before what they say is shown; nil
 	// where there is no archive.
 	Keep func(ctx context.Context, notes []archive.Note) error
+	// URIs takes NFTs whose URIs were read for the first time or have changed, after they
+	// were kept; nil where nobody wants them. It must not wait.
+	URIs func(nfts []index.NFT)
 	// Room returns why nothing can be written to the data folder; nil never does.
 	Room func() error
 	// Logger takes the log; nil discards it. Metrics takes the metrics; nil keeps
@@ -106,6 +111,9 @@ func New(cfg Config) (*Lane, error) {
 	if cfg.Room == nil {
 		cfg.Room = func() error { return nil }
 	}
+	if cfg.URIs == nil {
+		cfg.URIs = func([]index.NFT) {}
+	}
 	if cfg.Keep == nil {
 		cfg.Keep = func(context.Context, []archive.Note) error { return nil }
 	}
@@ -152,6 +160,11 @@ func (l *Lane) Older(tokens []index.SeenToken, nfts []index.SeenNFT) {
 
 // Search has all tokens and NFTs of the index asked that were not asked yet.
 func (l *Lane) Search() { l.research.Store(true) }
+
+// AskURI has the URI of an NFT read again, if it was read before: others are read anyway.
+func (l *Lane) AskURI(token evm.Address, id uint256.Int) {
+	l.send(&news{tasks: []task{{token: token, id: id, again: true}}})
+}
 
 func (l *Lane) send(n *news) {
 	if l.news.TrySend(n) != nil && n.commit {
@@ -320,5 +333,11 @@ func (l *Lane) keep(ctx context.Context, a *answers) error {
 	for token := range a.facts {
 		l.known.Add(token, struct{}{})
 	}
-	return a.put(ctx, l.cfg.Index)
+	if err := a.put(ctx, l.cfg.Index); err != nil {
+		return err
+	}
+	if len(a.uris) > 0 {
+		l.cfg.URIs(slices.Collect(maps.Keys(a.uris)))
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,6 +194,90 @@ func TestSpam(t *testing.T) {
 	w.settle(again)
 	if n := w.calls - calls; n > 2*(7+sampleURIs+taskBatch) {
 		t.Errorf("%d calls for what is above the bound", n)
+	}
+}
+
+// TestURIsTold: whoever fetches what URIs lead to hears of each that was read first or has
+// changed, and can have one read again.
+func TestURIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := w.lane()
+	var told []uint64
+	l.cfg.URIs = func(nfts []index.NFT) {
+		for _, n := range nfts {
+			if got := w.uri(w.index, n.Token, n.ID.Uint64()); got == "" {
+				t.Errorf("%d was told before it was kept", n.ID.Uint64())
+			}
+			told = append(told, n.ID.Uint64())
+		}
+	}
+	name := "a"
+	w.add(art, &token{kind: index.ERC721, name: "a", decimals: -1, uri: func(id uint64) string { return fmt.Sprint(name, id) }})
+	w.grow(l, mints(art, 1, 6))
+	slices.Sort(told)
+	if !slices.Equal(told, []uint64{1, 2, 3, 4, 5}) {
+		t.Fatalf("told of %v", told)
+	}
+	told, name = nil, "b"
+	l.AskURI(art, *uint256.NewInt(3))
+	l.AskURI(art, *uint256.NewInt(9)) // not minted
+	w.settle(l)
+	if !slices.Equal(told, []uint64{3}) || w.uri(w.index, art, 3) != "b3" {
+		t.Errorf("told of %v, %s", told, w.uri(w.index, art, 3))
+	}
+	told = nil
+	l.AskURI(art, *uint256.NewInt(3))
+	if w.settle(l); len(told) > 0 {
+		t.Errorf("told of %v, though nothing has changed", told)
+	}
+}
+
+// TestLongURIs: URIs that are documents count as many, so that a contract cannot fill a
+// disk with them, also not by short ones that become long.
+func TestLongURIs(t *testing.T) {
+	t.Parallel()
+	const most = 40
+	spam := evm.Address{19: 0x5a}
+	w := newWorld(t)
+	l := w.lane()
+	l.mostURIs = most
+	long := "data:," + strings.Repeat("x", 20<<10)
+	w.add(spam, &token{kind: index.ERC721, name: "s", decimals: -1, uri: func(uint64) string { return long }})
+	for i := range uint64(5) { // a batch each
+		w.grow(l, mints(spam, 2*i, 2*i+2))
+	}
+	kept := 0
+	for id := range uint64(10) {
+		if w.uri(w.index, spam, id) == long {
+			kept++
+		}
+	}
+	if kept < 2 || kept > 6 {
+		t.Errorf("%d of 20 KiB are kept with room for %d short ones", kept, most)
+	}
+	v := w.view(w.index)
+	n, err := v.CountURIs(spam, 10*most)
+	list, listErr := v.URITokens(nil, 10)
+	behind, behindErr := v.URITokens(&spam, 10)
+	v.Close()
+	if err = errors.Join(err, listErr, behindErr); err != nil || n != kept*index.URIWeight(long) || !slices.Equal(list, []evm.Address{spam}) || len(behind) > 0 {
+		t.Errorf("they count as %d, in %v and %v, %v", n, list, behind, err)
+	}
+	uri := "short"
+	w.add(art, &token{kind: index.ERC721, name: "a", decimals: -1, uri: func(id uint64) string { return fmt.Sprint(uri, id) }})
+	w.grow(l, mints(art, 0, most))
+	uri = long
+	for id := range uint64(most) {
+		l.AskURI(art, *uint256.NewInt(id))
+		w.settle(l)
+	}
+	size := 0
+	for id := range uint64(most) {
+		size += len(w.uri(w.index, art, id))
+	}
+	if size > 2*len(long) {
+		t.Errorf("%d bytes of URIs", size)
 	}
 }
 

@@ -22,6 +22,8 @@ const (
 	maxText = 1 << 10
 	// maxURI bounds a token's URI in bytes; a longer one counts as none.
 	maxURI = 2 << 10
+	// maxDataURI bounds one that is the document itself.
+	maxDataURI = 32 << 10
 	// maxReturn bounds what a contract's answer may have in bytes; a longer one
 	// counts as none.
 	maxReturn = 1 << 16
@@ -198,13 +200,16 @@ func URICall(token evm.Address, id *uint256.Int, kind Kind) ContractCall {
 }
 
 // ReadURI reads what came of [URICall]. A {id} in it stays. Empty: there is none,
-// or one longer than 2 KiB.
+// or one longer than 2 KiB, or than 32 KiB if it is the document itself (data:).
 func ReadURI(call *ContractCall) string {
-	text := abiText(call.Returned)
-	if len(text) > maxURI {
+	text, most := abiText(call.Returned), maxURI
+	if len(text) > 5 && strings.EqualFold(string(text[:5]), "data:") {
+		most = maxDataURI
+	}
+	if len(text) > most {
 		return ""
 	}
-	return clean(text, maxURI)
+	return clean(text, most)
 }
 
 // BalanceCall asks an ERC-20 contract what an address holds.

@@ -184,10 +184,13 @@ func TestTokenURI(t *testing.T) {
 	if got, err := c.tokenURI(t.Context(), beef, uint256.NewInt(1), ERC721); err != nil || got != "" {
 		t.Errorf("a token that is not there: %q, %v", got, err)
 	}
-	for length, want := range map[int]int{maxURI: maxURI, maxURI + 1: 0} {
-		contract(n, map[string][]byte{"tokenURI(uint256)": text(strings.Repeat("x", length))})
-		if got, err := c.tokenURI(t.Context(), beef, id, ERC721); err != nil || len(got) != want {
-			t.Errorf("%d bytes: %d, %v", length, len(got), err)
+	for _, c2 := range []struct {
+		prefix       string
+		length, want int
+	}{{"", maxURI, maxURI}, {"", maxURI + 1, 0}, {"Data:", maxURI + 1, maxURI + 1}, {"data:", maxDataURI, maxDataURI}, {"data:", maxDataURI + 1, 0}, {"dat:", maxURI + 1, 0}} {
+		contract(n, map[string][]byte{"tokenURI(uint256)": text(c2.prefix + strings.Repeat("x", c2.length-len(c2.prefix)))})
+		if got, err := c.tokenURI(t.Context(), beef, id, ERC721); err != nil || len(got) != c2.want {
+			t.Errorf("%+v: %d bytes, %v", c2, len(got), err)
 		}
 	}
 }

@@ -36,5 +36,11 @@ const prefixOperation = 0x09
 //	value: as prefixOperation
 const prefixWebhook = 0x0a
 
+// prefixMetadata marks what was fetched of NFTs, in the results database.
+//
+//	key:   0x0b | kind | chain ID | contract | token ID, 32 bytes (engine/nftmeta/record.go)
+//	value: as prefixOperation
+const prefixMetadata = 0x0b
+
 // expiryLen is the length of the end of validity in front of a value.
 const expiryLen = 8

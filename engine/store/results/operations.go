@@ -6,7 +6,7 @@ import (
 )
 
 // Operations is the part of the results database for operations that clients have
-// started, or that for their webhooks. Each is one entry, so that its state and how far
+// started, or that for their webhooks, or that for the metadata of NFTs. Each is one entry, so that its state and how far
 // it is change together.
 type Operations struct {
 	db     *DB
@@ -18,6 +18,12 @@ func (d *DB) Operations() Operations { return Operations{d, prefixOperation} }
 
 // Webhooks returns the webhooks in the database.
 func (d *DB) Webhooks() Operations { return Operations{d, prefixWebhook} }
+
+// Metadata returns what was fetched of NFTs in the database.
+func (d *DB) Metadata() Operations { return Operations{d, prefixMetadata} }
+
+// Get returns what is kept under key, and whether there is anything.
+func (o Operations) Get(key []byte) ([]byte, bool, error) { return o.db.get(o.prefix, key, nil) }
 
 // Put keeps value under key until it is removed, and returns when it is committed.
 func (o Operations) Put(ctx context.Context, key, value []byte) error {
@@ -39,3 +45,13 @@ const longAgo = 1
 // Each calls f with every operation, in the order of the keys. key and value are valid
 // during the call only.
 func (o Operations) Each(f func(key, value []byte)) error { return o.db.each(o.prefix, nil, f) }
+
+// EachOf does the same with those whose key begins with prefix.
+func (o Operations) EachOf(prefix []byte, f func(key, value []byte)) error {
+	return o.db.each(o.prefix, prefix, f)
+}
+
+// Count returns how many there are whose key begins with prefix.
+func (o Operations) Count(prefix []byte) (n int, err error) {
+	return o.db.count(append([]byte{o.prefix}, prefix...))
+}

@@ -35,6 +35,24 @@ func TestOperations(t *testing.T) {
 	if got := all(o); !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
+	if v, found, err := o.Get([]byte("a")); string(v) != "third" || !found || err != nil {
+		t.Errorf("%q, %t, %v", v, found, err)
+	}
+	if v, found, err := o.Get([]byte("b")); found || err != nil {
+		t.Errorf("removed, but there is %q, %v", v, err)
+	}
+	if err := o.EachOf([]byte("c"), func(key, _ []byte) {
+		if string(key) != "c" {
+			t.Errorf("%q", key)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+	for prefix, want := range map[string]int{"": 2, "a": 1, "b": 0, "d": 0} {
+		if n, err := o.Count([]byte(prefix)); n != want || err != nil {
+			t.Errorf("%q: %d, %v, want %d", prefix, n, err, want)
+		}
+	}
 	if err := o.Put(ctx, []byte("a"), make([]byte, MaxValue+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}

@@ -1,0 +1,166 @@
+package nftmeta
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+	"quorate/engine/metric"
+	"quorate/engine/outbound"
+)
+
+// Store keeps records; see [quorate/engine/store/results.Operations].
+type Store interface {
+	Get(key []byte) ([]byte, bool, error)
+	Put(ctx context.Context, key, value []byte) error
+	Remove(ctx context.Context, key []byte) error
+	EachOf(prefix []byte, f func(key, value []byte)) error
+	Count(prefix []byte) (int, error)
+}
+
+// View reads a chain's index, as [*index.View] does.
+type View interface {
+	URITokens(after *evm.Address, limit int) ([]evm.Address, error)
+	TokenURIs(token evm.Address, p index.Page) ([]index.NFT, []string, []byte, error)
+	TokenURI(token evm.Address, id uint256.Int) (string, bool, error)
+	Token(a evm.Address) (index.TokenMeta, bool, error)
+	Close()
+}
+
+// Chain is a chain that is followed.
+type Chain struct {
+	ID   chain.ID
+	View func() (View, error)
+	// Ask has a contract asked for a token's URI again, some time.
+	Ask func(token evm.Address, id uint256.Int)
+}
+
+// Config says what is fetched. Zero values take the defaults.
+type Config struct {
+	// On has metadata fetched. Without it nothing else counts.
+	On bool
+
+	// Store keeps the records, Chains returns the chains that are followed. Required.
+	Store  Store
+	Chains func() []Chain
+
+	// Gateway is the address of a gateway to IPFS, to which /ipfs/ and the rest is added.
+	// It may be on a private address. Empty: documents in IPFS are not fetched.
+	Gateway string
+	// HTTP allows http:// besides https://, and Private any port of addresses that are
+	// not of the internet.
+	HTTP, Private bool
+	// Refresh is after how long a document is looked at again, give or take a tenth.
+	// Default 7 days.
+	Refresh time.Duration
+	// Most bounds the records. Default 1,000,000.
+	Most int
+
+	// Retry is the wait after the first failure; it doubles up to a day. Default 10 min.
+	Retry time.Duration
+	// ReindexEvery is how often clients may ask for one token. Default 1 h.
+	ReindexEvery time.Duration
+	// Fetches bounds the requests under way, PerCollection those for one contract, PerSite
+	// those to one site. Defaults 16, 4 and 2. SitePause is the time between two to one
+	// site. Default 200 ms. A gateway takes what is under way, four times as fast.
+	Fetches, PerCollection, PerSite int
+	SitePause                       time.Duration
+	// Timeout bounds a fetch, MaxBytes a document. Defaults 20 s and 256 KiB.
+	Timeout  time.Duration
+	MaxBytes int64
+
+	// Room returns why nothing can be written to the data folder; nil never does.
+	Room    func() error
+	Logger  *slog.Logger
+	Metrics *metric.Set
+
+	ipfs *url.URL // the gateway
+}
+
+const (
+	// minAge is how old a record is at least before its token is fetched again, whatever
+	// asks for it.
+	minAge = time.Minute
+	// maxRetry bounds the wait after a failure.
+	maxRetry = 24 * time.Hour
+	// passEvery is how often the index is gone through for what is due, passSoon how soon
+	// after hints were dropped.
+	passEvery, passSoon = 5 * time.Minute, 10 * time.Second
+	// rowRate bounds the rows that passes read each second: about 1% of a processor.
+	rowRate = 2000
+	// maxActive bounds the collections that take turns, maxUrgent what is noted for one of
+	// them besides its place in the pass, maxTasks what is read of it at once.
+	maxActive, maxUrgent, maxTasks = 1024, 64, 64
+	// maxAsked bounds the tokens that clients have asked for.
+	maxAsked = 4096
+	// maxHints bounds the messages that wait, maxInHint the tokens in one.
+	maxHints, maxInHint = 64, 256
+	// tick is how often the actor looks for what time has made due.
+	tick = time.Second
+	// commitTime bounds the wait for a commit.
+	commitTime = 5 * time.Second
+	// cached is how many documents are kept in memory, maxCached how large they are at most.
+	cached, maxCached = 8192, 2 << 10
+	// maxRedirects is how many redirects are followed.
+	maxRedirects = 3
+)
+
+// ParseGateway returns why an address is not one of a gateway.
+func ParseGateway(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("%q is not of the form https://HOST or http://HOST:PORT", text)
+	}
+	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/ipfs")
+	return u, nil
+}
+
+func (c *Config) fill() (err error) {
+	if c.Store == nil || c.Chains == nil {
+		return errors.New("nftmeta: Store and Chains are required")
+	}
+	if c.Gateway != "" {
+		if c.ipfs, err = ParseGateway(c.Gateway); err != nil {
+			return fmt.Errorf("nftmeta: the gateway %w", err)
+		}
+	}
+	c.Refresh, c.Most = cmp.Or(c.Refresh, 7*24*time.Hour), cmp.Or(c.Most, 1_000_000)
+	c.Retry, c.ReindexEvery = cmp.Or(c.Retry, 10*time.Minute), cmp.Or(c.ReindexEvery, time.Hour)
+	c.Fetches, c.PerCollection, c.PerSite = cmp.Or(c.Fetches, 16), cmp.Or(c.PerCollection, 4), cmp.Or(c.PerSite, 2)
+	c.SitePause, c.Timeout, c.MaxBytes = cmp.Or(c.SitePause, 200*time.Millisecond), cmp.Or(c.Timeout, 20*time.Second), cmp.Or(c.MaxBytes, 256<<10)
+	if min(c.Most, c.Fetches, c.PerCollection, c.PerSite) < 1 || c.MaxBytes < 1 || min(c.Refresh, c.Retry, c.ReindexEvery, c.SitePause, c.Timeout) < 0 {
+		return errors.New("nftmeta: bounds must be positive")
+	}
+	if c.Room == nil {
+		c.Room = func() error { return nil }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = metric.NewSet()
+	}
+	return nil
+}
+
+// rules are those of servers that contracts name.
+func (c *Config) rules() outbound.Config {
+	r := outbound.Config{Private: c.Private, Schemes: []string{"https"}, Redirects: maxRedirects, Timeout: c.Timeout, PerHost: c.PerSite}
+	if c.HTTP {
+		r.Schemes = append(r.Schemes, "http")
+	}
+	if !c.Private { // what else listens on a host is not for contracts to knock at
+		r.Ports = []uint16{443, 80}
+	}
+	return r
+}

@@ -1,0 +1,30 @@
+// Package nftmeta fetches what the URIs of NFTs lead to: the names, images and attributes
+// that are called their metadata.
+//
+// Contracts say the URIs, and anybody makes contracts: URIs, servers and documents are
+// hostile until shown otherwise. Servers are reached by package
+// [quorate/engine/outbound] alone; an answer is bounded in time, bytes, depth and type;
+// of a document the usual members are kept, each cleaned and bounded. IPFS is reached
+// through the gateway that the operator has named, which is the only server that may be
+// on a private address.
+//
+// # Turns
+//
+// Collections take turns, and each has few requests under way, so one of ten thousand
+// tokens delays another by one document. So do sites: those of one registered domain
+// share a pause between requests, and a back-off when it fails or asks for one. What
+// cannot be asked now is found again by the next pass over the index, which is all that
+// a queue needs to remember.
+//
+// # What is kept
+//
+// A record for each token in the results database: the document, and when to look again.
+// Documents are looked at again after [Config.Refresh]; what failed earlier, ever more
+// seldom; a changed URI within a minute. A document that was fetched once stays while its
+// server is down. That a client asked for a token ([Metadata.Reindex]) is committed
+// before it is acknowledged, and forgotten after the token's record was written, so it
+// survives whatever ends when.
+//
+// None of this is a function of the chain, so it is not in the index nor in the archive:
+// what is lost is fetched again.
+package nftmeta

@@ -1,0 +1,271 @@
+package nftmeta
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holiman/uint256"
+)
+
+// Bounds of what is kept of a document, in bytes. Longer texts are cut, longer links and
+// lists left out: a part of them is of no use.
+const (
+	maxName, maxSymbol, maxDescription, maxBackground = 256, 64, 4096, 32
+	maxLink, maxEmbedded                              = 2048, 16 << 10
+	maxAttributes, maxList                            = 128, 8 << 10
+	maxTrait                                          = 256
+	// maxDepth bounds the objects and lists inside each other in a document, maxNested
+	// those in properties, which are kept as they are.
+	maxDepth, maxNested = 16, 4
+)
+
+// Document is what is kept of a token's metadata.
+type Document struct {
+	Name         string `json:"name,omitempty"`
+	Symbol       string `json:"symbol,omitempty"`
+	Description  string `json:"description,omitempty"`
+	ImageURI     string `json:"image,omitempty"`
+	AnimationURI string `json:"animation,omitempty"`
+	ExternalURL  string `json:"external,omitempty"`
+	Background   string `json:"background,omitempty"`
+	Attributes   string `json:"attributes,omitempty"` // a JSON list
+	Properties   string `json:"properties,omitempty"` // a JSON object
+	Decimals     *uint8 `json:"decimals,omitempty"`
+}
+
+// parser reads the members of a document.
+type parser struct {
+	members map[string]json.RawMessage
+	id      *uint256.Int // nil: no ID is put into texts
+}
+
+// parseDocument reads a document, of which it believes nothing. multi: it is of an ERC-1155
+// token, in whose texts {id} stands for its ID.
+func parseDocument(raw []byte, id *uint256.Int, multi bool) (*Document, Status) {
+	raw = bytes.TrimSpace(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")))
+	if depth(raw) > maxDepth {
+		return nil, InvalidMetadata
+	}
+	p := parser{}
+	if multi {
+		p.id = id
+	}
+	if !json.Valid(raw) {
+		return nil, InvalidJSON
+	}
+	if raw[0] != '{' || json.Unmarshal(raw, &p.members) != nil {
+		return nil, InvalidMetadata
+	}
+	d := &Document{
+		Name: p.text(maxName, "name"), Symbol: p.text(maxSymbol, "symbol"), Description: p.text(maxDescription, "description"),
+		ImageURI: p.link([]string{"data:image/"}, "image", "image_url", "imageUrl", "image_uri"), AnimationURI: p.link([]string{"data:image/", "data:audio/", "data:video/"}, "animation_url", "animationUrl"),
+		ExternalURL: p.link(nil, "external_url", "external_link", "externalUrl"), Background: p.text(maxBackground, "background_color", "background"),
+		Attributes: p.attributes(), Properties: p.properties(), Decimals: p.decimals(),
+	}
+	if *d == (Document{}) {
+		return nil, InvalidMetadata
+	}
+	return d, ""
+}
+
+// depth returns how deep objects and lists of JSON are inside each other, as far as it has
+// any. What it is given may be anything.
+func depth(raw []byte) (most int) {
+	now, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			now++
+			most = max(most, now)
+		case c == '}', c == ']':
+			now--
+		}
+	}
+	return most
+}
+
+// scalar returns a text or a number as a text.
+func scalar(raw json.RawMessage) (text string) {
+	if len(raw) == 0 {
+		return ""
+	}
+	switch c := raw[0]; {
+	case c == '"':
+		_ = json.Unmarshal(raw, &text) // it is valid
+	case c == '-', c >= '0' && c <= '9':
+		text = string(raw)
+	}
+	return text
+}
+
+// text returns the first of some members that has one.
+func (p *parser) text(most int, names ...string) string {
+	for _, name := range names {
+		if t := clean(p.filled(scalar(p.members[name])), most); t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func (p *parser) filled(text string) string {
+	text = cut(text, maxEmbedded+1) // longer ones are not kept anyway
+	if p.id == nil {
+		return text
+	}
+	if with, ok := withID(text, p.id); ok {
+		return with
+	}
+	return text
+}
+
+// link returns the first of some members that is an address a client can follow: on the
+// web, in IPFS or Arweave, or embedded data of one of the kinds.
+func (p *parser) link(kinds []string, names ...string) string {
+	for _, name := range names {
+		uri := strings.TrimSpace(p.filled(scalar(p.members[name])))
+		if len(uri) > maxEmbedded || strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }) {
+			continue
+		}
+		lower := strings.ToLower(cut(uri, 32))
+		for _, kind := range kinds {
+			if strings.HasPrefix(lower, kind) {
+				return uri
+			}
+		}
+		for _, scheme := range []string{"https://", "http://", "ipfs://", "ipns://", "ar://"} {
+			if strings.HasPrefix(lower, scheme) && len(uri) > len(scheme) && len(uri) <= maxLink {
+				return uri
+			}
+		}
+	}
+	return ""
+}
+
+// trait is one of a token's attributes.
+type trait struct {
+	DisplayType json.RawMessage `json:"display_type,omitempty"`
+	TraitType   json.RawMessage `json:"trait_type,omitempty"`
+	Value       json.RawMessage `json:"value,omitempty"`
+	MaxValue    json.RawMessage `json:"max_value,omitempty"`
+}
+
+// attributes returns the traits of a token as a JSON list, with the members that are usual.
+func (p *parser) attributes() string {
+	raw := p.members["attributes"]
+	if len(raw) == 0 {
+		raw = p.members["traits"]
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return ""
+	}
+	var kept []trait
+	size := 0
+	for _, item := range list {
+		var m map[string]json.RawMessage
+		if json.Unmarshal(item, &m) != nil {
+			continue
+		}
+		t := trait{plain(m["display_type"]), plain(m["trait_type"]), plain(m["value"]), plain(m["max_value"])}
+		if t.Value == nil && t.TraitType == nil {
+			continue
+		}
+		size += len(t.DisplayType) + len(t.TraitType) + len(t.Value) + len(t.MaxValue) + 64
+		if len(kept) == maxAttributes || size > maxList {
+			break
+		}
+		kept = append(kept, t)
+	}
+	if kept == nil {
+		return ""
+	}
+	return encode(kept)
+}
+
+// plain returns a text, a number or a truth value as JSON, nil for anything else.
+func plain(raw json.RawMessage) json.RawMessage {
+	switch text := string(raw); {
+	case text == "true", text == "false":
+		return raw
+	case strings.HasPrefix(text, `"`):
+		return json.RawMessage(encode(clean(scalar(raw), maxTrait)))
+	case len(text) > maxTrait:
+		return nil
+	case scalar(raw) != "":
+		return raw
+	}
+	return nil
+}
+
+// properties returns a token's properties as they are, if they are not too many.
+func (p *parser) properties() string {
+	raw := p.members["properties"]
+	if len(raw) < 2 || raw[0] != '{' || depth(raw) > maxNested || len(raw) > maxList {
+		return ""
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v map[string]any
+	if d.Decode(&v) != nil || len(v) == 0 {
+		return ""
+	}
+	text := encode(v)
+	if len(text) > maxList {
+		return ""
+	}
+	return text
+}
+
+func (p *parser) decimals() *uint8 {
+	var n uint8
+	if raw := p.members["decimals"]; len(raw) == 0 || raw[0] == 'n' || json.Unmarshal(raw, &n) != nil {
+		return nil
+	}
+	return &n
+}
+
+// encode returns JSON that no page takes for anything else.
+func encode(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// clean returns a text without what does not print or turns the direction of what follows,
+// cut to a length in bytes.
+func clean(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == utf8.RuneError:
+			return -1
+		}
+		return r
+	}, text)
+	return strings.TrimSpace(cut(strings.TrimSpace(text), most))
+}
+
+// cut returns the beginning of a text, of whole characters.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}

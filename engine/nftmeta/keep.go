@@ -1,0 +1,179 @@
+package nftmeta
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+)
+
+// load returns the record of a token, nil if there is none.
+func (m *Metadata) load(k *key) (*record, error) {
+	raw, found, err := m.cfg.Store.Get(k.bytes(keyRecord))
+	if err != nil || !found {
+		return nil, err
+	}
+	return decodeRecord(raw)
+}
+
+// commit writes what came of a task, and then forgets that a client has asked for it.
+func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer, began time.Time) error {
+	now := time.Now()
+	r := t.old.next(&m.cfg, t.uri, doc, a.status, a.wait, now)
+	at, asked := m.askedAt(&t.key)
+	if asked = asked && !at.After(began); asked {
+		r.Asked = at.Unix()
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("nftmeta: %w", err)
+	}
+	commit, cancel := context.WithTimeout(ctx, commitTime)
+	defer cancel()
+	if err := m.cfg.Store.Put(commit, t.key.bytes(keyRecord), raw); err != nil {
+		return fmt.Errorf("nftmeta: %w", err)
+	}
+	if t.old == nil {
+		m.count.Add(1)
+	}
+	m.mu.Lock()
+	m.gen++
+	m.cache.Remove(t.key)
+	m.mu.Unlock()
+	if asked {
+		return m.settle(ctx, &t.key, began)
+	}
+	return nil
+}
+
+// askedAt returns when a client asked for a token that was not fetched since.
+func (m *Metadata) askedAt(k *key) (at time.Time, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok = m.asked[*k]
+	return at, ok
+}
+
+func (m *Metadata) askedFor(k *key) bool {
+	_, ok := m.askedAt(k)
+	return ok
+}
+
+// settle forgets that a client has asked for a token, unless it did so after a time.
+func (m *Metadata) settle(ctx context.Context, k *key, upto time.Time) error {
+	m.asking.Lock()
+	defer m.asking.Unlock()
+	if at, ok := m.askedAt(k); !ok || at.After(upto) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitTime)
+	defer cancel()
+	if err := m.cfg.Store.Remove(ctx, k.bytes(keyAsked)); err != nil {
+		return fmt.Errorf("nftmeta: %w", err)
+	}
+	m.mu.Lock()
+	delete(m.asked, *k)
+	m.mu.Unlock()
+	return nil
+}
+
+// settleUnable forgets a token that a client has asked for and that cannot be fetched. If
+// that fails it is tried again in a while.
+func (m *Metadata) settleUnable(k key, now time.Time) {
+	if m.askedFor(&k) {
+		m.fail(m.settle(context.Background(), &k, now))
+	}
+}
+
+// Reindex has a token's URI asked for and its document fetched again, soon. When it
+// returns without an error that is committed. Asking again before it was done joins.
+func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, id uint256.Int) error {
+	m.asking.Lock()
+	defer m.asking.Unlock()
+	k, now := key{of, index.NFT{Token: token, ID: id}}, time.Now()
+	m.mu.Lock()
+	_, joined := m.asked[k]
+	running, full := m.asked != nil, len(m.asked) >= maxAsked
+	m.mu.Unlock()
+	switch {
+	case !running:
+		return ErrStopping
+	case joined:
+		return nil
+	}
+	last, _ := m.recent.Get(k)
+	if r, err := m.load(&k); err != nil {
+		return fmt.Errorf("nftmeta: %w", err)
+	} else if r != nil && r.Asked > last.Unix() {
+		last = time.Unix(r.Asked, 0)
+	}
+	if wait := last.Add(m.cfg.ReindexEvery).Sub(now); wait > 0 {
+		return &TooSoonError{wait}
+	}
+	if full {
+		return ErrBusy
+	}
+	value, err := now.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("nftmeta: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitTime)
+	defer cancel()
+	if err := m.cfg.Store.Put(ctx, k.bytes(keyAsked), value); err != nil {
+		return fmt.Errorf("nftmeta: %w", err)
+	}
+	m.recent.Add(k, now)
+	m.mu.Lock()
+	m.asked[k] = now
+	m.mu.Unlock()
+	for _, c := range m.cfg.Chains() {
+		if c.ID == of && c.Ask != nil {
+			c.Ask(token, id)
+		}
+	}
+	m.Changed(of, []index.NFT{k.NFT})
+	return nil
+}
+
+// Token returns what is known of a token's metadata, nil if it was never looked at. Do not
+// change it.
+func (m *Metadata) Token(of chain.ID, token *evm.Address, id *uint256.Int) (*Token, error) {
+	k := key{of, index.NFT{Token: *token, ID: *id}}
+	if t, ok := m.cache.Get(k); ok {
+		return t, nil
+	}
+	m.mu.Lock()
+	gen := m.gen
+	m.mu.Unlock()
+	raw, found, err := m.cfg.Store.Get(k.bytes(keyRecord))
+	if err != nil || !found {
+		return nil, err
+	}
+	r, err := decodeRecord(raw)
+	if err != nil {
+		return nil, nil // it is made again
+	}
+	t := &Token{Status: r.Status, UpdatedAt: r.At}
+	if r.Doc != nil {
+		t.Document = *r.Doc
+	}
+	if t.size() <= maxCached {
+		m.mu.Lock()
+		if m.gen == gen { // else a newer one may be there
+			m.cache.Add(k, t)
+		}
+		m.mu.Unlock()
+	}
+	return t, nil
+}
+
+func (t *Token) size() int {
+	return len(t.Name) + len(t.Symbol) + len(t.Description) + len(t.ImageURI) + len(t.AnimationURI) + len(t.ExternalURL) +
+		len(t.Attributes) + len(t.Properties)
+}

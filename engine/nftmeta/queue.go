@@ -1,0 +1,202 @@
+package nftmeta
+
+import (
+	"time"
+
+	"github.com/holiman/uint256"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+)
+
+// contract names a collection.
+type contract struct {
+	chain chain.ID
+	token evm.Address
+}
+
+// task is a token that is to be fetched.
+type task struct {
+	key   key
+	uri   uint64
+	place place
+	// refused says why the URI leads nowhere.
+	refused Status
+	multi   bool
+	old     *record // nil: there is none
+}
+
+// collection is a contract that takes turns.
+type collection struct {
+	contract
+	chain   *Chain
+	multi   bool
+	known   bool                 // multi is
+	after   []byte               // the place in the pass
+	walking bool                 // there may be more behind it
+	urgent  map[uint256.Int]bool // asked for apart from the pass
+	tasks   []task               // read, not begun
+	flying  int                  // under way
+}
+
+// patience is how long a collection waits for a site; with a longer rest it waits for the
+// next pass.
+const patience = 10 * time.Second
+
+// queue holds the collections that take turns. All is Run's.
+type queue struct {
+	turn  []*collection
+	known map[contract]*collection
+}
+
+// add returns a collection, which takes turns from now on; nil if there are too many.
+func (q *queue) add(c *Chain, token evm.Address) *collection {
+	k := contract{c.ID, token}
+	if found := q.known[k]; found != nil {
+		return found
+	}
+	if len(q.known) >= maxActive {
+		return nil
+	}
+	n := &collection{contract: k, chain: c, urgent: map[uint256.Int]bool{}}
+	q.known[k] = n
+	q.turn = append(q.turn, n)
+	return n
+}
+
+// next returns a task whose time has come, and the collection whose turn it was.
+func (m *Metadata) next(now time.Time) (*collection, *task) {
+	q := &m.queue
+	for range len(q.turn) {
+		c := q.turn[0]
+		q.turn = q.turn[1:]
+		t := m.ready(c, now)
+		if t == nil && len(c.tasks)+len(c.urgent)+c.flying == 0 && !c.walking {
+			delete(q.known, c.contract)
+			continue
+		}
+		q.turn = append(q.turn, c)
+		if t != nil {
+			return c, t
+		}
+	}
+	return nil, nil
+}
+
+// ready takes the next task of a collection that may begin now.
+func (m *Metadata) ready(c *collection, now time.Time) *task {
+	if c.flying >= m.cfg.PerCollection {
+		return nil
+	}
+	if len(c.tasks) == 0 {
+		m.refill(c, now)
+	}
+	for len(c.tasks) > 0 {
+		t := c.tasks[0]
+		wait := time.Duration(0)
+		if t.place.site != "" {
+			wait = m.sites.wait(&t.place, now)
+		}
+		if wait > patience {
+			c.tasks, c.walking = nil, false
+			return nil
+		}
+		if wait > 0 {
+			return nil
+		}
+		c.tasks = c.tasks[1:]
+		if t.old == nil && m.count.Load()+int64(len(m.flying)) >= int64(m.cfg.Most) { // those under way may be new
+			m.stats.full.Inc()
+			m.settleUnable(t.key, now)
+			continue
+		}
+		if !m.flying[t.key] {
+			return &t
+		}
+	}
+	return nil
+}
+
+// refill reads what is due of a collection: what was asked for, then the next rows of the
+// pass, as far as there is budget for them.
+func (m *Metadata) refill(c *collection, now time.Time) {
+	if len(c.urgent) == 0 && !c.walking || !m.afford(now) {
+		return
+	}
+	v, err := c.chain.View()
+	if err != nil { // it is being closed, or has no block
+		c.walking = false
+		clear(c.urgent)
+		m.again = true
+		return
+	}
+	defer v.Close()
+	if err := m.readDue(c, v, now); err != nil {
+		m.log.Warn("the URIs of a collection cannot be read", "contract", c.token, "err", err)
+		c.walking = false
+		clear(c.urgent)
+	}
+}
+
+func (m *Metadata) readDue(c *collection, v View, now time.Time) error {
+	if !c.known {
+		meta, known, err := v.Token(c.token)
+		if err != nil {
+			return err
+		}
+		c.multi, c.known = meta.Kind == index.ERC1155, known
+	}
+	for id := range c.urgent {
+		delete(c.urgent, id)
+		nft := index.NFT{Token: c.token, ID: id}
+		uri, known, err := v.TokenURI(c.token, id)
+		if err != nil {
+			return err
+		}
+		m.budget--
+		if !known || !m.offer(c, nft, uri, now) {
+			m.settleUnable(key{c.contract.chain, nft}, now)
+		}
+	}
+	if !c.walking || len(c.tasks) > 0 {
+		return nil
+	}
+	nfts, uris, next, err := v.TokenURIs(c.token, index.Page{After: c.after, Limit: maxTasks})
+	if err != nil {
+		return err
+	}
+	m.budget -= float64(len(nfts) + 1)
+	for i := range nfts {
+		m.offer(c, nfts[i], uris[i], now)
+	}
+	c.after, c.walking = next, next != nil
+	return nil
+}
+
+// offer adds a token to the tasks of its collection if it is due. It reports false if
+// there is no way to fetch it.
+func (m *Metadata) offer(c *collection, nft index.NFT, uri string, now time.Time) bool {
+	t := task{key: key{c.contract.chain, nft}, uri: digest(uri), multi: c.multi}
+	old, err := m.load(&t.key)
+	if err != nil {
+		m.log.Warn("the record of a token cannot be read, and is made again", "err", err)
+	}
+	if t.old = old; !old.due(t.uri, m.askedFor(&t.key), now) {
+		return true
+	}
+	if uri == "" {
+		t.refused = InvalidURI
+	} else if t.place, t.refused = m.cfg.place(uri, &nft.ID, c.multi); t.refused == Unindexed {
+		return false
+	}
+	c.tasks = append(c.tasks, t)
+	return true
+}
+
+// afford reports whether rows may be read now.
+func (m *Metadata) afford(now time.Time) bool {
+	m.budget = min(rowRate, m.budget+rowRate*now.Sub(m.spent).Seconds())
+	m.spent = now
+	return m.budget > 0
+}
