@@ -204,7 +204,7 @@ func TestEventLimits(t *testing.T) {
 func TestEventAdmission(t *testing.T) {
 	t.Parallel()
 	c := newEventChain(t, 2)
-	s, addr := serveEvents(t, c, Config{Origins: []string{"*"}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 6000, Burst: 150})})
+	s, addr := serveEvents(t, c, Config{Origins: []string{"*"}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 150})})
 	l := mustListen(t, addr, "topics=blocks&chainId=43112", "")
 	l.must(t)
 	if _, err := listen(t.Context(), addr, "topics=blocks&chainId=43112", ""); err == nil || !strings.Contains(err.Error(), "429") {

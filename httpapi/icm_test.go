@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holiman/uint256"
 
@@ -138,7 +139,7 @@ func trafficServer(t *testing.T, plan *traffic.Plan, followed int, height, step 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
+		if err := db.CloseWithin(time.Minute); err != nil {
 			t.Error(err)
 		}
 	})
