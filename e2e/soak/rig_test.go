@@ -20,8 +20,9 @@ const (
 	// memory is the --memory of the server, the least there is: caches are full soon.
 	memory    = "256MiB"
 	memoryMiB = 256
-	// waitMost bounds the time for what should take a moment.
-	waitMost = 2 * time.Minute
+	// waitMost bounds the time for what should take a moment, and catchUpMost that of the
+	// chain's history.
+	waitMost, catchUpMost = 2 * time.Minute, 15 * time.Minute
 	// ofChain are the labels of the simulated C-Chain: those of the primary network have
 	// the same metrics.
 	ofChain     = `{chain="C",network="12345"}`
@@ -49,7 +50,7 @@ type world struct {
 // start runs both for the time of the test, and waits until the server has the chain.
 func start(t *testing.T, w world) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), catchUpMost)
 	defer cancel()
 	binary, err := quorate.Build(ctx)
 	if err != nil {
@@ -81,7 +82,7 @@ func start(t *testing.T, w world) *rig {
 	r.node = client
 	r.server, r.client = run("quorate ready", "serve", "--node-url", node.URL, "--data-dir", r.data(), "--memory", memory)
 	r.paths = pages(t, facts)
-	r.await("the chain is indexed", func() bool {
+	r.awaitFor(catchUpMost, "the chain is indexed", func() bool {
 		index, err := r.client.Metric(t.Context(), indexHeight)
 		kept, missing := r.client.Metric(t.Context(), "quorate_archive_last_block"+ofChain)
 		return err == nil && missing == nil && min(index, kept) >= float64(w.blocks)
@@ -156,14 +157,19 @@ func (r *rig) metric(name string) float64 {
 // await asks until ok returns true.
 func (r *rig) await(what string, ok func() bool) {
 	r.t.Helper()
-	limit := time.After(waitMost)
+	r.awaitFor(waitMost, what, ok)
+}
+
+func (r *rig) awaitFor(most time.Duration, what string, ok func() bool) {
+	r.t.Helper()
+	limit := time.After(most)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-limit:
-			r.t.Fatalf("not within %v: %s\n%s", waitMost, what, r.server.LogTail())
+			r.t.Fatalf("not within %v: %s\n%s", most, what, r.server.LogTail())
 		}
 	}
 }
