@@ -26,6 +26,9 @@ const (
 	// unknownEnv is the annotation of a command with the environment variables of
 	// our prefix that nothing reads, for the log.
 	unknownEnv = "quorate/unknown-env"
+	// setBy is the annotation of a flag with what it has its value from, if that is
+	// neither the command line nor its default.
+	setBy = "quorate/set-by"
 	// listByLine marks flags of lists whose values may have commas: in the
 	// environment they are one on a line.
 	listByLine = "list-by-line"
@@ -61,11 +64,13 @@ func fillFlags(cmd *cobra.Command, environ func() []string) error {
 		if f == nil || f.Changed || name == configFileFlag {
 			continue
 		}
+		source, where := envName(name), envName(name)+" in the environment"
+		if !fromEnv.Exists(name) {
+			source = configFile(flags, fromEnv)
+			where = name + " in " + source
+		}
+		annotate(f, setBy, source)
 		if err := setFlag(f, k); err != nil {
-			where := envName(name) + " in the environment"
-			if !fromEnv.Exists(name) {
-				where = name + " in " + configFile(flags, fromEnv)
-			}
 			errs = append(errs, fmt.Errorf("%s: %w", where, plainValue(err)))
 		}
 	}
@@ -73,6 +78,13 @@ func fillFlags(cmd *cobra.Command, environ func() []string) error {
 		return usageError{err}
 	}
 	return nil
+}
+
+func annotate(f *pflag.Flag, key, value string) {
+	if f.Annotations == nil {
+		f.Annotations = make(map[string][]string)
+	}
+	f.Annotations[key] = []string{value}
 }
 
 // plainValue says of a value what is wrong with it, in place of the name of the

@@ -26,6 +26,7 @@ const (
 	groupLimits   = "API keys and limits"
 	groupOperate  = "Logs, health and operation"
 	groupBehave   = "Faulty validators"
+	groupPrint    = "What is printed"
 	groupOther    = "Other"
 	flagsHeadline = "Flags"
 )
@@ -37,10 +38,7 @@ func group(flags *pflag.FlagSet, title string, add func(flags *pflag.FlagSet)) {
 	add(part)
 	flags.SortFlags = false
 	part.VisitAll(func(f *pflag.Flag) {
-		if f.Annotations == nil {
-			f.Annotations = make(map[string][]string)
-		}
-		f.Annotations[groupKey] = []string{title}
+		annotate(f, groupKey, title)
 		flags.AddFlag(f)
 	})
 }

@@ -124,6 +124,7 @@ func commands() []*cobra.Command {
 		verifyCommand(),
 		benchCommand(),
 		keyCommand(),
+		configCommand(),
 		reindexCommand(),
 		checkCommand(),
 		validatorsCommand(),
