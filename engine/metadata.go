@@ -19,6 +19,9 @@ import (
 // open, without an index, and where that is off.
 func (e *Engine) Metadata() *nftmeta.Metadata { return e.metadata.Load() }
 
+// The database takes all records.
+const _ = uint(results.MaxValue - nftmeta.MaxRecord)
+
 // startMetadata starts what fetches. It ends before what it reads.
 func (e *Engine) startMetadata(ctx context.Context, kept *results.DB, end *ending) error {
 	if e.cfg.NoIndex || !e.cfg.Metadata.On {

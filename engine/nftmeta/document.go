@@ -3,6 +3,8 @@ package nftmeta
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -132,7 +134,7 @@ func (p *parser) filled(text string) string {
 func (p *parser) link(kinds []string, names ...string) string {
 	for _, name := range names {
 		uri := strings.TrimSpace(p.filled(scalar(p.members[name])))
-		if len(uri) > maxEmbedded || strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }) {
+		if len(uri) > maxEmbedded || strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError }) {
 			continue
 		}
 		lower := strings.ToLower(cut(uri, 32))
@@ -206,7 +208,8 @@ func plain(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// properties returns a token's properties as they are, if they are not too many.
+// properties returns a token's properties, each text and each name cleaned, if they are
+// not too many.
 func (p *parser) properties() string {
 	raw := p.members["properties"]
 	if len(raw) < 2 || raw[0] != '{' || depth(raw) > maxNested || len(raw) > maxList {
@@ -218,11 +221,39 @@ func (p *parser) properties() string {
 	if d.Decode(&v) != nil || len(v) == 0 {
 		return ""
 	}
+	v = cleanValues(v)
 	text := encode(v)
-	if len(text) > maxList {
+	if len(v) == 0 || len(text) > maxList {
 		return ""
 	}
 	return text
+}
+
+// cleanValues cleans names and texts of an object, and those inside it. Of names that are
+// the same then the first one stays.
+func cleanValues(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		to := clean(name, maxList)
+		if _, twice := out[to]; to != "" && !twice {
+			out[to] = cleanValue(object[name])
+		}
+	}
+	return out
+}
+
+func cleanValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return clean(v, maxList)
+	case map[string]any:
+		return cleanValues(v)
+	case []any:
+		for i := range v {
+			v[i] = cleanValue(v[i])
+		}
+	}
+	return v
 }
 
 func (p *parser) decimals() *uint8 {
@@ -233,7 +264,8 @@ func (p *parser) decimals() *uint8 {
 	return &n
 }
 
-// encode returns JSON that no page takes for anything else.
+// encode returns v as JSON in which <, > and & stand as they are, not as six bytes each.
+// Who puts it into a page has to escape it, as all else that strangers wrote.
 func encode(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

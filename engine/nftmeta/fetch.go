@@ -7,8 +7,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"quorate/engine/outbound"
@@ -34,12 +36,15 @@ func (m *Metadata) fetch(ctx context.Context, p *place) answer {
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "quorate-metadata")
 	client := m.web
+	var connected atomic.Bool
 	if p.gateway {
 		client = m.ipfs
+		req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return answer{status: Unreachable, faulty: !errors.Is(err, outbound.ErrRefused)}
+		// A gateway waits for what nobody has: that it says nothing is the document's fault.
+		return answer{status: Unreachable, faulty: !connected.Load() && !errors.Is(err, outbound.ErrRefused)}
 	}
 	defer func() { _ = resp.Body.Close() }() // of an answer
 	switch code := resp.StatusCode; {
@@ -49,7 +54,9 @@ func (m *Metadata) fetch(ctx context.Context, p *place) answer {
 		// A gateway says 504 of each document that nobody has.
 		return answer{status: Unreachable, faulty: code >= 500 && !p.gateway}
 	}
-	return m.read(resp)
+	a := m.read(resp)
+	a.faulty = a.faulty && !p.gateway
+	return a
 }
 
 // read takes the body of an answer, as far as it may be a document.

@@ -2,7 +2,6 @@ package nftmeta
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -30,9 +29,12 @@ func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer
 	if asked = asked && !at.After(began); asked {
 		r.Asked = at.Unix()
 	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("nftmeta: %w", err)
+	raw, fits := r.encode()
+	if !fits {
+		asked := r.Asked
+		r = t.old.next(&m.cfg, t.uri, nil, TooLarge, 0, now)
+		r.Asked = asked
+		raw, _ = r.encode()
 	}
 	commit, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()

@@ -87,6 +87,30 @@ func decodeRecord(raw []byte) (*record, error) {
 	return r, nil
 }
 
+// MaxRecord bounds what is committed of a token in bytes: its [Store] need not take more.
+const MaxRecord = 64 << 10
+
+// encode returns a record as it is committed, without what there is no room for: first
+// embedded data, then lists. It reports false if the rest of the document is too large.
+func (r *record) encode() (raw []byte, fits bool) {
+	raw = []byte(encode(r))
+	if r.Doc == nil || len(raw) <= MaxRecord {
+		return raw, len(raw) <= MaxRecord
+	}
+	doc := *r.Doc // clients may be reading it
+	r.Doc = &doc
+	for _, member := range []*string{&doc.AnimationURI, &doc.ImageURI, &doc.Properties, &doc.Attributes} {
+		if len(*member) <= maxLink {
+			continue
+		}
+		*member = ""
+		if raw = []byte(encode(r)); len(raw) <= MaxRecord {
+			return raw, doc != Document{}
+		}
+	}
+	return raw, false
+}
+
 // digest stands for a URI.
 func digest(uri string) uint64 {
 	sum := sha256.Sum256([]byte(uri))

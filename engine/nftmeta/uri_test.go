@@ -133,7 +133,7 @@ func FuzzPlace(f *testing.F) {
 }
 
 // kept is a store in memory that can refuse.
-var errFull = errors.New("the disk is full")
+var errFull, errLarge = errors.New("the disk is full"), errors.New("too large for the database")
 
 var _ Store = (*kept)(nil)
 

@@ -5,10 +5,13 @@ import (
 	"context"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,6 +46,9 @@ func (k *kept) Put(ctx context.Context, key, value []byte) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if len(value) > 64<<10 { // as the results database does
+		return errLarge
+	}
 	k.rows[string(key)] = bytes.Clone(value)
 	return nil
 }
@@ -67,7 +73,8 @@ type world struct {
 	web    func(r *http.Request) (status int, body string, header http.Header)
 	log    []string // addresses that were asked for
 	flying map[string]int
-	most   map[string]int // under way at one time, by host
+	most   map[string]int  // under way at one time, by host
+	down   map[string]bool // hosts that nothing connects to
 }
 
 var home = chain.ID{7}
@@ -76,7 +83,7 @@ func addr(n byte) evm.Address { return evm.Address{19: n} }
 
 func newWorld(t testing.TB) *world {
 	w := &world{
-		t: t, store: newKept(), tokens: map[evm.Address]map[uint64]string{}, multi: map[evm.Address]bool{}, flying: map[string]int{}, most: map[string]int{},
+		t: t, store: newKept(), tokens: map[evm.Address]map[uint64]string{}, multi: map[evm.Address]bool{}, flying: map[string]int{}, most: map[string]int{}, down: map[string]bool{},
 		cfg: Config{Gateway: "https://gw.example"},
 	}
 	w.web = func(r *http.Request) (int, string, http.Header) { return 200, `{"name":"` + r.URL.Path + `"}`, nil }
@@ -109,8 +116,14 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.log = append(w.log, r.URL.String())
 	w.flying[host]++
 	w.most[host] = max(w.most[host], w.flying[host])
-	web := w.web
+	web, down := w.web, w.down[host]
 	w.mu.Unlock()
+	if down {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	}
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
 	status, body, header := web(r)
 	w.mu.Lock()
 	w.flying[host]--
