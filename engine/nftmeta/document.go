@@ -134,7 +134,9 @@ func (p *parser) filled(text string) string {
 func (p *parser) link(kinds []string, names ...string) string {
 	for _, name := range names {
 		uri := strings.TrimSpace(p.filled(scalar(p.members[name])))
-		if len(uri) > maxEmbedded || strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError }) {
+		if len(uri) > maxEmbedded || strings.ContainsFunc(uri, func(r rune) bool {
+			return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError
+		}) {
 			continue
 		}
 		lower := strings.ToLower(cut(uri, 32))

@@ -96,7 +96,8 @@ func New(cfg Config) (*Metadata, error) {
 	m.sites = sites{&m.cfg, map[string]*siteState{}}
 	m.web = outbound.New(cfg.rules())
 	if cfg.ipfs != nil {
-		r := outbound.Config{Trusted: cfg.ipfs.Host, Schemes: []string{"https", "http"}, Redirects: maxRedirects, Timeout: cfg.Timeout, PerHost: cfg.Fetches}
+		r := cfg.rules() // for where it redirects to
+		r.Trusted, r.PerHost = cfg.ipfs, cfg.Fetches
 		m.ipfs = outbound.New(r)
 	}
 	var errs [2]error

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+	"golang.org/x/net/idna"
 )
 
 // ErrRefused is wrapped by the errors of addresses that nothing is sent to.
@@ -29,10 +30,11 @@ const MaxURL = 2048
 type Config struct {
 	// Private allows addresses that are not of the internet.
 	Private bool
-	// Trusted is a host, as it stands in an address with or without a port, that may be
-	// anywhere, and so may the hosts below its name. The operator has named it.
-	Trusted string
-	// Ports and Schemes are the only ones allowed; empty: any port, http and https.
+	// Trusted is the address of a server that may be anywhere, at its port alone, and so
+	// may those below its name. The operator has named it.
+	Trusted *url.URL
+	// Ports and Schemes are the only ones allowed but for Trusted; empty: any port, http
+	// and https.
 	Ports   []uint16
 	Schemes []string
 	// Redirects is how many are followed. Without any an answer that redirects is returned.
@@ -71,16 +73,16 @@ func (c *Config) Check(u *url.URL) error {
 	}
 	host := u.Hostname()
 	switch {
-	case !slices.Contains(schemes, u.Scheme):
+	case !slices.Contains(schemes, u.Scheme) && (defaultPorts[u.Scheme] == "" || !c.trusts(hostPort(u))):
 		return fmt.Errorf("%w: the address must begin with %s://", ErrRefused, strings.Join(schemes, ":// or "))
 	case host == "" || u.Opaque != "":
 		return fmt.Errorf("%w: the address names no host", ErrRefused)
 	case u.User != nil:
 		return fmt.Errorf("%w: the address must not have a user or a password", ErrRefused)
-	case c.trusts(u.Host):
+	case c.trusts(hostPort(u)):
 		return nil
 	}
-	port := cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
+	port := cmp.Or(u.Port(), defaultPorts[u.Scheme])
 	if err := c.checkPort(port); err != nil {
 		return err
 	}
@@ -123,11 +125,38 @@ func (c *Config) checkAddr(a netip.Addr) error {
 	return checkAddr(a)
 }
 
-// trusts reports whether a host, with its port if it has one, is trusted or below the one
-// that is.
-func (c *Config) trusts(host string) bool {
-	return c.Trusted != "" && (strings.EqualFold(host, c.Trusted) ||
-		len(host) > len(c.Trusted) && strings.EqualFold(host[len(host)-len(c.Trusted)-1:], "."+c.Trusted))
+// trusts reports whether a host and its port are trusted or below those that are.
+func (c *Config) trusts(host, port string) bool {
+	if c.Trusted == nil {
+		return false
+	}
+	most, at := hostPort(c.Trusted)
+	if port != at {
+		return false
+	}
+	if _, err := netip.ParseAddr(most); err == nil { // no name is below it
+		return host == most
+	}
+	return most != "" && (host == most || strings.HasSuffix(host, "."+most))
+}
+
+// defaultPorts are those of addresses without one.
+var defaultPorts = map[string]string{"https": "443", "http": "80"}
+
+// hostPort returns the host of an address and its port, in the one way they are compared.
+func hostPort(u *url.URL) (host, port string) {
+	return canonical(u.Hostname()), cmp.Or(u.Port(), defaultPorts[u.Scheme])
+}
+
+// canonical returns a host in the one way it is compared: a connection has it in ASCII.
+func canonical(host string) string {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.String()
+	}
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		host = ascii
+	}
+	return strings.ToLower(host)
 }
 
 // New returns a client. One with a trusted host must not be used for addresses of
@@ -173,7 +202,7 @@ func (c *Config) dial(ctx context.Context, network, address string) (net.Conn, e
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	d := &net.Dialer{Timeout: c.Timeout / 2}
-	trusted := c.trusts(address) || c.trusts(host)
+	trusted := c.trusts(canonical(host), port)
 	if !trusted {
 		if err := c.checkPort(port); err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ func TestAddresses(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	c := Config{Schemes: []string{"https"}, Ports: []uint16{443}, Trusted: "gateway.example:8080"}
+	c := Config{Schemes: []string{"https"}, Ports: []uint16{443}, Trusted: gatewayOf(t, "https://gateway.example:8080")}
 	for text, ok := range map[string]bool{
 		"https://a.example/x": true, "https://a.example:443/": true, "HTTPS://a.example": true, "https://gateway.example:8080/ipfs": true,
 		"https://cid.ipfs.gateway.example:8080/": true,
@@ -251,7 +251,7 @@ func TestTrusted(t *testing.T) {
 		}
 	})
 	dns := &names{list: map[string][][]string{"gw.example": {{"127.0.0.1"}}, "cid.ipfs.gw.example": {{"127.0.0.1"}}}}
-	c := New(Config{Timeout: long, Redirects: 3, Trusted: "gw.example:" + port, lookup: dns.lookup})
+	c := New(Config{Timeout: long, Redirects: 3, Trusted: gatewayOf(t, "http://gw.example:"+port), lookup: dns.lookup})
 	if got, err := get(t, c, "http://gw.example:"+port); err != nil || got != "200 gw.example:"+port {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -261,4 +261,50 @@ func TestTrusted(t *testing.T) {
 	if got, err := get(t, c, "http://gw.example:"+port+"/else"); !errors.Is(err, ErrRefused) {
 		t.Errorf("%q, %v", got, err)
 	}
+}
+
+// TestTrustedPort: an address without a port means that of its scheme, in the check and in
+// the connection, whatever the way it is written; other ports of the host are those of
+// strangers.
+func TestTrustedPort(t *testing.T) {
+	t.Parallel()
+	dns := &names{list: map[string][][]string{"gw.example": {{"127.0.0.1"}}, "xn--gt-via.example": {{"127.0.0.1"}}}}
+	for text, also := range map[string]string{
+		"http://gw.example": "http://GW.example:80/x", "http://gw.example:80": "http://gw.example/", "https://gw.example": "https://gw.example:443",
+		"http://[::1]": "http://[::1]:80/", "http://[0:0::1]:80": "http://[::1]/", "http://127.0.0.1": "http://127.0.0.1:80", "http://g\u00e4t.example": "http://xn--gt-via.example/",
+	} {
+		c := Config{Timeout: long, Trusted: gatewayOf(t, text), Schemes: []string{"https"}, Ports: []uint16{8443}, lookup: dns.lookup}
+		for _, u := range []string{text, text + "/", also} {
+			if err := c.CheckText(u); err != nil {
+				t.Errorf("%s: %v", u, err)
+			}
+			// Something may listen there or not.
+			if got, err := get(t, New(c), u); errors.Is(err, ErrRefused) {
+				t.Errorf("%s: %q, %v", u, got, err)
+			}
+		}
+	}
+	c := Config{Trusted: gatewayOf(t, "https://gw.example"), Schemes: []string{"https"}, Ports: []uint16{443}}
+	for text, ok := range map[string]bool{
+		"https://cid.gw.example/": true, "http://gw.example/": false, "https://gw.example:8443/": false, "ftp://gw.example:443/": false,
+		"http://a.example/": false, "https://a.example:8080/": false, "https://a.example/": true, "https://127.0.0.1/": false,
+	} {
+		if err := c.CheckText(text); ok != (err == nil) || err != nil && !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	c = Config{Timeout: long, Trusted: gatewayOf(t, "http://127.0.0.1:81")}
+	if err := c.CheckText("http://a.127.0.0.1:81/"); err != nil {
+		t.Errorf("a name is not below an address, but it may be of the internet: %v", err)
+	}
+}
+
+// gatewayOf reads an address.
+func gatewayOf(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
