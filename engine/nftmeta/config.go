@@ -25,7 +25,7 @@ type Store interface {
 	Put(ctx context.Context, key, value []byte) error
 	Remove(ctx context.Context, key []byte) error
 	EachOf(prefix []byte, f func(key, value []byte)) error
-	Count(prefix []byte) (int, error)
+	Count(ctx context.Context, prefix []byte) (int, error)
 }
 
 // View reads a chain's index, as [*index.View] does.

@@ -118,7 +118,10 @@ func (m *Metadata) Changed(of chain.ID, nfts []index.NFT) {
 // Run fetches what there is to fetch until ctx ends. It may be started again after an
 // error.
 func (m *Metadata) Run(ctx context.Context) error {
-	if err := m.recall(); err != nil {
+	if err := m.recall(ctx); err != nil {
+		if ctx.Err() != nil { // it is to end
+			return nil
+		}
 		return err
 	}
 	var work sync.WaitGroup
@@ -153,7 +156,7 @@ func (m *Metadata) Run(ctx context.Context) error {
 }
 
 // recall reads what clients have asked for, and forgets a Run before.
-func (m *Metadata) recall() error {
+func (m *Metadata) recall(ctx context.Context) error {
 	asked := map[key]time.Time{}
 	if err := m.cfg.Store.EachOf([]byte{keyAsked}, func(k, value []byte) {
 		at := time.Time{}
@@ -169,7 +172,7 @@ func (m *Metadata) recall() error {
 	}); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	}
-	n, err := m.cfg.Store.Count([]byte{keyRecord})
+	n, err := m.cfg.Store.Count(ctx, []byte{keyRecord})
 	if err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	}

@@ -148,7 +148,7 @@ func (k *kept) EachOf(prefix []byte, f func(key, value []byte)) error {
 	return nil
 }
 
-func (k *kept) Count(prefix []byte) (n int, err error) {
+func (k *kept) Count(_ context.Context, prefix []byte) (n int, err error) {
 	err = k.EachOf(prefix, func(_, _ []byte) { n++ })
 	return n, err
 }

@@ -35,23 +35,3 @@ func (d *DB) Has(prefix []byte) (found bool, err error) {
 	}
 	return found, err
 }
-
-// count returns how many entries that last for ever begin with prefix. It reads no values.
-func (d *DB) count(prefix []byte) (n int, err error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if d.db == nil {
-		return 0, store.ErrClosed
-	}
-	txn := d.db.NewTransaction(false)
-	defer txn.Discard()
-	opts := badger.DefaultIteratorOptions
-	opts.PrefetchValues = false
-	opts.Prefix = prefix
-	it := txn.NewIterator(opts)
-	defer it.Close()
-	for it.Rewind(); it.Valid(); it.Next() {
-		n++
-	}
-	return n, nil
-}

@@ -3,6 +3,8 @@ package results
 import (
 	"context"
 	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
 // Operations is the part of the results database for operations that clients have
@@ -51,7 +53,8 @@ func (o Operations) EachOf(prefix []byte, f func(key, value []byte)) error {
 	return o.db.each(o.prefix, prefix, f)
 }
 
-// Count returns how many there are whose key begins with prefix.
-func (o Operations) Count(prefix []byte) (n int, err error) {
-	return o.db.count(append([]byte{o.prefix}, prefix...))
+// Count returns how many there are whose key begins with prefix. It can be ended by ctx.
+func (o Operations) Count(ctx context.Context, prefix []byte) (n int, err error) {
+	err = o.db.scan(ctx, append([]byte{o.prefix}, prefix...), func(*badger.Item) error { n++; return nil })
+	return n, err
 }

@@ -2,6 +2,8 @@ package results
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"testing"
@@ -49,7 +51,7 @@ func TestOperations(t *testing.T) {
 		t.Error(err)
 	}
 	for prefix, want := range map[string]int{"": 2, "a": 1, "b": 0, "d": 0} {
-		if n, err := o.Count([]byte(prefix)); n != want || err != nil {
+		if n, err := o.Count(t.Context(), []byte(prefix)); n != want || err != nil {
 			t.Errorf("%q: %d, %v, want %d", prefix, n, err, want)
 		}
 	}
@@ -75,4 +77,46 @@ func TestOperations(t *testing.T) {
 		}
 		stop()
 	}
+}
+
+// TestCount: counting takes the database a chunk at a time, so that it ends when it is told
+// to, and reads no other kind.
+func TestCount(t *testing.T) {
+	t.Parallel()
+	r, stop := start(t, t.TempDir(), Options{})
+	defer stop()
+	o, n := r.Metadata(), 2*pruneChunk+7
+	b := r.db.NewWriteBatch()
+	for i := range n {
+		key := binary.BigEndian.AppendUint32([]byte{prefixMetadata, 'd'}, uint32(i))
+		if err := b.Set(key, make([]byte, expiryLen)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(b.Flush(), o.Put(t.Context(), []byte("a"), nil), o.Put(t.Context(), []byte("e"), nil), r.Webhooks().Put(t.Context(), []byte("d"), nil)); err != nil {
+		t.Fatal(err)
+	}
+	for prefix, want := range map[string]int{"d": n, "": n + 2, "x": 0} {
+		if got, err := o.Count(t.Context(), []byte(prefix)); got != want || err != nil {
+			t.Errorf("%q: %d, %v, want %d", prefix, got, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if got, err := o.Count(&ends{ctx, cancel, 2}, []byte("d")); !errors.Is(err, context.Canceled) {
+		t.Errorf("it counted %d though it was to end: %v", got, err)
+	}
+}
+
+// ends is a context that ends after it was looked at a number of times.
+type ends struct {
+	context.Context
+	end  func()
+	left int
+}
+
+func (e *ends) Err() error {
+	if e.left--; e.left < 0 {
+		e.end()
+	}
+	return e.Context.Err()
 }

@@ -50,7 +50,7 @@ func (d *DB) prune(ctx context.Context) error {
 	var byAge [ages + 1]int64
 	total := int64(0)
 	age := func(version uint64) uint64 { return min(version*ages/(newest+1), ages) }
-	err = d.scan(ctx, func(item *badger.Item) error {
+	err = d.scan(ctx, []byte{prefixResult}, func(item *badger.Item) error {
 		byAge[age(item.Version())] += item.EstimatedSize()
 		total += item.EstimatedSize()
 		return nil
@@ -74,7 +74,7 @@ func (d *DB) prune(ctx context.Context) error {
 		doomed = doomed[:0]
 		return err
 	}
-	err = d.scan(ctx, func(item *badger.Item) error {
+	err = d.scan(ctx, []byte{prefixResult}, func(item *badger.Item) error {
 		if age(item.Version()) >= cut {
 			return nil
 		}
@@ -104,21 +104,21 @@ func (d *DB) newest() (uint64, error) {
 	return txn.ReadTs(), nil
 }
 
-// scan calls f with the keys of all results, a chunk at a time.
-func (d *DB) scan(ctx context.Context, f func(*badger.Item) error) error {
-	for next := []byte{prefixResult}; next != nil; {
+// scan calls f with all keys that begin with prefix, a chunk at a time.
+func (d *DB) scan(ctx context.Context, prefix []byte, f func(*badger.Item) error) error {
+	for next := prefix; next != nil; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		var err error
-		if next, err = d.scanChunk(next, f); err != nil {
+		if next, err = d.scanChunk(prefix, next, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *DB) scanChunk(from []byte, f func(*badger.Item) error) (next []byte, err error) {
+func (d *DB) scanChunk(prefix, from []byte, f func(*badger.Item) error) (next []byte, err error) {
 	items := 0
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -128,7 +128,7 @@ func (d *DB) scanChunk(from []byte, f func(*badger.Item) error) (next []byte, er
 	err = d.db.View(func(txn *badger.Txn) error {
 		opts := badger.DefaultIteratorOptions
 		opts.PrefetchValues = false
-		opts.Prefix = []byte{prefixResult}
+		opts.Prefix = prefix
 		it := txn.NewIterator(opts)
 		defer it.Close()
 		for it.Seek(from); it.Valid(); it.Next() {
