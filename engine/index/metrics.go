@@ -14,7 +14,10 @@ import (
 // yet, and wraps [ErrRollup] if the metrics are not made up to the last block: they
 // are of no use until then.
 func (c *Chain) RollupState() (s rollup.State, edition uint32, err error) {
-	cur := c.last.Load()
+	return c.rollupOf(c.last.Load())
+}
+
+func (c *Chain) rollupOf(cur *cursor) (s rollup.State, edition uint32, err error) {
 	switch {
 	case cur == nil:
 		return s, 0, ErrEmpty
@@ -116,13 +119,14 @@ func (c *Chain) Windows(hours []uint32, distinct bool) (list []rollup.Record, er
 // rolledSnapshot returns a snapshot with the places at which the metrics lie in it.
 func (c *Chain) rolledSnapshot() (*store.Snapshot, *places, error) {
 	for {
-		if _, _, err := c.RollupState(); err != nil {
+		cur := c.last.Load() // all of it from one: blocks may be given up meanwhile
+		if _, _, err := c.rollupOf(cur); err != nil {
 			return nil, nil, err
 		}
-		if cur := c.last.Load(); cur.held != nil {
+		if cur.held != nil {
 			return nil, nil, fmt.Errorf("%w: after blocks were given up they are made again", ErrRollup)
 		}
-		at := c.last.Load().places
+		at := cur.places
 		s, err := c.db.Snapshot()
 		if err != nil {
 			return nil, nil, err

@@ -171,6 +171,34 @@ func TestOtherBuild(t *testing.T) {
 	}
 }
 
+// TestServedStays: rows that are served by what is on disk are not removed by one who
+// does not know it, as after a switch that seemed to fail.
+func TestServedStays(t *testing.T) {
+	t.Parallel()
+	list := blocks(1, 600)
+	db := openDB(t, t.TempDir())
+	c := openTally(t, db, 1)
+	commit(t, c, list)
+	want := digest(t, c)
+	if err := openTally(t, db, 1).Remake(t.Context(), inArchive(list), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Remake(t.Context(), inArchive(list), nil); err == nil {
+		t.Error("served rows were removed")
+	}
+	if digest(t, openTally(t, db, 1)) != want || digest(t, c) != want {
+		t.Error("another digest")
+	}
+	if err := c.Remake(t.Context(), inArchive(list), nil); err != nil || digest(t, c) != want {
+		t.Error("another digest, or", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := c.dropEdition(ctx, c.Space().Edition+1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // What rows follow from beside blocks is kept with them. They are made again when a
 // genesis becomes known, or other times of upgrades, and not when it is not named any more.
 func TestGiven(t *testing.T) {

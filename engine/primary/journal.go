@@ -2,6 +2,7 @@ package primary
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -83,7 +84,7 @@ func (c *Chain) recover(space Space) (*cursor, error) {
 	case whole:
 		err = c.redo(space)
 	case any:
-		err = c.drop(space.Key(store.PrimaryJournal))
+		err = c.drop(context.Background(), space.Key(store.PrimaryJournal))
 	}
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (c *Chain) redo(space Space) error {
 	if err := many.end(); err != nil { // all rows are there before the journal goes
 		return err
 	}
-	return c.drop(lead)
+	return c.drop(context.Background(), lead)
 }
 
 // many writes rows in as many transactions as it takes.
@@ -205,9 +206,12 @@ func (m *many) discard() {
 }
 
 // drop removes the rows whose keys begin with prefix, the last first: so the head of a
-// journal goes before the rest.
-func (c *Chain) drop(prefix []byte) error {
+// journal goes before the rest. Between two transactions it ends with ctx.
+func (c *Chain) drop(ctx context.Context, prefix []byte) error {
 	for from := lastOf(prefix); from != nil; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		var err error
 		if from, err = c.dropSome(prefix, from); err != nil {
 			return err

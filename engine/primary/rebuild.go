@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	store "quorate/engine/store/index"
@@ -260,7 +261,7 @@ func (c *Chain) switchTo(b *Chain) error {
 		return err
 	}
 	if err := batch.Commit(); err != nil {
-		return err
+		return errors.Join(err, c.load()) // it may be on disk all the same
 	}
 	return c.load()
 }
@@ -285,19 +286,35 @@ func (c *Chain) sweep(ctx context.Context) error {
 // dropEdition removes the rows of an edition, the last table first: the end of a table is
 // found when a row before it is met, and all that were removed there are in the way.
 func (c *Chain) dropEdition(ctx context.Context, edition uint8) error {
+	if err := c.notServed(edition); err != nil {
+		return err
+	}
 	space := Space{Ordinal: c.ordinal, Edition: edition}
 	for t := byte(store.PrimaryEnd - 1); t >= store.PrimaryCursor; t-- {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		if t == store.PrimaryEditions {
 			continue
 		}
-		if err := c.drop(space.Key(t)); err != nil {
+		if err := c.drop(ctx, space.Key(t)); err != nil {
 			return err
 		}
 	}
-	return c.drop(givenKey(space))
+	return c.drop(ctx, givenKey(space))
+}
+
+// notServed returns an error if the rows of an edition are served, by what is known here
+// or by what is on disk. The two differ after a switch of which it is not known whether it
+// ended well: then what is on disk goes from now on.
+func (c *Chain) notServed(edition uint8) error {
+	e, found, err := c.readEditions()
+	if err != nil {
+		return err
+	}
+	if edition != c.Space().Edition && (!found || e.serving != edition || e.version < c.cfg.Reads) {
+		return nil
+	}
+	c.commit.Lock()
+	defer c.commit.Unlock()
+	return errors.Join(fmt.Errorf("rows of the primary network: edition %d is served and cannot be removed", edition), c.load())
 }
 
 // swept takes the first edition off the list.
