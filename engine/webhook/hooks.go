@@ -398,17 +398,16 @@ func (h *Hooks) secret(ctx context.Context, client string, another bool) (string
 	if err == nil && !another || err != nil && !errors.Is(err, ErrNotFound) {
 		return s, err
 	}
-	h.mu.Lock()
-	all := len(h.secrets)
-	h.mu.Unlock()
-	if err != nil && all >= secretsPer*h.cfg.Most { // whoever asks is a client, as an address of many
-		return "", ErrFull
-	}
 	var b [32]byte
 	rand.Read(b[:]) // never fails
 	s = hex.EncodeToString(b[:])
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
+	if err != nil {
+		if err := h.forgetSecrets(ctx, secretsPer*h.cfg.Most-1); err != nil {
+			return "", fmt.Errorf("webhook: %w", err)
+		}
+	}
 	if err := h.cfg.Store.Put(ctx, secretKey(client), []byte(s)); err != nil {
 		return "", fmt.Errorf("webhook: %w", err)
 	}
@@ -416,4 +415,29 @@ func (h *Hooks) secret(ctx context.Context, client string, another bool) (string
 	h.secrets[client] = s
 	h.mu.Unlock()
 	return s, nil
+}
+
+// forgetSecrets removes secrets until there are at most so many: those of clients without
+// a webhook, of which one client can be many, as by addresses. It needs changes.
+func (h *Hooks) forgetSecrets(ctx context.Context, most int) error {
+	h.mu.Lock()
+	used, unused := make(map[string]bool), []string(nil)
+	for _, k := range h.hooks {
+		used[k.rec.Load().Client] = true
+	}
+	for client := range h.secrets {
+		if len(h.secrets)-len(unused) > most && !used[client] {
+			unused = append(unused, client)
+		}
+	}
+	h.mu.Unlock()
+	for _, client := range unused {
+		if err := h.cfg.Store.Remove(ctx, secretKey(client)); err != nil {
+			return err
+		}
+		h.mu.Lock()
+		delete(h.secrets, client)
+		h.mu.Unlock()
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -161,19 +160,31 @@ func TestPrimaryPosition(t *testing.T) {
 // Clients who ask for secrets and have no webhooks do not fill the database.
 func TestSecretsBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newPrimaryWorld(t)
 	w.cfg.Most = 2
+	w.grow(primary.PChain, 10)
 	h, _ := w.run()
 	for i := range secretsPer * w.cfg.Most {
 		if _, err := h.Rotate(t.Context(), fmt.Sprint("client ", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Rotate(t.Context(), "one more"); !errors.Is(err, ErrFull) {
-		t.Errorf("one more: %v", err)
+	if _, err := h.Create(t.Context(), Hook{
+		Client: "client 0", Type: ValidatorActivity, URL: "https://hooks.example/", Network: "fuji", On: primary.PChain, Told: []Sub{ValidatorStake},
+		Validators: &Validators{Subnet: &chain.PrimaryNetworkID},
+	}); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := h.Rotate(t.Context(), "client 0"); err != nil {
-		t.Errorf("one who has one: %v", err)
+	for i := range 3 * secretsPer {
+		if _, err := h.Rotate(t.Context(), fmt.Sprint("stranger ", i)); err != nil {
+			t.Errorf("stranger %d: %v", i, err)
+		}
+	}
+	if n := len(h.secrets); n != secretsPer*w.cfg.Most {
+		t.Errorf("%d secrets", n)
+	}
+	if _, err := h.Secret("client 0"); err != nil {
+		t.Errorf("the secret of a webhook: %v", err)
 	}
 }
 
