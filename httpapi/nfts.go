@@ -236,7 +236,7 @@ func (c *call) reindex() *failure {
 		return nil
 	case errors.As(err, &soon):
 		return &failure{fasthttp.StatusTooManyRequests, soon.Error(), soon.Wait}
-	case errors.Is(err, nftmeta.ErrBusy), errors.Is(err, nftmeta.ErrStopping):
+	case errors.Is(err, nftmeta.ErrBusy), errors.Is(err, nftmeta.ErrStopping), errors.Is(err, nftmeta.ErrNoRoom):
 		return &failure{fasthttp.StatusServiceUnavailable, err.Error(), defaultRetry}
 	}
 	c.s.log.Error("a token's metadata are not fetched again", "chain", c.info.ChainID, "err", err)

@@ -108,8 +108,9 @@ func TestReindex(t *testing.T) {
 	is(400, "", get(s, base+"/nfts/collections/"+art.String()+"/tokens/1:other"))
 	f.err = &nftmeta.TooSoonError{Wait: 90 * time.Second}
 	is(429, "90", send(s, "POST", path(art, "1"), ""))
-	f.err = nftmeta.ErrBusy
-	is(503, "5", send(s, "POST", path(art, "1"), ""))
+	for _, f.err = range []error{nftmeta.ErrBusy, nftmeta.ErrStopping, fmt.Errorf("%w: disk", nftmeta.ErrNoRoom)} {
+		is(503, "5", send(s, "POST", path(art, "1"), ""))
+	}
 	f.err = errDown
 	resp = send(s, "POST", path(art, "1"), "")
 	is(503, "5", resp)

@@ -103,6 +103,9 @@ const (
 	maxActive, maxUrgent, maxTasks = 1024, 64, 64
 	// maxAsked bounds the tokens that clients have asked for.
 	maxAsked = 4096
+	// tellEvery is how often a contract is asked for a URI that a client wants, tellMost
+	// how many are at once.
+	tellEvery, tellMost = time.Minute, 64
 	// maxHints bounds the messages that wait, maxInHint the tokens in one.
 	maxHints, maxInHint = 64, 256
 	// tick is how often the actor looks for what time has made due.

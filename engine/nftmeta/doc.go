@@ -12,9 +12,10 @@
 //
 // Collections take turns, and each has few requests under way, so one of ten thousand
 // tokens delays another by one document. So do sites: those of one registered domain
-// share a pause between requests, and a back-off when it fails or asks for one. What
-// cannot be asked now is found again by the next pass over the index, which is all that
-// a queue needs to remember.
+// share a pause between requests, and a back-off when it fails or asks for one, and
+// those of others behind them in a collection do not wait. What cannot be asked now is
+// found again by the next pass over the index, which is all that a queue needs to
+// remember.
 //
 // # What is kept
 //

@@ -58,8 +58,41 @@ func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer
 func (m *Metadata) askedAt(k *key) (at time.Time, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, ok = m.asked[*k]
-	return at, ok
+	r, ok := m.asked[*k]
+	return r.at, ok
+}
+
+// over notes that a token is not being fetched any more.
+func (m *Metadata) over(k *key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.begun, *k)
+}
+
+// tell has a contract asked for the URI of a token that a client has asked for, if it was
+// not since the start or, unless that is 0, for a time. It reports whether it was now.
+func (m *Metadata) tell(k *key, every time.Duration) bool {
+	now := time.Now()
+	m.mu.Lock()
+	r, ok := m.asked[*k]
+	m.mu.Unlock()
+	if !ok || !r.told.IsZero() && (every == 0 || now.Sub(r.told) < every) {
+		return false
+	}
+	for _, c := range m.cfg.Chains() {
+		if c.ID != k.chain || c.Ask == nil {
+			continue
+		}
+		m.mu.Lock()
+		if r, ok := m.asked[*k]; ok {
+			r.told = now
+			m.asked[*k] = r
+		}
+		m.mu.Unlock()
+		c.Ask(k.Token, k.ID)
+		return true
+	}
+	return false
 }
 
 func (m *Metadata) askedFor(k *key) bool {
@@ -94,23 +127,38 @@ func (m *Metadata) settleUnable(k key, now time.Time) {
 }
 
 // Reindex has a token's URI asked for and its document fetched again, soon. When it
-// returns without an error that is committed. Asking again before it was done joins.
+// returns without an error that is committed. Asking again before it was done joins; while
+// the document is on its way it is fetched once more, as it may have changed since.
 func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, id uint256.Int) error {
 	m.asking.Lock()
 	defer m.asking.Unlock()
 	k, now := key{of, index.NFT{Token: token, ID: id}}, time.Now()
 	m.mu.Lock()
 	_, joined := m.asked[k]
+	began, begun := m.begun[k]
 	running, full := m.asked != nil, len(m.asked) >= maxAsked
 	m.mu.Unlock()
 	switch {
 	case !running:
 		return ErrStopping
-	case joined:
+	case joined && !(begun && now.After(began)):
 		return nil
 	}
-	last, _ := m.recent.Get(k)
-	if r, err := m.load(&k); err != nil {
+	if err := m.cfg.Room(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	if !joined {
+		if err := m.admit(&k, now, full); err != nil {
+			return err
+		}
+	}
+	return m.note(ctx, &k, now)
+}
+
+// admit returns why a client may not ask for a token now.
+func (m *Metadata) admit(k *key, now time.Time, full bool) error {
+	last, _ := m.recent.Get(*k)
+	if r, err := m.load(k); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	} else if r != nil && r.Asked > last.Unix() {
 		last = time.Unix(r.Asked, 0)
@@ -121,6 +169,11 @@ func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, 
 	if full {
 		return ErrBusy
 	}
+	return nil
+}
+
+// note commits that a client asks for a token, and has it done.
+func (m *Metadata) note(ctx context.Context, k *key, now time.Time) error {
 	value, err := now.MarshalBinary()
 	if err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
@@ -130,16 +183,12 @@ func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, 
 	if err := m.cfg.Store.Put(ctx, k.bytes(keyAsked), value); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	}
-	m.recent.Add(k, now)
+	m.recent.Add(*k, now)
 	m.mu.Lock()
-	m.asked[k] = now
+	m.asked[*k] = request{at: now}
 	m.mu.Unlock()
-	for _, c := range m.cfg.Chains() {
-		if c.ID == of && c.Ask != nil {
-			c.Ask(token, id)
-		}
-	}
-	m.Changed(of, []index.NFT{k.NFT})
+	m.tell(k, 0)
+	m.Changed(k.chain, []index.NFT{k.NFT})
 	return nil
 }
 

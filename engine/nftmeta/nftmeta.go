@@ -21,6 +21,7 @@ import (
 // Why a token is not fetched again now.
 var (
 	ErrBusy     = errors.New("too many tokens wait to be fetched again")
+	ErrNoRoom   = errors.New("metadata are not fetched now: there is no room to keep them")
 	ErrStopping = errors.New("metadata are not fetched now: the server is starting or stopping")
 )
 
@@ -37,6 +38,12 @@ type Token struct {
 	Status    Status
 	UpdatedAt int64 // Unix seconds, 0 if there is no document
 	Document
+}
+
+// request is that a client asked for a token.
+type request struct {
+	at   time.Time
+	told time.Time // when its contract was asked for the URI last; zero: not since the start
 }
 
 // hint names tokens whose URIs have changed.
@@ -66,7 +73,8 @@ type Metadata struct {
 	asking sync.Mutex // held while what clients asked for is committed or removed
 
 	mu    sync.Mutex
-	asked map[key]time.Time // nil until Run has begun
+	asked map[key]request   // nil until Run has begun
+	begun map[key]time.Time // the fetches under way
 	cache *lru.Cache[key, *Token]
 	gen   uint64 // changes with each record
 
@@ -157,7 +165,7 @@ func (m *Metadata) Run(ctx context.Context) error {
 
 // recall reads what clients have asked for, and forgets a Run before.
 func (m *Metadata) recall(ctx context.Context) error {
-	asked := map[key]time.Time{}
+	asked := map[key]request{}
 	if err := m.cfg.Store.EachOf([]byte{keyAsked}, func(k, value []byte) {
 		at := time.Time{}
 		name, ok := readKey(k)
@@ -168,7 +176,7 @@ func (m *Metadata) recall(ctx context.Context) error {
 		if now := time.Now(); at.After(now) {
 			at = now // clocks may go back
 		}
-		asked[name] = at
+		asked[name] = request{at: at}
 	}); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	}
@@ -180,7 +188,7 @@ func (m *Metadata) recall(ctx context.Context) error {
 	m.queue, m.pass = queue{known: map[contract]*collection{}}, pass{}
 	m.sites.known, m.flying, m.done = map[string]*siteState{}, map[key]bool{}, make(chan landed, m.cfg.Fetches)
 	m.mu.Lock()
-	m.asked = asked
+	m.asked, m.begun = asked, map[key]time.Time{}
 	m.mu.Unlock()
 	return nil
 }
@@ -220,6 +228,12 @@ func (m *Metadata) remind() {
 		}
 	}
 	m.mu.Unlock()
+	told := 0
+	for i := range list {
+		if told < tellMost && m.tell(&list[i], tellEvery) {
+			told++
+		}
+	}
 	chains := m.cfg.Chains()
 	for i := range list {
 		for j := range chains {
@@ -269,6 +283,11 @@ func (m *Metadata) land(l *landed) {
 // do fetches a token's document and commits what came of it.
 func (m *Metadata) do(ctx context.Context, t *task) answer {
 	began := time.Now()
+	m.mu.Lock()
+	m.begun[t.key] = began
+	m.mu.Unlock()
+	defer m.over(&t.key)
+	m.tell(&t.key, 0)
 	a := answer{raw: t.place.inline, status: t.refused}
 	if t.refused == "" && t.place.url != "" {
 		a = m.fetch(ctx, &t.place)

@@ -325,7 +325,7 @@ func TestReindexBound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cfg.Room = func() error { return errFull } // nothing is fetched
+		w.cfg.Chains = func() []Chain { return nil } // nothing is fetched
 		m, stop := w.run()
 		synctest.Wait()
 		for id := range uint64(maxAsked) {
@@ -475,88 +475,6 @@ func TestRecordsOfOthers(t *testing.T) {
 		w.settle(time.Minute)
 		if token(t, m, addr(1), 1).Status != Indexed || token(t, m, addr(1), 2).Status != Indexed {
 			t.Error("they were not made again")
-		}
-	})
-}
-
-// TestLargeDocuments: what there is no room for in the database is left out, so that the
-// rest of a document is kept and what a client asked for comes to its end.
-func TestLargeDocuments(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add(addr(1), 3, at("a.example"))
-		embedded := func(c string) string { return "data:image/png," + strings.Repeat(c, maxEmbedded-20) }
-		w.web = func(r *http.Request) (int, string, http.Header) {
-			switch r.URL.Path {
-			case "/1": // characters that HTML escapes to six
-				return 200, fmt.Sprintf(`{"name":"a","description":%q,"image":%q,"animation_url":%[2]q}`, strings.Repeat("<", maxDescription), embedded("<")), nil
-			case "/2":
-				return 200, fmt.Sprintf(`{"name":"a","image":%q,"animation_url":%[1]q,"properties":{"a":"b"}}`, embedded(`"`)), nil
-			}
-			return 200, fmt.Sprintf(`{"image":%q,"animation_url":%[1]q}`, embedded(`"`)), nil
-		}
-		m, stop := w.run()
-		defer stop()
-		w.settle(2 * time.Minute)
-		for id := range uint64(3) {
-			if err := m.Reindex(t.Context(), home, addr(1), *uint256.NewInt(id + 1)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.settle(2 * time.Minute)
-		if got := token(t, m, addr(1), 1); got.Status != Indexed || got.ImageURI != embedded("<") || got.AnimationURI != got.ImageURI || len(got.Description) != maxDescription {
-			t.Errorf("%.300q", fmt.Sprint(got))
-		}
-		if got := token(t, m, addr(1), 2); got.Status != Indexed || got.Name != "a" || got.AnimationURI != "" || got.ImageURI != embedded(`"`) || got.Properties == "" {
-			t.Errorf("%.300q", fmt.Sprint(got))
-		}
-		if got := token(t, m, addr(1), 3); got.Status != Indexed || got.ImageURI == "" {
-			t.Errorf("%.300q", fmt.Sprint(got))
-		}
-		if state, err := m.Check(t.Context()); err != nil || len(m.asked) > 0 || len(w.requests()) != 6 {
-			t.Errorf("%+v, %v, %d are asked for, %d requests", state, err, len(m.asked), len(w.requests()))
-		}
-	})
-}
-
-// TestNobodyHas: documents that a gateway does not find in time do not keep it from being
-// asked for others, but a gateway that nothing connects to rests.
-func TestNobodyHas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add(addr(1), 100, func(id int) string { return fmt.Sprintf("ipfs://%s/nobody/%d", cid0, id) })
-		w.add(addr(2), 100, func(id int) string { return fmt.Sprintf("ipfs://%s/cut/%d", cid0, id) })
-		w.add(addr(3), 100, func(id int) string { return fmt.Sprintf("ipfs://%s/%d", cid0, id) })
-		w.web = func(r *http.Request) (int, string, http.Header) {
-			switch {
-			case strings.Contains(r.URL.Path, "nobody"):
-				<-r.Context().Done()
-				return 0, "", nil
-			case strings.Contains(r.URL.Path, "cut"):
-				return 0, "", nil
-			}
-			return 200, `{"name":"x"}`, nil
-		}
-		m, stop := w.run()
-		w.settle(2 * time.Minute)
-		for id := range uint64(100) {
-			if got := token(t, m, addr(3), id+1); got.Status != Indexed {
-				t.Fatalf("%d waits for others: %+v", id+1, got)
-			}
-		}
-		stop()
-		w.add(addr(4), 100, func(id int) string { return fmt.Sprintf("ipfs://%s/later/%d", cid0, id) })
-		w.mu.Lock()
-		w.down["gw.example"] = true
-		before := len(w.log)
-		w.mu.Unlock()
-		_, stop = w.run()
-		w.settle(10 * time.Minute)
-		stop()
-		if n := len(w.requests()) - before; n < 3 || n > 60 {
-			t.Errorf("a gateway that is down was asked %d times", n)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package nftmeta
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holiman/uint256"
@@ -40,8 +41,8 @@ type collection struct {
 	flying  int                  // under way
 }
 
-// patience is how long a collection waits for a site; with a longer rest it waits for the
-// next pass.
+// patience is how long a token waits for a site; with a longer rest it waits for the next
+// pass.
 const patience = 10 * time.Second
 
 // queue holds the collections that take turns. All is Run's.
@@ -89,23 +90,29 @@ func (m *Metadata) ready(c *collection, now time.Time) *task {
 	if c.flying >= m.cfg.PerCollection {
 		return nil
 	}
-	if len(c.tasks) == 0 {
+	if len(c.tasks) == 0 || len(c.urgent) > 0 && len(c.tasks) < 2*maxTasks {
 		m.refill(c, now)
 	}
-	for len(c.tasks) > 0 {
-		t := c.tasks[0]
+	resting := "" // the site of the one before
+	for i := 0; i < len(c.tasks); {
+		t := c.tasks[i]
 		wait := time.Duration(0)
 		if t.place.site != "" {
+			if t.place.site == resting {
+				i++
+				continue
+			}
 			wait = m.sites.wait(&t.place, now)
 		}
+		if wait > 0 && wait <= patience {
+			resting = t.place.site
+			i++ // those behind it may be of other sites
+			continue
+		}
+		c.tasks = slices.Delete(c.tasks, i, i+1)
 		if wait > patience {
-			c.tasks, c.walking = nil, false
-			return nil
+			continue
 		}
-		if wait > 0 {
-			return nil
-		}
-		c.tasks = c.tasks[1:]
 		if t.old == nil && m.count.Load()+int64(len(m.flying)) >= int64(m.cfg.Most) { // those under way may be new
 			m.stats.full.Inc()
 			m.settleUnable(t.key, now)
@@ -178,6 +185,9 @@ func (m *Metadata) readDue(c *collection, v View, now time.Time) error {
 // there is no way to fetch it.
 func (m *Metadata) offer(c *collection, nft index.NFT, uri string, now time.Time) bool {
 	t := task{key: key{c.contract.chain, nft}, uri: digest(uri), multi: c.multi}
+	if slices.ContainsFunc(c.tasks, func(in task) bool { return in.key == t.key && in.uri == t.uri }) {
+		return true
+	}
 	old, err := m.load(&t.key)
 	if err != nil {
 		m.log.Warn("the record of a token cannot be read, and is made again", "err", err)
