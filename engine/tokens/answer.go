@@ -42,7 +42,8 @@ func (l *Lane) count(v *index.View, k countKey) (n int, err error) {
 	if k.holders {
 		n, err = v.SaidHolders(k.token, maxHolders)
 	} else {
-		n, err = v.CountURIs(k.token, l.mostURIs)
+		// Beyond the bound too: what is above it must be gone before there is room again.
+		n, err = v.CountURIs(k.token, 2*l.mostURIs)
 	}
 	if err == nil {
 		l.counted.Add(k, n)
@@ -131,10 +132,9 @@ func (l *Lane) answer(ctx context.Context) (bool, error) {
 	if err := l.keep(ctx, a); err != nil {
 		return false, err
 	}
-	for nft, uri := range a.uris {
-		n := index.URIWeight(uri)
-		l.counts(countKey{nft.Token, false}, n)
-		l.budget -= float64(n - 1) // what tokens make does not fill a disk sooner by being long
+	l.countURIs(a)
+	for _, uri := range a.uris {
+		l.budget -= float64(index.URIWeight(uri) - 1) // what tokens make does not fill a disk sooner by being long
 	}
 	l.batch = nil
 	return true, nil
@@ -149,6 +149,13 @@ func (l *Lane) afford() bool {
 	l.budget = min(taskBurst, l.budget+taskRate*now.Sub(l.spent).Seconds())
 	l.spent = now
 	return l.budget >= taskBatch
+}
+
+// countURIs counts URIs that are kept now.
+func (l *Lane) countURIs(a *answers) {
+	for token, weight := range a.grown {
+		l.counts(countKey{token, false}, weight)
+	}
 }
 
 func (l *Lane) counts(k countKey, weight int) {
@@ -229,19 +236,8 @@ func (l *Lane) readBalances(ctx context.Context, tasks []task, a *answers) error
 
 // dropSame leaves out what was said before: it need not be kept again.
 func (l *Lane) dropSame(v *index.View, a *answers) error {
-	for nft, uri := range a.uris {
-		old, known, err := v.TokenURI(nft.Token, nft.ID)
-		if err != nil {
-			return err
-		}
-		n, _ := l.counted.Get(countKey{nft.Token, false})
-		switch {
-		case !known:
-		case old == uri:
-			delete(a.uris, nft)
-		case n >= l.mostURIs && index.URIWeight(uri) > index.URIWeight(old):
-			a.uris[nft] = "" // short ones became long ones, of which fewer are kept
-		}
+	if err := l.boundURIs(v, a); err != nil {
+		return err
 	}
 	list, seen := a.said[:0], map[index.SaidBalance]bool{}
 	for _, s := range a.said {
@@ -259,6 +255,37 @@ func (l *Lane) dropSame(v *index.View, a *answers) error {
 		list = append(list, s)
 	}
 	a.said = list
+	return nil
+}
+
+// boundURIs leaves out URIs that are kept already. Where short ones became long ones they
+// are none once their token has no room: fewer long ones are kept.
+func (l *Lane) boundURIs(v *index.View, a *answers) error {
+	for nft, uri := range a.uris {
+		old, known, err := v.TokenURI(nft.Token, nft.ID)
+		if err != nil {
+			return err
+		}
+		if !known {
+			a.grown[nft.Token] += index.URIWeight(uri)
+			continue
+		}
+		if index.URIWeight(uri) > index.URIWeight(old) {
+			n, err := l.count(v, countKey{nft.Token, false})
+			if err != nil {
+				return err
+			}
+			if n+a.grown[nft.Token] >= l.mostURIs {
+				uri = ""
+			}
+		}
+		if uri == old {
+			delete(a.uris, nft)
+			continue
+		}
+		a.uris[nft] = uri
+		a.grown[nft.Token] += index.URIWeight(uri) - index.URIWeight(old)
+	}
 	return nil
 }
 

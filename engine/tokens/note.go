@@ -45,6 +45,8 @@ type answers struct {
 	uris   map[index.NFT]string
 	uneven map[evm.Address]evidence
 	said   []index.SaidBalance
+
+	grown map[evm.Address]int // by how much URIs weigh more than those they replace
 }
 
 // evidence is a balance that is not the sum of events.
@@ -56,7 +58,7 @@ type evidence struct {
 func newAnswers(height uint64) *answers {
 	return &answers{
 		height: height, facts: map[evm.Address]index.TokenMeta{},
-		uris: map[index.NFT]string{}, uneven: map[evm.Address]evidence{},
+		uris: map[index.NFT]string{}, uneven: map[evm.Address]evidence{}, grown: map[evm.Address]int{},
 	}
 }
 

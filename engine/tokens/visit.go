@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/holiman/uint256"
@@ -179,9 +180,13 @@ func (l *Lane) visit(ctx context.Context, tokens []evm.Address) (bool, error) {
 	if err := errors.Join(l.askFacts(ctx, guests, a), l.audit(ctx, guests, a)); err != nil {
 		return false, err
 	}
+	if err := l.changedURIs(guests, a); err != nil {
+		return false, err
+	}
 	if err := l.keep(ctx, a); err != nil {
 		return false, err
 	}
+	l.countURIs(a)
 	now := time.Now()
 	for _, g := range guests {
 		delete(l.due, g.token)
@@ -288,18 +293,30 @@ func (l *Lane) askFacts(ctx context.Context, guests []*guest, a *answers) error 
 			a.facts[g.token] = meta
 		}
 		calls = calls[evmsource.TokenCalls:]
-		changed := false
 		for i := range g.nfts {
 			if uri := evmsource.ReadURI(&calls[i]); uri != g.uris[i] {
 				a.uris[g.nfts[i]] = uri
-				changed = true
 			}
 		}
 		calls = calls[len(g.nfts):]
-		if changed {
-			if err := l.askURIs(g.token, g.kind, nil, nil); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// changedURIs has all URIs read again of tokens of which one of the sample has changed.
+func (l *Lane) changedURIs(guests []*guest, a *answers) error {
+	if len(a.uris) == 0 {
+		return nil
+	}
+	if err := l.view(func(v *index.View) error { return l.boundURIs(v, a) }); err != nil {
+		return err
+	}
+	for _, g := range guests {
+		if !slices.ContainsFunc(g.nfts, func(n index.NFT) bool { _, changed := a.uris[n]; return changed }) {
+			continue
+		}
+		if err := l.askURIs(g.token, g.kind, nil, nil); err != nil {
+			return err
 		}
 	}
 	return nil
