@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
@@ -64,8 +65,7 @@ func (w *Writer) transfer(t *index.Transfer) {
 func (w *Writer) erc20(token *evm.Address) (meta index.TokenMeta) {
 	meta, _ = w.Source.Token(token)
 	w.address("address", token)
-	w.demanded("name", meta.Name)
-	w.demanded("symbol", meta.Symbol)
+	w.names(&meta)
 	if meta.HasDecimals || w.Dialect != Contract {
 		w.integer("decimals", int64(meta.Decimals))
 	}
@@ -78,8 +78,7 @@ func (w *Writer) erc20(token *evm.Address) (meta index.TokenMeta) {
 func (w *Writer) nft(token *evm.Address, id *uint256.Int) {
 	meta, _ := w.Source.Token(token)
 	w.address("address", token)
-	w.demanded("name", meta.Name)
-	w.demanded("symbol", meta.Symbol)
+	w.names(&meta)
 	w.text("ercType", "ERC-721")
 	w.nftDetails(token, id, false)
 }
@@ -87,14 +86,22 @@ func (w *Writer) nft(token *evm.Address, id *uint256.Int) {
 // nftDetails writes what both kinds of NFT have.
 func (w *Writer) nftDetails(token *evm.Address, id *uint256.Int, multi bool) {
 	w.amount("tokenId", id)
-	w.demanded("tokenUri", w.Source.TokenURI(token, id))
+	var uri string
+	var m *Metadata
+	if w.tx.roomForDocuments() {
+		uri, m = w.Source.TokenURI(token, id), w.Source.Metadata(token, id)
+	}
+	start := len(w.B)
+	w.demanded("tokenUri", uri)
 	w.Member("metadata")
-	m := w.Source.Metadata(token, id)
 	if m == nil {
 		w.Raw(`{"indexStatus":"UNINDEXED"}`)
-		return
+	} else {
+		w.metadata(m, multi)
 	}
-	w.metadata(m, multi)
+	if uri != "" || m != nil {
+		w.tx.documents += len(w.B) - start
+	}
 }
 
 func (w *Writer) metadata(m *Metadata, multi bool) {

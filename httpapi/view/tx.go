@@ -143,6 +143,12 @@ func (w *Writer) method(tx *index.Tx) {
 // parts writes the lists of transfers and internal transactions. A nil self
 // takes all of them.
 func (w *Writer) parts(tx *index.Tx, self *evm.Address) {
+	w.tx = wordsOfTx{bounded: true}
+	w.lists(tx, self)
+	w.tx = wordsOfTx{}
+}
+
+func (w *Writer) lists(tx *index.Tx, self *evm.Address) {
 	w.transfers("erc20Transfers", tx, index.ERC20, self)
 	w.transfers("erc721Transfers", tx, index.ERC721, self)
 	w.transfers("erc1155Transfers", tx, index.ERC1155, self)

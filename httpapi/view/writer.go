@@ -72,6 +72,7 @@ type Writer struct {
 	Primary   Primary // for answers about the primary network
 
 	last writtenBlock
+	tx   wordsOfTx
 }
 
 // Forget has the next row written by itself, for B has other bytes than before.
@@ -173,8 +174,12 @@ func (w *Writer) partyAs(name string, a *evm.Address, text evm.Capitals) {
 // token writes the address info of a token.
 func (w *Writer) token(a *evm.Address, meta *index.TokenMeta) {
 	w.B = append(w.B, '{')
-	w.known("name", meta.Name)
-	w.known("symbol", meta.Symbol)
+	if w.tx.roomForNames() {
+		start := len(w.B)
+		w.known("name", meta.Name)
+		w.known("symbol", meta.Symbol)
+		w.tx.names += len(w.B) - start
+	}
 	if meta.HasDecimals {
 		w.integer("decimals", int64(meta.Decimals))
 	}
