@@ -45,9 +45,28 @@ type tokens interface {
 	Token(a evm.Address) (index.TokenMeta, bool, error)
 }
 
+// maxNames bounds the names and symbols of tokens in a message, in bytes: a transaction can
+// move one token thousands of times.
+const maxNames = 1 << 20
+
+// brief are tokens that have no names any more once there were enough of them.
+type brief struct {
+	of    tokens
+	names int
+}
+
+func (b *brief) Token(a evm.Address) (index.TokenMeta, bool, error) {
+	meta, ok, err := b.of.Token(a)
+	if b.names >= maxNames {
+		meta.Name, meta.Symbol = "", ""
+	}
+	b.names += len(meta.Name) + len(meta.Symbol)
+	return meta, ok, err
+}
+
 // activity returns the message about a transaction, in the form that the SDKs know.
 func activity(h *Hook, number string, e *events.Event, of tokens) ([]byte, error) {
-	tx, err := transaction(h, number, e, of)
+	tx, err := transaction(h, number, e, &brief{of: of})
 	if err != nil {
 		return nil, err
 	}
