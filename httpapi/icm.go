@@ -448,6 +448,9 @@ func (p *icmPage) write(c *call) *failure {
 	c.list("messages")
 	for i := range p.rows[:n] {
 		p.o.write(&p.rows[i].m)
+		if i+1 < n && !c.room() { // what a message says may be long
+			return c.end(p.rows[i].append(nil), nil)
+		}
 	}
 	switch {
 	case n == c.q.pageSize && n < len(p.rows), n == c.q.pageSize && p.cut != nil:
