@@ -129,7 +129,7 @@ export function icmCalls({ icm }) {
   ];
 }
 
-// icmMetrics gives the calls for the numbers of messages. counts has what chains have sent
+// icmMetrics returns the calls for the numbers of messages. counts has what chains have sent
 // and received, and pairs what went from one blockchain to another.
 function icmMetrics({ counts, pairs }) {
   const on = (method, request, more) => ({ endpoint: "icm", name: `metrics.chains.${method}`, request, ...more });

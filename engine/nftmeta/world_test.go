@@ -99,7 +99,7 @@ func (w *world) ask(_ evm.Address, id uint256.Int) {
 	w.asked = append(w.asked, id.Uint64())
 }
 
-// add gives a collection tokens from 1 on.
+// add adds tokens to a collection, from 1 on.
 func (w *world) add(token evm.Address, n int, uri func(id int) string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

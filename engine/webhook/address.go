@@ -215,7 +215,7 @@ func (a *addresses) change(r *Rows, row *primary.TxRow, t *Tx, mine []address.Ad
 	})
 }
 
-// low tells which balances fell below the least of the webhook.
+// low says which balances fell below the least of the webhook.
 func (a *addresses) low(r *Rows, changed map[address.Address]*Tx, rows map[address.Address]*primary.TxRow, held *holdings, out *messages) (derivation, error) {
 	next := &addresses{hook: a.hook, below: bytes.Clone(a.below)}
 	for i, k := range a.hook.Keys {
@@ -243,7 +243,7 @@ func (a *addresses) low(r *Rows, changed map[address.Address]*Tx, rows map[addre
 	return next, nil
 }
 
-// rewards tells what a transaction paid as rewards to those of a filter; pass chooses
+// rewards adds what a transaction paid as rewards to those of a filter; pass chooses
 // among them, nil takes all.
 func (r *Rows) rewards(row *primary.TxRow, t *Tx, f *primary.RewardFilter, out *messages, pass func(*primary.Reward) bool) error {
 	var list []*primary.Reward

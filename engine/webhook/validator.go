@@ -129,7 +129,7 @@ func (v *validators) derive(r *Rows, height uint64, out *messages) (derivation, 
 	return &validators{hook: v.hook, watch: b.watch}, b.watch.bounded()
 }
 
-// tx tells what a transaction does to the validators of the webhook.
+// tx adds what a transaction does to the validators of the webhook.
 func (b *blockOf) tx(row *primary.TxRow, body platform.Body) error {
 	switch t := body.(type) {
 	case *platform.AddValidator:
@@ -364,7 +364,7 @@ func (b *blockOf) deactivate() error {
 	return b.run(next - 1)
 }
 
-// low tells which balances fell below the least of the webhook in the block.
+// low says which balances fell below the least of the webhook in the block.
 func (b *blockOf) low(before map[chain.ID]uint64) error {
 	least := b.v.hook.Validators.Least
 	if least == nil || !b.v.hook.tells(L1Low) {
