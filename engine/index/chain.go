@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
@@ -63,7 +64,7 @@ type Chain struct {
 
 	start        atomic.Uint64          // height of the first block, see StartAt
 	last         atomic.Pointer[cursor] // nil while the chain is empty; see setLast
-	changed      signal                 // of last
+	changed      actor.Signal           // of last
 	tokenVersion atomic.Uint64
 	known        tokenSet // of whose contracts something is known
 	asked        tokenSet // of which a contract said a balance

@@ -4,45 +4,20 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"sync"
 
 	store "quorate/engine/store/index"
 )
 
-// signal wakes those that wait for the next change. The zero value is ready.
-type signal struct {
-	mu sync.Mutex
-	ch chan struct{} // nil while nobody waits
-}
-
-func (s *signal) wait() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ch == nil {
-		s.ch = make(chan struct{})
-	}
-	return s.ch
-}
-
-func (s *signal) tell() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ch != nil {
-		close(s.ch)
-		s.ch = nil
-	}
-}
-
 // setLast makes cur what readers see of the chain.
 func (c *Chain) setLast(cur *cursor) {
 	c.last.Store(cur)
-	c.changed.tell()
+	c.changed.Tell()
 }
 
 // Changed returns a channel that is closed when the last indexed block changes: it is
 // another one, or the chain went back. Take it before looking at the chain, and no
 // change is missed.
-func (c *Chain) Changed() <-chan struct{} { return c.changed.wait() }
+func (c *Chain) Changed() <-chan struct{} { return c.changed.Wait() }
 
 // WholeTxs hands over the transactions of a block in their order, each as [View.Tx]
 // returns it. They may be kept.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"quorate/engine/actor"
 	"quorate/engine/chain"
 	store "quorate/engine/store/index"
 )
@@ -69,7 +70,7 @@ type Chain struct {
 	// applying is held to write a block in several transactions: views wait for the last.
 	applying sync.RWMutex
 	at       atomic.Pointer[position]
-	changed  signal // of at
+	changed  actor.Signal // of at
 }
 
 // position is how far a chain is indexed, and where.
