@@ -38,6 +38,7 @@ func New(cfg Config) (*Aggregator, error) {
 			count:  newCounters(cfg.Metrics),
 			bad:    newQuarantine(cfg.QuarantineBase, cfg.QuarantineMax),
 			habits: newHabits(), lingering: make(chan *lessons, maxLingering),
+			journal: newJournal(time.Now()),
 		},
 		cfg: cfg, sets: cfg.Sets,
 		jobs:      newRegistry(cfg.MaxJobs, cfg.MaxSignatures, cfg.MaxCallers),
@@ -90,10 +91,12 @@ func (a *Aggregator) Run(ctx context.Context) error {
 
 // Aggregate answers one request. Its errors are all of type *[Error].
 func (a *Aggregator) Aggregate(ctx context.Context, req *Request) (*Result, error) {
-	res, err := a.aggregate(ctx, req)
+	var at attempt
+	res, err := a.aggregate(ctx, req, &at)
 	if err != nil {
 		e := asError(err)
 		a.count.failure(e.Kind)
+		a.journal.fail(time.Now(), req, &at, e)
 		return nil, e
 	}
 	return res, nil
@@ -110,7 +113,7 @@ func asError(err error) *Error {
 	return &Error{Kind: Unreachable, Msg: "the request was given up before it was answered", Err: err}
 }
 
-func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, error) {
+func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (*Result, error) {
 	if err := checkShares(req); err != nil {
 		return nil, err
 	}
@@ -124,13 +127,17 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
+	at.msg = msg
 	set, err := a.signingSet(ctx, req, msg)
 	if err != nil {
 		return a.lastKnown(ctx, req, msg, err)
 	}
+	at.set = set
 	key := resultKey{msg: msg.ID(), digest: set.Digest}
-	if k := a.results.get(key); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
+	now := time.Now()
+	if k := a.results.get(key); k != nil && k.serves(now, req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
 		a.count.kept.Inc()
+		a.journal.repeated(now, req, k, FromMemory, msg, set)
 		return &k.result, nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(answerGrace))
@@ -141,9 +148,11 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, erro
 	k := a.load(ctx, key, msg, set)
 	if k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
 		a.count.loaded.Inc()
+		a.journal.repeated(time.Now(), req, k, FromDisk, msg, set)
 		return &k.result, nil
 	}
 	if k := a.reuse(ctx, req, key, msg, set); k != nil {
+		a.journal.repeated(time.Now(), req, k, Reused, msg, set)
 		return &k.result, nil
 	}
 	started := time.Now()
@@ -159,6 +168,7 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request) (*Result, erro
 	}
 	if k != nil && k.result.Weight >= need(k.result.Total, req.Quorum) {
 		// The buffer could not be had, but the quorum was had before.
+		a.journal.repeated(time.Now(), req, k, FromMemory, msg, set)
 		return &k.result, nil
 	}
 	return nil, err
@@ -206,7 +216,8 @@ func (a *Aggregator) admit(ctx context.Context, req *Request, deadline time.Time
 
 // collect joins the running job for this message and set, or starts one.
 func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Time, key jobKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
-	c := &caller{quorum: req.Quorum, buffer: req.Buffer, deadline: deadline, reply: actor.NewReply[*kept]()}
+	since := time.Now()
+	c := &caller{wish: req.wish(), deadline: deadline, reply: actor.NewReply[*kept]()}
 	for {
 		j, started, err := a.jobs.join(key, c, func() *job {
 			// A validator has one question open at a time, and is asked again at most
@@ -234,10 +245,14 @@ func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Ti
 		j.waiting.Add(-1)
 		if errors.Is(err, errEnded) {
 			if k := a.results.get(key.resultKey); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
+				a.journal.repeated(time.Now(), req, k, FromMemory, msg, set)
 				return k, nil
 			}
 			c.reply = actor.NewReply[*kept]()
 			continue
+		}
+		if err == nil {
+			a.journal.collected(since, req, k, started)
 		}
 		return k, err
 	}

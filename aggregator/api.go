@@ -73,6 +73,8 @@ type Request struct {
 	// PChainHeight selects the validator set; 0 means the proposed height.
 	PChainHeight uint64
 
+	// Ahead says that nobody has asked for the message yet.
+	Ahead bool
 	// Client says on whose behalf the request is made, for fair admission: the ID
 	// of an API key, or an address. Empty for the server's own requests.
 	Client string

@@ -259,7 +259,7 @@ func TestHabitsAreBounded(t *testing.T) {
 	for i := range maxQuarantined + 1000 {
 		var key [bls.PublicKeyLen]byte
 		key[0], key[1], key[2] = byte(i), byte(i>>8), byte(i>>16)
-		q.add(now, key)
+		q.add(now, key, "signature")
 	}
 	if n := len(q.takeChanged()); n > maxQuarantined {
 		t.Errorf("%d terms to be saved", n)

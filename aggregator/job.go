@@ -29,9 +29,9 @@ type jobKey struct {
 
 // caller is one request that waits for a job.
 type caller struct {
-	quorum, buffer int
-	deadline       time.Time
-	reply          *actor.Reply[*kept]
+	wish
+	deadline time.Time
+	reply    *actor.Reply[*kept]
 }
 
 // environment is what jobs share: what they work with and report to.
@@ -46,6 +46,7 @@ type environment struct {
 	results   *results
 	verifier  *verifier
 	count     *counters
+	journal   *journal
 	log       *slog.Logger
 }
 
@@ -80,6 +81,8 @@ type job struct {
 	percent     int // largest quorum and buffer tried for in vain or reached
 	proof       *verdict
 	kept        *kept  // built from proof
+	row         *row   // of kept in the journal; nil before
+	missed      bool   // the journal knows of the failure
 	broken      *Error // ends the job; answers all callers
 }
 
@@ -423,6 +426,7 @@ func (j *job) finish(ctx context.Context, o outcome) {
 	}
 	if j.kept == nil || j.kept.percent < j.percent {
 		j.kept = newKept(j.msg, j.set, j.proof.signers, j.proof.sum, j.percent, time.Now())
+		j.record(c)
 		j.results.publish(ctx, j.key.resultKey, j.kept)
 		j.log.LogAttrs(ctx, slog.LevelInfo, "message signed", slog.Any("message", j.key.msg), slog.Any("source", j.msg.SourceChainID),
 			slog.Uint64("height", j.set.Height), slog.Int("signers", j.proof.signers.Count()), slog.Int("stake_percent", percentOf(&j.kept.result)),
@@ -443,7 +447,12 @@ func (j *job) failure(c *caller) *Error {
 		}
 	}
 	s.unpaid(j.set.Inactive)
-	return quorumError(s, c.quorum)
+	e := quorumError(s, c.quorum)
+	if !j.missed {
+		j.missed = true
+		j.journal.miss(c.wish, j.msg, j.set, time.Since(j.start), e, j.votes())
+	}
+	return e
 }
 
 func (j *job) failAll(err *Error) {
@@ -483,18 +492,4 @@ func (j *job) saveParts() {
 	if len(keep) > 0 {
 		j.results.putParts(j.key.msg, keep)
 	}
-}
-
-// blame quarantines the validator at index i of set and names it in the log once per term.
-func (e *environment) blame(set *valset.Set, i int, lie string) {
-	e.count.lie(lie)
-	v := &set.Validators[i]
-	term, started := e.bad.add(time.Now(), v.Key.Compressed())
-	if !started {
-		return
-	}
-	e.rankings.forget(set)
-	e.log.Warn("validator sent an invalid signature and is quarantined",
-		"nodes", v.NodeIDs, "subnet", set.SubnetID, "kind", lie, "term", term,
-		"weight", v.Weight, "of", set.TotalWeight)
 }

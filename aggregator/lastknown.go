@@ -3,6 +3,7 @@ package aggregator
 import (
 	"context"
 	"errors"
+	"time"
 
 	"quorate/aggregator/valset"
 	"quorate/engine/chain"
@@ -35,6 +36,7 @@ func (a *Aggregator) lastKnown(ctx context.Context, req *Request, msg *warp.Unsi
 		return nil, cause
 	}
 	a.count.loaded.Inc()
+	a.journal.repeated(time.Now(), req, k, FromDisk, msg, set)
 	return &k.result, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"quorate/aggregator/bls"
+	"quorate/aggregator/valset"
 )
 
 // maxQuarantined bounds the memory of bad signers; the oldest entry goes first.
@@ -29,6 +30,9 @@ type quarantine struct {
 type quarantineTerm struct {
 	until  time.Time
 	length time.Duration
+	// Since the start alone: what was last wrong, and how often something was.
+	lie  string
+	lies uint64
 }
 
 func newQuarantine(base, most time.Duration) *quarantine {
@@ -40,12 +44,14 @@ func newQuarantine(base, most time.Duration) *quarantine {
 }
 
 // add records an offence and reports whether it starts a new term, and which.
-func (q *quarantine) add(now time.Time, key [bls.PublicKeyLen]byte) (term time.Duration, started bool) {
+func (q *quarantine) add(now time.Time, key [bls.PublicKeyLen]byte, lie string) (term time.Duration, started bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s, known := q.entries.Get(key)
+	s.lie, s.lies = lie, s.lies+1
 	switch {
 	case known && now.Before(s.until):
+		q.entries.Add(key, s)
 		return s.length, false
 	case known && now.Before(s.until.Add(s.length)):
 		s.length = min(2*s.length, q.most)
@@ -67,6 +73,13 @@ func (q *quarantine) holds(now time.Time, key [bls.PublicKeyLen]byte) bool {
 	defer q.mu.Unlock()
 	s, ok := q.entries.Peek(key)
 	return ok && now.Before(s.until)
+}
+
+// look returns the last term of a key.
+func (q *quarantine) look(key [bls.PublicKeyLen]byte) (quarantineTerm, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.entries.Peek(key)
 }
 
 // count returns how many keys are quarantined.
@@ -129,4 +142,18 @@ func parseTerm(b []byte) (s quarantineTerm, ok bool) {
 	s.until = time.Unix(int64(binary.BigEndian.Uint64(b[1:])), 0)
 	s.length = time.Duration(binary.BigEndian.Uint32(b[9:])) * time.Second
 	return s, true
+}
+
+// blame quarantines the validator at index i of set and names it in the log once per term.
+func (e *environment) blame(set *valset.Set, i int, lie string) {
+	e.count.lie(lie)
+	v := &set.Validators[i]
+	term, started := e.bad.add(time.Now(), v.Key.Compressed(), lie)
+	if !started {
+		return
+	}
+	e.rankings.forget(set)
+	e.log.Warn("validator sent an invalid signature and is quarantined",
+		"nodes", v.NodeIDs, "subnet", set.SubnetID, "kind", lie, "term", term,
+		"weight", v.Weight, "of", set.TotalWeight)
 }

@@ -27,8 +27,9 @@ type resultKey struct {
 
 func (k resultKey) bytes() []byte { return append(k.msg[:], k.digest[:]...) }
 
-// kept is a verified result. It is immutable.
+// kept is a verified result. It is immutable, but for row.
 type kept struct {
+	row     atomic.Pointer[row] // of the journal, which sets it; nil: it has none
 	result  Result
 	signers warp.Bits
 	sum     [bls.SignatureLen]byte
