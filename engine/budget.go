@@ -48,12 +48,12 @@ func NewBudget(total int64, chains, networks int) Budget {
 
 // Total returns the sum, for so many chains and networks.
 func (b *Budget) Total(chains, networks int) (sum int64) {
-	b.each(chains, networks, func(_ string, bytes int64) { sum += bytes })
+	b.Each(chains, networks, func(_ string, bytes int64) { sum += bytes })
 	return sum
 }
 
-// each calls f with the bound of each kind of cache, of so many chains and networks together.
-func (b *Budget) each(chains, networks int, f func(name string, bytes int64)) {
+// Each calls f with the bound of each kind of cache, of so many chains and networks together.
+func (b *Budget) Each(chains, networks int, f func(name string, bytes int64)) {
 	f("database_blocks", b.Blocks)
 	f("database_tables", tablesHeld*b.Tables)
 	f("compactions", b.Compactions)
@@ -78,7 +78,7 @@ func (e *Engine) cacheMetrics(set *metric.Set) {
 		func() float64 { return e.cfg.Spare.Rested().Seconds() })
 	set.Gauges("quorate_cache_limit_bytes", "What a cache or buffer holds at most, that of all chains and networks together.",
 		[]string{"cache"}, func(emit func(float64, ...string)) {
-			e.budget.each(max(len(e.EVMs()), 1), max(len(networks()), 1), func(name string, bytes int64) { emit(float64(bytes), name) })
+			e.budget.Each(max(len(e.EVMs()), 1), max(len(networks()), 1), func(name string, bytes int64) { emit(float64(bytes), name) })
 		})
 	set.Gauges("quorate_cache_bytes", "What a cache or buffer holds, about.", []string{"cache"}, func(emit func(float64, ...string)) {
 		if db := e.db.Load(); db != nil {

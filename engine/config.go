@@ -146,8 +146,8 @@ type EVMConfig struct {
 	Details follow.Details
 }
 
-// name returns what the chain is called in health checks, logs and metrics.
-func (c *EVMConfig) name() string {
+// Name returns what the chain is called in health checks, logs and metrics.
+func (c *EVMConfig) Name() string {
 	if len(c.Names) > 0 {
 		return c.Names[0]
 	}

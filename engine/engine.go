@@ -71,10 +71,10 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), owners: make(map[chain.ID]*network.Network), ranks: make(map[*follow.EVM]int), joined: make(chan struct{}), failed: make(chan error, 1)}
 	e.members, e.budget = newMembers(cfg.Nodes), cfg.Budget()
 	var err error
-	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, "staker.pem")); err != nil {
+	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, identityName)); err != nil {
 		return nil, err
 	}
-	if e.names, err = chains.Open(filepath.Join(cfg.DataDir, "aliases.json")); err != nil {
+	if e.names, err = chains.Open(filepath.Join(cfg.DataDir, aliasesName)); err != nil {
 		return nil, err
 	}
 	plugins := cmp.Or(cfg.PluginDir, filepath.Join(cfg.DataDir, "plugins"))

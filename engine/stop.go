@@ -91,7 +91,7 @@ func (e *Engine) openDatabases(end *ending) (*results.DB, error) {
 	if err := e.openable(); err != nil {
 		return nil, err
 	}
-	kept, err := results.Open(e.path("results"), results.Options{
+	kept, err := results.Open(e.path(resultsDir), results.Options{
 		TTL: e.cfg.KeepResults, MaxBytes: e.cfg.KeepResultsBytes, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
 	})
 	if err != nil {

@@ -20,13 +20,28 @@ import (
 // PEM file, or makes a new one, ECDSA P-256, if there is no such file. A stable
 // identity is what private L1s can put on their list of allowed nodes.
 func LoadOrCreateCertificate(path string) (tls.Certificate, error) {
-	pair, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		pair, err = createCertificate(path)
+	cert, err := LoadCertificate(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return cert, err
 	}
+	pair, err := createCertificate(path)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("peer identity: %w", err)
 	}
+	return parseCertificate(path, pair)
+}
+
+// LoadCertificate reads our peer identity. The error of a file that is not there is
+// [fs.ErrNotExist].
+func LoadCertificate(path string) (tls.Certificate, error) {
+	pair, err := os.ReadFile(path)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("peer identity: %w", err)
+	}
+	return parseCertificate(path, pair)
+}
+
+func parseCertificate(path string, pair []byte) (tls.Certificate, error) {
 	cert, err := tls.X509KeyPair(pair, pair)
 	if err == nil {
 		err = checkIdentity(cert)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,12 @@ import (
 	"quorate/httpapi/provide"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
+)
+
+// The key of page tokens in the data folder.
+const (
+	tokenKeyName = "token.key"
+	tokenKeyLen  = 2 * token.MinKey
 )
 
 // maxConcurrency bounds the requests of one kind that are made at one time.
@@ -107,30 +114,49 @@ func (f *dataFlags) configure(cfg *httpapi.Config, c chains, dataDir string, log
 	if cfg.Dialect, err = view.ParseMode(f.dialect); err != nil {
 		return err
 	}
-	if cfg.TokenKey, err = secret(filepath.Join(dataDir, "token.key"), 2*token.MinKey); err != nil {
+	if cfg.TokenKey, err = secret(filepath.Join(dataDir, tokenKeyName), tokenKeyLen); err != nil {
 		return err
 	}
-	names := &methods{file: f.methods}
-	cfg.Methods = names
-	errs := []error{names.Reload()}
-	// An empty interface, not one of a nil pointer, means that nothing is known.
-	if f.prices != "" {
-		p, err := provide.OpenPrices(f.prices, log)
-		cfg.Prices, errs = p, append(errs, named("--prices-file", err))
-	}
-	if f.logos != "" {
-		p, err := provide.OpenLogos(f.logos, log)
-		cfg.Logos, errs = p, append(errs, named("--logos-file", err))
-	}
-	if f.reputation != "" {
-		p, err := provide.OpenReputation(f.reputation, log)
-		cfg.Reputation, errs = p, append(errs, named("--reputation-file", err))
-	}
-	if f.nftMetadata != "" {
-		p, err := provide.OpenNFTMetadata(f.nftMetadata, log)
-		cfg.NFTMetadata, errs = p, append(errs, named("--nft-metadata-file", err))
+	var errs []error
+	for _, of := range f.outside(cfg, log) {
+		errs = append(errs, of.open())
 	}
 	return errors.Join(errs...)
+}
+
+// outsideFile is a file of things that no chain tells.
+type outsideFile struct {
+	flag, path string
+	read       func() error
+}
+
+func (o *outsideFile) open() error { return named("--"+o.flag, o.read()) }
+
+// outside returns the files that are named. Each sets what cfg says when it is opened.
+func (f *dataFlags) outside(cfg *httpapi.Config, log *slog.Logger) []outsideFile {
+	names := &methods{file: f.methods}
+	cfg.Methods = names
+	all := []outsideFile{
+		{"methods-file", f.methods, names.Reload}, // has names of its own too
+		{"prices-file", f.prices, func() (err error) {
+			cfg.Prices, err = provide.OpenPrices(f.prices, log)
+			return err
+		}},
+		{"logos-file", f.logos, func() (err error) {
+			cfg.Logos, err = provide.OpenLogos(f.logos, log)
+			return err
+		}},
+		{"reputation-file", f.reputation, func() (err error) {
+			cfg.Reputation, err = provide.OpenReputation(f.reputation, log)
+			return err
+		}},
+		{"nft-metadata-file", f.nftMetadata, func() (err error) {
+			cfg.NFTMetadata, err = provide.OpenNFTMetadata(f.nftMetadata, log)
+			return err
+		}},
+	}
+	// What is not named stays an empty interface, which means that nothing is known.
+	return slices.DeleteFunc(all, func(of outsideFile) bool { return of.path == "" && of.flag != "methods-file" })
 }
 
 func named(flag string, err error) error {
@@ -152,11 +178,11 @@ func (m *methods) Reload() error {
 	if m.file != "" {
 		file, err := os.Open(m.file)
 		if err != nil {
-			return named("--methods-file", err)
+			return err
 		}
 		defer file.Close() // nothing was written
 		if err := table.Load(file); err != nil {
-			return named("--methods-file", err)
+			return err
 		}
 	}
 	m.table.Store(table)
@@ -171,19 +197,22 @@ func (m *methods) MethodName(s [4]byte) string {
 
 // secret returns the random bytes of a file, and makes it if need be.
 func secret(path string, size int) ([]byte, error) {
-	key, err := os.ReadFile(path)
-	if err == nil {
-		if len(key) != size {
-			return nil, fmt.Errorf("%s has %d bytes, not %d", path, len(key), size)
-		}
-		return key, nil
-	}
+	key, err := readSecret(path, size)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return key, err
 	}
 	key = make([]byte, size)
 	rand.Read(key) // never fails
 	return key, writeSecret(path, key)
+}
+
+// readSecret returns the random bytes of a file.
+func readSecret(path string, size int) ([]byte, error) {
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) != size {
+		return nil, fmt.Errorf("%s has %d bytes, not %d", path, len(key), size)
+	}
+	return key, err
 }
 
 // writeSecret writes a new file that is whole, and on disk, before it has its name:

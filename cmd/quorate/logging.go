@@ -31,21 +31,29 @@ func (f *logFlags) addDisplay(flags *pflag.FlagSet) {
 // open makes the loggers: JSON files in the data folder, if there is one, and
 // lines on standard error.
 func (f *logFlags) open(cmd *cobra.Command, dataDir string) (*log.Logs, error) {
+	cfg, err := f.config(cmd, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return log.New(cfg)
+}
+
+func (f *logFlags) config(cmd *cobra.Command, dataDir string) (log.Config, error) {
 	cfg := log.Config{Display: cmd.ErrOrStderr(), DisplayJSON: f.format == "json", FileLevel: log.Off}
 	if f.format != "text" && f.format != "json" {
-		return nil, usageError{fmt.Errorf("--log-format %q is neither text nor json", f.format)}
+		return cfg, usageError{fmt.Errorf("--log-format %q is neither text nor json", f.format)}
 	}
 	var err error
 	if cfg.DisplayLevel, err = log.ParseLevel(f.display); err != nil {
-		return nil, usageError{fmt.Errorf("--log-display-level: %w", err)}
+		return cfg, usageError{fmt.Errorf("--log-display-level: %w", err)}
 	}
 	if dataDir != "" {
 		cfg.Dir = filepath.Join(dataDir, "logs")
 		if cfg.FileLevel, err = log.ParseLevel(f.level); err != nil {
-			return nil, usageError{fmt.Errorf("--log-level: %w", err)}
+			return cfg, usageError{fmt.Errorf("--log-level: %w", err)}
 		}
 	}
-	return log.New(cfg)
+	return cfg, nil
 }
 
 // logLife writes the first line of a server's log, and returns what writes the last.

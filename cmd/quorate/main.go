@@ -119,6 +119,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{
 		serveCommand(),
 		devnetCommand(),
+		healthCommand(),
 		aggregateCommand(),
 		exportCommand(),
 		verifyCommand(),

@@ -53,6 +53,7 @@ type serveFlags struct {
 	limit                        limitFlags
 	rpc                          rpcFlags
 	memory                       memoryFlags
+	examine                      string // how much of what --check looks at; empty: it is to serve
 }
 
 func serveCommand() *cobra.Command {
@@ -76,12 +77,14 @@ its files read again: API keys, prices, logos, reputation, NFT metadata, methods
 		Example: `  quorate serve --devnet --facts-file facts.json
   quorate serve --node-url http://127.0.0.1:9650
   quorate serve --config-file quorate.yaml --log-level debug
+  quorate serve --config-file quorate.yaml --check
   QUORATE_HTTP_PORT=8080 quorate serve --devnet`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &f) },
 	}
 	f.add(cmd.Flags())
 	addConfigFlag(cmd)
+	addExamine(cmd.Flags(), &f.examine)
 	cmd.SetUsageFunc(groupedUsage)
 	return cmd
 }
@@ -147,6 +150,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err := f.check(); err != nil {
 		return usageError{err}
 	}
+	if f.examine != "" {
+		return examine(cmd, f)
+	}
 	ctx := cmd.Context()
 	onHangups, endHangups := onHangup()
 	defer endHangups()
@@ -161,6 +167,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if names := cmd.Annotations[unknownEnv]; names != "" {
 		logs.Logger("main").Warn("nothing reads these environment variables", "names", names)
 	}
+	manager := newNotifier(os.Getenv, logs.Logger("main"))
+	defer func() { err = errors.Join(err, manager.close()) }()
+	defer context.AfterFunc(ctx, manager.stopping)()
 	if err := backup.Pending(f.dataDir); err != nil {
 		return err
 	}
@@ -168,10 +177,6 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	ln, err := f.listen.open(logs.Logger("http"))
 	if err != nil {
 		return err
-	}
-	further, err := f.data.chains()
-	if err != nil {
-		return errors.Join(err, ln.Close())
 	}
 	var sim *devnet.Devnet
 	if f.devnet {
@@ -182,43 +187,14 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		defer stop(&err)
 		sim, f.nodes.urls = d, append(f.nodes.urls, d.NodeURL())
 	}
-	nodes, err := f.nodes.endpoints()
-	tracked, wrong := f.nodes.trackedPeers()
-	if err = errors.Join(err, wrong); err != nil {
-		return errors.Join(err, ln.Close())
-	}
-	shareHeaders(nodes, further)
 	set := metric.NewSet()
-	cfgEngine := engine.Config{
-		Nodes: nodes, DataDir: f.dataDir, HealthEvery: f.healthEvery, PluginDir: f.pluginDir,
-		Settings: network.Settings{
-			BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout, Workers: cores(), TrackPeers: tracked,
-			SignAhead: f.data.ahead, Log: logs.Logger,
-		},
-		NoIndex: !f.data.index, EVMChains: further, CChain: follow.Details{TokenDecimals: 18}, OnProgress: shown.progress, Metrics: set,
-		SecondShare: secondShare, MaxAnswer: maxNodeAnswer, StopTimes: stopTimes,
-	}
-	if err := f.subnets.configure(&cfgEngine); err != nil {
+	cfgEngine, err := f.engine(logs.Logger, set, sim)
+	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f.keep.configure(&cfgEngine)
-	f.exports.configure(&cfgEngine)
-	f.webhooks.configure(&cfgEngine)
-	f.nfts.configure(&cfgEngine)
-	cfgEngine.FetchConcurrency, cfgEngine.TraceConcurrency = f.data.fetchers, f.data.tracers
-	if err := f.data.primary.configure(&cfgEngine, sim); err != nil {
-		return errors.Join(err, ln.Close())
-	}
-	cfgEngine.UntracedAfter = f.data.untracedAfter
-	cfgEngine.Spare = spare.New(cores())
+	cfgEngine.OnProgress = shown.progress
 	cfg := httpapi.Config{OnRequest: cfgEngine.Spare.Requested, ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
 	f.memory.configure(&cfgEngine, &cfg)
-	if cfgEngine.Start, err = follow.ParseStartBlock(f.data.start); err != nil {
-		return errors.Join(err, ln.Close())
-	}
-	if cfgEngine.Verify, err = evm.ParseVerify(f.data.verify); err != nil {
-		return errors.Join(err, ln.Close())
-	}
 	eng, err := engine.New(cfgEngine)
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -271,9 +247,44 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 			logs.Logger("main").Warn("commands cannot ask this server", "err", wrong)
 		}
 		logs.Logger("main").Info("ready", "url", url)
+		manager.ready(ctx, url)
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "quorate ready %s\n", url)
 		return err
 	})
+}
+
+// engine returns what the engine is to do, as far as flags and the files that they
+// name say it. sim is the network that is simulated in this process, if there is one.
+func (f *serveFlags) engine(logger func(name string) *slog.Logger, set *metric.Set, sim *devnet.Devnet) (cfg engine.Config, err error) {
+	further, err := f.data.chains()
+	nodes, wrongNode := f.nodes.endpoints()
+	tracked, wrongPeer := f.nodes.trackedPeers()
+	if err = errors.Join(err, wrongNode, wrongPeer); err != nil {
+		return cfg, err
+	}
+	shareHeaders(nodes, further)
+	cfg = engine.Config{
+		Nodes: nodes, DataDir: f.dataDir, HealthEvery: f.healthEvery, PluginDir: f.pluginDir,
+		Settings: network.Settings{
+			BufferWindow: f.bufferWindow, RequestTimeout: f.requestTimeout, Workers: cores(), TrackPeers: tracked,
+			SignAhead: f.data.ahead, Log: logger,
+		},
+		NoIndex: !f.data.index, EVMChains: further, CChain: follow.Details{TokenDecimals: 18}, Metrics: set,
+		FetchConcurrency: f.data.fetchers, TraceConcurrency: f.data.tracers, UntracedAfter: f.data.untracedAfter,
+		SecondShare: secondShare, MaxAnswer: maxNodeAnswer, StopTimes: stopTimes, Spare: spare.New(cores()),
+	}
+	f.keep.configure(&cfg)
+	f.exports.configure(&cfg)
+	f.webhooks.configure(&cfg)
+	f.nfts.configure(&cfg)
+	if err := errors.Join(f.subnets.configure(&cfg), f.data.primary.configure(&cfg, sim)); err != nil {
+		return cfg, err
+	}
+	if cfg.Start, err = follow.ParseStartBlock(f.data.start); err != nil {
+		return cfg, err
+	}
+	cfg.Verify, err = evm.ParseVerify(f.data.verify)
+	return cfg, err
 }
 
 // ext is what is served below /ext.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// errUnhealthy ends the command with exit code 1.
+var errUnhealthy = errors.New("the server cannot do its work")
+
+// healthFlags are the flags of quorate health.
+type healthFlags struct {
+	url     string
+	alive   bool
+	timeout time.Duration
+}
+
+func healthCommand() *cobra.Command {
+	var f healthFlags
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a running server whether it can do its work",
+		Long: `Asks a running server for its health, prints "up" or "down", and which checks fail
+where the server says so: at the address for operators, see --admin-addr of quorate
+serve. It exits with 0 if the server is healthy and with 1 if it is not or does not
+answer, as health checks of containers want it. --alive is content with any answer:
+a server whose nodes are away is not better after a restart.`,
+		Example: `  quorate health
+  quorate health --url http://127.0.0.1:9751 --alive`,
+		Args: atMost(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return askHealth(cmd, &f) },
+	}
+	cmd.Flags().StringVar(&f.url, "url", defaultServer, "address of the server")
+	cmd.Flags().BoolVar(&f.alive, "alive", false, "only ask whether the server answers")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 5*time.Second, "longest wait for the answer")
+	return cmd
+}
+
+// healthAnswer is what /health answers. Only operators are told the details.
+type healthAnswer struct {
+	Status  string `json:"status"`
+	Details map[string]struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+	} `json:"details"`
+}
+
+func askHealth(cmd *cobra.Command, f *healthFlags) error {
+	u, err := url.Parse(f.url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return usageError{fmt.Errorf("--url %q is not of the form http://HOST:PORT", f.url)}
+	}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), f.timeout, fmt.Errorf("no answer within %s", f.timeout))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("health").String(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing is left to be lost
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return causeOf(ctx, fmt.Errorf("read the answer of %s: %w", f.url, err))
+	}
+	var answer healthAnswer
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Status == "" {
+		return fmt.Errorf("%s is no server of ours: it answered %s: %.100q", f.url, resp.Status, body)
+	}
+	if _, err = fmt.Fprintln(cmd.OutOrStdout(), answer.Status); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(answer.Details)) {
+		if d := answer.Details[name]; d.Error != "" {
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, d.Error); err != nil {
+				return err
+			}
+		}
+	}
+	if resp.StatusCode != http.StatusOK && !f.alive {
+		return errUnhealthy
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"quorate/engine/chain"
+	"quorate/engine/chains"
+	"quorate/p2p"
+)
+
+// Files of the data folder.
+const (
+	identityName = "staker.pem"
+	aliasesName  = "aliases.json"
+	resultsDir   = "results"
+)
+
+// Folder is what can be seen of a data folder without a change to it.
+type Folder struct {
+	// Exists is false of a folder that would be made.
+	Exists bool
+	// InUse is set while a process has the folder's databases open. User is its number,
+	// or 0 if it cannot be told.
+	InUse bool
+	User  int
+	// Free are the bytes that are free on its volume, and Total all of them.
+	Free, Total uint64
+	// Node is the identity by which validators know us; nil if it would be made.
+	Node *chain.NodeID
+	// Archives are the names of the folders with blocks of chains.
+	Archives []string
+	// Indexed is set if there is an index.
+	Indexed bool
+}
+
+// Room reports why a server would not start for want of space, or why it would write
+// nothing.
+func (f *Folder) Room() (start, write error) {
+	if f.Free < minOpen {
+		start = fmt.Errorf("%d bytes are free, at least %d are needed to start", f.Free, minOpen)
+	}
+	if f.Free < minRoom {
+		write = fmt.Errorf("%d bytes are free, nothing is written below %d", f.Free, minRoom)
+	}
+	return start, write
+}
+
+// Examine looks at a data folder as [New] and [Engine.Run] would, and changes nothing.
+// The error says why a server could not use it.
+func Examine(dir string) (f Folder, err error) {
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		above := existing(dir)
+		if f.Free, f.Total, err = freeSpace(above); err != nil {
+			return f, err
+		}
+		if err := unix.Faccessat(unix.AT_FDCWD, above, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+			return f, fmt.Errorf("it cannot be made in %s: %w", above, err)
+		}
+		return f, nil
+	case err != nil:
+		return f, err
+	case !st.IsDir():
+		return f, fmt.Errorf("%s is a file, not a folder", dir)
+	}
+	f.Exists = true
+	if f.Free, f.Total, err = freeSpace(dir); err != nil {
+		return f, err
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.R_OK|unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return f, fmt.Errorf("it cannot be written to: %w", err)
+	}
+	return f, f.look(dir)
+}
+
+// look reads what a folder that is there has.
+func (f *Folder) look(dir string) (err error) {
+	cert, err := p2p.LoadCertificate(filepath.Join(dir, identityName))
+	if err == nil {
+		id := chain.NodeIDFromCert(cert.Leaf.Raw)
+		f.Node = &id
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	_, wrongNames := chains.Open(filepath.Join(dir, aliasesName))
+	for _, name := range []string{resultsDir, indexDir} {
+		used, e := inUse(filepath.Join(dir, name))
+		f.InUse, err = f.InUse || used, errors.Join(err, e)
+	}
+	if f.InUse {
+		// What Badger writes beside its lock.
+		text, _ := os.ReadFile(filepath.Join(dir, resultsDir, "LOCK"))
+		f.User, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	_, missing := os.Stat(filepath.Join(dir, indexDir, "MANIFEST"))
+	f.Indexed = missing == nil
+	list, e := os.ReadDir(filepath.Join(dir, archiveDir))
+	if errors.Is(e, fs.ErrNotExist) {
+		e = nil
+	}
+	for _, entry := range list {
+		if entry.IsDir() {
+			f.Archives = append(f.Archives, entry.Name())
+		}
+	}
+	return errors.Join(err, wrongNames, e)
+}
+
+// existing returns the folder that is there, nearest to one that is not.
+func existing(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	for {
+		above := filepath.Dir(dir)
+		if _, err := os.Stat(above); err == nil || above == dir {
+			return above
+		}
+		dir = above
+	}
+}
+
+// inUse reports whether a process has a database open. It asks for the lock that a
+// reader would take, and has it for no longer than it takes to let it go.
+func inUse(dir string) (bool, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer d.Close() // lets go of the lock
+	err = unix.Flock(int(d.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
+}
