@@ -2,7 +2,9 @@ package webhook
 
 import (
 	"bytes"
+	"math"
 	"slices"
+	"sort"
 
 	"quorate/engine/chain/address"
 	"quorate/engine/primary"
@@ -13,7 +15,13 @@ type addresses struct {
 	hook *Hook
 	// below says of each address whether the balance of [Low] was below it, by its bit.
 	below []byte
+	// wake is when, in Unix seconds, time alone changes balances next: zero is unknown,
+	// [never] not at all. It is not kept: the rows say it again.
+	wake uint64
 }
+
+// never is no time.
+const never = math.MaxUint64
 
 func (a *addresses) isBelow(i int) bool { return a.below[i/8]&(1<<(i%8)) != 0 }
 
@@ -60,6 +68,48 @@ const near = 16
 
 // next implements derivation.
 func (a *addresses) next(r *Rows, from uint64) (height uint64, ok bool, err error) {
+	if height, ok, err = a.nextTx(r, from); err != nil || a.hook.Low == nil {
+		return height, ok, err
+	}
+	last := r.horizon
+	if ok {
+		last = height
+	}
+	if wakes, found, err := a.wakes(r, from, last); err != nil || found {
+		return wakes, found, err
+	}
+	return height, ok, nil
+}
+
+// wakes returns the first block of some in which time alone may have changed balances.
+func (a *addresses) wakes(r *Rows, from, last uint64) (height uint64, ok bool, err error) {
+	if from > last || from <= r.First() {
+		return 0, false, nil
+	}
+	if a.wake == 0 {
+		held, err := r.holdings(a.hook.Keys, from-1)
+		if err != nil {
+			return 0, false, err
+		}
+		a.wake = held.wake()
+	}
+	late := func(height uint64) bool {
+		b, e := r.block(height)
+		if e != nil {
+			err = e
+			return false
+		}
+		return b.Time >= a.wake
+	}
+	if a.wake == never || !late(last) || err != nil {
+		return 0, false, err
+	}
+	n := sort.Search(int(last-from), func(i int) bool { return late(from + uint64(i)) })
+	return from + uint64(n), err == nil, err
+}
+
+// nextTx returns the first block from a height on in which the addresses have part.
+func (a *addresses) nextTx(r *Rows, from uint64) (height uint64, ok bool, err error) {
 	for height = from; height <= r.horizon && r.horizon-height < near; height++ {
 		if ok, err = a.concerned(r, height); err != nil || ok {
 			return height, ok, err
@@ -125,8 +175,7 @@ func (a *addresses) derive(r *Rows, height uint64, out *messages) (derivation, e
 		held, err = r.holdings(a.hook.Keys, height)
 		return held, err
 	}
-	changed := map[address.Address]*Tx{}
-	rows := map[address.Address]*primary.TxRow{}
+	last := map[address.Address]change{}
 	for _, row := range txs {
 		t, err := r.writer.Tx(r, row)
 		if err != nil {
@@ -134,13 +183,13 @@ func (a *addresses) derive(r *Rows, height uint64, out *messages) (derivation, e
 		}
 		mine := a.part(t)
 		for _, k := range mine {
-			changed[k], rows[k] = t, row
+			last[k] = change{row, t}
 		}
 		if len(mine) == 0 {
 			continue
 		}
 		if a.hook.tells(BalanceChange) {
-			if err := a.change(r, row, t, mine, holds, out); err != nil {
+			if err := a.changed(r, row, t, mine, holds, out); err != nil {
 				return nil, err
 			}
 		}
@@ -150,13 +199,22 @@ func (a *addresses) derive(r *Rows, height uint64, out *messages) (derivation, e
 			}
 		}
 	}
-	if a.hook.Low == nil || len(changed) == 0 {
+	if a.hook.Low == nil {
 		return a, nil
 	}
-	if _, err := holds(); err != nil || held == nil {
-		return a, err
+	if _, err := holds(); err != nil {
+		return nil, err
 	}
-	return a.low(r, changed, rows, held, out)
+	if held == nil {
+		return &addresses{hook: a.hook, below: a.below, wake: never}, nil
+	}
+	return a.low(r, height, last, held, out)
+}
+
+// change is a transaction that changes the balance of an address.
+type change struct {
+	row *primary.TxRow
+	tx  *Tx
 }
 
 // part returns the addresses whose outputs a transaction spends or makes.
@@ -184,6 +242,13 @@ func (r *Rows) event() object {
 	return object{"chainInfo": object{"chainName": r.On.String(), "network": r.Name}}
 }
 
+// blockEvent is event with a block: for what no transaction does.
+func (r *Rows) blockEvent(b *primary.BlockInfo) object {
+	e := r.event()
+	e["blockNumber"], e["blockHash"], e["blockTimestamp"] = decimal(b.Height), b.ID.String(), b.Time
+	return e
+}
+
 // txEvent is event with a transaction.
 func (r *Rows) txEvent(t *Tx) (object, error) {
 	raw, err := t.Write()
@@ -195,7 +260,7 @@ func (r *Rows) txEvent(t *Tx) (object, error) {
 	return e, err
 }
 
-func (a *addresses) change(r *Rows, row *primary.TxRow, t *Tx, mine []address.Address, holds func() (*holdings, error), out *messages) error {
+func (a *addresses) changed(r *Rows, row *primary.TxRow, t *Tx, mine []address.Address, holds func() (*holdings, error), out *messages) error {
 	return out.add(BalanceChange, [][]byte{row.Block[:], row.ID[:]}, func() (object, error) {
 		e, err := r.txEvent(t)
 		if err != nil {
@@ -215,22 +280,31 @@ func (a *addresses) change(r *Rows, row *primary.TxRow, t *Tx, mine []address.Ad
 	})
 }
 
-// low says which balances fell below the least of the webhook.
-func (a *addresses) low(r *Rows, changed map[address.Address]*Tx, rows map[address.Address]*primary.TxRow, held *holdings, out *messages) (derivation, error) {
-	next := &addresses{hook: a.hook, below: bytes.Clone(a.below)}
+// low says which balances fell below the least of the webhook in a block: by the last
+// transaction of each address, or by time alone.
+func (a *addresses) low(r *Rows, height uint64, last map[address.Address]change, held *holdings, out *messages) (derivation, error) {
+	block, err := r.block(height)
+	if err != nil {
+		return nil, err
+	}
+	next := &addresses{hook: a.hook, below: bytes.Clone(a.below), wake: held.wake()}
 	for i, k := range a.hook.Keys {
-		t := changed[k]
-		if t == nil {
-			continue
-		}
 		amount := held.amount(r, a.hook.Low.Balance, k)
 		next.setBelow(i, amount < a.hook.Low.Least)
 		if amount >= a.hook.Low.Least || a.isBelow(i) {
 			continue
 		}
-		row := rows[k]
-		if err := out.add(BalanceLow, [][]byte{row.Block[:], row.ID[:], k[:]}, func() (object, error) {
-			e, err := r.txEvent(t)
+		by, ok := last[k]
+		about := [][]byte{block.ID[:], k[:]}
+		if ok {
+			about = [][]byte{by.row.Block[:], by.row.ID[:], k[:]}
+		}
+		if err := out.add(BalanceLow, about, func() (e object, err error) {
+			if ok {
+				e, err = r.txEvent(by.tx)
+			} else {
+				e = r.blockEvent(block)
+			}
 			if err == nil {
 				e["addresses"], e["balanceType"] = r.texts([]address.Address{k}), a.hook.Low.Balance
 				e["balanceThreshold"], e["balance"] = decimal(a.hook.Low.Least), decimal(amount)

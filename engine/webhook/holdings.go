@@ -22,7 +22,27 @@ const (
 )
 
 // holdings are the outputs that addresses had after a block.
-type holdings struct{ list []holding }
+type holdings struct {
+	list []holding
+	// until is when, in Unix seconds, the balance that an output is part of changes next
+	// without a transaction; zero: never.
+	until uint64
+}
+
+// wake returns when time alone changes them next; those that are too many never do.
+func (h *holdings) wake() uint64 {
+	if h == nil || h.until == 0 {
+		return never
+	}
+	return h.until
+}
+
+// changes notes a time at which a balance changes if it is not over.
+func (h *holdings) changes(at, now uint64) {
+	if at > now && (h.until == 0 || at < h.until) {
+		h.until = at
+	}
+}
 
 type holding struct {
 	name   string // of the balance that it is part of
@@ -48,7 +68,7 @@ func (r *Rows) holdings(of []address.Address, height uint64) (*holdings, error) 
 		if u.Kind != utxo.TransferOutput || u.Place.Height > height || !slices.ContainsFunc(u.Addresses, func(a address.Address) bool { return slices.Contains(of, a) }) {
 			return nil
 		}
-		name, err := r.balanceOf(u, b.Time, staked)
+		name, err := r.balanceOf(u, b.Time, staked, h)
 		h.list = append(h.list, holding{name, u.Asset, u.Amount, u.Addresses})
 		return err
 	}
@@ -82,8 +102,11 @@ func (r *Rows) holdings(of []address.Address, height uint64) (*holdings, error) 
 	return h, nil
 }
 
-// balanceOf returns which balance an output was part of at a time.
-func (r *Rows) balanceOf(u *primary.Output, now uint64, staked bool) (string, error) {
+// balanceOf returns which balance an output was part of at a time, and notes when that
+// changes by itself.
+func (r *Rows) balanceOf(u *primary.Output, now uint64, staked bool, h *holdings) (string, error) {
+	h.changes(u.Locktime, now)
+	h.changes(u.StakeLock, now)
 	lock, stakeable := u.Locktime > now, u.StakeLock > now
 	switch {
 	case r.Platform == nil && lock:
@@ -102,6 +125,7 @@ func (r *Rows) balanceOf(u *primary.Output, now uint64, staked bool) (string, er
 	case err != nil:
 		return "", err
 	case found && s.Start > now:
+		h.changes(s.Start, now)
 		return pendingStaked, nil
 	case lock || stakeable:
 		return lockedStaked, nil

@@ -159,18 +159,17 @@ func (o *oracle) add(i int, format string, args ...any) {
 }
 
 func (o *oracle) addresses(r *Rows, i int, h *Hook, txs []*primary.TxRow) {
-	last, touched := map[address.Address]*primary.TxRow{}, []address.Address{}
+	last := map[address.Address]string{}
 	for _, row := range txs {
 		var mine []address.Address
 		for _, k := range h.Keys {
 			if slices.Contains(o.owners(r, row), k) {
-				mine, last[k] = append(mine, k), row
+				mine, last[k] = append(mine, k), row.ID.String()+" "
 			}
 		}
 		if len(mine) == 0 {
 			continue
 		}
-		touched = append(touched, mine...)
 		if h.tells(BalanceChange) {
 			sums := o.holds(r, mine...)
 			var held []string
@@ -183,14 +182,8 @@ func (o *oracle) addresses(r *Rows, i int, h *Hook, txs []*primary.TxRow) {
 			o.rewards(r, i, row, &primary.RewardFilter{Addresses: mine})
 		}
 	}
-	var low []address.Address
-	for _, k := range h.Keys {
-		if slices.Contains(touched, k) {
-			low = append(low, k)
-		}
-	}
-	for _, k := range o.lows(r, i, low) {
-		o.add(i, "balance_threshold %s %s", last[k].ID, r.texts([]address.Address{k}))
+	for _, k := range o.lows(r, i, h.Keys) { // also where nothing but time changes them
+		o.add(i, "balance_threshold %s%s", last[k], r.texts([]address.Address{k}))
 	}
 }
 
@@ -233,7 +226,9 @@ func (o *oracle) validatorTxs(r *Rows, i int, h *Hook, txs []*primary.TxRow) {
 		case *platform.IncreaseL1ValidatorBalance:
 			l1(L1Increased, row, t.ValidationID)
 		case *platform.DisableL1Validator:
-			l1(L1Disabled, row, t.ValidationID)
+			if len(row.Made) > 0 { // it was active: what was left is paid back
+				l1(L1Disabled, row, t.ValidationID)
+			}
 		case *platform.SetL1ValidatorWeight:
 			if m, err := platform.ParseL1Weight(managerCall(t.Message)); err == nil && m.Weight == 0 {
 				l1(L1Removed, row, m.ValidationID)

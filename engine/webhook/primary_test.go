@@ -218,6 +218,9 @@ func selections(t *testing.T, on primary.Kind) []Hook {
 		{Type: PrimaryActivity, On: on, Keys: keys[:2], Told: []Sub{BalanceChange}},
 	}
 	if on == primary.PChain {
+		for _, name := range []string{lockedPlatform, lockedStakeable, pendingStaked} {
+			list = append(list, Hook{Type: PrimaryActivity, On: on, Keys: keys[:6], Told: []Sub{BalanceLow}, Low: &Low{Balance: name, Least: 1}})
+		}
 		list = append(list, w.validatorHooks()...)
 	}
 	for i := range list {

@@ -42,6 +42,9 @@ var histories = sync.OnceValues(func() (*history, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := lockMore(g, m, w); err != nil {
+		return nil, err
+	}
 	f := m.Forks()
 	h := &history{world: w, genesis: m.XGenesis()}
 	h.cfg = pchain.Config{Network: devnet.NetworkID, Genesis: g, Upgrades: &rules.Upgrades{Cortina: f.Cortina, Durango: f.Durango, Etna: f.Etna}}
@@ -63,6 +66,29 @@ var histories = sync.OnceValues(func() (*history, error) {
 	}
 	return h, nil
 })
+
+// lockMore gives accounts outputs from the genesis on that nobody spends, whose locks end
+// in the last blocks.
+func lockMore(g *platform.Genesis, m *made.Chain, w *devnet.World) error {
+	list := m.Platform()
+	for i := range devnet.Accounts {
+		b, err := primary.Parse(primary.PChain, list[len(list)-1-20*(i%10)].Bytes())
+		if err != nil {
+			return err
+		}
+		out := utxo.Output{Asset: w.AssetID(), State: utxo.State{
+			Kind: utxo.TransferOutput, Amount: uint64(1+i) * 1e9, Owners: devnet.Single(w.Account(i)),
+		}}
+		until := uint64(b.Platform.Time) - uint64(i%2)
+		if i%3 == 0 {
+			out.StakeLock = until
+		} else {
+			out.Locktime = until
+		}
+		g.UTXOs = append(g.UTXOs, platform.GenesisUTXO{UTXO: utxo.UTXO{Ref: utxo.Ref{Index: uint32(len(g.UTXOs))}, Output: out}})
+	}
+	return nil
+}
 
 // primaryWorld is a network whose blocks come one by one.
 type primaryWorld struct {

@@ -260,9 +260,13 @@ func (b *blockOf) disable(row *primary.TxRow, id chain.ID) error {
 	if err != nil || one == nil {
 		return err
 	}
-	if b.watch != nil {
-		delete(b.watch.limits, id)
+	if b.watch == nil {
+		return nil // nothing would be told
 	}
+	if _, active := b.watch.limits[id]; !active {
+		return nil
+	}
+	delete(b.watch.limits, id)
 	return b.tell(L1Disabled, row, id[:], one.Node, one.Subnet, object{"validationId": id.String(), "reason": "transaction"})
 }
 
@@ -287,9 +291,8 @@ func (b *blockOf) passing(sub Sub, id chain.ID, more object) error {
 		return err
 	}
 	return b.out.add(sub, [][]byte{b.ID[:], id[:]}, func() (object, error) {
-		e := b.r.event()
+		e := b.r.blockEvent(b.BlockInfo)
 		e["validationId"], e["nodeId"], e["subnetId"] = id.String(), one.Node.String(), one.Subnet.String()
-		e["blockNumber"], e["blockHash"], e["blockTimestamp"] = decimal(b.Height), b.ID.String(), b.Time
 		maps.Copy(e, more)
 		return e, nil
 	})
