@@ -168,7 +168,7 @@ const answerOverhead = 256
 
 // sendKept answers from what is kept, and reports whether it did.
 func (s *Server) sendKept(ctx *fasthttp.RequestCtx, k *answerKey) bool {
-	found := s.answers.find(k, ctx.Time())
+	found := s.answers.find(k, timeOf(ctx))
 	if found == nil {
 		return false
 	}
@@ -191,5 +191,5 @@ func (s *Server) keep(ctx *fasthttp.RequestCtx, k *answerKey, c *call) {
 	if len(c.q.ignored.names) > 0 || c.passing {
 		return
 	}
-	s.answers.offer(k, ctx.Response.Body(), ctx.Response.Header.ContentEncoding(), c.marks, c.shows, ctx.Time())
+	s.answers.offer(k, ctx.Response.Body(), ctx.Response.Header.ContentEncoding(), c.marks, c.shows, timeOf(ctx))
 }

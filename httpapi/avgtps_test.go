@@ -168,7 +168,7 @@ func TestListedErrors(t *testing.T) {
 	f("/v2/avg_tps/1", 404, false)
 	f("/x/v1/avg_tps/1", 404, false)
 	f("/v1/chains/v1/avg_tps", 404, false)
-	f("/", 404, false)
+	f("//", 404, false)
 	s.cfg.Limits = newLimiter(t, limit.Config{UnitsPerMinute: 1})
 	get(s, "/v2/chains/1/metrics/avgTps") // out of a full bucket, which owes it now
 	f("/v1/avg_tps/1", 429, true)

@@ -16,6 +16,7 @@ import (
 	"quorate/engine/metric"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/token"
+	"quorate/httpapi/ui"
 	"quorate/httpapi/view"
 )
 
@@ -79,6 +80,8 @@ type Config struct {
 	// Signed reports whether the warp message with an ID is signed, as far as this server
 	// knows. Nil: of none.
 	Signed func(id chain.ID) bool
+	// Pages says what browsers see, its API and log apart; nil: there are no pages.
+	Pages *ui.Config
 	// Limits knows the API keys and keeps clients within their rates. Nil admits all.
 	Limits *limit.Limiter
 	// Origins are the origins whose pages may use the public routes, such as

@@ -283,6 +283,9 @@ func (c *call) singleTx() *failure {
 
 // dialect decides the form of an answer.
 func (s *Server) dialect(ctx *fasthttp.RequestCtx) view.Dialect {
+	if own(ctx) {
+		return view.Contract
+	}
 	h := &ctx.Request.Header
 	return view.Choose(s.cfg.Dialect, view.Signs{
 		UserAgent: h.UserAgent(), GlacierKey: len(h.Peek(headerGlacierKey)) > 0,

@@ -85,7 +85,7 @@ func described(s *Server, ctx *fasthttp.RequestCtx) error {
 		return nil
 	}
 	e, resp := rt.method(ctx.Method()), &ctx.Response
-	if e == nil || ctx.IsHead() || len(resp.Header.Peek("Content-Encoding")) > 0 || resp.StatusCode() == 304 || e.needs == needsExt {
+	if e == nil || ctx.IsHead() || len(resp.Header.Peek("Content-Encoding")) > 0 || resp.StatusCode() == 304 || e.needs == needsExt || e.page {
 		return nil
 	}
 	key := e.Method + e.Pattern + strconv.Itoa(resp.StatusCode())

@@ -18,20 +18,13 @@ const (
 	All Scope = iota
 	// ForClients: what is public, and of the server's health yes or no.
 	ForClients
-	// ForOperators: what is not public.
+	// ForOperators: everything, but nothing to pages of other origins.
 	ForOperators
 )
 
 // serves reports whether a route is answered on a listener.
 func (s Scope) serves(a Access) bool {
-	switch s {
-	case ForClients:
-		return a != Operator
-	case ForOperators:
-		return a != Public
-	case All:
-	}
-	return true
+	return s != ForClients || a != Operator
 }
 
 // handle is the entry of every request whose header could be read.
@@ -61,16 +54,20 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	rt, p := s.router.find(path)
 	if rt == nil || !scope.serves(rt.access) {
 		s.noRoute(ctx, path, rt == nil && scope != ForOperators)
+		s.pages.refused(ctx, params{scope: scope})
 		return
 	}
 	to, p.scope = rt.stats, scope
-	if public = rt.access == Public; public && s.origins.preflight(ctx, rt.allow) {
+	if public = rt.access == Public && scope != ForOperators; public && s.origins.preflight(ctx, rt.allow) {
 		return
 	}
 	e := rt.method(ctx.Method())
 	switch {
 	case e != nil:
 		s.serve(ctx, c, e, p)
+		if e.page {
+			s.pages.refused(ctx, p)
+		}
 	case ctx.IsOptions():
 		options(ctx, rt.allow)
 	default:

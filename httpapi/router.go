@@ -93,6 +93,9 @@ func (r *router) add(e endpoint, stats func(string) *routeStats) error {
 		return fmt.Errorf("pattern does not start with a slash")
 	}
 	n := &r.root
+	if path == "" {
+		return n.serve(e, nil, false, stats)
+	}
 	starred := false
 	var names []string
 	for seg := range strings.SplitSeq(path, "/") {
@@ -121,6 +124,11 @@ func (r *router) add(e endpoint, stats func(string) *routeStats) error {
 			n = n.literal[seg]
 		}
 	}
+	return n.serve(e, names, starred, stats)
+}
+
+// serve adds what is served where a pattern ends, with a star or without.
+func (n *node) serve(e endpoint, names []string, starred bool, stats func(string) *routeStats) error {
 	rt := &n.route
 	if starred {
 		rt = &n.rest
@@ -183,6 +191,9 @@ func (r *router) find(path []byte) (*route, params) {
 	var p params
 	if len(path) == 0 || path[0] != '/' {
 		return nil, p
+	}
+	if len(path) == 1 {
+		return r.root.route, p
 	}
 	rt := r.root.find(path[1:], &p, 0)
 	if rt != nil {

@@ -28,11 +28,12 @@ const (
 type Access uint8
 
 const (
-	// Public routes are for clients, and so for browsers: CORS is theirs alone.
+	// Public routes are for clients, and so for pages of other origins: CORS is theirs
+	// alone. Operators' listeners have them for our own pages there, without CORS.
 	Public Access = iota
 	// Operator routes are for whoever runs the server.
 	Operator
-	// Everywhere is for probes, which come from both sides.
+	// Everywhere is for probes and pages, which are asked for from both sides.
 	Everywhere
 )
 
@@ -70,6 +71,8 @@ type Route struct {
 	make  maker
 	// anyChain: the chain of the pattern need not be one of the primary network.
 	anyChain bool
+	// page routes are for browsers: what they refuse is a page, too.
+	page bool
 
 	// For the description of the API; tests hold real answers against them.
 

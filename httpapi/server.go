@@ -45,6 +45,7 @@ type Server struct {
 	origins   origins
 	points    *points
 	answers   *answers
+	pages     *pages
 
 	streams              streams
 	states               states
@@ -90,7 +91,10 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.streams.init(cfg.Metrics)
 	var err error
-	if s.router, err = newRouter(s.endpoints(), s.stats.route); err != nil {
+	if s.pages, err = s.newPages(); err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	if s.router, err = newRouter(append(s.endpoints(), s.pages.endpoints()...), s.stats.route); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	cfg.Metrics.GaugeFunc("quorate_http_requests_in_flight", "Requests being answered.", func() float64 { return float64(s.inFlight.Load()) })

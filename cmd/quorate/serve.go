@@ -54,6 +54,7 @@ type serveFlags struct {
 	rpc                          rpcFlags
 	memory                       memoryFlags
 	examine                      string // how much of what --check looks at; empty: it is to serve
+	pages                        pageFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -113,6 +114,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	f.webhooks.add(flags)
 	f.nfts.add(flags)
 	f.limit.add(flags)
+	f.pages.add(flags)
 	f.memory.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "folder for the certificate, kept results and logs")
@@ -220,6 +222,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
 		f.limit.configure(&cfg, f.listen.host, logs.Logger("http"), set),
 		f.listen.configure(&cfg, &f.limit),
+		f.pages.configure(&cfg),
 	)
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -331,7 +334,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
 		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
-	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(), f.nfts.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check())
+	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(), f.nfts.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check(), f.pages.check())
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/shape"
+)
+
+// inProcess answers pages from the server's own routes. The page was charged for what it
+// asks; nothing is charged again, packed or counted as a request.
+type inProcess struct{ s *Server }
+
+// nowhere is the connection of a request that came by none.
+type nowhere struct{ net.Conn }
+
+func (nowhere) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+func (nowhere) LocalAddr() net.Addr  { return &net.TCPAddr{} }
+
+var ownRequests = sync.Pool{New: func() any { return &fasthttp.RequestCtx{} }}
+
+// Get implements [ui.API].
+func (a inProcess) Get(path string, operator bool) (int, []byte) {
+	ctx := ownRequests.Get().(*fasthttp.RequestCtx)
+	defer func() {
+		ctx.Request.Reset()
+		ctx.Response.Reset()
+		ctx.ResetUserValues()
+		ownRequests.Put(ctx)
+	}()
+	ctx.Init2(nowhere{}, nil, false)
+	ctx.Request.SetRequestURI(path)
+	ctx.Request.Header.SetHost("localhost")
+	a.answer(ctx, operator)
+	return ctx.Response.StatusCode(), bytes.Clone(ctx.Response.Body())
+}
+
+func (a inProcess) answer(ctx *fasthttp.RequestCtx, operator bool) {
+	path := ctx.URI().PathOriginal()
+	rt, p := a.s.router.find(path)
+	var e *endpoint
+	if rt != nil {
+		e = rt.method([]byte(fasthttp.MethodGet))
+	}
+	if e == nil || !e.forPages() {
+		a.s.noRoute(ctx, path, false)
+		return
+	}
+	if p.scope = ForClients; operator {
+		p.scope = ForOperators
+	}
+	e.handle(ctx, p)
+}
+
+// forPages reports whether pages may ask for what a route answers: data, all of it at
+// once, and nobody's own.
+func (r *Route) forPages() bool {
+	switch r.needs {
+	case needsNothing, needsChains, needsPrimary, needsHealth:
+		return r.Method == fasthttp.MethodGet && !r.page && r.answer != shape.Binary
+	case needsExt, needsOperations, needsEvents, needsWebhooks:
+	}
+	return false
+}
+
+// own reports whether a request is one that the server makes itself.
+func own(ctx *fasthttp.RequestCtx) bool {
+	_, is := ctx.Conn().(nowhere)
+	return is
+}
+
+// timeOf returns when a request came.
+func timeOf(ctx *fasthttp.RequestCtx) time.Time {
+	if t := ctx.Time(); !t.IsZero() {
+		return t
+	}
+	return time.Now() // one of our own
+}

@@ -1,0 +1,269 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/ui"
+	"quorate/httpapi/view"
+)
+
+// rootPath is where people find the first page, and programs what there is.
+const rootPath = "/"
+
+// The headers of pages. Nothing of another host is loaded, no inline script runs, and no
+// other site can frame them.
+const (
+	pageType    = "text/html; charset=utf-8"
+	pagePolicy  = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	pageVary    = fasthttp.HeaderAccept + ", " + fasthttp.HeaderAcceptEncoding
+	pageCaching = "private, no-cache" // asked for again each time
+
+	headerReferrerPolicy = "Referrer-Policy"
+)
+
+// pages are what browsers see. A server without pages still has the index at [rootPath].
+type pages struct {
+	s      *Server
+	site   *ui.Site // nil: there are none
+	kept   *keptPages
+	assets map[string]*asset
+}
+
+func (s *Server) newPages() (*pages, error) {
+	p := &pages{s: s}
+	if s.cfg.Pages == nil {
+		return p, nil
+	}
+	cfg := *s.cfg.Pages
+	cfg.API, cfg.Log = inProcess{s}, s.log
+	if cfg.Mode == ui.Off {
+		return p, nil
+	}
+	var err error
+	if p.site, err = ui.New(cfg); err != nil {
+		return nil, err
+	}
+	p.kept = newKeptPages()
+	p.assets, err = s.packAssets()
+	return p, err
+}
+
+// endpoints returns the lines of the table of routes that are pages. They are in no
+// description of the API: [Routes] has what programs use.
+func (p *pages) endpoints() []endpoint {
+	list := []endpoint{{&Route{
+		Method: fasthttp.MethodGet, Pattern: rootPath, Units: unitsFree, Key: KeyNever, Access: Everywhere, page: true,
+		Doc: "shows the first page, and to programs the addresses of what is served",
+	}, p.s.index}}
+	if p.site == nil {
+		return list
+	}
+	list = append(list, endpoint{&Route{
+		Method: fasthttp.MethodGet, Pattern: ui.AssetPrefix + "{name}", Units: unitsFree, Key: KeyNever, Access: Everywhere, page: true,
+		Doc: "returns a style sheet or a script of pages",
+	}, p.asset})
+	table := p.site.Pages()
+	for i := range table {
+		page := &table[i]
+		r := &Route{Method: fasthttp.MethodGet, Pattern: page.Pattern, Units: page.Units, Access: Everywhere, page: true, Doc: "shows a page"}
+		if page.Operator {
+			r.Access = Operator
+		}
+		if page.Open || page.Operator {
+			r.Key = KeyNever
+		}
+		if page.Pattern == rootPath {
+			list[0] = endpoint{r, p.root(page)}
+			continue
+		}
+		list = append(list, endpoint{r, p.handler(page)})
+	}
+	return list
+}
+
+// root makes the handler of the first page. Whoever does not ask for HTML is a program.
+func (p *pages) root(page *ui.Page) handler {
+	show := p.handler(page)
+	return func(ctx *fasthttp.RequestCtx, q params) {
+		if !wantsHTML(ctx) {
+			p.s.index(ctx, q)
+			return
+		}
+		show(ctx, q)
+	}
+}
+
+// index answers with the addresses of what there is.
+func (s *Server) index(ctx *fasthttp.RequestCtx, p params) {
+	var links []string
+	add := func(name, path string, is bool) {
+		if is {
+			links = append(links, name, path)
+		}
+	}
+	add("api", listPath, true)
+	add("openapi", openAPIPath, true)
+	add("chains", "/v1/chains", s.cfg.Chains != nil)
+	add("events", "/v1/events", s.has(needsEvents))
+	add("health", "/health", s.has(needsHealth))
+	add("metrics", metricsPath, s.has(needsExt) && p.scope.serves(Operator))
+	b := append(ctx.Response.SwapBody(nil)[:0], `{"name":"Quorate"`...)
+	prefix := s.pathPrefix(ctx)
+	for i := 0; i < len(links); i += 2 {
+		b = append(view.AppendString(append(b, ','), links[i]), ':')
+		b = view.AppendString(b, prefix+links[i+1])
+	}
+	ctx.Response.SwapBody(append(b, '}'))
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.Set(fasthttp.HeaderVary, pageVary)
+}
+
+// handler makes the handler of a page.
+func (p *pages) handler(page *ui.Page) handler {
+	return func(ctx *fasthttp.RequestCtx, q params) {
+		in := p.input(ctx, &q)
+		k := p.kept.key(ctx, &in)
+		if found := p.kept.find(&k); found != nil {
+			p.headers(ctx, fasthttp.StatusOK)
+			if found.encoding != "" {
+				ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)
+			}
+			ctx.Response.SetBodyRaw(found.body)
+			return
+		}
+		out := p.site.Serve(page, in)
+		p.send(ctx, &out)
+		if out.Status == fasthttp.StatusOK {
+			p.kept.keep(&k, ctx)
+		}
+	}
+}
+
+func (p *pages) send(ctx *fasthttp.RequestCtx, out *ui.Output) {
+	p.headers(ctx, out.Status)
+	if out.Location != "" {
+		ctx.Response.Header.Set(fasthttp.HeaderLocation, out.Location)
+	}
+	p.s.packers.pack(ctx, out.HTML, nil)
+}
+
+// headers sets the status and the headers that all pages have.
+func (p *pages) headers(ctx *fasthttp.RequestCtx, status int) {
+	ctx.Response.SetStatusCode(status)
+	h := &ctx.Response.Header
+	h.SetContentType(pageType)
+	h.Set(fasthttp.HeaderContentSecurityPolicy, pagePolicy)
+	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
+	h.Set(headerReferrerPolicy, "same-origin")
+	h.Set(fasthttp.HeaderCacheControl, pageCaching)
+	h.Set(fasthttp.HeaderVary, pageVary)
+}
+
+// input is what a page may know of a request.
+func (p *pages) input(ctx *fasthttp.RequestCtx, q *params) ui.Input {
+	prefix := p.s.pathPrefix(ctx)
+	return ui.Input{
+		Path: string(ctx.URI().PathOriginal()), Prefix: prefix, Base: p.s.address(ctx) + prefix,
+		Operator: q.scope.serves(Operator),
+		Param:    func(name string) string { return string(q.get(name)) },
+		Query:    func(name string) string { return string(ctx.QueryArgs().Peek(name)) },
+	}
+}
+
+// refused makes a page of a refusal in JSON, for whoever asked for a page.
+func (p *pages) refused(ctx *fasthttp.RequestCtx, q params) {
+	status := ctx.Response.StatusCode()
+	if p.site == nil || status < 400 || !bytes.Equal(ctx.Response.Header.ContentType(), []byte(contentJSON)) || !wantsHTML(ctx) {
+		return
+	}
+	var said struct{ Message string }
+	if json.Unmarshal(ctx.Response.Body(), &said) != nil {
+		return
+	}
+	out := p.site.Fail(p.input(ctx, &q), status, said.Message)
+	ctx.Response.ResetBody()
+	p.send(ctx, &out)
+}
+
+// wantsHTML reports whether a request asks for HTML by name. Browsers do; programs that
+// take anything get JSON.
+func wantsHTML(ctx *fasthttp.RequestCtx) bool {
+	accept := ctx.Request.Header.Peek(fasthttp.HeaderAccept)
+	for len(accept) > 0 {
+		var item []byte
+		item, accept, _ = bytes.Cut(accept, comma)
+		kind, attrs, _ := bytes.Cut(item, []byte(";"))
+		if bytes.EqualFold(bytes.TrimSpace(kind), []byte("text/html")) {
+			return len(bytes.TrimSpace(attrs)) == 0 || weight(attrs) > 0
+		}
+	}
+	return false
+}
+
+// The headers with which a proxy says what it was asked.
+const (
+	headerForwardedPrefix = "X-Forwarded-Prefix"
+	headerForwardedProto  = "X-Forwarded-Proto"
+)
+
+// behindProxy reports whether a request came by a proxy that is believed: one of this
+// machine, or one that was named.
+func (s *Server) behindProxy(ctx *fasthttp.RequestCtx) bool {
+	peer := remoteAddr(ctx)
+	for _, p := range s.cfg.Uncapped {
+		if p.Contains(peer) {
+			return true
+		}
+	}
+	return false
+}
+
+// pathPrefix returns the path below which clients see all of ours, without a slash at
+// its end: as the proxy says, or by the host as the server's own address says.
+func (s *Server) pathPrefix(ctx *fasthttp.RequestCtx) string {
+	if said := ctx.Request.Header.Peek(headerForwardedPrefix); len(said) > 0 && s.behindProxy(ctx) {
+		if prefix := strings.TrimRight(string(said), "/"); isPrefix(prefix) {
+			return prefix
+		}
+	}
+	_, rest, _ := strings.Cut(s.cfg.PublicURL, "://")
+	host, path, ok := strings.Cut(rest, "/")
+	if path = "/" + strings.TrimRight(path, "/"); ok && isPrefix(path) && strings.EqualFold(host, string(ctx.Host())) {
+		return path
+	}
+	return ""
+}
+
+// maxPrefix bounds the length of a path prefix.
+const maxPrefix = 100
+
+// isPrefix reports whether a text is a path of plain segments.
+func isPrefix(s string) bool {
+	if len(s) < 2 || len(s) > maxPrefix || s[0] != '/' {
+		return false
+	}
+	for seg := range strings.SplitSeq(s[1:], "/") {
+		if seg == "" || seg == "." || seg == ".." {
+			return false
+		}
+		for _, c := range []byte(seg) {
+			if ok := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("._~-", c) >= 0; !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// address returns the scheme and host with which the client reached the server.
+func (s *Server) address(ctx *fasthttp.RequestCtx) string {
+	scheme := "http"
+	if said := ctx.Request.Header.Peek(headerForwardedProto); ctx.IsTLS() || string(said) == "https" && s.behindProxy(ctx) {
+		scheme = "https"
+	}
+	return scheme + "://" + string(ctx.Host())
+}

@@ -1,0 +1,175 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Input is what a page may know of its request.
+type Input struct {
+	// Path is that of the request, without the prefix and the query.
+	Path string
+	// Prefix is the path below which a proxy serves all of ours, empty for none.
+	Prefix string
+	// Base is the address of the server as the client wrote it, without a slash at its end.
+	Base string
+	// Operator: the listener serves operators.
+	Operator bool
+	// Param and Query return a parameter of the pattern and one of the query, decoded,
+	// empty if there is none.
+	Param, Query func(name string) string
+}
+
+// Output is a complete answer.
+type Output struct {
+	Status int
+	// Location is where the client is sent, empty for nowhere.
+	Location string
+	// HTML is the body.
+	HTML []byte
+}
+
+// Error is what a page cannot be shown for. Its message is read by people.
+type Error struct {
+	Status  int
+	Message string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// errorf returns an [Error].
+func errorf(status int, format string, args ...any) *Error {
+	return &Error{status, fmt.Sprintf(format, args...)}
+}
+
+// Request is one request for a page.
+type Request struct {
+	site  *Site
+	in    Input
+	views *views
+	out   Output
+}
+
+// Serve renders a page.
+func (s *Site) Serve(p *Page, in Input) Output {
+	r, err := s.request(in)
+	if err == nil {
+		err = p.Serve(r)
+	}
+	if err != nil {
+		return s.fail(in, err)
+	}
+	return r.out
+}
+
+// Fail renders the page of an error.
+func (s *Site) Fail(in Input, status int, message string) Output {
+	return s.fail(in, &Error{status, message})
+}
+
+func (s *Site) request(in Input) (*Request, error) {
+	v, err := s.views(in.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	return &Request{site: s, in: in, views: v}, nil
+}
+
+func (s *Site) fail(in Input, cause error) Output {
+	var e *Error
+	if !errors.As(cause, &e) {
+		s.cfg.Log.Error("a page failed by a defect", "path", in.Path, "err", cause)
+		e = errorf(http.StatusInternalServerError, "internal error")
+	}
+	out := Output{Status: e.Status}
+	r, err := s.request(in)
+	if err == nil {
+		err = r.Render("error", http.StatusText(e.Status), e)
+	}
+	if err != nil {
+		s.cfg.Log.Error("the page of an error failed by a defect", "path", in.Path, "err", err)
+		return out
+	}
+	out.HTML = r.out.HTML
+	return out
+}
+
+// Param returns a parameter of the page's pattern, decoded.
+func (r *Request) Param(name string) string { return r.in.Param(name) }
+
+// Query returns a parameter of the query, decoded, without the spaces around it; empty
+// if there is none.
+func (r *Request) Query(name string) string { return strings.TrimSpace(r.in.Query(name)) }
+
+// Operator reports whether the request came to a listener that serves operators, and
+// there is something to show to them.
+func (r *Request) Operator() bool { return r.in.Operator && r.site.operators() }
+
+// Base returns the address of the server as the client wrote it, with the path prefix.
+func (r *Request) Base() string { return r.in.Base }
+
+// Path returns the path of the request without the prefix.
+func (r *Request) Path() string { return r.in.Path }
+
+// Get asks the API and decodes what it returns. Any status but 2xx is an [Error] with the
+// API's message.
+func (r *Request) Get(path string, into any) error {
+	status, body := r.site.cfg.API.Get(path, r.in.Operator)
+	if status < 200 || status > 299 {
+		var said struct{ Message string }
+		if err := json.Unmarshal(body, &said); err != nil || said.Message == "" {
+			said.Message = http.StatusText(status)
+		}
+		return &Error{status, said.Message}
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// Raw asks the API and returns what it says, whatever the status is.
+func (r *Request) Raw(path string) (status int, body []byte) {
+	return r.site.cfg.API.Get(path, r.in.Operator)
+}
+
+// Redirect sends the client to another of our paths.
+func (r *Request) Redirect(path string) error {
+	r.out = Output{Status: http.StatusSeeOther, Location: r.in.Prefix + path}
+	return nil
+}
+
+// Render executes templates/NAME.html within the layout.
+func (r *Request) Render(name, title string, data any) error {
+	page := r.views.pages[name]
+	if page == nil {
+		return fmt.Errorf("there is no template %s", name)
+	}
+	var b bytes.Buffer
+	err := page.ExecuteTemplate(&b, "layout", &layout{
+		Title: title, Version: r.site.cfg.Version, Path: r.in.Path, Operator: r.Operator(),
+		Section: section(r.in.Path), Data: data,
+	})
+	if err != nil {
+		return err
+	}
+	r.out.Status, r.out.HTML = http.StatusOK, b.Bytes()
+	return nil
+}
+
+// join returns a path with segments behind it, escaped.
+func join(path string, segments ...string) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSuffix(path, "/"))
+	for _, s := range segments {
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
+	}
+	return b.String()
+}

@@ -1,0 +1,133 @@
+package ui
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+)
+
+// API answers what a program would be answered: GET of a path with its query, in the
+// same process. It charges nothing. An operator sees what an operator's listener shows.
+type API interface {
+	Get(path string, operator bool) (status int, body []byte)
+}
+
+// Mode says which pages there are.
+type Mode uint8
+
+const (
+	// On: all pages, those for operators on their listeners.
+	On Mode = iota
+	// Explorer: the pages of chains alone, on every listener.
+	Explorer
+	// Off: no pages.
+	Off
+)
+
+var modes = [...]string{On: "on", Explorer: "explorer", Off: "off"}
+
+// ParseMode reads the value of --ui.
+func ParseMode(text string) (Mode, error) {
+	for m, name := range modes {
+		if name == text {
+			return Mode(m), nil
+		}
+	}
+	return 0, fmt.Errorf("must be on, explorer or off, not %q", text)
+}
+
+// String returns the mode as --ui has it.
+func (m Mode) String() string { return modes[m] }
+
+// Config says what a [Site] shows.
+type Config struct {
+	// API is where the data come from. Required.
+	API API
+	// Mode says which pages there are.
+	Mode Mode
+	// Operator is what only operators see; nil: operators' pages are not served.
+	Operator Operator
+	// Version is that of the server, shown at the foot of each page.
+	Version string
+	// Log takes what goes wrong; nil discards it.
+	Log *slog.Logger
+}
+
+// Page is a line of the table of pages.
+type Page struct {
+	// Pattern is that of a route, such as /chain/{chain}.
+	Pattern string
+	// Operator pages are only for operators' listeners.
+	Operator bool
+	// Open pages need no API key, where the server asks for keys.
+	Open bool
+	// Units is the price of a request in compute units: that of what it asks of the API.
+	Units int
+	// Serve renders the page, or returns an [Error], which becomes a page of its own.
+	Serve func(r *Request) error
+}
+
+// Site is the set of all pages.
+type Site struct {
+	cfg  Config
+	base *views // without a prefix
+
+	mu       sync.Mutex
+	prefixed map[string]*views
+}
+
+// New makes the pages that cfg asks for.
+func New(cfg Config) (*Site, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	base, err := newViews("")
+	if err != nil {
+		return nil, fmt.Errorf("ui: %w", err)
+	}
+	return &Site{cfg: cfg, base: base, prefixed: make(map[string]*views)}, nil
+}
+
+// Pages returns the table of the pages that are served.
+func (s *Site) Pages() []Page {
+	if s.cfg.Mode == Off {
+		return nil
+	}
+	list := s.homePages()
+	served := list[:0]
+	for _, p := range list {
+		if p.Operator && !s.operators() {
+			continue
+		}
+		served = append(served, p)
+	}
+	return served
+}
+
+// operators reports whether there are pages for operators.
+func (s *Site) operators() bool { return s.cfg.Mode == On && s.cfg.Operator != nil }
+
+// maxPrefixes bounds the path prefixes for which templates are kept. A server has one
+// or two; anyone on its machine could claim more.
+const maxPrefixes = 8
+
+// views returns the templates for pages below a path prefix.
+func (s *Site) views(prefix string) (*views, error) {
+	if prefix == "" {
+		return s.base, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.prefixed[prefix]
+	if v == nil {
+		var err error
+		if v, err = newViews(prefix); err != nil {
+			return nil, err
+		}
+		if len(s.prefixed) >= maxPrefixes {
+			clear(s.prefixed)
+		}
+		s.prefixed[prefix] = v
+	}
+	return v, nil
+}
