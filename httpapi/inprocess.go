@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/shape"
+	"quorate/httpapi/ui"
 )
 
 // inProcess answers pages from the server's own routes. The page was charged for what it
@@ -24,7 +25,7 @@ func (nowhere) LocalAddr() net.Addr  { return &net.TCPAddr{} }
 var ownRequests = sync.Pool{New: func() any { return &fasthttp.RequestCtx{} }}
 
 // Get implements [ui.API].
-func (a inProcess) Get(path string, operator bool) (int, []byte) {
+func (a inProcess) Get(path string, operator bool) ui.Answer {
 	ctx := ownRequests.Get().(*fasthttp.RequestCtx)
 	defer func() {
 		ctx.Request.Reset()
@@ -36,7 +37,11 @@ func (a inProcess) Get(path string, operator bool) (int, []byte) {
 	ctx.Request.SetRequestURI(path)
 	ctx.Request.Header.SetHost("localhost")
 	a.answer(ctx, operator)
-	return ctx.Response.StatusCode(), bytes.Clone(ctx.Response.Body())
+	h := &ctx.Response.Header
+	return ui.Answer{
+		Status: ctx.Response.StatusCode(), Body: bytes.Clone(ctx.Response.Body()),
+		Indexed: string(h.Peek(headerIndexedHeight)), Height: string(h.Peek(headerChainHeight)), Gaps: string(h.Peek(headerGaps)),
+	}
 }
 
 func (a inProcess) answer(ctx *fasthttp.RequestCtx, operator bool) {

@@ -35,7 +35,7 @@ type chainAnswer struct {
 func serveHome(r *Request) error {
 	var data home
 	var health healthAnswer
-	if _, body := r.Raw("/health"); json.Unmarshal(body, &health) == nil && health.Status != "" {
+	if a := r.Ask("/health"); json.Unmarshal(a.Body, &health) == nil && health.Status != "" {
 		data.Health = &health
 	}
 	var chains struct{ Chains []chainAnswer }

@@ -120,23 +120,28 @@ func (r *Request) Path() string { return r.in.Path }
 // Get asks the API and decodes what it returns. Any status but 2xx is an [Error] with the
 // API's message.
 func (r *Request) Get(path string, into any) error {
-	status, body := r.site.cfg.API.Get(path, r.in.Operator)
-	if status < 200 || status > 299 {
+	a := r.Ask(path)
+	return a.decode(path, into)
+}
+
+// Ask asks the API and returns what it says, whatever the status is.
+func (r *Request) Ask(path string) Answer {
+	return r.site.cfg.API.Get(path, r.in.Operator)
+}
+
+// decode decodes a success.
+func (a *Answer) decode(path string, into any) error {
+	if a.Status < 200 || a.Status > 299 {
 		var said struct{ Message string }
-		if err := json.Unmarshal(body, &said); err != nil || said.Message == "" {
-			said.Message = http.StatusText(status)
+		if err := json.Unmarshal(a.Body, &said); err != nil || said.Message == "" {
+			said.Message = http.StatusText(a.Status)
 		}
-		return &Error{status, said.Message}
+		return &Error{a.Status, said.Message}
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := json.Unmarshal(a.Body, into); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
-}
-
-// Raw asks the API and returns what it says, whatever the status is.
-func (r *Request) Raw(path string) (status int, body []byte) {
-	return r.site.cfg.API.Get(path, r.in.Operator)
 }
 
 // Redirect sends the client to another of our paths.

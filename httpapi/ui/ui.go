@@ -9,7 +9,19 @@ import (
 // API answers what a program would be answered: GET of a path with its query, in the
 // same process. It charges nothing. An operator sees what an operator's listener shows.
 type API interface {
-	Get(path string, operator bool) (status int, body []byte)
+	Get(path string, operator bool) Answer
+}
+
+// Answer is what the API says.
+type Answer struct {
+	Status int
+	Body   []byte
+	// Indexed and Height are how far the index of the chain is and how far the chain,
+	// digits, while the index is so far behind that it shows the past; empty if it is
+	// not, or not known.
+	Indexed, Height string
+	// Gaps names the ranges of blocks of which rows are missing or not certain.
+	Gaps string
 }
 
 // Mode says which pages there are.
