@@ -137,7 +137,7 @@ func (p *pages) handler(page *ui.Page) handler {
 		}
 		out := p.site.Serve(page, in)
 		p.send(ctx, &out)
-		if out.Status == fasthttp.StatusOK {
+		if out.Status == fasthttp.StatusOK && out.Type == "" {
 			p.kept.keep(&k, ctx)
 		}
 	}
@@ -147,6 +147,10 @@ func (p *pages) send(ctx *fasthttp.RequestCtx, out *ui.Output) {
 	p.headers(ctx, out.Status)
 	if out.Location != "" {
 		ctx.Response.Header.Set(fasthttp.HeaderLocation, out.Location)
+	}
+	if out.Type != "" {
+		ctx.Response.Header.SetContentType(out.Type)
+		ctx.Response.Header.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+out.File+`"`)
 	}
 	p.s.packers.pack(ctx, out.HTML, nil)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"maps"
 	"math/big"
 	"path"
 	"strconv"
@@ -38,7 +39,7 @@ func newViews(prefix string) (*views, error) {
 		return nil, err
 	}
 	shared, err := template.New("").Funcs(funcs).Option("missingkey=error").
-		ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
+		ParseFS(templateFiles, "templates/layout.html", "templates/*parts.html")
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func newViews(prefix string) (*views, error) {
 	v := &views{pages: make(map[string]*template.Template, len(files))}
 	for _, f := range files {
 		name := strings.TrimSuffix(path.Base(f), ".html")
-		if name == "layout" || name == "parts" {
+		if name == "layout" || strings.HasSuffix(name, "parts") {
 			continue
 		}
 		page, err := shared.Clone()
@@ -70,7 +71,7 @@ func functions(prefix string) (template.FuncMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return template.FuncMap{
+	funcs := template.FuncMap{
 		// link "/chain" .ID "blocks": one of our own paths, its segments escaped.
 		"link": func(path string, segments ...any) string {
 			texts := make([]string, len(segments))
@@ -93,7 +94,9 @@ func functions(prefix string) (template.FuncMap, error) {
 		"short": short, "number": number, "amount": amount, "percent": percent,
 		"time": timeOf, "since": since, "bytes": sizeOf, "plural": plural, "dict": dict, "lower": strings.ToLower,
 		"add": func(a, b int) int { return a + b },
-	}, nil
+	}
+	maps.Copy(funcs, evmFunctions)
+	return funcs, nil
 }
 
 // short leaves out the middle of long hex and of IDs.

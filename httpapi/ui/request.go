@@ -32,6 +32,9 @@ type Output struct {
 	Location string
 	// HTML is the body.
 	HTML []byte
+	// Type and File are the media type and the name of a file, which is the body then;
+	// empty for a page.
+	Type, File string
 }
 
 // Error is what a page cannot be shown for. Its message is read by people.
@@ -147,6 +150,12 @@ func (a *Answer) decode(path string, into any) error {
 // Redirect sends the client to another of our paths.
 func (r *Request) Redirect(path string) error {
 	r.out = Output{Status: http.StatusSeeOther, Location: r.in.Prefix + path}
+	return nil
+}
+
+// Download answers with a file. Its name is one of ours: it stands in a header.
+func (r *Request) Download(mediaType, name string, body []byte) error {
+	r.out = Output{Status: http.StatusOK, Type: mediaType, File: name, HTML: body}
 	return nil
 }
 

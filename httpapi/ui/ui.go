@@ -106,6 +106,7 @@ func (s *Site) Pages() []Page {
 		return nil
 	}
 	list := s.homePages()
+	list = append(list, s.evmPages()...)
 	served := list[:0]
 	for _, p := range list {
 		if p.Operator && !s.operators() {

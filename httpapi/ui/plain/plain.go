@@ -68,8 +68,11 @@ func deceives(r rune) bool {
 	return false
 }
 
-// Digits writes a whole number with a comma between thousands. What is no whole number
-// is returned as it is, through [Text].
+// space stands between thousands: it is narrow, and no line ends there.
+const space = '\u202f'
+
+// Digits writes a whole number with a narrow space between thousands. What is no whole
+// number is returned as it is, through [Text].
 func Digits(s string) string {
 	digits, minus := strings.CutPrefix(s, "-")
 	if !whole(digits) {
@@ -80,14 +83,14 @@ func Digits(s string) string {
 		return s
 	}
 	var b strings.Builder
-	b.Grow(len(s) + len(s)/3)
+	b.Grow(2 * len(s))
 	if minus {
 		b.WriteByte('-')
 	}
 	b.WriteString(digits[:first])
 	for i := first; i < len(digits); i += 3 {
 		if i > 0 {
-			b.WriteByte(',')
+			b.WriteRune(space)
 		}
 		b.WriteString(digits[i : i+3])
 	}
@@ -115,10 +118,13 @@ func Amount(units string, decimals int) string {
 	return out
 }
 
-// Units returns the number of base units that an amount such as "1,234.5" is, or false
+// separators are what people write between thousands.
+var separators = strings.NewReplacer(",", "", string(space), "", "\u00a0", "", "'", "")
+
+// Units returns the number of base units that an amount such as "1 234.5" is, or false
 // if it is none or is finer than decimals allow.
 func Units(amount string, decimals int) (string, bool) {
-	whole1, fraction, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(amount), ",", ""), ".")
+	whole1, fraction, _ := strings.Cut(separators.Replace(strings.TrimSpace(amount)), ".")
 	decimals = max(decimals, 0)
 	if fraction = strings.TrimRight(fraction, "0"); len(fraction) > decimals || len(whole1) > 100 {
 		return "", false

@@ -1,0 +1,57 @@
+package ui
+
+import (
+	"math/big"
+	"strconv"
+)
+
+func (s *Site) blockPages() []Page {
+	return []Page{{Pattern: "/chain/{chain}/block/{block}", Units: 40, Serve: serveBlock}}
+}
+
+// blockPage is what the page of a block shows.
+type blockPage struct {
+	Chain          *evmChain
+	Block          evmBlock
+	Previous, Next string // numbers, empty if there is no such block
+	Txs            []evmTx
+	TxsRefused     *Error
+	pager
+}
+
+func serveBlock(r *Request) error {
+	c, err := r.chain()
+	if err != nil {
+		return err
+	}
+	p := blockPage{Chain: c}
+	if err := r.Get(c.chainPath("blocks", r.Param("block")), &p.Block); err != nil {
+		return err
+	}
+	var latest struct{ Blocks []evmBlock }
+	if err := r.Get(c.chainPath("blocks")+"?pageSize=1", &latest); err != nil {
+		return err
+	}
+	if n, err := strconv.ParseUint(p.Block.BlockNumber, 10, 64); err == nil {
+		if n > 0 {
+			p.Previous = strconv.FormatUint(n-1, 10)
+		}
+		if len(latest.Blocks) > 0 && above(latest.Blocks[0].BlockNumber, p.Block.BlockNumber) {
+			p.Next = strconv.FormatUint(n+1, 10)
+		}
+	}
+	var txs txList
+	// By hash: should the chain go back, the page does not mix two blocks.
+	if p.TxsRefused, err = r.part(r.listed(c.chainPath("blocks", p.Block.BlockHash, "transactions"), allRows), &txs); err != nil {
+		return err
+	}
+	p.Txs, p.pager = txs.Transactions, r.pager(txs.NextPageToken)
+	return r.Render("block", "Block "+number(p.Block.BlockNumber)+" of "+c.ChainName, &p)
+}
+
+// above reports whether a is the larger one of two whole numbers.
+func above(a, b string) bool {
+	x, ok := new(big.Int).SetString(a, 10)
+	y, also := new(big.Int).SetString(b, 10)
+	return ok && also && x.Cmp(y) > 0
+}

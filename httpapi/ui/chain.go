@@ -1,0 +1,127 @@
+package ui
+
+import "errors"
+
+// Rows of lists: those on the page of a chain, and those of pages that are lists.
+const (
+	fewRows = 10
+	allRows = 25
+)
+
+func (s *Site) chainPages() []Page {
+	return []Page{
+		{Pattern: "/chain/{chain}", Units: 100, Serve: serveChain},
+		{Pattern: "/chain/{chain}/blocks", Units: 20, Serve: serveBlocks},
+		{Pattern: "/chain/{chain}/txs", Units: 20, Serve: serveTxs},
+	}
+}
+
+// chainPage is what the page of a chain shows.
+type chainPage struct {
+	Chain         *evmChain
+	Blocks        []evmBlock
+	BlocksRefused *Error
+	// Indexed and Height are how far the index and the chain are, while the index is
+	// behind; else empty.
+	Indexed, Height string
+	Txs             []evmTx
+	TxsRefused      *Error
+	Figures         []windowed
+	Activity        *metricPlot
+}
+
+// Latest returns the last block that is indexed, nil if there is none.
+func (p *chainPage) Latest() *evmBlock {
+	if len(p.Blocks) == 0 {
+		return nil
+	}
+	return &p.Blocks[0]
+}
+
+// windowed is a metric over windows of time.
+type windowed struct {
+	metricInfo
+	Windows windows
+	Refused *Error
+}
+
+func serveChain(r *Request) error {
+	if name := r.Param("chain"); name == "P" || name == "X" {
+		return r.Redirect("/primary") // its chains have pages of their own
+	}
+	c, err := r.chain()
+	if err != nil {
+		return err
+	}
+	p := chainPage{Chain: c}
+	var blocks struct{ Blocks []evmBlock }
+	path := r.listed(c.chainPath("blocks"), fewRows)
+	said := r.Ask(path)
+	p.Indexed, p.Height = said.Indexed, said.Height
+	if err := said.decode(path, &blocks); err != nil && !errors.As(err, &p.BlocksRefused) {
+		return err
+	}
+	var txs struct{ Transactions []evmTx }
+	if p.TxsRefused, err = r.part(r.listed(c.chainPath("transactions"), fewRows), &txs); err != nil {
+		return err
+	}
+	p.Blocks, p.Txs = blocks.Blocks, txs.Transactions
+	for _, name := range []string{"txCount", "activeAddresses"} {
+		w, err := r.windows(c, name)
+		if err != nil {
+			return err
+		}
+		p.Figures = append(p.Figures, w)
+	}
+	if p.Activity, err = r.metricPlot(c, metricOf("txCount"), span{Interval: "day", Points: 60}); err != nil {
+		return err
+	}
+	return r.Render("chain", c.ChainName, &p)
+}
+
+// listPage is a list of a chain's blocks or transactions.
+type listPage struct {
+	Chain  *evmChain
+	Blocks []evmBlock
+	Txs    []evmTx
+	Status string
+	pager
+}
+
+func serveBlocks(r *Request) error {
+	c, err := r.chain()
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Blocks        []evmBlock
+		NextPageToken string
+	}
+	if err := r.Get(r.listed(c.chainPath("blocks"), allRows), &list); err != nil {
+		return err
+	}
+	return r.Render("blocks", "Blocks of "+c.ChainName, &listPage{Chain: c, Blocks: list.Blocks, pager: r.pager(list.NextPageToken)})
+}
+
+func serveTxs(r *Request) error {
+	c, err := r.chain()
+	if err != nil {
+		return err
+	}
+	p := listPage{Chain: c, Status: r.Query("status")}
+	if p.Status != "failed" && p.Status != "success" {
+		p.Status = ""
+	}
+	var list txList
+	if err := r.Get(r.listed(c.chainPath("transactions"), allRows, "status", p.Status), &list); err != nil {
+		return err
+	}
+	p.Txs, p.pager = list.Transactions, r.pager(list.NextPageToken, "status")
+	return r.Render("txs", "Transactions of "+c.ChainName, &p)
+}
+
+// txList is a page of transactions.
+type txList struct {
+	Transactions  []evmTx
+	NextPageToken string
+}

@@ -1,0 +1,296 @@
+package ui
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What the API answers about EVM chains, as far as pages show it. Members that may be
+// absent because nobody knows them are pointers, or empty.
+
+// coin is a chain's own.
+type coin struct {
+	Name, Symbol string
+	Decimals     int
+}
+
+// gap is a range of blocks of which something is missing.
+type gap struct{ Kind, FromBlock, ToBlock, Reason string }
+
+// evmChain is a chain that is followed.
+type evmChain struct {
+	ChainID, Status, ChainName, Description, PlatformChainID, SubnetID, VMID, VMName string
+	ExplorerURL, RPCURL, WSURL                                                       string
+	IsTestnet, Private                                                               bool
+	NetworkToken                                                                     coin
+	EnabledFeatures                                                                  []string
+	Gaps                                                                             []gap
+}
+
+// Network returns the name by which the chain's network is asked for.
+func (c evmChain) Network() string {
+	if c.IsTestnet {
+		return "fuji"
+	}
+	return "mainnet"
+}
+
+// money is a price or what something is worth.
+type money struct {
+	CurrencyCode string
+	Value        text
+}
+
+// party is an address with what is known of it.
+type party struct {
+	Address, Name, Symbol string
+	Decimals              *int
+}
+
+// Zero reports whether it is the zero address, which stands for nobody.
+func (p party) Zero() bool { return strings.Trim(p.Address, "0x") == "" }
+
+// method is what a transaction calls.
+type method struct{ CallType, MethodHash, MethodName string }
+
+// Words returns what the transaction does in a few words.
+func (m method) Words() string {
+	name, _, _ := strings.Cut(m.MethodName, "(")
+	switch {
+	case m.CallType == "NATIVE_TRANSFER":
+		return "transfer"
+	case m.CallType == "CONTRACT_CREATION":
+		return "contract creation"
+	case name != "":
+		return name
+	case m.MethodHash != "":
+		return m.MethodHash
+	}
+	return "call"
+}
+
+// evmTx is a transaction.
+type evmTx struct {
+	BlockNumber, BlockHash, ChainID, TxHash, TxStatus string
+	BlockTimestamp                                    int64
+	BlockIndex, TxType                                int
+	GasLimit, GasUsed, GasPrice, Nonce, Value         string
+	From, To                                          party
+	Method                                            method
+
+	// Of a transaction that is asked for by its hash.
+	Input, BaseFeePerGas, MaxFeePerGas, MaxPriorityFeePerGas string
+}
+
+// Failed reports whether the transaction had no effect but its fee.
+func (t evmTx) Failed() bool { return t.TxStatus == "0" }
+
+// Fee returns what was paid for its gas, in base units, empty if it is not known.
+func (t evmTx) Fee() string {
+	used, ok := new(big.Int).SetString(t.GasUsed, 10)
+	price, also := new(big.Int).SetString(t.GasPrice, 10)
+	if !ok || !also {
+		return ""
+	}
+	return used.Mul(used, price).String()
+}
+
+// Burned returns the part of the fee that the base fee is, empty if it is not known.
+func (t evmTx) Burned() string {
+	return evmTx{GasUsed: t.GasUsed, GasPrice: t.BaseFeePerGas}.Fee()
+}
+
+// evmBlock is a block. What is not known of it is empty.
+type evmBlock struct {
+	ChainID, BlockNumber, BlockHash, ParentHash, BaseFee          string
+	BlockTimestamp, BlockTimestampMilliseconds                    int64
+	TxCount                                                       int
+	GasUsed, GasLimit, GasCost, FeesSpent, CumulativeTransactions string
+}
+
+// metadata are those that a token's URI leads to.
+type metadata struct {
+	IndexStatus                                       string
+	MetadataLastUpdatedTimestamp                      int64
+	Name, Symbol, ImageURI, Description               string
+	AnimationURI, ExternalURL, Background, Attributes string
+	Properties                                        string
+	Decimals                                          *int
+}
+
+// token is a token of any standard.
+type token struct {
+	Address, Name, Symbol, ERCType, TokenID, TokenURI, OwnerAddress string
+	Decimals                                                        *int
+	Price                                                           *money
+	Metadata                                                        *metadata
+}
+
+// Label returns by what a token is called: its symbol, else its name.
+func (t token) Label() string {
+	if t.Symbol != "" {
+		return t.Symbol
+	}
+	return t.Name
+}
+
+// NFT reports whether the token has an ID.
+func (t token) NFT() bool { return t.TokenID != "" }
+
+// transfer is one of any standard.
+type transfer struct {
+	BlockNumber, TxHash                   string
+	BlockTimestamp                        int64
+	From, To                              party
+	LogIndex                              int
+	Value                                 string
+	ERC20Token, ERC721Token, ERC1155Token *token
+}
+
+// Token returns the token that moved; there is always one.
+func (t transfer) Token() *token {
+	for _, k := range []*token{t.ERC20Token, t.ERC721Token, t.ERC1155Token} {
+		if k != nil {
+			return k
+		}
+	}
+	return &token{}
+}
+
+// evmCall is an internal transaction.
+type evmCall struct {
+	BlockNumber, TxHash   string
+	BlockTimestamp        int64
+	From, To              party
+	InternalTxType, Value string
+	IsReverted            bool
+	GasUsed, GasLimit     string
+}
+
+// Moves reports whether the call moved the chain's coin.
+func (c evmCall) Moves() bool {
+	return !c.IsReverted && c.Value != "0" && c.Value != "" && c.InternalTxType != "DELEGATECALL" && c.InternalTxType != "CALLCODE"
+}
+
+// contract is what is known of one.
+type contract struct {
+	Name, Address, ERCType, Symbol string
+	Decimals                       *int
+	DeploymentDetails              *struct{ TxHash, DeployerAddress, DeployerContractAddress string }
+}
+
+// Fungible reports whether the contract is an ERC-20 token.
+func (c contract) Fungible() bool { return c.ERCType == "ERC-20" }
+
+// Collection reports whether the contract has tokens with IDs.
+func (c contract) Collection() bool { return c.ERCType == "ERC-721" || c.ERCType == "ERC-1155" }
+
+// evmPages are the pages about EVM chains.
+func (s *Site) evmPages() []Page {
+	return slices.Concat(s.chainPages(), s.metricPages(), s.txPages(), s.blockPages(), s.addressPages(),
+		s.tokenPages(), s.nftPages(), s.icmPages(), s.findPages())
+}
+
+// chainPath starts the API's paths about a chain.
+func (c evmChain) chainPath(segments ...string) string {
+	return join("/v1/chains", append([]string{c.ChainID}, segments...)...)
+}
+
+// chain asks for the chain that the page is about.
+func (r *Request) chain() (*evmChain, error) {
+	var c evmChain
+	if err := r.Get(join("/v1/chains", r.Param("chain")), &c); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// part asks for what is only a part of the page: what the API refuses is returned to be
+// shown in its place. An error is one of the page.
+func (r *Request) part(path string, into any) (*Error, error) {
+	var refused *Error
+	if err := r.Get(path, into); err != nil && !errors.As(err, &refused) {
+		return nil, err
+	}
+	return refused, nil
+}
+
+// pager leads to the first and to the next page of a list.
+type pager struct{ First, Next string }
+
+// pager makes the links of a list: keep names the parameters of the query that hold for
+// all its pages.
+func (r *Request) pager(next string, keep ...string) pager {
+	var p pager
+	if r.Query("page") != "" {
+		p.First = r.self(keep, "")
+	}
+	if next != "" {
+		p.Next = r.self(keep, next)
+	}
+	return p
+}
+
+// self returns the address of this page with the parameters named by keep as they are.
+func (r *Request) self(keep []string, page string) string {
+	var q query
+	for _, name := range keep {
+		q.add(name, r.Query(name))
+	}
+	q.add("page", page)
+	return r.here(&q)
+}
+
+// here returns the address of this page with another query.
+func (r *Request) here(q *query) string { return r.in.Prefix + q.of(r.in.Path) }
+
+// listed returns the address of a page of a list of the API: size items of it, from where
+// the page token of the request says.
+func (r *Request) listed(path string, size int, pairs ...string) string {
+	var q query
+	q.add("pageSize", strconv.Itoa(size))
+	q.add("pageToken", r.Query("page"))
+	for i := 0; i+1 < len(pairs); i += 2 {
+		q.add(pairs[i], pairs[i+1])
+	}
+	return q.of(path)
+}
+
+// listOf asks for a page of a list of the API and returns the token of the next one. name
+// is that of the list in the answer. What the API refuses is stored to be shown.
+func listOf[T any](r *Request, refused **Error, path, name string, into *[]T) (next string, err error) {
+	var answer map[string]json.RawMessage
+	if *refused, err = r.part(path, &answer); err != nil || *refused != nil {
+		return "", err
+	}
+	if err := json.Unmarshal(answer[name], into); err != nil {
+		return "", fmt.Errorf("%s: %s: %w", path, name, err)
+	}
+	if token := answer["nextPageToken"]; token != nil {
+		err = json.Unmarshal(token, &next)
+	}
+	return next, err
+}
+
+// blockOf reads a block number that a form sent. Empty is none.
+func blockOf(s string) (string, error) {
+	if s = strings.ReplaceAll(s, ",", ""); s == "" {
+		return "", nil
+	}
+	if n, err := strconv.ParseUint(s, 10, 63); err == nil {
+		return strconv.FormatUint(n, 10), nil
+	}
+	return "", errorf(http.StatusBadRequest, "a block number is a whole number, not %q", s)
+}
+
+// inOrder sorts the transfers of a transaction as it made them.
+func inOrder(list []transfer) []transfer {
+	slices.SortStableFunc(list, func(a, b transfer) int { return a.LogIndex - b.LogIndex })
+	return list
+}

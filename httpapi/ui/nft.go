@@ -1,0 +1,147 @@
+package ui
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"quorate/httpapi/ui/plain"
+)
+
+func (s *Site) nftPages() []Page {
+	return []Page{
+		{Pattern: "/chain/{chain}/nft/{address}", Units: 60, Serve: serveCollection},
+		{Pattern: "/chain/{chain}/nft/{address}/{token}", Units: 40, Serve: serveNFT},
+	}
+}
+
+// collectionPage is what the page of an ERC-721 or ERC-1155 contract shows.
+type collectionPage struct {
+	Chain    *evmChain
+	Contract contract
+	Tab      string
+	Tabs     []tab
+
+	Tokens      []token
+	Transfers   []transfer
+	Holders     nftHolders
+	ListRefused *Error
+	pager
+}
+
+// nftHolders are those who hold tokens of a contract.
+type nftHolders struct {
+	Addresses                 []holder
+	TotalHolders, TotalTokens *int
+	NextPageToken             string
+}
+
+func serveCollection(r *Request) error {
+	c, err := r.chain()
+	if err != nil {
+		return err
+	}
+	p := collectionPage{Chain: c}
+	if err := r.Get(c.chainPath("addresses", r.Param("address")), &p.Contract); err != nil {
+		return err
+	}
+	if !p.Contract.Collection() {
+		return r.Redirect(join("/chain", c.ChainID, "token", p.Contract.Address))
+	}
+	p.Tab, p.Tabs = r.tabsOf(nil, "tokens", "Tokens", "transfers", "Transfers", "holders", "Holders")
+	address := p.Contract.Address
+	var next string
+	switch p.Tab {
+	case "tokens":
+		next, err = listOf(r, &p.ListRefused, r.listed(c.chainPath("nfts", "collections", address, "tokens"), allRows), "tokens", &p.Tokens)
+	case "transfers":
+		next, err = listOf(r, &p.ListRefused, r.listed(c.chainPath("tokens", address, "transfers"), allRows), "transfers", &p.Transfers)
+	default:
+		path := join("/v2/chains", c.ChainID, "contracts", address, "nfts:listHolders")
+		p.ListRefused, err = r.part(r.listed(path, shownHolders), &p.Holders)
+		next = p.Holders.NextPageToken
+	}
+	if err != nil {
+		return err
+	}
+	p.pager = r.pager(next, "tab")
+	return r.Render("collection", tokenTitle(&p.Contract), &p)
+}
+
+// nftPage is what the page of one token shows.
+type nftPage struct {
+	Chain *evmChain
+	Token token
+	// Traits are the attributes or properties, if they can be read; else Raw has them.
+	Traits []trait
+	Raw    string
+}
+
+// trait is a property that a token's metadata claim.
+type trait struct{ Name, Value string }
+
+func serveNFT(r *Request) error {
+	c, err := r.chain()
+	if err != nil {
+		return err
+	}
+	p := nftPage{Chain: c}
+	path := c.chainPath("nfts", "collections", r.Param("address"), "tokens", r.Param("token"))
+	if err := r.Get(path, &p.Token); err != nil {
+		return err
+	}
+	if p.Token.Metadata == nil {
+		p.Token.Metadata = &metadata{}
+	}
+	p.Raw = cmp.Or(p.Token.Metadata.Attributes, p.Token.Metadata.Properties)
+	if p.Traits = traits(p.Raw); p.Traits != nil {
+		p.Raw = ""
+	}
+	return r.Render("nft", plain.Text(cmp.Or(p.Token.Metadata.Name, p.Token.Name, "Token"), 40)+" #"+plain.Text(p.Token.TokenID, 24), &p)
+}
+
+// ReindexPath is where the API takes the wish to have the metadata fetched again.
+func (p *nftPage) ReindexPath() string {
+	return p.Chain.chainPath("nfts", "collections", p.Token.Address, "tokens", p.Token.TokenID+":reindex")
+}
+
+// maxTraits bounds the rows of a token's properties.
+const maxTraits = 100
+
+// traits reads the attributes of ERC-721, a list of names and values. It returns nil if
+// the text is anything else.
+func traits(s string) []trait {
+	var list []struct {
+		TraitType text `json:"trait_type"`
+		Value     json.RawMessage
+	}
+	if json.Unmarshal([]byte(s), &list) != nil || len(list) == 0 {
+		return nil
+	}
+	var out []trait
+	for _, t := range list[:min(len(list), maxTraits)] {
+		var word text
+		if word.UnmarshalJSON(t.Value) != nil {
+			word = text(t.Value)
+		}
+		out = append(out, trait{string(t.TraitType), string(word)})
+	}
+	return out
+}
+
+// indexStates say what the states of metadata mean; see docs/nfts.md.
+var indexStates = map[string]string{
+	"INDEXED":                    "the document was fetched",
+	"UNINDEXED":                  "not looked at, or there is no way to: metadata are fetched only where the server is told to",
+	"UNKNOWN":                    "unknown",
+	"MISSING_TOKEN":              "the contract has no such token",
+	"INVALID_TOKEN_URI":          "the contract has no URI that can be read",
+	"INVALID_TOKEN_URI_SCHEME":   "the URI is of a kind that is not followed",
+	"UNREACHABLE_TOKEN_URI":      "no answer, an error, or an address that is not asked",
+	"THROTTLED_TOKEN_URI":        "the other server wants to be left alone",
+	"METADATA_CONTENT_TOO_LARGE": "the document is too large",
+	"INVALID_METADATA":           "the document is no metadata",
+	"INVALID_METADATA_JSON":      "the document is no JSON",
+}
+
+// State says what became of the metadata.
+func (m metadata) State() string { return cmp.Or(indexStates[m.IndexStatus], "unknown") }

@@ -1,0 +1,162 @@
+package ui
+
+import (
+	"cmp"
+	"math/big"
+	"net/http"
+	"slices"
+
+	"quorate/httpapi/ui/plain"
+)
+
+func (s *Site) tokenPages() []Page {
+	return []Page{{Pattern: "/chain/{chain}/token/{address}", Units: 100, Serve: serveToken}}
+}
+
+// tokenPage is what the page of a token shows.
+type tokenPage struct {
+	Chain    *evmChain
+	Contract contract
+	Tab      string
+	Tabs     []tab
+
+	Transfers   []transfer
+	ListRefused *Error
+	Holders     holders
+	pager
+}
+
+// holders are those of an ERC-20 token.
+type holders struct {
+	List []holder
+	// Ranked: these are all above the threshold, the largest first. Else the list is in the
+	// order of addresses.
+	Ranked bool
+	// Total is how many there are, of ranked ones.
+	Total int
+	// Least is the threshold as an amount, Chosen whether the reader chose it.
+	Least  string
+	Chosen bool
+}
+
+// holder is who has how much.
+type holder struct {
+	Address string
+	SortKey text
+}
+
+func serveToken(r *Request) error {
+	c, err := r.chain()
+	if err != nil {
+		return err
+	}
+	p := tokenPage{Chain: c}
+	if err := r.Get(c.chainPath("addresses", r.Param("address")), &p.Contract); err != nil {
+		return err
+	}
+	if p.Contract.Collection() {
+		return r.Redirect(join("/chain", c.ChainID, "nft", p.Contract.Address))
+	}
+	p.Tab, p.Tabs = r.tabsOf(nil, "transfers", "Transfers", "holders", "Holders")
+	if p.Tab == "holders" {
+		if err := p.askHolders(r); err != nil {
+			return err
+		}
+	} else {
+		next, err := listOf(r, &p.ListRefused, r.listed(c.chainPath("tokens", p.Contract.Address, "transfers"), allRows), "transfers", &p.Transfers)
+		if err != nil {
+			return err
+		}
+		p.pager = r.pager(next)
+	}
+	return r.Render("token", tokenTitle(&p.Contract), &p)
+}
+
+func tokenTitle(c *contract) string {
+	if name := cmp.Or(c.Symbol, c.Name); name != "" {
+		return plain.Text(name, 40)
+	}
+	return short(c.Address)
+}
+
+const (
+	// rankedHolders is how many holders are looked at to find the largest ones.
+	rankedHolders = 1000
+	// shownHolders is how many rows the list has.
+	shownHolders = 50
+	// rankTries bounds how often the threshold is raised until the rest can be ranked.
+	rankTries = 3
+)
+
+// askHolders lists the largest holders where they can be ranked. The API lists those
+// above a threshold by address; so the threshold is raised until one page has them all.
+func (p *tokenPage) askHolders(r *Request) error {
+	decimals := 0
+	if p.Contract.Decimals != nil {
+		decimals = *p.Contract.Decimals
+	}
+	least := "0"
+	if asked := r.Query("least"); asked != "" {
+		units, ok := plain.Units(asked, decimals)
+		if !ok {
+			return errorf(http.StatusBadRequest, "the least balance is an amount such as 1000 or 0.5, not %q", plain.Text(asked, 40))
+		}
+		least, p.Holders.Chosen = units, true
+	}
+	defer func() { p.Holders.Least = plain.Amount(least, decimals) }()
+	size, tries := rankedHolders, rankTries
+	if r.Query("page") != "" {
+		size, tries = shownHolders, 1
+	}
+	for try := 1; ; try++ {
+		list, next, err := p.holdersAbove(r, least, size)
+		if err != nil || p.ListRefused != nil {
+			return err
+		}
+		switch {
+		case next == "" && r.Query("page") == "":
+			p.Holders.rank(list)
+			return nil
+		case try < tries && !p.Holders.Chosen:
+			least = percentile(list)
+		case size != shownHolders: // too many to rank: by address, in pages
+			size, try = shownHolders, tries
+			if !p.Holders.Chosen {
+				least = "0"
+			}
+		default:
+			p.Holders.List, p.pager = list, r.pager(next, "tab", "least")
+			return nil
+		}
+	}
+}
+
+// holdersAbove returns a page of those who have more than an amount.
+func (p *tokenPage) holdersAbove(r *Request, least string, size int) (list []holder, next string, err error) {
+	path := join("/v2/chains", p.Chain.ChainID, "contracts", p.Contract.Address, "balances")
+	next, err = listOf(r, &p.ListRefused, r.listed(path, size, "threshold", least), "addresses", &list)
+	return list, next, err
+}
+
+// rank sorts holders by what they have and keeps the first ones.
+func (h *holders) rank(list []holder) {
+	h.Ranked, h.Total = true, len(list)
+	slices.SortStableFunc(list, func(a, b holder) int { return bigOf(b.SortKey).Cmp(bigOf(a.SortKey)) })
+	h.List = list[:min(len(list), shownHolders)]
+}
+
+// percentile returns a balance that a twentieth of the list exceeds. Addresses are no
+// matter of wealth, so about a twentieth of all holders do.
+func percentile(list []holder) string {
+	slices.SortFunc(list, func(a, b holder) int { return bigOf(a.SortKey).Cmp(bigOf(b.SortKey)) })
+	return bigOf(list[len(list)*19/20].SortKey).String()
+}
+
+// bigOf returns a whole number of the API, 0 if it is none.
+func bigOf(t text) *big.Int {
+	n, ok := new(big.Int).SetString(string(t), 10)
+	if !ok {
+		return new(big.Int)
+	}
+	return n
+}
