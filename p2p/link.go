@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -381,7 +382,16 @@ func (l *link) greeted(h *wire.Handshake) error {
 	l.handshaken.Store(true)
 	l.peer.record.reconnected()
 	l.peer.turnedAway.Store(0)
+	l.peer.greeting.Store(l.greeting(h))
 	l.peer.state.Store(stateReady)
 	l.peer.awaySince.Store(-1)
 	return nil
+}
+
+func (l *link) greeting(h *wire.Handshake) *Greeting {
+	g := &Greeting{Since: l.started, Version: plainVersion(h.Client)}
+	if at, err := netip.ParseAddrPort(l.raw.RemoteAddr().String()); err == nil {
+		g.Address = unmapped(at)
+	}
+	return g
 }

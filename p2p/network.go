@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"iter"
 	"net/netip"
 	"slices"
 	"sync"
@@ -337,25 +336,6 @@ func (n *Network) Status(id chain.NodeID) Status {
 		return Status{}
 	}
 	return p.status()
-}
-
-// Peer is what is known of one wanted node.
-type Peer struct {
-	NodeID chain.NodeID
-	Status
-	Behaviour
-}
-
-// Peers yields the wanted nodes, in no order. It takes no lock.
-func (n *Network) Peers() iter.Seq[Peer] {
-	peers := *n.peers.Load()
-	return func(yield func(Peer) bool) {
-		for id, p := range peers {
-			if !yield(Peer{NodeID: id, Status: p.status(), Behaviour: p.record.behaviour()}) {
-				return
-			}
-		}
-	}
 }
 
 // Stats returns the totals.

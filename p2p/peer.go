@@ -37,6 +37,7 @@ type peer struct {
 	awaySince  atomic.Int64 // nanoseconds from the network's epoch; -1 while ready
 	turnedAway atomic.Int32 // links in a row that the remote closed right after TLS
 	record     record
+	greeting   atomic.Pointer[Greeting] // of the link; nil while not ready
 
 	// Owned by the reader of the link, one at a time, and by run between them.
 	tolerance bucket // of units, see violation
@@ -151,6 +152,7 @@ func (p *peer) detach() {
 	p.mu.Lock()
 	lost := p.questions.clear()
 	p.link = nil
+	p.greeting.Store(nil)
 	p.record.waiting.Store(0)
 	p.state.Store(stateDown)
 	p.mu.Unlock()
