@@ -3,6 +3,7 @@ package rpc
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +46,7 @@ func (s *Service) call(ctx *fasthttp.RequestCtx, service string) {
 		s.count(service, "invalid").Inc()
 	}
 	if service == "admin" {
-		s.audit(ctx, req, err, time.Since(started))
+		s.audit(ctx.RemoteAddr().String(), req, err, time.Since(started))
 	}
 	if req.ID == nil && (fault == nil || fault.Code != codeParse) {
 		return // a notification: done, and nobody wants to know
@@ -81,9 +82,34 @@ func (s *Service) run(m *method, req *serverRequest) (any, error) {
 	return result, nil
 }
 
+// Administer calls a method of the administration, such as admin.setLoggerLevel, as a
+// client of /ext/admin does, and returns its result in JSON. remote is who asks, for the
+// log. The error is for the client.
+func (s *Service) Administer(method string, params any, remote string) (json.RawMessage, error) {
+	if s.cfg.Admin == nil {
+		return nil, errUnavailable
+	}
+	m, fault := s.lookup("admin", method)
+	if fault != nil {
+		return nil, errors.New(fault.Message)
+	}
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	req := &serverRequest{Method: method, Params: (*json.RawMessage)(&raw)}
+	started := time.Now()
+	result, err := s.run(m, req)
+	s.audit(remote, req, err, time.Since(started))
+	if err != nil {
+		return nil, errors.New(publicText(err))
+	}
+	return json.Marshal(result)
+}
+
 // audit leaves a line of each call of the administration. Values are a client's
 // and cut short; the log's writers escape them.
-func (s *Service) audit(ctx *fasthttp.RequestCtx, req *serverRequest, err error, took time.Duration) {
+func (s *Service) audit(remote string, req *serverRequest, err error, took time.Duration) {
 	level, outcome := slog.LevelInfo, "ok"
 	if err != nil {
 		level, outcome = slog.LevelWarn, excerpt(err.Error())
@@ -93,7 +119,7 @@ func (s *Service) audit(ctx *fasthttp.RequestCtx, req *serverRequest, err error,
 		params = excerpt(string(*req.Params))
 	}
 	s.log.LogAttrs(s.work, level, "admin call", slog.String("method", excerpt(req.Method)),
-		slog.String("params", params), slog.String("remote", ctx.RemoteAddr().String()),
+		slog.String("params", params), slog.String("remote", remote),
 		slog.String("outcome", outcome), slog.Duration("took", took))
 }
 

@@ -125,13 +125,25 @@ func verify(ctx context.Context, node nodeReader, signed []byte, subnet *chain.I
 	if err != nil {
 		return causeOf(ctx, err)
 	}
+	if signers, ok := warp.BitsFromSigners(msg.Signers, len(set.Validators)); ok {
+		if err := report(out, msg, set, signers); err != nil {
+			return err
+		}
+	}
+	if err := checkSigned(msg, set, quorum); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, "valid")
+	return err
+}
+
+// checkSigned checks a signed message against the validators that must have signed it.
+// Its errors wrap errInvalid.
+func checkSigned(msg *warp.Signed, set *valset.Set, quorum int) error {
 	signers, ok := warp.BitsFromSigners(msg.Signers, len(set.Validators))
 	if !ok {
 		return fmt.Errorf("%w: it names signers that are not among the %d validators of subnet %s at height %d",
 			errInvalid, len(set.Validators), set.SubnetID, set.Height)
-	}
-	if err := report(out, msg, set, signers); err != nil {
-		return err
 	}
 	if weight := set.Weight(signers); !set.MeetsQuorum(weight, quorum) {
 		return fmt.Errorf("%w: %s of the stake signed, the quorum is %d%%", errInvalid, share(weight, set.TotalWeight), quorum)
@@ -144,8 +156,7 @@ func verify(ctx context.Context, node nodeReader, signed []byte, subnet *chain.I
 	if !bls.Verify(&key, bls.HashMessage(msg.Bytes()), &sig) {
 		return fmt.Errorf("%w: the signature is not that of the named signers over this message", errInvalid)
 	}
-	_, err = fmt.Fprintln(out, "valid")
-	return err
+	return nil
 }
 
 // signingSet gets the validators that must have signed the message.

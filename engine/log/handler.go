@@ -27,6 +27,7 @@ type handler struct {
 	target  *target
 	json    slog.Handler // nil without a file
 	display *display     // nil without a display
+	tail    *tail
 	shown   slog.Handler // of the display's lines, if they are JSON
 	given   []byte       // attributes given so far, as the display shows them
 	prefix  string       // of keys, from groups
@@ -72,6 +73,9 @@ func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
 
 // Handle writes the record where its level allows.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	if int64(r.Level) >= h.target.min.Load() {
+		h.tail.add(h, &r)
+	}
 	var errs [2]error
 	if h.json != nil && int64(r.Level) >= h.target.file.Load() {
 		errs[0] = h.json.Handle(ctx, r)

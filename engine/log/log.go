@@ -60,6 +60,7 @@ type Logs struct {
 	cfg     Config
 	display *display
 	failed  atomic.Uint64
+	tail    tail
 
 	mu      sync.Mutex // guards what follows
 	start   LevelPair  // of loggers made from now on
@@ -130,7 +131,7 @@ func (l *Logs) newTarget(name string) *target {
 
 // handler returns a handler that writes to the display alone.
 func (l *Logs) handler(t *target) *handler {
-	h := &handler{target: t, display: l.display}
+	h := &handler{target: t, display: l.display, tail: &l.tail}
 	if l.display != nil && l.cfg.DisplayJSON {
 		h.shown = newJSON(l.display).WithAttrs([]slog.Attr{slog.String("logger", t.name)})
 	}

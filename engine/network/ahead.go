@@ -51,7 +51,7 @@ func newSignAhead(on bool, agg *aggregator.Aggregator, epochs func() []uint64, l
 		// A receiving chain checks against the set of its epoch. Where that is the
 		// proposed set the result is known already.
 		for _, height := range append([]uint64{0}, epochs()...) {
-			_, err := agg.Aggregate(ctx, &aggregator.Request{Message: message, Quorum: aheadQuorum, Buffer: aheadBuffer, PChainHeight: height})
+			_, err := agg.Aggregate(ctx, &aggregator.Request{Message: message, Quorum: aheadQuorum, Buffer: aheadBuffer, PChainHeight: height, Ahead: true})
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -128,4 +129,30 @@ func WriteNewKey(w io.Writer, name, tier string) error {
 	_, err := fmt.Fprintf(w, "key, shown only now: %s\nentry for the keys file:\n  - {\"name\": %s, \"hash\": \"%s\", \"tier\": %s}\n",
 		key, quoteJSON(name), hash, quoteJSON(tier))
 	return err
+}
+
+// KeyUse is what API keys of one name were used for since the start. The name is that of
+// the keys file, or the first half of the key's hash: never the key.
+type KeyUse struct {
+	Name, Tier string
+	Disabled   bool
+	// UnitsPerMinute is the key's rate.
+	UnitsPerMinute  int64
+	Requests, Units uint64
+}
+
+// Keys returns the use of each key by name; nil without a keys file.
+func (l *Limiter) Keys() []KeyUse {
+	if l == nil || l.keys == nil {
+		return nil
+	}
+	var out []KeyUse
+	for _, k := range l.keys.Get().keys {
+		out = append(out, KeyUse{
+			Name: k.id, Tier: k.tier.name, Disabled: k.disabled, UnitsPerMinute: k.tier.rate.perMinute,
+			Requests: k.used.requests.Load(), Units: k.used.units.Load(),
+		})
+	}
+	slices.SortFunc(out, func(a, b KeyUse) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }

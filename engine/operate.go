@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"quorate/engine/network"
+)
+
+// Networks returns the networks that are followed so far, in the order in which their
+// nodes were known.
+func (e *Engine) Networks() []*network.Network {
+	if nets := e.networks.Load(); nets != nil {
+		return slices.Clone(*nets)
+	}
+	return nil
+}
+
+// DiskUse is what the data folder takes.
+type DiskUse struct {
+	// Free and Total are of the folder's volume, in bytes.
+	Free, Total uint64
+	// Needed is the free space below which nothing is written.
+	Needed uint64
+	// Parts are the folder's files and folders by name, in bytes on disk.
+	Parts map[string]int64
+}
+
+// DiskUse looks at each file in the data folder.
+func (e *Engine) DiskUse() (u DiskUse, err error) {
+	if u.Free, u.Total, err = freeSpace(e.cfg.DataDir); err != nil {
+		return u, err
+	}
+	u.Needed, u.Parts = minRoom, make(map[string]int64)
+	if db := e.db.Load(); db != nil {
+		u.Needed += uint64(max(db.Headroom(), 0))
+	}
+	entries, err := os.ReadDir(e.cfg.DataDir)
+	if err != nil {
+		return u, err
+	}
+	for _, entry := range entries {
+		size, err := diskBytes(e.path(entry.Name()))
+		if err != nil {
+			return u, err
+		}
+		u.Parts[entry.Name()] = size
+	}
+	return u, nil
+}
+
+// diskBytes returns what a file, or all in a folder, takes on disk. Files that go
+// meanwhile count nothing.
+func diskBytes(path string) (size int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return gone(err)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return gone(err)
+		}
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
+			size += s.Blocks * 512 // of sparse files less than their length
+		} else {
+			size += info.Size()
+		}
+		return nil
+	})
+	return size, err
+}
+
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
