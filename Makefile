@@ -16,7 +16,7 @@ UPDATE   ?=
 SOAK      ?= 10m
 SOAK_HEAD ?= 1h
 
-.PHONY: help build run test torture e2e bench bench-guard fuzz lint clean
+.PHONY: docs help build run test torture e2e bench bench-guard fuzz lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,11 @@ lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt is needed for:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	$(staticcheck) ./...
+
+docs: build ## write the generated parts of docs/ again
+	bin/quorate reference flags > docs/flags.md
+	bin/quorate reference api > docs/api.md
+	bin/quorate config --example > docs/quorate.yaml
 
 clean: ## remove what was built
 	rm -rf bin

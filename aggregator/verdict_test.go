@@ -77,7 +77,7 @@ func someFuture(mix []conduct, weights []int, percent int, repents, changes bool
 	return try(0, 0)
 }
 
-// wantStatus is the answer that the README promises for a mix.
+// wantStatus is the answer that docs/sign.md promises for a mix.
 func wantStatus(mix []conduct, weights []int, percent int) string {
 	now := make([]conduct, len(mix))
 	for i, c := range mix {

@@ -187,7 +187,7 @@ func documentOf(routes []Route, url string) ([]byte, error) {
 	d := describer{schemas: openapi.NewSchemas(), doc: &openapi.Document{
 		OpenAPI: openapi.Version,
 		Info: openapi.Info{Title: "Quorate", Version: "1.0.0", Description: "Signatures of Avalanche validators, data and metrics of chains, and node RPC. " +
-			"Unknown parameters are ignored and named in the header Ignored-Parameters. Answers may have further members."},
+			"Unknown parameters are ignored and named in the header " + headerIgnored + ". Answers may have further members."},
 		Servers: []openapi.Server{{URL: url}},
 		Paths:   map[string]openapi.Operations{},
 	}}

@@ -21,6 +21,10 @@ type description struct {
 	err               error
 }
 
+// OpenAPI returns the description of everything that a server can serve, as OpenAPI 3.0.3.
+// What a server does serve is at /openapi.json.
+func OpenAPI() ([]byte, error) { return documentOf(Routes(), "/") }
+
 // describeRoutes makes the handler of the description. It is made when it is asked for
 // first: most servers never are.
 func describeRoutes(s *Server, _ *Route) handler {

@@ -49,7 +49,7 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 	})
 	group(flags, groupChains, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.index, "index", true, "follow EVM chains and index them: the C-Chain, and those of --chains-file")
-		flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see the README")
+		flags.StringVar(&f.chainsFile, "chains-file", "", "file (YAML or JSON) of further EVM chains to follow; see docs/formats.md")
 		flags.StringVar(&f.start, "start-block", "0", "block with which chains begin: a height, or latest-1000 for 1000 below the node's last; lowered later, older blocks are fetched")
 		f.primary.add(flags)
 		flags.StringVar(&f.verify, "verify", "sample", "senders that are recovered from signatures: sample (a random sample while catching up, all at a usual head) or full; all that block hashes cover is always checked")

@@ -133,6 +133,7 @@ func commands() []*cobra.Command {
 		restoreCommand(),
 		verifyDataCommand(),
 		versionCommand(),
+		referenceCommand(),
 	}
 }
 

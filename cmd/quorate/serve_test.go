@@ -127,7 +127,7 @@ func post(t *testing.T, url, body string) (int, map[string]any) {
 
 const endpoint1 = "/v1/signatureAggregator/fuji/aggregateSignatures"
 
-// TestServeDevnet does what the README says first: serve with the simulated
+// TestServeDevnet does what README says first: serve with the simulated
 // network, have a message signed, verify it, and see every flipped bit rejected.
 func TestServeDevnet(t *testing.T) {
 	dir := t.TempDir()

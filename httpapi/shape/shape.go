@@ -70,7 +70,7 @@ type Figure string
 // Schema implements openapi.Schemer.
 func (Figure) Schema() *openapi.Schema {
 	return &openapi.Schema{
-		Description: "A number as a string or as such, as the client's form has it: see the README, Answers.",
+		Description: "A number as a string or as such, as the client's form has it: see docs/data.md.",
 		OneOf:       []*openapi.Schema{{Type: "string"}, {Type: "number"}},
 	}
 }
