@@ -107,6 +107,8 @@ func (s *Site) Pages() []Page {
 	}
 	list := s.homePages()
 	list = append(list, s.evmPages()...)
+	list = append(list, s.primaryPages()...)
+	list = append(list, s.consolePages()...)
 	served := list[:0]
 	for _, p := range list {
 		if p.Operator && !s.operators() {

@@ -1,0 +1,313 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+
+	"quorate/httpapi/ui/plain"
+)
+
+// primaryTx is a transaction of a chain of the primary network. Which members there are
+// depends on the chain and on the type.
+type primaryTx struct {
+	TxHash, BlockHash        text
+	TxType                   string
+	BlockTimestamp           text // of the P-Chain
+	Timestamp                text // of the others
+	BlockNumber, BlockHeight text
+	Memo                     string
+	ConsumedUTXOs            []utxo
+	EmittedUTXOs             []utxo
+
+	Value, AmountBurned, AmountStaked, AmountL1ValidatorBalanceBurned []assetAmount
+	AmountUnlocked, AmountCreated                                     []assetAmount
+
+	StartTimestamp, EndTimestamp text
+	NodeID                       text
+	RewardAddresses              []string
+	EstimatedReward              text
+	RewardTxHash, StakingTxHash  text
+	DelegationFeePercent         text
+	SubnetID                     text
+	SourceChain                  text
+	DestinationChain             text
+	SubnetOwnershipInfo          *ownership
+	BlockchainInfo               *struct {
+		ChainName string
+		VMID      text
+	}
+	L1ValidatorManagerDetails *struct {
+		BlockchainID    text
+		ContractAddress string
+	}
+	L1ValidatorDetails    []l1Validator
+	AssetCreated          *primaryAsset
+	Vertices              []struct{ Hash, Height, Timestamp text }
+	EVMOutputs, EVMInputs []struct {
+		ToAddress, FromAddress string
+		Asset                  assetAmount
+	}
+}
+
+// ownership says who owns a subnet or may spend an output.
+type ownership struct {
+	Locktime, Threshold text
+	Addresses           []string
+}
+
+// utxo is an output.
+type utxo struct {
+	Addresses                                 []string
+	Asset                                     assetAmount
+	UTXOID                                    text
+	UTXOType                                  string
+	Threshold                                 text
+	TxHash, CreationTxHash                    text
+	ConsumingTxHash                           text
+	CreatedOnChainID, ConsumedOnChainID       text
+	BlockTimestamp, Timestamp                 text
+	PlatformLocktime, StakeableLocktime       text
+	Locktime                                  text
+	Staked                                    bool
+	OutputIndex                               text
+	ConsumingBlockTimestamp, ConsumingTxStamp text
+	Payload                                   string
+	GroupID                                   text
+}
+
+// when returns the time of a transaction.
+func (t *primaryTx) when() text {
+	if t.BlockTimestamp != "" {
+		return t.BlockTimestamp
+	}
+	return t.Timestamp
+}
+
+// height returns the height of a transaction's block.
+func (t *primaryTx) height() text {
+	if t.BlockNumber != "" {
+		return t.BlockNumber
+	}
+	return t.BlockHeight
+}
+
+// amounts returns what a transaction moved, as far as one column can say.
+func (t *primaryTx) amounts() []assetAmount {
+	for _, list := range [][]assetAmount{t.AmountStaked, t.Value, t.AmountCreated, t.AmountUnlocked} {
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// txList is a table of transactions of a chain.
+func (n *primaryNet) txList(chain, id, param, title string, query ...string) (part, error) {
+	p := part{ID: id, Title: title, Heads: heads("Transaction", "Type", "Time", "Block", "#Amount", "Of"), Empty: "There is none."}
+	var page struct {
+		Transactions  []primaryTx
+		NextPageToken string
+	}
+	path := withQuery(n.onChain(chain, "transactions"), append(query, "pageToken", n.r.Query(param))...)
+	if err := n.r.Get(path, &page); err != nil {
+		return p, p.absent(err)
+	}
+	n.paged(&p, param, page.NextPageToken)
+	p.Rows = n.txRows(chain, page.Transactions)
+	return p, nil
+}
+
+func (n *primaryNet) txRows(chain string, list []primaryTx) [][]cell {
+	var rows [][]cell
+	for i := range list {
+		t := &list[i]
+		amount := cell{Kind: "num"}
+		if moved := t.amounts(); len(moved) > 0 {
+			amount = moved[0].cell(n)
+			if more := len(moved) - 1; more > 0 {
+				amount.Note = "and " + plural(more, "other asset", "other assets")
+			}
+		}
+		block := cell{Text: plain.Digits(string(t.height())), Link: n.link(chain, "block", string(t.height()))}
+		if t.height() == "" {
+			block = cell{Text: "vertex"}
+		}
+		of := n.nodeCell(t.NodeID)
+		if of.Text == "" && t.SubnetID != "" {
+			of = hashCell(t.SubnetID, n.link("subnet", string(t.SubnetID)))
+		}
+		rows = append(rows, []cell{hashCell(t.TxHash, n.link(chain, "tx", string(t.TxHash))), textCell(t.TxType), timeCell(t.when()), block, amount, of})
+	}
+	return rows
+}
+
+// tx shows one transaction.
+func (n *primaryNet) tx(v *primaryView) error {
+	chain, err := n.chainOf()
+	if err != nil {
+		return err
+	}
+	var t primaryTx
+	if err := n.r.Get(n.onChain(chain, "transactions", n.r.Param("txHash")), &t); err != nil {
+		return err
+	}
+	v.Title, v.ID = textCell(t.TxType).Text+" on the "+chainNames[chain], string(t.TxHash)
+	v.Parts = []part{n.txFacts(chain, &t)}
+	if staking := n.txStaking(&t); len(staking.Pairs) > 0 {
+		v.Parts = append(v.Parts, staking)
+	}
+	if made := n.txMakes(&t); len(made.Pairs) > 0 {
+		v.Parts = append(v.Parts, made)
+	}
+	if len(t.L1ValidatorDetails) > 0 {
+		v.Parts = append(v.Parts, n.l1Table("Validators of the L1", t.L1ValidatorDetails))
+	}
+	v.Parts = append(v.Parts, n.inputs(&t, chain), n.outputs(&t, chain))
+	return nil
+}
+
+// txFacts are what every transaction has.
+func (n *primaryNet) txFacts(chain string, t *primaryTx) part {
+	p := part{Title: "Transaction"}
+	p.add("Type", textCell(t.TxType))
+	p.add("Time", timeCell(t.when()))
+	if t.height() != "" {
+		p.add("Block", cell{Text: plain.Digits(string(t.height())), Link: n.link(chain, "block", string(t.height()))})
+	}
+	var vertices []cell
+	for _, x := range t.Vertices {
+		vertices = append(vertices, hashCell(x.Hash, n.link("vertex", string(x.Hash))))
+	}
+	p.add("Vertices", vertices...)
+	p.add("From chain", n.shortChain(t.SourceChain))
+	p.add("To chain", n.shortChain(t.DestinationChain))
+	for _, a := range []struct {
+		name string
+		list []assetAmount
+	}{
+		{"Amount", t.Value}, {"Unlocked", t.AmountUnlocked}, {"Created", t.AmountCreated}, {"Staked", t.AmountStaked},
+		{"Burned", t.AmountBurned}, {"Balance of validators of L1s", t.AmountL1ValidatorBalanceBurned},
+	} {
+		p.add(a.name, amountCells(n, a.list)...)
+	}
+	p.add("Memo", memoCells(t.Memo)...)
+	return p
+}
+
+// txStaking is what a transaction says of a stake.
+func (n *primaryNet) txStaking(t *primaryTx) part {
+	p := part{Title: "Stake"}
+	p.add("Node", n.nodeCell(t.NodeID))
+	if t.SubnetID != "" {
+		p.add("Subnet", hashCell(t.SubnetID, n.link("subnet", string(t.SubnetID))))
+	}
+	if t.StartTimestamp.unix() {
+		p.add("From", timeCell(t.StartTimestamp))
+	}
+	if t.EndTimestamp.unix() {
+		p.add("Until", timeCell(t.EndTimestamp))
+	}
+	if t.DelegationFeePercent != "" {
+		p.add("Delegation fee", cell{Text: string(t.DelegationFeePercent) + "%"})
+	}
+	if t.EstimatedReward != "" {
+		p.add("Estimated reward", cell{Text: navax(t.EstimatedReward).Text})
+	}
+	p.add("Rewards go to", n.addressCells(t.RewardAddresses)...)
+	p.add("Rewarded by", n.pTx(t.RewardTxHash))
+	p.add("Ends the stake of", n.pTx(t.StakingTxHash))
+	return p
+}
+
+// pTx links a transaction of the P-Chain.
+func (n *primaryNet) pTx(id text) cell {
+	if id == "" {
+		return cell{}
+	}
+	return hashCell(id, n.link("p", "tx", string(id)))
+}
+
+// txMakes is what a transaction makes besides outputs.
+func (n *primaryNet) txMakes(t *primaryTx) part {
+	p := part{Title: "What it makes"}
+	if o := t.SubnetOwnershipInfo; o != nil {
+		p.add("Owners", n.addressCells(o.Addresses)...)
+		p.add("Signatures needed", cell{Text: string(o.Threshold)})
+	}
+	if b := t.BlockchainInfo; b != nil {
+		p.add("Blockchain", textCell(b.ChainName))
+		p.add("Virtual machine", hashCell(b.VMID, ""))
+	}
+	if m := t.L1ValidatorManagerDetails; m != nil {
+		p.add("Manager's chain", n.shortChain(m.BlockchainID))
+		p.add("Manager's contract", n.account(m.BlockchainID, m.ContractAddress))
+	}
+	if a := t.AssetCreated; a != nil {
+		p.add("Asset", cell{Text: plain.Text(a.Name+" ("+a.Symbol+")", maxText), Link: n.link("asset", string(a.AssetID))})
+	}
+	for _, x := range t.EVMOutputs {
+		p.add("To account", append([]cell{n.account(n.contractChain(), x.ToAddress)}, amountCells(n, []assetAmount{x.Asset})...)...)
+	}
+	for _, x := range t.EVMInputs {
+		p.add("From account", append([]cell{n.account(n.contractChain(), x.FromAddress)}, amountCells(n, []assetAmount{x.Asset})...)...)
+	}
+	return p
+}
+
+func (n *primaryNet) inputs(t *primaryTx, chain string) part {
+	p := part{ID: "inputs", Title: "Inputs", Heads: heads("Made by", "Owners", "#Amount", "Type"), Empty: "It spends nothing."}
+	for i := range t.ConsumedUTXOs {
+		p.Rows = append(p.Rows, append([]cell{n.madeBy(&t.ConsumedUTXOs[i], chain)}, n.outputCells(&t.ConsumedUTXOs[i])...))
+	}
+	return p
+}
+
+func (n *primaryNet) outputs(t *primaryTx, chain string) part {
+	p := part{ID: "outputs", Title: "Outputs", Heads: heads("#Index", "Owners", "#Amount", "Type", "Spent by"), Empty: "It makes no outputs."}
+	for i := range t.EmittedUTXOs {
+		o := &t.EmittedUTXOs[i]
+		spent := cell{Text: "not spent"}
+		if o.ConsumingTxHash != "" {
+			spent = hashCell(o.ConsumingTxHash, n.link(n.chainByID(o.ConsumedOnChainID, chain), "tx", string(o.ConsumingTxHash)))
+		}
+		p.Rows = append(p.Rows, append(append([]cell{{Text: string(o.OutputIndex), Kind: "num"}}, n.outputCells(o)...), spent))
+	}
+	return p
+}
+
+// madeBy links the transaction that made an output.
+func (n *primaryNet) madeBy(o *utxo, chain string) cell {
+	id := o.TxHash
+	if id == "" {
+		id = o.CreationTxHash
+	}
+	if id == "" {
+		return unknown
+	}
+	return hashCell(id, n.link(n.chainByID(o.CreatedOnChainID, chain), "tx", string(id)))
+}
+
+// outputCells are owners, amount and type of an output.
+func (n *primaryNet) outputCells(o *utxo) []cell {
+	owners := cell{Text: "not told"}
+	if list := n.addressCells(o.Addresses); len(list) > 0 {
+		owners = list[0]
+		owners.More = list[1:]
+		if t, err := strconv.Atoi(string(o.Threshold)); err == nil && t > 1 {
+			owners.Note = string(o.Threshold) + " of them"
+		}
+	}
+	kind := textCell(strings.ToLower(strings.ReplaceAll(o.UTXOType, "_", " ")))
+	if o.Staked {
+		kind.More = append(kind.More, cell{Text: "staked", Kind: "badge", Mark: "ok"})
+	}
+	for _, lock := range []text{o.PlatformLocktime, o.StakeableLocktime, o.Locktime} {
+		if lock.unix() {
+			kind.More = append(kind.More, cell{Text: "locked until"}, timeCell(lock))
+		}
+	}
+	if o.Payload != "" {
+		kind.More = append(kind.More, memoCells(o.Payload)...)
+	}
+	return []cell{owners, o.Asset.cell(n), kind}
+}

@@ -1,0 +1,253 @@
+package ui
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"quorate/httpapi/ui/plain"
+)
+
+// primaryView is a page of the primary network: what all of them are made of. One
+// template shows them all.
+type primaryView struct {
+	Title, ID string // the ID that the page is about, whole; empty if none
+	Lead      string
+	Network   string
+	Networks  []navLink
+	Tabs      []navLink
+	Filters   []navLink
+	Figures   []figure
+	Live      bool // figures change with time
+	Parts     []part
+}
+
+// navLink is a link of a navigation.
+type navLink struct {
+	Text, Link string
+	Current    bool
+}
+
+// figure is a number worth reading from afar.
+type figure struct{ Name, Value, Note string }
+
+// part is a box of a page: pairs of names and values, or a table.
+type part struct {
+	ID, Title, Note string
+	Absent          string // why there is nothing to show
+	Pairs           []pair
+	Heads           []head
+	Rows            [][]cell
+	Empty           string // of a table without rows
+	First, Next     string // further pages of the list
+	More            navLink
+	Bars            []bar
+	Live            bool // it changes with time
+}
+
+type pair struct {
+	Name  string
+	Cells []cell
+}
+
+type head struct {
+	Name string
+	Num  bool
+}
+
+// cell is a value of a table or a pair.
+type cell struct {
+	Text string
+	Link string // one of our own paths, empty for none
+	Kind string // hash: shortened; num: to the right; time: of Unix seconds; badge; raw: in full, monospace; else text
+	Mark string // of a badge: ok, warn, bad, note
+	Note string // behind the text
+	More []cell
+}
+
+// bar is a share of a whole.
+type bar struct {
+	Name, Value, Share string
+	Width              float64 // of 100
+}
+
+// maxText bounds what a name of a chain, asset or subnet may take.
+const maxText = 100
+
+func textCell(s string) cell { return cell{Text: plain.Text(s, maxText)} }
+func numCell(v text) cell    { return cell{Text: plain.Digits(string(v)), Kind: "num"} }
+func timeCell(v text) cell   { return cell{Text: string(v), Kind: "time"} }
+func badgeCell(s string) cell {
+	return cell{Text: plain.Text(s, maxText), Kind: "badge", Mark: markOf(s)}
+}
+func hashCell(id text, link string) cell {
+	return cell{Text: string(id), Link: link, Kind: "hash"}
+}
+
+// unknown stands for what the API leaves out.
+var unknown = cell{Text: "unknown"}
+
+// markOf returns how a state is shown.
+func markOf(state string) string {
+	switch state {
+	case "active":
+		return "ok"
+	case "pending":
+		return "note"
+	case "removed":
+		return "warn"
+	}
+	return ""
+}
+
+// navax shows an amount of nAVAX as AVAX, exactly.
+func navax(v text) cell {
+	if v == "" {
+		return cell{Text: "unknown", Kind: "num"}
+	}
+	return cell{Text: plain.Amount(string(v), 9) + " AVAX", Kind: "num"}
+}
+
+// assetAmount is an amount of an asset as the API has it.
+type assetAmount struct {
+	AssetID      text   `json:"assetId"`
+	Name         string `json:"name"`
+	Symbol       string `json:"symbol"`
+	Denomination int    `json:"denomination"`
+	Type         string `json:"type"`
+	Amount       text   `json:"amount"`
+	UTXOCount    int    `json:"utxoCount"`
+	Status       string `json:"status"`
+	SharedWith   text   `json:"sharedWithChainId"`
+}
+
+// cell shows the amount with the asset's symbol, which is a word of strangers, or its ID.
+func (a *assetAmount) cell(n *primaryNet) cell {
+	c := cell{Text: plain.Amount(string(a.Amount), a.Denomination), Kind: "num"}
+	if a.Type == "nft" {
+		c.Text = "NFT"
+	}
+	symbol := plain.Text(a.Symbol, 12)
+	if symbol == "" {
+		symbol = plain.Short(string(a.AssetID))
+	}
+	c.More = []cell{{Text: symbol, Link: n.link("asset", string(a.AssetID))}}
+	return c
+}
+
+func amountCells(n *primaryNet, list []assetAmount) []cell {
+	var cells []cell
+	for i := range list {
+		c := list[i].cell(n)
+		c.Kind = ""
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+// unix reports whether a time is known.
+func (t text) unix() bool {
+	n, err := strconv.ParseInt(string(t), 10, 64)
+	return err == nil && n > 0
+}
+
+// percentCell shows per cent as the API has them.
+func percentCell(v text) cell {
+	if v == "" {
+		return cell{Text: "unknown", Kind: "num"}
+	}
+	return cell{Text: string(v) + "%", Kind: "num"}
+}
+
+// memoCells shows the bytes that somebody wrote into a transaction: as text if it is
+// some, else in hex.
+func memoCells(memo string) []cell {
+	b, err := hex.DecodeString(strings.TrimPrefix(memo, "0x"))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	raw := cell{Text: plain.Text(memo, 600), Kind: "raw"}
+	if !utf8.Valid(b) {
+		return []cell{raw}
+	}
+	return []cell{{Text: plain.Text(string(b), 300)}, raw}
+}
+
+// add appends a pair if there is something to show.
+func (p *part) add(name string, cells ...cell) {
+	for _, c := range cells {
+		if c.Text != "" {
+			p.Pairs = append(p.Pairs, pair{name, cells})
+			return
+		}
+	}
+}
+
+// absent makes the part say why it is empty. Anything but an answer of the API is an
+// error of the page.
+func (p *part) absent(err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	p.Absent = plain.Text(e.Message, 300)
+	return nil
+}
+
+// without leaves out columns by their names.
+func (p *part) without(names ...string) {
+	for i := len(p.Heads) - 1; i >= 0; i-- {
+		if !slices.Contains(names, p.Heads[i].Name) {
+			continue
+		}
+		p.Heads = slices.Delete(p.Heads, i, i+1)
+		for j, row := range p.Rows {
+			p.Rows[j] = slices.Delete(row, i, i+1)
+		}
+	}
+}
+
+// addParts adds parts to a page. Tables without rows are only named, together.
+func (v *primaryView) addParts(list ...part) {
+	var empty []string
+	for _, p := range list {
+		if len(p.Heads) > 0 && len(p.Rows) == 0 && p.Absent == "" && p.First == "" {
+			empty = append(empty, strings.ToLower(p.Title[:1])+p.Title[1:])
+			continue
+		}
+		v.Parts = append(v.Parts, p)
+	}
+	if len(empty) > 0 {
+		v.Parts = append(v.Parts, part{Title: "Nothing else", Note: "There is nothing under: " + strings.Join(empty, "; ") + "."})
+	}
+}
+
+// heads makes the heads of a table; those with a # before them are of numbers.
+func heads(names ...string) []head {
+	list := make([]head, len(names))
+	for i, n := range names {
+		name, num := strings.CutPrefix(n, "#")
+		list[i] = head{name, num}
+	}
+	return list
+}
+
+// withQuery returns a path with parameters, without those that are empty.
+func withQuery(path string, pairs ...string) string {
+	sep := "?"
+	if strings.Contains(path, "?") {
+		sep = "&"
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			continue
+		}
+		path += sep + url.QueryEscape(pairs[i]) + "=" + url.QueryEscape(pairs[i+1])
+		sep = "&"
+	}
+	return path
+}
