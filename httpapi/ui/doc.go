@@ -37,7 +37,8 @@
 // assets/quorate.js serves all pages. It goes by attributes:
 //
 //   - data-copy="text" on a button copies the text, data-copy="" that of the element before it.
-//   - A <time datetime> shows how long ago that was, and its title the time itself.
+//   - A <time datetime> shows how long ago that was, and its title the time itself; with
+//     data-both it shows both.
 //   - data-live="blocks" on a <tbody> or list shows further events of /v1/events as they
 //     happen, with data-chain the chain, and data-max the number of rows that stay. A row
 //     is made of the <template> named by data-row: in it, data-text="a.b" sets an element's

@@ -101,11 +101,6 @@ func (t evmTx) Fee() string {
 	return used.Mul(used, price).String()
 }
 
-// Burned returns the part of the fee that the base fee is, empty if it is not known.
-func (t evmTx) Burned() string {
-	return evmTx{GasUsed: t.GasUsed, GasPrice: t.BaseFeePerGas}.Fee()
-}
-
 // evmBlock is a block. What is not known of it is empty.
 type evmBlock struct {
 	ChainID, BlockNumber, BlockHash, ParentHash, BaseFee          string

@@ -3,6 +3,8 @@ package ui
 import (
 	"fmt"
 	"html/template"
+	"strconv"
+	"strings"
 	"time"
 
 	"quorate/httpapi/ui/plain"
@@ -15,6 +17,7 @@ var evmFunctions = template.FuncMap{
 	"clip": plain.Text,
 	// exact: a whole number of base units as an amount, to the last digit.
 	"exact": exact,
+	"when":  when,
 	// moment: when an interval begins.
 	"moment": func(unix int64, interval string) string {
 		if interval == "hour" {
@@ -31,20 +34,37 @@ var evmFunctions = template.FuncMap{
 	},
 }
 
+// maxDecimals is the largest number of decimals for which an amount is written out. Tokens
+// have 6 or 18; one of 255 would fill the page with zeros.
+const maxDecimals = 36
+
 // exact writes base units as an amount. Decimals are a number or nil: then the amount is
 // in base units, and says so.
 func exact(units string, decimals any) (string, error) {
 	if units == "" {
 		return "unknown", nil
 	}
-	switch d := decimals.(type) {
+	var d int
+	switch v := decimals.(type) {
 	case int:
-		return plain.Amount(units, d), nil
+		d = v
 	case *int:
-		if d != nil {
-			return plain.Amount(units, *d), nil
+		if v == nil {
+			return plain.Digits(units) + " base units", nil
 		}
-		return plain.Digits(units) + " base units", nil
+		d = *v
+	default:
+		return "", fmt.Errorf("exact: decimals are a %T", decimals)
 	}
-	return "", fmt.Errorf("exact: decimals are a %T", decimals)
+	if d > maxDecimals {
+		return plain.Digits(units) + " × 10^-" + strconv.Itoa(d), nil
+	}
+	return plain.Amount(units, d), nil
+}
+
+// when is [timeOf] for times that are facts: the script shows them beside how long ago
+// that was.
+func when(v any) (template.HTML, error) {
+	html, err := timeOf(v)
+	return template.HTML(strings.Replace(string(html), "<time ", "<time data-both ", 1)), err
 }

@@ -25,6 +25,7 @@ type metricPage struct {
 	// Links to other spans, empty where there is none.
 	Earlier, Later, In, Out string
 	CSV                     string
+	Cut                     bool // the range has more points than a plot
 }
 
 // intervals are the buckets of a metric, with how many of each a plot shows at first.
@@ -99,6 +100,7 @@ func serveMetric(r *Request) error {
 	if refused := p.Plot.Refused; refused != nil && (refused.Status == http.StatusBadRequest || refused.Status == http.StatusTooManyRequests) {
 		return refused
 	}
+	p.Cut = p.Plot.More && s.Points == maxPoints
 	p.links(r, &m, s)
 	return r.Render("metric", m.Title+" of "+c.ChainName, &p)
 }

@@ -52,12 +52,12 @@
     box.addEventListener("pointerup", (e) => { if (from >= 0) zoom(index(e)); });
     box.addEventListener("pointercancel", () => { from = -1; range.setAttribute("visibility", "hidden"); });
     figure.addEventListener("keydown", (e) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1, Home: -n, End: n }[e.key];
+      const to = { ArrowLeft: at < 0 ? n - 1 : at - 1, ArrowRight: at + 1, Home: 0, End: n - 1 }[e.key];
       if (e.key === "Escape") { from = -1; range.setAttribute("visibility", "hidden"); }
       if (e.key === "Enter" && at >= 0) { if (from < 0) { from = at; readout.textContent += ". Move, and press Enter to zoom."; } else zoom(at); }
-      if (step === undefined) return;
+      if (to === undefined) return;
       e.preventDefault();
-      point(Math.max(0, Math.min(n - 1, at < 0 ? (step < 0 ? n - 1 : 0) : at + step)));
+      point(Math.max(0, Math.min(n - 1, to)));
     });
   }
 })();

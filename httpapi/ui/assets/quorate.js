@@ -15,7 +15,7 @@
       const at = Date.parse(t.dateTime);
       if (Number.isNaN(at)) continue;
       if (!t.title) t.title = t.textContent;
-      const text = ago(Date.now() - at);
+      const text = (t.dataset.both === undefined ? "" : t.title + ", ") + ago(Date.now() - at);
       if (t.textContent !== text) t.textContent = text;
     }
   };
