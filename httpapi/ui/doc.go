@@ -40,10 +40,12 @@
 //   - A <time datetime> shows how long ago that was, and its title the time itself; with
 //     data-both it shows both.
 //   - data-live="blocks" on a <tbody> or list shows further events of /v1/events as they
-//     happen, with data-chain the chain, and data-max the number of rows that stay. A row
+//     happen, with data-chain the chains, separated by commas, and data-max the number of
+//     rows that stay. Transactions and transfers need data-addresses, too. A row
 //     is made of the <template> named by data-row: in it, data-text="a.b" sets an element's
 //     text to a member of the event's data, data-href="/tx/{txHash}" its link,
-//     data-time a <time>, data-short the shortened text. The topics are those of
+//     data-time a <time>; data-short shortens the text, data-group groups digits, data-name
+//     puts the name of a chain that the page knows (data-chainname). The topics are those of
 //     /v1/events; data-event says which event of the topic makes rows, default its singular.
 //     data-match="member=value" shows only events with that value.
 //   - data-now="blocks" with data-text shows a member of the last event, such as a height.

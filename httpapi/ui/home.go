@@ -1,47 +1,267 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"quorate/httpapi/ui/plain"
 )
 
 func (s *Site) homePages() []Page {
-	return []Page{
-		{Pattern: "/", Open: true, Units: 1, Serve: serveHome},
-	}
+	return []Page{{Pattern: "/", Units: 60, Serve: s.serveHome}}
 }
+
+const (
+	// maxHomeChains bounds the chains whose heights the first page shows.
+	maxHomeChains = 24
+	// homeRows is the number of the latest blocks and transactions on it.
+	homeRows = 8
+)
 
 // home is what the first page shows.
 type home struct {
-	Health      *healthAnswer
-	Chains      []chainAnswer
+	Health    *homeHealth
+	Version   string
+	Networks  []homeNetwork
+	Chains    []homeChain
+	MoreChain int    // chains that are not shown
+	Live      string // the chains whose events are shown, separated by commas
+
 	ChainsError *Error
+	Blocks      []homeBlock
+	Txs         []homeTx
+	Operator    bool
+	Try         tryIt
 }
 
-// healthAnswer is that of /health. Only operators get the details.
-type healthAnswer struct {
-	Status  string
-	Details map[string]struct{ Status, Error, Timestamp string }
-}
-
-// chainAnswer is what /v1/chains returns of a chain, as far as pages show it.
-type chainAnswer struct {
-	ChainID     string `json:"chainId"`
-	ChainName   string
-	Status      string
-	NetworkName string
-}
-
-func serveHome(r *Request) error {
-	var data home
-	var health healthAnswer
-	if a := r.Ask("/health"); json.Unmarshal(a.Body, &health) == nil && health.Status != "" {
-		data.Health = &health
+// NameOf is the name of a chain in a list, its number if it has none.
+func (h *home) NameOf(id text) string {
+	for i := range h.Chains {
+		if h.Chains[i].ID == string(id) {
+			return plain.Text(h.Chains[i].Name, 64)
+		}
 	}
-	var chains struct{ Chains []chainAnswer }
-	if err := r.Get("/v1/chains", &chains); err != nil && !errors.As(err, &data.ChainsError) {
+	return string(id)
+}
+
+// homeHealth is what /health says. Only operators get the checks.
+type homeHealth struct {
+	Up     bool
+	Checks []homeCheck
+}
+
+type homeCheck struct {
+	Name, Error, Timestamp string
+	Up                     bool
+}
+
+// homeNetwork is a network that is followed.
+type homeNetwork struct {
+	Name             string
+	ValidatorDetails struct {
+		ValidatorCount               text
+		TotalAmountStaked            text
+		StakingDistributionByVersion []struct {
+			Version        text
+			AmountStaked   text
+			ValidatorCount text
+		}
+	}
+	DelegatorDetails struct{ DelegatorCount, TotalAmountStaked text }
+	Error            *Error
+}
+
+// homeChain is a chain with its last block.
+type homeChain struct {
+	Path, ID, Name, Kind string
+	Down                 bool // as far as the list of chains says
+	Live                 bool // its blocks are told as events
+	Latest               *homeBlock
+	Error                *Error
+	Progress             *progress
+	Gaps                 string
+}
+
+// homeBlock is a block in a list.
+type homeBlock struct {
+	ChainID        text
+	BlockNumber    text
+	BlockHash      string
+	BlockTimestamp text
+	TxCount        text
+	GasUsed        text
+}
+
+// homeTx is a transaction in a list.
+type homeTx struct {
+	ChainID        text
+	TxHash         string
+	BlockTimestamp text
+	TxStatus       text
+	From, To       struct{ Address, Name string }
+	Method         struct{ MethodName, MethodHash string }
+}
+
+// Call is the name of the function that a transaction calls, as far as it is known.
+func (t *homeTx) Call() string {
+	name, _, _ := strings.Cut(t.Method.MethodName, "(")
+	return cmp.Or(name, t.Method.MethodHash)
+}
+
+// tryIt has commands with addresses of this server and things that are really there.
+type tryIt struct{ Base, Chain, Network, WarpTx string }
+
+// listedChain is what /v1/chains returns of a chain, as far as lists show it.
+type listedChain struct {
+	ChainID         text `json:"chainId"`
+	ChainName       string
+	Status          string
+	PlatformChainID string `json:"platformChainId"`
+	SubnetID        string `json:"subnetId"`
+	IsTestnet       bool
+}
+
+func (s *Site) serveHome(r *Request) error {
+	data := home{Version: s.cfg.Version, Operator: r.Operator(), Health: homeHealthOf(r), Try: tryIt{Base: r.Base()}}
+	var list struct{ Chains []listedChain }
+	if err := r.Get("/v1/chains", &list); err != nil && !errors.As(err, &data.ChainsError) {
 		return err
 	}
-	data.Chains = chains.Chains
+	var live []string
+	for i := range list.Chains {
+		c := &list.Chains[i]
+		if i >= maxHomeChains {
+			data.MoreChain = len(list.Chains) - maxHomeChains
+			break
+		}
+		h := s.homeChain(r, c)
+		if h.Live = len(live) < maxLiveChains; h.Live {
+			live = append(live, h.ID)
+		}
+		data.Chains = append(data.Chains, h)
+	}
+	data.Live = strings.Join(live, ",")
+	if len(live) > 0 {
+		data.Try.Chain = live[0]
+	}
+	for _, name := range []string{"mainnet", "fuji"} {
+		if err := data.network(s, r, name); err != nil {
+			return err
+		}
+	}
+	if err := data.latest(r); err != nil {
+		return err
+	}
 	return r.Render("home", "", &data)
+}
+
+// maxLiveChains is the most that one stream of events takes.
+const maxLiveChains = 8
+
+func homeHealthOf(r *Request) *homeHealth {
+	var said struct {
+		Status  string
+		Details map[string]struct{ Status, Error, Timestamp string }
+	}
+	a := r.Ask("/health")
+	if json.Unmarshal(a.Body, &said) != nil || said.Status == "" {
+		return nil
+	}
+	h := &homeHealth{Up: said.Status == "up"}
+	for _, name := range slices.Sorted(maps.Keys(said.Details)) {
+		c := said.Details[name]
+		h.Checks = append(h.Checks, homeCheck{Name: name, Error: c.Error, Timestamp: c.Timestamp, Up: c.Status == "up"})
+	}
+	return h
+}
+
+// homeChain asks for the last block of an EVM chain.
+func (s *Site) homeChain(r *Request, c *listedChain) homeChain {
+	id := string(c.ChainID)
+	h := homeChain{Path: join("/chain", id), ID: id, Name: cmp.Or(c.ChainName, "Chain "+id), Kind: "EVM " + id, Down: c.Status != "OK"}
+	h.lastBlock(s, r, join("/v1/chains", id, "blocks"))
+	return h
+}
+
+// lastBlock asks for the last block of a chain. What is wrong with it is shown in its
+// row: one chain must not hide the others.
+func (h *homeChain) lastBlock(s *Site, r *Request, path string) {
+	path += "?pageSize=1"
+	a := r.Ask(path)
+	h.Gaps = a.Gaps
+	h.Progress = s.progress.at(h.Path, a.Indexed, a.Height)
+	var list struct{ Blocks []homeBlock }
+	if err := a.decode(path, &list); err != nil {
+		if !errors.As(err, &h.Error) {
+			h.Error = errorf(http.StatusInternalServerError, "the answer cannot be read")
+		}
+		return
+	}
+	if len(list.Blocks) > 0 {
+		h.Latest = &list.Blocks[0]
+	}
+}
+
+// network adds a network if it is followed, with its P- and X-Chain.
+func (d *home) network(s *Site, r *Request, name string) error {
+	base := join("/v1/networks", name)
+	n := homeNetwork{Name: name}
+	err := r.Get(base, &n)
+	if err != nil && !errors.As(err, &n.Error) {
+		return err
+	}
+	if n.Error != nil && n.Error.Status == http.StatusNotFound {
+		return nil // it is not followed
+	}
+	d.Networks = append(d.Networks, n)
+	if d.Try.Network == "" {
+		d.Try.Network = name
+	}
+	for _, c := range []struct{ id, letter string }{{"p-chain", "P"}, {"x-chain", "X"}} {
+		h := homeChain{Path: join("/primary", c.id), ID: c.letter, Name: c.letter + "-Chain", Kind: "primary network"}
+		if name != d.Networks[0].Name {
+			h.Path += "?network=" + name
+		}
+		h.lastBlock(s, r, join(base, "blockchains", c.id, "blocks"))
+		if h.Error != nil && h.Error.Status == http.StatusNotFound {
+			continue // the chain is not followed
+		}
+		d.Chains = append(d.Chains, h)
+	}
+	return nil
+}
+
+// latest asks for the latest blocks and transactions of all chains, and for a
+// transaction with a message that can be signed.
+func (d *home) latest(r *Request) error {
+	if d.Live == "" {
+		return nil
+	}
+	var blocks struct{ Blocks []homeBlock }
+	var txs struct{ Transactions []homeTx }
+	var messages struct {
+		Messages []struct {
+			SourceTransaction struct{ TxHash string }
+		}
+	}
+	size := "?pageSize=" + strconv.Itoa(homeRows)
+	for path, into := range map[string]any{
+		"/v1/blocks" + size: &blocks, "/v1/transactions" + size: &txs, "/v1/icm/messages?pageSize=1": &messages,
+	} {
+		var refused *Error
+		if err := r.Get(path, into); err != nil && !errors.As(err, &refused) {
+			return err
+		}
+	}
+	d.Blocks, d.Txs = blocks.Blocks, txs.Transactions
+	if len(messages.Messages) > 0 {
+		d.Try.WarpTx = messages.Messages[0].SourceTransaction.TxHash
+	}
+	return nil
 }

@@ -94,6 +94,13 @@ func functions(prefix string) (template.FuncMap, error) {
 		"short": short, "number": number, "amount": amount, "percent": percent,
 		"time": timeOf, "since": since, "bytes": sizeOf, "plural": plural, "dict": dict, "lower": strings.ToLower,
 		"add": func(a, b int) int { return a + b },
+		// kind .Ok "ok" "bad": one of two words.
+		"kind": func(is bool, yes, no string) string {
+			if is {
+				return yes
+			}
+			return no
+		},
 	}
 	maps.Copy(funcs, evmFunctions)
 	return funcs, nil

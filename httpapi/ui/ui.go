@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 )
 
@@ -84,6 +85,8 @@ type Site struct {
 	cfg  Config
 	base *views // without a prefix
 
+	progress paces
+
 	mu       sync.Mutex
 	prefixed map[string]*views
 }
@@ -105,10 +108,13 @@ func (s *Site) Pages() []Page {
 	if s.cfg.Mode == Off {
 		return nil
 	}
-	list := s.homePages()
-	list = append(list, s.evmPages()...)
-	list = append(list, s.primaryPages()...)
-	list = append(list, s.consolePages()...)
+	list := slices.Concat(
+		s.homePages(),
+		s.searchPages(),
+		s.evmPages(),
+		s.primaryPages(),
+		s.consolePages(),
+	)
 	served := list[:0]
 	for _, p := range list {
 		if p.Operator && !s.operators() {

@@ -37,6 +37,12 @@
   const member = (data, path) => path.split(".").reduce((v, name) => v === undefined || v === null ? v : v[name], data);
   const group = (s) => /^\d+$/.test(s) ? s.replace(/\B(?=(\d{3})+$)/g, "\u202f") : s;
 
+  // nameOf returns the name that the page has for a chain.
+  const nameOf = (id) => {
+    for (const x of all("[data-chainname]")) if (x.dataset.chainname === id) return x.textContent;
+    return id;
+  };
+
   // show puts members of an event into an element and those below it.
   const show = (el, data) => {
     for (const x of [el, ...all("[data-text],[data-href],[data-time]", el)]) {
@@ -44,15 +50,15 @@
       if (d.text !== undefined) {
         const v = member(data, d.text);
         const s = v === undefined || v === null ? "" : String(v);
-        x.textContent = d.short !== undefined ? short(s) : d.group !== undefined ? group(s) : s;
+        x.textContent = d.short !== undefined ? short(s) : d.group !== undefined ? group(s) : d.name !== undefined ? nameOf(s) : s;
         if (d.short !== undefined) x.title = s;
       }
       if (d.href !== undefined) {
         x.setAttribute("href", prefix + d.href.replace(/\{([\w.]+)\}/g, (_, path) => encodeURIComponent(member(data, path) ?? "")));
       }
       if (d.time !== undefined) {
-        const at = new Date(Number(member(data, d.time)) * 1000);
-        if (!Number.isNaN(at.getTime())) { x.dateTime = at.toISOString(); x.textContent = x.title = at.toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC"); }
+        const at = new Date(Number(member(data, d.time)) * 1000), t = x.localName === "time" ? x : x.querySelector("time");
+        if (t && !Number.isNaN(at.getTime())) { t.dateTime = at.toISOString(); t.textContent = t.title = at.toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC"); }
       }
     }
   };
@@ -74,6 +80,8 @@
     if (!t || !t.content) return;
     const row = t.content.firstElementChild.cloneNode(true);
     show(row, data);
+    const link = row.querySelector("[data-href]"), first = link && link.getAttribute("href");
+    if (first && [...all("a", list)].some((a) => a.getAttribute("href") === first)) return; // the server has rendered it
     row.classList.add("new");
     list.prepend(row);
     relative(row); copies(row);
@@ -84,7 +92,7 @@
   };
 
   const wants = (el, data, key) => {
-    if (el.dataset.chain && data.chainId !== undefined && el.dataset.chain !== data.chainId) return false;
+    if (el.dataset.chain && data.chainId !== undefined && !el.dataset.chain.split(",").includes(data.chainId)) return false;
     if (!el.dataset.match) return true;
     const [name, value] = el.dataset.match.split("=");
     return String(member(data[key] || data, name)) === value;
@@ -132,12 +140,15 @@
     const topics = new Set(), chains = new Set();
     for (const el of all("[data-live],[data-now],[data-refresh]")) {
       for (const t of topicsOf(el)) topics.add(t);
-      if (el.dataset.chain && topicsOf(el).length) chains.add(el.dataset.chain);
+      if (el.dataset.chain && topicsOf(el).length) for (const c of el.dataset.chain.split(",")) chains.add(c);
     }
     if (!topics.size) return;
     const ofChains = [...topics].some((t) => t !== "health" && t !== "validators");
     if (ofChains && !chains.size) return;
+    const addresses = new Set();
+    for (const el of all("[data-addresses]")) for (const x of el.dataset.addresses.split(",")) addresses.add(x);
     const q = new URLSearchParams({ topics: [...topics].join(",") });
+    if (addresses.size) q.set("addresses", [...addresses].join(","));
     if (ofChains) q.set("chainId", [...chains].slice(0, 8).join(","));
     source = new EventSource(prefix + "/v1/events?" + q);
     source.onopen = () => { retry = 0; state("live", true); };
@@ -151,6 +162,9 @@
     };
     for (const t of topics) source.addEventListener(events[t], (e) => happened(t, e));
     source.addEventListener("retraction", () => refresh(true));
+    // The block at which the stream begins may be later than those that were rendered.
+    if (topics.has("blocks")) source.addEventListener("snapshot", (e) => { if (e.data.includes('"block"')) happened("blocks", e); });
+    if (performance.now() > 10000) refresh(true);
   };
   const close = () => { if (source) { source.close(); source = null; state("paused", false); } };
 

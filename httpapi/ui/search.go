@@ -1,0 +1,275 @@
+package ui
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+func (s *Site) searchPages() []Page {
+	return []Page{{Pattern: "/search", Units: 100, Serve: serveSearch}}
+}
+
+const (
+	// maxSearch bounds the length of what is searched for.
+	maxSearch = 256
+	// maxSearchChains bounds the chains that are asked, maxHits what is found.
+	maxSearchChains = 32
+	maxHits         = 40
+)
+
+// What can be searched for, by its form.
+var (
+	hexHash    = regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{64}$`)
+	hexAddress = regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{40}$`)
+	wholeForm  = regexp.MustCompile(`^[0-9]{1,19}$`)
+	nodeForm   = regexp.MustCompile(`^NodeID-[1-9A-HJ-NP-Za-km-z]{20,60}$`)
+	idForm     = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{40,60}$`)
+	bechForm   = regexp.MustCompile(`^([PXC]-)?[a-z]{1,20}1[02-9ac-hj-np-z]{38,60}$`)
+)
+
+// search is what was searched for and what was found.
+type search struct {
+	Text string
+	Hits []hit
+	More bool // there are more
+}
+
+// hit is something that was found. All of it is our own text but Name.
+type hit struct{ Kind, Name, Where, Path string }
+
+// serveSearch goes to what a text names, or lists what it can be.
+func serveSearch(r *Request) error {
+	q := r.Query("q")
+	switch {
+	case q == "":
+		return r.Redirect("/")
+	case len(q) > maxSearch:
+		return errorf(http.StatusBadRequest, "what is searched for is longer than %d characters", maxSearch)
+	}
+	f := finder{r: r, found: search{Text: q}}
+	if err := f.find(q); err != nil {
+		return err
+	}
+	switch len(f.found.Hits) {
+	case 1:
+		return r.Redirect(f.found.Hits[0].Path)
+	case 0:
+		return errorf(http.StatusNotFound, "nothing here is called %q. There can be searched for addresses, "+
+			"transactions, blocks by number or hash, interchain messages, nodes, subnets, blockchains and names of chains", q)
+	}
+	return r.Render("search", "Search", &f.found)
+}
+
+// finder asks the API for all that a text can name.
+type finder struct {
+	r      *Request
+	found  search
+	chains []listedChain
+}
+
+func (f *finder) find(q string) error {
+	switch {
+	case hexAddress.MatchString(q):
+		f.hit("Address", q, "", join("/address", withHex(q)))
+		return nil
+	case nodeForm.MatchString(q):
+		return f.onNetworks(func(n string) error {
+			return f.try(hit{"Validator", q, n, at(n, "/primary/validator", q)}, n, "validators", q)
+		})
+	case bechForm.MatchString(q):
+		return f.onNetworks(func(n string) error {
+			path := join("/v1/networks", n, "blockchains", "p-chain", "balances") + "?addresses=" + q
+			return f.ask(hit{"Address", q, n, at(n, "/primary/address", q)}, path)
+		})
+	}
+	var list struct{ Chains []listedChain }
+	if err := f.get("/v1/chains", &list); err != nil {
+		return err
+	}
+	f.chains = list.Chains
+	if err := f.names(q); err != nil {
+		return err
+	}
+	switch {
+	case hexHash.MatchString(q):
+		return f.hash(withHex(q))
+	case idForm.MatchString(q):
+		return f.id(q)
+	case wholeForm.MatchString(q):
+		return f.height(q)
+	}
+	return nil
+}
+
+// withHex returns hex with 0x before it.
+func withHex(s string) string {
+	if len(s) > 1 && (s[1] == 'x' || s[1] == 'X') {
+		s = s[2:]
+	}
+	return "0x" + strings.ToLower(s)
+}
+
+// names looks for chains by name, number, blockchain ID or subnet.
+func (f *finder) names(q string) error {
+	for i := range f.chains {
+		c := &f.chains[i]
+		if string(c.ChainID) == q || c.PlatformChainID == q || strings.Contains(strings.ToLower(c.ChainName), strings.ToLower(q)) {
+			f.hit("Chain", c.ChainName, "number "+string(c.ChainID), join("/chain", string(c.ChainID)))
+		}
+	}
+	if hexHash.MatchString(q) || idForm.MatchString(q) || wholeForm.MatchString(q) {
+		return nil
+	}
+	return f.onNetworks(func(n string) error {
+		var list struct {
+			Blockchains []struct{ BlockchainID, BlockchainName, SubnetID string }
+		}
+		if err := f.get(join("/v1/networks", n, "blockchains")+"?pageSize=100", &list); err != nil {
+			return err
+		}
+		for _, b := range list.Blockchains {
+			if strings.Contains(strings.ToLower(b.BlockchainName), strings.ToLower(q)) {
+				f.hit("Blockchain", b.BlockchainName, n, at(n, "/primary/subnet", b.SubnetID))
+			}
+		}
+		return nil
+	})
+}
+
+// hash looks for transactions, blocks and interchain messages.
+func (f *finder) hash(q string) error {
+	if err := f.onChains(func(c *listedChain) error {
+		id := string(c.ChainID)
+		return errors.Join(
+			f.ask(hit{"Transaction", q, c.ChainName, join("/chain", id, "tx", q)}, join("/v1/chains", id, "transactions", q)),
+			f.ask(hit{"Block", q, c.ChainName, join("/chain", id, "block", q)}, join("/v1/chains", id, "blocks", q)))
+	}); err != nil {
+		return err
+	}
+	if err := f.ask(hit{"Interchain message", q, "", join("/icm", q)}, join("/v1/icm/messages", q)); err != nil {
+		return err
+	}
+	if len(f.found.Hits) > 0 {
+		return nil
+	}
+	return f.primary(q)
+}
+
+// id looks for all that has an ID in CB58.
+func (f *finder) id(q string) error {
+	if err := f.onNetworks(func(n string) error {
+		return errors.Join(
+			f.try(hit{"Subnet", q, n, at(n, "/primary/subnet", q)}, n, "subnets", q),
+			f.blockchain(n, q))
+	}); err != nil {
+		return err
+	}
+	if err := f.ask(hit{"Interchain message", q, "", join("/icm", q)}, join("/v1/icm/messages", q)); err != nil {
+		return err
+	}
+	if len(f.found.Hits) > 0 {
+		return nil
+	}
+	return f.primary(q)
+}
+
+// blockchain looks for a blockchain that is not one of the followed chains, of which
+// there is more to show.
+func (f *finder) blockchain(network, q string) error {
+	for i := range f.chains {
+		if f.chains[i].PlatformChainID == q {
+			return nil
+		}
+	}
+	var b struct{ BlockchainName, SubnetID string }
+	if err := f.get(join("/v1/networks", network, "blockchains", q), &b); err != nil || b.SubnetID == "" {
+		return err
+	}
+	f.hit("Blockchain", b.BlockchainName, network, at(network, "/primary/subnet", b.SubnetID))
+	return nil
+}
+
+// primary looks for transactions, blocks, vertices and assets of the primary network.
+func (f *finder) primary(q string) error {
+	return f.onNetworks(func(n string) error {
+		for _, chain := range []string{"p-chain", "x-chain", "c-chain"} {
+			if err := errors.Join(
+				f.try(hit{"Transaction", q, chain, at(n, join("/primary", chain, "tx"), q)}, n, "blockchains", chain, "transactions", q),
+				f.try(hit{"Block", q, chain, at(n, join("/primary", chain, "block"), q)}, n, "blockchains", chain, "blocks", q)); err != nil {
+				return err
+			}
+		}
+		return errors.Join(
+			f.try(hit{"Vertex", q, n, at(n, "/primary/vertex", q)}, n, "blockchains", "x-chain", "vertices", q),
+			f.try(hit{"Asset", q, n, at(n, "/primary/asset", q)}, n, "blockchains", "x-chain", "assets", q))
+	})
+}
+
+// height looks for blocks by number.
+func (f *finder) height(q string) error {
+	if err := f.onChains(func(c *listedChain) error {
+		id := string(c.ChainID)
+		return f.ask(hit{"Block", q, c.ChainName, join("/chain", id, "block", q)}, join("/v1/chains", id, "blocks", q))
+	}); err != nil {
+		return err
+	}
+	return f.onNetworks(func(n string) error {
+		for _, chain := range []string{"p-chain", "x-chain"} {
+			if err := f.try(hit{"Block", q, chain + " of " + n, at(n, join("/primary", chain, "block"), q)}, n, "blockchains", chain, "blocks", q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// at returns a path of the primary network's pages.
+func at(network, path, id string) string { return join(path, id) + "?network=" + network }
+
+// onChains calls do for each EVM chain that is followed.
+func (f *finder) onChains(do func(c *listedChain) error) error {
+	for i := range f.chains[:min(len(f.chains), maxSearchChains)] {
+		if err := do(&f.chains[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onNetworks calls do for each network; those that are not followed know nothing.
+func (f *finder) onNetworks(do func(name string) error) error {
+	return errors.Join(do("mainnet"), do("fuji"))
+}
+
+// try asks for something of a network.
+func (f *finder) try(h hit, network string, segments ...string) error {
+	return f.ask(h, join(join("/v1/networks", network), segments...))
+}
+
+// ask adds a hit if the API knows what is at a path.
+func (f *finder) ask(h hit, path string) error {
+	a := f.r.Ask(path)
+	if a.Status == http.StatusOK {
+		f.hit(h.Kind, h.Name, h.Where, h.Path)
+	}
+	return nil
+}
+
+// get decodes an answer. What the API refuses is nothing found.
+func (f *finder) get(path string, into any) error {
+	var refused *Error
+	if err := f.r.Get(path, into); err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	return nil
+}
+
+func (f *finder) hit(kind, name, where, path string) {
+	if len(f.found.Hits) == maxHits {
+		f.found.More = true
+		return
+	}
+	f.found.Hits = append(f.found.Hits, hit{kind, name, where, path})
+}
