@@ -2,9 +2,12 @@ package ui
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+
+	"quorate/httpapi/ui/plain"
 )
 
 // primaryPages are those of the primary network: its P- and X-Chain, and what the
@@ -40,6 +43,8 @@ type primaryNet struct {
 	// indexed here. They are asked for when they are needed.
 	ids map[text]string
 	evm map[text]text
+	// said is what the API said of the state of each chain's index.
+	said map[string]Answer
 }
 
 // servePrimary renders a page of the network that the query names, or of the first one
@@ -58,8 +63,45 @@ func servePrimary(r *Request, show func(n *primaryNet, v *primaryView) error) er
 			v.Networks = append(v.Networks, navLink{name, withQuery("/primary", "network", name), name == n.name})
 		}
 	}
-	v.Tabs = n.tabs()
+	v.Tabs, v.Notices = n.tabs(), n.notices()
 	return r.Render("primary", v.Title, v)
+}
+
+// get asks the API, and keeps what it says of the state of a chain's index.
+func (n *primaryNet) get(path string, into any) error {
+	a := n.r.Ask(path)
+	if a.Indexed != "" || a.Height != "" || a.Gaps != "" {
+		chain := "p"
+		for name, alias := range chainAliases {
+			if strings.Contains(path, "/blockchains/"+alias) {
+				chain = name
+			}
+		}
+		if n.said == nil {
+			n.said = map[string]Answer{}
+		}
+		n.said[chain] = a
+	}
+	return a.decode(path, into)
+}
+
+// notices say what is not whole of what a page shows.
+func (n *primaryNet) notices() []string {
+	var list []string
+	for _, chain := range slices.Sorted(maps.Keys(n.said)) {
+		a := n.said[chain]
+		name := chainNames[chain]
+		switch {
+		case a.Indexed != "" && a.Height != "":
+			list = append(list, "The "+name+" is still being indexed: block "+plain.Digits(a.Indexed)+" of "+plain.Digits(a.Height)+". What is shown is as of that block.")
+		case a.Height != "":
+			list = append(list, "The "+name+" is still being indexed: it has "+plain.Digits(a.Height)+" blocks.")
+		}
+		if a.Gaps != "" {
+			list = append(list, "Not everything of the "+name+" is there: "+plain.Text(a.Gaps, 300))
+		}
+	}
+	return list
 }
 
 // find looks which networks are served. A network that is served but has nothing to show
@@ -69,7 +111,7 @@ func (n *primaryNet) find() error {
 	var reason error
 	for _, name := range []string{"mainnet", "fuji"} {
 		var any struct{}
-		err := n.r.Get("/v1/networks/"+name+"/blockchains?pageSize=1", &any)
+		err := n.get("/v1/networks/"+name+"/blockchains?pageSize=1", &any)
 		var e *Error
 		if errors.As(err, &e) && e.Status == http.StatusNotFound {
 			if reason == nil || name == wanted {
@@ -181,7 +223,7 @@ func (n *primaryNet) overview(v *primaryView) error {
 	v.Title, v.Live = "Primary network "+n.name, true
 	versions := part{ID: "versions", Title: "Stake by version", Live: true, Empty: "No node says its version."}
 	var d networkDetails
-	if err := n.r.Get(n.api(), &d); err != nil {
+	if err := n.get(n.api(), &d); err != nil {
 		if err := versions.absent(err); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func (n *primaryNet) address(v *primaryView) error {
 		Addresses []struct{ BlockchainIDs []text }
 	}
 	// What is no address of the network is refused once, for the whole page.
-	err := n.r.Get(withQuery(n.api("addresses:listChainIds"), "addresses", address), &known)
+	err := n.get(withQuery(n.api("addresses:listChainIds"), "addresses", address), &known)
 	var e *Error
 	if errors.As(err, &e) && e.Status == http.StatusBadRequest {
 		return err
@@ -65,7 +65,7 @@ func (n *primaryNet) lastActions(address string) (part, error) {
 			Timestamp, BlockNumber, TxHash text
 			IsConsumed                     bool
 		}
-		err := n.r.Get(withQuery(n.onChain(chain, "lastActivityTimestampByAddresses"), "addresses", address), &last)
+		err := n.get(withQuery(n.onChain(chain, "lastActivityTimestampByAddresses"), "addresses", address), &last)
 		var e *Error
 		if errors.As(err, &e) {
 			p.add(chainNames[chain], cell{Text: plain.Text(e.Message, 300)})
@@ -102,7 +102,7 @@ func (n *primaryNet) balances(chain, address string) (part, error) {
 		p.Empty = "Nothing waits to be imported."
 	}
 	var b primaryBalances
-	if err := n.r.Get(withQuery(n.onChain(chain, "balances"), "addresses", address), &b); err != nil {
+	if err := n.get(withQuery(n.onChain(chain, "balances"), "addresses", address), &b); err != nil {
 		return p, p.absent(err)
 	}
 	for _, kind := range balanceKinds {
@@ -125,7 +125,7 @@ func (n *primaryNet) stakes(address string) (part, error) {
 		Transactions  []primaryTx
 		NextPageToken string
 	}
-	if err := n.r.Get(withQuery(n.onChain("p", "transactions:listStaking"), "addresses", address, "pageToken", n.r.Query("stakes"), "pageSize", "25"), &page); err != nil {
+	if err := n.get(withQuery(n.onChain("p", "transactions:listStaking"), "addresses", address, "pageToken", n.r.Query("stakes"), "pageSize", "25"), &page); err != nil {
 		return p, p.absent(err)
 	}
 	p.Rows = n.txRows("p", page.Transactions)
@@ -140,7 +140,7 @@ func (n *primaryNet) outputList(chain, param, address string) (part, error) {
 		UTXOs         []utxo
 		NextPageToken string
 	}
-	if err := n.r.Get(withQuery(n.onChain(chain, "utxos"), "addresses", address, "pageToken", n.r.Query(param), "pageSize", "25"), &page); err != nil {
+	if err := n.get(withQuery(n.onChain(chain, "utxos"), "addresses", address, "pageToken", n.r.Query(param), "pageSize", "25"), &page); err != nil {
 		return p, p.absent(err)
 	}
 	for i := range page.UTXOs {
@@ -170,7 +170,7 @@ type primaryAsset struct {
 func (n *primaryNet) asset(v *primaryView) error {
 	var a primaryAsset
 	id := n.r.Param("assetId")
-	if err := n.r.Get(n.onChain("x", "assets", id), &a); err != nil {
+	if err := n.get(n.onChain("x", "assets", id), &a); err != nil {
 		return err
 	}
 	v.Title, v.ID = "Asset "+textCell(a.Name).Text, string(a.AssetID)
@@ -188,7 +188,7 @@ func (n *primaryNet) asset(v *primaryView) error {
 		Transactions  []primaryTx
 		NextPageToken string
 	}
-	if err := n.r.Get(withQuery(n.onChain("x", "assets", id, "transactions"), "pageToken", n.r.Query("page"), "pageSize", "25"), &page); err != nil {
+	if err := n.get(withQuery(n.onChain("x", "assets", id, "transactions"), "pageToken", n.r.Query("page"), "pageSize", "25"), &page); err != nil {
 		if err := txs.absent(err); err != nil {
 			return err
 		}

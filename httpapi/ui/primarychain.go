@@ -68,7 +68,7 @@ func (n *primaryNet) blockList(chain string, query ...string) ([]primaryBlock, p
 		NextPageToken string
 	}
 	p := part{Heads: heads("Height", "Time", "Type", "#Transactions", "#Size", "Proposer", "ID"), Empty: "No block is indexed yet."}
-	if err := n.r.Get(withQuery(n.onChain(chain, "blocks"), query...), &page); err != nil {
+	if err := n.get(withQuery(n.onChain(chain, "blocks"), query...), &page); err != nil {
 		return nil, p, p.absent(err)
 	}
 	n.paged(&p, "blocks", page.NextPageToken)
@@ -134,7 +134,7 @@ func (n *primaryNet) block(v *primaryView) error {
 		return err
 	}
 	var b primaryBlock
-	if err := n.r.Get(n.onChain(chain, "blocks", n.r.Param("blockId")), &b); err != nil {
+	if err := n.get(n.onChain(chain, "blocks", n.r.Param("blockId")), &b); err != nil {
 		return err
 	}
 	v.Title, v.ID = "Block "+plain.Digits(string(b.BlockNumber))+" of the "+chainNames[chain], string(b.BlockHash)
@@ -213,7 +213,7 @@ func (n *primaryNet) vertices(v *primaryView) error {
 		Vertices      []primaryVertex
 		NextPageToken string
 	}
-	if err := n.r.Get(path, &page); err != nil {
+	if err := n.get(path, &page); err != nil {
 		if err := p.absent(err); err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (n *primaryNet) vertices(v *primaryView) error {
 // vertex shows one vertex.
 func (n *primaryNet) vertex(v *primaryView) error {
 	var x primaryVertex
-	if err := n.r.Get(n.onChain("x", "vertices", n.r.Param("vertexHash")), &x); err != nil {
+	if err := n.get(n.onChain("x", "vertices", n.r.Param("vertexHash")), &x); err != nil {
 		return err
 	}
 	v.Title, v.ID = "Vertex of the X-Chain", string(x.VertexHash)
@@ -265,7 +265,7 @@ func (n *primaryNet) chainByID(id text, other string) string {
 		n.ids = map[text]string{platformID: "p"}
 		for _, chain := range []string{"x", "c"} {
 			var b struct{ BlockchainID text }
-			if n.r.Get(n.onChain(chain), &b) == nil { // without it the chain is shown by its ID
+			if n.get(n.onChain(chain), &b) == nil { // without it the chain is shown by its ID
 				n.ids[b.BlockchainID] = chain
 			}
 		}

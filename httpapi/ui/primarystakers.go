@@ -82,7 +82,7 @@ func (n *primaryNet) validatorList(param string, query ...string) (part, error) 
 		Validators    []primaryValidator
 		NextPageToken string
 	}
-	if err := n.r.Get(withQuery(n.api("validators"), append(query, "pageToken", n.r.Query(param))...), &page); err != nil {
+	if err := n.get(withQuery(n.api("validators"), append(query, "pageToken", n.r.Query(param))...), &page); err != nil {
 		return p, p.absent(err)
 	}
 	n.paged(&p, param, page.NextPageToken)
@@ -116,7 +116,7 @@ func (n *primaryNet) validator(v *primaryView) error {
 		NextPageToken string
 	}
 	query := []string{"pageToken", n.r.Query("validations"), "pageSize", "25"}
-	if err := n.r.Get(withQuery(n.api("validators", node), query...), &page); err != nil {
+	if err := n.get(withQuery(n.api("validators", node), query...), &page); err != nil {
 		return err
 	}
 	l1, count, err := n.l1List("l1", "nodeId", node, "includeInactiveL1Validators", "true", "pageSize", "25")
@@ -127,11 +127,8 @@ func (n *primaryNet) validator(v *primaryView) error {
 		return errorf(http.StatusNotFound, "node %s validates nothing here and never did, or it is not indexed yet", plain.Text(node, 60))
 	}
 	v.Title, v.ID = "Validator", node
-	for i := range page.Validators {
-		if x := &page.Validators[i]; x.ValidationStatus == "active" || i == 0 {
-			v.Parts = append(v.Parts, n.validation(x))
-			break
-		}
+	if len(page.Validators) > 0 {
+		v.Parts = append(v.Parts, n.validation(mainValidation(page.Validators)))
 	}
 	if len(page.Validators) > 1 || n.r.Query("validations") != "" || page.NextPageToken != "" {
 		v.Parts = append(v.Parts, n.history(page.Validators, page.NextPageToken))
@@ -163,6 +160,25 @@ func (n *primaryNet) validator(v *primaryView) error {
 	return nil
 }
 
+// mainValidation returns the validation that a node's page is about: an active one before
+// others, and one of the primary network before those of subnets.
+func mainValidation(list []primaryValidator) *primaryValidator {
+	best, points := &list[0], 0
+	for i := range list {
+		x, is := &list[i], 0
+		if x.ValidationStatus == "active" {
+			is += 2
+		}
+		if x.SubnetID == platformID {
+			is++
+		}
+		if is > points {
+			best, points = x, is
+		}
+	}
+	return best
+}
+
 // validation shows all that is known of one.
 func (n *primaryNet) validation(x *primaryValidator) part {
 	p := part{Title: "Latest validation"}
@@ -175,15 +191,19 @@ func (n *primaryNet) validation(x *primaryValidator) part {
 	if x.StakePercentage != "" {
 		p.add("Share of all stake", cell{Text: string(x.StakePercentage) + "%"})
 	}
-	if x.AmountDelegated != "" {
+	onPrimary := x.SubnetID == platformID
+	if x.AmountDelegated != "" && onPrimary {
 		p.add("Delegated", cell{Text: navax(x.AmountDelegated).Text, Note: "in " + plural(string(x.DelegatorCount), "delegation", "delegations")})
 	}
 	if x.DelegationFee != "" {
 		p.add("Delegation fee", cell{Text: string(x.DelegationFee) + "%"})
 	}
 	if x.ValidationStatus == "active" {
-		up := percentCell(x.UptimePerformance)
-		p.add("Uptime", cell{Text: up.Text, Note: "as the followed nodes see it"})
+		up := cell{Text: percentCell(x.UptimePerformance).Text, Note: "as the followed nodes see it"}
+		if x.UptimePerformance == "" {
+			up.Note = "no followed node says it"
+		}
+		p.add("Uptime", up)
 		version := textCell(x.AvalancheGoVersion)
 		if version.Text == "" {
 			version = cell{Text: "unknown", Note: "no followed node is connected to it"}
@@ -200,14 +220,14 @@ func (n *primaryNet) validation(x *primaryValidator) part {
 		if r.of {
 			rewards = x.PotentialRewards
 		}
-		if rewards == nil {
+		if rewards == nil || !onPrimary {
 			continue
 		}
 		p.add(r.name, cell{Text: navax(rewards.ValidationRewardAmount).Text, Note: "for validating"}, cell{Text: navax(rewards.DelegationRewardAmount).Text, Note: "of delegations"})
 		p.add("Rewards go to", n.addressCells(rewards.RewardAddresses)...)
 		p.add("Rewarded by", n.pTx(rewards.RewardTxHash))
 	}
-	if x.SubnetID != platformID {
+	if !onPrimary {
 		p.add("Subnet", hashCell(x.SubnetID, n.link("subnet", string(x.SubnetID))))
 	}
 	p.add("Transaction", n.pTx(x.TxHash))
@@ -245,7 +265,7 @@ func (n *primaryNet) proposed(node string) (part, error) {
 		Blocks        []primaryBlock
 		NextPageToken string
 	}
-	if err := n.r.Get(withQuery(n.onChain("p", "nodes", node, "blocks"), "pageToken", n.r.Query("proposed"), "pageSize", "10"), &page); err != nil {
+	if err := n.get(withQuery(n.onChain("p", "nodes", node, "blocks"), "pageToken", n.r.Query("proposed"), "pageSize", "10"), &page); err != nil {
 		return p, p.absent(err)
 	}
 	p.Rows = n.blockRows("p", page.Blocks)
@@ -275,7 +295,7 @@ func (n *primaryNet) delegatorList(param, title string, query ...string) (part, 
 		}
 		NextPageToken string
 	}
-	if err := n.r.Get(withQuery(n.api("delegators"), append(query, "pageToken", n.r.Query(param))...), &page); err != nil {
+	if err := n.get(withQuery(n.api("delegators"), append(query, "pageToken", n.r.Query(param))...), &page); err != nil {
 		return p, p.absent(err)
 	}
 	n.paged(&p, param, page.NextPageToken)
@@ -328,7 +348,7 @@ func (n *primaryNet) pendingList(by, value string) (part, error) {
 		PendingRewards []staked
 		NextPageToken  string
 	}
-	if err := n.r.Get(withQuery(n.api("rewards:listPending"), by, value, "pageToken", n.r.Query("pending"), "pageSize", "25"), &page); err != nil {
+	if err := n.get(withQuery(n.api("rewards:listPending"), by, value, "pageToken", n.r.Query("pending"), "pageSize", "25"), &page); err != nil {
 		return p, p.absent(err)
 	}
 	for i := range page.PendingRewards {
@@ -347,7 +367,7 @@ func (n *primaryNet) rewardList(by, value string) (part, error) {
 		HistoricalRewards []staked
 		NextPageToken     string
 	}
-	if err := n.r.Get(withQuery(n.api("rewards"), by, value, "pageToken", n.r.Query("rewards"), "pageSize", "25"), &page); err != nil {
+	if err := n.get(withQuery(n.api("rewards"), by, value, "pageToken", n.r.Query("rewards"), "pageSize", "25"), &page); err != nil {
 		return p, p.absent(err)
 	}
 	for i := range page.HistoricalRewards {

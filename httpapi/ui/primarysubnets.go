@@ -45,7 +45,7 @@ func (n *primaryNet) subnets(v *primaryView) error {
 		Subnets       []primarySubnet
 		NextPageToken string
 	}
-	if err := n.r.Get(withQuery(n.api("subnets"), "pageToken", n.r.Query("page"), "pageSize", "25"), &page); err != nil {
+	if err := n.get(withQuery(n.api("subnets"), "pageToken", n.r.Query("page"), "pageSize", "25"), &page); err != nil {
 		if err := p.absent(err); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (n *primaryNet) subnets(v *primaryView) error {
 // subnet shows one with its blockchains and validators.
 func (n *primaryNet) subnet(v *primaryView) error {
 	var s primarySubnet
-	if err := n.r.Get(n.api("subnets", n.r.Param("subnetId")), &s); err != nil {
+	if err := n.get(n.api("subnets", n.r.Param("subnetId")), &s); err != nil {
 		return err
 	}
 	v.Title, v.ID = "Subnet", string(s.SubnetID)
@@ -130,7 +130,7 @@ func (n *primaryNet) blockchains(v *primaryView) error {
 		Blockchains   []primaryChain
 		NextPageToken string
 	}
-	err := n.r.Get(withQuery(n.api("blockchains"), "pageToken", n.r.Query("page"), "pageSize", "50"), &page)
+	err := n.get(withQuery(n.api("blockchains"), "pageToken", n.r.Query("page"), "pageSize", "50"), &page)
 	p := n.chainTable("Blockchains of all subnets", page.Blockchains)
 	if err != nil {
 		if err := p.absent(err); err != nil {
@@ -171,7 +171,7 @@ func (n *primaryNet) evmChain(id text) text {
 		var served struct {
 			Chains []struct{ ChainID, PlatformChainID text }
 		}
-		if n.r.Get("/v1/chains", &served) == nil { // without it there are no links
+		if n.get("/v1/chains", &served) == nil { // without it there are no links
 			for _, c := range served.Chains {
 				n.evm[c.PlatformChainID] = c.ChainID
 			}
@@ -205,7 +205,7 @@ func (n *primaryNet) l1List(param string, query ...string) (part, int, error) {
 		BlockHeight   text
 		NextPageToken string
 	}
-	err := n.r.Get(withQuery(n.api("l1Validators"), append(query, "pageToken", n.r.Query(param))...), &page)
+	err := n.get(withQuery(n.api("l1Validators"), append(query, "pageToken", n.r.Query(param))...), &page)
 	p := n.l1Table("L1s that it validates", page.Validators)
 	if err != nil {
 		return p, 0, p.absent(err)

@@ -109,7 +109,7 @@ func (n *primaryNet) txList(chain, id, param, title string, query ...string) (pa
 		NextPageToken string
 	}
 	path := withQuery(n.onChain(chain, "transactions"), append(query, "pageToken", n.r.Query(param))...)
-	if err := n.r.Get(path, &page); err != nil {
+	if err := n.get(path, &page); err != nil {
 		return p, p.absent(err)
 	}
 	n.paged(&p, param, page.NextPageToken)
@@ -148,7 +148,7 @@ func (n *primaryNet) tx(v *primaryView) error {
 		return err
 	}
 	var t primaryTx
-	if err := n.r.Get(n.onChain(chain, "transactions", n.r.Param("txHash")), &t); err != nil {
+	if err := n.get(n.onChain(chain, "transactions", n.r.Param("txHash")), &t); err != nil {
 		return err
 	}
 	v.Title, v.ID = textCell(t.TxType).Text+" on the "+chainNames[chain], string(t.TxHash)

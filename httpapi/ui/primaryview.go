@@ -17,6 +17,7 @@ import (
 type primaryView struct {
 	Title, ID string // the ID that the page is about, whole; empty if none
 	Lead      string
+	Notices   []string // what is not whole
 	Network   string
 	Networks  []navLink
 	Tabs      []navLink
