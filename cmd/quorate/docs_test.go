@@ -16,6 +16,7 @@ import (
 	"quorate/engine/chain/evm/selector"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/provide"
+	"quorate/httpapi/ui"
 )
 
 // pages returns all pages of the documentation by their paths from the root.
@@ -61,6 +62,21 @@ func TestDocsReference(t *testing.T) {
 	}
 	if code, _, errs := quorate(t, "", "reference", "flag"); code != exitUsage || !strings.Contains(errs, `no reference "flag"`) {
 		t.Errorf("exit code %d, %s", code, errs)
+	}
+}
+
+// TestDocsPages: the page about the page has a line for each page.
+func TestDocsPages(t *testing.T) {
+	t.Parallel()
+	site, err := ui.New(ui.Config{Mode: ui.On, Operator: struct{ ui.Operator }{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pages(t)["docs/page.md"]
+	for _, p := range site.Pages() {
+		if !strings.Contains(text, "`"+p.Pattern+"`") {
+			t.Errorf("docs/page.md has nothing about %s", p.Pattern)
+		}
 	}
 }
 
