@@ -80,6 +80,9 @@ type Config struct {
 	// Signed reports whether the warp message with an ID is signed, as far as this server
 	// knows. Nil: of none.
 	Signed func(id chain.ID) bool
+	// OwnHost reports whether a host, with or without port, is a name of this server:
+	// operators' pages answer to no other. Nil: all are.
+	OwnHost func(host []byte) bool
 	// Pages says what browsers see, its API and log apart; nil: there are no pages.
 	Pages *ui.Config
 	// Limits knows the API keys and keeps clients within their rates. Nil admits all.

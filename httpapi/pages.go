@@ -81,6 +81,11 @@ func (p *pages) endpoints() []endpoint {
 			continue
 		}
 		list = append(list, endpoint{r, p.handler(page)})
+		if page.Post != nil {
+			send := *r
+			send.Method, send.Doc = fasthttp.MethodPost, "takes the form of a page"
+			list = append(list, endpoint{&send, p.handler(page)})
+		}
 	}
 	return list
 }
@@ -126,6 +131,18 @@ func (s *Server) index(ctx *fasthttp.RequestCtx, p params) {
 func (p *pages) handler(page *ui.Page) handler {
 	return func(ctx *fasthttp.RequestCtx, q params) {
 		in := p.input(ctx, &q)
+		if f := p.foreign(ctx, page); f != nil {
+			out := p.site.Fail(in, f.status, f.message)
+			p.send(ctx, &out)
+			return
+		}
+		if ctx.IsPost() {
+			in.Form = func(name string) string { return string(ctx.PostArgs().Peek(name)) }
+			in.Remote = ctx.RemoteAddr().String()
+			out := p.site.Serve(page, in)
+			p.send(ctx, &out)
+			return
+		}
 		k := p.kept.key(ctx, &in)
 		if found := p.kept.find(&k); found != nil {
 			p.headers(ctx, fasthttp.StatusOK)
@@ -141,6 +158,25 @@ func (p *pages) handler(page *ui.Page) handler {
 			p.kept.keep(&k, ctx)
 		}
 	}
+}
+
+// foreign refuses forms that another site's page sends, and asks for operators' pages by
+// a name that is not this server's: whoever can point a name at this machine would make
+// his page one of ours.
+func (p *pages) foreign(ctx *fasthttp.RequestCtx, page *ui.Page) *failure {
+	if page.Operator && p.s.cfg.OwnHost != nil && !p.s.cfg.OwnHost(ctx.Host()) {
+		return &failure{status: fasthttp.StatusForbidden, message: "operators' pages are not served under this name: use an IP address or localhost, " +
+			"or name it in --http-allowed-hosts"}
+	}
+	if !ctx.IsPost() {
+		return nil
+	}
+	from, origin := ctx.Request.Header.Peek("Sec-Fetch-Site"), ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
+	// A proxy may have changed the host, but not what the browser says of the site.
+	if len(from) > 0 && string(from) != "same-origin" || len(from) == 0 && len(origin) > 0 && string(origin) != p.s.address(ctx) {
+		return &failure{status: fasthttp.StatusForbidden, message: "the form was sent by a page of another site"}
+	}
+	return nil
 }
 
 func (p *pages) send(ctx *fasthttp.RequestCtx, out *ui.Output) {

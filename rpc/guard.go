@@ -54,6 +54,9 @@ func (h *hosts) allow(host []byte) bool {
 	return err == nil
 }
 
+// OwnHost reports whether requests for host, with or without port, are answered.
+func (s *Service) OwnHost(host []byte) bool { return s.hosts.allow(host) }
+
 // sameOrigin reports whether a request comes from no web page, or from one that we
 // served ourselves. The administration has no credentials, so any other page that
 // an operator opens must not be able to drive it.

@@ -227,6 +227,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	cfg.OwnHost = ext.OwnHost
 	cfg.Pages.Operator = newOperator(eng, &cfg, ext, logs, f.admin)
 	server, err := httpapi.New(cfg)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 type layout struct {
 	Title, Version string
 	Path, Section  string
-	Operator       bool
+	Operator, Ops  bool
 	Data           any // the page's own
 }
 
@@ -93,6 +93,7 @@ func functions(prefix string) (template.FuncMap, error) {
 		},
 		"short": short, "number": number, "amount": amount, "percent": percent,
 		"time": timeOf, "since": since, "bytes": sizeOf, "plural": plural, "dict": dict, "lower": strings.ToLower,
+		"kindof": kindOf, "levelkind": levelKind,
 		"add": func(a, b int) int { return a + b },
 		// kind .Ok "ok" "bad": one of two words.
 		"kind": func(is bool, yes, no string) string {

@@ -23,6 +23,10 @@ type Input struct {
 	// Param and Query return a parameter of the pattern and one of the query, decoded,
 	// empty if there is none.
 	Param, Query func(name string) string
+	// Form returns a field of the form that was sent; nil if none was. Remote is who sent
+	// it, for the log.
+	Form   func(name string) string
+	Remote string
 }
 
 // Output is a complete answer.
@@ -62,7 +66,9 @@ type Request struct {
 // Serve renders a page.
 func (s *Site) Serve(p *Page, in Input) Output {
 	r, err := s.request(in)
-	if err == nil {
+	if err == nil && in.Form != nil {
+		err = p.Post(r)
+	} else if err == nil {
 		err = p.Serve(r)
 	}
 	if err != nil {
@@ -109,6 +115,15 @@ func (r *Request) Param(name string) string { return r.in.Param(name) }
 // Query returns a parameter of the query, decoded, without the spaces around it; empty
 // if there is none.
 func (r *Request) Query(name string) string { return strings.TrimSpace(r.in.Query(name)) }
+
+// Form returns a field of the form that was sent, without the spaces around it; empty if
+// there is none.
+func (r *Request) Form(name string) string {
+	if r.in.Form == nil {
+		return ""
+	}
+	return strings.TrimSpace(r.in.Form(name))
+}
 
 // Operator reports whether the request came to a listener that serves operators, and
 // there is something to show to them.
@@ -167,7 +182,7 @@ func (r *Request) Render(name, title string, data any) error {
 	}
 	var b bytes.Buffer
 	err := page.ExecuteTemplate(&b, "layout", &layout{
-		Title: title, Version: r.site.cfg.Version, Path: r.in.Path, Operator: r.Operator(),
+		Title: title, Version: r.site.cfg.Version, Path: r.in.Path, Operator: r.Operator(), Ops: r.Operator() && r.site.cfg.Operator.Ops() != nil,
 		Section: section(r.in.Path), Data: data,
 	})
 	if err != nil {

@@ -78,6 +78,9 @@ type Page struct {
 	Units int
 	// Serve renders the page, or returns an [Error], which becomes a page of its own.
 	Serve func(r *Request) error
+	// Post, if not nil, takes what a form sends to the same pattern. Forms of other sites'
+	// pages never reach it.
+	Post func(r *Request) error
 }
 
 // Site is the set of all pages.
@@ -114,6 +117,9 @@ func (s *Site) Pages() []Page {
 		s.evmPages(),
 		s.primaryPages(),
 		s.consolePages(),
+		s.signaturePages(),
+		s.validatorPages(),
+		s.opsPages(),
 	)
 	served := list[:0]
 	for _, p := range list {

@@ -1,0 +1,122 @@
+package ui
+
+import (
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"quorate/engine/chain"
+)
+
+func (s *Site) validatorPages() []Page {
+	return []Page{{Pattern: "/validators", Operator: true, Units: 1, Serve: serveValidators}}
+}
+
+// validators is the page of the validators of one subnet.
+type validators struct {
+	Networks, Subnets []choice
+	NetworkID         uint32
+	SubnetID, Sort    string
+	Set               *ValidatorSet
+	Share, Keyless    stakeShare
+	Meets             bool
+	Columns           []sorter
+	Rows              []validatorRow
+	Quorum            int
+	Prospect          *prospect // nil if nobody is to drop
+	LeftShare         stakeShare
+	Asked             bool
+}
+
+func serveValidators(r *Request) error {
+	network, tabs, err := r.network()
+	if err != nil {
+		return err
+	}
+	data := validators{Networks: tabs, NetworkID: network.ID, Quorum: defaultQuorum}
+	subnet := chain.PrimaryNetworkID
+	if text := r.Query("subnet"); text != "" {
+		if subnet, err = chain.ParseIDHexOrCB58(text); err != nil {
+			return errorf(http.StatusBadRequest, "the subnet is not an ID: %v", err)
+		}
+	}
+	data.SubnetID = subnet.String()
+	q := url.Values{"network": {strconv.FormatUint(uint64(network.ID), 10)}}
+	for _, s := range r.site.cfg.Operator.Stake(network.ID) {
+		q.Set("subnet", s.Subnet.String())
+		title := s.Name
+		if title == "" {
+			title = short(s.Subnet.String())
+		}
+		data.Subnets = append(data.Subnets, choice{title + " · " + shareOf(s.Connected, s.Total).Percent, r.in.Prefix + "/validators?" + q.Encode(), s.Subnet == subnet})
+	}
+	data.Set = r.site.cfg.Operator.ValidatorSet(network.ID, subnet)
+	if data.Set == nil {
+		return errorf(http.StatusNotFound, "the validators of subnet %s are not known: it is not in use, or the nodes have not answered yet", subnet)
+	}
+	data.Share, data.Keyless = shareOf(data.Set.Connected, data.Set.Total), shareOf(data.Set.Keyless, data.Set.Total)
+	data.Meets = meets(data.Set.Connected, data.Set.Total, defaultQuorum)
+	dropped := data.rows(r)
+	data.Sort = sortRows(data.Rows, r.Query("sort"))
+	q.Set("subnet", data.SubnetID)
+	for id := range dropped {
+		q.Set(dropName(id), "1")
+	}
+	data.Columns = sorters(r.in.Prefix+"/validators", q, data.Sort)
+	if data.Asked = r.Query("what") != "" || len(dropped) > 0; len(dropped) > 0 {
+		p := whatIf(data.Set, dropped, data.Quorum)
+		data.Prospect, data.LeftShare = &p, shareOf(p.Left, p.Total)
+	}
+	return r.Render("validators", "Validators", &data)
+}
+
+// dropName is the name of the checkbox of a node: short, as an address has room for 8 kB.
+func dropName(id chain.NodeID) string { return "x" + hex.EncodeToString(id[:5]) }
+
+// rows fills in the table and returns the nodes that are to drop.
+func (d *validators) rows(r *Request) map[chain.NodeID]bool {
+	dropped := map[chain.NodeID]bool{}
+	now := time.Now()
+	for i := range d.Set.Entries {
+		e := &d.Set.Entries[i]
+		for k := range e.Nodes {
+			n := &e.Nodes[k]
+			row := validatorRow{
+				ValidatorNode: n, Weight: e.Weight, Share: shareOf(e.Weight, d.Set.Total), Shared: len(e.Nodes) - 1, Underfunded: e.Underfunded,
+				Quarantined: now.Before(n.QuarantinedUntil), P50Text: milliseconds(n.P50), P99Text: milliseconds(n.P99), place: len(d.Rows),
+			}
+			if !n.Connected && n.AwayFor > 0 {
+				row.AwayText = since(n.AwayFor)
+			}
+			if r.Query(dropName(n.ID)) != "" {
+				dropped[n.ID], row.Checked = true, true
+			}
+			d.Rows = append(d.Rows, row)
+		}
+	}
+	return dropped
+}
+
+// Name is the name of the row's checkbox.
+func (v *validatorRow) Name() string { return dropName(v.ID) }
+
+// FaultText says what an invalid signature was.
+func (v *validatorRow) FaultText() string {
+	switch v.Fault {
+	case "":
+		return "seen before the last start"
+	case "signature":
+		return "a signature that is not its own over the message"
+	case "encoding":
+		return "bytes that encode no signature"
+	case "length":
+		return "bytes of the wrong length"
+	case "subgroup":
+		return "a point outside the subgroup"
+	case "infinity":
+		return "the point at infinity"
+	}
+	return v.Fault
+}
