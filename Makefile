@@ -16,7 +16,7 @@ UPDATE   ?=
 SOAK      ?= 10m
 SOAK_HEAD ?= 1h
 
-.PHONY: docs help build run test torture e2e bench bench-guard fuzz lint clean
+.PHONY: docs help build run test torture e2e bench bench-guard fuzz lint package clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,5 +77,8 @@ docs: build ## write the generated parts of docs/ again
 	bin/quorate reference api > docs/api.md
 	bin/quorate config --example > docs/quorate.yaml
 
+package: ## packages for release in dist: tar, deb, rpm, checksums (ARCHS="amd64 arm64")
+	packaging/build.sh
+
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

@@ -85,6 +85,9 @@ func New(cfg Config) (*Server, error) {
 	s.requestIDs.init()
 	s.work, s.halt = context.WithCancel(context.Background())
 	s.conns = newConnections(&s.cfg, s.stats.rejected("connections").Inc, s.stats.rejected("evicted").Inc)
+	for _, reason := range []string{"bodies", "in_flight", "panic"} {
+		s.stats.rejected(reason) // from the start on, so that the first of them is a growth
+	}
 	s.other, s.origins = s.stats.route("other"), newOrigins(cfg.Origins)
 	if err := s.prepareData(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)

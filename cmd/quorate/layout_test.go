@@ -35,6 +35,7 @@ const (
 var layers = map[string]int{
 	"cmd":            5,
 	"bench":          4,
+	"packaging":      4,
 	"engine":         3, // the package itself; its sub-packages are below
 	"engine/network": 3, // stands on the aggregator and on peers
 	"httpapi":        3,

@@ -83,6 +83,7 @@ func TestMetricsFormat(t *testing.T) {
 	if named < 100 {
 		t.Errorf("the documentation names %d metrics and flags only", named)
 	}
+	checkPackaged(t, families)
 }
 
 func checkFamily(t *testing.T, name string, f *dto.MetricFamily) {
