@@ -39,8 +39,9 @@ type Config struct {
 	// Version counts the rules that rows are made by. Rows of another version are
 	// served if it is at least Reads, and made again: see [Chain.Rebuild].
 	Version, Reads uint16
-	// Burned is the oldest version whose rows have what was burned.
-	Burned uint16
+	// Burned is the oldest version whose rows have what was burned, Supplied the oldest
+	// one whose rows have what is locked and what was rewarded.
+	Burned, Supplied uint16
 	// Given is what the rows follow from beside the blocks. Rows of another one are
 	// served, and made again.
 	Given Given

@@ -161,6 +161,9 @@ func (o *Overlay) putOutput(u *Output, before *OutputState) error {
 	if u.State == Spent && u.Known && u.Place.Height > 0 { // made by a transaction that stands there
 		o.Put(o.Key(store.PrimarySpent).Place(u.Place).U32(u.Index).Bytes(u.TxID[:4]), b)
 	}
+	if err := o.lock(u, before); err != nil {
+		return err
+	}
 	for i := range u.Addresses {
 		if before != nil {
 			o.Delete(addressOutput(o.Space, &u.Addresses[i], *before, u))

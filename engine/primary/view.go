@@ -25,8 +25,9 @@ type View struct {
 	snap    *store.Snapshot
 	cur     *cursor
 	spent   [2]spentWalk // descending and ascending
-	// burned: the rows have what was burned.
-	burned bool
+	// burned: the rows have what was burned; supplied: what is locked, and what was
+	// rewarded.
+	burned, supplied bool
 	// read counts the rows that were looked at, seeks the places that were looked for.
 	read, seeks int
 }
@@ -50,7 +51,9 @@ func (c *Chain) View(kind Kind) (*View, error) {
 		s.Close()
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	return &View{Space: space, kind: kind, version: at.version, snap: s, cur: cur, burned: at.version >= c.cfg.Burned}, nil
+	v := &View{Space: space, kind: kind, version: at.version, snap: s, cur: cur}
+	v.burned, v.supplied = at.version >= c.cfg.Burned, at.version >= c.cfg.Supplied
+	return v, nil
 }
 
 // Close ends the view. Further calls do nothing.

@@ -14,12 +14,13 @@ import (
 // has, or what is in them, adds one. Rows of versions from reads on are served until they
 // are made again.
 const (
-	version = 6
+	version = 7
 	// wholeLists is the version from which on stakers are in lists of any status, from
 	// which none is ever taken away.
 	wholeLists = 5
 	reads      = 1 // without the points of validator sets, which are not read of it
 	burned     = 6 // rows from it on have what was burned
+	supplied   = 7 // and what is locked and was rewarded
 )
 
 // Config says what network's P-Chain it is.
@@ -48,7 +49,7 @@ func Open(db *store.DB, cfg Config) (*Chain, error) {
 		given.Genesis = cfg.Genesis.ID
 	}
 	c, err := primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: reads, Burned: burned, Given: given,
+		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Given: given,
 		Machine: func() primary.Machine { return &machine{cfg: &cfg} },
 	})
 	if err != nil {

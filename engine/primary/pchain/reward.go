@@ -112,6 +112,9 @@ func (p *payment) pay(kind primary.RewardKind, amount uint64, to *utxo.Owners, o
 		return err
 	}
 	p.x.row.Made = append(p.x.row.Made, ref.ID())
+	if err := p.x.m.rows.Add(p.x.m.rows.Key(store.PlatformRewarded).ID(of.asset), amount); err != nil {
+		return err
+	}
 	p.x.m.putReward(&primary.Reward{
 		Kind: kind, Owners: *to, TxID: of.TxID, RewardTx: p.x.tx.ID, Node: of.Node, Subnet: of.Subnet, Staked: of.Weight,
 		Start: of.Start, End: of.End, Asset: of.asset, Amount: amount, Ref: ref, Height: p.x.row.Height, Time: p.x.row.Time,

@@ -10,9 +10,10 @@ import (
 // version counts the rules of the rows, and reads is the oldest one whose rows can be
 // served while they are made again.
 const (
-	version = 3
-	reads   = 1
-	burned  = 3 // rows from it on have what was burned
+	version  = 4
+	reads    = 1
+	burned   = 3 // rows from it on have what was burned
+	supplied = 4 // and what is locked
 )
 
 // OpenVertices returns the rows of a network's vertices. Genesis is what the P-Chain's
@@ -20,7 +21,7 @@ const (
 // made are not.
 func OpenVertices(db *store.DB, network uint32, genesis []byte) (*primary.Chain, error) {
 	return primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(network, primary.XVertices), Version: version, Reads: reads, Burned: burned, Given: given(genesis),
+		ID: primary.RowsID(network, primary.XVertices), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Given: given(genesis),
 		Machine: func() primary.Machine { return &machine{genesis: genesis} },
 	})
 }
@@ -37,7 +38,7 @@ func OpenBlocks(db *store.DB, network uint32, genesis []byte, vertices *primary.
 		return vertices.Space(), any, nil
 	}
 	return primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(network, primary.XChain), Version: version, Reads: reads, Burned: burned, Given: given(genesis),
+		ID: primary.RowsID(network, primary.XChain), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Given: given(genesis),
 		Machine: func() primary.Machine { return &machine{genesis: genesis, vertices: before} },
 	})
 }

@@ -287,3 +287,12 @@ func (v *View) BurnedDays(asset chain.ID, before uint64, take func(*primary.Burn
 	}
 	return primary.BurnedDays(of, asset, before, take)
 }
+
+// Locked does what [primary.View.Locked] does: blocks have the outputs of the vertices
+// before them.
+func (v *View) Locked(asset chain.ID, after uint64) (sum uint64, known bool, err error) {
+	if v.blocks != nil {
+		return v.blocks.Locked(asset, after)
+	}
+	return v.vertices.Locked(asset, after)
+}

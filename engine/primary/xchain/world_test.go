@@ -42,7 +42,9 @@ func (w *world) owners() utxo.Owners {
 }
 
 func (w *world) amount(asset chain.ID) utxo.Output {
-	return utxo.Output{Asset: asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: 1 + w.rnd.Uint64N(1000), Owners: w.owners()}}
+	owners := w.owners()
+	owners.Locktime = uint64(len(w.txs)%5) * 400 // 1000 is the time of the first block
+	return utxo.Output{Asset: asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: 1 + w.rnd.Uint64N(1000), Owners: owners}}
 }
 
 // seal returns the transaction with its ID.

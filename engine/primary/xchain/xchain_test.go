@@ -118,6 +118,17 @@ func (w *world) check(v *View) {
 			got = d.Total
 			return false
 		})
+		for _, at := range []uint64{0, 399, 400, 1200, 1600} {
+			want := uint64(0)
+			for _, u := range w.unspent {
+				if u.Asset == id && u.Kind == utxo.TransferOutput && u.Locktime > at {
+					want += u.Amount
+				}
+			}
+			if locked, known, err := v.Locked(id, at); locked != want || !known || err != nil {
+				w.t.Errorf("asset %s: %d locked at %d, want %d: %v, %v", id, locked, at, want, known, err)
+			}
+		}
 		if want := w.burned[id]; !known || err != nil || got != want {
 			w.t.Errorf("asset %s: %d burned, want %d: %v, %v", id, got, want, known, err)
 		}

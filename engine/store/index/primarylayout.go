@@ -265,6 +265,6 @@ const (
 	PrimarySpent = 0x66
 
 	// PrimaryEnd is above all tables of the primary network, of which those from 0x67 and
-	// from 0x77 on are free.
+	// from 0x79 on are free.
 	PrimaryEnd = 0x80
 )
