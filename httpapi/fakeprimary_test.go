@@ -367,6 +367,17 @@ func (r *fakeRows) BurnedDays(_ chain.ID, before uint64, take func(*primary.Burn
 	})
 }
 
+// Locked has 7.5 AVAX for each number of the chain.
+func (r *fakeRows) Locked(chain.ID, uint64) (uint64, bool, error) {
+	return 75e8 * uint64(r.kind), !r.n.oldRows, r.n.broken
+}
+
+func (r *fakeRows) Rewarded(chain.ID) (uint64, bool, error) { return 5e9 + 1, !r.n.oldRows, r.n.broken }
+
+func (r *fakeRows) GenesisSupply() (all, unlocked uint64, known bool) {
+	return 720_000_000e9, 360_000_000e9, !r.n.inexact
+}
+
 // FeeDays has, on 40 days, as much as Days has validators, of who has an ID as many more as
 // its first byte says.
 func (r *fakeRows) FeeDays(f *pchain.FeeFilter, before uint64, take func(*pchain.FeeDay) bool) error {

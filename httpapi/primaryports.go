@@ -70,6 +70,9 @@ type PrimaryView interface {
 	// BurnedDays hands over what transactions have burned of an asset by days, as Days
 	// does sums over stakers; known is false where the rows do not have it.
 	BurnedDays(asset chain.ID, before uint64, take func(*primary.BurnedDay) bool) (known bool, err error)
+	// Locked returns the amount of an asset in outputs that are locked beyond a time, in Unix
+	// seconds; known is as for BurnedDays.
+	Locked(asset chain.ID, after uint64) (amount uint64, known bool, err error)
 	Outputs(addresses []address.Address, states []primary.OutputState, p primary.Page, take func(*primary.Output) (primary.Result, error)) (primary.Position, error)
 	Close()
 }
@@ -99,6 +102,11 @@ type PlatformView interface {
 	// Days hands over sums over the stakers of a subnet at the end of each day, the newest
 	// first, from the day before a time on; zero is now.
 	Days(subnet chain.ID, before uint64, take func(time uint64, s pchain.Sums) bool) error
+	// Rewarded returns what was paid as rewards in an asset; known is as for BurnedDays.
+	Rewarded(asset chain.ID) (amount uint64, known bool, err error)
+	// GenesisSupply returns the AVAX that the network started with, and the part of it
+	// that is not locked at the chain's time; known is false without the genesis.
+	GenesisSupply() (all, unlocked uint64, known bool)
 	// FeeDays hands over what validators of L1s have paid, in the same way.
 	FeeDays(f *pchain.FeeFilter, before uint64, take func(*pchain.FeeDay) bool) error
 }

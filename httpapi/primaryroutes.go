@@ -17,7 +17,7 @@ const (
 // primaryRoutes are what is served of the P-, X- and C-Chain as those of the primary
 // network.
 func primaryRoutes() []Route {
-	return slices.Concat(contractRoutes(), platformRoutes(), fundsRoutes(), stakingRoutes(), feeRoutes())
+	return slices.Concat(contractRoutes(), platformRoutes(), fundsRoutes(), stakingRoutes(), feeRoutes(), []Route{supplyRoute()})
 }
 
 // contractRoutes are those of the documented API.

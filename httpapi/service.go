@@ -101,8 +101,7 @@ func (c *call) wanted(info *view.ChainInfo) bool {
 // of a [Route].
 type leftOut struct{ pattern, reason string }
 
-// leftOuts returns the calls that are about the vendor's own accounts and coins, and
-// those whose figures are not reckoned here.
+// leftOuts returns the calls that are about the vendor's own accounts and coins.
 func leftOuts() []leftOut {
 	const accounts = "it is about the accounts of the public service's customers, which are not here"
 	return []leftOut{
@@ -112,8 +111,6 @@ func leftOuts() []leftOut {
 		{"/v1/subnetRpcUsageMetrics", accounts},
 		{"/v2/lookingGlass/compositeQuery", "it is a search over data of the public service alone"},
 		{"/v2/chains/43114/btcb/bridged:getAddresses", "it is about a bridge that the public service keeps a list of"},
-		{"/v1/avax/supply", "not all of it follows from what nodes tell; blocks of the P-Chain say the supply, and " +
-			"/v1/networks/{network} what is staked"},
 	}
 }
 
