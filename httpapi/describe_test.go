@@ -19,6 +19,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/operation"
+	"quorate/engine/primary"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/shape"
 )
@@ -222,6 +223,7 @@ func wholeServer(t testing.TB, cfg Config) *Server {
 	one.mine(t, 1_700_000_000, 3)
 	one.warp[evm.Hash{31: 2}] = [][]byte{unhex(t, warpHex)}
 	one.sampleICM()
+	one.alias = samplePrimary().chains[primary.CChain].id.String()
 	ops := newFakeOperations()
 	at := time.Unix(1_700_000_000, 0)
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Created: at, Updated: at, Size: 3}

@@ -19,7 +19,7 @@ import (
 // parameter it is that of mainnet if that is followed, and of the test network otherwise.
 func supplyRoute() Route {
 	return Route{
-		Method: fasthttp.MethodGet, Pattern: "/v1/avax/supply", Units: unitsLarge,
+		Method: fasthttp.MethodGet, Pattern: "/v1/avax/supply", Units: unitsMedium,
 		Doc: "returns the supply of AVAX, and what it follows from",
 		id:  123, query: []param{paramNetwork},
 		needs: needsPrimary, answer: shape.Supply{}, make: onPrimary(onPlatform, nil, (*primaryCall).supply),

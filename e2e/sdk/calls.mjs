@@ -440,6 +440,7 @@ export function primaryCalls(f) {
       { ...other("utxos.listByAddresses", "utxos", { blockchainId, addresses, pageSize: 10, includeSpent: true }), empty: true },
     ]),
     other("getNetworkDetails", undefined, {}),
+    { endpoint: "primary", name: "avaxSupply.get", request: undefined, only: "chainkit" },
     other("listBlockchains", "blockchains", { pageSize: 2 }),
     ...["active", "pending", "completed", "removed"].map((validationStatus) =>
       ({ ...other("listValidators", "validators", { validationStatus, pageSize: 10 }), empty: validationStatus !== "active" })),
