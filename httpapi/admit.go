@@ -43,7 +43,8 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 		func(name string) []byte { return limit.Header(&ctx.Request.Header, name) },
 		remoteAddr(ctx),
 		limit.Route{
-			Pattern: r.Pattern, Public: r.Key == KeyNever, Probe: r.Probe,
+			// An operator's browser has no key; who reaches that listener needs none.
+			Pattern: r.Pattern, Public: r.Key == KeyNever || r.page && p.scope == ForOperators, Probe: r.Probe,
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
 	if d.Limited {

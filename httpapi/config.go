@@ -81,7 +81,7 @@ type Config struct {
 	// knows. Nil: of none.
 	Signed func(id chain.ID) bool
 	// OwnHost reports whether a host, with or without port, is a name of this server:
-	// operators' pages answer to no other. Nil: all are.
+	// pages show nothing of the operator's under any other. Nil: all are.
 	OwnHost func(host []byte) bool
 	// Pages says what browsers see, its API and log apart; nil: there are no pages.
 	Pages *ui.Config

@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"strings"
@@ -11,7 +13,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/httpapi/deflate"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/ui"
 )
@@ -89,10 +90,25 @@ func (s *Server) packAssets() (map[string]*asset, error) {
 		sum := sha256.Sum256(f.Body)
 		byName[f.Name] = &asset{
 			Asset: f, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`, // weak, since the packed forms have the same
-			gzip: deflate.AppendGzip(nil, f.Body), zstd: s.packers.zstd.EncodeAll(f.Body, nil),
+			zstd: s.packers.zstd.EncodeAll(f.Body, nil),
+		}
+		if byName[f.Name].gzip, err = squeeze(f.Body); err != nil {
+			return nil, fmt.Errorf("asset %s: %w", f.Name, err)
 		}
 	}
 	return byName, nil
+}
+
+// squeeze packs what is packed once and sent often.
+func squeeze(body []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(body)
+	err = errors.Join(err, w.Close())
+	return b.Bytes(), err
 }
 
 // assetCaching lets a file be kept for a year: another content has another name.

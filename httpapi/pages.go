@@ -164,7 +164,7 @@ func (p *pages) handler(page *ui.Page) handler {
 // a name that is not this server's: whoever can point a name at this machine would make
 // his page one of ours.
 func (p *pages) foreign(ctx *fasthttp.RequestCtx, page *ui.Page) *failure {
-	if page.Operator && p.s.cfg.OwnHost != nil && !p.s.cfg.OwnHost(ctx.Host()) {
+	if page.Operator && !p.known(ctx) {
 		return &failure{status: fasthttp.StatusForbidden, message: "operators' pages are not served under this name: use an IP address or localhost, " +
 			"or name it in --http-allowed-hosts"}
 	}
@@ -177,6 +177,11 @@ func (p *pages) foreign(ctx *fasthttp.RequestCtx, page *ui.Page) *failure {
 		return &failure{status: fasthttp.StatusForbidden, message: "the form was sent by a page of another site"}
 	}
 	return nil
+}
+
+// known reports whether the client asks for a name of this server.
+func (p *pages) known(ctx *fasthttp.RequestCtx) bool {
+	return p.s.cfg.OwnHost == nil || p.s.cfg.OwnHost(ctx.Host())
 }
 
 func (p *pages) send(ctx *fasthttp.RequestCtx, out *ui.Output) {
@@ -208,7 +213,7 @@ func (p *pages) input(ctx *fasthttp.RequestCtx, q *params) ui.Input {
 	prefix := p.s.pathPrefix(ctx)
 	return ui.Input{
 		Path: string(ctx.URI().PathOriginal()), Prefix: prefix, Base: p.s.address(ctx) + prefix,
-		Operator: q.scope.serves(Operator),
+		Operator: q.scope.serves(Operator) && p.known(ctx),
 		Param:    func(name string) string { return string(q.get(name)) },
 		Query:    func(name string) string { return string(ctx.QueryArgs().Peek(name)) },
 	}
