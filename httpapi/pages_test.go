@@ -19,6 +19,8 @@ import (
 // someOperator stands for what operators see; nothing of it is asked for here.
 type someOperator struct{ ui.Operator }
 
+func (someOperator) Ops() ui.Ops { return nil }
+
 // pageServer serves everything, with the pages of a mode.
 func pageServer(t testing.TB, cfg Config, mode ui.Mode) *Server {
 	t.Helper()
