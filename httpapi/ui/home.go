@@ -36,7 +36,7 @@ type home struct {
 	ChainsError *Error
 	Blocks      []homeBlock
 	Txs         []homeTx
-	Operator    bool
+	Panels      []operatorPanel // of operators alone
 	Try         tryIt
 }
 
@@ -128,7 +128,7 @@ type listedChain struct {
 }
 
 func (s *Site) serveHome(r *Request) error {
-	data := home{Version: s.cfg.Version, Operator: r.Operator(), Health: homeHealthOf(r), Try: tryIt{Base: r.Base()}}
+	data := home{Version: s.cfg.Version, Panels: r.panels(), Health: homeHealthOf(r), Try: tryIt{Base: r.Base()}}
 	var list struct{ Chains []listedChain }
 	if err := r.Get("/v1/chains", &list); err != nil && !errors.As(err, &data.ChainsError) {
 		return err

@@ -364,3 +364,13 @@ func FuzzTakeApart(f *testing.F) {
 		}
 	})
 }
+
+// TestPanels: operators see the signing on the first page, others do not.
+func TestPanels(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, Config{API: fakeAPI{"/v1/chains": `{"chains":[]}`}, Operator: newFakeOperator(t)})
+	page(t, visit(t, s, "/", true), 200, "Signing on Network 12345", "90.00%", "0.50", "40 ms", "/validators?network=12345&amp;subnet=1111")
+	if text := page(t, visit(t, s, "/", false), 200); strings.Contains(text, "Signing on") {
+		t.Error("clients see the signing")
+	}
+}

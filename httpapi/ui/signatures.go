@@ -146,6 +146,9 @@ func (s *Site) signatureRow(o Signature) signatureRow {
 	}
 	if row.OK && o.Ahead {
 		row.HowText = "signed ahead"
+		if o.How == "reused" {
+			row.HowText += ", reused"
+		}
 	}
 	if !row.OK {
 		row.HowText = cmp.Or(failureTexts[o.Failure], "failed")

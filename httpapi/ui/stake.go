@@ -104,6 +104,7 @@ type validatorRow struct {
 	*ValidatorNode
 	Weight      uint64
 	Share       stakeShare
+	StakeText   string
 	Shared      int // other nodes with its key
 	Underfunded bool
 	Quarantined bool

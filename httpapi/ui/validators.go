@@ -85,7 +85,7 @@ func (d *validators) rows(r *Request) map[chain.NodeID]bool {
 			n := &e.Nodes[k]
 			row := validatorRow{
 				ValidatorNode: n, Weight: e.Weight, Share: shareOf(e.Weight, d.Set.Total), Shared: len(e.Nodes) - 1, Underfunded: e.Underfunded,
-				Quarantined: now.Before(n.QuarantinedUntil), P50Text: milliseconds(n.P50), P99Text: milliseconds(n.P99), place: len(d.Rows),
+				StakeText: stakeText(e.Weight, d.Set.Subnet), Quarantined: now.Before(n.QuarantinedUntil), P50Text: milliseconds(n.P50), P99Text: milliseconds(n.P99), place: len(d.Rows),
 			}
 			if !n.Connected && n.AwayFor > 0 {
 				row.AwayText = since(n.AwayFor)
@@ -119,4 +119,13 @@ func (v *validatorRow) FaultText() string {
 		return "the point at infinity"
 	}
 	return v.Fault
+}
+
+// stakeText returns a weight in words: on the primary network it is AVAX, elsewhere what
+// the subnet makes of it.
+func stakeText(weight uint64, subnet chain.ID) string {
+	if subnet == chain.PrimaryNetworkID {
+		return amount(weight, 9) + " AVAX"
+	}
+	return "weight " + number(weight)
 }
