@@ -11,11 +11,11 @@ func (s *Site) blockPages() []Page {
 
 // blockPage is what the page of a block shows.
 type blockPage struct {
-	Chain          *evmChain
-	Block          evmBlock
-	Previous, Next string // numbers, empty if there is no such block
-	Txs            []evmTx
-	TxsRefused     *Error
+	Chain        *evmChain
+	Block        evmBlock
+	Older, Newer string // the neighbours by number, empty if there is none
+	Txs          []evmTx
+	TxsRefused   *Error
 	pager
 }
 
@@ -34,10 +34,10 @@ func serveBlock(r *Request) error {
 	}
 	if n, err := strconv.ParseUint(p.Block.BlockNumber, 10, 64); err == nil {
 		if n > 0 {
-			p.Previous = strconv.FormatUint(n-1, 10)
+			p.Older = strconv.FormatUint(n-1, 10)
 		}
 		if len(latest.Blocks) > 0 && above(latest.Blocks[0].BlockNumber, p.Block.BlockNumber) {
-			p.Next = strconv.FormatUint(n+1, 10)
+			p.Newer = strconv.FormatUint(n+1, 10)
 		}
 	}
 	var txs txList
@@ -46,7 +46,7 @@ func serveBlock(r *Request) error {
 		return err
 	}
 	p.Txs, p.pager = txs.Transactions, r.pager(txs.NextPageToken)
-	return r.Render("block", "Block "+number(p.Block.BlockNumber)+" of "+c.ChainName, &p)
+	return r.Render("block", "Block "+number(p.Block.BlockNumber)+" of "+c.Title(), &p)
 }
 
 // above reports whether a is the larger one of two whole numbers.

@@ -76,7 +76,7 @@ func serveChain(r *Request) error {
 	if p.Activity, err = r.metricPlot(c, metricOf("txCount"), span{Interval: "day", Points: 60}); err != nil {
 		return err
 	}
-	return r.Render("chain", c.ChainName, &p)
+	return r.Render("chain", c.Title(), &p)
 }
 
 // listPage is a list of a chain's blocks or transactions.
@@ -100,7 +100,7 @@ func serveBlocks(r *Request) error {
 	if err := r.Get(r.listed(c.chainPath("blocks"), allRows), &list); err != nil {
 		return err
 	}
-	return r.Render("blocks", "Blocks of "+c.ChainName, &listPage{Chain: c, Blocks: list.Blocks, pager: r.pager(list.NextPageToken)})
+	return r.Render("blocks", "Blocks of "+c.Title(), &listPage{Chain: c, Blocks: list.Blocks, pager: r.pager(list.NextPageToken)})
 }
 
 func serveTxs(r *Request) error {
@@ -117,7 +117,7 @@ func serveTxs(r *Request) error {
 		return err
 	}
 	p.Txs, p.pager = list.Transactions, r.pager(list.NextPageToken, "status")
-	return r.Render("txs", "Transactions of "+c.ChainName, &p)
+	return r.Render("txs", "Transactions of "+c.Title(), &p)
 }
 
 // txList is a page of transactions.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"quorate/httpapi/ui/plain"
 )
 
 // What the API answers about EVM chains, as far as pages show it. Members that may be
@@ -40,6 +42,9 @@ func (c evmChain) Network() string {
 	}
 	return "mainnet"
 }
+
+// Title returns the chain's name as it stands in a page's title.
+func (c evmChain) Title() string { return plain.Text(c.ChainName, 40) }
 
 // money is a price or what something is worth.
 type money struct {

@@ -1,5 +1,7 @@
 package ui
 
+import "strings"
+
 func (s *Site) icmPages() []Page {
 	return []Page{
 		{Pattern: "/icm", Units: 40, Serve: serveICMs},
@@ -67,6 +69,14 @@ func (m icmMessage) State() map[string]any {
 	return map[string]any{"Kind": kind, "Text": words}
 }
 
+// SignPath returns where the API answers the signed message, empty if that is not known.
+func (m icmMessage) SignPath() string {
+	if m.Signature == nil || !strings.HasPrefix(m.Signature.SignedMessagePath, "/v1/") {
+		return ""
+	}
+	return m.Signature.SignedMessagePath
+}
+
 // icmsPage is a list of messages, of a chain or of all.
 type icmsPage struct {
 	Chain          *evmChain // nil: of all chains
@@ -89,7 +99,7 @@ func serveICMs(r *Request) (err error) {
 		if p.Chain, err = r.chain(); err != nil {
 			return err
 		}
-		title, blockchain = title+" of "+p.Chain.ChainName, p.Chain.PlatformChainID
+		title, blockchain = title+" of "+p.Chain.Title(), p.Chain.PlatformChainID
 	}
 	next, err := listOf(r, &p.Refused, r.listed("/v1/icm/messages", allRows, "blockchainId", blockchain), "messages", &p.Messages)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"quorate/httpapi/ui/plain"
 )
 
 // layout is what templates/layout.html shows around a page.
@@ -107,6 +109,9 @@ func functions(prefix string) (template.FuncMap, error) {
 	return funcs, nil
 }
 
+// shownText bounds what is shown of a text that should have been a number or an ID.
+const shownText = 100
+
 // short leaves out the middle of long hex and of IDs.
 func short(v any) string {
 	s := fmt.Sprint(v)
@@ -116,7 +121,7 @@ func short(v any) string {
 	}
 	for i := range len(s) { // what is not plain is left alone: cutting would break it
 		if s[i] < '!' || s[i] > '~' {
-			return s
+			return plain.Text(s, shownText)
 		}
 	}
 	if kind, id, ok := strings.Cut(s, "-"); ok && len(kind) <= 8 && len(id) > head+tail {
@@ -135,7 +140,7 @@ func number(v any) string {
 	}
 	whole, frac, hasFrac := strings.Cut(s, ".")
 	if !digits(whole) || hasFrac && !digits(frac) {
-		return sign + s
+		return plain.Text(sign+s, shownText)
 	}
 	var b strings.Builder
 	b.WriteString(sign)

@@ -102,7 +102,7 @@ func serveMetric(r *Request) error {
 	}
 	p.Cut = p.Plot.More && s.Points == maxPoints
 	p.links(r, &m, s)
-	return r.Render("metric", m.Title+" of "+c.ChainName, &p)
+	return r.Render("metric", m.Title+" of "+c.Title(), &p)
 }
 
 // links makes the links to other spans of the same metric.

@@ -93,6 +93,9 @@ func (m metricInfo) figure(v json.Number, decimals int) string {
 		}
 		return plain.Digits(digits)
 	}
+	if _, err := v.Float64(); err != nil {
+		return plain.Text(digits, 40)
+	}
 	return strconv.FormatFloat(m.value(v, decimals), 'g', 6, 64)
 }
 
@@ -260,7 +263,7 @@ func serveMetrics(r *Request) error {
 		}
 		p.Windows = append(p.Windows, w)
 	}
-	return r.Render("metrics", "Metrics of "+c.ChainName, &p)
+	return r.Render("metrics", "Metrics of "+c.Title(), &p)
 }
 
 // csvOf writes points as a table: when each begins, and the figure as the API has it.

@@ -31,7 +31,7 @@ type collectionPage struct {
 // nftHolders are those who hold tokens of a contract.
 type nftHolders struct {
 	Addresses                 []holder
-	TotalHolders, TotalTokens *int
+	TotalHolders, TotalTokens text // empty: not known
 	NextPageToken             string
 }
 

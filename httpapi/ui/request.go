@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"quorate/httpapi/ui/plain"
 )
 
 // Input is what a page may know of its request.
@@ -188,7 +190,7 @@ func (r *Request) Render(name, title string, data any) error {
 	if err != nil {
 		return err
 	}
-	r.out.Status, r.out.HTML = http.StatusOK, b.Bytes()
+	r.out.Status, r.out.HTML = http.StatusOK, plain.Page(b.Bytes())
 	return nil
 }
 

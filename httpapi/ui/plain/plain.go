@@ -51,6 +51,33 @@ func Text(s string, limit int) string {
 	return b.String()
 }
 
+// Page replaces in a whole page each character that [Text] would replace, but for line
+// ends and tabs: the last line of defence, for what was shown without being cleaned. It
+// returns the page itself if there is nothing to replace.
+func Page(page []byte) []byte {
+	out, done := page, 0
+	for i := 0; i < len(page); {
+		r, size := rune(page[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRune(page[i:])
+		}
+		i += size
+		bad := r == utf8.RuneError && size == 1 || (r < ' ' || r >= 0x7f) && deceives(r) && r != '\n' && r != '\t' && r != '\r'
+		if !bad {
+			continue
+		}
+		if done == 0 {
+			out = make([]byte, 0, len(page)+64)
+		}
+		out = utf8.AppendRune(append(out, page[done:i-size]...), hidden)
+		done = i
+	}
+	if done == 0 {
+		return page
+	}
+	return append(out, page[done:]...)
+}
+
 // deceives reports whether a character shows nothing of its own or changes how others
 // are shown.
 func deceives(r rune) bool {

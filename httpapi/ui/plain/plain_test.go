@@ -51,6 +51,22 @@ func TestTextIsBounded(t *testing.T) {
 	}
 }
 
+// TestPage: of a page only what deceives is replaced.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "", "<p>\r\n\tplain…\u202f1</p>": "<p>\r\n\tplain…\u202f1</p>",
+		"a\u202eb\x00c\u200bd": "a�b�c�d", "\u2066": "�", "x\xff": "x�", "�": "�", "\x1b[2J\x7f": "�[2J�",
+	} {
+		if got := string(Page([]byte(in))); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+	if clean := []byte("<p>nothing to do…</p>"); &Page(clean)[0] != &clean[0] {
+		t.Error("a clean page is copied")
+	}
+}
+
 func TestDigits(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
