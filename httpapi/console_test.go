@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/limit"
 	"quorate/httpapi/openapi"
 )
 
@@ -177,5 +178,20 @@ func TestConsoleSDKMethods(t *testing.T) {
 		if can[op] != nil && methods[op] == nil {
 			t.Errorf("%s has no method", op)
 		}
+	}
+}
+
+// TestConsoleWithKeys: where the server asks for keys, whoever has none reads what there is
+// to ask for, and no data.
+func TestConsoleWithKeys(t *testing.T) {
+	t.Parallel()
+	s := pagesOf(t, Config{Limits: newLimiter(t, limit.Config{NoLimit: true, RequireKey: true})}, sampleChain())
+	if resp := browse(s, "/api"); resp.StatusCode() != fasthttp.StatusOK {
+		t.Errorf("/api: %d", resp.StatusCode())
+	}
+	resp := browse(s, "/api/getV1ChainsTransactionsByTxHash")
+	text := readable(resp.Body())
+	if resp.StatusCode() != fasthttp.StatusOK || !strings.Contains(text, "not looked up, since the server asks for an API key") || !strings.Contains(text, "Still needed: chainId, txHash") {
+		t.Errorf("%d %s", resp.StatusCode(), text)
 	}
 }

@@ -39,7 +39,7 @@ func (s *Server) newPages() (*pages, error) {
 		return p, nil
 	}
 	cfg := *s.cfg.Pages
-	cfg.API, cfg.Log = inProcess{s}, s.log
+	cfg.API, cfg.Log, cfg.KeysRequired = inProcess{s}, s.log, s.cfg.Limits.RequiresKey()
 	if cfg.Mode == ui.Off {
 		return p, nil
 	}

@@ -1,6 +1,6 @@
-// Runs every JavaScript snippet of the console at /api as it is shown, filled in with what
-// the server has, and compares each request with that of the page. Prints a line of JSON for
-// each snippet.
+// Runs every snippet of the console at /api as it is shown, filled in with what the server
+// has, and compares each request with that of the page. Prints a line of JSON for each
+// snippet. Programs in Go are checked elsewhere, and of curl only what a shell makes of it.
 //
 //   node snippets.mjs SERVER_URL
 //
@@ -8,6 +8,8 @@
 // streams, end here: what matters is what would be sent.
 //
 // Exit codes: 0 all was well, 1 a snippet failed, 2 wrong usage.
+import { execFileSync } from "node:child_process";
+
 const [server] = process.argv.slice(2);
 if (!server) {
   console.error("usage: node snippets.mjs SERVER_URL");
@@ -62,6 +64,20 @@ async function run(code, sends, defaults) {
   return { requests, status, error };
 }
 
+// shell returns the request that curl would make, as a shell reads the line.
+function shell(line, defaults) {
+  const out = execFileSync("sh", ["-c", `curl() { for a; do printf '%s\\0' "$a"; done; }\n${line}`], { encoding: "utf8" });
+  const words = out.split("\0").slice(0, -1);
+  let method, url, body;
+  for (let i = 0; i < words.length; i++) {
+    if (words[i] === "-X") method = words[++i];
+    else if (words[i] === "-d") body = words[++i];
+    else if (words[i] === "-H") i++;
+    else if (words[i] !== "-N") url = words[i];
+  }
+  return canonical(method ?? (body === undefined ? "GET" : "POST"), url, body, defaults);
+}
+
 const document = await (await realFetch(server + "/openapi.json")).json();
 for (const [path, methods] of Object.entries(document.paths)) {
   for (const [method, operation] of Object.entries(methods)) {
@@ -80,7 +96,12 @@ for (const [path, methods] of Object.entries(document.paths)) {
     const wanted = canonical(method.toUpperCase(), server + shown, body, defaults);
     const sends = method === "get" && !missing && !streams;
     for (const [, name, text] of html.matchAll(/<pre[^>]* data-snippet="([^"]+)">([\s\S]*?)<\/pre>/g)) {
-      if (name === "curl" || name === "Go") continue;
+      if (name === "Go") continue;
+      if (name === "curl") {
+        const got = shell(plain(text), defaults);
+        print({ operation: operation.operationId, snippet: name, ...(got === wanted ? {} : { error: `requests ${got}, the page says ${wanted}` }) });
+        continue;
+      }
       const { requests, status, error } = await run(plain(text), sends, defaults);
       const line = { operation: operation.operationId, snippet: name, status, missing };
       if (requests.length === 0) line.error = `no request: ${error}`;

@@ -246,6 +246,10 @@ func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, rout
 	return l.take(Client{addr: l.client(header, remote)}, now, units, route.Probe)
 }
 
+// RequiresKey reports whether requests without a key are refused. A nil Limiter refuses
+// none.
+func (l *Limiter) RequiresKey() bool { return l != nil && l.cfg.RequireKey }
+
 // Charge takes units for what follows on a request that was admitted. False means
 // that there are too few; after wait there would be enough. A nil Limiter has no
 // rates.

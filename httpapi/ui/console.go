@@ -5,7 +5,7 @@ func (s *Site) consolePages() []Page {
 	docs := &apiDocuments{}
 	return []Page{
 		{Pattern: "/api", Units: 1, Open: true, Serve: docs.serveConsole},
-		{Pattern: "/api/{operation}", Units: 20, Serve: docs.serveOperation},
+		{Pattern: "/api/{operation}", Units: 20, Open: true, Serve: docs.serveOperation},
 	}
 }
 

@@ -64,6 +64,7 @@ func servePrimary(r *Request, show func(n *primaryNet, v *primaryView) error) er
 		}
 	}
 	v.Tabs, v.Notices = n.tabs(), n.notices()
+	v.clean()
 	return r.Render("primary", v.Title, v)
 }
 

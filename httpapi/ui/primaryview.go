@@ -227,6 +227,36 @@ func (v *primaryView) addParts(list ...part) {
 	}
 }
 
+// clean takes from all text of a page what would deceive a reader, wherever it came from.
+func (v *primaryView) clean() {
+	const most = 700
+	v.Title, v.ID, v.Lead = plain.Text(v.Title, most), plain.Text(v.ID, most), plain.Text(v.Lead, most)
+	for i := range v.Figures {
+		f := &v.Figures[i]
+		f.Name, f.Value, f.Note = plain.Text(f.Name, most), plain.Text(f.Value, most), plain.Text(f.Note, most)
+	}
+	var cells func(list []cell)
+	cells = func(list []cell) {
+		for i := range list {
+			list[i].Text, list[i].Note = plain.Text(list[i].Text, most), plain.Text(list[i].Note, most)
+			cells(list[i].More)
+		}
+	}
+	for i := range v.Parts {
+		p := &v.Parts[i]
+		p.Title, p.Note, p.Absent = plain.Text(p.Title, most), plain.Text(p.Note, most), plain.Text(p.Absent, most)
+		for j := range p.Pairs {
+			cells(p.Pairs[j].Cells)
+		}
+		for _, row := range p.Rows {
+			cells(row)
+		}
+		for j := range p.Bars {
+			p.Bars[j].Value = plain.Text(p.Bars[j].Value, most)
+		}
+	}
+}
+
 // heads makes the heads of a table; those with a # before them are of numbers.
 func heads(names ...string) []head {
 	list := make([]head, len(names))

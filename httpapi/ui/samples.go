@@ -19,8 +19,15 @@ type sample struct{ value, known string }
 
 func newSamples(r *Request) *samples { return &samples{r: r, asked: map[string]sample{}} }
 
+// keyFirst is why nothing is looked up for whoever may have no key: browsers send none when
+// they open a page.
+const keyFirst = "not looked up, since the server asks for an API key"
+
 // once keeps what find returns under a name.
 func (s *samples) once(name string, find func() sample) sample {
+	if s.r.site.cfg.KeysRequired {
+		return sample{known: keyFirst}
+	}
 	if v, ok := s.asked[name]; ok {
 		return v
 	}

@@ -1,0 +1,99 @@
+package ui
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// hostile is what somebody might call a chain, an asset or a version.
+const hostile = "<script>alert(1)</script>\u202e\x00\"'`</code></pre>{{.}}javascript:alert(1)"
+
+// hostileAPI answers everything that pages of the primary network ask for with hostile text
+// wherever a stranger can write some.
+type hostileAPI struct{}
+
+func (hostileAPI) Get(path string, _ bool) Answer {
+	asset := map[string]any{"assetId": hostile, "name": hostile, "symbol": hostile, "denomination": 9, "type": "secp256k1", "amount": hostile}
+	out := map[string]any{"addresses": []string{hostile, "0x" + hostile}, "asset": asset, "utxoType": hostile, "payload": "0x" + hex.EncodeToString([]byte(hostile)),
+		"txHash": hostile, "consumingTxHash": hostile, "threshold": 2, "outputIndex": hostile, "platformLocktime": 1 << 40}
+	tx := map[string]any{"txHash": hostile, "txType": hostile, "memo": "0x" + hex.EncodeToString([]byte(hostile)), "blockNumber": hostile, "blockTimestamp": hostile,
+		"consumedUtxos": []any{out}, "emittedUtxos": []any{out}, "value": []any{asset, asset}, "nodeId": hostile, "subnetId": hostile, "rewardAddresses": []string{hostile},
+		"blockchainInfo": map[string]any{"chainName": hostile, "vmId": hostile}, "assetCreated": asset, "sourceChain": hostile,
+		"l1ValidatorManagerDetails": map[string]any{"blockchainId": hostile, "contractAddress": hostile}, "evmOutputs": []any{map[string]any{"toAddress": hostile, "asset": asset}}}
+	chain := map[string]any{"blockchainName": hostile, "blockchainId": hostile, "vmId": hostile, "subnetId": hostile, "evmChainId": 7}
+	all := map[string]any{
+		"validators": []any{map[string]any{"nodeId": hostile, "subnetId": hostile, "avalancheGoVersion": hostile, "validationStatus": hostile, "delegationFee": hostile,
+			"uptimePerformance": hostile, "weight": hostile, "blsCredentials": map[string]any{"publicKey": hostile}}},
+		"blocks":     []any{map[string]any{"blockNumber": hostile, "blockHash": hostile, "blockType": hostile, "proposerDetails": map[string]any{"proposerNodeId": hostile}}},
+		"delegators": []any{map[string]any{"txHash": hostile, "nodeId": hostile, "rewardAddresses": []string{hostile}, "delegationStatus": hostile}},
+		"subnets":    []any{map[string]any{"subnetId": hostile, "blockchains": []any{chain}}}, "subnetId": hostile, "isL1": true, "ownerAddresses": []string{hostile},
+		"blockchains": []any{chain}, "transactions": []any{tx}, "utxos": []any{out}, "balances": map[string]any{"unlocked": []any{asset}},
+		"historicalRewards": []any{map[string]any{"reward": asset, "rewardType": hostile, "nodeId": hostile, "addresses": []string{hostile}}},
+		"chains":            []any{map[string]any{"chainId": hostile, "platformChainId": hostile}}, "nextPageToken": hostile, "name": hostile, "symbol": hostile,
+		"validatorDetails": map[string]any{"stakingDistributionByVersion": []any{map[string]any{"version": hostile, "amountStaked": 1, "validatorCount": hostile}}, "totalAmountStaked": 2},
+	}
+	if strings.Contains(path, "/transactions/") {
+		all = tx
+	}
+	if strings.Contains(path, "l1Validators") {
+		body, _ := json.Marshal(map[string]any{"message": hostile})
+		return Answer{Status: http.StatusServiceUnavailable, Body: body, Gaps: hostile, Indexed: hostile, Height: hostile}
+	}
+	body, _ := json.Marshal(all)
+	return Answer{Status: http.StatusOK, Body: body}
+}
+
+// TestPrimaryHostile: nothing that strangers write becomes anything but text, and no page
+// fails because of it.
+func TestPrimaryHostile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, Config{API: hostileAPI{}})
+	for _, path := range []string{
+		"/primary", "/primary/validators", "/primary/validator/x", "/primary/delegations", "/primary/subnets", "/primary/subnet/x", "/primary/blockchains",
+		"/primary/address/x", "/primary/asset/x", "/primary/vertices", "/primary/p", "/primary/x", "/primary/c", "/primary/p/block/1", "/primary/p/tx/x", "/primary/x/tx/x",
+	} {
+		out := visit(t, s, path, false)
+		body := string(out.HTML)
+		if out.Status != http.StatusOK {
+			t.Errorf("%s: %d", path, out.Status)
+		}
+		for _, bad := range []string{"<script>alert", "</code></pre>{{", "\u202e", "\x00", `href="javascript:`, "ZgotmplZ"} {
+			if strings.Contains(body, bad) {
+				t.Errorf("%s has %q", path, bad)
+			}
+		}
+		if strings.Count(body, "<html") != 1 || !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
+			t.Errorf("%s is cut off", path)
+		}
+	}
+}
+
+// TestPrimaryAmounts: amounts of nAVAX are shown to the last digit, however large.
+func TestPrimaryAmounts(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[text]string{"1": "0.000000001", "720000000000000001": "720,000,000.000000001", "1000000000": "1", "0": "0", "": "unknown"} {
+		got := strings.NewReplacer("\u202f", ",", " AVAX", "").Replace(navax(in).Text)
+		if got != want {
+			t.Errorf("%q is %q, not %q", in, got, want)
+		}
+	}
+}
+
+// TestSnippetsHostile: a value ends no string in any language.
+func TestSnippetsHostile(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{`a'b`: `'a'\''b'`, "$(x)`y`": "'$(x)`y`'"} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("shell: %s, not %s", got, want)
+		}
+	}
+	for _, in := range []string{`"; alert(1); "`, "a\nb", "</script>", "\u2028", `\`, "${x}"} {
+		var back string
+		if quoted := jsQuote(in); json.Unmarshal([]byte(quoted), &back) != nil || back != in || strings.ContainsAny(quoted, "\n\u2028") {
+			t.Errorf("JavaScript: %q becomes %s", in, quoted)
+		}
+	}
+}
