@@ -8,39 +8,39 @@ import (
 	"testing"
 )
 
-// hostile is what somebody might call a chain, an asset or a version.
-const hostile = "<script>alert(1)</script>\u202e\x00\"'`</code></pre>{{.}}javascript:alert(1)"
+// hostileWord is what somebody might call a chain, an asset or a version.
+const hostileWord = "<script>alert(1)</script>\u202e\x00\"'`</code></pre>{{.}}javascript:alert(1)"
 
 // hostileAPI answers everything that pages of the primary network ask for with hostile text
 // wherever a stranger can write some.
 type hostileAPI struct{}
 
 func (hostileAPI) Get(path string, _ bool) Answer {
-	asset := map[string]any{"assetId": hostile, "name": hostile, "symbol": hostile, "denomination": 9, "type": "secp256k1", "amount": hostile}
-	out := map[string]any{"addresses": []string{hostile, "0x" + hostile}, "asset": asset, "utxoType": hostile, "payload": "0x" + hex.EncodeToString([]byte(hostile)),
-		"txHash": hostile, "consumingTxHash": hostile, "threshold": 2, "outputIndex": hostile, "platformLocktime": 1 << 40}
-	tx := map[string]any{"txHash": hostile, "txType": hostile, "memo": "0x" + hex.EncodeToString([]byte(hostile)), "blockNumber": hostile, "blockTimestamp": hostile,
-		"consumedUtxos": []any{out}, "emittedUtxos": []any{out}, "value": []any{asset, asset}, "nodeId": hostile, "subnetId": hostile, "rewardAddresses": []string{hostile},
-		"blockchainInfo": map[string]any{"chainName": hostile, "vmId": hostile}, "assetCreated": asset, "sourceChain": hostile,
-		"l1ValidatorManagerDetails": map[string]any{"blockchainId": hostile, "contractAddress": hostile}, "evmOutputs": []any{map[string]any{"toAddress": hostile, "asset": asset}}}
-	chain := map[string]any{"blockchainName": hostile, "blockchainId": hostile, "vmId": hostile, "subnetId": hostile, "evmChainId": 7}
+	asset := map[string]any{"assetId": hostileWord, "name": hostileWord, "symbol": hostileWord, "denomination": 9, "type": "secp256k1", "amount": hostileWord}
+	out := map[string]any{"addresses": []string{hostileWord, "0x" + hostileWord}, "asset": asset, "utxoType": hostileWord, "payload": "0x" + hex.EncodeToString([]byte(hostileWord)),
+		"txHash": hostileWord, "consumingTxHash": hostileWord, "threshold": 2, "outputIndex": hostileWord, "platformLocktime": 1 << 40}
+	tx := map[string]any{"txHash": hostileWord, "txType": hostileWord, "memo": "0x" + hex.EncodeToString([]byte(hostileWord)), "blockNumber": hostileWord, "blockTimestamp": hostileWord,
+		"consumedUtxos": []any{out}, "emittedUtxos": []any{out}, "value": []any{asset, asset}, "nodeId": hostileWord, "subnetId": hostileWord, "rewardAddresses": []string{hostileWord},
+		"blockchainInfo": map[string]any{"chainName": hostileWord, "vmId": hostileWord}, "assetCreated": asset, "sourceChain": hostileWord,
+		"l1ValidatorManagerDetails": map[string]any{"blockchainId": hostileWord, "contractAddress": hostileWord}, "evmOutputs": []any{map[string]any{"toAddress": hostileWord, "asset": asset}}}
+	chain := map[string]any{"blockchainName": hostileWord, "blockchainId": hostileWord, "vmId": hostileWord, "subnetId": hostileWord, "evmChainId": 7}
 	all := map[string]any{
-		"validators": []any{map[string]any{"nodeId": hostile, "subnetId": hostile, "avalancheGoVersion": hostile, "validationStatus": hostile, "delegationFee": hostile,
-			"uptimePerformance": hostile, "weight": hostile, "blsCredentials": map[string]any{"publicKey": hostile}}},
-		"blocks":     []any{map[string]any{"blockNumber": hostile, "blockHash": hostile, "blockType": hostile, "proposerDetails": map[string]any{"proposerNodeId": hostile}}},
-		"delegators": []any{map[string]any{"txHash": hostile, "nodeId": hostile, "rewardAddresses": []string{hostile}, "delegationStatus": hostile}},
-		"subnets":    []any{map[string]any{"subnetId": hostile, "blockchains": []any{chain}}}, "subnetId": hostile, "isL1": true, "ownerAddresses": []string{hostile},
+		"validators": []any{map[string]any{"nodeId": hostileWord, "subnetId": hostileWord, "avalancheGoVersion": hostileWord, "validationStatus": hostileWord, "delegationFee": hostileWord,
+			"uptimePerformance": hostileWord, "weight": hostileWord, "blsCredentials": map[string]any{"publicKey": hostileWord}}},
+		"blocks":     []any{map[string]any{"blockNumber": hostileWord, "blockHash": hostileWord, "blockType": hostileWord, "proposerDetails": map[string]any{"proposerNodeId": hostileWord}}},
+		"delegators": []any{map[string]any{"txHash": hostileWord, "nodeId": hostileWord, "rewardAddresses": []string{hostileWord}, "delegationStatus": hostileWord}},
+		"subnets":    []any{map[string]any{"subnetId": hostileWord, "blockchains": []any{chain}}}, "subnetId": hostileWord, "isL1": true, "ownerAddresses": []string{hostileWord},
 		"blockchains": []any{chain}, "transactions": []any{tx}, "utxos": []any{out}, "balances": map[string]any{"unlocked": []any{asset}},
-		"historicalRewards": []any{map[string]any{"reward": asset, "rewardType": hostile, "nodeId": hostile, "addresses": []string{hostile}}},
-		"chains":            []any{map[string]any{"chainId": hostile, "platformChainId": hostile}}, "nextPageToken": hostile, "name": hostile, "symbol": hostile,
-		"validatorDetails": map[string]any{"stakingDistributionByVersion": []any{map[string]any{"version": hostile, "amountStaked": 1, "validatorCount": hostile}}, "totalAmountStaked": 2},
+		"historicalRewards": []any{map[string]any{"reward": asset, "rewardType": hostileWord, "nodeId": hostileWord, "addresses": []string{hostileWord}}},
+		"chains":            []any{map[string]any{"chainId": hostileWord, "platformChainId": hostileWord}}, "nextPageToken": hostileWord, "name": hostileWord, "symbol": hostileWord,
+		"validatorDetails": map[string]any{"stakingDistributionByVersion": []any{map[string]any{"version": hostileWord, "amountStaked": 1, "validatorCount": hostileWord}}, "totalAmountStaked": 2},
 	}
 	if strings.Contains(path, "/transactions/") {
 		all = tx
 	}
 	if strings.Contains(path, "l1Validators") {
-		body, _ := json.Marshal(map[string]any{"message": hostile})
-		return Answer{Status: http.StatusServiceUnavailable, Body: body, Gaps: hostile, Indexed: hostile, Height: hostile}
+		body, _ := json.Marshal(map[string]any{"message": hostileWord})
+		return Answer{Status: http.StatusServiceUnavailable, Body: body, Gaps: hostileWord, Indexed: hostileWord, Height: hostileWord}
 	}
 	body, _ := json.Marshal(all)
 	return Answer{Status: http.StatusOK, Body: body}

@@ -191,7 +191,7 @@ const commonMetric = "txCount"
 var helpful = map[string][]string{
 	"/v1/networks/{network}/rewards":             {"nodeIds"},
 	"/v1/networks/{network}/rewards:listPending": {"nodeIds"},
-	"/v1/events": {"topics"},
+	"/v1/events": {"topics", "chainId"},
 }
 
 // answers returns the answers of an operation, the good ones first.
