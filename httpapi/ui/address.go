@@ -125,14 +125,11 @@ func (p *addressPage) head(r *Request) error {
 	} else if p.BalanceRefused.Status == 400 && p.At == "" {
 		return p.BalanceRefused
 	}
-	var made contract
-	refused, err := r.part(p.Chain.chainPath("addresses", p.Address), &made)
-	switch {
-	case err != nil:
+	var refused *Error
+	if p.Contract, refused, err = r.contract(p.Chain, p.Address); err != nil {
 		return err
-	case refused == nil:
-		p.Contract = &made
-	case refused.Status != http.StatusNotFound:
+	}
+	if refused != nil && refused.Status != http.StatusNotFound {
 		p.ContractRefused = refused
 	}
 	var chains struct{ IndexedChains []evmChain }

@@ -211,6 +211,26 @@ func (r *Request) chain() (*evmChain, error) {
 	return &c, nil
 }
 
+// contract asks for a contract. Of one that nobody is known to have made, since the index
+// begins above it or nobody traced it, there is still what its transfers say. A nil
+// contract comes with the reason.
+func (r *Request) contract(c *evmChain, address string) (*contract, *Error, error) {
+	var made contract
+	refused, err := r.part(c.chainPath("addresses", address), &made)
+	if err != nil || refused == nil {
+		return &made, nil, err
+	}
+	if refused.Status != http.StatusNotFound {
+		return nil, refused, nil
+	}
+	var list struct{ Transfers []transfer }
+	if other, err := r.part(c.chainPath("tokens", address, "transfers")+"?pageSize=1", &list); err != nil || other != nil || len(list.Transfers) == 0 {
+		return nil, refused, err
+	}
+	t := list.Transfers[0].Token()
+	return &contract{Name: t.Name, Address: t.Address, ERCType: t.ERCType, Symbol: t.Symbol, Decimals: t.Decimals}, nil, nil
+}
+
 // part asks for what is only a part of the page: what the API refuses is returned to be
 // shown in its place. An error is one of the page.
 func (r *Request) part(path string, into any) (*Error, error) {

@@ -32,6 +32,11 @@ func TestFind(t *testing.T) {
 		{"a chain without an index", fakeAPI{"/v1/address/" + someone + "/chains": `{"indexedChains":[` + chainJSON + `],"unindexedChains":["999"]}`}, "/address/" + someone, 200, "Not indexed yet, so not known: 999."},
 		{"a fungible token asked for as NFTs", nil, "/chain/43112/nft/" + coinsOf, 303, "/chain/43112/token/" + coinsOf},
 		{"NFTs asked for as a token", nil, "/chain/43112/token/" + apesOf, 303, "/chain/43112/nft/" + apesOf},
+		{"a token that nobody is known to have made", fakeAPI{onC + "/addresses/" + coinsOf: Answer{Status: 404, Body: []byte(`{}`)},
+			onC + "/tokens/" + coinsOf + "/transfers?pageSize=1": `{"transfers":[{` + movedJSON + `,"value":"1","erc20Token":{` + erc20JSON + `}}]}`},
+			"/chain/43112/token/" + coinsOf, 200, "Quorum Token ( QRM ) ERC-20 Contract " + coinsOf + " Decimals 18 Made unknown"},
+		{"an address that is no token", fakeAPI{onC + "/addresses/" + coinsOf: Answer{Status: 404, Body: []byte(`{"message":"no contract is known"}`)},
+			onC + "/tokens/" + coinsOf + "/transfers?pageSize=1": `{"transfers":[]}`}, "/chain/43112/token/" + coinsOf, 404, "no contract is known"},
 		{"the P-Chain", nil, "/chain/P", 303, "/primary"},
 	} {
 		api := sampleEVM()

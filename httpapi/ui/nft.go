@@ -41,9 +41,14 @@ func serveCollection(r *Request) error {
 		return err
 	}
 	p := collectionPage{Chain: c}
-	if err := r.Get(c.chainPath("addresses", r.Param("address")), &p.Contract); err != nil {
+	found, refused, err := r.contract(c, r.Param("address"))
+	if err != nil {
 		return err
 	}
+	if refused != nil {
+		return refused
+	}
+	p.Contract = *found
 	if !p.Contract.Collection() {
 		return r.Redirect(join("/chain", c.ChainID, "token", p.Contract.Address))
 	}

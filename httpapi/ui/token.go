@@ -51,9 +51,14 @@ func serveToken(r *Request) error {
 		return err
 	}
 	p := tokenPage{Chain: c}
-	if err := r.Get(c.chainPath("addresses", r.Param("address")), &p.Contract); err != nil {
+	found, refused, err := r.contract(c, r.Param("address"))
+	if err != nil {
 		return err
 	}
+	if refused != nil {
+		return refused
+	}
+	p.Contract = *found
 	if p.Contract.Collection() {
 		return r.Redirect(join("/chain", c.ChainID, "nft", p.Contract.Address))
 	}
