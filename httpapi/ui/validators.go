@@ -125,7 +125,7 @@ func (v *validatorRow) FaultText() string {
 // the subnet makes of it.
 func stakeText(weight uint64, subnet chain.ID) string {
 	if subnet == chain.PrimaryNetworkID {
-		return amount(weight, 9) + " AVAX"
+		return number(weight/1e9) + " AVAX"
 	}
 	return "weight " + number(weight)
 }
