@@ -27,7 +27,6 @@ const (
 // home is what the first page shows.
 type home struct {
 	Health    *homeHealth
-	Version   string
 	Networks  []homeNetwork
 	Chains    []homeChain
 	MoreChain int    // chains that are not shown
@@ -128,7 +127,7 @@ type listedChain struct {
 }
 
 func (s *Site) serveHome(r *Request) error {
-	data := home{Version: s.cfg.Version, Panels: r.panels(), Health: homeHealthOf(r), Try: tryIt{Base: r.Base()}}
+	data := home{Panels: r.panels(), Health: homeHealthOf(r), Try: tryIt{Base: r.Base()}}
 	var list struct{ Chains []listedChain }
 	if err := r.Get("/v1/chains", &list); err != nil && !errors.As(err, &data.ChainsError) {
 		return err

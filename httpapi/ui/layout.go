@@ -228,7 +228,7 @@ func moment(v any) (time.Time, bool) {
 		}
 	}
 	n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64)
-	if err != nil || n <= 0 || n > 1<<40 {
+	if err != nil || n <= 0 || n > 1<<42 {
 		return time.Time{}, false
 	}
 	if n > 1<<36 { // milliseconds

@@ -31,8 +31,8 @@ type paces struct {
 	chain map[string]*pace
 }
 
-// pace has two earlier sights of a chain, so that the older one is between one and two
-// spans old once there are that many.
+// pace has two earlier sights of a chain: the older one is between one and two
+// spans old once the chain was seen for that long.
 type pace struct{ older, newer sight }
 
 type sight struct {

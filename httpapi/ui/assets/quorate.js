@@ -104,7 +104,7 @@
     const key = events[topic];
     const item = data[key] && typeof data[key] === "object" ? Object.assign({ chainId: data.chainId }, data[key].nativeTransaction || data[key]) : data;
     for (const el of all("[data-live]")) if (topicsOf(el).includes(topic) && wants(el, data, key)) addRow(el, item);
-    for (const el of all("[data-now]")) if (topicsOf(el).includes(topic) && wants(el, data, key)) show(el, item);
+    for (const el of all("[data-now]")) if (topicsOf(el).includes(topic) && wants(el, data, key)) { show(el, item); relative(el.parentElement); }
     for (const el of all("[data-refresh]")) if (topicsOf(el).includes(topic) && wants(el, data, key)) { refresh(); break; }
     document.dispatchEvent(new CustomEvent("quorate:" + key, { detail: data }));
   };
@@ -177,9 +177,7 @@
 
   relative(document); copies(document); open();
   setInterval(() => { if (!document.hidden) relative(document); }, 5000);
-  for (const el of all("[data-refresh]")) {
-    const seconds = Number(el.dataset.refresh);
-    if (seconds > 0) { setInterval(() => { if (!document.hidden) refresh(); }, 1000 * Math.max(5, seconds)); break; }
-  }
+  const every = [...all("[data-refresh]")].map((el) => Number(el.dataset.refresh)).filter((s) => s > 0);
+  if (every.length) setInterval(() => { if (!document.hidden) refresh(); }, 1000 * Math.max(5, Math.min(...every)));
   window.quorate = { show, relative, copies, short, prefix };
 })();

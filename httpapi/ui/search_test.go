@@ -1,0 +1,86 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+const (
+	someHash = "0x00000000000000000000000000000000000000000000000000000000000000aa"
+	someID   = "2wfTPuzJgAduh9LPbShhxhuh2nLMaxpGwF6LUJK8ZPpZDTDsmh"
+	someNode = "NodeID-HEcwnAHqF2T2JZT3Xf4iQciFvTro5fu6w"
+	someBech = "fuji18jma8ppw3nhx5r4ap8clazz0dps7rv5u6wmu4t"
+)
+
+// TestSearch: what one thing alone is called leads there.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	const chains = `{"chains":[{"chainId":"43114","chainName":"Avalanche C","platformChainId":"` + someID + `"},{"chainId":"7","chainName":"Seven"}]}`
+	api := func(paths ...string) fakeAPI {
+		f := fakeAPI{"/v1/chains": chains}
+		for _, p := range paths {
+			f[p] = `{"blockchainName":"x","subnetId":"S"}`
+		}
+		return f
+	}
+	f := func(q, to string, paths ...string) {
+		t.Helper()
+		out := visit(t, newSite(t, Config{API: api(paths...)}), "/search?q="+url.QueryEscape(q), false)
+		if out.Status != http.StatusSeeOther || out.Location != to {
+			t.Errorf("%q: %d, to %q, want %q", q, out.Status, out.Location, to)
+		}
+	}
+	address := "0x" + strings.Repeat("0c", 20)
+	f("", "/")
+	f("  "+address+" ", "/address/"+address)
+	f(strings.ToUpper(address[2:]), "/address/"+address)
+	f(someHash, "/chain/7/tx/"+someHash, "/v1/chains/7/transactions/"+someHash)
+	f(someHash[2:], "/chain/43114/block/"+someHash, "/v1/chains/43114/blocks/"+someHash)
+	f(someHash, "/icm/"+someHash, "/v1/icm/messages/"+someHash)
+	f(someHash, "/primary/p-chain/block/"+someHash+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/blocks/"+someHash)
+	f("12", "/chain/7/block/12", "/v1/chains/7/blocks/12")
+	f("12", "/primary/x-chain/block/12?network=mainnet", "/v1/networks/mainnet/blockchains/x-chain/blocks/12")
+	f("43114", "/chain/43114")
+	f("SEVEN", "/chain/7")
+	f(someID, "/chain/43114", "/v1/networks/fuji/blockchains/"+someID) // there is more of it than of the blockchain
+	other := "3" + someID[1:]
+	f(other, "/primary/subnet/S?network=fuji", "/v1/networks/fuji/blockchains/"+other)
+	f(other, "/primary/subnet/"+other+"?network=mainnet", "/v1/networks/mainnet/subnets/"+other)
+	f(other, "/primary/p-chain/tx/"+other+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/transactions/"+other)
+	f(other, "/primary/asset/"+other+"?network=fuji", "/v1/networks/fuji/blockchains/x-chain/assets/"+other)
+	f(someNode, "/primary/validator/"+someNode+"?network=fuji", "/v1/networks/fuji/validators/"+someNode)
+	f("P-"+someBech, "/primary/address/P-"+someBech+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/balances?addresses=P-"+someBech)
+}
+
+// TestSearchFindsMoreOrNothing: several things are listed, and nothing is said to be
+// nothing.
+func TestSearchFindsMoreOrNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, Config{API: fakeAPI{
+		"/v1/chains":             `{"chains":[{"chainId":"1","chainName":"<b>one</b>"},{"chainId":"2","chainName":"two"}]}`,
+		"/v1/chains/1/blocks/12": `{}`, "/v1/chains/2/blocks/12": `{}`,
+		"/v1/networks/fuji/blockchains?pageSize=100": `{"blockchains":[{"blockchainName":"the one","subnetId":"S"}]}`,
+	}})
+	for q, parts := range map[string][]string{
+		"12":  {`href="/chain/1/block/12"`, `href="/chain/2/block/12"`, "&lt;b&gt;one"},
+		"one": {`href="/chain/1"`, `href="/primary/subnet/S?network=fuji"`, "the one"},
+	} {
+		out := visit(t, s, "/search?q="+q, false)
+		for _, part := range parts {
+			if out.Status != 200 || !strings.Contains(string(out.HTML), part) {
+				t.Errorf("%s: %d, no %s in %s", q, out.Status, part, out.HTML)
+			}
+		}
+	}
+	for _, q := range []string{"nothing", "<script>alert(1)</script>", "0x12", "99999999999999999999", "/../x", "a\x00b"} {
+		out := visit(t, s, "/search?q="+url.QueryEscape(q), false)
+		if out.Status != 404 || strings.Contains(string(out.HTML), "<script>alert") {
+			t.Errorf("%q: %d %s", q, out.Status, out.HTML)
+		}
+	}
+	if out := visit(t, s, "/search?q="+strings.Repeat("x", maxSearch+1), false); out.Status != 400 {
+		t.Errorf("too long: %d", out.Status)
+	}
+}
