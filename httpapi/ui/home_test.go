@@ -19,8 +19,8 @@ func homeAPI() fakeAPI {
 		"/v1/blocks?pageSize=8":              `{"blocks":[{"chainId":"43114","blockNumber":"1234567","blockTimestamp":1700000000,"txCount":3}]}`,
 		"/v1/transactions?pageSize=8": `{"transactions":[{"chainId":"43114","txHash":"0x` + strings.Repeat("ab", 32) + `","blockTimestamp":1700000000,"txStatus":"0",` +
 			`"method":{"methodName":"<i>(uint256)","methodHash":"0x12345678"}}]}`,
-		"/v1/icm/messages?pageSize=1": `{"messages":[{"sourceTransaction":{"txHash":"0x` + strings.Repeat("cd", 32) + `"}}]}`,
-		"/v1/networks/fuji":           `{"validatorDetails":{"validatorCount":5,"totalAmountStaked":"2500000000000000"},"delegatorDetails":{"delegatorCount":1,"totalAmountStaked":"1"}}`,
+		"/v1/icm/messages?pageSize=1":                             `{"messages":[{"sourceTransaction":{"txHash":"0x` + strings.Repeat("cd", 32) + `"}}]}`,
+		"/v1/networks/fuji":                                       `{"validatorDetails":{"validatorCount":5,"totalAmountStaked":"2500000000000000"},"delegatorDetails":{"delegatorCount":1,"totalAmountStaked":"1"}}`,
 		"/v1/networks/fuji/blockchains/p-chain/blocks?pageSize=1": `{"blocks":[{"blockNumber":"9","blockTimestamp":1700000000}]}`,
 	}
 }
