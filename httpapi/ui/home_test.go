@@ -46,7 +46,7 @@ func TestHome(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	for _, none := range []string{"<script>alert", "<b>no", "<i>", "mainnet", "Connected stake", "/signatures", "/ops"} {
+	for _, none := range []string{"<script>alert", "<b>no", "<i>", "mainnet", "Signing on", "/signatures", "/ops"} {
 		if strings.Contains(body, none) {
 			t.Errorf("it has %q", none)
 		}
@@ -80,7 +80,7 @@ func TestHomeOfOperators(t *testing.T) {
 	}{{On, true, true}, {On, false, false}, {Explorer, true, false}} {
 		cfg.Mode = c.mode
 		body := string(visit(t, newSite(t, cfg), "/", c.operator).HTML)
-		for _, part := range []string{"Connected stake", "a second", `href="/signatures"`, `href="/validators"`} {
+		for _, part := range []string{"Signing on", "a second", `href="/signatures"`, `href="/validators"`} {
 			if strings.Contains(body, part) != c.want {
 				t.Errorf("mode %v, operator %v: %s: %v", c.mode, c.operator, part, !c.want)
 			}
