@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +25,7 @@ import (
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
 	"quorate/httpapi"
+	"quorate/httpapi/reload"
 )
 
 // What --check looks at.
@@ -191,18 +191,21 @@ func (x *examination) listener(who, scheme, addr string, served bool) {
 
 func (x *examination) certificate(f *serveFlags) {
 	const what = "certificate"
-	pair, err := tls.LoadX509KeyPair(f.listen.cert, f.listen.key)
+	_, pair, err := reload.OpenTLS(f.listen.cert, f.listen.key, slog.New(slog.DiscardHandler))
+	if err != nil {
+		x.fail(what, err)
+		return
+	}
+	leaf := pair.Get().Leaf
 	switch now := time.Now(); {
-	case err != nil:
-		x.fail(what, fmt.Errorf("--tls-cert, --tls-key: %w", err))
-	case now.After(pair.Leaf.NotAfter) || now.Before(pair.Leaf.NotBefore):
-		x.note(what, "is valid from %s to %s only: clients will refuse it", pair.Leaf.NotBefore.Format(time.RFC3339), pair.Leaf.NotAfter.Format(time.RFC3339))
+	case now.After(leaf.NotAfter) || now.Before(leaf.NotBefore):
+		x.note(what, "is valid from %s to %s only: clients will refuse it", leaf.NotBefore.Format(time.RFC3339), leaf.NotAfter.Format(time.RFC3339))
 	default:
-		names := pair.Leaf.DNSNames
-		for _, ip := range pair.Leaf.IPAddresses {
+		names := leaf.DNSNames
+		for _, ip := range leaf.IPAddresses {
 			names = append(names, ip.String())
 		}
-		x.ok(what, "for %s, until %s", strings.Join(names, ", "), pair.Leaf.NotAfter.Format(time.RFC3339))
+		x.ok(what, "for %s, until %s", strings.Join(names, ", "), leaf.NotAfter.Format(time.RFC3339))
 	}
 }
 
@@ -235,12 +238,15 @@ func (x *examination) files(f *serveFlags) {
 		x.ok("api-keys-file", "%s", f.limit.keysFile)
 	}
 	for _, of := range f.data.outside(&cfg, quiet) {
-		switch err := of.open(); {
-		case err != nil:
+		if !f.data.index {
+			if of.path != "" {
+				x.note(of.flag, "%s is not read: --index is off", of.path)
+			}
+			continue
+		}
+		if err := of.open(); err != nil {
 			x.fail(of.flag, err)
-		case !f.data.index:
-			x.note(of.flag, "%s is not read: --index is off", of.path)
-		case of.path != "":
+		} else if of.path != "" {
 			x.ok(of.flag, "%s", of.path)
 		}
 	}
