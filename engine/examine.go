@@ -13,6 +13,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chains"
+	"quorate/engine/index"
 	"quorate/p2p"
 )
 
@@ -37,8 +38,11 @@ type Folder struct {
 	Node *chain.NodeID
 	// Archives are the names of the folders with blocks of chains.
 	Archives []string
-	// Indexed is set if there is an index.
+	// Indexed is set if there is an index. Stale are the tables, of any EVM chain, that a
+	// server would make again, and Unread says why they are not known.
 	Indexed bool
+	Stale   []string
+	Unread  error
 }
 
 // Room reports why a server would not start for want of space, or why it would write
@@ -102,7 +106,10 @@ func (f *Folder) look(dir string) (err error) {
 		f.User, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 	}
 	_, missing := os.Stat(filepath.Join(dir, indexDir, "MANIFEST"))
-	f.Indexed = missing == nil
+	if f.Indexed = missing == nil; f.Indexed && !f.InUse {
+		stale, err := index.Peek(filepath.Join(dir, indexDir))
+		f.Stale, f.Unread = names(stale), err
+	}
 	list, e := os.ReadDir(filepath.Join(dir, archiveDir))
 	if errors.Is(e, fs.ErrNotExist) {
 		e = nil

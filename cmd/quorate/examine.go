@@ -139,8 +139,12 @@ func (x *examination) folder(dir string) engine.Folder {
 		x.ok("index", "there is none: chains would be read from the nodes")
 	case !found.Indexed:
 		x.ok("index", "would be made again from the archive: %s", strings.Join(found.Archives, ", "))
+	case found.Unread != nil:
+		x.note("index", "which tables would be made again shows at the start: %s", found.Unread)
+	case len(found.Stale) > 0:
+		x.note("index", "made by older rules, these tables would be made again while it serves: %s", strings.Join(found.Stale, ", "))
 	default:
-		x.ok("index", "is there, with archives of %s; tables made by older rules would be made again while it serves", cmp.Or(strings.Join(found.Archives, ", "), "no chain"))
+		x.ok("index", "is there, with archives of %s", cmp.Or(strings.Join(found.Archives, ", "), "no chain"))
 	}
 	return found
 }

@@ -104,7 +104,7 @@ func TestExamineServed(t *testing.T) {
 	p.stop(t)
 	before := sumOf(t, dir)
 	code, out, errs = quorate(t, "", args...)
-	if want := "index            is there, with archives of "; code != exitDone || !strings.Contains(out, want) || !strings.Contains(out, "ok    data folder      "+dir+"; ") {
+	if want := "ok    index            is there, with archives of "; code != exitDone || !strings.Contains(out, want) || !strings.Contains(out, "ok    data folder      "+dir+"; ") {
 		t.Errorf("exit code %d, no %q:\n%s%s", code, want, out, errs)
 	}
 	if sumOf(t, dir) != before {
