@@ -16,10 +16,11 @@ import (
 	"quorate/httpapi/view"
 )
 
-// someOperator stands for what operators see; nothing of it is asked for here.
+// someOperator stands for what operators see: nothing yet.
 type someOperator struct{ ui.Operator }
 
-func (someOperator) Ops() ui.Ops { return nil }
+func (someOperator) Ops() ui.Ops            { return nil }
+func (someOperator) Networks() []ui.Network { return nil }
 
 // pageServer serves everything, with the pages of a mode.
 func pageServer(t testing.TB, cfg Config, mode ui.Mode) *Server {

@@ -35,7 +35,7 @@ func browse(t *testing.T, at string, form url.Values, headers ...string) (int, s
 		}
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := new(http.Client).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
