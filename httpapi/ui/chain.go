@@ -10,6 +10,7 @@ const (
 
 func (s *Site) chainPages() []Page {
 	return []Page{
+		{Pattern: "/chain", Units: 1, Serve: func(r *Request) error { return r.Redirect("/") }}, // it lists the chains
 		{Pattern: "/chain/{chain}", Units: 100, Serve: serveChain},
 		{Pattern: "/chain/{chain}/blocks", Units: 20, Serve: serveBlocks},
 		{Pattern: "/chain/{chain}/txs", Units: 20, Serve: serveTxs},
