@@ -204,3 +204,23 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestSignLinks: only operators are led to the page that signs; everybody can ask the API.
+func TestSignLinks(t *testing.T) {
+	t.Parallel()
+	s := evmSite(t, sampleEVM())
+	s.cfg.Operator = struct{ Operator }{}
+	for _, path := range []string{"/chain/43112/tx/" + txID, "/icm/" + icmID} {
+		for _, operator := range []bool{false, true} {
+			out := visit(t, s, path, operator)
+			main, _ := parsed(t, &out)
+			list := links(main)
+			if slices.Contains(list, "/signatures/message?input="+txID) != operator {
+				t.Errorf("%s, operator: %v: %q", path, operator, list)
+			}
+			if !slices.Contains(list, "/v1/signatureAggregator/fuji/aggregateSignatures/"+txID) {
+				t.Errorf("%s does not lead to the signed message: %q", path, list)
+			}
+		}
+	}
+}
