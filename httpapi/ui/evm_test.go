@@ -209,7 +209,7 @@ func TestUnknown(t *testing.T) {
 func TestSignLinks(t *testing.T) {
 	t.Parallel()
 	s := evmSite(t, sampleEVM())
-	s.cfg.Operator = struct{ Operator }{}
+	s.cfg.Operator = &fakeOperator{}
 	for _, path := range []string{"/chain/43112/tx/" + txID, "/icm/" + icmID} {
 		for _, operator := range []bool{false, true} {
 			out := visit(t, s, path, operator)
