@@ -42,6 +42,7 @@ const history = 3000
 type sample struct {
 	at         time.Duration
 	heap, anon float64 // what the last collection of garbage left, and resident memory that no file backs
+	caches     float64 // of the heap, what bounded caches hold
 	height     float64
 }
 
@@ -158,7 +159,7 @@ func (s *soak) read(ctx context.Context, k int) {
 
 func (s *soak) sample(at time.Duration) sample {
 	s.t.Helper()
-	x := sample{at: at, heap: s.metric("go_gc_heap_live_bytes"), anon: s.anonymous(), height: s.metric(indexHeight)}
+	x := sample{at: at, heap: s.metric("go_gc_heap_live_bytes"), caches: s.metric("quorate_cache_bytes"), anon: s.anonymous(), height: s.metric(indexHeight)}
 	s.height.Store(int64(x.height))
 	return x
 }
@@ -187,9 +188,12 @@ func (s *soak) judge(length time.Duration) {
 	}
 	for _, m := range []struct {
 		name string
+		flat bool
 		of   func(sample) float64
 	}{
-		{"live heap", func(x sample) float64 { return x.heap }}, {"anonymous", func(x sample) float64 { return x.anon }},
+		{"live heap", flat, func(x sample) float64 { return x.heap }}, {"anonymous", flat, func(x sample) float64 { return x.anon }},
+		// Printed alone: what grows and has a bound is told from what has none.
+		{"caches", false, func(x sample) float64 { return x.caches }},
 	} {
 		first := s.median(from, from+part, m.of)
 		s.t.Logf("%s: %.1f MiB from %v on", m.name, first/(1<<20), from)
@@ -197,7 +201,7 @@ func (s *soak) judge(length time.Duration) {
 			since = min(since, length-part) // the last one ends with the test
 			now := s.median(since, since+part, m.of)
 			s.t.Logf("%s: %.1f MiB from %v on, %.3f times that", m.name, now/(1<<20), since, now/first)
-			if flat && now > growth*first {
+			if m.flat && now > growth*first {
 				s.t.Errorf("%s has grown from %.0f to %.0f, %.3f times", m.name, first, now, now/first)
 			}
 			if now > 2*memoryMiB<<20 { // where the process is told to stay
