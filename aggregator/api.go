@@ -10,12 +10,15 @@
 //   - request: what a client asks for; caller: a request that waits for a job.
 //   - collection: gathering signatures over one message from one validator set.
 //   - job: the actor that runs a collection; core: the pure rules it follows.
-//   - demand: what one caller wants of a collection, a quorum and a buffer.
+//   - wish: a quorum and a buffer in percent, as a request has them.
+//   - demand: what one caller wants of a collection: its wish in weight.
 //   - voter: an entry of the set in a core; one that shares its key has twins.
 //   - question: what is sent to voters; answer: a signature, a refusal, or a loss.
 //   - refusal: a voter's word that it does not sign; certain or not (refusal.go).
 //   - part: one voter's signature; sum: of parts, what is checked and answered with.
 //   - result: a verified sum with its message, kept in memory and on disk.
+//   - journal: what became of the last messages; report: what it says of one, with
+//     votes, which are what became of each voter.
 //   - reserve: voters asked only in need: unreliable or slow (habits.go), or
 //     quarantined for an invalid signature.
 //

@@ -35,13 +35,13 @@ type vote struct {
 	quarantined bool
 }
 
-// row is an outcome in the journal.
+// row is a report in the journal.
 type row struct {
 	joined, repeats atomic.Uint64
 	last            atomic.Int64 // Unix ns of the last answer
 
 	// Guarded by the journal's mu:
-	outcome Outcome
+	report  Report
 	counted bool        // a failure that at least one request was answered with
 	set     *valset.Set // nil without votes
 	votes   []vote
@@ -136,13 +136,13 @@ func (j *journal) sign(now time.Time, k *kept, of wish, how How, msg *warp.Unsig
 	r := &row{set: set, votes: votes, owner: k}
 	r.last.Store(now.UnixNano())
 	res := &k.result
-	r.outcome = Outcome{
+	r.report = Report{
 		Message: msg.ID(), SourceChain: msg.SourceChainID, Subnet: set.SubnetID, Height: res.Height,
 		Quorum: of.quorum, Buffer: of.buffer, Ahead: of.ahead, Weight: res.Weight, Total: res.Total,
 		Signers: k.signers.Count(), Validators: len(set.Validators), Took: took, How: how,
 	}
 	if len(res.Signed) <= maxRowBytes {
-		r.outcome.Signed, r.outcome.Unsigned = res.Signed, res.Signed[:len(msg.Bytes())]
+		r.report.Signed, r.report.Unsigned = res.Signed, res.Signed[:len(msg.Bytes())]
 	}
 	if votes == nil {
 		r.votes = make([]vote, len(set.Validators))
@@ -166,7 +166,7 @@ func (j *journal) grow(r *row, k *kept, votes []vote) {
 	}
 	k.row.Store(r)
 	r.owner, r.votes = k, votes
-	o := &r.outcome
+	o := &r.report
 	o.Weight, o.Signers = k.result.Weight, k.signers.Count()
 	if o.Signed != nil {
 		o.Signed = k.result.Signed
@@ -182,7 +182,7 @@ func (j *journal) forget(r *row) {
 		r.owner.row.Store(nil)
 		r.owner = nil
 	}
-	if id := r.outcome.Message; j.failures[id] == r {
+	if id := r.report.Message; j.failures[id] == r {
 		delete(j.failures, id)
 	}
 	r.set, r.votes = nil, nil
@@ -214,7 +214,7 @@ func (j *journal) use(r *row) {
 // requests that waited for it are answered.
 func (j *journal) miss(of wish, msg *warp.Unsigned, set *valset.Set, took time.Duration, e *Error, votes []vote) {
 	r := newFailure(of, msg, set, e)
-	r.votes, r.outcome.Took = votes, took
+	r.votes, r.report.Took = votes, took
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.addFailure(r)
@@ -235,7 +235,7 @@ func (j *journal) fail(now time.Time, req *Request, at *attempt, e *Error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := j.failures[at.msg.ID()]
-	if r == nil || r.outcome.Kind != e.Kind || r.outcome.Quorum != req.Quorum {
+	if r == nil || r.report.Kind != e.Kind || r.report.Quorum != req.Quorum {
 		r = newFailure(req.wish(), at.msg, at.set, e)
 		r.set = nil
 		j.addFailure(r)
@@ -243,16 +243,16 @@ func (j *journal) fail(now time.Time, req *Request, at *attempt, e *Error) {
 	if r.counted {
 		r.repeats.Add(1)
 	}
-	r.counted, r.outcome.Err = true, e.Msg
+	r.counted, r.report.Err = true, e.Msg
 	r.last.Store(now.UnixNano())
 }
 
 func newFailure(of wish, msg *warp.Unsigned, set *valset.Set, e *Error) *row {
 	r := &row{set: set}
-	r.outcome = Outcome{
+	r.report = Report{
 		Message: msg.ID(), SourceChain: msg.SourceChainID, Quorum: of.quorum, Buffer: of.buffer, Ahead: of.ahead, Kind: e.Kind, Err: e.Msg,
 	}
-	o := &r.outcome
+	o := &r.report
 	if set != nil {
 		o.Subnet, o.Height, o.Total, o.Validators = set.SubnetID, set.Height, set.TotalWeight, len(set.Validators)
 	}
@@ -270,5 +270,5 @@ func (j *journal) addFailure(r *row) {
 	r.last.Store(time.Now().UnixNano())
 	j.use(r)
 	j.forget(j.failed.put(r))
-	j.failures[r.outcome.Message] = r
+	j.failures[r.report.Message] = r
 }

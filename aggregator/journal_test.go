@@ -29,7 +29,7 @@ func only(t *testing.T, b *bed, message *warp.Unsigned) *Details {
 	t.Helper()
 	all := b.Details(message.ID())
 	if len(all) != 1 {
-		t.Fatalf("%d outcomes of a message: %+v", len(all), all)
+		t.Fatalf("%d reports of a message: %+v", len(all), all)
 	}
 	return &all[0]
 }
@@ -54,7 +54,7 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	d := only(t, b, message(t, 1))
-	o := d.Outcome
+	o := d.Report
 	o.At, o.Took = time.Time{}, 0
 	if string(o.Signed) != string(res.Signed) || string(o.Unsigned) != string(message(t, 1).Bytes()) {
 		t.Errorf("signed %x, unsigned %x", o.Signed, o.Unsigned)
@@ -93,13 +93,13 @@ func TestJournalAhead(t *testing.T) {
 		}
 	}
 	if o := only(t, b, message(t, 1)); !o.Ahead || o.Repeats != 0 {
-		t.Errorf("%+v", o.Outcome)
+		t.Errorf("%+v", o.Report)
 	}
 	if _, err := b.Aggregate(context.Background(), request(t, 1, 67, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if o := only(t, b, message(t, 1)); !o.Ahead || o.Repeats != 1 {
-		t.Errorf("%+v", o.Outcome)
+		t.Errorf("%+v", o.Report)
 	}
 	if r := b.Rates(); r.Ahead != 1 || r.Collected != 0 || r.Kept != 1 {
 		t.Errorf("rates %+v", r.RateCounts)
@@ -125,7 +125,7 @@ func TestJournalJoined(t *testing.T) {
 	wg.Wait()
 	o, r := only(t, b, message(t, 1)), b.Rates()
 	if o.Joined+o.Repeats != 4 || r.Collected != 1 || r.Joined != o.Joined || r.Kept != o.Repeats {
-		t.Errorf("%+v, rates %+v", o.Outcome, r.RateCounts)
+		t.Errorf("%+v, rates %+v", o.Report, r.RateCounts)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestJournalFailure(t *testing.T) {
 	}
 	d := only(t, b, message(t, 1))
 	if d.Kind != Refused || d.Err == "" || d.Signed != nil || d.Repeats != 2 || d.Weight != d.Total/2 || d.Quorum != 67 {
-		t.Errorf("%+v", d.Outcome)
+		t.Errorf("%+v", d.Report)
 	}
 	if got := votesOf(t, b, d); got[0] != VoteRefused || got[1] != VoteRefused || d.Votes[0].Weight == 0 {
 		t.Errorf("votes %v", got)
@@ -188,7 +188,7 @@ func TestJournalKept(t *testing.T) {
 	}
 	d := only(t, b, message(t, 1))
 	if d.How != FromDisk || d.Repeats != 1 || d.Took != 0 {
-		t.Errorf("%+v", d.Outcome)
+		t.Errorf("%+v", d.Report)
 	}
 	signed := 0
 	for _, v := range d.Votes {
@@ -234,8 +234,8 @@ func TestJournalBounds(t *testing.T) {
 	if all[0].row.Load() == nil || all[1].row.Load() != nil {
 		t.Error("one result that was forgotten comes back at a time")
 	}
-	if r := all[0].row.Load(); r.outcome.How != FromMemory || r.outcome.Signers != 1 {
-		t.Errorf("%+v", r.outcome)
+	if r := all[0].row.Load(); r.report.How != FromMemory || r.report.Signers != 1 {
+		t.Errorf("%+v", r.report)
 	}
 	// Failures do not crowd out what was signed.
 	for i := range 3 * maxFailedRows {

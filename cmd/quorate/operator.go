@@ -103,7 +103,7 @@ func (o *operator) Recent(network uint32) []ui.Signature {
 func (o *operator) Signature(message chain.ID) (out []ui.Signature) {
 	for _, n := range o.eng.Networks() {
 		for _, d := range n.Aggregator().Details(message) {
-			s := signature(n.ID(), &d.Outcome)
+			s := signature(n.ID(), &d.Report)
 			s.Keyless = d.Keyless
 			for i := range d.Votes {
 				v := &d.Votes[i]
@@ -128,7 +128,7 @@ var howNames = map[aggregator.How]string{
 	aggregator.Collected: "collected", aggregator.Reused: "reused", aggregator.FromDisk: "disk", aggregator.FromMemory: "memory",
 }
 
-func signature(network uint32, o *aggregator.Outcome) ui.Signature {
+func signature(network uint32, o *aggregator.Report) ui.Signature {
 	s := ui.Signature{
 		Network: network, Message: o.Message, SourceChain: o.SourceChain, Unsigned: o.Unsigned, Signed: o.Signed,
 		Subnet: o.Subnet, Height: o.Height, Quorum: o.Quorum, Buffer: o.Buffer, Weight: o.Weight, Total: o.Total,

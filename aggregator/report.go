@@ -17,8 +17,8 @@ const (
 	FromMemory                // signed so long ago that the journal has forgotten it
 )
 
-// Outcome is what became of a message.
-type Outcome struct {
+// Report is what became of a message.
+type Report struct {
 	Message, SourceChain chain.ID
 	// Unsigned and Signed are the message's bytes; nil if it is very long, and Signed
 	// also if it was not signed. They must not be changed.
@@ -78,9 +78,9 @@ type Vote struct {
 	Quarantined bool
 }
 
-// Details is an outcome with what became of each validator.
+// Details is a report with what became of each validator.
 type Details struct {
-	Outcome
+	Report
 	// Votes are in the order of the signers' bits; nil if they are not remembered.
 	Votes []Vote
 	// Keyless is weight of Total that no entry has: without a BLS key, or of inactive
@@ -88,25 +88,25 @@ type Details struct {
 	Keyless uint64
 }
 
-// copy returns the outcome with what is counted apart. It needs the journal's mu.
-func (r *row) copy() Outcome {
-	o := r.outcome
+// copy returns the report with what is counted apart. It needs the journal's mu.
+func (r *row) copy() Report {
+	o := r.report
 	o.At, o.Joined, o.Repeats = time.Unix(0, r.last.Load()), r.joined.Load(), r.repeats.Load()
 	return o
 }
 
 // Recent returns what became of the last messages, the last answered first.
-func (a *Aggregator) Recent() []Outcome {
+func (a *Aggregator) Recent() []Report {
 	j := a.journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := make([]Outcome, 0, maxSignedRows+maxFailedRows)
+	out := make([]Report, 0, maxSignedRows+maxFailedRows)
 	for _, r := range slices.Concat(j.signed.rows, j.failed.rows) {
 		if r != nil {
 			out = append(out, r.copy())
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Outcome) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(out, func(a, b Report) int { return b.At.Compare(a.At) })
 	return out
 }
 
@@ -118,10 +118,10 @@ func (a *Aggregator) Details(message chain.ID) []Details {
 	defer j.mu.Unlock()
 	var out []Details
 	for _, r := range slices.Concat(j.signed.rows, j.failed.rows) {
-		if r == nil || r.outcome.Message != message {
+		if r == nil || r.report.Message != message {
 			continue
 		}
-		d := Details{Outcome: r.copy()}
+		d := Details{Report: r.copy()}
 		if r.set != nil && len(r.votes) == len(r.set.Validators) {
 			d.Keyless = r.set.TotalWeight
 			for i, v := range r.votes {
