@@ -192,6 +192,7 @@ func TestUnknown(t *testing.T) {
 	api[onC+"/blocks/2018"] = strings.NewReplacer(`"7686829335556000"`, `""`, `"34348102290"`, `""`).Replace(blockJSON)
 	s := evmSite(t, api)
 	for path, want := range map[string][]string{
+		"/chain/43112/blocks":     {"Of some blocks of this chain not all is known here"},
 		"/chain/43112/tx/" + txID: {"Not known: no followed node could trace", "Whether it sent a warp message is not known", "1 base units QRM"},
 		"/chain/43112/block/2018": {"Base fee unknown", "Fees unknown"},
 	} {
