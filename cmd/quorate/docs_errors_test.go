@@ -19,6 +19,40 @@ var verb = regexp.MustCompile(`%[-+#.0-9*\[\]]*[a-zA-Z]`)
 // place of what is filled in. Texts without a word of their own are left out.
 func errorTexts(t *testing.T, dir string) (texts []string) {
 	t.Helper()
+	return textsOf(t, dir, func(n ast.Node) ast.Expr {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return nil
+		}
+		if of, ok := call.Fun.(*ast.SelectorExpr); ok && makesError(of) {
+			return call.Args[0]
+		}
+		return nil
+	})
+}
+
+// answerTexts returns the texts of all errors that a package answers with: those of
+// members of a name.
+func answerTexts(t *testing.T, dir, member string) []string {
+	t.Helper()
+	return textsOf(t, dir, func(n ast.Node) ast.Expr {
+		pair, ok := n.(*ast.KeyValueExpr)
+		if !ok {
+			return nil
+		}
+		if key, ok := pair.Key.(*ast.Ident); !ok || key.Name != member {
+			return nil
+		}
+		if call, ok := pair.Value.(*ast.CallExpr); ok && len(call.Args) > 0 {
+			return call.Args[0]
+		}
+		return pair.Value
+	})
+}
+
+// textsOf returns the texts of the expressions that a function picks in a package.
+func textsOf(t *testing.T, dir string, pick func(n ast.Node) ast.Expr) (texts []string) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(repoRoot, dir, "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s: %d files, %v", dir, len(files), err)
@@ -32,14 +66,11 @@ func errorTexts(t *testing.T, dir string) (texts []string) {
 			t.Fatal(err)
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) == 0 {
+			e := pick(n)
+			if e == nil {
 				return true
 			}
-			if of, ok := call.Fun.(*ast.SelectorExpr); !ok || !makesError(of) {
-				return true
-			}
-			text := strings.ReplaceAll(verb.ReplaceAllString(literal(call.Args[0]), "…"), "%%", "%")
+			text := strings.ReplaceAll(verb.ReplaceAllString(literal(e), "…"), "%%", "%")
 			if strings.Trim(text, "… :,;()") != "" {
 				texts = append(texts, text)
 			}
@@ -68,8 +99,8 @@ func literal(e ast.Expr) string {
 	return "…"
 }
 
-// TestDocsErrors: each error of the commands, of starting and of the files that users
-// write has its cause in docs/troubleshoot.md.
+// TestDocsErrors: each error of the commands, of starting, of the files that users write, of
+// signing and of the API in general has its cause in docs/troubleshoot.md.
 func TestDocsErrors(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(repoRoot, "docs", "troubleshoot.md"))
@@ -80,17 +111,22 @@ func TestDocsErrors(t *testing.T) {
 	for _, m := range inline.FindAllStringSubmatch(string(page), -1) {
 		listed[m[1]] = true
 	}
-	texts := 0
-	for _, dir := range []string{"cmd/quorate", "engine/backup", "httpapi/provide"} {
-		for _, text := range errorTexts(t, dir) {
-			texts++
-			if !listed[text] {
-				t.Errorf("docs/troubleshoot.md has nothing about an error of %s: `%s`", dir, text)
+	looked := 0
+	check := func(of string, texts []string) {
+		for _, text := range texts {
+			if looked++; !listed[text] {
+				t.Errorf("docs/troubleshoot.md has nothing about an error of %s: `%s`", of, text)
 			}
 		}
 	}
-	if texts < 150 {
-		t.Errorf("looked at %d errors only", texts)
+	for _, dir := range []string{"cmd/quorate", "engine/backup", "httpapi/provide"} {
+		check(dir, errorTexts(t, dir))
+	}
+	check("aggregator", answerTexts(t, "aggregator", "Msg"))
+	check("httpapi", answerTexts(t, "httpapi", "message"))
+	check("httpapi/limit", answerTexts(t, "httpapi/limit", "Message"))
+	if looked < 200 {
+		t.Errorf("looked at %d errors only", looked)
 	}
 }
 
