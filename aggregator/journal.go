@@ -217,7 +217,17 @@ func (j *journal) miss(of wish, msg *warp.Unsigned, set *valset.Set, took time.D
 	r.votes, r.report.Took = votes, took
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if before := j.failures[r.report.Message]; before.is(e.Kind, of.quorum) {
+		before.report, before.votes, before.set = r.report, r.votes, r.set
+		j.use(before)
+		return
+	}
 	j.addFailure(r)
+}
+
+// is reports whether a message has failed before for the same reason.
+func (r *row) is(kind Kind, quorum int) bool {
+	return r != nil && r.report.Kind == kind && r.report.Quorum == quorum
 }
 
 // attempt is a request under way, as far as it came.
@@ -235,7 +245,7 @@ func (j *journal) fail(now time.Time, req *Request, at *attempt, e *Error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := j.failures[at.msg.ID()]
-	if r == nil || r.report.Kind != e.Kind || r.report.Quorum != req.Quorum {
+	if !r.is(e.Kind, req.Quorum) {
 		r = newFailure(req.wish(), at.msg, at.set, e)
 		r.set = nil
 		j.addFailure(r)

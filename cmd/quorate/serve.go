@@ -100,7 +100,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 		f.listen.add(flags)
 		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which /ext answers, besides IP addresses, localhost and the host of --public-url; * allows all")
 		f.rpc.add(flags)
-		flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin, which has no authentication: aliases, log levels, profiles, plugins")
+		flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin and the page /ops, which have no authentication: aliases, log levels, profiles, plugins")
 	})
 	group(flags, groupSigning, func(flags *pflag.FlagSet) {
 		flags.DurationVar(&f.bufferWindow, "buffer-window", 250*time.Millisecond, "longest wait for a request's buffer once its quorum has signed")
