@@ -3,6 +3,7 @@ package packaging
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -76,6 +77,49 @@ func TestAlerts(t *testing.T) {
 	if said := run(t, dir, nil, "promtool", "check", "config", "prometheus.yml"); !strings.Contains(said, "1 rule files found") {
 		t.Error(said)
 	}
+}
+
+// TestDashboards has promtool parse each expression of the dashboards, as rules. That
+// their metrics are those of a server is tested where servers are.
+func TestDashboards(t *testing.T) {
+	need(t, "promtool")
+	files, err := filepath.Glob(filepath.Join(root, "packaging/grafana/dashboards/*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type rule struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []rule
+	for _, file := range files {
+		var d struct {
+			Panels []struct {
+				Targets []struct{ Expr string }
+			}
+		}
+		if err := json.Unmarshal([]byte(read(t, file)), &d); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				rules = append(rules, rule{fmt.Sprintf("expression:%d", len(rules)), strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")})
+			}
+		}
+	}
+	if len(rules) < 70 {
+		t.Errorf("%d expressions only", len(rules))
+	}
+	// YAML takes JSON.
+	text, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "", nil, "promtool", "check", "rules", file)
 }
 
 // TestProvisioning: what Grafana is given at its start fits together.
