@@ -131,6 +131,34 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
+var (
+	typed = regexp.MustCompile(`(?m)^(?:    (?:\$ )?(?:bin/quorate|quorate|make|curl|go|sudo|docker|cd) |\$ )`)
+	block = regexp.MustCompile("(?m)^(<!-- (?:run|not run: [^>]+) -->\n+)?((?:^```(?s:.*?)^```$)|(?:^    .*\n)+)")
+)
+
+// TestDocsMarked: each block of commands says that a test runs it (e2e/docs), or why
+// none does.
+func TestDocsMarked(t *testing.T) {
+	t.Parallel()
+	blocks := 0
+	for path, text := range pages(t) {
+		if path == "docs/flags.md" {
+			continue // has lines of usage
+		}
+		for _, m := range block.FindAllStringSubmatch(text, -1) {
+			if !typed.MatchString(m[2]) {
+				continue
+			}
+			if blocks++; m[1] == "" {
+				t.Errorf("%s: a block of commands without a mark: %.100s", path, m[2])
+			}
+		}
+	}
+	if blocks < 30 {
+		t.Errorf("looked at %d blocks only", blocks)
+	}
+}
+
 var example = regexp.MustCompile("(?ms)^<!-- format: (\\w+) -->\n```\\w+\n(.*?)^```$")
 
 // TestDocsFormats: each example of a file is one that the program reads.
