@@ -19,7 +19,7 @@ func evmSite(t testing.TB, api API) *Site {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(failing{t}, nil))
-	return &Site{cfg: Config{API: api, Mode: On, Log: log}, base: v, prefixed: make(map[string]*views)}
+	return &Site{cfg: Config{API: api, Mode: On, Log: log}, views: v}
 }
 
 // failing is a log for tests: what is logged of pages is a defect.

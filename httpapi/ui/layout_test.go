@@ -3,6 +3,7 @@ package ui
 import (
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,8 +115,7 @@ func TestAssetSizes(t *testing.T) {
 	}
 }
 
-// TestPrefixes: below a prefix, nothing in a page leads out of it, and templates are
-// kept for few of them.
+// TestPrefixes: below a prefix, nothing in a page leads out of it.
 func TestPrefixes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, Config{API: homeAPI(), Operator: newFakeOperator(t)})
@@ -132,12 +132,16 @@ func TestPrefixes(t *testing.T) {
 			}
 		}
 	}
-	for i := range 3 * maxPrefixes {
-		if _, err := s.views("/p" + string(rune('a'+i))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(s.prefixed); n > maxPrefixes {
-		t.Errorf("templates are kept for %d prefixes", n)
+}
+
+// TestClaimedPrefixes: a prefix that nobody has claimed before costs no more than another,
+// as a proxy may pass on what its clients claim.
+func TestClaimedPrefixes(t *testing.T) {
+	s := newSite(t, Config{API: fakeAPI{}})
+	n := 0
+	without := testing.AllocsPerRun(5, func() { visitAt(t, s, "/nothing", Input{}) })
+	claimed := testing.AllocsPerRun(5, func() { n++; visitAt(t, s, "/nothing", Input{Prefix: "/p" + strconv.Itoa(n)}) })
+	if claimed > without+20 {
+		t.Errorf("%.0f allocations below a prefix, %.0f without", claimed, without)
 	}
 }

@@ -59,21 +59,19 @@ func errorf(status int, format string, args ...any) *Error {
 
 // Request is one request for a page.
 type Request struct {
-	site  *Site
-	in    Input
-	views *views
-	out   Output
+	site *Site
+	in   Input
+	out  Output
 }
 
 // Serve renders a page.
 func (s *Site) Serve(p *Page, in Input) Output {
-	r, err := s.request(in)
-	if err == nil && in.Form != nil {
-		err = p.Post(r)
-	} else if err == nil {
-		err = p.Serve(r)
+	r := &Request{site: s, in: in}
+	serve := p.Serve
+	if in.Form != nil {
+		serve = p.Post
 	}
-	if err != nil {
+	if err := serve(r); err != nil {
 		return s.fail(in, err)
 	}
 	return r.out
@@ -84,14 +82,6 @@ func (s *Site) Fail(in Input, status int, message string) Output {
 	return s.fail(in, &Error{status, message})
 }
 
-func (s *Site) request(in Input) (*Request, error) {
-	v, err := s.views(in.Prefix)
-	if err != nil {
-		return nil, err
-	}
-	return &Request{site: s, in: in, views: v}, nil
-}
-
 func (s *Site) fail(in Input, cause error) Output {
 	var e *Error
 	if !errors.As(cause, &e) {
@@ -99,11 +89,8 @@ func (s *Site) fail(in Input, cause error) Output {
 		e = errorf(http.StatusInternalServerError, "internal error")
 	}
 	out := Output{Status: e.Status}
-	r, err := s.request(in)
-	if err == nil {
-		err = r.Render("error", http.StatusText(e.Status), e)
-	}
-	if err != nil {
+	r := &Request{site: s, in: in}
+	if err := r.Render("error", http.StatusText(e.Status), e); err != nil {
 		s.cfg.Log.Error("the page of an error failed by a defect", "path", in.Path, "err", err)
 		return out
 	}
@@ -178,7 +165,7 @@ func (r *Request) Download(mediaType, name string, body []byte) error {
 
 // Render executes templates/NAME.html within the layout.
 func (r *Request) Render(name, title string, data any) error {
-	page := r.views.pages[name]
+	page := r.site.views.pages[name]
 	if page == nil {
 		return fmt.Errorf("there is no template %s", name)
 	}
@@ -190,7 +177,11 @@ func (r *Request) Render(name, title string, data any) error {
 	if err != nil {
 		return err
 	}
-	r.out.Status, r.out.HTML = http.StatusOK, plain.Page(b.Bytes())
+	html := b.Bytes()
+	if r.site.mark != "" {
+		html = bytes.ReplaceAll(html, []byte(r.site.mark), []byte(r.in.Prefix))
+	}
+	r.out.Status, r.out.HTML = http.StatusOK, plain.Page(html)
 	return nil
 }
 

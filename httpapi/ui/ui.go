@@ -1,10 +1,10 @@
 package ui
 
 import (
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 )
 
 // API answers what a program would be answered: GET of a path with its query, in the
@@ -87,13 +87,13 @@ type Page struct {
 
 // Site is the set of all pages.
 type Site struct {
-	cfg  Config
-	base *views // without a prefix
+	cfg   Config
+	views *views
+	// mark stands in templates for the path prefix, which Render puts in its place: one set
+	// of templates serves whatever prefixes clients claim. Nobody can guess it.
+	mark string
 
 	progress paces
-
-	mu       sync.Mutex
-	prefixed map[string]*views
 }
 
 // New makes the pages that cfg asks for.
@@ -101,11 +101,12 @@ func New(cfg Config) (*Site, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	base, err := newViews("")
+	mark := "/" + rand.Text()
+	all, err := newViews(mark)
 	if err != nil {
 		return nil, fmt.Errorf("ui: %w", err)
 	}
-	return &Site{cfg: cfg, base: base, prefixed: make(map[string]*views)}, nil
+	return &Site{cfg: cfg, views: all, mark: mark}, nil
 }
 
 // Pages returns the table of the pages that are served.
@@ -135,28 +136,3 @@ func (s *Site) Pages() []Page {
 
 // operators reports whether there are pages for operators.
 func (s *Site) operators() bool { return s.cfg.Mode == On && s.cfg.Operator != nil }
-
-// maxPrefixes bounds the path prefixes for which templates are kept. A server has one
-// or two; anyone on its machine could claim more.
-const maxPrefixes = 8
-
-// views returns the templates for pages below a path prefix.
-func (s *Site) views(prefix string) (*views, error) {
-	if prefix == "" {
-		return s.base, nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.prefixed[prefix]
-	if v == nil {
-		var err error
-		if v, err = newViews(prefix); err != nil {
-			return nil, err
-		}
-		if len(s.prefixed) >= maxPrefixes {
-			clear(s.prefixed)
-		}
-		s.prefixed[prefix] = v
-	}
-	return v, nil
-}
