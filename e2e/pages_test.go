@@ -42,7 +42,7 @@ func (f *pageFacts) paths() []string {
 	list := []string{
 		"/", "/search?q=2", "/api", "/icm", "/signatures", "/validators", "/ops", "/signatures/message",
 		"/primary", "/primary/validators", "/primary/delegations", "/primary/subnets", "/primary/blockchains", "/primary/vertices",
-		"/primary/p-chain", "/primary/x-chain", "/primary/p-chain/block/1", "/primary/x-chain/block/1", "/primary/subnet/" + f.SubnetID,
+		"/primary/p", "/primary/x", "/primary/c", "/primary/p/block/1", "/primary/x/block/1", "/primary/subnet/" + f.SubnetID,
 		chain, chain + "/blocks", chain + "/txs", chain + "/metrics", chain + "/metrics/txCount", chain + "/icm",
 		chain + "/block/" + f.BlockID, chain + "/address/" + f.Address, chain + "/token/" + f.ERC20Token,
 		chain + "/nft/" + f.NFTContract, chain + "/nft/" + f.ERC1155Contract, chain + "/token/" + f.HostileToken, chain + "/token/" + f.SpamToken,

@@ -223,7 +223,7 @@ func (d *home) network(s *Site, r *Request, name string) error {
 		d.Try.Network = name
 	}
 	for _, c := range []struct{ id, letter string }{{"p-chain", "P"}, {"x-chain", "X"}} {
-		h := homeChain{Path: join("/primary", c.id), ID: c.letter, Name: c.letter + "-Chain", Kind: "primary network"}
+		h := homeChain{Path: join("/primary", letterOf(c.id)), ID: c.letter, Name: c.letter + "-Chain", Kind: "primary network"}
 		if name != d.Networks[0].Name {
 			h.Path += "?network=" + name
 		}

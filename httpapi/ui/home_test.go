@@ -38,7 +38,7 @@ func TestHome(t *testing.T) {
 	for _, want := range []string{
 		"The server cannot do its work", "&lt;b&gt;no answer&lt;/b&gt;", "1\u202f234\u202f567", `href="/chain/43114/block/1234567"`, "&lt;script&gt;alert(1)",
 		"1.00% of 1\u202f000", "gaps: trace 1-2", "chain 8 cannot answer &lt;this&gt;", "Chain 8",
-		"5 validators", "2\u202f500\u202f000 AVAX", "&lt;0.000001 AVAX", `href="/primary/p-chain"`, "&lt;i&gt;", "failed",
+		"5 validators", "2\u202f500\u202f000 AVAX", "&lt;0.000001 AVAX", `href="/primary/p"`, "&lt;i&gt;", "failed",
 		"http://localhost:9750/v1/signatureAggregator/fuji/aggregateSignatures/0x" + strings.Repeat("cd", 32), "v1.2.3",
 		`data-chain="43114,7,8"`, `datetime="2023-11-14T22:13:20Z"`,
 	} {

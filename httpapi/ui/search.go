@@ -196,8 +196,8 @@ func (f *finder) primary(q string) error {
 	return f.onNetworks(func(n string) error {
 		for _, chain := range []string{"p-chain", "x-chain", "c-chain"} {
 			if err := errors.Join(
-				f.try(hit{"Transaction", q, chain, at(n, join("/primary", chain, "tx"), q)}, n, "blockchains", chain, "transactions", q),
-				f.try(hit{"Block", q, chain, at(n, join("/primary", chain, "block"), q)}, n, "blockchains", chain, "blocks", q)); err != nil {
+				f.try(hit{"Transaction", q, chain, at(n, join("/primary", letterOf(chain), "tx"), q)}, n, "blockchains", chain, "transactions", q),
+				f.try(hit{"Block", q, chain, at(n, join("/primary", letterOf(chain), "block"), q)}, n, "blockchains", chain, "blocks", q)); err != nil {
 				return err
 			}
 		}
@@ -217,13 +217,16 @@ func (f *finder) height(q string) error {
 	}
 	return f.onNetworks(func(n string) error {
 		for _, chain := range []string{"p-chain", "x-chain"} {
-			if err := f.try(hit{"Block", q, chain + " of " + n, at(n, join("/primary", chain, "block"), q)}, n, "blockchains", chain, "blocks", q); err != nil {
+			if err := f.try(hit{"Block", q, chain + " of " + n, at(n, join("/primary", letterOf(chain), "block"), q)}, n, "blockchains", chain, "blocks", q); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 }
+
+// letterOf returns the name of a chain of the primary network in paths of pages.
+func letterOf(chain string) string { return strings.TrimSuffix(chain, "-chain") }
 
 // at returns a path of the primary network's pages.
 func at(network, path, id string) string { return join(path, id) + "?network=" + network }

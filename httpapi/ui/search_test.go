@@ -31,6 +31,11 @@ func TestSearch(t *testing.T) {
 		if out.Status != http.StatusSeeOther || out.Location != to {
 			t.Errorf("%q: %d, to %q, want %q", q, out.Status, out.Location, to)
 		}
+		to, _, _ = strings.Cut(to, "?")
+		if s := newSite(t, Config{API: fakeAPI{}}); strings.Contains(string(visit(t, s, to, false).HTML), "here is no page") ||
+			strings.Contains(string(visit(t, s, to, false).HTML), "nothing is served at "+to+"<") {
+			t.Errorf("%q leads to %s, which is no page", q, to)
+		}
 	}
 	address := "0x" + strings.Repeat("0c", 20)
 	f("", "/")
@@ -39,16 +44,16 @@ func TestSearch(t *testing.T) {
 	f(someHash, "/chain/7/tx/"+someHash, "/v1/chains/7/transactions/"+someHash)
 	f(someHash[2:], "/chain/43114/block/"+someHash, "/v1/chains/43114/blocks/"+someHash)
 	f(someHash, "/icm/"+someHash, "/v1/icm/messages/"+someHash)
-	f(someHash, "/primary/p-chain/block/"+someHash+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/blocks/"+someHash)
+	f(someHash, "/primary/p/block/"+someHash+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/blocks/"+someHash)
 	f("12", "/chain/7/block/12", "/v1/chains/7/blocks/12")
-	f("12", "/primary/x-chain/block/12?network=mainnet", "/v1/networks/mainnet/blockchains/x-chain/blocks/12")
+	f("12", "/primary/x/block/12?network=mainnet", "/v1/networks/mainnet/blockchains/x-chain/blocks/12")
 	f("43114", "/chain/43114")
 	f("SEVEN", "/chain/7")
 	f(someID, "/chain/43114", "/v1/networks/fuji/blockchains/"+someID) // there is more of it than of the blockchain
 	other := "3" + someID[1:]
 	f(other, "/primary/subnet/S?network=fuji", "/v1/networks/fuji/blockchains/"+other)
 	f(other, "/primary/subnet/"+other+"?network=mainnet", "/v1/networks/mainnet/subnets/"+other)
-	f(other, "/primary/p-chain/tx/"+other+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/transactions/"+other)
+	f(other, "/primary/p/tx/"+other+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/transactions/"+other)
 	f(other, "/primary/asset/"+other+"?network=fuji", "/v1/networks/fuji/blockchains/x-chain/assets/"+other)
 	f(someNode, "/primary/validator/"+someNode+"?network=fuji", "/v1/networks/fuji/validators/"+someNode)
 	f("P-"+someBech, "/primary/address/P-"+someBech+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/balances?addresses=P-"+someBech)
