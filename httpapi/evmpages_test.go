@@ -73,3 +73,24 @@ func followed(link string) bool {
 	}
 	return false
 }
+
+// TestEVMMetricPages: the page of metrics has all that there are.
+func TestEVMMetricPages(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{Networks: networks{signs("x")}, Chains: oneChain{sampleChain()}, TokenKey: []byte("the key of all tests"), Pages: &ui.Config{Mode: ui.Explorer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := string(get(s, "/chain/C/metrics", "Accept", "text/html").Body())
+	for _, name := range metricNames() {
+		if !strings.Contains(body, `"/chain/43112/metrics/`+name+`"`) {
+			t.Errorf("no plot of %s", name)
+		}
+	}
+	windows := body[strings.Index(body, "Windows that end now"):]
+	for _, name := range rollingNames() {
+		if !strings.Contains(windows, `"/chain/43112/metrics/`+name+`"`) {
+			t.Errorf("no windows of %s", name)
+		}
+	}
+}
