@@ -275,7 +275,7 @@ func (d *describer) route(r *Route) error {
 	for _, method := range r.methods() {
 		op := &openapi.Operation{
 			ID: r.operationID(method), Tags: []string{r.tag()}, Responses: d.responses(r),
-			Summary: strings.ToUpper(r.Doc[:1]) + r.Doc[1:] + ".", Description: fmt.Sprintf("Costs %d compute units.", r.Units),
+			Summary: strings.ToUpper(r.Doc[:1]) + r.Doc[1:] + ".", Description: r.cost(),
 		}
 		if strings.HasSuffix(r.Pattern, "*") {
 			op.Description += " Paths below this one are of it, too."
@@ -299,6 +299,14 @@ func (d *describer) route(r *Route) error {
 		d.doc.Paths[r.path()][method] = op
 	}
 	return nil
+}
+
+// cost says what a request of the route costs.
+func (r *Route) cost() string {
+	if r.Units == 1 {
+		return "Costs 1 compute unit."
+	}
+	return fmt.Sprintf("Costs %d compute units.", r.Units)
 }
 
 // queryParams describes those of a route that it does not refuse.
