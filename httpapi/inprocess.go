@@ -12,8 +12,8 @@ import (
 	"quorate/httpapi/ui"
 )
 
-// inProcess answers pages from the server's own routes. The page was charged for what it
-// asks; nothing is charged again, packed or counted as a request.
+// inProcess answers pages from the server's own routes. Nothing is packed or counted as a
+// request; the page charges its client.
 type inProcess struct{ s *Server }
 
 // nowhere is the connection of a request that came by none.
@@ -36,15 +36,16 @@ func (a inProcess) Get(path string, operator bool) ui.Answer {
 	ctx.Init2(nowhere{}, nil, false)
 	ctx.Request.SetRequestURI(path)
 	ctx.Request.Header.SetHost("localhost")
-	a.answer(ctx, operator)
+	units := a.answer(ctx, operator)
 	h := &ctx.Response.Header
 	return ui.Answer{
-		Status: ctx.Response.StatusCode(), Body: bytes.Clone(ctx.Response.Body()),
+		Units: units, Status: ctx.Response.StatusCode(), Body: bytes.Clone(ctx.Response.Body()),
 		Indexed: string(h.Peek(headerIndexedHeight)), Height: string(h.Peek(headerChainHeight)), Gaps: string(h.Peek(headerGaps)),
 	}
 }
 
-func (a inProcess) answer(ctx *fasthttp.RequestCtx, operator bool) {
+// answer answers a request and returns its price.
+func (a inProcess) answer(ctx *fasthttp.RequestCtx, operator bool) (units int) {
 	path := ctx.URI().PathOriginal()
 	rt, p := a.s.router.find(path)
 	var e *endpoint
@@ -53,12 +54,13 @@ func (a inProcess) answer(ctx *fasthttp.RequestCtx, operator bool) {
 	}
 	if e == nil || !e.forPages() {
 		a.s.noRoute(ctx, path, false)
-		return
+		return unitsFree
 	}
 	if p.scope = ForClients; operator {
 		p.scope = ForOperators
 	}
 	e.handle(ctx, p)
+	return e.Units
 }
 
 // forPages reports whether pages may ask for what a route answers: data, all of it at

@@ -76,6 +76,9 @@ func (p *pages) endpoints() []endpoint {
 		if page.Open || page.Operator {
 			r.Key = KeyNever
 		}
+		if strings.Contains(page.Pattern, "{chain}") {
+			r.Chain = "chain" // for keys that are good for certain chains
+		}
 		if page.Pattern == rootPath {
 			list[0] = endpoint{r, p.root(page)}
 			continue
@@ -142,6 +145,10 @@ func (p *pages) handler(page *ui.Page) handler {
 			out := p.site.Serve(page, in)
 			p.send(ctx, &out)
 			return
+		}
+		in.Charge = func(units int) bool {
+			_, ok := p.s.cfg.Limits.Charge(q.client, units)
+			return ok
 		}
 		k := p.kept.key(ctx, &in)
 		if found := p.kept.find(&k); found != nil {

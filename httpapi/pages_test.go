@@ -150,7 +150,7 @@ func TestPageMatrix(t *testing.T) {
 	}
 }
 
-// TestPageUnits: a page is charged its price, what it asks for is not, and who has too
+// TestPageUnits: a page is charged its price, not what it asks for, and who has too
 // little left or no key sees a page that says so.
 func TestPageUnits(t *testing.T) {
 	t.Parallel()

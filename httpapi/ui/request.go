@@ -22,6 +22,9 @@ type Input struct {
 	Base string
 	// Operator: the listener serves operators.
 	Operator bool
+	// Charge takes compute units beyond the price of the page, and reports whether the
+	// client has them; nil: nothing is charged.
+	Charge func(units int) bool
 	// Param and Query return a parameter of the pattern and one of the query, decoded,
 	// empty if there is none.
 	Param, Query func(name string) string
@@ -62,16 +65,22 @@ type Request struct {
 	site *Site
 	in   Input
 	out  Output
+	paid int  // units for which the API can be asked
+	poor bool // the client has no units left
 }
 
 // Serve renders a page.
 func (s *Site) Serve(p *Page, in Input) Output {
-	r := &Request{site: s, in: in}
+	r := &Request{site: s, in: in, paid: Discount * p.Units}
 	serve := p.Serve
 	if in.Form != nil {
 		serve = p.Post
 	}
-	if err := serve(r); err != nil {
+	err := serve(r)
+	if r.poor { // whatever the page made of it: half a page is none
+		err = errorf(http.StatusTooManyRequests, "there are too few compute units left for what this page asks; try again in a minute")
+	}
+	if err != nil {
 		return s.fail(in, err)
 	}
 	return r.out
@@ -133,7 +142,14 @@ func (r *Request) Get(path string, into any) error {
 
 // Ask asks the API and returns what it says, whatever the status is.
 func (r *Request) Ask(path string) Answer {
-	return r.site.cfg.API.Get(path, r.in.Operator)
+	if r.poor {
+		return Answer{Status: http.StatusTooManyRequests}
+	}
+	a := r.site.cfg.API.Get(path, r.in.Operator)
+	if r.paid -= a.Units; r.paid < 0 && r.in.Charge != nil {
+		r.poor, r.paid = !r.in.Charge(-r.paid), 0
+	}
+	return a
 }
 
 // decode decodes a success.

@@ -23,6 +23,8 @@ type Answer struct {
 	Indexed, Height string
 	// Gaps names the ranges of blocks of which rows are missing or not certain.
 	Gaps string
+	// Units is what a client would pay for the answer, in compute units.
+	Units int
 }
 
 // Mode says which pages there are.
@@ -76,7 +78,8 @@ type Page struct {
 	Operator bool
 	// Open pages need no API key, where the server asks for keys.
 	Open bool
-	// Units is the price of a request in compute units: that of what it asks of the API.
+	// Units is the price of a request in compute units. What a page asks of the API
+	// beyond Discount times as much is charged like a client's requests.
 	Units int
 	// Serve renders the page, or returns an [Error], which becomes a page of its own.
 	Serve func(r *Request) error
@@ -84,6 +87,10 @@ type Page struct {
 	// pages never reach it.
 	Post func(r *Request) error
 }
+
+// Discount is how much more a page may ask of the API than it costs: there is one
+// request to read, and one answer to write and pack.
+const Discount = 4
 
 // Site is the set of all pages.
 type Site struct {
