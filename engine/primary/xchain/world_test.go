@@ -94,7 +94,7 @@ func (w *world) body() avm.Body {
 	case 0:
 		return &avm.Export{Base: base, DestinationChain: chain.ID{}, Exported: []utxo.Output{w.amount(asset)}}
 	case 1:
-		in := []utxo.Input{{Ref: utxo.Ref{TxID: chain.ID{5, byte(w.rnd.IntN(200)), byte(len(w.txs))}}, Asset: asset, Amount: 5, Auth: utxo.Auth{Indices: []uint32{0}}}}
+		in := []utxo.Input{{Ref: utxo.Ref{TxID: chain.ID{5, byte(w.rnd.IntN(200)), byte(len(w.txs)), byte(len(w.txs) >> 8)}}, Asset: asset, Amount: 5, Auth: utxo.Auth{Indices: []uint32{0}}}}
 		return &avm.Import{Base: base, SourceChain: chain.ID{}, Imported: in}
 	case 2:
 		return &avm.CreateAsset{Base: base, Name: "Coin", Symbol: fmt.Sprintf("C%d", len(w.assets)), Denomination: 3, States: []avm.InitialState{
