@@ -238,7 +238,9 @@ type attempt struct {
 
 // fail notes that a request failed. Requests without a message are only counted.
 func (j *journal) fail(now time.Time, req *Request, at *attempt, e *Error) {
-	j.rates.count(now, wayFailed)
+	if !req.Ahead {
+		j.rates.count(now, wayFailed)
+	}
 	if at.msg == nil || e.Kind == Stopping || e.Kind == Overloaded && !j.seldom(now) {
 		return
 	}
@@ -250,7 +252,7 @@ func (j *journal) fail(now time.Time, req *Request, at *attempt, e *Error) {
 		r.set = nil
 		j.addFailure(r)
 	}
-	if r.counted {
+	if r.counted && !req.Ahead {
 		r.repeats.Add(1)
 	}
 	r.counted, r.report.Err = true, e.Msg

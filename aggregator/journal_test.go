@@ -129,6 +129,29 @@ func TestJournalJoined(t *testing.T) {
 	}
 }
 
+// TestJournalAheadFailure: what could not be signed ahead is listed, but no request failed.
+func TestJournalAheadFailure(t *testing.T) {
+	t.Parallel()
+	peers := newFakePeers(equal(4)...)
+	for _, v := range peers.vals[:2] {
+		v.set(refuses(-2))
+	}
+	b := newBed(t, peers, nil)
+	req := request(t, 1, 67, 0)
+	req.Ahead = true
+	for range 2 {
+		if _, err := b.Aggregate(t.Context(), req); err == nil {
+			t.Fatal("signed")
+		}
+	}
+	if o := only(t, b, message(t, 1)); !o.Ahead || o.Kind != Refused || o.Repeats != 0 {
+		t.Errorf("%+v", o.Report)
+	}
+	if r := b.Rates(); r.Failed != 0 {
+		t.Errorf("nobody has asked: %+v", r.RateCounts)
+	}
+}
+
 // TestJournalFailure: a message that fails again and again is one row, with the
 // validators as they were.
 func TestJournalFailure(t *testing.T) {

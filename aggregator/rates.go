@@ -46,7 +46,8 @@ type Rates struct {
 // RateCounts are numbers of requests by how they were answered.
 type RateCounts struct {
 	// Collected had signatures collected, Joined waited for a collection under way, Kept
-	// were answered from memory or disk, Ahead were signed before anyone asked.
+	// were answered from memory or disk, Ahead were signed before anyone asked. Failed are
+	// requests that somebody made.
 	Collected, Joined, Kept, Ahead, Failed uint64
 	// P50 and P99 are quantiles of the times that collections took, at most a fifth too
 	// long; 0 if there was none.

@@ -84,6 +84,7 @@ type holdersAPI struct {
 	fakeAPI
 	n     int
 	asked *int
+	equal bool // all have one unit
 }
 
 func (h holdersAPI) Get(path string, operator bool) Answer {
@@ -102,6 +103,9 @@ func (h holdersAPI) Get(path string, operator bool) Answer {
 	var rows []string
 	for i := from; i < h.n; i++ {
 		units := i*7919%h.n + 1 // addresses are no matter of wealth
+		if h.equal {
+			units = 1
+		}
 		if units <= least {
 			continue
 		}
@@ -133,10 +137,11 @@ func TestHolders(t *testing.T) {
 		{15_000, "&least=100", 2, []string{"in the order of addresses", "Next page"}},
 		{15_000, "&least=100&page=60", 1, []string{"in the order of addresses", "First page", "Next page"}},
 		{15_000, "&page=14990", 1, []string{"in the order of addresses", "First page"}},
+		{2000, "&equal", 3, []string{"in the order of addresses", "Next page"}},
 		{500_000, "", 4, []string{"in the order of addresses", "Next page"}},
 	} {
 		asked := 0
-		out := visit(t, evmSite(t, holdersAPI{api, c.n, &asked}), "/chain/43112/token/"+coinsOf+"?tab=holders"+c.query, false)
+		out := visit(t, evmSite(t, holdersAPI{api, c.n, &asked, c.query == "&equal"}), "/chain/43112/token/"+coinsOf+"?tab=holders"+c.query, false)
 		_, text := parsed(t, &out)
 		for _, w := range c.want {
 			if !strings.Contains(text, w) {

@@ -35,8 +35,10 @@ type home struct {
 	ChainsError *Error
 	Blocks      []homeBlock
 	Txs         []homeTx
-	Panels      []operatorPanel // of operators alone
-	Try         tryIt
+	// BlocksError and TxsError are why there are none.
+	BlocksError, TxsError *Error
+	Panels                []operatorPanel // of operators alone
+	Try                   tryIt
 }
 
 // NameOf is the name of a chain in a list, its number if it has none.
@@ -250,13 +252,15 @@ func (d *home) latest(r *Request) error {
 		}
 	}
 	size := "?pageSize=" + strconv.Itoa(homeRows)
-	for path, into := range map[string]any{
-		"/v1/blocks" + size: &blocks, "/v1/transactions" + size: &txs, "/v1/icm/messages?pageSize=1": &messages,
-	} {
-		var refused *Error
-		if err := r.Get(path, into); err != nil && !errors.As(err, &refused) {
-			return err
-		}
+	var err error
+	if d.BlocksError, err = r.part("/v1/blocks"+size, &blocks); err != nil {
+		return err
+	}
+	if d.TxsError, err = r.part("/v1/transactions"+size, &txs); err != nil {
+		return err
+	}
+	if _, err = r.part("/v1/icm/messages?pageSize=1", &messages); err != nil {
+		return err
 	}
 	d.Blocks, d.Txs = blocks.Blocks, txs.Transactions
 	if len(messages.Messages) > 0 {

@@ -63,8 +63,27 @@ func TestHome(t *testing.T) {
 func TestHomeWithoutChains(t *testing.T) {
 	t.Parallel()
 	out := visit(t, newSite(t, Config{API: fakeAPI{}}), "/", false)
-	if body := string(out.HTML); out.Status != 200 || !strings.Contains(body, "No chain is followed") || strings.Contains(body, "Latest blocks") {
+	body := string(out.HTML)
+	if out.Status != 200 || !strings.Contains(body, "No chain is indexed here") {
 		t.Errorf("%d %s", out.Status, body)
+	}
+	for _, none := range []string{"Latest blocks", "/v1/chains", "Not available"} {
+		if strings.Contains(body, none) {
+			t.Errorf("it has %q", none)
+		}
+	}
+}
+
+// TestHomeRefused: what the API refuses to say is not said to be nothing.
+func TestHomeRefused(t *testing.T) {
+	t.Parallel()
+	api := homeAPI()
+	for _, path := range []string{"/v1/blocks?pageSize=8", "/v1/transactions?pageSize=8"} {
+		api[path] = Answer{Status: 503, Body: []byte(`{"message":"` + path + ` is too much now"}`)}
+	}
+	body := string(visit(t, newSite(t, Config{API: api}), "/", false).HTML)
+	if strings.Contains(body, "indexed yet") || strings.Count(body, "is too much now") != 2 {
+		t.Errorf("%s", body)
 	}
 }
 
@@ -107,6 +126,13 @@ func TestProgress(t *testing.T) {
 	f(120*time.Second, "5000", 300*time.Second) // the first minute is forgotten
 	f(180*time.Second, "8000", 40*time.Second)
 	f(181*time.Second, "100", 0) // it began again
+	f2 := p.seen("D", "1", "18446744073709551615", start)
+	if f2 = p.seen("D", "2", "18446744073709551615", start.Add(time.Minute)); f2.Left != 0 || f2.Percent() != "0.00%" {
+		t.Errorf("longer than can be told: %v, %s", f2.Left, f2.Percent())
+	}
+	if got := (&progress{Indexed: 99_999, Height: 100_000}).Percent(); got != "99.99%" {
+		t.Errorf("not the whole chain: %s", got)
+	}
 	for _, none := range [][2]string{{"", "5"}, {"5", ""}, {"6", "5"}, {"x", "9"}} {
 		if got := p.seen("C", none[0], none[1], start); got != nil {
 			t.Errorf("%q: %+v", none, got)

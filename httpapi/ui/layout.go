@@ -195,15 +195,17 @@ func amount(v, decimals any) string {
 	return sign + number(whole+"."+cut)
 }
 
-// percent returns part as a share of whole, both whole numbers or their digits. Of
-// nothing it is unknown.
+// percent returns part as a share of whole, both numbers or their digits, rounded down:
+// what is not all is not 100%. Of nothing it is unknown.
 func percent(part, whole any) string {
 	p, ok := new(big.Rat).SetString(fmt.Sprint(part))
 	w, also := new(big.Rat).SetString(fmt.Sprint(whole))
 	if !ok || !also || w.Sign() == 0 {
 		return "unknown"
 	}
-	return p.Quo(p.Mul(p, big.NewRat(100, 1)), w).FloatString(2) + "%"
+	p.Quo(p.Mul(p, big.NewRat(10_000, 1)), w)
+	hundredths := new(big.Int).Quo(p.Num(), p.Denom())
+	return p.SetFrac(hundredths, big.NewInt(100)).FloatString(2) + "%"
 }
 
 // timeOf shows a time: Unix seconds, as a number or its digits, a text of RFC 3339, or a

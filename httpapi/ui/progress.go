@@ -21,6 +21,8 @@ const (
 	progressSpan = time.Minute
 	// minProgressSpan is the least time after which it can be told.
 	minProgressSpan = 2 * time.Second
+	// maxLeft is the longest time that is told: what takes longer has hardly begun.
+	maxLeft = 1000 * 24 * time.Hour
 	// maxProgress bounds the chains whose pace is known.
 	maxProgress = 256
 )
@@ -71,7 +73,9 @@ func (p *paces) seen(chain, indexed, height string, now time.Time) *progress {
 	}
 	out := &progress{Indexed: done, Height: all}
 	if took, blocks := now.Sub(it.older.at), done-it.older.indexed; took >= minProgressSpan && blocks > 0 {
-		out.Left = time.Duration(float64(took) / float64(blocks) * float64(all-done))
+		if left := float64(took) / float64(blocks) * float64(all-done); left < float64(maxLeft) {
+			out.Left = time.Duration(left)
+		}
 	}
 	return out
 }

@@ -119,12 +119,12 @@ func (p *tokenPage) askHolders(r *Request) error {
 			return err
 		}
 		switch {
-		case next == "" && r.Query("page") == "":
+		case next == "" && r.Query("page") == "" && (len(list) > 0 || least == "0" || p.Holders.Chosen):
 			p.Holders.rank(list)
 			return nil
-		case try < tries && !p.Holders.Chosen:
+		case try < tries && !p.Holders.Chosen && len(list) > 0:
 			least = percentile(list)
-		case size != shownHolders: // too many to rank: by address, in pages
+		case size != shownHolders: // too many to rank, or many that have the same: by address, in pages
 			size, try = shownHolders, tries
 			if !p.Holders.Chosen {
 				least = "0"
