@@ -40,10 +40,10 @@ type apiOperation struct {
 type apiDocuments [2]atomic.Pointer[apiDocument]
 
 // of returns the description of what the request's listener serves.
-func (d *apiDocuments) of(r *Request) (*apiDocument, error) {
-	slot := &d[0]
+func (docs *apiDocuments) of(r *Request) (*apiDocument, error) {
+	slot := &docs[0]
 	if r.in.Operator {
-		slot = &d[1]
+		slot = &docs[1]
 	}
 	if doc := slot.Load(); doc != nil {
 		return doc, nil

@@ -42,10 +42,10 @@ type home struct {
 }
 
 // NameOf is the name of a chain in a list, its number if it has none.
-func (h *home) NameOf(id text) string {
-	for i := range h.Chains {
-		if h.Chains[i].ID == string(id) {
-			return plain.Text(h.Chains[i].Name, 64)
+func (d *home) NameOf(id text) string {
+	for i := range d.Chains {
+		if d.Chains[i].ID == string(id) {
+			return plain.Text(d.Chains[i].Name, 64)
 		}
 	}
 	return string(id)

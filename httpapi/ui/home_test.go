@@ -126,8 +126,8 @@ func TestProgress(t *testing.T) {
 	f(120*time.Second, "5000", 300*time.Second) // the first minute is forgotten
 	f(180*time.Second, "8000", 40*time.Second)
 	f(181*time.Second, "100", 0) // it began again
-	f2 := p.seen("D", "1", "18446744073709551615", start)
-	if f2 = p.seen("D", "2", "18446744073709551615", start.Add(time.Minute)); f2.Left != 0 || f2.Percent() != "0.00%" {
+	p.seen("D", "1", "18446744073709551615", start)
+	if f2 := p.seen("D", "2", "18446744073709551615", start.Add(time.Minute)); f2.Left != 0 || f2.Percent() != "0.00%" {
 		t.Errorf("longer than can be told: %v, %s", f2.Left, f2.Percent())
 	}
 	if got := (&progress{Indexed: 99_999, Height: 100_000}).Percent(); got != "99.99%" {
