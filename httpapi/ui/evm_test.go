@@ -206,6 +206,23 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestUntraced: a transaction whose calls are not known may have moved something.
+func TestUntraced(t *testing.T) {
+	t.Parallel()
+	api := sampleEVM()
+	for said, want := range map[string]string{
+		`"nativeTransaction":{"txStatus":"1","value":"0"}`:                           "Calls may have moved",
+		`"nativeTransaction":{"txStatus":"0","value":"5"}`:                           "This transaction moved nothing",
+		`"nativeTransaction":{"txStatus":"1","value":"0"},"internalTransactions":[]`: "This transaction moved nothing",
+	} {
+		api[onC+"/transactions/"+txID] = "{" + said + "}"
+		out := visit(t, evmSite(t, api), "/chain/43112/tx/"+txID, false)
+		if _, text := parsed(t, &out); !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in %s", said, want, text)
+		}
+	}
+}
+
 // TestSignLinks: only operators are led to the page that signs; everybody can ask the API.
 func TestSignLinks(t *testing.T) {
 	t.Parallel()

@@ -284,7 +284,7 @@ func TestOpsPage(t *testing.T) {
 	t.Parallel()
 	f := newFakeOperator(t)
 	s := newSite(t, Config{API: fakeAPI{}, Operator: f})
-	page(t, visit(t, s, "/ops", true), 200, "1 check fails", "1\u202f234\u202f567", "5.0 GB", "archive", "admin.memoryProfile", "partner", `href="/ops?level=WARN#log"`)
+	page(t, visit(t, s, "/ops", true), 200, "1 check fails", ", 3 times in a row", "1\u202f234\u202f567", "5.0 GB", "archive", "admin.memoryProfile", "partner", `href="/ops?level=WARN#log"`)
 	page(t, visit(t, s, "/ops?level=ERROR&logger=p2p", true), 200)
 	page(t, visit(t, s, "/ops?level=LOUD", true), 400)
 	page(t, visit(t, s, "/ops?logger=none", true), 400)
