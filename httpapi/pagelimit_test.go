@@ -52,3 +52,15 @@ func TestPageAsksMore(t *testing.T) {
 	f(110, 429)
 	f(1000, 404)
 }
+
+// TestShellHost: what a host has for a shell does not come into the commands of a page.
+func TestShellHost(t *testing.T) {
+	t.Parallel()
+	s := pageServer(t, Config{}, ui.On)
+	for host, shown := range map[string]bool{"explorer.example:8443": true, "[::1]:9750": true, "a$(id).example": false, "a`id`.example": false, "a';id;'.example": false} {
+		r := visit(s, All, "GET", "/", "Host", host)
+		if body := string(r.Body()); r.StatusCode() != 200 || strings.Contains(body, "curl -s http://"+host+"/v1") != shown || !shown && strings.Contains(body, "id") && strings.Contains(body, ".example") {
+			t.Errorf("%s: %d", host, r.StatusCode())
+		}
+	}
+}

@@ -311,11 +311,19 @@ func isPrefix(s string) bool {
 	return true
 }
 
-// address returns the scheme and host with which the client reached the server.
+// address returns the scheme and host with which the client reached the server. It
+// stands in commands that people copy into a shell, so a host that is no plain name, which
+// resolvers may well know, is the address of the connection instead.
 func (s *Server) address(ctx *fasthttp.RequestCtx) string {
 	scheme := "http"
 	if said := ctx.Request.Header.Peek(headerForwardedProto); ctx.IsTLS() || string(said) == "https" && s.behindProxy(ctx) {
 		scheme = "https"
 	}
-	return scheme + "://" + string(ctx.Host())
+	host := ctx.Host()
+	for _, c := range host {
+		if ok := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte(".:_-[]", c) >= 0; !ok {
+			return scheme + "://" + ctx.LocalAddr().String()
+		}
+	}
+	return scheme + "://" + string(host)
 }
