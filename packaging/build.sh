@@ -48,8 +48,9 @@ go test ./cmd/quorate -count=1 -run '^TestManPages$' -args -man "$STAGE/man" >/d
 "$STAGE/host" completion zsh >"$STAGE/completions/_quorate"
 "$STAGE/host" completion fish >"$STAGE/completions/quorate.fish"
 "$STAGE/host" config --example | sed 's/^#data-dir:/data-dir:/' >"$STAGE/quorate.yaml"
-cp -r docs/. "$STAGE/doc"
-cp README.md "$STAGE/doc/README.md"
+# The pages link to each other by their places in the repository.
+cp -r --parents README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs \
+	aggregator/README.md rpc/METHODS.md engine/archive/doc.go rollup/doc.go "$STAGE/doc"
 cp LICENSE "$STAGE/doc/copyright"
 cp -r packaging/grafana packaging/prometheus "$STAGE/share"
 chmod -R u=rwX,go=rX "$STAGE"

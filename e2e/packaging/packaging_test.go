@@ -68,9 +68,13 @@ func TestPackages(t *testing.T) {
 	if files := run(t, first, nil, "rpm", "--query", "--list", "--package", rpm); !strings.Contains(files, "/usr/bin/quorate\n") {
 		t.Errorf("the rpm has\n%s", files)
 	}
-	if list := run(t, first, nil, "tar", "--list", "--file", glob(t, first, "*.tar.gz")); !strings.Contains(list, "/man/quorate-serve.1\n") || !strings.Contains(list, "/docs/") && !strings.Contains(list, "/doc/install.md\n") {
+	archive := glob(t, first, "*.tar.gz")
+	if list := run(t, first, nil, "tar", "--list", "--file", archive); !strings.Contains(list, "/man/quorate-serve.1\n") {
 		t.Errorf("the tar has\n%s", list)
 	}
+	unpacked := t.TempDir()
+	run(t, first, nil, "tar", "--extract", "--strip-components=1", "--directory="+unpacked, "--file", archive)
+	linksHold(t, filepath.Join(unpacked, "doc"))
 	if os.Getuid() != 0 {
 		leaveOut(t, "only root may change the root folder")
 	}
@@ -91,6 +95,31 @@ func TestPackages(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(installed, "etc/quorate/quorate.yaml")); err != nil {
 		t.Error(err) // goes with --purge
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[^)\s]*)?\)`)
+
+// linksHold checks that each link of the documentation leads to a file that is packed, too.
+func linksHold(t *testing.T, dir string) {
+	t.Helper()
+	links := 0
+	for _, sub := range []string{"", "docs"} {
+		pages, err := filepath.Glob(filepath.Join(dir, sub, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+				links++
+				if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+					t.Errorf("%s: %v", page, err)
+				}
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("the packed pages have %d links only", links)
 	}
 }
 
