@@ -223,7 +223,7 @@ func (s *Server) openStream(ctx *fasthttp.RequestCtx, p *params, q *query) (*str
 	case e.start != nil && len(e.chains) != 1:
 		return nil, badRequest("startBlock needs exactly one chain in chainId")
 	}
-	t := &stream{s: s, client: p.client, dialect: s.dialect(ctx), quorum: e.quorum}
+	t := &stream{s: s, client: p.client, dialect: s.dialect(ctx), quorum: e.quorum, operator: p.scope == ForOperators}
 	if t.quorum == 0 {
 		t.quorum = aggregator.DefaultQuorum
 	}

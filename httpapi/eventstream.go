@@ -51,6 +51,8 @@ type streams struct {
 	open     map[*stream]struct{}
 	byClient map[string]int
 	stopping bool
+	// operators counts those at operators' listeners.
+	operators int
 
 	sent  map[string]metric.Counter
 	ended map[string]metric.Counter
@@ -82,11 +84,16 @@ func (l *streams) add(t *stream, most, perClient int) *failure {
 		return &failure{fasthttp.StatusServiceUnavailable, "the server is stopping", defaultRetry}
 	case len(l.open) >= most:
 		return &failure{fasthttp.StatusServiceUnavailable, "too many streams of events are open", defaultRetry}
+	case t.operator && l.operators >= operatorConns/2: // probes and people need the others
+		return &failure{fasthttp.StatusServiceUnavailable, "too many streams of events are open where operators connect", defaultRetry}
 	case l.byClient[client] >= perClient:
 		return &failure{fasthttp.StatusTooManyRequests, "this client has too many streams of events open", quotaRetry}
 	}
 	l.open[t] = struct{}{}
 	l.byClient[client]++
+	if t.operator {
+		l.operators++
+	}
 	return nil
 }
 
@@ -97,6 +104,9 @@ func (l *streams) remove(t *stream, reason string) {
 		return
 	}
 	delete(l.open, t)
+	if t.operator {
+		l.operators--
+	}
 	client := t.client.String()
 	if l.byClient[client]--; l.byClient[client] == 0 {
 		delete(l.byClient, client)
@@ -118,13 +128,15 @@ func (l *streams) stop() {
 
 // stream is a body of Server-Sent Events. The goroutine of its connection owns it.
 type stream struct {
-	s       *Server
-	client  limit.Client
-	conn    net.Conn // nil in tests without a network
-	dialect view.Dialect
-	quorum  int
-	chains  []*chainStream
-	states  []*stateStream
+	s      *Server
+	client limit.Client
+	conn   net.Conn // nil in tests without a network
+	// operator: it is at an operators' listener.
+	operator bool
+	dialect  view.Dialect
+	quorum   int
+	chains   []*chainStream
+	states   []*stateStream
 
 	work context.Context // of signing
 	halt context.CancelFunc
