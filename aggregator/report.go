@@ -165,7 +165,7 @@ func (j *job) votes() []vote {
 	return out
 }
 
-// vote returns what a voter's state says to who reads it later.
+// vote returns a voter's state as the journal shows it.
 func (v *voter) vote() VoteState {
 	switch v.state {
 	case answered:

@@ -29,7 +29,7 @@ type Folder struct {
 	// Exists is false of a folder that would be made.
 	Exists bool
 	// InUse is set while a process has the folder's databases open. User is its number,
-	// or 0 if it cannot be told.
+	// or 0 if it is not known.
 	InUse bool
 	User  int
 	// Free are the bytes that are free on its volume, and Total all of them.

@@ -124,7 +124,7 @@ func (f *dataFlags) configure(cfg *httpapi.Config, c chains, dataDir string, log
 	return errors.Join(errs...)
 }
 
-// outsideFile is a file of things that no chain tells.
+// outsideFile is a file with what no chain knows.
 type outsideFile struct {
 	flag, path string
 	read       func() error

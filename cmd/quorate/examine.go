@@ -67,7 +67,7 @@ func (x *examination) fail(what string, err error) {
 }
 
 // examine says what serve would do with the same flags, and what would keep it from
-// that. It changes nothing, and asks nobody unless told so.
+// that. It changes nothing, and asks no node unless --check=nodes does.
 func examine(cmd *cobra.Command, f *serveFlags) error {
 	if f.examine != examineFiles && f.examine != examineNodes {
 		return usageError{fmt.Errorf("--check %q is neither %s nor %s", f.examine, examineFiles, examineNodes)}

@@ -46,7 +46,7 @@ a server whose nodes are away is not better after a restart.`,
 	return cmd
 }
 
-// healthAnswer is what /health answers. Only operators are told the details.
+// healthAnswer is what /health answers. Only operators get the details.
 type healthAnswer struct {
 	Status  string `json:"status"`
 	Details map[string]struct {

@@ -62,10 +62,10 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
-		Long: `Follows Avalanche nodes, keeps connections to the validators, and answers HTTP
-requests for signed messages. It prints "quorate ready http://HOST:PORT" on
-standard output once it can do its work; the log goes to standard error and to
-files in the data folder.
+		Long: `Follows Avalanche nodes, indexes their chains, keeps connections to the validators,
+and serves data, metrics and signed messages over HTTP, and an explorer to browsers.
+It prints "quorate ready http://HOST:PORT" on standard output once it can do its
+work; the log goes to standard error and to files in the data folder.
 
 Name at least one node with --node-url, or use --devnet, which runs a simulated
 network inside the process and needs nothing else. Nodes of one network stand in
@@ -74,7 +74,8 @@ for each other; nodes of several networks are served side by side.
 SIGINT or SIGTERM ends it in order, within 10 s whatever disk, nodes or clients
 do: it stops accepting, finishes what is in flight, and exits with 0, or with 1
 and the reason if something hung. A second signal ends it at once. SIGHUP has
-its files read again: API keys, prices, logos, reputation, NFT metadata, methods.`,
+its files read again: the certificate, API keys, prices, logos, reputation, NFT
+metadata, methods.`,
 		Example: `  quorate serve --devnet --facts-file facts.json
   quorate serve --node-url http://127.0.0.1:9650
   quorate serve --config-file quorate.yaml --log-level debug

@@ -49,8 +49,8 @@ chain does, that the message was signed by those it names and that they hold the
 quorum of the stake. The message is hex with or without 0x; "-" reads it from
 standard input.
 
-Prints the signers and "valid". A message that is not valid is told so on
-standard error, with the reason, and exit code 1.
+Prints the signers and "valid". If the message is not valid it prints the reason on
+standard error and exits with 1.
 
 The subnet whose validators must have signed is that of the message's source
 chain. A receiving chain demands another one in two cases: messages of the

@@ -104,7 +104,7 @@ func serveNFT(r *Request) error {
 	return r.Render("nft", plain.Text(cmp.Or(p.Token.Metadata.Name, p.Token.Name, "Token"), 40)+" #"+plain.Text(p.Token.TokenID, 24), &p)
 }
 
-// ReindexPath is where the API takes the wish to have the metadata fetched again.
+// ReindexPath is the address of the API that has the metadata fetched again.
 func (p *nftPage) ReindexPath() string {
 	return p.Chain.chainPath("nfts", "collections", p.Token.Address, "tokens", p.Token.TokenID+":reindex")
 }

@@ -19,9 +19,9 @@ func (p *progress) Percent() string { return percent(p.Indexed, p.Height) }
 const (
 	// progressSpan is the time over which the pace of an index is measured.
 	progressSpan = time.Minute
-	// minProgressSpan is the least time after which it can be told.
+	// minProgressSpan is the least time after which the pace is known.
 	minProgressSpan = 2 * time.Second
-	// maxLeft is the longest time that is told: what takes longer has hardly begun.
+	// maxLeft is the longest time that is shown: what takes longer has hardly begun.
 	maxLeft = 1000 * 24 * time.Hour
 	// maxProgress bounds the chains whose pace is known.
 	maxProgress = 256

@@ -62,7 +62,7 @@ type Config struct {
 	Mode Mode
 	// Operator is what only operators see; nil: operators' pages are not served.
 	Operator Operator
-	// KeysRequired: whoever has no API key is not told any data.
+	// KeysRequired reports that clients without an API key see no data.
 	KeysRequired bool
 	// Version is that of the server, shown at the foot of each page.
 	Version string
