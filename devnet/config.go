@@ -118,6 +118,12 @@ type Config struct {
 	// means that the P-Chain begins at height 0 with empty blocks and that nobody runs
 	// an X-Chain: what needs no history is quicker so.
 	PrimaryBlocks int
+	// Grown is how far the chains have come since the start of an earlier network of the same
+	// Config, as OnGrowth said it last: they go on from there. Zero begins with the history.
+	Grown Growth
+	// OnGrowth, if not nil, is called after the chains have grown, once at a time. It must
+	// not block.
+	OnGrowth func(Growth)
 	// Messages is how many messages the facts file holds, at most 1,000,000; 0
 	// means [DefaultMessages]. It does not bound what validators sign.
 	Messages int
@@ -186,6 +192,15 @@ type Config struct {
 	Logger *slog.Logger
 	// Metrics gets the network's metrics, quorate_devnet_...; nil means none.
 	Metrics *metric.Set
+}
+
+// Growth is how often the chains of a network have grown by themselves since their history
+// was made. The same seed and Growth give the same chains.
+type Growth struct {
+	// Blocks is the number of blocks that each EVM chain has accepted, Heights how often the
+	// P-Chain has grown.
+	Blocks  uint64 `json:"blocks"`
+	Heights uint64 `json:"heights"`
 }
 
 func (c Config) withDefaults() Config {

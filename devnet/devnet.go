@@ -48,6 +48,9 @@ type Devnet struct {
 
 	ready chan struct{} // closed once everything listens
 
+	growing sync.Mutex // guards grown, and is held for OnGrowth
+	grown   Growth
+
 	mu      sync.Mutex // guards what follows
 	started bool
 	ctx     context.Context // of Run; nil before and after
@@ -100,6 +103,7 @@ func New(cfg Config) (*Devnet, error) {
 	if d.primary != nil {
 		d.primary.Attach(d.chains[w.CChainID()])
 	}
+	d.goOn(cfg.Grown)
 	d.addNodes()
 	d.gauges(cfg.Metrics)
 	return d, nil
@@ -177,6 +181,7 @@ func (d *Devnet) blocks(ctx context.Context) {
 			return
 		case <-moves:
 			d.growPrimary()
+			d.grew(Growth{Heights: 1})
 		case <-converts:
 			d.ConvertL1()
 		}

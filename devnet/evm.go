@@ -96,11 +96,40 @@ func (d *Devnet) grow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			for _, c := range d.chains {
-				c.Advance()
-			}
+			d.growEVM()
+			d.grew(Growth{Blocks: 1})
 		}
 	}
+}
+
+// growEVM has each EVM chain accept a block.
+func (d *Devnet) growEVM() {
+	for _, c := range d.chains {
+		c.Advance()
+	}
+}
+
+// goOn has the chains grow as often as they had before.
+func (d *Devnet) goOn(from Growth) {
+	for range from.Blocks {
+		d.growEVM()
+	}
+	for range from.Heights {
+		d.growPrimary()
+	}
+	d.grown = from
+}
+
+// grew adds to how far the chains have come, and says it.
+func (d *Devnet) grew(by Growth) {
+	if d.cfg.OnGrowth == nil {
+		return
+	}
+	d.growing.Lock()
+	defer d.growing.Unlock()
+	d.grown.Blocks += by.Blocks
+	d.grown.Heights += by.Heights
+	d.cfg.OnGrowth(d.grown)
 }
 
 // EVMChain returns the model of an EVM chain, of the C-Chain or an L1's, or nil.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -208,14 +206,6 @@ var (
 	defaultHeight  = devnet.DefaultHeightInterval
 )
 
-// embeddedConfig is the network that quorate serve starts.
-func embeddedConfig(logger *slog.Logger) devnet.Config {
-	return devnet.Config{
-		Blocks: embeddedBlocks, BlockInterval: devnet.DefaultBlockInterval,
-		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Logger: logger,
-	}
-}
-
 // secondShare is of how many blocks one has its calls asked of a second node. Tests
 // make it small: a chain grows until a lie is found.
 var secondShare uint32 = follow.DefaultSecondShare
@@ -223,18 +213,3 @@ var secondShare uint32 = follow.DefaultSecondShare
 // maxNodeAnswer bounds an answer of a chain's nodes in bytes; 0 stands for what the engine
 // takes. Tests make it small: a node sends too much again and again.
 var maxNodeAnswer int
-
-// startEmbedded starts a network for quorate serve: on the port where one is
-// looked for, or on any other when that is taken.
-func startEmbedded(ctx context.Context, cfg devnet.Config) (*devnet.Devnet, func(err *error), error) {
-	cfg.HTTPPort = devnetPort
-	d, stop, err := startDevnet(ctx, cfg)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		cfg.HTTPPort = 0
-		if d, stop, err = startDevnet(ctx, cfg); err == nil {
-			cfg.Logger.Warn("the port of the simulated network's node is taken, perhaps by another such network: the node is elsewhere; the facts file has its address",
-				"port", devnetPort, "node", d.NodeURL())
-		}
-	}
-	return d, stop, err
-}

@@ -183,7 +183,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	var sim *devnet.Devnet
 	if f.devnet {
-		d, stop, startErr := startEmbedded(ctx, embeddedConfig(logs.Logger("devnet")))
+		d, stop, startErr := startEmbedded(ctx, embeddedConfig(logs.Logger("devnet")), f.dataDir)
 		if startErr != nil {
 			return errors.Join(startErr, ln.Close())
 		}
