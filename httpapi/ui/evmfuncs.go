@@ -25,7 +25,7 @@ var evmFunctions = template.FuncMap{
 		}
 		return time.Unix(unix, 0).UTC().Format(time.DateOnly)
 	},
-	"gwei": func(units string) string { return plain.Amount(units, 9) },
+	"nano": nano,
 	"yesno": func(v bool) string {
 		if v {
 			return "yes"
@@ -60,6 +60,14 @@ func exact(units string, decimals any) (string, error) {
 		return plain.Digits(units) + " × 10^-" + strconv.Itoa(d), nil
 	}
 	return plain.Amount(units, d), nil
+}
+
+// nano writes base units of a coin as 10^-9 of it: gwei of a coin of 18 decimals.
+func nano(units string, decimals int) string {
+	if zeros := 9 - decimals; zeros > 0 && digits(units) && strings.Trim(units, "0") != "" {
+		units, decimals = units+strings.Repeat("0", zeros), 9
+	}
+	return plain.Amount(units, decimals-9)
 }
 
 // when is [timeOf] for times that are facts: the script shows them beside how long ago

@@ -89,7 +89,7 @@ func (m metricInfo) figure(v json.Number, decimals int) string {
 		case wei:
 			return plain.Amount(digits, decimals)
 		case gwei:
-			return plain.Amount(digits, decimals-9)
+			return nano(digits, decimals)
 		}
 		return plain.Digits(digits)
 	}
@@ -109,7 +109,7 @@ func (m metricInfo) value(v json.Number, decimals int) float64 {
 	case wei:
 		return f / pow10(decimals)
 	case gwei:
-		return f / pow10(decimals-9)
+		return f / pow10(decimals-9) * pow10(9-decimals)
 	}
 	return f
 }
