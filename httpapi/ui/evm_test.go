@@ -211,7 +211,9 @@ func TestUntraced(t *testing.T) {
 	t.Parallel()
 	api := sampleEVM()
 	for said, want := range map[string]string{
-		`"nativeTransaction":{"txStatus":"1","value":"0"}`:                           "Calls may have moved",
+		`"nativeTransaction":{"txStatus":"1","value":"0"}`: "Calls may have moved",
+		`"nativeTransaction":{"txStatus":"1"},"internalTransactions":[{"internalTxType":"STATICCALL","value":"0","to":{"address":"` + warpPrecompile + `"}}]`: "sent no warp message",
+		`"nativeTransaction":{"txStatus":"1"},"internalTransactions":[{"internalTxType":"CALL","value":"0","to":{"address":"` + warpPrecompile + `"}}]`:       "sent a warp message",
 		`"nativeTransaction":{"txStatus":"0","value":"5"}`:                           "This transaction moved nothing",
 		`"nativeTransaction":{"txStatus":"1","value":"0"},"internalTransactions":[]`: "This transaction moved nothing",
 	} {

@@ -95,7 +95,7 @@ func (p *txPage) setCalls(calls []evmCall) {
 		if c.Moves() {
 			p.Paid = append(p.Paid, *c)
 		}
-		p.Warp = p.Warp || strings.EqualFold(c.To.Address, warpPrecompile) && !c.IsReverted && !p.Tx.Failed()
+		p.Warp = p.Warp || strings.EqualFold(c.To.Address, warpPrecompile) && c.sends() && !p.Tx.Failed()
 	}
 	if n := len(calls); n > maxMoves {
 		calls, p.MoreCalls = calls[:maxMoves], n-maxMoves
@@ -105,6 +105,10 @@ func (p *txPage) setCalls(calls []evmCall) {
 	}
 	p.Calls = tree(p.Tx.To.Address, calls)
 }
+
+// sends reports whether a call of the warp precompile can have sent a message: what only
+// reads, such as a message that was received, is asked by static calls.
+func (c *evmCall) sends() bool { return !c.IsReverted && c.InternalTxType != "STATICCALL" }
 
 func (p *txPage) setInput() {
 	hex := strings.TrimPrefix(p.Tx.Input, "0x")
