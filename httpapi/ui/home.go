@@ -81,7 +81,7 @@ type homeNetwork struct {
 // homeChain is a chain with its last block.
 type homeChain struct {
 	Path, ID, Name, Kind string
-	Down                 bool // as far as the list of chains says
+	Down                 bool // as far as the list of chains, or a health check, says
 	Live                 bool // its blocks are told as events
 	Latest               *homeBlock
 	Error                *Error
@@ -156,10 +156,24 @@ func (s *Site) serveHome(r *Request) error {
 			return err
 		}
 	}
+	data.checkChains()
 	if err := data.latest(r); err != nil {
 		return err
 	}
 	return r.Render("home", "", &data)
+}
+
+// checkChains has the P- and the X-Chain down whose checks fail: the list of chains does
+// not have them. Where several networks are followed, the name of a check does not say to
+// which one it belongs.
+func (d *home) checkChains() {
+	if d.Health == nil || len(d.Networks) != 1 {
+		return
+	}
+	for i := range d.Chains {
+		c := &d.Chains[i]
+		c.Down = c.Down || slices.ContainsFunc(d.Health.Checks, func(check homeCheck) bool { return check.Name == c.ID && !check.Up })
+	}
 }
 
 // maxLiveChains is the most that one stream of events takes.

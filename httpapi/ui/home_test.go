@@ -59,6 +59,23 @@ func TestHome(t *testing.T) {
 	}
 }
 
+// TestHomeBehind: a chain is not said to be up to date while the server says that it is
+// not, and the reason is there whole.
+func TestHomeBehind(t *testing.T) {
+	t.Parallel()
+	api := homeAPI()
+	reason := "the chain is not followed for 26.028s: the node is behind: its last block is 9742, block 9834 is indexed"
+	api["/health"] = `{"status":"down","details":{"P":{"status":"down","error":"` + reason + `"}}}`
+	api["/v1/chains"] = `{"chains":[{"chainId":"43114","chainName":"C","status":"UNAVAILABLE"}]}`
+	body := string(visit(t, newSite(t, Config{API: api}), "/", false).HTML)
+	if !strings.Contains(body, reason) {
+		t.Error("the reason is cut")
+	}
+	if a, b := strings.Count(body, ">up to date<"), strings.Count(body, ">not up to date<"); a != 0 || b != 2 {
+		t.Errorf("%d chains are up to date and %d are not, want 0 and 2", a, b)
+	}
+}
+
 // TestHomeWithoutChains: what the server does not have is not shown.
 func TestHomeWithoutChains(t *testing.T) {
 	t.Parallel()
