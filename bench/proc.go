@@ -81,7 +81,7 @@ type usage struct {
 	stop, whenEnded func()
 }
 
-// newUsage checks that the process can be looked at. A pid of 0 gives nil,
+// newUsage checks that the process can be looked at. It returns nil for a pid of 0,
 // which measures nothing.
 func newUsage(pid int) (*usage, error) {
 	if pid == 0 {

@@ -166,8 +166,8 @@
 //     last of any. One without chains, or whose chains have no block yet, has none.
 //   - A page token holds the bucket of the last point given: pages go on from
 //     there, and points that come meanwhile are before it.
-//   - A chain's node is not needed. While the metrics of a chain are made anew, it
-//     and its groups are a 503 whose message tells how far they are.
+//   - A chain's node is not needed. While the metrics of a chain are made again, it
+//     and its groups are a 503 whose message says how far they are.
 //
 // GET /v2/chains/{chainId}/rollingWindowMetrics/{metric} has all metrics but the
 // cumulative ones, over the last hour, day, 7, 30, 90 and 365 days and over all time. A

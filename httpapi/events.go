@@ -84,7 +84,7 @@ func percent() *openapi.Schema {
 }
 
 var (
-	paramTopics = needed(param{name: "topics", doc: "what is told", schema: listOf(&openapi.Schema{Type: "string", Enum: topicList()}), set: func(q *query, v []byte) string {
+	paramTopics = needed(param{name: "topics", doc: "which events are sent", schema: listOf(&openapi.Schema{Type: "string", Enum: topicList()}), set: func(q *query, v []byte) string {
 		for item := range bytes.SplitSeq(v, comma) {
 			topic, ok := topicNames[string(item)]
 			if !ok {
@@ -102,7 +102,7 @@ var (
 		q.events.addresses, problem = addressSet(v)
 		return problem
 	}}
-	paramEventTokens = param{name: "contractAddresses", doc: "the tokens whose transfers are told", schema: listOf(addressLike()), set: func(q *query, v []byte) (problem string) {
+	paramEventTokens = param{name: "contractAddresses", doc: "the tokens whose transfers are sent", schema: listOf(addressLike()), set: func(q *query, v []byte) (problem string) {
 		q.events.tokens, problem = addressSet(v)
 		return problem
 	}}

@@ -53,7 +53,7 @@ func operationRoutes() []Route {
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern + operationFile, Units: unitsMedium, Key: KeyNever,
-			Doc:   "returns the file of an export, by the address that the export told",
+			Doc:   "returns the file of an export, at the address in its downloadUrl",
 			query: downloadParams,
 			needs: needsOperations, answer: shape.Binary, make: plain((*Server).downloadExport),
 		},
@@ -218,11 +218,11 @@ func (s *Server) mayDownload(ctx *fasthttp.RequestCtx, id string) *failure {
 	args := ctx.QueryArgs()
 	expires, signature := args.Peek("expires"), args.Peek("signature")
 	if !hmac.Equal(signature, []byte(s.sign(id, string(expires)))) {
-		return &failure{status: fasthttp.StatusForbidden, message: "this is no address of a file: use the downloadUrl that the operation tells"}
+		return &failure{status: fasthttp.StatusForbidden, message: "this is no address of a file: use the downloadUrl of the operation"}
 	}
 	end, err := strconv.ParseInt(string(expires), 10, 64)
 	if err != nil || time.Now().Unix() >= end {
-		return &failure{status: fasthttp.StatusForbidden, message: "the address of the file has expired: the operation tells a new one"}
+		return &failure{status: fasthttp.StatusForbidden, message: "the address of the file has expired: ask the operation for a new one"}
 	}
 	return nil
 }

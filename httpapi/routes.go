@@ -151,7 +151,7 @@ func signingRoutes() []Route {
 		},
 		{
 			Method: fasthttp.MethodPost, Pattern: relayerPath, Units: unitsMedium,
-			Doc:    "does the same for relayers, in the form of their own aggregator",
+			Doc:    "has a warp message signed, in the form of the relayers' own aggregator",
 			answer: shape.RelayerSignedMessage{}, body: shape.RelayerRequest{}, make: plain((*Server).relayerSignatures),
 		},
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes what is released, in the folder DIST: for each of ARCHS a tar, a deb and an rpm,
 # with man pages, shell completions, dashboards and documentation, a list of what each
-# program was built from, and checksums of all. The same commit gives the same bytes with
+# program was built from, and checksums of all. The same commit yields the same bytes with
 # the same Go and C compilers.
 #
 #   ARCHS              default: amd64 and arm64, those that there is a C compiler for

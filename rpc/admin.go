@@ -63,9 +63,9 @@ var errUnavailable = errors.New("this node does not offer the method")
 func adminMethods() []method {
 	return []method{
 		define("admin", "alias", "{}", "makes an endpoint, its path behind /ext/, and its sub-paths answer at /ext/ALIAS too, until the node stops", alias),
-		define("admin", "aliasChain", "{}", "gives a chain, by ID or alias, a further name, kept over restarts", aliasChain),
+		define("admin", "aliasChain", "{}", "adds a name to a chain, by ID or alias; it is kept over restarts", aliasChain),
 		define("admin", "getChainAliases", "aliases: array of string", "lists the names of a chain, by ID or alias, the primary one first", getChainAliases),
-		define("admin", "getLoggerLevel", "loggerLevels: {name: {logLevel, displayLevel}}", "gives the levels of one logger or of all", getLoggerLevel),
+		define("admin", "getLoggerLevel", "loggerLevels: {name: {logLevel, displayLevel}}", "returns the levels of one logger or of all", getLoggerLevel),
 		define("admin", "loadVMs", "newVMs: {vmID: names}, failedVMs: {vmID: cause}", "loads virtual machines that are new in the plugin folder", loadVMs),
 		define("admin", "lockProfile", "{}", "writes mutex statistics to lock.profile", profiled(Profiles.Lock)),
 		define("admin", "memoryProfile", "{}", "writes a memory profile to mem.profile", profiled(Profiles.Memory)),

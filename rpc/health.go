@@ -35,11 +35,11 @@ func (p *tagParams) check() error {
 func healthMethods() []method {
 	const report = "checks: {name: result}, healthy: boolean"
 	return []method{
-		define("health", "health", report, "gives the last results of all checks, or of the global ones and those of the tags",
+		define("health", "health", report, "returns the last results of all checks, or of the global ones and those of the tags",
 			tagged(Health.Health)),
 		define("health", "liveness", report, "answers, without any check",
 			tagged(func(h Health, _ []string) health.Report { return h.Liveness() })),
-		define("health", "readiness", report, "gives the last results of the checks of the start",
+		define("health", "readiness", report, "returns the last results of the checks of the start",
 			tagged(Health.Readiness)),
 	}
 }

@@ -25,9 +25,9 @@ func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast a server is",
-		Long: `Measures, and tells the floor beside it in the same run. "bench aggregate" and
+		Long: `Measures a server, and its floor in the same run. "bench aggregate" and
 "bench metrics" put load on a running server: they have warp messages signed, and
-ask for pages of metrics. "bench abuse" floods one with garbage and tells
+ask for pages of metrics. "bench abuse" floods one with garbage and prints
 what that does to honest requests. "bench ingest" needs no server: it indexes
 blocks that it makes up.`,
 		Example: `  quorate bench aggregate --facts ~/.quorate/facts.json

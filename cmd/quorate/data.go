@@ -63,8 +63,8 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.methods, "methods-file", "", "file of further function signatures, a line each: 0x and 8 digits, and the signature")
 	})
 	group(flags, groupAnswers, func(flags *pflag.FlagSet) {
-		flags.StringVar(&f.publicURL, "public-url", "", "address of this server as clients know it, told as rpcUrl (default http://HOST:PORT)")
-		flags.StringVar(&f.dialect, "api-dialect", "auto", "form of answers: contract, sdk, or auto, which gives the official SDKs theirs")
+		flags.StringVar(&f.publicURL, "public-url", "", "address of this server as clients know it, named as rpcUrl (default http://HOST:PORT)")
+		flags.StringVar(&f.dialect, "api-dialect", "auto", "form of answers: contract, sdk, or auto, which sends the official SDKs theirs")
 	})
 }
 

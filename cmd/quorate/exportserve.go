@@ -32,7 +32,7 @@ func (f *exportFlags) add(flags *pflag.FlagSet) {
 		flags.Var(&f.maxSize, "export-max-size", "size of the rows of one export, before compression, at which it ends with a warning that says where to go on")
 		flags.Var(&f.maxFiles, "export-max-files", "size of the files of all exports together; beyond it none are accepted, and those that are written fail")
 		flags.Var(&f.keep, "export-keep", "how long an export that has ended, and its file, are kept, for example 12h or 3d")
-		flags.DurationVar(&f.urlTime, "export-url-time", time.Hour, "how long an address of a file is good; the operation tells a new one")
+		flags.DurationVar(&f.urlTime, "export-url-time", time.Hour, "how long an address of a file is good; asking the operation again returns a new one")
 	})
 }
 

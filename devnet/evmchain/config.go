@@ -56,7 +56,7 @@ type Config struct {
 	// is true and balances can be proven. The history may then have [MaxProvenTxs]
 	// transactions, on average.
 	StateProofs bool
-	// Emitter is the contract that sends warp messages, Message gives message i of
+	// Emitter is the contract that sends warp messages, Message returns message i of
 	// it. The chain sends those from FirstMessage on, below Messages.
 	Emitter                evm.Address
 	Message                func(i uint64) *warp.Unsigned

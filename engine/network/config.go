@@ -25,7 +25,7 @@ import (
 // defaults given with each field.
 type Settings struct {
 	// BufferWindow bounds the wait for the buffer of a request once its quorum
-	// has signed. Longer gives more signers when validators are slow. Default 250 ms.
+	// has signed. A longer one yields more signers when validators are slow. Default 250 ms.
 	BufferWindow time.Duration
 	// RequestTimeout ends an aggregation that finds no quorum. Default 8 s, at most 60 s.
 	RequestTimeout time.Duration
