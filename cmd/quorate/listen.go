@@ -38,7 +38,7 @@ type listenFlags struct {
 func (f *listenFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.host, "http-host", "127.0.0.1", "address to listen on")
 	flags.IntVar(&f.port, "http-port", 9750, "port to listen on; 0 takes a free one")
-	flags.StringVar(&f.admin, "admin-addr", "", "address HOST:PORT for operators alone: /ext but /ext/bc, metrics, health in full; none for nowhere "+
+	flags.StringVar(&f.admin, "admin-addr", "", "address HOST:PORT for operators alone: all of /ext, metrics, health in full, their pages, and what clients are served; none for nowhere "+
 		"(default the same port as all else while only this machine can connect to it, otherwise "+defaultAdmin+")")
 	flags.StringVar(&f.cert, "tls-cert", "", "file of a certificate chain in PEM to serve HTTPS with, read again when it changes")
 	flags.StringVar(&f.key, "tls-key", "", "file of its key in PEM")
