@@ -355,7 +355,7 @@ func (s *Server) eventFailure(number string, err error) *failure {
 	switch {
 	case errors.Is(err, events.ErrLost):
 		return &failure{status: fasthttp.StatusGone, message: fmt.Sprintf(
-			"chain %s cannot be gone on with from there: %v; begin without Last-Event-ID", number, err)}
+			"chain %s cannot be continued from there: %v; begin without Last-Event-ID", number, err)}
 	case errors.Is(err, index.ErrEmpty):
 		return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
 			message: "chain " + number + " is not indexed yet: its first block is awaited"}

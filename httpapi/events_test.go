@@ -388,7 +388,7 @@ func (u *subscriber) read(t *testing.T, l *reader, last func() uint64) (done boo
 	}
 }
 
-// Many subscribers whose server is cut off and made anew, and who leave at random, have
+// Many subscribers whose server is cut off and made again, and who leave at random, have
 // each block and each message once and in order.
 func TestEventSubscribers(t *testing.T) {
 	n, blocks := torture.Pick(24, 1000), torture.Pick(45, 300)

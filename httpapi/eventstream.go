@@ -234,7 +234,7 @@ func (t *stream) fill() {
 // fault ends a stream whose rows cannot be read.
 func (t *stream) fault(c *chainStream, err error) {
 	if errors.Is(err, events.ErrLost) {
-		// Without an ID the client begins anew.
+		// Without an ID the client starts over.
 		t.buf = append(t.buf, "id:\n"...)
 		t.end(endLost, "chain "+c.info.ChainID+": "+err.Error())
 		return

@@ -173,7 +173,7 @@ func (s *series) at(place uint32) (newest, oldest uint32) {
 }
 
 // make makes the chunks from one place down to another and appends them. If
-// there is one to make anew, they are only it, and of its points only those from
+// there is one to make again, they are only it, and of its points only those from
 // a bucket on.
 func (p *points) make(s *series, dst []*chunk, place, end uint32, outdated *chunk, from uint32) ([]*chunk, Chain, error) {
 	newest, _ := s.at(place)

@@ -43,7 +43,7 @@ func (c *rolledChain) block(number, unix uint64, txs int) *evm.Block {
 }
 
 // TestMetricsIndexed walks the metrics of a real index while it grows, and while
-// they are made anew.
+// they are made again.
 func TestMetricsIndexed(t *testing.T) {
 	t.Parallel()
 	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})

@@ -72,7 +72,7 @@ type Chain interface {
 	// ID returns the blockchain ID.
 	ID() chain.ID
 	// RollupState reports how far the metrics of the chain are made, and their
-	// edition: metrics of another one were made anew. The error wraps
+	// edition: metrics of another one were made again. The error wraps
 	// index.ErrEmpty when no block is indexed yet and index.ErrRollup while the
 	// metrics are not complete; its text says how far they are.
 	RollupState() (s rollup.State, edition uint32, err error)

@@ -10,7 +10,7 @@ import (
 // The two ways to read calls: in place and strictly, as parseCalls does, and by the
 // JSON library that the project uses elsewhere, which takes names of members in any
 // case and the last of several, as nodes do, so that what it read would have to be
-// written anew all the same.
+// rewritten all the same.
 func BenchmarkReadCalls(b *testing.B) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x18d2b83012401dc79b640da29c11b7ddfb280bc7","data":"0x70a08231000000000000000000000000f0fb59801acdf310f93ec4932b6a2f9e6a53f03b"},"latest"]}`
 	batch := "[" + strings.Repeat(call+",", 99) + call + "]"

@@ -291,7 +291,7 @@ func TestOutageAndRecovery(t *testing.T) {
 	})
 }
 
-// A node that stands in may be behind; a network that starts anew stays behind.
+// A node that stands in may be behind; a network that starts over stays behind.
 func TestHeightFalls(t *testing.T) {
 	t.Parallel()
 	withKeeper(t, Config{MaxStale: time.Minute}, func(t *testing.T, src *fakeSource, k *Keeper) {

@@ -37,7 +37,7 @@ const (
 	// and compareAgain is how long it is let be after it did not answer.
 	comparePatience = 2 * time.Second
 	compareAgain    = 5 * time.Second
-	// maxSubnets bounds what is remembered of subnets; with more, it begins anew.
+	// maxSubnets bounds what is remembered of subnets; with more, it starts over.
 	maxSubnets = 1 << 16
 )
 

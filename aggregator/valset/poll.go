@@ -50,7 +50,7 @@ func (k *Keeper) refresh(ctx context.Context) error {
 		return nil
 	case height < snap.height && k.age(asked) <= k.cfg.MaxStale:
 		// Another node that is behind: the newer sets are right until they are too
-		// old. A height that stays lower is a network that started anew.
+		// old. A height that stays lower is a network that was made again.
 		return fmt.Errorf("proposed height fell from %d to %d", snap.height, height)
 	}
 	sets, partial, err := k.load(ctx, height)
@@ -60,7 +60,7 @@ func (k *Keeper) refresh(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.height > height {
-		k.exact.Purge() // a network that started anew has other sets at the same heights
+		k.exact.Purge() // a network that was made again has other sets at the same heights
 		k.epochs.sets.Store(nil)
 	}
 	k.base, k.height, k.partial = sets, height, partial

@@ -96,7 +96,7 @@ server gave out stay good.
 
 Everything is gathered and checked beside what is there, which --force lets it
 replace, and then put into place. A restore that was ended early left the folder
-as it was, or is gone on with when it is called again.`,
+as it was, or is continued when it is called again.`,
 		Example: `  quorate restore --from /mnt/backup --data-dir /var/lib/quorate
   quorate backup --to - | ssh other quorate restore --from -`,
 		Args: atMost(0),

@@ -190,7 +190,7 @@ func TestChainNotThere(t *testing.T) {
 	l1 := d.World().L1s()[0].ChainID
 	d.SetEVMFault(l1, devnet.EVMFaultBusy)
 	p := serveIndexed(t, d, "--chains-file", chainsFile(t, d, "games"), "--health-check-frequency", "250ms")
-	// The chain is asked for anew every ten seconds.
+	// The chain is asked for again every ten seconds.
 	started := time.Now()
 	poll(t, 100*time.Millisecond, "health tells of the chain", func() bool {
 		return strings.Contains(healthOf(t, p.url).Checks["games"].Error, "429") || time.Since(started) > 20*time.Second

@@ -102,7 +102,7 @@ func (l *chainLog) take(t *testing.T, e told, last uint64) {
 		}
 	case "", "end":
 		return
-	default: // nothing goes back here, and nobody begins anew
+	default: // nothing goes back here, and nobody starts over
 		t.Errorf("event %s: %s", e.name, e.data)
 	}
 	if l.ended = last > 0 && c.Block.BlockNumber == strconv.FormatUint(last+1, 10); l.ended {

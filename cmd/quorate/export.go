@@ -56,7 +56,7 @@ token transfers and internal transactions, waits for it and downloads it: CSV,
 compressed. docs/export.md says what the columns are.
 
 Dates are days, of which the last is included, or times such as
-2024-12-31T23:59:59Z. A download that is cut off is gone on with, and the file
+2024-12-31T23:59:59Z. A download that is cut off is continued, and the file
 has its name only once it is whole. When the export was too large for one file,
 the command prints the date to go on with and exits with 0.`,
 		Example: `  quorate export --chain 43114 --address 0x71C7... --out transactions.csv.gz
@@ -253,7 +253,7 @@ func (c *exportClient) save(ctx context.Context, id, name string, told *bytesTel
 	return nil
 }
 
-// download writes the file of an export to w. What is cut off is gone on with, by an
+// download writes the file of an export to w. What is cut off is continued, by an
 // address that is new each time.
 func (c *exportClient) download(ctx context.Context, id string, w io.Writer, told *bytesTeller) error {
 	done := int64(0)

@@ -18,7 +18,7 @@ import (
 
 const (
 	defaultHealthTimeout = 4 * time.Minute
-	// startTries bounds how often a network is started anew because a port was taken.
+	// startTries bounds how often a network is restarted because a port was taken.
 	startTries = 3
 )
 

@@ -12,7 +12,7 @@ import (
 // RestartPolicy bounds restarts of a failed actor.
 type RestartPolicy struct {
 	// Min and Max bound the wait before a restart; it doubles with each failure
-	// in a row and starts anew after an actor has run for Max. Defaults 100 ms and 10 s.
+	// in a row and starts over after an actor has run for Max. Defaults 100 ms and 10 s.
 	Min, Max time.Duration
 }
 

@@ -21,7 +21,7 @@ func mustStop(t *testing.T, s *Supervisor) {
 	}
 }
 
-// The wait before a restart doubles up to Max, and starts anew after a run of Max.
+// The wait before a restart doubles up to Max, and starts over after a run of Max.
 func TestRestartBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

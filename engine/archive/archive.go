@@ -15,7 +15,7 @@ import (
 	"quorate/engine/metric"
 )
 
-// defaultSegmentBytes is where a segment ends: small enough to be written anew in a
+// defaultSegmentBytes is where a segment ends: small enough to be rewritten in a
 // second or two, large enough that the C-Chain of mainnet needs some thousand.
 const defaultSegmentBytes = 64 << 20
 

@@ -209,7 +209,7 @@ func (c *RestoreConfig) restore(fill func(staging string) error) error {
 	if err := syncTree(staging); err != nil {
 		return err
 	}
-	// The mark names what is put into place, for a restore that is gone on with.
+	// The mark names what is put into place, for a restore that is continued.
 	var names []string
 	entries, err := os.ReadDir(staging)
 	for _, e := range entries {

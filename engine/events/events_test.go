@@ -275,7 +275,7 @@ func filters(of *indextest.Chain) []Filter {
 	}
 }
 
-// Clients that lose their connections, and whose server is started anew, have each
+// Clients that lose their connections, and whose server is restarted, have each
 // event once and in order, though the chain goes back and goes on with other blocks.
 func TestFollow(t *testing.T) {
 	t.Parallel()

@@ -117,7 +117,7 @@ func TestCheckStale(t *testing.T) {
 }
 
 // The contracts of wrapped coins are kept with the chain. With others balances are
-// stale, and a rebuild that was under way begins anew.
+// stale, and a rebuild that was under way starts over.
 func TestWrappedKept(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 63, Txs: 10, Full: true}).Blocks(40)

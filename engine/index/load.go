@@ -37,7 +37,7 @@ func (l *load) take(list []row) (rest []row, size int) {
 	return l.rest, size
 }
 
-// end returns what was taken, and begins anew.
+// end returns what was taken, and starts over.
 func (l *load) end() sorter {
 	s := sorter{l.tables}
 	l.tables = [store.TablesEnd][]row{}

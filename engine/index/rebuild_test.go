@@ -312,7 +312,7 @@ func TestRebuildGoesOn(t *testing.T) {
 	}
 }
 
-// A rebuild of other tables than one that did not end begins anew, and leaves
+// A rebuild of other tables than one that did not end starts over, and leaves
 // nothing of it.
 func TestRebuildOthers(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ type Revision struct{ Was, Is *evm.Block }
 // Revise puts the rows that follow from the true calls and balances of blocks in the
 // place of those that follow from the false ones. Metrics in which that changes something
 // stay served and are stale from then on, see [Chain.Stale]; what was being made again
-// begins anew. At the end it calls keep, which keeps the blocks as they are now where
+// starts over. At the end it calls keep, which keeps the blocks as they are now where
 // tables are made from: no table is made before it has. Whoever calls Revise again
 // after it failed, or after a crash, repairs what was left half done.
 func (c *Chain) Revise(ctx context.Context, list []Revision, keep func() error) error {

@@ -112,7 +112,7 @@ func TestRewindGoesOn(t *testing.T) {
 	}
 }
 
-// What is being made again ends when the chain goes back, and begins anew.
+// What is being made again ends when the chain goes back, and starts over.
 func TestRewindEndsRebuild(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 83, Txs: 4, Full: true}).Blocks(100)

@@ -99,7 +99,7 @@ func (r *roll) end(to *rows) error {
 	return nil
 }
 
-// tail is what is written anew with each cursor: the buckets that have changed
+// tail is what is rewritten with each cursor: the buckets that have changed
 // since the last one, and how far the metrics are made.
 type tail struct {
 	buckets []rollup.Bucket
@@ -243,7 +243,7 @@ type stamps struct {
 	hours  *rollup.Hours // nil if they are not made
 	s      *store.Snapshot
 	lead   key
-	next   uint64 // rows from here on are not committed, or were made anew
+	next   uint64 // rows from here on are not committed, or were made again
 	height uint64 // of the block being made
 
 	changed map[evm.Address]stampRow

@@ -51,7 +51,7 @@ type Repairs struct {
 	mu     sync.Mutex
 	kept   repairFile
 	unable int // gaps that have Unable
-	first  int // bytes of the first line; 0: the file has to be written anew
+	first  int // bytes of the first line; 0: the file has to be rewritten
 	size   int // bytes of the changes
 }
 

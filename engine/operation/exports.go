@@ -172,7 +172,7 @@ func isID(s string) bool {
 }
 
 // Run works until ctx ends, and then lets the workers stop where they are: what they have
-// committed is gone on with by the next Run. It may be started again after an error.
+// committed is continued by the next Run. It may be started again after an error.
 func (e *Exports) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(ctx)
 	defer e.workers.Wait()
@@ -205,7 +205,7 @@ func (e *Exports) Run(ctx context.Context) error {
 	}
 }
 
-// recover reads the operations, has those that are not over gone on with, and removes
+// recover reads the operations, continues those that are not over, and removes
 // files that belong to none.
 func (e *Exports) recover(ctx context.Context) error {
 	if err := e.cfg.FS.MkdirAll(e.cfg.Dir); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // packer compresses the rows of a file, chunk by chunk. What a chunk becomes depends on
-// nothing before it but sums that the position has: a file that is gone on with after a
+// nothing before it but sums that the position has: a file that is continued after a
 // kill is byte for byte the one that was never interrupted.
 type packer interface {
 	// chunk appends a chunk; at is where the file ends so far.

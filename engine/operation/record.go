@@ -44,7 +44,7 @@ func (p place) before(q place) bool {
 	return p.Number < q.Number || p.Number == q.Number && p.Index < q.Index
 }
 
-// position is where a file ends that can be gone on with.
+// position is where a file ends that can be continued.
 type position struct {
 	Offset int64  // bytes of the file
 	Raw    int64  // bytes of rows, before compression

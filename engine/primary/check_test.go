@@ -131,7 +131,7 @@ func TestCheckEnded(t *testing.T) {
 }
 
 // Rows that were half made again by older rules, and rows of which some are gone again,
-// are never gone on with.
+// are never continued.
 func TestOtherBuild(t *testing.T) {
 	t.Parallel()
 	list := blocks(1, 1300)

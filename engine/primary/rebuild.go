@@ -100,7 +100,7 @@ const (
 
 // The build codec, version 1: u8 1 | u8 edition | u8 what it is for | u16 version | u64
 // first height | given codec. The row is there from before the first row of a build
-// until after its last, so a build by other rules is never gone on with. Where there is
+// until after its last, so a build by other rules is never continued. Where there is
 // no such row, a removal may have ended before all rows were gone.
 const buildVersion = 1
 

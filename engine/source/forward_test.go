@@ -190,7 +190,7 @@ func TestForwardLimit(t *testing.T) {
 	}
 }
 
-// The caller's end is heeded at once; Close waits for what is under way.
+// The end of the caller takes effect at once; Close waits for what is under way.
 func TestForwardEnds(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})

@@ -93,7 +93,7 @@ type Worker struct {
 	since time.Time
 }
 
-// Begin starts a slice anew after a wait for something else.
+// Begin starts a slice again after a wait for something else.
 func (w *Worker) Begin() {
 	if w != nil {
 		w.since = time.Now()

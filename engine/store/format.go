@@ -60,7 +60,7 @@ func CheckFormat(db *badger.DB, name string, oldest, version uint32) error {
 		return writeFormat(db, name, version)
 	case v != version:
 		return fmt.Errorf("%w: %s version %d, this program reads version %d; "+
-			"use the program that wrote it, or move the folder away to start anew", ErrFormat, name, v, version)
+			"use the program that wrote it, or move the folder away to start afresh", ErrFormat, name, v, version)
 	}
 	return nil
 }

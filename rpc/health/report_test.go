@@ -17,7 +17,7 @@ import (
 	"quorate/engine/metric"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC // golden files hold the times of one zone

@@ -153,7 +153,7 @@ const (
 	TableTokenHolders = 0x24
 
 	// TableStamps says when addresses were last seen. The row of an address is
-	// written anew when it changes; the stamp before the height is kept beside the
+	// rewritten when it changes; the stamp before the height is kept beside the
 	// one after it, for the case that the height is indexed again.
 	//
 	//	sort key: u8 edition | addr
@@ -161,7 +161,7 @@ const (
 	TableStamps = 0x25
 
 	// TableBuckets has the metrics of the chain, the newest first. That of an open
-	// bucket is written anew together with the cursor.
+	// bucket is rewritten together with the cursor.
 	//
 	//	sort key: u8 edition | u8 interval | ^u32 number of the bucket
 	//	value:    record codec of rollup
@@ -175,7 +175,7 @@ const (
 	TableRollup = 0x27
 
 	// TableHours says how many addresses were last seen in an hour, by their stamps. A
-	// row is written anew together with the cursor. At hour 0 are those ever seen.
+	// row is rewritten together with the cursor. At hour 0 are those ever seen.
 	//
 	//	sort key: ^u32 hour, as stamps have it
 	//	value:    counts codec of rollup

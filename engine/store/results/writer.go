@@ -15,7 +15,7 @@ import (
 // Run is the writer: it commits what was put, in groups, until ctx ends or the
 // database is closed. At the end of ctx it refuses further entries and commits
 // those that it had accepted. At most one Run works at a time; it may be
-// started anew after an error or a panic.
+// restarted after an error or a panic.
 func (d *DB) Run(ctx context.Context) error {
 	d.running.Lock()
 	defer d.running.Unlock()
