@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -143,26 +144,29 @@ func TestGuard(t *testing.T) {
 		}
 	}
 	seen := make(map[string]float64)
+	exchange := exchangeWork(t)
+	here := newMachine(exchange)
+	t.Logf("an exchange with the bare server takes %.2f of the yardstick, %.2f where the limits were set: what they leave above it is taken %.2f times", exchange, exchangeThere, here.scale)
 	figures(t, func(f figure) {
 		seen[f.name] = f.measure()
 		if *update { // a lucky baseline would make later runs fail
 			seen[f.name] = median([]float64{seen[f.name], f.measure(), f.measure()})
 		}
 		base, known := baseline[f.name]
-		for try := 1; try < attempts && known && seen[f.name] > f.kind.limit(base); try++ {
+		for try := 1; try < attempts && known && seen[f.name] > here.limit(f, base); try++ {
 			runtime.GC()
 			seen[f.name] = min(seen[f.name], f.measure())
 		}
-		if known && seen[f.name] > f.kind.limit(base) {
+		if known && seen[f.name] > here.limit(f, base) {
 			t.Errorf("%s: %.3f, it was %.3f and may be %.3f: find out why, or accept it with make bench-guard UPDATE=1",
-				f.name, seen[f.name], base, f.kind.limit(base))
+				f.name, seen[f.name], base, here.limit(f, base))
 		}
 		if !known && !*update {
 			t.Errorf("%s is not in %s: make bench-guard UPDATE=1", f.name, baselineFile)
 		}
 		if *update {
 			baseline[f.name] = seen[f.name]
-			if f.kind.most > 0 && seen[f.name] > f.kind.most {
+			if f.kind.most > 0 && seen[f.name] > here.limit(f, math.Inf(1)) {
 				t.Errorf("%s: %.3f, more than the %.3f that is promised", f.name, seen[f.name], f.kind.most)
 			}
 		}
