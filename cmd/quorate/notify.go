@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// notifier tells the service manager what the server does, by the protocol of
+// notifier reports to the service manager what the server does, by the protocol of
 // sd_notify(3): one datagram of lines NAME=value to the socket in NOTIFY_SOCKET. Without
 // that variable it tells nobody.
 type notifier struct {
@@ -58,7 +58,7 @@ func (n *notifier) tell(state string) {
 	}
 }
 
-// ready tells that the server serves at url, and from then on keeps the watchdog quiet.
+// ready reports that the server serves at url, and from then on keeps the watchdog quiet.
 func (n *notifier) ready(ctx context.Context, url string) {
 	n.tell("READY=1\nSTATUS=serves " + url)
 	if n.watch == 0 {
@@ -108,7 +108,7 @@ func answers(ctx context.Context, client *http.Client, url string, within time.D
 	return resp.Body.Close()
 }
 
-// stopping tells that the stop has begun.
+// stopping reports that the stop has begun.
 func (n *notifier) stopping() { n.tell("STOPPING=1\nSTATUS=finishes requests, closes databases") }
 
 // close ends the watch.
