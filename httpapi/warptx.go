@@ -104,7 +104,7 @@ func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *failure) 
 		if info.IsTestnet != testnet {
 			continue
 		}
-		messages, found, err := txMessages(chain, hash)
+		messages, found, err := TxMessages(chain, hash)
 		switch {
 		case err != nil && !errors.Is(err, index.ErrEmpty):
 			s.log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
@@ -128,7 +128,9 @@ func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *failure) 
 	return nil, &failure{status: fasthttp.StatusNotFound, message: "transaction " + hash.String() + " does not exist or is not indexed yet"}
 }
 
-func txMessages(chain Chain, hash evm.Hash) (messages [][]byte, found bool, err error) {
+// TxMessages returns the unsigned warp messages of a transaction in the order of their
+// logs; found is false if the chain has no such transaction, or not yet.
+func TxMessages(chain Chain, hash evm.Hash) (messages [][]byte, found bool, err error) {
 	v, err := chain.View(nil)
 	if err != nil {
 		return nil, false, err

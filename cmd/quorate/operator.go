@@ -161,7 +161,7 @@ func (o *operator) TxMessages(hash [32]byte) ([][]byte, error) {
 		return nil, &ui.Error{Status: http.StatusNotFound, Message: "no chain is indexed here, so transactions are not known"}
 	}
 	for _, c := range o.chains.Chains() {
-		messages, found, err := txMessages(c, hash)
+		messages, found, err := httpapi.TxMessages(c, hash)
 		switch {
 		case err != nil && !errors.Is(err, index.ErrEmpty):
 			return nil, err
@@ -172,19 +172,6 @@ func (o *operator) TxMessages(hash [32]byte) ([][]byte, error) {
 		}
 	}
 	return nil, &ui.Error{Status: http.StatusNotFound, Message: fmt.Sprintf("transaction %s does not exist or is not indexed yet", evm.Hash(hash))}
-}
-
-func txMessages(c httpapi.Chain, hash evm.Hash) (messages [][]byte, found bool, err error) {
-	v, err := c.View(nil)
-	if err != nil {
-		return nil, false, err
-	}
-	defer v.Close()
-	if messages, err = v.WarpMessages(hash); err != nil || len(messages) > 0 {
-		return messages, true, err
-	}
-	_, found, err = v.Tx(hash)
-	return nil, found, err
 }
 
 // Sign implements [ui.Signatures].

@@ -211,6 +211,19 @@ func (r *Request) chain() (*evmChain, error) {
 	return &c, nil
 }
 
+// contractHere asks for the chain and the contract that the page is about.
+func (r *Request) contractHere() (*evmChain, *contract, error) {
+	c, err := r.chain()
+	if err != nil {
+		return nil, nil, err
+	}
+	found, refused, err := r.contract(c, r.Param("address"))
+	if err == nil && refused != nil {
+		err = refused
+	}
+	return c, found, err
+}
+
 // contract asks for a contract. Of one that nobody is known to have made, since the index
 // begins above it or nobody traced it, there is still what its transfers say. A nil
 // contract comes with the reason.

@@ -83,20 +83,24 @@ func instant(text string, end bool) (int64, error) {
 	return 0, errorf(http.StatusBadRequest, "a time is a date such as 2025-01-31, or Unix seconds, not %q", plain.Text(text, 40))
 }
 
-func serveMetric(r *Request) error {
-	c, err := r.chain()
-	if err != nil {
-		return err
+// plotHere asks for the plot that the page is about, and for its chain.
+func (r *Request) plotHere() (c *evmChain, p *metricPlot, s span, err error) {
+	if c, err = r.chain(); err != nil {
+		return nil, nil, s, err
 	}
 	m := metricOf(r.Param("metric"))
-	s, err := r.spanOf(&m)
+	if s, err = r.spanOf(&m); err == nil {
+		p, err = r.metricPlot(c, m, s)
+	}
+	return c, p, s, err
+}
+
+func serveMetric(r *Request) error {
+	c, plotted, s, err := r.plotHere()
 	if err != nil {
 		return err
 	}
-	p := metricPage{Chain: c}
-	if p.Plot, err = r.metricPlot(c, m, s); err != nil {
-		return err
-	}
+	p, m := metricPage{Chain: c, Plot: plotted}, plotted.metricInfo
 	if refused := p.Plot.Refused; refused != nil && (refused.Status == http.StatusBadRequest || refused.Status == http.StatusTooManyRequests) {
 		return refused
 	}
@@ -156,25 +160,16 @@ func (p *metricPage) links(r *Request, m *metricInfo, s span) {
 }
 
 func serveMetricCSV(r *Request) error {
-	c, err := r.chain()
-	if err != nil {
-		return err
-	}
-	m := metricOf(r.Param("metric"))
-	s, err := r.spanOf(&m)
-	if err != nil {
-		return err
-	}
-	p, err := r.metricPlot(c, m, s)
+	c, p, s, err := r.plotHere()
 	if err != nil {
 		return err
 	}
 	if p.Refused != nil {
 		return p.Refused
 	}
-	body, err := csvOf(&m, p.Table)
+	body, err := csvOf(&p.metricInfo, p.Table)
 	if err != nil {
 		return err
 	}
-	return r.Download("text/csv; charset=utf-8", c.ChainID+"-"+m.Name+"-"+s.Interval+".csv", body)
+	return r.Download("text/csv; charset=utf-8", c.ChainID+"-"+p.Name+"-"+s.Interval+".csv", body)
 }

@@ -36,19 +36,11 @@ type nftHolders struct {
 }
 
 func serveCollection(r *Request) error {
-	c, err := r.chain()
+	c, found, err := r.contractHere()
 	if err != nil {
 		return err
 	}
-	p := collectionPage{Chain: c}
-	found, refused, err := r.contract(c, r.Param("address"))
-	if err != nil {
-		return err
-	}
-	if refused != nil {
-		return refused
-	}
-	p.Contract = *found
+	p := collectionPage{Chain: c, Contract: *found}
 	if !p.Contract.Collection() {
 		return r.Redirect(join("/chain", c.ChainID, "token", p.Contract.Address))
 	}

@@ -46,19 +46,11 @@ type holder struct {
 }
 
 func serveToken(r *Request) error {
-	c, err := r.chain()
+	c, found, err := r.contractHere()
 	if err != nil {
 		return err
 	}
-	p := tokenPage{Chain: c}
-	found, refused, err := r.contract(c, r.Param("address"))
-	if err != nil {
-		return err
-	}
-	if refused != nil {
-		return refused
-	}
-	p.Contract = *found
+	p := tokenPage{Chain: c, Contract: *found}
 	if p.Contract.Collection() {
 		return r.Redirect(join("/chain", c.ChainID, "nft", p.Contract.Address))
 	}
