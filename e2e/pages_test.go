@@ -72,19 +72,26 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := os.Getenv("QUORATE_SCREENSHOTS")
+	judgePages(t, program, browser, s.URL, f.paths(), map[string]string{"/": "#blocks", "/chain/" + f.ChainID: "main", "/signatures": "#rates"})
+}
+
+// judgePages visits pages, and those of live until the part that a selector names has
+// changed.
+func judgePages(t *testing.T, program, browser, server string, paths []string, live map[string]string) {
+	t.Helper()
+	folder, err := os.Getenv("QUORATE_SCREENSHOTS"), error(nil)
 	if folder == "" {
-		if folder, err = os.MkdirTemp("", "quorate-pages-"); err != nil {
-			t.Fatal(err)
-		}
-	} else if err := os.MkdirAll(folder, 0o755); err != nil {
+		folder, err = os.MkdirTemp("", "quorate-pages-")
+	} else {
+		folder = filepath.Join(folder, t.Name())
+		err = os.MkdirAll(folder, 0o755)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("screenshots are in %s", folder)
-	visits := visitPages(t, program, browser, s.URL, folder, map[string]any{
-		"visit": f.paths(), "live": map[string]string{"/": "#blocks", "/chain/" + f.ChainID: "main", "/signatures": "#rates"},
-	})
-	if want := 4*len(f.paths()) + 3; len(visits) != want {
+	visits := visitPages(t, program, browser, server, folder, map[string]any{"visit": paths, "live": live})
+	if want := 4*len(paths) + len(live); len(visits) != want {
 		t.Errorf("%d visits, want %d", len(visits), want)
 	}
 	for _, v := range visits {
