@@ -7,16 +7,17 @@ import (
 )
 
 // An exchange with a bare HTTP server is the kernel's work for the most part, what ours
-// does beside it is the processor's alone. How the two compare depends on the machine:
-// where system calls and wake-ups cost half, the same work of ours is twice the share of an
-// exchange. So what a limit leaves above an exchange is in units of the machine's own.
+// does beside it is the processor's alone. How the two compare depends on the machine and
+// on how it schedules: where system calls and wake-ups cost half, the same work of ours is
+// twice the share of an exchange. So what a limit leaves above an exchange is in units of
+// what an exchange costs at the time.
 
 const (
 	// ofBare ends the names of figures that stand against the bare HTTP server.
 	ofBare = " / bare HTTP server"
-	// exchangeThere is [exchangeWork] of the machine on which the limits were set. It follows
-	// from a repeated request at one commit: 1.338 exchanges there, 1.70 on a machine
-	// with 2.37 of exchangeWork: 2.37 * 0.70 / 0.338.
+	// exchangeThere is [exchangeWork] where the limits were set. It follows from a repeated
+	// request at one commit: 1.338 exchanges there, 1.70 where exchangeWork is 2.37:
+	// 2.37 * 0.70 / 0.338. Where it was seen to be 4.78 the request was at 1.342.
 	exchangeThere = 4.9
 	// widest bounds how far limits go with the machine.
 	widest = 2.5
