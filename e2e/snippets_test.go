@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// snippetLine is what the program in sdk tells of one snippet.
+// snippetLine is what the program in sdk prints of one snippet.
 type snippetLine struct {
 	Operation, Snippet string
 	Status             int    // of the answer, if it was sent

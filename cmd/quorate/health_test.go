@@ -10,7 +10,7 @@ import (
 )
 
 // TestHealthCommand: the exit code says whether a server can do its work, and what is
-// printed why not, where the server tells.
+// printed why not, where the server says so.
 func TestHealthCommand(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, body string) string {

@@ -16,7 +16,7 @@ import (
 
 // notifier reports to the service manager what the server does, by the protocol of
 // sd_notify(3): one datagram of lines NAME=value to the socket in NOTIFY_SOCKET. Without
-// that variable it tells nobody.
+// that variable it reports to nobody.
 type notifier struct {
 	conn net.Conn // nil: there is nobody to tell
 	log  *slog.Logger

@@ -50,7 +50,7 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) st
 	return string(out)
 }
 
-// TestPackages: the same commit gives the same packages, and dpkg installs the program,
+// TestPackages: the same commit makes the same packages, and dpkg installs the program,
 // its user and its configuration, with which it serves.
 func TestPackages(t *testing.T) {
 	need(t, "dpkg", "rpm", "systemd-sysusers")
