@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -124,11 +126,17 @@ func visitPages(t *testing.T, program, browser, server, folder string, list any)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "--experimental-websocket", "--no-warnings", "pages.mjs", browser, server, file, folder)
 	cmd.Dir, cmd.WaitDelay = program, time.Second
+	// The browser's helpers write into its profile until they end, which may be after it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", cmd, err, stderr.Bytes())
+	}
+	if err := cmd.Cancel(); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Error(err)
 	}
 	var visits []pageVisit
 	for line := range bytes.Lines(out) {

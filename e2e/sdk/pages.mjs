@@ -6,17 +6,16 @@
 //
 // PAGES.json is {"visit": [paths], "live": {path: selector}}; screenshots go to FOLDER.
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const [browser, server, list, folder] = process.argv.slice(2);
 const { visit, live } = JSON.parse(readFileSync(list, "utf8"));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const loadWait = 30_000, liveWait = 60_000;
 
-const profile = mkdtempSync(join(tmpdir(), "pages-"));
+const profile = join(dirname(list), "profile"); // who made that folder removes it
 const child = spawn(browser, ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-port=0", "--user-data-dir=" + profile, "about:blank"],
@@ -127,4 +126,3 @@ for (const [path, selector] of Object.entries(live)) {
 
 socket.close();
 await new Promise((ended) => { child.on("exit", ended); child.kill(); });
-rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
