@@ -85,11 +85,20 @@ func (c *EVM) addNotes(ctx context.Context, notes []archive.Note) error {
 // nearHead is how many blocks a chain's index may lack to be at the chain's head.
 const nearHead = 64
 
-// before is called with blocks that are about to be indexed: at the head of the chain
-// they wait a moment for the facts of new tokens.
+// before is called with blocks that are about to be indexed, also when that is tried
+// again. The network learns of them first, so that their messages are signed while the
+// rows are made and written. At the head of the chain they then wait a moment for the
+// facts of new tokens.
 func (c *EVM) before(ctx context.Context, blocks []*evm.Block) {
 	i, n := c.ingest.Load(), len(blocks)
-	if i != nil && n > 0 && blocks[n-1].Number+nearHead >= i.Target() {
+	if i == nil || n == 0 { // an index catches up with its archive
+		return
+	}
+	target := i.Target()
+	for _, b := range blocks {
+		c.cfg.Host.Accepted(b, target)
+	}
+	if blocks[n-1].Number+nearHead >= target {
 		c.tokens.Before(ctx, blocks)
 	}
 }
@@ -213,9 +222,7 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 			c.proofs.take(b)
 			c.second.take(b)
 			c.noteUnverified(b)
-			target := c.ingest.Load().Target()
-			c.cfg.Host.Accepted(b, target)
-			if b.Number+nearHead >= target {
+			if b.Number+nearHead >= c.ingest.Load().Target() {
 				c.tokens.Block(b)
 			}
 		},

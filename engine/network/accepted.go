@@ -26,7 +26,7 @@ const (
 )
 
 // accepted knows when the followed nodes accepted what validators sign: the
-// warp messages of indexed blocks, and the last block of the P-Chain.
+// warp messages of the chains' blocks, and the last block of the P-Chain.
 type accepted struct {
 	mu       sync.Mutex // guards what follows
 	messages *simplelru.LRU[chain.ID, time.Time]
@@ -55,7 +55,7 @@ func (a *accepted) Accepted(msg *warp.Unsigned) (time.Time, bool) {
 	return a.messages.Get(msg.ID())
 }
 
-// block takes the messages of a block that was indexed.
+// block takes the messages of a block that is being indexed.
 func (a *accepted) block(b *evm.Block) {
 	at := time.Now()
 	if made := time.UnixMilli(int64(b.TimeMilli)); at.Sub(made) > acceptedLag { // after 1970

@@ -63,7 +63,7 @@ func newSignAhead(on bool, agg *aggregator.Aggregator, epochs func() []uint64, l
 	return a
 }
 
-// block takes the messages of a block that was indexed, when it is near target,
+// block takes the messages of a block that is being indexed, when it is near target,
 // the chain's last known height. It does not wait.
 func (a *signAhead) block(b *evm.Block, target uint64) {
 	if !a.on || b.Number+aheadBehind < target {

@@ -91,7 +91,7 @@ func (n *Network) Attach(c *Chain, i Indexed) {
 	n.attached = append(n.attached, c)
 }
 
-// Accepted takes a block that was indexed: the messages in it may be signed.
+// Accepted takes a block of a followed chain: the messages in it may be signed.
 // target is the chain's last known height.
 func (n *Network) Accepted(b *evm.Block, target uint64) {
 	n.accepted.block(b)
