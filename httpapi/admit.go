@@ -40,11 +40,16 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 		return true
 	}
 	d := s.cfg.Limits.Admit(
-		func(name string) []byte { return limit.Header(&ctx.Request.Header, name) },
+		func(name string) []byte {
+			if value := limit.Header(&ctx.Request.Header, name); len(value) > 0 || !r.cookie || name != limit.HeaderKeySDK {
+				return value
+			}
+			return ctx.Request.Header.Cookie(keyCookie)
+		},
 		remoteAddr(ctx),
 		limit.Route{
 			// An operator's browser has no key; who reaches that listener needs none.
-			Pattern: r.Pattern, Public: r.Key == KeyNever || r.page && p.scope == ForOperators, Probe: r.Probe,
+			Pattern: r.Pattern, Public: r.Key == KeyNever || r.cookie && p.scope == ForOperators, Probe: r.Probe,
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
 	if d.Limited {

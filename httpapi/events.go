@@ -167,7 +167,7 @@ func addressSet(v []byte) (map[evm.Address]bool, string) {
 
 func eventRoutes() []Route {
 	return []Route{{
-		Method: fasthttp.MethodGet, Pattern: "/v1/events", Units: unitsLarge,
+		Method: fasthttp.MethodGet, Pattern: "/v1/events", Units: unitsLarge, cookie: true,
 		Doc: "streams events of chains and of the server as Server-Sent Events",
 		id:  120, query: []param{
 			paramTopics, paramEventChains, paramEventAddresses, paramEventTokens, paramDestinations, paramEventQuorum,

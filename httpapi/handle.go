@@ -30,12 +30,16 @@ func (s Scope) serves(a Access) bool {
 // handle is the entry of every request whose header could be read.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	to, public := s.other, false
+	var page *params           // of a request for a page
 	c, _ := ctx.Conn().(*conn) // nil in tests without a network
 	defer func() {
 		if v := recover(); v != nil {
 			s.panicked(ctx, v)
 			if public {
 				s.origins.allow(ctx)
+			}
+			if page != nil {
+				s.pages.failed(ctx, *page)
 			}
 		}
 		leaveBody(ctx)
@@ -63,11 +67,12 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	e := rt.method(ctx.Method())
 	switch {
+	case e != nil && e.page:
+		page = &params{scope: scope}
+		s.serve(ctx, c, e, p)
+		s.pages.refused(ctx, *page)
 	case e != nil:
 		s.serve(ctx, c, e, p)
-		if e.page {
-			s.pages.refused(ctx, p)
-		}
 	case ctx.IsOptions():
 		options(ctx, rt.allow)
 	default:
@@ -81,7 +86,11 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 // count as in flight: a client that is slow to send costs none of these places.
 func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params) {
 	byBody := e.Access == Public && e.needs == needsExt && s.cfg.ExtCost != nil
-	if !byBody && !s.admit(ctx, e.Route, &p, e.Units) {
+	units := e.Units
+	if e.page {
+		units, p.kept = s.pages.price(ctx, e, p)
+	}
+	if !byBody && !s.admit(ctx, e.Route, &p, units) {
 		return
 	}
 	body, f := s.readBody(ctx, e.Route)

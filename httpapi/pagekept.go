@@ -45,6 +45,23 @@ type pageKey struct {
 	hash uint64
 }
 
+// keptUnits is the price of a page that is kept.
+const keptUnits = 1
+
+// price returns the price of a request for a page and the page itself if it is kept: it
+// was paid for by whoever had it rendered, and costs its further viewers little.
+func (p *pages) price(ctx *fasthttp.RequestCtx, e *endpoint, q params) (int, *keptPage) {
+	if p.site == nil || !e.kept || e.Pattern == rootPath && !wantsHTML(ctx) {
+		return e.Units, nil
+	}
+	in := p.input(ctx, &q)
+	k := p.kept.key(ctx, &in)
+	if found := p.kept.find(&k); found != nil {
+		return min(keptUnits, e.Units), found
+	}
+	return e.Units, nil
+}
+
 func newKeptPages() *keptPages {
 	return &keptPages{kept: kept.New[keptPage](pageBytes, pageSlots), seed: maphash.MakeSeed()}
 }

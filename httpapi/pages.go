@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -40,6 +41,9 @@ func (s *Server) newPages() (*pages, error) {
 	}
 	cfg := *s.cfg.Pages
 	cfg.API, cfg.Log, cfg.KeysRequired = inProcess{s}, s.log, s.cfg.Limits.RequiresKey()
+	if s.cfg.Limits.HasKeys() {
+		cfg.KeyKnown = s.cfg.Limits.Knows
+	}
 	if cfg.Mode == ui.Off {
 		return p, nil
 	}
@@ -69,7 +73,7 @@ func (p *pages) endpoints() []endpoint {
 	table := p.site.Pages()
 	for i := range table {
 		page := &table[i]
-		r := &Route{Method: fasthttp.MethodGet, Pattern: page.Pattern, Units: page.Units, Access: Everywhere, page: true, Doc: "shows a page"}
+		r := &Route{Method: fasthttp.MethodGet, Pattern: page.Pattern, Units: page.Units, Access: Everywhere, page: true, kept: true, cookie: true, Doc: "shows a page"}
 		if page.Operator {
 			r.Access = Operator
 		}
@@ -86,7 +90,7 @@ func (p *pages) endpoints() []endpoint {
 		list = append(list, endpoint{r, p.handler(page)})
 		if page.Post != nil {
 			send := *r
-			send.Method, send.Doc = fasthttp.MethodPost, "takes the form of a page"
+			send.Method, send.kept, send.Doc = fasthttp.MethodPost, false, "takes the form of a page"
 			list = append(list, endpoint{&send, p.handler(page)})
 		}
 	}
@@ -146,12 +150,7 @@ func (p *pages) handler(page *ui.Page) handler {
 			p.send(ctx, &out)
 			return
 		}
-		in.Charge = func(units int) bool {
-			_, ok := p.s.cfg.Limits.Charge(q.client, units)
-			return ok
-		}
-		k := p.kept.key(ctx, &in)
-		if found := p.kept.find(&k); found != nil {
+		if found := q.kept; found != nil {
 			p.headers(ctx, fasthttp.StatusOK)
 			if found.encoding != "" {
 				ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)
@@ -159,6 +158,8 @@ func (p *pages) handler(page *ui.Page) handler {
 			ctx.Response.SetBodyRaw(found.body)
 			return
 		}
+		in.Charge = func(units int) (time.Duration, bool) { return p.s.cfg.Limits.Charge(q.client, units) }
+		k := p.kept.key(ctx, &in)
 		out := p.site.Serve(page, in)
 		p.send(ctx, &out)
 		if out.Status == fasthttp.StatusOK && out.Type == "" {
@@ -196,6 +197,12 @@ func (p *pages) send(ctx *fasthttp.RequestCtx, out *ui.Output) {
 	if out.Location != "" {
 		ctx.Response.Header.Set(fasthttp.HeaderLocation, out.Location)
 	}
+	if out.RetryAfter > 0 {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, retrySeconds(out.RetryAfter))
+	}
+	if out.Key != nil {
+		p.setKey(ctx, *out.Key)
+	}
 	if out.Type != "" {
 		ctx.Response.Header.SetContentType(out.Type)
 		ctx.Response.Header.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+out.File+`"`)
@@ -219,7 +226,7 @@ func (p *pages) headers(ctx *fasthttp.RequestCtx, status int) {
 func (p *pages) input(ctx *fasthttp.RequestCtx, q *params) ui.Input {
 	prefix := p.s.pathPrefix(ctx)
 	return ui.Input{
-		Path: string(ctx.URI().PathOriginal()), Prefix: prefix, Base: p.s.address(ctx) + prefix,
+		Path: string(ctx.URI().PathOriginal()), RawQuery: string(ctx.URI().QueryString()), Prefix: prefix, Base: p.s.address(ctx) + prefix,
 		Operator: q.scope.serves(Operator) && p.known(ctx),
 		Param:    func(name string) string { return string(q.get(name)) },
 		Query:    func(name string) string { return string(ctx.QueryArgs().Peek(name)) },
@@ -239,6 +246,16 @@ func (p *pages) refused(ctx *fasthttp.RequestCtx, q params) {
 	out := p.site.Fail(p.input(ctx, &q), status, said.Message)
 	ctx.Response.ResetBody()
 	p.send(ctx, &out)
+}
+
+// failed is refused for a request that failed by a defect, which may be the page's own.
+func (p *pages) failed(ctx *fasthttp.RequestCtx, q params) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.s.panicked(ctx, v)
+		}
+	}()
+	p.refused(ctx, q)
 }
 
 // wantsHTML reports whether a request asks for HTML by name. Browsers do; programs that

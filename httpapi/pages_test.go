@@ -179,7 +179,7 @@ func TestPageUnits(t *testing.T) {
 			t.Errorf("%s: an operator needs a key", path)
 		}
 	}
-	poor := pageServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 60})}, ui.On)
+	poor := pageServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 5})}, ui.On)
 	if r := visit(poor, All, "GET", "/"); r.StatusCode() != 200 {
 		t.Fatalf("the first of them: %d", r.StatusCode())
 	}

@@ -52,7 +52,8 @@ type params struct {
 	names  []string
 	values [maxParams][]byte
 	client limit.Client
-	scope  Scope // of the listener
+	scope  Scope     // of the listener
+	kept   *keptPage // the answer, if it is a page that is kept
 }
 
 // get returns the value of a parameter of the route's pattern.

@@ -71,8 +71,12 @@ type Route struct {
 	make  maker
 	// anyChain: the chain of the pattern need not be one of the primary network.
 	anyChain bool
-	// page routes are for browsers: what they refuse is a page, too.
-	page bool
+	// page routes are for browsers: what they refuse is a page, too. Answers of kept ones
+	// are kept for a moment.
+	page, kept bool
+	// cookie routes take the API key also from the cookie that pages set: browsers open
+	// them without a header of their own.
+	cookie bool
 
 	// For the description of the API; tests hold real answers against them.
 
@@ -145,7 +149,7 @@ func signingRoutes() []Route {
 			answer: shape.SignedMessage{}, body: shape.AggregateRequest{}, status: fasthttp.StatusCreated, make: plain((*Server).aggregateSignatures),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: signPattern + "/{txHash}", Units: unitsMedium,
+			Method: fasthttp.MethodGet, Pattern: signPattern + "/{txHash}", Units: unitsMedium, cookie: true,
 			Doc:   "has the warp messages of a transaction signed",
 			needs: needsChains, answer: shape.SignedMessages{}, status: fasthttp.StatusCreated, make: plain((*Server).signTransaction),
 		},

@@ -250,6 +250,18 @@ func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, rout
 // none.
 func (l *Limiter) RequiresKey() bool { return l != nil && l.cfg.RequireKey }
 
+// HasKeys reports whether there is a keys file.
+func (l *Limiter) HasKeys() bool { return l != nil && l.keys != nil }
+
+// Knows reports whether a key is in the keys file and not disabled.
+func (l *Limiter) Knows(value string) bool {
+	if l == nil {
+		return false
+	}
+	k := l.find([]byte(value))
+	return k != nil && !k.disabled
+}
+
 // Charge takes units for what follows on a request that was admitted. False means
 // that there are too few; after wait there would be enough. A nil Limiter has no
 // rates.

@@ -11,7 +11,7 @@ const (
 func (s *Site) chainPages() []Page {
 	return []Page{
 		{Pattern: "/chain", Units: 1, Serve: func(r *Request) error { return r.Redirect("/") }}, // it lists the chains
-		{Pattern: "/chain/{chain}", Units: 100, Serve: serveChain},
+		{Pattern: "/chain/{chain}", Units: 10, Serve: serveChain},
 		{Pattern: "/chain/{chain}/blocks", Units: 20, Serve: serveBlocks},
 		{Pattern: "/chain/{chain}/txs", Units: 20, Serve: serveTxs},
 	}
@@ -54,30 +54,40 @@ func serveChain(r *Request) error {
 	if err != nil {
 		return err
 	}
-	p := chainPage{Chain: c}
+	data, err := r.site.chains.of(c.ChainID).get(func() (*chainPage, error) { return chainOf(r.forAll(), c) })
+	if err != nil {
+		return err
+	}
+	p := *data
+	p.Chain = c
+	return r.Render("chain", c.Title(), &p)
+}
+
+// chainOf asks for all that the page of a chain shows.
+func chainOf(r *Request, c *evmChain) (*chainPage, error) {
+	p := &chainPage{}
 	var blocks struct{ Blocks []evmBlock }
 	path := r.listed(c.chainPath("blocks"), fewRows)
 	said := r.Ask(path)
 	p.Indexed, p.Height = said.Indexed, said.Height
 	if err := said.decode(path, &blocks); err != nil && !errors.As(err, &p.BlocksRefused) {
-		return err
+		return nil, err
 	}
 	var txs struct{ Transactions []evmTx }
+	var err error
 	if p.TxsRefused, err = r.part(r.listed(c.chainPath("transactions"), fewRows), &txs); err != nil {
-		return err
+		return nil, err
 	}
 	p.Blocks, p.Txs = blocks.Blocks, txs.Transactions
 	for _, name := range []string{"txCount", "activeAddresses"} {
 		w, err := r.windows(c, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.Figures = append(p.Figures, w)
 	}
-	if p.Activity, err = r.metricPlot(c, metricOf("txCount"), span{Interval: "day", Points: 60}); err != nil {
-		return err
-	}
-	return r.Render("chain", c.Title(), &p)
+	p.Activity, err = r.metricPlot(c, metricOf("txCount"), span{Interval: "day", Points: 60})
+	return p, err
 }
 
 // listPage is a list of a chain's blocks or transactions.

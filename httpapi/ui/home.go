@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Site) homePages() []Page {
-	return []Page{{Pattern: "/", Units: 60, Serve: s.serveHome}}
+	return []Page{{Pattern: "/", Units: 5, Serve: s.serveHome}}
 }
 
 const (
@@ -129,10 +129,21 @@ type listedChain struct {
 }
 
 func (s *Site) serveHome(r *Request) error {
-	data := home{Panels: r.panels(), Health: homeHealthOf(r), Try: tryIt{Base: r.Base()}}
+	data, err := s.home[btoi(r.in.Operator)].get(func() (*home, error) { return s.homeOf(r.forAll()) })
+	if err != nil {
+		return err
+	}
+	view := *data
+	view.Panels, view.Try.Base = r.panels(), r.Base()
+	return r.Render("home", "", &view)
+}
+
+// homeOf asks for all that viewers share.
+func (s *Site) homeOf(r *Request) (*home, error) {
+	data := &home{Health: homeHealthOf(r)}
 	var list struct{ Chains []listedChain }
 	if err := r.Get("/v1/chains", &list); err != nil && !errors.As(err, &data.ChainsError) {
-		return err
+		return nil, err
 	}
 	var live []string
 	for i := range list.Chains {
@@ -153,14 +164,11 @@ func (s *Site) serveHome(r *Request) error {
 	}
 	for _, name := range []string{"mainnet", "fuji"} {
 		if err := data.network(s, r, name); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	data.checkChains()
-	if err := data.latest(r); err != nil {
-		return err
-	}
-	return r.Render("home", "", &data)
+	return data, data.latest(r)
 }
 
 // checkChains has the P- and the X-Chain down whose checks fail: the list of chains does

@@ -21,7 +21,8 @@ type layout struct {
 	Title, Version string
 	Path, Section  string
 	Operator, Ops  bool
-	Data           any // the page's own
+	Keys           bool // there are API keys
+	Data           any  // the page's own
 }
 
 // section returns the first segment of a path, by which the navigation marks where the

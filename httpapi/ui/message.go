@@ -71,7 +71,7 @@ func readHex(s string) ([]byte, error) {
 	case len(s) > maxBoxInput:
 		return nil, errorf(http.StatusBadRequest, "%d characters are too many: at most %d are read", len(s), maxBoxInput)
 	case len(s)%2 != 0:
-		return nil, errorf(http.StatusBadRequest, "this is not whole bytes of hex: it has %d digits, an odd number; perhaps the last one is missing", len(s))
+		return nil, errorf(http.StatusBadRequest, "this is not whole bytes of hex: it has %s, an odd number; perhaps the last one is missing", plural(len(s), "digit", "digits"))
 	}
 	b, err := hex.DecodeString(s)
 	if err != nil {
@@ -91,7 +91,7 @@ func takeApart(raw []byte) (*message, error) {
 	}
 	signed, also := warp.ParseSigned(raw)
 	if also != nil {
-		return nil, errorf(http.StatusBadRequest, "%d bytes that are no warp message: as an unsigned one: %v; as a signed one: %v", len(raw), err, also)
+		return nil, errorf(http.StatusBadRequest, "%s that are no warp message: as an unsigned one: %v; as a signed one: %v", plural(len(raw), "byte", "bytes"), err, also)
 	}
 	m := describe(signed.Unsigned)
 	m.Signature = &messageSignature{Signers: hex0x(signed.Signers), Aggregate: hex0x(signed.Signature[:])}

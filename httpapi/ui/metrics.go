@@ -170,6 +170,7 @@ type metricPlot struct {
 	Refused  *Error
 	Unit     string
 	Interval string
+	Asked    bool  // for a range, which may have nothing while there are points outside it
 	More     bool  // there are older points in the span
 	From, To int64 // of the points: the first one's beginning, the last one's end
 }
@@ -183,7 +184,7 @@ type metricRow struct {
 
 // metricPlot asks for the points of a metric and plots them.
 func (r *Request) metricPlot(c *evmChain, m metricInfo, s span) (*metricPlot, error) {
-	p := &metricPlot{metricInfo: m, Interval: s.Interval, Unit: m.Unit(c)}
+	p := &metricPlot{metricInfo: m, Interval: s.Interval, Unit: m.Unit(c), Asked: s.From > 0 || s.To > 0}
 	var q query
 	q.add("timeInterval", s.Interval)
 	q.add("pageSize", strconv.Itoa(s.Points))

@@ -106,10 +106,14 @@ type Counts struct {
 	P50, P99 time.Duration
 }
 
-// Signed is how many messages were signed or given out.
-func (c Counts) Signed() uint64 { return c.Collected + c.Joined + c.Kept + c.Ahead }
+// Signed is how many messages validators signed.
+func (c Counts) Signed() uint64 { return c.Collected + c.Ahead }
 
-// PerSecond returns how many were signed or given out a second.
+// Given is how many further requests were answered with a signature that was there, or
+// under way.
+func (c Counts) Given() uint64 { return c.Joined + c.Kept }
+
+// PerSecond returns how many messages were signed a second.
 func (r Rates) PerSecond() float64 {
 	if r.Window < time.Second {
 		return 0

@@ -189,7 +189,7 @@ func TestSignaturePages(t *testing.T) {
 	f := newFakeOperator(t)
 	s := newSite(t, Config{API: fakeAPI{}, Operator: f})
 	id := f.signatures[0].Message
-	page(t, visit(t, s, "/signatures", true), 200, `href="/signatures/`+id.String()+`"`, "70.00%", "12 ms", "further requests", "2 joined", "not found", "+13%", "0.50", `d="M0 98.0L1000 2.0"`)
+	page(t, visit(t, s, "/signatures", true), 200, `href="/signatures/`+id.String()+`"`, "70.00%", "12 ms", "further requests", "2 joined", "not found", "+13%", "0.10", "4 further requests answered with them", `d="M0 98.0L1000 2.0"`)
 	page(t, visit(t, s, "/signatures", false), 404)
 	if text := page(t, visit(t, s, "/signatures?show=failed", true), 200); strings.Contains(text, id.String()) {
 		t.Error("the filter shows what was signed")
@@ -369,7 +369,7 @@ func FuzzTakeApart(f *testing.F) {
 func TestPanels(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, Config{API: fakeAPI{"/v1/chains": `{"chains":[]}`}, Operator: newFakeOperator(t)})
-	page(t, visit(t, s, "/", true), 200, "Signing on Network 12345", "90.00%", "0.50", "40 ms", "/validators?network=12345&amp;subnet=1111")
+	page(t, visit(t, s, "/", true), 200, "Signing on Network 12345", "90.00%", "0.10", "4 further requests answered with them", "40 ms", "/validators?network=12345&amp;subnet=1111")
 	if text := page(t, visit(t, s, "/", false), 200); strings.Contains(text, "Signing on") {
 		t.Error("clients see the signing")
 	}

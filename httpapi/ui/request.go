@@ -8,14 +8,15 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"quorate/httpapi/ui/plain"
 )
 
 // Input is what a page may know of its request.
 type Input struct {
-	// Path is that of the request, without the prefix and the query.
-	Path string
+	// Path is that of the request, without the prefix and the query, which is RawQuery.
+	Path, RawQuery string
 	// Prefix is the path below which a proxy serves all of ours, empty for none.
 	Prefix string
 	// Base is the address of the server as the client wrote it, without a slash at its end.
@@ -23,8 +24,8 @@ type Input struct {
 	// Operator: the listener serves operators.
 	Operator bool
 	// Charge takes compute units beyond the price of the page, and reports whether the
-	// client has them; nil: nothing is charged.
-	Charge func(units int) bool
+	// client has them, or else when it will; nil: nothing is charged.
+	Charge func(units int) (wait time.Duration, ok bool)
 	// Param and Query return a parameter of the pattern and one of the query, decoded,
 	// empty if there is none.
 	Param, Query func(name string) string
@@ -39,6 +40,10 @@ type Output struct {
 	Status int
 	// Location is where the client is sent, empty for nowhere.
 	Location string
+	// RetryAfter, if not 0, is when asking again makes sense.
+	RetryAfter time.Duration
+	// Key, if not nil, is the API key that the browser is to keep, or empty for none.
+	Key *string
 	// HTML is the body.
 	HTML []byte
 	// Type and File are the media type and the name of a file, which is the body then;
@@ -65,8 +70,9 @@ type Request struct {
 	site *Site
 	in   Input
 	out  Output
-	paid int  // units for which the API can be asked
-	poor bool // the client has no units left
+	paid int           // units for which the API can be asked
+	poor bool          // the client has no units left
+	wait time.Duration // for those that it lacks
 }
 
 // Serve renders a page.
@@ -78,7 +84,9 @@ func (s *Site) Serve(p *Page, in Input) Output {
 	}
 	err := serve(r)
 	if r.poor { // whatever the page made of it: half a page is none
-		err = errorf(http.StatusTooManyRequests, "there are too few compute units left for what this page asks; try again in a minute")
+		out := s.fail(in, errorf(http.StatusTooManyRequests, "there are too few compute units left for what this page asks; try again in %s", since(max(r.wait, time.Second))))
+		out.RetryAfter = r.wait
+		return out
 	}
 	if err != nil {
 		return s.fail(in, err)
@@ -99,7 +107,7 @@ func (s *Site) fail(in Input, cause error) Output {
 	}
 	out := Output{Status: e.Status}
 	r := &Request{site: s, in: in}
-	if err := r.Render("error", http.StatusText(e.Status), e); err != nil {
+	if err := r.Render("error", http.StatusText(e.Status), &errorPage{e, s.keyFor(in, e.Status)}); err != nil {
 		s.cfg.Log.Error("the page of an error failed by a defect", "path", in.Path, "err", err)
 		return out
 	}
@@ -147,7 +155,8 @@ func (r *Request) Ask(path string) Answer {
 	}
 	a := r.site.cfg.API.Get(path, r.in.Operator)
 	if r.paid -= a.Units; r.paid < 0 && r.in.Charge != nil {
-		r.poor, r.paid = !r.in.Charge(-r.paid), 0
+		wait, ok := r.in.Charge(-r.paid)
+		r.poor, r.wait, r.paid = !ok, wait, 0
 	}
 	return a
 }
@@ -188,7 +197,7 @@ func (r *Request) Render(name, title string, data any) error {
 	var b bytes.Buffer
 	err := page.ExecuteTemplate(&b, "layout", &layout{
 		Title: title, Version: r.site.cfg.Version, Path: r.in.Path, Operator: r.Operator(), Ops: r.Operator() && r.site.cfg.Operator.Ops() != nil,
-		Section: section(r.in.Path), Data: data,
+		Section: section(r.in.Path), Keys: r.site.cfg.KeyKnown != nil, Data: data,
 	})
 	if err != nil {
 		return err

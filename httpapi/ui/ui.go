@@ -64,6 +64,8 @@ type Config struct {
 	Operator Operator
 	// KeysRequired reports that clients without an API key see no data.
 	KeysRequired bool
+	// KeyKnown reports whether an API key is known; nil: there are none.
+	KeyKnown func(key string) bool
 	// Version is that of the server, shown at the foot of each page.
 	Version string
 	// Log takes what goes wrong; nil discards it.
@@ -101,6 +103,8 @@ type Site struct {
 	mark string
 
 	progress paces
+	home     [2]shared[home] // as clients see it, and as operators do
+	chains   sharedBy[chainPage]
 }
 
 // New makes the pages that cfg asks for.
@@ -130,6 +134,7 @@ func (s *Site) Pages() []Page {
 		s.signaturePages(),
 		s.validatorPages(),
 		s.opsPages(),
+		s.keyPages(),
 	)
 	served := list[:0]
 	for _, p := range list {

@@ -109,13 +109,14 @@
     document.dispatchEvent(new CustomEvent("quorate:" + key, { detail: data }));
   };
 
-  // refresh has the server render the page again and takes its live parts over. Pages that
-  // are open at the same time do not ask at the same time.
-  const least = 5000;
+  // refresh has the server render the page again and takes its live parts over, once what
+  // the server keeps of it is older than the event. Pages that are open at the same time
+  // ask at about the same time, and share what is kept.
+  const least = 5000, keptFor = 1300;
   const refresh = (whole) => {
     if (whole) stale = true;
     if (pending) return;
-    const wait = Math.max(0, last + least - Date.now()) + Math.random() * 1000;
+    const wait = Math.max(keptFor, last + least - Date.now()) + Math.random() * 700;
     pending = setTimeout(async () => {
       pending = 0; last = Date.now();
       if (document.hidden) { stale = true; return; }
