@@ -87,9 +87,6 @@ func (s *Server) chainNumber(r *Route, p *params) string {
 		return ""
 	}
 	text := unsafe.String(unsafe.SliceData(name), len(name))
-	if _, ok := parseUint(name); ok {
-		return text
-	}
 	if s.cfg.Chains != nil {
 		if c, ok := s.cfg.Chains.Chain(text); ok {
 			return c.Info().ChainID

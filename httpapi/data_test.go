@@ -137,6 +137,7 @@ func TestFailures(t *testing.T) {
 			for _, v := range []string{"-1", "1.5", "10.0", "1e3", "0x10", "abc", "%31%", "+1", "%2B1", "9223372036854775808", "99999999999999999999"} {
 				f(path+"?"+name+"="+v, 400, name+" ")
 			}
+			f(path+"?"+name+"=9223372036854775808", 400, "a whole number in decimal below 2^63")
 		}
 		f(path+"?startBlock=5&endBlock=4", 400, "startBlock 5 is after endBlock 4")
 	}

@@ -17,15 +17,17 @@ func TestPageKeys(t *testing.T) {
 	t.Parallel()
 	key, hash := limit.NewKey()
 	file := filepath.Join(t.TempDir(), "keys.yaml")
-	text := "tiers:\n  - name: one\n    unitsPerMinute: 100000\n    chains: [\"43112\"]\nkeys:\n  - hash: " + hash + "\n    tier: one\n"
+	text := "tiers:\n  - name: one\n    unitsPerMinute: 100000\n    chains: [\"43112\", \"7\"]\nkeys:\n  - hash: " + hash + "\n    tier: one\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	second := secondChain()
+	second.alias = "7" // which is no chain number
 	s := dataServer(t, Config{
 		Pages: &ui.Config{}, Limits: newLimiter(t, limit.Config{KeysFile: file, RequireKey: true}),
-	}, sampleChain(), secondChain())
+	}, sampleChain(), second)
 	for path, status := range map[string]int{
-		"/chain/43112/blocks": 200, "/chain/C/blocks": 200, "/chain/777/blocks": 403, "/chain/777/metrics/txCount/csv": 403, "/primary/p": 403,
+		"/chain/43112/blocks": 200, "/chain/C/blocks": 200, "/chain/7/blocks": 403, "/chain/777/blocks": 403, "/chain/777/metrics/txCount/csv": 403, "/primary/p": 403,
 	} {
 		if r := visit(s, ForClients, "GET", path, "x-service-api-key", key); r.StatusCode() != status {
 			t.Errorf("%s: %d", path, r.StatusCode())

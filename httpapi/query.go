@@ -167,6 +167,9 @@ func (q *query) set(p *param, raw []byte, size pageSize) *failure {
 		return badRequest(p.name + " is not validly percent-encoded")
 	}
 	if len(v) == 0 {
+		if p.must {
+			return badRequest(p.name + " is required: " + p.doc)
+		}
 		return badRequest(p.name + " is empty; leave it out instead")
 	}
 	if problem := p.set(q, v); problem != "" {
@@ -211,7 +214,7 @@ func (q *query) listed(a *evm.Address) bool {
 func setUint(to *uint64, v []byte) string {
 	n, ok := parseUint(v)
 	if !ok {
-		return "must be a block number, a whole number in decimal, not " + excerpt(v)
+		return "must be a block number, a whole number in decimal" + below63(v) + ", not " + excerpt(v)
 	}
 	*to = n
 	return ""
@@ -220,10 +223,21 @@ func setUint(to *uint64, v []byte) string {
 func setSeconds(to *uint64, v []byte) string {
 	n, ok := parseUint(v)
 	if !ok {
-		return "must be a time in Unix seconds, a whole number in decimal, not " + excerpt(v)
+		return "must be a time in Unix seconds, a whole number in decimal" + below63(v) + ", not " + excerpt(v)
 	}
 	*to = n
 	return ""
+}
+
+// below63 names the bound that v, which [parseUint] refused, is above; for anything
+// but a number it is empty.
+func below63(v []byte) string {
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return ""
+		}
+	}
+	return " below 2^63"
 }
 
 // parseUint reads decimal digits of a number below 2^63: without sign, point or

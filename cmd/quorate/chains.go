@@ -44,7 +44,9 @@ func newChains(eng *engine.Engine, baseURL string, metadata bool) chains {
 func (c chains) Chain(name string) (httpapi.Chain, bool) {
 	s := c.seen()
 	if n, err := strconv.ParseUint(name, 10, 64); err == nil {
-		return s.find(func(e *follow.EVM) bool { return e.Number() == n })
+		if of, ok := s.find(func(e *follow.EVM) bool { return e.Number() == n }); ok {
+			return of, true
+		} // An alias may be of digits alone.
 	}
 	id, ok := c.eng.Chains().Lookup(name)
 	if !ok {

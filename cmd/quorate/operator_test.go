@@ -101,6 +101,13 @@ func TestOperatorPages(t *testing.T) {
 	if text, err := json.Marshal(answer); err != nil || status != 200 || !strings.Contains(string(text), `"logLevel":"DEBUG"`) {
 		t.Errorf("%d %s %v", status, text, err)
 	}
+	// An alias works wherever the blockchain ID does, of whatever it is made.
+	if _, failure := call(t, p.url, "admin.aliasChain", `{"chain":"C","alias":"7"}`); failure != "" {
+		t.Error(failure)
+	}
+	if status, chain := get(t, p.url+"/v1/chains/7"); status != http.StatusOK {
+		t.Errorf("the chain under its alias: %d %s", status, chain)
+	}
 	host := strings.TrimPrefix(p.url, "http://")
 	refused := func(form url.Values, headers ...string) {
 		t.Helper()
