@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"quorate/engine/source/evm"
 	"quorate/httpapi"
 	"quorate/httpapi/provide"
+	"quorate/httpapi/reload"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 )
@@ -166,6 +168,9 @@ func named(flag string, err error) error {
 	return nil
 }
 
+// maxMethods bounds the size in bytes of the file of function signatures.
+const maxMethods = 256 << 20
+
 // methods are the names of functions: those that are built in, and those of a file.
 type methods struct {
 	file  string // empty for none
@@ -176,12 +181,11 @@ type methods struct {
 func (m *methods) Reload() error {
 	table := selector.New()
 	if m.file != "" {
-		file, err := os.Open(m.file)
+		content, err := reload.ReadFile(m.file, maxMethods)
 		if err != nil {
 			return err
 		}
-		defer file.Close() // nothing was written
-		if err := table.Load(file); err != nil {
+		if err := table.Load(bytes.NewReader(content)); err != nil {
 			return err
 		}
 	}

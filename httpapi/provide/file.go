@@ -52,7 +52,10 @@ func open[T any](path string, log *slog.Logger, parse func([]byte) (T, error)) (
 func decode(b []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
+	switch err := d.Decode(to); {
+	case errors.Is(err, io.EOF):
+		return errors.New("the file is empty")
+	case err != nil:
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {

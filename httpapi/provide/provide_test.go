@@ -111,7 +111,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, parse := range []func([]byte) error{prices, reputation, metadata} {
-		f(parse, ``, "EOF")
+		f(parse, ``, "the file is empty")
 		f(parse, `[]`, "array")
 		f(parse, `{} {}`, "follows")
 		f(parse, `{"x":{}}`, "EVM chain number")

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -131,7 +132,7 @@ func (v *Value[T]) read(stamps []stamp) (err error) {
 	}
 	content := make([][]byte, len(v.cfg.Paths))
 	for i, path := range v.cfg.Paths {
-		if content[i], err = readFile(path, v.cfg.MaxBytes); err != nil {
+		if content[i], err = ReadFile(path, v.cfg.MaxBytes); err != nil {
 			return err // tried again at the next look
 		}
 	}
@@ -168,17 +169,28 @@ func equal(a, b []stamp) bool {
 	return true
 }
 
-func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+// ReadFile returns the content of a regular file of at most limit bytes. It does not
+// wait for the writer of a pipe, which may never come.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err = errors.Join(err, f.Close()); err != nil {
+	content, err := readRegular(f, limit)
+	return content, errors.Join(err, f.Close())
+}
+
+func readRegular(f *os.File, limit int64) ([]byte, error) {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
 		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", f.Name())
 	}
-	if int64(len(content)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes", f.Name(), limit)
 	}
-	return content, nil
+	return content, err
 }

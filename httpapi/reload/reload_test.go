@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,5 +136,30 @@ func TestGetAllocatesNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() { v.Get() }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestPipe: a pipe that nobody writes to holds up neither the start nor a reload.
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	f := files{dir: t.TempDir()}
+	path := f.write(t, "a", "1")
+	cfg := Config[string]{Name: "words", Paths: []string{path}, MaxBytes: 4, Parse: parse}
+	v, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "is not a regular file"
+	if err := v.Reload(); err == nil || !strings.Contains(err.Error(), want) || *v.Get() != "1" {
+		t.Errorf("%v, %q", err, *v.Get())
+	}
+	if _, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("opened: %v", err)
 	}
 }
