@@ -13,6 +13,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/devnet/torture"
 	"quorate/devnet/traffic"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
@@ -335,7 +336,7 @@ func TestICMTraffic(t *testing.T) {
 		ids := []string{"", plan.Chains[0].String(), "50001", plan.Chains[2].String()}
 		real := []string{"", plan.Chains[0].String(), plan.Chains[1].String(), plan.Chains[2].String()}
 		addresses := []string{"", traffic.App(0, 1).String(), traffic.App(1, 2).String(), traffic.App(2, 0).String()}
-		for n := range 60 {
+		for n := range torture.Pick(24, 60) {
 			var pick [6]int
 			for k := range pick {
 				if rnd.IntN(3) == 0 {
@@ -383,7 +384,7 @@ func TestICMTraffic(t *testing.T) {
 		for _, m := range truth {
 			byID[m.MessageID] = m
 		}
-		all := walkICM(t, s, "/v1/teleporter/messages", 7)
+		all := walkICM(t, s, "/v1/teleporter/messages", torture.Pick(23, 7))
 		if !slices.IsSortedFunc(all, func(a, b trafficMessage) int { return int(byID[b.MessageID].at/1000) - int(byID[a.MessageID].at/1000) }) {
 			t.Error("not the newest first")
 		}

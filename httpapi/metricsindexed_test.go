@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
@@ -99,7 +100,7 @@ func TestMetricsIndexed(t *testing.T) {
 	if resp := get(s, path); string(resp.Body()) != `{"results":[]}` {
 		t.Errorf("after the genesis block: %s", resp.Body())
 	}
-	grow(600)
+	grow(torture.Pick(350, 600))
 	for _, size := range []int{1, 7, 100, 2160} {
 		begin := want()
 		got := walkPoints(t, s, path, size, func() { grow(5) })
