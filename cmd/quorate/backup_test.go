@@ -65,6 +65,7 @@ func backupPages(t *testing.T, url string) (pages map[string]string, next string
 // TestBackup copies the data of a server while it serves, restores them elsewhere,
 // and has a server there serve the same pages.
 func TestBackup(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 70, TxsPerBlock: 3})
 	p := r.start(t)
@@ -181,6 +182,7 @@ func killed(t *testing.T, after time.Duration, args ...string) (done bool) {
 // or the new one, and the data folder has what it had or all of the backup, after
 // restore was called again.
 func TestBackupKilled(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 40, TxsPerBlock: 3})
 	p := r.start(t)

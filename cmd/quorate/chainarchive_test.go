@@ -85,6 +85,7 @@ func (r *archiveRig) withoutNode(t *testing.T) [32]byte {
 // archive is filled behind them. A bit that flips in the archive costs that range,
 // which is fetched again.
 func TestArchive(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 2})
 	p := r.start(t)
@@ -178,6 +179,7 @@ func fromArchive(t *testing.T, dir string, c *evmchain.Chain) (sum [32]byte) {
 // TestStartBlock: a chain begins above its first block, says so, goes on after a
 // restart, and is made again from its archive.
 func TestStartBlock(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 3})
 	r.args = []string{"--start-block", "latest-20"}

@@ -187,6 +187,7 @@ func TestChainRPCModes(t *testing.T) {
 // TestChainOnOneNode: of two nodes only the second runs an L1. Chain RPC goes there,
 // also while the first says 404, and to the chain's own RPC where one is configured.
 func TestChainOnOneNode(t *testing.T) {
+	campaign(t)
 	d := smallDevnet(t, devnet.Config{L1s: 1})
 	l1 := d.Facts("").EVMChains[1]
 	var asked atomic.Int64
@@ -235,6 +236,7 @@ func TestChainOnOneNode(t *testing.T) {
 // are found nowhere: not in logs at the finest level, metrics, health, errors,
 // answers or files.
 func TestSecrets(t *testing.T) {
+	campaign(t)
 	const user, password, token, key = "uSECRETser", "pSECRETword", "tSECRETtoken", "hSECRETheader"
 	d := smallDevnet(t, devnet.Config{})
 	var broken atomic.Bool

@@ -132,6 +132,7 @@ func TestServeBadChainsFile(t *testing.T) {
 // TestServeChainsFile: the chain of an L1 is followed and served by its number,
 // its blockchain ID and its names.
 func TestServeChainsFile(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{EVMChains: 1, Blocks: 60, TxsPerBlock: 4})
 	l1 := d.EVMChain(d.World().L1s()[0].ChainID)
@@ -185,6 +186,7 @@ func TestServeChainsFile(t *testing.T) {
 // TestChainNotThere: health tells of a chain of the file whose node does not
 // answer from the start, and the others are served.
 func TestChainNotThere(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{EVMChains: 1, Blocks: 30})
 	l1 := d.World().L1s()[0].ChainID

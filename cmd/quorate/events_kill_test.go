@@ -148,6 +148,7 @@ func chainTruth(t *testing.T, d *devnet.Devnet, c *evmchain.Chain, tip uint64) (
 // and who leave at random themselves, have each block and each signed message once and
 // in order.
 func TestKillEvents(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	kills, subscribers := killCount(t, 50), torture.Pick(6, 60)
 	d := startNetwork(t, devnet.Config{Validators: 4, Blocks: 30, TxsPerBlock: 6})

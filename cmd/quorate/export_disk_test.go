@@ -17,6 +17,7 @@ import (
 // TestExportFullDisk: an export that fills the disk ends with a reason and gives back its
 // room: a smaller one finds it.
 func TestExportFullDisk(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 100, TxsPerBlock: 5})
 	c, number := cChain(d)

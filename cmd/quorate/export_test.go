@@ -64,6 +64,7 @@ type (
 // chain, and it is the same file, and the only one, however often the server is killed
 // while it is written.
 func TestExport(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: torture.Pick(100, 11_600), TxsPerBlock: torture.Pick(5, 100)})
 	c, number := cChain(d)

@@ -202,6 +202,7 @@ func allNamed(p *program, liars []devnet.Liar) bool {
 // TestHostile: a fifth of the stake lies in every way at once. Every message is
 // signed and valid, and every liar is found out.
 func TestHostile(t *testing.T) {
+	campaign(t)
 	d, p := hostileNet(t, devnet.Config{Validators: 100, Byzantine: 0.2})
 	// The first message is asked of everyone, the next ones of whom it takes.
 	if status, _, message := askFor(t, p.url, d, 0, 67, 33); status != http.StatusCreated {
@@ -256,6 +257,7 @@ func TestHostile(t *testing.T) {
 // TestHostileLimit: with all but the quorum lying every message is signed still,
 // with one more none is, and the error says so in time.
 func TestHostileLimit(t *testing.T) {
+	campaign(t)
 	t.Run("33", func(t *testing.T) {
 		d, p := hostileNet(t, devnet.Config{Validators: torture.Pick(50, 100), Byzantine: 0.33})
 		signMany(t, d, p.url, 0, torture.Pick(10, 60), 67)

@@ -148,6 +148,7 @@ func TestSignAhead(t *testing.T) {
 
 // TestSignAheadOff: with the flag nothing is signed before it is asked for.
 func TestSignAheadOff(t *testing.T) {
+	campaign(t)
 	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: 100, TxsPerBlock: 4})
 	c, number := cChain(d)
 	p := serveIndexed(t, d, "--sign-ahead=false")
@@ -176,6 +177,7 @@ func TestSignAheadOff(t *testing.T) {
 // signed and the others wait, whatever number blocks send; what a client asks
 // for does not wait behind them.
 func TestSignAheadBounded(t *testing.T) {
+	campaign(t)
 	silent := make(map[int]devnet.Behaviour)
 	for i := range 5 {
 		silent[i] = validator.Silent

@@ -85,6 +85,7 @@ func hostileNetwork(t *testing.T) (d *devnet.Devnet, kinds []*hostileChain, chai
 // tells of each while it lasts, chains get well by themselves, memory stays
 // bounded, and no chain's rows differ from those of an honest run.
 func TestHostileNode(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d, kinds, chains, file := hostileNetwork(t)
 	dir := t.TempDir()

@@ -271,6 +271,7 @@ var (
 // and the ingest of groups of 1, 7 and 64 blocks from the same node, killed at any
 // height.
 func TestKillWhileIndexing(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	if os.Getenv(groupChild) != "" {
 		followGroups()

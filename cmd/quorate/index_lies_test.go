@@ -89,6 +89,7 @@ func (r *liesRig) whole(t *testing.T) {
 // asked at first. Proofs find that out, health says so, and as soon as another node
 // can be asked all that the first one told is put right, in the index and in the archive.
 func TestFalseBalances(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2, StateProofs: true}, oneMore(t, "*/result/post/*/balance"))
 	said := ""
@@ -115,6 +116,7 @@ func TestFalseBalances(t *testing.T) {
 // TestFalseOlderBalances: a node lies about balances of blocks that are fetched later,
 // below those with which an index began. Proofs find that out too.
 func TestFalseOlderBalances(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 250, TxsPerBlock: 3, StateProofs: true})
 	c, _ := cChain(d)
@@ -133,6 +135,7 @@ func TestFalseOlderBalances(t *testing.T) {
 // TestFalseCalls: a node lies about calls that move nothing, which no proof shows. As
 // soon as there are others its word is compared with theirs, and all of it is put right.
 func TestFalseCalls(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 3}, oneMore(t, "*/result/calls/*/gasUsed"))
 	r.others()
@@ -149,6 +152,7 @@ func TestFalseCalls(t *testing.T) {
 // TestContradiction: two nodes say different things about calls that move nothing. That is
 // named, health stays green, and a node that mends itself settles it.
 func TestContradiction(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2}, oneMore(t, "*/result/calls/*/gasUsed"))
 	r.others()

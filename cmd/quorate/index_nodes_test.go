@@ -41,6 +41,7 @@ func mustWait(t *testing.T, url, number string, c *evmchain.Chain) {
 // long as one node can do what is needed, waits and says so while none can, and ends
 // with the rows of a server that saw nothing of it.
 func TestNodesOfUnequalAbilities(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2})
 	c, number := cChain(d)
@@ -124,6 +125,7 @@ func gapsOf(t *testing.T, dir string, c *evmchain.Chain) []ingest.Gap {
 // TestUntraceable: a transaction that no node can trace stops nothing. Its block is
 // listed, over a kill too, and completed when a node can trace it at last.
 func TestUntraceable(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 40, TxsPerBlock: 3})
 	c, _ := cChain(d)
@@ -173,6 +175,7 @@ func TestUntraceable(t *testing.T) {
 // accepted, and they are indexed. When it has others there the chain goes back by
 // itself, and ends as if it had not seen them.
 func TestNeverAccepted(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 30, TxsPerBlock: 3})
 	c, number := cChain(d)

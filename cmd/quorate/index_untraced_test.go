@@ -81,6 +81,7 @@ func awaitWhole(t *testing.T, d *devnet.Devnet, dir string, c *evmchain.Chain) {
 // a kill, and made up for once the node is as it was. In the end the rows are those of a
 // server that saw nothing of it.
 func TestNodeLosesDebug(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 30, TxsPerBlock: 3, Nodes: 2})
 	c, number := cChain(d)

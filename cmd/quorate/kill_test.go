@@ -13,6 +13,7 @@ import (
 // ready again, and all that it ever answered with is served from its disk.
 // [killCount] says how often.
 func TestKillUnderLoad(t *testing.T) {
+	campaign(t)
 	d, stop, err := startDevnet(t.Context(), devnet.Config{Blocks: 20})
 	if err != nil {
 		t.Fatal(err)

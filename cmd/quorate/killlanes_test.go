@@ -46,6 +46,7 @@ var lanes = []struct {
 // after the other on one folder: archive and index end the same as those of a server
 // that was left alone.
 func TestKillLanes(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	kills := killCount(t, 50)
 	d := startNetwork(t, devnet.Config{Blocks: torture.Pick(20, 120), TxsPerBlock: torture.Pick(2, 4), Validators: 2})

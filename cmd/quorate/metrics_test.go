@@ -25,6 +25,7 @@ import (
 // TestMetricsFormat holds what a server writes against Prometheus's own parser and
 // linter, the one in promtool.
 func TestMetricsFormat(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	dir := t.TempDir()
 	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn")

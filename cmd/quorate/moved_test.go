@@ -15,6 +15,7 @@ var txHashes = regexp.MustCompile(`"txHash":"0x[0-9a-f]+"`)
 // TestMovedFolder: a data folder that is used with a node at another address, which does
 // not answer, is served at once, and followed on when that node comes.
 func TestMovedFolder(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 30, TxsPerBlock: 2})
 	p := r.start(t)

@@ -92,6 +92,7 @@ func erc20(t *testing.T, url, holder string) (held map[string]string, said int) 
 // up at the head change nothing. In the end the folder is that of a server that began
 // with the first block.
 func TestOlderBlocks(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 200, TxsPerBlock: 2})
 	facts := r.d.Facts("")
@@ -181,6 +182,7 @@ func TestOlderBlocks(t *testing.T) {
 // TestKillOlder: however often the server is killed while it fetches older blocks and
 // makes sums again, its database ends as that of one that began with the first block.
 func TestKillOlder(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	kills, step := killCount(t, 50), 20
 	d := startNetwork(t, devnet.Config{Blocks: step * (kills + 2), TxsPerBlock: 2})
@@ -209,6 +211,7 @@ func TestKillOlder(t *testing.T) {
 
 // TestStartBlockMessages: what a start block does to a folder that has blocks is said.
 func TestStartBlockMessages(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 60, TxsPerBlock: 1})
 	c, _ := cChain(d)
@@ -244,6 +247,7 @@ func TestStartBlockMessages(t *testing.T) {
 // TestKeptFrom: the archive of a folder that had none is filled from the head down, as
 // far as it is kept, and further when more is to be kept.
 func TestKeptFrom(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 60, TxsPerBlock: 1})
 	p := r.start(t)

@@ -15,6 +15,7 @@ import (
 // TestSignWithoutNode: after a restart while the node is down, messages are signed by the
 // validator sets of the own rows of the P-Chain, at any height that these have.
 func TestSignWithoutNode(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 5, Validators: 4, PrimaryBlocks: 200, HeightInterval: time.Hour, BlockInterval: time.Hour})
 	node := newPit(t, d.NodeURL(), passing)

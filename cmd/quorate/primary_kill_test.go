@@ -84,6 +84,7 @@ func primaryDigests(t *testing.T, d *devnet.Devnet, dir string) map[string][32]b
 // network, the rows end the same as those of one that was left alone, and so do those
 // that are made from its archive.
 func TestPrimaryKill(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	kills := killCount(t, 50)
 	d := startNetwork(t, devnet.Config{

@@ -56,6 +56,7 @@ func awaitBegun(t *testing.T, url, chain string, first float64) {
 // Lists grow; what follows from all before is missing, with the reason, until the first
 // block is there; then answers and rows are those of a server that began with it.
 func TestPrimaryOlderBlocks(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{
 		Blocks: 5, Validators: 2, PrimaryBlocks: torture.Pick(240, 3000), HeightInterval: time.Hour, BlockInterval: time.Hour,

@@ -81,6 +81,7 @@ func killCommand(t *testing.T, later time.Duration, args ...string) {
 // of other chains, by the server and without one, with the genesis that it was given;
 // however often that is killed, the rows are the same in the end.
 func TestPrimaryReindex(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{
 		Blocks: 5, Validators: 2, PrimaryBlocks: torture.Pick(240, 3000), HeightInterval: time.Hour, BlockInterval: time.Hour,

@@ -2,4 +2,7 @@
 
 package main
 
+// raced reports whether the race detector watches.
+const raced = false
+
 const raceFactor = 1

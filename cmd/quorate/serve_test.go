@@ -37,6 +37,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// campaign leaves a test to a build without the race detector, which make e2e runs: one
+// that judges whole servers from outside, by rows, answers and exit codes, while they are
+// killed, restarted and lied to. The detector makes that three times as dear and has little
+// to add: it watches the same code in the tests of each package, and whole servers in those
+// tests here that are no campaigns. make torture runs the campaigns with it too.
+func campaign(t *testing.T) {
+	t.Helper()
+	if raced && os.Getenv(torture.Variable) == "" {
+		t.Skip("a campaign: make e2e runs it")
+	}
+}
+
 // program runs a command line in this process, as main does.
 type program struct {
 	url    string // from the ready line

@@ -29,6 +29,7 @@ func (p *pit) reopen(t *testing.T) *pit {
 // TestDeadNodes: nodes that refuse connections or never answer hold up nothing:
 // not the start, whichever comes first, nor the other nodes' chains and names.
 func TestDeadNodes(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Blocks: 20})
 	gone, mute := newPit(t, d.NodeURL(), passing), newPit(t, d.NodeURL(), silent)

@@ -269,6 +269,7 @@ func (d *doomed) ended(started time.Time, code int, reasons ...string) {
 // stop, a signal ends the server within 10 s, with the documented exit code and
 // the reason.
 func TestStop(t *testing.T) {
+	campaign(t)
 	net := startNetwork(t, devnet.Config{Blocks: 20, BlockInterval: 500 * time.Millisecond})
 	gone := newPit(t, net.NodeURL(), passing)
 	gone.close()

@@ -16,6 +16,7 @@ import (
 // validators, of whom most are none of the primary network, are connected; and no
 // client can make the server follow another.
 func TestQuietL1(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Validators: 5, EVMChains: 2, Blocks: 30, L1Own: 4})
 	followed, other := d.World().L1s()[0], d.World().L1s()[1]

@@ -16,6 +16,7 @@ var askedAt = regexp.MustCompile(`,"balanceBlockNumber":"\d+"`)
 // TestTokensWithoutNode: what contracts said is in the archive. An index that is made
 // again while the node is down says the same of tokens that no event tells.
 func TestTokensWithoutNode(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 120, TxsPerBlock: 6})
 	odd := r.c.Sample().Odd

@@ -221,6 +221,7 @@ func quoted(t *testing.T, v any) string {
 // TestKillWebhooks: webhooks of all types whose server is killed while it delivers, to a
 // receiver that fails in all ways, tell all that happens in the order of their chains.
 func TestKillWebhooks(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	kills := killCount(t, 50)
 	d := startNetwork(t, devnet.Config{
