@@ -30,7 +30,7 @@ func silent(t *testing.T) string {
 }
 
 // within waits until something is true.
-func within(t *testing.T, what string, ok func() bool) {
+func within(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	limit := time.After(time.Minute)
 	for !ok() {
@@ -102,6 +102,8 @@ func TestSilentReceivers(t *testing.T) { // alone: it counts goroutines
 // is made inactive with the reason; one whose rows are not all there again waits for them.
 func TestPrimaryPosition(t *testing.T) {
 	t.Parallel()
+	world := newPrimaryWorld(t) // nothing is added to it
+	world.grow(primary.PChain, 940)
 	for name, c := range map[string]struct{ position, reason string }{
 		"strange": {"930.0.0011223344556677", "not the one that it was made for"},
 		"below":   {"0.0.", "begins above"},
@@ -110,8 +112,8 @@ func TestPrimaryPosition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newPrimaryWorld(t)
-			w.grow(primary.PChain, 940)
+			w := *world
+			w.t, w.store = t, &kept{}
 			asked := make(chan struct{}, 1)
 			s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				select {

@@ -177,11 +177,11 @@ func runHooks(t testing.TB, cfg Config) (h *Hooks, stop func()) {
 		h.client.CloseIdleConnections()
 	})
 	t.Cleanup(stop)
-	for {
-		if _, err := h.List(""); err == nil {
-			return h, stop
-		}
-	}
+	within(t, "it does not begin", func() bool {
+		_, err := h.List("")
+		return err == nil
+	})
+	return h, stop
 }
 
 // want returns the transactions of addresses from a block on, as lists have them.
