@@ -34,7 +34,7 @@ func regular(i int) evm.Address {
 // some 20, no two in the same block if the chain has 21,000 or more.
 func manyTxs(t testing.TB, c *index.Chain, txs int) {
 	t.Helper()
-	const each = 1000
+	each := min(1000, txs/12)
 	var parent evm.Hash
 	blocks := txs / each
 	for n := range blocks {
@@ -152,7 +152,7 @@ func pageFigures(t *testing.T, each func(figure)) {
 // TestPages: the benchmark above stands on it.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	txs := torture.Pick(12_000, 20_000)
+	txs := torture.Pick(1200, 20_000)
 	_, c, _ := openChain(t, store.Options{NoSync: true, MemTableMB: 8})
 	manyTxs(t, c, txs)
 	api := dataServer(t, c)
