@@ -1,10 +1,13 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/hex"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"quorate/engine/chain"
@@ -23,7 +26,12 @@ type validators struct {
 	Share, Keyless    stakeShare
 	Meets             bool
 	Columns           []sorter
-	Rows              []validatorRow
+	Rows              []validatorRow // those of the part that is shown
+	Find              string         // what rows must have
+	All, Found        int            // nodes, and those that have it
+	Part, Parts       int            // 1 is the first
+	Elsewhere         []string       // names of boxes of marked nodes that are not shown
+	Largest           int            // so many drop, too
 	Quorum            int
 	Prospect          *prospect // nil if nobody is to drop
 	LeftShare         stakeShare
@@ -64,12 +72,88 @@ func serveValidators(r *Request) error {
 	for id := range dropped {
 		q.Set(dropName(id), "1")
 	}
+	if data.find(r.Query("find")); data.Find != "" {
+		q.Set("find", data.Find)
+	}
+	if data.largest(r.Query("largest"), dropped); data.Largest > 0 {
+		q.Set("largest", strconv.Itoa(data.Largest))
+	}
+	data.part(cmp.Or(r.Query("to"), r.Query("part")))
 	data.Columns = sorters(r.in.Prefix+"/validators", q, data.Sort)
 	if data.Asked = r.Query("what") != "" || len(dropped) > 0; len(dropped) > 0 {
 		p := whatIf(data.Set, dropped, data.Quorum)
 		data.Prospect, data.LeftShare = &p, shareOf(p.Left, p.Total)
 	}
 	return r.Render("validators", "Validators", &data)
+}
+
+const (
+	// partRows is how many nodes the page shows at once: each takes about a kilobyte.
+	partRows = 100
+	// maxFind bounds the text that rows are found by.
+	maxFind = 100
+)
+
+// find leaves the rows that have a text in their node ID, version or address.
+func (d *validators) find(text string) {
+	d.All = len(d.Rows)
+	if len(text) > maxFind {
+		text = text[:maxFind]
+	}
+	d.Find = text
+	if text == "" {
+		d.Found = d.All
+		return
+	}
+	text = strings.ToLower(text)
+	d.Rows = slices.DeleteFunc(d.Rows, func(v validatorRow) bool {
+		about := strings.ToLower(v.ID.String() + " " + v.Version + " " + v.Address.String())
+		if strings.Contains(about, text) {
+			return false
+		}
+		if v.Checked {
+			d.Elsewhere = append(d.Elsewhere, v.Name())
+		}
+		return true
+	})
+	d.Found = len(d.Rows)
+}
+
+// largest has the nodes of the heaviest keys drop, too: so many as the text says.
+func (d *validators) largest(text string, dropped map[chain.NodeID]bool) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return
+	}
+	d.Largest = min(n, len(d.Set.Entries))
+	order := make([]int, len(d.Set.Entries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d.Set.Entries[b].Weight, d.Set.Entries[a].Weight) })
+	for _, i := range order[:d.Largest] {
+		for k := range d.Set.Entries[i].Nodes {
+			dropped[d.Set.Entries[i].Nodes[k].ID] = true
+		}
+	}
+}
+
+// part leaves the rows of one part of the list.
+func (d *validators) part(text string) {
+	d.Parts = max(1, (len(d.Rows)+partRows-1)/partRows)
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		n = 1
+	}
+	d.Part = min(max(n, 1), d.Parts)
+	from := (d.Part - 1) * partRows
+	to := min(from+partRows, len(d.Rows))
+	for i := range d.Rows {
+		if (i < from || i >= to) && d.Rows[i].Checked {
+			d.Elsewhere = append(d.Elsewhere, d.Rows[i].Name())
+		}
+	}
+	d.Rows = d.Rows[from:to]
 }
 
 // dropName is the name of the checkbox of a node: short, as an address has room for 8 kB.
