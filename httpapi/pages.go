@@ -41,6 +41,9 @@ func (s *Server) newPages() (*pages, error) {
 	}
 	cfg := *s.cfg.Pages
 	cfg.API, cfg.Log, cfg.KeysRequired = inProcess{s}, s.log, s.cfg.Limits.RequiresKey()
+	if cfg.Logs == nil {
+		cfg.Logs = inProcess{s}.Logs
+	}
 	if s.cfg.Limits.HasKeys() {
 		cfg.KeyKnown = s.cfg.Limits.Knows
 	}

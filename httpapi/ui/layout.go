@@ -98,6 +98,8 @@ func functions(prefix string) (template.FuncMap, error) {
 		"time": timeOf, "since": since, "bytes": sizeOf, "plural": plural, "dict": dict, "lower": strings.ToLower,
 		"kindof": kindOf, "levelkind": levelKind,
 		"add": func(a, b int) int { return a + b },
+		// name .Event: a declaration without its parameters.
+		"name": func(s string) string { name, _, _ := strings.Cut(s, "("); return name },
 		// kind .Ok "ok" "bad": one of two words.
 		"kind": func(is bool, yes, no string) string {
 			if is {

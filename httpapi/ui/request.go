@@ -154,11 +154,17 @@ func (r *Request) Ask(path string) Answer {
 		return Answer{Status: http.StatusTooManyRequests}
 	}
 	a := r.site.cfg.API.Get(path, r.in.Operator)
-	if r.paid -= a.Units; r.paid < 0 && r.in.Charge != nil {
+	r.pay(a.Units)
+	return a
+}
+
+// pay takes units for what was asked: of what the page has paid for, and then of the
+// client's.
+func (r *Request) pay(units int) {
+	if r.paid -= units; r.paid < 0 && r.in.Charge != nil {
 		wait, ok := r.in.Charge(-r.paid)
 		r.poor, r.wait, r.paid = !ok, wait, 0
 	}
-	return a
 }
 
 // decode decodes a success.

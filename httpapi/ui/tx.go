@@ -32,6 +32,11 @@ type txPage struct {
 	MoreCalls int
 	Paid      []evmCall // calls that moved the chain's coin
 
+	LogsKnown   bool
+	Logs        []shownLog
+	MoreLogs    int
+	LogsRefused *Error
+
 	InputBytes int
 	InputMore  bool
 
@@ -65,6 +70,9 @@ func serveTx(r *Request) error {
 	p.setTransfers(said.ERC20Transfers, said.ERC721Transfers, said.ERC1155Transfers)
 	p.setCalls(said.InternalTransactions)
 	p.setInput()
+	if err := p.setLogs(r); err != nil {
+		return err
+	}
 	if p.ICM != nil {
 		var m icmMessage
 		if p.ICMRefused, err = r.part(join("/v1/icm/messages", p.ICM.TeleporterMessageID), &m); err != nil {

@@ -62,6 +62,8 @@ type Config struct {
 	Mode Mode
 	// Operator is what only operators see; nil: operators' pages are not served.
 	Operator Operator
+	// Logs returns the logs of a transaction of a block, or an [Error]; nil: nobody has them.
+	Logs func(chainID, block, tx string) ([]Log, error)
 	// KeysRequired reports that clients without an API key see no data.
 	KeysRequired bool
 	// KeyKnown reports whether an API key is known; nil: there are none.

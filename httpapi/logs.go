@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain/evm"
+	"quorate/httpapi/ui"
+)
+
+// LogReader is a [Chain] that has the logs of transactions at hand: the index does not,
+// and the API does not return them, but the page of a transaction shows them.
+type LogReader interface {
+	// Logs returns the logs of a transaction of a block, and otherwise why they cannot be
+	// had in words for people.
+	Logs(ctx context.Context, number uint64, tx evm.Hash) ([]evm.Log, error)
+}
+
+// Logs implements [ui.Config.Logs].
+func (a inProcess) Logs(chainID, block, tx string) ([]ui.Log, error) {
+	var reader LogReader
+	if a.s.cfg.Chains != nil {
+		if c, ok := a.s.cfg.Chains.Chain(chainID); ok {
+			reader, _ = c.(LogReader)
+		}
+	}
+	number, err := strconv.ParseUint(block, 10, 64)
+	var hash evm.Hash
+	if err != nil || !parseHex([]byte(tx), hash[:]) || reader == nil {
+		return nil, &ui.Error{Status: fasthttp.StatusNotFound, Message: "the logs are not at hand"}
+	}
+	logs, err := reader.Logs(a.s.work, number, hash)
+	if err != nil {
+		return nil, &ui.Error{Status: fasthttp.StatusNotFound, Message: err.Error()}
+	}
+	out := make([]ui.Log, len(logs))
+	for i := range logs {
+		l := &logs[i]
+		out[i] = ui.Log{Index: l.Index, Address: l.Address.String(), Data: "0x" + hex.EncodeToString(l.Data)}
+		for _, t := range l.Topics {
+			out[i].Topics = append(out[i].Topics, t.String())
+		}
+	}
+	return out, nil
+}
