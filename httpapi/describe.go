@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,6 +109,8 @@ func (r *Route) refuses() (wrong, absent bool) {
 		wrong = wrong || !p.names
 		absent = absent || p.names
 	}
+	wrong = wrong || slices.Contains(r.refused, fasthttp.StatusBadRequest)
+	absent = absent || slices.Contains(r.refused, fasthttp.StatusNotFound)
 	return wrong, absent
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -289,87 +288,6 @@ func TestDescription(t *testing.T) {
 	if described != operations {
 		t.Errorf("%d operations are described, the table has %d", operations, described)
 	}
-}
-
-// TestEachRoute asks each route for a success, and wrongly in each way that it knows: all
-// that the description says of a route has been seen, as far as requests alone lead there.
-func TestEachRoute(t *testing.T) {
-	t.Parallel()
-	s := wholeServer(t, Config{})
-	for _, r := range Routes() {
-		if r.needs == needsExt {
-			continue // what is passed on has forms of its own
-		}
-		path, body := sampleRequest(&r)
-		if r.answer == shape.Binary {
-			path = s.downloadURL(opID, time.Now())
-		}
-		if resp := send(s, r.Method, path, body); resp.StatusCode() != r.success() {
-			t.Errorf("%s %s: %d %.300s; give routeSamples what it needs", r.Method, path, resp.StatusCode(), resp.Body())
-		}
-		wrong, absent := r.refuses()
-		if wrong {
-			path, body := wrongRequest(t, &r)
-			if resp := send(s, r.Method, path, body); resp.StatusCode() != 400 {
-				t.Errorf("%s %s: %d %.300s, want 400", r.Method, path, resp.StatusCode(), resp.Body())
-			}
-		}
-		if absent {
-			path, body := absentRequest(&r)
-			if r.answer == shape.Binary {
-				path = s.downloadURL("nosuch", time.Now())
-			}
-			if resp := send(s, r.Method, path, body); resp.StatusCode() != 404 {
-				t.Errorf("%s %s: %d %.300s, want 404", r.Method, path, resp.StatusCode(), resp.Body())
-			}
-		}
-	}
-}
-
-// wrongRequest is one that a route's schema refuses: by a parameter of the query, by one
-// of the path, or by the body.
-func wrongRequest(t *testing.T, r *Route) (path, body string) {
-	t.Helper()
-	path, body = sampleRequest(r)
-	switch {
-	case len(r.query) > 0:
-		path, _, _ = strings.Cut(path, "?")
-		return path + "?" + r.query[0].name + "=", body
-	case r.body != nil:
-		return path, `{"x":`
-	}
-	list, err := r.described()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range list {
-		if !p.names {
-			at := strings.Split(r.path(), "/")
-			segments := strings.Split(path, "/")
-			segments[slices.Index(at, "{"+p.name+"}")] = "~"
-			return strings.Join(segments, "/"), body
-		}
-	}
-	t.Fatalf("%s cannot be asked wrongly", r.Pattern)
-	return "", ""
-}
-
-// absentRequest names something that is not there.
-func absentRequest(r *Route) (path, body string) {
-	path, body = sampleRequest(r)
-	path, query, _ := strings.Cut(path, "?")
-	list, _ := r.described()
-	segments := strings.Split(path, "/")
-	for _, p := range list {
-		if p.names && p.name != "blockchainId" || p.names && len(list) == 1 {
-			segments[slices.Index(strings.Split(r.path(), "/"), "{"+p.name+"}")] = "nosuch"
-			break
-		}
-	}
-	if path = strings.Join(segments, "/"); query != "" {
-		path += "?" + query
-	}
-	return path, body
 }
 
 // TestErrorClasses sees each status of an error once, in the documented form.

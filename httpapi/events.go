@@ -173,7 +173,7 @@ func eventRoutes() []Route {
 			paramTopics, paramEventChains, paramEventAddresses, paramEventTokens, paramDestinations, paramEventQuorum,
 			paramEventStart, paramLastEventID, paramNetwork,
 		},
-		needs: needsEvents, answer: shape.Events, make: streamEvents,
+		needs: needsEvents, answer: shape.Events, refused: []int{fasthttp.StatusNotFound}, make: streamEvents,
 	}}
 }
 

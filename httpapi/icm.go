@@ -37,7 +37,7 @@ func icmRoutes() []Route {
 			{
 				Method: fasthttp.MethodGet, Pattern: prefix + "/messages/{messageId}", Units: unitsMedium,
 				Doc:   "returns one interchain message",
-				needs: needsChains, answer: shape.ICMMessage{}, make: onChains((*call).itemICM, (*call).icmSingle),
+				needs: needsChains, answer: shape.ICMMessage{}, refused: []int{fasthttp.StatusNotFound}, make: onChains((*call).itemICM, (*call).icmSingle),
 			},
 			{
 				Method: fasthttp.MethodGet, Pattern: prefix + "/addresses/{address}/messages", Units: unitsMedium,

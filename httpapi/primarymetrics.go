@@ -22,7 +22,7 @@ func stakingRoutes() []Route {
 		Doc: "lists the addresses that get the rewards of a subnet's validators, the latest start first",
 		id:  117, size: pagesOfAddresses,
 		query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramNetwork},
-		needs: needsPrimary, answer: shape.StakerAddresses{}, make: onPrimary(onPlatform, (*primaryCall).readSubnet, (*primaryCall).validatorAddresses),
+		needs: needsPrimary, answer: shape.StakerAddresses{}, refused: []int{fasthttp.StatusNotFound}, make: onPrimary(onPlatform, (*primaryCall).readSubnet, (*primaryCall).validatorAddresses),
 	}, {
 		Method: fasthttp.MethodGet, Pattern: "/v2/networks/{network}/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
 		Doc: "returns a metric of the stakers of a network, or of the fees that its transactions burn, by days",

@@ -81,7 +81,7 @@ func platformRoutes() []Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern, Units: unitsMedium, Chain: "blockchainId", anyChain: true,
 			Doc:   "returns a blockchain of any subnet",
-			needs: needsPrimary, answer: shape.Blockchain{}, make: onPrimary(onPlatform, (*primaryCall).readBlockchain, (*primaryCall).blockchain),
+			needs: needsPrimary, answer: shape.Blockchain{}, refused: []int{fasthttp.StatusBadRequest}, make: onPrimary(onPlatform, (*primaryCall).readBlockchain, (*primaryCall).blockchain),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/validators", Units: unitsMedium,

@@ -85,6 +85,9 @@ type Route struct {
 	answer, body any
 	// status is that of a success; 0 is 200.
 	status int
+	// refused are statuses of refusals that do not follow from the pattern's parameters,
+	// the query and the body: see [Route.refuses].
+	refused []int
 	// choices are what the pattern's metric can be.
 	choices []string
 }

@@ -22,7 +22,7 @@ func supplyRoute() Route {
 		Method: fasthttp.MethodGet, Pattern: "/v1/avax/supply", Units: unitsMedium,
 		Doc: "returns the supply of AVAX, and what it follows from",
 		id:  123, query: []param{paramNetwork},
-		needs: needsPrimary, answer: shape.Supply{}, make: onPrimary(onPlatform, nil, (*primaryCall).supply),
+		needs: needsPrimary, answer: shape.Supply{}, refused: []int{fasthttp.StatusNotFound}, make: onPrimary(onPlatform, nil, (*primaryCall).supply),
 	}
 }
 

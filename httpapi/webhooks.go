@@ -43,7 +43,7 @@ func webhookRoutes() []Route {
 		{
 			Method: fasthttp.MethodPost, Pattern: webhooksPattern, Units: unitsMedium,
 			Doc:    "makes a webhook, which delivers what happens to addresses",
-			answer: shape.Webhook{}, body: shape.WebhookRequest{}, status: fasthttp.StatusCreated, make: onHooks((*hookCall).create),
+			answer: shape.Webhook{}, body: shape.WebhookRequest{}, status: fasthttp.StatusCreated, refused: []int{fasthttp.StatusNotFound}, make: onHooks((*hookCall).create),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: webhooksPattern, Units: unitsMedium,
