@@ -16,6 +16,7 @@ import (
 	"quorate/engine/network"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
+	"quorate/engine/primary/xchain"
 )
 
 // PrimaryNetwork are the followed chains of a primary network.
@@ -243,7 +244,14 @@ func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, 
 		}
 		before, _ = cfg.After.Rows().(*primary.Chain)
 	}
-	cfg.Rows = func() (follow.PrimaryRows, error) { return rows.open(db, kind, before) }
+	var opened *primary.Chain
+	cfg.Rows = func() (_ follow.PrimaryRows, err error) {
+		opened, err = rows.open(db, kind, before)
+		return opened, err
+	}
+	if before != nil {
+		cfg.Inherited = func() (bool, error) { return xchain.Inherited(opened, before) }
+	}
 	return follow.NewPrimary(cfg), nil
 }
 

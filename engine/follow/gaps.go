@@ -33,6 +33,9 @@ const (
 	// GapDoubtful: nodes contradict each other about calls or balances, or who told them
 	// has told something false. Other nodes are asked.
 	GapDoubtful = "doubtful"
+	// GapHeader: who proposed the blocks is not known: they came from nodes that do not
+	// keep the proposers' headers. They are completed when a node has them.
+	GapHeader = "header"
 	// GapBelow: the index begins above.
 	GapBelow = "below-start"
 	// GapUnsummed: lists show the blocks, but sums over all blocks begin above.

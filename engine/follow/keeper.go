@@ -39,6 +39,7 @@ const (
 	WorkCatchUp = "catch-up" // the index is made from the archive
 	WorkFill    = "fill"     // the archive is filled from a node, behind the index
 	WorkRebuild = "rebuild"  // tables of the index are made again from the archive
+	WorkHeaders = "headers"  // blocks that came without the proposer's header get it; these are numbers of blocks
 	WorkOlder   = "older"    // blocks below the first one are fetched; these are numbers of blocks
 )
 
@@ -66,6 +67,8 @@ type keeper[B ingest.Item] struct {
 	work  atomic.Pointer[Work] // nil: none
 	fill  atomic.Bool          // the archive is being filled
 	older atomic.Pointer[older[B]]
+	// headers is how far blocks without a header are completed, nil: nobody is at it.
+	headers atomic.Pointer[Work]
 	// mending is held by whoever mends: it takes what is mended out of hurt.
 	mending sync.Mutex
 	mu      sync.Mutex       // guards what follows
@@ -89,7 +92,7 @@ func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *ke
 		stale: make(chan struct{}, 1), whole: make(chan struct{}, 1), orders: make(chan *order)}
 	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain; 0 while there is none.",
 		[]string{"work"}, func(emit func(float64, ...string)) {
-			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0, WorkOlder: 0}
+			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0, WorkOlder: 0, WorkHeaders: 0}
 			for _, w := range k.Work() {
 				done[w.Name] = w.Done
 			}
@@ -307,6 +310,9 @@ func (k *keeper[B]) Work() (list []Work) {
 	}
 	if o := k.older.Load(); o != nil {
 		list = append(list, o.work())
+	}
+	if w := k.headers.Load(); w != nil {
+		list = append(list, *w)
 	}
 	return list
 }

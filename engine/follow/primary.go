@@ -44,10 +44,12 @@ type PrimaryRows interface {
 	Remake(ctx context.Context, from primary.Blocks, progress func(done, of uint64)) error
 	// Deepen does so with the blocks from a height below the first one on.
 	Deepen(ctx context.Context, from primary.Blocks, first uint64, progress func(done, of uint64)) error
+	// Complete adds to rows what headers say that came late, and calls then.
+	Complete(ctx context.Context, blocks []*primary.Block, then func() error) error
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All
-// fields but Genesis, Start, Rows, After and OnProgress are required.
+// fields but Genesis, Start, Rows, After, Inherited and OnProgress are required.
 type PrimaryConfig struct {
 	Chain primary.Kind
 	ID    chain.ID // of the chain
@@ -68,6 +70,9 @@ type PrimaryConfig struct {
 	// After is the chain of vertices whose last one the first block follows, nil
 	// without. It must have been started.
 	After *Primary
+	// Inherited reports whether rows have what the vertices of After left; nil: they have.
+	// It is asked when all vertices are there.
+	Inherited func() (bool, error)
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
 	// OnProgress is called with how far the index is; it must not block.
@@ -94,6 +99,10 @@ type Primary struct {
 
 	asked    atomic.Bool                                   // nodes were asked for blocks
 	done     atomic.Bool                                   // the stop vertex is here
+	bare     *bares                                        // blocks without a header; nil where there are none ever
+	heir     atomic.Bool                                   // rows have what the vertices left
+	looked   atomic.Bool                                   // it is known of all blocks whether they are bare
+	headless atomic.Pointer[error]                         // why headers could not be had at last
 	deeper   atomic.Bool                                   // the archive has all older blocks that are wanted
 	followed atomic.Bool                                   // a node has its blocks, or some are here
 	ingest   atomic.Pointer[ingest.Ingest[*primary.Block]] // nil until a node has answered
@@ -162,8 +171,16 @@ func (p *Primary) Start() (err error) {
 	p.keeper.rebuild = p.rebuild
 	_, started := s.Cursor()
 	p.followed.Store(started)
+	if _, err := p.disinherited(); err != nil { // so that nothing seems to lack
+		return err
+	}
 	p.metrics(set)
+	if p.takesBare() {
+		p.openHeaders()
+		err = p.cfg.Host.Go("headers of "+p.cfg.Name, p.completeHeaders)
+	}
 	return errors.Join(
+		err,
 		p.cfg.Host.Go("archive "+p.cfg.Name, p.keep),
 		p.cfg.Host.Go("chain "+p.cfg.Name, p.follow),
 	)
@@ -235,6 +252,12 @@ func (p *Primary) rebuild(ctx context.Context, progress func(done, of uint64)) e
 		p.log.Info("the index is made again from the archive, which has older blocks now; reads go on", "first", kept)
 		return p.rows.Deepen(ctx, p.keeper.sink.reader, kept, progress)
 	}
+	if late, err := p.disinherited(); err != nil {
+		return err
+	} else if late {
+		p.log.Info("the index is made again from the archive, behind the vertices that are there now; reads go on")
+		return p.rows.Remake(ctx, p.keeper.sink.reader, progress)
+	}
 	if p.rows.Stale() {
 		if !ok || kept > first {
 			p.log.Warn("the index is that of an older version: the archive lacks the blocks to make it again from", "below", kept)
@@ -256,9 +279,15 @@ func (p *Primary) refetch(ctx context.Context, from, to uint64) (list []archive.
 			return nil, fmt.Errorf("block %d: %w", at, ingest.ErrAnswer)
 		}
 		for _, b := range blocks {
+			if p.bare != nil && b.Bare {
+				p.bare.add(heights{b.Link().Height, b.Link().Height})
+			}
 			list = append(list, container.BlockOf(b))
 		}
 		at += uint64(len(blocks))
+	}
+	if p.bare != nil { // before they are in the place of others that may have had one
+		return list, p.saveBare()
 	}
 	return list, nil
 }
@@ -443,6 +472,7 @@ func (p *Primary) Gaps() []Gap {
 		list = append(list, Gap{GapBelow, 0, first - 1, "the chain is followed from a block above its first one", true})
 	}
 	height, _, _ := p.Cursor()
+	list = append(list, p.headerGaps()...)
 	list = append(list, p.keeper.gaps(height, first)...)
 	return list[:min(len(list), maxGaps)]
 }

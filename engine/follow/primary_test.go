@@ -63,6 +63,7 @@ type memoryRows struct {
 	heads    []chain.Head
 	stale    bool
 	rebuilt  int
+	headers  []uint64 // of blocks that were completed
 	fail     error
 	grew     chan struct{} // has room for one, as the next
 	deepened chan struct{}
@@ -161,6 +162,15 @@ func (m *memoryRows) Rebuild(ctx context.Context, from primary.Blocks, _ func(do
 	default:
 	}
 	return err
+}
+
+func (m *memoryRows) Complete(_ context.Context, blocks []*primary.Block, then func() error) error {
+	m.mu.Lock()
+	for _, b := range blocks {
+		m.headers = append(m.headers, b.Link().Height)
+	}
+	m.mu.Unlock()
+	return then()
 }
 
 // await waits until the rows have a block.
@@ -292,7 +302,7 @@ func TestPrimaryStart(t *testing.T) {
 	node.Genesis, node.NoIndex = genesis, true
 	p, rows, _ := followed(t, t.TempDir(), primary.PChain, func(cfg *PrimaryConfig) { cfg.Start = StartBlock{Height: 10, Below: true} }, node)
 	rows.await(t, 90)
-	if gaps := p.Gaps(); len(rows.heads) != 11 || len(gaps) != 1 || gaps[0].To != 79 {
+	if gaps := p.Gaps(); len(rows.heads) != 11 || len(gaps) != 2 || gaps[0].To != 79 || gaps[1].Kind != GapHeader || gaps[1].From != 80 || gaps[1].To != 90 {
 		t.Errorf("%d blocks, gaps %v", len(rows.heads), gaps)
 	}
 }

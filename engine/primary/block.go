@@ -166,6 +166,9 @@ func AppendArchived(dst []byte, b *Block) []byte {
 	return append(dst, b.Raw...)
 }
 
+// ArchivedBare reports whether the archive keeps a block bare.
+func ArchivedBare(data []byte) bool { return len(data) > 0 && data[0]&flagBare != 0 }
+
 // ParseArchived reads what the archive keeps of the block at a height, of which it knows
 // the one before. The block has parts of data, which must not change.
 func ParseArchived(kind Kind, height uint64, before chain.ID, data []byte) (*Block, error) {

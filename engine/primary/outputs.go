@@ -194,3 +194,26 @@ func (o *Overlay) UnspentOf(s Space) (list []*Output, err error) {
 	})
 	return list, err
 }
+
+// UnspentOutput returns the first unspent output, in the order of their IDs, that a
+// transaction above a height made.
+func (v *View) UnspentOutput(above uint64) (u *Output, found bool, err error) {
+	prefix := v.Key(store.PrimaryUTXOs)
+	it, err := v.snap.Rows(prefix, false)
+	if err != nil {
+		return nil, false, err
+	}
+	defer it.Close()
+	for it.Seek(prefix); it.Valid(); it.Next() {
+		if err := it.Value(func(b []byte) (err error) {
+			u, err = decodeOutput(bytes.Clone(b))
+			return err
+		}); err != nil {
+			return nil, false, err
+		}
+		if u.State == Unspent && u.Known && u.Place.Height > above {
+			return u, true, nil
+		}
+	}
+	return nil, false, nil
+}

@@ -1,6 +1,7 @@
 package xchain
 
 import (
+	"errors"
 	"fmt"
 
 	"quorate/engine/chain"
@@ -134,4 +135,32 @@ func inherit(rows *primary.Overlay, from primary.Space) error {
 		}
 	}
 	return nil
+}
+
+// Inherited reports whether the rows of blocks have what the vertices left. They do not if
+// no node had the vertices when the first block came. It may be asked when all vertices
+// are indexed.
+func Inherited(blocks, vertices *primary.Chain) (bool, error) {
+	from, err := vertices.View(primary.XVertices)
+	if errors.Is(err, primary.ErrEmpty) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer from.Close()
+	left, found, err := from.UnspentOutput(0) // those of the genesis may be there without vertices
+	if err != nil || !found {
+		return err == nil, err
+	}
+	v, err := blocks.View(primary.XChain)
+	if errors.Is(err, primary.ErrEmpty) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer v.Close()
+	u, found, err := v.Output(left.ID())
+	return found && u.Known, err
 }

@@ -1,6 +1,7 @@
 package xchain
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -266,6 +267,60 @@ func TestBeforeStop(t *testing.T) {
 	if err := vertices.Commit(t.Context(), []*primary.Block{&again}); !errors.Is(err, primary.ErrOrder) {
 		t.Errorf("a vertex behind the stop vertex: %v", err)
 	}
+}
+
+// Rows of blocks that began before there were vertices lack what those left, until they
+// are made again.
+func TestInherited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 7, 30, 30)
+	db := openDB(t)
+	blocks, vertices := openChains(t, db, w.genesis)
+	want := func(want bool) {
+		t.Helper()
+		if got, err := Inherited(blocks, vertices); err != nil || got != want {
+			t.Errorf("got %v, %v, want %v", got, err, want)
+		}
+	}
+	want(true) // there is nothing
+	commit := func(c *primary.Chain, items []*primary.Block) {
+		t.Helper()
+		if err := c.Commit(t.Context(), items); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(blocks, w.items[w.stop:])
+	want(true) // nobody has vertices
+	commit(vertices, w.items[:w.stop])
+	want(false)
+	if err := blocks.Remake(t.Context(), listed(w.items[w.stop:]), nil); err != nil {
+		t.Fatal(err)
+	}
+	want(true)
+	honest, before := openChains(t, openDB(t), w.genesis)
+	commit(before, w.items[:w.stop])
+	commit(honest, w.items[w.stop:])
+	a, err := blocks.Digest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := honest.Digest(t.Context()); err != nil || a != b {
+		t.Errorf("made again: the rows are others, %v", err)
+	}
+}
+
+// listed reads blocks of a list.
+type listed []*primary.Block
+
+func (l listed) Read(_ context.Context, from, to uint64, f func(*primary.Block) error) error {
+	for _, b := range l {
+		if h := b.Link().Height; from <= h && h <= to {
+			if err := f(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // What is spent twice is refused, and leaves no row.

@@ -40,8 +40,8 @@ func (c *Client) read(text string, height uint64, bare bool) (*primary.Block, er
 	return b, nil
 }
 
-// follows reports what is wrong with a block behind another one.
-func follows(prev, b *primary.Block) error {
+// Follows reports what is wrong with a block behind another one.
+func Follows(prev, b *primary.Block) error {
 	p, l := prev.Link(), b.Link()
 	switch {
 	case l.Height != p.Height+1:

@@ -172,7 +172,7 @@ func (c *Client) Fetch(ctx context.Context, from, to uint64) ([]*primary.Block, 
 			return blocks, err
 		}
 		if n := len(blocks); n > 0 {
-			if err := follows(blocks[n-1], more[0]); err != nil {
+			if err := Follows(blocks[n-1], more[0]); err != nil {
 				c.Blame(next)
 				return blocks, err
 			}
@@ -196,6 +196,20 @@ func (c *Client) some(ctx context.Context, from, to uint64) ([]*primary.Block, e
 		return c.bares(ctx, from, c.untilGapEnds(from, to))
 	}
 	return blocks, err
+}
+
+// Headed returns blocks with the proposers' headers of a range, at least the one at its
+// begin, and the height to go on with. Where no node's index has that block the error
+// wraps [ErrNoIndex], and next is behind all that none has.
+func (c *Client) Headed(ctx context.Context, from, to uint64) (blocks []*primary.Block, next uint64, err error) {
+	if to < from {
+		return nil, from, fmt.Errorf("containers: no range from %d to %d", from, to)
+	}
+	blocks, err = c.indexed(ctx, from, to)
+	if errors.Is(err, ErrNoIndex) {
+		return nil, c.untilGapEnds(from, to) + 1, err
+	}
+	return blocks, from + uint64(len(blocks)), err
 }
 
 // Blame implements [ingest.Blamer].

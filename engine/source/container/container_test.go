@@ -143,6 +143,34 @@ func TestIncompleteIndex(t *testing.T) {
 	same(t, fetch(1, 300), 1, containers)
 }
 
+// An index that lacks more blocks than it has begins at no place where a block could be
+// thought to lie.
+func TestShortIndex(t *testing.T) {
+	t.Parallel()
+	genesis, containers := containertest.MakeChain(t, 300, 0)
+	for name, drop := range map[string]func(h uint64) bool{
+		"begun late":    func(h uint64) bool { return h <= 200 },
+		"with a gap":    func(h uint64) bool { return h > 60 && h <= 250 },
+		"only the last": func(h uint64) bool { return h < 300 },
+	} {
+		f := containertest.New(t, primary.PChain, containers)
+		f.Genesis, f.Drop = genesis, drop
+		c := newClient(t, primary.PChain, nil, f)
+		for _, from := range []uint64{1, 230, 300} {
+			blocks, err := c.Fetch(t.Context(), from, 300)
+			if err != nil || uint64(len(blocks)) != 301-from {
+				t.Errorf("%s, from %d: %d blocks, %v", name, from, len(blocks), err)
+				continue
+			}
+			for i, b := range blocks {
+				if b.Bare != drop(from+uint64(i)) {
+					t.Errorf("%s, from %d: block %d: bare is %v", name, from, from+uint64(i), b.Bare)
+				}
+			}
+		}
+	}
+}
+
 func TestChoice(t *testing.T) {
 	t.Parallel()
 	genesis, containers := containertest.MakeChain(t, 40, 0)

@@ -6,7 +6,8 @@
 // X-Chain one by one, without headers, and no vertices; such blocks are called bare.
 // What a node can do shows when it is asked: it is asked for its index first, and one
 // that has none is asked again after a while. Blocks are taken bare only while no node
-// has an index, or none of those that had one has answered for [Config.Patience].
+// has an index, or none of those that had one has answered for [Config.Patience]; with
+// [Client.Headed] they can be completed later.
 //
 // No answer is believed. A block's ID is the hash of its bytes, blocks follow one
 // another by the IDs of their parents, and headers by theirs, the last of a range being

@@ -41,7 +41,7 @@ func (c *Client) bares(ctx context.Context, from, to uint64) ([]*primary.Block, 
 	for i := range blocks {
 		err := errs[i]
 		if err == nil && i > 0 {
-			if err = follows(blocks[i-1], blocks[i]); err != nil {
+			if err = Follows(blocks[i-1], blocks[i]); err != nil {
 				c.Blame(from + uint64(i))
 			}
 		}

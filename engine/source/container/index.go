@@ -134,7 +134,8 @@ func (c *Client) rangeOf(ctx context.Context, n source.Node, from, to uint64) (b
 	default:
 		blocks, err = c.rangeAt(ctx, n, index, from, to)
 	}
-	if !errors.Is(err, errGap) {
+	// An index that lacks many blocks ends before the place where this one should be.
+	if !errors.Is(err, errGap) && !errors.Is(err, ingest.ErrNotFound) {
 		return blocks, err
 	}
 	// The index is incomplete, or begins anywhere else than it was thought to.
@@ -236,7 +237,7 @@ func (c *Client) entries(list []entry, start, from uint64, skip int) ([]*primary
 			continue
 		}
 		if n := len(blocks); n > 0 {
-			if err := follows(blocks[n-1], b); err != nil {
+			if err := Follows(blocks[n-1], b); err != nil {
 				return nil, err
 			}
 		}
