@@ -3,17 +3,23 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"quorate/e2e/quorate"
 )
 
 // pagesWait bounds all visits.
@@ -26,7 +32,9 @@ type pageFacts struct {
 	OddTokens                                                            map[string]string
 	NodeIDs, RewardAddresses                                             []string
 	SubnetID                                                             string
+	VertexHeight                                                         int
 	Signature                                                            struct{ Message string }
+	EVMChains                                                            []evmFacts
 }
 
 // pageVisit is what pages.mjs prints of a visit.
@@ -38,15 +46,15 @@ type pageVisit struct {
 	Errors, Foreign, Faults []string
 }
 
-// paths returns an address of each page.
+// paths returns an address of each page that facts alone lead to.
 func (f *pageFacts) paths() []string {
 	chain := "/chain/" + f.ChainID
 	list := []string{
-		"/", "/search?q=2", "/api", "/icm", "/signatures", "/validators", "/ops", "/signatures/message",
+		"/", "/search?q=2", "/api", "/api/getV1Chains", "/icm", "/signatures", "/validators", "/validators?largest=2&what=if", "/ops", "/signatures/message",
 		"/primary", "/primary/validators", "/primary/delegations", "/primary/subnets", "/primary/blockchains", "/primary/vertices",
 		"/primary/p", "/primary/x", "/primary/c", "/primary/p/block/1", "/primary/x/block/1", "/primary/subnet/" + f.SubnetID,
 		chain, chain + "/blocks", chain + "/txs", chain + "/metrics", chain + "/metrics/txCount", chain + "/icm",
-		chain + "/block/" + f.BlockID, chain + "/address/" + f.Address, chain + "/token/" + f.ERC20Token,
+		chain + "/block/" + f.BlockID, chain + "/address/" + f.Address, chain + "/address/" + f.NFTOwner + "?tab=nfts", chain + "/token/" + f.ERC20Token,
 		chain + "/nft/" + f.NFTContract, chain + "/nft/" + f.ERC1155Contract, chain + "/token/" + f.HostileToken, chain + "/token/" + f.SpamToken,
 	}
 	for _, hash := range []string{f.TxHash, f.FailedTxHash, f.WarpTxHash} {
@@ -58,23 +66,110 @@ func (f *pageFacts) paths() []string {
 	return append(list, "/primary/validator/"+f.NodeIDs[0], "/primary/address/"+f.RewardAddresses[0])
 }
 
+// found returns addresses of further pages, of what the server's API says there is.
+func (f *pageFacts) found(t *testing.T, s *server) []string {
+	t.Helper()
+	var messages struct {
+		Messages []struct {
+			MessageID, Status string
+			SourceEVMChainID  string
+			SourceTransaction struct{ TxHash string }
+		}
+	}
+	s.read(t, "/v1/icm/messages?pageSize=100", &messages)
+	byState := map[string]string{} // pages of messages
+	for _, m := range messages.Messages {
+		byState[m.Status] = "/icm/" + m.MessageID
+	}
+	if len(messages.Messages) == 0 {
+		t.Fatal("there are no interchain messages")
+	}
+	list := append(slices.Sorted(maps.Values(byState)), "/tx/"+messages.Messages[0].SourceTransaction.TxHash)
+
+	var nfts struct{ Tokens []struct{ TokenID string } }
+	s.read(t, "/v1/chains/"+f.ChainID+"/nfts/collections/"+f.NFTContract+"/tokens?pageSize=1", &nfts)
+	var vertices struct{ Vertices []struct{ VertexHash string } }
+	s.read(t, fmt.Sprintf("/v1/networks/fuji/blockchains/x-chain/vertices:listByHeight?vertexHeight=%d", f.VertexHeight), &vertices)
+	var txs struct {
+		Transactions []struct {
+			TxHash       string
+			EmittedUtxos []struct{ Asset struct{ AssetID string } }
+		}
+	}
+	s.read(t, "/v1/networks/fuji/blockchains/x-chain/transactions?pageSize=1", &txs)
+	if len(nfts.Tokens) == 0 || len(vertices.Vertices) == 0 || len(txs.Transactions) == 0 || len(txs.Transactions[0].EmittedUtxos) == 0 {
+		t.Fatalf("%d NFTs, %d vertices, transactions %+v", len(nfts.Tokens), len(vertices.Vertices), txs.Transactions)
+	}
+	list = append(list, "/chain/"+f.ChainID+"/nft/"+f.NFTContract+"/"+nfts.Tokens[0].TokenID, "/primary/vertex/"+vertices.Vertices[0].VertexHash,
+		"/primary/asset/"+txs.Transactions[0].EmittedUtxos[0].Asset.AssetID, "/primary/x/tx/"+txs.Transactions[0].TxHash)
+	for _, chain := range []string{"p", "c"} {
+		s.read(t, "/v1/networks/fuji/blockchains/"+chain+"-chain/transactions?pageSize=1", &txs)
+		list = append(list, "/primary/"+chain+"/tx/"+txs.Transactions[0].TxHash)
+	}
+
+	a, err := s.client.Aggregate(t.Context(), quorate.Request{Message: f.Signature.Message})
+	if err != nil || a.Status != 201 {
+		t.Fatalf("sign a message: %v, %s", err, a)
+	}
+	raw, err := hex.DecodeString(strings.TrimPrefix(f.Signature.Message, "0x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := sha256.Sum256(raw)
+	return append(list, "/signatures/0x"+hex.EncodeToString(id[:]))
+}
+
+// read decodes an answer of the API.
+func (s *server) read(t *testing.T, path string, into any) {
+	t.Helper()
+	a, err := s.client.Get(t.Context(), path)
+	if err == nil {
+		err = json.Unmarshal(a.Body, into)
+	}
+	if err != nil || a.Status != 200 {
+		t.Fatalf("%s: %v, %s", path, err, a)
+	}
+}
+
+// servePages runs a server that follows a simulated network with an L1, with which the
+// C-Chain exchanges messages.
+func servePages(t *testing.T) (*server, *pageFacts) {
+	t.Helper()
+	dir := testDir(t)
+	path, chains := filepath.Join(dir, "facts.json"), filepath.Join(dir, "chains.json")
+	d := launch(t, quorate.Config{
+		Args:  []string{"devnet", "--http-port", freePort(t), "--facts-file", path, "--evm-chains", "1", "--blocks", "800", "--primary-blocks", "3000"},
+		Ready: "devnet ready", LogPath: filepath.Join(dir, "devnet.log"),
+	})
+	var f pageFacts
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, &f)
+	}
+	if err != nil || len(f.EVMChains) != 2 {
+		t.Fatalf("%v, %d chains", err, len(f.EVMChains))
+	}
+	l1 := f.EVMChains[1]
+	writeJSON(t, chains, map[string]any{"chains": []any{map[string]any{
+		"rpc": l1.RPCURL, "ws": l1.WSURL, "blockchain-id": l1.BlockchainID, "subnet-id": l1.SubnetID, "name": "First L1",
+	}}})
+	s := startIndexer(t, d.URL, "--chains-file", chains, "--api-admin-enabled")
+	for _, c := range f.EVMChains {
+		s.waitIndexed(t, sdkFacts{ChainID: c.ChainID, EndBlock: 800})
+	}
+	s.waitPrimary(t)
+	return s, &f
+}
+
 // TestPages opens every page in a browser, narrow and wide, light and dark: nothing fails
 // in them, nothing is asked of another host, nothing is wider than the screen, there is
 // no serious fault of accessibility, and live parts change by themselves. Screenshots stay
 // in the folder that is printed, that of QUORATE_SCREENSHOTS if it is set.
 func TestPages(t *testing.T) {
 	program, browser := installSDKs(t), findBrowser(t)
-	s, factsPath, known := serveDevnet(t, "--api-admin-enabled")
-	s.waitIndexed(t, known)
-	var f pageFacts
-	b, err := os.ReadFile(factsPath)
-	if err == nil {
-		err = json.Unmarshal(b, &f)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	judgePages(t, program, browser, s.URL, f.paths(), map[string]string{"/": "#blocks", "/chain/" + f.ChainID: "main", "/signatures": "#rates"})
+	s, f := servePages(t)
+	paths := append(f.paths(), f.found(t, s)...)
+	judgePages(t, program, browser, s.URL, paths, map[string]string{"/": "#blocks", "/chain/" + f.ChainID: "main", "/signatures": "#rates"})
 }
 
 // judgePages visits pages, and those of live until the part that a selector names has

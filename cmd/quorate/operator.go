@@ -57,6 +57,19 @@ func (o *operator) Networks() []ui.Network {
 	return out
 }
 
+// Nodes implements [ui.Signatures].
+func (o *operator) Nodes(network uint32) []ui.Node {
+	n := o.network(network)
+	if n == nil {
+		return nil
+	}
+	var out []ui.Node
+	for _, node := range n.Nodes() {
+		out = append(out, ui.Node(node))
+	}
+	return out
+}
+
 // networkTitle is what people call a network.
 func networkTitle(id uint32) string {
 	switch id {

@@ -2,6 +2,7 @@ package network
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"quorate/aggregator/valset"
@@ -34,9 +35,15 @@ func largest(sets []*valset.Set) []*valset.Set {
 	return sets[:min(len(sets), maxSubnetSeries)]
 }
 
-// nodesUp reports on the nodes by their addresses without credentials. One that does
-// not answer to any of those who call it is down.
-func (n *Network) nodesUp(emit func(value float64, labels ...string)) {
+// Node is a node that is followed, and whether it answers.
+type Node struct {
+	Address string // without credentials
+	Up      bool
+}
+
+// Nodes returns the nodes by their addresses. One that does not answer to any of those
+// who call it is down; one that nobody has called yet is not listed.
+func (n *Network) Nodes() []Node {
 	n.mu.Lock()
 	clients := slices.Concat([]*source.Client{n.source}, n.shared, n.apart)
 	n.mu.Unlock()
@@ -48,11 +55,20 @@ func (n *Network) nodesUp(emit func(value float64, labels ...string)) {
 			all[name] = up && (before || !known)
 		})
 	}
-	for name, up := range all {
+	out := make([]Node, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, Node{name, all[name]})
+	}
+	return out
+}
+
+// nodesUp reports on the nodes.
+func (n *Network) nodesUp(emit func(value float64, labels ...string)) {
+	for _, node := range n.Nodes() {
 		value := 0.0
-		if up {
+		if node.Up {
 			value = 1
 		}
-		emit(value, name)
+		emit(value, node.Address)
 	}
 }

@@ -26,6 +26,7 @@ const (
 
 // home is what the first page shows.
 type home struct {
+	Version   string
 	Health    *homeHealth
 	Networks  []homeNetwork
 	Chains    []homeChain
@@ -134,7 +135,7 @@ func (s *Site) serveHome(r *Request) error {
 		return err
 	}
 	view := *data
-	view.Panels, view.Try.Base = r.panels(), r.Base()
+	view.Panels, view.Try.Base, view.Version = r.panels(), r.Base(), s.cfg.Version
 	return r.Render("home", "", &view)
 }
 

@@ -20,6 +20,8 @@ type Operator interface {
 type Signatures interface {
 	// Networks are those that are followed so far.
 	Networks() []Network
+	// Nodes are those of a network that are followed, by address.
+	Nodes(network uint32) []Node
 	// NameOf returns the name of a chain, empty if it has none.
 	NameOf(id chain.ID) string
 	// Recent returns what became of the last messages of a network, the last answered
@@ -42,6 +44,12 @@ type Signatures interface {
 type Network struct {
 	ID   uint32
 	Name string
+}
+
+// Node is a node that is followed, and whether it answers.
+type Node struct {
+	Address string // without credentials
+	Up      bool
 }
 
 // Signature is what became of a message.

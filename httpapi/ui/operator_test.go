@@ -31,7 +31,10 @@ type fakeOperator struct {
 	signed     []*SignQuery
 }
 
-func (f *fakeOperator) Networks() []Network    { return []Network{{12345, "Network 12345"}} }
+func (f *fakeOperator) Networks() []Network { return []Network{{12345, "Network 12345"}} }
+func (f *fakeOperator) Nodes(uint32) []Node {
+	return []Node{{"http://10.0.0.9:9650", true}, {hostile, false}}
+}
 func (f *fakeOperator) NameOf(chain.ID) string { return hostile }
 func (f *fakeOperator) Recent(network uint32) []Signature {
 	if network != 12345 {
@@ -369,7 +372,7 @@ func FuzzTakeApart(f *testing.F) {
 func TestPanels(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, Config{API: fakeAPI{"/v1/chains": `{"chains":[]}`}, Operator: newFakeOperator(t)})
-	page(t, visit(t, s, "/", true), 200, "Signing on Network 12345", "90.00%", "0.10", "4 further requests answered with them", "40 ms", "/validators?network=12345&amp;subnet=1111")
+	page(t, visit(t, s, "/", true), 200, "Signing on Network 12345", "http://10.0.0.9:9650", "does not answer", "90.00%", "0.10", "4 further requests answered with them", "40 ms", "/validators?network=12345&amp;subnet=1111")
 	if text := page(t, visit(t, s, "/", false), 200); strings.Contains(text, "Signing on") {
 		t.Error("clients see the signing")
 	}

@@ -8,6 +8,7 @@ import (
 // operatorPanel is what the first page shows operators of a network.
 type operatorPanel struct {
 	Network Network
+	Nodes   []Node
 	Rates   ratesPanel
 	Stakes  []stakeLine
 	More    int // subnets that are not shown
@@ -31,7 +32,7 @@ func (r *Request) panels() []operatorPanel {
 	}
 	var out []operatorPanel
 	for _, n := range r.site.cfg.Operator.Networks() {
-		p := operatorPanel{Network: n, Rates: r.rates(n.ID)}
+		p := operatorPanel{Network: n, Nodes: r.site.cfg.Operator.Nodes(n.ID), Rates: r.rates(n.ID)}
 		all := r.site.cfg.Operator.Stake(n.ID)
 		p.More = max(0, len(all)-maxPanelSubnets)
 		for _, s := range all[:len(all)-p.More] {
