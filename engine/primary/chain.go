@@ -42,6 +42,8 @@ type Config struct {
 	// Burned is the oldest version whose rows have what was burned, Supplied the oldest
 	// one whose rows have what is locked and what was rewarded.
 	Burned, Supplied uint16
+	// Live is the oldest version whose live lists are trees.
+	Live uint16
 	// Given is what the rows follow from beside the blocks. Rows of another one are
 	// served, and made again.
 	Given Given

@@ -72,7 +72,7 @@ func (w *writer) begin() error {
 	if err != nil {
 		return err
 	}
-	w.rows = &Overlay{Space: w.at.space, snap: snap}
+	w.rows = &Overlay{Space: w.at.space, snap: snap, flat: w.at.version < w.c.cfg.Live}
 	cur, err := readCursor(snap, w.at.space)
 	if err != nil {
 		return err

@@ -3,14 +3,14 @@ package primary
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/utxo"
 	store "quorate/engine/store/index"
 )
 
-// Add adds to an amount that a row has, or takes from it in the arithmetic of 64 bits. A
-// row of nothing is removed.
+// Add adds to an amount that a row has.
 func (o *Overlay) Add(key Key, amount uint64) error {
 	old, _, err := o.Get(key)
 	if err != nil {
@@ -20,11 +20,7 @@ func (o *Overlay) Add(key Key, amount uint64) error {
 	if err != nil {
 		return err
 	}
-	if sum += amount; sum == 0 {
-		o.Delete(key)
-		return nil
-	}
-	o.Put(key, Key(nil).U64(sum))
+	o.Put(key, Key(nil).U64(sum+amount))
 	return nil
 }
 
@@ -49,11 +45,24 @@ func (o *Overlay) lock(u *Output, before *OutputState) error {
 	if until == 0 || u.Kind != utxo.TransferOutput || was == u.State.here() {
 		return nil
 	}
-	amount := u.Amount
-	if was {
-		amount = -amount
+	list, end := o.Key(store.PrimaryLocked).ID(u.Asset), Key(nil).U64(until)
+	b, _, err := o.GetLive(list, end)
+	if err != nil {
+		return err
 	}
-	return o.Add(o.Key(store.PrimaryLocked).ID(u.Asset).U64(until), amount)
+	sum, err := decodeAmount(b)
+	if err != nil {
+		return err
+	}
+	if was {
+		sum -= u.Amount
+	} else {
+		sum += u.Amount
+	}
+	if sum == 0 {
+		return o.DeleteLive(list, end)
+	}
+	return o.PutLive(list, end, Key(nil).U64(sum))
 }
 
 // maxLocks bounds how many times of the future are looked at.
@@ -67,25 +76,17 @@ func (v *View) Locked(asset chain.ID, after uint64) (sum uint64, known bool, err
 	if !v.supplied {
 		return 0, false, nil
 	}
-	prefix := v.Key(store.PrimaryLocked).ID(asset)
-	rows, err := v.Rows(prefix, false)
-	if err != nil {
-		return 0, false, err
+	if after == math.MaxUint64 {
+		return 0, true, nil
 	}
-	defer rows.Close()
-	n := 0
-	for rows.Seek(prefix.Clone().U64(after + 1)); rows.Valid() && after+1 > 0; rows.Next() {
-		if n++; n > maxLocks {
-			return 0, false, nil
-		}
-		v.read++
-		if err := rows.Value(func(b []byte) error {
-			amount, err := decodeAmount(b)
-			sum += amount
-			return err
-		}); err != nil {
-			return 0, false, err
-		}
+	l := &Lists{Live: []Key{v.Key(store.PrimaryLocked).ID(asset)}, From: Key(nil).U64(after + 1)}
+	more, err := v.List(l, &Page{Limit: maxLocks, Asc: true}, func(_, value []byte) (Result, error) {
+		amount, err := decodeAmount(value)
+		sum += amount
+		return Taken, err
+	})
+	if more != nil || err != nil {
+		return 0, false, err
 	}
 	return sum, true, nil
 }

@@ -164,17 +164,40 @@ func (o *Overlay) putOutput(u *Output, before *OutputState) error {
 	if err := o.lock(u, before); err != nil {
 		return err
 	}
+	order := Key(nil).Place(u.Place).U32(u.Index)
 	for i := range u.Addresses {
+		a := &u.Addresses[i]
 		if before != nil {
-			o.Delete(addressOutput(o.Space, &u.Addresses[i], *before, u))
+			if err := o.list(a, *before, order, nil); err != nil {
+				return err
+			}
 		}
-		o.Put(addressOutput(o.Space, &u.Addresses[i], u.State, u), id[:])
+		if err := o.list(a, u.State, order, id[:]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func addressOutput(s Space, a *address.Address, state OutputState, u *Output) Key {
-	return s.Key(store.PrimaryAddressUTXOs).Bytes(a[:]).U8(byte(state)).Place(u.Place).U32(u.Index)
+// list writes or removes a row of the list of an address' outputs in a state. Those that
+// are spent or exported stay so.
+func (o *Overlay) list(a *address.Address, state OutputState, order Key, id []byte) error {
+	list := addressOutputs(o.Space, a, state)
+	switch {
+	case !state.here() && id == nil:
+		o.Delete(list.Bytes(order))
+	case !state.here():
+		o.Put(list.Bytes(order), id)
+	case id == nil:
+		return o.DeleteLive(list, order)
+	default:
+		return o.PutLive(list, order, id)
+	}
+	return nil
+}
+
+func addressOutputs(s Space, a *address.Address, state OutputState) Key {
+	return s.Key(store.PrimaryAddressUTXOs).Bytes(a[:]).U8(byte(state))
 }
 
 // PutAddressTx notes that an address has part in a transaction.

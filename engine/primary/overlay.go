@@ -17,6 +17,8 @@ type Overlay struct {
 	// group has the rows of the blocks that go into the transaction, block those of the
 	// one at work. A nil value is a removed row.
 	group, block layer
+	// flat: of rows of before there were trees, which live lists are rows of their own in.
+	flat bool
 }
 
 // layer is a set of rows to write.

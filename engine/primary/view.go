@@ -26,8 +26,8 @@ type View struct {
 	cur     *cursor
 	spent   [2]spentWalk // descending and ascending
 	// burned: the rows have what was burned; supplied: what is locked, and what was
-	// rewarded.
-	burned, supplied bool
+	// rewarded; flat: live lists are rows of their own.
+	burned, supplied, flat bool
 	// read counts the rows that were looked at, seeks the places that were looked for.
 	read, seeks int
 }
@@ -53,6 +53,7 @@ func (c *Chain) View(kind Kind) (*View, error) {
 	}
 	v := &View{Space: space, kind: kind, version: at.version, snap: s, cur: cur}
 	v.burned, v.supplied = at.version >= c.cfg.Burned, at.version >= c.cfg.Supplied
+	v.flat = at.version < c.cfg.Live
 	return v, nil
 }
 
@@ -86,176 +87,6 @@ func (v *View) Get(key Key) (value []byte, found bool, err error) {
 		return nil
 	})
 	return value, found, err
-}
-
-// Lists are rows that make one list: those under each of Prefixes, in the order of what
-// follows in their keys, which is the same whichever prefix a row is under. A row that
-// is under several counts once.
-type Lists struct {
-	Prefixes []Key
-	// From and To bound what follows: From <= it < To. Nil leaves that side open.
-	From, To []byte
-	// Pass bounds how many rows are passed over in a page: with more, it ends early.
-	// Zero is [maxPass].
-	Pass int
-}
-
-// maxPass bounds how many rows a page passes over.
-const maxPass = 10_000
-
-// Result is what became of a row that a list offered.
-type Result uint8
-
-// The results.
-const (
-	Taken  Result = iota // it is on the page
-	Passed               // it is not of the list
-	Full                 // the page has no room for it
-)
-
-// List goes through lists from where the page before ended. It calls take with what
-// follows the prefix in the key of each row, and its value, which are good until take
-// returns.
-func (v *View) List(l *Lists, p *Page, take func(order, value []byte) (Result, error)) (Position, error) {
-	m, err := v.merge(l, p)
-	if err != nil {
-		return nil, err
-	}
-	defer m.close()
-	last := append(Position(nil), p.After...)
-	pass := l.Pass
-	if pass == 0 {
-		pass = maxPass
-	}
-	for taken := 0; ; {
-		row := m.first()
-		if row == nil {
-			return nil, nil
-		}
-		if taken >= p.Limit || pass == 0 {
-			return last, nil
-		}
-		v.read++
-		res := Taken
-		if err := row.it.Value(func(b []byte) (err error) {
-			res, err = take(row.order(), b)
-			return err
-		}); err != nil {
-			return nil, err
-		}
-		switch res {
-		case Full:
-			return last, nil
-		case Taken:
-			taken++
-		case Passed:
-			pass--
-		}
-		last = append(last[:0], row.order()...)
-		m.next(last)
-	}
-}
-
-// merged goes through several lists as one.
-type merged struct {
-	asc   bool
-	bound []byte // where the list ends: see Lists
-	rows  []*listRows
-}
-
-// listRows is one of the lists.
-type listRows struct {
-	it     *store.Rows
-	prefix []byte
-}
-
-func (r *listRows) order() []byte { return r.it.Key()[len(r.prefix):] }
-
-func (v *View) merge(l *Lists, p *Page) (*merged, error) {
-	m := &merged{asc: p.Asc, bound: l.To}
-	if !p.Asc {
-		m.bound = l.From
-	}
-	for _, prefix := range l.Prefixes {
-		it, err := v.snap.Rows(prefix, !p.Asc)
-		if err != nil {
-			m.close()
-			return nil, err
-		}
-		r := &listRows{it: it, prefix: prefix}
-		m.rows = append(m.rows, r)
-		v.seeks++
-		r.start(l, p)
-	}
-	return m, nil
-}
-
-// start goes to the first row of a page. What it begins behind is no part of it: the
-// last row of the page before, or an upper bound.
-func (r *listRows) start(l *Lists, p *Page) {
-	at, behind := l.From, false
-	if !p.Asc {
-		if at, behind = l.To, true; at == nil {
-			at = highest
-		}
-	}
-	if len(p.After) > 0 && p.Asc == (bytes.Compare(p.After, at) >= 0) {
-		at, behind = p.After, true
-	}
-	r.it.Seek(append(append([]byte(nil), r.prefix...), at...))
-	if behind && r.it.Valid() && bytes.Equal(r.order(), at) {
-		r.it.Next()
-	}
-}
-
-// highest is above whatever follows a prefix.
-var highest = bytes.Repeat([]byte{0xff}, 80)
-
-// first returns the list that has the next row, nil at the end.
-func (m *merged) first() *listRows {
-	var best *listRows
-	for _, r := range m.rows {
-		if !r.it.Valid() {
-			continue
-		}
-		if best == nil || m.before(r.order(), best.order()) {
-			best = r
-		}
-	}
-	if best == nil || m.bound != nil && m.past(best.order()) {
-		return nil
-	}
-	return best
-}
-
-func (m *merged) before(a, b []byte) bool {
-	if m.asc {
-		return bytes.Compare(a, b) < 0
-	}
-	return bytes.Compare(a, b) > 0
-}
-
-// past reports whether a row lies behind the end.
-func (m *merged) past(order []byte) bool {
-	if m.asc {
-		return bytes.Compare(order, m.bound) >= 0
-	}
-	return bytes.Compare(order, m.bound) < 0
-}
-
-// next passes over the row that stands there in the order, in all lists.
-func (m *merged) next(order []byte) {
-	for _, r := range m.rows {
-		if r.it.Valid() && bytes.Equal(r.order(), order) {
-			r.it.Next()
-		}
-	}
-}
-
-func (m *merged) close() {
-	for _, r := range m.rows {
-		r.it.Close()
-	}
 }
 
 // Bounds returns what bounds a list that begins with times to a range.
@@ -479,9 +310,13 @@ func boolIndex(b bool) int {
 // were made.
 func (v *View) Outputs(addresses []address.Address, states []OutputState, p Page, take func(*Output) (Result, error)) (Position, error) {
 	l := &Lists{}
-	for _, a := range addresses {
+	for i := range addresses {
 		for _, s := range states {
-			l.Prefixes = append(l.Prefixes, v.Key(store.PrimaryAddressUTXOs).Bytes(a[:]).U8(byte(s)))
+			if list := addressOutputs(v.Space, &addresses[i], s); s.here() {
+				l.Live = append(l.Live, list)
+			} else {
+				l.Prefixes = append(l.Prefixes, list)
+			}
 		}
 	}
 	return v.List(l, &p, func(_, value []byte) (Result, error) {

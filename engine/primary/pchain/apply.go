@@ -165,7 +165,7 @@ func (m *machine) start(p *platform.Block) (genesis bool, err error) {
 func (m *machine) genesis(g *platform.Genesis) error {
 	m.head.Exact, m.head.TimeKnown, m.head.SupplyKnown, m.head.FeesKnown = true, true, true, true
 	m.head.Time, m.head.Supply, m.time = g.Time, g.InitialSupply, g.Time
-	m.putSubnet(&subnet{ID: chain.PrimaryNetworkID, time: g.Time})
+	m.listSubnet(&subnet{ID: chain.PrimaryNetworkID, time: g.Time})
 	for i := range g.UTXOs {
 		u := &primary.Output{UTXO: g.UTXOs[i].UTXO, Known: true, Time: g.Time, MadeBy: g.UTXOs[i].TxID}
 		if m.head.AVAX.IsZero() {

@@ -14,13 +14,14 @@ import (
 // has, or what is in them, adds one. Rows of versions from reads on are served until they
 // are made again.
 const (
-	version = 7
+	version = 8
 	// wholeLists is the version from which on stakers are in lists of any status, from
 	// which none is ever taken away.
 	wholeLists = 5
 	reads      = 1 // without the points of validator sets, which are not read of it
 	burned     = 6 // rows from it on have what was burned
 	supplied   = 7 // and what is locked and was rewarded
+	live       = 8 // live lists are trees
 )
 
 // Config says what network's P-Chain it is.
@@ -42,14 +43,16 @@ type Chain struct {
 }
 
 // Open returns the rows of a network's P-Chain.
-func Open(db *store.DB, cfg Config) (*Chain, error) {
+func Open(db *store.DB, cfg Config) (*Chain, error) { return open(db, cfg, version) }
+
+func open(db *store.DB, cfg Config, version uint16) (*Chain, error) {
 	cfg.fill()
 	given := primary.Given{Upgrades: *cfg.Upgrades}
 	if cfg.Genesis != nil {
 		given.Genesis = cfg.Genesis.ID
 	}
 	c, err := primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Given: given,
+		ID: primary.RowsID(cfg.Network, primary.PChain), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Live: live, Given: given,
 		Machine: func() primary.Machine { return &machine{cfg: &cfg} },
 	})
 	if err != nil {

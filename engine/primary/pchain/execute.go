@@ -105,7 +105,7 @@ func (x *execution) act() error {
 		}
 		return nil
 	case *platform.CreateSubnet:
-		m.putSubnet(&subnet{ID: x.tx.ID, place: x.row.Place, time: x.row.Time, owners: t.Owner})
+		m.listSubnet(&subnet{ID: x.tx.ID, place: x.row.Place, time: x.row.Time, owners: t.Owner})
 		return nil
 	case *platform.CreateChain:
 		m.addChain(x.tx.ID, t, x.row.Place, x.row.Time)

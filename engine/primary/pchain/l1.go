@@ -90,9 +90,13 @@ func (m *machine) putL1(v, before *l1) error {
 		} {
 			order := primary.Key(nil).U64(v.Start).Place(v.place).U32(v.number)
 			if before != nil {
-				m.rows.Delete(k.Clone().U8(boolByte(!before.Active)).Bytes(order))
+				if err := m.rows.DeleteLive(k.Clone().U8(boolByte(!before.Active)), order); err != nil {
+					return err
+				}
 			}
-			m.rows.Put(k.U8(boolByte(!v.Active)).Bytes(order), bytes.Clone(v.ValidationID[:]))
+			if err := m.rows.PutLive(k.U8(boolByte(!v.Active)), order, v.ValidationID[:]); err != nil {
+				return err
+			}
 		}
 	}
 	if before != nil && before.Active {

@@ -84,12 +84,11 @@ func (m *machine) point(subnet chain.ID) error {
 		m.rows.Put(binary.BigEndian.AppendUint16(k, number), e.B)
 		e, number, n = &primary.Encoder{}, number+1, 0
 	}
-	prefix := m.rows.Key(store.PlatformSets).ID(subnet)
 	type row struct{ id, member []byte }
 	var rows []row // to be written after the scan
-	err := m.rows.Scan(prefix, func(key, value []byte) (bool, error) {
-		rows = append(rows, row{bytes.Clone(key[len(prefix):]), bytes.Clone(value)})
-		return true, nil
+	err := m.rows.ScanLive(m.rows.Key(store.PlatformSets).ID(subnet), func(id, value []byte) error {
+		rows = append(rows, row{bytes.Clone(id), bytes.Clone(value)})
+		return nil
 	})
 	for _, r := range rows {
 		if n == pointMost {
@@ -161,7 +160,7 @@ func (v *View) pointFrom(subnet chain.ID, height uint64) (set map[string]*member
 // setNow returns the members as they are after the last block.
 func (v *View) setNow(subnet chain.ID) (map[string]*member, error) {
 	set := map[string]*member{}
-	l := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformSets).ID(subnet)}}
+	l := &primary.Lists{Live: []primary.Key{v.Key(store.PlatformSets).ID(subnet)}}
 	_, err := v.List(l, &primary.Page{Limit: maxMembers, Asc: true}, func(id, value []byte) (primary.Result, error) {
 		m, err := decodeMember(bytes.Clone(value))
 		set[string(id)] = m
@@ -174,7 +173,7 @@ func (v *View) setNow(subnet chain.ID) (map[string]*member, error) {
 // were empty then may be there without members.
 func (v *View) setsAt(height uint64) (map[chain.ID]map[string]*member, error) {
 	sets := map[chain.ID]map[string]*member{}
-	var changed []chain.ID // since
+	var now, changed []chain.ID // as they are, and since
 	marks := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformSetPoints).U8(pointMark)}}
 	if _, err := v.List(marks, &primary.Page{Limit: maxMembers, Asc: true}, func(order, value []byte) (primary.Result, error) {
 		k, err := decodeMark(value)
@@ -187,26 +186,18 @@ func (v *View) setsAt(height uint64) (map[chain.ID]map[string]*member, error) {
 		case k.last > height:
 			changed = append(changed, chain.ID(order))
 		case k.members > 0:
-			sets[chain.ID(order)] = map[string]*member{}
+			now = append(now, chain.ID(order))
 		}
 		return primary.Taken, nil
 	}); err != nil {
 		return nil, err
 	}
-	now := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformSets)}}
-	if _, err := v.List(now, &primary.Page{Limit: maxMembers, Asc: true}, func(order, value []byte) (primary.Result, error) {
-		if len(order) < chain.IDLen {
-			return primary.Passed, fmt.Errorf("%w: member of a validator set", primary.ErrRow)
+	for _, id := range now {
+		set, err := v.setNow(id)
+		if err != nil {
+			return nil, err
 		}
-		set := sets[chain.ID(order)]
-		if set == nil {
-			return primary.Taken, nil
-		}
-		m, err := decodeMember(bytes.Clone(value))
-		set[string(order[chain.IDLen:])] = m
-		return primary.Taken, err
-	}); err != nil {
-		return nil, err
+		sets[id] = set
 	}
 	for _, id := range changed {
 		set, err := v.setAt(id, height)

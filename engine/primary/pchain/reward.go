@@ -52,8 +52,7 @@ func (m *machine) reward(x *execution, id chain.ID, aborted bool) error {
 		}
 		s.Gross, s.Net, s.Estimated = 0, 0, false
 	}
-	m.put(s, primary.Completed)
-	return nil
+	return m.put(s, primary.Completed)
 }
 
 // supplyKnown reports whether what a staker was promised is known.
@@ -86,8 +85,7 @@ func (m *machine) rewardDelegator(p *payment, aborted, known bool) error {
 	}
 	if v.Start >= m.cfg.Upgrades.Cortina {
 		v.accrued += share
-		m.put(v, v.Status)
-		return nil
+		return m.put(v, v.Status)
 	}
 	return p.pay(primary.ValidatorFee, share, &v.DelegationOwners, p.s)
 }

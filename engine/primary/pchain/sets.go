@@ -55,8 +55,8 @@ type setChanges map[chain.ID]map[string][]byte
 
 // setMember writes a member, or removes it if it is nil, and notes what was before.
 func (m *machine) setMember(subnet chain.ID, id []byte, v *member) error {
-	k := m.rows.Key(store.PlatformSets).ID(subnet).Bytes(id)
-	before, found, err := m.rows.Get(k)
+	list := m.rows.Key(store.PlatformSets).ID(subnet)
+	before, found, err := m.rows.GetLive(list, id)
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,9 @@ func (m *machine) setMember(subnet chain.ID, id []byte, v *member) error {
 		m.sets[subnet][string(id)] = before
 	}
 	if v == nil {
-		m.rows.Delete(k)
-	} else {
-		m.rows.Put(k, v.encode())
+		return m.rows.DeleteLive(list, id)
 	}
-	return nil
+	return m.rows.PutLive(list, id, v.encode())
 }
 
 // weigh writes what a current validator weighs, or that it is none any more.
@@ -102,7 +100,7 @@ func (m *machine) flushSets() error {
 		e := &primary.Encoder{}
 		changed, more := uint64(0), 0
 		for _, id := range slices.Sorted(maps.Keys(changes)) {
-			now, found, err := m.rows.Get(m.rows.Key(store.PlatformSets).ID(subnet).Bytes([]byte(id)))
+			now, found, err := m.rows.GetLive(m.rows.Key(store.PlatformSets).ID(subnet), []byte(id))
 			if err != nil {
 				return err
 			}

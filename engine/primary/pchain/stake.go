@@ -75,8 +75,7 @@ func (m *machine) addStaker(s *staker, place primary.Place) error {
 		return err
 	}
 	m.enqueue(queuePending, s.turn())
-	m.put(s, primary.AnyStatus)
-	return nil
+	return m.put(s, primary.AnyStatus)
 }
 
 // delegate looks for the validator of a delegator: the current one, or the one that
@@ -123,7 +122,9 @@ func (m *machine) begin(s *staker, before primary.StakerStatus) error {
 		}
 	}
 	m.enqueue(queueCurrent, s.turn())
-	m.put(s, before)
+	if err := m.put(s, before); err != nil {
+		return err
+	}
 	return m.count(s.Subnet, s.Delegator, s.Weight, 1)
 }
 
@@ -192,9 +193,8 @@ func (m *machine) delegated(s *staker, begins bool) error {
 		v.DelegatedWeight -= min(s.Weight, v.DelegatedWeight)
 		v.expected -= min(share, v.expected)
 	}
-	m.put(v, v.Status)
-	if v.Status != primary.Active {
-		return nil // it is weighed when it begins
+	if err := m.put(v, v.Status); err != nil || v.Status != primary.Active {
+		return err // it is weighed when it begins
 	}
 	return m.weigh(v, true)
 }
@@ -216,8 +216,7 @@ func (m *machine) leave(s *staker, status primary.StakerStatus, by chain.ID) err
 		}
 	}
 	s.Status, s.EndTx = status, by
-	m.put(s, primary.Active)
-	return nil
+	return m.put(s, primary.Active)
 }
 
 // advance moves the chain's time: who waits for it becomes current, validators of
@@ -299,7 +298,7 @@ func (m *machine) removeValidator(t *platform.RemoveSubnetValidator, by chain.ID
 		m.dequeue(queuePending, s.turn())
 		m.rows.Delete(m.nodeKey(s.Subnet, s.Node, queuePending))
 		s.Status, s.EndTx, s.RemovedAt = primary.Removed, by, m.time
-		m.put(s, primary.Pending)
+		return m.put(s, primary.Pending)
 	case m.head.Exact:
 		return fmt.Errorf("%w: %s is no validator of %s", ErrRefused, t.NodeID, t.Subnet)
 	}

@@ -169,19 +169,34 @@ const (
 	endShare
 )
 
-// ends returns the keys of a staker in lists of what will be rewarded.
-func (s *staker) ends(rows *primary.Overlay) (keys []primary.Key) {
+// ends returns where a staker is in lists of what will be rewarded.
+func (s *staker) ends(rows *primary.Overlay) (at []listed) {
 	add := func(what uint8, owners []address.Address) {
 		order := primary.Key(nil).U64(s.End).Place(s.place).U8(what)
-		keys = append(keys, rows.Key(store.PlatformStakerEnds).U8(listNode).Bytes(s.Node[:]).Bytes(order))
+		at = append(at, listed{rows.Key(store.PlatformStakerEnds).U8(listNode).Bytes(s.Node[:]), order})
 		for i := range owners {
-			keys = append(keys, rows.Key(store.PlatformStakerEnds).U8(listAddress).Bytes(owners[i][:]).Bytes(order))
+			at = append(at, listed{rows.Key(store.PlatformStakerEnds).U8(listAddress).Bytes(owners[i][:]), order})
 		}
 	}
 	if add(endOwn, s.RewardOwners.Addresses); !s.Delegator {
 		add(endShare, s.DelegationOwners.Addresses)
 	}
-	return keys
+	return at
+}
+
+// listed is a place in a list.
+type listed struct{ list, order primary.Key }
+
+// isLive reports whether rows of a list of stakers go or change: see
+// [primary.Overlay.PutLive]. Key begins with that of the list.
+func isLive(key primary.Key, delegator bool, status primary.StakerStatus) bool {
+	switch status {
+	case primary.Pending, primary.Active:
+		return true
+	case primary.AnyStatus:
+		return !delegator && key[primary.LeadLen] == listSubnet // has what delegators change
+	}
+	return false
 }
 
 func boolByte(v bool) uint8 {
@@ -192,35 +207,62 @@ func boolByte(v bool) uint8 {
 }
 
 // put writes a staker in the state before, AnyStatus for a new one.
-func (m *machine) put(s *staker, before primary.StakerStatus) {
+func (m *machine) put(s *staker, before primary.StakerStatus) error {
 	b := s.encode()
 	m.rows.Put(m.rows.Key(store.PlatformStakers).ID(s.TxID), b)
-	whole := m.rows.Key(store.PlatformStakerLists).U8(listSubnet).ID(s.Subnet).U8(boolByte(s.Delegator)).U8(uint8(primary.AnyStatus))
-	m.rows.Put(whole.U64(s.Start).Place(s.place), append(bytes.Clone(s.TxID[:]), b...))
-	if s.Status == before {
-		return
-	}
 	for _, k := range s.lists(m.rows) {
-		isWhole := k[primary.LeadLen] == listSubnet
-		k = k.U8(boolByte(s.Delegator))
-		if before == primary.AnyStatus && !isWhole {
-			m.rows.Put(k.Clone().U8(uint8(primary.AnyStatus)).U64(s.Start).Place(s.place), bytes.Clone(s.TxID[:]))
+		if k[primary.LeadLen] == listSubnet {
+			if err := m.list(s, k, primary.AnyStatus, append(bytes.Clone(s.TxID[:]), b...)); err != nil {
+				return err
+			}
+		} else if before == primary.AnyStatus && s.Status != before {
+			if err := m.list(s, k, primary.AnyStatus, s.TxID[:]); err != nil {
+				return err
+			}
+		}
+		if s.Status == before {
+			continue
 		}
 		if before != primary.AnyStatus {
-			m.rows.Delete(k.Clone().U8(uint8(before)).U64(s.Start).Place(s.place))
+			if err := m.list(s, k, before, nil); err != nil {
+				return err
+			}
 		}
-		m.rows.Put(k.U8(uint8(s.Status)).U64(s.Start).Place(s.place), bytes.Clone(s.TxID[:]))
+		if err := m.list(s, k, s.Status, s.TxID[:]); err != nil {
+			return err
+		}
 	}
-	if s.permissioned || s.Status != primary.Active && before != primary.Active {
-		return
+	if s.Status == before || s.permissioned || s.Status != primary.Active && before != primary.Active {
+		return nil
 	}
 	for _, k := range s.ends(m.rows) {
+		var err error
 		if s.Status == primary.Active {
-			m.rows.Put(k, bytes.Clone(s.TxID[:]))
+			err = m.rows.PutLive(k.list, k.order, s.TxID[:])
 		} else {
-			m.rows.Delete(k)
+			err = m.rows.DeleteLive(k.list, k.order)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// list writes a staker's row in a list of a status, or removes it if the value is nil.
+func (m *machine) list(s *staker, k primary.Key, status primary.StakerStatus, value []byte) error {
+	list, order := k.Clone().U8(boolByte(s.Delegator)).U8(uint8(status)), primary.Key(nil).U64(s.Start).Place(s.place)
+	switch live := isLive(k, s.Delegator, status); {
+	case live && value == nil:
+		return m.rows.DeleteLive(list, order)
+	case live:
+		return m.rows.PutLive(list, order, value)
+	case value == nil:
+		m.rows.Delete(list.Bytes(order))
+	default:
+		m.rows.Put(list.Bytes(order), bytes.Clone(value))
+	}
+	return nil
 }
 
 // validatorOf returns the validator of a node in a queue, nil if there is none.

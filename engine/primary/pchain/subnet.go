@@ -77,9 +77,14 @@ func (m *machine) subnet(id chain.ID) (*subnet, error) {
 }
 
 func (m *machine) putSubnet(s *subnet) {
-	b := s.encode()
-	m.rows.Put(m.rows.Key(store.PlatformSubnets).ID(s.ID), b)
-	m.rows.Put(m.rows.Key(store.PlatformSubnetList).U64(s.time).Place(s.place), append(bytes.Clone(s.ID[:]), b...))
+	m.rows.Put(m.rows.Key(store.PlatformSubnets).ID(s.ID), s.encode())
+}
+
+// listSubnet writes a subnet that is new or has changed, with its row in the list: there
+// its supply, which each stake changes, is not kept up to date.
+func (m *machine) listSubnet(s *subnet) {
+	m.putSubnet(s)
+	m.rows.Put(m.rows.Key(store.PlatformSubnetList).U64(s.time).Place(s.place), append(bytes.Clone(s.ID[:]), s.encode()...))
 }
 
 // changeSubnet changes a subnet that must be there, if all is known.
@@ -95,7 +100,7 @@ func (m *machine) changeSubnet(id chain.ID, change func(*subnet)) error {
 		return nil
 	}
 	change(s)
-	m.putSubnet(s)
+	m.listSubnet(s)
 	return nil
 }
 

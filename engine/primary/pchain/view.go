@@ -228,12 +228,16 @@ func (v *View) Stakers(f *primary.StakerFilter, p primary.Page, take func(*prima
 				continue
 			}
 			k := k.Clone().U8(boolByte(delegator))
-			if f.Status != primary.AnyStatus || v.Version() >= wholeLists {
-				l.Prefixes = append(l.Prefixes, k.U8(uint8(f.Status)))
-				continue
+			from, to := f.Status, f.Status
+			if f.Status == primary.AnyStatus && v.Version() < wholeLists {
+				from, to = primary.Pending, primary.Removed
 			}
-			for status := primary.Pending; status <= primary.Removed; status++ {
-				l.Prefixes = append(l.Prefixes, k.Clone().U8(uint8(status)))
+			for status := from; status <= to; status++ {
+				if list := k.Clone().U8(uint8(status)); isLive(k, delegator, status) {
+					l.Live = append(l.Live, list)
+				} else {
+					l.Prefixes = append(l.Prefixes, list)
+				}
 			}
 		}
 	}
@@ -295,7 +299,7 @@ func (v *View) shown(s *staker) *primary.Staker {
 
 // Rewards lists rewards that were paid by the time of that.
 func (v *View) Rewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error) {
-	return v.List(v.rewardLists(store.PlatformRewards, f), &p, func(_, value []byte) (primary.Result, error) {
+	return v.List(&primary.Lists{Prefixes: v.rewardLists(store.PlatformRewards, f)}, &p, func(_, value []byte) (primary.Result, error) {
 		r, err := decodeReward(value)
 		if err != nil {
 			return primary.Passed, err
@@ -307,7 +311,7 @@ func (v *View) Rewards(f *primary.RewardFilter, p primary.Page, take func(*prima
 // PendingRewards lists rewards that stakers expect by the time of their end. What is
 // not known yet of a reward is zero.
 func (v *View) PendingRewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error) {
-	return v.List(v.rewardLists(store.PlatformStakerEnds, f), &p, func(order, value []byte) (primary.Result, error) {
+	return v.List(&primary.Lists{Live: v.rewardLists(store.PlatformStakerEnds, f)}, &p, func(order, value []byte) (primary.Result, error) {
 		if len(value) != chain.IDLen || len(order) == 0 {
 			return primary.Passed, fmt.Errorf("%w: pending reward", primary.ErrRow)
 		}
@@ -332,15 +336,14 @@ func (v *View) PendingRewards(f *primary.RewardFilter, p primary.Page, take func
 	})
 }
 
-func (v *View) rewardLists(table byte, f *primary.RewardFilter) *primary.Lists {
-	l := &primary.Lists{}
+func (v *View) rewardLists(table byte, f *primary.RewardFilter) (lists []primary.Key) {
 	for _, n := range f.Nodes {
-		l.Prefixes = append(l.Prefixes, v.Key(table).U8(listNode).Bytes(n[:]))
+		lists = append(lists, v.Key(table).U8(listNode).Bytes(n[:]))
 	}
 	for _, a := range f.Addresses {
-		l.Prefixes = append(l.Prefixes, v.Key(table).U8(listAddress).Bytes(a[:]))
+		lists = append(lists, v.Key(table).U8(listAddress).Bytes(a[:]))
 	}
-	return l
+	return lists
 }
 
 // L1Validators lists validators of L1s by the time of their creation: the active ones,
@@ -360,9 +363,9 @@ func (v *View) L1Validators(f *primary.L1Filter, p primary.Page, take func(*prim
 	case f.Subnet != nil:
 		k = v.Key(store.PlatformL1Lists).U8(listSubnet).ID(*f.Subnet)
 	}
-	l := &primary.Lists{Prefixes: []primary.Key{k.Clone().U8(0)}}
+	l := &primary.Lists{Live: []primary.Key{k.Clone().U8(0)}}
 	if f.Inactive {
-		l.Prefixes = append(l.Prefixes, k.Clone().U8(1))
+		l.Live = append(l.Live, k.Clone().U8(1))
 	}
 	return v.List(l, &p, ids(func(id chain.ID) (primary.Result, error) {
 		one, err := must(v.L1Validator(id))

@@ -10,18 +10,23 @@ import (
 // version counts the rules of the rows, and reads is the oldest one whose rows can be
 // served while they are made again.
 const (
-	version  = 4
+	version  = 5
 	reads    = 1
 	burned   = 3 // rows from it on have what was burned
 	supplied = 4 // and what is locked
+	live     = 5 // live lists are trees
 )
 
 // OpenVertices returns the rows of a network's vertices. Genesis is what the P-Chain's
 // genesis has for the X-Chain; nil where that is not known, so that the outputs that it
 // made are not.
 func OpenVertices(db *store.DB, network uint32, genesis []byte) (*primary.Chain, error) {
+	return openVertices(db, network, genesis, version)
+}
+
+func openVertices(db *store.DB, network uint32, genesis []byte, version uint16) (*primary.Chain, error) {
 	return primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(network, primary.XVertices), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Given: given(genesis),
+		ID: primary.RowsID(network, primary.XVertices), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Live: live, Given: given(genesis),
 		Machine: func() primary.Machine { return &machine{genesis: genesis} },
 	})
 }
@@ -30,6 +35,10 @@ func OpenVertices(db *store.DB, network uint32, genesis []byte) (*primary.Chain,
 // must end with the stop vertex before the first block is committed, or it fails with
 // [ErrVertices]; where no node has them the blocks begin with the genesis.
 func OpenBlocks(db *store.DB, network uint32, genesis []byte, vertices *primary.Chain) (*primary.Chain, error) {
+	return openBlocks(db, network, genesis, vertices, version)
+}
+
+func openBlocks(db *store.DB, network uint32, genesis []byte, vertices *primary.Chain, version uint16) (*primary.Chain, error) {
 	before := func() (space primary.Space, any bool, err error) {
 		if vertices == nil {
 			return space, false, nil
@@ -38,7 +47,7 @@ func OpenBlocks(db *store.DB, network uint32, genesis []byte, vertices *primary.
 		return vertices.Space(), any, nil
 	}
 	return primary.OpenChain(db, primary.Config{
-		ID: primary.RowsID(network, primary.XChain), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Given: given(genesis),
+		ID: primary.RowsID(network, primary.XChain), Version: version, Reads: reads, Burned: burned, Supplied: supplied, Live: live, Given: given(genesis),
 		Machine: func() primary.Machine { return &machine{genesis: genesis, vertices: before} },
 	})
 }

@@ -82,7 +82,8 @@ const (
 	//	value:    output codec
 	PrimaryUTXOs = 0x4a
 
-	// PrimaryAddressUTXOs lists the outputs of an address.
+	// PrimaryAddressUTXOs lists the outputs of an address. Lists of those that are unspent
+	// or staked are live: see PrimaryTrees.
 	//
 	//	sort key: address | u8 state (0 unspent, 1 staked, 2 spent) | place | u32 index
 	//	value:    ID of the UTXO
@@ -114,6 +115,8 @@ const (
 	PlatformNodes = 0x53
 
 	// PlatformStakerLists lists stakers by the time of their start.
+	// Lists of those that are pending or active are live, and that of the validators of a
+	// subnet of any status, whose rows change: see PrimaryTrees.
 	//
 	//	sort key: list | u8 1 = delegator | u8 status, 0 of any | time | place
 	//	          list: u8 0, or 1 | node, or 2 | address, or 3 | subnet
@@ -122,7 +125,7 @@ const (
 	PlatformStakerLists = 0x54
 
 	// PlatformStakerEnds lists active stakers that expect rewards by the time of their
-	// end.
+	// end. Its lists are live: see PrimaryTrees.
 	//
 	//	sort key: list (as before, 1 and 2 only) | time | place | u8 1 = share of delegators' rewards
 	//	value:    ID of the transaction
@@ -140,7 +143,8 @@ const (
 	//	value:    subnet codec
 	PlatformSubnets = 0x57
 
-	// PlatformSubnetList lists them in the order of their creation.
+	// PlatformSubnetList lists them in the order of their creation. The supply of a row is
+	// that of when it was written.
 	//
 	//	sort key: time | place
 	//	value:    ID | row of PlatformSubnets
@@ -170,13 +174,15 @@ const (
 	//	value:    none
 	PlatformL1Queue = 0x5c
 
-	// PlatformL1Lists lists the validators of L1s by the time of their creation.
+	// PlatformL1Lists lists the validators of L1s by the time of their creation. Its lists
+	// are live: see PrimaryTrees.
 	//
 	//	sort key: list (u8 0, or 1 | node, or 3 | subnet) | u8 1 = removed or inactive | time | place | u32 number
 	//	value:    validation ID
 	PlatformL1Lists = 0x5d
 
-	// PlatformSets has the members of validator sets as they are after the last block.
+	// PlatformSets has the members of validator sets as they are after the last block. The
+	// list of a subnet is live: see PrimaryTrees.
 	//
 	//	sort key: subnet | node or validation ID
 	//	value:    member codec
@@ -264,7 +270,16 @@ const (
 	//	value:    output codec
 	PrimarySpent = 0x66
 
-	// PrimaryEnd is above all tables of the primary network, of which those from 0x67 and
+	// PrimaryTrees has the nodes of live lists: those of the tables before whose rows come,
+	// go or change. Nobody iterates over it, so what was removed there costs nothing.
+	// Before version 8 of the P-Chain's rows and version 5 of the X-Chain's those lists were
+	// rows of their tables.
+	//
+	//	sort key: u8 table | what sort keys of the list begin with there | u32 number
+	//	value:    node codec
+	PrimaryTrees = 0x67
+
+	// PrimaryEnd is above all tables of the primary network, of which those from 0x68 and
 	// from 0x79 on are free.
 	PrimaryEnd = 0x80
 )

@@ -136,6 +136,21 @@ func (s *Snapshot) digest(ctx context.Context, h hash.Hash, prefix []byte) error
 	return nil
 }
 
+// Versions counts the rows whose keys begin with prefix together with their former
+// versions and with those that were removed, as long as they are in the database: an
+// iterator passes over them all.
+func (s *Snapshot) Versions(prefix []byte) (n int, err error) {
+	if s.at == nil {
+		return 0, store.ErrClosed
+	}
+	it := s.at.txn.NewIterator(badger.IteratorOptions{Prefix: prefix, AllVersions: true})
+	defer it.Close()
+	for it.Rewind(); it.Valid(); it.Next() {
+		n++
+	}
+	return n, nil
+}
+
 // VerifyFiles checks the checksums of all tables of the database in a folder, which
 // no other process may use.
 func VerifyFiles(dir string) error {
