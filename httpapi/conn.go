@@ -38,7 +38,8 @@ const evictSample = 64
 type connections struct {
 	max, maxPerClient int
 	uncapped          []netip.Prefix
-	full, crowded     []byte // answers to a connection too many
+	slack             time.Duration // how much earlier than wanted a deadline may be
+	full, crowded     []byte        // answers to a connection too many
 
 	refused, evicted func() // each counts one
 
@@ -55,7 +56,8 @@ type connections struct {
 func newConnections(cfg *Config, refused, evicted func()) *connections {
 	return &connections{
 		max: cfg.MaxConns, maxPerClient: cfg.MaxConnsPerClient, uncapped: cfg.Uncapped,
-		full: refusal("too many connections"), crowded: refusal("too many connections from one address"),
+		slack: min(maxSlack, min(cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout)/16),
+		full:  refusal("too many connections"), crowded: refusal("too many connections from one address"),
 		refused: refused, evicted: evicted,
 		open: make(map[*conn]struct{}), byClient: make(map[netip.Addr]int),
 		stopped: make(chan struct{}), none: make(chan struct{}),
@@ -300,12 +302,16 @@ type conn struct {
 	// did. The connection's goroutine owns it.
 	first time.Time
 
-	gather gather
+	gather    gather
+	deadlines deadlines
 }
 
 func (c *conn) Read(b []byte) (int, error) {
 	if c.busy.Load() && !c.hijacked {
 		c.busy.Store(false)
+	}
+	if err := c.waitUntil(); err != nil {
+		return 0, err
 	}
 	n, err := c.Conn.Read(b)
 	if n > 0 {
@@ -322,15 +328,6 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) Write(b []byte) (int, error) {
 	c.first = time.Time{}
 	return c.gather.write(c.Conn, b)
-}
-
-// SetReadDeadline bounds, under TLS, also what reading has to write: a handshake, the
-// answer to a new key. A client that does not read would hold its place with it.
-func (c *conn) SetReadDeadline(t time.Time) error {
-	if c.below == nil || c.hijacked {
-		return c.Conn.SetReadDeadline(t)
-	}
-	return c.SetDeadline(t)
 }
 
 // cut closes the connection without a word, at once. Its server notices and closes it
@@ -357,7 +354,7 @@ func (c *conn) Close() error {
 	defer c.conns.remove(c)
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Swap(false) {
 		// Errors mean that the client is gone; the close below says so.
-		if half.CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		if half.CloseWrite() == nil && c.setRead(time.Now().Add(lingerTime)) == nil {
 			_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
 		}
 	}

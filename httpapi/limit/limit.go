@@ -221,12 +221,14 @@ func (l *Limiter) find(value []byte) *key {
 // see [Header]. remote is the connection's peer; an invalid one is a client of its own.
 func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, route Route, units int) Decision {
 	now := time.Since(l.start)
-	value := header(HeaderKey)
-	if len(value) == 0 {
-		value = header(HeaderKeySDK)
-	}
+	var value []byte
 	// A server without keys takes no notice of one meant for another.
-	if len(value) > 0 && (l.cfg.KeysFile != "" || l.cfg.RequireKey) {
+	if l.cfg.KeysFile != "" || l.cfg.RequireKey {
+		if value = header(HeaderKey); len(value) == 0 {
+			value = header(HeaderKeySDK)
+		}
+	}
+	if len(value) > 0 {
 		k := l.find(value)
 		switch {
 		case k != nil && k.permits(&route):
