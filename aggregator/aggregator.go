@@ -133,13 +133,10 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 		return a.lastKnown(ctx, req, msg, err)
 	}
 	at.set = set
-	key := resultKey{msg: msg.ID(), digest: set.Digest}
-	now := time.Now()
-	if k := a.results.get(key); k != nil && k.serves(now, req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
-		a.count.kept.Inc()
-		a.journal.repeated(now, req, k, FromMemory, msg, set)
-		return &k.result, nil
+	if res := a.fromMemory(req.wish(), msg, set); res != nil {
+		return res, nil
 	}
+	key := resultKey{msg: msg.ID(), digest: set.Digest}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(answerGrace))
 	defer cancel()
 	if fresh := a.funded(ctx, req, set); fresh != set {
@@ -148,11 +145,11 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 	k := a.load(ctx, key, msg, set)
 	if k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
 		a.count.loaded.Inc()
-		a.journal.repeated(time.Now(), req, k, FromDisk, msg, set)
+		a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
 		return &k.result, nil
 	}
 	if k := a.reuse(ctx, req, key, msg, set); k != nil {
-		a.journal.repeated(time.Now(), req, k, Reused, msg, set)
+		a.journal.repeated(time.Now(), req.wish(), k, Reused, msg, set)
 		return &k.result, nil
 	}
 	started := time.Now()
@@ -168,7 +165,7 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 	}
 	if k != nil && k.result.Weight >= need(k.result.Total, req.Quorum) {
 		// The buffer could not be had, but the quorum was had before.
-		a.journal.repeated(time.Now(), req, k, FromMemory, msg, set)
+		a.journal.repeated(time.Now(), req.wish(), k, FromMemory, msg, set)
 		return &k.result, nil
 	}
 	return nil, err
@@ -245,7 +242,7 @@ func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Ti
 		j.waiting.Add(-1)
 		if errors.Is(err, errEnded) {
 			if k := a.results.get(key.resultKey); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
-				a.journal.repeated(time.Now(), req, k, FromMemory, msg, set)
+				a.journal.repeated(time.Now(), req.wish(), k, FromMemory, msg, set)
 				return k, nil
 			}
 			c.reply = actor.NewReply[*kept]()

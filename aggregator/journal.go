@@ -89,12 +89,12 @@ func (j *journal) seldom(now time.Time) bool {
 }
 
 // repeated notes that a kept result was given out.
-func (j *journal) repeated(now time.Time, req *Request, k *kept, how How, msg *warp.Unsigned, set *valset.Set) {
-	if !req.Ahead {
+func (j *journal) repeated(now time.Time, of wish, k *kept, how How, msg *warp.Unsigned, set *valset.Set) {
+	if !of.ahead {
 		j.rates.count(now, wayKept)
 	}
 	if r := k.row.Load(); r != nil {
-		if !req.Ahead {
+		if !of.ahead {
 			r.repeats.Add(1)
 			r.last.Store(now.UnixNano())
 		}
@@ -103,7 +103,7 @@ func (j *journal) repeated(now time.Time, req *Request, k *kept, how How, msg *w
 	if how == FromMemory && !j.seldom(now) {
 		return
 	}
-	j.sign(now, k, req.wish(), how, msg, set, 0, nil)
+	j.sign(now, k, of, how, msg, set, 0, nil)
 }
 
 // wish is what a request demands, as the journal shows it.

@@ -249,7 +249,7 @@ func TestJournalBounds(t *testing.T) {
 		signers := warp.NewBits(3)
 		signers.Set(1)
 		k := newKept(msg, set, signers, [96]byte{}, 67, now)
-		j.repeated(now, &Request{Quorum: 67}, k, FromDisk, msg, set)
+		j.repeated(now, wish{quorum: 67}, k, FromDisk, msg, set)
 		return k
 	}
 	for i := range maxSignedRows + 10 {
@@ -259,8 +259,8 @@ func TestJournalBounds(t *testing.T) {
 		t.Errorf("the wrong rows are forgotten; %d sets", len(j.sets))
 	}
 	msg := message(t, 0)
-	j.repeated(now, &Request{}, all[0], FromMemory, msg, set)
-	j.repeated(now, &Request{}, all[1], FromMemory, message(t, 1), set)
+	j.repeated(now, wish{}, all[0], FromMemory, msg, set)
+	j.repeated(now, wish{}, all[1], FromMemory, message(t, 1), set)
 	if all[0].row.Load() == nil || all[1].row.Load() != nil {
 		t.Error("one result that was forgotten comes back at a time")
 	}
@@ -297,7 +297,7 @@ func TestRepeatAllocs(t *testing.T) {
 	msg, set := message(t, 1), b.sets.set.Load()
 	k := b.results.get(resultKey{msg.ID(), set.Digest})
 	now := time.Now()
-	if n := testing.AllocsPerRun(100, func() { b.journal.repeated(now, req, k, FromMemory, msg, set) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { b.journal.repeated(now, req.wish(), k, FromMemory, msg, set) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

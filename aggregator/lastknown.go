@@ -36,7 +36,7 @@ func (a *Aggregator) lastKnown(ctx context.Context, req *Request, msg *warp.Unsi
 		return nil, cause
 	}
 	a.count.loaded.Inc()
-	a.journal.repeated(time.Now(), req, k, FromDisk, msg, set)
+	a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
 	return &k.result, nil
 }
 

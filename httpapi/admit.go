@@ -19,6 +19,14 @@ const (
 	headerRateReset     = "RateLimit-Reset"
 )
 
+// The same as they are sent.
+var rateLimitKey, rateRemainingKey, rateResetKey = canonical(headerRateLimit), canonical(headerRateRemaining), canonical(headerRateReset)
+
+// canonical returns the form of a header's name in which it is sent.
+func canonical(name string) []byte {
+	return fasthttp.AppendNormalizedHeaderKey(nil, name)
+}
+
 // headerIndexedHeight is how far a chain is indexed, and headerChainHeight how far
 // its node is, while the index is behind.
 const (
@@ -53,9 +61,9 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
 	if d.Limited {
-		setNumber(ctx, headerRateLimit, d.Limit)
-		setNumber(ctx, headerRateRemaining, d.Remaining)
-		setNumber(ctx, headerRateReset, int64((d.Reset+time.Second-1)/time.Second))
+		setNumber(ctx, rateLimitKey, d.Limit)
+		setNumber(ctx, rateRemainingKey, d.Remaining)
+		setNumber(ctx, rateResetKey, int64((d.Reset+time.Second-1)/time.Second))
 	}
 	if !d.Allow {
 		fail(ctx, &failure{d.Status, d.Message, d.RetryAfter})
@@ -65,10 +73,10 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 	return true
 }
 
-// setNumber sets a header without an allocation.
-func setNumber(ctx *fasthttp.RequestCtx, name string, n int64) {
+// setNumber sets a header, whose name is in canonical form, without an allocation.
+func setNumber(ctx *fasthttp.RequestCtx, key []byte, n int64) {
 	var digits [20]byte
-	ctx.Response.Header.SetBytesV(name, strconv.AppendInt(digits[:0], n, 10))
+	ctx.Response.Header.SetCanonical(key, strconv.AppendInt(digits[:0], n, 10))
 }
 
 // remoteAddr returns the address of a connection's peer. An unknown one is a

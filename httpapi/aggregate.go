@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,8 +27,13 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, f)
 		return
 	}
+	body := ctx.Request.Body()
+	hash := s.repeats.hash(sdkForm, body)
+	if found := s.repeats.find(sdkForm, body, hash); s.repeats.send(ctx, found, network, hash) {
+		return
+	}
 	var rest ignored
-	req, err := parseRequest(ctx.Request.Body(), &sdkNames, &rest)
+	req, err := parseRequest(body, &sdkForm.names, &rest)
 	rest.tell(ctx)
 	if err != nil {
 		fail(ctx, asFailure(err))
@@ -41,13 +45,23 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, s.aggregateFailure(err))
 		return
 	}
-	answerHex(ctx, fasthttp.StatusCreated, `{"signedMessage":"`, res.Signed)
+	sdkForm.answer(ctx, res)
+	s.repeats.offer(body, hash, sdkForm, network, req, &rest, res)
 }
 
 // relayerSignatures is the drop-in for the relayer's own aggregator. Like the
 // original it looks at no content type.
 func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
-	network, req, f := s.relayerRequest(ctx)
+	body := ctx.Request.Body()
+	hash := s.repeats.hash(relayerForm, body)
+	if found := s.repeats.find(relayerForm, body, hash); found != nil {
+		if network, ok := s.cfg.Networks.ByID(found.known.Network()); ok && s.repeats.send(ctx, found, network, hash) {
+			return
+		}
+	}
+	var rest ignored
+	network, req, f := s.relayerRequest(body, &rest)
+	rest.tell(ctx)
 	if f != nil {
 		fail(ctx, f)
 		return
@@ -58,7 +72,8 @@ func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, relayerFailure(s.aggregateFailure(err), err))
 		return
 	}
-	answerHex(ctx, fasthttp.StatusOK, `{"signed-message":"`, res.Signed)
+	relayerForm.answer(ctx, res)
+	s.repeats.offer(body, hash, relayerForm, network, req, &rest, res)
 }
 
 // from says in req on whose behalf it is made, and since when.
@@ -66,10 +81,8 @@ func from(ctx *fasthttp.RequestCtx, p *params, req *aggregator.Request) {
 	req.Received, req.Client = received(ctx), p.client.String()
 }
 
-func (s *Server) relayerRequest(ctx *fasthttp.RequestCtx) (Aggregator, *aggregator.Request, *failure) {
-	var rest ignored
-	req, err := parseRequest(ctx.Request.Body(), &relayerNames, &rest)
-	rest.tell(ctx)
+func (s *Server) relayerRequest(body []byte, rest *ignored) (Aggregator, *aggregator.Request, *failure) {
+	req, err := parseRequest(body, &relayerForm.names, rest)
 	if err != nil {
 		return nil, nil, asFailure(err)
 	}
@@ -125,6 +138,9 @@ func (s *Server) network(name []byte) (Aggregator, *failure) {
 // checkJSON refuses bodies that say of themselves that they are not JSON.
 func checkJSON(ctx *fasthttp.RequestCtx) *failure {
 	ct := ctx.Request.Header.ContentType()
+	if string(ct) == contentJSON {
+		ct = nil // nearly all
+	}
 	media, _, _ := bytes.Cut(ct, []byte(";"))
 	media = bytes.TrimSpace(media)
 	if len(ct) > 0 && !bytes.EqualFold(media, []byte(contentJSON)) {
@@ -134,17 +150,6 @@ func checkJSON(ctx *fasthttp.RequestCtx) *failure {
 		return badRequest("content encoding " + excerpt(enc) + " is not supported in requests")
 	}
 	return nil
-}
-
-// answerHex answers with open, b in hex and the end of the object that open begins.
-func answerHex(ctx *fasthttp.RequestCtx, status int, open string, b []byte) {
-	ctx.Response.SetStatusCode(status)
-	ctx.Response.Header.SetContentType(contentJSON)
-	body := ctx.Response.SwapBody(nil)[:0]
-	body = append(body, open...)
-	body = hex.AppendEncode(body, b)
-	body = append(body, `"}`...)
-	ctx.Response.SwapBody(body)
 }
 
 // aggregateFailure maps what the aggregator says to an answer; the package

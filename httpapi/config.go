@@ -105,7 +105,8 @@ type Config struct {
 
 	// OnRequest, if not nil, is called with each request that is answered. It must not block.
 	OnRequest func()
-	// AnswerBytes bounds the bodies that are kept, PointBytes the points of metrics.
+	// AnswerBytes bounds the answers that are kept, a quarter of it those to requests for
+	// signed messages, and PointBytes the points of metrics.
 	// Default 32 MiB each.
 	AnswerBytes, PointBytes int64
 	// MaxBody bounds a request's body in bytes, MaxExtBody that of one below /ext.

@@ -16,7 +16,7 @@ import (
 // itself; others get a name in the answer.
 const headerRequestID = "X-Request-Id"
 
-var requestIDKey = []byte(headerRequestID) // in canonical form
+var requestIDKey = canonical(headerRequestID)
 
 // maxRequestID bounds a client's name for a request, in bytes.
 const maxRequestID = 64

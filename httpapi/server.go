@@ -45,6 +45,7 @@ type Server struct {
 	origins   origins
 	points    *points
 	answers   *answers
+	repeats   *repeats
 	pages     *pages
 
 	streams              streams
@@ -139,13 +140,15 @@ func (s *Server) prepareData() (err error) {
 	s.addresses, s.tokenMeta = view.NewAddresses(), newTokenCache()
 	s.points = newPoints(s.cfg.Metrics, s.cfg.PointBytes)
 	s.geneses = newGenesisCache()
-	s.answers = newAnswers(s.cfg.AnswerBytes)
+	s.answers = newAnswers(s.cfg.AnswerBytes - s.cfg.AnswerBytes/repeatShare)
+	s.repeats = newRepeats(s.cfg.AnswerBytes / repeatShare)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
 		s.cfg.Metrics.GaugeFunc("quorate_cache_bytes", "What a cache or buffer holds, about.", func() float64 { return float64(bytes()) }, "cache", cache)
 	}
-	held("answers", s.answers.kept.Bytes)
+	bytesHeld := func() int64 { return s.answers.kept.Bytes() + s.repeats.kept.Bytes() }
+	held("answers", bytesHeld)
 	held("points", s.points.kept.Bytes)
-	s.cfg.Metrics.GaugeFunc("quorate_http_answers_bytes", "Memory of kept bodies of answers.", func() float64 { return float64(s.answers.kept.Bytes()) })
+	s.cfg.Metrics.GaugeFunc("quorate_http_answers_bytes", "Memory of kept bodies of answers.", func() float64 { return float64(bytesHeld()) })
 	s.vary = fasthttp.HeaderAcceptEncoding
 	if s.cfg.Dialect == view.Auto {
 		s.vary += ", " + strings.Join([]string{fasthttp.HeaderUserAgent, headerGlacierKey, headerAppComponent, fasthttp.HeaderOrigin}, ", ")

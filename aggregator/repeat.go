@@ -1,0 +1,84 @@
+package aggregator
+
+import (
+	"context"
+	"time"
+
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+)
+
+// Repeat is a request that was read once and may be answered again without that: its
+// message is parsed and hashed, and its signing subnet known. It does not change.
+type Repeat struct {
+	by     *Aggregator
+	msg    *warp.Unsigned
+	subnet chain.ID // whose validators sign
+	wish   wish
+}
+
+// Network returns the ID of the network that the message is of.
+func (r *Repeat) Network() uint32 { return r.msg.NetworkID }
+
+// Size returns about how many bytes r takes.
+func (r *Repeat) Size() int { return len(r.msg.Bytes()) + repeatOverhead }
+
+const repeatOverhead = 256
+
+// ended is a context for questions that are worth asking only if nobody has to wait.
+var ended = func() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	return ctx
+}()
+
+// Repeatable reads a request for [Aggregator.Again]. It returns nil where a node may
+// have to be asked about each request: without a message, or for a height.
+func (a *Aggregator) Repeatable(req *Request) *Repeat {
+	if len(req.Message) == 0 || req.PChainHeight != 0 || checkShares(req) != nil {
+		return nil
+	}
+	msg, err := a.message(ended, req)
+	if err != nil {
+		return nil
+	}
+	// Which subnet validates a chain never changes, so it need not be asked again.
+	subnet, err := a.sets.SubnetOf(ended, msg.SourceChainID)
+	if err != nil {
+		return nil
+	}
+	if req.SigningSubnetID != nil {
+		subnet = *req.SigningSubnetID
+	}
+	return &Repeat{by: a, msg: msg, subnet: subnet, wish: req.wish()}
+}
+
+// Again answers a request as [Aggregator.Aggregate] would at this moment, if that is
+// with a result in memory, made by the validators that sign now. Otherwise it returns
+// nil, also for requests that another aggregator has read: then Aggregate has to be asked.
+func (a *Aggregator) Again(r *Repeat) *Result {
+	if r.by != a {
+		return nil
+	}
+	set, ok := a.sets.Current(r.subnet)
+	if !ok {
+		return nil
+	}
+	if _, err := usable(set); err != nil {
+		return nil
+	}
+	return a.fromMemory(r.wish, r.msg, set)
+}
+
+// fromMemory returns a result in memory that serves a wish, or nil.
+func (a *Aggregator) fromMemory(of wish, msg *warp.Unsigned, set *valset.Set) *Result {
+	now := time.Now()
+	k := a.results.get(resultKey{msg: msg.ID(), digest: set.Digest})
+	if k == nil || !k.serves(now, of.quorum, of.buffer, a.cfg.RetryBuffer) {
+		return nil
+	}
+	a.count.kept.Inc()
+	a.journal.repeated(now, of, k, FromMemory, msg, set)
+	return &k.result
+}

@@ -1,0 +1,371 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/aggregator"
+	"quorate/aggregator/bls"
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
+	"quorate/httpapi/limit"
+)
+
+// signers is a real aggregator whose validators answer at once. It is its own
+// [aggregator.Sets] and [aggregator.Peers].
+type signers struct {
+	*aggregator.Aggregator
+	set  atomic.Pointer[valset.Set]
+	keys map[chain.NodeID]*bls.SecretKey
+	asks atomic.Int64
+}
+
+var (
+	signersChain = chain.ID{0xc}
+	errSigners   = errors.New("not in this test")
+)
+
+func newSigners(t testing.TB) *signers {
+	t.Helper()
+	s := &signers{keys: make(map[chain.NodeID]*bls.SecretKey)}
+	s.validators(t, 1)
+	var err error
+	if s.Aggregator, err = aggregator.New(aggregator.Config{NetworkID: 12345, Sets: s, Peers: s, Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	<-s.Running()
+	return s
+}
+
+// validators has two validators sign from now on, of keys of that generation.
+func (s *signers) validators(t testing.TB, generation byte) {
+	t.Helper()
+	var members []valset.Member
+	for i := range byte(2) {
+		id := chain.NodeID{generation, i}
+		s.keys[id] = bls.SecretKeyFromSeed([]byte{31: 1, 30: generation, 29: i})
+		key := s.keys[id].PublicKey().Compressed()
+		members = append(members, valset.Member{NodeID: id, PublicKey: key[:], Weight: 10})
+	}
+	set, err := valset.New(chain.PrimaryNetworkID, uint64(generation), members, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.set.Store(set)
+}
+
+func (s *signers) Current(subnet chain.ID) (*valset.Set, bool) {
+	set := s.set.Load()
+	return set, set != nil && subnet.IsZero()
+}
+
+func (s *signers) At(context.Context, chain.ID, uint64) (*valset.Set, error) {
+	if set := s.set.Load(); set != nil {
+		return set, nil
+	}
+	return nil, valset.ErrNoValidators
+}
+
+func (s *signers) Recheck(ctx context.Context, id chain.ID) (*valset.Set, error) {
+	return s.At(ctx, id, 0)
+}
+
+func (s *signers) SubnetOf(_ context.Context, id chain.ID) (chain.ID, error) {
+	if id != signersChain {
+		return chain.ID{}, valset.ErrUnknownChain
+	}
+	return chain.PrimaryNetworkID, nil
+}
+
+func (s *signers) ConversionOf(context.Context, chain.ID) (chain.ID, bool, error) {
+	return chain.ID{}, false, errSigners
+}
+
+func (s *signers) Status(chain.NodeID) aggregator.PeerStatus {
+	return aggregator.PeerStatus{Connected: true}
+}
+
+func (s *signers) Open(msg *warp.Unsigned, _ []byte, _ time.Duration, deliver func(aggregator.Answer)) (aggregator.Question, error) {
+	return question{s, msg, deliver}, nil
+}
+
+type question struct {
+	s       *signers
+	msg     *warp.Unsigned
+	deliver func(aggregator.Answer)
+}
+
+func (q question) Ask(id chain.NodeID) error {
+	q.s.asks.Add(1)
+	sig := q.s.keys[id].Sign(q.msg.Bytes())
+	go q.deliver(aggregator.Answer{From: id, Signature: sig[:]})
+	return nil
+}
+
+func (question) Close() {}
+
+// serves returns a server before the aggregator.
+func (s *signers) serves(t testing.TB, change func(*Config)) *Server {
+	t.Helper()
+	cfg := Config{Networks: networks{s.Aggregator}}
+	if change != nil {
+		change(&cfg)
+	}
+	srv, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return srv
+}
+
+// signable returns a message that is signed, in hex.
+func signable(t testing.TB, i byte) string {
+	t.Helper()
+	msg, err := warp.New(12345, signersChain, warp.AddressedCall{SourceAddress: make([]byte, 20), Payload: []byte{i}}.Append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(msg.Bytes())
+}
+
+// answered returns an answer as it is sent, without what tells requests apart.
+func answered(s *Server, path, body string) string {
+	ctx := posted(path, body)
+	s.handle(ctx)
+	h := &ctx.Response.Header
+	for _, name := range []string{headerRequestID, headerRateRemaining, headerRateReset} {
+		h.Del(name)
+	}
+	h.SetNoDefaultContentType(true)
+	h.Del(fasthttp.HeaderDate)
+	return h.String() + string(ctx.Response.Body())
+}
+
+func posted(path, body string) *fasthttp.RequestCtx {
+	var req fasthttp.Request
+	req.Header.SetMethod(fasthttp.MethodPost)
+	req.SetRequestURI(path)
+	req.Header.SetContentType(contentJSON)
+	req.SetBodyString(body)
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Init(&req, nil, nil)
+	return ctx
+}
+
+// isKept reports whether a body is answered without being read again.
+func (s *Server) isKept(f *signingForm, body string) bool {
+	return s.repeats.find(f, []byte(body), s.repeats.hash(f, []byte(body))) != nil
+}
+
+// TestRepeats: the answer to a body that is kept is the one to a body that is read.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	a := newSigners(t)
+	s := a.serves(t, nil)
+	message := signable(t, 1)
+	for _, c := range []struct {
+		path, body string
+		form       *signingForm
+		kept       bool
+	}{
+		{sdkPath, `{"message":"` + message + `"}`, sdkForm, true},
+		{sdkPath, ` {"message":"0x` + strings.ToUpper(message) + `","quorumPercentage":100, "colour":1,"taste":[]}`, sdkForm, true},
+		{sdkPath, `{"message":"` + message + `","pChainHeight":1}`, sdkForm, false},
+		{sdkPath, `{"message":"` + message + `","padding":"` + strings.Repeat(" ", maxRepeat) + `"}`, sdkForm, false},
+		{sdkPath, `{"message":"` + message + `","quorumPercentag":80}`, sdkForm, false},
+		{sdkPath, `{"message":"` + warpHex + `"}`, sdkForm, false}, // of a chain that is not known
+		{relayerPath, `{"message":"` + message + `"}`, relayerForm, true},
+		{relayerPath, `{"message":"` + message + `","quorum-percentage":0,"signing-subnet-id":""}`, relayerForm, true},
+		{relayerPath, `{"message":"` + strings.Repeat("00", 5) + `01"}`, relayerForm, false},
+	} {
+		first := answered(s, c.path, c.body)
+		for i := range 4 {
+			if again := answered(s, c.path, c.body); again != first {
+				t.Errorf("%s: answered %s\nand then %s", c.body, first, again)
+			}
+			if got := s.isKept(c.form, c.body); got != c.kept {
+				t.Errorf("%s: kept after %d repeats: %v", c.body, i+1, got)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/signatureAggregator/mainnet/aggregateSignatures", relayerPath} { // the body is kept for others
+		if got := answered(s, path, `{"message":"`+message+`","quorumPercentage":100}`); strings.Contains(got, "signedMessage") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	ctx := posted(sdkPath, `{"message":"`+message+`"}`)
+	ctx.Request.Header.SetContentType("text/plain")
+	if s.handle(ctx); ctx.Response.StatusCode() != fasthttp.StatusBadRequest {
+		t.Errorf("a kept body of another type: status %d", ctx.Response.StatusCode())
+	}
+}
+
+// TestRepeatsFollowTheSet: a kept body is answered as the validators of the moment make
+// it: when they change, when they are not known, and when they are the same again.
+func TestRepeatsFollowTheSet(t *testing.T) {
+	t.Parallel()
+	a := newSigners(t)
+	s := a.serves(t, nil)
+	body := `{"message":"` + signable(t, 1) + `","quorumPercentage":100}`
+	old := answered(s, sdkPath, body)
+	for range 3 {
+		answered(s, sdkPath, body)
+	}
+	was, before := a.set.Load(), a.asks.Load()
+	if !s.isKept(sdkForm, body) {
+		t.Fatal("the body is not kept")
+	}
+	a.validators(t, 2)
+	changed := answered(s, sdkPath, body)
+	if changed == old || a.asks.Load() == before || !strings.Contains(changed, "signedMessage") {
+		t.Errorf("other validators: %d were asked, answered %s", a.asks.Load()-before, changed)
+	}
+	before = a.asks.Load()
+	for range 3 {
+		if got := answered(s, sdkPath, body); got != changed {
+			t.Errorf("again: %s, want %s", got, changed)
+		}
+	}
+	a.set.Store(nil)
+	if got := answered(s, sdkPath, body); !strings.Contains(got, "404") || strings.Contains(got, "signedMessage") {
+		t.Errorf("no validators: %s", got)
+	}
+	a.set.Store(was)
+	if got := answered(s, sdkPath, body); got != old {
+		t.Errorf("the first validators again: %s, want %s", got, old)
+	}
+	if n := a.asks.Load(); n != before {
+		t.Errorf("%d validators were asked for what is kept", n-before)
+	}
+}
+
+// TestRepeatsAreCharged: a kept body costs its units.
+func TestRepeatsAreCharged(t *testing.T) {
+	t.Parallel()
+	s := newSigners(t).serves(t, func(c *Config) {
+		l, err := limit.New(limit.Config{UnitsPerMinute: 1, Burst: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Limits = l
+	})
+	body := `{"message":"` + signable(t, 1) + `"}`
+	status := 0
+	for i := 0; i < 300 && status != fasthttp.StatusTooManyRequests; i++ {
+		ctx := posted(sdkPath, body)
+		s.handle(ctx)
+		status = ctx.Response.StatusCode()
+	}
+	if status != fasthttp.StatusTooManyRequests || !s.isKept(sdkForm, body) {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestRepeatsAreBounded: bodies that come once take no room, those that come twice no more
+// than there is, and what is in use stays.
+func TestRepeatsAreBounded(t *testing.T) {
+	t.Parallel()
+	const room = 64 << 10
+	s := newSigners(t).serves(t, func(c *Config) { c.AnswerBytes = repeatShare * room })
+	message := signable(t, 1)
+	variant := func(i int) string { return fmt.Sprintf(`{"message":"%s","tag":%d}`, message, i) }
+	for i := range 200 {
+		answered(s, sdkPath, variant(i))
+	}
+	if n := s.repeats.kept.Bytes(); n != 0 {
+		t.Errorf("%d bytes for bodies that came once", n)
+	}
+	used := `{"message":"` + message + `"}`
+	for range 2 {
+		answered(s, sdkPath, used)
+	}
+	lost := 0
+	for i := range 1000 {
+		for range 2 {
+			answered(s, sdkPath, variant(1000+i))
+		}
+		if !s.isKept(sdkForm, used) {
+			lost++
+		}
+		answered(s, sdkPath, used)
+		if n := s.repeats.kept.Bytes(); n > room || n == 0 {
+			t.Fatalf("%d bytes", n)
+		}
+	}
+	if lost > 20 {
+		t.Errorf("the body in use was lost %d times", lost)
+	}
+}
+
+// TestRepeatAllocations: what is kept is sent without an allocation.
+func TestRepeatAllocations(t *testing.T) {
+	s := newSigners(t).serves(t, nil)
+	ctx := posted(sdkPath, `{"message":"`+signable(t, 1)+`"}`)
+	for range 2 {
+		s.handle(ctx)
+	}
+	if n := testing.AllocsPerRun(100, func() { s.handle(ctx) }); n != 0 && !raceEnabled {
+		t.Errorf("%v allocations", n)
+	}
+	if ctx.Response.StatusCode() != fasthttp.StatusCreated {
+		t.Errorf("status %d: %s", ctx.Response.StatusCode(), ctx.Response.Body())
+	}
+}
+
+// FuzzRepeats: whatever a body is, keeping it changes nothing about its answer.
+func FuzzRepeats(f *testing.F) {
+	message := signable(f, 1)
+	for _, c := range bodyCases {
+		f.Add([]byte(c.body), false)
+		f.Add([]byte(c.body), true)
+	}
+	for _, more := range []string{``, `,"message":"` + signable(f, 2) + `"`, `,"quorumPercentage":50,"quorumPercentageBuffer":50`,
+		`,"quorum-percentage":6.7e1`, `,"signingSubnetId":"11111111111111111111111111111111LpoYY"`, `,"x":{"message":1}`, `,"justification":"0xab"`} {
+		f.Add([]byte(`{"message":"0x`+message+`"`+more+`}`), false)
+		f.Add([]byte("{ \"message\" :\t\"\\u0030"+message[1:]+`"`+more+`}`), true)
+	}
+	a := newSigners(f)
+	keeps, reads := a.serves(f, nil), a.serves(f, nil)
+	reads.repeats = newRepeats(0)
+	for i := range byte(2) { // by all, so that the result grows no more
+		answered(reads, sdkPath, `{"message":"`+signable(f, i+1)+`","quorumPercentage":100}`)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, relayer bool) {
+		path := sdkPath
+		if relayer {
+			path = relayerPath
+		}
+		want := answered(reads, path, string(body))
+		for range 4 {
+			got := answered(keeps, path, string(body))
+			if got != want { // a result that was new may have grown meanwhile
+				want = answered(reads, path, string(body))
+				got = answered(keeps, path, string(body))
+			}
+			if got != want {
+				t.Fatalf("%q: answered %s, want %s", body, got, want)
+			}
+		}
+		if reads.repeats.kept.Bytes() != 0 {
+			t.Error("the server without room keeps something")
+		}
+	})
+}
