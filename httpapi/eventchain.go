@@ -151,6 +151,7 @@ func (c *chainStream) writeEvents() error {
 		c.told = e.After()
 		c.writeEvent(e, rows)
 	}
+	clear(c.batch.Events[:n]) // the blocks of what is written are free
 	c.batch.Events = c.batch.Events[n:]
 	c.sign()
 	return nil

@@ -23,6 +23,7 @@ import (
 	"quorate/engine/chain/warp"
 	"quorate/engine/events"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/view"
 	"quorate/rpc/health"
 )
 
@@ -436,5 +437,17 @@ func TestEventSubscribers(t *testing.T) {
 		if !slices.Equal(u.log, want) {
 			t.Fatalf("subscriber %d has %d lines, not %d: %v", i, len(u.log), len(want), u.log)
 		}
+	}
+}
+
+// TestEventsWritten: a stream keeps no block that was written: its client may take nothing
+// for long.
+func TestEventsWritten(t *testing.T) {
+	t.Parallel()
+	c := &chainStream{t: &stream{s: &Server{}}, info: &view.ChainInfo{ChainID: "1"}}
+	kept := []events.Event{{Kind: events.OfBlock, Block: &events.Block{}}, {Kind: events.OfBlock, Block: &events.Block{}}}
+	c.batch.Events = kept
+	if err := c.writeEvents(); err != nil || len(c.batch.Events) > 0 || kept[0].Block != nil || kept[1].Block != nil {
+		t.Errorf("%v, %d events are left, of %v", err, len(c.batch.Events), kept)
 	}
 }

@@ -386,6 +386,38 @@ func TestManyFollow(t *testing.T) {
 	wg.Wait()
 }
 
+// Blocks that rows are read for come in batches that are bounded by what they have, too:
+// a client that takes nothing keeps one.
+func TestBatchWeight(t *testing.T) {
+	t.Parallel()
+	const txs = 300
+	blocks := indextest.New(indextest.Config{Seed: 3, Txs: txs}).Blocks(40)
+	c := openChain(t, "weight")
+	commit(t, c, blocks...)
+	r := NewHub(c).Follow(Filter{Blocks: true}, Before(0))
+	defer r.Close()
+	told := 0
+	for more := true; more; {
+		b, err := r.Next(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weight := 0
+		for _, e := range b.Events[:max(len(b.Events), 1)-1] {
+			if !slices.Contains(r.hub.blocks, e.Block) { // which all share
+				weight += e.Block.weight()
+			}
+		}
+		if weight > batchWeight {
+			t.Errorf("a batch of %d blocks has %d before its last", len(b.Events), weight)
+		}
+		told, more = told+len(b.Events), b.More
+	}
+	if told != len(blocks) {
+		t.Errorf("told of %d blocks of %d", told, len(blocks))
+	}
+}
+
 // A position that the chain has nothing of is lost; one that is ahead of the index
 // waits.
 func TestLost(t *testing.T) {

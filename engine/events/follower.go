@@ -15,6 +15,9 @@ var ErrLost = errors.New("the position is not one of this chain's index")
 const (
 	// atOnce is how many heights a follower looks at with one view of the chain.
 	atOnce = 256
+	// batchWeight is what the blocks of a batch that rows were read for have together,
+	// but for the last: a client that takes nothing keeps them in memory.
+	batchWeight = 2_000
 )
 
 // Batch is what a follower is told at once: events, or a retraction, or neither.
@@ -153,6 +156,7 @@ func (r *Follower) read(b *Batch, most int) error {
 	if next < v.First() {
 		return fmt.Errorf("%w: its first block is %d", ErrLost, v.First())
 	}
+	weight := 0
 	for range atOnce {
 		height, found := next, true
 		if next != r.at.Height || r.at.Passed == 0 { // the rest of a block is read whatever it has
@@ -167,7 +171,7 @@ func (r *Follower) read(b *Batch, most int) error {
 		if err != nil {
 			return err
 		}
-		if r.emit(block, b, most) {
+		if weight += block.weight(); r.emit(block, b, most) || weight > batchWeight {
 			break
 		}
 		next = height + 1
