@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,7 +20,12 @@ import (
 
 	"quorate/e2e/contracts"
 	"quorate/e2e/localnet"
+	"quorate/e2e/vectors"
 )
+
+// recordUpgrades is where TestUpgrades writes blocks of each phase: the files
+// engine/source/evm/testdata/upgrades-*.json are such.
+var recordUpgrades = flag.String("record-upgrades", "", "write blocks of each upgrade to files whose names begin so")
 
 const (
 	upgradesNetwork = 13337
@@ -238,6 +246,7 @@ func (n *upgraded) headers(ctx context.Context, t *testing.T, from, to uint64) [
 func (n *upgraded) judge(ctx context.Context, t *testing.T) {
 	t.Helper()
 	n.checkMembers(ctx, t)
+	n.changeFields(ctx, t)
 	late := startIndexer(t, n.Nodes[0].URL, "--verify=full")
 	for _, s := range []*server{n.server, late} {
 		j := newJudge(t, s, n.url(), "C", avaxCoin)
@@ -286,5 +295,43 @@ func (n *upgraded) checkMembers(ctx context.Context, t *testing.T) {
 			}
 		}
 		t.Logf("%-16s blocks %v", name, n.counts[name])
+	}
+}
+
+// changeFields has coreth's own package hash a block of each phase, as it is and with each
+// field of its header changed.
+func (n *upgraded) changeFields(ctx context.Context, t *testing.T) {
+	t.Helper()
+	client, err := rpc.DialContext(ctx, n.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var list []*vectors.Block
+	for _, name := range n.course.names() {
+		height := hexutil.Uint64(n.counts[name][0])
+		var block, receipts json.RawMessage
+		if err := client.CallContext(ctx, &block, "eth_getBlockByNumber", height, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.CallContext(ctx, &receipts, "eth_getBlockReceipts", height); err != nil {
+			t.Fatal(err)
+		}
+		b, err := vectors.ReadFields(cmp.Or(name, "before"), block, receipts)
+		if err != nil {
+			t.Errorf("block %d: %v", height, err)
+			continue
+		}
+		list = append(list, b)
+	}
+	if *recordUpgrades == "" || t.Failed() {
+		return
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(fmt.Sprintf("%s-%s.json", *recordUpgrades, n.course.name), append(text, '\n'), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

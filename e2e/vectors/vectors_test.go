@@ -78,3 +78,8 @@ func TestRulesFile(t *testing.T) {
 	t.Parallel()
 	file(t, MakeRules, "platform", "rules", "testdata", "avalanchego.json")
 }
+
+func TestFieldsFile(t *testing.T) {
+	t.Parallel()
+	file(t, MakeFields, "evm", "consensus", "testdata", "fields.json")
+}
