@@ -17,7 +17,7 @@ import (
 // committed.
 func TestCommitAhead(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 91, Txs: 12}).Blocks(80)
+	blocks := indextest.New(indextest.Config{Seed: 91, Txs: 5}).Blocks(80)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 30)
 	for seed := range uint64(4) {

@@ -89,7 +89,7 @@ func TestBelow(t *testing.T) {
 // of a block that a crash has left half written.
 func TestBelowLists(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 82, Txs: 6}).Blocks(90)
+	blocks := indextest.New(indextest.Config{Seed: 82, Txs: 4}).Blocks(90)
 	c := begun(t, blocks, 60)
 	for _, low := range []int{60, 59, 31, 30, 1, 0} {
 		if first := int(c.Begin().Lists); low < first {

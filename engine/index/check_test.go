@@ -27,7 +27,7 @@ func check(t *testing.T, c *Chain, from Blocks) (list []string) {
 // nothing else; a rebuild of the tables that it names makes them good.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 61, Txs: 6}).Blocks(90)
+	blocks := indextest.New(indextest.Config{Seed: 61, Txs: 4}).Blocks(90)
 	c := openChain(t, Options{})
 	commit(t, c, blocks, 30)
 	a := &archive{blocks: blocks}

@@ -11,7 +11,7 @@ import (
 // blocks take, and nothing at all if it is told not to.
 func TestCommitAfter(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 3, Txs: 40}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 3, Txs: 12}).Blocks(60)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:1], 1)
 	empty := digest(t, c)

@@ -186,7 +186,7 @@ func TestHoldersOracle(t *testing.T) {
 func TestHoldersPinned(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 18))
-	blocks := largeAmounts(indextest.New(indextest.Config{Seed: 21, Txs: 9, Full: true}).Blocks(240), rnd)
+	blocks := largeAmounts(indextest.New(indextest.Config{Seed: 21, Txs: 6, Full: true}).Blocks(240), rnd)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:100], 10)
 	after := holdingsAfter(blocks)

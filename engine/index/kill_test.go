@@ -25,7 +25,7 @@ const killDir = "QUORATE_TEST_REBUILD_DIR"
 var killBlocks = torture.Pick(80, 120)
 
 func killChain() []*evm.Block {
-	return indextest.New(indextest.Config{Seed: 71, Txs: 8}).Blocks(killBlocks)
+	return indextest.New(indextest.Config{Seed: 71, Txs: torture.Pick(4, 8)}).Blocks(killBlocks)
 }
 
 // openKilled opens a database as a server does.
@@ -36,7 +36,7 @@ func openKilled(dir string) (*store.DB, *Chain, error) {
 	}
 	c, err := Open(db, indextest.Self, Options{Wrapped: []evm.Address{indextest.Wrapped}})
 	if err == nil {
-		c.groupTxs, c.within = 30, uint64(killBlocks*5/8)
+		c.groupTxs, c.within = 15, uint64(killBlocks*5/8)
 	}
 	return db, c, err
 }

@@ -16,7 +16,7 @@ import (
 
 // years makes a chain with blocks about every 20 hours.
 func years(seed uint64, n int) []*evm.Block {
-	return indextest.New(indextest.Config{Seed: seed, Txs: 12, Step: 72_000_000}).Blocks(n)
+	return indextest.New(indextest.Config{Seed: seed, Txs: 6, Step: 72_000_000}).Blocks(n)
 }
 
 func digest(t *testing.T, c *Chain) [32]byte {
@@ -172,7 +172,7 @@ func TestRoll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.groupTxs = 640
+	c.groupTxs = 320
 	commit(t, c, blocks[230:250], 10)
 	if _, _, err := c.RollupState(); !errors.Is(err, ErrRollup) || err.Error() != "the metrics of the chain are not complete: they are made up to block 0 of 250" {
 		t.Errorf("state before the metrics are made: %v", err)
@@ -193,7 +193,7 @@ func TestRoll(t *testing.T) {
 	if c, err = Open(c.db, c.id, opts); err != nil {
 		t.Fatal(err)
 	}
-	c.groupTxs = 640
+	c.groupTxs = 320
 	steps := 0
 	if err := c.Roll(t.Context(), func(done, of uint64) {
 		if steps++; steps == 1 && done <= 160 {

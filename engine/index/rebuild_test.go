@@ -57,9 +57,9 @@ func rebuild(t *testing.T, c *Chain, from Blocks, list ...Table) {
 // old edition is left.
 func TestRebuildEach(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 41, Txs: 6}).Blocks(50)
+	blocks := indextest.New(indextest.Config{Seed: 41, Txs: 3}).Blocks(50)
 	c := openChain(t, Options{Remember: 30})
-	c.groupTxs = 40
+	c.groupTxs = 20
 	commit(t, c, blocks[:40], 9)
 	for _, table := range Tables() {
 		want, n, before := digest(t, c), countRows(t, c), c.places().of[table]
@@ -111,9 +111,9 @@ func TestRebuildMends(t *testing.T) {
 // that was opened before shows the same afterwards.
 func TestRebuildBeside(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 43, Txs: 6}).Blocks(270)
+	blocks := indextest.New(indextest.Config{Seed: 43, Txs: 3}).Blocks(270)
 	c := openChain(t, Options{Remember: 100})
-	c.groupTxs, c.within = 24, 60
+	c.groupTxs, c.within = 12, 60
 	commit(t, c, blocks[:150], 50)
 	old, o := at(t, c, nil), recompute(blocks, 149)
 	next := 150
@@ -172,10 +172,10 @@ func TestRebuildBeside(t *testing.T) {
 // they would take the processors that the rebuild leaves them, for as long as it lasts.
 func TestRebuildRests(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 47, Txs: 6}).Blocks(120)
+	blocks := indextest.New(indextest.Config{Seed: 47, Txs: 3}).Blocks(120)
 	s := spare.New(1)
 	c := openChain(t, Options{Remember: 100, Spare: s})
-	c.groupTxs, c.within = 24, 10
+	c.groupTxs, c.within = 12, 10
 	commit(t, c, blocks, 50)
 	o := recompute(blocks, 119)
 	ctx, stop := context.WithCancel(t.Context())
@@ -237,7 +237,7 @@ func TestRebuildRests(t *testing.T) {
 // those of a fresh one.
 func TestRebuildOld(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 44, Txs: 6}).Blocks(70)
+	blocks := indextest.New(indextest.Config{Seed: 44, Txs: 3}).Blocks(70)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:50], 9)
 	old := withoutEditions(t, c)
@@ -270,7 +270,7 @@ var errStopped = errors.New("stopped")
 // was opened again and has further blocks.
 func TestRebuildGoesOn(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 45, Txs: 8}).Blocks(240)
+	blocks := indextest.New(indextest.Config{Seed: 45, Txs: 4}).Blocks(240)
 	c := openChain(t, Options{Remember: 50})
 	commit(t, c, blocks[:140], 50)
 	rnd := rand.New(rand.NewPCG(45, 1))
@@ -278,7 +278,7 @@ func TestRebuildGoesOn(t *testing.T) {
 	a := &archive{blocks: blocks}
 	next, ends := 140, 0
 	for {
-		c.groupTxs, c.within = 30, 60
+		c.groupTxs, c.within = 15, 60
 		stop := read + 1 + rnd.IntN(90)
 		a.before = func(uint64) error {
 			if read++; read >= stop {
@@ -316,9 +316,9 @@ func TestRebuildGoesOn(t *testing.T) {
 // nothing of it.
 func TestRebuildOthers(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 46, Txs: 8}).Blocks(100)
+	blocks := indextest.New(indextest.Config{Seed: 46, Txs: 4}).Blocks(100)
 	c := openChain(t, Options{})
-	c.groupTxs = 30
+	c.groupTxs = 15
 	commit(t, c, blocks, 50)
 	want, n := digest(t, c), countRows(t, c)
 	a := &archive{blocks: blocks, before: func(n uint64) error {

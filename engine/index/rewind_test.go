@@ -74,7 +74,7 @@ func mustBeBelow(t *testing.T, v *View, table Table) {
 // A rewind that ended half way goes on when it is called again.
 func TestRewindGoesOn(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 82, Txs: 8, Full: true}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 82, Txs: 4, Full: true}).Blocks(60)
 	c := openChain(t, Options{})
 	wrong := fork(blocks, 31)
 	commit(t, c, wrong, 20)
