@@ -83,6 +83,7 @@ func awaitHealth(t *testing.T, base string, status int) healthReport {
 // TestNodeHealth: health turns red when the followed node goes away and green
 // when it is back, and says what is wrong.
 func TestNodeHealth(t *testing.T) {
+	campaign(t)
 	port := uint64(0) // any at first, then the same again
 	start := func() func() {
 		var d *devnet.Devnet

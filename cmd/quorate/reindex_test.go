@@ -127,7 +127,7 @@ func TestReindex(t *testing.T) {
 func TestReindexTables(t *testing.T) {
 	t.Parallel()
 	dir, id := t.TempDir(), chain.ID{5}
-	blocks := indextest.New(indextest.Config{Seed: 7, Txs: 5}).Blocks(100)
+	blocks := indextest.New(indextest.Config{Seed: 7, Txs: 6}).Blocks(70)
 	command := func(want int, args ...string) (out, errs string) {
 		t.Helper()
 		var o, e bytes.Buffer
@@ -164,7 +164,7 @@ func TestReindexTables(t *testing.T) {
 		t.Error(out)
 	}
 	if out, _ := command(exitDone, "reindex", "failed-transactions", "token-balances", "--chain", id.String()); out !=
-		"chain "+id.String()+": made again from 100 blocks: failed-transactions, token-balances\n" {
+		"chain "+id.String()+": made again from 70 blocks: failed-transactions, token-balances\n" {
 		t.Error(out)
 	}
 	if out, _ := command(exitDone, "check"); !strings.HasSuffix(out, " 0 differ\n") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holiman/uint256"
 
@@ -22,7 +23,7 @@ func openDB(t testing.TB, dir string) *store.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
+		if err := db.CloseWithin(time.Minute); err != nil { // however busy the machine
 			t.Error(err)
 		}
 	})
