@@ -36,7 +36,7 @@ var busy = world{blocks: 50, txs: 200, every: 500 * time.Millisecond}
 // history is how many blocks it has already where memory has to be flat. The larger a
 // database is the more of the time it compacts, which takes memory: most so in the first
 // hour of one that begins empty.
-const history = 3000
+const history = 10_000
 
 // sample is what the server holds at a time, in bytes.
 type sample struct {
