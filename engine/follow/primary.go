@@ -44,6 +44,8 @@ type PrimaryRows interface {
 	Remake(ctx context.Context, from primary.Blocks, progress func(done, of uint64)) error
 	// Deepen does so with the blocks from a height below the first one on.
 	Deepen(ctx context.Context, from primary.Blocks, first uint64, progress func(done, of uint64)) error
+	// GiveUp removes what an ended Deepen has left that is not gone on with.
+	GiveUp(ctx context.Context) error
 	// Complete adds to rows what headers say that came late, and calls then.
 	Complete(ctx context.Context, blocks []*primary.Block, then func() error) error
 }

@@ -67,10 +67,11 @@ type memoryRows struct {
 	fail     error
 	grew     chan struct{} // has room for one, as the next
 	deepened chan struct{}
+	gaveUp   chan struct{}
 }
 
 func newRows() *memoryRows {
-	return &memoryRows{grew: make(chan struct{}, 1), deepened: make(chan struct{}, 1)}
+	return &memoryRows{grew: make(chan struct{}, 1), deepened: make(chan struct{}, 1), gaveUp: make(chan struct{}, 1)}
 }
 
 func (m *memoryRows) Cursor() (head chain.Head, ok bool) {
@@ -118,6 +119,14 @@ func (m *memoryRows) Remake(ctx context.Context, from primary.Blocks, progress f
 	m.stale = true
 	m.mu.Unlock()
 	return m.Rebuild(ctx, from, progress)
+}
+
+func (m *memoryRows) GiveUp(context.Context) error {
+	select {
+	case m.gaveUp <- struct{}{}:
+	default:
+	}
+	return nil
 }
 
 func (m *memoryRows) Deepen(ctx context.Context, from primary.Blocks, first uint64, _ func(done, of uint64)) error {
@@ -335,6 +344,12 @@ func TestPrimaryOlder(t *testing.T) {
 				case <-rows.deepened:
 				case <-time.After(time.Minute):
 					t.Fatalf("no older blocks: %v", p.keeper.Work())
+				}
+			} else if len(kept) > 0 {
+				select {
+				case <-rows.gaveUp:
+				case <-time.After(time.Minute):
+					t.Fatal("what was half made for older blocks stays")
 				}
 			}
 			rows.mu.Lock()

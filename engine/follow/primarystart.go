@@ -95,10 +95,10 @@ func (p *Primary) fetchOlder(cfg ingest.Config[*primary.Block]) error {
 		first, _, ok := k.sink.archive.First()
 		switch {
 		case !ok || begun <= o.down:
-			return nil
+			return p.giveUp(ctx)
 		case first > o.down && k.sink.archive.Keep() != (archive.Keep{}):
 			p.log.Warn("older blocks are not fetched: the archive keeps only the newest ones", "first", first, "wanted", o.down)
-			return nil
+			return p.giveUp(ctx)
 		}
 		p.log.Info("older blocks are fetched, downwards; the index is made again when all of them are there", "first", first, "down to", o.down)
 		if !o.Run(ctx) {
@@ -108,4 +108,12 @@ func (p *Primary) fetchOlder(cfg ingest.Config[*primary.Block]) error {
 		k.reached()
 		return nil
 	})
+}
+
+// giveUp removes rows that were half made for older blocks, which are not wanted any more.
+func (p *Primary) giveUp(ctx context.Context) error {
+	if p.rows != nil {
+		p.keeper.retry(ctx, "rows that were half made for older blocks are not removed yet", func(error) {}, func() error { return p.rows.GiveUp(ctx) })
+	}
+	return nil
 }

@@ -271,3 +271,44 @@ func TestDeepen(t *testing.T) {
 		t.Errorf("begins at %d, or another digest", first)
 	}
 }
+
+// The rows of a Deepen that was given up go; those of a Remake that was ended stay, for it
+// goes on with them.
+func TestGiveUp(t *testing.T) {
+	t.Parallel()
+	list := blocks(1, 1300)
+	c := openTally(t, openDB(t, t.TempDir()), 1)
+	if err := c.GiveUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, list[100:1200])
+	want := digest(t, c)
+	half := func(first uint64) (rows int) {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		if err := c.Deepen(ctx, inArchive(list), first, func(uint64, uint64) { stop() }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		if err := c.GiveUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		edition := c.Space().Edition
+		c.at.Load().space.Edition++
+		for table := byte(store.PrimaryCursor); table < store.PrimaryEnd; table++ {
+			if table != store.PrimaryEditions {
+				rows += count(t, c, table)
+			}
+		}
+		c.at.Load().space.Edition = edition
+		return rows
+	}
+	if n := half(51); n != 0 {
+		t.Errorf("%d rows of what was given up", n)
+	}
+	if n := half(101); n == 0 {
+		t.Error("the rows that were half made again are gone")
+	}
+	if digest(t, c) != want {
+		t.Error("the rows that are served are others")
+	}
+}

@@ -16,7 +16,8 @@ import (
 func (c *Chain) Complete(ctx context.Context, blocks []*Block, then func() error) error {
 	c.rebuilding.Lock()
 	defer c.rebuilding.Unlock()
-	if err := c.dropUnfinished(ctx); err != nil {
+	// They would be continued, and those that are made already lack the headers.
+	if err := c.dropUnfinished(ctx, nil); err != nil {
 		return fmt.Errorf("complete blocks of the primary network: %w", err)
 	}
 	if err := c.complete(ctx, blocks); err != nil {
@@ -25,9 +26,25 @@ func (c *Chain) Complete(ctx context.Context, blocks []*Block, then func() error
 	return then()
 }
 
-// dropUnfinished removes rows that an ended call was making again: they would be
-// continued, and those that are made already lack the headers.
-func (c *Chain) dropUnfinished(ctx context.Context) error {
+// GiveUp removes rows that an ended call was making and that no further one will go on
+// with: those of a [Chain.Deepen] to a block where the rows are not to begin any more,
+// and of a [Chain.Check].
+func (c *Chain) GiveUp(ctx context.Context) error {
+	c.rebuilding.Lock()
+	defer c.rebuilding.Unlock()
+	at := c.at.Load()
+	if at.cursor == nil {
+		return nil
+	}
+	if err := c.dropUnfinished(ctx, c.buildRow(Space{Edition: at.space.Edition + 1}, buildRows, at.cursor.first)); err != nil {
+		return fmt.Errorf("remove half-made rows of the primary network: %w", err)
+	}
+	return nil
+}
+
+// dropUnfinished removes rows that an ended call was making again, but for those that a
+// row of the build codec says.
+func (c *Chain) dropUnfinished(ctx context.Context, but []byte) error {
 	at := c.at.Load()
 	if at.cursor == nil {
 		return nil
@@ -38,7 +55,7 @@ func (c *Chain) dropUnfinished(ctx context.Context) error {
 		return err
 	}
 	_, err = s.Get(c.buildKey(), func(have []byte) error {
-		clean = bytes.Equal(have, c.noBuild(at.space.Edition+1))
+		clean = bytes.Equal(have, but) || bytes.Equal(have, c.noBuild(at.space.Edition+1))
 		return nil
 	})
 	s.Close()
