@@ -72,9 +72,13 @@ type Config struct {
 	ReindexEvery time.Duration
 	// Fetches bounds the requests under way, PerCollection those for one contract, PerSite
 	// those to one site. Defaults 16, 4 and 2. SitePause is the time between two to one
-	// site. Default 200 ms. A gateway takes what is under way, four times as fast.
+	// site. Default 200 ms. A gateway takes its share, four times as fast.
 	Fetches, PerCollection, PerSite int
 	SitePause                       time.Duration
+	// Share bounds the requests to the gateway, and if there is one also those to all
+	// other sites together: each leaves some to the other. Default three quarters of
+	// Fetches.
+	Share int
 	// Timeout bounds a fetch, MaxBytes a document. Defaults 20 s and 256 KiB.
 	Timeout  time.Duration
 	MaxBytes int64
@@ -140,8 +144,9 @@ func (c *Config) fill() (err error) {
 	c.Refresh, c.Most = cmp.Or(c.Refresh, 7*24*time.Hour), cmp.Or(c.Most, 1_000_000)
 	c.Retry, c.ReindexEvery = cmp.Or(c.Retry, 10*time.Minute), cmp.Or(c.ReindexEvery, time.Hour)
 	c.Fetches, c.PerCollection, c.PerSite = cmp.Or(c.Fetches, 16), cmp.Or(c.PerCollection, 4), cmp.Or(c.PerSite, 2)
+	c.Share = cmp.Or(c.Share, max(1, c.Fetches*3/4))
 	c.SitePause, c.Timeout, c.MaxBytes = cmp.Or(c.SitePause, 200*time.Millisecond), cmp.Or(c.Timeout, 20*time.Second), cmp.Or(c.MaxBytes, 256<<10)
-	if min(c.Most, c.Fetches, c.PerCollection, c.PerSite) < 1 || c.MaxBytes < 1 || min(c.Refresh, c.Retry, c.ReindexEvery, c.SitePause, c.Timeout) < 0 {
+	if min(c.Most, c.Fetches, c.PerCollection, c.PerSite, c.Share) < 1 || c.MaxBytes < 1 || min(c.Refresh, c.Retry, c.ReindexEvery, c.SitePause, c.Timeout) < 0 {
 		return errors.New("nftmeta: bounds must be positive")
 	}
 	if c.Room == nil {

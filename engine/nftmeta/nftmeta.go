@@ -101,11 +101,11 @@ func New(cfg Config) (*Metadata, error) {
 		cfg: cfg, log: cfg.Logger, hints: actor.NewMailbox[hint](maxHints, actor.Shed), stats: newStats(cfg.Metrics),
 		queue: queue{known: map[contract]*collection{}}, flying: map[key]bool{}, done: make(chan landed, cfg.Fetches),
 	}
-	m.sites = sites{&m.cfg, map[string]*siteState{}}
+	m.sites = sites{cfg: &m.cfg, known: map[string]*siteState{}}
 	m.web = outbound.New(cfg.rules())
 	if cfg.ipfs != nil {
 		r := cfg.rules() // for where it redirects to
-		r.Trusted, r.PerHost = cfg.ipfs, cfg.Fetches
+		r.Trusted, r.PerHost = cfg.ipfs, cfg.Share
 		m.ipfs = outbound.New(r)
 	}
 	var errs [2]error
@@ -186,7 +186,8 @@ func (m *Metadata) recall(ctx context.Context) error {
 	}
 	m.count.Store(int64(n))
 	m.queue, m.pass = queue{known: map[contract]*collection{}}, pass{}
-	m.sites.known, m.flying, m.done = map[string]*siteState{}, map[key]bool{}, make(chan landed, m.cfg.Fetches)
+	m.sites = sites{cfg: &m.cfg, known: map[string]*siteState{}}
+	m.flying, m.done = map[key]bool{}, make(chan landed, m.cfg.Fetches)
 	m.mu.Lock()
 	m.asked, m.begun = asked, map[key]time.Time{}
 	m.mu.Unlock()

@@ -22,11 +22,15 @@ type siteState struct {
 type sites struct {
 	cfg   *Config
 	known map[string]*siteState
+	web   int // requests under way but those to the gateway
 }
 
 // wait returns how long a site may not be asked, 0 if it may be now. One that is being
 // asked as much as it may returns a moment.
 func (s *sites) wait(p *place, now time.Time) time.Duration {
+	if !p.gateway && s.cfg.ipfs != nil && s.web >= s.cfg.Share {
+		return time.Millisecond
+	}
 	k := s.known[p.site]
 	if k == nil {
 		if len(s.known) >= maxSites {
@@ -48,7 +52,7 @@ func (s *sites) wait(p *place, now time.Time) time.Duration {
 
 func (s *sites) most(p *place) int {
 	if p.gateway {
-		return s.cfg.Fetches
+		return s.cfg.Share
 	}
 	return s.cfg.PerSite
 }
@@ -70,6 +74,9 @@ func (s *sites) begin(p *place, now time.Time) {
 		s.known[p.site] = k
 	}
 	k.flying++
+	if !p.gateway {
+		s.web++
+	}
 	pause := s.cfg.SitePause
 	if p.gateway {
 		pause /= gatewayFaster
@@ -79,6 +86,9 @@ func (s *sites) begin(p *place, now time.Time) {
 
 // end notes what came of it.
 func (s *sites) end(p *place, a *answer, now time.Time) {
+	if !p.gateway {
+		s.web--
+	}
 	k := s.known[p.site]
 	if k == nil {
 		return
