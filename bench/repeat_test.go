@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -123,6 +124,11 @@ func dialUntil(t testing.TB, serve func(net.Listener) error, stop func()) (_ *re
 			t.Error(err)
 		}
 	}
+}
+
+// accept has the requests say that answers may be packed.
+func (s *repeats) accept(encoding string) {
+	s.request = bytes.Replace(s.request, []byte("\r\n"), []byte("\r\nAccept-Encoding: "+encoding+"\r\n"), 1)
 }
 
 // ask sends count requests over all connections together, depth at a time on

@@ -10,7 +10,7 @@ import (
 // does beside it is the processor's alone. How the two compare depends on the machine and
 // on how it schedules: where system calls and wake-ups cost half, the same work of ours is
 // twice the share of an exchange. So what a limit leaves above an exchange is in units of
-// what an exchange costs at the time.
+// what an exchange costs at the time. Limits that are kept without that are firm.
 
 const (
 	// ofBare ends the names of figures that stand against the bare HTTP server.
@@ -56,7 +56,7 @@ func newMachine(exchange float64) machine {
 // limit returns what a figure may be here.
 func (m machine) limit(f figure, base float64) float64 {
 	limit := f.kind.limit(base)
-	if strings.HasSuffix(f.name, ofBare) && limit > 1 {
+	if strings.HasSuffix(f.name, ofBare) && limit > 1 && !f.kind.firm {
 		limit = 1 + (limit-1)*m.scale
 	}
 	return limit
@@ -77,6 +77,9 @@ func TestMachine(t *testing.T) {
 		{exchangeThere / 2, "page of 100 / of 10", 1.2, 1.4},
 	} {
 		f := figure{name: c.name, kind: timeRatio.atMost(1.4)}
+		if firm := f.kind.everywhere(); firm.limit(c.base) != newMachine(c.exchange).limit(figure{name: c.name, kind: firm}, c.base) {
+			t.Errorf("%s, %v there, at %v: a firm limit is loosened", c.name, c.base, c.exchange)
+		}
 		if got := newMachine(c.exchange).limit(f, c.base); got < c.limit-1e-9 || got > c.limit+1e-9 {
 			t.Errorf("%s, %v there, at %v: %v, want %v", c.name, c.base, c.exchange, got, c.limit)
 		}
