@@ -52,7 +52,8 @@ torture: ## all tests with the long campaigns whole, servers under load for SOAK
 
 e2e: build ## campaigns against whole servers; tests against a real Avalanche network, official clients and a browser
 	e2e/tools.sh
-	go test -vet=off -count=1 -timeout 15m ./cmd/quorate
+	@# With -trimpath most of it is compiled already.
+	go test -trimpath -vet=off -count=1 -timeout 15m ./cmd/quorate
 	@# Everything is compiled first; then one package after the other, so that progress shows.
 	cd e2e && go vet ./... && go test -v -p 1 -count=1 -timeout 25m ./...
 
