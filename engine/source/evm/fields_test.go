@@ -105,3 +105,34 @@ func TestHeaderFields(t *testing.T) {
 		}
 	}
 }
+
+// TestExtDataBytes: each byte of a block's ExtData that is another one, or not there, or
+// there twice, is refused: the header covers all of them, whatever they say.
+func TestExtDataBytes(t *testing.T) {
+	t.Parallel()
+	m := variety(newMade(evm.Hash{3}, 7).header)
+	block, receipts := m.json()
+	honest := m.block.ExtData
+	if len(honest) < 300 {
+		t.Fatalf("ExtData of %d bytes", len(honest))
+	}
+	must(decodeBoth(lie{"", block, receipts}, 7, strict()))
+	said := hexData(honest)
+	refuse := func(what string, at int, other []byte) {
+		t.Helper()
+		l := lie{block: []byte(strings.Replace(string(block), said, hexData(other), 1)), receipts: receipts}
+		if got, err := decodeBoth(l, 7, strict()); err == nil {
+			t.Errorf("byte %d %s: believed: %+v", at, what, got.Atomic)
+		}
+	}
+	for i := range honest {
+		for bit := range 8 {
+			other := slices.Clone(honest)
+			other[i] ^= 1 << bit
+			refuse("changed", i, other)
+		}
+		refuse("left out", i, slices.Delete(slices.Clone(honest), i, i+1))
+		refuse("twice", i, slices.Insert(slices.Clone(honest), i, honest[i]))
+		refuse("cut", i, honest[:i])
+	}
+}
