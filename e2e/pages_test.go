@@ -72,7 +72,6 @@ func (f *pageFacts) found(t *testing.T, s *server) []string {
 	var messages struct {
 		Messages []struct {
 			MessageID, Status string
-			SourceEVMChainID  string
 			SourceTransaction struct{ TxHash string }
 		}
 	}
