@@ -92,15 +92,25 @@ func (f *pageFacts) found(t *testing.T, s *server) []string {
 	var txs struct {
 		Transactions []struct {
 			TxHash       string
-			EmittedUtxos []struct{ Asset struct{ AssetID string } }
+			EmittedUtxos []struct {
+				Asset struct{ AssetID, Symbol string }
+			}
 		}
 	}
-	s.read(t, "/v1/networks/fuji/blockchains/x-chain/transactions?pageSize=1", &txs)
-	if len(nfts.Tokens) == 0 || len(vertices.Vertices) == 0 || len(txs.Transactions) == 0 || len(txs.Transactions[0].EmittedUtxos) == 0 {
-		t.Fatalf("%d NFTs, %d vertices, transactions %+v", len(nfts.Tokens), len(vertices.Vertices), txs.Transactions)
+	s.read(t, "/v1/networks/fuji/blockchains/x-chain/transactions?pageSize=100", &txs)
+	asset := ""
+	for _, tx := range txs.Transactions {
+		for _, u := range tx.EmittedUtxos {
+			if u.Asset.Symbol != "AVAX" {
+				asset = u.Asset.AssetID
+			}
+		}
+	}
+	if len(nfts.Tokens) == 0 || len(vertices.Vertices) == 0 || asset == "" {
+		t.Fatalf("%d NFTs, %d vertices, %d transactions of the X-Chain, asset %q", len(nfts.Tokens), len(vertices.Vertices), len(txs.Transactions), asset)
 	}
 	list = append(list, "/chain/"+f.ChainID+"/nft/"+f.NFTContract+"/"+nfts.Tokens[0].TokenID, "/primary/vertex/"+vertices.Vertices[0].VertexHash,
-		"/primary/asset/"+txs.Transactions[0].EmittedUtxos[0].Asset.AssetID, "/primary/x/tx/"+txs.Transactions[0].TxHash)
+		"/primary/asset/"+asset, "/primary/x/tx/"+txs.Transactions[0].TxHash)
 	for _, chain := range []string{"p", "c"} {
 		s.read(t, "/v1/networks/fuji/blockchains/"+chain+"-chain/transactions?pageSize=1", &txs)
 		list = append(list, "/primary/"+chain+"/tx/"+txs.Transactions[0].TxHash)
@@ -115,7 +125,8 @@ func (f *pageFacts) found(t *testing.T, s *server) []string {
 		t.Fatal(err)
 	}
 	id := sha256.Sum256(raw)
-	return append(list, "/signatures/0x"+hex.EncodeToString(id[:]))
+	// The first, since the last messages alone are remembered.
+	return append([]string{"/signatures/0x" + hex.EncodeToString(id[:]), "/search?q=quo"}, list...)
 }
 
 // read decodes an answer of the API.
@@ -167,7 +178,7 @@ func servePages(t *testing.T) (*server, *pageFacts) {
 func TestPages(t *testing.T) {
 	program, browser := installSDKs(t), findBrowser(t)
 	s, f := servePages(t)
-	paths := append(f.paths(), f.found(t, s)...)
+	paths := append(f.found(t, s), f.paths()...)
 	judgePages(t, program, browser, s.URL, paths, map[string]string{"/": "#blocks", "/chain/" + f.ChainID: "main", "/signatures": "#rates"})
 }
 

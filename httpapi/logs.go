@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/evm"
+	"quorate/engine/index"
 	"quorate/httpapi/ui"
 )
 
@@ -42,6 +43,38 @@ func (a inProcess) Logs(chainID, block, tx string) ([]ui.Log, error) {
 		out[i] = ui.Log{Index: l.Index, Address: l.Address.String(), Data: "0x" + hex.EncodeToString(l.Data)}
 		for _, t := range l.Topics {
 			out[i].Topics = append(out[i].Topics, t.String())
+		}
+	}
+	return out, nil
+}
+
+// TokenFinder is a [Chain] that finds tokens by their names.
+type TokenFinder interface {
+	// FindTokens returns tokens whose names or symbols begin with a text, and at most
+	// limit of them.
+	FindTokens(text string, limit int) ([]index.NamedToken, error)
+}
+
+// Tokens implements [ui.Config.Tokens].
+func (a inProcess) Tokens(chainID, text string, limit int) ([]ui.FoundToken, error) {
+	if a.s.cfg.Chains == nil {
+		return nil, nil
+	}
+	c, _ := a.s.cfg.Chains.Chain(chainID)
+	finder, ok := c.(TokenFinder)
+	if !ok {
+		return nil, nil
+	}
+	list, err := finder.FindTokens(text, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ui.FoundToken, len(list))
+	for i := range list {
+		t := &list[i]
+		out[i] = ui.FoundToken{
+			Address: t.Token.String(), Name: t.Name, Symbol: t.Symbol,
+			Collection: t.Kind == index.ERC721 || t.Kind == index.ERC1155,
 		}
 	}
 	return out, nil

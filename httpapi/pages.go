@@ -44,6 +44,9 @@ func (s *Server) newPages() (*pages, error) {
 	if cfg.Logs == nil {
 		cfg.Logs = inProcess{s}.Logs
 	}
+	if cfg.Tokens == nil {
+		cfg.Tokens = inProcess{s}.Tokens
+	}
 	if s.cfg.Limits.HasKeys() {
 		cfg.KeyKnown = s.cfg.Limits.Knows
 	}

@@ -17,6 +17,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/follow"
+	"quorate/engine/index"
 	"quorate/httpapi"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -174,6 +175,11 @@ func (c *evmChain) Cursor() (uint64, evm.Hash, bool) { return c.Index().Cursor()
 
 // TokenVersion implements [httpapi.Chain].
 func (c *evmChain) TokenVersion() uint64 { return c.Index().TokenVersion() }
+
+// FindTokens implements [httpapi.TokenFinder].
+func (c *evmChain) FindTokens(text string, limit int) ([]index.NamedToken, error) {
+	return c.Index().FindTokens(text, limit)
+}
 
 // NodeBalance implements [httpapi.Chain].
 func (c *evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {

@@ -66,8 +66,9 @@ type Chain struct {
 	last         atomic.Pointer[cursor] // nil while the chain is empty; see setLast
 	changed      actor.Signal           // of last
 	tokenVersion atomic.Uint64
-	known        tokenSet // of whose contracts something is known
-	asked        tokenSet // of which a contract said a balance
+	named        atomic.Bool // all tokens are found by their names
+	known        tokenSet    // of whose contracts something is known
+	asked        tokenSet    // of which a contract said a balance
 	uneven       atomic.Pointer[unevenTokens]
 
 	commit sync.Mutex // guards what follows, and the order of commits
@@ -105,7 +106,7 @@ func Open(db *store.DB, id chain.ID, opts Options) (*Chain, error) {
 	}
 	c := &Chain{db: db, id: id, ordinal: ordinal, opts: opts, wrapped: map[evm.Address]bool{}, groupTxs: rebuildTxs, within: switchWithin}
 	c.rowsMax, c.bytesMax, c.overhead = db.Limits()
-	if err := errors.Join(c.loadCursor(), c.loadTokens(), c.loadAsked()); err != nil {
+	if err := errors.Join(c.loadCursor(), c.loadTokens(), c.loadNames(), c.loadAsked()); err != nil {
 		return nil, err
 	}
 	if err := c.keepWrapped(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/holiman/uint256"
@@ -24,10 +25,18 @@ func (c *Chain) PutTokens(ctx context.Context, tokens map[evm.Address]TokenMeta)
 	for a, t := range tokens {
 		c.known.add(&a) // before it can be read
 		r.put(c.meta().key(store.TableTokenMeta).addr(&a), appendToken(nil, &t))
+		c.putNames(&r, &a, &t)
 	}
-	err := c.putMeta(ctx, r.list)
+	gone, err := c.oldNames(tokens)
+	if err != nil {
+		return err
+	}
+	err = c.putMeta(ctx, r.list)
 	c.tokenVersion.Add(1) // also after an error, which leaves open what is written
-	return err
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.markNamed(), c.dropRows(ctx, gone))
 }
 
 // TokenVersion changes when what contracts say of themselves does: what was read

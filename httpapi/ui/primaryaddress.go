@@ -170,18 +170,9 @@ type primaryAsset struct {
 func (n *primaryNet) asset(v *primaryView) error {
 	var a primaryAsset
 	id := n.r.Param("assetId")
-	if err := n.get(n.onChain("x", "assets", id), &a); err != nil {
+	var unknown *Error
+	if err := n.get(n.onChain("x", "assets", id), &a); err != nil && (!errors.As(err, &unknown) || unknown.Status != http.StatusNotFound) {
 		return err
-	}
-	v.Title, v.ID = "Asset "+textCell(a.Name).Text, string(a.AssetID)
-	p := part{Title: "Asset"}
-	p.add("Name", textCell(a.Name))
-	p.add("Symbol", textCell(a.Symbol))
-	p.add("Kind", textCell(map[string]string{"secp256k1": "fungible", "nft": "NFT"}[a.Type]))
-	p.add("Digits behind the point", cell{Text: number(a.Denomination)})
-	p.add("Amount", textCell(map[string]string{"fixed": "fixed", "variable": "more can be minted"}[a.Cap]))
-	if a.CreatedAtTimestamp.unix() {
-		p.add("Made", timeCell(a.CreatedAtTimestamp))
 	}
 	txs := part{ID: "page", Title: "Transactions", Heads: heads("Transaction", "Type", "Time", "Block", "#Amount", "Of"), Empty: "There is none."}
 	var page struct {
@@ -192,6 +183,24 @@ func (n *primaryNet) asset(v *primaryView) error {
 		if err := txs.absent(err); err != nil {
 			return err
 		}
+	}
+	p := part{Title: "Asset"}
+	switch {
+	case unknown == nil:
+		v.Title, v.ID = "Asset "+textCell(a.Name).Text, string(a.AssetID)
+		p.add("Name", textCell(a.Name))
+		p.add("Symbol", textCell(a.Symbol))
+		p.add("Kind", textCell(map[string]string{"secp256k1": "fungible", "nft": "NFT"}[a.Type]))
+		p.add("Digits behind the point", cell{Text: number(a.Denomination)})
+		p.add("Amount", textCell(map[string]string{"fixed": "fixed", "variable": "more can be minted"}[a.Cap]))
+		if a.CreatedAtTimestamp.unix() {
+			p.add("Made", timeCell(a.CreatedAtTimestamp))
+		}
+	case len(page.Transactions) == 0:
+		return unknown
+	default: // AVAX is one
+		v.Title, v.ID = "Asset", id
+		p.Note = "The transaction that made this asset is not known here: it belongs to the genesis, or is older than the index."
 	}
 	txs.Rows = n.txRows("x", page.Transactions)
 	n.paged(&txs, "page", page.NextPageToken)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+
+	"quorate/httpapi/ui/plain"
 )
 
 func (s *Site) searchPages() []Page {
@@ -57,7 +59,7 @@ func serveSearch(r *Request) error {
 		return r.Redirect(f.found.Hits[0].Path)
 	case 0:
 		return errorf(http.StatusNotFound, "nothing here is called %q. There can be searched for addresses, "+
-			"transactions, blocks by number or hash, interchain messages, nodes, subnets, blockchains and names of chains", q)
+			"transactions, blocks by number or hash, interchain messages, nodes, subnets, blockchains, names of chains, and names and symbols of tokens by how they begin", q)
 	}
 	return r.Render("search", "Search", &f.found)
 }
@@ -122,6 +124,9 @@ func (f *finder) names(q string) error {
 	if hexHash.MatchString(q) || idForm.MatchString(q) || wholeForm.MatchString(q) {
 		return nil
 	}
+	if err := f.tokens(q); err != nil {
+		return err
+	}
 	return f.onNetworks(func(n string) error {
 		var list struct {
 			Blockchains []struct{ BlockchainID, BlockchainName, SubnetID string }
@@ -133,6 +138,50 @@ func (f *finder) names(q string) error {
 			if strings.Contains(strings.ToLower(b.BlockchainName), strings.ToLower(q)) {
 				f.hit("Blockchain", b.BlockchainName, n, at(n, "/primary/subnet", b.SubnetID))
 			}
+		}
+		return nil
+	})
+}
+
+// FoundToken is a token that was found by its name. Name and symbol are texts of
+// strangers.
+type FoundToken struct {
+	Address, Name, Symbol string
+	Collection            bool // of NFTs
+}
+
+const (
+	// maxTokens bounds the tokens that are found on a chain, tokenUnits is what it costs to
+	// look for them.
+	maxTokens  = 10
+	tokenUnits = 20
+	// maxName bounds what is shown of a name.
+	maxName = 60
+)
+
+// tokens looks for tokens by the beginnings of their names and symbols. Anyone can call a
+// token as he likes, so the list shows their addresses.
+func (f *finder) tokens(q string) error {
+	if f.r.site.cfg.Tokens == nil {
+		return nil
+	}
+	return f.onChains(func(c *listedChain) error {
+		if f.r.pay(tokenUnits); f.r.poor {
+			return nil
+		}
+		list, err := f.r.site.cfg.Tokens(string(c.ChainID), q, maxTokens)
+		if err != nil {
+			return err
+		}
+		for _, t := range list {
+			kind, page, name := "Token", "token", plain.Text(t.Name, maxName)
+			if t.Collection {
+				kind, page = "Collection", "nft"
+			}
+			if t.Symbol != "" {
+				name += " (" + plain.Text(t.Symbol, maxName) + ")"
+			}
+			f.hit(kind, strings.TrimSpace(name), short(t.Address)+" on "+c.ChainName, join("/chain", string(c.ChainID), page, t.Address))
 		}
 		return nil
 	})

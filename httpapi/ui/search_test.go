@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -88,4 +89,40 @@ func TestSearchFindsMoreOrNothing(t *testing.T) {
 	if out := visit(t, s, "/search?q="+strings.Repeat("x", maxSearch+1), false); out.Status != 400 {
 		t.Errorf("too long: %d", out.Status)
 	}
+}
+
+// TestSearchTokens: tokens are found by name on each chain, at a price, and hostile names
+// are text.
+func TestSearchTokens(t *testing.T) {
+	t.Parallel()
+	api := fakeAPI{"/v1/chains": `{"chains":[{"chainId":"1","chainName":"One"},{"chainId":"2","chainName":"Two"}]}`}
+	var asked []string
+	s := newSite(t, Config{API: api, Tokens: func(chain, text string, limit int) ([]FoundToken, error) {
+		asked = append(asked, chain+" "+text)
+		if chain == "2" {
+			return nil, nil
+		}
+		return []FoundToken{{Address: coinsOf, Name: "USD Coin", Symbol: "USDC"}, {Address: apesOf, Name: hostile, Collection: true}}, nil
+	}})
+	text := page(t, visit(t, s, "/search?q=usd", false), 200, "USD Coin (USDC)", `href="/chain/1/token/`+coinsOf+`"`, `href="/chain/1/nft/`+apesOf+`"`, "on One", "&lt;script&gt;")
+	if strings.Contains(text, "<script>alert") || strings.Join(asked, ",") != "1 usd,2 usd" {
+		t.Errorf("asked for %q: %s", asked, text)
+	}
+	page(t, visit(t, s, "/search?q=12", false), 404)
+	charged := 0
+	visitAt(t, s, "/search?q=usd", Input{Charge: func(units int) (time.Duration, bool) { charged += units; return 0, true }})
+	if charged != 0 {
+		t.Errorf("a search on two chains costs %d units more", charged)
+	}
+}
+
+// TestAssetOfGenesis: an asset that no known transaction made has a page if transactions
+// move it: each amount of AVAX leads there.
+func TestAssetOfGenesis(t *testing.T) {
+	t.Parallel()
+	const asset = "/v1/networks/fuji/blockchains/x-chain/assets/" + someID
+	api := fakeAPI{"/v1/networks/fuji/blockchains?pageSize=1": `{"blockchains":[]}`, asset + "/transactions?pageSize=25": `{"transactions":[{"txHash":"` + someID + `","txType":"BaseTx"}]}`}
+	page(t, visit(t, newSite(t, Config{API: api}), "/primary/asset/"+someID, false), 200, "belongs to the genesis", `/primary/x/tx/`+someID)
+	api[asset+"/transactions?pageSize=25"] = `{"transactions":[]}`
+	page(t, visit(t, newSite(t, Config{API: api}), "/primary/asset/"+someID, false), 404)
 }

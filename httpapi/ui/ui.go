@@ -64,6 +64,9 @@ type Config struct {
 	Operator Operator
 	// Logs returns the logs of a transaction of a block, or an [Error]; nil: nobody has them.
 	Logs func(chainID, block, tx string) ([]Log, error)
+	// Tokens returns tokens of a chain whose names or symbols begin with a text; nil: they
+	// are not found by name.
+	Tokens func(chainID, text string, limit int) ([]FoundToken, error)
 	// KeysRequired reports that clients without an API key see no data.
 	KeysRequired bool
 	// KeyKnown reports whether an API key is known; nil: there are none.

@@ -228,6 +228,15 @@ const (
 	//	value:    work codec of engine/tokens
 	TableTokenWork = 0x32
 
+	// TableTokenNames finds tokens by what TableTokenMeta has: by their names and by their
+	// symbols, in lower case and cut to 32 bytes. Readers look the token up, as a row may
+	// be of an older name. The row 0xff, which begins no text, says that all tokens are
+	// there; without it they are added when the chain is opened.
+	//
+	//	sort key: name or symbol | 0x00 | token, or 0xff
+	//	value:    none; of the row 0xff: u8 1
+	TableTokenNames = 0x3d
+
 	// TableEditions says where the rows of a chain's tables lie.
 	//
 	//	sort key: u8 row
