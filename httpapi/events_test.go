@@ -404,7 +404,7 @@ func TestEventSubscribers(t *testing.T) {
 	serve()
 	var last atomic.Uint64
 	last.Store(1 << 40)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(torture.Pick(5, 20))*time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
 	list := make([]*subscriber, n)

@@ -15,8 +15,8 @@
 // share a pause between requests, and a back-off when it fails or asks for one, and
 // those of others behind them in a collection do not wait. The gateway has three quarters
 // of the requests under way at most, and so have all other sites together: while one of
-// the two answers slowly the other goes on. What cannot be asked now is found again by the next pass over the index, which is all that a queue needs to
-// remember.
+// the two answers slowly the other goes on. What cannot be asked now is found again by the
+// next pass over the index, which is all that a queue needs to remember.
 //
 // # What is kept
 //
