@@ -79,7 +79,8 @@ func (h *primaryHistory) open(t testing.TB, db *store.DB) *primaryRows {
 	return r
 }
 
-// index makes the rows of the first blocks of each chain, or of all if share is 1.
+// index makes the rows of the first blocks of the P- and the X-Chain, or of all if share
+// is 1, and of all vertices.
 func (h *primaryHistory) index(t testing.TB, r *primaryRows, share float64) {
 	t.Helper()
 	commit := func(kind primary.Kind, to *primary.Chain, all []*made.Container) {
@@ -104,12 +105,10 @@ func (h *primaryHistory) index(t testing.TB, r *primaryRows, share float64) {
 			}
 		}
 	}
-	p := h.made.Platform()
+	p, x := h.made.Platform(), h.made.AVM()
 	commit(primary.PChain, r.platform.Chain, p[:int(float64(len(p))*share)])
-	if share == 1 {
-		commit(primary.XVertices, r.vertices, h.made.Vertices())
-		commit(primary.XChain, r.blocks, h.made.AVM())
-	}
+	commit(primary.XVertices, r.vertices, h.made.Vertices())
+	commit(primary.XChain, r.blocks, x[:int(float64(len(x))*share)])
 }
 
 // primaryRows serves rows as the primary network of the test network; no node is ever
@@ -363,31 +362,64 @@ func primaryHistoryFigures(t *testing.T, each func(figure)) {
 	h := newPrimaryHistory(t, moreHistory*200)
 	long, short := h.rig(t, 1), h.rig(t, 1./moreHistory)
 	settle()
-	all := h.made.Platform()
+	paths := historyPaths(h)
 	h.forget()
-	for _, k := range []string{"blocks", "transactions"} {
-		var paths []string
-		for size := 8; size < 13; size++ {
-			for _, c := range all[size : len(all)/moreHistory] {
-				paths = append(paths, fmt.Sprintf("%s/%s?pageSize=%d&endTimestamp=%d", platformPath, k, size, c.Time))
-			}
-		}
-		slices.Sort(paths)
-		paths = slices.Compact(paths)
+	for _, p := range paths {
 		cost := func(r *answerRig) func() float64 {
 			bytes := 0 // outputs that were spent in the longer history say by what
-			for _, b := range r.bodies(t, "", paths) {
+			for _, b := range r.bodies(t, "", p.paths) {
 				bytes += len(b)
 			}
 			return func() float64 {
 				api := r.serve(t, "")
 				defer api.end()
-				requests := api.requests(paths)
+				requests := api.requests(p.paths)
 				api.once(t, requests) // what was asked for once is in the database's caches, and not kept yet
 				return api.once(t, requests) / float64(bytes)
 			}
 		}
-		name := fmt.Sprintf("P-Chain %s of %d times the history, CPU of a byte / of one", k, moreHistory)
+		name := fmt.Sprintf("%s of %d times the history, CPU of a byte / of one", p.name, moreHistory)
 		each(figure{name, flatRatio.atMost(1.2), func() float64 { return costRatio(1, perGroup, cost(long), cost(short)) }})
+	}
+}
+
+// pathsOf are pages of one kind.
+type pathsOf struct {
+	name  string
+	paths []string
+}
+
+// historyPaths returns pages of the P- and the X-Chain that end in the first hundredth of
+// the history.
+func historyPaths(h *primaryHistory) (all []pathsOf) {
+	for _, c := range []struct {
+		name, path string
+		blocks     []*made.Container
+	}{{"P-Chain", platformPath, h.made.Platform()}, {"X-Chain", exchangePath, h.made.AVM()}} {
+		for _, k := range []string{"blocks", "transactions"} {
+			var paths []string
+			last := len(c.blocks) / moreHistory
+			for size := 8; size < 13; size++ {
+				for _, b := range c.blocks[min(size, last/2):last] {
+					paths = append(paths, fmt.Sprintf("%s/%s?pageSize=%d&endTimestamp=%d", c.path, k, size, b.Time))
+				}
+			}
+			slices.Sort(paths)
+			all = append(all, pathsOf{c.name + " " + k, slices.Compact(paths)})
+		}
+	}
+	return all
+}
+
+// TestHistoryPages: the figures above stand on it.
+func TestHistoryPages(t *testing.T) {
+	t.Parallel()
+	h := newPrimaryHistory(t, moreHistory*20)
+	short := h.rig(t, 1./moreHistory)
+	for _, p := range historyPaths(h) {
+		if len(p.paths) == 0 {
+			t.Errorf("%s: no pages of %d and %d blocks", p.name, len(h.made.Platform()), len(h.made.AVM()))
+		}
+		short.bodies(t, "", p.paths)
 	}
 }

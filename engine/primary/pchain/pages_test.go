@@ -379,3 +379,18 @@ func TestTxRows(t *testing.T) {
 		}
 	}
 }
+
+// The P-Chain is a blockchain since the genesis, where that is known.
+func TestPlatformChain(t *testing.T) {
+	t.Parallel()
+	h, c := full(t)
+	got, found, err := view(t, c).Blockchain(chain.PlatformChainID)
+	if err != nil || !found || got.Name != "P-Chain" || got.Time != h.cfg.Genesis.Time || got.Height != 0 || got.VM.String() != "rWhpuQPF1kb72esV2momhMuTYGkEb1oL29pt2EBXWmSy4kxnT" {
+		t.Errorf("%+v, %v, %v", got, found, err)
+	}
+	late := open(t, openDB(t, t.TempDir()), h.cfg)
+	commit(t, late, h.blocks[50:60])
+	if got, found, err := view(t, late).Blockchain(chain.PlatformChainID); found || err != nil {
+		t.Errorf("without the genesis: %+v, %v, %v", got, found, err)
+	}
+}

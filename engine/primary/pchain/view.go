@@ -168,10 +168,21 @@ func (v *View) blockchains(l *primary.Lists, p primary.Page, take func(*primary.
 	return v.List(l, &p, found(decode, v.Blockchain, func(c *primary.Blockchain) (primary.Result, error) { return taken(take(c)) }))
 }
 
-// Blockchain returns a blockchain without its genesis data.
+// platformVM is the ID of the P-Chain's virtual machine.
+var platformVM = chain.ID{'p', 'l', 'a', 't', 'f', 'o', 'r', 'm', 'v', 'm'}
+
+// Blockchain returns a blockchain without its genesis data. The P-Chain, which no
+// transaction has created, is there since the genesis, if that is known.
 func (v *View) Blockchain(id chain.ID) (*primary.Blockchain, bool, error) {
 	c, _, found, err := v.blockchain(id)
-	return c, found, err
+	if found || err != nil || id != chain.PlatformChainID {
+		return c, found, err
+	}
+	b, found, err := v.BlockAt(0)
+	if err != nil || !found {
+		return nil, false, err
+	}
+	return &primary.Blockchain{ID: id, Subnet: chain.PrimaryNetworkID, VM: platformVM, Name: "P-Chain", Time: b.Time}, true, nil
 }
 
 func (v *View) blockchain(id chain.ID) (*primary.Blockchain, primary.Place, bool, error) {
