@@ -24,6 +24,8 @@ const (
 	forwardTimeout = 25 * time.Second
 	// maxForwards bounds the bodies being forwarded at once.
 	maxForwards = 256
+	// contentHTML is what a node never answers with, but a portal or proxy before it does.
+	contentHTML = "text/html"
 )
 
 // forward passes what the mode allows of a chain's JSON-RPC to a followed node, and
@@ -70,6 +72,11 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 	if status >= fasthttp.StatusInternalServerError && !strings.HasPrefix(contentType, contentJSON) {
 		s.count("bc", "error").Inc() // a page of whatever stands before the node
 		answerFault(ctx, fasthttp.StatusBadGateway, fmt.Sprintf("the followed node failed with HTTP %d", status), body)
+		return
+	}
+	if strings.HasPrefix(strings.ToLower(contentType), contentHTML) {
+		s.count("bc", "error").Inc() // the same, with a status that is no failure; not under our name
+		answerFault(ctx, fasthttp.StatusBadGateway, "the followed node answered with a web page", body)
 		return
 	}
 	s.count("bc", "ok").Inc()

@@ -43,6 +43,15 @@ func TestForwardFault(t *testing.T) {
 	}
 }
 
+// TestForwardPage: a web page is not passed on as if this server had made it.
+func TestForwardPage(t *testing.T) {
+	t.Parallel()
+	resp := do(New(fullConfig(t)), "POST", "/ext/bc/C/rpc", "portal")
+	if body := string(resp.Body()); resp.StatusCode() != 502 || !strings.Contains(body, "answered with a web page") || string(resp.Header.ContentType()) != contentJSON {
+		t.Errorf("status %d, %s, %s", resp.StatusCode(), resp.Header.ContentType(), body)
+	}
+}
+
 func TestForwardLimit(t *testing.T) {
 	t.Parallel()
 	cfg := fullConfig(t)

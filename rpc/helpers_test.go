@@ -145,6 +145,8 @@ func echo(_ context.Context, id chain.ID, path string, body []byte) (int, string
 		return 0, "", nil, &source.RefusedError{Status: 404}
 	case "page":
 		return 502, "text/html", []byte("<html>"), nil
+	case "portal":
+		return 200, "Text/HTML; charset=utf-8", []byte("<script>"), nil
 	case "starting":
 		return 0, "", nil, fmt.Errorf("forward: %w", &source.RefusedError{Status: 503})
 	case "unknown":
