@@ -13,7 +13,8 @@ import (
 
 // When the checks of what all chains share turn red.
 const (
-	minFreeShare = 0.03            // of the data folder's volume
+	minFreeShare = 0.03 // of the data folder's volume
+	minFreeBytes = 512 << 20
 	silence      = time.Minute     // without a message in either direction
 	maxFailRate  = 0.9             // of sends
 	maxAnswer    = 5 * time.Minute // of the oldest question

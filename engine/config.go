@@ -118,7 +118,7 @@ func (c *Config) fill() error {
 		return errors.New("no data folder given")
 	}
 	c.HealthEvery = cmp.Or(c.HealthEvery, 30*time.Second)
-	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, 512<<20)
+	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, minFreeBytes)
 	c.FetchConcurrency = cmp.Or(c.FetchConcurrency, concurrency())
 	c.TraceConcurrency = cmp.Or(c.TraceConcurrency, concurrency())
 	if c.Memory = cmp.Or(c.Memory, defaultMemory()); c.Memory < MinMemory {

@@ -46,15 +46,18 @@ type Folder struct {
 }
 
 // Room reports why a server would not start for want of space, or why it would write
-// nothing.
-func (f *Folder) Room() (start, write error) {
+// nothing or be called unhealthy.
+func (f *Folder) Room() (start, serve error) {
 	if f.Free < minOpen {
 		start = fmt.Errorf("%d bytes are free, at least %d are needed to start", f.Free, minOpen)
 	}
-	if f.Free < minRoom {
-		write = fmt.Errorf("%d bytes are free, nothing is written below %d", f.Free, minRoom)
+	switch {
+	case f.Free < minRoom:
+		serve = fmt.Errorf("%d bytes are free, nothing is written below %d", f.Free, minRoom)
+	case f.Free < minFreeBytes || float64(f.Free) < minFreeShare*float64(f.Total):
+		serve = fmt.Errorf("%d bytes are free, health fails below %d and below %.0f%% of the volume", f.Free, minFreeBytes, 100*minFreeShare)
 	}
-	return start, write
+	return start, serve
 }
 
 // Examine looks at a data folder as [New] and [Engine.Run] would, and changes nothing.

@@ -124,10 +124,10 @@ func (x *examination) folder(dir string) engine.Folder {
 	default:
 		x.ok(what, "%s; %s", dir, room)
 	}
-	if start, write := found.Room(); start != nil {
+	if start, serve := found.Room(); start != nil {
 		x.fail(what, start)
-	} else if write != nil {
-		x.note(what, "%s", write)
+	} else if serve != nil {
+		x.note(what, "%s", serve)
 	}
 	if found.Node == nil {
 		x.ok("identity", "would be made: validators do not know this server yet")
