@@ -10,11 +10,6 @@ ARGS     ?=
 
 staticcheck := go tool -modfile=tools.mod staticcheck
 
-# What make test gives to go test. The race detector watches everything but the inside of
-# Badger, the database, whose rows would be half of all that it sees; make torture has it
-# watch that too.
-raced := -race -gcflags=github.com/dgraph-io/...=-race=false
-
 # Anything here makes bench-guard rewrite the baseline.
 UPDATE   ?=
 # How long make torture loads a server that signs, and one that follows a busy head.
@@ -35,11 +30,11 @@ run: build ## build, then serve with a simulated network (ARGS= for more flags)
 test: ## all tests but campaigns against whole servers, with the race detector; long ones in short
 	@# All of vet on what the tests have compiled anyway; make lint runs it by itself.
 	@# Packages in which the race detector itself crashed, and nothing failed, run once more.
-	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; echo 'go test $(raced) -vet=all -timeout 15m ./...'; \
-	go test $(raced) -vet=all -timeout 15m ./... 2>&1 | tee "$$out" || { \
+	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; echo 'go test -race -vet=all -timeout 15m ./...'; \
+	go test -race -vet=all -timeout 15m ./... 2>&1 | tee "$$out" || { \
 		crashed=$$(awk -f .ci/crashed.awk "$$out") || exit 1; \
 		echo "once more, the race detector itself has crashed (golang/go#78156):" $$crashed; \
-		go test $(raced) -vet=off -count=1 -timeout 15m $$crashed; }
+		go test -race -vet=off -count=1 -timeout 15m $$crashed; }
 
 torture: ## all tests with the long campaigns whole, servers under load for SOAK (default 10m) and SOAK_HEAD (1h)
 	@# One package after the other, each with a limit of its own, so that progress shows and one failure hides no other.

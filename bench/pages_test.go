@@ -34,7 +34,10 @@ func regular(i int) evm.Address {
 // some 20, no two in the same block if the chain has 21,000 or more.
 func manyTxs(t testing.TB, c *index.Chain, txs int) {
 	t.Helper()
-	each := min(1000, txs/12)
+	each := 1000
+	if txs < 2*each {
+		each = txs / 12
+	}
 	var parent evm.Hash
 	blocks := txs / each
 	for n := range blocks {
