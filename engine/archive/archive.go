@@ -133,6 +133,9 @@ type Archive struct {
 	// rewriting is held by whoever replaces, removes or seals files of blocks, and
 	// taken before appending.
 	rewriting sync.Mutex
+	// moving is held while a file takes the place of another of its name, until segs says
+	// so: whoever has read one file for the other waits for it, see [Archive.changed].
+	moving sync.RWMutex
 	// appending is held by whoever writes the live segment; it guards live.
 	appending sync.Mutex
 	live      *journal // of the last segment, nil if that is sealed or there is none
@@ -330,6 +333,15 @@ func (a *Archive) swap(old []*segment, with ...*segment) {
 	for _, s := range old {
 		a.indexes.Remove(s)
 	}
+}
+
+// changed reports whether the segment with a block is another than it was, when what a
+// reader found was not what it had to be.
+func (a *Archive) changed(height uint64, was *segment) bool {
+	a.moving.RLock()
+	defer a.moving.RUnlock()
+	_, now, _ := a.find(height)
+	return now != was
 }
 
 // FileState is a file of an archive.

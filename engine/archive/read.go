@@ -30,7 +30,7 @@ func (a *Archive) Read(ctx context.Context, from, to uint64, f func(Block) error
 			damage = &Damage{From: now.first, To: now.last, File: now.name, Err: errMissing}
 		}
 		if damage != nil || errors.As(err, &damage) {
-			if _, again, _ := a.find(r.next); again != ref {
+			if a.changed(r.next, ref) {
 				continue // it was sealed, pruned or mended meanwhile
 			}
 			a.stats.damages.Inc()

@@ -26,9 +26,9 @@ type change struct {
 	last uint64  // blocks above are dropped
 }
 
-// rewrite writes a sealed segment from what another segment holds, under the name of
-// its first block. The other segment is still there on return, unless it had the same name.
-func (a *Archive) rewrite(ctx context.Context, s *segment, c change) (*segment, error) {
+// rewrite writes a sealed segment from what another segment holds, for the name of its
+// first block. The caller finishes it.
+func (a *Archive) rewrite(ctx context.Context, s *segment, c change) (*builder, error) {
 	file, err := a.opts.FS.Open(a.path(s.name))
 	if err != nil {
 		return nil, err
@@ -38,8 +38,7 @@ func (a *Archive) rewrite(ctx context.Context, s *segment, c change) (*segment, 
 	if err != nil {
 		return nil, err
 	}
-	name := segmentName(s.first, sealedSuffix)
-	b, err := build(a.opts.FS, a.path(name), a.opts.Kind, s.first)
+	b, err := build(a.opts.FS, a.path(segmentName(s.first, sealedSuffix)), a.opts.Kind, s.first)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +48,7 @@ func (a *Archive) rewrite(ctx context.Context, s *segment, c change) (*segment, 
 	if err := w.copy(ctx, file, places, s.last, c); err != nil {
 		return nil, errors.Join(err, b.abort())
 	}
-	size, err := b.finish(a.dir)
-	if err != nil {
-		return nil, err
-	}
-	return &segment{ends: b.ends, name: name, size: size}, nil
+	return b, nil
 }
 
 // copy writes all that a segment has, but for the change.

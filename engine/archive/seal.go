@@ -82,16 +82,30 @@ func (a *Archive) oldestJournal(live bool) *segment {
 // replaceSegment writes a segment again and puts it in the place of the old one.
 func (a *Archive) replaceSegment(ctx context.Context, s *segment, c change) error {
 	// A crash from here on leaves the old file, or both: then the sealed one counts.
-	with, err := a.rewrite(ctx, s, c)
+	b, err := a.rewrite(ctx, s, c)
 	if err != nil {
 		return err
 	}
-	a.swap([]*segment{s}, with)
+	if err := a.moveIn(s, b); err != nil {
+		return err
+	}
 	if !s.journal {
 		return nil
 	}
 	a.stats.sealed.Inc()
 	return a.removeFile(s.name)
+}
+
+// moveIn has a file that was written take the place of a segment.
+func (a *Archive) moveIn(old *segment, b *builder) error {
+	a.moving.Lock()
+	defer a.moving.Unlock()
+	size, err := b.finish(a.dir)
+	if err != nil {
+		return err
+	}
+	a.swap([]*segment{old}, &segment{ends: b.ends, name: segmentName(b.ends.first, sealedSuffix), size: size})
+	return nil
 }
 
 // removeFile removes a file for good.

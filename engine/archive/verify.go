@@ -33,8 +33,7 @@ func (a *Archive) Verify(ctx context.Context, progress func(done, of int64)) ([]
 		}
 		was := len(v.found)
 		err := v.segment(&s, ref, next)
-		_, now, _ := a.find(s.first)
-		if (err != nil || len(v.found) > was) && now != ref {
+		if (err != nil || len(v.found) > was) && a.changed(s.first, ref) {
 			v.found = v.found[:was] // it was written again meanwhile: look again
 			continue
 		}
