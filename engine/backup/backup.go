@@ -40,6 +40,7 @@ const minFree = 64 << 20
 type item struct {
 	name, path string
 	size       int64 // of a file that grows what was acknowledged
+	grows      bool  // what is there stays; others may be replaced as a whole
 	modified   int64 // 0: always copied
 }
 
@@ -234,7 +235,7 @@ func (c *copier) chain(id string) (items []item, err error) {
 	known := make(map[string]bool)
 	for _, f := range a.Files() {
 		known[f.Name] = true
-		items = append(items, item{name: archiveDir + "/" + id + "/" + f.Name, path: filepath.Join(dir, f.Name), size: f.Size})
+		items = append(items, item{name: archiveDir + "/" + id + "/" + f.Name, path: filepath.Join(dir, f.Name), size: f.Size, grows: f.Grows})
 	}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -269,6 +270,17 @@ func (c *copier) copy(it *item) error {
 		return err
 	}
 	defer r.Close() // nothing was written
+	if !it.grows {
+		// It may be another file than was listed.
+		st, err := r.Stat()
+		if err != nil {
+			return err
+		}
+		it.size = st.Size()
+		if it.modified != 0 {
+			it.modified = st.ModTime().UnixNano()
+		}
+	}
 	f, err := c.put(it.name, it.size, &counted{c: c, r: io.LimitReader(r, it.size)})
 	if err != nil {
 		return err

@@ -128,6 +128,40 @@ func TestBackupAndRestore(t *testing.T) {
 	checkRestored(t, dir)
 }
 
+// Files of the archive are replaced while a server is backed up, for example by larger
+// ones.
+func TestReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	dir, cfg := dataFolder(t)
+	replaced := false
+	cfg.Progress = func(int64, int64) {
+		if replaced {
+			return
+		}
+		replaced = true
+		a, err := archive.Open(filepath.Join(dir, "archive", "chain"), archive.Options{Kind: archive.KindEVM, SegmentBytes: 300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var blocks []archive.Block
+		for h := range byte(30) {
+			blocks = append(blocks, archive.Block{Height: uint64(h), ID: [32]byte{h + 1}, Parent: [32]byte{h}, Data: bytes.Repeat([]byte{h, h ^ 0xff, 7}, 40)})
+		}
+		if err := errors.Join(a.Replace(t.Context(), blocks), a.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := t.TempDir()
+	if _, err := ToDir(t.Context(), cfg, to); err != nil {
+		t.Fatal(err)
+	}
+	restored := filepath.Join(t.TempDir(), "new")
+	if err := FromDir(t.Context(), restoreConfig(restored), to); err != nil {
+		t.Fatal(err)
+	}
+	checkRestored(t, restored)
+}
+
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	_, cfg := dataFolder(t)
