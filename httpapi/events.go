@@ -286,6 +286,7 @@ func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *f
 	if f != nil {
 		return f
 	}
+	continued := false
 	for _, name := range e.chains {
 		c, ok := t.s.cfg.Chains.Chain(name)
 		if !ok {
@@ -305,6 +306,7 @@ func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *f
 		o := &chainStream{t: t, chain: c, info: info, hub: hub}
 		o.snapshot = true
 		at, known := after[info.ChainID]
+		continued = continued || known
 		switch {
 		case known:
 			o.snapshot = false
@@ -323,6 +325,9 @@ func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *f
 				return t.s.eventFailure(info.ChainID, err)
 			}
 		}
+	}
+	if len(after) > 0 && len(t.chains) > 0 && !continued {
+		return &failure{status: fasthttp.StatusGone, message: "Last-Event-ID is of no chain of this stream; begin without it"}
 	}
 	return nil
 }

@@ -149,6 +149,7 @@ func TestEventsRefused(t *testing.T) {
 		"topics=blocks&chainId=43112&lastEventId=43112:5":              400,
 		"topics=blocks&chainId=43112&lastEventId=43112:5..":            400,
 		"topics=blocks&chainId=43112&lastEventId=43112:" + at.String(): 410,
+		"topics=blocks&chainId=43112&lastEventId=7:" + at.String():     410,
 		"topics=validators":                                            404,
 		"topics=health":                                                404,
 		"topics=blocks&chainId=" + "a,b,c,d,e,f,g,h,i":                 400,
