@@ -57,6 +57,9 @@ type copier struct {
 // ToDir copies into a folder, which may hold an earlier backup: only what has
 // changed since is copied.
 func ToDir(ctx context.Context, cfg Config, dir string) (*Manifest, error) {
+	if err := outside(cfg.DataDir, dir); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o700); err != nil {
 		return nil, err
 	}
@@ -85,6 +88,22 @@ func ToDir(ctx context.Context, cfg Config, dir string) (*Manifest, error) {
 		return nil, err
 	}
 	return m, sweep(dir, m)
+}
+
+// outside returns an error if a backup's folder is, by name, the data folder or within it.
+func outside(data, dir string) error {
+	from, err := filepath.Abs(data)
+	if err != nil {
+		return err
+	}
+	to, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(from, to); err == nil && filepath.IsLocal(rel) {
+		return fmt.Errorf("%s is in the data folder, and would be lost with it", dir)
+	}
+	return nil
 }
 
 // ToStream copies everything as a tar file.

@@ -162,6 +162,20 @@ func TestReplacedMeanwhile(t *testing.T) {
 	checkRestored(t, restored)
 }
 
+// A backup does not go into what it is of.
+func TestBackupInside(t *testing.T) {
+	t.Parallel()
+	dir, cfg := dataFolder(t)
+	for _, to := range []string{dir, filepath.Join(dir, "backup"), filepath.Join(dir, "archive", "..", "..", filepath.Base(dir))} {
+		if _, err := ToDir(t.Context(), cfg, to); err == nil || !strings.Contains(err.Error(), "in the data folder") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	if _, err := ToDir(t.Context(), cfg, dir+"-backup"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	_, cfg := dataFolder(t)
