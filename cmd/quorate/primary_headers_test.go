@@ -39,7 +39,11 @@ func TestPrimaryHeaders(t *testing.T) {
 	}
 	gaps := func(url, chain string) string {
 		t.Helper()
-		res, err := http.Get(url + "/v1/networks/fuji/blockchains/" + chain + "/blocks?pageSize=1")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/networks/fuji/blockchains/"+chain+"/blocks?pageSize=1", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := new(http.Client).Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
