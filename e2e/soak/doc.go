@@ -1,6 +1,7 @@
 // Package soak holds the tests that keep the built binary busy: it follows a chain of
 // 400 transactions a second while clients read pages and metrics all the time, and
-// its memory has to become flat; and pages are read beside a rebuild and a backup.
+// its memory has to become flat; pages are read beside a rebuild and a backup; and many
+// first pages are open at once.
 //
 // make e2e takes two minutes for the first, make torture an hour; by hand
 //

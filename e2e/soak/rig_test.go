@@ -47,8 +47,9 @@ type world struct {
 	every       time.Duration
 }
 
-// start runs both for the time of the test, and waits until the server has the chain.
-func start(t *testing.T, w world) *rig {
+// start runs both for the time of the test, the server with further arguments, and waits
+// until it has the chain.
+func start(t *testing.T, w world, args ...string) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), catchUpMost)
 	defer cancel()
@@ -80,7 +81,7 @@ func start(t *testing.T, w world) *rig {
 	node, client := run("devnet ready", "devnet", "--blocks", strconv.Itoa(w.blocks), "--txs-per-block", strconv.Itoa(w.txs),
 		"--block-interval", w.every.String(), "--facts-file", facts)
 	r.node = client
-	r.server, r.client = run("quorate ready", "serve", "--node-url", node.URL, "--data-dir", r.data(), "--memory", memory)
+	r.server, r.client = run("quorate ready", append([]string{"serve", "--node-url", node.URL, "--data-dir", r.data(), "--memory", memory}, args...)...)
 	r.paths = pages(t, facts)
 	r.awaitFor(catchUpMost, "the chain is indexed", func() bool {
 		index, err := r.client.Metric(t.Context(), indexHeight)
