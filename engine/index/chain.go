@@ -68,6 +68,7 @@ type Chain struct {
 	tokenVersion atomic.Uint64
 	named        atomic.Bool // all tokens are found by their names
 	known        tokenSet    // of whose contracts something is known
+	uris         atomic.Bool // whether a URI of any NFT may be known
 	asked        tokenSet    // of which a contract said a balance
 	uneven       atomic.Pointer[unevenTokens]
 

@@ -337,8 +337,18 @@ func TestMetadata(t *testing.T) {
 	if err := c.PutTokens(t.Context(), map[evm.Address]TokenMeta{tokens[0].Token: meta}); err != nil || c.TokenVersion() == version {
 		t.Fatal(err)
 	}
+	if uri, known, err := v.TokenURI(nfts[0].Token, nfts[0].ID); err != nil || known {
+		t.Errorf("URI %q, %v, %v before any is known", uri, known, err)
+	}
 	if err := c.PutTokenURIs(t.Context(), map[NFT]string{nfts[0].NFT: "ipfs://1"}); err != nil {
 		t.Fatal(err)
+	}
+	again, err := Open(c.db, c.id, Options{}) // as after a restart
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uri, known, err := at(t, again, nil).TokenURI(nfts[0].Token, nfts[0].ID); err != nil || !known || uri != "ipfs://1" {
+		t.Errorf("URI %q, %v, %v when opened again", uri, known, err)
 	}
 	v = at(t, c, nil)
 	if got, known, err := v.Token(tokens[0].Token); err != nil || !known || got != meta {

@@ -45,6 +45,7 @@ func (c *Chain) TokenVersion() uint64 { return c.tokenVersion.Load() }
 
 // PutTokenURIs keeps the URIs of tokens with an ID.
 func (c *Chain) PutTokenURIs(ctx context.Context, uris map[NFT]string) error {
+	c.uris.Store(true) // before one can be read
 	var r rows
 	for nft, uri := range uris {
 		r.put(c.meta().key(store.TableTokenURIs).addr(&nft.Token).word(nft.ID.Bytes32()), []byte(uri))
@@ -91,6 +92,9 @@ func (v *View) Token(a evm.Address) (t TokenMeta, known bool, err error) {
 // TokenURI returns the URI of a token with an ID; it may be empty. It is the
 // newest that is known, whatever the view's height.
 func (v *View) TokenURI(token evm.Address, id uint256.Int) (uri string, known bool, err error) {
+	if !v.c.uris.Load() { // a look into the database costs more than the row that asks
+		return "", false, nil
+	}
 	known, err = v.s.Get(v.at.key(store.TableTokenURIs).addr(&token).word(id.Bytes32()), func(b []byte) error {
 		uri = string(b)
 		return nil

@@ -58,7 +58,8 @@ func (s *tokenSet) may(a *evm.Address) bool {
 	return s.words[one/64].Load()&(1<<(one%64)) != 0 && s.words[two/64].Load()&(1<<(two%64)) != 0
 }
 
-// loadTokens fills the set with the tokens whose contracts were asked.
+// loadTokens fills the set with the tokens whose contracts were asked, and finds out
+// whether a URI of any NFT is known.
 func (c *Chain) loadTokens() error {
 	s, err := c.db.Snapshot()
 	if err != nil {
@@ -76,6 +77,12 @@ func (c *Chain) loadTokens() error {
 			c.known.add(&a)
 		}
 	}
+	uris := c.meta().key(store.TableTokenURIs)
+	if rows, err = s.Rows(uris, false); err != nil {
+		return err
+	}
+	rows.Seek(uris)
+	c.uris.Store(rows.Valid())
 	return nil
 }
 
