@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/ava-labs/avalanchego/ids"
 
@@ -23,6 +25,8 @@ const (
 	outputFile = "output.log"
 	// logTail is how much of a log an error shows, in bytes.
 	logTail = 2 << 10
+	// haltMost is how many milliseconds a process may take to halt.
+	haltMost = 10_000
 )
 
 // addressInUse is what a node logs when another process took one of its ports.
@@ -160,7 +164,42 @@ func (n *Node) pause(paused bool) error {
 		return fmt.Errorf("node %d: %w", n.index, err)
 	}
 	n.paused = paused
-	return nil
+	if !paused {
+		return nil
+	}
+	return halted(n.process.PID())
+}
+
+// halted waits until no thread of a process runs: on a busy machine one may go on for a
+// moment, and answer, after the process was told to stop.
+func halted(pid int) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range haltMost {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil {
+			return err
+		}
+		running := 0
+		for _, name := range threads {
+			raw, err := os.ReadFile(name)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+				continue // the thread has ended
+			}
+			if err != nil {
+				return err
+			}
+			// The state follows the name, which is in parentheses.
+			if i := bytes.LastIndexByte(raw, ')'); i < 0 || !bytes.HasPrefix(raw[i:], []byte(") T")) {
+				running++
+			}
+		}
+		if running == 0 && len(threads) > 0 {
+			return nil
+		}
+		<-tick.C
+	}
+	return fmt.Errorf("process %d does not halt", pid)
 }
 
 // state reports whether the node should answer now.
