@@ -22,8 +22,13 @@ import (
 	"quorate/e2e/quorate"
 )
 
-// pagesWait bounds all visits.
-const pagesWait = 20 * time.Minute
+const (
+	// pagesWait bounds all visits.
+	pagesWait = 20 * time.Minute
+	// firstPageRequests is what the first page may ask for until it is loaded, its stream
+	// of events apart.
+	firstPageRequests = 3
+)
 
 // pageFacts are the members of the facts file that pages are about.
 type pageFacts struct {
@@ -208,6 +213,9 @@ func judgePages(t *testing.T, program, browser, server string, paths []string, l
 		}
 		if len(v.Errors)+len(v.Foreign)+len(v.Faults) > 0 || v.Overflow > 0 {
 			t.Errorf("%s: errors %q, requests to others %q, faults %q, %d px too wide", what, v.Errors, v.Foreign, v.Faults, v.Overflow)
+		}
+		if v.Page == "/" && v.Requests > firstPageRequests {
+			t.Errorf("%s: %d requests until it is loaded, not %d", what, v.Requests, firstPageRequests)
 		}
 		if v.Live != "" && !v.Changed {
 			t.Errorf("%s: %s does not change by itself", v.Page, v.Live)

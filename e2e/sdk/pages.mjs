@@ -58,7 +58,7 @@ const watch = (session, found) => (m) => {
     call(session, "Page.handleJavaScriptDialog", { accept: true });
   }
   if (m.method === "Network.requestWillBeSent" && !p.request.url.startsWith("data:")) {
-    found.requests++;
+    if (!found.loaded && !p.request.url.includes("/v1/events?")) found.requests++;
     if (!p.request.url.startsWith(server + "/")) found.foreign.push(p.request.url);
   }
   if (m.method === "Network.responseReceived" && p.type === "Document") found.status = p.response.status;
@@ -84,6 +84,7 @@ const open = async (path, width, scheme, found, act) => {
     });
     await call(session, "Page.navigate", { url: server + path });
     await loaded;
+    found.loaded = true;
     await act(session);
   } catch (err) { found.errors.push(String(err?.message ?? err)); } finally {
     listeners.delete(hear);
