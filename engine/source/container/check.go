@@ -11,8 +11,8 @@ func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrBadAnswer, fmt.Errorf(format, args...))
 }
 
-// read reads the block that a node gave for a height, and checks what can be checked of
-// it alone.
+// read reads the block that a node gave for a height, or for an index where the height is
+// not known, and checks what can be checked of it alone.
 func (c *Client) read(text string, height uint64, bare bool) (*primary.Block, error) {
 	raw, err := source.DecodeHex(text)
 	if err != nil {
@@ -34,7 +34,8 @@ func (c *Client) read(text string, height uint64, bare bool) (*primary.Block, er
 	// A genesis block never has a header.
 	b.Bare = bare && height > 0
 	link := b.Link()
-	if height == 0 && c.cfg.Chain == primary.PChain && !c.cfg.Genesis.IsZero() && link.Parent != c.cfg.Genesis {
+	// The height that was asked for may be an index, the first of which is that of block 1.
+	if link.Height == 0 && c.cfg.Chain == primary.PChain && !c.cfg.Genesis.IsZero() && link.Parent != c.cfg.Genesis {
 		return nil, bad("the chain begins with genesis %s, not with %s", link.Parent, c.cfg.Genesis)
 	}
 	return b, nil

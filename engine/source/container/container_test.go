@@ -107,6 +107,35 @@ func TestFetch(t *testing.T) {
 	}
 }
 
+// The first container is that of block 1, and no genesis block. Whoever fetched later
+// blocks before need not look for it.
+func TestFirstContainer(t *testing.T) {
+	t.Parallel()
+	genesis, containers := containertest.MakeChain(t, 200, 0)
+	begin := func(cfg *Config) { cfg.Genesis = primary.GenesisID([]byte("genesis")) }
+	f := containertest.New(t, primary.PChain, containers[:1])
+	f.Genesis = genesis
+	c := newClient(t, primary.PChain, begin, f)
+	if head, err := c.Tip(t.Context()); err != nil || head.Height != 1 {
+		t.Errorf("last block %+v, %v", head, err)
+	}
+	f.Set(func(f *fake) { f.Containers = containers })
+	if b, err := c.one(t.Context(), c.cfg.Node.Nodes()[0], 0); err != nil || b.Link().Height != 1 {
+		t.Errorf("container 0: %+v, %v", b, err)
+	}
+	calls := f.Count("index.getContainerByIndex")
+	for _, from := range []uint64{101, 51, 1, 151} {
+		blocks, err := c.Fetch(t.Context(), from, from+49)
+		if err != nil || len(blocks) != 50 {
+			t.Fatalf("from %d: %d blocks, %v", from, len(blocks), err)
+		}
+		same(t, blocks, from, containers)
+	}
+	if n := f.Count("index.getContainerByIndex") - calls; n > 0 {
+		t.Errorf("%d containers were looked for", n)
+	}
+}
+
 // An index may begin above, and may lack what was accepted while the node kept none.
 func TestIncompleteIndex(t *testing.T) {
 	t.Parallel()

@@ -120,7 +120,12 @@ func (c *Client) placed(n source.Node, index, height uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.at(n)
-	a.first, a.base, a.has, c.heard = index, height, true, time.Now()
+	// Heights grow with indices, one by one if they have grown as much: ranges that are
+	// fetched at one time come in any order, and those below need not be looked for.
+	if height < a.base || height-a.base != index-a.first {
+		a.first, a.base = index, height
+	}
+	a.has, c.heard = true, time.Now()
 }
 
 // rangeOf returns blocks of a range from one node's index.
