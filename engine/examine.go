@@ -14,6 +14,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chains"
 	"quorate/engine/index"
+	"quorate/engine/store"
 	"quorate/p2p"
 )
 
@@ -99,15 +100,9 @@ func (f *Folder) look(dir string) (err error) {
 		err = nil
 	}
 	_, wrongNames := chains.Open(filepath.Join(dir, aliasesName))
-	for _, name := range []string{resultsDir, indexDir} {
-		used, e := inUse(filepath.Join(dir, name))
-		f.InUse, err = f.InUse || used, errors.Join(err, e)
-	}
-	if f.InUse {
-		// What Badger writes beside its lock.
-		text, _ := os.ReadFile(filepath.Join(dir, resultsDir, "LOCK"))
-		f.User, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-	}
+	var e error
+	f.InUse, f.User, e = user(dir)
+	err = errors.Join(err, e)
 	_, missing := os.Stat(filepath.Join(dir, indexDir, "MANIFEST"))
 	if f.Indexed = missing == nil; f.Indexed && !f.InUse {
 		stale, err := index.Peek(filepath.Join(dir, indexDir))
@@ -137,6 +132,30 @@ func existing(dir string) string {
 		}
 		dir = above
 	}
+}
+
+// CheckFree returns an error that wraps [store.ErrInUse] if another process uses a data
+// folder. [Engine.Run] finds that out too, only later.
+func CheckFree(dir string) error {
+	used, by, err := user(dir)
+	if used {
+		return fmt.Errorf("%s, process %d: %w: stop the other one, or give this one a data folder of its own", dir, by, store.ErrInUse)
+	}
+	return err
+}
+
+// user returns whether a process uses a data folder, and which.
+func user(dir string) (used bool, pid int, err error) {
+	for _, name := range []string{resultsDir, indexDir} {
+		one, e := inUse(filepath.Join(dir, name))
+		used, err = used || one, errors.Join(err, e)
+	}
+	if used {
+		// What Badger writes beside its lock.
+		text, _ := os.ReadFile(filepath.Join(dir, resultsDir, "LOCK"))
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	return used, pid, err
 }
 
 // inUse reports whether a process has a database open. It asks for the lock that a

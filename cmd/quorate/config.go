@@ -160,19 +160,31 @@ func loadFile(k *koanf.Koanf, flags *pflag.FlagSet, path string) error {
 		return usageError{fmt.Errorf("reading --%s %s: %w", configFileFlag, path, err)}
 	}
 	for _, key := range k.Keys() {
-		if flags.Lookup(key) == nil {
+		switch {
+		case key == configFileFlag || key == "help":
+			return usageError{fmt.Errorf("--%s %s: %s cannot be set in a configuration file", configFileFlag, path, key)}
+		case flags.Lookup(key) == nil:
 			return usageError{fmt.Errorf("--%s %s: unknown key %q", configFileFlag, path, key)}
 		}
 	}
 	return nil
 }
 
+// setFlag sets a flag to its value in k. YAML's null is refused: it is what a key is
+// left with when its value was forgotten.
 func setFlag(f *pflag.Flag, k *koanf.Koanf) error {
+	value := k.Get(f.Name)
+	if value == nil {
+		return errors.New("no value")
+	}
 	list, isList := f.Value.(pflag.SliceValue)
 	if !isList {
+		if _, several := value.([]any); several {
+			return errors.New("a list, where one value belongs")
+		}
 		return f.Value.Set(k.String(f.Name))
 	}
-	if s, ok := k.Get(f.Name).(string); ok {
+	if s, ok := value.(string); ok {
 		separator := ","
 		if _, lines := f.Annotations[listByLine]; lines {
 			separator = "\n"

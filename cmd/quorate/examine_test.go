@@ -101,6 +101,14 @@ func TestExamineServed(t *testing.T) {
 			t.Errorf("exit code %d, no %q:\n%s%s", code, want, out, errs)
 		}
 	}
+	// A second server finds that out before it starts or writes anything.
+	code, _, errs = quorate(t, "", "serve", "--devnet", "--data-dir", dir, "--http-port", "0")
+	if want := fmt.Sprintf("%s, process %d: the database is in use by another process", dir, os.Getpid()); code != exitFailed || !strings.Contains(errs, want) {
+		t.Errorf("exit code %d, no %q: %s", code, want, errs)
+	}
+	if _, err := os.Stat(filepath.Join(dir, growthFile)); err == nil {
+		t.Error("a second server has started a network on the folder of the first")
+	}
 	p.stop(t)
 	before := sumOf(t, dir)
 	code, out, errs = quorate(t, "", args...)

@@ -176,6 +176,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err := backup.Pending(f.dataDir); err != nil {
 		return err
 	}
+	if err := engine.CheckFree(f.dataDir); err != nil {
+		return err
+	}
 	// Bound first: a taken port is the most common mistake, and the cheapest to find.
 	ln, err := f.listen.open(logs.Logger("http"))
 	if err != nil {

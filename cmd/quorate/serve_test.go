@@ -361,6 +361,11 @@ func TestFillFlags(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"no-such-flag: 1":   "no-such-flag",
+		"config-file: x":    "config-file cannot be set in a configuration file",
+		"help: true":        "help cannot be set in a configuration file",
+		"http-port: [1, 2]": "http-port in " + file + ": a list, where one value belongs",
+		"http-port:":        "http-port in " + file + ": no value",
+		"node-url:":         "node-url in " + file + ": no value",
 		"http-port: many":   `http-port in ` + file + `: "many" is not a number`,
 		"http-port: [":      "reading --config-file",
 		"buffer-window: 10": "buffer-window",
