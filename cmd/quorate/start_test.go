@@ -204,6 +204,10 @@ func TestReadyKnows(t *testing.T) {
 			t.Errorf("%s: status %d, %v", chain, status, answer)
 		}
 	}
+	_, number := cChain(d)
+	if status, body := get(t, p.url+"/v1/chains/"+number+"/transactions"); status == http.StatusNotFound { // 503 while nothing is indexed
+		t.Errorf("status %d: %s", status, body)
+	}
 	p.stop(t)
 }
 

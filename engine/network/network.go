@@ -217,8 +217,9 @@ func (n *Network) discover(ctx context.Context) ([]p2p.Address, error) {
 	return out, nil
 }
 
-// AwaitReady waits until the node has told its chains and enough stake of the
-// primary network is connected, or patience or ctx ends.
+// AwaitReady waits until the node has told its chains, those that are indexed can be
+// asked for, and enough stake of the primary network is connected, or patience or ctx
+// ends.
 func (n *Network) AwaitReady(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.ConnectPatience)
 	defer cancel()
@@ -228,7 +229,39 @@ func (n *Network) AwaitReady(ctx context.Context) {
 		n.cfg.Log("main").Warn("serving although the node has not told all its chains", "network", n.cfg.ID)
 		return
 	}
+	n.awaitServed(ctx)
 	n.awaitStake(ctx)
+}
+
+// awaitServed waits until each EVM chain that is to be indexed is served, or it is known
+// why it is not: before, clients are told that there is no such chain, and many of them
+// do not ask again.
+func (n *Network) awaitServed(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !n.allServed() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			n.cfg.Log("main").Warn("serving although not all chains are", "network", n.cfg.ID)
+			return
+		}
+	}
+}
+
+func (n *Network) allServed() bool {
+	n.mu.Lock()
+	var list []Indexed
+	for _, c := range n.attached {
+		if c != n.chains["P"] && c != n.chains["X"] { // those are known by their letters at once
+			list = append(list, c.indexed)
+		}
+	}
+	n.mu.Unlock()
+	return !slices.ContainsFunc(list, func(i Indexed) bool {
+		_, served, trouble := i.Check()
+		return !served && trouble == nil
+	})
 }
 
 // Key is what the [Record] of a network is remembered under.
