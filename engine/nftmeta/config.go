@@ -25,7 +25,8 @@ type Store interface {
 	Put(ctx context.Context, key, value []byte) error
 	Remove(ctx context.Context, key []byte) error
 	EachOf(prefix []byte, f func(key, value []byte)) error
-	Count(ctx context.Context, prefix []byte) (int, error)
+	Page(prefix, from []byte, f func(key, value []byte)) (next []byte, err error)
+	RemoveAll(keys [][]byte) (n int, err error)
 }
 
 // View reads a chain's index, as [*index.View] does.
@@ -63,7 +64,7 @@ type Config struct {
 	// Refresh is after how long a document is looked at again, give or take a tenth.
 	// Default 7 days.
 	Refresh time.Duration
-	// Most bounds the records. Default 1,000,000.
+	// Most bounds the records; see Room in the package's documentation. Default 1,000,000.
 	Most int
 
 	// Retry is the wait after the first failure; it doubles up to a day. Default 10 min.

@@ -27,6 +27,16 @@
 // before it is acknowledged, and forgotten after the token's record was written, so it
 // survives whatever ends when.
 //
+// # Room
+//
+// The records are bounded. When a new one finds no room, a sweep drops those of chains that
+// are followed no more, then those of the largest collections until none of them has more
+// than the level: the greatest number at which a twentieth of all is free. From then on
+// a collection with as many has no new record, unless a client asks for the token, so that
+// nothing is dropped and fetched in turns, and small collections always find room. Levels
+// only fall. A level is committed before what it drops, so a sweep that was broken off is
+// completed by the next one.
+//
 // None of this is a function of the chain, so it is not in the index nor in the archive:
 // what is lost is fetched again.
 package nftmeta

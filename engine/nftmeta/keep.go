@@ -24,7 +24,17 @@ func (m *Metadata) load(k *key) (*record, error) {
 // commit writes what came of a task, and then forgets that a client has asked for it.
 func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer, began time.Time) error {
 	now := time.Now()
-	r := t.old.next(&m.cfg, t.uri, doc, a.status, a.wait, now)
+	m.keeping.RLock()
+	defer m.keeping.RUnlock()
+	before, known, err := m.cfg.Store.Get(t.key.bytes(keyRecord))
+	if err != nil {
+		return fmt.Errorf("nftmeta: %w", err)
+	}
+	var old *record
+	if known {
+		old, _ = decodeRecord(before) // nil: it is made again
+	}
+	r := old.next(&m.cfg, t.uri, doc, a.status, a.wait, now)
 	at, asked := m.askedAt(&t.key)
 	if asked = asked && !at.After(began); asked {
 		r.Asked = at.Unix()
@@ -32,7 +42,7 @@ func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer
 	raw, fits := r.encode()
 	if !fits {
 		asked := r.Asked
-		r = t.old.next(&m.cfg, t.uri, nil, TooLarge, 0, now)
+		r = old.next(&m.cfg, t.uri, nil, TooLarge, 0, now)
 		r.Asked = asked
 		raw, _ = r.encode()
 	}
@@ -41,10 +51,10 @@ func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer
 	if err := m.cfg.Store.Put(commit, t.key.bytes(keyRecord), raw); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	}
-	if t.old == nil {
-		m.count.Add(1)
-	}
 	m.mu.Lock()
+	if !known {
+		m.room.add(contract{t.key.chain, t.key.Token}, 1)
+	}
 	m.gen++
 	m.cache.Remove(t.key)
 	m.mu.Unlock()

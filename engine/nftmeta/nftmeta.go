@@ -66,17 +66,19 @@ type Metadata struct {
 	web, ipfs *http.Client
 	hints     *actor.Mailbox[hint]
 	stats     stats
-	count     atomic.Int64 // records
-	lost      atomic.Bool  // a hint was dropped
+	lost      atomic.Bool // a pass is to begin soon: a hint was dropped, or there is room
 	wrong     atomic.Pointer[error]
 
-	asking sync.Mutex // held while what clients asked for is committed or removed
+	asking   sync.Mutex   // held while what clients asked for is committed or removed
+	keeping  sync.RWMutex // held for reading while a record is made from the one before
+	sweeping atomic.Bool
 
 	mu    sync.Mutex
 	asked map[key]request   // nil until Run has begun
 	begun map[key]time.Time // the fetches under way
 	cache *lru.Cache[key, *Token]
 	gen   uint64 // changes with each record
+	room  room
 
 	// recent is when clients asked for tokens last, as far as it is remembered.
 	recent *lru.Cache[key, time.Time]
@@ -84,12 +86,17 @@ type Metadata struct {
 	// What follows is Run's.
 	queue  queue
 	sites  sites
-	flying map[key]bool
+	flying map[key]bool // true: there was no record before
 	done   chan landed
-	pass   pass
-	again  bool // the next pass is to begin soon
-	budget float64
-	spent  time.Time
+	// entering counts the new ones of flying; wanted is that there was no room for one.
+	entering int
+	wanted   bool
+	swept    time.Time // when the last sweep began
+	followed map[chain.ID]time.Time
+	pass     pass
+	again    bool // the next pass is to begin soon
+	budget   float64
+	spent    time.Time
 }
 
 // New checks cfg and returns an actor that fetches nothing yet.
@@ -100,6 +107,7 @@ func New(cfg Config) (*Metadata, error) {
 	m := &Metadata{
 		cfg: cfg, log: cfg.Logger, hints: actor.NewMailbox[hint](maxHints, actor.Shed), stats: newStats(cfg.Metrics),
 		queue: queue{known: map[contract]*collection{}}, flying: map[key]bool{}, done: make(chan landed, cfg.Fetches),
+		room: room{level: unlimited},
 	}
 	m.sites = sites{cfg: &m.cfg, known: map[string]*siteState{}}
 	m.web = outbound.New(cfg.rules())
@@ -111,7 +119,7 @@ func New(cfg Config) (*Metadata, error) {
 	var errs [2]error
 	m.cache, errs[0] = lru.New[key, *Token](cached)
 	m.recent, errs[1] = lru.New[key, time.Time](cached)
-	cfg.Metrics.GaugeFunc("quorate_nft_documents", "Tokens of which a record is kept: their metadata, or why there are none.", func() float64 { return float64(m.count.Load()) })
+	cfg.Metrics.GaugeFunc("quorate_nft_documents", "Tokens of which a record is kept: their metadata, or why there are none.", func() float64 { n, _ := m.kept(); return float64(n) })
 	return m, errors.Join(errs[:]...)
 }
 
@@ -157,6 +165,7 @@ func (m *Metadata) Run(ctx context.Context) error {
 		case <-soon.C:
 		case <-clock.C:
 			m.remind()
+			m.makeRoom(ctx, &work, time.Now())
 		case <-ctx.Done():
 		}
 	}
@@ -180,14 +189,13 @@ func (m *Metadata) recall(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	}
-	n, err := m.cfg.Store.Count(ctx, []byte{keyRecord})
-	if err != nil {
-		return fmt.Errorf("nftmeta: %w", err)
+	if err := m.recount(ctx); err != nil {
+		return err
 	}
-	m.count.Store(int64(n))
 	m.queue, m.pass = queue{known: map[contract]*collection{}}, pass{}
 	m.sites = sites{cfg: &m.cfg, known: map[string]*siteState{}}
 	m.flying, m.done = map[key]bool{}, make(chan landed, m.cfg.Fetches)
+	m.entering, m.wanted, m.followed = 0, false, map[chain.ID]time.Time{}
 	m.mu.Lock()
 	m.asked, m.begun = asked, map[key]time.Time{}
 	m.mu.Unlock()
@@ -224,7 +232,7 @@ func (m *Metadata) remind() {
 	m.mu.Lock()
 	list := make([]key, 0, len(m.asked))
 	for k := range m.asked {
-		if !m.flying[k] {
+		if _, flying := m.flying[k]; !flying {
 			list = append(list, k)
 		}
 	}
@@ -261,7 +269,10 @@ func (m *Metadata) dispatch(ctx context.Context, work *sync.WaitGroup) (more boo
 		if t == nil {
 			return len(m.queue.turn) > 0 || m.pass.on
 		}
-		m.flying[t.key] = true
+		m.flying[t.key] = t.fresh
+		if t.fresh {
+			m.entering++
+		}
 		c.flying++
 		if t.place.site != "" {
 			m.sites.begin(&t.place, now)
@@ -275,6 +286,9 @@ func (m *Metadata) dispatch(ctx context.Context, work *sync.WaitGroup) (more boo
 // land notes that a task is over.
 func (m *Metadata) land(l *landed) {
 	delete(m.flying, l.task.key)
+	if l.task.fresh {
+		m.entering--
+	}
 	l.in.flying--
 	if l.task.place.site != "" {
 		m.sites.end(&l.task.place, &l.answer, time.Now())
@@ -327,13 +341,25 @@ func (m *Metadata) Check(context.Context) (any, error) {
 	m.mu.Lock()
 	asked := len(m.asked)
 	m.mu.Unlock()
+	documents, level := m.kept()
 	state := struct {
-		Documents int64 `json:"documents"`
-		Asked     int   `json:"askedFor"`
-		Full      bool  `json:"full"`
-	}{m.count.Load(), asked, m.count.Load() >= int64(m.cfg.Most)}
+		Documents int  `json:"documents"`
+		Asked     int  `json:"askedFor"`
+		Full      bool `json:"full"`
+		Share     int  `json:"documentsPerCollection,omitempty"` // when full
+	}{Documents: documents, Asked: asked, Full: level != unlimited}
+	if state.Full {
+		state.Share = level
+	}
 	if err := m.wrong.Load(); err != nil {
 		return state, *err
 	}
 	return state, nil
+}
+
+// kept returns how many records there are, and their level.
+func (m *Metadata) kept() (n, level int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.room.total, m.room.level
 }

@@ -25,7 +25,7 @@ type task struct {
 	// refused says why the URI leads nowhere.
 	refused Status
 	multi   bool
-	old     *record // nil: there is none
+	fresh   bool // there is no record of it
 }
 
 // collection is a contract that takes turns.
@@ -39,6 +39,7 @@ type collection struct {
 	urgent  map[uint256.Int]bool // asked for apart from the pass
 	tasks   []task               // read, not begun
 	flying  int                  // under way
+	waits   bool                 // for the budget, at its last turn
 }
 
 // patience is how long a token waits for a site; with a longer rest it waits for the next
@@ -66,13 +67,19 @@ func (q *queue) add(c *Chain, token evm.Address) *collection {
 	return n
 }
 
-// next returns a task whose time has come, and the collection whose turn it was.
+// next returns a task whose time has come, and the collection whose turn it was. Without
+// one, the first collection that there was no budget for has the next turn.
 func (m *Metadata) next(now time.Time) (*collection, *task) {
 	q := &m.queue
+	var first *collection
 	for range len(q.turn) {
 		c := q.turn[0]
 		q.turn = q.turn[1:]
+		c.waits = false
 		t := m.ready(c, now)
+		if c.waits && first == nil {
+			first = c
+		}
 		if t == nil && len(c.tasks)+len(c.urgent)+c.flying == 0 && !c.walking {
 			delete(q.known, c.contract)
 			continue
@@ -81,6 +88,9 @@ func (m *Metadata) next(now time.Time) (*collection, *task) {
 		if t != nil {
 			return c, t
 		}
+	}
+	if i := slices.Index(q.turn, first); i > 0 {
+		q.turn = slices.Concat(q.turn[i:], q.turn[:i])
 	}
 	return nil, nil
 }
@@ -113,14 +123,13 @@ func (m *Metadata) ready(c *collection, now time.Time) *task {
 		if wait > patience {
 			continue
 		}
-		if t.old == nil && m.count.Load()+int64(len(m.flying)) >= int64(m.cfg.Most) { // those under way may be new
-			m.stats.full.Inc()
-			m.settleUnable(t.key, now)
+		if _, flying := m.flying[t.key]; flying {
 			continue
 		}
-		if !m.flying[t.key] {
+		var ok bool
+		if ok, t.fresh = m.admits(c, &t.key); ok {
 			return &t
-		}
+		} // else a pass finds it again, or who asked for it does
 	}
 	return nil
 }
@@ -128,7 +137,10 @@ func (m *Metadata) ready(c *collection, now time.Time) *task {
 // refill reads what is due of a collection: what was asked for, then the next rows of the
 // pass, as far as there is budget for them.
 func (m *Metadata) refill(c *collection, now time.Time) {
-	if len(c.urgent) == 0 && !c.walking || !m.afford(now) {
+	if len(c.urgent) == 0 && !c.walking {
+		return
+	}
+	if c.waits = !m.afford(now); c.waits {
 		return
 	}
 	v, err := c.chain.View()
@@ -192,7 +204,7 @@ func (m *Metadata) offer(c *collection, nft index.NFT, uri string, now time.Time
 	if err != nil {
 		m.log.Warn("the record of a token cannot be read, and is made again", "err", err)
 	}
-	if t.old = old; !old.due(t.uri, m.askedFor(&t.key), now) {
+	if !old.due(t.uri, m.askedFor(&t.key), now) {
 		return true
 	}
 	if uri == "" {

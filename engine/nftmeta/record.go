@@ -38,10 +38,12 @@ type key struct {
 	index.NFT
 }
 
-// The first byte of keys: records, and what clients have asked for.
+// The first byte of keys: records, what clients have asked for, and the level, which is
+// one row.
 const (
 	keyRecord = 'd'
 	keyAsked  = 'a'
+	keyLevel  = 'l'
 )
 
 const keyLen = 1 + 32 + 20 + 32

@@ -202,7 +202,7 @@ func TestLargeDocuments(t *testing.T) {
 		if got := token(t, m, addr(1), 3); got.Status != Indexed || got.ImageURI == "" {
 			t.Errorf("%.300q", fmt.Sprint(got))
 		}
-		if state, err := m.Check(t.Context()); err != nil || fmt.Sprint(state) != "{3 0 false}" || len(w.requests()) != 6 {
+		if state, err := m.Check(t.Context()); err != nil || fmt.Sprint(state) != "{3 0 false 0}" || len(w.requests()) != 6 {
 			t.Errorf("%+v, %v, %d requests", state, err, len(w.requests()))
 		}
 	})

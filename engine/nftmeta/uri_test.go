@@ -148,11 +148,6 @@ func (k *kept) EachOf(prefix []byte, f func(key, value []byte)) error {
 	return nil
 }
 
-func (k *kept) Count(_ context.Context, prefix []byte) (n int, err error) {
-	err = k.EachOf(prefix, func(_, _ []byte) { n++ })
-	return n, err
-}
-
 func (k *kept) Remove(_ context.Context, key []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

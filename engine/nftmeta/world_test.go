@@ -26,6 +26,7 @@ type kept struct {
 	mu    sync.Mutex
 	rows  map[string][]byte
 	fails func() bool
+	check func(rows map[string][]byte) // after each change
 }
 
 func newKept() *kept { return &kept{rows: map[string][]byte{}} }
@@ -50,14 +51,56 @@ func (k *kept) Put(ctx context.Context, key, value []byte) error {
 		return errLarge
 	}
 	k.rows[string(key)] = bytes.Clone(value)
+	if k.check != nil {
+		k.check(k.rows)
+	}
 	return nil
+}
+
+// Page has small pages, so that tests have several.
+func (k *kept) Page(prefix, from []byte, f func(key, value []byte)) (next []byte, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	keys := slices.Sorted(maps.Keys(k.rows))
+	keys = slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, string(prefix)) || key < string(from) })
+	for i, key := range keys {
+		if i == 64 {
+			return []byte(key), nil
+		}
+		f([]byte(key), k.rows[key])
+	}
+	return nil, nil
+}
+
+func (k *kept) RemoveAll(keys [][]byte) (n int, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, key := range keys {
+		if k.fails != nil && k.fails() {
+			return i, errFull
+		}
+		delete(k.rows, string(key))
+	}
+	return len(keys), nil
+}
+
+// count returns how many rows there are whose key begins with prefix.
+func (k *kept) count(prefix ...byte) (n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key := range k.rows {
+		if strings.HasPrefix(key, string(prefix)) {
+			n++
+		}
+	}
+	return n
 }
 
 // killed returns what a process finds that starts after this one was killed now.
 func (k *kept) killed() *kept {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return &kept{rows: maps.Clone(k.rows)}
+	return &kept{rows: maps.Clone(k.rows), check: k.check}
 }
 
 // world is a chain with tokens, and the web.

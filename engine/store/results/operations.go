@@ -3,8 +3,11 @@ package results
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"quorate/engine/store"
 )
 
 // Operations is the part of the results database for operations that clients have
@@ -53,8 +56,38 @@ func (o Operations) EachOf(prefix []byte, f func(key, value []byte)) error {
 	return o.db.each(o.prefix, prefix, f)
 }
 
-// Count returns how many there are whose key begins with prefix. It can be ended by ctx.
-func (o Operations) Count(ctx context.Context, prefix []byte) (n int, err error) {
-	err = o.db.scan(ctx, append([]byte{o.prefix}, prefix...), func(*badger.Item) error { n++; return nil })
-	return n, err
+// Page calls f with some thousand of those whose key begins with prefix, in the order of
+// the keys, starting at a key of that kind; with from nil at the first. It returns where
+// the next page starts, nil behind the last. key and value are valid during the call only,
+// and f must not use the database.
+func (o Operations) Page(prefix, from []byte, f func(key, value []byte)) (next []byte, err error) {
+	first := append([]byte{o.prefix}, prefix...)
+	if from != nil {
+		from = append([]byte{o.prefix}, from...)
+	} else {
+		from = first
+	}
+	next, err = o.db.scanChunk(first, from, func(item *badger.Item) error {
+		return item.Value(func(b []byte) error {
+			if len(b) < expiryLen {
+				return fmt.Errorf("%w: an entry of %d bytes", store.ErrFormat, len(b))
+			}
+			f(item.Key()[1:], b[expiryLen:])
+			return nil
+		})
+	})
+	if next != nil {
+		next = next[1:]
+	}
+	return next, err
+}
+
+// RemoveAll removes what is kept under the keys, and returns how many of them, from the
+// first on, are done. It must not run beside a Put of one of them.
+func (o Operations) RemoveAll(keys [][]byte) (n int, err error) {
+	full := make([][]byte, len(keys))
+	for i, k := range keys {
+		full[i] = append([]byte{o.prefix}, k...)
+	}
+	return o.db.remove(full, math.MaxUint64)
 }

@@ -2,10 +2,10 @@ package results
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 
 	"quorate/engine/store"
@@ -51,8 +51,8 @@ func TestOperations(t *testing.T) {
 		t.Error(err)
 	}
 	for prefix, want := range map[string]int{"": 2, "a": 1, "b": 0, "d": 0} {
-		if n, err := o.Count(t.Context(), []byte(prefix)); n != want || err != nil {
-			t.Errorf("%q: %d, %v, want %d", prefix, n, err, want)
+		if got := paged(t, o, prefix); len(got) != want {
+			t.Errorf("%q: %q, want %d", prefix, got, want)
 		}
 	}
 	if err := o.Put(ctx, []byte("a"), make([]byte, MaxValue+1)); !errors.Is(err, ErrTooLarge) {
@@ -79,17 +79,32 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestCount: counting takes the database a chunk at a time, so that it ends when it is told
-// to, and reads no other kind.
-func TestCount(t *testing.T) {
+// paged returns the keys that begin with prefix, page by page.
+func paged(t *testing.T, o Operations, prefix string) (keys []string) {
+	t.Helper()
+	var next []byte
+	var err error
+	for {
+		if next, err = o.Page([]byte(prefix), next, func(key, _ []byte) { keys = append(keys, string(key)) }); err != nil {
+			t.Fatal(err)
+		}
+		if next == nil {
+			return keys
+		}
+	}
+}
+
+// TestPages: pages hold the database for a chunk each, together have every key once, and
+// none of another kind; what is removed at once stays so.
+func TestPages(t *testing.T) {
 	t.Parallel()
-	r, stop := start(t, t.TempDir(), Options{})
-	defer stop()
+	dir := t.TempDir()
+	r, stop := start(t, dir, Options{})
 	o, n := r.Metadata(), 2*pruneChunk+7
 	b := r.db.NewWriteBatch()
 	for i := range n {
 		key := binary.BigEndian.AppendUint32([]byte{prefixMetadata, 'd'}, uint32(i))
-		if err := b.Set(key, make([]byte, expiryLen)); err != nil {
+		if err := b.Set(key, append(make([]byte, expiryLen), byte(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,26 +112,37 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	for prefix, want := range map[string]int{"d": n, "": n + 2, "x": 0} {
-		if got, err := o.Count(t.Context(), []byte(prefix)); got != want || err != nil {
-			t.Errorf("%q: %d, %v, want %d", prefix, got, err, want)
+		if got := paged(t, o, prefix); len(got) != want || !slices.IsSorted(got) {
+			t.Errorf("%q: %d, want %d", prefix, len(got), want)
 		}
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	if got, err := o.Count(&ends{ctx, cancel, 2}, []byte("d")); !errors.Is(err, context.Canceled) {
-		t.Errorf("it counted %d though it was to end: %v", got, err)
+	var doomed [][]byte
+	next, err := o.Page([]byte("d"), nil, func(key, value []byte) {
+		if k := binary.BigEndian.Uint32(key[1:]); len(value) != 1 || value[0] != byte(k) {
+			t.Errorf("%x: %x", key, value)
+		}
+		doomed = append(doomed, bytes.Clone(key))
+	})
+	if err != nil || len(doomed) != pruneChunk || next == nil {
+		t.Fatalf("%d in a page, then %x, %v", len(doomed), next, err)
 	}
-}
-
-// ends is a context that ends after it was looked at a number of times.
-type ends struct {
-	context.Context
-	end  func()
-	left int
-}
-
-func (e *ends) Err() error {
-	if e.left--; e.left < 0 {
-		e.end()
+	doomed = append(doomed, []byte("dx"), []byte("e")) // the first of them is not there
+	if done, err := o.RemoveAll(doomed); done != len(doomed) || err != nil {
+		t.Errorf("%d of %d removed, %v", done, len(doomed), err)
 	}
-	return e.Context.Err()
+	stop()
+	if _, err := o.Page(nil, nil, nil); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	if _, err := o.RemoveAll(doomed); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	r, stop = start(t, dir, Options{})
+	defer stop()
+	if got := paged(t, r.Metadata(), ""); len(got) != n-pruneChunk+1 || got[0] != "a" || got[1] != string(next) {
+		t.Errorf("%d are left", len(got))
+	}
+	if got := paged(t, r.Webhooks(), ""); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
 }
