@@ -2,12 +2,10 @@ package follow
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
 	"quorate/engine/archive"
-	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 )
 
@@ -69,7 +67,7 @@ func (c *EVM) Gaps() []Gap {
 		}
 		list = append(list, gap)
 	}
-	if u := c.unverified.Load(); u != nil {
+	if u := c.unverified.Load(); u != nil && u.Count > 0 {
 		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
 	}
 	list = append(list, c.second.list.gaps()...)
@@ -141,46 +139,6 @@ func (k *keeper[B]) gaps(head, start uint64) (list []Gap) {
 		list = append(list, Gap{GapDamaged, d.From, d.To, reason, false})
 	}
 	return list
-}
-
-// unverified are the blocks that could not be checked by their hash.
-type unverified struct {
-	First uint64 `json:"first"`
-	Last  uint64 `json:"last"`
-	Count uint64 `json:"count"`
-}
-
-// rememberUnverified is how often the count of unverified blocks is kept for the next
-// start, in blocks.
-const rememberUnverified = 1000
-
-func unverifiedKey(id [32]byte) []byte { return append([]byte("unverified/"), id[:]...) }
-
-// noteUnverified takes note of a block that was indexed, if it could not be checked.
-func (c *EVM) noteUnverified(b *evm.Block) {
-	if b.Unverified == "" {
-		return
-	}
-	c.noting.Lock()
-	defer c.noting.Unlock()
-	next := unverified{First: b.Number}
-	if old := c.unverified.Load(); old != nil {
-		next = *old
-	}
-	next.First = min(next.First, b.Number)
-	next.Last, next.Count = max(next.Last, b.Number), next.Count+1
-	c.unverified.Store(&next)
-	if next.Count%rememberUnverified == 1 {
-		c.cfg.Memory.Remember(context.Background(), unverifiedKey(c.cfg.ID), &next)
-	}
-}
-
-// recallUnverified reads what noteUnverified kept.
-func (c *EVM) recallUnverified() {
-	var u unverified
-	if c.cfg.Memory.Recall(unverifiedKey(c.cfg.ID), &u) && u.Count > 0 {
-		c.unverified.Store(&u)
-	}
 }
 
 // ArchiveState is how far a chain's archive is, for its health check.

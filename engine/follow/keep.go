@@ -52,6 +52,7 @@ func (c *EVM) keep() error {
 	return errors.Join(
 		c.cfg.Host.Go("archive "+c.cfg.Name, k.Run),
 		c.cfg.Host.Go("proofs "+c.cfg.Name, c.proofs.run),
+		c.cfg.Host.Go("unverified blocks of "+c.cfg.Name, c.reread),
 		c.cfg.Host.Go("second opinions "+c.cfg.Name, func(ctx context.Context) error {
 			select {
 			case <-k.joined.done: // before, blocks of the index are not in the archive

@@ -356,6 +356,9 @@ func TestUnknown(t *testing.T) {
 		if err := json.Unmarshal(b.Foreign, &kept); err != nil || string(kept.Block) != string(c.block) || string(kept.Receipts) != string(c.receipts) {
 			t.Errorf("%s: kept %s, %v", name, b.Foreign, err)
 		}
+		if again, err := client.Reread(b); err != nil || again.Unverified != b.Unverified || again.Hash != b.Hash {
+			t.Errorf("%s: read again it is %+v, %v", name, again, err)
+		}
 	}
 }
 
