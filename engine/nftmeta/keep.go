@@ -30,6 +30,9 @@ func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer
 	if err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	}
+	if !known && !t.fresh {
+		return nil // it was dropped meanwhile, and there may be no room for it
+	}
 	var old *record
 	if known {
 		old, _ = decodeRecord(before) // nil: it is made again

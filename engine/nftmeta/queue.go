@@ -126,8 +126,7 @@ func (m *Metadata) ready(c *collection, now time.Time) *task {
 		if _, flying := m.flying[t.key]; flying {
 			continue
 		}
-		var ok bool
-		if ok, t.fresh = m.admits(c, &t.key); ok {
+		if m.admits(c, &t, now) {
 			return &t
 		} // else a pass finds it again, or who asked for it does
 	}

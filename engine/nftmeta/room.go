@@ -93,13 +93,21 @@ func (c *Config) spare() int { return max(1, c.Most/100) }
 // before the next one.
 func (c *Config) target() int { return max(0, c.Most-c.spare()-max(1, c.Most/20)) }
 
-// admits reports whether a token may be fetched now, and whether its record is a new one.
-// Of the collection, others are under way.
-func (m *Metadata) admits(c *collection, k *key) (ok, fresh bool) {
-	if _, has, err := m.cfg.Store.Get(k.bytes(keyRecord)); has || err != nil {
-		return true, false // the commit meets the error, too, and reports it
+// admits reports whether a task may begin, as seen now: since it was made its token may have
+// been fetched, and its record dropped. It notes whether the record is a new one. Of the
+// collection, others are under way.
+func (m *Metadata) admits(c *collection, t *task, now time.Time) bool {
+	k, asked := &t.key, m.askedFor(&t.key)
+	raw, has, err := m.cfg.Store.Get(k.bytes(keyRecord))
+	if err != nil {
+		m.fail(fmt.Errorf("nftmeta: %w", err))
+		return false
 	}
-	asked := m.askedFor(k)
+	if has {
+		old, err := decodeRecord(raw)
+		return err != nil || old.due(t.uri, asked, now)
+	}
+	t.fresh = true
 	m.mu.Lock()
 	level, size, total := m.room.level, m.room.sizes[k.chain][k.Token], m.room.total
 	m.mu.Unlock()
@@ -110,13 +118,13 @@ func (m *Metadata) admits(c *collection, k *key) (ok, fresh bool) {
 	switch {
 	case !asked && level != unlimited && size+c.flying >= level:
 		m.stats.full.Inc()
-		return false, false
+		return false
 	case total+m.entering >= most:
 		m.stats.full.Inc()
 		m.wanted = true
-		return false, false
+		return false
 	}
-	return true, true
+	return true
 }
 
 // makeRoom begins a sweep if there are too many records and it is time for one.

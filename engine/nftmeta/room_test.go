@@ -2,6 +2,8 @@ package nftmeta
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 )
 
@@ -117,6 +121,170 @@ func TestAskedStays(t *testing.T) {
 		stop()
 		if n := len(m.asked); n > 0 {
 			t.Errorf("%d are still asked for", n)
+		}
+	})
+}
+
+// put commits a record as it is after a fetch.
+func put(w *world, of chain.ID, token evm.Address, id uint64, r record) {
+	w.t.Helper()
+	r.Version, r.Due = recordVersion, 1<<40
+	raw, _ := r.encode()
+	k := key{of, index.NFT{Token: token, ID: *uint256.NewInt(id)}}
+	if err := w.store.Put(w.t.Context(), k.bytes(keyRecord), raw); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestFair: the level is the greatest at which there is room for all.
+func TestFair(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		r := room{sizes: map[chain.ID]map[evm.Address]int{}}
+		for range rng.IntN(12) {
+			r.add(contract{chain.ID{byte(rng.IntN(2))}, addr(byte(rng.IntN(9)))}, 1+rng.IntN(20))
+		}
+		kept := func(level int) (n int) {
+			for _, of := range r.sizes {
+				for _, size := range of {
+					n += min(size, level)
+				}
+			}
+			return n
+		}
+		most := rng.IntN(150)
+		got := r.fair(most)
+		if r.total <= most != (got == unlimited) || kept(got) > most || got != unlimited && kept(got+1) <= most {
+			t.Fatalf("%v: %d for %d", r.sizes, got, most)
+		}
+	}
+}
+
+// TestDroppedFirst: when the bound is lowered, what is lost least by goes first, and the
+// rest is as it was; when it is raised again there is room again.
+func TestDroppedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add(addr(1), 100, at("a.example"))
+		now := time.Now().Unix()
+		uri := func(id uint64) uint64 { return digest(at("a.example")(int(id))) }
+		for id := range uint64(100) {
+			r := record{Status: Indexed, URI: uri(id + 1), At: now - int64(id), Tried: now, Doc: &Document{Name: "x"}}
+			switch {
+			case id < 20: // the latest documents
+			case id < 30:
+				r = record{Status: Unreachable, URI: r.URI, Tried: now}
+			case id >= 90: // the oldest
+				r.Asked = now - 86400 - int64(id)
+			}
+			put(w, home, addr(1), id+1, r)
+		}
+		put(w, home, addr(2), 1, record{Status: Unreachable, Tried: 1})
+		w.cfg.Most = 80 // of which 75 are left: one of the second collection, 74 of the first
+		m, stop := w.run()
+		w.settle(5 * time.Minute)
+		lost := func() (ids []uint64) {
+			for id := uint64(1); id <= 100; id++ {
+				if token(t, m, addr(1), id).Status == Unindexed {
+					ids = append(ids, id)
+				}
+			}
+			return ids
+		}
+		var want []uint64
+		for id := uint64(21); id <= 30; id++ {
+			want = append(want, id)
+		}
+		for id := uint64(75); id <= 90; id++ { // 16 documents, the oldest that nobody asked for
+			want = append(want, id)
+		}
+		if got := lost(); !slices.Equal(got, want) {
+			t.Errorf("without %d", got)
+		}
+		if got, err := m.Check(t.Context()); fmt.Sprint(got) != "{75 0 true 74}" || err != nil || token(t, m, addr(2), 1).Status != Unreachable {
+			t.Errorf("%+v, %v", got, err)
+		}
+		stop()
+		w.cfg.Most = 1000
+		m, stop = w.run()
+		w.settle(5 * time.Minute)
+		stop()
+		if got := lost(); len(got) > 0 || len(w.requests()) != len(want) {
+			t.Errorf("without %d, %d requests", got, len(w.requests()))
+		}
+		w.cfg.Most = 80
+		m, stop = w.run()
+		w.settle(time.Hour)
+		if got := lost(); len(got) != len(want) {
+			t.Errorf("without %d", got)
+		}
+		stop()
+	})
+}
+
+// TestForeign: chains that are followed no more give way first, but not before they had
+// the time to be followed.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		away := chain.ID{8}
+		for id := range uint64(60) {
+			put(w, away, addr(9), id, record{Status: Indexed, At: 1, Tried: 1, Doc: &Document{Name: "x"}})
+		}
+		bounded(w, 100)
+		w.add(addr(1), 500, itself)
+		m, stop := w.run()
+		defer stop()
+		w.settle(foreignAfter - time.Minute)
+		if a, h := w.store.count(append([]byte{keyRecord}, away[:]...)...), w.store.count(append([]byte{keyRecord}, home[:]...)...); a < 40 || h < 40 {
+			t.Errorf("%d records of a chain that may be followed soon, %d of another", a, h)
+		}
+		w.settle(foreignAfter)
+		if a, h := w.store.count(append([]byte{keyRecord}, away[:]...)...), w.store.count(append([]byte{keyRecord}, home[:]...)...); a > 0 || h < 90 {
+			t.Errorf("%d records of a chain that is followed no more, %d of another", a, h)
+		}
+		if _, err := m.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestMoreCollections: with more collections than records, clients still have fetched what
+// they ask for, in the place of what nobody asked for.
+func TestMoreCollections(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		bounded(w, 20)
+		for n := byte(1); n <= 50; n++ {
+			w.add(addr(n), 1, at(fmt.Sprintf("a%d.example", n)))
+		}
+		m, stop := w.run()
+		w.settle(time.Hour)
+		if n := w.store.count(keyRecord); n < 18 {
+			t.Errorf("%d records", n)
+		}
+		stop()
+		before := len(w.requests())
+		m, stop = w.run()
+		for n := byte(36); n <= 50; n++ {
+			w.settle(time.Second)
+			if err := m.Reindex(t.Context(), home, addr(n), *uint256.NewInt(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.settle(4 * time.Hour)
+		stop()
+		for n := byte(36); n <= 50; n++ {
+			if got := token(t, m, addr(n), 1); got.Status != Indexed {
+				t.Errorf("of %d: %+v", n, got)
+			}
+		}
+		if n := len(w.requests()) - before; n > 16 || len(m.asked) > 0 {
+			t.Errorf("%d requests for fifteen tokens, %d are still asked for", n, len(m.asked))
 		}
 	})
 }
