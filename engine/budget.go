@@ -16,6 +16,8 @@ type Budget struct {
 	Results     int64 // signed messages, of each network
 	Parts       int64 // single signatures, of each network
 	Answers     int64 // bodies of answers
+	Nodes       int64 // answers of followed nodes that are read or decoded
+	Passed      int64 // those that are passed on to clients
 	Points      int64 // points of metrics
 }
 
@@ -33,16 +35,18 @@ func NewBudget(total int64, chains, networks int) Budget {
 	}
 	each := func(n int, parts, least, most int64) int64 { return of(max(parts/int64(max(n, 1)), 1), least, most) }
 	return Budget{
-		Blocks:      of(200, 8<<20, 512<<20),
+		Blocks:      of(80, 8<<20, 512<<20),
 		Tables:      of(40, 8<<20, 64<<20),
 		Compactions: of(255, 60<<20, max(512<<20, total/8)), // larger tables for what may become large
-		Balances:    each(chains, 60, 1<<20, 108<<20),
-		Window:      each(chains, 60, 3<<20, 512<<20),
+		Balances:    each(chains, 50, 1<<20, 108<<20),
+		Window:      each(chains, 50, 3<<20, 512<<20),
 		Primary:     each(networks*len(primaryChains), 32, 1<<20, 32<<20),
-		Results:     each(networks, 60, 4<<20, 128<<20),
+		Results:     each(networks, 50, 4<<20, 128<<20),
 		Parts:       each(networks, 30, 2<<20, 64<<20),
 		Answers:     of(30, 2<<20, 32<<20),
 		Points:      of(30, 2<<20, 32<<20),
+		Nodes:       of(100, 25<<20, 512<<20), // nodes cut answers off at 25 MB
+		Passed:      of(40, 10<<20, 256<<20),
 	}
 }
 
@@ -63,6 +67,8 @@ func (b *Budget) Each(chains, networks int, f func(name string, bytes int64)) {
 	f("parts", int64(networks)*b.Parts)
 	f("answers", b.Answers)
 	f("points", b.Points)
+	f("nodes", b.Nodes)
+	f("passed", b.Passed)
 }
 
 // cacheMetrics shows the bounds of caches, and what they hold. What the HTTP server's
@@ -74,6 +80,11 @@ func (e *Engine) cacheMetrics(set *metric.Set) {
 		}
 		return nil
 	}
+	set.CounterFunc("quorate_source_cut_off_total", "Answers of followed nodes that were cut off because all together left no room for them.", func() float64 {
+		_, cut := e.answers.Held()
+		_, passed := e.passed.Held()
+		return float64(cut + passed)
+	})
 	set.CounterFunc("quorate_background_rest_seconds_total", "Time that work which nobody waits for has waited in favour of requests.",
 		func() float64 { return e.cfg.Spare.Rested().Seconds() })
 	set.Gauges("quorate_cache_limit_bytes", "What a cache or buffer holds at most, that of all chains and networks together.",
@@ -100,5 +111,9 @@ func (e *Engine) cacheMetrics(set *metric.Set) {
 		emit(float64(window), "window")
 		emit(float64(results), "results")
 		emit(float64(parts), "parts")
+		nodes, _ := e.answers.Held()
+		passed, _ := e.passed.Held()
+		emit(float64(nodes), "nodes")
+		emit(float64(passed), "passed")
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"quorate/engine/network"
 	"quorate/engine/nftmeta"
 	"quorate/engine/operation"
+	"quorate/engine/source"
 	store "quorate/engine/store/index"
 	"quorate/engine/store/results"
 	"quorate/engine/webhook"
@@ -33,6 +34,8 @@ type Engine struct {
 	cfg         Config
 	log         *slog.Logger
 	budget      Budget
+	answers     *source.Pool // of followed nodes
+	passed      *source.Pool // of those that clients wait for
 	certificate tls.Certificate
 	names       *chains.Registry
 	vms         *vm.Loader
@@ -70,6 +73,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), owners: make(map[chain.ID]*network.Network), ranks: make(map[*follow.EVM]int), joined: make(chan struct{}), failed: make(chan error, 1)}
 	e.members, e.budget = newMembers(cfg.Nodes), cfg.Budget()
+	e.answers, e.passed = source.NewPool(e.budget.Nodes), source.NewPool(e.budget.Passed)
 	var err error
 	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, identityName)); err != nil {
 		return nil, err

@@ -12,12 +12,12 @@ import (
 )
 
 // Forward posts body to path below a chain, at a followed node that runs it, and
-// returns the node's answer as it is. The error is [source.ErrNotYet] or that of
+// returns the node's answer as it is, to be released. The error is [source.ErrNotYet] or that of
 // the source: no node answered as it should.
-func (e *Engine) Forward(ctx context.Context, id chain.ID, path string, body []byte) (status int, contentType string, answer []byte, err error) {
+func (e *Engine) Forward(ctx context.Context, id chain.ID, path string, body []byte) (a source.Passed, err error) {
 	n, err := e.networkOf(id)
 	if err != nil {
-		return 0, "", nil, err
+		return a, err
 	}
 	return n.Forward(ctx, id, path, body)
 }

@@ -26,7 +26,7 @@ func (e *Engine) startNetwork(ctx context.Context, id uint32, known *network.Rec
 		Settings: e.cfg.Settings, ID: id, Nodes: e.nodesOf(id), Prefix: prefix, Known: *known, APIs: apis,
 		Certificate: e.certificate, SetsFile: e.path(fmt.Sprintf("validators-%08x.json", id)),
 		KeptBytes: int(e.budget.Results), PartBytes: int(e.budget.Parts),
-		Names: e.names, Checker: e.checker, VMs: e.vms,
+		Answers: e.answers, Passed: e.passed, Names: e.names, Checker: e.checker, VMs: e.vms,
 		Results: roomyResults{results, e.room}, Notes: roomyNotes{results.Notes(), e.room}, Memory: e.memory, Room: e.room,
 		Found: func(n *network.Network) error { return e.followChains(n, prefix, rank) },
 		Fail:  e.fail,

@@ -119,7 +119,7 @@ func (e *Engine) silent(id uint32) *member {
 
 // learn asks a node until it says of which network it is, and has it followed.
 func (e *Engine) learn(ctx context.Context, m *member) error {
-	client, err := source.New(source.Config{Nodes: []source.Endpoint{m.at}, Timeout: askTime, Logger: e.cfg.Log("source")})
+	client, err := source.New(source.Config{Nodes: []source.Endpoint{m.at}, Timeout: askTime, Pool: e.answers, Logger: e.cfg.Log("source")})
 	if err != nil {
 		return err
 	}

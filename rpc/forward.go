@@ -61,13 +61,22 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 	}
 	work, cancel := context.WithTimeout(s.work, forwardTimeout)
 	defer cancel()
-	status, contentType, answer, err := s.cfg.Forward.Forward(work, e.chain, e.path(), passed)
+	answer, err := s.cfg.Forward.Forward(work, e.chain, e.path(), passed)
 	if err != nil {
 		s.notForwarded(ctx, e.chain, body, err)
 		return
 	}
+	s.passOn(ctx, calls, &answer, body)
+}
+
+// passOn answers with what a node has answered. body is the request's.
+func (s *Service) passOn(ctx *fasthttp.RequestCtx, calls *chainCalls, answer *source.Passed, body []byte) {
+	release := answer.Release
+	defer func() { release() }()
+	status, contentType := answer.Status, answer.ContentType
+	text := answer.Body
 	if s.cfg.ChainRPC != All && status == fasthttp.StatusOK {
-		answer = calls.merge(answer)
+		text = calls.merge(text)
 	}
 	if status >= fasthttp.StatusInternalServerError && !strings.HasPrefix(contentType, contentJSON) {
 		s.count("bc", "error").Inc() // a page of whatever stands before the node
@@ -86,7 +95,28 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 	noSniff(ctx)
 	ctx.Response.SetStatusCode(status)
 	ctx.Response.Header.SetContentType(contentType)
-	ctx.Response.SetBodyRaw(answer)
+	if len(text) <= smallAnswer {
+		ctx.Response.SetBodyRaw(text)
+		return
+	}
+	ctx.Response.SetBodyStream(&heldBody{bytes.NewReader(text), release}, len(text))
+	release = func() {}
+}
+
+// smallAnswer is the length, in bytes, up to which an answer does not count while its
+// client takes it.
+const smallAnswer = 64 << 10
+
+// heldBody is an answer that counts until it was written, or its client has gone.
+type heldBody struct {
+	*bytes.Reader
+	release func()
+}
+
+// Close implements [io.Closer]: the server calls it when it is done with the answer.
+func (b *heldBody) Close() error {
+	b.release()
+	return nil
 }
 
 // callsKey is where a request keeps its calls between [Service.Cost] and its answer.

@@ -52,6 +52,20 @@ func TestForwardPage(t *testing.T) {
 	}
 }
 
+// TestForwardLarge: a large answer is passed on whole.
+func TestForwardLarge(t *testing.T) {
+	t.Parallel()
+	large := []byte(`{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", 3*smallAnswer) + `"}`)
+	cfg := fullConfig(t)
+	cfg.Forward = forwardFunc(func(context.Context, chain.ID, string, []byte) (int, string, []byte, error) {
+		return 200, contentJSON, large, nil
+	})
+	resp := do(New(cfg), "POST", "/ext/bc/C/rpc", `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`)
+	if body := resp.Body(); resp.StatusCode() != 200 || !bytes.Equal(bytes.TrimSpace(body), large) {
+		t.Errorf("status %d, %d bytes of %d", resp.StatusCode(), len(body), len(large))
+	}
+}
+
 func TestForwardLimit(t *testing.T) {
 	t.Parallel()
 	cfg := fullConfig(t)

@@ -124,8 +124,9 @@ func (fakeHealth) Liveness() health.Report {
 
 type forwardFunc func(ctx context.Context, id chain.ID, path string, body []byte) (int, string, []byte, error)
 
-func (f forwardFunc) Forward(ctx context.Context, id chain.ID, path string, body []byte) (int, string, []byte, error) {
-	return f(ctx, id, path, body)
+func (f forwardFunc) Forward(ctx context.Context, id chain.ID, path string, body []byte) (a source.Passed, err error) {
+	a.Status, a.ContentType, a.Body, err = f(ctx, id, path, body)
+	return a, err
 }
 
 func (f forwardFunc) Dial(context.Context, chain.ID, string) (*websocket.Conn, error) {

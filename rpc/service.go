@@ -12,6 +12,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/log"
 	"quorate/engine/metric"
+	"quorate/engine/source"
 	"quorate/rpc/health"
 )
 
@@ -105,10 +106,10 @@ type Health interface {
 // Forwarder passes the body of a chain's RPC to a node that runs the chain.
 type Forwarder interface {
 	// Forward posts body to path below the chain, which is empty or begins with a
-	// slash, and returns the node's answer as it is; answer belongs to the caller.
+	// slash, and returns the node's answer as it is, which the caller has to release.
 	// err means that there was none: it wraps [source.ErrNotYet], a
 	// [source.RefusedError] or another of that package.
-	Forward(ctx context.Context, id chain.ID, path string, body []byte) (status int, contentType string, answer []byte, err error)
+	Forward(ctx context.Context, id chain.ID, path string, body []byte) (a source.Passed, err error)
 	// Dial opens the WebSocket at path below the chain.
 	Dial(ctx context.Context, id chain.ID, path string) (*websocket.Conn, error)
 }

@@ -64,7 +64,7 @@ func TestExamine(t *testing.T) {
 		"no operators": {[]string{"--devnet", "--admin-addr", "none"}, exitDone, []string{"operators        nowhere"}},
 		"file":         {[]string{"--devnet", "--data-dir", bad}, exitFailed, []string{"FAIL  data folder", "not a folder"}},
 		"damaged":      {[]string{"--devnet", "--data-dir", short}, exitFailed, []string{"staker.pem", "aliases.json", "token.key has 5 bytes"}},
-		"memory":       {[]string{"--devnet", "--memory", "1GiB"}, exitDone, []string{"for caches and buffers: database_blocks 204.8 MiB"}},
+		"memory":       {[]string{"--devnet", "--memory", "1GiB"}, exitDone, []string{"for caches and buffers: database_blocks 81.9 MiB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -157,7 +157,7 @@ func (n *Network) learnUpgrades(ctx context.Context) error {
 func (n *Network) Source(cfg source.Config, own source.Endpoint) (c *source.Client, at source.Endpoint, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	cfg.Nodes, cfg.Logger, cfg.Metrics = n.nodes, n.cfg.Log("source"), n.metrics
+	cfg.Nodes, cfg.Pool, cfg.Logger, cfg.Metrics = n.nodes, n.cfg.Answers, n.cfg.Log("source"), n.metrics
 	if !own.Zero() {
 		cfg.Nodes = []source.Endpoint{own}
 	}

@@ -108,12 +108,15 @@ type Config struct {
 	KeptBytes, PartBytes int
 
 	// What the networks of a process share.
-	Names   *chains.Registry
-	Checker *health.Checker
-	VMs     *vm.Loader
-	Results aggregator.Store
-	Notes   aggregator.Notes
-	Memory  Memory
+	// Answers and Passed bound what their nodes answer, to us and to clients; nil: they
+	// are not bounded together.
+	Answers, Passed *source.Pool
+	Names           *chains.Registry
+	Checker         *health.Checker
+	VMs             *vm.Loader
+	Results         aggregator.Store
+	Notes           aggregator.Notes
+	Memory          Memory
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
 

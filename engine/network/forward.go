@@ -38,26 +38,26 @@ func (n *Network) newForwards(cfg *API) (*forwards, error) {
 	}
 	f.base = base
 	var err error
-	f.client, err = source.New(source.Config{Nodes: []source.Endpoint{base}, Logger: n.cfg.Log("source"), Metrics: n.metrics})
+	f.client, err = source.New(source.Config{Nodes: []source.Endpoint{base}, Pool: n.cfg.Answers, Passed: n.cfg.Passed, Logger: n.cfg.Log("source"), Metrics: n.metrics})
 	return f, err
 }
 
 // Forward posts body to path below a chain, at a followed node that runs it, and
-// returns the node's answer as it is. The error is that of the source: no node
+// returns the node's answer as it is, to be released. The error is that of the source: no node
 // answered as it should.
-func (n *Network) Forward(ctx context.Context, id chain.ID, path string, body []byte) (status int, contentType string, answer []byte, err error) {
+func (n *Network) Forward(ctx context.Context, id chain.ID, path string, body []byte) (a source.Passed, err error) {
 	own := n.own(id, path)
 	if own != nil {
-		status, contentType, answer, err = own.client.Forward(ctx, own.path(path), body, maxForwarded)
+		a, err = own.client.Forward(ctx, own.path(path), body, maxForwarded)
 		if err == nil || ctx.Err() != nil || errors.Is(err, source.ErrMaybeDone) {
-			return status, contentType, answer, err
+			return a, err
 		}
 	}
-	status, contentType, answer, next := n.source.Forward(ctx, chainPath(id)+path, body, maxForwarded)
+	a, next := n.source.Forward(ctx, chainPath(id)+path, body, maxForwarded)
 	if next == nil || own == nil {
-		return status, contentType, answer, next
+		return a, next
 	}
-	return 0, "", nil, source.Graver(err, next)
+	return a, source.Graver(err, next)
 }
 
 // Dial opens the WebSocket at path below a chain, at a followed node that runs it.

@@ -75,7 +75,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 		accepted: newAccepted(), facts: cfg.Known, toldAll: make(chan struct{}),
 		chains: make(map[string]*Chain), known: make(map[chain.ID]bool), forwards: make(map[chain.ID]*forwards),
 	}
-	n.source, err = source.New(source.Config{Nodes: cfg.Nodes, Logger: cfg.Log("source"), Metrics: n.metrics})
+	n.source, err = source.New(source.Config{Nodes: cfg.Nodes, Pool: cfg.Answers, Passed: cfg.Passed, Logger: cfg.Log("source"), Metrics: n.metrics})
 	if err != nil {
 		return nil, err
 	}

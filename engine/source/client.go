@@ -37,6 +37,12 @@ type Config struct {
 	DialTimeout time.Duration
 	// MaxConns bounds connections to each node; further calls wait for one. Default 64.
 	MaxConns int
+	// Pool bounds what the answers of all clients hold that share it; nil: they are not
+	// bounded together.
+	Pool *Pool
+	// Passed is the same for answers to [Client.Forward], which last until a client has
+	// taken them.
+	Passed *Pool
 	// Pause is how long a node that failed is passed over while another one
 	// answers; it doubles with each failure in a row up to 32 times. Default 1 s.
 	Pause time.Duration
@@ -213,6 +219,7 @@ func (c *Client) askNode(ctx context.Context, n *node, timeout time.Duration, pa
 	took := time.Since(started)
 	n.end(started.Add(took), took)
 	c.took.Observe(took.Seconds())
+	defer answer.room.end()
 	if err == nil {
 		err = decode(answer)
 	}
@@ -238,6 +245,7 @@ type reply struct {
 	status      int
 	contentType string // of forwarded requests
 	body        []byte
+	room        *hold // of body
 	err         error
 }
 
@@ -248,8 +256,10 @@ func (c *Client) exchange(ctx context.Context, n *node, deadline time.Time, path
 	if err := ctx.Err(); err != nil {
 		return reply{}, context.Cause(ctx)
 	}
-	done := make(chan reply, 1)
-	if err := c.start(func() { done <- n.post(path, body, deadline) }); err != nil {
+	done := make(chan reply)
+	if err := c.start(func() {
+		hand(ctx, done, n.post(ctx, path, body, c.cfg.MaxBody, deadline))
+	}); err != nil {
 		return reply{}, err
 	}
 	select {
@@ -257,6 +267,15 @@ func (c *Client) exchange(ctx context.Context, n *node, deadline time.Time, path
 		return r, r.err
 	case <-ctx.Done():
 		return reply{}, context.Cause(ctx)
+	}
+}
+
+// hand gives a reply to the one who waits for it until ctx ends.
+func hand(ctx context.Context, to chan<- reply, r reply) {
+	select {
+	case to <- r:
+	case <-ctx.Done():
+		r.room.end()
 	}
 }
 
@@ -276,6 +295,8 @@ type node struct {
 	at   Endpoint
 	http *fasthttp.HostClient
 
+	pool, passed *Pool // of answers, and of those that are passed on
+
 	mu       sync.Mutex // guards what follows
 	failures int        // in a row
 	until    time.Time  // passed over before
@@ -287,7 +308,7 @@ type node struct {
 
 func newNode(e Endpoint, cfg *Config, conns *conns) *node {
 	return &node{
-		at: e,
+		at: e, pool: cfg.Pool, passed: cfg.Passed,
 		http: &fasthttp.HostClient{
 			Addr:                          e.address(),
 			Name:                          "quorate",
@@ -313,18 +334,21 @@ func newNode(e Endpoint, cfg *Config, conns *conns) *node {
 	}
 }
 
-// post sends body and returns the answer.
-func (n *node) post(path string, body []byte, deadline time.Time) reply {
+// post sends body and returns the answer, of at most limit bytes.
+func (n *node) post(ctx context.Context, path string, body []byte, limit int, deadline time.Time) (r reply) {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
 	n.prepare(req, path)
 	req.SetBodyRaw(body)
+	resp.StreamBody = true
 	if err := n.http.DoDeadline(req, resp, deadline); err != nil {
 		return reply{err: classify(err)}
 	}
-	// The body is taken out of the pooled response: it may be large.
-	return reply{from: n.at, status: resp.StatusCode(), body: n.at.scrub(resp.SwapBody(nil), minDataSecret)}
+	r = reply{from: n.at, status: resp.StatusCode()}
+	r.body, r.room, r.err = (&reading{resp, n.pool, n.at, limit, deadline}).body(ctx)
+	r.body = n.at.scrub(r.body, minDataSecret)
+	return r
 }
 
 func (n *node) prepare(req *fasthttp.Request, path string) {

@@ -26,13 +26,25 @@ import (
 // The error wraps [ErrUnreachable], [ErrBadAnswer], [ErrClosed], the cause of
 // ctx's end or, when all nodes that could be reached refused, a [RefusedError]. It
 // says whether the node may have done what was asked.
-func (c *Client) Forward(ctx context.Context, path string, body []byte, limit int) (status int, contentType string, answer []byte, err error) {
+func (c *Client) Forward(ctx context.Context, path string, body []byte, limit int) (Passed, error) {
 	r, err := c.relay(ctx, path, body, limit)
 	if err != nil {
-		return 0, "", nil, fmt.Errorf("forward: %w", err)
+		return Passed{}, fmt.Errorf("forward: %w", err)
 	}
-	return r.status, r.contentType, r.body, nil
+	return Passed{r.status, r.contentType, r.body, r.room}, nil
 }
+
+// Passed is the answer to a forwarded request. Release must be called when its body is
+// not needed any more: in Config.Passed it counts for so long.
+type Passed struct {
+	Status      int
+	ContentType string
+	Body        []byte
+	room        *hold
+}
+
+// Release gives the room of the answer back. It may be called again.
+func (p *Passed) Release() { p.room.end() }
 
 func (c *Client) relay(ctx context.Context, path string, body []byte, limit int) (reply, error) {
 	if limit <= 0 || limit > c.cfg.MaxBody {
@@ -48,10 +60,11 @@ func (c *Client) relay(ctx context.Context, path string, body []byte, limit int)
 		return reply{}, context.Cause(ctx)
 	}
 	body = bytes.Clone(body) // what is being sent outlives a call that gives up
-	done := make(chan reply, 1)
+	done := make(chan reply)
 	err := c.start(func() {
-		defer func() { <-c.forwarding }()
-		done <- c.forward(ctx, path, body, limit, deadline)
+		r := c.forward(ctx, path, body, limit, deadline)
+		<-c.forwarding
+		hand(ctx, done, r)
 	})
 	if err != nil {
 		<-c.forwarding
@@ -81,12 +94,13 @@ func (c *Client) forward(ctx context.Context, path string, body []byte, limit in
 			c.failovers.Inc()
 		}
 		var sent bool
-		r, sent = n.forward(path, body, limit, deadline)
+		r, sent = n.forward(ctx, path, body, limit, deadline)
 		if r.err == nil && !refusal(r.status) {
 			c.lacks.forget(n, path)
 			return r
 		}
 		c.failures.Inc()
+		r.room.end()
 		if r.err == nil {
 			c.refused(n, path, r.status)
 			r = reply{err: &RefusedError{Node: n.at.String(), Status: r.status}}
@@ -109,7 +123,7 @@ func (c *Client) forward(ctx context.Context, path string, body []byte, limit in
 }
 
 // forward reports whether anything of the request may have been sent.
-func (n *node) forward(path string, body []byte, limit int, deadline time.Time) (r reply, sent bool) {
+func (n *node) forward(ctx context.Context, path string, body []byte, limit int, deadline time.Time) (r reply, sent bool) {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
@@ -123,38 +137,13 @@ func (n *node) forward(path string, body []byte, limit int, deadline time.Time) 
 		return reply{err: classify(err)}, stream.started
 	}
 	r = reply{status: resp.StatusCode(), contentType: string(resp.Header.ContentType())}
-	r.body, r.err = readBody(resp, limit)
-	if err := resp.CloseBodyStream(); err != nil && r.err == nil {
-		r.err = classify(err)
-	}
+	r.body, r.room, r.err = (&reading{resp, n.passed, n.at, limit, deadline}).body(ctx)
 	least := minDataSecret
 	if r.status != fasthttp.StatusOK {
 		least = minSecret
 	}
 	r.body = n.at.scrub(r.body, least)
 	return r, true
-}
-
-// readBody reads an answer of at most limit bytes. A connection whose answer
-// was not read to its end is not used again.
-func readBody(resp *fasthttp.Response, limit int) ([]byte, error) {
-	stream := resp.BodyStream()
-	if stream == nil {
-		return resp.SwapBody(nil), nil
-	}
-	size := resp.Header.ContentLength() // negative if not known
-	if size > limit {
-		return nil, classify(fasthttp.ErrBodyTooLarge)
-	}
-	var b bytes.Buffer
-	b.Grow(max(size, 0) + bytes.MinRead) // with no growth before the end is seen
-	switch _, err := b.ReadFrom(io.LimitReader(stream, int64(limit)+1)); {
-	case err != nil:
-		return nil, classify(err)
-	case b.Len() > limit:
-		return nil, classify(fasthttp.ErrBodyTooLarge)
-	}
-	return b.Bytes(), nil
 }
 
 // onceReader is a body that knows whether any of it was read.

@@ -49,8 +49,8 @@ func newRawNode(t *testing.T, handle func(w http.ResponseWriter, body string)) *
 
 // forwarded is what Forward gives, to compare.
 func forwarded(ctx context.Context, c *Client, path, body string, limit int) (string, error) {
-	status, contentType, answer, err := c.Forward(ctx, path, []byte(body), limit)
-	return fmt.Sprintf("%d %s %s", status, contentType, answer), err
+	a, err := c.Forward(ctx, path, []byte(body), limit)
+	return fmt.Sprintf("%d %s %s", a.Status, a.ContentType, a.Body), err
 }
 
 // Whatever the node answers is the answer, and the next node is not asked.
@@ -94,7 +94,8 @@ func TestForwardBodies(t *testing.T) {
 	c := newTestClient(t, Config{Nodes: at(t, n.URL)})
 	for _, size := range []int{0, 1, 4095, 4096, 4097, 1 << 20, 5 << 20} {
 		body := bytes.Repeat([]byte{'x'}, size)
-		_, _, got, err := c.Forward(t.Context(), "/", body, 0)
+		a, err := c.Forward(t.Context(), "/", body, 0)
+		got := a.Body
 		if err != nil || !bytes.Equal(got, body) {
 			t.Errorf("%d bytes: got %d, %v", size, len(got), err)
 		}
@@ -178,7 +179,8 @@ func TestForwardLimit(t *testing.T) {
 			limit int
 			ok    bool
 		}{{999, false}, {1000, true}, {1 << 40, true}, {0, true}} {
-			_, _, got, err := c.Forward(t.Context(), "/", []byte(body), tc.limit)
+			a, err := c.Forward(t.Context(), "/", []byte(body), tc.limit)
+			got := a.Body
 			if tc.ok && (err != nil || len(got) != 1000) || !tc.ok && !errors.Is(err, ErrBadAnswer) {
 				t.Errorf("%s, limit %d: got %d bytes, %v", body, tc.limit, len(got), err)
 			}
@@ -204,7 +206,7 @@ func TestForwardEnds(t *testing.T) {
 	errs := make(chan error, 1)
 	body := []byte("first")
 	go func() {
-		_, _, _, err := c.Forward(ctx, "/", body, 0)
+		_, err := c.Forward(ctx, "/", body, 0)
 		errs <- err
 	}()
 	<-arrived
