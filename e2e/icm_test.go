@@ -192,6 +192,7 @@ func walkICM(t *testing.T, s *server, program string, icm map[string]any) {
 	if code != 0 || len(calls) < 40 || len(metrics) != 3 {
 		t.Errorf("%d calls, of numbers %v, exit code %d", len(calls), metrics, code)
 	}
+	everyMethod(t, calls, icmMethod)
 }
 
 func writeJSON(t *testing.T, path string, v any) {

@@ -112,3 +112,36 @@ func listedMethods(t *testing.T) map[string]sdkMethod {
 	}
 	return list
 }
+
+// everyMethod checks that each method that the SDKs offer has answered with something in
+// it, as far as ask returns true.
+func everyMethod(t *testing.T, calls []sdkCall, ask func(m sdkMethod) bool) {
+	t.Helper()
+	answered := map[string]bool{}
+	for _, c := range calls {
+		if c.Error != nil || c.Refused != 0 {
+			continue
+		}
+		for _, name := range c.Answered {
+			if name != c.Call || c.Items > 0 {
+				answered[c.SDK+" "+name] = true
+			}
+		}
+	}
+	n := 0
+	for key, m := range listedMethods(t) {
+		if !ask(m) {
+			continue
+		}
+		n++
+		if !answered[key] {
+			t.Errorf("%s has not answered, or nothing was in it", key)
+		}
+	}
+	t.Logf("%d methods of both SDKs answered", n)
+}
+
+// icmMethod reports whether a method is for interchain messages.
+func icmMethod(m sdkMethod) bool {
+	return strings.Contains(m.Path, "/icm/") || strings.Contains(m.Path, "teleporter")
+}

@@ -9,7 +9,7 @@
 //   empty     there need not be any row
 //   repeats   equal rows are possible: an ERC-1155 batch may move the same item twice
 //   error     the status that is wanted instead of an answer
-//   first     a list, and what to take out of its first row for the request
+//   first     a list, and what to take of its first row for the request
 //   exported  the answer is an operation, whose file has the rows that this call lists
 //   hooked    the answer is a webhook, which is changed and deleted; more is an address for it,
 //             without one its addresses cannot be changed
@@ -410,6 +410,51 @@ export function serverCalls(f) {
   ];
 }
 
+// l1Metrics are of the fees that validators of L1s pay: of all, and of one that was an L1's.
+function l1Metrics(f) {
+  const first = (take) => ({
+    name: "data.primaryNetwork.listL1Validators", rows: "validators",
+    request: { network: f.network, includeInactiveL1Validators: true, pageSize: 1 }, take,
+  });
+  return [
+    ["listMetrics", undefined, ["totalCumulativeFeesDaily", "totalValidatorFeesDaily", "totalPayingValidatorsDaily"]],
+    ["getMetricsByNodeId", ({ nodeId }) => ({ nodeId }), ["perNodeCumulativeFeesPaid", "perNodeDailyFeesPaid"]],
+    ["getMetricsBySubnetId", ({ subnetId }) => ({ subnetId }), ["perSubnetCumulativeFeesPaid", "perSubnetDailyFeesPaid", "perSubnetPayingValidators"]],
+    ["getMetricsByValidationId", ({ validationId }) => ({ l1ValidationId: validationId }), ["validationCumulativeFeesDaily", "validationFeesDaily"]],
+  ].flatMap(([name, take, metrics]) => metrics.map((metric) => ({
+    endpoint: "primary", name: `metrics.l1Validators.${name}`, rows: "results", request: { metric }, first: take && first(take),
+  })));
+}
+
+// single are calls for one of what the lists of the primary network have.
+function single(f, other) {
+  const addresses = f.rewardAddresses.slice(0, 20).join(",");
+  const x = { blockchainId: "x-chain" };
+  const asset = { ...other("transactions.listLatest", "transactions", { ...x, txTypes: ["CreateAssetTx"] }), take: ({ txHash }) => ({ assetId: txHash }) };
+  const vertex = { ...other("vertices.listLatest", "vertices", x), take: ({ vertexHash }) => ({ vertexHash }) };
+  const posted = { only: "chainkit" };
+  const body = { primaryNetworkAddressesBodyDto: { addresses } };
+  return [
+    ...["p-chain", "x-chain"].flatMap((blockchainId) => [
+      { ...other("transactions.get", undefined, { blockchainId }),
+        first: { ...other("transactions.listLatest", "transactions", { blockchainId }), take: ({ txHash }) => ({ txHash }) } },
+      { ...other("utxos.listByAddressesV2", "utxos", { blockchainId, includeSpent: true, pageSize: 10, ...body }), ...posted },
+      { ...other("utxos.getLastActivityTimestampByAddresses", undefined, { blockchainId, addresses }), ...posted },
+      { ...other("utxos.getLastActivityTimestampByAddressesV2", undefined, { blockchainId, ...body }), ...posted },
+    ]),
+    other("getSubnetById", undefined, { subnetId: f.subnetId }),
+    ...f.blockchainIds.slice(0, 2).map((blockchainId) => other("getBlockchainById", undefined, { blockchainId })),
+    // These are on the P-Chain alone, whose ID is the same on all networks.
+    { ...other("getChainIdsForAddresses", undefined, { addresses: f.validators.map((v) => v.stakingAddress).join(",") }), member: "addresses" },
+    { ...other("vertices.getByHash", undefined, x), first: vertex },
+    { ...other("getAssetDetails", undefined, x), first: asset },
+    { ...other("transactions.listAssetTransactions", "transactions", { ...x, pageSize: 2 }), first: asset },
+    { ...other("transactions.get", undefined, { blockchainId: "p-chain", txHash: f.subnetId }), error: 404 },
+    { ...other("getAssetDetails", undefined, { ...x, assetId: f.subnetId }), error: 404 },
+    { ...other("vertices.getByHash", undefined, { ...x, vertexHash: f.subnetId }), error: 404 },
+  ];
+}
+
 // primaryCalls gives the calls for the primary network. IDs of a private network's
 // chains cannot be sent: the SDKs know those of mainnet and Fuji alone.
 export function primaryCalls(f) {
@@ -454,14 +499,8 @@ export function primaryCalls(f) {
       request: { subnetId: "11111111111111111111111111111111LpoYY", ...request } })),
     ...["validatorCount", "validatorWeight", "delegatorCount", "delegatorWeight"].map((metric) =>
       ({ endpoint: "primary", name: "metrics.networks.getStakingMetrics", rows: "results", request: { network: f.network, metric, pageSize: 1000 } })),
-    ...[
-      ["listMetrics", {}, ["totalCumulativeFeesDaily", "totalValidatorFeesDaily", "totalPayingValidatorsDaily"]],
-      ["getMetricsByNodeId", { nodeId: f.nodeIds[0] }, ["perNodeCumulativeFeesPaid", "perNodeDailyFeesPaid"]],
-      ["getMetricsBySubnetId", { subnetId: f.subnetId }, ["perSubnetCumulativeFeesPaid", "perSubnetDailyFeesPaid", "perSubnetPayingValidators"]],
-      ["getMetricsByValidationId", { l1ValidationId: f.subnetId }, ["validationCumulativeFeesDaily", "validationFeesDaily"]],
-    ].flatMap(([name, of, metrics]) => metrics.map((metric) => ({
-      endpoint: "primary", name: `metrics.l1Validators.${name}`, rows: "results", request: { ...of, metric }, empty: name !== "listMetrics",
-    }))),
+    ...l1Metrics(f),
+    ...single(f, other),
     ...primaryWebhooks(f, f.network),
     { ...call("9", "rewards.listHistoricalRewards", "historicalRewards", {}), error: 400 },
     { ...call("16", "blocks.listLatest", "blocks", { network: "mainnet", blockchainId: "p-chain" }), error: 404 },

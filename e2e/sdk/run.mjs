@@ -5,10 +5,13 @@ const maxPages = 100_000;
 
 // run makes a call, walks its pages, and tells what came.
 export async function run(client, call, options) {
-  const { endpoint, name, request, fixed = false, empty = false } = call;
-  const line = { endpoint, call: name, request, fixed, empty };
+  const { endpoint, name, fixed = false, empty = false } = call;
+  const line = { endpoint, call: name, request: call.request, fixed, empty };
   const begin = performance.now();
+  answered.clear();
   try {
+    if (call.first) call = { ...call, request: { ...call.request, ...(await taken(client, call.first, options)) } };
+    line.request = call.request;
     const seen = await (call.exported ? exported : call.hooked ? hooked : call.rows ? walk : single)(client, call, options);
     if (call.error) throw new Error(`answered, where status ${call.error} was wanted`);
     Object.assign(line, seen);
@@ -17,18 +20,20 @@ export async function run(client, call, options) {
     else line.refused = call.error;
   }
   line.ms = Math.round(performance.now() - begin);
+  line.answered = [...answered];
   return line;
 }
 
-async function single(client, call, options) {
-  let { request } = call;
-  if (call.first) {
-    for await (const page of pagesOf(client, call.first, options)) {
-      request = { ...request, ...call.first.take(page[call.first.rows][0]) };
-      break;
-    }
+// taken returns what a request takes of the first row of a list.
+async function taken(client, list, options) {
+  for await (const page of pagesOf(client, list, options)) {
+    if (page[list.rows].length) return list.take(page[list.rows][0]);
   }
-  const answer = await invoke(client, call.name, request, options);
+  throw new Error(`${list.name} has no row to take from`);
+}
+
+async function single(client, call, options) {
+  const answer = await invoke(client, call.name, call.request, options);
   call.check?.(answer);
   if (call.member && answer[call.member] === undefined) throw new Error(`the answer has no ${call.member}`);
   for (const [path, want] of Object.entries(call.wants ?? {})) {
@@ -180,11 +185,16 @@ function digest(text) {
   return 4294967296 * (2097151 & b) + (a >>> 0);
 }
 
-function invoke(client, name, request, options) {
+// answered has the methods that have answered in the present call.
+const answered = new Set();
+
+async function invoke(client, name, request, options) {
   const path = name.split(".");
   const method = path.pop();
   const owner = path.reduce((o, part) => o[part], client);
-  return request === undefined ? owner[method](options) : owner[method](request, options);
+  const answer = await (request === undefined ? owner[method](options) : owner[method](request, options));
+  answered.add(name);
+  return answer;
 }
 
 // isRefusal tells whether an SDK has read an error body as the class of its status.
