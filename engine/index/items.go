@@ -249,6 +249,9 @@ func (v *View) SumsNFTs() bool {
 // is not nil, without zeros, in the order of contracts and IDs. Only After and Limit of
 // the page count; positions are those of [NFT.Position].
 func (v *View) Items(a evm.Address, contract *evm.Address, p Page) (list []ItemBalance, next []byte, err error) {
+	if a.IsZero() { // its cells are what there is of each token
+		return nil, nil, nil
+	}
 	lead := v.at.key(store.TableItems).addr(&a)
 	h := history{lead: lead, sub: nftLen}
 	if contract != nil {

@@ -60,9 +60,13 @@ func (o *oracle) collect() *collected {
 	return c
 }
 
-// items are the ERC-1155 balances of an address as texts, in their order.
+// items are the ERC-1155 balances of an address as texts, in their order. Nobody has what
+// was burnt.
 func (c *collected) items(a evm.Address, contract *evm.Address) []string {
 	list := []string{}
+	if a == (evm.Address{}) {
+		return list
+	}
 	for key, n := range c.units {
 		if key[:20] == string(a[:]) && n.Sign() > 0 && (contract == nil || key[20:40] == string(contract[:])) {
 			list = append(list, fmt.Sprintf("%x %s %s %v", key[20:40], key[40:], n, c.doubt[key]))
@@ -106,9 +110,6 @@ func compareItems(t *testing.T, v *View, o *oracle, limit int) {
 	}
 	c, p := o.collect(), Page{Limit: limit}
 	for a := range o.byAddr {
-		if a == (evm.Address{}) {
-			continue
-		}
 		for _, contract := range []*evm.Address{nil, &indextest.Items[0]} {
 			got := texts(all(t, p, func(p Page) ([]ItemBalance, []byte, error) { return v.Items(a, contract, p) }), func(b *ItemBalance) string {
 				return fmt.Sprintf("%x %s %s %v", b.Token[:], idText(b.ID.ToBig()), b.Amount.Dec(), b.Doubtful)
