@@ -230,6 +230,19 @@ func (j *judge) all(t *testing.T, rare int) {
 		}
 		k.NativeBalances(ctx, everyone)
 	})
+	part("parts", func(ctx context.Context) {
+		for _, a := range chosen {
+			k.AddressParts(ctx, a)
+		}
+	})
+	part("block list", func(ctx context.Context) { k.BlockList(ctx, 1+len(j.chain.Blocks)/60) })
+	part("contracts", k.Contracts)
+	part("items", func(ctx context.Context) {
+		for _, a := range append(j.chain.Collectors(12), chosen...) {
+			k.Items(ctx, a, j.heights())
+		}
+	})
+	part("collections", func(ctx context.Context) { k.Collections(ctx, j.cfg.Name) })
 	j.sdk(t, everyone[0])
 }
 
@@ -264,6 +277,7 @@ func (j *judge) notices(t *testing.T) {
 	find("a wrong value", k.LatestTxs)
 	find("a wrong value in a block", func(ctx context.Context) { k.Blocks(ctx, 1) })
 	find("a wrong value of an address", func(ctx context.Context) { k.AddressTxs(ctx, last.From, true) })
+	find("a wrong value of one who sent it", func(ctx context.Context) { k.AddressParts(ctx, last.From) })
 	last.Value, last.Gas = value, gas+1
 	find("a wrong gas limit", func(ctx context.Context) { k.SingleTxs(ctx, 1) })
 	last.Gas = gas
@@ -272,6 +286,13 @@ func (j *judge) notices(t *testing.T) {
 	j.chain.Txs = append(txs[:len(txs):len(txs)], last)
 	find("a row too few", k.LatestTxs)
 	j.chain.Txs = txs
+	j.chain.Blocks[1].GasLimit++
+	find("a wrong block", func(ctx context.Context) { k.BlockList(ctx, 1) })
+	j.chain.Blocks[1].GasLimit--
+	j.chain.Txs = txs[:len(txs)/2]
+	find("a contract too many", k.Contracts)
+	j.chain.Txs = txs
+	j.noticesItems(t, k, find)
 	for token, d := range j.chain.Tokens {
 		if d.Kinds[oracle.ERC1155] {
 			continue // its transfers do not tell the name
@@ -281,6 +302,24 @@ func (j *judge) notices(t *testing.T) {
 		find("a wrong name", func(ctx context.Context) { k.TokenTransfers(ctx, token) })
 		d.Name = name
 	}
+}
+
+// noticesItems does the same of a token that was made.
+func (j *judge) noticesItems(t *testing.T, k *oracle.Checker, find func(what string, compare func(ctx context.Context))) {
+	t.Helper()
+	for _, tx := range j.chain.Txs {
+		for _, made := range tx.Transfers {
+			if made.Kind != oracle.ERC1155 || made.From != (common.Address{}) {
+				continue
+			}
+			value := made.Value
+			made.Value = new(big.Int).Add(value, big.NewInt(1))
+			find("a wrong balance of items", func(ctx context.Context) { k.Items(ctx, made.To, nil) })
+			made.Value = value
+			return
+		}
+	}
+	t.Error("no items were made")
 }
 
 // everything is what a simulated chain of some hundred blocks has of each kind.

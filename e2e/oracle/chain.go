@@ -17,6 +17,8 @@ type (
 		Time         hexutil.Uint64  `json:"timestamp"`
 		TimeMilli    *hexutil.Uint64 `json:"timestampMilliseconds"`
 		GasUsed      hexutil.Uint64  `json:"gasUsed"`
+		GasLimit     hexutil.Uint64  `json:"gasLimit"`
+		GasCost      *hexutil.Big    `json:"blockGasCost"`
 		BaseFee      *hexutil.Big    `json:"baseFeePerGas"`
 		ExtraData    hexutil.Bytes   `json:"blockExtraData"`
 		Transactions []*rawTx        `json:"transactions"`

@@ -97,6 +97,8 @@ type list struct {
 	rest object
 	// most and usual are the largest and the default page size.
 	most, usual int
+	// loose: a page may end before it is full, also without a row.
+	loose bool
 }
 
 // check walks a list in several page sizes.
@@ -120,7 +122,7 @@ func (k *Checker) check(ctx context.Context, l list) {
 // checkSize walks a list in pages of one size, limit rows at most.
 func (k *Checker) checkSize(ctx context.Context, l list, size, limit int) {
 	where := fmt.Sprintf("%s?%s in pages of %d:", l.path, l.query.Encode(), size)
-	w, err := k.client.walk(ctx, l.path, l.query, l.name, size, l.usual, limit)
+	w, err := k.client.walk(ctx, &l, size, limit)
 	if err != nil {
 		k.report(where, err.Error())
 		return

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 )
@@ -72,7 +71,7 @@ func TestWalk(t *testing.T) {
 		defer server.Close()
 		c := newClient(server.URL, false)
 		defer c.http.CloseIdleConnections()
-		w, err := c.walk(t.Context(), "/list", url.Values{}, "rows", 2, 0, math.MaxInt)
+		w, err := c.walk(t.Context(), &list{path: "/list", name: "rows"}, 2, math.MaxInt)
 		if ok != (err == nil) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -42,7 +42,7 @@ func (k *Checker) WalkLive(ctx context.Context, l LiveList, size int, head uint6
 	case 8:
 		path, name = k.base+"/tokens/"+l.Address.Hex()+"/transfers", "transfers"
 	}
-	w, err := k.client.walk(ctx, path, query, name, size, 0, math.MaxInt)
+	w, err := k.client.walk(ctx, &list{path: path, query: query, name: name}, size, math.MaxInt)
 	return &Live{l, w, head}, err
 }
 

@@ -1,7 +1,7 @@
 package oracle
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -136,13 +136,16 @@ func (c *Chain) nftsOf(a common.Address) (list []NFT) {
 			list = append(list, nft)
 		}
 	}
-	slices.SortFunc(list, func(x, y NFT) int {
-		if d := x.Token.Cmp(y.Token); d != 0 {
-			return d
-		}
-		i, _ := new(big.Int).SetString(x.ID, 10)
-		j, _ := new(big.Int).SetString(y.ID, 10)
-		return bytes.Compare(common.BigToHash(i).Bytes(), common.BigToHash(j).Bytes())
-	})
+	slices.SortFunc(list, NFT.compare)
 	return list
+}
+
+// compare orders tokens by contract and ID.
+func (n NFT) compare(o NFT) int {
+	return cmp.Or(n.Token.Cmp(o.Token), n.number().Cmp(o.number()))
+}
+
+func (n NFT) number() *big.Int {
+	i, _ := new(big.Int).SetString(n.ID, 10) // ours
+	return i
 }

@@ -84,10 +84,10 @@ type walk struct {
 	whole bool // the last page was reached
 }
 
-// walk goes from page to page until the list ends or has max rows. size 0 leaves
-// the page size to the server, which must then give dflt rows a page; dflt 0 is
-// all of them.
-func (c *client) walk(ctx context.Context, path string, query url.Values, name string, size, dflt, limit int) (*walk, error) {
+// walk goes from page to page until a list ends or has limit rows. size 0 leaves the page
+// size to the server, which must then give the usual rows a page; 0 of them are all.
+func (c *client) walk(ctx context.Context, l *list, size, limit int) (*walk, error) {
+	path, query, name := l.path, l.query, l.name
 	q := url.Values{}
 	for k, v := range query {
 		q[k] = v
@@ -95,7 +95,7 @@ func (c *client) walk(ctx context.Context, path string, query url.Values, name s
 	if size > 0 {
 		q.Set("pageSize", strconv.Itoa(size))
 	} else {
-		size = dflt
+		size = l.usual
 	}
 	w := &walk{}
 	for {
@@ -119,7 +119,7 @@ func (c *client) walk(ctx context.Context, path string, query url.Values, name s
 			return nil, fmt.Errorf("%s: no list %s", where, name)
 		case present != more || more && token == "":
 			return nil, fmt.Errorf("%s: nextPageToken is not a token", where)
-		case more && len(rows) != size, !more && size > 0 && len(rows) > size, !more && len(rows) == 0 && w.pages > 0:
+		case size > 0 && len(rows) > size, !l.loose && (more && len(rows) != size || !more && len(rows) == 0 && w.pages > 0):
 			return nil, fmt.Errorf("%s: %d rows on a page of %d, more to come: %v", where, len(rows), size, more)
 		}
 		w.rows, w.pages, w.whole = append(w.rows, rows...), w.pages+1, !more

@@ -51,7 +51,7 @@ func (k *Checker) WaitTokens(ctx context.Context) error {
 		all := k.transfers(func(t *Transfer) bool { return t.Token == token })
 		want := newestFirst(all, func(t *Transfer) any { return k.f.blockTransfer(t) })
 		err := poll(ctx, "token "+token.Hex(), func() (bool, error) {
-			w, err := k.client.walk(ctx, k.base+"/tokens/"+token.Hex()+"/transfers", nil, "transfers", 100, 0, len(want)+1)
+			w, err := k.client.walk(ctx, &list{path: k.base + "/tokens/" + token.Hex() + "/transfers", name: "transfers"}, 100, len(want)+1)
 			if err != nil {
 				return false, err
 			}
@@ -78,7 +78,7 @@ func (k *Checker) WaitUneven(ctx context.Context) error {
 		want := k.f.coins(h.holder, tip, []common.Address{h.token})
 		query := url.Values{"contractAddresses": {h.token.Hex()}, "filterSpamTokens": {"false"}}
 		if err := poll(ctx, "uneven token "+h.token.Hex(), func() (bool, error) {
-			w, err := k.client.walk(ctx, k.ofAddress(h.holder)+"/balances:listErc20", query, "erc20TokenBalances", 10, 0, len(want)+1)
+			w, err := k.client.walk(ctx, &list{path: k.ofAddress(h.holder) + "/balances:listErc20", query: query, name: "erc20TokenBalances"}, 10, len(want)+1)
 			if err != nil {
 				return false, err
 			}
