@@ -50,10 +50,12 @@ torture: ## all tests with the long campaigns whole, servers under load for SOAK
 	(cd e2e && QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK_HEAD) go test -count=1 -timeout 4h -v ./soak) || failed="$$failed e2e/soak"; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
-e2e: build ## campaigns against whole servers; tests against a real Avalanche network, official clients and a browser
+e2e: build ## campaigns against whole servers, large tests; tests against a real Avalanche network, official clients and a browser
 	e2e/tools.sh
+	@# What make test leaves out, or does on a small scale, while the race detector watches.
 	@# With -trimpath most of it is compiled already.
-	go test -trimpath -vet=off -count=1 -timeout 15m ./cmd/quorate
+	go test -trimpath -vet=off -count=1 -timeout 15m ./cmd/quorate \
+		$$(grep -rl --include='*_test.go' --exclude-dir=e2e 'torture\.Watched(' . | xargs -n 1 dirname | sort -u)
 	@# Everything is compiled first; then one package after the other, so that progress shows.
 	cd e2e && go vet ./... && go test -v -p 1 -count=1 -timeout 25m ./...
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"quorate/devnet/torture"
 	store "quorate/engine/store/index"
 )
 
@@ -180,10 +181,11 @@ func liveCost(t *testing.T, live uint16, steps uint64) (cost int) {
 // from it. It does where such lists are rows of their own, as they were before.
 func TestTreeHistory(t *testing.T) {
 	t.Parallel()
-	short, long := liveCost(t, 1, 120), liveCost(t, 1, 12_000)
-	t.Logf("%d rows, and %d of 100 times the history", short, long)
+	more := torture.Watched(10, 100)
+	short, long := liveCost(t, 1, 120), liveCost(t, 1, 120*uint64(more))
+	t.Logf("%d rows, and %d of %d times the history", short, long, more)
 	if float64(long) > 1.2*float64(short) {
-		t.Errorf("%d rows, and %d of 100 times the history", short, long)
+		t.Errorf("%d rows, and %d of %d times the history", short, long, more)
 	}
 	if short, long := liveCost(t, 2, 120), liveCost(t, 2, 1200); long < 5*short {
 		t.Errorf("rows of their own: %d, and %d of 10 times the history: this test finds nothing", short, long)

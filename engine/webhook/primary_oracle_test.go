@@ -162,8 +162,9 @@ func (o *oracle) addresses(r *Rows, i int, h *Hook, txs []*primary.TxRow) {
 	last := map[address.Address]string{}
 	for _, row := range txs {
 		var mine []address.Address
+		owners := o.owners(r, row)
 		for _, k := range h.Keys {
-			if slices.Contains(o.owners(r, row), k) {
+			if slices.Contains(owners, k) {
 				mine, last[k] = append(mine, k), row.ID.String()+" "
 			}
 		}

@@ -3,6 +3,7 @@ package xchain
 import (
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/primary"
 )
@@ -11,7 +12,8 @@ import (
 // history, from its newest and from its oldest end.
 func TestPageCost(t *testing.T) {
 	t.Parallel()
-	const more, rows = 100, 5
+	const rows = 5
+	more := torture.Watched(10, 100)
 	type costs map[string][2]int
 	measure := func(size int) costs {
 		w := newWorld(t, 5, size, size)
