@@ -50,6 +50,7 @@ type connections struct {
 	clients, operators int
 	byClient           map[netip.Addr]int
 	stopped            chan struct{} // closed at shutdown
+	lastWrites         time.Time     // until when streams and downloads write after that; set before
 	none               chan struct{} // closed when, after that, the last one is gone
 }
 
@@ -202,6 +203,7 @@ func (t *connections) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.isStopped() {
+		t.lastWrites = time.Now().Add(lastWrite)
 		close(t.stopped)
 		if len(t.open) == 0 {
 			close(t.none)

@@ -19,7 +19,8 @@ import (
 // does not read would hold its place. It can go on with a range.
 const slowest = 32 << 10
 
-// lastWrite bounds what a download still sends when the server stops.
+// lastWrite bounds what downloads and streams still send when the server stops: all of
+// it, not each piece, or a client that takes a little now and then would hold the stop up.
 const lastWrite = time.Second
 
 // sendFile answers with a file, or the range of it that was asked for. It closes the
@@ -52,7 +53,7 @@ func (s *Server) sendFile(ctx *fasthttp.RequestCtx, op *operation.Operation, fil
 	}
 	ctx.Response.SetStatusCode(status)
 	d := &download{
-		SectionReader: io.NewSectionReader(file, from, length), file: file, conn: ctx.Conn(), stopped: s.conns.stopped,
+		SectionReader: io.NewSectionReader(file, from, length), file: file, conn: ctx.Conn(), conns: s.conns,
 		most: s.cfg.WriteTimeout + time.Duration(length/slowest)*time.Second, closed: make(chan struct{}),
 	}
 	ctx.Response.SetBodyStream(d, int(length))
@@ -96,19 +97,19 @@ var errStopping = errors.New("the server is stopping")
 // download is a file on its way to a client. Its connection owns it.
 type download struct {
 	*io.SectionReader
-	file    vfs.File
-	conn    net.Conn // nil in tests without a network
-	stopped <-chan struct{}
-	most    time.Duration // for all of it
-	begin   sync.Once
-	end     sync.Once
-	closed  chan struct{}
+	file   vfs.File
+	conn   net.Conn // nil in tests without a network
+	conns  *connections
+	most   time.Duration // for all of it
+	begin  sync.Once
+	end    sync.Once
+	closed chan struct{}
 }
 
 // Read implements [io.Reader].
 func (d *download) Read(b []byte) (int, error) {
 	select {
-	case <-d.stopped:
+	case <-d.conns.stopped:
 		return 0, errStopping
 	default:
 	}
@@ -126,8 +127,8 @@ func (d *download) Read(b []byte) (int, error) {
 // watch ends a write that the client does not take when the server stops.
 func (d *download) watch() {
 	select {
-	case <-d.stopped:
-		_ = d.conn.SetWriteDeadline(time.Now().Add(lastWrite))
+	case <-d.conns.stopped:
+		_ = d.conn.SetWriteDeadline(d.conns.lastWrites)
 	case <-d.closed:
 	}
 }

@@ -452,3 +452,42 @@ func TestEventsWritten(t *testing.T) {
 		t.Errorf("%v, %d events are left, of %v", err, len(c.batch.Events), kept)
 	}
 }
+
+// lastDeadline is a connection that keeps the last deadline of writes, and calls set before
+// it takes one over.
+type lastDeadline struct {
+	net.Conn
+	set  func()
+	last time.Time
+}
+
+func (d *lastDeadline) SetWriteDeadline(t time.Time) error {
+	if set := d.set; set != nil {
+		d.set = nil
+		set()
+	}
+	d.last = t
+	return nil
+}
+
+// TestEventsStop: a stopping server gives all streams one second together, whatever their
+// clients take, and also those that are just about to write.
+func TestEventsStop(t *testing.T) {
+	t.Parallel()
+	s := &Server{conns: newConnections(&Config{ReadTimeout: 1, WriteTimeout: 1, IdleTimeout: 1}, nil, nil)}
+	conn := &lastDeadline{}
+	st := &stream{s: s, conn: conn, buf: make([]byte, 3)}
+	s.streams.open = map[*stream]struct{}{st: {}}
+	conn.set = func() {
+		s.conns.stop()
+		s.streams.stop()
+	}
+	for range 3 {
+		if n, err := st.Read(make([]byte, 1)); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		if !conn.last.Equal(s.conns.lastWrites) {
+			t.Errorf("writes end at %v, not at %v", conn.last, s.conns.lastWrites)
+		}
+	}
+}

@@ -114,14 +114,14 @@ func (l *streams) remove(t *stream, reason string) {
 	l.ended[reason].Inc()
 }
 
-// stop bounds writes that clients do not take to a second.
+// stop bounds what clients still take. The connections were stopped before.
 func (l *streams) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopping = true
 	for t := range l.open {
 		if t.conn != nil {
-			_ = t.conn.SetWriteDeadline(time.Now().Add(lastWrite)) // an error: it is gone
+			_ = t.conn.SetWriteDeadline(t.s.conns.lastWrites) // an error: it is gone
 		}
 	}
 }
@@ -172,11 +172,11 @@ func (t *stream) Read(b []byte) (int, error) {
 	n := copy(b, t.buf[t.off:])
 	t.off += n
 	if t.conn != nil {
-		wait := streamWrite
+		// The stop may come between the two. An error: the write finds it.
+		_ = t.conn.SetWriteDeadline(time.Now().Add(streamWrite))
 		if t.stopped() {
-			wait = lastWrite
+			_ = t.conn.SetWriteDeadline(t.s.conns.lastWrites)
 		}
-		_ = t.conn.SetWriteDeadline(time.Now().Add(wait)) // an error: the write finds it
 	}
 	return n, nil
 }
