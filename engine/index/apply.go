@@ -31,12 +31,13 @@ type rows struct {
 	bytes int
 }
 
-const chunkSize = 1 << 20
+const chunkSize, firstChunk = 1 << 20, 16 << 10
 
 // room returns a slice with length 0 and at least n bytes of capacity.
 func (r *rows) room(n int) []byte {
 	if cap(r.chunk)-len(r.chunk) < n {
-		r.chunk = make([]byte, 0, max(chunkSize, n))
+		// As much as there is already: the rows of a block at the head fill no large one.
+		r.chunk = make([]byte, 0, max(n, min(max(r.bytes, firstChunk), chunkSize)))
 	}
 	return r.chunk[len(r.chunk):len(r.chunk):cap(r.chunk)]
 }
