@@ -48,3 +48,25 @@ func TestDisplay(t *testing.T) {
 		t.Errorf("a bar without a terminal: %q", out.String())
 	}
 }
+
+// TestBytesTeller: a copy says how much is done and how long the rest will take.
+func TestBytesTeller(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	b := newBytesTeller(&out, "backup")
+	b.progress(10, 1000)
+	if out.Len() != 0 {
+		t.Errorf("at once: %q", out.String())
+	}
+	b.began, b.last = time.Now().Add(-100*time.Second), time.Now().Add(-time.Hour)
+	b.progress(250, 1000)
+	if s := out.String(); s != "backup: 250 of 1000 bytes, 5m0s left\n" {
+		t.Errorf("after 100 s: %q", s)
+	}
+	out.Reset()
+	b.last = time.Time{}
+	b.progress(300, 0) // from a pipe
+	if s := out.String(); s != "backup: 300 bytes\n" {
+		t.Errorf("of a pipe: %q", s)
+	}
+}
