@@ -67,7 +67,8 @@ func (r *catchUpRig) read(t testing.TB, kind primary.Kind, id chain.ID, last uin
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	i, err := ingest.New(ingest.Config[*primary.Block]{
-		Source: client, Sink: sink, Fetchers: 3, Span: 256, WindowBytes: 32 << 20, GroupBytes: 8 << 20,
+		Source: client, Sink: sink, Fetchers: follow.PrimaryFetchers, Span: follow.PrimarySpan,
+		Group: follow.PrimaryGroup, WindowBytes: 32 << 20, GroupBytes: 8 << 20,
 		OnBlock: func(b *primary.Block) {
 			if b.Link().Height == last {
 				cancel()

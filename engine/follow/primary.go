@@ -19,10 +19,13 @@ import (
 )
 
 const (
-	// primaryFetchers bounds the requests for blocks at one time, primarySpan the blocks
+	// PrimaryFetchers bounds the requests for blocks at one time, PrimarySpan the blocks
 	// of each: nodes take a thousand containers.
-	primaryFetchers = 3
-	primarySpan     = 256
+	PrimaryFetchers = 3
+	PrimarySpan     = 256
+	// PrimaryGroup bounds the blocks of a commit. They are small, and a row that many of
+	// them change is written once.
+	PrimaryGroup = 2048
 	// primaryTimeout bounds a call to a node, and maxPrimaryBody an answer in bytes.
 	primaryTimeout = 15 * time.Second
 	maxPrimaryBody = 32 << 20
@@ -33,7 +36,7 @@ const (
 
 // PrimaryRows is the index of a chain of the primary network. What it has is served.
 type PrimaryRows interface {
-	ingest.Sink[*primary.Block]
+	Index[*primary.Block]
 	// First returns the height of the first block.
 	First() (height uint64, ok bool)
 	// Stale reports whether the rows were made by older rules, and Rebuild makes them
@@ -120,7 +123,7 @@ func NewPrimary(cfg PrimaryConfig) *Primary {
 // NewPrimarySink returns the sink of the blocks of a chain of the primary network: the
 // archive, and then the index.
 func NewPrimarySink(a *archive.Archive, rows PrimaryRows, k primary.Kind) ingest.Sink[*primary.Block] {
-	return final{newPrimarySink(a, archivedFirst{rows}, k, func() error { return nil })}
+	return final{newPrimarySink(a, rows, k, func() error { return nil })}
 }
 
 func newPrimarySink(a *archive.Archive, x Index[*primary.Block], k primary.Kind, room func() error) *sink[*primary.Block] {
@@ -164,7 +167,7 @@ func (p *Primary) Start() (err error) {
 		if p.rows, err = p.cfg.Rows(); err != nil {
 			return err
 		}
-		rows = archivedFirst{p.rows}
+		rows = p.rows
 	}
 	s := newPrimarySink(a, rows, p.cfg.Chain, p.cfg.Room)
 	p.keeper = newKeeper(s, p.log, set)
@@ -230,17 +233,6 @@ func (archiveOnly) Commit(context.Context, []*primary.Block) error { return nil 
 // CommitAfter implements [Index].
 func (archiveOnly) CommitAfter(_ context.Context, _ []*primary.Block, ready func() error) error {
 	return ready()
-}
-
-// archivedFirst makes rows wait for the archive.
-type archivedFirst struct{ PrimaryRows }
-
-// CommitAfter implements [Index].
-func (r archivedFirst) CommitAfter(ctx context.Context, blocks []*primary.Block, ready func() error) error {
-	if err := ready(); err != nil {
-		return err
-	}
-	return r.Commit(ctx, blocks)
 }
 
 // rebuild makes rows of older rules again.
@@ -386,7 +378,7 @@ func (p *Primary) fetchBlocks(ctx context.Context) error {
 	if i == nil { // not the second time, after a failure
 		cfg := ingest.Config[*primary.Block]{
 			Name: p.cfg.Name, Source: p.client, Sink: final{p.keeper.sink},
-			Fetchers: primaryFetchers, Span: primarySpan, WindowBytes: p.cfg.WindowBytes, GroupBytes: p.cfg.WindowBytes / 4,
+			Fetchers: PrimaryFetchers, Span: PrimarySpan, Group: PrimaryGroup, WindowBytes: p.cfg.WindowBytes, GroupBytes: p.cfg.WindowBytes / 4,
 			OnProgress: p.cfg.OnProgress, Logger: p.cfg.Log("primary"), Metrics: p.cfg.Host.Metrics().With("chain", p.cfg.Name),
 		}
 		var err error

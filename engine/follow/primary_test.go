@@ -92,6 +92,13 @@ func (m *memoryRows) First() (uint64, bool) {
 	return m.heads[0].Height, true
 }
 
+func (m *memoryRows) CommitAfter(ctx context.Context, blocks []*primary.Block, ready func() error) error {
+	if err := ready(); err != nil {
+		return err
+	}
+	return m.Commit(ctx, blocks)
+}
+
 func (m *memoryRows) Commit(_ context.Context, blocks []*primary.Block) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

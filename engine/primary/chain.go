@@ -67,8 +67,7 @@ type Chain struct {
 	commit     sync.Mutex // guards what follows
 	machine    Machine    // nil: to be loaded before the next block
 	next       editions   // what the first commit says of editions, but for itself
-	// limit is what a transaction can hold.
-	limit limit
+	limit      limit
 
 	// applying is held to write a block in several transactions: views wait for the last.
 	applying sync.RWMutex
@@ -84,8 +83,11 @@ type position struct {
 	cursor  *cursor // nil: no block yet
 }
 
-// limit is what a transaction can hold.
-type limit struct{ rows, bytes, overhead int }
+// limit is what a transaction can hold, and the bytes from which on one is written while
+// further blocks of the same commit are at hand: each one waits for the disk.
+type limit struct{ rows, bytes, overhead, launch int }
+
+const launchBytes = 1 << 20
 
 func (l limit) fits(layers ...*layer) bool {
 	rows, bytes := 2, 256 // the cursor, and what is written with it
@@ -104,6 +106,7 @@ func OpenChain(db *store.DB, cfg Config) (*Chain, error) {
 	}
 	c := &Chain{db: db, cfg: cfg, ordinal: ordinal}
 	c.limit.rows, c.limit.bytes, c.limit.overhead = db.Limits()
+	c.limit.launch = launchBytes
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("rows of the primary network: %w", err)
 	}
@@ -188,14 +191,20 @@ func (c *Chain) Digest(ctx context.Context) ([32]byte, error) {
 // when Commit returns. As many blocks as fit share a transaction. After an error none,
 // some or all blocks are indexed: Cursor tells. Blocks are not changed or kept.
 func (c *Chain) Commit(ctx context.Context, blocks []*Block) error {
-	c.commit.Lock()
-	defer c.commit.Unlock()
-	return c.commitAt(ctx, blocks)
+	return c.CommitAfter(ctx, blocks, func() error { return nil })
 }
 
-// commitAt is Commit by who holds the lock.
-func (c *Chain) commitAt(ctx context.Context, blocks []*Block) error {
-	w := &writer{c: c, ctx: ctx, at: *c.at.Load()}
+// CommitAfter is Commit that makes rows meanwhile, but writes none before ready has
+// returned nil. It may call ready several times, and not where it fails before.
+func (c *Chain) CommitAfter(ctx context.Context, blocks []*Block, ready func() error) error {
+	c.commit.Lock()
+	defer c.commit.Unlock()
+	return c.commitAt(ctx, blocks, ready)
+}
+
+// commitAt is CommitAfter by who holds the lock.
+func (c *Chain) commitAt(ctx context.Context, blocks []*Block, ready func() error) error {
+	w := &writer{c: c, ctx: ctx, ready: ready, at: *c.at.Load()}
 	defer w.close()
 	for _, b := range blocks {
 		err := w.block(b)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"quorate/engine/chain"
@@ -125,6 +126,7 @@ func TestGroups(t *testing.T) {
 		c := openTally(t, db, 1)
 		for rest := list; len(rest) > 0; {
 			c.limit.rows = []int{12, 40, 1000}[rnd.IntN(3)] // 12: each block is larger
+			c.limit.launch = []int{1, 500, launchBytes}[rnd.IntN(3)]
 			n := 1 + rnd.IntN(min(len(rest), 9))
 			commit(t, c, rest[:n])
 			if rest = rest[n:]; rnd.IntN(3) == 0 {
@@ -210,6 +212,66 @@ func TestLargeBlockCut(t *testing.T) {
 	}
 	if whole < 3 || none < 3 {
 		t.Errorf("%d whole and %d not at all", whole, none)
+	}
+}
+
+// Whichever transaction of a commit cannot be written while the rows of the next ones are
+// made, all blocks up to the cursor are there as a whole, and what follows is as without.
+func TestCommitAfter(t *testing.T) {
+	t.Parallel()
+	list := blocks(1, 40)
+	one := openTally(t, openDB(t, t.TempDir()), 1)
+	commit(t, one, list)
+	want, broken := digest(t, one), errors.New("not now")
+	heights := make(map[uint64]bool)
+	for fail := 0; ; fail++ {
+		var left atomic.Int64 // asked before each transaction, by whoever writes
+		left.Store(1 << 30)
+		room := func() error {
+			if left.Add(-1) == 0 {
+				return broken
+			}
+			return nil
+		}
+		db, err := store.Open(t.TempDir(), store.Options{MemTableMB: 8, BlockCacheMB: 1, IndexCacheMB: 1, NoSync: true, Room: room})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := openTally(t, db, 1)
+		c.limit.launch, c.limit.rows = 1, []int{1000, 30}[fail%2]
+		commit(t, c, list[:3])
+		if err := c.CommitAfter(t.Context(), list[3:], func() error { return broken }); !errors.Is(err, broken) {
+			t.Fatalf("what was not ready: %v", err)
+		}
+		if head, _ := c.Cursor(); head.Height != 3 {
+			t.Fatalf("block %d is there, and nothing was ready", head.Height)
+		}
+		left.Store(int64(fail/2 + 1))
+		err = c.Commit(t.Context(), list[3:])
+		left.Store(1 << 30)
+		if err != nil && !errors.Is(err, broken) {
+			t.Fatal(err)
+		}
+		head, _ := c.Cursor()
+		heights[head.Height] = true
+		upTo := openTally(t, openDB(t, t.TempDir()), 1)
+		commit(t, upTo, list[:head.Height])
+		if digest(t, c) != digest(t, upTo) {
+			t.Fatalf("failure %d: not what block %d leads to", fail, head.Height)
+		}
+		commit(t, c, list[head.Height:])
+		if digest(t, c) != want {
+			t.Fatalf("failure %d: another digest", fail)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err == nil && head.Height == 40 && fail > 10 {
+			break
+		}
+	}
+	if len(heights) < 4 {
+		t.Errorf("all ended at one of %v", heights)
 	}
 }
 

@@ -46,7 +46,8 @@ func readCursor(s *store.Snapshot, space Space) (cur *cursor, err error) {
 	return cur, err
 }
 
-// writer writes the rows of blocks in transactions that end with blocks.
+// writer writes the rows of blocks in transactions that end with blocks. While one is
+// being written the rows of the next one are made.
 //
 // A block that is larger than a transaction cannot be made visible by one. Its rows go
 // to a journal first, in as many transactions as it takes, and a last one says that it
@@ -55,12 +56,21 @@ func readCursor(s *store.Snapshot, space Space) (cur *cursor, err error) {
 // the cursor goes with the last. A crash before leaves rows in the journal alone, where
 // nobody looks, and the next start removes them.
 type writer struct {
-	c    *Chain
-	ctx  context.Context
-	at   position // of what is committed
-	rows *Overlay // nil: to be begun
+	c     *Chain
+	ctx   context.Context
+	ready func() error // nothing is written before it has returned nil
+	at    position     // of what is committed
+	rows  *Overlay     // nil: to be begun
 	// done is the last block in rows.
 	done *cursor
+	// flight is the transaction that is being written, nil if none is.
+	flight *flight
+}
+
+// flight is a transaction that is being written.
+type flight struct {
+	ended chan error
+	done  *cursor // of its last block
 }
 
 // begin opens the rows as they are after the last commit.
@@ -94,6 +104,9 @@ func (w *writer) begin() error {
 }
 
 func (w *writer) close() {
+	if w.flight != nil { // after a panic
+		<-w.flight.ended
+	}
 	if w.rows != nil {
 		w.rows.snap.Close()
 		w.rows = nil
@@ -121,20 +134,21 @@ func (w *writer) block(b *Block) error {
 		next.first = w.done.first
 	}
 	if !w.c.limit.fits(&w.rows.group, &w.rows.block) {
-		if err := w.commit(w.rows.group); err != nil {
+		if err := w.launch(); err != nil {
 			return err
 		}
-		w.rows.group = layer{}
 		if !w.c.limit.fits(&w.rows.block) {
+			if err := w.land(true); err != nil {
+				return err
+			}
 			return w.large(next)
-		}
-		// The rows of the block are as they were made; what they follow from is on disk.
-		if err := w.refresh(); err != nil {
-			return err
 		}
 	}
 	w.rows.keep()
 	w.done = next
+	if w.rows.group.bytes >= w.c.limit.launch && w.idle() {
+		return w.launch()
+	}
 	return nil
 }
 
@@ -154,32 +168,66 @@ func (w *writer) flush() error {
 	if w.rows == nil {
 		return nil
 	}
-	return w.commit(w.rows.group)
+	if err := w.launch(); err != nil {
+		return err
+	}
+	return w.land(false)
 }
 
-// commit writes rows with the cursor up to done.
-func (w *writer) commit(rows layer) error {
-	if w.done == w.at.cursor {
+// idle reports whether no transaction is being written, or the one that was has ended.
+func (w *writer) idle() bool { return w.flight == nil || len(w.flight.ended) > 0 }
+
+// launch begins to write the rows of the group with the cursor up to done, when what was
+// launched before is written.
+func (w *writer) launch() error {
+	if err := w.land(true); err != nil || w.done == w.at.cursor {
+		return err
+	}
+	f := &flight{ended: make(chan error, 1), done: w.done}
+	w.flight = f
+	w.rows.flying, w.rows.group = w.rows.group, layer{}
+	// Until it has ended neither its rows nor at change.
+	rows, first := w.rows.flying, w.at.cursor == nil
+	go func() { f.ended <- w.commit(rows, f.done, first) }()
+	return nil
+}
+
+// land waits for the transaction that is being written; more says that further rows are
+// made of what it has written.
+func (w *writer) land(more bool) error {
+	f := w.flight
+	if f == nil {
 		return nil
+	}
+	w.flight = nil
+	if err := <-f.ended; err != nil {
+		return w.failed(err)
+	}
+	w.committed(f.done)
+	if !more {
+		return nil
+	}
+	w.rows.flying = layer{}
+	return w.refresh()
+}
+
+// commit writes rows with a cursor; first says that there was none before.
+func (w *writer) commit(rows layer, cur *cursor, first bool) error {
+	if err := w.ready(); err != nil {
+		return err
 	}
 	b, err := w.c.db.Batch()
 	if err != nil {
-		w.c.machine = nil
 		return err
 	}
 	defer b.Discard()
-	err = w.set(b, rows)
-	if err == nil {
-		err = w.mark(b, w.done)
+	if err := w.set(b, rows); err != nil {
+		return err
 	}
-	if err == nil {
-		err = b.Commit()
+	if err := w.mark(b, cur, first); err != nil {
+		return err
 	}
-	if err != nil {
-		return w.failed(err)
-	}
-	w.committed(w.done)
-	return nil
+	return b.Commit()
 }
 
 func (w *writer) set(b *store.Batch, rows layer) error {
@@ -198,8 +246,8 @@ func (w *writer) set(b *store.Batch, rows layer) error {
 }
 
 // mark writes the cursor, and with the first one which edition has the rows.
-func (w *writer) mark(b *store.Batch, cur *cursor) error {
-	if err := b.Set(w.at.space.Key(store.PrimaryCursor), cur.encode()); err != nil || w.at.cursor != nil || w.c.build {
+func (w *writer) mark(b *store.Batch, cur *cursor, first bool) error {
+	if err := b.Set(w.at.space.Key(store.PrimaryCursor), cur.encode()); err != nil || !first || w.c.build {
 		return err
 	}
 	e := w.c.next
@@ -220,14 +268,16 @@ func (w *writer) committed(cur *cursor) {
 	w.c.setAt(&at)
 }
 
-// failed finds out what is on disk after a commit that did not end well.
+// failed finds out what is on disk after a commit that did not end well. What was made
+// since goes with it.
 func (w *writer) failed(err error) error {
-	if e := w.c.load(); e != nil {
-		w.c.machine = nil
-		return fmt.Errorf("%w; and then: %w", err, e)
-	}
+	w.c.machine = nil
+	w.rows.flying, w.rows.group, w.rows.block = layer{}, layer{}, layer{}
+	e := w.c.load()
 	w.at = *w.c.at.Load()
 	w.done = w.at.cursor
-	w.rows.group = layer{}
+	if e != nil {
+		return fmt.Errorf("%w; and then: %w", err, e)
+	}
 	return err
 }

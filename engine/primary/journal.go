@@ -16,6 +16,9 @@ const journalHead = math.MaxUint32
 
 // large commits the block at work, which no transaction can hold: see [writer].
 func (w *writer) large(cur *cursor) error {
+	if err := w.ready(); err != nil {
+		return w.failed(err)
+	}
 	w.rows.block.put(string(w.at.space.Key(store.PrimaryCursor)), cur.encode())
 	if w.at.cursor == nil && !w.c.build {
 		e := w.c.next

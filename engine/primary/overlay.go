@@ -10,13 +10,14 @@ import (
 
 // Overlay is a chain's rows as a machine sees and changes them: what the block at work
 // has written, over what those before it in the commit have, over a snapshot. Nothing
-// of it is on disk before the commit. It is not safe for concurrent use.
+// of it is on disk before its transaction. It is not safe for concurrent use.
 type Overlay struct {
 	Space
 	snap *store.Snapshot
-	// group has the rows of the blocks that go into the transaction, block those of the
-	// one at work. A nil value is a removed row.
-	group, block layer
+	// flying has the rows of the transaction that is being written, group those of the
+	// blocks that go into the next one, block those of the one at work. A nil value is a
+	// removed row.
+	flying, group, block layer
 	// flat: of rows of before there were trees, which live lists are rows of their own in.
 	flat bool
 }
@@ -61,6 +62,9 @@ func (o *Overlay) Get(key Key) (value []byte, found bool, err error) {
 	if v, ok := o.group.rows[string(key)]; ok {
 		return v, v != nil, nil
 	}
+	if v, ok := o.flying.rows[string(key)]; ok {
+		return v, v != nil, nil
+	}
 	found, err = o.snap.Get(key, func(b []byte) error {
 		value = bytes.Clone(b)
 		return nil
@@ -73,7 +77,7 @@ func (o *Overlay) Get(key Key) (value []byte, found bool, err error) {
 // the commit so far, and is for what is rare.
 func (o *Overlay) Scan(prefix Key, each func(key, value []byte) (bool, error)) error {
 	written := make(map[string][]byte)
-	for _, l := range []*layer{&o.group, &o.block} {
+	for _, l := range []*layer{&o.flying, &o.group, &o.block} {
 		for k, v := range l.rows {
 			if len(k) >= len(prefix) && k[:len(prefix)] == string(prefix) {
 				written[k] = v
