@@ -30,12 +30,12 @@
 // # Room
 //
 // The records are bounded. When a new one finds no room, a sweep drops those of chains that
-// are followed no more, then those of the largest collections until none of them has more
-// than the level: the greatest number at which a twentieth of all is free. From then on
-// a collection with as many has no new record, unless a client asks for the token, so that
-// nothing is dropped and fetched in turns, and small collections always find room. Levels
-// only fall. A level is committed before what it drops, so a sweep that was broken off is
-// completed by the next one.
+// are followed no more, then those of collections that are larger than the one in need,
+// until each has the same share: the greatest at which a twentieth of all is free. From then
+// on a collection with as many has no new record, unless a client asks for the token, so
+// that nothing is dropped and fetched in turns, and small collections always find room.
+// This level only falls. It is committed before what is dropped for it, so a sweep that was
+// broken off is completed by the next one.
 //
 // None of this is a function of the chain, so it is not in the index nor in the archive:
 // what is lost is fetched again.

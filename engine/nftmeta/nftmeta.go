@@ -88,9 +88,10 @@ type Metadata struct {
 	sites  sites
 	flying map[key]bool // true: there was no record before
 	done   chan landed
-	// entering counts the new ones of flying; wanted is that there was no room for one.
+	// entering counts the new ones of flying. wanted is the size of the smallest collection
+	// that there was no room for.
 	entering int
-	wanted   bool
+	wanted   int
 	swept    time.Time // when the last sweep began
 	followed map[chain.ID]time.Time
 	pass     pass
@@ -195,7 +196,7 @@ func (m *Metadata) recall(ctx context.Context) error {
 	m.queue, m.pass = queue{known: map[contract]*collection{}}, pass{}
 	m.sites = sites{cfg: &m.cfg, known: map[string]*siteState{}}
 	m.flying, m.done = map[key]bool{}, make(chan landed, m.cfg.Fetches)
-	m.entering, m.wanted, m.followed = 0, false, map[chain.ID]time.Time{}
+	m.entering, m.wanted, m.followed = 0, unlimited, map[chain.ID]time.Time{}
 	m.mu.Lock()
 	m.asked, m.begun = asked, map[key]time.Time{}
 	m.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -26,13 +27,15 @@ const (
 	foreignAfter = time.Hour
 	// unlimited is the level before there were too many records.
 	unlimited = math.MaxInt
+	// anyRoom is less than the size of any collection.
+	anyRoom = -1
 )
 
 // room says who may have a record.
 type room struct {
-	// level is how many records a collection may have that no client asked for. It never
-	// rises while Most and the chains stay the same, so what was dropped for it is not
-	// fetched again.
+	// level is how many records a collection has at least before only what clients ask for
+	// adds to them. It never rises while Most and the chains stay the same: no collection
+	// was ever cut to less, so what was dropped is not fetched again.
 	level int
 	sizes map[chain.ID]map[evm.Address]int // the records of each collection
 	total int
@@ -67,15 +70,27 @@ func (r *room) above(n int) map[contract]int {
 	return list
 }
 
-// fair returns the greatest level at which all collections together have at most so many
-// records.
-func (r *room) fair(most int) int {
-	var sizes []int
+// at returns how many records there are up to so many of each collection.
+func (r *room) at(level int) (n int) {
 	for _, of := range r.sizes {
-		for _, n := range of {
-			sizes = append(sizes, n)
+		for _, size := range of {
+			n += min(size, level)
 		}
 	}
+	return n
+}
+
+// list returns the sizes of all collections.
+func (r *room) list() (sizes []int) {
+	for _, of := range r.sizes {
+		sizes = slices.AppendSeq(sizes, maps.Values(of))
+	}
+	return sizes
+}
+
+// fair returns the greatest level at which collections of these sizes have at most so many
+// records together. It sorts them.
+func fair(sizes []int, most int) int {
 	slices.Sort(sizes)
 	for i, n := range sizes {
 		if share := most / (len(sizes) - i); n > share {
@@ -111,9 +126,9 @@ func (m *Metadata) admits(c *collection, t *task, now time.Time) bool {
 	m.mu.Lock()
 	level, size, total := m.room.level, m.room.sizes[k.chain][k.Token], m.room.total
 	m.mu.Unlock()
-	most := m.cfg.Most
+	most, need := m.cfg.Most, anyRoom
 	if !asked {
-		most -= m.cfg.spare()
+		most, need = most-m.cfg.spare(), size
 	}
 	switch {
 	case !asked && level != unlimited && size+c.flying >= level:
@@ -121,7 +136,7 @@ func (m *Metadata) admits(c *collection, t *task, now time.Time) bool {
 		return false
 	case total+m.entering >= most:
 		m.stats.full.Inc()
-		m.wanted = true
+		m.wanted = min(m.wanted, need)
 		return false
 	}
 	return true
@@ -130,21 +145,30 @@ func (m *Metadata) admits(c *collection, t *task, now time.Time) bool {
 // makeRoom begins a sweep if there are too many records and it is time for one.
 func (m *Metadata) makeRoom(ctx context.Context, work *sync.WaitGroup, now time.Time) {
 	foreign := m.foreign(now)
-	m.mu.Lock()
-	total, level := m.room.total, m.room.level
-	m.mu.Unlock()
-	most := m.cfg.target()
-	m.wanted = m.wanted && total > most || total > m.cfg.Most
-	if !m.wanted && (len(foreign) == 0 || level == unlimited) || !m.swept.IsZero() && now.Sub(m.swept) < sweepEvery || !m.sweeping.CompareAndSwap(false, true) {
+	if !m.swept.IsZero() && now.Sub(m.swept) < sweepEvery || m.sweeping.Load() {
 		return
 	}
-	m.swept, m.wanted = now, false
+	m.mu.Lock()
+	total, level := m.room.total, m.room.level
+	due := total > m.cfg.Most || len(foreign) > 0 && level != unlimited
+	if !due && m.wanted != unlimited && total > m.cfg.target() { // larger ones have to have more than it then would
+		due = m.room.at(m.wanted+1) <= m.cfg.target()
+	}
+	m.mu.Unlock()
+	m.wanted = unlimited
+	if !due {
+		return
+	}
+	m.swept = now
+	m.sweeping.Store(true)
 	work.Go(func() {
 		defer m.sweeping.Store(false)
-		if err := m.sweep(ctx, foreign, most); err != nil && ctx.Err() == nil {
+		if err := m.sweep(ctx, foreign); err != nil && ctx.Err() == nil {
 			m.fail(err)
 		}
-		m.lost.Store(true) // a pass finds what there is room for now
+		if left, _ := m.kept(); left < total {
+			m.lost.Store(true) // a pass finds what there is room for now
+		}
 	})
 }
 
@@ -166,29 +190,31 @@ func (m *Metadata) foreign(now time.Time) (list []chain.ID) {
 	return list
 }
 
-// sweep drops records until there are at most so many: those of foreign chains, then those
-// of the largest collections, each of which keeps the same number. The level is committed
-// first: after a kill nobody has more, and the next sweep goes on.
-func (m *Metadata) sweep(ctx context.Context, foreign []chain.ID, most int) error {
+// sweep drops records until there is room: those of foreign chains, then those of the
+// largest collections, each of which keeps the same number. That may be more than the level, where clients have asked for many. The level is committed first: after a kill
+// nothing is fetched again, and the next sweep goes on.
+func (m *Metadata) sweep(ctx context.Context, foreign []chain.ID) error {
 	for i := range foreign {
 		if err := m.cut(ctx, append([]byte{keyRecord}, foreign[i][:]...), math.MaxInt); err != nil {
 			return err
 		}
 	}
 	m.mu.Lock()
-	level, total := m.room.fair(most), m.room.total
-	if len(foreign) == 0 {
-		level = min(level, m.room.level)
-	}
+	sizes, total, level := m.room.list(), m.room.total, m.room.level
 	m.mu.Unlock()
+	most := m.cfg.target()
+	share := fair(sizes, most)
+	if level = min(level, share); len(foreign) > 0 {
+		level = share
+	}
 	if err := m.keepLevel(ctx, level); err != nil {
 		return err
 	}
-	if level == 0 { // more collections than records: only what clients ask for has new ones
+	if share == 0 { // more collections than records: only what clients ask for has new ones
 		return m.cut(ctx, []byte{keyRecord}, total-most)
 	}
 	m.mu.Lock()
-	above := m.room.above(level)
+	above := m.room.above(share)
 	m.mu.Unlock()
 	for c, n := range above {
 		if err := m.cut(ctx, slices.Concat([]byte{keyRecord}, c.chain[:], c.token[:]), n); err != nil {

@@ -2,6 +2,7 @@ package nftmeta
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -46,7 +47,10 @@ func TestHostileCollection(t *testing.T) {
 		w.add(addr(1), 800, at("hostile.example"))
 		w.cfg.SitePause = 10 * time.Millisecond
 		m, stop := w.run()
-		w.settle(5 * time.Minute)
+		w.settle(25 * time.Minute)
+		if n := w.store.count(keyRecord); n != 297 {
+			t.Errorf("%d records where nobody else needs the room", n)
+		}
 		for n := byte(2); n < 22; n++ {
 			w.add(addr(n), 10, at(fmt.Sprintf("small%d.example", n)))
 		}
@@ -125,6 +129,99 @@ func TestAskedStays(t *testing.T) {
 	})
 }
 
+// TestAskedBeyond: what clients ask for may be more than the share of its collection, as
+// far as others leave room, and has nothing else dropped and fetched in turns.
+func TestAskedBeyond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		bounded(w, 100) // 94 after a sweep, so 4 of each of 20 collections
+		for n := byte(1); n <= 20; n++ {
+			w.add(addr(n), 50, at(fmt.Sprintf("a%d.example", n)))
+		}
+		m, stop := w.run()
+		w.settle(time.Hour)
+		for id := uint64(50); id > 20; id-- {
+			if err := m.Reindex(t.Context(), home, addr(1), *uint256.NewInt(id)); err != nil {
+				t.Fatal(err)
+			}
+			w.settle(5 * time.Minute)
+		}
+		w.settle(4 * time.Hour)
+		stop()
+		for id := uint64(21); id < 21+18; id++ {
+			if got := token(t, m, addr(1), id); got.Status != Indexed {
+				t.Errorf("%d was asked for, and is not there: %+v", id, got)
+			}
+		}
+		kept := w.perCollection()
+		for n := byte(2); n <= 20; n++ {
+			if kept[addr(n)] != 4 {
+				t.Errorf("%d records of %d", kept[addr(n)], n)
+			}
+		}
+		seen := map[string]bool{}
+		for _, u := range w.requests() {
+			if seen[u] {
+				t.Errorf("%s was fetched again", u)
+			}
+			seen[u] = true
+		}
+	})
+}
+
+// TestSweepKilled: wherever a sweep ends, by a kill or by the disk, it is completed later,
+// and what it dropped is not fetched again.
+func TestSweepKilled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		removed int
+		killed  bool
+	}{{0, true}, {1, true}, {4, true}, {0, false}, {3, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			bounded(w, 100)
+			w.add(addr(1), 300, at("large.example"))
+			_, stop := w.run()
+			w.settle(20 * time.Minute)
+			var left *kept
+			calls := 0
+			w.store.mu.Lock()
+			w.store.fails = func() bool { // each removal asks
+				if calls++; calls != c.removed+2 { // after the commit of the level
+					return false
+				}
+				left = &kept{rows: maps.Clone(w.store.rows), check: w.store.check}
+				return !c.killed
+			}
+			w.store.mu.Unlock()
+			for n := byte(2); n < 12; n++ {
+				w.add(addr(n), 1, itself)
+			}
+			w.settle(11 * time.Minute)
+			if left == nil || left.count(keyLevel) != 1 {
+				t.Fatal("there was no sweep, or its level was not committed first")
+			}
+			if c.killed {
+				stop()
+				w.store = left
+				_, stop = w.run()
+			}
+			m := w.actor()
+			w.settle(time.Hour)
+			stop()
+			for n := byte(2); n < 12; n++ {
+				if got := token(t, m, addr(n), 1); got.Status != Indexed {
+					t.Errorf("%+v: of %d: %+v", c, n, got)
+				}
+			}
+			if n := len(w.requests()); n != 99 {
+				t.Errorf("%+v: %d requests", c, n)
+			}
+		})
+	}
+}
+
 // put commits a record as it is after a fetch.
 func put(w *world, of chain.ID, token evm.Address, id uint64, r record) {
 	w.t.Helper()
@@ -154,7 +251,7 @@ func TestFair(t *testing.T) {
 			return n
 		}
 		most := rng.IntN(150)
-		got := r.fair(most)
+		got := fair(r.list(), most)
 		if r.total <= most != (got == unlimited) || kept(got) > most || got != unlimited && kept(got+1) <= most {
 			t.Fatalf("%v: %d for %d", r.sizes, got, most)
 		}
@@ -297,16 +394,16 @@ func TestRefusedTurns(t *testing.T) {
 		w := newWorld(t)
 		bounded(w, 300)
 		for n := byte(1); n <= 12; n++ {
-			w.add(addr(n), 3000, itself)
+			w.add(addr(n), 6000, itself)
 		}
 		m, stop := w.run()
 		defer stop()
-		w.settle(4 * time.Second) // each has its share, and many more tokens are being looked through
+		w.settle(4 * time.Second) // there is no room, and many more tokens are being looked through
 		for n := byte(100); n < 115; n++ {
 			w.add(addr(n), 1, itself)
 			m.Changed(home, []index.NFT{{Token: addr(n), ID: *uint256.NewInt(1)}})
 		}
-		w.settle(3 * time.Second)
+		w.settle(2 * passSoon) // there is a sweep, and then a pass
 		for n := byte(100); n < 115; n++ {
 			if got := token(t, m, addr(n), 1); got.Status != Indexed {
 				t.Errorf("of %d: %+v", n, got)
