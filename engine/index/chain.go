@@ -71,6 +71,7 @@ type Chain struct {
 	uris         atomic.Bool // whether a URI of any NFT may be known
 	asked        tokenSet    // of which a contract said a balance
 	uneven       atomic.Pointer[unevenTokens]
+	runs         heldRuns
 
 	commit sync.Mutex // guards what follows, and the order of commits
 	doubt  bool       // last and the caches may not be what is on disk, since a commit failed

@@ -78,31 +78,24 @@ const sparse = 20
 // lengths is the shorter one.
 func (w *holderWalk) newest(p *Page) (next []byte, more bool, err error) {
 	prefix := w.v.at.key(store.TableHolders).addr(&w.token)
-	rows, err := w.v.s.Rows(prefix, false)
-	if err != nil {
-		return nil, false, err
-	}
-	defer rows.Close()
 	begin := append(slices.Clone(prefix), p.After[:min(len(p.After), behindLen)]...)
 	if len(p.After) == behindLen {
 		begin = append(begin, 0)
 	}
+	rows := w.v.heldRows(prefix, begin)
+	defer func() { rows.close(err) }()
 	w.out = make([]Holder, 0, min(p.Limit, 64))
 	last := make([]byte, 0, behindLen)
-	for rows.Seek(begin); rows.Valid(); rows.Next() {
+	for {
 		if w.passed > sparse*(1+len(w.out)) {
 			return last, true, nil
 		}
-		k := rows.Key()
-		if len(k) != len(prefix)+evm.AddressLen {
-			return nil, false, fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
-		}
-		a := evm.Address(k[len(prefix):])
-		var now heldRow
-		if err := rows.Value(now.decode); err != nil {
+		row, err := rows.next()
+		if err != nil || row == nil {
 			return nil, false, err
 		}
-		h, held, inside, err := w.judge(&a, &now, p)
+		a := row.addr
+		h, held, inside, err := w.judge(&a, &row.heldRow, p)
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -119,7 +112,6 @@ func (w *holderWalk) newest(p *Page) (next []byte, more bool, err error) {
 		}
 		last = append(last[:0], a[:]...)
 	}
-	return nil, false, nil
 }
 
 // judge decides by an address' newest balance whether it is a holder, and asks its

@@ -35,6 +35,15 @@ func (s *Snapshot) Close() {
 	s.at, s.its = nil, nil
 }
 
+// Version is the version of the database that the snapshot reads: rows that a
+// transaction writes make a new one.
+func (s *Snapshot) Version() uint64 {
+	if s.at == nil {
+		return 0
+	}
+	return s.at.txn.ReadTs()
+}
+
 // Get hands the value under key to read, which must not keep it. Without one it
 // gives false.
 func (s *Snapshot) Get(key []byte, read func(value []byte) error) (bool, error) {
