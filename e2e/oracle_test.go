@@ -363,6 +363,13 @@ func TestOracleDevnet(t *testing.T) {
 	second.notices(t)
 
 	k := first.checker(t, false)
+	other := second.checker(t, false)
+	oracle.AllChains(t.Context(), k, other)
+	oracle.ChainsOf(t.Context(), append(first.chain.Chosen(2), second.chain.Chosen(2)...), k, other)
+	if err := k.Err(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("over both chains: %+v", k.Tally())
 	listed := map[string]oracle.Listed{
 		c.ChainID: {Name: cChainText, Description: cChainNote, BlockchainID: c.BlockchainID, SubnetID: c.SubnetID,
 			VMID: constants.EVMID.String(), RPCURL: s.URL + "/ext/bc/" + c.BlockchainID + "/rpc"},

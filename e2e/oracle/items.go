@@ -25,7 +25,7 @@ func (k *Checker) Items(ctx context.Context, a common.Address, heights []uint64)
 	}
 	for i, ask := range asks {
 		l := list{path: k.ofAddress(a) + "/balances:listErc1155", name: "erc1155TokenBalances", most: 500, usual: 10,
-			want: k.f.itemsOf(a, ask.Height), rest: object{"nativeTokenBalance": k.f.balance(wei[i])}}
+			want: k.f.itemsOf(a, ask.Height, nil), rest: object{"nativeTokenBalance": k.f.balance(wei[i])}}
 		if i == 0 {
 			k.check(ctx, l)
 			continue
@@ -33,8 +33,23 @@ func (k *Checker) Items(ctx context.Context, a common.Address, heights []uint64)
 		l.query = url.Values{"blockNumber": {fmt.Sprint(ask.Height)}}
 		k.checkSize(ctx, l, 500, len(l.want)+1)
 	}
-	k.check(ctx, list{path: k.ofAddress(a) + "/balances:listCollectibles", name: "collectibleBalances", most: 500, usual: 10,
-		want: append(k.f.owned(a, nil), k.f.itemsOf(a, k.cfg.Chain.Tip())...)})
+	k.collectibles(ctx, a, nil)
+	for token, t := range k.cfg.Chain.Tokens {
+		if t.Kinds[ERC721] || t.Kinds[ERC1155] {
+			k.collectibles(ctx, a, &token)
+		}
+	}
+}
+
+// collectibles compares all that an address has of tokens with IDs, of one contract if
+// contract is not nil.
+func (k *Checker) collectibles(ctx context.Context, a common.Address, contract *common.Address) {
+	l := list{path: k.ofAddress(a) + "/balances:listCollectibles", name: "collectibleBalances", most: 500, usual: 10,
+		want: append(k.f.owned(a, contract), k.f.itemsOf(a, k.cfg.Chain.Tip(), contract)...)}
+	if contract != nil {
+		l.query = url.Values{"contractAddress": {contract.Hex()}}
+	}
+	k.check(ctx, l)
 }
 
 // Collections compares the tokens of all contracts that have some with IDs, each by
@@ -163,12 +178,13 @@ func (c *Chain) items(height uint64) map[NFT]map[common.Address]*big.Int {
 	return out
 }
 
-// itemsOf is the list of an account's ERC-1155 balances.
-func (f *forms) itemsOf(a common.Address, height uint64) []any {
+// itemsOf is the list of an account's ERC-1155 balances; only those of a contract, unless
+// that is nil.
+func (f *forms) itemsOf(a common.Address, height uint64, contract *common.Address) []any {
 	held := f.chain.items(height)
 	var nfts []NFT
 	for nft, by := range held {
-		if by[a] != nil {
+		if by[a] != nil && (contract == nil || nft.Token == *contract) {
 			nfts = append(nfts, nft)
 		}
 	}
