@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,8 @@ func TestReindexServed(t *testing.T) {
 	r := newArchiveRig(t, devnet.Config{Blocks: 70, TxsPerBlock: 3})
 	p := r.start(t)
 	r.awaitWhole(t, p.url)
-	pages, _ := backupPages(t, p.url)
+	pages, next := backupPages(t, p.url)
+	second := hashesOf(t, p.url+next, 5)
 	ask := func(want int, args ...string) string {
 		t.Helper()
 		code, out, told := command(t, nil, append([]string{"reindex", "--data-dir", r.dir}, args...)...)
@@ -53,6 +55,9 @@ func TestReindexServed(t *testing.T) {
 	again, _ := backupPages(t, p.url)
 	if of := "/v1/chains/C/blocks/60/transactions"; again[of] == "" || again[of] != pages[of] {
 		t.Errorf("%s: %s, before: %s", of, again[of], pages[of])
+	}
+	if got := hashesOf(t, p.url+next, 5); !slices.Equal(got, second) { // a token of before
+		t.Errorf("the second page is %v, before %v", got, second)
 	}
 	p.stop(t)
 	if got := digest(t, r.dir, r.c); got != fromArchive(t, r.dir, r.c) {
