@@ -233,10 +233,16 @@ func (n *Network) AwaitReady(ctx context.Context) {
 	n.awaitStake(ctx)
 }
 
+// servePatience bounds the wait for the chains that are indexed.
+const servePatience = 3 * time.Second
+
 // awaitServed waits until each EVM chain that is to be indexed is served, or it is known
 // why it is not: before, clients are told that there is no such chain, and many of them
-// do not ask again.
+// do not ask again. A node of another chain that hangs is not waited for longer than any
+// other node.
 func (n *Network) awaitServed(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, servePatience)
+	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !n.allServed() {
