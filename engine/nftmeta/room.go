@@ -150,9 +150,9 @@ func (m *Metadata) makeRoom(ctx context.Context, work *sync.WaitGroup, now time.
 	}
 	m.mu.Lock()
 	total, level := m.room.total, m.room.level
-	due := total > m.cfg.Most || len(foreign) > 0 && level != unlimited
-	if !due && m.wanted != unlimited && total > m.cfg.target() { // larger ones have to have more than it then would
-		due = m.room.at(m.wanted+1) <= m.cfg.target()
+	due := total > m.cfg.Most || len(foreign) > 0 && min(level, m.wanted) != unlimited
+	if !due && m.wanted != unlimited && total > m.cfg.target() {
+		due = m.room.at(m.wanted+1) <= m.cfg.target() // else all others are as small
 	}
 	m.mu.Unlock()
 	m.wanted = unlimited
@@ -191,8 +191,9 @@ func (m *Metadata) foreign(now time.Time) (list []chain.ID) {
 }
 
 // sweep drops records until there is room: those of foreign chains, then those of the
-// largest collections, each of which keeps the same number. That may be more than the level, where clients have asked for many. The level is committed first: after a kill
-// nothing is fetched again, and the next sweep goes on.
+// largest collections, each of which keeps the same number. That may be more than the level
+// where clients have asked for many. The level is committed first: after a kill nothing is
+// fetched again, and the next sweep goes on.
 func (m *Metadata) sweep(ctx context.Context, foreign []chain.ID) error {
 	for i := range foreign {
 		if err := m.cut(ctx, append([]byte{keyRecord}, foreign[i][:]...), math.MaxInt); err != nil {
