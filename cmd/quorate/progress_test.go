@@ -70,3 +70,30 @@ func TestBytesTeller(t *testing.T) {
 		t.Errorf("of a pipe: %q", s)
 	}
 }
+
+// TestShareTeller: an export shows a bar on a terminal, and a line now and then elsewhere.
+func TestShareTeller(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	half := &exportState{Progress: 0.5, Rows: "1234"}
+	s := newShareTeller(&out, "export")
+	s.progress(half)
+	if out.Len() != 0 {
+		t.Errorf("at once: %q", out.String())
+	}
+	s.last = time.Time{}
+	s.progress(half)
+	if got := out.String(); got != "export: 50.0%, 1234 rows\n" {
+		t.Errorf("%q", got)
+	}
+	out.Reset()
+	s.bars = true
+	s.progress(half)
+	if got := out.String(); !strings.Contains(got, "export, 1234 rows") || !strings.Contains(got, "50%") || strings.Contains(got, "\n") {
+		t.Errorf("the bar: %q", got)
+	}
+	s.finish()
+	if got := out.String(); s.bar != nil || !strings.HasSuffix(got, "\r") {
+		t.Errorf("the bar stays: %q", got)
+	}
+}
