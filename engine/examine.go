@@ -134,9 +134,16 @@ func existing(dir string) string {
 	}
 }
 
-// CheckFree returns an error that wraps [store.ErrInUse] if another process uses a data
-// folder. [Engine.Run] finds that out too, only later.
+// CheckFree returns an error if nothing can be written to a data folder, or if another
+// process uses it: that wraps [store.ErrInUse]. [Engine.Run] finds that out too, only later.
 func CheckFree(dir string) error {
+	at := dir
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		at = existing(dir)
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return fmt.Errorf("data folder: %s cannot be written to: %w", at, err)
+	}
 	used, by, err := user(dir)
 	if used {
 		return fmt.Errorf("%s, process %d: %w: stop the other one, or give this one a data folder of its own", dir, by, store.ErrInUse)

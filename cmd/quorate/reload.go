@@ -10,9 +10,12 @@ import (
 
 // onHangup takes SIGHUP from now on, which would end the process. For each that
 // comes after begin was called, files are read again. stop waits for the end of that.
+// SIGPIPE is taken too: a server goes on when nobody reads its log any more.
 func onHangup() (begin func(log *slog.Logger, reload func() error), stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
+	pipes := make(chan os.Signal, 1) // not ignored, as programs that are started would inherit that
+	signal.Notify(pipes, syscall.SIGPIPE)
 	end := make(chan struct{})
 	var running sync.WaitGroup
 	begin = func(log *slog.Logger, reload func() error) {
@@ -35,5 +38,6 @@ func onHangup() (begin func(log *slog.Logger, reload func() error), stop func())
 		close(end)
 		running.Wait()
 		signal.Stop(signals)
+		signal.Stop(pipes)
 	}
 }

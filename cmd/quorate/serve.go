@@ -257,8 +257,10 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		}
 		logs.Logger("main").Info("ready", "url", url)
 		manager.ready(ctx, url)
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "quorate ready %s\n", url)
-		return err
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "quorate ready %s\n", url); err != nil {
+			logs.Logger("main").Warn("standard output takes nothing", "err", err)
+		}
+		return nil
 	})
 }
 
