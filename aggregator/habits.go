@@ -170,7 +170,8 @@ func (h *habits) takeChanged() map[habitKey]habit {
 }
 
 // restore puts back what an earlier run has saved.
-func (h *habits) restore(key habitKey, e habit) {
+func (h *habits) restore(now time.Time, key habitKey, e habit) {
+	e.probeAt = restored(now, e.probeAt, max(e.term, slowProbe))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.entries.Contains(key) {

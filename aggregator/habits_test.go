@@ -268,3 +268,27 @@ func TestHabitsAreBounded(t *testing.T) {
 		t.Errorf("%d keys are quarantined, and %d after their term", during, after)
 	}
 }
+
+// TestRestoredAhead: what was saved under a clock that was a year ahead holds no longer
+// than if the clock had been right.
+func TestRestoredAhead(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	year := now.AddDate(1, 0, 0)
+	q := newQuarantine(time.Second, time.Hour)
+	term := quarantineTerm{until: year, length: time.Minute}
+	q.restore(now, [bls.PublicKeyLen]byte{1}, term)
+	if s, ok := q.entries.Peek([bls.PublicKeyLen]byte{1}); !ok || s.until.Sub(now) != time.Minute {
+		t.Errorf("quarantined for %v", s.until.Sub(now))
+	}
+	h := newHabits()
+	h.restore(now, habitKey{}, habit{strikes: unreliableFrom, term: time.Minute, probeAt: year})
+	if e, ok := h.entries.Peek(habitKey{}); !ok || e.probeAt.Sub(now) != time.Minute {
+		t.Errorf("probed in %v", e.probeAt.Sub(now))
+	}
+	var j journal
+	j.relisted.Store(year.UnixNano())
+	if !j.seldom(now) || j.seldom(now) {
+		t.Error("repeats are not listed until the clock is where it was")
+	}
+}

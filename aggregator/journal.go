@@ -85,7 +85,8 @@ func newJournal(now time.Time) *journal {
 // seldom reports whether something may be noted that is noted at most every relistEvery.
 func (j *journal) seldom(now time.Time) bool {
 	last := j.relisted.Load()
-	return now.UnixNano()-last >= int64(relistEvery) && j.relisted.CompareAndSwap(last, now.UnixNano())
+	ago := now.UnixNano() - last // below zero after the clock was put back
+	return (ago < 0 || ago >= int64(relistEvery)) && j.relisted.CompareAndSwap(last, now.UnixNano())
 }
 
 // repeated notes that a kept result was given out.

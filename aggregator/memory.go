@@ -39,17 +39,17 @@ func (m *memory) restore() {
 		return
 	}
 	prefix := binary.BigEndian.AppendUint32(nil, m.network)
-	n := 0
+	n, now := 0, time.Now()
 	err := m.notes.Each(prefix, func(key, value []byte) {
 		switch {
 		case len(key) == 5+chain.IDLen+chain.NodeIDLen && key[4] == noteHabit:
 			if h, ok := parseHabit(value); ok {
-				m.habits.restore(habitKey{chain.ID(key[5:]), chain.NodeID(key[5+chain.IDLen:])}, h)
+				m.habits.restore(now, habitKey{chain.ID(key[5:]), chain.NodeID(key[5+chain.IDLen:])}, h)
 				n++
 			}
 		case len(key) == 5+bls.PublicKeyLen && key[4] == noteQuarantine:
 			if s, ok := parseTerm(value); ok {
-				m.bad.restore([bls.PublicKeyLen]byte(key[5:]), s)
+				m.bad.restore(now, [bls.PublicKeyLen]byte(key[5:]), s)
 				n++
 			}
 		}

@@ -116,12 +116,20 @@ func (q *quarantine) takeChanged() map[[bls.PublicKeyLen]byte]quarantineTerm {
 }
 
 // restore puts back what an earlier run has saved.
-func (q *quarantine) restore(key [bls.PublicKeyLen]byte, s quarantineTerm) {
+func (q *quarantine) restore(now time.Time, key [bls.PublicKeyLen]byte, s quarantineTerm) {
+	s.until = restored(now, s.until, min(s.length, q.most))
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.entries.Contains(key) {
 		q.entries.Add(key, s)
 	}
+}
+
+// restored returns a time until which something was to last, at most for so long, as one
+// that changes of the wall clock do not move any more. The clock may have been wrong when
+// the time was saved.
+func restored(now, until time.Time, most time.Duration) time.Time {
+	return now.Add(min(until.Sub(now), most))
 }
 
 // Note layout of a term, version 1, big-endian:

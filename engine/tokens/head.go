@@ -27,7 +27,7 @@ const (
 // to answer; if it needs longer, the facts come later, and no block waits for the
 // next 10 s. One call at a time.
 func (l *Lane) Before(ctx context.Context, blocks []*evm.Block) {
-	if time.Now().UnixMilli() < l.paused.Load() {
+	if until := l.paused.Load(); until != nil && time.Now().Before(*until) {
 		return
 	}
 	fresh, height, err := l.strangers(blocks)
@@ -50,7 +50,8 @@ func (l *Lane) Before(ctx context.Context, blocks []*evm.Block) {
 	}
 	if err != nil {
 		l.stats.late.Inc()
-		l.paused.Store(time.Now().Add(factsPause).UnixMilli())
+		until := time.Now().Add(factsPause)
+		l.paused.Store(&until)
 		l.log.Debug("blocks are indexed before the facts of their new tokens are known", "err", err)
 	}
 }

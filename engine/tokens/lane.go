@@ -80,7 +80,7 @@ type Lane struct {
 	mostURIs int
 
 	known  *lru.Cache[evm.Address, struct{}] // tokens whose facts are in the index
-	paused atomic.Int64                      // until when no block waits for facts, Unix ms
+	paused atomic.Pointer[time.Time]         // until when no block waits for facts; by the clock that never jumps
 	lost   atomic.Bool                       // a message was too large
 	// research: what was not asked yet is to be looked for in the whole index.
 	research atomic.Bool

@@ -212,7 +212,8 @@ func (l *Lane) sweep() {
 		return
 	}
 	if l.work.at == nil {
-		if now.Sub(time.Unix(l.work.began, 0)) < sweepEvery {
+		// A sweep that will begin in the future was begun by a clock that was wrong.
+		if ago := now.Sub(time.Unix(l.work.began, 0)); ago >= 0 && ago < sweepEvery {
 			return
 		}
 		l.work.began = now.Unix()
