@@ -285,6 +285,7 @@ func TestHostileLimit(t *testing.T) {
 // TestHostilePairs: nobody lies but pairs whose errors cancel, so that sums with
 // both are valid. Whoever is asked again for another quorum, every answer holds.
 func TestHostilePairs(t *testing.T) {
+	campaign(t)
 	d, p := hostileNet(t, devnet.Config{Validators: 20, Byzantine: 0.3, Kinds: []devnet.Kind{validator.Cancelling}})
 	j := newJudge(t, d)
 	if n := len(d.Liars()); n != 6 {

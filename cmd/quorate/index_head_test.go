@@ -103,6 +103,7 @@ func serveIndexed(t *testing.T, d *devnet.Devnet, args ...string) *program {
 // TestSignAhead: the message of a new block is signed before it is asked for, so
 // that asking for it, by its bytes or by its transaction, asks no validator.
 func TestSignAhead(t *testing.T) {
+	campaign(t)
 	const blocks = 300
 	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: blocks, TxsPerBlock: 2})
 	c, _ := cChain(d)

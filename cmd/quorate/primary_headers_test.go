@@ -20,6 +20,7 @@ import (
 // has, rows and archive end as those of a server that had an index from the first block
 // on, and answers name the proposers.
 func TestPrimaryHeaders(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{
 		Blocks: 5, Validators: 2, PrimaryBlocks: torture.Pick(240, 3000), HeightInterval: time.Hour, BlockInterval: time.Hour,

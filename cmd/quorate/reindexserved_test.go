@@ -13,6 +13,7 @@ import (
 // TestReindexServed has the server that uses a folder make all tables again: it
 // answers as before meanwhile and afterwards, and the index is the same.
 func TestReindexServed(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Blocks: 70, TxsPerBlock: 3})
 	p := r.start(t)

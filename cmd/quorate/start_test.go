@@ -79,6 +79,7 @@ var contractSays = regexp.MustCompile(`"to":\{.*?"address":`)
 // TestRestartWithoutNode: what the database has is served at once after a
 // restart though the node is down, and goes on when it comes back.
 func TestRestartWithoutNode(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{EVMChains: 1, Blocks: 40, TxsPerBlock: 3})
 	l1 := d.EVMChain(d.World().L1s()[0].ChainID)
@@ -156,6 +157,7 @@ func TestRestartWithoutNode(t *testing.T) {
 // TestSetOfTheLastMoment: a message that was signed by a set of validators which came
 // about a moment before the stop is served after a restart, though the node is down.
 func TestSetOfTheLastMoment(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: 5})
 	c, _ := cChain(d)
@@ -235,6 +237,7 @@ func TestChainsFileC(t *testing.T) {
 // TestNetworkMadeAgain: a network that was made again under its old number is not
 // mixed up with what is remembered of it.
 func TestNetworkMadeAgain(t *testing.T) {
+	campaign(t)
 	t.Parallel()
 	node := newPit(t, startNetwork(t, devnet.Config{Blocks: 5}).NodeURL(), passing)
 	args := []string{"serve", "--http-port", "0", "--data-dir", t.TempDir(), "--log-display-level", "error", "--node-url", node.url()}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -20,7 +21,7 @@ func TestCommitAhead(t *testing.T) {
 	blocks := indextest.New(indextest.Config{Seed: 91, Txs: 5}).Blocks(80)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 30)
-	for seed := range uint64(4) {
+	for seed := range uint64(torture.Watched(2, 4)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(91, seed))

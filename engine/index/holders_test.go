@@ -163,7 +163,7 @@ func largeAmounts(blocks []*evm.Block, rnd *rand.Rand) []*evm.Block {
 // page size.
 func TestHoldersOracle(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(torture.Pick(2, 6)) {
+	for seed := range uint64(torture.Watched(1, torture.Pick(2, 6))) {
 		rnd := rand.New(rand.NewPCG(seed, 18))
 		blocks := indextest.New(indextest.Config{Seed: seed, Txs: 12}).Blocks(120)
 		if seed%3 > 0 {

