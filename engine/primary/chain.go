@@ -89,12 +89,8 @@ type limit struct{ rows, bytes, overhead, launch int }
 
 const launchBytes = 1 << 20
 
-func (l limit) fits(layers ...*layer) bool {
-	rows, bytes := 2, 256 // the cursor, and what is written with it
-	for _, y := range layers {
-		rows += len(y.rows)
-		bytes += y.bytes
-	}
+func (l limit) fits(y *layer) bool {
+	rows, bytes := 2+len(y.rows), 256+y.bytes // the cursor, and what is written with it
 	return rows < l.rows && bytes+rows*l.overhead < l.bytes
 }
 

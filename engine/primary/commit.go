@@ -126,18 +126,20 @@ func (w *writer) block(b *Block) error {
 		return err
 	}
 	if err := w.c.machine.Apply(w.rows, b); err != nil {
-		w.rows.block = layer{}
+		w.rows.drop()
 		return fmt.Errorf("block %d (%s): %w", link.Height, link.ID, err)
 	}
 	next := &cursor{head: link.Head, first: link.Height}
 	if w.done != nil {
 		next.first = w.done.first
 	}
-	if !w.c.limit.fits(&w.rows.group, &w.rows.block) {
+	if !w.c.limit.fits(&w.rows.group) {
+		block := w.rows.take()
 		if err := w.launch(); err != nil {
 			return err
 		}
-		if !w.c.limit.fits(&w.rows.block) {
+		w.rows.group = block
+		if !w.c.limit.fits(&block) {
 			if err := w.land(true); err != nil {
 				return err
 			}
@@ -231,12 +233,15 @@ func (w *writer) commit(rows layer, cur *cursor, first bool) error {
 }
 
 func (w *writer) set(b *store.Batch, rows layer) error {
-	for k, v := range rows.rows {
+	keys := make([]byte, 0, rows.keyBytes())
+	for _, r := range rows.rows {
+		begin := len(keys)
+		keys = append(keys, r.key...)
 		var err error
-		if v == nil {
-			err = b.Delete([]byte(k))
+		if key := keys[begin:len(keys):len(keys)]; r.value == nil {
+			err = b.Delete(key)
 		} else {
-			err = b.Set([]byte(k), v)
+			err = b.Set(key, r.value)
 		}
 		if err != nil {
 			return err
@@ -272,7 +277,8 @@ func (w *writer) committed(cur *cursor) {
 // since goes with it.
 func (w *writer) failed(err error) error {
 	w.c.machine = nil
-	w.rows.flying, w.rows.group, w.rows.block = layer{}, layer{}, layer{}
+	w.rows.flying, w.rows.group = layer{}, layer{}
+	w.rows.keep()
 	e := w.c.load()
 	w.at = *w.c.at.Load()
 	w.done = w.at.cursor

@@ -107,12 +107,12 @@ func (c *Chain) complete(ctx context.Context, blocks []*Block) error {
 		}
 		info.Proposer = ProposerOf(b)
 		rows.PutBlock(info)
-		for _, k := range rows.block.sorted() {
-			if err := many.set([]byte(k), rows.block.rows[k]); err != nil {
+		for _, r := range rows.group.sorted() {
+			if err := many.set([]byte(r.key), r.value); err != nil {
 				return err
 			}
 		}
-		rows.block = layer{}
+		rows.group, rows.undo = layer{}, nil
 	}
 	if err := many.end(); err != nil {
 		return err

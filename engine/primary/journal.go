@@ -14,17 +14,18 @@ import (
 // are: it is written last, and removed first.
 const journalHead = math.MaxUint32
 
-// large commits the block at work, which no transaction can hold: see [writer].
+// large commits the block at work, the only one of the group, which no transaction can
+// hold: see [writer].
 func (w *writer) large(cur *cursor) error {
 	if err := w.ready(); err != nil {
 		return w.failed(err)
 	}
-	w.rows.block.put(string(w.at.space.Key(store.PrimaryCursor)), cur.encode())
+	w.rows.group.put(w.at.space.Key(store.PrimaryCursor), cur.encode())
 	if w.at.cursor == nil && !w.c.build {
 		e := w.c.next
 		e.version, e.serving = w.c.cfg.Version, w.at.space.Edition
-		w.rows.block.put(string(w.c.editionsKey()), e.encode())
-		w.rows.block.put(string(givenKey(w.at.space)), w.c.cfg.Given.encode())
+		w.rows.group.put(w.c.editionsKey(), e.encode())
+		w.rows.group.put(givenKey(w.at.space), w.c.cfg.Given.encode())
 	}
 	if err := w.journal(); err != nil {
 		return w.failed(err)
@@ -35,7 +36,7 @@ func (w *writer) large(cur *cursor) error {
 	if err != nil {
 		return w.failed(err)
 	}
-	w.rows.block = layer{}
+	w.rows.group = layer{}
 	w.done = cur
 	w.committed(cur)
 	return w.refresh()
@@ -46,8 +47,8 @@ func (w *writer) journal() error {
 	many := w.c.many()
 	defer many.discard()
 	n := uint32(0)
-	for _, k := range w.rows.block.sorted() {
-		v := w.rows.block.rows[k]
+	for _, r := range w.rows.group.sorted() {
+		k, v := r.key, r.value
 		b := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(k)+1+len(v)), uint32(len(k)))
 		b = append(b, k...)
 		if v == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	store "quorate/engine/store/index"
 )
@@ -15,32 +16,86 @@ type Overlay struct {
 	Space
 	snap *store.Snapshot
 	// flying has the rows of the transaction that is being written, group those of the
-	// blocks that go into the next one, block those of the one at work. A nil value is a
-	// removed row.
-	flying, group, block layer
+	// blocks that go into the next one, that at work included.
+	flying, group layer
+	// undo is what the block at work has changed in group.
+	undo []change
 	// flat: of rows of before there were trees, which live lists are rows of their own in.
 	flat bool
 }
 
 // layer is a set of rows to write.
 type layer struct {
-	rows  map[string][]byte
+	rows  map[string]*row
 	bytes int
+	room  []row // for rows: one allocation for many
 }
 
-func (l *layer) put(key string, value []byte) {
+// row is a row to write; a nil value removes it.
+type row struct {
+	key   string
+	value []byte
+}
+
+// change is what a block has changed: the row was not there before if it is new.
+type change struct {
+	row   *row
+	value []byte
+	isNew bool
+}
+
+// roomRows is how many rows are allocated at once.
+const roomRows = 128
+
+// put writes a row, and returns how to undo that.
+func (l *layer) put(key []byte, value []byte) change {
+	if r, ok := l.rows[string(key)]; ok {
+		was := change{row: r, value: r.value}
+		l.bytes += len(value) - len(r.value)
+		r.value = value
+		return was
+	}
+	return l.add(string(key), value)
+}
+
+func (l *layer) add(key string, value []byte) change {
 	if l.rows == nil {
-		l.rows = make(map[string][]byte)
+		l.rows = make(map[string]*row)
 	}
-	if old, ok := l.rows[key]; ok {
-		l.bytes -= len(key) + len(old)
+	if len(l.room) == 0 {
+		l.room = make([]row, roomRows)
 	}
-	l.rows[key] = value
+	r := &l.room[0]
+	l.room = l.room[1:]
+	r.key, r.value = key, value
+	l.rows[key] = r
 	l.bytes += len(key) + len(value)
+	return change{row: r, isNew: true}
 }
 
-// sorted returns the keys in their order.
-func (l *layer) sorted() []string { return slices.Sorted(maps.Keys(l.rows)) }
+// back undoes changes, the last first.
+func (l *layer) back(changes []change) {
+	for _, c := range slices.Backward(changes) {
+		l.bytes += len(c.value) - len(c.row.value)
+		c.row.value = c.value
+		if c.isNew {
+			l.bytes -= len(c.row.key)
+			delete(l.rows, c.row.key)
+		}
+	}
+}
+
+func (l *layer) keyBytes() (bytes int) {
+	for k := range l.rows {
+		bytes += len(k)
+	}
+	return bytes
+}
+
+// sorted returns the rows in the order of their keys.
+func (l *layer) sorted() []*row {
+	return slices.SortedFunc(maps.Values(l.rows), func(a, b *row) int { return strings.Compare(a.key, b.key) })
+}
 
 // Put writes a row in the place of the one before. It keeps the value, which must not
 // change, but not the key.
@@ -48,22 +103,18 @@ func (o *Overlay) Put(key Key, value []byte) {
 	if value == nil {
 		value = []byte{}
 	}
-	o.block.put(string(key), value)
+	o.undo = append(o.undo, o.group.put(key, value))
 }
 
 // Delete removes a row, if there is one.
-func (o *Overlay) Delete(key Key) { o.block.put(string(key), nil) }
+func (o *Overlay) Delete(key Key) { o.undo = append(o.undo, o.group.put(key, nil)) }
 
 // Get returns the value of a row. It must not be changed.
 func (o *Overlay) Get(key Key) (value []byte, found bool, err error) {
-	if v, ok := o.block.rows[string(key)]; ok {
-		return v, v != nil, nil
-	}
-	if v, ok := o.group.rows[string(key)]; ok {
-		return v, v != nil, nil
-	}
-	if v, ok := o.flying.rows[string(key)]; ok {
-		return v, v != nil, nil
+	for _, l := range [...]*layer{&o.group, &o.flying} {
+		if r, ok := l.rows[string(key)]; ok {
+			return r.value, r.value != nil, nil
+		}
 	}
 	found, err = o.snap.Get(key, func(b []byte) error {
 		value = bytes.Clone(b)
@@ -77,10 +128,10 @@ func (o *Overlay) Get(key Key) (value []byte, found bool, err error) {
 // the commit so far, and is for what is rare.
 func (o *Overlay) Scan(prefix Key, each func(key, value []byte) (bool, error)) error {
 	written := make(map[string][]byte)
-	for _, l := range []*layer{&o.flying, &o.group, &o.block} {
-		for k, v := range l.rows {
-			if len(k) >= len(prefix) && k[:len(prefix)] == string(prefix) {
-				written[k] = v
+	for _, l := range []*layer{&o.flying, &o.group} {
+		for k, r := range l.rows {
+			if strings.HasPrefix(k, string(prefix)) {
+				written[k] = r.value
 			}
 		}
 	}
@@ -119,12 +170,21 @@ func (o *Overlay) Scan(prefix Key, each func(key, value []byte) (bool, error)) e
 
 // keep makes the rows of the block at work part of the commit.
 func (o *Overlay) keep() {
-	if len(o.group.rows) == 0 {
-		o.group, o.block = o.block, layer{}
-		return
+	clear(o.undo)
+	o.undo = o.undo[:0]
+}
+
+// drop forgets the rows of the block at work.
+func (o *Overlay) drop() {
+	o.group.back(o.undo)
+	o.keep()
+}
+
+// take returns the rows of the block at work, and leaves those of the ones before it.
+func (o *Overlay) take() (block layer) {
+	for i := range o.undo {
+		block.put([]byte(o.undo[i].row.key), o.undo[i].row.value)
 	}
-	for k, v := range o.block.rows {
-		o.group.put(k, v)
-	}
-	o.block = layer{}
+	o.drop()
+	return block
 }
