@@ -92,6 +92,11 @@ func decodeAnswer(r reply, id uint64, result any) error {
 	case result == nil:
 		return nil
 	}
+	if _, raw := result.(*json.RawMessage); !raw {
+		if err := r.room.unpack(env.Result); err != nil {
+			return err
+		}
+	}
 	if err := json.Unmarshal(env.Result, result); err != nil {
 		return fmt.Errorf("%w: %w", ErrBadAnswer, err)
 	}

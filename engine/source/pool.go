@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -157,6 +158,27 @@ func (h *hold) whole() {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
 	h.read = true
+}
+
+// objectBytes is what an object of an answer takes when it is decoded, about: three bytes
+// of an answer, {} and a comma, may become a struct with many fields.
+const objectBytes = 256
+
+// unpack makes room for what an answer becomes when it is decoded. It does not wait: room
+// for what was read is there already, and what is many times as long is no honest answer.
+func (h *hold) unpack(answer []byte) error {
+	if h == nil {
+		return nil
+	}
+	n := int64(bytes.Count(answer, []byte("{"))) * objectBytes
+	p := h.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n > int64(len(answer)) && h.bytes+n > freeAnswer && !p.fits(h, n) {
+		return errCutOff
+	}
+	p.give(h, n)
+	return nil
 }
 
 // wasLost reports whether the answer was cut off.

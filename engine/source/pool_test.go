@@ -241,3 +241,29 @@ func TestPoolOrder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPoolUnpack: an answer that would become many times as long when it is decoded is
+// refused before that.
+func TestPoolUnpack(t *testing.T) {
+	t.Parallel()
+	list := func(n int) Endpoint {
+		text := "[" + strings.Repeat("{},", n-1) + "{}]"
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":%s}`, text)
+		}))
+		t.Cleanup(s.Close)
+		return at(t, s.URL)[0]
+	}
+	p := NewPool(8 << 20)
+	var got []struct{ A, B, C, D string }
+	if err := pooled(t, p, list(1000)).Call(t.Context(), "/", "m", nil, &got); err != nil || len(got) != 1000 {
+		t.Errorf("%d, %v", len(got), err)
+	}
+	got = nil
+	if err := pooled(t, p, list(1_000_000)).Call(t.Context(), "/", "m", nil, &got); !errors.Is(err, ErrTooLong) || got != nil {
+		t.Errorf("%d, %v", len(got), err)
+	}
+	if held, _ := p.Held(); held != 0 {
+		t.Errorf("%d bytes are held", held)
+	}
+}
