@@ -24,6 +24,8 @@ func (k *Checker) Platform(ctx context.Context) {
 	k.pendingPages(ctx)
 	k.stakingTxs(ctx)
 	k.metrics(ctx)
+	k.memberFees(ctx)
+	k.burnedFees(ctx)
 }
 
 func (k *Checker) details(ctx context.Context) {
@@ -283,7 +285,6 @@ func (k *Checker) stakingTxs(ctx context.Context) {
 
 // metrics are the sums over stakers after the last block of the last day.
 func (k *Checker) metrics(ctx context.Context) {
-	const day = 24 * 60 * 60
 	network := k.root[strings.LastIndexByte(k.root, '/')+1:]
 	for _, s := range k.subnets {
 		if s.conversion != nil {
@@ -292,6 +293,7 @@ func (k *Checker) metrics(ctx context.Context) {
 		validators, staked, delegators, delegated := k.totals(s.id)
 		for metric, want := range map[string]uint64{
 			"validatorCount": validators, "validatorWeight": staked, "delegatorCount": delegators, "delegatorWeight": delegated,
+			"totalStake": staked + delegated,
 		} {
 			o := k.get(ctx, "/v2/networks/"+network+"/metrics/"+metric+"?subnetId="+s.id.String(), http.StatusOK)
 			points, _ := o["results"].(list)

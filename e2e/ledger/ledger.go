@@ -69,6 +69,7 @@ type Tx struct {
 	unsigned          any
 	time              uint64
 	height            uint64
+	refunded          uint64 // of what a validator of an L1 had left
 }
 
 // An Output is one of a transaction, with what became of it.

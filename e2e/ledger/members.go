@@ -23,6 +23,7 @@ type Member struct {
 	Weight, Start     uint64
 	nonce             uint64
 	limit             uint64 // what may have accrued while it is active, 0 if it is not
+	since, paid       uint64 // what had accrued when it became active, and what it paid when it was before
 	gone              bool
 	balance, disabler message.PChainOwner
 }
@@ -31,6 +32,7 @@ type Member struct {
 func (p *platform) expire() {
 	for _, m := range p.joined {
 		if m.limit != 0 && m.limit <= p.accrued {
+			m.paid += m.limit - m.since
 			m.limit = 0
 			p.fees.Current--
 		}
@@ -43,7 +45,7 @@ func (p *platform) fund(m *Member, balance uint64) {
 		return
 	}
 	if m.limit == 0 {
-		m.limit = p.accrued
+		m.limit, m.since = p.accrued, p.accrued
 		p.fees.Current++
 	}
 	m.limit += balance
@@ -134,8 +136,18 @@ func (p *platform) refund(tx *Tx, m *Member, next int) {
 			Amt: m.limit - p.accrued, OutputOwners: secp256k1fx.OutputOwners{Threshold: m.balance.Threshold, Addrs: m.balance.Addresses},
 		},
 	}})
+	tx.refunded += m.limit - p.accrued
+	m.paid += p.accrued - m.since
 	m.limit = 0
 	p.fees.Current--
+}
+
+// feesOf returns what a validator has paid so far.
+func (p *platform) feesOf(m *Member) uint64 {
+	if m.limit == 0 {
+		return m.paid
+	}
+	return m.paid + p.accrued - m.since
 }
 
 // settleMembers compares the validators of L1s with what the node says of them.
