@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/ava-labs/avalanchego/graft/coreth/plugin/evm/atomic"
@@ -32,6 +33,9 @@ func (k *Checker) memberFees(ctx context.Context) {
 		}
 	}
 	check("/v2/validators", "totalCumulativeFeesDaily", "totalValidatorFeesDaily", "totalPayingValidatorsDaily", func(*Member) bool { return true })
+	if len(k.joined) > 0 && !slices.ContainsFunc(k.joined, func(m *Member) bool { return k.feesOf(m) > 0 }) {
+		k.problem("no validator of an L1 has paid")
+	}
 	for _, one := range k.joined {
 		check("/v2/validation/"+one.ID.String(), "validationCumulativeFeesDaily", "validationFeesDaily", "", func(m *Member) bool { return m == one })
 		check("/v2/validator/"+one.Node.String(), "perNodeCumulativeFeesPaid", "perNodeDailyFeesPaid", "", func(m *Member) bool { return m.Node == one.Node })
@@ -53,6 +57,9 @@ func (k *Checker) burnedFees(ctx context.Context) {
 			if tx.Block != nil && tx.height > 0 {
 				burned += k.burnedBy(tx)
 			}
+		}
+		if burned == 0 {
+			k.problem("%s: nothing was burned", c.Alias)
 		}
 		k.lastPoint(ctx, root+c.cumulative, c.Blocks[len(c.Blocks)-1].Time, burned)
 		k.sumOfPoints(ctx, root+c.name, burned)
