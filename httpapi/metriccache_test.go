@@ -190,7 +190,7 @@ func TestMetricsAtOnce(t *testing.T) {
 		})
 	}
 	state, _, _ := c.RollupState()
-	for k := uint64(0); pages.Load() < int64(torture.Pick(120, 400)) && !t.Failed(); k++ {
+	for k := uint64(0); pages.Load() < int64(torture.Watched(50, torture.Pick(120, 400))) && !t.Failed(); k++ {
 		c.mine(t, state.Last+k*hour/2, 1)
 		if k%3 == 0 {
 			other.mine(t, state.Last+k*hour/2, 2)

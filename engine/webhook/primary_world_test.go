@@ -202,17 +202,21 @@ func (parts) Tx(r *Rows, row *primary.TxRow) (*Tx, error) {
 	if t.Consumed, _, err = row.Consumed(); err != nil {
 		return nil, err
 	}
-	var ids []chain.ID
-	for i := range uint32(64) {
-		ids = append(ids, utxo.Ref{TxID: row.ID, Index: i}.ID())
-	}
-	for _, id := range append(ids, row.Made...) {
+	emitted := func(id chain.ID) (bool, error) {
 		u, found, err := r.Output(id)
-		if err != nil {
-			return nil, err
-		}
 		if found && (u.Place == row.Place && !u.Reward || slices.Contains(row.Made, id)) {
 			t.Emitted = append(t.Emitted, u)
+		}
+		return found, err
+	}
+	for i, found := uint32(0), true; found; i++ { // they are numbered without gaps
+		if found, err = emitted(utxo.Ref{TxID: row.ID, Index: i}.ID()); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range row.Made {
+		if _, err = emitted(id); err != nil {
+			return nil, err
 		}
 	}
 	t.Write = func() ([]byte, error) {

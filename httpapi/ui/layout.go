@@ -11,6 +11,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"quorate/httpapi/ui/plain"
@@ -35,8 +36,25 @@ func section(path string) string {
 // views are the templates of all pages, for one path prefix.
 type views struct{ pages map[string]*template.Template }
 
-// newViews parses each page's template with the layout and the parts.
+// viewsOf keeps what newViews returned, by its prefix. Nothing changes it, parsing takes
+// long, and in tests a process has hundreds of sites.
+var viewsOf sync.Map
+
+// newViews returns the views for a prefix.
 func newViews(prefix string) (*views, error) {
+	if v, ok := viewsOf.Load(prefix); ok {
+		return v.(*views), nil
+	}
+	v, err := parseViews(prefix)
+	if err != nil {
+		return nil, err
+	}
+	first, _ := viewsOf.LoadOrStore(prefix, v)
+	return first.(*views), nil
+}
+
+// parseViews parses each page's template with the layout and the parts.
+func parseViews(prefix string) (*views, error) {
 	funcs, err := functions(prefix)
 	if err != nil {
 		return nil, err
