@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"quorate/devnet"
@@ -110,6 +111,20 @@ func TestExamineServed(t *testing.T) {
 		t.Error("a second server has started a network on the folder of the first")
 	}
 	p.stop(t)
+	// What another process has open is not called damaged.
+	lock, err := os.Open(filepath.Join(dir, "results"))
+	if err == nil {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs = quorate(t, "", "verify-data", "--data-dir", dir); code != exitFailed || strings.Contains(out+errs, "DAMAGED") || !strings.Contains(errs, "is in use by another process") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
 	before := sumOf(t, dir)
 	code, out, errs = quorate(t, "", args...)
 	if want := "ok    index            is there, with archives of "; code != exitDone || !strings.Contains(out, want) || !strings.Contains(out, "ok    data folder      "+dir+"; ") {
