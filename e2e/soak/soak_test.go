@@ -98,7 +98,7 @@ func TestSoakHead(t *testing.T) {
 // measured.
 func (s *soak) bounded() {
 	s.t.Helper()
-	for _, cache := range []string{"database_blocks", "database_tables", "balances", "window", "results", "parts", "answers", "points"} {
+	for _, cache := range []string{"database_blocks", "database_tables", "balances", "window", "results", "parts", "answers", "points", "nodes", "passed"} {
 		held, most := s.metric(`quorate_cache_bytes{cache="`+cache+`"}`), s.metric(`quorate_cache_limit_bytes{cache="`+cache+`"}`)
 		s.t.Logf("%s: %.1f MiB of %.1f", cache, held/(1<<20), most/(1<<20))
 		if held > most {
