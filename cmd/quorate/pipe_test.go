@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	"quorate/devnet"
 )
@@ -44,7 +45,7 @@ func TestLogPipeClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		resp, err := http.Get(url + "/ext/health/liveness") // a line of the log each
+		resp, err := (&http.Client{Timeout: time.Minute}).Get(url + "/ext/health/liveness") // a line of the log each
 		if err != nil {
 			t.Fatal(err)
 		}
