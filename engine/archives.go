@@ -10,11 +10,9 @@ import (
 
 	"quorate/engine/archive"
 	"quorate/engine/chain"
+	"quorate/engine/folder"
 	"quorate/engine/metric"
 )
-
-// archiveDir is the folder of the chains' archives in the data folder.
-const archiveDir = "archive"
 
 // archives are those that are open.
 type archives struct {
@@ -29,7 +27,7 @@ func (e *Engine) openArchive(kind archive.Kind, id chain.ID, log *slog.Logger, s
 
 // openArchiveIn opens the archive in a folder of that name.
 func (e *Engine) openArchiveIn(kind archive.Kind, name string, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
-	a, err := archive.Open(filepath.Join(e.path(archiveDir), name), archive.Options{
+	a, err := archive.Open(filepath.Join(e.path(folder.ArchiveDir), name), archive.Options{
 		Kind: kind, Keep: e.cfg.ArchiveKeep, Logger: log, Metrics: set,
 	})
 	if err != nil {

@@ -26,9 +26,3 @@ func (e *Engine) Signed(id chain.ID) bool {
 	found, err := kept.Has(id[:])
 	return err == nil && found
 }
-
-// FreeSpace returns the free bytes of the volume with a folder.
-func FreeSpace(dir string) (uint64, error) {
-	free, _, err := freeSpace(dir)
-	return free, err
-}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"quorate/engine/folder"
 	"quorate/engine/metric"
 	"quorate/engine/network"
 )
@@ -40,7 +41,7 @@ func NewBudget(total int64, chains, networks int) Budget {
 		Compactions: of(255, 60<<20, max(512<<20, total/8)), // larger tables for what may become large
 		Balances:    each(chains, 50, 1<<20, 108<<20),
 		Window:      each(chains, 50, 3<<20, 512<<20),
-		Primary:     each(networks*len(primaryChains), 32, 1<<20, 32<<20),
+		Primary:     each(networks*len(folder.PrimaryChains), 32, 1<<20, 32<<20),
 		Results:     each(networks, 50, 4<<20, 128<<20),
 		Parts:       each(networks, 30, 2<<20, 64<<20),
 		Answers:     of(30, 2<<20, 32<<20),
@@ -62,7 +63,7 @@ func (b *Budget) Each(chains, networks int, f func(name string, bytes int64)) {
 	f("database_tables", tablesHeld*b.Tables)
 	f("compactions", b.Compactions)
 	f("balances", int64(chains)*b.Balances)
-	f("window", int64(chains)*b.Window+int64(networks*len(primaryChains))*b.Primary)
+	f("window", int64(chains)*b.Window+int64(networks*len(folder.PrimaryChains))*b.Primary)
 	f("results", int64(networks)*b.Results)
 	f("parts", int64(networks)*b.Parts)
 	f("answers", b.Answers)

@@ -7,17 +7,16 @@ import (
 	"slices"
 	"time"
 
+	"quorate/engine/folder"
 	"quorate/p2p"
 	"quorate/rpc/health"
 )
 
 // When the checks of what all chains share turn red.
 const (
-	minFreeShare = 0.03 // of the data folder's volume
-	minFreeBytes = 512 << 20
-	silence      = time.Minute     // without a message in either direction
-	maxFailRate  = 0.9             // of sends
-	maxAnswer    = 5 * time.Minute // of the oldest question
+	silence     = time.Minute     // without a message in either direction
+	maxFailRate = 0.9             // of sends
+	maxAnswer   = 5 * time.Minute // of the oldest question
 )
 
 type (
@@ -93,7 +92,7 @@ func (e *Engine) checkDatabase(ctx context.Context) (any, error) {
 }
 
 func (e *Engine) checkDisk(context.Context) (any, error) {
-	free, total, err := freeSpace(e.cfg.DataDir)
+	free, total, err := folder.Space(e.cfg.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +102,9 @@ func (e *Engine) checkDisk(context.Context) (any, error) {
 		share = float64(free) / float64(total)
 	}
 	msg.Percent = uint64(100 * share)
-	if share < minFreeShare || free < e.cfg.MinFreeBytes {
+	if share < folder.MinFreeShare || free < e.cfg.MinFreeBytes {
 		return msg, fmt.Errorf("little space is left for the data folder: %d bytes, %.1f%%; at least %d bytes and %.0f%% are required",
-			free, 100*share, e.cfg.MinFreeBytes, 100*minFreeShare)
+			free, 100*share, e.cfg.MinFreeBytes, 100*folder.MinFreeShare)
 	}
 	return msg, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"quorate/engine/archive"
 	"quorate/engine/chain"
+	"quorate/engine/folder"
 	"quorate/engine/follow"
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
@@ -118,7 +119,7 @@ func (c *Config) fill() error {
 		return errors.New("no data folder given")
 	}
 	c.HealthEvery = cmp.Or(c.HealthEvery, 30*time.Second)
-	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, minFreeBytes)
+	c.MinFreeBytes = cmp.Or(c.MinFreeBytes, folder.MinFreeBytes)
 	c.FetchConcurrency = cmp.Or(c.FetchConcurrency, concurrency())
 	c.TraceConcurrency = cmp.Or(c.TraceConcurrency, concurrency())
 	if c.Memory = cmp.Or(c.Memory, defaultMemory()); c.Memory < MinMemory {

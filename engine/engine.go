@@ -16,6 +16,7 @@ import (
 	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/chains"
+	"quorate/engine/folder"
 	"quorate/engine/follow"
 	"quorate/engine/network"
 	"quorate/engine/nftmeta"
@@ -75,10 +76,10 @@ func New(cfg Config) (*Engine, error) {
 	e.members, e.budget = newMembers(cfg.Nodes), cfg.Budget()
 	e.answers, e.passed = source.NewPool(e.budget.Nodes), source.NewPool(e.budget.Passed)
 	var err error
-	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, identityName)); err != nil {
+	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, folder.IdentityName)); err != nil {
 		return nil, err
 	}
-	if e.names, err = chains.Open(filepath.Join(cfg.DataDir, aliasesName)); err != nil {
+	if e.names, err = chains.Open(filepath.Join(cfg.DataDir, folder.AliasesName)); err != nil {
 		return nil, err
 	}
 	plugins := cmp.Or(cfg.PluginDir, filepath.Join(cfg.DataDir, "plugins"))

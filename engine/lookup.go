@@ -5,13 +5,8 @@ import (
 	"time"
 
 	"quorate/aggregator"
+	"quorate/engine/chain"
 	"quorate/engine/network"
-)
-
-// Names of networks in paths. Every network but mainnet is a test network.
-const (
-	mainnetID = 1
-	fujiID    = 5
 )
 
 // ByName returns the aggregator of the network called mainnet, fuji or testnet.
@@ -30,9 +25,9 @@ func isName(name string) bool { return name == "mainnet" || name == "fuji" || na
 func rankOf(name string) func(id uint32) int {
 	return func(id uint32) int {
 		switch {
-		case (name == "mainnet") != (id == mainnetID):
+		case (name == "mainnet") != (id == chain.MainnetID):
 			return 0
-		case id == fujiID:
+		case id == chain.FujiID:
 			return 2
 		}
 		return 1

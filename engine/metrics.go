@@ -1,6 +1,9 @@
 package engine
 
-import "quorate/engine/metric"
+import (
+	"quorate/engine/folder"
+	"quorate/engine/metric"
+)
 
 // NetworkMetrics returns the metrics of every network, each series labelled with
 // its network's ID.
@@ -19,7 +22,7 @@ func (e *Engine) NetworkMetrics() []*metric.Set {
 // diskMetrics adds what is left of the volume with the data.
 func (e *Engine) diskMetrics() {
 	e.cfg.Metrics.Gauges("quorate_disk_free_bytes", "Free space of the data folder's volume.", nil, func(emit func(float64, ...string)) {
-		if free, _, err := freeSpace(e.cfg.DataDir); err == nil {
+		if free, _, err := folder.Space(e.cfg.DataDir); err == nil {
 			emit(float64(free))
 		}
 	})

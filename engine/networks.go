@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"quorate/engine/chain"
 	"quorate/engine/network"
 )
 
@@ -59,9 +60,9 @@ func stopAll(nets []*network.Network, limit time.Duration) error {
 // networkName is how a network is called in names of chains.
 func networkName(id uint32) string {
 	switch id {
-	case mainnetID:
+	case chain.MainnetID:
 		return "mainnet"
-	case fujiID:
+	case chain.FujiID:
 		return "fuji"
 	}
 	return "network" + strconv.FormatUint(uint64(id), 10)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"syscall"
 
+	"quorate/engine/folder"
 	"quorate/engine/network"
 )
 
@@ -32,10 +33,10 @@ type DiskUse struct {
 
 // DiskUse looks at each file in the data folder.
 func (e *Engine) DiskUse() (u DiskUse, err error) {
-	if u.Free, u.Total, err = freeSpace(e.cfg.DataDir); err != nil {
+	if u.Free, u.Total, err = folder.Space(e.cfg.DataDir); err != nil {
 		return u, err
 	}
-	u.Needed, u.Parts = minRoom, make(map[string]int64)
+	u.Needed, u.Parts = folder.MinRoom, make(map[string]int64)
 	if db := e.db.Load(); db != nil {
 		u.Needed += uint64(max(db.Headroom(), 0))
 	}

@@ -11,6 +11,7 @@ import (
 	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform/rules"
+	"quorate/engine/folder"
 	"quorate/engine/follow"
 	"quorate/engine/metric"
 	"quorate/engine/network"
@@ -93,7 +94,7 @@ func (p *primaries) list() (all []*follow.Primary) {
 		all = append(all, f)
 	}
 	place := func(f *follow.Primary) int {
-		return slices.IndexFunc(primaryChains, func(c primaryChain) bool { return c.kind == f.Kind() })
+		return slices.IndexFunc(folder.PrimaryChains, func(c folder.PrimaryChain) bool { return c.Kind == f.Kind() })
 	}
 	slices.SortFunc(all, func(a, b *follow.Primary) int {
 		return cmp.Or(cmp.Compare(a.NetworkID(), b.NetworkID()), cmp.Compare(place(a), place(b)))
@@ -142,20 +143,6 @@ func beside(p *follow.Primary, what string) error {
 	return nil
 }
 
-type primaryChain struct {
-	kind                 primary.Kind
-	letter, name, folder string
-}
-
-// primaryChains are the chains of a primary network that are followed, each with the
-// letter by which the network knows it: the X-Chain's blocks begin behind its vertices.
-var primaryChains = []primaryChain{
-	{primary.PChain, "P", "P", "p"},
-	{primary.XVertices, "X", "X-vertices", "vertices"},
-	{primary.XChain, "X", "X", "x"},
-	{primary.CChain, "C", "C-containers", "c"},
-}
-
 // followPrimary begins to follow those chains of a primary network that are known, and
 // not followed yet.
 func (e *Engine) followPrimary(n *network.Network, prefix string) error {
@@ -165,8 +152,8 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 	e.primaries.starting.Lock()
 	defer e.primaries.starting.Unlock()
 	var errs []error
-	for _, c := range primaryChains {
-		of, key := n.Primary(c.letter), primaryKey{n.ID(), c.kind}
+	for _, c := range folder.PrimaryChains {
+		of, key := n.Primary(c.Letter), primaryKey{n.ID(), c.Kind}
 		if of == nil || e.primaries.tried[key] {
 			continue
 		}
@@ -174,19 +161,19 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 			e.primaries.tried = make(map[primaryKey]bool)
 		}
 		var upgrades rules.Upgrades
-		if c.kind == primary.PChain {
+		if c.Kind == primary.PChain {
 			var ok bool
 			if upgrades, ok = n.Upgrades(); !ok {
 				continue // no node has said by what rules blocks are executed
 			}
 		}
 		e.primaries.tried[key] = true
-		p, err := e.newPrimary(n, c.kind, of.ID, prefix+c.name, PrimaryName(n.ID(), c.kind), &upgrades)
+		p, err := e.newPrimary(n, c.Kind, of.ID, prefix+c.Name, folder.PrimaryName(n.ID(), c.Kind), &upgrades)
 		if err == nil {
 			err = p.Start()
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("chain %s: %w", prefix+c.name, err))
+			errs = append(errs, fmt.Errorf("chain %s: %w", prefix+c.Name, err))
 			continue
 		}
 		e.primaries.add(p)
@@ -194,9 +181,9 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 			n.OwnSets(ownSets{rows})
 			errs = append(errs, n.Go("standings of validators", n.WatchStandings))
 		}
-		if c.name == c.letter {
+		if c.Name == c.Letter {
 			n.Attach(of, containers{p, func() error {
-				switch c.kind {
+				switch c.Kind {
 				case primary.PChain:
 					return n.SetsTrouble()
 				case primary.XChain:
@@ -210,12 +197,12 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 }
 
 // newPrimary returns a chain that is to be started.
-func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, name, folder string, upgrades *rules.Upgrades) (*follow.Primary, error) {
+func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, name, dir string, upgrades *rules.Upgrades) (*follow.Primary, error) {
 	cfg := follow.PrimaryConfig{
 		Chain: kind, ID: id, Name: name, Start: e.cfg.Start, WindowBytes: int(e.budget.Primary),
 		Host: n, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
-			return e.openArchiveIn(kind, folder, log, set)
+			return e.openArchiveIn(kind, dir, log, set)
 		},
 	}
 	genesis, err := e.genesisOf(n.ID())
@@ -225,16 +212,16 @@ func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, 
 	if kind == primary.PChain && genesis != nil {
 		cfg.Genesis = primary.GenesisID(genesis)
 	}
-	rows := primaryRows{network: n.ID(), upgrades: upgrades}
-	if err := rows.know(genesis); err != nil {
+	rows := folder.Rows{Network: n.ID(), Upgrades: upgrades}
+	if err := rows.Know(genesis); err != nil {
 		return nil, err
 	}
 	if id, ok := n.Asset(); ok {
-		rows.asset = id
+		rows.Asset = id
 	}
 	db := e.db.Load()
 	if kind == primary.PChain {
-		cfg.Rows = func() (follow.PrimaryRows, error) { return rows.platform(db) }
+		cfg.Rows = func() (follow.PrimaryRows, error) { return rows.Platform(db) }
 		return follow.NewPrimary(cfg), nil
 	}
 	var before *primary.Chain
@@ -246,7 +233,7 @@ func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, 
 	}
 	var opened *primary.Chain
 	cfg.Rows = func() (_ follow.PrimaryRows, err error) {
-		opened, err = rows.open(db, kind, before)
+		opened, err = rows.Open(db, kind, before)
 		return opened, err
 	}
 	if before != nil {
@@ -269,4 +256,18 @@ func (c containers) Check() (network.State, bool, error) {
 		err = errors.Join(err, c.beside())
 	}
 	return network.State{Height: s.Height, ID: s.ID, Waiting: s.Waiting, WaitingFor: s.WaitingFor, Details: syncing(&s)}, ok, err
+}
+
+// genesisOf returns the genesis of a network, nil if it is not known: the one that the
+// configuration has, which is kept, or else the kept one that the P-Chain's rows were
+// made with.
+func (e *Engine) genesisOf(network uint32) ([]byte, error) {
+	if g := e.cfg.Genesis[network]; g != nil {
+		return g, folder.KeepGenesis(e.cfg.DataDir, network, g)
+	}
+	given, ok, err := primary.GivenOf(e.db.Load(), network, primary.PChain)
+	if err != nil || !ok || given.Genesis.IsZero() {
+		return nil, err
+	}
+	return folder.KeptGenesis(e.cfg.DataDir, network, given.Genesis)
 }

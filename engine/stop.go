@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"quorate/engine/folder"
 	store "quorate/engine/store/index"
 	"quorate/engine/store/results"
 )
@@ -91,7 +92,7 @@ func (e *Engine) openDatabases(end *ending) (*results.DB, error) {
 	if err := e.openable(); err != nil {
 		return nil, err
 	}
-	kept, err := results.Open(e.path(resultsDir), results.Options{
+	kept, err := results.Open(e.path(folder.ResultsDir), results.Options{
 		TTL: e.cfg.KeepResults, MaxBytes: e.cfg.KeepResultsBytes, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
 	})
 	if err != nil {
@@ -105,7 +106,7 @@ func (e *Engine) openDatabases(end *ending) (*results.DB, error) {
 	if e.cfg.NoIndex {
 		return kept, nil
 	}
-	db, err := store.Open(e.path(indexDir), store.Options{
+	db, err := store.Open(e.path(folder.IndexDir), store.Options{
 		BlockCacheMB: int(e.budget.Blocks >> 20), MemTableMB: int(e.budget.Tables >> 20),
 		CompactionMB: int(e.budget.Compactions >> 20), Room: e.room, Spare: e.cfg.Spare, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
 	})

@@ -16,12 +16,6 @@ import (
 	"quorate/p2p/wire"
 )
 
-// Networks where only public addresses are dialed, see [Config.AllowPrivate].
-const (
-	mainnetID = 1
-	fujiID    = 5
-)
-
 // Address says where a node can be reached.
 type Address struct {
 	NodeID chain.NodeID
@@ -122,7 +116,8 @@ func (c *Config) validate() error {
 	case c.Burst < 1 || c.MaxRequests < 1 || c.MaxAddresses < 1 || c.MaxDials < 1:
 		return errors.New("p2p: bounds must not be negative")
 	}
-	if c.NetworkID != mainnetID && c.NetworkID != fujiID {
+	// Only public addresses are dialed there.
+	if c.NetworkID != chain.MainnetID && c.NetworkID != chain.FujiID {
 		c.AllowPrivate = true
 	}
 	if c.Dial == nil {

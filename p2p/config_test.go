@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"quorate/engine/chain"
 	"quorate/engine/metric"
 )
 
@@ -67,9 +68,9 @@ func TestPrivateAddressesByNetwork(t *testing.T) {
 			t.Errorf("network %d: %v, %v", network, c.AllowPrivate, err)
 		}
 	}
-	f(mainnetID, false, false)
-	f(fujiID, false, false)
-	f(fujiID, true, true)
+	f(chain.MainnetID, false, false)
+	f(chain.FujiID, false, false)
+	f(chain.FujiID, true, true)
 	f(testNetwork, false, true)
 }
 

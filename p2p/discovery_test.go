@@ -112,7 +112,7 @@ func TestGossipBacksOff(t *testing.T) {
 
 func TestBadClaims(t *testing.T) {
 	cfg := testConfig(t, nil)
-	cfg.NetworkID = mainnetID
+	cfg.NetworkID = chain.MainnetID
 	n, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"quorate/engine"
 	"quorate/engine/backup"
+	"quorate/engine/folder"
 	store "quorate/engine/store/index"
 	"quorate/engine/store/results"
 )
@@ -51,7 +51,7 @@ func runBackup(cmd *cobra.Command, dataDir, to string, identity bool) error {
 		return usageError{errors.New("say where to: --to DIR, or --to -")}
 	}
 	told := newBytesTeller(cmd.ErrOrStderr(), "backup")
-	cfg := backup.Config{DataDir: dataDir, Identity: identity, Free: engine.FreeSpace, Progress: told.progress}
+	cfg := backup.Config{DataDir: dataDir, Identity: identity, Free: folder.Free, Progress: told.progress}
 	if _, err := os.Stat(filepath.Join(dataDir, "results")); err == nil {
 		cfg.Results = func(ctx context.Context, w io.Writer) error { return backupResults(ctx, dataDir, w) }
 	}
@@ -124,7 +124,7 @@ func runRestore(cmd *cobra.Command, dataDir, from string, force bool) error {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return 0, err
 			}
-			return engine.FreeSpace(dir)
+			return folder.Free(dir)
 		},
 	}
 	var err error
@@ -180,7 +180,7 @@ func runVerifyData(cmd *cobra.Command, dataDir string) error {
 	serving := served(cmd.Context(), dataDir)
 	var closed error // why the databases cannot be opened, which is no damage
 	if !serving {
-		closed = engine.CheckFree(dataDir)
+		closed = folder.CheckUnused(dataDir)
 	}
 	err := backup.VerifyData(cmd.Context(), backup.VerifyConfig{
 		DataDir: dataDir,

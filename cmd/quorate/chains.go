@@ -23,9 +23,6 @@ import (
 	"quorate/rollup"
 )
 
-// mainnetID is the network ID of mainnet; all others are test networks.
-const mainnetID = 1
-
 // chains is the HTTP server's view of the engine's EVM chains.
 type chains struct {
 	eng *engine.Engine
@@ -216,7 +213,7 @@ func (c chains) info(e *follow.EVM) *view.ChainInfo {
 		BlockchainID: e.ID().String(), SubnetID: e.Subnet().String(),
 		ExplorerURL: d.ExplorerURL, LogoURI: d.LogoURI, WSURL: d.WSURL, Multicall: d.Multicall,
 		RPCURL:    d.RPCURL,
-		IsTestnet: e.NetworkID() != mainnetID, Private: d.Private, Features: d.Features,
+		IsTestnet: e.NetworkID() != chain.MainnetID, Private: d.Private, Features: d.Features,
 		Token: view.NetworkToken{
 			Name: cmp.Or(d.TokenName, "Avalanche"), Symbol: cmp.Or(d.TokenSymbol, "AVAX"),
 			Decimals: d.TokenDecimals, LogoURI: d.TokenLogoURI, Description: d.TokenDescription,

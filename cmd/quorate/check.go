@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"quorate/engine"
+	"quorate/engine/folder"
 )
 
 // maxDifferences bounds the rows of a chain that are named one by one.
@@ -53,7 +53,7 @@ func check(cmd *cobra.Command, f *offlineFlags) error {
 		outErr = errors.Join(outErr, err)
 	}
 	differ, all := 0, 0
-	err = engine.Check(cmd.Context(), engine.CheckConfig{
+	err = folder.Check(cmd.Context(), folder.CheckConfig{
 		Offline: offline,
 		OnDifference: func(name string, d fmt.Stringer) {
 			if differ++; differ <= maxDifferences {

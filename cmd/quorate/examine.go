@@ -21,6 +21,7 @@ import (
 
 	"quorate/engine"
 	"quorate/engine/backup"
+	"quorate/engine/folder"
 	"quorate/engine/metric"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
@@ -87,8 +88,7 @@ func examine(cmd *cobra.Command, f *serveFlags) error {
 	if names := cmd.Annotations[unknownEnv]; names != "" {
 		x.note("environment", "nothing reads %s", names)
 	}
-	folder := x.folder(f.dataDir)
-	x.listeners(f, folder)
+	x.listeners(f, x.folder(f.dataDir))
 	cfg, wrong := f.engine(func(string) *slog.Logger { return slog.New(slog.DiscardHandler) }, metric.NewSet(), nil)
 	if wrong != nil {
 		x.fail("chains, genesis", wrong)
@@ -104,9 +104,9 @@ func examine(cmd *cobra.Command, f *serveFlags) error {
 }
 
 // folder looks at the data folder.
-func (x *examination) folder(dir string) engine.Folder {
+func (x *examination) folder(dir string) folder.State {
 	const what = "data folder"
-	found, err := engine.Examine(dir)
+	found, err := folder.Examine(dir)
 	_, wrongKey := readSecret(filepath.Join(dir, tokenKeyName), tokenKeyLen)
 	if errors.Is(wrongKey, fs.ErrNotExist) || !found.Exists {
 		wrongKey = nil
@@ -150,7 +150,7 @@ func (x *examination) folder(dir string) engine.Folder {
 }
 
 // listeners looks at addresses and the certificate.
-func (x *examination) listeners(f *serveFlags, folder engine.Folder) {
+func (x *examination) listeners(f *serveFlags, dir folder.State) {
 	scheme := "http"
 	if f.listen.cert != "" {
 		scheme = "https"
@@ -158,14 +158,14 @@ func (x *examination) listeners(f *serveFlags, folder engine.Folder) {
 	}
 	admin, shared := f.listen.adminAddr()
 	clients := net.JoinHostPort(f.listen.host, strconv.Itoa(f.listen.port))
-	x.listener("clients", scheme, clients, folder.InUse)
+	x.listener("clients", scheme, clients, dir.InUse)
 	switch {
 	case shared:
 		x.ok("operators", "at the same address")
 	case admin == "":
 		x.ok("operators", "nowhere: no metrics, and of health no more than yes or no")
 	default:
-		x.listener("operators", "http", admin, folder.InUse)
+		x.listener("operators", "http", admin, dir.InUse)
 	}
 	rate := fmt.Sprintf("%d compute units a minute without a key", f.limit.units)
 	if f.limit.off(f.listen.host) {

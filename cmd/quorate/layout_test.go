@@ -38,6 +38,7 @@ var layers = map[string]int{
 	"packaging":      4,
 	"engine":         3, // the package itself; its sub-packages are below
 	"engine/network": 3, // stands on the aggregator and on peers
+	"engine/folder":  3, // reads the identity as peers do
 	"httpapi":        3,
 	"rpc":            3,
 	"devnet":         3,

@@ -13,6 +13,7 @@ import (
 	"quorate/devnet"
 	"quorate/devnet/world"
 	"quorate/engine"
+	"quorate/engine/chain"
 	"quorate/engine/chain/codec"
 	"quorate/engine/chain/genesis"
 	"quorate/engine/chain/platform"
@@ -55,7 +56,7 @@ func splitGenesis(s string) (network uint32, file string, err error) {
 	}
 	switch name {
 	case "mainnet":
-		return mainnetID, file, nil
+		return chain.MainnetID, file, nil
 	case "fuji", "testnet":
 		return 5, file, nil
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"quorate/engine"
 	"quorate/engine/chain"
+	"quorate/engine/folder"
 	"quorate/engine/index"
 )
 
@@ -26,13 +26,13 @@ func (f *offlineFlags) add(cmd *cobra.Command, use string) {
 	addConfigFlag(cmd)
 }
 
-func (f *offlineFlags) config() (engine.Offline, error) {
-	if _, _, ok := engine.ParsePrimaryName(f.chain); f.chain != "" && !ok {
+func (f *offlineFlags) config() (folder.Offline, error) {
+	if _, _, ok := folder.ParsePrimaryName(f.chain); f.chain != "" && !ok {
 		if _, err := chain.ParseID(f.chain); err != nil {
-			return engine.Offline{}, usageError{fmt.Errorf("--chain: %w", err)}
+			return folder.Offline{}, usageError{fmt.Errorf("--chain: %w", err)}
 		}
 	}
-	return engine.Offline{DataDir: f.dataDir, Chain: f.chain}, nil
+	return folder.Offline{DataDir: f.dataDir, Chain: f.chain}, nil
 }
 
 // reindexFlags are the flags of quorate reindex.
@@ -92,7 +92,7 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg := engine.ReindexConfig{Offline: offline, Metrics: f.metrics, Scratch: f.scratch}
+	cfg := folder.ReindexConfig{Offline: offline, Metrics: f.metrics, Scratch: f.scratch}
 	switch {
 	case f.scratch && !f.metrics:
 		return usageError{errors.New("--from-scratch goes with --metrics; to make all tables again: quorate reindex all")}
@@ -125,7 +125,7 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 	if !f.metrics && served(cmd.Context(), f.dataDir) {
 		err = askReindex(cmd.Context(), &cfg)
 	} else {
-		err = engine.Reindex(cmd.Context(), cfg)
+		err = folder.Reindex(cmd.Context(), cfg)
 	}
 	told.finish()
 	if errors.Is(err, context.Canceled) {

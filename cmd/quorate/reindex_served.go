@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"quorate/engine"
+	"quorate/engine/folder"
 	"quorate/engine/index"
 )
 
@@ -46,8 +47,8 @@ func serveReindex(w http.ResponseWriter, r *http.Request, eng *engine.Engine) {
 			_ = flush.Flush()
 		}
 	}
-	err := eng.Reindex(r.Context(), engine.ReindexConfig{
-		Offline: engine.Offline{Chain: o.Chain, OnProgress: func(name string, done, of uint64) {
+	err := eng.Reindex(r.Context(), folder.ReindexConfig{
+		Offline: folder.Offline{Chain: o.Chain, OnProgress: func(name string, done, of uint64) {
 			say(reindexNews{Chain: name, Done: done, Of: of})
 		}},
 		Tables: o.Tables, Primary: o.Primary,
@@ -63,7 +64,7 @@ func serveReindex(w http.ResponseWriter, r *http.Request, eng *engine.Engine) {
 }
 
 // askReindex has the server that uses the data folder make tables again.
-func askReindex(ctx context.Context, cfg *engine.ReindexConfig) error {
+func askReindex(ctx context.Context, cfg *folder.ReindexConfig) error {
 	body, err := json.Marshal(reindexOrder{cfg.Chain, cfg.Tables, cfg.Primary})
 	if err != nil {
 		return err

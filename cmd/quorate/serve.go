@@ -20,6 +20,7 @@ import (
 	"quorate/devnet"
 	"quorate/engine"
 	"quorate/engine/backup"
+	"quorate/engine/folder"
 	"quorate/engine/follow"
 	"quorate/engine/log"
 	"quorate/engine/metric"
@@ -176,7 +177,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if err := backup.Pending(f.dataDir); err != nil {
 		return err
 	}
-	if err := engine.CheckFree(f.dataDir); err != nil {
+	if err := folder.CheckUnused(f.dataDir); err != nil {
 		return err
 	}
 	// Bound first: a taken port is the most common mistake, and the cheapest to find.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"quorate/engine"
 	"quorate/engine/chain"
+	"quorate/engine/folder"
 	"quorate/engine/primary/pchain"
 )
 
@@ -59,7 +59,7 @@ type validatorOfASet struct {
 func printValidators(cmd *cobra.Command, f *validatorsFlags, args []string) error {
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	lines := json.NewEncoder(out)
-	cfg := engine.ValidatorSetsConfig{
+	cfg := folder.ValidatorSetsConfig{
 		DataDir: f.dataDir, Network: f.network,
 		OnSet: func(height uint64, subnet chain.ID, members []pchain.Member) error {
 			return lines.Encode(lineOf(height, subnet, members))
@@ -82,7 +82,7 @@ func printValidators(cmd *cobra.Command, f *validatorsFlags, args []string) erro
 		}
 		cfg.Subnet = &id
 	}
-	return errors.Join(engine.ValidatorSets(cmd.Context(), cfg), out.Flush())
+	return errors.Join(folder.ValidatorSets(cmd.Context(), cfg), out.Flush())
 }
 
 func lineOf(height uint64, subnet chain.ID, members []pchain.Member) *validatorSet {

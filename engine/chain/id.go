@@ -13,6 +13,12 @@ import (
 	"golang.org/x/crypto/ripemd160"
 )
 
+// The numbers of the public networks. Every network but mainnet is a test network.
+const (
+	MainnetID uint32 = 1
+	FujiID    uint32 = 5
+)
+
 const (
 	// IDLen is the length of an ID in bytes.
 	IDLen = 32

@@ -1,4 +1,4 @@
-package engine
+package folder
 
 import (
 	"bytes"
@@ -19,17 +19,17 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// primaryRows opens the rows of the chains of a primary network.
-type primaryRows struct {
-	network  uint32
+// Rows opens the rows of the chains of a primary network.
+type Rows struct {
+	Network  uint32
 	genesis  *platform.Genesis // nil where it is not known
 	exchange []byte            // what the genesis has for the X-Chain
-	upgrades *rules.Upgrades
-	asset    chain.ID // AVAX, zero where it is not known
+	Upgrades *rules.Upgrades
+	Asset    chain.ID // AVAX, zero where it is not known
 }
 
-// know takes a genesis, which may be nil.
-func (p *primaryRows) know(genesis []byte) (err error) {
+// Know takes a genesis, which may be nil.
+func (p *Rows) Know(genesis []byte) (err error) {
 	if genesis == nil {
 		return nil
 	}
@@ -40,21 +40,21 @@ func (p *primaryRows) know(genesis []byte) (err error) {
 	return err
 }
 
-// platform opens the rows of the P-Chain.
-func (p *primaryRows) platform(db *store.DB) (*pchain.Chain, error) {
-	return pchain.Open(db, pchain.Config{Network: p.network, Genesis: p.genesis, Upgrades: p.upgrades, AVAX: p.asset})
+// Platform opens the rows of the P-Chain.
+func (p *Rows) Platform(db *store.DB) (*pchain.Chain, error) {
+	return pchain.Open(db, pchain.Config{Network: p.Network, Genesis: p.genesis, Upgrades: p.Upgrades, AVAX: p.Asset})
 }
 
-// open opens the rows of any chain but the P-Chain. Vertices are those before the blocks
+// Open opens the rows of any chain but the P-Chain. Vertices are those before the blocks
 // of the X-Chain.
-func (p *primaryRows) open(db *store.DB, kind primary.Kind, vertices *primary.Chain) (*primary.Chain, error) {
+func (p *Rows) Open(db *store.DB, kind primary.Kind, vertices *primary.Chain) (*primary.Chain, error) {
 	switch kind {
 	case primary.XVertices:
-		return xchain.OpenVertices(db, p.network, p.exchange)
+		return xchain.OpenVertices(db, p.Network, p.exchange)
 	case primary.XChain:
-		return xchain.OpenBlocks(db, p.network, p.exchange, vertices)
+		return xchain.OpenBlocks(db, p.Network, p.exchange, vertices)
 	case primary.CChain:
-		return cchain.Open(db, p.network)
+		return cchain.Open(db, p.Network)
 	}
 	return nil, fmt.Errorf("no rows of %s", kind)
 }
@@ -78,8 +78,8 @@ var exchangeVM = chain.ID{'a', 'v', 'm'}
 // PrimaryName is what the commands on a data folder call a chain of a primary network:
 // it is the name of the folder of its archive.
 func PrimaryName(network uint32, kind primary.Kind) string {
-	for _, c := range primaryChains {
-		if c.kind == kind {
+	for _, c := range PrimaryChains {
+		if c.Kind == kind {
 			return fmt.Sprintf("network-%d-%s", network, c.folder)
 		}
 	}
@@ -91,9 +91,9 @@ func ParsePrimaryName(name string) (network uint32, kind primary.Kind, ok bool) 
 	if _, err := fmt.Sscanf(name, "network-%d-", &network); err != nil {
 		return 0, 0, false
 	}
-	for _, c := range primaryChains {
-		if PrimaryName(network, c.kind) == name {
-			return network, c.kind, true
+	for _, c := range PrimaryChains {
+		if PrimaryName(network, c.Kind) == name {
+			return network, c.Kind, true
 		}
 	}
 	return 0, 0, false
@@ -103,9 +103,9 @@ func genesisFile(dataDir string, network uint32) string {
 	return filepath.Join(dataDir, fmt.Sprintf("genesis-%08x", network))
 }
 
-// keepGenesis keeps the genesis of a network in the data folder, so that rows can be
+// KeepGenesis keeps the genesis of a network in the data folder, so that rows can be
 // made again from it by who is not told of it.
-func keepGenesis(dataDir string, network uint32, genesis []byte) error {
+func KeepGenesis(dataDir string, network uint32, genesis []byte) error {
 	name := genesisFile(dataDir, network)
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, genesis) {
 		return nil
@@ -117,9 +117,9 @@ func keepGenesis(dataDir string, network uint32, genesis []byte) error {
 	return os.Rename(tmp, name)
 }
 
-// keptGenesis returns the genesis of a network that is kept in the data folder if it is
+// KeptGenesis returns the genesis of a network that is kept in the data folder if it is
 // the one of that ID, and nil if there is none.
-func keptGenesis(dataDir string, network uint32, id chain.ID) ([]byte, error) {
+func KeptGenesis(dataDir string, network uint32, id chain.ID) ([]byte, error) {
 	b, err := os.ReadFile(genesisFile(dataDir, network))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -130,18 +130,4 @@ func keptGenesis(dataDir string, network uint32, id chain.ID) ([]byte, error) {
 		return nil, nil
 	}
 	return b, nil
-}
-
-// genesisOf returns the genesis of a network, nil if it is not known: the one that the
-// configuration has, which is kept, or else the kept one that the P-Chain's rows were
-// made with.
-func (e *Engine) genesisOf(network uint32) ([]byte, error) {
-	if g := e.cfg.Genesis[network]; g != nil {
-		return g, keepGenesis(e.cfg.DataDir, network, g)
-	}
-	given, ok, err := primary.GivenOf(e.db.Load(), network, primary.PChain)
-	if err != nil || !ok || given.Genesis.IsZero() {
-		return nil, err
-	}
-	return keptGenesis(e.cfg.DataDir, network, given.Genesis)
 }

@@ -1,4 +1,4 @@
-package engine
+package folder
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ type ValidatorSetsConfig struct {
 // ValidatorSets reads validator sets from the P-Chain's rows in a data folder, those from
 // which messages are signed. No node is asked.
 func ValidatorSets(ctx context.Context, cfg ValidatorSetsConfig) (err error) {
-	dir := filepath.Join(cfg.DataDir, indexDir)
+	dir := filepath.Join(cfg.DataDir, IndexDir)
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("no chain was indexed in %s: %w", cfg.DataDir, err)
 	}

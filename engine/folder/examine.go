@@ -1,4 +1,4 @@
-package engine
+package folder
 
 import (
 	"errors"
@@ -18,15 +18,8 @@ import (
 	"quorate/p2p"
 )
 
-// Files of the data folder.
-const (
-	identityName = "staker.pem"
-	aliasesName  = "aliases.json"
-	resultsDir   = "results"
-)
-
-// Folder is what can be seen of a data folder without a change to it.
-type Folder struct {
+// State is what can be seen of a data folder without a change to it.
+type State struct {
 	// Exists is false of a folder that would be made.
 	Exists bool
 	// InUse is set while a process has the folder's databases open. User is its number,
@@ -48,27 +41,27 @@ type Folder struct {
 
 // Room reports why a server would not start for want of space, or why it would write
 // nothing or be called unhealthy.
-func (f *Folder) Room() (start, serve error) {
-	if f.Free < minOpen {
-		start = fmt.Errorf("%d bytes are free, at least %d are needed to start", f.Free, minOpen)
+func (f *State) Room() (start, serve error) {
+	if f.Free < MinOpen {
+		start = fmt.Errorf("%d bytes are free, at least %d are needed to start", f.Free, MinOpen)
 	}
 	switch {
-	case f.Free < minRoom:
-		serve = fmt.Errorf("%d bytes are free, nothing is written below %d", f.Free, minRoom)
-	case f.Free < minFreeBytes || float64(f.Free) < minFreeShare*float64(f.Total):
-		serve = fmt.Errorf("%d bytes are free, health fails below %d and below %.0f%% of the volume", f.Free, minFreeBytes, 100*minFreeShare)
+	case f.Free < MinRoom:
+		serve = fmt.Errorf("%d bytes are free, nothing is written below %d", f.Free, MinRoom)
+	case f.Free < MinFreeBytes || float64(f.Free) < MinFreeShare*float64(f.Total):
+		serve = fmt.Errorf("%d bytes are free, health fails below %d and below %.0f%% of the volume", f.Free, MinFreeBytes, 100*MinFreeShare)
 	}
 	return start, serve
 }
 
-// Examine looks at a data folder as [New] and [Engine.Run] would, and changes nothing.
+// Examine looks at a data folder as a server would, and changes nothing.
 // The error says why a server could not use it.
-func Examine(dir string) (f Folder, err error) {
+func Examine(dir string) (f State, err error) {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		above := existing(dir)
-		if f.Free, f.Total, err = freeSpace(above); err != nil {
+		if f.Free, f.Total, err = Space(above); err != nil {
 			return f, err
 		}
 		if err := unix.Faccessat(unix.AT_FDCWD, above, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
@@ -81,7 +74,7 @@ func Examine(dir string) (f Folder, err error) {
 		return f, fmt.Errorf("%s is a file, not a folder", dir)
 	}
 	f.Exists = true
-	if f.Free, f.Total, err = freeSpace(dir); err != nil {
+	if f.Free, f.Total, err = Space(dir); err != nil {
 		return f, err
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.R_OK|unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
@@ -91,24 +84,24 @@ func Examine(dir string) (f Folder, err error) {
 }
 
 // look reads what a folder that is there has.
-func (f *Folder) look(dir string) (err error) {
-	cert, err := p2p.LoadCertificate(filepath.Join(dir, identityName))
+func (f *State) look(dir string) (err error) {
+	cert, err := p2p.LoadCertificate(filepath.Join(dir, IdentityName))
 	if err == nil {
 		id := chain.NodeIDFromCert(cert.Leaf.Raw)
 		f.Node = &id
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	_, wrongNames := chains.Open(filepath.Join(dir, aliasesName))
+	_, wrongNames := chains.Open(filepath.Join(dir, AliasesName))
 	var e error
 	f.InUse, f.User, e = user(dir)
 	err = errors.Join(err, e)
-	_, missing := os.Stat(filepath.Join(dir, indexDir, "MANIFEST"))
+	_, missing := os.Stat(filepath.Join(dir, IndexDir, "MANIFEST"))
 	if f.Indexed = missing == nil; f.Indexed && !f.InUse {
-		stale, err := index.Peek(filepath.Join(dir, indexDir))
-		f.Stale, f.Unread = names(stale), err
+		stale, err := index.Peek(filepath.Join(dir, IndexDir))
+		f.Stale, f.Unread = Names(stale), err
 	}
-	list, e := os.ReadDir(filepath.Join(dir, archiveDir))
+	list, e := os.ReadDir(filepath.Join(dir, ArchiveDir))
 	if errors.Is(e, fs.ErrNotExist) {
 		e = nil
 	}
@@ -134,9 +127,9 @@ func existing(dir string) string {
 	}
 }
 
-// CheckFree returns an error if nothing can be written to a data folder, or if another
-// process uses it: that wraps [store.ErrInUse]. [Engine.Run] finds that out too, only later.
-func CheckFree(dir string) error {
+// CheckUnused returns an error if nothing can be written to a data folder, or if another
+// process uses it: that wraps [store.ErrInUse]. A server finds that out too, only later.
+func CheckUnused(dir string) error {
 	at := dir
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		at = existing(dir)
@@ -153,13 +146,13 @@ func CheckFree(dir string) error {
 
 // user returns whether a process uses a data folder, and which.
 func user(dir string) (used bool, pid int, err error) {
-	for _, name := range []string{resultsDir, indexDir} {
+	for _, name := range []string{ResultsDir, IndexDir} {
 		one, e := inUse(filepath.Join(dir, name))
 		used, err = used || one, errors.Join(err, e)
 	}
 	if used {
 		// What Badger writes beside its lock.
-		text, _ := os.ReadFile(filepath.Join(dir, resultsDir, "LOCK"))
+		text, _ := os.ReadFile(filepath.Join(dir, ResultsDir, "LOCK"))
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 	}
 	return used, pid, err

@@ -1,4 +1,4 @@
-package engine
+package folder
 
 import (
 	"errors"
@@ -11,6 +11,12 @@ import (
 	"quorate/engine/primary"
 	store "quorate/engine/store/index"
 )
+
+// primaryKey names a chain of a primary network.
+type primaryKey struct {
+	network uint32
+	kind    primary.Kind
+}
 
 // primaryOffline is a chain of a primary network in a data folder that nothing serves.
 type primaryOffline struct {
@@ -39,7 +45,7 @@ func (p *primaryOffline) made() error {
 		return errNoGenesis
 	case p.recorded || p.kind != primary.PChain:
 		return nil
-	case p.network == mainnetID || p.network == fujiID: // their upgrades are known
+	case p.network == chain.MainnetID || p.network == chain.FujiID: // their upgrades are known
 		return nil
 	}
 	return errNotRecorded
@@ -90,30 +96,30 @@ func (o *Offline) eachPrimary(db *store.DB, ids [][32]byte, do func(*primaryOffl
 
 // openNetwork opens the rows of a primary network as the server that made them did.
 func (o *Offline) openNetwork(db *store.DB, network uint32, have map[primaryKey]bool) (list []*primaryOffline, err error) {
-	with := primaryRows{network: network}
+	with := Rows{Network: network}
 	var vertices *primary.Chain
-	for _, c := range primaryChains {
-		if !have[primaryKey{network, c.kind}] {
+	for _, c := range PrimaryChains {
+		if !have[primaryKey{network, c.Kind}] {
 			continue
 		}
-		p := &primaryOffline{o: o, name: PrimaryName(network, c.kind), network: network, kind: c.kind}
+		p := &primaryOffline{o: o, name: PrimaryName(network, c.Kind), network: network, kind: c.Kind}
 		p.progress = o.progress(p.name)
-		given, ok, err := primary.GivenOf(db, network, c.kind)
+		given, ok, err := primary.GivenOf(db, network, c.Kind)
 		if err != nil {
 			return nil, err
 		}
 		p.recorded = ok
-		if c.kind == primary.PChain {
+		if c.Kind == primary.PChain {
 			if err := o.recall(&with, &given, ok); err != nil {
 				return nil, err
 			}
 			if p.rows, err = openPlatform(db, &with); err != nil {
 				return nil, err
 			}
-		} else if p.rows, err = with.open(db, c.kind, vertices); err != nil {
+		} else if p.rows, err = with.Open(db, c.Kind, vertices); err != nil {
 			return nil, err
 		}
-		if c.kind == primary.XVertices {
+		if c.Kind == primary.XVertices {
 			vertices = p.rows
 		}
 		p.missing = !given.Genesis.IsZero() && with.genesis == nil
@@ -123,26 +129,26 @@ func (o *Offline) openNetwork(db *store.DB, network uint32, have map[primaryKey]
 }
 
 // recall takes up what the rows of a P-Chain follow from beside blocks.
-func (o *Offline) recall(with *primaryRows, given *primary.Given, recorded bool) error {
+func (o *Offline) recall(with *Rows, given *primary.Given, recorded bool) error {
 	if !recorded {
 		return nil
 	}
-	with.upgrades = &given.Upgrades
-	genesis, err := keptGenesis(o.DataDir, with.network, given.Genesis)
+	with.Upgrades = &given.Upgrades
+	genesis, err := KeptGenesis(o.DataDir, with.Network, given.Genesis)
 	if err != nil {
 		return err
 	}
-	return with.know(genesis)
+	return with.Know(genesis)
 }
 
 // openPlatform opens the rows of a P-Chain, with the coin that they know.
-func openPlatform(db *store.DB, with *primaryRows) (*primary.Chain, error) {
+func openPlatform(db *store.DB, with *Rows) (*primary.Chain, error) {
 	for {
-		c, err := with.platform(db)
+		c, err := with.Platform(db)
 		if err != nil {
 			return nil, err
 		}
-		if !with.asset.IsZero() {
+		if !with.Asset.IsZero() {
 			return c.Chain, nil
 		}
 		v, err := c.View()
@@ -152,9 +158,9 @@ func openPlatform(db *store.DB, with *primaryRows) (*primary.Chain, error) {
 		if err != nil {
 			return nil, err
 		}
-		with.asset = v.AVAX()
+		with.Asset = v.AVAX()
 		v.Close()
-		if with.asset.IsZero() {
+		if with.Asset.IsZero() {
 			return c.Chain, nil
 		}
 	}
