@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"quorate/devnet/torture"
 	store "quorate/engine/store/index"
 )
 
@@ -56,11 +57,11 @@ func TestIngestGivenUp(t *testing.T) {
 		rounds int // whole ones, 0 for no report
 	}{
 		{"preparing", 0},
+		{"round 2 of 3, index without metrics", 1},
 		{"round 1 of 3, rollup alone", 0},
 		{"round 1 of 3, index with metrics", 0},
-		{"round 2 of 3, index without metrics", 1},
 		{"round 3 of 3, database alone", 2},
-	} {
+	}[:torture.Watched(2, 5)] {
 		dir := t.TempDir()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		r, err := Ingest(ctx, IngestConfig{Blocks: 66, TxsPerBlock: 1, Accounts: 20, Dir: dir, Progress: func(p IngestProgress) {

@@ -10,6 +10,7 @@ import (
 
 	"quorate/devnet"
 	made "quorate/devnet/primary"
+	"quorate/devnet/torture"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
@@ -414,7 +415,7 @@ func historyPaths(h *primaryHistory) (all []pathsOf) {
 // TestHistoryPages: the figures above stand on it.
 func TestHistoryPages(t *testing.T) {
 	t.Parallel()
-	h := newPrimaryHistory(t, moreHistory*20)
+	h := newPrimaryHistory(t, moreHistory*torture.Watched(10, 20))
 	short := h.rig(t, 1./moreHistory)
 	for _, p := range historyPaths(h) {
 		if len(p.paths) == 0 {

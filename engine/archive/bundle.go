@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -40,20 +41,26 @@ type Unit struct {
 type Codec struct {
 	kind Kind
 	size int // where a bundle ends: MaxBundle, but in tests
-	enc  *zstd.Encoder
 	dec  *zstd.Decoder
 }
 
 // NewCodec returns a codec for blocks of a kind.
 func NewCodec(kind Kind) *Codec {
-	// These options are never refused. Checksums are the bundle's own, and a window
-	// beyond a bundle would only take memory.
-	enc, _ := zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithWindowSize(MaxBundle),
-		zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+	// These options are never refused. A window beyond a bundle would only take memory.
 	dec, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(min(4, runtime.GOMAXPROCS(0))),
 		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(MaxBundle), zstd.WithDecoderMaxWindow(MaxBundle))
-	return &Codec{kind: kind, size: MaxBundle, enc: enc, dec: dec}
+	return &Codec{kind: kind, size: MaxBundle, dec: dec}
 }
+
+// encoder returns the encoder of all codecs. Its tables take more than a MiB for each
+// bundle that is packed at once, and what it makes of a bundle depends on that bundle alone.
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	// These options are never refused. Checksums are the bundle's own.
+	enc, _ := zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithWindowSize(MaxBundle),
+		zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(min(4, runtime.GOMAXPROCS(0))),
+		zstd.WithLowerEncoderMem(true))
+	return enc
+})
 
 // entryOverhead is the most that an entry needs beside its data.
 const entryOverhead = 32 + 3*binary.MaxVarintLen64
@@ -128,7 +135,7 @@ func (c *Codec) pack(dst []byte, h Header, raw []byte) ([]byte, Unit) {
 		raw = raw[len(part):]
 		at := len(dst)
 		dst = append(dst, make([]byte, HeaderLen)...)
-		dst = c.enc.EncodeAll(part, dst)
+		dst = encoder().EncodeAll(part, dst)
 		packed := dst[at+HeaderLen:]
 		h.Packed, h.Raw, h.Sum = uint32(len(packed)), uint32(len(part)), xxhash.Sum64(packed)
 		h.put(dst[at:])

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
@@ -27,7 +28,7 @@ func check(t *testing.T, c *Chain, from Blocks) (list []string) {
 // nothing else; a rebuild of the tables that it names makes them good.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 61, Txs: 4}).Blocks(90)
+	blocks := indextest.New(indextest.Config{Seed: 61, Txs: torture.Watched(3, 4)}).Blocks(torture.Watched(50, 90))
 	c := openChain(t, Options{})
 	commit(t, c, blocks, 30)
 	a := &archive{blocks: blocks}
@@ -120,7 +121,7 @@ func TestCheckStale(t *testing.T) {
 // stale, and a rebuild that was under way starts over.
 func TestWrappedKept(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 63, Txs: 10, Full: true}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 63, Txs: torture.Watched(4, 10), Full: true}).Blocks(40)
 	a := &archive{blocks: blocks}
 	db := openDB(t, t.TempDir())
 	open := func(wrapped []evm.Address) *Chain {

@@ -40,7 +40,7 @@ func complete(t *testing.T, c *Chain, b *evm.Block) {
 // them at once, in whatever order the traces come.
 func TestComplete(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 51, Txs: 4}).Blocks(45)
+	blocks := indextest.New(indextest.Config{Seed: 51, Txs: torture.Watched(2, 4)}).Blocks(45)
 	some := rand.New(rand.NewPCG(51, 1))
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 45)
@@ -107,13 +107,13 @@ func TestGapInMetrics(t *testing.T) {
 // A block that is completed while tables are made again has its rows in them too.
 func TestCompleteBeside(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 53, Txs: 4, Full: true}).Blocks(120)
+	blocks := indextest.New(indextest.Config{Seed: 53, Txs: torture.Watched(2, 4), Full: true}).Blocks(120)
 	given := bare(blocks, func(n uint64) bool { return n%12 == 7 })
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 100)
 	for _, end := range []int{-1, 6, 60}[torture.Pick(2, 0):] { // where the rebuild is ended once
 		c := openChain(t, Options{Remember: 100})
-		c.groupTxs, c.within = 20, 60
+		c.groupTxs, c.within = torture.Watched(10, 20), 60
 		commit(t, c, given, 50)
 		read := slices.Clone(given)
 		stop := end

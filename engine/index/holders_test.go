@@ -309,7 +309,7 @@ func TestHoldersBounded(t *testing.T) {
 	token, crowd, long := evm.Address{1}, evm.Address{2}, evm.Address{3}
 	spiked := evm.Address{4}
 	n := uint256.NewInt
-	const blocks, spike = 6500, 3001
+	const blocks, spike = 5300, 2701
 	logs := make([][]evm.Log, blocks)
 	logs[1] = []evm.Log{mint(token, long, n(200)), mint(token, spiked, n(200))}
 	logs[2] = []evm.Log{burn(token, long, n(190)), burn(token, spiked, n(190))}
@@ -324,7 +324,7 @@ func TestHoldersBounded(t *testing.T) {
 		}
 		logs[i] = []evm.Log{move(token, long, n(1)), move(token, spiked, amount)}
 	}
-	for i := range 6000 {
+	for i := range 5200 {
 		logs[blocks-1] = append(logs[blocks-1], mint(crowd, evm.Address{byte(i >> 8), byte(i)}, n(90)))
 	}
 	c := openChain(t, Options{NoRollup: true})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/icm"
@@ -177,7 +178,7 @@ func TestICM(t *testing.T) {
 // the others in their place say under the same IDs.
 func TestICMRewind(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 6, Txs: 12, Accounts: 6}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 6, Txs: torture.Watched(6, 12), Accounts: 6}).Blocks(60)
 	c := openChain(t, Options{})
 	commit(t, c, blocks, 10)
 	if err := c.Rewind(t.Context(), &archive{blocks: blocks}, 24); err != nil {

@@ -68,7 +68,7 @@ func TestOracle(t *testing.T) {
 	for seed, cfg := range []struct {
 		group, remember, limit int
 	}{{7, 4, 3}, {300, 4, 1}, {1, 0, 7}, {64, 20, 100}}[:torture.Watched(2, 4)] {
-		n := uint64(torture.Pick(60, 100))
+		n := uint64(torture.Watched(45, torture.Pick(60, 100)))
 		blocks := indextest.New(indextest.Config{Seed: uint64(seed), Txs: torture.Pick(4, 6)}).Blocks(int(n))
 		c := openChain(t, Options{Remember: cfg.remember})
 		commit(t, c, blocks, cfg.group)
@@ -148,13 +148,17 @@ func TestLargeBlock(t *testing.T) {
 	t.Parallel()
 	gen := indextest.New(indextest.Config{Seed: 5, Txs: 3})
 	blocks := gen.Blocks(4)
-	big := indextest.New(indextest.Config{Seed: 6, Txs: 1700, Full: true, Accounts: 800})
+	txs := torture.Watched(212, 1700)
+	big := indextest.New(indextest.Config{Seed: 6, Txs: txs, Full: true, Accounts: 800})
 	big.Block() // the empty one
 	giant := big.Block()
 	giant.Number, giant.Parent = 4, blocks[3].Hash
 	next := &evm.Block{Number: 5, Parent: giant.Hash, Hash: evm.Hash{5}}
 	blocks = append(blocks, giant, next)
-	c := openChain(t, Options{Remember: 100})
+	c, one := openChain(t, Options{Remember: 100}), openChain(t, Options{})
+	for _, c := range []*Chain{c, one} {
+		c.rowsMax /= torture.Watched(8, 1)
+	}
 	commit(t, c, blocks, 6)
 	if n, most := countRows(t, c), c.rowsMax; n <= most {
 		t.Fatalf("%d rows may fit a transaction, which takes %d", n, most)
@@ -162,10 +166,9 @@ func TestLargeBlock(t *testing.T) {
 	v := at(t, c, nil)
 	if got := len(all(t, Page{Limit: 500, To: 5}, func(p Page) ([]string, []byte, error) {
 		return rowsOf(func(take func(*Tx) bool) ([]byte, error) { return v.LatestTxs(p, nil, take) }, gotHead)
-	})); got < 1700 {
+	})); got < txs {
 		t.Errorf("%d transactions", got)
 	}
-	one := openChain(t, Options{})
 	commit(t, one, blocks, 1)
 	a, errA := c.Digest(t.Context())
 	b, errB := one.Digest(t.Context())
@@ -178,7 +181,7 @@ func TestLargeBlock(t *testing.T) {
 // change nothing.
 func TestHalfABlock(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 11, Txs: 7, Full: true}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 11, Txs: torture.Watched(3, 7), Full: true}).Blocks(40)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:30], 10)
 	// Write all rows of the following blocks, but no cursor.

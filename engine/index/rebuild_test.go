@@ -176,7 +176,7 @@ func TestRebuildBeside(t *testing.T) {
 // they would take the processors that the rebuild leaves them, for as long as it lasts.
 func TestRebuildRests(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 47, Txs: 3}).Blocks(120)
+	blocks := indextest.New(indextest.Config{Seed: 47, Txs: torture.Watched(2, 3)}).Blocks(120)
 	s := spare.New(1)
 	c := openChain(t, Options{Remember: 100, Spare: s})
 	c.groupTxs, c.within = 12, 10
@@ -274,7 +274,7 @@ var errStopped = errors.New("stopped")
 // was opened again and has further blocks.
 func TestRebuildGoesOn(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 45, Txs: 4}).Blocks(240)
+	blocks := indextest.New(indextest.Config{Seed: 45, Txs: torture.Watched(2, 4)}).Blocks(240)
 	c := openChain(t, Options{Remember: 50})
 	commit(t, c, blocks[:140], 50)
 	rnd := rand.New(rand.NewPCG(45, 1))
@@ -282,7 +282,7 @@ func TestRebuildGoesOn(t *testing.T) {
 	a := &archive{blocks: blocks}
 	next, ends := 140, 0
 	for {
-		c.groupTxs, c.within = 15, 60
+		c.groupTxs, c.within = torture.Watched(8, 15), 60
 		stop := read + 1 + rnd.IntN(90)
 		a.before = func(uint64) error {
 			if read++; read >= stop {

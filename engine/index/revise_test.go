@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 )
@@ -36,7 +37,7 @@ func falsify(b *evm.Block) *evm.Block {
 // database once they are revised, also when that ended half way and was done again.
 func TestRevise(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 91, Txs: 4, Full: true}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 91, Txs: torture.Watched(2, 4), Full: true}).Blocks(60)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 60)
 	c := openChain(t, Options{})

@@ -29,7 +29,7 @@ func fork(blocks []*evm.Block, at int) []*evm.Block {
 // right ones it becomes what it would have been, whatever the size of a group was.
 func TestRewind(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 81, Txs: 6, Full: true}).Blocks(30)
+	blocks := indextest.New(indextest.Config{Seed: 81, Txs: torture.Watched(2, 6), Full: true}).Blocks(30)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 50)
 	for _, to := range []int{25, 0, 29}[:torture.Watched(2, 3)] {
@@ -75,7 +75,7 @@ func mustBeBelow(t *testing.T, v *View, table Table) {
 // A rewind that ended half way goes on when it is called again.
 func TestRewindGoesOn(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 82, Txs: 4, Full: true}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 82, Txs: torture.Watched(2, 4), Full: true}).Blocks(60)
 	c := openChain(t, Options{})
 	wrong := fork(blocks, 31)
 	commit(t, c, wrong, 20)
@@ -116,7 +116,7 @@ func TestRewindGoesOn(t *testing.T) {
 // What is being made again ends when the chain goes back, and starts over.
 func TestRewindEndsRebuild(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 83, Txs: 4, Full: true}).Blocks(100)
+	blocks := indextest.New(indextest.Config{Seed: 83, Txs: torture.Watched(2, 4), Full: true}).Blocks(100)
 	wrong := fork(blocks, 90)
 	c := openChain(t, Options{})
 	c.groupTxs, c.within = 15, 20

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	store "quorate/engine/store/index"
 )
@@ -91,10 +92,11 @@ func TestCheck(t *testing.T) {
 // and takes blocks that come meanwhile.
 func TestCheckEnded(t *testing.T) {
 	t.Parallel()
-	list := blocks(1, 1300)
+	most := torture.Watched(600, 1200)
+	list := blocks(1, uint64(most+100))
 	db := openDB(t, t.TempDir())
 	c := openTally(t, db, 1)
-	commit(t, c, list[:1200])
+	commit(t, c, list[:most])
 	for _, half := range []func(ctx context.Context, stop func(done, of uint64)) error{
 		func(ctx context.Context, stop func(done, of uint64)) error {
 			_, err := c.Check(ctx, inArchive(list), stop, nil)
@@ -114,7 +116,7 @@ func TestCheckEnded(t *testing.T) {
 	_, err := c.Check(t.Context(), inArchive(list), func(uint64, uint64) {
 		if !came {
 			came = true
-			commit(t, c, list[1200:])
+			commit(t, c, list[most:])
 		}
 	}, func(d Difference) { t.Error(d) })
 	if err != nil || !came {
@@ -134,7 +136,7 @@ func TestCheckEnded(t *testing.T) {
 // are never continued.
 func TestOtherBuild(t *testing.T) {
 	t.Parallel()
-	list := blocks(1, 1300)
+	list := blocks(1, uint64(torture.Watched(700, 1300)))
 	db := openDB(t, t.TempDir())
 	commit(t, openTally(t, db, 1), list)
 	half := func(c *Chain) {

@@ -36,7 +36,7 @@ const liveTable = store.PlatformSets
 // whatever direction, from whatever place and within whatever bounds it is read.
 func TestLive(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for _, seed := range []uint64{0, 1, 6, 7, 2, 3, 4, 5}[:torture.Watched(4, 8)] {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		have, keys := map[string][]byte{}, 4<<seed
 		key := func() []byte {

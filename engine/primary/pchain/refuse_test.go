@@ -83,7 +83,7 @@ func TestRefused(t *testing.T) {
 		if err := c.Commit(t.Context(), []*primary.Block{b}); !errors.Is(err, pchain.ErrRefused) {
 			t.Errorf("%s: got %v", what, err)
 		}
-		if refused++; refused%torture.Watched(4, 1) != 0 {
+		if refused++; refused%torture.Watched(8, 1) != 0 {
 			return
 		}
 		if after, err := c.Digest(t.Context()); err != nil || after != before {
