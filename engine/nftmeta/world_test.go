@@ -61,8 +61,13 @@ func (k *kept) Put(ctx context.Context, key, value []byte) error {
 func (k *kept) Page(prefix, from []byte, f func(key, value []byte)) (next []byte, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	keys := slices.Sorted(maps.Keys(k.rows))
-	keys = slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, string(prefix)) || key < string(from) })
+	var keys []string
+	for key := range k.rows {
+		if strings.HasPrefix(key, string(prefix)) && key >= string(from) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
 	for i, key := range keys {
 		if i == 64 {
 			return []byte(key), nil
@@ -111,6 +116,7 @@ type world struct {
 
 	mu     sync.Mutex
 	tokens map[evm.Address]map[uint64]string // URIs
+	ids    map[evm.Address][]uint64          // of tokens, in order; see [world.sorted]
 	multi  map[evm.Address]bool
 	asked  []uint64 // IDs whose URIs were asked for again
 	web    func(r *http.Request) (status int, body string, header http.Header)
@@ -126,7 +132,7 @@ func addr(n byte) evm.Address { return evm.Address{19: n} }
 
 func newWorld(t testing.TB) *world {
 	w := &world{
-		t: t, store: newKept(), tokens: map[evm.Address]map[uint64]string{}, multi: map[evm.Address]bool{}, flying: map[string]int{}, most: map[string]int{}, down: map[string]bool{},
+		t: t, store: newKept(), tokens: map[evm.Address]map[uint64]string{}, ids: map[evm.Address][]uint64{}, multi: map[evm.Address]bool{}, flying: map[string]int{}, most: map[string]int{}, down: map[string]bool{},
 		cfg: Config{Gateway: "https://gw.example"},
 	}
 	w.web = func(r *http.Request) (int, string, http.Header) { return 200, `{"name":"` + r.URL.Path + `"}`, nil }
@@ -150,6 +156,15 @@ func (w *world) add(token evm.Address, n int, uri func(id int) string) {
 	for id := 1; id <= n; id++ {
 		w.tokens[token][uint64(id)] = uri(id)
 	}
+}
+
+// sorted returns the IDs of a collection in order. Tokens are never taken away, so IDs
+// of as many tokens are still those.
+func (w *world) sorted(of evm.Address) []uint64 {
+	if len(w.ids[of]) != len(w.tokens[of]) {
+		w.ids[of] = slices.Sorted(maps.Keys(w.tokens[of]))
+	}
+	return w.ids[of]
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -248,11 +263,15 @@ func (v view) URITokens(after *evm.Address, limit int) ([]evm.Address, error) {
 func (v view) TokenURIs(of evm.Address, p index.Page) (nfts []index.NFT, uris []string, next []byte, err error) {
 	v.w.mu.Lock()
 	defer v.w.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(v.w.tokens[of])) {
-		word := uint256.NewInt(id).Bytes32()
-		if p.After != nil && bytes.Compare(word[:], p.After) <= 0 {
-			continue
+	ids := v.w.sorted(of)
+	if p.After != nil {
+		first, found := slices.BinarySearch(ids, new(uint256.Int).SetBytes(p.After).Uint64())
+		if found {
+			first++
 		}
+		ids = ids[first:]
+	}
+	for _, id := range ids {
 		if len(nfts) == p.Limit {
 			last := nfts[len(nfts)-1].ID.Bytes32()
 			return nfts, uris, last[:], nil
