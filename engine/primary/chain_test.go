@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
 	store "quorate/engine/store/index"
@@ -120,7 +121,7 @@ func TestGroups(t *testing.T) {
 	one := openTally(t, openDB(t, t.TempDir()), 1)
 	commit(t, one, list)
 	want := digest(t, one)
-	for seed := range uint64(6) {
+	for seed := range uint64(torture.Watched(2, 6)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		db := openDB(t, t.TempDir())
 		c := openTally(t, db, 1)
@@ -363,9 +364,10 @@ func (a inArchive) Read(ctx context.Context, from, to uint64, f func(*Block) err
 // where it was, and takes blocks that come meanwhile.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
-	list := blocks(1, 1300)
+	most := torture.Watched(700, 1000)
+	list := blocks(1, uint64(most+torture.Watched(100, 300)))
 	db := openDB(t, t.TempDir())
-	commit(t, openTally(t, db, 1), list[:1000])
+	commit(t, openTally(t, db, 1), list[:most])
 	c := openTally(t, db, 2)
 	if !c.Stale() {
 		t.Fatal("not stale")
@@ -387,7 +389,7 @@ func TestRebuild(t *testing.T) {
 		}
 		if !came {
 			came = true
-			commit(t, c, list[1000:])
+			commit(t, c, list[most:])
 		}
 	})
 	if err != nil || began < 600 || c.Stale() {

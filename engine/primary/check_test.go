@@ -246,10 +246,11 @@ func TestGiven(t *testing.T) {
 // takes, and are those of a chain that has begun there.
 func TestDeepen(t *testing.T) {
 	t.Parallel()
-	list := blocks(1, 1300)
+	most := torture.Watched(1000, 1200)
+	list := blocks(1, uint64(most+100))
 	db := openDB(t, t.TempDir())
 	c := openTally(t, db, 1)
-	commit(t, c, list[700:1200])
+	commit(t, c, list[700:most])
 	ctx, stop := context.WithCancel(t.Context())
 	if err := c.Deepen(ctx, inArchive(list), 401, func(uint64, uint64) { stop() }); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
@@ -262,7 +263,7 @@ func TestDeepen(t *testing.T) {
 	if err := c.Deepen(t.Context(), inArchive(list), 1, func(uint64, uint64) {
 		if !came {
 			came = true
-			commit(t, c, list[1200:])
+			commit(t, c, list[most:])
 		}
 	}); err != nil {
 		t.Fatal(err)
