@@ -250,14 +250,15 @@ func TestMetricsFollow(t *testing.T) {
 			}
 		}
 	}
-	for step := range 120 {
+	steps := torture.Watched(60, 120)
+	for step := range steps {
 		k := []int{0, 0, 0, 2, 4, 5, 6}[r.IntN(7)]
-		if k == 4 && step < 40 {
+		if k == 4 && step < steps/3 {
 			continue
 		}
 		at[k] += [...]uint64{0, 1, 100, hour, day, 7 * day}[r.IntN(6)]
-		all[k].mineTraced(t, at[k], r.IntN(3), step < 100)
-		if step%30 == 29 {
+		all[k].mineTraced(t, at[k], r.IntN(3), step < steps*5/6)
+		if step%(steps/4) == steps/4-1 {
 			all[k].mu.Lock()
 			all[k].metrics.edition++
 			all[k].mu.Unlock()

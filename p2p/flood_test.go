@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"quorate/devnet/torture"
 	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
@@ -265,7 +266,7 @@ func TestSlowValidatorIsTolerated(t *testing.T) {
 		n := w.run(nil)
 		r, questions := held(t)
 		w.connect(n, r)
-		for range 12 {
+		for range torture.Watched(9, 12) { // more than toleranceBurst in all
 			for range 2 * maxAbandoned {
 				q := open(t, n, "x", func(Answer) {})
 				if err := q.Ask(r.id); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/p2p/wire"
 )
@@ -21,7 +22,8 @@ import (
 // name, do not keep others from being dialed: neither ones that were connected
 // before nor new ones.
 func TestTarpitsDoNotStarveDials(t *testing.T) {
-	const tokens, tarpits = 4, 400
+	const tokens = 4
+	tarpits := torture.Watched(150, 400)
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var mu sync.Mutex // guards hanging
@@ -60,7 +62,7 @@ func TestTarpitsDoNotStarveDials(t *testing.T) {
 		n.AddAddresses([]Address{w.put("127.0.0.1:9500", fresh)})
 		n.SetWanted(append(slices.Clone(wanted), fresh.id))
 		// Each of the first dials has its token for a second, and then goes on without.
-		pass((tarpits/tokens + 2) * time.Second)
+		pass(time.Duration(tarpits/tokens+2) * time.Second)
 		if !n.Status(old.id).Ready || !n.Status(fresh.id).Ready {
 			t.Errorf("beside the first dials: old %+v, new %+v", n.Status(old.id), n.Status(fresh.id))
 		}
