@@ -66,7 +66,7 @@ func TestHeads(t *testing.T) {
 		t.Errorf("C-Chain: %v", err)
 	}
 	var refused *source.RefusedError
-	if _, _, _, err := caller.Forward(ctx, "/ext/bc/C/rpc", []byte(`{}`), 0); !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+	if _, err := caller.Forward(ctx, "/ext/bc/C/rpc", []byte(`{}`), 0); !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
 		t.Errorf("forwarded: %v", err)
 	}
 }

@@ -148,6 +148,7 @@ func New(cfg Config) *Server {
 // Serve answers requests on ln until ctx ends, lets those in flight finish, and
 // closes ln. It returns nil after an ordinary end, and may then be called again.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	spare := spareConns{open: make(map[net.Conn]struct{})}
 	server := &fasthttp.Server{
 		Handler:            s.handle,
 		Name:               "quorate-devnet",
@@ -157,6 +158,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		WriteTimeout:       idleTimeout,
 		CloseOnShutdown:    true,
 		Logger:             serverLog{s.log},
+		ConnState:          spare.note,
 	}
 	life, end := context.WithCancel(ctx)
 	s.life, s.sockets = life, new(evmrpc.Conns)
@@ -174,6 +176,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drain)
 	defer cancel()
+	spare.close()
 	if err := server.ShutdownWithContext(drain); err != nil {
 		return fmt.Errorf("stopping the node API: %w", err)
 	}
@@ -185,6 +188,36 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return fmt.Errorf("serving the node API: %w", err)
 	}
 	return nil
+}
+
+// spareConns are the connections on which nothing was asked yet, as clients open them
+// ahead. The library would wait for their first request when it is to end.
+type spareConns struct {
+	mu    sync.Mutex
+	open  map[net.Conn]struct{}
+	ended bool
+}
+
+func (c *spareConns) note(nc net.Conn, state fasthttp.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case state != fasthttp.StateNew:
+		delete(c.open, nc)
+	case c.ended:
+		nc.Close()
+	default:
+		c.open[nc] = struct{}{}
+	}
+}
+
+func (c *spareConns) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	for nc := range c.open {
+		nc.Close()
+	}
 }
 
 // serverLog passes the HTTP library's complaints about clients on.

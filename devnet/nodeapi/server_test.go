@@ -342,7 +342,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestServe goes through a socket, and ends while a client keeps its connection.
+// TestServe goes through a socket, and ends while a client keeps its connection and
+// another one has one to spare.
 func TestServe(t *testing.T) {
 	s, _, _ := newServer(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -352,6 +353,11 @@ func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, ln) }()
+	spare, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spare.Close()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	resp, err := client.Post("http://"+ln.Addr().String()+"/ext/info", "application/json",
