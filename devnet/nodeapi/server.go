@@ -148,7 +148,7 @@ func New(cfg Config) *Server {
 // Serve answers requests on ln until ctx ends, lets those in flight finish, and
 // closes ln. It returns nil after an ordinary end, and may then be called again.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	spare := spareConns{open: make(map[net.Conn]struct{})}
+	spare := &spareConns{Listener: ln, open: make(map[*spareConn]struct{})}
 	server := &fasthttp.Server{
 		Handler:            s.handle,
 		Name:               "quorate-devnet",
@@ -158,14 +158,13 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		WriteTimeout:       idleTimeout,
 		CloseOnShutdown:    true,
 		Logger:             serverLog{s.log},
-		ConnState:          spare.note,
 	}
 	life, end := context.WithCancel(ctx)
 	s.life, s.sockets = life, new(evmrpc.Conns)
 	defer s.sockets.Wait()
 	defer end()
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
+	go func() { ended <- server.Serve(spare) }()
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -176,7 +175,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drain)
 	defer cancel()
-	spare.close()
+	spare.end()
 	if err := server.ShutdownWithContext(drain); err != nil {
 		return fmt.Errorf("stopping the node API: %w", err)
 	}
@@ -190,34 +189,56 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// spareConns are the connections on which nothing was asked yet, as clients open them
-// ahead. The library would wait for their first request when it is to end.
+// spareConns is a listener that knows on which connections nothing was asked yet, as
+// clients open them ahead. The library would wait for their first request when it is to end.
 type spareConns struct {
+	net.Listener
 	mu    sync.Mutex
-	open  map[net.Conn]struct{}
+	open  map[*spareConn]struct{}
 	ended bool
 }
 
-func (c *spareConns) note(nc net.Conn, state fasthttp.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case state != fasthttp.StateNew:
-		delete(c.open, nc)
-	case c.ended:
-		nc.Close()
-	default:
-		c.open[nc] = struct{}{}
+// Accept implements [net.Listener].
+func (s *spareConns) Accept() (net.Conn, error) {
+	nc, err := s.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &spareConn{Conn: nc, of: s}
+	if s.ended {
+		return c, nc.Close()
+	}
+	s.open[c] = struct{}{}
+	return c, nil
+}
+
+// end closes those that are left.
+func (s *spareConns) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for c := range s.open {
+		c.Conn.Close()
 	}
 }
 
-func (c *spareConns) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	for nc := range c.open {
-		nc.Close()
-	}
+// spareConn is one until something is read from it.
+type spareConn struct {
+	net.Conn
+	of   *spareConns
+	used sync.Once
+}
+
+func (c *spareConn) Read(b []byte) (n int, err error) {
+	n, err = c.Conn.Read(b)
+	c.used.Do(func() {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		delete(c.of.open, c)
+	})
+	return n, err
 }
 
 // serverLog passes the HTTP library's complaints about clients on.
