@@ -2,13 +2,16 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/ava-labs/avalanchego/utils/constants"
+	"github.com/ava-labs/libevm/ethclient"
 )
 
 // TestHundredMessages has a hundred new messages signed by all five validators.
@@ -16,12 +19,31 @@ func TestHundredMessages(t *testing.T) {
 	w := useNetwork(t)
 	s := w.serve(t)
 	messages := w.emit(t, 100)
+	for _, n := range w.Nodes {
+		accepted(t, n.URL, messages[len(messages)-1].Block) // a validator refuses what it does not know yet
+	}
 	begin := time.Now()
 	for _, m := range messages {
 		signed, _ := s.aggregate(t, m.Unsigned, fullBuffer)
 		wantSigners(t, w, mustVerify(t, w.oracle, signed, m.Unsigned), -1)
 	}
 	t.Logf("100 messages signed by all five validators in %v, one after the other", time.Since(begin).Round(time.Millisecond))
+}
+
+// accepted waits until a node has accepted a block of the C-Chain.
+func accepted(t *testing.T, node string, block uint64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	client, err := ethclient.DialContext(ctx, node+"/ext/bc/C/rpc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	await(ctx, t, "block accepted", func() (string, bool) {
+		height, err := client.BlockNumber(ctx)
+		return fmt.Sprintf("height %d, %v", height, err), err == nil && height >= block
+	})
 }
 
 // TestMessageForms sends one message in each form that the contract allows: the
