@@ -368,13 +368,14 @@ func TestMoreCollections(t *testing.T) {
 		for n := byte(1); n <= 50; n++ {
 			w.add(addr(n), 1, at(fmt.Sprintf("a%d.example", n)))
 		}
-		m, stop := w.run()
+		_, stop := w.run()
 		w.settle(time.Hour)
 		if n := w.store.count(keyRecord); n < 18 {
 			t.Errorf("%d records", n)
 		}
 		stop()
 		before := len(w.requests())
+		var m *Metadata
 		m, stop = w.run()
 		for n := byte(36); n <= 50; n++ {
 			w.settle(time.Second)
