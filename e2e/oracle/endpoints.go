@@ -97,14 +97,20 @@ func (k *Checker) TokenTransfers(ctx context.Context, a common.Address) {
 		k.transfers(func(t *Transfer) bool { return t.Token == a }))
 }
 
-// Balances compares endpoints 7, 11 and 15 for an address: 11 at the tip, the
-// others at the heights given too.
-func (k *Checker) Balances(ctx context.Context, a common.Address, heights []uint64) {
-	asks := []NativeAsk{{a, k.cfg.Chain.Tip()}}
+// native asks the node for the coins of an address: at the tip, and at the heights.
+func (k *Checker) native(ctx context.Context, a common.Address, heights []uint64) (asks []NativeAsk, wei []*big.Int, err error) {
+	asks = []NativeAsk{{a, k.cfg.Chain.Tip()}}
 	for _, h := range heights {
 		asks = append(asks, NativeAsk{a, h})
 	}
-	wei, err := k.cfg.Node.Balances(ctx, asks)
+	wei, err = k.cfg.Node.Balances(ctx, asks)
+	return asks, wei, err
+}
+
+// Balances compares endpoints 7, 11 and 15 for an address: 11 at the tip, the
+// others at the heights given too.
+func (k *Checker) Balances(ctx context.Context, a common.Address, heights []uint64) {
+	asks, wei, err := k.native(ctx, a, heights)
 	if err != nil {
 		k.report(a.Hex(), err.Error())
 		return

@@ -14,11 +14,7 @@ import (
 // Items compares what an address has of tokens with IDs: at the tip, and of ERC-1155
 // tokens at the heights given too.
 func (k *Checker) Items(ctx context.Context, a common.Address, heights []uint64) {
-	asks := []NativeAsk{{a, k.cfg.Chain.Tip()}}
-	for _, h := range heights {
-		asks = append(asks, NativeAsk{a, h})
-	}
-	wei, err := k.cfg.Node.Balances(ctx, asks)
+	asks, wei, err := k.native(ctx, a, heights)
 	if err != nil {
 		k.report(a.Hex(), err.Error())
 		return

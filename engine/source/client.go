@@ -270,7 +270,7 @@ func (c *Client) exchange(ctx context.Context, n *node, deadline time.Time, path
 	}
 }
 
-// hand gives a reply to the one who waits for it until ctx ends.
+// hand passes a reply to the one who waits for it until ctx ends.
 func hand(ctx context.Context, to chan<- reply, r reply) {
 	select {
 	case to <- r:

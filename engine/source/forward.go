@@ -43,7 +43,7 @@ type Passed struct {
 	room        *hold
 }
 
-// Release gives the room of the answer back. It may be called again.
+// Release returns the room of the answer. It may be called again.
 func (p *Passed) Release() { p.room.end() }
 
 func (c *Client) relay(ctx context.Context, path string, body []byte, limit int) (reply, error) {

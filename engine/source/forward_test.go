@@ -19,7 +19,7 @@ import (
 	"quorate/engine/metric"
 )
 
-// rawNode gives what it is sent to handle, and counts requests and connections.
+// rawNode passes what it is sent to handle, and counts requests and connections.
 type rawNode struct {
 	*httptest.Server
 	requests, conns atomic.Int64

@@ -191,7 +191,7 @@ func (h *hold) wasLost() bool {
 	return h.lost
 }
 
-// end gives the room of an answer back. It may be called again.
+// end returns the room of an answer. It may be called again.
 func (h *hold) end() {
 	if h == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"quorate/engine/source"
 )
 
-// answers gives each method's result from its text; parameters must be as wanted.
+// answers returns each method's result from its text; parameters must be as wanted.
 type answers map[string]string
 
 var errRefused = &source.RPCError{Code: -32000, Message: "couldn't get block at height 5: not found"}
