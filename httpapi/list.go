@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
@@ -12,15 +13,16 @@ import (
 // there are here.
 const listPath = "/v1"
 
-// listRoutes makes the handler of the list of what is served to whoever asks.
+// listRoutes makes the handler of the list of what is served to whoever asks. Each is made
+// when it is asked for first.
 func listRoutes(s *Server, _ *Route) handler {
-	var bodies [ForOperators + 1][]byte
-	for scope := range bodies {
-		bodies[scope] = s.appendRoutes(nil, Scope(scope))
+	var made [ForOperators + 1]func() []byte
+	for scope := range made {
+		made[scope] = sync.OnceValue(func() []byte { return s.appendRoutes(nil, Scope(scope)) })
 	}
 	return func(ctx *fasthttp.RequestCtx, p params) {
 		ctx.Response.Header.SetContentType(contentJSON)
-		ctx.Response.SetBodyRaw(bodies[p.scope])
+		ctx.Response.SetBodyRaw(made[p.scope]())
 	}
 }
 

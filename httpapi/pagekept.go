@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -96,9 +97,14 @@ type asset struct {
 	gzip, zstd []byte
 }
 
-// packAssets returns the assets by the names under which they are served.
-func (s *Server) packAssets() (map[string]*asset, error) {
+// packedAssets returns the assets by the names under which they are served. All servers
+// have the same.
+var packedAssets = sync.OnceValues(func() (map[string]*asset, error) {
 	files, err := ui.Assets()
+	if err != nil {
+		return nil, fmt.Errorf("assets of pages: %w", err)
+	}
+	packers, err := newCompressors(0)
 	if err != nil {
 		return nil, fmt.Errorf("assets of pages: %w", err)
 	}
@@ -107,14 +113,14 @@ func (s *Server) packAssets() (map[string]*asset, error) {
 		sum := sha256.Sum256(f.Body)
 		byName[f.Name] = &asset{
 			Asset: f, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`, // weak, since the packed forms have the same
-			zstd: s.packers.zstd.EncodeAll(f.Body, nil),
+			zstd: packers.zstd.EncodeAll(f.Body, nil),
 		}
 		if byName[f.Name].gzip, err = squeeze(f.Body); err != nil {
 			return nil, fmt.Errorf("asset %s: %w", f.Name, err)
 		}
 	}
 	return byName, nil
-}
+})
 
 // squeeze packs what is packed once and sent often.
 func squeeze(body []byte) ([]byte, error) {

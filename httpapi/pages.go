@@ -58,7 +58,7 @@ func (s *Server) newPages() (*pages, error) {
 		return nil, err
 	}
 	p.kept = newKeptPages()
-	p.assets, err = s.packAssets()
+	p.assets, err = packedAssets()
 	return p, err
 }
 

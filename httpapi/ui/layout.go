@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,25 +37,16 @@ func section(path string) string {
 // views are the templates of all pages, for one path prefix.
 type views struct{ pages map[string]*template.Template }
 
-// viewsOf keeps what newViews returned, by its prefix. Nothing changes it, parsing takes
-// long, and in tests a process has hundreds of sites.
-var viewsOf sync.Map
+// prefixMark stands in templates for the path prefix, which Render puts in its place: one set of
+// templates serves whatever prefixes clients claim. Nobody can guess it.
+var prefixMark = "/" + rand.Text()
 
-// newViews returns the views for a prefix.
+// sharedViews returns the views of all sites. They are parsed once: nothing changes them, it
+// takes long, and in tests a process has dozens of sites.
+var sharedViews = sync.OnceValues(func() (*views, error) { return newViews(prefixMark) })
+
+// newViews parses each page's template with the layout and the parts.
 func newViews(prefix string) (*views, error) {
-	if v, ok := viewsOf.Load(prefix); ok {
-		return v.(*views), nil
-	}
-	v, err := parseViews(prefix)
-	if err != nil {
-		return nil, err
-	}
-	first, _ := viewsOf.LoadOrStore(prefix, v)
-	return first.(*views), nil
-}
-
-// parseViews parses each page's template with the layout and the parts.
-func parseViews(prefix string) (*views, error) {
 	funcs, err := functions(prefix)
 	if err != nil {
 		return nil, err

@@ -154,3 +154,12 @@ func TestClaimedPrefixes(t *testing.T) {
 		t.Errorf("%.0f allocations below a prefix, %.0f without", claimed, without)
 	}
 }
+
+// TestViewsShared: a process parses the templates once, whatever number of sites it has.
+func TestViewsShared(t *testing.T) {
+	t.Parallel()
+	a, b := newSite(t, Config{API: fakeAPI{}}), newSite(t, Config{API: fakeAPI{}, Mode: Explorer})
+	if a.views != b.views {
+		t.Error("each site has templates of its own")
+	}
+}

@@ -208,10 +208,7 @@ func (r *Request) Render(name, title string, data any) error {
 	if err != nil {
 		return err
 	}
-	html := b.Bytes()
-	if r.site.mark != "" {
-		html = bytes.ReplaceAll(html, []byte(r.site.mark), []byte(r.in.Prefix))
-	}
+	html := bytes.ReplaceAll(b.Bytes(), []byte(prefixMark), []byte(r.in.Prefix))
 	r.out.Status, r.out.HTML = http.StatusOK, plain.Page(html)
 	return nil
 }

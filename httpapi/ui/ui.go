@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -103,9 +102,6 @@ const Discount = 4
 type Site struct {
 	cfg   Config
 	views *views
-	// mark stands in templates for the path prefix, which Render puts in its place: one set
-	// of templates serves whatever prefixes clients claim. Nobody can guess it.
-	mark string
 
 	progress paces
 	home     [2]shared[home] // as clients see it, and as operators do
@@ -117,12 +113,11 @@ func New(cfg Config) (*Site, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	mark := "/" + rand.Text()
-	all, err := newViews(mark)
+	all, err := sharedViews()
 	if err != nil {
 		return nil, fmt.Errorf("ui: %w", err)
 	}
-	return &Site{cfg: cfg, views: all, mark: mark}, nil
+	return &Site{cfg: cfg, views: all}, nil
 }
 
 // Pages returns the table of the pages that are served.
