@@ -108,7 +108,7 @@ func (c *Chain) complete(ctx context.Context, blocks []*Block) error {
 		info.Proposer = ProposerOf(b)
 		rows.PutBlock(info)
 		for _, r := range rows.group.sorted() {
-			if err := many.set([]byte(r.key), r.value); err != nil {
+			if err := many.set(r.key, r.value); err != nil {
 				return err
 			}
 		}

@@ -20,12 +20,12 @@ func (w *writer) large(cur *cursor) error {
 	if err := w.ready(); err != nil {
 		return w.failed(err)
 	}
-	w.rows.group.put(w.at.space.Key(store.PrimaryCursor), cur.encode())
+	w.rows.group.put(w.at.space.Key(store.PrimaryCursor), cur.encode(), w.rows.block)
 	if w.at.cursor == nil && !w.c.build {
 		e := w.c.next
 		e.version, e.serving = w.c.cfg.Version, w.at.space.Edition
-		w.rows.group.put(w.c.editionsKey(), e.encode())
-		w.rows.group.put(givenKey(w.at.space), w.c.cfg.Given.encode())
+		w.rows.group.put(w.c.editionsKey(), e.encode(), w.rows.block)
+		w.rows.group.put(givenKey(w.at.space), w.c.cfg.Given.encode(), w.rows.block)
 	}
 	if err := w.journal(); err != nil {
 		return w.failed(err)

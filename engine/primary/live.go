@@ -124,9 +124,10 @@ type tree struct {
 }
 
 // key returns the key of a node: see [store.PrimaryTrees].
-func (t *tree) key(number uint32) Key {
-	k := append(make(Key, 0, len(t.list)+1+4), store.PrimaryTrees)
-	return k.Bytes(t.list[1:LeadLen]).U8(t.list[0]).Bytes(t.list[LeadLen:]).U32(number)
+func (t *tree) key(number uint32) Key { return nodeKey(make(Key, 0, len(t.list)+1+4), t.list, number) }
+
+func nodeKey(k, list Key, number uint32) Key {
+	return k.U8(store.PrimaryTrees).Bytes(list[1:LeadLen]).U8(list[0]).Bytes(list[LeadLen:]).U32(number)
 }
 
 // node reads a node; it is nil if there is none.

@@ -7,29 +7,37 @@ import "bytes"
 
 func (o *Overlay) tree(list Key) *tree { return &tree{list: list, get: o.Get} }
 
-// GetLive returns the value of a row of a live list. It must not be changed.
+// nodeKeyLen is room for the keys of nodes of most lists.
+const nodeKeyLen = 96
+
+// GetLive returns the value of a row of a live list.
 func (o *Overlay) GetLive(list Key, order []byte) (value []byte, found bool, err error) {
 	if o.flat {
 		return o.Get(list.Clone().Bytes(order))
 	}
-	path, err := o.tree(list).path(order)
-	if err != nil || len(path) == 0 {
+	leaf, err := o.leaf(list, order, make(Key, 0, nodeKeyLen))
+	if err != nil || !leaf.found {
 		return nil, false, err
 	}
-	leaf := path[len(path)-1]
-	at, found := leaf.find(order)
-	if !found {
-		return nil, false, nil
-	}
-	return leaf.entries[at].value, true, nil
+	// The leaf itself changes with what is written.
+	return append([]byte{}, leaf.b[leaf.value:leaf.to]...), true, nil
 }
 
-// PutLive writes a row of a live list in the place of the one before.
+// PutLive writes a row of a live list in the place of the one before. It keeps no slice.
 func (o *Overlay) PutLive(list Key, order, value []byte) error {
 	if o.flat {
-		o.Put(list.Clone().Bytes(order), bytes.Clone(value))
+		o.Put(list.Clone().Bytes(order), value)
 		return nil
 	}
+	raw, err := o.leaf(list, order, make(Key, 0, nodeKeyLen))
+	if err != nil || o.putRaw(&raw, order, value) {
+		return err
+	}
+	return o.putTree(bytes.Clone(list), bytes.Clone(order), bytes.Clone(value))
+}
+
+// putTree is PutLive that may change any nodes.
+func (o *Overlay) putTree(list Key, order, value []byte) error {
 	w := &treeWriter{*o.tree(list), o}
 	path, err := w.path(order)
 	if err != nil {
@@ -53,6 +61,15 @@ func (o *Overlay) DeleteLive(list Key, order []byte) error {
 		o.Delete(list.Clone().Bytes(order))
 		return nil
 	}
+	raw, err := o.leaf(list, order, make(Key, 0, nodeKeyLen))
+	if err != nil || !raw.found || o.deleteRaw(&raw, order) {
+		return err
+	}
+	return o.deleteTree(bytes.Clone(list), bytes.Clone(order))
+}
+
+// deleteTree is DeleteLive that may change any nodes.
+func (o *Overlay) deleteTree(list Key, order []byte) error {
 	w := &treeWriter{*o.tree(list), o}
 	path, err := w.path(order)
 	if err != nil || len(path) == 0 {

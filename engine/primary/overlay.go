@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strings"
 
 	store "quorate/engine/store/index"
 )
@@ -18,104 +17,38 @@ type Overlay struct {
 	// flying has the rows of the transaction that is being written, group those of the
 	// blocks that go into the next one, that at work included.
 	flying, group layer
-	// undo is what the block at work has changed in group.
-	undo []change
+	// undo is what the block at work has changed in group, saved the bytes that it has of
+	// what was edited. block counts the blocks.
+	undo  []change
+	saved []byte
+	block uint32
 	// flat: of rows of before there were trees, which live lists are rows of their own in.
 	flat bool
 }
 
-// layer is a set of rows to write.
-type layer struct {
-	rows  map[string]*row
-	bytes int
-	room  []row // for rows: one allocation for many
-}
-
-// row is a row to write; a nil value removes it.
-type row struct {
-	key   string
-	value []byte
-}
-
-// change is what a block has changed: the row was not there before if it is new.
-type change struct {
-	row   *row
-	value []byte
-	isNew bool
-}
-
-// roomRows is how many rows are allocated at once.
-const roomRows = 128
-
-// put writes a row, and returns how to undo that.
-func (l *layer) put(key []byte, value []byte) change {
-	if r, ok := l.rows[string(key)]; ok {
-		was := change{row: r, value: r.value}
-		l.bytes += len(value) - len(r.value)
-		r.value = value
-		return was
-	}
-	return l.add(string(key), value)
-}
-
-func (l *layer) add(key string, value []byte) change {
-	if l.rows == nil {
-		l.rows = make(map[string]*row)
-	}
-	if len(l.room) == 0 {
-		l.room = make([]row, roomRows)
-	}
-	r := &l.room[0]
-	l.room = l.room[1:]
-	r.key, r.value = key, value
-	l.rows[key] = r
-	l.bytes += len(key) + len(value)
-	return change{row: r, isNew: true}
-}
-
-// back undoes changes, the last first.
-func (l *layer) back(changes []change) {
-	for _, c := range slices.Backward(changes) {
-		l.bytes += len(c.value) - len(c.row.value)
-		c.row.value = c.value
-		if c.isNew {
-			l.bytes -= len(c.row.key)
-			delete(l.rows, c.row.key)
-		}
-	}
-}
-
-func (l *layer) keyBytes() (bytes int) {
-	for k := range l.rows {
-		bytes += len(k)
-	}
-	return bytes
-}
-
-// sorted returns the rows in the order of their keys.
-func (l *layer) sorted() []*row {
-	return slices.SortedFunc(maps.Values(l.rows), func(a, b *row) int { return strings.Compare(a.key, b.key) })
-}
-
-// Put writes a row in the place of the one before. It keeps the value, which must not
-// change, but not the key.
+// Put writes a row in the place of the one before. It keeps neither slice.
 func (o *Overlay) Put(key Key, value []byte) {
 	if value == nil {
 		value = []byte{}
 	}
-	o.undo = append(o.undo, o.group.put(key, value))
+	o.undo = append(o.undo, o.group.put(key, value, o.block))
 }
 
 // Delete removes a row, if there is one.
-func (o *Overlay) Delete(key Key) { o.undo = append(o.undo, o.group.put(key, nil)) }
+func (o *Overlay) Delete(key Key) { o.undo = append(o.undo, o.group.put(key, nil, o.block)) }
 
 // Get returns the value of a row. It must not be changed.
 func (o *Overlay) Get(key Key) (value []byte, found bool, err error) {
 	for _, l := range [...]*layer{&o.group, &o.flying} {
-		if r, ok := l.rows[string(key)]; ok {
-			return r.value, r.value != nil, nil
+		if at := l.find(key); at >= 0 {
+			value = l.rows[at].value
+			return value, value != nil, nil
 		}
 	}
+	return o.onDisk(bytes.Clone(key)) // which is kept, so that those of callers need not be on the heap
+}
+
+func (o *Overlay) onDisk(key []byte) (value []byte, found bool, err error) {
 	found, err = o.snap.Get(key, func(b []byte) error {
 		value = bytes.Clone(b)
 		return nil
@@ -129,9 +62,9 @@ func (o *Overlay) Get(key Key) (value []byte, found bool, err error) {
 func (o *Overlay) Scan(prefix Key, each func(key, value []byte) (bool, error)) error {
 	written := make(map[string][]byte)
 	for _, l := range []*layer{&o.flying, &o.group} {
-		for k, r := range l.rows {
-			if strings.HasPrefix(k, string(prefix)) {
-				written[k] = r.value
+		for i := range l.rows {
+			if r := &l.rows[i]; bytes.HasPrefix(r.key, prefix) {
+				written[string(r.key)] = r.value
 			}
 		}
 	}
@@ -168,10 +101,30 @@ func (o *Overlay) Scan(prefix Key, each func(key, value []byte) (bool, error)) e
 	return nil
 }
 
+// edit returns the row of a node, whose value is about to be changed in place. It has
+// value now.
+func (o *Overlay) edit(key Key, value []byte) *row {
+	at := o.group.find(key)
+	if at < 0 { // it is on disk, or on its way
+		c := o.group.keep(key, append(o.group.buffer(nodeRoom(len(value))), value...), o.block)
+		o.undo = append(o.undo, c)
+		return &o.group.rows[c.at]
+	}
+	r := &o.group.rows[at]
+	if r.block != o.block { // the blocks before have left it so
+		from := len(o.saved)
+		o.saved = append(o.saved, r.value...)
+		o.undo = append(o.undo, change{at: at, value: o.saved[from:], edited: true})
+		r.block = o.block
+	}
+	return r
+}
+
 // keep makes the rows of the block at work part of the commit.
 func (o *Overlay) keep() {
 	clear(o.undo)
-	o.undo = o.undo[:0]
+	o.undo, o.saved = o.undo[:0], o.saved[:0]
+	o.block++
 }
 
 // drop forgets the rows of the block at work.
@@ -183,7 +136,8 @@ func (o *Overlay) drop() {
 // take returns the rows of the block at work, and leaves those of the ones before it.
 func (o *Overlay) take() (block layer) {
 	for i := range o.undo {
-		block.put([]byte(o.undo[i].row.key), o.undo[i].row.value)
+		r := &o.group.rows[o.undo[i].at]
+		block.put(r.key, r.value, o.block)
 	}
 	o.drop()
 	return block

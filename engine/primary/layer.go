@@ -1,0 +1,192 @@
+package primary
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+)
+
+// layer is a set of rows to write. A commit has tens of thousands, so that it keeps them
+// in few pieces of memory: the bytes of keys and values one behind the other, and the rows
+// in the order in which they came, found by a table of their hashes.
+type layer struct {
+	rows  []row
+	table []slot // open addressing; its length is a power of two
+	bytes int
+	room  []byte // for keys and values: no bytes but capacity
+}
+
+// row is a row to write; a nil value removes it. Who has a value may keep it: it does not
+// change, but for that of a node: see [Overlay.edit].
+type row struct {
+	key, value []byte
+	// block is the block of the overlay that wrote it last.
+	block uint32
+}
+
+// slot says where a row is: one above its index, or zero for none.
+type slot struct{ hash, at uint32 }
+
+// change is what a block has changed.
+type change struct {
+	at    int    // of the row
+	value []byte // that it had before
+	// isNew: there was no such row. edited: the value is a copy of what was changed in place.
+	isNew, edited bool
+}
+
+const (
+	leastSlots = 64
+	// leastRoom and mostRoom bound the pieces of memory for keys and values.
+	leastRoom = 4 << 10
+	mostRoom  = 256 << 10
+)
+
+var layerSeed = maphash.MakeSeed()
+
+func hashKey(key []byte) uint32 { return uint32(maphash.Bytes(layerSeed, key)) }
+
+// slot returns the slot of a key, or the one where it belongs.
+func (l *layer) slot(key []byte, hash uint32) *slot {
+	mask := uint32(len(l.table) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		s := &l.table[i]
+		if s.at == 0 || s.hash == hash && bytes.Equal(l.rows[s.at-1].key, key) {
+			return s
+		}
+	}
+}
+
+// find returns the index of the row of a key, -1 if there is none.
+func (l *layer) find(key []byte) int {
+	if len(l.table) == 0 {
+		return -1
+	}
+	return int(l.slot(key, hashKey(key)).at) - 1
+}
+
+// grow makes room for one more in the table, less than half of which is in use.
+func (l *layer) grow() {
+	if 2*(len(l.rows)+1) < len(l.table) {
+		return
+	}
+	old := l.table
+	l.table = make([]slot, max(leastSlots, 4*len(old)))
+	mask := uint32(len(l.table) - 1)
+	// In the order of the rows: see back.
+	hashes := make([]uint32, len(l.rows))
+	for _, s := range old {
+		if s.at != 0 {
+			hashes[s.at-1] = s.hash
+		}
+	}
+	for at, hash := range hashes {
+		i := hash & mask
+		for l.table[i].at != 0 {
+			i = (i + 1) & mask
+		}
+		l.table[i] = slot{hash, uint32(at + 1)}
+	}
+}
+
+// buffer returns an empty slice with room for so many bytes.
+func (l *layer) buffer(size int) []byte {
+	if size > cap(l.room) {
+		if size > mostRoom/4 {
+			return make([]byte, 0, size)
+		}
+		l.room = make([]byte, 0, max(leastRoom, size, min(mostRoom, l.bytes/4)))
+	}
+	b := l.room[:0:size]
+	l.room = l.room[size:cap(l.room)][:0]
+	return b
+}
+
+func (l *layer) copy(b []byte) []byte {
+	switch {
+	case b == nil:
+		return nil
+	case len(b) == 0: // which is not nil
+		return []byte{}
+	}
+	return append(l.buffer(len(b)), b...)
+}
+
+// put writes a row, and returns how to undo that. It keeps neither slice.
+func (l *layer) put(key, value []byte, block uint32) change { return l.keep(key, l.copy(value), block) }
+
+// keep is put of a value that the layer may keep.
+func (l *layer) keep(key, value []byte, block uint32) change {
+	l.grow()
+	hash := hashKey(key)
+	s := l.slot(key, hash)
+	if s.at != 0 {
+		r := &l.rows[s.at-1]
+		was := change{at: int(s.at - 1), value: r.value}
+		l.bytes += len(value) - len(r.value)
+		r.value, r.block = value, block
+		return was
+	}
+	l.rows = append(l.rows, row{l.copy(key), value, block})
+	*s = slot{hash, uint32(len(l.rows))}
+	l.bytes += len(key) + len(value)
+	return change{at: len(l.rows) - 1, isNew: true}
+}
+
+// back undoes changes, the last first. A row that is taken away is the last that was
+// added, so that the place of no other in the table depends on it.
+func (l *layer) back(changes []change) {
+	for _, c := range slices.Backward(changes) {
+		r := &l.rows[c.at]
+		l.bytes += len(c.value) - len(r.value)
+		switch {
+		case c.isNew:
+			l.bytes -= len(r.key)
+			*l.slot(r.key, hashKey(r.key)) = slot{}
+			l.rows = l.rows[:c.at]
+		case c.edited:
+			r.value = append(r.value[:0], c.value...)
+		default:
+			r.value = c.value
+		}
+	}
+}
+
+func (l *layer) keyBytes() (bytes int) {
+	for i := range l.rows {
+		bytes += len(l.rows[i].key)
+	}
+	return bytes
+}
+
+// sorted returns the rows in the order of their keys.
+func (l *layer) sorted() []*row {
+	// Most differ in what is compared first, so that few keys are looked up.
+	type place struct {
+		first, next uint64
+		row         *row
+	}
+	places := make([]place, len(l.rows))
+	for i := range l.rows {
+		r := &l.rows[i]
+		var b [16]byte
+		copy(b[:], r.key)
+		places[i] = place{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), r}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		switch {
+		case a.first != b.first:
+			return cmp.Compare(a.first, b.first)
+		case a.next != b.next:
+			return cmp.Compare(a.next, b.next)
+		}
+		return bytes.Compare(a.row.key, b.row.key)
+	})
+	list := make([]*row, len(places))
+	for i := range places {
+		list[i] = places[i].row
+	}
+	return list
+}
