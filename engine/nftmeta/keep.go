@@ -12,13 +12,13 @@ import (
 	"quorate/engine/index"
 )
 
-// load returns the record of a token, nil if there is none.
-func (m *Metadata) load(k *key) (*record, error) {
+// load returns the head of a token's record, nil if there is none.
+func (m *Metadata) load(k *key) (*head, error) {
 	raw, found, err := m.cfg.Store.Get(k.bytes(keyRecord))
 	if err != nil || !found {
 		return nil, err
 	}
-	return decodeRecord(raw)
+	return decodeHead(raw)
 }
 
 // commit writes what came of a task, and then forgets that a client has asked for it.
@@ -173,8 +173,8 @@ func (m *Metadata) admit(k *key, now time.Time, full bool) error {
 	last, _ := m.recent.Get(*k)
 	if r, err := m.load(k); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
-	} else if r != nil && r.Asked > last.Unix() {
-		last = time.Unix(r.Asked, 0)
+	} else if r != nil && r.asked > last.Unix() {
+		last = time.Unix(r.asked, 0)
 	}
 	if wait := last.Add(m.cfg.ReindexEvery).Sub(now); wait > 0 {
 		return &TooSoonError{wait}

@@ -37,7 +37,7 @@ type collection struct {
 	after   []byte               // the place in the pass
 	walking bool                 // there may be more behind it
 	urgent  map[uint256.Int]bool // asked for apart from the pass
-	tasks   []task               // read, not begun
+	tasks   []*task              // read, not begun
 	flying  int                  // under way
 	waits   bool                 // for the budget, at its last turn
 }
@@ -126,8 +126,8 @@ func (m *Metadata) ready(c *collection, now time.Time) *task {
 		if _, flying := m.flying[t.key]; flying {
 			continue
 		}
-		if m.admits(c, &t, now) {
-			return &t
+		if m.admits(c, t, now) {
+			return t
 		} // else a pass finds it again, or who asked for it does
 	}
 	return nil
@@ -195,16 +195,20 @@ func (m *Metadata) readDue(c *collection, v View, now time.Time) error {
 // offer adds a token to the tasks of its collection if it is due. It reports false if
 // there is no way to fetch it.
 func (m *Metadata) offer(c *collection, nft index.NFT, uri string, now time.Time) bool {
-	t := task{key: key{c.contract.chain, nft}, uri: digest(uri), multi: c.multi}
-	if slices.ContainsFunc(c.tasks, func(in task) bool { return in.key == t.key && in.uri == t.uri }) {
+	t := &task{key: key{c.contract.chain, nft}, uri: digest(uri), multi: c.multi}
+	if slices.ContainsFunc(c.tasks, func(in *task) bool { return in.uri == t.uri && in.key == t.key }) {
 		return true
 	}
+	asked := m.askedFor(&t.key)
 	old, err := m.load(&t.key)
 	if err != nil {
 		m.log.Warn("the record of a token cannot be read, and is made again", "err", err)
 	}
-	if !old.due(t.uri, m.askedFor(&t.key), now) {
+	if !old.isDue(t.uri, asked, now) {
 		return true
+	}
+	if old == nil && err == nil && !asked && !m.hasRoom(c, &t.key, asked) {
+		return true // as long as all is full, most rows of a pass end here
 	}
 	if uri == "" {
 		t.refused = InvalidURI

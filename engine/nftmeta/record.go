@@ -1,12 +1,14 @@
 package nftmeta
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"quorate/engine/chain"
@@ -89,6 +91,48 @@ func decodeRecord(raw []byte) (*record, error) {
 	return r, nil
 }
 
+// head is what passes and sweeps need of a record. They read many, and documents are long.
+type head struct {
+	uri                   uint64
+	at, tried, due, asked int64
+	doc                   bool // there is a document
+}
+
+// decodeHead reads a record up to its document, as [record.encode] writes it.
+func decodeHead(raw []byte) (h *head, err error) {
+	h = new(head)
+	raw, _, h.doc = bytes.Cut(raw, []byte(`,"d":{`))
+	version := int64(0)
+	for _, f := range []struct {
+		name string
+		to   *int64
+	}{{`"v":`, &version}, {`"at":`, &h.at}, {`"t":`, &h.tried}, {`"due":`, &h.due}, {`"a":`, &h.asked}} {
+		text := number(raw, f.name)
+		if text == "" && f.to == &h.asked {
+			continue // clients never asked for it
+		}
+		if *f.to, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("nftmeta: a record: %w", err)
+		}
+	}
+	if version != recordVersion {
+		return nil, fmt.Errorf("nftmeta: a record of version %d", version)
+	}
+	if h.uri, err = strconv.ParseUint(number(raw, `"u":`), 10, 64); err != nil {
+		return nil, fmt.Errorf("nftmeta: a record: %w", err)
+	}
+	return h, nil
+}
+
+// number returns the number behind a name, empty without one.
+func number(raw []byte, name string) string {
+	_, rest, _ := bytes.Cut(raw, []byte(name))
+	if i := bytes.IndexAny(rest, ",}"); i >= 0 {
+		rest = rest[:i]
+	}
+	return string(rest)
+}
+
 // MaxRecord bounds what is committed of a token in bytes: its [Store] need not take more.
 const MaxRecord = 64 << 10
 
@@ -119,15 +163,15 @@ func digest(uri string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// due reports whether a token is to be fetched. r is nil if it never was.
-func (r *record) due(uri uint64, asked bool, now time.Time) bool {
+// isDue reports whether a token is to be fetched. h is nil if it never was.
+func (h *head) isDue(uri uint64, asked bool, now time.Time) bool {
 	switch at := now.Unix(); {
-	case r == nil:
+	case h == nil:
 		return true
-	case r.Tried <= at && at < r.Tried+int64(minAge/time.Second): // clocks may go back
+	case h.tried <= at && at < h.tried+int64(minAge/time.Second): // clocks may go back
 		return false
 	default:
-		return asked || r.URI != uri || at >= r.Due
+		return asked || h.uri != uri || at >= h.due
 	}
 }
 

@@ -109,8 +109,7 @@ func (c *Config) spare() int { return max(1, c.Most/100) }
 func (c *Config) target() int { return max(0, c.Most-c.spare()-max(1, c.Most/20)) }
 
 // admits reports whether a task may begin, as seen now: since it was made its token may have
-// been fetched, and its record dropped. It notes whether the record is a new one. Of the
-// collection, others are under way.
+// been fetched, and its record dropped. It notes whether the record is a new one.
 func (m *Metadata) admits(c *collection, t *task, now time.Time) bool {
 	k, asked := &t.key, m.askedFor(&t.key)
 	raw, has, err := m.cfg.Store.Get(k.bytes(keyRecord))
@@ -119,10 +118,16 @@ func (m *Metadata) admits(c *collection, t *task, now time.Time) bool {
 		return false
 	}
 	if has {
-		old, err := decodeRecord(raw)
-		return err != nil || old.due(t.uri, asked, now)
+		old, err := decodeHead(raw)
+		return err != nil || old.isDue(t.uri, asked, now)
 	}
 	t.fresh = true
+	return m.hasRoom(c, k, asked)
+}
+
+// hasRoom reports whether a token without a record may have one now. Others of its
+// collection may be under way.
+func (m *Metadata) hasRoom(c *collection, k *key, asked bool) bool {
 	m.mu.Lock()
 	level, size, total := m.room.level, m.room.sizes[k.chain][k.Token], m.room.total
 	m.mu.Unlock()
@@ -274,18 +279,18 @@ func pace(ctx context.Context, rows int) error {
 // by their age, then what clients asked for, the latest last.
 func (m *Metadata) rank(k, value []byte) uint64 {
 	name, ok := readKey(k)
-	r, err := decodeRecord(value)
+	r, err := decodeHead(value)
 	if !ok || err != nil {
 		return 0
 	}
-	class, at := uint64(0), r.Tried
+	class, at := uint64(0), r.tried
 	switch {
 	case m.askedFor(&name):
 		return math.MaxUint64
-	case r.Asked > 0:
-		class, at = 2, r.Asked
-	case r.Doc != nil:
-		class, at = 1, r.At
+	case r.asked > 0:
+		class, at = 2, r.asked
+	case r.doc:
+		class, at = 1, r.at
 	}
 	return class<<62 | uint64(max(0, at))
 }

@@ -403,6 +403,7 @@ func TestRefusedTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		bounded(w, 300)
+		w.cfg.Fetches = 1 // so that each collection has as many records, and no sweep comes earlier
 		for n := byte(1); n <= 12; n++ {
 			w.add(addr(n), 6000, itself)
 		}
