@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
@@ -61,9 +60,12 @@ func TestPageBytes(t *testing.T) {
 		{asAlice + "/balances:listErc721?pageSize=100", 7},
 		{base + "/transactions/" + txHash(1, 0).String(), -1},
 	} {
+		if i%torture.Watched(2, 1) != 0 {
+			continue // each of these bodies has some MiB
+		}
 		signs := []string{"", "sdk"}
 		if torture.Pick(1, 0) == 1 { // in short each list is read as by one of both
-			signs = signs[i%2:][:1]
+			signs = signs[i/2%2:][:1]
 		}
 		for _, sign := range signs {
 			got, pages, most := walkPages(t, s, list.path, sign)
@@ -106,7 +108,7 @@ func walkPages(t *testing.T, s *Server, path, sign string) (rows, pages, most in
 			NextPageToken                                string
 			Transactions, Transfers, Erc721TokenBalances []struct{}
 		}
-		if err := json.Unmarshal(resp.Body(), &page); err != nil {
+		if err := decode(resp.Body(), &page); err != nil {
 			t.Fatal(err)
 		}
 		rows += len(page.Transactions) + len(page.Transfers) + len(page.Erc721TokenBalances)

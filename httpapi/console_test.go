@@ -94,12 +94,14 @@ func TestConsoleOperations(t *testing.T) {
 
 func checkProgram(t *testing.T, name, program string) {
 	t.Helper()
-	if _, err := goparser.ParseFile(gotoken.NewFileSet(), name, program, goparser.AllErrors); err != nil {
+	files := gotoken.NewFileSet()
+	file, err := goparser.ParseFile(files, name, program, goparser.AllErrors|goparser.ParseComments)
+	if err != nil {
 		t.Errorf("%s: %v\n%s", name, err, program)
 		return
 	}
-	neat, err := format.Source([]byte(program))
-	if err != nil || string(neat) != program {
+	var neat strings.Builder
+	if err := format.Node(&neat, files, file); err != nil || neat.String() != program {
 		t.Errorf("%s is not formatted:\n%s", name, program)
 	}
 }

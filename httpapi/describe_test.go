@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/operation"
@@ -24,7 +26,7 @@ import (
 )
 
 // strictDoc is the description of the whole table, in which no object may have members
-// that are not described.
+// that are not described. TestDescription holds it against what is served.
 var strictDoc = sync.OnceValues(func() (*openapi3.T, error) {
 	raw, err := documentOf(Routes(), "/")
 	if err != nil {
@@ -57,12 +59,12 @@ func forbidFurther(v any) {
 	}
 }
 
-const (
-	// maxVerified bounds the answers of a route and status that are held against its schema.
-	maxVerified = 50
-	// maxVerifiedBytes bounds their bodies: tests of what large ones cost come by, too.
-	maxVerifiedBytes = 128 << 10
-)
+// maxVerifiedBytes bounds the bodies that are held against the schema: tests of what
+// large ones cost come by, too.
+const maxVerifiedBytes = 128 << 10
+
+// maxVerified bounds the answers of a route and status that are held against its schema.
+var maxVerified = torture.Watched(10, 50)
 
 var (
 	verifiedMu sync.Mutex
@@ -255,11 +257,15 @@ func send(s *Server, method, path, body string, headers ...string) *fasthttp.Res
 	return &ctx.Response
 }
 
-// TestDescription: the description is valid, has all routes, and names none twice.
+// TestDescription: the description that is served is valid, has all routes, and names none
+// twice.
 func TestDescription(t *testing.T) {
 	t.Parallel()
-	raw := get(wholeServer(t, Config{}), openAPIPath).Body()
-	doc, err := openapi3.NewLoader().LoadFromData(raw)
+	want, err := OpenAPI()
+	if served := get(wholeServer(t, Config{}), openAPIPath).Body(); err != nil || !bytes.Equal(served, want) {
+		t.Fatalf("a server of all routes serves %d bytes, the table's description has %d (%v)", len(served), len(want), err)
+	}
+	doc, err := strictDoc()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/httpapi/ui"
 )
 
@@ -20,7 +21,7 @@ func TestEVMPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 120
+	most := torture.Watched(70, 120)
 	todo := []string{
 		"/chain/43112", "/chain/C/metrics", "/chain/C/metrics/txCount?interval=hour", "/chain/C/token/" + gold.String() + "?tab=holders", "/chain/C/nft/" + art.String(),
 		"/chain/C/nft/" + art.String() + "?tab=holders", "/chain/C/address/" + alice.String() + "?tab=erc721&block=5", "/icm", "/chain/C/icm",

@@ -282,7 +282,7 @@ func walkICM(t *testing.T, s *Server, path string, size int) (all []trafficMessa
 			}
 			NextPageToken string
 		}
-		if err := json.Unmarshal(resp.Body(), &p); err != nil || resp.StatusCode() != 200 {
+		if err := decode(resp.Body(), &p); err != nil || resp.StatusCode() != 200 {
 			t.Fatalf("%s: %d %s: %v", url, resp.StatusCode(), resp.Body(), err)
 		}
 		if len(p.Messages) > size {
@@ -323,7 +323,7 @@ func TestICMTraffic(t *testing.T) {
 			}
 			resp := get(s, "/v1/icm/messages/"+m.MessageID)
 			var got trafficMessage
-			if err := json.Unmarshal(resp.Body(), &got); err != nil {
+			if err := decode(resp.Body(), &got); err != nil {
 				t.Fatal(err)
 			}
 			want := m
@@ -422,7 +422,7 @@ func TestICMOfTransactions(t *testing.T) {
 				}
 				resp := get(s, fmt.Sprintf("/v1/chains/%d/transactions/%s", 50_000+i, b.Txs[j].Hash))
 				var got struct{ TeleporterMessageInfo json.RawMessage }
-				if err := json.Unmarshal(resp.Body(), &got); err != nil {
+				if err := decode(resp.Body(), &got); err != nil {
 					t.Fatal(err)
 				}
 				if got.TeleporterMessageInfo == nil {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/holiman/uint256"
@@ -33,7 +32,7 @@ func TestICMBytes(t *testing.T) {
 			Messages      []struct{ MessageID string }
 			NextPageToken string
 		}
-		if err := json.Unmarshal(resp.Body(), &p); err != nil {
+		if err := decode(resp.Body(), &p); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range p.Messages {

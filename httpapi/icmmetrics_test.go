@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ func walkICMSeries(t *testing.T, s *Server, query string, size int) (all []icmPo
 			Results       []icmPoint
 			NextPageToken string
 		}
-		if err := json.Unmarshal(resp.Body(), &p); err != nil || resp.StatusCode() != 200 {
+		if err := decode(resp.Body(), &p); err != nil || resp.StatusCode() != 200 {
 			t.Fatalf("%s: %d %s: %v", path, resp.StatusCode(), resp.Body(), err)
 		}
 		all = append(all, p.Results...)
@@ -144,7 +143,7 @@ func TestICMSummary(t *testing.T) {
 			}
 		}
 		resp := get(s, "/v2/icm/summary"+query)
-		if err := json.Unmarshal(resp.Body(), &got); err != nil || resp.StatusCode() != 200 || fmt.Sprint(got) != want {
+		if err := decode(resp.Body(), &got); err != nil || resp.StatusCode() != 200 || fmt.Sprint(got) != want {
 			t.Errorf("%s: %d %s: %v\nwant %s", query, resp.StatusCode(), resp.Body(), err, want)
 		}
 	}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -166,7 +165,7 @@ func TestMetricsAtOnce(t *testing.T) {
 				}
 				var page metricPage
 				resp := get(s, path)
-				if err := json.Unmarshal(resp.Body(), &page); err != nil || len(page.Results) == 0 {
+				if err := decode(resp.Body(), &page); err != nil || len(page.Results) == 0 {
 					t.Errorf("%v: %s", err, resp.Body())
 					return
 				}

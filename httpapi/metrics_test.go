@@ -237,7 +237,7 @@ func TestMetricsFollow(t *testing.T) {
 			for name, chains := range map[string][]*fakeChain{"total": all, "testnet": all[:6], "1": all[:1], "6": all[5:6]} {
 				resp := get(s, metricPath(name, m, query))
 				var page metricPage
-				if err := json.Unmarshal(resp.Body(), &page); err != nil {
+				if err := decode(resp.Body(), &page); err != nil {
 					t.Fatal(err)
 				}
 				want := wantNewest(t, 200, m, i, 0, 1<<62, chains...)
@@ -280,7 +280,7 @@ func TestMetricFailures(t *testing.T) {
 			StatusCode int
 			Error      string
 		}
-		if err := json.Unmarshal(resp.Body(), &body); err != nil || body.StatusCode != status || body.Error != fasthttp.StatusMessage(status) {
+		if err := decode(resp.Body(), &body); err != nil || body.StatusCode != status || body.Error != fasthttp.StatusMessage(status) {
 			t.Errorf("%s: not the documented body: %s", path, resp.Body())
 		}
 	}
@@ -451,7 +451,7 @@ func FuzzMetrics(f *testing.F) {
 	f.Fuzz(func(t *testing.T, chain, metric, query string) {
 		resp := get(s, "/v2/chains/"+url.PathEscape(chain)+"/metrics/"+url.PathEscape(metric)+"?"+query)
 		var page metricPage
-		if err := json.Unmarshal(resp.Body(), &page); err != nil {
+		if err := decode(resp.Body(), &page); err != nil {
 			t.Fatalf("%v: %s", err, resp.Body())
 		}
 		switch resp.StatusCode() {

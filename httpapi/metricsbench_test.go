@@ -11,15 +11,19 @@ import (
 	"quorate/rollup"
 )
 
-// metricRequest returns a server with ten years of a chain, a block each 8 hours,
-// and a request for one of its pages, which was answered once.
-func metricRequest(t testing.TB, path string) (*Server, *fasthttp.RequestCtx) {
+// metricServer returns a server with ten years of a chain, a block each 8 hours.
+func metricServer(t testing.TB) *Server {
 	t.Helper()
 	c := metricChain(t, "43112")
 	for k := range uint64(3 * 3650) {
 		c.mine(t, noon+k*8*hour, 3)
 	}
-	s := dataServer(t, Config{}, c)
+	return dataServer(t, Config{}, c)
+}
+
+// metricRequest returns a request for a page, which was answered once.
+func metricRequest(t testing.TB, s *Server, path string) *fasthttp.RequestCtx {
+	t.Helper()
 	ctx := &fasthttp.RequestCtx{}
 	var req fasthttp.Request
 	req.SetRequestURI(path)
@@ -29,12 +33,13 @@ func metricRequest(t testing.TB, path string) (*Server, *fasthttp.RequestCtx) {
 	if ctx.Response.StatusCode() != 200 {
 		t.Fatalf("%d %s", ctx.Response.StatusCode(), ctx.Response.Body())
 	}
-	return s, ctx
+	return ctx
 }
 
 func BenchmarkMetricPage(b *testing.B) {
 	for _, n := range []int{1, 100, 2160} {
-		s, ctx := metricRequest(b, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
+		s := metricServer(b)
+		ctx := metricRequest(b, s, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
 		body := bytes.Clone(ctx.Response.Body())
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
@@ -60,7 +65,8 @@ func BenchmarkMetricPage(b *testing.B) {
 func BenchmarkMetricCold(b *testing.B) {
 	for _, n := range []int{1, 100, 2160} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s, ctx := metricRequest(b, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
+			s := metricServer(b)
+			ctx := metricRequest(b, s, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
 			b.ReportAllocs()
 			for b.Loop() {
 				s.points.kept = kept.New[chunk](chunkBytes, 64)
@@ -77,13 +83,14 @@ func TestMetricAllocations(t *testing.T) {
 	if raceEnabled {
 		limit = 20 // the detector makes pools forget
 	}
+	s := metricServer(t)
+	all := s.cfg.Chains.(fakeChains)
+	s.cfg.Chains = sharedList{all, all.Chains()}
 	for _, path := range []string{
 		metricPath("43112", rollup.AvgTps, ""), metricPath("43112", rollup.GasUsed, "timeInterval=hour&pageSize=2160"),
 		metricPath("total", rollup.FeesPaid, "startTimestamp=1700000000&endTimestamp=1710000000"), "/v1/avg_tps/43112",
 	} {
-		s, ctx := metricRequest(t, path)
-		all := s.cfg.Chains.(fakeChains)
-		s.cfg.Chains = sharedList{all, all.Chains()}
+		ctx := metricRequest(t, s, path)
 		if n := testing.AllocsPerRun(200, func() {
 			ctx.Response.Reset()
 			s.handle(ctx)

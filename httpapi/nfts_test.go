@@ -144,7 +144,7 @@ func TestNFTPages(t *testing.T) {
 					url += "&pageToken=" + next
 				}
 				resp := get(s, url)
-				if err := json.Unmarshal(resp.Body(), &p); err != nil || resp.StatusCode() != 200 {
+				if err := decode(resp.Body(), &p); err != nil || resp.StatusCode() != 200 {
 					t.Fatalf("%s: %d %s", url, resp.StatusCode(), resp.Body())
 				}
 				page := slices.Concat(p.CollectibleBalances, p.ERC1155TokenBalances, p.Tokens, p.Addresses)

@@ -16,9 +16,10 @@ const openAPIPath = "/openapi.json"
 
 // description is what is served of the description, for one kind of listener.
 type description struct {
-	plain, gzip, zstd []byte
-	etag              string
-	err               error
+	plain      []byte
+	gzip, zstd func() []byte // packed when they are asked for first
+	etag       string
+	err        error
 }
 
 // OpenAPI returns the description of everything that a server can serve, as OpenAPI 3.0.3.
@@ -59,8 +60,8 @@ func (s *Server) makeDescription(scope Scope) *description {
 	if d.plain, d.err = documentOf(served, url); d.err != nil {
 		return d
 	}
-	d.gzip = deflate.AppendGzip(nil, d.plain)
-	d.zstd = s.packers.zstd.EncodeAll(d.plain, nil)
+	d.gzip = sync.OnceValue(func() []byte { return deflate.AppendGzip(nil, d.plain) })
+	d.zstd = sync.OnceValue(func() []byte { return s.packers.zstd.EncodeAll(d.plain, nil) })
 	sum := sha256.Sum256(d.plain)
 	// Weak, since the packed forms have the same.
 	d.etag = `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
@@ -81,10 +82,10 @@ func (d *description) answer(ctx *fasthttp.RequestCtx, vary string) {
 	body := d.plain
 	switch name := pickEncoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)); name {
 	case "gzip":
-		body = d.gzip
+		body = d.gzip()
 		h.Set(fasthttp.HeaderContentEncoding, name)
 	case "zstd":
-		body = d.zstd
+		body = d.zstd()
 		h.Set(fasthttp.HeaderContentEncoding, name)
 	}
 	ctx.Response.SetBodyRaw(body)

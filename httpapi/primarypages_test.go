@@ -169,7 +169,7 @@ func TestPrimaryBounds(t *testing.T) {
 		}
 		NextPageToken string
 	}
-	if err := json.Unmarshal(resp.Body(), &page); err != nil || page.NextPageToken == "" || len(resp.Body()) > 2*maxPage+1<<20 {
+	if err := decode(resp.Body(), &page); err != nil || page.NextPageToken == "" || len(resp.Body()) > 2*maxPage+1<<20 {
 		t.Fatalf("%d bytes, %v", len(resp.Body()), err)
 	}
 	shown := 0
@@ -207,7 +207,7 @@ func FuzzPrimaryQuery(f *testing.F) {
 			Message    string
 			StatusCode int
 		}
-		if err := json.Unmarshal(resp.Body(), &body); err != nil {
+		if err := decode(resp.Body(), &body); err != nil {
 			t.Fatalf("%s %s=%s: %v", path, name, v, err)
 		}
 		switch code := resp.StatusCode(); {

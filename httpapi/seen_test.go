@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
 	"quorate/engine/chain"
 	"quorate/httpapi/shape"
 )
@@ -78,7 +76,7 @@ func probes(s *Server, r *Route) []probe {
 func TestStatusesSeen(t *testing.T) {
 	t.Parallel()
 	s := wholeServer(t, Config{})
-	doc, err := openapi3.NewLoader().LoadFromData(get(s, openAPIPath).Body())
+	doc, err := strictDoc()
 	if err != nil {
 		t.Fatal(err)
 	}
