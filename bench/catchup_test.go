@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"sync/atomic"
@@ -120,7 +121,16 @@ func (r *catchUpRig) alone(t testing.TB, now clock) (took time.Duration, blocks 
 // group on disk before the next.
 func (r *catchUpRig) whole(t testing.TB, now clock) time.Duration {
 	t.Helper()
-	db := openWith(t, t.TempDir(), store.Options{})
+	took, db := r.wholeIn(t, now)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return took
+}
+
+func (r *catchUpRig) wholeIn(t testing.TB, now clock) (took time.Duration, db *store.DB) {
+	t.Helper()
+	db = openWith(t, t.TempDir(), store.Options{})
 	rows := r.open(t, db)
 	of := map[primary.Kind]follow.PrimaryRows{
 		primary.PChain: rows.platform, primary.XVertices: rows.vertices, primary.XChain: rows.blocks,
@@ -135,12 +145,69 @@ func (r *catchUpRig) whole(t testing.TB, now clock) time.Duration {
 		archives = append(archives, a)
 		return follow.NewPrimarySink(a, of[k], k)
 	})
-	took := now() - start
+	took = now() - start
 	for _, a := range archives {
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return took, db
+}
+
+// rowsOf returns the rows of the primary network's chains in a database, which it closes.
+func rowsOf(t testing.TB, db *store.DB) (rows [][2][]byte) {
+	t.Helper()
+	s, err := db.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := s.Rows(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for it.Seek([]byte{store.PrimaryCursor}); it.Valid() && it.Key()[0] < store.PrimaryEnd; it.Next() {
+		if err := it.Value(func(value []byte) error {
+			rows = append(rows, [2][]byte{bytes.Clone(it.Key()), bytes.Clone(value)})
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// floorGroup is about how many bytes a transaction of writeRows has, as one of a catch-up.
+const floorGroup = 1 << 20
+
+// writeRows returns what the database alone takes to write rows that are there already,
+// each once, in transactions that are as large as those of a catch-up.
+func writeRows(t testing.TB, rows [][2][]byte, now clock) time.Duration {
+	t.Helper()
+	db, size := openWith(t, t.TempDir(), store.Options{}), 0
+	for _, r := range rows {
+		size += len(r[0]) + len(r[1])
+	}
+	groups := size/floorGroup + 1
+	start := now()
+	for g := range groups {
+		b, err := db.Batch()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := g; i < len(rows); i += groups { // a commit has rows of all tables
+			if err := b.Set(rows[i][0], rows[i][1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	took := now() - start
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,11 +217,14 @@ func (r *catchUpRig) whole(t testing.TB, now clock) time.Duration {
 // BenchmarkCatchUp archives and indexes the P- and the X-Chain from a simulated node in
 // another process on the same cores. x/alone is the rate against that of fetching,
 // checking and parsing the same blocks alone, in turns; cpu/alone the CPU time without
-// the node's against the same.
+// the node's against the same. floor/alone is the rate at which the database alone writes
+// the same rows, each once, against that of reading alone.
 func BenchmarkCatchUp(b *testing.B) {
 	r := newCatchUpRig(b, catchUpBlocks)
 	_, blocks := r.alone(b, wall()) // warms up both sides
-	var ours, alone, cpuOurs, cpuAlone []float64
+	_, db := r.wholeIn(b, wall())
+	rows := rowsOf(b, db)
+	var ours, alone, cpuOurs, cpuAlone, floor []float64
 	for b.Loop() {
 		before := cpu()
 		took, _ := r.alone(b, wall())
@@ -163,10 +233,13 @@ func BenchmarkCatchUp(b *testing.B) {
 		before = cpu()
 		ours = append(ours, float64(r.whole(b, wall())))
 		cpuOurs = append(cpuOurs, float64(cpu()-before))
+		floor = append(floor, float64(writeRows(b, rows, wall())))
 	}
 	b.ReportMetric(float64(blocks)/(median(ours)/1e9), "blocks/s")
 	b.ReportMetric(float64(blocks)/(median(alone)/1e9), "alone-blocks/s")
 	b.ReportMetric(median(alone)/median(ours), "x/alone")
+	b.ReportMetric(median(alone)/median(floor), "floor/alone")
+	b.ReportMetric(float64(len(rows))/float64(blocks), "rows/block")
 	b.ReportMetric(median(cpuOurs)/median(cpuAlone), "cpu/alone")
 	b.ReportMetric(median(cpuOurs)/1e3/float64(blocks), "cpu-us/block")
 }
