@@ -23,19 +23,22 @@ const (
 	distanceCodes = 30
 )
 
-// pair is the codes of two literals, with their length in the lowest bits; 0 if they
-// are too long.
+// pair is the codes of two literals, with their length in the lowest bits; noPair if
+// they are too long. The sum of four pairs has the sum of their lengths in its lowest
+// bits, and each noPair makes that more than can be written at once.
 type pair uint32
 
 const (
-	pairLen  = 5 // bits of the length
-	longPair = 27
+	pairLen  = 8 // bits of the length, so that there is room for the sum of four
+	maxPairs = 1<<pairLen - 1
+	longPair = 32 - pairLen
+	noPair   = 63
 )
 
 func newPair(a, b code) pair {
 	n := a.len + b.len
 	if n > longPair {
-		return 0
+		return noPair
 	}
 	return pair((a.bits|b.bits<<a.len)<<pairLen | uint32(n))
 }
@@ -47,7 +50,8 @@ type table struct {
 	distances [distanceCodes]code
 	// pairs has the codes of two literals one after the other, the first one lowest in
 	// the index: in the digits of hashes, which are most of what is left of a page, that
-	// is half of the work. What is hot of it are some 6 KiB.
+	// is half of the work. What is hot of it are some 6 KiB. A byte that is zero has no
+	// code here: with such ones, what is less than eight bytes is filled up.
 	pairs [1 << 16]pair
 	head  []byte
 	rest  code // the bits of the header that are no whole byte
@@ -67,7 +71,7 @@ func weights() (literals [literalCodes]int, distances [distanceCodes]int) {
 			literals[c] = weight
 		}
 	}
-	set(20, "ghijklmnopqrstuvwxyz_-.GHIJKLMNOPQRSTUVWXYZ /{}[]")
+	set(40, "ghijklmnopqrstuvwxyz_-.GHIJKLMNOPQRSTUVWXYZ /{}[]")
 	set(60, "\",:")
 	set(300, "ABCDEF")
 	set(700, "abcdef")
@@ -90,6 +94,11 @@ func newTable() *table {
 	for i := range t.pairs {
 		t.pairs[i] = newPair(t.literals[i&0xff], t.literals[i>>8])
 	}
+	for i := range 256 {
+		t.pairs[i] = newPair(t.literals[i], code{})
+		t.pairs[i<<8] = newPair(code{}, t.literals[i])
+	}
+	t.pairs[0] = 0
 	copy(t.distances[:], canonical(distances))
 	for n := 3; n <= maxMatch; n++ {
 		symbol, extra, base := lengthSymbol(n)
@@ -223,11 +232,8 @@ func (t *table) writeHead(literals, distances []uint8) {
 	lengths := lengthsOf(counts)
 	symbols := canonical(lengths)
 
-	w := writer{out: make([]byte, 0, 1024)}
-	put := func(v uint32, n uint8) {
-		w.put(code{v, n})
-		w.flush()
-	}
+	w := writer{out: make([]byte, 1024)}
+	put := func(v uint32, n uint8) { w.put(uint64(v), uint(n)) }
 	put(1, 1) // the last block
 	put(2, 2) // dynamic codes
 	put(literalCodes-firstLength, 5)
@@ -242,5 +248,5 @@ func (t *table) writeHead(literals, distances []uint8) {
 			put(s.times, 2)
 		}
 	}
-	t.head, t.rest = w.out, code{uint32(w.acc), uint8(w.n)}
+	t.head, t.rest = w.out[:w.at], code{uint32(w.acc), uint8(w.n)}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	fast "github.com/klauspost/compress/gzip"
+
+	"quorate/devnet/torture"
 )
 
 // unpack reads a gzip stream that has one member.
@@ -73,7 +75,7 @@ func TestAppendGzip(t *testing.T) {
 	tooFar := append(append([]byte(`"a long name of a member":`), bytes.Repeat([]byte{'x'}, window-25)...), `"a long name of a member":`...)
 	for name, src := range map[string][]byte{
 		"holders": holders, "nothing": {}, "a byte": {'"'}, "short": []byte(`"abcdefg`), "every byte": every, "noise": noise, "quotes": quotes, "far": far, "too far": tooFar,
-		"input": input, "page": page(100), "large": page(8000), "text": []byte(strings.Repeat("no quotation marks at all ", 5000)),
+		"zeros": make([]byte, 300), "a zero": []byte("{\"name\":\"a\x00b\",\"name\":\"a\x00bcd\x00\"}  "), "input": input, "page": page(100), "large": page(8000), "text": []byte(strings.Repeat("no quotation marks at all ", 5000)),
 	} {
 		packed := AppendGzip([]byte("before"), src)
 		if got := unpack(t, packed[6:]); string(packed[:6]) != "before" || !bytes.Equal(got, src) {
@@ -86,6 +88,45 @@ func TestAppendGzip(t *testing.T) {
 		if got := unpack(t, AppendGzip(nil, src)); !bytes.Equal(got, src) {
 			t.Fatalf("twice %d bytes came out as others", n)
 		}
+	}
+}
+
+// TestAppendGzipMixed: every pair of bytes, at every place in the eight that are written
+// at once; matches that begin long before the quotation mark where they are found; and
+// output that has no room yet, or just some.
+func TestAppendGzipMixed(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(5, 6))
+	var pairs []byte
+	for a := range 256 {
+		for b := range 256 {
+			pairs = append(pairs, byte(a), byte(b))
+		}
+		pairs = append(pairs, '"')
+	}
+	alphabets := []string{"0123456789abcdef", "0123456789abcdefABCDEF", "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ123456789", "\x00a\"", "\xff\x80z\"", "\"", "{}[]:,\""}
+	for i := range torture.Watched(300, 3000) {
+		src := append([]byte(nil), pairs[rnd.IntN(len(pairs)):]...)
+		src = src[:min(len(src), rnd.IntN(50))]
+		for range 5 + rnd.IntN(60) {
+			if rnd.IntN(3) == 0 && len(src) > 0 { // what was there before
+				n := rnd.IntN(len(src))
+				src = append(src, src[n:n+rnd.IntN(min(len(src)-n, 400)+1)]...)
+				continue
+			}
+			set := alphabets[rnd.IntN(len(alphabets))]
+			for range rnd.IntN(90) {
+				src = append(src, set[rnd.IntN(len(set))])
+			}
+			src = append(src, '"')
+		}
+		dst := make([]byte, 0, rnd.IntN(len(src)+1))
+		if got := unpack(t, AppendGzip(dst, src)); !bytes.Equal(got, src) {
+			t.Fatalf("%d: %q came out as %q", i, src, got)
+		}
+	}
+	if got := unpack(t, AppendGzip(nil, pairs)); !bytes.Equal(got, pairs) {
+		t.Fatal("pairs came out as others")
 	}
 }
 
@@ -130,8 +171,8 @@ func FuzzAppendGzip(f *testing.F) {
 	})
 }
 
-// BenchmarkAppendGzip packs a page of 100 transactions; of=general is the compressor
-// that was used before, at its fastest level.
+// BenchmarkAppendGzip packs a page of 100 transactions; the others are general
+// compressors: at their fastest level with matches, without state, and without matches.
 func BenchmarkAppendGzip(b *testing.B) {
 	src := page(100)
 	b.Run("of=ours", func(b *testing.B) {
@@ -142,16 +183,21 @@ func BenchmarkAppendGzip(b *testing.B) {
 		}
 		b.ReportMetric(float64(len(dst)), "B/packed")
 	})
-	b.Run("of=general", func(b *testing.B) {
-		w, err := fast.NewWriterLevel(nil, fast.BestSpeed)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.SetBytes(int64(len(src)))
-		n := 0
-		for b.Loop() {
-			n = len(general(b, w, src))
-		}
-		b.ReportMetric(float64(n), "B/packed")
-	})
+	for _, other := range []struct {
+		name  string
+		level int
+	}{{"general", fast.BestSpeed}, {"stateless", fast.StatelessCompression}, {"huffman", fast.HuffmanOnly}} {
+		b.Run("of="+other.name, func(b *testing.B) {
+			w, err := fast.NewWriterLevel(nil, other.level)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(src)))
+			n := 0
+			for b.Loop() {
+				n = len(general(b, w, src))
+			}
+			b.ReportMetric(float64(n), "B/packed")
+		})
+	}
 }
