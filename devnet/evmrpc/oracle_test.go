@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/big"
 	"strings"
+	"sync"
 	"testing"
 
 	"quorate/engine/chain/evm"
@@ -131,7 +132,16 @@ func (o *oracle) log(l jsonLog) {
 
 func hashText(h evm.Hash) string { return h.String() }
 
-func keccak(s string) string { return evm.Keccak([]byte(s)).String() }
+var keccaks sync.Map // signature -> hash
+
+// keccak is worked out once for each signature: the oracle compares each log with all of them.
+func keccak(s string) string {
+	h, ok := keccaks.Load(s)
+	if !ok {
+		h, _ = keccaks.LoadOrStore(s, evm.Keccak([]byte(s)).String())
+	}
+	return h.(string)
+}
 
 func bloomOf(t *testing.T, logs []jsonLog) *big.Int {
 	sum := new(big.Int)
@@ -223,7 +233,7 @@ func hexBytes(b []byte) string { return string(appendHex(nil, b)[1 : len(appendH
 // the blocks, receipts and traces.
 func TestOracle(t *testing.T) {
 	t.Parallel()
-	h := newHandler(t, testConfig())
+	h := newReader(t)
 	o := &oracle{
 		t: t, h: h, wei: map[string]*big.Int{}, tokens: map[string]*big.Int{}, owners: map[string]string{},
 		nonces: map[string]uint64{}, made: map[string]uint64{}, kinds: map[string]int{},

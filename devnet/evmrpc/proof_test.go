@@ -119,7 +119,7 @@ func TestProofs(t *testing.T) {
 		h.SetTraits(traits)
 		refused(t, h, "eth_getProof", zeroAddr, []string{}, "0x1")
 	}
-	if a := ask(t, newHandler(t, testConfig()), "eth_getProof", zeroAddr, []string{}, "latest"); a.Error == nil || a.Error.Code != codeMethod {
+	if a := ask(t, newReader(t), "eth_getProof", zeroAddr, []string{}, "latest"); a.Error == nil || a.Error.Code != codeMethod {
 		t.Errorf("a chain without proofs says %s", a.Result)
 	}
 	cfg := provenConfig()
