@@ -79,7 +79,8 @@ func TestHeaderFields(t *testing.T) {
 	if len(list) < 41 {
 		t.Fatalf("%d blocks", len(list))
 	}
-	for _, b := range list {
+	step := torture.Watched(3, 1) // of the changes each block takes another third
+	for i, b := range list {
 		number := must(hexUint([]byte(b.JSON["number"].(string))))
 		got, err := decodeBoth(b.answer(b.Hash, nil), number, strict())
 		if err != nil || got.Unverified != "" || got.Hash.String() != b.Hash {
@@ -87,8 +88,10 @@ func TestHeaderFields(t *testing.T) {
 			continue
 		}
 		fields := map[string]bool{}
-		for _, c := range b.Changes {
-			fields[c.Field] = true
+		for k, c := range b.Changes {
+			if fields[c.Field] = true; (i+k)%step != 0 {
+				continue
+			}
 			if got, err := decodeBoth(b.answer(b.Hash, c.Members), number, strict()); err == nil {
 				t.Errorf("%s, %s: %v is believed: %+v", b.Name, c.Field, c.Members, got)
 			}
@@ -126,7 +129,7 @@ func TestExtDataBytes(t *testing.T) {
 			t.Errorf("byte %d %s: believed: %+v", at, what, got.Atomic)
 		}
 	}
-	for i := 0; i < len(honest); i += torture.Watched(5, 1) {
+	for i := 0; i < len(honest); i += torture.Watched(9, 1) {
 		for bit := range 8 {
 			other := slices.Clone(honest)
 			other[i] ^= 1 << bit

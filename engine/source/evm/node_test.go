@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -74,12 +75,17 @@ type node struct {
 	batches []int          // calls by request
 }
 
-func newNode(t testing.TB) *node {
-	n := &node{answers: map[string]recorded{}, numbers: map[string]string{}, asked: map[string]int{}}
-	n.t, _ = t.(*testing.T)
+// recording is what was recorded, read once for all nodes.
+type recording struct {
+	answers map[string]recorded
+	numbers map[string]string
+}
+
+var readRecording = sync.OnceValues(func() (recording, error) {
+	all := recording{answers: map[string]recorded{}, numbers: map[string]string{}}
 	f, err := os.Open("testdata/recorded.jsonl")
 	if err != nil {
-		t.Fatal(err)
+		return all, err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -87,17 +93,24 @@ func newNode(t testing.TB) *node {
 	for lines.Scan() {
 		var r recorded
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
+			return all, err
 		}
-		n.answers[key(r.Method, r.Params)] = r
+		all.answers[key(r.Method, r.Params)] = r
 		var b struct{ Hash, Number string }
 		if r.Method == "eth_getBlockByNumber" && json.Unmarshal(r.Result, &b) == nil {
-			n.numbers[b.Hash] = b.Number
+			all.numbers[b.Hash] = b.Number
 		}
 	}
-	if lines.Err() != nil {
-		t.Fatal(lines.Err())
+	return all, lines.Err()
+})
+
+func newNode(t testing.TB) *node {
+	all, err := readRecording()
+	if err != nil {
+		t.Fatal(err)
 	}
+	n := &node{answers: maps.Clone(all.answers), numbers: maps.Clone(all.numbers), asked: map[string]int{}}
+	n.t, _ = t.(*testing.T)
 	n.Server = httptest.NewServer(http.HandlerFunc(n.serve))
 	t.Cleanup(n.Close)
 	return n

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holiman/uint256"
@@ -22,6 +23,22 @@ type ledgerChain struct {
 
 var minerAt = evm.Address{1}
 
+// ledgerStates are the states of all such chains by height: the same ones in each.
+var ledgerStates struct {
+	sync.Mutex
+	list []*state
+}
+
+// ledgerState returns the state after a height, which is made of wei when it is asked for first.
+func ledgerState(height int, wei map[evm.Address]uint256.Int) *state {
+	ledgerStates.Lock()
+	defer ledgerStates.Unlock()
+	if height == len(ledgerStates.list) {
+		ledgerStates.list = append(ledgerStates.list, newState(wei))
+	}
+	return ledgerStates.list[height]
+}
+
 // account is that of number i.
 func accountOf(i int) evm.Address { return evm.Address{7, 18: byte(i >> 8), 19: byte(i)} }
 
@@ -32,7 +49,7 @@ func newLedgerChain(blocks int) *ledgerChain {
 	for i := range 20 {
 		wei[accountOf(i)] = *uint256.NewInt(1 << 60)
 	}
-	c := &ledgerChain{states: []*state{newState(wei)}, blocks: []*evm.Block{{}}}
+	c := &ledgerChain{states: []*state{ledgerState(0, wei)}, blocks: []*evm.Block{{}}}
 	for n := 1; n <= blocks; n++ {
 		b := &evm.Block{Number: uint64(n), Miner: minerAt, Traced: true}
 		was := map[evm.Address]uint256.Int{}
@@ -80,7 +97,7 @@ func newLedgerChain(blocks int) *ledgerChain {
 				b.Balances = append(b.Balances, evm.Balance{Address: accountOf(99), Before: w, Wei: now})
 			}
 		}
-		c.states = append(c.states, newState(wei))
+		c.states = append(c.states, ledgerState(n, wei))
 		c.blocks = append(c.blocks, b)
 	}
 	for n, b := range c.blocks {

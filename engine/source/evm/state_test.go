@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
@@ -19,10 +20,13 @@ type state struct {
 	keys  []evm.Hash // in order
 	value map[evm.Hash][]byte
 	root  evm.Hash
+
+	mu    sync.Mutex
+	nodes map[subtree][]byte // encoded before
 }
 
 func newState(wei map[evm.Address]uint256.Int) *state {
-	s := &state{wei: maps.Clone(wei), value: map[evm.Hash][]byte{}}
+	s := &state{wei: maps.Clone(wei), value: map[evm.Hash][]byte{}, nodes: map[subtree][]byte{}}
 	empty := evm.Keccak(nil)
 	for a, w := range wei {
 		if w.IsZero() {
@@ -34,7 +38,7 @@ func newState(wei map[evm.Address]uint256.Int) *state {
 	}
 	slices.SortFunc(s.keys, func(a, b evm.Hash) int { return bytes.Compare(a[:], b[:]) })
 	if s.root = consensus.EmptyRoot; len(s.keys) > 0 {
-		s.root = evm.Keccak(s.node(s.keys, 0, nil, nil))
+		s.root = evm.Keccak(s.node(s.keys, 0))
 	}
 	return s
 }
@@ -55,66 +59,85 @@ func path(key *evm.Hash, from, to int, flag byte) []byte {
 	return b
 }
 
-// node encodes the node over keys, and adds those on the way to want to proof.
-func (s *state) node(keys []evm.Hash, depth int, want *evm.Hash, proof *[][]byte) (enc []byte) {
-	at := -1
-	if want != nil {
-		at = len(*proof)
-		*proof = append(*proof, nil)
+// subtree is the node over keys from the one at first on.
+type subtree struct {
+	first    evm.Hash
+	n, depth int
+}
+
+// common is the depth at which keys in order begin to differ.
+func common(keys []evm.Hash, depth int) int {
+	for digit(&keys[0], depth) == digit(&keys[len(keys)-1], depth) {
+		depth++
 	}
-	defer func() {
-		if want != nil {
-			(*proof)[at] = enc
-		}
-	}()
+	return depth
+}
+
+// under returns the keys with a digit at a depth.
+func under(keys []evm.Hash, depth int, d byte) []evm.Hash {
+	first := slices.IndexFunc(keys, func(k evm.Hash) bool { return digit(&k, depth) == d })
+	if first < 0 {
+		return nil
+	}
+	n := 1
+	for first+n < len(keys) && digit(&keys[first+n], depth) == d {
+		n++
+	}
+	return keys[first : first+n]
+}
+
+// node encodes the node over keys. Callers hold mu.
+func (s *state) node(keys []evm.Hash, depth int) []byte {
+	at := subtree{keys[0], len(keys), depth}
+	enc, ok := s.nodes[at]
+	if !ok {
+		enc = s.encode(keys, depth)
+		s.nodes[at] = enc
+	}
+	return enc
+}
+
+func (s *state) encode(keys []evm.Hash, depth int) []byte {
 	if len(keys) == 1 {
 		return must(rlp.EncodeToBytes([][]byte{path(&keys[0], depth, 64, 0x20), s.value[keys[0]]}))
 	}
-	end := depth
-	for digit(&keys[0], end) == digit(&keys[len(keys)-1], end) {
-		end++
-	}
-	below := func(keys []evm.Hash, depth int, on bool) rlp.RawValue {
-		next := want
-		if !on {
-			next = nil
-		}
-		sum := evm.Keccak(s.node(keys, depth, next, proof)) // accounts are longer than a hash
+	below := func(keys []evm.Hash, depth int) rlp.RawValue {
+		sum := evm.Keccak(s.node(keys, depth)) // accounts are longer than a hash
 		return must(rlp.EncodeToBytes(sum))
 	}
-	if end > depth {
-		on := want != nil
-		for i := depth; on && i < end; i++ {
-			on = digit(want, i) == digit(&keys[0], i)
-		}
-		return must(rlp.EncodeToBytes([]any{path(&keys[0], depth, end, 0), below(keys, end, on)}))
+	if end := common(keys, depth); end > depth {
+		return must(rlp.EncodeToBytes([]any{path(&keys[0], depth, end, 0), below(keys, end)}))
 	}
 	items := make([]any, 17)
 	for d := range byte(16) {
 		items[d] = []byte{}
-		first := slices.IndexFunc(keys, func(k evm.Hash) bool { return digit(&k, depth) == d })
-		if first < 0 {
-			continue
+		if some := under(keys, depth, d); len(some) > 0 {
+			items[d] = below(some, depth+1)
 		}
-		n := 1
-		for first+n < len(keys) && digit(&keys[first+n], depth) == d {
-			n++
-		}
-		items[d] = below(keys[first:first+n], depth+1, want != nil && digit(want, depth) == d)
 	}
 	items[16] = []byte{}
 	return must(rlp.EncodeToBytes(items))
 }
 
+// prove returns the nodes on the way to an account, as far as there are any.
 func (s *state) prove(a evm.Address) (list []string) {
-	if len(s.keys) == 0 {
-		return nil
-	}
-	var proof [][]byte
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	key := evm.Keccak(a[:])
-	s.node(s.keys, 0, &key, &proof)
-	for _, n := range proof {
-		list = append(list, hexData(n))
+	for keys, depth := s.keys, 0; len(keys) > 0; {
+		list = append(list, hexData(s.node(keys, depth)))
+		if len(keys) == 1 {
+			break
+		}
+		if end := common(keys, depth); end > depth {
+			for ; depth < end; depth++ {
+				if digit(&key, depth) != digit(&keys[0], depth) {
+					return list
+				}
+			}
+			continue
+		}
+		keys, depth = under(keys, depth, digit(&key, depth)), depth+1
 	}
 	return list
 }
