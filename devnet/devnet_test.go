@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
+	"quorate/devnet/torture"
 	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
@@ -27,7 +28,7 @@ import (
 func start(t *testing.T, cfg Config) (*Devnet, func()) {
 	t.Helper()
 	if cfg.Blocks == 0 {
-		cfg.Blocks = 60
+		cfg.Blocks = 20
 	}
 	cfg.Drain = time.Minute // however busy the machine
 	d, err := New(cfg)
@@ -198,7 +199,8 @@ func TestPeersOfPeers(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	d, _ := start(t, Config{Validators: 3, Messages: 1200, L1s: 1})
+	messages := torture.Watched(200, 1200)
+	d, _ := start(t, Config{Validators: 3, Messages: messages, L1s: 1})
 	path := filepath.Join(t.TempDir(), "facts.json")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
@@ -221,7 +223,7 @@ func TestFacts(t *testing.T) {
 	if d.Facts("").BaseURL != d.NodeURL() {
 		t.Error("the default base URL is not the node API's")
 	}
-	if len(facts.Signature.Messages) != 1200 || facts.Signature.Message != facts.Signature.Messages[0] {
+	if len(facts.Signature.Messages) != messages || facts.Signature.Message != facts.Signature.Messages[0] {
 		t.Errorf("%d messages", len(facts.Signature.Messages))
 	}
 	distinct := map[string]bool{}
@@ -239,7 +241,7 @@ func TestFacts(t *testing.T) {
 		}
 		distinct[m] = true
 	}
-	if len(distinct) != 1200 {
+	if len(distinct) != messages {
 		t.Errorf("%d distinct messages", len(distinct))
 	}
 	if len(facts.Validators) != 3 || facts.Validators[2].NodeID != facts.NodeIDs[2] ||
@@ -268,7 +270,7 @@ func TestFacts(t *testing.T) {
 func TestSameSeedSameFacts(t *testing.T) {
 	t.Parallel()
 	encoded := func(seed uint64) []byte {
-		d, err := New(Config{Validators: 4, Seed: seed, Messages: 50, L1s: 1, Blocks: 60})
+		d, err := New(Config{Validators: 4, Seed: seed, Messages: 50, L1s: 1, Blocks: 20})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
+	"quorate/devnet/torture"
 	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
@@ -62,7 +63,7 @@ func TestDeal(t *testing.T) {
 // TestGroups: who does what depends on the seed, is disjoint and is told in the facts.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Validators: 100, Silent: 0.05, Byzantine: 0.2, Slow: 0.1, Flapping: 0.1, Seed: 8, Blocks: 60}
+	cfg := Config{Validators: 100, Silent: 0.05, Byzantine: 0.2, Slow: 0.1, Flapping: 0.1, Seed: 8, Blocks: 20}
 	d, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +275,7 @@ func TestL1(t *testing.T) {
 	if !bls.Verify(&sum, bls.HashMessage(raw), &aggregate) {
 		t.Error("the aggregate of the L1 is not valid")
 	}
-	if without := mustNew(t, Config{}).Facts("http://here"); without.L1 != nil || without.Liars != nil {
+	if without := mustNew(t, Config{Blocks: 20}).Facts("http://here"); without.L1 != nil || without.Liars != nil {
 		t.Errorf("a network without L1 and liars tells of them: %+v", without)
 	}
 }
@@ -306,10 +307,10 @@ func TestThousand(t *testing.T) {
 		t.Skip("a thousand listeners")
 	}
 	t.Parallel()
-	const n = 1000
+	n := torture.Watched(250, 1000)
 	d, _ := start(t, Config{
 		Validators: n, Weights: Zipf, Byzantine: 0.2, Slow: 0.1, Flapping: 0.1, Silent: 0.1,
-		L1s: 1, L1Members: 100, L1Inactive: 10, L1Underfunded: 10, SharedKeys: 50, Keyless: 50,
+		L1s: 1, L1Members: n / 10, L1Inactive: n / 100, L1Underfunded: n / 100, SharedKeys: n / 20, Keyless: n / 20,
 	})
 	ports := map[uint16]bool{}
 	for i := range n {

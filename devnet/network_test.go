@@ -58,7 +58,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 		select {
 		case <-deadline:
 			t.Fatalf("never: %s", what)
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
