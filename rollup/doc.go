@@ -1,5 +1,6 @@
 // Package rollup makes the metrics of an EVM chain out of its blocks, in time
-// buckets: exact, deterministic, without I/O. Blocks are given in their order;
+// buckets: exact, deterministic, without I/O. Those of the primary network's chains are
+// [Levels] in the same buckets. Blocks are given in their order;
 // what is kept is the open bucket of each interval, a few running totals, and
 // for each address the hours in which it was last seen.
 //
@@ -37,6 +38,9 @@
 //     block's. Buckets without blocks have 0, and the last totals.
 //   - A window that ends now begins with a full hour, and is like one bucket with all
 //     blocks from there on. Who was last seen in one of its hours is in it once.
+//   - Levels, such as stake, the number of validators or what was burned so far, are in
+//     each bucket what they were after its last block, and in one without blocks as in the
+//     one before. What was burned in a bucket is what they grew by.
 //   - Over several chains, counts, totals, gas, fees, AvgTps and AvgGps are added
 //     up, also those of distinct addresses; of maxima the highest counts, and
 //     AvgGasPrice is the mean over all transactions.

@@ -7,10 +7,8 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/utxo"
 	store "quorate/engine/store/index"
+	"quorate/rollup"
 )
-
-// Day is the length of a day in seconds.
-const Day = 24 * 60 * 60
 
 // Balance adds up what a transaction takes and makes of each asset. What it takes and
 // does not make is burned: of AVAX that is its fee.
@@ -68,7 +66,7 @@ func (o *Overlay) Burn(b *Balance, time uint64) error {
 		if err != nil {
 			return err
 		}
-		day, total = max(day, time/Day), total+a.in-a.made
+		day, total = max(day, Day(time)), total+a.in-a.made
 		o.Put(key, Key(nil).U64(day).U64(total))
 		o.Put(o.Key(store.PrimaryBurnedDays).ID(a.asset).U64(day), Key(nil).U64(total))
 	}
@@ -105,49 +103,36 @@ func (v *View) BurnedDays(asset chain.ID, before uint64, take func(*BurnedDay) b
 
 // BurnedDays does what [View.BurnedDays] does for the sums over several chains.
 func BurnedDays(of []*View, asset chain.ID, before uint64, take func(*BurnedDay) bool) (known bool, err error) {
-	next := uint64(0)
+	now := uint64(0)
 	for _, v := range of {
 		if !v.burned {
 			return false, nil
 		}
-		next = max(next, v.cur.head.TimeMilli/1000/Day)
+		now = max(now, v.cur.head.TimeMilli/1000)
 	}
-	if before > 0 && before <= Day {
+	newest, ok := rollup.Day.Before(before, now)
+	if !ok {
 		return true, nil
-	}
-	if before > 0 {
-		next = min(next, (before-1)/Day)
 	}
 	s := burnedSums{}
 	defer s.close()
 	for _, v := range of {
-		rows, err := v.Falling(v.Key(store.PrimaryBurnedDays).ID(asset), next)
+		rows, err := v.DayRows(v.Key(store.PrimaryBurnedDays).ID(asset), newest)
 		if err != nil {
 			return true, err
 		}
 		s = append(s, rows)
 	}
-	now, ok, err := s.at(next)
-	for err == nil && ok {
-		then := uint64(0)
-		if ok = next > 0; ok {
-			if then, ok, err = s.at(next - 1); err != nil {
-				break
-			}
-		}
-		if !take(&BurnedDay{Time: next * Day, Total: now, Today: now - then}) {
-			break
-		}
-		now, next = then, next-1
-	}
-	return true, err
+	return true, rollup.Back(newest, s.at, func(d uint32, now, before uint64) bool {
+		return take(&BurnedDay{Time: DayTime(d), Total: now, Today: now - before})
+	})
 }
 
 // burnedSums are the rows of days of several chains.
-type burnedSums []*Falling
+type burnedSums []*DayRows
 
 // at returns the sum over what was burned up to a day; ok is false if nothing was.
-func (s burnedSums) at(d uint64) (sum uint64, ok bool, err error) {
+func (s burnedSums) at(d uint32) (sum uint64, ok bool, err error) {
 	for _, rows := range s {
 		b, err := rows.At(d)
 		if err == nil && b != nil && len(b) != 8 {
@@ -167,54 +152,4 @@ func (s burnedSums) close() {
 	for _, rows := range s {
 		rows.Close()
 	}
-}
-
-// Falling reads rows of days that are asked for from the newest to the oldest: what was
-// last written up to a day.
-type Falling struct {
-	it     *store.Rows
-	prefix Key
-	value  []byte
-	from   uint64 // the day of value
-	done   bool   // there is none before
-}
-
-// Falling opens the rows whose keys are a prefix and a day, from the last day to ask for
-// on.
-func (v *View) Falling(prefix Key, last uint64) (*Falling, error) {
-	it, err := v.Rows(prefix, true)
-	if err != nil {
-		return nil, err
-	}
-	it.Seek(prefix.Clone().U64(last))
-	return &Falling{it: it, prefix: prefix, from: last + 1}, nil
-}
-
-// Close ends the reading.
-func (f *Falling) Close() { f.it.Close() }
-
-// At returns what was last written up to a day, nil if nothing was.
-func (f *Falling) At(d uint64) ([]byte, error) {
-	for f.from > d && !f.done {
-		if !f.it.Valid() {
-			f.value, f.done = nil, true
-			break
-		}
-		rest := f.it.Key()[len(f.prefix):]
-		if len(rest) != 8 {
-			return nil, fmt.Errorf("%w: day", ErrRow)
-		}
-		f.from = binary.BigEndian.Uint64(rest)
-		if err := f.it.Value(func(b []byte) error {
-			f.value = append(f.value[:0], b...)
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-		f.it.Next()
-	}
-	if f.done {
-		return nil, nil
-	}
-	return f.value, nil
 }

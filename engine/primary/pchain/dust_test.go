@@ -10,6 +10,9 @@ import (
 	store "quorate/engine/store/index"
 )
 
+// day is the length of a day in seconds.
+const day = 24 * 60 * 60
+
 // scripted is a P-Chain of which each block does what a step says.
 type scripted struct {
 	machine

@@ -7,6 +7,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/primary"
 	store "quorate/engine/store/index"
+	"quorate/rollup"
 )
 
 // What active validators of L1s pay follows from one number, which grows by the same
@@ -83,7 +84,7 @@ func (m *machine) settle(v *l1, begins bool, accrued uint64) error {
 
 // flushFees writes what the block has changed of fees, as it is at the end of its day.
 func (m *machine) flushFees() {
-	today := m.head.Time / day
+	today := primary.Day(m.head.Time)
 	for of, p := range m.fees {
 		b := p.encode()
 		m.rows.Put(m.rows.Key(store.PlatformFees).Bytes([]byte(of)), b)
@@ -125,24 +126,21 @@ type FeeDay struct {
 // FeeDays hands over the fees of validators of L1s by days as [View.Days] does, back to
 // the day on which the first of them began to pay.
 func (v *View) FeeDays(f *FeeFilter, before uint64, take func(*FeeDay) bool) error {
-	next := v.head.Time / day
-	if !v.head.Exact || before > 0 && before <= day {
+	newest, ok := rollup.Day.Before(before, v.head.Time)
+	if !v.head.Exact || !ok {
 		return nil
 	}
-	if before > 0 {
-		next = min(next, (before-1)/day)
-	}
-	own, err := v.Falling(f.key(v.Key(store.PlatformFeeDays)), next)
+	own, err := v.DayRows(f.key(v.Key(store.PlatformFeeDays)), newest)
 	if err != nil {
 		return err
 	}
 	defer own.Close()
-	accrued, err := v.Falling(v.Key(store.PlatformFeeDays).U8(feesAccrued), next)
+	accrued, err := v.DayRows(v.Key(store.PlatformFeeDays).U8(feesAccrued), newest)
 	if err != nil {
 		return err
 	}
 	defer accrued.Close()
-	at := func(d uint64) (out FeeDay, ok bool, err error) {
+	at := func(d uint32) (out FeeDay, ok bool, err error) {
 		raw, err := own.At(d)
 		if err != nil || raw == nil {
 			return out, false, err
@@ -162,23 +160,10 @@ func (v *View) FeeDays(f *FeeFilter, before uint64, take func(*FeeDay) bool) err
 		if a != nil {
 			sum = binary.BigEndian.Uint64(a)
 		}
-		return FeeDay{Time: d * day, Paying: p.paying, Paid: p.paying*sum + p.settled}, true, nil
+		return FeeDay{Time: primary.DayTime(d), Paying: p.paying, Paid: p.paying*sum + p.settled}, true, nil
 	}
-	now, ok, err := at(next)
-	for err == nil && ok {
-		var then FeeDay
-		if next > 0 {
-			if then, ok, err = at(next - 1); err != nil {
-				return err
-			}
-		} else {
-			ok = false
-		}
-		now.Today = now.Paid - then.Paid
-		if !take(&now) {
-			return nil
-		}
-		now, next = then, next-1
-	}
-	return err
+	return rollup.Back(newest, at, func(_ uint32, now, before FeeDay) bool {
+		now.Today = now.Paid - before.Paid
+		return take(&now)
+	})
 }

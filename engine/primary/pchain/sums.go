@@ -1,12 +1,10 @@
 package pchain
 
 import (
-	"encoding/binary"
-	"fmt"
-
 	"quorate/engine/chain"
 	"quorate/engine/primary"
 	store "quorate/engine/store/index"
+	"quorate/rollup"
 )
 
 // Sums are sums over the active stakers of a subnet, or over the validators of an L1
@@ -61,8 +59,6 @@ func (m *machine) count(subnet chain.ID, delegator bool, weight, by uint64) erro
 	return nil
 }
 
-const day = primary.Day
-
 // flushSums writes the sums that the block has changed. Those of days are only kept where
 // all stakers are known.
 func (m *machine) flushSums() {
@@ -70,7 +66,7 @@ func (m *machine) flushSums() {
 		b := s.encode()
 		m.rows.Put(m.rows.Key(store.PlatformSums).ID(subnet), b)
 		if m.head.Exact {
-			m.rows.Put(m.rows.Key(store.PlatformDays).ID(subnet).U64(m.head.Time/day), b)
+			m.rows.Put(m.rows.Key(store.PlatformDays).ID(subnet).U64(primary.Day(m.head.Time)), b)
 		}
 	}
 	m.sums = nil
@@ -105,32 +101,22 @@ func (v *View) Sums(subnet chain.ID) (s Sums, err error) {
 // none where stakers of before are not known. The day of the chain's time is not over,
 // and is the first.
 func (v *View) Days(subnet chain.ID, before uint64, take func(time uint64, s Sums) bool) error {
-	next := v.head.Time / day
-	if !v.head.Exact || before > 0 && before <= day {
+	newest, ok := rollup.Day.Before(before, v.head.Time)
+	if !v.head.Exact || !ok {
 		return nil
 	}
-	if before > 0 {
-		next = min(next, (before-1)/day)
+	rows, err := v.DayRows(v.Key(store.PlatformDays).ID(subnet), newest)
+	if err != nil {
+		return err
 	}
-	l := &primary.Lists{Prefixes: []primary.Key{v.Key(store.PlatformDays).ID(subnet)}, To: primary.Key(nil).U64(next + 1)}
-	_, err := v.List(l, &primary.Page{Limit: maxMembers}, func(order, value []byte) (primary.Result, error) {
-		if len(order) != 8 {
-			return primary.Passed, fmt.Errorf("%w: day", primary.ErrRow)
+	defer rows.Close()
+	at := func(d uint32) (s Sums, ok bool, err error) {
+		b, err := rows.At(d)
+		if err != nil || b == nil {
+			return s, false, err
 		}
-		s, err := decodeSums(value)
-		if err != nil {
-			return primary.Passed, err
-		}
-		// A day without a row is as the one before.
-		for changed := binary.BigEndian.Uint64(order); next >= changed; next-- {
-			if !take(next*day, s) {
-				return primary.Full, nil
-			}
-			if next == 0 {
-				return primary.Full, nil
-			}
-		}
-		return primary.Taken, nil
-	})
-	return err
+		s, err = decodeSums(b)
+		return s, err == nil, err
+	}
+	return rollup.Back(newest, at, func(d uint32, now, _ Sums) bool { return take(primary.DayTime(d), now) })
 }
