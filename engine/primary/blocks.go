@@ -22,7 +22,7 @@ const (
 
 // PutBlock writes a block's rows but for those of its transactions.
 func (o *Overlay) PutBlock(b *BlockInfo) {
-	e := &Encoder{B: make([]byte, 0, 192+chain.IDLen*len(b.Txs))}
+	e := &Encoder{B: o.scratch[:0]}
 	flags := byte(0)
 	if b.Proposer != nil {
 		flags |= blockHeader
@@ -37,7 +37,7 @@ func (o *Overlay) PutBlock(b *BlockInfo) {
 	e.ID(b.ID)
 	e.ID(b.Parent)
 	e.Uint(b.Time)
-	e.Bytes([]byte(b.Type))
+	e.String(b.Type)
 	e.Uint(uint64(b.Size))
 	if p := b.Proposer; p != nil {
 		e.ID(p.ID)
@@ -55,7 +55,8 @@ func (o *Overlay) PutBlock(b *BlockInfo) {
 		e.ID(id)
 	}
 	o.Put(o.Key(store.PrimaryBlocks).U64(b.Height), e.B)
-	height := []byte(Key(nil).U64(b.Height))
+	o.scratch = e.B
+	height := make(Key, 0, 8).U64(b.Height)
 	o.Put(o.Key(store.PrimaryBlockIDs).Short(b.ID), height)
 	o.Put(o.Key(store.PrimaryBlockTimes).U64(b.Time).U64(b.Height), nil)
 	if p := b.Proposer; p != nil {
@@ -131,15 +132,19 @@ type TxRow struct {
 	complete bool
 }
 
-// Spend marks an output as spent by the transaction, and notes it in the row: no later
+// Spend marks an output as spent by a transaction, and notes it in the row: no later
 // block changes what a page shows of it.
-func (t *TxRow) Spend(u *Output) error {
+func (o *Overlay) Spend(t *TxRow, u *Output) error {
 	u.State, u.SpentBy, u.SpentAt, u.SpentTime = Spent, t.ID, t.Place, t.Time
-	b, err := u.encode(make([]byte, 0, 192), false)
+	b, err := u.encode(o.scratch[:0], false)
 	if err != nil {
 		return err
 	}
-	e := &Encoder{B: t.consumed}
+	o.scratch = b
+	if t.consumed == nil { // which the row before has left
+		t.consumed, o.consumed = o.consumed[:0], nil
+	}
+	e := Encoder{B: t.consumed}
 	e.Bytes(b)
 	t.consumed = e.B
 	return nil
@@ -171,9 +176,10 @@ const (
 	txVersion1 = 1
 )
 
-// PutTx writes the rows of a transaction but for those of addresses and outputs.
+// PutTx writes the rows of a transaction but for those of addresses and outputs. The row
+// is of no use afterwards.
 func (o *Overlay) PutTx(t *TxRow) {
-	e := &Encoder{B: make([]byte, 0, 128+len(t.consumed)+len(t.Raw))}
+	e := &Encoder{B: o.scratch[:0]}
 	e.U8(txVersion)
 	e.Bool(t.Aborted)
 	e.ID(t.ID)
@@ -187,7 +193,11 @@ func (o *Overlay) PutTx(t *TxRow) {
 	e.Bytes(t.consumed)
 	e.Fixed(t.Raw)
 	o.Put(o.Key(store.PrimaryTxs).Place(t.Place), e.B)
-	o.Put(o.Key(store.PrimaryTxIDs).Short(t.ID), Key(nil).Place(t.Place))
+	o.Put(o.Key(store.PrimaryTxIDs).Short(t.ID), make(Key, 0, placeLen).Place(t.Place))
+	o.scratch = e.B
+	if t.consumed != nil {
+		o.consumed, t.consumed = t.consumed, nil
+	}
 }
 
 // decodeTx reads a row's value, which must not change any more.

@@ -44,6 +44,12 @@ func (e *Encoder) Bytes(b []byte) {
 	e.B = append(e.B, b...)
 }
 
+// String appends a string as [Encoder.Bytes] appends its bytes.
+func (e *Encoder) String(s string) {
+	e.Uint(uint64(len(s)))
+	e.B = append(e.B, s...)
+}
+
 // Place appends a place.
 func (e *Encoder) Place(p Place) {
 	e.Uint(p.Height)

@@ -17,22 +17,18 @@ var ErrSpent = errors.New("the output was spent before")
 type Funds struct {
 	rows *Overlay
 	tx   *TxRow
-	seen map[address.Address]bool
 }
 
 // Funds returns what writes the outputs of a transaction, and notes in its row those that
 // it spends.
 func (o *Overlay) Funds(tx *TxRow) *Funds {
-	return &Funds{rows: o, tx: tx, seen: make(map[address.Address]bool)}
+	return &Funds{rows: o, tx: tx}
 }
 
 // Touch notes that addresses have part in the transaction.
 func (f *Funds) Touch(addresses ...address.Address) {
 	for _, a := range addresses {
-		if !f.seen[a] {
-			f.seen[a] = true
-			f.rows.PutAddressTx(a, f.tx.Place)
-		}
+		f.rows.PutAddressTx(a, f.tx.Place)
 	}
 }
 
@@ -107,4 +103,4 @@ func (f *Funds) SpendRef(ref utxo.Ref) (bool, error) {
 	return true, f.rows.MoveOutput(u, before)
 }
 
-func (f *Funds) spent(u *Output) error { return f.tx.Spend(u) }
+func (f *Funds) spent(u *Output) error { return f.rows.Spend(f.tx, u) }

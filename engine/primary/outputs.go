@@ -65,13 +65,6 @@ func (u *Output) encode(b []byte, spender bool) ([]byte, error) {
 	e := &Encoder{B: b}
 	// Outputs of amounts have the P-Chain's form, which has locks, the others the X-Chain's.
 	platform := u.Kind == utxo.TransferOutput
-	raw := u.Raw
-	if raw == nil {
-		var err error
-		if raw, err = u.UTXO.Bytes(platform); err != nil {
-			return nil, fmt.Errorf("output %s: %w", u.Ref.ID(), err)
-		}
-	}
 	flags := byte(0)
 	for _, f := range [...]struct {
 		bit byte
@@ -100,8 +93,15 @@ func (u *Output) encode(b []byte, spender bool) ([]byte, error) {
 		e.Place(u.SpentAt)
 		e.Uint(u.SpentTime)
 	}
-	e.Fixed(raw)
-	return e.B, nil
+	if u.Raw != nil {
+		e.Fixed(u.Raw)
+		return e.B, nil
+	}
+	b, err := u.UTXO.Append(e.B, platform)
+	if err != nil {
+		return nil, fmt.Errorf("output %s: %w", u.Ref.ID(), err)
+	}
+	return b, nil
 }
 
 // decodeOutput reads a row's value, which must not change any more.
@@ -153,10 +153,11 @@ func (o *Overlay) MoveOutput(u *Output, before OutputState) error { return o.put
 
 func (o *Overlay) putOutput(u *Output, before *OutputState) error {
 	id := u.Ref.ID()
-	b, err := u.encode(make([]byte, 0, 256), true)
+	b, err := u.encode(o.scratch[:0], true)
 	if err != nil {
 		return err
 	}
+	o.scratch = b
 	o.Put(o.Key(store.PrimaryUTXOs).ID(id), b)
 	if u.State == Spent && u.Known && u.Place.Height > 0 { // made by a transaction that stands there
 		o.Put(o.Key(store.PrimarySpent).Place(u.Place).U32(u.Index).Bytes(u.TxID[:4]), b)
@@ -164,7 +165,7 @@ func (o *Overlay) putOutput(u *Output, before *OutputState) error {
 	if err := o.lock(u, before); err != nil {
 		return err
 	}
-	order := Key(nil).Place(u.Place).U32(u.Index)
+	order := make(Key, 0, placeLen+4).Place(u.Place).U32(u.Index)
 	for i := range u.Addresses {
 		a := &u.Addresses[i]
 		if before != nil {
@@ -182,7 +183,7 @@ func (o *Overlay) putOutput(u *Output, before *OutputState) error {
 // list writes or removes a row of the list of an address' outputs in a state. Those that
 // are spent or exported stay so.
 func (o *Overlay) list(a *address.Address, state OutputState, order Key, id []byte) error {
-	list := addressOutputs(o.Space, a, state)
+	list := appendAddressOutputs(o.Key(store.PrimaryAddressUTXOs), a, state)
 	switch {
 	case !state.here() && id == nil:
 		o.Delete(list.Bytes(order))
@@ -197,7 +198,11 @@ func (o *Overlay) list(a *address.Address, state OutputState, order Key, id []by
 }
 
 func addressOutputs(s Space, a *address.Address, state OutputState) Key {
-	return s.Key(store.PrimaryAddressUTXOs).Bytes(a[:]).U8(byte(state))
+	return appendAddressOutputs(s.Key(store.PrimaryAddressUTXOs), a, state)
+}
+
+func appendAddressOutputs(k Key, a *address.Address, state OutputState) Key {
+	return k.Bytes(a[:]).U8(byte(state))
 }
 
 // PutAddressTx notes that an address has part in a transaction.

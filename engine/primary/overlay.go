@@ -22,6 +22,9 @@ type Overlay struct {
 	undo  []change
 	saved []byte
 	block uint32
+	// scratch is room for a value that is being encoded, consumed for what a transaction
+	// spends: see [Overlay.Spend].
+	scratch, consumed []byte
 	// flat: of rows of before there were trees, which live lists are rows of their own in.
 	flat bool
 }

@@ -308,3 +308,36 @@ func TestBombs(t *testing.T) { //nolint:paralleltest // it measures what is allo
 	chaintest.Bomb(t, &g.UTXOs[0], recodeUTXO)
 	chaintest.Bomb(t, &g.Genesis, recodeGenesis)
 }
+
+// A transaction that was read has its bytes at hand, and they are those that it encodes to.
+func TestRaw(t *testing.T) {
+	t.Parallel()
+	var txs []Tx
+	for _, e := range golden(t).Blocks {
+		b, err := ParseBlock(e.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		txs = append(txs, b.Txs...)
+	}
+	for _, e := range golden(t).Vertices {
+		v, err := ParseVertex(e.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		txs = append(txs, v.Txs...)
+	}
+	for _, tx := range txs {
+		want, err := tx.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := tx
+		made.raw = nil
+		for _, tx := range []Tx{tx, made} {
+			if raw, err := tx.AppendRaw([]byte{1}); err != nil || !bytes.Equal(raw[1:], want) || raw[0] != 1 {
+				t.Errorf("%s: %x, %v, want %x", tx.ID, raw, err, want)
+			}
+		}
+	}
+}

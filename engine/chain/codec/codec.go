@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 )
 
 const (
@@ -64,13 +65,14 @@ func Decode(b []byte, version uint16, limit int, value func(*Coder)) error {
 	if len(b) > limit {
 		return fmt.Errorf("%w: %d bytes of at most %d", ErrTooLong, len(b), limit)
 	}
-	c := Coder{buf: b}
+	c := newCoder(Coder{buf: b})
+	defer c.free()
 	var got uint16
 	if c.Uint16(&got); c.err == nil && got != version {
 		c.err = fmt.Errorf("%w: %d", ErrVersion, got)
 	}
 	if c.err == nil {
-		value(&c)
+		value(c)
 	}
 	if c.err == nil && c.off != len(b) {
 		c.err = fmt.Errorf("%w: %d", ErrTrailing, len(b)-c.off)
@@ -81,11 +83,26 @@ func Decode(b []byte, version uint16, limit int, value func(*Coder)) error {
 	return nil
 }
 
+// coders keeps those that are at rest: values hand them to functions of which the compiler
+// does not know whether they keep them, which none does.
+var coders = sync.Pool{New: func() any { return new(Coder) }}
+
+func newCoder(as Coder) *Coder {
+	c := coders.Get().(*Coder)
+	*c = as
+	return c
+}
+
+func (c *Coder) free() {
+	*c = Coder{}
+	coders.Put(c)
+}
+
 // Append appends the encoding of one value. The value is only read.
 func Append(dst []byte, version uint16, value func(*Coder)) ([]byte, error) {
-	c := Coder{buf: binary.BigEndian.AppendUint16(dst, version), writing: true}
-	value(&c)
-	if c.err != nil {
+	c := newCoder(Coder{buf: binary.BigEndian.AppendUint16(dst, version), writing: true})
+	defer c.free()
+	if value(c); c.err != nil {
 		return dst, c.err
 	}
 	return c.buf, nil

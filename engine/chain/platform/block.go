@@ -67,6 +67,8 @@ type Block struct {
 	// Txs are the transactions in the order in which they take effect. The last
 	// one of a proposal is what is proposed; options have none.
 	Txs []Tx
+
+	raw []byte // that it was read from; nil: it was made otherwise
 }
 
 // Proposed returns what a proposal proposes, or nil for other kinds.
@@ -79,7 +81,7 @@ func (b *Block) Proposed() *Tx {
 
 // ParseBlock reads a block without the proposer's header.
 func ParseBlock(raw []byte) (*Block, error) {
-	b := &Block{ID: sha256.Sum256(raw), Size: len(raw)}
+	b := &Block{ID: sha256.Sum256(raw), Size: len(raw), raw: raw}
 	if err := codec.Decode(raw, version, codec.MaxLen, b.code); err != nil {
 		return nil, fmt.Errorf("P-Chain block: %w", err)
 	}
@@ -88,6 +90,15 @@ func ParseBlock(raw []byte) (*Block, error) {
 
 // Bytes returns the form that [ParseBlock] reads.
 func (b *Block) Bytes() ([]byte, error) { return codec.Append(nil, version, b.code) }
+
+// Raw returns what [Block.Bytes] returns. Of a block that was read it is what was: it must
+// not have been changed.
+func (b *Block) Raw() ([]byte, error) {
+	if b.raw != nil {
+		return b.raw, nil
+	}
+	return b.Bytes()
+}
 
 func (b *Block) code(c *codec.Coder) {
 	codec.Type(c, &b.Kind, BlockKind.known)

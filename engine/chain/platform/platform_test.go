@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"testing"
@@ -231,4 +232,35 @@ func TestBombs(t *testing.T) { //nolint:paralleltest // it measures what is allo
 	}
 	chaintest.Bomb(t, &g.UTXOs[0], recodeUTXO)
 	chaintest.Bomb(t, &g.Registrations[0], recoder(ParseL1Registration))
+}
+
+// What was read has its bytes at hand, and they are those that it encodes to.
+func TestRaw(t *testing.T) {
+	t.Parallel()
+	for _, e := range golden(t).Blocks {
+		b, err := ParseBlock(e.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := *b
+		made.raw = nil
+		for _, b := range []*Block{b, &made} {
+			if raw, err := b.Raw(); err != nil || !bytes.Equal(raw, e.Bytes) {
+				t.Errorf("%s: %x, %v", e.Name, raw, err)
+			}
+		}
+		for _, tx := range b.Txs {
+			want, err := tx.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			made := tx
+			made.raw = nil
+			for _, tx := range []Tx{tx, made} {
+				if raw, err := tx.AppendRaw([]byte{1}); err != nil || !bytes.Equal(raw[1:], want) || raw[0] != 1 {
+					t.Errorf("%s: transaction %x, %v, want %x", e.Name, raw, err, want)
+				}
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"quorate/engine/chain"
@@ -101,6 +102,8 @@ type Tx struct {
 
 	Body        Body
 	Credentials []utxo.Credential
+
+	raw []byte // that it was read from, without the version; nil: it was made otherwise
 }
 
 // ParseTx reads a transaction as platform.getTx returns it.
@@ -117,6 +120,15 @@ func (tx *Tx) Bytes() ([]byte, error) {
 	return codec.Append(nil, version, func(c *codec.Coder) { codeTx(c, tx) })
 }
 
+// AppendRaw appends what [Tx.Bytes] returns. Of a transaction that was read it appends the
+// bytes that were: it must not have been changed.
+func (tx *Tx) AppendRaw(dst []byte) ([]byte, error) {
+	if tx.raw != nil {
+		return append(binary.BigEndian.AppendUint16(dst, version), tx.raw...), nil
+	}
+	return codec.Append(dst, version, func(c *codec.Coder) { codeTx(c, tx) })
+}
+
 // UnsignedBytes returns the bytes whose SHA-256 the credentials sign.
 func (tx *Tx) UnsignedBytes() ([]byte, error) {
 	return codec.Append(nil, version, func(c *codec.Coder) { codeBody(c, &tx.Body) })
@@ -129,7 +141,8 @@ func codeTx(c *codec.Coder, tx *Tx) {
 	codeBody(c, &tx.Body)
 	utxo.CodeCredentials(c, &tx.Credentials, false)
 	if c.Reading() && c.Err() == nil {
-		tx.ID, tx.Size = codec.HashOf(version, c.Since(start))
+		tx.raw = c.Since(start)
+		tx.ID, tx.Size = codec.HashOf(version, tx.raw)
 	}
 }
 

@@ -108,6 +108,9 @@ func (u *UTXO) Decode(b []byte, platform bool) error {
 }
 
 // Bytes returns the form that [ParseUTXO] reads.
-func (u *UTXO) Bytes(platform bool) ([]byte, error) {
-	return codec.Append(nil, 0, func(c *codec.Coder) { CodeUTXO(c, u, platform) })
+func (u *UTXO) Bytes(platform bool) ([]byte, error) { return u.Append(nil, platform) }
+
+// Append appends the form that [ParseUTXO] reads.
+func (u *UTXO) Append(dst []byte, platform bool) ([]byte, error) {
+	return codec.Append(dst, 0, func(c *codec.Coder) { CodeUTXO(c, u, platform) })
 }

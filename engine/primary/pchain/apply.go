@@ -39,13 +39,14 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	}
 	m.flushSums()
 	m.flushFees()
-	rows.Put(rows.Key(store.PlatformState).U8(rowHead), m.head.encode())
+	rows.Put(rows.Key(store.PlatformState).U8(rowHead), m.head.encode(make([]byte, 0, 96)))
 	info := &primary.BlockInfo{
 		Chain: primary.PChain, Height: p.Height, ID: p.ID, Parent: p.Parent, Time: p.Time, Type: p.Kind.String(), Size: p.Size,
 		Proposer: primary.ProposerOf(b),
 	}
+	info.Txs = make([]chain.ID, len(p.Txs))
 	for i := range p.Txs {
-		info.Txs = append(info.Txs, p.Txs[i].ID)
+		info.Txs[i] = p.Txs[i].ID
 	}
 	m.putBlock(info, p.Kind)
 	return nil
@@ -78,7 +79,7 @@ func (m *machine) accept(p *platform.Block) error {
 		if p.Proposed() == nil {
 			return fmt.Errorf("%w: a proposal of nothing", ErrRefused)
 		}
-		raw, err := p.Bytes()
+		raw, err := p.Raw()
 		if err != nil {
 			return err
 		}

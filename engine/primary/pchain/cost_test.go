@@ -43,7 +43,7 @@ func (c *churn) Apply(rows *primary.Overlay, b *primary.Block) error {
 	if c.height%c.keep == 0 {
 		c.seen[c.height] = maps.Clone(c.now)
 	}
-	rows.Put(rows.Key(store.PlatformState).U8(rowHead), c.head.encode())
+	rows.Put(rows.Key(store.PlatformState).U8(rowHead), c.head.encode(nil))
 	return c.flushSets()
 }
 

@@ -27,7 +27,7 @@ func (s *scripted) Apply(rows *primary.Overlay, b *primary.Block) error {
 		return err
 	}
 	s.flushFees()
-	rows.Put(rows.Key(store.PlatformState).U8(rowHead), s.head.encode())
+	rows.Put(rows.Key(store.PlatformState).U8(rowHead), s.head.encode(nil))
 	return s.flushSets()
 }
 

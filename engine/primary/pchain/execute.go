@@ -6,7 +6,6 @@ import (
 	"math/bits"
 
 	"quorate/engine/chain"
-	"quorate/engine/chain/address"
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
@@ -21,29 +20,31 @@ type execution struct {
 	m    *machine
 	tx   *platform.Tx
 	row  primary.TxRow
-	with map[address.Address]struct{} // who has part in it
-	// spent and made are the sums by asset.
-	spent, produced map[chain.ID]uint64
-	over            bool // one of them has more than 64 bits
+	sums []assetSums
+	over bool // one of the sums has more than 64 bits
+}
+
+// assetSums are what a transaction spends and makes of an asset.
+type assetSums struct {
+	asset       chain.ID
+	spent, made uint64
 }
 
 // execute executes a transaction that stands at a place of a block with a time.
 func (m *machine) execute(tx *platform.Tx, place primary.Place, time uint64, aborted bool) error {
-	raw, err := tx.Bytes()
+	x := &m.work
+	raw, err := tx.AppendRaw(x.row.Raw[:0])
 	if err != nil {
 		return err
 	}
-	x := &execution{
+	*x = execution{
 		m: m, tx: tx, row: primary.TxRow{Place: place, ID: tx.ID, Time: time, Aborted: aborted, Raw: raw, Block: m.block},
-		with: map[address.Address]struct{}{}, spent: map[chain.ID]uint64{}, produced: map[chain.ID]uint64{},
+		sums: x.sums[:0],
 	}
 	if err := x.run(aborted); err != nil {
 		return fmt.Errorf("transaction %s: %w", tx.ID, err)
 	}
 	m.rows.PutTx(&x.row)
-	for a := range x.with {
-		m.rows.PutAddressTx(a, place)
-	}
 	return nil
 }
 
@@ -164,7 +165,7 @@ func (x *execution) make(u *primary.Output) error {
 
 func (x *execution) involve(o *utxo.Owners) {
 	for _, a := range o.Addresses {
-		x.with[a] = struct{}{}
+		x.m.rows.PutAddressTx(a, x.row.Place)
 	}
 }
 
@@ -202,7 +203,7 @@ func (x *execution) spend(in *utxo.Input) error {
 		return fmt.Errorf("%w: output %s, of %d in state %d, is spent as %d", ErrRefused, id, u.Amount, before, in.Amount)
 	}
 	x.involve(&u.Owners)
-	if err := x.row.Spend(u); err != nil {
+	if err := x.m.rows.Spend(&x.row, u); err != nil {
 		return err
 	}
 	return x.m.rows.MoveOutput(u, before)
@@ -215,7 +216,7 @@ func (x *execution) unseen(in *utxo.Input, from ...chain.ID) error {
 	if len(from) > 0 {
 		u.Other, u.HasOther = from[0], true
 	}
-	if err := x.row.Spend(u); err != nil {
+	if err := x.m.rows.Spend(&x.row, u); err != nil {
 		return err
 	}
 	return x.m.rows.PutOutput(u)
@@ -239,8 +240,19 @@ func (x *execution) imported(t *platform.Import) error {
 	return nil
 }
 
-func (x *execution) in(asset chain.ID, amount uint64)  { x.add(x.spent, asset, amount) }
-func (x *execution) out(asset chain.ID, amount uint64) { x.add(x.produced, asset, amount) }
+func (x *execution) in(asset chain.ID, amount uint64)  { x.add(&x.of(asset).spent, amount) }
+func (x *execution) out(asset chain.ID, amount uint64) { x.add(&x.of(asset).made, amount) }
+
+// of returns the sums of an asset: there are few of them.
+func (x *execution) of(asset chain.ID) *assetSums {
+	for i := range x.sums {
+		if x.sums[i].asset == asset {
+			return &x.sums[i]
+		}
+	}
+	x.sums = append(x.sums, assetSums{asset: asset})
+	return &x.sums[len(x.sums)-1]
+}
 
 // avax returns the ID of AVAX, in which all transactions that it is asked for pay fees.
 func (x *execution) avax() chain.ID {
@@ -250,9 +262,9 @@ func (x *execution) avax() chain.ID {
 	return x.m.head.AVAX
 }
 
-func (x *execution) add(to map[chain.ID]uint64, asset chain.ID, amount uint64) {
-	sum, over := bits.Add64(to[asset], amount, 0)
-	to[asset], x.over = sum, x.over || over != 0
+func (x *execution) add(to *uint64, amount uint64) {
+	sum, over := bits.Add64(*to, amount, 0)
+	*to, x.over = sum, x.over || over != 0
 }
 
 // burn notes what the transaction burns.
@@ -261,18 +273,18 @@ func (x *execution) burn() error {
 		return err
 	}
 	var b primary.Balance
-	for asset, spent := range x.spent {
-		b.Take(asset, spent)
-		b.Make(asset, x.produced[asset])
+	for i := range x.sums {
+		b.Take(x.sums[i].asset, x.sums[i].spent)
+		b.Make(x.sums[i].asset, x.sums[i].made)
 	}
 	return x.m.rows.Burn(&b, x.row.Time)
 }
 
 // balanced reports an error if a transaction makes more than it spends.
 func (x *execution) balanced() error {
-	for asset, made := range x.produced {
-		if made > x.spent[asset] || x.over {
-			return fmt.Errorf("%w: makes %d of asset %s of %d", ErrRefused, made, asset, x.spent[asset])
+	for i := range x.sums {
+		if s := &x.sums[i]; s.made > s.spent || x.over {
+			return fmt.Errorf("%w: makes %d of asset %s of %d", ErrRefused, s.made, s.asset, s.spent)
 		}
 	}
 	return nil

@@ -34,9 +34,9 @@ const (
 type mark struct{ changes, members, last uint64 }
 
 // The mark codec: the three numbers.
-func (k *mark) encode() []byte {
-	e := &primary.Encoder{}
-	for _, v := range []uint64{k.changes, k.members, k.last} {
+func (k *mark) encode(b []byte) []byte {
+	e := &primary.Encoder{B: b}
+	for _, v := range [...]uint64{k.changes, k.members, k.last} {
 		e.Uint(v)
 	}
 	return e.B
@@ -71,7 +71,7 @@ func (m *machine) markSet(subnet chain.ID, changed uint64, more int) error {
 			return err
 		}
 	}
-	m.rows.Put(key, k.encode())
+	m.rows.Put(key, k.encode(make([]byte, 0, 30)))
 	return nil
 }
 

@@ -124,14 +124,14 @@ func (p *payment) pay(kind primary.RewardKind, amount uint64, to *utxo.Owners, o
 const rewardVersion = 1
 
 func (m *machine) putReward(r *primary.Reward, index uint32) {
-	e := &primary.Encoder{}
+	e := &primary.Encoder{B: make([]byte, 0, 384)}
 	e.U8(rewardVersion)
 	e.U8(uint8(r.Kind))
-	for _, id := range []chain.ID{r.TxID, r.RewardTx, r.Subnet, r.Asset} {
+	for _, id := range [...]chain.ID{r.TxID, r.RewardTx, r.Subnet, r.Asset} {
 		e.ID(id)
 	}
 	e.Fixed(r.Node[:])
-	for _, v := range []uint64{r.Staked, r.Start, r.End, r.Amount, uint64(r.Ref.Index), r.Height, r.Time} {
+	for _, v := range [...]uint64{r.Staked, r.Start, r.End, r.Amount, uint64(r.Ref.Index), r.Height, r.Time} {
 		e.Uint(v)
 	}
 	e.Owners(&r.Owners)

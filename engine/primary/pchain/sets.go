@@ -25,8 +25,8 @@ type member struct {
 }
 
 // The member codec: weight | u8 1 = inactive | u8 1 = key | node | [key].
-func (v *member) encode() []byte {
-	e := &primary.Encoder{}
+func (v *member) encode(b []byte) []byte {
+	e := &primary.Encoder{B: b}
 	e.Uint(v.Weight)
 	e.Bool(v.Inactive)
 	e.Bool(v.Key != nil)
@@ -75,7 +75,7 @@ func (m *machine) setMember(subnet chain.ID, id []byte, v *member) error {
 	if v == nil {
 		return m.rows.DeleteLive(list, id)
 	}
-	return m.rows.PutLive(list, id, v.encode())
+	return m.rows.PutLive(list, id, v.encode(make([]byte, 0, 96)))
 }
 
 // weigh writes what a current validator weighs, or that it is none any more.

@@ -1,7 +1,6 @@
 package pchain
 
 import (
-	"bytes"
 	"fmt"
 
 	"quorate/engine/chain"
@@ -59,17 +58,17 @@ const (
 	stakerVersion1 = 1
 )
 
-func (s *staker) encode() []byte {
-	e := &primary.Encoder{B: make([]byte, 0, 384)}
+func (s *staker) encode(b []byte) []byte {
+	e := &primary.Encoder{B: b}
 	e.U8(stakerVersion)
 	e.ID(s.Subnet)
 	e.Fixed(s.Node[:])
 	e.U8(uint8(s.Status))
 	e.U8(uint8(s.priority))
-	for _, v := range []bool{s.Delegator, s.permissioned, s.Estimated, s.BLSKey != nil, !s.EndTx.IsZero(), !s.validator.IsZero()} {
+	for _, v := range [...]bool{s.Delegator, s.permissioned, s.Estimated, s.BLSKey != nil, !s.EndTx.IsZero(), !s.validator.IsZero()} {
 		e.Bool(v)
 	}
-	for _, v := range []uint64{
+	for _, v := range [...]uint64{
 		s.Start, s.End, s.Weight, uint64(s.Fee), s.Gross, s.Net, uint64(s.Delegators), s.DelegatedWeight, uint64(s.outputs), uint64(s.stakes), s.accrued, s.expected,
 	} {
 		e.Uint(v)
@@ -105,7 +104,7 @@ func decodeStaker(id chain.ID, b []byte) (*staker, error) {
 	s.Subnet, s.Node = d.ID(), d.Node()
 	s.Status, s.priority = primary.StakerStatus(d.U8()), priority(d.U8())
 	var key, ended, delegated bool
-	for _, v := range []*bool{&s.Delegator, &s.permissioned, &s.Estimated, &key, &ended, &delegated} {
+	for _, v := range [...]*bool{&s.Delegator, &s.permissioned, &s.Estimated, &key, &ended, &delegated} {
 		*v = d.Bool()
 	}
 	s.Start, s.End, s.Weight, s.Fee = d.Uint(), d.Uint(), d.Uint(), d.Uint32()
@@ -150,16 +149,20 @@ const (
 	listSubnet
 )
 
-// lists returns the beginnings of the keys of a staker in lists.
-func (s *staker) lists(rows *primary.Overlay) []primary.Key {
-	const table = store.PlatformStakerLists
-	keys := []primary.Key{
-		rows.Key(table).U8(listAll), rows.Key(table).U8(listNode).Bytes(s.Node[:]), rows.Key(table).U8(listSubnet).ID(s.Subnet),
+// lists returns in how many kinds of lists a staker is.
+func (s *staker) lists() int { return 3 + len(s.RewardOwners.Addresses) }
+
+// listKey appends to the beginning of a key what names one of them.
+func (s *staker) listKey(k primary.Key, i int) primary.Key {
+	switch i {
+	case 0:
+		return k.U8(listAll)
+	case 1:
+		return k.U8(listNode).Bytes(s.Node[:])
+	case 2:
+		return k.U8(listSubnet).Bytes(s.Subnet[:])
 	}
-	for i := range s.RewardOwners.Addresses {
-		keys = append(keys, rows.Key(table).U8(listAddress).Bytes(s.RewardOwners.Addresses[i][:]))
-	}
-	return keys
+	return k.U8(listAddress).Bytes(s.RewardOwners.Addresses[i-3][:])
 }
 
 // What a staker expects at its end: the reward of its own stake, and of a validator its
@@ -169,23 +172,35 @@ const (
 	endShare
 )
 
-// ends returns where a staker is in lists of what will be rewarded.
-func (s *staker) ends(rows *primary.Overlay) (at []listed) {
-	add := func(what uint8, owners []address.Address) {
-		order := primary.Key(nil).U64(s.End).Place(s.place).U8(what)
-		at = append(at, listed{rows.Key(store.PlatformStakerEnds).U8(listNode).Bytes(s.Node[:]), order})
-		for i := range owners {
-			at = append(at, listed{rows.Key(store.PlatformStakerEnds).U8(listAddress).Bytes(owners[i][:]), order})
-		}
+// putEnds writes where a staker is in lists of what will be rewarded, or removes it.
+func (m *machine) putEnds(s *staker) error {
+	if err := m.putEnd(s, endOwn, s.RewardOwners.Addresses); err != nil || s.Delegator {
+		return err
 	}
-	if add(endOwn, s.RewardOwners.Addresses); !s.Delegator {
-		add(endShare, s.DelegationOwners.Addresses)
-	}
-	return at
+	return m.putEnd(s, endShare, s.DelegationOwners.Addresses)
 }
 
-// listed is a place in a list.
-type listed struct{ list, order primary.Key }
+func (m *machine) putEnd(s *staker, what uint8, owners []address.Address) error {
+	order := make(primary.Key, 0, 32).U64(s.End).Place(s.place).U8(what)
+	for i := -1; i < len(owners); i++ {
+		list := m.rows.Key(store.PlatformStakerEnds)
+		if i < 0 {
+			list = list.U8(listNode).Bytes(s.Node[:])
+		} else {
+			list = list.U8(listAddress).Bytes(owners[i][:])
+		}
+		var err error
+		if s.Status == primary.Active {
+			err = m.rows.PutLive(list, order, s.TxID[:])
+		} else {
+			err = m.rows.DeleteLive(list, order)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // isLive reports whether rows of a list of stakers go or change: see
 // [primary.Overlay.PutLive]. Key begins with that of the list.
@@ -208,11 +223,12 @@ func boolByte(v bool) uint8 {
 
 // put writes a staker in the state before, AnyStatus for a new one.
 func (m *machine) put(s *staker, before primary.StakerStatus) error {
-	b := s.encode()
-	m.rows.Put(m.rows.Key(store.PlatformStakers).ID(s.TxID), b)
-	for _, k := range s.lists(m.rows) {
+	named := s.encode(append(make([]byte, 0, 512), s.TxID[:]...))
+	m.rows.Put(m.rows.Key(store.PlatformStakers).Bytes(s.TxID[:]), named[chain.IDLen:])
+	for i := range s.lists() {
+		k := s.listKey(m.rows.Key(store.PlatformStakerLists), i)
 		if k[primary.LeadLen] == listSubnet {
-			if err := m.list(s, k, primary.AnyStatus, append(bytes.Clone(s.TxID[:]), b...)); err != nil {
+			if err := m.list(s, k, primary.AnyStatus, named); err != nil {
 				return err
 			}
 		} else if before == primary.AnyStatus && s.Status != before {
@@ -235,23 +251,13 @@ func (m *machine) put(s *staker, before primary.StakerStatus) error {
 	if s.Status == before || s.permissioned || s.Status != primary.Active && before != primary.Active {
 		return nil
 	}
-	for _, k := range s.ends(m.rows) {
-		var err error
-		if s.Status == primary.Active {
-			err = m.rows.PutLive(k.list, k.order, s.TxID[:])
-		} else {
-			err = m.rows.DeleteLive(k.list, k.order)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.putEnds(s)
 }
 
-// list writes a staker's row in a list of a status, or removes it if the value is nil.
+// list writes a staker's row in a list of a status, or removes it if the value is nil. It
+// may write behind k, which begins the key.
 func (m *machine) list(s *staker, k primary.Key, status primary.StakerStatus, value []byte) error {
-	list, order := k.Clone().U8(boolByte(s.Delegator)).U8(uint8(status)), primary.Key(nil).U64(s.Start).Place(s.place)
+	list, order := k.U8(boolByte(s.Delegator)).U8(uint8(status)), make(primary.Key, 0, 32).U64(s.Start).Place(s.place)
 	switch live := isLive(k, s.Delegator, status); {
 	case live && value == nil:
 		return m.rows.DeleteLive(list, order)
@@ -260,7 +266,7 @@ func (m *machine) list(s *staker, k primary.Key, status primary.StakerStatus, va
 	case value == nil:
 		m.rows.Delete(list.Bytes(order))
 	default:
-		m.rows.Put(list.Bytes(order), bytes.Clone(value))
+		m.rows.Put(list.Bytes(order), value)
 	}
 	return nil
 }

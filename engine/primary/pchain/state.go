@@ -2,6 +2,7 @@ package pchain
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -35,14 +36,14 @@ type head struct {
 const headVersion = 1
 
 // numbers returns the numbers in the order of the codec.
-func (h *head) numbers() []*uint64 {
-	return []*uint64{&h.Time, &h.Supply, &h.Fees.Active, &h.Fees.Excess, &h.Fees.Accrued}
+func (h *head) numbers() [5]*uint64 {
+	return [...]*uint64{&h.Time, &h.Supply, &h.Fees.Active, &h.Fees.Excess, &h.Fees.Accrued}
 }
 
-func (h *head) encode() []byte {
-	e := &primary.Encoder{}
+func (h *head) encode(b []byte) []byte {
+	e := &primary.Encoder{B: b}
 	e.U8(headVersion)
-	for _, v := range []bool{h.Exact, h.TimeKnown, h.SupplyKnown, h.FeesKnown} {
+	for _, v := range [...]bool{h.Exact, h.TimeKnown, h.SupplyKnown, h.FeesKnown} {
 		e.Bool(v)
 	}
 	for _, v := range h.numbers() {
@@ -57,7 +58,7 @@ func decodeHead(b []byte) (h head, err error) {
 	if d.U8() != headVersion {
 		return h, fmt.Errorf("%w: state of the P-Chain", primary.ErrRow)
 	}
-	for _, v := range []*bool{&h.Exact, &h.TimeKnown, &h.SupplyKnown, &h.FeesKnown} {
+	for _, v := range [...]*bool{&h.Exact, &h.TimeKnown, &h.SupplyKnown, &h.FeesKnown} {
 		*v = d.Bool()
 	}
 	for _, v := range h.numbers() {
@@ -90,6 +91,8 @@ type machine struct {
 	sets setChanges
 	sums map[chain.ID]*Sums // those that it has changed, or looked at
 	fees map[string]*payers // the same
+
+	work execution // at work, whose memory the next one has
 }
 
 // Load implements [primary.Machine].
@@ -137,7 +140,9 @@ const (
 type turn [8 + 1 + chain.IDLen]byte
 
 func turnOf(at uint64, priority priority, id chain.ID) (t turn) {
-	copy(t[:], primary.Key(nil).U64(at).U8(uint8(priority)).ID(id))
+	binary.BigEndian.PutUint64(t[:], at)
+	t[8] = uint8(priority)
+	copy(t[9:], id[:])
 	return t
 }
 
@@ -188,12 +193,12 @@ func (q *queue) load(rows *primary.Overlay, prefix primary.Key) error {
 // enqueue and dequeue change a queue and its rows.
 func (m *machine) enqueue(queue uint8, t turn) {
 	m.queue(queue).add(t)
-	m.rows.Put(m.queueKey(queue, t), nil)
+	m.rows.Put(m.queueKey(make(primary.Key, 0, 80), queue, t), nil)
 }
 
 func (m *machine) dequeue(queue uint8, t turn) {
 	m.queue(queue).remove(t)
-	m.rows.Delete(m.queueKey(queue, t))
+	m.rows.Delete(m.queueKey(make(primary.Key, 0, 80), queue, t))
 }
 
 // queuePaying stands for the queue of validators of L1s, which has a table of its own.
@@ -209,9 +214,10 @@ func (m *machine) queue(queue uint8) *queue {
 	return &m.paying
 }
 
-func (m *machine) queueKey(queue uint8, t turn) primary.Key {
+// queueKey appends the key of a turn.
+func (m *machine) queueKey(k primary.Key, queue uint8, t turn) primary.Key {
 	if queue == queuePaying {
-		return m.rows.Key(store.PlatformL1Queue).Bytes(t[:])
+		return k.Bytes(m.rows.Key(store.PlatformL1Queue)).Bytes(t[:])
 	}
-	return m.rows.Key(store.PlatformQueue).U8(queue).Bytes(t[:])
+	return k.Bytes(m.rows.Key(store.PlatformQueue)).U8(queue).Bytes(t[:])
 }

@@ -15,9 +15,9 @@ type Sums struct {
 }
 
 // The sums codec: the four numbers.
-func (s *Sums) encode() []byte {
-	e := &primary.Encoder{}
-	for _, v := range []uint64{s.Validators, s.ValidatorWeight, s.Delegators, s.DelegatorWeight} {
+func (s *Sums) encode(b []byte) []byte {
+	e := &primary.Encoder{B: b}
+	for _, v := range [...]uint64{s.Validators, s.ValidatorWeight, s.Delegators, s.DelegatorWeight} {
 		e.Uint(v)
 	}
 	return e.B
@@ -63,7 +63,7 @@ func (m *machine) count(subnet chain.ID, delegator bool, weight, by uint64) erro
 // all stakers are known.
 func (m *machine) flushSums() {
 	for subnet, s := range m.sums {
-		b := s.encode()
+		b := s.encode(make([]byte, 0, 40))
 		m.rows.Put(m.rows.Key(store.PlatformSums).ID(subnet), b)
 		if m.head.Exact {
 			m.rows.Put(m.rows.Key(store.PlatformDays).ID(subnet).U64(primary.Day(m.head.Time)), b)

@@ -3,6 +3,7 @@ package xchain
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/avm"
@@ -24,6 +25,8 @@ type machine struct {
 
 	begun   bool // some block or vertex was applied
 	stopped bool // the stop vertex was
+
+	raw []byte // room for a transaction
 }
 
 // The state row: u8 1 | u8 1 = the stop vertex was applied.
@@ -66,7 +69,7 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 		m.stopped = b.Vertex.Stop
 		err = m.vertex(rows, b)
 	} else {
-		err = block(rows, b)
+		err = m.block(rows, b)
 	}
 	if err != nil {
 		return err
@@ -107,14 +110,14 @@ func (m *machine) genesisRows(rows *primary.Overlay) error {
 	}
 	for i := range assets {
 		at := primary.Place{Index: uint32(i)}
-		if err := applyTx(rows, &assets[i].Tx, &primary.TxRow{Place: at}); err != nil {
+		if err := m.applyTx(rows, &assets[i].Tx, &primary.TxRow{Place: at}); err != nil {
 			return fmt.Errorf("genesis, asset %s: %w", assets[i].Tx.ID, err)
 		}
 	}
 	return nil
 }
 
-func block(rows *primary.Overlay, b *primary.Block) error {
+func (m *machine) block(rows *primary.Overlay, b *primary.Block) error {
 	x := b.AVM
 	info := &primary.BlockInfo{
 		Chain: primary.XChain, Height: x.Height, ID: x.ID, Parent: x.Parent, Time: x.Time,
@@ -124,7 +127,7 @@ func block(rows *primary.Overlay, b *primary.Block) error {
 		tx := &x.Txs[i]
 		info.Txs = append(info.Txs, tx.ID)
 		row := &primary.TxRow{Place: primary.Place{Height: x.Height, Index: uint32(i)}, Time: x.Time, Block: x.ID}
-		if err := applyTx(rows, tx, row); err != nil {
+		if err := m.applyTx(rows, tx, row); err != nil {
 			return fmt.Errorf("transaction %s: %w", tx.ID, err)
 		}
 	}
@@ -146,7 +149,7 @@ func (m *machine) vertex(rows *primary.Overlay, b *primary.Block) error {
 			continue
 		}
 		at := primary.Place{Height: b.Place + 1, Index: uint32(i)}
-		if err := applyTx(rows, tx, &primary.TxRow{Place: at, Time: b.Accepted, Block: v.ID, VertexHeight: v.Height}); err != nil {
+		if err := m.applyTx(rows, tx, &primary.TxRow{Place: at, Time: b.Accepted, Block: v.ID, VertexHeight: v.Height}); err != nil {
 			return fmt.Errorf("transaction %s: %w", tx.ID, err)
 		}
 	}
@@ -155,13 +158,14 @@ func (m *machine) vertex(rows *primary.Overlay, b *primary.Block) error {
 }
 
 // applyTx writes the rows of a transaction; row says where it stands.
-func applyTx(rows *primary.Overlay, tx *avm.Tx, row *primary.TxRow) error {
-	raw, err := tx.Bytes()
+func (m *machine) applyTx(rows *primary.Overlay, tx *avm.Tx, row *primary.TxRow) error {
+	raw, err := tx.AppendRaw(m.raw[:0])
 	if err != nil {
 		return err
 	}
+	m.raw = raw
 	row.ID, row.Raw = tx.ID, raw
-	a := &applier{rows: rows, tx: tx, at: row.Place, time: row.Time, funds: rows.Funds(row), assets: make(map[chain.ID]bool)}
+	a := &applier{rows: rows, tx: tx, at: row.Place, time: row.Time, funds: rows.Funds(row)}
 	base := tx.Body.Funds()
 	if err := a.funds.Spend(base.Inputs, nil); err != nil {
 		return err
@@ -196,8 +200,8 @@ type applier struct {
 	at     primary.Place
 	time   uint64
 	funds  *primary.Funds
-	next   uint32            // index of the next output
-	assets map[chain.ID]bool // that were noted
+	next   uint32     // index of the next output
+	assets []chain.ID // that were noted last
 }
 
 func (a *applier) body() error {
@@ -273,10 +277,17 @@ func (a *applier) assetsOf(b *utxo.Base) {
 	}
 }
 
+// notedAssets bounds how many assets of a transaction are looked at before a row is
+// written, which may be written twice.
+const notedAssets = 8
+
 // asset notes that the transaction moves an asset.
 func (a *applier) asset(id chain.ID) {
-	if !a.assets[id] {
-		a.assets[id] = true
-		a.rows.Put(a.rows.Key(store.XChainAssetTxs).ID(id).Place(a.at), nil)
+	if slices.Contains(a.assets, id) {
+		return
 	}
+	if len(a.assets) < notedAssets {
+		a.assets = append(a.assets, id)
+	}
+	a.rows.Put(a.rows.Key(store.XChainAssetTxs).ID(id).Place(a.at), nil)
 }

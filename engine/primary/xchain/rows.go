@@ -60,7 +60,7 @@ func decodeAsset(id chain.ID, b []byte) (*Asset, error) {
 const vertexVersion = 1
 
 func putVertex(rows *primary.Overlay, v *primary.Vertex) {
-	e := &primary.Encoder{}
+	e := &primary.Encoder{B: make([]byte, 0, 512)}
 	e.U8(vertexVersion)
 	e.ID(v.ID)
 	e.Uint(v.Height)
