@@ -78,52 +78,53 @@ var hexPairs = func() (pairs [256]uint16) {
 }()
 
 // AppendUint appends the decimal digits of v: a page of transactions has a thousand
-// numbers, of which each is written where it belongs, without a detour.
+// numbers, all of different lengths, so the digits of each are made without a branch.
 func AppendUint(dst []byte, v uint64) []byte {
 	if v < 10 {
 		return append(dst, '0'+byte(v))
 	}
-	n := bits.Len64(v) * 1233 >> 12 // of digits, or one less
-	if v >= powers[n] {
-		n++
+	if v < eightDigits {
+		return appendEight(dst, v)
 	}
-	at := len(dst) + n
-	dst = slices.Grow(dst, n)[:at]
-	for v >= 100 {
-		at -= 2
-		binary.LittleEndian.PutUint16(dst[at:], decimalPairs[v%100])
-		v /= 100
-	}
-	if v >= 10 {
-		binary.LittleEndian.PutUint16(dst[at-2:], decimalPairs[v])
+	if high := v / eightDigits; high < eightDigits {
+		dst = appendEight(dst, high)
 	} else {
-		dst[at-1] = '0' + byte(v)
+		dst = appendAllEight(appendEight(dst, high/eightDigits), high%eightDigits)
 	}
-	return dst
+	return appendAllEight(dst, v%eightDigits)
 }
 
-// decimalPairs has the two digits of each number below 100, the first one lowest.
-var decimalPairs = func() (pairs [100]uint16) {
-	for i := range pairs {
-		pairs[i] = uint16('0'+i/10) | uint16('0'+i%10)<<8
-	}
-	return pairs
-}()
-
-// powers are those of ten that 64 bits hold.
-var powers = func() (p [20]uint64) {
-	p[0] = 1
-	for i := range p[1:] {
-		p[i+1] = 10 * p[i]
-	}
-	return p
-}()
-
-// chunk is the largest power of ten in 64 bits, which has chunkDigits zeros.
 const (
-	chunk       = 1e19
-	chunkDigits = 19
+	eightDigits = 1e8                // the first number that has more
+	zeroDigits  = 0x3030303030303030 // as text
 )
+
+// appendEight appends the digits of a number below eightDigits, without zeros before it.
+func appendEight(dst []byte, v uint64) []byte {
+	d := decimalEight(v)
+	zeros := bits.TrailingZeros64(d|1<<56) >> 3 // the last digit is written in any case
+	n := len(dst) + 8 - zeros
+	return binary.LittleEndian.AppendUint64(dst, (d|zeroDigits)>>(8*zeros&63))[:n]
+}
+
+// appendAllEight is appendEight with the zeros.
+func appendAllEight(dst []byte, v uint64) []byte {
+	return binary.LittleEndian.AppendUint64(dst, decimalEight(v)|zeroDigits)
+}
+
+// decimalEight returns the eight digits of a number below eightDigits, a byte each, the
+// first one lowest. It splits fours into pairs and pairs into digits, all of them at
+// once: the factors are 1/100 and 1/10, exact for such numbers.
+func decimalEight(v uint64) uint64 {
+	four := v/10000 | v%10000<<32
+	high := four * 10486 >> 20 & 0x0000007f_0000007f
+	two := high | (four-100*high)<<16
+	high = two * 103 >> 10 & 0x000f_000f_000f_000f
+	return high | (two-10*high)<<8
+}
+
+// chunk is the largest power of ten in 64 bits, which has 3 + 8 + 8 zeros.
+const chunk = 1e19
 
 // AppendAmount appends the decimal digits of v.
 func AppendAmount(dst []byte, v *uint256.Int) []byte {
@@ -142,13 +143,10 @@ func AppendAmount(dst []byte, v *uint256.Int) []byte {
 	}
 	dst = AppendUint(dst, chunks[n-1])
 	for n -= 2; n >= 0; n-- {
-		var digits [chunkDigits]byte
-		c := chunks[n]
-		for i := chunkDigits - 1; i >= 0; i-- {
-			digits[i] = '0' + byte(c%10)
-			c /= 10
-		}
-		dst = append(dst, digits[:]...)
+		high, low := chunks[n]/eightDigits, chunks[n]%eightDigits
+		end := len(dst) + 3 // of the first digits, which are the last ones of eight
+		dst = binary.LittleEndian.AppendUint64(dst, (decimalEight(high/eightDigits)|zeroDigits)>>40)[:end]
+		dst = appendAllEight(appendAllEight(dst, high%eightDigits), low)
 	}
 	return dst
 }
