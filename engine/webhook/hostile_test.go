@@ -47,7 +47,7 @@ func within(t testing.TB, what string, ok func() bool) {
 // can be changed and deleted meanwhile, and leave nothing behind when they are stopped.
 func TestSilentReceivers(t *testing.T) { // alone: it counts goroutines
 	w := newPrimaryWorld(t)
-	w.grow(primary.PChain, 940)
+	w.grow(primary.PChain, w.h.late())
 	keys := w.busiest(primary.PChain, MaxAddresses)
 	for i := len(keys); i < MaxAddresses; i++ {
 		keys = append(keys, address.Address{byte(i), 0xff})
@@ -103,12 +103,14 @@ func TestSilentReceivers(t *testing.T) { // alone: it counts goroutines
 func TestPrimaryPosition(t *testing.T) {
 	t.Parallel()
 	world := newPrimaryWorld(t) // nothing is added to it
-	world.grow(primary.PChain, 940)
+	last := world.h.late()
+	world.grow(primary.PChain, last)
+	const trail = ".0.0011223344556677"
 	for name, c := range map[string]struct{ position, reason string }{
-		"strange": {"930.0.0011223344556677", "not the one that it was made for"},
+		"strange": {fmt.Sprint(last-10, trail), "not the one that it was made for"},
 		"below":   {"0.0.", "begins above"},
 		"no form": {"x", "cannot be read"},
-		"ahead":   {"950.0.0011223344556677", ""},
+		"ahead":   {fmt.Sprint(last+10, trail), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

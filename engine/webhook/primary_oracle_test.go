@@ -23,6 +23,11 @@ type oracle struct {
 	l1s   map[chain.ID]primary.L1Validator // after the block before
 	on    primary.Kind
 	at    uint64 // the next block
+
+	// What was looked up of the chain as it is after the block: webhooks share addresses.
+	now    map[chain.ID]primary.L1Validator
+	txs    map[chain.ID][]address.Address // owners by transaction
+	amount map[address.Address]map[string][2]uint64
 }
 
 // expect returns what each of some webhooks that are made after a number of blocks is
@@ -35,13 +40,14 @@ func expect(w *primaryWorld, on primary.Kind, begin int, hooks ...Hook) [][]stri
 	w.grow(on, begin)
 	r := w.open(on)
 	o.at = r.horizon + 1
+	o.look(r)
 	for i := range hooks {
 		o.hooks = append(o.hooks, &hooks[i])
 		o.below = append(o.below, map[address.Address]bool{})
 		o.lows(r, i, hooks[i].Keys)
 	}
 	o.want = make([][]string, len(hooks))
-	o.l1s = o.validators(r)
+	o.l1s = o.now
 	r.Close()
 	for before := -1; before != w.done[on]; {
 		before = w.done[on]
@@ -60,6 +66,11 @@ func (o *oracle) check(err error) {
 	if err != nil {
 		o.w.t.Fatal(err)
 	}
+}
+
+// look forgets what was looked up before: rows have changed.
+func (o *oracle) look(r *Rows) {
+	o.now, o.txs, o.amount = o.validators(r), map[chain.ID][]address.Address{}, map[address.Address]map[string][2]uint64{}
 }
 
 func (o *oracle) validators(r *Rows) map[chain.ID]primary.L1Validator {
@@ -122,7 +133,10 @@ func (o *oracle) lows(r *Rows, i int, of []address.Address) (fell []address.Addr
 		if h.Low == nil {
 			break
 		}
-		below := o.holds(r, a)[h.Low.Balance+" "+r.Network.AVAX.String()][0] < h.Low.Least
+		if o.amount[a] == nil {
+			o.amount[a] = o.holds(r, a)
+		}
+		below := o.amount[a][h.Low.Balance+" "+r.Network.AVAX.String()][0] < h.Low.Least
 		if below && !o.below[i][a] {
 			fell = append(fell, a)
 		}
@@ -133,17 +147,22 @@ func (o *oracle) lows(r *Rows, i int, of []address.Address) (fell []address.Addr
 
 // owners returns who has part in a transaction.
 func (o *oracle) owners(r *Rows, row *primary.TxRow) (in []address.Address) {
+	if in, ok := o.txs[row.ID]; ok {
+		return in
+	}
 	outs, err := parts{}.Tx(r, row)
 	o.check(err)
 	for _, u := range append(outs.Consumed, outs.Emitted...) {
 		in = append(in, u.Addresses...)
 	}
+	o.txs[row.ID] = in
 	return in
 }
 
 func (o *oracle) block(r *Rows) {
 	txs, err := r.txsOf(o.at, nil)
 	o.check(err)
+	o.look(r)
 	for i, h := range o.hooks {
 		if h.Kind() == PrimaryActivity {
 			o.addresses(r, i, h, txs)
@@ -151,7 +170,7 @@ func (o *oracle) block(r *Rows) {
 			o.validatorTxs(r, i, h, txs)
 		}
 	}
-	o.l1s = o.validators(r)
+	o.l1s = o.now
 }
 
 func (o *oracle) add(i int, format string, args ...any) {
@@ -204,7 +223,7 @@ func (o *oracle) rewards(r *Rows, i int, row *primary.TxRow, f *primary.RewardFi
 // validatorTxs says what is told of validators. What comes in a block is sorted.
 func (o *oracle) validatorTxs(r *Rows, i int, h *Hook, txs []*primary.TxRow) {
 	first := len(o.want[i])
-	now, told := o.validators(r), map[chain.ID]bool{}
+	now, told := o.now, map[chain.ID]bool{}
 	tell := func(sub Sub, row *primary.TxRow, node chain.NodeID, subnet, validation chain.ID) {
 		if h.Validators.match(node, subnet) && h.tells(sub) {
 			o.add(i, "%s %s %s %s", sub, row.ID, node, validation)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	made "quorate/devnet/primary"
+	"quorate/devnet/torture"
 	devnet "quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
@@ -29,12 +30,15 @@ type history struct {
 	world                      *devnet.World
 }
 
+// late is a height of the P-Chain not long before its last one.
+func (h *history) late() int { return len(h.blocks) - 143 }
+
 var histories = sync.OnceValues(func() (*history, error) {
 	w, err := devnet.New(devnet.Params{Validators: 5, Seed: 1, L1s: 2, L1Inactive: 1, L1Underfunded: 1})
 	if err != nil {
 		return nil, err
 	}
-	m, err := made.Make(made.Config{World: w, Blocks: 700})
+	m, err := made.Make(made.Config{World: w, Blocks: torture.Watched(300, 700)})
 	if err != nil {
 		return nil, err
 	}
