@@ -100,6 +100,7 @@ func TestFileRules(t *testing.T) {
 	check("p2p/p.go", sleep)
 	check("p2p/p_test.go", sleep, "p2p/p_test.go:6: time.Sleep")
 	check("p2p/p_test.go", strings.NewReplacer(`"time"`, `clock "time"`, "time.S", "clock.S").Replace(sleep), "clock.Sleep")
+	check("p2p/p_test.go", strings.Replace(sleep, "time.S", "time.\n\t\tS", 1), "p2p/p_test.go:6: time.Sleep")
 	check("p2p/p_test.go", "package p\n\nfunc f(time interface{ Sleep() }) { time.Sleep() }\n")
 	check("p2p/p.go", "package p\n\nfunc init() {}\n", "init function")
 	check("p2p/p.go", "package p\n\ntype t struct{}\n\nfunc (t) init() {}\n")

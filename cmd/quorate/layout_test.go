@@ -175,21 +175,57 @@ func TestImportArrows(t *testing.T) {
 	}
 }
 
-// goFile is a parsed Go file of the repository.
+// goFile is a parsed Go file of the repository. What stands below the imports is parsed
+// only where its text could break a rule.
 type goFile struct {
-	path  string // from the root
-	lines int
-	set   *token.FileSet
-	ast   *ast.File
+	path    string // from the root
+	lines   int
+	set     *token.FileSet
+	ast     *ast.File
+	imports map[string]string // local name -> path
 }
 
 func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
 func parse(path string, src []byte) (*goFile, error) {
-	f := &goFile{path: path, lines: bytes.Count(src, []byte("\n")), set: token.NewFileSet()}
+	f := &goFile{path: path, lines: bytes.Count(src, []byte("\n")), set: token.NewFileSet(), imports: map[string]string{}}
+	const mode = parser.ParseComments | parser.SkipObjectResolution
 	var err error
-	f.ast, err = parser.ParseFile(f.set, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if f.ast, err = parser.ParseFile(f.set, path, src, mode|parser.ImportsOnly); err != nil {
+		return nil, err
+	}
+	for _, spec := range f.ast.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		_, name, _ := cutLast(path)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		f.imports[name] = path
+	}
+	if f.suspect(src) {
+		f.ast, err = parser.ParseFile(f.set, path, src, mode)
+	}
 	return f, err
+}
+
+// suspect reports whether the text could hold what checkFile looks for in a tree.
+func (f *goFile) suspect(src []byte) bool {
+	has := func(text string) bool { return bytes.Contains(src, []byte(text)) }
+	if has("func init") {
+		return true
+	}
+	for name, path := range f.imports {
+		for _, rule := range forbidden {
+			if rule.path == path && rule.applies(f) && (rule.names == nil || has(name+".\n") ||
+				slices.ContainsFunc(rule.names, func(n string) bool { return has(name + "." + n) })) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // goFiles parses every Go file of the repository, the end-to-end tests' too. It does so
@@ -254,19 +290,6 @@ func checkFile(f *goFile) []error {
 	if !f.isTest() && f.lines > maxFileLines {
 		bad(f.ast.Package, "%d lines: files above %d hide more than one thing; split it", f.lines, maxFileLines)
 	}
-	imports := map[string]string{} // local name -> path
-	for _, spec := range f.ast.Imports {
-		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			bad(spec.Pos(), "import %s: %w", spec.Path.Value, err)
-			continue
-		}
-		_, name, _ := cutLast(path)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		imports[name] = path
-	}
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
@@ -279,7 +302,7 @@ func checkFile(f *goFile) []error {
 				break
 			}
 			for _, rule := range forbidden {
-				if imports[pkg.Name] == rule.path && rule.applies(f) && (rule.names == nil || slices.Contains(rule.names, n.Sel.Name)) {
+				if f.imports[pkg.Name] == rule.path && rule.applies(f) && (rule.names == nil || slices.Contains(rule.names, n.Sel.Name)) {
 					bad(n.Pos(), "%s.%s: %s", pkg.Name, n.Sel.Name, rule.reason)
 				}
 			}
