@@ -29,7 +29,7 @@ func check(t *testing.T, c *Chain, from Blocks) (list []string) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 61, Txs: torture.Watched(3, 4)}).Blocks(torture.Watched(50, 90))
-	c := openChain(t, Options{})
+	c := openAlone(t, Options{})
 	commit(t, c, blocks, 30)
 	a := &archive{blocks: blocks}
 	sum, n := digest(t, c), countRows(t, c)
@@ -106,7 +106,7 @@ func firstRow(t *testing.T, c *Chain, lead []byte) (k, v []byte) {
 func TestCheckStale(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 62, Txs: 6}).Blocks(60)
-	c := openChain(t, Options{})
+	c := openAlone(t, Options{})
 	commit(t, c, blocks, 30)
 	old := withoutEditions(t, c)
 	if got := check(t, old, &archive{blocks: blocks}); len(got) > 0 {

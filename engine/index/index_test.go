@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/holiman/uint256"
 
@@ -13,32 +12,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
-	store "quorate/engine/store/index"
 )
-
-func openDB(t testing.TB, dir string) *store.DB {
-	t.Helper()
-	db, err := store.Open(dir, store.Options{MemTableMB: 8, BlockCacheMB: 16, IndexCacheMB: 8, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.CloseWithin(time.Minute); err != nil { // however busy the machine
-			t.Error(err)
-		}
-	})
-	return db
-}
-
-func openChain(t testing.TB, opts Options) *Chain {
-	t.Helper()
-	opts.Wrapped = []evm.Address{indextest.Wrapped}
-	c, err := Open(openDB(t, t.TempDir()), chain.ID{1}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 func commit(t testing.TB, c *Chain, blocks []*evm.Block, group int) {
 	t.Helper()
@@ -155,7 +129,7 @@ func TestLargeBlock(t *testing.T) {
 	giant.Number, giant.Parent = 4, blocks[3].Hash
 	next := &evm.Block{Number: 5, Parent: giant.Hash, Hash: evm.Hash{5}}
 	blocks = append(blocks, giant, next)
-	c, one := openChain(t, Options{Remember: 100}), openChain(t, Options{})
+	c, one := openAlone(t, Options{Remember: 100}), openAlone(t, Options{})
 	for _, c := range []*Chain{c, one} {
 		c.rowsMax /= torture.Watched(8, 1)
 	}

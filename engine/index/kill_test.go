@@ -96,7 +96,7 @@ func TestKillRebuild(t *testing.T) {
 	}
 	rebuild(t, c, &archive{blocks: blocks}, c.Stale()...)
 	rebuild(t, c, &archive{blocks: blocks}, store.TableFailed)
-	clean := openChain(t, Options{})
+	clean := openAlone(t, Options{})
 	commit(t, clean, blocks, 100)
 	if digest(t, c) != digest(t, clean) {
 		t.Error("the digests differ")

@@ -214,7 +214,7 @@ func TestRoll(t *testing.T) {
 // Metrics that are made again are the same, and are shown all the time.
 func TestReroll(t *testing.T) {
 	t.Parallel()
-	c := openChain(t, Options{})
+	c := openAlone(t, Options{})
 	if err := c.Reroll(t.Context(), nil); err != nil { // of an empty chain
 		t.Fatal(err)
 	}

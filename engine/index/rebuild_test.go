@@ -59,7 +59,7 @@ func rebuild(t *testing.T, c *Chain, from Blocks, list ...Table) {
 func TestRebuildEach(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 41, Txs: 3}).Blocks(50)
-	c := openChain(t, Options{Remember: 30})
+	c := openAlone(t, Options{Remember: 30})
 	c.groupTxs = 20
 	commit(t, c, blocks[:40], 9)
 	for i, table := range Tables() {
@@ -79,7 +79,7 @@ func TestRebuildEach(t *testing.T) {
 		}
 	}
 	commit(t, c, blocks[40:], 3)
-	clean := openChain(t, Options{})
+	clean := openAlone(t, Options{})
 	commit(t, clean, blocks, 50)
 	if digest(t, c) != digest(t, clean) {
 		t.Error("the digests differ after further blocks")
@@ -242,7 +242,7 @@ func TestRebuildRests(t *testing.T) {
 func TestRebuildOld(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 44, Txs: 3}).Blocks(70)
-	c := openChain(t, Options{})
+	c := openAlone(t, Options{})
 	commit(t, c, blocks[:50], 9)
 	old := withoutEditions(t, c)
 	stale := old.Stale()
@@ -321,7 +321,7 @@ func TestRebuildGoesOn(t *testing.T) {
 func TestRebuildOthers(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 46, Txs: 4}).Blocks(100)
-	c := openChain(t, Options{})
+	c := openAlone(t, Options{})
 	c.groupTxs = 15
 	commit(t, c, blocks, 50)
 	want, n := digest(t, c), countRows(t, c)

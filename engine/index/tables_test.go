@@ -57,7 +57,7 @@ func withoutEditions(t *testing.T, c *Chain) *Chain {
 func TestWithoutEditions(t *testing.T) {
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 31, Txs: 4}).Blocks(60)
-	c := openChain(t, Options{})
+	c := openAlone(t, Options{})
 	commit(t, c, blocks[:40], 10)
 	old := withoutEditions(t, c)
 	if got := old.places().of[store.TableTokenBalances]; got != (place{version: 1 | incomplete}) { // the wrapped coins were not kept
