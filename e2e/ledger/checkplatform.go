@@ -1,11 +1,13 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ava-labs/avalanchego/ids"
@@ -18,6 +20,7 @@ func (k *Checker) Platform(ctx context.Context) {
 	k.subnetPages(ctx)
 	k.blockchainPages(ctx)
 	k.validators(ctx)
+	k.rewardAddresses(ctx)
 	k.delegatorPages(ctx)
 	k.members(ctx)
 	k.rewardPages(ctx)
@@ -174,6 +177,45 @@ func (k *Checker) validators(ctx context.Context) {
 		check("node "+s.Node.String(), path+"/"+s.Node.String(), of(false))
 		check("validators by node "+s.Node.String(), path, of(true), "nodeIds", s.Node.String())
 	}
+}
+
+// rewardAddresses are those that get the rewards of a subnet's validators, the latest
+// start first, of all and of those that started before one of them.
+func (k *Checker) rewardAddresses(ctx context.Context) {
+	for _, s := range k.subnets {
+		untils := []uint64{0}
+		for _, v := range k.stakes {
+			if v.Subnet == s.id && !v.delegator && !v.permissioned() {
+				untils = append(untils, v.Start)
+			}
+		}
+		slices.Sort(untils)
+		for _, until := range slices.Compact(untils) {
+			var want list
+			for _, v := range k.stakes {
+				if v.Subnet == s.id && !v.delegator && !v.permissioned() && (until == 0 || v.Start < until) {
+					want = append(want, object{"addresses": k.addresses(v.owner.Addrs), "sortKey": text(v.Start)})
+				}
+			}
+			what, query := "reward addresses of "+s.id.String(), []string(nil)
+			if until > 0 {
+				what, query = what+" before "+text(until), []string{"endTimestamp", text(until)}
+			}
+			got := k.walk(ctx, "/v2/subnets/"+s.id.String()+"/validators:getAddresses", "addresses", query...)
+			if !slices.IsSortedFunc(got, func(a, b any) int { return cmp.Compare(startOf(b), startOf(a)) }) {
+				k.problem("%s are not sorted by start", what)
+			}
+			k.sameList(what, sorted(got), sorted(want))
+		}
+	}
+}
+
+// startOf returns the start of a validator whose reward addresses are listed.
+func startOf(v any) uint64 {
+	o, _ := v.(object)
+	text, _ := o["sortKey"].(string)
+	start, _ := strconv.ParseUint(text, 10, 64)
+	return start
 }
 
 func (k *Checker) delegatorPages(ctx context.Context) {
