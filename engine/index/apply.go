@@ -72,6 +72,7 @@ type builder struct {
 	value     []byte
 	enc       txEncoder
 	part      partEncoder
+	grouped   partRows
 	transfers []Transfer
 	roles     map[evm.Address]Role
 	balances  map[holding]struct{}
@@ -121,6 +122,7 @@ func (b *builder) apply(blk *evm.Block) error {
 			return err
 		}
 	}
+	b.groupedParts(&ref)
 	b.heads(blk)
 	for h := range b.balances {
 		if err := b.balance(&h, blk.Number); err != nil {
@@ -174,7 +176,7 @@ func (b *builder) tx(ref *BlockRef, blk *evm.Block, tx *evm.Tx) error {
 	}
 	if b.m.writes(store.TableTxs) {
 		k := b.start(store.TableTxs).u64(ref.Number).u32(tx.Index)
-		b.value = b.enc.append(b.value[:0], ref, tx, b.transfers, blk.Traced)
+		b.value = b.enc.append(b.value[:0], tx, b.transfers, blk.Traced)
 		b.put(k, b.value)
 	}
 	b.put(b.start(store.TableTxHashes).hash(&tx.Hash), key(b.value[:0]).u64(ref.Number).u32(tx.Index))
@@ -213,11 +215,8 @@ func (b *builder) logs(ref *BlockRef, tx *evm.Tx) error {
 	return nil
 }
 
-// parts appends the rows of all addresses that have part in a transaction.
-func (b *builder) parts(ref *BlockRef, tx *evm.Tx, traced bool) {
-	if !b.m.writes(store.TableAddressTxs) {
-		return
-	}
+// takeRoles takes the part that each address has in a transaction.
+func (b *builder) takeRoles(tx *evm.Tx) {
 	clear(b.roles)
 	b.roles[tx.From] |= RoleSender
 	switch {
@@ -238,14 +237,6 @@ func (b *builder) parts(ref *BlockRef, tx *evm.Tx, traced bool) {
 		if !c.Type.Creates() || !c.To.IsZero() {
 			b.roles[c.To] |= RoleInternal
 		}
-	}
-	for a, role := range b.roles {
-		b.value = append(b.value[:0], byte(role))
-		value, small := b.part.append(b.value, ref, tx, b.transfers, traced, &a)
-		if b.value = value; !small {
-			value = value[:1]
-		}
-		b.put(b.start(store.TableAddressTxs).addr(&a).u64(^ref.Number).u32(^tx.Index), value)
 	}
 }
 

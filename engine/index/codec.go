@@ -10,11 +10,11 @@ import (
 	"quorate/engine/chain/evm"
 )
 
-// The transaction codec, version 1. uv is an unsigned varint; u256 is a length
+// The transaction codec, version 2. uv is an unsigned varint; u256 is a length
 // byte and that many big-endian bytes without leading zeros; addr is a uv, the
 // position of the address in the list.
 //
-//	u8 1 | u8 flags | hash | block hash | uv block time, Unix ms | [u256 base fee]
+//	u8 2 | u8 flags | hash |
 //	uv number of addresses | addresses, 20 bytes each, in order of first use
 //	addr from | addr contract if creation, else addr to
 //	u8 type | uv nonce | uv gas limit | uv gas used | u256 gas price | u256 value
@@ -23,9 +23,12 @@ import (
 //	               ERC-20: u256 value; ERC-721: u256 ID; ERC-1155: uv item | u256 ID | u256 value
 //	uv calls     | each: u8 type | u8 1 = reverted | uv depth | addr from | addr to | u256 value | uv gas | uv gas used
 //
-// Number and index are in the key.
+// Number and index are in the key, what else a transaction says of its block is in the
+// block's row, and the input may be packed. In version 1 it was not, and after the hash
+// came: block hash | uv block time, Unix ms | [u256 base fee].
 const (
-	txVersion = 1
+	txVersion    = 2
+	oldTxVersion = 1
 	// txFlagsAt is where the flags are, for readers that want nothing else.
 	txFlagsAt = 1
 )
@@ -34,9 +37,10 @@ const (
 	txFailed = 1 << iota
 	txCreation
 	txTraced
-	txHasBaseFee
+	txHasBaseFee // in version 1
 	txHasMaxFee
 	txHasPriorityFee
+	txPacked // not in version 1
 	txFlagsEnd
 )
 
@@ -47,6 +51,7 @@ type txEncoder struct {
 	places map[evm.Address]uint64
 	list   []byte
 	body   []byte
+	packed []byte // the input
 }
 
 func (e *txEncoder) addr(a evm.Address) {
@@ -69,13 +74,45 @@ func appendU256(b []byte, v *uint256.Int) []byte {
 }
 
 // append appends the encoding of tx to dst. The transfers' log indexes do not fall.
-func (e *txEncoder) append(dst []byte, ref *BlockRef, tx *evm.Tx, transfers []Transfer, traced bool) []byte {
+func (e *txEncoder) append(dst []byte, tx *evm.Tx, transfers []Transfer, traced bool) []byte {
+	input := tx.Input
+	e.packed = appendPacked(e.packed[:0], input)
+	packed := len(e.packed) < len(input)
+	if packed {
+		input = e.packed
+	}
+	e.all(tx, transfers, input)
+	flags := byte(0)
+	for _, f := range []struct {
+		on  bool
+		bit byte
+	}{
+		{tx.Failed, txFailed},
+		{tx.Creation, txCreation},
+		{traced, txTraced},
+		{tx.MaxFee != nil, txHasMaxFee},
+		{tx.MaxPriorityFee != nil, txHasPriorityFee},
+		{packed, txPacked},
+	} {
+		if f.on {
+			flags |= f.bit
+		}
+	}
+	dst = append(append(dst, txVersion, flags), tx.Hash[:]...)
+	dst = binary.AppendUvarint(dst, uint64(len(e.places)))
+	return append(append(dst, e.list...), e.body...)
+}
+
+// all encodes what has addresses in it, and with that all of them.
+func (e *txEncoder) all(tx *evm.Tx, transfers []Transfer, input []byte) {
 	if e.places == nil {
 		e.places = map[evm.Address]uint64{}
 	}
 	clear(e.places)
 	e.list, e.body = e.list[:0], e.body[:0]
 	e.fields(tx)
+	e.uv(uint64(len(input)))
+	e.body = append(e.body, input...)
 	e.uv(uint64(len(transfers)))
 	last := uint32(0)
 	for i := range transfers {
@@ -85,31 +122,6 @@ func (e *txEncoder) append(dst []byte, ref *BlockRef, tx *evm.Tx, transfers []Tr
 	for i := range tx.Calls {
 		e.call(&tx.Calls[i])
 	}
-
-	flags := byte(0)
-	for _, f := range []struct {
-		on  bool
-		bit byte
-	}{
-		{tx.Failed, txFailed},
-		{tx.Creation, txCreation},
-		{traced, txTraced},
-		{ref.BaseFee != nil, txHasBaseFee},
-		{tx.MaxFee != nil, txHasMaxFee},
-		{tx.MaxPriorityFee != nil, txHasPriorityFee},
-	} {
-		if f.on {
-			flags |= f.bit
-		}
-	}
-	dst = append(dst, txVersion, flags)
-	dst = append(append(dst, tx.Hash[:]...), ref.Hash[:]...)
-	dst = binary.AppendUvarint(dst, ref.TimeMilli)
-	if ref.BaseFee != nil {
-		dst = appendU256(dst, ref.BaseFee)
-	}
-	dst = binary.AppendUvarint(dst, uint64(len(e.places)))
-	return append(append(dst, e.list...), e.body...)
 }
 
 func (e *txEncoder) fields(tx *evm.Tx) {
@@ -131,8 +143,6 @@ func (e *txEncoder) fields(tx *evm.Tx) {
 	if tx.MaxPriorityFee != nil {
 		e.u256(tx.MaxPriorityFee)
 	}
-	e.uv(uint64(len(tx.Input)))
-	e.body = append(e.body, tx.Input...)
 }
 
 func (e *txEncoder) transfer(t *Transfer, last uint32) uint32 {

@@ -149,30 +149,31 @@ func (tx *Tx) reset() {
 	*tx = Tx{Transfers: tx.Transfers[:0], Tx: evm.Tx{Input: tx.Input[:0], Calls: tx.Calls[:0]}}
 }
 
-// decodeTx reads a transaction; nothing of it refers to b afterwards.
-func decodeTx(number uint64, index uint32, b []byte) (*Tx, error) {
+// decodeTx reads a transaction of a block; nothing of it refers to b afterwards.
+func decodeTx(block *BlockRef, index uint32, b []byte) (*Tx, error) {
 	tx := &Tx{}
-	return tx, readTx(tx, number, index, b, wholeTx)
+	return tx, readTx(tx, block, index, b, wholeTx)
 }
 
-// readTx reads a transaction, or a part of it, in place of what tx has been;
+// readTx reads a transaction of a block, or a part of it, in place of what tx has been;
 // nothing of it refers to b afterwards.
-func readTx(tx *Tx, number uint64, index uint32, b []byte, much depth) error {
+func readTx(tx *Tx, block *BlockRef, index uint32, b []byte, much depth) error {
 	tx.reset()
 	d := decoder{b: b}
-	if d.u8() != txVersion {
-		d.fail("transaction version")
-	}
-	flags := d.u8()
+	version, flags := d.u8(), d.u8()
 	if flags >= txFlagsEnd {
 		d.fail("transaction flags")
 	}
-	tx.Block.Number, tx.Index = number, index
+	tx.Block, tx.Index = *block, index
+	if much < wholeTx {
+		tx.Block.BaseFee = nil
+	}
 	copy(tx.Hash[:], d.take(evm.HashLen))
-	copy(tx.Block.Hash[:], d.take(evm.HashLen))
-	tx.Block.TimeMilli = d.uv()
-	if flags&txHasBaseFee != 0 {
-		tx.Block.BaseFee = d.optional(much)
+	switch {
+	case version == oldTxVersion && flags&txPacked == 0:
+		d.oldBlock(tx, flags, much)
+	case version != txVersion || flags&txHasBaseFee != 0:
+		d.fail("transaction version")
 	}
 	d.addrs = d.take(d.count(evm.AddressLen) * evm.AddressLen)
 	tx.Failed, tx.Creation, tx.Traced = flags&txFailed != 0, flags&txCreation != 0, flags&txTraced != 0
@@ -193,6 +194,15 @@ func readTx(tx *Tx, number uint64, index uint32, b []byte, much depth) error {
 		d.call(&tx.Calls[i])
 	}
 	return d.end("transaction")
+}
+
+// oldBlock reads what rows of version 1 say of the block.
+func (d *decoder) oldBlock(tx *Tx, flags byte, much depth) {
+	copy(tx.Block.Hash[:], d.take(evm.HashLen))
+	tx.Block.TimeMilli, tx.Block.BaseFee = d.uv(), nil
+	if flags&txHasBaseFee != 0 {
+		tx.Block.BaseFee = d.optional(much)
+	}
 }
 
 // optional reads an amount that only the whole of a transaction has.
@@ -221,11 +231,21 @@ func (d *decoder) fields(tx *evm.Tx, flags byte, much depth) {
 	if flags&txHasPriorityFee != 0 {
 		tx.MaxPriorityFee = d.optional(much)
 	}
-	input := d.take(d.count(1))
+	d.input(tx, flags, much)
+}
+
+func (d *decoder) input(tx *evm.Tx, flags byte, much depth) {
+	input, most := d.take(d.count(1)), math.MaxInt
 	if much < wholeTx {
-		input = input[:min(len(input), maxSelector)]
+		most = maxSelector
 	}
-	tx.Input = append(tx.Input, input...)
+	ok := true
+	if flags&txPacked == 0 {
+		tx.Input = append(tx.Input, input...)
+	} else if tx.Input, ok = appendUnpacked(tx.Input, input, most); !ok {
+		d.fail("input")
+	}
+	tx.Input = tx.Input[:min(len(tx.Input), most)]
 }
 
 func (d *decoder) transfer(t *Transfer, last uint32) uint32 {

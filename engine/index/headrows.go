@@ -39,8 +39,7 @@ func (c *capitals) append(dst []byte, a *evm.Address) []byte {
 
 // appendHeads appends the heads of up to headsPer transactions of a block.
 func (c *capitals) appendHeads(dst []byte, b *evm.Block, txs []evm.Tx) []byte {
-	dst = append(append(dst, headsVersion), b.Hash[:]...)
-	dst = append(binary.AppendUvarint(dst, b.TimeMilli), byte(len(txs)))
+	dst = append(appendRowHead(dst, headsVersion, &b.Hash, b.TimeMilli), byte(len(txs)))
 	for i := len(txs) - 1; i >= 0; i-- {
 		tx := &txs[i]
 		to := receiver(tx)

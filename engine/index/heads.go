@@ -172,7 +172,10 @@ func (v *View) txs(p Page, failed *bool, take TxFunc) ([]byte, error) {
 	tx := v.room()
 	l.take = func(suffix []byte, r *store.Rows) (bool, error) {
 		number, index := binary.BigEndian.Uint64(suffix), binary.BigEndian.Uint32(suffix[heightLen:])
-		err := r.Value(func(b []byte) error { return readTx(tx, number, index, b, headOnly) })
+		block, err := v.blockRef(number)
+		if err == nil {
+			err = r.Value(func(b []byte) error { return readTx(tx, block, index, b, headOnly) })
+		}
 		return err == nil && take(tx), err
 	}
 	return v.read(&l, &p)

@@ -22,12 +22,13 @@ import (
 //	from, to: 20 bytes each; to is the contract if creation
 //	capitals: u40 little-endian, those of the EIP-55 text, which are a hash to make
 //
-// The part codec, version 1, has one transaction as an address sees it, with the
-// transfers and calls from and to that address. Place 0 of addr is the address
-// itself, which is not in the list:
+// A part is one transaction as an address sees it, with the transfers and calls from
+// and to that address. Place 0 of addr is the address itself, which is not in the list:
 //
-//	u8 1 | block hash | uv block time, Unix ms | head | uv number of addresses | addresses |
+//	head | uv number of addresses | addresses |
 //	addr from | addr to | uv transfers | transfers | uv calls | calls
+//
+// The part codec, version 1, has one: u8 1 | block hash | uv block time, Unix ms | part.
 const (
 	headsVersion = 2
 	partVersion  = 1
@@ -44,11 +45,11 @@ const (
 	// headsPer is the number of transactions in a row of heads.
 	headsPer = 16
 
-	// maxPart bounds the bytes of what an address' row says of a transaction, and
+	// maxPart bounds the bytes of a part, and
 	// maxPartItems the transfers and calls of one that such rows speak of. Larger
 	// transactions are read by themselves: that costs less than a tenth of what it
 	// costs to send them.
-	maxPart      = 320
+	maxPart      = 280
 	maxPartItems = 16
 )
 
@@ -98,7 +99,7 @@ func (e *partEncoder) addr(a *evm.Address) {
 }
 
 // append appends the part of self, unless it is too large for a row.
-func (e *partEncoder) append(dst []byte, ref *BlockRef, tx *evm.Tx, transfers []Transfer, traced bool, self *evm.Address) ([]byte, bool) {
+func (e *partEncoder) append(dst []byte, tx *evm.Tx, transfers []Transfer, traced bool, self *evm.Address) (b []byte, small bool) {
 	if len(transfers)+len(tx.Calls) > maxPartItems {
 		return dst, false
 	}
@@ -107,15 +108,21 @@ func (e *partEncoder) append(dst []byte, ref *BlockRef, tx *evm.Tx, transfers []
 	e.addr(receiver(tx))
 	e.transfers(transfers, self)
 	e.calls(tx.Calls, self)
-	start := len(dst)
-	dst = append(append(dst, partVersion), ref.Hash[:]...)
-	dst = appendHead(binary.AppendUvarint(dst, ref.TimeMilli), tx, traced)
-	dst = binary.AppendUvarint(dst, uint64(len(e.list)-1))
+	b = appendHead(dst, tx, traced)
+	b = binary.AppendUvarint(b, uint64(len(e.list)-1))
 	for i := range e.list[1:] {
-		dst = append(dst, e.list[1+i][:]...)
+		b = append(b, e.list[1+i][:]...)
 	}
-	dst = append(dst, e.body...)
-	return dst, len(dst)-start <= maxPart
+	b = append(b, e.body...)
+	if len(b)-len(dst) > maxPart {
+		return b[:len(dst)], false
+	}
+	return b, true
+}
+
+// appendRowHead appends what comes before a block's transactions in rows of lists.
+func appendRowHead(dst []byte, version byte, block *evm.Hash, timeMilli uint64) []byte {
+	return binary.AppendUvarint(append(append(dst, version), block[:]...), timeMilli)
 }
 
 func (e *partEncoder) transfers(transfers []Transfer, self *evm.Address) {
@@ -218,16 +225,19 @@ func (d *decoder) headBlock(version byte, ref *BlockRef) {
 	ref.TimeMilli = d.uv()
 }
 
-// readPart reads what an address sees of a transaction into tx, whose number and
-// index are set.
+// readPart reads a row of one transaction into tx, whose number and index are set.
 func readPart(tx *Tx, self *evm.Address, b []byte) error {
 	d := decoder{b: b, self: self}
 	d.headBlock(partVersion, &tx.Block)
+	return d.part(tx)
+}
+
+// part reads what an address sees of a transaction into tx, which is empty.
+func (d *decoder) part(tx *Tx) error {
 	d.head(tx)
 	d.addrs = d.take(d.count(evm.AddressLen) * evm.AddressLen)
 	d.addr(&tx.From)
 	d.addr(tx.sent())
-	tx.Transfers, tx.Calls = tx.Transfers[:0], tx.Calls[:0]
 	last := uint32(0)
 	for range min(d.count(minTransfer), math.MaxUint16) {
 		tx.Transfers = append(tx.Transfers, Transfer{})

@@ -2,6 +2,8 @@ package index
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"quorate/devnet/torture"
@@ -10,9 +12,29 @@ import (
 	store "quorate/engine/store/index"
 )
 
+// singleRows splits a row of an address' transactions into those of before they shared
+// rows. Every other one has only roles.
+func singleRows(k, v []byte, put func(k, v []byte) error) error {
+	d := decoder{b: v}
+	d.headBlock(partsVersion, new(BlockRef))
+	head := v[1 : len(v)-len(d.b)]
+	for len(d.b) > 0 && d.err == nil {
+		index, value := d.u8(), []byte{d.u8()}
+		if part := d.take(d.count(1)); len(part) > 0 && index%2 == 0 {
+			value = append(append(append(value, partVersion), head...), part...)
+		}
+		single := append(append([]byte(nil), k[:len(k)-1]...), ^index)
+		if err := put(single, value); err != nil {
+			return err
+		}
+	}
+	return d.err
+}
+
 // age makes a chain one that was begun before its youngest tables were known: they
-// have rows of the newest blocks alone, and old rows of addresses have only roles.
-func age(t *testing.T, c *Chain, below uint64) {
+// have rows of the newest blocks alone, and rows of addresses have one transaction
+// each, every other one only roles.
+func age(t *testing.T, c *Chain) {
 	t.Helper()
 	s, err := c.db.Snapshot()
 	if err != nil {
@@ -35,10 +57,11 @@ func age(t *testing.T, c *Chain, below uint64) {
 	aged := 0
 	for rows.Seek(prefix); rows.Valid(); rows.Next() {
 		k := append(key(nil), rows.Key()...)
-		if ^heightAt(k[len(prefix)+evm.AddressLen:]) >= below {
-			continue
+		err := b.Delete(k)
+		if err == nil {
+			err = rows.Value(func(v []byte) error { return singleRows(k, v, b.Set) })
 		}
-		if err := rows.Value(func(v []byte) error { return b.Set(k, append([]byte(nil), v[:1]...)) }); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
 		aged++
@@ -49,11 +72,13 @@ func age(t *testing.T, c *Chain, below uint64) {
 	if err := b.Commit(); err != nil {
 		t.Fatal(err)
 	}
+	old.of[store.TableAddressTxs].version = 2
 	for _, table := range []byte{store.TableTxHeads, store.TableHoldings, store.TableHolders} {
 		old.of[table] = place{}
 	}
 	old.of[store.TableTxHeads] = place{version: 1} // of a codec that is not read any more
 	c.last.Store(&cur)
+	c.maker = newMaker(c, &old, allTables)
 }
 
 // TestOldTables: what a chain says does not depend on whether it has the tables
@@ -63,7 +88,7 @@ func TestOldTables(t *testing.T) {
 	blocks := indextest.New(indextest.Config{Seed: 21, Txs: torture.Watched(6, 12)}).Blocks(45)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:30], 10)
-	age(t, c, 30)
+	age(t, c)
 	commit(t, c, blocks[30:], 7)
 	for _, height := range []uint64{22, 44} {
 		v := at(t, c, &height)
@@ -125,9 +150,55 @@ func TestPageEnds(t *testing.T) {
 	}
 }
 
-func heightAt(b []byte) (n uint64) {
-	for _, c := range b[:heightLen] {
-		n = n<<8 | uint64(c)
+// TestSharedRows: lists of an address whose transactions of a block fill several rows.
+func TestSharedRows(t *testing.T) {
+	t.Parallel()
+	blocks := indextest.New(indextest.Config{Seed: 25, Txs: 2*partsPer + 40, Full: true}).Blocks(4)
+	c := openChain(t, Options{})
+	commit(t, c, blocks, 4)
+	v := at(t, c, nil)
+	o := recompute(blocks, 3)
+	busy := evm.Address{}
+	for a := range o.byAddr {
+		if len(o.byAddr[a]) > len(o.byAddr[busy]) {
+			busy = a
+		}
 	}
-	return n
+	if n := len(o.byAddr[busy]); n < partsPer {
+		t.Fatalf("the busiest address has part in %d transactions", n)
+	}
+	for _, limit := range []int{1, 7, partsPer, 10_000} {
+		for _, asc := range []bool{false, true} {
+			got := all(t, Page{Limit: limit, Ascending: asc, To: ^uint64(0)}, func(p Page) ([]string, []byte, error) {
+				return rowsOf(func(take func(*Tx) bool) ([]byte, error) { return v.AddressTxs(busy, p, take) },
+					func(tx *Tx) string { return gotPart(tx, busy) })
+			})
+			mustEqual(t, fmt.Sprintf("pages of %d, ascending %v", limit, asc), got,
+				wantedAs(o.byAddr[busy], !asc, func(tx *oracleTx) string { return tx.part(busy) }))
+		}
+	}
+}
+
+func FuzzParts(f *testing.F) {
+	var e partEncoder
+	for _, tx := range someTxs(3) {
+		row := appendRowHead(nil, partsVersion, &tx.Block.Hash, tx.Block.TimeMilli)
+		part, _ := e.append(nil, &tx.Tx, tx.Transfers, tx.Traced, &tx.From)
+		f.Add(append(binary.AppendUvarint(append(row, byte(tx.Index), byte(RoleSender)), uint64(len(part))), part...))
+		f.Add(append(appendRowHead(nil, partVersion, &tx.Block.Hash, tx.Block.TimeMilli), part...))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		who := evm.Address{7}
+		if tx := (&Tx{}); readPart(tx, &who, b) == nil && len(tx.Transfers)+len(tx.Calls) > len(b) {
+			t.Errorf("%d transfers and calls in %d bytes", len(tx.Transfers), len(tx.Calls))
+		}
+		for _, backward := range []bool{false, true} {
+			n := 0
+			l := &addressList{a: who, take: func([]byte, *Tx) bool { n++; return true }}
+			w := partsWalk{v: &View{s: &store.Snapshot{}, at: &places{}}, l: l, span: span{backward: backward}, limit: len(b)}
+			if err := w.row(b); err == nil && (n > len(b)/minEntry || w.done) {
+				t.Errorf("%d transactions in %d bytes, the page has ended: %v", n, len(b), w.done)
+			}
+		}
+	})
 }

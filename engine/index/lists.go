@@ -201,17 +201,17 @@ func (v *View) LatestTxs(p Page, failed *bool, take TxFunc) ([]byte, error) {
 // and calls at least those from and to the address, and of all else what
 // [View.LatestTxs] says.
 func (v *View) AddressTxs(a evm.Address, p Page, take TxFunc) ([]byte, error) {
-	return v.read(v.addressTxs(a, 0, func(_ []byte, tx *Tx) bool { return take(tx) }), &p)
+	return v.addressTxs(&addressList{a: a, take: func(_ []byte, tx *Tx) bool { return take(tx) }}, &p)
 }
 
 // addressTxSuffix is the length of a position among the transactions of an address.
 const addressTxSuffix = heightLen + 4
 
-// addressTxs lists the transactions in which an address has one of the roles; 0 takes all.
-func (v *View) addressTxs(a evm.Address, roles Role, take func(suffix []byte, tx *Tx) (more bool)) *list {
-	l := &list{prefix: v.at.key(store.TableAddressTxs).addr(&a), suffix: addressTxSuffix, inverted: true}
-	if roles != 0 {
-		l.match = matching(roles)
+// singleTxs is a list whose rows have one transaction each.
+func (v *View) singleTxs(of *addressList, prefix key) *list {
+	l := &list{prefix: prefix, suffix: addressTxSuffix, inverted: true, again: of.again, ends: of.ends}
+	if of.roles != 0 {
+		l.match = matching(of.roles)
 	}
 	l.take = func(suffix []byte, r *store.Rows) (bool, error) {
 		number, index := ^binary.BigEndian.Uint64(suffix), ^binary.BigEndian.Uint32(suffix[heightLen:])
@@ -223,12 +223,12 @@ func (v *View) addressTxs(a evm.Address, roles Role, take func(suffix []byte, tx
 			}
 			tx.reset()
 			tx.Block.Number, tx.Index = number, index
-			return readPart(tx, &a, b[1:])
+			return readPart(tx, &of.a, b[1:])
 		})
 		if err == nil && !small {
 			tx, err = v.listed(number, index, withParts)
 		}
-		return err == nil && take(suffix, tx), err
+		return err == nil && of.take(suffix, tx), err
 	}
 	return l
 }
@@ -243,8 +243,12 @@ func (v *View) room() *Tx {
 
 // listed reads a transaction that must be there into the room for rows.
 func (v *View) listed(number uint64, index uint32, much depth) (*Tx, error) {
+	block, err := v.blockRef(number)
+	if err != nil {
+		return nil, err
+	}
 	tx := v.room()
-	return tx, v.readTx(number, index, func(b []byte) error { return readTx(tx, number, index, b, much) })
+	return tx, v.readTx(number, index, func(b []byte) error { return readTx(tx, block, index, b, much) })
 }
 
 // TransferFunc takes a transfer of a list and reports whether the page has room for

@@ -114,10 +114,10 @@ func (v *View) BlockTransfers(number uint64, take func(t *Transfer)) error {
 		return err
 	}
 	defer rows.Close()
-	tx := v.room()
+	tx, block := v.room(), &BlockRef{Number: number} // nothing is asked of it
 	for rows.Seek(prefix); rows.Valid(); rows.Next() {
 		index := binary.BigEndian.Uint32(rows.Key()[len(prefix):])
-		if err := rows.Value(func(b []byte) error { return readTx(tx, number, index, b, wholeTx) }); err != nil {
+		if err := rows.Value(func(b []byte) error { return readTx(tx, block, index, b, wholeTx) }); err != nil {
 			return err
 		}
 		for i := range tx.Transfers {

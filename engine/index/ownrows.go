@@ -117,7 +117,7 @@ func (r *reader) block(number uint64) (*evm.Block, error) {
 			break
 		}
 		if err := r.txs.Value(func(v []byte) error {
-			tx, err := decodeTx(number, binary.BigEndian.Uint32(k[heightLen:]), v)
+			tx, err := decodeTx(&h.BlockRef, binary.BigEndian.Uint32(k[heightLen:]), v)
 			if err != nil {
 				return err
 			}

@@ -72,10 +72,11 @@ func (v *View) AddressParts(a evm.Address, kind Part, p Page, take PartFunc) ([]
 		return nil, nil
 	}
 	p.Limit = math.MaxInt
-	l := v.addressTxs(a, kind.roles(), w.tx)
-	l.again = w.resume != nil && w.from != wholePlace
-	l.ends = func() bool { return w.within != nil }
-	next, err := v.read(l, &p)
+	next, err := v.addressTxs(&addressList{
+		a: a, roles: kind.roles(), take: w.tx,
+		again: w.resume != nil && w.from != wholePlace,
+		ends:  func() bool { return w.within != nil },
+	}, &p)
 	switch {
 	case err != nil:
 		return nil, err
@@ -188,7 +189,7 @@ const makerRows = 1000
 // trace, is not found.
 func (v *View) Maker(contract evm.Address) (tx *Tx, call int, found bool, err error) {
 	p := Page{Limit: makerRows, Ascending: true, To: math.MaxUint64}
-	l := v.addressTxs(contract, RoleCreated|RoleInternal, func(_ []byte, row *Tx) bool {
+	search := func(_ []byte, row *Tx) bool {
 		if row.Creation && row.Contract == contract && !row.Failed {
 			tx, call, found = row, own, true
 			return false
@@ -200,17 +201,19 @@ func (v *View) Maker(contract evm.Address) (tx *Tx, call int, found bool, err er
 			}
 		}
 		return true
-	})
-	l.ends = func() bool { return found }
-	_, err = v.read(l, &p)
+	}
+	_, err = v.addressTxs(&addressList{
+		a: contract, roles: RoleCreated | RoleInternal, take: search,
+		ends: func() bool { return found },
+	}, &p)
 	return tx, call, found, err
 }
 
 // SignedTxs hands over the transactions that an address sent, that were sent to it,
 // or that made it, as [View.AddressTxs] does.
 func (v *View) SignedTxs(a evm.Address, p Page, take TxFunc) ([]byte, error) {
-	l := v.addressTxs(a, RoleSender|RoleReceiver|RoleCreated, func(_ []byte, tx *Tx) bool { return take(tx) })
-	return v.read(l, &p)
+	const roles = RoleSender | RoleReceiver | RoleCreated
+	return v.addressTxs(&addressList{a: a, roles: roles, take: func(_ []byte, tx *Tx) bool { return take(tx) }}, &p)
 }
 
 // matching returns what reports whether the address has one of the roles in a row.

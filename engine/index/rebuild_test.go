@@ -246,7 +246,7 @@ func TestRebuildOld(t *testing.T) {
 	commit(t, c, blocks[:50], 9)
 	old := withoutEditions(t, c)
 	stale := old.Stale()
-	if !slices.Contains(stale, Table(store.TableTokenBalances)) || slices.Contains(stale, Table(store.TableTxs)) {
+	if !slices.Contains(stale, Table(store.TableTokenBalances)) || slices.Contains(stale, Table(store.TableTxHashes)) {
 		t.Errorf("stale are %v", stale)
 	}
 	commit(t, old, blocks[50:60], 9)

@@ -50,11 +50,12 @@ var tables = [store.TablesEnd]tableInfo{
 	// 2: what was paid for transactions, and what the block itself cost.
 	store.TableBlocks:      {"blocks", partPure, 2, 1},
 	store.TableBlockHashes: {"block-hashes", partPure, 1, 1},
-	store.TableTxs:         {"transactions", partPure, 1, 1},
-	store.TableTxHashes:    {"transaction-hashes", partPure, 1, 1},
-	store.TableFailed:      {"failed-transactions", partPure, 1, 1},
-	// 2: rows say by themselves what a list shows.
-	store.TableAddressTxs:     {"address-transactions", partPure, 2, 1},
+	// 2: what is in the block's row is not in theirs, and the input is packed.
+	store.TableTxs:      {"transactions", partPure, 2, 1},
+	store.TableTxHashes: {"transaction-hashes", partPure, 1, 1},
+	store.TableFailed:   {"failed-transactions", partPure, 1, 1},
+	// 2: rows say by themselves what a list shows. 3: those of a block share rows.
+	store.TableAddressTxs:     {"address-transactions", partPure, 3, 1},
 	store.TableAddressNFTs:    {"address-nft-transfers", partPure, 1, 1},
 	store.TableTokenTransfers: {"token-transfers", partPure, 1, 1},
 	// 2: the logs of a transaction count in their order.

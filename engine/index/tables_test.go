@@ -1,6 +1,7 @@
 package index
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"quorate/engine/chain"
@@ -22,6 +23,7 @@ func withoutEditions(t *testing.T, c *Chain) *Chain {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	blocks := map[uint64]*BlockRef{}
 	for table := byte(store.TableCursor); table < store.TableEditions; table++ {
 		rows, err := s.Rows([]byte{table}, false)
 		if err != nil {
@@ -37,7 +39,7 @@ func withoutEditions(t *testing.T, c *Chain) *Chain {
 			if err := rows.Value(func(b []byte) error { v = append(v, b...); return nil }); err != nil {
 				t.Fatal(err)
 			}
-			if err := b.Set(k, v); err != nil {
+			if err := putOld(t, blocks, k, v, b.Set); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -51,6 +53,29 @@ func withoutEditions(t *testing.T, c *Chain) *Chain {
 		t.Fatal(err)
 	}
 	return old
+}
+
+// putOld puts a row as it was before it became denser. The rows of blocks come first.
+func putOld(t *testing.T, blocks map[uint64]*BlockRef, k, v []byte, put func(k, v []byte) error) error {
+	t.Helper()
+	switch k[0] {
+	case store.TableAddressTxs:
+		return singleRows(k, v, put)
+	case store.TableBlocks:
+		number := binary.BigEndian.Uint64(k[leadLen:])
+		h, err := decodeHeader(number, v)
+		if err != nil {
+			return err
+		}
+		blocks[number] = &h.BlockRef
+	case store.TableTxs:
+		tx, err := decodeTx(blocks[binary.BigEndian.Uint64(k[leadLen:])], binary.BigEndian.Uint32(k[leadLen+heightLen:]), v)
+		if err != nil {
+			return err
+		}
+		v = encodedOld(tx)
+	}
+	return put(k, v)
 }
 
 // A database without editions is read with all tables at version 1, and goes on.

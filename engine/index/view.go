@@ -25,7 +25,8 @@ type View struct {
 	from begins
 	gaps []Gap
 
-	row *Tx // room for what lists hand over
+	row   *Tx       // room for what lists hand over
+	block *BlockRef // that was read last
 }
 
 // At opens a view of the chain at height *tip, or at the last indexed block if
@@ -87,6 +88,25 @@ func (v *View) Block(number uint64) (h Header, found bool, err error) {
 	return h, found && err == nil, err
 }
 
+// blockRef returns what transactions say of a block, which must be there.
+func (v *View) blockRef(number uint64) (*BlockRef, error) {
+	if v.block != nil && v.block.Number == number {
+		return v.block, nil
+	}
+	found, err := v.s.Get(v.at.key(store.TableBlocks).u64(number), func(b []byte) error {
+		h, err := decodeHeader(number, b)
+		v.block = &h.BlockRef
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: block %d is missing", errCodec, number)
+	}
+	if err != nil {
+		v.block = nil
+	}
+	return v.block, err
+}
+
 // BlockNumber returns the height of the block with the given hash.
 func (v *View) BlockNumber(hash evm.Hash) (uint64, bool, error) {
 	var number uint64
@@ -133,8 +153,12 @@ func (v *View) locate(hash *evm.Hash) (number uint64, index uint32, found bool, 
 
 // txAt returns a transaction that must be there.
 func (v *View) txAt(number uint64, index uint32) (tx *Tx, err error) {
+	block, err := v.blockRef(number)
+	if err != nil {
+		return nil, err
+	}
 	err = v.readTx(number, index, func(b []byte) (err error) {
-		tx, err = decodeTx(number, index, b)
+		tx, err = decodeTx(block, index, b)
 		return err
 	})
 	return tx, err

@@ -25,8 +25,12 @@ func (v *View) WholeTxs(number uint64, take func(tx *Tx)) error {
 	if number > v.tip.Number || number < v.First() {
 		return nil
 	}
+	block, err := v.blockRef(number)
+	if err != nil {
+		return err
+	}
 	return v.each(v.at.key(store.TableTxs).u64(number), 4, func(suffix, b []byte) error {
-		tx, err := decodeTx(number, binary.BigEndian.Uint32(suffix), b)
+		tx, err := decodeTx(block, binary.BigEndian.Uint32(suffix), b)
 		if err == nil {
 			take(tx)
 		}

@@ -63,9 +63,15 @@ const (
 	//	value:    none
 	TableFailed = 0x16
 
-	// TableAddressTxs lists the transactions that an address has part in. A row says
-	// by itself what a list shows of a small transaction, so that a page is one
-	// stretch of rows; for a large one it is read from TableTxs.
+	// TableAddressTxs lists the transactions that an address has part in, those of a
+	// block whose indexes divided by 256 are the same in one row. It says by itself what
+	// a list shows of a small transaction, so that a page is one stretch of rows; a
+	// large one is read from TableTxs.
+	//
+	//	sort key: addr | ^height | ^tx index of the first
+	//	value:    parts codec
+	//
+	// Until version 3 of the table each row had one transaction.
 	//
 	//	sort key: addr | ^height | ^tx index
 	//	value:    u8 roles | [part codec]
