@@ -8,7 +8,7 @@ import (
 
 // Budget is how the memory for caches and buffers is shared out, in bytes.
 type Budget struct {
-	Blocks      int64 // blocks of the index database that were read
+	Blocks      int64 // blocks of the index database that were read, of compressed tables
 	Tables      int64 // one table of the index database in memory; there are up to six
 	Compactions int64 // tables that the index database's compactions make
 	Balances    int64 // balances and stamps, of each chain

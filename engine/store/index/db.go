@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/bits"
 	"os"
@@ -44,10 +45,8 @@ const (
 	// those that were made smaller: a quarter of what a process may map, usually, since
 	// it grows until it is opened again.
 	maxTables = 1 << 14
-	// blockSize is the size of a block before it is packed. To look a block up and keep it
-	// costs more than to unpack another 4 KiB: with Badger's own 4 KiB pages of balances, or
-	// of the latest transactions, take a tenth more CPU time (BenchmarkUnread), with 16 KiB
-	// those of an address' transactions do.
+	// blockSize is the size of a block. Larger ones than Badger's own 4 KiB need fewer
+	// entries in the index of their table; what a read costs hardly depends on it.
 	blockSize = 8 << 10
 	// With hurry of them compactions do not rest: at 15 Badger has commits wait.
 	hurry = 2 * level0
@@ -59,8 +58,9 @@ type Options struct {
 	// transaction can hold to 15% of it. Up to four are held, with 30% more each for what
 	// a full one takes yet. At least 8, default 64.
 	MemTableMB int
-	// BlockCacheMB and IndexCacheMB bound the memory for what was read, in MiB.
-	// Defaults 256 and 128.
+	// BlockCacheMB and IndexCacheMB bound the memory for what was read, in MiB. Blocks
+	// are kept only while there are compressed tables, of an older version of this
+	// program: others are mapped files. Defaults 256 and 128.
 	BlockCacheMB, IndexCacheMB int
 	// Room, if not nil, returns why nothing must be written now, for example too
 	// little space on the volume; see [DB.Headroom]. It is asked before each
@@ -181,13 +181,38 @@ func settings(dir string, o *Options) badger.Options {
 		WithNumLevelZeroTables(level0).
 		WithBaseTableSize(tableSize(o.CompactionMB, diskBytes(dir))).
 		WithNumMemtables(memTables - 1).
-		WithCompression(options.Snappy).
+		WithCompression(options.None). // rows are dense, and a block is read where it lies
 		WithBlockSize(blockSize).
-		WithBlockCacheSize(int64(o.BlockCacheMB) << 20).
+		WithBlockCacheSize(blockCache(dir, o.BlockCacheMB)).
 		WithIndexCacheSize(int64(o.IndexCacheMB) << 20).
 		WithValueLogFileSize(256 << 20) // holds the few values above 1 MiB
 	opts.TableSizeMultiplier = 1
 	return opts
+}
+
+// blockCache returns the size of the cache of blocks, in bytes. It is for a folder with
+// tables of before, whose blocks are compressed; Badger knows of each whether it is.
+// Without any there is none: to look a block up costs more than to read it.
+func blockCache(dir string, megabytes int) int64 {
+	f, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	size := int64(megabytes) << 20
+	if err != nil {
+		return size // whoever opens the database learns of it
+	}
+	defer func() { _ = f.Close() }()
+	manifest, _, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(dir).WithLogger(nil))
+	if err != nil {
+		return size
+	}
+	for _, t := range manifest.Tables {
+		if t.Compression != options.None {
+			return size
+		}
+	}
+	return 0
 }
 
 // tableSize returns the size of tables on disk, on all levels, that keeps compactions
