@@ -93,10 +93,7 @@ func newAnswerRig(t testing.TB) *answerRig {
 func (r *answerRig) merge(t testing.TB) {
 	t.Helper()
 	set := metric.NewSet()
-	db, err := store.Open(r.dir, store.Options{NoSync: true, Metrics: set})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := openWith(t, r.dir, store.Options{NoSync: true, Metrics: set})
 	for start := time.Now(); set.Value("quorate_store_index_level0_tables") >= 3; {
 		if time.Since(start) > time.Minute {
 			t.Fatal("level 0 is not merged within a minute")

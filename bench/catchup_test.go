@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"quorate/devnet/torture"
 	"quorate/engine/archive"
 	"quorate/engine/archive/container"
 	"quorate/engine/chain"
@@ -271,8 +272,9 @@ func catchUpFigures(t *testing.T, each func(figure)) {
 // TestCatchUp: the benchmark above stands on it.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
-	r := newCatchUpRig(t, 200)
-	if _, blocks := r.alone(t, wall()); blocks < 500 {
+	count := torture.Watched(100, 200)
+	r := newCatchUpRig(t, count)
+	if _, blocks := r.alone(t, wall()); blocks < 5*count/2 {
 		t.Errorf("%d blocks", blocks)
 	}
 	r.whole(t, wall())

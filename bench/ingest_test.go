@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"quorate/devnet"
+	"quorate/devnet/torture"
 	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
@@ -184,6 +186,7 @@ func openChain(t testing.TB, opts store.Options) (*store.DB, *index.Chain, strin
 
 func reopenChain(t testing.TB, dir string, opts store.Options) (*store.DB, *index.Chain) {
 	t.Helper()
+	opts.MemTableMB = cmp.Or(opts.MemTableMB, torture.Watched(8, 0))
 	db, err := store.Open(dir, opts)
 	if err != nil {
 		t.Fatal(err)

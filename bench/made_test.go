@@ -26,7 +26,8 @@ func TestIngestMade(t *testing.T) {
 	dir := t.TempDir()
 	var last IngestProgress
 	doing := map[string]bool{}
-	r, err := Ingest(t.Context(), IngestConfig{Blocks: 70, TxsPerBlock: 3, Accounts: 20, Rounds: 2, Dir: dir, Progress: func(p IngestProgress) {
+	rounds := torture.Watched(1, 2)
+	r, err := Ingest(t.Context(), IngestConfig{Blocks: 70, TxsPerBlock: 3, Accounts: 20, Rounds: rounds, Dir: dir, Progress: func(p IngestProgress) {
 		last = p
 		doing[p.Doing] = true
 	}})
@@ -34,7 +35,7 @@ func TestIngestMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	emptyFolder(t, dir)
-	if r.Blocks != 70 || r.Txs != 210 || r.Accounts != 20 || r.Rounds != 2 || r.Commits != 2 || r.Events < 420 || r.Rows < 210*5 || r.RowBytes < r.Rows*20 || r.DiskBytes == 0 {
+	if r.Blocks != 70 || r.Txs != 210 || r.Accounts != 20 || r.Rounds != rounds || r.Commits != 2 || r.Events < 420 || r.Rows < 210*5 || r.RowBytes < r.Rows*20 || r.DiskBytes == 0 {
 		t.Errorf("%+v", r)
 	}
 	for _, s := range []Spread{r.EventsPerSecond, r.PlainPerSecond, r.PerSecond, r.FloorPerSecond, r.MetricsRatio, r.FloorRatio} {
@@ -42,7 +43,7 @@ func TestIngestMade(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if last.Done != last.Total || len(doing) != 1+4*2 {
+	if last.Done != last.Total || len(doing) != 1+4*rounds {
 		t.Errorf("%+v, %v", last, doing)
 	}
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -249,6 +250,7 @@ func openStore(t testing.TB, dir string) *store.DB {
 
 func openWith(t testing.TB, dir string, opts store.Options) *store.DB {
 	t.Helper()
+	opts.MemTableMB = cmp.Or(opts.MemTableMB, torture.Watched(8, 0))
 	db, err := store.Open(dir, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -265,6 +265,7 @@ func TestSlowValidatorIsTolerated(t *testing.T) {
 		w := newWorld(t)
 		n := w.run(nil)
 		r, questions := held(t)
+		r.loose = true
 		w.connect(n, r)
 		for range torture.Watched(9, 12) { // more than toleranceBurst in all
 			for range 2 * maxAbandoned {

@@ -131,9 +131,13 @@ func (f *fake) run() int {
 		select {}
 	case "floods":
 		line := []byte(strings.Repeat("flood ", 1000) + "\n")
-		for {
+		pause := time.NewTicker(time.Millisecond)
+		for i := 0; ; i++ {
 			os.Stderr.Write(line)
 			os.Stdout.Write(line)
+			if i > 2000 { // after some MiB at full speed, not all that a core can
+				<-pause.C
+			}
 		}
 	case "babbles":
 		conn, err := net.Dial("tcp", os.Getenv(engineAddress))
