@@ -279,12 +279,13 @@ func TestDeepen(t *testing.T) {
 // goes on with them.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
-	list := blocks(1, 1300)
+	most := torture.Watched(800, 1200)
+	list := blocks(1, uint64(most))
 	c := openTally(t, openDB(t, t.TempDir()), 1)
 	if err := c.GiveUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	commit(t, c, list[100:1200])
+	commit(t, c, list[100:])
 	want := digest(t, c)
 	half := func(first uint64) (rows int) {
 		t.Helper()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/proposer"
 	store "quorate/engine/store/index"
@@ -45,7 +46,8 @@ func headed(from, to uint64) []*Block {
 // it, also in rows that were being made again.
 func TestComplete(t *testing.T) {
 	t.Parallel()
-	const last, some = 1300, 40
+	const some = 40
+	last := uint64(torture.Watched(700, 1300))
 	honest, _ := openLister(t)
 	whole := append(headed(5, some), blocks(some+1, last)...)
 	commit(t, honest, whole)
