@@ -9,26 +9,52 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 )
 
+// blockName is what the bytes of a block follow from.
+type blockName struct {
+	fork string
+	h    uint64
+	size int
+}
+
+var blocksMade sync.Map // blockName -> Block
+
 // chainOf returns n blocks from first on, of one fork, with data of about size bytes
-// that can be packed by about half.
+// that can be packed by about half. Nobody changes the data: all have the same.
 func chainOf(fork string, first uint64, n, size int) []Block {
 	blocks := make([]Block, n)
 	for i := range blocks {
-		h := first + uint64(i)
-		rng := rand.New(rand.NewPCG(h, uint64(len(fork))))
-		data := fmt.Appendf(nil, "%s %d ", fork, h)
-		for range rng.IntN(size) + 1 {
-			data = append(data, byte(rng.IntN(16)))
+		name := blockName{fork, first + uint64(i), size}
+		b, ok := blocksMade.Load(name)
+		if !ok {
+			b, _ = blocksMade.LoadOrStore(name, makeBlock(name))
 		}
-		blocks[i] = Block{Height: h, ID: idOf(fork, h), Data: data}
-		if h > 0 {
-			blocks[i].Parent = idOf(fork, h-1)
-		}
+		blocks[i] = b.(Block)
 	}
 	return blocks
+}
+
+func makeBlock(name blockName) Block {
+	rng := rand.New(rand.NewPCG(name.h, uint64(len(name.fork))))
+	data := fmt.Appendf(nil, "%s %d ", name.fork, name.h)
+	for range rng.IntN(name.size) + 1 {
+		data = append(data, byte(rng.IntN(16)))
+	}
+	b := Block{Height: name.h, ID: idOf(name.fork, name.h), Data: data}
+	if name.h > 0 {
+		b.Parent = idOf(name.fork, name.h-1)
+	}
+	return b
+}
+
+// noise returns bytes that cannot be packed.
+func noise(rng *rand.ChaCha8, n int) []byte {
+	b := make([]byte, n)
+	_, _ = rng.Read(b) // never fails
+	return b
 }
 
 func idOf(fork string, h uint64) [32]byte {
@@ -153,12 +179,9 @@ func TestLargeBlocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	blocks := chainOf("a", 0, 5, 10)
-	rng := rand.New(rand.NewPCG(1, 1))
+	rng := rand.NewChaCha8([32]byte{1})
 	for _, i := range []int{1, 3} {
-		blocks[i].Data = make([]byte, (i+1)*MaxBundle+77)
-		for j := range blocks[i].Data {
-			blocks[i].Data[j] = byte(rng.Uint32())
-		}
+		blocks[i].Data = noise(rng, (i+1)*MaxBundle+77)
 	}
 	a := mustOpen(t, dir, Options{SegmentBytes: 100})
 	appendAll(t, a, blocks, 5)

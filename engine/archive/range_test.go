@@ -46,12 +46,10 @@ func TestReadRange(t *testing.T) {
 	t.Parallel()
 	read := new(atomic.Int64)
 	const size, count = 50_000, 400 // some 10 MB that cannot be packed
-	blocks := chainOf("a", 0, count, size)
-	rng := rand.New(rand.NewPCG(1, 2))
+	blocks := chainOf("a", 0, count, 1)
+	rng := rand.NewChaCha8([32]byte{2})
 	for i := range blocks {
-		for j := range blocks[i].Data {
-			blocks[i].Data[j] = byte(rng.Uint32())
-		}
+		blocks[i].Data = noise(rng, 1+int(rng.Uint64()%size))
 	}
 	a := mustOpen(t, t.TempDir(), Options{SegmentBytes: 8 << 20, FS: counted{read: read}})
 	appendAll(t, a, blocks, 10)
