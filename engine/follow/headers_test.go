@@ -219,7 +219,7 @@ func TestBares(t *testing.T) {
 		from := i * 7919 % 50
 		change(heights{from, from + i*31%9}, i%5 != 0 && i%3 != 1)
 	}
-	for h := uint64(100); len(b.list()) < maxBare; h += 3 {
+	for h, n := uint64(100), len(b.list()); n < maxBare; h, n = h+3, n+1 {
 		b.add(heights{h, h})
 	}
 	b.add(heights{1 << 40, 1 << 40})

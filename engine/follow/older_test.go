@@ -218,9 +218,10 @@ func TestOlderStops(t *testing.T) {
 // TestOlderRoom: a range that takes more memory than was thought is cut.
 func TestOlderRoom(t *testing.T) {
 	t.Parallel()
+	data := make([]byte, olderBytes/4)
 	r := &blockRange[*block]{
 		last: chain.Head{Height: 19}, stop: func(error) {},
-		encode: func(dst []byte, _ *block) []byte { return append(dst, make([]byte, olderBytes/4)...) },
+		encode: func([]byte, *block) []byte { return data },
 	}
 	r.Nodes = &nodesOf{}
 	if err := r.Commit(t.Context(), chainOf(20, "a")); err != nil {

@@ -139,23 +139,28 @@ func (f *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
-// index returns what the index has.
-func (f *Node) index() (list []map[string]any) {
-	for i, raw := range f.Containers {
-		if f.Drop != nil && f.Drop(f.first()+uint64(i)) {
-			continue
+// index returns which containers the index has.
+func (f *Node) index() (list []int) {
+	for i := range f.Containers {
+		if f.Drop == nil || !f.Drop(f.first()+uint64(i)) {
+			list = append(list, i)
 		}
-		b, err := primary.Parse(f.kind, raw)
-		if err != nil {
-			f.t.Errorf("container %d: %v", i, err)
-			continue
-		}
-		list = append(list, map[string]any{
-			"id": b.Outer.String(), "bytes": Hex(raw), "index": strconv.Itoa(len(list)), "encoding": "hex",
-			"timestamp": time.Unix(1_600_000_000+int64(i), 5).UTC().Format(time.RFC3339Nano),
-		})
 	}
 	return list
+}
+
+// entry returns what the index says of container i, which is its n-th.
+func (f *Node) entry(i, n int) map[string]any {
+	raw := f.Containers[i]
+	b, err := primary.Parse(f.kind, raw)
+	if err != nil {
+		f.t.Errorf("container %d: %v", i, err)
+		return nil
+	}
+	return map[string]any{
+		"id": b.Outer.String(), "bytes": Hex(raw), "index": strconv.Itoa(n), "encoding": "hex",
+		"timestamp": time.Unix(1_600_000_000+int64(i), 5).UTC().Format(time.RFC3339Nano),
+	}
 }
 
 func (f *Node) answer(method string, number func(string) uint64, start, n, index, height string) (any, error) {
@@ -184,10 +189,10 @@ func (f *Node) answer(method string, number func(string) uint64, start, n, index
 		if len(list) == 0 {
 			return nil, fmt.Errorf("no containers have been accepted")
 		}
-		return list[len(list)-1], nil
+		return f.entry(list[len(list)-1], len(list)-1), nil
 	case "index.getContainerByIndex":
 		if i := number(index); i < uint64(len(list)) {
-			return list[i], nil
+			return f.entry(list[i], int(i)), nil
 		}
 		return nil, fmt.Errorf("no container at index %s", index)
 	case "index.getContainerRange":
@@ -201,7 +206,12 @@ func (f *Node) answer(method string, number func(string) uint64, start, n, index
 		if from >= uint64(len(list)) {
 			return nil, fmt.Errorf("start index (%d) > last accepted index (%d)", from, len(list)-1)
 		}
-		return map[string]any{"containers": list[from:min(from+size, uint64(len(list)))]}, nil
+		to := min(from+size, uint64(len(list)))
+		containers := make([]map[string]any, 0, to-from)
+		for n := from; n < to; n++ {
+			containers = append(containers, f.entry(list[n], int(n)))
+		}
+		return map[string]any{"containers": containers}, nil
 	}
 	return nil, fmt.Errorf("unknown method %s", method)
 }
