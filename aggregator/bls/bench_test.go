@@ -3,6 +3,8 @@ package bls
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
 	blst "github.com/supranational/blst/bindings/go"
@@ -21,16 +23,25 @@ func newFixture(tb testing.TB, n int) *fixture {
 	tb.Helper()
 	f := &fixture{text: []byte("quorate: a message that all of them sign")}
 	f.msg = HashMessage(f.text)
-	for i := range n {
+	signers.Lock()
+	defer signers.Unlock()
+	for i := len(signers.sigs); i < n; i++ {
 		sk := SecretKeyFromSeed(binary.BigEndian.AppendUint32(nil, uint32(i)))
 		raw := sk.Sign(f.text)
 		sig, err := DecodeSignature(raw[:])
 		if err != nil {
 			tb.Fatal(err)
 		}
-		f.keys, f.raw, f.sigs = append(f.keys, sk.PublicKey()), append(f.raw, raw), append(f.sigs, sig)
+		signers.keys, signers.raw, signers.sigs = append(signers.keys, sk.PublicKey()), append(signers.raw, raw), append(signers.sigs, sig)
 	}
+	f.keys, f.raw, f.sigs = slices.Clone(signers.keys[:n]), slices.Clone(signers.raw[:n]), slices.Clone(signers.sigs[:n])
 	return f
+}
+
+// signers are those of all fixtures, whose signatures are made once.
+var signers struct {
+	sync.Mutex
+	fixture
 }
 
 var sizes = []int{5, 100, 1000}

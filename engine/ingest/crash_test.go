@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,11 +29,11 @@ const (
 )
 
 // crashBlocks is the length of the chain.
-var crashBlocks = torture.Watched(120, torture.Pick(240, 800))
+var crashBlocks = torture.Watched(80, torture.Pick(240, 800))
 
-func crashChain() []*evm.Block {
+var crashChain = sync.OnceValue(func() []*evm.Block {
 	return indextest.New(indextest.Config{Seed: 77, Txs: 10, Step: 1_700_000}).Blocks(crashBlocks)
-}
+})
 
 func openIndex(dir string) (*store.DB, *index.Chain, error) {
 	db, err := store.Open(dir, store.Options{MemTableMB: 8, BlockCacheMB: 16, IndexCacheMB: 8})

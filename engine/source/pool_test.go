@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"quorate/devnet/torture"
 )
 
 // answering is a node that answers with a result of so many bytes.
@@ -55,7 +57,13 @@ func hogging(t *testing.T, size int, sent func()) Endpoint {
 // pooled returns a client of one node.
 func pooled(t *testing.T, p *Pool, e Endpoint) *Client {
 	t.Helper()
-	c, err := New(Config{Nodes: []Endpoint{e}, Pool: p, Passed: p, MaxBody: 4 << 20, Timeout: time.Minute})
+	return pooledTo(t, p, e, 4<<20)
+}
+
+// pooledTo returns a client of one node that reads so many bytes of an answer.
+func pooledTo(t *testing.T, p *Pool, e Endpoint, most int) *Client {
+	t.Helper()
+	c, err := New(Config{Nodes: []Endpoint{e}, Pool: p, Passed: p, MaxBody: most, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +74,10 @@ func pooled(t *testing.T, p *Pool, e Endpoint) *Client {
 // TestPoolHostile: nodes that answer on all lanes with as much as is read, and do not
 // end, do not take more memory than the pool has, nor keep an honest node's answers out.
 func TestPoolHostile(t *testing.T) { // not parallel: it looks at the heap
-	const nodes, lanes, size = 3, 32, 4<<20 - 64<<10
-	p := NewPool(12 << 20)
+	const nodes, lanes = 3, 32
+	part := torture.Watched(1, 4) << 20 // what is read of an answer at most, and all sizes with it
+	size, said := part-64<<10, 175*part>>10
+	p := NewPool(3 * int64(part))
 	p.patience = 20 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	var hogs sync.WaitGroup
@@ -78,7 +88,7 @@ func TestPoolHostile(t *testing.T) { // not parallel: it looks at the heap
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range nodes {
-		hog := pooled(t, p, hogging(t, size, func() { full <- struct{}{} }))
+		hog := pooledTo(t, p, hogging(t, size, func() { full <- struct{}{} }), part)
 		for range lanes {
 			hogs.Go(func() {
 				for ctx.Err() == nil {
@@ -88,7 +98,7 @@ func TestPoolHostile(t *testing.T) { // not parallel: it looks at the heap
 		}
 	}
 	<-full
-	honest := pooled(t, p, answering(t, 700<<10))
+	honest := pooledTo(t, p, answering(t, said), part)
 	for range 6 {
 		var calls sync.WaitGroup
 		for range 2 {
@@ -98,7 +108,7 @@ func TestPoolHostile(t *testing.T) { // not parallel: it looks at the heap
 				for errors.Is(err, errCutOff) { // when the machine is slow
 					err = honest.Call(ctx, "/", "m", nil, &got)
 				}
-				if err != nil || len(got) != 700<<10 {
+				if err != nil || len(got) != said {
 					t.Errorf("%d bytes, %v", len(got), err)
 				}
 			})

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/avm"
 	"quorate/engine/chain/chaintest"
@@ -210,24 +211,24 @@ func TestFuji(t *testing.T) {
 func TestSpoilt(t *testing.T) {
 	t.Parallel()
 	g := golden(t)
-	for _, e := range g.Txs {
-		if len(e.Low) > 0 {
-			chaintest.Spoil(t, &e, recoder(ParseTx))
+	spoil := func(list []chaintest.Encoded, recode chaintest.Recode) {
+		t.Helper()
+		for i := 0; i < len(list); i += torture.Watched(4, 1) {
+			if len(list[i].Low) > 0 {
+				chaintest.Spoil(t, &list[i], recode)
+			}
 		}
 	}
-	for _, e := range g.Blocks {
-		if len(e.Low) > 0 {
-			chaintest.Spoil(t, &e, recoder(ParseBlock))
-		}
-	}
+	spoil(g.Txs, recoder(ParseTx))
+	spoil(g.Blocks, recoder(ParseBlock))
 }
 
 func TestBombs(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	g := golden(t)
-	for i := 0; i < len(g.Txs); i += 4 {
+	for i := 0; i < len(g.Txs); i += torture.Watched(16, 4) {
 		chaintest.Bomb(t, &g.Txs[i], recoder(ParseTx))
 	}
-	for i := 0; i < len(g.Blocks); i += 3 {
+	for i := 0; i < len(g.Blocks); i += torture.Watched(12, 3) {
 		chaintest.Bomb(t, &g.Blocks[i], recoder(ParseBlock))
 	}
 	chaintest.Bomb(t, &g.UTXOs[0], recodeUTXO)
