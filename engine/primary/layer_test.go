@@ -2,12 +2,12 @@ package primary
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"quorate/devnet/torture"
 	store "quorate/engine/store/index"
 )
 
@@ -16,7 +16,10 @@ func rowsOf(t *testing.T, l *layer) map[string]string {
 	t.Helper()
 	all, size := map[string]string{}, 0
 	for i, r := range l.rows {
-		all[string(r.key)] = fmt.Sprintf("%v %x", r.value != nil, r.value)
+		all[string(r.key)] = "-"
+		if r.value != nil {
+			all[string(r.key)] = "+" + string(r.value)
+		}
 		size += len(r.key) + len(r.value)
 		if l.find(r.key) != i {
 			t.Fatalf("row %x is not found", r.key)
@@ -79,7 +82,7 @@ func TestLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	for seed := range uint64(4) {
+	for seed := range uint64(torture.Watched(2, 4)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		fast, slow := &Overlay{Space: Space{Ordinal: 5}, snap: snap}, &Overlay{Space: Space{Ordinal: 5}, snap: snap}
 		for range 100 {
@@ -106,7 +109,7 @@ func TestLayer(t *testing.T) {
 				slow.take()
 				for k, v := range rowsOf(t, &taken) {
 					if want[k] != v {
-						t.Fatalf("seed %d: row %x is taken as %s, and was %s", seed, k, v, want[k])
+						t.Fatalf("seed %d: row %x is taken as %q, and was %q", seed, k, v, want[k])
 					}
 				}
 				want = before
