@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -79,7 +80,7 @@ func (c *Codec) Pack(dst []byte, blocks []Block) ([]byte, []Unit, error) {
 		if len(blocks[0].Data) > MaxBlock {
 			return dst, units, fmt.Errorf("block %d has %d bytes, at most %d can be archived", blocks[0].Height, len(blocks[0].Data), MaxBlock)
 		}
-		raw = raw[:0]
+		raw = slices.Grow(raw[:0], size)
 		for i := range blocks[:n] {
 			raw = binary.AppendUvarint(raw, uint64(len(blocks[i].Data)))
 			raw = append(append(raw, blocks[i].ID[:]...), blocks[i].Data...)
@@ -111,7 +112,7 @@ func (c *Codec) PackNotes(dst []byte, notes []Note) ([]byte, []Unit, error) {
 		if len(notes[0].Data) > MaxBlock {
 			return dst, units, fmt.Errorf("a note on block %d has %d bytes, at most %d can be archived", notes[0].Height, len(notes[0].Data), MaxBlock)
 		}
-		raw = raw[:0]
+		raw = slices.Grow(raw[:0], size)
 		for i := range notes[:n] {
 			raw = binary.AppendUvarint(raw, notes[i].Height)
 			raw = binary.AppendUvarint(raw, uint64(len(notes[i].Data)))

@@ -206,10 +206,10 @@ func (w *writer) land(more bool) error {
 		return w.failed(err)
 	}
 	w.committed(f.done)
+	w.rows.flying.free()
 	if !more {
 		return nil
 	}
-	w.rows.flying = layer{}
 	return w.refresh()
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"sync"
 )
 
 // layer is a set of rows to write. A commit has tens of thousands, so that it keeps them
@@ -22,6 +23,7 @@ type layer struct {
 // change, but for that of a node: see [Overlay.edit].
 type row struct {
 	key, value []byte
+	hash       uint32 // of the key
 	// block is the block of the overlay that wrote it last.
 	block uint32
 }
@@ -37,8 +39,19 @@ type change struct {
 	isNew, edited bool
 }
 
+// layerRoom is what a large layer has left for the next one: see [layer.free]. It is all
+// zero.
+type layerRoom struct {
+	rows  []row
+	table []slot
+}
+
+var layerRooms sync.Pool
+
 const (
 	leastSlots = 64
+	// sharedSlots is how many slots the table of a large layer has at least.
+	sharedSlots = 4096
 	// leastRoom and mostRoom bound the pieces of memory for keys and values.
 	leastRoom = 4 << 10
 	mostRoom  = 256 << 10
@@ -67,28 +80,49 @@ func (l *layer) find(key []byte) int {
 	return int(l.slot(key, hashKey(key)).at) - 1
 }
 
-// grow makes room for one more in the table, less than half of which is in use.
+// grow makes room for one more in the table, less than two thirds of which are in use.
 func (l *layer) grow() {
-	if 2*(len(l.rows)+1) < len(l.table) {
+	if 3*(len(l.rows)+1) < 2*len(l.table) {
 		return
 	}
-	old := l.table
-	l.table = make([]slot, max(leastSlots, 4*len(old)))
-	mask := uint32(len(l.table) - 1)
-	// In the order of the rows: see back.
-	hashes := make([]uint32, len(l.rows))
-	for _, s := range old {
-		if s.at != 0 {
-			hashes[s.at-1] = s.hash
-		}
+	if !l.share() {
+		l.table = make([]slot, max(leastSlots, 2*len(l.table)))
 	}
-	for at, hash := range hashes {
-		i := hash & mask
+	mask := uint32(len(l.table) - 1)
+	for at := range l.rows { // in their order: see back
+		i := l.rows[at].hash & mask
 		for l.table[i].at != 0 {
 			i = (i + 1) & mask
 		}
-		l.table[i] = slot{hash, uint32(at + 1)}
+		l.table[i] = slot{l.rows[at].hash, uint32(at + 1)}
 	}
+}
+
+// share takes over what another layer has left, if that is larger.
+func (l *layer) share() bool {
+	if 2*len(l.table) < sharedSlots {
+		return false
+	}
+	room, ok := layerRooms.Get().(*layerRoom)
+	if !ok || len(room.table) <= len(l.table) {
+		return false
+	}
+	l.table = room.table
+	if cap(room.rows) > cap(l.rows) {
+		l.rows = append(room.rows, l.rows...)
+	}
+	return true
+}
+
+// free empties a layer. Nobody may have a row of it any more, but who has a value may keep
+// it.
+func (l *layer) free() {
+	if len(l.table) >= sharedSlots {
+		clear(l.rows[:cap(l.rows)])
+		clear(l.table)
+		layerRooms.Put(&layerRoom{l.rows[:0], l.table})
+	}
+	*l = layer{}
 }
 
 // buffer returns an empty slice with room for so many bytes.
@@ -129,7 +163,7 @@ func (l *layer) keep(key, value []byte, block uint32) change {
 		r.value, r.block = value, block
 		return was
 	}
-	l.rows = append(l.rows, row{l.copy(key), value, block})
+	l.rows = append(l.rows, row{l.copy(key), value, hash, block})
 	*s = slot{hash, uint32(len(l.rows))}
 	l.bytes += len(key) + len(value)
 	return change{at: len(l.rows) - 1, isNew: true}
@@ -144,7 +178,7 @@ func (l *layer) back(changes []change) {
 		switch {
 		case c.isNew:
 			l.bytes -= len(r.key)
-			*l.slot(r.key, hashKey(r.key)) = slot{}
+			*l.slot(r.key, r.hash) = slot{}
 			l.rows = l.rows[:c.at]
 		case c.edited:
 			r.value = append(r.value[:0], c.value...)

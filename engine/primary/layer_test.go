@@ -130,3 +130,33 @@ func TestLayer(t *testing.T) {
 		}
 	}
 }
+
+// A large layer takes the memory of the one before, and nothing of its rows.
+func TestLayerRoom(t *testing.T) {
+	t.Parallel()
+	for round := range 4 {
+		var l layer
+		var changes []change
+		put := func(i int) {
+			changes = append(changes, l.put(Key(nil).U32(uint32(round)).U32(uint32(i)), Key(nil).U64(uint64(i)), 1))
+		}
+		for i := range 3000 + 1000*round {
+			put(i)
+		}
+		want := rowsOf(t, &l)
+		changes = nil
+		for i := 2000; i < 9000; i++ {
+			put(i)
+		}
+		if got := rowsOf(t, &l); len(got) != 9000 {
+			t.Fatalf("%d rows", len(got))
+		}
+		l.back(changes)
+		if got := rowsOf(t, &l); !maps.Equal(got, want) {
+			t.Fatalf("round %d: %d rows, want %d", round, len(got), len(want))
+		}
+		if l.free(); l.find(Key(nil).U32(uint32(round)).U32(1)) >= 0 || len(l.rows) > 0 || l.bytes > 0 {
+			t.Fatal("a layer that was freed has rows")
+		}
+	}
+}
