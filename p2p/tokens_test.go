@@ -23,7 +23,7 @@ import (
 // before nor new ones.
 func TestTarpitsDoNotStarveDials(t *testing.T) {
 	const tokens = 4
-	tarpits := torture.Watched(60, 400)
+	tarpits := torture.Watched(130, 400)
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var mu sync.Mutex // guards hanging
