@@ -12,6 +12,7 @@ import (
 	"quorate/devnet/primary"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
+	"quorate/engine/chain/address"
 	"quorate/engine/chain/avm"
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/proposer"
@@ -214,17 +215,16 @@ func TestUTXOPages(t *testing.T) {
 	s, w, c := blockServer()
 	for _, on := range []string{"P", "X"} {
 		var list []string
+		accounts := map[address.Address]bool{}
 		for i := range world.Accounts {
+			accounts[w.Account(i)] = true
 			list = append(list, `"`+alias(on).text(w.Account(i))+`"`)
 		}
 		want, waiting := 0, 0
 		add := func(all map[utxo.Ref]*utxo.UTXO) {
 			for _, u := range all {
-				for i := range world.Accounts {
-					if u.Addresses[0] == w.Account(i) {
-						want++
-						break
-					}
+				if accounts[u.Addresses[0]] {
+					want++
 				}
 			}
 		}
