@@ -32,7 +32,7 @@ type history struct {
 	times  map[uint64]uint64 // when they were accepted, by height
 }
 
-var histories = sync.OnceValues(func() (*history, error) { return makeHistory(700, 1) })
+var histories = sync.OnceValues(func() (*history, error) { return makeHistory(torture.Watched(400, 700), 1) })
 
 func makeHistory(blocks int, seed uint64) (*history, error) {
 	w, err := world.New(world.Params{Validators: 5, Seed: seed, L1s: 2, L1Inactive: 1, L1Underfunded: 1})
