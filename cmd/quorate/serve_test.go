@@ -170,7 +170,7 @@ func TestServeDevnet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; i < len(raw); i += torture.Pick(7, 1) {
+	for i := 0; i < len(raw); i += torture.Watched(53, torture.Pick(7, 1)) {
 		raw[i] ^= 1 << (i % 8)
 		if code := verify(hex.EncodeToString(raw)); code != 1 {
 			t.Errorf("bit %d of byte %d flipped: exit %d", i%8, i, code)
@@ -256,9 +256,9 @@ func TestKill(t *testing.T) {
 		}
 		return signed
 	}
-	const rounds, each = 5, 4
+	const each = 4
 	var signed []string
-	for range rounds {
+	for range torture.Watched(1, 5) {
 		cmd, url := start()
 		for range each {
 			signed = append(signed, ask(url, uint64(len(signed))))

@@ -105,7 +105,7 @@ func firstRow(t *testing.T, c *Chain, lead []byte) (k, v []byte) {
 // Tables that are stale differ by other rules: they are not checked.
 func TestCheckStale(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 62, Txs: 6}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 62, Txs: torture.Watched(3, 6)}).Blocks(60)
 	c := openAlone(t, Options{})
 	commit(t, c, blocks, 30)
 	old := withoutEditions(t, c)

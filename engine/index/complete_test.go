@@ -159,7 +159,7 @@ func TestCompleteBeside(t *testing.T) {
 // What was read of a transaction before its block was completed is read again.
 func TestCompleteShows(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 54, Txs: 8, Full: true}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 54, Txs: torture.Watched(3, 8), Full: true}).Blocks(40)
 	c := openChain(t, Options{})
 	commit(t, c, bare(blocks, func(n uint64) bool { return n == 30 }), 40)
 	i := slices.IndexFunc(blocks[30].Txs, func(tx evm.Tx) bool { return len(tx.Calls) > 0 })
@@ -196,7 +196,7 @@ func TestCompleteShows(t *testing.T) {
 // What does not fit the indexed block is refused.
 func TestCompleteRefuses(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 55, Txs: 8, Full: true}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 55, Txs: torture.Watched(3, 8), Full: true}).Blocks(40)
 	given := bare(blocks, func(n uint64) bool { return n == 30 })
 	c := openChain(t, Options{})
 	complete(t, c, blocks[3]) // there is nothing to complete

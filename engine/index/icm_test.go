@@ -239,7 +239,7 @@ func dump(t *testing.T, c *Chain, table byte) (list [][]byte) {
 // is not asked for them.
 func TestICMOlderFolder(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 7, Txs: 10, Accounts: 6}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 7, Txs: torture.Watched(6, 10), Accounts: 6}).Blocks(40)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:30], 10)
 	old := *c.places()

@@ -25,7 +25,7 @@ const killDir = "QUORATE_TEST_REBUILD_DIR"
 var killBlocks = torture.Watched(48, torture.Pick(80, 120))
 
 func killChain() []*evm.Block {
-	return indextest.New(indextest.Config{Seed: 71, Txs: torture.Pick(4, 8)}).Blocks(killBlocks)
+	return indextest.New(indextest.Config{Seed: 71, Txs: torture.Watched(2, torture.Pick(4, 8))}).Blocks(killBlocks)
 }
 
 // openKilled opens a database as a server does.

@@ -14,7 +14,7 @@ import (
 
 // fork returns blocks whose last ones are others than those of the chain.
 func fork(blocks []*evm.Block, at int) []*evm.Block {
-	other := indextest.New(indextest.Config{Seed: 999, Txs: 8, Full: true}).Blocks(len(blocks) - at + 1)[1:]
+	other := indextest.New(indextest.Config{Seed: 999, Txs: torture.Watched(3, 8), Full: true}).Blocks(len(blocks) - at + 1)[1:]
 	list := slices.Clone(blocks[:at])
 	for i, b := range other {
 		cp := *b
