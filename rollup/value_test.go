@@ -115,7 +115,7 @@ func TestValueNearest(t *testing.T) {
 		}
 		return nearest(got, exact) && shortest(text, got)
 	}
-	if err := quick.Check(f, &quick.Config{MaxCount: torture.Watched(2_000, 10_000)}); err != nil {
+	if err := quick.Check(f, &quick.Config{MaxCount: torture.Watched(6_000, 10_000)}); err != nil {
 		t.Error(err)
 	}
 }
