@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"quorate/devnet/torture"
 	"quorate/engine/primary"
 )
 
@@ -25,7 +26,8 @@ func (a inArchive) Read(ctx context.Context, from, to uint64, f func(*primary.Bl
 // Rows of before there were live lists are served, take blocks and are made again.
 func TestOlderLists(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 9, 60, 60)
+	size := torture.Watched(25, 60)
+	w := newWorld(t, 9, size, size)
 	db := openDB(t)
 	vertices, err := openVertices(db, network, w.genesis, 4)
 	if err != nil {
@@ -35,7 +37,7 @@ func TestOlderLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := w.stop + 30
+	most := w.stop + size/2
 	for _, part := range []struct {
 		to    *primary.Chain
 		items []*primary.Block
