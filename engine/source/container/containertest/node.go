@@ -140,9 +140,11 @@ func (f *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // index returns which containers the index has.
-func (f *Node) index() (list []int) {
+func (f *Node) index() []int {
+	drop, first := f.Drop, f.first()
+	list := make([]int, 0, len(f.Containers))
 	for i := range f.Containers {
-		if f.Drop == nil || !f.Drop(f.first()+uint64(i)) {
+		if drop == nil || !drop(first+uint64(i)) {
 			list = append(list, i)
 		}
 	}
