@@ -339,7 +339,7 @@ func TestICMTraffic(t *testing.T) {
 		ids := []string{"", plan.Chains[0].String(), "50001", plan.Chains[2].String()}
 		real := []string{"", plan.Chains[0].String(), plan.Chains[1].String(), plan.Chains[2].String()}
 		addresses := []string{"", traffic.App(0, 1).String(), traffic.App(1, 2).String(), traffic.App(2, 0).String()}
-		for n := range torture.Watched(12, torture.Pick(24, 60)) {
+		for n := range torture.Watched(8, torture.Pick(24, 60)) {
 			var pick [6]int
 			for k := range pick {
 				if rnd.IntN(3) == 0 {

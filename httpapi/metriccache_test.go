@@ -58,7 +58,7 @@ func TestMetricReads(t *testing.T) {
 // before shows nothing of it, and what is kept meanwhile hides nothing later.
 func TestHeldMetrics(t *testing.T) {
 	t.Parallel()
-	c, other := oddChain(t, "1", 1, noon, torture.Pick(110, 250)), oddChain(t, "2", 2, noon, torture.Pick(130, 300))
+	c, other := oddChain(t, "1", 1, noon, torture.Watched(60, torture.Pick(110, 250))), oddChain(t, "2", 2, noon, torture.Watched(70, torture.Pick(130, 300)))
 	s := dataServer(t, Config{}, c, other)
 	state, _, _ := c.RollupState()
 	held := noon + (state.Last-noon)/2

@@ -121,8 +121,8 @@ func TestPageMatrix(t *testing.T) {
 		s := pageServer(t, Config{}, mode)
 		for _, scope := range []Scope{All, ForClients, ForOperators} {
 			for i, p := range all.Pages() {
-				if !p.Operator && (i+int(scope))%torture.Watched(2, 1) != 0 {
-					continue // each page on one of the listeners at least
+				if !p.Operator && (i+int(scope))%torture.Watched(3, 1) != 0 {
+					continue // each page on one of the listeners
 				}
 				if p.Operator && mode == ui.On && scope != ForClients {
 					continue // what it shows is tested beside it
