@@ -146,7 +146,9 @@ const (
 
 // reset empties tx, and keeps the room that it has.
 func (tx *Tx) reset() {
-	*tx = Tx{Transfers: tx.Transfers[:0], Tx: evm.Tx{Input: tx.Input[:0], Calls: tx.Calls[:0]}}
+	transfers, input, calls := tx.Transfers[:0], tx.Input[:0], tx.Calls[:0]
+	*tx = Tx{} // by itself it is cleared in place; with members it would be copied
+	tx.Transfers, tx.Input, tx.Calls = transfers, input, calls
 }
 
 // decodeTx reads a transaction of a block; nothing of it refers to b afterwards.
