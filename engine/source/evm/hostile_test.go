@@ -58,6 +58,7 @@ func eachLie(t testing.TB, block, receipts []byte, f func(lie)) {
 			}
 		case []any:
 			for i, value := range v {
+				set(v) // one lie at a time
 				walk(fmt.Sprintf("%s[%d]", path, i), value, func(x any) { v[i] = x })
 				set(slices.Delete(slices.Clone(v), i, i+1))
 				emit(fmt.Sprintf("%s[%d] left out", path, i))
