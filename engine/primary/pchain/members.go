@@ -102,19 +102,30 @@ func inheritKeys(set map[string]*member, network func() (map[string]*member, err
 	return nil
 }
 
-// membersOf returns a set in the order of its nodes.
+// membersOf returns a set in the order of its nodes. All that cannot pay are one member
+// without a node. A validator of a subnet from before it became an L1 may validate the L1
+// as well: to the chain that is one member with both weights, and the key it had before.
 func membersOf(set map[string]*member) (list []Member) {
-	inactive := uint64(0)
-	for _, m := range set {
-		if m.Inactive {
-			inactive += m.Weight
+	var later []Member // validations of L1s
+	for id, m := range set {
+		switch _, before := nodeOf([]byte(id)); {
+		case m.Inactive:
+			later = append(later, Member{Weight: m.Weight})
+		case before:
+			list = append(list, Member{Node: m.Node, Weight: m.Weight, Key: m.Key})
+		default:
+			later = append(later, Member{Node: m.Node, Weight: m.Weight, Key: m.Key})
+		}
+	}
+	list = append(list, later...)
+	slices.SortStableFunc(list, func(a, b Member) int { return bytes.Compare(a.Node[:], b.Node[:]) })
+	one := list[:0]
+	for i := range list {
+		if n := len(one); n > 0 && one[n-1].Node == list[i].Node {
+			one[n-1].Weight += list[i].Weight
 			continue
 		}
-		list = append(list, Member{Node: m.Node, Weight: m.Weight, Key: m.Key})
+		one = append(one, list[i])
 	}
-	if inactive > 0 {
-		list = append(list, Member{Weight: inactive})
-	}
-	slices.SortFunc(list, func(a, b Member) int { return bytes.Compare(a.Node[:], b.Node[:]) })
-	return list
+	return one
 }

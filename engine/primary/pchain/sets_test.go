@@ -35,6 +35,32 @@ func setsOf(all map[chain.ID][]world.Member) map[chain.ID][]pchain.Member {
 	return out
 }
 
+// A validator of a subnet from before it became an L1 that validates the L1 as well is one
+// member, as nodes have it.
+func TestNodeTwice(t *testing.T) {
+	t.Parallel()
+	h, err := makeHistory(300, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, twice := view(t, whole(t, h, openDB(t, t.TempDir()))), false
+	for height := uint64(0); height <= h.made.Height(); height += 3 {
+		want := setsOf(h.made.Sets(height))
+		all, ok, err := v.AllValidatorsAt(height)
+		if err != nil || !ok || !reflect.DeepEqual(all, want) {
+			t.Fatalf("all at %d: %v, %v, %v; want %v", height, all, ok, err, want)
+		}
+		h.made.Read(func(s *devnet.State) {
+			for _, x := range s.L1Validators {
+				twice = twice || slices.ContainsFunc(want[x.Subnet], func(m pchain.Member) bool { return m.Node == x.NodeID && m.Weight > x.Weight && x.Weight > 0 })
+			}
+		})
+	}
+	if !twice {
+		t.Error("none is one")
+	}
+}
+
 // At each height, the validator sets of all subnets are those of the other executor, which
 // the simulated node answers from: one by one, and all at once.
 func TestValidatorsAt(t *testing.T) {
