@@ -48,7 +48,7 @@ func onChains(item func(c *call, v []byte) *failure, run func(c *call) *failure)
 				return
 			}
 			c := s.calls.get(s, ctx, r)
-			c.w.Dialect, c.w.Source, c.w.Addresses = d, c, s.addresses
+			c.w.Dialect, c.w.Source = d, c
 			c.w.B = ctx.Response.SwapBody(nil)[:0]
 			f := c.q.parse(ctx.URI().QueryString(), r.query, r.size)
 			if f == nil && item != nil {

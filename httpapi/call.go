@@ -154,7 +154,7 @@ func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(
 	}
 	defer c.v.Close()
 	c.w.Currency = c.q.currency
-	c.w.Chain, c.w.Source, c.w.Addresses = c.info, c, c.s.addresses
+	c.w.Chain, c.w.Source = c.info, c
 	if f := run(c); f != nil {
 		return f
 	}

@@ -165,7 +165,7 @@ func (c *chainStream) rows() (*call, error) {
 	if k.v, err = c.chain.View(nil); err != nil {
 		return nil, err
 	}
-	k.w = view.Writer{Dialect: c.t.dialect, Currency: view.DefaultCurrency, Chain: c.info, Source: k, Addresses: c.t.s.addresses}
+	k.w = view.Writer{Dialect: c.t.dialect, Currency: view.DefaultCurrency, Chain: c.info, Source: k}
 	return k, nil
 }
 

@@ -121,7 +121,7 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 	}
 	defer c.rows.Close()
 	defer c.closeOthers()
-	c.w.Currency, c.w.Addresses = c.q.currency, c.s.addresses
+	c.w.Currency = c.q.currency
 	c.w.Primary = view.Primary{
 		Network: c.name, Prefix: address.Prefix(c.network.NetworkID()), AVAX: c.network.AVAX(), Chain: c.on.ID(),
 		Genesis: c.chainGenesis, Asset: c.asset, Texts: c.texts,

@@ -37,7 +37,6 @@ type Server struct {
 	// For data endpoints.
 	tokens    *token.Codec
 	packers   *compressors
-	addresses *view.Addresses
 	tokenMeta *tokenCache
 	owners    ownerCache
 	calls     calls
@@ -137,7 +136,7 @@ func (s *Server) prepareData() (err error) {
 	if s.packers, err = newCompressors(s.cfg.CompressMin); err != nil {
 		return err
 	}
-	s.addresses, s.tokenMeta = view.NewAddresses(), newTokenCache()
+	s.tokenMeta = newTokenCache()
 	s.points = newPoints(s.cfg.Metrics, s.cfg.PointBytes)
 	s.geneses = newGenesisCache()
 	s.answers = newAnswers(s.cfg.AnswerBytes - s.cfg.AnswerBytes/repeatShare)

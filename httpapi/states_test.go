@@ -128,7 +128,7 @@ func TestLookupFails(t *testing.T) {
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&fasthttp.Request{}, nil, nil)
 	call := &call{s: s, ctx: ctx, chain: c, info: &c.info, v: failingLookups{v}}
-	call.w.Chain, call.w.Source, call.w.Addresses = call.info, call, s.addresses
+	call.w.Chain, call.w.Source = call.info, call
 	if _, err := v.LatestTxs(page10(), nil, call.nativeTx); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func partsOf(r *webhook.Rows) *primaryCall {
 		c.rows = r.Platform
 	}
 	c.q.ascending = true
-	c.w.Dialect, c.w.Addresses = view.SDK, &view.Addresses{}
+	c.w.Dialect = view.SDK
 	c.w.Primary = view.Primary{
 		Network: r.Name, Prefix: address.Prefix(r.Network.ID), AVAX: r.Network.AVAX, Chain: r.ID, Asset: c.asset,
 		Genesis: func(*chain.ID) *view.Genesis { return &view.Genesis{} }, // it may be any size

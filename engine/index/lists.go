@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sort"
+	"sync"
 
 	"quorate/engine/chain/evm"
 	store "quorate/engine/store/index"
@@ -233,10 +234,13 @@ func (v *View) singleTxs(of *addressList, prefix key) *list {
 	return l
 }
 
+// txRooms are transactions that ended views have read rows into, with their slices.
+var txRooms = sync.Pool{New: func() any { return &Tx{} }}
+
 // room returns the transaction that is used again for each row of a list.
 func (v *View) room() *Tx {
 	if v.row == nil {
-		v.row = &Tx{}
+		v.row = txRooms.Get().(*Tx)
 	}
 	return v.row
 }

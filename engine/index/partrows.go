@@ -154,7 +154,7 @@ func (w *partsWalk) rows(prefix, after []byte) error {
 	const last = addressTxSuffix - 1
 	from := bytes.Clone(w.span.begin)
 	from[len(prefix)+last] = partsPer - 1
-	for rows.Seek(from); rows.Valid() && !w.done; rows.Next() {
+	for rows.Seek(from); rows.Valid(); rows.Next() {
 		k := rows.Key()
 		if len(k) != len(prefix)+addressTxSuffix {
 			return fmt.Errorf("%w: key of %d bytes", errCodec, len(k))
@@ -166,7 +166,7 @@ func (w *partsWalk) rows(prefix, after []byte) error {
 		if w.edge = after != nil && bytes.Equal(w.name[:last], after[:last]); w.edge {
 			w.at = [addressTxSuffix]byte(after)
 		}
-		if err := rows.Value(w.row); err != nil {
+		if err := rows.Value(w.row); err != nil || w.done {
 			return err
 		}
 	}

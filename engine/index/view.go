@@ -64,7 +64,13 @@ func (c *Chain) At(tip *uint64) (*View, error) {
 }
 
 // Close ends the view. Further calls do nothing.
-func (v *View) Close() { v.s.Close() }
+func (v *View) Close() {
+	v.s.Close()
+	if v.row != nil {
+		txRooms.Put(v.row)
+		v.row = nil
+	}
+}
 
 // Tip returns the last block of the view.
 func (v *View) Tip() evm.Head { return v.tip }

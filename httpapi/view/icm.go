@@ -86,7 +86,7 @@ func (w *Writer) icmRelayers(list []evm.Address) {
 	w.B = append(w.B, '[')
 	for i := range list {
 		w.Comma()
-		w.B = append(w.Addresses.Append(append(w.B, '"'), &list[i]), '"')
+		w.B = append(checksums.append(append(w.B, '"'), &list[i]), '"')
 	}
 	w.B = append(w.B, ']')
 }

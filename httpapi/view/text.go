@@ -154,20 +154,20 @@ func AppendAmount(dst []byte, v *uint256.Int) []byte {
 // sumSlots is the number of addresses whose checksum is kept, a power of two: 1 MiB.
 const sumSlots = 1 << 15
 
-// Addresses keeps the checksums of addresses seen lately: one is a Keccak hash, and
-// pages repeat the same few addresses. It is for use by any number of goroutines.
-type Addresses struct{ slots [sumSlots]addressSlot }
+// checksums are those that the process has seen lately.
+var checksums addresses
+
+// addresses keeps the checksums of addresses: one is a Keccak hash, and pages repeat the
+// same few addresses. It is for use by any number of goroutines.
+type addresses struct{ slots [sumSlots]addressSlot }
 
 // addressSlot has an address and which digits of its text are capitals: half of a
 // cache line, since pages come by in an order that no cache foresees. Its last word
 // seals the others: what two goroutines wrote at once is not taken for either.
 type addressSlot [4]atomic.Uint64
 
-// NewAddresses returns an empty table.
-func NewAddresses() *Addresses { return &Addresses{} }
-
-// Append appends the checksummed text of a.
-func (t *Addresses) Append(dst []byte, a *evm.Address) []byte {
+// append appends the checksummed text of a.
+func (t *addresses) append(dst []byte, a *evm.Address) []byte {
 	slot := &t.slots[Slot(a)&(sumSlots-1)]
 	one, two := binary.LittleEndian.Uint64(a[:]), binary.LittleEndian.Uint64(a[8:])
 	three, seal := slot[2].Load(), slot[3].Load()

@@ -144,7 +144,7 @@ func FuzzAppendValue(f *testing.F) {
 // TestAddresses uses the vectors of EIP-55, from several goroutines at once.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
-	table := NewAddresses()
+	table := new(addresses)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -158,7 +158,7 @@ func TestAddresses(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
-					if got := string(table.Append(nil, &a)); got != want {
+					if got := string(table.append(nil, &a)); got != want {
 						t.Errorf("got %s, want %s", got, want)
 					}
 				}
@@ -171,7 +171,7 @@ func TestAddresses(t *testing.T) {
 // TestAddressesCollide: addresses of one slot take turns.
 func TestAddressesCollide(t *testing.T) {
 	t.Parallel()
-	table := NewAddresses()
+	table := new(addresses)
 	bySlot := make(map[uint32]evm.Address)
 	for i := range uint64(1 << 20) {
 		a := evm.Address(uint256.NewInt(i).Bytes20())
@@ -182,7 +182,7 @@ func TestAddressesCollide(t *testing.T) {
 		}
 		for range 2 {
 			for _, x := range []evm.Address{a, other} {
-				if got := string(table.Append(nil, &x)); got != x.String() {
+				if got := string(table.append(nil, &x)); got != x.String() {
 					t.Fatalf("got %s, want %s", got, x)
 				}
 			}

@@ -63,13 +63,12 @@ type Metadata struct {
 
 // Writer appends answers to B. Set the fields before its first use.
 type Writer struct {
-	B         []byte
-	Dialect   Dialect
-	Currency  string
-	Chain     *ChainInfo
-	Source    Source
-	Addresses *Addresses
-	Primary   Primary // for answers about the primary network
+	B        []byte
+	Dialect  Dialect
+	Currency string
+	Chain    *ChainInfo
+	Source   Source
+	Primary  Primary // for answers about the primary network
 
 	last writtenBlock
 	tx   wordsOfTx
@@ -147,7 +146,7 @@ func (w *Writer) hash(name string, h *evm.Hash) {
 func (w *Writer) address(name string, a *evm.Address) {
 	w.Member(name)
 	w.B = append(w.B, '"')
-	w.B = append(w.Addresses.Append(w.B, a), '"')
+	w.B = append(checksums.append(w.B, a), '"')
 }
 
 // party writes the address info of a sender or receiver.
@@ -157,7 +156,7 @@ func (w *Writer) party(name string, a *evm.Address) {
 		w.token(a, &meta)
 		return
 	}
-	w.B = append(w.Addresses.Append(append(w.B, `{"address":"`...), a), '"', '}')
+	w.B = append(checksums.append(append(w.B, `{"address":"`...), a), '"', '}')
 }
 
 // partyAs is party where the capitals of the address' text are known. The member's
