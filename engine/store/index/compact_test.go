@@ -14,8 +14,8 @@ import (
 func TestCompactionsRest(t *testing.T) {
 	s := spare.New(16)
 	d := openSmall(t, t.TempDir(), Options{Spare: s, CompactionMB: 60})
-	const rows = 32
-	value := make([]byte, 16<<10)
+	const rows = 1000
+	value := make([]byte, 512)
 	rand.NewChaCha8([32]byte{1}).Read(value) // does not compress
 	w, own := s.Worker(), time.Duration(0)
 	for i := 0; s.Rested() <= own; i++ {
