@@ -30,7 +30,7 @@ const (
 )
 
 // Watch calls onHead with the height of the chain's tip, first with the present
-// one and then each time that it rises, until ctx ends; it gives the cause of that
+// one and then each time that it rises, until ctx ends; it returns the cause of that
 // end. Heights may be left out: only the latest counts. They are hints: the block
 // may be asked for from another node that does not have it yet, and a tip that
 // falls is not told. A node's WebSocket tells of heads; while it is down, silent or

@@ -141,7 +141,7 @@ func (d *DB) committed() {
 }
 
 // renew puts m in place of the newest moment, unless another commit has put one
-// there that sees more. It gives the moment to end, if any.
+// there that sees more. It returns the moment to end, if any.
 func (d *DB) renew(m *moment) (over *moment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

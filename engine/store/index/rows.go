@@ -44,8 +44,8 @@ func (s *Snapshot) Version() uint64 {
 	return s.at.txn.ReadTs()
 }
 
-// Get hands the value under key to read, which must not keep it. Without one it
-// gives false.
+// Get hands the value under key to read, which must not keep it, and reports whether
+// there is one.
 func (s *Snapshot) Get(key []byte, read func(value []byte) error) (bool, error) {
 	if s.at == nil {
 		return false, store.ErrClosed
