@@ -122,9 +122,9 @@ func (s headSink) CommitAfter(ctx context.Context, blocks []*evm.Block, ready fu
 }
 
 // CommitAhead implements [aheadIndex].
-func (s headSink) CommitAhead(ctx context.Context, blocks []*evm.Block) error {
+func (s headSink) CommitAhead(ctx context.Context, blocks []*evm.Block, ready func() error) error {
 	s.before(ctx, blocks)
-	return s.Sink.CommitAhead(ctx, blocks)
+	return s.Sink.CommitAhead(ctx, blocks, ready)
 }
 
 // rebuild makes the tables again that this program makes in another way than the one

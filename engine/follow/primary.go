@@ -364,8 +364,29 @@ func (p *Primary) ended() bool {
 	return err == nil && p.done.Load()
 }
 
-// final hides that a sink could go back: accepted blocks of these chains stay.
-type final struct{ ingest.Sink[*primary.Block] }
+// final is a sink that cannot go back, since accepted blocks of these chains stay, but
+// ahead: nobody is told of their blocks one by one.
+type final struct{ s *sink[*primary.Block] }
+
+// Cursor implements [ingest.Sink].
+func (f final) Cursor() (chain.Head, bool) { return f.s.Cursor() }
+
+// Commit implements [ingest.Sink].
+func (f final) Commit(ctx context.Context, blocks []*primary.Block) error {
+	return f.s.Commit(ctx, blocks)
+}
+
+// CommitAhead implements [ingest.Ahead]: the blocks are in the archive on return.
+func (f final) CommitAhead(ctx context.Context, blocks []*primary.Block) error {
+	return f.s.commitAhead(ctx, blocks)
+}
+
+// Land implements [ingest.Ahead].
+func (f final) Land() error {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	return f.s.land()
+}
 
 // fetchBlocks follows the chain, once the index has what the archive has, until ctx ends.
 func (p *Primary) fetchBlocks(ctx context.Context) error {

@@ -36,7 +36,8 @@ type Index[B ingest.Item] interface {
 // aheadIndex is an index that makes the rows of a group of blocks while those of the
 // group before are being written.
 type aheadIndex[B ingest.Item] interface {
-	CommitAhead(ctx context.Context, blocks []B) error
+	// CommitAhead writes nothing of the blocks before ready has returned nil.
+	CommitAhead(ctx context.Context, blocks []B, ready func() error) error
 	Land() error
 }
 
@@ -61,6 +62,7 @@ type sink[B ingest.Item] struct {
 	room func() error
 
 	mu     sync.Mutex // held by commits
+	flying bool       // the index may be writing rows of blocks of the archive
 	blocks []archive.Block
 	data   []byte
 }
@@ -119,26 +121,63 @@ func (s *sink[B]) Commit(ctx context.Context, blocks []B) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if apart, err := s.apart(); err != nil {
+	if err := s.land(); err != nil {
 		return err
-	} else if !apart {
+	}
+	return s.commit(ctx, blocks, s.index.CommitAfter)
+}
+
+// commit needs mu.
+func (s *sink[B]) commit(ctx context.Context, blocks []B, after func(context.Context, []B, func() error) error) error {
+	if !s.flying {
+		if apart, err := s.apart(); err != nil {
+			return err
+		} else if apart {
+			return s.index.Commit(ctx, blocks)
+		}
 		// After a failure between the two the index is behind.
 		if err := s.catchUp(ctx, nil); err != nil {
 			return err
 		}
-		return s.both(ctx, blocks)
 	}
-	return s.index.Commit(ctx, blocks)
-}
-
-// both commits blocks to the archive and the index. It needs mu.
-func (s *sink[B]) both(ctx context.Context, blocks []B) error {
 	appended := make(chan error, 1)
 	go func() { appended <- s.append(ctx, blocks) }()
 	durable := sync.OnceValue(func() error { return <-appended })
-	err := s.index.CommitAfter(ctx, blocks, durable)
+	err := after(ctx, blocks, durable)
 	// An index that failed before it had anything to write has not waited.
 	return cmp.Or(durable(), err)
+}
+
+// commitAhead is Commit that returns when the blocks are in the archive, and the index may
+// still be writing their rows.
+func (s *sink[B]) commitAhead(ctx context.Context, blocks []B) error {
+	if err := s.room(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, ok := s.index.(aheadIndex[B])
+	if !ok {
+		return s.commit(ctx, blocks, s.index.CommitAfter)
+	}
+	err := s.commit(ctx, blocks, func(ctx context.Context, blocks []B, durable func() error) error {
+		s.flying = true
+		return x.CommitAhead(ctx, blocks, durable)
+	})
+	if err != nil {
+		err = errors.Join(err, s.land())
+	}
+	return err
+}
+
+// land waits until the index has the blocks of the archive, if they are on their way. It
+// needs mu.
+func (s *sink[B]) land() error {
+	if !s.flying {
+		return nil
+	}
+	s.flying = false
+	return s.index.(aheadIndex[B]).Land()
 }
 
 // append adds blocks to the archive. It needs mu.
@@ -174,6 +213,9 @@ const (
 func (s *sink[B]) CatchUp(ctx context.Context, progress func(done, of uint64)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.land(); err != nil {
+		return err
+	}
 	if apart, err := s.apart(); err != nil || apart {
 		return err
 	}
@@ -199,7 +241,10 @@ func (s *sink[B]) catchUp(ctx context.Context, progress func(done, of uint64)) e
 	}()
 	commit, land := s.index.Commit, func() error { return nil }
 	if x, ok := s.index.(aheadIndex[B]); ok {
-		commit, land = x.CommitAhead, x.Land
+		land = x.Land
+		commit = func(ctx context.Context, group []B) error {
+			return x.CommitAhead(ctx, group, func() error { return nil })
+		}
 	}
 	for group := range groups {
 		if err := s.room(); err != nil {
@@ -267,6 +312,9 @@ func (f filler[B]) Commit(ctx context.Context, blocks []B) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.land(); err != nil {
+		return err
+	}
 	head, _ := f.index.Cursor()
 	for i, b := range blocks {
 		link := b.Link()

@@ -88,6 +88,31 @@ func (m *memoryIndex) CommitAfter(ctx context.Context, blocks []*block, ready fu
 	return m.Commit(ctx, blocks)
 }
 
+// aheadMemory is a memoryIndex that takes blocks when it lands, or the next ones come.
+type aheadMemory struct {
+	memoryIndex
+	taken []*block
+}
+
+// CommitAhead implements [aheadIndex].
+func (m *aheadMemory) CommitAhead(ctx context.Context, blocks []*block, ready func() error) error {
+	if err := m.Land(); err != nil {
+		return err
+	}
+	if m.early != nil {
+		return m.early
+	}
+	m.taken = blocks
+	return ready()
+}
+
+// Land implements [aheadIndex].
+func (m *aheadMemory) Land() error {
+	blocks := m.taken
+	m.taken = nil
+	return m.Commit(context.Background(), blocks)
+}
+
 // blocksOf reads the blocks of an archive.
 type blocksOf struct{ *archive.Archive }
 
@@ -237,6 +262,65 @@ func TestArchiveFirst(t *testing.T) {
 		t.Errorf("blocks of another chain: %v", err)
 	}
 	mustHold(t, s, m, blocks, 60)
+}
+
+// TestSinkAhead: the archive has blocks at once, the index when it has landed; whatever
+// fails, the index has them after the next commit.
+func TestSinkAhead(t *testing.T) {
+	t.Parallel()
+	blocks, m := chainOf(100, "a"), &aheadMemory{}
+	s := newSink(t, t.TempDir(), &m.memoryIndex)
+	s.index = m
+	next := 0
+	ahead := func(n int) error {
+		next += n
+		return s.commitAhead(t.Context(), blocks[next-n:next])
+	}
+	for range 3 {
+		if err := ahead(10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if head, _ := s.Cursor(); head.Height != 29 || len(m.blocks) != 20 || !s.flying {
+		t.Errorf("at block %d, %d in the index", head.Height, len(m.blocks))
+	}
+	s.mu.Lock()
+	err := s.land()
+	s.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s, &m.memoryIndex, blocks, 30)
+	for i, fail := range []func(error){func(err error) { m.fail = err }, func(err error) { m.early = err }} {
+		if err := ahead(5); err != nil {
+			t.Fatal(err)
+		}
+		broken := errors.New("broken")
+		fail(broken)
+		if err := ahead(5); !errors.Is(err, broken) || s.flying {
+			t.Errorf("failure %d: %v, %v", i, err, s.flying)
+		}
+		head, _ := s.Cursor() // what is in the archive counts
+		next = int(head.Height) + 1
+		fail(nil)
+		if err := ahead(5); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, s, blocks[next:next+5], 5) // lands what came before
+		next += 5
+		mustHold(t, s, &m.memoryIndex, blocks, next)
+	}
+	if err := ahead(5); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CatchUp(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s, &m.memoryIndex, blocks, next)
+	s.room = func() error { return errors.New("full") }
+	if err := ahead(5); err == nil {
+		t.Error("without room")
+	}
 }
 
 // TestNoRoom: without room nothing reaches the archive or the index.

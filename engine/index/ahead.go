@@ -18,10 +18,10 @@ type flight struct {
 
 // CommitAhead is Commit for many blocks that are at hand, one group after the other. It
 // returns when the rows of the blocks are made, and writes them while those of the next
-// ones are made: rows of tables that say a height in their order, see [store.DB.Load].
+// ones are made, but not before ready has returned nil: rows of tables that say a height in their order, see [store.DB.Load].
 // After an error none, some or all of these blocks and those of the call before are
 // indexed: Cursor tells. The last call is to be followed by [Chain.Land].
-func (c *Chain) CommitAhead(ctx context.Context, blocks []*evm.Block) error {
+func (c *Chain) CommitAhead(ctx context.Context, blocks []*evm.Block, ready func() error) error {
 	c.commit.Lock()
 	defer c.commit.Unlock()
 	if c.doubt {
@@ -33,7 +33,7 @@ func (c *Chain) CommitAhead(ctx context.Context, blocks []*evm.Block) error {
 		return err
 	}
 	c.maker.pipelined = true
-	if err := c.makeAhead(ctx, blocks); err != nil {
+	if err := c.makeAhead(ctx, blocks, ready); err != nil {
 		c.doubt = true
 		_ = c.settle() // if that fails too, it is done again before the next commit
 		return err
@@ -62,11 +62,11 @@ func (c *Chain) front() *cursor {
 	return c.last.Load()
 }
 
-func (c *Chain) makeAhead(ctx context.Context, blocks []*evm.Block) error {
+func (c *Chain) makeAhead(ctx context.Context, blocks []*evm.Block, ready func() error) error {
 	rows := new(load)
 	w, cur, first := c.writer(ctx)
 	w.load, w.land = rows, c.land
-	w.later = func(batch *store.Batch) error { return c.launch(ctx, batch, rows.end(), &w.done) }
+	w.later = func(batch *store.Batch) error { return c.launch(ctx, batch, rows.end(), &w.done, ready) }
 	w.marked = func() {}
 	defer w.discard()
 	defer func() { c.remembered.Store(c.maker.bytes()) }()
@@ -74,7 +74,7 @@ func (c *Chain) makeAhead(ctx context.Context, blocks []*evm.Block) error {
 }
 
 // launch loads rows and then commits a batch, after what was launched before.
-func (c *Chain) launch(ctx context.Context, batch *store.Batch, rows sorter, done *cursor) error {
+func (c *Chain) launch(ctx context.Context, batch *store.Batch, rows sorter, done *cursor, ready func() error) error {
 	if err := c.land(); err != nil {
 		batch.Discard()
 		return err
@@ -82,7 +82,10 @@ func (c *Chain) launch(ctx context.Context, batch *store.Batch, rows sorter, don
 	f := &flight{ended: make(chan error, 1), done: *done}
 	c.flying = f
 	go func() {
-		err := rows.load(ctx, c.db, nil)
+		err := ready()
+		if err == nil {
+			err = rows.load(ctx, c.db, nil)
+		}
 		if err != nil {
 			batch.Discard()
 		} else {

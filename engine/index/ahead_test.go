@@ -13,6 +13,8 @@ import (
 	store "quorate/engine/store/index"
 )
 
+func ready() error { return nil }
+
 // TestCommitAhead: however groups are committed ahead and one by one, and whatever fails
 // in between, the chain ends as one that nothing disturbed, and nothing shows before it is
 // committed.
@@ -55,9 +57,9 @@ func TestCommitAhead(t *testing.T) {
 				case 0:
 					err = c.Commit(t.Context(), group)
 				case 1:
-					err = errors.Join(c.CommitAhead(t.Context(), group), c.Land())
+					err = errors.Join(c.CommitAhead(t.Context(), group, ready), c.Land())
 				default:
-					err = c.CommitAhead(t.Context(), group)
+					err = c.CommitAhead(t.Context(), group, ready)
 				}
 				next += len(group)
 				if len(blocks) == next {
@@ -118,7 +120,7 @@ func TestAheadShowsNothing(t *testing.T) {
 	}
 	compare(t, at(t, again, nil), recompute(blocks[:40], 39), 20)
 	for i, n := range []int{44, 52, 60} {
-		if err := again.CommitAhead(t.Context(), blocks[[]int{40, 44, 52}[i]:n]); err != nil {
+		if err := again.CommitAhead(t.Context(), blocks[[]int{40, 44, 52}[i]:n], ready); err != nil {
 			t.Fatal(err)
 		}
 	}

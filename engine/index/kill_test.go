@@ -122,7 +122,7 @@ func rebuildForEver(dir string) error {
 	more := func(n int) {
 		for ; n > 0 && next < killBlocks; n-- {
 			if n%2 == 0 { // written while the next one is made
-				err = errors.Join(err, c.CommitAhead(ctx, given[next:next+1]))
+				err = errors.Join(err, c.CommitAhead(ctx, given[next:next+1], ready))
 			} else {
 				err = errors.Join(err, c.Commit(ctx, given[next:next+1]))
 			}

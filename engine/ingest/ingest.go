@@ -87,6 +87,17 @@ type Sink[B Item] interface {
 	Commit(ctx context.Context, blocks []B) error
 }
 
+// Ahead is a Sink that has work to do with blocks that cannot be lost any more: it is done
+// while the next ones are on their way.
+type Ahead[B Item] interface {
+	Sink[B]
+	// CommitAhead is Commit that returns while that work goes on. What fails of it is an
+	// error of the next call.
+	CommitAhead(ctx context.Context, blocks []B) error
+	// Land waits for it, and returns why it failed.
+	Land() error
+}
+
 // Rewinder is a Sink that can go back.
 type Rewinder interface {
 	// ID returns the ID of the committed block at a height.

@@ -31,6 +31,7 @@ type round[B Item] struct {
 	next  uint64      // height to commit next
 	group []slot[B]   // taken and not committed
 	fails int         // in a row, of commits and of one block
+	ahead bool        // the sink may have work to do with what was committed last
 }
 
 // maxSpans bounds the spans in flight.
@@ -65,6 +66,7 @@ func (i *Ingest[B]) round(ctx context.Context) error {
 	r.wg.Go(func() { r.schedule(next) })
 	r.wg.Go(r.lookAtTip)
 	err := r.commit()
+	r.land()
 	end()
 	r.wg.Wait()
 	if errors.Is(err, errMoved) {
@@ -148,39 +150,82 @@ func (r *round[B]) commit() error {
 	var current *span[B] // whose blocks are taken
 	for {
 		wrong := r.gather(&current)
-		if len(r.group) > 0 {
-			if err := r.commitGroup(); err != nil {
-				return err
-			}
-			continue // there may be more to gather
+		var err error
+		switch {
+		case wrong == nil && r.fewer():
+			err = r.await(&current)
+		case len(r.group) > 0: // and then there may be more to gather
+			err = r.commitGroup()
+		case wrong != nil:
+			err = r.again(&current, wrong)
+		default:
+			err = r.await(&current)
 		}
-		if wrong != nil {
-			if err := r.again(&current, wrong); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := r.await(&current); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 }
 
+// fewer reports whether the sink has work to do for which the blocks that were taken need
+// not wait, but better do: they are few, and further ones are on their way.
+func (r *round[B]) fewer() bool {
+	n, size := len(r.group), 0
+	if n == 0 || !r.ahead || n >= r.i.cfg.Group/4 || r.next+uint64(n) > r.i.target.Load() {
+		return false
+	}
+	for k := range r.group {
+		size += r.group[k].size
+	}
+	return size < r.i.cfg.GroupBytes
+}
+
+// landAfter is how long a sink may be ahead while no block comes.
+const landAfter = 50 * time.Millisecond
+
 // await waits until there may be more to gather.
 func (r *round[B]) await(current **span[B]) error {
+	var order chan *span[B]
 	if *current == nil {
-		select {
-		case *current = <-r.order:
-			return nil
-		case <-r.ctx.Done():
-			return context.Cause(r.ctx)
-		}
+		order = r.order
+	}
+	var late <-chan time.Time
+	if r.ahead {
+		t := time.NewTimer(landAfter)
+		defer t.Stop()
+		late = t.C
 	}
 	select {
-	case <-r.progress:
-		return nil
+	case *current = <-order:
+	case <-r.progress: // of a span that is not the current one: it costs another turn
+	case <-late:
+		r.land()
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)
+	}
+	return nil
+}
+
+// put hands blocks to the sink. It may have work to do with them while more are known of.
+func (r *round[B]) put(blocks []B) error {
+	sink, ok := r.i.cfg.Sink.(Ahead[B])
+	if !ok {
+		return r.i.cfg.Sink.Commit(r.ctx, blocks)
+	}
+	if r.ahead = r.next+uint64(len(blocks)) <= r.i.target.Load(); r.ahead {
+		return sink.CommitAhead(r.ctx, blocks)
+	}
+	return sink.Commit(r.ctx, blocks)
+}
+
+// land waits for what the sink still does.
+func (r *round[B]) land() {
+	if !r.ahead {
+		return
+	}
+	r.ahead = false
+	if err := r.i.cfg.Sink.(Ahead[B]).Land(); err != nil {
+		r.i.failed(fmt.Errorf("index blocks up to %d: %w", r.next-1, err))
 	}
 }
 
@@ -280,7 +325,7 @@ func (r *round[B]) commitGroup() error {
 		blocks[k] = r.group[k].block
 	}
 	started := time.Now()
-	err := r.i.cfg.Sink.Commit(r.ctx, blocks)
+	err := r.put(blocks)
 	if r.ctx.Err() != nil && err != nil {
 		return context.Cause(r.ctx)
 	}

@@ -66,6 +66,7 @@ type Chain struct {
 	rebuilding sync.Mutex // held while the rows are made again
 	commit     sync.Mutex // guards what follows
 	machine    Machine    // nil: to be loaded before the next block
+	ahead      *writer    // of CommitAhead, nil if nothing is under way
 	next       editions   // what the first commit says of editions, but for itself
 	limit      limit
 
@@ -193,13 +194,10 @@ func (c *Chain) Commit(ctx context.Context, blocks []*Block) error {
 // CommitAfter is Commit that makes rows meanwhile, but writes none before ready has
 // returned nil. It may call ready several times, and not where it fails before.
 func (c *Chain) CommitAfter(ctx context.Context, blocks []*Block, ready func() error) error {
-	c.commit.Lock()
+	if err := c.alone(); err != nil {
+		return err
+	}
 	defer c.commit.Unlock()
-	return c.commitAt(ctx, blocks, ready)
-}
-
-// commitAt is CommitAfter by who holds the lock.
-func (c *Chain) commitAt(ctx context.Context, blocks []*Block, ready func() error) error {
 	w := &writer{c: c, ctx: ctx, ready: ready, at: *c.at.Load()}
 	defer w.close()
 	for _, b := range blocks {

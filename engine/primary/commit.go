@@ -189,8 +189,8 @@ func (w *writer) launch() error {
 	w.flight = f
 	w.rows.flying, w.rows.group = w.rows.group, layer{}
 	// Until it has ended neither its rows nor at change.
-	rows, first := w.rows.flying, w.at.cursor == nil
-	go func() { f.ended <- w.commit(rows, f.done, first) }()
+	rows, first, ready := w.rows.flying, w.at.cursor == nil, w.ready
+	go func() { f.ended <- w.commit(rows, f.done, first, ready) }()
 	return nil
 }
 
@@ -213,9 +213,10 @@ func (w *writer) land(more bool) error {
 	return w.refresh()
 }
 
-// commit writes rows with a cursor; first says that there was none before.
-func (w *writer) commit(rows layer, cur *cursor, first bool) error {
-	if err := w.ready(); err != nil {
+// commit writes rows with a cursor when ready has returned nil; first says that there was
+// none before.
+func (w *writer) commit(rows layer, cur *cursor, first bool, ready func() error) error {
+	if err := ready(); err != nil {
 		return err
 	}
 	b, err := w.c.db.Batch()

@@ -69,7 +69,9 @@ func (c *Chain) dropUnfinished(ctx context.Context, but []byte) error {
 }
 
 func (c *Chain) complete(ctx context.Context, blocks []*Block) error {
-	c.commit.Lock()
+	if err := c.alone(); err != nil {
+		return err
+	}
 	defer c.commit.Unlock()
 	at := c.at.Load()
 	if at.cursor == nil {

@@ -193,7 +193,9 @@ func (c *Chain) abreast(ctx context.Context, b *Chain, from Blocks, first uint64
 		if err := b.catchUp(ctx, from, first, target.Height, progress); err != nil {
 			return err
 		}
-		c.commit.Lock()
+		if err := c.alone(); err != nil {
+			return err
+		}
 		if head, _ := b.Cursor(); c.at.Load().cursor.head.Height > head.Height {
 			c.commit.Unlock() // there were blocks meanwhile
 			continue
@@ -312,14 +314,18 @@ func (c *Chain) notServed(edition uint8) error {
 	if edition != c.Space().Edition && (!found || e.serving != edition || e.version < c.cfg.Reads) {
 		return nil
 	}
-	c.commit.Lock()
+	if err := c.alone(); err != nil {
+		return err
+	}
 	defer c.commit.Unlock()
 	return errors.Join(fmt.Errorf("rows of the primary network: edition %d is served and cannot be removed", edition), c.load())
 }
 
 // swept takes the first edition off the list.
 func (c *Chain) swept() error {
-	c.commit.Lock()
+	if err := c.alone(); err != nil {
+		return err
+	}
 	defer c.commit.Unlock()
 	e, _, err := c.readEditions()
 	if err != nil || len(e.dropping) == 0 {
