@@ -3,6 +3,8 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -58,15 +60,14 @@ func (s *unkept) Commit(_ context.Context, blocks []*primary.Block) error {
 }
 
 // read follows a chain up to its last block, as the engine does.
-func (r *catchUpRig) read(t testing.TB, kind primary.Kind, id chain.ID, last uint64, sink ingest.Sink[*primary.Block]) {
-	t.Helper()
+func (r *catchUpRig) read(kind primary.Kind, id chain.ID, last uint64, sink ingest.Sink[*primary.Block]) error {
 	cfg := containersource.Config{Chain: kind, ID: id, Node: r.node}
 	if kind == primary.PChain {
 		cfg.Genesis = r.begin
 	}
 	client, err := containersource.New(cfg)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -80,34 +81,36 @@ func (r *catchUpRig) read(t testing.TB, kind primary.Kind, id chain.ID, last uin
 		},
 	})
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if err := i.Run(ctx); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if head, ok := sink.Cursor(); !ok || head.Height < last {
-		t.Fatalf("%s: read up to %d of %d, %v", kind, head.Height, last, i.Status().Err)
+		return fmt.Errorf("%s: read up to %d of %d: %w", kind, head.Height, last, i.Status().Err)
 	}
+	return nil
 }
 
-// all reads all chains into the sinks that open returns, one chain after the other: the
-// X-Chain's blocks are made rows of behind its vertices.
+// all reads all chains into the sinks that open returns, at once as the engine does, but
+// for the X-Chain's blocks: they are made rows of behind its vertices.
 func (r *catchUpRig) all(t testing.TB, open func(k primary.Kind) ingest.Sink[*primary.Block]) (blocks int) {
 	t.Helper()
-	for _, c := range []struct {
-		kind  primary.Kind
-		id    chain.ID
-		first int // height of the first block
-		count int
-	}{
-		{primary.PChain, chain.PlatformChainID, 0, 1 + len(r.made.Platform())},
-		{primary.XVertices, r.x, 0, len(r.made.Vertices())},
-		{primary.XChain, r.x, 0, 1 + len(r.made.AVM())},
-	} {
-		r.read(t, c.kind, c.id, uint64(c.first+c.count-1), open(c.kind))
-		blocks += c.count
+	p, v, x := 1+len(r.made.Platform()), len(r.made.Vertices()), 1+len(r.made.AVM())
+	platform, vertices, after := open(primary.PChain), open(primary.XVertices), open(primary.XChain)
+	other := make(chan error, 1)
+	go func() {
+		err := r.read(primary.XVertices, r.x, uint64(v-1), vertices)
+		if err == nil {
+			err = r.read(primary.XChain, r.x, uint64(x-1), after)
+		}
+		other <- err
+	}()
+	err := r.read(primary.PChain, chain.PlatformChainID, uint64(p-1), platform)
+	if err := errors.Join(err, <-other); err != nil {
+		t.Fatal(err)
 	}
-	return blocks
+	return p + v + x
 }
 
 // alone returns what it takes to read all blocks and to keep nothing.

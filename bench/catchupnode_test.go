@@ -78,7 +78,9 @@ func newRealNode(t testing.TB) *realNode {
 func (r *realNode) alone(t testing.TB, now clock) time.Duration {
 	t.Helper()
 	start := now()
-	r.read(t, primary.PChain, chain.PlatformChainID, r.last, new(unkept))
+	if err := r.read(primary.PChain, chain.PlatformChainID, r.last, new(unkept)); err != nil {
+		t.Fatal(err)
+	}
 	return now() - start
 }
 
@@ -95,7 +97,9 @@ func (r *realNode) whole(t testing.TB, now clock) time.Duration {
 		t.Fatal(err)
 	}
 	start := now()
-	r.read(t, primary.PChain, chain.PlatformChainID, r.last, follow.NewPrimarySink(a, rows, primary.PChain))
+	if err := r.read(primary.PChain, chain.PlatformChainID, r.last, follow.NewPrimarySink(a, rows, primary.PChain)); err != nil {
+		t.Fatal(err)
+	}
 	took := now() - start
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
