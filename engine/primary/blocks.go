@@ -8,8 +8,7 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// The block codec, version 1: u8 1 | u8 flags | own ID | ID of the header | parent's
-// ID | time | type | size | [header: parent | node | P-Chain height | time] | [supply] |
+// The block codec, version 1: u8 1 | u8 flags | own ID | parent's ID | time | type | size | [header: ID | parent | node | P-Chain height | time] | [supply] |
 // [active validators of L1s] | [fees] | IDs of the transactions.
 const (
 	blockVersion = 1
@@ -58,7 +57,6 @@ func (o *Overlay) PutBlock(b *BlockInfo) {
 	o.scratch = e.B
 	height := make(Key, 0, 8).U64(b.Height)
 	o.Put(o.Key(store.PrimaryBlockIDs).Short(b.ID), height)
-	o.Put(o.Key(store.PrimaryBlockTimes).U64(b.Time).U64(b.Height), nil)
 	if p := b.Proposer; p != nil {
 		o.Put(o.Key(store.PrimaryBlockIDs).Short(p.ID), height)
 		if p.Node != (chain.NodeID{}) {
@@ -92,6 +90,18 @@ func decodeBlock(kind Kind, height uint64, row []byte) (*BlockInfo, error) {
 		b.Txs = append(b.Txs, d.ID())
 	}
 	return b, d.End(fmt.Sprintf("block %d", height))
+}
+
+// blockTime reads the time of a block alone.
+func blockTime(height uint64, row []byte) (uint64, error) {
+	d := Decoder{b: row}
+	ok := d.U8() == blockVersion
+	d.Fixed(1 + 2*chain.IDLen) // flags, its own ID, its parent's
+	time := d.Uint()
+	if !ok || d.bad {
+		return 0, fmt.Errorf("%w: block %d", ErrRow, height)
+	}
+	return time, nil
 }
 
 // ProposerOf returns what is known of the proposer of a block, nil if nothing is. An

@@ -145,8 +145,7 @@ func (v *View) within(l *Lists, t TimeRange) error {
 	return nil
 }
 
-// Blocks lists blocks by height. The times of a chain's blocks never decrease, so a range
-// of times is one of heights.
+// Blocks lists blocks by height. A range of times is one of heights: see heightFrom.
 func (v *View) Blocks(f *BlockFilter, p Page, take func(*BlockInfo) bool) (Position, error) {
 	l := &Lists{Prefixes: []Key{v.Key(store.PrimaryBlocks)}}
 	if f.Proposer != nil {
@@ -174,22 +173,6 @@ func (v *View) Blocks(f *BlockFilter, p Page, take func(*BlockInfo) bool) (Posit
 		}
 		return Taken, nil
 	})
-}
-
-// heightFrom returns the height of the first block at or after a time, and one above all
-// if there is none.
-func (v *View) heightFrom(time uint64) (uint64, error) {
-	prefix := v.Key(store.PrimaryBlockTimes)
-	it, err := v.snap.Rows(prefix, false)
-	if err != nil {
-		return 0, err
-	}
-	defer it.Close()
-	it.Seek(prefix.Clone().U64(time))
-	if !it.Valid() {
-		return math.MaxUint64, nil
-	}
-	return heightOf(it.Key()[LeadLen+8:])
 }
 
 // Tx returns a transaction by its ID.

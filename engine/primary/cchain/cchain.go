@@ -16,7 +16,7 @@ import (
 // version counts the rules of the rows, and reads is the oldest one whose rows can be
 // served while they are made again.
 const (
-	version = 3
+	version = 4
 	reads   = 1
 	burned  = 3 // rows from it on have what was burned
 )

@@ -172,7 +172,7 @@ func TestNothingRemoved(t *testing.T) {
 		id   byte
 		most int // versions of a row
 	}{
-		{store.PrimaryBlocks, 1}, {store.PrimaryBlockTimes, 1}, {store.PrimaryProposed, 1}, {store.PrimaryTxs, 1}, {store.PrimaryAddressTxs, 1},
+		{store.PrimaryBlocks, 1}, {store.PrimaryProposed, 1}, {store.PrimaryTxs, 1}, {store.PrimaryAddressTxs, 1},
 		{store.PrimarySpent, 1}, {store.PrimaryAddressUTXOs, 1}, {store.PlatformSets, 1}, {store.PlatformStakerEnds, 1}, {store.PlatformRewards, 1},
 		{store.PlatformL1Lists, 1}, {store.PrimaryLocked, 1}, {store.PlatformSetChanges, 1}, {store.PlatformChainList, 1},
 		{store.PlatformStakerLists, 3}, // pending, active and ended delegators

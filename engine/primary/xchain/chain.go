@@ -7,10 +7,12 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// version counts the rules of the rows, and reads is the oldest one whose rows can be
-// served while they are made again.
+// version counts the rules of the rows of blocks, vertexRules those of vertices, and reads
+// is the oldest one whose rows can be served while they are made again.
 const (
-	version  = 5
+	version     = 6
+	vertexRules = 5
+
 	reads    = 1
 	burned   = 3 // rows from it on have what was burned
 	supplied = 4 // and what is locked
@@ -21,7 +23,7 @@ const (
 // genesis has for the X-Chain; nil where that is not known, so that the outputs that it
 // made are not.
 func OpenVertices(db *store.DB, network uint32, genesis []byte) (*primary.Chain, error) {
-	return openVertices(db, network, genesis, version)
+	return openVertices(db, network, genesis, vertexRules)
 }
 
 func openVertices(db *store.DB, network uint32, genesis []byte, version uint16) (*primary.Chain, error) {

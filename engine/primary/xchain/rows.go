@@ -75,7 +75,7 @@ func putVertex(rows *primary.Overlay, v *primary.Vertex) {
 	}
 	rows.Put(rows.Key(store.XChainVertices).U64(v.Index), e.B)
 	rows.Put(rows.Key(store.XChainVertexHeights).U64(v.Height).U64(v.Index), nil)
-	rows.Put(rows.Key(store.PrimaryBlockTimes).U64(v.Time).U64(v.Index+1), nil)
+	rows.Put(rows.Key(store.XChainVertexTimes).U64(v.Time).U64(v.Index+1), nil)
 	rows.Put(rows.Key(store.XChainVertexIDs).Short(v.ID), primary.Key(nil).U64(v.Index))
 }
 

@@ -142,6 +142,7 @@ func (w *world) check(v *View) {
 			w.t.Errorf("asc %v: %d transactions, want %d", asc, len(got), len(want))
 		}
 	}
+	w.checkTimes(v)
 	for a, want := range w.of {
 		if got := w.walk(v, true, func(p primary.Page, take taker) (primary.Position, error) {
 			return v.Txs([]address.Address{a}, primary.TimeRange{}, p, take)
@@ -149,6 +150,39 @@ func (w *world) check(v *View) {
 			w.t.Errorf("address %x: %d transactions, want %d", a[0], len(got), len(want))
 		}
 		w.checkOutputs(v, a)
+	}
+}
+
+// checkTimes lists the transactions of ranges of times, of vertices, of blocks and of both.
+func (w *world) checkTimes(v *View) {
+	w.t.Helper()
+	var all []*primary.TxRow
+	list := func(f primary.TimeRange, take func(tx *primary.TxRow)) {
+		w.t.Helper()
+		if _, err := v.Txs(nil, f, primary.Page{Limit: 1 << 20, Asc: true}, func(tx *primary.TxRow) (primary.Result, error) {
+			take(tx)
+			return primary.Taken, nil
+		}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	list(primary.TimeRange{}, func(tx *primary.TxRow) { all = append(all, tx) })
+	times := []uint64{1, 1000, 1 << 40}
+	for range 20 {
+		times = append(times, all[w.rnd.IntN(len(all))].Time+uint64(w.rnd.IntN(2)))
+	}
+	for _, from := range times {
+		f := primary.TimeRange{From: from, To: times[w.rnd.IntN(len(times))]}
+		got, want := 0, 0
+		list(f, func(*primary.TxRow) { got++ })
+		for _, tx := range all {
+			if tx.Time >= f.From && (f.To == 0 || tx.Time < f.To) {
+				want++
+			}
+		}
+		if got != want {
+			w.t.Errorf("%d transactions from %d to %d, want %d", got, f.From, f.To, want)
+		}
 	}
 }
 

@@ -46,11 +46,12 @@ const (
 	//	value:    height
 	PrimaryBlockIDs = 0x44
 
-	// PrimaryBlockTimes finds blocks by time.
+	// XChainVertexTimes finds vertices by time. Blocks had rows of it before version 9 of
+	// the P-Chain's rows, 6 of the X-Chain's and 4 of the C-Chain's.
 	//
-	//	sort key: time | height
+	//	sort key: time | u64 index + 1
 	//	value:    none
-	PrimaryBlockTimes = 0x45
+	XChainVertexTimes = 0x45
 
 	// PrimaryProposed lists the blocks that a node proposed.
 	//
