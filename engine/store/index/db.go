@@ -124,6 +124,10 @@ type DB struct {
 	failed           metric.Counter
 	entries, written metric.Counter
 
+	// commit is held for reading by whoever commits, and for writing by DB.Write, whose
+	// version no other commit may have.
+	commit sync.RWMutex
+
 	mu     sync.Mutex // guards what follows
 	db     *badger.DB // nil once closed
 	users  int        // who use db now
@@ -371,6 +375,7 @@ func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 	}
 	defer d.unuse()
 	var ordinal uint32
+	d.commit.RLock()
 	err = db.Update(func(txn *badger.Txn) error {
 		last := uint32(0)
 		if err := eachChain(txn, func(id [32]byte, n uint32) {
@@ -386,6 +391,7 @@ func (d *DB) Ordinal(blockchain [32]byte) (uint32, error) {
 		}
 		return txn.Set(append([]byte{TableChains}, blockchain[:]...), binary.BigEndian.AppendUint32(nil, ordinal))
 	})
+	d.commit.RUnlock()
 	d.committed()
 	if err != nil {
 		return 0, fmt.Errorf("give the chain an ordinal: %w", err)
@@ -437,6 +443,8 @@ func (d *DB) Drop(prefixes ...[]byte) error {
 	}
 	defer d.unuse()
 	defer d.committed()
+	d.commit.RLock()
+	defer d.commit.RUnlock()
 	if err := db.DropPrefix(prefixes...); err != nil {
 		return fmt.Errorf("drop rows: %w", err)
 	}

@@ -10,7 +10,8 @@ import (
 	"quorate/engine/store"
 )
 
-// ErrBatchFull is returned by [Batch.Set] when the transaction has no room for the row.
+// ErrBatchFull is returned by [Batch.Set] when the transaction has no room for the row,
+// and by [DB.Write] when one commit has none for all of its rows.
 var ErrBatchFull = errors.New("transaction is full")
 
 // Snapshot reads the database as it was at one moment. It is not safe for
@@ -197,7 +198,9 @@ func (b *Batch) Delete(key []byte) error {
 func (b *Batch) Commit() error {
 	defer b.Discard()
 	started := time.Now()
+	b.d.commit.RLock()
 	err := b.txn.Commit()
+	b.d.commit.RUnlock()
 	b.d.committed() // also after an error, which leaves open what is written
 	if err != nil {
 		b.d.failed.Inc()
