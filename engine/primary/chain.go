@@ -85,10 +85,15 @@ type position struct {
 }
 
 // limit is what a transaction can hold, and the bytes from which on one is written while
-// further blocks of the same commit are at hand: each one waits for the disk.
-type limit struct{ rows, bytes, overhead, launch int }
+// further blocks of the same commit are at hand: each one waits for the disk. Sorted is
+// from how many rows on they are written in the order of their keys, which costs less.
+type limit struct{ rows, bytes, overhead, launch, sorted int }
 
-const launchBytes = 1 << 20
+const (
+	launchBytes = 1 << 20
+	// 500 rows were seen to cost the same either way, 10,000 a quarter less.
+	sortedRows = 1000
+)
 
 func (l limit) fits(y *layer) bool {
 	rows, bytes := 2+len(y.rows), 256+y.bytes // the cursor, and what is written with it
@@ -103,7 +108,7 @@ func OpenChain(db *store.DB, cfg Config) (*Chain, error) {
 	}
 	c := &Chain{db: db, cfg: cfg, ordinal: ordinal}
 	c.limit.rows, c.limit.bytes, c.limit.overhead = db.Limits()
-	c.limit.launch = launchBytes
+	c.limit.launch, c.limit.sorted = launchBytes, sortedRows
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("rows of the primary network: %w", err)
 	}
