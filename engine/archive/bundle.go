@@ -53,15 +53,30 @@ func NewCodec(kind Kind) *Codec {
 	return &Codec{kind: kind, size: MaxBundle, dec: dec}
 }
 
-// encoder returns the encoder of all codecs. Its tables take more than a MiB for each
-// bundle that is packed at once, and what it makes of a bundle depends on that bundle alone.
-var encoder = sync.OnceValue(func() *zstd.Encoder {
+// Encoders of all codecs. Their tables take up to a MiB and more for each bundle that is
+// packed at once, and what they make of a bundle depends on that bundle alone.
+var (
+	usual = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedDefault) })
+	// fast is for blocks of IDs, signatures and addresses, of which a longer search finds
+	// little more to save.
+	fast = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedFastest) })
+)
+
+func newEncoder(level zstd.EncoderLevel) *zstd.Encoder {
 	// These options are never refused. Checksums are the bundle's own.
 	enc, _ := zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithWindowSize(MaxBundle),
-		zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(min(4, runtime.GOMAXPROCS(0))),
+		zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(min(4, runtime.GOMAXPROCS(0))),
 		zstd.WithLowerEncoderMem(true))
 	return enc
-})
+}
+
+func (c *Codec) encoder() *zstd.Encoder {
+	switch c.kind {
+	case KindPlatform, KindAVM, KindVertex:
+		return fast()
+	}
+	return usual()
+}
 
 // entryOverhead is the most that an entry needs beside its data.
 const entryOverhead = 32 + 3*binary.MaxVarintLen64
@@ -136,7 +151,7 @@ func (c *Codec) pack(dst []byte, h Header, raw []byte) ([]byte, Unit) {
 		raw = raw[len(part):]
 		at := len(dst)
 		dst = append(dst, make([]byte, HeaderLen)...)
-		dst = encoder().EncodeAll(part, dst)
+		dst = c.encoder().EncodeAll(part, dst)
 		packed := dst[at+HeaderLen:]
 		h.Packed, h.Raw, h.Sum = uint32(len(packed)), uint32(len(part)), xxhash.Sum64(packed)
 		h.put(dst[at:])
