@@ -42,7 +42,6 @@ func TestCommitAhead(t *testing.T) {
 				}
 			})
 			c := openTally(t, db, 1)
-			c.limit.sorted = []int{1, 40, sortedRows}[seed%3]
 			refused := 0
 			for next := 0; next < len(list); {
 				c.limit.rows = []int{12, 40, 1000}[rnd.IntN(3)]

@@ -85,15 +85,10 @@ type position struct {
 }
 
 // limit is what a transaction can hold, and the bytes from which on one is written while
-// further blocks of the same commit are at hand: each one waits for the disk. Sorted is
-// from how many rows on they are written in the order of their keys, which costs less.
-type limit struct{ rows, bytes, overhead, launch, sorted int }
+// further blocks of the same commit are at hand: each one waits for the disk.
+type limit struct{ rows, bytes, overhead, launch int }
 
-const (
-	launchBytes = 1 << 20
-	// 500 rows were seen to cost the same either way, 10,000 a quarter less.
-	sortedRows = 1000
-)
+const launchBytes = 1 << 20
 
 func (l limit) fits(y *layer) bool {
 	rows, bytes := 2+len(y.rows), 256+y.bytes // the cursor, and what is written with it
@@ -108,7 +103,7 @@ func OpenChain(db *store.DB, cfg Config) (*Chain, error) {
 	}
 	c := &Chain{db: db, cfg: cfg, ordinal: ordinal}
 	c.limit.rows, c.limit.bytes, c.limit.overhead = db.Limits()
-	c.limit.launch, c.limit.sorted = launchBytes, sortedRows
+	c.limit.launch = launchBytes
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("rows of the primary network: %w", err)
 	}

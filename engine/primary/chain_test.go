@@ -132,7 +132,6 @@ func TestGroups(t *testing.T) {
 		for rest := list; len(rest) > 0; {
 			c.limit.rows = []int{12, 40, 1000}[rnd.IntN(3)] // 12: each block is larger
 			c.limit.launch = []int{1, 500, launchBytes}[rnd.IntN(3)]
-			c.limit.sorted = []int{1, 40, sortedRows}[rnd.IntN(3)]
 			n := 1 + rnd.IntN(min(len(rest), 9))
 			commit(t, c, rest[:n])
 			if rest = rest[n:]; rnd.IntN(3) == 0 {
@@ -245,7 +244,6 @@ func TestCommitAfter(t *testing.T) {
 		}
 		c := openTally(t, db, 1)
 		c.limit.launch, c.limit.rows = 1, []int{1000, 30}[fail%2]
-		c.limit.sorted = []int{1, sortedRows}[fail/2%2]
 		commit(t, c, list[:3])
 		if err := c.CommitAfter(t.Context(), list[3:], func() error { return broken }); !errors.Is(err, broken) {
 			t.Fatalf("what was not ready: %v", err)

@@ -3,7 +3,6 @@ package primary
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"quorate/engine/chain"
@@ -220,35 +219,30 @@ func (w *writer) commit(rows layer, cur *cursor, first bool, ready func() error)
 	if err := ready(); err != nil {
 		return err
 	}
-	marks := w.marks(cur, first)
-	if len(rows.rows) >= w.c.limit.sorted {
-		list := rows.sorted(marks...)
-		err := w.c.db.Write(len(list), func(i int) (key, value []byte) { return list[i].key, list[i].value })
-		if !errors.Is(err, store.ErrBatchFull) {
-			return err
-		}
-	}
 	b, err := w.c.db.Batch()
 	if err != nil {
 		return err
 	}
 	defer b.Discard()
-	if err := set(b, rows.rows); err != nil {
+	if err := w.set(b, rows); err != nil {
 		return err
 	}
-	if err := set(b, marks); err != nil {
+	if err := w.mark(b, cur, first); err != nil {
 		return err
 	}
 	return b.Commit()
 }
 
-func set(b *store.Batch, rows []row) error {
-	for i := range rows {
+func (w *writer) set(b *store.Batch, rows layer) error {
+	keys := make([]byte, 0, rows.keyBytes())
+	for _, r := range rows.rows {
+		begin := len(keys)
+		keys = append(keys, r.key...)
 		var err error
-		if r := &rows[i]; r.value == nil {
-			err = b.Delete(r.key)
+		if key := keys[begin:len(keys):len(keys)]; r.value == nil {
+			err = b.Delete(key)
 		} else {
-			err = b.Set(r.key, r.value)
+			err = b.Set(key, r.value)
 		}
 		if err != nil {
 			return err
@@ -257,17 +251,17 @@ func set(b *store.Batch, rows []row) error {
 	return nil
 }
 
-// marks returns the rows with the cursor, and with the first one which edition has the rows.
-func (w *writer) marks(cur *cursor, first bool) []row {
-	marks := []row{{key: w.at.space.Key(store.PrimaryCursor), value: cur.encode()}}
-	if first && !w.c.build {
-		e := w.c.next
-		e.version, e.serving = w.c.cfg.Version, w.at.space.Edition
-		marks = append(marks,
-			row{key: givenKey(w.at.space), value: w.c.cfg.Given.encode()},
-			row{key: w.c.editionsKey(), value: e.encode()})
+// mark writes the cursor, and with the first one which edition has the rows.
+func (w *writer) mark(b *store.Batch, cur *cursor, first bool) error {
+	if err := b.Set(w.at.space.Key(store.PrimaryCursor), cur.encode()); err != nil || !first || w.c.build {
+		return err
 	}
-	return marks
+	e := w.c.next
+	e.version, e.serving = w.c.cfg.Version, w.at.space.Edition
+	if err := b.Set(givenKey(w.at.space), w.c.cfg.Given.encode()); err != nil {
+		return err
+	}
+	return b.Set(w.c.editionsKey(), e.encode())
 }
 
 // committed takes note of what is on disk.

@@ -188,21 +188,26 @@ func (l *layer) back(changes []change) {
 	}
 }
 
-// sorted returns the rows in the order of their keys, with more that have other keys.
-func (l *layer) sorted(more ...row) []*row {
+func (l *layer) keyBytes() (bytes int) {
+	for i := range l.rows {
+		bytes += len(l.rows[i].key)
+	}
+	return bytes
+}
+
+// sorted returns the rows in the order of their keys.
+func (l *layer) sorted() []*row {
 	// Most differ in what is compared first, so that few keys are looked up.
 	type place struct {
 		first, next uint64
 		row         *row
 	}
-	places := make([]place, 0, len(l.rows)+len(more))
-	for _, rows := range [][]row{l.rows, more} {
-		for i := range rows {
-			r := &rows[i]
-			var b [16]byte
-			copy(b[:], r.key)
-			places = append(places, place{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), r})
-		}
+	places := make([]place, len(l.rows))
+	for i := range l.rows {
+		r := &l.rows[i]
+		var b [16]byte
+		copy(b[:], r.key)
+		places[i] = place{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), r}
 	}
 	slices.SortFunc(places, func(a, b place) int {
 		switch {

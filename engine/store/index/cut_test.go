@@ -101,7 +101,7 @@ func valuesOf(t *testing.T, db *badger.DB, keys [][]byte) (list [][]byte) {
 	return list
 }
 
-// A database whose log ends anywhere in the rows of a Write, as after a crash, has all of
+// A database whose log ends anywhere in the rows of a large commit, as after a crash, has all of
 // them or none, and all from before; what is written then is there like ever. Badger's
 // marks are not documented: with another version of Badger this tells whether they mean
 // the same.
@@ -120,7 +120,7 @@ func TestWriteCut(t *testing.T) {
 
 func cutAll(t *testing.T, n, step int) {
 	dir := t.TempDir()
-	d := openSmall(t, dir, Options{})
+	d := openSorted(t, dir, Options{})
 	write(t, d, map[string]string{"a": "kept", "r000000": "old 0", "r000001": "old 1", "r000003": "old 3"})
 	_, from := copyOf(t, dir)
 	list := series(0, n, "new")
@@ -186,12 +186,12 @@ func same(a, b [][]byte) bool {
 	return len(a) == len(b)
 }
 
-// After a crash in the midst of a Write the next ones and the next transactions are as ever,
+// After a crash in the midst of a large commit the next ones and the next transactions are as ever,
 // also when the database is opened again.
 func TestWriteAfterCut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := openSmall(t, dir, Options{})
+	d := openSorted(t, dir, Options{})
 	mustWrite(t, d, series(0, 500, "first"))
 	_, from := copyOf(t, dir)
 	mustWrite(t, d, series(0, 500, "lost"))
@@ -207,7 +207,7 @@ func TestWriteAfterCut(t *testing.T) {
 	}
 	want := func(i int) string { return fmt.Sprintf("first %d", i) }
 	for range 2 {
-		d := openSmall(t, torn, Options{})
+		d := openSorted(t, torn, Options{})
 		holds(t, d, 500, want)
 		mustWrite(t, d, series(100, 200, "second"))
 		write(t, d, map[string]string{"r000300": "third"})

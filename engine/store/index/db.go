@@ -124,9 +124,10 @@ type DB struct {
 	failed           metric.Counter
 	entries, written metric.Counter
 
-	// commit is held for reading by whoever commits, and for writing by DB.Write, whose
-	// version no other commit may have.
+	// commit is held for reading by whoever commits, and for writing by DB.writeSorted,
+	// whose version no other commit may have.
 	commit sync.RWMutex
+	sorted int // see sortedRows
 
 	mu     sync.Mutex // guards what follows
 	db     *badger.DB // nil once closed
@@ -158,7 +159,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		failed:  opts.Metrics.Counter("quorate_store_index_commit_failures_total", "Commits to the index that failed."),
 		entries: opts.Metrics.Counter("quorate_store_index_rows_total", "Rows written to the index."),
 		written: opts.Metrics.Counter("quorate_store_index_row_bytes_total", "Bytes of rows written to the index."),
-		closer:  store.NewCloser(s, log),
+		closer:  store.NewCloser(s, log), sorted: sortedRows,
 	}
 	d.idle = sync.NewCond(&d.mu)
 	log.OnTable(func(took time.Duration) {
@@ -189,6 +190,7 @@ func settings(dir string, o *Options) badger.Options {
 		WithBlockSize(blockSize).
 		WithBlockCacheSize(blockCache(dir, o.BlockCacheMB)).
 		WithIndexCacheSize(int64(o.IndexCacheMB) << 20).
+		WithValueThreshold(largeValue).
 		WithValueLogFileSize(256 << 20) // holds the few values above 1 MiB
 	opts.TableSizeMultiplier = 1
 	return opts

@@ -22,7 +22,7 @@ package index
 // those of blocks that were never accepted.
 const (
 	// tickKey is the whole key of a row that says nothing: it is written behind the rows
-	// of a [DB.Write], as the commit from which on they are seen. It is below all tables,
+	// of a large [Batch], as the commit from which on they are seen. It is below all tables,
 	// beside the rows about the database itself; see engine/store.
 	//
 	//	key:   0x03

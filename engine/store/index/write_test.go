@@ -15,20 +15,23 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"quorate/engine/metric"
-	"quorate/engine/store"
 )
 
-// row is a row to write; a nil value removes it.
-type row struct{ key, value []byte }
+// leastSorted is how many rows are written in their order in these tests; fewer go into a
+// transaction of Badger's.
+const leastSorted = 3
 
-func rowsOf(list []row) (n int, at func(i int) (k, v []byte)) {
-	return len(list), func(i int) (k, v []byte) { return list[i].key, list[i].value }
+func openSorted(t testing.TB, dir string, opts Options) *DB {
+	t.Helper()
+	d := openSmall(t, dir, opts)
+	d.sorted = leastSorted
+	return d
 }
 
 // series returns the rows from a number to before another; a value of "" removes them.
-func series(from, to int, value string) (list []row) {
+func series(from, to int, value string) (list []change) {
 	for i := from; i < to; i++ {
-		r := row{key: fmt.Appendf(nil, "r%06d", i)}
+		r := change{key: fmt.Appendf(nil, "r%06d", i)}
 		if value != "" {
 			r.value = fmt.Appendf(nil, "%s %d", value, i)
 		}
@@ -37,9 +40,23 @@ func series(from, to int, value string) (list []row) {
 	return list
 }
 
-func mustWrite(t testing.TB, d *DB, list []row) {
+func tryWrite(d *DB, list []change) error {
+	b, err := d.Batch()
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	for _, r := range list {
+		if err := b.put(r.key, r.value); err != nil {
+			return err
+		}
+	}
+	return b.Commit()
+}
+
+func mustWrite(t testing.TB, d *DB, list []change) {
 	t.Helper()
-	if err := d.Write(rowsOf(list)); err != nil {
+	if err := tryWrite(d, list); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -50,7 +67,7 @@ func TestWrite(t *testing.T) {
 	t.Parallel()
 	const n = 3000
 	dir, set := t.TempDir(), metric.NewSet()
-	d := openSmall(t, dir, Options{Metrics: set})
+	d := openSorted(t, dir, Options{Metrics: set})
 	write(t, d, map[string]string{"r000000": "old", "r000007": "old", "other": "row"})
 	before := snapshot(t, d)
 	mustWrite(t, d, series(0, n, "first"))
@@ -66,7 +83,7 @@ func TestWrite(t *testing.T) {
 	mustWrite(t, d, series(15, 17, "second"))
 	write(t, d, map[string]string{"r000005": "committed"})
 	sorted(t, d, 30, 40, "loaded") // seen from the next commit on
-	mustWrite(t, d, append(series(40, 50, ""), row{key: []byte("r000050"), value: []byte{}}))
+	mustWrite(t, d, append(series(40, 50, ""), change{key: []byte("r000050"), value: []byte{}}))
 	want := func(i int) string {
 		switch {
 		case i == 5:
@@ -99,7 +116,7 @@ func TestWrite(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d = openSmall(t, dir, Options{})
+	d = openSorted(t, dir, Options{})
 	holds(t, d, n, want)
 	for i := range 3 {
 		mustWrite(t, d, series(0, n, strconv.Itoa(i)))
@@ -110,7 +127,7 @@ func TestWrite(t *testing.T) {
 // Each Write makes one version, that of its rows: its commit is the next one.
 func TestWriteVersion(t *testing.T) {
 	t.Parallel()
-	d := openSmall(t, t.TempDir(), Options{})
+	d := openSorted(t, t.TempDir(), Options{})
 	for i := range 5 {
 		before := snapshot(t, d).Version()
 		mustWrite(t, d, series(0, 500, strconv.Itoa(i)))
@@ -125,19 +142,26 @@ func TestWriteVersion(t *testing.T) {
 			}
 		}
 	}
-	// A commit without the lock, which would show a part of the rows, is found out.
-	n, at := rowsOf(series(0, 500, "torn"))
-	calls := 0
-	err := d.Write(n, func(i int) (k, v []byte) {
-		if calls++; calls == n+n/2 {
+	// Commits without the lock, which would show a part of the rows, are found out.
+	var others sync.WaitGroup
+	var stop atomic.Bool
+	others.Go(func() {
+		for !stop.Load() {
 			if err := d.db.Update(func(txn *badger.Txn) error { return txn.Set([]byte("other"), nil) }); err != nil {
 				t.Error(err)
 			}
 		}
-		return at(i)
 	})
+	err := error(nil)
+	for range 1000 {
+		if err = tryWrite(d, series(0, 500, "torn")); err != nil {
+			break
+		}
+	}
+	stop.Store(true)
+	others.Wait()
 	if !errors.Is(err, errBetween) {
-		t.Errorf("a commit between: %v", err)
+		t.Errorf("commits between: %v", err)
 	}
 }
 
@@ -145,10 +169,12 @@ func TestWriteVersion(t *testing.T) {
 func TestWriteDigest(t *testing.T) {
 	t.Parallel()
 	lead := TableKey(nil, TableTxs, 1, 0)
-	list := []row{{append(bytes.Clone(lead), "a"...), []byte("1")}, {append(bytes.Clone(lead), "b"...), []byte("2")}}
-	a, b := openSmall(t, t.TempDir(), Options{}), openSmall(t, t.TempDir(), Options{})
+	list := []change{{append(bytes.Clone(lead), "a"...), []byte("1")}, {append(bytes.Clone(lead), "b"...), []byte("2")}, {append(bytes.Clone(lead), "c"...), []byte("3")}}
+	a, b := openSorted(t, t.TempDir(), Options{}), openSorted(t, t.TempDir(), Options{})
 	mustWrite(t, a, list)
-	write(t, b, map[string]string{string(list[0].key): "1", string(list[1].key): "2"})
+	for _, r := range list {
+		mustWrite(t, b, []change{r})
+	}
 	var sums [2][32]byte
 	for i, d := range []*DB{a, b} {
 		var err error
@@ -164,72 +190,77 @@ func TestWriteDigest(t *testing.T) {
 	}
 }
 
-// What Limits promises fits one commit. What does not is refused whole.
-func TestWriteFull(t *testing.T) {
+// Of several rows with one key the last counts, as in a transaction; the slices of the
+// caller stay as they are.
+func TestWriteAgain(t *testing.T) {
 	t.Parallel()
-	d := openSmall(t, t.TempDir(), Options{})
-	rows, size, overhead := d.Limits()
-	fill := func(n, length int) (list []row) {
-		for i := range n {
-			list = append(list, row{fmt.Appendf(nil, "r%06d", i), make([]byte, length)})
+	d := openSorted(t, t.TempDir(), Options{})
+	var list []change
+	for i, value := range []string{"1", "2", "", "3", "", "4", ""} {
+		r := change{key: []byte{'r', byte('a' + 5*i%3)}}
+		if value != "" {
+			r.value = []byte(value)
 		}
-		return list
+		list = append(list, r)
 	}
-	const large = 1000
-	most := size / (7 + large + overhead)
-	for _, list := range [][]row{fill(rows, 0), fill(most, large)} {
-		mustWrite(t, d, list)
-		if got := keys(t, snapshot(t, d), "r", false, "r"); len(got) != max(len(list), rows) {
-			t.Errorf("%d rows of %d", len(got), len(list))
-		}
-	}
-	version := snapshot(t, d).Version()
-	for _, list := range [][]row{fill(rows+1, 0), fill(most+most/50, large), fill(1, 2<<20)} {
-		list[0].key = []byte("q")
-		if err := d.Write(rowsOf(list)); !errors.Is(err, ErrBatchFull) {
-			t.Errorf("%d rows with %d bytes each: %v", len(list), len(list[0].value), err)
+	list = append(list, change{[]byte("long key that begins like this"), []byte("5")}, change{[]byte("long key that begins like that"), []byte("6")})
+	mustWrite(t, d, list)
+	want := map[string]string{}
+	for _, r := range list {
+		if delete(want, string(r.key)); r.value != nil {
+			want[string(r.key)] = string(r.value)
 		}
 	}
-	for _, key := range []string{"", strings.Repeat("k", maxKey+1)} {
-		if err := d.Write(rowsOf([]row{{[]byte("a"), nil}, {[]byte(key), nil}})); err == nil || errors.Is(err, ErrBatchFull) {
-			t.Errorf("a key of %d bytes: %v", len(key), err)
+	s := snapshot(t, d)
+	for _, r := range list {
+		got := ""
+		found, err := s.Get(r.key, func(v []byte) error { got = string(v); return nil })
+		if value, ok := want[string(r.key)]; err != nil || found != ok || got != value {
+			t.Errorf("%q is %q, %v, %v; want %q", r.key, got, found, err, value)
 		}
-	}
-	if s := snapshot(t, d); s.Version() != version || len(keys(t, s, "q", false, "q")) > 0 {
-		t.Error("rows that were refused made a version")
-	}
-	// A value for the value log, as far as there is one that fits.
-	value := bytes.Repeat([]byte("big"), 1<<20/3+1)
-	mustWrite(t, d, []row{{[]byte("v"), value}})
-	if found, err := snapshot(t, d).Get([]byte("v"), func(v []byte) error {
-		if !bytes.Equal(v, value) {
-			return errors.New("another value")
-		}
-		return nil
-	}); err != nil || !found {
-		t.Errorf("large value: %v, %v", found, err)
 	}
 }
 
-// Rows ask for room as a transaction does, and are refused once the database is closed.
-func TestWriteRefused(t *testing.T) {
+// Values for the value log go with the others, and are there after the database was opened
+// again.
+func TestWriteLarge(t *testing.T) {
 	t.Parallel()
-	full := errors.New("full")
-	var room error
-	d := openSmall(t, t.TempDir(), Options{Room: func() error { return room }})
-	room = full
-	if err := d.Write(rowsOf(series(0, 2, "a"))); !errors.Is(err, full) {
-		t.Errorf("without room: %v", err)
+	dir := t.TempDir()
+	d := openSorted(t, dir, Options{})
+	value := bytes.Repeat([]byte("big"), largeValue)
+	mustWrite(t, d, []change{{[]byte("v3"), value}, {[]byte("v1"), []byte("small")}, {[]byte("v2"), value}})
+	for range 2 {
+		s := snapshot(t, d)
+		for key, want := range map[string][]byte{"v1": []byte("small"), "v2": value, "v3": value} {
+			if found, err := s.Get([]byte(key), func(v []byte) error {
+				if !bytes.Equal(v, want) {
+					return errors.New("another value")
+				}
+				return nil
+			}); err != nil || !found {
+				t.Errorf("%s: %v, %v", key, found, err)
+			}
+		}
+		s.Close()
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d = openSorted(t, dir, Options{})
 	}
-	room = nil
-	if err := errors.Join(d.Write(0, nil), d.Write(rowsOf(series(0, 2, "a")))); err != nil {
-		t.Error(err)
+}
+
+// Keys that Badger does not take are refused before anything is written.
+func TestBadKeys(t *testing.T) {
+	t.Parallel()
+	d := openSorted(t, t.TempDir(), Options{})
+	for _, key := range []string{"", strings.Repeat("k", maxKey+1), finKey} {
+		list := append(series(0, 5, "a"), change{[]byte(key), nil})
+		if err := tryWrite(d, list); err == nil || errors.Is(err, ErrBatchFull) {
+			t.Errorf("a key of %d bytes: %v", len(key), err)
+		}
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Write(rowsOf(series(0, 2, "a"))); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("after the end: %v", err)
+	if got := keys(t, snapshot(t, d), "r", false, "r"); len(got) > 0 {
+		t.Errorf("%q are there", got)
 	}
 }
 
@@ -238,21 +269,21 @@ func TestWriteRefused(t *testing.T) {
 func TestWriteAtOnce(t *testing.T) {
 	t.Parallel()
 	const writers, readers, rounds, rows = 2, 2, 25, 400
-	d := openSmall(t, t.TempDir(), Options{})
+	d := openSorted(t, t.TempDir(), Options{})
 	var writing, others sync.WaitGroup
 	var stop atomic.Bool
 	for w := range writers {
 		writing.Go(func() {
 			for n := range rounds {
-				var list []row
+				var list []change
 				for i := range rows {
-					r := row{key: fmt.Appendf(nil, "w%d%04d", w, i)}
+					r := change{key: fmt.Appendf(nil, "w%d%04d", w, i)}
 					if i%rounds != n { // another is not there each time
 						r.value = fmt.Appendf(nil, "%06d", n+1)
 					}
 					list = append(list, r)
 				}
-				if err := d.Write(rowsOf(list)); err != nil {
+				if err := tryWrite(d, list); err != nil {
 					t.Error(err)
 				}
 			}
