@@ -121,8 +121,8 @@ func (s *sink[B]) Commit(ctx context.Context, blocks []B) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.land(); err != nil {
-		return err
+	if s.flying {
+		return errors.Join(s.ahead(ctx, blocks), s.land())
 	}
 	return s.commit(ctx, blocks, s.index.CommitAfter)
 }
@@ -156,6 +156,11 @@ func (s *sink[B]) commitAhead(ctx context.Context, blocks []B) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.ahead(ctx, blocks)
+}
+
+// ahead needs mu.
+func (s *sink[B]) ahead(ctx context.Context, blocks []B) error {
 	x, ok := s.index.(aheadIndex[B])
 	if !ok {
 		return s.commit(ctx, blocks, s.index.CommitAfter)
