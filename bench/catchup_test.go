@@ -254,10 +254,10 @@ const catchUpBlocks = 2_000
 // catchUpFigures are those of BenchmarkCatchUp. The least times are compared, which other
 // work on the machine disturbs least.
 //
-// Nothing is promised: on two cores a simulated node hands out its blocks at some 42,000
-// a second, the database alone writes their rows at some 27,000, and both together with
-// the archive go at some 14,000. A real node hands out small blocks at some 77,000
-// (BenchmarkCatchUpNode).
+// Nothing is promised: on two cores a simulated node hands out its blocks at some 40,000
+// a second, and they are archived and their rows written at some 17,000: to read a block
+// takes 50 µs of both cores, the node's part with it, and all else as much again. A real
+// node hands out small blocks at some 77,000 (BenchmarkCatchUpNode).
 func catchUpFigures(t *testing.T, each func(figure)) {
 	r := newCatchUpRig(t, catchUpBlocks)
 	r.alone(t, wall())
