@@ -11,7 +11,7 @@ import (
 const (
 	// maxVerifyShare is the part of the ingest's processor time that verification
 	// may take.
-	maxVerifyShare = 0.17
+	maxVerifyShare = 0.2
 	// sampleOneOf is of how many transactions the sender of one is recovered, at the
 	// rate at which two cores ingest: 3% of one core's time goes into that.
 	sampleOneOf = 13
