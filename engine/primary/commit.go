@@ -233,16 +233,14 @@ func (w *writer) commit(rows layer, cur *cursor, first bool, ready func() error)
 	return b.Commit()
 }
 
+// set writes the rows of a layer, whose keys and values stay where they are.
 func (w *writer) set(b *store.Batch, rows layer) error {
-	keys := make([]byte, 0, rows.keyBytes())
-	for _, r := range rows.rows {
-		begin := len(keys)
-		keys = append(keys, r.key...)
+	for i := range rows.rows {
 		var err error
-		if key := keys[begin:len(keys):len(keys)]; r.value == nil {
-			err = b.Delete(key)
+		if r := &rows.rows[i]; r.value == nil {
+			err = b.Delete(r.key)
 		} else {
-			err = b.Set(key, r.value)
+			err = b.Set(r.key, r.value)
 		}
 		if err != nil {
 			return err

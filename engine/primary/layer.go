@@ -2,8 +2,6 @@ package primary
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -188,39 +186,12 @@ func (l *layer) back(changes []change) {
 	}
 }
 
-func (l *layer) keyBytes() (bytes int) {
-	for i := range l.rows {
-		bytes += len(l.rows[i].key)
-	}
-	return bytes
-}
-
 // sorted returns the rows in the order of their keys.
 func (l *layer) sorted() []*row {
-	// Most differ in what is compared first, so that few keys are looked up.
-	type place struct {
-		first, next uint64
-		row         *row
-	}
-	places := make([]place, len(l.rows))
+	list := make([]*row, len(l.rows))
 	for i := range l.rows {
-		r := &l.rows[i]
-		var b [16]byte
-		copy(b[:], r.key)
-		places[i] = place{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), r}
+		list[i] = &l.rows[i]
 	}
-	slices.SortFunc(places, func(a, b place) int {
-		switch {
-		case a.first != b.first:
-			return cmp.Compare(a.first, b.first)
-		case a.next != b.next:
-			return cmp.Compare(a.next, b.next)
-		}
-		return bytes.Compare(a.row.key, b.row.key)
-	})
-	list := make([]*row, len(places))
-	for i := range places {
-		list[i] = places[i].row
-	}
+	slices.SortFunc(list, func(a, b *row) int { return bytes.Compare(a.key, b.key) })
 	return list
 }
