@@ -95,15 +95,29 @@ func open(opts badger.Options, logger *slog.Logger) (*badger.DB, error) {
 		logger.Warn("the database has an empty file, as after a kill", "err", err)
 		db, err = badger.Open(opts)
 	}
+	for waited := time.Duration(0); locked(err) && waited < lockWait; waited += lockWait / 20 {
+		<-time.After(lockWait / 20)
+		db, err = badger.Open(opts)
+	}
 	if err == nil {
 		return db, nil
 	}
-	// Badger has no type for this failure and hides the errno in its text.
-	if strings.Contains(err.Error(), "Cannot acquire directory lock") {
+	if locked(err) {
 		return nil, fmt.Errorf("open %s: %w: stop the other one, or give this one a data folder of its own",
 			opts.Dir, ErrInUse)
 	}
 	return nil, fmt.Errorf("open %s: %w", opts.Dir, err)
+}
+
+// lockWait is for how long the lock of a folder is waited for. Whoever has closed it has
+// started a child meanwhile that still holds it, until it runs its own program; or is a
+// process that is just ending.
+const lockWait = time.Second
+
+// locked reports whether another process holds the folder. Badger has no type for this
+// failure and hides the errno in its text.
+func locked(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "Cannot acquire directory lock")
 }
 
 // Verify opens the database of opts, which no other process may use, checks the

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,5 +105,34 @@ func TestOpenSmaller(t *testing.T) {
 		if err := errors.Join(err, small.Close()); err != nil || found != rows {
 			t.Fatalf("%d rows of %d, %v", found, rows, err)
 		}
+	}
+}
+
+// TestLockOfChild: a folder that a child holds for a moment, which was started while the
+// folder was open, is waited for; one that is held for longer is said to be in use.
+func TestLockOfChild(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(badger.DefaultOptions(dir).WithMemTableSize(1<<20).WithValueThreshold(1<<10), slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInUse) {
+		t.Errorf("a folder that is held: %v", err)
+	}
+	ended := make(chan error)
+	go func() {
+		<-time.After(50 * time.Millisecond)
+		ended <- f.Close()
+	}()
+	db, _, err := Open(badger.DefaultOptions(dir).WithMemTableSize(1<<20).WithValueThreshold(1<<10), slog.New(slog.DiscardHandler))
+	if err := errors.Join(err, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
 	}
 }
