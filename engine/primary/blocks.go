@@ -8,7 +8,8 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// The block codec, version 1: u8 1 | u8 flags | own ID | parent's ID | time | type | size | [header: ID | parent | node | P-Chain height | time] | [supply] |
+// The block codec, version 1: u8 1 | u8 flags | own ID | parent's ID | time | type | size |
+// [header: ID | parent | node | P-Chain height | time] | [supply] |
 // [active validators of L1s] | [fees] | IDs of the transactions.
 const (
 	blockVersion = 1
