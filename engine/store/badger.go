@@ -109,9 +109,9 @@ func open(opts badger.Options, logger *slog.Logger) (*badger.DB, error) {
 	return nil, fmt.Errorf("open %s: %w", opts.Dir, err)
 }
 
-// lockWait is for how long the lock of a folder is waited for. Whoever has closed it has
-// started a child meanwhile that still holds it, until it runs its own program; or is a
-// process that is just ending.
+// lockWait is for how long the lock of a folder is waited for. A process that has just
+// closed it may have started a child meanwhile, which holds the lock until it runs its own
+// program; and another server may be about to end.
 const lockWait = time.Second
 
 // locked reports whether another process holds the folder. Badger has no type for this
