@@ -20,8 +20,8 @@ type flight struct {
 // returns when the rows of the blocks are made, and writes them while those of the next
 // ones are made, but not before ready has returned nil: rows of tables that say a height
 // in their order, see [store.DB.Load]. After an error none, some or all of these blocks
-// and those of the call before are indexed: Cursor tells. The last call is to be followed
-// by [Chain.Land].
+// and those of the call before are indexed: Cursor returns how far. The last call is to be
+// followed by [Chain.Land].
 func (c *Chain) CommitAhead(ctx context.Context, blocks []*evm.Block, ready func() error) error {
 	c.commit.Lock()
 	defer c.commit.Unlock()

@@ -12,7 +12,7 @@ import (
 // Commit indexes the blocks, which must follow on the last indexed one. All
 // rows of a block become visible at once, and are durable when Commit returns.
 // As many blocks as fit share a transaction. After an error none, some or all
-// blocks are indexed: Cursor tells. Blocks are not changed or kept.
+// blocks are indexed: Cursor returns how far. Blocks are not changed or kept.
 func (c *Chain) Commit(ctx context.Context, blocks []*evm.Block) error {
 	return c.CommitAfter(ctx, blocks, nil)
 }

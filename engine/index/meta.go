@@ -279,7 +279,7 @@ func (v *View) NFTsWithoutURI(p Page) ([]SeenNFT, []byte, error) {
 	return out, next, err
 }
 
-// missing walks a table of what was seen; visit tells whether it took the row.
+// missing walks a table of what was seen; visit reports whether it took the row.
 func (v *View) missing(table byte, suffix int, p Page, visit func(at []byte, r *store.Rows) (bool, error)) ([]byte, error) {
 	if p.After != nil && len(p.After) != suffix {
 		return nil, ErrPosition

@@ -83,7 +83,7 @@ type Sink[B Item] interface {
 	// Cursor returns the last block that is committed; ok is false if there is none.
 	Cursor() (head chain.Head, ok bool)
 	// Commit commits blocks that follow on the cursor. After an error none, some or
-	// all of them are committed: Cursor tells.
+	// all of them are committed: Cursor returns how far.
 	Commit(ctx context.Context, blocks []B) error
 }
 
@@ -92,7 +92,7 @@ type Sink[B Item] interface {
 type Ahead[B Item] interface {
 	Sink[B]
 	// CommitAhead is Commit that returns while that work goes on. What fails of it is an
-	// error of the next call.
+	// error of the next call. After an error none goes on.
 	CommitAhead(ctx context.Context, blocks []B) error
 	// Land waits for it, and returns why it failed.
 	Land() error

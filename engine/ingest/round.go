@@ -212,10 +212,13 @@ func (r *round[B]) put(blocks []B) error {
 	if !ok {
 		return r.i.cfg.Sink.Commit(r.ctx, blocks)
 	}
-	if r.ahead = r.next+uint64(len(blocks)) <= r.i.target.Load(); r.ahead {
-		return sink.CommitAhead(r.ctx, blocks)
+	if r.next+uint64(len(blocks)) > r.i.target.Load() {
+		r.ahead = false
+		return sink.Commit(r.ctx, blocks)
 	}
-	return sink.Commit(r.ctx, blocks)
+	err := sink.CommitAhead(r.ctx, blocks)
+	r.ahead = err == nil
+	return err
 }
 
 // land waits for what the sink still does.

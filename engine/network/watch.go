@@ -208,7 +208,7 @@ func (n *Network) headOf(name string, id chain.ID) (func(context.Context) (head,
 	}, nil
 }
 
-// learn notes a chain and tells whether it is new.
+// learn notes a chain and reports whether it is new.
 func (n *Network) learn(id chain.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

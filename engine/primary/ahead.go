@@ -8,8 +8,8 @@ import (
 // CommitAhead is [Chain.CommitAfter] for many blocks that are at hand, one group after the
 // other. It returns when the rows of the blocks are made, and writes them while those of
 // the next ones are made, again not before ready has returned nil. After an error none,
-// some or all of these blocks and those of the calls before are indexed: Cursor tells. The
-// last call is to be followed by [Chain.Land].
+// some or all of these blocks and those of the calls before are indexed: Cursor returns how
+// far. The last call is to be followed by [Chain.Land].
 func (c *Chain) CommitAhead(ctx context.Context, blocks []*Block, ready func() error) error {
 	c.commit.Lock()
 	defer c.commit.Unlock()

@@ -186,7 +186,7 @@ func (c *Chain) Digest(ctx context.Context) ([32]byte, error) {
 // Commit indexes the blocks, which must follow on the last indexed one; the first of
 // all may have any height. All rows of a block become visible at once, and are durable
 // when Commit returns. As many blocks as fit share a transaction. After an error none,
-// some or all blocks are indexed: Cursor tells. Blocks are not changed or kept.
+// some or all blocks are indexed: Cursor returns how far. Blocks are not changed or kept.
 func (c *Chain) Commit(ctx context.Context, blocks []*Block) error {
 	return c.CommitAfter(ctx, blocks, func() error { return nil })
 }

@@ -149,7 +149,7 @@ func (c *Client) subscribe(ctx context.Context, heads chan newest, live chan boo
 	}
 }
 
-// listen passes on heads of one subscription until it breaks, and tells whether
+// listen passes on heads of one subscription until it breaks, and reports whether
 // there was any.
 func (c *Client) listen(ctx context.Context, heads chan newest, live chan bool) (got bool, err error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -118,7 +118,7 @@ func (p *Parser) Elements(element func(i int)) {
 	}
 }
 
-// Null reads null and tells whether it was there. Otherwise nothing is read.
+// Null reads null and reports whether it was there. Otherwise nothing is read.
 func (p *Parser) Null() bool {
 	if p.peek() != 'n' {
 		return false

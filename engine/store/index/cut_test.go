@@ -103,7 +103,7 @@ func valuesOf(t *testing.T, db *badger.DB, keys [][]byte) (list [][]byte) {
 
 // A database whose log ends anywhere in the rows of a large commit, as after a crash, has
 // all of them or none, and all from before; what is written then is there like ever.
-// Badger's marks are not documented: with another version of Badger this tells whether
+// Badger's marks are not documented: with another version of Badger this finds out whether
 // they mean the same.
 func TestWriteCut(t *testing.T) {
 	t.Parallel()
