@@ -235,6 +235,7 @@ func (w *writer) commit(rows layer, cur *cursor, first bool, ready func() error)
 
 // set writes the rows of a layer, whose keys and values stay where they are.
 func (w *writer) set(b *store.Batch, rows layer) error {
+	b.Grow(len(rows.rows) + 3) // and what mark writes
 	for i := range rows.rows {
 		var err error
 		if r := &rows.rows[i]; r.value == nil {

@@ -83,32 +83,46 @@ func writeMarked(db *badger.DB, version uint64, rows []change) error {
 	return l.Finish()
 }
 
+// place is where a row stands in a batch, with the first bytes of its key: most keys differ
+// in them, so that few are looked up.
+type place struct {
+	first, next uint64
+	at          int
+}
+
 // sortRows returns the rows in the order of their keys, of each key the last.
 func sortRows(rows []change) []change {
-	// Most keys differ in what is compared first, so that few are looked up.
-	type place struct {
-		first, next uint64
-		at          int
+	// Each table by itself: the rows of many are in order already.
+	var tables [256][]place
+	var counts [256]int
+	for i := range rows {
+		counts[rows[i].key[0]]++
 	}
 	places := make([]place, len(rows))
+	for t, rest := 0, places; t < len(tables); t++ {
+		tables[t], rest = rest[:0:counts[t]], rest[counts[t]:]
+	}
 	for i := range rows {
 		var b [16]byte
-		copy(b[:], rows[i].key)
-		places[i] = place{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), i}
+		copy(b[:], rows[i].key[1:])
+		t := rows[i].key[0]
+		tables[t] = append(tables[t], place{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), i})
 	}
-	slices.SortFunc(places, func(a, b place) int {
-		switch {
-		case a.first != b.first:
-			return cmp.Compare(a.first, b.first)
-		case a.next != b.next:
-			return cmp.Compare(a.next, b.next)
-		}
-		return cmp.Or(bytes.Compare(rows[a.at].key, rows[b.at].key), cmp.Compare(a.at, b.at))
-	})
 	list := make([]change, 0, len(rows))
-	for i, p := range places {
-		if r := rows[p.at]; i+1 == len(places) || !bytes.Equal(r.key, rows[places[i+1].at].key) {
-			list = append(list, r)
+	for _, places := range tables {
+		slices.SortFunc(places, func(a, b place) int {
+			switch {
+			case a.first != b.first:
+				return cmp.Compare(a.first, b.first)
+			case a.next != b.next:
+				return cmp.Compare(a.next, b.next)
+			}
+			return cmp.Or(bytes.Compare(rows[a.at].key, rows[b.at].key), cmp.Compare(a.at, b.at))
+		})
+		for i, p := range places {
+			if r := rows[p.at]; i+1 == len(places) || !bytes.Equal(r.key, rows[places[i+1].at].key) {
+				list = append(list, r)
+			}
 		}
 	}
 	return list
