@@ -108,6 +108,7 @@ func (w *writer) close() {
 		<-w.flight.ended
 	}
 	if w.rows != nil {
+		w.rows.landed.free()
 		w.rows.snap.Close()
 		w.rows = nil
 	}
@@ -206,7 +207,7 @@ func (w *writer) land(more bool) error {
 		return w.failed(err)
 	}
 	w.committed(f.done)
-	w.rows.flying.free()
+	w.rows.land()
 	if !more {
 		return nil
 	}
@@ -277,8 +278,7 @@ func (w *writer) committed(cur *cursor) {
 // since goes with it.
 func (w *writer) failed(err error) error {
 	w.c.machine = nil
-	w.rows.flying, w.rows.group = layer{}, layer{}
-	w.rows.keep()
+	w.rows.forget()
 	e := w.c.load()
 	w.at = *w.c.at.Load()
 	w.done = w.at.cursor

@@ -36,7 +36,7 @@ func (w *writer) large(cur *cursor) error {
 	if err != nil {
 		return w.failed(err)
 	}
-	w.rows.group = layer{}
+	w.rows.forget()
 	w.done = cur
 	w.committed(cur)
 	return w.refresh()

@@ -14,11 +14,15 @@ type layer struct {
 	rows  []row
 	table []slot // open addressing; its length is a power of two
 	bytes int
-	room  []byte // for keys and values: no bytes but capacity
+	// pieces are for keys and values: so many are taken, and room is left of the last one,
+	// which has no bytes but capacity.
+	pieces [][]byte
+	taken  int
+	room   []byte
 }
 
-// row is a row to write; a nil value removes it. Who has a value may keep it: it does not
-// change, but for that of a node: see [Overlay.edit].
+// row is a row to write; a nil value removes it. A value does not change before the layer
+// is freed, but for that of a node: see [Overlay.edit].
 type row struct {
 	key, value []byte
 	hash       uint32 // of the key
@@ -37,11 +41,12 @@ type change struct {
 	isNew, edited bool
 }
 
-// layerRoom is what a large layer has left for the next one: see [layer.free]. It is all
-// zero.
+// layerRoom is the memory of a large layer, which the next one takes: see [layer.free]. Its
+// table is all zero.
 type layerRoom struct {
-	rows  []row
-	table []slot
+	rows   []row
+	table  []slot
+	pieces [][]byte
 }
 
 var layerRooms sync.Pool
@@ -49,10 +54,12 @@ var layerRooms sync.Pool
 const (
 	leastSlots = 64
 	// sharedSlots is how many slots the table of a large layer has at least.
-	sharedSlots = 4096
-	// leastRoom and mostRoom bound the pieces of memory for keys and values.
-	leastRoom = 4 << 10
-	mostRoom  = 256 << 10
+	sharedSlots = 1024
+	// leastPiece and mostPiece bound the pieces of memory for keys and values.
+	leastPiece = 4 << 10
+	mostPiece  = 256 << 10
+	// mostShared bounds the bytes of a layer that leaves its memory to others.
+	mostShared = 8 << 20
 )
 
 var layerSeed = maphash.MakeSeed()
@@ -70,12 +77,12 @@ func (l *layer) slot(key []byte, hash uint32) *slot {
 	}
 }
 
-// find returns the index of the row of a key, -1 if there is none.
-func (l *layer) find(key []byte) int {
-	if len(l.table) == 0 {
+// find returns the index of the row of a key with a hash, -1 if there is none.
+func (l *layer) find(key []byte, hash uint32) int {
+	if len(l.rows) == 0 {
 		return -1
 	}
-	return int(l.slot(key, hashKey(key)).at) - 1
+	return int(l.slot(key, hash).at) - 1
 }
 
 // grow makes room for one more in the table, less than two thirds of which are in use.
@@ -105,20 +112,18 @@ func (l *layer) share() bool {
 	if !ok || len(room.table) <= len(l.table) {
 		return false
 	}
-	l.table = room.table
+	l.table, l.pieces, l.taken = room.table, room.pieces, 0 // its own pieces go with its rows
 	if cap(room.rows) > cap(l.rows) {
 		l.rows = append(room.rows, l.rows...)
 	}
 	return true
 }
 
-// free empties a layer. Nobody may have a row of it any more, but who has a value may keep
-// it.
+// free empties a layer. Nobody may have a row or a value of it any more.
 func (l *layer) free() {
-	if len(l.table) >= sharedSlots {
-		clear(l.rows[:cap(l.rows)])
+	if len(l.table) >= sharedSlots && l.bytes <= mostShared {
 		clear(l.table)
-		layerRooms.Put(&layerRoom{l.rows[:0], l.table})
+		layerRooms.Put(&layerRoom{l.rows[:0], l.table, l.pieces})
 	}
 	*l = layer{}
 }
@@ -126,13 +131,26 @@ func (l *layer) free() {
 // buffer returns an empty slice with room for so many bytes.
 func (l *layer) buffer(size int) []byte {
 	if size > cap(l.room) {
-		if size > mostRoom/4 {
+		if size > mostPiece/4 {
 			return make([]byte, 0, size)
 		}
-		l.room = make([]byte, 0, max(leastRoom, size, min(mostRoom, l.bytes/4)))
+		l.room = l.piece(size)
 	}
 	b := l.room[:0:size]
 	l.room = l.room[size:cap(l.room)][:0]
+	return b
+}
+
+// piece takes a piece of memory with room for so many bytes.
+func (l *layer) piece(size int) []byte {
+	for l.taken < len(l.pieces) {
+		if l.taken++; size <= cap(l.pieces[l.taken-1]) {
+			return l.pieces[l.taken-1]
+		}
+	}
+	b := make([]byte, 0, max(leastPiece, size, min(mostPiece, l.bytes/4)))
+	l.pieces = append(l.pieces, b)
+	l.taken++
 	return b
 }
 

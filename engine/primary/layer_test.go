@@ -21,7 +21,7 @@ func rowsOf(t *testing.T, l *layer) map[string]string {
 			all[string(r.key)] = "+" + string(r.value)
 		}
 		size += len(r.key) + len(r.value)
-		if l.find(r.key) != i {
+		if l.find(r.key, hashKey(r.key)) != i {
 			t.Fatalf("row %x is not found", r.key)
 		}
 	}
@@ -65,8 +65,8 @@ func (o *Overlay) change(rnd *rand.Rand, slow bool) (err error) {
 	return nil
 }
 
-// launch has the rows of the group in flight, with those of before.
-func (o *Overlay) launch() {
+// pile has the rows of the group in flight, with those of before.
+func (o *Overlay) pile() {
 	for _, r := range o.group.rows {
 		o.flying.put(r.key, r.value, 0)
 	}
@@ -124,8 +124,8 @@ func TestLayer(t *testing.T) {
 				t.Fatalf("seed %d: rows in flight have changed", seed)
 			}
 			if rnd.IntN(10) == 0 {
-				fast.launch()
-				slow.launch()
+				fast.pile()
+				slow.pile()
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func TestLayerRoom(t *testing.T) {
 		if got := rowsOf(t, &l); !maps.Equal(got, want) {
 			t.Fatalf("round %d: %d rows, want %d", round, len(got), len(want))
 		}
-		if l.free(); l.find(Key(nil).U32(uint32(round)).U32(1)) >= 0 || len(l.rows) > 0 || l.bytes > 0 {
+		if l.free(); len(rowsOf(t, &l)) > 0 {
 			t.Fatal("a layer that was freed has rows")
 		}
 	}

@@ -14,17 +14,19 @@ import (
 type Overlay struct {
 	Space
 	snap *store.Snapshot
-	// flying has the rows of the transaction that is being written, group those of the
-	// blocks that go into the next one, that at work included.
-	flying, group layer
+	// group has the rows of the blocks that go into the next transaction, that at work
+	// included, flying those of the one that is being written. landed has those of the one
+	// before: they are on disk, and read from here, which costs less: what was written
+	// lately is what is read most.
+	group, flying, landed layer
 	// undo is what the block at work has changed in group, saved the bytes that it has of
 	// what was edited. block counts the blocks.
 	undo  []change
 	saved []byte
 	block uint32
 	// scratch is room for a value that is being encoded, consumed for what a transaction
-	// spends: see [Overlay.Spend].
-	scratch, consumed []byte
+	// spends: see [Overlay.Spend], sought for a key that is looked for on disk.
+	scratch, consumed, sought []byte
 	// flat: of rows of before there were trees, which live lists are rows of their own in.
 	flat bool
 }
@@ -40,20 +42,22 @@ func (o *Overlay) Put(key Key, value []byte) {
 // Delete removes a row, if there is one.
 func (o *Overlay) Delete(key Key) { o.undo = append(o.undo, o.group.put(key, nil, o.block)) }
 
-// Get returns the value of a row. It must not be changed.
+// Get returns the value of a row. It must not be changed, or kept beyond the block at work.
 func (o *Overlay) Get(key Key) (value []byte, found bool, err error) {
-	for _, l := range [...]*layer{&o.group, &o.flying} {
-		if at := l.find(key); at >= 0 {
+	hash := hashKey(key)
+	for _, l := range [...]*layer{&o.group, &o.flying, &o.landed} {
+		if at := l.find(key, hash); at >= 0 {
 			value = l.rows[at].value
 			return value, value != nil, nil
 		}
 	}
-	return o.onDisk(bytes.Clone(key)) // which is kept, so that those of callers need not be on the heap
+	o.sought = append(o.sought[:0], key...) // so that those of callers need not be on the heap
+	return o.onDisk(o.sought)
 }
 
 func (o *Overlay) onDisk(key []byte) (value []byte, found bool, err error) {
 	found, err = o.snap.Get(key, func(b []byte) error {
-		value = bytes.Clone(b)
+		value = o.group.copy(b)
 		return nil
 	})
 	return value, found, err
@@ -107,8 +111,8 @@ func (o *Overlay) Scan(prefix Key, each func(key, value []byte) (bool, error)) e
 // edit returns the row of a node, whose value is about to be changed in place. It has
 // value now.
 func (o *Overlay) edit(key Key, value []byte) *row {
-	at := o.group.find(key)
-	if at < 0 { // it is on disk, or on its way
+	at := o.group.find(key, hashKey(key))
+	if at < 0 { // it is on disk, or on its way there
 		c := o.group.keep(key, append(o.group.buffer(nodeRoom(len(value))), value...), o.block)
 		o.undo = append(o.undo, c)
 		return &o.group.rows[c.at]
@@ -133,6 +137,18 @@ func (o *Overlay) keep() {
 // drop forgets the rows of the block at work.
 func (o *Overlay) drop() {
 	o.group.back(o.undo)
+	o.keep()
+}
+
+// land says that the rows that were flying are on disk.
+func (o *Overlay) land() {
+	o.landed.free()
+	o.landed, o.flying = o.flying, layer{}
+}
+
+// forget drops all rows that are not on disk, or may not be.
+func (o *Overlay) forget() {
+	o.group, o.flying, o.landed = layer{}, layer{}, layer{}
 	o.keep()
 }
 

@@ -110,7 +110,7 @@ func (m *machine) Load(rows *primary.Overlay) error {
 		return err
 	}
 	if len(b) > 0 {
-		if m.proposal, err = platform.ParseBlock(b); err != nil {
+		if m.proposal, err = platform.ParseBlock(bytes.Clone(b)); err != nil {
 			return err
 		}
 	}
