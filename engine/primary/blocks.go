@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"quorate/engine/chain"
+	"quorate/engine/chain/proposer"
 	store "quorate/engine/store/index"
 )
 
@@ -105,15 +106,35 @@ func blockTime(height uint64, row []byte) (uint64, error) {
 	return time, nil
 }
 
-// ProposerOf returns what is known of the proposer of a block, nil if nothing is. An
+// Proposer returns what is known of the proposer of a block, nil if nothing is. An
 // option's header names its parent alone: who proposed it, and when, follows from the
 // proposal before it.
-func ProposerOf(b *Block) *Proposer {
+func (o *Overlay) Proposer(b *Block) *Proposer {
 	h := b.Header
 	if h == nil {
 		return nil
 	}
-	return &Proposer{ID: h.ID, Parent: h.Parent, Node: h.Proposer(), PChainHeight: h.PChainHeight, Time: uint64(max(h.Time, 0))}
+	return &Proposer{ID: h.ID, Parent: h.Parent, Node: o.node(h), PChainHeight: h.PChainHeight, Time: uint64(max(h.Time, 0))}
+}
+
+// mostProposers bounds the certificates whose nodes are known.
+const mostProposers = 2048
+
+// node returns who proposed a block. The same nodes do it again and again: to hash their
+// certificates each time was seen to be a twentieth of what it takes to make rows.
+func (o *Overlay) node(h *proposer.Header) chain.NodeID {
+	if len(h.Certificate) == 0 {
+		return chain.NodeID{}
+	}
+	id, known := o.proposers[string(h.Certificate)]
+	if !known {
+		if o.proposers == nil || len(o.proposers) == mostProposers {
+			o.proposers = make(map[string]chain.NodeID)
+		}
+		id = h.Proposer()
+		o.proposers[string(h.Certificate)] = id
+	}
+	return id
 }
 
 // TxRow is a transaction of any chain as its rows have it.

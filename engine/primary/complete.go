@@ -107,7 +107,7 @@ func (c *Chain) complete(ctx context.Context, blocks []*Block) error {
 		if info.ID != b.ID() {
 			return fmt.Errorf("%w: block %d is %s, not %s", ErrOrder, height, info.ID, b.ID())
 		}
-		info.Proposer = ProposerOf(b)
+		info.Proposer = rows.Proposer(b)
 		rows.PutBlock(info)
 		for _, r := range rows.group.sorted() {
 			if err := many.set(r.key, r.value); err != nil {

@@ -18,7 +18,7 @@ func (lister) Load(*Overlay) error { return nil }
 
 func (lister) Apply(rows *Overlay, b *Block) error {
 	l := b.Link()
-	rows.PutBlock(&BlockInfo{Chain: PChain, Height: l.Height, ID: l.ID, Parent: l.Parent, Time: l.TimeMilli / 1000, Type: "any", Proposer: ProposerOf(b)})
+	rows.PutBlock(&BlockInfo{Chain: PChain, Height: l.Height, ID: l.ID, Parent: l.Parent, Time: l.TimeMilli / 1000, Type: "any", Proposer: rows.Proposer(b)})
 	return nil
 }
 

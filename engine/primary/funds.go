@@ -21,9 +21,7 @@ type Funds struct {
 
 // Funds returns what writes the outputs of a transaction, and notes in its row those that
 // it spends.
-func (o *Overlay) Funds(tx *TxRow) *Funds {
-	return &Funds{rows: o, tx: tx}
-}
+func (o *Overlay) Funds(tx *TxRow) Funds { return Funds{rows: o, tx: tx} }
 
 // Touch notes that addresses have part in the transaction.
 func (f *Funds) Touch(addresses ...address.Address) {

@@ -2,6 +2,7 @@ package primary
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -55,14 +56,27 @@ func (o *Overlay) change(rnd *rand.Rand, slow bool) (err error) {
 			}
 			return o.deleteTree(list, order)
 		}
-		return o.DeleteLive(list, order)
+		return o.swap(list, order, nil)
 	default:
 		if slow {
 			return o.putTree(list, order, value)
 		}
-		return o.PutLive(list, order, value)
+		return o.swap(list, order, value)
 	}
 	return nil
+}
+
+// swap is SwapLive that fails if what it returns was not there before.
+func (o *Overlay) swap(list Key, order, value []byte) error {
+	was, found, err := o.GetLive(list, order)
+	if err != nil {
+		return err
+	}
+	before, err := o.SwapLive(list, order, value)
+	if err == nil && (found != (before != nil) || !bytes.Equal(before, was)) {
+		err = fmt.Errorf("%x, which was there before: %t, is returned as %x", was, found, before)
+	}
+	return err
 }
 
 // pile has the rows of the group in flight, with those of before.

@@ -135,10 +135,11 @@ func (l *rawLeaf) alone(size int) bool {
 // putRaw writes a row of a live list, if that changes no node but a leaf.
 func (o *Overlay) putRaw(l *rawLeaf, order, value []byte) bool {
 	if l.b == nil {
-		e := Encoder{B: make([]byte, nodeHead, 128)}
+		size := nodeHead + bytesLen(order) + bytesLen(value)
+		e := Encoder{B: append(o.group.buffer(nodeRoom(size)), make([]byte, nodeHead)...)}
 		e.Bytes(order)
 		e.Bytes(value)
-		o.Put(l.key, e.B)
+		o.putOwn(l.key, e.B)
 		return true
 	}
 	size := l.size + 2 + len(order) + len(value)

@@ -23,15 +23,52 @@ func (o *Overlay) GetLive(list Key, order []byte) (value []byte, found bool, err
 	return append([]byte{}, leaf.b[leaf.value:leaf.to]...), true, nil
 }
 
+// SwapLive is PutLive, or DeleteLive if the value is nil, that returns the value before, nil
+// if there was none.
+func (o *Overlay) SwapLive(list Key, order, value []byte) (before []byte, err error) {
+	if o.flat {
+		was, found, err := o.GetLive(list, order)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			before = append([]byte{}, was...)
+		}
+		if value == nil {
+			return before, o.DeleteLive(list, order)
+		}
+		return before, o.PutLive(list, order, value)
+	}
+	leaf, err := o.leaf(list, order, make(Key, 0, nodeKeyLen))
+	if err != nil {
+		return nil, err
+	}
+	if leaf.found { // the leaf itself changes
+		before = append([]byte{}, leaf.b[leaf.value:leaf.to]...)
+	}
+	if value == nil {
+		return before, o.deleteFrom(&leaf, list, order)
+	}
+	return before, o.putInto(&leaf, list, order, value)
+}
+
 // PutLive writes a row of a live list in the place of the one before. It keeps no slice.
 func (o *Overlay) PutLive(list Key, order, value []byte) error {
 	if o.flat {
 		o.Put(list.Clone().Bytes(order), value)
 		return nil
 	}
-	raw, err := o.leaf(list, order, make(Key, 0, nodeKeyLen))
-	if err != nil || o.putRaw(&raw, order, value) {
+	leaf, err := o.leaf(list, order, make(Key, 0, nodeKeyLen))
+	if err != nil {
 		return err
+	}
+	return o.putInto(&leaf, list, order, value)
+}
+
+// putInto is PutLive of a row that belongs into a leaf.
+func (o *Overlay) putInto(leaf *rawLeaf, list Key, order, value []byte) error {
+	if o.putRaw(leaf, order, value) {
+		return nil
 	}
 	return o.putTree(bytes.Clone(list), bytes.Clone(order), bytes.Clone(value))
 }
@@ -61,9 +98,17 @@ func (o *Overlay) DeleteLive(list Key, order []byte) error {
 		o.Delete(list.Clone().Bytes(order))
 		return nil
 	}
-	raw, err := o.leaf(list, order, make(Key, 0, nodeKeyLen))
-	if err != nil || !raw.found || o.deleteRaw(&raw, order) {
+	leaf, err := o.leaf(list, order, make(Key, 0, nodeKeyLen))
+	if err != nil {
 		return err
+	}
+	return o.deleteFrom(&leaf, list, order)
+}
+
+// deleteFrom is DeleteLive of a row that is in a leaf, if it is there.
+func (o *Overlay) deleteFrom(leaf *rawLeaf, list Key, order []byte) error {
+	if !leaf.found || o.deleteRaw(leaf, order) {
+		return nil
 	}
 	return o.deleteTree(bytes.Clone(list), bytes.Clone(order))
 }

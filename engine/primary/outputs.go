@@ -44,6 +44,8 @@ type Output struct {
 	SpentBy   chain.ID
 	SpentAt   Place
 	SpentTime uint64
+
+	id chain.ID // of the UTXO, zero where it was not needed yet
 }
 
 // The output codec, version 1: u8 1 | u8 state | u8 flags | place | time | [ID of the
@@ -106,10 +108,15 @@ func (u *Output) encode(b []byte, spender bool) ([]byte, error) {
 
 // decodeOutput reads a row's value, which must not change any more.
 func decodeOutput(b []byte) (*Output, error) {
-	d := NewDecoder(b)
 	u := new(Output)
+	return u, u.decode(b)
+}
+
+// decode is decodeOutput into u, which must be zero.
+func (u *Output) decode(b []byte) error {
+	d := NewDecoder(b)
 	if d.U8() != outputVersion {
-		return nil, fmt.Errorf("%w: output", ErrRow)
+		return fmt.Errorf("%w: output", ErrRow)
 	}
 	u.State = OutputState(d.U8())
 	flags := d.U8()
@@ -127,22 +134,23 @@ func decodeOutput(b []byte) (*Output, error) {
 	}
 	u.Raw = d.Rest()
 	if err := u.UTXO.Decode(u.Raw, flags&outputPlatform != 0); err != nil {
-		return nil, fmt.Errorf("%w: output: %w", ErrRow, err)
+		return fmt.Errorf("%w: output: %w", ErrRow, err)
 	}
 	if !madeBy {
 		u.MadeBy = u.TxID
 	}
-	return u, d.End("output")
+	return d.End("output")
 }
 
-// Output returns an output by its ID.
+// Output returns an output by its ID, which is good until the next call.
 func (o *Overlay) Output(id chain.ID) (*Output, bool, error) {
 	b, found, err := o.Get(o.Key(store.PrimaryUTXOs).ID(id))
 	if err != nil || !found {
 		return nil, false, err
 	}
-	u, err := decodeOutput(b)
-	return u, err == nil, err
+	o.read = Output{id: id}
+	err = o.read.decode(b)
+	return &o.read, err == nil, err
 }
 
 // PutOutput writes an output that is new.
@@ -152,15 +160,18 @@ func (o *Overlay) PutOutput(u *Output) error { return o.putOutput(u, nil) }
 func (o *Overlay) MoveOutput(u *Output, before OutputState) error { return o.putOutput(u, &before) }
 
 func (o *Overlay) putOutput(u *Output, before *OutputState) error {
-	id := u.Ref.ID()
+	if u.id.IsZero() {
+		u.id = u.Ref.ID()
+	}
 	b, err := u.encode(o.scratch[:0], true)
 	if err != nil {
 		return err
 	}
 	o.scratch = b
-	o.Put(o.Key(store.PrimaryUTXOs).ID(id), b)
+	b = o.group.copy(b)
+	o.putOwn(o.Key(store.PrimaryUTXOs).ID(u.id), b)
 	if u.State == Spent && u.Known && u.Place.Height > 0 { // made by a transaction that stands there
-		o.Put(o.Key(store.PrimarySpent).Place(u.Place).U32(u.Index).Bytes(u.TxID[:4]), b)
+		o.putOwn(o.Key(store.PrimarySpent).Place(u.Place).U32(u.Index).Bytes(u.TxID[:4]), b)
 	}
 	if err := o.lock(u, before); err != nil {
 		return err
@@ -173,7 +184,7 @@ func (o *Overlay) putOutput(u *Output, before *OutputState) error {
 				return err
 			}
 		}
-		if err := o.list(a, u.State, order, id[:]); err != nil {
+		if err := o.list(a, u.State, order, u.id[:]); err != nil {
 			return err
 		}
 	}

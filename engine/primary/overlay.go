@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"quorate/engine/chain"
 	store "quorate/engine/store/index"
 )
 
@@ -27,6 +28,9 @@ type Overlay struct {
 	// scratch is room for a value that is being encoded, consumed for what a transaction
 	// spends: see [Overlay.Spend], sought for a key that is looked for on disk.
 	scratch, consumed, sought []byte
+	// read is the output that was read last, proposers are the nodes of certificates.
+	read      Output
+	proposers map[string]chain.NodeID
 	// flat: of rows of before there were trees, which live lists are rows of their own in.
 	flat bool
 }
@@ -37,6 +41,11 @@ func (o *Overlay) Put(key Key, value []byte) {
 		value = []byte{}
 	}
 	o.undo = append(o.undo, o.group.put(key, value, o.block))
+}
+
+// putOwn is Put of a value that lies in the memory of the group.
+func (o *Overlay) putOwn(key Key, value []byte) {
+	o.undo = append(o.undo, o.group.keep(key, value, o.block))
 }
 
 // Delete removes a row, if there is one.

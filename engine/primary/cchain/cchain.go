@@ -40,7 +40,7 @@ func (machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	c := b.EVM
 	info := &primary.BlockInfo{
 		Chain: primary.CChain, Height: c.Number, ID: chain.ID(c.Hash), Parent: chain.ID(c.Parent), Time: c.TimeMilli / 1000,
-		Type: "StandardBlock", Size: c.Size, Proposer: primary.ProposerOf(b),
+		Type: "StandardBlock", Size: c.Size, Proposer: rows.Proposer(b),
 	}
 	for i := range c.Atomic {
 		tx := &c.Atomic[i]

@@ -18,7 +18,7 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	if p == nil {
 		return fmt.Errorf("%w: not a block of the P-Chain", ErrRefused)
 	}
-	m.rows, m.height, m.sets, m.sums, m.fees = rows, p.Height, nil, nil, nil
+	m.rows, m.height, m.sets, m.sums, m.fees = rows, p.Height, m.sets[:0], m.sums[:0], nil
 	genesis := false
 	if !m.begun {
 		var err error
@@ -40,15 +40,14 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	m.flushSums()
 	m.flushFees()
 	rows.Put(rows.Key(store.PlatformState).U8(rowHead), m.head.encode(make([]byte, 0, 96)))
-	info := &primary.BlockInfo{
-		Chain: primary.PChain, Height: p.Height, ID: p.ID, Parent: p.Parent, Time: p.Time, Type: p.Kind.String(), Size: p.Size,
-		Proposer: primary.ProposerOf(b),
-	}
-	info.Txs = make([]chain.ID, len(p.Txs))
+	m.txs = m.txs[:0]
 	for i := range p.Txs {
-		info.Txs[i] = p.Txs[i].ID
+		m.txs = append(m.txs, p.Txs[i].ID)
 	}
-	m.putBlock(info, p.Kind)
+	m.putBlock(&primary.BlockInfo{
+		Chain: primary.PChain, Height: p.Height, ID: p.ID, Parent: p.Parent, Time: p.Time, Type: p.Kind.String(), Size: p.Size,
+		Txs: m.txs, Proposer: rows.Proposer(b),
+	}, p.Kind)
 	return nil
 }
 
@@ -58,12 +57,10 @@ func (m *machine) putBlock(info *primary.BlockInfo, kind platform.BlockKind) {
 		info.Time = m.head.Time
 	}
 	if m.head.SupplyKnown {
-		supply := m.head.Supply
-		info.Supply = &supply
+		info.Supply = &m.head.Supply
 	}
 	if m.head.FeesKnown {
-		active, accrued := m.head.Fees.Active, m.head.Fees.Accrued
-		info.ActiveL1, info.L1Fees = &active, &accrued
+		info.ActiveL1, info.L1Fees = &m.head.Fees.Active, &m.head.Fees.Accrued
 	}
 	m.rows.PutBlock(info)
 }

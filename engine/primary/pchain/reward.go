@@ -124,7 +124,7 @@ func (p *payment) pay(kind primary.RewardKind, amount uint64, to *utxo.Owners, o
 const rewardVersion = 1
 
 func (m *machine) putReward(r *primary.Reward, index uint32) {
-	e := &primary.Encoder{B: make([]byte, 0, 384)}
+	e := &primary.Encoder{B: m.value[:0]}
 	e.U8(rewardVersion)
 	e.U8(uint8(r.Kind))
 	for _, id := range [...]chain.ID{r.TxID, r.RewardTx, r.Subnet, r.Asset} {
@@ -142,6 +142,7 @@ func (m *machine) putReward(r *primary.Reward, index uint32) {
 	for _, a := range r.Owners.Addresses {
 		put(m.rows.Key(store.PlatformRewards).U8(listAddress).Bytes(a[:]))
 	}
+	m.value = e.B
 }
 
 func decodeReward(b []byte) (*primary.Reward, error) {

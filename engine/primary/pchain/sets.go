@@ -2,8 +2,8 @@ package pchain
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"quorate/engine/chain"
@@ -49,33 +49,27 @@ func decodeMember(b []byte) (*member, error) {
 	return v, d.End("member of a validator set")
 }
 
-// setChanges has, by subnet, what the members that a block changed were before it; nil
-// is none.
-type setChanges map[chain.ID]map[string][]byte
+// setChange is how a block changes a member of a set: what the member was and is, nil for
+// none, as it is encoded.
+type setChange struct {
+	subnet          chain.ID
+	id, before, now []byte
+}
+
+// compare orders changes by their members.
+func (c setChange) compare(o setChange) int {
+	return cmp.Or(bytes.Compare(c.subnet[:], o.subnet[:]), bytes.Compare(c.id, o.id))
+}
 
 // setMember writes a member, or removes it if it is nil, and notes what was before.
-func (m *machine) setMember(subnet chain.ID, id []byte, v *member) error {
-	list := m.rows.Key(store.PlatformSets).ID(subnet)
-	before, found, err := m.rows.GetLive(list, id)
-	if err != nil {
-		return err
+func (m *machine) setMember(subnet chain.ID, id []byte, v *member) (err error) {
+	c := setChange{subnet: subnet, id: bytes.Clone(id)}
+	if v != nil {
+		c.now = v.encode(make([]byte, 0, 96))
 	}
-	if !found {
-		before = nil
-	}
-	if m.sets == nil {
-		m.sets = setChanges{}
-	}
-	if m.sets[subnet] == nil {
-		m.sets[subnet] = map[string][]byte{}
-	}
-	if _, noted := m.sets[subnet][string(id)]; !noted {
-		m.sets[subnet][string(id)] = before
-	}
-	if v == nil {
-		return m.rows.DeleteLive(list, id)
-	}
-	return m.rows.PutLive(list, id, v.encode(make([]byte, 0, 96)))
+	c.before, err = m.rows.SwapLive(m.rows.Key(store.PlatformSets).ID(subnet), id, c.now)
+	m.sets = append(m.sets, c)
+	return err
 }
 
 // weigh writes what a current validator weighs, or that it is none any more.
@@ -96,29 +90,33 @@ func (m *machine) weighL1(v *l1) error {
 // flushSets writes how the block changed validator sets: for each member u8 length of
 // its ID | ID | u8 1 = there was one | what it was behind its length.
 func (m *machine) flushSets() error {
-	for subnet, changes := range m.sets {
-		e := &primary.Encoder{}
+	slices.SortStableFunc(m.sets, setChange.compare)
+	for left := m.sets; len(left) > 0; {
+		subnet := left[0].subnet
+		e := &primary.Encoder{B: m.value[:0]}
 		changed, more := uint64(0), 0
-		for _, id := range slices.Sorted(maps.Keys(changes)) {
-			now, found, err := m.rows.GetLive(m.rows.Key(store.PlatformSets).ID(subnet), []byte(id))
-			if err != nil {
-				return err
+		for len(left) > 0 && left[0].subnet == subnet {
+			first, last := &left[0], 0
+			for last+1 < len(left) && first.compare(left[last+1]) == 0 { // it was changed several times
+				last++
 			}
-			before := changes[id]
-			if found == (before != nil) && bytes.Equal(now, before) {
+			before, now := first.before, left[last].now
+			left = left[last+1:]
+			if (now != nil) == (before != nil) && bytes.Equal(now, before) {
 				continue
 			}
-			e.Bytes([]byte(id))
+			e.Bytes(first.id)
 			e.Bool(before != nil)
 			e.Bytes(before)
 			changed++
-			if found {
+			if now != nil {
 				more++
 			}
 			if before != nil {
 				more--
 			}
 		}
+		m.value = e.B
 		if changed == 0 {
 			continue
 		}
@@ -127,7 +125,8 @@ func (m *machine) flushSets() error {
 			return err
 		}
 	}
-	m.sets = nil
+	clear(m.sets)
+	m.sets = m.sets[:0]
 	return nil
 }
 

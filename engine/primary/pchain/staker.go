@@ -223,7 +223,8 @@ func boolByte(v bool) uint8 {
 
 // put writes a staker in the state before, AnyStatus for a new one.
 func (m *machine) put(s *staker, before primary.StakerStatus) error {
-	named := s.encode(append(make([]byte, 0, 512), s.TxID[:]...))
+	named := s.encode(append(m.value[:0], s.TxID[:]...))
+	m.value = named
 	m.rows.Put(m.rows.Key(store.PlatformStakers).Bytes(s.TxID[:]), named[chain.IDLen:])
 	for i := range s.lists() {
 		k := s.listKey(m.rows.Key(store.PlatformStakerLists), i)

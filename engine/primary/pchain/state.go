@@ -88,11 +88,15 @@ type machine struct {
 	block  chain.ID
 	// time is that of the block, to which the state moves first.
 	time uint64
-	sets setChanges
-	sums map[chain.ID]*Sums // those that it has changed, or looked at
+	sets []setChange
+	sums []subnetSums       // those that it has changed, or looked at
 	fees map[string]*payers // the same
 
-	work execution // at work, whose memory the next one has
+	// Whose memory the next one has: the transaction at work, the IDs of those of a block,
+	// and a row's value.
+	work  execution
+	txs   []chain.ID
+	value []byte
 }
 
 // Load implements [primary.Machine].

@@ -32,22 +32,34 @@ func decodeSums(b []byte) (s Sums, err error) {
 // fewer is minus one, in the arithmetic of 64 bits.
 const fewer = ^uint64(0)
 
+// subnetSums are the sums of a subnet.
+type subnetSums struct {
+	subnet chain.ID
+	Sums
+}
+
+// sumsOf returns the sums of a subnet as the block has changed them so far. There are few
+// of them.
+func (m *machine) sumsOf(subnet chain.ID) (*Sums, error) {
+	for i := range m.sums {
+		if m.sums[i].subnet == subnet {
+			return &m.sums[i].Sums, nil
+		}
+	}
+	s := subnetSums{subnet: subnet}
+	b, found, err := m.rows.Get(m.rows.Key(store.PlatformSums).ID(subnet))
+	if err == nil && found {
+		s.Sums, err = decodeSums(b)
+	}
+	m.sums = append(m.sums, s)
+	return &m.sums[len(m.sums)-1].Sums, err
+}
+
 // count adds one to the sums of a subnet, or takes it off them if by is fewer.
 func (m *machine) count(subnet chain.ID, delegator bool, weight, by uint64) error {
-	s := m.sums[subnet]
-	if s == nil {
-		s = &Sums{}
-		b, found, err := m.rows.Get(m.rows.Key(store.PlatformSums).ID(subnet))
-		if err == nil && found {
-			*s, err = decodeSums(b)
-		}
-		if err != nil {
-			return err
-		}
-		if m.sums == nil {
-			m.sums = map[chain.ID]*Sums{}
-		}
-		m.sums[subnet] = s
+	s, err := m.sumsOf(subnet)
+	if err != nil {
+		return err
 	}
 	if delegator {
 		s.Delegators += by
@@ -62,14 +74,16 @@ func (m *machine) count(subnet chain.ID, delegator bool, weight, by uint64) erro
 // flushSums writes the sums that the block has changed. Those of days are only kept where
 // all stakers are known.
 func (m *machine) flushSums() {
-	for subnet, s := range m.sums {
-		b := s.encode(make([]byte, 0, 40))
-		m.rows.Put(m.rows.Key(store.PlatformSums).ID(subnet), b)
+	for i := range m.sums {
+		s := &m.sums[i]
+		b := s.encode(m.value[:0])
+		m.rows.Put(m.rows.Key(store.PlatformSums).ID(s.subnet), b)
 		if m.head.Exact {
-			m.rows.Put(m.rows.Key(store.PlatformDays).ID(subnet).U64(primary.Day(m.head.Time)), b)
+			m.rows.Put(m.rows.Key(store.PlatformDays).ID(s.subnet).U64(primary.Day(m.head.Time)), b)
 		}
+		m.value = b
 	}
-	m.sums = nil
+	m.sums = m.sums[:0]
 }
 
 // Totals returns sums over the active stakers of the primary network: those that are

@@ -26,7 +26,8 @@ type machine struct {
 	begun   bool // some block or vertex was applied
 	stopped bool // the stop vertex was
 
-	raw []byte // room for a transaction
+	work applier // whose memory the next transaction has
+	txs  []chain.ID
 }
 
 // The state row: u8 1 | u8 1 = the stop vertex was applied.
@@ -110,7 +111,7 @@ func (m *machine) genesisRows(rows *primary.Overlay) error {
 	}
 	for i := range assets {
 		at := primary.Place{Index: uint32(i)}
-		if err := m.applyTx(rows, &assets[i].Tx, &primary.TxRow{Place: at}); err != nil {
+		if err := m.applyTx(rows, &assets[i].Tx, primary.TxRow{Place: at}); err != nil {
 			return fmt.Errorf("genesis, asset %s: %w", assets[i].Tx.ID, err)
 		}
 	}
@@ -121,16 +122,18 @@ func (m *machine) block(rows *primary.Overlay, b *primary.Block) error {
 	x := b.AVM
 	info := &primary.BlockInfo{
 		Chain: primary.XChain, Height: x.Height, ID: x.ID, Parent: x.Parent, Time: x.Time,
-		Type: "StandardBlock", Size: x.Size, Proposer: primary.ProposerOf(b),
+		Type: "StandardBlock", Size: x.Size, Proposer: rows.Proposer(b),
 	}
+	m.txs = m.txs[:0]
 	for i := range x.Txs {
 		tx := &x.Txs[i]
-		info.Txs = append(info.Txs, tx.ID)
-		row := &primary.TxRow{Place: primary.Place{Height: x.Height, Index: uint32(i)}, Time: x.Time, Block: x.ID}
+		m.txs = append(m.txs, tx.ID)
+		row := primary.TxRow{Place: primary.Place{Height: x.Height, Index: uint32(i)}, Time: x.Time, Block: x.ID}
 		if err := m.applyTx(rows, tx, row); err != nil {
 			return fmt.Errorf("transaction %s: %w", tx.ID, err)
 		}
 	}
+	info.Txs = m.txs
 	rows.PutBlock(info)
 	return nil
 }
@@ -140,32 +143,35 @@ func (m *machine) block(rows *primary.Overlay, b *primary.Block) error {
 func (m *machine) vertex(rows *primary.Overlay, b *primary.Block) error {
 	v := b.Vertex
 	row := &primary.Vertex{ID: v.ID, Parents: v.Parents, Height: v.Height, Index: b.Place, Time: b.Accepted, Size: v.Size}
+	m.txs = m.txs[:0]
 	for i := range v.Txs {
 		tx := &v.Txs[i]
-		row.Txs = append(row.Txs, tx.ID)
+		m.txs = append(m.txs, tx.ID)
 		if _, found, err := rows.Tx(tx.ID); err != nil {
 			return err
 		} else if found {
 			continue
 		}
 		at := primary.Place{Height: b.Place + 1, Index: uint32(i)}
-		if err := m.applyTx(rows, tx, &primary.TxRow{Place: at, Time: b.Accepted, Block: v.ID, VertexHeight: v.Height}); err != nil {
+		if err := m.applyTx(rows, tx, primary.TxRow{Place: at, Time: b.Accepted, Block: v.ID, VertexHeight: v.Height}); err != nil {
 			return fmt.Errorf("transaction %s: %w", tx.ID, err)
 		}
 	}
+	row.Txs = m.txs
 	putVertex(rows, row)
 	return nil
 }
 
 // applyTx writes the rows of a transaction; row says where it stands.
-func (m *machine) applyTx(rows *primary.Overlay, tx *avm.Tx, row *primary.TxRow) error {
-	raw, err := tx.AppendRaw(m.raw[:0])
+func (m *machine) applyTx(rows *primary.Overlay, tx *avm.Tx, row primary.TxRow) error {
+	a := &m.work
+	raw, err := tx.AppendRaw(a.row.Raw[:0])
 	if err != nil {
 		return err
 	}
-	m.raw = raw
 	row.ID, row.Raw = tx.ID, raw
-	a := &applier{rows: rows, tx: tx, at: row.Place, time: row.Time, funds: rows.Funds(row)}
+	*a = applier{rows: rows, tx: tx, row: row, assets: a.assets[:0]}
+	a.funds = rows.Funds(&a.row)
 	base := tx.Body.Funds()
 	if err := a.funds.Spend(base.Inputs, nil); err != nil {
 		return err
@@ -189,7 +195,7 @@ func (m *machine) applyTx(rows *primary.Overlay, tx *avm.Tx, row *primary.TxRow)
 	if err := a.body(); err != nil {
 		return err
 	}
-	rows.PutTx(row)
+	rows.PutTx(&a.row)
 	return nil
 }
 
@@ -197,9 +203,8 @@ func (m *machine) applyTx(rows *primary.Overlay, tx *avm.Tx, row *primary.TxRow)
 type applier struct {
 	rows   *primary.Overlay
 	tx     *avm.Tx
-	at     primary.Place
-	time   uint64
-	funds  *primary.Funds
+	row    primary.TxRow
+	funds  primary.Funds
 	next   uint32     // index of the next output
 	assets []chain.ID // that were noted last
 }
@@ -250,7 +255,7 @@ func (a *applier) states(asset chain.ID, list []utxo.State) error {
 func (a *applier) createAsset(t *avm.CreateAsset) error {
 	row := &Asset{
 		ID: a.tx.ID, Name: t.Name, Symbol: t.Symbol, Denomination: t.Denomination,
-		Height: a.at.Height, Time: a.time, Fixed: true,
+		Height: a.row.Height, Time: a.row.Time, Fixed: true,
 	}
 	for i := range t.States {
 		s := &t.States[i]
@@ -289,5 +294,5 @@ func (a *applier) asset(id chain.ID) {
 	if len(a.assets) < notedAssets {
 		a.assets = append(a.assets, id)
 	}
-	a.rows.Put(a.rows.Key(store.XChainAssetTxs).ID(id).Place(a.at), nil)
+	a.rows.Put(a.rows.Key(store.XChainAssetTxs).ID(id).Place(a.row.Place), nil)
 }
