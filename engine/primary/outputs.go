@@ -216,8 +216,20 @@ func appendAddressOutputs(k Key, a *address.Address, state OutputState) Key {
 	return k.Bytes(a[:]).U8(byte(state))
 }
 
+// addressTx is an address and the place of a transaction.
+type addressTx struct {
+	address address.Address
+	at      Place
+	noted   bool
+}
+
 // PutAddressTx notes that an address has part in a transaction.
 func (o *Overlay) PutAddressTx(a address.Address, at Place) {
+	t := addressTx{a, at, true}
+	if t == o.touched {
+		return
+	}
+	o.touched = t
 	o.Put(o.Key(store.PrimaryAddressTxs).Bytes(a[:]).Place(at), nil)
 }
 

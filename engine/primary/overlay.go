@@ -28,8 +28,11 @@ type Overlay struct {
 	// scratch is room for a value that is being encoded, consumed for what a transaction
 	// spends: see [Overlay.Spend], sought for a key that is looked for on disk.
 	scratch, consumed, sought []byte
-	// read is the output that was read last, proposers are the nodes of certificates.
+	// read is the output that was read last, touched the address that was last noted to
+	// have part in a transaction: it mostly has most of its outputs. proposers are the nodes
+	// of certificates.
 	read      Output
+	touched   addressTx
 	proposers map[string]chain.NodeID
 	// flat: of rows of before there were trees, which live lists are rows of their own in.
 	flat bool
@@ -139,7 +142,7 @@ func (o *Overlay) edit(key Key, value []byte) *row {
 // keep makes the rows of the block at work part of the commit.
 func (o *Overlay) keep() {
 	clear(o.undo)
-	o.undo, o.saved = o.undo[:0], o.saved[:0]
+	o.undo, o.saved, o.touched = o.undo[:0], o.saved[:0], addressTx{}
 	o.block++
 }
 

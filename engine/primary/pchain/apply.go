@@ -39,7 +39,8 @@ func (m *machine) Apply(rows *primary.Overlay, b *primary.Block) error {
 	}
 	m.flushSums()
 	m.flushFees()
-	rows.Put(rows.Key(store.PlatformState).U8(rowHead), m.head.encode(make([]byte, 0, 96)))
+	m.value = m.head.encode(m.value[:0])
+	rows.Put(rows.Key(store.PlatformState).U8(rowHead), m.value)
 	m.txs = m.txs[:0]
 	for i := range p.Txs {
 		m.txs = append(m.txs, p.Txs[i].ID)

@@ -147,9 +147,9 @@ func (m *machine) vertex(rows *primary.Overlay, b *primary.Block) error {
 	for i := range v.Txs {
 		tx := &v.Txs[i]
 		m.txs = append(m.txs, tx.ID)
-		if _, found, err := rows.Tx(tx.ID); err != nil {
+		if again, err := applied(rows, tx); err != nil {
 			return err
-		} else if found {
+		} else if again {
 			continue
 		}
 		at := primary.Place{Height: b.Place + 1, Index: uint32(i)}
@@ -160,6 +160,19 @@ func (m *machine) vertex(rows *primary.Overlay, b *primary.Block) error {
 	row.Txs = m.txs
 	putVertex(rows, row)
 	return nil
+}
+
+// applied reports whether a vertex before has the transaction: then that has spent what the
+// transaction spends. The output is about to be read anyway and in memory most often, where
+// to look for the row of a transaction that is not there takes a search on disk.
+func applied(rows *primary.Overlay, tx *avm.Tx) (bool, error) {
+	inputs := tx.Body.Funds().Inputs
+	if len(inputs) == 0 {
+		_, found, err := rows.Tx(tx.ID)
+		return found, err
+	}
+	u, found, err := rows.Output(inputs[0].Ref.ID())
+	return found && u.SpentBy == tx.ID, err
 }
 
 // applyTx writes the rows of a transaction; row says where it stands.
