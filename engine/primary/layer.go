@@ -92,6 +92,7 @@ func (l *layer) grow() {
 	}
 	if !l.share() {
 		l.table = make([]slot, max(leastSlots, 2*len(l.table)))
+		l.rows = slices.Grow(l.rows, 2*len(l.table)/3-len(l.rows))
 	}
 	mask := uint32(len(l.table) - 1)
 	for at := range l.rows { // in their order: see back
