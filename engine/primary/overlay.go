@@ -28,9 +28,9 @@ type Overlay struct {
 	// scratch is room for a value that is being encoded, consumed for what a transaction
 	// spends: see [Overlay.Spend], sought for a key that is looked for on disk.
 	scratch, consumed, sought []byte
-	// read is the output that was read last, touched the address that was last noted to
-	// have part in a transaction: it mostly has most of its outputs. proposers are the nodes
-	// of certificates.
+	// read is the output that was read last, touched the address that was last noted to have
+	// part in a transaction: several outputs in a row often are of the same one. proposers
+	// are the nodes of certificates.
 	read      Output
 	touched   addressTx
 	proposers map[string]chain.NodeID
