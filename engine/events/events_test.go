@@ -21,6 +21,12 @@ import (
 
 func openChain(t testing.TB, name string) *index.Chain {
 	t.Helper()
+	c, _ := openChainIn(t, name)
+	return c
+}
+
+func openChainIn(t testing.TB, name string) (*index.Chain, *store.DB) {
+	t.Helper()
 	db, err := store.Open(t.TempDir(), store.Options{NoSync: true, MemTableMB: 8, BlockCacheMB: 8, IndexCacheMB: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +48,7 @@ func openChain(t testing.TB, name string) *index.Chain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, db
 }
 
 func commit(t testing.TB, c *index.Chain, blocks ...*evm.Block) {

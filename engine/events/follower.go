@@ -77,9 +77,13 @@ func (r *Follower) Next(most int) (b Batch, err error) {
 		b.After, b.More = r.at, full
 		return b, nil
 	}
-	err = r.read(&b, most)
+	from := r.at
+	if err := r.read(&b, most); err != nil {
+		r.at = from // what was read before the error is read again
+		return Batch{After: from}, err
+	}
 	b.After = r.at
-	return b, err
+	return b, nil
 }
 
 // find returns where to go on in a window, -1 if the position is not in it.
@@ -205,19 +209,20 @@ func (r *Follower) skip(v *index.View, tip uint64) error {
 func (r *Follower) common(v *index.View) (*uint64, error) {
 	tip, other := v.Tip().Number, false
 	for i := range r.at.Trail.n {
-		if distances[i] > r.at.Height {
+		d, ok := distance(i, r.at.Height)
+		height := r.at.Height - d
+		if !ok || height < v.First() {
 			break
 		}
-		height := r.at.Height - distances[i]
 		if height > tip {
 			continue
 		}
 		h, found, err := v.Block(height)
+		if err == nil && !found {
+			err = errMissing(height) // for a moment: the chain goes back
+		}
 		if err != nil {
 			return nil, err
-		}
-		if !found { // the index begins above
-			break
 		}
 		if r.at.Trail.has(i, &h.Hash) {
 			if i > 0 && !other && r.at.Height > tip {

@@ -18,6 +18,15 @@ const hashLen = 6
 // goes back 1,024 blocks at most.
 var distances = [...]uint64{0, 1, 4, 16, 64, 256, 1024}
 
+// distance returns one of the distances from a height, and reports whether there is such a
+// block. The first that goes beyond block 0 stands for that one.
+func distance(i int, height uint64) (uint64, bool) {
+	if i > 0 && distances[i-1] >= height {
+		return 0, false
+	}
+	return min(distances[i], height), true
+}
+
 // Trail has the beginnings of the hashes of a block and of some before it, as far as
 // there are such. The zero value has none.
 type Trail struct {
@@ -88,8 +97,13 @@ func ParsePosition(s string) (p Position, err error) {
 		copy(p.Trail.hashes[i][:], raw[i*hashLen:])
 	}
 	// Without a hash a position could be of any chain: only one that has told nothing may.
-	if p.Trail.n == 0 && p.Passed != 0 || p.Trail.n > 1 && distances[p.Trail.n-1] > p.Height {
+	if p.Trail.n == 0 && p.Passed != 0 {
 		return p, ErrPosition
+	}
+	if p.Trail.n > 0 {
+		if _, ok := distance(p.Trail.n-1, p.Height); !ok {
+			return p, ErrPosition
+		}
 	}
 	return p, nil
 }
@@ -102,8 +116,9 @@ func (p *Position) fits(h *evm.Hash) bool { return p.Trail.n == 0 || p.Trail.has
 
 // trailOf reads the trail of a block.
 func trailOf(v *index.View, h *index.Header) (t Trail, err error) {
-	for i, d := range distances {
-		if d > h.Number || h.Number-d < v.First() {
+	for i := range distances {
+		d, ok := distance(i, h.Number)
+		if !ok || h.Number-d < v.First() {
 			break
 		}
 		hash := h.Hash
