@@ -44,7 +44,7 @@ test: ## all tests but campaigns against whole servers, with the race detector; 
 torture: ## all tests with the long campaigns whole, servers under load for SOAK (default 10m) and SOAK_HEAD (1h)
 	@# One package after the other, each with a limit of its own, so that progress shows and one failure hides no other.
 	failed=; for pkg in $$(go list ./...); do \
-		QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK) go test -race -vet=off -count=1 -timeout 3h -v "$$pkg" \
+		QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK) go test -race -vet=off -count=1 -timeout 5h -v "$$pkg" \
 			| { grep -E '^(--- |ok|FAIL|panic:|\?)|^ +[a-z_]+\.go:' || true; } || failed="$$failed $$pkg"; \
 	done; \
 	(cd e2e && QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK_HEAD) go test -count=1 -timeout 4h -v ./soak) || failed="$$failed e2e/soak"; \
