@@ -255,7 +255,7 @@ const catchUpBlocks = 2_000
 // work on the machine disturbs least.
 //
 // Nothing is promised: on two cores a simulated node hands out its blocks at some 40,000
-// a second, and they are archived and their rows written at some 17,000: to read a block
+// a second, and they are archived and their rows written at some 18,000: to read a block
 // takes 50 µs of both cores, the node's part with it, and all else as much again. A real
 // node hands out small blocks at some 77,000 (BenchmarkCatchUpNode).
 func catchUpFigures(t *testing.T, each func(figure)) {
