@@ -7,7 +7,7 @@ import (
 	"quorate/rollup"
 )
 
-// pageSet gives pages of one size out of a history.
+// pageSet is pages of one size out of a history.
 type pageSet struct {
 	history
 	points int

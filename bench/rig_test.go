@@ -211,7 +211,7 @@ func (r *rig) oneByOne(t testing.TB) {
 	}
 }
 
-// clock gives a time that only differences of mean something.
+// clock returns a time of which only differences mean something.
 type clock func() time.Duration
 
 // wall is the time on the wall.

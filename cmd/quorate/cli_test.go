@@ -91,7 +91,7 @@ type request struct {
 }
 
 // serveAnswer returns the address of a server that answers every request alike
-// and tells what it was asked.
+// and reports what it was asked.
 func serveAnswer(t *testing.T, status int, body string, header ...string) (url string, asked <-chan request) {
 	t.Helper()
 	requests := make(chan request, 16)

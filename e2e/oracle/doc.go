@@ -5,5 +5,5 @@
 //
 // [Fetch] reads a whole chain up to a height. A [Checker] walks all pages of a
 // list at the server and holds them against the list that the chain gives.
-// [NewMetrics] gives the series of one chain, or of several together.
+// [NewMetrics] returns the series of one chain, or of several together.
 package oracle

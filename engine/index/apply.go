@@ -9,7 +9,7 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// prior tells what was before a block. Heights above it do not show.
+// prior returns what was before a block. Heights above it do not show.
 type prior interface {
 	// token returns an ERC-20 balance, zero if there is none.
 	token(holder, token *evm.Address) (balance, error)
@@ -17,7 +17,7 @@ type prior interface {
 	// cell returns a cell's value, nil if there is none.
 	cell(k key) ([]byte, error)
 	setCell(k key, value []byte)
-	// tokenSeen and the like tell whether a token was noted before, and note it.
+	// tokenSeen and the like report whether a token was noted before, and note it.
 	tokenSeen(t SeenToken) bool
 }
 

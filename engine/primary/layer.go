@@ -17,6 +17,7 @@ type layer struct {
 	// pieces are for keys and values: so many are taken, and room is left of the last one,
 	// which has no bytes but capacity.
 	pieces [][]byte
+	held   int // bytes of all pieces
 	taken  int
 	room   []byte
 }
@@ -42,11 +43,12 @@ type change struct {
 }
 
 // layerRoom is the memory of a large layer, which the next one takes: see [layer.free]. Its
-// table is all zero.
+// rows and its table are all zero.
 type layerRoom struct {
 	rows   []row
 	table  []slot
 	pieces [][]byte
+	held   int
 }
 
 var layerRooms sync.Pool
@@ -58,7 +60,8 @@ const (
 	// leastPiece and mostPiece bound the pieces of memory for keys and values.
 	leastPiece = 4 << 10
 	mostPiece  = 256 << 10
-	// mostShared bounds the bytes of a layer that leaves its memory to others.
+	// mostShared bounds the bytes of the pieces that a layer leaves to others: it has those
+	// of what was read on disk, too.
 	mostShared = 8 << 20
 )
 
@@ -113,7 +116,7 @@ func (l *layer) share() bool {
 	if !ok || len(room.table) <= len(l.table) {
 		return false
 	}
-	l.table, l.pieces, l.taken = room.table, room.pieces, 0 // its own pieces go with its rows
+	l.table, l.pieces, l.held, l.taken = room.table, room.pieces, room.held, 0 // its own pieces go with its rows
 	if cap(room.rows) > cap(l.rows) {
 		l.rows = append(room.rows, l.rows...)
 	}
@@ -122,9 +125,10 @@ func (l *layer) share() bool {
 
 // free empties a layer. Nobody may have a row or a value of it any more.
 func (l *layer) free() {
-	if len(l.table) >= sharedSlots && l.bytes <= mostShared {
+	if len(l.table) >= sharedSlots && l.held <= mostShared {
 		clear(l.table)
-		layerRooms.Put(&layerRoom{l.rows[:0], l.table, l.pieces})
+		clear(l.rows[:cap(l.rows)]) // large values are apart
+		layerRooms.Put(&layerRoom{l.rows[:0], l.table, l.pieces, l.held})
 	}
 	*l = layer{}
 }
@@ -151,6 +155,7 @@ func (l *layer) piece(size int) []byte {
 	}
 	b := make([]byte, 0, max(leastPiece, size, min(mostPiece, l.bytes/4)))
 	l.pieces = append(l.pieces, b)
+	l.held += cap(b)
 	l.taken++
 	return b
 }
