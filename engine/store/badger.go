@@ -85,7 +85,7 @@ func tableOfLogs(dir string, usual int64) (size int64) {
 
 // open opens a database, though a kill may have left empty files.
 func open(opts badger.Options, logger *slog.Logger) (*badger.DB, error) {
-	db, err := badger.Open(opts)
+	db, err := openChecked(opts)
 	// A process that was killed while it made a log leaves an empty file behind,
 	// which Badger makes good but takes for a failure, under this text.
 	for range maxEmptyFiles {
@@ -93,11 +93,11 @@ func open(opts badger.Options, logger *slog.Logger) (*badger.DB, error) {
 			break
 		}
 		logger.Warn("the database has an empty file, as after a kill", "err", err)
-		db, err = badger.Open(opts)
+		db, err = openChecked(opts)
 	}
 	for waited := time.Duration(0); locked(err) && waited < lockWait; waited += lockWait / 20 {
 		<-time.After(lockWait / 20)
-		db, err = badger.Open(opts)
+		db, err = openChecked(opts)
 	}
 	if err == nil {
 		return db, nil
@@ -107,6 +107,25 @@ func open(opts badger.Options, logger *slog.Logger) (*badger.DB, error) {
 			opts.Dir, ErrInUse)
 	}
 	return nil, fmt.Errorf("open %s: %w", opts.Dir, err)
+}
+
+// openChecked opens a database whose files do not end the process. While another process
+// holds the folder its files come and go, and what matters is that it does.
+func openChecked(opts badger.Options) (*badger.DB, error) {
+	if err := CheckFiles(opts); err != nil && !held(opts.Dir) {
+		return nil, err
+	}
+	return badger.Open(opts)
+}
+
+// held reports whether another process has locked a folder.
+func held(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // lets the lock go, too
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
 // lockWait is for how long the lock of a folder is waited for. A process that has just

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"quorate/engine/store"
 )
 
 // Peek opens the database in dir, which no other process may use, without a change to
@@ -16,7 +18,11 @@ func Peek(dir string, f func(id [32]byte, ordinal uint32, get func(key []byte) (
 	if err := opts.fill(); err != nil {
 		return err
 	}
-	db, err := badger.Open(settings(dir, &opts).WithReadOnly(true).WithLogger(nil))
+	o := settings(dir, &opts).WithReadOnly(true).WithLogger(nil)
+	if err := store.CheckFiles(o); err != nil {
+		return fmt.Errorf("open %s to be read: %w", dir, err)
+	}
+	db, err := badger.Open(o)
 	if err != nil {
 		return fmt.Errorf("open %s to be read: %w", dir, err)
 	}
