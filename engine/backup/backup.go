@@ -33,6 +33,9 @@ type Config struct {
 	Progress func(done, of int64)
 }
 
+// errNothing is returned when a data folder has nothing that is copied.
+var errNothing = errors.New("nothing is there: is it the data folder, and its volume mounted?")
+
 // minFree stays free on a volume that is copied to.
 const minFree = 64 << 20
 
@@ -145,6 +148,10 @@ func (c *copier) run(room string) (*Manifest, error) {
 	items, err := c.list(results)
 	if err != nil {
 		return nil, err
+	}
+	if len(items) == 0 {
+		// As of a volume that is not mounted: the backup before must not give way to it.
+		return nil, errNothing
 	}
 	for i := range items {
 		if _, ok := c.kept(&items[i]); !ok {

@@ -176,6 +176,34 @@ func TestBackupInside(t *testing.T) {
 	}
 }
 
+// TestBackupOfNothing: a folder with nothing to copy, as of a volume that is not mounted,
+// is an error, and takes the place of no backup. Nor is it called sound.
+func TestBackupOfNothing(t *testing.T) {
+	t.Parallel()
+	_, cfg := dataFolder(t)
+	to := t.TempDir()
+	before, err := ToDir(t.Context(), cfg, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := Config{DataDir: t.TempDir(), Free: cfg.Free}
+	if _, err := ToDir(t.Context(), empty, to); !errors.Is(err, errNothing) {
+		t.Errorf("into a folder: %v", err)
+	}
+	if _, err := ToStream(t.Context(), empty, io.Discard); !errors.Is(err, errNothing) {
+		t.Errorf("as a stream: %v", err)
+	}
+	if after, err := readManifest(to); err != nil || len(after.Files) != len(before.Files) {
+		t.Errorf("the backup before: %+v, %v", after, err)
+	}
+	if err := FromDir(t.Context(), restoreConfig(t.TempDir()), to); err != nil {
+		t.Error(err)
+	}
+	if err := VerifyData(t.Context(), VerifyConfig{DataDir: empty.DataDir}); !errors.Is(err, errNothing) {
+		t.Errorf("verified: %v", err)
+	}
+}
+
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	_, cfg := dataFolder(t)

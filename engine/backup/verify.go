@@ -34,6 +34,7 @@ func VerifyData(ctx context.Context, cfg VerifyConfig) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	databases := 0
 	var errs []error
 	for _, e := range chains {
 		if e.IsDir() {
@@ -45,11 +46,15 @@ func VerifyData(ctx context.Context, cfg VerifyConfig) error {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		databases++
 		if err := cfg.Database(dir, name == "results"); err != nil {
 			cfg.Found("database "+name, err)
 			continue
 		}
 		cfg.Sound("database "+name, "sound")
+	}
+	if len(chains) == 0 && databases == 0 {
+		return fmt.Errorf("%s: %w", cfg.DataDir, errNothing)
 	}
 	return errors.Join(errs...)
 }
