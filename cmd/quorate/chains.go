@@ -243,6 +243,6 @@ func (c chains) info(e *follow.EVM) *view.ChainInfo {
 // publicURL returns the address that clients are told, and whether it is one.
 func publicURL(s string) (string, bool) {
 	u, err := url.Parse(s)
-	ok := err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	ok := err == nil && u.Hostname() != "" && u.User == nil && (u.Scheme == "http" || u.Scheme == "https") && (u.Port() == "" || isPort(u.Port()))
 	return strings.TrimRight(s, "/"), ok
 }

@@ -43,6 +43,8 @@ func (f *exportFlags) check() error {
 		}
 	}
 	switch {
+	case f.workers > maxConcurrency:
+		return fmt.Errorf("--export-workers %d: must be at most %d", f.workers, maxConcurrency)
 	case f.maxSize < 1 || f.maxFiles < 1:
 		return errors.New("--export-max-size and --export-max-files must be at least 1 byte")
 	case f.keep <= 0 || f.urlTime < time.Second:

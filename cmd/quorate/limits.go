@@ -38,8 +38,8 @@ func (f *limitFlags) check() error {
 	default:
 		return fmt.Errorf("--rate-limit %q is neither on, off nor auto", f.rate)
 	}
-	if f.units < 1 {
-		return fmt.Errorf("--rate-limit-units %d must be at least 1; --rate-limit=off lets every rate pass", f.units)
+	if f.units < 1 || f.units > limit.MaxRate {
+		return fmt.Errorf("--rate-limit-units %d must be 1 to %d; --rate-limit=off lets every rate pass", f.units, limit.MaxRate)
 	}
 	if f.requireKey && f.keysFile == "" {
 		return errors.New("--require-api-key needs --api-keys-file")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,6 +30,7 @@ import (
 	"quorate/engine/spare"
 	"quorate/httpapi"
 	"quorate/rpc"
+	"quorate/rpc/health"
 	"quorate/rpc/profile"
 )
 
@@ -334,8 +336,11 @@ func (f *serveFlags) check() error {
 		return errors.New("--api-admin-enabled needs an address to serve it: --admin-addr is " + noAdmin)
 	case f.dataDir == "":
 		return errors.New("no data folder: there is no home folder to keep it in (HOME is not set), so give --data-dir")
-	case f.healthEvery <= 0:
-		return errors.New("--health-check-frequency must be positive")
+	case f.healthEvery < health.MinFrequency:
+		return fmt.Errorf("--health-check-frequency %s: must be at least %s", f.healthEvery, health.MinFrequency)
+	case slices.ContainsFunc(f.allowedHosts, noHostName):
+		// Names are compared without their port, so such a one would allow nothing.
+		return errors.New("--http-allowed-hosts: a host name has no scheme, no port and no path")
 	case f.factsFile != "" && !f.devnet:
 		return errors.New("--facts-file needs --devnet: the facts are those of the simulated network")
 	case f.requestTimeout <= 0 || f.requestTimeout > time.Minute:
@@ -344,6 +349,12 @@ func (f *serveFlags) check() error {
 		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
 	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(), f.nfts.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check(), f.pages.check())
+}
+
+// noHostName reports whether an entry of --http-allowed-hosts is of no use.
+func noHostName(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err != nil && strings.ContainsAny(s, "/: ")
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them

@@ -84,7 +84,7 @@ func OpenRepairs(path string) (*Repairs, error) {
 		err = r.read(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list of blocks to complete: %w", err)
+		return nil, fmt.Errorf("list of blocks to complete: %s: %w", path, err)
 	}
 	return r, nil
 }

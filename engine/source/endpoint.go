@@ -10,6 +10,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -42,7 +43,7 @@ var errEndpoint = errors.New("a node's address is not of the form http://HOST:PO
 // part of the address but its host.
 func ParseEndpoint(raw string) (Endpoint, error) {
 	u, err := url.Parse(raw)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || !validPort(u.Port()) {
 		return Endpoint{}, errEndpoint
 	}
 	if u.Fragment != "" {
@@ -74,6 +75,12 @@ func ParseEndpoint(raw string) (Endpoint, error) {
 		p.header = append(p.header, headerField{"Authorization", "Basic " + both})
 	}
 	return Endpoint{p}, nil
+}
+
+// validPort reports whether an address can have that port, or none.
+func validPort(port string) bool {
+	_, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil
 }
 
 // ParseWebSocket reads the address of a WebSocket, ws://HOST:PORT/PATH.

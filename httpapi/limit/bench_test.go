@@ -25,7 +25,7 @@ func requestHeader(key, forwarded string) *fasthttp.RequestHeader {
 func benchmarkLimiter(t testing.TB) (*Limiter, map[string]*fasthttp.RequestHeader) {
 	key, hash := NewKey()
 	file := newKeysFile(t, "tiers: [{name: t, unitsPerMinute: 100000000}]\nkeys: [{hash: "+hash+", tier: t}]")
-	l := newLimiter(t, Config{KeysFile: file.path, UnitsPerMinute: maxRate,
+	l := newLimiter(t, Config{KeysFile: file.path, UnitsPerMinute: MaxRate,
 		TrustedProxies: []netip.Prefix{netip.PrefixFrom(clientB, 32)}})
 	return l, map[string]*fasthttp.RequestHeader{
 		"key": requestHeader(key, ""), "address": requestHeader("", ""), "proxy": requestHeader("", "2001:db8::1234:5678:9abc"),

@@ -12,13 +12,13 @@ type rate struct {
 	burst     int64 // units
 }
 
-// maxRate bounds units per minute, per burst and per request. At one a minute it
+// MaxRate bounds units per minute, per burst and per request. At one a minute it
 // takes 190 years, which still fits a time.Duration.
-const maxRate = 100_000_000
+const MaxRate = 100_000_000
 
 // span is how long units take to fill, rounded up.
 func (r rate) span(units int64) time.Duration {
-	units = min(max(units, 0), maxRate)
+	units = min(max(units, 0), MaxRate)
 	return time.Duration((units*int64(time.Minute) + r.perMinute - 1) / r.perMinute)
 }
 

@@ -79,11 +79,11 @@ func (c *Config) fill() error {
 }
 
 func (r rate) check() error {
-	if r.perMinute < 1 || r.perMinute > maxRate {
-		return fmt.Errorf("%d units per minute: must be 1 to %d", r.perMinute, maxRate)
+	if r.perMinute < 1 || r.perMinute > MaxRate {
+		return fmt.Errorf("%d units per minute: must be 1 to %d", r.perMinute, MaxRate)
 	}
-	if r.burst < 1 || r.burst > maxRate {
-		return fmt.Errorf("a burst of %d units: must be 1 to %d", r.burst, maxRate)
+	if r.burst < 1 || r.burst > MaxRate {
+		return fmt.Errorf("a burst of %d units: must be 1 to %d", r.burst, MaxRate)
 	}
 	return nil
 }

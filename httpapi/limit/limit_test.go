@@ -121,8 +121,8 @@ func TestDefaultRate(t *testing.T) {
 // TestExtremes: no rate and no cost makes times overflow.
 func TestExtremes(t *testing.T) {
 	t.Parallel()
-	for _, r := range []rate{{1, 1}, {1, maxRate}, {maxRate, 1}, {maxRate, maxRate}} {
-		for _, units := range []int64{-1, 0, 1, maxRate, 1 << 62} {
+	for _, r := range []rate{{1, 1}, {1, MaxRate}, {MaxRate, 1}, {MaxRate, MaxRate}} {
+		for _, units := range []int64{-1, 0, 1, MaxRate, 1 << 62} {
 			var b bucket
 			now := 100 * 365 * 24 * time.Hour
 			if wait := b.take(now, r, units); wait != 0 {
@@ -142,7 +142,7 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]Config{
 		"rate":    {UnitsPerMinute: -1},
-		"too big": {UnitsPerMinute: maxRate + 1},
+		"too big": {UnitsPerMinute: MaxRate + 1},
 		"burst":   {Burst: -5},
 		"clients": {MaxClients: -1},
 		"proxies": {TrustedProxies: make([]netip.Prefix, 1)},

@@ -24,8 +24,8 @@ import (
 const (
 	defaultFrequency = 30 * time.Second
 	defaultTimeout   = 10 * time.Second
-	// minFrequency keeps a mistyped unit from making the checks a busy loop.
-	minFrequency = time.Millisecond
+	// MinFrequency keeps a mistyped unit from making the checks a busy loop.
+	MinFrequency = time.Millisecond
 	// maxName bounds names and tags in characters, as long as a chain's name may be.
 	maxName = 512
 	// stopGrace is how long Run waits for checks that ignore their context's end.
@@ -83,14 +83,14 @@ func (c *Config) fill() error {
 	if c.Frequency == 0 {
 		c.Frequency = defaultFrequency
 	}
-	if c.Frequency < minFrequency {
-		return fmt.Errorf("health check frequency %s is below %s", c.Frequency, minFrequency)
+	if c.Frequency < MinFrequency {
+		return fmt.Errorf("health check frequency %s is below %s", c.Frequency, MinFrequency)
 	}
 	if c.Starting == 0 || c.Starting > c.Frequency {
 		c.Starting = c.Frequency
 	}
-	if c.Starting < minFrequency {
-		return fmt.Errorf("health checks that have not passed yet every %s: below %s", c.Starting, minFrequency)
+	if c.Starting < MinFrequency {
+		return fmt.Errorf("health checks that have not passed yet every %s: below %s", c.Starting, MinFrequency)
 	}
 	if c.Timeout == 0 {
 		c.Timeout = min(c.Frequency, defaultTimeout)
