@@ -343,19 +343,21 @@ func (c *core) conclude(now time.Duration) {
 	ever := have + c.sums[asked] + c.sums[idle] + c.sums[late] + c.sums[deferred] - c.awayWeight
 	open := c.demands[:0]
 	for _, d := range c.demands {
-		if have >= d.quorum && d.windowCloses == never {
+		// A sum that passed counts on, also when some of its signers do no more.
+		if max(have, c.verified) >= d.quorum && d.windowCloses == never {
 			d.windowCloses = now + c.timing.Window
 		}
 		// A target out of reach is replaced by what can be had soon.
-		closed := have >= max(d.quorum, min(d.target, soon)) || now >= min(d.windowCloses, d.deadline)
+		want := max(d.quorum, min(d.target, soon))
+		closed := now >= min(d.windowCloses, d.deadline)
 		switch {
-		case c.verified >= d.target, c.verified >= d.quorum && closed:
+		case c.verified >= want, c.verified >= d.quorum && closed:
 			c.results = append(c.results, outcome{d.id, true})
 			continue
 		case ever < d.quorum, now >= d.deadline && have < d.quorum:
 			c.results = append(c.results, outcome{d.id, false})
 			continue
-		case !c.checking && c.changed && (have >= d.target || have >= d.quorum && closed):
+		case !c.checking && c.changed && (have >= want || have >= d.quorum && closed):
 			c.checking, c.changed, c.check = true, false, true
 		}
 		open = append(open, d)

@@ -2,6 +2,7 @@ package aggregator
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,10 +51,10 @@ type sim struct {
 	now    time.Duration
 	habit  []int
 	queue  []simEvent
-	sum    []int // voters in the sum under check
-	quorum int
-	buffer int
-	held   []bool // asked in need alone
+	sum    []int        // voters in the sum under check
+	passed []int        // those in the last one that was valid
+	wishes map[int]wish // of the demands that have no outcome yet
+	held   []bool       // asked in need alone
 }
 
 func newSim(seed uint64) *sim {
@@ -91,10 +92,19 @@ func newSim(seed uint64) *sim {
 	if s.rnd.IntN(2) == 0 {
 		s.c.settle(0, time.Duration(s.rnd.IntN(4))*time.Second)
 	}
-	s.quorum = s.rnd.IntN(101)
-	s.buffer = s.rnd.IntN(101 - s.quorum)
-	s.c.join(0, s.quorum, s.buffer, 8*time.Second)
+	s.wishes = make(map[int]wish)
+	s.join()
+	for range s.rnd.IntN(3) {
+		s.queue = append(s.queue, simEvent{time.Duration(s.rnd.IntN(40)) * time.Millisecond, -1, "join"})
+	}
 	return s
+}
+
+func (s *sim) join() {
+	var w wish
+	w.quorum = s.rnd.IntN(101)
+	w.buffer = s.rnd.IntN(101 - w.quorum)
+	s.wishes[s.c.join(s.now, w.quorum, w.buffer, 8*time.Second)] = w
 }
 
 func (s *sim) run(t *testing.T) {
@@ -133,9 +143,9 @@ func (s *sim) step(t *testing.T) bool {
 	}
 	for _, o := range s.c.results {
 		s.judge(t, o)
-		return true
+		delete(s.wishes, o.demand)
 	}
-	return false
+	return len(s.wishes) == 0
 }
 
 func (s *sim) asked(i int) {
@@ -209,6 +219,8 @@ func (s *sim) deliver() {
 			s.c.refuse(s.now, e.voter, codeNoHandler, certain)
 		case "verdict":
 			s.verdict()
+		case "join":
+			s.join()
 		}
 	}
 }
@@ -221,6 +233,9 @@ func (s *sim) verdict() {
 		if s.habit[i] == liar || s.habit[i] == exposed {
 			bads = append(bads, int32(i))
 		}
+	}
+	if len(bads) == 0 {
+		s.passed = slices.Clone(s.sum)
 	}
 	s.c.checked(len(bads) == 0, weight, bads)
 }
@@ -246,14 +261,15 @@ func (s *sim) judge(t *testing.T, o outcome) {
 		}
 	}
 	might += will
-	q := need(s.c.total, s.quorum)
+	wish := s.wishes[o.demand]
+	q := need(s.c.total, wish.quorum)
 	if will >= q && !o.ok || might < q && o.ok {
 		t.Errorf("quorum %d of %d, willing %d to %d: ok is %v", q, s.c.total, will, might, o.ok)
 	}
 	if o.ok && s.c.verified < q {
 		t.Errorf("answered with %d, quorum %d", s.c.verified, q)
 	}
-	for _, i := range s.sum {
+	for _, i := range s.passed {
 		if o.ok && (s.habit[i] == liar || s.habit[i] == exposed) {
 			t.Errorf("liar %d in the answer", i)
 		}
@@ -261,7 +277,7 @@ func (s *sim) judge(t *testing.T, o outcome) {
 	if s.now > s.c.timing.AskTimeout+5*time.Second {
 		t.Errorf("took %v", s.now)
 	}
-	if all := need(s.c.total, s.quorum+s.buffer); o.ok && prompt >= all && s.c.verified < all && s.now < s.c.timing.Window {
+	if all := need(s.c.total, wish.quorum+wish.buffer); o.ok && prompt >= all && s.c.verified < all && s.now < s.c.timing.Window {
 		t.Errorf("answered with %d before the window closed, %d were to be had", s.c.verified, all)
 	}
 	st := s.c.stake()
