@@ -148,9 +148,11 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 		a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
 		return &k.result, nil
 	}
-	if k := a.reuse(ctx, req, key, msg, set); k != nil {
-		a.journal.repeated(time.Now(), req.wish(), k, Reused, msg, set)
-		return &k.result, nil
+	if k == nil { // or more is to be tried for than what was there is good for
+		if k := a.reuse(ctx, req, key, msg, set); k != nil {
+			a.journal.repeated(time.Now(), req.wish(), k, Reused, msg, set)
+			return &k.result, nil
+		}
 	}
 	started := time.Now()
 	fresh, err := a.admit(ctx, req, deadline, key, msg, set)

@@ -160,6 +160,50 @@ func TestBufferTriedAgain(t *testing.T) {
 	})
 }
 
+// TestBufferTriedAgainAfterChange: the same where the result is made of signatures
+// that were collected for the set before.
+func TestBufferTriedAgainAfterChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := newFakePeers(equal(5)...)
+		peers.vals[3].set(keepsSilent)
+		b := newBed(t, peers, nil)
+		b.want(t, request(t, 1, 67, 33))
+		b.sets.set.Store(peers.validatorSet(t, 8, valset.Member{NodeID: chain.NodeID{0xee}, Weight: 1}))
+		if _, signers := b.want(t, request(t, 1, 67, 30)); signers != 4 {
+			t.Errorf("%d signers after the change", signers)
+		}
+		peers.vals[3].set(signs)
+		<-time.After(b.cfg.RetryBuffer)
+		if _, signers := b.want(t, request(t, 1, 67, 30)); signers != 5 {
+			t.Errorf("%d signers after the second try", signers)
+		}
+		b.stop()
+	})
+}
+
+// TestHeavierResultStays: when a signer was caught lying since, trying again for a
+// buffer brings less than is known. That is not answered, nor tried again at once.
+func TestHeavierResultStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := newFakePeers(equal(10)...)
+		peers.vals[9].set(keepsSilent)
+		b := newBed(t, peers, nil)
+		b.want(t, request(t, 1, 67, 33))
+		peers.vals[0].set(signsWrongly)
+		b.want(t, request(t, 2, 67, 33))
+		<-time.After(b.cfg.RetryBuffer)
+		for range 2 {
+			if _, signers := b.want(t, request(t, 1, 67, 33)); signers != 9 {
+				t.Errorf("%d signers", signers)
+			}
+		}
+		if got := b.asks(); got[9] > 3 {
+			t.Errorf("asked %v: the buffer was tried for at once again", got)
+		}
+		b.stop()
+	})
+}
+
 func TestNotAcceptedYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := newFakePeers(equal(5)...)

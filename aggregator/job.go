@@ -425,11 +425,11 @@ func (j *job) finish(ctx context.Context, o outcome) {
 		return
 	}
 	if j.kept == nil || j.kept.percent < j.percent {
-		j.kept = newKept(j.msg, j.set, j.proof.signers, j.proof.sum, j.percent, time.Now())
+		j.kept = j.results.heavier(j.key.resultKey, newKept(j.msg, j.set, j.proof.signers, j.proof.sum, j.percent, time.Now()))
 		j.record(c)
 		j.results.publish(ctx, j.key.resultKey, j.kept)
 		j.log.LogAttrs(ctx, slog.LevelInfo, "message signed", slog.Any("message", j.key.msg), slog.Any("source", j.msg.SourceChainID),
-			slog.Uint64("height", j.set.Height), slog.Int("signers", j.proof.signers.Count()), slog.Int("stake_percent", percentOf(&j.kept.result)),
+			slog.Uint64("height", j.set.Height), slog.Int("signers", j.kept.signers.Count()), slog.Int("stake_percent", percentOf(&j.kept.result)),
 			slog.Duration("took", time.Since(j.start)))
 	}
 	c.reply.Answer(j.kept, nil)

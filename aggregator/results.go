@@ -168,6 +168,16 @@ func (r *results) publish(ctx context.Context, key resultKey, k *kept) {
 	r.put(key, k)
 }
 
+// heavier returns k, or the signers of an earlier result if they weigh more, tried for
+// as lately as k: it shows that no more can be had at the moment.
+func (r *results) heavier(key resultKey, k *kept) *kept {
+	old := r.get(key)
+	if old == nil || old.result.Weight <= k.result.Weight {
+		return k
+	}
+	return &kept{result: old.result, signers: old.signers, sum: old.sum, percent: max(old.percent, k.percent), at: k.at}
+}
+
 func (r *results) write(ctx context.Context, key resultKey, k *kept) {
 	wait := storeWait
 	if r.stalled.Load() {
