@@ -212,7 +212,12 @@ func (s *Server) Run(ctx context.Context, lns ...net.Listener) error {
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.ShutdownTimeout)
 	defer cancel()
-	return errors.Join(serveErr, s.Shutdown(stop), <-served)
+	stopErr := s.Shutdown(stop)
+	late := <-served
+	if serveErr == nil && errors.Is(late, ErrUsed) {
+		late = nil // ctx ended before Serve began, which has closed the listeners
+	}
+	return errors.Join(serveErr, stopErr, late)
 }
 
 // Serve answers requests on lns until Shutdown, and then returns nil at once:

@@ -135,6 +135,29 @@ func TestRunStopsWithContext(t *testing.T) {
 	}
 }
 
+// TestRunEndedBefore: a server that is asked to end before it serves ends like any other.
+func TestRunEndedBefore(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for range 20 { // either may come first, the end or the listener
+		s, err := New(Config{Networks: networks{signs("")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(ctx, ln); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Fatalf("the listener is left open: %v", err)
+		}
+	}
+}
+
 func TestServerServesOnce(t *testing.T) {
 	t.Parallel()
 	s, err := New(Config{Networks: networks{signs("")}})
