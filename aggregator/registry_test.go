@@ -2,9 +2,11 @@ package aggregator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,4 +197,32 @@ func TestTurnOfEpoch(t *testing.T) {
 	if after := b.asks(); after[10] != 1 || fmt.Sprint(after[:10]) != strings.TrimSuffix(before, " 0]")+"]" {
 		t.Errorf("asked %s, then %v", before, after)
 	}
+}
+
+// TestTrialGivenUp: who waits for another caller's trial of a message does not fail
+// when that caller's time is over.
+func TestTrialGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := newFakePeers(equal(5)...)
+		for _, v := range peers.vals {
+			v.set(after(300*time.Millisecond, signs))
+		}
+		b := newBed(t, peers, nil)
+		req, msg, set := request(t, 1, 67, 0), message(t, 1), b.sets.set.Load()
+		key := jobKey{resultKey: resultKey{msg: msg.ID(), digest: set.Digest}}
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := b.scout(short, req, key, msg, set); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the first: %v", err)
+			}
+		})
+		synctest.Wait()
+		if err := b.scout(t.Context(), req, key, msg, set); err != nil {
+			t.Errorf("the one who waits: %v", err)
+		}
+		wg.Wait()
+		b.stop()
+	})
 }

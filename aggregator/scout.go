@@ -75,22 +75,30 @@ func (s *scouts) end(key jobKey, client string, t *scout, err error) {
 // scout tries a message on a few validators and returns nil once one has signed
 // it, or when none can be asked: the collection says why, then.
 func (a *Aggregator) scout(ctx context.Context, req *Request, key jobKey, msg *warp.Unsigned, set *valset.Set) error {
-	t, first := a.scouts.begin(key, req.Client)
-	switch {
-	case t == nil:
-		return errTooManyJobs
-	case !first:
+	for {
+		t, first := a.scouts.begin(key, req.Client)
+		switch {
+		case t == nil:
+			return errTooManyJobs
+		case first:
+			a.count.scouted.Inc()
+			err := a.try(ctx, req, msg, set)
+			a.scouts.end(key, req.Client, t, err)
+			return err
+		}
 		select {
 		case <-t.done:
-			return t.err
+			if e, told := t.err.(*Error); told {
+				return e
+			}
+			if t.err == nil {
+				return nil
+			}
+			// Whoever tried it had less time than this caller, who tries it now.
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	a.count.scouted.Inc()
-	err := a.try(ctx, req, msg, set)
-	a.scouts.end(key, req.Client, t, err)
-	return err
 }
 
 func (a *Aggregator) try(ctx context.Context, req *Request, msg *warp.Unsigned, set *valset.Set) error {
