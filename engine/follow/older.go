@@ -215,7 +215,7 @@ func (r *blockRange[B]) Witness(ctx context.Context, height uint64, id chain.ID)
 // foreign drops the range.
 func (r *blockRange[B]) foreign(height uint64, id chain.ID) {
 	r.Blame(height)
-	r.stop(fmt.Errorf("%w: block %d is %x", ErrRange, height, id))
+	r.stop(fmt.Errorf("%w: block %d is %x", ErrRange, height, id[:]))
 }
 
 // Cursor implements [ingest.Sink].

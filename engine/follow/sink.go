@@ -100,7 +100,7 @@ func (s *sink[B]) apart() (bool, error) {
 
 func (s *sink[B]) same(head chain.Head, archived [32]byte) error {
 	if chain.ID(archived) != head.ID {
-		return fmt.Errorf("%w: block %d is %x there and %x here", ErrForked, head.Height, archived, head.ID)
+		return fmt.Errorf("%w: block %d is %x there and %x here", ErrForked, head.Height, archived, head.ID[:])
 	}
 	return nil
 }

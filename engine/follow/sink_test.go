@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -392,8 +394,12 @@ func TestForked(t *testing.T) {
 		t.Errorf("at the same height: %v", err)
 	}
 	m.blocks = other[:10]
-	if err := s.CatchUp(t.Context(), nil); !errors.Is(err, ErrForked) {
+	err := s.CatchUp(t.Context(), nil)
+	if !errors.Is(err, ErrForked) {
 		t.Errorf("the archive is ahead: %v", err)
+	}
+	if hash := hex.EncodeToString(other[9].id[:]); err != nil && !strings.HasSuffix(err.Error(), hash+" here") {
+		t.Errorf("%q does not name the index's block, %s", err, hash)
 	}
 	m.blocks = other[:30]
 	if err := (filler[*block]{s, nil}).Commit(t.Context(), other[20:40]); err == nil || errors.Is(err, errJoined) {

@@ -2,8 +2,10 @@ package ingest
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,8 +118,12 @@ func TestRewind(t *testing.T) {
 					return
 				}
 				if c.to == 0 {
-					if s := i.Status(); !errors.Is(s.Err, ErrOtherChain) || len(rewound) != 0 || s.Height != 80 {
+					s := i.Status()
+					if !errors.Is(s.Err, ErrOtherChain) || len(rewound) != 0 || s.Height != 80 {
 						t.Errorf("went back to %v, status %+v", rewound, s)
+					}
+					if hash := hex.EncodeToString(wrong[80].Hash[:]); s.Err != nil && !strings.Contains(s.Err.Error(), hash) {
+						t.Errorf("%q does not name the block, %s", s.Err, hash)
 					}
 					return
 				}

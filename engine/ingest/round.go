@@ -251,7 +251,7 @@ func (r *round[B]) gather(current **span[B]) error {
 				s.mu.Lock()
 				s.taken -= len(list) - k
 				s.mu.Unlock()
-				return fmt.Errorf("%w: block %d has parent %x, block %d is %x", ErrParent, link.Height, link.Parent, r.last.Height, r.last.ID)
+				return fmt.Errorf("%w: block %d has parent %x, block %d is %x", ErrParent, link.Height, link.Parent[:], r.last.Height, r.last.ID[:])
 			}
 			head := link.Head
 			r.last = &head

@@ -191,7 +191,7 @@ func check[B Item](from, to uint64, last *chain.Link, blocks []B) (int, error) {
 		case link.Height != from+uint64(k):
 			return k, ErrAnswer
 		case last != nil && !link.Orphan && link.Parent != last.ID:
-			return k, fmt.Errorf("%w: it has parent %x, block %d is %x", ErrParent, link.Parent, last.Height, last.ID)
+			return k, fmt.Errorf("%w: it has parent %x, block %d is %x", ErrParent, link.Parent[:], last.Height, last.ID[:])
 		}
 		last = &link
 	}
