@@ -168,6 +168,7 @@ func TestBufferTriedAgainAfterChange(t *testing.T) {
 		peers.vals[3].set(keepsSilent)
 		b := newBed(t, peers, nil)
 		b.want(t, request(t, 1, 67, 33))
+		synctest.Wait() // a collection keeps its signatures a moment after its answer
 		b.sets.set.Store(peers.validatorSet(t, 8, valset.Member{NodeID: chain.NodeID{0xee}, Weight: 1}))
 		if _, signers := b.want(t, request(t, 1, 67, 30)); signers != 4 {
 			t.Errorf("%d signers after the change", signers)
