@@ -241,7 +241,7 @@ func (f Facts) Write(path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("facts: %w", err)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	temp, err := os.CreateTemp(filepath.Dir(path), ".facts.*") // path may be no name of a file
 	if err != nil {
 		return fmt.Errorf("facts: %w", err)
 	}
