@@ -43,7 +43,7 @@ func (s servedChain) View(tip *uint64) (httpapi.View, error) {
 	return v, nil
 }
 
-func (servedChain) NodeTokenBalances(context.Context, evm.Address, []evm.Address, uint64) ([]uint256.Int, error) {
+func (servedChain) NodeTokenBalances(context.Context, evm.Address, []evm.Address, *evm.Head) ([]uint256.Int, error) {
 	return nil, errRig
 }
 

@@ -156,7 +156,8 @@ func (c *call) settled(list []index.TokenBalance) []index.TokenBalance {
 	if len(tokens) > 0 && c.chain.Down() == nil {
 		ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
 		defer cancel()
-		amounts, err := c.chain.NodeTokenBalances(ctx, c.addr, tokens, c.tip)
+		tip := c.v.Tip()
+		amounts, err := c.chain.NodeTokenBalances(ctx, c.addr, tokens, &tip)
 		if err != nil {
 			c.s.log.Debug("a chain's node does not give balances of tokens", "chain", c.info.ChainID, "err", err)
 		}

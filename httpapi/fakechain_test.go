@@ -127,12 +127,12 @@ func (c *fakeChain) View(tip *uint64) (View, error) {
 	return v, nil
 }
 
-func (c *fakeChain) NodeTokenBalances(_ context.Context, _ evm.Address, tokens []evm.Address, height uint64) ([]uint256.Int, error) {
+func (c *fakeChain) NodeTokenBalances(_ context.Context, _ evm.Address, tokens []evm.Address, after *evm.Head) ([]uint256.Int, error) {
 	c.tokenAsks.Add(1)
 	if c.said == nil {
 		return nil, errDown
 	}
-	return c.said(tokens, height)
+	return c.said(tokens, after.Number)
 }
 
 func (c *fakeChain) NodeBalance(_ context.Context, _ evm.Address, height *uint64) (*uint256.Int, error) {

@@ -51,9 +51,8 @@ type Chain interface {
 	// NodeBalance asks the chain's node for a balance in wei after the block at
 	// height, or after the node's latest if it is nil.
 	NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error)
-	// NodeTokenBalances asks contracts what a holder has of ERC-20 tokens after the
-	// block at a height.
-	NodeTokenBalances(ctx context.Context, holder evm.Address, tokens []evm.Address, height uint64) ([]uint256.Int, error)
+	// NodeTokenBalances asks contracts what a holder has of ERC-20 tokens after a block.
+	NodeTokenBalances(ctx context.Context, holder evm.Address, tokens []evm.Address, after *evm.Head) ([]uint256.Int, error)
 	// Cursor returns the last block that is indexed, ok false if there is none yet.
 	// It costs next to nothing.
 	Cursor() (number uint64, hash evm.Hash, ok bool)

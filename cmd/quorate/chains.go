@@ -184,8 +184,8 @@ func (c *evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint6
 }
 
 // NodeTokenBalances implements [httpapi.Chain].
-func (c *evmChain) NodeTokenBalances(ctx context.Context, holder evm.Address, tokens []evm.Address, height uint64) ([]uint256.Int, error) {
-	return c.TokenBalances(ctx, holder, tokens, height)
+func (c *evmChain) NodeTokenBalances(ctx context.Context, holder evm.Address, tokens []evm.Address, after *evm.Head) ([]uint256.Int, error) {
+	return c.TokenBalances(ctx, holder, tokens, after)
 }
 
 // RollupState implements [httpapi.Chain].

@@ -28,7 +28,7 @@ func (mute) Fetch(context.Context, uint64, uint64) ([]*evm.Block, error) {
 	return nil, errNoAnswer
 }
 func (mute) Watch(context.Context, func(uint64)) error { return errNoAnswer }
-func (mute) ReadContracts(context.Context, *uint64, []evmsource.ContractCall) error {
+func (mute) ReadContracts(context.Context, *evm.Head, []evmsource.ContractCall) error {
 	return errNoAnswer
 }
 

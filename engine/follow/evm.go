@@ -136,8 +136,8 @@ func (c *EVM) Balance(ctx context.Context, a evm.Address, height *uint64) (*uint
 }
 
 // TokenBalances asks contracts what a holder has of ERC-20 tokens after a block.
-func (c *EVM) TokenBalances(ctx context.Context, holder evm.Address, of []evm.Address, height uint64) ([]uint256.Int, error) {
-	return c.tokens.Balances(ctx, holder, of, height)
+func (c *EVM) TokenBalances(ctx context.Context, holder evm.Address, of []evm.Address, after *evm.Head) ([]uint256.Int, error) {
+	return c.tokens.Balances(ctx, holder, of, after)
 }
 
 // AskURI has the URI of an NFT read again, some time.

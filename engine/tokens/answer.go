@@ -115,15 +115,17 @@ func (l *Lane) answer(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	var a *answers
+	var tip evm.Head
 	var uris, balances []task
 	if err := l.view(func(v *index.View) (err error) {
-		a = newAnswers(v.Tip().Number)
+		tip = v.Tip()
+		a = newAnswers(tip.Number)
 		uris, balances, err = l.sortTasks(v)
 		return err
 	}); err != nil || a == nil {
 		return false, err
 	}
-	if err := errors.Join(l.readURIs(ctx, uris, a), l.readBalances(ctx, balances, a)); err != nil {
+	if err := errors.Join(l.readURIs(ctx, uris, a), l.readBalances(ctx, &tip, balances, a)); err != nil {
 		return false, err
 	}
 	if err := l.view(func(v *index.View) error { return l.dropSame(v, a) }); err != nil {
@@ -216,12 +218,12 @@ func (l *Lane) readURIs(ctx context.Context, tasks []task, a *answers) error {
 
 // readBalances reads balances after the last block that is indexed. Where the node
 // has no state of it, they stay what they were.
-func (l *Lane) readBalances(ctx context.Context, tasks []task, a *answers) error {
+func (l *Lane) readBalances(ctx context.Context, tip *evm.Head, tasks []task, a *answers) error {
 	calls := make([]evmsource.ContractCall, len(tasks))
 	for i := range tasks {
 		calls[i] = evmsource.BalanceCall(tasks[i].token, tasks[i].holder)
 	}
-	if err := l.read(ctx, &a.height, calls); err != nil {
+	if err := l.read(ctx, tip, calls); err != nil {
 		if errors.Is(err, evmsource.ErrNotFound) {
 			l.stats.dropped.Add(float64(len(tasks)))
 			return nil

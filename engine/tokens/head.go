@@ -253,17 +253,17 @@ func (s *signs) uris(token evm.Address, from, to *uint256.Int) {
 // ask names a balance after a block.
 type ask struct {
 	token, holder evm.Address
-	height        uint64
+	at            evm.Hash
 }
 
 // Balances asks contracts what a holder has of tokens after a block, and has what
 // they say kept. What was asked of late is not asked again.
-func (l *Lane) Balances(ctx context.Context, holder evm.Address, tokens []evm.Address, height uint64) ([]uint256.Int, error) {
+func (l *Lane) Balances(ctx context.Context, holder evm.Address, tokens []evm.Address, after *evm.Head) ([]uint256.Int, error) {
 	out := make([]uint256.Int, len(tokens))
 	var calls []evmsource.ContractCall
 	var at []int
 	for i, t := range tokens {
-		if s, ok := l.asks.Get(ask{t, holder, height}); ok {
+		if s, ok := l.asks.Get(ask{t, holder, after.Hash}); ok {
 			out[i] = s.Amount
 			continue
 		}
@@ -272,14 +272,14 @@ func (l *Lane) Balances(ctx context.Context, holder evm.Address, tokens []evm.Ad
 	if len(calls) == 0 {
 		return out, nil
 	}
-	if err := l.read(ctx, &height, calls); err != nil {
+	if err := l.read(ctx, after, calls); err != nil {
 		return nil, err
 	}
 	n := &news{}
 	for k, i := range at {
-		s := index.SaidBalance{Token: tokens[i], Holder: holder, Height: height, Amount: evmsource.ReadBalance(&calls[k])}
+		s := index.SaidBalance{Token: tokens[i], Holder: holder, Height: after.Number, Amount: evmsource.ReadBalance(&calls[k])}
 		out[i] = s.Amount
-		l.asks.Add(ask{s.Token, holder, height}, s)
+		l.asks.Add(ask{s.Token, holder, after.Hash}, s)
 		n.said = append(n.said, s)
 	}
 	l.send(n)

@@ -33,7 +33,7 @@ const (
 
 // Node asks contracts, as [evmsource.Client] does.
 type Node interface {
-	ReadContracts(ctx context.Context, height *uint64, calls []evmsource.ContractCall) error
+	ReadContracts(ctx context.Context, at *evm.Head, calls []evmsource.ContractCall) error
 }
 
 // Config is what a [Lane] works with. Index and Node are required.

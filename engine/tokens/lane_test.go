@@ -14,6 +14,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	evmsource "quorate/engine/source/evm"
 )
 
 var (
@@ -358,6 +359,34 @@ func TestUnevenWithoutState(t *testing.T) {
 	}
 }
 
+// TestForkedNode: what a node says after another block than the one that is indexed shows
+// nothing about a token. It is asked again once it has the same.
+func TestForkedNode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := w.lane()
+	w.add(coin, &token{name: "S", balance: func(evm.Address, uint64) uint64 { return 1 }})
+	w.forked = true
+	w.block([]evm.Log{transferLog(coin, nobody, alice, 100)})
+	l.Seen([]index.SeenToken{{Token: coin, Kind: index.ERC20}}, nil)
+	for _, n := range l.news.Drain(nil) {
+		l.take(t.Context(), n)
+	}
+	for range 3 {
+		if _, err := l.step(t.Context()); !errors.Is(err, evmsource.ErrOtherBlock) {
+			t.Fatal(err)
+		}
+	}
+	if w.index.Uneven(coin) || len(w.notes) != 0 {
+		t.Errorf("uneven: %t, %d notes", w.index.Uneven(coin), len(w.notes))
+	}
+	w.forked = false
+	w.settle(l)
+	if !w.index.Uneven(coin) {
+		t.Error("not asked again")
+	}
+}
+
 // TestTransfersOfUneven: a holder of an uneven token is asked for after each
 // transfer, and what a request has asked is kept.
 func TestTransfersOfUneven(t *testing.T) {
@@ -371,7 +400,7 @@ func TestTransfersOfUneven(t *testing.T) {
 		t.Error(got)
 	}
 	w.grow(l)
-	got, err := l.Balances(t.Context(), bob, []evm.Address{coin}, 3)
+	got, err := l.Balances(t.Context(), bob, []evm.Address{coin}, headAt(3))
 	if err != nil || got[0].Uint64() != 10 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -380,11 +409,11 @@ func TestTransfersOfUneven(t *testing.T) {
 		t.Error(got)
 	}
 	calls := w.calls
-	if _, err := l.Balances(t.Context(), bob, []evm.Address{coin}, 3); err != nil || w.calls != calls {
+	if _, err := l.Balances(t.Context(), bob, []evm.Address{coin}, headAt(3)); err != nil || w.calls != calls {
 		t.Error("asked again", err)
 	}
 	w.err = errNode
-	if _, err := l.Balances(t.Context(), bob, []evm.Address{coin}, 2); !errors.Is(err, errNode) {
+	if _, err := l.Balances(t.Context(), bob, []evm.Address{coin}, headAt(2)); !errors.Is(err, errNode) {
 		t.Error(err)
 	}
 }

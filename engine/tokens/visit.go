@@ -162,9 +162,9 @@ func (l *Lane) visit(ctx context.Context, tokens []evm.Address) (bool, error) {
 		return false, nil
 	}
 	var guests []*guest
-	var height uint64
+	var tip evm.Head
 	if err := l.view(func(v *index.View) error {
-		height = v.Tip().Number
+		tip = v.Tip()
 		for _, t := range tokens {
 			g, err := l.meet(v, t)
 			if err != nil {
@@ -176,8 +176,8 @@ func (l *Lane) visit(ctx context.Context, tokens []evm.Address) (bool, error) {
 	}); err != nil {
 		return false, err
 	}
-	a := newAnswers(height)
-	if err := errors.Join(l.askFacts(ctx, guests, a), l.audit(ctx, guests, a)); err != nil {
+	a := newAnswers(tip.Number)
+	if err := errors.Join(l.askFacts(ctx, guests, a), l.audit(ctx, &tip, guests, a)); err != nil {
 		return false, err
 	}
 	if err := l.changedURIs(guests, a); err != nil {
@@ -343,16 +343,16 @@ func sourceKind(k index.TransferKind) evmsource.Kind {
 	return evmsource.ERC721
 }
 
-// audit holds balances against what contracts say after the same block. A node
-// without the state of that block leaves it open.
-func (l *Lane) audit(ctx context.Context, guests []*guest, a *answers) error {
+// audit holds balances against what contracts say after the same block, the last one that
+// is indexed. A node without the state of that block leaves it open.
+func (l *Lane) audit(ctx context.Context, tip *evm.Head, guests []*guest, a *answers) error {
 	var calls []evmsource.ContractCall
 	for _, g := range guests {
 		for i := range g.pairs {
 			calls = append(calls, evmsource.BalanceCall(g.token, g.pairs[i].holder))
 		}
 	}
-	if err := l.read(ctx, &a.height, calls); err != nil {
+	if err := l.read(ctx, tip, calls); err != nil {
 		if errors.Is(err, evmsource.ErrNotFound) {
 			l.stats.unaudited.Inc()
 			return nil
@@ -375,10 +375,10 @@ func (l *Lane) audit(ctx context.Context, guests []*guest, a *answers) error {
 }
 
 // read asks contracts, unless there is nothing to ask.
-func (l *Lane) read(ctx context.Context, height *uint64, calls []evmsource.ContractCall) error {
+func (l *Lane) read(ctx context.Context, at *evm.Head, calls []evmsource.ContractCall) error {
 	if len(calls) == 0 {
 		return nil
 	}
 	l.stats.calls.Add(float64(len(calls)))
-	return l.cfg.Node.ReadContracts(ctx, height, calls)
+	return l.cfg.Node.ReadContracts(ctx, at, calls)
 }

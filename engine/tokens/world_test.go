@@ -33,6 +33,7 @@ type world struct {
 	tokens map[evm.Address]*token
 	err    error // of all reads
 	noPast bool  // no state of any height
+	forked bool  // other blocks than those of the index
 	hang   bool  // until the context ends
 	calls  int
 }
@@ -158,7 +159,7 @@ func (w *world) block(groups ...[]evm.Log) *evm.Block {
 	if w.last != nil {
 		b.Number, b.Parent = w.last.Number+1, w.last.Hash
 	}
-	b.Hash = evm.Keccak([]byte("block"), word(b.Number))
+	b.Hash = hashAt(b.Number)
 	b.TimeMilli = b.Number * 1000
 	n := uint32(0)
 	for i, logs := range groups {
@@ -179,6 +180,10 @@ func (w *world) block(groups ...[]evm.Log) *evm.Block {
 	w.do(w.index.Commit(w.t.Context(), []*evm.Block{b}))
 	return b
 }
+
+func hashAt(height uint64) evm.Hash { return evm.Keccak([]byte("block"), word(height)) }
+
+func headAt(height uint64) *evm.Head { return &evm.Head{Number: height, Hash: hashAt(height)} }
 
 // grow indexes a block and tells a lane of it, as the chain's head does.
 func (w *world) grow(l *Lane, groups ...[]evm.Log) *evm.Block {
@@ -207,7 +212,7 @@ func (w *world) add(a evm.Address, t *token) *token {
 }
 
 // ReadContracts implements [Node].
-func (w *world) ReadContracts(ctx context.Context, height *uint64, calls []evmsource.ContractCall) error {
+func (w *world) ReadContracts(ctx context.Context, block *evm.Head, calls []evmsource.ContractCall) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -216,12 +221,14 @@ func (w *world) ReadContracts(ctx context.Context, height *uint64, calls []evmso
 		return ctx.Err()
 	case w.err != nil:
 		return w.err
-	case height != nil && w.noPast:
+	case block != nil && w.noPast:
 		return evmsource.ErrNotFound
+	case block != nil && (w.forked || block.Hash != hashAt(block.Number)):
+		return evmsource.ErrOtherBlock
 	}
 	at := uint64(math.MaxUint64)
-	if height != nil {
-		at = *height
+	if block != nil {
+		at = block.Number
 	}
 	w.calls += len(calls)
 	for i := range calls {

@@ -15,6 +15,9 @@ var (
 	// ErrNotFound: the node does not have the block, because it has not accepted it
 	// yet or has it no longer.
 	ErrNotFound = ingest.ErrNotFound
+	// ErrOtherBlock: the node has another block at that height, or had it a moment ago: the
+	// chain goes back, or the node is not where others are.
+	ErrOtherBlock = errors.New("the node has another block")
 	// ErrNoTrace: the node cannot say what happened inside the block: it has no
 	// debug API, or no state of that height, or it gives up on the block.
 	ErrNoTrace = errors.New("no trace of the block")

@@ -88,16 +88,13 @@ type ContractCall struct {
 // node callGas, and return maxReturn.
 const callBatch = 64
 
-// ReadContracts reads contracts at a height, at the last block if it is nil. A call
+// ReadContracts reads contracts after a block, after the last one if it is nil. A call
 // that fails in the contract is no error: it would fail the next time too. The error
-// wraps [ErrNotFound] if the node has no such block, or no state of it.
-func (c *Client) ReadContracts(ctx context.Context, height *uint64, calls []ContractCall) error {
-	at, needs := "latest", uint64(0)
-	if height != nil {
-		at, needs = number(*height), *height
-	}
+// wraps [ErrNotFound] if no node has a block at that height, or the state of it, and
+// [ErrOtherBlock] if they have another one.
+func (c *Client) ReadContracts(ctx context.Context, at *evm.Head, calls []ContractCall) error {
 	for group := range slices.Chunk(calls, callBatch) {
-		if err := c.readContracts(ctx, at, needs, group); err != nil {
+		if err := c.readContracts(ctx, at, group); err != nil {
 			err = fmt.Errorf("contract %s: %w", group[0].To, err)
 			if classify(err) == noState {
 				return fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -108,9 +105,15 @@ func (c *Client) ReadContracts(ctx context.Context, height *uint64, calls []Cont
 	return nil
 }
 
-// readContracts asks any node that has a block, and the next one if it refuses.
-func (c *Client) readContracts(ctx context.Context, at string, height uint64, reads []ContractCall) error {
-	calls := make([]source.BatchCall, len(reads))
+// readContracts asks any node that has a block, and the next one if it refuses. Nodes are
+// asked by height, which all understand. Which block they mean by it is asked before and
+// after, for while a chain goes back it is one block, and then another.
+func (c *Client) readContracts(ctx context.Context, at *evm.Head, reads []ContractCall) error {
+	tag, height := "latest", uint64(0)
+	calls := make([]source.BatchCall, len(reads), len(reads)+2)
+	if at != nil {
+		tag, height = number(at.Number), at.Number
+	}
 	for i := range reads {
 		r := &reads[i]
 		r.Returned = nil
@@ -118,12 +121,16 @@ func (c *Client) readContracts(ctx context.Context, at string, height uint64, re
 			Method: "eth_call",
 			Params: []any{map[string]string{
 				"to": r.To.String(), "data": "0x" + hex.EncodeToString(r.Input), "gas": number(callGas),
-			}, at},
+			}, tag},
 			Decode: func(result []byte) (err error) {
 				r.Returned, err = returned(result)
 				return err
 			},
 		}
+	}
+	var meant [2]evm.Hash // zero: there is no such block
+	if at != nil {
+		calls = slices.Concat([]source.BatchCall{hashCall(at.Number, &meant[0])}, calls, []source.BatchCall{hashCall(at.Number, &meant[1])})
 	}
 	return c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, source.Choice{
 		Rank: c.pool.forBlocks(height),
@@ -133,9 +140,44 @@ func (c *Client) readContracts(ctx context.Context, at string, height uint64, re
 					return source.Pass(err)
 				}
 			}
+			if at != nil {
+				return differs(at, meant)
+			}
 			return nil
 		},
 	})
+}
+
+// hashCall asks for the hash of the block at a height.
+func hashCall(height uint64, dst *evm.Hash) source.BatchCall {
+	return source.BatchCall{
+		Method: "eth_getBlockByNumber",
+		Params: []any{number(height), false},
+		Decode: func(result []byte) error {
+			if *dst = (evm.Hash{}); string(result) == "null" {
+				return nil
+			}
+			b, _, err := decodeHeader(result)
+			if err == nil {
+				*dst = b.Hash
+			}
+			return err
+		},
+	}
+}
+
+// differs fails where a node did not mean a block all the time.
+func differs(from *evm.Head, meant [2]evm.Hash) error {
+	for _, hash := range meant {
+		switch hash {
+		case from.Hash:
+		case evm.Hash{}:
+			return source.Pass(fmt.Errorf("%w: block %d", ErrNotFound, from.Number))
+		default:
+			return source.Pass(fmt.Errorf("%w: %d is %s, not %s", ErrOtherBlock, from.Number, hash, from.Hash))
+		}
+	}
+	return nil
 }
 
 // returned reads what a contract returned, nil if it is too long.

@@ -72,19 +72,22 @@ func TestReadContracts(t *testing.T) {
 	n := newNode(t)
 	contract(n, map[string][]byte{"balanceOf(address) " + strings.Repeat("00", 12) + "01": word(77)})
 	edit, heights := n.edit, map[string]int{}
+	at := evm.Head{Number: 1234, Hash: evm.Hash{7}}
 	n.edit = func(q question, r recorded) recorded {
+		if q.Method == "eth_getBlockByNumber" {
+			return n.headerOf(&at)
+		}
 		var params []json.RawMessage
 		if json.Unmarshal(q.Params, &params) == nil {
 			heights[string(params[1])]++
 		}
 		return edit(q, r)
 	}
-	height := uint64(1234)
 	calls := make([]ContractCall, 0, callBatch+1)
 	for i := range callBatch + 1 {
 		calls = append(calls, BalanceCall(beef, evm.Address{byte(1 + i%2), 9}))
 	}
-	if err := n.client(t, nil).ReadContracts(t.Context(), &height, calls); err != nil {
+	if err := n.client(t, nil).ReadContracts(t.Context(), &at, calls); err != nil {
 		t.Fatal(err)
 	}
 	for i := range calls {
@@ -95,6 +98,55 @@ func TestReadContracts(t *testing.T) {
 	}
 	if len(n.batches) != 2 || heights[`"0x4d2"`] != len(calls) || len(heights) != 1 {
 		t.Errorf("%d requests, heights %v", len(n.batches), heights)
+	}
+}
+
+// headerOf answers with a header of that height and hash.
+func (n *node) headerOf(h *evm.Head) recorded {
+	var members map[string]any
+	if err := json.Unmarshal(n.answers[key("eth_getBlockByNumber", []byte(`["0x3",true]`))].Result, &members); err != nil {
+		n.t.Error(err)
+	}
+	members["number"], members["hash"], members["transactions"] = number(h.Number), h.Hash.String(), []string{}
+	result, err := json.Marshal(members)
+	if err != nil {
+		n.t.Error(err)
+	}
+	return recorded{Result: result}
+}
+
+// TestOtherBlock: what a node says after another block of the same height does not count,
+// also if it has changed to it, or from it, meanwhile.
+func TestOtherBlock(t *testing.T) {
+	t.Parallel()
+	at, other := evm.Head{Number: 1234, Hash: evm.Hash{7}}, evm.Head{Number: 1234, Hash: evm.Hash{8}}
+	for name, c := range map[string]struct {
+		before, after *evm.Head // nil: no block of that height
+		want          error
+	}{
+		"the same": {&at, &at, nil}, "another": {&other, &other, ErrOtherBlock}, "gone": {&at, &other, ErrOtherBlock},
+		"come": {&other, &at, ErrOtherBlock}, "none": {nil, nil, ErrNotFound}, "none any more": {&at, nil, ErrNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			contract(n, map[string][]byte{"": word(77)})
+			edit, heads := n.edit, []*evm.Head{c.before, c.after}
+			n.edit = func(q question, r recorded) recorded {
+				if q.Method != "eth_getBlockByNumber" {
+					return edit(q, r)
+				}
+				head := heads[0]
+				if heads = heads[1:]; head == nil {
+					return recorded{Result: json.RawMessage("null")}
+				}
+				return n.headerOf(head)
+			}
+			calls := []ContractCall{BalanceCall(beef, evm.Address{1})}
+			if err := n.client(t, nil).ReadContracts(t.Context(), &at, calls); !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
