@@ -248,7 +248,6 @@ func (l *Ledger) block(c *Chain, b *Block) object {
 	if b.Node != ids.EmptyNodeID {
 		p["proposerNodeId"] = b.Node.String()
 	}
-	p["proposerPChainHeight"], p["proposerTimestamp"] = uint64(0), uint64(0)
 	if signed, ok := b.outer.(block.SignedBlock); ok {
 		p["proposerPChainHeight"], p["proposerTimestamp"] = signed.PChainHeight(), uint64(signed.Timestamp().Unix())
 	}

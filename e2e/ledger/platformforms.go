@@ -24,7 +24,11 @@ func (l *Ledger) platformTx(tx *Tx) object {
 	emitted := sum(tx.Emitted)
 	out["value"], out["amountBurned"] = l.sums(emitted), list{}
 	if _, ok := tx.unsigned.(*txs.RewardValidatorTx); !ok {
-		out["amountBurned"] = l.sums(sum(tx.Consumed).less(emitted))
+		took := sum(tx.Consumed)
+		if tx.refunded > 0 { // it was in no input
+			took.add(l.AVAX, tx.refunded)
+		}
+		out["amountBurned"] = l.sums(took.less(emitted))
 	}
 	var staked, funded sums
 	if t, ok := tx.unsigned.(txs.PermissionlessStaker); ok {

@@ -214,7 +214,7 @@ type Proposer struct {
 	ID, Parent   chain.ID
 	Node         chain.NodeID // zero: nobody signed
 	PChainHeight uint64
-	Time         uint64 // Unix seconds
+	Time         uint64 // Unix seconds; zero: an option, whose header has no height either
 }
 
 // BlockInfo is a block of a chain of the primary network.

@@ -332,7 +332,9 @@ func (w *Writer) proposer(p *primary.Proposer) {
 	if p.Node != (chain.NodeID{}) {
 		w.node("proposerNodeId", &p.Node)
 	}
-	w.whole("proposerPChainHeight", p.PChainHeight)
-	w.whole("proposerTimestamp", p.Time)
+	if p.Time != 0 { // an option's header has neither
+		w.whole("proposerPChainHeight", p.PChainHeight)
+		w.whole("proposerTimestamp", p.Time)
+	}
 	w.B = append(w.B, '}')
 }

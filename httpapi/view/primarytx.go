@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+
 	"quorate/engine/chain"
 	"quorate/engine/chain/atomic"
 	"quorate/engine/chain/avm"
@@ -39,11 +41,7 @@ func (w *Writer) PlatformTx(t *PrimaryTx, tx *platform.Tx) {
 	w.platformOutputs("emittedUtxos", t.Emitted)
 	emitted := sumOf(t.Emitted)
 	w.amounts("value", emitted)
-	if tx.Body.Funds() != nil {
-		w.amounts("amountBurned", sumOf(t.Consumed).less(emitted))
-	} else {
-		w.amounts("amountBurned", nil)
-	}
+	w.amounts("amountBurned", burned(t, tx.Body))
 	w.amounts("amountStaked", staked(tx.Body))
 	w.amounts("amountL1ValidatorBalanceBurned", w.l1Balance(tx.Body))
 	if f := tx.Body.Funds(); f != nil && len(f.Memo) > 0 {
@@ -52,6 +50,21 @@ func (w *Writer) PlatformTx(t *PrimaryTx, tx *platform.Tx) {
 	}
 	w.platformBody(t, tx)
 	w.B = append(w.B, '}')
+}
+
+// burned returns what a transaction takes and does not make. What it gives back of the
+// balance of an L1's validator was not taken from an input, and follows its own outputs.
+func burned(t *PrimaryTx, b platform.Body) amounts {
+	funds := b.Funds()
+	if funds == nil {
+		return nil
+	}
+	made := t.Emitted
+	switch b.(type) {
+	case *platform.SetL1ValidatorWeight, *platform.DisableL1Validator:
+		made = slices.DeleteFunc(slices.Clone(made), func(u *primary.Output) bool { return uint64(u.Index) >= uint64(len(funds.Outputs)) })
+	}
+	return sumOf(t.Consumed).less(sumOf(made))
 }
 
 // staked sums up what a transaction stakes.
