@@ -14,7 +14,7 @@ import (
 // has, or what is in them, adds one. Rows of versions from reads on are served until they
 // are made again.
 const (
-	version = 9
+	version = 10
 	// wholeLists is the version from which on stakers are in lists of any status, from
 	// which none is ever taken away.
 	wholeLists = 5

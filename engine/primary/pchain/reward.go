@@ -87,6 +87,10 @@ func (m *machine) rewardDelegator(p *payment, aborted, known bool) error {
 		v.accrued += share
 		return m.put(v, v.Status)
 	}
+	v.paid += share
+	if err := m.put(v, v.Status); err != nil {
+		return err
+	}
 	return p.pay(primary.ValidatorFee, share, &v.DelegationOwners, p.s)
 }
 

@@ -49,12 +49,16 @@ type staker struct {
 	// accrued is what a validator gets at its end of the rewards of delegators that have
 	// left, expected its share of those of delegators that it has.
 	accrued, expected uint64
+	// paid is what a validator got of the rewards of delegators when they left: until
+	// Cortina its share did not wait for its own end.
+	paid uint64
 }
 
-// The staker codec, version 2. Version 1 had neither the proof nor the time of a removal,
-// which are at the end.
+// The staker codec, version 3. Version 2 had not what was paid, version 1 neither the proof
+// nor the time of a removal, all of which are at the end.
 const (
-	stakerVersion  = 2
+	stakerVersion  = 3
+	stakerVersion2 = 2
 	stakerVersion1 = 1
 )
 
@@ -90,6 +94,7 @@ func (s *staker) encode(b []byte) []byte {
 		e.Fixed(s.Proof[:])
 	}
 	e.Uint(s.RemovedAt)
+	e.Uint(s.paid)
 	return e.B
 }
 
@@ -98,7 +103,7 @@ func decodeStaker(id chain.ID, b []byte) (*staker, error) {
 	s := &staker{}
 	s.TxID = id
 	version := d.U8()
-	if version != stakerVersion && version != stakerVersion1 {
+	if version != stakerVersion && version != stakerVersion2 && version != stakerVersion1 {
 		return nil, fmt.Errorf("%w: staker %s", primary.ErrRow, id)
 	}
 	s.Subnet, s.Node = d.ID(), d.Node()
@@ -122,12 +127,15 @@ func decodeStaker(id chain.ID, b []byte) (*staker, error) {
 		s.validator = d.ID()
 	}
 	s.RewardOwners, s.DelegationOwners = d.Owners(), d.Owners()
-	if version == stakerVersion {
+	if version != stakerVersion1 {
 		if key {
 			s.Proof = new([platform.BLSSignatureLen]byte)
 			copy(s.Proof[:], d.Fixed(platform.BLSSignatureLen))
 		}
 		s.RemovedAt = d.Uint()
+	}
+	if version == stakerVersion {
+		s.paid = d.Uint()
 	}
 	return s, d.End("staker")
 }

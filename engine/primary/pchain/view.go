@@ -294,7 +294,7 @@ func (v *View) staker(id chain.ID) (*staker, bool, error) {
 // shown returns what is shown of a staker: of one that waits also what it would earn if
 // it began now.
 func (v *View) shown(s *staker) *primary.Staker {
-	s.Share = s.accrued + s.expected
+	s.Share = s.accrued + s.paid + s.expected
 	if s.Status == primary.Pending && !s.permissioned {
 		s.Estimated = true
 		if s.Subnet == chain.PrimaryNetworkID && v.head.SupplyKnown {
