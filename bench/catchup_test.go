@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,10 @@ import (
 	store "quorate/engine/store/index"
 )
 
+// catchUpIndex is the environment variable that names a node to read instead of the
+// simulated one: one with the same history, which e2e/indexnode serves as real nodes do.
+const catchUpIndex = "QUORATE_BENCH_INDEX"
+
 // catchUpRig reads the P- and the X-Chain of a simulated node in another process on the
 // same cores.
 type catchUpRig struct {
@@ -32,9 +37,12 @@ type catchUpRig struct {
 
 func newCatchUpRig(t testing.TB, blocks int) *catchUpRig {
 	t.Helper()
-	cfg := primaryConfig(blocks)
-	f := startFarmWith(t, cfg.Blocks, cfg.TxsPerBlock, cfg.PrimaryBlocks)
-	node, err := source.Open(f.url)
+	url := os.Getenv(catchUpIndex)
+	if url == "" {
+		cfg := primaryConfig(blocks)
+		url = startFarmWith(t, cfg.Blocks, cfg.TxsPerBlock, cfg.PrimaryBlocks).url
+	}
+	node, err := source.Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,8 +264,8 @@ const catchUpBlocks = 2_000
 //
 // Nothing is promised: on two cores a simulated node hands out its blocks at some 40,000
 // a second, and they are archived and their rows written at some 18,000: to read a block
-// takes 50 µs of both cores, the node's part with it, and all else as much again. A real
-// node hands out small blocks at some 77,000 (BenchmarkCatchUpNode).
+// takes 50 µs of both cores, the node's part with it, and all else as much again. With
+// avalanchego's own indexer as the node (e2e/indexnode) it is much the same.
 func catchUpFigures(t *testing.T, each func(figure)) {
 	r := newCatchUpRig(t, catchUpBlocks)
 	r.alone(t, wall())

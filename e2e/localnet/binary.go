@@ -35,7 +35,7 @@ type Release struct {
 // first call on a machine, which takes minutes, and kept in the user's cache
 // folder. The working directory must be inside this module. Progress may be nil.
 func Build(ctx context.Context, progress io.Writer) (*Release, error) {
-	r, err := findModule(ctx)
+	r, err := FindRelease(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,9 @@ func cached(ctx context.Context, version, name, pkg string, progress io.Writer) 
 	return path, compile(ctx, path, pkg, progress)
 }
 
-func findModule(ctx context.Context) (*Release, error) {
+// FindRelease returns the release that this module requires, without a node: Binary is
+// empty. The working directory must be inside this module.
+func FindRelease(ctx context.Context) (*Release, error) {
 	// A download in module mode fills Dir also on a machine with an empty module cache.
 	out, err := goOutput(ctx, "mod", "download", "-json", modulePath)
 	if err != nil {

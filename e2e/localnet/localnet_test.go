@@ -18,7 +18,7 @@ import (
 // the open script, which then cannot be run.
 func fakeNode(t *testing.T, script string) Config {
 	t.Helper()
-	release, err := findModule(t.Context())
+	release, err := FindRelease(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func fakeNode(t *testing.T, script string) Config {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	release, err := findModule(t.Context())
+	release, err := FindRelease(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
