@@ -99,7 +99,8 @@ func TestPrimaryForms(t *testing.T) {
 	}
 	text := ben.Text("fuji")
 	same("/rewards?addresses="+text, "/rewards?addresses=P-"+text, "/rewards?addresses=X-"+text, "/rewards?addresses="+strings.ToUpper(text),
-		"/rewards?addresses=P-"+text+"%2CX-"+text, "/rewards?addresses=%20"+text+"%20,"+text)
+		"/rewards?addresses=P-"+text+"%2CX-"+text, "/rewards?addresses=%20"+text+"%20,"+text,
+		"/rewards?addresses="+text+",+"+text)
 	same("/delegators?rewardAddresses="+text+","+ann.Text("fuji"), "/delegators?rewardAddresses=X-"+ann.Text("fuji")+"%2CP-"+text,
 		"/delegators?nodeIds="+one()+","+two(), "/delegators?nodeIds="+two()+"%2C"+one()+","+two(), "/delegators?sortOrder=desc")
 	same("/blockchains/p-chain/blocks", "/blockchains/P/blocks", "/blockchains/11111111111111111111111111111111LpoYY/blocks",

@@ -162,6 +162,9 @@ func names(known []param) []string {
 }
 
 func (q *query) set(p *param, raw []byte, size pageSize) *failure {
+	if bytes.IndexByte(raw, '+') >= 0 { // what forms, and many clients, write for a space
+		raw = bytes.ReplaceAll(raw, plus, space)
+	}
 	v, ok := unescape(raw)
 	if !ok {
 		return badRequest(p.name + " is not validly percent-encoded")
@@ -181,7 +184,10 @@ func (q *query) set(p *param, raw []byte, size pageSize) *failure {
 	return nil
 }
 
-var ampersand, equals, comma = []byte("&"), []byte("="), []byte(",")
+var (
+	ampersand, equals, comma = []byte("&"), []byte("="), []byte(",")
+	plus, space              = []byte("+"), []byte(" ")
+)
 
 func (q *query) setContracts(v []byte) string {
 	for v != nil {
