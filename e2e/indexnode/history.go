@@ -54,6 +54,7 @@ func readSigners(release string) (list []signer, err error) {
 type history struct {
 	indexer.Indexer
 	mux                   *http.ServeMux
+	client                http.Client
 	from                  string
 	signers               []signer
 	blocks, vertices, txs snow.AcceptorGroup
@@ -75,7 +76,7 @@ func newHistory(from, dir string, signers []signer) (*history, error) {
 	}
 	log := logging.NoLog{}
 	h := &history{
-		mux: http.NewServeMux(), from: from, signers: signers,
+		mux: http.NewServeMux(), client: http.Client{Timeout: time.Minute}, from: from, signers: signers,
 		blocks: snow.NewAcceptorGroup(log), vertices: snow.NewAcceptorGroup(log), txs: snow.NewAcceptorGroup(log),
 	}
 	h.Indexer, err = indexer.NewIndexer(indexer.Config{
@@ -221,14 +222,12 @@ func (h *history) ask(ctx context.Context, path, method string, args, result any
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.from+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	res, err := h.client.Do(req)
 	if err != nil {
 		return err
 	}

@@ -3,15 +3,16 @@
 // node has them. What is measured against it is measured against what real nodes run,
 // with as much history as is wanted, which a local network does not have.
 //
-// The headers of blocks are signed again by RSA keys of 4096 bits, as those of nearly all
-// real validators: with --as-is they stay as the simulated network made them. All else
-// that a client asks is passed on to the simulated network's node.
+// Its arguments are the address of the simulated network's node and where to listen, such
+// as http://127.0.0.1:9850 and 127.0.0.1:9860. The headers of blocks are signed again by RSA
+// keys of 4096 bits, as those of nearly all real validators; with as-is as a third argument
+// they stay as the simulated network made them. All else that a client asks is passed on to
+// the simulated network's node.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,7 +20,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -27,19 +27,21 @@ import (
 )
 
 func main() {
-	from := flag.String("from", "http://127.0.0.1:9850", "address of the simulated network's node: bin/quorate devnet")
-	port := flag.Uint("http-port", 9860, "port to listen at on 127.0.0.1")
-	asIs := flag.Bool("as-is", false, "leave headers as they are, signed by ECDSA keys")
-	flag.Parse()
+	args := os.Args[1:]
+	asIs := len(args) == 3 && args[2] == "as-is"
+	if len(args) != 2 && !asIs {
+		fmt.Fprintln(os.Stderr, "usage: indexnode http://HOST:PORT-OF-DEVNET HOST:PORT [as-is]")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *from, uint16(*port), *asIs); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(ctx, args[0], args[1], asIs); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "indexnode:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, from string, port uint16, asIs bool) (err error) {
+func run(ctx context.Context, from, at string, asIs bool) (err error) {
 	origin, err := url.Parse(from)
 	if err != nil {
 		return err
@@ -71,12 +73,12 @@ func run(ctx context.Context, from string, port uint16, asIs bool) (err error) {
 	}
 	fmt.Fprintf(os.Stderr, "indexnode: %d containers in %v\n", count, time.Since(begin).Round(time.Second))
 	h.mux.Handle("/", httputil.NewSingleHostReverseProxy(origin))
-	return serve(ctx, port, h.mux)
+	return serve(ctx, at, h.mux)
 }
 
 // serve answers until ctx ends.
-func serve(ctx context.Context, port uint16, handler http.Handler) error {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+func serve(ctx context.Context, at string, handler http.Handler) error {
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		return err
 	}
