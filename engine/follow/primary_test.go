@@ -83,6 +83,14 @@ func (m *memoryRows) Cursor() (head chain.Head, ok bool) {
 	return m.heads[len(m.heads)-1], true
 }
 
+// completed returns the blocks that got headers later, of which the chain may just add
+// some again, too.
+func (m *memoryRows) completed() []uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(m.headers)))
+}
+
 func (m *memoryRows) First() (uint64, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -226,7 +226,8 @@ func (c *Client) askNode(ctx context.Context, n *node, timeout time.Duration, pa
 	var rpc *RPCError
 	var no *pass
 	switch {
-	case err == nil, errors.As(err, &rpc), errors.As(err, &no):
+	case err == nil, errors.As(err, &rpc), errors.As(err, &no), answer.status == fasthttp.StatusNotFound:
+		// What lacks a path, of a chain that the node does not run, has the others.
 		if n.up() {
 			c.cfg.Logger.Info("node answers again", "node", n.at.String())
 		}

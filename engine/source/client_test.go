@@ -162,6 +162,32 @@ func TestRPCErrorIsAnAnswer(t *testing.T) {
 	}
 }
 
+// TestLacksPath: a node that does not have a path, as one that follows the P-Chain alone or
+// has not begun with a chain yet, is as good as before
+// for all others.
+func TestLacksPath(t *testing.T) {
+	t.Parallel()
+	first := newFakeNode(t, result(`"first"`))
+	all := first.Config.Handler
+	first.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/ext/bc/X" {
+			http.NotFound(w, r)
+			return
+		}
+		all.ServeHTTP(w, r)
+	})
+	c := newTestClient(t, Config{Nodes: at(t, first.URL, newFakeNode(t, result(`"second"`)).URL), Pause: time.Hour})
+	for _, q := range []struct{ path, want string }{{"/ext/bc/X", "second"}, {"/ext/bc/P", "first"}} {
+		var got string
+		if err := c.Call(t.Context(), q.path, "a.b", nil, &got); err != nil || got != q.want {
+			t.Errorf("%s: %q, %v, want %q", q.path, got, err, q.want)
+		}
+	}
+	if (*c.nodes.Load())[0].paused(time.Now()) {
+		t.Error("the node is asked last for all")
+	}
+}
+
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
