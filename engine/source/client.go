@@ -226,14 +226,14 @@ func (c *Client) askNode(ctx context.Context, n *node, timeout time.Duration, pa
 	var rpc *RPCError
 	var no *pass
 	switch {
-	case err == nil, errors.As(err, &rpc), errors.As(err, &no), answer.status == fasthttp.StatusNotFound:
-		// What lacks a path, of a chain that the node does not run, has the others.
+	case err == nil, errors.As(err, &rpc), errors.As(err, &no):
 		if n.up() {
 			c.cfg.Logger.Info("node answers again", "node", n.at.String())
 		}
 	case ctx.Err() == nil && !errors.Is(err, ErrClosed):
 		err = fmt.Errorf("node %s: %w", n.at, n.at.Clean(err))
-		if n.down(time.Now(), c.cfg.Pause) {
+		// What lacks a path, of a chain that the node does not run, has the others.
+		if answer.status != fasthttp.StatusNotFound && n.down(time.Now(), c.cfg.Pause) {
 			c.cfg.Logger.Warn("node does not answer as it should", "node", n.at.String(), "err", err)
 		}
 	}
