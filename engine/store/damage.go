@@ -40,7 +40,7 @@ func CheckFiles(opts badger.Options) error {
 	}
 	for id := range manifest.Tables {
 		name := table.IDToFilename(id)
-		if err := checkTable(filepath.Join(opts.Dir, name)); err != nil {
+		if err := CheckTable(filepath.Join(opts.Dir, name)); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 		}
 	}
@@ -57,12 +57,12 @@ func withoutManifest(dir string) error {
 	return err
 }
 
-// checkTable checks the lengths at the end of a table, which follow its index:
+// CheckTable checks the lengths at the end of a table, which follow its index:
 //
 //	length of the index (4) | checksum of the index | its length (4)
 //
 // Badger checks the index itself by the checksum.
-func checkTable(path string) error {
+func CheckTable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

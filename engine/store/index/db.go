@@ -26,9 +26,9 @@ import (
 const (
 	name = "index"
 	// Version 3 has editions of tables. In version 2 all have edition 0 and no row
-	// about it, which version 3 reads.
+	// about it, which version 3 reads. Version 4 has runs, beside what version 3 has.
 	oldest  = 2
-	version = 3
+	version = 4
 	// level0 is how many tables of level 0 a compaction begins with. Each read looks
 	// into each of them, where all versions lie of rows that are written again. Badger's
 	// own 5 merge them later; 2 were seen to cost a sixth more CPU time when much is
@@ -48,6 +48,9 @@ const (
 	// blockSize is the size of a block. Larger ones than Badger's own 4 KiB need fewer
 	// entries in the index of their table; what a read costs hardly depends on it.
 	blockSize = 8 << 10
+	// runTables is how many times as large as those of compactions tables of runs are: one
+	// is made at a time, and takes twice its size then, as long as it is not on disk.
+	runTables = 4
 	// With hurry of them compactions do not rest: at 15 Badger has commits wait.
 	hurry = 2 * level0
 )
@@ -124,8 +127,10 @@ type DB struct {
 	failed           metric.Counter
 	entries, written metric.Counter
 
-	// commit is held for reading by whoever commits, and for writing by DB.writeSorted,
-	// whose version no other commit may have.
+	runs *runs
+
+	// commit is held for reading by whoever commits, and for writing by DB.writeSorted and
+	// DB.publish, whose version no other commit may have.
 	commit sync.RWMutex
 	sorted int // see sortedRows
 
@@ -152,7 +157,13 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err := store.CheckFormat(bdb, name, oldest, version); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), bdb.Close())
 	}
+	runs, err := openRuns(bdb, runTables*s.BaseTableSize)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", dir, err), bdb.Close())
+	}
+	runs.bare = opts.NoSync
 	d := &DB{
+		runs: runs,
 		opts: opts, log: opts.Logger, db: bdb,
 		closing: closing, prober: store.NewProber(closing),
 		commits: opts.Metrics.Histogram("quorate_store_index_commit_seconds", "Time of a commit to the index."),
@@ -169,6 +180,9 @@ func Open(dir string, opts Options) (*DB, error) {
 		}
 	})
 	d.gauges()
+	if len(runs.list.of) > 0 {
+		d.mergeSoon() // those that are left from before
+	}
 	return d, nil
 }
 
@@ -184,7 +198,7 @@ func settings(dir string, o *Options) badger.Options {
 		WithNumCompactors(2). // as fast as four on two cores
 		WithNumGoroutines(2).
 		WithNumLevelZeroTables(level0).
-		WithBaseTableSize(tableSize(o.CompactionMB, diskBytes(dir))).
+		WithBaseTableSize(tableSize(o.CompactionMB, diskBytes(dir)+diskBytes(filepath.Join(dir, runsDir))/runTables)).
 		WithNumMemtables(memTables - 1).
 		WithCompression(options.None). // rows are dense, and a block is read where it lies
 		WithBlockSize(blockSize).
@@ -239,7 +253,7 @@ func diskBytes(dir string) (size int64) {
 		return 0
 	}
 	for _, f := range files {
-		if filepath.Ext(f.Name()) != ".sst" {
+		if filepath.Ext(f.Name()) != tableSuffix {
 			continue
 		}
 		if info, err := f.Info(); err == nil {
@@ -282,7 +296,12 @@ func (d *DB) gauges() {
 		for _, level := range db.Levels() {
 			size += float64(level.Size)
 		}
-		return size
+		_, runs := d.runFigures()
+		return size + float64(runs)
+	})
+	gauge("quorate_store_index_runs", "Sorted tables of the index beside the database, which are merged when they become many.", func(*badger.DB) float64 {
+		n, _ := d.runFigures()
+		return float64(n)
 	})
 	gauge("quorate_store_index_log_bytes", "Disk space of the logs of the index: rows not yet in tables, and large values.", func(db *badger.DB) float64 {
 		return logBytes(db.Opts().Dir)
@@ -353,6 +372,7 @@ func (d *DB) CloseWithin(limit time.Duration) error {
 // end closes the database when nobody uses it any more.
 func (d *DB) end() error {
 	defer d.prober.Wait()()
+	d.runs.worker.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.users > 0 {
@@ -362,6 +382,7 @@ func (d *DB) end() error {
 		d.newest.end()
 		d.newest = nil
 	}
+	d.runs.close()
 	err := d.db.Close()
 	d.db = nil
 	return err
@@ -436,8 +457,8 @@ func eachChain(txn *badger.Txn, take func(id [32]byte, ordinal uint32)) error {
 	return nil
 }
 
-// Drop removes all rows whose keys begin with one of the prefixes. Commits wait
-// for it: it is for a database that serves nobody.
+// Drop removes all rows whose keys begin with one of the prefixes, but for those of runs.
+// Commits wait for it: it is for a database that serves nobody.
 func (d *DB) Drop(prefixes ...[]byte) error {
 	db, err := d.use()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 // costs more than a small page, and waits for the commit that is under way.
 type moment struct {
 	txn   *badger.Txn
+	runs  *runList
 	users int // snapshots, and one more for DB.newest; guarded by DB.mu
 
 	mu   sync.Mutex
@@ -25,6 +26,7 @@ type moment struct {
 // the room that it has for rows, costs as much as a small page.
 type scan struct {
 	it      *badger.Iterator
+	runs    []*runRows // of the chain's runs
 	lead    [leadLen]byte
 	reverse bool
 }
@@ -51,32 +53,68 @@ func (m *moment) scan(prefix []byte, reverse bool) scan {
 		}
 	}
 	m.mu.Unlock()
-	s.it = m.iterator(s.lead[:], reverse)
+	s.it, s.runs = m.iterator(s.lead[:], reverse), m.runRows(s.lead[:], reverse)
 	return s
+}
+
+func (s scan) close() {
+	for _, w := range s.runs {
+		w.close()
+	}
+	s.it.Close()
 }
 
 // release takes back an iterator.
 func (m *moment) release(s scan) {
 	m.mu.Lock()
 	m.idle = append(m.idle, s)
-	var over *badger.Iterator
+	var over scan
 	if len(m.idle) > maxIdle {
-		over = m.idle[0].it
+		over = m.idle[0]
 		m.idle = slices.Delete(m.idle, 0, 1)
 	}
 	m.mu.Unlock()
-	if over != nil {
-		over.Close()
+	if over.it != nil {
+		over.close()
 	}
 }
 
 // end ends the moment, which nobody uses any more.
 func (m *moment) end() {
 	for _, s := range m.idle {
-		s.it.Close()
+		s.close()
 	}
 	m.idle = nil
 	m.txn.Discard()
+	m.runs.drop()
+}
+
+// runsOf returns the runs that may have a key, or keys that begin with it.
+func (m *moment) runsOf(key []byte) []*run {
+	if len(m.runs.of) == 0 {
+		return nil
+	}
+	s, ok := spaceOf(key)
+	if !ok {
+		return nil
+	}
+	return m.runs.of[s]
+}
+
+// runRows returns what goes through the rows of the runs that may have keys which begin
+// with prefix, the newest run first.
+func (m *moment) runRows(prefix []byte, reverse bool) (list []*runRows) {
+	runs := m.runsOf(prefix)
+	if len(prefix) < leadLen { // of all chains
+		runs = nil
+		for _, some := range m.runs.of {
+			runs = append(runs, some...)
+		}
+	}
+	for _, r := range slices.Backward(runs) {
+		list = append(list, &runRows{run: r, reverse: reverse})
+	}
+	return list
 }
 
 // iterator returns an iterator over the rows whose keys begin with prefix.
@@ -100,7 +138,7 @@ func (d *DB) Snapshot() (*Snapshot, error) {
 	db, commits := d.db, d.ended
 	d.mu.Unlock()
 
-	m := &moment{txn: db.NewTransaction(false), users: 1}
+	m := d.moment(db)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.newest == nil && d.ended == commits { // nothing was committed meanwhile that it may not see
@@ -135,9 +173,15 @@ func (d *DB) committed() {
 	if none {
 		return
 	}
-	if old := d.renew(&moment{txn: db.NewTransaction(false), users: 1}); old != nil {
+	if old := d.renew(d.moment(db)); old != nil {
 		old.end()
 	}
+}
+
+// moment returns the database as it is now, with one user.
+func (d *DB) moment(db *badger.DB) *moment {
+	txn, runs := d.begin(db)
+	return &moment{txn: txn, runs: runs, users: 1}
 }
 
 // renew puts m in place of the newest moment, unless another commit has put one

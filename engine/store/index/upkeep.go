@@ -136,9 +136,9 @@ func (s *Snapshot) digest(ctx context.Context, h hash.Hash, prefix []byte) error
 	return nil
 }
 
-// Versions counts the rows whose keys begin with prefix together with their former
-// versions and with those that were removed, as long as they are in the database: an
-// iterator passes over them all.
+// Versions counts the rows of the database itself, not those of runs, whose keys begin
+// with prefix, together with their former versions and with those that were removed, as
+// long as they are there: an iterator passes over them all.
 func (s *Snapshot) Versions(prefix []byte) (n int, err error) {
 	if s.at == nil {
 		return 0, store.ErrClosed
@@ -158,5 +158,5 @@ func VerifyFiles(dir string) error {
 	if err := o.fill(); err != nil {
 		return err
 	}
-	return store.Verify(settings(dir, &o))
+	return store.Verify(settings(dir, &o), verifyRuns)
 }

@@ -45,7 +45,7 @@ func (d *DB) writeSorted(db *badger.DB, rows []change) error {
 		return err
 	}
 	version := tick.ReadTs() + 1
-	err := writeMarked(db, version, rows)
+	err := d.writeMarked(db, version, rows)
 	// Also after an error: what may be there is seen now, and not with a later commit.
 	if e := tick.Commit(); e != nil {
 		return errors.Join(err, fmt.Errorf("make them visible: %w", e))
@@ -63,19 +63,24 @@ func (d *DB) writeSorted(db *badger.DB, rows []change) error {
 
 // writeMarked writes the rows of a batch as one request, whose marks are those of a
 // transaction.
-func writeMarked(db *badger.DB, version uint64, rows []change) error {
+func (d *DB) writeMarked(db *badger.DB, version uint64, rows []change) error {
 	l := db.NewKVLoader(1)
-	set, remove := []byte{markTxn}, []byte{markTxn | markDelete}
+	set, remove, hide := []byte{markTxn}, []byte{markTxn | markDelete}, []byte{removed}
 	kv := pb.KV{Version: version}
 	for _, r := range rows {
 		kv.Key, kv.Value = r.key, r.value
-		if kv.Meta = set; r.value == nil {
+		switch kv.Meta, kv.UserMeta = set, nil; {
+		case r.value != nil:
+		case d.hides(r.key):
+			kv.UserMeta = hide
+		default:
 			kv.Meta = remove
 		}
 		if err := l.Set(&kv); err != nil {
 			return err
 		}
 	}
+	kv.UserMeta = nil
 	kv.Key, kv.Value, kv.Meta = []byte(finKey), strconv.AppendUint(nil, version, 10), []byte{markFin}
 	if err := l.Set(&kv); err != nil {
 		return err
@@ -83,42 +88,60 @@ func writeMarked(db *badger.DB, version uint64, rows []change) error {
 	return l.Finish()
 }
 
-// place is where a row stands in a batch, with the first bytes of its key: most keys differ
-// in them, so that few are looked up.
+// place is where a row stands among those to be written, with the bytes of its key that
+// follow on those which all keys of its table have: most differ in them, so that few keys
+// are looked up.
 type place struct {
 	first, next uint64
 	at          int
 }
 
+// placeOf returns the place of a row, whose key has lead bytes in common with others.
+func placeOf(key []byte, lead, at int) place {
+	if len(key) >= lead+16 {
+		return place{binary.BigEndian.Uint64(key[lead:]), binary.BigEndian.Uint64(key[lead+8:]), at}
+	}
+	var b [16]byte
+	copy(b[:], key[min(lead, len(key)):])
+	return place{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), at}
+}
+
+// sortPlaces puts places in the order of their keys, and of equal ones in that of at.
+func sortPlaces(places []place, key func(at int) []byte) {
+	slices.SortFunc(places, func(a, b place) int {
+		switch {
+		case a.first != b.first:
+			return cmp.Compare(a.first, b.first)
+		case a.next != b.next:
+			return cmp.Compare(a.next, b.next)
+		}
+		return cmp.Or(bytes.Compare(key(a.at), key(b.at)), cmp.Compare(a.at, b.at))
+	})
+}
+
+// byTable parts room for places among tables that have so many rows.
+func byTable(room []place, counts *[256]int) (tables [256][]place) {
+	for t, n := range counts {
+		tables[t], room = room[:0:n], room[n:]
+	}
+	return tables
+}
+
 // sortRows returns the rows in the order of their keys, of each key the last.
 func sortRows(rows []change) []change {
 	// Each table by itself: the rows of many are in order already.
-	var tables [256][]place
 	var counts [256]int
 	for i := range rows {
 		counts[rows[i].key[0]]++
 	}
-	places := make([]place, len(rows))
-	for t, rest := 0, places; t < len(tables); t++ {
-		tables[t], rest = rest[:0:counts[t]], rest[counts[t]:]
-	}
+	tables := byTable(make([]place, len(rows)), &counts)
 	for i := range rows {
-		var b [16]byte
-		copy(b[:], rows[i].key[1:])
 		t := rows[i].key[0]
-		tables[t] = append(tables[t], place{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), i})
+		tables[t] = append(tables[t], placeOf(rows[i].key, 1, i))
 	}
 	list := make([]change, 0, len(rows))
 	for _, places := range tables {
-		slices.SortFunc(places, func(a, b place) int {
-			switch {
-			case a.first != b.first:
-				return cmp.Compare(a.first, b.first)
-			case a.next != b.next:
-				return cmp.Compare(a.next, b.next)
-			}
-			return cmp.Or(bytes.Compare(rows[a.at].key, rows[b.at].key), cmp.Compare(a.at, b.at))
-		})
+		sortPlaces(places, func(at int) []byte { return rows[at].key })
 		for i, p := range places {
 			if r := rows[p.at]; i+1 == len(places) || !bytes.Equal(r.key, rows[places[i+1].at].key) {
 				list = append(list, r)
