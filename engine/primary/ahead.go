@@ -3,6 +3,7 @@ package primary
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // CommitAhead is [Chain.CommitAfter] for many blocks that are at hand, one group after the
@@ -56,12 +57,10 @@ func (c *Chain) alone() error {
 	return nil
 }
 
-// ahead makes the rows of a group, and begins to write them if nothing is being written.
+// ahead makes the rows of a group, and begins to write them if it is time: see due.
 func (w *writer) ahead(ctx context.Context, blocks []*Block, ready func() error) error {
-	if w.rows != nil && w.idle() {
-		if err := w.launch(); err != nil { // rows of the calls before
-			return err
-		}
+	if err := w.due(); err != nil { // rows of the calls before
+		return err
 	}
 	w.ctx, w.ready = ctx, ready
 	for _, b := range blocks {
@@ -70,8 +69,14 @@ func (w *writer) ahead(ctx context.Context, blocks []*Block, ready func() error)
 			return errors.Join(w.flush(), err)
 		}
 	}
-	if w.idle() {
-		return w.launch()
+	return w.due()
+}
+
+// due begins to write rows that are many, or have waited long enough, if nothing is being
+// written.
+func (w *writer) due() error {
+	if w.rows == nil || !w.idle() || w.rows.group.bytes < w.many() && time.Since(w.began) < launchAfter {
+		return nil
 	}
-	return nil
+	return w.launch(false)
 }

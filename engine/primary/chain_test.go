@@ -131,7 +131,7 @@ func TestGroups(t *testing.T) {
 		c := openTally(t, db, 1)
 		for rest := list; len(rest) > 0; {
 			c.limit.rows = []int{12, 40, 1000}[rnd.IntN(3)] // 12: each block is larger
-			c.limit.launch = []int{1, 500, launchBytes}[rnd.IntN(3)]
+			c.limit.launch = []int{1, 500, 1 << 20}[rnd.IntN(3)]
 			n := 1 + rnd.IntN(min(len(rest), 9))
 			commit(t, c, rest[:n])
 			if rest = rest[n:]; rnd.IntN(3) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"quorate/engine/chain"
 	store "quorate/engine/store/index"
@@ -56,11 +57,13 @@ func readCursor(s *store.Snapshot, space Space) (cur *cursor, err error) {
 // the cursor goes with the last. A crash before leaves rows in the journal alone, where
 // nobody looks, and the next start removes them.
 type writer struct {
-	c     *Chain
-	ctx   context.Context
-	ready func() error // nothing is written before it has returned nil
-	at    position     // of what is committed
-	rows  *Overlay     // nil: to be begun
+	c        *Chain
+	ctx      context.Context
+	ready    func() error // nothing is written before it has returned nil
+	at       position     // of what is committed
+	rows     *Overlay     // nil: to be begun
+	began    time.Time    // when the first of the group of rows was made
+	launched int          // bytes of rows
 	// done is the last block in rows.
 	done *cursor
 	// flight is the transaction that is being written, nil if none is.
@@ -70,7 +73,12 @@ type writer struct {
 // flight is a transaction that is being written.
 type flight struct {
 	ended chan error
-	done  *cursor // of its last block
+	rows  layer
+	done  *cursor      // of its last block
+	ready func() error // nothing is written before it has returned nil
+	// first: nothing was written before. run: its rows are a run. alone: no further rows are
+	// made meanwhile.
+	first, run, alone bool
 }
 
 // begin opens the rows as they are after the last commit.
@@ -122,6 +130,9 @@ func (w *writer) block(b *Block) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
+	if len(w.rows.group.rows) == 0 {
+		w.began = time.Now()
+	}
 	link := b.Link()
 	if err := follows(w.done, &link); err != nil {
 		return err
@@ -136,7 +147,7 @@ func (w *writer) block(b *Block) error {
 	}
 	if !w.c.limit.fits(&w.rows.group) {
 		block := w.rows.take()
-		if err := w.launch(); err != nil {
+		if err := w.launch(false); err != nil {
 			return err
 		}
 		w.rows.group = block
@@ -149,11 +160,15 @@ func (w *writer) block(b *Block) error {
 	}
 	w.rows.keep()
 	w.done = next
-	if w.rows.group.bytes >= w.c.limit.launch && w.idle() {
-		return w.launch()
+	if w.rows.group.bytes >= w.many() && w.idle() {
+		return w.launch(false)
 	}
 	return nil
 }
+
+// many is from how many bytes on rows are written while further blocks are at hand. The
+// first ones are few, so that they are soon there.
+func (w *writer) many() int { return max(min(w.launched, w.c.limit.launch), w.c.limit.launch/2) }
 
 // refresh has the rows read what is on disk now.
 func (w *writer) refresh() error {
@@ -171,7 +186,7 @@ func (w *writer) flush() error {
 	if w.rows == nil {
 		return nil
 	}
-	if err := w.launch(); err != nil {
+	if err := w.launch(true); err != nil {
 		return err
 	}
 	return w.land(false)
@@ -181,17 +196,20 @@ func (w *writer) flush() error {
 func (w *writer) idle() bool { return w.flight == nil || len(w.flight.ended) > 0 }
 
 // launch begins to write the rows of the group with the cursor up to done, when what was
-// launched before is written.
-func (w *writer) launch() error {
+// launched before is written; last says that no further rows are made meanwhile.
+func (w *writer) launch(last bool) error {
 	if err := w.land(true); err != nil || w.done == w.at.cursor {
 		return err
 	}
-	f := &flight{ended: make(chan error, 1), done: w.done}
+	f := &flight{
+		ended: make(chan error, 1), rows: w.rows.group, done: w.done, ready: w.ready,
+		first: w.at.cursor == nil, run: w.rows.group.bytes >= w.c.limit.run, alone: last,
+	}
 	w.flight = f
-	w.rows.flying, w.rows.group = w.rows.group, layer{}
+	w.launched += f.rows.bytes
+	w.rows.flying, w.rows.group = f.rows, layer{}
 	// Until it has ended neither its rows nor at change.
-	rows, first, ready := w.rows.flying, w.at.cursor == nil, w.ready
-	go func() { f.ended <- w.commit(rows, f.done, first, ready) }()
+	go func() { f.ended <- w.commit(f) }()
 	return nil
 }
 
@@ -214,10 +232,9 @@ func (w *writer) land(more bool) error {
 	return w.refresh()
 }
 
-// commit writes rows with a cursor when ready has returned nil; first says that there was
-// none before.
-func (w *writer) commit(rows layer, cur *cursor, first bool, ready func() error) error {
-	if err := ready(); err != nil {
+// commit writes rows with the cursor.
+func (w *writer) commit(f *flight) error {
+	if err := f.ready(); err != nil {
 		return err
 	}
 	b, err := w.c.db.Batch()
@@ -225,21 +242,25 @@ func (w *writer) commit(rows layer, cur *cursor, first bool, ready func() error)
 		return err
 	}
 	defer b.Discard()
-	if err := w.set(b, rows); err != nil {
+	if err := f.set(b); err != nil {
 		return err
 	}
-	if err := w.mark(b, cur, first); err != nil {
+	if err := w.mark(b, f.done, f.first); err != nil {
 		return err
 	}
 	return b.Commit()
 }
 
-// set writes the rows of a layer, whose keys and values stay where they are.
-func (w *writer) set(b *store.Batch, rows layer) error {
-	b.Grow(len(rows.rows) + 3) // and what mark writes
-	for i := range rows.rows {
+// set writes the rows, whose keys and values stay where they are.
+func (f *flight) set(b *store.Batch) error {
+	rows := f.rows.rows
+	if f.run {
+		return b.Run(len(rows), func(i int) (key, value []byte) { return rows[i].key, rows[i].value }, f.alone)
+	}
+	b.Grow(len(rows) + 3) // and what mark writes
+	for i := range rows {
 		var err error
-		if r := &rows.rows[i]; r.value == nil {
+		if r := &rows[i]; r.value == nil {
 			err = b.Delete(r.key)
 		} else {
 			err = b.Set(r.key, r.value)

@@ -292,6 +292,9 @@ func (c *Chain) dropEdition(ctx context.Context, edition uint8) error {
 		return err
 	}
 	space := Space{Ordinal: c.ordinal, Edition: edition}
+	if err := c.db.DropRuns(space.Ordinal, space.Edition); err != nil {
+		return err
+	}
 	for t := byte(store.PrimaryEnd - 1); t >= store.PrimaryCursor; t-- {
 		if t == store.PrimaryEditions {
 			continue
