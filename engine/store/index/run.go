@@ -323,51 +323,49 @@ func (w *tableWriter) close() {
 // merge hands over the rows of runs in the order of their keys, of each key that of the
 // highest version, removed ones too.
 func merge(runs []*run, each func(key []byte, value y.ValueStruct, version uint64) error) error {
-	var its []*runRows // the newest first, whose rows count
-	for _, r := range slices.Backward(runs) {
+	var m heads
+	for _, r := range slices.Backward(runs) { // the newest first, whose rows count
 		w := &runRows{run: r}
 		w.seek(nil)
 		defer w.close()
-		its = append(its, w)
+		m = append(m, w)
 	}
-	for {
-		var first, second *runRows // those with the lowest keys; of equal ones the newer first
-		for _, w := range its {
-			switch {
-			case !w.valid():
-			case first == nil || bytes.Compare(w.key(), first.key()) < 0:
-				first, second = w, first
-			case second == nil || bytes.Compare(w.key(), second.key()) < 0:
-				second = w
-			}
+	m = slices.DeleteFunc(m, func(w *runRows) bool { return !w.valid() })
+	slices.SortStableFunc(m, func(a, b *runRows) int { return bytes.Compare(a.key(), b.key()) })
+	for len(m) > 0 {
+		first := m[0]
+		if err := each(first.key(), first.it.Value(), first.version()); err != nil {
+			return err
 		}
-		if first == nil {
-			return nil
+		for len(m) > 1 && bytes.Equal(m[1].key(), first.key()) { // an older one
+			m.next(1)
 		}
-		// Often many rows of one run follow on each other.
-		for first.valid() && (second == nil || bytes.Compare(first.key(), second.key()) < 0) {
-			if err := each(first.key(), first.it.Value(), first.version()); err != nil {
-				return err
-			}
-			first.next()
-		}
-		if !first.valid() || !bytes.Equal(first.key(), second.key()) {
-			continue
-		}
-		// Others may have that key, too, all of them older than the newest that has it.
-		key := slices.Clone(first.key())
-		said := false
-		for _, w := range its {
-			if !w.valid() || !bytes.Equal(w.key(), key) {
-				continue
-			}
-			if !said {
-				if err := each(key, w.it.Value(), w.version()); err != nil {
-					return err
-				}
-				said = true
-			}
-			w.next()
-		}
+		m.next(0)
 	}
+	return nil
+}
+
+// heads are runs in the order of the keys that they stand at, of equal ones the newer first.
+type heads []*runRows
+
+// next goes on in one of the runs. Often many rows of one run follow on each other.
+func (m *heads) next(at int) {
+	w, behind := (*m)[at], (*m)[at+1:]
+	w.next()
+	if !w.valid() {
+		*m = slices.Delete(*m, at, at+1)
+		return
+	}
+	n := 0
+	if len(behind) > 0 && behind[0].before(w) {
+		n = 1 + sort.Search(len(behind)-1, func(i int) bool { return !behind[i+1].before(w) })
+	}
+	copy((*m)[at:], behind[:n])
+	(*m)[at+n] = w
+}
+
+// before reports whether w stands at a lower key than o, or at the same and is newer.
+func (w *runRows) before(o *runRows) bool {
+	order := bytes.Compare(w.key(), o.key())
+	return order < 0 || order == 0 && w.run.seq > o.run.seq
 }
