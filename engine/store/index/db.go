@@ -303,6 +303,14 @@ func (d *DB) gauges() {
 		n, _ := d.runFigures()
 		return float64(n)
 	})
+	gauge("quorate_store_index_runs_merging", "Whether sorted tables of the index are being merged, or wait until none has come for a while: 0 at rest.", func(*badger.DB) float64 {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.runs.merging {
+			return 1
+		}
+		return 0
+	})
 	gauge("quorate_store_index_log_bytes", "Disk space of the logs of the index: rows not yet in tables, and large values.", func(db *badger.DB) float64 {
 		return logBytes(db.Opts().Dir)
 	})

@@ -18,7 +18,7 @@ const (
 	alike = 16
 	// restFor is for how long none has come when fewer are merged too: then a run stays
 	// beside the younger ones only if it is restRatio times as large as all of them.
-	restFor   = 20 * time.Second
+	restFor   = 5 * time.Second
 	restRatio = 4
 	// lookEvery is after how many rows a merge looks whether the database is closed.
 	lookEvery = 1 << 12
