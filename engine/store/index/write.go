@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -108,7 +110,7 @@ func placeOf(key []byte, lead, at int) place {
 
 // sortPlaces puts places in the order of their keys, and of equal ones in that of at.
 func sortPlaces(places []place, key func(at int) []byte) {
-	slices.SortFunc(places, func(a, b place) int {
+	order := func(a, b place) int {
 		switch {
 		case a.first != b.first:
 			return cmp.Compare(a.first, b.first)
@@ -116,7 +118,52 @@ func sortPlaces(places []place, key func(at int) []byte) {
 			return cmp.Compare(a.next, b.next)
 		}
 		return cmp.Or(bytes.Compare(key(a.at), key(b.at)), cmp.Compare(a.at, b.at))
-	})
+	}
+	if len(places) < manyPlaces || slices.IsSortedFunc(places, order) {
+		slices.SortFunc(places, order)
+		return
+	}
+	// Keys that begin with hashes lie anywhere: they are parted before, which takes two steps
+	// for each and saves half of those of sorting.
+	from := 0
+	for _, to := range partPlaces(places) {
+		slices.SortFunc(places[from:to], order)
+		from = to
+	}
+}
+
+const (
+	// manyPlaces is from how many places on they are parted.
+	manyPlaces = 256
+	partBits   = 8
+)
+
+// partPlaces puts places with lower bytes before those with higher ones, in parts whose ends
+// it returns.
+func partPlaces(places []place) (ends [1 << partBits]int) {
+	low, high := uint64(math.MaxUint64), uint64(0)
+	for i := range places {
+		low, high = min(low, places[i].first), max(high, places[i].first)
+	}
+	shift := max(0, bits.Len64(high-low)-partBits)
+	part := func(p *place) uint64 { return (p.first - low) >> shift % uint64(len(ends)) }
+	for i := range places {
+		ends[part(&places[i])]++
+	}
+	var next [len(ends)]int
+	for i := 1; i < len(ends); i++ {
+		next[i] = ends[i-1]
+		ends[i] += ends[i-1]
+	}
+	for i := range ends {
+		for at := &next[i]; *at < ends[i]; {
+			p := &places[*at]
+			to := &next[part(p)]
+			*p, places[*to] = places[*to], *p
+			*to++
+		}
+	}
+	return ends
 }
 
 // byTable parts room for places among tables that have so many rows.
