@@ -129,7 +129,7 @@ func verifyTable(t *table.Table) (err error) {
 
 func (r *run) hold() { r.refs.Add(1) }
 
-// drop gives a reference up.
+// drop releases a reference.
 func (r *run) drop() {
 	if r.refs.Add(-1) > 0 {
 		return
@@ -164,7 +164,7 @@ func (r *run) has(hash uint32, sought []byte) bool {
 	return found
 }
 
-// closeTable ends an iterator. It gives up a reference to its table, which is never the
+// closeTable ends an iterator. It releases a reference to its table, which is never the
 // last: the run has that.
 func closeTable(it *table.Iterator) { _ = it.Close() }
 
@@ -312,7 +312,7 @@ func (w *tableWriter) flush() (err error) {
 	return errors.Join(err, f.Close())
 }
 
-// close gives up what was not flushed.
+// close drops what was not flushed.
 func (w *tableWriter) close() {
 	if w.b != nil {
 		w.b.Close()

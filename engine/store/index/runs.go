@@ -81,7 +81,7 @@ type runs struct {
 	coming  *runList
 	merging bool // worker runs
 
-	// worker merges runs; wake tells it that one has come.
+	// worker merges runs; wake has a word for it when one has come.
 	worker sync.WaitGroup
 	wake   chan struct{}
 }
@@ -204,7 +204,7 @@ func verifyRuns(db *badger.DB) error {
 	})
 }
 
-// close gives up all runs. Nobody may read them any more.
+// close releases all runs. Nobody may read them any more.
 func (r *runs) close() {
 	r.list.drop()
 	r.pool.Release()
