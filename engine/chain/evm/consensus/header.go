@@ -37,6 +37,12 @@ type Header struct {
 	BlobGasUsed, ExcessBlobGas *uint64
 	ParentBeaconRoot           *evm.Hash
 	TimeMilli, MinDelayExcess  *uint64
+	// With Helicon a chain may execute blocks after it accepted them (ACP-194). Its
+	// headers hold the gas clock after the last block that they settle.
+	TargetExponent, MinPriceExponent    *uint64
+	SettledHeight                       *uint64
+	SettledGasUnix, SettledGasNumerator *uint64 // Unix seconds, and the fraction's numerator over the gas rate
+	SettledExcess                       *uint64
 	// Further are the encodings of members behind these: upgrades append some.
 	Further [][]byte
 }
@@ -99,7 +105,12 @@ func (h *Header) appendOptional(dst []byte) []byte {
 		dst = append(dst, 0x80)
 	}
 	number(h.TimeMilli)
-	number(h.MinDelayExcess)
+	for _, v := range [...]*uint64{
+		h.MinDelayExcess, h.TargetExponent, h.MinPriceExponent,
+		h.SettledHeight, h.SettledGasUnix, h.SettledGasNumerator, h.SettledExcess,
+	} {
+		number(v)
+	}
 	for _, f := range h.Further {
 		dst = append(dst, f...)
 		end = len(dst)
@@ -178,6 +189,12 @@ func (h *Header) parseOptional(r *reader) {
 	}
 	h.TimeMilli = number("timestampMilliseconds")
 	h.MinDelayExcess = number("minDelayExcess")
+	h.TargetExponent = number("targetExponent")
+	h.MinPriceExponent = number("minPriceExponent")
+	h.SettledHeight = number("settledHeight")
+	h.SettledGasUnix = number("settledGasUnix")
+	h.SettledGasNumerator = number("settledGasNumerator")
+	h.SettledExcess = number("settledExcess")
 }
 
 // Milli is the block's time in Unix milliseconds.
