@@ -21,12 +21,18 @@ type Block struct {
 	Hash, Parent Hash
 	// TimeMilli is the block's time in Unix milliseconds. Chains without
 	// milliseconds have whole seconds. It never falls from block to block.
-	TimeMilli         uint64
-	GasLimit, GasUsed uint64
-	BaseFee           *uint256.Int // nil before EIP-1559
-	Miner             Address
-	Size              uint64 // bytes of the encoded block
-	Txs               []Tx
+	TimeMilli uint64
+	GasLimit  uint64
+	// GasUsed is the gas of the block's receipts, and BaseFee what it paid for each, in
+	// wei; nil before EIP-1559.
+	GasUsed uint64
+	BaseFee *uint256.Int
+	// Reserved is what the header sets aside for a block that was accepted before it was
+	// executed; nil where the header has what was executed.
+	Reserved *Reserved
+	Miner    Address
+	Size     uint64 // bytes of the encoded block
+	Txs      []Tx
 	// Atomic are the imports and exports of the C-Chain: they move AVAX outside
 	// all transactions.
 	Atomic []Atomic
@@ -77,6 +83,12 @@ func (b *Block) Memory() int {
 
 // Time is the block's time in Unix seconds.
 func (b *Block) Time() uint64 { return b.TimeMilli / 1000 }
+
+// Reserved is the worst case of a block's execution, as known when it was built (ACP-194).
+type Reserved struct {
+	Gas     uint64      // the transactions' limits, and what imports and exports use
+	BaseFee uint256.Int // in wei
+}
 
 // Tx is a transaction of a block with its receipt.
 type Tx struct {

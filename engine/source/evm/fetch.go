@@ -256,8 +256,12 @@ func (b *batch) check(n source.Node) error {
 			final = b.final.Number
 		}
 		if final = pool.finalizes(n, final, knows); knows {
-			for i := range b.blocks {
-				if b.at+uint64(i) > final {
+			for i, block := range b.blocks {
+				switch {
+				case b.at+uint64(i) <= final || block == nil:
+				case block.Reserved != nil:
+					pool.settles(n)
+				default:
 					b.blocks[i] = nil // not accepted yet
 				}
 			}

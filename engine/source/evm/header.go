@@ -27,7 +27,7 @@ type header struct {
 
 	// What the optional members point to.
 	wides   [2]uint256.Int
-	numbers [4]uint64
+	numbers [10]uint64
 	beacon  evm.Hash
 }
 
@@ -141,6 +141,18 @@ func (h *header) optional(f *fields, name []byte) {
 		h.TimeMilli = number(2)
 	case "minDelayExcess":
 		h.MinDelayExcess = number(3)
+	case "targetExponent":
+		h.TargetExponent = number(4)
+	case "minPriceExponent":
+		h.MinPriceExponent = number(5)
+	case "settledHeight":
+		h.SettledHeight = number(6)
+	case "settledGasUnix":
+		h.SettledGasUnix = number(7)
+	case "settledGasNumerator":
+		h.SettledGasNumerator = number(8)
+	case "settledExcess":
+		h.SettledExcess = number(9)
 	case "blockExtraData":
 		h.extra = f.Text()
 	case "size":
@@ -221,7 +233,7 @@ func (h *header) hashes() bool {
 }
 
 // maxGuessed bounds the unknown members whose order is tried.
-const maxGuessed = 4
+const maxGuessed = 6
 
 var errGuess = errors.New("neither a number nor bytes")
 

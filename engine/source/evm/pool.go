@@ -46,6 +46,7 @@ type ability struct {
 	askState   time.Time
 	finalized  answer // whether it knows that tag
 	final      uint64 // the highest finalized block that it has told
+	settles    bool   // it executes blocks after it accepted them: all that it answers are accepted
 	noReceipts bool   // it does not know eth_getBlockReceipts
 	lacks      uint64 // it lacks the blocks from this height on
 	lagging    time.Time
@@ -250,10 +251,14 @@ func (p *pool) disagrees(n source.Node) {
 // accepted: it knows what is finalized and has not told that they are.
 func (p *pool) needsFinal(nodes []source.Node, to uint64) (needs bool) {
 	for _, n := range nodes {
-		p.of(n, func(a *ability) { needs = needs || a.finalized == yes && a.final < to })
+		p.of(n, func(a *ability) { needs = needs || a.finalized == yes && !a.settles && a.final < to })
 	}
 	return needs
 }
+
+// settles notes that a node has a block that was accepted before it was executed. To
+// such nodes finalized means settled, and they answer for no block that is not accepted.
+func (p *pool) settles(n source.Node) { p.of(n, func(a *ability) { a.settles = true }) }
 
 // finalizes notes the last finalized block of a node, or that it does not know it,
 // and returns the highest that it has told.

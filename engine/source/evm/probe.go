@@ -156,49 +156,81 @@ func (c *Client) traceMetric(emit func(value float64, labels ...string)) {
 }
 
 // header asks a node for the header of a block; nil: it has none.
-func (c *Client) header(ctx context.Context, n source.Node, at string) (b *evm.Block, err error) {
-	calls := []source.BatchCall{{Method: "eth_getBlockByNumber", Params: []any{at, false}, Decode: func(result []byte) (err error) {
-		if b = nil; string(result) != "null" {
-			b, _, err = decodeHeader(result)
-		}
-		return err
-	}}}
-	if err = c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, only(n)); err == nil {
-		err = calls[0].Err
+func (c *Client) header(ctx context.Context, n source.Node, at string) (*evm.Block, error) {
+	blocks, errs, err := c.headers(ctx, n, at)
+	if err == nil {
+		err = errs[0]
 	}
 	if err != nil && classify(err) == missing {
 		return nil, nil
 	}
-	return b, err
+	return blocks[0], err
 }
 
-// tipOf asks a node for its last accepted block: the last finalized one if it knows
-// that.
+// headers asks a node for the headers of blocks; nil: it has none. err is about all of
+// them, errs about each.
+func (c *Client) headers(ctx context.Context, n source.Node, at ...string) (blocks []*evm.Block, errs []error, err error) {
+	blocks, errs = make([]*evm.Block, len(at)), make([]error, len(at))
+	calls := make([]source.BatchCall, len(at))
+	for i := range at {
+		calls[i] = source.BatchCall{Method: "eth_getBlockByNumber", Params: []any{at[i], false}, Decode: func(result []byte) (err error) {
+			if blocks[i] = nil; string(result) != "null" {
+				blocks[i], _, err = decodeHeader(result)
+			}
+			return err
+		}}
+	}
+	err = c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, only(n))
+	for i := range calls {
+		errs[i] = calls[i].Err
+	}
+	return blocks, errs, err
+}
+
+// tipOf asks a node for its last accepted block: the last finalized one if it knows that.
+// Where blocks are executed after they were accepted it is the last executed one, since
+// there the last finalized one is the last that is settled.
 func (c *Client) tipOf(ctx context.Context, n source.Node) (chain.Head, error) {
 	ask := yes
-	c.pool.of(n, func(a *ability) { ask = a.finalized })
+	c.pool.of(n, func(a *ability) {
+		if ask = a.finalized; a.settles {
+			ask = no
+		}
+	})
+	tags := []string{"latest", "finalized"}
+	if ask == no {
+		tags = tags[:1]
+	}
+	blocks, errs, err := c.headers(ctx, n, tags...)
+	if err != nil {
+		return chain.Head{}, err
+	}
+	latest, err := blocks[0], errs[0]
+	if latest != nil && latest.Reserved != nil {
+		c.pool.settles(n)
+		return latest.Link().Head, nil
+	}
 	if ask != no {
-		b, err := c.header(ctx, n, "finalized")
+		final, finalErr := blocks[1], errs[1]
 		switch {
-		case err == nil && b != nil:
-			c.pool.finalizes(n, b.Number, true)
-			return b.Link().Head, nil
-		case err == nil || errors.As(err, new(*source.RPCError)) && classify(err) != later:
+		case finalErr == nil && final != nil:
+			c.pool.finalizes(n, final.Number, true)
+			return final.Link().Head, nil
+		case finalErr == nil || errors.As(finalErr, new(*source.RPCError)) && classify(finalErr) != later:
 			if ask == unknown {
 				c.pool.finalizes(n, 0, false)
 			}
 		default:
-			return chain.Head{}, err
+			return chain.Head{}, finalErr
 		}
 	}
-	b, err := c.header(ctx, n, "latest")
 	switch {
 	case err != nil:
 		return chain.Head{}, err
-	case b == nil:
+	case latest == nil:
 		return chain.Head{}, bad("no last block")
 	}
-	return b.Link().Head, nil
+	return latest.Link().Head, nil
 }
 
 // Tip returns the last accepted block: the highest of those of the nodes that answer.

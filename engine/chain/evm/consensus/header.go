@@ -205,10 +205,31 @@ func (h *Header) Milli() uint64 {
 	return h.Time * 1000
 }
 
-// Fill sets what a block has of its header, but for Hash and Header.
+// Settles reports whether the block was accepted before it was executed (ACP-194). Then
+// its receiptsRoot and logsBloom are those of the blocks that it settles, above the
+// SettledHeight of its parent up to its own; its stateRoot is that after the last of
+// these; and GasUsed and BaseFee are upper bounds. avalanchego calls all others
+// synchronous: vms/saevm/hook.
+func (h *Header) Settles() bool {
+	for _, v := range [...]*uint64{h.SettledHeight, h.SettledGasUnix, h.SettledGasNumerator, h.SettledExcess} {
+		if v != nil && *v != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Fill sets what a block has of its header, but for Hash and Header. Of one that was
+// accepted before it was executed GasUsed and BaseFee are those of Reserved.
 func (h *Header) Fill(b *evm.Block) {
 	b.Number, b.Parent, b.TimeMilli = h.Number, h.Parent, h.Milli()
 	b.GasLimit, b.GasUsed, b.BaseFee, b.Miner = h.GasLimit, h.GasUsed, h.BaseFee, h.Miner
+	if h.Settles() {
+		b.Reserved = &evm.Reserved{Gas: h.GasUsed}
+		if h.BaseFee != nil {
+			b.Reserved.BaseFee = *h.BaseFee
+		}
+	}
 }
 
 // DecodeHeader reads the encoding of a header and sets all that a block has of it,
