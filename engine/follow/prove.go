@@ -32,13 +32,14 @@ type proofLane struct {
 	sampler evmsource.Sampler // of the goroutine that commits
 	doubts  *actor.Mailbox[evmsource.Doubt]
 	prove   func(ctx context.Context, doubts []evmsource.Doubt, judge func(*evmsource.Doubt, error)) error
-	// found is called with the height of a block of which something false was told.
-	found func(height uint64, err error)
+	// found is called with the first and the last of blocks of one of which something false
+	// was told.
+	found func(from, to uint64, err error)
 
 	proven, unproven, refuted metric.Counter
 }
 
-func newProofLane(log *slog.Logger, set *metric.Set, client *evmsource.Client, found func(height uint64, err error)) *proofLane {
+func newProofLane(log *slog.Logger, set *metric.Set, client *evmsource.Client, found func(from, to uint64, err error)) *proofLane {
 	counter := func(name, help string) metric.Counter {
 		return set.Counter("quorate_balances_"+name+"_total", help)
 	}
@@ -105,7 +106,7 @@ func (l *proofLane) judge(d *evmsource.Doubt, err error) {
 		l.unproven.Inc()
 	default:
 		l.refuted.Inc()
-		l.log.Error("a false balance or false calls were told: what is served of this block may be wrong", "height", d.Height, "account", d.Account.String(), "err", err)
-		l.found(d.Height, err)
+		l.log.Error("a false balance or false calls were told: what is served of this block may be wrong", "from", d.From, "to", d.Height, "account", d.Account.String(), "err", err)
+		l.found(d.From, d.Height, err)
 	}
 }

@@ -20,7 +20,7 @@ func TestProofLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := metric.NewSet()
 		var blamed []uint64
-		l := newProofLane(slog.New(slog.DiscardHandler), set, new(evmsource.Client), func(height uint64, err error) {
+		l := newProofLane(slog.New(slog.DiscardHandler), set, new(evmsource.Client), func(_, height uint64, err error) {
 			if blamed = append(blamed, height); !errors.Is(err, evmsource.ErrFalse) {
 				t.Error(err)
 			}

@@ -99,14 +99,14 @@ func (l *secondLane) take(b *evm.Block) {
 	}
 }
 
-// refuted takes note that a proof contradicts what is kept of a block.
-func (l *secondLane) refuted(height uint64, why error) {
-	l.list.add(suspect{From: height, To: height, Accused: true, Refuted: true, Reason: why.Error()})
-	if n, ok := l.nodes.Tracer(height); ok {
-		l.blame(n, height, why.Error())
+// refuted takes note that a proof contradicts what is kept of one of some blocks.
+func (l *secondLane) refuted(from, to uint64, why error) {
+	l.list.add(suspect{From: from, To: to, Accused: true, Refuted: true, Reason: why.Error()})
+	if n, ok := l.nodes.Tracer(to); ok {
+		l.blame(n, to, why.Error())
 		return
 	}
-	l.accuse(height, why.Error())
+	l.accuse(to, why.Error())
 }
 
 // blame holds something false against a node: all that it has told is asked of others.

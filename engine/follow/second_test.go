@@ -333,7 +333,7 @@ func TestSecondRefuted(t *testing.T) {
 	r.lied(40, 80, lieAboutCall)
 	r.tell.tells[0] = lieAboutCall
 	r.tell.down[1], r.tell.down[2] = true, true
-	r.refuted(60, evmsource.ErrFalse)
+	r.refuted(60, 60, evmsource.ErrFalse)
 	r.work(t)
 	if err := r.list.err(); err == nil || !strings.Contains(err.Error(), "may be false") {
 		t.Fatal(err)

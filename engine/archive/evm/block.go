@@ -23,8 +23,10 @@ const (
 	flagExtData
 	flagForeign
 	flagUnverified
-	flagBaseFee // with flagMembers
-	flagIndexes // logs are not numbered from 0
+	flagBaseFee  // with flagMembers
+	flagIndexes  // logs are not numbered from 0
+	flagPaid     // the base fee that was paid is not the header's
+	flagReserved // with flagMembers
 )
 
 // errForm is wrapped by errors about payloads that no block has.
@@ -93,6 +95,9 @@ func (e *encoder) block(b *evm.Block) {
 	if flags&flagHeader != 0 {
 		w.bytes(b.Header)
 	}
+	if flags&flagPaid != 0 {
+		w.wide(b.BaseFee)
+	}
 	if flags&flagMembers != 0 {
 		w.out = append(append(append(w.out, b.Hash[:]...), b.Parent[:]...), b.Miner[:]...)
 		w.uint(b.Number)
@@ -101,6 +106,10 @@ func (e *encoder) block(b *evm.Block) {
 		w.uint(b.GasUsed)
 		if b.BaseFee != nil {
 			w.wide(b.BaseFee)
+		}
+		if b.Reserved != nil {
+			w.uint(b.Reserved.Gas)
+			w.wide(&b.Reserved.BaseFee)
 		}
 	}
 	w.uint(b.Size)
@@ -160,9 +169,13 @@ func (e *encoder) blockFlags(b *evm.Block) (flags uint64) {
 	set(len(b.ExtData) > 0, flagExtData)
 	set(len(b.Foreign) > 0, flagForeign)
 	set(b.Unverified != "", flagUnverified)
-	if !e.follows(b) {
+	switch follows, paid := e.follows(b); {
+	case !follows:
 		flags |= flagMembers
 		set(b.BaseFee != nil, flagBaseFee)
+		set(b.Reserved != nil, flagReserved)
+	default:
+		set(paid, flagPaid)
 	}
 	next := uint32(0)
 	for i := range b.Txs {
@@ -174,16 +187,31 @@ func (e *encoder) blockFlags(b *evm.Block) (flags uint64) {
 	return flags
 }
 
-// follows reports whether the header says all that it should.
-func (e *encoder) follows(b *evm.Block) bool {
+// follows reports whether header and transactions say all that they should, and whether
+// they do so but for the base fee.
+func (e *encoder) follows(b *evm.Block) (follows, paid bool) {
 	var h consensus.Header
 	if len(b.Header) == 0 || *e.hash.Sum(b.Header) != b.Hash || h.Parse(b.Header) != nil {
-		return false
+		return false, false
 	}
 	var want evm.Block
 	h.Fill(&want)
+	if want.Reserved != nil {
+		want.GasUsed = usedBy(b.Txs)
+		paid = b.BaseFee != nil && !sameFee(b.BaseFee, want.BaseFee)
+	}
 	return b.Number == want.Number && b.Parent == want.Parent && b.TimeMilli == want.TimeMilli &&
-		b.GasLimit == want.GasLimit && b.GasUsed == want.GasUsed && b.Miner == want.Miner && sameFee(b.BaseFee, want.BaseFee)
+		b.GasLimit == want.GasLimit && b.GasUsed == want.GasUsed && b.Miner == want.Miner &&
+		(paid || sameFee(b.BaseFee, want.BaseFee)) && sameReserve(b.Reserved, want.Reserved), paid
+}
+
+func sameReserve(a, b *evm.Reserved) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+func usedBy(txs []evm.Tx) (gas uint64) {
+	for i := range txs {
+		gas += txs[i].GasUsed
+	}
+	return gas
 }
 
 func (d *decoder) block(b *evm.Block) error {
@@ -217,6 +245,9 @@ func (d *decoder) block(b *evm.Block) error {
 	if err := d.txs(b); err != nil {
 		return err
 	}
+	if flags&flagMembers == 0 && b.Reserved != nil {
+		b.GasUsed = usedBy(b.Txs)
+	}
 	if flags&flagBalances != 0 {
 		b.Balances = d.balances()
 	}
@@ -236,6 +267,10 @@ func (d *decoder) head(b *evm.Block, flags uint64) error {
 		}
 		h.Fill(b)
 		b.Hash = *d.hash.Sum(b.Header)
+		if flags&flagPaid != 0 {
+			b.BaseFee = new(uint256.Int)
+			r.wide(b.BaseFee)
+		}
 		return nil
 	}
 	b.Hash, b.Parent = r.hash(), r.hash()
@@ -244,6 +279,10 @@ func (d *decoder) head(b *evm.Block, flags uint64) error {
 	if flags&flagBaseFee != 0 {
 		b.BaseFee = new(uint256.Int)
 		r.wide(b.BaseFee)
+	}
+	if flags&flagReserved != 0 {
+		b.Reserved = &evm.Reserved{Gas: r.uint()}
+		r.wide(&b.Reserved.BaseFee)
 	}
 	return nil
 }

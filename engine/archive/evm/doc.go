@@ -17,8 +17,10 @@
 //
 //	version 1, flags of the block
 //	header                                    if flagHeader
+//	base fee                                  if flagPaid: that of the header is an upper bound
 //	hash 32, parent 32, miner 20, number,
-//	  time, gas limit, gas used, base fee     if flagMembers: those that the header does not say
+//	  time, gas limit, gas used, base fee,
+//	  reserved gas and base fee               if flagMembers: those that the header does not say
 //	size
 //	ExtData, Foreign, Unverified              each if flagged
 //	atomic transfers: count; address, 1 for an export, wei

@@ -133,6 +133,14 @@ func (r random) block() *evm.Block {
 		b.BaseFee = new(uint256.Int)
 		h.BaseFee = b.BaseFee
 	}
+	settles := r.IntN(2) == 0
+	if settles { // its header says what it reserves
+		paid := r.wide()
+		b.Reserved, b.BaseFee = &evm.Reserved{Gas: b.GasUsed, BaseFee: *b.BaseFee}, &paid
+		settled := r.Uint64()
+		h.TargetExponent, h.MinPriceExponent = new(uint64), new(uint64)
+		h.SettledHeight, h.SettledGasUnix, h.SettledGasNumerator, h.SettledExcess = &settled, &settled, &settled, &settled
+	}
 	switch b.Header = h.Append(nil); r.IntN(5) {
 	case 0:
 		b.Header, b.BaseFee = nil, r.optional()
@@ -159,6 +167,9 @@ func (r random) block() *evm.Block {
 			t.Logs = append(t.Logs, l)
 		}
 		b.Txs = append(b.Txs, t)
+	}
+	if settles && r.IntN(2) == 0 {
+		b.GasUsed = usedBy(b.Txs)
 	}
 	if r.IntN(2) == 0 {
 		b.Balances = []evm.Balance{}

@@ -1,6 +1,7 @@
 package evm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ const (
 	// proofShare is the part of the accounts of a block whose balances are proven:
 	// one of so many. A node that lies about one balance in each block is found
 	// within 1,000 blocks but for one chance in seven million.
-	proofShare = 64
+	proofShare uint32 = 64
 	// maxProofs bounds the accounts of one block.
 	maxProofs = 16
 	// maxProofNodes bounds a proof: a path has 64 nibbles.
@@ -29,67 +30,115 @@ const (
 // coin on L1s, and the one that moved assets on the C-Chain.
 var movers = []evm.Address{{0: 2, 19: 1}, {0: 1, 19: 2}}
 
-// Doubt is an account of a block whose balances are to be proven.
+// Doubt is an account whose balances are to be proven over the blocks from one state root
+// to the next.
 type Doubt struct {
-	Height         uint64
+	// From and Height are the first and the last of these blocks: they are the same where
+	// each block's header has the root of the state after it.
+	From, Height   uint64
 	Account        evm.Address
-	root, before   evm.Hash // of the states after the block and before it
+	root, before   evm.Hash // of the states after the blocks and before them
 	told           *evm.Balance
-	in, out        uint256.Int // what the block's transactions and calls move
+	in, out        uint256.Int // what the blocks' transactions and calls move
 	explained      bool        // in and out should explain the difference
 	wasAcc, nowAcc consensus.Account
 }
 
+// maxPending bounds the blocks that wait for the header with the root of their state.
+const maxPending = 4096
+
 // Sampler picks accounts whose balances are to be proven. It is not safe for
 // concurrent use: blocks come to it in their order.
 type Sampler struct {
-	height uint64
-	root   evm.Hash
-	share  uint32
+	next    uint64       // height of the block that follows
+	root    evm.Hash     // of the state after the block at rooted; zero: not known
+	rooted  uint64       // the last block whose state has a root in a header
+	pending []*evm.Block // blocks above it, up to the last one
+	share   uint32
 }
 
-// Sample returns accounts of a block to prove: a random part of those whose balance
-// changed, as the node says, and of those that value was moved to or from. There are
-// none of the first block that it sees, nor of one whose calls or header are not known.
+// Sample returns accounts to prove of the blocks to whose state b's header has the root:
+// of b, or of blocks before it that it settles. They are a random part of those whose
+// balance changed, as the node says, and of those that value was moved to or from. There
+// are none of the first block that it sees, nor of one whose calls or header are not known.
 func (s *Sampler) Sample(b *evm.Block) (doubts []Doubt) {
 	var h consensus.Header
-	before, follows := s.root, s.height+1 == b.Number && !s.root.IsZero()
-	s.height, s.root = b.Number, evm.Hash{}
-	if len(b.Header) == 0 || h.Parse(b.Header) != nil {
+	known := len(b.Header) > 0 && h.Parse(b.Header) == nil
+	if b.Number != s.next || !known || len(s.pending) >= maxPending {
+		s.root, s.pending = evm.Hash{}, nil
+	}
+	s.next = b.Number + 1
+	if !known {
 		return nil
 	}
+	before, from := s.root, s.rooted+1
 	s.root = h.StateRoot
-	if !follows || !b.Traced || b.Balances == nil {
+	if h.Settles() {
+		s.rooted = *h.SettledHeight
+	} else {
+		s.rooted = b.Number
+		s.pending = append(s.pending, b)
+	}
+	n := 0
+	for n < len(s.pending) && s.pending[n].Number <= s.rooted {
+		n++
+	}
+	unit := s.pending[:n:n]
+	s.pending = slices.Clone(s.pending[n:])
+	if h.Settles() {
+		s.pending = append(s.pending, b)
+	}
+	if before.IsZero() || n == 0 || unit[0].Number != from {
 		return nil
 	}
-	share := s.share
-	if share == 0 {
-		share = proofShare
-	}
+	return s.pick(unit, before, h.StateRoot)
+}
+
+// pick returns accounts to prove of blocks between two states.
+func (s *Sampler) pick(unit []*evm.Block, before, root evm.Hash) (doubts []Doubt) {
 	var picked []evm.Address
 	pick := func(a evm.Address) {
-		if rand.Uint32N(share) == 0 && len(picked) < maxProofs && !slices.Contains(picked, a) { //nolint:gosec // the node does not see the draw
+		if rand.Uint32N(cmp.Or(s.share, proofShare)) == 0 && len(picked) < maxProofs && !slices.Contains(picked, a) { //nolint:gosec // the node does not see the draw
 			picked = append(picked, a)
 		}
 	}
-	for i := range b.Balances {
-		pick(b.Balances[i].Address)
-	}
-	eachMove(b, func(a evm.Address, _ bool, wei *uint256.Int) {
-		if !wei.IsZero() {
-			pick(a)
+	for _, b := range unit {
+		if !b.Traced || b.Balances == nil {
+			return nil
 		}
-	})
+		for i := range b.Balances {
+			pick(b.Balances[i].Address)
+		}
+		eachMove(b, func(a evm.Address, _ bool, wei *uint256.Int) {
+			if !wei.IsZero() {
+				pick(a)
+			}
+		})
+	}
 	for _, a := range picked {
-		doubts = append(doubts, doubtOf(b, a, before, h.StateRoot))
+		doubts = append(doubts, doubtOf(unit, a, before, root))
 	}
 	return doubts
 }
 
-func doubtOf(b *evm.Block, a evm.Address, before, root evm.Hash) Doubt {
-	d := Doubt{Height: b.Number, Account: a, before: before, root: root, explained: a != b.Miner}
+// doubtOf returns what a node says of an account in blocks between two states.
+func doubtOf(unit []*evm.Block, a evm.Address, before, root evm.Hash) Doubt {
+	first, last := unit[0], unit[len(unit)-1]
+	d := Doubt{From: first.Number, Height: last.Number, Account: a, before: before, root: root, explained: a != last.Miner}
+	for _, b := range unit {
+		d.add(b)
+	}
+	return d
+}
+
+// add takes what a block says of the account.
+func (d *Doubt) add(b *evm.Block) {
+	a := d.Account
 	if i := slices.IndexFunc(b.Balances, func(x evm.Balance) bool { return x.Address == a }); i >= 0 {
 		told := b.Balances[i]
+		if d.told != nil {
+			told.Before = d.told.Before
+		}
 		d.told = &told
 	}
 	eachMove(b, func(of evm.Address, out bool, wei *uint256.Int) {
@@ -115,7 +164,6 @@ func doubtOf(b *evm.Block, a evm.Address, before, root evm.Hash) Doubt {
 			d.explained = d.explained && !slices.Contains(movers, c.To) && (c.Type != evm.CallSelfDestruct || c.From != c.To)
 		}
 	}
-	return d
 }
 
 // eachMove calls f with what a block's transactions, calls, imports and exports put
@@ -162,7 +210,7 @@ func (c *Client) Prove(ctx context.Context, doubts []Doubt, judge func(d *Doubt,
 	calls := make([]source.BatchCall, 0, 2*len(doubts))
 	for i := range doubts {
 		d := &doubts[i]
-		calls = append(calls, d.call(d.Height-1, d.before, &d.wasAcc), d.call(d.Height, d.root, &d.nowAcc))
+		calls = append(calls, d.call(d.From-1, d.before, &d.wasAcc), d.call(d.Height, d.root, &d.nowAcc))
 	}
 	// What is proven does not depend on who proves it: any node will do.
 	err := c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, source.Choice{Rank: c.pool.forBlocks(0), Check: func(_ source.Node, calls []source.BatchCall) error {

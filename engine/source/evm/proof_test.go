@@ -152,6 +152,44 @@ func TestProvenBalances(t *testing.T) {
 	}
 }
 
+// settled has the blocks from one on executed after they were accepted: each header has
+// the root of the state some blocks below, of several blocks at once now and then.
+func (c *ledgerChain) settled(from int) *ledgerChain {
+	last := from - 1
+	for n := from; n < len(c.blocks); n++ {
+		if n%3 > 0 { // else it settles nothing
+			last = max(last, n-2)
+		}
+		at, unix := uint64(last), uint64(1)
+		h := consensus.Header{
+			Number: uint64(n), StateRoot: c.states[last].root, BaseFee: new(uint256.Int), BlockGasCost: new(uint256.Int), BlobGasUsed: new(uint64),
+			ExcessBlobGas: new(uint64), ParentBeaconRoot: new(evm.Hash), TimeMilli: new(uint64), MinDelayExcess: new(uint64), TargetExponent: new(uint64),
+			MinPriceExponent: new(uint64), SettledHeight: &at, SettledGasUnix: &unix, SettledGasNumerator: new(uint64), SettledExcess: new(uint64),
+		}
+		c.blocks[n].Header = h.Append(nil)
+	}
+	return c
+}
+
+// Where headers have the roots of states below them what is said of all the blocks from
+// one root to the next is proven together.
+func TestProvenSettled(t *testing.T) {
+	t.Parallel()
+	if proven, lie := newLedgerChain(30).settled(10).judge(t, 1); lie != nil || proven < 200 {
+		t.Errorf("%d proven: %v", proven, lie)
+	}
+	for n := 12; n < 27; n++ {
+		c := newLedgerChain(30).settled(10)
+		c.blocks[n].Txs[0].Calls[0].Value.SetUint64(401)
+		if _, lie := c.judge(t, 1); !errors.Is(lie, ErrFalse) {
+			t.Errorf("a lie about block %d: %v", n, lie)
+		}
+	}
+	if list := Disputes(newLedgerChain(12).settled(10).blocks[10], newLedgerChain(12).settled(10).blocks[11]); len(list[0]) > 0 {
+		t.Error("the root of another state proves nothing")
+	}
+}
+
 // False balances, left out balances and false calls that move value are found when
 // their account is looked at, and by the sample soon.
 func TestFalseBalances(t *testing.T) {

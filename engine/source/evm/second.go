@@ -91,12 +91,15 @@ const maxDisputed = 64
 
 // Disputes returns what is to be proven to decide between traces of a block: for each
 // account on which they do not agree one doubt about each of them. With one trace these
-// are all accounts that it has. parent is the block before; without its header
-// nothing can be proven.
+// are all accounts that it has. parent is the block before; without its header, or where
+// headers have the roots of other blocks' states, nothing can be proven.
 func Disputes(parent *evm.Block, traces ...*evm.Block) [][]Doubt {
 	var before, after consensus.Header
 	list := make([][]Doubt, len(traces))
 	if len(parent.Header) == 0 || before.Parse(parent.Header) != nil || len(traces[0].Header) == 0 || after.Parse(traces[0].Header) != nil {
+		return list
+	}
+	if before.Settles() || after.Settles() {
 		return list
 	}
 	seen := make(map[evm.Address]bool)
@@ -106,7 +109,7 @@ func Disputes(parent *evm.Block, traces ...*evm.Block) [][]Doubt {
 		}
 		each, same := make([]Doubt, len(traces)), len(traces) > 1
 		for i, t := range traces {
-			each[i] = doubtOf(t, a, before.StateRoot, after.StateRoot)
+			each[i] = doubtOf([]*evm.Block{t}, a, before.StateRoot, after.StateRoot)
 			same = same && each[i].agrees(&each[0])
 		}
 		if same {
