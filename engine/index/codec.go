@@ -171,9 +171,9 @@ func (e *txEncoder) call(c *evm.Call) {
 
 // The header codec, version 2:
 //
-//	u8 2 | u8 flags (1 traced, 2 has base fee, 4 has gas cost) | hash | parent | miner |
-//	uv time, Unix ms | uv gas limit | uv gas used | uv size | uv transactions |
-//	[u256 base fee] | u256 fees | [u256 gas cost]
+//	u8 2 | u8 flags (1 traced, 2 has base fee, 4 has gas cost, 8 reserved) | hash | parent |
+//	miner | uv time, Unix ms | uv gas limit | uv gas used | uv size | uv transactions |
+//	[u256 base fee] | u256 fees | [u256 gas cost] | [uv reserved gas | u256 its base fee]
 //
 // Version 1 had neither fees nor gas cost.
 const (
@@ -182,7 +182,8 @@ const (
 	headerTraced     = 1
 	headerHasBaseFee = 2
 	headerHasGasCost = 4
-	headerFlagsEnd   = 8
+	headerReserved   = 8
+	headerFlagsEnd   = 16
 )
 
 // appendHeader appends the header of a block, with what was paid for its transactions;
@@ -201,6 +202,9 @@ func appendHeader(dst []byte, b *evm.Block, fees, gasCost *uint256.Int) []byte {
 	if b.BaseFee != nil {
 		flags |= headerHasBaseFee
 	}
+	if b.Reserved != nil && fees != nil {
+		flags |= headerReserved
+	}
 	dst = append(dst, version, flags)
 	dst = append(append(append(dst, b.Hash[:]...), b.Parent[:]...), b.Miner[:]...)
 	for _, v := range []uint64{b.TimeMilli, b.GasLimit, b.GasUsed, b.Size, uint64(len(b.Txs))} {
@@ -214,6 +218,9 @@ func appendHeader(dst []byte, b *evm.Block, fees, gasCost *uint256.Int) []byte {
 	}
 	if gasCost != nil {
 		dst = appendU256(dst, gasCost)
+	}
+	if flags&headerReserved != 0 {
+		dst = appendU256(binary.AppendUvarint(dst, b.Reserved.Gas), &b.Reserved.BaseFee)
 	}
 	return dst
 }
@@ -236,7 +243,7 @@ func decodeHeader(number uint64, b []byte) (Header, error) {
 		d.fail("header version")
 	}
 	flags := d.u8()
-	if flags >= headerFlagsEnd || version == 1 && flags&headerHasGasCost != 0 {
+	if flags >= headerFlagsEnd || version == 1 && flags&(headerHasGasCost|headerReserved) != 0 {
 		d.fail("header flags")
 	}
 	copy(h.Hash[:], d.take(evm.HashLen))
@@ -253,6 +260,9 @@ func decodeHeader(number uint64, b []byte) (Header, error) {
 	}
 	if flags&headerHasGasCost != 0 {
 		h.GasCost = d.newU256()
+	}
+	if flags&headerReserved != 0 {
+		h.Reserved = &evm.Reserved{Gas: d.uv(), BaseFee: *d.newU256()}
 	}
 	return h, d.end("header")
 }

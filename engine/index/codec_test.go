@@ -140,6 +140,8 @@ func FuzzDecodeHeader(f *testing.F) {
 	for _, b := range indextest.New(indextest.Config{Seed: 8, Txs: 3}).Blocks(5) {
 		f.Add(appendHeader(nil, b, nil, nil))
 		f.Add(appendHeader(nil, b, uint256.NewInt(0), uint256.NewInt(7)))
+		b.Reserved = &evm.Reserved{Gas: 8e6, BaseFee: *uint256.NewInt(9)}
+		f.Add(appendHeader(nil, b, uint256.NewInt(0), uint256.NewInt(7)))
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -149,7 +151,7 @@ func FuzzDecodeHeader(f *testing.F) {
 		}
 		blk := evm.Block{
 			Number: 9, Hash: h.Hash, Parent: h.Parent, Miner: h.Miner, TimeMilli: h.TimeMilli, GasLimit: h.GasLimit,
-			GasUsed: h.GasUsed, Size: h.Size, BaseFee: h.BaseFee, Traced: h.Traced,
+			GasUsed: h.GasUsed, Size: h.Size, BaseFee: h.BaseFee, Reserved: h.Reserved, Traced: h.Traced,
 		}
 		if h.TxCount > 1000 {
 			return // the encoder counts transactions

@@ -108,7 +108,7 @@ func (r *reader) block(number uint64) (*evm.Block, error) {
 	r.blocks.Next()
 	b := &evm.Block{
 		Number: number, Hash: h.Hash, Parent: h.Parent, TimeMilli: h.TimeMilli, GasLimit: h.GasLimit, GasUsed: h.GasUsed,
-		BaseFee: h.BaseFee, Miner: h.Miner, Size: h.Size, Traced: h.Traced, Txs: make([]evm.Tx, 0, h.TxCount),
+		BaseFee: h.BaseFee, Reserved: h.Reserved, Miner: h.Miner, Size: h.Size, Traced: h.Traced, Txs: make([]evm.Tx, 0, h.TxCount),
 	}
 	log := uint32(0)
 	for ; r.txs.Valid(); r.txs.Next() {

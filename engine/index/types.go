@@ -62,6 +62,8 @@ type Header struct {
 	// GasCost is the block gas cost of its header, zero where headers have none. Nil
 	// in rows of old, and of a block whose header is not known.
 	GasCost *uint256.Int
+	// Reserved is that of [evm.Block].
+	Reserved *evm.Reserved
 }
 
 // Tx is a stored transaction. It has no logs; transfers are what they tell.

@@ -67,6 +67,8 @@ type EVMBlock struct {
 	ParentHash                 Hash   `json:"parentHash"`
 	FeesSpent                  string `json:"feesSpent" doc:"What was paid for the gas of its transactions, in wei."`
 	CumulativeTransactions     string `json:"cumulativeTransactions" doc:"Transactions up to the block, from the first block of the chain's sums on."`
+	ReservedGas                Digits `json:"reservedGas,omitempty" doc:"Gas that the header sets aside, of blocks that are executed after they are accepted (ACP-194): gasUsed is what they used."`
+	ReservedBaseFee            Digits `json:"reservedBaseFee,omitempty" doc:"The header's base fee, in wei, which is an upper bound there: baseFee is what was paid."`
 }
 
 // EVMBlocks is a page of them.

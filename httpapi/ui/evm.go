@@ -112,6 +112,7 @@ type evmBlock struct {
 	BlockTimestamp, BlockTimestampMilliseconds                    int64
 	TxCount                                                       int
 	GasUsed, GasLimit, GasCost, FeesSpent, CumulativeTransactions string
+	ReservedGas, ReservedBaseFee                                  string
 }
 
 // metadata are those that a token's URI leads to.

@@ -34,6 +34,10 @@ func (w *Writer) Block(b *index.Block) {
 	} else {
 		w.text("cumulativeTransactions", "")
 	}
+	if b.Reserved != nil {
+		w.count("reservedGas", b.Reserved.Gas)
+		w.amount("reservedBaseFee", &b.Reserved.BaseFee)
+	}
 	w.B = append(w.B, '}')
 }
 
