@@ -40,25 +40,55 @@ func ReceiptsRoot(txs []evm.Tx) evm.Hash {
 // Receipts computes the root and the filter over the receipts of txs. each, if not
 // nil, is called with each transaction's index and filter, in no order.
 func Receipts(txs []evm.Tx, each func(i int, bloom *[BloomLen]byte)) (root evm.Hash, bloom [BloomLen]byte) {
-	r := rootPool.Get().(*roots)
-	defer rootPool.Put(r)
-	gas := make([]uint64, len(txs))
+	gas := appendCumulative(make([]uint64, 0, len(txs)), txs)
+	return receipts(len(txs), func(i int) (*evm.Tx, uint64) { return &txs[i], gas[i] }, each)
+}
+
+// JoinedReceipts computes the root and the filter over the receipts of several
+// blocks, joined in their order: what a header says of the blocks that it settles
+// (ACP-194). The gas of each block's receipts adds up from 0.
+func JoinedReceipts(blocks []*evm.Block) (root evm.Hash, bloom [BloomLen]byte) {
+	n := 0
+	for _, b := range blocks {
+		n += len(b.Txs)
+	}
+	txs, gas := make([]*evm.Tx, 0, n), make([]uint64, 0, n)
+	for _, b := range blocks {
+		for i := range b.Txs {
+			txs = append(txs, &b.Txs[i])
+		}
+		gas = appendCumulative(gas, b.Txs)
+	}
+	return receipts(n, func(i int) (*evm.Tx, uint64) { return txs[i], gas[i] }, nil)
+}
+
+// appendCumulative appends the cumulativeGasUsed of the receipts of a block.
+func appendCumulative(dst []uint64, txs []evm.Tx) []uint64 {
 	sum := uint64(0)
 	for i := range txs {
 		sum += txs[i].GasUsed
-		gas[i] = sum
+		dst = append(dst, sum)
 	}
-	root = r.root(len(txs), func(dst []byte, i int) []byte {
+	return dst
+}
+
+// receipts computes the root and the filter over n receipts. at returns what each is
+// of, and its cumulativeGasUsed.
+func receipts(n int, at func(i int) (*evm.Tx, uint64), each func(i int, bloom *[BloomLen]byte)) (root evm.Hash, bloom [BloomLen]byte) {
+	r := rootPool.Get().(*roots)
+	defer rootPool.Put(r)
+	root = r.root(n, func(dst []byte, i int) []byte {
+		t, gas := at(i)
 		f := &r.bloom
 		*f = [BloomLen]byte{}
-		r.blooms.logs(f, txs[i].Logs)
+		r.blooms.logs(f, t.Logs)
 		for k := range f {
 			bloom[k] |= f[k]
 		}
 		if each != nil {
 			each(i, f)
 		}
-		return appendReceipt(dst, &txs[i], gas[i], f)
+		return appendReceipt(dst, t, gas, f)
 	})
 	return root, bloom
 }
