@@ -67,6 +67,8 @@ type EVM struct {
 	tokens *tokens.Lane
 	proofs *proofLane
 	second *secondLane
+	// settling checks the blocks that are committed at the head; its owner is the sink.
+	settling *settling
 
 	served     atomic.Bool
 	traced     atomic.Bool                               // a node had the debug API

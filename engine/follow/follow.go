@@ -35,7 +35,9 @@ func recordKey(id chain.ID) []byte { return append([]byte("evm/"), id[:]...) }
 // New returns an EVM chain that is not followed yet. onServed is called once it can
 // be asked for, before any of its blocks is indexed in this run.
 func New(cfg Config, onServed func(*EVM)) *EVM {
-	return &EVM{cfg: cfg, log: cfg.Log("evm"), onServed: onServed, opened: time.Now()}
+	c := &EVM{cfg: cfg, log: cfg.Log("evm"), onServed: onServed, opened: time.Now()}
+	c.settling = c.newSettling()
+	return c
 }
 
 // Start begins to follow the chain. What is remembered of it is served at once.

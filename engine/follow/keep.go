@@ -42,6 +42,7 @@ func (c *EVM) keep() error {
 		defer c.keeper.Load().changed() // some tables are made again then
 		return c.index.Rewind(ctx, s.reader, to)
 	}
+	s.check = c.checkNew
 	k := newKeeper(s, c.log.With("chain", c.cfg.Name), set)
 	k.fetch, k.rebuild = c.refetch, c.rebuild
 	if first, _, ok := a.First(); ok {
@@ -181,6 +182,9 @@ func (c *EVM) refetch(ctx context.Context, from, to uint64) (list []archive.Bloc
 		}
 		if len(blocks) == 0 {
 			return nil, fmt.Errorf("block %d: %w", at, ingest.ErrAnswer)
+		}
+		if err := c.checkBy(ctx, c.newSettling(), blocks); err != nil {
+			return nil, err
 		}
 		for _, b := range blocks {
 			if c.traced.Load() && c.client.Needs(b) {

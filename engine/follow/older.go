@@ -54,6 +54,8 @@ type older[B ingest.Item] struct {
 	nodes  Nodes[B]
 	// fetch is how a range is fetched, but for its source and its sink.
 	fetch ingest.Config[B]
+	// check returns what checks the blocks of a range in their order, nil if nothing does.
+	check func() func(ctx context.Context, blocks []B) error
 	// down is the height to reach. enough, if not nil, reports that it need not be.
 	down   uint64
 	enough func() bool
@@ -141,6 +143,9 @@ func (o *older[B]) fetchRange(ctx context.Context, from, to uint64) ([]archive.B
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r := &blockRange[B]{Nodes: o.nodes, last: chain.Head{Height: to, ID: chain.ID(parent)}, encode: o.keeper.sink.encode, stop: stop}
+	if o.check != nil {
+		r.check = o.check()
+	}
 	cfg := o.fetch
 	cfg.From, cfg.Source, cfg.Sink = from, r, r
 	i, err := ingest.New(cfg)
@@ -186,6 +191,7 @@ type blockRange[B ingest.Item] struct {
 	Nodes[B]
 	last   chain.Head
 	encode func(dst []byte, b B) []byte
+	check  func(ctx context.Context, blocks []B) error // nil: nothing is checked
 	stop   context.CancelCauseFunc
 
 	mu     sync.Mutex // guards what follows
@@ -230,7 +236,12 @@ func (r *blockRange[B]) Cursor() (head chain.Head, ok bool) {
 }
 
 // Commit implements [ingest.Sink].
-func (r *blockRange[B]) Commit(_ context.Context, blocks []B) error {
+func (r *blockRange[B]) Commit(ctx context.Context, blocks []B) error {
+	if r.check != nil {
+		if err := r.check(ctx, blocks); err != nil {
+			return err
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range blocks {

@@ -29,48 +29,60 @@ func (c *EVM) newSecond(set *metric.Set) *secondLane {
 		}
 		return first, last, ok
 	}
-	l.revise = c.revise
+	l.revise = func(ctx context.Context, list []index.Revision) error { return c.revise(ctx, list, c.noteBlocks) }
+	l.correct = c.correct
 	l.remember = func(ctx context.Context, list []suspect) { c.cfg.Memory.Remember(ctx, suspectsKey(c.cfg.ID), list) }
 	return l
 }
 
-// revise puts blocks in the place of those whose calls or balances are false. The index
-// goes first: after a crash between the two the archive still has the false ones, by
-// which the difference is found again.
-func (c *EVM) revise(ctx context.Context, list []index.Revision) error {
+// revise puts blocks in the place of those whose calls or balances are false, or that were
+// not known to be true; keep puts them into the archive. The index goes first: after a
+// crash between the two the archive still has the false ones, by which the difference is
+// found again.
+func (c *EVM) revise(ctx context.Context, list []index.Revision, keep func(context.Context, []index.Revision) error) error {
 	if err := c.cfg.Room(); err != nil {
 		return err
 	}
-	k := c.keeper.Load()
-	err := c.index.Revise(ctx, list, func() error { return replaceBlocks(ctx, k.sink.archive, k.sink.reader, list) })
+	err := c.index.Revise(ctx, list, func() error { return keep(ctx, list) })
 	if err == nil {
-		k.changed() // some tables may be made again then
+		c.keeper.Load().changed() // some tables may be made again then
 	}
 	return err
 }
 
-// replaceBlocks puts blocks of an archive in the place of others of the same hashes.
-func replaceBlocks(ctx context.Context, a *archive.Archive, from Blocks[*evm.Block], list []index.Revision) error {
+// noteBlocks adds blocks of which something false was archived to the archive.
+func (c *EVM) noteBlocks(ctx context.Context, list []index.Revision) error {
+	notes := make([]archive.Note, len(list))
+	for i, r := range list {
+		notes[i] = archive.Note{Height: r.Is.Number, Type: evmarchive.NoteBlock, Data: evmarchive.Append(nil, r.Is)}
+	}
+	return c.keeper.Load().sink.archive.AddNotes(ctx, notes)
+}
+
+// replaceBlocks puts blocks that this release knows better than the one that archived them
+// in the place of those in the archive.
+func (c *EVM) replaceBlocks(ctx context.Context, list []index.Revision) error {
+	k := c.keeper.Load().sink
 	is := make(map[uint64]*evm.Block, len(list))
 	for _, r := range list {
 		is[r.Is.Number] = r.Is
 	}
-	// A trace that came late is a note, which counts more than the block.
-	var late []archive.Note
-	err := a.Notes(ctx, func(n archive.Note) error {
+	// What was learned of a block later is a note, which counts more than the block.
+	var later []index.Revision
+	err := k.archive.Notes(ctx, func(n archive.Note) error {
 		if b := is[n.Height]; b != nil {
-			late = append(late, archive.Note{Height: n.Height, Type: evmarchive.NoteTrace, Data: evmarchive.AppendTrace(nil, b)})
+			later = append(later, index.Revision{Is: b})
 		}
 		return nil
-	}, evmarchive.NoteTrace)
-	if err == nil && len(late) > 0 {
-		err = a.AddNotes(ctx, late)
+	}, evmarchive.NoteTrace, evmarchive.NoteBlock)
+	if err == nil && len(later) > 0 {
+		err = c.noteBlocks(ctx, later)
 	}
 	if err != nil {
 		return err
 	}
 	var blocks []archive.Block
-	if err := from.Read(ctx, list[0].Is.Number, list[len(list)-1].Is.Number, func(b *evm.Block) error {
+	if err := k.reader.Read(ctx, list[0].Is.Number, list[len(list)-1].Is.Number, func(b *evm.Block) error {
 		if other := is[b.Number]; other != nil {
 			b = other
 		}
@@ -79,5 +91,5 @@ func replaceBlocks(ctx context.Context, a *archive.Archive, from Blocks[*evm.Blo
 	}); err != nil {
 		return err
 	}
-	return a.Replace(ctx, blocks)
+	return k.archive.Replace(ctx, blocks)
 }

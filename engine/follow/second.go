@@ -1,7 +1,9 @@
 package follow
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -60,6 +62,8 @@ type secondLane struct {
 	ends func() (first, last uint64, ok bool)
 	// revise puts blocks in the place of those that are kept.
 	revise func(ctx context.Context, list []index.Revision) error
+	// correct puts results right that do not fit a header; why says why it cannot.
+	correct func(ctx context.Context, s *suspect) (why string, err error)
 	// remember keeps the list for the next start.
 	remember func(ctx context.Context, list []suspect)
 	share    uint32
@@ -205,6 +209,17 @@ func (l *secondLane) settle(ctx context.Context, s *suspect) {
 	high := min(s.To, last)
 	if ok && (s.From > last || high < first) { // blocks that were given up, or are not kept
 		l.list.settled(s.id, s.From, s.To, s.From)
+		return
+	}
+	if s.By > 0 {
+		why, err := l.correct(ctx, s)
+		switch {
+		case ctx.Err() != nil:
+		case why == "":
+			l.list.settled(s.id, s.From, s.To, s.From)
+		default:
+			l.list.postpone(s.id, cmp.Or(err, errors.New(why)).Error(), nil, nil)
+		}
 		return
 	}
 	low := max(s.From, first, high-min(high, settleBlocks-1))

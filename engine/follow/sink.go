@@ -60,6 +60,9 @@ type sink[B ingest.Item] struct {
 	rewind func(ctx context.Context, to uint64) error
 	// room returns why nothing can be written, or nil.
 	room func() error
+	// check checks blocks that are about to be committed, by those before them. Nil: there
+	// is nothing to check.
+	check func(ctx context.Context, blocks []B) error
 
 	mu     sync.Mutex // held by commits
 	flying bool       // the index may be writing rows of blocks of the archive
@@ -121,6 +124,9 @@ func (s *sink[B]) Commit(ctx context.Context, blocks []B) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.checked(ctx, blocks); err != nil {
+		return err
+	}
 	if s.flying {
 		return errors.Join(s.ahead(ctx, blocks), s.land())
 	}
@@ -156,7 +162,18 @@ func (s *sink[B]) commitAhead(ctx context.Context, blocks []B) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.checked(ctx, blocks); err != nil {
+		return err
+	}
 	return s.ahead(ctx, blocks)
+}
+
+// checked needs mu.
+func (s *sink[B]) checked(ctx context.Context, blocks []B) error {
+	if s.check == nil {
+		return nil
+	}
+	return s.check(ctx, blocks)
 }
 
 // ahead needs mu.
@@ -318,6 +335,9 @@ func (f filler[B]) Commit(ctx context.Context, blocks []B) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.land(); err != nil {
+		return err
+	}
+	if err := f.checked(ctx, blocks); err != nil {
 		return err
 	}
 	head, _ := f.index.Cursor()

@@ -57,7 +57,10 @@ func (d deeper) First() uint64 { return d.c.index.Begin().Lists }
 
 // CommitBelow implements [olderIndex].
 func (d deeper) CommitBelow(ctx context.Context, blocks []*evm.Block) error {
-	err := d.c.index.CommitBelow(ctx, blocks)
+	err := d.c.checkEnd(ctx, blocks)
+	if err == nil {
+		err = d.c.index.CommitBelow(ctx, blocks)
+	}
 	if err == nil {
 		for _, b := range blocks {
 			d.c.noteUnverified(b)
@@ -78,6 +81,10 @@ func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) e
 	proofs := newProofLane(log, c.cfg.Host.Metrics().With("chain", c.cfg.Name), c.client, c.second.refuted)
 	return c.cfg.Host.Go("older blocks of "+c.cfg.Name, func(ctx context.Context) error {
 		o := &older[*evm.Block]{keeper: k, index: deeper{c, proofs}, nodes: c.client, fetch: beside(cfg, " older"), log: log}
+		o.check = func() func(context.Context, []*evm.Block) error {
+			s := c.newSettling()
+			return func(ctx context.Context, blocks []*evm.Block) error { return c.checkBy(ctx, s, blocks) }
+		}
 		for _, e := range []*event{&k.joined, &k.tended} {
 			select {
 			case <-e.done:

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// suspect is a range of blocks of which it is not certain that the calls and balances
-// that are kept of them are true.
+// suspect is a range of blocks of which it is not certain that the results, or the calls
+// and balances, that are kept of them are true.
 type suspect struct {
 	From   uint64 `json:"from"`
 	To     uint64 `json:"to"`
@@ -20,6 +20,9 @@ type suspect struct {
 	// Refuted: a proof contradicts what is kept of a block of the range, so that nodes
 	// say the same settles nothing.
 	Refuted bool `json:"refuted,omitempty"`
+	// By is the block whose header results of the range do not fit; 0: it is calls and
+	// balances that are not certain.
+	By uint64 `json:"by,omitempty"`
 	// Against are the nodes that told another form of the block than the one that was
 	// kept, whose digest is Kept. Who takes that back has told something false.
 	Against []string  `json:"against,omitempty"`
@@ -77,7 +80,7 @@ func (s *suspects) add(n suspect) {
 			old.From, old.To = min(old.From, n.From), max(old.To, n.To)
 			return
 		}
-		if old.Accused == n.Accused && old.Refuted == n.Refuted && old.From == n.From && old.To == n.To {
+		if old.Accused == n.Accused && old.Refuted == n.Refuted && old.From == n.From && old.To == n.To && (old.By > 0) == (n.By > 0) {
 			old.Reason = n.Reason
 			return
 		}
@@ -98,7 +101,7 @@ func (s *suspects) insert(n suspect) {
 	for len(s.list) > maxSuspects {
 		a, b := &s.list[0], &s.list[1]
 		a.To = max(a.To, b.To)
-		a.Accused, a.Refuted = a.Accused || b.Accused, a.Refuted || b.Refuted
+		a.Accused, a.Refuted, a.By = a.Accused || b.Accused, a.Refuted || b.Refuted, max(a.By, b.By)
 		s.list = slices.Delete(s.list, 1, 2)
 	}
 }

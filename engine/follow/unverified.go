@@ -194,7 +194,7 @@ var errEnough = errors.New("enough blocks were read")
 func (c *EVM) known(ctx context.Context, b *evm.Block) (*evm.Block, error) {
 	again, err := c.client.Reread(b)
 	if err == nil {
-		return again, nil
+		return again, c.checkBy(ctx, c.newSettling(), []*evm.Block{again})
 	}
 	c.log.Error("a block that could not be checked when it came is false; it is asked for again", "chain", c.cfg.Name, "height", b.Number, "err", err)
 	if !b.Traced {
@@ -202,6 +202,9 @@ func (c *EVM) known(ctx context.Context, b *evm.Block) (*evm.Block, error) {
 	}
 	list, err := c.client.Fetch(ctx, b.Number, b.Number)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkBy(ctx, c.newSettling(), list); err != nil {
 		return nil, err
 	}
 	if c.client.Needs(list[0]) {
@@ -223,13 +226,12 @@ func (c *EVM) putRight(ctx context.Context, list []index.Revision) error {
 		}
 	}
 	if len(traced) > 0 {
-		if err := c.revise(ctx, traced); err != nil {
+		if err := c.revise(ctx, traced, c.replaceBlocks); err != nil {
 			return err
 		}
 	}
 	if len(bare) > 0 { // rows follow from what the hash covers alone, and are those that they were
-		s := c.keeper.Load().sink
-		return replaceBlocks(ctx, s.archive, s.reader, bare)
+		return c.replaceBlocks(ctx, bare)
 	}
 	return nil
 }

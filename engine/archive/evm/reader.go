@@ -24,21 +24,17 @@ func NewReader(a *archive.Archive) *Reader { return &Reader{archive: a} }
 // [archive.Archive.Read] does; a block that can be read and not decoded is
 // damage, too.
 func (r *Reader) Read(ctx context.Context, from, to uint64, f func(*evm.Block) error) error {
-	traces, err := r.traces(ctx, from, to)
+	later, err := r.later(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	return r.archive.Read(ctx, from, to, func(kept archive.Block) error {
 		b := new(evm.Block)
-		err := Decode(kept.Data, b)
-		if err == nil && (b.Number != kept.Height || b.Hash != kept.ID || b.Parent != kept.Parent) {
-			err = fmt.Errorf("%w payload of a block: of block %d, %s", errForm, b.Number, b.Hash)
-		}
-		if err != nil {
+		if err := decode(&kept, b); err != nil {
 			return &archive.Damage{From: kept.Height, To: kept.Height, Err: err}
 		}
-		for _, trace := range traces[b.Number] {
-			if err := DecodeTrace(trace, b); err != nil && !errors.Is(err, ErrOtherBlock) {
+		for _, n := range later[b.Number] {
+			if err := r.apply(&kept, &n, b); err != nil {
 				return fmt.Errorf("block %d: %w", b.Number, err)
 			}
 		}
@@ -46,18 +42,46 @@ func (r *Reader) Read(ctx context.Context, from, to uint64, f func(*evm.Block) e
 	})
 }
 
-// traces returns the late traces of a range. There are few: a chain whose traces
-// cannot be had waits.
-func (r *Reader) traces(ctx context.Context, from, to uint64) (map[uint64][][]byte, error) {
-	traces := make(map[uint64][][]byte)
-	err := r.archive.Notes(ctx, func(n archive.Note) error {
-		if from <= n.Height && n.Height <= to {
-			traces[n.Height] = append(traces[n.Height], n.Data)
+// decode reads a block of the archive.
+func decode(kept *archive.Block, b *evm.Block) error {
+	err := Decode(kept.Data, b)
+	if err == nil && (b.Number != kept.Height || b.Hash != kept.ID || b.Parent != kept.Parent) {
+		err = fmt.Errorf("%w payload of a block: of block %d, %s", errForm, b.Number, b.Hash)
+	}
+	return err
+}
+
+// apply puts what a note says of a block into it. One about another block at its height,
+// which the chain gave up, says nothing.
+func (r *Reader) apply(kept *archive.Block, n *archive.Note, b *evm.Block) error {
+	if n.Type == NoteTrace {
+		if err := DecodeTrace(n.Data, b); !errors.Is(err, ErrOtherBlock) {
+			return err
 		}
 		return nil
-	}, NoteTrace)
+	}
+	var is evm.Block
+	if err := Decode(n.Data, &is); err != nil {
+		return err
+	}
+	if is.Hash == kept.ID {
+		*b = is
+	}
+	return nil
+}
+
+// later returns what was learned of the blocks of a range after they were archived, in
+// that order. It is little: a chain whose traces cannot be had waits, and lies are rare.
+func (r *Reader) later(ctx context.Context, from, to uint64) (map[uint64][]archive.Note, error) {
+	notes := make(map[uint64][]archive.Note)
+	err := r.archive.Notes(ctx, func(n archive.Note) error {
+		if from <= n.Height && n.Height <= to {
+			notes[n.Height] = append(notes[n.Height], n)
+		}
+		return nil
+	}, NoteTrace, NoteBlock)
 	if d := (*archive.Damage)(nil); errors.As(err, &d) {
 		err = nil // without it the block is untraced
 	}
-	return traces, err
+	return notes, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/consensus"
+	"quorate/engine/chain/evm/settle"
 	"quorate/engine/metric"
 )
 
@@ -174,6 +175,7 @@ func (c *checker) receipts(b *evm.Block, told []*bloom) error {
 	var err error
 	if b.Reserved != nil { // a later header has the root
 		consensus.Receipts(b.Txs, each)
+		err = settle.CheckExecuted(&h, b)
 	} else {
 		err = h.CheckReceipts(b, each)
 	}

@@ -232,13 +232,18 @@ func (p *pool) gave(n source.Node, from uint64, blocks int) {
 	}
 }
 
+// giver returns the node that gave a block, as far as that is remembered.
+func (p *pool) giver(height uint64) (n source.Node, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o := p.origins[height%maxOrigins]
+	return o.node, o.height == height && o.node != (source.Node{})
+}
+
 // blame has the node that gave a block asked after all others.
 func (p *pool) blame(height uint64) {
-	p.mu.Lock()
-	o := p.origins[height%maxOrigins]
-	p.mu.Unlock()
-	if o.height == height && o.node != (source.Node{}) {
-		p.of(o.node, func(a *ability) { a.suspect = time.Now().Add(suspectFor) })
+	if n, ok := p.giver(height); ok {
+		p.of(n, func(a *ability) { a.suspect = time.Now().Add(suspectFor) })
 	}
 }
 

@@ -25,6 +25,34 @@ func (c *Client) Tellers(height uint64) []Teller {
 	return slices.DeleteFunc(nodes, c.pool.lies)
 }
 
+// Nodes returns the nodes that may have a block, best first.
+func (c *Client) Nodes(height uint64) []Teller {
+	return c.cfg.Node.Fit(source.Choice{Rank: c.pool.forBlocks(height)})
+}
+
+// Giver returns the node that gave a block, while that is known.
+func (c *Client) Giver(height uint64) (Teller, bool) { return c.pool.giver(height) }
+
+// FetchOf is [Client.Fetch] of one node, which must have the receipts of whole blocks.
+func (c *Client) FetchOf(ctx context.Context, n Teller, from, to uint64) ([]*evm.Block, error) {
+	blocks := make([]*evm.Block, to-from+1)
+	for i := range blocks {
+		size := 0
+		calls := []source.BatchCall{c.blockCall(&blocks[i], from+uint64(i), &size), c.receiptsCall(&blocks[i], from+uint64(i), &size)}
+		err := c.cfg.Node.CallBatchOf(ctx, c.cfg.Path, calls, only(n))
+		if err == nil {
+			err = firstRefusal(calls)
+		}
+		if err == nil && blocks[i] == nil {
+			err = ErrNotFound
+		}
+		if err != nil {
+			return nil, outward(&blockError{from + uint64(i), err})
+		}
+	}
+	return blocks, nil
+}
+
 // Lies reports whether a node has told a false trace of late.
 func (c *Client) Lies(n Teller) bool { return c.pool.lies(n) }
 

@@ -1,0 +1,266 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"quorate/engine/archive"
+	evmarchive "quorate/engine/archive/evm"
+	"quorate/engine/chain/evm"
+	"quorate/engine/chain/evm/settle"
+	"quorate/engine/ingest"
+	evmsource "quorate/engine/source/evm"
+)
+
+// settling checks what nodes computed for the blocks of a chain that executes them after
+// it accepted them, in the order of their heights, and sets what was paid in them. Of
+// chains that execute blocks before they accept them each block's own header has checked
+// that already.
+type settling struct {
+	// load returns blocks below one that is to be checked.
+	load func(ctx context.Context, from, to uint64) ([]*evm.Block, error)
+
+	chain settle.Chain
+	plain *evm.Block // the last block, if it was executed before it was accepted
+	// settled is the height of the last settled block, 0 before any block was checked.
+	settled atomic.Uint64
+}
+
+// check takes a block that follows on the one before. A [*settle.Misfit] does not keep the
+// block from being used: what is wrong may lie in blocks below. All other errors do.
+func (s *settling) check(ctx context.Context, b *evm.Block) error {
+	if b.Reserved == nil {
+		s.plain = b
+		s.settled.Store(b.Number)
+		return nil
+	}
+	if last := s.chain.Last(); last == nil || last.Hash != b.Parent {
+		if err := s.begin(ctx, b); err != nil {
+			return err
+		}
+	}
+	s.plain = nil
+	err := s.chain.Next(b)
+	s.settled.Store(s.chain.Settled())
+	if misfit := (*settle.Misfit)(nil); err != nil && !errors.As(err, &misfit) {
+		// Its header is proven by its hash, so the rules are others than those known here.
+		b.Unverified, err = err.Error(), nil
+	}
+	return err
+}
+
+// begin makes the blocks below b known that its check needs.
+func (s *settling) begin(ctx context.Context, b *evm.Block) error {
+	s.chain.Begin(nil)
+	if p := s.plain; p != nil && p.Hash == b.Parent {
+		s.chain.Begin([]*evm.Block{p})
+		return nil
+	}
+	if b.Number == 0 {
+		return nil
+	}
+	list, err := s.load(ctx, b.Number-1, b.Number-1)
+	if from := b.Number - 1; err == nil && len(list) == 1 && list[0].Hash == b.Parent {
+		if from = settle.Needs(list[0]); from+1 < b.Number {
+			list, err = s.load(ctx, from, b.Number-1)
+		}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("blocks below block %d, which it settles: %w", b.Number, err)
+	case len(list) == 0 || list[len(list)-1].Hash != b.Parent:
+		return fmt.Errorf("%w: those below block %d do not lead up to it", ingest.ErrAnswer, b.Number)
+	}
+	s.chain.Begin(list)
+	return nil
+}
+
+// newSettling returns what checks the blocks of the chain from any height on.
+func (c *EVM) newSettling() *settling { return &settling{load: c.below} }
+
+// below returns blocks of the archive, or where it begins above them those that nodes have.
+func (c *EVM) below(ctx context.Context, from, to uint64) (list []*evm.Block, err error) {
+	k := c.keeper.Load()
+	if first, _, ok := k.sink.archive.First(); ok && first <= from {
+		if last, _, _ := k.sink.archive.Last(); to <= last {
+			err := k.sink.reader.Read(ctx, from, to, func(b *evm.Block) error {
+				list = append(list, b)
+				return nil
+			})
+			return list, err
+		}
+	}
+	if !c.asked.Load() {
+		return nil, errNotAsked
+	}
+	return c.client.Fetch(ctx, from, to)
+}
+
+// checkBy checks blocks, and lists those whose results do not fit.
+func (c *EVM) checkBy(ctx context.Context, s *settling, blocks []*evm.Block) error {
+	for _, b := range blocks {
+		var misfit *settle.Misfit
+		if err := s.check(ctx, b); errors.As(err, &misfit) {
+			c.misfit(ctx, misfit)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNew checks blocks that are about to be committed at the head.
+func (c *EVM) checkNew(ctx context.Context, blocks []*evm.Block) error {
+	return c.checkBy(ctx, c.settling, blocks)
+}
+
+// checkEnd checks the last of some blocks of the archive by those above that settle them.
+func (c *EVM) checkEnd(ctx context.Context, blocks []*evm.Block) error {
+	last := blocks[len(blocks)-1]
+	if last.Reserved == nil {
+		return nil
+	}
+	s := c.newSettling()
+	err := c.checkBy(ctx, s, blocks[max(0, len(blocks)-settleBlocks):])
+	if err != nil || s.settled.Load() >= last.Number {
+		return err
+	}
+	_, end, _ := c.second.ends()
+	err = c.second.read(ctx, last.Number+1, min(end, last.Number+settleBlocks), func(b *evm.Block) error {
+		if err := c.checkBy(ctx, s, []*evm.Block{b}); err != nil || s.settled.Load() < last.Number {
+			return err
+		}
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return err
+}
+
+// misfit lists blocks whose results are false, durably: those of the block by which that
+// shows may be on disk next.
+func (c *EVM) misfit(ctx context.Context, m *settle.Misfit) {
+	c.second.log.Error("false results were told of some blocks: they are asked of other nodes", "from", m.From, "to", m.To, "by", m.By, "err", m.Err)
+	c.second.list.add(suspect{From: m.From, To: m.To, By: m.By, Accused: true, Refuted: true, Reason: m.Error()})
+	c.second.save(context.WithoutCancel(ctx))
+}
+
+// Settled returns the height of the last block whose results a header has proven; ok is
+// false before that is known. Blocks above it are what nodes say. Where blocks are
+// executed before they are accepted it is the last block.
+func (c *EVM) Settled() (height uint64, ok bool) {
+	height = c.settling.settled.Load()
+	if height > 0 {
+		return height, true
+	}
+	return 0, false
+}
+
+// correct asks nodes for the results of blocks that do not fit a header, and puts those in
+// their place that do: in the archive as notes, in the index by going back. why says why
+// it cannot.
+func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
+	was, right, node, err := c.fitting(ctx, s)
+	if err != nil || right == nil {
+		return "no node has results that fit", err
+	}
+	var notes []archive.Note
+	for i, b := range right {
+		if sameResults(was[i], b) {
+			continue
+		}
+		if was[i].Traced {
+			if b, err = c.client.Retrace(ctx, node, b); err != nil {
+				return "the node with results that fit does not trace them: " + err.Error(), nil
+			}
+		}
+		notes = append(notes, archive.Note{Height: b.Number, Type: evmarchive.NoteBlock, Data: evmarchive.Append(nil, b)})
+		if liar, ok := c.client.Giver(b.Number); ok && liar != node {
+			c.second.blame(liar, b.Number, s.Reason)
+		}
+	}
+	if len(notes) == 0 {
+		return "", nil // put right since
+	}
+	if err := c.keeper.Load().sink.correct(ctx, notes[0].Height-1, notes); err != nil {
+		return "it could not be put right: " + err.Error(), err
+	}
+	c.second.revised.Add(float64(len(notes)))
+	c.second.log.Info("false results were put right", "blocks", len(notes), "from", notes[0].Height, "to", notes[len(notes)-1].Height)
+	return "", nil
+}
+
+// fitting returns the blocks of a range as they are kept, and as a node has them whose
+// results fit, nil if none does.
+func (c *EVM) fitting(ctx context.Context, s *suspect) (was, right []*evm.Block, node evmsource.Teller, err error) {
+	kept, err := c.below(ctx, s.From, s.By)
+	if err != nil {
+		return nil, nil, node, err
+	}
+	was, above := kept[:s.To-s.From+1], kept[s.To-s.From+1:]
+	for _, n := range c.client.Nodes(s.To) {
+		told, askErr := c.client.FetchOf(ctx, n, s.From, s.To)
+		if ctx.Err() != nil {
+			return nil, nil, n, context.Cause(ctx)
+		}
+		if askErr == nil && c.fits(ctx, told, above) {
+			return was, told, n, nil
+		}
+	}
+	return was, nil, node, nil
+}
+
+// fits reports whether results fit the headers of blocks above them.
+func (c *EVM) fits(ctx context.Context, told, above []*evm.Block) bool {
+	s := c.newSettling()
+	for _, b := range slices.Concat(told, above) {
+		again := *b // its base fee is set
+		if s.check(ctx, &again) != nil {
+			return false
+		}
+		b.BaseFee = again.BaseFee
+	}
+	return true
+}
+
+// sameResults reports whether two forms of a block are the same but for calls and balances.
+func sameResults(a, b *evm.Block) bool {
+	bare := func(b *evm.Block) []byte {
+		again := *b
+		again.Traced, again.Balances, again.Txs = false, nil, slices.Clone(b.Txs)
+		for i := range again.Txs {
+			again.Txs[i].Calls = nil
+		}
+		return evmarchive.Append(nil, &again)
+	}
+	return bytes.Equal(bare(a), bare(b))
+}
+
+// correct takes the index back to a height, adds what was false above it to the archive
+// as it is, and has the index made again from there. After a crash on the way the range is
+// still listed, and corrected again.
+func (s *sink[B]) correct(ctx context.Context, to uint64, notes []archive.Note) error {
+	if err := s.room(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.land(); err != nil {
+		return err
+	}
+	if apart, err := s.apart(); err != nil || apart {
+		return errors.Join(err, errOldBlock)
+	}
+	if err := s.rewind(ctx, to); err != nil {
+		return err
+	}
+	if err := s.archive.AddNotes(ctx, notes); err != nil {
+		return err
+	}
+	return s.catchUp(ctx, nil)
+}
