@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"quorate/engine/archive"
 	evmarchive "quorate/engine/archive/evm"
@@ -15,6 +16,10 @@ import (
 	"quorate/engine/ingest"
 	evmsource "quorate/engine/source/evm"
 )
+
+// correctAfter is the wait before nodes are asked for results that do not fit: by then the
+// block by which that shows is archived.
+const correctAfter = 300 * time.Millisecond
 
 // settling checks what nodes computed for the blocks of a chain that executes them after
 // it accepted them, in the order of their heights, and sets what was paid in them. Of
@@ -146,7 +151,8 @@ func (c *EVM) checkEnd(ctx context.Context, blocks []*evm.Block) error {
 // shows may be on disk next.
 func (c *EVM) misfit(ctx context.Context, m *settle.Misfit) {
 	c.second.log.Error("false results were told of some blocks: they are asked of other nodes", "from", m.From, "to", m.To, "by", m.By, "err", m.Err)
-	c.second.list.add(suspect{From: m.From, To: m.To, By: m.By, Accused: true, Refuted: true, Reason: m.Error()})
+	c.second.list.add(suspect{From: m.From, To: m.To, By: m.By, Accused: true, Refuted: true, Reason: m.Error(),
+		Next: time.Now().Add(correctAfter)})
 	c.second.save(context.WithoutCancel(ctx))
 }
 
@@ -198,6 +204,9 @@ func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
 // fitting returns the blocks of a range as they are kept, and as a node has them whose
 // results fit, nil if none does.
 func (c *EVM) fitting(ctx context.Context, s *suspect) (was, right []*evm.Block, node evmsource.Teller, err error) {
+	if _, last, ok := c.second.ends(); !ok || last < s.By {
+		return nil, nil, node, errOldBlock
+	}
 	kept, err := c.below(ctx, s.From, s.By)
 	if err != nil {
 		return nil, nil, node, err

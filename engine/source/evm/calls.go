@@ -30,6 +30,9 @@ type frame struct {
 	input  []byte // as written
 }
 
+// errContradicted means that a trace and a receipt cannot both be true.
+var errContradicted = errors.New("trace and receipt contradict each other")
+
 // callReader reads the results of the callTracer.
 type callReader struct {
 	fields
@@ -54,7 +57,7 @@ func (r *callReader) result(t *evm.Tx) error {
 	case hasTo && top.To != want:
 		return fmt.Errorf("the trace is of a call of %s, the transaction of %s", top.To, want)
 	case top.failed != t.Failed:
-		return fmt.Errorf("the trace says failed=%v, the receipt %v", top.failed, t.Failed)
+		return fmt.Errorf("%w: the trace says failed=%v, the receipt %v", errContradicted, top.failed, t.Failed)
 	}
 	if end := len(r.calls); end > start {
 		t.Calls = r.calls[start:end:end]

@@ -124,6 +124,10 @@ func (c *Client) traceAt(ctx context.Context, n source.Node, b *evm.Block) error
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if b.Reserved != nil && errors.Is(err, errContradicted) {
+		c.Blame(b.Number) // a later header says which of the two is false: the block need not wait for it
+		return fmt.Errorf("%w: %w", ingest.ErrIncomplete, err)
+	}
 	c.pool.untraced(n, b.Number, classify(err))
 	if tooMuch := errors.Is(err, errGivenUp) || errors.Is(err, source.ErrTimeout); !tooMuch {
 		return err
