@@ -63,6 +63,18 @@ func (r *Follower) Close() {
 // Next returns what follows, at most so many events. It does not wait. The error wraps
 // [ErrLost], or says that rows could not be read just now.
 func (r *Follower) Next(most int) (b Batch, err error) {
+	if stands, is := r.corrected(); is {
+		v, err := r.hub.chain.At(nil)
+		if err != nil {
+			return b, err
+		}
+		defer v.Close()
+		if err := r.retract(v, stands, &b); err != nil {
+			return Batch{After: r.at}, err
+		}
+		b.After = r.at
+		return b, nil
+	}
 	blocks, err := r.hub.window()
 	if err != nil {
 		return b, err
@@ -84,6 +96,21 @@ func (r *Follower) Next(most int) (b Batch, err error) {
 	}
 	b.After = r.at
 	return b, nil
+}
+
+// corrected returns the height of the last block that stands, if the chain was corrected at
+// or below the position since its block was read.
+func (r *Follower) corrected() (stands uint64, is bool) {
+	list := r.hub.chain.Corrections()
+	if r.at.Trail.n == 0 {
+		return 0, false
+	}
+	for i := len(list) - 1; i >= 0 && list[i].ID != r.at.Trail.corrected; i-- {
+		if below := list[i].Height - 1; below < r.at.Height && (!is || below < stands) {
+			stands, is = below, true
+		}
+	}
+	return stands, is
 }
 
 // find returns where to go on in a window, -1 if the position is not in it.
@@ -240,6 +267,9 @@ func (r *Follower) common(v *index.View) (*uint64, error) {
 
 // retract takes back all above a block.
 func (r *Follower) retract(v *index.View, height uint64, b *Batch) error {
+	if height < v.First() {
+		return fmt.Errorf("%w: its first block is %d", ErrLost, v.First())
+	}
 	h, found, err := v.Block(height)
 	if err == nil && !found {
 		err = errMissing(height)

@@ -13,6 +13,7 @@ type Chain interface {
 	At(tip *uint64) (*index.View, error)
 	Cursor() (number uint64, hash evm.Hash, ok bool)
 	Changed() <-chan struct{}
+	Corrections() []index.Correction
 }
 
 const (
@@ -32,6 +33,7 @@ type Hub struct {
 	mu        sync.Mutex
 	followers int
 	blocks    []*Block // the newest ones, each the parent of the next; never changed in place
+	corrected int      // how many corrections the chain had when they were read
 }
 
 // NewHub returns the hub of a chain.
@@ -91,6 +93,9 @@ func (h *Hub) window() ([]*Block, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if n := len(h.chain.Corrections()); n != h.corrected {
+		h.blocks, h.corrected = nil, n
+	}
 	if n := len(h.blocks); n > 0 && h.blocks[n-1].Number == number && h.blocks[n-1].Hash == hash {
 		return h.blocks, nil
 	}

@@ -32,6 +32,9 @@ func distance(i int, height uint64) (uint64, bool) {
 type Trail struct {
 	n      int
 	hashes [len(distances)][hashLen]byte
+	// corrected is the chain's last correction when the block was read: later ones make
+	// what was told void though the chain has the same blocks.
+	corrected [hashLen]byte
 }
 
 // Position is a place between two events of a chain.
@@ -53,8 +56,8 @@ func Before(height uint64) Position { return Position{Height: height} }
 
 var encoding = base64.RawURLEncoding
 
-// Append appends the position as text: HEIGHT.PASSED.TRAIL. PASSED is empty behind the
-// last event of a block.
+// Append appends the position as text: HEIGHT.PASSED.TRAIL, and behind another point the
+// last correction, if there was one. PASSED is empty behind the last event of a block.
 func (p *Position) Append(dst []byte) []byte {
 	dst = append(strconv.AppendUint(dst, p.Height, 10), '.')
 	if p.Passed != whole {
@@ -63,6 +66,9 @@ func (p *Position) Append(dst []byte) []byte {
 	dst = append(dst, '.')
 	for i := range p.Trail.n {
 		dst = encoding.AppendEncode(dst, p.Trail.hashes[i][:])
+	}
+	if p.Trail.corrected != ([hashLen]byte{}) {
+		dst = encoding.AppendEncode(append(dst, '.'), p.Trail.corrected[:])
 	}
 	return dst
 }
@@ -87,6 +93,14 @@ func ParsePosition(s string) (p Position, err error) {
 			return p, ErrPosition
 		}
 		p.Passed = uint32(n)
+	}
+	trail, corrected, is := strings.Cut(trail, ".")
+	if is {
+		raw, err := encoding.DecodeString(corrected)
+		if err != nil || len(raw) != hashLen || [hashLen]byte(raw) == [hashLen]byte{} {
+			return p, ErrPosition
+		}
+		p.Trail.corrected = [hashLen]byte(raw)
 	}
 	raw, err := encoding.DecodeString(trail)
 	if err != nil || len(raw)%hashLen != 0 || len(raw) > len(distances)*hashLen {
@@ -116,6 +130,7 @@ func (p *Position) fits(h *evm.Hash) bool { return p.Trail.n == 0 || p.Trail.has
 
 // trailOf reads the trail of a block.
 func trailOf(v *index.View, h *index.Header) (t Trail, err error) {
+	t.corrected = v.Corrected()
 	for i := range distances {
 		d, ok := distance(i, h.Number)
 		if !ok || h.Number-d < v.First() {

@@ -50,6 +50,9 @@ func (c *EVM) keep() error {
 	}
 	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.index) }
 	c.keeper.Store(k)
+	if err := c.readCorrections(context.Background(), a); err != nil {
+		return err
+	}
 	return errors.Join(
 		c.cfg.Host.Go("archive "+c.cfg.Name, k.Run),
 		c.cfg.Host.Go("proofs "+c.cfg.Name, c.proofs.run),

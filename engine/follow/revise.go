@@ -74,7 +74,7 @@ func (c *EVM) replaceBlocks(ctx context.Context, list []index.Revision) error {
 			later = append(later, index.Revision{Is: b})
 		}
 		return nil
-	}, evmarchive.NoteTrace, evmarchive.NoteBlock)
+	}, evmarchive.NoteTrace, evmarchive.NoteBlock, evmarchive.NoteResults)
 	if err == nil && len(later) > 0 {
 		err = c.noteBlocks(ctx, later)
 	}

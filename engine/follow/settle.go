@@ -13,6 +13,7 @@ import (
 	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/settle"
+	"quorate/engine/index"
 	"quorate/engine/ingest"
 	evmsource "quorate/engine/source/evm"
 )
@@ -185,7 +186,7 @@ func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
 				return "the node with results that fit does not trace them: " + err.Error(), nil
 			}
 		}
-		notes = append(notes, archive.Note{Height: b.Number, Type: evmarchive.NoteBlock, Data: evmarchive.Append(nil, b)})
+		notes = append(notes, archive.Note{Height: b.Number, Type: evmarchive.NoteResults, Data: evmarchive.Append(nil, b)})
 		if liar, ok := c.client.Giver(b.Number); ok && liar != node {
 			c.second.blame(liar, b.Number, s.Reason)
 		}
@@ -193,7 +194,7 @@ func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
 	if len(notes) == 0 {
 		return "", nil // put right since
 	}
-	if err := c.keeper.Load().sink.correct(ctx, notes[0].Height-1, notes); err != nil {
+	if err := c.keeper.Load().sink.correct(ctx, notes, c.readCorrections); err != nil {
 		return "it could not be put right: " + err.Error(), err
 	}
 	c.second.revised.Add(float64(len(notes)))
@@ -250,10 +251,25 @@ func sameResults(a, b *evm.Block) bool {
 	return bytes.Equal(bare(a), bare(b))
 }
 
-// correct takes the index back to a height, adds what was false above it to the archive
-// as it is, and has the index made again from there. After a crash on the way the range is
-// still listed, and corrected again.
-func (s *sink[B]) correct(ctx context.Context, to uint64, notes []archive.Note) error {
+// readCorrections lets those who have read rows know what was false of them.
+func (c *EVM) readCorrections(ctx context.Context, a *archive.Archive) error {
+	var list []index.Correction
+	err := a.Notes(ctx, func(n archive.Note) error {
+		sum := evm.Keccak(n.Data)
+		list = append(list, index.Correction{Height: n.Height, ID: [6]byte(sum[:])})
+		return nil
+	}, evmarchive.NoteResults)
+	if d := (*archive.Damage)(nil); errors.As(err, &d) {
+		err = nil // who has read something false then is not told once more
+	}
+	c.index.Correct(list)
+	return err
+}
+
+// correct takes the index back below the first of some blocks, adds notes with what is
+// true of them to the archive, calls noted, and has the index made again from there. After
+// a crash on the way the range is still listed, and corrected again.
+func (s *sink[B]) correct(ctx context.Context, notes []archive.Note, noted func(context.Context, *archive.Archive) error) error {
 	if err := s.room(); err != nil {
 		return err
 	}
@@ -265,10 +281,13 @@ func (s *sink[B]) correct(ctx context.Context, to uint64, notes []archive.Note) 
 	if apart, err := s.apart(); err != nil || apart {
 		return errors.Join(err, errOldBlock)
 	}
-	if err := s.rewind(ctx, to); err != nil {
+	if err := s.rewind(ctx, notes[0].Height-1); err != nil {
 		return err
 	}
 	if err := s.archive.AddNotes(ctx, notes); err != nil {
+		return err
+	}
+	if err := noted(ctx, s.archive); err != nil {
 		return err
 	}
 	return s.catchUp(ctx, nil)

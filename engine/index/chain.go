@@ -72,6 +72,7 @@ type Chain struct {
 	asked        tokenSet    // of which a contract said a balance
 	uneven       atomic.Pointer[unevenTokens]
 	runs         heldRuns
+	corrections  atomic.Pointer[[]Correction]
 
 	commit sync.Mutex // guards what follows, and the order of commits
 	doubt  bool       // last and the caches may not be what is on disk, since a commit failed

@@ -25,6 +25,8 @@ type View struct {
 	from begins
 	gaps []Gap
 
+	corrections []Correction // before it was opened
+
 	row   *Tx       // room for what lists hand over
 	block *BlockRef // that was read last
 }
@@ -33,6 +35,7 @@ type View struct {
 // tip is nil. The error is or wraps [ErrEmpty], [ErrAbove] or [ErrBelow] when there
 // is no such block yet.
 func (c *Chain) At(tip *uint64) (*View, error) {
+	corrections := c.Corrections()
 	cur := c.last.Load() // before the snapshot, which then has all of it
 	if cur == nil {
 		return nil, ErrEmpty
@@ -47,7 +50,7 @@ func (c *Chain) At(tip *uint64) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &View{c: c, s: s, at: cur.places, tip: cur.head, head: cur.head.Number, from: cur.from, gaps: cur.gaps}
+	v := &View{c: c, s: s, at: cur.places, tip: cur.head, head: cur.head.Number, from: cur.from, gaps: cur.gaps, corrections: corrections}
 	if tip != nil && *tip < cur.head.Number {
 		v.tip.Number = *tip
 		h, found, err := v.Block(*tip)
