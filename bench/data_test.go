@@ -51,6 +51,7 @@ func (servedChain) NodeBalance(context.Context, evm.Address, *uint64) (*uint256.
 	return nil, errRig
 }
 func (servedChain) Gaps() ([]view.Gap, string) { return nil, "" }
+func (servedChain) Settled() string            { return "" }
 func (servedChain) Syncing() (uint64, bool)    { return 0, false }
 func (servedChain) Down() error                { return nil }
 func (servedChain) Updated() time.Time         { return time.Time{} }

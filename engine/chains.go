@@ -113,7 +113,19 @@ func (i indexed) Check() (network.State, bool, error) {
 	if ok {
 		err = errors.Join(err, i.beside())
 	}
-	return network.State{Height: s.Height, ID: s.ID, Waiting: s.Waiting, WaitingFor: s.WaitingFor, Details: syncing(&s)}, ok, err
+	return network.State{Height: s.Height, ID: s.ID, Waiting: s.Waiting, WaitingFor: s.WaitingFor, Details: i.details(&s)}, ok, err
+}
+
+// details returns what the check of an EVM chain says of its index.
+func (i indexed) details(s *ingest.Status) any {
+	height, ok := i.Settled()
+	if !ok {
+		return syncing(s)
+	}
+	return struct {
+		Settled uint64 `json:"settledHeight"`
+		Sync    any    `json:"sync,omitempty"`
+	}{height, syncing(s)}
 }
 
 // syncMessage is the part of a chain's check that says how far its index is behind.

@@ -34,6 +34,10 @@ const (
 	headerChainHeight   = "X-Chain-Height"
 )
 
+// headerSettled is the height of the last block whose results are proven, where blocks
+// are executed after they were accepted.
+const headerSettled = "X-Settled-Height"
+
 // headerGaps names the ranges of blocks of which rows are missing or not certain.
 const headerGaps = "X-Chain-Gaps"
 

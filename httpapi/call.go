@@ -139,6 +139,9 @@ func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(
 	}
 	c.info = c.chain.Info()
 	tellSync(c.ctx, c.chain)
+	if settled := c.chain.Settled(); settled != "" {
+		c.ctx.Response.Header.Set(headerSettled, settled)
+	}
 	c.third = p.values[2]
 	if item != nil {
 		if f := item(c, p.values[1]); f != nil {

@@ -223,6 +223,9 @@ func (c *chainStream) block(h *index.Header) {
 	if h.BaseFee != nil {
 		b = append(view.AppendAmount(append(b, `,"baseFeePerGas":"`...), h.BaseFee), '"')
 	}
+	if h.Reserved != nil {
+		b = append(strconv.AppendUint(append(b, `,"settledHeight":"`...), h.Reserved.Settled, 10), '"')
+	}
 	c.t.buf = append(b, '}')
 }
 

@@ -69,6 +69,7 @@ type fakeChain struct {
 
 	metrics fakeRollup
 	gaps    []view.Gap // guarded by mu
+	settled string
 	head    atomic.Pointer[evm.Hash]
 	version atomic.Uint64 // of tokens
 }
@@ -85,6 +86,8 @@ func (c *fakeChain) Cursor() (number uint64, hash evm.Hash, ok bool) {
 }
 
 func (c *fakeChain) TokenVersion() uint64 { return c.version.Load() }
+
+func (c *fakeChain) Settled() string { return c.settled }
 
 func (c *fakeChain) Gaps() ([]view.Gap, string) {
 	c.mu.Lock()

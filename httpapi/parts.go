@@ -202,5 +202,5 @@ func (c *call) chainItem(chain Chain) {
 	c.chain, c.info = chain, chain.Info()
 	_, behind := chain.Syncing()
 	gaps, _ := chain.Gaps()
-	c.w.ChainItem(c.info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), c.info.Token.LogoURI), gaps)
+	c.w.ChainItem(c.info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), c.info.Token.LogoURI), chain.Settled(), gaps)
 }

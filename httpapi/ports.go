@@ -68,6 +68,9 @@ type Chain interface {
 	// that rows are missing in or not certain; empty if there are none. It costs next
 	// to nothing.
 	Gaps() (gaps []view.Gap, header string)
+	// Settled returns the height of the last block whose results are proven, where blocks
+	// are executed after they were accepted; else it is empty. It costs next to nothing.
+	Settled() string
 	// ID returns the blockchain ID.
 	ID() chain.ID
 	// RollupState reports how far the metrics of the chain are made, and their

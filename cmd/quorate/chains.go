@@ -103,6 +103,8 @@ type syncState struct {
 	behind bool
 	gaps   []view.Gap
 	header string // of the gaps
+	// settled is that of [evmChain.Settled].
+	settled string
 }
 
 const (
@@ -124,6 +126,9 @@ func (c *evmChain) Gaps() ([]view.Gap, string) {
 	return s.gaps, s.header
 }
 
+// Settled implements [httpapi.Chain].
+func (c *evmChain) Settled() string { return c.state().settled }
+
 // state returns what was found last, or looks again when that is old.
 func (c *evmChain) state() *syncState {
 	now := time.Now()
@@ -134,6 +139,9 @@ func (c *evmChain) state() *syncState {
 	s := &syncState{at: now, begun: begun}
 	s.height, s.behind = c.EVM.Syncing()
 	s.setGaps(c.EVM.Gaps())
+	if height, ok := c.EVM.Settled(); ok {
+		s.settled = strconv.FormatUint(height, 10)
+	}
 	c.sync.Store(s)
 	return s
 }

@@ -50,7 +50,7 @@ func (c *EVM) keep() error {
 	}
 	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.index) }
 	c.keeper.Store(k)
-	if err := c.readCorrections(context.Background(), a); err != nil {
+	if err := errors.Join(c.readCorrections(context.Background(), a), c.recallSettled(context.Background())); err != nil {
 		return err
 	}
 	return errors.Join(

@@ -32,7 +32,8 @@ type settling struct {
 
 	chain settle.Chain
 	plain *evm.Block // the last block, if it was executed before it was accepted
-	// settled is the height of the last settled block, 0 before any block was checked.
+	// settled is the height of the last settled block; before any block was checked, and
+	// while blocks are executed before they are accepted, it is 0.
 	settled atomic.Uint64
 }
 
@@ -41,7 +42,7 @@ type settling struct {
 func (s *settling) check(ctx context.Context, b *evm.Block) error {
 	if b.Reserved == nil {
 		s.plain = b
-		s.settled.Store(b.Number)
+		s.settled.Store(0)
 		return nil
 	}
 	if last := s.chain.Last(); last == nil || last.Hash != b.Parent {
@@ -132,12 +133,12 @@ func (c *EVM) checkEnd(ctx context.Context, blocks []*evm.Block) error {
 	}
 	s := c.newSettling()
 	err := c.checkBy(ctx, s, blocks[max(0, len(blocks)-settleBlocks):])
-	if err != nil || s.settled.Load() >= last.Number {
+	if err != nil || s.chain.Settled() >= last.Number {
 		return err
 	}
 	_, end, _ := c.second.ends()
 	err = c.second.read(ctx, last.Number+1, min(end, last.Number+settleBlocks), func(b *evm.Block) error {
-		if err := c.checkBy(ctx, s, []*evm.Block{b}); err != nil || s.settled.Load() < last.Number {
+		if err := c.checkBy(ctx, s, []*evm.Block{b}); err != nil || s.chain.Settled() < last.Number {
 			return err
 		}
 		return errEnough
@@ -157,15 +158,30 @@ func (c *EVM) misfit(ctx context.Context, m *settle.Misfit) {
 	c.second.save(context.WithoutCancel(ctx))
 }
 
-// Settled returns the height of the last block whose results a header has proven; ok is
-// false before that is known. Blocks above it are what nodes say. Where blocks are
-// executed before they are accepted it is the last block.
+// Settled returns the height of the last block whose results a header has proven, where
+// blocks are executed after they were accepted: those of blocks above it are what nodes
+// say. ok is false where each block's own header proves them.
 func (c *EVM) Settled() (height uint64, ok bool) {
 	height = c.settling.settled.Load()
-	if height > 0 {
-		return height, true
+	return height, height > 0
+}
+
+// recallSettled finds out how far the blocks of the archive are settled.
+func (c *EVM) recallSettled(ctx context.Context) error {
+	_, last, ok := c.second.ends()
+	if !ok {
+		return nil
 	}
-	return 0, false
+	err := c.second.read(ctx, last, last, func(b *evm.Block) error {
+		if b.Reserved != nil {
+			c.settling.settled.Store(b.Reserved.Settled)
+		}
+		return nil
+	})
+	if d := (*archive.Damage)(nil); errors.As(err, &d) {
+		return nil // it is known with the next block
+	}
+	return err
 }
 
 // correct asks nodes for the results of blocks that do not fit a header, and puts those in

@@ -173,7 +173,8 @@ func (e *txEncoder) call(c *evm.Call) {
 //
 //	u8 2 | u8 flags (1 traced, 2 has base fee, 4 has gas cost, 8 reserved) | hash | parent |
 //	miner | uv time, Unix ms | uv gas limit | uv gas used | uv size | uv transactions |
-//	[u256 base fee] | u256 fees | [u256 gas cost] | [uv reserved gas | u256 its base fee]
+//	[u256 base fee] | u256 fees | [u256 gas cost] | [uv reserved gas | u256 its
+//	base fee | uv settled height]
 //
 // Version 1 had neither fees nor gas cost.
 const (
@@ -221,6 +222,7 @@ func appendHeader(dst []byte, b *evm.Block, fees, gasCost *uint256.Int) []byte {
 	}
 	if flags&headerReserved != 0 {
 		dst = appendU256(binary.AppendUvarint(dst, b.Reserved.Gas), &b.Reserved.BaseFee)
+		dst = binary.AppendUvarint(dst, b.Reserved.Settled)
 	}
 	return dst
 }
@@ -262,7 +264,7 @@ func decodeHeader(number uint64, b []byte) (Header, error) {
 		h.GasCost = d.newU256()
 	}
 	if flags&headerReserved != 0 {
-		h.Reserved = &evm.Reserved{Gas: d.uv(), BaseFee: *d.newU256()}
+		h.Reserved = &evm.Reserved{Gas: d.uv(), BaseFee: *d.newU256(), Settled: d.uv()}
 	}
 	return h, d.end("header")
 }

@@ -140,7 +140,7 @@ func FuzzDecodeHeader(f *testing.F) {
 	for _, b := range indextest.New(indextest.Config{Seed: 8, Txs: 3}).Blocks(5) {
 		f.Add(appendHeader(nil, b, nil, nil))
 		f.Add(appendHeader(nil, b, uint256.NewInt(0), uint256.NewInt(7)))
-		b.Reserved = &evm.Reserved{Gas: 8e6, BaseFee: *uint256.NewInt(9)}
+		b.Reserved = &evm.Reserved{Gas: 8e6, BaseFee: *uint256.NewInt(9), Settled: 3}
 		f.Add(appendHeader(nil, b, uint256.NewInt(0), uint256.NewInt(7)))
 	}
 	f.Add([]byte{})

@@ -69,6 +69,7 @@ type EVMBlock struct {
 	CumulativeTransactions     string `json:"cumulativeTransactions" doc:"Transactions up to the block, from the first block of the chain's sums on."`
 	ReservedGas                Digits `json:"reservedGas,omitempty" doc:"Gas that the header sets aside, of blocks that are executed after they are accepted (ACP-194): gasUsed is what they used."`
 	ReservedBaseFee            Digits `json:"reservedBaseFee,omitempty" doc:"The header's base fee, in wei, which is an upper bound there: baseFee is what was paid."`
+	SettledHeight              Digits `json:"settledHeight,omitempty" doc:"The last block whose results are proven by this block's header."`
 }
 
 // EVMBlocks is a page of them.
@@ -385,6 +386,7 @@ type Chain struct {
 	ChainLogoURI     string            `json:"chainLogoUri,omitempty"`
 	Private          bool              `json:"private"`
 	EnabledFeatures  []string          `json:"enabledFeatures" enum:"nftIndexing,webhooks,teleporter"`
+	SettledHeight    Digits            `json:"settledHeight,omitempty" doc:"The last block whose results a header has proven, of chains that execute blocks after they accept them: those of later blocks are a node's word."`
 	Gaps             []ChainGap        `json:"gaps,omitempty"`
 }
 

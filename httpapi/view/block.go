@@ -37,6 +37,7 @@ func (w *Writer) Block(b *index.Block) {
 	if b.Reserved != nil {
 		w.count("reservedGas", b.Reserved.Gas)
 		w.amount("reservedBaseFee", &b.Reserved.BaseFee)
+		w.count("settledHeight", b.Reserved.Settled)
 	}
 	w.B = append(w.B, '}')
 }

@@ -45,8 +45,9 @@ func (c *ChainInfo) Has(feature string) bool { return slices.Contains(c.Features
 
 // ChainItem writes the chain for the list of chains; up is false when its nodes do
 // not answer, or its index is still far behind them. logo is that of the chain's coin.
-// gaps are what is missing of the chain: a further member, left out if there are none.
-func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string, gaps []Gap) {
+// settled is the height of the last settled block, gaps are what is missing of the chain:
+// further members, left out if empty.
+func (w *Writer) ChainItem(c *ChainInfo, up bool, logo, settled string, gaps []Gap) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.text("chainId", c.ChainID)
@@ -85,6 +86,7 @@ func (w *Writer) ChainItem(c *ChainInfo, up bool, logo string, gaps []Gap) {
 		w.B = AppendString(w.B, f)
 	}
 	w.Raw("]")
+	w.known("settledHeight", settled)
 	w.gaps(gaps)
 	w.Raw("}")
 }

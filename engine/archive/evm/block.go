@@ -110,6 +110,7 @@ func (e *encoder) block(b *evm.Block) {
 		if b.Reserved != nil {
 			w.uint(b.Reserved.Gas)
 			w.wide(&b.Reserved.BaseFee)
+			w.uint(b.Reserved.Settled)
 		}
 	}
 	w.uint(b.Size)
@@ -283,6 +284,7 @@ func (d *decoder) head(b *evm.Block, flags uint64) error {
 	if flags&flagReserved != 0 {
 		b.Reserved = &evm.Reserved{Gas: r.uint()}
 		r.wide(&b.Reserved.BaseFee)
+		b.Reserved.Settled = r.uint()
 	}
 	return nil
 }

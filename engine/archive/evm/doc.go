@@ -20,7 +20,7 @@
 //	base fee                                  if flagPaid: that of the header is an upper bound
 //	hash 32, parent 32, miner 20, number,
 //	  time, gas limit, gas used, base fee,
-//	  reserved gas and base fee               if flagMembers: those that the header does not say
+//	  reserved gas, base fee, settled height  if flagMembers: those that the header does not say
 //	size
 //	ExtData, Foreign, Unverified              each if flagged
 //	atomic transfers: count; address, 1 for an export, wei

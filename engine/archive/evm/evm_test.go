@@ -136,8 +136,8 @@ func (r random) block() *evm.Block {
 	settles := r.IntN(2) == 0
 	if settles { // its header says what it reserves
 		paid := r.wide()
-		b.Reserved, b.BaseFee = &evm.Reserved{Gas: b.GasUsed, BaseFee: *b.BaseFee}, &paid
 		settled := r.Uint64()
+		b.Reserved, b.BaseFee = &evm.Reserved{Gas: b.GasUsed, BaseFee: *b.BaseFee, Settled: settled}, &paid
 		h.TargetExponent, h.MinPriceExponent = new(uint64), new(uint64)
 		h.SettledHeight, h.SettledGasUnix, h.SettledGasNumerator, h.SettledExcess = &settled, &settled, &settled, &settled
 	}

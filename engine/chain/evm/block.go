@@ -84,10 +84,12 @@ func (b *Block) Memory() int {
 // Time is the block's time in Unix seconds.
 func (b *Block) Time() uint64 { return b.TimeMilli / 1000 }
 
-// Reserved is the worst case of a block's execution, as known when it was built (ACP-194).
+// Reserved is what a header says of a block that was accepted before it was executed
+// (ACP-194): the worst case of its execution, and how far results are settled by it.
 type Reserved struct {
 	Gas     uint64      // the transactions' limits, and what imports and exports use
 	BaseFee uint256.Int // in wei
+	Settled uint64      // height of the last block whose results are
 }
 
 // Tx is a transaction of a block with its receipt.

@@ -226,6 +226,9 @@ func (h *Header) Fill(b *evm.Block) {
 	b.GasLimit, b.GasUsed, b.BaseFee, b.Miner = h.GasLimit, h.GasUsed, h.BaseFee, h.Miner
 	if h.Settles() {
 		b.Reserved = &evm.Reserved{Gas: h.GasUsed}
+		if h.SettledHeight != nil {
+			b.Reserved.Settled = *h.SettledHeight
+		}
 		if h.BaseFee != nil {
 			b.Reserved.BaseFee = *h.BaseFee
 		}

@@ -34,6 +34,9 @@ type Chain struct {
 	settled uint64
 	// doubt: blocks up to here have results that did not fit, and count as unknown.
 	doubt uint64
+	// head is the clock after the last block, if ticking.
+	head    Clock
+	ticking bool
 }
 
 // executed is a block with its header.
@@ -67,7 +70,7 @@ func Needs(parent *evm.Block) (from uint64) {
 
 // Begin makes blocks, in order of height, the end of the chain without a check.
 func (c *Chain) Begin(blocks []*evm.Block) {
-	c.blocks, c.settled = c.blocks[:0], 0
+	c.blocks, c.settled, c.ticking = c.blocks[:0], 0, false
 	for _, b := range blocks {
 		c.append(b)
 	}
@@ -121,11 +124,13 @@ func (c *Chain) Next(b *evm.Block) error {
 	var h consensus.Header
 	if len(b.Header) == 0 || b.Unverified != "" || h.Parse(b.Header) != nil || !h.Settles() {
 		c.append(b)
+		c.ticking = false
 		return nil
 	}
 	if knownParent {
 		if err := CheckHeader(&parent, &h); err != nil {
 			c.append(b)
+			c.ticking = false
 			return err
 		}
 	}
@@ -138,10 +143,11 @@ func (c *Chain) Next(b *evm.Block) error {
 		}
 	}
 	c.append(b)
-	if clock, ok := c.clock(&h); ok && err == nil {
-		err = c.pay(b, &h, clock)
+	if err != nil {
+		c.ticking = false
+		return err
 	}
-	return err
+	return c.pay(b, &h)
 }
 
 // settle checks what a header settles.
@@ -170,23 +176,31 @@ func (c *Chain) clock(settler *consensus.Header) (clock Clock, ok bool) {
 }
 
 // pay sets the base fee of the last block, whose header is h, to what was paid: by the
-// clock after the last settled block and what was executed since.
-func (c *Chain) pay(b *evm.Block, h *consensus.Header, clock Clock) error {
-	if c.doubt > c.settled {
-		return nil
+// clock after the block before it.
+func (c *Chain) pay(b *evm.Block, h *consensus.Header) error {
+	from := len(c.blocks) - 1
+	if !c.ticking {
+		clock, ok := c.clock(h)
+		if !ok || c.doubt > c.settled {
+			return nil
+		}
+		c.head, from = clock, 1
 	}
-	var err error
-	var paid uint64
-	for i := 1; i < len(c.blocks); i++ {
-		e := &c.blocks[i]
+	c.ticking = false
+	for ; from < len(c.blocks); from++ {
+		e := &c.blocks[from]
 		if !e.known {
 			return nil
 		}
-		if paid, err = clock.Execute(&e.header, e.block); err != nil {
+		paid, err := c.head.Execute(&e.header, e.block)
+		if err != nil {
 			c.doubt = b.Number
 			return &Misfit{From: c.settled + 1, To: b.Number, By: b.Number, Err: err}
 		}
+		if e.block == b {
+			b.BaseFee = uint256.NewInt(paid)
+		}
 	}
-	b.BaseFee = uint256.NewInt(paid)
+	c.ticking = true
 	return nil
 }
