@@ -168,6 +168,27 @@ func TestVectorRoots(t *testing.T) {
 	}
 }
 
+// Joined receipts are those of one list, in which the gas of each block adds up from 0.
+func TestJoinedReceipts(t *testing.T) {
+	t.Parallel()
+	var blocks []*evm.Block
+	var receipts [][]byte
+	var all []evm.Tx
+	for _, n := range []int{0, 3, 0, 0, 140, 1} {
+		b, gas := &evm.Block{Txs: make([]evm.Tx, n)}, uint64(0)
+		for i := range b.Txs {
+			receiptLike(&b.Txs[i], i)
+			gas += b.Txs[i].GasUsed
+			receipts = append(receipts, AppendReceipt(nil, &b.Txs[i], gas))
+		}
+		blocks, all = append(blocks, b), append(all, b.Txs...)
+		want := Root(len(receipts), func(dst []byte, i int) []byte { return append(dst, receipts[i]...) })
+		if root, bloom := JoinedReceipts(blocks); root != want || bloom != Bloom(all) {
+			t.Errorf("%d blocks, %d receipts: root %s, want %s", len(blocks), len(receipts), root, want)
+		}
+	}
+}
+
 // A transaction that sets code, as geth encodes and signs it; libevm has none.
 func TestSetCode(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,12 @@ func mulDivUp(a, b, d uint64) uint64 {
 }
 
 // exponential approximates factor x e^(x/k) as EIP-4844 defines it, fake_exponential:
-// by its Taylor series in whole numbers. It is at most the highest number. k is not 0.
+// by its Taylor series in whole numbers. It is at most the highest number. k is not 0,
+// factor at most 2^20.
+//
+// Two words hold each term and the sum: it goes on only while the sum, and so the
+// last term, is below k x 2^64, and term i is the one before times x/k/i, so that it
+// is below 2^128/i. Where k alone is that large, x/k is at most 2, and all are small.
 func exponential(factor, x, k uint64) uint64 {
 	var sumHi, sumLo uint64
 	maxHi, maxLo := bits.Mul64(k, math.MaxUint64)
@@ -43,16 +48,13 @@ func exponential(factor, x, k uint64) uint64 {
 	for i := uint64(1); hi|lo != 0; i++ {
 		var carry uint64
 		sumLo, carry = bits.Add64(sumLo, lo, 0)
-		sumHi, carry = bits.Add64(sumHi, hi, carry)
-		if carry > 0 || sumHi > maxHi || sumHi == maxHi && sumLo >= maxLo {
+		sumHi, _ = bits.Add64(sumHi, hi, carry)
+		if sumHi > maxHi || sumHi == maxHi && sumLo >= maxLo {
 			return math.MaxUint64
 		}
-		var top uint64
-		top, hi, lo = mul192(hi, lo, x)
-		top, hi, lo = div192(top, hi, lo, k)
-		if top, hi, lo = div192(top, hi, lo, i); top > 0 {
-			return math.MaxUint64
-		}
+		top, middle, low := mul192(hi, lo, x)
+		top, middle, low = div192(top, middle, low, k)
+		_, hi, lo = div192(top, middle, low, i)
 	}
 	q, _ := bits.Div64(sumHi, sumLo, k)
 	return q

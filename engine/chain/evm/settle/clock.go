@@ -20,10 +20,7 @@ type Clock struct {
 	excess   uint64 // gas
 	target   uint64 // gas per second, at least minTarget
 	minPrice uint64 // wei, at least 1
-
-	// floor is the excess that minPrice stands for at this target, once computed.
-	floor      uint64
-	floorKnown bool
+	floor    uint64 // gas: the least excess, by minPrice and target
 }
 
 const (
@@ -63,15 +60,13 @@ func leastPrice(h *consensus.Header) uint64 {
 	return exponential(1, *h.MinPriceExponent, priceConversion)
 }
 
-// After returns the clock after the execution of settled, the block of which
-// settler says that it is the last one that is settled: from that member of
-// settler's header on, but for the target and the least price, which are those of
-// settled's own header (avalanchego, vms/saevm/hook: SettledGasTime).
+// After returns the clock after the execution of settled, the last block that is
+// settled by settler: it is stated there, but for the target and the least price,
+// which are those that settled asks for (avalanchego, vms/saevm/hook: SettledGasTime).
 func After(settled, settler *consensus.Header) Clock {
-	c := Clock{excess: member(settler.SettledExcess), target: target(settled), minPrice: leastPrice(settled)}
-	c.seconds = member(settler.SettledGasUnix)
+	c := Clock{seconds: member(settler.SettledGasUnix), excess: member(settler.SettledExcess)}
+	c.configure(target(settled), leastPrice(settled))
 	c.tick(member(settler.SettledGasNumerator))
-	c.raise()
 	return c
 }
 
@@ -79,24 +74,31 @@ func After(settled, settler *consensus.Header) Clock {
 // is not stands: its own time, and the lowest excess that makes its base fee
 // (avalanchego, vms/saevm/blocks: synchronousGasTime).
 func Start(h *consensus.Header) Clock {
-	c := Clock{target: target(h), minPrice: leastPrice(h)}
+	var c Clock
+	c.configure(target(h), leastPrice(h))
 	c.seconds, c.fraction = blockTime(h, c.rate())
 	if h.BaseFee != nil {
 		price := uint64(math.MaxUint64)
 		if h.BaseFee.IsUint64() {
 			price = h.BaseFee.Uint64()
 		}
-		c.excess = excessOf(price, c.conversion())
+		c.excess = max(excessOf(price, c.conversion()), c.floor)
 	}
-	c.raise()
 	return c
+}
+
+// configure sets the target and the least price, and raises the excess to what that
+// price stands for.
+func (c *Clock) configure(target, minPrice uint64) {
+	c.target, c.minPrice = target, minPrice
+	c.floor = excessOf(minPrice, c.conversion())
+	c.excess = max(c.excess, c.floor)
 }
 
 // blockTime returns a block's time in Unix seconds and as a fraction over rate,
 // rounded up.
 func blockTime(h *consensus.Header, rate uint64) (seconds, fraction uint64) {
-	fraction = mulDivUp(h.Milli()%1000, rate, 1000)
-	return h.Time + fraction/rate, fraction % rate
+	return h.Time, mulDivUp(h.Milli()%1000, rate, 1000) // less than rate, which is above 1000
 }
 
 // rate is the gas by which the clock advances a second.
@@ -128,7 +130,7 @@ func (c *Clock) Begin(h *consensus.Header) {
 	c.seconds, c.fraction = to, fraction
 	c.excess -= min(c.excess, mul(seconds, c.target))
 	c.excess -= min(c.excess, idle/rateOfTarget)
-	c.raise()
+	c.excess = max(c.excess, c.floor)
 }
 
 // End advances the clock over the execution of h, which used gas: that of its
@@ -139,16 +141,14 @@ func (c *Clock) End(h *consensus.Header, gas uint64) {
 	c.excess = add(c.excess, gas/rateOfTarget)
 	next, price := target(h), leastPrice(h)
 	if next == c.target && price == c.minPrice {
-		c.raise()
 		return
 	}
 	c.excess = mulDivUp(c.excess, next, c.target)
 	c.fraction = mulDivUp(c.fraction, rateOfTarget*next, c.rate())
-	c.target, c.minPrice, c.floorKnown = next, price, false
+	c.configure(next, price)
 	if c.fraction >= c.rate() {
 		c.seconds, c.fraction = c.seconds+1, c.fraction-c.rate()
 	}
-	c.raise()
 }
 
 // tick advances the clock by gas.
@@ -156,18 +156,4 @@ func (c *Clock) tick(gas uint64) {
 	sum, carry := bits.Add64(c.fraction, gas, 0)
 	seconds, fraction := bits.Div64(carry, sum, c.rate())
 	c.seconds, c.fraction = c.seconds+seconds, fraction
-}
-
-// raise keeps the excess from falling below what the least price stands for.
-func (c *Clock) raise() {
-	if c.minPrice <= 1 {
-		return // the price of no excess
-	}
-	if !c.floorKnown {
-		if exponential(1, c.excess, c.conversion()) >= c.minPrice {
-			return
-		}
-		c.floor, c.floorKnown = excessOf(c.minPrice, c.conversion()), true
-	}
-	c.excess = max(c.excess, c.floor)
 }

@@ -62,15 +62,16 @@ func member(v *uint64) uint64 {
 }
 
 // CheckSettled reports whether the results of blocks, in their order, are those that
-// h settles, the heights above [Height](parent) up to [Height](h); and all that
-// [CheckHeader] and [CheckExecuted] do. What is not covered are calls and balances;
-// for balances h's stateRoot is the root after the last of the blocks.
+// h settles, the heights above [Height](parent) up to [Height](h). It includes
+// [CheckHeader], and [CheckExecuted] of the blocks. Not covered are calls and
+// balances; for balances h's stateRoot is the root after the last of the blocks.
 //
 // clock is the one after the block at Height(parent); without an error it becomes the
 // one after Height(h). If it is nil, base fees and h's clock are not checked.
 //
-// The error is a [*consensus.Mismatch], of one of the blocks or, if any of them can
-// be the wrong one, of h. It is another one if the blocks are not those heights'.
+// The error is a [*consensus.Mismatch] of h, if any of the blocks can be the one that
+// does not fit, or of the block that paid by another base fee. It is another error if
+// the blocks are not those heights'.
 func CheckSettled(parent, h *consensus.Header, blocks []*evm.Block, clock *Clock) error {
 	if err := CheckHeader(parent, h); err != nil {
 		return err
@@ -79,15 +80,31 @@ func CheckSettled(parent, h *consensus.Header, blocks []*evm.Block, clock *Clock
 	if uint64(len(blocks)) != to-from {
 		return fmt.Errorf("block %d settles %d blocks, not %d", h.Number, to-from, len(blocks))
 	}
+	for i, b := range blocks {
+		if want := from + 1 + uint64(i); b.Number != want {
+			return fmt.Errorf("block %d settles block %d, not %d", h.Number, want, b.Number)
+		}
+	}
+	// The receipts first: once their gas is proven, a base fee that does not fit is of
+	// the block that it is found in.
+	root, bloom := consensus.JoinedReceipts(blocks)
+	if root != h.ReceiptsRoot {
+		return number(h, "receiptsRoot", h.ReceiptsRoot, root)
+	}
+	if bloom != h.Bloom {
+		return number(h, "logsBloom", "0x"+hex.EncodeToString(h.Bloom[:]), "0x"+hex.EncodeToString(bloom[:]))
+	}
+	return checkBlocks(h, blocks, clock)
+}
+
+// checkBlocks checks each of the blocks by itself, and the clock that runs over them.
+func checkBlocks(h *consensus.Header, blocks []*evm.Block, clock *Clock) error {
 	var next Clock
 	if clock != nil {
 		next = *clock
 	}
-	for i, b := range blocks {
+	for _, b := range blocks {
 		var own consensus.Header
-		if b.Number != from+1+uint64(i) {
-			return fmt.Errorf("block %d settles block %d, not %d", h.Number, from+1+uint64(i), b.Number)
-		}
 		if err := own.Parse(b.Header); err != nil {
 			return fmt.Errorf("block %d: %w", b.Number, err)
 		}
@@ -100,13 +117,6 @@ func CheckSettled(parent, h *consensus.Header, blocks []*evm.Block, clock *Clock
 		if _, err := next.Execute(&own, b); err != nil {
 			return err
 		}
-	}
-	root, bloom := consensus.JoinedReceipts(blocks)
-	if root != h.ReceiptsRoot {
-		return number(h, "receiptsRoot", h.ReceiptsRoot, root)
-	}
-	if bloom != h.Bloom {
-		return number(h, "logsBloom", "0x"+hex.EncodeToString(h.Bloom[:]), "0x"+hex.EncodeToString(bloom[:]))
 	}
 	if clock == nil {
 		return nil

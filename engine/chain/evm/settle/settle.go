@@ -15,6 +15,7 @@ package settle
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/holiman/uint256"
 
@@ -28,6 +29,8 @@ const (
 	// gasLimitSeconds is a block's gas limit over the gas rate: tau, the 5 seconds
 	// from execution to settlement, times lambda.
 	gasLimitSeconds = 5 * lambda
+	// maxLimitRate is the highest gas rate for gas limits: three blocks fit into 64 bits.
+	maxLimitRate = math.MaxUint64 / (3 * gasLimitSeconds)
 )
 
 // Synchronous reports whether a block was executed before it was accepted, so that
@@ -58,7 +61,7 @@ func CheckHeader(parent, h *consensus.Header) error {
 	case to >= h.Number:
 		return number(h, "settledHeight", to, h.Number-1)
 	}
-	if limit := mul(rateOfTarget*target(parent), gasLimitSeconds); h.GasLimit != limit {
+	if limit := min(rateOfTarget*target(parent), maxLimitRate) * gasLimitSeconds; h.GasLimit != limit {
 		return number(h, "gasLimit", h.GasLimit, limit)
 	}
 	return nil
