@@ -197,7 +197,7 @@
 // out if nothing is: gaps, a list of {"kind","fromBlock","toBlock","reason"}. kind is
 // trace (a block whose trace no node could make yet), untraced (no node has the
 // debug API), unverified (blocks that could not be checked by their hash), doubtful
-// (their calls or balances may be false, and other nodes are asked), header (no node had
+// (their results, calls or balances may be false, and other nodes are asked), header (no node had
 // the proposers' headers of blocks of the P- or the X-Chain yet), below-start (the
 // index begins above), metrics (the chain went back some blocks: metrics from the hour,
 // day, week and month of the first one on are made again, and a 503 until then),

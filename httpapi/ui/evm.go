@@ -33,6 +33,22 @@ type evmChain struct {
 	NetworkToken                                                                     coin
 	EnabledFeatures                                                                  []string
 	Gaps                                                                             []gap
+	// SettledHeight is empty where each block's own header proves its results.
+	SettledHeight string
+}
+
+// Settled says of a block whether a header has proven its results, and is empty where its
+// own does.
+func (c evmChain) Settled(number string) string {
+	at, err := strconv.ParseUint(number, 10, 64)
+	to, toErr := strconv.ParseUint(c.SettledHeight, 10, 64)
+	switch {
+	case err != nil || toErr != nil:
+		return ""
+	case at <= to:
+		return "settled"
+	}
+	return "executed, not settled yet"
 }
 
 // Network returns the name by which the chain's network is asked for.
@@ -112,7 +128,7 @@ type evmBlock struct {
 	BlockTimestamp, BlockTimestampMilliseconds                    int64
 	TxCount                                                       int
 	GasUsed, GasLimit, GasCost, FeesSpent, CumulativeTransactions string
-	ReservedGas, ReservedBaseFee                                  string
+	ReservedGas, ReservedBaseFee, SettledHeight                   string
 }
 
 // metadata are those that a token's URI leads to.
