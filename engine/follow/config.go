@@ -75,6 +75,9 @@ type Host interface {
 	// Asset returns the ID of AVAX if it is known, AskAsset asks a node if it is not.
 	Asset() (id chain.ID, ok bool)
 	AskAsset(ctx context.Context) (chain.ID, error)
+	// Swap returns when nodes may replace the C-Chain's API, the zero time if never or not
+	// known.
+	Swap() time.Time
 	// Source returns a client of the chain's API that the network closes: at own, or
 	// below a path of the followed nodes if own is zero; at is the first address.
 	Source(cfg source.Config, own source.Endpoint) (c *source.Client, at source.Endpoint, err error)

@@ -146,6 +146,9 @@ func (c *EVM) connect(asset chain.ID) error {
 	if c.cfg.RPC.Zero() {
 		set.Path = c.cfg.Path
 		set.WS = at.At(strings.TrimSuffix(set.Path, "rpc") + "ws")
+		if c.cfg.Subnet == chain.PrimaryNetworkID {
+			set.Swap = c.cfg.Host.Swap
+		}
 	} else {
 		set.Name, set.WS = c.cfg.ID.String(), c.cfg.WS
 	}

@@ -221,3 +221,11 @@ func (n *Network) readHead(ctx context.Context, c *Chain, to *consensus, details
 	to.LastAcceptedHeight, to.LastAcceptedID = h.height, h.id.String()
 	return nil
 }
+
+// Swap implements [follow.Host]: with Helicon nodes replace the C-Chain's virtual machine.
+func (n *Network) Swap() (at time.Time) {
+	if u, ok := n.Upgrades(); ok && u.Helicon > 0 && u.Helicon < rules.Never {
+		at = time.Unix(int64(u.Helicon), 0) // below the year 9999
+	}
+	return at
+}

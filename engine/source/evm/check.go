@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"quorate/engine/chain/evm"
@@ -66,7 +67,10 @@ const (
 
 // checker checks blocks of one chain. A nil checker finds nothing wrong.
 type checker struct {
-	full bool
+	full  bool
+	needs func() string // what a release must know that this one does not; may be nil
+	// guessed: headers have members that are not known here, in the order that was guessed.
+	guessed atomic.Bool
 
 	mismatches, unverified, senders metric.Counter
 	spent                           metric.Counter
@@ -80,7 +84,7 @@ type checker struct {
 	doubted  evm.Head        // the last block that had another reason
 }
 
-func newChecker(v Verify, metrics *metric.Set, logger *slog.Logger) *checker {
+func newChecker(v Verify, metrics *metric.Set, logger *slog.Logger, needs func() string) *checker {
 	if v == verifyNothing {
 		return nil
 	}
@@ -89,6 +93,7 @@ func newChecker(v Verify, metrics *metric.Set, logger *slog.Logger) *checker {
 	}
 	return &checker{
 		full:       v == VerifyFull,
+		needs:      needs,
 		logger:     logger,
 		believed:   make(map[string]bool),
 		mismatches: counter("mismatches", "Answers that contradict the hash of their block."),
@@ -107,6 +112,38 @@ func (c *checker) refuse(err error) error {
 	return fmt.Errorf("%w: %w", ErrFalse, err)
 }
 
+// unknown returns what this release does not know of the rules of the newest blocks.
+func (c *checker) unknown() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.guessed.Load():
+		return "some members of its header"
+	case c.needs == nil:
+		return ""
+	}
+	return c.needs()
+}
+
+// foreign reports whether the rules of a block may be unknown here, and marks it then as
+// one that cannot be checked.
+func (c *checker) foreign(b *evm.Block) bool {
+	needs := c.unknown()
+	if needs != "" {
+		distrust(b, "not as this release knows blocks, which lacks "+needs)
+	}
+	return needs != ""
+}
+
+// disprove decides about a block that does not fit its hash: it is refused, unless it may
+// be of rules that are unknown here.
+func (c *checker) disprove(b *evm.Block, err error) error {
+	if err == nil || c.foreign(b) {
+		return nil
+	}
+	return c.refuse(err)
+}
+
 // timed adds the time since start to the metric.
 func (c *checker) timed(start time.Time) { c.spent.Add(time.Since(start).Seconds()) }
 
@@ -121,13 +158,16 @@ func (c *checker) header(b *evm.Block, h *header) error {
 	defer c.timed(time.Now())
 	if h.hashes() {
 		b.Header = h.encoded
+		if len(h.Further) > 0 {
+			c.guessed.Store(true)
+		}
 		return nil
 	}
 	if len(h.unknown) > 0 {
 		distrust(b, "header with members that are not known: "+strings.Join(h.names(), ", "))
 		return nil
 	}
-	return c.refuse(&consensus.Mismatch{Number: b.Number, Field: "hash", Got: b.Hash.String(), Want: evm.Keccak(h.encoded).String()})
+	return c.disprove(b, &consensus.Mismatch{Number: b.Number, Field: "hash", Got: b.Hash.String(), Want: evm.Keccak(h.encoded).String()})
 }
 
 // body checks the transactions and the ExtData against the header.
@@ -144,11 +184,13 @@ func (c *checker) body(b *evm.Block, h *header) error {
 			continue
 		}
 		if sum := evm.Keccak(t.Raw); sum != t.Hash {
-			return c.refuse(&consensus.Mismatch{Number: b.Number, Field: consensus.TxField(i, "hash"), Got: t.Hash.String(), Want: sum.String()})
+			if err := c.disprove(b, &consensus.Mismatch{Number: b.Number, Field: consensus.TxField(i, "hash"), Got: t.Hash.String(), Want: sum.String()}); err != nil {
+				return err
+			}
 		}
 	}
-	if err := h.CheckTxs(b, known); err != nil {
-		return c.refuse(err)
+	if err := c.disprove(b, h.CheckTxs(b, known)); err != nil {
+		return err
 	}
 	b.Size = consensus.BlockSize(b, h.HasExtData)
 	return nil
@@ -182,10 +224,12 @@ func (c *checker) receipts(b *evm.Block, told []*bloom) error {
 	if err == nil && wrong >= 0 {
 		err = &consensus.Mismatch{Number: b.Number, Field: consensus.TxField(wrong, "logsBloom"), Got: "another filter", Want: "that of its logs"}
 	}
-	switch {
-	case err != nil && b.Unverified == "":
-		return c.refuse(err)
-	case b.Unverified != "":
+	if err != nil && b.Unverified == "" {
+		if err := c.disprove(b, err); err != nil {
+			return err
+		}
+	}
+	if b.Unverified != "" {
 		// The hash covers the type of each receipt: one that is not known is true then.
 		if err := c.believe(b, err == nil && evm.Keccak(b.Header) == b.Hash); err != nil {
 			return err

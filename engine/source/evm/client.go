@@ -46,6 +46,16 @@ type Config struct {
 	// WS is the chain's WebSocket, for example ws://127.0.0.1:9650/ext/bc/C/ws.
 	// Zero: Watch only polls.
 	WS source.Endpoint
+	// Swap returns when nodes replace the chain's API at the earliest, the zero time if that
+	// is not known. They park all requests of the chain, for 15 s while a WebSocket is open:
+	// from some seconds before it on there is none, until a block of the new kind was
+	// seen. Nil: never.
+	Swap func() time.Time
+	// Needs names what a release must know to read the newest blocks, if that is more than
+	// this one knows: then blocks that do not fit their hash as far as it is known here may
+	// be made by other rules, and are unverified instead of false. Nil, or an empty name:
+	// nothing.
+	Needs func() string
 	// AVAXAssetID is the ID of AVAX on the network, which amounts in the C-Chain's
 	// imports and exports are given in. Zero: a block that has any is an error.
 	AVAXAssetID evm.Hash
@@ -128,7 +138,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg:       cfg,
-		check:     newChecker(cfg.Verify, cfg.Metrics, cfg.Logger),
+		check:     newChecker(cfg.Verify, cfg.Metrics, cfg.Logger, cfg.Needs),
 		pace:      newPace(cfg.BatchBlocks, cfg.BatchBytes, cfg.BatchLatency),
 		blocks:    counter("blocks", "Blocks read from the node."),
 		txs:       counter("transactions", "Transactions read from the node."),

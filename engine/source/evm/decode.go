@@ -102,8 +102,8 @@ func decodeBlock(text []byte, number uint64, assetID evm.Hash, check *checker) (
 	if err := check.body(b, h); err != nil {
 		return nil, err
 	}
-	if b.Unverified != "" {
-		b.Foreign = text
+	if b.Unverified != "" || check.unknown() != "" {
+		b.Foreign = text // its receipts may tell that it cannot be checked
 	}
 	return b, nil
 }

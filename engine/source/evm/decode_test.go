@@ -273,7 +273,7 @@ func BenchmarkDecode(b *testing.B) {
 // senders of none.
 func BenchmarkDecodeChecked(b *testing.B) {
 	block, receipts := big(benchTxs)
-	c := newChecker(VerifySample, metric.NewSet(), slog.New(slog.DiscardHandler))
+	c := newChecker(VerifySample, metric.NewSet(), slog.New(slog.DiscardHandler), nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		c.last, c.saved = time.Now(), -time.Hour

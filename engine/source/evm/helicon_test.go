@@ -68,7 +68,7 @@ func (h *heliconBlock) read(check *checker) (*evm.Block, error) {
 // hash, and what it used is what its receipts say, not what its header reserves.
 func TestHelicon(t *testing.T) {
 	t.Parallel()
-	check := newChecker(VerifyFull, metric.NewSet(), slog.New(slog.DiscardHandler))
+	check := newChecker(VerifyFull, metric.NewSet(), slog.New(slog.DiscardHandler), nil)
 	for _, h := range helicon(t) {
 		b, err := h.read(check)
 		if err != nil {

@@ -129,7 +129,7 @@ func decodeBoth(l lie, number uint64, c *checker) (*evm.Block, error) {
 }
 
 func strict() *checker {
-	return newChecker(VerifyFull, metric.NewSet(), slog.New(slog.DiscardHandler))
+	return newChecker(VerifyFull, metric.NewSet(), slog.New(slog.DiscardHandler), nil)
 }
 
 // upgrades are headers of each upgrade, of the C-Chain and of L1s.
@@ -312,6 +312,48 @@ func TestLaterUpgrade(t *testing.T) {
 	m.compare(t, got[0])
 }
 
+// An upgrade may give the roots of its headers another meaning, as Helicon did, and what
+// receipts say of gas and prices. Blocks of such a one cannot be checked, and are no lies,
+// while nodes speak of an upgrade that is unknown here, or where headers have members that
+// are.
+func TestOtherRules(t *testing.T) {
+	t.Parallel()
+	needs := ""
+	for name, change := range map[string]func(m *made){
+		"receipts root": func(m *made) { m.header.ReceiptsRoot[0]++ },
+		"filter":        func(m *made) { m.header.Bloom[0]++ },
+		"gas":           func(m *made) { m.header.GasUsed++ },
+	} {
+		for _, further := range []bool{false, true} {
+			m := variety(newMade(evm.Hash{3}, 7).header)
+			m.seal()
+			if further {
+				m.header.Further = [][]byte{{0x80}}
+				m.extra = map[string]any{"flags": "0x0"}
+			}
+			change(m)
+			m.block.Header = m.header.Append(nil)
+			m.block.Hash = evm.Keccak(m.block.Header)
+			block, receipts := m.json()
+			client := alone(t, block, receipts)
+			client.check.needs = func() string { return needs }
+			if needs = ""; !further {
+				if got, err := client.Fetch(t.Context(), 7, 7); !errors.Is(err, ErrBadAnswer) {
+					t.Errorf("%s: %v, %v", name, got, err)
+				}
+				needs = "upgrade avogadro"
+			}
+			got, err := client.Fetch(t.Context(), 7, 7)
+			if err != nil { // a reason is believed when the same was answered twice
+				got, err = client.Fetch(t.Context(), 7, 7)
+			}
+			if err != nil || got[0].Unverified == "" || got[0].Foreign == nil || len(got[0].Txs) != len(m.block.Txs) {
+				t.Errorf("%s, further members %v: %+v, %v", name, further, got, err)
+			}
+		}
+	}
+}
+
 // What is not known stops no chain: it is kept as it came and served as unverified.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
@@ -386,7 +428,7 @@ func TestFalseSender(t *testing.T) {
 		m.block.Txs[i].From[0] ^= 1
 	}
 	block, receipts := m.json()
-	c := newChecker(VerifySample, metric.NewSet(), slog.New(slog.DiscardHandler))
+	c := newChecker(VerifySample, metric.NewSet(), slog.New(slog.DiscardHandler), nil)
 	if _, err := decodeBoth(lie{"", block, receipts}, 7, c); !errors.Is(err, ErrFalse) || !strings.Contains(err.Error(), "from is") {
 		t.Errorf("a chain's head: %v", err)
 	}
@@ -406,7 +448,7 @@ func TestFalseSender(t *testing.T) {
 // The sample follows the time: all senders of a usual head, few while catching up.
 func TestSample(t *testing.T) {
 	t.Parallel()
-	c := newChecker(VerifySample, metric.NewSet(), slog.New(slog.DiscardHandler))
+	c := newChecker(VerifySample, metric.NewSet(), slog.New(slog.DiscardHandler), nil)
 	now := time.Unix(1, 0)
 	sampled := func(n int, every time.Duration, blocks int) float64 {
 		total := 0.0

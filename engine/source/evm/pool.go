@@ -69,6 +69,7 @@ type pool struct {
 	origins [maxOrigins]origin
 	tracers [maxOrigins]origin // which node traced a block
 	lied    atomic.Bool        // some node has told a false trace
+	swapped atomic.Bool        // some node executes blocks after it accepted them
 }
 
 // of calls f with what is known of a node.
@@ -263,7 +264,10 @@ func (p *pool) needsFinal(nodes []source.Node, to uint64) (needs bool) {
 
 // settles notes that a node has a block that was accepted before it was executed. To
 // such nodes finalized means settled, and they answer for no block that is not accepted.
-func (p *pool) settles(n source.Node) { p.of(n, func(a *ability) { a.settles = true }) }
+func (p *pool) settles(n source.Node) {
+	p.of(n, func(a *ability) { a.settles = true })
+	p.swapped.Store(true)
+}
 
 // finalizes notes the last finalized block of a node, or that it does not know it,
 // and returns the highest that it has told.

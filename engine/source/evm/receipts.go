@@ -62,11 +62,14 @@ func (r *receipts) close(count int, err error) error {
 	case err != nil:
 	case count != len(b.Txs):
 		err = fmt.Errorf("%d receipts of %d transactions", count, len(b.Txs))
-	case r.strict() && b.Reserved == nil && r.gas != b.GasUsed:
-		err = fmt.Errorf("the receipts use %d gas, the block %d", r.gas, b.GasUsed)
 	default:
-		b.GasUsed = r.gas
-		if err = r.check.receipts(b, r.blooms); err == nil {
+		if b.Reserved == nil && r.gas != b.GasUsed {
+			err = r.odd("the receipts use %d gas, the block %d", r.gas, b.GasUsed)
+		}
+		if b.GasUsed = r.gas; err == nil {
+			err = r.check.receipts(b, r.blooms)
+		}
+		if err == nil {
 			keepForeign(b, r.texts)
 			return nil
 		}
@@ -74,12 +77,19 @@ func (r *receipts) close(count int, err error) error {
 	return fmt.Errorf("block %d: %w", b.Number, err)
 }
 
-// strict reports whether the rules that are known here are those of the block.
-func (r *receipts) strict() bool { return r.block.Unverified == "" }
+// odd returns an error about a block that does not follow the rules that are known here,
+// unless it may follow others.
+func (r *receipts) odd(format string, args ...any) error {
+	if r.block.Unverified != "" || r.check.foreign(r.block) {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
 
 // keepForeign keeps what the node answered of a block that cannot be checked.
 func keepForeign(b *evm.Block, receipts [][]byte) {
 	if b.Unverified == "" {
+		b.Foreign = nil
 		return
 	}
 	list := bytes.Join(receipts, []byte(","))
@@ -159,11 +169,10 @@ func (r *receipts) receipt(t *evm.Tx) error {
 		return r.Err()
 	case seen&all != all, seen&price == 0 && r.block.Reserved != nil:
 		return fmt.Errorf("not all of its members are there: %b", seen)
-	case !r.strict():
 	case t.GasUsed > t.GasLimit:
-		return fmt.Errorf("%d gas used of %d", t.GasUsed, t.GasLimit)
+		return r.odd("%d gas used of %d", t.GasUsed, t.GasLimit)
 	case total != r.gas:
-		return fmt.Errorf("cumulativeGasUsed is %d, the sum %d", total, r.gas)
+		return r.odd("cumulativeGasUsed is %d, the sum %d", total, r.gas)
 	}
 	return nil
 }
@@ -177,8 +186,8 @@ func (r *receipts) price(t *evm.Tx) {
 	var price uint256.Int
 	r.uint256("effectiveGasPrice", &price)
 	follows := price == t.GasPrice || r.block.Reserved != nil && price.Lt(&t.GasPrice)
-	if t.Raw != nil && r.strict() && !follows {
-		r.failAt("effectiveGasPrice", fmt.Errorf("got %s, computed %s", price.Dec(), t.GasPrice.Dec()))
+	if t.Raw != nil && !follows {
+		r.failAt("effectiveGasPrice", r.odd("got %s, computed %s", price.Dec(), t.GasPrice.Dec()))
 	}
 	t.GasPrice = price
 }

@@ -24,7 +24,7 @@ func (c *Client) Reread(b *evm.Block) (*evm.Block, error) {
 	if err := json.Unmarshal(b.Foreign, &kept); err != nil {
 		return nil, fmt.Errorf("block %d: what was kept of it: %w", b.Number, err)
 	}
-	check := newChecker(VerifyFull, metric.NewSet(), c.cfg.Logger) // it counts for itself: nothing was answered
+	check := newChecker(VerifyFull, metric.NewSet(), c.cfg.Logger, c.cfg.Needs) // it counts for itself: nothing was answered
 	for try := 1; ; try++ {
 		again, err := decodeBlock(kept.Block, b.Number, c.cfg.AVAXAssetID, check)
 		if err == nil {

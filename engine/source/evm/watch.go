@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -25,6 +26,10 @@ const (
 	// silence is after how many poll intervals without a new head the node is polled,
 	// though the WebSocket is up, and between two looks at all nodes if there are several.
 	silence = 4
+	// swapLead is how long before nodes replace the chain's API the WebSocket is closed,
+	// and swapLook how often it is looked whether they have.
+	swapLead = 15 * time.Second
+	swapLook = time.Second
 	// pingInterval is how often an idle WebSocket is probed.
 	pingInterval = 10 * time.Second
 )
@@ -128,6 +133,13 @@ func (c *Client) subscribe(ctx context.Context, heads chan newest, live chan boo
 	}
 	pause, told := firstPause, false
 	for {
+		for c.untilSwap() <= 0 {
+			select {
+			case <-time.After(swapLook):
+			case <-ctx.Done():
+				return
+			}
+		}
 		got, err := c.listen(ctx, heads, live)
 		put(live, false)
 		if ctx.Err() != nil {
@@ -148,6 +160,19 @@ func (c *Client) subscribe(ctx context.Context, heads chan newest, live chan boo
 		pause = min(2*pause, lastPause)
 	}
 }
+
+// untilSwap returns the time until the WebSocket is to be closed: it is over while nodes
+// may replace the chain's API.
+func (c *Client) untilSwap() time.Duration {
+	if c.cfg.Swap != nil && !c.pool.swapped.Load() {
+		if at := c.cfg.Swap(); !at.IsZero() {
+			return time.Until(at.Add(-swapLead))
+		}
+	}
+	return math.MaxInt64
+}
+
+var errSwap = errors.New("nodes replace the chain's API soon")
 
 // listen passes on heads of one subscription until it breaks, and reports whether
 // there was any.
@@ -173,7 +198,9 @@ func (c *Client) listen(ctx context.Context, heads chan newest, live chan bool) 
 		return false, err
 	}
 	put(live, true)
-	alive, stop := context.WithCancelCause(ctx)
+	until, over := context.WithTimeoutCause(ctx, c.untilSwap(), errSwap)
+	defer over()
+	alive, stop := context.WithCancelCause(until)
 	probe := make(chan struct{})
 	go func() {
 		defer close(probe)

@@ -261,3 +261,56 @@ func FuzzHead(f *testing.F) {
 		}
 	})
 }
+
+// Nodes replace a chain's API when an upgrade comes, and hold up all requests as long as a
+// WebSocket is open: ours is closed before, and opened again when a block of the new kind
+// was seen. Meanwhile the node is polled.
+func TestWatchSwap(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	closed, dials := make(chan error, 1), make(chan int, 2)
+	s := newSocket(t, func(ctx context.Context, dial int, conn *websocket.Conn) {
+		dials <- dial
+		if say(ctx, conn, agreed) != nil {
+			return
+		}
+		_, _, err := conn.Read(ctx)
+		if dial == 1 {
+			closed <- err
+		}
+	})
+	swap := time.Now().Add(swapLead + 200*time.Millisecond)
+	c := n.client(t, func(cfg *Config, _ *source.Config) {
+		cfg.WS, cfg.PollInterval = socketAt(t, s.url()), 10*time.Millisecond
+		cfg.Swap = func() time.Time { return swap }
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.Watch(ctx, func(uint64) {})
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	if dial := <-dials; dial != 1 {
+		t.Fatal(dial)
+	}
+	<-closed
+	if left := time.Until(swap.Add(-swapLead)); left > 0 {
+		t.Errorf("closed %s too early", left)
+	}
+	asked := n.count("eth_blockNumber")
+	for n.count("eth_blockNumber") < asked+3 { // polled
+		select {
+		case dial := <-dials:
+			t.Fatalf("dial %d before a block of the new kind", dial)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	c.pool.settles(c.cfg.Node.Nodes()[0])
+	if dial := <-dials; dial != 2 {
+		t.Fatal(dial)
+	}
+}

@@ -43,7 +43,8 @@ type Header struct {
 	SettledHeight                       *uint64
 	SettledGasUnix, SettledGasNumerator *uint64 // Unix seconds, and the fraction's numerator over the gas rate
 	SettledExcess                       *uint64
-	// Further are the encodings of members behind these: upgrades append some.
+	// Further are the encodings of members behind those that are there: upgrades append
+	// some.
 	Further [][]byte
 }
 
@@ -105,17 +106,17 @@ func (h *Header) appendOptional(dst []byte) []byte {
 		dst = append(dst, 0x80)
 	}
 	number(h.TimeMilli)
-	for _, v := range [...]*uint64{
-		h.MinDelayExcess, h.TargetExponent, h.MinPriceExponent,
-		h.SettledHeight, h.SettledGasUnix, h.SettledGasNumerator, h.SettledExcess,
+	number(h.MinDelayExcess)
+	for _, v := range [settledMembers]*uint64{
+		h.TargetExponent, h.MinPriceExponent, h.SettledHeight, h.SettledGasUnix, h.SettledGasNumerator, h.SettledExcess,
 	} {
 		number(v)
 	}
+	dst = dst[:end]
 	for _, f := range h.Further {
 		dst = append(dst, f...)
-		end = len(dst)
 	}
-	return dst[:end]
+	return dst
 }
 
 // Parse reads the encoding of a header. Extra and Further are parts of raw.
@@ -189,12 +190,31 @@ func (h *Header) parseOptional(r *reader) {
 	}
 	h.TimeMilli = number("timestampMilliseconds")
 	h.MinDelayExcess = number("minDelayExcess")
+	if !r.numbers(settledMembers) {
+		return
+	}
 	h.TargetExponent = number("targetExponent")
 	h.MinPriceExponent = number("minPriceExponent")
 	h.SettledHeight = number("settledHeight")
 	h.SettledGasUnix = number("settledGasUnix")
 	h.SettledGasNumerator = number("settledGasNumerator")
 	h.SettledExcess = number("settledExcess")
+}
+
+// settledMembers is how many members came with Helicon, together. With fewer, or others
+// than numbers, a header has some that are not known here.
+const settledMembers = 6
+
+// numbers reports whether so many elements come next that are numbers.
+func (r *reader) numbers(n int) bool {
+	rest := r.rest
+	for range n {
+		var err error
+		if _, rest, err = rlp.SplitUint64(rest); err != nil {
+			return false
+		}
+	}
+	return r.err == nil
 }
 
 // Milli is the block's time in Unix milliseconds.

@@ -33,7 +33,7 @@ func TestHeaderRefuses(t *testing.T) {
 		"an empty list":    {0xc0},
 		"a byte behind":    append(whole.Append(nil), 0),
 		"a long form":      tail([]byte{0x81, 1}),
-		"too many members": tail(slices.Repeat([][]byte{{1}}, maxFurther+1)...),
+		"too many members": tail(slices.Repeat([][]byte{{1}}, settledMembers+maxFurther+1)...),
 		"an empty root":    empty,
 	} {
 		if err := h.Parse(raw); !errors.Is(err, ErrEncoding) {
