@@ -77,6 +77,9 @@ func (b *Block) Memory() int {
 		for j := range tx.Logs {
 			n += int(unsafe.Sizeof(Log{})) + len(tx.Logs[j].Data) + len(tx.Logs[j].Topics)*HashLen
 		}
+		if f := tx.Failure; f != nil {
+			n += int(unsafe.Sizeof(*f)) + len(f.Error) + len(f.Revert)
+		}
 	}
 	return n
 }
@@ -113,7 +116,10 @@ type Tx struct {
 	MaxFee, MaxPriorityFee *uint256.Int
 	Input                  []byte
 	Failed                 bool
-	Logs                   []Log
+	// Failure says why it failed, if that was traced: nil in blocks that were archived
+	// before this was kept.
+	Failure *Failure
+	Logs    []Log
 	// Raw is the signed transaction in its consensus encoding (EIP-2718): RLP, for
 	// types above 0 behind the type's byte. Hash is its Keccak-256.
 	Raw []byte

@@ -2,8 +2,10 @@ package evm
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holiman/uint256"
 
@@ -28,6 +30,9 @@ type frame struct {
 	hasTo  bool
 	failed bool
 	input  []byte // as written
+
+	// Of the transaction's own call, as written.
+	errText, output []byte
 }
 
 // errContradicted means that a trace and a receipt cannot both be true.
@@ -62,7 +67,31 @@ func (r *callReader) result(t *evm.Tx) error {
 	if end := len(r.calls); end > start {
 		t.Calls = r.calls[start:end:end]
 	}
-	return nil
+	var err error
+	t.Failure, err = top.failure()
+	return err
+}
+
+// failure returns what is kept of a call's failure, nil if it did not fail.
+func (f *frame) failure() (*evm.Failure, error) {
+	if !f.failed {
+		return nil, nil
+	}
+	why := &evm.Failure{}
+	if err := json.Unmarshal(fmt.Appendf(nil, `"%s"`, f.errText), &why.Error); err != nil {
+		return nil, fmt.Errorf("error: %w", err)
+	}
+	if len(why.Error) > evm.MaxError {
+		why.Error = strings.ToValidUTF8(why.Error[:evm.MaxError], "")
+	}
+	if len(f.output) > 0 {
+		var memory arena
+		var err error
+		if why.Revert, err = memory.hexBytes(f.output[:min(len(f.output), len("0x")+2*evm.MaxRevert)]); err != nil {
+			return nil, fmt.Errorf("output: %w", err)
+		}
+	}
+	return why, nil
 }
 
 // frame reads a call and appends those below it.
@@ -99,7 +128,16 @@ func (r *callReader) frame(depth int) (f frame) {
 		case "input":
 			f.input = r.Text()
 		case "error":
-			f.failed = !r.Null() && len(r.Text()) > 0
+			if !r.Null() {
+				f.errText = r.Text()
+				f.failed = len(f.errText) > 0
+			}
+		case "output":
+			if depth > 0 {
+				r.Skip()
+			} else if !r.Null() {
+				f.output = r.Text()
+			}
 		case "calls":
 			if !r.Null() {
 				r.below(depth + 1)

@@ -78,12 +78,13 @@ func checkTxs(t *testing.T, b *evm.Block) {
 	if b.GasLimit != 0x989680 || b.GasUsed != 0x63399 || !b.BaseFee.Eq(uint256.NewInt(1)) || b.Miner != burnt || b.Size != 0x701 || len(b.Txs) != 7 {
 		t.Fatalf("block: %+v", b)
 	}
+	reverted := &evm.Failure{Error: "execution reverted"}
 	want := []evm.Tx{
 		{Type: 2, Nonce: 1, Creation: true, Contract: show, Value: *uint256.NewInt(100), GasLimit: 800_000, GasUsed: 0x311e7, GasPrice: *uint256.NewInt(2)},
 		{Type: 0, Nonce: 2, To: beef, Value: *uint256.NewInt(1e18), GasLimit: 21_000, GasUsed: 21_000, GasPrice: *uint256.NewInt(2e11)},
 		{Type: 1, Nonce: 3, To: beef, Value: *uint256.NewInt(7), GasLimit: 50_000, GasUsed: 0x62d4, GasPrice: *uint256.NewInt(1e11)},
-		{Type: 2, Nonce: 4, Creation: true, Contract: address("0x4ac1d98d9cef99ec6546ded4bd550b0b287aad6d"), GasLimit: 100_000, GasUsed: 0xcf48, GasPrice: *uint256.NewInt(2), Failed: true},
-		{Type: 2, Nonce: 5, To: child, Value: *uint256.NewInt(5), GasLimit: 100_000, GasUsed: 0x524e, GasPrice: *uint256.NewInt(2), Failed: true},
+		{Type: 2, Nonce: 4, Creation: true, Contract: address("0x4ac1d98d9cef99ec6546ded4bd550b0b287aad6d"), GasLimit: 100_000, GasUsed: 0xcf48, GasPrice: *uint256.NewInt(2), Failed: true, Failure: reverted},
+		{Type: 2, Nonce: 5, To: child, Value: *uint256.NewInt(5), GasLimit: 100_000, GasUsed: 0x524e, GasPrice: *uint256.NewInt(2), Failed: true, Failure: reverted},
 		{Type: 2, Nonce: 6, To: warp, GasLimit: 200_000, GasUsed: 0xf938, GasPrice: *uint256.NewInt(2)},
 		{Type: 2, Nonce: 7, To: sender, Value: *uint256.NewInt(9), GasLimit: 21_000, GasUsed: 21_000, GasPrice: *uint256.NewInt(2)},
 	}

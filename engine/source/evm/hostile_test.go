@@ -399,7 +399,9 @@ func TestUnknown(t *testing.T) {
 		if err := json.Unmarshal(b.Foreign, &kept); err != nil || string(kept.Block) != string(c.block) || string(kept.Receipts) != string(c.receipts) {
 			t.Errorf("%s: kept %s, %v", name, b.Foreign, err)
 		}
-		if again, err := client.Reread(b); err != nil || again.Unverified != b.Unverified || again.Hash != b.Hash {
+		b.Txs[3].Calls, b.Txs[3].Failure = []evm.Call{{Depth: 1}}, &evm.Failure{Error: "out of gas"} // as if it was traced
+		if again, err := client.Reread(b); err != nil || again.Unverified != b.Unverified || again.Hash != b.Hash ||
+			len(again.Txs[3].Calls) != 1 || again.Txs[3].Failure != b.Txs[3].Failure {
 			t.Errorf("%s: read again it is %+v, %v", name, again, err)
 		}
 	}

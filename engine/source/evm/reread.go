@@ -14,7 +14,7 @@ const rereads = 2
 
 // Reread reads a block that could not be checked when it came from what the node answered
 // then, see [evm.Block.Foreign], with what this release knows, and checks it in full. The
-// result has the calls and balances of b, and is unverified if something is still not
+// result has what traces say in b, and is unverified if something is still not
 // known. An error means that the block is not the one of that hash. No node is asked.
 func (c *Client) Reread(b *evm.Block) (*evm.Block, error) {
 	if len(b.Foreign) == 0 {
@@ -42,7 +42,7 @@ func (c *Client) Reread(b *evm.Block) (*evm.Block, error) {
 		}
 		again.Traced, again.Balances = b.Traced, b.Balances
 		for i := range again.Txs {
-			again.Txs[i].Calls = b.Txs[i].Calls
+			again.Txs[i].Calls, again.Txs[i].Failure = b.Txs[i].Calls, b.Txs[i].Failure
 		}
 		return again, nil
 	}

@@ -174,7 +174,7 @@ func (t *trace) done() {
 // undo leaves the block as it was.
 func (t *trace) undo() {
 	for i := range t.of.Txs {
-		t.of.Txs[i].Calls = nil
+		t.of.Txs[i].Calls, t.of.Txs[i].Failure = nil, nil
 	}
 }
 

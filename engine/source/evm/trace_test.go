@@ -117,7 +117,7 @@ func TestNoTrace(t *testing.T) {
 			if err := client.Trace(t.Context(), b); !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
-			if b.Traced || b.Balances != nil || b.Txs[0].Calls != nil {
+			if b.Traced || b.Balances != nil || b.Txs[0].Calls != nil || b.Txs[3].Failure != nil {
 				t.Errorf("the block was changed: %+v", b)
 			}
 		})
@@ -164,8 +164,8 @@ func TestTraceLies(t *testing.T) {
 			if !changed {
 				t.Fatal("the answer has nothing of what was to be changed")
 			}
-			if !errors.Is(err, ErrBadAnswer) || b.Traced {
-				t.Errorf("traced %v, error %v", b.Traced, err)
+			if !errors.Is(err, ErrBadAnswer) || b.Traced || b.Txs[0].Calls != nil || b.Txs[3].Failure != nil {
+				t.Errorf("%+v, error %v", b, err)
 			}
 		})
 	}
