@@ -11,8 +11,9 @@ import (
 	"quorate/engine/chain/evm/consensus"
 )
 
-// version is the first byte of a payload.
-const version = 1
+// version is the first byte of a payload. Version 1 has neither failures nor what is
+// reserved for a block; it is read as well.
+const version = 2
 
 // Flags of a block.
 const (
@@ -43,6 +44,7 @@ type encoder struct {
 // decoder is the memory that decoding a block needs.
 type decoder struct {
 	r       reader
+	version byte
 	hash    evm.Hasher
 	signed  consensus.Signed
 	logs    []evm.Log
@@ -215,9 +217,18 @@ func usedBy(txs []evm.Tx) (gas uint64) {
 	return gas
 }
 
+// known reads the version and reports whether it is one that can be read.
+func (d *decoder) known() bool {
+	v := d.r.take(1)
+	if v != nil {
+		d.version = v[0]
+	}
+	return v != nil && v[0] >= 1 && v[0] <= version
+}
+
 func (d *decoder) block(b *evm.Block) error {
 	r := &d.r
-	if v := r.take(1); v == nil || v[0] != version {
+	if !d.known() {
 		return errors.New("of a version that is not known here")
 	}
 	flags := r.uint()

@@ -15,7 +15,7 @@
 // Numbers are uvarints, wide numbers a length and big-endian bytes, bytes have their
 // length in front.
 //
-//	version 1, flags of the block
+//	version 2, flags of the block
 //	header                                    if flagHeader
 //	base fee                                  if flagPaid: that of the header is an upper bound
 //	hash 32, parent 32, miner 20, number,
@@ -27,6 +27,9 @@
 //	transactions, logs, topics, calls: counts
 //	each transaction: see tx.go
 //	balances: count; address, before, after   if flagBalances
+//
+// Version 1 is the same without flagPaid, flagReserved and the failures of transactions: it
+// is read, and what it does not have is left out.
 //
 // Addresses and topics that a block has named before are numbers: see dict.go.
 package evm

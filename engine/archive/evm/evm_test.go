@@ -95,6 +95,9 @@ func (r random) tx(i int, b *evm.Block) evm.Tx {
 		panic(err)
 	}
 	t.Raw, t.Hash = raw, evm.Keccak(raw)
+	if r.IntN(3) == 0 {
+		t.Failure = &evm.Failure{Error: "e" + string(r.bytes(20)), Revert: r.bytes(evm.MaxRevert)}
+	}
 	switch r.IntN(12) {
 	case 0:
 		t.Raw = nil
@@ -240,7 +243,7 @@ func TestLateTrace(t *testing.T) {
 			bare.Traced, bare.Balances, bare.Txs = false, nil, make([]evm.Tx, len(b.Txs))
 			copy(bare.Txs, b.Txs)
 			for k := range bare.Txs {
-				bare.Txs[k].Calls = nil
+				bare.Txs[k].Calls, bare.Txs[k].Failure = nil, nil
 			}
 		}
 		if err := a.Append(context.Background(), []archive.Block{BlockOf(&bare)}); err != nil {

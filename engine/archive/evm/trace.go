@@ -93,7 +93,8 @@ func (d *decoder) balances() []evm.Balance {
 	return balances
 }
 
-// AppendTrace appends the data of a [NoteTrace]: what a trace says of a block.
+// AppendTrace appends the data of a [NoteTrace]: what a trace says of a block, since
+// version 2 with the failures of its transactions.
 func AppendTrace(dst []byte, b *evm.Block) []byte {
 	e := encoders.Get().(*encoder)
 	defer encoders.Put(e)
@@ -109,6 +110,13 @@ func AppendTrace(dst []byte, b *evm.Block) []byte {
 	for i := range b.Txs {
 		e.calls(b.Txs[i].Calls)
 	}
+	for i := range b.Txs {
+		if f := b.Txs[i].Failure; f != nil {
+			w.uint(uint64(i) + 1)
+			e.failure(f)
+		}
+	}
+	w.uint(0)
 	if b.Balances == nil {
 		w.uint(0)
 	} else {
@@ -130,7 +138,7 @@ func DecodeTrace(data []byte, b *evm.Block) error {
 	defer decoders.Put(d)
 	r := &d.r
 	r.reset(data)
-	if v := r.take(1); v == nil || v[0] != version {
+	if !d.known() {
 		return fmt.Errorf("%w trace: of a version that is not known here", errForm)
 	}
 	if h := r.hash(); !r.bad && h != b.Hash {
@@ -145,6 +153,9 @@ func DecodeTrace(data []byte, b *evm.Block) error {
 	for i := range read {
 		d.txCalls(&read[i])
 	}
+	if d.version > 1 {
+		d.failures(read)
+	}
 	var balances []evm.Balance
 	if r.uint() != 0 {
 		balances = d.balances()
@@ -158,7 +169,23 @@ func DecodeTrace(data []byte, b *evm.Block) error {
 		if b.Txs[i].Calls = read[i].Calls; len(read[i].Calls) == 0 {
 			b.Txs[i].Calls = nil
 		}
+		b.Txs[i].Failure = read[i].Failure
 	}
 	b.Balances, b.Traced = balances, true
 	return nil
+}
+
+// failures reads those of a trace, each behind the number of its transaction.
+func (d *decoder) failures(txs []evm.Tx) {
+	for last := uint64(0); ; {
+		n := d.r.uint()
+		switch {
+		case n == 0:
+			return
+		case n <= last || n > uint64(len(txs)):
+			d.r.fail()
+			return
+		}
+		txs[n-1].Failure, last = d.failure(), n
+	}
 }

@@ -20,6 +20,7 @@ import (
 //	logs                                         if txLogs: count; address, topics, data,
 //	                                             the index only if the block's flags say so
 //	calls                                        if txCalls: count; type and flags, depth, from, to, value, gas, gas used
+//	failure                                      if txFailure: error, revert data
 const (
 	txRaw = 1 << iota
 	txFailed
@@ -34,6 +35,8 @@ const (
 	txCreation
 	txMaxFee
 	txTip
+	// Since version 2:
+	txFailure
 )
 
 // The least bytes of what there can be many of, so that a count bounds the memory
@@ -55,6 +58,7 @@ func (e *encoder) flagsOf(t *evm.Tx, i int, b *evm.Block) (flags uint64) {
 	set(t.Failed, txFailed)
 	set(len(t.Logs) > 0, txLogs)
 	set(len(t.Calls) > 0, txCalls)
+	set(t.Failure != nil, txFailure)
 	set(t.Index != uint32(i), txIndex)
 	set(t.Contract != contractOf(t), txContract)
 	p := &e.parsed
@@ -151,6 +155,14 @@ func (e *encoder) tx(t *evm.Tx, i int, b *evm.Block, indexes bool) {
 	if flags&txCalls != 0 {
 		e.calls(t.Calls)
 	}
+	if flags&txFailure != 0 {
+		e.failure(t.Failure)
+	}
+}
+
+func (e *encoder) failure(f *evm.Failure) {
+	e.w.bytes([]byte(f.Error))
+	e.w.bytes(f.Revert)
 }
 
 func (e *encoder) logs(logs []evm.Log, indexes bool) {
@@ -234,7 +246,14 @@ func (d *decoder) tx(t *evm.Tx, i int, b *evm.Block) error {
 	if flags&txCalls != 0 {
 		d.txCalls(t)
 	}
+	if flags&txFailure != 0 {
+		t.Failure = d.failure()
+	}
 	return nil
+}
+
+func (d *decoder) failure() *evm.Failure {
+	return &evm.Failure{Error: string(d.r.bytes()), Revert: d.r.bytes()}
 }
 
 func (d *decoder) members(t *evm.Tx, flags uint64) {

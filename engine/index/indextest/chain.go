@@ -189,8 +189,11 @@ func (c *Chain) tx(b *evm.Block, index uint32) evm.Tx {
 		c.tokens(&tx)
 	}
 	c.icm(&tx)
+	if tx.Failed && index%3 > 0 { // every third one as blocks had it before failures were kept
+		tx.Failure = &evm.Failure{Error: "execution reverted", Revert: tx.Input[:min(int(index), 36)]}
+	}
 	if c.cfg.Untraced {
-		tx.Calls = nil
+		tx.Calls, tx.Failure = nil, nil
 	}
 	return tx
 }
