@@ -21,9 +21,11 @@ import (
 //	[u256 max fee] [u256 max priority fee] | uv length of input | input
 //	uv transfers | each: u8 kind | uv log index, less that before | addr token | addr from | addr to |
 //	               ERC-20: u256 value; ERC-721: u256 ID; ERC-1155: uv item | u256 ID | u256 value
-//	uv calls     | each: u8 type | u8 1 = reverted | uv depth | addr from | addr to | u256 value | uv gas | uv gas used
+//	uv calls     | each: u8 type | u8 1 = reverted | uv depth | addr from | addr to | u256 value | uv gas | uv gas used |
+//	[uv length of error | error | uv length of revert data | revert data]
 //
-// Number and index are in the key, what else a transaction says of its block is in the
+// The failure is there if its flag is set: rows that were made without it are read as
+// they are, and a block without failures has the same rows as before. Number and index are in the key, what else a transaction says of its block is in the
 // block's row, and the input may be packed. In version 1 it was not, and after the hash
 // came: block hash | uv block time, Unix ms | [u256 base fee].
 const (
@@ -40,8 +42,8 @@ const (
 	txHasBaseFee // in version 1
 	txHasMaxFee
 	txHasPriorityFee
-	txPacked // not in version 1
-	txFlagsEnd
+	txPacked     // not in version 1
+	txHasFailure // the last one: flags are a byte
 )
 
 // errCodec is wrapped by the errors of rows that are not what was written.
@@ -93,6 +95,7 @@ func (e *txEncoder) append(dst []byte, tx *evm.Tx, transfers []Transfer, traced 
 		{tx.MaxFee != nil, txHasMaxFee},
 		{tx.MaxPriorityFee != nil, txHasPriorityFee},
 		{packed, txPacked},
+		{tx.Failure != nil, txHasFailure},
 	} {
 		if f.on {
 			flags |= f.bit
@@ -121,6 +124,12 @@ func (e *txEncoder) all(tx *evm.Tx, transfers []Transfer, input []byte) {
 	e.uv(uint64(len(tx.Calls)))
 	for i := range tx.Calls {
 		e.call(&tx.Calls[i])
+	}
+	if f := tx.Failure; f != nil {
+		e.uv(uint64(len(f.Error)))
+		e.body = append(e.body, f.Error...)
+		e.uv(uint64(len(f.Revert)))
+		e.body = append(e.body, f.Revert...)
 	}
 }
 

@@ -22,7 +22,7 @@ func bare(blocks []*evm.Block, loses func(number uint64) bool) []*evm.Block {
 		cp.Traced, cp.Balances = false, nil
 		cp.Txs = slices.Clone(b.Txs)
 		for k := range cp.Txs {
-			cp.Txs[k].Calls = nil
+			cp.Txs[k].Calls, cp.Txs[k].Failure = nil, nil
 		}
 		list[i] = &cp
 	}

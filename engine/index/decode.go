@@ -163,9 +163,6 @@ func readTx(tx *Tx, block *BlockRef, index uint32, b []byte, much depth) error {
 	tx.reset()
 	d := decoder{b: b}
 	version, flags := d.u8(), d.u8()
-	if flags >= txFlagsEnd {
-		d.fail("transaction flags")
-	}
 	tx.Block, tx.Index = *block, index
 	if much < wholeTx {
 		tx.Block.BaseFee = nil
@@ -194,6 +191,11 @@ func readTx(tx *Tx, block *BlockRef, index uint32, b []byte, much depth) error {
 	tx.Calls = slices.Grow(tx.Calls, n)[:n]
 	for i := range tx.Calls {
 		d.call(&tx.Calls[i])
+	}
+	if flags&txHasFailure != 0 {
+		f := &evm.Failure{Error: string(d.take(d.count(1)))}
+		f.Revert = append(f.Revert, d.take(d.count(1))...)
+		tx.Failure = f
 	}
 	return d.end("transaction")
 }

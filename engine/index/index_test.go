@@ -268,7 +268,7 @@ func TestUntraced(t *testing.T) {
 	for _, b := range blocks[12:14] {
 		b.Traced, b.Balances = false, nil
 		for i := range b.Txs {
-			b.Txs[i].Calls = nil
+			b.Txs[i].Calls, b.Txs[i].Failure = nil, nil
 		}
 	}
 	c := openChain(t, Options{})

@@ -104,7 +104,7 @@ func (f *fakeNode) copied(n uint64) *evm.Block {
 	b.Traced, b.Balances = false, nil
 	b.Txs = append([]evm.Tx(nil), b.Txs...)
 	for i := range b.Txs {
-		b.Txs[i].Calls = nil
+		b.Txs[i].Calls, b.Txs[i].Failure = nil, nil
 	}
 	return &b
 }
