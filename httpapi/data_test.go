@@ -46,6 +46,7 @@ func TestGoldenBodies(t *testing.T) {
 		asAlice + "/balances:getNative?currency=eur&blockNumber=10",
 		base + "/transactions/0x" + strings.Repeat("00", 31) + "02",
 		base + "/transactions/0x" + strings.Repeat("00", 31) + "03",
+		base + "/transactions/0x" + strings.Repeat("00", 31) + "04",
 		base + "/transactions/0x" + strings.Repeat("00", 31) + "06",
 		"/v1/chains",
 	}

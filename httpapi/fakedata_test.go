@@ -72,7 +72,8 @@ func sampleChain() *fakeChain {
 				{Type: evm.CallCreate2, Depth: 1, From: art, To: items, Value: wei(3), Gas: 1000, GasUsed: 900},
 				{Type: evm.CallPlain, Depth: 1, From: art, To: alice, Value: wei(4), Gas: 500, GasUsed: 500, Reverted: true},
 				{Type: evm.CallSelfDestruct, Depth: 2, From: items, To: alice, Gas: 1, GasUsed: 1}}}}),
-		tx(4, index.Tx{Tx: evm.Tx{From: carol, To: alice, Input: []byte{1, 2, 3}, Failed: true}}))
+		tx(4, index.Tx{Tx: evm.Tx{From: carol, To: alice, Input: []byte{1, 2, 3}, Failed: true,
+			Failure: &evm.Failure{Error: "out of \"gas\" \xff<b>", Revert: []byte{0, 1, 2, 0xab}}}}))
 	c.grow(tx(5, index.Tx{Tx: evm.Tx{Type: 1, From: bob, To: art, Input: []byte{1, 2, 3, 4}},
 		Transfers: []index.Transfer{
 			{LogIndex: 0, Kind: index.ERC721, Token: art, From: evm.Address{}, To: alice, ID: wei(1), Value: wei(1)},

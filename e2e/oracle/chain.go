@@ -61,6 +61,8 @@ type (
 		Gas     hexutil.Uint64  `json:"gas"`
 		GasUsed hexutil.Uint64  `json:"gasUsed"`
 		Error   string          `json:"error"`
+		Reason  string          `json:"revertReason"`
+		Output  hexutil.Bytes   `json:"output"`
 		Calls   []*rawFrame     `json:"calls"`
 	}
 )
@@ -99,6 +101,7 @@ type Tx struct {
 	Transfers []*Transfer
 	moves     []*Transfer // of ERC-20 tokens and wrapped coins, in the order of their logs
 	Calls     []*Call     // internal ones, each before those it makes
+	top       *rawFrame   // its own call, nil if the node has not told it
 }
 
 // Call is an internal call.

@@ -236,6 +236,15 @@ func (f *forms) single(t *Tx) object {
 	if t.MaxPriorityFee != nil {
 		n["maxPriorityFeePerGas"] = t.MaxPriorityFee.ToInt().String()
 	}
+	if t.top != nil && t.top.Error != "" {
+		n["failureReason"] = t.top.Error
+		if t.top.Reason != "" {
+			n["failureReason"] = t.top.Error + ": " + t.top.Reason
+		}
+		if len(t.top.Output) > 0 {
+			n["revertData"] = t.top.Output[:min(len(t.top.Output), 1024)].String()
+		}
+	}
 	o := object{"nativeTransaction": n, "networkTokenDetails": object{"networkToken": f.networkToken()}}
 	if message := f.interchain(t); message != nil {
 		o["teleporterMessageInfo"] = message

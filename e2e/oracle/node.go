@@ -178,6 +178,7 @@ func (c *Chain) add(b *rawBlock, receipts []*rawReceipt, traces []rawTrace) erro
 				return fmt.Errorf("trace %d is of another transaction", i)
 			}
 			top := traces[i].Result
+			tx.top = top
 			for _, call := range top.Calls {
 				tx.addCall(call, top.Error != "")
 			}

@@ -50,6 +50,8 @@ type FullNativeTransaction struct {
 	BaseFeePerGas        Digits `json:"baseFeePerGas"`
 	MaxFeePerGas         Digits `json:"maxFeePerGas,omitempty"`
 	MaxPriorityFeePerGas Digits `json:"maxPriorityFeePerGas,omitempty"`
+	FailureReason        string `json:"failureReason,omitempty" doc:"Why it failed, as the node that traced it said, with the text of Error(string) or the meaning of Panic(uint256). Absent of transactions that were indexed before this was kept, or without a trace."`
+	RevertData           Hex    `json:"revertData,omitempty" doc:"What the failed call returned: at most its first 1,024 bytes."`
 }
 
 // EVMBlock is a block of an EVM chain. What is not known of it is an empty string.

@@ -106,7 +106,7 @@ type evmTx struct {
 	Method                                            method
 
 	// Of a transaction that is asked for by its hash.
-	Input, BaseFeePerGas, MaxFeePerGas, MaxPriorityFeePerGas string
+	Input, BaseFeePerGas, MaxFeePerGas, MaxPriorityFeePerGas, FailureReason string
 }
 
 // Failed reports whether the transaction had no effect but its fee.

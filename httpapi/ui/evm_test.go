@@ -46,6 +46,7 @@ func TestEVMPages(t *testing.T) {
 		"/chain/43112/tx/" + txID: {"success", txID, "1.500000000000000001 AVAX", "0.001809822837248 AVAX", "51" + thin + "200 of 61" + thin + "440", "35.34810229 nAVAX",
 			"transfer(address,uint256)", "5 bytes", "0xa9059cbb00", "0.000000000000000001 QRM", "DAPE #3", "45 0x9D12D4…5CB192 #33", "minted", "by a call 0xC4AD74…ef71e8",
 			"CALL 0xC4AD74…ef71e8 → 0x020000…000005", "sent it to chain 2m1BPJZF", "signed this server has it signed", "eth_getTransactionReceipt"},
+		"/chain/43112/tx/" + badTxID:    {"failed", "Failed execution reverted: not <b>yours</b>", "This transaction moved nothing"},
 		at(""):                          {"Contract A contract", "999" + thin + "087.656258602646560648 AVAX", "Also on My L1", "0x111111…111111", "Transfers"},
 		at("?block=100"):                {"1" + thin + "000.656258602646560648 AVAX after block 100"},
 		at("?tab=internal"):             {"CALL", "0x020000…000005"},
@@ -215,6 +216,7 @@ func TestUntraced(t *testing.T) {
 		`"nativeTransaction":{"txStatus":"1"},"internalTransactions":[{"internalTxType":"STATICCALL","value":"0","to":{"address":"` + warpPrecompile + `"}}]`: "sent no warp message",
 		`"nativeTransaction":{"txStatus":"1"},"internalTransactions":[{"internalTxType":"CALL","value":"0","to":{"address":"` + warpPrecompile + `"}}]`:       "sent a warp message",
 		`"nativeTransaction":{"txStatus":"0","value":"5"}`:                           "This transaction moved nothing",
+		`"nativeTransaction":{"txStatus":"0","failureReason":"` + long + `"}`:        "Failed " + long[:300] + "…",
 		`"nativeTransaction":{"txStatus":"1","value":"0"},"internalTransactions":[]`: "This transaction moved nothing",
 	} {
 		api[onC+"/transactions/"+txID] = "{" + said + "}"

@@ -10,6 +10,7 @@ import (
 const (
 	onC     = "/v1/chains/43112"
 	txID    = "0x1111111111111111111111111111111111111111111111111111111111111111"
+	badTxID = "0x1111111111111111111111111111111111111111111111111111111111111112"
 	blockID = "0x2222222222222222222222222222222222222222222222222222222222222222"
 	icmID   = "0x3333333333333333333333333333333333333333333333333333333333333333"
 	someone = "0xb90BD5d69Bd067686cC6FfB0CC8F0222e2003964"
@@ -66,6 +67,8 @@ func sampleEVM() fakeAPI {
 "networkTokenDetails":{"networkToken":{"name":"Avalanche","symbol":"AVAX","decimals":18}},"erc20Transfers":[{` + movedJSON + `,"value":"1","erc20Token":{` + erc20JSON + `}}],
 "erc721Transfers":[{` + movedJSON + `,"erc721Token":{` + erc721JSON + `}}],"erc1155Transfers":[{` + movedJSON + `,"value":"45","erc1155Token":{` + erc1155JSON + `}}],
 "internalTransactions":[{` + callJSON + `}],"teleporterMessageInfo":{"teleporterMessageId":"` + icmID + `","direction":"SOURCE_TRANSACTION","destinationChainId":"2m1BPJZFGrHCWMugqXXQHuU8rZ3AEMjM12JNLfuTADkXMnugoc"}}`,
+		onC + "/transactions/" + badTxID: `{"nativeTransaction":{` + strings.NewReplacer(txID, badTxID, `"txStatus":"1"`, `"txStatus":"0"`).Replace(nativeJSON) +
+			`,"input":"0x","baseFeePerGas":"34348102290","failureReason":"execution reverted: not <b>yours</b>","revertData":"0x08c379a0"},"internalTransactions":[]}`,
 		of + "/balances:getNative":                 `{` + native + `}`,
 		of + "/balances:getNative?blockNumber=100": `{` + strings.Replace(native, "999087", "1000", 1) + `}`,
 		of:                                   contract(someone, "A contract", "UNKNOWN"),
@@ -104,7 +107,7 @@ func sampleEVM() fakeAPI {
 
 // evmPaths are pages that the sample API has all of.
 var evmPaths = []string{
-	"/chain/43112", "/chain/43112/blocks", "/chain/43112/txs?status=failed", "/chain/43112/block/2018", "/chain/43112/tx/" + txID,
+	"/chain/43112", "/chain/43112/blocks", "/chain/43112/txs?status=failed", "/chain/43112/block/2018", "/chain/43112/tx/" + txID, "/chain/43112/tx/" + badTxID,
 	"/chain/43112/address/" + someone, "/chain/43112/address/" + someone + "?block=100", "/chain/43112/address/" + someone + "?tab=internal",
 	"/chain/43112/address/" + someone + "?tab=tokens", "/chain/43112/address/" + someone + "?tab=erc20",
 	"/chain/43112/address/" + someone + "?tab=erc721", "/chain/43112/address/" + someone + "?tab=erc1155",

@@ -16,7 +16,8 @@ var long = strings.Repeat("W", 50_000)
 
 // strangers write these members, and of any length.
 var strangers = map[string]bool{"name": true, "symbol": true, "chainName": true, "description": true, "reason": true, "methodName": true, "tokenUri": true,
-	"imageUri": true, "animationUri": true, "externalUrl": true, "background": true, "attributes": true, "properties": true, "input": true, "data": true}
+	"imageUri": true, "animationUri": true, "externalUrl": true, "background": true, "attributes": true, "properties": true, "input": true, "data": true,
+	"failureReason": true}
 
 // hostileWords are words that chains could say.
 var hostileWords = map[string]string{

@@ -36,6 +36,8 @@
 //     block balanceBlockNumber, or "transfers" if it is the sum of transfers although
 //     they are known not to add up, since no node could be asked. Holders of such
 //     tokens (endpoint 18) are those that balanceOf was asked for.
+//   - A transaction that failed has two more members in its details, failureReason and
+//     revertData, if its trace is known and was made since they are kept.
 //   - The receiver of a transaction that creates a contract is the contract made.
 //   - methodHash is "" unless a contract was called with at least four bytes.
 //   - txStatus is "1" for a success and "0" for a failure.

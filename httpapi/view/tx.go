@@ -42,6 +42,14 @@ func (w *Writer) SingleTx(tx *index.Tx, message *ICMInfo) {
 	if tx.MaxPriorityFee != nil {
 		w.amount("maxPriorityFeePerGas", tx.MaxPriorityFee)
 	}
+	if f := tx.Failure; f != nil {
+		w.text("failureReason", f.Reason())
+		if len(f.Revert) > 0 {
+			w.Member("revertData")
+			w.B = append(w.B, '"')
+			w.B = append(AppendHex(w.B, f.Revert), '"')
+		}
+	}
 	w.Raw(`},"networkTokenDetails":{`)
 	w.networkToken(&w.Chain.Token, w.coinLogo())
 	w.price("currentPrice", w.Source.Price(nil))
