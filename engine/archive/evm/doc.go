@@ -5,8 +5,8 @@
 // signed transactions, the C-Chain's ExtData, and of the receipts what their root
 // needs. What follows from it is not kept but computed again: hashes, prices, the
 // addresses of new contracts, the members of header and transactions. What no hash covers
-// lies beside it: senders, which follow from signatures but slowly, and calls and balances,
-// which are a node's word. A member that does not follow from the encoding as expected, or
+// lies beside it: senders, which follow from signatures but slowly, and calls, balances and
+// why transactions failed, which are a node's word. A member that does not follow from the encoding as expected, or
 // of a block without one, is written out: each block is read as it was written, but
 // that empty slices are nil, except for [evm.Block.Balances].
 //

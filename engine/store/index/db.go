@@ -27,8 +27,9 @@ const (
 	name = "index"
 	// Version 3 has editions of tables. In version 2 all have edition 0 and no row
 	// about it, which version 3 reads. Version 4 has runs, beside what version 3 has.
+	// Version 5 has members in rows of blocks and transactions that are flagged where they are.
 	oldest  = 2
-	version = 4
+	version = 5
 	// level0 is how many tables of level 0 a compaction begins with. Each read looks
 	// into each of them, where all versions lie of rows that are written again. Badger's
 	// own 5 merge them later; 2 were seen to cost a sixth more CPU time when much is
