@@ -260,7 +260,7 @@ func sameResults(a, b *evm.Block) bool {
 		again := *b
 		again.Traced, again.Balances, again.Txs = false, nil, slices.Clone(b.Txs)
 		for i := range again.Txs {
-			again.Txs[i].Calls = nil
+			again.Txs[i].Calls, again.Txs[i].Failure = nil, nil
 		}
 		return evmarchive.Append(nil, &again)
 	}
