@@ -112,15 +112,22 @@ func (h *Header) code(c *codec.Coder) {
 // Open reads what the Index API returns of a chain: a block with a header, or, from
 // before Apricot's fourth phase, without one. A block without one could by chance
 // read as a header, so parse must accept what is inside, as nodes do it. The header
-// is nil where there is none.
+// is nil where there is none. With a header and an error it is the block inside that
+// parse refuses: the error is about that one.
 func Open[B any](container []byte, parse func([]byte) (B, error)) (*Header, B, error) {
-	if h, err := Parse(container); err == nil {
-		if block, err := parse(h.Block); err == nil {
-			return h, block, nil
-		}
+	h, err := Parse(container)
+	if err != nil {
+		block, err := parse(container)
+		return nil, block, err
 	}
-	block, err := parse(container)
-	return nil, block, err
+	block, inside := parse(h.Block)
+	if inside == nil {
+		return h, block, nil
+	}
+	if bare, err := parse(container); err == nil {
+		return nil, bare, nil
+	}
+	return h, block, inside
 }
 
 // SignedHash returns what the proposer signs: the SHA-256 of the chain, the parent

@@ -137,10 +137,22 @@ func TestOpen(t *testing.T) {
 		t.Errorf("neither: got %+v, %+v", h, b)
 	}
 
+	// What holds a block of an unknown kind is still a header, and the error is about the
+	// block, not about what the header would mean as a block.
+	strange := append([]byte{0, 0, 0, 0, 0, 99}, inner[6:]...)
+	raw, err := (&Header{Kind: Granite, Time: 5, Block: strange}).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, b, err = Open(raw, platform.ParseBlock)
+	if !errors.Is(err, codec.ErrType) || !strings.Contains(err.Error(), "99") || h == nil || h.Time != 5 || b != nil {
+		t.Errorf("unknown block: got %+v, %+v, %v", h, b, err)
+	}
+
 	// An abort at a height that reads as the length of four bytes is an option too,
 	// but what the option holds is no block.
 	abort := &platform.Block{Kind: platform.ApricotAbort, Height: 4 << 32}
-	raw, err := abort.Bytes()
+	raw, err = abort.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
