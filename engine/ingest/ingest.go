@@ -246,7 +246,8 @@ type Ingest[B Item] struct {
 	meter    meter
 	any      bool // some block was completed
 	outage   outage
-	foreign  int // looks in a row at which the nodes had another block than the last committed
+	foreign  int       // looks in a row at which the nodes had another block than the last committed
+	said     time.Time // that the chain stands still, in the log
 }
 
 // New checks cfg and returns an Ingest that does nothing until Run.

@@ -30,6 +30,8 @@ type Status struct {
 	Missing int
 	Unable  int
 	Gaps    []Gap
+	// Unreadable is the block before which the chain stands; nil: none.
+	Unreadable *UnreadableError
 	// Err is what is wrong now, nil if all is well; since when, and how many
 	// failures in a row.
 	Err      error
@@ -54,7 +56,9 @@ const maxBehind = 64
 
 // Syncing reports whether so much is not committed that what is shows the past, or
 // nothing.
-func (s *Status) Syncing() bool { return !s.Started || s.Behind() > maxBehind }
+func (s *Status) Syncing() bool {
+	return !s.Started || s.Behind() > maxBehind || s.Unreadable != nil
+}
 
 // Target returns the highest height that is known of.
 func (i *Ingest[B]) Target() uint64 { return i.target.Load() }
@@ -99,7 +103,14 @@ func (i *Ingest[B]) failed(err error) {
 		i.state.Since = time.Now()
 	}
 	i.state.Err = err
-	if i.state.Failures++; i.state.Failures == warnAfter {
+	i.state.Failures++
+	if u := unreadable(err); u != nil {
+		if i.state.Failures >= warnAfter { // another node may have had another block
+			i.stands(u)
+		}
+		return
+	}
+	if i.state.Failures == warnAfter {
 		i.log.Warn("the chain is not followed for now", "err", err)
 		return
 	}
@@ -112,6 +123,9 @@ func (i *Ingest[B]) well() {
 		i.log.Info("the chain is followed again", "after", time.Since(i.state.Since).Round(time.Millisecond))
 	}
 	i.state.Err, i.state.Since, i.state.Failures = nil, time.Time{}, 0
+	if u := i.state.Unreadable; u != nil && i.state.Height >= u.Height {
+		i.state.Unreadable = nil
+	}
 	i.state.Progress = time.Now()
 }
 
@@ -163,8 +177,8 @@ func (i *Ingest[B]) committed(links []chain.Link) {
 	last := links[len(links)-1].Head
 
 	i.mu.Lock()
-	i.well()
 	i.state.Started, i.state.Head = true, last
+	i.well()
 	for left := len(links); left > 0 && len(i.inflight) > 0; {
 		sp := i.inflight[0]
 		n := min(left, sp.left)

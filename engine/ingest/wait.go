@@ -81,6 +81,8 @@ func backoff(err error, failures int) time.Duration {
 	switch {
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrBehind):
 		first, most = 50*time.Millisecond, 2*time.Second
+	case unreadable(err) != nil:
+		first, most = unreadableFirst, unreadableMost
 	case errors.Is(err, ErrUnable): // known without asking a node each time
 		most = 2 * time.Second
 	}

@@ -10,6 +10,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/atomic"
 	"quorate/engine/chain/avm"
+	"quorate/engine/chain/codec"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/consensus"
 	"quorate/engine/chain/platform"
@@ -18,6 +19,21 @@ import (
 
 // ErrForm is wrapped by errors about bytes that are no block of their chain.
 var ErrForm = errors.New("malformed block")
+
+// UnknownError is about a container that is not malformed, as far as this release can see,
+// but of a form that it does not know: that of a later upgrade. It wraps [ErrForm].
+type UnknownError struct {
+	Header *proposer.Header // around the block; nil: there is none, or its own kind is unknown
+	// Framed: unless a header of an unknown kind is around it, it is malformed.
+	Framed bool
+	Err    error
+}
+
+// Error says what is not known.
+func (e *UnknownError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is not known, and [ErrForm].
+func (e *UnknownError) Unwrap() []error { return []error{ErrForm, e.Err} }
 
 // Block is a block of the P-, X- or C-Chain, or a vertex, as consensus accepted it.
 // Byte strings within it are parts of Raw, which must not change.
@@ -62,7 +78,8 @@ type CoreBlock struct {
 }
 
 // Parse reads a container: a block with the proposer's header around it or, from
-// before there were headers, without one; or a vertex.
+// before there were headers, without one; or a vertex. The error wraps [ErrForm], and an
+// [*UnknownError] where a later release may read it.
 func Parse(kind Kind, raw []byte) (*Block, error) {
 	b := &Block{Chain: kind, Raw: raw}
 	var err error
@@ -79,13 +96,28 @@ func Parse(kind Kind, raw []byte) (*Block, error) {
 		return nil, fmt.Errorf("%w: chain %d", ErrForm, kind)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrForm, err)
+		return nil, formError(kind, raw, b.Header, err)
 	}
 	b.Outer = b.ID()
 	if b.Header != nil {
 		b.Outer = b.Header.ID
 	}
 	return b, nil
+}
+
+// formError returns the error about a container that cannot be read; h is the header around
+// the block that err is about, if there is one.
+func formError(kind Kind, raw []byte, h *proposer.Header, err error) error {
+	if kind == XVertices { // there are no new ones
+		return fmt.Errorf("%w: %w", ErrForm, err)
+	}
+	if h != nil || errors.Is(err, codec.ErrType) || errors.Is(err, codec.ErrVersion) {
+		return &UnknownError{Header: h, Err: err}
+	}
+	if _, frame := proposer.Parse(raw); errors.Is(frame, codec.ErrType) {
+		return &UnknownError{Framed: true, Err: fmt.Errorf("%w; without a header: %w", frame, err)}
+	}
+	return fmt.Errorf("%w: %w", ErrForm, err)
 }
 
 func parseCore(raw []byte) (*CoreBlock, error) {

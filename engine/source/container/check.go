@@ -1,8 +1,13 @@
 package container
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"time"
 
+	"quorate/engine/chain"
+	"quorate/engine/ingest"
 	"quorate/engine/primary"
 	"quorate/engine/source"
 )
@@ -12,15 +17,23 @@ func bad(format string, args ...any) error {
 }
 
 // read reads the block that a node gave for a height, or for an index where the height is
-// not known, and checks what can be checked of it alone.
-func (c *Client) read(text string, height uint64, bare bool) (*primary.Block, error) {
+// not known, and checks what can be checked of it alone. id is what the node calls the
+// container; a bare block has none of its own.
+func (c *Client) read(text, id string, height uint64, bare bool) (*primary.Block, error) {
 	raw, err := source.DecodeHex(text)
 	if err != nil {
 		return nil, fmt.Errorf("block %d: %w", height, err)
 	}
 	b, err := primary.Parse(c.cfg.Chain, raw)
+	var unknown *primary.UnknownError
+	if errors.As(err, &unknown) && !(bare && (unknown.Header != nil || unknown.Framed)) {
+		return nil, c.unreadable(raw, id, height, unknown)
+	}
 	if err != nil {
 		return nil, bad("block %d: %w", height, err)
+	}
+	if !bare && id != b.Outer.String() {
+		return nil, bad("block %d: container %s is said to be %.60q", height, b.Outer, id)
 	}
 	if b.Vertex != nil {
 		b.Place = height
@@ -40,6 +53,38 @@ func (c *Client) read(text string, height uint64, bare bool) (*primary.Block, er
 	}
 	return b, nil
 }
+
+// unreadable returns the error about a container of a form that is unknown here. As far
+// as it can be read, its ID and its header's signature must be right: then its bytes are
+// those that its proposer made, and the node is not to blame. A bare block has no id.
+func (c *Client) unreadable(raw []byte, id string, height uint64, unknown *primary.UnknownError) error {
+	u := &ingest.UnreadableError{Height: height, ID: sha256.Sum256(raw), Err: unknown.Err}
+	h := unknown.Header
+	switch {
+	case h != nil:
+		u.ID = h.ID
+	case unknown.Framed:
+		u.ID = chain.ID{} // of what is signed, which is a part of it
+	}
+	if id != "" && !u.ID.IsZero() && id != u.ID.String() {
+		return bad("block %d: container %s is said to be %.60q: %w", height, u.ID, id, unknown.Err)
+	}
+	if h != nil {
+		if err := h.Verify(c.cfg.ID); err != nil {
+			return bad("block %d: %w", height, err)
+		}
+		if h.Time > 0 { // an option has none
+			u.Time = time.Unix(h.Time, 0)
+		}
+	}
+	if c.cfg.Needs != nil {
+		u.Needs = c.cfg.Needs()
+	}
+	return source.Pass(u)
+}
+
+// isUnreadable reports whether an error is about a block that this release cannot read.
+func isUnreadable(err error) bool { return errors.As(err, new(*ingest.UnreadableError)) }
 
 // Follows reports what is wrong with a block behind another one.
 func Follows(prev, b *primary.Block) error {

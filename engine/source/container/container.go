@@ -48,6 +48,9 @@ type Config struct {
 	// Poll is how often the last height is asked for. Default 500 ms; of vertices, whose
 	// number grows on old networks only, 30 s.
 	Poll time.Duration
+	// Needs returns what a release must know that can read a block that this one cannot,
+	// such as a version of avalanchego; empty if that is unknown. Nil: it always is.
+	Needs func() string
 	// Patience is how long nothing is taken bare when nodes with an index do not answer.
 	// Default 1 min.
 	Patience time.Duration
@@ -210,6 +213,15 @@ func (c *Client) Headed(ctx context.Context, from, to uint64) (blocks []*primary
 		return nil, c.untilGapEnds(from, to) + 1, err
 	}
 	return blocks, from + uint64(len(blocks)), err
+}
+
+// blame has nodes asked last for a while.
+func (c *Client) blame(nodes []source.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range nodes {
+		c.at(n).blamed = time.Now().Add(sentence)
+	}
 }
 
 // Blame implements [ingest.Blamer].

@@ -62,6 +62,8 @@ func (c *Client) bares(ctx context.Context, from, to uint64) ([]*primary.Block, 
 func (c *Client) bareAt(ctx context.Context, height uint64) (b *primary.Block, err error) {
 	path, method := c.method("getBlockByHeight")
 	params := map[string]string{"height": decimal(height), "encoding": "hex"}
+	var unread error
+	var odd []source.Node // whose block cannot be read
 	err = c.cfg.Node.CallOf(ctx, path, method, params, source.Choice{Rank: c.rank(false)}, func(n source.Node, result []byte) error {
 		var r struct {
 			Block string `json:"block"`
@@ -69,7 +71,10 @@ func (c *Client) bareAt(ctx context.Context, height uint64) (b *primary.Block, e
 		if err := json.Unmarshal(result, &r); err != nil {
 			return err
 		}
-		if b, err = c.read(r.Block, height, true); err != nil {
+		if b, err = c.read(r.Block, "", height, true); err != nil {
+			if isUnreadable(err) {
+				unread, odd = err, append(odd, n)
+			}
 			return err
 		}
 		if got := b.Link().Height; got != height {
@@ -79,13 +84,27 @@ func (c *Client) bareAt(ctx context.Context, height uint64) (b *primary.Block, e
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("block %d: %w", height, absent(err))
+		if err = absent(err); !isUnreadable(err) {
+			err = errors.Join(err, unread)
+		}
+		return nil, fmt.Errorf("block %d: %w", height, err)
 	}
+	c.blame(odd)
 	return b, nil
 }
 
-// Tip implements [ingest.Source].
+// Tip implements [ingest.Source]. Of a last block that this release cannot read it returns
+// the height alone: the chain goes on, and what is below may be readable.
 func (c *Client) Tip(ctx context.Context) (chain.Head, error) {
+	head, err := c.tip(ctx)
+	if isUnreadable(err) && c.cfg.Chain != primary.XVertices {
+		head = chain.Head{}
+		head.Height, err = c.height(ctx)
+	}
+	return head, err
+}
+
+func (c *Client) tip(ctx context.Context) (chain.Head, error) {
 	var last error
 	for _, n := range c.cfg.Node.Fit(source.Choice{Rank: c.rank(true)}) {
 		index, b, err := c.newest(ctx, n)

@@ -30,8 +30,9 @@ var errGap = errors.New("the index of the node is not complete")
 
 // indexed returns blocks of a range from the index of a node, from the range's begin on.
 func (c *Client) indexed(ctx context.Context, from, to uint64) ([]*primary.Block, error) {
-	var last error
-	silent := true // no node with an index has answered
+	var last, unread error
+	var odd []source.Node // whose block cannot be read
+	silent := true        // no node with an index has answered
 	if c.without() {
 		return nil, ErrNoIndex
 	}
@@ -39,10 +40,14 @@ func (c *Client) indexed(ctx context.Context, from, to uint64) ([]*primary.Block
 		blocks, err := c.rangeOf(ctx, n, from, to)
 		if err == nil {
 			c.delivered(n, from, from+uint64(len(blocks))-1)
+			c.blame(odd)
 			return blocks, nil
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if isUnreadable(err) {
+			unread, odd = err, append(odd, n)
 		}
 		if c.lacking(n, err) || errors.Is(err, errGap) {
 			continue // it will never have it
@@ -57,6 +62,9 @@ func (c *Client) indexed(ctx context.Context, from, to uint64) ([]*primary.Block
 	}
 	if last == nil || silent && c.givesUp() {
 		return nil, errors.Join(ErrNoIndex, last)
+	}
+	if !isUnreadable(last) {
+		last = errors.Join(last, unread)
 	}
 	return nil, last
 }
@@ -144,7 +152,9 @@ func (c *Client) rangeOf(ctx context.Context, n source.Node, from, to uint64) (b
 		return blocks, err
 	}
 	// The index is incomplete, or begins anywhere else than it was thought to.
-	if index, err = c.locate(ctx, n, from); err != nil {
+	if index, err = c.locate(ctx, n, from); isUnreadable(err) {
+		return nil, fmt.Errorf("%w: %w", errGap, err) // what cannot be read says no height
+	} else if err != nil {
 		return nil, err
 	}
 	return c.rangeAt(ctx, n, index, from, to)
@@ -220,12 +230,12 @@ func (c *Client) entries(list []entry, start, from uint64, skip int) ([]*primary
 			return nil, fmt.Errorf("container of index %.20q in place of %d", e.Index, start+uint64(i))
 		}
 		height := from + uint64(i) - uint64(skip)
-		b, err := c.read(e.Bytes, height, false)
+		b, err := c.read(e.Bytes, e.ID, height, false)
+		if isUnreadable(err) && len(blocks) > 0 {
+			break // the next call is about it
+		}
 		if err != nil {
 			return nil, err
-		}
-		if e.ID != b.Outer.String() {
-			return nil, fmt.Errorf("block %d: container %s is said to be %.60q", height, b.Outer, e.ID)
 		}
 		if b.Vertex != nil {
 			b.Before, before = before, b.Vertex.ID
@@ -334,11 +344,8 @@ func (c *Client) answer(result []byte) (index uint64, b *primary.Block, err erro
 	if index, err = strconv.ParseUint(e.Index, 10, 62); err != nil {
 		return 0, nil, fmt.Errorf("index: %w", err)
 	}
-	if b, err = c.read(e.Bytes, index, false); err != nil {
+	if b, err = c.read(e.Bytes, e.ID, index, false); err != nil {
 		return 0, nil, err
-	}
-	if e.ID != b.Outer.String() {
-		return 0, nil, fmt.Errorf("container %s is said to be %.60q", b.Outer, e.ID)
 	}
 	if b.Vertex != nil {
 		b.Accepted = uint64(max(0, e.Timestamp.Unix()))
