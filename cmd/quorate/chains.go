@@ -18,6 +18,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/follow"
 	"quorate/engine/index"
+	"quorate/engine/ingest"
 	"quorate/httpapi"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -138,7 +139,7 @@ func (c *evmChain) state() *syncState {
 	}
 	s := &syncState{at: now, begun: begun}
 	s.height, s.behind = c.EVM.Syncing()
-	s.setGaps(c.EVM.Gaps())
+	s.setGaps(c.EVM.Gaps(), nil)
 	if height, ok := c.EVM.Settled(); ok {
 		s.settled = strconv.FormatUint(height, 10)
 	}
@@ -151,8 +152,9 @@ func (s *syncState) holds(now time.Time, begun bool) bool {
 	return s != nil && s.begun == begun && now.Sub(s.at) <= syncAge
 }
 
-// setGaps keeps what is missing of a chain, and the header that says so.
-func (s *syncState) setGaps(list []follow.Gap) {
+// setGaps keeps what is missing of a chain, and the header that says so: with when a block
+// that cannot be read is of, and what it needs.
+func (s *syncState) setGaps(list []follow.Gap, u *ingest.UnreadableError) {
 	var header []byte
 	for _, g := range list {
 		s.gaps = append(s.gaps, view.Gap{Kind: g.Kind, From: g.From, To: g.To, Reason: g.Reason})
@@ -161,6 +163,15 @@ func (s *syncState) setGaps(list []follow.Gap) {
 				header = append(header, ", "...)
 			}
 			header = fmt.Appendf(header, "%s %d-%d", g.Kind, g.From, g.To)
+			if u == nil || g.Kind != follow.GapUnreadable {
+				continue
+			}
+			if !u.Time.IsZero() {
+				header = u.Time.UTC().AppendFormat(append(header, "; time="...), time.RFC3339)
+			}
+			if u.Needs != "" {
+				header = fmt.Appendf(header, "; needs=%q", u.Needs)
+			}
 		}
 	}
 	s.header = string(header)

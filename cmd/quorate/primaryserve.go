@@ -79,7 +79,7 @@ func (c *primaryChain) state() *syncState {
 	}
 	s := &syncState{at: now, begun: begun}
 	s.height, s.behind = c.Primary.Syncing()
-	s.setGaps(c.Primary.Gaps())
+	s.setGaps(c.Primary.Gaps(), c.Primary.Unreadable())
 	c.sync.Store(s)
 	return s
 }

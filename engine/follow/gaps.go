@@ -34,6 +34,9 @@ const (
 	// GapHeader: who proposed the blocks is not known: they came from nodes that do not
 	// keep the proposers' headers. They are completed when a node has them.
 	GapHeader = "header"
+	// GapUnreadable: the first of the blocks is of a form that this release does not know,
+	// and the index stands before it until a release is installed that does.
+	GapUnreadable = "unreadable"
 	// GapBelow: the index begins above.
 	GapBelow = "below-start"
 	// GapUnsummed: lists show the blocks, but sums over all blocks begin above.

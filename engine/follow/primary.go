@@ -54,7 +54,7 @@ type PrimaryRows interface {
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All
-// fields but Genesis, Start, Rows, After, Inherited and OnProgress are required.
+// fields but Genesis, Start, Rows, After, Inherited, OnProgress and Needs are required.
 type PrimaryConfig struct {
 	Chain primary.Kind
 	ID    chain.ID // of the chain
@@ -82,6 +82,9 @@ type PrimaryConfig struct {
 	Room func() error
 	// OnProgress is called with how far the index is; it must not block.
 	OnProgress func(ingest.Progress)
+	// Needs returns what a release must know that can read blocks that this one cannot;
+	// empty if that is unknown. Nil: it always is.
+	Needs func() string
 	// Log returns the logger of a name.
 	Log func(name string) *slog.Logger
 }
@@ -154,7 +157,7 @@ func (p *Primary) Start() (err error) {
 		return err
 	}
 	if p.client, err = containersource.New(containersource.Config{
-		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Logger: p.log, Metrics: set,
+		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Needs: p.cfg.Needs, Logger: p.log, Metrics: set,
 	}); err != nil {
 		return err
 	}
@@ -473,21 +476,8 @@ func (p *Primary) Check() (s ingest.Status, ok bool, err error) {
 		return s, false, nil
 	}
 	s = p.status()
+	if err := standing(&s); err != nil {
+		return s, true, err
+	}
 	return s, true, unhealthy(&s, p.keeper.stuckFor(maxWaiting))
-}
-
-// Gaps returns what is missing of the chain, by height.
-func (p *Primary) Gaps() []Gap {
-	first, ok := p.first()
-	if !ok {
-		return nil
-	}
-	var list []Gap
-	if first > 1 || first == 1 && p.cfg.Chain != primary.CChain {
-		list = append(list, Gap{GapBelow, 0, first - 1, "the chain is followed from a block above its first one", true})
-	}
-	height, _, _ := p.Cursor()
-	list = append(list, p.headerGaps()...)
-	list = append(list, p.keeper.gaps(height, first)...)
-	return list[:min(len(list), maxGaps)]
 }

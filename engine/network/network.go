@@ -23,6 +23,7 @@ import (
 	"quorate/engine/source/platform"
 	"quorate/p2p"
 	"quorate/p2p/wire"
+	"quorate/rpc/health"
 )
 
 // Network is everything that runs for one Avalanche network.
@@ -47,6 +48,8 @@ type Network struct {
 
 	accepted *accepted
 	told     *told
+	// announced is what nodes say of upgrades that this release does not know.
+	announced *announcements
 
 	unresolved map[chain.NodeID]bool // tracked peers whose name has no address; owned by discover
 
@@ -93,6 +96,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	}
 	n.node = platform.New(n.source)
 	n.told = &told{node: n.node, log: cfg.Log("P")}
+	n.announced = &announcements{nodes: n.callers, log: cfg.Log("main").With("network", cfg.ID)}
 	if n.peers, err = n.newPeers(cfg.Known.Version); err != nil {
 		return nil, err
 	}
@@ -131,6 +135,8 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 		n.upper.Go("signing ahead", n.ahead.run),
 		n.lower.Go("chains", n.watchChains),
 		n.lower.Go("P-Chain height", n.watchPlatform),
+		n.lower.Go("announced upgrades", n.announced.watch),
+		cfg.Checker.Register(health.Check{Name: cfg.Prefix + "upgrades", Run: n.announced.check}),
 	)
 }
 
