@@ -281,9 +281,9 @@ func (c *call) below(number uint64) *failure {
 }
 
 func (c *call) down(err error) *failure {
-	c.s.log.Debug("chain cannot answer: its node is down", "chain", c.info.ChainID, "err", err)
+	c.s.log.Debug("chain cannot answer: it is not followed now", "chain", c.info.ChainID, "err", err)
 	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "chain " + c.info.ChainID + " cannot answer this now: its node does not answer"}
+		message: "chain " + c.info.ChainID + " cannot answer this now: " + standstill(err)}
 }
 
 // readFailure is the answer when rows could not be read.

@@ -270,9 +270,9 @@ func (c *primaryCall) empty() *failure {
 }
 
 func (c *primaryCall) unavailable(err error) *failure {
-	c.s.log.Debug("a chain of the primary network cannot answer: its node is down", "network", c.name, "chain", aliasKind(c.kind).String(), "err", err)
+	c.s.log.Debug("a chain of the primary network cannot answer: it is not followed now", "network", c.name, "chain", aliasKind(c.kind).String(), "err", err)
 	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: its node does not answer"}
+		message: "the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: " + standstill(err)}
 }
 
 // missing is the answer about something that is not indexed. While the chain's node is

@@ -268,5 +268,5 @@ func TestSignTransaction(t *testing.T) {
 	f("x", hash(1).String(), 404, "is unknown")
 	c.down = errDown
 	f("fuji", hash(1).String(), 201, "ff6f6e65")
-	f("fuji", hash(99).String(), 503, "the node of chain 43112 does not answer")
+	f("fuji", hash(99).String(), 503, "chain 43112 does not go on: its node does not answer")
 }

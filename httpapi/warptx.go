@@ -117,9 +117,9 @@ func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *failure) 
 		case found:
 			return nil, &failure{status: fasthttp.StatusNotFound, message: "transaction " + hash.String() + " has no warp message"}
 		}
-		if chain.Down() != nil {
+		if err := chain.Down(); err != nil {
 			unread = &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-				message: "transaction " + hash.String() + " is not indexed, and the node of chain " + info.ChainID + " does not answer"}
+				message: "transaction " + hash.String() + " is not indexed, and chain " + info.ChainID + " does not go on: " + standstill(err)}
 		}
 	}
 	if unread != nil {

@@ -51,30 +51,30 @@ func (p *primaryAPI) indexed(all []*primary.Container) []*primary.Container {
 	return all[min(max(p.traits.Load().IndexFrom, 1)-1, uint64(len(all))):]
 }
 
-func (p *primaryAPI) indexService(all func() []*primary.Container) *service {
+func (p *primaryAPI) indexService(all func() []*primary.Container, future func(*PrimaryTraits) uint64) *service {
 	return &service{name: "index", methods: map[string]method{
 		"getLastAccepted": call(func(args containerArgs) (any, error) {
 			list := all()
 			if len(list) == 0 {
 				return nil, errNoneAccepted
 			}
-			return p.container(list, len(list)-1, args.Encoding)
+			return p.container(list, len(list)-1, future, args.Encoding)
 		}),
 		"getContainerByIndex": call(func(args containerArgs) (any, error) {
 			list := all()
 			if uint64(args.Index) >= uint64(len(list)) {
 				return nil, fmt.Errorf("no container at index %d", args.Index)
 			}
-			return p.container(list, int(args.Index), args.Encoding) // in the list
+			return p.container(list, int(args.Index), future, args.Encoding) // in the list
 		}),
-		"getContainerRange": call(func(args rangeArgs) (any, error) { return p.containers(all(), args) }),
+		"getContainerRange": call(func(args rangeArgs) (any, error) { return p.containers(all(), future, args) }),
 		"getContainerByID": call(func(args containerArgs) (any, error) {
 			list := all()
 			i := position(list, chain.ID(args.ID))
 			if i < 0 {
 				return nil, errNotFound
 			}
-			return p.container(list, i, args.Encoding)
+			return p.container(list, i, future, args.Encoding)
 		}),
 		"getIndex": call(func(args containerArgs) (any, error) {
 			i := position(all(), chain.ID(args.ID))
@@ -102,7 +102,7 @@ func position(list []*primary.Container, id chain.ID) int {
 	return -1
 }
 
-func (p *primaryAPI) containers(list []*primary.Container, args rangeArgs) (any, error) {
+func (p *primaryAPI) containers(list []*primary.Container, future func(*PrimaryTraits) uint64, args rangeArgs) (any, error) {
 	start, n := uint64(args.Start), uint64(args.Count)
 	switch last := uint64(len(list)); {
 	case n == 0 || n > maxRange:
@@ -118,7 +118,7 @@ func (p *primaryAPI) containers(list []*primary.Container, args rangeArgs) (any,
 		Containers []any `json:"containers"`
 	}{make([]any, n)}
 	for i := range n {
-		c, err := p.container(list, int(start+i), args.Encoding) // in the list
+		c, err := p.container(list, int(start+i), future, args.Encoding) // in the list
 		if err != nil {
 			return nil, err
 		}
@@ -128,11 +128,11 @@ func (p *primaryAPI) containers(list []*primary.Container, args rangeArgs) (any,
 }
 
 // container returns one as the index does: the time is that of its acceptance.
-func (p *primaryAPI) container(list []*primary.Container, i int, e encoding) (any, error) {
+func (p *primaryAPI) container(list []*primary.Container, i int, future func(*PrimaryTraits) uint64, e encoding) (any, error) {
 	if e = e.orHex(); e == encodingJSON {
 		return nil, errors.New("unsupported encoding in method")
 	}
-	c := list[i]
+	c := p.shown(list[i], future)
 	return containerReply{
 		ID: chainID(c.ID), Bytes: e.text(p.spoil(c.Bytes())), Timestamp: time.Unix(int64(c.Time), 0).UTC(), // after 1970
 		Encoding: e, Index: number(i),

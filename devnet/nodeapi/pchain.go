@@ -22,7 +22,7 @@ func (p *primaryAPI) platformMethods() map[string]method {
 		"getHeight":         call(p.height),
 		"getProposedHeight": call(p.height),
 		"getBlockByHeight": call(func(args blockArgs) (any, error) {
-			return p.byHeight(p.c.First(), p.c.Platform(), uint64(args.Height), args.Encoding)
+			return p.byHeight(p.c.First(), p.c.Platform(), futureP, uint64(args.Height), args.Encoding)
 		}),
 		"getBlock": call(func(args blockIDArgs) (any, error) {
 			return p.byID(chain.PlatformChainID, p.c.First(), p.c.Platform(), args)

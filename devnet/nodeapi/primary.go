@@ -36,6 +36,14 @@ type PrimaryTraits struct {
 	Spoilt bool
 	// Silent is about how many of 16 requests are not answered but hung up.
 	Silent int
+	// FutureP and FutureX are the heights from which on the blocks of the P- and the
+	// X-Chain are of a form that no release knows, in the chains' own APIs and in the
+	// index; 0: none are.
+	FutureP, FutureX uint64
+	// Upgrades are further ones that the node knows, by the members of info.upgrades, and
+	// Version is what it says that it runs; empty: the usual.
+	Upgrades map[string]time.Time
+	Version  string
 }
 
 // primaryAPI answers for the P- and the X-Chain.
@@ -62,10 +70,12 @@ func (s *Server) addPrimary(c *primary.Chain) {
 		s.platform.methods[name] = m
 	}
 	s.info.methods["upgrades"] = call(p.upgrades)
+	s.info.methods["getNodeVersion"] = call(p.getNodeVersion)
 	s.avm = p.avmService()
 	s.indices = map[string]*service{
-		"P/block": p.indexService(p.platformContainers), "X/block": p.indexService(p.avmContainers), "X/vtx": p.indexService(p.vertices),
-		"C/block": p.indexService(func() []*primary.Container { return p.indexed(p.c.Core()) }),
+		"P/block": p.indexService(p.platformContainers, futureP), "X/block": p.indexService(p.avmContainers, futureX),
+		"X/vtx":   p.indexService(p.vertices, noFuture),
+		"C/block": p.indexService(func() []*primary.Container { return p.indexed(p.c.Core()) }, noFuture),
 	}
 }
 
@@ -126,18 +136,44 @@ func (e encoding) orHex() encoding {
 // errJSON is what this node says where a real one would write JSON of its own types.
 var errJSON = errors.New("encoding json is not simulated: use hex")
 
+// The heights from which on a node's blocks are of the future.
+func futureP(t *PrimaryTraits) uint64 { return t.FutureP }
+func futureX(t *PrimaryTraits) uint64 { return t.FutureX }
+func noFuture(*PrimaryTraits) uint64  { return 0 }
+
+// shown returns a container as the node hands it out.
+func (p *primaryAPI) shown(c *primary.Container, future func(*PrimaryTraits) uint64) *primary.Container {
+	if from := future(p.traits.Load()); from > 0 && c.Height >= from {
+		return c.Future()
+	}
+	return c
+}
+
+func (p *primaryAPI) getNodeVersion(none) (any, error) {
+	reply, err := p.Server.getNodeVersion(none{})
+	if r, ok := reply.(nodeVersionReply); ok && p.traits.Load().Version != "" {
+		r.Version = p.traits.Load().Version
+		return r, err
+	}
+	return reply, err
+}
+
 func (p *primaryAPI) upgrades(none) (any, error) {
 	f := p.c.Forks()
 	at := func(unix uint64) string { return time.Unix(int64(unix), 0).UTC().Format(time.RFC3339) } // after 1970
 	never := "9999-12-01T00:00:00Z"
-	return map[string]any{
+	known := map[string]any{
 		"apricotPhase1Time": at(f.Genesis), "apricotPhase2Time": at(f.Genesis), "apricotPhase3Time": at(f.Genesis),
 		"apricotPhase4Time": at(f.Proposers), "apricotPhase4MinPChainHeight": 0, "apricotPhase5Time": at(f.Apricot5),
 		"apricotPhasePre6Time": at(f.Apricot5), "apricotPhase6Time": at(f.Apricot5), "apricotPhasePost6Time": at(f.Apricot5),
 		"banffTime": at(f.Banff), "cortinaTime": at(f.Cortina), "cortinaXChainStopVertexID": p.stop().String(),
 		"durangoTime": at(f.Durango), "etnaTime": at(f.Etna), "fortunaTime": at(f.Granite), "graniteTime": at(f.Granite),
 		"graniteEpochDuration": int64(primary.EpochDuration), "heliconTime": never,
-	}, nil
+	}
+	for name, at := range p.traits.Load().Upgrades {
+		known[name] = at.UTC().Format(time.RFC3339)
+	}
+	return known, nil
 }
 
 func (p *primaryAPI) stop() chain.ID {
@@ -158,14 +194,14 @@ func (p *primaryAPI) block(raw []byte, e encoding) (any, error) {
 	return blockReply{Block: e.text(p.spoil(raw)), Encoding: e}, nil
 }
 
-func (p *primaryAPI) byHeight(first []byte, all []*primary.Container, h uint64, e encoding) (any, error) {
+func (p *primaryAPI) byHeight(first []byte, all []*primary.Container, future func(*PrimaryTraits) uint64, h uint64, e encoding) (any, error) {
 	switch all = p.seen(all); {
 	case h > uint64(len(all)):
 		return nil, fmt.Errorf("couldn't get block at height %d: %w", h, errNotFound)
 	case h == 0:
 		return p.block(first, e)
 	}
-	return p.block(all[h-1].Block, e)
+	return p.block(p.shown(all[h-1], future).Block, e)
 }
 
 func (p *primaryAPI) byID(blockchain chain.ID, first []byte, all []*primary.Container, args blockIDArgs) (any, error) {

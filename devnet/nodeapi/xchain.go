@@ -29,7 +29,7 @@ func (p *primaryAPI) avmService() *service {
 	return &service{name: "avm", methods: map[string]method{
 		"getHeight": call(func(none) (any, error) { return heightReply{number(len(p.seen(p.c.AVM())))}, nil }),
 		"getBlockByHeight": call(func(args blockArgs) (any, error) {
-			return p.byHeight(p.c.XFirst(), p.c.AVM(), uint64(args.Height), args.Encoding)
+			return p.byHeight(p.c.XFirst(), p.c.AVM(), futureX, uint64(args.Height), args.Encoding)
 		}),
 		"getBlock": call(func(args blockIDArgs) (any, error) {
 			return p.byID(p.world.XChainID(), p.c.XFirst(), p.c.AVM(), args)

@@ -88,6 +88,7 @@ type homeChain struct {
 	Error                *Error
 	Progress             *progress
 	Gaps                 string
+	Stopped              string // why the index stands still, empty if it does not
 }
 
 // homeBlock is a block in a list.
@@ -219,7 +220,9 @@ func (h *homeChain) lastBlock(s *Site, r *Request, path string) {
 	path += "?pageSize=1"
 	a := r.Ask(path)
 	h.Gaps = a.Gaps
-	h.Progress = s.progress.at(h.Path, a.Indexed, a.Height)
+	if h.Stopped = stopped(a.Gaps); h.Stopped == "" {
+		h.Progress = s.progress.at(h.Path, a.Indexed, a.Height)
+	}
 	var list struct{ Blocks []homeBlock }
 	if err := a.decode(path, &list); err != nil {
 		if !errors.As(err, &h.Error) {

@@ -76,6 +76,26 @@ func TestHomeBehind(t *testing.T) {
 	}
 }
 
+// TestHomeStopped: a chain whose next block cannot be read is neither up to date nor being
+// indexed, whoever looks, and the page says from which block on, of when that is and what it
+// needs.
+func TestHomeStopped(t *testing.T) {
+	t.Parallel()
+	api := homeAPI()
+	const blocks = "/v1/networks/fuji/blockchains/p-chain/blocks?pageSize=1"
+	for gaps, want := range map[string]string{
+		"unreadable 13-20": "block 13 and later ones cannot be read by this release of Quorate: install one that knows it",
+		`unreadable 1300-2000; time=2026-11-27T13:12:01Z; needs="avalanchego 1.16.0", header 1-12`: "block 1\u202f300 of 2026-11-27T13:12:01Z and later ones cannot be read by this release of Quorate: install one that knows avalanchego 1.16.0",
+		`unreadable 13-13; needs="<b>"`: "block 13 and later ones cannot be read by this release of Quorate: install one that knows &lt;b&gt;",
+	} {
+		api[blocks] = Answer{Status: 200, Body: []byte(`{"blocks":[{"blockNumber":"12","blockTimestamp":1700000000}]}`), Indexed: "12", Height: "20", Gaps: gaps}
+		body := string(visit(t, newSite(t, Config{API: api}), "/", false).HTML)
+		if !strings.Contains(body, want) || !strings.Contains(body, ">stopped<") || strings.Contains(body, "60.00% of 20") || strings.Contains(body, "gaps: unreadable") {
+			t.Errorf("%s: not said:\n%s", gaps, body)
+		}
+	}
+}
+
 // TestHomeWithoutChains: what the server does not have is not shown.
 func TestHomeWithoutChains(t *testing.T) {
 	t.Parallel()

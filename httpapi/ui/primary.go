@@ -92,6 +92,10 @@ func (n *primaryNet) notices() []string {
 	for _, chain := range slices.Sorted(maps.Keys(n.said)) {
 		a := n.said[chain]
 		name := chainNames[chain]
+		if why := stopped(a.Gaps); why != "" {
+			list = append(list, "The index of the "+name+" stands still: "+why+". What is shown is as of the block before.")
+			continue
+		}
 		switch {
 		case a.Indexed != "" && a.Height != "":
 			list = append(list, "The "+name+" is still being indexed: block "+plain.Digits(a.Indexed)+" of "+plain.Digits(a.Height)+". What is shown is as of that block.")
