@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -17,10 +20,10 @@ const engineAddress = "AVALANCHE_VM_RUNTIME_ENGINE_ADDR"
 
 // engine is the service one plugin dials back to.
 type engine struct {
-	protocol uint32
-	addr     string
-	server   *grpc.Server
-	served   chan struct{} // closed when the server has ended
+	protocols []uint32
+	addr      string
+	server    *grpc.Server
+	served    chan struct{} // closed when the server has ended
 
 	once  sync.Once
 	done  chan struct{} // closed with the first call, which says what follows
@@ -29,16 +32,16 @@ type engine struct {
 }
 
 // newEngine listens on a port of its own, so that an answer belongs to one plugin.
-func newEngine(protocol uint32) (*engine, error) {
+func newEngine(protocols []uint32) (*engine, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("no loopback port for the handshake: %w", err)
 	}
 	e := &engine{
-		protocol: protocol,
-		addr:     ln.Addr().String(),
-		served:   make(chan struct{}),
-		done:     make(chan struct{}),
+		protocols: protocols,
+		addr:      ln.Addr().String(),
+		served:    make(chan struct{}),
+		done:      make(chan struct{}),
 		server: grpc.NewServer(
 			grpc.ForceServerCodecV2(codec{}),
 			grpc.MaxRecvMsgSize(maxMessage),
@@ -87,8 +90,8 @@ func (e *engine) initialize(decode func(any) error) (any, error) {
 }
 
 func (e *engine) check(req initializeRequest) error {
-	if req.protocol != e.protocol {
-		return fmt.Errorf("the VM speaks RPCChainVM protocol version %d, this engine version %d", req.protocol, e.protocol)
+	if !slices.Contains(e.protocols, req.protocol) {
+		return fmt.Errorf("the VM speaks RPCChainVM protocol version %d, the followed nodes speak %s", req.protocol, either(e.protocols))
 	}
 	// A plugin runs on this machine; whatever else it says is not worth a connection.
 	addr, err := netip.ParseAddrPort(req.addr)
@@ -96,4 +99,13 @@ func (e *engine) check(req initializeRequest) error {
 		return fmt.Errorf("the VM gave %q as its address, which is not a loopback address with a port", clean(req.addr, maxLine))
 	}
 	return nil
+}
+
+// either writes "45 or 46".
+func either(versions []uint32) string {
+	texts := make([]string, len(versions))
+	for i, v := range versions {
+		texts[i] = strconv.FormatUint(uint64(v), 10)
+	}
+	return strings.Join(texts, " or ")
 }

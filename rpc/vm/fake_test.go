@@ -116,7 +116,7 @@ func startChild(attr *syscall.SysProcAttr) error {
 }
 
 func (f *fake) run() int {
-	protocol, addr := uint32(ProtocolVersion), ""
+	protocol, addr := protocols[0], ""
 	switch f.behaviour {
 	case "exits":
 		fmt.Fprintf(os.Stderr, "starting\nno room left in %s\n\n", filepath.Dir(os.Args[0])+"/state")
@@ -149,6 +149,8 @@ func (f *fake) run() int {
 		select {}
 	case "protocol":
 		protocol = 39
+	case "helicon": // a plugin of avalanchego v1.15.0
+		protocol = 46
 	case "address":
 		addr = "not an\x00address"
 	case "remote":

@@ -85,7 +85,13 @@ func (l *Loader) load(ctx context.Context) (map[chain.ID][]string, map[string]st
 		}
 		wanted = append(wanted, c)
 	}
-	outcomes := l.startAll(ctx, wanted)
+	spoken := protocols
+	if len(wanted) > 0 {
+		if told := l.cfg.Protocols(ctx); len(told) > 0 {
+			spoken = told
+		}
+	}
+	outcomes := l.startAll(ctx, wanted, spoken)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
@@ -107,7 +113,7 @@ func (l *Loader) load(ctx context.Context) (map[chain.ID][]string, map[string]st
 
 // startAll returns the outcome of each candidate, in their order. A few
 // goroutines take one candidate after the other.
-func (l *Loader) startAll(ctx context.Context, wanted []candidate) []outcome {
+func (l *Loader) startAll(ctx context.Context, wanted []candidate, spoken []uint32) []outcome {
 	outcomes := make([]outcome, len(wanted))
 	next := make(chan int, len(wanted))
 	for i := range wanted {
@@ -119,7 +125,7 @@ func (l *Loader) startAll(ctx context.Context, wanted []candidate) []outcome {
 		wg.Go(func() {
 			for i := range next {
 				if ctx.Err() == nil {
-					outcomes[i] = l.startOne(ctx, wanted[i])
+					outcomes[i] = l.startOne(ctx, wanted[i], spoken)
 				}
 			}
 		})
@@ -128,9 +134,9 @@ func (l *Loader) startAll(ctx context.Context, wanted []candidate) []outcome {
 	return outcomes
 }
 
-func (l *Loader) startOne(ctx context.Context, c candidate) outcome {
+func (l *Loader) startOne(ctx context.Context, c candidate, spoken []uint32) outcome {
 	l.starts.Inc()
-	p := probe{cfg: &l.cfg, path: filepath.Join(l.cfg.Dir, c.file)}
+	p := probe{cfg: &l.cfg, protocols: spoken, path: filepath.Join(l.cfg.Dir, c.file)}
 	version, err := p.run(ctx)
 	if p.killed {
 		l.kills.Inc()

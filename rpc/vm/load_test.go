@@ -94,6 +94,11 @@ func awaitLock(t *testing.T, path string) {
 	}
 }
 
+// speak is the protocols that followed nodes speak.
+func speak(versions ...uint32) func(context.Context) []uint32 {
+	return func(context.Context) []uint32 { return versions }
+}
+
 func TestPlugins(t *testing.T) {
 	t.Parallel()
 	short := Config{HandshakeTimeout: 3 * time.Second, StopTimeout: 200 * time.Millisecond}
@@ -114,7 +119,13 @@ func TestPlugins(t *testing.T) {
 		{behaviour: "hangs", cfg: short, failure: "handshake failed: the VM has not dialled back within 3s"},
 		{behaviour: "floods", cfg: short, failure: "handshake failed: the VM has not dialled back within 3s"},
 		{behaviour: "babbles", cfg: short, failure: "handshake failed: the VM has not dialled back within 3s"},
-		{behaviour: "protocol", failure: "handshake failed: the VM speaks RPCChainVM protocol version 39, this engine version 45"},
+		{behaviour: "protocol", failure: "handshake failed: the VM speaks RPCChainVM protocol version 39, the followed nodes speak 45 or 46"},
+		{behaviour: "helicon", version: "v1.2.3"},
+		{behaviour: "good", cfg: Config{Protocols: speak(45)}, version: "v1.2.3"},
+		{behaviour: "good", cfg: Config{Protocols: speak(46)}, failure: "handshake failed: the VM speaks RPCChainVM protocol version 45, the followed nodes speak 46"},
+		{behaviour: "helicon", cfg: Config{Protocols: speak(46)}, version: "v1.2.3"},
+		{behaviour: "helicon", cfg: Config{Protocols: speak(45, 46)}, version: "v1.2.3"},
+		{behaviour: "helicon", cfg: Config{Protocols: speak(45)}, failure: "handshake failed: the VM speaks RPCChainVM protocol version 46, the followed nodes speak 45"},
 		{behaviour: "address", failure: `handshake failed: the VM gave "not an address" as its address, which is not a loopback address with a port`},
 		{behaviour: "remote", failure: `handshake failed: the VM gave "192.0.2.1:80" as its address, which is not a loopback address with a port`},
 		{behaviour: "garbage", failure: "handshake failed: the VM sent a message that cannot be read: grpc: error unmarshalling request: malformed message: unexpected EOF"},

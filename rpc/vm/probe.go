@@ -30,8 +30,9 @@ var errExited = errors.New("the process has ended")
 
 // probe starts one plugin, asks its version and ends it. It is used once.
 type probe struct {
-	cfg  *Config
-	path string
+	cfg       *Config
+	path      string
+	protocols []uint32 // one of which the plugin must speak
 
 	// What follows is set when run returns.
 	stdout, stderr tail
@@ -45,7 +46,7 @@ func (p *probe) run(ctx context.Context) (string, error) {
 	// ends, so that it does not outlive this program. The thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	e, err := newEngine(p.cfg.Protocol)
+	e, err := newEngine(p.protocols)
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ package vm
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,10 +25,11 @@ import (
 	"quorate/engine/metric"
 )
 
+// protocols are the versions of the RPCChainVM protocol that nodes of the releases
+// known here speak: avalanchego v1.14.2 and v1.15.0.
+var protocols = []uint32{45, 46}
+
 const (
-	// ProtocolVersion is the version of the RPCChainVM protocol that the
-	// handshake asks for, the one of avalanchego v1.14.
-	ProtocolVersion = 45
 	// Twice what the node allows: it starts one plugin after the other, here they
 	// start side by side, and a busy machine must not make a good one fail.
 	defaultHandshakeTimeout = 10 * time.Second
@@ -55,8 +57,10 @@ type Config struct {
 	// Alias adds names of VMs besides the built-in ones (platform, avm, evm,
 	// subnetevm, xsvm, timestampvm). A name belongs to one VM.
 	Alias map[chain.ID][]string
-	// Protocol is the RPCChainVM protocol version wanted. Default [ProtocolVersion].
-	Protocol uint32
+	// Protocols returns the versions of the RPCChainVM protocol that the followed nodes
+	// speak: they run no plugin of another one. While it is nil or returns none, those of
+	// avalanchego v1.14.2 and v1.15.0 are accepted.
+	Protocols func(context.Context) []uint32
 	// HandshakeTimeout bounds the time from a plugin's start to its handshake,
 	// and again from there to its version. Default 10 s.
 	HandshakeTimeout time.Duration
@@ -75,7 +79,9 @@ func (c *Config) fill() error {
 	if c.HandshakeTimeout < 0 || c.StopTimeout < 0 || c.Parallel < 0 {
 		return errors.New("vm: a timeout or the number of parallel starts is negative")
 	}
-	c.Protocol = cmp.Or(c.Protocol, ProtocolVersion)
+	if c.Protocols == nil {
+		c.Protocols = func(context.Context) []uint32 { return nil }
+	}
 	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, defaultHandshakeTimeout)
 	c.StopTimeout = cmp.Or(c.StopTimeout, defaultStopTimeout)
 	c.Parallel = cmp.Or(c.Parallel, defaultParallel)
