@@ -30,9 +30,9 @@ type Config struct {
 	// Certificate is our identity, see [LoadOrCreateCertificate]. Two clients
 	// with the same one throw each other off at every peer.
 	Certificate tls.Certificate
-	// ClientVersion is what we say we run: send what info.getNodeVersion of a
-	// followed node reports, as peers close links below their minimum, which
-	// rises with each upgrade of the network.
+	// ClientVersion is what we say we run: that of the network's nodes, as peers close
+	// links below their minimum, which rises with each upgrade of the network, and those
+	// of later major versions than their own.
 	ClientVersion wire.Version
 	// IPProof is a compressed BLS signature, 96 bytes: a point of G2 that
 	// decodes. Peers check it against a key only if our node ID is a validator's.

@@ -97,6 +97,9 @@ func (p *peer) connectAndServe(addr netip.AddrPort) {
 	p.serve(l)
 	p.wakes.Store(0) // what was wanted of the link that has ended
 	p.proven = p.proven || l.ready
+	if l.refused() {
+		p.refused.Add(1)
+	}
 	if l.turnedAway() {
 		p.turnedAway.Add(1)
 		n.suspectIdentity()
@@ -124,9 +127,14 @@ func (p *peer) connectAndServe(addr netip.AddrPort) {
 
 // turnedAway reports whether the remote closed the link right after TLS, with
 // no reason told and no message sent. It is read after the link's end.
-func (l *link) turnedAway() bool {
+func (l *link) turnedAway() bool { return l.frames == 0 && l.refused() }
+
+// refused reports whether the remote closed the link soon, with no reason told, and
+// before it answered our Handshake. It is read after the link's end.
+func (l *link) refused() bool {
 	var told *net.OpError // an alert: the remote says what it dislikes
-	return l.frames == 0 && time.Since(l.started) < turnedAwayWithin &&
+	return !l.taken && time.Since(l.started) < turnedAwayWithin && !errors.Is(l.err, errWrongNetwork) &&
+		!errors.Is(l.err, errIntolerable) && !errors.Is(l.err, errOverrun) &&
 		!errors.Is(l.err, ErrStopped) && !errors.Is(l.err, wire.ErrTooLarge) &&
 		!(errors.As(l.err, &told) && told.Op == "remote error")
 }

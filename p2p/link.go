@@ -71,7 +71,8 @@ type link struct {
 
 	// Owned by the reader, and read by run after its end.
 	ready   bool
-	frames  int // received
+	taken   bool // the remote has answered our Handshake: with addresses
+	frames  int  // received
 	inbound bucket
 	message wire.Message
 }
@@ -348,6 +349,8 @@ func (l *link) handle(m *wire.Message) error {
 		return l.greeted(&m.Handshake)
 	case wire.KindPeerList:
 		if l.ready {
+			l.taken = true
+			l.peer.refused.Store(0)
 			return l.peer.learn(m.PeerList.Peers)
 		}
 	}

@@ -280,3 +280,54 @@ func TestSetClientVersion(t *testing.T) {
 		}
 	})
 }
+
+// TestOldVersion: nodes that do not let in the version that we show close the link when
+// they have read it, before they have said a word or after. It is known of them, and they
+// let us in when we show a newer one.
+func TestOldVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.run(nil)
+		newer := testVersion()
+		newer.Minor++
+		silent, polite, lenient := newRemote(t), newRemote(t), newRemote(t)
+		for _, r := range []*remote{silent, polite} {
+			read := make(chan bool, 8) // whether the version will do
+			r.handle = func(c *remoteConn, m *wire.Message) bool {
+				if m.Kind != wire.KindHandshake {
+					return false
+				}
+				does := m.Handshake.Client == newer
+				if r == silent {
+					read <- does
+				} else if <-c.said; !does {
+					c.raw.Close()
+				}
+				return !does
+			}
+			if r == silent {
+				r.hello = func(c *remoteConn) {
+					if <-read {
+						c.sayHello(testNetwork)
+						return
+					}
+					c.raw.Close()
+				}
+			}
+		}
+		w.connect(n, silent, polite, lenient)
+		pass(time.Minute)
+		for r, want := range map[*remote]bool{silent: true, polite: true, lenient: false} {
+			if st := n.Status(r.id); st.LinksRefused != want || st.Ready == want || st.TurnedAway != (r == silent) {
+				t.Errorf("%+v, refused %v", st, want)
+			}
+		}
+		n.SetClientVersion(newer)
+		pass(time.Minute)
+		for _, r := range []*remote{silent, polite, lenient} {
+			if st := n.Status(r.id); st.LinksRefused || !st.Ready || st.TurnedAway {
+				t.Errorf("with a newer version: %+v", st)
+			}
+		}
+	})
+}

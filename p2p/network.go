@@ -88,6 +88,10 @@ type Status struct {
 	// it said a word. A node does so when it has a link with our identity already:
 	// if most do it, see [Stats.TurnedAway].
 	TurnedAway bool
+	// LinksRefused means that the node closed our last links soon after TLS and before it
+	// took our Handshake, whether or not it said a word: as it does if it has a link with our
+	// identity already, and if it does not let in the version that we show.
+	LinksRefused bool
 	// Latency is the moving average of the time an answer takes, 0 if there was none.
 	Latency time.Duration
 	// Waiting is the number of questions without an answer yet, those of closed
@@ -376,8 +380,9 @@ func unixNano(ns int64) time.Time {
 const suspectShare = 4
 
 // suspectIdentity says in the log, now and then, that our certificate seems to
-// be in use elsewhere. Nothing else tells: each node has one link for each node
-// ID, and silently closes a second one.
+// be in use elsewhere, or our version to be too old. Nothing else tells: each node has
+// one link for each node ID, and silently closes a second one, as it does to one that
+// shows an old version.
 func (n *Network) suspectIdentity() {
 	s := n.Stats()
 	if suspectShare*s.TurnedAway <= s.Ready || s.TurnedAway < min(s.Wanted, 3) {
@@ -387,8 +392,8 @@ func (n *Network) suspectIdentity() {
 	if last != 0 && now-last < int64(nameEvery) || !n.suspected.CompareAndSwap(last, now) {
 		return
 	}
-	n.cfg.Logger.Error("nodes close our links right after TLS: this server's peer certificate seems to be in use by another server; give each its own",
-		"our node", n.NodeID(), "nodes", s.TurnedAway, "connected", s.Ready, "wanted", s.Wanted, "said again after", nameEvery)
+	n.cfg.Logger.Error("nodes close our links right after TLS: this server's peer certificate seems to be in use by another server, give each its own; or they do not let in the version that it shows",
+		"our node", n.NodeID(), "version", n.version.Load().String(), "nodes", s.TurnedAway, "connected", s.Ready, "wanted", s.Wanted, "said again after", nameEvery)
 }
 
 func (n *Network) wakePoller() {

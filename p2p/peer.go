@@ -36,6 +36,7 @@ type peer struct {
 	hasAddress atomic.Bool
 	awaySince  atomic.Int64 // nanoseconds from the network's epoch; -1 while ready
 	turnedAway atomic.Int32 // links in a row that the remote closed right after TLS
+	refused    atomic.Int32 // those that it closed soon, and before it took our Handshake
 	record     record
 	greeting   atomic.Pointer[Greeting] // of the link; nil while not ready
 
@@ -83,15 +84,16 @@ func (p *peer) status() Status {
 		away = max(p.net.now()-time.Duration(since), 0)
 	}
 	return Status{
-		AwayFor:    away,
-		Connected:  state >= stateConnected,
-		Ready:      state == stateReady,
-		Down:       state == stateDown,
-		HasAddress: p.hasAddress.Load(),
-		TurnedAway: p.turnedAway.Load() >= turnedAwayOften,
-		Latency:    time.Duration(p.record.latency.Load()),
-		Waiting:    int(p.record.waiting.Load()),
-		Missed:     int(p.record.missed.Load()),
+		AwayFor:      away,
+		Connected:    state >= stateConnected,
+		Ready:        state == stateReady,
+		Down:         state == stateDown,
+		HasAddress:   p.hasAddress.Load(),
+		TurnedAway:   p.turnedAway.Load() >= turnedAwayOften,
+		LinksRefused: p.refused.Load() >= turnedAwayOften,
+		Latency:      time.Duration(p.record.latency.Load()),
+		Waiting:      int(p.record.waiting.Load()),
+		Missed:       int(p.record.missed.Load()),
 	}
 }
 
