@@ -147,6 +147,11 @@ func (e *Engine) checkNetwork(context.Context) (any, error) {
 		return msg, err
 	}
 	var reasons []error
+	for _, n := range *e.networks.Load() { // there are some: it is their activity
+		if err := n.CheckVersions(); err != nil {
+			reasons = append(reasons, err)
+		}
+	}
 	if a.Ready < 1 {
 		reasons = append(reasons, fmt.Errorf("not connected to a minimum of 1 peer(s) only %d", a.Ready))
 	}

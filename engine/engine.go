@@ -83,7 +83,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	plugins := cmp.Or(cfg.PluginDir, filepath.Join(cfg.DataDir, "plugins"))
-	if e.vms, err = vm.New(vm.Config{Dir: plugins, Logger: cfg.Log("vm"), Metrics: cfg.Metrics}); err != nil {
+	if e.vms, err = vm.New(vm.Config{Dir: plugins, Protocols: e.pluginProtocols, Logger: cfg.Log("vm"), Metrics: cfg.Metrics}); err != nil {
 		return nil, err
 	}
 	e.checker, err = health.New(health.Config{Frequency: cfg.HealthEvery, Starting: time.Second, Logger: cfg.Log("health"), Metrics: cfg.Metrics})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -32,6 +33,18 @@ func (e *Engine) startNetwork(ctx context.Context, id uint32, known *network.Rec
 		Found: func(n *network.Network) error { return e.followChains(n, prefix, rank) },
 		Fail:  e.fail,
 	})
+}
+
+// pluginProtocols returns the versions of the RPCChainVM protocol that plugins of the
+// followed nodes speak, as far as the nodes have said it.
+func (e *Engine) pluginProtocols(context.Context) (list []uint32) {
+	if nets := e.networks.Load(); nets != nil {
+		for _, n := range *nets {
+			list = append(list, n.Plugins()...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // stopNetworks ends all networks.

@@ -151,7 +151,9 @@ func (e *Engine) learn(ctx context.Context, m *member) error {
 
 func askNode(ctx context.Context, node *platform.Client) (id uint32, version platform.Version, err error) {
 	if id, err = node.NetworkID(ctx); err == nil {
-		version, err = node.NodeVersion(ctx)
+		var p platform.Program
+		p, err = node.Program(ctx)
+		version = p.Version
 	}
 	return id, version, err
 }
@@ -182,7 +184,11 @@ func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platfo
 	}
 	e.log.Info("following node", "node", m.at.String(), "network", id)
 	close(m.told)
-	n.Note(ctx, func(known *network.Record) { known.Version = version })
+	n.Note(ctx, func(known *network.Record) {
+		if known.Version.Compare(version) < 0 { // an older node does not lower what peers demanded
+			known.Version = version
+		}
+	})
 	e.memory.Remember(ctx, nodeKey(m.at), &nodeRecord{Network: id})
 	var list networksRecord
 	for _, n := range *e.networks.Load() {

@@ -131,9 +131,14 @@ func (n *Network) Upgrades() (u rules.Upgrades, ok bool) {
 	return u, false
 }
 
-// learnUpgrades asks for them, once.
+// learnUpgrades asks for them until Helicon is active: when it will be can be decided
+// late.
 func (n *Network) learnUpgrades(ctx context.Context) error {
-	if _, ok := n.Upgrades(); ok {
+	old, ok := n.Upgrades()
+	n.mu.Lock()
+	told := n.facts.Upgrades != nil
+	n.mu.Unlock()
+	if ok && (!told || old.Helicon != 0 && int64(old.Helicon) <= time.Now().Unix()) {
 		return nil
 	}
 	u, err := n.node.Upgrades(ctx)
@@ -145,6 +150,10 @@ func (n *Network) learnUpgrades(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("when its rules changed: %w", err)
+	}
+	if ok {
+		old.Helicon = u.Helicon // rows follow from the others
+		u = old
 	}
 	n.Note(ctx, func(known *Record) { known.Upgrades = &u })
 	return nil

@@ -43,7 +43,7 @@ func (n *Network) CheckBootstrapped(ctx context.Context) (waiting []string, err 
 	if err := n.checkStake(); err != nil {
 		errs = append(errs, fmt.Errorf("network %d: %w", n.cfg.ID, err))
 	}
-	if err := n.checkIdentity(); err != nil {
+	if err := n.checkRefused(); err != nil {
 		errs = append(errs, err)
 	}
 	for _, c := range n.following() {

@@ -50,6 +50,7 @@ type Network struct {
 	told     *told
 	// announced is what nodes say of upgrades that this release does not know.
 	announced *announcements
+	versions  versions
 
 	unresolved map[chain.NodeID]bool // tracked peers whose name has no address; owned by discover
 
@@ -97,7 +98,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	n.node = platform.New(n.source)
 	n.told = &told{node: n.node, log: cfg.Log("P")}
 	n.announced = &announcements{nodes: n.callers, log: cfg.Log("main").With("network", cfg.ID)}
-	if n.peers, err = n.newPeers(cfg.Known.Version); err != nil {
+	if n.peers, err = n.newPeers(); err != nil {
 		return nil, err
 	}
 	n.ownSets = valset.NewOwn(valset.OwnConfig{
@@ -170,11 +171,13 @@ func (n *Network) Go(name string, run func(context.Context) error) error {
 }
 
 // newPeers makes the peer network with our lasting identity and the version that
-// peers must be shown to let us in; [Network.discover] keeps to the node's.
-func (n *Network) newPeers(version platform.Version) (*p2p.Network, error) {
+// peers must be shown to let us in, which [Network.show] changes.
+func (n *Network) newPeers() (*p2p.Network, error) {
 	proof := proofOfNothing()
+	u, _ := n.Upgrades()
+	n.versions.shown = claim([]platform.Version{n.cfg.Known.Version}, demanded(u, time.Now()), platform.Version{})
 	return p2p.New(p2p.Config{
-		NetworkID: n.cfg.ID, Certificate: n.cfg.Certificate, ClientVersion: wire.Version(version), IPProof: proof[:],
+		NetworkID: n.cfg.ID, Certificate: n.cfg.Certificate, ClientVersion: wire.Version(n.versions.shown), IPProof: proof[:],
 		Discover: n.discover, DiscoverEvery: n.cfg.PeerPoll,
 		Logger: n.cfg.Log("p2p"), Metrics: n.metrics,
 	})
@@ -188,22 +191,22 @@ func proofOfNothing() [bls.SignatureLen]byte {
 
 // discover returns the addresses of validators that the followed node knows: its
 // peers, and its own. It also refreshes those of tracked peers, notes what versions they
-// are of, and keeps to the node's version: peers close the door on old ones after an
-// upgrade of the network.
+// are of, and has peers shown the version that is right now: they close the door on old
+// ones after an upgrade of the network.
 func (n *Network) discover(ctx context.Context) ([]p2p.Address, error) {
 	n.track(ctx)
+	program, err := n.askPrograms(ctx)
+	version := ""
+	if err == nil {
+		version = program.String()
+	} else {
+		n.cfg.Log("p2p").Debug("nodes do not tell their versions", "network", n.cfg.ID, "err", err)
+	}
+	defer n.show(ctx)
 	known, err := n.node.Peers(ctx)
 	if err != nil {
 		n.told.expire()
 		return nil, err
-	}
-	v, err := n.node.NodeVersion(ctx)
-	version := ""
-	if err == nil {
-		version = v.String()
-		n.peers.SetClientVersion(wire.Version(v))
-	} else {
-		n.cfg.Log("p2p").Debug("node does not tell its version", "network", n.cfg.ID, "err", err)
 	}
 	out := make([]p2p.Address, 0, len(known)+1)
 	for _, p := range known {

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"quorate/engine/chain"
-	"quorate/engine/chain/warp"
 	"quorate/p2p"
 )
 
@@ -83,29 +81,4 @@ func (t TrackedPeer) resolve(ctx context.Context) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("%s has no address", t.Host)
 	}
 	return found[0], nil
-}
-
-// errIdentityInUse is why validators turn us away.
-var errIdentityInUse = errors.New("validators close our links right after TLS: the certificate in the data folder (staker.pem) seems to be in use by another server; give each its own")
-
-// checkIdentity returns an error if so much of the primary network's stake turns
-// us away that too little can be connected. Stake decides, not the number of
-// nodes: anybody can found an L1 whose validators close our links.
-func (n *Network) checkIdentity() error {
-	set, ok := n.keeper.Current(chain.PrimaryNetworkID)
-	if !ok {
-		return nil
-	}
-	away := warp.NewBits(len(set.Validators))
-	for i := range set.Validators {
-		for _, id := range set.Validators[i].NodeIDs {
-			if n.peers.Status(id).TurnedAway {
-				away.Set(i)
-			}
-		}
-	}
-	if float64(set.Weight(away)) > (1-minStake)*float64(set.TotalWeight) {
-		return fmt.Errorf("network %d: %w", n.cfg.ID, errIdentityInUse)
-	}
-	return nil
 }

@@ -21,7 +21,9 @@ type Given struct {
 // replaces reports whether rows that follow from g are to take the place of those that
 // follow from old. They are not if a genesis that was known is not any more.
 func (g *Given) replaces(old *Given) bool {
-	return !g.Genesis.IsZero() && g.Genesis != old.Genesis || g.Upgrades != old.Upgrades
+	now, before := g.Upgrades, old.Upgrades
+	now.Helicon, before.Helicon = 0, 0 // no row follows from it
+	return !g.Genesis.IsZero() && g.Genesis != old.Genesis || now != before
 }
 
 // The given codec, version 1: u8 1 | ID of the genesis | times of the upgrades.

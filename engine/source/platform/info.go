@@ -1,8 +1,10 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -63,6 +65,11 @@ type Version struct {
 	Major, Minor, Patch uint32
 }
 
+// Compare orders versions by their numbers, as nodes do: names do not count.
+func (v Version) Compare(o Version) int {
+	return cmp.Or(cmp.Compare(v.Major, o.Major), cmp.Compare(v.Minor, o.Minor), cmp.Compare(v.Patch, o.Patch))
+}
+
 // String returns the form name/major.minor.patch.
 func (v Version) String() string {
 	return fmt.Sprintf("%s/%d.%d.%d", v.Name, v.Major, v.Minor, v.Patch)
@@ -86,39 +93,52 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// NodeVersion returns the version of the answering node.
-func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
+// Program is what a node runs.
+type Program struct {
+	Version
+	// Plugins is the version of the RPCChainVM protocol that its plugins must speak,
+	// 0 if the node does not say it.
+	Plugins uint32
+}
+
+// Program returns what the answering node runs.
+func (c *Client) Program(ctx context.Context) (p Program, err error) {
 	var r struct {
-		Version string `json:"version"`
+		Version string  `json:"version"`
+		Plugins *number `json:"rpcProtocolVersion"`
 	}
 	if err := c.info(ctx, "getNodeVersion", nil, &r); err != nil {
-		return Version{}, err
+		return p, err
 	}
-	v, err := ParseVersion(r.Version)
-	if err != nil {
-		return v, bad("%w", err)
+	if p.Version, err = ParseVersion(r.Version); err != nil {
+		return p, bad("%w", err)
 	}
-	return v, nil
+	if r.Plugins != nil && *r.Plugins <= math.MaxUint32 {
+		p.Plugins = uint32(*r.Plugins)
+	}
+	return p, nil
 }
 
 // Upgrades returns when the answering node applies which rules. Nodes of before 1.12 do
-// not have the method: [ErrNoMethod].
+// not have the method: [ErrNoMethod]. One that knows nothing of Helicon never applies it.
 func (c *Client) Upgrades(ctx context.Context) (u rules.Upgrades, err error) {
 	var r struct {
-		Cortina, Durango, Etna time.Time
+		Cortina, Durango, Etna, Helicon time.Time
 	}
+	r.Helicon = time.Unix(rules.Never, 0)
 	names := struct {
 		Cortina *time.Time `json:"cortinaTime"`
 		Durango *time.Time `json:"durangoTime"`
 		Etna    *time.Time `json:"etnaTime"`
-	}{&r.Cortina, &r.Durango, &r.Etna}
+		Helicon *time.Time `json:"heliconTime"`
+	}{&r.Cortina, &r.Durango, &r.Etna, &r.Helicon}
 	if err := c.info(ctx, "upgrades", nil, &names); err != nil {
 		return u, err
 	}
 	for _, t := range []struct {
 		dst  *uint64
 		time *time.Time
-	}{{&u.Cortina, names.Cortina}, {&u.Durango, names.Durango}, {&u.Etna, names.Etna}} {
+	}{{&u.Cortina, names.Cortina}, {&u.Durango, names.Durango}, {&u.Etna, names.Etna}, {&u.Helicon, names.Helicon}} {
 		if t.time == nil || t.time.IsZero() || t.time.Unix() < 0 {
 			return u, bad("no time of an upgrade")
 		}

@@ -130,8 +130,8 @@ func TestInfo(t *testing.T) {
 	want(t, "node ID", id, err, nodeID(t, node1))
 	ip, err := c.NodeIP(ctx)
 	want(t, "node IP", ip.String(), err, "127.0.0.1:29653")
-	v, err := c.NodeVersion(ctx)
-	want(t, "version", v, err, Version{"avalanchego", 1, 14, 2})
+	v, err := c.Program(ctx)
+	want(t, "program", v, err, Program{Version{"avalanchego", 1, 14, 2}, 45})
 	want(t, "version text", v.String(), nil, "avalanchego/1.14.2")
 	peers, err := c.Peers(ctx)
 	if err != nil || len(peers) != 1 || peers[0].NodeID != nodeID(t, node2) ||
@@ -311,7 +311,7 @@ func TestNonsense(t *testing.T) {
 	one := func(ctx context.Context, c *Client) error { _, err := c.ValidatorsAt(ctx, chain.ID{}, 1); return err }
 	current := func(ctx context.Context, c *Client) error { _, err := c.CurrentValidators(ctx, chain.ID{}); return err }
 	height := func(ctx context.Context, c *Client) error { _, err := c.Height(ctx); return err }
-	version := func(ctx context.Context, c *Client) error { _, err := c.NodeVersion(ctx); return err }
+	version := func(ctx context.Context, c *Client) error { _, err := c.Program(ctx); return err }
 	network := func(ctx context.Context, c *Client) error { _, err := c.NetworkID(ctx); return err }
 	subnet := func(ctx context.Context, c *Client) error { _, err := c.Subnet(ctx, chain.ID{1}); return err }
 	validatedBy := func(ctx context.Context, c *Client) error { _, err := c.SubnetOf(ctx, chain.ID{1}); return err }

@@ -35,18 +35,23 @@ type Upgrades struct {
 	Cortina uint64 // a validator's share of its delegators' rewards is paid at its end
 	Durango uint64 // stakers are current as soon as their transaction is accepted
 	Etna    uint64 // validators of L1s pay
+	Helicon uint64 // validators may renew themselves; 0: not known
 }
 
+// Never is the time of upgrades that are not scheduled.
+const Never = 253399622400 // in the year 9999
+
 // UpgradesOf returns those of a network. In networks other than mainnet and fuji all
-// are active from the beginning, unless their nodes were started with others:
-// info.upgrades returns what a node applies.
+// are active from the beginning, and Helicon never, unless their nodes were started with
+// others: info.upgrades returns what a node applies. Source: avalanchego v1.15.0,
+// upgrade/upgrade.go.
 func UpgradesOf(networkID uint32) Upgrades {
 	switch networkID {
 	case 1:
-		return Upgrades{Cortina: 1682434800, Durango: 1709740800, Etna: 1734368400}
+		return Upgrades{Cortina: 1682434800, Durango: 1709740800, Etna: 1734368400, Helicon: 1790089200}
 	case 5:
-		return Upgrades{Cortina: 1680793200, Durango: 1707840000, Etna: 1732550400}
+		return Upgrades{Cortina: 1680793200, Durango: 1707840000, Etna: 1732550400, Helicon: 1785250800}
 	}
 	const initially = 1607144400
-	return Upgrades{Cortina: initially, Durango: initially, Etna: initially}
+	return Upgrades{Cortina: initially, Durango: initially, Etna: initially, Helicon: Never}
 }
