@@ -20,7 +20,7 @@ type Config struct {
 	Sets Sets
 	// Peers reaches the validators. Required.
 	Peers Peers
-	// History knows which blocks the followed nodes have accepted; without it
+	// History knows which blocks the followed nodes have executed; without it
 	// (nil) no refusal by an EVM chain's validators is ever final.
 	History History
 	// Store keeps results over a restart; nil keeps them in memory alone.

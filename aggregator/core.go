@@ -19,10 +19,10 @@ type Timing struct {
 	// ConnectWait is how long a collection hopes for validators that are not connected.
 	ConnectWait time.Duration
 	// Retries are the waits before a validator that refused is asked again: right
-	// after a message is emitted some have not accepted its block yet.
+	// after a message is emitted some have not executed its block yet.
 	Retries []time.Duration
-	// Settle is how long after a followed node has accepted a message's block
-	// every validator should have accepted it too: what is refused then is final.
+	// Settle is how long after a followed node has executed a message's block
+	// every validator should have executed it too: what is refused then is final.
 	Settle time.Duration
 	// MarginPercent of the total weight is asked beyond what is needed, and up to
 	// twice that to cover the heaviest asked, so that one late answer costs nothing.
@@ -148,7 +148,7 @@ func (c *core) setAside(i int) {
 }
 
 // settle says that refusals of questions asked at or after at are final: by
-// then every validator should have accepted the message's block.
+// then every validator should have executed the message's block.
 func (c *core) settle(now, at time.Duration) {
 	if at >= c.settled {
 		return
@@ -197,7 +197,7 @@ func (c *core) answer(i int) bool {
 func (c *core) bad(i int) { c.move(i, invalid, notDeferred) }
 
 // refuse records that voter i declined with code. Right after a message is
-// emitted a validator may just not have accepted its block yet: it is asked
+// emitted a validator may just not have executed its block yet: it is asked
 // again until that can no longer be the reason, or, when nobody knows whether
 // there is such a block, as often as Retries says.
 func (c *core) refuse(now time.Duration, i int, code int32, worth certainty) {

@@ -23,7 +23,7 @@ func (k Kind) String() string { return kindNames[k] }
 // retryUnreachable is about how long a validator's connection needs to come back.
 const retryUnreachable = 5 * time.Second
 
-// retryNotYet is about how long a block needs to be accepted everywhere.
+// retryNotYet is about how long a block needs to be executed everywhere.
 const retryNotYet = time.Second
 
 // quorumError says why a quorum was not reached. The kind, and so the status
@@ -40,7 +40,7 @@ func quorumError(s *Stake, quorum int) *Error {
 	switch {
 	case mayStill >= wanted && s.RefusedYet > absent:
 		e.Kind, e.RetryAfter = NotYet, retryNotYet
-		why = "; those who refused may not have accepted the message's block yet"
+		why = "; those who refused may not have executed the message's block yet"
 	case mayStill >= wanted:
 		e.Kind, e.RetryAfter = Unreachable, retryUnreachable
 	case mayStill+s.Invalid >= wanted:

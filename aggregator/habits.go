@@ -18,7 +18,7 @@ const (
 	// A node counts as unreliable from this many strikes on, until it signs again.
 	unreliableFrom = 4
 	// Strikes for keeping silent, for refusing what others have signed, and for
-	// refusing it so early that it may just not have accepted the block yet.
+	// refusing it so early that it may just not have executed the block yet.
 	strikeSilent, strikeRefused, strikeEarly = 2, 2, 1
 
 	// probeBase is when an unreliable node is probed first; each failed probe

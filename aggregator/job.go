@@ -205,7 +205,7 @@ func (j *job) prepare() {
 func (j *job) settle() {
 	known, final := false, time.Duration(0)
 	if j.history != nil {
-		at, ok := j.history.Accepted(j.msg)
+		at, ok := j.history.Executed(j.msg)
 		known, final = ok, max(at.Add(j.timing.Settle).Sub(j.start), 0)
 	}
 	if j.msg.SourceChainID == chain.PlatformChainID {
@@ -214,6 +214,11 @@ func (j *job) settle() {
 	if known {
 		j.core.settle(j.now(), final)
 	}
+}
+
+// worth returns how certain a refusal with code is.
+func (j *job) worth(code int32) certainty {
+	return worth(j.msg, code, j.history != nil && j.history.Later(j.msg.SourceChainID))
 }
 
 // seed brings in signatures kept from an earlier collection of this message.
@@ -248,7 +253,7 @@ func (j *job) handle(ctx context.Context, ev *event) {
 	case evRefused:
 		j.count.refusal(ev.code)
 		if j.current(i, ev.from) {
-			j.core.refuse(j.now(), i, ev.code, worth(j.msg, ev.code))
+			j.core.refuse(j.now(), i, ev.code, j.worth(ev.code))
 		}
 	case evLie:
 		j.core.bad(i)

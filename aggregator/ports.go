@@ -69,13 +69,16 @@ type Answer struct {
 	Lost bool
 }
 
-// History is what the followed nodes have accepted.
+// History is what the followed nodes have executed. It does no I/O.
 type History interface {
-	// Accepted returns when a followed node accepted the block that makes
-	// validators sign msg, and false as long as none is known to have. For a
-	// message of the P-Chain, whose validators look at their state instead of at
-	// a block, it is the last block there. It does no I/O.
-	Accepted(msg *warp.Unsigned) (time.Time, bool)
+	// Executed returns when a followed node executed the block that makes validators
+	// sign msg, and false as long as none is known to have. For a message of the
+	// P-Chain, whose validators look at their state instead of at a block, it is the
+	// last block there.
+	Executed(msg *warp.Unsigned) (time.Time, bool)
+	// Later reports whether an EVM chain, as all its validators know by now, executes
+	// blocks after it accepted them (ACP-194): they refuse with other codes then.
+	Later(source chain.ID) bool
 }
 
 // Store keeps results over a restart. Put returns once the value survives a

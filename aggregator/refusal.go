@@ -20,13 +20,23 @@ const (
 // makes validators sign can be newer than the last look, and some of them be behind.
 const platformSettle = 600 * time.Millisecond
 
-// worth returns how certain a refusal of msg with code is.
+// Error codes of an EVM chain that executes blocks after it accepted them. Its other
+// codes are 3, not known: false, or its block is not executed yet; and 4, of a message
+// that is a block's hash: false, or not accepted yet.
+// Source: avalanchego v1.15.0, vms/saevm/cchain/warp/verifier.go.
+const (
+	codeLaterStorage     = 1
+	codeLaterUnparseable = 2
+)
+
+// worth returns how certain a refusal of msg with code is. later reports whether the
+// source chain executes blocks after it accepted them.
 //
-// EVM chains use one code for what they cannot parse, do not know and have not
-// accepted yet, so nothing is certain before the block is. The P-Chain's codes
+// Other EVM chains use one code for what they cannot parse, do not know and have not
+// accepted yet, so nothing is certain before the block is executed. The P-Chain's codes
 // tell what is wrong with the message itself, which is certain at once, from
 // what contradicts the state, which may be a moment behind.
-func worth(msg *warp.Unsigned, code int32) certainty {
+func worth(msg *warp.Unsigned, code int32, later bool) certainty {
 	switch {
 	case code == codeNoHandler, code == codeNotValidator:
 		return certain
@@ -40,6 +50,10 @@ func worth(msg *warp.Unsigned, code int32) certainty {
 			15: // a nonce that no validator can have
 			return certain
 		}
+	case later && code == codeLaterStorage:
+		return passing
+	case later && code == codeLaterUnparseable:
+		return certain
 	}
 	return whenSettled
 }

@@ -126,7 +126,7 @@ func TestRefusalIsRemembered(t *testing.T) {
 		for _, v := range peers.vals {
 			v.set(refuses(1))
 		}
-		b := newBed(t, peers, func(c *Config) { c.History = acceptedBefore{time.Now().Add(-time.Hour)} })
+		b := newBed(t, peers, func(c *Config) { c.History = executedBefore{time.Now().Add(-time.Hour)} })
 		b.wantError(t, request(t, 1, 67, 0), Refused)
 		before := fmt.Sprint(b.asks())
 		b.wantError(t, request(t, 1, 67, 0), Refused)
@@ -143,9 +143,10 @@ func TestRefusalIsRemembered(t *testing.T) {
 	})
 }
 
-type acceptedBefore struct{ at time.Time }
+type executedBefore struct{ at time.Time }
 
-func (a acceptedBefore) Accepted(*warp.Unsigned) (time.Time, bool) { return a.at, true }
+func (a executedBefore) Executed(*warp.Unsigned) (time.Time, bool) { return a.at, true }
+func (executedBefore) Later(chain.ID) bool                         { return false }
 
 // twoSets has the set of an epoch beside the proposed one.
 type twoSets struct {

@@ -137,7 +137,7 @@ func (a *Aggregator) try(ctx context.Context, req *Request, msg *warp.Unsigned, 
 		if try >= len(timing.Retries) {
 			return errScouted
 		}
-		// They may just not have accepted the message's block yet.
+		// They may just not have executed the message's block yet.
 		select {
 		case <-time.After(timing.Retries[try]):
 		case <-ctx.Done():

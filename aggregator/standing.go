@@ -77,7 +77,7 @@ func (s *standings) note(client string, signed bool) {
 // suspects reports whether a message is to be tried on a few validators before
 // it is put to all that are needed: one from a client whose messages are not
 // signed, and, while much is under way, one from a client of whom nothing good is
-// known. A message that a followed node has accepted is above suspicion.
+// known. A message of a block that a followed node has executed is above suspicion.
 func (a *Aggregator) suspects(client string, msg *warp.Unsigned) bool {
 	standing := a.standings.of(client)
 	if standing >= standingGood || standing >= standingBad && !a.jobs.busy() {
@@ -86,8 +86,8 @@ func (a *Aggregator) suspects(client string, msg *warp.Unsigned) bool {
 	if a.history == nil || msg.SourceChainID == chain.PlatformChainID {
 		return true // of the P-Chain's messages any could be one
 	}
-	_, accepted := a.history.Accepted(msg)
-	return !accepted
+	_, executed := a.history.Executed(msg)
+	return !executed
 }
 
 // refusal is a message that validators refused just now.

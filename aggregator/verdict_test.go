@@ -213,13 +213,20 @@ func TestVerdicts(t *testing.T) {
 	t.Log(seen)
 }
 
-// fakeHistory says when a followed node accepted a message.
+// fakeHistory says when a followed node executed a message's block.
 type fakeHistory map[chain.ID]time.Time
 
-func (h fakeHistory) Accepted(msg *warp.Unsigned) (time.Time, bool) {
+func (h fakeHistory) Executed(msg *warp.Unsigned) (time.Time, bool) {
 	at, ok := h[msg.ID()]
 	return at, ok
 }
+
+func (h fakeHistory) Later(chain.ID) bool { return false }
+
+// laterChains is the same of chains that execute blocks after they accepted them.
+type laterChains struct{ fakeHistory }
+
+func (laterChains) Later(source chain.ID) bool { return source != chain.PlatformChainID }
 
 // TestRefusals: what refusals lead to and how soon, by what the followed nodes
 // know of the message.
@@ -246,6 +253,13 @@ func TestRefusals(t *testing.T) {
 		{"P-Chain, against the state", 11, true, -1, Refused, platformSettle, platformSettle},
 		{"P-Chain, against a state that seems to have settled", 11, true, time.Hour, Refused, platformSettle, platformSettle},
 		{"P-Chain, against a state just changed", 11, true, 0, Refused, 2 * time.Second, 2 * time.Second},
+		{"later: not known, and unknown to the followed nodes", 3, false, -1, NotYet, 1500 * ms, 1500 * ms},
+		{"later: not known, executed just now", 3, false, 0, Refused, 2 * time.Second, 2 * time.Second},
+		{"later: not known, executed long ago", 3, false, time.Hour, Refused, 0, 0},
+		{"later: a block that is not accepted", 4, false, -1, NotYet, 1500 * ms, 1500 * ms},
+		{"later: cannot be parsed", 2, false, -1, Refused, 0, 0},
+		{"later: its storage fails", 1, false, time.Hour, NotYet, 1500 * ms, 1500 * ms},
+		{"later: no handler", codeNoHandler, false, -1, Refused, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -261,11 +275,15 @@ func TestRefusals(t *testing.T) {
 					}
 					req.Message = m.Bytes()
 				}
-				history := fakeHistory{}
+				known := fakeHistory{}
+				var history History = known
+				if strings.HasPrefix(c.name, "later") {
+					history = laterChains{known}
+				}
 				if m, err := warp.Parse(req.Message); err != nil {
 					t.Fatal(err)
 				} else if c.accepted >= 0 {
-					history[m.ID()] = time.Now().Add(-c.accepted)
+					known[m.ID()] = time.Now().Add(-c.accepted)
 				}
 				b := newBed(t, peers, func(cfg *Config) { cfg.History = history })
 				start := time.Now()
@@ -326,9 +344,11 @@ func TestLearnsOfAcceptance(t *testing.T) {
 
 type laterHistory time.Time
 
-func (h laterHistory) Accepted(*warp.Unsigned) (time.Time, bool) {
+func (h laterHistory) Executed(*warp.Unsigned) (time.Time, bool) {
 	return time.Time(h), !time.Now().Before(time.Time(h))
 }
+
+func (laterHistory) Later(chain.ID) bool { return false }
 
 // TestCertainAbsence: stake that has been away for long is not hoped for, stake
 // that has just gone is.

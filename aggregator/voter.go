@@ -38,7 +38,7 @@ type certainty uint8
 
 const (
 	passing     certainty = iota // says nothing about the message, for example when throttled
-	whenSettled                  // final once the block that the message needs is accepted everywhere
+	whenSettled                  // final once the block that the message needs is executed everywhere
 	certain                      // final
 )
 

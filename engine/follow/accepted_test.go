@@ -39,7 +39,7 @@ type listener struct {
 	heard []string
 }
 
-func (l *listener) Accepted(b *evm.Block, _ uint64) {
+func (l *listener) Accepted(_ chain.ID, b *evm.Block, _ uint64) {
 	height, _, ok := l.index.Cursor()
 	l.heard = append(l.heard, fmt.Sprintf("%d at %d %t", b.Number, height, ok))
 }

@@ -81,9 +81,9 @@ type Host interface {
 	// Source returns a client of the chain's API that the network closes: at own, or
 	// below a path of the followed nodes if own is zero; at is the first address.
 	Source(cfg source.Config, own source.Endpoint) (c *source.Client, at source.Endpoint, err error)
-	// Accepted takes each block before it is indexed, and again if that is tried
-	// again; target is the chain's last known height.
-	Accepted(b *evm.Block, target uint64)
+	// Accepted takes each block of a chain before it is indexed, and again if that is
+	// tried again; target is the chain's last known height.
+	Accepted(id chain.ID, b *evm.Block, target uint64)
 	Metrics() *metric.Set
 }
 

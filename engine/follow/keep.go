@@ -101,7 +101,7 @@ func (c *EVM) before(ctx context.Context, blocks []*evm.Block) {
 	}
 	target := i.Target()
 	for _, b := range blocks {
-		c.cfg.Host.Accepted(b, target)
+		c.cfg.Host.Accepted(c.cfg.ID, b, target)
 	}
 	if blocks[n-1].Number+nearHead >= target {
 		c.tokens.Before(ctx, blocks)

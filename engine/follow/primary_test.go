@@ -36,7 +36,7 @@ type host struct {
 func (h *host) ID() uint32                                 { return 9 }
 func (h *host) Asset() (chain.ID, bool)                    { return chain.ID{}, false }
 func (h *host) AskAsset(context.Context) (chain.ID, error) { return chain.ID{}, errNotAsked }
-func (h *host) Accepted(*evm.Block, uint64)                {}
+func (h *host) Accepted(chain.ID, *evm.Block, uint64)      {}
 func (h *host) Metrics() *metric.Set                       { return h.set }
 func (h *host) stop(t *testing.T) {
 	t.Helper()

@@ -93,8 +93,8 @@ func (n *Network) Attach(c *Chain, i Indexed) {
 
 // Accepted takes a block of a followed chain: the messages in it may be signed.
 // target is the chain's last known height.
-func (n *Network) Accepted(b *evm.Block, target uint64) {
-	n.accepted.block(b)
+func (n *Network) Accepted(id chain.ID, b *evm.Block, target uint64) {
+	n.executed.block(id, b)
 	n.ahead.block(b, target)
 }
 

@@ -46,7 +46,7 @@ type Network struct {
 	toldAll  chan struct{} // closed then
 	last     *lastSets
 
-	accepted *accepted
+	executed *executed
 	told     *told
 	// announced is what nodes say of upgrades that this release does not know.
 	announced *announcements
@@ -76,7 +76,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	n := &Network{
 		cfg: cfg, nodes: cfg.Nodes, lower: actor.NewLayer(ctx, cfg.Log("main")), upper: actor.NewLayer(ctx, cfg.Log("main")),
 		metrics:  metric.NewSet("network", strconv.FormatUint(uint64(cfg.ID), 10)),
-		accepted: newAccepted(), facts: cfg.Known, toldAll: make(chan struct{}),
+		executed: newExecuted(), facts: cfg.Known, toldAll: make(chan struct{}),
 		chains: make(map[string]*Chain), known: make(map[chain.ID]bool), forwards: make(map[chain.ID]*forwards),
 	}
 	n.source, err = source.New(source.Config{Nodes: cfg.Nodes, Pool: cfg.Answers, Passed: cfg.Passed, Logger: cfg.Log("source"), Metrics: n.metrics})
@@ -118,7 +118,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	}
 	n.agg, err = aggregator.New(aggregator.Config{
 		LastKnown: n.last.get,
-		NetworkID: cfg.ID, Sets: n.keeper, Peers: peers{n.peers}, History: n.accepted, Store: cfg.Results, Notes: cfg.Notes,
+		NetworkID: cfg.ID, Sets: n.keeper, Peers: peers{n.peers}, History: n.executed, Store: cfg.Results, Notes: cfg.Notes,
 		KeptBytes: cfg.KeptBytes, PartBytes: cfg.PartBytes,
 		Timing: aggregator.Timing{Window: cfg.BufferWindow}, RequestTimeout: cfg.RequestTimeout, Workers: cfg.Workers,
 		Logger: cfg.Log("aggregator"), Metrics: n.metrics,
