@@ -26,8 +26,9 @@ import (
 const (
 	// VersionLen is the length of the version that starts an encoding.
 	VersionLen = 2
-	// MaxLen bounds an encoding. It is the largest message of the peer protocol;
-	// blocks and transactions that a node takes are at most 256 KiB, vertices 1 MiB.
+	// MaxLen bounds an encoding. It is the largest message of the peer protocol, and
+	// since Helicon also the largest block and transaction that a node takes: those of
+	// before are at most 256 KiB, vertices 1 MiB.
 	MaxLen = 2 << 20
 	// MaxGenesisLen bounds the genesis state of a chain.
 	MaxGenesisLen = 64 << 20

@@ -20,9 +20,23 @@ func fuzz(f *testing.F, seeds []chaintest.Encoded, recode chaintest.Recode) {
 	})
 }
 
-func FuzzParseTx(f *testing.F)    { fuzz(f, golden(f).Txs, recoder(ParseTx)) }
-func FuzzParseBlock(f *testing.F) { fuzz(f, golden(f).Blocks, recoder(ParseBlock)) }
-func FuzzParseUTXO(f *testing.F)  { fuzz(f, golden(f).UTXOs, recodeUTXO) }
+func FuzzParseTx(f *testing.F) {
+	for _, b := range chaintest.Helicon(f, heliconBlocks) {
+		for _, tx := range b.Txs {
+			f.Add([]byte(tx.Tx))
+		}
+	}
+	fuzz(f, golden(f).Txs, recoder(ParseTx))
+}
+
+func FuzzParseBlock(f *testing.F) {
+	for _, b := range chaintest.Helicon(f, heliconBlocks) {
+		f.Add([]byte(b.Block))
+	}
+	fuzz(f, golden(f).Blocks, recoder(ParseBlock))
+}
+
+func FuzzParseUTXO(f *testing.F) { fuzz(f, golden(f).UTXOs, recodeUTXO) }
 
 func FuzzParseGenesis(f *testing.F) {
 	fuzz(f, golden(f).Genesis, recoder(ParseGenesis))

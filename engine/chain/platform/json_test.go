@@ -118,6 +118,22 @@ func jsonStake(body Body) object {
 	case *RemoveSubnetValidator:
 		return object{"nodeID": t.NodeID.String(), "subnetID": t.Subnet.String(), "subnetAuthorization": chaintest.Auth(&t.SubnetAuth)}
 	}
+	return jsonRenewed(body)
+}
+
+func jsonRenewed(body Body) object {
+	switch t := body.(type) {
+	case *AddAutoRenewedValidator:
+		return object{
+			"nodeID": chaintest.Bytes(t.NodeID[:]), "signer": jsonSigner(t.Signer), "stake": form.Outputs(t.Stake),
+			"validationRewardsOwner": form.Owners(&t.ValidatorRewardsOwner), "delegationRewardsOwner": form.Owners(&t.DelegationRewardsOwner),
+			"validatorAuthority": form.Owners(&t.Authority), "delegationShares": t.DelegationFee, "autoCompoundRewardShares": t.Restaked, "period": t.Period,
+		}
+	case *SetAutoRenewedValidatorConfig:
+		return object{"txID": t.TxID.String(), "auth": chaintest.Auth(&t.Auth), "autoCompoundRewardShares": t.Restaked, "period": t.Period}
+	case *RewardAutoRenewedValidator:
+		return object{"txID": t.TxID.String(), "timestamp": t.Time}
+	}
 	return nil
 }
 

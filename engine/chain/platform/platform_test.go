@@ -69,7 +69,7 @@ func TestGoldenTxs(t *testing.T) {
 			seen[kind] = true
 		}
 	}
-	for i, k := range kinds {
+	for i, k := range kinds[:KindAddAutoRenewedValidator] { // later ones are in the recording: see TestHelicon
 		if k.body != nil && !seen[TxKind(i)] {
 			t.Errorf("no example of %s", TxKind(i))
 		}

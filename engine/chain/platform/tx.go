@@ -45,6 +45,10 @@ const (
 	KindSetL1ValidatorWeight       TxKind = 37
 	KindIncreaseL1ValidatorBalance TxKind = 38
 	KindDisableL1Validator         TxKind = 39
+	// Since Helicon.
+	KindAddAutoRenewedValidator       TxKind = 40
+	KindSetAutoRenewedValidatorConfig TxKind = 41
+	KindRewardAutoRenewedValidator    TxKind = 42
 )
 
 // kinds holds, by type ID, the name that nodes use and what makes an empty body.
@@ -72,6 +76,10 @@ var kinds = [...]struct {
 	KindSetL1ValidatorWeight:       {"SetL1ValidatorWeightTx", func() Body { return new(SetL1ValidatorWeight) }},
 	KindIncreaseL1ValidatorBalance: {"IncreaseL1ValidatorBalanceTx", func() Body { return new(IncreaseL1ValidatorBalance) }},
 	KindDisableL1Validator:         {"DisableL1ValidatorTx", func() Body { return new(DisableL1Validator) }},
+
+	KindAddAutoRenewedValidator:       {"AddAutoRenewedValidatorTx", func() Body { return new(AddAutoRenewedValidator) }},
+	KindSetAutoRenewedValidatorConfig: {"SetAutoRenewedValidatorConfigTx", func() Body { return new(SetAutoRenewedValidatorConfig) }},
+	KindRewardAutoRenewedValidator:    {"RewardAutoRenewedValidatorTx", func() Body { return new(RewardAutoRenewedValidator) }},
 }
 
 func (k TxKind) known() bool { return int(k) < len(kinds) && kinds[k].body != nil }
@@ -88,8 +96,8 @@ func (k TxKind) String() string {
 type Body interface {
 	// Kind returns the type ID.
 	Kind() TxKind
-	// Funds returns what the transaction spends and makes; nil for
-	// [AdvanceTime] and [RewardValidator], which nobody signs.
+	// Funds returns what the transaction spends and makes; nil for [AdvanceTime],
+	// [RewardValidator] and [RewardAutoRenewedValidator], which nobody signs.
 	Funds() *utxo.Base
 	code(*codec.Coder)
 }
