@@ -125,7 +125,7 @@ func (n *Network) Upgrades() (u rules.Upgrades, ok bool) {
 	switch {
 	case n.cfg.ID == 1 || n.cfg.ID == 5 || n.noUpgrades:
 		return rules.UpgradesOf(n.cfg.ID), true
-	case n.facts.Upgrades != nil:
+	case n.facts.Upgrades != nil && n.facts.Upgrades.Helicon != 0: // older releases did not ask for it
 		return *n.facts.Upgrades, true
 	}
 	return u, false

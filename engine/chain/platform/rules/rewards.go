@@ -4,8 +4,8 @@
 //
 // Source: vms/platformvm/reward, vms/platformvm/validators/fee,
 // vms/components/gas, vms/platformvm/txs/executor/state_changes.go,
-// vms/platformvm/block/executor/verifier.go and genesis of avalanchego v1.14.2.
-// The tests compare with what its own packages compute.
+// vms/platformvm/block/executor/verifier.go and genesis of avalanchego v1.15.0.
+// The tests compare with what the packages of v1.14.2 compute, and v1.15.0 of Helicon.
 package rules
 
 import (

@@ -93,7 +93,7 @@ func TestGoldenFees(t *testing.T) {
 func TestGoldenParams(t *testing.T) {
 	t.Parallel()
 	for _, e := range chaintest.Load[goldens](t, goldenJSON).Params {
-		if got, want := For(e.ID), (Params{Rewards{e.MinRate, e.MaxRate, e.Period, e.Cap}, e.Fees.ours()}); got != want {
+		if got, want := For(e.ID), (Params{Rewards{e.MinRate, e.MaxRate, e.Period, e.Cap}, e.Fees.ours(), 3_000_000_000_000_000}); got != want {
 			t.Errorf("network %d: got %+v, want %+v", e.ID, got, want)
 		}
 	}
