@@ -26,14 +26,18 @@ func (g *Given) replaces(old *Given) bool {
 	return !g.Genesis.IsZero() && g.Genesis != old.Genesis || now != before
 }
 
-// The given codec, version 1: u8 1 | ID of the genesis | times of the upgrades.
-const givenVersion = 1
+// The given codec, version 2: u8 2 | ID of the genesis | times of the upgrades. Version 1
+// had no time of Helicon, which is the last.
+const (
+	givenVersion  = 2
+	givenVersion1 = 1
+)
 
 func (g *Given) encode() []byte {
 	e := &Encoder{}
 	e.U8(givenVersion)
 	e.ID(g.Genesis)
-	for _, t := range []uint64{g.Upgrades.Cortina, g.Upgrades.Durango, g.Upgrades.Etna} {
+	for _, t := range []uint64{g.Upgrades.Cortina, g.Upgrades.Durango, g.Upgrades.Etna, g.Upgrades.Helicon} {
 		e.Uint(t)
 	}
 	return e.B
@@ -41,12 +45,16 @@ func (g *Given) encode() []byte {
 
 func decodeGiven(b []byte) (*Given, error) {
 	d, g := NewDecoder(b), &Given{}
-	if d.U8() != givenVersion {
+	version := d.U8()
+	if version != givenVersion && version != givenVersion1 {
 		return nil, fmt.Errorf("%w: what rows follow from", ErrRow)
 	}
 	g.Genesis = d.ID()
 	for _, t := range []*uint64{&g.Upgrades.Cortina, &g.Upgrades.Durango, &g.Upgrades.Etna} {
 		*t = d.Uint()
+	}
+	if version == givenVersion {
+		g.Upgrades.Helicon = d.Uint()
 	}
 	return g, d.End("what rows follow from")
 }

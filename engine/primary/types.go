@@ -134,6 +134,20 @@ type Staker struct {
 	// Share is what a validator has of the rewards of its delegators: at its end what it
 	// got, before that what it would get.
 	Share uint64
+	// Renewal is that of a validator that renews itself, nil of others. Its Start, End,
+	// Gross and Share are those of its present cycle, or of its last.
+	Renewal *Renewal
+}
+
+// Renewal is how a validator renews itself at the end of a cycle.
+type Renewal struct {
+	Since     uint64 // start of its first cycle, Unix seconds
+	Authority utxo.Owners
+	Restaked  uint32 // share of its rewards that is staked, of 1,000,000
+	Period    uint64 // of the next cycle, seconds; zero: it stops
+	// Rewards and Shares are what it has staked so far of its own rewards and of its share
+	// of those of its delegators. They are in its weight, and are paid when it leaves.
+	Rewards, Shares uint64
 }
 
 // StakerFilter bounds a list of stakers. Empty members do not.
@@ -151,6 +165,15 @@ type StakerFilter struct {
 	Rewarded bool
 }
 
+// Since returns when a staker began, Unix seconds: of one that renews itself its first
+// cycle.
+func (s *Staker) Since() uint64 {
+	if s.Renewal != nil {
+		return s.Renewal.Since
+	}
+	return s.Start
+}
+
 // Stakes reports whether a staker is one of those that the filter's times and rewards
 // choose.
 func (f *StakerFilter) Stakes(s *Staker) bool {
@@ -158,7 +181,7 @@ func (f *StakerFilter) Stakes(s *Staker) bool {
 	if s.Status == Removed && s.RemovedAt > 0 {
 		end = min(end, s.RemovedAt)
 	}
-	return end > f.During.From && (f.During.To == 0 || s.Start < f.During.To) && (!f.Rewarded || len(s.RewardOwners.Addresses) > 0)
+	return end > f.During.From && (f.During.To == 0 || s.Since() < f.During.To) && (!f.Rewarded || len(s.RewardOwners.Addresses) > 0)
 }
 
 // BlockFilter bounds a list of blocks: by time, and to those that a node proposed.

@@ -14,7 +14,7 @@ import (
 // has, or what is in them, adds one. Rows of versions from reads on are served until they
 // are made again.
 const (
-	version = 10
+	version = 11
 	// wholeLists is the version from which on stakers are in lists of any status, from
 	// which none is ever taken away.
 	wholeLists = 5
@@ -59,6 +59,11 @@ func open(db *store.DB, cfg Config, version uint16) (*Chain, error) {
 		return nil, fmt.Errorf("P-Chain of network %d: %w", cfg.Network, err)
 	}
 	return &Chain{Chain: c, cfg: cfg}, nil
+}
+
+// rewards returns the parameters for a stake of the primary network that starts at a time.
+func (c *Config) rewards(start uint64) rules.Rewards {
+	return c.Upgrades.Rewards(c.Params.Rewards, start)
 }
 
 func (c *Config) fill() {

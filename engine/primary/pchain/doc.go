@@ -18,5 +18,5 @@
 // A proposal changes nothing before the option that follows decides on it; its rows are
 // written with those of the option.
 //
-// Source: vms/platformvm/{state,txs/executor,block/executor} of avalanchego v1.14.2.
+// Source: vms/platformvm/{state,txs/executor,block/executor} of avalanchego v1.15.0.
 package pchain

@@ -57,6 +57,8 @@ func (x *execution) run(aborted bool) error {
 		return x.m.advance(t.Time)
 	case *platform.RewardValidator:
 		return x.m.reward(x, t.TxID, aborted)
+	case *platform.RewardAutoRenewedValidator:
+		return x.m.endCycle(x, t, aborted)
 	}
 	if err := x.move(x.tx.Body.Funds()); err != nil {
 		return err
@@ -119,6 +121,8 @@ func (x *execution) act() error {
 		})
 	case *platform.RemoveSubnetValidator:
 		return m.removeValidator(t, x.tx.ID)
+	case *platform.SetAutoRenewedValidatorConfig:
+		return m.configure(t)
 	case *platform.ConvertSubnetToL1:
 		return m.convert(x, t)
 	case *platform.RegisterL1Validator:

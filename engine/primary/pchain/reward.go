@@ -10,34 +10,48 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// reward ends the time of a staker: its stake returns, and unless the proposal was
-// aborted what it earned is paid.
+// reward ends the time of a staker that does not renew itself.
 func (m *machine) reward(x *execution, id chain.ID, aborted bool) error {
+	s, err := m.turnOf(id, false)
+	if err != nil || s == nil {
+		return err
+	}
+	return m.end(&payment{x: x, s: s, next: utxo.Ref{TxID: s.TxID, Index: s.outputs + s.stakes}}, aborted)
+}
+
+// turnOf returns the active staker whose turn it is, nil if it is not known.
+func (m *machine) turnOf(id chain.ID, renewed bool) (*staker, error) {
 	next := m.current.first()
 	if m.head.Exact && (next == nil || next.id() != id || next.at() != m.head.Time) {
-		return fmt.Errorf("%w: reward of %s, whose turn it is not", ErrRefused, id)
+		return nil, fmt.Errorf("%w: reward of %s, whose turn it is not", ErrRefused, id)
 	}
 	s, err := m.staker(id)
 	if err != nil || s == nil { // of before what is known
-		return err
+		return nil, err
 	}
-	if s.Status != primary.Active {
-		if m.head.Exact {
-			return fmt.Errorf("%w: reward of %s, which is not active", ErrRefused, id)
-		}
-		return nil
+	if s.Status == primary.Active && renewed == (s.Renewal != nil) {
+		return s, nil
 	}
+	if m.head.Exact {
+		return nil, fmt.Errorf("%w: reward of %s, which is not active, or has another kind of end", ErrRefused, id)
+	}
+	return nil, nil
+}
+
+// end ends the time of a staker: its stake returns, and unless the proposal was aborted
+// what it earned is paid.
+func (m *machine) end(pay *payment, aborted bool) (err error) {
+	x, s := pay.x, pay.s
 	for i := range s.stakes {
 		if err := x.returnStake(utxo.Ref{TxID: s.TxID, Index: s.outputs + i}); err != nil {
 			return err
 		}
 	}
-	pay := payment{x: x, s: s, index: s.outputs + s.stakes}
 	known := m.supplyKnown(s)
 	if s.Delegator {
-		err = m.rewardDelegator(&pay, aborted, known && !s.validator.IsZero())
+		err = m.rewardDelegator(pay, aborted, known && !s.validator.IsZero())
 	} else {
-		err = m.rewardValidator(&pay, aborted, known)
+		err = rewardValidator(pay, aborted, known)
 	}
 	if err != nil {
 		return err
@@ -60,14 +74,20 @@ func (m *machine) supplyKnown(s *staker) bool {
 	return s.Subnet != chain.PrimaryNetworkID || m.head.SupplyKnown && s.Gross > 0 || m.head.Exact
 }
 
-func (m *machine) rewardValidator(p *payment, aborted, known bool) error {
+// rewardValidator pays a validator that leaves. What its delegators left for it is paid in
+// either case, and so is what it staked of the rewards of cycles before.
+func rewardValidator(p *payment, aborted, known bool) error {
+	reward, share := uint64(0), p.s.accrued
 	if !aborted && known {
-		if err := p.pay(primary.ValidatorReward, p.s.Gross, &p.s.RewardOwners, p.s); err != nil {
-			return err
-		}
+		reward = p.s.Gross
 	}
-	// What its delegators left for it is paid in either case.
-	return p.pay(primary.ValidatorFee, p.s.accrued, &p.s.DelegationOwners, p.s)
+	if r := p.s.Renewal; r != nil {
+		reward, share = reward+r.Rewards, share+r.Shares
+	}
+	if err := p.pay(primary.ValidatorReward, reward, &p.s.RewardOwners); err != nil {
+		return err
+	}
+	return p.pay(primary.ValidatorFee, share, &p.s.DelegationOwners)
 }
 
 func (m *machine) rewardDelegator(p *payment, aborted, known bool) error {
@@ -80,7 +100,7 @@ func (m *machine) rewardDelegator(p *payment, aborted, known bool) error {
 	}
 	share, own := rules.Split(p.s.Gross, v.Fee)
 	p.s.Net, p.s.Fee = own, v.Fee
-	if err := p.pay(primary.DelegatorReward, own, &p.s.RewardOwners, p.s); err != nil || share == 0 {
+	if err := p.pay(primary.DelegatorReward, own, &p.s.RewardOwners); err != nil || share == 0 {
 		return err
 	}
 	if v.Start >= m.cfg.Upgrades.Cortina {
@@ -91,23 +111,23 @@ func (m *machine) rewardDelegator(p *payment, aborted, known bool) error {
 	if err := m.put(v, v.Status); err != nil {
 		return err
 	}
-	return p.pay(primary.ValidatorFee, share, &v.DelegationOwners, p.s)
+	return p.pay(primary.ValidatorFee, share, &v.DelegationOwners)
 }
 
 // payment makes the outputs of a reward, one behind the other.
 type payment struct {
-	x     *execution
-	s     *staker
-	index uint32
+	x    *execution
+	s    *staker
+	next utxo.Ref
 }
 
 // pay makes an output, unless there is nothing to pay.
-func (p *payment) pay(kind primary.RewardKind, amount uint64, to *utxo.Owners, of *staker) error {
+func (p *payment) pay(kind primary.RewardKind, amount uint64, to *utxo.Owners) error {
 	if amount == 0 {
 		return nil
 	}
-	ref := utxo.Ref{TxID: of.TxID, Index: p.index}
-	p.index++
+	of, ref := p.s, p.next
+	p.next.Index++
 	out := utxo.Output{Asset: of.asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: amount, Owners: *to}}
 	u := &primary.Output{UTXO: utxo.UTXO{Ref: ref, Output: out}, Reward: true}
 	if err := p.x.make(u); err != nil {
@@ -124,8 +144,12 @@ func (p *payment) pay(kind primary.RewardKind, amount uint64, to *utxo.Owners, o
 	return nil
 }
 
-// The reward codec, version 1.
-const rewardVersion = 1
+// The reward codec, version 2: the output is one of the transaction that paid if the last
+// byte is 1, otherwise, as all are of version 1, of the one that staked.
+const (
+	rewardVersion  = 2
+	rewardVersion1 = 1
+)
 
 func (m *machine) putReward(r *primary.Reward, index uint32) {
 	e := &primary.Encoder{B: m.value[:0]}
@@ -139,6 +163,7 @@ func (m *machine) putReward(r *primary.Reward, index uint32) {
 		e.Uint(v)
 	}
 	e.Owners(&r.Owners)
+	e.Bool(r.Ref.TxID == r.RewardTx)
 	put := func(k primary.Key) {
 		m.rows.Put(k.U64(r.Time).Place(primary.Place{Height: r.Height, Index: index}).U32(r.Ref.Index), e.B)
 	}
@@ -152,7 +177,8 @@ func (m *machine) putReward(r *primary.Reward, index uint32) {
 func decodeReward(b []byte) (*primary.Reward, error) {
 	d := primary.NewDecoder(b)
 	r := &primary.Reward{}
-	if d.U8() != rewardVersion {
+	version := d.U8()
+	if version != rewardVersion && version != rewardVersion1 {
 		return nil, fmt.Errorf("%w: reward", primary.ErrRow)
 	}
 	r.Kind = primary.RewardKind(d.U8())
@@ -164,5 +190,8 @@ func decodeReward(b []byte) (*primary.Reward, error) {
 	r.Ref = utxo.Ref{TxID: r.TxID, Index: d.Uint32()}
 	r.Height, r.Time = d.Uint(), d.Uint()
 	r.Owners = d.Owners()
+	if version == rewardVersion && d.Bool() {
+		r.Ref.TxID = r.RewardTx
+	}
 	return r, d.End("reward")
 }

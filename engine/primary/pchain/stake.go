@@ -43,6 +43,11 @@ func stakeOf(tx *platform.Tx) (s *staker, stake []utxo.Output) {
 			s.priority = delegatorPending
 		}
 		s.RewardOwners, stake = t.RewardsOwner, t.Stake
+	case *platform.AddAutoRenewedValidator:
+		set(&platform.Validator{NodeID: t.NodeID, Weight: staked(t.Stake)}, chain.PrimaryNetworkID, validatorPending, validatorCurrent)
+		s.BLSKey, s.Proof = &t.Signer.PublicKey, &t.Signer.ProofOfPossession
+		s.RewardOwners, s.DelegationOwners, s.Fee, stake = t.ValidatorRewardsOwner, t.DelegationRewardsOwner, t.DelegationFee, t.Stake
+		s.Renewal = &primary.Renewal{Authority: t.Authority, Restaked: t.Restaked, Period: t.Period}
 	default:
 		return nil, nil
 	}
@@ -54,11 +59,22 @@ func stakeOf(tx *platform.Tx) (s *staker, stake []utxo.Output) {
 	return s, stake
 }
 
+// staked sums up a stake, which the chain keeps from exceeding 64 bits.
+func staked(list []utxo.Output) (sum uint64) {
+	for i := range list {
+		sum += list[i].Amount
+	}
+	return sum
+}
+
 // addStaker has a staker wait for its time or, since Durango, begin at once.
 func (m *machine) addStaker(s *staker, place primary.Place) error {
 	s.place = place
 	if s.Subnet == chain.PrimaryNetworkID && m.head.AVAX.IsZero() {
 		m.head.AVAX = s.asset
+	}
+	if s.Renewal != nil {
+		s.Renewal.Since, s.End = m.head.Time, m.head.Time+s.Renewal.Period
 	}
 	if m.head.Exact && s.End <= max(s.Start, m.head.Time) && m.head.Time < m.cfg.Upgrades.Durango || m.head.Exact && s.End <= m.head.Time {
 		return fmt.Errorf("%w: staker until %d", ErrRefused, s.End)
@@ -134,7 +150,7 @@ func (m *machine) promise(s *staker) error {
 	seconds := s.End - min(s.Start, s.End)
 	if s.Subnet == chain.PrimaryNetworkID {
 		if m.head.SupplyKnown {
-			s.Gross = m.cfg.Params.Rewards.Reward(seconds, s.Weight, m.head.Supply)
+			s.Gross = m.cfg.rewards(s.Start).Reward(seconds, s.Weight, m.head.Supply)
 			m.head.Supply += s.Gross
 		}
 	} else {

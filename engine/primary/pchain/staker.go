@@ -54,10 +54,10 @@ type staker struct {
 	paid uint64
 }
 
-// The staker codec, version 3. Version 2 had not what was paid, version 1 neither the proof
-// nor the time of a removal, all of which are at the end.
+// The staker codec, version 4. Version 3 had no renewals, version 2 not what was paid, version
+// 1 neither the proof nor the time of a removal, all of which are at the end.
 const (
-	stakerVersion  = 3
+	stakerVersion  = 4
 	stakerVersion2 = 2
 	stakerVersion1 = 1
 )
@@ -95,6 +95,13 @@ func (s *staker) encode(b []byte) []byte {
 	}
 	e.Uint(s.RemovedAt)
 	e.Uint(s.paid)
+	e.Bool(s.Renewal != nil)
+	if r := s.Renewal; r != nil {
+		for _, v := range [...]uint64{r.Since, uint64(r.Restaked), r.Period, r.Rewards, r.Shares} {
+			e.Uint(v)
+		}
+		e.Owners(&r.Authority)
+	}
 	return e.B
 }
 
@@ -103,7 +110,7 @@ func decodeStaker(id chain.ID, b []byte) (*staker, error) {
 	s := &staker{}
 	s.TxID = id
 	version := d.U8()
-	if version != stakerVersion && version != stakerVersion2 && version != stakerVersion1 {
+	if version < stakerVersion1 || version > stakerVersion {
 		return nil, fmt.Errorf("%w: staker %s", primary.ErrRow, id)
 	}
 	s.Subnet, s.Node = d.ID(), d.Node()
@@ -127,15 +134,19 @@ func decodeStaker(id chain.ID, b []byte) (*staker, error) {
 		s.validator = d.ID()
 	}
 	s.RewardOwners, s.DelegationOwners = d.Owners(), d.Owners()
-	if version != stakerVersion1 {
+	if version > stakerVersion1 {
 		if key {
 			s.Proof = new([platform.BLSSignatureLen]byte)
 			copy(s.Proof[:], d.Fixed(platform.BLSSignatureLen))
 		}
 		s.RemovedAt = d.Uint()
 	}
-	if version == stakerVersion {
+	if version > stakerVersion2 {
 		s.paid = d.Uint()
+	}
+	if version == stakerVersion && d.Bool() {
+		s.Renewal = &primary.Renewal{Since: d.Uint(), Restaked: d.Uint32(), Period: d.Uint(), Rewards: d.Uint(), Shares: d.Uint()}
+		s.Renewal.Authority = d.Owners()
 	}
 	return s, d.End("staker")
 }
@@ -180,15 +191,16 @@ const (
 	endShare
 )
 
-// putEnds writes where a staker is in lists of what will be rewarded, or removes it.
-func (m *machine) putEnds(s *staker) error {
-	if err := m.putEnd(s, endOwn, s.RewardOwners.Addresses); err != nil || s.Delegator {
+// putEnds writes where a staker is in lists of what will be rewarded, or removes it if it
+// is not active any more.
+func (m *machine) putEnds(s *staker, active bool) error {
+	if err := m.putEnd(s, active, endOwn, s.RewardOwners.Addresses); err != nil || s.Delegator {
 		return err
 	}
-	return m.putEnd(s, endShare, s.DelegationOwners.Addresses)
+	return m.putEnd(s, active, endShare, s.DelegationOwners.Addresses)
 }
 
-func (m *machine) putEnd(s *staker, what uint8, owners []address.Address) error {
+func (m *machine) putEnd(s *staker, active bool, what uint8, owners []address.Address) error {
 	order := make(primary.Key, 0, 32).U64(s.End).Place(s.place).U8(what)
 	for i := -1; i < len(owners); i++ {
 		list := m.rows.Key(store.PlatformStakerEnds)
@@ -198,7 +210,7 @@ func (m *machine) putEnd(s *staker, what uint8, owners []address.Address) error 
 			list = list.U8(listAddress).Bytes(owners[i][:])
 		}
 		var err error
-		if s.Status == primary.Active {
+		if active {
 			err = m.rows.PutLive(list, order, s.TxID[:])
 		} else {
 			err = m.rows.DeleteLive(list, order)
@@ -260,13 +272,13 @@ func (m *machine) put(s *staker, before primary.StakerStatus) error {
 	if s.Status == before || s.permissioned || s.Status != primary.Active && before != primary.Active {
 		return nil
 	}
-	return m.putEnds(s)
+	return m.putEnds(s, s.Status == primary.Active)
 }
 
 // list writes a staker's row in a list of a status, or removes it if the value is nil. It
 // may write behind k, which begins the key.
 func (m *machine) list(s *staker, k primary.Key, status primary.StakerStatus, value []byte) error {
-	list, order := k.U8(boolByte(s.Delegator)).U8(uint8(status)), make(primary.Key, 0, 32).U64(s.Start).Place(s.place)
+	list, order := k.U8(boolByte(s.Delegator)).U8(uint8(status)), make(primary.Key, 0, 32).U64(s.Since()).Place(s.place)
 	switch live := isLive(k, s.Delegator, status); {
 	case live && value == nil:
 		return m.rows.DeleteLive(list, order)

@@ -298,7 +298,7 @@ func (v *View) shown(s *staker) *primary.Staker {
 	if s.Status == primary.Pending && !s.permissioned {
 		s.Estimated = true
 		if s.Subnet == chain.PrimaryNetworkID && v.head.SupplyKnown {
-			s.Gross = v.c.cfg.Params.Rewards.Reward(s.End-min(s.Start, s.End), s.Weight, v.head.Supply)
+			s.Gross = v.c.cfg.rewards(s.Start).Reward(s.End-min(s.Start, s.End), s.Weight, v.head.Supply)
 		}
 		s.Net = s.Gross
 		if s.Delegator {
