@@ -78,6 +78,9 @@ type Host interface {
 	// Swap returns when nodes may replace the C-Chain's API, the zero time if never or not
 	// known.
 	Swap() time.Time
+	// Needs names what a release must know that reads the network's newest blocks, if that
+	// is more than this one knows.
+	Needs() string
 	// Source returns a client of the chain's API that the network closes: at own, or
 	// below a path of the followed nodes if own is zero; at is the first address.
 	Source(cfg source.Config, own source.Endpoint) (c *source.Client, at source.Endpoint, err error)

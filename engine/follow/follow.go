@@ -146,6 +146,7 @@ func (c *EVM) connect(asset chain.ID) error {
 	if c.cfg.RPC.Zero() {
 		set.Path = c.cfg.Path
 		set.WS = at.At(strings.TrimSuffix(set.Path, "rpc") + "ws")
+		set.Needs = c.cfg.Host.Needs
 		if c.cfg.Subnet == chain.PrimaryNetworkID {
 			set.Swap = c.cfg.Host.Swap
 		}

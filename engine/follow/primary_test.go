@@ -33,6 +33,9 @@ type host struct {
 	clients []*source.Client
 }
 
+func (*host) Swap() (at time.Time) { return at }
+func (*host) Needs() string        { return "" }
+
 func (h *host) ID() uint32                                 { return 9 }
 func (h *host) Asset() (chain.ID, bool)                    { return chain.ID{}, false }
 func (h *host) AskAsset(context.Context) (chain.ID, error) { return chain.ID{}, errNotAsked }

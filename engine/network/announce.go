@@ -74,8 +74,8 @@ func (a *announcements) ask(ctx context.Context) {
 		all.Go(func() {
 			c, to := platform.New(node), &answers[i]
 			to.upgrades, to.err = c.UnknownUpgrades(ctx)
-			if version, err := c.NodeVersion(ctx); err == nil {
-				to.version = version
+			if program, err := c.Program(ctx); err == nil {
+				to.version = program.Version
 			} else if to.err == nil {
 				a.log.Debug("node does not say its version", "err", err)
 			}
@@ -91,7 +91,7 @@ func (a *announcements) ask(ctx context.Context) {
 		}
 		some = some || by.err == nil
 		upgrades = append(upgrades, by.upgrades...)
-		if above(by.version, version) {
+		if by.version.Compare(version) > 0 {
 			version = by.version
 		}
 	}
@@ -104,11 +104,6 @@ func (a *announcements) ask(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.upgrades, a.version = slices.Compact(upgrades), version
-}
-
-// above reports whether a version is above another one, or than none.
-func above(v, than platform.Version) bool {
-	return cmp.Or(cmp.Compare(v.Major, than.Major), cmp.Compare(v.Minor, than.Minor), cmp.Compare(v.Patch, than.Patch)) > 0
 }
 
 // warn says in the log what is announced, once a day.

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -14,7 +13,6 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform/rules"
 	"quorate/engine/chain/warp"
-	"quorate/engine/source"
 	"quorate/engine/source/platform"
 	"quorate/p2p/wire"
 )
@@ -150,22 +148,6 @@ func (n *Network) askPrograms(ctx context.Context) (first platform.Program, err 
 		err = errors.Join(errs...)
 	}
 	return first, err
-}
-
-// only has a single node answer.
-type only struct {
-	of   *source.Client
-	node source.Node
-}
-
-// Call implements [platform.Caller].
-func (o only) Call(ctx context.Context, path, method string, params, result any) error {
-	return o.of.CallOf(ctx, path, method, params, source.Choice{Rank: func(n source.Node) int {
-		if n == o.node {
-			return 0
-		}
-		return -1
-	}}, func(_ source.Node, raw []byte) error { return json.Unmarshal(raw, result) })
 }
 
 // show has new links show the version that is right now, and says in the log what is

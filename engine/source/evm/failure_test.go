@@ -21,7 +21,7 @@ func TestHeliconFailures(t *testing.T) {
 		if len(h.CallTracer) == 0 || string(h.CallTracer) == "null" {
 			continue
 		}
-		b, err := h.read(newChecker(VerifyFull, metric.NewSet(), slog.New(slog.DiscardHandler)))
+		b, err := h.read(newChecker(VerifyFull, metric.NewSet(), slog.New(slog.DiscardHandler), nil))
 		if err != nil {
 			t.Fatal(err)
 		}
