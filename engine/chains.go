@@ -123,9 +123,10 @@ func (i indexed) details(s *ingest.Status) any {
 		return syncing(s)
 	}
 	return struct {
-		Settled uint64 `json:"settledHeight"`
-		Sync    any    `json:"sync,omitempty"`
-	}{height, syncing(s)}
+		Settled   uint64 `json:"settledHeight"`
+		Executing uint64 `json:"acceptedNotExecuted"` // blocks, about; that is no fault
+		Sync      any    `json:"sync,omitempty"`
+	}{height, i.Executing(), syncing(s)}
 }
 
 // syncMessage is the part of a chain's check that says how far its index is behind.

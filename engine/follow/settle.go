@@ -166,6 +166,9 @@ func (c *EVM) Settled() (height uint64, ok bool) {
 	return height, height > 0
 }
 
+// Executing returns about how many blocks nodes have accepted and not executed yet.
+func (c *EVM) Executing() uint64 { return c.client.Executing() }
+
 // recallSettled finds out how far the blocks of the archive are settled.
 func (c *EVM) recallSettled(ctx context.Context) error {
 	_, last, ok := c.second.ends()

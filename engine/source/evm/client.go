@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/holiman/uint256"
@@ -124,6 +125,9 @@ type Client struct {
 	check *checker // nil: nothing is checked
 	pool  pool
 	ahead ahead
+	// accepted and executed are the highest blocks of each kind that nodes have answered
+	// for, where they execute blocks after they accepted them.
+	accepted, executed atomic.Uint64
 
 	blocks, txs, bytes, splits, traces, early, fallbacks, heads, polls metric.Counter
 }

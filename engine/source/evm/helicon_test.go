@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
+	"quorate/engine/source"
 )
 
 // heliconBlock is a block of a real network that crosses Helicon, of avalanchego v1.15.0:
@@ -91,6 +92,36 @@ func TestHelicon(t *testing.T) {
 		}
 		if settles := h.Number > lastBefore; b.GasUsed != gas || (b.Reserved != nil) != settles {
 			t.Errorf("block %d: %d gas used, want %d; reserved %v", h.Number, b.GasUsed, gas, b.Reserved)
+		}
+	}
+}
+
+// The last accepted block of a node that executes blocks later is its latest one, and how
+// many it has yet to execute is known from what it answers for beyond.
+func TestExecuting(t *testing.T) {
+	t.Parallel()
+	recorded := helicon(t)
+	executed, accepted := uint64(100), uint64(100)
+	client := must(New(Config{Path: "/", AVAXAssetID: avaxID, Node: nodeFunc(func(calls []source.BatchCall) error {
+		for i := range calls {
+			tag := calls[i].Params.([]any)[0].(string)
+			at := map[string]uint64{"latest": executed, "finalized": executed - 3}[tag]
+			if at == 0 {
+				at = must(hexUint([]byte(tag)))
+			}
+			text := []byte("null")
+			if at <= accepted {
+				text = recorded[at].Block
+			}
+			calls[i].Err = calls[i].Decode(text)
+		}
+		return nil
+	})}))
+	for _, c := range []struct{ executed, accepted, executing uint64 }{{100, 100, 0}, {100, 120, 16}, {110, 120, 6}, {121, 121, 0}} {
+		executed, accepted = c.executed, c.accepted
+		head, err := client.Tip(t.Context())
+		if err != nil || head.Height != c.executed || client.Executing() != c.executing {
+			t.Errorf("%+v: tip %d, %d executing, %v", c, head.Height, client.Executing(), err)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func (c *Client) tipOf(ctx context.Context, n source.Node) (chain.Head, error) {
 	})
 	tags := []string{"latest", "finalized"}
 	if ask == no {
-		tags = tags[:1]
+		tags = append(tags[:1], c.beyond()...)
 	}
 	blocks, errs, err := c.headers(ctx, n, tags...)
 	if err != nil {
@@ -208,6 +208,12 @@ func (c *Client) tipOf(ctx context.Context, n source.Node) (chain.Head, error) {
 	latest, err := blocks[0], errs[0]
 	if latest != nil && latest.Reserved != nil {
 		c.pool.settles(n)
+		for _, b := range blocks[1:] {
+			if b != nil && b.Number > c.accepted.Load() {
+				c.accepted.Store(b.Number)
+			}
+		}
+		c.executed.Store(max(c.executed.Load(), latest.Number))
 		return latest.Link().Head, nil
 	}
 	if ask != no {
@@ -231,6 +237,28 @@ func (c *Client) tipOf(ctx context.Context, n source.Node) (chain.Head, error) {
 		return chain.Head{}, bad("no last block")
 	}
 	return latest.Link().Head, nil
+}
+
+// beyond names blocks above the last one that is known to be executed, further and further
+// apart: nodes answer for those that are accepted. There are none before a node executes
+// blocks after it accepted them.
+func (c *Client) beyond() (list []string) {
+	last := c.executed.Load()
+	for step := uint64(1); last > 0 && step <= maxBeyond; step *= 2 {
+		list = append(list, number(last+step))
+	}
+	return list
+}
+
+// maxBeyond is how far above the last executed block it is looked for accepted ones: a
+// node executes what it accepted within 30 s.
+const maxBeyond = 256
+
+// Executing returns about how many blocks are accepted and not executed yet, as far as
+// nodes were asked.
+func (c *Client) Executing() uint64 {
+	accepted := c.accepted.Load()
+	return accepted - min(accepted, c.executed.Load())
 }
 
 // Tip returns the last accepted block: the highest of those of the nodes that answer.
