@@ -59,3 +59,9 @@ func (e *Engine) Learning() bool {
 	}
 	return false
 }
+
+// Later reports whether an EVM chain is known to execute blocks after it accepted them.
+func (e *Engine) Later(id chain.ID) bool {
+	n, err := e.networkOf(id)
+	return err == nil && n.Later(id)
+}

@@ -121,14 +121,14 @@ func plainText(raw []byte) (string, bool) {
 	return string(raw[1 : len(raw)-1]), true
 }
 
-// cost is the price of the body.
-func (s *Service) cost(c *chainCalls) int {
+// cost is the price of the body, for calls to the chain at e.
+func (s *Service) cost(c *chainCalls, e endpoint) int {
 	if len(c.list) == 0 {
 		return unitsUnknown // mode All passes it on all the same
 	}
 	units := 0
 	for i := range c.list {
-		units += s.price(&c.list[i])
+		units += s.price(&c.list[i], e)
 	}
 	if s.cfg.ChainRPC == All && !c.exact {
 		return max(units, unitsUnknown)
@@ -136,10 +136,10 @@ func (s *Service) cost(c *chainCalls) int {
 	return units
 }
 
-func (s *Service) price(call *chainCall) int {
+func (s *Service) price(call *chainCall, e endpoint) int {
 	units, known := s.prices[call.method]
 	switch {
-	case known && call.fault == nil:
+	case known && call.fault == nil && !s.lacks(e, call.method):
 		return units
 	case s.cfg.ChainRPC == All:
 		return unitsUnknown
@@ -147,17 +147,25 @@ func (s *Service) price(call *chainCall) int {
 	return unitsLeast
 }
 
-// screen finds the calls that are not passed on and sets their faults. In mode All
-// these are only what cannot be read for certain, and subscriptions that are not by
-// themselves.
-func (s *Service) screen(c *chainCalls, sub string) {
+// lacks reports whether the chain at e does not have a method that others have. In mode
+// All the node says so itself.
+func (s *Service) lacks(e endpoint, method string) bool {
+	return s.cfg.ChainRPC != All && s.cfg.Later != nil && s.sync[method] && s.cfg.Later(e.chain)
+}
+
+// screen finds the calls that are not passed on to the chain at e and sets their faults.
+// In mode All these are only what cannot be read for certain, and subscriptions that are
+// not by themselves.
+func (s *Service) screen(c *chainCalls, e endpoint) {
 	for i := range c.list {
 		call := &c.list[i]
 		if call.fault != nil {
 			continue
 		}
 		if _, known := s.prices[call.method]; !known && s.cfg.ChainRPC != All || isSubscription(call.method) {
-			call.fault = notServed(call.method, sub)
+			call.fault = notServed(call.method, e.sub)
+		} else if s.lacks(e, call.method) {
+			call.fault = &rpcError{Code: codeNoMethod, Message: fmt.Sprintf("the method %s is not available here: the chain executes blocks after it accepted them, and no node of it has the method", call.method)}
 		}
 	}
 }

@@ -271,6 +271,45 @@ func answers(t *testing.T, body []byte) (out []string) {
 	return out
 }
 
+// TestLaterChains: a chain that executes blocks after it accepted them lacks what a node of
+// avalanchego v1.15.0 does not have there; all other chains have it.
+func TestLaterChains(t *testing.T) {
+	t.Parallel()
+	cfg, r := fullConfig(t), newRecorder()
+	later, ok := cfg.Chains.Lookup("C")
+	if !ok {
+		t.Fatal("no C-Chain")
+	}
+	cfg.ChainRPC, cfg.Forward, cfg.Later = Safe, r, func(id chain.ID) bool { return id == later }
+	s := New(cfg)
+	cfg.ChainRPC = All
+	all := New(cfg)
+	f := func(service *Service, path, method, want string, units int) {
+		t.Helper()
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":[]}`
+		if got := costOf(service, path, body); got != units {
+			t.Errorf("%s %s costs %d, want %d", path, method, got, units)
+		}
+		ctx := request("POST", path, body)
+		service.Handler(ctx)
+		if got := string(ctx.Response.Body()); !strings.Contains(got, want) {
+			t.Errorf("%s %s: %s, want %s", path, method, got, want)
+		}
+	}
+	const node = `"result":"node"`
+	for _, method := range []string{"eth_coinbase", "eth_etherbase", "eth_getActivePrecompilesAt", "warp_getMessage", "warp_getMessageSignature", "warp_getBlockSignature"} {
+		f(s, "/ext/bc/C/rpc", method, `{"code":-32601,"message":"the method `+method+` is not available here: the chain executes blocks after it accepted them`, unitsLeast)
+		f(s, "/ext/bc/P/rpc", method, node, s.prices[method])
+		f(all, "/ext/bc/C/rpc", method, node, all.prices[method])
+	}
+	for _, method := range []string{"eth_chainId", "eth_baseFee", "eth_callDetailed", "eth_getChainConfig", "eth_suggestPriceOptions", "txpool_status"} {
+		f(s, "/ext/bc/C/rpc", method, node, s.prices[method])
+	}
+	if _, served := s.prices["avax.version"]; served {
+		t.Error("no node has avax.version")
+	}
+}
+
 func TestBatchCost(t *testing.T) {
 	t.Parallel()
 	s, _ := withMode(t, Safe)
@@ -304,12 +343,13 @@ func FuzzChainCalls(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	s, _ := withMode(f, Safe)
+	at := endpoint{kind: chainRPC, sub: "rpc"}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c := parseCalls(body)
-		if units := s.cost(&c); units < unitsLeast {
+		if units := s.cost(&c, at); units < unitsLeast {
 			t.Fatalf("costs %d", units)
 		}
-		s.screen(&c, "rpc")
+		s.screen(&c, at)
 		if answer := c.answer(); len(answer) > 0 && !json.Valid(answer) {
 			t.Fatalf("answered %q", answer)
 		}

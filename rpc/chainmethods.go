@@ -34,7 +34,7 @@ func ParseMode(s string) (Mode, error) {
 // and X answer there. Those of socketDoor are WebSockets.
 var doors = []struct{ path, doc string }{
 	{"", "the P-Chain's `platform` (also at `/ext/P`) and the X-Chain's `avm` methods"},
-	{"rpc", "EVM chains: `eth`, `net`, `web3`, `warp` and `txpool` methods"},
+	{"rpc", "EVM chains: `eth`, `net`, `web3`, `txpool` and, on L1s, `warp` methods"},
 	{socketDoor, "EVM chains: the same over a WebSocket, with subscriptions"},
 	{"avax", "the C-Chain's imports and exports: `avax` methods"},
 	{"proposervm", "heights and epochs: `proposervm` methods"},
@@ -61,6 +61,9 @@ const (
 type family struct {
 	prefix                        string // with what stands between it and a name
 	cheap, ordinary, heavy, costs []string
+	// sync are those of them that a chain has only while it executes blocks before it
+	// accepts them: L1s, and the C-Chain before Helicon.
+	sync []string
 	// refused says which others a node has, and why they are not passed on.
 	refused string
 }
@@ -72,6 +75,7 @@ var families = []family{
 		cheap:    []string{"chainId", "blockNumber", "gasPrice", "baseFee", "maxPriorityFeePerGas", "suggestPriceOptions", "syncing", "coinbase", "etherbase", "getChainConfig", "unsubscribe"},
 		ordinary: []string{"getBalance", "getCode", "getStorageAt", "getTransactionCount", "getBlockByHash", "getBlockByNumber", "getHeaderByHash", "getHeaderByNumber", "getBlockTransactionCountByHash", "getBlockTransactionCountByNumber", "getTransactionByHash", "getTransactionByBlockHashAndIndex", "getTransactionByBlockNumberAndIndex", "getRawTransactionByHash", "getRawTransactionByBlockHashAndIndex", "getRawTransactionByBlockNumberAndIndex", "getTransactionReceipt", "getUncleByBlockHashAndIndex", "getUncleByBlockNumberAndIndex", "getUncleCountByBlockHash", "getUncleCountByBlockNumber", "feeHistory", "feeConfig", "getActivePrecompilesAt", "getActiveRulesAt"},
 		heavy:    []string{"call", "callDetailed", "estimateGas", "createAccessList", "getLogs", "getBlockReceipts", "getProof", "sendRawTransaction", "subscribe"},
+		sync:     []string{"coinbase", "etherbase", "feeConfig", "getActivePrecompilesAt", "getActiveRulesAt"},
 		refused: "filters (`newFilter`, `getFilterChanges`, ...), which live in one node and are not found at another; " +
 			"`accounts`, `sign`, `signTransaction`, `sendTransaction`, `fillTransaction`, `resend`, `pendingTransactions`, which use the node's own keys; `getBadBlocks`",
 	},
@@ -80,6 +84,7 @@ var families = []family{
 	{prefix: "txpool_", ordinary: []string{"status"}, refused: "`content`, `contentFrom`, `inspect`: the whole pool"},
 	{
 		prefix: "warp_", ordinary: []string{"getMessage", "getMessageSignature", "getBlockSignature"},
+		sync:    []string{"getMessage", "getMessageSignature", "getBlockSignature"},
 		refused: "`getMessageAggregateSignature`, `getBlockAggregateSignature`: they have the node ask all validators, which `/v1/signatureAggregator` does",
 	},
 	{
@@ -96,7 +101,7 @@ var families = []family{
 	},
 	{prefix: "wallet.", heavy: []string{"issueTx"}},
 	{
-		prefix: "avax.", cheap: []string{"version"}, ordinary: []string{"getAtomicTx", "getAtomicTxStatus"},
+		prefix: "avax.", ordinary: []string{"getAtomicTx", "getAtomicTxStatus"},
 		heavy: []string{"getUTXOs", "issueTx"},
 	},
 	{prefix: "proposervm.", cheap: []string{"getProposedHeight", "getCurrentEpoch"}},
@@ -114,6 +119,18 @@ func prices() map[string]int {
 			for _, name := range names {
 				all[f.prefix+name] = units
 			}
+		}
+	}
+	return all
+}
+
+// syncMethods are the methods that only chains have which execute blocks before they
+// accept them.
+func syncMethods() map[string]bool {
+	all := make(map[string]bool)
+	for _, f := range families {
+		for _, name := range f.sync {
+			all[f.prefix+name] = true
 		}
 	}
 	return all
@@ -141,6 +158,15 @@ func writeChainDocs(b *strings.Builder) {
 	for _, f := range families {
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s | %s |\n", f.prefix, list(f.cheap), list(f.ordinary), list(f.heavy), list(f.costs), f.refused)
 	}
+	b.WriteString("\nA chain that executes blocks after it accepted them, as the C-Chain does from Helicon on, does not have these, and they are refused there:")
+	sep := " "
+	for _, f := range families {
+		for _, name := range f.sync {
+			fmt.Fprintf(b, "%s`%s%s`", sep, f.prefix, name)
+			sep = ", "
+		}
+	}
+	b.WriteString(". `/v1/signatureAggregator` has any warp message signed. Of the others a node has those that its release and its configuration offer.\n")
 	fmt.Fprintf(b, "\nRefused altogether: %s.\n\n", refusedFamilies)
 	fmt.Fprintf(b, "A refused call, also one in a batch, is answered with code %d on EVM paths and %d on others; the rest of its batch is passed on. "+
 		"Members of a call are passed on as they were read: others than `jsonrpc`, `id`, `method` and `params` are dropped, and a member given twice is refused.\n\n",

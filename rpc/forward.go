@@ -42,7 +42,7 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 		// may still be reading when it gave up waiting.
 		passed = bytes.Clone(body)
 	} else {
-		s.screen(calls, e.sub)
+		s.screen(calls, e)
 		if calls.allowed() == 0 {
 			s.count("bc", "refused").Inc()
 			answerCalls(ctx, calls.answer())

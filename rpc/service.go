@@ -42,6 +42,9 @@ type Config struct {
 	// Learning reports whether the followed nodes have yet to tell their chains: a
 	// chain that is not known may be one then. Nil: they have.
 	Learning func() bool
+	// Later reports whether a chain is known to execute blocks after it accepted them:
+	// its nodes lack some methods then. Nil: none does.
+	Later func(chain.ID) bool
 	// ChainRPC says which methods of chain RPC are passed on.
 	ChainRPC Mode
 	// AllowedHosts are names that requests may be sent to besides IP addresses and
@@ -129,6 +132,7 @@ type Service struct {
 	sending chan struct{} // one place for each body being forwarded
 	warned  *log.Throttle // of failures to forward
 	prices  map[string]int
+	sync    map[string]bool // see family
 	sockets sockets
 
 	// work is the context of what a request has others do. It ends with Close.
@@ -141,7 +145,7 @@ func New(cfg Config) *Service {
 	s := &Service{
 		cfg: cfg, log: cfg.Logger, set: metric.NewSet(), hosts: newHosts(cfg.AllowedHosts),
 		methods: make(map[string]*method), sending: make(chan struct{}, maxForwards),
-		warned: log.NewThrottle(10 * time.Second), prices: prices(),
+		warned: log.NewThrottle(10 * time.Second), prices: prices(), sync: syncMethods(),
 	}
 	s.sockets.init()
 	s.set.GaugeFunc("quorate_rpc_websockets", "Open WebSockets of chain RPC.", func() float64 { return float64(s.sockets.len()) })
@@ -167,7 +171,8 @@ func (s *Service) Cost(ctx *fasthttp.RequestCtx) (units int, operator bool) {
 	if !ok {
 		return unitsLeast, false
 	}
-	switch e := s.find(path); {
+	e := s.find(path)
+	switch {
 	case e.kind == nothing:
 		return unitsLeast, false
 	case e.kind == chainSocket:
@@ -177,7 +182,7 @@ func (s *Service) Cost(ctx *fasthttp.RequestCtx) (units int, operator bool) {
 	case !ctx.IsPost() || len(ctx.PostBody()) > maxForward:
 		return unitsLeast, false
 	}
-	return s.cost(s.callsOf(ctx)), false
+	return s.cost(s.callsOf(ctx), e), false
 }
 
 // Handler answers one request, of a client that is not charged.

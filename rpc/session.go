@@ -47,7 +47,7 @@ func send(ctx context.Context, to *websocket.Conn, body []byte) error {
 func (c *session) screen(body []byte) (passed, answer []byte) {
 	s := c.service
 	calls := parseCalls(body)
-	if wait, ok := c.charge(s.cost(&calls)); !ok {
+	if wait, ok := c.charge(s.cost(&calls, c.at)); !ok {
 		s.count("ws", "limited").Inc()
 		fault := &rpcError{Code: codeLimited, Message: fmt.Sprintf("too many requests: try again in %s", wait.Round(time.Second)+time.Second)}
 		if len(calls.list) == 0 {
@@ -61,7 +61,7 @@ func (c *session) screen(body []byte) (passed, answer []byte) {
 	if len(calls.list) == 1 && !calls.batch && calls.list[0].fault == nil && isSubscription(calls.list[0].method) {
 		return c.subscription(&calls.list[0])
 	}
-	s.screen(&calls, c.sub)
+	s.screen(&calls, c.at)
 	if calls.allowed() > 0 {
 		passed = calls.appendAllowed(nil)
 	}

@@ -151,7 +151,7 @@ func (s *Service) notDialed(ctx *fasthttp.RequestCtx, id chain.ID, err error) {
 type session struct {
 	service      *Service
 	client, node *websocket.Conn
-	sub          string
+	at           endpoint
 	charge       Charge
 
 	subs subscribed
@@ -160,7 +160,7 @@ type session struct {
 func newSession(s *Service, client, node *websocket.Conn, e endpoint, charge Charge) *session {
 	client.SetReadLimit(maxFrame)
 	node.SetReadLimit(maxNodeFrame)
-	return &session{service: s, client: client, node: node, sub: e.sub, charge: charge, subs: newSubscribed()}
+	return &session{service: s, client: client, node: node, at: e, charge: charge, subs: newSubscribed()}
 }
 
 // run passes messages both ways until one side ends, or the server stops.

@@ -98,6 +98,9 @@ func (n *Network) Accepted(id chain.ID, b *evm.Block, target uint64) {
 	n.ahead.block(b, target)
 }
 
+// Later reports whether an EVM chain is known to execute blocks after it accepted them.
+func (n *Network) Later(id chain.ID) bool { return n.executed.Later(id) }
+
 // Asset returns the ID of AVAX if it is known without asking a node.
 func (n *Network) Asset() (id chain.ID, ok bool) {
 	n.mu.Lock()
