@@ -135,7 +135,7 @@ func (n *Network) Upgrades() (u rules.Upgrades, ok bool) {
 }
 
 // learnUpgrades asks for them until Helicon is active: when it will be can be decided
-// late.
+// late. A node that does not know of it changes nothing.
 func (n *Network) learnUpgrades(ctx context.Context) error {
 	old, ok := n.Upgrades()
 	n.mu.Lock()
@@ -146,6 +146,8 @@ func (n *Network) learnUpgrades(ctx context.Context) error {
 	}
 	u, err := n.node.Upgrades(ctx)
 	switch {
+	case errors.Is(err, platform.ErrNoMethod) && ok:
+		return nil
 	case errors.Is(err, platform.ErrNoMethod): // an older node, which may be updated
 		n.mu.Lock()
 		n.noUpgrades = true
@@ -154,8 +156,11 @@ func (n *Network) learnUpgrades(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("when its rules changed: %w", err)
 	}
+	if ok && (u.Helicon == old.Helicon || u.Helicon == rules.Never) {
+		return nil
+	}
 	if ok {
-		old.Helicon = u.Helicon // rows follow from the others
+		old.Helicon = u.Helicon // the others have long been
 		u = old
 	}
 	n.Note(ctx, func(known *Record) { known.Upgrades = &u })

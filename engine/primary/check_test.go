@@ -222,13 +222,15 @@ func TestGiven(t *testing.T) {
 	}
 	none, known, other := Given{}, Given{Genesis: chain.ID{1}}, Given{Genesis: chain.ID{1}}
 	other.Upgrades.Etna = 9
+	moved := other
+	moved.Upgrades.Helicon = 10
 	c := open(none, false)
 	if _, ok, err := GivenOf(db, 9, PChain); ok || err != nil {
 		t.Error("an empty chain follows from something", err)
 	}
 	commit(t, c, list)
 	open(none, false)
-	for _, g := range []Given{known, other} {
+	for _, g := range []Given{known, other, moved} {
 		c = open(g, true)
 		if err := c.Rebuild(t.Context(), inArchive(list), nil); err != nil || c.Stale() {
 			t.Fatal(c.Stale(), err)
@@ -238,7 +240,7 @@ func TestGiven(t *testing.T) {
 			t.Errorf("given %v, want %v: %v", got, g, err)
 		}
 	}
-	none.Upgrades = other.Upgrades
+	none.Upgrades = moved.Upgrades
 	open(none, false)
 }
 

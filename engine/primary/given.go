@@ -21,9 +21,7 @@ type Given struct {
 // replaces reports whether rows that follow from g are to take the place of those that
 // follow from old. They are not if a genesis that was known is not any more.
 func (g *Given) replaces(old *Given) bool {
-	now, before := g.Upgrades, old.Upgrades
-	now.Helicon, before.Helicon = 0, 0 // no row follows from it
-	return !g.Genesis.IsZero() && g.Genesis != old.Genesis || now != before
+	return !g.Genesis.IsZero() && g.Genesis != old.Genesis || g.Upgrades != old.Upgrades
 }
 
 // The given codec, version 2: u8 2 | ID of the genesis | times of the upgrades. Version 1
