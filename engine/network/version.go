@@ -223,6 +223,13 @@ func (n *Network) Plugins() (list []uint32) {
 // errIdentityInUse is why validators turn us away.
 var errIdentityInUse = errors.New("validators close our links right after TLS: the certificate in the data folder (staker.pem) seems to be in use by another server; give each its own")
 
+// mayRefuse reports whether a node of version v may not let in the version that is shown.
+// No release demands more than the first of its minor version: a later patch is no reason.
+func mayRefuse(v, shown platform.Version) bool {
+	v.Patch = 0
+	return v.Compare(shown) > 0
+}
+
 // checkRefused returns an error if so much of the primary network's stake closes our
 // links before they can be used that too little can be connected: for the version that we
 // show if most of that stake runs later ones, and else for our identity if it is closed
@@ -249,7 +256,7 @@ func (n *Network) checkRefused() error {
 				continue
 			}
 			refused.Set(i)
-			if v, ok := of(id); ok && v.Compare(shown) > 0 {
+			if v, ok := of(id); ok && mayRefuse(v, shown) {
 				newer.Set(i)
 				if least.Name == "" || v.Compare(least) < 0 {
 					least = v

@@ -192,3 +192,19 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("of nodes that are followed no more: %v, %v", err, n.CheckVersions())
 	}
 }
+
+// TestMayRefuse: validators that run a later patch close links for another reason.
+func TestMayRefuse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		theirs, shown string
+		want          bool
+	}{
+		{"1.15.0", "1.14.2", true}, {"1.15.3", "1.14.2", true}, {"2.0.0", "1.15.0", true},
+		{"1.15.3", "1.15.0", false}, {"1.15.0", "1.15.0", false}, {"1.14.2", "1.15.0", false},
+	} {
+		if got := mayRefuse(parsed(t, c.theirs), parsed(t, c.shown)); got != c.want {
+			t.Errorf("%s may refuse %s: %v", c.theirs, c.shown, got)
+		}
+	}
+}
