@@ -190,7 +190,9 @@ func documentOf(routes []Route, url string) ([]byte, error) {
 	d := describer{schemas: openapi.NewSchemas(), doc: &openapi.Document{
 		OpenAPI: openapi.Version,
 		Info: openapi.Info{Title: "Quorate", Version: "1.0.0", Description: "Signatures of Avalanche validators, data and metrics of chains, and node RPC. " +
-			"Unknown parameters are ignored and named in the header " + headerIgnored + ". Answers may have further members."},
+			"Unknown parameters are ignored and named in the header " + headerIgnored + ". Answers may have further members. " +
+			"Answers about a chain of which something is missing name it in " + headerGaps + ", for example trace 4711-4711; unreadable 4711-4800 is a chain whose index " +
+			"stands before a block that this release cannot read, with its time and what a release needs that reads it, as far as they are known."},
 		Servers: []openapi.Server{{URL: url}},
 		Paths:   map[string]openapi.Operations{},
 	}}

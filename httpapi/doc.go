@@ -197,15 +197,19 @@
 // out if nothing is: gaps, a list of {"kind","fromBlock","toBlock","reason"}. kind is
 // trace (a block whose trace no node could make yet), untraced (no node has the
 // debug API), unverified (blocks that could not be checked by their hash), doubtful
-// (their results, calls or balances may be false, and other nodes are asked), header (no node had
-// the proposers' headers of blocks of the P- or the X-Chain yet), below-start (the
+// (their results, calls or balances may be false, and other nodes are asked), header (no node
+// had the proposers' headers of blocks of the P- or the X-Chain yet), unreadable (the index of
+// the P- or the X-Chain stands before a block of a form that this release does not know;
+// it comes first, and behind the range as parameters time, of the block, and needs, what a
+// release must know that reads it, as far as they are known), below-start (the
 // index begins above), metrics (the chain went back some blocks: metrics from the hour,
 // day, week and month of the first one on are made again, and a 503 until then),
 // unsummed (older blocks that came later: lists show them, token balances and
 // cumulative metrics lack them until the first block of the chain is there), or, where
 // no rows are missing, archive-damaged, archive-pruned and archive-filling. Answers
 // about a chain of which rows are missing or not certain carry X-Chain-Gaps, for example
-// "trace 4711-4711, unverified 5000-5300".
+// "trace 4711-4711, unverified 5000-5300" or
+// "unreadable 4711-4800; time=2026-11-27T13:12:01Z; needs=\"avalanchego 1.16.0\"".
 //
 // # Names that are not known
 //
