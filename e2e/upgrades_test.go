@@ -45,8 +45,8 @@ type phase struct {
 	members []string
 }
 
-// phases are all upgrades that the release has, in order. Helicon is not scheduled
-// anywhere and changes no header.
+// phases are all upgrades that nodes of this module's release can apply, in order. Helicon,
+// which changes the C-Chain's headers, needs v1.15.0: it is tried by recordings.
 var phases = []phase{
 	{"Apricot 1", func(c *upgrade.Config) *time.Time { return &c.ApricotPhase1Time }, nil}, // extDataHash, zero before
 	{"Apricot 2", func(c *upgrade.Config) *time.Time { return &c.ApricotPhase2Time }, nil},
