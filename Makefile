@@ -21,7 +21,7 @@ SOAK_HEAD ?= 1h
 # that make buffers and databases; up to 16 MiB they are cleared in place.
 test torture: export GORACE := clear_shadow_mmap_threshold=16777216 $(GORACE)
 
-.PHONY: docs help build run test torture e2e bench bench-guard fuzz lint package clean
+.PHONY: docs help build run test torture e2e bench bench-guard fuzz lint upstream package clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ docs: build ## write the generated parts of docs/ again
 	bin/quorate reference flags > docs/flags.md
 	bin/quorate reference api > docs/api.md
 	bin/quorate config --example > docs/quorate.yaml
+
+upstream: ## print the newest releases of avalanchego and of both SDKs beside those tested; never fails
+	@.ci/upstream
 
 package: ## packages for release in dist: tar, deb, rpm, checksums (ARCHS="amd64 arm64")
 	packaging/build.sh

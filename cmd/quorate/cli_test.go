@@ -78,7 +78,8 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	for _, arg := range []string{"version", "--version", "-v"} {
 		code, out, errs := quorate(t, "", arg)
-		if fields := strings.Fields(out); code != exitDone || errs != "" || len(fields) != 4 || fields[0] != "quorate" {
+		first, second, _ := strings.Cut(out, "\n")
+		if fields := strings.Fields(first); code != exitDone || errs != "" || len(fields) != 4 || fields[0] != "quorate" || !strings.HasPrefix(second, "supports avalanchego 1.") {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q", arg, code, out, errs)
 		}
 	}
