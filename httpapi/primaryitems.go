@@ -148,7 +148,7 @@ func (c *primaryCall) proof(s *primary.Staker) []byte {
 		c.note(err)
 		return nil
 	}
-	if add, ok := tx.Body.(*platform.AddPermissionlessValidator); ok && add.Signer != nil {
+	if add, ok := tx.Body.(*platform.AddPermissionlessValidator); ok && add.Signer != nil { // later kinds have it in their rows
 		return add.Signer.ProofOfPossession[:]
 	}
 	return nil

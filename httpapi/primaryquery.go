@@ -151,12 +151,14 @@ var (
 	}}
 )
 
-// txTypes are the kinds of transactions by the names that the SDKs know.
+// txTypes are the kinds of transactions by the names that the SDKs know, and those for which
+// they have none: UNKNOWN chooses all of them.
 var txTypes = []string{
 	"AddValidatorTx", "AddSubnetValidatorTx", "AddDelegatorTx", "CreateChainTx", "CreateSubnetTx", "ImportTx", "ExportTx",
 	"AdvanceTimeTx", "RewardValidatorTx", "RemoveSubnetValidatorTx", "TransformSubnetTx", "AddPermissionlessValidatorTx",
 	"AddPermissionlessDelegatorTx", "BaseTx", "TransferSubnetOwnershipTx", "ConvertSubnetToL1Tx", "RegisterL1ValidatorTx",
 	"SetL1ValidatorWeightTx", "DisableL1ValidatorTx", "IncreaseL1ValidatorBalanceTx", "UNKNOWN", "CreateAssetTx", "OperationTx",
+	"AddAutoRenewedValidatorTx", "SetAutoRenewedValidatorConfigTx", "RewardAutoRenewedValidatorTx",
 }
 
 func setID(to *chain.ID, v []byte) string {

@@ -50,6 +50,9 @@ func (t *primaryTx) kind() string {
 	return "ExportTx"
 }
 
+// unnamed reports whether the SDKs have no name for the kind.
+func (t *primaryTx) unnamed() bool { return t.platform != nil && view.Unnamed(t.platform.Body.Kind()) }
+
 // funds returns the inputs of a transaction, the outputs that it spends besides, and how
 // many outputs of its own it has.
 func (t *primaryTx) funds() (in []utxo.Input, refs []utxo.Ref, outs int) {
@@ -213,7 +216,7 @@ func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
 func stakes(k platform.TxKind) bool {
 	switch k {
 	case platform.KindAddValidator, platform.KindAddSubnetValidator, platform.KindAddDelegator,
-		platform.KindAddPermissionlessValidator, platform.KindAddPermissionlessDelegator:
+		platform.KindAddPermissionlessValidator, platform.KindAddPermissionlessDelegator, platform.KindAddAutoRenewedValidator:
 		return true
 	}
 	return false
@@ -252,7 +255,7 @@ func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
 
 // wants reports whether a transaction is of those that a list is asked for.
 func (q *primaryQuery) wants(tx *primaryTx, row *primary.TxRow) bool {
-	if len(q.kinds) > 0 && !slices.Contains(q.kinds, tx.kind()) {
+	if len(q.kinds) > 0 && !slices.Contains(q.kinds, tx.kind()) && !(tx.unnamed() && slices.Contains(q.kinds, "UNKNOWN")) {
 		return false
 	}
 	return q.validation == nil || tx.platform != nil && concernsL1(tx.platform.Body, q.validation, row)

@@ -142,8 +142,12 @@ func (b *blockOf) tx(row *primary.TxRow, body platform.Body) error {
 		return b.stake(DelegatorStake, row, t.NodeID, chain.PrimaryNetworkID)
 	case *platform.AddPermissionlessDelegator:
 		return b.stake(DelegatorStake, row, t.NodeID, t.Subnet)
+	case *platform.AddAutoRenewedValidator:
+		return b.stake(ValidatorStake, row, t.NodeID, chain.PrimaryNetworkID)
 	case *platform.RewardValidator:
-		return b.reward(row, t)
+		return b.reward(row, t.TxID)
+	case *platform.RewardAutoRenewedValidator:
+		return b.reward(row, t.TxID)
 	case *platform.ConvertSubnetToL1:
 		for i := range t.Validators {
 			from := &t.Validators[i]
@@ -207,11 +211,12 @@ func (b *blockOf) stake(sub Sub, row *primary.TxRow, node chain.NodeID, subnet c
 	return b.tell(sub, row, node[:], node, subnet, nil)
 }
 
-func (b *blockOf) reward(row *primary.TxRow, t *platform.RewardValidator) error {
+// reward adds what is paid at the end of a stake, or of a cycle of it.
+func (b *blockOf) reward(row *primary.TxRow, staked chain.ID) error {
 	if !b.v.hook.tells(RewardPaid) {
 		return nil
 	}
-	s, found, err := b.r.Platform.Staker(t.TxID)
+	s, found, err := b.r.Platform.Staker(staked)
 	if err != nil || !found || !b.v.hook.Validators.match(s.Node, s.Subnet) {
 		return err
 	}

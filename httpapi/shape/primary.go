@@ -196,6 +196,10 @@ type Validator struct {
 	RemoveTxHash      ID                `json:"removeTxHash,omitempty"`
 	RemoveTimestamp   Unix              `json:"removeTimestamp,omitempty"`
 	ValidationStatus  string            `json:"validationStatus" enum:"completed,active,pending,removed"`
+
+	ValidatorAuthority       *BalanceOwner `json:"validatorAuthority,omitempty" doc:"Who may change how a validator renews itself. Of those that do, start, end and rewards are those of the present cycle, or of the last."`
+	NextPeriod               int64         `json:"nextPeriod,omitempty" doc:"Seconds of its next cycle; 0: it stops."`
+	AutoCompoundRewardShares int64         `json:"autoCompoundRewardShares,omitempty" doc:"Share of its rewards that it stakes, of 1,000,000."`
 }
 
 // Validators is a page of them.
@@ -204,7 +208,7 @@ type Validators struct {
 	Page
 }
 
-// BalanceOwner is who may do something with a validation's balance.
+// BalanceOwner is who may do something with a validation or its balance.
 type BalanceOwner struct {
 	Addresses []string `json:"addresses"`
 	Threshold int      `json:"threshold"`

@@ -82,7 +82,7 @@ type AccountAmount struct {
 // there are depends on the chain and on the type.
 type PrimaryTransaction struct {
 	TxHash        ID     `json:"txHash"`
-	TxType        string `json:"txType"`
+	TxType        string `json:"txType" doc:"UNKNOWN to the SDKs where they have no name for it."`
 	BlockHash     ID     `json:"blockHash,omitempty"`
 	ConsumedUTXOs []UTXO `json:"consumedUtxos,omitempty"`
 	EmittedUTXOs  []UTXO `json:"emittedUtxos,omitempty"`
@@ -108,6 +108,9 @@ type PrimaryTransaction struct {
 	BlockchainInfo                 *BlockchainInfo   `json:"blockchainInfo,omitempty"`
 	L1ValidatorManagerDetails      *ValidatorManager `json:"l1ValidatorManagerDetails,omitempty"`
 	L1ValidatorDetails             []L1Registration  `json:"l1ValidatorDetails,omitempty"`
+	ValidatorAuthority             *BalanceOwner     `json:"validatorAuthority,omitempty" doc:"Who may change how a validator renews itself."`
+	Period                         int64             `json:"period,omitempty" doc:"Seconds of its cycles; 0: it stops."`
+	AutoCompoundRewardShares       int64             `json:"autoCompoundRewardShares,omitempty" doc:"Share of its rewards that it stakes, of 1,000,000."`
 
 	ChainFormat      string          `json:"chainFormat,omitempty" enum:"linear,non-linear" doc:"X-Chain."`
 	Timestamp        Unix            `json:"timestamp,omitempty"`

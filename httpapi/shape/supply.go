@@ -11,7 +11,7 @@ func (AVAX) Schema() *openapi.Schema {
 }
 
 // Supply is the supply of AVAX. TotalSupply is what the network began with and what was paid
-// as rewards, without what was burned; CirculatingSupply the same without what the genesis
+// or staked as rewards, without what was burned; CirculatingSupply the same without what the genesis
 // has locked now. TotalLocked are outputs of the P- and the X-Chain, staked ones too, whose
 // lock is not over at the P-Chain's time.
 type Supply struct {

@@ -26,6 +26,20 @@ type primaryValidator struct {
 	RemoveTxHash       text
 	RemoveTimestamp    text
 	ValidationStatus   string
+
+	ValidatorAuthority                   *ownership // of those that renew themselves
+	NextPeriod, AutoCompoundRewardShares text
+}
+
+// until shows when a validation ends, or its cycle.
+func (x *primaryValidator) until() cell {
+	c := timeCell(x.EndTimestamp)
+	if x.ValidatorAuthority != nil && x.ValidationStatus == "active" {
+		if c.Note = "renews itself"; x.NextPeriod == "0" {
+			c.Note = "stops then"
+		}
+	}
+	return c
 }
 
 // stake shows the stake of a validation, on other subnets than the primary network its
@@ -89,7 +103,7 @@ func (n *primaryNet) validatorList(param string, query ...string) (part, error) 
 	for i := range page.Validators {
 		x := &page.Validators[i]
 		row := []cell{n.nodeCell(x.NodeID), x.stake(), {Kind: "num"}, {Kind: "num"}, {Kind: "num"}, {Kind: "num"}, textCell(x.AvalancheGoVersion),
-			timeCell(x.StartTimestamp), timeCell(x.EndTimestamp), badgeCell(x.ValidationStatus)}
+			timeCell(x.StartTimestamp), x.until(), badgeCell(x.ValidationStatus)}
 		if x.AmountDelegated != "" && x.SubnetID == platformID {
 			row[2] = navax(x.AmountDelegated)
 		}
@@ -211,7 +225,12 @@ func (n *primaryNet) validation(x *primaryValidator) part {
 		p.add("Version", version)
 	}
 	p.add("From", timeCell(x.StartTimestamp))
-	p.add("Until", timeCell(x.EndTimestamp))
+	p.add("Until", x.until())
+	if o := x.ValidatorAuthority; o != nil {
+		p.add("Next cycle", cell{Text: plain.Digits(string(x.NextPeriod)) + " s", Note: "0: it stops"})
+		p.add("Restaked", cell{Text: plain.Digits(string(x.AutoCompoundRewardShares)), Note: "of 1,000,000 of its rewards"})
+		p.add("Renewal changed by", n.addressCells(o.Addresses)...)
+	}
 	for _, r := range []struct {
 		name string
 		of   bool
@@ -243,7 +262,7 @@ func (n *primaryNet) history(list []primaryValidator, next string) part {
 	p := part{ID: "validations", Title: "All its validations", Heads: heads("Subnet", "#Stake", "#Delegated", "From", "Until", "#Reward", "State", "Transaction")}
 	for i := range list {
 		x := &list[i]
-		row := []cell{{Text: "primary network"}, x.stake(), {Kind: "num"}, timeCell(x.StartTimestamp), timeCell(x.EndTimestamp), {Kind: "num"}, badgeCell(x.ValidationStatus), n.pTx(x.TxHash)}
+		row := []cell{{Text: "primary network"}, x.stake(), {Kind: "num"}, timeCell(x.StartTimestamp), x.until(), {Kind: "num"}, badgeCell(x.ValidationStatus), n.pTx(x.TxHash)}
 		if x.SubnetID != platformID {
 			row[0] = hashCell(x.SubnetID, n.link("subnet", string(x.SubnetID)))
 		} else if x.AmountDelegated != "" {

@@ -90,11 +90,12 @@ func (w *Writer) StakerAddresses(s *primary.Staker) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.holders("addresses", s.RewardOwners.Addresses)
-	w.count("sortKey", s.Start)
+	w.count("sortKey", s.Since())
 	w.B = append(w.B, '}')
 }
 
-// Validator writes a validator of limited time. Of what only its neighbours know, uptime
+// Validator writes a validator of limited time, one that renews itself with its present
+// cycle. Of what only its neighbours know, uptime
 // and version are written where a node has told them. The rest, its health and where it
 // is, is left out, or where the SDKs demand it 0. proof is the proof of possession of its
 // key, empty if that is not known, and removed the time of what removed it before its end.
@@ -111,6 +112,10 @@ func (w *Writer) Validator(s *primary.Staker, t *primary.Totals, told *primary.T
 	w.whole("startTimestamp", s.Start)
 	w.whole("endTimestamp", s.End)
 	w.signer(s, proof)
+	if r := s.Renewal; r != nil {
+		w.balanceOwner("validatorAuthority", &r.Authority)
+		w.renewal("nextPeriod", r.Period, r.Restaked)
+	}
 	switch s.Status {
 	case primary.Active:
 		w.activeValidator(s, t, told)

@@ -63,6 +63,9 @@ func (m *machine) renew(pay *payment) error {
 	if err := m.count(s.Subnet, false, s.Weight, fewer); err != nil {
 		return err
 	}
+	if err := m.rewarded(s.asset, reward+share); err != nil {
+		return err
+	}
 	r.Rewards, r.Shares, s.accrued = r.Rewards+reward, r.Shares+share, 0
 	s.Weight += reward + share
 	s.Start, s.End = s.End, s.End+r.Period

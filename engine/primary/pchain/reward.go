@@ -83,6 +83,9 @@ func rewardValidator(p *payment, aborted, known bool) error {
 	}
 	if r := p.s.Renewal; r != nil {
 		reward, share = reward+r.Rewards, share+r.Shares
+		if err := p.x.m.rewarded(p.s.asset, -(r.Rewards + r.Shares)); err != nil { // they were when they were staked
+			return err
+		}
 	}
 	if err := p.pay(primary.ValidatorReward, reward, &p.s.RewardOwners); err != nil {
 		return err
@@ -134,7 +137,7 @@ func (p *payment) pay(kind primary.RewardKind, amount uint64, to *utxo.Owners) e
 		return err
 	}
 	p.x.row.Made = append(p.x.row.Made, ref.ID())
-	if err := p.x.m.rows.Add(p.x.m.rows.Key(store.PlatformRewarded).ID(of.asset), amount); err != nil {
+	if err := p.x.m.rewarded(of.asset, amount); err != nil {
 		return err
 	}
 	p.x.m.putReward(&primary.Reward{
@@ -142,6 +145,11 @@ func (p *payment) pay(kind primary.RewardKind, amount uint64, to *utxo.Owners) e
 		Start: of.Start, End: of.End, Asset: of.asset, Amount: amount, Ref: ref, Height: p.x.row.Height, Time: p.x.row.Time,
 	}, p.x.row.Index)
 	return nil
+}
+
+// rewarded counts what was paid or staked as a reward, in the arithmetic of 64 bits.
+func (m *machine) rewarded(asset chain.ID, amount uint64) error {
+	return m.rows.Add(m.rows.Key(store.PlatformRewarded).ID(asset), amount)
 }
 
 // The reward codec, version 2: the output is one of the transaction that paid if the last

@@ -6,8 +6,8 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// Rewarded returns what was paid as rewards in an asset since the first block; known is
-// false where the rows are of an older version, and made again.
+// Rewarded returns what was paid as rewards in an asset since the first block, or staked of
+// them by validators that renew themselves; known is false where the rows are of an older version, and made again.
 func (v *View) Rewarded(asset chain.ID) (amount uint64, known bool, err error) {
 	return v.Amount(v.Key(store.PlatformRewarded).ID(asset))
 }
