@@ -55,6 +55,9 @@ type keeper[B ingest.Item] struct {
 	replay func(ctx context.Context) error
 	// rebuild makes the stale tables of the index again.
 	rebuild func(ctx context.Context, progress func(done, of uint64)) error
+	// outdated reports whether the index was made by older rules, which may refuse blocks
+	// that are right.
+	outdated func() bool
 	// begun are closed when the index has all blocks of the archive, and when the
 	// archive has all blocks of the index.
 	caught, joined event
@@ -89,7 +92,8 @@ func (e *event) happened() { e.once.Do(func() { close(e.done) }) }
 
 func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
 	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), tended: newEvent(),
-		stale: make(chan struct{}, 1), whole: make(chan struct{}, 1), orders: make(chan *order)}
+		outdated: func() bool { return false },
+		stale:    make(chan struct{}, 1), whole: make(chan struct{}, 1), orders: make(chan *order)}
 	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain; 0 while there is none.",
 		[]string{"work"}, func(emit func(float64, ...string)) {
 			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0, WorkOlder: 0, WorkHeaders: 0}
@@ -108,9 +112,7 @@ func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *ke
 // Run works until ctx ends.
 func (k *keeper[B]) Run(ctx context.Context) error {
 	_, started := k.sink.index.Cursor()
-	ok := k.until(ctx, func() error {
-		return k.sink.CatchUp(ctx, k.progress(WorkCatchUp, "the index catches up from the archive"))
-	})
+	ok := k.until(ctx, func() error { return k.catchUp(ctx) })
 	if k.work.Store(nil); !ok {
 		return nil
 	}
@@ -130,15 +132,35 @@ func (k *keeper[B]) Run(ctx context.Context) error {
 	return k.tend(ctx)
 }
 
+// catchUp has the index take what the archive has. If it refuses that by older rules, it is
+// made again first.
+func (k *keeper[B]) catchUp(ctx context.Context) error {
+	catch := func() error {
+		return k.sink.CatchUp(ctx, k.progress(WorkCatchUp, "the index catches up from the archive"))
+	}
+	err := catch()
+	if err == nil || ctx.Err() != nil || !k.outdated() {
+		return err
+	}
+	k.log.Warn("the index, made by older rules, refuses what the archive has: it is made again first", "err", err)
+	if again := k.remake(ctx); again != nil {
+		return errors.Join(err, again)
+	}
+	return catch()
+}
+
+// remake makes the stale tables again.
+func (k *keeper[B]) remake(ctx context.Context) error {
+	return k.rebuild(ctx, k.progress(WorkRebuild, "tables of the index are made again from the archive"))
+}
+
 // tend rebuilds what is stale, at first and whenever that has changed, and reads the
 // archive as a whole from time to time, until ctx ends.
 func (k *keeper[B]) tend(ctx context.Context) error {
 	verify := time.NewTimer(verifyFirst)
 	defer verify.Stop()
 	for {
-		ok := k.until(ctx, func() error {
-			return k.rebuild(ctx, k.progress(WorkRebuild, "tables of the index are made again from the archive"))
-		})
+		ok := k.until(ctx, func() error { return k.remake(ctx) })
 		if k.work.Store(nil); !ok {
 			return nil
 		}

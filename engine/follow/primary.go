@@ -177,6 +177,7 @@ func (p *Primary) Start() (err error) {
 	p.keeper.fetch = p.refetch
 	p.keeper.replay = func(context.Context) error { return nil }
 	p.keeper.rebuild = p.rebuild
+	p.keeper.outdated = func() bool { return p.rows != nil && p.rows.Stale() }
 	_, started := s.Cursor()
 	p.followed.Store(started)
 	if _, err := p.disinherited(); err != nil { // so that nothing seems to lack

@@ -65,6 +65,7 @@ type memoryRows struct {
 	mu       sync.Mutex
 	heads    []chain.Head
 	stale    bool
+	refuse   bool // to commit while it is stale
 	rebuilt  int
 	headers  []uint64 // of blocks that were completed
 	fail     error
@@ -115,6 +116,9 @@ func (m *memoryRows) Commit(_ context.Context, blocks []*primary.Block) error {
 	defer m.mu.Unlock()
 	if m.fail != nil {
 		return m.fail
+	}
+	if m.refuse && m.stale {
+		return errors.New("refused by older rules")
 	}
 	for _, b := range blocks {
 		m.heads = append(m.heads, b.Link().Head)
@@ -289,6 +293,20 @@ func TestPrimary(t *testing.T) {
 		p2 := &Primary{cfg: p.cfg, log: p.log, rows: made, keeper: p.keeper}
 		if err := p2.rebuild(t.Context(), nil); err != nil || made.rebuilt != 601 {
 			t.Errorf("%d blocks, %v", made.rebuilt, err)
+		}
+	})
+	t.Run("rows of older rules that refuse what is archived", func(t *testing.T) {
+		_, rows, h := followed(t, dir, primary.PChain, nil, node)
+		rows.await(t, 600)
+		h.stop(t)
+		made := newRows()
+		made.heads, made.stale, made.refuse = rows.heads[:501:501], true, true
+		followed(t, dir, primary.PChain, func(cfg *PrimaryConfig) {
+			cfg.Rows = func() (PrimaryRows, error) { return made, nil }
+		}, node)
+		made.await(t, 600)
+		if made.rebuilt != 501 || made.Stale() {
+			t.Errorf("%d blocks were made again", made.rebuilt)
 		}
 	})
 }
