@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -179,13 +180,15 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 		e.primaries.add(p)
 		if rows, ok := p.Rows().(*pchain.Chain); ok {
 			n.OwnSets(ownSets{rows})
-			errs = append(errs, n.Go("standings of validators", n.WatchStandings))
+			errs = append(errs, n.Go("standings of validators", func(ctx context.Context) error {
+				return n.WatchStandings(ctx, ownSets{rows}.differ)
+			}))
 		}
 		if c.Name == c.Letter {
 			n.Attach(of, containers{p, func() error {
 				switch c.Kind {
 				case primary.PChain:
-					return n.SetsTrouble()
+					return errors.Join(n.SetsTrouble(), n.RewardsTrouble())
 				case primary.XChain:
 					return beside(e.primaries.get(n.ID(), primary.XVertices), "vertices")
 				}

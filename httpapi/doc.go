@@ -203,7 +203,9 @@
 // it comes first, and behind the range as parameters time, of the block, and needs, what a
 // release must know that reads it, as far as they are known), below-start (the
 // index begins above), metrics (the chain went back some blocks: metrics from the hour,
-// day, week and month of the first one on are made again, and a 503 until then),
+// day, week and month of the first one on are made again, and a 503 until then), rewards
+// (the index of the P-Chain was made by the rates of before Helicon: rewards and the supply
+// are too high from the first block on, until it is made again),
 // unsummed (older blocks that came later: lists show them, token balances and
 // cumulative metrics lack them until the first block of the chain is there), or, where
 // no rows are missing, archive-damaged, archive-pruned and archive-filling. Answers

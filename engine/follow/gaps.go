@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"quorate/engine/archive"
 	"quorate/engine/index"
@@ -44,6 +45,9 @@ const (
 	// GapMetrics: metrics from the first of the blocks on are not known, down to that of
 	// its hour, day, week and month, until all are made again.
 	GapMetrics = "metrics"
+	// GapRewards: rewards and the supply are too high, for they were computed by the rates of
+	// before Helicon, until the rows are made again.
+	GapRewards = "rewards"
 	// GapDamaged: the archive is damaged there. It is fetched again.
 	GapDamaged = "archive-damaged"
 	// GapPruned: the archive does not have the blocks any more, so only what lies above
@@ -90,6 +94,22 @@ func (c *EVM) Gaps() []Gap {
 	}
 	slices.SortStableFunc(list, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
 	return list[:min(len(list), maxGaps)]
+}
+
+// overpaid returns the blocks up to head that have too high rewards.
+func (p *Primary) overpaid(head uint64) []Gap {
+	rows, ok := p.rows.(interface {
+		Overpaid() (from, since uint64, ok bool, err error)
+	})
+	if !ok {
+		return nil
+	}
+	from, since, ok, err := rows.Overpaid()
+	if err != nil || !ok { // whoever reads the rows is told of the error
+		return nil
+	}
+	return []Gap{{GapRewards, from, head, "rewards of stakes that began since " + time.Unix(int64(since), 0).UTC().Format(time.RFC3339) +
+		", and the supply, are too high: the index is made again from the archive", true}}
 }
 
 // reason says why blocks have no trace, by the first of them that is tried again.

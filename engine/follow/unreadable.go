@@ -49,6 +49,7 @@ func (p *Primary) Gaps() []Gap {
 		list = append(list, Gap{GapBelow, 0, first - 1, "the chain is followed from a block above its first one", true})
 	}
 	height, _, _ := p.Cursor()
+	list = append(list, p.overpaid(height)...)
 	list = append(list, p.headerGaps()...)
 	list = append(list, p.keeper.gaps(height, first)...)
 	return list[:min(len(list), maxGaps)]

@@ -26,6 +26,12 @@ func (n *Network) addMetrics() {
 		return float64(set.Weight(n.connected(set))) / float64(max(set.TotalWeight, 1))
 	})
 	stake("quorate_stake_validators", "Signing keys of a subnet.", func(set *valset.Set) float64 { return float64(len(set.Validators)) })
+	n.metrics.GaugeFunc("quorate_rewards_differ", "1 while the supply or the expected rewards of the P-Chain's rows are not those of a followed node.", func() float64 {
+		if n.RewardsTrouble() != nil {
+			return 1
+		}
+		return 0
+	})
 	n.metrics.Gauges("quorate_source_node_up", "Whether the last call to a node was answered, as far as it was called.", []string{"node"}, n.nodesUp)
 }
 

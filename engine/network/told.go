@@ -40,15 +40,33 @@ type told struct {
 	standingsAt time.Time
 
 	now atomic.Pointer[primary.Told]
+	// differs is what rows have otherwise than a node says, nil if nothing.
+	differs atomic.Pointer[error]
 }
+
+// Compare returns what rows have otherwise than a node says of validators and the supply, or
+// nil.
+type Compare func(list []platform.Standing, supply platform.Supply) error
 
 // Told returns what nodes say of the network that no block does. Versions are as old as
 // the last look at a node's peers, the rest is known while [Network.WatchStandings] runs.
 func (n *Network) Told() *primary.Told { return n.told.last() }
 
-// WatchStandings asks how the validators of the primary network stand until ctx ends.
-func (n *Network) WatchStandings(ctx context.Context) error {
-	return n.told.watch(ctx, n.cfg.StandingPoll)
+// WatchStandings asks how the validators of the primary network stand until ctx ends, and
+// compares what rows have with each answer.
+func (n *Network) WatchStandings(ctx context.Context, with Compare) error {
+	return n.told.watch(ctx, n.cfg.StandingPoll, with)
+}
+
+// RewardsTrouble says what rows have otherwise than a node said last of the supply and of
+// what stakes are to earn, or nil.
+func (n *Network) RewardsTrouble() error { return n.told.trouble() }
+
+func (t *told) trouble() error {
+	if err := t.differs.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (t *told) last() *primary.Told {
@@ -58,11 +76,11 @@ func (t *told) last() *primary.Told {
 	return &primary.Told{}
 }
 
-func (t *told) watch(ctx context.Context, poll time.Duration) error {
+func (t *told) watch(ctx context.Context, poll time.Duration, with Compare) error {
 	retry := min(standingPause, poll)
 	for {
 		pause := poll
-		if err := t.ask(ctx); err == nil {
+		if err := t.ask(ctx, with); err == nil {
 			retry = min(standingPause, poll)
 		} else {
 			t.log.Debug("node does not tell how validators stand", "err", err)
@@ -78,7 +96,7 @@ func (t *told) watch(ctx context.Context, poll time.Duration) error {
 }
 
 // ask asks a node for the standings of validators and the supply.
-func (t *told) ask(ctx context.Context) error {
+func (t *told) ask(ctx context.Context, with Compare) error {
 	standings, err := t.node.Standings(ctx)
 	if err != nil {
 		return err
@@ -86,13 +104,30 @@ func (t *told) ask(ctx context.Context) error {
 	supply, err := t.node.Supply(ctx)
 	if err != nil {
 		t.log.Debug("node does not tell the supply", "err", err)
-		supply = 0
+		supply = platform.Supply{}
 	}
+	t.compare(with(standings, supply))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.standings, t.supply, t.standingsAt = standings, supply, time.Now()
+	t.standings, t.supply, t.standingsAt = standings, supply.Amount, time.Now()
 	t.publish()
 	return nil
+}
+
+// compare takes what rows have otherwise than a node says.
+func (t *told) compare(differs error) {
+	before := t.trouble()
+	switch {
+	case differs == nil && before != nil:
+		t.log.Info("supply and expected rewards are those of the node again")
+	case differs != nil && before == nil:
+		t.log.Warn("supply or expected rewards are not those of the node", "err", differs)
+	}
+	if differs == nil {
+		t.differs.Store(nil)
+		return
+	}
+	t.differs.Store(&differs)
 }
 
 // peers takes the peers of a node, and the node itself, whose version is empty if it is

@@ -73,7 +73,9 @@ func TestTold(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var ended sync.WaitGroup
-		ended.Go(func() { _ = told.watch(ctx, 5*time.Minute) })
+		ended.Go(func() {
+			_ = told.watch(ctx, 5*time.Minute, func([]platform.Standing, platform.Supply) error { return nil })
+		})
 		synctest.Wait()
 		want := &primary.Told{Uptimes: map[chain.NodeID]uint32{a: 1_000_000, b: 125_000}, Supply: 400, Staked: 105}
 		same := func() {

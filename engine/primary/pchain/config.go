@@ -18,10 +18,11 @@ const (
 	// wholeLists is the version from which on stakers are in lists of any status, from
 	// which none is ever taken away.
 	wholeLists = 5
-	reads      = 1 // without the points of validator sets, which are not read of it
-	burned     = 6 // rows from it on have what was burned
-	supplied   = 7 // and what is locked and was rewarded
-	live       = 8 // live lists are trees
+	reads      = 1  // without the points of validator sets, which are not read of it
+	burned     = 6  // rows from it on have what was burned
+	supplied   = 7  // and what is locked and was rewarded
+	live       = 8  // live lists are trees
+	rated      = 11 // rewards are by the rates of Helicon
 )
 
 // Config says what network's P-Chain it is.

@@ -163,3 +163,52 @@ func TestAddedAgain(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+// Rows that were made by the rates of before Helicon say so, and are made again.
+func TestRatesOfBefore(t *testing.T) {
+	t.Parallel()
+	n := helicon(t)
+	before := *n.cfg.Upgrades
+	before.Helicon = rules.Never
+	cfg := n.cfg
+	cfg.Upgrades = &before
+	db := openDB(t, t.TempDir())
+	old, err := pchain.OpenVersion(db, cfg, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []*primary.Block
+	first := uint64(0)
+	for i := range n.blocks[1:] {
+		b, err := primary.Parse(primary.PChain, n.blocks[1+i].Container.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if blocks = append(blocks, b); first == 0 && b.Platform.Time >= n.cfg.Upgrades.Helicon {
+			first = b.Platform.Height
+		}
+	}
+	commit(t, old, blocks)
+	c := open(t, db, n.cfg)
+	if from, since, ok, err := c.Overpaid(); err != nil || !ok || from != first || since != n.cfg.Upgrades.Helicon {
+		t.Errorf("too high from block %d, since %d: %v, %v", from, since, ok, err)
+	}
+	wrong, _ := view(t, c).Supply()
+	if err := c.Rebuild(t.Context(), inArchive(blocks), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok, err := c.Overpaid(); err != nil || ok {
+		t.Errorf("still too high: %v", err)
+	}
+	if right, ok := view(t, c).Supply(); !ok || right >= wrong {
+		t.Errorf("supply %d, %d before", right, wrong)
+	}
+	fresh, _ := n.upTo(t, len(n.blocks)-1)
+	want, err := fresh.Digest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Digest(t.Context()); err != nil || got != want {
+		t.Errorf("rows that were made again are others than fresh ones: %v", err)
+	}
+}

@@ -1,10 +1,29 @@
 package pchain
 
 import (
+	"reflect"
 	"testing"
 
+	"quorate/engine/chain"
 	"quorate/engine/primary"
 )
+
+// Rows of stakers of before renewals are read.
+func TestStakerOfBefore(t *testing.T) {
+	t.Parallel()
+	want := &staker{accrued: 5, paid: 7}
+	want.TxID, want.Start, want.End, want.Weight = chain.ID{1}, 10, 20, 30
+	b := want.encode(nil)
+	b = b[:len(b)-1] // which says that there is no renewal
+	b[0] = stakerVersion - 1
+	if got, err := decodeStaker(want.TxID, b); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	want.Renewal = &primary.Renewal{Since: 1, Restaked: 2, Period: 3, Rewards: 4, Shares: 5}
+	if got, err := decodeStaker(want.TxID, want.encode(nil)); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
 
 // What room there is below the largest stake is divided between what a validator earned
 // itself and its share, as avalanchego does it: the first rounded down, the other the rest.

@@ -18,6 +18,11 @@ type Standing struct {
 	// 1,000,000, and negative if the node does not know: it has none of a validator
 	// whose time begins later than the node's own clock says.
 	Uptime int32
+	// TxID is the transaction that staked, zero if the node does not say it; Start is when
+	// the stake, or the present cycle, began, in Unix seconds, and Reward what it is to
+	// earn, in nAVAX.
+	TxID          chain.ID
+	Start, Reward uint64
 }
 
 type standingAnswer struct {
@@ -26,6 +31,9 @@ type standingAnswer struct {
 		Weight    *number `json:"weight"`
 		Delegated *number `json:"delegatorWeight"`
 		Uptime    *uptime `json:"uptime"`
+		TxID      string  `json:"txID"`
+		Start     number  `json:"startTime"`
+		Reward    number  `json:"potentialReward"`
 	} `json:"validators"`
 }
 
@@ -76,21 +84,32 @@ func (r *standingAnswer) standings() ([]Standing, error) {
 			return nil, bad("validator %s: no stake or no uptime", id)
 		}
 		seen[id] = true
-		out[i] = Standing{NodeID: id, Weight: uint64(*v.Weight), Delegated: uint64(*v.Delegated), Uptime: int32(*v.Uptime)}
+		out[i] = Standing{NodeID: id, Weight: uint64(*v.Weight), Delegated: uint64(*v.Delegated), Uptime: int32(*v.Uptime),
+			Start: uint64(v.Start), Reward: uint64(v.Reward)}
+		if v.TxID != "" {
+			if out[i].TxID, err = chain.ParseID(v.TxID); err != nil {
+				return nil, bad("validator %s: %w", id, err)
+			}
+		}
 	}
 	return out, nil
 }
 
-// Supply returns how much AVAX there is, in nAVAX, with what stakers have been promised.
-func (c *Client) Supply(ctx context.Context) (uint64, error) {
+// Supply is how much AVAX there is, in nAVAX, with what stakers have been promised, after the
+// block at a height, 0 if the node does not say which.
+type Supply struct{ Amount, Height uint64 }
+
+// Supply returns the supply after the last accepted block.
+func (c *Client) Supply(ctx context.Context) (s Supply, err error) {
 	var r struct {
 		Supply *number `json:"supply"`
+		Height number  `json:"height"`
 	}
 	if err := c.platform(ctx, "getCurrentSupply", nil, &r); err != nil {
-		return 0, err
+		return s, err
 	}
 	if r.Supply == nil {
-		return 0, bad("no supply")
+		return s, bad("no supply")
 	}
-	return uint64(*r.Supply), nil
+	return Supply{uint64(*r.Supply), uint64(r.Height)}, nil
 }
