@@ -58,8 +58,9 @@ func (e *Engine) PrimaryNetwork(name string) (p PrimaryNetwork, ok bool) {
 
 // primaries are the followed chains of primary networks.
 type primaries struct {
-	starting sync.Mutex          // held while chains are started; guards tried
-	tried    map[primaryKey]bool // also those that could not be started
+	starting sync.Mutex                // held while chains are started; guards what follows
+	tried    map[primaryKey]bool       // also those that could not be started
+	ruled    map[uint32]rules.Upgrades // by which a network's P-Chain is executed
 
 	mu     sync.Mutex // guards what follows
 	chains map[primaryKey]*follow.Primary
@@ -155,11 +156,14 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 	var errs []error
 	for _, c := range folder.PrimaryChains {
 		of, key := n.Primary(c.Letter), primaryKey{n.ID(), c.Kind}
+		if e.primaries.tried[key] && c.Kind == primary.PChain {
+			e.checkRules(n)
+		}
 		if of == nil || e.primaries.tried[key] {
 			continue
 		}
 		if e.primaries.tried == nil {
-			e.primaries.tried = make(map[primaryKey]bool)
+			e.primaries.tried, e.primaries.ruled = make(map[primaryKey]bool), make(map[uint32]rules.Upgrades)
 		}
 		var upgrades rules.Upgrades
 		if c.Kind == primary.PChain {
@@ -167,6 +171,7 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 			if upgrades, ok = n.Upgrades(); !ok {
 				continue // no node has said by what rules blocks are executed
 			}
+			e.primaries.ruled[n.ID()] = upgrades
 		}
 		e.primaries.tried[key] = true
 		p, err := e.newPrimary(n, c.Kind, of.ID, prefix+c.Name, folder.PrimaryName(n.ID(), c.Kind), &upgrades)
@@ -197,6 +202,15 @@ func (e *Engine) followPrimary(n *network.Network, prefix string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkRules ends the process if the rules of a network have come to change at another time
+// than its P-Chain is executed by: the next start makes the rows again.
+func (e *Engine) checkRules(n *network.Network) {
+	by := e.primaries.ruled[n.ID()]
+	if now, ok := n.Upgrades(); ok && now != by {
+		e.fail(fmt.Errorf("the nodes of network %d apply new rules at other times than before (%+v, and not %+v): start again", n.ID(), now, by))
+	}
 }
 
 // newPrimary returns a chain that is to be started.

@@ -15,14 +15,7 @@ import (
 func (n *heliconNetwork) upTo(t testing.TB, height int) (c *pchain.Chain, last *platform.Block) {
 	t.Helper()
 	c = open(t, openDB(t, t.TempDir()), n.cfg)
-	var blocks []*primary.Block
-	for i := range n.blocks[1 : height+1] {
-		b, err := primary.Parse(primary.PChain, n.blocks[1+i].Container.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks = append(blocks, b)
-	}
+	blocks := recordedBlocks(t, n.blocks[1:height+1])
 	commit(t, c, blocks)
 	return c, blocks[height-1].Platform
 }
@@ -177,14 +170,9 @@ func TestRatesOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var blocks []*primary.Block
-	first := uint64(0)
-	for i := range n.blocks[1:] {
-		b, err := primary.Parse(primary.PChain, n.blocks[1+i].Container.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if blocks = append(blocks, b); first == 0 && b.Platform.Time >= n.cfg.Upgrades.Helicon {
+	blocks, first := recordedBlocks(t, n.blocks[1:]), uint64(0)
+	for _, b := range blocks {
+		if first == 0 && b.Platform.Time >= n.cfg.Upgrades.Helicon {
 			first = b.Platform.Height
 		}
 	}
