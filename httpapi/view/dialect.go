@@ -43,7 +43,8 @@
 //   - txStatus is "1" for a success and "0" for a failure.
 //   - Transfers of a transaction are always there, as empty lists if there are
 //     none; internalTransactions are left out on chains that are not traced.
-//   - internalTxType of a self-destruction is UNKNOWN: there is no name for it.
+//   - internalTxType of a self-destruction is UNKNOWN: there is no name for it. So is, where
+//     the SDKs ask, txType of the P-Chain's transactions since Helicon: they know no others.
 package view
 
 import (
