@@ -118,6 +118,9 @@ type Config struct {
 	// means that the P-Chain begins at height 0 with empty blocks and that nobody runs
 	// an X-Chain: what needs no history is quicker so.
 	PrimaryBlocks int
+	// The C- and the P-Chain go by their own clocks, which are at the start of 2025
+	// once their history ends. A time after it is reached as they grow.
+	Helicon time.Time // when Helicon activates; the zero time is never
 	// Grown is how far the chains have come since the start of an earlier network of the same
 	// Config, as OnGrowth said it last: they go on from there. Zero begins with the history.
 	Grown Growth
