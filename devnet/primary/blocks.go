@@ -36,7 +36,7 @@ func (m *maker) change(at uint64) {
 	if !m.banff(at) {
 		m.tick(at)
 		for first := m.s.current.first(); first != nil && first.End == at && m.err == nil; first = m.s.current.first() {
-			m.propose(at, platform.ApricotProposal, m.rewardTx(first), func(commit bool) { m.s.reward(commit) })
+			m.end(at, platform.ApricotProposal, first)
 		}
 		return
 	}
@@ -52,12 +52,23 @@ func (m *maker) change(at uint64) {
 		if at >= m.forks.Durango && m.rng.IntN(8) == 0 { // since Durango others may come along
 			m.issue(m.transfer())
 		}
-		m.propose(at, platform.BanffProposal, m.rewardTx(first), func(commit bool) { m.s.reward(commit) })
+		m.end(at, platform.BanffProposal, first)
 	}
+	m.rejoin(at)
+}
+
+// end proposes that the first of the current stakers be rewarded.
+func (m *maker) end(at uint64, kind platform.BlockKind, first *Staker) {
+	tx := m.rewardTx(first)
+	m.propose(at, kind, tx, func(commit bool) { m.s.reward(tx.ID, commit) })
 }
 
 func (m *maker) rewardTx(x *Staker) platform.Tx {
-	tx, err := world.Sealed(&platform.RewardValidator{TxID: x.TxID}, nil)
+	var body platform.Body = &platform.RewardValidator{TxID: x.TxID}
+	if x.Renewal != nil {
+		body = &platform.RewardAutoRenewedValidator{TxID: x.TxID, Time: x.End}
+	}
+	tx, err := world.Sealed(body, nil)
 	m.fail(err)
 	return tx
 }
@@ -83,7 +94,7 @@ func (m *maker) propose(at uint64, kind platform.BlockKind, tx platform.Tx, deci
 	}
 	m.accept(at, kind)
 	option := platform.ApricotCommit
-	commit := tx.Body.Kind() == platform.KindAdvanceTime || m.rng.IntN(25) > 0
+	commit := tx.Body.Kind() == platform.KindAdvanceTime || m.commits(&tx)
 	if !commit {
 		option = platform.ApricotAbort
 	}
@@ -99,6 +110,32 @@ func (m *maker) propose(at uint64, kind platform.BlockKind, tx platform.Tx, deci
 		x.Height = proposal
 	}
 	m.accept(at, option)
+}
+
+// commits decides a proposal. Most nodes are always there, one in 25 for less of the time
+// than was ever enough for a reward, and one for less than is since Helicon.
+func (m *maker) commits(tx *platform.Tx) bool {
+	uptime, required := 100, 80 // per cent
+	switch m.rng.IntN(25) {
+	case 0:
+		uptime = 70
+	case 1:
+		uptime = 85
+	}
+	var x *Staker
+	switch body := tx.Body.(type) {
+	case *platform.RewardValidator:
+		x = m.s.Stakers[body.TxID]
+	case *platform.RewardAutoRenewedValidator:
+		x = m.s.Stakers[body.TxID]
+		if cycle, planned := m.away[x.TxID]; planned {
+			return x.Renewal.Cycle != cycle
+		}
+	}
+	if x != nil && x.Subnet == chain.PrimaryNetworkID && m.s.Validators[SubnetNode{x.Subnet, x.NodeID}].Start >= m.forks.Helicon {
+		required = 90
+	}
+	return uptime >= required
 }
 
 // start begins the next block.

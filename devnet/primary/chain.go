@@ -2,10 +2,12 @@ package primary
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"quorate/devnet/world"
 	"quorate/engine/chain"
@@ -24,7 +26,14 @@ type Config struct {
 	// history has at least some hundred: one of each kind of everything. The X-Chain
 	// has about a third as many vertices and blocks.
 	Blocks int
+	// Helicon is when that upgrade activates, by the chain's time; the zero time is
+	// never. It is refused before Granite, which activates 45 days before the end of the
+	// history.
+	Helicon time.Time
 }
+
+// ErrHelicon is returned for a [Config] with a time of Helicon that cannot be.
+var ErrHelicon = errors.New("Helicon cannot activate before Granite")
 
 // Chain is the P- and the X-Chain of a simulated network. Its methods may be called
 // from any goroutine.
@@ -60,7 +69,11 @@ type maker struct {
 	order   map[chain.ID][]*Staker  // validators by subnet
 	final   map[chain.ID]bool       // validators beyond tip, by transaction
 	assets  []chain.ID              // of the X-Chain with a fixed amount
-	err     error
+
+	renewers []*renewer       // nodes that validate by renewed cycles in the history
+	lasting  []*renewer       // and validators that do so at tip
+	away     map[chain.ID]int // which cycle is refused its reward, counted from 1
+	err      error
 
 	xmaker
 }
@@ -73,7 +86,11 @@ func Make(cfg Config) (*Chain, error) {
 	}
 	w := cfg.World
 	tip := uint64(w.GenesisTime().Unix()) // after 1970
-	m := &maker{cfg: cfg, w: w, forks: forksBefore(tip), nodes: make(map[chain.NodeID]*world.Validator)}
+	forks := forksBefore(tip, cfg.Helicon)
+	if forks.Helicon < forks.Granite {
+		return nil, fmt.Errorf("%w, at %s", ErrHelicon, time.Unix(int64(forks.Granite), 0).UTC().Format(time.RFC3339)) // after 1970
+	}
+	m := &maker{cfg: cfg, w: w, forks: forks, nodes: make(map[chain.NodeID]*world.Validator)}
 	m.rng = rand.New(rand.NewChaCha8(w.ChainSeed(chain.PlatformChainID)))
 	for _, v := range w.Validators() {
 		m.nodes[v.NodeID] = v
@@ -91,6 +108,9 @@ func Make(cfg Config) (*Chain, error) {
 		m.formers = append(m.formers, v)
 		m.nodes[v.NodeID] = v
 	}
+	if err := m.findRenewers(tip); err != nil {
+		return nil, err
+	}
 	c := &Chain{w: w, forks: m.forks, maker: m}
 	g, err := m.makeGenesis(tip)
 	if err != nil {
@@ -106,7 +126,7 @@ func Make(cfg Config) (*Chain, error) {
 	if c.zero, err = zero.Bytes(); err != nil {
 		return nil, fmt.Errorf("P-Chain genesis: %w", err)
 	}
-	m.s = newState(w, m.forks, g)
+	m.s = newState(w.AssetID(), m.forks, g)
 	m.p = line{parent: sha256.Sum256(c.zero), inner: g.Time}
 	m.p.outer = m.p.parent
 	if err := m.makeX(); err != nil {
@@ -172,8 +192,8 @@ func (m *maker) makeGenesis(tip uint64) (*platform.Genesis, error) {
 	staked := uint64(0)
 	for _, v := range m.w.Validators() {
 		if v.Weight > 0 {
-			give(world.Single(v.Reward), ownStake(v)+100*avax, 0)
-			staked += v.Weight - ownStake(v)
+			give(world.Single(v.Reward), m.ownStake(v)+100*avax, 0)
+			staked += v.Weight - m.ownStake(v)
 		}
 	}
 	for i := range world.Accounts {
@@ -181,6 +201,9 @@ func (m *maker) makeGenesis(tip uint64) (*platform.Genesis, error) {
 		if i%4 == 0 { // and what can only be staked for a time
 			give(world.Single(m.w.Account(i)), lockedFunds, m.forks.Genesis+uint64(1+i%3)*400*day) // small
 		}
+	}
+	for _, r := range m.renewers {
+		give(world.Single(r.node.Reward), r.stake+100*avax, 0)
 	}
 	for i, v := range m.formers[:founders] {
 		tx, err := m.founder(v, uint64(i)) // small
@@ -215,7 +238,10 @@ func (m *maker) founder(v *world.Validator, i uint64) (platform.Tx, error) {
 
 // ownStake is what a validator stakes itself at the end of the history. The rest of
 // its weight is delegated to it.
-func ownStake(v *world.Validator) uint64 {
+func (m *maker) ownStake(v *world.Validator) uint64 {
+	if m.renewing(v) != nil {
+		return v.Weight
+	}
 	if own := v.Weight / 8 * 7; own >= 2*MinValidatorStake {
 		return own
 	}

@@ -38,8 +38,11 @@ func (s *State) apply(tx *platform.Tx) error {
 		x.Status, x.EndHeight = Removed, s.Height
 		delete(s.Validators, SubnetNode{body.Subnet, body.NodeID})
 	case *platform.AddValidator, *platform.AddDelegator, *platform.AddSubnetValidator,
-		*platform.AddPermissionlessValidator, *platform.AddPermissionlessDelegator:
+		*platform.AddPermissionlessValidator, *platform.AddPermissionlessDelegator, *platform.AddAutoRenewedValidator:
 		s.addStaker(tx)
+	case *platform.SetAutoRenewedValidatorConfig:
+		r := s.Stakers[body.TxID].Renewal
+		r.Period, r.Restaked = body.Period, body.Restaked
 	default:
 		return s.applyL1(tx)
 	}
@@ -139,6 +142,8 @@ func Stake(tx *platform.Tx) []utxo.Output {
 		return body.Stake
 	case *platform.AddPermissionlessDelegator:
 		return body.Stake
+	case *platform.AddAutoRenewedValidator:
+		return body.Stake
 	}
 	return nil
 }
@@ -154,6 +159,8 @@ func RewardOwners(tx *platform.Tx) (own, fees utxo.Owners) {
 		return body.ValidatorRewardsOwner, body.DelegationRewardsOwner
 	case *platform.AddPermissionlessDelegator:
 		return body.RewardsOwner, utxo.Owners{}
+	case *platform.AddAutoRenewedValidator:
+		return body.ValidatorRewardsOwner, body.DelegationRewardsOwner
 	}
 	return own, fees
 }
@@ -179,6 +186,12 @@ func (s *State) staker(tx *platform.Tx) *Staker {
 		if x.Subnet != chain.PrimaryNetworkID {
 			x.priority = pendingSubnetDelegator
 		}
+	case *platform.AddAutoRenewedValidator:
+		part.NodeID, part.End, x.Fee, x.Signer = body.NodeID, s.Time+body.Period, body.DelegationFee, body.Signer
+		for _, o := range body.Stake {
+			part.Weight += o.Amount
+		}
+		x.Renewal = &Renewal{Cycle: 1, Period: body.Period, Restaked: body.Restaked, Authority: body.Authority}
 	}
 	x.NodeID, x.Start, x.End, x.Weight = part.NodeID, part.Start, part.End, part.Weight
 	return x

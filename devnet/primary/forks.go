@@ -1,6 +1,9 @@
 package primary
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Forks are the times of the upgrades of the network, in Unix seconds.
 type Forks struct {
@@ -21,15 +24,26 @@ type Forks struct {
 	Etna uint64
 	// Granite: headers have an epoch.
 	Granite uint64
+	// Helicon: auto-renewed validators, lower rewards, shorter stakes, more uptime. It
+	// may be after the history's end, or [Never].
+	Helicon uint64
 }
+
+// Never is the time of an upgrade that is not scheduled.
+const Never = math.MaxUint64
 
 const day = 24 * 60 * 60 // seconds
 
-// forksBefore returns the upgrades of a network whose history ends at tip.
-func forksBefore(tip uint64) Forks {
+// forksBefore returns the upgrades of a network whose history ends at tip. The zero time
+// of Helicon is never.
+func forksBefore(tip uint64, helicon time.Time) Forks {
+	at := uint64(Never)
+	if !helicon.IsZero() {
+		at = uint64(helicon.Unix()) // after 1970
+	}
 	return Forks{
 		Genesis: tip - 1826*day, Proposers: tip - 1500*day, Apricot5: tip - 1420*day, Banff: tip - 1000*day,
-		Cortina: tip - 800*day, Durango: tip - 240*day, Etna: tip - 120*day, Granite: tip - 45*day,
+		Cortina: tip - 800*day, Durango: tip - 240*day, Etna: tip - 120*day, Granite: tip - 45*day, Helicon: at,
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 
 // Grow makes the chains go on: at least one block of the P-Chain, the last of which
 // is so many seconds later than the one before, and at times one of the X-Chain. It
-// returns the P-Chain's height. No validator comes or goes: their nodes would have to.
+// returns the P-Chain's height. No validator comes or goes, since their nodes would have
+// to: an auto-renewed one that leaves is there again a block later.
 func (c *Chain) Grow(seconds uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -23,6 +24,9 @@ func (c *Chain) Grow(seconds uint64) uint64 {
 		builds[0] = func(uint64) (platform.Body, []int) { return m.importP() }
 	case 2:
 		builds = append(builds, func(uint64) (platform.Body, []int) { return m.exportP() })
+	}
+	if len(m.lasting) > 0 && at >= m.forks.Helicon && m.rng.IntN(24) == 0 {
+		builds = append(builds, func(uint64) (platform.Body, []int) { return m.reconfigure() })
 	}
 	m.act(at, builds...)
 	if m.rng.IntN(2) == 0 {

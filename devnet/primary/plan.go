@@ -33,6 +33,7 @@ func (m *maker) plan(tip uint64) {
 	m.planElastic()
 	m.planX()
 	m.planRandom()
+	m.planRenewals()
 }
 
 // at plans something for a time, behind what was planned for it before.
@@ -59,7 +60,7 @@ func (m *maker) planFinal() {
 	var late, old []*world.Validator
 	for _, v := range m.w.Validators() {
 		switch {
-		case v.Weight == 0:
+		case v.Weight == 0 || m.renewing(v) != nil:
 		case v.Keyless:
 			old = append(old, v)
 		default:
@@ -69,6 +70,7 @@ func (m *maker) planFinal() {
 	// Validators without a BLS key: by the transaction that Durango forbids.
 	m.planStints(old, m.forks.Durango-50*day, m.forks.Durango-5*day, true)
 	m.planStints(late, m.forks.Durango+10*day, m.tip-50*day, false)
+	m.planLasting()
 }
 
 func (m *maker) planStints(list []*world.Validator, from, to uint64, old bool) {
@@ -94,7 +96,7 @@ func (m *maker) finalStint(v *world.Validator, at uint64, old bool) (platform.Bo
 		start = m.soon(at)
 	}
 	x := stint{
-		node: v, payer: v.Reward, rewards: world.Single(v.Reward), fees: world.Single(v.Reward), stake: ownStake(v),
+		node: v, payer: v.Reward, rewards: world.Single(v.Reward), fees: world.Single(v.Reward), stake: m.ownStake(v),
 		start: start, end: m.between(m.tip+60*day, start+maxStake), fee: minFee, old: old,
 	}
 	body, signers := m.validate(x)
@@ -108,7 +110,7 @@ func (m *maker) finalStint(v *world.Validator, at uint64, old bool) (platform.Bo
 // anchors are the delegations that a validator has at the end of the history. Some
 // end soon after.
 func (m *maker) anchors(v *world.Validator, from uint64) {
-	rest := v.Weight - ownStake(v)
+	rest := v.Weight - m.ownStake(v)
 	if rest == 0 {
 		return
 	}

@@ -98,7 +98,16 @@ func TestTip(t *testing.T) {
 // however small has each kind of block and transaction.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	c, _ := made(t, small, world.Params{Validators: 5, Seed: 1, L1s: 1})
+	p := world.Params{Validators: 5, Seed: 1, L1s: 1}
+	c, _ := made(t, small, p)
+	checkBlocks(t, c, platform.KindDisableL1Validator)
+	c, _ = withHelicon(t, small, heliconBefore, p)
+	checkBlocks(t, c, platform.KindRewardAutoRenewedValidator)
+}
+
+// checkBlocks checks those of a history that has all kinds of transactions up to last.
+func checkBlocks(t *testing.T, c *primary.Chain, last platform.TxKind) {
+	t.Helper()
 	genesis, err := platform.ParseGenesis(c.Genesis())
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +149,7 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("no %v", k)
 		}
 	}
-	for k := platform.KindAddValidator; k <= platform.KindDisableL1Validator; k++ {
+	for k := platform.KindAddValidator; k <= last; k++ {
 		if name := k.String(); seen[name] == 0 && name[0] >= 'A' && name[0] <= 'Z' {
 			t.Errorf("no %v", k)
 		}

@@ -18,6 +18,7 @@ const (
 	MinDelegatorStake = 25 * avax
 	minStake          = 14 * day
 	maxStake          = 365 * day
+	heliconMinStake   = 3600   // of validators since Helicon; delegators' stays
 	minFee            = 20_000 // of million
 )
 
@@ -100,12 +101,16 @@ func (m *maker) formerValidates(at uint64) (platform.Body, []int) {
 	if free == 0 {
 		free = m.tip - 2*day
 	}
-	if start+minStake+day > free {
+	least := uint64(minStake)
+	if m.s.Time >= m.forks.Helicon {
+		least = heliconMinStake
+	}
+	if start+least+day > free {
 		return nil, nil
 	}
 	x := stint{
 		node: node, payer: m.account(), stake: m.amount(MinValidatorStake, maxValidatorStake/4), start: start,
-		end: start + minStake + m.rng.Uint64N(min(maxStake, free-start)-minStake),
+		end: start + least + m.rng.Uint64N(min(maxStake, free-start)-least),
 		fee: minFee + uint32(m.rng.IntN(20))*10_000, // small
 		old: m.rng.IntN(4) == 0 && at < m.forks.Durango-day,
 	}

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"slices"
 
-	"quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
@@ -43,13 +42,33 @@ type Staker struct {
 	DelegateeReward uint64
 	// Signer is a validator's BLS key; nil without one.
 	Signer *platform.Signer
-	// Rewards are the outputs that its end made, but for the stake.
+	// Renewal is nil of one whose stake ends once.
+	Renewal *Renewal
+	// Rewards are the outputs that its end made, but for the stake. Those of an
+	// auto-renewed validator are in [State.CycleRewards].
 	Rewards []Reward
 	// Tx added it, in the block at Height. EndHeight is of the block that ended it.
 	Tx                *platform.Tx
 	Height, EndHeight uint64
 
 	priority uint8
+}
+
+// Renewal is what an auto-renewed validator has besides. The staker's Weight, Start, End
+// and Potential are those of the current cycle.
+type Renewal struct {
+	// Cycle counts from 1.
+	Cycle int
+	// Period is the length of the next cycle in seconds; zero: there is none.
+	Period uint64
+	// Restaked is the part of rewards that is staked too when the cycle ends, of
+	// 1,000,000.
+	Restaked uint32
+	// Authority may change both.
+	Authority utxo.Owners
+	// Accrued is what was staked so of its own rewards, AccruedFees of its share of its
+	// delegators'. The weight includes them.
+	Accrued, AccruedFees uint64
 }
 
 // Reward is an output that rewards a validator or a delegator.
@@ -180,7 +199,10 @@ type State struct {
 	// the current and pending ones by subnet and node.
 	Stakers    map[chain.ID]*Staker
 	Validators map[SubnetNode]*Staker
-	Subnets    map[chain.ID]*Subnet
+	// CycleRewards are what ends of cycles of auto-renewed validators paid, by the
+	// transaction that ended them.
+	CycleRewards map[chain.ID][]Reward
+	Subnets      map[chain.ID]*Subnet
 	// SubnetOrder and Blockchains are in the order in which they were made.
 	SubnetOrder []chain.ID
 	Blockchains []*Blockchain
@@ -207,13 +229,14 @@ type SubnetNode struct {
 	Node   chain.NodeID
 }
 
-func newState(w *world.World, forks Forks, g *platform.Genesis) *State {
+func newState(asset chain.ID, forks Forks, g *platform.Genesis) *State {
 	s := &State{
 		Time: g.Time, Supply: map[chain.ID]uint64{chain.PrimaryNetworkID: g.InitialSupply},
 		coins: newCoins(chain.PlatformChainID), Stakers: make(map[chain.ID]*Staker), Validators: make(map[SubnetNode]*Staker),
 		Subnets: make(map[chain.ID]*Subnet), L1Validators: make(map[chain.ID]*L1Validator),
-		Txs:   make(map[chain.ID]*TxRecord),
-		forks: forks, avax: w.AssetID(), pending: stakers{status: Pending}, current: stakers{status: Current},
+		Txs:          make(map[chain.ID]*TxRecord),
+		CycleRewards: make(map[chain.ID][]Reward),
+		forks:        forks, avax: asset, pending: stakers{status: Pending}, current: stakers{status: Current},
 		delegated: make(map[SubnetNode]uint64), sets: newSets(),
 	}
 	for i := range g.UTXOs {

@@ -14,13 +14,15 @@ import (
 // What stake earns on a local network, and what validators of L1s pay. The price
 // stays at its least while fewer of them than the target, 10,000, are active.
 const (
-	minRate   = 100_000 // of million
-	maxRate   = 120_000 // of million
-	minting   = 365 * day
-	supplyCap = 720_000_000 * avax
-	l1Price   = 1 // nAVAX a second
-	million   = 1_000_000
-	avax      = 1_000_000_000 // nAVAX
+	minRate     = 100_000 // of million
+	heliconRate = 75_000  // what it falls to
+	rateFall    = 90 * day
+	maxRate     = 120_000 // of million
+	minting     = 365 * day
+	supplyCap   = 720_000_000 * avax
+	l1Price     = 1 // nAVAX a second
+	million     = 1_000_000
+	avax        = 1_000_000_000 // nAVAX
 )
 
 // The order in which stakers that change at the same time do so: of pending ones,
@@ -79,14 +81,7 @@ func (s *State) begin(x *Staker) {
 	if x.Status = Current; x.Permissioned {
 		x.priority = currentPermissioned
 	} else {
-		supply := s.Supply[x.Subnet]
-		rates, most := [2]uint64{minRate, maxRate}, uint64(supplyCap)
-		if subnet := s.Subnets[x.Subnet]; subnet != nil {
-			t := subnet.Transform.Body.(*platform.TransformSubnet)
-			rates, most = [2]uint64{t.MinConsumptionRate, t.MaxConsumptionRate}, t.MaximumSupply
-		}
-		x.Potential = earned(x.End-x.Start, x.Weight, supply, rates, most)
-		s.Supply[x.Subnet] = supply + x.Potential
+		s.mint(x)
 		x.priority = currentPriority(x)
 	}
 	s.Stakers[x.TxID] = x
@@ -98,6 +93,29 @@ func (s *State) begin(x *Staker) {
 	if !x.Delegator {
 		s.sets.key(SubnetNode{x.Subnet, x.NodeID}, s.signerOf(x))
 	}
+}
+
+// mint sets the reward that a staker is to have, of which the supply consists from its
+// start on.
+func (s *State) mint(x *Staker) {
+	supply := s.Supply[x.Subnet]
+	rates, most := s.rates(x.Start), uint64(supplyCap)
+	if subnet := s.Subnets[x.Subnet]; subnet != nil {
+		t := subnet.Transform.Body.(*platform.TransformSubnet)
+		rates, most = [2]uint64{t.MinConsumptionRate, t.MaxConsumptionRate}, t.MaximumSupply
+	}
+	x.Potential = earned(x.End-x.Start, x.Weight, supply, rates, most)
+	s.Supply[x.Subnet] = supply + x.Potential
+}
+
+// rates are the primary network's for a stake that starts at a time: the lower one falls
+// for 90 days from Helicon on.
+func (s *State) rates(start uint64) [2]uint64 {
+	if start < s.forks.Helicon {
+		return [2]uint64{minRate, maxRate}
+	}
+	fallen := (minRate - heliconRate) * min(start-s.forks.Helicon, rateFall) / rateFall
+	return [2]uint64{minRate - fallen, maxRate}
 }
 
 // signerOf returns the BLS key of a validator. On subnets it is the one of the
@@ -145,9 +163,14 @@ func earned(seconds, stake, supply uint64, rates [2]uint64, most uint64) uint64 
 	return min(most-supply, reward.Uint64())
 }
 
-// reward ends the first of the current stakers, with its reward if commit is set.
-func (s *State) reward(commit bool) {
+// reward ends the first of the current stakers, or its cycle, with its reward if commit
+// is set. The transaction by does so.
+func (s *State) reward(by chain.ID, commit bool) {
 	x := s.current.first()
+	if x.Renewal != nil {
+		s.endCycle(x, by, commit)
+		return
+	}
 	tx := s.Txs[x.TxID].Tx
 	next := s.returnStake(tx)
 	switch {
@@ -187,11 +210,7 @@ func (s *State) rewardValidator(x *Staker, tx *platform.Tx, next uint32, commit 
 
 func (s *State) rewardDelegator(x *Staker, tx *platform.Tx, next uint32) {
 	validator := s.Validators[SubnetNode{x.Subnet, x.NodeID}]
-	// The part of the delegator is rounded down.
-	keeps := new(big.Int).SetUint64(x.Potential)
-	keeps.Mul(keeps, big.NewInt(million-int64(validator.Fee)))
-	keeps.Div(keeps, big.NewInt(million))
-	delegator := keeps.Uint64()
+	delegator := rest(x.Potential, validator.Fee)
 	fee := x.Potential - delegator
 	own, _ := RewardOwners(tx)
 	if delegator > 0 {

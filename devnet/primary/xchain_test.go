@@ -95,7 +95,19 @@ func count(seen map[any]int, txs []avm.Tx) {
 // validators of L1s or on its way to another chain.
 func TestMoney(t *testing.T) {
 	t.Parallel()
-	c, w := made(t, small, world.Params{Validators: 5, Seed: 8, L1s: 1, L1Inactive: 1})
+	p := world.Params{Validators: 5, Seed: 8, L1s: 1, L1Inactive: 1}
+	c, w := made(t, small, p)
+	money(t, c, w)
+	c, w = withHelicon(t, small, heliconBefore, p)
+	money(t, c, w)
+	for range 600 {
+		c.Grow(1000)
+	}
+	money(t, c, w)
+}
+
+func money(t *testing.T, c *primary.Chain, w *world.World) {
+	t.Helper()
 	g, err := platform.ParseGenesis(c.Genesis())
 	if err != nil {
 		t.Fatal(err)
@@ -127,11 +139,19 @@ func TestMoney(t *testing.T) {
 		for _, x := range s.Stakers {
 			if (x.Status == primary.Current || x.Status == primary.Pending) && !x.Permissioned && x.Subnet == chain.PrimaryNetworkID {
 				end += x.Weight
+				if x.Renewal != nil {
+					start += x.Renewal.Accrued + x.Renewal.AccruedFees
+				}
 			}
 			for _, r := range x.Rewards {
 				if r.Asset == w.AssetID() {
 					start += r.Amount
 				}
+			}
+		}
+		for _, paid := range s.CycleRewards {
+			for _, r := range paid {
+				start += r.Amount
 			}
 		}
 		burned = s.Burned + s.Deposited
