@@ -68,7 +68,11 @@ func New(cfg Config) (*Devnet, error) {
 	}
 	var blocks *primary.Chain
 	if cfg.PrimaryBlocks > 0 {
-		if blocks, err = primary.Make(primary.Config{World: w, Blocks: cfg.PrimaryBlocks}); err != nil {
+		blocks, err = primary.Make(primary.Config{World: w, Blocks: cfg.PrimaryBlocks, Helicon: cfg.Helicon})
+		if errors.Is(err, primary.ErrHelicon) {
+			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("P-Chain: %w", err)
 		}
 		w.Follow(blocks)

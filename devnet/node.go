@@ -45,7 +45,7 @@ func (d *Devnet) addNodes() {
 		}
 		n.addr = net.JoinHostPort(d.cfg.HTTPHost, strconv.Itoa(int(port)))
 		n.api = nodeapi.New(nodeapi.Config{
-			World: d.world, Live: live{d}, Index: i, EVM: n.handlers, Primary: d.primary,
+			World: d.world, Live: live{d}, Index: i, EVM: n.handlers, Primary: d.primary, Helicon: d.cfg.Helicon,
 			Drain: d.cfg.Drain, Logger: d.cfg.Logger, Metrics: d.cfg.Metrics,
 		})
 		d.nodes = append(d.nodes, n)

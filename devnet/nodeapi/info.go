@@ -6,16 +6,20 @@ import (
 	"net/netip"
 	"time"
 
+	"quorate/devnet/primary"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
 )
 
-// What the node says of its software: the release whose protocol it speaks.
+// What the node says of its software: the release whose protocol it speaks, and which
+// knows Helicon if that is to activate.
 const (
-	nodeVersion     = "avalanchego/1.14.2"
-	evmVersion      = "v1.14.2"
+	clientName      = "avalanchego/"
+	release         = "1.14.2"
+	heliconRelease  = "1.15.0"
 	databaseVersion = "v1.4.5"
 	rpcProtocol     = 45
+	heliconProtocol = 46
 	// upgradeUnix is the time of the last network upgrade on a local network.
 	upgradeUnix = 1607144400
 )
@@ -89,10 +93,31 @@ func (s *Server) infoService() *service {
 }
 
 func (s *Server) getNodeVersion(none) (any, error) {
-	return nodeVersionReply{
-		Version: nodeVersion, DatabaseVersion: databaseVersion, RPCProtocol: rpcProtocol,
-		VMVersions: map[string]string{"avm": nodeVersion, "evm": evmVersion, "platform": nodeVersion},
-	}, nil
+	version := clientName + s.release()
+	reply := nodeVersionReply{
+		Version: version, DatabaseVersion: databaseVersion, RPCProtocol: rpcProtocol,
+		VMVersions: map[string]string{"avm": version, "evm": "v" + s.release(), "platform": version},
+	}
+	if !s.helicon.IsZero() {
+		reply.RPCProtocol = heliconProtocol
+	}
+	return reply, nil
+}
+
+func (s *Server) release() string {
+	if s.helicon.IsZero() {
+		return release
+	}
+	return heliconRelease
+}
+
+// upgrades answers for a network without a P-Chain with blocks, on which all upgrades but
+// Helicon were active from the beginning.
+func (s *Server) upgrades(none) (any, error) {
+	return upgradesOf(primary.Forks{
+		Genesis: upgradeUnix, Proposers: upgradeUnix, Apricot5: upgradeUnix, Banff: upgradeUnix, Cortina: upgradeUnix,
+		Durango: upgradeUnix, Etna: upgradeUnix, Granite: upgradeUnix, Helicon: uint64(s.helicon.Unix()), // after 1970
+	}, chain.ID{}), nil
 }
 
 func (s *Server) getNodeID(none) (any, error) {
@@ -151,7 +176,10 @@ func (s *Server) peers(args peersArgs) (any, error) {
 			}
 		}
 	}
-	now := time.Now().UTC().Truncate(time.Second)
+	now, upgrade := time.Now().UTC().Truncate(time.Second), uint64(upgradeUnix)
+	if !s.helicon.IsZero() {
+		upgrade = uint64(s.helicon.Unix()) // after 1970
+	}
 	reply := peersReply{Peers: make([]peer, 0, len(validators))}
 	for _, v := range validators {
 		// The node has not dialled those that only L1s have: it tracks no L1.
@@ -160,7 +188,7 @@ func (s *Server) peers(args peersArgs) (any, error) {
 		}
 		addr := s.live.Address(v.Index)
 		reply.Peers = append(reply.Peers, peer{
-			IP: addr, PublicIP: addr, NodeID: nodeID(v.NodeID), Version: nodeVersion, UpgradeTime: upgradeUnix,
+			IP: addr, PublicIP: addr, NodeID: nodeID(v.NodeID), Version: clientName + s.release(), UpgradeTime: upgrade,
 			LastSent: now, LastReceived: now, ObservedUptime: 100, TrackedSubnets: s.tracked(v),
 			SupportedACPs: []uint32{}, ObjectedACPs: []uint32{}, Benched: []string{},
 		})

@@ -63,10 +63,18 @@ func (p *primaryAPI) height(none) (any, error) {
 
 func (p *primaryAPI) platformTx(args txArgs) (any, error) {
 	return p.read(func(s *primary.State) (any, error) {
-		if r := s.Txs[chain.ID(args.TxID)]; r != nil {
+		r := s.Txs[chain.ID(args.TxID)]
+		switch {
+		case r == nil:
+			return nil, fmt.Errorf("couldn't get tx: %w", errNotFound)
+		case args.Encoding != encodingJSON:
 			return args.Encoding.tx(r)
 		}
-		return nil, fmt.Errorf("couldn't get tx: %w", errNotFound)
+		j, err := toJSON(r.Tx)
+		if err != nil {
+			return nil, err
+		}
+		return txReply{Tx: j, Encoding: encodingJSON}, nil
 	})
 }
 
@@ -128,14 +136,16 @@ func (p *primaryAPI) rewardUTXOs(args txArgs) (any, error) {
 	e := args.Encoding.orHex()
 	reply := getUTXOsReply{UTXOs: []hexBytes{}, Encoding: e}
 	return p.read(func(s *primary.State) (any, error) {
+		rewards := s.CycleRewards[chain.ID(args.TxID)]
 		if x := s.Stakers[chain.ID(args.TxID)]; x != nil {
-			for _, r := range x.Rewards {
-				raw, err := r.Bytes(true)
-				if err != nil {
-					return nil, err
-				}
-				reply.UTXOs = append(reply.UTXOs, e.text(raw))
+			rewards = x.Rewards
+		}
+		for _, r := range rewards {
+			raw, err := r.Bytes(true)
+			if err != nil {
+				return nil, err
 			}
+			reply.UTXOs = append(reply.UTXOs, e.text(raw))
 		}
 		reply.NumFetched = number(len(reply.UTXOs))
 		return reply, nil

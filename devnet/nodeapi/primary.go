@@ -159,21 +159,28 @@ func (p *primaryAPI) getNodeVersion(none) (any, error) {
 }
 
 func (p *primaryAPI) upgrades(none) (any, error) {
-	f := p.c.Forks()
-	at := func(unix uint64) string { return time.Unix(int64(unix), 0).UTC().Format(time.RFC3339) } // after 1970
-	never := "9999-12-01T00:00:00Z"
-	known := map[string]any{
-		"apricotPhase1Time": at(f.Genesis), "apricotPhase2Time": at(f.Genesis), "apricotPhase3Time": at(f.Genesis),
-		"apricotPhase4Time": at(f.Proposers), "apricotPhase4MinPChainHeight": 0, "apricotPhase5Time": at(f.Apricot5),
-		"apricotPhasePre6Time": at(f.Apricot5), "apricotPhase6Time": at(f.Apricot5), "apricotPhasePost6Time": at(f.Apricot5),
-		"banffTime": at(f.Banff), "cortinaTime": at(f.Cortina), "cortinaXChainStopVertexID": p.stop().String(),
-		"durangoTime": at(f.Durango), "etnaTime": at(f.Etna), "fortunaTime": at(f.Granite), "graniteTime": at(f.Granite),
-		"graniteEpochDuration": int64(primary.EpochDuration), "heliconTime": never,
-	}
+	known := upgradesOf(p.c.Forks(), p.stop())
 	for name, at := range p.traits.Load().Upgrades {
 		known[name] = at.UTC().Format(time.RFC3339)
 	}
 	return known, nil
+}
+
+func upgradesOf(f primary.Forks, stop chain.ID) map[string]any {
+	at := func(unix uint64) string {
+		if unix == primary.Never {
+			return "9999-12-01T00:00:00Z"
+		}
+		return rfc3339(unix)
+	}
+	return map[string]any{
+		"apricotPhase1Time": at(f.Genesis), "apricotPhase2Time": at(f.Genesis), "apricotPhase3Time": at(f.Genesis),
+		"apricotPhase4Time": at(f.Proposers), "apricotPhase4MinPChainHeight": 0, "apricotPhase5Time": at(f.Apricot5),
+		"apricotPhasePre6Time": at(f.Apricot5), "apricotPhase6Time": at(f.Apricot5), "apricotPhasePost6Time": at(f.Apricot5),
+		"banffTime": at(f.Banff), "cortinaTime": at(f.Cortina), "cortinaXChainStopVertexID": stop.String(),
+		"durangoTime": at(f.Durango), "etnaTime": at(f.Etna), "fortunaTime": at(f.Granite), "graniteTime": at(f.Granite),
+		"graniteEpochDuration": int64(primary.EpochDuration), "heliconTime": at(f.Helicon),
+	}
 }
 
 func (p *primaryAPI) stop() chain.ID {

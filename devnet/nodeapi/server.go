@@ -53,6 +53,8 @@ type Config struct {
 	// Primary are the P- and the X-Chain with their blocks; nil means that the P-Chain
 	// has empty ones and the node runs no X-Chain.
 	Primary *primary.Chain
+	// Helicon is when that upgrade activates; the zero time is never.
+	Helicon time.Time
 	// Drain is how long requests in flight may take once Run is to end. Default 5 s.
 	Drain time.Duration
 	// Logger gets the server's own errors; nil discards them.
@@ -69,6 +71,8 @@ type Server struct {
 	index  int // of its validator
 	nodeID string
 	drain  time.Duration
+
+	helicon time.Time // zero: never
 
 	info, platform, avax, health *service
 	proposers                    map[chain.ID]*service // by blockchain
@@ -105,7 +109,7 @@ func New(cfg Config) *Server {
 		index: cfg.Index, nodeID: cfg.World.Validators()[cfg.Index].NodeID.String(),
 		drain: cmp.Or(cfg.Drain, drainTimeout),
 		sets:  make(map[uint64][]byte),
-		evm:   cfg.EVM,
+		evm:   cfg.EVM, helicon: cfg.Helicon,
 	}
 	requests := func(service string) metric.Counter {
 		return cfg.Metrics.Counter("quorate_devnet_api_requests_total", "Requests to the simulated node.", "service", service)
@@ -114,6 +118,9 @@ func New(cfg Config) *Server {
 	c, x := s.world.CChainID(), s.world.XChainID()
 	s.blocks.genesis, s.blocks.time = sha256.Sum256(append(c[:], x[:]...)), s.world.GenesisTime()
 	s.info = s.infoService()
+	if !s.helicon.IsZero() {
+		s.info.methods["upgrades"] = call(s.upgrades)
+	}
 	s.platform = s.platformService()
 	s.avax = s.avaxService()
 	s.health = s.healthService()

@@ -36,11 +36,19 @@ type apiValidator struct {
 	Uptime    *percent `json:"uptime,omitempty"`
 	Connected *bool    `json:"connected,omitempty"`
 	// Signer is absent when the validator has no key.
-	Signer          *proofOfPossession `json:"signer,omitempty"`
-	DelegatorCount  number             `json:"delegatorCount"`
-	DelegatorWeight number             `json:"delegatorWeight"`
+	Signer *proofOfPossession `json:"signer,omitempty"`
+	*autoRenewed
+	DelegatorCount  number `json:"delegatorCount"`
+	DelegatorWeight number `json:"delegatorWeight"`
 	// Delegators are there when one node was asked for.
 	Delegators *[]apiDelegator `json:"delegators,omitempty"`
+}
+
+// autoRenewed is what an auto-renewed validator has besides.
+type autoRenewed struct {
+	ValidatorAuthority       owner  `json:"validatorAuthority"`
+	NextPeriod               number `json:"nextPeriod"`
+	AutoCompoundRewardShares number `json:"autoCompoundRewardShares"`
 }
 
 func stakerOf(x *primary.Staker) apiStaker {
@@ -117,6 +125,9 @@ func (p *primaryAPI) validatorOf(x *primary.Staker, delegators []apiDelegator, a
 	}
 	if x.Signer != nil {
 		v.Signer = &proofOfPossession{PublicKey: x.Signer.PublicKey[:], Proof: x.Signer.ProofOfPossession[:]}
+	}
+	if r := x.Renewal; r != nil {
+		v.autoRenewed = &autoRenewed{pAlias.owner(r.Authority), number(r.Period), number(r.Restaked)}
 	}
 	if alone {
 		if delegators == nil {

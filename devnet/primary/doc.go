@@ -3,8 +3,8 @@
 // hand them out, and the state that they lead to.
 //
 // The same [Config] makes the same bytes. The chain's rules are followed as
-// avalanchego v1.14.2 has them, and v1.15.0 from Helicon on: UTXOs are spent by who may, stakers begin and end
-// when they must, rewards and fees of L1 validators are exact. The executor here is
+// avalanchego v1.14.2 has them, and v1.15.0 from Helicon on: UTXOs are spent by who
+// may, stakers begin and end when they must, rewards and fees of L1 validators are exact. The executor here is
 // its own and plain on purpose. It shares no code with what the product makes of the
 // blocks, so that tests can compare the two: what it says is what the chain holds.
 //
