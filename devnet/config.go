@@ -204,6 +204,8 @@ type Growth struct {
 	// P-Chain has grown.
 	Blocks  uint64 `json:"blocks"`
 	Heights uint64 `json:"heights"`
+	// Helicon is when that upgrade activates in the network: its history depends on it.
+	Helicon time.Time `json:"helicon,omitzero"`
 }
 
 func (c Config) withDefaults() Config {

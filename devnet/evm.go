@@ -118,6 +118,7 @@ func (d *Devnet) goOn(from Growth) {
 		d.growPrimary()
 	}
 	d.grown = from
+	d.grown.Helicon = d.cfg.Helicon
 }
 
 // grew adds to how far the chains have come, and says it.

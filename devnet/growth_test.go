@@ -12,7 +12,14 @@ import (
 // these grew beside each other.
 func TestGrown(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Blocks: 20, Validators: 2, EVMChains: 1, PrimaryBlocks: 60, HeightInterval: 10 * time.Second}
+	grown(t, Config{Blocks: 20, Validators: 2, EVMChains: 1, PrimaryBlocks: 60, HeightInterval: 10 * time.Second})
+	grown(t, Config{
+		Blocks: 20, Validators: 5, EVMChains: 1, PrimaryBlocks: 60, HeightInterval: time.Hour, Helicon: time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC),
+	})
+}
+
+func grown(t *testing.T, cfg Config) {
+	t.Helper()
 	said := Growth{}
 	cfg.OnGrowth = func(g Growth) { said = g }
 	first, err := New(cfg)
@@ -28,7 +35,7 @@ func TestGrown(t *testing.T) {
 			first.grew(Growth{Heights: 1})
 		}
 	}
-	if want := (Growth{Blocks: 30, Heights: 8}); said != want {
+	if want := (Growth{Blocks: 30, Heights: 8, Helicon: cfg.Helicon}); said != want {
 		t.Fatalf("said %+v, want %+v", said, want)
 	}
 	cfg.Grown = said
@@ -50,7 +57,7 @@ func TestGrown(t *testing.T) {
 		}
 	}
 	second.grew(Growth{Blocks: 1})
-	if want := (Growth{Blocks: 31, Heights: 8}); said != want {
+	if want := (Growth{Blocks: 31, Heights: 8, Helicon: cfg.Helicon}); said != want {
 		t.Errorf("said %+v, want %+v", said, want)
 	}
 }

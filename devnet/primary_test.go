@@ -1,6 +1,7 @@
 package devnet
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -44,6 +45,10 @@ func TestPrimaryConfig(t *testing.T) {
 		if _, err := New(Config{PrimaryBlocks: n}); err == nil {
 			t.Errorf("%d blocks were accepted", n)
 		}
+	}
+	early := time.Date(2024, 11, 16, 23, 59, 59, 0, time.UTC) // Granite is a second later
+	if _, err := New(Config{PrimaryBlocks: 600, Helicon: early}); !errors.Is(err, ErrConfig) {
+		t.Errorf("Helicon before Granite: %v", err)
 	}
 	d, err := New(Config{Blocks: 10})
 	if err != nil || d.Primary() != nil || d.World().Height() != 0 {

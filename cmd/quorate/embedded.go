@@ -66,6 +66,7 @@ func keepGrowth(cfg *devnet.Config, dir string) error {
 		if err != nil {
 			return fmt.Errorf("%s, which says how far the simulated network has come: %w; without the file it begins again", path, err)
 		}
+		cfg.Helicon = cfg.Grown.Helicon // it has that history
 	}
 	var failed sync.Once
 	cfg.OnGrowth = func(g devnet.Growth) {

@@ -33,7 +33,7 @@ type Config struct {
 }
 
 // ErrHelicon is returned for a [Config] with a time of Helicon that cannot be.
-var ErrHelicon = errors.New("Helicon cannot activate before Granite")
+var ErrHelicon = errors.New("the upgrade Helicon cannot come before Granite")
 
 // Chain is the P- and the X-Chain of a simulated network. Its methods may be called
 // from any goroutine.

@@ -28,7 +28,7 @@ type renewer struct {
 	node  *world.Validator
 	stake uint64
 	fee   uint32
-	// joined: it is or was a validator so, or is to follow on its legacy stake.
+	// joined: it was added, and is again whenever it leaves, if it is one that lasts.
 	joined bool
 	next   cycle // of a validator at the end of the history: how it joins
 }
@@ -41,7 +41,7 @@ type stretch struct {
 }
 
 // renewals returns what is planned in the history, one kind of everything, for cycles of
-// a length; the first stretches of a renewer are followed by its next at once.
+// a length. A renewer's next stretch begins when the one before ends.
 func renewals(p uint64) [][]stretch {
 	same := func(n int, shares uint32) []cycle { return slices.Repeat([]cycle{{p, shares}}, n) }
 	return [][]stretch{
@@ -130,7 +130,7 @@ func (m *maker) planRenewals() {
 	for i, r := range m.renewers {
 		plans := renewals(p)
 		at := m.forks.Helicon
-		if i > 0 {
+		if i > 1 { // the cycles of the first two end at once
 			at += m.rng.Uint64N(p)
 		}
 		for _, s := range plans[i%len(plans)] {
