@@ -60,11 +60,6 @@ func (d *Devnet) primaryFacts(f *Facts) {
 // rewarded returns the addresses that got most rewards, delegators' and validators'.
 func rewarded(s *primary.State) []string {
 	count := make(map[bech32.Address]int)
-	for _, paid := range s.CycleRewards {
-		for _, r := range paid {
-			count[r.Addresses[0]]++
-		}
-	}
 	for _, x := range s.Stakers {
 		for _, r := range x.Rewards {
 			if x.Subnet == chain.PrimaryNetworkID {

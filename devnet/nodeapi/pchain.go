@@ -136,11 +136,10 @@ func (p *primaryAPI) rewardUTXOs(args txArgs) (any, error) {
 	e := args.Encoding.orHex()
 	reply := getUTXOsReply{UTXOs: []hexBytes{}, Encoding: e}
 	return p.read(func(s *primary.State) (any, error) {
-		rewards := s.CycleRewards[chain.ID(args.TxID)]
-		if x := s.Stakers[chain.ID(args.TxID)]; x != nil {
-			rewards = x.Rewards
-		}
-		for _, r := range rewards {
+		for _, r := range rewardsBy(s, chain.ID(args.TxID)) {
+			if r.TxID != chain.ID(args.TxID) { // of another cycle
+				continue
+			}
 			raw, err := r.Bytes(true)
 			if err != nil {
 				return nil, err
@@ -150,6 +149,20 @@ func (p *primaryAPI) rewardUTXOs(args txArgs) (any, error) {
 		reply.NumFetched = number(len(reply.UTXOs))
 		return reply, nil
 	})
+}
+
+// rewardsBy returns the rewards of the staker that a transaction added, or of which it
+// ended a cycle.
+func rewardsBy(s *primary.State, id chain.ID) []primary.Reward {
+	if r := s.Txs[id]; r != nil {
+		if end, ok := r.Body.(*platform.RewardAutoRenewedValidator); ok {
+			id = end.TxID
+		}
+	}
+	if x := s.Stakers[id]; x != nil {
+		return x.Rewards
+	}
+	return nil
 }
 
 type stakeArgs struct {

@@ -188,9 +188,17 @@ func TestRenewedAnswers(t *testing.T) {
 		t.Errorf("shares %v", shares)
 	}
 	c.Read(func(st *primary.State) {
-		for id, paid := range st.CycleRewards {
+		paid := make(map[chain.ID]int)
+		for _, x := range st.Stakers {
+			for _, r := range x.Rewards {
+				if x.Renewal != nil {
+					paid[r.TxID]++
+				}
+			}
+		}
+		for id, outputs := range paid {
 			var got struct{ UTXOs []string }
-			if e := ask(t, s, "/ext/bc/P", "platform.getRewardUTXOs", `{"txID":"`+id.String()+`"}`, &got); e != "" || len(got.UTXOs) != len(paid) {
+			if e := ask(t, s, "/ext/bc/P", "platform.getRewardUTXOs", `{"txID":"`+id.String()+`"}`, &got); e != "" || len(got.UTXOs) != outputs {
 				t.Errorf("rewards of %s: %+v, %s", id, got, e)
 			}
 			var tx struct {

@@ -104,6 +104,13 @@ func kindsOf(s *primary.State, n map[string]int) {
 			continue
 		}
 		renewed[x.NodeID] = true
+		paid := make(map[chain.ID]int)
+		for _, r := range x.Rewards {
+			paid[r.TxID]++
+		}
+		for _, outputs := range paid {
+			n[fmt.Sprintf("paid by %d", outputs)]++
+		}
 		if x.Weight == 3_000_000_000_000_000 {
 			n["greatest"]++
 		}
@@ -126,9 +133,6 @@ func kindsOf(s *primary.State, n map[string]int) {
 		if x.Delegator && renewed[x.NodeID] && x.Status == primary.Rewarded {
 			n["delegated"]++
 		}
-	}
-	for _, paid := range s.CycleRewards {
-		n[fmt.Sprintf("paid by %d", len(paid))]++
 	}
 }
 

@@ -47,19 +47,14 @@ func (s *State) renew(x *Staker, by chain.ID) {
 // payCycle makes the outputs of an end of a cycle.
 func (s *State) payCycle(x *Staker, by chain.ID, own, fees uint64) {
 	ownOwners, feeOwners := RewardOwners(x.Tx)
-	pay := func(amount uint64, owners utxo.Owners, fee bool) {
-		if amount == 0 {
-			return
-		}
-		paid := s.CycleRewards[by]
-		u := utxo.UTXO{Ref: utxo.Ref{TxID: by, Index: uint32(len(paid))}, Output: utxo.Output{ // two at most
-			Asset: s.avax, State: utxo.State{Kind: utxo.TransferOutput, Amount: amount, Owners: owners},
-		}}
-		s.addUTXO(u)
-		s.CycleRewards[by] = append(paid, Reward{UTXO: u, Fee: fee})
+	ref := utxo.Ref{TxID: by}
+	if own > 0 {
+		s.pay(x, own, ownOwners, ref, false)
+		ref.Index++
 	}
-	pay(own, ownOwners, false)
-	pay(fees, feeOwners, true)
+	if fees > 0 {
+		s.pay(x, fees, feeOwners, ref, true)
+	}
 }
 
 // restaked returns what is staked of a validator's own reward and of its share of its

@@ -201,13 +201,13 @@ func (s *State) sameRewards(t *testing.T, txID string, want []chaintest.Checked)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rewards := s.CycleRewards[id]
-	if x := s.Stakers[id]; x != nil {
-		rewards = append(rewards, x.Rewards...)
-	}
 	var got []utxo.UTXO
-	for _, r := range rewards {
-		got = append(got, r.UTXO)
+	for _, x := range s.Stakers {
+		for _, r := range x.Rewards {
+			if r.TxID == id {
+				got = append(got, r.UTXO)
+			}
+		}
 	}
 	if len(got) != len(want) {
 		t.Errorf("%s: %d outputs of rewards, want %d", txID, len(got), len(want))

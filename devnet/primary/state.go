@@ -44,8 +44,8 @@ type Staker struct {
 	Signer *platform.Signer
 	// Renewal is nil of one whose stake ends once.
 	Renewal *Renewal
-	// Rewards are the outputs that its end made, but for the stake. Those of an
-	// auto-renewed validator are in [State.CycleRewards].
+	// Rewards are the outputs that its end made, but for the stake, or the ends of its
+	// cycles: these hang on the transactions that ended them.
 	Rewards []Reward
 	// Tx added it, in the block at Height. EndHeight is of the block that ended it.
 	Tx                *platform.Tx
@@ -199,10 +199,7 @@ type State struct {
 	// the current and pending ones by subnet and node.
 	Stakers    map[chain.ID]*Staker
 	Validators map[SubnetNode]*Staker
-	// CycleRewards are what ends of cycles of auto-renewed validators paid, by the
-	// transaction that ended them.
-	CycleRewards map[chain.ID][]Reward
-	Subnets      map[chain.ID]*Subnet
+	Subnets    map[chain.ID]*Subnet
 	// SubnetOrder and Blockchains are in the order in which they were made.
 	SubnetOrder []chain.ID
 	Blockchains []*Blockchain
@@ -234,9 +231,8 @@ func newState(asset chain.ID, forks Forks, g *platform.Genesis) *State {
 		Time: g.Time, Supply: map[chain.ID]uint64{chain.PrimaryNetworkID: g.InitialSupply},
 		coins: newCoins(chain.PlatformChainID), Stakers: make(map[chain.ID]*Staker), Validators: make(map[SubnetNode]*Staker),
 		Subnets: make(map[chain.ID]*Subnet), L1Validators: make(map[chain.ID]*L1Validator),
-		Txs:          make(map[chain.ID]*TxRecord),
-		CycleRewards: make(map[chain.ID][]Reward),
-		forks:        forks, avax: asset, pending: stakers{status: Pending}, current: stakers{status: Current},
+		Txs:   make(map[chain.ID]*TxRecord),
+		forks: forks, avax: asset, pending: stakers{status: Pending}, current: stakers{status: Current},
 		delegated: make(map[SubnetNode]uint64), sets: newSets(),
 	}
 	for i := range g.UTXOs {

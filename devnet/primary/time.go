@@ -172,7 +172,7 @@ func (s *State) reward(by chain.ID, commit bool) {
 		return
 	}
 	tx := s.Txs[x.TxID].Tx
-	next := s.returnStake(tx)
+	next := utxo.Ref{TxID: tx.ID, Index: s.returnStake(tx)}
 	switch {
 	case !x.Delegator:
 		s.rewardValidator(x, tx, next, commit)
@@ -197,25 +197,25 @@ func (s *State) returnStake(tx *platform.Tx) uint32 {
 	return next
 }
 
-func (s *State) rewardValidator(x *Staker, tx *platform.Tx, next uint32, commit bool) {
+func (s *State) rewardValidator(x *Staker, tx *platform.Tx, next utxo.Ref, commit bool) {
 	own, fees := RewardOwners(tx)
 	if commit && x.Potential > 0 {
 		s.pay(x, x.Potential, own, next, false)
-		next++
+		next.Index++
 	}
 	if x.DelegateeReward > 0 {
 		s.pay(x, x.DelegateeReward, fees, next, true)
 	}
 }
 
-func (s *State) rewardDelegator(x *Staker, tx *platform.Tx, next uint32) {
+func (s *State) rewardDelegator(x *Staker, tx *platform.Tx, next utxo.Ref) {
 	validator := s.Validators[SubnetNode{x.Subnet, x.NodeID}]
 	delegator := rest(x.Potential, validator.Fee)
 	fee := x.Potential - delegator
 	own, _ := RewardOwners(tx)
 	if delegator > 0 {
 		s.pay(x, delegator, own, next, false)
-		next++
+		next.Index++
 	}
 	switch {
 	case fee == 0:
@@ -228,8 +228,8 @@ func (s *State) rewardDelegator(x *Staker, tx *platform.Tx, next uint32) {
 }
 
 // pay makes an output for an end of a staker.
-func (s *State) pay(x *Staker, amount uint64, owners utxo.Owners, index uint32, fee bool) {
-	u := utxo.UTXO{Ref: utxo.Ref{TxID: x.TxID, Index: index}, Output: utxo.Output{
+func (s *State) pay(x *Staker, amount uint64, owners utxo.Owners, ref utxo.Ref, fee bool) {
+	u := utxo.UTXO{Ref: ref, Output: utxo.Output{
 		Asset: Stake(s.Txs[x.TxID].Tx)[0].Asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: amount, Owners: owners},
 	}}
 	s.addUTXO(u)

@@ -149,11 +149,6 @@ func money(t *testing.T, c *primary.Chain, w *world.World) {
 				}
 			}
 		}
-		for _, paid := range s.CycleRewards {
-			for _, r := range paid {
-				start += r.Amount
-			}
-		}
 		burned = s.Burned + s.Deposited
 	})
 	c.ReadX(func(x *primary.XState) { sum(x.UTXOs, x.Exported); burned += uint64(len(x.Txs)) * 1_000_000 })
