@@ -269,6 +269,8 @@ func (c Config) validate() error {
 			ErrConfig, c.Jitter, c.LateBy, c.ReadRate)
 	case c.PrimaryBlocks < 0 || c.PrimaryBlocks > MaxPrimaryBlocks:
 		return fmt.Errorf("%w: %d blocks of the P-Chain, want 0 to %d", ErrConfig, c.PrimaryBlocks, MaxPrimaryBlocks)
+	case !c.Helicon.IsZero() && (c.Helicon.Year() < 1971 || c.Helicon.Year() > 9998):
+		return fmt.Errorf("%w: Helicon in the year %d, want 1971 to 9998", ErrConfig, c.Helicon.Year())
 	case c.EVMChains < 0 || c.Blocks < 0 || c.BlockInterval < 0:
 		return fmt.Errorf("%w: %d EVM chains, %d blocks, a block interval of %s: none may be negative",
 			ErrConfig, c.EVMChains, c.Blocks, c.BlockInterval)

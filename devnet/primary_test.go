@@ -46,9 +46,13 @@ func TestPrimaryConfig(t *testing.T) {
 			t.Errorf("%d blocks were accepted", n)
 		}
 	}
-	early := time.Date(2024, 11, 16, 23, 59, 59, 0, time.UTC) // Granite is a second later
-	if _, err := New(Config{PrimaryBlocks: 600, Helicon: early}); !errors.Is(err, ErrConfig) {
-		t.Errorf("Helicon before Granite: %v", err)
+	for _, at := range []time.Time{
+		time.Date(2024, 11, 16, 23, 59, 59, 0, time.UTC), // Granite is a second later
+		time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC),
+	} {
+		if _, err := New(Config{PrimaryBlocks: 600, Helicon: at}); !errors.Is(err, ErrConfig) {
+			t.Errorf("Helicon at %s: %v", at, err)
+		}
 	}
 	d, err := New(Config{Blocks: 10})
 	if err != nil || d.Primary() != nil || d.World().Height() != 0 {

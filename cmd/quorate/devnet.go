@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,6 +55,7 @@ Ways of attacking the connection, only when named in --kinds:
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDevnet(cmd, &f) },
 	}
+	f.cfg.Helicon = defaultHelicon
 	f.add(cmd.Flags())
 	addConfigFlag(cmd)
 	cmd.SetUsageFunc(groupedUsage)
@@ -200,10 +202,12 @@ func startDevnet(ctx context.Context, cfg devnet.Config) (d *devnet.Devnet, stop
 var embeddedBlocks = devnet.DefaultBlocks
 
 // defaultPrimary is about how many blocks the P-Chain of a simulated network has
-// unless told otherwise, and defaultHeight how often it grows. Tests do without.
+// unless told otherwise, defaultHeight how often it grows, and defaultHelicon when that
+// upgrade activates: never. Tests do without.
 var (
 	defaultPrimary = primary.DefaultBlocks
 	defaultHeight  = devnet.DefaultHeightInterval
+	defaultHelicon time.Time
 )
 
 // secondShare is of how many blocks one has its calls asked of a second node. Tests

@@ -18,7 +18,7 @@ import (
 func embeddedConfig(logger *slog.Logger) devnet.Config {
 	return devnet.Config{
 		Blocks: embeddedBlocks, BlockInterval: devnet.DefaultBlockInterval,
-		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Logger: logger,
+		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Helicon: defaultHelicon, Logger: logger,
 	}
 }
 
