@@ -74,8 +74,8 @@ type Renewal struct {
 // Reward is an output that rewards a validator or a delegator.
 type Reward struct {
 	utxo.UTXO
-	// Height is of the block that paid it.
-	Height uint64
+	// Staked, Start and End are those of the stake or the cycle that it is for.
+	Staked, Start, End uint64
 	// Fee: a validator's share of its delegators' rewards. Before Cortina each end of
 	// a delegation paid its own, and the output is listed with the delegator.
 	Fee bool

@@ -233,7 +233,7 @@ func (s *State) pay(x *Staker, amount uint64, owners utxo.Owners, ref utxo.Ref, 
 		Asset: Stake(s.Txs[x.TxID].Tx)[0].Asset, State: utxo.State{Kind: utxo.TransferOutput, Amount: amount, Owners: owners},
 	}}
 	s.addUTXO(u)
-	x.Rewards = append(x.Rewards, Reward{UTXO: u, Height: s.Height, Fee: fee})
+	x.Rewards = append(x.Rewards, Reward{UTXO: u, Staked: x.Weight, Start: x.Start, End: x.End, Fee: fee})
 }
 
 // remove takes a current staker out.
