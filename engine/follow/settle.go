@@ -71,8 +71,8 @@ func (s *settling) begin(ctx context.Context, b *evm.Block) error {
 		return nil
 	}
 	list, err := s.load(ctx, b.Number-1, b.Number-1)
-	if from := b.Number - 1; err == nil && len(list) == 1 && list[0].Hash == b.Parent {
-		if from = settle.Needs(list[0]); from+1 < b.Number {
+	if err == nil && len(list) == 1 && list[0].Hash == b.Parent {
+		if from := settle.Needs(list[0]); from+1 < b.Number {
 			list, err = s.load(ctx, from, b.Number-1)
 		}
 	}
