@@ -120,7 +120,7 @@ func (l *secondLane) blame(n evmsource.Teller, height uint64, why string) {
 	}
 	l.nodes.BlameTeller(n) // first: what is committed from here on is seen by take
 	l.list.hasten()
-	l.log.Error("a node told false balances or calls: what it told is asked of other nodes", "node", n.Endpoint().String(), "height", height, "err", why)
+	l.log.Error("a node told something false: what it told is asked of other nodes", "node", n.Endpoint().String(), "height", height, "err", why)
 	l.accuse(height, n.Endpoint().String()+": "+why)
 }
 
