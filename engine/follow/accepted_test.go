@@ -39,9 +39,6 @@ type listener struct {
 	heard []string
 }
 
-func (*listener) Swap() (at time.Time) { return at }
-func (*listener) Needs() string        { return "" }
-
 func (l *listener) Accepted(_ chain.ID, b *evm.Block, _ uint64) {
 	height, _, ok := l.index.Cursor()
 	l.heard = append(l.heard, fmt.Sprintf("%d at %d %t", b.Number, height, ok))
