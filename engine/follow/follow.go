@@ -190,12 +190,13 @@ func (c *EVM) serve() (err error) {
 		height, _, _ := c.index.Cursor()
 		return float64(height)
 	})
-	set.Gauges("quorate_settled_height", "Height of the last block whose results a header has proven, of chains that execute blocks after they accept them.", nil,
-		func(emit func(float64, ...string)) {
-			if height, ok := c.Settled(); ok {
-				emit(float64(height))
-			}
-		})
+	set.GaugeFunc("quorate_settled_height", "Height of the last block whose results a header has proven.", func() float64 {
+		height, ok := c.Settled()
+		if !ok { // each block's own does
+			height, _, _ = c.index.Cursor()
+		}
+		return float64(height)
+	})
 	set.GaugeFunc("quorate_index_first_block", "Height of the first block that lists show.",
 		func() float64 { return float64(c.index.Begin().Lists) })
 	return c.cfg.Host.Go("metrics "+c.cfg.Name, c.catchUp)
