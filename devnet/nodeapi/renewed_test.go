@@ -19,9 +19,7 @@ import (
 	"quorate/engine/chain/platform"
 )
 
-// recordedNetwork is the ID of a real network of avalanchego v1.15.0, whose blocks are with
-// the tests of engine/chain/platform, and what its node said of stakers with those of
-// devnet/primary.
+// recordedNetwork is the ID of a real network of avalanchego v1.15.0.
 const recordedNetwork = 13338
 
 // local returns JSON of it with addresses as this network writes them.
@@ -83,7 +81,7 @@ func TestAutoRenewedJSON(t *testing.T) {
 	compared := 0
 	_, c := chains()
 	p := &primaryAPI{Server: New(Config{World: must(world.New(world.Params{Validators: 1})), Live: &fakeLive{}}), c: c}
-	chaintest.Lines(t, "../primary/testdata/helicon/p-calls.jsonl.gz", func(line []byte) {
+	chaintest.Lines(t, "../../engine/primary/pchain/testdata/helicon-calls.jsonl.gz", func(line []byte) {
 		var r struct {
 			Result struct{ Validators []json.RawMessage }
 		}
