@@ -66,32 +66,40 @@ func TestTip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := c.Sets(c.Height())
-		for subnet, members := range want.Sets {
-			equal := slices.EqualFunc(got[subnet], members, func(a, b world.Member) bool {
-				return a.NodeID == b.NodeID && a.Weight == b.Weight && a.NoKey == b.NoKey && a.PublicKey == b.PublicKey
-			})
-			if !equal {
-				t.Errorf("%+v: subnet %s has %d members, want %d", p, subnet, len(got[subnet]), len(members))
-				for _, m := range got[subnet] {
-					t.Log(m.NodeID, m.Weight, m.NoKey)
+		checkTip(t, c, w, want)
+		c, w = withHelicon(t, small, heliconBefore, p)
+		checkTip(t, c, w, want)
+	}
+}
+
+// checkTip compares the end of a history with the sets of the world.
+func checkTip(t *testing.T, c *primary.Chain, w *world.World, want *world.Snapshot) {
+	t.Helper()
+	got := c.Sets(c.Height())
+	for subnet, members := range want.Sets {
+		equal := slices.EqualFunc(got[subnet], members, func(a, b world.Member) bool {
+			return a.NodeID == b.NodeID && a.Weight == b.Weight && a.NoKey == b.NoKey && a.PublicKey == b.PublicKey
+		})
+		if !equal {
+			t.Errorf("%+v: subnet %s has %d members, want %d", w.Params(), subnet, len(got[subnet]), len(members))
+			for _, m := range got[subnet] {
+				t.Log(m.NodeID, m.Weight, m.NoKey)
+			}
+		}
+	}
+	c.Read(func(s *primary.State) {
+		if s.Time != uint64(w.GenesisTime().Unix()) {
+			t.Errorf("the history ends at %d", s.Time)
+		}
+		for _, l := range w.L1s() {
+			for _, m := range l.Members {
+				v := s.L1Validators[m.ValidationID]
+				if (v == nil) == w.Converted(l) || v != nil && (v.Balance(s.Accrued) != m.Balance || v.NodeID != m.NodeID) {
+					t.Errorf("L1 validator %s: %+v, accrued %d, want balance %d", m.ValidationID, v, s.Accrued, m.Balance)
 				}
 			}
 		}
-		c.Read(func(s *primary.State) {
-			if s.Time != uint64(w.GenesisTime().Unix()) {
-				t.Errorf("the history ends at %d", s.Time)
-			}
-			for _, l := range w.L1s() {
-				for _, m := range l.Members {
-					v := s.L1Validators[m.ValidationID]
-					if (v == nil) == w.Converted(l) || v != nil && (v.Balance(s.Accrued) != m.Balance || v.NodeID != m.NodeID) {
-						t.Errorf("L1 validator %s: %+v, accrued %d, want balance %d", m.ValidationID, v, s.Accrued, m.Balance)
-					}
-				}
-			}
-		})
-	}
+	})
 }
 
 // TestBlocks: containers link, their headers are signed by who may, and a history
