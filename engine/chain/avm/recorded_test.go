@@ -1,6 +1,7 @@
 package avm
 
 import (
+	"bytes"
 	_ "embed"
 	"testing"
 
@@ -40,5 +41,41 @@ func TestRecorded(t *testing.T) {
 	})
 	if len(kinds) != 5 {
 		t.Errorf("transactions of %d kinds", len(kinds))
+	}
+}
+
+// Each block of a network that crosses Helicon says what its node said of it, and encodes
+// to the same bytes, in its container too.
+func TestHelicon(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for _, e := range chaintest.Helicon(t, "testdata/helicon/x-blocks.jsonl.gz") {
+		b, err := ParseBlock(e.Block)
+		if err != nil || b.Height != e.Height || len(b.Txs) != len(e.Txs) {
+			t.Fatalf("block %d: %+v, %v", e.Height, b, err)
+		}
+		if e.Height > 0 { // of the first one the node writes null for no transactions
+			// The network's addresses have another prefix than those of these tests.
+			chaintest.SameJSON(t, b.ID.String(), jsonBlock(b), e.JSON, "addresses")
+		}
+		chaintest.RoundTrip(t, &chaintest.Encoded{Name: b.ID.String(), Bytes: chaintest.Hex(e.Block)}, recoder(ParseBlock))
+		if e.Container != nil {
+			h, inner, err := proposer.Open(e.Container.Bytes, ParseBlock)
+			if err != nil || inner.ID != b.ID {
+				t.Fatalf("container %d: %v", e.Height, err)
+			}
+			if raw, err := h.Bytes(); h.Kind != proposer.Plain && (err != nil || !bytes.Equal(raw, e.Container.Bytes)) {
+				t.Errorf("container %d is written as %x, %v", e.Height, raw, err)
+			}
+			count++
+		}
+		for i, tx := range e.Txs {
+			if tx.ID != b.Txs[i].ID.String() {
+				t.Errorf("block %d: transaction %s", e.Height, tx.ID)
+			}
+		}
+	}
+	if count != 7 {
+		t.Errorf("%d containers", count)
 	}
 }

@@ -1,15 +1,16 @@
 package evm
 
 import (
-	"bufio"
-	"compress/gzip"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"testing"
 
+	"quorate/engine/chain/chaintest"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/evm/consensus"
+	"quorate/engine/chain/proposer"
 	"quorate/engine/metric"
 	"quorate/engine/source"
 )
@@ -22,6 +23,7 @@ type heliconBlock struct {
 	RawHeader       string
 	CallTracer      json.RawMessage
 	PrestateTracer  json.RawMessage
+	Container       *struct{ Bytes chaintest.Checked } // nil at height 0
 }
 
 const lastBefore = 69
@@ -29,30 +31,16 @@ const lastBefore = 69
 // helicon reads the recorded blocks, from 0 on.
 func helicon(t testing.TB) (list []heliconBlock) {
 	t.Helper()
-	f, err := os.Open("testdata/helicon/c-blocks.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 8<<20)
-	for lines.Scan() {
+	chaintest.Lines(t, "testdata/helicon/c-blocks.jsonl.gz", func(line []byte) {
 		var b heliconBlock
-		if err := json.Unmarshal(lines.Bytes(), &b); err != nil {
+		if err := json.Unmarshal(line, &b); err != nil {
 			t.Fatal(err)
 		}
 		if b.Number != uint64(len(list)) {
 			t.Fatalf("block %d in place of %d", b.Number, len(list))
 		}
 		list = append(list, b)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	})
 	return list
 }
 
@@ -123,5 +111,36 @@ func TestExecuting(t *testing.T) {
 		if err != nil || head.Height != c.executed || client.Executing() != c.executing {
 			t.Errorf("%+v: tip %d, %d executing, %v", c, head.Height, client.Executing(), err)
 		}
+	}
+}
+
+// Each container of the recorded network holds the block that the node answered for, and
+// encodes to the same bytes.
+func TestHeliconContainers(t *testing.T) {
+	t.Parallel()
+	headers := 0
+	for _, h := range helicon(t) {
+		if h.Container == nil {
+			continue
+		}
+		head, block, err := proposer.Open(h.Container.Bytes, consensus.ParseBlock)
+		if err != nil || fmt.Sprintf("%#x", block.Header) != h.RawHeader {
+			t.Fatalf("container %d: header %x, %v", h.Number, block.Header, err)
+		}
+		whole := h.Container.Bytes
+		if head != nil {
+			raw, err := head.Bytes()
+			if headers++; err != nil || head.Kind != proposer.Plain && !bytes.Equal(raw, whole) {
+				t.Errorf("container %d is written as %x, %v", h.Number, raw, err)
+			}
+			whole = head.Block
+		}
+		var header consensus.Header
+		if err := header.Parse(block.Header); err != nil || block.Check(&header) != nil || !bytes.Equal(block.Append(nil), whole) {
+			t.Errorf("container %d: %v, %v", h.Number, err, block.Check(&header))
+		}
+	}
+	if headers < 200 {
+		t.Errorf("%d headers", headers)
 	}
 }
