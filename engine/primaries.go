@@ -217,7 +217,7 @@ func (e *Engine) checkRules(n *network.Network) {
 func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, name, dir string, upgrades *rules.Upgrades) (*follow.Primary, error) {
 	cfg := follow.PrimaryConfig{
 		Chain: kind, ID: id, Name: name, Start: e.cfg.Start, WindowBytes: int(e.budget.Primary),
-		Host: n, Room: e.room, OnProgress: e.cfg.OnProgress, Needs: n.Needs, Log: e.cfg.Log,
+		Host: n, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
 			return e.openArchiveIn(kind, dir, log, set)
 		},

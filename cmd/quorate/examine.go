@@ -297,12 +297,20 @@ func (x *examination) node(ctx context.Context, at source.Endpoint) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeoutCause(ctx, nodePatience, fmt.Errorf("no answer within %s", nodePatience))
 	defer cancel()
-	id, err := platform.New(client).NetworkID(ctx)
+	c := platform.New(client)
+	id, err := c.NetworkID(ctx)
 	if err != nil {
 		x.fail(what, fmt.Errorf("%s: %w", at, causeOf(ctx, err)))
 		return
 	}
 	x.ok(what, "%s is of network %d", at, id)
+	unknown, err := c.UnknownUpgrades(ctx)
+	if err != nil && !errors.Is(err, platform.ErrNoMethod) {
+		x.note(what, "%s does not say which upgrades it knows: %s", at, causeOf(ctx, err))
+	}
+	for _, u := range unknown {
+		x.note(what, "%s knows the upgrade %s of %s, and this release does not: install one that does", at, u.Name, u.Time.Format(time.RFC3339))
+	}
 }
 
 func nodeNames(nodes []source.Endpoint) string {

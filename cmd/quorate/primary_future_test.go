@@ -30,6 +30,12 @@ func TestPrimaryFuture(t *testing.T) {
 			}
 			d.Node(0).SetPrimaryTraits(traits)
 			dir := t.TempDir()
+			_, out, _ := quorate(t, "", "serve", "--check=nodes", "--node-url", d.NodeURL(), "--data-dir", dir, "--http-port", "0")
+			for _, want := range []string{"avogadro of 2023-11-14T22:13:20Z", "zeta of 20"} {
+				if !strings.Contains(out, "knows the upgrade "+want) {
+					t.Errorf("--check=nodes does not say %q:\n%s", want, out)
+				}
+			}
 			args := []string{"--health-check-frequency", "250ms", "--genesis-file", fmt.Sprintf("%d=%s", world.NetworkID, writeFile(t, "genesis", fmt.Sprintf("%x", d.Genesis())))}
 			stands := func(c *child) {
 				t.Helper()

@@ -54,7 +54,7 @@ type PrimaryRows interface {
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All
-// fields but Genesis, Start, Rows, After, Inherited, OnProgress and Needs are required.
+// fields but Genesis, Start, Rows, After, Inherited and OnProgress are required.
 type PrimaryConfig struct {
 	Chain primary.Kind
 	ID    chain.ID // of the chain
@@ -82,9 +82,6 @@ type PrimaryConfig struct {
 	Room func() error
 	// OnProgress is called with how far the index is; it must not block.
 	OnProgress func(ingest.Progress)
-	// Needs returns what a release must know that can read blocks that this one cannot;
-	// empty if that is unknown. Nil: it always is.
-	Needs func() string
 	// Log returns the logger of a name.
 	Log func(name string) *slog.Logger
 }
@@ -157,7 +154,7 @@ func (p *Primary) Start() (err error) {
 		return err
 	}
 	if p.client, err = containersource.New(containersource.Config{
-		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Needs: p.cfg.Needs, Logger: p.log, Metrics: set,
+		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Needs: p.cfg.Host.Needs, Logger: p.log, Metrics: set,
 	}); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type host struct {
 }
 
 func (*host) Swap() (at time.Time) { return at }
-func (*host) Needs() string        { return "" }
+func (*host) Needs() string        { return "avalanchego 9.0.0" }
 
 func (h *host) ID() uint32                                 { return 9 }
 func (h *host) Asset() (chain.ID, bool)                    { return chain.ID{}, false }
