@@ -247,7 +247,8 @@ type Ingest[B Item] struct {
 	any      bool // some block was completed
 	outage   outage
 	foreign  int       // looks in a row at which the nodes had another block than the last committed
-	said     time.Time // that the chain stands still, in the log
+	warned   bool      // the log says that the chain is not followed
+	said     time.Time // when it said that the chain stands still
 }
 
 // New checks cfg and returns an Ingest that does nothing until Run.

@@ -104,13 +104,13 @@ func (i *Ingest[B]) failed(err error) {
 	}
 	i.state.Err = err
 	i.state.Failures++
-	if u := unreadable(err); u != nil {
-		if i.state.Failures >= warnAfter { // another node may have had another block
-			i.stands(u)
-		}
+	switch u := unreadable(err); {
+	case i.state.Failures < warnAfter:
+	case u != nil: // and no other node has had another block meanwhile
+		i.stands(u)
 		return
-	}
-	if i.state.Failures == warnAfter {
+	case !i.warned:
+		i.warned = true
 		i.log.Warn("the chain is not followed for now", "err", err)
 		return
 	}
@@ -119,14 +119,15 @@ func (i *Ingest[B]) failed(err error) {
 
 // well records that nothing is wrong, and needs mu.
 func (i *Ingest[B]) well() {
-	if i.state.Failures >= warnAfter {
-		i.log.Info("the chain is followed again", "after", time.Since(i.state.Since).Round(time.Millisecond))
+	s := &i.state
+	if u := s.Unreadable; u != nil && s.Height >= u.Height {
+		s.Unreadable, i.warned = nil, true
 	}
-	i.state.Err, i.state.Since, i.state.Failures = nil, time.Time{}, 0
-	if u := i.state.Unreadable; u != nil && i.state.Height >= u.Height {
-		i.state.Unreadable = nil
+	if i.warned {
+		i.log.Info("the chain is followed again", "after", time.Since(s.Since).Round(time.Millisecond))
 	}
-	i.state.Progress = time.Now()
+	s.Err, s.Since, s.Failures, i.warned = nil, time.Time{}, 0, false
+	s.Progress = time.Now()
 }
 
 // Progress is how far a chain is.

@@ -50,20 +50,22 @@ func TestUnreadable(t *testing.T) {
 		if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "stands still") {
 			t.Errorf("%d lines in half an hour:\n%s", lines, &log)
 		}
-		calls := node.calls
+		var calls, more int
+		node.set(func() { calls = node.calls })
 		after(3 * time.Hour)
 		if lines := strings.Count(log.String(), "\n"); lines != 4 {
 			t.Errorf("%d lines in 3.5 hours:\n%s", lines, &log)
 		}
 		// Three spans wait, each of which asks about once a minute.
-		if n := node.calls - calls; n > 3*240 {
-			t.Errorf("%d calls in 3 hours", n)
+		node.set(func() { more = node.calls - calls })
+		if more > 3*240 {
+			t.Errorf("%d calls in 3 hours", more)
 		}
 		node.set(func() { node.fetch = nil })
 		after(2 * time.Minute)
 		mustHave(t, sink, blocks, 150, false)
-		if s := i.Status(); s.Unreadable != nil || s.Err != nil || s.Syncing() {
-			t.Errorf("status afterwards: %+v", s)
+		if s := i.Status(); s.Unreadable != nil || s.Err != nil || s.Syncing() || strings.Count(log.String(), "followed again") != 1 {
+			t.Errorf("status afterwards: %+v, log:\n%s", s, &log)
 		}
 	})
 }

@@ -25,12 +25,8 @@ func (c *Client) read(text, id string, height uint64, bare bool) (*primary.Block
 		return nil, fmt.Errorf("block %d: %w", height, err)
 	}
 	b, err := primary.Parse(c.cfg.Chain, raw)
-	var unknown *primary.UnknownError
-	if errors.As(err, &unknown) && !(bare && (unknown.Header != nil || unknown.Framed)) {
-		return nil, c.unreadable(raw, id, height, unknown)
-	}
 	if err != nil {
-		return nil, bad("block %d: %w", height, err)
+		return nil, c.refused(raw, id, height, bare, err)
 	}
 	if !bare && id != b.Outer.String() {
 		return nil, bad("block %d: container %s is said to be %.60q", height, b.Outer, id)
@@ -52,6 +48,15 @@ func (c *Client) read(text, id string, height uint64, bare bool) (*primary.Block
 		return nil, bad("the chain begins with genesis %s, not with %s", link.Parent, c.cfg.Genesis)
 	}
 	return b, nil
+}
+
+// refused returns the error about a container that could not be read.
+func (c *Client) refused(raw []byte, id string, height uint64, bare bool, err error) error {
+	var unknown *primary.UnknownError
+	if errors.As(err, &unknown) && !(bare && (unknown.Header != nil || unknown.Framed)) {
+		return c.unreadable(raw, id, height, unknown)
+	}
+	return bad("block %d: %w", height, err)
 }
 
 // unreadable returns the error about a container of a form that is unknown here. As far
