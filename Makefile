@@ -10,8 +10,9 @@ ARGS     ?=
 
 staticcheck := go tool -modfile=tools.mod staticcheck
 
-# Anything here makes bench-guard rewrite the baseline.
+# Anything here makes bench-guard rewrite the baseline, or hold promises without slack.
 UPDATE   ?=
+STRICT   ?=
 # How long make torture loads a server that signs, and one that follows a busy head.
 SOAK      ?= 10m
 SOAK_HEAD ?= 1h
@@ -62,8 +63,8 @@ e2e: build ## campaigns against whole servers, large tests; tests against a real
 bench: ## all benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
-bench-guard: ## compare costs with bench/baseline.json (UPDATE=1 rewrites it)
-	cd bench && go test -count=1 -timeout 10m -run '^TestGuard$$' -args -guard $(if $(UPDATE),-update)
+bench-guard: ## compare costs with bench/baseline.json (UPDATE=1 rewrites it, STRICT=1 holds each promise)
+	cd bench && go test -count=1 -timeout 10m -run '^TestGuard$$' -args -guard $(if $(UPDATE),-update) $(if $(STRICT),-strict)
 
 fuzz: ## every fuzz target, FUZZTIME each (default 20s)
 	@# By default go test spends up to a minute on making each input that it keeps smaller:

@@ -76,7 +76,7 @@ func TestMachine(t *testing.T) {
 		{exchangeThere / 2, "page" + ofBare, 0.5, 0.75},
 		{exchangeThere / 2, "page of 100 / of 10", 1.2, 1.4},
 	} {
-		f := figure{name: c.name, kind: timeRatio.atMost(1.4)}
+		f := figure{name: c.name, kind: timeRatio.atMost(1.4 / slack)}
 		if firm := f.kind.everywhere(); firm.limit(c.base) != newMachine(c.exchange).limit(figure{name: c.name, kind: firm}, c.base) {
 			t.Errorf("%s, %v there, at %v: a firm limit is loosened", c.name, c.base, c.exchange)
 		}
