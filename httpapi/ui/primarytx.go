@@ -28,6 +28,8 @@ type primaryTx struct {
 	EstimatedReward              text
 	RewardTxHash, StakingTxHash  text
 	DelegationFeePercent         text
+	Period                       text // of validators that renew themselves
+	AutoCompoundRewardShares     text
 	SubnetID                     text
 	SourceChain                  text
 	DestinationChain             text
@@ -215,7 +217,18 @@ func (n *primaryNet) txStaking(t *primaryTx) part {
 	}
 	p.add("Rewards go to", n.addressCells(t.RewardAddresses)...)
 	p.add("Rewarded by", n.pTx(t.RewardTxHash))
-	p.add("Ends the stake of", n.pTx(t.StakingTxHash))
+	switch t.TxType {
+	case "SetAutoRenewedValidatorConfigTx":
+		p.add("Changes the stake of", n.pTx(t.StakingTxHash))
+	case "RewardAutoRenewedValidatorTx":
+		p.add("Ends a cycle of", n.pTx(t.StakingTxHash))
+	default:
+		p.add("Ends the stake of", n.pTx(t.StakingTxHash))
+	}
+	if t.Period != "" {
+		p.add("Period", cell{Text: plain.Digits(string(t.Period)) + " s", Note: "0: it stops"})
+		p.add("Restaked", cell{Text: plain.Digits(string(t.AutoCompoundRewardShares)), Note: "of 1,000,000 of its rewards"})
+	}
 	return p
 }
 
