@@ -200,3 +200,30 @@ func TestRatesOfBefore(t *testing.T) {
 		t.Errorf("rows that were made again are others than fresh ones: %v", err)
 	}
 }
+
+// Without the genesis, and from whatever block on, cycles are taken, and no reward is made
+// up: no output is another one than with it.
+func TestCyclesUnknown(t *testing.T) {
+	t.Parallel()
+	n := helicon(t)
+	c, _ := n.upTo(t, len(n.blocks)-1)
+	all := view(t, c)
+	cfg := n.cfg
+	cfg.Genesis = nil
+	for _, from := range []int{0, 13, 21, 27, 40} {
+		part := open(t, openDB(t, t.TempDir()), cfg)
+		commit(t, part, recordedBlocks(t, n.blocks[1+from:]))
+		v := view(t, part)
+		if _, known := v.Supply(); known || v.Exact() {
+			t.Errorf("from %d: a supply that nobody knows", from)
+		}
+		if err := v.EachOutput(func(u *primary.Output) {
+			with, found, err := all.Output(u.Ref.ID())
+			if err != nil || !found || with.Amount != u.Amount || with.State != u.State && u.State != primary.Staked {
+				t.Errorf("from %d: output %+v, want %+v, %v", from, u, with, err)
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
