@@ -13,7 +13,10 @@ type block struct {
 	txs     []*tx
 	atomic  []transfer
 	extData []byte
-	ledger  *ledger // to look accounts up; not for its state
+	ledger  *ledger  // to look accounts up; not for its state
+	settles []*block // of the new kind: the blocks whose results its header has
+	// executed is the gas that was used, atomic transactions included.
+	executed uint64
 }
 
 // transfer is an import of AVAX from another chain, or an export.
@@ -38,6 +41,8 @@ type header struct {
 	extDataHash             evm.Hash
 	baseFee, extDataGasUsed uint64
 	hasExtData              bool // of the C-Chain
+	targetExponent          uint64
+	late                    *late // nil for blocks that are executed before their acceptance
 }
 
 var (
@@ -51,8 +56,12 @@ var (
 
 // extraData is what chains with dynamic fees put into a header: fee state.
 func (h *header) extraData() []byte {
+	if h.late != nil {
+		return make([]byte, 6) // no results of predicates
+	}
 	b := make([]byte, 24)
 	putUint64(b[8:], h.gasUsed)
+	putUint64(b[16:], h.targetExponent)
 	return b
 }
 
@@ -87,23 +96,34 @@ func (h *header) append(dst []byte) []byte {
 	list = appendBytes(list, make([]byte, 32)) // parentBeaconBlockRoot
 	list = appendUint(list, h.timeMilli)
 	list = appendUint(list, 0) // minDelayExcess: blocks may follow each other at once
+	if l := h.late; l != nil {
+		for _, v := range [...]uint64{l.target, l.least, l.settled, l.unix, l.part, l.excess} {
+			list = appendUint(list, v)
+		}
+	}
 	return append(appendHead(dst, 0xc0, len(list)), list...)
 }
 
 // gasLimitOf is enough for a busy block.
-func (c *Config) gasLimitOf() uint64 { return max(15_000_000, uint64(c.TxsPerBlock)*2_000_000) } // not negative
+func (c *Config) gasLimitOf(n uint64) uint64 {
+	if c.late(n) {
+		return c.target * rateOfTarget * secondsPerBlock
+	}
+	return max(15_000_000, uint64(c.TxsPerBlock)*2_000_000) // not negative
+}
 
 // seal works out the header but for its parent and roots, and what goes over all
 // transactions. txs have what build gave them.
 func (b *block) seal(cfg *Config) {
-	b.gasLimit, b.baseFee = cfg.gasLimitOf(), baseFee(b.number)
+	b.gasLimit, b.baseFee, b.targetExponent = cfg.gasLimitOf(b.number), baseFee(b.number), cfg.targetExponent
 	b.timeMilli, b.hasExtData = cfg.timeOf(b.number), cfg.Atomic
-	logs, bodies := 0, 0
+	logs, bodies, limits := 0, 0, uint64(0)
 	for i, t := range b.txs {
 		b.gasUsed += t.gasUsed
 		t.index, t.cumulative, t.firstLog = i, b.gasUsed, logs
 		logs += len(t.logs)
 		bodies += t.size
+		limits += t.gasLimit
 		b.bloom.merge(&t.bloom)
 	}
 	b.extDataHash = emptyRoot
@@ -112,6 +132,10 @@ func (b *block) seal(cfg *Config) {
 		if len(b.extData) > 0 {
 			b.extDataHash = evm.Keccak(appendBytes(nil, b.extData))
 		}
+	}
+	if l := b.late; l != nil {
+		b.executed, b.gasUsed, b.extDataGasUsed = b.gasUsed+b.extDataGasUsed, limits+b.extDataGasUsed, 0
+		b.baseFee, b.bloom = l.headerFee, l.bloom
 	}
 	n := len(b.header.append(nil)) + headLen(bodies) + bodies + 1 // no uncles
 	if cfg.Atomic {
@@ -142,15 +166,28 @@ func (b *block) append(dst []byte) []byte {
 // hashLists works out the roots of what a block that is sealed holds.
 func (b *block) hashLists() {
 	b.txRoot = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].raw })
-	b.receipts = listRoot(len(b.txs), func(i int) []byte { return b.txs[i].receipt() })
+	txs := b.txs
+	if b.late != nil {
+		txs = nil
+		for _, s := range b.settles {
+			txs = append(txs, s.txs...)
+		}
+		b.settles = nil
+	}
+	b.receipts = listRoot(len(txs), func(i int) []byte { return txs[i].receipt() })
 }
 
 // hashHeader works out the block's hash, when its parent and all other roots are
-// known. state is the state root; without one it is a hash over the rest.
-func (b *block) hashHeader(state *evm.Hash) {
-	b.root = evm.Keccak([]byte("state"), b.parent[:], b.txRoot[:], b.receipts[:], b.extDataHash[:])
+// known. state is the root of the state after it; without one it is a hash over the rest.
+// settled is that of the block that it settles, if it is of the new kind.
+func (b *block) hashHeader(state *evm.Hash, settled evm.Hash) {
+	after := evm.Keccak([]byte("state"), b.parent[:], b.txRoot[:], b.receipts[:], b.extDataHash[:])
 	if state != nil {
-		b.root = *state
+		after = *state
+	}
+	b.root = after
+	if b.late != nil {
+		b.late.post, b.root = after, settled
 	}
 	b.hash = evm.Keccak(b.header.append(nil))
 }

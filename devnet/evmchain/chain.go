@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"quorate/engine/chain/evm"
 )
@@ -20,12 +21,19 @@ type Chain struct {
 	waiting uint64 // blocks accepted before it was built
 	ledger  *ledger
 	plan    *planner
+	stream  stream
 	records []record     // by height
 	states  []*stateNode // likewise, with StateProofs
 	byHash  map[uint64]uint32
 	txs     map[uint64]uint64 // first 8 bytes of the hash -> height, index
-	tip     chan struct{}     // closed when there is a new block
+	tip     chan struct{}     // closed when there is a new block, or one is executed
 	grown   bool              // since it was built
+	paused  uint64            // calls of Advance that passed after the last block of the old kind
+	// executed is the last block that is executed, delay how long after its acceptance
+	// that is; swapped is when the last block of the old kind was accepted.
+	executed uint64
+	delay    time.Duration
+	swapped  time.Time
 
 	// newest is the last block, once one was accepted after the chain was built: all who
 	// follow the chain ask for it, for its receipts and for its traces at that moment,
@@ -37,6 +45,7 @@ type Chain struct {
 // are worked out once.
 type record struct {
 	roots
+	late *late  // nil for blocks that are executed before their acceptance
 	data []byte // ops and atomic transfers
 }
 
@@ -48,6 +57,7 @@ func New(cfg Config) (*Chain, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.settleTimes()
 	return &Chain{cfg: cfg, tip: make(chan struct{})}, nil
 }
 
@@ -56,10 +66,17 @@ func (c *Chain) Config() Config { return c.cfg }
 
 // End stops the making of blocks that is under way: a chain of a million
 // transactions takes many seconds, and no request for it can be answered before.
-// What was made by then stays readable.
-func (c *Chain) End() { c.ended.Store(true) }
+// What was made by then stays readable. Whoever waits for the execution of a block
+// waits no longer.
+func (c *Chain) End() {
+	c.ended.Store(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.news()
+}
 
-// Advance accepts one more block.
+// Advance accepts one more block. Between the last block before Helicon and the first one
+// after it nothing happens for as many calls as fit into the time between them.
 func (c *Chain) Advance() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +84,19 @@ func (c *Chain) Advance() {
 		c.waiting++
 		return
 	}
+	last := uint64(len(c.records) - 1) // not negative
+	if last == c.cfg.transition && c.paused < c.cfg.pause {
+		c.paused++
+		return
+	}
 	c.grow()
 	c.grown = true
+	c.accepted(last + 1)
+	c.news()
+}
+
+// news wakes those who wait for something new. The caller holds the lock.
+func (c *Chain) news() {
 	close(c.tip)
 	c.tip = make(chan struct{})
 }
@@ -97,7 +125,9 @@ func (c *Chain) build() {
 	c.txs = make(map[uint64]uint64, c.cfg.Blocks*uint64(c.cfg.TxsPerBlock)) // not negative
 	c.records = make([]record, 0, c.cfg.Blocks+1)
 	c.plan = newPlanner(&c.cfg, c.ledger)
-	c.growAll(c.cfg.Blocks + 1 + c.waiting)
+	height, paused := c.cfg.ticked(c.waiting)
+	c.growAll(height + 1)
+	c.paused, c.executed = paused, uint64(len(c.records)-1) // not negative
 	c.built = true
 }
 
@@ -152,12 +182,18 @@ func (c *Chain) grow() {
 // next plans the next block, and applies it.
 func (c *Chain) next(height uint64) *made {
 	m := &made{block: &block{ledger: c.ledger, header: header{number: height}}, hashed: make(chan struct{})}
+	if c.cfg.late(height) {
+		c.open(m.block)
+	}
 	if height == 0 {
 		c.plan.genesis()
 	} else {
 		m.data = c.plan.block(m.block)
 	}
 	m.seal(&c.cfg)
+	if m.late != nil {
+		c.close(m.block)
+	}
 	m.state = c.grownState(height)
 	return m
 }
@@ -168,8 +204,12 @@ func (c *Chain) accept(m *made) {
 	if height > 0 {
 		m.parent = c.records[height-1].hash
 	}
-	m.hashHeader(m.state)
-	c.records = append(c.records, record{m.roots, slices.Clip(m.data)})
+	var settled evm.Hash
+	if m.late != nil {
+		settled = c.records[m.late.settled].post()
+	}
+	m.hashHeader(m.state, settled)
+	c.records = append(c.records, record{m.roots, m.late, slices.Clip(m.data)})
 	c.byHash[short(m.hash)] = uint32(height) // bounded
 	for i, t := range m.txs {
 		c.txs[short(t.hash)] = height<<16 | uint64(i) // bounded
@@ -208,8 +248,8 @@ func (c *Chain) block(height uint64) *block {
 
 // workOut works a block out from its record. The caller holds the lock.
 func (c *Chain) workOut(height uint64) *block {
-	b := &block{ledger: c.ledger, header: header{number: height}}
-	build := builder{cfg: &c.cfg, keys: &c.ledger.keys, accounts: c.ledger.accounts, height: height}
+	b := &block{ledger: c.ledger, header: header{number: height, late: c.records[height].late}}
+	build := builder{cfg: &c.cfg, keys: &c.ledger.keys, accounts: c.ledger.accounts, height: height, late: b.late}
 	data := c.records[height].data
 	for len(data) > 0 && data[0] != atomicMark {
 		var o op

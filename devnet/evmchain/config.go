@@ -23,7 +23,7 @@ const (
 // ErrConfig is wrapped by errors about a [Config].
 var ErrConfig = errors.New("invalid EVM chain configuration")
 
-// Config describes a chain. All but IrregularTimes, BlockInterval, StateProofs, the last two
+// Config describes a chain. All but IrregularTimes, BlockInterval, Helicon, StateProofs, the last two
 // messages and the traffic are needed.
 type Config struct {
 	// ID is the blockchain ID, EVMChainID the chain ID of its transactions.
@@ -52,6 +52,10 @@ type Config struct {
 	// BlockInterval is the average time between two blocks after the history;
 	// 0 means a second. It says what the blocks' times are, not when they come.
 	BlockInterval time.Duration
+	// Helicon is when the C-Chain begins to execute blocks after their acceptance: the
+	// last block of the old kind is the first one from 10 s before on. The zero time is
+	// never; other chains go on as they were.
+	Helicon time.Time
 	// StateProofs keeps the trie of all accounts at every height, so that stateRoot
 	// is true and balances can be proven. The history may then have [MaxProvenTxs]
 	// transactions, on average.
@@ -65,6 +69,12 @@ type Config struct {
 	// TrafficIndex; nil for none.
 	Traffic      *traffic.Plan
 	TrafficIndex int
+
+	// What follows from Helicon: the last block of the old kind, how many blocks' time
+	// passes after it, and the gas target and minimum price from it on.
+	transition, pause       uint64
+	targetExponent, target  uint64
+	leastExponent, leastFee uint64
 }
 
 func (c Config) validate() error {
@@ -96,6 +106,14 @@ const (
 // timeOf returns the time of a block in Unix milliseconds: a fixed rule, so that
 // no block needs another's. It never falls.
 func (c *Config) timeOf(n uint64) uint64 {
+	if n > c.transition {
+		n += c.pause
+	}
+	return c.regular(n)
+}
+
+// regular is timeOf as if no upgrade came.
+func (c *Config) regular(n uint64) uint64 {
 	first := c.End.UnixMilli() - int64(c.Blocks)*c.HistoryInterval.Milliseconds() // bounded by validate
 	interval, from, k := c.HistoryInterval, first, n
 	if c.IrregularTimes && n <= c.Blocks {

@@ -18,16 +18,16 @@ func (c *Chain) Fork(height uint64, n int) *Chain {
 	defer c.read()()
 	f := &Chain{
 		cfg: c.cfg, built: true, tip: make(chan struct{}),
-		ledger:  c.ledger.at(uint32(height)), // bounded
-		records: c.records[: height+1 : height+1],
-		byHash:  maps.Clone(c.byHash), txs: maps.Clone(c.txs),
+		ledger:  c.ledger.at(uint32(height)),                                    // bounded
+		records: c.records[: height+1 : height+1], executed: height + uint64(n), // not negative
+		byHash: maps.Clone(c.byHash), txs: maps.Clone(c.txs),
 	}
 	if c.cfg.StateProofs {
 		f.states = c.states[: height+1 : height+1]
 	}
 	maps.DeleteFunc(f.byHash, func(_ uint64, at uint32) bool { return uint64(at) > height })
 	maps.DeleteFunc(f.txs, func(_, at uint64) bool { return at>>16 > height })
-	f.plan = newPlanner(&f.cfg, f.ledger)
+	f.plan, f.stream = newPlanner(&f.cfg, f.ledger), c.streamAt(height)
 	f.plan.warps, f.plan.variant, f.plan.least = c.plan.warps, height+uint64(n), leastForked // not negative
 	for range n {
 		f.grow()

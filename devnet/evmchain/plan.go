@@ -69,6 +69,7 @@ func (p *planner) newAccount() uint32 {
 // block plans the next block into b, and gives its record.
 func (p *planner) block(b *block) []byte {
 	p.height, p.out, p.ops = b.number, b, make([]byte, 0, 24*p.cfg.TxsPerBlock)
+	p.build.late = b.late
 	p.rng = rand.New(rand.NewPCG(mix(b.number)^binary.BigEndian.Uint64(p.cfg.Seed[:])^mix(p.variant)^mix(0), mix(binary.BigEndian.Uint64(p.cfg.Seed[8:])+b.number)))
 	if b.number == 1 {
 		for i := range uint8(numContracts) {
@@ -102,6 +103,9 @@ func (p *planner) block(b *block) []byte {
 // average that makes up for it.
 func (p *planner) count() int {
 	const emptyOneIn = 12
+	if l := p.out.late; l != nil && l.crowded {
+		return 1
+	}
 	if p.rng.IntN(emptyOneIn) == 0 {
 		return p.least
 	}
@@ -217,16 +221,20 @@ func (p *planner) amount(o *op, low, spread int) {
 func (p *planner) atomic() {
 	l, height := p.ledger, uint32(p.height) // bounded
 	for range maxAtomicInBlock {
+		// From Helicon on no block is empty.
+		alone := p.out.late != nil && len(p.out.txs)+len(p.out.atomic) == 0
 		a := transfer{account: p.user(), nAVAX: (1 + p.rng.Uint64N(5000)) * 1_000_000_000, export: p.rng.IntN(3) == 0}
-		if p.rng.IntN(16) > 0 {
+		if p.rng.IntN(16) > 0 && !alone {
 			continue
 		}
-		if a.export {
-			state := l.state(a.account, height)
-			have := state.wei()
-			if have.Lt(a.wei()) {
+		state := l.state(a.account, height)
+		if have := state.wei(); a.export && have.Lt(a.wei()) {
+			if !alone {
 				continue
 			}
+			a.export = false
+		}
+		if a.export {
 			a.nonce = uint64(state.nonce)
 			l.subWei(a.account, height, a.wei())
 			l.change(a.account, height).nonce++

@@ -19,7 +19,7 @@ func (c *Chain) Tip() uint64 {
 }
 
 // Grown returns the height of the last block and a channel that is closed when
-// another one follows.
+// another one follows, or one is executed.
 func (c *Chain) Grown() (uint64, <-chan struct{}) {
 	defer c.read()()
 	return uint64(len(c.records) - 1), c.tip
@@ -38,10 +38,10 @@ func (c *Chain) Hash(height uint64) evm.Hash {
 	return c.records[height].hash
 }
 
-// StateRoot returns the state root of a block. The height must exist.
+// StateRoot returns the root of the state after a block. The height must exist.
 func (c *Chain) StateRoot(height uint64) evm.Hash {
 	defer c.read()()
-	return c.records[height].root
+	return c.records[height].post()
 }
 
 // TxHashes returns the hashes of a block's transactions. The height must exist.
@@ -267,8 +267,14 @@ func (c *Chain) Accounts() []evm.Address {
 	return all
 }
 
-// BaseFee returns the base fee of a block in wei.
-func (c *Chain) BaseFee(height uint64) uint64 { return baseFee(height) }
-
 // Time returns the time of a block in Unix milliseconds.
 func (c *Chain) Time(height uint64) uint64 { return c.cfg.timeOf(height) }
+
+// NextFee returns about the base fee in wei of the block after one that exists.
+func (c *Chain) NextFee(height uint64) uint64 {
+	defer c.read()()
+	if l := c.records[height].late; l != nil {
+		return l.baseFee
+	}
+	return baseFee(height + 1)
+}

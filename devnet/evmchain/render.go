@@ -40,7 +40,11 @@ func (b *block) appendBlock(dst []byte, cfg *Config, full bool, view View) []byt
 	dst = jsonHash(dst, &b.hash)
 	dst = append(dst, `,"logsBloom":`...)
 	dst = jsonBytes(dst, b.bloom[:])
-	dst = append(dst, `,"minDelayExcess":"0x0","miner":`...)
+	dst = append(dst, `,"minDelayExcess":"0x0"`...)
+	if b.late != nil {
+		dst = appendMember(dst, "minPriceExponent", b.late.least)
+	}
+	dst = append(dst, `,"miner":`...)
 	dst = jsonAddress(dst, &coinbaseAt)
 	dst = append(dst, `,"mixHash":`+zeroWord+`,"nonce":"0x0000000000000000","number":`...)
 	dst = jsonUint(dst, b.number)
@@ -48,12 +52,21 @@ func (b *block) appendBlock(dst []byte, cfg *Config, full bool, view View) []byt
 	dst = jsonHash(dst, &parent)
 	dst = append(dst, `,"receiptsRoot":`...)
 	dst = jsonHash(dst, &b.receipts)
+	if l := b.late; l != nil {
+		dst = appendMember(dst, "settledExcess", l.excess)
+		dst = appendMember(dst, "settledGasNumerator", l.part)
+		dst = appendMember(dst, "settledGasUnix", l.unix)
+		dst = appendMember(dst, "settledHeight", l.settled)
+	}
 	dst = append(dst, `,"sha3Uncles":`...)
 	dst = jsonHash(dst, &emptyUncles)
 	dst = append(dst, `,"size":`...)
 	dst = jsonUint(dst, uint64(b.size)) // not negative
 	dst = append(dst, `,"stateRoot":`...)
 	dst = jsonHash(dst, &b.root)
+	if b.late != nil {
+		dst = appendMember(dst, "targetExponent", b.late.target)
+	}
 	dst = append(dst, `,"timestamp":`...)
 	dst = jsonUint(dst, b.timeMilli/1000)
 	dst = append(dst, `,"timestampMilliseconds":`...)
@@ -126,9 +139,34 @@ func (b *block) appendHead(dst []byte, cfg *Config) []byte {
 	}
 	dst = append(dst, `,"blockGasCost":"0x0","blobGasUsed":"0x0","excessBlobGas":"0x0","parentBeaconBlockRoot":`+zeroWord+`,"timestampMilliseconds":`...)
 	dst = jsonUint(dst, b.timeMilli)
-	dst = append(dst, `,"minDelayExcess":"0x0","hash":`...)
+	dst = append(dst, `,"minDelayExcess":"0x0"`...)
+	dst = b.appendLate(dst, cfg)
+	dst = append(dst, `,"hash":`...)
 	dst = jsonHash(dst, &b.hash)
 	return append(dst, '}')
+}
+
+// appendLate appends the members of a header of the new kind; nodes that know them append
+// them for the old kind too, with nothing in them.
+func (b *block) appendLate(dst []byte, cfg *Config) []byte {
+	l := b.late
+	switch {
+	case cfg.Helicon.IsZero() || !cfg.Atomic:
+		return dst
+	case l == nil:
+		return append(dst, `,"targetExponent":null,"minPriceExponent":null,"settledHeight":null,"settledGasUnix":null,"settledGasNumerator":null,"settledExcess":null`...)
+	}
+	dst = appendMember(dst, "targetExponent", l.target)
+	dst = appendMember(dst, "minPriceExponent", l.least)
+	dst = appendMember(dst, "settledHeight", l.settled)
+	dst = appendMember(dst, "settledGasUnix", l.unix)
+	dst = appendMember(dst, "settledGasNumerator", l.part)
+	return appendMember(dst, "settledExcess", l.excess)
+}
+
+func appendMember(dst []byte, name string, v uint64) []byte {
+	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
+	return jsonUint(dst, v)
 }
 
 func (b *block) address(i uint32) *evm.Address { return &b.ledger.accounts[i].address }
@@ -143,7 +181,7 @@ func (b *block) appendTx(dst []byte, cfg *Config, t *tx) []byte {
 	dst = append(dst, `,"gas":`...)
 	dst = jsonUint(dst, t.gasLimit)
 	dst = append(dst, `,"gasPrice":`...)
-	dst = jsonUint(dst, t.price)
+	dst = jsonUint(dst, t.shown)
 	if t.typ == 2 {
 		dst = append(dst, `,"maxFeePerGas":`...)
 		dst = jsonUint(dst, t.maxFee)

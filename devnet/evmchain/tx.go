@@ -31,6 +31,7 @@ type tx struct {
 	gasLimit         uint64
 	gasUsed          uint64
 	price            uint64 // wei for each gas
+	shown            uint64 // likewise, by the base fee in the header
 	maxFee, tip      uint64 // of dynamic fee transactions
 	input            []byte
 	failed           bool
@@ -67,7 +68,8 @@ type builder struct {
 	keys     *keyring
 	accounts []account // all that the ops name
 	height   uint64
-	index    int // of the transaction
+	index    int   // of the transaction
+	late     *late // of the block
 	tx       *tx
 }
 
@@ -119,17 +121,35 @@ func (b *builder) form() {
 func (b *builder) fees() {
 	t := b.tx
 	base := baseFee(b.height)
+	bound := base
+	if b.late != nil {
+		base, bound = b.late.baseFee, b.late.headerFee
+	}
 	t.tip = uint64(t.op.from*7+t.op.nonce) % 5 * 500_000_000
-	t.price = base + t.tip
+	t.price, t.shown = bound+t.tip, bound+t.tip
 	if t.typ == 2 {
-		t.maxFee = 2*base + t.tip
+		t.maxFee, t.price = 2*bound+t.tip, base+t.tip
 	}
 	if t.gasLimit == 0 {
 		t.gasLimit = t.gasUsed + t.gasUsed/5
 		if t.gasUsed == 21_000 {
 			t.gasLimit = 21_000
 		}
+		if b.late != nil {
+			b.reserve()
+		}
 	}
+}
+
+// reserve has some transactions ask for more gas than they take: they are charged half
+// of what they ask for. In a busy block all do.
+func (b *builder) reserve() {
+	t := b.tx
+	if (t.op.from+t.op.nonce)%5 == 0 && t.gasLimit < 250_000 {
+		t.gasLimit *= 4
+	}
+	t.gasLimit = max(t.gasLimit, b.late.leastLimit)
+	t.gasUsed = max(t.gasUsed, (t.gasLimit+1)/2)
 }
 
 // open starts the transaction's own call.

@@ -77,11 +77,11 @@ func (h *node) blockNumber(dst []byte, _ args) ([]byte, error) {
 }
 
 func (h *node) gasPrice(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.chain.BaseFee(h.tip+1)+1_000_000_000), nil
+	return appendQuantity(dst, h.chain.NextFee(h.tip)+1_000_000_000), nil
 }
 
 func (h *node) baseFee(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.chain.BaseFee(h.tip+1)), nil
+	return appendQuantity(dst, h.chain.NextFee(h.tip)), nil
 }
 
 func (h *node) blockByNumber(dst []byte, a args) ([]byte, error) {
