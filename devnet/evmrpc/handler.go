@@ -55,11 +55,14 @@ type Handler struct {
 	forked   *evmchain.Chain
 	forkedAt uint64
 	forkedBy int
+	sockets  int       // open WebSocket connections
+	parked   time.Time // until when requests were parked at Helicon; zero before
+	drain    time.Duration
 }
 
 // New makes a handler; version is what web3_clientVersion says.
 func New(c *evmchain.Chain, version string) *Handler {
-	h := &Handler{chain: c, version: version, changed: make(chan struct{})}
+	h := &Handler{chain: c, version: version, changed: make(chan struct{}), drain: socketTime}
 	h.traits.Store(new(Traits))
 	return h
 }

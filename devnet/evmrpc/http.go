@@ -33,7 +33,7 @@ func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx, life context.Context) {
 		ctx.Error("invalid content type, only application/json is supported\n", fasthttp.StatusUnsupportedMediaType)
 		return
 	}
-	if !h.hold(life) {
+	if !h.hold(life) || !h.park(life) {
 		ctx.SetConnectionClose()
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
 		return

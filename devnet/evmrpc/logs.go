@@ -28,6 +28,9 @@ func (h *node) logs(dst []byte, a args) ([]byte, error) {
 		return dst, invalid("invalid argument 0: %v", err)
 	}
 	f, err := h.filter(&object)
+	if err == nil {
+		err = h.span(&object, &f)
+	}
 	if err != nil {
 		return dst, err
 	}
@@ -38,6 +41,7 @@ func (h *node) logs(dst []byte, a args) ([]byte, error) {
 	return dst, nil
 }
 
+// filter reads what a filter looks for.
 func (h *node) filter(o *filterObject) (f evmchain.LogFilter, err error) {
 	if len(o.Topics) > maxTopics {
 		return f, errors.New("exceed max topics")
@@ -63,7 +67,7 @@ func (h *node) filter(o *filterObject) (f evmchain.LogFilter, err error) {
 	if len(f.Addresses) > maxAddresses {
 		return f, errors.New("exceed max addresses")
 	}
-	return f, h.span(o, &f)
+	return f, nil
 }
 
 // span sets the heights between which a filter looks.
@@ -81,9 +85,9 @@ func (h *node) span(o *filterObject, f *evmchain.LogFilter) (err error) {
 			return errors.New("unknown block")
 		}
 		f.From, f.To = height, height
-		return nil
+		return h.executed(height)
 	}
-	tip := h.tip
+	tip := h.latest
 	f.From, f.To = tip, tip
 	if o.FromBlock != nil {
 		if f.From, err = h.number(*o.FromBlock); err != nil {

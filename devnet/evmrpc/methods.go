@@ -73,7 +73,7 @@ func (h *node) clientVersion(dst []byte, _ args) ([]byte, error) {
 }
 
 func (h *node) blockNumber(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.tip), nil
+	return appendQuantity(dst, h.latest), nil
 }
 
 func (h *node) gasPrice(dst []byte, _ args) ([]byte, error) {
@@ -90,14 +90,26 @@ func (h *node) blockByNumber(dst []byte, a args) ([]byte, error) {
 		return dst, err
 	}
 	height, err := h.height(a, 0)
+	if h.late() && errors.Is(err, errUnfinalized) {
+		return append(dst, "null"...), nil
+	}
 	if err != nil {
 		return dst, err
 	}
 	if !h.has(height) {
 		return append(dst, "null"...), nil
 	}
-	return h.chain.AppendBlock(dst, height, full, h.host.view()), nil
+	start := len(dst)
+	dst = h.chain.AppendBlock(dst, height, full, h.host.view())
+	if h.late() && string(a[0]) == `"pending"` {
+		for _, member := range []string{"hash", "miner", "nonce"} { // as of a block that nobody has made
+			dst = append(dst[:start:start], Replace("", member, nothing)("", nil, dst[start:])...)
+		}
+	}
+	return dst, nil
 }
+
+func nothing(any) any { return nil }
 
 func (h *node) blockByHash(dst []byte, a args) ([]byte, error) {
 	hash, err := a.hash(0)
@@ -127,6 +139,9 @@ func (h *node) blockReceipts(dst []byte, a args) ([]byte, error) {
 	case !h.has(height):
 		return append(dst, "null"...), nil
 	}
+	if err := h.executed(height); err != nil {
+		return dst, err
+	}
 	return h.chain.AppendReceipts(dst, height, h.host.view()), nil
 }
 
@@ -135,8 +150,12 @@ func (h *node) transactionReceipt(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	if !h.knows(hash) {
+	height, ok := h.chain.Where(hash)
+	if !ok || !h.has(height) {
 		return append(dst, "null"...), nil
+	}
+	if err := h.executed(height); err != nil {
+		return dst, err
 	}
 	return h.chain.AppendReceipt(dst, hash), nil
 }
@@ -166,7 +185,10 @@ func (h *node) stateAt(a args, i int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return height, h.state(height)
+	if err := h.state(height); err != nil {
+		return 0, err
+	}
+	return height, h.executed(height)
 }
 
 func (h *node) balance(dst []byte, a args) ([]byte, error) {

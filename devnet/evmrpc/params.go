@@ -134,12 +134,12 @@ func quantity(s string) (uint64, error) {
 func (h *node) number(s string) (uint64, error) {
 	switch s {
 	case "latest", "pending":
-		return h.tip, nil
+		return h.latest, nil
 	case "finalized", "safe":
 		if h.traits.NoFinalized {
 			return 0, errNoPrefix // it is taken for a number
 		}
-		return h.accepted, nil
+		return h.settled, nil
 	case "accepted":
 		return h.accepted, nil
 	case "earliest":
@@ -169,10 +169,10 @@ func (h *node) height(a args, i int) (uint64, error) {
 }
 
 // at reads an argument that is a number, a tag, a hash, or an object with one
-// of them. None means the tip.
+// of them. None means the last one that is executed.
 func (h *node) at(a args, i int) (uint64, error) {
 	if a[i] == nil {
-		return h.tip, nil
+		return h.latest, nil
 	}
 	if a[i][0] == '{' {
 		var object struct{ BlockNumber, BlockHash *string }

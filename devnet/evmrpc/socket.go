@@ -123,7 +123,10 @@ func (h *Handler) socket(life context.Context, conn net.Conn, r *http.Request) {
 	}
 	ws.SetReadLimit(MaxBody)
 	ctx, cancel := context.WithCancel(life)
-	s := &session{handler: h, wake: make(chan struct{}, 1)}
+	_, swapped := h.swap()
+	s := &session{handler: h, wake: make(chan struct{}, 1), old: !swapped}
+	h.connected(1)
+	defer h.connected(-1)
 	var heads sync.WaitGroup
 	heads.Go(func() { s.push(ctx, ws); cancel() })
 	s.serve(ctx, ws)
@@ -136,10 +139,12 @@ func (h *Handler) socket(life context.Context, conn net.Conn, r *http.Request) {
 type session struct {
 	handler *Handler
 	wake    chan struct{} // there is a first subscription
+	old     bool          // it is of the software of before Helicon
 
 	mu   sync.Mutex // guards what follows
-	subs []string
+	subs []subscription
 	next uint64 // height of the first head that was not told
+	txs  uint64 // height of the first block whose acceptance was not told
 	last node   // what the node was when heads were told last
 	ids  uint64
 }
@@ -151,7 +156,7 @@ func (s *session) serve(ctx context.Context, ws *websocket.Conn) {
 		if err != nil {
 			return
 		}
-		if !s.handler.hold(ctx) {
+		if !s.handler.hold(ctx) || !s.handler.park(ctx) {
 			return
 		}
 		answer := s.handler.answer(body, s)
@@ -186,6 +191,10 @@ func write(ctx context.Context, ws *websocket.Conn, body []byte) error {
 func (s *session) push(ctx context.Context, ws *websocket.Conn) {
 	for {
 		grown, changed := s.handler.news()
+		if _, swapped := s.handler.swap(); swapped && s.old {
+			s.handler.park(ctx)
+			return // the software that it was connected to has ended
+		}
 		for _, note := range s.due(s.handler.now()) {
 			if err := write(ctx, ws, note); err != nil {
 				return
@@ -210,9 +219,9 @@ func (s *session) due(n *node) [][]byte {
 		s.next = min(s.next, s.last.accepted+1)
 	}
 	s.last = *n
-	tip := n.tip
+	tip := n.latest
 	if len(s.subs) == 0 || s.handler.faulty(FaultBackwards) {
-		s.next = tip + 1
+		s.next, s.txs = tip+1, n.tip+1
 		return nil
 	}
 	if n.traits.Repeats {
@@ -220,28 +229,20 @@ func (s *session) due(n *node) [][]byte {
 	}
 	const most = 64
 	var notes [][]byte
-	for ; s.next <= tip && len(notes) < most*len(s.subs); s.next++ {
-		for _, id := range s.subs {
-			note := append([]byte(nil), `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":`...)
-			note = strconv.AppendQuote(note, id)
-			note = append(note, `,"result":`...)
-			note = s.appendHead(note, n, s.next)
-			notes = append(notes, append(note, "}}"...))
+	for ; s.txs <= n.tip && len(notes) < most*len(s.subs); s.txs++ {
+		for i := range s.subs {
+			notes = s.subs[i].accepted(notes, n, s.txs)
 		}
 	}
-	if s.next <= tip {
+	for ; s.next <= tip && len(notes) < most*len(s.subs); s.next++ {
+		for i := range s.subs {
+			notes = s.subs[i].executed(notes, n, s.next)
+		}
+	}
+	if s.next <= tip || s.txs <= n.tip {
 		s.wakeUp()
 	}
 	return notes
-}
-
-func (s *session) appendHead(dst []byte, n *node, height uint64) []byte {
-	start := len(dst)
-	dst = n.chain.AppendHead(dst, height)
-	if n.traits.Edit != nil {
-		dst = append(dst[:start:start], n.traits.Edit("eth_subscription", nil, dst[start:])...)
-	}
-	return dst
 }
 
 func (s *session) subscribe(dst []byte, r *request) ([]byte, error) {
@@ -253,7 +254,13 @@ func (s *session) subscribe(dst []byte, r *request) ([]byte, error) {
 	if err := json.Unmarshal(a[0], &name); err != nil {
 		return dst, invalid("expected subscription name as first argument")
 	}
-	if name != "newHeads" || r.Method != "eth"+subscribeSuffix {
+	sub := subscription{kind: name}
+	if a[1] != nil && name == subLogs {
+		if sub.filter, err = s.handler.now().subscribed(a[1]); err != nil {
+			return dst, err
+		}
+	}
+	if !sub.known() || r.Method != "eth"+subscribeSuffix {
 		space := r.Method[:len(r.Method)-len(subscribeSuffix)]
 		return dst, &callError{code: codeMethod, text: "no " + strconv.Quote(name) + " subscription in " + space + " namespace"}
 	}
@@ -263,11 +270,13 @@ func (s *session) subscribe(dst []byte, r *request) ([]byte, error) {
 		return dst, errors.New("too many subscriptions")
 	}
 	if len(s.subs) == 0 {
-		s.next = s.handler.now().tip + 1
+		n := s.handler.now()
+		s.next, s.txs = n.latest+1, n.tip+1
 	}
 	s.ids++
 	text := "0x" + strconv.FormatUint(s.ids, 16)
-	s.subs = append(s.subs, text)
+	sub.id = text
+	s.subs = append(s.subs, sub)
 	return strconv.AppendQuote(dst, text), nil
 }
 
@@ -282,7 +291,7 @@ func (s *session) unsubscribe(dst []byte, r *request) ([]byte, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.subs, id)
+	i := slices.IndexFunc(s.subs, func(sub subscription) bool { return sub.id == id })
 	if i < 0 {
 		return dst, errors.New("subscription not found")
 	}

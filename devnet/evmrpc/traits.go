@@ -90,6 +90,9 @@ type node struct {
 	chain  *evmchain.Chain // with blocks that are never accepted, if it shows some
 	// tip is the last block that it shows, accepted the last one that was accepted.
 	tip, accepted uint64
+	// latest is the last block that is executed, settled the last one whose results a
+	// header has: the last accepted one both on chains that execute a block before.
+	latest, settled uint64
 }
 
 // now is what the node is at the moment.
@@ -103,10 +106,14 @@ func (h *Handler) now() *node {
 	if t.AtMost > 0 {
 		tip = min(tip, t.AtMost)
 	}
-	n := &node{host: h, traits: t, chain: h.chain, tip: tip, accepted: tip}
+	n := &node{host: h, traits: t, chain: h.chain, tip: tip, accepted: tip, latest: tip, settled: tip}
+	if n.late() {
+		n.latest, n.settled = min(tip, h.chain.Executed()), h.chain.Settled(tip)
+	}
 	if t.Unaccepted > 0 {
 		n.chain = h.fork(tip, t.Unaccepted)
 		n.tip += uint64(t.Unaccepted) // positive
+		n.latest = n.tip
 	}
 	return n
 }
@@ -169,7 +176,7 @@ func (h *node) traceable(height uint64) error {
 	case height > 0 && h.state(height-1) != nil:
 		return fmt.Errorf("required historical state unavailable (reexec=%d)", reexec)
 	}
-	return nil
+	return h.executed(height)
 }
 
 // reexec is how many blocks nodes run again at most to get at a state.
