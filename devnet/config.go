@@ -50,6 +50,8 @@ const (
 	DefaultBlockInterval = 2 * time.Second
 	// DefaultHeightInterval is, likewise, how often the P-Chain grows.
 	DefaultHeightInterval = 10 * time.Second
+	// DefaultExecutionDelay is, likewise, how long after their acceptance blocks are executed.
+	DefaultExecutionDelay = 20 * time.Millisecond
 )
 
 // MaxPrimaryBlocks bounds [Config.PrimaryBlocks].
@@ -121,6 +123,9 @@ type Config struct {
 	// The C- and the P-Chain go by their own clocks, which are at the start of 2025
 	// once their history ends. A time after it is reached as they grow.
 	Helicon time.Time // when Helicon activates; the zero time is never
+	// ExecutionDelay is how long after its acceptance the C-Chain executes a block from
+	// Helicon on; 0, the default, is at once. [evmchain.Chain.SetExecution] changes it.
+	ExecutionDelay time.Duration
 	// Grown is how far the chains have come since the start of an earlier network of the same
 	// Config, as OnGrowth said it last: they go on from there. Zero begins with the history.
 	Grown Growth
@@ -271,6 +276,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: %d blocks of the P-Chain, want 0 to %d", ErrConfig, c.PrimaryBlocks, MaxPrimaryBlocks)
 	case !c.Helicon.IsZero() && (c.Helicon.Year() < 1971 || c.Helicon.Year() > 9998):
 		return fmt.Errorf("%w: Helicon in the year %d, want 1971 to 9998", ErrConfig, c.Helicon.Year())
+	case c.ExecutionDelay < 0:
+		return fmt.Errorf("%w: an execution delay of %s, want none below 0", ErrConfig, c.ExecutionDelay)
 	case c.EVMChains < 0 || c.Blocks < 0 || c.BlockInterval < 0:
 		return fmt.Errorf("%w: %d EVM chains, %d blocks, a block interval of %s: none may be negative",
 			ErrConfig, c.EVMChains, c.Blocks, c.BlockInterval)

@@ -71,8 +71,8 @@ func (d *Devnet) addChain(place int, number uint64, message func(i uint64) *warp
 		PeerChain: d.world.XChainID(), AssetID: d.world.AssetID(), Seed: d.world.ChainSeed(id),
 		Blocks: uint64(d.cfg.Blocks), TxsPerBlock: d.cfg.TxsPerBlock, // validated: not negative
 		End: end, HistoryInterval: interval, IrregularTimes: d.cfg.IrregularTimes, BlockInterval: d.cfg.BlockInterval,
-		StateProofs: d.cfg.StateProofs,
-		Emitter:     d.world.Emitter(), Message: message,
+		StateProofs: d.cfg.StateProofs, Helicon: d.cfg.Helicon, ExecutionDelay: d.cfg.ExecutionDelay,
+		Emitter: d.world.Emitter(), Message: message,
 		// The upper half: those in the facts file stay unknown to whoever reads blocks.
 		FirstMessage: emitted / 2, Messages: emitted,
 		Traffic: d.world.Traffic(), TrafficIndex: place,

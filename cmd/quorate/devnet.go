@@ -14,6 +14,7 @@ import (
 	"quorate/devnet"
 	"quorate/devnet/primary"
 	"quorate/devnet/validator"
+	"quorate/devnet/world"
 	"quorate/engine/follow"
 )
 
@@ -100,6 +101,8 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
 		flags.BoolVar(&f.cfg.StateProofs, "state-proofs", false, "make state roots true and balances provable (eth_getProof), on chains of at most 50000 transactions")
 		flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
+		flags.Var((*heliconValue)(&f.cfg.Helicon), "helicon", "when the upgrade Helicon activates on the C- and the P-Chain: a time, one from the start of the network on like +30s, or never")
+		flags.DurationVar(&f.cfg.ExecutionDelay, "execution-delay", devnet.DefaultExecutionDelay, "how long after its acceptance the C-Chain executes a block from Helicon on")
 		flags.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")
 		flags.Uint64Var(&f.cfg.Seed, "seed", 0, "selects keys, IDs and messages")
 	})
@@ -165,6 +168,42 @@ func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
 		return err
 	}
 	<-cmd.Context().Done()
+	return nil
+}
+
+// never is how a flag says that an upgrade does not activate.
+const never = "never"
+
+// heliconValue is a flag for a time by the clock of a simulated network: the zero time is
+// never.
+type heliconValue time.Time
+
+// String implements pflag.Value.
+func (v *heliconValue) String() string {
+	if time.Time(*v).IsZero() {
+		return never
+	}
+	return time.Time(*v).Format(time.RFC3339)
+}
+
+// Type implements pflag.Value.
+func (*heliconValue) Type() string { return "time" }
+
+// Set implements pflag.Value.
+func (v *heliconValue) Set(s string) error {
+	if s == never {
+		*v = heliconValue{}
+		return nil
+	}
+	if d, err := time.ParseDuration(s); err == nil {
+		*v = heliconValue(world.Start().Add(d))
+		return nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || t.IsZero() {
+		return fmt.Errorf("%q is neither a time like 2024-12-01T00:00:00Z, nor one from the start on like +30s, nor %s", s, never)
+	}
+	*v = heliconValue(t.UTC())
 	return nil
 }
 

@@ -10,15 +10,17 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"quorate/devnet"
 )
 
 // embeddedConfig is the network that quorate serve starts.
-func embeddedConfig(logger *slog.Logger) devnet.Config {
+func embeddedConfig(helicon time.Time, logger *slog.Logger) devnet.Config {
 	return devnet.Config{
 		Blocks: embeddedBlocks, BlockInterval: devnet.DefaultBlockInterval,
-		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Helicon: defaultHelicon, Logger: logger,
+		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Helicon: helicon,
+		ExecutionDelay: devnet.DefaultExecutionDelay, Logger: logger,
 	}
 }
 

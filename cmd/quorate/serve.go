@@ -39,6 +39,7 @@ type serveFlags struct {
 	dataDir, factsFile           string
 	listen                       listenFlags
 	devnet                       bool
+	helicon                      heliconValue
 	nodes                        nodeFlags
 	bufferWindow, requestTimeout time.Duration
 	log                          logFlags
@@ -87,6 +88,7 @@ metadata, methods.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &f) },
 	}
+	f.helicon = heliconValue(defaultHelicon)
 	f.add(cmd.Flags())
 	addConfigFlag(cmd)
 	addExamine(cmd.Flags(), &f.examine)
@@ -98,6 +100,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupNodes, func(flags *pflag.FlagSet) {
 		f.nodes.add(flags)
 		flags.BoolVar(&f.devnet, "devnet", false, "run a simulated network inside the process and follow it")
+		flags.Var(&f.helicon, "helicon", "with --devnet and a new data folder: when the upgrade Helicon activates in the simulated network, as quorate devnet takes it")
 		flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
 	})
 	group(flags, groupListen, func(flags *pflag.FlagSet) {
@@ -189,7 +192,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	var sim *devnet.Devnet
 	if f.devnet {
-		d, stop, startErr := startEmbedded(ctx, embeddedConfig(logs.Logger("devnet")), f.dataDir)
+		d, stop, startErr := startEmbedded(ctx, embeddedConfig(time.Time(f.helicon), logs.Logger("devnet")), f.dataDir)
 		if startErr != nil {
 			return errors.Join(startErr, ln.Close())
 		}

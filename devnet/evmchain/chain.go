@@ -58,7 +58,7 @@ func New(cfg Config) (*Chain, error) {
 		return nil, err
 	}
 	cfg.settleTimes()
-	return &Chain{cfg: cfg, tip: make(chan struct{})}, nil
+	return &Chain{cfg: cfg, tip: make(chan struct{}), delay: cfg.ExecutionDelay}, nil
 }
 
 // Config returns the chain's configuration, defaults filled in.

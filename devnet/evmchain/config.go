@@ -23,7 +23,7 @@ const (
 // ErrConfig is wrapped by errors about a [Config].
 var ErrConfig = errors.New("invalid EVM chain configuration")
 
-// Config describes a chain. All but IrregularTimes, BlockInterval, Helicon, StateProofs, the last two
+// Config describes a chain. All but IrregularTimes, BlockInterval, Helicon, ExecutionDelay, StateProofs, the last two
 // messages and the traffic are needed.
 type Config struct {
 	// ID is the blockchain ID, EVMChainID the chain ID of its transactions.
@@ -56,6 +56,8 @@ type Config struct {
 	// last block of the old kind is the first one from 10 s before on. The zero time is
 	// never; other chains go on as they were.
 	Helicon time.Time
+	// ExecutionDelay is how long after its acceptance a block is executed from then on.
+	ExecutionDelay time.Duration
 	// StateProofs keeps the trie of all accounts at every height, so that stateRoot
 	// is true and balances can be proven. The history may then have [MaxProvenTxs]
 	// transactions, on average.
@@ -122,14 +124,16 @@ func (c *Config) regular(n uint64) uint64 {
 	if n > c.Blocks {
 		interval, k = c.BlockInterval, n-c.Blocks
 		from = first + int64(c.Blocks)*c.HistoryInterval.Milliseconds()
-		from += c.HistoryInterval.Milliseconds()
+		if c.Helicon.IsZero() { // else all that follow the same clock are to get there together
+			from += c.HistoryInterval.Milliseconds()
+		}
 	}
 	jitter := int64(mix(n) % uint64(interval.Milliseconds()/2+1)) // small
 	if group := k / burstLen; n <= c.Blocks && n > 0 && group%burstEvery == 1 && interval > burstStep {
 		start := from + int64(group*burstLen)*interval.Milliseconds()
 		return uint64(start + int64(k%burstLen)*burstStep.Milliseconds() + jitter%50)
 	}
-	if n == 0 {
+	if n == 0 || n == c.Blocks && !c.Helicon.IsZero() {
 		jitter = 0
 	}
 	return uint64(from + int64(k)*interval.Milliseconds() + jitter) // after 1970

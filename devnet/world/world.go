@@ -203,8 +203,12 @@ func (w *World) AssetID() chain.ID { return w.founding.avax }
 // ChainSeed returns what a chain's history is made of.
 func (w *World) ChainSeed(id chain.ID) [32]byte { return w.keyed('h', id[:], nil) }
 
-// GenesisTime is the time of the genesis blocks.
-func (w *World) GenesisTime() time.Time { return time.Unix(genesisUnix, 0).UTC() }
+// Start is the time of the genesis blocks, at which the histories of chains end, on every
+// network.
+func Start() time.Time { return time.Unix(genesisUnix, 0).UTC() }
+
+// GenesisTime is [Start].
+func (w *World) GenesisTime() time.Time { return Start() }
 
 // StakeEnd is when every validator's stake ends.
 func (w *World) StakeEnd() time.Time { return time.Unix(stakeEndUnix, 0).UTC() }
