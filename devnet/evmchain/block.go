@@ -41,8 +41,9 @@ type header struct {
 	extDataHash             evm.Hash
 	baseFee, extDataGasUsed uint64
 	hasExtData              bool // of the C-Chain
-	targetExponent          uint64
-	late                    *late // nil for blocks that are executed before their acceptance
+	extra                   []byte
+	minDelay                uint64 // excess of ACP-226: 0, as blocks may follow each other at once
+	late                    *late  // nil for blocks that are executed before their acceptance
 }
 
 var (
@@ -55,13 +56,13 @@ var (
 )
 
 // extraData is what chains with dynamic fees put into a header: fee state.
-func (h *header) extraData() []byte {
+func (h *header) extraData(targetExponent uint64) []byte {
 	if h.late != nil {
 		return make([]byte, 6) // no results of predicates
 	}
 	b := make([]byte, 24)
 	putUint64(b[8:], h.gasUsed)
-	putUint64(b[16:], h.targetExponent)
+	putUint64(b[16:], targetExponent)
 	return b
 }
 
@@ -80,7 +81,7 @@ func (h *header) append(dst []byte) []byte {
 	list = appendUint(list, h.gasLimit)
 	list = appendUint(list, h.gasUsed)
 	list = appendUint(list, h.timeMilli/1000)
-	list = appendBytes(list, h.extraData())
+	list = appendBytes(list, h.extra)
 	list = appendBytes(list, make([]byte, 32)) // mixHash
 	list = appendBytes(list, make([]byte, 8))  // nonce
 	if h.hasExtData {
@@ -95,7 +96,7 @@ func (h *header) append(dst []byte) []byte {
 	list = appendUint(list, 0)                 // excessBlobGas
 	list = appendBytes(list, make([]byte, 32)) // parentBeaconBlockRoot
 	list = appendUint(list, h.timeMilli)
-	list = appendUint(list, 0) // minDelayExcess: blocks may follow each other at once
+	list = appendUint(list, h.minDelay)
 	if l := h.late; l != nil {
 		for _, v := range [...]uint64{l.target, l.least, l.settled, l.unix, l.part, l.excess} {
 			list = appendUint(list, v)
@@ -115,7 +116,7 @@ func (c *Config) gasLimitOf(n uint64) uint64 {
 // seal works out the header but for its parent and roots, and what goes over all
 // transactions. txs have what build gave them.
 func (b *block) seal(cfg *Config) {
-	b.gasLimit, b.baseFee, b.targetExponent = cfg.gasLimitOf(b.number), baseFee(b.number), cfg.targetExponent
+	b.gasLimit, b.baseFee = cfg.gasLimitOf(b.number), baseFee(b.number)
 	b.timeMilli, b.hasExtData = cfg.timeOf(b.number), cfg.Atomic
 	logs, bodies, limits := 0, 0, uint64(0)
 	for i, t := range b.txs {
@@ -137,6 +138,7 @@ func (b *block) seal(cfg *Config) {
 		b.executed, b.gasUsed, b.extDataGasUsed = b.gasUsed+b.extDataGasUsed, limits+b.extDataGasUsed, 0
 		b.baseFee, b.bloom = l.headerFee, l.bloom
 	}
+	b.extra = b.extraData(cfg.targetExponent)
 	n := len(b.header.append(nil)) + headLen(bodies) + bodies + 1 // no uncles
 	if cfg.Atomic {
 		n += 1 + len(appendBytes(nil, b.extData)) // version 0

@@ -31,7 +31,7 @@ func (b *block) appendBlock(dst []byte, cfg *Config, full bool, view View) []byt
 	dst = append(dst, `,"blockGasCost":"0x0","difficulty":"0x1","excessBlobGas":"0x0"`...)
 	dst = b.appendExt(dst, cfg)
 	dst = append(dst, `,"extraData":`...)
-	dst = jsonBytes(dst, b.extraData())
+	dst = jsonBytes(dst, b.extra)
 	dst = append(dst, `,"gasLimit":`...)
 	dst = jsonUint(dst, b.gasLimit)
 	dst = append(dst, `,"gasUsed":`...)
@@ -125,7 +125,7 @@ func (b *block) appendHead(dst []byte, cfg *Config) []byte {
 	dst = append(dst, `,"timestamp":`...)
 	dst = jsonUint(dst, b.timeMilli/1000)
 	dst = append(dst, `,"extraData":`...)
-	dst = jsonBytes(dst, b.extraData())
+	dst = jsonBytes(dst, b.extra)
 	dst = append(dst, `,"mixHash":`+zeroWord+`,"nonce":"0x0000000000000000"`...)
 	if cfg.Atomic {
 		dst = append(dst, `,"extDataHash":`...)

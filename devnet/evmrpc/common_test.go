@@ -125,7 +125,8 @@ func hexOf(v uint64) string { return fmt.Sprintf("0x%x", v) }
 type jsonBlock struct {
 	BaseFeePerGas, BlobGasUsed, BlockExtraData, BlockGasCost, Difficulty, ExcessBlobGas, ExtDataGasUsed, ExtDataHash,
 	ExtraData, GasLimit, GasUsed, Hash, LogsBloom, MinDelayExcess, Miner, MixHash, Nonce, Number, ParentBeaconBlockRoot,
-	ParentHash, ReceiptsRoot, Sha3Uncles, Size, StateRoot, Timestamp, TimestampMilliseconds, TotalDifficulty, TransactionsRoot string
+	ParentHash, ReceiptsRoot, Sha3Uncles, Size, StateRoot, Timestamp, TimestampMilliseconds, TotalDifficulty, TransactionsRoot,
+	TargetExponent, MinPriceExponent, SettledHeight, SettledGasUnix, SettledGasNumerator, SettledExcess string
 	Transactions []jsonTx
 }
 

@@ -136,5 +136,9 @@ func headerHash(t *testing.T, b *jsonBlock, cChain bool) evm.Hash {
 	}
 	items = append(items, "#"+b.BlockGasCost, "#"+b.BlobGasUsed, "#"+b.ExcessBlobGas, b.ParentBeaconBlockRoot,
 		"#"+b.TimestampMilliseconds, "#"+b.MinDelayExcess)
+	if b.SettledHeight != "" {
+		items = append(items, "#"+b.TargetExponent, "#"+b.MinPriceExponent, "#"+b.SettledHeight, "#"+b.SettledGasUnix,
+			"#"+b.SettledGasNumerator, "#"+b.SettledExcess)
+	}
 	return evm.Keccak(list(t, items...))
 }
