@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"math/big"
 
 	"github.com/ava-labs/libevm/common"
@@ -20,6 +21,7 @@ type (
 		GasLimit     hexutil.Uint64  `json:"gasLimit"`
 		GasCost      *hexutil.Big    `json:"blockGasCost"`
 		BaseFee      *hexutil.Big    `json:"baseFeePerGas"`
+		Settled      *hexutil.Uint64 `json:"settledHeight"`
 		ExtraData    hexutil.Bytes   `json:"blockExtraData"`
 		Transactions []*rawTx        `json:"transactions"`
 	}
@@ -90,6 +92,42 @@ type Chain struct {
 type Block struct {
 	*rawBlock
 	Txs []*Tx
+}
+
+// gasUsed is what the receipts say: since Helicon the header has an upper bound.
+func (b *Block) gasUsed() uint64 {
+	if b.Settled == nil {
+		return uint64(b.GasUsed)
+	}
+	sum := uint64(0)
+	for _, tx := range b.Txs {
+		sum += uint64(tx.receipt.GasUsed)
+	}
+	return sum
+}
+
+// baseFee is what was paid: the header's, or since Helicon what a transaction shows that
+// paid base fee and tip. Where none does it is not known here, and at most the header's.
+func (b *Block) baseFee() any {
+	if b.BaseFee == nil {
+		return "0"
+	}
+	header := b.BaseFee.ToInt()
+	if b.Settled == nil {
+		return header.String()
+	}
+	for _, tx := range b.Txs {
+		if price := tx.receipt.GasPrice.ToInt(); tx.MaxFee != nil && price.Cmp(tx.MaxFee.ToInt()) < 0 {
+			return new(big.Int).Sub(price, tx.MaxPriorityFee.ToInt()).String()
+		}
+	}
+	return rule(func(got any, _ bool) string {
+		s, _ := got.(string)
+		if fee, ok := new(big.Int).SetString(s, 10); ok && fee.Sign() > 0 && fee.Cmp(header) <= 0 {
+			return ""
+		}
+		return fmt.Sprintf("server %s, node at most %s", show(got), header)
+	})
 }
 
 // Tx is a transaction.

@@ -278,6 +278,12 @@ func (k *Checker) ChainList(ctx context.Context, chains map[string]Listed, query
 		for name, v := range c.More {
 			want[name] = plain(v)
 		}
+		if settled, is := o["settledHeight"]; is { // it moves with the chain
+			if text, ok := settled.(string); !ok || strings.Trim(text, "0123456789") != "" {
+				k.report("/v1/chains", fmt.Sprintf("%s: settledHeight is %s", id, show(settled)))
+			}
+			want["settledHeight"] = settled
+		}
 		k.tally.Rows++
 		k.report("/v1/chains", diff(nil, id, want, o)...)
 	}

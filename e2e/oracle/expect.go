@@ -226,10 +226,7 @@ func (f *forms) details(t *Tx, self common.Address) object {
 // single is the complete view of a transaction.
 func (f *forms) single(t *Tx) object {
 	n := f.native(t)
-	n["input"], n["baseFeePerGas"] = t.Input.String(), "0"
-	if t.Block.BaseFee != nil {
-		n["baseFeePerGas"] = t.Block.BaseFee.ToInt().String()
-	}
+	n["input"], n["baseFeePerGas"] = t.Input.String(), t.Block.baseFee()
 	if t.MaxFee != nil {
 		n["maxFeePerGas"] = t.MaxFee.ToInt().String()
 	}

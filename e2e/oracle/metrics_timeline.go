@@ -91,7 +91,7 @@ func (l *timeline) findRuns() {
 		}
 		r := &l.runs[len(l.runs)-1]
 		r.txs.Add(r.txs, big.NewInt(int64(len(b.Txs))))
-		r.gas.Add(r.gas, new(big.Int).SetUint64(uint64(b.GasUsed)))
+		r.gas.Add(r.gas, new(big.Int).SetUint64(b.gasUsed()))
 	}
 	most := new(big.Int).SetUint64(math.MaxUint64)
 	for _, r := range l.runs {
@@ -210,7 +210,7 @@ func (l *timeline) perSecond(txs bool, from, to int64) *big.Rat {
 		case txs:
 			sum.Add(sum, big.NewInt(int64(len(b.Txs))))
 		default:
-			sum.Add(sum, new(big.Int).SetUint64(uint64(b.GasUsed)))
+			sum.Add(sum, new(big.Int).SetUint64(b.gasUsed()))
 		}
 	}
 	start := l.start

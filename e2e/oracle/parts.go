@@ -81,21 +81,23 @@ func (k *Checker) BlockList(ctx context.Context, nth int) {
 
 // block is a block with the number of transactions up to and with it.
 func (f *forms) block(b *Block, total int) object {
-	base, cost, fees := new(big.Int), new(big.Int), new(big.Int)
-	if b.BaseFee != nil {
-		base = b.BaseFee.ToInt()
-	}
+	cost, fees := new(big.Int), new(big.Int)
 	if b.GasCost != nil {
 		cost = b.GasCost.ToInt()
 	}
 	for _, tx := range b.Txs {
 		fees.Add(fees, new(big.Int).Mul(tx.receipt.GasPrice.ToInt(), new(big.Int).SetUint64(uint64(tx.receipt.GasUsed))))
 	}
-	return f.dated(object{
-		"chainId": f.chainID, "txCount": len(b.Txs), "baseFee": base.String(), "gasUsed": fmt.Sprint(uint64(b.GasUsed)),
+	o := object{
+		"chainId": f.chainID, "txCount": len(b.Txs), "baseFee": b.baseFee(), "gasUsed": fmt.Sprint(b.gasUsed()),
 		"gasLimit": fmt.Sprint(uint64(b.GasLimit)), "gasCost": cost.String(), "parentHash": b.ParentHash.Hex(),
 		"feesSpent": fees.String(), "cumulativeTransactions": fmt.Sprint(total),
-	}, b)
+	}
+	if b.Settled != nil {
+		o["reservedGas"], o["reservedBaseFee"] = fmt.Sprint(uint64(b.GasUsed)), b.BaseFee.ToInt().String()
+		o["settledHeight"] = fmt.Sprint(uint64(*b.Settled))
+	}
+	return f.dated(o, b)
 }
 
 // making is how a contract came to be.
