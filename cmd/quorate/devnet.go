@@ -242,11 +242,11 @@ var embeddedBlocks = devnet.DefaultBlocks
 
 // defaultPrimary is about how many blocks the P-Chain of a simulated network has
 // unless told otherwise, defaultHeight how often it grows, and defaultHelicon when that
-// upgrade activates: never. Tests do without.
+// upgrade activates: within the history. Tests do without.
 var (
 	defaultPrimary = primary.DefaultBlocks
 	defaultHeight  = devnet.DefaultHeightInterval
-	defaultHelicon time.Time
+	defaultHelicon = time.Date(2024, 11, 22, 0, 0, 0, 0, time.UTC)
 )
 
 // secondShare is of how many blocks one has its calls asked of a second node. Tests

@@ -88,7 +88,6 @@ metadata, methods.`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &f) },
 	}
-	f.helicon = heliconValue(defaultHelicon)
 	f.add(cmd.Flags())
 	addConfigFlag(cmd)
 	addExamine(cmd.Flags(), &f.examine)
@@ -100,6 +99,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupNodes, func(flags *pflag.FlagSet) {
 		f.nodes.add(flags)
 		flags.BoolVar(&f.devnet, "devnet", false, "run a simulated network inside the process and follow it")
+		f.helicon = heliconValue(defaultHelicon)
 		flags.Var(&f.helicon, "helicon", "with --devnet and a new data folder: when the upgrade Helicon activates in the simulated network, as quorate devnet takes it")
 		flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
 	})
