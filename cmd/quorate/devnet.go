@@ -241,8 +241,8 @@ func startDevnet(ctx context.Context, cfg devnet.Config) (d *devnet.Devnet, stop
 var embeddedBlocks = devnet.DefaultBlocks
 
 // defaultPrimary is about how many blocks the P-Chain of a simulated network has
-// unless told otherwise, defaultHeight how often it grows, and defaultHelicon when that
-// upgrade activates: within the history. Tests do without.
+// unless told otherwise, and defaultHeight how often it grows. Tests do without.
+// defaultHelicon is when that upgrade activates: within the history.
 var (
 	defaultPrimary = primary.DefaultBlocks
 	defaultHeight  = devnet.DefaultHeightInterval

@@ -39,9 +39,15 @@ func TestPrimaryFuture(t *testing.T) {
 			args := []string{"--health-check-frequency", "250ms", "--genesis-file", fmt.Sprintf("%d=%s", world.NetworkID, writeFile(t, "genesis", fmt.Sprintf("%x", d.Genesis())))}
 			stands := func(c *child) {
 				t.Helper()
-				poll(t, 50*time.Millisecond, "the chains stand", func() bool {
+				// What a release needs is known when the nodes have said it, which may be after
+				// a chain has met the block.
+				poll(t, 50*time.Millisecond, "the chains stand, and what they need is known", func() bool {
 					health := healthOf(t, c.url)
-					return strings.Contains(health.Checks["P"].Error, "stands at block") && strings.Contains(health.Checks["X"].Error, "stands at block")
+					stands := func(chain string) bool {
+						said := health.Checks[chain].Error
+						return strings.Contains(said, "stands at block") && strings.Contains(said, "knows avalanchego")
+					}
+					return stands("P") && stands("X")
 				})
 				health := healthOf(t, c.url)
 				for chain, from := range map[string]int{"P": p, "X": x} {

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		prepareProgram()
 		main()
 	}
-	embeddedBlocks, defaultPrimary, defaultHeight, defaultHelicon = 20, 0, 0, time.Time{}
+	embeddedBlocks, defaultPrimary, defaultHeight = 20, 0, 0
 	os.Exit(m.Run())
 }
 
