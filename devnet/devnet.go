@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"quorate/devnet/evmchain"
+	"quorate/devnet/evmrpc"
 	"quorate/devnet/primary"
 	"quorate/devnet/validator"
 	"quorate/devnet/world"
@@ -30,6 +31,9 @@ import (
 	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
+
+// socketShare is the share of the stake whose nodes have WebSockets open at Helicon.
+const socketShare = 0.3
 
 // ErrNotRunning is returned for what only a running network can do.
 var ErrNotRunning = errors.New("the devnet is not running")
@@ -90,8 +94,20 @@ func New(cfg Config) (*Devnet, error) {
 		return nil, err
 	}
 	d.liars = liars
+	if err := d.addChains(); err != nil {
+		return nil, err
+	}
+	var cChain validator.CChain
+	swapTimes := make(map[int]time.Duration) // of those that are not quick
+	if !cfg.Helicon.IsZero() {
+		cChain = d.chains[w.CChainID()]
+		for _, i := range w.Pick(socketShare)[0] {
+			swapTimes[i] = evmrpc.SocketTime
+		}
+	}
 	for i, identity := range w.Validators() {
 		v, err := validator.New(validator.Config{
+			CChain: cChain, Helicon: cfg.Helicon, SwapTime: swapTimes[i],
 			World: w, Identity: identity, Directory: directory{d}, Codec: codec,
 			Listen: cfg.staking(i), Conduct: conducts[i], Latency: cfg.Latency, Jitter: cfg.Jitter,
 			SignatureCache: signatureCache(cfg.Validators), Observer: d.counts, Logger: cfg.Logger,
@@ -100,9 +116,6 @@ func New(cfg Config) (*Devnet, error) {
 			return nil, err
 		}
 		d.validators = append(d.validators, v)
-	}
-	if err := d.addChains(); err != nil {
-		return nil, err
 	}
 	if d.primary != nil {
 		d.primary.Attach(d.chains[w.CChainID()])

@@ -13,8 +13,11 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// clientVersion is what EVM chains say of their software.
-const clientVersion = "v1.14.2"
+// What EVM chains say of their software: that of nodes which know Helicon, or not.
+const (
+	clientVersion        = "v1.14.2"
+	heliconClientVersion = "v1.15.0"
+)
 
 // quietBlocks is how many blocks' time before the others the histories of L1s
 // with irregular times end.

@@ -36,8 +36,12 @@ type Node struct {
 func (d *Devnet) addNodes() {
 	for i := range d.cfg.Nodes {
 		n := &Node{handlers: make(map[chain.ID]*evmrpc.Handler)}
+		version := clientVersion
+		if !d.cfg.Helicon.IsZero() {
+			version = heliconClientVersion
+		}
 		for id, c := range d.chains {
-			n.handlers[id] = evmrpc.New(c, clientVersion)
+			n.handlers[id] = evmrpc.New(c, version)
 		}
 		port := d.cfg.HTTPPort
 		if port != 0 {

@@ -1,6 +1,11 @@
 package evmchain
 
-import "time"
+import (
+	"time"
+
+	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+)
 
 // Held is a delay of [Chain.SetExecution] that does not end.
 const Held time.Duration = -1
@@ -85,4 +90,50 @@ func (c *Chain) Settled(height uint64) uint64 {
 func (c *Chain) Transition() (height uint64, at time.Time, ok bool) {
 	defer c.read()()
 	return c.cfg.transition, c.swapped, c.cfg.Atomic && !c.cfg.Helicon.IsZero()
+}
+
+// height is the height of the last block, which may not be built. The caller holds the lock.
+func (c *Chain) height() uint64 {
+	if c.built {
+		return uint64(len(c.records) - 1) // not negative
+	}
+	height, _ := c.cfg.ticked(c.waiting)
+	return height
+}
+
+// Swapped reports whether the last block was accepted that is executed before its acceptance,
+// and when, as [Chain.Transition] says it. It costs nothing.
+func (c *Chain) Swapped() (at time.Time, ok bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.swapped, c.height() >= c.cfg.transition
+}
+
+// Activated reports whether Helicon is active by the time of the last block. It costs nothing.
+func (c *Chain) Activated() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return !c.cfg.Helicon.IsZero() && int64(c.cfg.timeOf(c.height())) >= c.cfg.Helicon.UnixMilli() // some years
+}
+
+// Waits reports whether a warp message is sent in a block that is accepted and not executed.
+func (c *Chain) Waits(message chain.ID) bool {
+	defer c.read()()
+	for height := c.executed + 1; height < uint64(len(c.records)); height++ { // not negative
+		for _, t := range c.block(height).txs {
+			for i := range t.logs {
+				l := &t.logs[i]
+				if len(l.topics) == 3 && l.topics[0].hash == topicSendWarp.hash && l.topics[2].hash == evm.Hash(message) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Accepted reports whether a block is accepted.
+func (c *Chain) Accepted(block chain.ID) bool {
+	_, ok := c.Height(evm.Hash(block))
+	return ok
 }

@@ -62,7 +62,7 @@ type Handler struct {
 
 // New makes a handler; version is what web3_clientVersion says.
 func New(c *evmchain.Chain, version string) *Handler {
-	h := &Handler{chain: c, version: version, changed: make(chan struct{}), drain: socketTime}
+	h := &Handler{chain: c, version: version, changed: make(chan struct{}), drain: SocketTime}
 	h.traits.Store(new(Traits))
 	return h
 }

@@ -8,9 +8,13 @@ import (
 // How long a node parks requests at Helicon, when it lets the software of before drain:
 // WebSockets never do.
 const (
-	swapTime   = 14 * time.Millisecond
-	socketTime = 15 * time.Second
+	swapTime = 14 * time.Millisecond
+	// SocketTime is for nodes with open WebSockets.
+	SocketTime = 15 * time.Second
 )
+
+// lateVersion is what the software says of itself from then on.
+const lateVersion = `"avalanchego/1.15.0 [database=v1.4.5, rpcchainvm=46]"`
 
 // late reports whether the node's last block or the next one is executed after its
 // acceptance.

@@ -69,6 +69,9 @@ func (h *node) netVersion(dst []byte, _ args) ([]byte, error) {
 }
 
 func (h *node) clientVersion(dst []byte, _ args) ([]byte, error) {
+	if h.late() {
+		return append(dst, lateVersion...), nil
+	}
 	return strconv.AppendQuote(dst, h.host.version), nil
 }
 

@@ -123,6 +123,8 @@ func (h *node) offers(method string) bool {
 	switch {
 	case strings.HasPrefix(method, "debug_"):
 		return !h.host.faulty(FaultNoDebug) && !h.traits.NoDebug
+	case method == "eth_accounts":
+		return !h.late()
 	case method == "eth_getProof":
 		return h.proves()
 	}

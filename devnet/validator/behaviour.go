@@ -28,6 +28,8 @@ type Request struct {
 	// Message is the unsigned warp message, Justification what came beside it;
 	// both are as received and valid only during the call.
 	Message, Justification []byte
+	// Late says that the chain executes blocks after their acceptance.
+	Late bool
 }
 
 // Outcome says what a validator does with a request.
@@ -154,7 +156,12 @@ func (e *Emissions) since(message []byte) time.Duration {
 func Late(d time.Duration, emitted *Emissions) Behaviour {
 	return func(req *Request, honest func() Reply) Reply {
 		r := honest()
-		if since := emitted.since(req.Message); r.Outcome == Answered && since < d {
+		since := emitted.since(req.Message)
+		switch {
+		case r.Outcome != Answered || since >= d:
+		case req.Late:
+			return refuse(codeLateUnknown, "unknown *payload.AddressedCall message")
+		default:
 			return refuse(codeCParse, "unknown payload type: *payload.AddressedCall")
 		}
 		return r

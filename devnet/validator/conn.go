@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,8 @@ type conn struct {
 	out  *actor.Mailbox[outgoing]
 	// places has one entry for each request in work: a full one stops reading.
 	places chan struct{}
+	// version is what the peer's handshake says that it runs; nil before.
+	version atomic.Pointer[wire.Version]
 	// pingSent is set while a Ping of ours has no Pong.
 	pingSent atomic.Bool
 	// unasked is the goroutine of the validator's [Unasked].
@@ -205,6 +208,18 @@ func (c *conn) onRequest(ctx context.Context, req *wire.AppRequest) {
 	case <-ctx.Done():
 		return
 	}
+	if wait := c.v.parked(req.ChainID); wait > 0 {
+		later := *req
+		later.Bytes = slices.Clone(req.Bytes)
+		time.AfterFunc(wait, func() { c.answer(&later) })
+		return
+	}
+	c.answer(req)
+}
+
+// answer answers a request that has a place.
+func (c *conn) answer(req *wire.AppRequest) {
+	evm, platform := c.v.cfg.World.Runs(c.v.cfg.Identity.Index, req.ChainID), req.ChainID == chain.PlatformChainID
 	handler, n := binary.Uvarint(req.Bytes)
 	if n <= 0 || handler != wire.SignatureHandler || (!evm && !platform) {
 		c.reply(req, Reply{Outcome: Refused, Code: codeUnregistered, Text: "unregistered handler"})
@@ -217,7 +232,7 @@ func (c *conn) onRequest(ctx context.Context, req *wire.AppRequest) {
 	}
 	c.v.requests.Add(1)
 	c.v.cfg.Observer.Requested(message)
-	r := &Request{From: c.peer, ChainID: req.ChainID, ID: req.RequestID, Message: message, Justification: justification}
+	r := &Request{From: c.peer, ChainID: req.ChainID, ID: req.RequestID, Message: message, Justification: justification, Late: c.v.signer.late(req.ChainID)}
 	reply := (*c.v.behaviour.Load())(r, func() Reply { return c.v.signer.reply(r) })
 	c.v.cfg.Observer.Replied(reply.Outcome)
 	c.reply(req, reply)

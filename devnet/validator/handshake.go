@@ -18,30 +18,24 @@ const (
 	maxSubnets  = 16
 )
 
-// Current is the release whose protocol the validators speak.
+// Current is the release whose protocol the validators speak; one later where Helicon
+// activates.
 func Current() wire.Version {
 	return wire.Version{Name: "avalanchego", Major: 1, Minor: 14, Patch: 2}
-}
-
-// compatible reports whether a client's version is new enough, and of no later major.
-func compatible(v wire.Version) bool {
-	if v.Major != Current().Major {
-		return false
-	}
-	return v.Minor >= 14 // the minimum is 1.14.0
 }
 
 // handshake returns our first message.
 func (c *conn) handshake() []byte {
 	own := c.v.claim.Load()
+	program, upgrade := c.v.release()
 	return (&wire.Handshake{
 		NetworkID:     world.NetworkID,
 		MyTime:        uint64(time.Now().Unix()), // after 1970
 		Addr:          own.claim.Addr,
-		UpgradeTime:   upgradeUnix,
+		UpgradeTime:   upgrade,
 		IPSigningTime: own.claim.Timestamp,
 		IPNodeIDSig:   own.claim.Signature,
-		Client:        Current(),
+		Client:        program,
 		IPBLSSig:      own.proof[:],
 		AllSubnets:    true,
 	}).Append(nil)
@@ -93,7 +87,9 @@ func (c *conn) checkHandshake(h *wire.Handshake) error {
 	if _, err := bls.DecodeSignature(h.IPBLSSig); err != nil {
 		return fmt.Errorf("BLS signature: %w", err)
 	}
-	if !compatible(h.Client) {
+	version := h.Client // the message's room is used again
+	c.version.Store(&version)
+	if !c.v.compatible(h.Client) {
 		return fmt.Errorf("version %s", h.Client)
 	}
 	// Only a validator's BLS signature means anything. There is exactly one that

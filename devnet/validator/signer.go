@@ -50,6 +50,8 @@ const (
 type signer struct {
 	world *world.World
 	key   *bls.SecretKey
+	// cChain is the C-Chain where Helicon activates, else nil.
+	cChain CChain
 	// signed keeps the EVM chains' signatures by message ID, as the real ones do.
 	signed *lru.Cache[chain.ID, [bls.SignatureLen]byte]
 }
@@ -74,17 +76,25 @@ func (s *signer) reply(req *Request) Reply {
 
 // signEVM signs what the asked chain has emitted, whatever others have.
 func (s *signer) signEVM(asked chain.ID, u *warp.Unsigned) Reply {
-	if u.SourceChainID != asked {
-		return refuseEVM(u)
+	late, id := s.late(asked), u.ID()
+	refuse := refuseEVM
+	if late {
+		refuse = refuseLate
 	}
-	if sig, ok := s.signed.Get(u.ID()); ok {
+	if u.SourceChainID != asked {
+		return refuse(u)
+	}
+	if sig, ok := s.signed.Get(id); ok {
 		return Reply{Outcome: Answered, Signature: sig[:]}
 	}
-	if !s.world.Emits(u) {
-		return refuseEVM(u)
+	switch {
+	case s.world.Emits(u) && !(late && s.cChain.Waits(id)):
+	case late && s.attests(u):
+	default:
+		return refuse(u)
 	}
 	sig := s.key.Sign(u.Bytes())
-	s.signed.Add(u.ID(), sig)
+	s.signed.Add(id, sig)
 	return Reply{Outcome: Answered, Signature: sig[:]}
 }
 

@@ -66,6 +66,13 @@ type Config struct {
 	// SignatureCache is the number of C-Chain signatures kept, about 250 bytes
 	// each; 0 means [DefaultSignatureCache].
 	SignatureCache int
+	// CChain is the C-Chain of a network in which Helicon activates, Helicon when that is;
+	// nil means never.
+	CChain  CChain
+	Helicon time.Time
+	// SwapTime is for how long requests to the C-Chain wait when its software is replaced at
+	// Helicon; 0 means [SwapTime].
+	SwapTime time.Duration
 	// Observer is told of requests; nil means nobody.
 	Observer Observer
 	// Logger gets the reasons for closed connections at debug level; nil discards.
@@ -118,6 +125,9 @@ func New(cfg Config) (*Validator, error) {
 	if cfg.SignatureCache == 0 {
 		cfg.SignatureCache = DefaultSignatureCache
 	}
+	if cfg.SwapTime == 0 {
+		cfg.SwapTime = SwapTime
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -130,7 +140,7 @@ func New(cfg Config) (*Validator, error) {
 	}
 	v := &Validator{
 		cfg:    cfg,
-		signer: &signer{world: cfg.World, key: cfg.Identity.Key, signed: signed},
+		signer: &signer{world: cfg.World, key: cfg.Identity.Key, cChain: cfg.CChain, signed: signed},
 		log:    cfg.Logger,
 		peers:  make(map[chain.NodeID]struct{}),
 		tls: &tls.Config{

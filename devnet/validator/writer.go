@@ -3,6 +3,7 @@ package validator
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"time"
 
 	"quorate/p2p/wire"
@@ -58,6 +59,9 @@ func (c *conn) write(ctx context.Context) error {
 		case <-ctx.Done():
 			return errClosing
 		case <-ping.C:
+			if of := c.version.Load(); of != nil && !c.v.compatible(*of) {
+				return fmt.Errorf("version %s", of)
+			}
 			c.pingSent.Store(true)
 			buf = wire.AppendFrame(buf, wire.Ping{Uptime: 100}.Append(nil))
 		case <-c.out.Ready():
