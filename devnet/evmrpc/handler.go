@@ -57,12 +57,11 @@ type Handler struct {
 	forkedBy int
 	sockets  int       // open WebSocket connections
 	parked   time.Time // until when requests were parked at Helicon; zero before
-	drain    time.Duration
 }
 
 // New makes a handler; version is what web3_clientVersion says.
 func New(c *evmchain.Chain, version string) *Handler {
-	h := &Handler{chain: c, version: version, changed: make(chan struct{}), drain: SocketTime}
+	h := &Handler{chain: c, version: version, changed: make(chan struct{})}
 	h.traits.Store(new(Traits))
 	return h
 }

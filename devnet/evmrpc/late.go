@@ -43,7 +43,7 @@ func (h *Handler) swap() (until time.Time, ok bool) {
 	if h.parked.IsZero() {
 		h.parked = at.Add(swapTime)
 		if h.sockets > 0 {
-			h.parked = at.Add(h.drain)
+			h.parked = at.Add(SocketTime)
 		}
 	}
 	return h.parked, true
