@@ -227,10 +227,11 @@ func (c *EVM) fetchBlocks(ctx context.Context) error {
 		Repairs: repairs, Optional: true, OnRepaired: c.repaired, UnableAfter: c.cfg.UntracedAfter,
 		Fetchers: c.cfg.Fetchers, Completers: c.cfg.Tracers, WindowBytes: c.cfg.WindowBytes, GroupBytes: c.cfg.WindowBytes / 4,
 		OnBlock: func(b *evm.Block) {
-			c.proofs.take(b)
+			target := c.ingest.Load().Target()
+			c.proofs.take(b, target)
 			c.second.take(b)
 			c.noteUnverified(b)
-			if b.Number+nearHead >= c.ingest.Load().Target() {
+			if b.Number+nearHead >= target {
 				c.tokens.Block(b)
 			}
 		},

@@ -51,9 +51,15 @@ func newProofLane(log *slog.Logger, set *metric.Set, client *evmsource.Client, f
 	}
 }
 
-// take picks balances of a block that was committed.
-func (l *proofLane) take(b *evm.Block) {
-	for _, d := range l.sampler.Sample(b) {
+// take picks balances of a block that was committed; target is the chain's last known
+// height. Nodes that execute blocks after they accepted them have the states of the newest
+// ones alone, as they are run: further below none is asked.
+func (l *proofLane) take(b *evm.Block, target uint64) {
+	doubts := l.sampler.Sample(b)
+	if b.Reserved != nil && b.Reserved.Settled+nearHead < target {
+		return
+	}
+	for _, d := range doubts {
 		_ = l.doubts.TrySend(d) // the mailbox counts what it sheds
 	}
 }

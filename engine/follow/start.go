@@ -64,7 +64,7 @@ func (d deeper) CommitBelow(ctx context.Context, blocks []*evm.Block) error {
 	if err == nil {
 		for _, b := range blocks {
 			d.c.noteUnverified(b)
-			d.proofs.take(b)
+			d.proofs.take(b, d.c.status().Target)
 			d.c.second.take(b)
 		}
 	}
