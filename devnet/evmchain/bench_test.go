@@ -57,7 +57,7 @@ func BenchmarkRender(b *testing.B) {
 		"block":    func(dst []byte, n uint64) []byte { return c.AppendBlock(dst, n, true, View{}) },
 		"receipts": func(dst []byte, n uint64) []byte { return c.AppendReceipts(dst, n, View{}) },
 		"trace": func(dst []byte, n uint64) []byte {
-			dst, err := c.AppendTrace(dst, n, TraceConfig{})
+			dst, err := c.AppendTrace(dst, n, TraceConfig{}, View{})
 			if err != nil {
 				b.Fatal(err)
 			}

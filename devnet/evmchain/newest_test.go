@@ -13,7 +13,7 @@ func everything(t *testing.T, c *Chain, height uint64) []byte {
 	all = c.AppendReceipts(all, height, View{})
 	for _, tracer := range []Tracer{CallTracer, PrestateDiff} {
 		var err error
-		if all, err = c.AppendTrace(all, height, TraceConfig{Tracer: tracer}); err != nil {
+		if all, err = c.AppendTrace(all, height, TraceConfig{Tracer: tracer}, View{}); err != nil {
 			t.Error(err)
 		}
 	}

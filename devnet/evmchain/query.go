@@ -76,7 +76,7 @@ func (c *Chain) AppendHead(dst []byte, height uint64) []byte {
 // AppendReceipts appends a block's receipts as eth_getBlockReceipts gives them.
 func (c *Chain) AppendReceipts(dst []byte, height uint64, v View) []byte {
 	defer c.read()()
-	b := c.block(height)
+	b := c.seen(height, v)
 	txs := b.txs
 	if v.MissingReceipts && len(txs) > 0 {
 		txs = txs[:len(txs)-1]
@@ -92,12 +92,12 @@ func (c *Chain) AppendReceipts(dst []byte, height uint64, v View) []byte {
 }
 
 // find finds a transaction. The caller holds the lock.
-func (c *Chain) find(hash evm.Hash) (*block, *tx) {
+func (c *Chain) find(hash evm.Hash, v View) (*block, *tx) {
 	at, ok := c.txs[short(hash)]
 	if !ok {
 		return nil, nil
 	}
-	b := c.block(at >> 16)
+	b := c.seen(at>>16, v)
 	if t := b.txs[at&0xffff]; t.hash == hash {
 		return b, t
 	}
@@ -107,7 +107,7 @@ func (c *Chain) find(hash evm.Hash) (*block, *tx) {
 // AppendTx appends a transaction as eth_getTransactionByHash gives it, or null.
 func (c *Chain) AppendTx(dst []byte, hash evm.Hash) []byte {
 	defer c.read()()
-	b, t := c.find(hash)
+	b, t := c.find(hash, View{})
 	if t == nil {
 		return append(dst, "null"...)
 	}
@@ -115,9 +115,9 @@ func (c *Chain) AppendTx(dst []byte, hash evm.Hash) []byte {
 }
 
 // AppendReceipt appends a receipt as eth_getTransactionReceipt gives it, or null.
-func (c *Chain) AppendReceipt(dst []byte, hash evm.Hash) []byte {
+func (c *Chain) AppendReceipt(dst []byte, hash evm.Hash, v View) []byte {
 	defer c.read()()
-	b, t := c.find(hash)
+	b, t := c.find(hash, v)
 	if t == nil {
 		return append(dst, "null"...)
 	}
@@ -125,12 +125,12 @@ func (c *Chain) AppendReceipt(dst []byte, hash evm.Hash) []byte {
 }
 
 // AppendTrace appends the traces of a block as debug_traceBlockByNumber gives them.
-func (c *Chain) AppendTrace(dst []byte, height uint64, tc TraceConfig) ([]byte, error) {
+func (c *Chain) AppendTrace(dst []byte, height uint64, tc TraceConfig, v View) ([]byte, error) {
 	defer c.read()()
 	if height == 0 {
 		return dst, ErrGenesis
 	}
-	b := c.block(height)
+	b := c.seen(height, v)
 	s := states{block: b, current: make(map[uint32]*seen)}
 	dst = append(dst, '[')
 	for i, t := range b.txs {
@@ -156,9 +156,9 @@ func (s *states) appendTrace(dst []byte, t *tx, tc TraceConfig) []byte {
 
 // AppendTxTrace appends the trace of a transaction as debug_traceTransaction
 // gives it; false when there is none.
-func (c *Chain) AppendTxTrace(dst []byte, hash evm.Hash, tc TraceConfig) ([]byte, bool) {
+func (c *Chain) AppendTxTrace(dst []byte, hash evm.Hash, tc TraceConfig, v View) ([]byte, bool) {
 	defer c.read()()
-	b, t := c.find(hash)
+	b, t := c.find(hash, v)
 	if t == nil {
 		return dst, false
 	}
@@ -195,12 +195,12 @@ func (f *LogFilter) match(l *log) bool {
 }
 
 // AppendLogs appends the logs that match, up to limit bytes; false when there are more.
-func (c *Chain) AppendLogs(dst []byte, f LogFilter, limit int) ([]byte, bool) {
+func (c *Chain) AppendLogs(dst []byte, f LogFilter, limit int, v View) ([]byte, bool) {
 	dst = append(dst, '[')
 	first := true
 	for height := f.From; height <= f.To; height++ {
 		unlock := c.read()
-		b := c.block(height)
+		b := c.seen(height, v)
 		unlock()
 		for _, t := range b.txs {
 			for i := range t.logs {

@@ -10,6 +10,8 @@ type View struct {
 	WrongParent bool
 	// MissingReceipts leaves the last receipt of a block out.
 	MissingReceipts bool
+	// False is a result that is false in all blocks that are executed after their acceptance.
+	False Result
 }
 
 const zeroWord = `"0x0000000000000000000000000000000000000000000000000000000000000000"`

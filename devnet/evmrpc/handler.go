@@ -71,8 +71,11 @@ func (h *Handler) SetFault(f Fault) { h.fault.Store(int32(f)) }
 
 func (h *Handler) faulty(f Fault) bool { return Fault(h.fault.Load()) == f }
 
-func (h *Handler) view() evmchain.View {
-	return evmchain.View{WrongParent: h.faulty(FaultWrongParent), MissingReceipts: h.faulty(FaultMissingReceipts)}
+// view is how the node has blocks.
+func (h *node) view() evmchain.View {
+	return evmchain.View{
+		WrongParent: h.host.faulty(FaultWrongParent), MissingReceipts: h.host.faulty(FaultMissingReceipts), False: h.traits.False,
+	}
 }
 
 // hold waits as long as the node says nothing; false when ctx ended.

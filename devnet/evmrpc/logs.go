@@ -34,7 +34,7 @@ func (h *node) logs(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	dst, complete := h.chain.AppendLogs(dst, f, maxLogAnswer+len(dst))
+	dst, complete := h.chain.AppendLogs(dst, f, maxLogAnswer+len(dst), h.view())
 	if !complete {
 		return dst, fmt.Errorf("query returned more than %d bytes", maxLogAnswer)
 	}

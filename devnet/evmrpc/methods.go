@@ -103,7 +103,7 @@ func (h *node) blockByNumber(dst []byte, a args) ([]byte, error) {
 		return append(dst, "null"...), nil
 	}
 	start := len(dst)
-	dst = h.chain.AppendBlock(dst, height, full, h.host.view())
+	dst = h.chain.AppendBlock(dst, height, full, h.view())
 	if h.late() && string(a[0]) == `"pending"` {
 		for _, member := range []string{"hash", "miner", "nonce"} { // as of a block that nobody has made
 			dst = append(dst[:start:start], Replace("", member, nothing)("", nil, dst[start:])...)
@@ -127,7 +127,7 @@ func (h *node) blockByHash(dst []byte, a args) ([]byte, error) {
 	if !ok {
 		return append(dst, "null"...), nil
 	}
-	return h.chain.AppendBlock(dst, height, full, h.host.view()), nil
+	return h.chain.AppendBlock(dst, height, full, h.view()), nil
 }
 
 // blockReceipts returns null for a block that is not there, as the method's
@@ -145,7 +145,7 @@ func (h *node) blockReceipts(dst []byte, a args) ([]byte, error) {
 	if err := h.executed(height); err != nil {
 		return dst, err
 	}
-	return h.chain.AppendReceipts(dst, height, h.host.view()), nil
+	return h.chain.AppendReceipts(dst, height, h.view()), nil
 }
 
 func (h *node) transactionReceipt(dst []byte, a args) ([]byte, error) {
@@ -160,7 +160,7 @@ func (h *node) transactionReceipt(dst []byte, a args) ([]byte, error) {
 	if err := h.executed(height); err != nil {
 		return dst, err
 	}
-	return h.chain.AppendReceipt(dst, hash), nil
+	return h.chain.AppendReceipt(dst, hash, h.view()), nil
 }
 
 func (h *node) transactionByHash(dst []byte, a args) ([]byte, error) {
@@ -292,7 +292,7 @@ func (h *node) trace(dst []byte, height uint64, tc evmchain.TraceConfig) ([]byte
 		return dst, err
 	}
 	start := len(dst)
-	dst, err := h.chain.AppendTrace(dst, height, tc)
+	dst, err := h.chain.AppendTrace(dst, height, tc, h.view())
 	if err != nil || len(h.traits.Untraceable) == 0 {
 		return dst, err
 	}
@@ -316,7 +316,7 @@ func (h *node) traceTransaction(dst []byte, a args) ([]byte, error) {
 		return dst, err
 	}
 	start := len(dst)
-	if dst, ok = h.chain.AppendTxTrace(dst, hash, tc); !ok {
+	if dst, ok = h.chain.AppendTxTrace(dst, hash, tc, h.view()); !ok {
 		return dst, errors.New("transaction not found")
 	}
 	return h.spoil(dst, start, hash)

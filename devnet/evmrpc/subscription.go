@@ -52,7 +52,7 @@ func (s *subscription) executed(notes [][]byte, n *node, height uint64) [][]byte
 	case subLogs:
 		f := s.filter
 		f.From, f.To = height, height
-		raw, _ := n.chain.AppendLogs(nil, f, maxLogAnswer)
+		raw, _ := n.chain.AppendLogs(nil, f, maxLogAnswer, n.view())
 		var logs []json.RawMessage
 		if err := json.Unmarshal(raw, &logs); err != nil {
 			return notes // more than anybody takes

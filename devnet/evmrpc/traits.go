@@ -41,6 +41,10 @@ type Traits struct {
 	NoProofs bool
 	// Untraceable are transactions that cannot be traced, nor can their blocks.
 	Untraceable map[evm.Hash]TraceFault
+	// False is a result in which the node lies about all blocks that are executed after their
+	// acceptance. Receipts, logs and traces fit the lie; only the header that settles a block
+	// shows it. For lies that show at once there is Edit.
+	False evmchain.Result
 	// Edit changes the results of methods, in JSON, and the heads that subscriptions
 	// get, whose method is eth_subscription. It is called from many goroutines. See
 	// [Replace].
