@@ -179,7 +179,7 @@ func (n *Node) logs(filter json.RawMessage) (any, error) {
 	out := []Members{}
 	for h := from; h <= to; h++ {
 		for _, r := range n.receipts(h) {
-			for _, l := range logsOf(r) {
+			for _, l := range Logs(r) {
 				var topics []json.RawMessage
 				fits := decode(l["topics"], &topics) && among(f.Address, Text(l["address"]))
 				for i, t := range f.Topics {
@@ -205,7 +205,8 @@ func among(filter json.RawMessage, s string) bool {
 	return slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(x, s) })
 }
 
-func logsOf(receipt Members) (list []Members) {
+// Logs returns the logs of a receipt.
+func Logs(receipt Members) (list []Members) {
 	if !decode(receipt["logs"], &list) {
 		return nil
 	}
@@ -231,7 +232,7 @@ func falsify(receipts []Members, member string) ([]Members, error) {
 			r["status"] = encode(map[string]string{"0x0": "0x1", "0x1": "0x0"}[Text(r["status"])])
 			lied = true
 		case member == "log" && !lied:
-			logs := logsOf(r)
+			logs := Logs(r)
 			for _, l := range logs {
 				if d := []byte(Text(l["data"])); len(d) > 2 && !lied {
 					d[len(d)-1] = "1000000000"[min(9, d[len(d)-1]-'0')]

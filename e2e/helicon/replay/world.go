@@ -313,3 +313,20 @@ func Quantity(r json.RawMessage) uint64 {
 	}
 	return n
 }
+
+// Texts returns the strings that r is an array of.
+func Texts(r json.RawMessage) (list []string) {
+	if !decode(r, &list) {
+		return nil
+	}
+	return list
+}
+
+// Last returns the last recorded result of a call, nil if there is none.
+func (w *World) Last(path, method, params string) json.RawMessage {
+	list := w.calls[w.path(path)+" "+method+" "+canonical(json.RawMessage(params))]
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1].Result
+}
