@@ -40,6 +40,9 @@ var (
 
 // made returns why the rows cannot be made again, or nil.
 func (p *primaryOffline) made() error {
+	if _, any := p.rows.First(); !any {
+		return nil // there are none
+	}
 	switch {
 	case p.missing:
 		return errNoGenesis
