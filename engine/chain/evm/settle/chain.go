@@ -143,11 +143,17 @@ func (c *Chain) Next(b *evm.Block) error {
 		}
 	}
 	c.append(b)
-	if err != nil {
-		c.ticking = false
-		return err
+	if err == nil {
+		return c.pay(b, &h)
 	}
-	return c.pay(b, &h)
+	// The header says the clock after what does not fit, so what was paid above is known.
+	// Should that not fit either, those blocks are found when they are settled.
+	c.ticking = false
+	doubt := c.doubt
+	if c.pay(b, &h) != nil {
+		c.doubt = doubt
+	}
+	return err
 }
 
 // settle checks what a header settles.

@@ -3,6 +3,7 @@ package settle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/holiman/uint256"
@@ -120,6 +121,38 @@ func TestChainMisfit(t *testing.T) {
 		}
 		if tried == 0 {
 			t.Errorf("%s: no block", name)
+		}
+	}
+}
+
+// What was paid is known of every block although one has a false result that does not
+// change it: of the block that finds it too.
+func TestChainPaidAboveMisfit(t *testing.T) {
+	t.Parallel()
+	w := recorded(t)
+	paid := func(lie uint64) (list []string) {
+		var c Chain
+		c.Begin([]*evm.Block{w.block(transition)})
+		misfits := 0
+		for _, b := range w[1:] {
+			b = clone(b)
+			if b.BaseFee = nil; b.Number == lie {
+				b.Txs[0].Failed = !b.Txs[0].Failed
+			}
+			if c.Next(b) != nil {
+				misfits++
+			}
+			list = append(list, fmt.Sprint(b.Number, " ", b.BaseFee))
+		}
+		if lie > 0 && misfits != 1 {
+			t.Errorf("block %d: %d misfits", lie, misfits)
+		}
+		return list
+	}
+	want := paid(0)
+	for _, lie := range []uint64{79, 82, 100} {
+		if got := paid(lie); !slices.Equal(got, want) {
+			t.Errorf("block %d is false:\n%v\nwant\n%v", lie, got, want)
 		}
 	}
 }
