@@ -200,15 +200,17 @@ func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
 		if sameResults(was[i], b) {
 			continue
 		}
-		if was[i].Traced {
-			if b, err = c.client.Retrace(ctx, node, b); err != nil {
-				return "the node with results that fit does not trace them: " + err.Error(), nil
+		if b.Number <= s.To {
+			if was[i].Traced {
+				if b, err = c.client.Retrace(ctx, node, b); err != nil {
+					return "the node with results that fit does not trace them: " + err.Error(), nil
+				}
+			}
+			if liar, ok := c.client.Giver(b.Number); ok && liar != node {
+				c.second.blame(liar, b.Number, s.Reason)
 			}
 		}
 		notes = append(notes, archive.Note{Height: b.Number, Type: evmarchive.NoteResults, Data: evmarchive.Append(nil, b)})
-		if liar, ok := c.client.Giver(b.Number); ok && liar != node {
-			c.second.blame(liar, b.Number, s.Reason)
-		}
 	}
 	if len(notes) == 0 {
 		return "", nil // put right since
@@ -221,40 +223,48 @@ func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
 	return "", nil
 }
 
-// fitting returns the blocks of a range as they are kept, and as a node has them whose
-// results fit, nil if none does.
+// maxAbove bounds the blocks above false ones that are looked at again: what was paid in them
+// is known from those below, up to the next ones that are settled.
+const maxAbove = 1024
+
+// fitting returns the blocks from a range on as they are kept, and as they are if a node has
+// results of the range that fit; nil if none does.
 func (c *EVM) fitting(ctx context.Context, s *suspect) (was, right []*evm.Block, node evmsource.Teller, err error) {
-	if _, last, ok := c.second.ends(); !ok || last < s.By {
+	_, last, ok := c.second.ends()
+	if !ok || last < s.By {
 		return nil, nil, node, errOldBlock
 	}
-	kept, err := c.below(ctx, s.From, s.By)
-	if err != nil {
+	if was, err = c.below(ctx, s.From, min(last, s.By+maxAbove)); err != nil {
 		return nil, nil, node, err
 	}
-	was, above := kept[:s.To-s.From+1], kept[s.To-s.From+1:]
 	for _, n := range c.client.Nodes(s.To) {
 		told, askErr := c.client.FetchOf(ctx, n, s.From, s.To)
 		if ctx.Err() != nil {
 			return nil, nil, n, context.Cause(ctx)
 		}
-		if askErr == nil && c.fits(ctx, told, above) {
-			return was, told, n, nil
+		if askErr == nil {
+			if right = c.fit(ctx, slices.Concat(told, was[len(told):]), s.By); right != nil {
+				return was, right, n, nil
+			}
 		}
 	}
 	return was, nil, node, nil
 }
 
-// fits reports whether results fit the headers of blocks above them.
-func (c *EVM) fits(ctx context.Context, told, above []*evm.Block) bool {
+// fit returns blocks with what was paid in them, nil unless the results of all up to a
+// height fit. Those above that have another fault stay as they are.
+func (c *EVM) fit(ctx context.Context, blocks []*evm.Block, by uint64) (fit []*evm.Block) {
 	s := c.newSettling()
-	for _, b := range slices.Concat(told, above) {
+	for i, b := range blocks {
 		again := *b // its base fee is set
-		if s.check(ctx, &again) != nil {
-			return false
+		if err := s.check(ctx, &again); err != nil && b.Number <= by {
+			return nil
+		} else if err != nil {
+			return append(fit, blocks[i:]...)
 		}
-		b.BaseFee = again.BaseFee
+		fit = append(fit, &again)
 	}
-	return true
+	return fit
 }
 
 // sameResults reports whether two forms of a block are the same but for calls and balances.
