@@ -21,7 +21,8 @@ func TestHelicon(t *testing.T) {
 				Blocks: 200, HistoryInterval: 2 * time.Second, StateProofs: true, Helicon: world.Start().Add(at),
 			})
 			c, _ := cChain(d)
-			server := serveIn(t, d, t.TempDir(), "--health-check-frequency", "250ms")
+			dir := t.TempDir()
+			server := serveIn(t, d, dir, "--health-check-frequency", "250ms")
 			awaitIndexed(t, server.url, c)
 			advance(c, 60)
 			awaitIndexed(t, server.url, c)
@@ -44,6 +45,10 @@ func TestHelicon(t *testing.T) {
 			}
 			if log := server.stderr.String(); strings.Contains(log, "false") {
 				t.Error(log)
+			}
+			server.stop(t)
+			if want := honestDigest(t, d, c); digest(t, dir, c) != want || fromArchive(t, dir, c) != want {
+				t.Error("rows differ from those of blocks that were fetched at once")
 			}
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/evm/settle"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
 	"quorate/engine/source"
@@ -216,9 +217,13 @@ func honestDigest(t *testing.T, d *devnet.Devnet, c *evmchain.Chain) (sum [32]by
 	t.Helper()
 	client := chainClient(t, d, c)
 	blocks, err := client.Fetch(t.Context(), 0, c.Tip())
+	var paid settle.Chain // sets base fees to those that were
 	for _, b := range blocks {
 		if err == nil && client.Needs(b) {
 			err = client.Complete(t.Context(), b)
+		}
+		if err == nil {
+			err = paid.Next(b)
 		}
 	}
 	if err != nil {
