@@ -32,7 +32,8 @@ type Chain struct {
 	blocks []executed // in order of height, the last settled one first if it is known
 	// settled is the height of the last settled block.
 	settled uint64
-	// doubt: blocks up to here have results that did not fit, and count as unknown.
+	// doubt: blocks up to here have results that did not fit. The clock cannot be run over
+	// them; their receipts are checked all the same.
 	doubt uint64
 	// head is the clock after the last block, if ticking.
 	head    Clock
@@ -96,7 +97,7 @@ func (c *Chain) append(b *evm.Block) *executed {
 
 // between returns the blocks above a height up to another, nil if some are not known.
 func (c *Chain) between(above, to uint64) []executed {
-	if len(c.blocks) == 0 || above >= to || above+1 < c.blocks[0].block.Number || above+1 <= c.doubt {
+	if len(c.blocks) == 0 || above >= to || above+1 < c.blocks[0].block.Number {
 		return nil
 	}
 	first := c.blocks[0].block.Number
