@@ -21,6 +21,7 @@ import (
 var reportDifferences = map[string]string{
 	"- bls":           "not in the contract, and its message would be a text, which the contract has not",
 	"- futureupgrade": "not in the contract: the product takes no part in upgrades",
+	"+ upgrades":      "what futureupgrade is to a node: upgrades that followed nodes know and the product does not",
 	"- chain message.engine.consensus.avgAcceptanceTime string": "not in the contract",
 	"- chain message.networking.disconnectedValidators array":   "not in the contract",
 	"- chain message.engine.vm null":                            "null or an object by the contract; the product names the virtual machine",
@@ -85,11 +86,16 @@ func reportDifference(ctx context.Context, t *testing.T, m healthMethod, tags []
 		want.Healthy, checkNames(want), failingChecks(want), got.Healthy, checkNames(got), failingChecks(got))
 }
 
-// checkNames returns the checks of a report but those that the product lacks by design.
+// byDesign reports whether only one of the two has a check.
+func byDesign(name string) bool {
+	return reportDifferences["- "+name] != "" || reportDifferences["+ "+name] != ""
+}
+
+// checkNames returns the checks of a report but those that one of the two lacks by design.
 func checkNames(r *health.APIReply) []string {
 	var names []string
 	for name := range r.Checks {
-		if reportDifferences["- "+name] == "" {
+		if !byDesign(name) {
 			names = append(names, name)
 		}
 	}
@@ -150,7 +156,7 @@ func reportShape(ctx context.Context, t *testing.T, p *party) (lines map[string]
 			bad = fmt.Sprintf("%s: check %s: %s, %+v", p.url, name, failingChecks(r), c)
 		}
 		switch {
-		case reportDifferences["- "+name] != "":
+		case byDesign(name):
 			lines[name] = true
 			continue
 		case slices.Contains([]string{"P", "X", "C"}, name):
