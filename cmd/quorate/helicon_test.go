@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"quorate/devnet"
+	"quorate/devnet/evmchain"
+	"quorate/devnet/evmrpc"
 	"quorate/devnet/world"
 )
 
@@ -50,6 +53,34 @@ func TestHelicon(t *testing.T) {
 			if want := honestDigest(t, d, c); digest(t, dir, c) != want || fromArchive(t, dir, c) != want {
 				t.Error("rows differ from those of blocks that were fetched at once")
 			}
+		})
+	}
+}
+
+// TestFalseResults: a node lies about a result, and only the headers that settle the blocks
+// show it. All of it is put right once another node can be asked.
+func TestFalseResults(t *testing.T) {
+	campaign(t)
+	t.Parallel()
+	for _, result := range evmchain.Results() {
+		t.Run(fmt.Sprint(result), func(t *testing.T) {
+			t.Parallel()
+			r := newLiesRig(t, devnet.Config{
+				Blocks: 60, HistoryInterval: 2 * time.Second, Nodes: 2, Helicon: world.Start().Add(-time.Minute),
+			}, evmrpc.Traits{False: result})
+			r.others()
+			r.d.Node(0).SetTraits(evmrpc.Traits{})
+			lied := r.c.Tip()
+			advance(r.c, 30) // they settle what the liar said last
+			poll(t, 50*time.Millisecond, "all that the liar said is settled", func() bool {
+				return counters(t, r.server.url)[`quorate_settled_height{chain="C"}`] >= float64(lied)
+			})
+			// The chain went back: what is collected from its blocks is made again after a while.
+			poll(t, 250*time.Millisecond, "all is made again", func() bool {
+				_, body := get(t, r.server.url+"/v1/chains")
+				return counters(t, r.server.url)[`quorate_revised_blocks_total{chain="C"}`] > 0 && !strings.Contains(string(body), `"gaps"`)
+			})
+			r.whole(t)
 		})
 	}
 }

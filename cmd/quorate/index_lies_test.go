@@ -39,14 +39,14 @@ type liesRig struct {
 	server *program
 }
 
-func newLiesRig(t *testing.T, cfg devnet.Config, lie func(string, json.RawMessage, []byte) []byte) *liesRig {
+func newLiesRig(t *testing.T, cfg devnet.Config, lie evmrpc.Traits) *liesRig {
 	t.Helper()
 	r := &liesRig{d: startNetwork(t, cfg), dir: t.TempDir()}
 	r.c, r.number = cChain(r.d)
 	args := []string{"--health-check-frequency", "250ms", "--log-display-level", "fatal"}
-	r.d.Node(0).SetTraits(evmrpc.Traits{Edit: lie})
+	r.d.Node(0).SetTraits(lie)
 	for i := range r.d.Nodes() - 1 {
-		r.d.Node(i + 1).SetTraits(evmrpc.Traits{NoDebug: true})
+		r.d.Node(i + 1).SetTraits(evmrpc.Traits{NoDebug: true, AtMost: 1})
 		args = append(args, "--node-url", r.d.Node(i+1).URL())
 	}
 	r.server = serveIn(t, r.d, r.dir, args...)
@@ -91,7 +91,7 @@ func (r *liesRig) whole(t *testing.T) {
 func TestFalseBalances(t *testing.T) {
 	campaign(t)
 	t.Parallel()
-	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2, StateProofs: true}, oneMore(t, "*/result/post/*/balance"))
+	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2, StateProofs: true}, evmrpc.Traits{Edit: oneMore(t, "*/result/post/*/balance")})
 	said := ""
 	poll(t, 250*time.Millisecond, "health says that what is served may be false", func() bool {
 		said = healthOf(t, r.server.url).Checks["C"].Error
@@ -137,7 +137,7 @@ func TestFalseOlderBalances(t *testing.T) {
 func TestFalseCalls(t *testing.T) {
 	campaign(t)
 	t.Parallel()
-	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 3}, oneMore(t, "*/result/calls/*/gasUsed"))
+	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 3}, evmrpc.Traits{Edit: oneMore(t, "*/result/calls/*/gasUsed")})
 	r.others()
 	poll(t, 250*time.Millisecond, "nodes are found to differ", func() bool {
 		if counters(t, r.server.url)[`quorate_second_opinions_disputed_total{chain="C"}`] > 0 {
@@ -154,7 +154,7 @@ func TestFalseCalls(t *testing.T) {
 func TestContradiction(t *testing.T) {
 	campaign(t)
 	t.Parallel()
-	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2}, oneMore(t, "*/result/calls/*/gasUsed"))
+	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2}, evmrpc.Traits{Edit: oneMore(t, "*/result/calls/*/gasUsed")})
 	r.others()
 	poll(t, 250*time.Millisecond, "the contradiction is named", func() bool {
 		_, body := get(t, r.server.url+"/v1/chains")

@@ -217,6 +217,7 @@ func (l *secondLane) settle(ctx context.Context, s *suspect) {
 		case ctx.Err() != nil:
 		case why == "":
 			l.list.settled(s.id, s.From, s.To, s.From)
+			l.list.hasten() // others may stand on it
 		default:
 			l.list.postpone(s.id, cmp.Or(err, errors.New(why)).Error(), nil, nil)
 		}

@@ -200,7 +200,7 @@ func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
 		if sameResults(was[i], b) {
 			continue
 		}
-		if b.Number <= s.To {
+		if b.Number <= s.By { // as the node has it
 			if was[i].Traced {
 				if b, err = c.client.Retrace(ctx, node, b); err != nil {
 					return "the node with results that fit does not trace them: " + err.Error(), nil
@@ -228,7 +228,7 @@ func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
 const maxAbove = 1024
 
 // fitting returns the blocks from a range on as they are kept, and as they are if a node has
-// results of the range that fit; nil if none does.
+// results that fit up to the block by which the fault showed; nil if none does.
 func (c *EVM) fitting(ctx context.Context, s *suspect) (was, right []*evm.Block, node evmsource.Teller, err error) {
 	_, last, ok := c.second.ends()
 	if !ok || last < s.By {
@@ -237,8 +237,8 @@ func (c *EVM) fitting(ctx context.Context, s *suspect) (was, right []*evm.Block,
 	if was, err = c.below(ctx, s.From, min(last, s.By+maxAbove)); err != nil {
 		return nil, nil, node, err
 	}
-	for _, n := range c.client.Nodes(s.To) {
-		told, askErr := c.client.FetchOf(ctx, n, s.From, s.To)
+	for _, n := range c.client.Nodes(s.By) {
+		told, askErr := c.client.FetchOf(ctx, n, s.From, s.By) // who lies once may lie in the next block
 		if ctx.Err() != nil {
 			return nil, nil, n, context.Cause(ctx)
 		}
