@@ -277,3 +277,24 @@ func TestLateHeads(t *testing.T) {
 		t.Errorf("heads %v, %d of the new kind, %d transactions and %d logs", numbers, new, txs, logs)
 	}
 }
+
+// TestPause: between the last block of the old kind and Helicon there is none, and a chain
+// that grew before it was made is the same as one that is made at once.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	h, missing := nearHelicon(t)
+	cfg := h.chain.Config()
+	later := newHandler(t, cfg)
+	tip := h.chain.Tip()
+	for range 30 {
+		h.chain.Advance()
+		later.chain.Advance()
+	}
+	last, helicon := tip+uint64(missing), uint64(cfg.Helicon.UnixMilli())
+	if before, after := h.chain.Time(last), h.chain.Time(last+1); before >= helicon || before+10_000 < helicon || after < helicon {
+		t.Errorf("blocks at %d and %d, Helicon at %d", before, after, helicon)
+	}
+	if a, b := h.chain.Tip(), later.chain.Tip(); a != b || a == tip+30 || h.chain.Hash(a) != later.chain.Hash(b) {
+		t.Errorf("the chains are at %d and %d, or differ", a, b)
+	}
+}
