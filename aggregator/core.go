@@ -74,9 +74,9 @@ type core struct {
 }
 
 // need is the least weight that is at least percent of total, and at least 1:
-// nothing is signed by nobody.
+// nothing is signed by nobody. There is no more than the total to be had.
 func need(total uint64, percent int) uint64 {
-	hi, lo := bits.Mul64(total, uint64(percent)) // 0..100
+	hi, lo := bits.Mul64(total, uint64(min(percent, 100))) // not negative
 	lo, carry := bits.Add64(lo, 99, 0)
 	q, _ := bits.Div64(hi+carry, lo, 100)
 	return max(q, 1)
@@ -366,6 +366,12 @@ func (c *core) conclude(now time.Duration) {
 	c.demands = open
 }
 
+// short reports whether have is below want and margin together, whose sum may
+// be more than a weight can be.
+func short(have, want, margin uint64) bool {
+	return have < want || have-want < margin
+}
+
 // ask picks the voters to ask so that enough weight is expected.
 func (c *core) ask(now time.Duration) {
 	have := c.sums[answered]
@@ -379,7 +385,7 @@ func (c *core) ask(now time.Duration) {
 		return
 	}
 	expected := have + c.sums[asked]
-	for pos := c.scan; pos < len(c.order) && expected < want+c.margin; pos++ {
+	for pos := c.scan; pos < len(c.order) && short(expected, want, c.margin); pos++ {
 		i := int(c.order[pos])
 		v := &c.voters[i]
 		switch {
