@@ -39,10 +39,13 @@ func TestPrimaryFuture(t *testing.T) {
 			args := []string{"--health-check-frequency", "250ms", "--genesis-file", fmt.Sprintf("%d=%s", world.NetworkID, writeFile(t, "genesis", fmt.Sprintf("%x", d.Genesis())))}
 			stands := func(c *child) {
 				t.Helper()
-				// What a release needs is known when the nodes have said it, which may be after
-				// a chain has met the block.
+				// What a release needs, and which upgrades are announced, is known when the nodes
+				// have been asked, which may be after a chain has met the block.
 				poll(t, 50*time.Millisecond, "the chains stand, and what they need is known", func() bool {
 					health := healthOf(t, c.url)
+					if upgrades := health.Checks["upgrades"]; upgrades.Error == "" || !strings.Contains(string(upgrades.Message), "zeta") {
+						return false
+					}
 					stands := func(chain string) bool {
 						said := health.Checks[chain].Error
 						return strings.Contains(said, "stands at block") && strings.Contains(said, "knows avalanchego")
