@@ -136,23 +136,21 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 	if res := a.fromMemory(req.wish(), msg, set); res != nil {
 		return res, nil
 	}
-	key := resultKey{msg: msg.ID(), digest: set.Digest}
+	key := collectionKey{msg.ID(), set.Digest}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(answerGrace))
 	defer cancel()
 	if fresh := a.funded(ctx, req, set); fresh != set {
 		set, key.digest = fresh, fresh.Digest
 	}
-	k := a.load(ctx, key, msg, set)
-	if k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
+	k := a.load(ctx, key.with(req.wish()), msg, set)
+	if k != nil && k.serves(time.Now(), req.wish(), a.cfg.RetryBuffer) {
 		a.count.loaded.Inc()
 		a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
 		return &k.result, nil
 	}
-	if k == nil { // or more is to be tried for than what was there is good for
-		if k := a.reuse(ctx, req, key, msg, set); k != nil {
-			a.journal.repeated(time.Now(), req.wish(), k, Reused, msg, set)
-			return &k.result, nil
-		}
+	if k := a.reuse(ctx, req, key, k == nil, msg, set); k != nil {
+		a.journal.repeated(time.Now(), req.wish(), k, Reused, msg, set)
+		return &k.result, nil
 	}
 	started := time.Now()
 	fresh, err := a.admit(ctx, req, deadline, key, msg, set)
@@ -165,12 +163,26 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 		res.Kept = false
 		return &res, nil
 	}
-	if k != nil && k.result.Weight >= need(k.result.Total, req.Quorum) {
-		// The buffer could not be had, but the quorum was had before.
+	if k := a.any(ctx, req.wish(), msg, set); k != nil {
+		// It cannot be had now, but it was had before, if perhaps with more signers.
 		a.journal.repeated(time.Now(), req.wish(), k, FromMemory, msg, set)
 		return &k.result, nil
 	}
 	return nil, err
+}
+
+// any returns the result with the quorum that was tried for least, in memory or on disk.
+func (a *Aggregator) any(ctx context.Context, of wish, msg *warp.Unsigned, set *valset.Set) *kept {
+	key := collectionKey{msg.ID(), set.Digest}
+	for p := of.quorum; p <= 100; p++ {
+		if k := a.load(ctx, resultKey{key, uint8(p)}, msg, set); k != nil && k.reaches(of.quorum) { // at most 100
+			return k
+		}
+	}
+	if k := a.load(ctx, resultKey{key, anyPercent}, msg, set); k != nil && k.reaches(of.quorum) {
+		return k
+	}
+	return nil
 }
 
 func checkShares(req *Request) error {
@@ -184,8 +196,8 @@ func checkShares(req *Request) error {
 // admit has a message collected unless it was refused just now or, under
 // suspicion, finds nobody among a few validators who signs it. It notes how the
 // client's requests end.
-func (a *Aggregator) admit(ctx context.Context, req *Request, deadline time.Time, key resultKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
-	jk := jobKey{resultKey: key}
+func (a *Aggregator) admit(ctx context.Context, req *Request, deadline time.Time, key collectionKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
+	jk := jobKey{collectionKey: key}
 	if len(req.Justification) > 0 {
 		jk.justification = sha256.Sum256(req.Justification)
 	}
@@ -223,7 +235,8 @@ func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Ti
 			// once for each retry or reconnection.
 			n := len(set.Validators)
 			return &job{
-				environment: a.environment, leave: a.jobs.end, key: key, holders: holdersOf(req.Client, msg.SourceChainID, set.SubnetID), set: set, msg: msg, justification: req.Justification,
+				environment: a.environment, leave: a.jobs.end, key: key, holders: holdersOf(req.Client, msg.SourceChainID, set.SubnetID),
+				set: set, beside: a.sets.Beside(set), msg: msg, justification: req.Justification,
 				box:   actor.NewMailbox[event]((len(a.cfg.Timing.Retries)+10)*n+8, actor.Shed),
 				calls: actor.NewMailbox[event](2*a.cfg.MaxCallers, actor.Shed),
 			}
@@ -243,7 +256,7 @@ func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Ti
 		}
 		j.waiting.Add(-1)
 		if errors.Is(err, errEnded) {
-			if k := a.results.get(key.resultKey); k != nil && k.serves(time.Now(), req.Quorum, req.Buffer, a.cfg.RetryBuffer) {
+			if k := a.results.get(key.with(c.wish)); k != nil && k.serves(time.Now(), c.wish, a.cfg.RetryBuffer) {
 				a.journal.repeated(time.Now(), req.wish(), k, FromMemory, msg, set)
 				return k, nil
 			}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"quorate/aggregator/valset"
 	"quorate/engine/metric"
 )
 
@@ -111,6 +112,7 @@ type counters struct {
 	set                                  *metric.Set
 	kept, fresh, joined, loaded          metric.Counter
 	reused, scouted                      metric.Counter
+	signers, fewest, narrow              metric.Counter
 	shedAnswers, overloaded, storeErrors metric.Counter
 	duration                             metric.Histogram
 	batches                              *batchCounters
@@ -143,10 +145,28 @@ func newCounters(set *metric.Set) *counters {
 		overloaded:  request("overloaded"),
 		storeErrors: set.Counter("quorate_aggregator_store_errors_total", "Results that could not be read or written."),
 		duration:    set.Histogram("quorate_aggregator_collect_seconds", "Time to collect the signatures of a message."),
+		signers:     set.Counter("quorate_aggregator_signers_total", "Signers in new signed messages."),
+		fewest:      set.Counter("quorate_aggregator_fewest_signers_total", "The fewest signers that could have reached what was asked for in new signed messages, had every validator answered at once."),
+		narrow:      set.Counter("quorate_aggregator_narrow_total", "New signed messages whose signers are not a quorum at the height of each epoch that is followed, where a destination may check them."),
 		batches: &batchCounters{
 			checks:  set.Counter("quorate_aggregator_checks_total", "Final checks of aggregated signatures."),
 			batches: set.Counter("quorate_aggregator_check_batches_total", "Batches in which final checks were made."),
 		},
+	}
+}
+
+// given counts the signers of a new result; covers reports whether they are a quorum at
+// each height where it may be checked.
+func (c *counters) given(set *valset.Set, k *kept, covers bool) {
+	all := make([]int32, len(set.Validators))
+	for i := range all {
+		all[i] = int32(i) // set sizes are bounded
+	}
+	least := min(k.result.Weight, need(k.result.Total, k.percent)) // less than the buffer may be all there is
+	c.signers.Add(float64(k.signers.Count()))
+	c.fewest.Add(float64(len(fewest(all, func(i int32) uint64 { return set.Validators[i].Weight }, aim{weight: least}, nil))))
+	if !covers {
+		c.narrow.Inc()
 	}
 }
 

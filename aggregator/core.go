@@ -3,6 +3,7 @@ package aggregator
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -32,16 +33,32 @@ type Timing struct {
 // demand is what one caller wants of a collection.
 type demand struct {
 	id           int
+	percent      int    // the quorum
 	quorum       uint64 // weight that must sign
 	target       uint64 // weight to try for: quorum and buffer
 	deadline     time.Duration
 	windowCloses time.Duration // never until the quorum has answered
+	aim          aim           // that was or is being checked for it; zero: none
+}
+
+// aim is what signers are chosen for: their weight, and their share in percent of
+// the set as it is at other heights.
+type aim struct {
+	weight  uint64
+	percent int
+}
+
+// proof is a set of signers whose sum of signatures is valid.
+type proof struct {
+	aim    aim
+	weight uint64
 }
 
 // outcome ends a demand: with a verified signer set, or without.
 type outcome struct {
 	demand int
 	ok     bool
+	proof  int // of ok: index of the core's proofs
 }
 
 // core is the pure state machine of one collection: events in, effects out. It
@@ -53,13 +70,13 @@ type core struct {
 	margin uint64 // between MarginPercent and twice that
 	voters []voter
 	order  []int32 // indices in order of preference
-	scan   int     // order[:scan] holds no idle voter
+	beside []weighing
+	scan   int // order[:scan] holds no idle voter
 
 	sums       [excluded + 1]uint64 // weight by state
 	soonWeight uint64               // of voters whose answers can be expected shortly
 	awayWeight uint64               // part of sums[deferred] that nobody expects back soon
-	verified   uint64               // weight of the last signer set that passed the check
-	changed    bool                 // answered set differs from the last one checked
+	proofs     []proof
 	checking   bool
 	demands    []demand
 	nextID     int
@@ -69,7 +86,9 @@ type core struct {
 
 	// Effects of the last advance, valid until the next event.
 	asks    []int32   // voters to ask now; report failures with askFailed
-	check   bool      // verify the sum of all answered signatures, report with checked
+	check   bool      // verify the sum of the picked voters' signatures, report with checked
+	picked  []int32   // in ascending order; valid until the next check
+	goal    aim       // of picked
 	results []outcome // demands that ended
 }
 
@@ -114,9 +133,6 @@ func (c *core) move(i int, to voterState, why reason) {
 	if why == away {
 		c.awayWeight += v.weight
 	}
-	if to == answered || to == invalid {
-		c.changed = true
-	}
 }
 
 // exclude keeps a voter from being asked. Call before the first advance.
@@ -143,7 +159,6 @@ func (c *core) setAside(i int) {
 	}
 	v.reserve = true
 	c.move(i, idle, notDeferred)
-	c.changed = true
 	c.scan = 0
 }
 
@@ -167,7 +182,7 @@ func (c *core) settle(now, at time.Duration) {
 func (c *core) join(now time.Duration, quorum, buffer int, deadline time.Duration) int {
 	c.nextID++
 	c.demands = append(c.demands, demand{
-		id: c.nextID, quorum: need(c.total, quorum), target: need(c.total, quorum+buffer),
+		id: c.nextID, percent: quorum, quorum: need(c.total, quorum), target: need(c.total, quorum+buffer),
 		deadline: now + deadline, windowCloses: never,
 	})
 	return c.nextID
@@ -281,16 +296,17 @@ func (c *core) postpone(i int, at time.Duration, why reason) {
 	c.timer = min(c.timer, at)
 }
 
-// checked reports the verdict on the sum of all signatures that were answered
-// when check was last set: weight is theirs when it is valid; otherwise bads
-// are those found invalid.
-func (c *core) checked(ok bool, weight uint64, bads []int32) {
+// checked reports the verdict on the sum of the picked voters' signatures: valid, or
+// not because of bads, which are those found invalid.
+func (c *core) checked(ok bool, bads []int32) {
 	c.checking = false
 	if ok {
-		c.verified = weight
+		c.proofs = append(c.proofs, proof{c.goal, weigh(c.picked, c.weight)}) // one for each aim, and a few aims for each demand
 		return
 	}
-	c.changed = true
+	for k := range c.demands {
+		c.demands[k].aim = aim{}
+	}
 	for _, i := range bads {
 		c.move(int(i), invalid, notDeferred)
 	}
@@ -343,27 +359,75 @@ func (c *core) conclude(now time.Duration) {
 	ever := have + c.sums[asked] + c.sums[idle] + c.sums[late] + c.sums[deferred] - c.awayWeight
 	open := c.demands[:0]
 	for _, d := range c.demands {
-		// A sum that passed counts on, also when some of its signers do no more.
-		if max(have, c.verified) >= d.quorum && d.windowCloses == never {
+		// Signers that passed count on, also when some of them do no more.
+		spare := c.lightest(d.quorum)
+		if d.windowCloses == never && (have >= d.quorum || spare >= 0) {
 			d.windowCloses = now + c.timing.Window
 		}
 		// A target out of reach is replaced by what can be had soon.
 		want := max(d.quorum, min(d.target, soon))
 		closed := now >= min(d.windowCloses, d.deadline)
-		switch {
-		case c.verified >= want, c.verified >= d.quorum && closed:
-			c.results = append(c.results, outcome{d.id, true})
-			continue
-		case ever < d.quorum, now >= d.deadline && have < d.quorum:
-			c.results = append(c.results, outcome{d.id, false})
-			continue
-		case !c.checking && c.changed && (have >= want || have >= d.quorum && closed):
-			c.checking, c.changed, c.check = true, false, true
+		if have >= want || have >= d.quorum && closed {
+			c.try(&d, aim{min(want, have), d.percent})
 		}
-		open = append(open, d)
+		done := c.proven(d.aim)
+		if done < 0 && have < want {
+			if done = c.lightest(want); done < 0 && (now >= d.deadline || closed && have < d.quorum || ever < d.quorum) {
+				done = spare
+			}
+		}
+		switch {
+		case done >= 0:
+			c.results = append(c.results, outcome{d.id, true, done})
+		case ever < d.quorum, now >= d.deadline && have < d.quorum:
+			c.results = append(c.results, outcome{d.id, false, 0})
+		default:
+			open = append(open, d)
+		}
 	}
 	clear(c.demands[len(open):])
 	c.demands = open
+}
+
+// try has signers for an aim checked for d, unless that is done or others are being checked.
+func (c *core) try(d *demand, to aim) {
+	switch {
+	case d.aim != aim{}: // on its way, or done
+	case c.proven(to) >= 0, c.checking && c.goal == to:
+		d.aim = to
+	case !c.checking:
+		d.aim, c.goal, c.checking, c.check = to, to, true, true
+		c.pick()
+	}
+}
+
+// proven returns the index of the proof for an aim, or -1.
+func (c *core) proven(of aim) int {
+	return slices.IndexFunc(c.proofs, func(p proof) bool { return p.aim == of })
+}
+
+// lightest returns the index of the lightest proof of at least so much weight, or -1.
+func (c *core) lightest(least uint64) int {
+	best := -1
+	for k, p := range c.proofs {
+		if p.weight >= least && (best < 0 || p.weight < c.proofs[best].weight) {
+			best = k
+		}
+	}
+	return best
+}
+
+func (c *core) weight(i int32) uint64 { return c.voters[i].weight }
+
+// pick chooses signers for the goal among those who answered.
+func (c *core) pick() {
+	c.picked = c.picked[:0]
+	for i := range c.voters {
+		if c.voters[i].state == answered {
+			c.picked = append(c.picked, int32(i)) // set sizes are bounded
+		}
+	}
+	c.picked = fewest(c.picked, c.weight, c.goal, c.beside)
 }
 
 // short reports whether have is below want and margin together, whose sum may

@@ -51,8 +51,8 @@ type sim struct {
 	now    time.Duration
 	habit  []int
 	queue  []simEvent
-	sum    []int        // voters in the sum under check
-	passed []int        // those in the last one that was valid
+	sum    []int32      // voters in the sum under check
+	passed [][]int32    // those in each that was valid, as the core's proofs
 	wishes map[int]wish // of the demands that have no outcome yet
 	held   []bool       // asked in need alone
 }
@@ -133,12 +133,8 @@ func (s *sim) step(t *testing.T) bool {
 		s.asked(int(i))
 	}
 	if s.c.check {
-		s.sum = s.sum[:0]
-		for i := range s.c.voters {
-			if s.c.voters[i].state == answered {
-				s.sum = append(s.sum, i)
-			}
-		}
+		s.sum = slices.Clone(s.c.picked)
+		s.fewest(t)
 		s.queue = append(s.queue, simEvent{s.now + time.Millisecond, -1, "verdict"})
 	}
 	for _, o := range s.c.results {
@@ -227,17 +223,39 @@ func (s *sim) deliver() {
 
 func (s *sim) verdict() {
 	var bads []int32
-	var weight uint64
 	for _, i := range s.sum {
-		weight += s.c.voters[i].weight
 		if s.habit[i] == liar || s.habit[i] == exposed {
-			bads = append(bads, int32(i))
+			bads = append(bads, i)
 		}
 	}
 	if len(bads) == 0 {
-		s.passed = slices.Clone(s.sum)
+		s.passed = append(s.passed, s.sum)
 	}
-	s.c.checked(len(bads) == 0, weight, bads)
+	s.c.checked(len(bads) == 0, bads)
+}
+
+// fewest holds that no smaller set of those who answered weighs what the sum under check does it for.
+func (s *sim) fewest(t *testing.T) {
+	var weights []uint64
+	var have, most uint64
+	for i := range s.c.voters {
+		if s.c.voters[i].state == answered {
+			weights = append(weights, s.c.voters[i].weight)
+		}
+	}
+	for _, i := range s.sum {
+		if s.c.voters[i].state != answered {
+			t.Errorf("voter %d is picked and has not answered", i)
+		}
+		have += s.c.voters[i].weight
+	}
+	slices.Sort(weights)
+	for _, w := range weights[len(weights)-len(s.sum)+1:] { // the heaviest of one less
+		most += w
+	}
+	if goal := s.c.goal.weight; have < goal || most >= goal {
+		t.Errorf("%d signers of weight %d are picked for %d; one less could weigh %d", len(s.sum), have, goal, most)
+	}
 }
 
 func (s *sim) judge(t *testing.T, o outcome) {
@@ -266,19 +284,28 @@ func (s *sim) judge(t *testing.T, o outcome) {
 	if will >= q && !o.ok || might < q && o.ok {
 		t.Errorf("quorum %d of %d, willing %d to %d: ok is %v", q, s.c.total, will, might, o.ok)
 	}
-	if o.ok && s.c.verified < q {
-		t.Errorf("answered with %d, quorum %d", s.c.verified, q)
+	var given uint64
+	var signers []int32
+	if o.ok {
+		given, signers = s.c.proofs[o.proof].weight, s.passed[o.proof]
+		var weight uint64
+		for _, i := range signers {
+			weight += s.c.voters[i].weight
+		}
+		if given < q || weight != given {
+			t.Errorf("answered with %d of weight %d, quorum %d", given, weight, q)
+		}
 	}
-	for _, i := range s.passed {
-		if o.ok && (s.habit[i] == liar || s.habit[i] == exposed) {
+	for _, i := range signers {
+		if s.habit[i] == liar || s.habit[i] == exposed {
 			t.Errorf("liar %d in the answer", i)
 		}
 	}
 	if s.now > s.c.timing.AskTimeout+5*time.Second {
 		t.Errorf("took %v", s.now)
 	}
-	if all := need(s.c.total, wish.quorum+wish.buffer); o.ok && prompt >= all && s.c.verified < all && s.now < s.c.timing.Window {
-		t.Errorf("answered with %d before the window closed, %d were to be had", s.c.verified, all)
+	if all := need(s.c.total, wish.quorum+wish.buffer); o.ok && prompt >= all && given < all && s.now < s.c.timing.Window {
+		t.Errorf("answered with %d before the window closed, %d were to be had", given, all)
 	}
 	st := s.c.stake()
 	if sum := st.Signed + st.Refused + st.Invalid + st.Silent + st.Unreachable + st.Pending + st.Underfunded + st.Keyless; sum != st.Total {

@@ -71,10 +71,9 @@ func at(s []string, i int) string {
 }
 
 type player struct {
-	c       *core
-	now     time.Duration
-	checked uint64
-	out     strings.Builder
+	c   *core
+	now time.Duration
+	out strings.Builder
 }
 
 func (p *player) play(script string) string {
@@ -159,11 +158,11 @@ func (p *player) do(cmd string, args []string) {
 		each(args[1:], func(i int) { p.c.expect(i, d) })
 		return
 	case "pass":
-		p.c.checked(true, p.checked, nil)
+		p.c.checked(true, nil)
 	case "fail":
 		var bad []int32
 		each(args, func(i int) { bad = append(bad, int32(i)) })
-		p.c.checked(false, 0, bad)
+		p.c.checked(false, bad)
 	default:
 		p.say("error: unknown command")
 		return
@@ -200,20 +199,12 @@ func (p *player) advance() {
 		p.say("ask %s", strings.Trim(fmt.Sprint(c.asks), "[]"))
 	}
 	if c.check {
-		var in []int
-		p.checked = 0
-		for i := range c.voters {
-			if c.voters[i].state == answered {
-				in = append(in, i)
-				p.checked += c.voters[i].weight
-			}
-		}
-		p.say("check %s", strings.Trim(fmt.Sprint(in), "[]"))
+		p.say("check %s", strings.Trim(fmt.Sprint(c.picked), "[]"))
 	}
 	for _, o := range c.results {
 		verdict := "fails"
 		if o.ok {
-			verdict = fmt.Sprintf("signed by %d", c.verified)
+			verdict = fmt.Sprintf("signed by %d", c.proofs[o.proof].weight)
 		}
 		p.say("demand %d %s", o.demand, verdict)
 	}

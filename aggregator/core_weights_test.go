@@ -34,7 +34,7 @@ func TestWeightsUpToTheLargest(t *testing.T) {
 				return
 			}
 			if c.check {
-				c.checked(true, signed.Uint64(), nil)
+				c.checked(true, nil)
 			}
 			for _, i := range c.asks {
 				c.answer(int(i))

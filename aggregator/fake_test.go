@@ -28,6 +28,7 @@ func (nopSets) Current(chain.ID) (*valset.Set, bool) { return nil, false }
 func (nopSets) At(context.Context, chain.ID, uint64) (*valset.Set, error) {
 	return nil, errNop
 }
+func (nopSets) Beside(*valset.Set) []*valset.Set                       { return nil }
 func (nopSets) Recheck(context.Context, chain.ID) (*valset.Set, error) { return nil, errNop }
 func (nopSets) SubnetOf(context.Context, chain.ID) (chain.ID, error)   { return chain.ID{}, errNop }
 func (nopSets) ConversionOf(context.Context, chain.ID) (chain.ID, bool, error) {
@@ -44,6 +45,7 @@ func (nopPeers) Open(*warp.Unsigned, []byte, time.Duration, func(Answer)) (Quest
 // fakeSets serves one set, and knows one chain and one L1.
 type fakeSets struct {
 	set        atomic.Pointer[valset.Set]
+	beside     []*valset.Set
 	conversion chain.ID
 }
 
@@ -60,6 +62,8 @@ func (f *fakeSets) At(_ context.Context, subnet chain.ID, height uint64) (*valse
 	}
 	return f.set.Load(), nil
 }
+
+func (f *fakeSets) Beside(*valset.Set) []*valset.Set { return f.beside }
 
 func (f *fakeSets) Recheck(ctx context.Context, subnet chain.ID) (*valset.Set, error) {
 	return f.At(ctx, subnet, 0)

@@ -23,7 +23,7 @@ var errEnded = errors.New("collection has ended")
 // jobKey names what can be collected once for all: same message, same
 // validators, same words to them.
 type jobKey struct {
-	resultKey
+	collectionKey
 	justification [32]byte
 }
 
@@ -55,6 +55,7 @@ type job struct {
 	*environment
 	key           jobKey
 	set           *valset.Set
+	beside        []*valset.Set // see Sets.Beside
 	msg           *warp.Unsigned
 	justification []byte
 	cost          int
@@ -78,12 +79,11 @@ type job struct {
 	terms       uint64 // of the quarantine, when quarantined was last brought up to date
 	shared      map[int]*sharedKey
 	callers     map[int]*caller
-	percent     int // largest quorum and buffer tried for in vain or reached
-	proof       *verdict
-	kept        *kept  // built from proof
-	row         *row   // of kept in the journal; nil before
-	missed      bool   // the journal knows of the failure
-	broken      *Error // ends the job; answers all callers
+	proofs      []*verdict    // as the core's
+	kept        map[int]*kept // made of them, by quorum and buffer in percent
+	covers      bool          // the keys are the same at each height where the message may be checked
+	missed      bool          // the journal knows of the failure
+	broken      *Error        // ends the job; answers all callers
 }
 
 func (j *job) now() time.Duration { return time.Since(j.start) }
@@ -169,11 +169,13 @@ func (j *job) prepare() {
 		weights[i] = j.set.Validators[i].Weight
 	}
 	j.core = newCore(j.timing, j.set.TotalWeight, weights, rank.order)
+	j.core.beside, j.covers = weighings(j.set, j.beside)
 	j.parts = make([]*part, n)
 	j.quarantined = make([]bool, n)
 	j.took = make([]time.Duration, n)
 	j.median = rank.median
 	j.callers = make(map[int]*caller)
+	j.kept = make(map[int]*kept)
 	j.shared = make(map[int]*sharedKey)
 	for i, class := range rank.class {
 		switch class {
@@ -313,11 +315,6 @@ func (j *job) step(ctx context.Context) {
 			j.checkSum(ctx)
 		}
 		for _, o := range j.core.results {
-			if c := j.callers[o.demand]; c != nil && o.ok {
-				j.percent = max(j.percent, c.quorum+c.buffer)
-			}
-		}
-		for _, o := range j.core.results {
 			j.finish(ctx, o)
 		}
 		if !failed {
@@ -348,15 +345,13 @@ func (j *job) setAside() {
 	}
 }
 
-// checkSum has the sum of all answered signatures verified.
+// checkSum has the sum of the signatures that the core has picked verified.
 func (j *job) checkSum(ctx context.Context) {
 	signers := warp.NewBits(len(j.parts))
-	parts := make([]*part, 0, len(j.parts))
-	for i := range j.core.voters {
-		if j.core.voters[i].state == answered {
-			signers.Set(i)
-			parts = append(parts, j.parts[i])
-		}
+	parts := make([]*part, 0, len(j.core.picked))
+	for _, i := range j.core.picked {
+		signers.Set(int(i))
+		parts = append(parts, j.parts[i])
 	}
 	j.submit(ctx, signers, parts, func(v *verdict) event { return event{kind: evVerdict, verdict: v} })
 }
@@ -391,15 +386,15 @@ func (j *job) judged(v *verdict) {
 		return
 	}
 	if v.ok {
-		j.proof, j.kept = v, nil
-		j.core.checked(true, j.set.Weight(v.signers), nil)
+		j.proofs = append(j.proofs, v) // one for each aim
+		j.core.checked(true, nil)
 		return
 	}
 	for k, i := range v.bad {
 		j.parts[i] = nil
 		j.blame(j.set, int(i), v.lies[k])
 	}
-	j.core.checked(false, 0, v.bad)
+	j.core.checked(false, v.bad)
 }
 
 func (j *job) judgedAlone(i int, ev *event) {
@@ -429,15 +424,19 @@ func (j *job) finish(ctx context.Context, o outcome) {
 		c.reply.Answer(nil, j.failure(c))
 		return
 	}
-	if j.kept == nil || j.kept.percent < j.percent {
-		j.kept = j.results.heavier(j.key.resultKey, newKept(j.msg, j.set, j.proof.signers, j.proof.sum, j.percent, time.Now()))
-		j.record(c)
-		j.results.publish(ctx, j.key.resultKey, j.kept)
+	k := j.kept[c.percent()]
+	if k == nil {
+		key, proof := j.key.with(c.wish), j.proofs[o.proof]
+		k = j.results.heavier(key, newKept(j.msg, j.set, proof.signers, proof.sum, c.percent(), time.Now()))
+		j.kept[c.percent()] = k
+		j.journal.sign(time.Now(), k, c.wish, Collected, j.msg, j.set, time.Since(j.start), j.votes(&k.signers))
+		j.count.given(j.set, k, j.covers && covered(k.signers, j.core.beside, c.quorum))
+		j.results.publish(ctx, key, k)
 		j.log.LogAttrs(ctx, slog.LevelInfo, "message signed", slog.Any("message", j.key.msg), slog.Any("source", j.msg.SourceChainID),
-			slog.Uint64("height", j.set.Height), slog.Int("signers", j.kept.signers.Count()), slog.Int("stake_percent", percentOf(&j.kept.result)),
+			slog.Uint64("height", j.set.Height), slog.Int("signers", k.signers.Count()), slog.Int("stake_percent", percentOf(&k.result)),
 			slog.Duration("took", time.Since(j.start)))
 	}
-	c.reply.Answer(j.kept, nil)
+	c.reply.Answer(k, nil)
 }
 
 // percentOf returns the share of stake that signed, for the log.
@@ -455,7 +454,7 @@ func (j *job) failure(c *caller) *Error {
 	e := quorumError(s, c.quorum)
 	if !j.missed {
 		j.missed = true
-		j.journal.miss(c.wish, j.msg, j.set, time.Since(j.start), e, j.votes())
+		j.journal.miss(c.wish, j.msg, j.set, time.Since(j.start), e, j.votes(nil))
 	}
 	return e
 }

@@ -113,6 +113,9 @@ type wish struct {
 	ahead          bool
 }
 
+// percent is what is tried for.
+func (w wish) percent() int { return w.quorum + w.buffer }
+
 func (r *Request) wish() wish { return wish{r.Quorum, r.Buffer, r.Ahead} }
 
 // collected counts a request that waited for a collection; first is set if it was the
@@ -156,22 +159,6 @@ func (j *journal) sign(now time.Time, k *kept, of wish, how How, msg *warp.Unsig
 	}
 	j.use(r)
 	j.forget(j.signed.put(r))
-}
-
-// grow notes that a collection went on to more signatures than the row shows.
-func (j *journal) grow(r *row, k *kept, votes []vote) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if r.owner == nil {
-		return // forgotten meanwhile
-	}
-	k.row.Store(r)
-	r.owner, r.votes = k, votes
-	o := &r.report
-	o.Weight, o.Signers = k.result.Weight, k.signers.Count()
-	if o.Signed != nil {
-		o.Signed = k.result.Signed
-	}
 }
 
 // forget takes what a row leaves behind. It needs mu.

@@ -295,7 +295,7 @@ func TestRepeatAllocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	msg, set := message(t, 1), b.sets.set.Load()
-	k := b.results.get(resultKey{msg.ID(), set.Digest})
+	k := b.results.get(resultKey{collectionKey{msg.ID(), set.Digest}, 67})
 	now := time.Now()
 	if n := testing.AllocsPerRun(100, func() { b.journal.repeated(now, req.wish(), k, FromMemory, msg, set) }); n != 0 {
 		t.Errorf("%v allocations", n)

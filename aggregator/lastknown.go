@@ -31,8 +31,8 @@ func (a *Aggregator) lastKnown(ctx context.Context, req *Request, msg *warp.Unsi
 	if !ok {
 		return nil, cause
 	}
-	k := a.load(ctx, resultKey{msg: msg.ID(), digest: set.Digest}, msg, set)
-	if k == nil || k.result.Weight < need(k.result.Total, req.Quorum) {
+	k := a.any(ctx, req.wish(), msg, set)
+	if k == nil {
 		return nil, cause
 	}
 	a.count.loaded.Inc()

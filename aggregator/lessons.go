@@ -78,7 +78,7 @@ func (j *job) learn() *lessons {
 		switch {
 		case j.took[i] > 0:
 			news = j.habits.signed(now, key, j.took[i]) || news
-		case j.proof == nil:
+		case len(j.proofs) == 0:
 			continue
 		case v.state == refused, v.state == declined, v.state == deferred && v.why == refusedYet:
 			news = j.habits.strike(now, key, refusal) || news
@@ -88,7 +88,7 @@ func (j *job) learn() *lessons {
 		case v.state == asked:
 			l.owed[key.node] = debt{j.start.Add(v.since), false}
 		}
-		if k := j.shared[i]; k != nil && j.proof != nil {
+		if k := j.shared[i]; k != nil && len(j.proofs) > 0 {
 			for _, id := range k.tried { // in vain: another was asked after it
 				if id != k.last {
 					news = j.habits.strike(now, habitKey{key.subnet, id}, strikeSilent) || news
@@ -115,7 +115,7 @@ func (j *job) lastAsked(i int) chain.NodeID {
 // there is more to be learned, a little later.
 func (j *job) conclude(ctx context.Context) {
 	l := j.learn()
-	if j.proof != nil && len(l.owed) > 0 && ctx.Err() == nil {
+	if len(j.proofs) > 0 && len(l.owed) > 0 && ctx.Err() == nil {
 		j.lessons.Store(l)
 		select {
 		case j.lingering <- l:

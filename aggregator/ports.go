@@ -14,6 +14,10 @@ import (
 type Sets interface {
 	// Current returns the set at the proposed height if it is at hand. It does no I/O.
 	Current(subnet chain.ID) (*valset.Set, bool)
+	// Beside returns the sets of other heights that are at hand, if set is the one at the
+	// proposed height: a chain that follows epochs may check against one of them. It
+	// does no I/O.
+	Beside(set *valset.Set) []*valset.Set
 	// At returns the set at a height, 0 meaning the proposed one.
 	At(ctx context.Context, subnet chain.ID, height uint64) (*valset.Set, error)
 	// SubnetOf returns the subnet that validates a chain.

@@ -210,7 +210,7 @@ func TestTrialGivenUp(t *testing.T) {
 		}
 		b := newBed(t, peers, nil)
 		req, msg, set := request(t, 1, 67, 0), message(t, 1), b.sets.set.Load()
-		key := jobKey{resultKey: resultKey{msg: msg.ID(), digest: set.Digest}}
+		key := jobKey{collectionKey: collectionKey{msg.ID(), set.Digest}}
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		var wg sync.WaitGroup

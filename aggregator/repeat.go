@@ -74,8 +74,8 @@ func (a *Aggregator) Again(r *Repeat) *Result {
 // fromMemory returns a result in memory that serves a wish, or nil.
 func (a *Aggregator) fromMemory(of wish, msg *warp.Unsigned, set *valset.Set) *Result {
 	now := time.Now()
-	k := a.results.get(resultKey{msg: msg.ID(), digest: set.Digest})
-	if k == nil || !k.serves(now, of.quorum, of.buffer, a.cfg.RetryBuffer) {
+	k := a.results.get(collectionKey{msg.ID(), set.Digest}.with(of))
+	if k == nil || !k.serves(now, of, a.cfg.RetryBuffer) {
 		return nil
 	}
 	a.count.kept.Inc()

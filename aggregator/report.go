@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
 )
 
 // How says where a signed message came from.
@@ -53,7 +54,7 @@ type VoteState uint8
 const (
 	VoteUnknown     VoteState = iota // not remembered: the signature was not collected now
 	VoteSigned                       // its signature is in the result
-	VoteSpare                        // signed when there was enough
+	VoteSpare                        // signed, and was not needed
 	VoteRefused                      // refused for good
 	VoteNotYet                       // refused, but may sign once it has accepted the message's block
 	VoteInvalid                      // sent something that is no valid signature
@@ -142,23 +143,13 @@ func (a *Aggregator) Details(message chain.ID) []Details {
 // Rates returns how many requests were answered lately, and how fast.
 func (a *Aggregator) Rates() Rates { return a.journal.rates.read(time.Now()) }
 
-// record has the journal show the result that was just made.
-func (j *job) record(c *caller) {
-	if j.row != nil {
-		j.journal.grow(j.row, j.kept, j.votes())
-		return
-	}
-	j.journal.sign(time.Now(), j.kept, c.wish, Collected, j.msg, j.set, time.Since(j.start), j.votes())
-	j.row = j.kept.row.Load()
-}
-
-// votes returns what is known of each voter now.
-func (j *job) votes() []vote {
+// votes returns what is known of each voter now; in are the signers of the answer, if there is one.
+func (j *job) votes(in *warp.Bits) []vote {
 	out := make([]vote, len(j.core.voters))
 	for i := range out {
 		v := &j.core.voters[i]
 		out[i] = vote{code: v.code, state: v.vote(), quarantined: j.quarantined[i], took: uint32(min(j.took[i]/time.Microsecond, 1<<31))}
-		if out[i].state == VoteSigned && j.proof != nil && !j.proof.signers.Has(i) {
+		if out[i].state == VoteSigned && in != nil && !in.Has(i) {
 			out[i].state = VoteSpare
 		}
 	}

@@ -18,14 +18,33 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// resultKey names a result: a message and the content of the set that signed.
-// The height is not part of it, since the same set gives the same answer.
-type resultKey struct {
+// collectionKey names what is collected: a message and the content of the set that
+// signs. The height is not part of it, since the same set gives the same answer.
+type collectionKey struct {
 	msg    chain.ID
 	digest [32]byte
 }
 
-func (k resultKey) bytes() []byte { return append(k.msg[:], k.digest[:]...) }
+// with returns the key of the result for a wish.
+func (k collectionKey) with(w wish) resultKey { return resultKey{k, uint8(w.percent())} } // at most 100
+
+// resultKey names a result. Each share that is asked for has its own, so that what
+// needs little never comes with the signers of what needed much.
+type resultKey struct {
+	collectionKey
+	percent uint8 // quorum and buffer
+}
+
+// anyPercent is the percent of results of earlier releases, which kept the heaviest alone.
+const anyPercent = 255
+
+func (k resultKey) bytes() []byte {
+	b := append(k.msg[:], k.digest[:]...)
+	if k.percent != anyPercent {
+		b = append(b, k.percent)
+	}
+	return b
+}
 
 // kept is a verified result. It is immutable, but for row.
 type kept struct {
@@ -37,15 +56,14 @@ type kept struct {
 	at      time.Time // when they were
 }
 
-// serves reports whether k answers a request: it has the weight asked for, or
-// has the quorum and the buffer was tried for, in vain, a short time ago.
-func (k *kept) serves(now time.Time, quorum, buffer int, again time.Duration) bool {
-	w, total := k.result.Weight, k.result.Total
-	if w >= need(total, quorum+buffer) {
-		return true
-	}
-	return w >= need(total, quorum) && k.percent >= quorum+buffer && now.Sub(k.at) < again
+// serves reports whether k, made for the same quorum and buffer together, answers a
+// wish: it has the weight, or the buffer was tried for, in vain, a short time ago.
+func (k *kept) serves(now time.Time, of wish, again time.Duration) bool {
+	return k.reaches(of.percent()) || k.reaches(of.quorum) && now.Sub(k.at) < again
 }
+
+// reaches reports whether so much of the stake has signed.
+func (k *kept) reaches(percent int) bool { return k.result.Weight >= need(k.result.Total, percent) }
 
 func newKept(msg *warp.Unsigned, set *valset.Set, signers warp.Bits, sum [bls.SignatureLen]byte, percent int, at time.Time) *kept {
 	wire := signers.Signers()
@@ -159,23 +177,21 @@ func (r *results) put(key resultKey, k *kept) {
 // or fails does not hold back verified answers for ever: after storeWait they are
 // given out all the same, and after a kill would be collected again.
 func (r *results) publish(ctx context.Context, key resultKey, k *kept) {
-	if old := r.get(key); old != nil && old.result.Weight > k.result.Weight {
-		return
-	}
 	if r.store != nil {
 		r.write(ctx, key, k)
 	}
 	r.put(key, k)
 }
 
-// heavier returns k, or the signers of an earlier result if they weigh more, tried for
-// as lately as k: it shows that no more can be had at the moment.
+// heavier returns k or, where the buffer was not reached, the signers of an earlier
+// result if they weigh more, tried for as lately as k: it shows that no more can be had
+// at the moment.
 func (r *results) heavier(key resultKey, k *kept) *kept {
 	old := r.get(key)
-	if old == nil || old.result.Weight <= k.result.Weight {
+	if k.reaches(k.percent) || old == nil || old.result.Weight <= k.result.Weight {
 		return k
 	}
-	return &kept{result: old.result, signers: old.signers, sum: old.sum, percent: max(old.percent, k.percent), at: k.at}
+	return &kept{result: old.result, signers: old.signers, sum: old.sum, percent: k.percent, at: k.at}
 }
 
 func (r *results) write(ctx context.Context, key resultKey, k *kept) {

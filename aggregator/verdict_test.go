@@ -144,7 +144,7 @@ func playMix(mix []conduct, weights []int, percent, margin int) (status string, 
 			}
 		}
 		if c.check {
-			c.checked(true, c.sums[answered], nil)
+			c.checked(true, nil)
 			continue
 		}
 		asked := false

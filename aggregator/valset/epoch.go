@@ -2,6 +2,7 @@ package valset
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -71,6 +72,24 @@ func (k *Keeper) EpochHeights() []uint64 {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Beside returns the sets of the same subnet at the heights of epochs, running ones and
+// those before, if set is the one at the proposed height and as far as they differ.
+func (k *Keeper) Beside(set *Set) []*Set {
+	if now, ok := k.Current(set.SubnetID); !ok || now.Digest != set.Digest {
+		return nil
+	}
+	byHeight := k.epochs.load()
+	var out []*Set
+	for _, height := range slices.Sorted(maps.Keys(byHeight)) {
+		o := byHeight[height][set.SubnetID]
+		known := func(s *Set) bool { return s.Digest == o.Digest }
+		if o != nil && !known(set) && !slices.ContainsFunc(out, known) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // pollEpochs asks for the epochs and loads the sets of heights that are new.
