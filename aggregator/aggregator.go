@@ -128,9 +128,13 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 		return nil, err
 	}
 	at.msg = msg
-	set, err := a.signingSet(ctx, req, msg)
+	height, err := a.height(req, msg)
 	if err != nil {
-		return a.lastKnown(ctx, req, msg, err)
+		return nil, err
+	}
+	set, err := a.signingSet(ctx, req, height, msg)
+	if err != nil {
+		return a.lastKnown(ctx, req, height, msg, err)
 	}
 	at.set = set
 	if res := a.fromMemory(req.wish(), msg, set); res != nil {
@@ -139,18 +143,18 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 	key := collectionKey{msg.ID(), set.Digest}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(answerGrace))
 	defer cancel()
-	if fresh := a.funded(ctx, req, set); fresh != set {
+	if fresh := a.funded(ctx, req, height, set); fresh != set {
 		set, key.digest = fresh, fresh.Digest
 	}
 	k := a.load(ctx, key.with(req.wish()), msg, set)
 	if k != nil && k.serves(time.Now(), req.wish(), a.cfg.RetryBuffer) {
 		a.count.loaded.Inc()
 		a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
-		return &k.result, nil
+		return k.resultAt(set.Height), nil
 	}
 	if k := a.reuse(ctx, req, key, k == nil, msg, set); k != nil {
 		a.journal.repeated(time.Now(), req.wish(), k, Reused, msg, set)
-		return &k.result, nil
+		return k.resultAt(set.Height), nil
 	}
 	started := time.Now()
 	fresh, err := a.admit(ctx, req, deadline, key, msg, set)
@@ -159,14 +163,14 @@ func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (
 	}
 	if err == nil {
 		a.count.duration.Observe(time.Since(started).Seconds())
-		res := fresh.result
+		res := *fresh.resultAt(set.Height)
 		res.Kept = false
 		return &res, nil
 	}
 	if k := a.any(ctx, req.wish(), msg, set); k != nil {
 		// It cannot be had now, but it was had before, if perhaps with more signers.
 		a.journal.repeated(time.Now(), req.wish(), k, FromMemory, msg, set)
-		return &k.result, nil
+		return k.resultAt(set.Height), nil
 	}
 	return nil, err
 }

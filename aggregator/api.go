@@ -73,8 +73,14 @@ type Request struct {
 	// most 100. Quorum must be reached; Buffer more is tried for within the
 	// latency window.
 	Quorum, Buffer int
-	// PChainHeight selects the validator set; 0 means the proposed height.
+	// PChainHeight selects the validator set. Without AtHeight 0 means the height of
+	// Destination's epoch, or, where that is nil, of the epoch of an interchain message's
+	// destination if that is followed; otherwise, and with AtHeight, the proposed height.
 	PChainHeight uint64
+	AtHeight     bool
+	// Destination is the blockchain that is going to check the message, if the client
+	// names it. One whose epochs are not followed is refused.
+	Destination *chain.ID
 
 	// Ahead says that nobody has asked for the message yet.
 	Ahead bool

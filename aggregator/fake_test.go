@@ -29,6 +29,7 @@ func (nopSets) At(context.Context, chain.ID, uint64) (*valset.Set, error) {
 	return nil, errNop
 }
 func (nopSets) Beside(*valset.Set) []*valset.Set                       { return nil }
+func (nopSets) EpochHeight(chain.ID) (uint64, bool)                    { return 0, false }
 func (nopSets) Recheck(context.Context, chain.ID) (*valset.Set, error) { return nil, errNop }
 func (nopSets) SubnetOf(context.Context, chain.ID) (chain.ID, error)   { return chain.ID{}, errNop }
 func (nopSets) ConversionOf(context.Context, chain.ID) (chain.ID, bool, error) {
@@ -46,6 +47,7 @@ func (nopPeers) Open(*warp.Unsigned, []byte, time.Duration, func(Answer)) (Quest
 type fakeSets struct {
 	set        atomic.Pointer[valset.Set]
 	beside     []*valset.Set
+	epochs     map[chain.ID]uint64
 	conversion chain.ID
 }
 
@@ -64,6 +66,11 @@ func (f *fakeSets) At(_ context.Context, subnet chain.ID, height uint64) (*valse
 }
 
 func (f *fakeSets) Beside(*valset.Set) []*valset.Set { return f.beside }
+
+func (f *fakeSets) EpochHeight(id chain.ID) (height uint64, followed bool) {
+	height, followed = f.epochs[id]
+	return height, followed
+}
 
 func (f *fakeSets) Recheck(ctx context.Context, subnet chain.ID) (*valset.Set, error) {
 	return f.At(ctx, subnet, 0)

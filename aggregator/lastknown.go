@@ -14,9 +14,9 @@ import (
 // after a restart while it is down: a result of the last set that was known, if
 // that has the quorum. It is checked against that set as always. Nobody is asked
 // to sign: a set that may be old is good for what was signed under it alone.
-func (a *Aggregator) lastKnown(ctx context.Context, req *Request, msg *warp.Unsigned, cause error) (*Result, error) {
+func (a *Aggregator) lastKnown(ctx context.Context, req *Request, height uint64, msg *warp.Unsigned, cause error) (*Result, error) {
 	var failure *Error
-	if a.cfg.LastKnown == nil || req.PChainHeight != 0 || !errors.As(cause, &failure) || failure.Kind != NodeFailed {
+	if a.cfg.LastKnown == nil || height != 0 || !errors.As(cause, &failure) || failure.Kind != NodeFailed {
 		return nil, cause
 	}
 	var subnet chain.ID
@@ -37,7 +37,7 @@ func (a *Aggregator) lastKnown(ctx context.Context, req *Request, msg *warp.Unsi
 	}
 	a.count.loaded.Inc()
 	a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
-	return &k.result, nil
+	return k.resultAt(set.Height), nil
 }
 
 // LastKnown returns the last set that was known of a subnet, in an earlier run too.

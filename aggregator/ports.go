@@ -18,6 +18,10 @@ type Sets interface {
 	// proposed height: a chain that follows epochs may check against one of them. It
 	// does no I/O.
 	Beside(set *valset.Set) []*valset.Set
+	// EpochHeight returns the P-Chain height at which a blockchain checks messages until
+	// its next epoch begins, 0 where that is the proposed height, and reports whether the
+	// chain is followed. It does no I/O.
+	EpochHeight(blockchain chain.ID) (height uint64, followed bool)
 	// At returns the set at a height, 0 meaning the proposed one.
 	At(ctx context.Context, subnet chain.ID, height uint64) (*valset.Set, error)
 	// SubnetOf returns the subnet that validates a chain.

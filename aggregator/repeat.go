@@ -14,7 +14,8 @@ import (
 type Repeat struct {
 	by     *Aggregator
 	msg    *warp.Unsigned
-	subnet chain.ID // whose validators sign
+	subnet chain.ID  // whose validators sign
+	to     *chain.ID // whose epoch says at which height; nil: the proposed one
 	wish   wish
 }
 
@@ -51,7 +52,15 @@ func (a *Aggregator) Repeatable(req *Request) *Repeat {
 	if req.SigningSubnetID != nil {
 		subnet = *req.SigningSubnetID
 	}
-	return &Repeat{by: a, msg: msg, subnet: subnet, wish: req.wish()}
+	r := &Repeat{by: a, msg: msg, subnet: subnet, wish: req.wish()}
+	if !req.AtHeight {
+		if r.to = req.Destination; r.to == nil {
+			if to, ok := destination(msg); ok {
+				r.to = &to
+			}
+		}
+	}
+	return r
 }
 
 // Again answers a request as [Aggregator.Aggregate] would at this moment, if that is
@@ -61,7 +70,16 @@ func (a *Aggregator) Again(r *Repeat) *Result {
 	if r.by != a {
 		return nil
 	}
+	var height uint64
+	if r.to != nil {
+		height, _ = a.sets.EpochHeight(*r.to) // chains go on being followed
+	}
 	set, ok := a.sets.Current(r.subnet)
+	if height != 0 {
+		var err error
+		set, err = a.sets.At(ended, r.subnet, height)
+		ok = err == nil
+	}
 	if !ok {
 		return nil
 	}
@@ -80,5 +98,5 @@ func (a *Aggregator) fromMemory(of wish, msg *warp.Unsigned, set *valset.Set) *R
 	}
 	a.count.kept.Inc()
 	a.journal.repeated(now, of, k, FromMemory, msg, set)
-	return &k.result
+	return k.resultAt(set.Height)
 }

@@ -8,6 +8,8 @@ import (
 
 	"quorate/aggregator/valset"
 	"quorate/engine/chain"
+	"quorate/engine/chain/evm"
+	"quorate/engine/chain/icm"
 	"quorate/engine/chain/warp"
 )
 
@@ -57,13 +59,47 @@ func (a *Aggregator) fromJustification(ctx context.Context, justification []byte
 	return warp.L1ValidatorRegistration(a.cfg.NetworkID, validation, false)
 }
 
+// height returns the P-Chain height that a request is for, 0 for the proposed one.
+func (a *Aggregator) height(req *Request, msg *warp.Unsigned) (uint64, error) {
+	switch {
+	case req.AtHeight || req.PChainHeight != 0:
+		return req.PChainHeight, nil
+	case req.Destination != nil:
+		height, followed := a.sets.EpochHeight(*req.Destination)
+		if !followed {
+			return 0, &Error{Kind: BadRequest, Msg: fmt.Sprintf("destination blockchain %s is not followed by this server, which "+
+				"therefore does not know its epoch; name the P-Chain height at which it checks messages instead", req.Destination)}
+		}
+		return height, nil
+	}
+	if to, ok := destination(msg); ok {
+		height, _ := a.sets.EpochHeight(to)
+		return height, nil
+	}
+	return 0, nil
+}
+
+// destination returns the blockchain that an interchain message goes to; ok is false of
+// other messages.
+func destination(msg *warp.Unsigned) (to chain.ID, ok bool) {
+	call, err := warp.ParseAddressedCall(msg.Payload)
+	if err != nil || len(call.SourceAddress) != evm.AddressLen || !icm.IsMessenger((*evm.Address)(call.SourceAddress)) {
+		return to, false
+	}
+	m, err := icm.ParseMessage(call.Payload)
+	if err != nil {
+		return to, false
+	}
+	return m.Destination, true
+}
+
 // signingSet finds the validators that are to sign. For the proposed height of
 // a known subnet it asks nobody.
 //
 // The source chain must be known whoever is to sign: validators drop questions
 // about chains that they do not know without a word, so a message of an invented
 // chain would occupy every one of them for as long as a request may take.
-func (a *Aggregator) signingSet(ctx context.Context, req *Request, msg *warp.Unsigned) (*valset.Set, error) {
+func (a *Aggregator) signingSet(ctx context.Context, req *Request, height uint64, msg *warp.Unsigned) (*valset.Set, error) {
 	subnet, err := a.sets.SubnetOf(ctx, msg.SourceChainID)
 	if err != nil {
 		return nil, setError(err, "source chain "+msg.SourceChainID.String())
@@ -71,12 +107,12 @@ func (a *Aggregator) signingSet(ctx context.Context, req *Request, msg *warp.Uns
 	if req.SigningSubnetID != nil {
 		subnet = *req.SigningSubnetID
 	}
-	if req.PChainHeight == 0 {
+	if height == 0 {
 		if set, ok := a.sets.Current(subnet); ok {
 			return usable(set)
 		}
 	}
-	set, err := a.sets.At(ctx, subnet, req.PChainHeight)
+	set, err := a.sets.At(ctx, subnet, height)
 	if err != nil {
 		return nil, setError(err, "signing subnet "+subnet.String())
 	}
@@ -85,8 +121,8 @@ func (a *Aggregator) signingSet(ctx context.Context, req *Request, msg *warp.Uns
 
 // funded looks again at a set whose quorum needs validators that were found
 // underfunded: they may have been paid for meanwhile.
-func (a *Aggregator) funded(ctx context.Context, req *Request, set *valset.Set) *valset.Set {
-	if req.PChainHeight != 0 || set.Able() >= need(set.TotalWeight, req.Quorum) {
+func (a *Aggregator) funded(ctx context.Context, req *Request, height uint64, set *valset.Set) *valset.Set {
+	if height != 0 || set.Able() >= need(set.TotalWeight, req.Quorum) {
 		return set
 	}
 	fresh, err := a.sets.Recheck(ctx, set.SubnetID)

@@ -46,9 +46,10 @@ func (k resultKey) bytes() []byte {
 	return b
 }
 
-// kept is a verified result. It is immutable, but for row.
+// kept is a verified result. It is immutable, but for row and other.
 type kept struct {
-	row     atomic.Pointer[row] // of the journal, which sets it; nil: it has none
+	row     atomic.Pointer[row]    // of the journal, which sets it; nil: it has none
+	other   atomic.Pointer[Result] // the same with the last height that differed
 	result  Result
 	signers warp.Bits
 	sum     [bls.SignatureLen]byte
@@ -60,6 +61,22 @@ type kept struct {
 // wish: it has the weight, or the buffer was tried for, in vain, a short time ago.
 func (k *kept) serves(now time.Time, of wish, again time.Duration) bool {
 	return k.reaches(of.percent()) || k.reaches(of.quorum) && now.Sub(k.at) < again
+}
+
+// resultAt returns the result with the height of the set that it was asked for at, which
+// has the same content.
+func (k *kept) resultAt(height uint64) *Result {
+	if k.result.Height == height {
+		return &k.result
+	}
+	r := k.other.Load()
+	if r == nil || r.Height != height {
+		r = new(Result)
+		*r = k.result
+		r.Height = height
+		k.other.Store(r)
+	}
+	return r
 }
 
 // reaches reports whether so much of the stake has signed.

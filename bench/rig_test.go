@@ -131,6 +131,10 @@ func (r *rig) Current(subnet chain.ID) (*valset.Set, bool) { return r.set, subne
 func (r *rig) At(context.Context, chain.ID, uint64) (*valset.Set, error) {
 	return r.set, nil
 }
+func (r *rig) Beside(*valset.Set) []*valset.Set { return nil }
+
+func (r *rig) EpochHeight(chain.ID) (height uint64, followed bool) { return 0, false }
+
 func (r *rig) Recheck(ctx context.Context, subnet chain.ID) (*valset.Set, error) {
 	return r.At(ctx, subnet, 0)
 }

@@ -41,6 +41,9 @@ const headerSettled = "X-Settled-Height"
 // headerGaps names the ranges of blocks of which rows are missing or not certain.
 const headerGaps = "X-Chain-Gaps"
 
+// headerPChainHeight is the height of the validators that signed a message.
+const headerPChainHeight = "X-P-Chain-Height"
+
 // headerIgnored names what a request says and its route does not know.
 const headerIgnored = "X-Ignored"
 

@@ -33,6 +33,8 @@ const (
 	memQuorum
 	memBuffer
 	memHeight
+	memOtherHeight // as the relayers' own aggregator documents it, while its code has the other
+	memDestination
 	memCount
 )
 
@@ -43,9 +45,9 @@ type (
 
 var (
 	sdkNames = memberNames{"message", "justification", "signingSubnetId",
-		"quorumPercentage", "quorumPercentageBuffer", "pChainHeight"}
+		"quorumPercentage", "quorumPercentageBuffer", "pChainHeight", "pChainHeight", "destinationBlockchainId"}
 	relayerNames = memberNames{"message", "justification", "signing-subnet-id",
-		"quorum-percentage", "quorum-percentage-buffer", "pchain-height"}
+		"quorum-percentage", "quorum-percentage-buffer", "pchain-height", "p-chain-height", "destination-blockchain-id"}
 )
 
 // parseRequest reads the body of an aggregation request. Its errors are of type
@@ -67,7 +69,7 @@ func parseRequest(body []byte, names *memberNames, rest *ignored) (*aggregator.R
 	// One allocation for the request and what it points to.
 	r := &struct {
 		aggregator.Request
-		subnet chain.ID
+		subnet, destination chain.ID
 	}{}
 	if r.Message, err = m.hex(memMessage, names, maxMessage); err != nil {
 		return nil, err
@@ -98,10 +100,34 @@ func parseRequest(body []byte, names *memberNames, rest *ignored) (*aggregator.R
 			names[memQuorum], names[memBuffer], quorum+buffer))
 	}
 	r.Quorum, r.Buffer = int(quorum), int(buffer) // both at most 100
-	if r.PChainHeight, err = m.integer(memHeight, names, 0, maxHeight); err != nil {
+	if r.PChainHeight, r.AtHeight, err = m.height(names); err != nil {
 		return nil, err
 	}
+	if found, err = m.id(memDestination, names, &r.destination); err != nil {
+		return nil, err
+	}
+	if found {
+		r.Destination = &r.destination
+	}
 	return &r.Request, nil
+}
+
+// height returns the P-Chain height and reports whether it is written out, by either name.
+func (m *members) height(names *memberNames) (height uint64, written bool, err error) {
+	for _, i := range [...]int{memHeight, memOtherHeight} {
+		if m[i].kind == absent {
+			continue
+		}
+		n, err := m.integer(i, names, 0, maxHeight)
+		switch {
+		case err != nil:
+			return 0, false, err
+		case written && n != height:
+			return 0, false, badRequest(fmt.Sprintf("%s is %d and %s is %d; they are two names of one thing", names[memHeight], height, names[i], n))
+		}
+		height, written = n, true
+	}
+	return height, written, nil
 }
 
 // hex returns the bytes of a hex string with or without 0x, at most limit; nil if

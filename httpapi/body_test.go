@@ -77,8 +77,10 @@ func TestParseRequest(t *testing.T) {
 	f(`{"message":"ab","quorumPercentage":100}`, shares(100, 0))
 	f(`{"message":"ab","quorumPercentage":0,"quorumPercentageBuffer":100}`, shares(0, 100))
 	f(`{"message":"ab","quorumPercentageBuffer":33}`, shares(67, 33))
-	f(`{"message":"ab","pChainHeight":0}`, plain)
-	f(`{"message":"ab","pChainHeight":9007199254740991}`, aggregator.Request{Message: ab, Quorum: 67, PChainHeight: 1<<53 - 1})
+	f(`{"message":"ab","pChainHeight":0}`, aggregator.Request{Message: ab, Quorum: 67, AtHeight: true})
+	f(`{"message":"ab","pChainHeight":9007199254740991}`, aggregator.Request{Message: ab, Quorum: 67, PChainHeight: 1<<53 - 1, AtHeight: true})
+	f(`{"message":"ab","destinationBlockchainId":"`+subnet.String()+`"}`, aggregator.Request{Message: ab, Quorum: 67, Destination: &subnet})
+	f(`{"message":"ab","destinationBlockchainId":""}`, plain)
 
 	long := strings.Repeat("5a", warp.MaxPayload+42)
 	f(`{"message":"0x`+long+`"}`, aggregator.Request{Message: bytes.Repeat([]byte{0x5a}, warp.MaxPayload+42), Quorum: 67})
@@ -89,7 +91,8 @@ func equalRequests(a, b *aggregator.Request) bool {
 		return false
 	}
 	return bytes.Equal(a.Message, b.Message) && bytes.Equal(a.Justification, b.Justification) &&
-		a.Quorum == b.Quorum && a.Buffer == b.Buffer && a.PChainHeight == b.PChainHeight
+		a.Quorum == b.Quorum && a.Buffer == b.Buffer && a.PChainHeight == b.PChainHeight && a.AtHeight == b.AtHeight &&
+		(a.Destination == nil) == (b.Destination == nil) && (a.Destination == nil || *a.Destination == *b.Destination)
 }
 
 func TestRequestDoesNotAliasBody(t *testing.T) {

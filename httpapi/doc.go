@@ -15,15 +15,21 @@
 //     from 0 to 100, together at most 100. 67.0 and 6.7e1 are integers, as they
 //     are in JavaScript; 67.5 and "67" are refused. A quorum of 0 is met by any
 //     one signature.
-//   - pChainHeight (default 0, the proposed height): an integer below 2^53, which
-//     every JSON implementation can carry. The node's own mark for "proposed",
-//     2^64-1, is refused: 0 says it.
+//   - pChainHeight: an integer below 2^53, which every JSON implementation can carry;
+//     0 is the proposed height. The node's own mark for that, 2^64-1, is refused.
+//     Without it the height is that of the epoch of the chain that is going to check
+//     the message, as far as that is known, else the proposed one.
+//   - destinationBlockchainId: that chain, as signingSubnetId; an interchain message
+//     names it itself. A client's that is not followed is a 400.
+//
+// The header X-P-Chain-Height has the height of the validators who signed.
 //
 // Names are case-sensitive, and the last of several members of the same name wins. The content type must be JSON or absent; a web
 // page of another origin can therefore not post without asking the browser first.
 //
 // POST /aggregate-signatures is the interface of the relayer's own aggregator
-// with its kebab-case names. It answers 200 with {"signed-message": "<hex>"} and
+// with its kebab-case names; p-chain-height, which its documentation has, is the same as
+// pchain-height, which its code has. It answers 200 with {"signed-message": "<hex>"} and
 // errors as {"error": "..."}; the network is that of the message, which is
 // therefore required, and as there a quorum of 0 means the default.
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"hash/maphash"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -74,14 +75,16 @@ func (f *signingForm) append(dst []byte, res *aggregator.Result) []byte {
 }
 
 // head sets the status and the headers of an answer.
-func (f *signingForm) head(ctx *fasthttp.RequestCtx) {
+func (f *signingForm) head(ctx *fasthttp.RequestCtx, res *aggregator.Result) {
 	ctx.Response.SetStatusCode(f.status)
 	ctx.Response.Header.SetContentType(contentJSON)
+	var height [20]byte
+	ctx.Response.Header.SetBytesV(headerPChainHeight, strconv.AppendUint(height[:0], res.Height, 10))
 }
 
 // answer answers with a result.
 func (f *signingForm) answer(ctx *fasthttp.RequestCtx, res *aggregator.Result) {
-	f.head(ctx)
+	f.head(ctx, res)
 	ctx.Response.SwapBody(f.append(ctx.Response.SwapBody(nil)[:0], res))
 }
 
@@ -122,10 +125,10 @@ func (r *repeats) send(ctx *fasthttp.RequestCtx, found *repeat, network Aggregat
 	if res != found.result {
 		found = r.put(hash, found, res)
 	}
-	found.form.head(ctx)
 	if len(found.ignored) > 0 {
 		ctx.Response.Header.SetBytesV(headerIgnored, found.ignored)
 	}
+	found.form.head(ctx, res)
 	ctx.Response.SetBodyRaw(found.answer)
 	return true
 }

@@ -77,15 +77,26 @@ func (s *signers) Current(subnet chain.ID) (*valset.Set, bool) {
 	return set, set != nil && subnet.IsZero()
 }
 
-func (s *signers) At(context.Context, chain.ID, uint64) (*valset.Set, error) {
+func (s *signers) At(_ context.Context, _ chain.ID, height uint64) (*valset.Set, error) {
 	if set := s.set.Load(); set != nil {
-		return set, nil
+		at := *set
+		if height != 0 {
+			at.Height = height
+		}
+		return &at, nil
 	}
 	return nil, valset.ErrNoValidators
 }
 
 func (s *signers) Recheck(ctx context.Context, id chain.ID) (*valset.Set, error) {
 	return s.At(ctx, id, 0)
+}
+
+func (s *signers) Beside(*valset.Set) []*valset.Set { return nil }
+
+// EpochHeight knows one chain, whose epoch is at height 7.
+func (s *signers) EpochHeight(id chain.ID) (height uint64, followed bool) {
+	return 7, id == signersChain
 }
 
 func (s *signers) SubnetOf(_ context.Context, id chain.ID) (chain.ID, error) {
@@ -368,4 +379,34 @@ func FuzzRepeats(f *testing.F) {
 			t.Error("the server without room keeps something")
 		}
 	})
+}
+
+// TestHeightHeader: an answer says at which height its validators are, also when it is a
+// repeat; a destination sets it, under both forms' names, and so do both names of the height.
+func TestHeightHeader(t *testing.T) {
+	t.Parallel()
+	s := newSigners(t).serves(t, nil)
+	unknown := chain.ID{0xdd}
+	for _, c := range []struct {
+		path, members, want string
+		status              int
+	}{
+		{sdkPath, ``, "1", 201},
+		{sdkPath, `,"destinationBlockchainId":"` + signersChain.String() + `"`, "7", 201},
+		{sdkPath, `,"destinationBlockchainId":"` + unknown.String() + `"`, "", 400},
+		{sdkPath, `,"destinationBlockchainId":"` + unknown.String() + `","pChainHeight":9`, "9", 201},
+		{relayerPath, `,"destination-blockchain-id":"` + signersChain.String() + `"`, "7", 200},
+		{relayerPath, `,"pchain-height":8`, "8", 200},
+		{relayerPath, `,"p-chain-height":8`, "8", 200},
+		{relayerPath, `,"p-chain-height":8,"pchain-height":8`, "8", 200},
+		{relayerPath, `,"p-chain-height":8,"pchain-height":9`, "", 400},
+	} {
+		body := `{"message":"` + signable(t, 1) + `"` + c.members + `}`
+		for range 4 { // the last from what is known of the body
+			resp := postTo(s, c.path, body)
+			if resp.StatusCode() != c.status || string(resp.Header.Peek(headerPChainHeight)) != c.want {
+				t.Errorf("%s%s: %d at %q, want %d at %q", c.path, c.members, resp.StatusCode(), resp.Header.Peek(headerPChainHeight), c.status, c.want)
+			}
+		}
+	}
 }

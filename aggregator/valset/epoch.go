@@ -74,6 +74,23 @@ func (k *Keeper) EpochHeights() []uint64 {
 	return slices.Compact(out)
 }
 
+// EpochHeight returns the height of a followed blockchain's running epoch, 0 while it has none
+// or none is known, and reports whether the chain is followed. The P-Chain, which checks
+// messages at the proposed height, always is.
+func (k *Keeper) EpochHeight(blockchain chain.ID) (height uint64, followed bool) {
+	if blockchain == chain.PlatformChainID {
+		return 0, true
+	}
+	k.epochs.mu.Lock()
+	defer k.epochs.mu.Unlock()
+	for _, c := range k.epochs.chains {
+		if c.id == blockchain {
+			return c.height, true
+		}
+	}
+	return 0, false
+}
+
 // Beside returns the sets of the same subnet at the heights of epochs, running ones and
 // those before, if set is the one at the proposed height and as far as they differ.
 func (k *Keeper) Beside(set *Set) []*Set {

@@ -22,9 +22,9 @@ const (
 	// aheadBehind is how far below the last known block one may be for its
 	// messages to be signed ahead: those of long ago were delivered long ago.
 	aheadBehind = 256
-	// aheadQuorum is what is asked for, in percent: the default of a request, and
-	// a buffer as far as it can be had.
-	aheadQuorum, aheadBuffer = 67, 13
+	// aheadQuorum is what is asked for, in percent: the default of a request. What more
+	// have signed is kept for other quorums.
+	aheadQuorum = aggregator.DefaultQuorum
 	// aheadWait is the wait after the aggregator was busy with what others asked.
 	aheadWait = 200 * time.Millisecond
 )
@@ -51,7 +51,7 @@ func newSignAhead(on bool, agg *aggregator.Aggregator, epochs func() []uint64, l
 		// A receiving chain checks against the set of its epoch. Where that is the
 		// proposed set the result is known already.
 		for _, height := range append([]uint64{0}, epochs()...) {
-			_, err := agg.Aggregate(ctx, &aggregator.Request{Message: message, Quorum: aheadQuorum, Buffer: aheadBuffer, PChainHeight: height, Ahead: true})
+			_, err := agg.Aggregate(ctx, &aggregator.Request{Message: message, Quorum: aheadQuorum, PChainHeight: height, AtHeight: true, Ahead: true})
 			if err != nil {
 				return err
 			}

@@ -29,7 +29,8 @@ type AggregateRequest struct {
 	SigningSubnetID        string `json:"signingSubnetId,omitempty" doc:"32 bytes in CB58 or hex."`
 	QuorumPercentage       int    `json:"quorumPercentage,omitempty"`
 	QuorumPercentageBuffer int    `json:"quorumPercentageBuffer,omitempty"`
-	PChainHeight           int64  `json:"pChainHeight,omitempty"`
+	PChainHeight           int64  `json:"pChainHeight,omitempty" doc:"The height at which the message will be checked; 0 is the proposed one. Without it that is the height of the destination's epoch, as far as the destination is known and followed, else the proposed one."`
+	DestinationID          string `json:"destinationBlockchainId,omitempty" doc:"The chain that will check the message, in CB58 or hex. It must be followed. An interchain message names it itself."`
 }
 
 // RelayerRequest is the same as relayers know it.
@@ -39,7 +40,8 @@ type RelayerRequest struct {
 	SigningSubnetID        string `json:"signing-subnet-id,omitempty"`
 	QuorumPercentage       int    `json:"quorum-percentage,omitempty"`
 	QuorumPercentageBuffer int    `json:"quorum-percentage-buffer,omitempty"`
-	PChainHeight           int64  `json:"pchain-height,omitempty"`
+	PChainHeight           int64  `json:"pchain-height,omitempty" doc:"As pChainHeight of the other route. p-chain-height is the same."`
+	DestinationID          string `json:"destination-blockchain-id,omitempty"`
 }
 
 // ExportRequest asks for an export. Dates are days or times (RFC 3339); both bounds are
