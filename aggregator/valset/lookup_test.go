@@ -297,7 +297,21 @@ func TestEpochs(t *testing.T) {
 		if again, _ := k.At(t.Context(), l1, 4); again != old {
 			t.Error("another set at the same height")
 		}
+		for of, want := range map[chain.ID]uint64{bc: 4, {9}: 0, chain.PlatformChainID: 0} {
+			if height, followed := k.EpochHeight(of); height != want || !followed {
+				t.Errorf("%s: the epoch is at %d, followed %v; want %d", of, height, followed, want)
+			}
+		}
+		if _, followed := k.EpochHeight(chain.ID{8}); followed {
+			t.Error("a chain is followed that nobody has named")
+		}
 		now, primary := wantCurrent(t, k, l1, 10), wantCurrent(t, k, chain.PrimaryNetworkID, 10)
+		if beside := k.Beside(now); len(beside) != 1 || beside[0].Digest != old.Digest {
+			t.Errorf("beside the proposed set: %v", beside)
+		}
+		if len(k.Beside(old)) != 0 || len(k.Beside(primary)) != 0 {
+			t.Error("sets beside one of the past, or beside one that has not changed")
+		}
 		if now.Digest == old.Digest {
 			t.Error("the proposed set is that of the epoch")
 		}
