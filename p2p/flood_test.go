@@ -51,6 +51,26 @@ func floods() []flood {
 		{name: "records of a byte", batch: many(make([]byte, 1<<18)), most: 1, piece: 1},
 		{"invented identities", invented, toleranceBurst/maxClaims + 1, 0},
 		{"forged addresses of a wanted node", forged, byViolation, 0},
+		{"frames of 2 MiB", filled(wire.MaxMessageSize - 16), 4, 0},
+		{"frames above what is looked at", filled(maxInbound), toleranceBurst/(violationCost+maxInbound/unitBytes) + 1, 0},
+		{"frames of 200 KiB", filled(200 << 10), toleranceBurst/(frameCost+(200<<10)/unitBytes) + 1, 0},
+		{"frames of 8 KiB", filled(8 << 10), toleranceBurst/(frameCost+(8<<10)/unitBytes) + 1, 0},
+		{"zstd of 250 KiB", packed(250 << 10), toleranceBurst/((250<<10)/unitBytes) + 1, 0},
+		{"zstd above what is looked at", packed(1 << 20), byViolation, 0},
+		{"unasked lists of addresses", many((&wire.PeerList{}).Append(nil)), toleranceBurst + 1, 0},
+		{"handshakes", many((&wire.Handshake{NetworkID: testNetwork, MyTime: now(), Addr: claimedAddr, Client: testVersion()}).Append(nil)), 1, 0},
+	}
+}
+
+// filled repeats a message of so many bytes that no compression makes smaller.
+func filled(size int) func(*remote) ([]byte, int) {
+	return many((&wire.GetPeerList{Filter: randomBytes(size)}).Append(nil))
+}
+
+// packed repeats a message that is small on the wire.
+func packed(size int) func(*remote) ([]byte, int) {
+	return func(r *remote) ([]byte, int) {
+		return many(r.codec.Compress(nil, (&wire.GetPeerList{Filter: make([]byte, size)}).Append(nil)))(r)
 	}
 }
 
@@ -321,6 +341,63 @@ func TestLargeMessagesAreSkipped(t *testing.T) {
 	})
 }
 
+// A first message above what is looked at is no handshake of a node.
+func TestOversizedHandshake(t *testing.T) {
+	for name, hello := range map[string]func(c *remoteConn, msg []byte){
+		"as it is":   func(c *remoteConn, msg []byte) { c.send(msg) },
+		"compressed": func(c *remoteConn, msg []byte) { c.send(c.codec.Compress(nil, msg)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				n := w.run(nil)
+				r := newRemote(t)
+				r.hello = func(c *remoteConn) {
+					hello(c, (&wire.Handshake{NetworkID: testNetwork, MyTime: now(), Addr: claimedAddr, Client: testVersion(), Filter: make([]byte, 1<<20)}).Append(nil))
+				}
+				begin := time.Now()
+				w.connect(n, r)
+				if s := n.Status(r.id); s.Connected || time.Since(begin) > time.Second || metric.Value(n.ins.dropped) != 1 {
+					t.Errorf("after %v: %+v", time.Since(begin), s)
+				}
+			})
+		})
+	}
+}
+
+// A peer that answers what it is asked, but always with as much as it can, is dropped too;
+// one whose answers are of the usual size answers as often as it is asked.
+func TestLargeAnswers(t *testing.T) {
+	for size, tolerated := range map[int]bool{250 << 10: false, 1 << 10: true} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				n := w.run(nil)
+				r := newRemote(t)
+				r.handle = func(c *remoteConn, m *wire.Message) bool {
+					if q := &m.AppRequest; m.Kind == wire.KindAppRequest {
+						c.send((&wire.AppResponse{ChainID: q.ChainID, RequestID: q.RequestID, Bytes: make([]byte, size)}).Append(nil))
+					}
+					return m.Kind == wire.KindAppRequest
+				}
+				w.connect(n, r)
+				for range toleranceBurst + 100 {
+					q := open(t, n, "x", func(Answer) {})
+					if err := q.Ask(r.id); err != nil && (tolerated || err != ErrNotConnected && err != ErrBusy) {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					q.Close()
+				}
+				pass(time.Second) // the pace of reading
+				if s := n.Status(r.id); s.Ready != tolerated {
+					t.Errorf("status %+v", s)
+				}
+			})
+		})
+	}
+}
+
 // send writes a batch in pieces.
 func (f flood) send(c *remoteConn, batch []byte) error {
 	c.writing.Lock()
@@ -394,7 +471,7 @@ func TestFloodOverSockets(t *testing.T) {
 			if took > honest {
 				t.Errorf("the flood took %v, %d answers of an honest peer %v", took, questions, honest)
 			}
-			if grown := inUse() - idle; grown > 1<<20 {
+			if grown := inUse() - idle; grown > 2<<20 { // a decompressor among it
 				t.Errorf("%d bytes more in use", grown)
 			}
 			t.Logf("%v of work, %v bytes read; %d honest answers take %v", took, metric.Value(n.ins.bytesIn), questions, honest)

@@ -129,30 +129,40 @@ func TestUnexpectedAnswers(t *testing.T) {
 	})
 }
 
-// Large messages are read no faster than the inbound rate.
-func TestLargeMessages(t *testing.T) {
+// Answers that cost no tolerance are read no faster than the inbound rate.
+func TestAnswersArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.run(nil)
+		n := w.run(func(c *Config) { c.BytesPerSecond = -1 })
 		r := newRemote(t)
+		const size, rounds = unitBytes - 100, 15
+		r.handle = func(c *remoteConn, m *wire.Message) bool {
+			if q := &m.AppRequest; m.Kind == wire.KindAppRequest {
+				c.send((&wire.AppResponse{ChainID: q.ChainID, RequestID: q.RequestID, Bytes: make([]byte, size)}).Append(nil))
+			}
+			return m.Kind == wire.KindAppRequest
+		}
 		w.connect(n, r)
 		start := time.Now()
-		const size, messages = 250 << 10, 160
-		large := wire.GetPeerList{Filter: make([]byte, size)}
-		packed := r.codec.Compress(nil, large.Append(nil)) // small on the wire
-		r.each(func(c *remoteConn) {
-			for range messages {
-				c.send(packed)
+		for range rounds {
+			answers := make(chan struct{}, defaultWindow)
+			for range defaultWindow {
+				q := open(t, n, "x", func(Answer) { answers <- struct{}{} })
+				defer q.Close()
+				if err := q.Ask(r.id); err != nil {
+					t.Fatal(err)
+				}
 			}
-			c.send(wire.Ping{}.Append(nil))
-		})
-		synctest.Wait()
-		least := (messages*size - inboundBurst) / inboundRate * time.Second
-		if took := time.Since(start); took < least-2*time.Second || took > least+2*time.Second {
-			t.Errorf("%d messages of %d bytes were read in %v, want about %v", messages, size, took, least)
+			for range defaultWindow {
+				<-answers
+			}
 		}
-		if s := n.Status(r.id); !s.Ready || r.count(wire.KindPong) != 1 {
-			t.Errorf("status %+v, %d pongs", s, r.count(wire.KindPong))
+		least := time.Duration(rounds*defaultWindow*size-inboundBurst) * time.Second / inboundRate
+		if took := time.Since(start); took < least/2 || took > least*2 {
+			t.Errorf("%d answers of %d bytes were read in %v, want about %v", rounds*defaultWindow, size, took, least)
+		}
+		if s := n.Status(r.id); !s.Ready {
+			t.Errorf("status %+v", s)
 		}
 	})
 }

@@ -30,12 +30,12 @@ const (
 	// keptBuffer is how large the reader's buffers may stay between messages.
 	keptBuffer = 16 << 10
 	// maxInbound bounds the messages that are looked at, before and after
-	// decompression. Larger ones are skipped: all that we ask for is smaller, and
-	// what a peer sends otherwise must not fill our memory.
+	// decompression. Larger ones are skipped, and are violations: all that we ask for
+	// is smaller, and what a peer sends otherwise must not fill our memory.
 	maxInbound = 256 << 10
-	// inboundRate and inboundBurst bound what we read from one peer, in bytes
-	// after decompression: reading pauses when it is more. A full window of
-	// answers at the rate that a validator serves needs a tenth of it.
+	// inboundRate and inboundBurst bound what we read from one peer, answers that cost
+	// it no tolerance included, in bytes after decompression: reading pauses when it is
+	// more. A full window of answers at the rate that a validator serves needs a tenth of it.
 	inboundRate  = 4 << 20
 	inboundBurst = 8 << 20
 	// maxSkew is by how much clocks may differ before peers refuse each other.
@@ -47,7 +47,7 @@ var (
 	errSilent       = errors.New("nothing received for 30 s")
 	errNoPong       = errors.New("no pong for 30 s")
 	errNoHandshake  = errors.New("no handshake in time")
-	errTwice        = errors.New("second handshake")
+	errTwice        = fmt.Errorf("%w: second handshake", errIntolerable)
 	errWrongNetwork = errors.New("peer is of another network")
 	errOverrun      = errors.New("peer does not read what we send")
 )
@@ -246,9 +246,12 @@ func (l *link) read() {
 		l.lastFrame.Store(int64(l.net.now()))
 		l.net.traffic.lastReceived.Store(time.Now().UnixNano())
 		if size > maxInbound {
-			err = l.peer.charge(frameCost)
+			err = l.oversized(size)
 		} else {
 			size, err = l.take(frame)
+		}
+		if units := size / unitBytes; err == nil && units > 0 {
+			err = l.peer.charge(units)
 		}
 		if err != nil {
 			l.fail(err)
@@ -304,20 +307,30 @@ func (l *link) pause(d time.Duration) bool {
 	}
 }
 
-// take parses and handles one message and returns its size in bytes.
+// take parses and handles one message and returns its size in bytes, before or after
+// decompression, whichever is more.
 func (l *link) take(frame []byte) (int, error) {
 	m := &l.message
 	err := l.net.codec.Parse(frame, m)
 	switch {
 	case errors.Is(err, wire.ErrAboveLimit):
-		return len(frame), l.peer.charge(frameCost)
+		return len(frame), l.oversized(len(frame))
 	case err != nil:
 		l.net.ins.malformed.Inc()
 		return len(frame), l.peer.violated(unreadable(err), err)
 	case m.Size == 0:
 		return len(frame), l.peer.violated(empty, "a frame without a message")
 	}
-	return len(frame) + m.Size, l.handle(m)
+	return max(len(frame), m.Size), l.handle(m)
+}
+
+// oversized charges for a message above maxInbound that was skipped. Before the
+// handshake it can be nothing that a node sends.
+func (l *link) oversized(size int) error {
+	if !l.ready {
+		return fmt.Errorf("%w: a first message of more than %d bytes", errIntolerable, maxInbound)
+	}
+	return l.peer.violated(tooLarge, fmt.Sprintf("%d bytes on the wire", size))
 }
 
 func (l *link) handle(m *wire.Message) error {

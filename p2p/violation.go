@@ -16,7 +16,7 @@ type violation uint8
 const (
 	unknownID   violation = iota // an answer to a request that was never made
 	malformed                    // a message that does not parse
-	tooLarge                     // a frame, or what it decompresses to, above the limit
+	tooLarge                     // a frame, or what it decompresses to, above what is looked at
 	empty                        // a frame without a message
 	unaskedPong                  // a Pong without a Ping
 	forgedClaim                  // a wanted node's address with a wrong signature, or out of bounds
@@ -27,19 +27,21 @@ func (v violation) String() string {
 	return [violations]string{"unknown_id", "malformed", "too_large", "empty", "unasked_pong", "forged_claim"}[v]
 }
 
-// What a peer sends unasked it pays for, in units. Answers to our questions are
-// free: we decide how many there are. Whoever has spent its tolerance is
-// dropped, and dialed again after [banTerm] at the earliest.
+// What a peer sends unasked it pays for, in units, by messages and by bytes. Answers to
+// our questions are free up to unitBytes each: we decide how many there are. Whoever has
+// spent its tolerance is dropped, and dialed again after [banTerm] at the earliest.
 const (
 	frameCost     = 1  // a message that we did not ask for
 	claimCost     = 1  // an address in it
 	pingCost      = 16 // a Ping, as we have to answer it; a real one comes every 22.5 s
 	verifyCost    = 16 // an address whose signature has to be checked
 	violationCost = 64
+	// unitBytes is how many bytes of a message, after decompression, cost a further unit.
+	unitBytes = 4 << 10
 	// toleranceRate and toleranceBurst are in units per second and units. A real
 	// validator sends a few messages a second, and some hundreds of late answers at
 	// once after a stall. At this rate the costliest messages take under 1% of a
-	// core; 32 violations at once empty a full bucket.
+	// core, and bytes 800 KiB/s; 32 violations at once, or 8 MiB, empty a full bucket.
 	toleranceRate  = 200
 	toleranceBurst = 2048
 )
