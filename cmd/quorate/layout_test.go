@@ -33,20 +33,21 @@ const (
 // layers says which packages stand on which: a package imports lower layers,
 // and its own layer only inside its own top-level folder. The longest prefix counts.
 var layers = map[string]int{
-	"cmd":            5,
-	"bench":          4,
-	"packaging":      4,
-	"engine":         3, // the package itself; its sub-packages are below
-	"engine/network": 3, // stands on the aggregator and on peers
-	"engine/folder":  3, // reads the identity as peers do
-	"httpapi":        3,
-	"rpc":            3,
-	"devnet":         3,
-	"aggregator":     2,
-	"p2p":            2,
-	"engine/*":       2,
-	"engine/chain":   1,
-	"rollup":         1,
+	"cmd":             5,
+	"bench":           4,
+	"packaging":       4,
+	"engine":          3, // the package itself; its sub-packages are below
+	"engine/network":  3, // stands on the aggregator and on peers
+	"engine/folder":   3, // reads the identity as peers do
+	"httpapi":         3,
+	"rpc":             3,
+	"devnet":          3,
+	"aggregator":      2,
+	"p2p":             2,
+	"engine/*":        2,
+	"engine/chain":    1,
+	"engine/outbound": 1, // peers' addresses follow its rule
+	"rollup":          1,
 	// What a node's RPC needs, and the engine makes.
 	"rpc/health":    2,
 	"rpc/profile":   2,

@@ -1,5 +1,6 @@
 // Package outbound connects to servers that strangers have named: the receivers of
-// webhooks, and those that hold the metadata of NFTs. Whoever names a server must not
+// webhooks, and those that hold the metadata of NFTs. Peers' addresses are held against the
+// same rule. Whoever names a server must not
 // have ours reach what only ours can: itself, its neighbours, the address of a cloud's
 // credentials.
 //

@@ -53,8 +53,9 @@ type Config struct {
 // internet knows which addresses are the internet's. Ports are the client's own rule.
 var internet = ssrf.New(ssrf.WithAnyPort())
 
-// checkAddr says why nothing is sent to an address.
-func checkAddr(a netip.Addr) error {
+// CheckAddr says why nothing is sent to an address that a stranger has named; nil for one
+// of the internet.
+func CheckAddr(a netip.Addr) error {
 	if a = a.Unmap(); a.Zone() != "" {
 		return fmt.Errorf("%w: %s is of one link alone", ErrRefused, a)
 	}
@@ -122,7 +123,7 @@ func (c *Config) checkAddr(a netip.Addr) error {
 	case c.public != nil:
 		return c.public(a)
 	}
-	return checkAddr(a)
+	return CheckAddr(a)
 }
 
 // trusts reports whether a host and its port are trusted or below those that are.

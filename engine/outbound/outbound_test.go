@@ -30,7 +30,7 @@ func TestAddresses(t *testing.T) {
 		"fc00::1", "fd00:ec2::254", "fec0::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
 		"64:ff9b:1::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "ff02::1", "::7f00:1", "2001::1", "2001:db8::1", "::ffff:0:127.0.0.1", "100::1", "3fff::1",
 	} {
-		if err := checkAddr(netip.MustParseAddr(a)); !errors.Is(err, ErrRefused) {
+		if err := CheckAddr(netip.MustParseAddr(a)); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s counts as public: %v", a, err)
 		}
 		u := &url.URL{Scheme: "http", Host: net.JoinHostPort(a, "80")}
@@ -42,7 +42,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for _, a := range []string{"1.1.1.1", "8.8.8.8", "2606:4700::1111", "::ffff:1.1.1.1", "100.128.0.1", "172.32.0.1"} {
-		if err := checkAddr(netip.MustParseAddr(a)); err != nil {
+		if err := CheckAddr(netip.MustParseAddr(a)); err != nil {
 			t.Error(err)
 		}
 	}
