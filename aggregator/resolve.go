@@ -153,6 +153,8 @@ func setError(err error, what string) *Error {
 		e.Msg = "pChainHeight is above the height of the P-Chain"
 	case errors.Is(err, valset.ErrLookback):
 		e.Msg = "pChainHeight is further back than this server looks"
+	case errors.Is(err, valset.ErrSubnets):
+		e.Kind, e.Msg, e.RetryAfter = Overloaded, "requests are under way for as many other subnets as are followed at once", 2*time.Second
 	case errors.Is(err, valset.ErrBusy):
 		e.Kind, e.Msg, e.RetryAfter = Overloaded, "too many questions to the node are waiting", time.Second
 	case errors.Is(err, context.DeadlineExceeded):

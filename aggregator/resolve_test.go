@@ -3,6 +3,7 @@ package aggregator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -112,5 +113,14 @@ func TestDisabled(t *testing.T) {
 	}
 	if e.Stake.Underfunded != 500 || e.Stake.Keyless != 0 || !strings.Contains(e.Msg, "underfunded") {
 		t.Errorf("%s", e.Msg)
+	}
+}
+
+// Who asks for one subnet more than are followed is told so, and to come again.
+func TestTooManySubnets(t *testing.T) {
+	t.Parallel()
+	err := setError(fmt.Errorf("%w: 64", valset.ErrSubnets), "the subnet")
+	if err.Kind != Overloaded || err.RetryAfter <= 0 || !strings.Contains(err.Msg, "other subnets") {
+		t.Errorf("%+v", err)
 	}
 }

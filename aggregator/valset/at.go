@@ -24,7 +24,7 @@ type exactSet struct {
 // running epochs are at hand.
 //
 // Errors wrap [ErrUnknownSubnet], [ErrNoValidators], [ErrNotAllowed], [ErrHeight],
-// [ErrLookback], [ErrBusy] or [ErrSource], or are the cause of ctx's end.
+// [ErrLookback], [ErrSubnets], [ErrBusy] or [ErrSource], or are the cause of ctx's end.
 func (k *Keeper) At(ctx context.Context, subnet chain.ID, height uint64) (*Set, error) {
 	if !k.allows(subnet) {
 		return nil, fmt.Errorf("%w: %s", ErrNotAllowed, subnet)
@@ -71,11 +71,7 @@ func (k *Keeper) atProposed(ctx context.Context, subnet chain.ID) (*Set, error) 
 	}
 	set, err := k.atExact(ctx, subnet, snap.height, bal)
 	if err == nil {
-		k.mu.Lock()
-		if u := k.usage(subnet); u.Load() != always {
-			u.Store(now) // the next load has it
-		}
-		k.mu.Unlock()
+		err = k.admit(subnet, now) // the next load has it
 	}
 	return set, err
 }
@@ -110,7 +106,11 @@ func (k *Keeper) prepare(ctx context.Context, subnet chain.ID) (*balances, error
 	if !ok {
 		return nil, nil
 	}
-	k.touch(v, k.clock())
+	if now := k.clock(); !k.touch(v, now) {
+		if err := k.admit(subnet, now); err != nil {
+			return nil, err
+		}
+	}
 	if v.ready() {
 		return v.bal, nil
 	}

@@ -25,6 +25,8 @@ var (
 	ErrHeight = errors.New("height is above the P-Chain's")
 	// ErrLookback: the height is further back than [Config].MaxLookback.
 	ErrLookback = errors.New("height is too far back")
+	// ErrSubnets: requests are under way for as many other subnets as are followed at once.
+	ErrSubnets = errors.New("too many subnets are asked for at once")
 	// ErrBusy: too many questions to the node are waiting already.
 	ErrBusy = errors.New("too many questions to the node are waiting")
 	// ErrSource: the node that knows did not answer, or not usefully, or not for too long.
@@ -84,6 +86,11 @@ type Config struct {
 	// InUse is how long after the last request a subnet counts as in use:
 	// its balances are followed and its nodes wanted. Default 1 h.
 	InUse time.Duration
+	// MaxInUse bounds the subnets in use that are not tracked: their nodes are dialed, and
+	// clients choose them. Beyond it the one that was not asked for longest is given up, but
+	// none that was within RequestTimeout, how long a request lasts at most. Default 64 and 1 min.
+	MaxInUse       int
+	RequestTimeout time.Duration
 	// MinBalance marks L1 validators below it as underfunded, in nAVAX; 2,048 is
 	// four times what a validator pays for each second at the lowest fee. Default 2048.
 	MinBalance uint64
@@ -126,12 +133,14 @@ func (c *Config) fill() error {
 	c.Poll = cmp.Or(c.Poll, 200*time.Millisecond)
 	c.BalancePoll = cmp.Or(c.BalancePoll, 2*time.Second)
 	c.InUse = cmp.Or(c.InUse, time.Hour)
+	c.MaxInUse = cmp.Or(c.MaxInUse, 64)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, time.Minute)
 	c.MinBalance = cmp.Or(c.MinBalance, 2048)
 	c.MaxStale = cmp.Or(c.MaxStale, 5*time.Minute)
 	c.CallTimeout = cmp.Or(c.CallTimeout, 10*time.Second)
 	c.EpochPoll = cmp.Or(c.EpochPoll, time.Second)
 	c.Heights = cmp.Or(c.Heights, 256)
-	if c.Poll < 0 || c.BalancePoll < 0 || c.InUse < 0 || c.MaxStale < 0 || c.CallTimeout < 0 || c.EpochPoll < 0 || c.Heights < 0 {
+	if c.Poll < 0 || c.BalancePoll < 0 || c.InUse < 0 || c.MaxInUse < 0 || c.RequestTimeout < 0 || c.MaxStale < 0 || c.CallTimeout < 0 || c.EpochPoll < 0 || c.Heights < 0 {
 		return errors.New("valset: times and bounds must not be negative")
 	}
 	if c.Keys == nil {
@@ -151,7 +160,7 @@ func (c *Config) fill() error {
 
 // counters are the metrics of a keeper.
 type counters struct {
-	polls, pollErrors, loads, exact, balanceErrors metric.Counter
+	polls, pollErrors, loads, exact, balanceErrors, displaced, refused metric.Counter
 }
 
 func newCounters(k *Keeper) counters {
@@ -173,5 +182,7 @@ func newCounters(k *Keeper) counters {
 	return counters{
 		polls: counter("polls", "Polls of the P-Chain height."), pollErrors: counter("poll_errors", "Polls of the P-Chain that failed."), loads: counter("loads", "Loads of all validator sets."),
 		exact: counter("exact_fetches", "Validator sets fetched at a named height."), balanceErrors: counter("balance_errors", "Polls of the balances of validators that failed."),
+		displaced: counter("subnets_displaced", "Subnets that were followed no longer as clients asked for others."),
+		refused:   counter("subnets_refused", "Requests for a subnet while requests were under way for as many others as are followed."),
 	}
 }

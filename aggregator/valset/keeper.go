@@ -171,8 +171,7 @@ func (k *Keeper) Current(subnet chain.ID) (*Set, bool) {
 	if !ok || !v.ready() || k.age(now) > k.cfg.MaxStale {
 		return nil, false
 	}
-	k.touch(v, now)
-	return v.set, true
+	return v.set, k.touch(v, now)
 }
 
 // InUse returns the sets at the proposed height of the primary network and of the
@@ -195,17 +194,54 @@ func (k *Keeper) InUse() []*Set {
 // ready reports whether low balances are marked, where there can be any.
 func (v *view) ready() bool { return v.bal != nil || v.set.SubnetID == chain.PrimaryNetworkID }
 
-// touch records that the subnet is in use.
-func (k *Keeper) touch(v *view, now int64) {
-	const resolution = int64(time.Second) // keeps cores from writing the same word all the time
-	last := v.used.Load()
-	if last == always || last != 0 && now-last < resolution {
-		return
+// touchEvery keeps cores from writing the same word all the time.
+const touchEvery = int64(time.Second)
+
+// touch records that a subnet in use is asked for. It reports false when it is not in use:
+// then [Keeper.admit] says whether it may be.
+func (k *Keeper) touch(v *view, now int64) bool {
+	for {
+		last := v.used.Load()
+		switch {
+		case last == always || last != 0 && now-last < touchEvery:
+			return true
+		case v.set.SubnetID != chain.PrimaryNetworkID && (last == 0 || now-last >= int64(k.cfg.InUse)):
+			return false
+		case v.used.CompareAndSwap(last, now):
+			return true
+		}
 	}
-	v.used.Store(now)
-	if last == 0 || now-last >= int64(k.cfg.InUse) {
-		k.signalChange()
+}
+
+// admit makes a subnet that a request names count as in use, and gives up the one that was
+// not asked for longest if there are too many. Those that are tracked do not count, and none
+// is given up that a request may still be about.
+func (k *Keeper) admit(subnet chain.ID, now int64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var oldest *atomic.Int64
+	least, count := int64(always), 0
+	for id, used := range k.used {
+		last := used.Load()
+		if id == chain.PrimaryNetworkID || id == subnet || last == always || !k.inUse(used, now) {
+			continue
+		}
+		if count++; last < least {
+			oldest, least = used, last
+		}
 	}
+	if count >= k.cfg.MaxInUse {
+		if now-least < int64(k.cfg.RequestTimeout)+touchEvery || !oldest.CompareAndSwap(least, 0) {
+			k.count.refused.Inc()
+			return fmt.Errorf("%w: requests are under way for %d", ErrSubnets, count)
+		}
+		k.count.displaced.Inc()
+	}
+	if u := k.usage(subnet); u.Load() != always {
+		u.Store(now)
+	}
+	k.signalChange()
+	return nil
 }
 
 // allows reports whether sets of a subnet may be asked for.

@@ -337,3 +337,107 @@ func TestInUse(t *testing.T) {
 		}
 	})
 }
+
+// Clients choose the subnets that are followed, so that these are bounded: the one that was
+// not asked for longest makes room, but none that is tracked, and none that a request may
+// be under way for.
+func TestMaxInUse(t *testing.T) {
+	t.Parallel()
+	subnet := func(i int) chain.ID { return chain.ID{50, byte(i)} }
+	const most = 3
+	withKeeper(t, Config{MaxInUse: most, RequestTimeout: 10 * time.Second, Tracked: []chain.ID{l1}}, func(t *testing.T, src *fakeSource, k *Keeper) {
+		src.change(func(f *fakeSource) {
+			f.height = 11
+			for i := range 2 * most {
+				f.sets[subnet(i)] = []Member{{NodeID: node(500 + i), PublicKey: pub(500 + i), Weight: 1}}
+			}
+		})
+		pass(time.Second)
+		inUse := func(want ...int) {
+			t.Helper()
+			synctest.Wait()
+			followed := k.subnetsInUse(k.clock())
+			if len(followed) != len(want)+1 || !slices.Contains(followed, l1) {
+				t.Errorf("%d subnets are in use: %v", len(followed), followed)
+			}
+			for _, i := range want {
+				if !slices.Contains(followed, subnet(i)) || !slices.Contains(k.Wanted(), node(500+i)) {
+					t.Errorf("subnet %d is not followed", i)
+				}
+			}
+		}
+		ask := func(i int) error {
+			_, err := k.At(t.Context(), subnet(i), 0)
+			return err
+		}
+		for i := range most {
+			if err := ask(i); err != nil {
+				t.Fatal(err)
+			}
+			pass(3 * time.Second)
+		}
+		// Requests may be under way for all of them.
+		wantError(t, "one more", ask(most), ErrSubnets)
+		if _, ok := k.Current(subnet(most)); ok {
+			t.Error("the set of a subnet that was refused is at hand")
+		}
+		inUse(0, 1, 2)
+		if err := ask(0); err != nil { // the second is the oldest now
+			t.Error(err)
+		}
+		pass(6 * time.Second)
+		if err := ask(most); err != nil {
+			t.Error(err)
+		}
+		inUse(0, 2, most)
+		pass(time.Hour + time.Second) // nobody asks for any
+		inUse()
+		for i := range most {
+			if err := ask(most + i); err != nil {
+				t.Error(err)
+			}
+		}
+		wantError(t, "one more", ask(0), ErrSubnets)
+		// One that is tracked from now on leaves its place.
+		k.Track(subnet(most))
+		if err := ask(0); err != nil {
+			t.Error(err)
+		}
+		if metric.Value(k.count.displaced) != 1 || metric.Value(k.count.refused) != 2 {
+			t.Errorf("%v displaced, %v refused", metric.Value(k.count.displaced), metric.Value(k.count.refused))
+		}
+	})
+}
+
+// However many ask at once for however many subnets, no more are followed.
+func TestMaxInUseAtOnce(t *testing.T) {
+	t.Parallel()
+	const most, subnets = 4, 40
+	withKeeper(t, Config{MaxInUse: most, RequestTimeout: 2 * time.Second}, func(t *testing.T, src *fakeSource, k *Keeper) {
+		src.change(func(f *fakeSource) {
+			f.height = 11
+			for i := range subnets {
+				f.sets[chain.ID{50, byte(i)}] = []Member{{NodeID: node(500 + i), PublicKey: pub(500 + i), Weight: 1}}
+			}
+		})
+		pass(time.Second)
+		for range 5 {
+			var all sync.WaitGroup
+			for i := range subnets {
+				all.Go(func() {
+					id := chain.ID{50, byte(i)}
+					if _, err := k.At(t.Context(), id, 0); err == nil {
+						k.Current(id)
+					} else {
+						wantError(t, id.String(), err, ErrSubnets)
+					}
+				})
+			}
+			all.Wait()
+			if n := len(k.subnetsInUse(k.clock())); n != most {
+				t.Errorf("%d subnets are in use", n)
+			}
+			pass(4 * time.Second)
+		}
+	})
+}

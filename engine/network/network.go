@@ -107,7 +107,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	})
 	n.keeper, err = valset.NewKeeper(valset.Config{
 		Source: n.ownSets, Poll: cfg.HeightPoll, OnChange: n.peers.SetWanted,
-		Tracked: cfg.TrackedSubnets, Allowed: cfg.allowed(), MaxLookback: cfg.MaxHeightLookback,
+		Tracked: cfg.TrackedSubnets, Allowed: cfg.allowed(), MaxLookback: cfg.MaxHeightLookback, RequestTimeout: cfg.RequestTimeout,
 		Logger: cfg.Log("P"), Metrics: n.metrics,
 	})
 	if err != nil {
