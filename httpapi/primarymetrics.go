@@ -66,7 +66,7 @@ var stakingMetrics = [...]struct {
 	{"validatorWeight", func(s *pchain.Sums) uint64 { return s.ValidatorWeight }},
 	{"delegatorCount", func(s *pchain.Sums) uint64 { return s.Delegators }},
 	{"delegatorWeight", func(s *pchain.Sums) uint64 { return s.DelegatorWeight }},
-	{"totalStake", func(s *pchain.Sums) uint64 { return s.ValidatorWeight + s.DelegatorWeight }},
+	{"totalStake", func(s *pchain.Sums) uint64 { return chain.AddSaturated(s.ValidatorWeight, s.DelegatorWeight) }},
 }
 
 // burnedMetrics are the metrics of fees, behind those of stakers.

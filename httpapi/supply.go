@@ -9,6 +9,7 @@ import (
 	"github.com/holiman/uint256"
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/chain"
 	"quorate/engine/index"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
@@ -104,7 +105,7 @@ func (c *primaryCall) supplyOfStake(s *supply) *failure {
 	if err != nil {
 		return c.unreadable(err)
 	}
-	s.staked = totals.Staked + totals.Delegated
+	s.staked = chain.AddSaturated(totals.Staked, totals.Delegated)
 	if err := rows.FeeDays(&pchain.FeeFilter{}, 0, func(d *pchain.FeeDay) bool {
 		s.l1Fees = d.Paid
 		return false

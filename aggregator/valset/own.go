@@ -412,7 +412,7 @@ func (o *Own) keep(t Trust) {
 func summary(members []Member) string {
 	total := uint64(0)
 	for i := range members {
-		total += members[i].Weight
+		total = chain.AddSaturated(total, members[i].Weight)
 	}
 	return fmt.Sprintf("%d members of weight %d", len(members), total)
 }
@@ -451,7 +451,7 @@ func digest(members []Member) [sha256.Size]byte {
 	byKey, total := make(map[string]*entry, len(members)), uint64(0)
 	for i := range members {
 		m := &members[i]
-		total += m.Weight
+		total = chain.AddSaturated(total, m.Weight)
 		if m.PublicKey == nil {
 			continue
 		}
@@ -460,7 +460,7 @@ func digest(members []Member) [sha256.Size]byte {
 			e = &entry{}
 			byKey[string(m.PublicKey)] = e
 		}
-		e.weight += m.Weight
+		e.weight = chain.AddSaturated(e.weight, m.Weight)
 		e.nodes = append(e.nodes, m.NodeID)
 	}
 	b := binary.BigEndian.AppendUint64(nil, total)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -346,4 +347,30 @@ func TestKeeperOwn(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestOwnDoesNotWrap: a set whose weights sum up to more than 64 bits is none that can sign,
+// and not the same as one whose weights are what is left when the sum wraps.
+func TestOwnDoesNotWrap(t *testing.T) {
+	t.Parallel()
+	const most = math.MaxUint64
+	key := pub(100)
+	huge := []Member{{NodeID: node(100), PublicKey: key, Weight: most}, {NodeID: node(101), PublicKey: key, Weight: 8}}
+	small := []Member{{NodeID: node(100), PublicKey: key, Weight: 3}, {NodeID: node(101), PublicKey: key, Weight: 4}}
+	if same(huge, small) {
+		t.Error("the sum has wrapped")
+	}
+	keyless := func(weights ...uint64) (list []Member) {
+		list = append(list, Member{NodeID: node(100), PublicKey: key, Weight: 1})
+		for _, w := range weights {
+			list = append(list, Member{Weight: w})
+		}
+		return list
+	}
+	if same(keyless(most, 5), keyless(4)) {
+		t.Error("the total has wrapped")
+	}
+	if got, want := summary(huge), "2 members of weight 18446744073709551615"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

@@ -189,7 +189,7 @@ func (t *told) publish() {
 	shares := make(map[string]*primary.VersionShare)
 	for i := range t.standings {
 		v := &t.standings[i]
-		now.Staked += v.Weight + v.Delegated
+		now.Staked = chain.AddSaturated(now.Staked, chain.AddSaturated(v.Weight, v.Delegated))
 		if v.Uptime >= 0 {
 			now.Uptimes[v.NodeID] = uint32(v.Uptime)
 		}
@@ -203,7 +203,7 @@ func (t *told) publish() {
 			shares[version] = s
 		}
 		s.Validators++
-		s.Staked += v.Weight
+		s.Staked = chain.AddSaturated(s.Staked, v.Weight)
 	}
 	for _, s := range shares {
 		now.Shares = append(now.Shares, *s)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
 	"sync"
 	"testing"
@@ -145,5 +146,26 @@ func TestToldVersions(t *testing.T) {
 	f("my-node_2.0/0.0.1", "my-node_2.0/0.0.1")
 	for _, bad := range []string{"", "avalanchego", "a b/1.2.3", "a\x00/1.2.3", "</script>/1.2.3", "é/1.2.3", "a/1.2", "a/1.2.3.4", "a/1.2.-3", "\xff/1.2.3"} {
 		f(bad, "")
+	}
+}
+
+// TestToldDoesNotWrap: a node may say of weights what it likes.
+func TestToldDoesNotWrap(t *testing.T) {
+	t.Parallel()
+	const most = math.MaxUint64
+	for _, f := range []struct {
+		standings     []platform.Standing
+		staked, share uint64
+	}{
+		{[]platform.Standing{{NodeID: chain.NodeID{1}, Weight: 3, Delegated: 4}}, 7, 3},
+		{[]platform.Standing{{NodeID: chain.NodeID{1}, Weight: most, Delegated: most}}, most, most},
+		{[]platform.Standing{{NodeID: chain.NodeID{1}, Weight: most - 1, Delegated: 1}, {NodeID: chain.NodeID{2}, Weight: 1}}, most, most},
+		{[]platform.Standing{{NodeID: chain.NodeID{1}, Weight: most}, {NodeID: chain.NodeID{2}, Weight: 2}}, most, most},
+	} {
+		told := &told{standings: f.standings, versions: map[chain.NodeID]string{{1}: "v", {2}: "v"}}
+		told.publish()
+		if now := told.last(); now.Staked != f.staked || now.Shares[0].Staked != f.share {
+			t.Errorf("%+v: %d staked, %+v", f.standings, now.Staked, now.Shares)
+		}
 	}
 }

@@ -122,7 +122,7 @@ func membersOf(set map[string]*member) (list []Member) {
 	one := list[:0]
 	for i := range list {
 		if n := len(one); n > 0 && one[n-1].Node == list[i].Node {
-			one[n-1].Weight += list[i].Weight
+			one[n-1].Weight = chain.AddSaturated(one[n-1].Weight, list[i].Weight)
 			continue
 		}
 		one = append(one, list[i])

@@ -77,7 +77,7 @@ func (m *machine) weigh(s *staker, current bool) error {
 	if !current {
 		return m.setMember(s.Subnet, s.Node[:], nil)
 	}
-	return m.setMember(s.Subnet, s.Node[:], &member{Node: s.Node, Weight: s.Weight + s.DelegatedWeight, Key: s.BLSKey})
+	return m.setMember(s.Subnet, s.Node[:], &member{Node: s.Node, Weight: chain.AddSaturated(s.Weight, s.DelegatedWeight), Key: s.BLSKey})
 }
 
 func (m *machine) weighL1(v *l1) error {

@@ -1,6 +1,9 @@
 package pchain
 
 import (
+	"math"
+	"math/bits"
+
 	"quorate/engine/chain"
 	"quorate/engine/primary"
 	store "quorate/engine/store/index"
@@ -12,13 +15,20 @@ import (
 type Sums struct {
 	Validators, ValidatorWeight uint64
 	Delegators, DelegatorWeight uint64
+
+	// over are the high words of the two weights: the owner of a subnet chooses them.
+	over [2]uint64
 }
 
-// The sums codec: the four numbers.
+// The sums codec: the four numbers, and the high words of the weights where there is one.
 func (s *Sums) encode(b []byte) []byte {
 	e := &primary.Encoder{B: b}
 	for _, v := range [...]uint64{s.Validators, s.ValidatorWeight, s.Delegators, s.DelegatorWeight} {
 		e.Uint(v)
+	}
+	if s.over != [2]uint64{} {
+		e.Uint(s.over[0])
+		e.Uint(s.over[1])
 	}
 	return e.B
 }
@@ -26,7 +36,22 @@ func (s *Sums) encode(b []byte) []byte {
 func decodeSums(b []byte) (s Sums, err error) {
 	d := primary.NewDecoder(b)
 	s.Validators, s.ValidatorWeight, s.Delegators, s.DelegatorWeight = d.Uint(), d.Uint(), d.Uint(), d.Uint()
+	if d.Len() > 0 {
+		s.over = [2]uint64{d.Uint(), d.Uint()}
+	}
 	return s, d.End("sums of a subnet")
+}
+
+// shownSums decodes sums for readers: a weight above 64 bits is the highest number.
+func shownSums(b []byte) (Sums, error) {
+	s, err := decodeSums(b)
+	for i, weight := range [...]*uint64{&s.ValidatorWeight, &s.DelegatorWeight} {
+		if int64(s.over[i]) > 0 { // below 0 where rows of older versions wrapped
+			*weight = math.MaxUint64
+		}
+	}
+	s.over = [2]uint64{}
+	return s, err
 }
 
 // fewer is minus one, in the arithmetic of 64 bits.
@@ -61,12 +86,18 @@ func (m *machine) count(subnet chain.ID, delegator bool, weight, by uint64) erro
 	if err != nil {
 		return err
 	}
+	count, sum, over := &s.Validators, &s.ValidatorWeight, &s.over[0]
 	if delegator {
-		s.Delegators += by
-		s.DelegatorWeight += by * weight
+		count, sum, over = &s.Delegators, &s.DelegatorWeight, &s.over[1]
+	}
+	*count += by
+	var carry uint64
+	if by == fewer {
+		*sum, carry = bits.Sub64(*sum, weight, 0)
+		*over -= carry
 	} else {
-		s.Validators += by
-		s.ValidatorWeight += by * weight
+		*sum, carry = bits.Add64(*sum, weight, 0)
+		*over += carry
 	}
 	return nil
 }
@@ -106,7 +137,7 @@ func (v *View) Sums(subnet chain.ID) (s Sums, err error) {
 	if err != nil || !found {
 		return s, err
 	}
-	return decodeSums(b)
+	return shownSums(b)
 }
 
 // Days hands over the sums of a subnet as they were after the last block of each day,
@@ -129,7 +160,7 @@ func (v *View) Days(subnet chain.ID, before uint64, take func(time uint64, s Sum
 		if err != nil || b == nil {
 			return s, false, err
 		}
-		s, err = decodeSums(b)
+		s, err = shownSums(b)
 		return s, err == nil, err
 	}
 	return rollup.Back(newest, at, func(d uint32, now, _ Sums) bool { return take(primary.DayTime(d), now) })

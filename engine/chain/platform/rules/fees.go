@@ -6,6 +6,8 @@ import (
 	"math/bits"
 
 	"github.com/holiman/uint256"
+
+	"quorate/engine/chain"
 )
 
 // ErrOverflow means that fees exceed 64 bits. The chain refuses the block.
@@ -62,7 +64,7 @@ func (f L1Fees) Price(c FeeConfig) uint64 {
 // after returns the excess after some seconds.
 func (f L1Fees) after(c FeeConfig, seconds uint64) L1Fees {
 	if f.Active >= c.Target {
-		f.Excess = addSaturated(f.Excess, mulSaturated(f.Active-c.Target, seconds))
+		f.Excess = chain.AddSaturated(f.Excess, mulSaturated(f.Active-c.Target, seconds))
 		return f
 	}
 	f.Excess -= min(f.Excess, mulSaturated(c.Target-f.Active, seconds))
@@ -78,9 +80,9 @@ func (f L1Fees) Cost(c FeeConfig, seconds uint64) uint64 {
 	cost := uint64(0)
 	for i := range seconds {
 		if f = f.after(c, 1); f.Excess == 0 { // and it stays at zero
-			return addSaturated(cost, mulSaturated(c.MinPrice, seconds-i))
+			return chain.AddSaturated(cost, mulSaturated(c.MinPrice, seconds-i))
 		}
-		if cost = addSaturated(cost, f.Price(c)); cost == math.MaxUint64 {
+		if cost = chain.AddSaturated(cost, f.Price(c)); cost == math.MaxUint64 {
 			return cost
 		}
 	}
@@ -118,7 +120,7 @@ func (f L1Fees) SecondsLeft(c FeeConfig, most, funds uint64) uint64 {
 	}
 	for i := range most {
 		if f = f.after(c, 1); f.Excess == 0 {
-			return min(most, addSaturated(i, funds/c.MinPrice))
+			return min(most, chain.AddSaturated(i, funds/c.MinPrice))
 		}
 		price := f.Price(c)
 		if price > funds {
@@ -132,13 +134,6 @@ func (f L1Fees) SecondsLeft(c FeeConfig, most, funds uint64) uint64 {
 func mulSaturated(a, b uint64) uint64 {
 	if high, low := bits.Mul64(a, b); high == 0 {
 		return low
-	}
-	return math.MaxUint64
-}
-
-func addSaturated(a, b uint64) uint64 {
-	if sum, over := bits.Add64(a, b, 0); over == 0 {
-		return sum
 	}
 	return math.MaxUint64
 }
