@@ -110,6 +110,10 @@ type Config struct {
 	// BlockInterval is how often each EVM chain accepts a further block, and the
 	// average time by which their clocks go on; 0, the default, means never.
 	BlockInterval time.Duration
+	// NoSybilProtection has every validator take its peers for validators, as nodes with
+	// --sybil-protection-enabled=false do: it polls them about each block of EVM chains,
+	// which is accepted only when no vote is due. Default false.
+	NoSybilProtection bool
 	// HeightInterval is how often the P-Chain accepts a block that moves some
 	// weight in the primary network; 0, the default, means never. With PrimaryBlocks
 	// users stake and move funds in it, and the X-Chain grows too.

@@ -99,10 +99,26 @@ func (d *Devnet) grow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			d.growEVM()
-			d.grew(Growth{Blocks: 1})
+			if d.decided() {
+				d.growEVM()
+				d.grew(Growth{Blocks: 1})
+			}
 		}
 	}
+}
+
+// decided reports whether the validators accept the next block of the C-Chain, and with it
+// those of the others.
+func (d *Devnet) decided() bool {
+	if !d.cfg.NoSybilProtection {
+		return true
+	}
+	id, all := d.world.CChainID(), true
+	height := d.chains[id].Tip() + 1
+	for _, v := range d.validators {
+		all = v.Poll(id, height) && all
+	}
+	return all
 }
 
 // growEVM has each EVM chain accept a block.

@@ -78,6 +78,7 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 		flags.DurationVar(&f.cfg.HeightInterval, "height-interval", defaultHeight, "how often the P-Chain accepts a block; 0 means never")
 		flags.DurationVar(&f.cfg.Latency, "latency", 0, "delay of every answer of every validator")
 		flags.DurationVar(&f.cfg.Jitter, "jitter", 0, "further delay of each answer, random up to this")
+		flags.BoolVar(&f.cfg.NoSybilProtection, "no-sybil-protection", false, "take every peer for a validator, and accept no block of an EVM chain while its vote is due")
 		flags.IntVar(&f.cfg.ReadRate, "read-rate", 0, "bytes a second above which validators stop reading from a peer, 524288 for real ones; 0 means no bound")
 	})
 	group(flags, groupBehave, func(flags *pflag.FlagSet) {

@@ -45,6 +45,8 @@ type conn struct {
 	places chan struct{}
 	// version is what the peer's handshake says that it runs; nil before.
 	version atomic.Pointer[wire.Version]
+	// finished is set by the reader when both have said hello.
+	finished atomic.Bool
 	// pingSent is set while a Ping of ours has no Pong.
 	pingSent atomic.Bool
 	// unasked is the goroutine of the validator's [Unasked].
@@ -52,7 +54,6 @@ type conn struct {
 
 	// Owned by the reader.
 	gotHandshake bool
-	finished     bool
 	allowance    float64 // bytes that may be read at once, as of allowedAt
 	allowedAt    time.Time
 }
@@ -78,17 +79,17 @@ func (v *Validator) serve(ctx context.Context, raw net.Conn) {
 		return
 	}
 	peer := chain.NodeIDFromCert(secured.ConnectionState().PeerCertificates[0].Raw)
-	if !v.admit(peer) {
-		v.log.Debug("peer refused", "node", v.cfg.Identity.NodeID, "peer", peer, "error", "connected already")
-		return
-	}
-	defer v.dismiss(peer)
 	c := &conn{
 		v: v, tls: secured, peer: peer,
 		out:       actor.NewMailbox[outgoing](maxInFlight+64, actor.Shed),
 		places:    make(chan struct{}, maxInFlight),
 		allowance: ReadBurst, allowedAt: time.Now(),
 	}
+	if !v.admit(c) {
+		v.log.Debug("peer refused", "node", v.cfg.Identity.NodeID, "peer", peer, "error", "connected already")
+		return
+	}
+	defer v.dismiss(peer)
 	if err := c.run(ctx); !errors.Is(err, errClosing) {
 		v.log.Debug("peer closed", "node", v.cfg.Identity.NodeID, "peer", peer, "error", err)
 	}
@@ -182,7 +183,7 @@ func (c *conn) handle(ctx context.Context, msg *wire.Message) error {
 	case wire.KindGetPeerList:
 		return c.onGetPeerList(&msg.GetPeerList)
 	case wire.KindAppRequest:
-		if c.finished {
+		if c.finished.Load() {
 			c.onRequest(ctx, &msg.AppRequest)
 		}
 	}
@@ -279,10 +280,9 @@ func (c *conn) send(frame []byte) { _ = c.out.TrySend(outgoing{frame: frame}) }
 
 // finish ends the handshake: from now on requests are answered.
 func (c *conn) finish(ctx context.Context) {
-	if c.finished {
+	if c.finished.Swap(true) {
 		return
 	}
-	c.finished = true
 	if unasked := c.v.cfg.Conduct.Unasked; unasked != nil {
 		c.unasked.Go(func() { unasked(ctx, c.v.cfg.World.CChainID(), c) })
 	}

@@ -127,7 +127,7 @@ func (c *conn) onPeerList(ctx context.Context, list *wire.PeerList) error {
 }
 
 func (c *conn) onGetPeerList(req *wire.GetPeerList) error {
-	if !c.finished {
+	if !c.finished.Load() {
 		return nil
 	}
 	known, err := parseFilter(req.Filter, req.Salt)

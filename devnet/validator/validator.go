@@ -99,8 +99,10 @@ type Validator struct {
 	addr      atomic.Pointer[netip.AddrPort]
 	claim     atomic.Pointer[signedIP]
 
-	peersMu sync.Mutex // guards peers
-	peers   map[chain.NodeID]struct{}
+	peersMu  sync.Mutex // guards what follows
+	peers    map[chain.NodeID]*conn
+	votesDue time.Time // until when votes are waited for, see [Validator.Poll]
+	polls    uint32
 }
 
 // run is one stretch between Start and Stop.
@@ -142,7 +144,7 @@ func New(cfg Config) (*Validator, error) {
 		cfg:    cfg,
 		signer: &signer{world: cfg.World, key: cfg.Identity.Key, cChain: cfg.CChain, signed: signed},
 		log:    cfg.Logger,
-		peers:  make(map[chain.NodeID]struct{}),
+		peers:  make(map[chain.NodeID]*conn),
 		tls: &tls.Config{
 			Certificates:           []tls.Certificate{cfg.Identity.Certificate},
 			ClientAuth:             tls.RequireAnyClientCert,
@@ -315,13 +317,13 @@ func (v *Validator) accept(ctx context.Context, r *run) {
 }
 
 // admit enters a peer; there is one connection for each node ID.
-func (v *Validator) admit(id chain.NodeID) bool {
+func (v *Validator) admit(c *conn) bool {
 	v.peersMu.Lock()
 	defer v.peersMu.Unlock()
-	if _, taken := v.peers[id]; taken || id == v.cfg.Identity.NodeID {
+	if _, taken := v.peers[c.peer]; taken || c.peer == v.cfg.Identity.NodeID {
 		return false
 	}
-	v.peers[id] = struct{}{}
+	v.peers[c.peer] = c
 	return true
 }
 

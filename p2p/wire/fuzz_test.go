@@ -37,7 +37,7 @@ func FuzzReadFrame(f *testing.F) {
 // reads means the same when it is written and read again.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"handshake", "ping100", "pong", "peerlist2", "peerlist0", "getpeerlist",
-		"apprequest", "appresponse", "apperror", "apperrormin", "appgossip", "zstd", "rsaclaim"} {
+		"apprequest", "appresponse", "apperror", "apperrormin", "pullquery", "pushquery", "appgossip", "zstd", "rsaclaim"} {
 		f.Add(golden(f, name))
 	}
 	for _, name := range []string{"handshake", "peerlist", "appresponse"} {

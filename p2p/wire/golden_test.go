@@ -67,10 +67,11 @@ var (
 		{Certificate: fill(200, 0xc1), Addr: netip.MustParseAddrPort("10.1.2.3:9651"), Timestamp: 1700000000, Signature: fill(70, 0x51)},
 		{Certificate: fill(3, 0xc2), Addr: netip.MustParseAddrPort("[2001:db8::7]:65535"), Timestamp: 1, Signature: fill(1, 0x52), TxID: chain.ID(fill(32, 9))},
 	}}
-	testGetPeers = GetPeerList{Filter: testFilter, Salt: fill(8, 7), AllSubnets: true}
-	testRequest  = AppRequest{ChainID: testChain, RequestID: 1<<32 - 1, Deadline: 1e10, Bytes: fill(150, 0x22)}
-	testResponse = AppResponse{ChainID: testChain, RequestID: 7, Bytes: fill(98, 0x33)}
-	testError    = AppError{ChainID: testChain, RequestID: 9, Code: -2, Message: "no handler"}
+	testGetPeers  = GetPeerList{Filter: testFilter, Salt: fill(8, 7), AllSubnets: true}
+	testPullQuery = PullQuery{ChainID: testChain, RequestID: 11, Deadline: 5e9, BlockID: chain.ID(fill(32, 0x44)), Height: 31}
+	testRequest   = AppRequest{ChainID: testChain, RequestID: 1<<32 - 1, Deadline: 1e10, Bytes: fill(150, 0x22)}
+	testResponse  = AppResponse{ChainID: testChain, RequestID: 7, Bytes: fill(98, 0x33)}
+	testError     = AppError{ChainID: testChain, RequestID: 9, Code: -2, Message: "no handler"}
 )
 
 // member returns the member that Kind names.
@@ -109,6 +110,8 @@ func (m *Message) appendMember(dst []byte) []byte {
 		return m.PeerList.Append(dst)
 	case KindGetPeerList:
 		return m.GetPeerList.Append(dst)
+	case KindQuery:
+		return (&PullQuery{}).Append(dst)
 	case KindAppRequest:
 		return m.AppRequest.Append(dst)
 	case KindAppResponse:
@@ -146,6 +149,16 @@ func TestMessagesAgainstGolden(t *testing.T) {
 	f("apperror", KindAppError, testError, testError.Append(nil))
 	least := AppError{ChainID: testChain, RequestID: 9, Code: -1 << 31}
 	f("apperrormin", KindAppError, least, least.Append(nil))
+
+	// Of a query only the kind is read.
+	if got := testPullQuery.Append(nil); !bytes.Equal(got, golden(t, "pullquery")) {
+		t.Errorf("pullquery: got %x", got)
+	}
+	for _, name := range []string{"pullquery", "pushquery"} {
+		if err := c.Parse(golden(t, name), &m); err != nil || m.Kind != KindQuery {
+			t.Errorf("%s: %v, %v", name, m.Kind, err)
+		}
+	}
 
 	if err := c.Parse(golden(t, "appgossip"), &m); err != nil || m.Kind != KindOther {
 		t.Errorf("gossip: %v, %v; want it skipped", m.Kind, err)

@@ -18,6 +18,8 @@ const (
 	fieldPong        protowire.Number = 12
 	fieldHandshake   protowire.Number = 13
 	fieldPeerList    protowire.Number = 14
+	fieldPushQuery   protowire.Number = 27
+	fieldPullQuery   protowire.Number = 28
 	fieldAppRequest  protowire.Number = 30
 	fieldAppResponse protowire.Number = 31
 	fieldAppError    protowire.Number = 34
@@ -109,6 +111,17 @@ type GetPeerList struct {
 	AllSubnets bool
 }
 
+// PullQuery asks for a vote on a block, which only validators are asked for.
+type PullQuery struct {
+	ChainID   chain.ID
+	RequestID uint32
+	// Deadline is a duration in nanoseconds.
+	Deadline uint64
+	BlockID  chain.ID
+	// Height is that of the block that is to be accepted next.
+	Height uint64
+}
+
 // AppRequest asks the VM of a chain.
 type AppRequest struct {
 	ChainID chain.ID
@@ -195,6 +208,17 @@ func (m *GetPeerList) Append(dst []byte) []byte {
 	dst, start := open(dst, fieldGetPeerList)
 	dst = appendFilter(dst, 1, m.Filter, m.Salt)
 	dst = appendBool(dst, 2, m.AllSubnets)
+	return shut(dst, start)
+}
+
+// Append appends the serialized message.
+func (m *PullQuery) Append(dst []byte) []byte {
+	dst, start := open(dst, fieldPullQuery)
+	dst = appendBytes(dst, 1, m.ChainID[:])
+	dst = appendUint(dst, 2, uint64(m.RequestID))
+	dst = appendUint(dst, 3, m.Deadline)
+	dst = appendBytes(dst, 4, m.BlockID[:])
+	dst = appendUint(dst, 6, m.Height)
 	return shut(dst, start)
 }
 

@@ -19,6 +19,9 @@ const (
 	KindHandshake
 	KindPeerList
 	KindGetPeerList
+	// KindQuery is a [PullQuery], or a PushQuery, which carries the block itself. What it
+	// asks is not read.
+	KindQuery
 	KindAppRequest
 	KindAppResponse
 	KindAppError
@@ -28,7 +31,7 @@ const (
 // String names the kind, for logs.
 func (k Kind) String() string {
 	names := [kindCount]string{"other", "ping", "pong", "handshake", "peer_list",
-		"get_peer_list", "app_request", "app_response", "app_error"}
+		"get_peer_list", "query", "app_request", "app_response", "app_error"}
 	if k >= kindCount {
 		return fmt.Sprintf("kind %d", k)
 	}
@@ -132,6 +135,8 @@ func (m *Message) parse(num protowire.Number, body []byte) error {
 		kind, err = KindPeerList, m.PeerList.parse(body)
 	case fieldGetPeerList:
 		kind, err = KindGetPeerList, m.GetPeerList.parse(body)
+	case fieldPullQuery, fieldPushQuery:
+		kind = KindQuery
 	case fieldAppRequest:
 		kind, err = KindAppRequest, m.AppRequest.parse(body)
 	case fieldAppResponse:
