@@ -27,7 +27,11 @@ type (
 	networkMessage struct {
 		Peers        int     `json:"connectedPeers"`
 		SendFailRate float64 `json:"sendFailRate"`
-		// Empty until a first message.
+		// OnRequest counts peers that have a link only for the time of a request, for which
+		// Note has the reason.
+		OnRequest int    `json:"peersOnRequest,omitempty"`
+		Note      string `json:"note,omitempty"`
+		// Empty until a first message, and while all peers are such.
 		Received string `json:"timeSinceLastMsgReceived,omitempty"`
 		Sent     string `json:"timeSinceLastMsgSent,omitempty"`
 	}
@@ -36,6 +40,9 @@ type (
 		Outstanding int    `json:"outstandingRequests"`
 	}
 )
+
+// onRequest is why peers have links only for the time of a request.
+const onRequest = "nodes that take every peer for a validator (--sybil-protection-enabled=false) would wait for this server's votes: links to them are open only for the time of a request"
 
 // registerChecks registers what does not depend on a chain.
 func (e *Engine) registerChecks() error {
@@ -116,18 +123,22 @@ func (e *Engine) activity() (p2p.Activity, error) {
 	if nets == nil {
 		return all, errStarting
 	}
-	for i, n := range *nets {
+	first := true
+	for _, n := range *nets {
 		a := n.Activity()
-		if i == 0 {
-			all = a
-			continue
-		}
 		all.Ready += a.Ready
+		all.OnRequest += a.OnRequest
 		all.Outstanding += a.Outstanding
 		all.Longest = max(all.Longest, a.Longest)
 		all.SendFailRate = max(all.SendFailRate, a.SendFailRate)
-		all.LastReceived = earlier(all.LastReceived, a.LastReceived)
-		all.LastSent = earlier(all.LastSent, a.LastSent)
+		switch {
+		case a.Quiet(): // to hear nothing is no trouble there
+		case first:
+			all.LastReceived, all.LastSent, first = a.LastReceived, a.LastSent, false
+		default:
+			all.LastReceived = earlier(all.LastReceived, a.LastReceived)
+			all.LastSent = earlier(all.LastSent, a.LastSent)
+		}
 	}
 	return all, nil
 }
@@ -146,6 +157,9 @@ func (e *Engine) checkNetwork(context.Context) (any, error) {
 	if err != nil {
 		return msg, err
 	}
+	if msg.OnRequest = a.OnRequest; a.OnRequest > 0 {
+		msg.Note = onRequest
+	}
 	var reasons []error
 	for _, n := range *e.networks.Load() { // there are some: it is their activity
 		if err := n.CheckVersions(); err != nil {
@@ -160,6 +174,9 @@ func (e *Engine) checkNetwork(context.Context) (any, error) {
 		text *string
 		what string
 	}{{a.LastReceived, &msg.Received, "received"}, {a.LastSent, &msg.Sent, "sent"}} {
+		if a.Quiet() {
+			break
+		}
 		if d.last.IsZero() {
 			reasons = append(reasons, fmt.Errorf("no message %s yet", d.what))
 			continue

@@ -117,8 +117,7 @@ func (c *Config) validate() error {
 	case c.Burst < 1 || c.MaxRequests < 1 || c.MaxAddresses < 1 || c.MaxDials < 1:
 		return errors.New("p2p: bounds must not be negative")
 	}
-	// Only public addresses are dialed there.
-	if c.NetworkID != chain.MainnetID && c.NetworkID != chain.FujiID {
+	if !c.public() { // only public addresses are dialed there
 		c.AllowPrivate = true
 	}
 	if c.Dial == nil {
@@ -132,6 +131,9 @@ func (c *Config) validate() error {
 	}
 	return nil
 }
+
+// public reports whether the network is one of the two that everybody uses.
+func (c *Config) public() bool { return c.NetworkID == chain.MainnetID || c.NetworkID == chain.FujiID }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T

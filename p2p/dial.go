@@ -40,6 +40,7 @@ func (p *peer) run() {
 	for {
 		addr, ok := p.awaitTurn()
 		if !ok {
+			p.lose()
 			return
 		}
 		p.connectAndServe(addr)
@@ -52,7 +53,9 @@ func (p *peer) awaitTurn() (netip.AddrPort, bool) {
 	defer timer.Stop()
 	for p.ctx.Err() == nil {
 		var due <-chan time.Time
-		if known := p.net.book.addresses(p.id); len(known) == 0 {
+		if p.idle() {
+			// It is left alone.
+		} else if known := p.net.book.addresses(p.id); len(known) == 0 {
 			p.net.wakePoller()
 		} else {
 			addr := known[p.dials%len(known)]
@@ -88,7 +91,7 @@ func (p *peer) connectAndServe(addr netip.AddrPort) {
 			return
 		}
 		n.ins.dialFailures[kind].Inc()
-		p.state.Store(stateDown)
+		p.lose()
 		p.backoff.end(addr.Addr(), false, time.Now())
 		n.cfg.Logger.Debug("peer was not reached", "node", p.id, "address", addr, "kind", kind, "error", err)
 		return
@@ -104,7 +107,7 @@ func (p *peer) connectAndServe(addr netip.AddrPort) {
 		p.turnedAway.Add(1)
 		n.suspectIdentity()
 	}
-	good := l.ready && time.Since(l.started) >= settled
+	good := l.ready && time.Since(l.started) >= settled || errors.Is(l.err, errResting)
 	p.backoff.end(addr.Addr(), good, time.Now())
 	switch {
 	case errors.Is(l.err, errWrongNetwork):
@@ -135,7 +138,7 @@ func (l *link) refused() bool {
 	var told *net.OpError // an alert: the remote says what it dislikes
 	return !l.taken && time.Since(l.started) < turnedAwayWithin && !errors.Is(l.err, errWrongNetwork) &&
 		!errors.Is(l.err, errIntolerable) && !errors.Is(l.err, errOverrun) &&
-		!errors.Is(l.err, ErrStopped) && !errors.Is(l.err, wire.ErrTooLarge) &&
+		!errors.Is(l.err, ErrStopped) && !errors.Is(l.err, errResting) && !errors.Is(l.err, wire.ErrTooLarge) &&
 		!(errors.As(l.err, &told) && told.Op == "remote error")
 }
 
@@ -186,7 +189,9 @@ func (p *peer) serve(l *link) {
 	reader.Go(l.read)
 	l.write()
 	reader.Wait()
-	p.detach()
+	if !errors.Is(l.err, errResting) {
+		p.lose()
+	}
 	p.net.traffic.sendFailures.Add(uint64(len(l.out.Close())))
 }
 

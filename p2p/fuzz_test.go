@@ -46,7 +46,7 @@ func FuzzTake(f *testing.F) {
 			}
 		}
 		l.fail(ErrStopped)
-		p.detach()
+		p.lose()
 		if answers != 1 {
 			t.Fatalf("%d answers to one question", answers)
 		}

@@ -358,6 +358,8 @@ func (l *link) handle(m *wire.Message) error {
 	switch m.Kind {
 	case wire.KindPing:
 		l.control(l.net.frames.pong)
+	case wire.KindQuery:
+		l.peer.polled()
 	case wire.KindHandshake:
 		return l.greeted(&m.Handshake)
 	case wire.KindPeerList:
@@ -401,6 +403,9 @@ func (l *link) greeted(h *wire.Handshake) error {
 	l.peer.greeting.Store(l.greeting(h))
 	l.peer.state.Store(stateReady)
 	l.peer.awaySince.Store(-1)
+	l.peer.mu.Lock()
+	defer l.peer.mu.Unlock()
+	l.peer.rest()
 	return nil
 }
 

@@ -72,10 +72,15 @@ type traffic struct {
 // Status is what is known of a node at the moment.
 type Status struct {
 	// Connected means that the node can be asked: TLS is up and the certificate
-	// is the node's. Its handshake may still be under way.
+	// is the node's. Its handshake may still be under way, and if it is OnRequest there
+	// may be no link at the moment.
 	Connected bool
 	// Ready means that the node's handshake was received too, and is of our network.
 	Ready bool
+	// OnRequest means that the node takes us for a validator, as one without sybil protection
+	// does: it has a link only while questions wait for its answers, or its chains would wait
+	// for our votes.
+	OnRequest bool
 	// Down means that the last dial failed or the last link was closed, and
 	// none got ready since.
 	Down bool
@@ -111,11 +116,16 @@ type Stats struct {
 	// that start at the same time may have half of the nodes each.
 	TurnedAway   int
 	OpenRequests int
+	// OnRequest counts nodes that take us for a validator, see [Status].
+	OnRequest int
 	// LastReceived and LastSent are times of messages, zero if there was none.
 	LastReceived, LastSent time.Time
 	// Sent counts messages written; SendFailures those lost because their link broke.
 	Sent, SendFailures uint64
 }
+
+// Quiet reports whether there are peers and none of them has a link but for the time of a request.
+func (s *Stats) Quiet() bool { return s.OnRequest > 0 && s.OnRequest >= s.Ready }
 
 // New returns a network that does nothing until Run is called.
 func New(cfg Config) (*Network, error) {
@@ -357,10 +367,13 @@ func (n *Network) Stats() Stats {
 		if p.turnedAway.Load() >= turnedAwayOften {
 			s.TurnedAway++
 		}
+		if p.polls.Load() {
+			s.OnRequest++
+		}
 		switch p.state.Load() {
 		case stateConnected:
 			s.Connected++
-		case stateReady:
+		case stateReady, stateResting:
 			s.Connected++
 			s.Ready++
 		}

@@ -15,6 +15,7 @@ const (
 	stateDown                    // the last dial failed or the last link ended
 	stateConnected               // TLS is up
 	stateReady                   // and the remote's Handshake was received
+	stateResting                 // it was, and there is no link until somebody asks, see rest
 )
 
 // Reasons to look at a peer before its time.
@@ -37,6 +38,7 @@ type peer struct {
 	awaySince  atomic.Int64 // nanoseconds from the network's epoch; -1 while ready
 	turnedAway atomic.Int32 // links in a row that the remote closed right after TLS
 	refused    atomic.Int32 // those that it closed soon, and before it took our Handshake
+	polls      atomic.Bool  // the node takes us for a validator, see rest
 	record     record
 	greeting   atomic.Pointer[Greeting] // of the link; nil while not ready
 
@@ -86,7 +88,8 @@ func (p *peer) status() Status {
 	return Status{
 		AwayFor:      away,
 		Connected:    state >= stateConnected,
-		Ready:        state == stateReady,
+		Ready:        state >= stateReady,
+		OnRequest:    p.polls.Load(),
 		Down:         state == stateDown,
 		HasAddress:   p.hasAddress.Load(),
 		TurnedAway:   p.turnedAway.Load() >= turnedAwayOften,
@@ -99,9 +102,13 @@ func (p *peer) status() Status {
 
 // wake makes run look at the peer, once for each reason until the next dial.
 func (p *peer) wake(reason uint32) {
-	if p.wakes.Or(reason)&reason != 0 {
-		return
+	if p.wakes.Or(reason)&reason == 0 {
+		p.look()
 	}
+}
+
+// look makes run look at the peer.
+func (p *peer) look() {
 	select {
 	case p.wakeup <- struct{}{}:
 	default:
@@ -129,6 +136,7 @@ func (p *peer) stop() {
 func (p *peer) keep(now time.Duration) {
 	p.mu.Lock()
 	p.questions.expire(now, &p.record, p.net.ins)
+	p.rest()
 	l := p.link
 	p.mu.Unlock()
 	if l != nil {
@@ -144,13 +152,15 @@ func (p *peer) attach(l *link) bool {
 		return false
 	}
 	p.link = l
-	p.questions.unread.restart()
-	p.state.Store(stateConnected)
+	p.sendWaiting(l)
+	if p.state.Load() != stateResting {
+		p.state.Store(stateConnected)
+	}
 	return true
 }
 
-// detach ends the link's use and answers what waits for it.
-func (p *peer) detach() {
+// lose notes that there is no link, and answers what waits for one.
+func (p *peer) lose() {
 	p.mu.Lock()
 	lost := p.questions.clear()
 	p.link = nil

@@ -157,15 +157,19 @@ func (u *unread) probe() bool { return u.sent-max(u.read, u.ping) >= probeEvery 
 
 func (u *unread) upTo(number uint64) { u.read = max(u.read, number) }
 
-// restart forgets what was sent on a link that has ended.
-func (u *unread) restart() { u.read, u.ping = u.sent, u.sent }
+// restart forgets what was sent on a link that has ended, all but the last waiting ones: they
+// are sent on the next.
+func (u *unread) restart(waiting int) {
+	u.read = u.sent - uint64(waiting)
+	u.ping = u.read
+}
 
 // ask puts a question into the table and its frame into the link's mailbox.
 func (p *peer) ask(r *Request) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l, t := p.link, &p.questions
-	if l == nil {
+	if l == nil && p.state.Load() != stateResting {
 		return ErrNotConnected
 	}
 	if q, waits := t.asked[r.id]; waits {
@@ -178,13 +182,17 @@ func (p *peer) ask(r *Request) error {
 	if t.waiting() >= p.net.cfg.Window || t.unread.full() || !p.budget.take(len(r.frame), now) {
 		return ErrBusy
 	}
-	if l.out.Len() >= p.net.cfg.Window+controlRoom/2 || l.out.TrySend(r.frame) != nil {
+	if l != nil && (l.out.Len() >= p.net.cfg.Window+controlRoom/2 || l.out.TrySend(r.frame) != nil) {
 		return ErrBusy // the link's writer is stalled; the rest of the room is for pongs
 	}
 	t.add(r, now.Sub(p.net.epoch))
 	p.record.asked.Add(1)
 	p.record.waiting.Store(int32(t.waiting()))
-	if t.unread.probe() {
+	switch {
+	case l == nil:
+		p.wakes.Or(wakeUrgent)
+		p.look() // it may have been told already, and have waited for nobody since
+	case t.unread.probe():
 		l.ping(t)
 	}
 	return nil
@@ -196,6 +204,7 @@ func (p *peer) abandon(r *Request) {
 	defer p.mu.Unlock()
 	p.questions.abandon(r)
 	p.record.waiting.Store(int32(p.questions.waiting()))
+	p.rest()
 }
 
 // answered matches an answer with its question and hands it on. a has Bytes,
@@ -205,6 +214,7 @@ func (p *peer) answered(id uint32, chainID chain.ID, a Answer) bool {
 	q, ok := p.questions.take(id, chainID)
 	late := !ok && p.net.requests.issued(id) && p.questions.late()
 	p.record.waiting.Store(int32(p.questions.waiting()))
+	p.rest()
 	p.mu.Unlock()
 	if !ok {
 		p.net.ins.unexpected.Inc()
