@@ -22,6 +22,9 @@ type Custom struct {
 	// ChainNumber is the EVM chain ID of the C-Chain.
 	ChainNumber uint64
 	Upgrades    upgrade.Config
+	// Staked has the stake of a node that is alone last: without it, it is a validator of
+	// nothing. Several need it.
+	Staked bool
 	// Contracts are what the genesis of the C-Chain has at addresses, by their code.
 	Contracts map[common.Address][]byte
 }
@@ -59,7 +62,7 @@ func (c *Custom) write(r *Release, dir string, nodes int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if nodes > 1 { // they need stake: it lasts a year, and what is written there began long ago
+	if nodes > 1 || c.Staked { // it lasts a year, and what is written there began long ago
 		genesis["startTime"] = time.Now().Add(-24 * time.Hour).Unix()
 	}
 	genesis["networkID"], genesis["initialStakers"], genesis["cChainGenesis"] = c.NetworkID, stakers[:nodes], string(changed)
