@@ -31,6 +31,81 @@ func readAll(t testing.TB, r *Follower) (lines []line, stands []uint64) {
 	}
 }
 
+// between is a chain to which something happens at the next of its calls.
+type between struct {
+	*index.Chain
+	onCursor, onView func()
+}
+
+func once(f *func()) {
+	if do := *f; do != nil {
+		*f = nil
+		do()
+	}
+}
+
+// Cursor implements [Chain].
+func (c *between) Cursor() (uint64, evm.Hash, bool) {
+	once(&c.onCursor)
+	return c.Chain.Cursor()
+}
+
+// At implements [Chain].
+func (c *between) At(tip *uint64) (*index.View, error) {
+	once(&c.onView)
+	return c.Chain.At(tip)
+}
+
+// What is put right while a follower or a hub reads on is taken back as well, whether the
+// follower is near the head or reads rows for itself.
+func TestCorrectedMeanwhile(t *testing.T) {
+	t.Parallel()
+	const bad, last = 20, 120
+	blocks := indextest.New(indextest.Config{Seed: 3, Txs: 3}).Blocks(last + 1)
+	lie := *blocks[bad]
+	lie.Txs = slices.Clone(lie.Txs)
+	lie.Txs[0].Logs = nil
+	told := slices.Clone(blocks)
+	told[bad] = &lie
+	for name, at := range map[string]struct {
+		tip   int // when it is put right
+		point func(c *between) *func()
+	}{
+		"the hub is asked":           {bad + 10, func(c *between) *func() { return &c.onCursor }},
+		"the hub reads":              {bad + 10, func(c *between) *func() { return &c.onView }},
+		"a follower reads by itself": {last, func(c *between) *func() { return &c.onView }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &between{Chain: openChain(t, name)}
+			commit(t, c.Chain, told[:bad+5]...)
+			hub, all := NewHub(c), Filter{Blocks: true, Txs: true, Transfers: true}
+			r := hub.Follow(all, Before(0))
+			defer r.Close()
+			log, _ := readAll(t, r)
+			commit(t, c.Chain, told[bad+5:at.tip]...)
+			*at.point(c) = func() {
+				if err := c.Rewind(t.Context(), read(told), bad-1); err != nil {
+					t.Fatal(err)
+				}
+				c.Correct([]index.Correction{{Height: bad, ID: [6]byte{1, 2}}})
+				commit(t, c.Chain, blocks[bad:]...)
+			}
+			again, stands := readAll(t, r)
+			if !slices.Equal(stands, []uint64{bad - 1}) {
+				t.Fatalf("taken back to %v", stands)
+			}
+			fresh := hub.Follow(all, Before(0))
+			defer fresh.Close()
+			want, _ := readAll(t, fresh)
+			log = append(slices.DeleteFunc(log, func(l line) bool { return l.height >= bad }), again...)
+			if !slices.Equal(log, want) {
+				t.Errorf("%d lines, want %d", len(log), len(want))
+			}
+		})
+	}
+}
+
 // Results of a block that were false and are put right take back what was told of it and of
 // the blocks above, though all blocks stay what they are: from who follows, from who comes
 // back with a position, and from nobody who has not been told them.

@@ -63,23 +63,13 @@ func (r *Follower) Close() {
 // Next returns what follows, at most so many events. It does not wait. The error wraps
 // [ErrLost], or says that rows could not be read just now.
 func (r *Follower) Next(most int) (b Batch, err error) {
-	if stands, is := r.corrected(); is {
-		v, err := r.hub.chain.At(nil)
-		if err != nil {
-			return b, err
-		}
-		defer v.Close()
-		if err := r.retract(v, stands, &b); err != nil {
-			return Batch{After: r.at}, err
-		}
-		b.After = r.at
-		return b, nil
-	}
 	blocks, err := r.hub.window()
 	if err != nil {
 		return b, err
 	}
-	if at := r.find(blocks); at >= 0 {
+	// Only now: the blocks may be those of after a correction.
+	_, corrected := r.corrected()
+	if at := r.find(blocks); at >= 0 && !corrected {
 		full := false
 		for _, block := range blocks[at:] {
 			if full = r.emit(block, &b, most); full {
@@ -172,6 +162,9 @@ func (r *Follower) read(b *Batch, most int) error {
 		return err
 	}
 	defer v.Close()
+	if stands, is := r.corrected(); is {
+		return r.retract(v, stands, b)
+	}
 	tip := v.Tip().Number
 	if r.at.Trail.n > 0 {
 		if stands, err := r.common(v); err != nil || stands == nil {

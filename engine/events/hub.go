@@ -33,7 +33,7 @@ type Hub struct {
 	mu        sync.Mutex
 	followers int
 	blocks    []*Block // the newest ones, each the parent of the next; never changed in place
-	corrected int      // how many corrections the chain had when they were read
+	corrected int      // how many corrections the chain had before they were read
 }
 
 // NewHub returns the hub of a chain.
@@ -93,10 +93,7 @@ func (h *Hub) window() ([]*Block, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if n := len(h.chain.Corrections()); n != h.corrected {
-		h.blocks, h.corrected = nil, n
-	}
-	if n := len(h.blocks); n > 0 && h.blocks[n-1].Number == number && h.blocks[n-1].Hash == hash {
+	if n := len(h.blocks); n > 0 && h.blocks[n-1].Number == number && h.blocks[n-1].Hash == hash && len(h.chain.Corrections()) == h.corrected {
 		return h.blocks, nil
 	}
 	v, err := h.chain.At(nil)
@@ -107,6 +104,9 @@ func (h *Hub) window() ([]*Block, error) {
 		return nil, err
 	}
 	defer v.Close()
+	if n := v.Corrections(); n != h.corrected {
+		h.blocks, h.corrected = nil, n
+	}
 	h.blocks, err = extend(v, h.blocks)
 	return h.blocks, err
 }

@@ -27,3 +27,6 @@ func (v *View) Corrected() (id [6]byte) {
 	}
 	return id
 }
+
+// Corrections returns how many corrections the chain had before the view was opened.
+func (v *View) Corrections() int { return len(v.corrections) }
