@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -126,12 +127,12 @@ func (w *evmWorker) step(ctx context.Context) (more bool, err error) {
 		}
 	}()
 	if b.Retracted {
-		body, err := retraction(&w.rec.Hook, w.chain.Number, before, b.Stands)
+		body, err := retraction(&w.rec.Hook, w.chain.Number, w.again(), before, b.Stands)
 		if err == nil {
 			err = w.post(ctx, body)
 		}
 		if err == nil {
-			err = w.save(ctx, b.After.String(), nil)
+			err = w.save(ctx, b.After.String(), nil, 1)
 		}
 		if err != nil {
 			return false, err
@@ -145,7 +146,7 @@ func (w *evmWorker) step(ctx context.Context) (more bool, err error) {
 		done = b.Events[i].After()
 	}
 	if time.Since(w.kept) > keepPosition {
-		if err := w.save(ctx, b.After.String(), nil); err != nil {
+		if err := w.save(ctx, b.After.String(), nil, 0); err != nil {
 			return false, err
 		}
 	}
@@ -158,7 +159,7 @@ func (w *evmWorker) event(ctx context.Context, e *events.Event) error {
 	if err != nil {
 		return err
 	}
-	body, err := activity(&w.rec.Hook, w.chain.Number, e, v)
+	body, err := activity(&w.rec.Hook, w.chain.Number, w.again(), e, v)
 	v.Close()
 	if err == nil {
 		err = w.post(ctx, body)
@@ -167,16 +168,28 @@ func (w *evmWorker) event(ctx context.Context, e *events.Event) error {
 		return err
 	}
 	after := e.After()
-	return w.save(ctx, after.String(), nil)
+	return w.save(ctx, after.String(), nil, 0)
 }
 
-// save commits a position, and what messages behind it follow from.
-func (w *worker) save(ctx context.Context, position string, state []byte) error {
+// again returns what makes the IDs of messages differ from those before a retraction: the
+// same blocks may be told of once more.
+func (w *evmWorker) again() []byte {
+	n := w.k.rec.Load().Retractions
+	if n == 0 {
+		return nil
+	}
+	return binary.BigEndian.AppendUint32(nil, n)
+}
+
+// save commits a position, what messages behind it follow from, and how many retractions
+// were taken since the last time.
+func (w *worker) save(ctx context.Context, position string, state []byte, retractions uint32) error {
 	_, err := w.h.change(ctx, w.k, func(r *record) error {
 		if r.Status != Active || ctx.Err() != nil {
 			return context.Canceled // its client was faster
 		}
 		r.Position, r.State, r.Failing = position, state, time.Time{}
+		r.Retractions += retractions
 		return nil
 	})
 	w.kept = time.Now()

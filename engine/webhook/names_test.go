@@ -27,7 +27,7 @@ func TestLongNames(t *testing.T) {
 		tx.Transfers = append(tx.Transfers, index.Transfer{Kind: index.ERC20, LogIndex: uint32(i)})
 	}
 	e := &events.Event{Tx: tx, Block: &events.Block{}}
-	body, err := activity(&Hook{ID: "h"}, "43112", e, wordy{})
+	body, err := activity(&Hook{ID: "h"}, "43112", nil, e, wordy{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,24 +64,25 @@ func (b *brief) Token(a evm.Address) (index.TokenMeta, bool, error) {
 	return meta, ok, err
 }
 
-// activity returns the message about a transaction, in the form that the SDKs know.
-func activity(h *Hook, number string, e *events.Event, of tokens) ([]byte, error) {
+// activity returns the message about a transaction, in the form that the SDKs know. again
+// is a part of its ID.
+func activity(h *Hook, number string, again []byte, e *events.Event, of tokens) ([]byte, error) {
 	tx, err := transaction(h, number, e, &brief{of: of})
 	if err != nil {
 		return nil, err
 	}
 	return canonical(object{
 		"webhookId": h.ID, "eventType": typeActivity,
-		"messageId": messageID(h.ID, e.Block.Hash[:], e.Tx.Hash[:]),
+		"messageId": messageID(h.ID, e.Block.Hash[:], e.Tx.Hash[:], again),
 		"event":     object{"transaction": tx},
 	})
 }
 
 // retraction returns the message that what was told of blocks above one is void.
-func retraction(h *Hook, number string, from events.Position, stands events.Head) ([]byte, error) {
+func retraction(h *Hook, number string, again []byte, from events.Position, stands events.Head) ([]byte, error) {
 	return canonical(object{
 		"webhookId": h.ID, "eventType": typeRetraction,
-		"messageId": messageID(h.ID, []byte(typeRetraction), from.Append(nil), binary.BigEndian.AppendUint64(nil, stands.Number), stands.Hash[:]),
+		"messageId": messageID(h.ID, []byte(typeRetraction), from.Append(nil), binary.BigEndian.AppendUint64(nil, stands.Number), stands.Hash[:], again),
 		"event":     object{"chainId": number, "blockNumber": decimal(stands.Number), "blockHash": stands.Hash.String()},
 	})
 }

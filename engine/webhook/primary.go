@@ -174,14 +174,14 @@ func (w *primaryWorker) step(ctx context.Context, n *Network) (more bool, err er
 		if i == len(b.list)-1 {
 			w.at, w.from = b.next, b.after
 		}
-		if err := w.save(ctx, w.at.String(), w.from.state()); err != nil {
+		if err := w.save(ctx, w.at.String(), w.from.state(), 0); err != nil {
 			return false, err
 		}
 		b.list[i] = nil
 	}
 	w.at, w.from = b.next, b.after
 	if time.Since(w.kept) > keepPosition {
-		if err := w.save(ctx, w.at.String(), w.from.state()); err != nil {
+		if err := w.save(ctx, w.at.String(), w.from.state(), 0); err != nil {
 			return false, err
 		}
 	}

@@ -146,9 +146,11 @@ func (v *Validators) match(node chain.NodeID, subnet chain.ID) bool {
 type record struct {
 	Version int `json:"version"`
 	Hook
-	Position string    `json:"position"`          // behind the last event that was taken
-	State    []byte    `json:"state,omitempty"`   // what messages behind it follow from; see derivation
-	Failing  time.Time `json:"failing,omitempty"` // since when deliveries fail; zero: they do not
+	Position string `json:"position"`        // behind the last event that was taken
+	State    []byte `json:"state,omitempty"` // what messages behind it follow from; see derivation
+	// Retractions is how many were taken.
+	Retractions uint32    `json:"retractions,omitempty"`
+	Failing     time.Time `json:"failing,omitempty"` // since when deliveries fail; zero: they do not
 }
 
 // The versions of records: those of the primary network's types are newer, and left out

@@ -20,7 +20,8 @@ import (
 	"quorate/engine/chain"
 )
 
-// about having it, and breaks off, and though the server is killed at any moment.
+// about having it, and breaks off, though the server is killed at any moment, and though
+// the chain goes back or what was told of it was false.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), newReceiver(t)
@@ -62,10 +63,34 @@ func TestDelivery(t *testing.T) {
 		case 1:
 			w.back(1 + rnd.IntN(2))
 			w.grow(4)
+		case 2:
+			w.correct(1 + rnd.IntN(3))
 		}
 		w.grow(1 + rnd.IntN(2))
 	}
 	r.await(t, w.want(4, accounts[0], accounts[1]))
+	if list, err := h.List("me"); err != nil || len(list) != 1 || list[0].Status != Active {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// What was taken back and is told again is no repeat to a receiver that knows messages by
+// their IDs, though it is about the same blocks; over a restart neither.
+func TestToldAgain(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), newReceiver(t)
+	h, stop := w.run()
+	w.create(h, r, accounts[0], accounts[1])
+	w.grow(5)
+	r.await(t, w.want(4, accounts[0], accounts[1]))
+	for n := 1; n <= 4; n++ {
+		w.correct(n)
+		w.grow(1)
+		r.await(t, w.want(4, accounts[0], accounts[1]))
+		w.store = w.store.killed()
+		stop()
+		h, stop = w.run()
+	}
 	if list, err := h.List("me"); err != nil || len(list) != 1 || list[0].Status != Active {
 		t.Errorf("%+v, %v", list, err)
 	}

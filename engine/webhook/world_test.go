@@ -152,6 +152,20 @@ func (w *world) back(n int) {
 	w.blocks = w.blocks[:to+1]
 }
 
+// correct has false results of the last blocks put right: the blocks stay what they are.
+func (w *world) correct(n int) {
+	w.t.Helper()
+	from := len(w.blocks) - n
+	if err := w.chain.Rewind(context.Background(), w, uint64(from-1)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.seeds++
+	w.chain.Correct(append(slices.Clone(w.chain.Corrections()), index.Correction{Height: uint64(from), ID: [6]byte{byte(w.seeds), byte(w.seeds >> 8), 1}}))
+	if err := w.chain.Commit(context.Background(), w.blocks[from:]); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // run starts webhooks over what is kept; stop ends them.
 func (w *world) run() (h *Hooks, stop func()) {
 	w.t.Helper()
@@ -267,7 +281,6 @@ func (r *receiver) serve(t testing.TB, w http.ResponseWriter, req *http.Request)
 		}
 		stands := fmt.Sprintf("%06d", n)
 		r.log = slices.DeleteFunc(r.log, func(s string) bool { return s[:6] > stands })
-		clear(r.ids) // what comes again is meant
 	default:
 		tx := m.Event.Transaction
 		n, err := strconv.Atoi(tx.BlockNumber)
