@@ -58,20 +58,29 @@ func TestHelicon(t *testing.T) {
 }
 
 // TestFalseResults: a node lies about a result, and only the headers that settle the blocks
-// show it. All of it is put right once another node can be asked.
+// show it. All of it is put right once another node can be asked, and all clients that
+// were told of it are told what is true.
 func TestFalseResults(t *testing.T) {
 	campaign(t)
 	t.Parallel()
+	cfg := devnet.Config{Blocks: 60, HistoryInterval: 2 * time.Second, Nodes: 2, Helicon: world.Start().Add(-time.Minute)}
+	const lies, proofs, ends = 15, 30, 2
+	truth := honestly(t, cfg, lies+proofs+ends)
 	for _, result := range evmchain.Results() {
 		t.Run(fmt.Sprint(result), func(t *testing.T) {
 			t.Parallel()
-			r := newLiesRig(t, devnet.Config{
-				Blocks: 60, HistoryInterval: 2 * time.Second, Nodes: 2, Helicon: world.Start().Add(-time.Minute),
-			}, evmrpc.Traits{False: result})
+			r := newLiesRig(t, cfg, evmrpc.Traits{False: result}, "--rate-limit", "off", "--webhooks-private")
+			told := r.c.Tip()
+			lied, back := told+lies, make(chan struct{})
+			clients := listen(t, r.server.url, r.number, told, lied+proofs+ends, lied, back, truth.addresses)
+			advance(r.c, lies)
+			clients.await(t, lied, told+1)
 			r.others()
+			r.server.stop(t)
+			r.serve(t)
+			clients.url.Store(&r.server.url)
 			r.d.Node(0).SetTraits(evmrpc.Traits{})
-			lied := r.c.Tip()
-			advance(r.c, 30) // they settle what the liar said last
+			advance(r.c, proofs) // they settle what the liar said last
 			poll(t, 50*time.Millisecond, "all that the liar said is settled", func() bool {
 				return counters(t, r.server.url)[`quorate_settled_height{chain="C"}`] >= float64(lied)
 			})
@@ -80,7 +89,11 @@ func TestFalseResults(t *testing.T) {
 				_, body := get(t, r.server.url+"/v1/chains")
 				return counters(t, r.server.url)[`quorate_revised_blocks_total{chain="C"}`] > 0 && !strings.Contains(string(body), `"gaps"`)
 			})
+			close(back)
+			advance(r.c, ends)
+			clients.await(t, r.c.Tip(), r.c.Tip())
 			r.whole(t)
+			clients.mustKnow(t, truth)
 		})
 	}
 }

@@ -36,22 +36,29 @@ type liesRig struct {
 	c      *evmchain.Chain
 	number string
 	dir    string
+	args   []string
 	server *program
 }
 
-func newLiesRig(t *testing.T, cfg devnet.Config, lie evmrpc.Traits) *liesRig {
+func newLiesRig(t *testing.T, cfg devnet.Config, lie evmrpc.Traits, args ...string) *liesRig {
 	t.Helper()
 	r := &liesRig{d: startNetwork(t, cfg), dir: t.TempDir()}
 	r.c, r.number = cChain(r.d)
-	args := []string{"--health-check-frequency", "250ms", "--log-display-level", "fatal"}
+	r.args = append([]string{"--health-check-frequency", "250ms", "--log-display-level", "fatal"}, args...)
 	r.d.Node(0).SetTraits(lie)
 	for i := range r.d.Nodes() - 1 {
 		r.d.Node(i + 1).SetTraits(evmrpc.Traits{NoDebug: true, AtMost: 1})
-		args = append(args, "--node-url", r.d.Node(i+1).URL())
+		r.args = append(r.args, "--node-url", r.d.Node(i+1).URL())
 	}
-	r.server = serveIn(t, r.d, r.dir, args...)
-	awaitIndexed(t, r.server.url, r.c)
+	r.serve(t)
 	return r
+}
+
+// serve starts the server, which has all blocks then.
+func (r *liesRig) serve(t *testing.T) {
+	t.Helper()
+	r.server = serveIn(t, r.d, r.dir, r.args...)
+	awaitIndexed(t, r.server.url, r.c)
 }
 
 // others lets the other nodes trace.
