@@ -95,7 +95,7 @@ type Config struct {
 	Blocks      int
 	TxsPerBlock int
 	// HistoryInterval is the average time between these blocks, by their own
-	// clocks, which end at the start of 2025; 0 spreads them over [DefaultHistory],
+	// clocks, which end at Start; 0 spreads them over [DefaultHistory],
 	// though at most 8 hours apart.
 	HistoryInterval time.Duration
 	// IrregularTimes has these blocks come in bursts, at equal times, around
@@ -124,8 +124,11 @@ type Config struct {
 	// means that the P-Chain begins at height 0 with empty blocks and that nobody runs
 	// an X-Chain: what needs no history is quicker so.
 	PrimaryBlocks int
-	// The C- and the P-Chain go by their own clocks, which are at the start of 2025
-	// once their history ends. A time after it is reached as they grow.
+	// Start is when the history ends by the chains' own clocks, which go on from there
+	// as they grow, 2000 to 2040; zero means the start of 2025. The clocks are right if
+	// it is when the network begins to run.
+	Start time.Time
+	// A time after Start is reached as the chains grow.
 	Helicon time.Time // when Helicon activates; the zero time is never
 	// ExecutionDelay is how long after its acceptance the C-Chain executes a block from
 	// Helicon on; 0, the default, is at once. [evmchain.Chain.SetExecution] changes it.
@@ -262,7 +265,7 @@ func (c Config) params() world.Params {
 	return world.Params{
 		Validators: c.Validators, Weights: c.Weights, Seed: c.Seed, Emitted: c.Emitted,
 		L1s: max(c.L1s, c.EVMChains), L1Members: c.L1Members, L1Inactive: c.L1Inactive, L1Underfunded: c.L1Underfunded,
-		L1Own: c.L1Own, L1Late: c.L1After > 0, SharedKeys: c.SharedKeys, Keyless: c.Keyless,
+		Start: c.Start, L1Own: c.L1Own, L1Late: c.L1After > 0, SharedKeys: c.SharedKeys, Keyless: c.Keyless,
 	}
 }
 

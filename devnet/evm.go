@@ -65,6 +65,9 @@ func (d *Devnet) addChain(place int, number uint64, message func(i uint64) *warp
 	id, c := d.world.Traffic().Chains[place], place == 0
 	emitted := d.world.Emitted()
 	end, interval := d.world.GenesisTime(), d.cfg.HistoryInterval
+	if d.cfg.Helicon.IsZero() && !d.cfg.Start.IsZero() {
+		end = end.Add(-interval) // such a chain has a gap there before it grows
+	}
 	if d.cfg.IrregularTimes && !c {
 		interval = max(interval*4/5, time.Millisecond)
 		end = end.Add(-quietBlocks * interval)

@@ -28,6 +28,8 @@ type devnetFlags struct {
 	log                logFlags
 	kinds, genesisFile string
 	httpPort           uint16
+	now                bool
+	helicon            heliconValue
 }
 
 func devnetCommand() *cobra.Command {
@@ -40,7 +42,8 @@ protocol with keys and certificates of their own and sign the warp messages in
 the facts file. Any aggregator can use it as it uses a real node. It prints
 "devnet ready http://HOST:PORT" on standard output once everything listens.
 
-The same seed gives the same keys, IDs and messages, but for ports.
+The same seed gives the same keys, IDs and messages, but for ports, and for what
+depends on the time with --now.
 
 Validators can be made silent, lying, slow, flapping, refusing and late, by
 shares of the stake that add up to 1 at most. A share is made of whole validators
@@ -56,7 +59,7 @@ Ways of attacking the connection, only when named in --kinds:
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDevnet(cmd, &f) },
 	}
-	f.cfg.Helicon = defaultHelicon
+	f.helicon = defaultHelicon
 	f.add(cmd.Flags())
 	addConfigFlag(cmd)
 	cmd.SetUsageFunc(groupedUsage)
@@ -102,7 +105,8 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
 		flags.BoolVar(&f.cfg.StateProofs, "state-proofs", false, "make state roots true and balances provable (eth_getProof), on chains of at most 50000 transactions")
 		flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
-		flags.Var((*heliconValue)(&f.cfg.Helicon), "helicon", "when the upgrade Helicon activates on the C- and the P-Chain: a time, one from the start of the network on like +30s, or never")
+		flags.BoolVar(&f.now, "now", false, "have the history end now, not at the start of 2025: the clocks of the chains are right, and an upgrade to come is ahead for whoever follows them")
+		flags.Var(&f.helicon, "helicon", "when the upgrade Helicon activates on the C- and the P-Chain: a time, one that is counted from the end of the history like -960h or +30s, or never")
 		flags.DurationVar(&f.cfg.ExecutionDelay, "execution-delay", devnet.DefaultExecutionDelay, "how long after its acceptance the C-Chain executes a block from Helicon on")
 		flags.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")
 		flags.Uint64Var(&f.cfg.Seed, "seed", 0, "selects keys, IDs and messages")
@@ -148,6 +152,12 @@ func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
 		return usageError{err}
 	}
 	f.cfg.Weights, f.cfg.HTTPPort, f.cfg.Logger = devnet.Weights(f.weights), f.httpPort, logs.Logger("devnet")
+	start := world.Start()
+	if f.now {
+		start = time.Now().UTC().Truncate(time.Second)
+		f.cfg.Start = start
+	}
+	f.cfg.Helicon = f.helicon.after(start)
 	_, endHangups := onHangup() // there is nothing to read again
 	defer endHangups()
 	d, stop, err := startDevnet(cmd.Context(), f.cfg)
@@ -175,36 +185,38 @@ func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
 // never is how a flag says that an upgrade does not activate.
 const never = "never"
 
-// heliconValue is a flag for a time by the clock of a simulated network: the zero time is
-// never.
-type heliconValue time.Time
+// heliconValue is a flag for a time by the clock of a simulated network.
+type heliconValue struct {
+	text string
+	at   time.Time     // zero unless the text is a time
+	from time.Duration // of a text that is counted from the end of the history
+}
+
+// after returns the time in a network whose history ends at start: zero for never.
+func (v *heliconValue) after(start time.Time) time.Time {
+	if v.text == never || !v.at.IsZero() {
+		return v.at
+	}
+	return start.Add(v.from)
+}
 
 // String implements pflag.Value.
-func (v *heliconValue) String() string {
-	if time.Time(*v).IsZero() {
-		return never
-	}
-	return time.Time(*v).Format(time.RFC3339)
-}
+func (v *heliconValue) String() string { return v.text }
 
 // Type implements pflag.Value.
 func (*heliconValue) Type() string { return "time" }
 
 // Set implements pflag.Value.
-func (v *heliconValue) Set(s string) error {
-	if s == never {
-		*v = heliconValue{}
-		return nil
+func (v *heliconValue) Set(s string) (err error) {
+	to := heliconValue{text: s}
+	if to.from, err = time.ParseDuration(s); err != nil && s != never {
+		to.at, err = time.Parse(time.RFC3339, s)
+		if err != nil || to.at.IsZero() {
+			return fmt.Errorf("%q is neither a time like 2024-12-01T00:00:00Z, nor one from the end of the history like +30s, nor %s", s, never)
+		}
+		to.at = to.at.UTC()
 	}
-	if d, err := time.ParseDuration(s); err == nil {
-		*v = heliconValue(world.Start().Add(d))
-		return nil
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || t.IsZero() {
-		return fmt.Errorf("%q is neither a time like 2024-12-01T00:00:00Z, nor one from the start on like +30s, nor %s", s, never)
-	}
-	*v = heliconValue(t.UTC())
+	*v = to
 	return nil
 }
 
@@ -247,7 +259,7 @@ var embeddedBlocks = devnet.DefaultBlocks
 var (
 	defaultPrimary = primary.DefaultBlocks
 	defaultHeight  = devnet.DefaultHeightInterval
-	defaultHelicon = time.Date(2024, 11, 22, 0, 0, 0, 0, time.UTC)
+	defaultHelicon = heliconValue{text: "-960h", from: -960 * time.Hour}
 )
 
 // secondShare is of how many blocks one has its calls asked of a second node. Tests

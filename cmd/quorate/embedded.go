@@ -10,16 +10,16 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"quorate/devnet"
+	"quorate/devnet/world"
 )
 
 // embeddedConfig is the network that quorate serve starts.
-func embeddedConfig(helicon time.Time, logger *slog.Logger) devnet.Config {
+func embeddedConfig(helicon *heliconValue, logger *slog.Logger) devnet.Config {
 	return devnet.Config{
 		Blocks: embeddedBlocks, BlockInterval: devnet.DefaultBlockInterval,
-		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Helicon: helicon,
+		PrimaryBlocks: defaultPrimary, HeightInterval: defaultHeight, Helicon: helicon.after(world.Start()),
 		ExecutionDelay: devnet.DefaultExecutionDelay, Logger: logger,
 	}
 }

@@ -99,7 +99,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupNodes, func(flags *pflag.FlagSet) {
 		f.nodes.add(flags)
 		flags.BoolVar(&f.devnet, "devnet", false, "run a simulated network inside the process and follow it")
-		f.helicon = heliconValue(defaultHelicon)
+		f.helicon = defaultHelicon
 		flags.Var(&f.helicon, "helicon", "with --devnet and a new data folder: when the upgrade Helicon activates in the simulated network, as quorate devnet takes it")
 		flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
 	})
@@ -192,7 +192,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	}
 	var sim *devnet.Devnet
 	if f.devnet {
-		d, stop, startErr := startEmbedded(ctx, embeddedConfig(time.Time(f.helicon), logs.Logger("devnet")), f.dataDir)
+		d, stop, startErr := startEmbedded(ctx, embeddedConfig(&f.helicon, logs.Logger("devnet")), f.dataDir)
 		if startErr != nil {
 			return errors.Join(startErr, ln.Close())
 		}

@@ -21,7 +21,7 @@ func (w *World) epoch(blockchain chain.ID) Epoch {
 	if e, ok := w.epochs[blockchain]; ok {
 		return e
 	}
-	return Epoch{Number: 1, Height: w.base, Start: genesisUnix}
+	return Epoch{Number: 1, Height: w.base, Start: w.GenesisTime().Unix()}
 }
 
 // TurnEpoch begins the next epoch of a blockchain, at the height that the P-Chain

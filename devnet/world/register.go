@@ -106,7 +106,8 @@ func (w *World) ExpiredRegistration() Registration {
 		subnet = w.l1s[0].SubnetID
 	}
 	v := w.validators[w.params.Validators-1]
-	return Registration{SubnetID: subnet, NodeID: v.NodeID, PublicKey: v.PublicKey, Expiry: genesisUnix, Weight: 1}
+	at := uint64(w.GenesisTime().Unix()) // after 1970
+	return Registration{SubnetID: subnet, NodeID: v.NodeID, PublicKey: v.PublicKey, Expiry: at, Weight: 1}
 }
 
 // RegistrationJustification wraps a registration message as the P-Chain wants

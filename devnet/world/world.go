@@ -84,6 +84,9 @@ type Params struct {
 	Keyless int
 	// Emitted is the number of warp messages emitted so far; 0 means [DefaultEmitted].
 	Emitted uint64
+	// Start is the time of the genesis blocks, 2000 to 2040, which counts in whole seconds;
+	// zero means [Start].
+	Start time.Time
 }
 
 // World is a simulated network's state. Its methods may be called from any goroutine.
@@ -131,6 +134,8 @@ func (p Params) validate() error {
 		return fmt.Errorf("%w: %d validators of its own for each of %d L1s with %d members", ErrParams, p.L1Own, p.L1s, p.L1Members)
 	case p.L1s == 0 && (p.L1Inactive+p.L1Underfunded+p.L1Own > 0 || p.L1Late):
 		return fmt.Errorf("%w: members of L1s, but no L1", ErrParams)
+	case p.Start.Year() < 2000 || p.Start.Year() > 2040:
+		return fmt.Errorf("%w: a start in the year %d, want 2000 to 2040", ErrParams, p.Start.Year())
 	case p.SharedKeys < 0 || p.Keyless < 0 || 1+2*p.SharedKeys+p.Keyless > p.Validators:
 		return fmt.Errorf("%w: %d shared keys and %d validators without a key among %d: "+
 			"two for each shared key, and the first has a key of its own", ErrParams, p.SharedKeys, p.Keyless, p.Validators)
@@ -145,6 +150,9 @@ func New(p Params) (*World, error) {
 	}
 	if p.Emitted == 0 {
 		p.Emitted = DefaultEmitted
+	}
+	if p.Start.IsZero() {
+		p.Start = Start()
 	}
 	if p.L1Members == 0 {
 		p.L1Members = max(min(DefaultL1Members, p.Validators), p.L1Own)
@@ -204,11 +212,11 @@ func (w *World) AssetID() chain.ID { return w.founding.avax }
 func (w *World) ChainSeed(id chain.ID) [32]byte { return w.keyed('h', id[:], nil) }
 
 // Start is the time of the genesis blocks, at which the histories of chains end, on every
-// network.
+// network that does not say otherwise.
 func Start() time.Time { return time.Unix(genesisUnix, 0).UTC() }
 
-// GenesisTime is [Start].
-func (w *World) GenesisTime() time.Time { return Start() }
+// GenesisTime is that of this network.
+func (w *World) GenesisTime() time.Time { return w.params.Start.UTC().Truncate(time.Second) }
 
 // StakeEnd is when every validator's stake ends.
 func (w *World) StakeEnd() time.Time { return time.Unix(stakeEndUnix, 0).UTC() }
