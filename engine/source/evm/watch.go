@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"sync"
 	"time"
@@ -149,7 +150,11 @@ func (c *Client) subscribe(ctx context.Context, heads chan newest, live chan boo
 			pause, told = firstPause, false
 		}
 		if !told {
-			c.cfg.Logger.Warn("WebSocket is down: the node is polled", "path", c.cfg.Name, "err", err)
+			level := slog.LevelWarn
+			if errors.Is(err, errSwap) { // all is well
+				level = slog.LevelInfo
+			}
+			c.cfg.Logger.Log(ctx, level, "WebSocket is down: the node is polled", "path", c.cfg.Name, "err", err)
 			told = true
 		}
 		select {
@@ -212,6 +217,9 @@ func (c *Client) listen(ctx context.Context, heads chan newest, live chan bool) 
 	}()
 	for {
 		_, text, err := conn.Read(alive)
+		if alive.Err() != nil { // then the error says nothing of the cause
+			err = context.Cause(alive)
+		}
 		if err != nil {
 			return got, err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -262,6 +263,14 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
+// lineLog has the lines of a log.
+type lineLog chan string
+
+func (l lineLog) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
 // Nodes replace a chain's API when an upgrade comes, and hold up all requests as long as a
 // WebSocket is open: ours is closed before, and opened again when a block of the new kind
 // was seen. Meanwhile the node is polled.
@@ -280,7 +289,9 @@ func TestWatchSwap(t *testing.T) {
 		}
 	})
 	swap := time.Now().Add(swapLead + 200*time.Millisecond)
+	log := make(lineLog, 10)
 	c := n.client(t, func(cfg *Config, _ *source.Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 		cfg.WS, cfg.PollInterval = socketAt(t, s.url()), 10*time.Millisecond
 		cfg.Swap = func() time.Time { return swap }
 	})
@@ -308,6 +319,9 @@ func TestWatchSwap(t *testing.T) {
 			t.Fatalf("dial %d before a block of the new kind", dial)
 		case <-time.After(5 * time.Millisecond):
 		}
+	}
+	if line := <-log; !strings.Contains(line, "level=INFO") || !strings.Contains(line, errSwap.Error()) {
+		t.Errorf("the log does not say why the node is polled: %s", line)
 	}
 	c.pool.settles(c.cfg.Node.Nodes()[0])
 	if dial := <-dials; dial != 2 {
