@@ -59,6 +59,26 @@ func (a *Aggregator) fromJustification(ctx context.Context, justification []byte
 	return warp.L1ValidatorRegistration(a.cfg.NetworkID, validation, false)
 }
 
+// Validators returns the canonical set of a request's signing subnet at its height, 0
+// meaning the proposed one, also a set of which nobody has a key. Errors are of type *[Error].
+func (a *Aggregator) Validators(ctx context.Context, req *Request) (*valset.Set, error) {
+	subnet, received := chain.PrimaryNetworkID, req.Received
+	if req.SigningSubnetID != nil {
+		subnet = *req.SigningSubnetID
+	}
+	if received.IsZero() {
+		received = time.Now()
+	}
+	deadline := received.Add(a.cfg.RequestTimeout)
+	ctx, cancel := context.WithDeadline(valset.For(ctx, req.Client, deadline), deadline)
+	defer cancel()
+	set, err := a.sets.At(ctx, subnet, req.PChainHeight)
+	if err != nil {
+		return nil, setError(err, "subnet "+subnet.String())
+	}
+	return set, nil
+}
+
 // height returns the P-Chain height that a request is for, 0 for the proposed one.
 func (a *Aggregator) height(req *Request, msg *warp.Unsigned) (uint64, error) {
 	switch {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"quorate/aggregator"
+	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/network"
 )
@@ -73,13 +74,20 @@ func (e *Engine) best(rank func(id uint32) int) (best *network.Network) {
 // Aggregator has messages of one network signed.
 type Aggregator interface {
 	Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error)
+	Validators(ctx context.Context, req *aggregator.Request) (*valset.Set, error)
 }
 
 // starting answers while it is not known yet which networks there are.
 type starting struct{}
 
 func (starting) Aggregate(context.Context, *aggregator.Request) (*aggregator.Result, error) {
-	return nil, &aggregator.Error{
-		Kind: aggregator.NodeFailed, Msg: "the server is starting: the node it follows has not answered yet", RetryAfter: time.Second,
-	}
+	return nil, errNetworkStarts
+}
+
+func (starting) Validators(context.Context, *aggregator.Request) (*valset.Set, error) {
+	return nil, errNetworkStarts
+}
+
+var errNetworkStarts = &aggregator.Error{
+	Kind: aggregator.NodeFailed, Msg: "the server is starting: the node it follows has not answered yet", RetryAfter: time.Second,
 }

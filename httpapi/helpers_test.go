@@ -20,6 +20,9 @@ import (
 	"time"
 
 	"quorate/aggregator"
+	"quorate/aggregator/bls"
+	"quorate/aggregator/valset"
+	"quorate/engine/chain"
 	"quorate/engine/metric"
 	"quorate/httpapi/limit"
 )
@@ -34,6 +37,16 @@ type fake func(ctx context.Context, req *aggregator.Request) (*aggregator.Result
 
 func (f fake) Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error) {
 	return f(ctx, req)
+}
+
+func (f fake) Validators(ctx context.Context, req *aggregator.Request) (*valset.Set, error) {
+	if _, err := f(ctx, req); err != nil {
+		return nil, err
+	}
+	key := bls.SecretKeyFromSeed(make([]byte, 32)).PublicKey().Compressed()
+	return valset.New(*req.SigningSubnetID, max(req.PChainHeight, 7), []valset.Member{
+		{NodeID: chain.NodeID{1}, PublicKey: key[:], Weight: 40}, {NodeID: chain.NodeID{2}, PublicKey: key[:], Weight: 2}, {Weight: 1 << 63},
+	}, nil)
 }
 
 func signs(signed string) fake {

@@ -7,6 +7,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/aggregator"
+	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/icm"
@@ -20,6 +21,8 @@ import (
 // Its errors should be of type *[aggregator.Error].
 type Aggregator interface {
 	Aggregate(ctx context.Context, req *aggregator.Request) (*aggregator.Result, error)
+	// Validators returns the set that a request's SigningSubnetID has at its PChainHeight.
+	Validators(ctx context.Context, req *aggregator.Request) (*valset.Set, error)
 }
 
 // Networks returns the networks that are followed. It is called for each request.

@@ -157,6 +157,12 @@ func signingRoutes() []Route {
 			needs: needsChains, answer: shape.SignedMessages{}, status: fasthttp.StatusCreated, make: plain((*Server).signTransaction),
 		},
 		{
+			Method: fasthttp.MethodGet, Pattern: "/v1/signatureAggregator/{network}/validators", Units: unitsMedium,
+			Doc:    "returns the validators whose signatures the bits of a signed message stand for",
+			query:  []param{paramSetHeight, paramSetSubnet},
+			answer: shape.SigningSet{}, make: signingSet,
+		},
+		{
 			Method: fasthttp.MethodPost, Pattern: relayerPath, Units: unitsMedium,
 			Doc:    "has a warp message signed, in the form of the relayers' own aggregator",
 			answer: shape.RelayerSignedMessage{}, body: shape.RelayerRequest{}, make: plain((*Server).relayerSignatures),

@@ -16,6 +16,21 @@ type SignedMessages struct {
 	SignedMessages []string `json:"signedMessages,omitempty" doc:"All of them, if there are several."`
 }
 
+// SigningSet is the canonical validator set of a subnet at a P-Chain height.
+type SigningSet struct {
+	SubnetID     ID                 `json:"subnetId"`
+	PChainHeight uint64             `json:"pChainHeight"`
+	TotalWeight  string             `json:"totalWeight" doc:"What quorums are measured against, in decimal. It includes validators without a BLS key, which cannot sign."`
+	Validators   []SigningValidator `json:"validators" doc:"In canonical order: bit i of a signed message's signers is the i-th."`
+}
+
+// SigningValidator is one BLS key of a set.
+type SigningValidator struct {
+	PublicKey string   `json:"publicKey" doc:"The BLS key, compressed, 0x and 96 hex digits."`
+	Weight    string   `json:"weight" doc:"Of all nodes with the key, in decimal."`
+	NodeIDs   []NodeID `json:"nodeIds"`
+}
+
 // RelayerSignedMessage is what relayers know.
 type RelayerSignedMessage struct {
 	SignedMessage string `json:"signed-message"`
