@@ -98,6 +98,10 @@ func New(cfg Config) (*Devnet, error) {
 		return nil, err
 	}
 	var cChain validator.CChain
+	var platform validator.Platform
+	if d.primary != nil {
+		platform = d.primary
+	}
 	swapTimes := make(map[int]time.Duration) // of those that are not quick
 	if !cfg.Helicon.IsZero() {
 		cChain = d.chains[w.CChainID()]
@@ -107,7 +111,7 @@ func New(cfg Config) (*Devnet, error) {
 	}
 	for i, identity := range w.Validators() {
 		v, err := validator.New(validator.Config{
-			CChain: cChain, Helicon: cfg.Helicon, SwapTime: swapTimes[i],
+			Platform: platform, CChain: cChain, Helicon: cfg.Helicon, SwapTime: swapTimes[i],
 			World: w, Identity: identity, Directory: directory{d}, Codec: codec,
 			Listen: cfg.staking(i), Conduct: conducts[i], Latency: cfg.Latency, Jitter: cfg.Jitter,
 			SignatureCache: signatureCache(cfg.Validators), Observer: d.counts, Logger: cfg.Logger,

@@ -79,7 +79,7 @@ func (r *Route) pathParam(name string) (pathParam, bool) {
 		return pathParam{name, "the metric", &openapi.Schema{Type: "string", Enum: r.choices}, false}, true
 	}
 	lists := [][]pathParam{pathParams}
-	if r.needs == needsPrimary {
+	if r.needs == needsPrimary || strings.HasPrefix(r.Pattern, signPattern) { // which takes transactions of the P-Chain too
 		lists = [][]pathParam{primaryParams, pathParams}
 	}
 	for _, list := range lists {

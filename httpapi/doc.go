@@ -58,7 +58,9 @@
 //
 // GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash} answers 201
 // with the signed warp message of a transaction of any chain that is followed
-// and belongs to the network, signed as with the defaults above. When there are
+// and belongs to the network, signed as with the defaults above. txHash is the hash of
+// a transaction of an EVM chain, or the ID of one of the P-Chain in CB58: then the
+// message is what the P-Chain attests of it. When there are
 // several, signedMessage is the first in the order of their logs and
 // signedMessages has all of them; more than 64 are refused with 400. A
 // transaction without a message is a 404.

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 )
@@ -25,18 +26,14 @@ const (
 // signTransaction returns the signed warp messages of a transaction.
 func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	network, f := s.network(p.get("network"))
-	var hash evm.Hash
-	if f == nil && !parseHex(p.get("txHash"), hash[:]) {
-		f = badRequest("txHash must be 0x and 64 hex digits, not " + excerpt(p.get("txHash")))
-	}
-	var messages [][]byte
+	var requests []aggregator.Request
 	if f == nil {
-		messages, f = s.warpMessages(string(p.get("network")) != "mainnet", hash)
+		requests, f = s.txRequests(string(p.get("network")), p.get("txHash"))
 	}
-	if f == nil && len(messages) > 1 { // one is paid for
-		if wait, ok := s.cfg.Limits.Charge(p.client, (len(messages)-1)*unitsMedium); !ok {
+	if f == nil && len(requests) > 1 { // one is paid for
+		if wait, ok := s.cfg.Limits.Charge(p.client, (len(requests)-1)*unitsMedium); !ok {
 			f = &failure{fasthttp.StatusTooManyRequests, fmt.Sprintf("transaction %s has %d warp messages, which cost %d compute units: too many for now",
-				hash, len(messages), len(messages)*unitsMedium), wait}
+				p.get("txHash"), len(requests), len(requests)*unitsMedium), wait}
 		}
 	}
 	if f != nil {
@@ -45,7 +42,7 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	}
 	var origin aggregator.Request
 	from(ctx, &p, &origin)
-	signed, err := s.signAll(network, messages, &origin)
+	signed, err := s.signAll(network, requests, &origin)
 	if err != nil {
 		fail(ctx, s.aggregateFailure(err))
 		return
@@ -67,20 +64,43 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	ctx.Response.SwapBody(append(body, '}'))
 }
 
-// signAll has messages signed for origin's client, as many at once as is fair. It
-// gives the first error that was met.
-func (s *Server) signAll(network Aggregator, messages [][]byte, origin *aggregator.Request) ([][]byte, error) {
+// txRequests returns what is to be signed of a transaction: of an EVM chain, whose hashes
+// are hex, or of the P-Chain, whose IDs are CB58.
+func (s *Server) txRequests(network string, hash []byte) ([]aggregator.Request, *failure) {
+	var of evm.Hash
+	if parseHex(hash, of[:]) {
+		messages, f := s.warpMessages(network != "mainnet", of)
+		requests := make([]aggregator.Request, len(messages))
+		for i := range messages {
+			requests[i].Message = messages[i]
+		}
+		return requests, f
+	}
+	id, err := chain.ParseID(string(hash))
+	if err != nil {
+		return nil, badRequest("txHash must be the hash of a transaction of an EVM chain, 0x and 64 hex digits, or the ID of one of the P-Chain in CB58, not " + excerpt(hash))
+	}
+	req, f := s.platformMessage(network, id)
+	if f != nil {
+		return nil, f
+	}
+	return []aggregator.Request{*req}, nil
+}
+
+// signAll has requests signed for origin's client, as many at once as is fair. It
+// returns the first error that was met.
+func (s *Server) signAll(network Aggregator, requests []aggregator.Request, origin *aggregator.Request) ([][]byte, error) {
 	ctx, cancel := context.WithCancelCause(s.work)
 	defer cancel(nil)
-	signed := make([][]byte, len(messages))
+	signed := make([][]byte, len(requests))
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(signAtOnce, len(messages)) {
+	for range min(signAtOnce, len(requests)) {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(messages)) && context.Cause(ctx) == nil; i = next.Add(1) - 1 {
-				res, err := network.Aggregate(ctx, &aggregator.Request{
-					Message: messages[i], Quorum: aggregator.DefaultQuorum, Client: origin.Client, Received: origin.Received,
-				})
+			for i := next.Add(1) - 1; i < int64(len(requests)) && context.Cause(ctx) == nil; i = next.Add(1) - 1 {
+				req := &requests[i]
+				req.Quorum, req.Client, req.Received = aggregator.DefaultQuorum, origin.Client, origin.Received
+				res, err := network.Aggregate(ctx, req)
 				if err != nil {
 					cancel(err) // only the first call counts
 					return

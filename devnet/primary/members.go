@@ -12,6 +12,27 @@ func (c *Chain) Height() uint64 {
 	return uint64(len(c.p.all))
 }
 
+// Conversion returns the ID of the conversion that made a subnet an L1.
+func (c *Chain) Conversion(subnet chain.ID) (id chain.ID, ok bool) {
+	c.Read(func(s *State) {
+		if n := s.Subnets[subnet]; n != nil && n.Conversion != nil {
+			id, ok = n.ConversionID, true
+		}
+	})
+	return id, ok
+}
+
+// Validation returns the least nonce that a validator of an L1 still takes, and its weight,
+// 0 once it was removed.
+func (c *Chain) Validation(id chain.ID) (nonce, weight uint64, ok bool) {
+	c.Read(func(s *State) {
+		if v := s.L1Validators[id]; v != nil {
+			nonce, weight, ok = v.MinNonce, v.Weight, true
+		}
+	})
+	return nonce, weight, ok
+}
+
 // Sets returns the validator sets of all subnets at a height that the P-Chain has
 // reached, in canonical order.
 func (c *Chain) Sets(height uint64) map[chain.ID][]world.Member {

@@ -52,6 +52,8 @@ type signer struct {
 	key   *bls.SecretKey
 	// cChain is the C-Chain where Helicon activates, else nil.
 	cChain CChain
+	// platform is the history of the P-Chain, else nil.
+	platform Platform
 	// signed keeps the EVM chains' signatures by message ID, as the real ones do.
 	signed *lru.Cache[chain.ID, [bls.SignatureLen]byte]
 }
@@ -152,7 +154,7 @@ func (s *signer) check(c claim, justification []byte) Reply {
 		return s.checkConversion(c.id, justification)
 	case claimRegistration:
 		if c.registered {
-			if _, ok := s.world.L1Validator(c.id); !ok {
+			if _, weight, _ := s.validation(c.id); weight == 0 {
 				return refuse(codePValidationAbsent, "validation %q does not exist", c.id)
 			}
 			return Reply{}
@@ -169,14 +171,36 @@ func (s *signer) checkConversion(id chain.ID, justification []byte) Reply {
 	if len(justification) != chain.IDLen {
 		return refuse(codePJustification, "failed to parse justification: expected 32 bytes but got %d", len(justification))
 	}
-	l, ok := s.world.L1(chain.ID(justification))
+	conversion, ok := s.conversion(chain.ID(justification))
 	switch {
 	case !ok:
 		return refuse(codePNotConverted, "subnet %q has not been converted", chain.ID(justification))
-	case l.ConversionID != id:
-		return refuse(codePConversionMismatch, "provided conversionID %q != expected conversionID %q", id, l.ConversionID)
+	case conversion != id:
+		return refuse(codePConversionMismatch, "provided conversionID %q != expected conversionID %q", id, conversion)
 	}
 	return Reply{}
+}
+
+// conversion returns the ID of the conversion that made a subnet an L1.
+func (s *signer) conversion(subnet chain.ID) (id chain.ID, ok bool) {
+	if l, ok := s.world.L1(subnet); ok {
+		return l.ConversionID, true
+	}
+	if s.platform == nil {
+		return id, false
+	}
+	return s.platform.Conversion(subnet)
+}
+
+// validation returns a validator of an L1 as [Platform] does.
+func (s *signer) validation(id chain.ID) (nonce, weight uint64, known bool) {
+	if m, ok := s.world.L1Validator(id); ok {
+		return m.MinNonce, m.L1Weight, true
+	}
+	if s.platform == nil {
+		return 0, 0, false
+	}
+	return s.platform.Validation(id)
 }
 
 // checkGone checks that a validation ended or can never begin.
@@ -197,8 +221,12 @@ func (s *signer) checkGone(id chain.ID, justification []byte) Reply {
 	if derived := chain.ID(sha256.Sum256(j.registration)); derived != id {
 		return refuse(codePValidationMismatch, "validationID %q != justificationID %q", id, derived)
 	}
-	if _, exists := s.world.L1Validator(id); exists {
+	_, weight, known := s.validation(id)
+	if weight != 0 {
 		return refuse(codePValidationExists, "validation %q exists", id)
+	}
+	if known { // and was removed: nothing registers it again
+		return Reply{}
 	}
 	if now := s.world.GenesisTime().Unix(); registration.Expiry > uint64(now) { // a fixed time
 		return refuse(codePCouldBeRegistered, "validation %q can be registered until %d", id, registration.Expiry)
@@ -214,10 +242,10 @@ func (s *signer) checkInitialGone(id chain.ID, j justification) Reply {
 	if derived := world.InitialValidationID(subnet, j.index); derived != id {
 		return refuse(codePValidationMismatch, "validationID %q != justificationID %q", id, derived)
 	}
-	if _, ok := s.world.L1(subnet); !ok {
+	if _, ok := s.conversion(subnet); !ok {
 		return refuse(codePNotConverted, "subnet %q has not been converted", subnet)
 	}
-	if _, exists := s.world.L1Validator(id); exists {
+	if _, weight, _ := s.validation(id); weight != 0 {
 		return refuse(codePValidationExists, "validation %q exists", id)
 	}
 	return Reply{}
@@ -227,14 +255,14 @@ func (s *signer) checkWeight(c claim) Reply {
 	if c.nonce == math.MaxUint64 {
 		return refuse(codePImpossibleNonce, "impossible nonce")
 	}
-	m, ok := s.world.L1Validator(c.id)
+	nonce, weight, _ := s.validation(c.id)
 	switch {
-	case !ok:
+	case weight == 0:
 		return refuse(codePValidationAbsent, "validation %q does not exist", c.id)
-	case c.nonce+1 != m.MinNonce:
-		return refuse(codePWrongNonce, "provided nonce %d != expected nonce (%d - 1)", c.nonce, m.MinNonce)
-	case c.weight != m.L1Weight:
-		return refuse(codePWrongWeight, "provided weight %d != expected weight %d", c.weight, m.L1Weight)
+	case c.nonce+1 != nonce:
+		return refuse(codePWrongNonce, "provided nonce %d != expected nonce (%d - 1)", c.nonce, nonce)
+	case c.weight != weight:
+		return refuse(codePWrongWeight, "provided weight %d != expected weight %d", c.weight, weight)
 	}
 	return Reply{}
 }

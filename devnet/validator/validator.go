@@ -41,6 +41,15 @@ type Directory interface {
 	Sample(n int, filter *wire.Bloom, salt []byte, except ...chain.NodeID) []wire.ClaimedIP
 }
 
+// Platform is what the history of the P-Chain made of L1s.
+type Platform interface {
+	// Conversion returns the ID of the conversion that made a subnet an L1.
+	Conversion(subnet chain.ID) (id chain.ID, ok bool)
+	// Validation returns the least nonce that a validator of an L1 still takes, and its
+	// weight, 0 once it was removed.
+	Validation(id chain.ID) (nonce, weight uint64, ok bool)
+}
+
 // Observer is told of signature requests. Its methods must not block.
 type Observer interface {
 	// Requested is called for every signature request that reaches the handler.
@@ -73,6 +82,8 @@ type Config struct {
 	// SwapTime is for how long requests to the C-Chain wait when its software is replaced at
 	// Helicon; 0 means [SwapTime].
 	SwapTime time.Duration
+	// Platform is the history of the P-Chain; nil means none but the world's.
+	Platform Platform
 	// Observer is told of requests; nil means nobody.
 	Observer Observer
 	// Logger gets the reasons for closed connections at debug level; nil discards.
@@ -142,7 +153,7 @@ func New(cfg Config) (*Validator, error) {
 	}
 	v := &Validator{
 		cfg:    cfg,
-		signer: &signer{world: cfg.World, key: cfg.Identity.Key, cChain: cfg.CChain, signed: signed},
+		signer: &signer{world: cfg.World, key: cfg.Identity.Key, cChain: cfg.CChain, platform: cfg.Platform, signed: signed},
 		log:    cfg.Logger,
 		peers:  make(map[chain.NodeID]*conn),
 		tls: &tls.Config{

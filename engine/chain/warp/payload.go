@@ -18,6 +18,7 @@ const (
 
 	typeSubnetToL1Conversion    = 0
 	typeL1ValidatorRegistration = 2
+	typeL1ValidatorWeight       = 3
 )
 
 // AddressedCall is the payload that contracts emit and that the P-Chain attests with.
@@ -95,6 +96,34 @@ func L1ValidatorRegistration(networkID uint32, validationID chain.ID, registered
 		b = append(b, 0)
 	}
 	return New(networkID, chain.PlatformChainID, AddressedCall{Payload: b}.Append(nil))
+}
+
+// L1ValidatorWeight returns the P-Chain message that attests the weight of an L1's validator
+// since the change of that nonce.
+func L1ValidatorWeight(networkID uint32, validationID chain.ID, nonce, weight uint64) (*Unsigned, error) {
+	b := binary.BigEndian.AppendUint16(nil, codecVersion)
+	b = binary.BigEndian.AppendUint32(b, typeL1ValidatorWeight)
+	b = append(b, validationID[:]...)
+	b = binary.BigEndian.AppendUint64(b, nonce)
+	b = binary.BigEndian.AppendUint64(b, weight)
+	return New(networkID, chain.PlatformChainID, AddressedCall{Payload: b}.Append(nil))
+}
+
+// InitialJustification names the index-th validator that an L1 began with, as
+// [RegistrationJustification] reads it.
+func InitialJustification(subnet chain.ID, index uint32) []byte {
+	inner := protowire.AppendTag(nil, 1, protowire.BytesType)
+	inner = protowire.AppendBytes(inner, subnet[:])
+	if index != 0 {
+		inner = protowire.AppendTag(inner, 2, protowire.VarintType)
+		inner = protowire.AppendVarint(inner, uint64(index))
+	}
+	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), inner)
+}
+
+// MessageJustification names a validator by the message that registered it, in the same form.
+func MessageJustification(registration []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), registration)
 }
 
 // ParseL1ValidatorRegistration reads what an addressed call of the P-Chain carries.
