@@ -22,7 +22,11 @@ const (
 
 // facts are the members of the facts file that the tests use.
 type facts struct {
+	path      string   // of the file
 	BaseURL   string   `json:"baseUrl"`
+	ChainID   string   `json:"chainId"`
+	Address   string   `json:"address"`
+	EndBlock  uint64   `json:"endBlock"`
 	NodeIDs   []string `json:"nodeIds"`
 	Signature struct {
 		Network  string   `json:"network"`
@@ -53,6 +57,7 @@ func startDevnet(t *testing.T, args ...string) (*server, facts) {
 	if err := json.Unmarshal(b, &f); err != nil {
 		t.Fatalf("facts file: %v", err)
 	}
+	f.path = path
 	return s, f
 }
 

@@ -5,14 +5,7 @@ import { run } from "./run.mjs";
 // callAll makes the calls to the server at url, of the endpoints in wanted or of
 // all, and hands each line that tells of one to print. It returns how many there were.
 export async function callAll({ facts, url, wanted, apiKey, print }) {
-  guardFetch(new URL(url).origin, print);
-  const { AvaCloudSDK } = await import("@avalabs/avacloud-sdk");
-  const { Avalanche } = await import("@avalanche-sdk/chainkit");
-  const sdks = {
-    "avacloud-sdk": new AvaCloudSDK({ serverURL: url, apiKey }),
-    chainkit: new Avalanche({ enableTelemetry: false, apiKey }),
-  };
-  const options = { serverURL: url, retries: { strategy: "none" }, timeoutMs: 60_000 };
+  const { sdks, options } = await clients({ url, apiKey, print });
   const chains = facts.evmChains ?? [facts];
   const primary = facts.vertexHeight === undefined ? [] : primaryCalls(facts);
   const calls = [...(facts.signature ? serverCalls(facts) : []), ...icmCalls(facts), ...primary, ...chains.flatMap(evmCalls)].filter((c) => !wanted || wanted.has(c.endpoint));
@@ -22,6 +15,18 @@ export async function callAll({ facts, url, wanted, apiKey, print }) {
     }
   }
   return calls.length;
+}
+
+// clients returns both SDKs as clients of the server at url, and the options of their calls.
+export async function clients({ url, apiKey, print }) {
+  guardFetch(new URL(url).origin, print);
+  const { AvaCloudSDK } = await import("@avalabs/avacloud-sdk");
+  const { Avalanche } = await import("@avalanche-sdk/chainkit");
+  const sdks = {
+    "avacloud-sdk": new AvaCloudSDK({ serverURL: url, apiKey }),
+    chainkit: new Avalanche({ enableTelemetry: false, apiKey }),
+  };
+  return { sdks, options: { serverURL: url, retries: { strategy: "none" }, timeoutMs: 60_000 } };
 }
 
 // guardFetch: nothing but the server may be spoken to, whatever an SDK has built in.

@@ -15,6 +15,7 @@
 //             without one its addresses cannot be changed
 //   only      the SDK that alone knows the call, or the metric
 //   member    what the answer must have
+//   key       what the program prints of each row
 
 const longPages = { pageSize: 100 };
 const unknownHash = "0x" + "ab".repeat(32);
@@ -149,6 +150,22 @@ function icmMetrics({ counts, pairs }) {
         on("getICMTimeseries", { ...of, groupBy, timeInterval: "month" }, { only: "chainkit", rows: "results", sum: { value: messages } }),
       ];
     }),
+  ];
+}
+
+// lists gives the lists that grow with their chains.
+export function lists(f) {
+  const evm = (name, rows, key, request) => ({ name: `data.evm.${name}`, rows, key, request: { chainId: f.chainId, ...request } });
+  const primary = (name, rows, key, blockchainId) =>
+    ({ name: `data.primaryNetwork.${name}`, rows, key, request: { network: f.network, blockchainId, ...longPages } });
+  const block = ({ blockNumber, blockHash }) => `${blockNumber} ${blockHash}`;
+  const sent = ({ nativeTransaction: { txHash } }) => txHash;
+  return [
+    evm("blocks.listLatest", "blocks", block, { pageSize: 50 }),
+    evm("transactions.listLatest", "transactions", ({ txHash }) => txHash, longPages),
+    evm("address.transactions.list", "transactions", sent, { address: f.address, pageSize: 50 }),
+    primary("blocks.listLatest", "blocks", block, "p-chain"),
+    primary("transactions.listLatest", "transactions", ({ txHash }) => txHash, "p-chain"),
   ];
 }
 

@@ -132,6 +132,7 @@ async function keepAddresses(on, want) {
 async function walk(client, call, options) {
   const rows = new Set();
   const tokens = new Set();
+  const listed = call.key && [];
   const sums = Object.keys(call.sum ?? {}).map((member) => [member, 0]);
   let pages = 0, items = 0;
   for await (const page of pagesOf(client, call, options)) {
@@ -141,6 +142,7 @@ async function walk(client, call, options) {
     items += list.length;
     for (const row of list) {
       rows.add(digest(JSON.stringify(row)));
+      listed?.push(call.key(row));
       for (const sum of sums) sum[1] += row[sum[0]];
     }
     const token = page.nextPageToken;
@@ -153,7 +155,7 @@ async function walk(client, call, options) {
   }
   const repeated = items - rows.size;
   if (repeated && !call.repeats) throw new Error(`${repeated} of ${items} rows came twice`);
-  return { pages, items };
+  return { pages, items, listed };
 }
 
 // pagesOf follows the SDK's own iterator, or the token by hand where an SDK has
