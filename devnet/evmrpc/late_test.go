@@ -131,6 +131,11 @@ func TestLateResults(t *testing.T) {
 	})
 }
 
+// kept is a connection that the HTTP server closes once its handler has returned.
+type kept struct{ net.Conn }
+
+func (kept) Close() error { return nil }
+
 // dial opens a WebSocket to a handler over a pipe.
 func dial(ctx context.Context, t *testing.T, h *Handler) *websocket.Conn {
 	t.Helper()
@@ -141,7 +146,8 @@ func dial(ctx context.Context, t *testing.T, h *Handler) *websocket.Conn {
 			t.Error(err)
 			return
 		}
-		h.socket(ctx, theirs, r)
+		h.socket(ctx, kept{theirs}, r)
+		_ = theirs.Close()
 	}()
 	client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ours, nil }}}
 	ws, _, err := websocket.Dial(ctx, "ws://node/ws", &websocket.DialOptions{HTTPClient: client})

@@ -75,6 +75,13 @@ func (h *Handler) Upgrade(ctx *fasthttp.RequestCtx, life context.Context, conns 
 	})
 }
 
+// hijacked is a connection that the HTTP server closes once its handler has returned, and
+// no sooner: to close it is to end what waits for it.
+type hijacked struct{ net.Conn }
+
+// Close implements net.Conn.
+func (c hijacked) Close() error { return c.SetDeadline(time.Unix(1, 0)) }
+
 // response lets the WebSocket library write its answer to a connection that
 // another HTTP server has accepted.
 type response struct {
@@ -116,7 +123,7 @@ func (h *Handler) socket(life context.Context, conn net.Conn, r *http.Request) {
 	if err := conn.SetDeadline(time.Time{}); err != nil { // the HTTP server's
 		return
 	}
-	ws, err := websocket.Accept(&response{conn: conn, header: make(http.Header)}, r,
+	ws, err := websocket.Accept(&response{conn: hijacked{conn}, header: make(http.Header)}, r,
 		&websocket.AcceptOptions{InsecureSkipVerify: true}) // any origin, as nodes by default
 	if err != nil {
 		return // the client has its answer
