@@ -28,7 +28,7 @@ const (
 	// though the WebSocket is up, and between two looks at all nodes if there are several.
 	silence = 4
 	// swapLead is how long before nodes replace the chain's API the WebSocket is closed,
-	// and swapLook how often it is looked whether they have.
+	// and swapLook how often it is looked whether they will soon, and then whether they have.
 	swapLead = 15 * time.Second
 	swapLook = time.Second
 	// pingInterval is how often an idle WebSocket is probed.
@@ -203,13 +203,11 @@ func (c *Client) listen(ctx context.Context, heads chan newest, live chan bool) 
 		return false, err
 	}
 	put(live, true)
-	until, over := context.WithTimeoutCause(ctx, c.untilSwap(), errSwap)
-	defer over()
-	alive, stop := context.WithCancelCause(until)
+	alive, stop := context.WithCancelCause(ctx)
 	probe := make(chan struct{})
 	go func() {
 		defer close(probe)
-		ping(alive, conn, stop)
+		c.attend(alive, conn, stop)
 	}()
 	defer func() {
 		stop(nil)
@@ -234,12 +232,20 @@ func (c *Client) listen(ctx context.Context, heads chan newest, live chan bool) 
 	}
 }
 
-// ping ends a connection that is dead without having been closed.
-func ping(ctx context.Context, conn *websocket.Conn, stop context.CancelCauseFunc) {
+// attend ends a connection that is dead without having been closed, and any before nodes
+// replace the chain's API.
+func (c *Client) attend(ctx context.Context, conn *websocket.Conn, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
 	for {
+		left := c.untilSwap()
+		if left <= 0 {
+			stop(errSwap)
+			return
+		}
 		select {
+		case <-time.After(min(left, swapLook)):
+			continue
 		case <-tick.C:
 		case <-ctx.Done():
 			return

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -274,8 +275,20 @@ func (l lineLog) Write(b []byte) (int, error) {
 // Nodes replace a chain's API when an upgrade comes, and hold up all requests as long as a
 // WebSocket is open: ours is closed before, and opened again when a block of the new kind
 // was seen. Meanwhile the node is polled.
+//
+// When that will be may be known only later: nodes are told by their operators.
 func TestWatchSwap(t *testing.T) {
 	t.Parallel()
+	for name, known := range map[string]int32{"known": 1, "known late": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			watchSwap(t, known)
+		})
+	}
+}
+
+// watchSwap has a client watch a chain whose swap is known from a question on.
+func watchSwap(t *testing.T, known int32) {
 	n := newNode(t)
 	closed, dials := make(chan error, 1), make(chan int, 2)
 	s := newSocket(t, func(ctx context.Context, dial int, conn *websocket.Conn) {
@@ -290,10 +303,16 @@ func TestWatchSwap(t *testing.T) {
 	})
 	swap := time.Now().Add(swapLead + 200*time.Millisecond)
 	log := make(lineLog, 10)
+	var asked atomic.Int32
 	c := n.client(t, func(cfg *Config, _ *source.Config) {
 		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 		cfg.WS, cfg.PollInterval = socketAt(t, s.url()), 10*time.Millisecond
-		cfg.Swap = func() time.Time { return swap }
+		cfg.Swap = func() (at time.Time) {
+			if asked.Add(1) >= known {
+				at = swap
+			}
+			return at
+		}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -312,8 +331,8 @@ func TestWatchSwap(t *testing.T) {
 	if left := time.Until(swap.Add(-swapLead)); left > 0 {
 		t.Errorf("closed %s too early", left)
 	}
-	asked := n.count("eth_blockNumber")
-	for n.count("eth_blockNumber") < asked+3 { // polled
+	polled := n.count("eth_blockNumber")
+	for n.count("eth_blockNumber") < polled+3 {
 		select {
 		case dial := <-dials:
 			t.Fatalf("dial %d before a block of the new kind", dial)
