@@ -42,7 +42,7 @@ func newCatchUpRig(t testing.TB, blocks int) *catchUpRig {
 	url := os.Getenv(catchUpIndex)
 	if url == "" {
 		cfg := primaryConfig(blocks)
-		url = startFarmWith(t, cfg.Blocks, cfg.TxsPerBlock, cfg.PrimaryBlocks).url
+		url = startFarmWith(t, cfg.Blocks, cfg.TxsPerBlock, cfg.PrimaryBlocks, false).url
 	}
 	node, err := source.Open(url)
 	if err != nil {

@@ -100,6 +100,7 @@ func figures(t *testing.T, each func(figure)) {
 		t.Run(fmt.Sprint("repeat N=", n), func(t *testing.T) { repeatFigures(t, n, each) })
 	}
 	t.Run("index", func(t *testing.T) { indexFigures(t, each) })
+	t.Run("head", func(t *testing.T) { headFigures(t, each) })
 	t.Run("archive", func(t *testing.T) { archiveFigures(t, each) })
 	t.Run("pages", func(t *testing.T) { pageFigures(t, each) })
 	t.Run("metrics", func(t *testing.T) { metricFigures(t, each) })

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 
 	"quorate/devnet"
 	"quorate/devnet/torture"
+	"quorate/devnet/world"
 	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
@@ -31,12 +31,13 @@ import (
 )
 
 // chainFarm in the environment makes the test binary a simulated network in a
-// process of its own, with so many blocks of so many transactions, and so many blocks of
-// the P-Chain: "400x100+0".
+// process of its own, with so many blocks of so many transactions, so many blocks of
+// the P-Chain, and whether the C-Chain executes blocks after their acceptance:
+// "400x100+0 false".
 const chainFarm = "QUORATE_BENCH_CHAIN"
 
 // TestChainFarm is that process. It accepts a block for each line of its input,
-// and answers with the time of that.
+// and answers with the time from which on its node has the block as the latest one.
 func TestChainFarm(t *testing.T) {
 	form := os.Getenv(chainFarm)
 	if form == "" {
@@ -48,9 +49,12 @@ func TestChainFarm(t *testing.T) {
 }
 
 func runChainFarm(form string) (err error) {
-	var cfg devnet.Config
-	if _, err := fmt.Sscanf(form, "%dx%d+%d", &cfg.Blocks, &cfg.TxsPerBlock, &cfg.PrimaryBlocks); err != nil {
+	cfg, late := devnet.Config{HistoryInterval: devnet.DefaultBlockInterval, ExecutionDelay: devnet.DefaultExecutionDelay}, false
+	if _, err := fmt.Sscanf(form, "%dx%d+%d %t", &cfg.Blocks, &cfg.TxsPerBlock, &cfg.PrimaryBlocks, &late); err != nil {
 		return err
+	}
+	if late {
+		cfg.Helicon = world.Start().AddDate(-1, 0, 0) // before the history
 	}
 	d, err := devnet.New(cfg)
 	if err != nil {
@@ -75,7 +79,9 @@ func runChainFarm(form string) (err error) {
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		c.Advance()
-		fmt.Println("accepted", c.Tip(), time.Now().UnixNano())
+		height := c.Tip()
+		c.Wait(height)
+		fmt.Println("executed", height, time.Now().UnixNano())
 	}
 	return nil
 }
@@ -89,12 +95,14 @@ type farm struct {
 	out       *bufio.Scanner
 }
 
-func startChainFarm(t testing.TB, blocks, txs int) *farm { return startFarmWith(t, blocks, txs, 0) }
+func startChainFarm(t testing.TB, blocks, txs int) *farm {
+	return startFarmWith(t, blocks, txs, 0, false)
+}
 
-func startFarmWith(t testing.TB, blocks, txs, primaryBlocks int) *farm {
+func startFarmWith(t testing.TB, blocks, txs, primaryBlocks int, late bool) *farm {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChainFarm$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%dx%d+%d", chainFarm, blocks, txs, primaryBlocks))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%dx%d+%d %t", chainFarm, blocks, txs, primaryBlocks, late))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -136,13 +144,14 @@ func (f *farm) line(t testing.TB, first string) []string {
 	return nil
 }
 
-// accept lets the chain accept a block, and gives its height and when that was.
+// accept lets the chain accept a block, and returns its height and since when the node has
+// it as the latest one.
 func (f *farm) accept(t testing.TB) (height uint64, at time.Time) {
 	t.Helper()
 	if _, err := io.WriteString(f.in, "\n"); err != nil {
 		t.Fatal(err)
 	}
-	words := f.line(t, "accepted")
+	words := f.line(t, "executed")
 	height, err := strconv.ParseUint(words[0], 10, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -236,6 +245,9 @@ func (s *nowhere) Commit(_ context.Context, blocks []*evm.Block) error {
 	return nil
 }
 
+// sourceLanes bounds the requests of each kind at one time.
+const sourceLanes = 4
+
 // follow runs an ingest up to the farm's first tip, and tells how long that took
 // and how many transactions there were.
 func (f *farm) follow(t testing.TB, sink ingest.Sink[*evm.Block]) (took time.Duration, txs int) {
@@ -244,7 +256,7 @@ func (f *farm) follow(t testing.TB, sink ingest.Sink[*evm.Block]) (took time.Dur
 	defer cancel()
 	client := f.client(t)
 	i, err := ingest.New(ingest.Config[*evm.Block]{
-		Source: client, Sink: sink, Completer: client,
+		Source: client, Sink: sink, Completer: client, Fetchers: sourceLanes, Completers: sourceLanes,
 		OnBlock: func(b *evm.Block) {
 			txs += len(b.Txs)
 			if b.Number == f.blocks {
@@ -324,56 +336,6 @@ func tableBytes(t testing.TB, dir string) (n int64) {
 		n += info.Size()
 	}
 	return n
-}
-
-// BenchmarkHead is the time from a block's acceptance by the simulated node in
-// another process until it is archived and indexed, both on disk, and the API gives its
-// transactions: asked again and again.
-// request-p99-ms is what asking alone takes then, and so what the machine adds.
-func BenchmarkHead(b *testing.B) {
-	f := startChainFarm(b, 50, 100)
-	sink, _, c, _ := openSink(b)
-	client := f.client(b)
-	i, err := ingest.New(ingest.Config[*evm.Block]{Source: client, Sink: sink, Completer: client})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- i.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			b.Error(err)
-		}
-	}()
-	await(b, func() bool { return i.Status().Height >= f.blocks })
-	api := dataServer(b, c)
-	var took, again []float64
-	for b.Loop() {
-		height, at := f.accept(b)
-		path := fmt.Sprintf("/v1/chains/%s/blocks/%d/transactions?pageSize=1", benchChainID, height)
-		for tick := time.NewTicker(500 * time.Microsecond); ; {
-			// A block without transactions has none to show either.
-			if status, _ := api.get(b, path); status == 200 && i.Status().Height >= height {
-				tick.Stop()
-				break
-			}
-			<-tick.C
-		}
-		took = append(took, float64(time.Since(at).Microseconds())/1e3)
-		at = time.Now()
-		api.get(b, path)
-		again = append(again, float64(time.Since(at).Microseconds())/1e3)
-	}
-	slices.Sort(took)
-	slices.Sort(again)
-	b.ReportMetric(again[len(again)*99/100], "request-p99-ms")
-	b.ReportMetric(took[len(took)/2], "p50-ms")
-	b.ReportMetric(took[len(took)*9/10], "p90-ms")
-	b.ReportMetric(took[len(took)*99/100], "p99-ms")
-	b.ReportMetric(took[len(took)-1], "max-ms")
-	b.ReportMetric(0, "ns/op")
 }
 
 // TestIngestFarm: the benchmarks above stand on it.
