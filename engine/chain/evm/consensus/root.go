@@ -44,6 +44,17 @@ func Receipts(txs []evm.Tx, each func(i int, bloom *[BloomLen]byte)) (root evm.H
 	return receipts(len(txs), func(i int) (*evm.Tx, uint64) { return &txs[i], gas[i] }, each)
 }
 
+// Blooms calls each with the index and the filter of each transaction, in their order.
+func Blooms(txs []evm.Tx, each func(i int, bloom *[BloomLen]byte)) {
+	r := rootPool.Get().(*roots)
+	defer rootPool.Put(r)
+	for i := range txs {
+		r.bloom = [BloomLen]byte{}
+		r.blooms.logs(&r.bloom, txs[i].Logs)
+		each(i, &r.bloom)
+	}
+}
+
 // JoinedReceipts computes the root and the filter over the receipts of several
 // blocks, joined in their order: what a header says of the blocks that it settles
 // (ACP-194). The gas of each block's receipts adds up from 0.

@@ -157,13 +157,17 @@ func TestVectorRoots(t *testing.T) {
 			t.Errorf("%d transactions: roots %s and %s", c.Count, TxRoot(txs), ReceiptsRoot(txs))
 		}
 		seen := 0
-		if root, f := Receipts(txs, func(i int, f *[BloomLen]byte) {
+		each := func(i int, f *[BloomLen]byte) {
 			seen++
 			if *f != Bloom(txs[i:i+1]) {
 				t.Errorf("%d transactions: filter of receipt %d differs", c.Count, i)
 			}
-		}); root != hashOf(c.ReceiptsRoot) || f != bloom || seen != c.Count {
+		}
+		if root, f := Receipts(txs, each); root != hashOf(c.ReceiptsRoot) || f != bloom || seen != c.Count {
 			t.Errorf("%d transactions: %d receipts", c.Count, seen)
+		}
+		if Blooms(txs, each); seen != 2*c.Count {
+			t.Errorf("%d transactions: %d filters", c.Count, seen-c.Count)
 		}
 	}
 }
