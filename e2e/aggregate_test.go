@@ -14,7 +14,8 @@ import (
 	"github.com/ava-labs/libevm/ethclient"
 )
 
-// TestHundredMessages has a hundred new messages signed by all five validators.
+// TestHundredMessages has a hundred new messages signed by all five validators, over links that
+// last.
 func TestHundredMessages(t *testing.T) {
 	w := useNetwork(t)
 	s := w.serve(t)
@@ -28,6 +29,9 @@ func TestHundredMessages(t *testing.T) {
 		wantSigners(t, w, mustVerify(t, w.oracle, signed, m.Unsigned), -1)
 	}
 	t.Logf("100 messages signed by all five validators in %v, one after the other", time.Since(begin).Round(time.Millisecond))
+	if n := s.metric(t, metricOnRequest); n != 0 {
+		t.Errorf("%v nodes with sybil protection take the server for a validator", n)
+	}
 }
 
 // accepted waits until a node has accepted a block of the C-Chain.

@@ -26,6 +26,8 @@ const (
 
 	metricReady    = "quorate_p2p_peers_ready"
 	metricRequests = "quorate_p2p_requests_total"
+	// metricOnRequest counts nodes that take the server for a validator.
+	metricOnRequest = "quorate_p2p_peers_on_request"
 
 	// connectWait bounds the time until the server has reached all validators.
 	connectWait  = 30 * time.Second

@@ -30,6 +30,7 @@ type backoff struct {
 	spread   time.Duration // random part of the pause after it
 	bans     int           // since the last good link
 	banned   time.Time     // until when the node is not dialed at all
+	eager    bool          // the pause after TLS is not kept: the node may be set up to have none
 }
 
 // dial notes that a dial starts now.
@@ -82,7 +83,7 @@ func (b *backoff) earliest(ip netip.Addr) time.Time {
 // undisturbed is when ip may be dialed by the rules of peers.
 func (b *backoff) undisturbed(ip netip.Addr) time.Time {
 	at := b.dialed.Add(leastRedial(ip))
-	if !ip.IsLoopback() && ip == b.target {
+	if !ip.IsLoopback() && ip == b.target && !b.eager {
 		if pause := b.upgraded.Add(upgradePause + b.spread); pause.After(at) {
 			at = pause
 		}

@@ -59,6 +59,7 @@ func (p *peer) awaitTurn() (netip.AddrPort, bool) {
 			p.net.wakePoller()
 		} else {
 			addr := known[p.dials%len(known)]
+			p.backoff.eager = p.polls.Load() // or its questions would wait ten seconds each time
 			wait := time.Until(p.backoff.next(addr.Addr(), p.wakes.Load() != 0))
 			if wait <= 0 {
 				return addr, true

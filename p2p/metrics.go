@@ -74,6 +74,7 @@ func newInstruments(set *metric.Set, n *Network) *instruments {
 	gauge("peers_connected", "Validators connected.", func(s Stats) int { return s.Connected })
 	gauge("peers_ready", "Validators connected and past the handshake.", func(s Stats) int { return s.Ready })
 	gauge("peers_turned_away", "Validators that close our links right after TLS again and again: many of them mean that another server uses our certificate.", func(s Stats) int { return s.TurnedAway })
+	gauge("peers_on_request", "Validators that have a link only for the time of a request, as they take this server for a validator.", func(s Stats) int { return s.OnRequest })
 	gauge("requests_open", "Requests that wait for answers.", func(s Stats) int { return s.OpenRequests })
 	n.perPeer(set)
 	return m

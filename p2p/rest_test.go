@@ -202,6 +202,33 @@ func TestRestStopped(t *testing.T) {
 	})
 }
 
+// TestRestElsewhere: a node that is not on this machine may have no pause between links, and
+// is dialed for each question as soon as politeness allows.
+func TestRestElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.run(nil)
+		r := newRemote(t)
+		n.AddAddresses([]Address{w.put("10.0.0.7:9651", r)})
+		n.SetWanted(ids(r))
+		synctest.Wait()
+		r.poll()
+		var got inbox
+		for range 3 {
+			q := open(t, n, "x", got.deliver)
+			if err := q.Ask(r.id); err != nil {
+				t.Fatal(err)
+			}
+			pass(minRedial)
+			if a := got.take(); len(a) != 1 || a[0].Err != nil {
+				t.Errorf("answers %v", a)
+			}
+			q.Close()
+			wantResting(t, n, r)
+		}
+	})
+}
+
 // TestPollOnPublicNetwork: no node of mainnet or fuji runs without sybil protection, so that
 // one that polls us changes nothing.
 func TestPollOnPublicNetwork(t *testing.T) {
