@@ -1,6 +1,7 @@
 // Package p2p is a client of the Avalanche peer protocol that keeps one
 // connection to each wanted validator and carries questions to many of them at
-// once.
+// once. A node that takes us for a validator has it only for the time of a
+// question.
 //
 // A [Network] owns all goroutines. Each wanted node has one actor that dials,
 // and while connected writes; a connected one has a reader beside it. One

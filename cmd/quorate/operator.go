@@ -292,7 +292,7 @@ func (o *operator) ValidatorSet(network uint32, subnet chain.ID) *ui.ValidatorSe
 		for k := range of.Nodes {
 			d := &of.Nodes[k]
 			e.Nodes = append(e.Nodes, ui.ValidatorNode{
-				ID: d.NodeID, Connected: d.Ready, Since: d.Since, AwayFor: d.AwayFor, HasAddress: d.HasAddress, TurnedAway: d.TurnedAway,
+				ID: d.NodeID, Connected: d.Ready, Since: d.Since, AwayFor: d.AwayFor, HasAddress: d.HasAddress, TurnedAway: d.TurnedAway, OnRequest: d.OnRequest,
 				Address: d.Address, Version: d.Version, P50: d.P50, P99: d.P99,
 				Asked: d.Asked, Answered: d.Answered, Refused: d.Refused, Silent: d.Expired, Invalid: d.Invalid, Violations: d.Violations,
 				Unreliable: d.Unreliable, ProbeAt: d.ProbeAt, QuarantinedUntil: d.QuarantinedUntil, Fault: d.Fault,

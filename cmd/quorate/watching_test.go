@@ -39,6 +39,9 @@ func TestWatchingStopsNothing(t *testing.T) {
 			}
 		}
 	}
+	if status, page := get(t, servers[0].url+"/validators"); status != http.StatusOK || strings.Count(string(page), "linked on request") != 3 {
+		t.Errorf("the page of the validators, status %d, does not say how they are connected: %s", status, page)
+	}
 	const blocks = 100
 	tip := c.Tip()
 	poll(t, 20*time.Millisecond, "the chain goes on", func() bool { return c.Tip() >= tip+blocks })

@@ -204,10 +204,11 @@ type ValidatorNode struct {
 	// Since is since when it is connected, AwayFor how long it has not been.
 	Since   time.Time
 	AwayFor time.Duration
-	// HasAddress: it is known where to dial. TurnedAway: it closes our links.
-	HasAddress, TurnedAway bool
-	Address                netip.AddrPort // where it was reached
-	Version                string         // empty if it is not known
+	// HasAddress: it is known where to dial. TurnedAway: it closes our links. OnRequest: there
+	// is a link only for the time of a request.
+	HasAddress, TurnedAway, OnRequest bool
+	Address                           netip.AddrPort // where it was reached
+	Version                           string         // empty if it is not known
 	// P50 and P99 are quantiles of the times of its last answers; 0 if there was none.
 	P50, P99 time.Duration
 	// Asked counts questions; Refused, Silent, Invalid and Violations what became of them.
