@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,60 +8,101 @@ import (
 	"slices"
 	"strings"
 
-	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
 	evmsource "quorate/engine/source/evm"
 )
 
-// outcome is what was found out about a block.
-type outcome struct {
-	was    *evm.Block // nil: nobody was asked
-	is     *evm.Block // the true form where it is another than the one that is kept
-	open   string     // why it is not certain what is true
-	silent bool       // that is: nobody has answered
-	// against are the nodes that told another form than the one that is kept.
-	against []string
+// verdict is what was found out about a block; nothing if nobody was asked.
+type verdict struct {
+	is   *evm.Block // its true form, the one that is kept if that is it
+	open error      // why it is not certain what is true
 }
 
-// version is a form of a block, with the nodes that told it.
+// undecided returns why of no block that was asked about it is certain what is true.
+func undecided(list []verdict) (why error) {
+	for _, v := range list {
+		if v.is != nil {
+			return nil
+		}
+		why = cmp.Or(why, v.open)
+	}
+	return why
+}
+
+// version is a form of a block, with the nodes that tell it.
 type version struct {
 	block *evm.Block
 	votes []evmsource.Teller
 	false error // a proof contradicts it
 }
 
-// judge asks nodes about a block and decides what is true.
-func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block) outcome {
-	told, err := l.opinions(ctx, s, b)
-	if len(told) == 1 && len(told[0].votes) < l.votes(s) {
-		return outcome{was: b, open: cmp.Or(err, errNobody).Error(), silent: true}
+// judge asks nodes about a block and decides what is true: of what no proof contradicts
+// what most nodes say. Who says something else has told something false.
+func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block) verdict {
+	list, err := l.opinions(ctx, s, b)
+	if len(list) > 1 || s.Refuted && len(list[0].votes) > 0 { // else nobody contradicts what is kept
+		l.proveAll(ctx, parent, list)
 	}
-	if len(told) == 1 && !s.Refuted {
-		l.recant(s, &told[0])
-		return outcome{was: b} // all agree
+	best := l.best(s, list)
+	if best == nil {
+		if len(list) == 1 && list[0].false == nil {
+			return verdict{open: cmp.Or(err, errNobody)}
+		}
+		return verdict{open: contradiction(list)}
 	}
-	l.proveAll(ctx, parent, told)
-	return l.decide(s, b, told)
+	if n, ok := l.nodes.Tracer(b.Number); ok && best.block != b {
+		list[0].votes = append(list[0].votes, n) // it said so then
+	}
+	for i := range list {
+		if v := &list[i]; v.block != best.block {
+			for _, n := range v.votes {
+				l.blame(n, b.Number, evmsource.Difference(v.block, best.block))
+			}
+		}
+	}
+	if !s.Accused { // who was wrong may have taken it back
+		l.accuse(b.Number, s.Reason)
+	}
+	return verdict{is: best.block}
 }
 
 var errNobody = errors.New("no other node can be asked")
 
-// votes is how many nodes must say the same. A liar among them is what nodes
-// contradict each other by, and has no vote itself.
-func (l *secondLane) votes(s *suspect) int {
-	if s.Accused || l.nodes.HasLiar() {
-		return 1
+// best returns the version that is true, nil if that is not certain.
+func (l *secondLane) best(s *suspect, list []version) *version {
+	need := 2 // who contradicts another must not decide
+	if s.Accused {
+		need = 1
 	}
-	return 2
+	var sound []*version
+	for i := range list {
+		v := &list[i]
+		if v.false == nil || len(list) == 1 && errors.Is(v.false, evmsource.ErrUnexplained) && len(v.votes) > 1 {
+			// Of a way to move coins that is not known here nodes that agree know better.
+			sound = append(sound, v)
+		}
+	}
+	slices.SortStableFunc(sound, func(x, y *version) int { return cmp.Compare(len(y.votes), len(x.votes)) })
+	switch {
+	case len(sound) == 0 || len(sound) > 1 && len(sound[0].votes) == len(sound[1].votes):
+		return nil
+	case len(sound) == 1 && len(list) > 1:
+		need = 1 // the others are proven to be false
+	}
+	if len(sound[0].votes) < need {
+		return nil
+	}
+	return sound[0]
 }
 
-// opinions returns the forms of a block that nodes tell now, first the one that is
-// kept. Of an accused range one node that agrees with it is enough.
+// opinions returns the forms of a block that nodes tell now, first the one that is kept,
+// without votes if none does. Who told that is asked last: where blocks are accused one node
+// that agrees is enough.
 func (l *secondLane) opinions(ctx context.Context, s *suspect, b *evm.Block) (list []version, err error) {
 	list = []version{{block: b}}
 	tracer, known := l.nodes.Tracer(b.Number)
 	nodes := l.nodes.Tellers(b.Number)
-	if at := slices.Index(nodes, tracer); known && at >= 0 { // it goes last
+	if at := slices.Index(nodes, tracer); known && at >= 0 {
 		nodes = append(slices.Delete(nodes, at, at+1), tracer)
 	}
 	for _, n := range nodes[:min(len(nodes), maxOpinions)] {
@@ -82,9 +122,6 @@ func (l *secondLane) opinions(ctx context.Context, s *suspect, b *evm.Block) (li
 		if s.Accused && !s.Refuted && len(list) == 1 {
 			break
 		}
-	}
-	if asked := slices.ContainsFunc(list, func(v version) bool { return slices.Contains(v.votes, tracer) }); known && !asked && !l.nodes.Lies(tracer) {
-		list[0].votes = append(list[0].votes, tracer) // it said so then
 	}
 	return list, err
 }
@@ -109,75 +146,8 @@ func (l *secondLane) proveAll(ctx context.Context, parent *evm.Block, list []ver
 	}
 }
 
-// decide says which version of a block is true, and holds the others against those
-// who told them.
-func (l *secondLane) decide(s *suspect, b *evm.Block, list []version) outcome {
-	o := outcome{was: b, open: l.contradiction(list)}
-	for i := range list[1:] {
-		for _, n := range list[1+i].votes {
-			o.against = append(o.against, n.Endpoint().String())
-		}
-	}
-	var sound []version
-	for i := range list {
-		if v := &list[i]; v.false == nil || len(list) == 1 && errors.Is(v.false, evmsource.ErrUnexplained) && len(v.votes) > 1 {
-			// Of a way to move coins that is not known here nodes that agree know better.
-			sound = append(sound, *v)
-		}
-	}
-	slices.SortStableFunc(sound, func(x, y version) int { return cmp.Compare(len(y.votes), len(x.votes)) })
-	if len(sound) == 0 || len(sound) > 1 && len(sound[0].votes) == len(sound[1].votes) {
-		return o
-	}
-	best := &sound[0]
-	need := l.votes(s)
-	if len(sound) == 1 && len(list) > 1 {
-		need = min(need, 1) // the others are proven to be false
-	}
-	if len(best.votes) < need {
-		return o
-	}
-	o.open = ""
-	if best.block != b {
-		o.is = best.block
-		if n, ok := l.nodes.Tracer(b.Number); ok {
-			l.blame(n, b.Number, evmsource.Difference(b, best.block))
-		}
-	}
-	if best.block == b {
-		l.recant(s, best)
-	}
-	for i := range list {
-		if v := &list[i]; v.block != best.block {
-			for _, n := range v.votes {
-				l.blame(n, b.Number, evmsource.Difference(v.block, best.block))
-			}
-		}
-	}
-	return o
-}
-
-// recant holds it against nodes that they told another form of a block before than
-// the one that they tell now, which is the one that was kept and is true.
-func (l *secondLane) recant(s *suspect, v *version) {
-	if len(s.Against) == 0 || !bytes.Equal(s.Kept, digestOf(v.block)) {
-		return // nobody did, or it was put right since
-	}
-	for _, n := range v.votes {
-		if slices.Contains(s.Against, n.Endpoint().String()) {
-			l.blame(n, v.block.Number, "it took back what it said: "+s.Reason)
-		}
-	}
-}
-
-// digestOf returns a digest of what no hash covers of a block.
-func digestOf(b *evm.Block) []byte {
-	sum := evm.Keccak(evmarchive.AppendTrace(nil, b))
-	return sum[:]
-}
-
-// contradiction says in which way versions differ, and who told them.
-func (l *secondLane) contradiction(list []version) string {
+// contradiction says in which way versions differ, and who tells them.
+func contradiction(list []version) error {
 	names := func(v *version) string {
 		var all []string
 		for _, n := range v.votes {
@@ -189,7 +159,7 @@ func (l *secondLane) contradiction(list []version) string {
 		return strings.Join(all, ", ")
 	}
 	if len(list) < 2 {
-		return fmt.Sprintf("%s: %v", names(&list[0]), list[0].false)
+		return fmt.Errorf("%s: %w", names(&list[0]), list[0].false)
 	}
-	return fmt.Sprintf("%s against %s: %s", names(&list[0]), names(&list[1]), evmsource.Difference(list[0].block, list[1].block))
+	return fmt.Errorf("%s against %s: %s", names(&list[0]), names(&list[1]), evmsource.Difference(list[0].block, list[1].block))
 }

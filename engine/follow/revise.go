@@ -29,8 +29,7 @@ func (c *EVM) newSecond(set *metric.Set) *secondLane {
 		}
 		return first, last, ok
 	}
-	l.revise = func(ctx context.Context, list []index.Revision) error { return c.revise(ctx, list, c.noteBlocks) }
-	l.correct = c.correct
+	l.fitting, l.correct = c.fitting, c.correct
 	l.remember = func(ctx context.Context, list []suspect) { c.cfg.Memory.Remember(ctx, suspectsKey(c.cfg.ID), list) }
 	return l
 }
@@ -74,7 +73,7 @@ func (c *EVM) replaceBlocks(ctx context.Context, list []index.Revision) error {
 			later = append(later, index.Revision{Is: b})
 		}
 		return nil
-	}, evmarchive.NoteTrace, evmarchive.NoteBlock, evmarchive.NoteResults)
+	}, evmarchive.NoteTrace, evmarchive.NoteBlock, evmarchive.NoteCorrection)
 	if err == nil && len(later) > 0 {
 		err = c.noteBlocks(ctx, later)
 	}

@@ -3,7 +3,6 @@ package follow
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -13,7 +12,6 @@ import (
 
 	"quorate/engine/actor"
 	"quorate/engine/chain/evm"
-	"quorate/engine/index"
 	"quorate/engine/metric"
 	evmsource "quorate/engine/source/evm"
 )
@@ -29,8 +27,9 @@ const (
 	// calm is how many blocks below a false one are asked of another node: the lies of
 	// a node that lies in each block, or now and then, have begun there.
 	calm = 1024
-	// settleBlocks bounds the blocks that are settled at once, settleBytes their size
-	// in memory, and settleAsks the questions to nodes at one time.
+	// settleBlocks bounds the blocks that are read at once, settleBytes their size in memory
+	// and that of those that are put right together, and settleAsks the questions to nodes at
+	// one time.
 	settleBlocks = 256
 	settleBytes  = 32 << 20
 	settleAsks   = 4
@@ -44,26 +43,26 @@ type tellers interface {
 	Tracer(height uint64) (evmsource.Teller, bool)
 	Tellers(height uint64) []evmsource.Teller
 	Lies(evmsource.Teller) bool
-	HasLiar() bool
 	BlameTeller(evmsource.Teller)
 	Retrace(ctx context.Context, n evmsource.Teller, b *evm.Block) (*evm.Block, error)
 	Prove(ctx context.Context, doubts []evmsource.Doubt, judge func(*evmsource.Doubt, error)) error
 }
 
 // secondLane has a sample of the blocks traced by a second node too, beside the
-// ingest and never in its way. Where the two differ, proofs of balances decide, else
-// the majority; what a node told that has told something false is asked of others, and
-// put right in index and archive. What cannot be decided is listed and asked again.
+// ingest and never in its way, and asks nodes about all blocks that are suspect. Where they
+// differ, proofs of balances decide, else the majority; what is false is put right in index
+// and archive, and so is what was told around it. What cannot be decided is asked again.
 type secondLane struct {
 	log   *slog.Logger
 	nodes tellers
 	// read calls f with blocks of the archive; ends returns its first and last block.
 	read func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error
 	ends func() (first, last uint64, ok bool)
-	// revise puts blocks in the place of those that are kept.
-	revise func(ctx context.Context, list []index.Revision) error
-	// correct puts results right that do not fit a header; why says why it cannot.
-	correct func(ctx context.Context, s *suspect) (why string, err error)
+	// fitting returns the blocks that are others than those kept if the results of a range fit
+	// the header by which it showed that they are false.
+	fitting func(ctx context.Context, s *suspect) ([]*evm.Block, error)
+	// correct puts blocks, by height, in the place of those that are kept.
+	correct func(ctx context.Context, right []*evm.Block) error
 	// remember keeps the list for the next start.
 	remember func(ctx context.Context, list []suspect)
 	share    uint32
@@ -113,14 +112,15 @@ func (l *secondLane) refuted(from, to uint64, why error) {
 	l.accuse(to, why.Error())
 }
 
-// blame holds something false against a node: all that it has told is asked of others.
+// blame holds something false against a node: others go first, and what was told around it is
+// asked of them.
 func (l *secondLane) blame(n evmsource.Teller, height uint64, why string) {
 	if l.nodes.Lies(n) {
 		return
 	}
 	l.nodes.BlameTeller(n) // first: what is committed from here on is seen by take
 	l.list.hasten()
-	l.log.Error("a node told something false: what it told is asked of other nodes", "node", n.Endpoint().String(), "height", height, "err", why)
+	l.log.Error("a node told something false: what was told around it is asked of other nodes", "node", n.Endpoint().String(), "height", height, "err", why)
 	l.accuse(height, n.Endpoint().String()+": "+why)
 }
 
@@ -167,28 +167,32 @@ func (l *secondLane) save(ctx context.Context) {
 
 // sample asks a second node about a block.
 func (l *secondLane) sample(ctx context.Context, height uint64) {
-	s := suspect{From: height, To: height}
 	tracer, known := l.nodes.Tracer(height)
 	others := slices.DeleteFunc(l.nodes.Tellers(height), func(n evmsource.Teller) bool { return n == tracer })
 	if !known || len(others) == 0 || ctx.Err() != nil {
 		return // there is no second node
 	}
-	parent, blocks, err := l.blocks(ctx, height, height)
+	_, blocks, err := l.blocks(ctx, height, height)
 	if err != nil || len(blocks) == 0 {
 		return
 	}
 	told, err := l.askAny(ctx, others, blocks[0])
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
 		l.unanswered.Inc()
 		l.log.Debug("no second opinion of a block", "height", height, "err", err)
-	case evmsource.Difference(blocks[0], told) == "":
-		l.confirmed.Inc()
-	default:
-		l.disputed.Inc()
-		l.apply(ctx, &s, []outcome{l.judge(ctx, &s, parent, blocks[0])})
+		return
 	}
+	why := evmsource.Difference(blocks[0], told)
+	if why == "" {
+		l.confirmed.Inc()
+		return
+	}
+	l.disputed.Inc()
+	l.log.Warn("nodes say different things of a block: all are asked", "height", height, "err", why)
+	l.list.add(suspect{From: height, To: height, Reason: why})
 }
 
 // askAny returns what the first of some nodes that answers says of a block. They are
@@ -203,74 +207,114 @@ func (l *secondLane) askAny(ctx context.Context, nodes []evmsource.Teller, b *ev
 	return told, err
 }
 
-// settle settles the highest blocks of a range.
+// finding is what was found out about a suspect range.
+type finding struct {
+	low   uint64       // the first block that was asked about
+	from  uint64       // where the range begins, now that more is known
+	right []*evm.Block // what is true where something else is kept
+	open  []suspect    // blocks of which it is not certain
+}
+
+// settle asks nodes about a range, from its end down, and puts right what is false.
 func (l *secondLane) settle(ctx context.Context, s *suspect) {
 	first, last, ok := l.ends()
-	high := min(s.To, last)
-	if ok && (s.From > last || high < first) { // blocks that were given up, or are not kept
+	if ok && (s.From > last || min(s.To, last) < first) { // blocks that were given up, or are not kept
 		l.list.settled(s.id, s.From, s.To, s.From)
 		return
 	}
+	found := &finding{low: s.From, from: s.From}
+	var err error
 	if s.By > 0 {
-		why, err := l.correct(ctx, s)
-		switch {
-		case ctx.Err() != nil:
-		case why == "":
-			l.list.settled(s.id, s.From, s.To, s.From)
-			l.list.hasten() // others may stand on it
-		default:
-			l.list.postpone(s.id, cmp.Or(err, errors.New(why)).Error(), nil, nil)
+		found.right, err = l.fitting(ctx, s)
+	} else {
+		found, err = l.judgeRange(ctx, s, max(s.From, first), min(s.To, last))
+	}
+	if err == nil && len(found.right) > 0 {
+		err = l.putRight(ctx, found.right)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		l.list.postpone(s.id, err.Error())
+	default:
+		l.list.settled(s.id, found.low, s.To, found.from)
+		for _, open := range found.open {
+			l.list.add(open)
 		}
-		return
+		if s.By > 0 {
+			l.list.hasten() // others may stand on it
+		}
 	}
-	low := max(s.From, first, high-min(high, settleBlocks-1))
-	parent, blocks, err := l.blocks(ctx, low, high)
-	if err != nil || len(blocks) == 0 {
-		l.list.postpone(s.id, fmt.Sprintf("the archive cannot be read: %v", err), nil, nil)
-		return
-	}
-	low = blocks[0].Number
-	outcomes := l.judgeAll(ctx, s, parent, blocks)
-	if ctx.Err() != nil || !l.apply(ctx, s, outcomes) {
-		return
-	}
-	from := s.From
-	if i := slices.IndexFunc(outcomes, func(o outcome) bool { return o.is != nil }); i >= 0 && s.Accused && !s.Refuted {
-		from = min(from, blocks[i].Number-min(blocks[i].Number, calm))
-	}
-	l.list.settled(s.id, low, s.To, max(from, first))
 }
 
-// judgeAll judges the blocks of a range that are suspicious, a few at one time.
-func (l *secondLane) judgeAll(ctx context.Context, s *suspect, parent *evm.Block, blocks []*evm.Block) []outcome {
-	outcomes := make([]outcome, len(blocks))
+// putRight puts blocks in the place of those of which something false is kept.
+func (l *secondLane) putRight(ctx context.Context, right []*evm.Block) error {
+	slices.SortFunc(right, func(a, b *evm.Block) int { return cmp.Compare(a.Number, b.Number) })
+	if err := l.correct(ctx, right); err != nil {
+		return fmt.Errorf("it could not be put right: %w", err)
+	}
+	l.revised.Add(float64(len(right)))
+	l.log.Info("what was false of some blocks was put right", "blocks", len(right), "first", right[0].Number, "last", right[len(right)-1].Number)
+	return nil
+}
+
+// judgeRange judges the blocks of a range from the highest down, as many as are put right
+// together. The error is that of the highest ones if nothing came of them.
+func (l *secondLane) judgeRange(ctx context.Context, s *suspect, from, high uint64) (*finding, error) {
+	first, _, _ := l.ends()
+	found := &finding{low: high + 1, from: from}
+	for size := 0; found.low > found.from && size < settleBytes; {
+		parent, blocks, err := l.blocks(ctx, max(found.from, found.low-min(found.low, settleBlocks)), found.low-1)
+		if err != nil {
+			return found, fmt.Errorf("the archive cannot be read: %w", err)
+		}
+		verdicts := l.judgeAll(ctx, s, parent, blocks)
+		if ctx.Err() != nil {
+			return found, context.Cause(ctx)
+		}
+		if open := undecided(verdicts); open == nil {
+			found.low = blocks[0].Number
+		} else if found.low > high {
+			return found, open
+		} else {
+			return found, nil
+		}
+		for i, v := range verdicts {
+			b := blocks[i]
+			switch {
+			case v.open != nil:
+				found.open = append(found.open, suspect{
+					From: b.Number, To: b.Number, Accused: s.Accused, Refuted: s.Refuted, Reason: v.open.Error(), Tries: 1, Next: time.Now().Add(suspectFirst),
+				})
+			case v.is != nil && v.is != b:
+				found.right, size = append(found.right, v.is), size+b.Memory()
+				if s.Accused && !s.Refuted {
+					found.from = max(first, min(found.from, b.Number-min(b.Number, calm)))
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// judgeAll judges blocks of a range, a few at one time.
+func (l *secondLane) judgeAll(ctx context.Context, s *suspect, parent *evm.Block, blocks []*evm.Block) []verdict {
+	verdicts := make([]verdict, len(blocks))
 	gate := make(chan struct{}, settleAsks)
 	var asking sync.WaitGroup
 	for i, b := range blocks {
 		before := parent
-		if parent = b; !l.suspicious(s, b) {
-			continue
+		if parent = b; !b.Traced || len(b.Txs)+len(b.Atomic) == 0 {
+			continue // there is nothing to ask
 		}
 		gate <- struct{}{}
 		asking.Go(func() {
-			outcomes[i] = l.judge(ctx, s, before, b)
+			verdicts[i] = l.judge(ctx, s, before, b)
 			<-gate
 		})
 	}
 	asking.Wait()
-	return outcomes
-}
-
-// suspicious reports whether nodes are to be asked about a block of a range.
-func (l *secondLane) suspicious(s *suspect, b *evm.Block) bool {
-	if !b.Traced || len(b.Txs)+len(b.Atomic) == 0 {
-		return false
-	}
-	if !s.Accused || s.Refuted {
-		return true
-	}
-	n, known := l.nodes.Tracer(b.Number)
-	return !known || l.nodes.Lies(n)
+	return verdicts
 }
 
 // blocks reads blocks up to high, and the one before them, an empty one if it is not
@@ -292,58 +336,4 @@ func (l *secondLane) blocks(ctx context.Context, low, high uint64) (parent *evm.
 		return nil
 	})
 	return parent, blocks, err
-}
-
-// apply does what follows from outcomes, and reports whether the range is settled but
-// for the blocks that it has listed for themselves.
-func (l *secondLane) apply(ctx context.Context, s *suspect, outcomes []outcome) bool {
-	var wrong []index.Revision
-	for _, o := range outcomes {
-		if o.is != nil {
-			wrong = append(wrong, index.Revision{Was: o.was, Is: o.is})
-		}
-	}
-	if len(wrong) > 0 {
-		if err := l.revise(ctx, wrong); err != nil {
-			if ctx.Err() == nil {
-				l.log.Warn("blocks whose calls or balances are false could not be put right yet", "err", err)
-			}
-			l.retry(s, fmt.Sprintf("it could not be put right: %v", err), outcome{})
-			return false
-		}
-		l.revised.Add(float64(len(wrong)))
-		l.log.Info("false calls or balances were put right", "blocks", len(wrong),
-			"first", wrong[0].Is.Number, "last", wrong[len(wrong)-1].Is.Number, "was", evmsource.Difference(wrong[0].Was, wrong[0].Is))
-	}
-	decided := slices.ContainsFunc(outcomes, func(o outcome) bool { return o.was != nil && !o.silent })
-	for _, o := range outcomes {
-		switch {
-		case o.open == "":
-		case s.From == s.To || !decided: // alone, or nobody answers now
-			l.retry(s, o.open, o)
-			return false
-		default:
-			l.list.add(suspect{
-				From: o.was.Number, To: o.was.Number, Accused: s.Accused, Refuted: s.Refuted, Reason: o.open, Against: o.against, Kept: digestOf(o.was),
-				Tries: 1, Next: time.Now().Add(suspectFirst),
-			})
-		}
-	}
-	return true
-}
-
-// retry has a range settled later.
-func (l *secondLane) retry(s *suspect, why string, o outcome) {
-	var kept []byte
-	if len(o.against) > 0 {
-		kept = digestOf(o.was)
-	}
-	if s.id != 0 {
-		l.list.postpone(s.id, why, o.against, kept)
-		return
-	}
-	l.log.Warn("nodes say different things of a block, and it is not certain which are true: they are asked again", "height", s.From, "err", why)
-	s.Reason, s.Against, s.Kept = why, o.against, kept
-	s.Tries, s.Next = 1, time.Now().Add(suspectFirst)
-	l.list.add(*s)
 }

@@ -1,21 +1,16 @@
 package follow
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"quorate/engine/archive"
-	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/settle"
-	"quorate/engine/index"
 	"quorate/engine/ingest"
-	evmsource "quorate/engine/source/evm"
 )
 
 // correctAfter is the wait before nodes are asked for results that do not fit: by then the
@@ -185,139 +180,4 @@ func (c *EVM) recallSettled(ctx context.Context) error {
 		return nil // it is known with the next block
 	}
 	return err
-}
-
-// correct asks nodes for the results of blocks that do not fit a header, and puts those in
-// their place that do: in the archive as notes, in the index by going back. why says why
-// it cannot.
-func (c *EVM) correct(ctx context.Context, s *suspect) (why string, err error) {
-	was, right, node, err := c.fitting(ctx, s)
-	if err != nil || right == nil {
-		return "no node has results that fit", err
-	}
-	var notes []archive.Note
-	for i, b := range right {
-		if sameResults(was[i], b) {
-			continue
-		}
-		if b.Number <= s.By { // as the node has it
-			if was[i].Traced {
-				if b, err = c.client.Retrace(ctx, node, b); err != nil {
-					return "the node with results that fit does not trace them: " + err.Error(), nil
-				}
-			}
-			if liar, ok := c.client.Giver(b.Number); ok && liar != node {
-				c.second.blame(liar, b.Number, s.Reason)
-			}
-		}
-		notes = append(notes, archive.Note{Height: b.Number, Type: evmarchive.NoteResults, Data: evmarchive.Append(nil, b)})
-	}
-	if len(notes) == 0 {
-		return "", nil // put right since
-	}
-	if err := c.keeper.Load().sink.correct(ctx, notes, c.readCorrections); err != nil {
-		return "it could not be put right: " + err.Error(), err
-	}
-	c.second.revised.Add(float64(len(notes)))
-	c.second.log.Info("false results were put right", "blocks", len(notes), "from", notes[0].Height, "to", notes[len(notes)-1].Height)
-	return "", nil
-}
-
-// maxAbove bounds the blocks above false ones that are looked at again: what was paid in them
-// is known from those below, up to the next ones that are settled.
-const maxAbove = 1024
-
-// fitting returns the blocks from a range on as they are kept, and as they are if a node has
-// results that fit up to the block by which the fault showed; nil if none does.
-func (c *EVM) fitting(ctx context.Context, s *suspect) (was, right []*evm.Block, node evmsource.Teller, err error) {
-	_, last, ok := c.second.ends()
-	if !ok || last < s.By {
-		return nil, nil, node, errOldBlock
-	}
-	if was, err = c.below(ctx, s.From, min(last, s.By+maxAbove)); err != nil {
-		return nil, nil, node, err
-	}
-	for _, n := range c.client.Nodes(s.By) {
-		told, askErr := c.client.FetchOf(ctx, n, s.From, s.By) // who lies once may lie in the next block
-		if ctx.Err() != nil {
-			return nil, nil, n, context.Cause(ctx)
-		}
-		if askErr == nil {
-			if right = c.fit(ctx, slices.Concat(told, was[len(told):]), s.By); right != nil {
-				return was, right, n, nil
-			}
-		}
-	}
-	return was, nil, node, nil
-}
-
-// fit returns blocks with what was paid in them, nil unless the results of all up to a
-// height fit. Those above that have another fault stay as they are.
-func (c *EVM) fit(ctx context.Context, blocks []*evm.Block, by uint64) (fit []*evm.Block) {
-	s := c.newSettling()
-	for i, b := range blocks {
-		again := *b // its base fee is set
-		if err := s.check(ctx, &again); err != nil && b.Number <= by {
-			return nil
-		} else if err != nil {
-			return append(fit, blocks[i:]...)
-		}
-		fit = append(fit, &again)
-	}
-	return fit
-}
-
-// sameResults reports whether two forms of a block are the same but for calls and balances.
-func sameResults(a, b *evm.Block) bool {
-	bare := func(b *evm.Block) []byte {
-		again := *b
-		again.Traced, again.Balances, again.Txs = false, nil, slices.Clone(b.Txs)
-		for i := range again.Txs {
-			again.Txs[i].Calls, again.Txs[i].Failure = nil, nil
-		}
-		return evmarchive.Append(nil, &again)
-	}
-	return bytes.Equal(bare(a), bare(b))
-}
-
-// readCorrections lets those who have read rows know what was false of them.
-func (c *EVM) readCorrections(ctx context.Context, a *archive.Archive) error {
-	var list []index.Correction
-	err := a.Notes(ctx, func(n archive.Note) error {
-		sum := evm.Keccak(n.Data)
-		list = append(list, index.Correction{Height: n.Height, ID: [6]byte(sum[:])})
-		return nil
-	}, evmarchive.NoteResults)
-	if d := (*archive.Damage)(nil); errors.As(err, &d) {
-		err = nil // who has read something false then is not told once more
-	}
-	c.index.Correct(list)
-	return err
-}
-
-// correct takes the index back below the first of some blocks, adds notes with what is
-// true of them to the archive, calls noted, and has the index made again from there. After
-// a crash on the way the range is still listed, and corrected again.
-func (s *sink[B]) correct(ctx context.Context, notes []archive.Note, noted func(context.Context, *archive.Archive) error) error {
-	if err := s.room(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.land(); err != nil {
-		return err
-	}
-	if apart, err := s.apart(); err != nil || apart {
-		return errors.Join(err, errOldBlock)
-	}
-	if err := s.rewind(ctx, notes[0].Height-1); err != nil {
-		return err
-	}
-	if err := s.archive.AddNotes(ctx, notes); err != nil {
-		return err
-	}
-	if err := noted(ctx, s.archive); err != nil {
-		return err
-	}
-	return s.catchUp(ctx, nil)
 }

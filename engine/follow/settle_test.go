@@ -91,7 +91,7 @@ func TestCorrect(t *testing.T) {
 	if sameResults(&lie, blocks[bad]) || !sameResults(blocks[bad], blocks[bad]) {
 		t.Fatal("the lie is none")
 	}
-	notes := []archive.Note{{Height: bad, Type: evmarchive.NoteResults, Data: evmarchive.Append(nil, blocks[bad])}}
+	notes := []archive.Note{{Height: bad, Type: evmarchive.NoteCorrection, Data: evmarchive.Append(nil, blocks[bad])}}
 	end := errors.New("end")
 	for name, c := range map[string]struct {
 		ends func(r *evmRig) error // how far a first try comes

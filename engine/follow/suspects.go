@@ -14,22 +14,18 @@ type suspect struct {
 	From   uint64 `json:"from"`
 	To     uint64 `json:"to"`
 	Reason string `json:"reason"`
-	// Accused: who told them has told something false. Otherwise nodes contradict each
-	// other and none is more credible.
+	// Accused: something false was told, of them or of blocks around them. Otherwise nodes
+	// contradict each other and none is more credible.
 	Accused bool `json:"accused,omitempty"`
 	// Refuted: a proof contradicts what is kept of a block of the range, so that nodes
 	// say the same settles nothing.
 	Refuted bool `json:"refuted,omitempty"`
 	// By is the block whose header results of the range do not fit; 0: it is calls and
 	// balances that are not certain.
-	By uint64 `json:"by,omitempty"`
-	// Against are the nodes that told another form of the block than the one that was
-	// kept, whose digest is Kept. Who takes that back has told something false.
-	Against []string  `json:"against,omitempty"`
-	Kept    []byte    `json:"kept,omitempty"`
-	Since   time.Time `json:"since"`
-	Tries   int       `json:"tries"`
-	Next    time.Time `json:"next"` // when nodes are asked again
+	By    uint64    `json:"by,omitempty"`
+	Since time.Time `json:"since"`
+	Tries int       `json:"tries"`
+	Next  time.Time `json:"next"` // when nodes are asked again
 
 	id int // of the entry, in this process
 }
@@ -74,13 +70,19 @@ func (s *suspects) add(n suspect) {
 	}
 	s.dirty = true
 	defer s.changed()
+	if n.Accused { // what nodes contradict each other about is asked with it
+		s.list = slices.DeleteFunc(s.list, func(e suspect) bool { return !e.Accused && n.From <= e.From && e.To <= n.To })
+	}
 	for i := range s.list {
 		old := &s.list[i]
-		if old.Accused == n.Accused && old.Refuted == n.Refuted && !n.Refuted && n.Accused && old.touches(&n) {
+		if old.Accused != n.Accused || old.Refuted != n.Refuted || (old.By > 0) != (n.By > 0) {
+			continue
+		}
+		if n.Accused && !n.Refuted && old.touches(&n) {
 			old.From, old.To = min(old.From, n.From), max(old.To, n.To)
 			return
 		}
-		if old.Accused == n.Accused && old.Refuted == n.Refuted && old.From == n.From && old.To == n.To && (old.By > 0) == (n.By > 0) {
+		if old.From == n.From && old.To == n.To {
 			old.Reason = n.Reason
 			return
 		}
@@ -153,7 +155,7 @@ func (s *suspects) settled(id int, low, high, from uint64) {
 }
 
 // postpone has nodes asked about a range again some time later.
-func (s *suspects) postpone(id int, why string, against []string, kept []byte) {
+func (s *suspects) postpone(id int, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty = true
@@ -163,9 +165,6 @@ func (s *suspects) postpone(id int, why string, against []string, kept []byte) {
 			e.Tries++
 			if !e.Accused {
 				e.Reason = why
-			}
-			if len(against) > 0 {
-				e.Against, e.Kept = against, kept
 			}
 		}
 	}
@@ -199,7 +198,7 @@ func (s *suspects) unsaved() (list []suspect, ok bool) {
 	return slices.Clone(s.list), ok
 }
 
-// err says which blocks were told by a node that has told something false.
+// err says of which blocks something false may be served.
 func (s *suspects) err() error {
 	for _, e := range s.all() {
 		if !e.Accused {

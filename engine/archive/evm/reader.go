@@ -79,7 +79,7 @@ func (r *Reader) later(ctx context.Context, from, to uint64) (map[uint64][]archi
 			notes[n.Height] = append(notes[n.Height], n)
 		}
 		return nil
-	}, NoteTrace, NoteBlock, NoteResults)
+	}, NoteTrace, NoteBlock, NoteCorrection)
 	if d := (*archive.Damage)(nil); errors.As(err, &d) {
 		err = nil // without it the block is untraced
 	}

@@ -26,10 +26,11 @@ const (
 	// NoteBalance holds native balances that a node was asked for, at a start block.
 	NoteBalance archive.NoteType = 6
 	// NoteBlock holds a block that was archived with false calls or balances, as it is: the
-	// form of [Append].
+	// form of [Append]. Earlier releases wrote it.
 	NoteBlock archive.NoteType = 7
-	// NoteResults holds a block that was archived with false results, as it is: the same.
-	NoteResults archive.NoteType = 8
+	// NoteCorrection holds a block of which something false was archived, as it is: the same
+	// form. Who has read the block before is told.
+	NoteCorrection archive.NoteType = 8
 )
 
 // A balance's change from before to after is written with its length in the low

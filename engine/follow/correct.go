@@ -1,0 +1,149 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"quorate/engine/archive"
+	evmarchive "quorate/engine/archive/evm"
+	"quorate/engine/chain/evm"
+	"quorate/engine/index"
+)
+
+// What is false of blocks that are kept is found in several ways: headers settle results,
+// proofs and second nodes are asked about calls and balances. It is listed as suspect,
+// other nodes are asked, and what is true is put in its place in the one way that is here.
+
+// correct puts blocks, in the order of their heights, in the place of those of which
+// something false is kept: in the archive as notes, in the index by going back. Who has
+// read rows of them is told.
+func (c *EVM) correct(ctx context.Context, right []*evm.Block) error {
+	notes := make([]archive.Note, len(right))
+	for i, b := range right {
+		notes[i] = archive.Note{Height: b.Number, Type: evmarchive.NoteCorrection, Data: evmarchive.Append(nil, b)}
+	}
+	return c.keeper.Load().sink.correct(ctx, notes, c.readCorrections)
+}
+
+// correct takes the index back below the first of some blocks, adds notes with what is
+// true of them to the archive, calls noted, and has the index made again from there. After
+// a crash on the way the range is still listed, and corrected again.
+func (s *sink[B]) correct(ctx context.Context, notes []archive.Note, noted func(context.Context, *archive.Archive) error) error {
+	if err := s.room(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.land(); err != nil {
+		return err
+	}
+	if apart, err := s.apart(); err != nil || apart {
+		return errors.Join(err, errOldBlock)
+	}
+	if err := s.rewind(ctx, notes[0].Height-1); err != nil {
+		return err
+	}
+	if err := s.archive.AddNotes(ctx, notes); err != nil {
+		return err
+	}
+	if err := noted(ctx, s.archive); err != nil {
+		return err
+	}
+	return s.catchUp(ctx, nil)
+}
+
+// readCorrections lets those who have read rows know what was false of them.
+func (c *EVM) readCorrections(ctx context.Context, a *archive.Archive) error {
+	var list []index.Correction
+	err := a.Notes(ctx, func(n archive.Note) error {
+		sum := evm.Keccak(n.Data)
+		list = append(list, index.Correction{Height: n.Height, ID: [6]byte(sum[:])})
+		return nil
+	}, evmarchive.NoteCorrection)
+	if d := (*archive.Damage)(nil); errors.As(err, &d) {
+		err = nil // who has read something false then is not told once more
+	}
+	c.index.Correct(list)
+	return err
+}
+
+// maxAbove bounds the blocks above false ones that are looked at again: what was paid in them
+// is known from those below, up to the next ones that are settled.
+const maxAbove = 1024
+
+var errNoFit = errors.New("no node has results that fit")
+
+// fitting asks nodes for results that fit up to the block by which it showed that those
+// that are kept are false, and returns the blocks that are others then.
+func (c *EVM) fitting(ctx context.Context, s *suspect) (right []*evm.Block, err error) {
+	_, last, _ := c.second.ends()
+	if last < s.By {
+		return nil, errOldBlock
+	}
+	was, err := c.below(ctx, s.From, min(last, s.By+maxAbove))
+	if err != nil {
+		return nil, err
+	}
+	err = errNoFit
+	for _, n := range c.client.Nodes(s.By) {
+		told, askErr := c.client.FetchOf(ctx, n, s.From, s.By) // who lies once may lie in the next block
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if askErr != nil {
+			continue
+		}
+		fit := c.fit(ctx, slices.Concat(told, was[len(told):]), s.By)
+		if fit == nil {
+			continue
+		}
+		for i, b := range fit {
+			if sameResults(was[i], b) {
+				continue
+			}
+			if b.Number <= s.By && was[i].Traced { // as the node has it
+				if b, err = c.client.Retrace(ctx, n, b); err != nil {
+					return nil, fmt.Errorf("the node with results that fit does not trace them: %w", err)
+				}
+			}
+			if liar, ok := c.client.Giver(b.Number); ok && b.Number <= s.By && liar != n {
+				c.second.blame(liar, b.Number, s.Reason)
+			}
+			right = append(right, b)
+		}
+		return right, nil
+	}
+	return nil, err
+}
+
+// fit returns blocks with what was paid in them, nil unless the results of all up to a
+// height fit. Those above that have another fault stay as they are.
+func (c *EVM) fit(ctx context.Context, blocks []*evm.Block, by uint64) (fit []*evm.Block) {
+	s := c.newSettling()
+	for i, b := range blocks {
+		again := *b // its base fee is set
+		if err := s.check(ctx, &again); err != nil && b.Number <= by {
+			return nil
+		} else if err != nil {
+			return append(fit, blocks[i:]...)
+		}
+		fit = append(fit, &again)
+	}
+	return fit
+}
+
+// sameResults reports whether two forms of a block are the same but for calls and balances.
+func sameResults(a, b *evm.Block) bool {
+	bare := func(b *evm.Block) []byte {
+		again := *b
+		again.Traced, again.Balances, again.Txs = false, nil, slices.Clone(b.Txs)
+		for i := range again.Txs {
+			again.Txs[i].Calls, again.Txs[i].Failure = nil, nil
+		}
+		return evmarchive.Append(nil, &again)
+	}
+	return bytes.Equal(bare(a), bare(b))
+}
