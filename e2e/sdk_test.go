@@ -99,7 +99,7 @@ func TestSDKLock(t *testing.T) {
 // purpose they must notice.
 func TestSDKs(t *testing.T) {
 	program := installSDKs(t)
-	s, factsPath, f := serveDevnet(t, admitting...)
+	s, factsPath, f := serveDevnet(t, append([]string{"--webhooks-keyless"}, admitting...)...)
 	s.waitIndexed(t, f)
 	s.waitPrimary(t)
 	t.Run("All", func(t *testing.T) {

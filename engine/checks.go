@@ -53,6 +53,7 @@ func (e *Engine) registerChecks() error {
 		e.checker.Register(health.Check{Name: "network", Run: e.checkNetwork}),
 		e.checker.Register(health.Check{Name: "router", Run: e.checkRouter}),
 		e.registerMetadata(),
+		e.registerWebhooks(),
 	)
 }
 

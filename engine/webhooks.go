@@ -14,6 +14,7 @@ import (
 	"quorate/engine/primary/xchain"
 	"quorate/engine/store/results"
 	"quorate/engine/webhook"
+	"quorate/rpc/health"
 )
 
 // Webhooks returns what delivers to clients' servers; nil while the databases are not
@@ -36,6 +37,19 @@ func (e *Engine) startWebhooks(ctx context.Context, kept *results.DB, end *endin
 	end.later("the webhooks", baseStop, layer.StopWithin)
 	e.webhooks.Store(hooks)
 	return layer.Go("webhooks", hooks.Run)
+}
+
+// registerWebhooks registers the check of what delivers.
+func (e *Engine) registerWebhooks() error {
+	if e.cfg.NoIndex {
+		return nil
+	}
+	return e.checker.Register(health.Check{Name: "webhooks", Run: func(ctx context.Context) (any, error) {
+		if h := e.Webhooks(); h != nil {
+			return h.Check(ctx)
+		}
+		return nil, nil
+	}})
 }
 
 // hooked shows a followed chain to webhooks.

@@ -50,9 +50,14 @@ const headerIgnored = "X-Ignored"
 // admit charges a request and finds out who sent it, or else answers it. All else
 // that it goes by is in the line of the table of routes.
 func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int) bool {
+	owned := r.Key == KeyAlways && !s.cfg.WebhooksKeyless
 	if s.cfg.Limits == nil {
+		if owned {
+			fail(ctx, &failure{status: fasthttp.StatusUnauthorized, message: limit.NeedsKey})
+			return false
+		}
 		p.client = limit.ClientAt(remoteAddr(ctx))
-		return true
+		return s.mayOwn(ctx, r, p)
 	}
 	d := s.cfg.Limits.Admit(
 		func(name string) []byte {
@@ -64,7 +69,7 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 		remoteAddr(ctx),
 		limit.Route{
 			// An operator's browser has no key; who reaches that listener needs none.
-			Pattern: r.Pattern, Public: r.Key == KeyNever || r.cookie && p.scope == ForOperators, Probe: r.Probe,
+			Pattern: r.Pattern, Owned: owned, Public: r.Key == KeyNever || r.cookie && p.scope == ForOperators, Probe: r.Probe,
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
 	if d.Limited {
@@ -77,7 +82,7 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 		return false
 	}
 	p.client = d.Client
-	return true
+	return s.mayOwn(ctx, r, p)
 }
 
 // setNumber sets a header, whose name is in canonical form, without an allocation.

@@ -60,6 +60,9 @@ type Config struct {
 	Events Events
 	// Webhooks delivers to clients' servers; nil serves no webhooks. They need Chains too.
 	Webhooks Webhooks
+	// WebhooksKeyless lets clients without an API key have webhooks, which then belong to
+	// their address. For a server that only its own machine can reach.
+	WebhooksKeyless bool
 	// MaxStreams bounds the streams of events, MaxStreamsPerClient those of one API key, or
 	// address without one. Defaults 2,048 and 128.
 	MaxStreams, MaxStreamsPerClient int
@@ -81,7 +84,7 @@ type Config struct {
 	// knows. Nil: of none.
 	Signed func(id chain.ID) bool
 	// OwnHost reports whether a host, with or without port, is a name of this server:
-	// pages show nothing of the operator's under any other. Nil: all are.
+	// nothing is answered under any other, see [Server.misdirected]. Nil: all are.
 	OwnHost func(host []byte) bool
 	// Pages says what browsers see, its API and log apart; nil: there are no pages.
 	Pages *ui.Config

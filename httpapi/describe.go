@@ -295,8 +295,12 @@ func (d *describer) route(r *Route) error {
 		case r.Method == "" && method == "post":
 			op.Body = &openapi.Body{Content: d.content(shape.Any{})}
 		}
-		if r.Key == KeyAsConfigured {
+		switch r.Key {
+		case KeyAsConfigured:
 			op.Security = []map[string][]string{{}, {"apiKey": {}}, {"glacierKey": {}}}
+		case KeyAlways:
+			op.Security = []map[string][]string{{"apiKey": {}}, {"glacierKey": {}}}
+		case KeyNever:
 		}
 		if d.doc.Paths[r.path()] == nil {
 			d.doc.Paths[r.path()] = openapi.Operations{}
@@ -308,10 +312,14 @@ func (d *describer) route(r *Route) error {
 
 // cost says what a request of the route costs.
 func (r *Route) cost() string {
+	text := fmt.Sprintf("Costs %d compute units.", r.Units)
 	if r.Units == 1 {
-		return "Costs 1 compute unit."
+		text = "Costs 1 compute unit."
 	}
-	return fmt.Sprintf("Costs %d compute units.", r.Units)
+	if r.Key == KeyAlways {
+		text += " Needs an API key."
+	}
+	return text
 }
 
 // queryParams describes those of a route that it does not refuse.
@@ -353,8 +361,8 @@ func (d *describer) responses(r *Route) map[string]*openapi.Response {
 	}
 	wrong, absent := r.refuses()
 	for status, has := range map[int]bool{
-		fasthttp.StatusBadRequest: wrong, fasthttp.StatusUnauthorized: r.Key == KeyAsConfigured,
-		fasthttp.StatusForbidden: r.Key == KeyAsConfigured || r.answer == shape.Binary, fasthttp.StatusNotFound: absent,
+		fasthttp.StatusBadRequest: wrong, fasthttp.StatusUnauthorized: r.Key != KeyNever,
+		fasthttp.StatusForbidden: r.Key != KeyNever || r.answer == shape.Binary, fasthttp.StatusNotFound: absent,
 		fasthttp.StatusTooManyRequests: !r.Probe, fasthttp.StatusInternalServerError: true, fasthttp.StatusServiceUnavailable: true,
 	} {
 		if has {

@@ -62,10 +62,17 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	to, p.scope = rt.stats, scope
-	if public = rt.access == Public && scope != ForOperators; public && s.origins.preflight(ctx, rt.allow) {
+	if public = rt.access == Public && scope != ForOperators && rt.showsPages(ctx); public && s.origins.preflight(ctx, rt.allow) {
 		return
 	}
 	e := rt.method(ctx.Method())
+	if e != nil && s.misdirected(ctx, e, scope) {
+		fail(ctx, notOurName(ctx))
+		if e.page {
+			s.pages.refused(ctx, params{scope: scope})
+		}
+		return
+	}
 	switch {
 	case e != nil && e.page:
 		page = &params{scope: scope}

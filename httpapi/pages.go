@@ -185,9 +185,7 @@ func (p *pages) foreign(ctx *fasthttp.RequestCtx, page *ui.Page) *failure {
 	if !ctx.IsPost() {
 		return nil
 	}
-	from, origin := ctx.Request.Header.Peek("Sec-Fetch-Site"), ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
-	// A proxy may have changed the host, but not what the browser says of the site.
-	if len(from) > 0 && string(from) != "same-origin" || len(from) == 0 && len(origin) > 0 && string(origin) != p.s.address(ctx) {
+	if p.s.fromOtherSite(ctx) {
 		return &failure{status: fasthttp.StatusForbidden, message: "the form was sent by a page of another site"}
 	}
 	return nil

@@ -253,8 +253,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestForeignHost: under a name that is not the server's, nothing of the operator's is
-// shown.
+// TestForeignHost: under a name that is not the server's nothing is shown, and nothing of
+// the operator's also if a trusted proxy has let the name in.
 func TestForeignHost(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, Config{OwnHost: func(h []byte) bool { return string(h) == "localhost:9750" }}, ui.On)

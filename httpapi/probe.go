@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -58,9 +59,21 @@ func appendChecks(dst []byte, checks map[string]health.Result) []byte {
 		if c.Error != "" {
 			dst = view.AppendString(append(dst, `,"error":`...), c.Error)
 		}
+		if text := warningOf(c.Message); text != "" {
+			dst = view.AppendString(append(dst, `,"warning":`...), text)
+		}
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')
+}
+
+// warningOf returns what a check that may pass warns of, as its message says.
+func warningOf(message json.RawMessage) string {
+	var m struct{ Warning string }
+	if json.Unmarshal(message, &m) != nil {
+		return "" // a message may have any form
+	}
+	return m.Warning
 }
 
 // metricsAlias makes the handler of /metrics, where the relayer's own aggregator

@@ -22,6 +22,10 @@ const (
 	// KeyNever: the route never needs a key. A known one still counts, so that it
 	// raises the rate.
 	KeyNever
+	// KeyAlways: the route is about what belongs to its client, so that it needs a key also
+	// where others do not: an address is shared with whoever is behind it, such as the web
+	// pages in a browser. See [Config.WebhooksKeyless].
+	KeyAlways
 )
 
 // Access says on which listeners a route is served; see [Scope].

@@ -57,7 +57,7 @@ func (c checks) Health([]string) health.Report {
 func extServer(t testing.TB, cfg Config) *Server {
 	t.Helper()
 	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), newFakeOperations(), noEvents{}
-	cfg.Webhooks, cfg.NFTs = sampleHooks(), &fetches{}
+	cfg.Webhooks, cfg.WebhooksKeyless, cfg.NFTs = sampleHooks(), true, &fetches{}
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, sampleChain(), secondChain())
 }
@@ -96,8 +96,12 @@ func TestRoutes(t *testing.T) {
 		if r.Method == "" {
 			got.method = "any"
 		}
-		if r.Key == KeyNever {
+		switch r.Key {
+		case KeyAsConfigured:
+		case KeyNever:
 			got.key = "free"
+		case KeyAlways:
+			got.key = "always"
 		}
 		switch r.Access {
 		case Public:
@@ -119,6 +123,8 @@ func TestRoutes(t *testing.T) {
 	const burst = 3000
 	open := extServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})})
 	closed := extServer(t, Config{Limits: newLimiter(t, limit.Config{NoLimit: true, RequireKey: true})})
+	byDefault := extServer(t, Config{Limits: newLimiter(t, limit.Config{NoLimit: true})})
+	byDefault.cfg.WebhooksKeyless = false
 	left := burst
 	for _, l := range want {
 		left -= l.units
@@ -126,8 +132,11 @@ func TestRoutes(t *testing.T) {
 		if got := string(resp.Header.Peek("RateLimit-Remaining")); got != strconv.Itoa(left) {
 			t.Errorf("%s %s: %d, %s units left, want %d", l.method, l.pattern, resp.StatusCode(), got, left)
 		}
-		if refused := ask(closed, l).StatusCode() == 401; refused != (l.key == "key") {
+		if refused := ask(closed, l).StatusCode() == 401; refused != (l.key != "free") {
 			t.Errorf("%s %s: refused without a key: %v", l.method, l.pattern, refused)
+		}
+		if refused := ask(byDefault, l).StatusCode() == 401; refused != (l.key == "always") {
+			t.Errorf("%s %s: refused without a key where none is asked for: %v", l.method, l.pattern, refused)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func webhookRoutes() []Route {
 		},
 	}
 	for i := range list {
-		list[i].needs = needsWebhooks
+		list[i].needs, list[i].Key = needsWebhooks, KeyAlways
 	}
 	return list
 }

@@ -118,7 +118,7 @@ const goodHook = `{"eventType":"address_activity","url":"https://app.example/hoo
 // The calls of the SDKs make, change, list and delete webhooks.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	s := dataServer(t, Config{Webhooks: &fakeHooks{secrets: map[string]string{}}}, sampleChain())
+	s := dataServer(t, Config{WebhooksKeyless: true, Webhooks: &fakeHooks{secrets: map[string]string{}}}, sampleChain())
 	ask := func(method, path, body string, status int) (w shape.Webhook) {
 		t.Helper()
 		resp := send(s, method, path, body)
@@ -186,7 +186,7 @@ func TestWebhooks(t *testing.T) {
 func TestWebhooksRefused(t *testing.T) {
 	t.Parallel()
 	hooks := sampleHooks()
-	s := dataServer(t, Config{Webhooks: hooks}, sampleChain())
+	s := dataServer(t, Config{WebhooksKeyless: true, Webhooks: hooks}, sampleChain())
 	with := func(old, text string) string { return strings.Replace(goodHook, old, text, 1) }
 	for body, status := range map[string]int{
 		`{`: 400, `[]`: 400, `{}`: 400,
@@ -231,7 +231,7 @@ func TestWebhooksRefused(t *testing.T) {
 func TestWebhookKeys(t *testing.T) {
 	t.Parallel()
 	hooks := &fakeHooks{}
-	s := dataServer(t, Config{Webhooks: hooks, Limits: newLimiter(t, limit.Config{NoLimit: true, RequireKey: true})}, sampleChain())
+	s := dataServer(t, Config{WebhooksKeyless: true, Webhooks: hooks, Limits: newLimiter(t, limit.Config{NoLimit: true, RequireKey: true})}, sampleChain())
 	if resp := send(s, "POST", "/v1/webhooks", goodHook); resp.StatusCode() != 401 || len(hooks.list) != 0 {
 		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
 	}
@@ -259,7 +259,7 @@ func goodPrimaryHooks() map[string]string {
 func TestPrimaryWebhooks(t *testing.T) {
 	t.Parallel()
 	hooks := &fakeHooks{secrets: map[string]string{}}
-	s := dataServer(t, Config{Webhooks: hooks, Primary: samplePrimaries()}, sampleChain())
+	s := dataServer(t, Config{WebhooksKeyless: true, Webhooks: hooks, Primary: samplePrimaries()}, sampleChain())
 	for name, body := range goodPrimaryHooks() {
 		resp := send(s, "POST", "/v1/webhooks", body)
 		var want, got map[string]any
@@ -298,7 +298,7 @@ func TestPrimaryWebhooks(t *testing.T) {
 // What a webhook of the primary network cannot be about is refused with the reason.
 func TestPrimaryWebhooksRefused(t *testing.T) {
 	t.Parallel()
-	s := dataServer(t, Config{Webhooks: &fakeHooks{}, Primary: samplePrimaries()}, sampleChain())
+	s := dataServer(t, Config{WebhooksKeyless: true, Webhooks: &fakeHooks{}, Primary: samplePrimaries()}, sampleChain())
 	good := goodPrimaryHooks()
 	for _, c := range []struct {
 		of, old, text string
@@ -344,7 +344,7 @@ func TestPrimaryWebhooksRefused(t *testing.T) {
 	if resp := send(s, "POST", "/v1/webhooks", body); resp.StatusCode() != 400 || !strings.Contains(string(resp.Body()), "100 at most") {
 		t.Errorf("%d addresses: %d %s", len(keys), resp.StatusCode(), resp.Body())
 	}
-	other := dataServer(t, Config{Webhooks: &fakeHooks{err: webhook.ErrWatched}, Primary: samplePrimaries()}, sampleChain())
+	other := dataServer(t, Config{WebhooksKeyless: true, Webhooks: &fakeHooks{err: webhook.ErrWatched}, Primary: samplePrimaries()}, sampleChain())
 	if resp := send(other, "POST", "/v1/webhooks", good["node"]); resp.StatusCode() != 400 {
 		t.Errorf("%d %s", resp.StatusCode(), resp.Body())
 	}

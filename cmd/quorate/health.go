@@ -52,6 +52,8 @@ type healthAnswer struct {
 	Details map[string]struct {
 		Status string `json:"status"`
 		Error  string `json:"error"`
+		// Warning is what a check that may pass says will go wrong, or needs somebody.
+		Warning string `json:"warning"`
 	} `json:"details"`
 }
 
@@ -84,8 +86,12 @@ func askHealth(cmd *cobra.Command, f *healthFlags) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(answer.Details)) {
-		if d := answer.Details[name]; d.Error != "" {
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, d.Error); err != nil {
+		d := answer.Details[name]
+		for _, text := range []string{d.Error, d.Warning} {
+			if text == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, text); err != nil {
 				return err
 			}
 		}

@@ -34,6 +34,7 @@ func TestHealthCommand(t *testing.T) {
 		errs string
 	}{
 		{[]string{"--url", answer(http.StatusOK, `{"status":"up"}`)}, exitDone, "up\n", ""},
+		{[]string{"--url", answer(http.StatusOK, `{"status":"up","details":{"webhooks":{"status":"up","warning":"none has them"}}}`)}, exitDone, "up\nwebhooks: none has them\n", ""},
 		{[]string{"--url", down}, exitFailed, "down\nnetwork: no validator\n", "cannot do its work"},
 		{[]string{"--url", down, "--alive"}, exitDone, "down\nnetwork: no validator\n", ""},
 		{[]string{"--url", answer(http.StatusOK, "<html>")}, exitFailed, "", "no server of ours"},

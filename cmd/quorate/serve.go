@@ -105,7 +105,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 	})
 	group(flags, groupListen, func(flags *pflag.FlagSet) {
 		f.listen.add(flags)
-		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which /ext answers, besides IP addresses, localhost and the host of --public-url; * allows all")
+		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which the server answers, besides IP addresses, localhost and the host of --public-url, or what a proxy of --trusted-proxies lets in; * allows all")
 		f.rpc.add(flags)
 		flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin and the page /ops, which have no authentication: aliases, log levels, profiles, plugins")
 	})
@@ -221,7 +221,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if f.data.index {
 		f.exports.serve(&cfg, eng, base)
 		f.events.serve(&cfg, eng)
-		cfg.Webhooks = webhooks{eng}
+		cfg.Webhooks, cfg.WebhooksKeyless = webhooks{eng}, f.webhooks.keyless
 		f.nfts.serve(&cfg, eng)
 	}
 	if f.rpc.parsed() == rpc.Off {
@@ -351,7 +351,7 @@ func (f *serveFlags) check() error {
 	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
 		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
-	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(), f.nfts.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check(), f.pages.check())
+	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(f.listen.host, f.limit.proxies), f.nfts.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check(), f.pages.check())
 }
 
 // noHostName reports whether an entry of --http-allowed-hosts is of no use.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -10,25 +12,37 @@ import (
 	"quorate/engine"
 	"quorate/engine/webhook"
 	"quorate/httpapi"
+	"quorate/httpapi/limit"
 )
 
 // webhookFlags are the flags of quorate serve about webhooks.
 type webhookFlags struct {
-	private         bool
-	most, perClient int
-	patience        time.Duration
+	private, keyless bool
+	owners           []string
+	most, perClient  int
+	patience         time.Duration
 }
 
 func (f *webhookFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupEvents, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.private, "webhooks-private", false, "deliver to addresses that are not of the internet, such as this machine's: whoever can make webhooks can then reach those")
+		flags.BoolVar(&f.keyless, "webhooks-keyless", false, "let clients without an API key have webhooks, which belong to their address: on a server that only its own machine can reach")
+		flags.StringSliceVar(&f.owners, "webhooks-owner", nil, "ADDRESS=NAME: from now on the webhooks that this address made without an API key are those of the key with this name")
 		flags.IntVar(&f.most, "webhooks", 1000, "webhooks that there may be")
-		flags.IntVar(&f.perClient, "webhooks-per-client", 100, "those of one API key, or address without one")
+		flags.IntVar(&f.perClient, "webhooks-per-client", 100, "those of one API key, or with --webhooks-keyless of one address")
 		flags.DurationVar(&f.patience, "webhooks-patience", 24*time.Hour, "time for which a receiver may take nothing until its webhook is made inactive")
 	})
 }
 
-func (f *webhookFlags) check() error {
+func (f *webhookFlags) check(host string, proxies []string) error {
+	if f.keyless && (!onlyThisMachine(host) || len(proxies) > 0) {
+		return errors.New("--webhooks-keyless is for a server that only its own machine can reach, without --trusted-proxies: make API keys with quorate key, and name their file with --api-keys-file")
+	}
+	for _, o := range f.owners {
+		if address, name, _ := strings.Cut(o, "="); limit.IsKey(address) || address == "" || name == "" {
+			return fmt.Errorf("--webhooks-owner %q is not of the form ADDRESS=NAME", o)
+		}
+	}
 	if f.most < 1 || f.perClient < 1 || f.patience <= 0 {
 		return errors.New("--webhooks and --webhooks-per-client must be at least 1, and --webhooks-patience positive")
 	}
@@ -36,7 +50,14 @@ func (f *webhookFlags) check() error {
 }
 
 func (f *webhookFlags) configure(cfg *engine.Config) {
-	cfg.Webhooks = webhook.Config{Writer: httpapi.WebhookParts{}, Private: f.private, Most: f.most, PerClient: f.perClient, Patience: f.patience}
+	cfg.Webhooks = webhook.Config{Writer: httpapi.WebhookParts{}, Private: f.private, Most: f.most, PerClient: f.perClient, Patience: f.patience, Owners: make(map[string]string)}
+	for _, o := range f.owners {
+		address, name, _ := strings.Cut(o, "=")
+		cfg.Webhooks.Owners[address] = limit.KeyClient(name)
+	}
+	if !f.keyless {
+		cfg.Webhooks.Unreachable = func(client string) bool { return !limit.IsKey(client) }
+	}
 }
 
 // webhooks shows the HTTP server the engine's webhooks, which are there once its

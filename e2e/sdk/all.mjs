@@ -3,12 +3,12 @@ import { evmCalls, icmCalls, primaryCalls, serverCalls } from "./calls.mjs";
 import { run } from "./run.mjs";
 
 // callAll makes the calls to the server at url, of the endpoints in wanted or of
-// all, and hands each line that tells of one to print. It returns how many there were.
-export async function callAll({ facts, url, wanted, apiKey, print }) {
+// all but the one in without, and hands each line that tells of one to print. It returns how many there were.
+export async function callAll({ facts, url, wanted, without, apiKey, print }) {
   const { sdks, options } = await clients({ url, apiKey, print });
   const chains = facts.evmChains ?? [facts];
   const primary = facts.vertexHeight === undefined ? [] : primaryCalls(facts);
-  const calls = [...(facts.signature ? serverCalls(facts) : []), ...icmCalls(facts), ...primary, ...chains.flatMap(evmCalls)].filter((c) => !wanted || wanted.has(c.endpoint));
+  const calls = [...(facts.signature ? serverCalls(facts) : []), ...icmCalls(facts), ...primary, ...chains.flatMap(evmCalls)].filter((c) => c.endpoint !== without && (!wanted || wanted.has(c.endpoint)));
   for (const call of calls) {
     for (const [sdk, client] of Object.entries(sdks)) {
       if (!call.only || call.only === sdk) print({ sdk, ...(await run(client, call, options)) });

@@ -50,6 +50,12 @@ type Config struct {
 	// Default 24 h.
 	Patience time.Duration
 
+	// Unreachable reports whether nobody can be a client any more, as those who had no API
+	// key once they need one. Nil: none is.
+	Unreachable func(client string) bool
+	// Owners names the clients that get the webhooks of others at the start.
+	Owners map[string]string
+
 	Logger  *slog.Logger
 	Metrics *metric.Set
 }

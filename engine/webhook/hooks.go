@@ -81,8 +81,11 @@ func New(cfg Config) (*Hooks, error) {
 
 // Run delivers until ctx ends. It may be started again after an error.
 func (h *Hooks) Run(ctx context.Context) error {
-	if err := h.recover(); err != nil {
+	if err := h.recover(ctx); err != nil {
 		return err
+	}
+	if text := h.warning(); text != "" {
+		h.log.Warn(text)
 	}
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -149,7 +152,7 @@ func (h *Hooks) drain() (list []string) {
 }
 
 // recover reads what is kept.
-func (h *Hooks) recover() error {
+func (h *Hooks) recover(ctx context.Context) error {
 	hooks, secrets := make(map[string]*hook), make(map[string]string)
 	if err := h.cfg.Store.Each(func(key, value []byte) {
 		if client, ok := strings.CutPrefix(string(key), "secret/"); ok {
@@ -165,6 +168,9 @@ func (h *Hooks) recover() error {
 		k.rec.Store(r)
 		hooks[r.ID] = k
 	}); err != nil {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	if err := h.handOver(ctx, hooks, secrets); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
 	ids := slices.Collect(maps.Keys(hooks)) // once they are there others change the map

@@ -45,6 +45,14 @@ func (l *Limiter) trusts(a netip.Addr) bool {
 	return false
 }
 
+// Trusts reports whether an address is that of a trusted proxy. A nil Limiter trusts none.
+func (l *Limiter) Trusts(a netip.Addr) bool { return l != nil && l.trusts(a.Unmap()) }
+
+// HasKey reports whether a request has an API key in a header, be it known or not.
+func HasKey(h *fasthttp.RequestHeader) bool {
+	return len(h.Peek(HeaderKey)) > 0 || len(h.Peek(HeaderKeySDK)) > 0
+}
+
 // parseHop reads an address, with or without a port.
 func parseHop(b []byte) (netip.Addr, bool) {
 	// Nothing of text outlives the call: errors are not kept, and zones are copied.

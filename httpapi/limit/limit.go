@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"time"
 
 	"quorate/engine/metric"
@@ -98,9 +99,16 @@ type Route struct {
 	Chain func() string
 	// Public routes never need a key.
 	Public bool
+	// Owned routes are about what belongs to their client: they need a key on any server.
+	Owned bool
 	// Probe routes are charged, but never refused for want of units.
 	Probe bool
 }
+
+// NeedsKey refuses a client without an API key what would belong to it.
+const NeedsKey = "webhooks belong to an API key, and the request has none that counts: send it in the header x-service-api-key. " +
+	"The operator makes one with \"quorate key NAME\" and names its file with --api-keys-file; " +
+	"a server that only its own machine can reach may be started with --webhooks-keyless instead"
 
 // Decision says what becomes of a request.
 type Decision struct {
@@ -136,7 +144,7 @@ func ClientAt(a netip.Addr) Client { return Client{addr: a.Unmap()} }
 func (c Client) String() string {
 	switch {
 	case c.key != nil:
-		return "key:" + c.key.id
+		return KeyClient(c.key.id)
 	case !c.addr.IsValid():
 		return "unknown"
 	case c.addr.Is4():
@@ -145,6 +153,18 @@ func (c Client) String() string {
 	p, _ := c.addr.Prefix(64) // 64 bits are in every IPv6 address
 	return p.String()
 }
+
+// HasKey reports whether it is an API key, and not an address.
+func (c Client) HasKey() bool { return c.key != nil }
+
+// ofKey is before the name of a key in what tells clients apart.
+const ofKey = "key:"
+
+// KeyClient returns what [Client.String] returns of the API key with a name.
+func KeyClient(name string) string { return ofKey + name }
+
+// IsKey reports whether what [Client.String] returned was that of an API key.
+func IsKey(client string) bool { return strings.HasPrefix(client, ofKey) }
 
 // Permits reports whether the client may ask for a chain, by its EVM chain ID in decimal
 // digits: for requests whose path names none.
@@ -241,6 +261,9 @@ func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, rout
 			l.forbidden.Inc()
 			return k.refusal(&route)
 		}
+	} else if route.Owned {
+		l.noKey.Inc()
+		return Decision{Status: statusUnauthorized, Message: NeedsKey}
 	} else if l.cfg.RequireKey && !route.Public {
 		l.noKey.Inc()
 		return Decision{Status: statusUnauthorized, Message: "an API key is required, in the header x-service-api-key"}

@@ -137,6 +137,7 @@ type Check struct {
 	Status    string `json:"status" enum:"up,down"`
 	Timestamp string `json:"timestamp,omitempty"`
 	Error     string `json:"error,omitempty"`
+	Warning   string `json:"warning,omitempty"`
 }
 
 // Health is whether the server can do its work; why not is for operators.
