@@ -72,6 +72,25 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 			Pattern: r.Pattern, Owned: owned, Public: r.Key == KeyNever || r.cookie && p.scope == ForOperators, Probe: r.Probe,
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
+	if !decided(ctx, &d) {
+		return false
+	}
+	p.client = d.Client
+	return s.mayOwn(ctx, r, p)
+}
+
+// chargeMore takes what a request that was admitted costs beyond its first price, once that is
+// known, or else answers it.
+func (s *Server) chargeMore(ctx *fasthttp.RequestCtx, p *params, units int) bool {
+	if s.cfg.Limits == nil || units <= 0 {
+		return true
+	}
+	d := s.cfg.Limits.More(p.client, units)
+	return decided(ctx, &d)
+}
+
+// decided tells the client what is left of its rate, and answers a request that is refused.
+func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) (allowed bool) {
 	if d.Limited {
 		setNumber(ctx, rateLimitKey, d.Limit)
 		setNumber(ctx, rateRemainingKey, d.Remaining)
@@ -79,11 +98,16 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 	}
 	if !d.Allow {
 		fail(ctx, &failure{d.Status, d.Message, d.RetryAfter})
-		return false
 	}
-	p.client = d.Client
-	return s.mayOwn(ctx, r, p)
+	return d.Allow
 }
+
+// perUnit is how many bytes of a body, or of what a WebSocket sends, cost a unit. Reading and
+// parsing them takes what a unit of other requests takes, a few times over.
+const perUnit = 2 << 10
+
+// bodyUnits returns what a body costs beside its route. An ordinary one costs nothing.
+func bodyUnits(size int) int { return max(size, 0) / perUnit }
 
 // setNumber sets a header, whose name is in canonical form, without an allocation.
 func setNumber(ctx *fasthttp.RequestCtx, key []byte, n int64) {

@@ -42,8 +42,8 @@ type Config struct {
 	// Ext serves /ext and all below; nil answers 404. charge takes units for what
 	// follows on a request that was admitted, such as the messages of a WebSocket.
 	Ext func(ctx *fasthttp.RequestCtx, charge Charge)
-	// ExtCost says what a request below /ext/bc is, before it is charged. It may read
-	// the body. Nil charges each what its route says.
+	// ExtCost says what a request below /ext/bc is, of which until then the price of its route
+	// and its bytes were charged. It may read the body. Nil charges each what its route says.
 	ExtCost func(ctx *fasthttp.RequestCtx) ExtCost
 
 	// Health is what /health answers from; nil: there is no such path.

@@ -89,7 +89,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// serve charges a request, reads its body and has it answered. Only then does it
+// serve charges a request, reads its body, charges what only that shows, and has it answered. Only then does it
 // count as in flight: a client that is slow to send costs none of these places.
 func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params) {
 	byBody := e.Access == Public && e.needs == needsExt && s.cfg.ExtCost != nil
@@ -97,11 +97,17 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 	if e.page {
 		units, p.kept = s.pages.price(ctx, e, p)
 	}
-	if !byBody && !s.admit(ctx, e.Route, &p, units) {
+	// Before any of the body is read: who has no units for it is answered from the header alone.
+	size := ctx.Request.Header.ContentLength()
+	if !s.admit(ctx, e.Route, &p, units+bodyUnits(size)) {
 		return
 	}
 	body, f := s.readBody(ctx, e.Route)
 	defer s.bodies.put(body)
+	if size < 0 && body != nil && !s.chargeMore(ctx, &p, bodyUnits(len(body.b))) { // it had not said how long it is
+		s.cfg.Limits.Owe(p.client, bodyUnits(len(body.b)))
+		return
+	}
 	if f != nil {
 		fail(ctx, f)
 		return
@@ -112,7 +118,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 			s.noRoute(ctx, ctx.URI().PathOriginal(), false)
 			return
 		}
-		if !s.admit(ctx, e.Route, &p, max(cost.Units, e.Units)) {
+		if !s.chargeMore(ctx, &p, cost.Units-e.Units) {
 			return
 		}
 	}

@@ -43,6 +43,16 @@ func (b *bucket) take(now time.Duration, r rate, units int64) (wait time.Duratio
 	}
 }
 
+// owe takes units out whether they are there or not.
+func (b *bucket) owe(now time.Duration, r rate, units int64) {
+	for {
+		full := b.full.Load()
+		if b.full.CompareAndSwap(full, max(full, int64(now))+int64(r.span(units))) {
+			return
+		}
+	}
+}
+
 // left returns how many units there are, and how long until the bucket is full.
 func (b *bucket) left(now time.Duration, r rate) (units int64, reset time.Duration) {
 	if reset = time.Duration(b.full.Load()) - now; reset <= 0 {

@@ -5,7 +5,8 @@
 // at the rate of the key's tier; clients without a key have one for their address
 // (IPv6: for their /64, since a client may use any address of it). A request that
 // finds too few units is refused with 429 and the time after which it would have
-// passed, and costs nothing; nor does any other refused request. Probes, such as
+// passed, and costs nothing; nor does any other refused request, unless it was refused for what
+// only its body showed: what reading that cost is taken. Probes, such as
 // health checks, are charged as far as there are units, and never refused.
 //
 // # Statuses

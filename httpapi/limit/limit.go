@@ -252,7 +252,7 @@ func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, rout
 		k := l.find(value)
 		switch {
 		case k != nil && k.permits(&route):
-			return l.take(Client{key: k}, now, units, route.Probe)
+			return l.take(Client{key: k}, now, 1, units, route.Probe)
 		case route.Public:
 		case k == nil:
 			l.unknownKey.Inc()
@@ -268,7 +268,7 @@ func (l *Limiter) Admit(header func(name string) []byte, remote netip.Addr, rout
 		l.noKey.Inc()
 		return Decision{Status: statusUnauthorized, Message: "an API key is required, in the header x-service-api-key"}
 	}
-	return l.take(Client{addr: l.client(header, remote)}, now, units, route.Probe)
+	return l.take(Client{addr: l.client(header, remote)}, now, 1, units, route.Probe)
 }
 
 // RequiresKey reports whether requests without a key are refused. A nil Limiter refuses
@@ -305,6 +305,25 @@ func (l *Limiter) Charge(c Client, units int) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
+// Owe takes units for what was done already, also if there are too few: the client waits
+// that much longer. A nil Limiter has no rates.
+func (l *Limiter) Owe(c Client, units int) {
+	if l == nil || units <= 0 {
+		return
+	}
+	if !l.cfg.NoLimit {
+		b, r := l.bucketOf(c)
+		b.owe(time.Since(l.start), r, int64(units))
+	}
+	c.used(0, units)
+}
+
+// More takes units that a request which was admitted costs beyond those that it was admitted
+// with, or refuses it.
+func (l *Limiter) More(c Client, units int) Decision {
+	return l.take(c, time.Since(l.start), 0, units, false)
+}
+
 // used counts what was admitted.
 func (c Client) used(requests, units int) {
 	if c.key != nil {
@@ -336,13 +355,13 @@ func (l *Limiter) bucketOf(c Client) (*bucket, rate) {
 	return l.clients.bucket(c.addr), l.rate
 }
 
-func (l *Limiter) take(c Client, now time.Duration, units int, always bool) Decision {
+func (l *Limiter) take(c Client, now time.Duration, requests, units int, always bool) Decision {
 	d := Decision{Allow: true, Client: c}
 	if c.key != nil {
 		d.Tier = c.key.tier.name
 	}
 	if l.cfg.NoLimit {
-		c.used(1, units)
+		c.used(requests, units)
 		return d
 	}
 	b, r := l.bucketOf(c)
@@ -351,7 +370,7 @@ func (l *Limiter) take(c Client, now time.Duration, units int, always bool) Deci
 	d.Remaining, d.Reset = b.left(now, r)
 	if d.RetryAfter <= 0 || always {
 		d.RetryAfter = 0
-		c.used(1, units)
+		c.used(requests, units)
 		return d
 	}
 	l.limited.Inc()
