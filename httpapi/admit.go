@@ -75,17 +75,15 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 	if !decided(ctx, &d) {
 		return false
 	}
-	p.client = d.Client
+	p.client, p.paid = d.Client, units
 	return s.mayOwn(ctx, r, p)
 }
 
 // chargeMore takes what a request that was admitted costs beyond its first price, once that is
 // known, or else answers it.
 func (s *Server) chargeMore(ctx *fasthttp.RequestCtx, p *params, units int) bool {
-	if s.cfg.Limits == nil || units <= 0 {
-		return true
-	}
-	d := s.cfg.Limits.More(p.client, units)
+	d := s.cfg.Limits.More(p.client, p.paid, units)
+	p.paid += max(units, 0)
 	return decided(ctx, &d)
 }
 
@@ -143,6 +141,11 @@ func (s *Server) chainNumber(r *Route, p *params) string {
 func passOn(s *Server, _ *Route) handler {
 	return func(ctx *fasthttp.RequestCtx, p params) {
 		client := p.client
-		s.cfg.Ext(ctx, func(units int) (time.Duration, bool) { return s.cfg.Limits.Charge(client, units) })
+		s.cfg.Ext(ctx, func(units int) (time.Duration, bool) {
+			if int64(units) > s.cfg.Limits.Most(client) {
+				return 0, false
+			}
+			return s.cfg.Limits.Charge(client, units)
+		})
 	}
 }

@@ -169,8 +169,8 @@ func TestListedErrors(t *testing.T) {
 	f("/x/v1/avg_tps/1", 404, false)
 	f("/v1/chains/v1/avg_tps", 404, false)
 	f("//", 404, false)
-	s.cfg.Limits = newLimiter(t, limit.Config{UnitsPerMinute: 1})
-	get(s, "/v2/chains/1/metrics/avgTps") // out of a full bucket, which owes it now
+	s.cfg.Limits = newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 20})
+	get(s, "/v2/chains/1/metrics/avgTps")
 	f("/v1/avg_tps/1", 429, true)
 	f("/v2/chains/1/metrics/avgTps", 429, false)
 	s.cfg.Limits = nil

@@ -21,7 +21,7 @@ import (
 )
 
 // Charge takes units from the client of a request that was admitted. False means
-// that it has too few, and nothing was taken; after wait it would have them.
+// that it has too few, and nothing was taken; after wait it would have them, or never if wait is 0.
 type Charge func(units int) (wait time.Duration, ok bool)
 
 // ExtCost is what [Config.ExtCost] says of a request below /ext/bc.

@@ -52,6 +52,7 @@ type params struct {
 	names  []string
 	values [maxParams][]byte
 	client limit.Client
+	paid   int       // units that were taken for the request
 	scope  Scope     // of the listener
 	kept   *keptPage // the answer, if it is a page that is kept
 }

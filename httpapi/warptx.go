@@ -31,9 +31,9 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 		requests, f = s.txRequests(string(p.get("network")), p.get("txHash"))
 	}
 	if f == nil && len(requests) > 1 { // one is paid for
-		if wait, ok := s.cfg.Limits.Charge(p.client, (len(requests)-1)*unitsMedium); !ok {
-			f = &failure{fasthttp.StatusTooManyRequests, fmt.Sprintf("transaction %s has %d warp messages, which cost %d compute units: too many for now",
-				p.get("txHash"), len(requests), len(requests)*unitsMedium), wait}
+		if d := s.cfg.Limits.More(p.client, p.paid, (len(requests)-1)*unitsMedium); !d.Allow {
+			f = &failure{d.Status, fmt.Sprintf("transaction %s has %d warp messages, which cost %d compute units: %s",
+				p.get("txHash"), len(requests), len(requests)*unitsMedium, d.Message), d.RetryAfter}
 		}
 	}
 	if f != nil {

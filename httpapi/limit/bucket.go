@@ -27,7 +27,8 @@ func (r rate) span(units int64) time.Duration {
 type bucket struct{ full atomic.Int64 }
 
 // take takes units out, or says how long until they will be there. What is worth
-// more than a burst passes when the bucket is full, and leaves a debt.
+// more than a burst passes when the bucket is full, and leaves a debt; requests are bounded
+// before.
 func (b *bucket) take(now time.Duration, r rate, units int64) (wait time.Duration) {
 	cost := r.span(units)
 	ahead := max(0, r.span(r.burst)-cost) // how far from full the bucket may be

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ const (
 
 // The statuses of refusals.
 const (
+	statusBadRequest      = 400
 	statusUnauthorized    = 401
 	statusForbidden       = 403
 	statusTooManyRequests = 429
@@ -318,10 +320,42 @@ func (l *Limiter) Owe(c Client, units int) {
 	c.used(0, units)
 }
 
-// More takes units that a request which was admitted costs beyond those that it was admitted
-// with, or refuses it.
-func (l *Limiter) More(c Client, units int) Decision {
+// More takes units that a request which was admitted costs beyond those that it has paid, or
+// refuses it. A nil Limiter has no rates.
+func (l *Limiter) More(c Client, paid, units int) Decision {
+	if l == nil || units <= 0 {
+		return Decision{Allow: true, Client: c}
+	}
+	if d, most := l.decision(c), l.Most(c); int64(paid+units) > most {
+		l.limited.Inc()
+		return d.above(paid+units, most)
+	}
 	return l.take(c, time.Since(l.start), 0, units, false)
+}
+
+// Most returns how many units a client may use at once. What costs more is never taken.
+func (l *Limiter) Most(c Client) int64 {
+	if l == nil || l.cfg.NoLimit {
+		return math.MaxInt64
+	}
+	_, r := l.bucketOf(c)
+	return r.burst
+}
+
+// decision returns one that allows a client's request.
+func (l *Limiter) decision(c Client) Decision {
+	d := Decision{Allow: true, Client: c}
+	if c.key != nil {
+		d.Tier = c.key.tier.name
+	}
+	return d
+}
+
+// above makes it that of a request that no wait makes possible.
+func (d Decision) above(units int, most int64) Decision {
+	d.Allow, d.Status = false, statusBadRequest
+	d.Message = fmt.Sprintf("the request costs %d compute units, and the largest that is taken costs %d: ask for less at a time", units, most)
+	return d
 }
 
 // used counts what was admitted.
@@ -356,15 +390,16 @@ func (l *Limiter) bucketOf(c Client) (*bucket, rate) {
 }
 
 func (l *Limiter) take(c Client, now time.Duration, requests, units int, always bool) Decision {
-	d := Decision{Allow: true, Client: c}
-	if c.key != nil {
-		d.Tier = c.key.tier.name
-	}
+	d := l.decision(c)
 	if l.cfg.NoLimit {
 		c.used(requests, units)
 		return d
 	}
 	b, r := l.bucketOf(c)
+	if int64(units) > r.burst && !always {
+		l.limited.Inc()
+		return d.above(units, r.burst)
+	}
 	d.RetryAfter = b.take(now, r, int64(units))
 	d.Limited, d.Limit = true, r.burst
 	d.Remaining, d.Reset = b.left(now, r)

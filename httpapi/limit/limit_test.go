@@ -73,11 +73,22 @@ func TestRate(t *testing.T) {
 		f(withKey("s"), clientA, 3, 500*time.Millisecond)
 		f(withKey("s"), clientA, 2, 0)
 		f(withKey("s"), clientA, 1, 500*time.Millisecond)
-		// Worth more than a burst: only out of a full bucket, which then owes it.
-		f(withKey("s"), clientA, 20, 9500*time.Millisecond)
-		<-time.After(9500 * time.Millisecond)
-		f(withKey("s"), clientA, 20, 0)
-		f(withKey("s"), clientA, 1, 11*time.Second)
+		// Worth more than a burst: no wait makes it possible, and it costs nothing.
+		if d := l.Admit(withKey("s").get, clientA, dataRoute, 11); d.Status != 400 || d.RetryAfter != 0 || !strings.Contains(d.Message, "costs 11 compute units") || !strings.Contains(d.Message, "costs 10:") {
+			t.Errorf("more than a burst: %+v", d)
+		}
+		<-time.After(500 * time.Millisecond)
+		f(withKey("s"), clientA, 1, 0)
+		// The same if only its second part shows it.
+		<-time.After(10 * time.Second)
+		first := l.Admit(withKey("s").get, clientA, dataRoute, 4)
+		if d := l.More(first.Client, 4, 7); d.Status != 400 || !strings.Contains(d.Message, "costs 11 ") || l.More(first.Client, 4, 6).Status != 0 {
+			t.Errorf("more than a burst in two parts: %+v", d)
+		}
+		if l.Owe(first.Client, 5); l.Most(first.Client) != 10 {
+			t.Errorf("the most is %d", l.Most(first.Client))
+		}
+		f(withKey("s"), clientA, 1, 6*time.Second)
 		// Without a key two units a second, four at once, for each address.
 		f(headers{}, clientA, 4, 0)
 		f(headers{}, clientA, 1, 500*time.Millisecond)
@@ -86,8 +97,8 @@ func TestRate(t *testing.T) {
 		<-time.After(time.Hour) // no more than a burst is ever saved
 		f(headers{}, clientA, 4, 0)
 		f(headers{}, clientA, 2, time.Second)
-		if n := set.Value("quorate_limit_refused_total", "reason", "rate"); n != 8 {
-			t.Errorf("%v refusals counted, want 8", n)
+		if n := set.Value("quorate_limit_refused_total", "reason", "rate"); n != 9 {
+			t.Errorf("%v refusals counted, want 9", n)
 		}
 	})
 }
