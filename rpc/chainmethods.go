@@ -172,9 +172,10 @@ func writeChainDocs(b *strings.Builder) {
 		"Members of a call are passed on as they were read: others than `jsonrpc`, `id`, `method` and `params` are dropped, and a member given twice is refused.\n\n",
 		codeNoMethod, codeServer)
 	fmt.Fprintf(b, "A WebSocket takes text messages of at most %d KiB, and at most %d subscriptions at a time, which are `%s` in mode safe and do not come in batches. "+
-		"Each message is charged; one that the client's rate does not allow is answered with code %d. "+
+		"A message costs what its calls do, and a unit for each %d KiB; a frame that controls the connection, such as a ping, costs one: "+
+		"a client that its rate does not allow that is closed with code 1008, which says when to come back. "+
 		"A client that takes no message for %s, or answers no ping, is cut off. When the server stops it closes with code 1001, when the node goes away with 1012.\n",
-		maxFrame>>10, maxSubscriptions, strings.Join(subscriptions, "`, `"), codeLimited, socketWriteTimeout)
+		maxFrame>>10, maxSubscriptions, strings.Join(subscriptions, "`, `"), bytesPerUnit>>10, socketWriteTimeout)
 }
 
 func list(names []string) string {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -26,7 +25,13 @@ func (c *session) fromClient(ctx context.Context) closing {
 		case kind != websocket.MessageText:
 			return closing{websocket.StatusUnsupportedData, "messages are text"}
 		}
-		passed, answer := c.screen(body)
+		if !c.meter.frame() {
+			return c.meter.why
+		}
+		passed, answer, ok := c.screen(body)
+		if !ok {
+			return c.meter.why
+		}
 		if len(answer) > 0 && send(ctx, c.client, answer) != nil {
 			return closing{}
 		}
@@ -42,31 +47,24 @@ func send(ctx context.Context, to *websocket.Conn, body []byte) error {
 	return to.Write(ctx, websocket.MessageText, body)
 }
 
-// screen charges a message and divides it into what the node gets and what the
+// screen charges a message for its calls and divides it into what the node gets and what the
 // client is answered at once.
-func (c *session) screen(body []byte) (passed, answer []byte) {
+func (c *session) screen(body []byte) (passed, answer []byte, ok bool) {
 	s := c.service
 	calls := parseCalls(body)
-	if wait, ok := c.charge(s.cost(&calls, c.at)); !ok {
-		s.count("ws", "limited").Inc()
-		fault := &rpcError{Code: codeLimited, Message: fmt.Sprintf("too many requests: try again in %s", wait.Round(time.Second)+time.Second)}
-		if len(calls.list) == 0 {
-			return nil, appendFault(nil, fault, nil)
-		}
-		for i := range calls.list {
-			calls.list[i].fault = fault
-		}
-		return nil, calls.answer()
+	if units := s.cost(&calls, c.at) - 1; units > 0 && !c.meter.take(units) { // the frame has cost one
+		return nil, nil, false
 	}
 	if len(calls.list) == 1 && !calls.batch && calls.list[0].fault == nil && isSubscription(calls.list[0].method) {
-		return c.subscription(&calls.list[0])
+		passed, answer = c.subscription(&calls.list[0])
+		return passed, answer, true
 	}
 	s.screen(&calls, c.at)
 	if calls.allowed() > 0 {
 		passed = calls.appendAllowed(nil)
 	}
 	// The members of a batch that are refused are answered in a message of their own.
-	return passed, calls.answer()
+	return passed, calls.answer(), true
 }
 
 // subscription passes a call of eth_subscribe or eth_unsubscribe on under an ID that

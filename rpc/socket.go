@@ -127,12 +127,13 @@ func (s *Service) socket(ctx *fasthttp.RequestCtx, e endpoint, charge Charge) {
 	ctx.Hijack(func(conn net.Conn) {
 		defer s.sockets.leave()
 		defer func() { _ = node.CloseNow() }() // whatever is left of it
-		client, err := acceptSocket(conn, r)
+		m := newMeter(charge)
+		client, err := acceptSocket(conn, r, m)
 		if err != nil {
 			return // the client has its answer
 		}
 		defer func() { _ = client.CloseNow() }()
-		newSession(s, client, node, e, charge).run()
+		newSession(s, client, node, e, m).run()
 	})
 }
 
@@ -152,15 +153,15 @@ type session struct {
 	service      *Service
 	client, node *websocket.Conn
 	at           endpoint
-	charge       Charge
+	meter        *meter
 
 	subs subscribed
 }
 
-func newSession(s *Service, client, node *websocket.Conn, e endpoint, charge Charge) *session {
+func newSession(s *Service, client, node *websocket.Conn, e endpoint, m *meter) *session {
 	client.SetReadLimit(maxFrame)
 	node.SetReadLimit(maxNodeFrame)
-	return &session{service: s, client: client, node: node, at: e, charge: charge, subs: newSubscribed()}
+	return &session{service: s, client: client, node: node, at: e, meter: m, subs: newSubscribed()}
 }
 
 // run passes messages both ways until one side ends, or the server stops.
@@ -178,6 +179,9 @@ func (c *session) run() {
 	var why closing
 	select {
 	case why = <-ended:
+	case <-c.meter.over:
+		c.service.count("ws", "limited").Inc()
+		why = c.meter.why
 	case <-c.service.sockets.stop:
 		why = closing{websocket.StatusGoingAway, errStopping.Error()}
 	}

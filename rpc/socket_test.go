@@ -5,12 +5,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,7 +93,7 @@ func socketServer(t *testing.T, node Forwarder, mode Mode, charge Charge) (s *Se
 	cfg.Forward, cfg.ChainRPC = node, mode
 	s = New(cfg)
 	if charge == nil {
-		charge = func(int) (time.Duration, bool) { return 0, true }
+		charge = free
 	}
 	server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { s.Serve(ctx, charge) }, ReadTimeout: time.Minute}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,6 +114,9 @@ func socketServer(t *testing.T, node Forwarder, mode Mode, charge Charge) (s *Se
 	})
 	return s, "ws://" + ln.Addr().String() + "/ext/bc/C/ws"
 }
+
+// free charges nothing.
+func free(int) (time.Duration, bool) { return 0, true }
 
 func dialSocket(t *testing.T, url string) *websocket.Conn {
 	t.Helper()
@@ -231,28 +237,85 @@ func TestSocketViolations(t *testing.T) {
 	}
 }
 
+// All that a client sends costs it units: calls, bytes, and frames that control the
+// connection. One that is over its rate is told when to come back, and is not read from.
 func TestSocketIsCharged(t *testing.T) {
 	t.Parallel()
-	units := 100
-	_, url := socketServer(t, newSocketNode(t, plainAnswer), Safe, func(n int) (time.Duration, bool) { // by one reader
-		if n > units {
-			return 1500 * time.Millisecond, false
-		}
-		units -= n
-		return 0, true
-	})
-	conn := dialSocket(t, url)
 	call := callText("1", "eth_call", "[]") // of 60 units
-	if got := ask(t, conn, call); !strings.Contains(got, "result") {
-		t.Error(got)
+	ping := func(conn *websocket.Conn) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := conn.Read(ctx)
+			ended <- err
+		}()
+		for range 1000 {
+			if conn.Ping(ctx) != nil {
+				break
+			}
+		}
+		return <-ended
 	}
-	for _, body := range []string{call, "[" + callText("1", "eth_chainId", "[]") + "," + call + "]"} {
-		if got := ask(t, conn, body); !strings.Contains(got, "-32005") || !strings.Contains(got, "try again in 3s") {
-			t.Error(got)
+	send := func(bodies ...string) func(conn *websocket.Conn) error {
+		return func(conn *websocket.Conn) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			for _, body := range bodies {
+				if err := conn.Write(ctx, websocket.MessageText, []byte(body)); err != nil {
+					return err
+				}
+				if _, _, err := conn.Read(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
 	}
-	if got := ask(t, conn, callText("1", "eth_chainId", "[]")); !strings.Contains(got, "result") {
-		t.Error(got)
+	for name, c := range map[string]struct {
+		wait   time.Duration
+		use    func(conn *websocket.Conn) error
+		left   int
+		reason string
+	}{
+		"calls within the rate": {time.Second, send(call, callText("1", "eth_chainId", "[]")), 35, ""},
+		"calls":                 {1500 * time.Millisecond, send(call, call), 39, "too many requests: try again in 3s"},
+		"a batch":               {time.Second, send("[" + call + "," + call + "]"), 99, "too many requests"},
+		"more than ever":        {0, send("[" + call + "," + call + "]"), 99, "a message of 119 compute units costs more than can be used at once"},
+		"refused calls":         {time.Second, send(slices.Repeat([]string{callText("1", "debug_x", "[]")}, 101)...), 0, "too many requests"},
+		"no JSON":               {time.Second, send("x"), 99, "too many requests"},
+		"bytes":                 {time.Second, send(callText("1", "debug_x", `["`+strings.Repeat("x", 200<<10)+`"]`)), 100, "too many requests"},
+		"some bytes":            {time.Second, send(callText("1", "debug_x", `["`+strings.Repeat("x", 100<<10)+`"]`)), 49, ""},
+		"pings":                 {time.Second, ping, 0, "too many requests"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			units := 100
+			_, url := socketServer(t, newSocketNode(t, plainAnswer), Safe, func(n int) (time.Duration, bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				if n > units {
+					return c.wait, false
+				}
+				units -= n
+				return 0, true
+			})
+			conn := dialSocket(t, url)
+			conn.SetReadLimit(1 << 20)
+			err := c.use(conn)
+			switch closed, ok := errors.AsType[websocket.CloseError](err); {
+			case c.reason == "" && err != nil:
+				t.Error(err)
+			case c.reason != "" && (!ok || closed.Code != websocket.StatusPolicyViolation || !strings.Contains(closed.Reason, c.reason)):
+				t.Errorf("ended with %v, want %q", err, c.reason)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if units != c.left {
+				t.Errorf("%d units are left, want %d", units, c.left)
+			}
+		})
 	}
 }
 
@@ -322,7 +385,7 @@ func pipeSocket(t *testing.T) (*websocket.Conn, net.Conn) {
 		}
 		read <- err
 	}()
-	conn, err := acceptSocket(ours, r)
+	conn, err := acceptSocket(ours, r, newMeter(free))
 	if err == nil {
 		err = <-read
 	}
@@ -356,7 +419,7 @@ func TestSocketDeadlines(t *testing.T) {
 				}
 				s := New(Config{})
 				started := time.Now()
-				newSession(s, client, node, endpoint{kind: chainSocket, sub: socketDoor}, func(int) (time.Duration, bool) { return 0, true }).run()
+				newSession(s, client, node, endpoint{kind: chainSocket, sub: socketDoor}, newMeter(free)).run()
 				if took := time.Since(started); took > c.most {
 					t.Errorf("it took %s", took)
 				}

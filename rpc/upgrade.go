@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"net/http"
 	"time"
@@ -24,16 +25,30 @@ func upgradeRequest(ctx *fasthttp.RequestCtx) *http.Request {
 
 // acceptSocket opens the client's WebSocket on a connection that the HTTP server
 // has let go of. Pages of any origin may, as they may call chain RPC.
-func acceptSocket(conn net.Conn, r *http.Request) (*websocket.Conn, error) {
+func acceptSocket(conn net.Conn, r *http.Request, m *meter) (*websocket.Conn, error) {
 	if err := conn.SetDeadline(time.Time{}); err != nil { // the HTTP server's
 		return nil, err
 	}
-	return websocket.Accept(&upgrade{conn: hijacked{conn}, header: make(http.Header)}, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	return websocket.Accept(&upgrade{conn: hijacked{conn, m}, header: make(http.Header)}, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true,
+		OnPingReceived:     func(context.Context, []byte) bool { return m.frame() },
+		OnPongReceived:     func(context.Context, []byte) { m.frame() },
+	})
 }
 
 // hijacked is a connection that the HTTP server closes once its handler has
 // returned, and no sooner: to close it is to end what waits for it.
-type hijacked struct{ net.Conn }
+type hijacked struct {
+	net.Conn
+	meter *meter
+}
+
+// Read implements net.Conn.
+func (c hijacked) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.meter.read.Add(int64(n))
+	return n, err
+}
 
 // Close implements net.Conn.
 func (c hijacked) Close() error { return c.SetDeadline(time.Unix(1, 0)) }
