@@ -16,8 +16,8 @@ const (
 	// maxSignedRows and maxFailedRows bound the messages that the journal remembers: what
 	// fails, which may be invented, does not crowd out what was signed.
 	maxSignedRows, maxFailedRows = 256, 128
-	// maxRowSets bounds the validator sets that are remembered with them: the rows of
-	// older ones lose their votes. A set of a thousand takes about 100 kB.
+	// maxRowSets bounds the validator sets that are remembered with what was signed: the
+	// rows of older ones lose their votes. A set of a thousand takes about 100 kB.
 	maxRowSets = 16
 	// maxRowBytes is how long a message is remembered with its bytes.
 	maxRowBytes = 32 << 10
@@ -46,9 +46,17 @@ type row struct {
 	set     *valset.Set // nil without votes
 	votes   []vote
 	owner   *kept // whose row it is; nil of a failure
+
+	// Of a failure, which needs no set:
+	details []Vote
+	keyless uint64
+	born    int64  // Unix ns
+	changed bool   // since it was saved
+	saved   uint64 // repeats that were saved
 }
 
-// journal remembers what became of the last messages, and counts.
+// journal remembers what became of the last messages, and counts. What was signed is
+// forgotten with the process: the results themselves are on disk. For failures see failures.go.
 type journal struct {
 	rates    *rates
 	relisted atomic.Int64 // Unix ns
@@ -173,14 +181,11 @@ func (j *journal) forget(r *row) {
 	if id := r.report.Message; j.failures[id] == r {
 		delete(j.failures, id)
 	}
-	r.set, r.votes = nil, nil
+	r.set, r.votes, r.details = nil, nil, nil
 }
 
 // use has the row share a set with others, and bounds the sets. It needs mu.
 func (j *journal) use(r *row) {
-	if r.set == nil {
-		return
-	}
 	if i := slices.IndexFunc(j.sets, func(s *valset.Set) bool { return s.Digest == r.set.Digest }); i >= 0 {
 		r.set = j.sets[i]
 		j.sets = append(slices.Delete(j.sets, i, i+1), r.set)
@@ -189,7 +194,7 @@ func (j *journal) use(r *row) {
 	if len(j.sets) == maxRowSets {
 		old := j.sets[0]
 		j.sets = slices.Delete(j.sets, 0, 1)
-		for _, w := range slices.Concat(j.signed.rows, j.failed.rows) {
+		for _, w := range j.signed.rows {
 			if w != nil && w.set == old {
 				w.set, w.votes = nil, nil
 			}
@@ -202,12 +207,13 @@ func (j *journal) use(r *row) {
 // requests that waited for it are answered.
 func (j *journal) miss(of wish, msg *warp.Unsigned, set *valset.Set, took time.Duration, e *Error, votes []vote) {
 	r := newFailure(of, msg, set, e)
-	r.votes, r.report.Took = votes, took
+	r.report.Took = took
+	r.details, r.keyless = votesIn(set, votes)
+	r.details = heaviest(r.details)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if before := j.failures[r.report.Message]; before.is(e.Kind, of.quorum) {
-		before.report, before.votes, before.set = r.report, r.votes, r.set
-		j.use(before)
+		before.report, before.details, before.keyless, before.changed = r.report, r.details, r.keyless, true
 		return
 	}
 	j.addFailure(r)
@@ -237,18 +243,18 @@ func (j *journal) fail(now time.Time, req *Request, at *attempt, e *Error) {
 	r := j.failures[at.msg.ID()]
 	if !r.is(e.Kind, req.Quorum) {
 		r = newFailure(req.wish(), at.msg, at.set, e)
-		r.set = nil
 		j.addFailure(r)
 	}
 	if r.counted && !req.Ahead {
 		r.repeats.Add(1)
 	}
+	r.changed = r.changed || !r.counted || r.report.Err != e.Msg
 	r.counted, r.report.Err = true, e.Msg
 	r.last.Store(now.UnixNano())
 }
 
 func newFailure(of wish, msg *warp.Unsigned, set *valset.Set, e *Error) *row {
-	r := &row{set: set}
+	r := new(row)
 	r.report = Report{
 		Message: msg.ID(), SourceChain: msg.SourceChainID, Quorum: of.quorum, Buffer: of.buffer, Ahead: of.ahead, Kind: e.Kind, Err: e.Msg,
 	}
@@ -267,8 +273,8 @@ func newFailure(of wish, msg *warp.Unsigned, set *valset.Set, e *Error) *row {
 
 // addFailure needs mu.
 func (j *journal) addFailure(r *row) {
-	r.last.Store(time.Now().UnixNano())
-	j.use(r)
+	r.born, r.changed = time.Now().UnixNano(), true
+	r.last.Store(r.born)
 	j.forget(j.failed.put(r))
 	j.failures[r.report.Message] = r
 }

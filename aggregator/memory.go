@@ -20,12 +20,15 @@ const (
 //
 //	noteHabit       subnet | node: see habit
 //	noteQuarantine  compressed BLS key: see quarantine
+//	noteFailure     place | piece: see failures.go
 const (
 	noteHabit      = 'h'
 	noteQuarantine = 'q'
+	noteFailure    = 'f'
 )
 
-// memory saves and restores what was learned about validators, and ends the
+// memory saves and restores what was learned about validators and which messages were not
+// signed, and ends the
 // questions that were left open to learn more.
 type memory struct {
 	*environment
@@ -39,7 +42,7 @@ func (m *memory) restore() {
 		return
 	}
 	prefix := binary.BigEndian.AppendUint32(nil, m.network)
-	n, now := 0, time.Now()
+	n, now, failed := 0, time.Now(), savedFailures{}
 	err := m.notes.Each(prefix, func(key, value []byte) {
 		switch {
 		case len(key) == 5+chain.IDLen+chain.NodeIDLen && key[4] == noteHabit:
@@ -52,18 +55,24 @@ func (m *memory) restore() {
 				m.bad.restore(now, [bls.PublicKeyLen]byte(key[5:]), s)
 				n++
 			}
+		case len(key) == failureKey && key[4] == noteFailure:
+			failed.add(key[5], key[6], value)
 		}
 	})
+	failures, unreadable := m.journal.restoreFailures(failed)
+	if unreadable != nil {
+		m.log.Warn("messages that were not signed before the start are not all shown", "err", unreadable)
+	}
 	if err != nil {
 		m.log.Warn("what was learned about validators could not be read", "err", err)
 		return
 	}
-	m.log.Debug("remember validators", "notes", n)
+	m.log.Debug("remember validators and failures", "notes", n, "failures", failures)
 }
 
-// save writes what has changed since the last time. What cannot be written is
-// lost: it only would be learned again.
-func (m *memory) save(ctx context.Context) {
+// save writes what has changed since the last time, and at most limit bytes of failures. What
+// cannot be written of validators is lost: it only would be learned again.
+func (m *memory) save(ctx context.Context, limit int) {
 	if m.notes == nil {
 		return
 	}
@@ -83,7 +92,15 @@ func (m *memory) save(ctx context.Context) {
 	for k, s := range m.bad.takeChanged() {
 		put(append(append(head[:4:4], noteQuarantine), k[:]...), s.note())
 	}
+	list := m.journal.takeUnsaved(limit)
+	stamp := time.Now().UnixNano()
+	for i := range list {
+		if wrong := list[i].notes(head, stamp, put); wrong != nil {
+			m.log.Warn("a message that was not signed is not kept over a restart", "message", list[i].report.Message, "err", wrong)
+		}
+	}
 	if err != nil {
+		m.journal.again(list)
 		m.count.storeErrors.Inc()
 		m.log.Debug("what was learned about validators could not be saved", "err", err)
 	}
@@ -98,7 +115,7 @@ func (m *memory) run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			m.save(ctx)
+			m.save(ctx, saveFailures)
 		case l := <-m.lingering: // in the order of their ends
 			if left := time.Until(l.ends); left > 0 {
 				timer.Reset(left)
@@ -118,7 +135,7 @@ func (m *memory) run(ctx context.Context) error {
 				}
 				break
 			}
-			m.save(context.WithoutCancel(ctx))
+			m.save(context.WithoutCancel(ctx), maxFailedRows*maxFailureBytes)
 			return nil
 		}
 	}

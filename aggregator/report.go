@@ -64,6 +64,9 @@ const (
 	VotePending                      // asked, and its answer was not waited for
 	VoteNotAsked                     // not needed
 	VoteUnderfunded                  // an L1 validator too low on balance to be asked
+
+	// Numbers are on disk: further states come before this line.
+	lastVote = VoteUnderfunded
 )
 
 // Vote is what became of one entry of the validator set.
@@ -82,7 +85,8 @@ type Vote struct {
 // Details is a report with what became of each validator.
 type Details struct {
 	Report
-	// Votes are in the order of the signers' bits; nil if they are not remembered.
+	// Votes are in the order of the signers' bits; nil if they are not remembered. Of a
+	// failure with a very large set they are the heaviest. They must not be changed.
 	Votes []Vote
 	// Keyless is weight of Total that no entry has: without a BLS key, or of inactive
 	// L1 validators.
@@ -96,16 +100,22 @@ func (r *row) copy() Report {
 	return o
 }
 
+// rows returns the rows that are shown. It needs mu.
+func (j *journal) rows() []*row {
+	oldest := time.Now().Add(-failureAge).UnixNano()
+	return slices.DeleteFunc(slices.Concat(j.signed.rows, j.failed.rows), func(r *row) bool {
+		return r == nil || r.report.Kind != 0 && r.last.Load() < oldest
+	})
+}
+
 // Recent returns what became of the last messages, the last answered first.
 func (a *Aggregator) Recent() []Report {
 	j := a.journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	out := make([]Report, 0, maxSignedRows+maxFailedRows)
-	for _, r := range slices.Concat(j.signed.rows, j.failed.rows) {
-		if r != nil {
-			out = append(out, r.copy())
-		}
+	for _, r := range j.rows() {
+		out = append(out, r.copy())
 	}
 	slices.SortStableFunc(out, func(a, b Report) int { return b.At.Compare(a.At) })
 	return out
@@ -118,21 +128,13 @@ func (a *Aggregator) Details(message chain.ID) []Details {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var out []Details
-	for _, r := range slices.Concat(j.signed.rows, j.failed.rows) {
-		if r == nil || r.report.Message != message {
+	for _, r := range j.rows() {
+		if r.report.Message != message {
 			continue
 		}
-		d := Details{Report: r.copy()}
-		if r.set != nil && len(r.votes) == len(r.set.Validators) {
-			d.Keyless = r.set.TotalWeight
-			for i, v := range r.votes {
-				of := &r.set.Validators[i]
-				d.Keyless -= of.Weight
-				d.Votes = append(d.Votes, Vote{
-					NodeIDs: of.NodeIDs, Weight: of.Weight, State: v.state, Code: v.code,
-					Took: time.Duration(v.took) * time.Microsecond, Quarantined: v.quarantined,
-				})
-			}
+		d := Details{Report: r.copy(), Votes: r.details, Keyless: r.keyless}
+		if r.report.Kind == 0 {
+			d.Votes, d.Keyless = votesIn(r.set, r.votes)
 		}
 		out = append(out, d)
 	}

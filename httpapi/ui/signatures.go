@@ -258,7 +258,7 @@ func serveSignature(r *Request) error {
 	data := signaturePage{ID: id.String(), HexID: "0x" + hex.EncodeToString(id[:])}
 	all := r.site.cfg.Operator.Signature(id)
 	if len(all) == 0 {
-		return errorf(http.StatusNotFound, "nothing is remembered of message %s: the last messages alone are, and not over a restart. Paste it on the page of signatures to have it signed or checked.", id)
+		return errorf(http.StatusNotFound, "nothing is remembered of message %s: only the last messages are, and those that were signed not over a restart. Paste it on the page of signatures to have it signed or checked.", id)
 	}
 	for i := range all {
 		o := &all[i]
