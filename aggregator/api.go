@@ -149,8 +149,8 @@ type Stake struct {
 	Silent      uint64           // asked, and no answer in time
 	Unreachable uint64           // not connected when it was to be asked
 	Pending     uint64           // not asked, or its answer was no longer waited for
-	Underfunded uint64           // L1 validators that may be inactive before the message is used
-	Keyless     uint64           // no BLS key, or an inactive L1 validator: cannot sign
+	Underfunded uint64           // L1 validators that are out of balance, or may be before the message is used
+	Keyless     uint64           // no BLS key: cannot sign
 }
 
 // Error is the only error type that [Aggregator.Aggregate] returns.

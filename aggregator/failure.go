@@ -75,7 +75,7 @@ func (s *Stake) String() string {
 	add("silent", s.Silent)
 	add("unreachable", s.Unreachable)
 	add("pending", s.Pending)
-	add("underfunded", s.Underfunded)
+	add("out of balance", s.Underfunded)
 	add("without usable key", s.Keyless)
 	return b.String()
 }

@@ -36,12 +36,13 @@ const (
 // voteBytes returns about how much memory a vote takes; its record takes less.
 func voteBytes(nodes int) int { return 64 + nodes*chain.NodeIDLen }
 
-// votesIn returns votes with the validators that they are of.
+// votesIn returns votes with the validators that they are of, and behind them those that are
+// out of balance.
 func votesIn(set *valset.Set, votes []vote) (out []Vote, keyless uint64) {
 	if set == nil || len(votes) != len(set.Validators) {
 		return nil, 0
 	}
-	out, keyless = make([]Vote, len(votes)), set.TotalWeight
+	out, keyless = make([]Vote, len(votes), len(votes)+len(set.OutOfBalance)+1), set.TotalWeight
 	for i, v := range votes {
 		of := &set.Validators[i]
 		keyless -= of.Weight
@@ -49,6 +50,18 @@ func votesIn(set *valset.Set, votes []vote) (out []Vote, keyless uint64) {
 			NodeIDs: of.NodeIDs, Weight: of.Weight, State: v.state, Code: v.code,
 			Took: time.Duration(v.took) * time.Microsecond, Quarantined: v.quarantined,
 		}
+	}
+	// Who is out of balance may have changed since the height of the set, its weight has not.
+	inactive := min(set.Inactive, keyless)
+	keyless -= inactive
+	for _, v := range set.OutOfBalance {
+		if v.Weight <= inactive {
+			inactive -= v.Weight
+			out = append(out, Vote{NodeIDs: []chain.NodeID{v.NodeID}, Weight: v.Weight, State: VoteUnderfunded})
+		}
+	}
+	if inactive > 0 {
+		out = append(out, Vote{Weight: inactive, State: VoteUnderfunded})
 	}
 	return out, keyless
 }

@@ -95,7 +95,7 @@ func (s *floodSource) ValidatorsAt(ctx context.Context, _ chain.ID, _ uint64) ([
 	return s.members, s.wait(ctx, 20*time.Millisecond)
 }
 
-func (s *floodSource) Balances(ctx context.Context, _ chain.ID) (map[chain.NodeID]uint64, error) {
+func (s *floodSource) L1Validators(ctx context.Context, _ chain.ID) ([]valset.L1Validator, error) {
 	return nil, s.wait(ctx, 2*time.Millisecond)
 }
 

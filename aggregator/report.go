@@ -63,7 +63,7 @@ const (
 	VoteBusy                         // has as many questions as it may have
 	VotePending                      // asked, and its answer was not waited for
 	VoteNotAsked                     // not needed
-	VoteUnderfunded                  // an L1 validator too low on balance to be asked
+	VoteUnderfunded                  // an L1 validator that is out of balance, or about to be: not asked
 
 	// Numbers are on disk: further states come before this line.
 	lastVote = VoteUnderfunded
@@ -85,11 +85,11 @@ type Vote struct {
 // Details is a report with what became of each validator.
 type Details struct {
 	Report
-	// Votes are in the order of the signers' bits; nil if they are not remembered. Of a
+	// Votes are in the order of the signers' bits, and then those of L1 validators that are
+	// out of balance, which are not in the set; nil if they are not remembered. Of a
 	// failure with a very large set they are the heaviest. They must not be changed.
 	Votes []Vote
-	// Keyless is weight of Total that no entry has: without a BLS key, or of inactive
-	// L1 validators.
+	// Keyless is weight of Total without a BLS key.
 	Keyless uint64
 }
 

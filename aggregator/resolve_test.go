@@ -105,14 +105,22 @@ func TestDisabled(t *testing.T) {
 	b := newBed(t, peers, nil)
 	set := *peers.validatorSet(t, 7, valset.Member{Weight: 500})
 	set.Inactive = 500
+	set.OutOfBalance = []valset.L1Validator{{NodeID: chain.NodeID{77}, Weight: 300}, {NodeID: chain.NodeID{78}, Weight: 201}}
 	b.sets.set.Store(&set)
 	_, err := b.Aggregate(t.Context(), request(t, 1, 100, 0))
 	var e *Error
 	if !errors.As(err, &e) || e.Stake == nil {
 		t.Fatal(err)
 	}
-	if e.Stake.Underfunded != 500 || e.Stake.Keyless != 0 || !strings.Contains(e.Msg, "underfunded") {
+	if e.Stake.Underfunded != 500 || e.Stake.Keyless != 0 || !strings.Contains(e.Msg, "out of balance") {
 		t.Errorf("%s", e.Msg)
+	}
+	// They are named, although they are not in the set; one that was not out of balance at
+	// the height of the set is not.
+	d := only(t, b, message(t, 1))
+	if n := len(d.Votes); d.Keyless != 0 || n != 7 || d.Votes[5].NodeIDs[0] != (chain.NodeID{77}) || d.Votes[5].Weight != 300 || d.Votes[5].State != VoteUnderfunded ||
+		d.Votes[6].NodeIDs != nil || d.Votes[6].Weight != 200 || d.Votes[6].State != VoteUnderfunded {
+		t.Errorf("%+v", d)
 	}
 }
 

@@ -366,8 +366,8 @@ func (x *l1World) testDisable(ctx context.Context, t *testing.T, s *server) {
 	if answer.Took > certainWait {
 		t.Errorf("a quorum that cannot be had is told after %v", answer.Took)
 	}
-	if !strings.Contains(failure.Message, "underfunded 30.0%") {
-		t.Errorf("the disabled one is not called underfunded: %s", failure.Message)
+	if !strings.Contains(failure.Message, "out of balance 30.0%") {
+		t.Errorf("the disabled one is not called out of balance: %s", failure.Message)
 	}
 	if err := x.wallet.TopUp(ctx, validation); err != nil {
 		t.Fatal(err)

@@ -1,8 +1,11 @@
 package valset
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"quorate/engine/chain"
@@ -17,6 +20,7 @@ const recheckPlain = time.Minute
 type balances struct {
 	l1      bool
 	under   map[chain.NodeID]struct{} // nodes below the minimum
+	out     []L1Validator             // those that are out of balance
 	checked int64                     // by the keeper's clock
 	failed  bool                      // the last reading did
 }
@@ -36,6 +40,9 @@ func (b *balances) mark(set *Set) *Set {
 	}
 	out := set.marked(b.under)
 	out.Inactive = inactive
+	if inactive > 0 {
+		out.OutOfBalance = b.out
+	}
 	return out
 }
 
@@ -102,7 +109,7 @@ func (k *Keeper) pollBalances(ctx context.Context) {
 func (k *Keeper) readBalances(ctx context.Context, subnet chain.ID) {
 	call, cancel := context.WithTimeout(ctx, k.cfg.CallTimeout)
 	defer cancel()
-	all, err := k.cfg.Source.Balances(call, subnet)
+	all, err := k.cfg.Source.L1Validators(call, subnet)
 	if ctx.Err() != nil {
 		return
 	}
@@ -111,9 +118,20 @@ func (k *Keeper) readBalances(ctx context.Context, subnet chain.ID) {
 		k.count.balanceErrors.Inc()
 		fresh.l1, fresh.failed = true, true // look again at the next poll
 	}
-	for id, balance := range all {
-		if balance < k.cfg.MinBalance {
-			fresh.under[id] = struct{}{}
+	for _, v := range all {
+		if v.Balance < k.cfg.MinBalance {
+			fresh.under[v.NodeID] = struct{}{}
+		}
+		if v.Balance == 0 {
+			fresh.out = append(fresh.out, v)
+		}
+	}
+	slices.SortFunc(fresh.out, func(a, b L1Validator) int {
+		return cmp.Or(bytes.Compare(a.NodeID[:], b.NodeID[:]), cmp.Compare(a.Weight, b.Weight))
+	})
+	for _, v := range all {
+		if v.Balance >= k.cfg.MinBalance { // of a node's validations the highest counts
+			delete(fresh.under, v.NodeID)
 		}
 	}
 	k.mu.Lock()
@@ -123,7 +141,7 @@ func (k *Keeper) readBalances(ctx context.Context, subnet chain.ID) {
 		k.cfg.Logger.Warn("balances of a subnet's validators cannot be read, none further are marked",
 			"subnet", subnet, "err", err)
 	}
-	if have != nil && (err != nil || have.l1 == fresh.l1 && maps.Equal(have.under, fresh.under)) {
+	if have != nil && (err != nil || have.l1 == fresh.l1 && maps.Equal(have.under, fresh.under) && slices.Equal(have.out, fresh.out)) {
 		have.checked, have.failed = fresh.checked, fresh.failed
 		return
 	}

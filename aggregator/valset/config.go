@@ -45,8 +45,9 @@ type Source interface {
 	AllValidatorsAt(ctx context.Context, height uint64) (map[chain.ID][]Member, error)
 	// ValidatorsAt returns one subnet's set; it is empty for an unknown subnet.
 	ValidatorsAt(ctx context.Context, subnet chain.ID, height uint64) ([]Member, error)
-	// Balances returns the balances of L1 validators, in nAVAX.
-	Balances(ctx context.Context, subnet chain.ID) (map[chain.NodeID]uint64, error)
+	// L1Validators returns the validators of an L1 that pay from a balance, those that are
+	// out of balance too; none of a subnet that is no L1.
+	L1Validators(ctx context.Context, subnet chain.ID) ([]L1Validator, error)
 	// SubnetOf returns the subnet that validates a blockchain.
 	SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error)
 	// ConversionOf returns the conversion that made a subnet an L1, zero if it is none.

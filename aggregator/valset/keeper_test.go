@@ -1,10 +1,10 @@
 package valset
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -139,13 +139,17 @@ func (s *fakeSource) ValidatorsAt(ctx context.Context, subnet chain.ID, height u
 	return slices.Clone(s.sets[subnet]), nil
 }
 
-func (s *fakeSource) Balances(ctx context.Context, subnet chain.ID) (map[chain.NodeID]uint64, error) {
+func (s *fakeSource) L1Validators(ctx context.Context, subnet chain.ID) (list []L1Validator, err error) {
 	if err := s.enter(ctx, "balances"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.balances[subnet]), nil
+	for id, balance := range s.balances[subnet] {
+		list = append(list, L1Validator{NodeID: id, Weight: 5, Balance: balance})
+	}
+	slices.SortFunc(list, func(a, b L1Validator) int { return bytes.Compare(a.NodeID[:], b.NodeID[:]) })
+	return list, nil
 }
 
 func (s *fakeSource) SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error) {

@@ -251,6 +251,7 @@ func TestRecheck(t *testing.T) {
 		src.change(func(s *fakeSource) {
 			s.height++
 			s.balances[l1][node(100)] = 1e9
+			s.balances[l1][node(102)] = 0
 			s.sets[l1] = append(s.sets[l1], Member{Weight: 5})
 		})
 		s, err := k.Recheck(t.Context(), l1)
@@ -259,6 +260,9 @@ func TestRecheck(t *testing.T) {
 		}
 		if s.Inactive != 5 {
 			t.Errorf("%d of the weight is inactive, want 5", s.Inactive)
+		}
+		if want := []L1Validator{{NodeID: node(102), Weight: 5}}; !slices.Equal(s.OutOfBalance, want) {
+			t.Errorf("out of balance: %+v", s.OutOfBalance)
 		}
 		n := src.count("balances")
 		for range 100 {

@@ -29,6 +29,13 @@ type Member = struct {
 	Weight uint64
 }
 
+// L1Validator is a validator of an L1 and its balance in nAVAX; at 0 it is out of balance and
+// inactive. A node may have several validations. The type has no name of its own, as [Member].
+type L1Validator = struct {
+	NodeID          chain.NodeID
+	Weight, Balance uint64
+}
+
 // ErrMalformed is wrapped by the errors of [New]: the members cannot be a
 // validator set.
 var ErrMalformed = errors.New("malformed validator set")
@@ -57,11 +64,14 @@ type Set struct {
 	// message is Validators[i].
 	Validators []Validator
 	// TotalWeight is the weight that quorums are measured against. It includes
-	// members that have no key and so can never sign.
+	// members that have no key, and those of L1s that are out of balance.
 	TotalWeight uint64
 	// Inactive is the part of it whose L1 validators are out of balance or were
 	// disabled, as far as that is known.
 	Inactive uint64
+	// OutOfBalance are the validators that are inactive now, as far as they are known: a
+	// top-up has them sign again.
+	OutOfBalance []L1Validator
 
 	sum   bls.KeySum // of all keys
 	index map[chain.NodeID]int32

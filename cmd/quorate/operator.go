@@ -285,7 +285,7 @@ func (o *operator) ValidatorSet(network uint32, subnet chain.ID) *ui.ValidatorSe
 	if !ok {
 		return nil
 	}
-	out := &ui.ValidatorSet{SubnetStake: subnetStake(&v.SubnetStake), Keyless: v.Keyless}
+	out := &ui.ValidatorSet{SubnetStake: subnetStake(&v.SubnetStake), Keyless: v.Keyless, Inactive: v.Inactive}
 	for i := range v.Entries {
 		of := &v.Entries[i]
 		e := ui.ValidatorEntry{Weight: of.Weight, Underfunded: of.Underfunded}

@@ -36,9 +36,9 @@ func (n *Network) Stake() []SubnetStake {
 // Validators are the entries of a validator set, the heaviest first, and how they do.
 type Validators struct {
 	SubnetStake
-	// Keyless is weight of Total that no entry has: without a BLS key, or of inactive L1
-	// validators.
-	Keyless uint64
+	// Keyless is weight of Total without a BLS key, Inactive that of L1 validators that are
+	// out of balance. They are entries too, as far as they are known.
+	Keyless, Inactive uint64
 	Entries []Validator
 }
 
@@ -46,7 +46,7 @@ type Validators struct {
 type Validator struct {
 	// Weight is that of all nodes with the entry's key.
 	Weight uint64
-	// Underfunded reports that it is not asked, as its balance is so low.
+	// Underfunded reports that it is not asked, as it is out of balance or about to be.
 	Underfunded bool
 	Nodes       []ValidatorNode
 }
@@ -77,6 +77,11 @@ func (n *Network) Validators(subnet chain.ID) (*Validators, bool) {
 			e.Nodes = append(e.Nodes, ValidatorNode{Peer: p, Conduct: n.agg.Conduct(subnet, v, id)})
 		}
 		out.Entries = append(out.Entries, e)
+	}
+	out.Inactive = min(set.Inactive, out.Keyless)
+	out.Keyless -= out.Inactive
+	for _, v := range set.OutOfBalance {
+		out.Entries = append(out.Entries, Validator{Weight: v.Weight, Underfunded: true, Nodes: []ValidatorNode{{Peer: p2p.Peer{NodeID: v.NodeID}}}})
 	}
 	slices.SortStableFunc(out.Entries, func(a, b Validator) int { return cmp.Compare(b.Weight, a.Weight) })
 	return out, true

@@ -187,6 +187,8 @@ type SubnetStake struct {
 type ValidatorSet struct {
 	SubnetStake
 	Keyless uint64 // as of [Signature]
+	// Inactive is weight of Total of L1 validators that are out of balance.
+	Inactive uint64
 	Entries []ValidatorEntry
 }
 

@@ -237,7 +237,7 @@ type voteState struct{ Text, Kind string }
 var voteStates = map[string]voteState{
 	"signed": {"signed", "ok"}, "spare": {"signed, not needed", "ok"}, "refused": {"refused", "bad"}, "notYet": {"refused, may sign later", "warn"},
 	"invalid": {"invalid signature", "bad"}, "silent": {"silent", "bad"}, "unreachable": {"not connected", "warn"}, "busy": {"busy", "warn"},
-	"pending": {"asked, not waited for", ""}, "notAsked": {"not asked", ""}, "underfunded": {"underfunded", "warn"},
+	"pending": {"asked, not waited for", ""}, "notAsked": {"not asked", ""}, "underfunded": {"out of balance", "warn"},
 	"unknown": {"not in this result", ""}, "absent": {"did not sign", ""}, "keyless": {"no usable key", "warn"},
 }
 
@@ -290,6 +290,9 @@ func voteRows(votes []Vote, total, keyless uint64) ([]voteRow, []voteSum) {
 		if v.State == "refused" || v.State == "notYet" {
 			text := refusalTexts[v.Code]
 			why = append(why, strings.TrimSuffix("code "+strconv.Itoa(int(v.Code))+": "+text, ": "))
+		}
+		if v.State == "underfunded" {
+			why = append(why, "signs again once its balance is topped up")
 		}
 		if v.Quarantined {
 			why = append(why, "quarantined for an invalid signature")

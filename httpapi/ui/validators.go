@@ -24,18 +24,20 @@ type validators struct {
 	SubnetID, Sort    string
 	Set               *ValidatorSet
 	Share, Keyless    stakeShare
-	Meets             bool
-	Columns           []sorter
-	Rows              []validatorRow // those of the part that is shown
-	Find              string         // what rows must have
-	All, Found        int            // nodes, and those that have it
-	Part, Parts       int            // 1 is the first
-	Elsewhere         []string       // names of boxes of marked nodes that are not shown
-	Largest           int            // so many drop, too
-	Quorum            int
-	Prospect          *prospect // nil if nobody is to drop
-	LeftShare         stakeShare
-	Asked             bool
+	// Inactive is out of balance, ToppedUp it and what is connected.
+	Inactive, ToppedUp stakeShare
+	Meets              bool
+	Columns            []sorter
+	Rows               []validatorRow // those of the part that is shown
+	Find               string         // what rows must have
+	All, Found         int            // nodes, and those that have it
+	Part, Parts        int            // 1 is the first
+	Elsewhere          []string       // names of boxes of marked nodes that are not shown
+	Largest            int            // so many drop, too
+	Quorum             int
+	Prospect           *prospect // nil if nobody is to drop
+	LeftShare          stakeShare
+	Asked              bool
 }
 
 func serveValidators(r *Request) error {
@@ -65,6 +67,8 @@ func serveValidators(r *Request) error {
 		return errorf(http.StatusNotFound, "the validators of subnet %s are not known: it is not in use, or the nodes have not answered yet", subnet)
 	}
 	data.Share, data.Keyless = shareOf(data.Set.Connected, data.Set.Total), shareOf(data.Set.Keyless, data.Set.Total)
+	data.Inactive = shareOf(data.Set.Inactive, data.Set.Total)
+	data.ToppedUp = shareOf(data.Set.Connected+data.Set.Inactive, data.Set.Total) // at most the total
 	data.Meets = meets(data.Set.Connected, data.Set.Total, defaultQuorum)
 	dropped := data.rows(r)
 	data.Sort = sortRows(data.Rows, r.Query("sort"))

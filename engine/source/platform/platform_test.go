@@ -264,7 +264,7 @@ func TestCurrentValidators(t *testing.T) {
 	})
 }
 
-func TestBalances(t *testing.T) {
+func TestL1Validators(t *testing.T) {
 	t.Parallel()
 	entry := func(node, balance string) string {
 		return `{"nodeID":"` + node + `","weight":"1","validationID":"` + someID + `","balance":"` + balance + `"}`
@@ -274,9 +274,9 @@ func TestBalances(t *testing.T) {
 			entry(node1, "5"), entry(node1, "0"), entry(node2, "9"), `{"nodeID":"` + node2 + `","weight":"1"}`,
 		}, ",") + `]}`,
 	}.client(t)
-	got, err := c.Balances(t.Context(), chain.ID{1})
-	want(t, "balances", got, err, map[chain.NodeID]uint64{nodeID(t, node1): 5})
-	if _, err := (script{}).client(t).Balances(t.Context(), chain.ID{1}); !errors.Is(err, ErrNoMethod) {
+	got, err := c.L1Validators(t.Context(), chain.ID{1})
+	want(t, "L1 validators", got, err, []L1Validator{{nodeID(t, node1), 1, 5}, {nodeID(t, node1), 1, 0}})
+	if _, err := (script{}).client(t).L1Validators(t.Context(), chain.ID{1}); !errors.Is(err, ErrNoMethod) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -203,23 +203,28 @@ func (r *currentAnswer) validators() ([]CurrentValidator, error) {
 	return out, nil
 }
 
-// Balances returns the balances of a subnet's L1 validators by node, in nAVAX: the
-// highest where a node has several validations. Nodes that validate without
-// paying from a balance are left out; so it is empty for a subnet that is no L1.
-func (c *Client) Balances(ctx context.Context, subnet chain.ID) (map[chain.NodeID]uint64, error) {
+// L1Validator is a validator that pays from a balance, in nAVAX; at 0 it is inactive. The
+// type has no name of its own, so that those who read it need not import this package.
+type L1Validator = struct {
+	NodeID          chain.NodeID
+	Weight, Balance uint64
+}
+
+// L1Validators returns a subnet's L1 validators. Nodes that also validate without paying from
+// a balance are left out. It is empty for a subnet that is no L1.
+func (c *Client) L1Validators(ctx context.Context, subnet chain.ID) ([]L1Validator, error) {
 	validators, err := c.CurrentValidators(ctx, subnet)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[chain.NodeID]uint64)
+	free := make(map[chain.NodeID]bool)
 	for _, v := range validators {
-		if v.L1 {
-			out[v.NodeID] = max(out[v.NodeID], v.Balance)
-		}
+		free[v.NodeID] = free[v.NodeID] || !v.L1
 	}
+	var out []L1Validator
 	for _, v := range validators {
-		if !v.L1 {
-			delete(out, v.NodeID)
+		if !free[v.NodeID] {
+			out = append(out, L1Validator{v.NodeID, v.Weight, v.Balance})
 		}
 	}
 	return out, nil
