@@ -54,10 +54,10 @@ func covered(signers warp.Bits, beside []weighing, percent int) bool {
 // as they are among the candidates, and who is not needed any more goes. It reorders
 // candidates and returns a part of them.
 func fewest(candidates []int32, weight func(int32) uint64, to aim, beside []weighing) []int32 {
-	n := heaviest(candidates, weight, 0, to.weight)
+	n := takeHeaviest(candidates, weight, 0, to.weight)
 	for _, w := range beside {
 		there := func(i int32) uint64 { return w.weights[i] }
-		n += heaviest(candidates[n:], there, weigh(candidates[:n], there), need(w.total, to.percent))
+		n += takeHeaviest(candidates[n:], there, weigh(candidates[:n], there), need(w.total, to.percent))
 	}
 	out := candidates[:n]
 	if len(beside) > 0 {
@@ -67,8 +67,8 @@ func fewest(candidates []int32, weight func(int32) uint64, to aim, beside []weig
 	return out
 }
 
-// heaviest sorts candidates by weight and returns how many it takes from have to want.
-func heaviest(candidates []int32, weight func(int32) uint64, have, want uint64) (n int) {
+// takeHeaviest sorts candidates by weight and returns how many it takes from have to want.
+func takeHeaviest(candidates []int32, weight func(int32) uint64, have, want uint64) (n int) {
 	slices.SortFunc(candidates, func(a, b int32) int { return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(a, b)) })
 	for n < len(candidates) && have < want {
 		have += weight(candidates[n]) // at most the total
