@@ -117,6 +117,10 @@ func (b *bed) fewest(t *testing.T, what string, i, quorum, buffer int) (signers 
 // checked, its signers are a quorum at each that is kept, if those who have answered can
 // be; where they cannot, it is counted.
 func TestOtherHeights(t *testing.T) {
+	synctest.Test(t, otherHeights) // where nobody is late
+}
+
+func otherHeights(t *testing.T) {
 	peers := newFakePeers(40, 30, 20, 10, 10)
 	before := newFakePeers(10, 10, 10, 40, 40).validatorSet(t, 6) // the same keys
 	fewer, err := valset.New(chain.PrimaryNetworkID, 5, peers.members()[:4], nil)
@@ -154,6 +158,7 @@ func TestOtherHeights(t *testing.T) {
 	if given, least := metrics.Value("quorate_aggregator_signers_total"), metrics.Value("quorate_aggregator_fewest_signers_total"); given == 0 || least == 0 {
 		t.Errorf("%v signers were given, %v would have done", given, least)
 	}
+	b.stop()
 }
 
 // TestFewestOfAny: of candidates of any weights up to the largest no smaller set reaches
