@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -29,6 +30,15 @@ func (e *Engine) Dial(ctx context.Context, id chain.ID, path string) (*websocket
 		return nil, err
 	}
 	return n.Dial(ctx, id, path)
+}
+
+// Swap returns when nodes replace an EVM chain's API, the zero time if that is not known or
+// never.
+func (e *Engine) Swap(id chain.ID) (at time.Time) {
+	if n, err := e.networkOf(id); err == nil {
+		at = n.SwapOf(id)
+	}
+	return at
 }
 
 // networkOf returns the network that has a chain.

@@ -174,8 +174,9 @@ func writeChainDocs(b *strings.Builder) {
 	fmt.Fprintf(b, "A WebSocket takes text messages of at most %d KiB, and at most %d subscriptions at a time, which are `%s` in mode safe and do not come in batches. "+
 		"A message costs what its calls do, and a unit for each %d KiB; a frame that controls the connection, such as a ping, costs one: "+
 		"a client that its rate does not allow that is closed with code 1008, which says when to come back. "+
-		"A client that takes no message for %s, or answers no ping, is cut off. When the server stops it closes with code 1001, when the node goes away with 1012.\n",
-		maxFrame>>10, maxSubscriptions, strings.Join(subscriptions, "`, `"), bytesPerUnit>>10, socketWriteTimeout)
+		"A client that takes no message for %s, or answers no ping, is cut off. When the server stops it closes with code 1001, when the node goes away, and %s before nodes replace the chain's software, as with Helicon on the C-Chain, with 1012; until then none is opened.
+",
+		maxFrame>>10, maxSubscriptions, strings.Join(subscriptions, "`, `"), bytesPerUnit>>10, socketWriteTimeout, swapLead)
 }
 
 func list(names []string) string {

@@ -133,6 +133,8 @@ func (f forwardFunc) Dial(context.Context, chain.ID, string) (*websocket.Conn, e
 	return nil, &source.RefusedError{Node: "http://node", Status: 404}
 }
 
+func (f forwardFunc) Swap(chain.ID) (never time.Time) { return never }
+
 // echo answers with the call itself.
 func echo(_ context.Context, id chain.ID, path string, body []byte) (int, string, []byte, error) {
 	switch string(body) {

@@ -115,6 +115,9 @@ type Forwarder interface {
 	Forward(ctx context.Context, id chain.ID, path string, body []byte) (a source.Passed, err error)
 	// Dial opens the WebSocket at path below the chain.
 	Dial(ctx context.Context, id chain.ID, path string) (*websocket.Conn, error)
+	// Swap returns when nodes replace the chain's API, the zero time if that is not known
+	// or never.
+	Swap(id chain.ID) time.Time
 }
 
 // Charge takes compute units from a request's client. False means that it has too

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -33,9 +35,17 @@ const (
 	// pongTimeout how long it may take to say so.
 	pingEvery   = 30 * time.Second
 	pongTimeout = 10 * time.Second
+	// swapLead is how long before nodes replace a chain's API no WebSocket may be open:
+	// they would hold up all requests for it. swapLook is how often it is looked whether
+	// they are about to.
+	swapLead = 15 * time.Second
+	swapLook = 5 * time.Second
 )
 
-var errStopping = errors.New("the server is stopping")
+var (
+	errStopping = errors.New("the server is stopping")
+	errSwap     = errors.New("nodes replace the chain's API soon")
+)
 
 // sockets counts the open WebSockets and ends them.
 type sockets struct {
@@ -107,6 +117,12 @@ func (s *Service) socket(ctx *fasthttp.RequestCtx, e endpoint, charge Charge) {
 		answerText(ctx, fasthttp.StatusForbidden, "foreign origin refused\n")
 		return
 	}
+	if s.untilSwap(e.chain) <= 0 {
+		s.count("ws", "busy").Inc()
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(swapLead/time.Second)))
+		answerFault(ctx, fasthttp.StatusServiceUnavailable, errSwap.Error(), nil)
+		return
+	}
 	if !s.sockets.enter() {
 		s.count("ws", "busy").Inc()
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
@@ -135,6 +151,16 @@ func (s *Service) socket(ctx *fasthttp.RequestCtx, e endpoint, charge Charge) {
 		defer func() { _ = client.CloseNow() }()
 		newSession(s, client, node, e, m).run()
 	})
+}
+
+// untilSwap returns for how long WebSockets of a chain may be open: it is over from swapLead
+// before nodes replace the chain's API until they do.
+func (s *Service) untilSwap(id chain.ID) time.Duration {
+	left := time.Until(s.cfg.Forward.Swap(id))
+	if left <= 0 {
+		return math.MaxInt64
+	}
+	return left - swapLead
 }
 
 func (s *Service) notDialed(ctx *fasthttp.RequestCtx, id chain.ID, err error) {
@@ -168,7 +194,7 @@ func newSession(s *Service, client, node *websocket.Conn, e endpoint, m *meter) 
 func (c *session) run() {
 	ctx, cancel := context.WithCancel(c.service.work)
 	defer cancel()
-	ended := make(chan closing, 4)
+	ended := make(chan closing, 5)
 	var all sync.WaitGroup
 	all.Go(func() { ended <- c.fromClient(ctx) })
 	all.Go(func() { ended <- c.fromNode(ctx) })
@@ -176,6 +202,7 @@ func (c *session) run() {
 		ended <- closing{code: websocket.StatusPolicyViolation, reason: ping(ctx, c.client, "the client")}
 	})
 	all.Go(func() { ended <- closing{code: websocket.StatusServiceRestart, reason: ping(ctx, c.node, "the node")} })
+	all.Go(func() { ended <- closing{code: websocket.StatusServiceRestart, reason: c.awaitSwap(ctx)} })
 	var why closing
 	select {
 	case why = <-ended:
@@ -185,12 +212,13 @@ func (c *session) run() {
 	case <-c.service.sockets.stop:
 		why = closing{websocket.StatusGoingAway, errStopping.Error()}
 	}
+	_ = c.node.CloseNow() // it may be closed
 	// The close frame first: the readers that end with ctx would cut the connection.
 	if why.code != 0 {
 		_ = c.client.Close(why.code, why.reason) // the client may be gone
 	}
 	cancel()
-	_, _ = c.client.CloseNow(), c.node.CloseNow() // both may be closed
+	_ = c.client.CloseNow() // likewise
 	all.Wait()
 }
 
@@ -199,6 +227,21 @@ func (c *session) run() {
 type closing struct {
 	code   websocket.StatusCode
 	reason string
+}
+
+// awaitSwap waits until nodes are about to replace the chain's API.
+func (c *session) awaitSwap(ctx context.Context) string {
+	for {
+		left := c.service.untilSwap(c.at.chain)
+		if left <= 0 {
+			return errSwap.Error()
+		}
+		select {
+		case <-time.After(min(left, swapLook)):
+		case <-ctx.Done():
+			return ""
+		}
+	}
 }
 
 // ping asks the other side now and then whether it is there, until it is not.

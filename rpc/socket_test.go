@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +31,14 @@ type socketNode struct {
 	forwardFunc
 	at   source.Endpoint
 	sent chan string
+	swap atomic.Pointer[time.Time] // nil: never
+}
+
+func (n *socketNode) Swap(chain.ID) (at time.Time) {
+	if swap := n.swap.Load(); swap != nil {
+		at = *swap
+	}
+	return at
 }
 
 func (n *socketNode) Dial(ctx context.Context, _ chain.ID, path string) (*websocket.Conn, error) {
@@ -350,6 +359,36 @@ func TestSocketEnds(t *testing.T) {
 	}
 }
 
+// Nodes that replace a chain's API hold up all requests as long as a WebSocket is open: those
+// of clients are closed before, and none is opened until then.
+func TestSocketSwap(t *testing.T) {
+	t.Parallel()
+	node := newSocketNode(t, plainAnswer)
+	_, url := socketServer(t, node, Safe, nil)
+	swap := time.Now().Add(swapLead + 300*time.Millisecond)
+	node.swap.Store(&swap)
+	conn := dialSocket(t, url)
+	if got := ask(t, conn, callText("1", "eth_chainId", "[]")); !strings.Contains(got, "result") {
+		t.Error(got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), swapLead)
+	defer cancel()
+	_, _, err := conn.Read(ctx)
+	if websocket.CloseStatus(err) != websocket.StatusServiceRestart || !strings.Contains(err.Error(), errSwap.Error()) || time.Until(swap) > swapLead {
+		t.Errorf("%s before the swap: %v", time.Until(swap), err)
+	}
+	_, resp, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // the library closes it
+	if err == nil || resp == nil || resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "15" {
+		t.Errorf("before the swap: %v", err)
+	}
+	for _, at := range []time.Time{time.Now(), time.Now().Add(time.Hour)} {
+		node.swap.Store(&at)
+		if got := ask(t, dialSocket(t, url), callText("1", "eth_chainId", "[]")); !strings.Contains(got, "result") {
+			t.Error(got)
+		}
+	}
+}
+
 func TestTooManySockets(t *testing.T) {
 	t.Parallel()
 	s, url := socketServer(t, newSocketNode(t, plainAnswer), Safe, nil)
@@ -417,7 +456,7 @@ func TestSocketDeadlines(t *testing.T) {
 				if c.nodeReads {
 					go func() { _, _ = io.Copy(io.Discard, nodeEnd) }()
 				}
-				s := New(Config{})
+				s := New(Config{Forward: forwardFunc(echo)})
 				started := time.Now()
 				newSession(s, client, node, endpoint{kind: chainSocket, sub: socketDoor}, newMeter(free)).run()
 				if took := time.Since(started); took > c.most {

@@ -246,3 +246,11 @@ func (n *Network) Swap() (at time.Time) {
 	}
 	return at
 }
+
+// SwapOf returns [Network.Swap] if a chain is the C-Chain, and else the zero time.
+func (n *Network) SwapOf(id chain.ID) (at time.Time) {
+	if c, _ := n.Coin(); c != nil && c.ID == id {
+		at = n.Swap()
+	}
+	return at
+}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/platform/rules"
 	"quorate/engine/source/platform"
 )
@@ -67,4 +68,17 @@ func TestLearnUpgrades(t *testing.T) {
 			t.Errorf("asked again when it is active: %v", err)
 		}
 	})
+}
+
+// TestSwapOf: the C-Chain's API alone is replaced, at a time that is known and comes.
+func TestSwapOf(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	c, l1 := chain.ID{1}, chain.ID{2}
+	n := &Network{cfg: Config{ID: 7}, chains: map[string]*Chain{"C": {ID: c}}}
+	for helicon, want := range map[uint64]time.Time{0: {}, rules.Never: {}, uint64(at.Unix()): at} {
+		n.facts.Upgrades = &rules.Upgrades{Helicon: helicon}
+		if got, other := n.SwapOf(c), n.SwapOf(l1); !got.Equal(want) || !other.IsZero() {
+			t.Errorf("Helicon at %d: %s and %s, want %s and none", helicon, got, other, want)
+		}
+	}
 }
