@@ -66,6 +66,7 @@ type swap struct {
 	after   uint64 // the C-Chain's height when there were both
 	since   uint64 // the P-Chain's
 	signed  []signing
+	heads   []int // by a WebSocket
 	files   []exportFile
 	walker  *pageWalker
 }
@@ -91,6 +92,7 @@ func TestSwap(t *testing.T) {
 	s.load.Go(s.sign)
 	s.load.Go(s.export)
 	s.load.Go(s.watchHealth)
+	s.load.Go(s.watchHeads)
 	s.load.Wait()
 	walks := s.walker.end(t)
 	truth := s.readTruth(walks)
@@ -106,6 +108,7 @@ func TestSwap(t *testing.T) {
 	s.checkEvents(truth)
 	s.checkHooks(truth)
 	s.checkFiles(truth)
+	s.checkHeads(truth)
 	s.checkSigned(usual)
 	s.checkLog()
 	s.server.waitConnected(t, swapValidators)
@@ -122,7 +125,7 @@ func startSwap(t *testing.T) *swap {
 	dir := testDir(t)
 	s.server = launch(t, quorate.Config{
 		Args: append([]string{"serve", "--node-url", s.node.URL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
-			"--data-dir", filepath.Join(dir, "data"), "--webhooks-private", "--health-check-frequency", "1s"}, admitting...),
+			"--data-dir", filepath.Join(dir, "data"), "--webhooks-private", "--health-check-frequency", "5s"}, admitting...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/ava-labs/avalanchego/utils/constants"
+	"github.com/ava-labs/libevm/rpc"
 
 	"quorate/e2e/quorate"
 )
@@ -417,6 +418,76 @@ func (s *swap) checkFiles(tr *swapTruth) {
 	}
 	if len(s.files) < 20 {
 		s.t.Errorf("only %d exports", len(s.files))
+	}
+}
+
+// watchHeads has a client subscribe to heads by a WebSocket, which it opens again when it is
+// closed: that is to happen once, before nodes replace the chain's software.
+func (s *swap) watchHeads() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	closed := 0
+	for {
+		err := s.subscribed()
+		text := fmt.Sprint(err)
+		switch {
+		case s.busy.Err() != nil:
+			if closed != 1 {
+				s.t.Errorf("a client's WebSocket was closed %d times", closed)
+			}
+			return
+		case strings.Contains(text, "close 1012: nodes replace") && time.Now().Before(s.at.Add(-swapPause+time.Second)):
+			closed++
+		case strings.Contains(text, "503") && closed == 1:
+		default:
+			s.t.Errorf("a client's WebSocket %v after the activation: %s", time.Since(s.at).Round(time.Millisecond), text)
+		}
+		select {
+		case <-tick.C:
+		case <-s.busy.Done():
+		}
+	}
+}
+
+// subscribed reads heads until the WebSocket is closed.
+func (s *swap) subscribed() error {
+	client, err := rpc.DialContext(s.busy, "ws"+strings.TrimPrefix(s.server.URL, "http")+"/ext/bc/C/ws")
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	heads := make(chan struct{ Number string })
+	sub, err := client.EthSubscribe(s.busy, heads, "newHeads")
+	if err != nil {
+		return err
+	}
+	defer sub.Unsubscribe()
+	for {
+		select {
+		case head := <-heads:
+			n, err := strconv.ParseInt(head.Number, 0, 64)
+			if err != nil {
+				return err
+			}
+			s.heads = append(s.heads, int(n))
+		case err := <-sub.Err():
+			return err
+		case <-s.busy.Done():
+			return nil
+		}
+	}
+}
+
+// checkHeads checks that the client had heads of both kinds, each once.
+func (s *swap) checkHeads(tr *swapTruth) {
+	s.t.Helper()
+	for i, n := range s.heads {
+		if i > 0 && n != s.heads[i-1]+1 && (n <= s.heads[i-1] || s.heads[i-1] >= tr.late) {
+			s.t.Errorf("head %d after %d", n, s.heads[i-1])
+		}
+	}
+	if n := len(s.heads); n < 20 || s.heads[0] >= tr.late || s.heads[n-1] < tr.late+10 {
+		s.t.Errorf("heads %v, of the new kind from %d on", s.heads, tr.late)
 	}
 }
 
