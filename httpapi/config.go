@@ -14,6 +14,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/metric"
+	"quorate/engine/spare"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/token"
 	"quorate/httpapi/ui"
@@ -108,6 +109,9 @@ type Config struct {
 
 	// OnRequest, if not nil, is called with each request that is answered. It must not block.
 	OnRequest func()
+	// Spare is the processors' time that requests leave: streams of history wait for it. Nil:
+	// they do not.
+	Spare *spare.Time
 	// AnswerBytes bounds the answers that are kept, a quarter of it those to requests for
 	// signed messages, and PointBytes the points of metrics.
 	// Default 32 MiB each.

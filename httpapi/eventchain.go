@@ -47,6 +47,7 @@ type chainStream struct {
 	told    events.Position // behind what was written
 	batch   events.Batch    // what is to be written
 	signing map[*events.Message]*signing
+	replay  replay
 	failing time.Time // since when rows cannot be read; zero: they can
 }
 
@@ -89,6 +90,10 @@ func (c *chainStream) look() error {
 	}
 	c.failing = time.Time{}
 	c.batch = b
+	if c.replay.on {
+		c.t.s.cfg.Limits.Owe(c.t.client, len(b.Events)/eventsPerUnit)
+		c.replay.on = b.More
+	}
 	return nil
 }
 
@@ -101,6 +106,13 @@ func (c *chainStream) write() (more bool, err error) {
 		c.t.buf = append(c.t.buf, `,"topic":"chain","block":`...)
 		c.block(&c.tip)
 		c.close()
+	}
+	if c.replay.on {
+		end, ok := c.turn()
+		if !ok {
+			return false, nil
+		}
+		defer end()
 	}
 	if err := c.look(); err != nil {
 		return false, err

@@ -319,6 +319,7 @@ func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *f
 			}
 		}
 		o.told, o.follower = at, hub.Follow(*filter, at)
+		o.replay.on = !o.snapshot
 		t.chains = append(t.chains, o)
 		if !o.snapshot { // a position that is lost is better refused than told about
 			if err := o.look(); err != nil {

@@ -53,12 +53,15 @@ type streams struct {
 	stopping bool
 	// operators counts those at operators' listeners.
 	operators int
+	// replays has a place for each stream that reads history now.
+	replays chan struct{}
 
 	sent  map[string]metric.Counter
 	ended map[string]metric.Counter
 }
 
 func (l *streams) init(set *metric.Set) {
+	l.replays = make(chan struct{}, replaysAtOnce)
 	l.open, l.byClient = make(map[*stream]struct{}), make(map[string]int)
 	l.sent, l.ended = make(map[string]metric.Counter), make(map[string]metric.Counter)
 	for _, event := range []string{eventSnapshot, eventBlock, eventTransaction, eventTransfer, eventMessage, eventRetraction, eventValidators, eventHealth} {
@@ -261,6 +264,9 @@ func (t *stream) wait(on []<-chan struct{}) {
 	for _, c := range t.chains {
 		if !c.failing.IsZero() {
 			pause = min(pause, readRetry)
+		}
+		if !c.replay.until.IsZero() {
+			pause = min(pause, time.Until(c.replay.until))
 		}
 	}
 	timer := time.NewTimer(max(pause, time.Millisecond))

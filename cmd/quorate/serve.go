@@ -205,7 +205,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	cfgEngine.OnProgress = shown.progress
-	cfg := httpapi.Config{OnRequest: cfgEngine.Spare.Requested, ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
+	cfg := httpapi.Config{OnRequest: cfgEngine.Spare.Requested, Spare: cfgEngine.Spare, ShutdownTimeout: drainTime, Logger: logs.Logger("http"), Metrics: set}
 	f.memory.configure(&cfgEngine, &cfg)
 	eng, err := engine.New(cfgEngine)
 	if err != nil {

@@ -58,6 +58,9 @@ func (t *Time) Rested() time.Duration {
 // as there are workers that do.
 func (t *Time) Follow(worked time.Duration, done <-chan struct{}) { t.rest(worked, done, true) }
 
+// Rest waits after work that was measured by itself, as [Worker.Rest] does.
+func (t *Time) Rest(worked time.Duration, done <-chan struct{}) { t.rest(worked, done, false) }
+
 // rest waits as long as work of some time has to, or until done is closed.
 func (t *Time) rest(worked time.Duration, done <-chan struct{}, caused bool) {
 	if t == nil || worked <= 0 {
