@@ -3,11 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"quorate/engine/chain"
+	"quorate/engine/follow"
 	"quorate/engine/network"
 	"quorate/engine/source"
 )
@@ -68,6 +70,24 @@ func (e *Engine) Learning() bool {
 		}
 	}
 	return false
+}
+
+// Head returns the height of an EVM chain that is indexed, as far as it is known.
+func (e *Engine) Head(id chain.ID) (height uint64, ok bool) {
+	list := e.EVMs()
+	i := slices.IndexFunc(list, func(c *follow.EVM) bool { return c.ID() == id })
+	if i < 0 {
+		return 0, false
+	}
+	if target, behind := list[i].Syncing(); behind {
+		return target, true
+	}
+	hub, ok := e.Hub(id)
+	if !ok {
+		return 0, false
+	}
+	_, tip, err := hub.Tip()
+	return tip.Number, err == nil
 }
 
 // Later reports whether an EVM chain is known to execute blocks after it accepted them.

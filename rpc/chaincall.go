@@ -138,6 +138,9 @@ func (s *Service) cost(c *chainCalls, e endpoint) int {
 
 func (s *Service) price(call *chainCall, e endpoint) int {
 	units, known := s.prices[call.method]
+	if call.method == methodLogs && call.fault == nil {
+		units += s.logRange(call, e.chain).units()
+	}
 	switch {
 	case known && call.fault == nil && !s.lacks(e, call.method):
 		return units
@@ -166,6 +169,8 @@ func (s *Service) screen(c *chainCalls, e endpoint) {
 			call.fault = notServed(call.method, e.sub)
 		} else if s.lacks(e, call.method) {
 			call.fault = &rpcError{Code: codeNoMethod, Message: fmt.Sprintf("the method %s is not available here: the chain executes blocks after it accepted them, and no node of it has the method", call.method)}
+		} else if call.method == methodLogs && s.cfg.ChainRPC != All {
+			call.fault = s.logRange(call, e.chain).fault()
 		}
 	}
 }

@@ -167,6 +167,7 @@ func writeChainDocs(b *strings.Builder) {
 		}
 	}
 	b.WriteString(". `/v1/signatureAggregator` has any warp message signed. Of the others a node has those that its release and its configuration offer.\n")
+	fmt.Fprintf(b, "\n`%s` costs one unit more for each %d blocks of its range, and is refused with code %d in mode safe beyond %d blocks.\n", methodLogs, blocksPerUnit, codeServer, maxLogBlocks)
 	fmt.Fprintf(b, "\nRefused altogether: %s.\n\n", refusedFamilies)
 	fmt.Fprintf(b, "A refused call, also one in a batch, is answered with code %d on EVM paths and %d on others; the rest of its batch is passed on. "+
 		"Members of a call are passed on as they were read: others than `jsonrpc`, `id`, `method` and `params` are dropped, and a member given twice is refused.\n\n",
@@ -174,8 +175,7 @@ func writeChainDocs(b *strings.Builder) {
 	fmt.Fprintf(b, "A WebSocket takes text messages of at most %d KiB, and at most %d subscriptions at a time, which are `%s` in mode safe and do not come in batches. "+
 		"A message costs what its calls do, and a unit for each %d KiB; a frame that controls the connection, such as a ping, costs one: "+
 		"a client that its rate does not allow that is closed with code 1008, which says when to come back. "+
-		"A client that takes no message for %s, or answers no ping, is cut off. When the server stops it closes with code 1001, when the node goes away, and %s before nodes replace the chain's software, as with Helicon on the C-Chain, with 1012; until then none is opened.
-",
+		"A client that takes no message for %s, or answers no ping, is cut off. When the server stops it closes with code 1001, when the node goes away, and %s before nodes replace the chain's software, as with Helicon on the C-Chain, with 1012; until then none is opened.\n",
 		maxFrame>>10, maxSubscriptions, strings.Join(subscriptions, "`, `"), bytesPerUnit>>10, socketWriteTimeout, swapLead)
 }
 

@@ -45,6 +45,8 @@ type Config struct {
 	// Later reports whether a chain is known to execute blocks after it accepted them:
 	// its nodes lack some methods then. Nil: none does.
 	Later func(chain.ID) bool
+	// Head returns the height of an EVM chain, false if it is not known. Nil: of none.
+	Head func(chain.ID) (uint64, bool)
 	// ChainRPC says which methods of chain RPC are passed on.
 	ChainRPC Mode
 	// AllowedHosts are names that requests may be sent to besides IP addresses and

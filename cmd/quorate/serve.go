@@ -311,7 +311,7 @@ func (f *serveFlags) ext(eng *engine.Engine, logs *log.Logs, profiles *profile.P
 		NodeID:  eng.NodeID().String(),
 		Metrics: func() []*metric.Set { return append(eng.NetworkMetrics(), set, process) },
 		Health:  eng.Health(), Chains: eng.Chains(), Forward: eng,
-		Learning: eng.Learning, Later: eng.Later, ChainRPC: f.rpc.parsed(),
+		Learning: eng.Learning, Later: eng.Later, Head: eng.Head, ChainRPC: f.rpc.parsed(),
 		AllowedHosts: append(slices.Clone(f.allowedHosts), publicHost(f.data.publicURL)), Logger: logs.Logger("http"),
 	}
 	if f.admin {
