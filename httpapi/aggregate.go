@@ -33,7 +33,7 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 		return
 	}
 	var rest ignored
-	req, err := parseRequest(body, &sdkForm.names, &rest)
+	req, err := parseRequest(body, sdkForm, &rest)
 	rest.tell(ctx)
 	if err != nil {
 		fail(ctx, asFailure(err))
@@ -82,7 +82,7 @@ func from(ctx *fasthttp.RequestCtx, p *params, req *aggregator.Request) {
 }
 
 func (s *Server) relayerRequest(body []byte, rest *ignored) (Aggregator, *aggregator.Request, *failure) {
-	req, err := parseRequest(body, &relayerForm.names, rest)
+	req, err := parseRequest(body, relayerForm, rest)
 	if err != nil {
 		return nil, nil, asFailure(err)
 	}

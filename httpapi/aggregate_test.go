@@ -237,11 +237,11 @@ func TestAsked(t *testing.T) {
 		}
 	}
 	f(sdkPath, `{"message":"`+warpHex+`","justification":"01","signingSubnetId":"`+subnet.String()+`","quorumPercentage":50,"quorumPercentageBuffer":7,"pChainHeight":9}`,
-		aggregator.Request{Message: message, Justification: []byte{1}, SigningSubnetID: &subnet, Quorum: 50, Buffer: 7, PChainHeight: 9})
+		aggregator.Request{Message: message, Justification: []byte{1}, SigningSubnetID: &subnet, Quorum: 50, Buffer: 7, PChainHeight: 9, AtHeight: true})
 	f(sdkPath, `{"justification":"01","quorumPercentage":0}`, aggregator.Request{Justification: []byte{1}})
 	f(relayerPath, `{"message":"0x`+warpHex+`","quorum-percentage":0}`, aggregator.Request{Message: message, Quorum: 67})
 	f(relayerPath, `{"message":"`+warpHex+`","quorum-percentage":50,"quorum-percentage-buffer":7,"pchain-height":9,"signing-subnet-id":"`+subnet.String()+`"}`,
-		aggregator.Request{Message: message, SigningSubnetID: &subnet, Quorum: 50, Buffer: 7, PChainHeight: 9})
+		aggregator.Request{Message: message, SigningSubnetID: &subnet, Quorum: 50, Buffer: 7, PChainHeight: 9, AtHeight: true})
 	// The data of the log that carries the message: offset, length, bytes, padding.
 	logData := strings.Repeat("00", 31) + "20" + strings.Repeat("00", 31) + "2a" + warpHex + strings.Repeat("00", 22)
 	f(relayerPath, `{"message":"`+logData+`"}`, aggregator.Request{Message: unhex(t, logData), Quorum: 67})

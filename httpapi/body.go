@@ -23,6 +23,8 @@ const (
 	maxJustification = 2 << 10
 	// maxHeight is the largest integer that every JSON implementation can carry.
 	maxHeight = 1<<53 - 1
+	// proposedHeight is what avalanchego writes for the proposed height.
+	proposedHeight = math.MaxUint64
 )
 
 // The members of an aggregation request, in the order of memberNames and members.
@@ -51,13 +53,17 @@ var (
 )
 
 // parseRequest reads the body of an aggregation request. Its errors are of type
-// *failure. The request does not alias body. Members that it does not know go to
-// rest, if it is not nil.
-func parseRequest(body []byte, names *memberNames, rest *ignored) (*aggregator.Request, error) {
+// *failure. The request does not alias body. Members that the form does not know go to
+// rest, if it is not nil; a lenient form refuses none of them.
+func parseRequest(body []byte, form *signingForm, rest *ignored) (*aggregator.Request, error) {
+	names, known := &form.names, form.names[:]
+	if form.lenient {
+		known = nil // an extra member is one, whatever it looks like
+	}
 	var mistyped *failure
-	m, err := parseObject(body, names, func(name []byte) {
+	m, err := parseObject(body, names, form.lenient, func(name []byte) {
 		if mistyped == nil && rest != nil {
-			mistyped = rest.add("member", name, names[:])
+			mistyped = rest.add("member", name, known)
 		}
 	})
 	if err != nil {
@@ -100,7 +106,7 @@ func parseRequest(body []byte, names *memberNames, rest *ignored) (*aggregator.R
 			names[memQuorum], names[memBuffer], quorum+buffer))
 	}
 	r.Quorum, r.Buffer = int(quorum), int(buffer) // both at most 100
-	if r.PChainHeight, r.AtHeight, err = m.height(names); err != nil {
+	if r.PChainHeight, r.AtHeight, err = m.height(form); err != nil {
 		return nil, err
 	}
 	if found, err = m.id(memDestination, names, &r.destination); err != nil {
@@ -113,12 +119,19 @@ func parseRequest(body []byte, names *memberNames, rest *ignored) (*aggregator.R
 }
 
 // height returns the P-Chain height and reports whether it is written out, by either name.
-func (m *members) height(names *memberNames) (height uint64, written bool, err error) {
+func (m *members) height(form *signingForm) (height uint64, written bool, err error) {
+	names, limit := &form.names, uint64(maxHeight)
+	if form.lenient {
+		limit = math.MaxUint64
+	}
 	for _, i := range [...]int{memHeight, memOtherHeight} {
 		if m[i].kind == absent {
 			continue
 		}
-		n, err := m.integer(i, names, 0, maxHeight)
+		n, err := m.integer(i, names, 0, limit)
+		if n == proposedHeight {
+			n = 0
+		}
 		switch {
 		case err != nil:
 			return 0, false, err

@@ -31,7 +31,9 @@
 // with its kebab-case names; p-chain-height, which its documentation has, is the same as
 // pchain-height, which its code has. It answers 200 with {"signed-message": "<hex>"} and
 // errors as {"error": "..."}; the network is that of the message, which is
-// therefore required, and as there a quorum of 0 means the default.
+// therefore required, and as there a quorum of 0 means the default. It reads what the
+// original reads: names in any case, members of any other name, which are ignored
+// whatever they look like, text behind the object, and 2^64-1 for the proposed height.
 //
 // # Statuses of failed aggregations
 //
@@ -225,7 +227,8 @@
 //
 // A parameter of the query or a member of a body of six letters or more that is
 // within two letters of one that the endpoint knows is refused with 400: it was
-// mistyped. All others are ignored, and named in the header X-Ignored.
+// mistyped. All others are ignored, and named in the header X-Ignored. POST
+// /aggregate-signatures refuses none, since the original does not.
 //
 // # Bodies
 //

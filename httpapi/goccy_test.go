@@ -49,7 +49,7 @@ func BenchmarkBody(b *testing.B) {
 		name  string
 		parse func([]byte) (*aggregator.Request, error)
 	}{
-		{"own", func(b []byte) (*aggregator.Request, error) { return parseRequest(b, &sdkNames, nil) }},
+		{"own", func(b []byte) (*aggregator.Request, error) { return parseRequest(b, sdkForm, nil) }},
 		{"goccy", goccyRequest},
 	} {
 		b.Run(p.name, func(b *testing.B) {

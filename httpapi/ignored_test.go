@@ -46,7 +46,7 @@ func TestIgnored(t *testing.T) {
 	g(sdkPath, msg+`,"quorumpercentage":50}`, 400, "", `member \"quorumpercentage\" is unknown; did you mean quorumPercentage?`)
 	g(sdkPath, msg+`,"signingSubnetID":"x"}`, 400, "", "did you mean signingSubnetId?")
 	g(sdkPath, msg+`,"quorum-percentage":50}`, 400, "", "did you mean quorumPercentage?")
-	g(relayerPath, msg+`,"quorumPercentage":50}`, 400, "", "did you mean quorum-percentage?")
-	g(relayerPath, msg+`,"pchain-heights":50}`, 400, "", "did you mean pchain-height?")
+	g(relayerPath, msg+`,"quorumPercentage":50}`, 200, "quorumPercentage", "signed-message") // as the original
+	g(relayerPath, msg+`,"pchain-heights":50}`, 200, "pchain-heights", "signed-message")
 	g(relayerPath, msg+`,"x":{"quorum-percentages":1}}`, 200, "x", "signed-message")
 }

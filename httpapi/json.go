@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -43,10 +44,12 @@ func (v value) bytes() []byte {
 	return v.raw
 }
 
-// parseObject reads a JSON object (RFC 8259) and gives the members called names.
+// parseObject reads a JSON object (RFC 8259) and returns the members called names.
 // The last of several members of a name counts; the names of others go to other, if
-// it is not nil, and of their values only the syntax is checked.
-func parseObject(body []byte, names *memberNames, other func(name []byte)) (members members, err error) {
+// it is not nil, and of their values only the syntax is checked. A lenient one is read
+// as Go's own decoder reads a stream into a struct: names in any case, a null leaves
+// what was there, and what follows the object is not looked at.
+func parseObject(body []byte, names *memberNames, lenient bool, other func(name []byte)) (members members, err error) {
 	p := parser{b: body}
 	p.space()
 	switch {
@@ -58,8 +61,10 @@ func parseObject(body []byte, names *memberNames, other func(name []byte)) (memb
 	err = p.object(1, func(name, v value) {
 		n := name.bytes()
 		for i := range names {
-			if string(n) == names[i] {
-				members[i] = v
+			if string(n) == names[i] || lenient && len(names[i]) > 0 && bytes.EqualFold(n, []byte(names[i])) {
+				if !lenient || v.kind != absent {
+					members[i] = v
+				}
 				return
 			}
 		}
@@ -67,7 +72,7 @@ func parseObject(body []byte, names *memberNames, other func(name []byte)) (memb
 			other(n)
 		}
 	})
-	if err != nil {
+	if err != nil || lenient {
 		return members, err
 	}
 	return members, p.end()

@@ -45,7 +45,7 @@ func compareJSON(t *testing.T, body []byte) {
 	if wantErr == nil && want == nil { // null
 		wantErr = errEmptyBody
 	}
-	got, err := parseObject(body, &testNames, nil)
+	got, err := parseObject(body, &testNames, false, nil)
 	if err != nil && strings.Contains(err.Error(), "nested") {
 		if bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) <= maxDepth {
 			t.Fatalf("%q: %v", body, err)
@@ -137,14 +137,14 @@ func TestDepth(t *testing.T) {
 	nested := func(n int) []byte {
 		return []byte(`{"x":` + strings.Repeat(`[`, n) + strings.Repeat(`]`, n) + `}`)
 	}
-	if _, err := parseObject(nested(maxDepth-1), &testNames, nil); err != nil {
+	if _, err := parseObject(nested(maxDepth-1), &testNames, false, nil); err != nil {
 		t.Errorf("depth %d: %v", maxDepth, err)
 	}
-	if _, err := parseObject(nested(maxDepth), &testNames, nil); err == nil || !strings.Contains(err.Error(), "nested") {
+	if _, err := parseObject(nested(maxDepth), &testNames, false, nil); err == nil || !strings.Contains(err.Error(), "nested") {
 		t.Errorf("depth %d: %v", maxDepth+1, err)
 	}
 	// A body full of brackets must not exhaust the stack.
-	if _, err := parseObject([]byte(strings.Repeat(`{"":[`, 1<<18)), &testNames, nil); err == nil {
+	if _, err := parseObject([]byte(strings.Repeat(`{"":[`, 1<<18)), &testNames, false, nil); err == nil {
 		t.Error("a million levels were accepted")
 	}
 }

@@ -79,7 +79,7 @@ func parseExport(body []byte, find func(name string) (chain.ID, bool), rest *ign
 // knownMembers reads an object.
 func knownMembers(body []byte, names *memberNames, rest *ignored) (members, error) {
 	var mistyped *failure
-	m, err := parseObject(body, names, func(name []byte) {
+	m, err := parseObject(body, names, false, func(name []byte) {
 		if mistyped == nil && rest != nil {
 			mistyped = rest.add("member", name, slices.DeleteFunc(slices.Clone(names[:]), func(n string) bool { return n == "" }))
 		}

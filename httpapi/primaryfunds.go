@@ -21,7 +21,7 @@ func (c *primaryCall) readBody() *failure {
 		return f
 	}
 	var mistyped *failure
-	m, err := parseObject(c.ctx.Request.Body(), &addressNames, func(name []byte) {
+	m, err := parseObject(c.ctx.Request.Body(), &addressNames, false, func(name []byte) {
 		if mistyped == nil {
 			mistyped = c.q.ignored.add("member", name, addressNames[:1])
 		}

@@ -57,14 +57,15 @@ type repeater interface {
 
 // signingForm is how a route asks for a signed message, and answers with it.
 type signingForm struct {
-	names  memberNames
-	status int
-	open   string // the beginning of an answer, up to the signed message
+	names   memberNames
+	lenient bool // reads what the relayers' own aggregator reads
+	status  int
+	open    string // the beginning of an answer, up to the signed message
 }
 
 var (
 	sdkForm     = &signingForm{names: sdkNames, status: fasthttp.StatusCreated, open: `{"signedMessage":"`}
-	relayerForm = &signingForm{names: relayerNames, status: fasthttp.StatusOK, open: `{"signed-message":"`}
+	relayerForm = &signingForm{names: relayerNames, lenient: true, status: fasthttp.StatusOK, open: `{"signed-message":"`}
 )
 
 // append appends the answer with a result.
