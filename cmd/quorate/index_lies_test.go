@@ -68,23 +68,29 @@ func (r *liesRig) others() {
 	}
 }
 
-// whole waits until nothing is doubtful any more, and compares the rows with those of
-// an undisturbed server.
-func (r *liesRig) whole(t *testing.T) {
+// putRight waits until nothing is doubtful any more, and stops the server.
+func (r *liesRig) putRight(t *testing.T) {
 	t.Helper()
 	poll(t, 100*time.Millisecond, "what was false is put right", func() bool {
 		have := counters(t, r.server.url)
 		return have[`quorate_doubtful_blocks{chain="C"}`] == 0 && have[`quorate_revised_blocks_total{chain="C"}`] > 0
 	})
 	awaitHealth(t, r.server.url, http.StatusOK)
-	// The chain went back: what is collected from its blocks is made again after a while.
+	// What is collected from blocks is made again after a while.
 	poll(t, 250*time.Millisecond, "all is made again", func() bool {
 		status, body := get(t, r.server.url+"/v1/chains")
-		return status == http.StatusOK && !strings.Contains(string(body), `"gaps"`)
+		return status == http.StatusOK && !strings.Contains(string(body), `"doubtful"`) && !strings.Contains(string(body), `"metrics"`)
 	})
 	awaitIndexed(t, r.server.url, r.c)
 	r.server.stop(t)
 	r.d.SetEVMTraits(r.c.Config().ID, evmrpc.Traits{})
+}
+
+// whole waits until all is put right, and compares the rows with those of an undisturbed
+// server.
+func (r *liesRig) whole(t *testing.T) {
+	t.Helper()
+	r.putRight(t)
 	want := honestDigest(t, r.d, r.c)
 	if digest(t, r.dir, r.c) != want {
 		t.Error("rows differ from those of a server that nobody lied to")
@@ -94,13 +100,9 @@ func (r *liesRig) whole(t *testing.T) {
 	}
 }
 
-// TestFalseBalances: a node lies about balances in every block, and no other can be
-// asked at first. Proofs find that out, health says so, and as soon as another node
-// can be asked all that the first one told is put right, in the index and in the archive.
-func TestFalseBalances(t *testing.T) {
-	campaign(t)
-	t.Parallel()
-	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2, StateProofs: true}, evmrpc.Traits{Edit: oneMore(t, "*/result/post/*/balance")})
+// refuted waits until health says that something false may be served.
+func (r *liesRig) refuted(t *testing.T) {
+	t.Helper()
 	said := ""
 	poll(t, 250*time.Millisecond, "health says that what is served may be false", func() bool {
 		said = healthOf(t, r.server.url).Checks["C"].Error
@@ -111,6 +113,16 @@ func TestFalseBalances(t *testing.T) {
 		return false
 	})
 	t.Log(said)
+}
+
+// TestFalseBalances: a node lies about balances in every block, and no other can be
+// asked at first. Proofs find that out, health says so, and as soon as another node
+// can be asked all that the first one told is put right, in the index and in the archive.
+func TestFalseBalances(t *testing.T) {
+	campaign(t)
+	t.Parallel()
+	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2, StateProofs: true}, evmrpc.Traits{Edit: oneMore(t, "*/result/post/*/balance")})
+	r.refuted(t)
 	// Health knows it before the first block is committed, the chain's gaps begin with that.
 	poll(t, 250*time.Millisecond, "the chain says so as well", func() bool {
 		status, body := get(t, r.server.url+"/v1/chains")
@@ -120,6 +132,25 @@ func TestFalseBalances(t *testing.T) {
 	awaitIndexed(t, r.server.url, r.c)
 	r.others()
 	r.whole(t)
+}
+
+// TestFalseFromStart: what is false begins with the first block of the index, which cannot go
+// back below it: all rows are made again.
+func TestFalseFromStart(t *testing.T) {
+	campaign(t)
+	t.Parallel()
+	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 2, StateProofs: true},
+		evmrpc.Traits{Edit: oneMore(t, "*/result/post/*/balance")}, "--start-block", "latest-5")
+	r.refuted(t)
+	r.others()
+	r.putRight(t)
+	honest := t.TempDir()
+	server := serveIn(t, r.d, honest, "--start-block", "15")
+	awaitIndexed(t, server.url, r.c)
+	server.stop(t)
+	if digest(t, r.dir, r.c) != digest(t, honest, r.c) {
+		t.Error("rows differ from those of a server that nobody lied to")
+	}
 }
 
 // TestFalseOlderBalances: a node lies about balances of blocks that are fetched later,

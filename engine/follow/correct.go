@@ -17,24 +17,46 @@ import (
 // proofs and second nodes are asked about calls and balances. It is listed as suspect,
 // other nodes are asked, and what is true is put in its place in the one way that is here.
 
+// maxBack is how many blocks the index goes back at most: none is followed meanwhile. Of
+// blocks further below all rows are made again beside those that are served.
+const maxBack = 16 << 10
+
 // correct puts blocks, in the order of their heights, in the place of those of which
-// something false is kept: in the archive as notes, in the index by going back. Who has
-// read rows of them is told.
+// something false is kept, in the archive as notes, and lets those know who have read rows
+// of them. After a crash on the way the range is still listed, and corrected again.
 func (c *EVM) correct(ctx context.Context, right []*evm.Block) error {
 	notes := make([]archive.Note, len(right))
 	for i, b := range right {
 		notes[i] = archive.Note{Height: b.Number, Type: evmarchive.NoteCorrection, Data: evmarchive.Append(nil, b)}
 	}
-	return c.keeper.Load().sink.correct(ctx, notes, c.readCorrections)
+	a := c.keeper.Load().sink.archive
+	return c.renew(ctx, right[0].Number, func() error {
+		if err := a.AddNotes(ctx, notes); err != nil {
+			return err
+		}
+		return c.readCorrections(ctx, a)
+	})
 }
 
-// correct takes the index back below the first of some blocks, adds notes with what is
-// true of them to the archive, calls noted, and has the index made again from there. After
-// a crash on the way the range is still listed, and corrected again.
-func (s *sink[B]) correct(ctx context.Context, notes []archive.Note, noted func(context.Context, *archive.Archive) error) error {
-	if err := s.room(); err != nil {
+// renew calls change, which changes blocks of the archive from a height on, and has the rows
+// of them made again.
+func (c *EVM) renew(ctx context.Context, lowest uint64, change func() error) error {
+	if err := c.cfg.Room(); err != nil {
 		return err
 	}
+	k := c.keeper.Load()
+	first, _, _ := k.sink.archive.First()
+	head, _, _ := c.index.Cursor()
+	if begin := c.index.Begin().Lists; first <= begin && (lowest <= begin || lowest+maxBack < head) {
+		defer k.changed()
+		return c.index.Distrust(change)
+	}
+	return k.sink.renew(ctx, lowest, change)
+}
+
+// renew takes the index back below a block, calls change, which changes blocks of the archive
+// from there on, and has the index take them again.
+func (s *sink[B]) renew(ctx context.Context, lowest uint64, change func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.land(); err != nil {
@@ -43,20 +65,18 @@ func (s *sink[B]) correct(ctx context.Context, notes []archive.Note, noted func(
 	if apart, err := s.apart(); err != nil || apart {
 		return errors.Join(err, errOldBlock)
 	}
-	if err := s.rewind(ctx, notes[0].Height-1); err != nil {
+	if err := s.rewind(ctx, lowest-1); err != nil {
 		return err
 	}
-	if err := s.archive.AddNotes(ctx, notes); err != nil {
-		return err
-	}
-	if err := noted(ctx, s.archive); err != nil {
-		return err
-	}
-	return s.catchUp(ctx, nil)
+	return errors.Join(change(), s.catchUp(ctx, nil))
 }
 
-// readCorrections lets those who have read rows know what was false of them.
+// readCorrections lets those who have read rows know what was false of them, once the rows
+// are others.
 func (c *EVM) readCorrections(ctx context.Context, a *archive.Archive) error {
+	if c.index.Distrusted() {
+		return nil
+	}
 	var list []index.Correction
 	err := a.Notes(ctx, func(n archive.Note) error {
 		sum := evm.Keccak(n.Data)

@@ -78,6 +78,9 @@ func (c *EVM) Gaps() []Gap {
 		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
 	}
 	list = append(list, c.second.list.gaps()...)
+	if c.index.Distrusted() {
+		list = append(list, Gap{GapDoubtful, c.index.Begin().Lists, head, "blocks of the archive were put right; all rows are made again from it", true})
+	}
 	begin, k := c.index.Begin(), c.keeper.Load()
 	if begin.Lists > 0 {
 		list = append(list, Gap{GapBelow, 0, begin.Lists - 1, "the index begins above" + k.olderState(), true})

@@ -148,7 +148,10 @@ func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error
 		c.log.Info("tables of the index are made again from the archive; reads go on", "chain", c.cfg.Name, "tables", stale)
 	}
 	// Without stale tables it removes what an earlier one has left.
-	return c.index.Rebuild(ctx, s.reader, stale, progress)
+	if err := c.index.Rebuild(ctx, s.reader, stale, progress); err != nil {
+		return err
+	}
+	return c.readCorrections(ctx, s.archive)
 }
 
 // complete hands the index the traces that the archive has and the index lacks, say

@@ -49,8 +49,7 @@ func (c *EVM) Reindex(ctx context.Context, tables []index.Table, progress func(d
 	if k == nil {
 		return nil, 0, errNotAsked
 	}
-	o := &order{ctx: ctx, ended: make(chan error, 1)}
-	o.do = func(ctx context.Context, shown func(done, of uint64)) error {
+	err = k.obey(ctx, func(ctx context.Context, shown func(done, of uint64)) error {
 		if made = tables; made == nil {
 			made = c.index.Stale()
 		}
@@ -58,8 +57,7 @@ func (c *EVM) Reindex(ctx context.Context, tables []index.Table, progress func(d
 			shown(done, of)
 			progress(done, of)
 		})
-	}
-	err = k.obey(ctx, o)
+	})
 	if number, _, ok := c.index.Cursor(); ok {
 		blocks = number + 1
 	}
@@ -74,8 +72,7 @@ func (p *Primary) Reindex(ctx context.Context, all bool, progress func(done, of 
 	if p.rows == nil {
 		return 0, nil
 	}
-	o := &order{ctx: ctx, ended: make(chan error, 1)}
-	o.do = func(ctx context.Context, shown func(done, of uint64)) error {
+	err = p.keeper.obey(ctx, func(ctx context.Context, shown func(done, of uint64)) error {
 		if !all && !p.rows.Stale() {
 			return nil
 		}
@@ -88,13 +85,13 @@ func (p *Primary) Reindex(ctx context.Context, all bool, progress func(done, of 
 			blocks = head.Height - first + 1
 		}
 		return err
-	}
-	err = p.keeper.obey(ctx, o)
+	})
 	return blocks, err
 }
 
-// obey has the keeper carry out an order, and waits for it.
-func (k *keeper[B]) obey(ctx context.Context, o *order) error {
+// obey has the keeper do something, and waits for it.
+func (k *keeper[B]) obey(ctx context.Context, do func(ctx context.Context, progress func(done, of uint64)) error) error {
+	o := &order{ctx: ctx, do: do, ended: make(chan error, 1)}
 	select {
 	case k.orders <- o:
 		return <-o.ended // soon after the end of ctx

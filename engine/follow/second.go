@@ -88,6 +88,35 @@ func newSecondLane(log *slog.Logger, set *metric.Set, nodes tellers, kept []susp
 	return l
 }
 
+func suspectsKey(id [32]byte) []byte { return append([]byte("suspects/"), id[:]...) }
+
+// newSecond returns the lane that asks second nodes. It works once the archive is open.
+func (c *EVM) newSecond(set *metric.Set) *secondLane {
+	var kept []suspect
+	c.cfg.Memory.Recall(suspectsKey(c.cfg.ID), &kept)
+	l := newSecondLane(c.log.With("chain", c.cfg.Name), set, c.client, kept)
+	l.share = cmp.Or(c.cfg.SecondShare, l.share)
+	l.read = func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error {
+		return c.keeper.Load().sink.reader.Read(ctx, from, to, f)
+	}
+	l.ends = func() (first, last uint64, ok bool) {
+		if k := c.keeper.Load(); k != nil {
+			first, _, ok = k.sink.archive.First()
+			last, _, _ = k.sink.archive.Last()
+		}
+		return first, last, ok
+	}
+	l.fitting, l.correct = c.fitting, c.correct
+	l.remember = func(ctx context.Context, list []suspect) { c.cfg.Memory.Remember(ctx, suspectsKey(c.cfg.ID), list) }
+	return l
+}
+
+// suspect lists blocks of which something false is kept, durably.
+func (c *EVM) suspect(ctx context.Context, s suspect) {
+	c.second.list.add(s)
+	c.second.save(context.WithoutCancel(ctx))
+}
+
 // take looks at a block that was committed.
 func (l *secondLane) take(b *evm.Block) {
 	if !b.Traced || len(b.Txs)+len(b.Atomic) == 0 {

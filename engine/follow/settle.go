@@ -148,9 +148,7 @@ func (c *EVM) checkEnd(ctx context.Context, blocks []*evm.Block) error {
 // shows may be on disk next.
 func (c *EVM) misfit(ctx context.Context, m *settle.Misfit) {
 	c.second.log.Error("false results were told of some blocks: they are asked of other nodes", "from", m.From, "to", m.To, "by", m.By, "err", m.Err)
-	c.second.list.add(suspect{From: m.From, To: m.To, By: m.By, Accused: true, Refuted: true, Reason: m.Error(),
-		Next: time.Now().Add(correctAfter)})
-	c.second.save(context.WithoutCancel(ctx))
+	c.suspect(ctx, suspect{From: m.From, To: m.To, By: m.By, Accused: true, Refuted: true, Reason: m.Error(), Next: time.Now().Add(correctAfter)})
 }
 
 // Settled returns the height of the last block whose results a header has proven, where

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"quorate/engine/archive"
+	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
-	"quorate/engine/index"
 )
 
 const (
@@ -15,11 +16,11 @@ const (
 	rememberUnverified = 1000
 	// maxReasons bounds the reasons that are kept; there is one for each upgrade.
 	maxReasons = 64
-	// rereadBytes and rereadBlocks bound what is put right at once: the segments of the
-	// archive around it are written again.
-	rereadBytes, rereadBlocks = 16 << 20, 4096
+	// rereadBytes bounds what is put into the archive at once: the segments around it are
+	// written again.
+	rereadBytes = 16 << 20
 	// rereadAgain is the wait after a failure.
-	rereadAgain = time.Minute
+	rereadAgain = time.Hour
 )
 
 // unverified are the blocks that could not be checked by their hash.
@@ -99,7 +100,7 @@ func (c *EVM) reread(ctx context.Context) error {
 }
 
 // rereadAll reads all blocks again that were unverified at the start, if a look at one for
-// each reason says that it is of use.
+// each reason says that it is of use. Those that turn out to be false are asked of nodes.
 func (c *EVM) rereadAll(ctx context.Context, was *unverified) error {
 	a := c.keeper.Load().sink.archive
 	first, _, ok := a.First()
@@ -109,11 +110,16 @@ func (c *EVM) rereadAll(ctx context.Context, was *unverified) error {
 	} else if height < last {
 		last = height
 	}
-	left := new(unverified)
-	for from := max(was.First, first); from <= last; from += rereadBlocks {
-		if err := c.rereadSome(ctx, from, min(last, from+rereadBlocks-1), left); err != nil {
-			return err
-		}
+	first = max(was.First, first)
+	left, lies := new(unverified), []suspect(nil)
+	if err := c.renew(ctx, first, func() (err error) {
+		lies, err = c.replaceKnown(ctx, first, last, left)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, lie := range lies {
+		c.suspect(ctx, lie)
 	}
 	c.noting.Lock()
 	defer c.noting.Unlock()
@@ -123,9 +129,7 @@ func (c *EVM) rereadAll(ctx context.Context, was *unverified) error {
 	}
 	c.unverified.Store(left)
 	c.cfg.Memory.Remember(ctx, unverifiedKey(c.cfg.ID), left)
-	if ctx.Err() == nil {
-		c.log.Info("blocks that could not be checked when they came were checked", "chain", c.cfg.Name, "still unverified", left.Count)
-	}
+	c.log.Info("blocks that could not be checked when they came were checked", "chain", c.cfg.Name, "still unverified", left.Count, "false", len(lies))
 	return nil
 }
 
@@ -150,88 +154,58 @@ func (c *EVM) learned(ctx context.Context, u *unverified) bool {
 	return false
 }
 
-// rereadSome reads the unverified blocks of a range again, and puts those in their place
-// that can be checked now. The others are added to left.
-func (c *EVM) rereadSome(ctx context.Context, from, to uint64, left *unverified) error {
-	var list []index.Revision
-	for at := from; at <= to; {
-		size, next := 0, at
-		err := c.keeper.Load().sink.reader.Read(ctx, at, to, func(b *evm.Block) error {
+// replaceKnown reads the unverified blocks of a range again, and puts those that can be
+// checked now in their place in the archive. The others are added to left, or lies.
+func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverified) (lies []suspect, err error) {
+	k := c.keeper.Load().sink
+	noted := make(map[uint64]bool) // what notes say counts more than the block
+	if err := k.archive.Notes(ctx, func(n archive.Note) error {
+		noted[n.Height] = true
+		return nil
+	}, evmarchive.NoteBlock, evmarchive.NoteCorrection); err != nil {
+		return nil, err
+	}
+	for from <= to {
+		var blocks []archive.Block // the first is known now
+		var notes []archive.Note
+		size, known := 0, 0
+		err := k.reader.Read(ctx, from, to, func(b *evm.Block) error {
 			if size >= rereadBytes {
 				return errEnough
 			}
-			if next = b.Number + 1; b.Unverified == "" {
-				return nil
+			from = b.Number + 1
+			if b.Unverified != "" {
+				again, err := c.client.Reread(b)
+				if err != nil {
+					c.log.Error("a block that could not be checked when it came is false; it is asked for again", "chain", c.cfg.Name, "height", b.Number, "err", err)
+					lies = append(lies, suspect{From: b.Number, To: b.Number, By: b.Number, Accused: true, Refuted: true, Reason: err.Error()})
+				} else if err := c.checkBy(ctx, c.newSettling(), []*evm.Block{again}); err != nil {
+					return err
+				}
+				switch {
+				case err != nil:
+				case again.Unverified != "":
+					*left = *left.with(again)
+				case noted[b.Number]:
+					notes = append(notes, archive.Note{Height: b.Number, Type: evmarchive.NoteBlock, Data: evmarchive.Append(nil, again)})
+				default:
+					b, known = again, len(blocks)+1
+				}
 			}
-			again, err := c.known(ctx, b)
-			if err != nil {
-				return err
+			if known > 0 {
+				blocks = append(blocks, evmarchive.BlockOf(b))
+				size += len(blocks[len(blocks)-1].Data)
 			}
-			if again.Unverified != "" {
-				*left = *left.with(again)
-				return nil
-			}
-			size += len(b.Foreign)
-			list = append(list, index.Revision{Was: b, Is: again})
 			return nil
 		})
 		if err != nil && !errors.Is(err, errEnough) {
-			return err
+			return nil, err
 		}
-		if err := c.putRight(ctx, list); err != nil {
-			return err
-		}
-		list, at = nil, next
-	}
-	return nil
-}
-
-var errEnough = errors.New("enough blocks were read")
-
-// known returns a block that could not be checked as this release knows it. One that
-// turns out to be false is asked of the nodes; without a trace it stays what it is, and
-// named: rows of such blocks cannot be changed one by one.
-func (c *EVM) known(ctx context.Context, b *evm.Block) (*evm.Block, error) {
-	again, err := c.client.Reread(b)
-	if err == nil {
-		return again, c.checkBy(ctx, c.newSettling(), []*evm.Block{again})
-	}
-	c.log.Error("a block that could not be checked when it came is false; it is asked for again", "chain", c.cfg.Name, "height", b.Number, "err", err)
-	if !b.Traced {
-		return b, nil
-	}
-	list, err := c.client.Fetch(ctx, b.Number, b.Number)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.checkBy(ctx, c.newSettling(), list); err != nil {
-		return nil, err
-	}
-	if c.client.Needs(list[0]) {
-		if err := c.client.Complete(ctx, list[0]); err != nil {
+		if err := errors.Join(k.archive.AddNotes(ctx, notes), k.archive.Replace(ctx, blocks[:known])); err != nil {
 			return nil, err
 		}
 	}
-	return list[0], nil
+	return lies, nil
 }
 
-// putRight puts blocks in the place of those that could not be checked.
-func (c *EVM) putRight(ctx context.Context, list []index.Revision) error {
-	var traced, bare []index.Revision
-	for _, r := range list {
-		if r.Was.Traced {
-			traced = append(traced, r)
-		} else {
-			bare = append(bare, r)
-		}
-	}
-	if len(traced) > 0 {
-		if err := c.revise(ctx, traced, c.replaceBlocks); err != nil {
-			return err
-		}
-	}
-	if len(bare) > 0 { // rows follow from what the hash covers alone, and are those that they were
-		return c.replaceBlocks(ctx, bare)
-	}
-	return nil
-}
+var errEnough = errors.New("enough blocks were read")
