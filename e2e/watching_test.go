@@ -31,12 +31,12 @@ const (
 // messages signed in between, and say in health how they are connected.
 func TestWatching(t *testing.T) {
 	product(t)
-	ctx, cancel := context.WithTimeout(t.Context(), watchingWait)
-	defer cancel()
-	release, err := localnet.Build(ctx, os.Stderr)
+	release, err := localnet.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), watchingWait)
+	defer cancel()
 	network, err := localnet.Start(ctx, localnet.Config{
 		Nodes: 1, Release: release, Dir: testDir(t), Spawner: shared.spawner, Progress: os.Stderr,
 		Custom: &localnet.Custom{NetworkID: watchingNetwork, ChainNumber: watchingNumber, Upgrades: upgrade.Default, Staked: true},

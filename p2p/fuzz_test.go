@@ -17,6 +17,7 @@ func FuzzTake(f *testing.F) {
 	f.Add(handshake, newRemoteClaim(f))
 	f.Add(wire.Ping{}.Append(nil), wire.Pong{}.Append(nil))
 	f.Add(answer, (&wire.AppError{ChainID: testChain, RequestID: 1, Code: -1}).Append(nil))
+	f.Add((&wire.PullQuery{ChainID: testChain}).Append(nil), handshake)
 	cfg := testConfig(f, nil)
 	cfg.Logger = nil
 	n, err := New(cfg)
