@@ -208,6 +208,7 @@ func (a *Aggregator) admit(ctx context.Context, req *Request, deadline time.Time
 	if e := a.refused.get(jk, req.Quorum); e != nil {
 		return nil, e
 	}
+	req.Asked = len(set.Validators)
 	if a.suspects(req.Client, msg) && !a.jobs.runs(jk) {
 		if err := a.scout(ctx, req, jk, msg, set); err != nil {
 			a.standings.note(req.Client, false)

@@ -80,9 +80,13 @@ func TestZeroQuorum(t *testing.T) {
 
 func TestRepeatAsksNobody(t *testing.T) {
 	b := newBed(t, newFakePeers(equal(5)...), nil)
-	first, _ := b.want(t, request(t, 1, 67, 0))
+	fresh, repeated := request(t, 1, 67, 0), request(t, 1, 67, 0)
+	first, _ := b.want(t, fresh)
 	before := b.asks()
-	again, _ := b.want(t, request(t, 1, 67, 0))
+	again, _ := b.want(t, repeated)
+	if fresh.Asked != 5 || repeated.Asked != 0 {
+		t.Errorf("%d and %d validators are said to be asked, want 5 and 0", fresh.Asked, repeated.Asked)
+	}
 	if !again.Kept || !bytes.Equal(first.Signed, again.Signed) {
 		t.Error("second answer is not the kept first one")
 	}

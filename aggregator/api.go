@@ -90,6 +90,10 @@ type Request struct {
 	// Received is when the first byte of the request arrived; zero means now. The
 	// request is answered within [Config.RequestTimeout] of it, whatever it waits for.
 	Received time.Time
+
+	// Asked is set by Aggregate: of how many validators the set was of which signatures were
+	// collected for this request, 0 if it was answered without.
+	Asked int
 }
 
 // Result is a message signed by a quorum.

@@ -30,6 +30,7 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 	body := ctx.Request.Body()
 	hash := s.repeats.hash(sdkForm, body)
 	if found := s.repeats.find(sdkForm, body, hash); s.repeats.send(ctx, found, network, hash) {
+		s.settle(ctx, &p, 0, 1)
 		return
 	}
 	var rest ignored
@@ -41,6 +42,7 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 	}
 	from(ctx, &p, req)
 	res, err := network.Aggregate(s.work, req)
+	s.settle(ctx, &p, req.Asked/validatorsPerUnit, known(req, err))
 	if err != nil {
 		fail(ctx, s.aggregateFailure(err))
 		return
@@ -56,6 +58,7 @@ func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
 	hash := s.repeats.hash(relayerForm, body)
 	if found := s.repeats.find(relayerForm, body, hash); found != nil {
 		if network, ok := s.cfg.Networks.ByID(found.known.Network()); ok && s.repeats.send(ctx, found, network, hash) {
+			s.settle(ctx, &p, 0, 1)
 			return
 		}
 	}
@@ -68,12 +71,36 @@ func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
 	}
 	from(ctx, &p, req)
 	res, err := network.Aggregate(s.work, req)
+	s.settle(ctx, &p, req.Asked/validatorsPerUnit, known(req, err))
 	if err != nil {
 		fail(ctx, relayerFailure(s.aggregateFailure(err), err))
 		return
 	}
 	relayerForm.answer(ctx, res)
 	s.repeats.offer(body, hash, relayerForm, network, req, &rest, res)
+}
+
+// validatorsPerUnit is how many validators of a set cost a unit when a message is signed.
+const validatorsPerUnit = 20
+
+// known returns how many signed messages, of one, were answered without asking a validator.
+func known(req *aggregator.Request, err error) int {
+	if err == nil && req.Asked == 0 {
+		return 1
+	}
+	return 0
+}
+
+// settle makes the price of signed messages that of what they took: more units for the sets of
+// validators that were asked, and one alone for each message that was known.
+func (s *Server) settle(ctx *fasthttp.RequestCtx, p *params, more, repeated int) {
+	more -= repeated * (unitsMedium - unitsFree)
+	if s.cfg.Limits == nil || more == 0 {
+		return
+	}
+	s.cfg.Limits.Owe(p.client, more)
+	d := s.cfg.Limits.State(p.client)
+	decided(ctx, &d)
 }
 
 // from says in req on whose behalf it is made, and since when.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/aggregator"
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
 	"quorate/httpapi/limit"
@@ -155,7 +157,11 @@ func TestTransactionCost(t *testing.T) {
 	c := sampleChain()
 	hash := evm.Hash{31: 2}
 	c.warp[hash] = [][]byte{[]byte("a"), []byte("b"), []byte("c")}
-	s := dataServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 100})}, c)
+	asks := fake(func(_ context.Context, req *aggregator.Request) (*aggregator.Result, error) {
+		req.Asked = 1 // of a small set
+		return &aggregator.Result{Signed: []byte("signed")}, nil
+	})
+	s := dataServer(t, Config{Networks: networks{asks}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 100})}, c)
 	path := "/v1/signatureAggregator/fuji/aggregateSignatures/" + hash.String()
 	if resp := get(s, path); resp.StatusCode() != 201 { // leaves 40 of 100 units
 		t.Errorf("%d %s", resp.StatusCode(), resp.Body())

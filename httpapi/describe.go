@@ -361,7 +361,7 @@ func (d *describer) responses(r *Route) map[string]*openapi.Response {
 	}
 	wrong, absent := r.refuses()
 	for status, has := range map[int]bool{
-		fasthttp.StatusBadRequest: wrong || !r.Probe, fasthttp.StatusUnauthorized: r.Key != KeyNever,
+		fasthttp.StatusBadRequest: wrong, fasthttp.StatusUnauthorized: r.Key != KeyNever,
 		fasthttp.StatusForbidden: r.Key != KeyNever || r.answer == shape.Binary, fasthttp.StatusNotFound: absent,
 		fasthttp.StatusTooManyRequests: !r.Probe, fasthttp.StatusInternalServerError: true, fasthttp.StatusServiceUnavailable: true,
 	} {

@@ -321,7 +321,9 @@ func (t *stream) signMessage(ctx context.Context, message []byte) ([]byte, error
 		}
 	}
 	for begun := time.Now(); ; {
-		res, err := network.Aggregate(ctx, &aggregator.Request{Message: message, Quorum: t.quorum, Client: t.client.String()})
+		req := &aggregator.Request{Message: message, Quorum: t.quorum, Client: t.client.String()}
+		res, err := network.Aggregate(ctx, req)
+		t.s.cfg.Limits.Owe(t.client, req.Asked/validatorsPerUnit-known(req, err)*(unitsMedium-unitsFree))
 		if err == nil {
 			return res.Signed, nil
 		}

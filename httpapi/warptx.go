@@ -42,7 +42,8 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	}
 	var origin aggregator.Request
 	from(ctx, &p, &origin)
-	signed, err := s.signAll(network, requests, &origin)
+	signed, more, repeated, err := s.signAll(network, requests, &origin)
+	s.settle(ctx, &p, more, repeated)
 	if err != nil {
 		fail(ctx, s.aggregateFailure(err))
 		return
@@ -88,12 +89,13 @@ func (s *Server) txRequests(network string, hash []byte) ([]aggregator.Request, 
 }
 
 // signAll has requests signed for origin's client, as many at once as is fair. It
-// returns the first error that was met.
-func (s *Server) signAll(network Aggregator, requests []aggregator.Request, origin *aggregator.Request) ([][]byte, error) {
+// returns the first error that was met, what the sets of validators cost that were asked, and
+// how many messages were known.
+func (s *Server) signAll(network Aggregator, requests []aggregator.Request, origin *aggregator.Request) (list [][]byte, more, repeated int, err error) {
 	ctx, cancel := context.WithCancelCause(s.work)
 	defer cancel(nil)
 	signed := make([][]byte, len(requests))
-	var next atomic.Int64
+	var next, units, repeats atomic.Int64
 	var wg sync.WaitGroup
 	for range min(signAtOnce, len(requests)) {
 		wg.Go(func() {
@@ -101,6 +103,8 @@ func (s *Server) signAll(network Aggregator, requests []aggregator.Request, orig
 				req := &requests[i]
 				req.Quorum, req.Client, req.Received = aggregator.DefaultQuorum, origin.Client, origin.Received
 				res, err := network.Aggregate(ctx, req)
+				units.Add(int64(req.Asked / validatorsPerUnit))
+				repeats.Add(int64(known(req, err)))
 				if err != nil {
 					cancel(err) // only the first call counts
 					return
@@ -110,10 +114,11 @@ func (s *Server) signAll(network Aggregator, requests []aggregator.Request, orig
 		})
 	}
 	wg.Wait()
+	more, repeated = int(units.Load()), int(repeats.Load())
 	if s.work.Err() != nil {
-		return nil, &aggregator.Error{Kind: aggregator.Stopping, Msg: "the server is shutting down"}
+		return nil, more, repeated, &aggregator.Error{Kind: aggregator.Stopping, Msg: "the server is shutting down"}
 	}
-	return signed, context.Cause(ctx)
+	return signed, more, repeated, context.Cause(ctx)
 }
 
 // warpMessages finds the messages of a transaction of any chain of a network.

@@ -44,8 +44,12 @@ func (b *bucket) take(now time.Duration, r rate, units int64) (wait time.Duratio
 	}
 }
 
-// owe takes units out whether they are there or not.
+// owe takes units out whether they are there or not, or puts back what was taken.
 func (b *bucket) owe(now time.Duration, r rate, units int64) {
+	if units < 0 {
+		b.full.Add(-int64(r.span(-units)))
+		return
+	}
 	for {
 		full := b.full.Load()
 		if b.full.CompareAndSwap(full, max(full, int64(now))+int64(r.span(units))) {

@@ -308,9 +308,9 @@ func (l *Limiter) Charge(c Client, units int) (wait time.Duration, ok bool) {
 }
 
 // Owe takes units for what was done already, also if there are too few: the client waits
-// that much longer. A nil Limiter has no rates.
+// that much longer. Fewer than none are given back. A nil Limiter has no rates.
 func (l *Limiter) Owe(c Client, units int) {
-	if l == nil || units <= 0 {
+	if l == nil || units == 0 {
 		return
 	}
 	if !l.cfg.NoLimit {
@@ -318,6 +318,17 @@ func (l *Limiter) Owe(c Client, units int) {
 		b.owe(time.Since(l.start), r, int64(units))
 	}
 	c.used(0, units)
+}
+
+// State returns what a client has left, as a decision that allows.
+func (l *Limiter) State(c Client) Decision {
+	d := l.decision(c)
+	if l != nil && !l.cfg.NoLimit {
+		b, r := l.bucketOf(c)
+		d.Limited, d.Limit = true, r.burst
+		d.Remaining, d.Reset = b.left(time.Since(l.start), r)
+	}
+	return d
 }
 
 // More takes units that a request which was admitted costs beyond those that it has paid, or
