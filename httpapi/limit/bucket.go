@@ -12,6 +12,11 @@ type rate struct {
 	burst     int64 // units
 }
 
+// times returns n times the rate.
+func (r rate) times(n int) rate {
+	return rate{r.perMinute * int64(n), min(r.burst*int64(n), MaxRate)}
+}
+
 // MaxRate bounds units per minute, per burst and per request. At one a minute it
 // takes 190 years, which still fits a time.Duration.
 const MaxRate = 100_000_000

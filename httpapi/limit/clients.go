@@ -36,9 +36,8 @@ func (c *clients) init(size int) {
 	}
 }
 
-// bucket returns a client's bucket, a new one for a client that is not remembered.
-func (c *clients) bucket(a netip.Addr) *bucket {
-	key := clientOf(a)
+// bucket returns the bucket of a key, a new one for a key that is not remembered.
+func (c *clients) bucket(key address) *bucket {
 	s := &c.shards[maphash.Bytes(c.seed, key[:])%clientShards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,13 +49,22 @@ func (c *clients) bucket(a netip.Addr) *bucket {
 	return b
 }
 
-func clientOf(a netip.Addr) address {
+// networks are the prefixes that an IPv6 address counts for, and how many times the rate of
+// one client each has: whoever is given a /48 has as many /64s as there are buckets.
+var networks = [levels]struct{ bits, times int }{{64, 1}, {56, 4}, {48, 16}}
+
+// levels bounds the buckets that one request takes units from.
+const levels = 3
+
+// clientOf returns the key of an address, or of a network that it is in.
+func clientOf(a netip.Addr, level int) address {
 	if !a.IsValid() {
 		return address{}
 	}
 	key := address(a.As16())
 	if !a.Unmap().Is4() {
-		clear(key[8:])
+		clear(key[networks[level].bits/8:])
+		key[len(key)-1] = byte(level) // networks that begin alike
 	}
 	return key
 }

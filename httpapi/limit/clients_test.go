@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -14,7 +15,7 @@ func TestClients(t *testing.T) {
 	t.Parallel()
 	f := func(a, b string, same bool) {
 		t.Helper()
-		if got := clientOf(netip.MustParseAddr(a)) == clientOf(netip.MustParseAddr(b)); got != same {
+		if got := clientOf(netip.MustParseAddr(a), 0) == clientOf(netip.MustParseAddr(b), 0); got != same {
 			t.Errorf("%s and %s: one client %v, want %v", a, b, got, same)
 		}
 	}
@@ -25,7 +26,7 @@ func TestClients(t *testing.T) {
 	f("2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", true)
 	f("2001:db8::1", "2001:db8:0:1::1", false)
 	f("fe80::1%eth0", "fe80::1%eth1", true)
-	if clientOf(netip.Addr{}) != (address{}) {
+	if clientOf(netip.Addr{}, 0) != (address{}) {
 		t.Error("a peer without an address must be one client")
 	}
 }
@@ -80,10 +81,10 @@ func TestEviction(t *testing.T) {
 	t.Parallel()
 	var c clients
 	c.init(2 * clientShards)
-	regular := c.bucket(clientA)
+	regular := c.bucket(clientOf(clientA, 0))
 	for i := range 10_000 {
-		c.bucket(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}))
-		if c.bucket(clientA) != regular {
+		c.bucket(clientOf(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 0))
+		if c.bucket(clientOf(clientA, 0)) != regular {
 			t.Fatalf("a client that comes all the time was forgotten after %d others", i+1)
 		}
 	}
@@ -150,5 +151,56 @@ func TestClient(t *testing.T) {
 	f(headers{HeaderForwarded: "198.51.100.1"}, "10.0.0.1", "198.51.100.1")
 	if got := l.Admit(headers{}.get, netip.Addr{}, publicRoute, 0).Client.String(); got != "unknown" {
 		t.Errorf("no address: %q", got)
+	}
+}
+
+// TestNetworks: who has a whole network of IPv6 has no more than a few clients' rate; what one
+// of its addresses is refused for costs it nothing.
+func TestNetworks(t *testing.T) {
+	t.Parallel()
+	l := newLimiter(t, Config{UnitsPerMinute: 1, Burst: 10})
+	at := func(subnet, host int) netip.Addr {
+		a := netip.MustParseAddr("2001:db8:1::").As16()
+		a[6], a[7], a[15] = byte(subnet>>8), byte(subnet), byte(host)
+		return netip.AddrFrom16(a)
+	}
+	spend := func(a netip.Addr) (units int) {
+		for l.Admit(headers{}.get, a, dataRoute, 1).Allow {
+			units++
+		}
+		return units
+	}
+	if n := spend(at(0, 1)) + spend(at(0, 2)); n != 10 {
+		t.Errorf("a /64 has %d units, want 10", n)
+	}
+	of56 := 10
+	for subnet := 1; subnet < 256; subnet++ {
+		of56 += spend(at(subnet, 1))
+	}
+	if of56 != 40 {
+		t.Errorf("a /56 has %d units, want 40", of56)
+	}
+	of48 := of56
+	for net := 1; net < 256; net++ {
+		for subnet := range 8 {
+			of48 += spend(at(net<<8|subnet, 1))
+		}
+	}
+	if of48 != 160 {
+		t.Errorf("a /48 has %d units, want 160", of48)
+	}
+	// The refusals of its networks have taken nothing of its own.
+	fresh := at(255<<8|255, 1)
+	if d := l.Admit(headers{}.get, fresh, dataRoute, 1); d.Allow || d.Status != 429 || d.RetryAfter <= 0 || d.Remaining != 0 {
+		t.Errorf("in a network without units: %+v", d)
+	}
+	own := l.purseOf(ClientAt(fresh))
+	if left, _ := own.buckets[0].left(time.Since(l.start), own.rates[0]); left != 10 {
+		t.Errorf("it has %d units of its own, want 10", left)
+	}
+	for _, other := range []string{"2001:db8:2::1", "::1", "203.0.113.7", "::ffff:203.0.113.8"} {
+		if n := spend(netip.MustParseAddr(other)); n != 10 {
+			t.Errorf("%s has %d units, want 10", other, n)
+		}
 	}
 }

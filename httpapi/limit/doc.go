@@ -3,7 +3,8 @@
 //
 // Requests cost compute units. Each API key has a token bucket of its own, filled
 // at the rate of the key's tier; clients without a key have one for their address
-// (IPv6: for their /64, since a client may use any address of it). A request that
+// (IPv6: for their /64, since a client may use any address of it, and with four and sixteen
+// times the rate for the /56 and the /48 that this is in, since many have all of those). A request that
 // finds too few units is refused with 429 and the time after which it would have
 // passed, and costs nothing; nor does any other refused request, unless it was refused for what
 // only its body showed: what reading that cost is taken. Probes, such as

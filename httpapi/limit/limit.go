@@ -297,8 +297,8 @@ func (l *Limiter) Charge(c Client, units int) (wait time.Duration, ok bool) {
 		return 0, true
 	}
 	if !l.cfg.NoLimit {
-		b, r := l.bucketOf(c)
-		if wait = b.take(time.Since(l.start), r, int64(units)); wait > 0 {
+		p := l.purseOf(c)
+		if wait = p.take(time.Since(l.start), int64(units)); wait > 0 {
 			l.limited.Inc()
 			return wait, false
 		}
@@ -314,8 +314,8 @@ func (l *Limiter) Owe(c Client, units int) {
 		return
 	}
 	if !l.cfg.NoLimit {
-		b, r := l.bucketOf(c)
-		b.owe(time.Since(l.start), r, int64(units))
+		p := l.purseOf(c)
+		p.owe(time.Since(l.start), int64(units))
 	}
 	c.used(0, units)
 }
@@ -324,9 +324,9 @@ func (l *Limiter) Owe(c Client, units int) {
 func (l *Limiter) State(c Client) Decision {
 	d := l.decision(c)
 	if l != nil && !l.cfg.NoLimit {
-		b, r := l.bucketOf(c)
-		d.Limited, d.Limit = true, r.burst
-		d.Remaining, d.Reset = b.left(time.Since(l.start), r)
+		p := l.purseOf(c)
+		d.Limited, d.Limit = true, p.burst()
+		d.Remaining, d.Reset = p.left(time.Since(l.start))
 	}
 	return d
 }
@@ -349,8 +349,10 @@ func (l *Limiter) Most(c Client) int64 {
 	if l == nil || l.cfg.NoLimit {
 		return math.MaxInt64
 	}
-	_, r := l.bucketOf(c)
-	return r.burst
+	if c.key != nil {
+		return c.key.tier.rate.burst
+	}
+	return l.rate.burst
 }
 
 // decision returns one that allows a client's request.
@@ -393,27 +395,20 @@ func (l *Limiter) perKey() {
 	add("quorate_limit_key_units_total", "Compute units of requests admitted with an API key, by its name.", func(u *usage) uint64 { return u.units.Load() })
 }
 
-func (l *Limiter) bucketOf(c Client) (*bucket, rate) {
-	if c.key != nil {
-		return c.key.bucket, c.key.tier.rate
-	}
-	return l.clients.bucket(c.addr), l.rate
-}
-
 func (l *Limiter) take(c Client, now time.Duration, requests, units int, always bool) Decision {
 	d := l.decision(c)
 	if l.cfg.NoLimit {
 		c.used(requests, units)
 		return d
 	}
-	b, r := l.bucketOf(c)
-	if int64(units) > r.burst && !always {
+	p := l.purseOf(c)
+	if int64(units) > p.burst() && !always {
 		l.limited.Inc()
-		return d.above(units, r.burst)
+		return d.above(units, p.burst())
 	}
-	d.RetryAfter = b.take(now, r, int64(units))
-	d.Limited, d.Limit = true, r.burst
-	d.Remaining, d.Reset = b.left(now, r)
+	d.RetryAfter = p.take(now, int64(units))
+	d.Limited, d.Limit = true, p.burst()
+	d.Remaining, d.Reset = p.left(now)
 	if d.RetryAfter <= 0 || always {
 		d.RetryAfter = 0
 		c.used(requests, units)
