@@ -72,7 +72,8 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 			Pattern: r.Pattern, Owned: owned, Public: r.Key == KeyNever || r.cookie && p.scope == ForOperators, Probe: r.Probe,
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
-	if !decided(ctx, &d) {
+	if f := decided(ctx, &d); f != nil {
+		fail(ctx, f)
 		return false
 	}
 	p.client, p.paid = d.Client, units
@@ -82,22 +83,60 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 // chargeMore takes what a request that was admitted costs beyond its first price, once that is
 // known, or else answers it.
 func (s *Server) chargeMore(ctx *fasthttp.RequestCtx, p *params, units int) bool {
+	f := s.more(ctx, p, units)
+	if f != nil {
+		fail(ctx, f)
+	}
+	return f == nil
+}
+
+// more takes what a request that was admitted costs beyond its first price, and returns why it
+// is refused, nil if it is not. Requests that the server makes itself are paid for by its pages.
+func (s *Server) more(ctx *fasthttp.RequestCtx, p *params, units int) *failure {
+	if units <= 0 || own(ctx) {
+		return nil
+	}
 	d := s.cfg.Limits.More(p.client, p.paid, units)
-	p.paid += max(units, 0)
+	p.paid += units
 	return decided(ctx, &d)
 }
 
-// decided tells the client what is left of its rate, and answers a request that is refused.
-func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) (allowed bool) {
+// decided tells the client what is left of its rate, and returns why a request is refused, nil
+// if it is not.
+func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) *failure {
 	if d.Limited {
 		setNumber(ctx, rateLimitKey, d.Limit)
 		setNumber(ctx, rateRemainingKey, d.Remaining)
 		setNumber(ctx, rateResetKey, int64((d.Reset+time.Second-1)/time.Second))
 	}
 	if !d.Allow {
-		fail(ctx, &failure{d.Status, d.Message, d.RetryAfter})
+		return &failure{d.Status, d.Message, d.RetryAfter}
 	}
-	return d.Allow
+	return nil
+}
+
+// owe changes the price of a request by so many units once it is answered.
+func (s *Server) owe(ctx *fasthttp.RequestCtx, p *params, units int) {
+	if s.cfg.Limits == nil || units == 0 || own(ctx) {
+		return
+	}
+	s.cfg.Limits.Owe(p.client, units)
+	p.paid += units
+	d := s.cfg.Limits.State(p.client)
+	_ = decided(ctx, &d) // it allows
+}
+
+// sentPerUnit is how many bytes of an answer a unit is good for: many times what most
+// routes send for one.
+const sentPerUnit = 16 << 10
+
+// sentUnits returns what an answer costs beyond what was paid for it, by its size. Streams are
+// paid for as they go on.
+func sentUnits(ctx *fasthttp.RequestCtx, paid int) int {
+	if ctx.Response.IsBodyStream() {
+		return 0
+	}
+	return max(0, len(ctx.Response.Body())/sentPerUnit-paid)
 }
 
 // perUnit is how many bytes of a body, or of what a WebSocket sends, cost a unit. Reading and

@@ -94,13 +94,7 @@ func known(req *aggregator.Request, err error) int {
 // settle makes the price of signed messages that of what they took: more units for the sets of
 // validators that were asked, and one alone for each message that was known.
 func (s *Server) settle(ctx *fasthttp.RequestCtx, p *params, more, repeated int) {
-	more -= repeated * (unitsMedium - unitsFree)
-	if s.cfg.Limits == nil || more == 0 {
-		return
-	}
-	s.cfg.Limits.Owe(p.client, more)
-	d := s.cfg.Limits.State(p.client)
-	decided(ctx, &d)
+	s.owe(ctx, p, more-repeated*(unitsMedium-unitsFree))
 }
 
 // from says in req on whose behalf it is made, and since when.

@@ -88,6 +88,9 @@ func onPrimary(kinds []primary.Kind, check, run func(c *primaryCall) *failure) m
 	}
 }
 
+// unitsPerAddress is what each address of a list costs but the first: their rows are merged.
+const unitsPerAddress = 5
+
 // serve checks the request and writes the body into c.w.
 func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *primaryCall) *failure) *failure {
 	f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size)
@@ -105,6 +108,9 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 		}
 	}
 	if f = c.q.primary.readAddresses(c.network.NetworkID(), c.kind == primary.CChain); f != nil {
+		return f
+	}
+	if f = c.s.more(c.ctx, p, (len(c.q.primary.addresses)-1)*unitsPerAddress); f != nil {
 		return f
 	}
 	if check != nil {

@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/engine/chain/address"
+	"quorate/httpapi/limit"
+)
+
+// TestSentUnits: no route sends more bytes for a unit than a bound, at the largest page that
+// it takes.
+func TestSentUnits(t *testing.T) {
+	t.Parallel()
+	const burst = 1_000_000
+	s := wholeServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})})
+	long := strings.Repeat("x", 1<<20)
+	s.cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString(long) }
+	left, routes := burst, 0
+	for _, r := range Routes() {
+		path, body := sampleRequest(&r)
+		u, err := url.Parse(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if query := u.Query(); r.size.max > 0 {
+			query.Set("pageSize", strconv.Itoa(r.size.max))
+			u.RawQuery = query.Encode()
+		}
+		method := r.Method
+		if method == "" {
+			method = "GET"
+		}
+		resp := send(s, method, u.String(), body)
+		now, err := strconv.Atoi(string(resp.Header.Peek("RateLimit-Remaining")))
+		if err != nil {
+			t.Fatalf("%s %s: %v", method, u, err)
+		}
+		cost := left - now
+		left = now
+		if resp.IsBodyStream() {
+			if err := resp.CloseBodyStream(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if routes++; cost < 1 || len(resp.Body()) >= (cost+1)*sentPerUnit {
+			t.Errorf("%s %s sends %d bytes for %d units", method, u, len(resp.Body()), cost)
+		}
+	}
+	if routes < 100 {
+		t.Errorf("looked at %d routes only", routes)
+	}
+}
+
+// TestAddressUnits: lists of many addresses cost more than those of one, also in bodies, and
+// refused ones nothing.
+func TestAddressUnits(t *testing.T) {
+	t.Parallel()
+	const burst = 1000
+	s := wholeServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})})
+	names := func(n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = address.Address{1: byte(i), 2: 9}.Text("fuji")
+		}
+		return strings.Join(list, ",")
+	}
+	left := burst
+	f := func(method, path, body string, status, units int) {
+		t.Helper()
+		resp := send(s, method, path, body)
+		left -= units
+		if got := string(resp.Header.Peek("RateLimit-Remaining")); resp.StatusCode() != status || got != strconv.Itoa(left) {
+			t.Errorf("%s %.60s: %d, %s units left, want %d and %d", method, path, resp.StatusCode(), got, status, left)
+		}
+	}
+	const x = "/v1/networks/fuji/blockchains/x-chain"
+	f("GET", x+"/transactions?addresses="+names(1), "", 200, 20)
+	f("GET", x+"/transactions?addresses="+names(10), "", 200, 20+9*unitsPerAddress)
+	f("GET", x+"/balances?addresses="+names(10), "", 200, 20+9*unitsPerAddress)
+	f("POST", x+"/utxos", `{"addresses":"`+names(10)+`"}`, 200, 20+9*unitsPerAddress)
+	f("GET", x+"/transactions?pageSize=x&addresses="+names(10), "", 400, 20)
+}
