@@ -99,6 +99,10 @@ func (s *floodSource) L1Validators(ctx context.Context, _ chain.ID) ([]valset.L1
 	return nil, s.wait(ctx, 2*time.Millisecond)
 }
 
+func (s *floodSource) L1Fee(ctx context.Context) (uint64, error) {
+	return 1, s.wait(ctx, 2*time.Millisecond)
+}
+
 func (s *floodSource) SubnetOf(ctx context.Context, id chain.ID) (chain.ID, error) {
 	if err := s.wait(ctx, 2*time.Millisecond); err != nil || id == sourceChain {
 		return chain.PrimaryNetworkID, err

@@ -16,11 +16,12 @@ import (
 const recheckPlain = time.Minute
 
 // balances is what is known of the balances of one subnet's validators. The
-// keeper's mu guards checked and failed; the rest does not change.
+// keeper's mu guards all, checked and failed; the rest does not change.
 type balances struct {
 	l1      bool
 	under   map[chain.NodeID]struct{} // nodes below the minimum
 	out     []L1Validator             // those that are out of balance
+	all     []L1Validator             // as they were read last
 	checked int64                     // by the keeper's clock
 	failed  bool                      // the last reading did
 }
@@ -96,6 +97,9 @@ func (k *Keeper) pollBalances(ctx context.Context) {
 		k.publish()
 	}
 	k.mu.Unlock()
+	if len(due) > 0 {
+		k.readFee(ctx)
+	}
 	for _, id := range due {
 		if ctx.Err() != nil {
 			return
@@ -113,7 +117,7 @@ func (k *Keeper) readBalances(ctx context.Context, subnet chain.ID) {
 	if ctx.Err() != nil {
 		return
 	}
-	fresh := &balances{l1: len(all) > 0, under: make(map[chain.NodeID]struct{}), checked: k.clock()}
+	fresh := &balances{l1: len(all) > 0, under: make(map[chain.NodeID]struct{}), all: all, checked: k.clock()}
 	if err != nil {
 		k.count.balanceErrors.Inc()
 		fresh.l1, fresh.failed = true, true // look again at the next poll
@@ -143,6 +147,9 @@ func (k *Keeper) readBalances(ctx context.Context, subnet chain.ID) {
 	}
 	if have != nil && (err != nil || have.l1 == fresh.l1 && maps.Equal(have.under, fresh.under) && slices.Equal(have.out, fresh.out)) {
 		have.checked, have.failed = fresh.checked, fresh.failed
+		if err == nil {
+			have.all = all
+		}
 		return
 	}
 	if k.used[subnet] == nil {

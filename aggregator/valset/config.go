@@ -48,6 +48,8 @@ type Source interface {
 	// L1Validators returns the validators of an L1 that pay from a balance, those that are
 	// out of balance too; none of a subnet that is no L1.
 	L1Validators(ctx context.Context, subnet chain.ID) ([]L1Validator, error)
+	// L1Fee returns what an active L1 validator pays now, in nAVAX a second.
+	L1Fee(ctx context.Context) (uint64, error)
 	// SubnetOf returns the subnet that validates a blockchain.
 	SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error)
 	// ConversionOf returns the conversion that made a subnet an L1, zero if it is none.

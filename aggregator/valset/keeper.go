@@ -48,6 +48,8 @@ type Keeper struct {
 	height   uint64
 	partial  bool // base holds only the primary network and subnets in use
 	balances map[chain.ID]*balances
+	fee      uint64 // nAVAX a second of an active L1 validator; 0 if it is not known
+	feeAsked int64  // clock when it was asked for last, 0 never
 	used     map[chain.ID]*atomic.Int64
 	tracked  map[chain.ID]struct{}
 	running  bool

@@ -37,6 +37,7 @@ type fakeSource struct {
 	height   uint64
 	sets     map[chain.ID][]Member
 	balances map[chain.ID]map[chain.NodeID]uint64
+	fee      uint64 // of L1 validators
 	err      error
 	old      bool // has no getAllValidatorsAt
 	latency  time.Duration
@@ -150,6 +151,13 @@ func (s *fakeSource) L1Validators(ctx context.Context, subnet chain.ID) (list []
 	}
 	slices.SortFunc(list, func(a, b L1Validator) int { return bytes.Compare(a.NodeID[:], b.NodeID[:]) })
 	return list, nil
+}
+
+func (s *fakeSource) L1Fee(ctx context.Context) (uint64, error) {
+	err := s.enter(ctx, "fee")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fee, err
 }
 
 func (s *fakeSource) SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error) {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"path/filepath"
@@ -84,7 +86,26 @@ func TestMetricsFormat(t *testing.T) {
 	if named < 100 {
 		t.Errorf("the documentation names %d metrics and flags only", named)
 	}
+	maps.Copy(families, l1Families(t))
 	checkPackaged(t, families)
+}
+
+// l1Families returns the metrics of a server that follows an L1.
+func l1Families(t *testing.T) map[string]*dto.MetricFamily {
+	t.Helper()
+	d, p := hostileNet(t, devnet.Config{Validators: 5, L1s: 1, PrimaryBlocks: 240, HeightInterval: time.Hour}) // only it has fees
+	if status, answer := post(t, p.url+endpoint1, fmt.Sprintf(`{"message":"%x"}`, d.L1Message(0, 1).Bytes())); status != http.StatusCreated {
+		t.Fatalf("status %d: %v", status, answer)
+	}
+	left := `quorate_l1_seconds_left{subnet="` + d.World().L1s()[0].SubnetID.String() + `"}`
+	poll(t, 20*time.Millisecond, "the balances are known", func() bool { return counters(t, p.url)[left] > 0 })
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(metricsText(t, p.url)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(families, func(name string, _ *dto.MetricFamily) bool { return !strings.HasPrefix(name, "quorate_l1_") })
+	return families
 }
 
 func checkFamily(t *testing.T, name string, f *dto.MetricFamily) {

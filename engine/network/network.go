@@ -127,6 +127,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 		return nil, err
 	}
 	n.addMetrics()
+	n.addRunways()
 	n.ahead = newSignAhead(cfg.SignAhead, n.agg, n.keeper.EpochHeights, cfg.Log("aggregator"), n.metrics)
 	n.recallChains()
 	return n, errors.Join(
@@ -137,6 +138,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 		n.lower.Go("chains", n.watchChains),
 		n.lower.Go("P-Chain height", n.watchPlatform),
 		n.lower.Go("announced upgrades", n.announced.watch),
+		n.lower.Go("L1 balances", (&runwayLog{read: n.Runways, log: cfg.Log("P").With("network", cfg.ID)}).watch),
 		cfg.Checker.Register(health.Check{Name: cfg.Prefix + "upgrades", Run: n.announced.check}),
 	)
 }

@@ -230,4 +230,18 @@ func (c *Client) L1Validators(ctx context.Context, subnet chain.ID) ([]L1Validat
 	return out, nil
 }
 
+// L1Fee returns what an active L1 validator pays now, in nAVAX a second.
+func (c *Client) L1Fee(ctx context.Context) (uint64, error) {
+	var r struct {
+		Price *number `json:"price"`
+	}
+	if err := c.platform(ctx, "getValidatorFeeState", nil, &r); err != nil {
+		return 0, err
+	}
+	if r.Price == nil {
+		return 0, bad("no price")
+	}
+	return uint64(*r.Price), nil
+}
+
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
