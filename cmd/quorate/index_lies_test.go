@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -173,11 +175,26 @@ func TestFalseOlderBalances(t *testing.T) {
 }
 
 // TestFalseCalls: a node lies about calls that move nothing, which no proof shows. As
-// soon as there are others its word is compared with theirs, and all of it is put right.
+// soon as there are others its word is compared with theirs, all of it is put right, and who
+// follows is told.
 func TestFalseCalls(t *testing.T) {
 	campaign(t)
 	t.Parallel()
 	r := newLiesRig(t, devnet.Config{Blocks: 20, TxsPerBlock: 3, Nodes: 3}, evmrpc.Traits{Edit: oneMore(t, "*/result/calls/*/gasUsed")})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	retracted := make(chan error, 1)
+	go func() {
+		last := told{}
+		err := subscribe(ctx, new(http.Client), r.server.url, "topics=blocks&startBlock=0&chainId="+r.number, "", func(e told) bool {
+			last = e
+			return e.name != "retraction"
+		})
+		if err == nil && last.name != "retraction" {
+			err = fmt.Errorf("the stream ended with %s: %s", last.name, last.data)
+		}
+		retracted <- err
+	}()
 	r.others()
 	poll(t, 250*time.Millisecond, "nodes are found to differ", func() bool {
 		if counters(t, r.server.url)[`quorate_second_opinions_disputed_total{chain="C"}`] > 0 {
@@ -186,6 +203,9 @@ func TestFalseCalls(t *testing.T) {
 		advance(r.c, 8)
 		return false
 	})
+	if err := <-retracted; err != nil {
+		t.Error("who follows is not told:", err)
+	}
 	r.whole(t)
 }
 

@@ -175,6 +175,22 @@ func TestAppendRefuses(t *testing.T) {
 	refused(ErrClosed, chainOf("a", 13, 1, 100)...)
 }
 
+// Other blocks are not put in the place of those that are there: that is no repair.
+func TestReplaceRefuses(t *testing.T) {
+	t.Parallel()
+	a := mustOpen(t, t.TempDir(), Options{})
+	blocks := chainOf("a", 0, 10, 100)
+	appendAll(t, a, blocks, 10)
+	for _, h := range []uint64{0, 5, 9} {
+		other := blocks[h]
+		other.ID = idOf("b", h)
+		if err := a.Replace(t.Context(), []Block{other}); !errors.Is(err, ErrFork) {
+			t.Errorf("block %d: %v", h, err)
+		}
+	}
+	checkRead(t, a, blocks)
+}
+
 func TestLargeBlocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

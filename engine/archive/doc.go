@@ -12,13 +12,23 @@
 //     lies: in a file, a backup, an object store or a log.
 //   - A unit is what is packed and unpacked at once: one bundle, or all bundles of a
 //     block that needs several.
-//   - A note is what a node said beside the blocks, for example the trace of a block
-//     that came late, or a token's name. Notes are kept in the order in which they
-//     were learned.
+//   - A note is what was learned beside the blocks, for example the trace of a block
+//     that came late, a token's name, or a block as it is of which something false was
+//     archived. Notes are kept in the order in which they were learned.
 //   - A segment is a file of consecutive blocks. All but the newest are sealed: they
 //     end with an index of heights and never change. The newest is a journal.
 //   - A journal is a file that only grows, a record after the other; see below.
 //   - Damage is a range of heights that cannot be read as it was written.
+//
+// # Corrections and repairs
+//
+// What was archived and is false is corrected by a note: whoever has read the blocks and the
+// notes has all that is true, and nothing that was told is changed without a trace.
+// [Archive.Replace] is for repairs of this copy alone. It puts the same blocks in their
+// place, as their IDs show, with bytes that this copy lacks: those that were damaged, the
+// header of a proposer that no node had when the block came, or what an older release could
+// not read in it. That makes nothing false of what was told, every copy is repaired for
+// itself, and it may concern all blocks of a chain, for which notes are not made.
 //
 // # Files
 //

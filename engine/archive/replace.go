@@ -16,9 +16,9 @@ func (a *Archive) rest() error {
 	return a.closeLive()
 }
 
-// Replace puts consecutive blocks in the place of those that the archive has at their
-// heights, or should have: it mends damage. Of a damaged unit all blocks must be among them.
-// They must follow what can be read beside them.
+// Replace puts consecutive blocks in the place of the same ones that the archive has at their
+// heights, or should have: it repairs this copy. A correction of what is false is a note. Of a
+// damaged unit all blocks must be among them. They must follow what can be read beside them.
 func (a *Archive) Replace(ctx context.Context, blocks []Block) error {
 	a.rewriting.Lock()
 	defer a.rewriting.Unlock()
@@ -32,8 +32,12 @@ func (a *Archive) Replace(ctx context.Context, blocks []Block) error {
 	defer a.appending.Unlock()
 	from, to := blocks[0].Height, blocks[len(blocks)-1].Height
 	first, _, ok := a.First()
-	if last, _, _ := a.Last(); !ok || from < first || to > last {
+	last, id, _ := a.Last()
+	if !ok || from < first || to > last {
 		return fmt.Errorf("archive: replace blocks %d to %d: %w", from, to, ErrRange)
+	}
+	if is := blocks[len(blocks)-1].ID; to == last && is != id { // those below are known by the block above
+		return fmt.Errorf("archive: replace blocks %d to %d: %w: block %d is %x, not %x", from, to, ErrFork, last, id, is)
 	}
 	if last := a.lastSegment(); last.journal && to >= last.first {
 		if err := a.rest(); err != nil {

@@ -179,3 +179,25 @@ func TestCorrected(t *testing.T) {
 		t.Errorf("taken back to %v", stands)
 	}
 }
+
+// A correction of the first block of an index, or of one below, takes back all above the first
+// one: no follower is lost.
+func TestCorrectedFirst(t *testing.T) {
+	t.Parallel()
+	const first = 5
+	c := openChain(t, "corrected first")
+	c.StartAt(first)
+	blocks := indextest.New(indextest.Config{Seed: 4, Txs: 3}).Blocks(20)
+	commit(t, c, blocks[first:]...)
+	hub := NewHub(c)
+	r := hub.Follow(Filter{Blocks: true}, Before(first))
+	defer r.Close()
+	want, _ := readAll(t, r)
+	for i, height := range []uint64{first, first - 1} {
+		c.Correct([]index.Correction{{Height: first, ID: [6]byte{1}}, {Height: height, ID: [6]byte{2}}}[:i+1])
+		again, stands := readAll(t, r)
+		if !slices.Equal(stands, []uint64{first}) || !slices.Equal(again, want[1:]) {
+			t.Errorf("corrected at %d: taken back to %v; %d events", height, stands, len(again))
+		}
+	}
+}

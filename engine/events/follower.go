@@ -163,7 +163,7 @@ func (r *Follower) read(b *Batch, most int) error {
 	}
 	defer v.Close()
 	if stands, is := r.corrected(); is {
-		return r.retract(v, stands, b)
+		return r.retract(v, max(stands, v.First()), b) // nothing below was told
 	}
 	tip := v.Tip().Number
 	if r.at.Trail.n > 0 {

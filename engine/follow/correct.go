@@ -117,7 +117,7 @@ func (c *EVM) fitting(ctx context.Context, s *suspect) (right []*evm.Block, err 
 			continue
 		}
 		fit := c.fit(ctx, slices.Concat(told, was[len(told):]), s.By)
-		if fit == nil {
+		if fit == nil || slices.ContainsFunc(fit, func(b *evm.Block) bool { return b.Unverified != "" && was[b.Number-s.From].Unverified == "" }) {
 			continue
 		}
 		for i, b := range fit {

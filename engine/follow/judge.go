@@ -12,23 +12,6 @@ import (
 	evmsource "quorate/engine/source/evm"
 )
 
-// verdict is what was found out about a block; nothing if nobody was asked.
-type verdict struct {
-	is   *evm.Block // its true form, the one that is kept if that is it
-	open error      // why it is not certain what is true
-}
-
-// undecided returns why of no block that was asked about it is certain what is true.
-func undecided(list []verdict) (why error) {
-	for _, v := range list {
-		if v.is != nil {
-			return nil
-		}
-		why = cmp.Or(why, v.open)
-	}
-	return why
-}
-
 // version is a form of a block, with the nodes that tell it.
 type version struct {
 	block *evm.Block
@@ -36,19 +19,24 @@ type version struct {
 	false error // a proof contradicts it
 }
 
-// judge asks nodes about a block and decides what is true: of what no proof contradicts
-// what most nodes say. Who says something else has told something false.
-func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block) verdict {
+var errNobody = errors.New("no other node can be asked")
+
+// judge asks nodes about a block and returns what is true: of what no proof contradicts what
+// most nodes say. Who says something else has told something false.
+func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block) (*evm.Block, error) {
 	list, err := l.opinions(ctx, s, b)
 	if len(list) > 1 || s.Refuted && len(list[0].votes) > 0 { // else nobody contradicts what is kept
 		l.proveAll(ctx, parent, list)
 	}
 	best := l.best(s, list)
-	if best == nil {
-		if len(list) == 1 && list[0].false == nil {
-			return verdict{open: cmp.Or(err, errNobody)}
-		}
-		return verdict{open: contradiction(list)}
+	switch {
+	case best != nil:
+	case len(list) > 1 || list[0].false != nil:
+		return nil, contradiction(list)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errNobody, err)
+	default:
+		return nil, errNobody
 	}
 	if n, ok := l.nodes.Tracer(b.Number); ok && best.block != b {
 		list[0].votes = append(list[0].votes, n) // it said so then
@@ -63,10 +51,8 @@ func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block
 	if !s.Accused { // who was wrong may have taken it back
 		l.accuse(b.Number, s.Reason)
 	}
-	return verdict{is: best.block}
+	return best.block, nil
 }
-
-var errNobody = errors.New("no other node can be asked")
 
 // best returns the version that is true, nil if that is not certain.
 func (l *secondLane) best(s *suspect, list []version) *version {

@@ -3,11 +3,11 @@ package follow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"quorate/engine/actor"
@@ -27,12 +27,10 @@ const (
 	// calm is how many blocks below a false one are asked of another node: the lies of
 	// a node that lies in each block, or now and then, have begun there.
 	calm = 1024
-	// settleBlocks bounds the blocks that are read at once, settleBytes their size in memory
-	// and that of those that are put right together, and settleAsks the questions to nodes at
-	// one time.
-	settleBlocks = 256
+	// settleBlocks bounds the blocks that are read at once, and settleBytes the size in memory
+	// of those that are put right together.
+	settleBlocks = 64
 	settleBytes  = 32 << 20
-	settleAsks   = 4
 	// maxOpinions bounds the nodes that are asked about one block.
 	maxOpinions = 5
 )
@@ -82,9 +80,9 @@ func newSecondLane(log *slog.Logger, set *metric.Set, nodes tellers, kept []susp
 		confirmed:  counter("confirmed", "Blocks whose calls and balances a second node told the same of."),
 		disputed:   counter("disputed", "Blocks of which nodes told different calls or balances."),
 		unanswered: counter("unanswered", "Blocks of the sample that no second node could be asked about."),
-		revised:    set.Counter("quorate_revised_blocks_total", "Blocks whose calls or balances were false and were put right."),
+		revised:    set.Counter("quorate_revised_blocks_total", "Blocks of which something false was kept and was put right."),
 	}
-	set.GaugeFunc("quorate_doubtful_blocks", "Blocks whose calls and balances may be false, and are asked of other nodes.", l.list.blocks)
+	set.GaugeFunc("quorate_doubtful_blocks", "Blocks of which something false may be served, and other nodes are asked.", l.list.blocks)
 	return l
 }
 
@@ -165,12 +163,10 @@ func (l *secondLane) run(ctx context.Context) error {
 	defer l.save(context.WithoutCancel(ctx))
 	for {
 		l.save(ctx)
+		changed := l.list.changed.Wait()
 		next, wait, ok := l.list.due(time.Now())
-		if ok {
+		if ok && ctx.Err() == nil {
 			l.settle(ctx, &next)
-			if ctx.Err() != nil {
-				return nil
-			}
 			continue
 		}
 		select {
@@ -179,7 +175,7 @@ func (l *secondLane) run(ctx context.Context) error {
 			for _, height := range batch {
 				l.sample(ctx, height)
 			}
-		case <-l.list.wake:
+		case <-changed:
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return nil
@@ -201,39 +197,24 @@ func (l *secondLane) sample(ctx context.Context, height uint64) {
 	if !known || len(others) == 0 || ctx.Err() != nil {
 		return // there is no second node
 	}
-	_, blocks, err := l.blocks(ctx, height, height)
-	if err != nil || len(blocks) == 0 {
-		return
-	}
-	told, err := l.askAny(ctx, others, blocks[0])
-	if ctx.Err() != nil {
-		return
-	}
+	blocks, err := l.blocks(ctx, height, height)
 	if err != nil {
+		return
+	}
+	told, err := l.nodes.Retrace(ctx, others[rand.IntN(len(others))], blocks[1]) //nolint:gosec // the node does not see the draw
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
 		l.unanswered.Inc()
 		l.log.Debug("no second opinion of a block", "height", height, "err", err)
-		return
-	}
-	why := evmsource.Difference(blocks[0], told)
-	if why == "" {
+	case evmsource.Difference(blocks[1], told) == "":
 		l.confirmed.Inc()
-		return
+	default:
+		l.disputed.Inc()
+		why := evmsource.Difference(blocks[1], told)
+		l.log.Warn("nodes say different things of a block: all are asked", "height", height, "err", why)
+		l.list.add(suspect{From: height, To: height, Reason: why})
 	}
-	l.disputed.Inc()
-	l.log.Warn("nodes say different things of a block: all are asked", "height", height, "err", why)
-	l.list.add(suspect{From: height, To: height, Reason: why})
-}
-
-// askAny returns what the first of some nodes that answers says of a block. They are
-// asked in any order, so that none is never asked.
-func (l *secondLane) askAny(ctx context.Context, nodes []evmsource.Teller, b *evm.Block) (told *evm.Block, err error) {
-	rand.Shuffle(len(nodes), func(i, k int) { nodes[i], nodes[k] = nodes[k], nodes[i] })
-	for _, n := range nodes {
-		if told, err = l.nodes.Retrace(ctx, n, b); err == nil || ctx.Err() != nil {
-			break
-		}
-	}
-	return told, err
 }
 
 // finding is what was found out about a suspect range.
@@ -288,81 +269,54 @@ func (l *secondLane) putRight(ctx context.Context, right []*evm.Block) error {
 }
 
 // judgeRange judges the blocks of a range from the highest down, as many as are put right
-// together. The error is that of the highest ones if nothing came of them.
+// together, as long as nodes answer. The error says why nothing came of the highest one.
 func (l *secondLane) judgeRange(ctx context.Context, s *suspect, from, high uint64) (*finding, error) {
 	first, _, _ := l.ends()
-	found := &finding{low: high + 1, from: from}
-	for size := 0; found.low > found.from && size < settleBytes; {
-		parent, blocks, err := l.blocks(ctx, max(found.from, found.low-min(found.low, settleBlocks)), found.low-1)
+	found, size := &finding{low: high + 1, from: from}, 0
+	for found.low > found.from && size < settleBytes {
+		blocks, err := l.blocks(ctx, max(found.from, found.low-min(found.low, settleBlocks)), found.low-1)
 		if err != nil {
 			return found, fmt.Errorf("the archive cannot be read: %w", err)
 		}
-		verdicts := l.judgeAll(ctx, s, parent, blocks)
-		if ctx.Err() != nil {
-			return found, context.Cause(ctx)
-		}
-		if open := undecided(verdicts); open == nil {
-			found.low = blocks[0].Number
-		} else if found.low > high {
-			return found, open
-		} else {
-			return found, nil
-		}
-		for i, v := range verdicts {
+		for i := len(blocks) - 1; i > 0; i-- {
 			b := blocks[i]
+			if !b.Traced || len(b.Txs)+len(b.Atomic) == 0 {
+				continue // there is nothing to ask
+			}
+			is, err := l.judge(ctx, s, blocks[i-1], b)
 			switch {
-			case v.open != nil:
+			case err != nil && (s.From == s.To || ctx.Err() != nil):
+				return found, err
+			case errors.Is(err, errNobody):
+				if found.low > high {
+					return found, err
+				}
+				return found, nil
+			case err != nil:
 				found.open = append(found.open, suspect{
-					From: b.Number, To: b.Number, Accused: s.Accused, Refuted: s.Refuted, Reason: v.open.Error(), Tries: 1, Next: time.Now().Add(suspectFirst),
+					From: b.Number, To: b.Number, Accused: s.Accused, Refuted: s.Refuted, Reason: err.Error(), Tries: 1, Next: time.Now().Add(suspectFirst),
 				})
-			case v.is != nil && v.is != b:
-				found.right, size = append(found.right, v.is), size+b.Memory()
+			case is != b:
+				found.right, size = append(found.right, is), size+b.Memory()
 				if s.Accused && !s.Refuted {
 					found.from = max(first, min(found.from, b.Number-min(b.Number, calm)))
 				}
 			}
+			found.low = b.Number
 		}
+		found.low = blocks[1].Number
 	}
 	return found, nil
 }
 
-// judgeAll judges blocks of a range, a few at one time.
-func (l *secondLane) judgeAll(ctx context.Context, s *suspect, parent *evm.Block, blocks []*evm.Block) []verdict {
-	verdicts := make([]verdict, len(blocks))
-	gate := make(chan struct{}, settleAsks)
-	var asking sync.WaitGroup
-	for i, b := range blocks {
-		before := parent
-		if parent = b; !b.Traced || len(b.Txs)+len(b.Atomic) == 0 {
-			continue // there is nothing to ask
-		}
-		gate <- struct{}{}
-		asking.Go(func() {
-			verdicts[i] = l.judge(ctx, s, before, b)
-			<-gate
-		})
+// blocks reads blocks, behind the one before them, an empty one if it is not there.
+func (l *secondLane) blocks(ctx context.Context, low, high uint64) (list []*evm.Block, err error) {
+	if first, _, _ := l.ends(); low <= first {
+		list = append(list, new(evm.Block))
 	}
-	asking.Wait()
-	return verdicts
-}
-
-// blocks reads blocks up to high, and the one before them, an empty one if it is not
-// there. The lowest are left out if all are too large.
-func (l *secondLane) blocks(ctx context.Context, low, high uint64) (parent *evm.Block, blocks []*evm.Block, err error) {
-	first, _, _ := l.ends()
-	parent = new(evm.Block)
-	from, size := max(first, low-min(low, 1)), 0
-	err = l.read(ctx, from, high, func(b *evm.Block) error {
-		if b.Number < low {
-			parent = b
-			return nil
-		}
-		blocks, size = append(blocks, b), size+b.Memory()
-		for size > settleBytes && len(blocks) > 1 {
-			parent = blocks[0]
-			blocks, size = blocks[1:], size-parent.Memory()
-		}
+	err = l.read(ctx, low-min(low, uint64(1-len(list))), high, func(b *evm.Block) error {
+		list = append(list, b)
 		return nil
 	})
-	return parent, blocks, err
+	return list, err
 }

@@ -17,6 +17,9 @@ import (
 // block by which that shows is archived.
 const correctAfter = 300 * time.Millisecond
 
+// maxUnsettled bounds the blocks that are looked at for the header that settles a block.
+const maxUnsettled = 256
+
 // settling checks what nodes computed for the blocks of a chain that executes them after
 // it accepted them, in the order of their heights, and sets what was paid in them. Of
 // chains that execute blocks before they accept them each block's own header has checked
@@ -127,12 +130,12 @@ func (c *EVM) checkEnd(ctx context.Context, blocks []*evm.Block) error {
 		return nil
 	}
 	s := c.newSettling()
-	err := c.checkBy(ctx, s, blocks[max(0, len(blocks)-settleBlocks):])
+	err := c.checkBy(ctx, s, blocks[max(0, len(blocks)-maxUnsettled):])
 	if err != nil || s.chain.Settled() >= last.Number {
 		return err
 	}
 	_, end, _ := c.second.ends()
-	err = c.second.read(ctx, last.Number+1, min(end, last.Number+settleBlocks), func(b *evm.Block) error {
+	err = c.second.read(ctx, last.Number+1, min(end, last.Number+maxUnsettled), func(b *evm.Block) error {
 		if err := c.checkBy(ctx, s, []*evm.Block{b}); err != nil || s.chain.Settled() < last.Number {
 			return err
 		}

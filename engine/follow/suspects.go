@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"quorate/engine/actor"
 )
 
 // suspect is a range of blocks of which it is not certain that the results, or the calls
@@ -23,7 +25,6 @@ type suspect struct {
 	// By is the block whose header results of the range do not fit; 0: it is calls and
 	// balances that are not certain.
 	By    uint64    `json:"by,omitempty"`
-	Since time.Time `json:"since"`
 	Tries int       `json:"tries"`
 	Next  time.Time `json:"next"` // when nodes are asked again
 
@@ -44,7 +45,7 @@ const (
 
 // suspects is the list of all suspect blocks of a chain. It is safe for concurrent use.
 type suspects struct {
-	wake chan struct{} // has room for one: the list has changed
+	changed actor.Signal
 
 	mu    sync.Mutex // guards what follows
 	list  []suspect
@@ -53,7 +54,7 @@ type suspects struct {
 }
 
 func newSuspects(kept []suspect) *suspects {
-	s := &suspects{wake: make(chan struct{}, 1)}
+	s := new(suspects)
 	for _, k := range kept {
 		k.Next = time.Time{} // there may be other nodes now
 		s.insert(k)
@@ -65,11 +66,8 @@ func newSuspects(kept []suspect) *suspects {
 func (s *suspects) add(n suspect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n.Since.IsZero() {
-		n.Since = time.Now()
-	}
 	s.dirty = true
-	defer s.changed()
+	defer s.changed.Tell()
 	if n.Accused { // what nodes contradict each other about is asked with it
 		s.list = slices.DeleteFunc(s.list, func(e suspect) bool { return !e.Accused && n.From <= e.From && e.To <= n.To })
 	}
@@ -78,7 +76,7 @@ func (s *suspects) add(n suspect) {
 		if old.Accused != n.Accused || old.Refuted != n.Refuted || (old.By > 0) != (n.By > 0) {
 			continue
 		}
-		if n.Accused && !n.Refuted && old.touches(&n) {
+		if n.Accused && !n.Refuted && n.From <= old.To+1 && old.From <= n.To+1 {
 			old.From, old.To = min(old.From, n.From), max(old.To, n.To)
 			return
 		}
@@ -88,10 +86,6 @@ func (s *suspects) add(n suspect) {
 		}
 	}
 	s.insert(n)
-}
-
-func (s *suspect) touches(n *suspect) bool {
-	return n.From <= s.To+1 && s.From <= n.To+1
 }
 
 // insert needs mu.
@@ -105,13 +99,6 @@ func (s *suspects) insert(n suspect) {
 		a.To = max(a.To, b.To)
 		a.Accused, a.Refuted, a.By = a.Accused || b.Accused, a.Refuted || b.Refuted, max(a.By, b.By)
 		s.list = slices.Delete(s.list, 1, 2)
-	}
-}
-
-func (s *suspects) changed() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -177,14 +164,11 @@ func (s *suspects) hasten() {
 	for i := range s.list {
 		s.list[i].Next = time.Time{}
 	}
-	s.changed()
+	s.changed.Tell()
 }
 
 // all returns the list.
 func (s *suspects) all() []suspect {
-	if s == nil {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.list)

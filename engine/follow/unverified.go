@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"errors"
-	"time"
 
 	"quorate/engine/archive"
 	evmarchive "quorate/engine/archive/evm"
@@ -19,8 +18,6 @@ const (
 	// rereadBytes bounds what is put into the archive at once: the segments around it are
 	// written again.
 	rereadBytes = 16 << 20
-	// rereadAgain is the wait after a failure.
-	rereadAgain = time.Hour
 )
 
 // unverified are the blocks that could not be checked by their hash.
@@ -73,11 +70,10 @@ func (c *EVM) recallUnverified() {
 }
 
 // reread checks the blocks that could not be checked when they came, perhaps by an older
-// release, if this one knows what one of them holds. It works once after each start.
+// release, if this one knows what one of them holds: once after each start.
 func (c *EVM) reread(ctx context.Context) error {
-	k := c.keeper.Load()
 	select {
-	case <-k.tended.done: // what was stale is made: to put blocks right would end that
+	case <-c.keeper.Load().tended.done: // what was stale is made: to put blocks right would end that
 	case <-ctx.Done():
 		return nil
 	}
@@ -85,18 +81,10 @@ func (c *EVM) reread(ctx context.Context) error {
 	if u == nil {
 		return nil
 	}
-	for {
-		err := c.rereadAll(ctx, u)
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
-		c.log.Warn("blocks that could not be checked when they came cannot be checked now", "chain", c.cfg.Name, "err", err)
-		select {
-		case <-time.After(rereadAgain):
-		case <-ctx.Done():
-			return nil
-		}
+	if err := c.rereadAll(ctx, u); err != nil && ctx.Err() == nil {
+		c.log.Warn("blocks that could not be checked when they came are not checked before the next start", "chain", c.cfg.Name, "err", err)
 	}
+	return nil
 }
 
 // rereadAll reads all blocks again that were unverified at the start, if a look at one for
@@ -158,16 +146,8 @@ func (c *EVM) learned(ctx context.Context, u *unverified) bool {
 // checked now in their place in the archive. The others are added to left, or lies.
 func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverified) (lies []suspect, err error) {
 	k := c.keeper.Load().sink
-	noted := make(map[uint64]bool) // what notes say counts more than the block
-	if err := k.archive.Notes(ctx, func(n archive.Note) error {
-		noted[n.Height] = true
-		return nil
-	}, evmarchive.NoteBlock, evmarchive.NoteCorrection); err != nil {
-		return nil, err
-	}
 	for from <= to {
 		var blocks []archive.Block // the first is known now
-		var notes []archive.Note
 		size, known := 0, 0
 		err := k.reader.Read(ctx, from, to, func(b *evm.Block) error {
 			if size >= rereadBytes {
@@ -186,8 +166,6 @@ func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverifie
 				case err != nil:
 				case again.Unverified != "":
 					*left = *left.with(again)
-				case noted[b.Number]:
-					notes = append(notes, archive.Note{Height: b.Number, Type: evmarchive.NoteBlock, Data: evmarchive.Append(nil, again)})
 				default:
 					b, known = again, len(blocks)+1
 				}
@@ -201,7 +179,7 @@ func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverifie
 		if err != nil && !errors.Is(err, errEnough) {
 			return nil, err
 		}
-		if err := errors.Join(k.archive.AddNotes(ctx, notes), k.archive.Replace(ctx, blocks[:known])); err != nil {
+		if err := k.archive.Replace(ctx, blocks[:known]); err != nil {
 			return nil, err
 		}
 	}

@@ -283,6 +283,57 @@ func TestLateTrace(t *testing.T) {
 	}
 }
 
+// A note of a whole block counts more than the block that was archived, whichever release
+// wrote it, the last one most, unless it could not be checked and the archived one was since.
+func TestCorrections(t *testing.T) {
+	t.Parallel()
+	a, err := archive.Open(t.TempDir(), archive.Options{Kind: archive.KindEVM})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	told := evm.Block{Number: 7, Hash: evm.Hash{7}, Traced: true, GasUsed: 1}
+	form := func(change func(*evm.Block)) *evm.Block {
+		b := told
+		change(&b)
+		return &b
+	}
+	if err := a.Append(t.Context(), []archive.Block{BlockOf(form(func(b *evm.Block) { b.Unverified = "unknown" }))}); err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, gas uint64, unverified string) {
+		t.Helper()
+		err := NewReader(a).Read(t.Context(), 7, 7, func(b *evm.Block) error {
+			if b.GasUsed != gas || b.Unverified != unverified {
+				t.Errorf("%s: gas %d, %q", what, b.GasUsed, b.Unverified)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	note := func(typ archive.NoteType, b *evm.Block) {
+		t.Helper()
+		if err := a.AddNotes(t.Context(), []archive.Note{{Height: 7, Type: typ, Data: Append(nil, b)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("as it came", 1, "unknown")
+	note(NoteBlock, form(func(b *evm.Block) { b.GasUsed = 2 }))
+	check("an older release", 2, "")
+	note(NoteCorrection, form(func(b *evm.Block) { b.GasUsed, b.Unverified = 3, "new" }))
+	check("not over one that was checked", 2, "")
+	note(NoteCorrection, form(func(b *evm.Block) { b.GasUsed = 4 }))
+	check("the last", 4, "")
+	note(NoteCorrection, form(func(b *evm.Block) { b.Hash, b.GasUsed = evm.Hash{8}, 5 }))
+	check("another block", 4, "")
+	if err := a.Replace(t.Context(), []archive.Block{BlockOf(&told)}); err != nil {
+		t.Fatal(err)
+	}
+	check("the archived one is checked", 4, "")
+}
+
 func FuzzDecode(f *testing.F) {
 	r := random{rand.New(rand.NewPCG(9, 9))}
 	for range 20 {

@@ -64,7 +64,7 @@ func (r *Reader) apply(kept *archive.Block, n *archive.Note, b *evm.Block) error
 	if err := Decode(n.Data, &is); err != nil {
 		return err
 	}
-	if is.Hash == kept.ID {
+	if is.Hash == kept.ID && (is.Unverified == "" || b.Unverified != "") { // what is known of it now counts
 		*b = is
 	}
 	return nil

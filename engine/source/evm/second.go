@@ -56,9 +56,6 @@ func (c *Client) FetchOf(ctx context.Context, n Teller, from, to uint64) ([]*evm
 // Lies reports whether a node has told a false trace of late.
 func (c *Client) Lies(n Teller) bool { return c.pool.lies(n) }
 
-// HasLiar reports whether some node has told a false trace of late.
-func (c *Client) HasLiar() bool { return slices.ContainsFunc(c.cfg.Node.Nodes(), c.pool.lies) }
-
 // BlameTeller has a node asked for traces after all others for a while: it told a
 // false one.
 func (c *Client) BlameTeller(n Teller) { c.pool.blameTracer(n) }
