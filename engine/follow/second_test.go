@@ -374,6 +374,42 @@ func TestSecondRefuted(t *testing.T) {
 	}
 }
 
+// A block of an accused range about which nodes contradict each other stays listed when the
+// rest is put right, and so does what is below when nobody answers any more.
+func TestSecondOpen(t *testing.T) {
+	t.Parallel()
+	r := newSecondRig(t, 400, 0)
+	r.lied(0, 400, lieAboutCall)
+	r.tell.liars[r.tell.nodes[0]] = true
+	r.tell.tells[2] = func(b *evm.Block) {
+		if b.Number == 300 {
+			b.Balances[0].Wei.SetUint64(1)
+		}
+	}
+	r.tell.tells[1] = func(b *evm.Block) {
+		if b.Number == 200 { // the last answer for now
+			r.tell.down[1], r.tell.down[2] = true, true
+		}
+	}
+	r.accuse(390, "told by a liar")
+	if next, _, ok := r.list.due(time.Now()); ok {
+		r.settle(t.Context(), &next)
+	}
+	var left []string
+	for _, e := range r.list.all() {
+		left = append(left, fmt.Sprint(e.From, "-", e.To, e.Accused))
+	}
+	if !slices.Equal(left, []string{"0-199 true", "300-300 true"}) {
+		t.Errorf("left: %v", left)
+	}
+	if evmsource.Difference(r.blocks[399], trueBlock(399)) != "" || evmsource.Difference(r.blocks[100], trueBlock(100)) == "" {
+		t.Error("other blocks are put right")
+	}
+	r.tell.tells, r.tell.down = map[int]func(*evm.Block){}, map[int]bool{}
+	r.settleAll(t)
+	r.mustBeTrue(t)
+}
+
 // The list stays bounded, and a range that grows while it is settled loses nothing.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
