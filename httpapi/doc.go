@@ -227,7 +227,8 @@
 //
 // A parameter of the query or a member of a body of six letters or more that is
 // within two letters of one that the endpoint knows is refused with 400: it was
-// mistyped. All others are ignored, and named in the header X-Ignored. POST
+// mistyped, and so is one that the official service has and the endpoint has not. All
+// others are ignored, and named in the header X-Ignored. POST
 // /aggregate-signatures refuses none, since the original does not.
 //
 // # Bodies

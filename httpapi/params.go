@@ -91,6 +91,9 @@ var (
 		q.pageToken = v
 		return ""
 	}}
+	paramNoPageToken = param{name: "pageToken", set: func(*query, []byte) string {
+		return "is of another list: this one has a single page"
+	}}
 	// Its bounds are the route's: parse checks them, and the description has them.
 	paramPageSize = param{name: "pageSize", doc: "how many items a page has at most", schema: whole(), set: func(q *query, v []byte) string {
 		q.pageSize = math.MaxInt

@@ -115,14 +115,19 @@ func (c *primaryCall) listValidators() *failure {
 		return c.unreadable(err)
 	}
 	q := &c.q.primary
-	of := primary.StakerFilter{Subnet: q.subnet, Nodes: q.nodes, Status: q.status}
+	told := c.network.Told()
+	of := primary.StakerFilter{
+		Subnet: q.subnet, Nodes: q.nodes, Owners: q.addresses, Status: q.status, Chooses: q.validators.chooses(q.nodes, told, rows.Time()),
+	}
+	if len(q.validators.parts) > 0 {
+		of.Nodes = nil // they are looked for among the others
+	}
 	if c.node != (chain.NodeID{}) {
 		of.Nodes = []chain.NodeID{c.node}
 	} else if of.Subnet == nil {
 		of.Subnet = &chain.PrimaryNetworkID
 	}
 	c.list("validators")
-	told := c.network.Told()
 	next, err := rows.Stakers(&of, c.page(), fits(c, func(s *primary.Staker) { c.w.Validator(s, &totals, told, c.proof(s), c.removed(s)) }))
 	return c.finish(next, err, nil)
 }

@@ -34,6 +34,8 @@ type primaryQuery struct {
 	asset *chain.ID
 	spent bool
 
+	validators validatorQuery
+
 	subnetRoom, validationRoom, assetRoom chain.ID
 	nodeRoom                              chain.NodeID
 }
@@ -65,7 +67,7 @@ func (q *primaryQuery) canonical(b []byte) []byte {
 	for i := range q.addresses {
 		b = append(append(b, 'a'), q.addresses[i][:]...)
 	}
-	return b
+	return q.validators.canonical(b)
 }
 
 // The parameters of the primary network in the contract.

@@ -87,7 +87,8 @@ func platformRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/validators", Units: unitsMedium,
 			Doc: "lists the validators of the primary network or a subnet",
 			id:  26, size: pagesOf100,
-			query: []param{paramPageToken, paramPageSize, paramNodeIDs, paramSortBy, paramSortOrder, paramValidation, paramSubnetID},
+			query: append([]param{paramPageToken, paramPageSize, paramNodeParts, paramSortBy, paramSortOrder, paramValidation, paramSubnetID, paramRewardAddresses},
+				validatorBounds...),
 			needs: needsPrimary, answer: shape.Validators{}, make: onPrimary(onPlatform, nil, (*primaryCall).listValidators),
 		},
 		{

@@ -16,11 +16,9 @@ func TestSDKOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	param := regexp.MustCompile(`\{\w+\}`)
-	plain := func(method, pattern string) string { return method + " " + param.ReplaceAllString(pattern, "{}") }
 	served, known := map[string]bool{}, map[string]bool{}
 	for _, r := range Routes() {
-		served[plain(r.Method, r.Pattern)] = true
+		served[plainPattern(r.Method, r.Pattern)] = true
 	}
 	left := leftOuts()
 	for line := range strings.Lines(string(text)) {
@@ -33,7 +31,7 @@ func TestSDKOperations(t *testing.T) {
 		}
 		known[part[1]] = true
 		out := slices.ContainsFunc(left, func(l leftOut) bool { return l.pattern == part[1] })
-		switch is := served[plain(part[0], part[1])]; {
+		switch is := served[plainPattern(part[0], part[1])]; {
 		case is && out:
 			t.Errorf("%s %s is served, and left out", part[0], part[1])
 		case !is && !out:
@@ -48,4 +46,46 @@ func TestSDKOperations(t *testing.T) {
 			t.Errorf("%s is left out, but no SDK asks for it", l.pattern)
 		}
 	}
+}
+
+// TestSDKQueries: whatever the SDKs can put into a query is a parameter that its route
+// serves or refuses; what it has not is ignored.
+func TestSDKQueries(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/sdkqueries.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := map[string][]param{}
+	for _, r := range Routes() {
+		routes[plainPattern(r.Method, r.Pattern)] = r.query
+	}
+	asked, left := 0, leftOuts()
+	for line := range strings.Lines(string(text)) {
+		part := strings.Fields(line)
+		if part[0] == "#" || slices.ContainsFunc(left, func(l leftOut) bool { return l.pattern == part[1] }) {
+			continue
+		}
+		known, ok := routes[plainPattern(part[0], part[1])]
+		if !ok {
+			t.Errorf("%s %s is not served", part[0], part[1])
+		}
+		for _, name := range part[2:] {
+			if !hasParam(known, []byte(name)) {
+				t.Errorf("%s %s ignores %s", part[0], part[1], name)
+			}
+			asked++
+		}
+	}
+	if asked < 200 {
+		t.Errorf("only %d parameters", asked)
+	}
+}
+
+var patternParam = regexp.MustCompile(`\{\w+\}`)
+
+// plainPattern returns a request without the names of its path's parameters, which the
+// SDKs may call otherwise.
+func plainPattern(method, pattern string) string {
+	return method + " " + patternParam.ReplaceAllString(pattern, "{}")
 }

@@ -36,7 +36,7 @@ func serviceRoutes() []Route {
 		Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: unitsFree, Key: KeyNever,
 			Doc:   "lists the chains that have metrics",
-			query: []param{paramNetwork, paramFeature}, needs: needsChains, answer: shape.MetricChains{}, make: metricChains,
+			query: []param{paramNoPageToken, paramNetwork, paramFeature}, needs: needsChains, answer: shape.MetricChains{}, make: metricChains,
 		},
 		Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: unitsFree, Key: KeyNever, Chain: "chainId",

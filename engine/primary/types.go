@@ -163,6 +163,28 @@ type StakerFilter struct {
 	// whose rewards have owners.
 	During   TimeRange
 	Rewarded bool
+	// Chooses reports whether a staker is to be listed, nil: all.
+	Chooses func(*Staker) bool
+}
+
+// Limits of the primary network: a validator has at most so much stake, and with its
+// delegators at most so many times its own.
+const (
+	maxStake       = 3_000_000e9 // nAVAX
+	maxDelegations = 5
+)
+
+// Capacity returns how much can still be delegated to a validator of the primary network,
+// in nAVAX; false of others, and of those that are no longer validators.
+func (s *Staker) Capacity() (uint64, bool) {
+	if s.Delegator || s.Subnet != chain.PrimaryNetworkID || s.Status != Active && s.Status != Pending {
+		return 0, false
+	}
+	most, taken := uint64(maxStake), s.Weight+s.DelegatedWeight
+	if s.Weight < most/maxDelegations {
+		most = maxDelegations * s.Weight
+	}
+	return most - min(most, taken), true
 }
 
 // Since returns when a staker began, Unix seconds: of one that renews itself its first
@@ -174,14 +196,15 @@ func (s *Staker) Since() uint64 {
 	return s.Start
 }
 
-// Stakes reports whether a staker is one of those that the filter's times and rewards
-// choose.
+// Stakes reports whether a staker is one of those that the filter's times, rewards and
+// Chooses choose.
 func (f *StakerFilter) Stakes(s *Staker) bool {
 	end := s.End
 	if s.Status == Removed && s.RemovedAt > 0 {
 		end = min(end, s.RemovedAt)
 	}
-	return end > f.During.From && (f.During.To == 0 || s.Since() < f.During.To) && (!f.Rewarded || len(s.RewardOwners.Addresses) > 0)
+	return end > f.During.From && (f.During.To == 0 || s.Since() < f.During.To) && (!f.Rewarded || len(s.RewardOwners.Addresses) > 0) &&
+		(f.Chooses == nil || f.Chooses(s))
 }
 
 // BlockFilter bounds a list of blocks: by time, and to those that a node proposed.
