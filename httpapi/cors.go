@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -15,6 +16,8 @@ const (
 	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
 		headerIndexedHeight + ", " + headerChainHeight + ", " + headerGaps + ", " + headerSettled + ", " + headerIgnored + ", " + headerPChainHeight + ", " + headerRequestID
 	corsMaxAge = "86400"
+	// maxAskedHeaders bounds the list of headers that a browser asks for, in bytes.
+	maxAskedHeaders = 1 << 10
 )
 
 // origins are the origins whose pages may use the public routes. Nothing is
@@ -68,8 +71,29 @@ func (o *origins) preflight(ctx *fasthttp.RequestCtx, methods string) bool {
 		h := &ctx.Response.Header
 		h.Set(fasthttp.HeaderAccessControlAllowMethods, methods)
 		h.Set(fasthttp.HeaderAccessControlAllowHeaders, corsRequestHeaders)
+		// A header that is not read does no harm: tracing adds its own.
+		if asked := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestHeaders); len(asked) > 0 && len(asked) <= maxAskedHeaders && headerNames(asked) {
+			h.Set(fasthttp.HeaderAccessControlAllowHeaders, corsRequestHeaders+", "+string(asked))
+		}
+		vary := fasthttp.HeaderAccessControlRequestHeaders
+		if !o.all {
+			vary = fasthttp.HeaderOrigin + ", " + vary
+		}
+		h.Set(fasthttp.HeaderVary, vary)
 		h.Set(fasthttp.HeaderAccessControlMaxAge, corsMaxAge)
 	}
 	options(ctx, methods)
+	return true
+}
+
+// headerNames reports whether v is a list of names of headers (RFC 9110, 5.6.2).
+func headerNames(v []byte) bool {
+	for _, c := range v {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', bytes.IndexByte([]byte("!#$%&'*+-.^_`|~, "), c) >= 0:
+		default:
+			return false
+		}
+	}
 	return true
 }

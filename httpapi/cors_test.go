@@ -71,6 +71,33 @@ func TestCORS(t *testing.T) {
 	}
 }
 
+// TestPreflightHeaders: a page may send whatever header it asks for, such as those of
+// tracing, and caches keep the answers apart.
+func TestPreflightHeaders(t *testing.T) {
+	t.Parallel()
+	f := func(origins []string, asked, want, vary string) {
+		t.Helper()
+		s := dataServer(t, Config{Origins: origins}, sampleChain())
+		resp := ask(s, listing{method: "OPTIONS", pattern: "/v1/chains"}, "Origin", page, "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", asked)
+		h := &resp.Header
+		got, has := strings.CutPrefix(string(h.Peek("Access-Control-Allow-Headers")), corsRequestHeaders)
+		if got != want || has != (vary != "" && origins[0] != "https://other.example") || string(h.Peek("Vary")) != vary || len(h.Peek("Access-Control-Allow-Credentials")) > 0 {
+			t.Errorf("%v, %q: %d %s", origins, asked, resp.StatusCode(), h)
+		}
+	}
+	all := []string{"*"}
+	f(all, "traceparent", ", traceparent", "Access-Control-Request-Headers")
+	f(all, "traceparent,tracestate, baggage", ", traceparent,tracestate, baggage", "Access-Control-Request-Headers")
+	f(all, "sentry-trace, X-Amzn-Trace-Id", ", sentry-trace, X-Amzn-Trace-Id", "Access-Control-Request-Headers")
+	f(all, "authorization", ", authorization", "Access-Control-Request-Headers")
+	f(all, "", "", "Access-Control-Request-Headers")
+	f(all, "a:b", "", "Access-Control-Request-Headers")
+	f(all, "a\x80", "", "Access-Control-Request-Headers")
+	f(all, strings.Repeat("a", maxAskedHeaders+1), "", "Access-Control-Request-Headers")
+	f([]string{page}, "traceparent", ", traceparent", "Origin, Access-Control-Request-Headers")
+	f([]string{"https://other.example"}, "traceparent", "", "Origin")
+}
+
 // TestCORSOnErrors: a page must be able to read why it got no answer.
 func TestCORSOnErrors(t *testing.T) {
 	t.Parallel()
