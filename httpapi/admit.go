@@ -12,15 +12,20 @@ import (
 )
 
 // The headers that tell a client what is left of its rate: those of the IETF's
-// draft, as most services send them. Reset is in seconds.
+// draft, as most services send them. Reset is in seconds. Policy is the rate by itself:
+// 6000;w=60;burst=12000 are 6,000 units in 60 seconds, of which 12,000 may be saved.
 const (
+	headerRatePolicy    = "RateLimit-Policy"
 	headerRateLimit     = "RateLimit-Limit"
 	headerRateRemaining = "RateLimit-Remaining"
 	headerRateReset     = "RateLimit-Reset"
 )
 
 // The same as they are sent.
-var rateLimitKey, rateRemainingKey, rateResetKey = canonical(headerRateLimit), canonical(headerRateRemaining), canonical(headerRateReset)
+var (
+	rateLimitKey, rateRemainingKey, rateResetKey = canonical(headerRateLimit), canonical(headerRateRemaining), canonical(headerRateReset)
+	ratePolicyKey                                = canonical(headerRatePolicy)
+)
 
 // canonical returns the form of a header's name in which it is sent.
 func canonical(name string) []byte {
@@ -105,6 +110,7 @@ func (s *Server) more(ctx *fasthttp.RequestCtx, p *params, units int) *failure {
 // if it is not.
 func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) *failure {
 	if d.Limited {
+		setPolicy(ctx, d)
 		setNumber(ctx, rateLimitKey, d.Limit)
 		setNumber(ctx, rateRemainingKey, d.Remaining)
 		setNumber(ctx, rateResetKey, int64((d.Reset+time.Second-1)/time.Second))
@@ -145,6 +151,13 @@ const perUnit = 2 << 10
 
 // bodyUnits returns what a body costs beside its route. An ordinary one costs nothing.
 func bodyUnits(size int) int { return max(size, 0) / perUnit }
+
+// setPolicy sets the header with the rate, without an allocation.
+func setPolicy(ctx *fasthttp.RequestCtx, d *limit.Decision) {
+	var room [64]byte
+	b := append(strconv.AppendInt(room[:0], d.PerMinute, 10), ";w=60;burst="...)
+	ctx.Response.Header.SetCanonical(ratePolicyKey, strconv.AppendInt(b, d.Limit, 10))
+}
 
 // setNumber sets a header, whose name is in canonical form, without an allocation.
 func setNumber(ctx *fasthttp.RequestCtx, key []byte, n int64) {

@@ -13,7 +13,7 @@ import (
 const (
 	corsRequestHeaders = "Accept, Accept-Language, Content-Type, Cache-Control, User-Agent, X-Requested-With, " +
 		"Last-Event-ID, X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
-	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
+	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + headerRatePolicy + ", " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
 		headerIndexedHeight + ", " + headerChainHeight + ", " + headerGaps + ", " + headerSettled + ", " + headerIgnored + ", " + headerPChainHeight + ", " + headerRequestID
 	corsMaxAge = "86400"
 	// maxAskedHeaders bounds the list of headers that a browser asks for, in bytes.

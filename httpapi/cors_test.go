@@ -39,7 +39,7 @@ func TestCORS(t *testing.T) {
 			if got := string(h.Peek("Access-Control-Allow-Origin")); got != want {
 				t.Errorf("%s: %s %s: allowed origin %q, want %q", c.name, l.method, l.pattern, got, want)
 			}
-			if got := string(h.Peek("Access-Control-Expose-Headers")); (want != "") != (strings.Contains(got, "Retry-After") && strings.Contains(got, "RateLimit-Remaining")) {
+			if got := string(h.Peek("Access-Control-Expose-Headers")); (want != "") != (strings.Contains(got, "Retry-After") && strings.Contains(got, "RateLimit-Remaining") && strings.Contains(got, "RateLimit-Policy")) {
 				t.Errorf("%s: %s %s: exposed %q", c.name, l.method, l.pattern, got)
 			}
 			if len(h.Peek("Access-Control-Allow-Credentials")) > 0 {
@@ -111,6 +111,9 @@ func TestCORSOnErrors(t *testing.T) {
 		{"/ext/bc/C/rpc", 429},
 	} {
 		resp := get(s, c.path, "Origin", page)
+		if got := string(resp.Header.Peek("RateLimit-Policy")); got != "1;w=60;burst=20" {
+			t.Errorf("%s: RateLimit-Policy %q", c.path, got)
+		}
 		if resp.StatusCode() != c.status || string(resp.Header.Peek("Access-Control-Allow-Origin")) != "*" {
 			t.Errorf("%s: %d %s", c.path, resp.StatusCode(), &resp.Header)
 		}

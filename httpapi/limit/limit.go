@@ -125,9 +125,11 @@ type Decision struct {
 	// Client is who the request counts for.
 	Client Client
 	// Limited is set when rates apply. Then Limit is the burst of the client,
-	// Remaining what is left of it, and Reset when all of it would be there again.
+	// Remaining what is left of it, and Reset when all of it would be there again. What
+	// comes back in a minute is PerMinute.
 	Limited          bool
 	Limit, Remaining int64
+	PerMinute        int64
 	Reset            time.Duration
 }
 
@@ -325,7 +327,7 @@ func (l *Limiter) State(c Client) Decision {
 	d := l.decision(c)
 	if l != nil && !l.cfg.NoLimit {
 		p := l.purseOf(c)
-		d.Limited, d.Limit = true, p.burst()
+		d.Limited, d.Limit, d.PerMinute = true, p.burst(), p.rates[0].perMinute
 		d.Remaining, d.Reset = p.left(time.Since(l.start))
 	}
 	return d
@@ -407,7 +409,7 @@ func (l *Limiter) take(c Client, now time.Duration, requests, units int, always 
 		return d.above(units, p.burst())
 	}
 	d.RetryAfter = p.take(now, int64(units))
-	d.Limited, d.Limit = true, p.burst()
+	d.Limited, d.Limit, d.PerMinute = true, p.burst(), p.rates[0].perMinute
 	d.Remaining, d.Reset = p.left(now)
 	if d.RetryAfter <= 0 || always {
 		d.RetryAfter = 0
