@@ -163,6 +163,15 @@ func TestPrimaryForms(t *testing.T) {
 		bad("/blockchains/p-chain/blocks?startTimestamp="+v, "startTimestamp", "Unix seconds")
 		bad("/blockchains/p-chain/blocks?endTimestamp="+v, "endTimestamp", "Unix seconds")
 	}
+	for _, v := range []string{"1678089600000", "100000000000", "99999999999999"} {
+		bad("/blockchains/p-chain/blocks?startTimestamp="+v, "startTimestamp", "looks like milliseconds")
+		bad("/blockchains/p-chain/transactions?endTimestamp="+v, "endTimestamp", "looks like milliseconds")
+	}
+	for _, v := range []string{"99999999999", "100000000000000", "9007199254740991"} {
+		if resp := get(s, onFuji+"/blockchains/p-chain/blocks?endTimestamp="+v); resp.StatusCode() != 200 {
+			t.Errorf("endTimestamp %s: %d %s", v, resp.StatusCode(), resp.Body())
+		}
+	}
 	bad("/blockchains/x-chain/vertices:listByHeight", "vertexHeight", "is required")
 	for _, v := range []string{"y-chain", "P-Chain", "p", "43114", "%20", fujiX.String() + "1", "2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByN"} {
 		bad("/blockchains/"+v+"/blocks", "blockchainId", "must be p-chain, x-chain or c-chain")

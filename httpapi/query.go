@@ -231,9 +231,16 @@ func setSeconds(to *uint64, v []byte) string {
 	if !ok {
 		return "must be a time in Unix seconds, a whole number in decimal" + below63(v) + ", not " + excerpt(v)
 	}
+	if n >= leastMillis && n < 1000*leastMillis {
+		return "must be a time in Unix seconds; " + excerpt(v) + " looks like milliseconds"
+	}
 	*to = n
 	return ""
 }
+
+// leastMillis is as milliseconds in 1973, and as seconds in the year 5138. A thousand times
+// that and more is no time that anybody means: clients that want no end write such.
+const leastMillis = 100_000_000_000
 
 // below63 names the bound that v, which [parseUint] refused, is above; for anything
 // but a number it is empty.
