@@ -24,7 +24,11 @@ func (a *Aggregator) message(ctx context.Context, req *Request) (*warp.Unsigned,
 	}
 	msg, err := warp.Parse(raw)
 	if err != nil {
-		return nil, &Error{Kind: BadRequest, Msg: "message is not an unsigned warp message", Err: err}
+		text := "message is not an unsigned warp message"
+		if signed, err := warp.ParseSigned(raw); err == nil {
+			text = fmt.Sprintf("message is signed already; what validators sign are its first %d bytes, without the signature", len(signed.Bytes()))
+		}
+		return nil, &Error{Kind: BadRequest, Msg: text, Err: err}
 	}
 	if msg.NetworkID != a.cfg.NetworkID {
 		return nil, &Error{Kind: BadRequest, Msg: fmt.Sprintf(
@@ -170,9 +174,9 @@ func setError(err error, what string) *Error {
 	case errors.Is(err, valset.ErrNotAllowed):
 		e.Msg = what + " is not among the subnets that this server serves"
 	case errors.Is(err, valset.ErrHeight):
-		e.Msg = "pChainHeight is above the height of the P-Chain"
+		e.Msg = "the P-Chain has not reached that height yet"
 	case errors.Is(err, valset.ErrLookback):
-		e.Msg = "pChainHeight is further back than this server looks"
+		e.Msg = "the P-Chain's " + err.Error() // with the heights
 	case errors.Is(err, valset.ErrSubnets):
 		e.Kind, e.Msg, e.RetryAfter = Overloaded, "requests are under way for as many other subnets as are followed at once", 2*time.Second
 	case errors.Is(err, valset.ErrBusy):
