@@ -132,3 +132,27 @@ func TestTooManySubnets(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 }
+
+// TestErrorsSayWhy: what looks like another member's or server's fault is named.
+func TestErrorsSayWhy(t *testing.T) {
+	t.Parallel()
+	m, err := warp.New(testNetwork, chain.ID{0xee}, []byte("payload"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := warp.AppendSigned(nil, m.Bytes(), []byte{1}, &[warp.SignatureLen]byte{0xc0})
+	a := &Aggregator{cfg: Config{NetworkID: testNetwork}}
+	f := func(message []byte, part string) {
+		t.Helper()
+		if _, err := a.message(t.Context(), &Request{Message: message}); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%x: %v, want %q", message, err, part)
+		}
+	}
+	f(signed, fmt.Sprintf("is signed already; what validators sign are its first %d bytes", len(m.Bytes())))
+	f(signed[:len(signed)-1], "is not an unsigned warp message")
+	f([]byte("hello"), "is not an unsigned warp message")
+	e := setError(fmt.Errorf("%w: 1 is more than 4096 below 9000", valset.ErrLookback), "subnet x")
+	if e.Kind != BadRequest || e.Msg != "the P-Chain's height is too far back: 1 is more than 4096 below 9000" {
+		t.Errorf("%v", e)
+	}
+}
