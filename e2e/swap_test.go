@@ -96,7 +96,7 @@ func TestSwap(t *testing.T) {
 	s.load.Wait()
 	walks := s.walker.end(t)
 	truth := s.readTruth(walks)
-	s.await("the events of all blocks", func() bool { return s.reached(truth.tip()) })
+	s.await("the events of all blocks", func() bool { return s.reached(truth) })
 	s.await("the messages of all webhooks", func() bool {
 		return len(s.hooks.told(s.hooked)) >= len(truth.hooked) && len(s.hooks.told(s.staked)) >= len(truth.staked)
 	})
