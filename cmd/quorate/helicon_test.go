@@ -97,3 +97,38 @@ func TestFalseResults(t *testing.T) {
 		})
 	}
 }
+
+// TestFalseResultsNearBegin: results turn out to be false by headers that settle blocks below
+// the first one that is kept as well. Those that are kept are put right.
+func TestFalseResultsNearBegin(t *testing.T) {
+	campaign(t)
+	t.Parallel()
+	r := newLiesRig(t, devnet.Config{
+		Blocks: 60, HistoryInterval: 2 * time.Second, Nodes: 2, Helicon: world.Start().Add(-time.Minute),
+	}, evmrpc.Traits{}, "--start-block", "latest-0")
+	first := r.c.Tip()
+	r.d.Node(0).SetTraits(evmrpc.Traits{False: evmchain.ResultPrice})
+	advance(r.c, 10)
+	lied := r.c.Tip()
+	poll(t, 50*time.Millisecond, "results are found to be false", func() bool {
+		return counters(t, r.server.url)[`quorate_doubtful_blocks{chain="C"}`] > 0
+	})
+	awaitIndexed(t, r.server.url, r.c)
+	r.others()
+	r.d.Node(0).SetTraits(evmrpc.Traits{})
+	advance(r.c, 10)
+	awaitIndexed(t, r.server.url, r.c)
+	poll(t, 100*time.Millisecond, "what was false is put right", func() bool {
+		have := counters(t, r.server.url)
+		return have[`quorate_doubtful_blocks{chain="C"}`] == 0 && have[`quorate_settled_height{chain="C"}`] >= float64(lied)
+	})
+	r.server.stop(t)
+	mustCommand(t, nil, "reindex", "--data-dir", r.dir) // what is stale since the chain went back
+	dir := t.TempDir()
+	server := serveIn(t, r.d, dir, "--start-block", fmt.Sprint(first))
+	awaitIndexed(t, server.url, r.c)
+	server.stop(t)
+	if digest(t, r.dir, r.c) != digest(t, dir, r.c) {
+		t.Error("rows differ from those of a server that nobody lied to")
+	}
+}

@@ -99,7 +99,7 @@ var errNoFit = errors.New("no node has results that fit")
 // fitting asks nodes for results that fit up to the block by which it showed that those
 // that are kept are false, and returns the blocks that are others then.
 func (c *EVM) fitting(ctx context.Context, s *suspect) (right []*evm.Block, err error) {
-	_, last, _ := c.second.ends()
+	first, last, _ := c.second.ends()
 	if last < s.By {
 		return nil, errOldBlock
 	}
@@ -121,7 +121,7 @@ func (c *EVM) fitting(ctx context.Context, s *suspect) (right []*evm.Block, err 
 			continue
 		}
 		for i, b := range fit {
-			if sameResults(was[i], b) {
+			if b.Number < first || sameResults(was[i], b) {
 				continue
 			}
 			if b.Number <= s.By && was[i].Traced { // as the node has it

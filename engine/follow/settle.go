@@ -87,22 +87,32 @@ func (s *settling) begin(ctx context.Context, b *evm.Block) error {
 // newSettling returns what checks the blocks of the chain from any height on.
 func (c *EVM) newSettling() *settling { return &settling{load: c.below} }
 
-// below returns blocks of the archive, or where it begins above them those that nodes have.
+// below returns blocks of the archive, and those below its first one as nodes have them.
 func (c *EVM) below(ctx context.Context, from, to uint64) (list []*evm.Block, err error) {
 	k := c.keeper.Load()
-	if first, _, ok := k.sink.archive.First(); ok && first <= from {
-		if last, _, _ := k.sink.archive.Last(); to <= last {
-			err := k.sink.reader.Read(ctx, from, to, func(b *evm.Block) error {
-				list = append(list, b)
-				return nil
-			})
-			return list, err
+	kept := to + 1 // the first block that the archive has
+	if first, last, ok := c.second.ends(); ok && to <= last {
+		kept = min(kept, max(from, first))
+	}
+	if from < kept {
+		if !c.asked.Load() {
+			return nil, errNotAsked
+		}
+		if list, err = c.client.Fetch(ctx, from, kept-1); err != nil {
+			return nil, err
+		}
+		if uint64(len(list)) < kept-from && kept <= to {
+			return nil, fmt.Errorf("%w: blocks are missing from block %d on", ingest.ErrAnswer, from)
 		}
 	}
-	if !c.asked.Load() {
-		return nil, errNotAsked
+	if kept > to {
+		return list, nil
 	}
-	return c.client.Fetch(ctx, from, to)
+	err = k.sink.reader.Read(ctx, kept, to, func(b *evm.Block) error {
+		list = append(list, b)
+		return nil
+	})
+	return list, err
 }
 
 // checkBy checks blocks, and lists those whose results do not fit.
