@@ -53,8 +53,8 @@ func (c *Chain) Executed() uint64 {
 	return c.executed
 }
 
-// Wait waits until a block is executed, which must exist. It is false when the chain ends
-// before.
+// Wait waits until a block is executed, also one that is not accepted yet. It is false when
+// the chain ends before.
 func (c *Chain) Wait(height uint64) bool {
 	for !c.ended.Load() {
 		unlock := c.read()
