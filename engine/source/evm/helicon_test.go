@@ -3,8 +3,10 @@ package evm
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"quorate/engine/chain/chaintest"
@@ -81,6 +83,30 @@ func TestHelicon(t *testing.T) {
 		if settles := h.Number > lastBefore; b.GasUsed != gas || (b.Reserved != nil) != settles {
 			t.Errorf("block %d: %d gas used, want %d; reserved %v", h.Number, b.GasUsed, gas, b.Reserved)
 		}
+	}
+}
+
+// A filter that is not that of its receipt's logs is refused at once, though only a later
+// header has the root of the receipts.
+func TestHeliconFilter(t *testing.T) {
+	t.Parallel()
+	check := newChecker(VerifyFull, metric.NewSet(), slog.New(slog.DiscardHandler), nil)
+	tried := 0
+	for _, h := range helicon(t)[lastBefore+1:] {
+		const start = `"logsBloom":"0x`
+		at := bytes.Index(h.Receipts, []byte(start))
+		if at < 0 {
+			continue
+		}
+		tried++
+		h.Receipts = bytes.Clone(h.Receipts)
+		h.Receipts[at+len(start)] ^= 1 // a digit
+		if _, err := h.read(check); !errors.Is(err, ErrFalse) || !strings.Contains(err.Error(), "logsBloom") {
+			t.Fatalf("block %d: %v", h.Number, err)
+		}
+	}
+	if tried == 0 {
+		t.Error("no block has a filter")
 	}
 }
 
