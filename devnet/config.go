@@ -79,6 +79,9 @@ type Config struct {
 	// L1Inactive is how many members of each L1, the last ones, have no balance
 	// left, L1Underfunded how many before them are about to; default 0.
 	L1Inactive, L1Underfunded int
+	// L1Balances are those of the first members of each L1, in nAVAX: at the start each
+	// pays 1 a second, and the others have one AVAX.
+	L1Balances []uint64
 	// SharedKeys is how many pairs of validators share a BLS key: 1 and 2, then 3
 	// and 4, and so on. Default 0.
 	SharedKeys int
@@ -264,7 +267,7 @@ func (c Config) withDefaults() Config {
 func (c Config) params() world.Params {
 	return world.Params{
 		Validators: c.Validators, Weights: c.Weights, Seed: c.Seed, Emitted: c.Emitted,
-		L1s: max(c.L1s, c.EVMChains), L1Members: c.L1Members, L1Inactive: c.L1Inactive, L1Underfunded: c.L1Underfunded,
+		L1s: max(c.L1s, c.EVMChains), L1Members: c.L1Members, L1Inactive: c.L1Inactive, L1Underfunded: c.L1Underfunded, L1Balances: c.L1Balances,
 		Start: c.Start, L1Own: c.L1Own, L1Late: c.L1After > 0, SharedKeys: c.SharedKeys, Keyless: c.Keyless,
 	}
 }

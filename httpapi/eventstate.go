@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
+	"quorate/engine/chain/platform/rules"
 	"quorate/engine/events"
 	"quorate/engine/primary"
 	"quorate/httpapi/view"
@@ -169,11 +171,17 @@ func readValidators(on PrimaryChain) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	price := rows.L1Price()
 	_, err = rows.L1Validators(&primary.L1Filter{}, page, func(k *primary.L1Validator) bool {
 		b := append(append([]byte(`{"validationId":"`), k.ValidationID.String()...), `","nodeId":"`...)
 		b = append(append(b, k.Node.String()...), `","subnetId":"`...)
 		b = append(append(b, k.Subnet.String()...), `","weight":"`...)
-		items[k.ValidationID.String()] = append(strconv.AppendUint(b, k.Weight, 10), `"}`...)
+		b = append(strconv.AppendUint(b, k.Weight, 10), '"')
+		// It changes, and so is sent, a week, a day and an hour before the balance ends.
+		if step := rules.LastingStep(rules.Lasts(k.Balance, price)); step > 0 {
+			b = strconv.AppendInt(append(b, `,"lastsLessThan":`...), int64(step/time.Second), 10)
+		}
+		items[k.ValidationID.String()] = append(b, '}')
 		return true
 	})
 	return items, err

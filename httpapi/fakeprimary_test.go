@@ -340,7 +340,8 @@ func (r *fakeRows) Totals() (primary.Totals, error) {
 
 func (r *fakeRows) Time() uint64 { return 1_700_043_200 }
 
-func (r *fakeRows) Exact() bool { return !r.n.inexact }
+func (r *fakeRows) L1Price() uint64 { return 512 }
+func (r *fakeRows) Exact() bool     { return !r.n.inexact }
 
 // Days has as many validators as a day has Unix days modulo 1000, on 40 days.
 func (r *fakeRows) Days(subnet chain.ID, before uint64, take func(time uint64, s pchain.Sums) bool) error {

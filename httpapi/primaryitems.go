@@ -182,7 +182,8 @@ func (c *primaryCall) listL1Validators() *failure {
 	q := &c.q.primary
 	of := primary.L1Filter{ValidationID: q.validation, Node: q.node, Subnet: q.subnet, Inactive: q.inactive}
 	c.list("validators")
-	next, err := rows.L1Validators(&of, c.page(), fits(c, c.w.L1Validator))
+	price := rows.L1Price()
+	next, err := rows.L1Validators(&of, c.page(), fits(c, func(v *primary.L1Validator) { c.w.L1Validator(v, price) }))
 	return c.finish(next, err, func() { c.w.Height(c.tip) })
 }
 

@@ -93,6 +93,9 @@ type PlatformView interface {
 	// PendingRewards lists those that stakers expect.
 	PendingRewards(f *primary.RewardFilter, p primary.Page, take func(*primary.Reward) bool) (primary.Position, error)
 	L1Validators(f *primary.L1Filter, p primary.Page, take func(*primary.L1Validator) bool) (primary.Position, error)
+	// L1Price returns what an active validator of an L1 pays after the last block, in nAVAX
+	// a second; 0 if it is not known.
+	L1Price() uint64
 	// Totals returns the sums over the active stakers.
 	Totals() (primary.Totals, error)
 	// Time returns the chain's time in Unix seconds.

@@ -259,10 +259,15 @@ func (o *operator) Stake(network uint32) []ui.SubnetStake {
 	if n == nil {
 		return nil
 	}
-	all := n.Stake()
+	all, runways := n.Stake(), n.Runways()
 	out := make([]ui.SubnetStake, len(all))
 	for i := range all {
 		out[i] = subnetStake(&all[i])
+		for k := range runways {
+			if next, ok := runways[k].Next(); ok && runways[k].Subnet == all[i].Subnet {
+				out[i].Next = &ui.Lasting{Node: next.NodeID, Left: next.Left}
+			}
+		}
 	}
 	return out
 }
@@ -285,6 +290,15 @@ func (o *operator) ValidatorSet(network uint32, subnet chain.ID) *ui.ValidatorSe
 	if !ok {
 		return nil
 	}
+	// Of a node's validations the one that lasts longest counts, as for signing.
+	lasts := map[chain.NodeID]*ui.Lasting{}
+	for _, r := range n.Runways() {
+		for _, v := range r.Validators {
+			if r.Subnet == subnet && (r.Price > 0 || v.Balance == 0) {
+				lasts[v.NodeID] = &ui.Lasting{Node: v.NodeID, Left: v.Left}
+			}
+		}
+	}
 	out := &ui.ValidatorSet{SubnetStake: subnetStake(&v.SubnetStake), Keyless: v.Keyless, Inactive: v.Inactive}
 	for i := range v.Entries {
 		of := &v.Entries[i]
@@ -292,7 +306,7 @@ func (o *operator) ValidatorSet(network uint32, subnet chain.ID) *ui.ValidatorSe
 		for k := range of.Nodes {
 			d := &of.Nodes[k]
 			e.Nodes = append(e.Nodes, ui.ValidatorNode{
-				ID: d.NodeID, Connected: d.Ready, Since: d.Since, AwayFor: d.AwayFor, HasAddress: d.HasAddress, TurnedAway: d.TurnedAway, OnRequest: d.OnRequest,
+				ID: d.NodeID, Lasts: lasts[d.NodeID], Connected: d.Ready, Since: d.Since, AwayFor: d.AwayFor, HasAddress: d.HasAddress, TurnedAway: d.TurnedAway, OnRequest: d.OnRequest,
 				Address: d.Address, Version: d.Version, P50: d.P50, P99: d.P99,
 				Asked: d.Asked, Answered: d.Answered, Refused: d.Refused, Silent: d.Expired, Invalid: d.Invalid, Violations: d.Violations,
 				Unreliable: d.Unreliable, ProbeAt: d.ProbeAt, QuarantinedUntil: d.QuarantinedUntil, Fault: d.Fault,

@@ -132,6 +132,8 @@ func (w *World) convertL1(l *L1) {
 // balance is that of an L1's member k.
 func (p Params) balance(k int) uint64 {
 	switch active := p.L1Members - p.L1Inactive; {
+	case k < len(p.L1Balances):
+		return p.L1Balances[k]
 	case k >= active:
 		return 0
 	case k >= active-p.L1Underfunded:

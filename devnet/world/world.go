@@ -76,6 +76,8 @@ type Params struct {
 	// ones. The L1Underfunded before them have 1,000 nAVAX left, enough for less
 	// than two seconds. At least one member has its full balance.
 	L1Inactive, L1Underfunded int
+	// L1Balances are those of the first members of each L1, in nAVAX, none of them 0.
+	L1Balances []uint64
 	// SharedKeys is how many pairs of validators share a BLS key: 1 and 2, then 3
 	// and 4, and so on.
 	SharedKeys int

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"math/big"
 
+	"github.com/ava-labs/avalanchego/genesis"
 	"github.com/ava-labs/avalanchego/ids"
+	"github.com/ava-labs/avalanchego/vms/components/gas"
 	"github.com/ava-labs/avalanchego/vms/platformvm/txs"
 	"github.com/ava-labs/avalanchego/vms/secp256k1fx"
 	"github.com/ava-labs/libevm/common"
@@ -151,9 +153,11 @@ func (l *Ledger) memberForm(m *Member) object {
 	if m.limit != 0 {
 		balance = m.limit - l.accrued
 	}
+	config := genesis.LocalParams.ValidatorFeeConfig
+	price := uint64(gas.CalculatePrice(config.MinPrice, l.fees.Excess, config.ExcessConversionConstant))
 	return object{
 		"validationId": m.ID.String(), "validationIdHex": hexOf(m.ID[:]), "nodeId": m.Node.String(), "subnetId": m.Subnet.String(),
-		"weight": m.Weight, "remainingBalance": balance, "creationTimestamp": m.Start, "blsCredentials": key(m.key),
+		"weight": m.Weight, "remainingBalance": balance, "secondsLeft": balance / price, "creationTimestamp": m.Start, "blsCredentials": key(m.key),
 		"remainingBalanceOwner": owner(m.balance.Threshold, m.balance.Addresses), "deactivationOwner": owner(m.disabler.Threshold, m.disabler.Addresses),
 	}
 }

@@ -39,7 +39,7 @@ type Validators struct {
 	// Keyless is weight of Total without a BLS key, Inactive that of L1 validators that are
 	// out of balance. They are entries too, as far as they are known.
 	Keyless, Inactive uint64
-	Entries []Validator
+	Entries           []Validator
 }
 
 // Validator is one entry of a validator set.

@@ -228,6 +228,7 @@ type L1Registration struct {
 // L1Validator is a validator of an L1.
 type L1Validator struct {
 	L1Registration
+	SecondsLeft           *int64       `json:"secondsLeft,omitempty" doc:"For how long the balance lasts at today's fee, in seconds."`
 	CreationTimestamp     Unix         `json:"creationTimestamp"`
 	RemainingBalanceOwner BalanceOwner `json:"remainingBalanceOwner"`
 	DeactivationOwner     BalanceOwner `json:"deactivationOwner"`

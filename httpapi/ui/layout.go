@@ -105,7 +105,7 @@ func functions(prefix string) (template.FuncMap, error) {
 			return prefix + AssetPrefix + a.Name, nil
 		},
 		"short": short, "number": number, "amount": amount, "percent": percent,
-		"time": timeOf, "since": since, "bytes": sizeOf, "plural": plural, "dict": dict, "lower": strings.ToLower,
+		"time": timeOf, "since": since, "lasting": lasting, "bytes": sizeOf, "plural": plural, "dict": dict, "lower": strings.ToLower,
 		"kindof": kindOf, "levelkind": levelKind,
 		"add": func(a, b int) int { return a + b },
 		// name .Event: a declaration without its parameters.

@@ -181,6 +181,15 @@ type SubnetStake struct {
 	Height           uint64
 	Validators       int
 	Connected, Total uint64
+	// Next is the active validator of an L1 that runs out of balance first, nil if none is
+	// known to.
+	Next *Lasting
+}
+
+// Lasting is a validator of an L1 and for how long its balance lasts at today's fee.
+type Lasting struct {
+	Node chain.NodeID
+	Left time.Duration
 }
 
 // ValidatorSet is a validator set and how its members do.
@@ -189,7 +198,7 @@ type ValidatorSet struct {
 	Keyless uint64 // as of [Signature]
 	// Inactive is weight of Total of L1 validators that are out of balance.
 	Inactive uint64
-	Entries []ValidatorEntry
+	Entries  []ValidatorEntry
 }
 
 // ValidatorEntry is a signing key with its nodes.
@@ -206,6 +215,8 @@ type ValidatorNode struct {
 	// Since is since when it is connected, AwayFor how long it has not been.
 	Since   time.Time
 	AwayFor time.Duration
+	// Lasts says for how long its balance lasts at today's fee, nil if it has none.
+	Lasts *Lasting
 	// HasAddress: it is known where to dial. TurnedAway: it closes our links. OnRequest: there
 	// is a link only for the time of a request.
 	HasAddress, TurnedAway, OnRequest bool

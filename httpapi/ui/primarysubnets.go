@@ -2,6 +2,7 @@ package ui
 
 import (
 	"strconv"
+	"time"
 
 	"quorate/httpapi/ui/plain"
 )
@@ -193,6 +194,7 @@ func (n *primaryNet) account(chain text, address string) cell {
 type l1Validator struct {
 	ValidationID, NodeID, SubnetID text
 	Weight, RemainingBalance       text
+	SecondsLeft                    text
 	CreationTimestamp              text
 	RemainingBalanceOwner          struct{ Addresses []string }
 	BLSCredentials                 struct{ PublicKey string }
@@ -217,20 +219,27 @@ func (n *primaryNet) l1List(param string, query ...string) (part, int, error) {
 	return p, len(page.Validators), nil
 }
 
+// maxSeconds is how many a duration has room for.
+const maxSeconds = uint64(1<<63-1) / uint64(time.Second)
+
 func (n *primaryNet) l1Table(title string, list []l1Validator) part {
-	p := part{ID: "l1", Title: title, Heads: heads("Node", "Subnet", "#Weight", "#Balance", "Since", "State", "Validation"), Empty: "There is none."}
+	p := part{ID: "l1", Title: title, Heads: heads("Node", "Subnet", "#Weight", "#Balance", "#Lasts", "Since", "State", "Validation"), Empty: "There is none."}
 	for i := range list {
 		x := &list[i]
 		state := cell{Text: "active", Kind: "badge", Mark: "ok"}
+		lasts := cell{}
+		if n, err := strconv.ParseUint(string(x.SecondsLeft), 10, 64); err == nil {
+			lasts = lasting(time.Duration(min(n, maxSeconds)) * time.Second)
+		}
 		if x.RemainingBalance == "0" {
-			state = cell{Text: "inactive", Kind: "badge", Mark: "warn"}
+			state, lasts = cell{Text: "out of balance", Kind: "badge", Mark: "bad"}, cell{}
 		}
 		since := cell{}
 		if x.CreationTimestamp.unix() {
 			since = timeCell(x.CreationTimestamp)
 		}
 		p.Rows = append(p.Rows, []cell{n.nodeCell(x.NodeID), hashCell(x.SubnetID, n.link("subnet", string(x.SubnetID))), numCell(x.Weight),
-			navax(x.RemainingBalance), since, state, hashCell(x.ValidationID, "")})
+			navax(x.RemainingBalance), lasts, since, state, hashCell(x.ValidationID, "")})
 	}
 	return p
 }

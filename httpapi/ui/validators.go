@@ -26,6 +26,7 @@ type validators struct {
 	Share, Keyless    stakeShare
 	// Inactive is out of balance, ToppedUp it and what is connected.
 	Inactive, ToppedUp stakeShare
+	Next               *Lasting // as of [SubnetStake]
 	Meets              bool
 	Columns            []sorter
 	Rows               []validatorRow // those of the part that is shown
@@ -59,6 +60,9 @@ func serveValidators(r *Request) error {
 		title := s.Name
 		if title == "" {
 			title = short(s.Subnet.String())
+		}
+		if s.Subnet == subnet {
+			data.Next = s.Next
 		}
 		data.Subnets = append(data.Subnets, choice{title + " · " + shareOf(s.Connected, s.Total).Percent, r.in.Prefix + "/validators?" + q.Encode(), s.Subnet == subnet})
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"math/bits"
 	"strconv"
+	"time"
 
 	"quorate/engine/chain"
+	"quorate/engine/chain/platform/rules"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 )
@@ -198,8 +200,9 @@ func (w *Writer) PendingReward(r *primary.Reward, now uint64) {
 	w.B = append(w.B, '}')
 }
 
-// L1Validator writes a validator of an L1.
-func (w *Writer) L1Validator(v *primary.L1Validator) {
+// L1Validator writes a validator of an L1, which pays a price of so many nAVAX a second; 0 if
+// that is not known.
+func (w *Writer) L1Validator(v *primary.L1Validator, price uint64) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.id("validationId", &v.ValidationID)
@@ -209,6 +212,9 @@ func (w *Writer) L1Validator(v *primary.L1Validator) {
 	w.id("subnetId", &v.Subnet)
 	w.whole("weight", v.Weight)
 	w.whole("remainingBalance", v.Balance)
+	if left := rules.Lasts(v.Balance, price); price > 0 || v.Balance == 0 {
+		w.whole("secondsLeft", uint64(left/time.Second))
+	}
 	w.whole("creationTimestamp", v.Start)
 	w.Raw(`,"blsCredentials":{"publicKey":"`)
 	w.B = append(AppendHex(w.B, v.BLSKey[:]), `"}`...)

@@ -58,6 +58,16 @@ func (v *View) L1Fees() (fees rules.L1Fees, config rules.FeeConfig, ok bool) {
 	return v.head.Fees, v.c.cfg.Params.Fees, v.head.FeesKnown
 }
 
+// L1Price returns what an active validator of an L1 pays after the last block, in nAVAX a
+// second; 0 if it is not known.
+func (v *View) L1Price() uint64 {
+	fees, config, ok := v.L1Fees()
+	if !ok {
+		return 0
+	}
+	return fees.Price(config)
+}
+
 // ids adapts take to lists whose values are IDs.
 func ids(take func(id chain.ID) (primary.Result, error)) func(order, value []byte) (primary.Result, error) {
 	return func(_, value []byte) (primary.Result, error) {
