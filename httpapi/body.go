@@ -125,7 +125,7 @@ func (m *members) height(form *signingForm) (height uint64, written bool, err er
 		limit = math.MaxUint64
 	}
 	for _, i := range [...]int{memHeight, memOtherHeight} {
-		if m[i].kind == absent {
+		if m[i].kind() == absent {
 			continue
 		}
 		n, err := m.integer(i, names, 0, limit)
@@ -147,11 +147,11 @@ func (m *members) height(form *signingForm) (height uint64, written bool, err er
 // it is absent or empty.
 func (m *members) hex(i int, names *memberNames, limit int) ([]byte, error) {
 	v := m[i]
-	if v.kind == absent {
+	if v.kind() == absent {
 		return nil, nil
 	}
-	if v.kind != text {
-		return nil, badRequest(fmt.Sprintf("%s must be a string of hex digits, not %s", names[i], v.kind))
+	if v.kind() != text {
+		return nil, badRequest(fmt.Sprintf("%s must be a string of hex digits, not %s", names[i], v.kind()))
 	}
 	digits := v.bytes()
 	if len(digits) >= 2 && digits[0] == '0' && digits[1] == 'x' {
@@ -184,11 +184,11 @@ func badDigit(digits []byte) string {
 // id reads an ID in hex or CB58 into id and tells whether there is one.
 func (m *members) id(i int, names *memberNames, id *chain.ID) (bool, error) {
 	v := m[i]
-	if v.kind == absent || v.kind == text && len(v.raw) == 0 {
+	if v.kind() == absent || v.kind() == text && len(v.bytes()) == 0 {
 		return false, nil
 	}
-	if v.kind != text {
-		return false, badRequest(fmt.Sprintf("%s must be a string, not %s", names[i], v.kind))
+	if v.kind() != text {
+		return false, badRequest(fmt.Sprintf("%s must be a string, not %s", names[i], v.kind()))
 	}
 	s := v.bytes()
 	var err error
@@ -201,16 +201,16 @@ func (m *members) id(i int, names *memberNames, id *chain.ID) (bool, error) {
 // integer returns an integer from 0 to limit, def if it is absent.
 func (m *members) integer(i int, names *memberNames, def, limit uint64) (uint64, error) {
 	v := m[i]
-	if v.kind == absent {
+	if v.kind() == absent {
 		return def, nil
 	}
-	if v.kind == number {
+	if v.kind() == number {
 		if n, err := integer(v.raw); err == nil && n <= limit {
 			return n, nil
 		}
 		return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, shortNumber(v.raw)))
 	}
-	return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, v.kind))
+	return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, v.kind()))
 }
 
 // shortNumber returns a number as it was sent, but not at any length.

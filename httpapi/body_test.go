@@ -112,6 +112,16 @@ func TestRequestDoesNotAliasBody(t *testing.T) {
 	}
 }
 
+func BenchmarkBody(b *testing.B) {
+	body := []byte(`{"message":"` + benchMessage + `","quorumPercentage":67}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := parseRequest(body, sdkForm, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func FuzzParseRequest(f *testing.F) {
 	for _, s := range jsonSeeds {
 		f.Add([]byte(s), false)

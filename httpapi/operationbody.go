@@ -51,12 +51,12 @@ func parseExport(body []byte, find func(name string) (chain.ID, bool), rest *ign
 		return req, err
 	}
 	options := m[expOptions]
-	switch options.kind {
+	switch options.kind() {
 	case object:
 	case absent:
 		return req, badRequest("options is required: an object with addresses and includeChains")
 	default:
-		return req, badRequest("options must be an object, not " + options.kind.String())
+		return req, badRequest("options must be an object, not " + options.kind().String())
 	}
 	o, err := knownMembers(options.raw, &optionNames, rest)
 	if err != nil {
@@ -92,10 +92,10 @@ func knownMembers(body []byte, names *memberNames, rest *ignored) (members, erro
 
 func checkType(v value) error {
 	switch s := string(v.bytes()); {
-	case v.kind == absent:
+	case v.kind() == absent:
 		return badRequest("type is required: " + typeEVM)
-	case v.kind != text:
-		return badRequest("type must be a string, not " + v.kind.String())
+	case v.kind() != text:
+		return badRequest("type must be a string, not " + v.kind().String())
 	case s == typeEVM:
 		return nil
 	case slices.Contains(otherTypes, s):
@@ -119,7 +119,7 @@ func parseDates(m *members, req *operation.Request) error {
 		}
 	}
 	pick := func(named, deprecated int) (uint64, string) {
-		if m[named].kind == absent {
+		if m[named].kind() == absent {
 			named = deprecated
 		}
 		return times[named-expFirst], exportNames[named]
@@ -136,11 +136,11 @@ func parseDates(m *members, req *operation.Request) error {
 // parseDate reads a day or a time into Unix milliseconds, 0 if it is absent. A day is its
 // first or its last millisecond, UTC.
 func parseDate(v value, name string, end bool) (uint64, error) {
-	if v.kind == absent {
+	if v.kind() == absent {
 		return 0, nil
 	}
-	if v.kind != text {
-		return 0, badRequest(name + " must be a string, not " + v.kind.String())
+	if v.kind() != text {
+		return 0, badRequest(name + " must be a string, not " + v.kind().String())
 	}
 	s := string(v.bytes())
 	t, err := time.Parse(dayForm, s)
@@ -160,38 +160,19 @@ func parseDate(v value, name string, end bool) (uint64, error) {
 	return uint64(t.UnixMilli()), nil
 }
 
-// each calls f with the items of an array that was parsed.
-func (v value) each(f func(item value) error) error {
-	p := parser{b: v.raw, i: 1}
-	for c := p.next(); c != ']'; c = p.next() {
-		if c == ',' {
-			p.i++
-			p.space()
-		}
-		item, err := p.value(1)
-		if err == nil {
-			err = f(item)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // texts calls f with the items of a list of strings, of which there must be some.
 func texts(v value, name string, limit int, f func(s []byte) error) error {
-	switch v.kind {
+	switch v.kind() {
 	case array:
 	case absent:
 		return badRequest(name + " is required: a list of strings")
 	default:
-		return badRequest(name + " must be a list of strings, not " + v.kind.String())
+		return badRequest(name + " must be a list of strings, not " + v.kind().String())
 	}
 	n := 0
 	err := v.each(func(item value) error {
-		if item.kind != text {
-			return badRequest(name + " must have strings only, not " + item.kind.String())
+		if item.kind() != text {
+			return badRequest(name + " must have strings only, not " + item.kind().String())
 		}
 		if n++; n > limit {
 			return badRequest(fmt.Sprintf("%s has more than %d items", name, limit))
@@ -235,10 +216,10 @@ func exportChains(v value, find func(name string) (chain.ID, bool)) (list []chai
 }
 
 func exportCompression(v value) (operation.Compression, error) {
-	if v.kind == absent {
+	if v.kind() == absent {
 		return operation.Gzip, nil
 	}
-	if v.kind == text {
+	if v.kind() == text {
 		for _, c := range []operation.Compression{operation.Gzip, operation.Zstd} {
 			if bytes.Equal(v.bytes(), []byte(c)) {
 				return c, nil
@@ -246,5 +227,5 @@ func exportCompression(v value) (operation.Compression, error) {
 		}
 		return "", badRequest("options.compression must be gzip or zstd, not " + excerpt(v.bytes()))
 	}
-	return "", badRequest("options.compression must be gzip or zstd, not " + v.kind.String())
+	return "", badRequest("options.compression must be gzip or zstd, not " + v.kind().String())
 }

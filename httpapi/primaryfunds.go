@@ -31,7 +31,7 @@ func (c *primaryCall) readBody() *failure {
 		return asFailure(err)
 	case mistyped != nil:
 		return mistyped
-	case m[0].kind != text:
+	case m[0].kind() != text:
 		return badRequest("addresses must be a string with a comma-separated list")
 	}
 	c.q.primary.listed, c.q.primary.listedAs = m[0].bytes(), addressNames[0]
