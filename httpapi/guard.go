@@ -12,8 +12,8 @@ import (
 // showsPages reports whether pages of other origins may read what a public route answers.
 // What belongs to a client is for pages that know its key: any other is in the browser of
 // somebody with the same address.
-func (rt *route) showsPages(ctx *fasthttp.RequestCtx) bool {
-	if rt.methods[0].Key != KeyAlways {
+func (r *route) showsPages(ctx *fasthttp.RequestCtx) bool {
+	if r.methods[0].Key != KeyAlways {
 		return true
 	}
 	h := &ctx.Request.Header
