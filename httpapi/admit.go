@@ -49,6 +49,12 @@ const headerGaps = "X-Chain-Gaps"
 // headerPChainHeight is the height of the validators that signed a message.
 const headerPChainHeight = "X-P-Chain-Height"
 
+// headerQuorumNote warns of a quorum of 0, which every signature fulfils.
+const (
+	headerQuorumNote = "X-Quorum-Note"
+	quorumNote       = "a quorum of 0 is reached by any signature; chains that check the message ask for more and refuse it"
+)
+
 // headerIgnored names what a request says and its route does not know.
 const headerIgnored = "X-Ignored"
 

@@ -47,7 +47,7 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, s.aggregateFailure(err))
 		return
 	}
-	sdkForm.answer(ctx, res)
+	sdkForm.answer(ctx, req, res)
 	s.repeats.offer(body, hash, sdkForm, network, req, &rest, res)
 }
 
@@ -76,7 +76,7 @@ func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
 		fail(ctx, relayerFailure(s.aggregateFailure(err), err))
 		return
 	}
-	relayerForm.answer(ctx, res)
+	relayerForm.answer(ctx, req, res)
 	s.repeats.offer(body, hash, relayerForm, network, req, &rest, res)
 }
 

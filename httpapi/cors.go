@@ -14,7 +14,7 @@ const (
 	corsRequestHeaders = "Accept, Accept-Language, Content-Type, Cache-Control, User-Agent, X-Requested-With, " +
 		"Last-Event-ID, X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
 	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + headerRatePolicy + ", " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
-		headerIndexedHeight + ", " + headerChainHeight + ", " + headerGaps + ", " + headerSettled + ", " + headerIgnored + ", " + headerPChainHeight + ", " + headerRequestID
+		headerIndexedHeight + ", " + headerChainHeight + ", " + headerGaps + ", " + headerSettled + ", " + headerIgnored + ", " + headerQuorumNote + ", " + headerPChainHeight + ", " + headerRequestID
 	corsMaxAge = "86400"
 	// maxAskedHeaders bounds the list of headers that a browser asks for, in bytes.
 	maxAskedHeaders = 1 << 10

@@ -22,7 +22,8 @@
 //   - destinationBlockchainId: that chain, as signingSubnetId; an interchain message
 //     names it itself. A client's that is not followed is a 400.
 //
-// The header X-P-Chain-Height has the height of the validators who signed.
+// The header X-P-Chain-Height has the height of the validators who signed. A quorum of 0
+// is taken as it is, and X-Quorum-Note says what it is worth.
 //
 // Names are case-sensitive, and the last of several members of the same name wins. The content type must be JSON or absent; a web
 // page of another origin can therefore not post without asking the browser first.

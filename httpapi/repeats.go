@@ -46,6 +46,8 @@ type repeat struct {
 	ignored []byte             // value of the header that names what of the body is ignored
 	result  *aggregator.Result // what answer shows
 	answer  []byte
+
+	anyQuorum bool // it asks for a quorum of 0
 }
 
 // repeater is an [Aggregator] that can answer requests without reading them again.
@@ -76,16 +78,19 @@ func (f *signingForm) append(dst []byte, res *aggregator.Result) []byte {
 }
 
 // head sets the status and the headers of an answer.
-func (f *signingForm) head(ctx *fasthttp.RequestCtx, res *aggregator.Result) {
+func (f *signingForm) head(ctx *fasthttp.RequestCtx, anyQuorum bool, res *aggregator.Result) {
+	if anyQuorum {
+		ctx.Response.Header.Set(headerQuorumNote, quorumNote)
+	}
 	ctx.Response.SetStatusCode(f.status)
 	ctx.Response.Header.SetContentType(contentJSON)
 	var height [20]byte
 	ctx.Response.Header.SetBytesV(headerPChainHeight, strconv.AppendUint(height[:0], res.Height, 10))
 }
 
-// answer answers with a result.
-func (f *signingForm) answer(ctx *fasthttp.RequestCtx, res *aggregator.Result) {
-	f.head(ctx, res)
+// answer answers a request with a result.
+func (f *signingForm) answer(ctx *fasthttp.RequestCtx, req *aggregator.Request, res *aggregator.Result) {
+	f.head(ctx, req.Quorum == 0, res)
 	ctx.Response.SwapBody(f.append(ctx.Response.SwapBody(nil)[:0], res))
 }
 
@@ -129,7 +134,7 @@ func (r *repeats) send(ctx *fasthttp.RequestCtx, found *repeat, network Aggregat
 	if len(found.ignored) > 0 {
 		ctx.Response.Header.SetBytesV(headerIgnored, found.ignored)
 	}
-	found.form.head(ctx, res)
+	found.form.head(ctx, found.anyQuorum, res)
 	ctx.Response.SetBodyRaw(found.answer)
 	return true
 }
@@ -157,6 +162,6 @@ func (r *repeats) offer(body []byte, hash uint64, f *signingForm, network Aggreg
 		return
 	}
 	if known := a.Repeatable(req); known != nil {
-		r.put(hash, &repeat{form: f, body: bytes.Clone(body), known: known, ignored: []byte(strings.Join(rest.names, ", "))}, res)
+		r.put(hash, &repeat{form: f, body: bytes.Clone(body), known: known, ignored: []byte(strings.Join(rest.names, ", ")), anyQuorum: req.Quorum == 0}, res)
 	}
 }

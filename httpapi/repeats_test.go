@@ -326,6 +326,26 @@ func TestRepeatsAreBounded(t *testing.T) {
 	}
 }
 
+// TestQuorumNote: a quorum of 0 is answered with what it means, also when it is repeated,
+// and no other is.
+func TestQuorumNote(t *testing.T) {
+	t.Parallel()
+	s := newSigners(t).serves(t, nil)
+	for body, note := range map[string]string{`,"quorumPercentage":0`: quorumNote, `,"quorumPercentage":0,"quorumPercentageBuffer":100`: quorumNote, `,"quorumPercentage":1`: "", ``: ""} {
+		ctx := posted(sdkPath, `{"message":"`+signable(t, 1)+`"`+body+`}`)
+		for range 4 {
+			s.handle(ctx)
+			if got := string(ctx.Response.Header.Peek("X-Quorum-Note")); ctx.Response.StatusCode() != fasthttp.StatusCreated || got != note {
+				t.Errorf("%s: %d, note %q", body, ctx.Response.StatusCode(), got)
+			}
+		}
+	}
+	ctx := posted(relayerPath, `{"message":"`+signable(t, 1)+`","quorum-percentage":0}`) // the default there
+	if s.handle(ctx); len(ctx.Response.Header.Peek("X-Quorum-Note")) > 0 {
+		t.Error("a note about the default")
+	}
+}
+
 // TestRepeatAllocations: what is kept is sent without an allocation.
 func TestRepeatAllocations(t *testing.T) {
 	s := newSigners(t).serves(t, nil)
