@@ -98,7 +98,7 @@ func TestErrors(t *testing.T) {
 		{call("eth_call", `{"to":"`+token+`","data":"0x313ce567"}`, `"0x0"`), `{"jsonrpc":"2.0","id":1,"result":"0x"}`},
 		{call("eth_getLogs", `{"fromBlock":"0x5","toBlock":"0x2"}`), fail(-32000, "begin block 5 is greater than end block 2")},
 		{call("eth_getLogs", `{"fromBlock":"0xfff"}`), fail(-32000, "requested from block 4095 after last accepted block 100")},
-		{call("net_version"), `{"jsonrpc":"2.0","id":1,"result":"12345"}`},
+		{call("net_version"), `{"jsonrpc":"2.0","id":1,"result":"43112"}`},
 		{call("web3_clientVersion"), `{"jsonrpc":"2.0","id":1,"result":"v1.14.2"}`},
 	} {
 		if got := string(h.Answer([]byte(c.body))); got != c.want {

@@ -65,7 +65,7 @@ func (h *node) chainID(dst []byte, _ args) ([]byte, error) {
 }
 
 func (h *node) netVersion(dst []byte, _ args) ([]byte, error) {
-	return append(strconv.AppendUint(append(dst, '"'), uint64(h.chain.Config().NetworkID), 10), '"'), nil
+	return append(strconv.AppendUint(append(dst, '"'), h.chain.Config().EVMChainID, 10), '"'), nil
 }
 
 func (h *node) clientVersion(dst []byte, _ args) ([]byte, error) {
