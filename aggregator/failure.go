@@ -3,6 +3,7 @@ package aggregator
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -54,20 +55,26 @@ func quorumError(s *Stake, quorum int) *Error {
 	return e
 }
 
-// String lists the shares in percent of the total weight.
+// String lists the shares in percent of the total weight. Those of what became of the
+// stake add up to what they are together, also as they are written: each is rounded from
+// where the one before ended.
 func (s *Stake) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "connected %s, signed %s", s.share(s.Connected), s.share(s.Signed))
+	fmt.Fprintf(&b, "connected %s, signed %s", s.share(0, s.Connected), s.share(0, s.Signed))
+	sum := s.Signed
 	add := func(name string, w uint64) {
 		if w > 0 {
-			fmt.Fprintf(&b, ", %s %s", name, s.share(w))
+			fmt.Fprintf(&b, ", %s %s", name, s.share(sum, w))
+			sum += w
 		}
 	}
+	byCode := sum
 	add("refused", s.Refused)
 	if len(s.Codes) > 0 {
 		codes := make([]string, 0, len(s.Codes))
 		for _, code := range slices.Sorted(maps.Keys(s.Codes)) {
-			codes = append(codes, fmt.Sprintf("code %d: %s", code, s.share(s.Codes[code])))
+			codes = append(codes, fmt.Sprintf("code %d: %s", code, s.share(byCode, s.Codes[code])))
+			byCode += s.Codes[code]
 		}
 		fmt.Fprintf(&b, " (%s)", strings.Join(codes, ", "))
 	}
@@ -80,11 +87,13 @@ func (s *Stake) String() string {
 	return b.String()
 }
 
-func (s *Stake) share(w uint64) string {
+// share writes the share of a weight that comes after others of the same sum.
+func (s *Stake) share(after, w uint64) string {
 	if s.Total == 0 {
 		return "0%"
 	}
-	return fmt.Sprintf("%.1f%%", float64(w)*100/float64(s.Total))
+	tenths := func(w uint64) float64 { return math.Round(float64(w) * 1000 / float64(s.Total)) }
+	return fmt.Sprintf("%.1f%%", (tenths(after+w)-tenths(after))/10)
 }
 
 // stake sums up what became of the voters' weight. Connected is not the core's to know.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -154,5 +157,29 @@ func TestErrorsSayWhy(t *testing.T) {
 	e := setError(fmt.Errorf("%w: 1 is more than 4096 below 9000", valset.ErrLookback), "subnet x")
 	if e.Kind != BadRequest || e.Msg != "the P-Chain's height is too far back: 1 is more than 4096 below 9000" {
 		t.Errorf("%v", e)
+	}
+}
+
+// TestSharesAddUp: what is written of the stake adds up to all of it.
+func TestSharesAddUp(t *testing.T) {
+	t.Parallel()
+	number := regexp.MustCompile(`(\d+\.\d)%`)
+	for _, s := range []Stake{
+		{Total: 10_000, Connected: 9_960, Signed: 9_935, Pending: 25, Keyless: 40},
+		{Total: 3, Connected: 3, Signed: 1, Silent: 1, Unreachable: 1},
+		{Total: 7, Signed: 1, Invalid: 1, Silent: 1, Unreachable: 1, Pending: 1, Underfunded: 1, Keyless: 1},
+		{Total: 1<<64 - 1, Signed: 1 << 62, Pending: 1 << 62, Keyless: 1<<63 - 1},
+	} {
+		sum := 0.0
+		for _, m := range number.FindAllStringSubmatch(s.String(), -1)[1:] { // the first is connected
+			n, err := strconv.ParseFloat(m[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
+		if math.Round(sum*10) != 1000 {
+			t.Errorf("%s: together %v", &s, sum)
+		}
 	}
 }
