@@ -140,6 +140,7 @@ func kindNames(kinds []validator.Kind) string {
 }
 
 func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
+	f.cfg.HTTPHost = hostOf(f.cfg.HTTPHost)
 	logs, err := f.log.open(cmd, "")
 	if err != nil {
 		return err

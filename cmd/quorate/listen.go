@@ -48,7 +48,10 @@ func (f *listenFlags) add(flags *pflag.FlagSet) {
 }
 
 func (f *listenFlags) check() error {
-	switch {
+	f.host = hostOf(f.host)
+	switch _, err := netip.ParseAddr(f.host); {
+	case err != nil && strings.ContainsAny(f.host, ":/[]"):
+		return fmt.Errorf("--http-host %q is neither an IP address nor a name", f.host)
 	case f.port < 0 || f.port > 65535:
 		return fmt.Errorf("--http-port %d is not a port", f.port)
 	case (f.cert == "") != (f.key == ""):
@@ -67,6 +70,17 @@ func (f *listenFlags) check() error {
 		}
 	}
 	return nil
+}
+
+// hostOf returns the host of a flag: an IPv6 address may be in brackets, as where a port
+// follows it.
+func hostOf(s string) string {
+	if inner, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(inner, "]") {
+		if a, err := netip.ParseAddr(inner[:len(inner)-1]); err == nil && a.Is6() {
+			return inner[:len(inner)-1]
+		}
+	}
+	return s
 }
 
 func isPort(s string) bool {
