@@ -60,9 +60,9 @@ func (f *exportFlags) configure(cfg *engine.Config) {
 	}
 }
 
-// serve has the HTTP server serve the engine's exports. publicURL is its address.
-func (f *exportFlags) serve(cfg *httpapi.Config, eng *engine.Engine, publicURL string) {
-	cfg.Operations, cfg.PublicURL, cfg.DownloadTime = exports{eng}, publicURL, f.urlTime
+// serve has the HTTP server serve the engine's exports.
+func (f *exportFlags) serve(cfg *httpapi.Config, eng *engine.Engine) {
+	cfg.Operations, cfg.DownloadTime = exports{eng}, f.urlTime
 }
 
 // exports shows the HTTP server the engine's exports, which are there once its databases

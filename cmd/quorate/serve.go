@@ -218,8 +218,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	serveExt(&cfg, ext)
 	address := ln.URL()
 	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)
+	cfg.PublicURL = base
 	if f.data.index {
-		f.exports.serve(&cfg, eng, base)
+		f.exports.serve(&cfg, eng)
 		f.events.serve(&cfg, eng)
 		cfg.Webhooks, cfg.WebhooksKeyless = webhooks{eng}, f.webhooks.keyless
 		f.nfts.serve(&cfg, eng)
