@@ -365,8 +365,12 @@ func (l *Lane) audit(ctx context.Context, tip *evm.Head, guests []*guest, a *ans
 			p := &g.pairs[i]
 			if _, found := a.uneven[g.token]; !found && (p.overdrawn || !said.Eq(&p.sum)) {
 				a.uneven[g.token] = evidence{holder: p.holder, sum: p.sum, said: said}
-				l.log.Info("the events of a token do not add up to what its contract says", "token", g.token,
-					"holder", p.holder, "block", a.height, "events", p.sum.Dec(), "contract", said.Dec())
+				log := l.log.With("token", g.token, "holder", p.holder, "block", a.height)
+				if said.Eq(&p.sum) {
+					log.Info("the events of a token move more than its holder had")
+				} else {
+					log.Info("the events of a token do not add up to what its contract says", "events", p.sum.Dec(), "contract", said.Dec())
+				}
 			}
 		}
 		calls = calls[len(g.pairs):]
