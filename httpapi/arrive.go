@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strconv"
@@ -70,6 +71,11 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	if h.ContentLength() > max(s.cfg.MaxBody, s.cfg.MaxExtBody) {
 		h.SetContentLength(0)
 		h.Set(headerOversized, "1")
+	}
+	// With both of them another server on the way may have seen the body's end elsewhere
+	// (RFC 9112, 6.1): what follows on the connection is not believed.
+	if h.ContentLength() < 0 && bytes.Contains(bytes.ToLower(h.RawHeaders()), []byte("content-length")) {
+		h.SetConnectionClose()
 	}
 	return fasthttp.RequestConfig{}
 }

@@ -49,6 +49,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			c.gather.expect(ctx)
 		}
 	}()
+	ctx.Response.Header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
 	var scope Scope
 	if c != nil {
 		scope = c.scope

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -386,5 +387,45 @@ func TestRunReportsBrokenListener(t *testing.T) {
 	}
 	if err := s.Run(t.Context(), broken{ln}); !errors.Is(err, errBroken) {
 		t.Errorf("error %v, want %v", err, errBroken)
+	}
+}
+
+// TestBothLengths: a request with two lengths of its body is the last on its connection.
+func TestBothLengths(t *testing.T) {
+	t.Parallel()
+	body := `{"message":"` + warpHex + `"}`
+	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+	head := "POST " + sdkPath + " HTTP/1.1\r\nHost: localhost\r\n"
+	_, addr := start(t, Config{})
+	for _, lengths := range []string{"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", "content-LENGTH: 4\r\nTransfer-Encoding: chunked\r\n"} {
+		c := dial(t, addr)
+		c.send(head + lengths + "\r\n" + chunked)
+		if resp, answer := c.reply("POST"); !resp.Close {
+			t.Errorf("%q: the connection stays open: %s %s", lengths, resp.Status, answer)
+		}
+		c.closed()
+	}
+	c := dial(t, addr)
+	for range 2 {
+		c.send(head + "Transfer-Encoding: chunked\r\n\r\n" + chunked)
+		if resp, answer := c.reply("POST"); resp.StatusCode != 201 || resp.Close {
+			t.Errorf("%s %s", resp.Status, answer)
+		}
+	}
+}
+
+// TestNoSniff: no answer is taken for another type than it says.
+func TestNoSniff(t *testing.T) {
+	t.Parallel()
+	s := extServer(t, Config{})
+	for _, l := range listings(t) {
+		if got := string(ask(s, l).Header.Peek("X-Content-Type-Options")); got != "nosniff" {
+			t.Errorf("%s %s: %q", l.method, l.pattern, got)
+		}
+	}
+	for _, path := range []string{"/v1/nothing", "/v1/chains?pagesize=1"} {
+		if got := string(get(s, path).Header.Peek("X-Content-Type-Options")); got != "nosniff" {
+			t.Errorf("%s: %q", path, got)
+		}
 	}
 }
