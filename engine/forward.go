@@ -25,6 +25,16 @@ func (e *Engine) Forward(ctx context.Context, id chain.ID, path string, body []b
 	return n.Forward(ctx, id, path, body)
 }
 
+// Info posts body to the info API of a followed node and returns the node's answer as it is,
+// to be released. Of several networks it is that whose P-Chain [Engine.Forward] asks.
+func (e *Engine) Info(ctx context.Context, body []byte) (a source.Passed, err error) {
+	n, err := e.networkOf(chain.PlatformChainID)
+	if err != nil {
+		return a, err
+	}
+	return n.Info(ctx, body)
+}
+
 // Dial opens the WebSocket at path below a chain, at a followed node that runs it.
 func (e *Engine) Dial(ctx context.Context, id chain.ID, path string) (*websocket.Conn, error) {
 	n, err := e.networkOf(id)

@@ -26,6 +26,7 @@ var patterns = []string{
 	"/v1/operations/{operationId}",
 	"/v1/networks/{network}/blockchains/{blockchainId}/vertices:listByHeight",
 	"/ext/bc/{chain}/*",
+	"/ext/info",
 	"/ext/health/*",
 	"/ext/*",
 }
@@ -99,6 +100,7 @@ func TestFind(t *testing.T) {
 	f("/ext/bc/C/a/b/%zz//", "/ext/bc/{chain}/*", "C")
 	f("/ext/bc/C/../../admin", "/ext/bc/{chain}/*", "C")
 	f("/%65xt/bc/a%2fb", "/ext/bc/{chain}/*", "a/b")
+	f("/ext/info", "/ext/info")
 	f("/ext/health", "/ext/health/*")
 	f("/ext/health/readiness", "/ext/health/*")
 	for _, path := range []string{"/ext", "/ext/", "/ext//bc/C", "/ext/bc", "/ext/bc/", "/ext/bc//C", "/ext/bc/%zz", "/ext/./bc/C", "/ext/admin", "/ext/healthy"} {

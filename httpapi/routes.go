@@ -308,6 +308,11 @@ func extRoutes() []Route {
 			needs: needsExt, answer: shape.Any{}, make: passOn,
 		},
 		{
+			Pattern: "/ext/info", Units: unitsFree,
+			Doc:   "passes calls on to the info API of a followed node",
+			needs: needsExt, answer: shape.Any{}, make: passOn,
+		},
+		{
 			Pattern: "/ext/health/*", Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
 			Doc:   "returns what the health checks found",
 			needs: needsExt, answer: shape.Any{}, make: passOn,

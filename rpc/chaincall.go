@@ -166,7 +166,7 @@ func (s *Service) screen(c *chainCalls, e endpoint) {
 			continue
 		}
 		if _, known := s.prices[call.method]; !known && s.cfg.ChainRPC != All || isSubscription(call.method) {
-			call.fault = notServed(call.method, e.sub)
+			call.fault = notServed(call.method, e)
 		} else if s.lacks(e, call.method) {
 			call.fault = &rpcError{Code: codeNoMethod, Message: fmt.Sprintf("the method %s is not available here: the chain executes blocks after it accepted them, and no node of it has the method", call.method)}
 		} else if call.method == methodLogs && s.cfg.ChainRPC != All {
@@ -176,12 +176,16 @@ func (s *Service) screen(c *chainCalls, e endpoint) {
 }
 
 // notServed says that a method is not passed on, in the code of the chain's kind.
-func notServed(method, sub string) *rpcError {
+func notServed(method string, e endpoint) *rpcError {
 	code := codeServer
-	if sub == "rpc" || sub == socketDoor {
+	if e.sub == "rpc" || e.sub == socketDoor {
 		code = codeNoMethod
 	}
-	text := fmt.Sprintf("the method %s is not available here: this server passes on what reads the chain and what sends signed transactions", excerpt(method))
+	does := "what reads the chain and what sends signed transactions"
+	if e.kind == nodeInfo {
+		does = "what tells of the network, not what names the node behind it"
+	}
+	text := fmt.Sprintf("the method %s is not available here: this server passes on %s", excerpt(method), does)
 	if isSubscription(method) {
 		text = fmt.Sprintf("%s needs a WebSocket, and a message of its own", method)
 	}

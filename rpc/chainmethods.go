@@ -104,6 +104,12 @@ var families = []family{
 		prefix: "avax.", ordinary: []string{"getAtomicTx", "getAtomicTxStatus"},
 		heavy: []string{"getUTXOs", "issueTx"},
 	},
+	{
+		prefix:  "info.",
+		cheap:   []string{"getNetworkID", "getNetworkName", "getBlockchainID", "isBootstrapped", "getNodeVersion", "getVMs", "getTxFee", "upgrades"},
+		costs:   []string{"peers"}, // with all that the node is connected to
+		refused: "`getNodeID`, `getNodeIP`, `uptime`, which name the node behind this server; `acps`, what its peers vote for",
+	},
 	{prefix: "proposervm.", cheap: []string{"getProposedHeight", "getCurrentEpoch"}},
 	{prefix: "validators.", costs: []string{"getCurrentValidators"}},
 }
@@ -142,8 +148,8 @@ var subscriptions = []string{"newHeads", "logs"}
 
 // writeChainDocs writes what is passed on, in Markdown.
 func writeChainDocs(b *strings.Builder) {
-	b.WriteString("\n## /ext/bc/{chain}\n\n" +
-		"Calls are passed to a followed node that runs the chain, which is named by blockchain ID or any alias.\n\n| path | has |\n|---|---|\n")
+	b.WriteString("\n## /ext/bc/{chain} and /ext/info\n\n" +
+		"Calls are passed to a followed node that runs the chain, which is named by blockchain ID or any alias; those of `/ext/info` to any followed node.\n\n| path | has |\n|---|---|\n")
 	for _, d := range doors {
 		path := "/ext/bc/{chain}"
 		if d.path != "" {
@@ -151,6 +157,7 @@ func writeChainDocs(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "| `%s` | %s |\n", path, d.doc)
 	}
+	b.WriteString("| `/ext/info` | a node's network, versions and peers: `info` methods |\n")
 	fmt.Fprintf(b, "\n`--chain-rpc=safe`, the default, passes on the methods named here, each for its price in compute units; "+
 		"a batch costs the sum of its members. `--chain-rpc=all` passes on everything, at any path of one segment, with %d units for what is not named; "+
 		"`--chain-rpc=off` serves none of it.\n\n| methods | %d units | %d units | %d units | %d units | refused |\n|---|---|---|---|---|---|\n",

@@ -28,8 +28,8 @@ const (
 	contentHTML = "text/html"
 )
 
-// forward passes what the mode allows of a chain's JSON-RPC to a followed node, and
-// its answer back as it is, batches included.
+// forward passes what the mode allows of JSON-RPC for a chain, or for the info API, to a
+// followed node, and its answer back as it is, batches included.
 func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 	if !acceptsPost(ctx) || !isChainJSON(ctx) || !fits(ctx, maxForward) {
 		return
@@ -61,12 +61,20 @@ func (s *Service) forward(ctx *fasthttp.RequestCtx, e endpoint) {
 	}
 	work, cancel := context.WithTimeout(s.work, forwardTimeout)
 	defer cancel()
-	answer, err := s.cfg.Forward.Forward(work, e.chain, e.path(), passed)
+	answer, err := s.pass(work, e, passed)
 	if err != nil {
 		s.notForwarded(ctx, e.chain, body, err)
 		return
 	}
 	s.passOn(ctx, calls, &answer, body)
+}
+
+// pass posts body to what a followed node has for e.
+func (s *Service) pass(ctx context.Context, e endpoint, body []byte) (source.Passed, error) {
+	if e.kind == nodeInfo {
+		return s.cfg.Forward.Info(ctx, body)
+	}
+	return s.cfg.Forward.Forward(ctx, e.chain, e.path(), body)
 }
 
 // passOn answers with what a node has answered. body is the request's.

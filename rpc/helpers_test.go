@@ -129,6 +129,13 @@ func (f forwardFunc) Forward(ctx context.Context, id chain.ID, path string, body
 	return a, err
 }
 
+// infoPath stands for the info API in what a fake is asked.
+const infoPath = "info"
+
+func (f forwardFunc) Info(ctx context.Context, body []byte) (source.Passed, error) {
+	return f.Forward(ctx, chain.PlatformChainID, infoPath, body)
+}
+
 func (f forwardFunc) Dial(context.Context, chain.ID, string) (*websocket.Conn, error) {
 	return nil, &source.RefusedError{Node: "http://node", Status: 404}
 }

@@ -21,6 +21,7 @@ const (
 	healthReadiness
 	healthLiveness
 	metricsText
+	nodeInfo // passed on, as chainRPC is
 	chainRPC
 	chainSocket
 )
@@ -28,7 +29,7 @@ const (
 // endpoint is one thing that is served.
 type endpoint struct {
 	kind  kind
-	chain chain.ID // of chainRPC and chainSocket
+	chain chain.ID // of chainRPC and chainSocket; of nodeInfo the P-Chain
 	sub   string   // what is behind the chain's name; empty for the chain itself
 }
 
@@ -85,6 +86,10 @@ func (s *Service) real(name []byte) endpoint {
 		k = healthLiveness
 	case "metrics":
 		k = metricsText
+	case "info":
+		if s.cfg.Forward != nil && s.cfg.ChainRPC != Off {
+			return endpoint{kind: nodeInfo, chain: chain.PlatformChainID}
+		}
 	default:
 		return s.realChain(name)
 	}

@@ -47,7 +47,7 @@ type Config struct {
 	Later func(chain.ID) bool
 	// Head returns the height of an EVM chain, false if it is not known. Nil: of none.
 	Head func(chain.ID) (uint64, bool)
-	// ChainRPC says which methods of chain RPC are passed on.
+	// ChainRPC says which methods of chain RPC, and of the info API, are passed on.
 	ChainRPC Mode
 	// AllowedHosts are names that requests may be sent to besides IP addresses and
 	// localhost, without port; "*" allows all. Others are refused, because a name
@@ -115,6 +115,8 @@ type Forwarder interface {
 	// err means that there was none: it wraps [source.ErrNotYet], a
 	// [source.RefusedError] or another of that package.
 	Forward(ctx context.Context, id chain.ID, path string, body []byte) (a source.Passed, err error)
+	// Info posts body to the info API of a node, as Forward does to a chain's.
+	Info(ctx context.Context, body []byte) (a source.Passed, err error)
 	// Dial opens the WebSocket at path below the chain.
 	Dial(ctx context.Context, id chain.ID, path string) (*websocket.Conn, error)
 	// Swap returns when nodes replace the chain's API, the zero time if that is not known
@@ -169,8 +171,8 @@ func New(cfg Config) *Service {
 // node. They are answered with an error. It need not be called.
 func (s *Service) Close() { s.halt() }
 
-// Cost returns the price of a request below /ext/bc, in compute units. operator
-// reports that it is for no chain, but goes by an alias to something else.
+// Cost returns the price of a request below /ext/bc or to /ext/info, in compute units.
+// operator reports that it is for neither, but goes by an alias to something else.
 func (s *Service) Cost(ctx *fasthttp.RequestCtx) (units int, operator bool) {
 	path, ok := decodePath(ctx.URI().PathOriginal())
 	if !ok {
@@ -182,7 +184,7 @@ func (s *Service) Cost(ctx *fasthttp.RequestCtx) (units int, operator bool) {
 		return unitsLeast, false
 	case e.kind == chainSocket:
 		return unitsOrdinary, false // its messages are charged as they come
-	case e.kind != chainRPC:
+	case e.kind != chainRPC && e.kind != nodeInfo:
 		return unitsLeast, true
 	case !ctx.IsPost() || len(ctx.PostBody()) > maxForward:
 		return unitsLeast, false
@@ -232,7 +234,7 @@ func (s *Service) serve(ctx *fasthttp.RequestCtx, e endpoint, charge Charge) {
 		s.health(ctx, e.kind)
 	case metricsText:
 		s.metrics(ctx)
-	case chainRPC:
+	case chainRPC, nodeInfo:
 		s.forward(ctx, e)
 	case chainSocket:
 		s.socket(ctx, e, charge)

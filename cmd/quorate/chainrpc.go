@@ -19,7 +19,7 @@ import (
 type rpcFlags struct{ mode string }
 
 func (f *rpcFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.mode, "chain-rpc", "safe", "methods that /ext/bc passes on to the nodes: safe (reading, and sending signed transactions), all (debug and admin too) or off")
+	flags.StringVar(&f.mode, "chain-rpc", "safe", "methods that /ext/bc and /ext/info pass on to the nodes: safe (reading, and sending signed transactions), all (debug and admin too) or off")
 }
 
 func (f *rpcFlags) check() error {

@@ -106,7 +106,7 @@ func awaitHead(t *testing.T, base string) *websocket.Conn {
 // TestChainRPCPaths: every path of a chain that the node has is there, under every
 // name, and WebSockets end in order when the server stops.
 func TestChainRPCPaths(t *testing.T) {
-	d := smallDevnet(t, devnet.Config{})
+	d := smallDevnet(t, devnet.Config{PrimaryBlocks: 200})
 	p := launch(t, "quorate ready", "serve", "--node-url", d.NodeURL(), "--http-port", "0", "--data-dir", t.TempDir(), "--log-display-level", "warn")
 	id := d.Facts("").BlockchainID
 	awaitChains(t, p.url+"/ext/bc/C/rpc", "eth_chainId")
@@ -127,10 +127,27 @@ func TestChainRPCPaths(t *testing.T) {
 			t.Errorf("%s at %s: %d %s", c.method, c.path, status, body)
 		}
 	}
+	for _, c := range []struct{ method, params, want string }{
+		{"info.getNetworkID", "{}", `"result":{"networkID":"12345"}`},
+		{"info.getNetworkName", "{}", `"result":{"networkName":"local"}`},
+		{"info.getBlockchainID", `{"alias":"C"}`, `"result":{"blockchainID":"` + id + `"}`},
+		{"info.getBlockchainID", `{"alias":"Q"}`, `"error":{"code":-32000,"message":"there is no ID with alias: Q","data":null}`},
+		{"info.isBootstrapped", `{"chain":"P"}`, `"result":{"isBootstrapped":true}`},
+		{"info.getNodeVersion", "{}", `"result":{"version":"avalanchego/`},
+		{"info.getVMs", "{}", `"mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6":["evm"]`},
+		{"info.getTxFee", "{}", `"result":{"txFee":"1000000",`},
+		{"info.upgrades", "{}", `"graniteTime":"`},
+		{"info.peers", "{}", `"result":{"numPeers":"`},
+		{"info.getNodeID", "{}", `"error":{"code":-32000,"message":"the method info.getNodeID is not available here`},
+	} {
+		if status, body := chainCall(t, p.url+"/ext/info", c.method, c.params); status != 200 || !strings.Contains(body, c.want) || !strings.Contains(body, `"id":5`) {
+			t.Errorf("%s: %d %s", c.method, status, body)
+		}
+	}
 	if status, body := chainCall(t, p.url+"/ext/bc/C/validators", "validators.getCurrentValidators", "{}"); status != 404 || !strings.Contains(body, "no such path") {
 		t.Errorf("a path that the chain does not have: %d %s", status, body)
 	}
-	for _, c := range []struct{ path, want string }{{"/ext/bc/C/rpc", "*"}, {"/ext/P", "*"}, {"/ext/health", ""}, {"/ext/metrics", ""}} {
+	for _, c := range []struct{ path, want string }{{"/ext/bc/C/rpc", "*"}, {"/ext/P", "*"}, {"/ext/info", "*"}, {"/ext/health", ""}, {"/ext/metrics", ""}} {
 		if got := allowedOrigin(t, p.url+c.path); got != c.want {
 			t.Errorf("%s allows origin %q, want %q", c.path, got, c.want)
 		}
@@ -269,7 +286,7 @@ func TestSecrets(t *testing.T) {
 			_, body := get(t, p.url+path)
 			fmt.Fprintf(said, "%s\n%s\n", path, body)
 		}
-		for _, path := range []string{"/ext/bc/C/rpc", "/ext/bc/P", "/ext/bc/C/avax", "/ext/bc/C/ws"} {
+		for _, path := range []string{"/ext/bc/C/rpc", "/ext/bc/P", "/ext/info", "/ext/bc/C/avax", "/ext/bc/C/ws"} {
 			status, body := chainCall(t, p.url+path, "eth_chainId", "[]")
 			fmt.Fprintf(said, "%s %d\n%s\n", path, status, body)
 		}

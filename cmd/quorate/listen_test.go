@@ -120,6 +120,7 @@ func TestOperatorsApart(t *testing.T) {
 	}
 	f("/v1/chains", 200, 200) // operators' pages ask for data, too
 	f("/ext/bc/C/rpc", 405, 405)
+	f("/ext/info", 405, 405)
 	f("/", 200, 200)
 	f("/api", 200, 200)
 	f("/signatures", 404, 200)

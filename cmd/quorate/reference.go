@@ -154,7 +154,7 @@ func apiReference() ([]byte, error) {
 	b.WriteString(`# Addresses
 
 All that a server can serve, as its own ` + "`/openapi.json`" + ` describes it, which also has the forms of
-bodies. Chain RPC below ` + "`/ext/bc`" + ` has prices by method: see [METHODS.md](../rpc/METHODS.md).
+bodies. Chain RPC below ` + "`/ext/bc`" + ` and calls of ` + "`/ext/info`" + ` have prices by method: see [METHODS.md](../rpc/METHODS.md).
 [data.md](data.md) and [sign.md](sign.md) explain how to use them.
 
 `)

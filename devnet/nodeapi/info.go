@@ -88,6 +88,8 @@ func (s *Server) infoService() *service {
 		"getNetworkName":  call(s.getNetworkName),
 		"getBlockchainID": call(s.getBlockchainID),
 		"isBootstrapped":  call(s.isBootstrapped),
+		"getVMs":          call(s.getVMs),
+		"getTxFee":        call(getTxFee),
 		"peers":           call(s.peers),
 	}}
 }
@@ -151,6 +153,48 @@ func (s *Server) getBlockchainID(args aliasArgs) (any, error) {
 	return struct {
 		BlockchainID chainID `json:"blockchainID"`
 	}{chainID(id)}, nil
+}
+
+// named is an ID that is a name: that of a virtual machine, or of an extension of the X-Chain.
+func named(name string) (id chainID) {
+	copy(id[:], name)
+	return id
+}
+
+// getVMs lists the node's own virtual machines, and that of the L1s, a plugin, which has no
+// name but its ID.
+func (s *Server) getVMs(none) (any, error) {
+	vms := map[chainID][]string{
+		named("platformvm"): {"platform"}, chainID(world.AVMID): {"avm"}, chainID(world.EVMID): {"evm"},
+	}
+	if len(s.world.L1s()) > 0 {
+		vms[chainID(world.L1EVMID)] = []string{}
+	}
+	extensions := make(map[chainID]string)
+	for _, name := range []string{"secp256k1fx", "nftfx", "propertyfx"} {
+		extensions[named(name)] = name
+	}
+	return struct {
+		VMs        map[chainID][]string `json:"vms"`
+		Extensions map[chainID]string   `json:"fxs"`
+	}{vms, extensions}, nil
+}
+
+// getTxFee answers as nodes do that are not of mainnet or fuji: it is about the fees before
+// Etna, and deprecated.
+func getTxFee(none) (any, error) {
+	const milli = 1_000_000 // in nAVAX
+	return struct {
+		Tx            number `json:"txFee"`
+		Asset         number `json:"createAssetTxFee"`
+		Subnet        number `json:"createSubnetTxFee"`
+		Transform     number `json:"transformSubnetTxFee"`
+		Blockchain    number `json:"createBlockchainTxFee"`
+		Validator     number `json:"addPrimaryNetworkValidatorFee"`
+		Delegator     number `json:"addPrimaryNetworkDelegatorFee"`
+		SubnetMember  number `json:"addSubnetValidatorFee"`
+		SubnetPartner number `json:"addSubnetDelegatorFee"`
+	}{milli, milli, 100 * milli, 100 * milli, 100 * milli, 0, 0, milli, milli}, nil
 }
 
 func (s *Server) isBootstrapped(args chainArgs) (any, error) {

@@ -100,6 +100,13 @@ func TestBodies(t *testing.T) {
 		{info, "info.getBlockchainID", `{"alias":"{C}"}`, `"result":{"blockchainID":"{C}"}`},
 		{info, "info.getBlockchainID", `{"alias":"P"}`, `"result":{"blockchainID":"{P}"}`},
 		{info, "info.getBlockchainID", `{"alias":"Q"}`, fail("there is no ID with alias: Q")},
+		{info, "info.getVMs", `{}`, `"result":{"vms":{"jvYyfQTxGMJLuGWa55kdP2p2zSUYsQ5Raupu4TW34ZAUBAbtq":["avm"],` +
+			`"mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6":["evm"],"rWhpuQPF1kb72esV2momhMuTYGkEb1oL29pt2EBXWmSy4kxnT":["platform"],` +
+			`"srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy":[]},"fxs":{"qd2U4HDWUvMrVUeTcCHp6xH3Qpnn1XbU5MDdnBoiifFqvgXwT":"nftfx",` +
+			`"rXJsCSEYXg2TehWxCEEGj6JU2PWKTkd6cBdNLjoe2SpsKD9cy":"propertyfx","spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ":"secp256k1fx"}}`},
+		{info, "info.getTxFee", `{}`, `"result":{"txFee":"1000000","createAssetTxFee":"1000000","createSubnetTxFee":"100000000",` +
+			`"transformSubnetTxFee":"100000000","createBlockchainTxFee":"100000000","addPrimaryNetworkValidatorFee":"0",` +
+			`"addPrimaryNetworkDelegatorFee":"0","addSubnetValidatorFee":"1000000","addSubnetDelegatorFee":"1000000"}`},
 		{info, "info.isBootstrapped", `{"chain":"P"}`, `"result":{"isBootstrapped":true}`},
 		{info, "info.isBootstrapped", `{"chain":"{LB}"}`, `"result":{"isBootstrapped":true}`},
 		{info, "info.isBootstrapped", `{"chain":"X"}`, `"result":{"isBootstrapped":false}`},

@@ -9,6 +9,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/source"
+	"quorate/engine/source/platform"
 )
 
 // maxForwarded bounds an answer that is passed on, in bytes.
@@ -58,6 +59,11 @@ func (n *Network) Forward(ctx context.Context, id chain.ID, path string, body []
 		return a, next
 	}
 	return a, source.Graver(err, next)
+}
+
+// Info posts body to the info API of a followed node, see [Network.Forward].
+func (n *Network) Info(ctx context.Context, body []byte) (source.Passed, error) {
+	return n.source.Forward(ctx, platform.InfoPath, body, maxForwarded)
 }
 
 // Dial opens the WebSocket at path below a chain, at a followed node that runs it.

@@ -114,7 +114,7 @@ func (d *apiDocument) search(words string) []*apiGroup {
 
 // Nested reports whether paths below the operation's are of it, too.
 func (op *apiOperation) Nested() bool {
-	return strings.HasPrefix(op.Path+"/", "/ext/") && op.Path != "/ext/metrics"
+	return strings.HasPrefix(op.Path+"/", "/ext/") && op.Path != "/ext/metrics" && op.Path != "/ext/info"
 }
 
 // Keyed reports whether the operation may need an API key.

@@ -258,6 +258,8 @@ func (s *samples) body(op *apiOperation) (value any, note string) {
 		return map[string]any{"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []any{}}, "the number of the last block"
 	case op.Path == "/ext/P":
 		return map[string]any{"jsonrpc": "2.0", "id": 1, "method": "platform.getHeight", "params": map[string]any{}}, "the height of the P-Chain"
+	case op.Path == "/ext/info":
+		return map[string]any{"jsonrpc": "2.0", "id": 1, "method": "info.getNetworkID", "params": map[string]any{}}, "the ID of the network"
 	}
 	return nil, ""
 }

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	infoPath     = "/ext/info"
+	// InfoPath is where a node answers for its info API.
+	InfoPath     = "/ext/info"
 	platformPath = "/ext/bc/P"
 
 	// MaxMembers bounds the members of all validator sets of one answer.
@@ -65,7 +66,7 @@ type Client struct {
 func New(caller Caller) *Client { return &Client{caller: caller} }
 
 func (c *Client) info(ctx context.Context, method string, params, result any) error {
-	return classify(c.caller.Call(ctx, infoPath, "info."+method, params, result))
+	return classify(c.caller.Call(ctx, InfoPath, "info."+method, params, result))
 }
 
 func (c *Client) platform(ctx context.Context, method string, params, result any) error {
