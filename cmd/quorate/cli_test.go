@@ -38,7 +38,11 @@ func TestUsage(t *testing.T) {
 	}
 	wrong("no command given")
 	wrong(`there is no command "agregate"; did you mean "aggregate"?`, "agregate")
-	wrong("unknown flag: --loud", "version", "--loud")
+	wrong("unknown flag: --loud\n", "version", "--loud")
+	wrong("unknown flag: --devent; did you mean --devnet?", "serve", "--devent")
+	wrong("unknown flag: --http-prot; did you mean --http-port?", "serve", "--http-prot=1")
+	wrong("unknown flag: --http-port\n", "aggregate", "--http-port", "1") // of another command
+	wrong("unknown shorthand flag: 'q' in -q\n", "serve", "-q")
 	wrong("version takes at most 0 argument(s), got 1", "version", "now")
 	wrong(`See "quorate aggregate --help".`, "aggregate", "--quorum", "most")
 	wrong("no message", "aggregate")

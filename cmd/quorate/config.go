@@ -103,12 +103,27 @@ func plainValue(err error) error {
 	return fmt.Errorf("%q is not a number", number.Num)
 }
 
-// plainFlag is plainValue for the errors of the command line.
-func plainFlag(err error) error {
+// plainFlag is plainValue for the errors of the command line, and names the flag that one that
+// is unknown is all but called.
+func plainFlag(flags *pflag.FlagSet, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		return meantFlag(flags, err, unknown.GetSpecifiedName(), "--")
+	}
 	var invalid *pflag.InvalidValueError
 	var number *strconv.NumError
 	if errors.As(err, &invalid) && errors.As(err, &number) {
 		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, plainValue(number))
+	}
+	return err
+}
+
+// meantFlag adds to err, about an unknown name, the flag that was probably meant.
+func meantFlag(flags *pflag.FlagSet, err error, name, dashes string) error {
+	var known []string
+	flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if meant, ok := near.Name(name, known); ok {
+		return fmt.Errorf("%w; did you mean %s?", err, dashes+meant)
 	}
 	return err
 }
@@ -164,7 +179,7 @@ func loadFile(k *koanf.Koanf, flags *pflag.FlagSet, path string) error {
 		case key == configFileFlag || key == "help":
 			return usageError{fmt.Errorf("--%s %s: %s cannot be set in a configuration file", configFileFlag, path, key)}
 		case flags.Lookup(key) == nil:
-			return usageError{fmt.Errorf("--%s %s: unknown key %q", configFileFlag, path, key)}
+			return usageError{meantFlag(flags, fmt.Errorf("--%s %s: unknown key %q", configFileFlag, path, key), key, "")}
 		}
 	}
 	return nil

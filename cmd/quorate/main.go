@@ -109,7 +109,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{plainFlag(err)} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{plainFlag(cmd.Flags(), err)} })
 	root.AddCommand(commands()...)
 	return root
 }

@@ -368,7 +368,8 @@ func TestFillFlags(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		"no-such-flag: 1":   "no-such-flag",
+		"no-such-flag: 1":   `unknown key "no-such-flag"`,
+		"htp-port: 1":       `unknown key "htp-port"; did you mean http-port?`,
 		"config-file: x":    "config-file cannot be set in a configuration file",
 		"help: true":        "help cannot be set in a configuration file",
 		"http-port: [1, 2]": "http-port in " + file + ": a list, where one value belongs",
