@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -98,12 +99,28 @@ func decodeFile(content []byte) (f fileContent, err error) {
 		err = errors.New("the file is empty") // perhaps just being written
 	}
 	if err != nil {
-		return f, err
+		return f, plainYAML(err)
 	}
 	if !errors.Is(d.Decode(new(any)), io.EOF) {
 		err = errors.New("there is more than one YAML document")
 	}
 	return f, err
+}
+
+// Names of Go types, which say nothing to the writer of a file.
+var (
+	unknownKey = regexp.MustCompile(` not found in type [\w.]+`)
+	typeName   = regexp.MustCompile(` into (\[\])?limit\.\w+`)
+)
+
+// plainYAML words a decoder's error for the writer of the file.
+func plainYAML(err error) error {
+	var typed *yaml.TypeError
+	if !errors.As(err, &typed) {
+		return err
+	}
+	text := unknownKey.ReplaceAllString(strings.Join(typed.Errors, "; "), " is unknown")
+	return errors.New(typeName.ReplaceAllString(text, ", which does not belong there"))
 }
 
 func (f *fileTier) tier() (*tier, error) {
