@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -116,6 +117,25 @@ type doors struct {
 	reload    func() error // reads the certificate again
 }
 
+// bind listens at the address that flags name.
+func bind(flags, addr string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err == nil {
+		return ln, nil
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err // without the address, which is there already
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		err = fmt.Errorf("%w: stop what uses it, or choose another", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		err = fmt.Errorf("%w: this machine does not have it", err)
+	}
+	return nil, fmt.Errorf("%s: cannot listen at %s: %w", flags, addr, err)
+}
+
 // open binds the listeners.
 func (f *listenFlags) open(log *slog.Logger) (_ *doors, err error) {
 	d := &doors{scheme: "http", reload: func() error { return nil }}
@@ -124,9 +144,9 @@ func (f *listenFlags) open(log *slog.Logger) (_ *doors, err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	ln, err := net.Listen("tcp", net.JoinHostPort(f.host, strconv.Itoa(f.port)))
+	ln, err := bind("--http-host and --http-port", net.JoinHostPort(f.host, strconv.Itoa(f.port)))
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen: %w", err)
+		return nil, err
 	}
 	admin, shared := f.adminAddr()
 	scope := httpapi.ForClients
@@ -138,7 +158,7 @@ func (f *listenFlags) open(log *slog.Logger) (_ *doors, err error) {
 	if f.cert != "" {
 		cfg, certificate, err := reload.OpenTLS(f.cert, f.key, log)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
 		}
 		d.scheme, d.reload = "https", certificate.Reload
 		d.listeners[0] = httpapi.Listener{Listener: tls.NewListener(ln, cfg), Scope: scope}
@@ -146,8 +166,8 @@ func (f *listenFlags) open(log *slog.Logger) (_ *doors, err error) {
 	if admin == "" {
 		return d, nil
 	}
-	if ln, err = net.Listen("tcp", admin); err != nil {
-		return nil, fmt.Errorf("cannot listen at --admin-addr: %w", err)
+	if ln, err = bind("--admin-addr", admin); err != nil {
+		return nil, err
 	}
 	d.listeners = append(d.listeners, httpapi.Listener{Listener: ln, Scope: httpapi.ForOperators})
 	log.Info("operators are served at an address of their own", "addr", ln.Addr().String())

@@ -225,7 +225,39 @@ func TestTLSBroken(t *testing.T) {
 	}
 	code, _, errs := quorate(t, "", "serve", "--devnet", "--data-dir", t.TempDir(), "--http-port", "0",
 		"--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
-	if code != exitFailed || !strings.Contains(errs, "TLS certificate") || !strings.Contains(errs, "key.pem") {
+	if code != exitFailed || !strings.Contains(errs, "--tls-cert and --tls-key: TLS certificate") || !strings.Contains(errs, "key.pem") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
+}
+
+// TestCannotStart: what keeps a server from its address or its folder is said by its flag, with
+// what it is.
+func TestCannotStart(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := func(want string, args ...string) {
+		t.Helper()
+		code, _, errs := quorate(t, "", append([]string{"serve", "--devnet", "--data-dir", t.TempDir()}, args...)...)
+		if code != exitFailed || !strings.Contains(errs, "quorate: "+want+"\n") {
+			t.Errorf("exit %d, %s, want %s", code, errs, want)
+		}
+	}
+	f("--http-host and --http-port: cannot listen at "+taken.Addr().String()+": bind: address already in use: stop what uses it, or choose another", "--http-port", port)
+	f("--admin-addr: cannot listen at "+taken.Addr().String()+": bind: address already in use: stop what uses it, or choose another",
+		"--http-port", "0", "--admin-addr", taken.Addr().String())
+	f("--http-host and --http-port: cannot listen at 192.0.2.1:0: bind: cannot assign requested address: this machine does not have it",
+		"--http-host", "192.0.2.1", "--http-port", "0", "--admin-addr", "none")
+	f("data folder: "+file+" is a file, not a folder", "--http-port", "0", "--data-dir", file)
 }

@@ -131,8 +131,10 @@ func existing(dir string) string {
 // process uses it: that wraps [store.ErrInUse]. A server finds that out too, only later.
 func CheckUnused(dir string) error {
 	at := dir
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if st, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		at = existing(dir)
+	} else if err == nil && !st.IsDir() {
+		return fmt.Errorf("data folder: %s is a file, not a folder", dir)
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return fmt.Errorf("data folder: %s cannot be written to: %w", at, err)
