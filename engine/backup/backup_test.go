@@ -122,6 +122,11 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Error("a part of a backup was put into place")
 		}
 	}
+	full := restoreConfig(dir)
+	full.Free = func(string) (uint64, error) { return minFree, nil }
+	if err := FromStream(t.Context(), full, bytes.NewReader(stream.Bytes())); err == nil || !strings.Contains(err.Error(), "must stay free") {
+		t.Errorf("without room: %v", err)
+	}
 	if err := FromStream(t.Context(), restoreConfig(dir), &stream); err != nil {
 		t.Fatal(err)
 	}

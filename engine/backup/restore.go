@@ -65,14 +65,8 @@ func FromDir(ctx context.Context, cfg RestoreConfig, dir string) error {
 				need += uint64(f.Size)
 			}
 		}
-		if cfg.Free != nil {
-			free, err := cfg.Free(cfg.DataDir)
-			if err == nil && free < need+minFree {
-				err = fmt.Errorf("%s: %d bytes are free, %d are to be copied and %d must stay free", cfg.DataDir, free, need, minFree)
-			}
-			if err != nil {
-				return err
-			}
+		if err := cfg.room(need); err != nil {
+			return err
 		}
 		done := int64(0)
 		for i := range m.Files {
@@ -109,6 +103,9 @@ func FromStream(ctx context.Context, cfg RestoreConfig, r io.Reader) error {
 			if err := checkName(h.Name); err != nil {
 				return err
 			}
+			if err := cfg.room(uint64(h.Size)); err != nil { // its size is never negative
+				return fmt.Errorf("%s: %w", h.Name, err)
+			}
 			path := cfg.staged(h.Name)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return err
@@ -125,6 +122,18 @@ func FromStream(ctx context.Context, cfg RestoreConfig, r io.Reader) error {
 			cfg.progress(done, 0)
 		}
 	})
+}
+
+// room reports as an error that there is no room for so many bytes.
+func (c *RestoreConfig) room(need uint64) error {
+	if c.Free == nil {
+		return nil
+	}
+	free, err := c.Free(c.DataDir)
+	if err == nil && (free < minFree || free-minFree < need) {
+		err = fmt.Errorf("%s: %d bytes are free, %d are to be copied and %d must stay free", c.DataDir, free, need, minFree)
+	}
+	return err
 }
 
 // compare compares what was staged with the manifest at the end of a stream.
