@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -236,6 +237,7 @@ type rotated struct {
 
 	mu     sync.Mutex // guards what follows
 	to     lumberjack.Logger
+	made   bool // the folder
 	closed bool
 }
 
@@ -245,12 +247,24 @@ func (r *rotated) Write(b []byte) (int, error) {
 		r.mu.Unlock()
 		return len(b), nil
 	}
-	n, err := r.to.Write(b)
+	n, err := r.write(b)
 	r.mu.Unlock()
 	if err != nil {
 		r.onError(r.to.Filename, err)
 	}
 	return n, err
+}
+
+// write needs mu. The folder, which may be the first thing in a data folder, is for its
+// owner alone: the library would let others read it.
+func (r *rotated) write(b []byte) (int, error) {
+	if !r.made {
+		if err := os.MkdirAll(filepath.Dir(r.to.Filename), 0o700); err != nil {
+			return 0, err
+		}
+		r.made = true
+	}
+	return r.to.Write(b)
 }
 
 func (r *rotated) Close() error {

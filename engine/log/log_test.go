@@ -160,6 +160,23 @@ func TestSetLevels(t *testing.T) {
 	}
 }
 
+// TestFolderIsPrivate: the folder of the files, and those made for it, are their owner's.
+func TestFolderIsPrivate(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	l := mustNew(t, Config{Dir: filepath.Join(data, "logs"), FileLevel: Info, DisplayLevel: Off})
+	l.Logger("main").Info("hello")
+	for _, dir := range []string{data, filepath.Join(data, "logs")} {
+		info, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o700 {
+			t.Errorf("%s: %o", dir, got)
+		}
+	}
+}
+
 func TestNowhereToGo(t *testing.T) {
 	t.Parallel()
 	l := mustNew(t, Config{FileLevel: Verbo, DisplayLevel: Verbo})
