@@ -47,6 +47,19 @@ func TestAdminAddr(t *testing.T) {
 	f("0.0.0.0", noAdmin, "", false)
 }
 
+// TestPublicURLWithoutIndex: the API's description names the address that clients know,
+// whatever is indexed.
+func TestPublicURLWithoutIndex(t *testing.T) {
+	t.Parallel()
+	const front = "http://front.example/quorate"
+	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", t.TempDir(),
+		"--index=false", "--public-url", front, "--log-display-level", "off")
+	status, body := fetch(t, &http.Client{Timeout: time.Minute}, p.url+"/openapi.json")
+	if status != http.StatusOK || !strings.Contains(string(body), `"servers":[{"url":"`+front+`"}]`) {
+		t.Errorf("%d %.400s", status, body)
+	}
+}
+
 // TestHostOf: an IPv6 address is taken with and without brackets.
 func TestHostOf(t *testing.T) {
 	t.Parallel()
