@@ -1,11 +1,14 @@
 package tokens
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -327,6 +330,8 @@ func TestOverdrawn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	l := w.lane()
+	var log bytes.Buffer
+	l.log = slog.New(slog.NewTextHandler(&log, nil))
 	said := map[evm.Address]uint64{alice: 60}
 	w.add(coin, &token{balance: func(a evm.Address, _ uint64) uint64 { return said[a] }})
 	w.grow(l, []evm.Log{transferLog(coin, carol, alice, 60)}) // what carol has wrapped
@@ -335,6 +340,9 @@ func TestOverdrawn(t *testing.T) {
 	}
 	if got := w.balances(w.index, alice, 1); got != "c0:60@1 " {
 		t.Error(got)
+	}
+	if s := log.String(); !strings.Contains(s, "move more than its holder had") || strings.Contains(s, "do not add up") {
+		t.Errorf("equal figures as evidence: %s", s)
 	}
 }
 
