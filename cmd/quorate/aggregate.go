@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -174,7 +175,7 @@ func postAggregate(ctx context.Context, server, network string, body *aggregateB
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, causeOf(ctx, err)
+		return nil, noServer(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // nothing is left to be lost
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
@@ -188,6 +189,19 @@ func postAggregate(ctx context.Context, server, network string, body *aggregateB
 		return nil, serverError(resp, answer)
 	}
 	return answer, nil
+}
+
+// noServer is causeOf for requests to a server of ours, with a way out where that is known.
+func noServer(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("the server speaks HTTP, not HTTPS, so give --url with http://: %w", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("there is no server: start it with quorate serve, or give its --url: %w", err)
+	}
+	return err
 }
 
 // causeOf puts the reason for which ctx ended in place of an error that only

@@ -172,7 +172,9 @@ func TestAggregateFails(t *testing.T) {
 
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	fails("connection refused", "--url", closed.URL)
+	fails("quorate: there is no server: start it with quorate serve, or give its --url: Post ", "--url", closed.URL)
+	fails("connection refused\n", "--url", closed.URL)
+	fails("quorate: the server speaks HTTP, not HTTPS, so give --url with http://: Post ", "--url", strings.Replace(url, "http://", "https://", 1))
 
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the client is noticed

@@ -88,6 +88,9 @@ func runExport(cmd *cobra.Command, f *exportOrder) error {
 			return usageError{fmt.Errorf("%s is there; --force replaces it", f.out)}
 		}
 	}
+	if st, err := os.Stat(filepath.Dir(f.out)); f.out != "-" && (err != nil || !st.IsDir()) { // found out before the server works
+		return usageError{fmt.Errorf("--out %s: there is no such folder", f.out)}
+	}
 	base, err := url.Parse(f.url)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return usageError{fmt.Errorf("--url %q is not of the form http://HOST:PORT", f.url)}
@@ -166,7 +169,7 @@ func (c *exportClient) ask(ctx context.Context, method, path string, body io.Rea
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, causeOf(ctx, err)
+		return nil, noServer(ctx, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

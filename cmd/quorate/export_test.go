@@ -270,6 +270,10 @@ func exportByCommand(t *testing.T, url, number string, addresses []string, want 
 	if code, _, errs := quorate(t, "", "export", "--url", url, "--chain", "1", "--address", addresses[0]); code != exitFailed || !strings.Contains(errs, "not served here") {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
+	missing := filepath.Join(t.TempDir(), "none", "x.csv")
+	if code, _, errs := quorate(t, "", "export", "--url", "http://127.0.0.1:1", "--chain", "C", "--address", "0x00", "--out", missing); code != exitUsage || !strings.Contains(errs, "--out "+missing+": there is no such folder\n") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
 	if code, _, errs := quorate(t, "", "export", "--url", url); code != exitUsage {
 		t.Errorf("exit code %d, %q", code, errs)
 	}

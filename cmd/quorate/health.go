@@ -71,7 +71,7 @@ func askHealth(cmd *cobra.Command, f *healthFlags) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return causeOf(ctx, err)
+		return noServer(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // nothing is left to be lost
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

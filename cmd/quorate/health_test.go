@@ -39,7 +39,7 @@ func TestHealthCommand(t *testing.T) {
 		{[]string{"--url", down, "--alive"}, exitDone, "down\nnetwork: no validator\n", ""},
 		{[]string{"--url", answer(http.StatusOK, "<html>")}, exitFailed, "", "no server of ours"},
 		{[]string{"--url", answer(http.StatusTooManyRequests, `{"message":"slow down"}`), "--alive"}, exitFailed, "", "no server of ours"},
-		{[]string{"--url", "http://127.0.0.1:1"}, exitFailed, "", "connection refused"},
+		{[]string{"--url", "http://127.0.0.1:1"}, exitFailed, "", "there is no server: start it with quorate serve, or give its --url: Get "},
 		{[]string{"--url", "127.0.0.1:9750"}, exitUsage, "", "http://HOST:PORT"},
 		{[]string{"now"}, exitUsage, "", "at most 0"},
 	} {
