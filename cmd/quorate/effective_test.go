@@ -20,7 +20,7 @@ func TestConfig(t *testing.T) {
 	t.Setenv("QUORATE_LOG_LEVEL", "warn")
 	t.Setenv("QUORATE_CONFIG_FILE", file)
 	args := []string{
-		"config", "--log-level", "error", "--devnet", "--node-url", "http://user:hunter22@10.0.0.1:9650/ext?token=hunter22", "--node-url", "http://10.0.0.2:9650",
+		"config", "--log-level", "error", "--devnet", "--node-url", "http://user:hunter22@10.0.0.1:9650/node?token=hunter22", "--node-url", "http://10.0.0.2:9650",
 		"--node-header", "X-Key: hunter22", "--node-header", "http://10.0.0.2:9650 Authorization: Bearer hunter22",
 	}
 	out, _ := mustCommand(t, nil, args...)

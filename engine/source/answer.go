@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +63,10 @@ func classify(err error) error {
 	}
 	if errors.Is(err, fasthttp.ErrTimeout) {
 		return ErrTimeout
+	}
+	var record tls.RecordHeaderError
+	if errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/" {
+		return fmt.Errorf("%w: it speaks HTTP, not HTTPS, so its address begins with http://: %w", ErrUnreachable, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }

@@ -92,13 +92,16 @@ func ParseWebSocket(raw string) (Endpoint, error) {
 	return ParseEndpoint("http" + rest)
 }
 
-// ParseEndpoints reads several addresses.
+// ParseEndpoints reads the addresses of several nodes, each for all that the node has.
 func ParseEndpoints(raw ...string) ([]Endpoint, error) {
 	out := make([]Endpoint, len(raw))
 	for i, s := range raw {
 		var err error
 		if out[i], err = ParseEndpoint(s); err != nil {
 			return nil, err
+		}
+		if path := out[i].p.path + "/"; strings.Contains(path, "/ext/") {
+			return nil, fmt.Errorf("the address of node %s has a path of one of its APIs: leave out what begins with /ext", out[i].p.host)
 		}
 	}
 	return out, nil

@@ -83,6 +83,41 @@ func TestParseEndpointRefuses(t *testing.T) {
 	}
 }
 
+// TestParseEndpointsWhole: a node's address is that of all it has, below whatever path it is.
+func TestParseEndpointsWhole(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{"http://h:1/ext/bc/C/rpc", "http://h:1/ext/info", "http://h:1/ext", "http://h:1/ext/", "http://h:1/SECRETpath/ext/bc/P"} {
+		const want = "the address of node h:1 has a path of one of its APIs: leave out what begins with /ext"
+		if _, err := ParseEndpoints("http://other", raw); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	for _, raw := range []string{"http://h", "http://h/", "http://h/key/node", "http://h/extra/external"} {
+		if _, err := ParseEndpoints(raw); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
+// TestWrongScheme: a node that speaks HTTP and is asked by HTTPS is told of as that.
+func TestWrongScheme(t *testing.T) {
+	t.Parallel()
+	node := httptest.NewServer(http.NotFoundHandler())
+	defer node.Close()
+	c, err := Open(strings.Replace(node.URL, "http://", "https://", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const want = "it speaks HTTP, not HTTPS, so its address begins with http://"
+	if err := c.Call(t.Context(), "/ext/info", "x", nil, nil); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), want) {
+		t.Errorf("a call: %v", err)
+	}
+	if _, err := c.Forward(t.Context(), "/ext/info", []byte("{}"), 0); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), want) {
+		t.Errorf("what is passed on: %v", err)
+	}
+}
+
 // Each request carries the credentials of its node, and those of no other.
 func TestCredentialsAreSent(t *testing.T) {
 	t.Parallel()
