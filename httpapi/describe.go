@@ -225,11 +225,11 @@ func documentOf(routes []Route, url string) ([]byte, error) {
 var failures = map[int]string{
 	fasthttp.StatusBadRequest:          "The request is wrong; the message says what.",
 	fasthttp.StatusUnauthorized:        "The server asks for an API key.",
-	fasthttp.StatusForbidden:           "The API key, or the address, is not good for this, or the server is not set up for it.",
+	fasthttp.StatusForbidden:           "This API key or client is not allowed to do this, or the feature is off.",
 	fasthttp.StatusNotFound:            "There is no such thing, or not yet.",
 	fasthttp.StatusTooManyRequests:     "The client has used up its compute units.",
 	fasthttp.StatusInternalServerError: "A defect of the server.",
-	fasthttp.StatusServiceUnavailable:  "Not now: something is awaited, or there is too much to do.",
+	fasthttp.StatusServiceUnavailable:  "Temporarily unavailable: starting, waiting for data, or overloaded.",
 }
 
 const otherFailure = "Any other error."

@@ -61,8 +61,8 @@ in an accepted block, a block hash, or what the P-Chain knows about an L1. For
 the last kind, --justification says what the message is about.
 
 --quorum is the share of the signing validators' stake, in percent, that must
-sign. --buffer asks for so much more, as far as it comes without delay: it makes
-up for stake that moves between now and the day the message is used.`,
+sign. --buffer requests this much stake beyond the quorum, if it can be had without
+waiting: it covers stake that changes before the message is used.`,
 		Example: `  quorate aggregate 0000000030390427d4b2...
   quorate aggregate - --quorum 80 --buffer 5 < message.hex
   quorate aggregate --from-facts facts.json --index 7

@@ -46,7 +46,7 @@ func addExamine(flags *pflag.FlagSet, of *string) {
 }
 
 // errExamined ends serve --check with exit code 1.
-var errExamined = errors.New("the server would not start, or not work, like this")
+var errExamined = errors.New("the server would not start, or not work, with these settings")
 
 // examination is what serve --check finds, a line each.
 type examination struct {
@@ -98,7 +98,7 @@ func examine(cmd *cobra.Command, f *serveFlags) error {
 	x.files(f)
 	x.plans(cmd.Context(), f, &cfg)
 	if x.faults > 0 {
-		return errors.Join(fmt.Errorf("%w: %d of the above failed", errExamined, x.faults), x.err)
+		return errors.Join(fmt.Errorf("%w; failed checks: %d", errExamined, x.faults), x.err)
 	}
 	return x.err
 }

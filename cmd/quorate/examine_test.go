@@ -53,7 +53,7 @@ func TestExamine(t *testing.T) {
 		"chains":       {[]string{"--devnet", "--chains-file", chains}, exitDone, []string{"the C-Chain of each network, games, P and X"}},
 		"no chains":    {[]string{"--devnet", "--chains-file", bad}, exitFailed, []string{"FAIL  chains, genesis  --chains-file " + bad}},
 		"genesis":      {[]string{"--devnet", "--genesis-file", "fuji=" + bad}, exitFailed, []string{"--genesis-file: " + bad}},
-		"all at once":  {[]string{"--devnet", "--prices-file", bad, "--logos-file", bad, "--nft-metadata-file", bad}, exitFailed, []string{"FAIL  prices-file", "FAIL  logos-file", "FAIL  nft-metadata-file", "3 of the above failed"}},
+		"all at once":  {[]string{"--devnet", "--prices-file", bad, "--logos-file", bad, "--nft-metadata-file", bad}, exitFailed, []string{"FAIL  prices-file", "FAIL  logos-file", "FAIL  nft-metadata-file", "with these settings; failed checks: 3"}},
 		"reputation":   {[]string{"--devnet", "--reputation-file", bad}, exitFailed, []string{"FAIL  reputation-file"}},
 		"methods":      {[]string{"--devnet", "--methods-file", bad}, exitFailed, []string{"FAIL  methods-file"}},
 		"keys":         {[]string{"--devnet", "--api-keys-file", bad}, exitFailed, []string{"FAIL  api-keys-file"}},

@@ -118,6 +118,7 @@ func (n *primaryNet) subnet(v *primaryView) error {
 	if id == platformID {
 		list.Title = "Validators"
 	} else {
+		list.Empty = "The subnet's owners added no validators."
 		list.without("Delegated", "Delegations", "Fee", "Uptime", "Version")
 	}
 	v.Parts = append(v.Parts, list)

@@ -58,8 +58,8 @@ func serveSearch(r *Request) error {
 	case 1:
 		return r.Redirect(f.found.Hits[0].Path)
 	case 0:
-		return errorf(http.StatusNotFound, "nothing here is called %q. There can be searched for addresses, "+
-			"transactions, blocks by number or hash, interchain messages, nodes, subnets, blockchains, names of chains, and names and symbols of tokens by how they begin", q)
+		return errorf(http.StatusNotFound, "nothing here is called %q. Search by address, transaction or block hash, block number, "+
+			"message, node, subnet or blockchain ID, chain name, or the start of a token's name or symbol.", q)
 	}
 	return r.Render("search", "Search", &f.found)
 }
