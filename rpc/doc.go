@@ -1,6 +1,6 @@
 // Package rpc serves what lies below /ext, the node's own interfaces, which are
 // not part of the data API: administration and health as JSON-RPC 2.0, health
-// also by GET, metrics, and chain RPC passed through to the followed node.
+// also by GET, metrics, and chain RPC and the info API passed through to the followed node.
 //
 // Answers are those of an Avalanche node, so that its clients and tools work.
 // Paths that are not known are answered as such a node answers them. Where this

@@ -73,7 +73,7 @@ func TestWebhooksOfBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set(limit.HeaderKey, key)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := new(http.Client).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
