@@ -69,7 +69,7 @@ func TestFalseResults(t *testing.T) {
 	for _, result := range evmchain.Results() {
 		t.Run(fmt.Sprint(result), func(t *testing.T) {
 			t.Parallel()
-			r := newLiesRig(t, cfg, evmrpc.Traits{False: result}, "--rate-limit", "off", "--webhooks-private")
+			r := newLiesRig(t, cfg, evmrpc.Traits{False: result}, "--rate-limit", "off", "--webhooks-private", "--webhooks-keyless")
 			told := r.c.Tip()
 			lied, back := told+lies, make(chan struct{})
 			clients := listen(t, r.server.url, r.number, told, lied+proofs+ends, lied, back, truth.addresses)

@@ -167,7 +167,10 @@ func checkPage(t *testing.T, path, text string, families map[string]*dto.MetricF
 			t.Errorf("%s: no series %s", path, m[0])
 		}
 	}
-	known := map[string]bool{"version": true, "help": true, "index-enabled": true} // the last is avalanchego's
+	known := map[string]bool{"version": true, "help": true}
+	for _, name := range []string{"index-enabled", "sybil-protection-enabled", "network-initial-timeout", "network-inbound-connection-throttling-cooldown"} {
+		known[name] = true // avalanchego's
+	}
 	for _, cmd := range shownCommands(rootCommand(streams{})) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}
