@@ -22,6 +22,7 @@ var reportDifferences = map[string]string{
 	"- bls":           "not in the contract, and its message would be a text, which the contract has not",
 	"- futureupgrade": "not in the contract: the product takes no part in upgrades",
 	"+ upgrades":      "what futureupgrade is to a node: upgrades that followed nodes know and the product does not",
+	"+ webhooks":      "a node has none: who delivers, and which of before have no API key",
 	"- chain message.engine.consensus.avgAcceptanceTime string": "not in the contract",
 	"- chain message.networking.disconnectedValidators array":   "not in the contract",
 	"- chain message.engine.vm null":                            "null or an object by the contract; the product names the virtual machine",

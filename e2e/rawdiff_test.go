@@ -13,31 +13,22 @@ const (
 	// refusedInsteadOfDone is how an error differs from a result.
 	refusedInsteadOfDone = "code, data, error members, members, message"
 	// otherAnswer is how an answer in text differs from a report.
-	otherAnswer = "checks, end, healthy, members, nosniff, status, text, type"
+	otherAnswer = "checks, end, healthy, members, status, text, type"
 )
 
 // rawDifferenceList holds all deliberate differences between the product and a
 // real node. Requests that are not named here get like answers.
 var rawDifferenceList = []rawDifference{
 	{
-		[]string{"GET admin", "HEAD admin", "PUT admin", "DELETE admin", "OPTIONS admin", "PATCH health", "unknown verb",
-			"no content type", "text/plain", "form", "json-rpc", "space in type"},
-		"nosniff", "an answer in text never is to be taken for a page; the node says so on some of them only",
-	},
-	{
-		[]string{"chain RPC", "chain RPC of 2 MiB"},
-		"nosniff", "an answer that is passed on never is to be taken for a page",
-	},
-	{
-		[]string{"chain RPC of a batch"}, "nosniff, text",
+		[]string{"chain RPC of a batch"}, "text",
 		"methods outside the list of --chain-rpc are refused without asking the node",
 	},
 	{
-		[]string{"chain RPC of nonsense"}, "data, end, error members, members, message, nosniff",
+		[]string{"chain RPC of nonsense"}, "data, end, error members, members, message",
 		"a call is read before it is passed on, and the error says what is wrong with it",
 	},
 	{
-		[]string{"chain alone"}, "code, data, end, error members, id, jsonrpc, members, message, nosniff, text, type",
+		[]string{"chain alone"}, "code, data, end, error members, id, jsonrpc, members, message, text, type",
 		"whoever asks a chain gets an error of JSON-RPC",
 	},
 	{
@@ -49,7 +40,7 @@ var rawDifferenceList = []rawDifference{
 		"health is for operators: no page of another origin reads it",
 	},
 	{
-		[]string{"broken escape"}, "node ID, nosniff, vary",
+		[]string{"broken escape"}, "node ID, vary",
 		"every answer has these headers; the node's HTTP library answers before the node sees the request",
 	},
 	{
@@ -61,7 +52,7 @@ var rawDifferenceList = []rawDifference{
 		"the contract has GET alone on the paths below /ext/health/; the node gives the report to any verb",
 	},
 	{
-		[]string{"chain RPC by GET"}, "nosniff, status, text, type",
+		[]string{"chain RPC by GET"}, "status, text, type",
 		"JSON-RPC is sent by POST; the chain's own server gives an empty answer to GET, which tells nothing",
 	},
 	{
@@ -73,7 +64,7 @@ var rawDifferenceList = []rawDifference{
 		"the administration has no credentials, so a page of another origin must not drive it",
 	},
 	{
-		[]string{"foreign preflight"}, "cors, nosniff, status, text, type",
+		[]string{"foreign preflight"}, "cors, status, text, type",
 		"the administration has no credentials, so a page of another origin must not drive it",
 	},
 	{
@@ -89,7 +80,7 @@ var rawDifferenceList = []rawDifference{
 		"an error does not send long input back",
 	},
 	{
-		[]string{"method outside the contract"}, "code, data, error members, members, message, nosniff, result",
+		[]string{"method outside the contract"}, "code, data, error members, members, message, result",
 		"the contract does not have it, and it would show the configuration",
 	},
 	{
@@ -97,7 +88,7 @@ var rawDifferenceList = []rawDifference{
 		"the result is {} by the contract; the node gives the new levels",
 	},
 	{
-		[]string{"level unknown", "level empty"}, "message, nosniff",
+		[]string{"level unknown", "level empty"}, "message",
 		"the message names the member and the levels that there are",
 	},
 	{
