@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -299,6 +300,11 @@ func (x *l1World) testEpochTurned(ctx context.Context, t *testing.T, s *server) 
 	if err := x.home.Accept(ctx, signed); err != nil {
 		t.Errorf("in the epoch at %d: %v", before, err)
 	}
+	both := x.serve(t, nil, "--node-url", x.entry(), "--node-url", url, "--track-subnets", x.open.Subnet.String())
+	signed = x.signedFor(ctx, t, both, x.fromC(t)(), chain, func() uint64 { return x.reach(ctx, t, url, chain, 0, block) })
+	if err := x.home.Accept(ctx, signed); err != nil {
+		t.Errorf("signed for the L1 in its epoch: %v", err)
+	}
 	after := x.reach(ctx, t, url, chain, x.height(ctx, t), block)
 	if changed := verify.Same(x.set(ctx, t, x.open.Subnet, platformapi.Height(before)).Set, x.set(ctx, t, x.open.Subnet, platformapi.Height(after)).Set); changed == nil {
 		t.Log("the epochs have the same validators")
@@ -313,6 +319,10 @@ func (x *l1World) testEpochTurned(ctx context.Context, t *testing.T, s *server) 
 	if err := x.home.Accept(ctx, signed); err != nil {
 		t.Errorf("in the epoch at %d: %v", after, err)
 	}
+	signed = x.signedFor(ctx, t, both, x.fromC(t)(), chain, func() uint64 { return x.reach(ctx, t, url, chain, 0, block) })
+	if err := x.home.Accept(ctx, signed); err != nil {
+		t.Errorf("signed for the L1 in its next epoch: %v", err)
+	}
 	// The other way, and what must not be accepted.
 	home := x.fromHome(ctx, t, payloads(1)[0])
 	c := x.reach(ctx, t, x.entry(), "C", x.height(ctx, t), func() { x.emit(t, 1) })
@@ -324,6 +334,24 @@ func (x *l1World) testEpochTurned(ctx context.Context, t *testing.T, s *server) 
 	if err := x.emitter.Accept(ctx, signed); !errors.Is(err, emit.ErrNotValid) {
 		t.Errorf("a broken signature: %v", err)
 	}
+}
+
+// signedFor has a message signed by the open L1 for a destination without naming a height,
+// until the server has taken the height of the destination's epoch.
+func (x *l1World) signedFor(ctx context.Context, t *testing.T, s *server, unsigned []byte, destination string, epoch func() uint64) (signed []byte) {
+	t.Helper()
+	r := request(unsigned, fullBuffer)
+	r.SigningSubnetID, r.DestinationBlockchain = x.open.Subnet.String(), destination
+	await(ctx, t, "the server signs for the epoch of "+destination, func() (string, bool) {
+		answer := s.post(t, r)
+		var err error
+		if signed, err = answer.Signed(); err != nil {
+			return answer.String(), false // the chain, or its validators, are not known yet
+		}
+		height, want := answer.Header.Get("X-P-Chain-Height"), strconv.FormatUint(epoch(), 10)
+		return "signed at " + height + ", the epoch is at " + want, height == want
+	})
+	return signed
 }
 
 // testRemove removes the guest that joined.

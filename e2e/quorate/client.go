@@ -31,6 +31,7 @@ type Request struct {
 	QuorumPercentage       int    `json:"quorumPercentage,omitempty"`
 	QuorumPercentageBuffer int    `json:"quorumPercentageBuffer,omitempty"`
 	PChainHeight           uint64 `json:"pChainHeight,omitempty"`
+	DestinationBlockchain  string `json:"destinationBlockchainId,omitempty"`
 }
 
 // dropInRequest is the same in the form of the existing relayer aggregator; all
@@ -42,6 +43,7 @@ type dropInRequest struct {
 	QuorumPercentage       int    `json:"quorum-percentage"`
 	QuorumPercentageBuffer int    `json:"quorum-percentage-buffer"`
 	PChainHeight           uint64 `json:"pchain-height"`
+	DestinationBlockchain  string `json:"destination-blockchain-id,omitempty"`
 }
 
 // Answer is the whole answer to one request.
