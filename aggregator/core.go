@@ -107,6 +107,7 @@ func newCore(timing Timing, total uint64, weights []uint64, order []int32) *core
 	c := &core{timing: timing, total: total, order: order, timer: never, settled: never}
 	c.margin = need(total, timing.MarginPercent)
 	c.voters = make([]voter, len(weights))
+	c.picked = make([]int32, 0, len(weights))
 	for i, w := range weights {
 		c.voters[i].weight = w
 		c.sums[idle] += w

@@ -79,11 +79,11 @@ type job struct {
 	terms       uint64 // of the quarantine, when quarantined was last brought up to date
 	shared      map[int]*sharedKey
 	callers     map[int]*caller
-	proofs      []*verdict    // as the core's
-	kept        map[int]*kept // made of them, by quorum and buffer in percent
-	covers      bool          // the keys are the same at each height where the message may be checked
-	missed      bool          // the journal knows of the failure
-	broken      *Error        // ends the job; answers all callers
+	proofs      []*verdict // as the core's
+	kept        []*kept    // made of them, one for each quorum and buffer in percent
+	covers      bool       // the keys are the same at each height where the message may be checked
+	missed      bool       // the journal knows of the failure
+	broken      *Error     // ends the job; answers all callers
 }
 
 func (j *job) now() time.Duration { return time.Since(j.start) }
@@ -175,7 +175,6 @@ func (j *job) prepare() {
 	j.took = make([]time.Duration, n)
 	j.median = rank.median
 	j.callers = make(map[int]*caller)
-	j.kept = make(map[int]*kept)
 	j.shared = make(map[int]*sharedKey)
 	for i, class := range rank.class {
 		switch class {
@@ -424,11 +423,13 @@ func (j *job) finish(ctx context.Context, o outcome) {
 		c.reply.Answer(nil, j.failure(c))
 		return
 	}
-	k := j.kept[c.percent()]
-	if k == nil {
+	var k *kept
+	if i := slices.IndexFunc(j.kept, func(k *kept) bool { return k.percent == c.percent() }); i >= 0 {
+		k = j.kept[i]
+	} else {
 		key, proof := j.key.with(c.wish), j.proofs[o.proof]
 		k = j.results.heavier(key, newKept(j.msg, j.set, proof.signers, proof.sum, c.percent(), time.Now()))
-		j.kept[c.percent()] = k
+		j.kept = append(j.kept, k) // one for each share that callers ask for
 		j.journal.sign(time.Now(), k, c.wish, Collected, j.msg, j.set, time.Since(j.start), j.votes(&k.signers))
 		j.count.given(j.set, k, j.covers && covered(k.signers, j.core.beside, c.quorum))
 		j.results.publish(ctx, key, k)

@@ -39,7 +39,8 @@ type resultKey struct {
 const anyPercent = 255
 
 func (k resultKey) bytes() []byte {
-	b := append(k.msg[:], k.digest[:]...)
+	b := make([]byte, 0, len(k.msg)+len(k.digest)+1)
+	b = append(append(b, k.msg[:]...), k.digest[:]...)
 	if k.percent != anyPercent {
 		b = append(b, k.percent)
 	}

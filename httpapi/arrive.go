@@ -74,7 +74,7 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	}
 	// With both of them another server on the way may have seen the body's end elsewhere
 	// (RFC 9112, 6.1): what follows on the connection is not believed.
-	if h.ContentLength() < 0 && bytes.Contains(bytes.ToLower(h.RawHeaders()), []byte("content-length")) {
+	if h.ContentLength() == -1 && bytes.Contains(bytes.ToLower(h.RawHeaders()), []byte("content-length")) {
 		h.SetConnectionClose()
 	}
 	return fasthttp.RequestConfig{}
