@@ -418,19 +418,6 @@ func (c *core) lightest(least uint64) int {
 	return best
 }
 
-func (c *core) weight(i int32) uint64 { return c.voters[i].weight }
-
-// pick chooses signers for the goal among those who answered.
-func (c *core) pick() {
-	c.picked = c.picked[:0]
-	for i := range c.voters {
-		if c.voters[i].state == answered {
-			c.picked = append(c.picked, int32(i)) // set sizes are bounded
-		}
-	}
-	c.picked = fewest(c.picked, c.weight, c.goal, c.beside)
-}
-
 // short reports whether have is below want and margin together, whose sum may
 // be more than a weight can be.
 func short(have, want, margin uint64) bool {

@@ -110,3 +110,16 @@ func weigh(signers []int32, weight func(int32) uint64) (sum uint64) {
 	}
 	return sum
 }
+
+func (c *core) weight(i int32) uint64 { return c.voters[i].weight }
+
+// pick chooses signers for the goal among those who answered.
+func (c *core) pick() {
+	c.picked = c.picked[:0]
+	for i := range c.voters {
+		if c.voters[i].state == answered {
+			c.picked = append(c.picked, int32(i)) // set sizes are bounded
+		}
+	}
+	c.picked = fewest(c.picked, c.weight, c.goal, c.beside)
+}
