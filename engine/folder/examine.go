@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -140,6 +141,10 @@ func CheckUnused(dir string) error {
 		return fmt.Errorf("data folder: %s cannot be written to: %w", at, err)
 	}
 	used, by, err := user(dir)
+	for waited := time.Duration(0); used && waited < store.LockWait; waited += store.LockWait / 20 {
+		<-time.After(store.LockWait / 20)
+		used, by, err = user(dir)
+	}
 	if used {
 		return fmt.Errorf("%s, process %d: %w: stop the other one, or give this one a data folder of its own", dir, by, store.ErrInUse)
 	}

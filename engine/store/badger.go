@@ -95,8 +95,8 @@ func open(opts badger.Options, logger *slog.Logger) (*badger.DB, error) {
 		logger.Warn("the database has an empty file, as after a kill", "err", err)
 		db, err = openChecked(opts)
 	}
-	for waited := time.Duration(0); locked(err) && waited < lockWait; waited += lockWait / 20 {
-		<-time.After(lockWait / 20)
+	for waited := time.Duration(0); locked(err) && waited < LockWait; waited += LockWait / 20 {
+		<-time.After(LockWait / 20)
 		db, err = openChecked(opts)
 	}
 	if err == nil {
@@ -128,10 +128,10 @@ func held(dir string) bool {
 	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// lockWait is for how long the lock of a folder is waited for. A process that has just
+// LockWait is for how long the lock of a folder is waited for. A process that has just
 // closed it may have started a child meanwhile, which holds the lock until it runs its own
 // program; and another server may be about to end.
-const lockWait = time.Second
+const LockWait = time.Second
 
 // locked reports whether another process holds the folder. Badger has no type for this
 // failure and hides the errno in its text.
