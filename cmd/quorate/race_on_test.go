@@ -2,7 +2,5 @@
 
 package main
 
-const raced = true
-
 // raceFactor is how many times as much memory the race detector may take.
 const raceFactor = 4

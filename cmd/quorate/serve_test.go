@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,22 +32,40 @@ func TestMain(m *testing.M) {
 		stopTimes = 10
 	}
 	if os.Getenv(asProgram) != "" {
+		os.Unsetenv("GOMEMLIMIT")
 		prepareProgram()
 		main()
 	}
 	embeddedBlocks, defaultPrimary, defaultHeight = 20, 0, 0
+	// A server's --memory would be the limit of all servers here, and of what they follow.
+	os.Setenv("GOMEMLIMIT", "off")
+	if err := atOnce(8); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
-// campaign leaves a test to a build without the race detector, which make e2e runs: one
-// that judges whole servers from outside, by rows, answers and exit codes, while they are
+// atOnce has so many tests run at the same time, unless a flag says how many: most of them
+// wait for servers, which wait for the time to ask once more.
+func atOnce(n int) error {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if set {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(n))
+}
+
+// campaign leaves a test out of -short, with which the race detector watches: one that
+// judges whole servers from outside, by rows, answers and exit codes, while they are
 // killed, restarted and lied to. The detector makes that three times as dear and has little
 // to add: it watches the same code in the tests of each package, and whole servers in those
 // tests here that are no campaigns. make torture runs the campaigns with it too.
 func campaign(t *testing.T) {
 	t.Helper()
-	if raced && os.Getenv(torture.Variable) == "" {
-		t.Skip("a campaign: make e2e runs it")
+	if testing.Short() {
+		t.Skip("a campaign")
 	}
 }
 
@@ -170,7 +190,7 @@ func TestServeDevnet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; i < len(raw); i += torture.Watched(53, torture.Pick(7, 1)) {
+	for i := 0; i < len(raw); i += torture.Pick(7, 1) {
 		raw[i] ^= 1 << (i % 8)
 		if code := verify(hex.EncodeToString(raw)); code != 1 {
 			t.Errorf("bit %d of byte %d flipped: exit %d", i%8, i, code)
@@ -258,7 +278,7 @@ func TestKill(t *testing.T) {
 	}
 	const each = 4
 	var signed []string
-	for range torture.Watched(1, 5) {
+	for range 5 {
 		cmd, url := start()
 		for range each {
 			signed = append(signed, ask(url, uint64(len(signed))))
