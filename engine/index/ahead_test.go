@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -20,10 +19,10 @@ func ready() error { return nil }
 // committed.
 func TestCommitAhead(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 91, Txs: torture.Watched(2, 5)}).Blocks(80)
+	blocks := indextest.New(indextest.Config{Seed: 91, Txs: 5}).Blocks(80)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 30)
-	for seed := range uint64(torture.Watched(2, 4)) {
+	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(91, seed))
@@ -93,7 +92,7 @@ func TestCommitAhead(t *testing.T) {
 // another chain commits in between; and a commit waits for it.
 func TestAheadShowsNothing(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 92, Txs: torture.Watched(5, 12)}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 92, Txs: 12}).Blocks(60)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:40], 10)
 	before := digest(t, c)

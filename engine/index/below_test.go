@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -38,16 +37,13 @@ func begun(t *testing.T, blocks []*evm.Block, first int) *Chain {
 // each point on the way all rows are those of the blocks that are there.
 func TestBelow(t *testing.T) {
 	t.Parallel()
-	whole := indextest.New(indextest.Config{Seed: 81, Txs: torture.Watched(2, 3)}).Blocks(120)
+	whole := indextest.New(indextest.Config{Seed: 81, Txs: 3}).Blocks(120)
 	for name, loses := range map[string]func(uint64) bool{
 		"traced":   func(uint64) bool { return false },
 		"untraced": func(uint64) bool { return true },
 		"some":     func(n uint64) bool { return n%7 == 3 || n > 70 && n < 85 || n == 79 || n == 80 },
 		"late":     func(n uint64) bool { return n < 60 },
 	} {
-		if (name == "untraced" || name == "late") && torture.Watched(1, 0) == 1 {
-			continue
-		}
 		blocks := bare(whole, loses)
 		a, clean := &archive{blocks: blocks}, openChain(t, Options{})
 		commit(t, clean, blocks, 64)
@@ -186,7 +182,7 @@ func TestBelowRefuses(t *testing.T) {
 // and begins again; a rewind on the way changes nothing in the end.
 func TestBelowBeside(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 85, Txs: torture.Watched(2, 5)}).Blocks(100)
+	blocks := indextest.New(indextest.Config{Seed: 85, Txs: 5}).Blocks(100)
 	a, clean := &archive{blocks: blocks}, openChain(t, Options{})
 	commit(t, clean, blocks, 64)
 	c := begun(t, blocks, 50)

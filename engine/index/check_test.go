@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
@@ -28,7 +27,7 @@ func check(t *testing.T, c *Chain, from Blocks) (list []string) {
 // nothing else; a rebuild of the tables that it names makes them good.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 61, Txs: torture.Watched(3, 4)}).Blocks(torture.Watched(50, 90))
+	blocks := indextest.New(indextest.Config{Seed: 61, Txs: 4}).Blocks(90)
 	c := openAlone(t, Options{})
 	commit(t, c, blocks, 30)
 	a := &archive{blocks: blocks}
@@ -105,7 +104,7 @@ func firstRow(t *testing.T, c *Chain, lead []byte) (k, v []byte) {
 // Tables that are stale differ by other rules: they are not checked.
 func TestCheckStale(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 62, Txs: torture.Watched(3, 6)}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 62, Txs: 6}).Blocks(60)
 	c := openAlone(t, Options{})
 	commit(t, c, blocks, 30)
 	old := withoutEditions(t, c)
@@ -121,7 +120,7 @@ func TestCheckStale(t *testing.T) {
 // stale, and a rebuild that was under way starts over.
 func TestWrappedKept(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 63, Txs: torture.Watched(4, 10), Full: true}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 63, Txs: 10, Full: true}).Blocks(40)
 	a := &archive{blocks: blocks}
 	db := openDB(t, t.TempDir())
 	open := func(wrapped []evm.Address) *Chain {

@@ -40,7 +40,7 @@ func complete(t *testing.T, c *Chain, b *evm.Block) {
 // them at once, in whatever order the traces come.
 func TestComplete(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 51, Txs: torture.Watched(2, 4)}).Blocks(45)
+	blocks := indextest.New(indextest.Config{Seed: 51, Txs: 4}).Blocks(45)
 	some := rand.New(rand.NewPCG(51, 1))
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 45)
@@ -50,9 +50,6 @@ func TestComplete(t *testing.T) {
 		"some":      func(uint64) bool { return some.IntN(3) == 0 },
 		"all":       func(uint64) bool { return true },
 	} {
-		if name == "one" && torture.Watched(1, 0) == 1 {
-			continue
-		}
 		c := openChain(t, Options{})
 		given := bare(blocks, loses)
 		commit(t, c, given[:36], 9)
@@ -110,13 +107,13 @@ func TestGapInMetrics(t *testing.T) {
 // A block that is completed while tables are made again has its rows in them too.
 func TestCompleteBeside(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 53, Txs: torture.Watched(2, 4), Full: true}).Blocks(120)
+	blocks := indextest.New(indextest.Config{Seed: 53, Txs: 4, Full: true}).Blocks(120)
 	given := bare(blocks, func(n uint64) bool { return n%12 == 7 })
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 100)
 	for _, end := range []int{-1, 6, 60}[torture.Pick(2, 0):] { // where the rebuild is ended once
 		c := openChain(t, Options{Remember: 100})
-		c.groupTxs, c.within = torture.Watched(10, 20), 60
+		c.groupTxs, c.within = 20, 60
 		commit(t, c, given, 50)
 		read := slices.Clone(given)
 		stop := end
@@ -159,7 +156,7 @@ func TestCompleteBeside(t *testing.T) {
 // What was read of a transaction before its block was completed is read again.
 func TestCompleteShows(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 54, Txs: torture.Watched(3, 8), Full: true}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 54, Txs: 8, Full: true}).Blocks(40)
 	c := openChain(t, Options{})
 	commit(t, c, bare(blocks, func(n uint64) bool { return n == 30 }), 40)
 	i := slices.IndexFunc(blocks[30].Txs, func(tx evm.Tx) bool { return len(tx.Calls) > 0 })
@@ -196,7 +193,7 @@ func TestCompleteShows(t *testing.T) {
 // What does not fit the indexed block is refused.
 func TestCompleteRefuses(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 55, Txs: torture.Watched(3, 8), Full: true}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 55, Txs: 8, Full: true}).Blocks(40)
 	given := bare(blocks, func(n uint64) bool { return n == 30 })
 	c := openChain(t, Options{})
 	complete(t, c, blocks[3]) // there is nothing to complete
@@ -258,9 +255,6 @@ func TestCompleteManyGaps(t *testing.T) {
 			rand.New(rand.NewPCG(55, 1)).Shuffle(len(late), func(i, k int) { late[i], late[k] = late[k], late[i] })
 		},
 	} {
-		if name != "at random" && torture.Watched(1, 0) == 1 {
-			continue
-		}
 		c := openChain(t, Options{})
 		commit(t, c, given, 100)
 		gaps := c.Gaps()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 )
@@ -38,7 +37,7 @@ func falsify(b *evm.Block) *evm.Block {
 // when that ended half way and was done again. Rows are served in the meantime.
 func TestFalsified(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 91, Txs: torture.Watched(2, 4), Full: true}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 91, Txs: 4, Full: true}).Blocks(60)
 	given := slices.Clone(blocks)
 	for n := 20; n < 40; n++ {
 		given[n] = falsify(blocks[n])

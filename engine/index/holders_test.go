@@ -163,9 +163,9 @@ func largeAmounts(blocks []*evm.Block, rnd *rand.Rand) []*evm.Block {
 // page size.
 func TestHoldersOracle(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(torture.Watched(1, torture.Pick(2, 6))) {
+	for seed := range uint64(torture.Pick(2, 6)) {
 		rnd := rand.New(rand.NewPCG(seed, 18))
-		blocks := indextest.New(indextest.Config{Seed: seed, Txs: torture.Watched(7, 12)}).Blocks(120)
+		blocks := indextest.New(indextest.Config{Seed: seed, Txs: 12}).Blocks(120)
 		if seed%3 > 0 {
 			largeAmounts(blocks, rnd)
 		}
@@ -186,7 +186,7 @@ func TestHoldersOracle(t *testing.T) {
 func TestHoldersPinned(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 18))
-	blocks := largeAmounts(indextest.New(indextest.Config{Seed: 21, Txs: torture.Watched(3, 6), Full: true}).Blocks(240), rnd)
+	blocks := largeAmounts(indextest.New(indextest.Config{Seed: 21, Txs: 6, Full: true}).Blocks(240), rnd)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:100], 10)
 	after := holdingsAfter(blocks)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holiman/uint256"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/icm"
@@ -178,7 +177,7 @@ func TestICM(t *testing.T) {
 // the others in their place say under the same IDs.
 func TestICMRewind(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 6, Txs: torture.Watched(6, 12), Accounts: 6}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 6, Txs: 12, Accounts: 6}).Blocks(60)
 	c := openChain(t, Options{})
 	commit(t, c, blocks, 10)
 	if err := c.Rewind(t.Context(), &archive{blocks: blocks}, 24); err != nil {
@@ -239,7 +238,7 @@ func dump(t *testing.T, c *Chain, table byte) (list [][]byte) {
 // is not asked for them.
 func TestICMOlderFolder(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 7, Txs: torture.Watched(6, 10), Accounts: 6}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 7, Txs: 10, Accounts: 6}).Blocks(40)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:30], 10)
 	old := *c.places()

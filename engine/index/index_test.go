@@ -41,8 +41,8 @@ func TestOracle(t *testing.T) {
 	t.Parallel()
 	for seed, cfg := range []struct {
 		group, remember, limit int
-	}{{7, 4, 3}, {300, 4, 1}, {1, 0, 7}, {64, 20, 100}}[:torture.Watched(2, 4)] {
-		n := uint64(torture.Watched(36, torture.Pick(60, 100)))
+	}{{7, 4, 3}, {300, 4, 1}, {1, 0, 7}, {64, 20, 100}} {
+		n := uint64(torture.Pick(60, 100))
 		blocks := indextest.New(indextest.Config{Seed: uint64(seed), Txs: torture.Pick(4, 6)}).Blocks(int(n))
 		c := openChain(t, Options{Remember: cfg.remember})
 		commit(t, c, blocks, cfg.group)
@@ -63,9 +63,9 @@ func TestOracle(t *testing.T) {
 // How blocks are grouped leaves no trace in the database, nor does a restart.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 9, Txs: torture.Watched(3, torture.Pick(7, 20))}).Blocks(120)
+	blocks := indextest.New(indextest.Config{Seed: 9, Txs: torture.Pick(7, 20)}).Blocks(120)
 	var want [32]byte
-	for i, group := range []int{1, 50, 7, 120}[:torture.Watched(2, 4)] {
+	for i, group := range []int{1, 50, 7, 120} {
 		c := openChain(t, Options{Remember: 10 * i})
 		half := blocks[:60]
 		commit(t, c, half, group)
@@ -91,7 +91,7 @@ func TestSameBytes(t *testing.T) {
 // row of its tip once, also when each page is read in a new view of that tip.
 func TestPinned(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 3, Txs: torture.Watched(3, 8)}).Blocks(70)
+	blocks := indextest.New(indextest.Config{Seed: 3, Txs: 8}).Blocks(70)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:45], 10)
 	height := uint64(40)
@@ -122,7 +122,7 @@ func TestLargeBlock(t *testing.T) {
 	t.Parallel()
 	gen := indextest.New(indextest.Config{Seed: 5, Txs: 3})
 	blocks := gen.Blocks(4)
-	txs := torture.Watched(212, 1700)
+	txs := 1700
 	big := indextest.New(indextest.Config{Seed: 6, Txs: txs, Full: true, Accounts: 800})
 	big.Block() // the empty one
 	giant := big.Block()
@@ -130,9 +130,6 @@ func TestLargeBlock(t *testing.T) {
 	next := &evm.Block{Number: 5, Parent: giant.Hash, Hash: evm.Hash{5}}
 	blocks = append(blocks, giant, next)
 	c, one := openAlone(t, Options{Remember: 100}), openAlone(t, Options{})
-	for _, c := range []*Chain{c, one} {
-		c.rowsMax /= torture.Watched(8, 1)
-	}
 	commit(t, c, blocks, 6)
 	if n, most := countRows(t, c), c.rowsMax; n <= most {
 		t.Fatalf("%d rows may fit a transaction, which takes %d", n, most)
@@ -155,7 +152,7 @@ func TestLargeBlock(t *testing.T) {
 // change nothing.
 func TestHalfABlock(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 11, Txs: torture.Watched(3, 7), Full: true}).Blocks(40)
+	blocks := indextest.New(indextest.Config{Seed: 11, Txs: 7, Full: true}).Blocks(40)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:30], 10)
 	// Write all rows of the following blocks, but no cursor.
@@ -290,7 +287,7 @@ func TestUntraced(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 4, Txs: torture.Watched(8, 20), Full: true}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 4, Txs: 20, Full: true}).Blocks(60)
 	var told int
 	c := openChain(t, Options{OnSeen: func(tokens []SeenToken, nfts []SeenNFT) { told += len(tokens) + len(nfts) }})
 	commit(t, c, blocks, 10)
@@ -354,7 +351,7 @@ func TestTwoChains(t *testing.T) {
 			t.Fatal(err)
 		}
 		chains = append(chains, c)
-		lists = append(lists, indextest.New(indextest.Config{Seed: uint64(i), Txs: torture.Watched(2, 5)}).Blocks(50))
+		lists = append(lists, indextest.New(indextest.Config{Seed: uint64(i), Txs: 5}).Blocks(50))
 	}
 	for n := 0; n < 50; n += 10 {
 		commit(t, chains[0], lists[0][n:n+10], 5)

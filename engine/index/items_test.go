@@ -8,7 +8,6 @@ import (
 
 	"github.com/holiman/uint256"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -195,7 +194,7 @@ func TestItemsOdd(t *testing.T) {
 		for i := range logs {
 			apart[i] = []evm.Log{logs[i]}
 		}
-		for _, blocks := range [][]*evm.Block{moving(logs), moving(apart...)}[torture.Watched(1, 0):] {
+		for _, blocks := range [][]*evm.Block{moving(logs), moving(apart...)} {
 			c := openChain(t, Options{})
 			commit(t, c, blocks, 2)
 			v := at(t, c, nil)

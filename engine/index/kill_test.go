@@ -22,10 +22,10 @@ const killDir = "QUORATE_TEST_REBUILD_DIR"
 
 // killBlocks is the length of the chain. Blocks are committed while tables are made
 // again.
-var killBlocks = torture.Watched(48, torture.Pick(80, 120))
+var killBlocks = torture.Pick(80, 120)
 
 func killChain() []*evm.Block {
-	return indextest.New(indextest.Config{Seed: 71, Txs: torture.Watched(2, torture.Pick(4, 8))}).Blocks(killBlocks)
+	return indextest.New(indextest.Config{Seed: 71, Txs: torture.Pick(4, 8)}).Blocks(killBlocks)
 }
 
 // openKilled opens a database as a server does.
@@ -52,7 +52,7 @@ func TestKillRebuild(t *testing.T) {
 		os.Exit(1)
 	}
 	dir, rnd := t.TempDir(), rand.New(rand.NewPCG(71, 1))
-	for n := range torture.Watched(2, torture.Pick(3, 50)) {
+	for n := range torture.Pick(3, 50) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillRebuild$")
 		cmd.Env = append(os.Environ(), killDir+"="+dir)
 		out, err := cmd.StdoutPipe()

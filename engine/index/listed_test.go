@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -85,7 +84,7 @@ func age(t *testing.T, c *Chain) {
 // that make its pages cheap.
 func TestOldTables(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 21, Txs: torture.Watched(6, 12)}).Blocks(45)
+	blocks := indextest.New(indextest.Config{Seed: 21, Txs: 12}).Blocks(45)
 	c := openChain(t, Options{})
 	commit(t, c, blocks[:30], 10)
 	age(t, c)

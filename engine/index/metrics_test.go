@@ -16,7 +16,7 @@ import (
 
 // years makes a chain with blocks about every 20 hours.
 func years(seed uint64, n int) []*evm.Block {
-	return indextest.New(indextest.Config{Seed: seed, Txs: torture.Watched(3, 6), Step: 72_000_000}).Blocks(n)
+	return indextest.New(indextest.Config{Seed: seed, Txs: 6, Step: 72_000_000}).Blocks(n)
 }
 
 func digest(t *testing.T, c *Chain) [32]byte {
@@ -113,7 +113,7 @@ func rollAll(t *testing.T, blocks []*evm.Block) [rollup.Intervals]map[uint32]rol
 // blocks are grouped and however often the chain is opened.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
-	blocks := years(21, torture.Watched(130, 200))
+	blocks := years(21, 200)
 	want := rollAll(t, blocks)
 	rnd := rand.New(rand.NewPCG(21, 2))
 	for _, remember := range []int{20, 100_000} {
@@ -172,7 +172,7 @@ func TestRoll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.groupTxs = torture.Watched(160, 320)
+	c.groupTxs = 320
 	commit(t, c, blocks[230:250], 10)
 	if _, _, err := c.RollupState(); !errors.Is(err, ErrRollup) || err.Error() != "the metrics of the chain are not complete: they are made up to block 0 of 250" {
 		t.Errorf("state before the metrics are made: %v", err)
@@ -193,7 +193,7 @@ func TestRoll(t *testing.T) {
 	if c, err = Open(c.db, c.id, opts); err != nil {
 		t.Fatal(err)
 	}
-	c.groupTxs = torture.Watched(160, 320)
+	c.groupTxs = 320
 	steps := 0
 	if err := c.Roll(t.Context(), func(done, of uint64) {
 		if steps++; steps == 1 && done <= 160 {
@@ -300,7 +300,7 @@ func TestHalfABlockRolled(t *testing.T) {
 	blocks := years(26, 60)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 60)
-	for k := 1; k < len(blocks)-1; k += torture.Watched(29, torture.Pick(15, 7)) {
+	for k := 1; k < len(blocks)-1; k += torture.Pick(15, 7) {
 		c := openChain(t, Options{})
 		commit(t, c, blocks[:k], 20)
 		s, err := c.db.Snapshot()

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 	"quorate/engine/spare"
@@ -62,10 +61,7 @@ func TestRebuildEach(t *testing.T) {
 	c := openAlone(t, Options{Remember: 30})
 	c.groupTxs = 20
 	commit(t, c, blocks[:40], 9)
-	for i, table := range Tables() {
-		if i%torture.Watched(3, 1) != 0 {
-			continue
-		}
+	for _, table := range Tables() {
 		want, n, before := digest(t, c), countRows(t, c), c.places().of[table]
 		rebuild(t, c, &archive{blocks: blocks}, table)
 		if got := c.places().of[table]; got.edition != before.edition+1 {
@@ -90,7 +86,7 @@ func TestRebuildEach(t *testing.T) {
 // A table that is damaged, and one that was made by other rules, is made good.
 func TestRebuildMends(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 42, Txs: torture.Watched(3, 6)}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 42, Txs: 6}).Blocks(60)
 	c := openChain(t, Options{})
 	commit(t, c, blocks, 9)
 	want := digest(t, c)
@@ -115,7 +111,7 @@ func TestRebuildMends(t *testing.T) {
 // that was opened before shows the same afterwards.
 func TestRebuildBeside(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 43, Txs: torture.Watched(2, 3)}).Blocks(270)
+	blocks := indextest.New(indextest.Config{Seed: 43, Txs: 3}).Blocks(270)
 	c := openChain(t, Options{Remember: 100})
 	c.groupTxs, c.within = 12, 60
 	commit(t, c, blocks[:150], 50)
@@ -176,7 +172,7 @@ func TestRebuildBeside(t *testing.T) {
 // they would take the processors that the rebuild leaves them, for as long as it lasts.
 func TestRebuildRests(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 47, Txs: torture.Watched(2, 3)}).Blocks(120)
+	blocks := indextest.New(indextest.Config{Seed: 47, Txs: 3}).Blocks(120)
 	s := spare.New(1)
 	c := openChain(t, Options{Remember: 100, Spare: s})
 	c.groupTxs, c.within = 12, 10
@@ -274,7 +270,7 @@ var errStopped = errors.New("stopped")
 // was opened again and has further blocks.
 func TestRebuildGoesOn(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 45, Txs: torture.Watched(2, 4)}).Blocks(240)
+	blocks := indextest.New(indextest.Config{Seed: 45, Txs: 4}).Blocks(240)
 	c := openChain(t, Options{Remember: 50})
 	commit(t, c, blocks[:140], 50)
 	rnd := rand.New(rand.NewPCG(45, 1))
@@ -282,7 +278,7 @@ func TestRebuildGoesOn(t *testing.T) {
 	a := &archive{blocks: blocks}
 	next, ends := 140, 0
 	for {
-		c.groupTxs, c.within = torture.Watched(8, 15), 60
+		c.groupTxs, c.within = 15, 60
 		stop := read + 1 + rnd.IntN(90)
 		a.before = func(uint64) error {
 			if read++; read >= stop {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -14,7 +13,7 @@ import (
 
 // fork returns blocks whose last ones are others than those of the chain.
 func fork(blocks []*evm.Block, at int) []*evm.Block {
-	other := indextest.New(indextest.Config{Seed: 999, Txs: torture.Watched(3, 8), Full: true}).Blocks(len(blocks) - at + 1)[1:]
+	other := indextest.New(indextest.Config{Seed: 999, Txs: 8, Full: true}).Blocks(len(blocks) - at + 1)[1:]
 	list := slices.Clone(blocks[:at])
 	for i, b := range other {
 		cp := *b
@@ -29,10 +28,10 @@ func fork(blocks []*evm.Block, at int) []*evm.Block {
 // right ones it becomes what it would have been, whatever the size of a group was.
 func TestRewind(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 81, Txs: torture.Watched(2, 6), Full: true}).Blocks(30)
+	blocks := indextest.New(indextest.Config{Seed: 81, Txs: 6, Full: true}).Blocks(30)
 	clean := openChain(t, Options{})
 	commit(t, clean, blocks, 50)
-	for _, to := range []int{25, 0, 29}[:torture.Watched(2, 3)] {
+	for _, to := range []int{25, 0, 29} {
 		c := openChain(t, Options{Remember: 30})
 		wrong := fork(blocks, to+1)
 		commit(t, c, wrong, 11)
@@ -75,7 +74,7 @@ func mustBeBelow(t *testing.T, v *View, table Table) {
 // A rewind that ended half way goes on when it is called again.
 func TestRewindGoesOn(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 82, Txs: torture.Watched(2, 4), Full: true}).Blocks(60)
+	blocks := indextest.New(indextest.Config{Seed: 82, Txs: 4, Full: true}).Blocks(60)
 	c := openChain(t, Options{})
 	wrong := fork(blocks, 31)
 	commit(t, c, wrong, 20)
@@ -116,7 +115,7 @@ func TestRewindGoesOn(t *testing.T) {
 // What is being made again ends when the chain goes back, and starts over.
 func TestRewindEndsRebuild(t *testing.T) {
 	t.Parallel()
-	blocks := indextest.New(indextest.Config{Seed: 83, Txs: torture.Watched(2, 4), Full: true}).Blocks(100)
+	blocks := indextest.New(indextest.Config{Seed: 83, Txs: 4, Full: true}).Blocks(100)
 	wrong := fork(blocks, 90)
 	c := openChain(t, Options{})
 	c.groupTxs, c.within = 15, 20

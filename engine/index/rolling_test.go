@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 	store "quorate/engine/store/index"
@@ -138,7 +137,7 @@ func someHours(rnd *rand.Rand, blocks []*evm.Block) []uint32 {
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	for seed, blocks := range [][]*evm.Block{
-		years(31, torture.Watched(90, 150)), indextest.New(indextest.Config{Seed: 32, Txs: 4, Step: 700_000}).Blocks(torture.Watched(100, 200)),
+		years(31, 150), indextest.New(indextest.Config{Seed: 32, Txs: 4, Step: 700_000}).Blocks(200),
 	} {
 		rnd := rand.New(rand.NewPCG(31, uint64(seed)))
 		c := openChain(t, Options{Remember: 50})
