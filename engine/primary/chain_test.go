@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
 	store "quorate/engine/store/index"
@@ -42,11 +41,7 @@ func (m *tally) Apply(rows *Overlay, b *Block) error {
 	height := b.Platform.Height
 	m.sum += height * height
 	rows.Put(rows.Key(tallyTable), Key(nil).U64(m.sum))
-	wide := m.wide
-	if height > 60 { // long histories are about their length
-		wide = torture.Watched(1, wide)
-	}
-	for i := range wide {
+	for i := range m.wide {
 		if height%7 == 3 {
 			i *= 100
 		}
@@ -125,7 +120,7 @@ func TestGroups(t *testing.T) {
 	one := openTally(t, openDB(t, t.TempDir()), 1)
 	commit(t, one, list)
 	want := digest(t, one)
-	for seed := range uint64(torture.Watched(2, 6)) {
+	for seed := range uint64(6) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		db := openDB(t, t.TempDir())
 		c := openTally(t, db, 1)
@@ -304,7 +299,7 @@ func TestLargeRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := uint64(torture.Watched(2, 3))
+	last := uint64(3)
 	commit(t, c, blocks(1, last))
 	v, err := c.View(PChain)
 	if err != nil {
@@ -371,8 +366,8 @@ func (a inArchive) Read(ctx context.Context, from, to uint64, f func(*Block) err
 // where it was, and takes blocks that come meanwhile.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
-	most := torture.Watched(700, 1000)
-	list := blocks(1, uint64(most+torture.Watched(100, 300)))
+	most := 1000
+	list := blocks(1, uint64(most+300))
 	db := openDB(t, t.TempDir())
 	commit(t, openTally(t, db, 1), list[:most])
 	c := openTally(t, db, 2)

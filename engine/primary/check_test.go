@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	store "quorate/engine/store/index"
 )
@@ -92,7 +91,7 @@ func TestCheck(t *testing.T) {
 // and takes blocks that come meanwhile.
 func TestCheckEnded(t *testing.T) {
 	t.Parallel()
-	most := torture.Watched(600, 1200)
+	most := 1200
 	list := blocks(1, uint64(most+100))
 	db := openDB(t, t.TempDir())
 	c := openTally(t, db, 1)
@@ -136,7 +135,7 @@ func TestCheckEnded(t *testing.T) {
 // are never continued.
 func TestOtherBuild(t *testing.T) {
 	t.Parallel()
-	list := blocks(1, uint64(torture.Watched(700, 1300)))
+	list := blocks(1, uint64(1300))
 	db := openDB(t, t.TempDir())
 	commit(t, openTally(t, db, 1), list)
 	half := func(c *Chain) {
@@ -248,7 +247,7 @@ func TestGiven(t *testing.T) {
 // takes, and are those of a chain that has begun there.
 func TestDeepen(t *testing.T) {
 	t.Parallel()
-	most := torture.Watched(1000, 1200)
+	most := 1200
 	list := blocks(1, uint64(most+100))
 	db := openDB(t, t.TempDir())
 	c := openTally(t, db, 1)
@@ -281,7 +280,7 @@ func TestDeepen(t *testing.T) {
 // goes on with them.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
-	most := torture.Watched(800, 1200)
+	most := 1200
 	list := blocks(1, uint64(most))
 	c := openTally(t, openDB(t, t.TempDir()), 1)
 	if err := c.GiveUp(t.Context()); err != nil {

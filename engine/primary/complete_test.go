@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/proposer"
 	store "quorate/engine/store/index"
@@ -47,7 +46,7 @@ func headed(from, to uint64) []*Block {
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	const some = 40
-	last := uint64(torture.Watched(700, 1300))
+	last := uint64(1300)
 	honest, _ := openLister(t)
 	whole := append(headed(5, some), blocks(some+1, last)...)
 	commit(t, honest, whole)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	store "quorate/engine/store/index"
 )
 
@@ -96,7 +95,7 @@ func TestLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	for seed := range uint64(torture.Watched(2, 4)) {
+	for seed := range uint64(4) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		fast, slow := &Overlay{Space: Space{Ordinal: 5}, snap: snap}, &Overlay{Space: Space{Ordinal: 5}, snap: snap}
 		for range 100 {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	store "quorate/engine/store/index"
 )
 
@@ -35,8 +34,11 @@ const liveTable = store.PlatformSets
 // A live list has what was put into it and not removed, in the order of the keys, in
 // whatever direction, from whatever place and within whatever bounds it is read.
 func TestLive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
-	for _, seed := range []uint64{0, 1, 6, 7, 2, 3, 4, 5}[:torture.Watched(4, 8)] {
+	for _, seed := range []uint64{0, 1, 6, 7, 2, 3, 4, 5} {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		have, keys := map[string][]byte{}, 4<<seed
 		key := func() []byte {
@@ -180,8 +182,11 @@ func liveCost(t *testing.T, live uint16, steps uint64) (cost int) {
 // TestTreeHistory: what a page of a live list costs does not grow with what was removed
 // from it. It does where such lists are rows of their own, as they were before.
 func TestTreeHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
-	more := torture.Watched(10, 100)
+	more := 100
 	short, long := liveCost(t, 1, 120), liveCost(t, 1, 120*uint64(more))
 	t.Logf("%d rows, and %d of %d times the history", short, long, more)
 	if float64(long) > 1.2*float64(short) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
 	store "quorate/engine/store/index"
@@ -34,7 +33,7 @@ func someTimes(rnd *rand.Rand, n int) []uint64 {
 // around returns times to ask for: those of a list, those next to them, and any.
 func around(rnd *rand.Rand, times []uint64) []uint64 {
 	asked := []uint64{0, 1, math.MaxUint64, times[0], times[len(times)-1], times[len(times)-1] + 1}
-	for range torture.Watched(10, 40) {
+	for range 40 {
 		t := times[rnd.IntN(len(times))]
 		asked = append(asked, t-1, t, t+1, rnd.Uint64(), times[0]+rnd.Uint64N(times[len(times)-1]-times[0]+1))
 	}
@@ -48,7 +47,7 @@ func readsFor(n int) int { return 2 + spareReads + bits.Len(uint(n)) }
 func TestFirstFrom(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
-	for range torture.Watched(100, 400) {
+	for range 400 {
 		times := someTimes(rnd, 1+rnd.IntN([]int{1, 4, 60, 3000}[rnd.IntN(4)]))
 		first := []uint64{0, 1, 7_000_000, math.MaxUint64 - uint64(len(times))}[rnd.IntN(4)]
 		for _, time := range around(rnd, times) {
@@ -141,7 +140,7 @@ func TestBlocksByTime(t *testing.T) {
 		first   uint64
 		count   int
 		genesis bool
-	}{{0, 30, false}, {1, 30, false}, {1, 30, true}, {700, torture.Watched(200, 600), false}, {5, 1, false}} {
+	}{{0, 30, false}, {1, 30, false}, {1, 30, true}, {700, 600, false}, {5, 1, false}} {
 		times := someTimes(rnd, c.count)
 		list := blocks(c.first, c.first+uint64(c.count)-1)
 		for j := range list {

@@ -21,7 +21,7 @@ import (
 // to as many addresses as there is room for.
 func largest(t *testing.T, n *heliconNetwork, last *platform.Block) *primary.Block {
 	t.Helper()
-	most := torture.Watched(1<<20, codec.MaxLen)
+	most := codec.MaxLen
 	u, err := utxo.ParseUTXO(n.utxos[len(n.utxos)-1], true)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
 	"quorate/engine/chain/platform"
@@ -244,7 +243,7 @@ func TestPendingRewards(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: got %v, want %v", s.TxID, got, want)
 		}
-		if checked++; checked > torture.Watched(12, 30) {
+		if checked++; checked > 30 {
 			break
 		}
 	}
@@ -281,7 +280,7 @@ func TestBlockPages(t *testing.T) {
 		}
 		all = append(all, b)
 	}
-	for range torture.Watched(6, 20) {
+	for range 20 {
 		f := &primary.BlockFilter{}
 		if f.From = all[rnd.IntN(len(all))].Time; rnd.IntN(2) == 0 {
 			f.From = 0
@@ -370,7 +369,7 @@ func TestTxRows(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(5, 6))
 	all := spent
-	for _, asc := range []bool{true, false}[torture.Watched(1, 0):] {
+	for _, asc := range []bool{true, false} {
 		spent = 0
 		for _, i := range rnd.Perm(len(rows)) {
 			check(rows[i], asc)

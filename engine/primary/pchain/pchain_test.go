@@ -13,7 +13,6 @@ import (
 	"time"
 
 	devnet "quorate/devnet/primary"
-	"quorate/devnet/torture"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
@@ -33,7 +32,7 @@ type history struct {
 	times  map[uint64]uint64 // when they were accepted, by height
 }
 
-var histories = sync.OnceValues(func() (*history, error) { return makeHistory(torture.Watched(400, 700), 1) })
+var histories = sync.OnceValues(func() (*history, error) { return makeHistory(700, 1) })
 
 func makeHistory(blocks int, seed uint64) (*history, error) {
 	return historyWith(blocks, seed, time.Time{})
@@ -473,7 +472,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(torture.Watched(1, 2)) {
+	for seed := range uint64(2) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		db := openDB(t, t.TempDir())
 		c := open(t, db, h.cfg)

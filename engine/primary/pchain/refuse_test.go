@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
@@ -21,7 +20,7 @@ func TestUnknown(t *testing.T) {
 	all := view(t, c)
 	cfg := h.cfg
 	cfg.Genesis = nil
-	for _, from := range []int{61, len(h.blocks) - 40, 0, 62, 400}[:torture.Watched(2, 5)] {
+	for _, from := range []int{61, len(h.blocks) - 40, 0, 62, 400} {
 		part := open(t, openDB(t, t.TempDir()), cfg)
 		commit(t, part, h.blocks[from:])
 		v := view(t, part)
@@ -77,14 +76,10 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := 0
 	refuse := func(what string, b *primary.Block) {
 		t.Helper()
 		if err := c.Commit(t.Context(), []*primary.Block{b}); !errors.Is(err, pchain.ErrRefused) {
 			t.Errorf("%s: got %v", what, err)
-		}
-		if refused++; refused%torture.Watched(8, 1) != 0 {
-			return
 		}
 		if after, err := c.Digest(t.Context()); err != nil || after != before {
 			t.Errorf("%s: rows have changed: %v", what, err)

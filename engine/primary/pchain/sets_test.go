@@ -70,7 +70,7 @@ func TestValidatorsAt(t *testing.T) {
 	var subnets []chain.ID
 	h.made.Read(func(s *devnet.State) { subnets = append(slices.Clone(s.SubnetOrder), chain.PrimaryNetworkID) })
 	inactive, without, empty := 0, 0, 0
-	for height := uint64(0); height <= h.made.Height(); height += uint64(torture.Watched(7, 1)) {
+	for height := uint64(0); height <= h.made.Height(); height++ {
 		want := setsOf(h.made.Sets(height))
 		all, ok, err := v.AllValidatorsAt(height)
 		if err != nil || !ok || !reflect.DeepEqual(all, want) {

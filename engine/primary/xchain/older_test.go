@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/primary"
 )
 
@@ -26,7 +25,7 @@ func (a inArchive) Read(ctx context.Context, from, to uint64, f func(*primary.Bl
 // Rows of before there were live lists are served, take blocks and are made again.
 func TestOlderLists(t *testing.T) {
 	t.Parallel()
-	size := torture.Watched(25, 60)
+	size := 60
 	w := newWorld(t, 9, size, size)
 	db := openDB(t)
 	vertices, err := openVertices(db, network, w.genesis, 4)

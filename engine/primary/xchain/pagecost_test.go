@@ -3,7 +3,6 @@ package xchain
 import (
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/primary"
 )
@@ -13,7 +12,7 @@ import (
 func TestPageCost(t *testing.T) {
 	t.Parallel()
 	const rows = 5
-	more := torture.Watched(10, 100)
+	more := 100
 	type costs map[string][2]int
 	measure := func(size int) costs {
 		w := newWorld(t, 5, size, size)
