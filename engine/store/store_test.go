@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
-
-	"quorate/devnet/torture"
 )
 
 func TestLog(t *testing.T) {
@@ -75,7 +73,7 @@ func TestOpenSmaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	rows := torture.Watched(10_000, 20_000) // of some 60 bytes in memory each
+	rows := 20_000 // of some 60 bytes in memory each
 	w := db.NewWriteBatch()
 	for i := range rows {
 		if err := w.Set(binary.BigEndian.AppendUint32(nil, uint32(i)), []byte{byte(i)}); err != nil {

@@ -189,13 +189,17 @@ func (w *world) check(o *seen) {
 // and opened again, each snapshot has the rows that were there when it was made.
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(torture.Watched(2, 24)) {
+	seeds := torture.Pick(8, 24)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			w := &world{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(seed, 1)), rows: make(map[string]string)}
 			w.open()
 			merges, drops := 0, 0
-			for range torture.Watched(80, 150) {
+			for range 150 {
 				w.step(&merges, &drops)
 				now := &seen{snapshot(t, w.d), w.rows}
 				w.check(now)
@@ -523,7 +527,10 @@ func TestRunsAtOnce(t *testing.T) {
 	t.Parallel()
 	d := openSmall(t, t.TempDir(), Options{})
 	ctx, done := context.WithCancel(t.Context())
-	rounds := torture.Watched(15, 150)
+	rounds := 150
+	if testing.Short() {
+		rounds = 15
+	}
 	var writers, readers sync.WaitGroup
 	for ordinal := range uint32(3) {
 		cursor := keyOf(0x50, ordinal, "")
