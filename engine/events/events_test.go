@@ -397,7 +397,7 @@ func TestManyFollow(t *testing.T) {
 func TestBatchWeight(t *testing.T) {
 	t.Parallel()
 	const txs = 300
-	blocks := indextest.New(indextest.Config{Seed: 3, Txs: txs}).Blocks(torture.Watched(20, 40))
+	blocks := indextest.New(indextest.Config{Seed: 3, Txs: txs}).Blocks(40)
 	c := openChain(t, "weight")
 	commit(t, c, blocks...)
 	r := NewHub(c).Follow(Filter{Blocks: true}, Before(0))

@@ -29,7 +29,7 @@ const (
 )
 
 // crashBlocks is the length of the chain.
-var crashBlocks = torture.Watched(80, torture.Pick(240, 800))
+var crashBlocks = torture.Pick(240, 800)
 
 var crashChain = sync.OnceValue(func() []*evm.Block {
 	return indextest.New(indextest.Config{Seed: 77, Txs: 10, Step: 1_700_000}).Blocks(crashBlocks)
@@ -88,7 +88,7 @@ func TestCrash(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	kills := torture.Watched(2, torture.Pick(3, 40))
+	kills := torture.Pick(3, 40)
 	want, err := follow(t.TempDir(), 256, func(uint64) {})
 	if err != nil {
 		t.Fatal(err)

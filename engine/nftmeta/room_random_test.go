@@ -13,7 +13,6 @@ import (
 
 	"github.com/holiman/uint256"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
@@ -24,7 +23,7 @@ import (
 // clients ask for is fetched, and nothing else is fetched twice.
 func TestRandomRoom(t *testing.T) {
 	t.Parallel()
-	seeds := []uint64{1, 2}[:torture.Watched(1, 2)]
+	seeds := []uint64{1, 2}
 	if text := os.Getenv("QUORATE_SEEDS"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -50,7 +49,7 @@ func randomRoom(t *testing.T, rng *rand.Rand) {
 	m, stop := w.run()
 	asks, wasted := map[string]int{}, 0
 	sizes := map[byte]int{}
-	for range torture.Watched(20, 40) {
+	for range 40 {
 		switch n := rng.IntN(10); {
 		case n < 5: // new tokens
 			of := byte(1 + rng.IntN(40)*rng.IntN(2))
@@ -85,7 +84,7 @@ func randomRoom(t *testing.T, rng *rand.Rand) {
 		}
 		w.settle(time.Duration(rng.IntN(1+rng.IntN(1200))) * time.Second)
 	}
-	w.settle(time.Duration(torture.Watched(2, 8)) * time.Hour) // all rests
+	w.settle(8 * time.Hour) // all rests
 	calm := len(w.requests())
 	w.settle(time.Hour)
 	defer stop()

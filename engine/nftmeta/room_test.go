@@ -12,7 +12,6 @@ import (
 
 	"github.com/holiman/uint256"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
@@ -45,7 +44,7 @@ func TestHostileCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		bounded(w, 300)
-		w.add(addr(1), torture.Watched(400, 800), at("hostile.example"))
+		w.add(addr(1), 800, at("hostile.example"))
 		w.cfg.SitePause = 10 * time.Millisecond
 		m, stop := w.run()
 		w.settle(25 * time.Minute)
@@ -56,7 +55,7 @@ func TestHostileCollection(t *testing.T) {
 			w.add(addr(n), 10, at(fmt.Sprintf("small%d.example", n)))
 		}
 		w.settle(4 * time.Hour)
-		for round := range torture.Watched(2, 3) {
+		for round := range 3 {
 			for n := byte(2); n < 22; n++ {
 				for id := range uint64(10) {
 					if got := token(t, m, addr(n), id+1); got.Status != Indexed {
@@ -69,7 +68,7 @@ func TestHostileCollection(t *testing.T) {
 			}
 			stop()
 			m, stop = w.run()
-			w.settle(time.Duration(torture.Watched(1, 2)) * time.Hour)
+			w.settle(2 * time.Hour)
 		}
 		stop()
 		seen, hostile := map[string]int{}, 0
@@ -94,7 +93,7 @@ func TestAskedStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		bounded(w, 300)
-		size := torture.Watched(400, 800) // more than there is room for
+		size := 800 // more than there is room for
 		w.add(addr(1), size, itself)
 		m, stop := w.run()
 		w.settle(5 * time.Minute)
@@ -150,7 +149,7 @@ func TestAskedBeyond(t *testing.T) {
 			}
 			w.settle(5 * time.Minute)
 		}
-		w.settle(time.Duration(torture.Watched(1, 4)) * time.Hour)
+		w.settle(4 * time.Hour)
 		stop()
 		for id := uint64(21); id < 21+18; id++ {
 			if got := token(t, m, addr(1), id); got.Status != Indexed {
@@ -214,7 +213,7 @@ func TestSweepKilled(t *testing.T) {
 				_, stop = w.run()
 			}
 			m := w.actor()
-			w.settle(time.Duration(torture.Watched(20, 60)) * time.Minute)
+			w.settle(60 * time.Minute)
 			stop()
 			for n := byte(2); n < 12; n++ {
 				if got := token(t, m, addr(n), 1); got.Status != Indexed {

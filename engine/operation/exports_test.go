@@ -30,7 +30,7 @@ func someAddresses() []evm.Address {
 // TestEqualsPaging: a file has the rows that paging gives, in the order of the chain.
 func TestEqualsPaging(t *testing.T) {
 	t.Parallel()
-	chains := makeChains(t, torture.Watched(105, 160), torture.Watched(50, 90))
+	chains := makeChains(t, 160, 90)
 	disk := &faultfs.Disk{}
 	e, _ := running(t, Config{Store: &memory{}, FS: disk, Chains: chains})
 	one, two := chains[chain.ID{1}], chains[chain.ID{2}]
@@ -91,7 +91,7 @@ func TestKilled(t *testing.T) {
 		stop()
 		rng := rand.New(rand.NewPCG(9, 9))
 		resumed := 0
-		for n := 2; n <= whole.Ops(); n += torture.Watched(19, torture.Pick(11, 1)) {
+		for n := 2; n <= whole.Ops(); n += torture.Pick(11, 1) {
 			disk, kept := &faultfs.Disk{}, &memory{}
 			disk.PowerOff(n)
 			kept.put = func(string) error {

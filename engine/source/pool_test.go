@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"quorate/devnet/torture"
 )
 
 // answering is a node that answers with a result of so many bytes.
@@ -75,7 +73,7 @@ func pooledTo(t *testing.T, p *Pool, e Endpoint, most int) *Client {
 // end, do not take more memory than the pool has, nor keep an honest node's answers out.
 func TestPoolHostile(t *testing.T) { // not parallel: it looks at the heap
 	const nodes, lanes = 3, 32
-	part := torture.Watched(1, 4) << 20 // what is read of an answer at most, and all sizes with it
+	part := 4 << 20 // what is read of an answer at most, and all sizes with it
 	size, said := part-64<<10, 175*part>>10
 	p := NewPool(3 * int64(part))
 	p.patience = 20 * time.Millisecond

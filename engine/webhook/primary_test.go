@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
 	"quorate/engine/primary"
@@ -269,7 +268,7 @@ func TestPrimaryDelivery(t *testing.T) {
 	for _, c := range []struct {
 		on    primary.Kind
 		begin func(h *history) int
-	}{{primary.PChain, (*history).late}, {primary.XChain, func(*history) int { return torture.Watched(10, 30) }}} {
+	}{{primary.PChain, (*history).late}, {primary.XChain, func(*history) int { return 30 }}} {
 		t.Run(c.on.String(), func(t *testing.T) {
 			t.Parallel()
 			hooks := selections(t, c.on)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	made "quorate/devnet/primary"
-	"quorate/devnet/torture"
 	devnet "quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
@@ -38,7 +37,7 @@ var histories = sync.OnceValues(func() (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := made.Make(made.Config{World: w, Blocks: torture.Watched(300, 700)})
+	m, err := made.Make(made.Config{World: w, Blocks: 700})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/holiman/uint256"
 
-	"quorate/devnet/torture"
 	"quorate/engine/archive"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/consensus"
@@ -199,7 +198,7 @@ func checkSame(t testing.TB, want *evm.Block) []byte {
 func TestRandomBlocks(t *testing.T) {
 	t.Parallel()
 	r := random{rand.New(rand.NewPCG(1, 2))}
-	for range torture.Watched(600, 3000) {
+	for range 3000 {
 		checkSame(t, r.block())
 	}
 }
@@ -207,7 +206,7 @@ func TestRandomBlocks(t *testing.T) {
 func TestCutPayload(t *testing.T) {
 	t.Parallel()
 	r := random{rand.New(rand.NewPCG(3, 4))}
-	for range torture.Watched(8, 30) {
+	for range 30 {
 		data := Append(nil, r.block())
 		var b evm.Block
 		for n := range data {

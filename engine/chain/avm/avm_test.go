@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/chaintest"
 	"quorate/engine/chain/codec"
 	"quorate/engine/chain/utxo"
@@ -288,7 +287,7 @@ func TestSpoilt(t *testing.T) {
 	g := golden(t)
 	spoil := func(list []chaintest.Encoded, recode chaintest.Recode) {
 		t.Helper()
-		for i := 0; i < len(list); i += torture.Watched(4, 1) {
+		for i := 0; i < len(list); i++ {
 			if len(list[i].Low) > 0 {
 				chaintest.Spoil(t, &list[i], recode)
 			}
@@ -301,7 +300,7 @@ func TestSpoilt(t *testing.T) {
 
 func TestBombs(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	g := golden(t)
-	for i := 0; i < len(g.Txs); i += torture.Watched(16, 4) {
+	for i := 0; i < len(g.Txs); i += 4 {
 		chaintest.Bomb(t, &g.Txs[i], recoder(ParseTx))
 	}
 	chaintest.Bomb(t, &g.Blocks[0], recoder(ParseBlock))

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/engine/chain/avm"
 	"quorate/engine/chain/chaintest"
@@ -213,7 +212,7 @@ func TestSpoilt(t *testing.T) {
 	g := golden(t)
 	spoil := func(list []chaintest.Encoded, recode chaintest.Recode) {
 		t.Helper()
-		for i := 0; i < len(list); i += torture.Watched(4, 1) {
+		for i := 0; i < len(list); i++ {
 			if len(list[i].Low) > 0 {
 				chaintest.Spoil(t, &list[i], recode)
 			}
@@ -225,10 +224,10 @@ func TestSpoilt(t *testing.T) {
 
 func TestBombs(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	g := golden(t)
-	for i := 0; i < len(g.Txs); i += torture.Watched(16, 4) {
+	for i := 0; i < len(g.Txs); i += 4 {
 		chaintest.Bomb(t, &g.Txs[i], recoder(ParseTx))
 	}
-	for i := 0; i < len(g.Blocks); i += torture.Watched(12, 3) {
+	for i := 0; i < len(g.Blocks); i += 3 {
 		chaintest.Bomb(t, &g.Blocks[i], recoder(ParseBlock))
 	}
 	chaintest.Bomb(t, &g.UTXOs[0], recodeUTXO)
