@@ -14,7 +14,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/devnet/torture"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/openapi"
 )
@@ -71,7 +70,7 @@ func TestConsoleOperations(t *testing.T) {
 	s, doc := consoleServer(t)
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
-			for _, query := range []string{"?filled=1&body=%7B%22a%22%3A%60%22%5C%22%7D", "", "?key=1"}[:torture.Watched(1, 3)] {
+			for _, query := range []string{"?filled=1&body=%7B%22a%22%3A%60%22%5C%22%7D", "", "?key=1"} {
 				resp := browse(s, "/api/"+op.ID+query)
 				body := string(resp.Body())
 				if resp.StatusCode() != fasthttp.StatusOK {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"quorate/devnet/torture"
 	"quorate/httpapi/ui"
 )
 
@@ -21,7 +20,7 @@ func TestEVMPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := torture.Watched(70, 120)
+	most := 120
 	todo := []string{
 		"/chain/43112", "/chain/C/metrics", "/chain/C/metrics/txCount?interval=hour", "/chain/C/token/" + gold.String() + "?tab=holders", "/chain/C/nft/" + art.String(),
 		"/chain/C/nft/" + art.String() + "?tab=holders", "/chain/C/address/" + alice.String() + "?tab=erc721&block=5", "/icm", "/chain/C/icm",

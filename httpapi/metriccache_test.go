@@ -58,7 +58,7 @@ func TestMetricReads(t *testing.T) {
 // before shows nothing of it, and what is kept meanwhile hides nothing later.
 func TestHeldMetrics(t *testing.T) {
 	t.Parallel()
-	c, other := oddChain(t, "1", 1, noon, torture.Watched(60, torture.Pick(110, 250))), oddChain(t, "2", 2, noon, torture.Watched(70, torture.Pick(130, 300)))
+	c, other := oddChain(t, "1", 1, noon, torture.Pick(110, 250)), oddChain(t, "2", 2, noon, torture.Pick(130, 300))
 	s := dataServer(t, Config{}, c, other)
 	state, _, _ := c.RollupState()
 	held := noon + (state.Last-noon)/2
@@ -189,7 +189,7 @@ func TestMetricsAtOnce(t *testing.T) {
 		})
 	}
 	state, _, _ := c.RollupState()
-	for k := uint64(0); pages.Load() < int64(torture.Watched(50, torture.Pick(120, 400))) && !t.Failed(); k++ {
+	for k := uint64(0); pages.Load() < int64(torture.Pick(120, 400)) && !t.Failed(); k++ {
 		c.mine(t, state.Last+k*hour/2, 1)
 		if k%3 == 0 {
 			other.mine(t, state.Last+k*hour/2, 2)

@@ -122,7 +122,7 @@ func TestMetricPoints(t *testing.T) {
 		name, chains := of.name, of.chains
 		for m := range rollup.Metric(rollup.Metrics) {
 			for i := range rollup.Interval(rollup.Intervals) {
-				if m.DayOnly() && i != rollup.Day || !m.DayOnly() && (k+int(m)+int(i))%torture.Watched(5, torture.Pick(2, 1)) != 0 {
+				if m.DayOnly() && i != rollup.Day || !m.DayOnly() && (k+int(m)+int(i))%torture.Pick(2, 1) != 0 {
 					continue // in short every other interval
 				}
 				if name == "4" && m.Traced() {
@@ -185,7 +185,7 @@ func walkPoints(t *testing.T, s *Server, path string, size int, between func()) 
 func TestMetricWalks(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"1", "total"} {
-		for size := 1; size <= 100; size += 1 + size/torture.Watched(1, torture.Pick(2, 10)) {
+		for size := 1; size <= 100; size += 1 + size/torture.Pick(2, 10) {
 			all := familyOfChains(t)
 			c := all[0]
 			s := dataServer(t, Config{}, all...)
@@ -250,7 +250,7 @@ func TestMetricsFollow(t *testing.T) {
 			}
 		}
 	}
-	steps := torture.Watched(60, 120)
+	steps := 120
 	for step := range steps {
 		k := []int{0, 0, 0, 2, 4, 5, 6}[r.IntN(7)]
 		if k == 4 && step < steps/3 {

@@ -100,7 +100,7 @@ func TestMetricsIndexed(t *testing.T) {
 	if resp := get(s, path); string(resp.Body()) != `{"results":[]}` {
 		t.Errorf("after the genesis block: %s", resp.Body())
 	}
-	grow(torture.Watched(150, torture.Pick(350, 600)))
+	grow(torture.Pick(350, 600))
 	for _, size := range []int{1, 7, 100, 2160} {
 		begin := want()
 		got := walkPoints(t, s, path, size, func() { grow(5) })

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
-
-	"quorate/devnet/torture"
 )
 
 // long is longer than the server's own texts can be, so only strangers say it.
@@ -97,10 +95,7 @@ func TestHostileWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := evmSite(t, says(t, word))
-			for i, path := range evmPaths {
-				if (i+len(name))%torture.Watched(4, 1) != 0 {
-					continue
-				}
+			for _, path := range evmPaths {
 				out := visit(t, s, path, true)
 				if out.Status != http.StatusOK {
 					t.Errorf("%s: %d", path, out.Status)
