@@ -30,7 +30,7 @@ const (
 // TestRandomCollections plays random validator sets against the core and holds
 // it to what it promises whatever the validators do.
 func TestRandomCollections(t *testing.T) {
-	for seed := range uint64(torture.Watched(400, torture.Pick(1000, 3000))) {
+	for seed := range uint64(torture.Pick(1000, 3000)) {
 		s := newSim(seed)
 		s.run(t)
 		if t.Failed() {

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"quorate/devnet/torture"
 	"quorate/engine/metric"
 	"quorate/p2p/wire"
 )
@@ -287,7 +286,7 @@ func TestSlowValidatorIsTolerated(t *testing.T) {
 		r, questions := held(t)
 		r.loose = true
 		w.connect(n, r)
-		for range torture.Watched(9, 12) { // more than toleranceBurst in all
+		for range 12 { // more than toleranceBurst in all
 			for range 2 * maxAbandoned {
 				q := open(t, n, "x", func(Answer) {})
 				if err := q.Ask(r.id); err != nil {

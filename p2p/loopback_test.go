@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 )
 
@@ -116,7 +115,7 @@ func TestCrowd(t *testing.T) {
 	defer stop()
 
 	const askers = 8
-	rounds := torture.Watched(45, 60)
+	rounds := 60
 	var asked, answered, failed atomic.Int64
 	var wg sync.WaitGroup
 	for i := range askers {
@@ -373,7 +372,7 @@ func inUse() int64 {
 // A thousand peers must stay under 150 MB.
 func TestIdlePeerBudget(t *testing.T) {
 	const most = 100 << 10
-	if got := idleBytes(t, torture.Watched(50, 150)); got > most {
+	if got := idleBytes(t, 150); got > most {
 		t.Errorf("%.0f bytes for each idle peer, more than %d", got, most)
 	} else {
 		t.Logf("%.0f bytes for each idle peer", got)

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain"
 	"quorate/p2p/wire"
 )
@@ -23,7 +22,7 @@ import (
 // before nor new ones.
 func TestTarpitsDoNotStarveDials(t *testing.T) {
 	const tokens = 4
-	tarpits := torture.Watched(130, 400)
+	tarpits := 400
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var mu sync.Mutex // guards hanging

@@ -7,7 +7,6 @@ import (
 	"testing/quick"
 	"time"
 
-	"quorate/devnet/torture"
 	"quorate/rollup"
 )
 
@@ -80,7 +79,7 @@ func TestBucketsOfAnyTime(t *testing.T) {
 		}
 		return true
 	}
-	if err := quick.Check(f, &quick.Config{MaxCount: torture.Watched(4_000, 20_000)}); err != nil {
+	if err := quick.Check(f, &quick.Config{MaxCount: 20_000}); err != nil {
 		t.Error(err)
 	}
 }

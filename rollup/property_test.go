@@ -44,7 +44,7 @@ func checkAll(tb testing.TB, c chooser, o *oracle, d *database) {
 // oracle has, and the very bytes that they have without.
 func TestRandomChains(t *testing.T) {
 	t.Parallel()
-	for n := range uint64(torture.Watched(10, torture.Pick(25, 100))) {
+	for n := range uint64(torture.Pick(25, 100)) {
 		t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
 			t.Parallel()
 			checkChain(t, seed(n), 1+seed(n).below(250))
@@ -90,7 +90,7 @@ func TestGenesisOnly(t *testing.T) {
 // they are added.
 func TestTotals(t *testing.T) {
 	t.Parallel()
-	for n := range uint64(torture.Watched(5, torture.Pick(10, 40))) {
+	for n := range uint64(torture.Pick(10, 40)) {
 		t.Run(fmt.Sprint("seed=", n), func(t *testing.T) {
 			t.Parallel()
 			c := seed(1000 + n)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/holiman/uint256"
 
-	"quorate/devnet/torture"
 	"quorate/rollup"
 )
 
@@ -115,7 +114,7 @@ func TestValueNearest(t *testing.T) {
 		}
 		return nearest(got, exact) && shortest(text, got)
 	}
-	if err := quick.Check(f, &quick.Config{MaxCount: torture.Watched(6_000, 10_000)}); err != nil {
+	if err := quick.Check(f, &quick.Config{MaxCount: 10_000}); err != nil {
 		t.Error(err)
 	}
 }
