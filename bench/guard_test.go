@@ -81,13 +81,17 @@ func (k kind) limit(baseline float64) float64 {
 	return k.within(baseline, room)
 }
 
-// within is the limit with room above what is promised.
+// within is the limit with room above what is promised. Without room the baseline counts
+// as well: with it what is promised is all that a change has to keep.
 func (k kind) within(baseline, room float64) float64 {
 	limit := baseline*k.factor + k.extra
-	if k.most > 0 {
-		limit = min(limit, k.most*room)
+	switch {
+	case k.most == 0:
+		return limit
+	case room > 1:
+		return k.most * room
 	}
-	return limit
+	return min(limit, k.most)
 }
 
 // figures hands everything that is watched to each, group by group: what a
@@ -267,7 +271,9 @@ func TestGuardLimits(t *testing.T) {
 			t.Errorf("%s: %v after %v: ok %v", c.kind.name, c.now, c.base, ok)
 		}
 	}
-	if k := timeRatio.atMost(1.5); k.within(1.4, slack) != k.most*slack || k.within(1, slack) != 1.5 {
-		t.Error("what is promised has no slack, or the baseline has some")
+	for _, base := range []float64{1, 1.4, 3} {
+		if k := timeRatio.atMost(1.5); k.within(base, slack) != k.most*slack {
+			t.Errorf("what is promised has no slack after %v", base)
+		}
 	}
 }
