@@ -69,7 +69,7 @@ func archiveBlocks(t testing.TB, dir string, list []*evm.Block, group int) int64
 // TestArchiveSize keeps the bytes that a transaction takes in the archive.
 func TestArchiveSize(t *testing.T) {
 	t.Parallel()
-	list, txs, logs := chainBlocks(t, torture.Watched(10, torture.Pick(30, 60)), 100)
+	list, txs, logs := chainBlocks(t, torture.Pick(30, 60), 100)
 	check := func(what string, txs, logs int) {
 		size := archiveBlocks(t, t.TempDir(), list, 64)
 		t.Logf("%s: %.0f bytes for each of %d transactions with %.2f logs", what, float64(size)/float64(txs), txs, float64(logs)/float64(txs))

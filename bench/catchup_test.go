@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"quorate/devnet/torture"
 	"quorate/engine/archive"
 	"quorate/engine/archive/container"
 	"quorate/engine/chain"
@@ -304,7 +303,7 @@ func catchUpFigures(t *testing.T, each func(figure)) {
 // TestCatchUp: the benchmark above stands on it.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
-	count := torture.Watched(100, 200)
+	count := 200
 	r := newCatchUpRig(t, count)
 	if _, blocks := r.alone(t, wall()); blocks < 5*count/2 {
 		t.Errorf("%d blocks", blocks)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"quorate/devnet/torture"
 	"quorate/engine"
 	"quorate/engine/follow"
 	"quorate/engine/network"
@@ -34,7 +33,7 @@ func startFollowed(t testing.TB, f *farm, ahead bool) (c *followed, stop func())
 	e, err := engine.New(engine.Config{
 		Nodes: []source.Endpoint{node}, DataDir: t.TempDir(), NoPrimary: true,
 		Settings: network.Settings{SignAhead: ahead}, CChain: follow.Details{TokenDecimals: 18},
-		FetchConcurrency: sourceLanes, TraceConcurrency: sourceLanes, Memory: int64(torture.Watched(engine.MinMemory, 0)),
+		FetchConcurrency: sourceLanes, TraceConcurrency: sourceLanes,
 	})
 	if err != nil {
 		t.Fatal(err)

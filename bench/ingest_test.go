@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"quorate/devnet"
-	"quorate/devnet/torture"
 	"quorate/devnet/world"
 	"quorate/engine/archive"
 	"quorate/engine/chain"
@@ -201,7 +199,6 @@ func openChain(t testing.TB, opts store.Options) (*store.DB, *index.Chain, strin
 
 func reopenChain(t testing.TB, dir string, opts store.Options) (*store.DB, *index.Chain) {
 	t.Helper()
-	opts.MemTableMB = cmp.Or(opts.MemTableMB, torture.Watched(8, 0))
 	db, err := store.Open(dir, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"quorate/devnet/torture"
 	store "quorate/engine/store/index"
 )
 
@@ -26,7 +25,7 @@ func TestIngestMade(t *testing.T) {
 	dir := t.TempDir()
 	var last IngestProgress
 	doing := map[string]bool{}
-	rounds := torture.Watched(1, 2)
+	rounds := 2
 	r, err := Ingest(t.Context(), IngestConfig{Blocks: 70, TxsPerBlock: 3, Accounts: 20, Rounds: rounds, Dir: dir, Progress: func(p IngestProgress) {
 		last = p
 		doing[p.Doing] = true
@@ -62,7 +61,7 @@ func TestIngestGivenUp(t *testing.T) {
 		{"round 1 of 3, rollup alone", 0},
 		{"round 1 of 3, index with metrics", 0},
 		{"round 3 of 3, database alone", 2},
-	}[:torture.Watched(2, 5)] {
+	} {
 		dir := t.TempDir()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		r, err := Ingest(ctx, IngestConfig{Blocks: 66, TxsPerBlock: 1, Accounts: 20, Dir: dir, Progress: func(p IngestProgress) {

@@ -283,7 +283,7 @@ func rollupFigures(t *testing.T, each func(figure)) {
 func TestRollupEvents(t *testing.T) {
 	t.Parallel()
 	_, c, _ := openChain(t, store.Options{NoSync: true, MemTableMB: 8})
-	blocks := madeBlocks(1)[0][:torture.Watched(madeGroup/8, torture.Pick(madeGroup/3, madeGroup))]
+	blocks := madeBlocks(1)[0][:torture.Pick(madeGroup/3, madeGroup)]
 	if err := c.Commit(t.Context(), blocks); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"quorate/devnet"
 	made "quorate/devnet/primary"
-	"quorate/devnet/torture"
 	"quorate/devnet/world"
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
@@ -250,7 +248,6 @@ func openStore(t testing.TB, dir string) *store.DB {
 
 func openWith(t testing.TB, dir string, opts store.Options) *store.DB {
 	t.Helper()
-	opts.MemTableMB = cmp.Or(opts.MemTableMB, torture.Watched(8, 0))
 	db, err := store.Open(dir, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -417,7 +414,7 @@ func historyPaths(h *primaryHistory) (all []pathsOf) {
 // TestHistoryPages: the figures above stand on it.
 func TestHistoryPages(t *testing.T) {
 	t.Parallel()
-	h := newPrimaryHistory(t, moreHistory*torture.Watched(10, 20))
+	h := newPrimaryHistory(t, moreHistory*20)
 	short := h.rig(t, 1./moreHistory)
 	for _, p := range historyPaths(h) {
 		if len(p.paths) == 0 {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
-	"quorate/devnet/torture"
 	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
@@ -199,7 +198,7 @@ func TestPeersOfPeers(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	messages := torture.Watched(200, 1200)
+	messages := 1200
 	d, _ := start(t, Config{Validators: 3, Messages: messages, L1s: 1})
 	path := filepath.Join(t.TempDir(), "facts.json")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {

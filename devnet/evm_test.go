@@ -14,7 +14,6 @@ import (
 
 	"github.com/coder/websocket"
 
-	"quorate/devnet/torture"
 	"quorate/engine/chain/warp"
 )
 
@@ -27,9 +26,8 @@ type rpcClient struct {
 	length int64 // of the last answer, of which at most 1 MiB is kept
 }
 
-// patience is how much of an answer is read: of the huge one more than its 100 MiB, and
-// more than any client takes under the race detector.
-func (c *rpcClient) patience() int64 { return int64(torture.Watched(41, 200)) << 20 }
+// wholeAnswer is how much of an answer is read: of the huge one more than its 100 MiB.
+const wholeAnswer = 200 << 20
 
 func newRPCClient(t *testing.T, url string) *rpcClient {
 	transport := &http.Transport{}
@@ -52,7 +50,7 @@ func (c *rpcClient) post(ctx context.Context, body string) (int, []byte, error) 
 	if err != nil {
 		return answer.StatusCode, nil, err
 	}
-	more, err := io.CopyN(io.Discard, answer.Body, c.patience())
+	more, err := io.CopyN(io.Discard, answer.Body, wholeAnswer)
 	if c.length = int64(len(got)) + more; errors.Is(err, io.EOF) {
 		err = nil
 	}
@@ -105,7 +103,7 @@ func runEVM(t *testing.T, cfg Config) *Devnet {
 // TestEVMFacts: what the facts say of EVM chains is so.
 func TestEVMFacts(t *testing.T) {
 	t.Parallel()
-	blocks := torture.Watched(60, 200)
+	blocks := 200
 	d := runEVM(t, Config{Validators: 2, EVMChains: 2, Blocks: blocks, TxsPerBlock: 8})
 	facts := d.Facts("")
 	if len(facts.EVMChains) != 3 || facts.EVMChains[0].BlockchainID != facts.BlockchainID || facts.EVMChains[0].ChainID != facts.ChainID {
@@ -253,7 +251,7 @@ func TestEVMFaults(t *testing.T) {
 			return strings.Contains(body, "the method debug_traceBlockByNumber does not exist/is not available")
 		},
 		EVMFaultBusy: func(status int, _ string) bool { return status == http.StatusTooManyRequests },
-		EVMFaultHuge: func(int, string) bool { return c.length > min(100<<20, c.patience()) },
+		EVMFaultHuge: func(int, string) bool { return c.length > 100<<20 },
 		EVMFaultNone: func(_ int, body string) bool { return strings.Contains(body, `"result":[`) },
 	} {
 		d.SetEVMFault(id, fault)

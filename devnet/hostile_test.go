@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
-	"quorate/devnet/torture"
 	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
@@ -307,7 +306,7 @@ func TestThousand(t *testing.T) {
 		t.Skip("a thousand listeners")
 	}
 	t.Parallel()
-	n := torture.Watched(250, 1000)
+	n := 1000
 	d, _ := start(t, Config{
 		Validators: n, Weights: Zipf, Byzantine: 0.2, Slow: 0.1, Flapping: 0.1, Silent: 0.1,
 		L1s: 1, L1Members: n / 10, L1Inactive: n / 100, L1Underfunded: n / 100, SharedKeys: n / 20, Keyless: n / 20,

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"quorate/devnet/evmchain"
-	"quorate/devnet/torture"
 )
 
 func digest(h *Handler) [32]byte {
@@ -35,7 +34,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	t.Parallel()
 	grown := func(seed byte, c bool, early int) [32]byte {
 		cfg := testConfig()
-		cfg.Blocks, cfg.Seed, cfg.Atomic = uint64(torture.Watched(20, 60)), [32]byte{seed}, c
+		cfg.Blocks, cfg.Seed, cfg.Atomic = 60, [32]byte{seed}, c
 		h := newHandler(t, cfg)
 		for range early { // before the chain is built
 			h.chain.Advance()
@@ -232,7 +231,7 @@ func TestLogsAndTxTraces(t *testing.T) {
 	t.Parallel()
 	h := newReader(t)
 	s := h.chain.Sample()
-	want, to := 0, uint64(torture.Watched(20, 40))
+	want, to := 0, uint64(40)
 	for n := uint64(10); n <= to; n++ {
 		traces := get[[]traced[json.RawMessage]](t, h, "debug_traceBlockByNumber", hexOf(n), prestate())
 		for i, r := range get[[]jsonReceipt](t, h, "eth_getBlockReceipts", hexOf(n)) {
