@@ -288,6 +288,7 @@ func (tr *traffic) chainsFile(ctx context.Context, nodeURL string) string {
 // TestOracleCChain moves coins and tokens of real contracts on the C-Chain of a
 // real network, and holds every endpoint against the node's raw answers.
 func TestOracleCChain(t *testing.T) {
+	inTurn(t)
 	w := useNetwork(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()

@@ -25,6 +25,7 @@ const cChainNumber = 43112
 // TestChainRPC uses the C-Chain through the server by the Ethereum client, under
 // every name of the chain, and after a restart under the one that was given.
 func TestChainRPC(t *testing.T) {
+	inTurn(t)
 	w := useNetwork(t)
 	s := serveRPC(t, filepath.Join(testDir(t), "data"), w.entry())
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)

@@ -63,6 +63,7 @@ func startDevnet(t *testing.T, args ...string) (*server, facts) {
 
 // TestDevnetClients asks the simulated network by avalanchego's own clients.
 func TestDevnetClients(t *testing.T) {
+	beside(t)
 	s, f := startDevnet(t, "--validators", strconv.Itoa(devnetValidators), "--weights", "zipf")
 	api := checkNodeAPI(t, s.URL, devnetValidators)
 	if f.BaseURL != s.URL {
@@ -91,6 +92,7 @@ func TestDevnetClients(t *testing.T) {
 // product: avalanchego's own code accepts its keys and signatures. Each validator
 // must have signed something; on a busy machine one may be late for a message.
 func TestDevnetAggregate(t *testing.T) {
+	beside(t)
 	d, f := startDevnet(t, "--validators", strconv.Itoa(devnetValidators), "--weights", "zipf")
 	api := checkNodeAPI(t, d.URL, devnetValidators)
 	s := startServer(t, d.URL, devnetValidators)

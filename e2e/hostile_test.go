@@ -77,6 +77,7 @@ func signOne(t *testing.T, s *server, oracle *verify.Verifier, message string) s
 // TestLiars: a fifth of the stake of 100 validators lies in every way there is,
 // then a third; every message is signed, and valid by avalanchego's own code.
 func TestLiars(t *testing.T) {
+	beside(t)
 	for share, messages := range map[string]int{"0.2": 1000, "0.33": 200} {
 		t.Run(share, func(t *testing.T) {
 			s, f, oracle := farm(t, "--byzantine", share)
@@ -90,6 +91,7 @@ func TestLiars(t *testing.T) {
 // clear error comes in bounded time. Pairs that cancel are left out: with both
 // of one, a sum is valid.
 func TestTooManyLiars(t *testing.T) {
+	beside(t)
 	s, f, _ := farm(t, "--byzantine", "0.34", "--kinds", "wrong-key,wrong-message,length-1,length-95,outside-subgroup,infinity")
 	unsigned, err := hex.DecodeString(strings.TrimPrefix(f.Signature.Message, "0x"))
 	if err != nil {

@@ -87,6 +87,7 @@ type icmWorld struct {
 // server's own: delivered, failed, retried, sent again, paid more for, receipted. What
 // the server says of them is what the raw logs of both chains say.
 func TestICM(t *testing.T) {
+	beside(t)
 	program := installSDKs(t)
 	product(t)
 	ctx, cancel := context.WithTimeout(t.Context(), icmWait)

@@ -142,6 +142,7 @@ func icmLog(t *testing.T, contract *abi.ABI, all map[string]*icmTruth, self stri
 // TestICMDevnet holds the interchain messages between two chains against the raw logs of
 // both, and has both SDKs read them.
 func TestICMDevnet(t *testing.T) {
+	beside(t)
 	program := installSDKs(t)
 	d, chains := startEVMDevnet(t, "--blocks", "80", "--txs-per-block", "2", "--block-interval", "0", "--evm-chains", "1")
 	file := filepath.Join(testDir(t), "chains.json")

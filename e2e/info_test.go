@@ -15,6 +15,7 @@ import (
 // TestInfo asks the server, as its only address, for what icm-services' relayer asks at its start
 // and wallets for their context, by the official client.
 func TestInfo(t *testing.T) {
+	beside(t)
 	s, _, _ := serveDevnet(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()

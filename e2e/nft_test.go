@@ -37,6 +37,7 @@ func (g *ipfsGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestSDKMetadata: both SDKs see metadata that were fetched from a gateway, have one
 // token's fetched again, and see the new ones.
 func TestSDKMetadata(t *testing.T) {
+	beside(t)
 	program := installSDKs(t)
 	gateway := &ipfsGateway{asked: map[string]int{}}
 	web := httptest.NewServer(gateway)

@@ -196,6 +196,7 @@ var clientDifferences = map[string]struct{ gives, why string }{
 // TestNodeRPCClients calls every method of the contract by avalanchego's own
 // clients, of the product and of a real node: they get the same.
 func TestNodeRPCClients(t *testing.T) {
+	inTurn(t)
 	w := useNetwork(t)
 	real, ours, s := w.parties(t, clientsNode)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)

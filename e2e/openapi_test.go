@@ -18,6 +18,7 @@ const generatedDir = "testdata/generated"
 // TestGeneratedClient: a generator that knows nothing of us makes a client in Go of
 // /openapi.json, all of it compiles, and it lists the transactions that the server has.
 func TestGeneratedClient(t *testing.T) {
+	beside(t)
 	s, path, f := serveDevnet(t)
 	s.waitIndexed(t, f)
 	c := quorate.NewClient(s.URL)

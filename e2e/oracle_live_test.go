@@ -18,6 +18,7 @@ import (
 // TestOracleGrowing walks lists in small pages while blocks arrive: every row of
 // the chain as it was at the first page comes, once.
 func TestOracleGrowing(t *testing.T) {
+	beside(t)
 	d, chains := startEVMDevnet(t, "--blocks", "400", "--txs-per-block", "6", "--block-interval", "100ms")
 	c := chains[0]
 	s := startIndexer(t, d.URL)
@@ -69,6 +70,7 @@ func TestOracleGrowing(t *testing.T) {
 // TestOracleUntraced holds every endpoint against a node without debug API: there
 // are no internal transactions then, and the node itself tells native balances.
 func TestOracleUntraced(t *testing.T) {
+	beside(t)
 	d, chains := startEVMDevnet(t, "--blocks", "60", "--txs-per-block", "6", "--block-interval", "0")
 	proxy := httptest.NewServer(withoutDebug(t, d.URL))
 	defer proxy.Close()

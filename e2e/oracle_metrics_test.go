@@ -116,6 +116,7 @@ func (j *judge) noticesMetrics(t *testing.T) {
 // answers of a simulated node: two years of blocks at odd times, on the C-Chain
 // and on the chain of an L1.
 func TestOracleMetrics(t *testing.T) {
+	beside(t)
 	d, chains := startEVMDevnet(t, "--blocks", "2200", "--txs-per-block", "4", "--block-interval", "0", "--evm-chains", "1", "--irregular-times")
 	c, l1 := chains[0], chains[1]
 	file := filepath.Join(testDir(t), "chains.json")
@@ -156,6 +157,7 @@ func quiet(m *oracle.Metrics, interval string) (n int) {
 // TestOracleMetricsUntraced holds the metrics against a node without debug API:
 // nobody knows of contracts then.
 func TestOracleMetricsUntraced(t *testing.T) {
+	beside(t)
 	d, chains := startEVMDevnet(t, "--blocks", "200", "--txs-per-block", "3", "--block-interval", "0", "--history-interval", "1h", "--irregular-times")
 	proxy := httptest.NewServer(withoutDebug(t, d.URL))
 	defer proxy.Close()

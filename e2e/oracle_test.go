@@ -331,6 +331,7 @@ var everything = []string{
 // TestOracleDevnet holds every endpoint against the raw answers of the simulated
 // node, for the C-Chain and the chain of an L1.
 func TestOracleDevnet(t *testing.T) {
+	beside(t)
 	d, chains := startEVMDevnet(t, "--blocks", "300", "--txs-per-block", "6", "--block-interval", "0", "--evm-chains", "1")
 	if len(chains) != 2 {
 		t.Fatalf("%d EVM chains", len(chains))

@@ -48,6 +48,7 @@ func realPages(t *testing.T, s *server) (paths []string, chain string) {
 // TestPagesOfNetwork opens the pages of a server that follows a real network, whose
 // C-Chain accepts blocks meanwhile.
 func TestPagesOfNetwork(t *testing.T) {
+	inTurn(t)
 	program, browser, w := installSDKs(t), findBrowser(t), useNetwork(t)
 	s := startIndexer(t, w.entry(), "--api-admin-enabled", "--genesis-file", localGenesis(t, testDir(t)))
 	messages := w.emit(t, 3)

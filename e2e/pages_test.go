@@ -181,14 +181,15 @@ func servePages(t *testing.T) (*server, *pageFacts) {
 // no serious fault of accessibility, and live parts change by themselves. Screenshots stay
 // in the folder that is printed, that of QUORATE_SCREENSHOTS if it is set.
 func TestPages(t *testing.T) {
+	beside(t)
 	program, browser := installSDKs(t), findBrowser(t)
 	s, f := servePages(t)
 	paths := append(f.found(t, s), f.paths()...)
 	judgePages(t, program, browser, s.URL, paths, map[string]string{"/": "#blocks", "/chain/" + f.ChainID: "main", "/signatures": "#rates"})
 }
 
-// judgePages visits pages, and those of live until the part that a selector names has
-// changed.
+// judgePages visits pages, wide and narrow, light and dark, in make torture in each
+// combination, and those of live until the part that a selector names has changed.
 func judgePages(t *testing.T, program, browser, server string, paths []string, live map[string]string) {
 	t.Helper()
 	folder, err := os.Getenv("QUORATE_SCREENSHOTS"), error(nil)
@@ -202,8 +203,12 @@ func judgePages(t *testing.T, program, browser, server string, paths []string, l
 		t.Fatal(err)
 	}
 	t.Logf("screenshots are in %s", folder)
-	visits := visitPages(t, program, browser, server, folder, map[string]any{"visit": paths, "live": live})
-	if want := 4*len(paths) + len(live); len(visits) != want {
+	visits := visitPages(t, program, browser, server, folder, map[string]any{"visit": paths, "live": live, "whole": torture})
+	views := 2
+	if torture {
+		views = 4
+	}
+	if want := views*len(paths) + len(live); len(visits) != want {
 		t.Errorf("%d visits, want %d", len(visits), want)
 	}
 	for _, v := range visits {

@@ -118,6 +118,7 @@ func load(ctx context.Context, p *party) loadResult {
 // TestLoadVMs has a real virtual machine loaded beside several that fail, by the
 // product and by a real node.
 func TestLoadVMs(t *testing.T) {
+	inTurn(t)
 	w := useNetwork(t)
 	p := buildPlugins(t, w)
 	real, ours, s := w.parties(t, pluginNode)

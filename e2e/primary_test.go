@@ -73,6 +73,7 @@ func withoutIndex(t *testing.T, nodeURL string) string {
 // TestPrimaryNetwork follows the P-, X- and C-Chain of a real network while
 // transactions of all types are accepted.
 func TestPrimaryNetwork(t *testing.T) {
+	inTurn(t)
 	w := useNetwork(t)
 	node := w.Nodes[entryNode]
 	dir := testDir(t)

@@ -98,6 +98,7 @@ func TestSDKLock(t *testing.T) {
 // aggregation, walk all pages, and parse all answers. With an answer broken on
 // purpose they must notice.
 func TestSDKs(t *testing.T) {
+	beside(t)
 	program := installSDKs(t)
 	s, factsPath, f := serveDevnet(t, append([]string{"--webhooks-keyless"}, admitting...)...)
 	s.waitIndexed(t, f)
@@ -128,44 +129,60 @@ func TestSDKs(t *testing.T) {
 // installSDKs installs the SDKs for all tests, once, and returns the folder.
 func installSDKs(t *testing.T) string {
 	t.Helper()
-	if shared.sdks != "" {
-		return shared.sdks
-	}
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Fatalf("%s is missing: install Node.js %d or later, with npm (make e2e does where it may)", tool, minNode)
-		}
-	}
-	version := strings.TrimSpace(string(output(t, "", "node", "--version")))
-	major, err := strconv.Atoi(strings.SplitN(strings.TrimPrefix(version, "v"), ".", 2)[0])
-	if err != nil || major < minNode {
-		t.Fatalf("node is %s: install Node.js %d or later", version, minNode)
-	}
-	dir := testDir(t)
-	files, err := filepath.Glob(filepath.Join(sdkDir, "*.*js*"))
+	dir, err := shared.sdks()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), b, 0o644); err != nil {
-			t.Fatal(err)
+	return dir
+}
+
+func (s *suite) installSDKs() (string, error) {
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return "", fmt.Errorf("%s is missing: install Node.js %d or later, with npm (make e2e does where it may)", tool, minNode)
 		}
 	}
-	begin := time.Now()
-	output(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
-	t.Logf("npm ci took %v", time.Since(begin).Round(time.Millisecond))
-	shared.sdks = dir
-	return dir
+	version, err := printed(context.Background(), "", "node", "--version")
+	if err != nil {
+		return "", err
+	}
+	major, err := strconv.Atoi(strings.SplitN(strings.TrimPrefix(string(version), "v"), ".", 2)[0])
+	if err != nil || major < minNode {
+		return "", fmt.Errorf("node is %s: install Node.js %d or later", version, minNode)
+	}
+	dir := filepath.Join(s.dir, "sdks")
+	files, err := filepath.Glob(filepath.Join(sdkDir, "*.*js*"))
+	if err == nil {
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), b, 0o644)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	_, err = printed(context.Background(), dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	return dir, err
 }
 
 // output runs a command that must succeed.
 func output(t *testing.T, dir, name string, args ...string) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), npmWait)
+	out, err := printed(t.Context(), dir, name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func printed(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, npmWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
@@ -173,9 +190,9 @@ func output(t *testing.T, dir, name string, args ...string) []byte {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", cmd, err, out, stderr.Bytes())
+		return nil, fmt.Errorf("%s: %w\n%s%s", cmd, err, out, stderr.Bytes())
 	}
-	return out
+	return out, nil
 }
 
 // serveDevnet runs quorate serve with a simulated network inside.

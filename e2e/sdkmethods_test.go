@@ -27,6 +27,7 @@ var localMethods = map[string]bool{"validateWebhook": true}
 // TestSDKMethods: the console's list of methods is what the installed SDKs offer, method
 // by method, but for those that /v1 lists as left out.
 func TestSDKMethods(t *testing.T) {
+	beside(t)
 	dir := installSDKs(t)
 	s, _, _ := serveDevnet(t)
 	var root struct{ LeftOut []struct{ Path string } }

@@ -23,6 +23,7 @@ type snippetLine struct {
 // TestConsoleSnippets: each snippet of the console at /api makes the request that its page
 // shows, and the SDKs parse what it is answered.
 func TestConsoleSnippets(t *testing.T) {
+	beside(t)
 	dir := installSDKs(t)
 	s, _, f := serveDevnet(t)
 	s.waitIndexed(t, f)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,17 +27,25 @@ const (
 	healWait    = 3 * time.Minute
 	// testWait bounds everything else that a single test waits for.
 	testWait = 2 * time.Minute
+	// atOnce is how many tests run beside the one that has the shared network: most of them
+	// wait most of the time, for blocks, epochs and pages.
+	atOnce = 3
 	// entryNode is the node that the product follows and that sends transactions: it is never stopped.
 	entryNode = 0
 )
+
+// torture asks for all rounds of what each change goes through once.
+var torture = os.Getenv("QUORATE_TORTURE") != ""
 
 // suite is what the tests of this package share.
 type suite struct {
 	dir     string // data and logs of everything
 	spawner *proc.Spawner
+	seats   chan struct{}          // of the tests that run beside each other
+	turn    sync.Mutex             // held by the one of them that uses the network
 	network func() (*world, error) // started by the first test that needs it
 	binary  func() (string, error) // built by the first test that needs it
-	sdks    string                 // the folder that the first test that needs them has installed the SDKs in
+	sdks    func() (string, error) // the folder in which the first test that needs them has the SDKs installed
 }
 
 // world is the running network with what is needed to use and judge it.
@@ -59,7 +68,15 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
-	shared = &suite{dir: dir, spawner: proc.NewSpawner()}
+	// Tests that wait for their turn have begun for the testing package, which shall not
+	// keep others back for that.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "1000"); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	shared = &suite{dir: dir, spawner: proc.NewSpawner(), seats: make(chan struct{}, atOnce)}
+	shared.sdks = sync.OnceValues(shared.installSDKs)
 	shared.network = sync.OnceValues(shared.startNetwork)
 	shared.binary = sync.OnceValues(func() (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), networkWait)
@@ -120,6 +137,27 @@ func leaveOut(t *testing.T, format string, args ...any) {
 		t.Fatalf("left out, which CI does not allow: "+format, args...)
 	}
 	t.Skipf("LEFT OUT: "+format, args...)
+}
+
+// beside lets a test that does not use the shared network run beside others.
+func beside(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	begin := time.Now()
+	shared.seats <- struct{}{}
+	t.Cleanup(func() { <-shared.seats })
+	t.Logf("its turn after %v", time.Since(begin).Round(time.Second))
+}
+
+// inTurn lets a test that uses the shared network run beside those that do not. Tests that
+// count signatures or take times are better off with the machine to themselves, before.
+func inTurn(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	begin := time.Now()
+	shared.turn.Lock()
+	t.Cleanup(shared.turn.Unlock)
+	t.Logf("its turn after %v", time.Since(begin).Round(time.Second))
 }
 
 // useNetwork returns the shared network with all nodes healthy, and mends it after the test.

@@ -77,6 +77,7 @@ type swap struct {
 // longer than validators do at most while their software is replaced, and signing is as
 // quick as before afterwards.
 func TestSwap(t *testing.T) {
+	beside(t)
 	program := installSDKs(t)
 	s := startSwap(t)
 	usual := time.Now()

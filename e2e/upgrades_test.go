@@ -128,6 +128,7 @@ func (c *course) config(first time.Time, gap time.Duration) upgrade.Config {
 // blocks in between: all are checked against their hash by a server that follows and
 // by one that catches up, and are what the node says.
 func TestUpgrades(t *testing.T) {
+	beside(t)
 	product(t) // or else it is built while the upgrades come
 	release, err := localnet.Build(t.Context(), os.Stderr)
 	if err != nil {

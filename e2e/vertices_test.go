@@ -249,6 +249,7 @@ func answerIndex(t *testing.T, w http.ResponseWriter, r *http.Request, of []cont
 // avalanchego's own package, and reads them from the index over archive and rows to the
 // answers.
 func TestVertices(t *testing.T) {
+	beside(t)
 	dir := testDir(t)
 	sim := launch(t, quorate.Config{
 		Args: []string{"devnet", "--seed", "7", "--http-port", freePort(t), "--validators", "5", "--blocks", "2", "--primary-blocks", "50",

@@ -30,6 +30,7 @@ const (
 // polls it about each block, mines 100 transactions while two servers follow it. Both have
 // messages signed in between, and say in health how they are connected.
 func TestWatching(t *testing.T) {
+	beside(t)
 	product(t)
 	release, err := localnet.Build(t.Context(), os.Stderr)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestPackages(t *testing.T) {
 	need(t, "dpkg", "rpm", "systemd-sysusers")
 	first, second := filepath.Join(t.TempDir(), "dist"), filepath.Join(t.TempDir(), "dist")
 	for _, dist := range []string{first, second} {
-		env := []string{"DIST=" + dist, "ARCHS=" + runtime.GOARCH, "VERSION=v1.2.3", "SOURCE_DATE_EPOCH=1700000000", "GOFLAGS="}
+		env := []string{"DIST=" + dist, "ARCHS=" + runtime.GOARCH, "VERSION=v1.2.3", "SOURCE_DATE_EPOCH=1700000000", "GOFLAGS=-trimpath"}
 		run(t, root, env, "packaging/build.sh")
 		run(t, dist, nil, "sha256sum", "--check", "SHA256SUMS")
 	}

@@ -4,14 +4,15 @@
 //
 //   node --experimental-websocket pages.mjs BROWSER SERVER PAGES.json FOLDER
 //
-// PAGES.json is {"visit": [paths], "live": {path: selector}}; screenshots go to FOLDER.
+// PAGES.json is {"visit": [paths], "live": {path: selector}, "whole": each width with each
+// scheme?}; screenshots go to FOLDER.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
 const [browser, server, list, folder] = process.argv.slice(2);
-const { visit, live } = JSON.parse(readFileSync(list, "utf8"));
+const { visit, live, whole } = JSON.parse(readFileSync(list, "utf8"));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const loadWait = 30_000, liveWait = 60_000;
 
@@ -95,7 +96,9 @@ const open = async (path, width, scheme, found, act) => {
 const print = (line) => console.log(JSON.stringify(line));
 const fileName = (path) => path.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 80) || "home";
 
-for (const path of visit) for (const [width, scheme] of [[360, "light"], [360, "dark"], [1440, "light"], [1440, "dark"]]) {
+const views = [[360, "light"], [1440, "dark"]]; // each width and each scheme once
+const others = whole ? [[360, "dark"], [1440, "light"]] : [];
+for (const path of visit) for (const [width, scheme] of [...views, ...others]) {
   const found = { page: path, width, scheme, status: 0, requests: 0, errors: [], foreign: [], faults: [], overflow: 0 };
   await open(path, width, scheme, found, async (session) => {
     found.overflow = await evaluate(session, "document.documentElement.scrollWidth - document.documentElement.clientWidth");
@@ -103,7 +106,7 @@ for (const path of visit) for (const [width, scheme] of [[360, "light"], [360, "
     const { data } = await call(session, "Page.captureScreenshot", { format: "png", captureBeyondViewport: true,
       clip: { x: 0, y: 0, width, height: Math.min(size.height, 4000), scale: 1 } });
     writeFileSync(join(folder, `${fileName(path)}-${width}-${scheme}.png`), Buffer.from(data, "base64"));
-    if ((width === 360) !== (scheme === "light")) return; // each width and each scheme once
+    if (!views.some(([w, s]) => w === width && s === scheme)) return;
     await evaluate(session, axe + ";0");
     const { violations } = await evaluate(session, 'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => ({ violations }))');
     for (const v of violations) {

@@ -3,7 +3,7 @@
 // its memory has to become flat; pages are read beside a rebuild and a backup; and many
 // first pages are open at once.
 //
-// make e2e takes two minutes for the first, make torture an hour; by hand
+// make e2e takes half a minute for the first, make torture an hour; by hand
 //
 //	QUORATE_SOAK=20m go test -v -count=1 -timeout 40m -run TestSoakHead ./soak
 package soak

@@ -32,7 +32,7 @@ const (
 // machine that nothing else uses, they take 3% of a core at most. Elsewhere it prints
 // what they took.
 func TestOpenPages(t *testing.T) {
-	length := 15 * time.Second
+	length := 5 * time.Second
 	whole := os.Getenv(soakFor) != ""
 	if whole {
 		length = time.Minute

@@ -16,7 +16,7 @@ import (
 const (
 	// soakFor in the environment is how long [TestSoakHead] runs.
 	soakFor = "QUORATE_SOAK"
-	short   = 2 * time.Minute
+	short   = 30 * time.Second
 	// warm is how long caches may take to fill: memory has to be flat from then on.
 	// What is compared are the medians of windows.
 	warm, window = 10 * time.Minute, 10 * time.Minute
