@@ -1,5 +1,7 @@
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
+# All targets build the same way, so that each finds what the others have compiled.
+export GOFLAGS := -trimpath $(GOFLAGS)
 .DEFAULT_GOAL := help
 
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -17,6 +19,12 @@ STRICT   ?=
 SOAK      ?= 10m
 SOAK_HEAD ?= 1h
 
+# Packages that start goroutines or share what a lock guards: in others there is nothing for
+# the race detector to see.
+concurrent := grep -lrE --include='*.go' --exclude='*_test.go' --exclude-dir={bench,devnet,e2e} \
+	'^\s+go |sync\.(RW)?Mutex|sync\.WaitGroup|\batomic\.(Bool|Int|Pointer|Uint|Value)|"quorate/engine/actor"' . | xargs -n 1 dirname | sort -u
+race       := -race -short -vet=off -timeout 15m
+
 # The race detector keeps four bytes for each one that is watched. By default it maps them
 # anew for every allocation above 64 KiB, and page faults take most of the time of tests
 # that make buffers and databases; up to 16 MiB they are cleared in place.
@@ -28,19 +36,20 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/quorate
-	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/quorate ./cmd/quorate
+	go build -ldflags "-X main.version=$(VERSION)" -o bin/quorate ./cmd/quorate
 
 run: build ## build, then serve with a simulated network (ARGS= for more flags)
 	bin/quorate serve --devnet $(ARGS)
 
-test: ## all tests but campaigns against whole servers, with the race detector; long ones in short
-	@# All of vet on what the tests have compiled anyway; make lint runs it by itself.
+test: ## all tests, long campaigns in one round; what runs at once again, with the race detector and -short
+	@# make lint runs vet.
+	go test -vet=off -timeout 15m ./...
 	@# Packages in which the race detector itself crashed, and nothing failed, run once more.
-	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; echo 'go test -race -vet=all -timeout 15m ./...'; \
-	go test -race -vet=all -timeout 15m ./... 2>&1 | tee "$$out" || { \
+	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; concurrent=$$($(concurrent)); echo go test $(race) $$concurrent; \
+	go test $(race) $$concurrent 2>&1 | tee "$$out" || { \
 		crashed=$$(awk -f .ci/crashed.awk "$$out") || exit 1; \
 		echo "once more, the race detector itself has crashed (golang/go#78156):" $$crashed; \
-		go test -race -vet=off -count=1 -timeout 15m $$crashed; }
+		go test $(race) -count=1 $$crashed; }
 
 torture: ## all tests with the long campaigns whole, servers under load for SOAK (default 10m) and SOAK_HEAD (1h)
 	@# One package after the other, each with a limit of its own, so that progress shows and one failure hides no other.
@@ -48,17 +57,15 @@ torture: ## all tests with the long campaigns whole, servers under load for SOAK
 		QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK) go test -race -vet=off -count=1 -timeout 5h -v "$$pkg" \
 			| { grep -E '^(--- |ok|FAIL|panic:|\?)|^ +[a-z_]+\.go:' || true; } || failed="$$failed $$pkg"; \
 	done; \
-	(cd e2e && QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK_HEAD) go test -count=1 -timeout 4h -v ./soak) || failed="$$failed e2e/soak"; \
+	(e2e/tools.sh && cd e2e && QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK_HEAD) go test -vet=off -count=1 -timeout 5h -v -p 1 ./...) || failed="$$failed e2e"; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
-e2e: build ## campaigns against whole servers, large tests; tests against a real Avalanche network, official clients and a browser
+e2e: build ## tests against a real Avalanche network, with official clients and a browser, and of packages
 	e2e/tools.sh
-	@# What make test leaves out, or does on a small scale, while the race detector watches.
-	@# With -trimpath most of it is compiled already.
-	go test -trimpath -vet=off -count=1 -timeout 15m ./cmd/quorate \
-		$$(grep -rl --include='*_test.go' --exclude-dir=e2e 'torture\.Watched(' . | xargs -n 1 dirname | sort -u)
-	@# Everything is compiled first; then one package after the other, so that progress shows.
-	cd e2e && go vet ./... && go test -v -p 1 -count=1 -timeout 35m ./...
+	@# Everything is compiled first. The tests of the folder itself have the machine to
+	@# themselves, those of the others run beside each other.
+	cd e2e && go vet ./... && failed=; test='go test -v -vet=off -count=1 -timeout 35m'; \
+	$$test . || failed=1; $$test -p 2 $$(go list ./... | grep /e2e/) || failed=1; test -z "$$failed"
 
 bench: ## all benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
