@@ -54,7 +54,7 @@ func TestHealthCommand(t *testing.T) {
 func TestHealthServed(t *testing.T) {
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: 20})
-	p := serveIn(t, d, t.TempDir(), noIndex, "--health-check-frequency", "50ms")
+	p := serveIn(t, d, t.TempDir(), noIndex, "--health-check-frequency", "250ms")
 	awaitHealth(t, p.url, http.StatusOK)
 	if code, out, errs := quorate(t, "", "health", "--url", p.url); code != exitDone || out != "up\n" {
 		t.Errorf("exit code %d, %q, %q", code, out, errs)

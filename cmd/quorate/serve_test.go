@@ -54,6 +54,9 @@ func atOnce(n int) error {
 	if set {
 		return nil
 	}
+	if testing.Short() {
+		n /= 2 // with fewer that wait, and the race detector
+	}
 	return flag.Set("test.parallel", strconv.Itoa(n))
 }
 
