@@ -143,6 +143,9 @@ func TestBodies(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	for _, dialect := range []struct{ file, path string }{{"sdk_kinds.txt", sdkPath}, {"relayer_kinds.txt", relayerPath}} {
 		var got bytes.Buffer

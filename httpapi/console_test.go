@@ -66,6 +66,9 @@ func TestConsoleLists(t *testing.T) {
 // TestConsoleOperations: each operation has a page with a field for each parameter, and its
 // program in Go is one.
 func TestConsoleOperations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	s, doc := consoleServer(t)
 	for path, methods := range doc.Paths {

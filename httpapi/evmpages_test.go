@@ -14,6 +14,9 @@ var pageLink = regexp.MustCompile(` (?:href|src|action)="([^"]*)"`)
 // TestEVMPages walks from the page of a chain through all pages that it leads to, over a
 // real index: none fails, and none leads to what is not served.
 func TestEVMPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	_, c := indexed(t, 12)
 	s, err := New(Config{Networks: networks{signs("x")}, Chains: oneChain{c}, TokenKey: []byte("the key of all tests"), Pages: &ui.Config{Mode: ui.On}})

@@ -141,6 +141,9 @@ func passedOf(number uint64) (list []evm.Address) {
 
 // TestHoldersIndexed walks the list over a real index while it grows.
 func TestHoldersIndexed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	s, c := indexed(t, 0)
 	grow := func(n uint64) {

@@ -26,6 +26,9 @@ func check(t *testing.T, c *Chain, from Blocks) (list []string) {
 // A check finds rows that are missing, others and too many, in each table, and
 // nothing else; a rebuild of the tables that it names makes them good.
 func TestCheck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 61, Txs: 4}).Blocks(90)
 	c := openAlone(t, Options{})
@@ -119,6 +122,9 @@ func TestCheckStale(t *testing.T) {
 // The contracts of wrapped coins are kept with the chain. With others balances are
 // stale, and a rebuild that was under way starts over.
 func TestWrappedKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 63, Txs: 10, Full: true}).Blocks(40)
 	a := &archive{blocks: blocks}

@@ -39,6 +39,9 @@ func complete(t *testing.T, c *Chain, b *evm.Block) {
 // Blocks that get their traces later leave the same database as those that had
 // them at once, in whatever order the traces come.
 func TestComplete(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 51, Txs: 4}).Blocks(45)
 	some := rand.New(rand.NewPCG(51, 1))
@@ -241,6 +244,9 @@ func TestManyGaps(t *testing.T) {
 // Whatever the order in which the traces come, after the blocks that have theirs were
 // handed over too nothing of that is left.
 func TestCompleteManyGaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	// In short there are just more gaps than are kept, and no empty blocks.
 	full := torture.Pick(1, 0) == 1

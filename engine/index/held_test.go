@@ -31,6 +31,9 @@ func heldOf(t *testing.T, whole *Chain, i rollup.Interval, before *evm.Block) []
 // that was kept are served, as they are in the end, and no others, until all are made
 // again: while the chain grows, when it goes back again and after a new start.
 func TestHeldMetrics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	blocks := years(91, 120)
 	c, clean := openChain(t, Options{}), openChain(t, Options{})

@@ -15,6 +15,9 @@ import (
 // Rows that were kept of a token's holders are those that are read: in pages of all
 // sizes, after a commit that moves the token, and in views of older blocks.
 func TestHoldersKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	const holders = 3 * maxRun
 	token, n := evm.Address{1}, uint256.NewInt

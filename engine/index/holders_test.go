@@ -305,6 +305,9 @@ func TestHoldersRules(t *testing.T) {
 // A page ends when it has passed over many rows: of an address that has a long
 // history, of addresses that had too little, or those of later blocks.
 func TestHoldersBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	token, crowd, long := evm.Address{1}, evm.Address{2}, evm.Address{3}
 	spiked := evm.Address{4}

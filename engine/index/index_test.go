@@ -38,6 +38,9 @@ func at(t testing.TB, c *Chain, tip *uint64) *View {
 // The index says what a plain recomputation says, now and as of any height,
 // for any group size and with hardly any cache.
 func TestOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	for seed, cfg := range []struct {
 		group, remember, limit int
@@ -119,6 +122,9 @@ func TestPinned(t *testing.T) {
 
 // A block whose rows do not fit one transaction is written in several.
 func TestLargeBlock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	gen := indextest.New(indextest.Config{Seed: 5, Txs: 3})
 	blocks := gen.Blocks(4)

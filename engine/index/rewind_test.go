@@ -27,6 +27,9 @@ func fork(blocks []*evm.Block, at int) []*evm.Block {
 // A chain that goes back leaves nothing of the blocks that were given up: with the
 // right ones it becomes what it would have been, whatever the size of a group was.
 func TestRewind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	blocks := indextest.New(indextest.Config{Seed: 81, Txs: 6, Full: true}).Blocks(30)
 	clean := openChain(t, Options{})

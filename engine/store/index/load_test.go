@@ -60,6 +60,9 @@ func holds(t *testing.T, d *DB, n int, want func(i int) string) {
 // removed ones too, give way to younger ones, and are there after the database was opened again. There are more than
 // fit a transaction.
 func TestLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs at once")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	d := openSmall(t, dir, Options{})
