@@ -27,17 +27,6 @@ func golden(t testing.TB) *goldens {
 	return chaintest.Load[goldens](t, goldenJSON)
 }
 
-// recoder parses and encodes again.
-func recoder[T interface{ Bytes() ([]byte, error) }](parse func([]byte) (T, error)) chaintest.Recode {
-	return func(b []byte) ([]byte, error) {
-		v, err := parse(b)
-		if err != nil {
-			return nil, err
-		}
-		return v.Bytes()
-	}
-}
-
 func recodeUTXO(b []byte) ([]byte, error) {
 	u, err := utxo.ParseUTXO(b, false)
 	if err != nil {
@@ -63,7 +52,7 @@ func TestGoldenTxs(t *testing.T) {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		chaintest.SameJSON(t, e.Name, jsonTx(tx), e.JSON, "fxID")
-		chaintest.RoundTrip(t, &e, recoder(ParseTx))
+		chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseTx))
 		if tx.ID.String() != e.ID || tx.Size != len(e.Bytes) || tx.Body.Kind().String() != e.Name {
 			t.Errorf("%s: got %s %s of %d bytes, want %s of %d", e.Name, tx.Body.Kind(), tx.ID, tx.Size, e.ID, len(e.Bytes))
 		}
@@ -193,7 +182,7 @@ func TestGoldenBlocks(t *testing.T) {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		chaintest.SameJSON(t, e.Name, jsonBlock(b), e.JSON, "fxID")
-		chaintest.RoundTrip(t, &e, recoder(ParseBlock))
+		chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseBlock))
 		if b.ID.String() != e.ID || b.Size != len(e.Bytes) {
 			t.Errorf("%s: got %s of %d bytes, want %s of %d", e.Name, b.ID, b.Size, e.ID, len(e.Bytes))
 		}
@@ -209,7 +198,7 @@ func TestGoldenVertices(t *testing.T) {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		chaintest.SameJSON(t, e.Name, jsonVertex(v), e.JSON)
-		chaintest.RoundTrip(t, &e, recoder(ParseVertex))
+		chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseVertex))
 		if v.ID.String() != e.ID || v.Size != len(e.Bytes) {
 			t.Errorf("%s: got %s of %d bytes, want %s of %d", e.Name, v.ID, v.Size, e.ID, len(e.Bytes))
 		}
@@ -285,26 +274,18 @@ func TestNotEncodable(t *testing.T) {
 func TestSpoilt(t *testing.T) {
 	t.Parallel()
 	g := golden(t)
-	spoil := func(list []chaintest.Encoded, recode chaintest.Recode) {
-		t.Helper()
-		for i := 0; i < len(list); i++ {
-			if len(list[i].Low) > 0 {
-				chaintest.Spoil(t, &list[i], recode)
-			}
-		}
-	}
-	spoil(g.Txs, recoder(ParseTx))
-	spoil(g.Blocks, recoder(ParseBlock))
-	spoil(g.Vertices, recoder(ParseVertex))
+	chaintest.SpoilEach(t, g.Txs, chaintest.Recoder(ParseTx))
+	chaintest.SpoilEach(t, g.Blocks, chaintest.Recoder(ParseBlock))
+	chaintest.SpoilEach(t, g.Vertices, chaintest.Recoder(ParseVertex))
 }
 
 func TestBombs(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	g := golden(t)
 	for i := 0; i < len(g.Txs); i += 4 {
-		chaintest.Bomb(t, &g.Txs[i], recoder(ParseTx))
+		chaintest.Bomb(t, &g.Txs[i], chaintest.Recoder(ParseTx))
 	}
-	chaintest.Bomb(t, &g.Blocks[0], recoder(ParseBlock))
-	chaintest.Bomb(t, &g.Vertices[1], recoder(ParseVertex))
+	chaintest.Bomb(t, &g.Blocks[0], chaintest.Recoder(ParseBlock))
+	chaintest.Bomb(t, &g.Vertices[1], chaintest.Recoder(ParseVertex))
 	chaintest.Bomb(t, &g.UTXOs[0], recodeUTXO)
 	chaintest.Bomb(t, &g.Genesis, recodeGenesis)
 }

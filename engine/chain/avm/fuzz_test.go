@@ -1,27 +1,17 @@
 package avm
 
 import (
-	"bytes"
 	"testing"
 
 	"quorate/engine/chain/chaintest"
 )
 
-// fuzz checks that whatever parses encodes to the same bytes.
-func fuzz(f *testing.F, seeds []chaintest.Encoded, recode chaintest.Recode) {
-	f.Helper()
-	for _, e := range seeds {
-		f.Add([]byte(e.Bytes))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, err := recode(b); err == nil && !bytes.Equal(got, b) {
-			t.Fatalf("%x round-trips to %x", b, got)
-		}
-	})
+func FuzzParseTx(f *testing.F)    { chaintest.Fuzz(f, golden(f).Txs, chaintest.Recoder(ParseTx)) }
+func FuzzParseBlock(f *testing.F) { chaintest.Fuzz(f, golden(f).Blocks, chaintest.Recoder(ParseBlock)) }
+func FuzzParseVertex(f *testing.F) {
+	chaintest.Fuzz(f, golden(f).Vertices, chaintest.Recoder(ParseVertex))
 }
-
-func FuzzParseTx(f *testing.F)      { fuzz(f, golden(f).Txs, recoder(ParseTx)) }
-func FuzzParseBlock(f *testing.F)   { fuzz(f, golden(f).Blocks, recoder(ParseBlock)) }
-func FuzzParseVertex(f *testing.F)  { fuzz(f, golden(f).Vertices, recoder(ParseVertex)) }
-func FuzzParseUTXO(f *testing.F)    { fuzz(f, golden(f).UTXOs, recodeUTXO) }
-func FuzzParseGenesis(f *testing.F) { fuzz(f, []chaintest.Encoded{golden(f).Genesis}, recodeGenesis) }
+func FuzzParseUTXO(f *testing.F) { chaintest.Fuzz(f, golden(f).UTXOs, recodeUTXO) }
+func FuzzParseGenesis(f *testing.F) {
+	chaintest.Fuzz(f, []chaintest.Encoded{golden(f).Genesis}, recodeGenesis)
+}

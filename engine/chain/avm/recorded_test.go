@@ -34,7 +34,7 @@ func TestRecorded(t *testing.T) {
 		}
 		outer, inner = h.ID, b.ID
 		chaintest.SameJSON(t, e.ID, jsonBlock(b), e.JSON)
-		chaintest.RoundTrip(t, &chaintest.Encoded{Name: e.ID, Bytes: h.Block}, recoder(ParseBlock))
+		chaintest.RoundTrip(t, &chaintest.Encoded{Name: e.ID, Bytes: h.Block}, chaintest.Recoder(ParseBlock))
 		for _, tx := range b.Txs {
 			kinds[tx.Body.Kind()] = true
 		}
@@ -58,7 +58,7 @@ func TestHelicon(t *testing.T) {
 			// The network's addresses have another prefix than those of these tests.
 			chaintest.SameJSON(t, b.ID.String(), jsonBlock(b), e.JSON, "addresses")
 		}
-		chaintest.RoundTrip(t, &chaintest.Encoded{Name: b.ID.String(), Bytes: chaintest.Hex(e.Block)}, recoder(ParseBlock))
+		chaintest.RoundTrip(t, &chaintest.Encoded{Name: b.ID.String(), Bytes: chaintest.Hex(e.Block)}, chaintest.Recoder(ParseBlock))
 		if e.Container != nil {
 			h, inner, err := proposer.Open(e.Container.Bytes, ParseBlock)
 			if err != nil || inner.ID != b.ID {

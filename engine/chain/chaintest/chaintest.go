@@ -56,6 +56,30 @@ func Load[T any](t testing.TB, file []byte) *T {
 // Recode parses bytes and encodes what was parsed.
 type Recode func([]byte) ([]byte, error)
 
+// Recoder makes a [Recode] of a parser.
+func Recoder[T interface{ Bytes() ([]byte, error) }](parse func([]byte) (T, error)) Recode {
+	return func(b []byte) ([]byte, error) {
+		v, err := parse(b)
+		if err != nil {
+			return nil, err
+		}
+		return v.Bytes()
+	}
+}
+
+// Fuzz checks that whatever parses encodes to the same bytes.
+func Fuzz(f *testing.F, seeds []Encoded, recode Recode) {
+	f.Helper()
+	for _, e := range seeds {
+		f.Add([]byte(e.Bytes))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if got, err := recode(b); err == nil && !bytes.Equal(got, b) {
+			t.Fatalf("%x round-trips to %x", b, got)
+		}
+	})
+}
+
 // RoundTrip checks that an example encodes to itself.
 func RoundTrip(t testing.TB, e *Encoded, recode Recode) {
 	t.Helper()
@@ -118,6 +142,16 @@ func diff(a, b []byte) string {
 		i++
 	}
 	return strings.Join(as[max(0, i-3):min(len(as), i+10)], "\n")
+}
+
+// SpoilEach calls [Spoil] with each example of which avalanchego says what it accepts.
+func SpoilEach(t testing.TB, list []Encoded, recode Recode) {
+	t.Helper()
+	for i := range list {
+		if len(list[i].Low) > 0 {
+			Spoil(t, &list[i], recode)
+		}
+	}
 }
 
 // Spoil checks that a spoilt example is refused, or that it is another value that

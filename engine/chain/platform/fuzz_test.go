@@ -1,24 +1,10 @@
 package platform
 
 import (
-	"bytes"
 	"testing"
 
 	"quorate/engine/chain/chaintest"
 )
-
-// fuzz checks that whatever parses encodes to the same bytes.
-func fuzz(f *testing.F, seeds []chaintest.Encoded, recode chaintest.Recode) {
-	f.Helper()
-	for _, e := range seeds {
-		f.Add([]byte(e.Bytes))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, err := recode(b); err == nil && !bytes.Equal(got, b) {
-			t.Fatalf("%x round-trips to %x", b, got)
-		}
-	})
-}
 
 func FuzzParseTx(f *testing.F) {
 	for _, b := range chaintest.Helicon(f, heliconBlocks) {
@@ -26,24 +12,26 @@ func FuzzParseTx(f *testing.F) {
 			f.Add([]byte(tx.Tx))
 		}
 	}
-	fuzz(f, golden(f).Txs, recoder(ParseTx))
+	chaintest.Fuzz(f, golden(f).Txs, chaintest.Recoder(ParseTx))
 }
 
 func FuzzParseBlock(f *testing.F) {
 	for _, b := range chaintest.Helicon(f, heliconBlocks) {
 		f.Add([]byte(b.Block))
 	}
-	fuzz(f, golden(f).Blocks, recoder(ParseBlock))
+	chaintest.Fuzz(f, golden(f).Blocks, chaintest.Recoder(ParseBlock))
 }
 
-func FuzzParseUTXO(f *testing.F) { fuzz(f, golden(f).UTXOs, recodeUTXO) }
+func FuzzParseUTXO(f *testing.F) { chaintest.Fuzz(f, golden(f).UTXOs, recodeUTXO) }
 
 func FuzzParseGenesis(f *testing.F) {
-	fuzz(f, golden(f).Genesis, recoder(ParseGenesis))
+	chaintest.Fuzz(f, golden(f).Genesis, chaintest.Recoder(ParseGenesis))
 }
 
 func FuzzParseL1Registration(f *testing.F) {
-	fuzz(f, golden(f).Registrations, recoder(ParseL1Registration))
+	chaintest.Fuzz(f, golden(f).Registrations, chaintest.Recoder(ParseL1Registration))
 }
 
-func FuzzParseL1Weight(f *testing.F) { fuzz(f, golden(f).Weights, recoder(ParseL1Weight)) }
+func FuzzParseL1Weight(f *testing.F) {
+	chaintest.Fuzz(f, golden(f).Weights, chaintest.Recoder(ParseL1Weight))
+}

@@ -29,7 +29,7 @@ func TestHelicon(t *testing.T) {
 		}
 		// The network's addresses have another prefix than those of these tests.
 		chaintest.SameJSON(t, name, jsonBlock(b), e.JSON, "addresses")
-		chaintest.RoundTrip(t, &chaintest.Encoded{Name: name, Bytes: chaintest.Hex(e.Block)}, recoder(ParseBlock))
+		chaintest.RoundTrip(t, &chaintest.Encoded{Name: name, Bytes: chaintest.Hex(e.Block)}, chaintest.Recoder(ParseBlock))
 		if e.Container != nil {
 			h, inner, err := proposer.Open(e.Container.Bytes, ParseBlock)
 			if err != nil || inner.ID != b.ID {
@@ -44,7 +44,7 @@ func TestHelicon(t *testing.T) {
 			if err != nil || alone.ID.String() != tx.ID || alone.ID != b.Txs[i].ID {
 				t.Fatalf("transaction %s: %v", tx.ID, err)
 			}
-			chaintest.RoundTrip(t, &chaintest.Encoded{Name: tx.ID, Bytes: chaintest.Hex(tx.Tx)}, recoder(ParseTx))
+			chaintest.RoundTrip(t, &chaintest.Encoded{Name: tx.ID, Bytes: chaintest.Hex(tx.Tx)}, chaintest.Recoder(ParseTx))
 			kinds[alone.Body.Kind()]++
 			for _, raw := range tx.RewardUTXOs.UTXOs {
 				rewards++

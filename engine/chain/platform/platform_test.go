@@ -26,17 +26,6 @@ func golden(t testing.TB) *goldens {
 	return chaintest.Load[goldens](t, goldenJSON)
 }
 
-// recoder parses and encodes again.
-func recoder[T interface{ Bytes() ([]byte, error) }](parse func([]byte) (T, error)) chaintest.Recode {
-	return func(b []byte) ([]byte, error) {
-		v, err := parse(b)
-		if err != nil {
-			return nil, err
-		}
-		return v.Bytes()
-	}
-}
-
 func recodeUTXO(b []byte) ([]byte, error) {
 	u, err := utxo.ParseUTXO(b, true)
 	if err != nil {
@@ -54,7 +43,7 @@ func TestGoldenTxs(t *testing.T) {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		chaintest.SameJSON(t, e.Name, jsonTx(tx), e.JSON)
-		chaintest.RoundTrip(t, &e, recoder(ParseTx))
+		chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseTx))
 		if tx.ID.String() != e.ID || tx.Size != len(e.Bytes) {
 			t.Errorf("%s: got ID %s and size %d, want %s and %d", e.Name, tx.ID, tx.Size, e.ID, len(e.Bytes))
 		}
@@ -84,7 +73,7 @@ func TestGoldenBlocks(t *testing.T) {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		chaintest.SameJSON(t, e.Name, jsonBlock(b), e.JSON)
-		chaintest.RoundTrip(t, &e, recoder(ParseBlock))
+		chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseBlock))
 		if b.ID.String() != e.ID || b.Size != len(e.Bytes) || b.Kind.String() != e.Name {
 			t.Errorf("%s: got %s %s of %d bytes, want %s of %d", e.Name, b.Kind, b.ID, b.Size, e.ID, len(e.Bytes))
 		}
@@ -129,7 +118,7 @@ func TestGoldenMessages(t *testing.T) {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		chaintest.SameJSON(t, e.Name, jsonRegistration(r), e.JSON)
-		chaintest.RoundTrip(t, &e, recoder(ParseL1Registration))
+		chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseL1Registration))
 		if r.ValidationID.String() != e.ID {
 			t.Errorf("%s: got ID %s, want %s", e.Name, r.ValidationID, e.ID)
 		}
@@ -140,7 +129,7 @@ func TestGoldenMessages(t *testing.T) {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		chaintest.SameJSON(t, e.Name, jsonWeight(w), e.JSON)
-		chaintest.RoundTrip(t, &e, recoder(ParseL1Weight))
+		chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseL1Weight))
 	}
 }
 
@@ -152,7 +141,7 @@ func TestGoldenGenesis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chaintest.RoundTrip(t, &e, recoder(ParseGenesis))
+	chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseGenesis))
 	if g.ID != sha256.Sum256(e.Bytes) || g.ID.String() != e.ID || len(g.Validators) != 5 || len(g.Chains) != 2 || len(g.UTXOs) == 0 {
 		t.Errorf("got %s with %d validators, %d chains and %d UTXOs", g.ID, len(g.Validators), len(g.Chains), len(g.UTXOs))
 	}
@@ -195,7 +184,7 @@ func TestFuji(t *testing.T) {
 	if err != nil || g.ID.String() != e.ID {
 		t.Fatalf("got %+v, %v", g, err)
 	}
-	chaintest.RoundTrip(t, &e, recoder(ParseGenesis))
+	chaintest.RoundTrip(t, &e, chaintest.Recoder(ParseGenesis))
 	for _, tx := range g.Validators {
 		if v, ok := tx.Body.(*AddValidator); !ok || v.NodeID == (chain.NodeID{}) || v.Weight == 0 || v.End <= v.Start || len(v.Stake) == 0 {
 			t.Errorf("validator %s is %+v", tx.ID, tx.Body)
@@ -210,28 +199,20 @@ func TestFuji(t *testing.T) {
 func TestSpoilt(t *testing.T) {
 	t.Parallel()
 	g := golden(t)
-	spoil := func(list []chaintest.Encoded, recode chaintest.Recode) {
-		t.Helper()
-		for i := 0; i < len(list); i++ {
-			if len(list[i].Low) > 0 {
-				chaintest.Spoil(t, &list[i], recode)
-			}
-		}
-	}
-	spoil(g.Txs, recoder(ParseTx))
-	spoil(g.Blocks, recoder(ParseBlock))
+	chaintest.SpoilEach(t, g.Txs, chaintest.Recoder(ParseTx))
+	chaintest.SpoilEach(t, g.Blocks, chaintest.Recoder(ParseBlock))
 }
 
 func TestBombs(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	g := golden(t)
 	for i := 0; i < len(g.Txs); i += 4 {
-		chaintest.Bomb(t, &g.Txs[i], recoder(ParseTx))
+		chaintest.Bomb(t, &g.Txs[i], chaintest.Recoder(ParseTx))
 	}
 	for i := 0; i < len(g.Blocks); i += 3 {
-		chaintest.Bomb(t, &g.Blocks[i], recoder(ParseBlock))
+		chaintest.Bomb(t, &g.Blocks[i], chaintest.Recoder(ParseBlock))
 	}
 	chaintest.Bomb(t, &g.UTXOs[0], recodeUTXO)
-	chaintest.Bomb(t, &g.Registrations[0], recoder(ParseL1Registration))
+	chaintest.Bomb(t, &g.Registrations[0], chaintest.Recoder(ParseL1Registration))
 }
 
 // What was read has its bytes at hand, and they are those that it encodes to.

@@ -38,7 +38,7 @@ func TestRecorded(t *testing.T) {
 		}
 		outer, inner = h.ID, b.ID
 		chaintest.SameJSON(t, e.ID, jsonBlock(b), e.JSON)
-		chaintest.RoundTrip(t, &chaintest.Encoded{Name: e.ID, Bytes: h.Block}, recoder(ParseBlock))
+		chaintest.RoundTrip(t, &chaintest.Encoded{Name: e.ID, Bytes: h.Block}, chaintest.Recoder(ParseBlock))
 		if raw, err := h.Bytes(); err != nil || string(raw) != string(e.Bytes) {
 			t.Errorf("%s: the header is written as %x, %v", e.ID, raw, err)
 		}
