@@ -140,7 +140,7 @@ func (x *l1World) testPrivate(ctx context.Context, t *testing.T, s *server) {
 	x.settled(ctx, t, s, x.fromC(t), x.private, third, late)
 	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third)
 
-	stranger := x.serve(t, nil, "--node-url", x.entry(), "--request-timeout", "3s")
+	stranger := x.serve(t, nil, "--node-url", x.entry(), "--limits", "request-timeout=3s")
 	stranger.waitConnected(t, localnet.MaxNodes)
 	answer := stranger.post(t, request(fresh(), 0))
 	if failure, err := answer.Failure(); err != nil || answer.Status != http.StatusServiceUnavailable {

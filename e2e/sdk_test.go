@@ -199,14 +199,14 @@ func printed(ctx context.Context, dir, name string, args ...string) ([]byte, err
 func serveDevnet(t *testing.T, args ...string) (*server, string, sdkFacts) {
 	t.Helper()
 	dir := testDir(t)
-	path, metadata := filepath.Join(dir, "facts.json"), filepath.Join(dir, "nfts.json")
+	path, tokens := filepath.Join(dir, "facts.json"), filepath.Join(dir, "tokens.json")
 	// A chain has the feature nftIndexing when there is a file to take metadata from.
-	if err := os.WriteFile(metadata, []byte("{}"), 0o644); err != nil {
+	if err := os.WriteFile(tokens, []byte(`{"nftMetadata":{}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := launch(t, quorate.Config{
 		Args: append([]string{"serve", "--devnet", "--http-host", "127.0.0.1", "--http-port", freePort(t),
-			"--data-dir", filepath.Join(dir, "data"), "--facts-file", path, "--nft-metadata-file", metadata}, args...),
+			"--data-dir", filepath.Join(dir, "data"), "--facts-file", path, "--tokens-file", tokens}, args...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})

@@ -36,7 +36,7 @@ const (
 
 // admitting has every request counted, as on a public host, against a rate that no
 // test reaches.
-var admitting = []string{"--rate-limit", "on", "--rate-limit-units", "100000000"}
+var admitting = []string{"--rate-limit", "on", "--limits", "rate-limit-units=100000000"}
 
 // server is a running product with a client to it.
 type server struct {

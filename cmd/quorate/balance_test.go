@@ -16,7 +16,7 @@ import (
 // and in the API, and are listed by their node IDs, although no set names them. None of these
 // says that they can never sign: a top-up has them sign again.
 func TestOutOfBalance(t *testing.T) {
-	d, p := hostileNet(t, devnet.Config{Validators: 5, L1s: 1, L1Members: 5, L1Inactive: 1, L1Underfunded: 1}, "--request-timeout", "8s")
+	d, p := hostileNet(t, devnet.Config{Validators: 5, L1s: 1, L1Members: 5, L1Inactive: 1, L1Underfunded: 1}, "--limits", "request-timeout=8s")
 	l1 := d.World().L1s()[0]
 	low := map[chain.NodeID]bool{}
 	for _, m := range l1.Members {

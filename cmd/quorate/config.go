@@ -26,12 +26,6 @@ const (
 	// unknownEnv is the annotation of a command with the environment variables of
 	// our prefix that nothing reads, for the log.
 	unknownEnv = "quorate/unknown-env"
-	// setBy is the annotation of a flag with what it has its value from, if that is
-	// neither the command line nor its default.
-	setBy = "quorate/set-by"
-	// listByLine marks flags of lists whose values may have commas: in the
-	// environment they are one on a line.
-	listByLine = "list-by-line"
 )
 
 // fillFlags gives every flag of cmd that was not set on the command line its
@@ -50,6 +44,9 @@ func fillFlags(cmd *cobra.Command, environ func() []string) error {
 	if err := fromEnv.Load(provider, nil); err != nil {
 		return fmt.Errorf("reading the environment: %w", err)
 	}
+	if err := spread(fromEnv, flags, envName); err != nil {
+		return err
+	}
 	if path := configFile(flags, fromEnv); path != "" {
 		if err := loadFile(k, flags, path); err != nil {
 			return err
@@ -59,18 +56,23 @@ func fillFlags(cmd *cobra.Command, environ func() []string) error {
 		return fmt.Errorf("reading the environment: %w", err)
 	}
 	var errs []error
-	for _, name := range k.Keys() {
-		f := flags.Lookup(name)
-		if f == nil || f.Changed || name == configFileFlag {
+	for _, key := range k.Keys() {
+		f := lookup(flags, key)
+		switch {
+		case f == nil:
+			errs = append(errs, meantFlag(flags, fmt.Errorf("there is no %s", shownKey(key)), shownKey(key), ""))
+			continue
+		case f.Changed || key == configFileFlag:
 			continue
 		}
-		source, where := envName(name), envName(name)+" in the environment"
-		if !fromEnv.Exists(name) {
+		name, _, _ := strings.Cut(key, keyDelim)
+		source, where := envName(name), shownKey(envName(key))+" in the environment"
+		if !fromEnv.Exists(key) {
 			source = configFile(flags, fromEnv)
-			where = name + " in " + source
+			where = shownKey(key) + " in " + source
 		}
 		annotate(f, setBy, source)
-		if err := setFlag(f, k); err != nil {
+		if err := setFlag(f, k, key); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", where, plainValue(err)))
 		}
 	}
@@ -114,16 +116,6 @@ func plainFlag(flags *pflag.FlagSet, err error) error {
 	var number *strconv.NumError
 	if errors.As(err, &invalid) && errors.As(err, &number) {
 		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, plainValue(number))
-	}
-	return err
-}
-
-// meantFlag adds to err, about an unknown name, the flag that was probably meant.
-func meantFlag(flags *pflag.FlagSet, err error, name, dashes string) error {
-	var known []string
-	flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if meant, ok := near.Name(name, known); ok {
-		return fmt.Errorf("%w; did you mean %s?", err, dashes+meant)
 	}
 	return err
 }
@@ -178,17 +170,18 @@ func loadFile(k *koanf.Koanf, flags *pflag.FlagSet, path string) error {
 		switch {
 		case key == configFileFlag || key == "help":
 			return usageError{fmt.Errorf("--%s %s: %s cannot be set in a configuration file", configFileFlag, path, key)}
-		case flags.Lookup(key) == nil:
-			return usageError{meantFlag(flags, fmt.Errorf("--%s %s: unknown key %q", configFileFlag, path, key), key, "")}
+		case lookup(flags, key) == nil:
+			name := shownKey(key)
+			return usageError{meantFlag(flags, fmt.Errorf("--%s %s: unknown key %q", configFileFlag, path, name), name, "")}
 		}
 	}
-	return nil
+	return spread(k, flags, func(string) string { return path })
 }
 
-// setFlag sets a flag to its value in k. YAML's null is refused: it is what a key is
+// setFlag sets a flag to the value of a key. YAML's null is refused: it is what a key is
 // left with when its value was forgotten.
-func setFlag(f *pflag.Flag, k *koanf.Koanf) error {
-	value := k.Get(f.Name)
+func setFlag(f *pflag.Flag, k *koanf.Koanf, key string) error {
+	value := k.Get(key)
 	if value == nil {
 		return errors.New("no value")
 	}
@@ -197,7 +190,7 @@ func setFlag(f *pflag.Flag, k *koanf.Koanf) error {
 		if _, several := value.([]any); several {
 			return errors.New("a list, where one value belongs")
 		}
-		return f.Value.Set(k.String(f.Name))
+		return f.Value.Set(k.String(key))
 	}
 	if s, ok := value.(string); ok {
 		separator := ","
@@ -206,7 +199,7 @@ func setFlag(f *pflag.Flag, k *koanf.Koanf) error {
 		}
 		return list.Replace(strings.Split(s, separator))
 	}
-	return list.Replace(k.Strings(f.Name))
+	return list.Replace(k.Strings(key))
 }
 
 // addConfigFlag adds --config-file to a command and has its flags filled before it runs.
@@ -220,7 +213,11 @@ func addConfigFlag(cmd *cobra.Command) {
 			return err
 		}
 		cmd.Annotations = map[string]string{unknownEnv: strings.Join(unknown, " ")}
-		return fillFlags(cmd, os.Environ)
+		if err := fillFlags(cmd, os.Environ); err != nil {
+			return err
+		}
+		noteMoved(cmd)
+		return nil
 	}
 	cmd.Long += "\n\nEvery flag can also be given in the environment (" + envPrefix +
 		"HTTP_PORT for --http-port)\nor in the file named by --" + configFileFlag +

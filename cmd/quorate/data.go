@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -21,7 +19,6 @@ import (
 	"quorate/engine/source/evm"
 	"quorate/httpapi"
 	"quorate/httpapi/provide"
-	"quorate/httpapi/reload"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 )
@@ -37,15 +34,17 @@ const maxConcurrency = 256
 
 // dataFlags are the flags of quorate serve about chain data.
 type dataFlags struct {
-	index, ahead                                    bool
-	chainsFile, publicURL, dialect, verify, start   string
-	prices, logos, reputation, nftMetadata, methods string
-	fetchers, tracers                               int
-	primary                                         primaryFlags
-	untracedAfter                                   time.Duration
+	index, ahead                                  bool
+	chainsFile, publicURL, dialect, verify, start string
+	prices, tokens                                string
+	// Files whose contents are parts of the file of tokens now.
+	logos, reputation, nftMetadata, methods string
+	fetchers, tracers                       int
+	primary                                 primaryFlags
+	untracedAfter                           time.Duration
 }
 
-func (f *dataFlags) add(flags *pflag.FlagSet) {
+func (f *dataFlags) add(flags, limits *pflag.FlagSet) {
 	group(flags, groupSigning, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.ahead, "sign-ahead", true, "have the warp messages of new blocks signed before anyone asks; needs --index")
 	})
@@ -55,15 +54,19 @@ func (f *dataFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.start, "start-block", "0", "block with which chains begin: a height, or latest-1000 for 1000 below the node's last; lowered later, older blocks are fetched")
 		f.primary.add(flags)
 		flags.StringVar(&f.verify, "verify", "sample", "senders that are recovered from signatures: sample (a random sample while catching up, all at a usual head) or full; all that block hashes cover is always checked")
-		flags.IntVar(&f.fetchers, "fetch-concurrency", 0, "requests for blocks made at one time for a chain; 0: twice the processors, 4 to 32")
-		flags.IntVar(&f.tracers, "trace-concurrency", 0, "requests for traces made at one time for a chain, each of which keeps a processor of a node busy; 0: twice the processors, 4 to 32")
-		flags.DurationVar(&f.untracedAfter, "untraced-after", time.Minute, "time for which no node can trace a chain after which its new blocks are indexed without their traces, which follow once a node can; 0: they wait")
 		flags.StringVar(&f.prices, "prices-file", "", "JSON file of prices by chain, token and currency, read again when it changes")
+		flags.StringVar(&f.tokens, "tokens-file", "", "JSON file of the logos and the reputation of coins and tokens, of the metadata of NFTs and of further function signatures, read again when it changes")
 		flags.StringVar(&f.logos, "logos-file", "", "JSON file of the logos of coins and tokens")
 		flags.StringVar(&f.reputation, "reputation-file", "", "JSON file of malicious and benign tokens")
 		flags.StringVar(&f.nftMetadata, "nft-metadata-file", "", "JSON file of the metadata of NFTs")
 		flags.StringVar(&f.methods, "methods-file", "", "file of further function signatures, a line each: 0x and 8 digits, and the signature")
+		for name, part := range map[string]string{"logos-file": "logos", "reputation-file": "reputation", "nft-metadata-file": "nftMetadata", "methods-file": "methods"} {
+			moved(flags, name, part+" in the file of --tokens-file")
+		}
 	})
+	limits.IntVar(&f.fetchers, "fetch-concurrency", 0, "requests for blocks made at one time for a chain; 0: twice the processors, 4 to 32")
+	limits.IntVar(&f.tracers, "trace-concurrency", 0, "requests for traces made at one time for a chain, each of which keeps a processor of a node busy; 0: twice the processors, 4 to 32")
+	limits.DurationVar(&f.untracedAfter, "untraced-after", time.Minute, "time for which no node can trace a chain after which its new blocks are indexed without their traces, which follow once a node can; 0: they wait")
 	group(flags, groupAnswers, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.publicURL, "public-url", "", "address of this server as clients know it, named as rpcUrl (default http://HOST:PORT)")
 		flags.StringVar(&f.dialect, "api-dialect", "auto", "form of answers: contract, sdk, or auto, which sends the official SDKs theirs")
@@ -79,19 +82,22 @@ func (f *dataFlags) check() error {
 	}
 	for name, n := range map[string]int{"fetch": f.fetchers, "trace": f.tracers} {
 		if n < 0 || n > maxConcurrency {
-			return fmt.Errorf("--%s-concurrency %d: must be 0 to %d", name, n, maxConcurrency)
+			return fmt.Errorf("limits.%s-concurrency %d: must be 0 to %d", name, n, maxConcurrency)
 		}
 	}
 	if _, err := follow.ParseStartBlock(f.start); err != nil {
 		return fmt.Errorf("--start-block: %w", err)
 	}
 	if f.untracedAfter < 0 {
-		return fmt.Errorf("--untraced-after %s: must not be negative", f.untracedAfter)
+		return fmt.Errorf("limits.untraced-after %s: must not be negative", f.untracedAfter)
 	}
 	if f.publicURL != "" {
 		if _, ok := publicURL(f.publicURL); !ok {
 			return fmt.Errorf("--public-url %q is not of the form http://HOST:PORT", f.publicURL)
 		}
+	}
+	if f.tokens != "" && f.logos+f.reputation+f.nftMetadata+f.methods != "" {
+		return errors.New("--tokens-file has what the files of --logos-file, --reputation-file, --nft-metadata-file and --methods-file had: leave those out")
 	}
 	if f.chainsFile != "" && !f.index {
 		return errors.New("--chains-file needs --index")
@@ -112,7 +118,7 @@ func (f *dataFlags) configure(cfg *httpapi.Config, c chains, dataDir string, log
 	if !f.index {
 		return nil
 	}
-	cfg.Chains, cfg.Primary = c, newPrimaries(c.eng)
+	cfg.Primary = newPrimaries(c.eng)
 	if cfg.Dialect, err = view.ParseMode(f.dialect); err != nil {
 		return err
 	}
@@ -123,6 +129,10 @@ func (f *dataFlags) configure(cfg *httpapi.Config, c chains, dataDir string, log
 	for _, of := range f.outside(cfg, log) {
 		errs = append(errs, of.open())
 	}
+	if t, ok := cfg.NFTMetadata.(*provide.Tokens); ok {
+		c.metadata = c.metadata || t.KnowsNFTs()
+	}
+	cfg.Chains = c
 	return errors.Join(errs...)
 }
 
@@ -136,29 +146,35 @@ func (o *outsideFile) open() error { return named("--"+o.flag, o.read()) }
 
 // outside returns the files that are named. Each sets what cfg says when it is opened.
 func (f *dataFlags) outside(cfg *httpapi.Config, log *slog.Logger) []outsideFile {
-	names := &methods{file: f.methods}
-	cfg.Methods = names
+	cfg.Methods = builtIn{selector.New()}
+	part := func(name string, set func(t *provide.Tokens), path string) func() error {
+		return func() error {
+			t, err := provide.OpenPart(name, path, log)
+			if err == nil {
+				set(t)
+			}
+			return err
+		}
+	}
 	all := []outsideFile{
-		{"methods-file", f.methods, names.Reload}, // has names of its own too
 		{"prices-file", f.prices, func() (err error) {
 			cfg.Prices, err = provide.OpenPrices(f.prices, log)
 			return err
 		}},
-		{"logos-file", f.logos, func() (err error) {
-			cfg.Logos, err = provide.OpenLogos(f.logos, log)
+		{"tokens-file", f.tokens, func() error {
+			t, err := provide.OpenTokens(f.tokens, log)
+			if err == nil {
+				cfg.Logos, cfg.Reputation, cfg.NFTMetadata, cfg.Methods = t, t, t, t
+			}
 			return err
 		}},
-		{"reputation-file", f.reputation, func() (err error) {
-			cfg.Reputation, err = provide.OpenReputation(f.reputation, log)
-			return err
-		}},
-		{"nft-metadata-file", f.nftMetadata, func() (err error) {
-			cfg.NFTMetadata, err = provide.OpenNFTMetadata(f.nftMetadata, log)
-			return err
-		}},
+		{"logos-file", f.logos, part("logos", func(t *provide.Tokens) { cfg.Logos = t }, f.logos)},
+		{"reputation-file", f.reputation, part("reputation", func(t *provide.Tokens) { cfg.Reputation = t }, f.reputation)},
+		{"nft-metadata-file", f.nftMetadata, part("nftMetadata", func(t *provide.Tokens) { cfg.NFTMetadata = t }, f.nftMetadata)},
+		{"methods-file", f.methods, part("methods", func(t *provide.Tokens) { cfg.Methods = t }, f.methods)},
 	}
 	// What is not named stays an empty interface, which means that nothing is known.
-	return slices.DeleteFunc(all, func(of outsideFile) bool { return of.path == "" && of.flag != "methods-file" })
+	return slices.DeleteFunc(all, func(of outsideFile) bool { return of.path == "" })
 }
 
 func named(flag string, err error) error {
@@ -168,34 +184,12 @@ func named(flag string, err error) error {
 	return nil
 }
 
-// maxMethods bounds the size in bytes of the file of function signatures.
-const maxMethods = 256 << 20
-
-// methods are the names of functions: those that are built in, and those of a file.
-type methods struct {
-	file  string // empty for none
-	table atomic.Pointer[selector.Table]
-}
-
-// Reload makes the table again. On an error it stays.
-func (m *methods) Reload() error {
-	table := selector.New()
-	if m.file != "" {
-		content, err := reload.ReadFile(m.file, maxMethods)
-		if err != nil {
-			return err
-		}
-		if err := table.Load(bytes.NewReader(content)); err != nil {
-			return err
-		}
-	}
-	m.table.Store(table)
-	return nil
-}
+// builtIn are the names of functions that are known without a file.
+type builtIn struct{ table *selector.Table }
 
 // MethodName implements [httpapi.MethodNames].
-func (m *methods) MethodName(s [4]byte) string {
-	_, name := m.table.Load().MethodName(s[:])
+func (b builtIn) MethodName(s [4]byte) string {
+	_, name := b.table.MethodName(s[:])
 	return name
 }
 

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"quorate/devnet"
-	"quorate/engine/chain/evm/selector"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/provide"
 	"quorate/httpapi/ui"
@@ -176,18 +175,9 @@ func TestDocsFormats(t *testing.T) {
 			_, err := limit.New(limit.Config{KeysFile: path, UnitsPerMinute: 1})
 			return err
 		},
-		"prices":     func(path string) error { _, err := provide.OpenPrices(path, nil); return err },
-		"logos":      func(path string) error { _, err := provide.OpenLogos(path, nil); return err },
-		"reputation": func(path string) error { _, err := provide.OpenReputation(path, nil); return err },
-		"metadata":   func(path string) error { _, err := provide.OpenNFTMetadata(path, nil); return err },
-		"facts":      func(path string) error { _, err := devnet.ReadFacts(path); return err },
-		"methods": func(path string) error {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			return selector.New().Load(bytes.NewReader(text))
-		},
+		"prices": func(path string) error { _, err := provide.OpenPrices(path, nil); return err },
+		"tokens": func(path string) error { _, err := provide.OpenTokens(path, nil); return err },
+		"facts":  func(path string) error { _, err := devnet.ReadFacts(path); return err },
 	}
 	for _, m := range example.FindAllStringSubmatch(pages(t)["docs/formats.md"], -1) {
 		read := readers[m[1]]

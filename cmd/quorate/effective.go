@@ -33,6 +33,9 @@ addresses and headers that may have passwords only what may be shown is printed.
 			if err := f.check(); err != nil {
 				return usageError{err}
 			}
+			for _, text := range movedOf(cmd) {
+				cmd.PrintErrln("quorate: " + text)
+			}
 			return print(cmd, effectiveConfig(cmd.Flags(), changed))
 		},
 	}
@@ -42,6 +45,7 @@ addresses and headers that may have passwords only what may be shown is printed.
 		flags.BoolVar(&changed, "changed", false, "print only what is not a default")
 		flags.BoolVar(&example, "example", false, "print a file with all settings, their defaults and what they mean, instead")
 	})
+	addHelp(cmd)
 	cmd.SetUsageFunc(groupedUsage)
 	return cmd
 }
@@ -56,22 +60,37 @@ func effectiveConfig(flags *pflag.FlagSet, onlyChanged bool) []byte {
 	var b bytes.Buffer
 	b.WriteString("# The command line wins over the environment, and the environment over the file.\n")
 	eachSetting(flags, func(title string, first bool, f *pflag.Flag) bool {
-		from := "the default"
-		switch by := f.Annotations[setBy]; {
-		case f.Changed:
-			from = "--" + f.Name
-		case len(by) > 0:
-			from = by[0]
-		case onlyChanged:
-			return false
+		var lines bytes.Buffer
+		if of, ok := f.Value.(*settingsBlock); ok {
+			of.settings.VisitAll(func(s *pflag.Flag) { writeSetting(&lines, "  ", s, "--"+f.Name, onlyChanged) })
+			if lines.Len() > 0 {
+				lines = *bytes.NewBufferString(f.Name + ":\n" + lines.String())
+			}
+		} else if !f.Hidden || f.Changed || len(f.Annotations[setBy]) > 0 {
+			writeSetting(&lines, "", f, "--"+f.Name, onlyChanged)
 		}
-		if first {
+		if first && lines.Len() > 0 {
 			fmt.Fprintf(&b, "\n# %s\n", title)
 		}
-		fmt.Fprintf(&b, "%s: %s # %s\n", f.Name, shownValue(f), from)
-		return true
+		b.Write(lines.Bytes())
+		return lines.Len() > 0
 	})
 	return b.Bytes()
+}
+
+// writeSetting writes a line with a value and where it comes from; flag is what sets it on the
+// command line.
+func writeSetting(b *bytes.Buffer, indent string, f *pflag.Flag, flag string, onlyChanged bool) {
+	from := "the default"
+	switch by := f.Annotations[setBy]; {
+	case f.Changed:
+		from = flag
+	case len(by) > 0:
+		from = by[0]
+	case onlyChanged:
+		return
+	}
+	fmt.Fprintf(b, "%s%s: %s # %s\n", indent, f.Name, shownValue(f), from)
 }
 
 // exampleConfig returns a configuration file with each setting, none of which is in
@@ -88,9 +107,19 @@ func exampleConfig() []byte {
 		if first {
 			fmt.Fprintf(&b, "\n# ---- %s ----\n", title)
 		}
+		if f.Hidden {
+			return false
+		}
 		value, usage := shownValue(f), f.Usage
 		if f.Name == "data-dir" { // is another one for everybody
 			value, usage = `"/var/lib/quorate"`, usage+" (default .quorate in the home folder)"
+		}
+		if of, ok := f.Value.(*settingsBlock); ok {
+			fmt.Fprintf(&b, "\n# %s\n#%s:\n", usage, f.Name)
+			of.settings.VisitAll(func(s *pflag.Flag) {
+				fmt.Fprintf(&b, "\n# %s\n#  %s: %s\n", s.Usage, s.Name, shownValue(s))
+			})
+			return true
 		}
 		fmt.Fprintf(&b, "\n# %s\n#%s: %s\n", usage, f.Name, value)
 		return true
@@ -105,7 +134,7 @@ func eachSetting(flags *pflag.FlagSet, do func(title string, first bool, f *pfla
 	of := map[string][]*pflag.Flag{}
 	flags.VisitAll(func(f *pflag.Flag) {
 		title := groupOf(f)
-		if f.Name == configFileFlag || title == groupPrint || title == "" {
+		if f.Name == configFileFlag || title == groupPrint || title == "" || isOldName(f) {
 			return
 		}
 		if of[title] == nil {

@@ -15,7 +15,7 @@ import (
 // TestConfig: each value is printed with where it comes from, none that is a secret is,
 // and what is printed is a configuration file.
 func TestConfig(t *testing.T) {
-	file := writeFile(t, "quorate.yaml", "http-port: 7001\nbuffer-window: 100ms\nlog-level: debug\ntrusted-proxies: [10.0.0.1, 10.1.0.0/16]\n")
+	file := writeFile(t, "quorate.yaml", "http-port: 7001\nlimits:\n  buffer-window: 100ms\nlog-level: debug\ntrusted-proxies: [10.0.0.1, 10.1.0.0/16]\n")
 	t.Setenv("QUORATE_HTTP_PORT", "7002")
 	t.Setenv("QUORATE_LOG_LEVEL", "warn")
 	t.Setenv("QUORATE_CONFIG_FILE", file)
@@ -25,8 +25,8 @@ func TestConfig(t *testing.T) {
 	}
 	out, _ := mustCommand(t, nil, args...)
 	for _, want := range []string{
-		"http-port: 7002 # QUORATE_HTTP_PORT\n", "buffer-window: 100ms # " + file + "\n", `log-level: "error" # --log-level` + "\n",
-		"devnet: true # --devnet\n", "max-conns: 4096 # the default\n", `trusted-proxies: ["10.0.0.1","10.1.0.0/16"] # ` + file + "\n",
+		"http-port: 7002 # QUORATE_HTTP_PORT\n", "limits:\n  max-conns: 4096 # the default\n", "  buffer-window: 100ms # " + file + "\n", `log-level: "error" # --log-level` + "\n",
+		"devnet: true # --devnet\n", `trusted-proxies: ["10.0.0.1","10.1.0.0/16"] # ` + file + "\n",
 		`node-url: ["http://10.0.0.1:9650/... [redacted]","http://10.0.0.2:9650"] # --node-url` + "\n",
 		`node-header: ["X-Key: [redacted]","Authorization: [redacted]"] # --node-header` + "\n",
 	} {
@@ -71,16 +71,16 @@ func TestConfigExample(t *testing.T) {
 	if !bytes.Equal(out, kept) {
 		t.Error("docs/quorate.yaml is not what quorate config --example prints: write it again")
 	}
-	lines := regexp.MustCompile(`(?m)^#([a-z][a-z0-9-]*: .*)$`)
+	lines := regexp.MustCompile(`(?m)^#((?:  )?[a-z][a-z0-9-]*:.*)$`)
 	var file strings.Builder
 	settings := map[string]bool{}
 	for _, m := range lines.FindAllStringSubmatch(string(out), -1) {
 		file.WriteString(m[1] + "\n")
 		name, _, _ := strings.Cut(m[1], ":")
-		settings[name] = true
+		settings[strings.TrimSpace(name)] = true
 	}
 	serveCommand().Flags().VisitAll(func(f *pflag.Flag) {
-		if !settings[f.Name] && f.Name != configFileFlag && groupOf(f) != groupPrint {
+		if (!f.Hidden || isOldName(f)) && !settings[f.Name] && f.Name != configFileFlag && groupOf(f) != groupPrint {
 			t.Errorf("no %s", f.Name)
 		}
 	})

@@ -9,19 +9,17 @@ import (
 	"quorate/httpapi"
 )
 
-// eventFlags are the flags of quorate serve about events.
+// eventFlags are the limits of quorate serve about events.
 type eventFlags struct{ streams, perClient int }
 
-func (f *eventFlags) add(flags *pflag.FlagSet) {
-	group(flags, groupEvents, func(flags *pflag.FlagSet) {
-		flags.IntVar(&f.streams, "events-streams", 2048, "streams of /v1/events that may be open; further ones are refused with 503")
-		flags.IntVar(&f.perClient, "events-per-client", 128, "those of one API key, or address without one; further ones are refused with 429")
-	})
+func (f *eventFlags) add(limits *pflag.FlagSet) {
+	limits.IntVar(&f.streams, "events-streams", 2048, "streams of /v1/events that may be open; further ones are refused with 503")
+	limits.IntVar(&f.perClient, "events-per-client", 128, "those of one API key, or address without one; further ones are refused with 429")
 }
 
 func (f *eventFlags) check() error {
 	if f.streams < 1 || f.perClient < 1 {
-		return errors.New("--events-streams and --events-per-client must be at least 1")
+		return errors.New("limits.events-streams and limits.events-per-client must be at least 1")
 	}
 	return nil
 }

@@ -88,6 +88,9 @@ func examine(cmd *cobra.Command, f *serveFlags) error {
 	if names := cmd.Annotations[unknownEnv]; names != "" {
 		x.note("environment", "nothing reads %s", names)
 	}
+	for _, text := range movedOf(cmd) {
+		x.note("settings", "%s", text)
+	}
 	x.listeners(f, x.folder(f.dataDir))
 	cfg, wrong := f.engine(func(string) *slog.Logger { return slog.New(slog.DiscardHandler) }, metric.NewSet(), nil)
 	if wrong != nil {

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +24,6 @@ const (
 	groupPeers    = "Peers and validators"
 	groupChains   = "Chains and data"
 	groupAnswers  = "Answers"
-	groupExports  = "Exports"
 	groupEvents   = "Events"
 	groupLimits   = "API keys and limits"
 	groupOperate  = "Logs, health and operation"
@@ -51,14 +53,59 @@ func groupOf(f *pflag.Flag) string {
 	return ""
 }
 
+// commonFlags are those of quorate serve that people need. Its help shows them, and with
+// --help=all the rest.
+var commonFlags = []string{
+	"node-url", "devnet", "http-host", "http-port", "admin-addr", "tls-cert", "tls-key", "chains-file", "prices-file",
+	"public-url", "api-keys-file", "memory", "data-dir", configFileFlag, "check",
+}
+
+// helpValue is the flag --help of a command that shows some flags only.
+type helpValue struct{ asked, all bool }
+
+// Type is bool, as cobra wants it.
+func (*helpValue) Type() string { return "bool" }
+
+// String implements pflag.Value.
+func (h *helpValue) String() string { return strconv.FormatBool(h.asked) }
+
+// Set implements pflag.Value.
+func (h *helpValue) Set(s string) (err error) {
+	if h.all = s == "all"; h.all {
+		s = "true"
+	}
+	h.asked, err = strconv.ParseBool(s)
+	return err
+}
+
+// addHelp has a command show commonFlags alone.
+func addHelp(cmd *cobra.Command) {
+	group(cmd.Flags(), groupPrint, func(flags *pflag.FlagSet) {
+		flags.VarP(&helpValue{}, "help", "h", "help for "+cmd.Name()+"; --help=all shows all flags")
+		flags.Lookup("help").NoOptDefVal = "true"
+	})
+}
+
+// shortHelp reports whether a command is to show commonFlags alone.
+func shortHelp(cmd *cobra.Command) bool {
+	h, ok := cmd.Flags().Lookup("help").Value.(*helpValue)
+	return ok && !h.all
+}
+
+var dashes = regexp.MustCompile(`(?m)^( +)--`)
+
 // groupedUsage is a usage function for commands with more flags than one list
 // can hold. Flags without a heading come last.
 func groupedUsage(cmd *cobra.Command) error {
 	var titles []string
 	parts := make(map[string]*pflag.FlagSet)
 	cmd.LocalFlags().SortFlags = false
+	short := shortHelp(cmd)
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		title := groupOf(f)
+		if short && title != groupPrint && !slices.Contains(commonFlags, f.Name) {
+			return
+		}
 		if title == "" {
 			title = groupOther
 		}
@@ -80,6 +127,11 @@ func groupedUsage(cmd *cobra.Command) error {
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
 	for _, title := range titles {
 		fmt.Fprintf(&b, "\n%s:\n%s", title, parts[title].FlagUsages())
+	}
+	if short {
+		fmt.Fprintf(&b, "\nAll flags: %s --help=all\n", cmd.CommandPath())
+	} else if f := cmd.Flags().Lookup(limitsFlag); f != nil {
+		fmt.Fprintf(&b, "\n--%s:\n%s", limitsFlag, dashes.ReplaceAllString(f.Value.(*settingsBlock).settings.FlagUsages(), "$1  "))
 	}
 	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
 	return err

@@ -36,7 +36,7 @@ func hostileNet(t *testing.T, cfg devnet.Config, args ...string) (*devnet.Devnet
 		}
 	})
 	// The simulated validators share our cores, and may be slow.
-	p := launch(t, "quorate ready", append([]string{"serve", noIndex, "--request-timeout", "60s", "--node-url", d.NodeURL(), "--http-port", "0",
+	p := launch(t, "quorate ready", append([]string{"serve", noIndex, "--limits", "request-timeout=60s", "--node-url", d.NodeURL(), "--http-port", "0",
 		"--data-dir", t.TempDir(), "--log-display-level", "warn"}, args...)...)
 	return d, p
 }
@@ -265,7 +265,7 @@ func TestHostileLimit(t *testing.T) {
 	t.Run("34", func(t *testing.T) {
 		// Not pairs whose errors cancel: with both of them, a sum is valid.
 		kinds := slices.DeleteFunc(validator.Kinds(), func(k devnet.Kind) bool { return k == validator.Cancelling })
-		d, p := hostileNet(t, devnet.Config{Validators: torture.Pick(50, 100), Byzantine: 0.34, Kinds: kinds}, "--request-timeout", "6s")
+		d, p := hostileNet(t, devnet.Config{Validators: torture.Pick(50, 100), Byzantine: 0.34, Kinds: kinds}, "--limits", "request-timeout=6s")
 		var wg sync.WaitGroup
 		for i := range uint64(4) {
 			wg.Go(func() {

@@ -185,7 +185,7 @@ func TestSignAheadBounded(t *testing.T) {
 	}
 	const blocks, atOnce, room = 100, 4, 1024
 	d := startNetwork(t, devnet.Config{Validators: 5, Blocks: blocks, TxsPerBlock: 8, Behaviours: silent})
-	p := serveIndexed(t, d, "--request-timeout", "60s")
+	p := serveIndexed(t, d, "--limits", "request-timeout=60s")
 	messages := sentIn(t, d, 1, blocks)
 	poll(t, 100*time.Millisecond, "messages are being signed", func() bool {
 		return allRequests(d) >= atOnce

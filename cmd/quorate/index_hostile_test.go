@@ -91,7 +91,7 @@ func TestHostileNode(t *testing.T) {
 	dir := t.TempDir()
 	// With the race detector the 100 MB are dear, so that in short few ask for them at once.
 	c := startChild(t, d, dir, "--chains-file", file, "--health-check-frequency", "250ms", "--log-display-level", "error",
-		"--fetch-concurrency", strconv.Itoa(torture.Pick(1, 4)), "--trace-concurrency", strconv.Itoa(torture.Pick(1, 4)))
+		"--limits", "fetch-concurrency="+strconv.Itoa(torture.Pick(1, 4)), "--limits", "trace-concurrency="+strconv.Itoa(torture.Pick(1, 4)))
 	for _, of := range chains {
 		awaitIndexed(t, c.url, of)
 	}

@@ -47,7 +47,7 @@ func TestNodesOfUnequalAbilities(t *testing.T) {
 	c, number := cChain(d)
 	first, second := d.Node(0), d.Node(1)
 	dir := t.TempDir()
-	server := serveIn(t, d, dir, "--node-url", second.URL(), "--untraced-after", "0", "--health-check-frequency", "250ms", "--log-display-level", "fatal")
+	server := serveIn(t, d, dir, "--node-url", second.URL(), "--limits", "untraced-after=0", "--health-check-frequency", "250ms", "--log-display-level", "fatal")
 	awaitIndexed(t, server.url, c)
 	step := func(what string, blocks int) {
 		t.Helper()

@@ -91,7 +91,7 @@ func TestNodeLosesDebug(t *testing.T) {
 	dir := t.TempDir()
 	start := func() *child {
 		t.Helper()
-		return startChild(t, d, dir, "--node-url", second.URL(), "--untraced-after", "1s", "--health-check-frequency", "250ms", "--log-display-level", "fatal")
+		return startChild(t, d, dir, "--node-url", second.URL(), "--limits", "untraced-after=1s", "--health-check-frequency", "250ms", "--log-display-level", "fatal")
 	}
 	server := start()
 	awaitIndexed(t, server.url, c)

@@ -22,14 +22,14 @@ type limitFlags struct {
 	proxies        []string
 }
 
-func (f *limitFlags) add(flags *pflag.FlagSet) {
+func (f *limitFlags) add(flags, limits *pflag.FlagSet) {
 	group(flags, groupLimits, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.keysFile, "api-keys-file", "", "file (YAML or JSON) of API keys and their tiers, read again when it changes; see quorate key")
 		flags.BoolVar(&f.requireKey, "require-api-key", false, "refuse requests without an API key, but for metrics and health")
 		flags.StringVar(&f.rate, "rate-limit", "auto", "limit the rate of each client: on, off, or auto, which is off when only this machine can connect and there are no --trusted-proxies")
-		flags.Int64Var(&f.units, "rate-limit-units", 6000, "compute units a minute for a client without an API key")
 		flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "addresses or prefixes of proxies whose X-Forwarded-For is believed")
 	})
+	limits.Int64Var(&f.units, "rate-limit-units", 6000, "compute units a minute for a client without an API key")
 }
 
 func (f *limitFlags) check() error {
@@ -39,7 +39,7 @@ func (f *limitFlags) check() error {
 		return fmt.Errorf("--rate-limit %q is neither on, off nor auto", f.rate)
 	}
 	if f.units < 1 || f.units > limit.MaxRate {
-		return fmt.Errorf("--rate-limit-units %d must be 1 to %d; --rate-limit=off lets every rate pass", f.units, limit.MaxRate)
+		return fmt.Errorf("limits.rate-limit-units %d must be 1 to %d; --rate-limit=off lets every rate pass", f.units, limit.MaxRate)
 	}
 	if f.requireKey && f.keysFile == "" {
 		return errors.New("--require-api-key needs --api-keys-file")

@@ -27,7 +27,7 @@ func TestKeysAndRates(t *testing.T) {
 	}
 	d := startNetwork(t, devnet.Config{Blocks: 20})
 	serve := func(args ...string) string {
-		return serveIndexed(t, d, append([]string{"--api-keys-file", keys, "--rate-limit", "on", "--rate-limit-units", "20"}, args...)...).url
+		return serveIndexed(t, d, append([]string{"--api-keys-file", keys, "--rate-limit", "on", "--limits", "rate-limit-units=20"}, args...)...).url
 	}
 	get := func(url, key string) *http.Response {
 		t.Helper()
@@ -129,8 +129,8 @@ func TestLimitUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"key"}, {"key", "a", "b"},
-		{"serve", "--devnet", "--rate-limit-units", "0"},
-		{"serve", "--devnet", "--rate-limit-units", "-5"},
+		{"serve", "--devnet", "--limits", "rate-limit-units=0"},
+		{"serve", "--devnet", "--limits", "rate-limit-units=-5"},
 	} {
 		if code, _, errs := quorate(t, "", args...); code != exitUsage {
 			t.Errorf("%v: exit %d, %s", args, code, errs)

@@ -36,7 +36,7 @@ type listenFlags struct {
 	conns, connsPerIP int
 }
 
-func (f *listenFlags) add(flags *pflag.FlagSet) {
+func (f *listenFlags) add(flags, limits *pflag.FlagSet) {
 	flags.StringVar(&f.host, "http-host", "127.0.0.1", "address to listen on")
 	flags.IntVar(&f.port, "http-port", 9750, "port to listen on; 0 takes a free one")
 	flags.StringVar(&f.admin, "admin-addr", "", "address HOST:PORT for operators alone: all of /ext, metrics, health in full, their pages, and what clients are served; none for nowhere "+
@@ -44,8 +44,8 @@ func (f *listenFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cert, "tls-cert", "", "file of a certificate chain in PEM to serve HTTPS with, read again when it changes")
 	flags.StringVar(&f.key, "tls-key", "", "file of its key in PEM")
 	flags.StringSliceVar(&f.origins, "cors-origins", []string{"*"}, "origins whose web pages may use the data API, signing and chain RPC, such as https://example.com; * for all, none for none")
-	flags.IntVar(&f.conns, "max-conns", 4096, "most open connections; further ones take the place of those that wait longest for their client")
-	flags.IntVar(&f.connsPerIP, "max-conns-per-ip", 256, "most open connections from one address, but for this machine and --trusted-proxies")
+	limits.IntVar(&f.conns, "max-conns", 4096, "most open connections; further ones take the place of those that wait longest for their client")
+	limits.IntVar(&f.connsPerIP, "max-conns-per-ip", 256, "most open connections from one address, but for this machine and --trusted-proxies")
 }
 
 func (f *listenFlags) check() error {
@@ -58,7 +58,7 @@ func (f *listenFlags) check() error {
 	case (f.cert == "") != (f.key == ""):
 		return errors.New("--tls-cert and --tls-key need each other")
 	case f.conns < 1 || f.connsPerIP < 1:
-		return errors.New("--max-conns and --max-conns-per-ip must be at least 1")
+		return errors.New("limits.max-conns and limits.max-conns-per-ip must be at least 1")
 	}
 	if f.admin != "" && f.admin != noAdmin {
 		if _, port, err := net.SplitHostPort(f.admin); err != nil || !isPort(port) {
@@ -209,8 +209,10 @@ func (f *listenFlags) configure(cfg *httpapi.Config, limits *limitFlags) error {
 func reloadFiles(cfg *httpapi.Config, d *doors) func() error {
 	return func() error {
 		errs := []error{d.reload()}
+		read := map[any]bool{} // several may be of one file
 		for _, of := range []any{cfg.Limits, cfg.Prices, cfg.Reputation, cfg.NFTMetadata, cfg.Logos, cfg.Methods} {
-			if r, ok := of.(interface{ Reload() error }); ok {
+			if r, ok := of.(interface{ Reload() error }); ok && !read[of] {
+				read[of] = true
 				errs = append(errs, r.Reload())
 			}
 		}

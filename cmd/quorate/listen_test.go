@@ -80,7 +80,7 @@ func TestListenUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"--admin-addr", "9751"}, {"--admin-addr", "127.0.0.1:x"}, {"--admin-addr", "none", "--api-admin-enabled"},
-		{"--tls-cert", "x"}, {"--tls-key", "x"}, {"--max-conns", "0"}, {"--max-conns-per-ip", "-1"},
+		{"--tls-cert", "x"}, {"--tls-key", "x"}, {"--limits", "max-conns=0"}, {"--limits", "max-conns-per-ip=-1"},
 		{"--cors-origins", "example.com"}, {"--cors-origins", "https://a.example/path"}, {"--http-port", "70000"},
 		{"--http-host", "[::1"}, {"--http-host", "[127.0.0.1]"}, {"--http-host", "127.0.0.1:80"}, {"--http-host", "http://x"},
 	} {

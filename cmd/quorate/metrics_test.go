@@ -147,6 +147,7 @@ func metricsText(t *testing.T, url string) []byte {
 
 var (
 	namedMetric = regexp.MustCompile(`(quorate_[a-z0-9_]+?)(_bucket)?\b(?:\{(\w+)="([^"]+)")?`)
+	namedLimit  = regexp.MustCompile("`limits\\.([a-z0-9-]+[a-z0-9])[^a-z0-9-]")
 	namedFlag   = regexp.MustCompile("(?m)`--([a-z0-9-]+)|quorate [a-z]+.* --([a-z0-9-]+)")
 )
 
@@ -172,11 +173,16 @@ func checkPage(t *testing.T, path, text string, families map[string]*dto.MetricF
 		known[name] = true // avalanchego's
 	}
 	for _, cmd := range shownCommands(rootCommand(streams{})) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = known[f.Name] || !isOldName(f) })
 	}
 	for _, f := range flags {
 		if name := f[1] + f[2]; !known[name] && !strings.HasSuffix(name, "-") { // which stands for several
 			t.Errorf("%s: no flag --%s", path, name)
+		}
+	}
+	for _, m := range namedLimit.FindAllStringSubmatch(text, -1) {
+		if lookup(serveCommand().Flags(), limitsFlag+keyDelim+m[1]) == nil {
+			t.Errorf("%s: no limit %s", path, m[1])
 		}
 	}
 	return len(metrics) + len(flags)

@@ -26,15 +26,15 @@ type nftFlags struct {
 	most              int
 }
 
-func (f *nftFlags) add(flags *pflag.FlagSet) {
+func (f *nftFlags) add(flags, limits *pflag.FlagSet) {
 	group(flags, groupChains, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.on, "nft-metadata", false, "fetch the metadata of NFTs from where their contracts say; see docs/nfts.md")
 		flags.StringVar(&f.gateway, "nft-ipfs-gateway", "", "address of the gateway for metadata in IPFS, such as http://127.0.0.1:8080; without one they are not fetched")
-		flags.BoolVar(&f.http, "nft-http", false, "fetch metadata by http:// besides https://")
-		flags.BoolVar(&f.private, "nft-private", false, "fetch metadata from addresses that are not of the internet, such as this machine's: whoever makes a contract can then have those asked")
-		flags.DurationVar(&f.refresh, "nft-refresh", 7*24*time.Hour, "age after which metadata are looked at again")
-		flags.IntVar(&f.most, "nft-documents", 1_000_000, "tokens whose metadata are kept")
 	})
+	limits.BoolVar(&f.http, "nft-http", false, "fetch metadata by http:// besides https://")
+	limits.BoolVar(&f.private, "nft-private", false, "fetch metadata from addresses that are not of the internet, such as this machine's: whoever makes a contract can then have those asked")
+	limits.DurationVar(&f.refresh, "nft-refresh", 7*24*time.Hour, "age after which metadata are looked at again")
+	limits.IntVar(&f.most, "nft-documents", 1_000_000, "tokens whose metadata are kept")
 }
 
 func (f *nftFlags) check() error {
@@ -45,11 +45,11 @@ func (f *nftFlags) check() error {
 	}
 	switch {
 	case f.refresh < time.Minute:
-		return fmt.Errorf("--nft-refresh %s: must be at least 1m", f.refresh)
+		return fmt.Errorf("limits.nft-refresh %s: must be at least 1m", f.refresh)
 	case f.most < 1:
-		return errors.New("--nft-documents must be at least 1")
+		return errors.New("limits.nft-documents must be at least 1")
 	case !f.on && (f.gateway != "" || f.http || f.private):
-		return errors.New("--nft-ipfs-gateway, --nft-http and --nft-private need --nft-metadata")
+		return errors.New("--nft-ipfs-gateway, limits.nft-http and limits.nft-private need --nft-metadata")
 	}
 	return nil
 }

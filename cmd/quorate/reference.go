@@ -105,9 +105,17 @@ func writeFlags(b *bytes.Buffer, cmd *cobra.Command) {
 		}
 		b.WriteString("\n| flag | default | |\n|---|---|---|\n")
 		for _, f := range of[title] {
-			fmt.Fprintf(b, "| `--%s` %s | %s | %s |\n", f.Name, typeOf(f), defaultOf(f), cell(f.Usage))
+			writeFlag(b, "--"+f.Name, f)
 		}
 	}
+	if f := cmd.Flags().Lookup(limitsFlag); f != nil && shared.Lookup(limitsFlag) == nil {
+		fmt.Fprintf(b, "\n`limits.NAME` is written `--%s NAME=VALUE`, `%s=NAME=VALUE`, or in the file:\n\n    limits:\n      export-workers: 4\n\n| limit | default | |\n|---|---|---|\n", limitsFlag, envName(limitsFlag))
+		f.Value.(*settingsBlock).settings.VisitAll(func(s *pflag.Flag) { writeFlag(b, limitsFlag+"."+s.Name, s) })
+	}
+}
+
+func writeFlag(b *bytes.Buffer, name string, f *pflag.Flag) {
+	fmt.Fprintf(b, "| `%s` %s | %s | %s |\n", name, typeOf(f), defaultOf(f), cell(f.Usage))
 }
 
 // typeOf returns what a flag takes, empty for one that is only there or not.

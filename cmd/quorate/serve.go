@@ -78,8 +78,7 @@ for each other; nodes of several networks are served side by side.
 SIGINT or SIGTERM ends it in order, within 10 s whatever disk, nodes or clients
 do: it stops accepting, finishes what is in flight, and exits with 0, or with 1
 and the reason if something hung. A second signal ends it at once. SIGHUP has
-its files read again: the certificate, API keys, prices, logos, reputation, NFT
-metadata, methods.`,
+its files read again: the certificate, API keys, prices, tokens.`,
 		Example: `  quorate serve --devnet --facts-file facts.json
   quorate serve --node-url http://127.0.0.1:9650
   quorate serve --config-file quorate.yaml --log-level debug
@@ -91,11 +90,13 @@ metadata, methods.`,
 	f.add(cmd.Flags())
 	addConfigFlag(cmd)
 	addExamine(cmd.Flags(), &f.examine)
+	addHelp(cmd)
 	cmd.SetUsageFunc(groupedUsage)
 	return cmd
 }
 
 func (f *serveFlags) add(flags *pflag.FlagSet) {
+	limits := pflag.NewFlagSet(limitsFlag, pflag.ContinueOnError)
 	group(flags, groupNodes, func(flags *pflag.FlagSet) {
 		f.nodes.add(flags)
 		flags.BoolVar(&f.devnet, "devnet", false, "run a simulated network inside the process and follow it")
@@ -104,23 +105,24 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.factsFile, "facts-file", "", "with --devnet: file to write messages, IDs and addresses of the simulated network to")
 	})
 	group(flags, groupListen, func(flags *pflag.FlagSet) {
-		f.listen.add(flags)
+		f.listen.add(flags, limits)
 		flags.StringSliceVar(&f.allowedHosts, "http-allowed-hosts", nil, "host names under which the server answers, besides IP addresses, localhost and the host of --public-url, or what a proxy of --trusted-proxies lets in; * allows all")
 		f.rpc.add(flags)
 		flags.BoolVar(&f.admin, "api-admin-enabled", false, "serve /ext/admin and the page /ops, which have no authentication: aliases, log levels, profiles, plugins")
 	})
-	group(flags, groupSigning, func(flags *pflag.FlagSet) {
-		flags.DurationVar(&f.bufferWindow, "buffer-window", 250*time.Millisecond, "longest wait for a request's buffer once its quorum has signed")
-		flags.DurationVar(&f.requestTimeout, "request-timeout", 8*time.Second, "end of a request that finds no quorum, at most 60s")
+	limits.DurationVar(&f.requestTimeout, "request-timeout", 8*time.Second, "end of a request that finds no quorum, at most 60s")
+	limits.DurationVar(&f.bufferWindow, "buffer-window", 250*time.Millisecond, "longest wait for a request's buffer once its quorum has signed")
+	f.subnets.add(flags, limits)
+	f.keep.add(flags, limits)
+	f.data.add(flags, limits)
+	f.exports.add(limits)
+	f.events.add(limits)
+	f.webhooks.add(flags, limits)
+	f.nfts.add(flags, limits)
+	f.limit.add(flags, limits)
+	group(flags, groupLimits, func(flags *pflag.FlagSet) {
+		addBlock(flags, limitsFlag, "bounds and times that few servers change, as NAME=VALUE, separated by commas; in a file a map", limits)
 	})
-	f.subnets.add(flags)
-	f.keep.add(flags)
-	f.data.add(flags)
-	f.exports.add(flags)
-	f.events.add(flags)
-	f.webhooks.add(flags)
-	f.nfts.add(flags)
-	f.limit.add(flags)
 	f.pages.add(flags)
 	f.memory.add(flags)
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
@@ -176,6 +178,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if names := cmd.Annotations[unknownEnv]; names != "" {
 		logs.Logger("main").Warn("nothing reads these environment variables", "names", names)
 	}
+	for _, text := range movedOf(cmd) {
+		logs.Logger("main").Warn(text)
+	}
 	manager := newNotifier(os.Getenv, logs.Logger("main"))
 	defer func() { err = errors.Join(err, manager.close()) }()
 	defer context.AfterFunc(ctx, manager.stopping)()
@@ -228,7 +233,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	if f.rpc.parsed() == rpc.Off {
 		base = ""
 	}
-	seen := newChains(eng, base, f.data.nftMetadata != "" || f.nfts.on)
+	seen := newChains(eng, base, f.nfts.on)
 	err = errors.Join(
 		f.data.configure(&cfg, seen, f.dataDir, logs.Logger("http")),
 		f.limit.configure(&cfg, f.listen.host, logs.Logger("http"), set),
@@ -348,9 +353,9 @@ func (f *serveFlags) check() error {
 	case f.factsFile != "" && !f.devnet:
 		return errors.New("--facts-file needs --devnet: the facts are those of the simulated network")
 	case f.requestTimeout <= 0 || f.requestTimeout > time.Minute:
-		return fmt.Errorf("--request-timeout %s: must be positive and at most 60s", f.requestTimeout)
+		return fmt.Errorf("limits.request-timeout %s: must be positive and at most 60s", f.requestTimeout)
 	case f.bufferWindow <= 0 || f.bufferWindow > f.requestTimeout:
-		return fmt.Errorf("--buffer-window %s: must be positive and at most --request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
+		return fmt.Errorf("limits.buffer-window %s: must be positive and at most limits.request-timeout, which is %s", f.bufferWindow, f.requestTimeout)
 	}
 	return errors.Join(f.listen.check(), f.subnets.check(), f.data.check(), f.exports.check(), f.events.check(), f.webhooks.check(f.listen.host, f.limit.proxies), f.nfts.check(), f.limit.check(), f.nodes.check(), f.rpc.check(), f.memory.check(), f.pages.check())
 }

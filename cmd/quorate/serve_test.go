@@ -315,8 +315,8 @@ func TestServeUsage(t *testing.T) {
 	bad("--devnet", "--node-url", "http://127.0.0.1:1", "--facts-file", "x")
 	bad("--log-level", "--devnet", "--log-level", "loud")
 	bad("unknown flag", "--nonsense")
-	bad("--buffer-window 9s", "--devnet", "--buffer-window", "9s")
-	bad("--request-timeout 2m0s", "--devnet", "--request-timeout", "2m")
+	bad("limits.buffer-window 9s", "--devnet", "--limits", "buffer-window=9s")
+	bad("limits.request-timeout 2m0s", "--devnet", "--limits", "request-timeout=2m")
 	bad(`--http-port: "many" is not a number`, "--devnet", "--http-port", "many")
 	bad("--http-allowed-hosts", "--devnet", "--http-allowed-hosts", "::1,a.example,https://b.example")
 	bad("--http-allowed-hosts", "--devnet", "--http-allowed-hosts", "a.example:9750")
@@ -324,8 +324,11 @@ func TestServeUsage(t *testing.T) {
 	bad("--public-url", "--devnet", "--public-url", "http://127.0.0.1:99999")
 	bad("--public-url", "--devnet", "--public-url", "http://user:password@127.0.0.1")
 	bad("--health-check-frequency 1ns", "--devnet", "--health-check-frequency", "1ns")
-	bad("--rate-limit-units 100000001", "--devnet", "--rate-limit-units", "100000001")
-	bad("--export-workers 9223372036854775807", "--devnet", "--export-workers", "9223372036854775807")
+	bad("limits.rate-limit-units 100000001", "--devnet", "--limits", "rate-limit-units=100000001")
+	bad(`there is no "export-worker"; did you mean export-workers?`, "--devnet", "--limits", "export-worker=1")
+	bad(`"export-workers" is not of the form NAME=VALUE`, "--devnet", "--limits", "export-workers")
+	bad("request-timeout: time: missing unit", "--devnet", "--limits", "request-timeout=8")
+	bad("limits.export-workers 9223372036854775807", "--devnet", "--limits", "export-workers=9223372036854775807")
 	bad("no data folder", "--devnet", "--data-dir", "")
 	bad("--track-peers", "--devnet", "--track-peers", "127.0.0.1:9651")
 	if code, _, errs := quorate(t, "", "serve", "--node-url", "not a url", "--http-port", "0", "--data-dir", t.TempDir()); code == 0 || !strings.Contains(errs, "http://HOST:PORT") {
@@ -366,21 +369,23 @@ func TestEnviron(t *testing.T) {
 func TestFillFlags(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "quorate.yaml")
-	text := "http-port: 1111\nhttp-host: 0.0.0.0\nbuffer-window: 99ms\nnode-url:\n  - http://a:1\n  - http://b:2\n"
+	text := "http-port: 1111\nhttp-host: 0.0.0.0\nlimits:\n  buffer-window: 99ms\n  export-queue: 7\nnode-url:\n  - http://a:1\n  - http://b:2\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := serveCommand()
-	if err := cmd.ParseFlags([]string{"--config-file", file, "--buffer-window", "7ms"}); err != nil {
+	if err := cmd.ParseFlags([]string{"--config-file", file, "--limits", "buffer-window=7ms"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := fillFlags(cmd, func() []string { return []string{"QUORATE_HTTP_PORT=2222", "QUORATE_DEVNET=true", "HOME=/x"} }); err != nil {
+	if err := fillFlags(cmd, func() []string {
+		return []string{"QUORATE_HTTP_PORT=2222", "QUORATE_DEVNET=true", "QUORATE_LIMITS=export-workers=3, export-queue=8", "HOME=/x"}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for flag, want := range map[string]string{
-		"http-port": "2222", "http-host": "0.0.0.0", "buffer-window": "7ms", "devnet": "true", "node-url": "[http://a:1,http://b:2]",
+		"http-port": "2222", "http-host": "0.0.0.0", "limits/buffer-window": "7ms", "limits/export-workers": "3", "limits/export-queue": "8", "devnet": "true", "node-url": "[http://a:1,http://b:2]",
 	} {
-		if got := cmd.Flags().Lookup(flag).Value.String(); got != want {
+		if got := lookup(cmd.Flags(), flag).Value.String(); got != want {
 			t.Errorf("%s: got %s, want %s", flag, got, want)
 		}
 	}
@@ -391,16 +396,20 @@ func TestFillFlags(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		"no-such-flag: 1":   `unknown key "no-such-flag"`,
-		"htp-port: 1":       `unknown key "htp-port"; did you mean http-port?`,
-		"config-file: x":    "config-file cannot be set in a configuration file",
-		"help: true":        "help cannot be set in a configuration file",
-		"http-port: [1, 2]": "http-port in " + file + ": a list, where one value belongs",
-		"http-port:":        "http-port in " + file + ": no value",
-		"node-url:":         "node-url in " + file + ": no value",
-		"http-port: many":   `http-port in ` + file + `: "many" is not a number`,
-		"http-port: [":      "reading --config-file",
-		"buffer-window: 10": "buffer-window",
+		"no-such-flag: 1":             `unknown key "no-such-flag"`,
+		"htp-port: 1":                 `unknown key "htp-port"; did you mean http-port?`,
+		"config-file: x":              "config-file cannot be set in a configuration file",
+		"help: true":                  "help cannot be set in a configuration file",
+		"http-port: [1, 2]":           "http-port in " + file + ": a list, where one value belongs",
+		"http-port:":                  "http-port in " + file + ": no value",
+		"node-url:":                   "node-url in " + file + ": no value",
+		"http-port: many":             `http-port in ` + file + `: "many" is not a number`,
+		"http-port: [":                "reading --config-file",
+		"limits: {buffer-window: 10}": "limits.buffer-window in " + file,
+		"limits: {export-worker: 10}": `unknown key "limits.export-worker"; did you mean limits.export-workers?`,
+		"limits: buffer-window":       `"buffer-window" is not of the form NAME=VALUE`,
+		"limits: nope=1":              "there is no limits.nope",
+		"limits:":                     "limits in " + file + ": no value",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

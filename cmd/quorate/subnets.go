@@ -16,12 +16,12 @@ type subnetFlags struct {
 	lookback         uint64
 }
 
-func (f *subnetFlags) add(flags *pflag.FlagSet) {
+func (f *subnetFlags) add(flags, limits *pflag.FlagSet) {
 	group(flags, groupSigning, func(flags *pflag.FlagSet) {
 		flags.StringSliceVar(&f.tracked, "track-subnets", nil, "IDs of subnets whose validators are followed and connected from the start on, so that no request is a cold one")
 		flags.StringSliceVar(&f.allowed, "allowed-subnets", nil, "IDs of the only subnets, besides the primary network and tracked ones, whose validators sign here (default all)")
-		flags.Uint64Var(&f.lookback, "max-height-lookback", 4096, "how many P-Chain blocks below the proposed height a request's pChainHeight may be; 0 for no limit")
 	})
+	limits.Uint64Var(&f.lookback, "max-height-lookback", 4096, "how many P-Chain blocks below the proposed height a request's pChainHeight may be; 0 for no limit")
 }
 
 func (f *subnetFlags) check() error {

@@ -58,7 +58,7 @@ func TestConvertedMeanwhile(t *testing.T) {
 	d := startNetwork(t, devnet.Config{Validators: 5, L1s: 1, L1Own: 5, L1After: time.Hour, Blocks: 20})
 	l1 := d.World().L1s()[0]
 	p := launch(t, "quorate ready", "serve", noIndex, "--node-url", d.NodeURL(), "--http-port", "0", "--data-dir", t.TempDir(),
-		"--track-subnets", l1.SubnetID.String(), "--log-display-level", "error", "--request-timeout", "2s")
+		"--track-subnets", l1.SubnetID.String(), "--log-display-level", "error", "--limits", "request-timeout=2s")
 	body := fmt.Sprintf(`{"message":"%x"}`, d.L1Message(0, 1).Bytes())
 	if status, answer := post(t, p.url+endpoint1, body); status < 400 || fmt.Sprint(answer["message"]) == "" {
 		t.Errorf("before the conversion: %d %v", status, answer)

@@ -23,15 +23,15 @@ type webhookFlags struct {
 	patience         time.Duration
 }
 
-func (f *webhookFlags) add(flags *pflag.FlagSet) {
+func (f *webhookFlags) add(flags, limits *pflag.FlagSet) {
 	group(flags, groupEvents, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.private, "webhooks-private", false, "deliver to addresses that are not of the internet, such as this machine's: whoever can make webhooks can then reach those")
 		flags.BoolVar(&f.keyless, "webhooks-keyless", false, "let clients without an API key have webhooks, which belong to their address: on a server that only its own machine can reach")
 		flags.StringSliceVar(&f.owners, "webhooks-owner", nil, "ADDRESS=NAME: from now on the webhooks that this address made without an API key are those of the key with this name")
-		flags.IntVar(&f.most, "webhooks", 1000, "webhooks that there may be")
-		flags.IntVar(&f.perClient, "webhooks-per-client", 100, "those of one API key, or with --webhooks-keyless of one address")
-		flags.DurationVar(&f.patience, "webhooks-patience", 24*time.Hour, "time for which a receiver may take nothing until its webhook is made inactive")
 	})
+	limits.IntVar(&f.most, "webhooks", 1000, "webhooks that there may be")
+	limits.IntVar(&f.perClient, "webhooks-per-client", 100, "those of one API key, or with --webhooks-keyless of one address")
+	limits.DurationVar(&f.patience, "webhooks-patience", 24*time.Hour, "time for which a receiver may take nothing until its webhook is made inactive")
 }
 
 func (f *webhookFlags) check(host string, proxies []string) error {
@@ -44,7 +44,7 @@ func (f *webhookFlags) check(host string, proxies []string) error {
 		}
 	}
 	if f.most < 1 || f.perClient < 1 || f.patience <= 0 {
-		return errors.New("--webhooks and --webhooks-per-client must be at least 1, and --webhooks-patience positive")
+		return errors.New("limits.webhooks and limits.webhooks-per-client must be at least 1, and limits.webhooks-patience positive")
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestOpenPages(t *testing.T) {
 	if whole {
 		length = time.Minute
 	}
-	r := start(t, world{blocks: 500, txs: 20, every: 2 * time.Second}, "--events-per-client", strconv.Itoa(openPages))
+	r := start(t, world{blocks: 500, txs: 20, every: 2 * time.Second}, "--limits", "events-per-client="+strconv.Itoa(openPages))
 	sleep(t, refreshEvery) // the primary network is read
 	before := r.share(length)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,13 +1,17 @@
 // Package provide reads files that tell what is in no block: prices, logos, which
-// tokens are malicious, and the metadata of NFTs. What a file does not tell is
+// tokens are malicious, the metadata of NFTs, and names of functions. What a file does not tell is
 // not known, and is left out of answers; nothing is made up.
 //
-// All files are JSON, and their first level is the EVM chain number:
+// Files are JSON. One has prices, by EVM chain number:
 //
-//	prices      {"43114": {"native": {"usd": "25.31"}, "0x...": {"usd": 1.0, "eur": "0.92"}}}
-//	logos       {"43114": {"native": "https://...", "0x...": "https://..."}}
-//	reputation  {"43114": {"0x...": "Malicious", "0x...": "Benign"}}
-//	metadata    {"43114": {"0x...": {"1": {"name": "First", "imageUri": "ipfs://..."}}}}
+//	{"43114": {"native": {"usd": "25.31"}, "0x...": {"usd": 1.0, "eur": "0.92"}}}
+//
+// One has what is known of tokens, in parts, each of which may be missing:
+//
+//	{"logos":       {"43114": {"native": "https://...", "0x...": "https://..."}},
+//	 "reputation":  {"43114": {"0x...": "Malicious", "0x...": "Benign"}},
+//	 "nftMetadata": {"43114": {"0x...": {"1": {"name": "First", "imageUri": "ipfs://..."}}}},
+//	 "methods":     ["0xa9059cbb transfer(address,uint256)"]}
 //
 // Prices are of one whole coin or token, by lower-case currency, as strings or
 // numbers without sign and exponent. Metadata are by token contract and

@@ -78,18 +78,9 @@ func (p *Prices) Price(chainID string, token *evm.Address, currency string) stri
 	return string(c.tokens[*token][currency])
 }
 
-// Logos knows the logos of the coins and tokens of a file.
-type Logos struct{ file[map[string]chainLogos] }
-
 type chainLogos struct {
 	native string
 	tokens map[evm.Address]string
-}
-
-// OpenLogos reads a file of logos. A nil log discards what there is to say.
-func OpenLogos(path string, log *slog.Logger) (*Logos, error) {
-	f, err := open(path, log, parseLogos)
-	return &Logos{f}, err
 }
 
 func parseLogos(b []byte) (map[string]chainLogos, error) {
@@ -115,28 +106,6 @@ func parseLogos(b []byte) (map[string]chainLogos, error) {
 	return out, nil
 }
 
-// Logo returns the URI of a token's logo, or "". A nil token is the chain's own
-// coin.
-func (p *Logos) Logo(chainID string, token *evm.Address) string {
-	c := (*p.Get())[chainID]
-	if token == nil {
-		return c.native
-	}
-	return c.tokens[*token]
-}
-
-// Reputation knows the malicious and the benign tokens of a file.
-type Reputation struct {
-	file[map[string]map[evm.Address]view.Reputation]
-}
-
-// OpenReputation reads a file of reputations. A nil log discards what there is
-// to say.
-func OpenReputation(path string, log *slog.Logger) (*Reputation, error) {
-	f, err := open(path, log, parseReputation)
-	return &Reputation{f}, err
-}
-
 func parseReputation(b []byte) (map[string]map[evm.Address]view.Reputation, error) {
 	var raw map[string]map[string]view.Reputation
 	if err := decode(b, &raw); err != nil {
@@ -157,24 +126,8 @@ func parseReputation(b []byte) (map[string]map[evm.Address]view.Reputation, erro
 	return out, nil
 }
 
-// Reputation returns what the file says of a token.
-func (p *Reputation) Reputation(chainID string, token *evm.Address) view.Reputation {
-	return (*p.Get())[chainID][*token]
-}
-
 // byID are the metadata of one contract's tokens.
 type byID map[uint256.Int]*view.Metadata
-
-// NFTMetadata knows the metadata of a file.
-type NFTMetadata struct {
-	file[map[string]map[evm.Address]byID]
-}
-
-// OpenNFTMetadata reads a file of metadata. A nil log discards what there is to say.
-func OpenNFTMetadata(path string, log *slog.Logger) (*NFTMetadata, error) {
-	f, err := open(path, log, parseMetadata)
-	return &NFTMetadata{f}, err
-}
 
 func parseMetadata(b []byte) (map[string]map[evm.Address]byID, error) {
 	var raw map[string]map[string]map[string]*view.Metadata
@@ -214,9 +167,4 @@ func knownStatus(s string) bool {
 		return true
 	}
 	return false
-}
-
-// Metadata returns what the file says of a token, nil if nothing.
-func (p *NFTMetadata) Metadata(chainID string, token *evm.Address, id *uint256.Int) *view.Metadata {
-	return (*p.Get())[chainID][*token][*id]
 }

@@ -56,7 +56,7 @@ func TestLogos(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "logos.json")
 	write(t, path, `{"43114":{"native":"https://x/avax.svg","`+textA+`":"ipfs://logo"},"1":{}}`)
-	p, err := OpenLogos(path, nil)
+	p, err := OpenPart("logos", path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestLogos(t *testing.T) {
 	}
 	for _, bad := range []string{`{"43114":{"native":"logo.svg"}}`, `{"x":{}}`, `{"1":{"0x12":"https://x"}}`, `{"1":{"native":7}}`, `[]`} {
 		write(t, path, bad)
-		if _, err := OpenLogos(path, nil); err == nil {
+		if _, err := OpenPart("logos", path, nil); err == nil {
 			t.Errorf("%s passes", bad)
 		}
 	}
@@ -76,7 +76,7 @@ func TestReputationAndMetadata(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "r"), `{"1":{"`+textA+`":"Malicious"}}`)
-	r, err := OpenReputation(filepath.Join(dir, "r"), nil)
+	r, err := OpenPart("reputation", filepath.Join(dir, "r"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestReputationAndMetadata(t *testing.T) {
 		t.Error("wrong reputation")
 	}
 	write(t, filepath.Join(dir, "m"), `{"1":{"`+textA+`":{"7":{"name":"Seven"},"115792089237316195423570985008687907853269984665640564039457584007913129639935":{"indexStatus":"INVALID_METADATA"}}}}`)
-	m, err := OpenNFTMetadata(filepath.Join(dir, "m"), nil)
+	m, err := OpenPart("nftMetadata", filepath.Join(dir, "m"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +96,42 @@ func TestReputationAndMetadata(t *testing.T) {
 	}
 	if m.Metadata("1", &tokenA, uint256.NewInt(8)) != nil || m.Metadata("2", &tokenA, uint256.NewInt(7)) != nil {
 		t.Error("metadata of nothing")
+	}
+}
+
+// TestTokens: one file has all that is known of tokens, and each part may be missing.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	foo, transfer := [4]byte{0xc2, 0x98, 0x55, 0x78}, [4]byte{0xa9, 0x05, 0x9c, 0xbb}
+	write(t, path, `{
+	 "logos": {"1":{"native":"https://x/avax.svg"}}, "reputation": {"1":{"`+textA+`":"Malicious"}},
+	 "nftMetadata": {"1":{"`+textA+`":{"7":{"name":"Seven"}}}}, "methods": ["# mine", "0xc2985578 foo()"]}`)
+	p, err := OpenTokens(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Logo("1", nil) != "https://x/avax.svg" || p.Reputation("1", &tokenA) != view.Malicious || !p.KnowsNFTs() ||
+		p.Metadata("1", &tokenA, uint256.NewInt(7)).Name != "Seven" || p.MethodName(foo) != "foo()" || p.MethodName(transfer) != "transfer(address,uint256)" {
+		t.Error("not what the file says")
+	}
+	write(t, path, `{}`)
+	if err := p.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if p.Logo("1", nil) != "" || p.Reputation("1", &tokenA) != view.Unknown || p.KnowsNFTs() || p.MethodName(foo) != "" || p.MethodName(transfer) == "" {
+		t.Error("not what the file says now")
+	}
+	for bad, want := range map[string]string{
+		``: "empty", `{"1":{}}`: "unknown field", `{"logos":{"1":{"native":"logo.svg"}}}`: "logos: chain 1", `{"methods":["0xc2985578 bar()"]}`: "methods: line 1",
+	} {
+		write(t, path, bad)
+		if err := p.Reload(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", bad, err, want)
+		}
+	}
+	if p.MethodName(transfer) == "" {
+		t.Error("a broken file was taken")
 	}
 }
 
