@@ -23,8 +23,6 @@ import (
 type Store interface {
 	Get(key []byte) ([]byte, bool, error)
 	Put(ctx context.Context, key, value []byte) error
-	Remove(ctx context.Context, key []byte) error
-	EachOf(prefix []byte, f func(key, value []byte)) error
 	Page(prefix, from []byte, f func(key, value []byte)) (next []byte, err error)
 	RemoveAll(keys [][]byte) (n int, err error)
 }
@@ -64,7 +62,7 @@ type Config struct {
 	// Refresh is after how long a document is looked at again, give or take a tenth.
 	// Default 7 days.
 	Refresh time.Duration
-	// Most bounds the records; see Room in the package's documentation. Default 1,000,000.
+	// Most bounds the records: beyond it the oldest are dropped. Default 1,000,000.
 	Most int
 
 	// Retry is the wait after the first failure; it doubles up to a day. Default 10 min.
@@ -73,13 +71,9 @@ type Config struct {
 	ReindexEvery time.Duration
 	// Fetches bounds the requests under way, PerCollection those for one contract, PerSite
 	// those to one site. Defaults 16, 4 and 2. SitePause is the time between two to one
-	// site. Default 200 ms. A gateway takes its share, four times as fast.
+	// site. Default 200 ms. A gateway takes three quarters of Fetches, four times as fast.
 	Fetches, PerCollection, PerSite int
 	SitePause                       time.Duration
-	// Share bounds the requests to the gateway, and if there is one also those to all
-	// other sites together: each leaves some to the other. Default three quarters of
-	// Fetches.
-	Share int
 	// Timeout bounds a fetch, MaxBytes a document. Defaults 20 s and 256 KiB.
 	Timeout  time.Duration
 	MaxBytes int64
@@ -103,17 +97,16 @@ const (
 	passEvery, passSoon = 5 * time.Minute, 10 * time.Second
 	// rowRate bounds the rows that passes read each second: about 1% of a processor.
 	rowRate = 2000
-	// maxActive bounds the collections that take turns, maxUrgent what is noted for one of
-	// them besides its place in the pass, maxTasks what is read of it at once.
-	maxActive, maxUrgent, maxTasks = 1024, 64, 64
+	// listed is how many collections are read at once, pageRows how many tokens of one, and
+	// dueInPass how many a pass puts into the queue.
+	listed, pageRows, dueInPass = 32, 64, 256
 	// maxAsked bounds the tokens that clients have asked for.
 	maxAsked = 4096
-	// tellEvery is how often a contract is asked for a URI that a client wants, tellMost
-	// how many are at once.
-	tellEvery, tellMost = time.Minute, 64
+	// tellEvery is how often a contract is asked for a URI that a client wants.
+	tellEvery = time.Minute
 	// maxHints bounds the messages that wait, maxInHint the tokens in one.
 	maxHints, maxInHint = 64, 256
-	// tick is how often the actor looks for what time has made due.
+	// tick is how often it is looked for what time has made due.
 	tick = time.Second
 	// commitTime bounds the wait for a commit.
 	commitTime = 5 * time.Second
@@ -145,9 +138,8 @@ func (c *Config) fill() (err error) {
 	c.Refresh, c.Most = cmp.Or(c.Refresh, 7*24*time.Hour), cmp.Or(c.Most, 1_000_000)
 	c.Retry, c.ReindexEvery = cmp.Or(c.Retry, 10*time.Minute), cmp.Or(c.ReindexEvery, time.Hour)
 	c.Fetches, c.PerCollection, c.PerSite = cmp.Or(c.Fetches, 16), cmp.Or(c.PerCollection, 4), cmp.Or(c.PerSite, 2)
-	c.Share = cmp.Or(c.Share, max(1, c.Fetches*3/4))
 	c.SitePause, c.Timeout, c.MaxBytes = cmp.Or(c.SitePause, 200*time.Millisecond), cmp.Or(c.Timeout, 20*time.Second), cmp.Or(c.MaxBytes, 256<<10)
-	if min(c.Most, c.Fetches, c.PerCollection, c.PerSite, c.Share) < 1 || c.MaxBytes < 1 || min(c.Refresh, c.Retry, c.ReindexEvery, c.SitePause, c.Timeout) < 0 {
+	if min(c.Most, c.Fetches, c.PerCollection, c.PerSite) < 1 || c.MaxBytes < 1 || min(c.Refresh, c.Retry, c.ReindexEvery, c.SitePause, c.Timeout) < 0 {
 		return errors.New("nftmeta: bounds must be positive")
 	}
 	if c.Room == nil {
@@ -161,6 +153,13 @@ func (c *Config) fill() (err error) {
 	}
 	return nil
 }
+
+// gatewayShare is how many requests to the gateway there are at one time.
+func (c *Config) gatewayShare() int { return max(1, c.Fetches*3/4) }
+
+// target is how many records passes make at most, and how many are left when the oldest are
+// dropped.
+func (c *Config) target() int { return c.Most - max(1, c.Most/20) }
 
 // rules are those of servers that contracts name.
 func (c *Config) rules() outbound.Config {

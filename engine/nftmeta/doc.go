@@ -8,34 +8,24 @@
 // through the gateway that the operator has named, which is the only server that may be
 // on a private address.
 //
-// # Turns
+// # The queue
 //
-// Collections take turns, and each has few requests under way, so one of ten thousand
-// tokens delays another by one document. So do sites: those of one registered domain
-// share a pause between requests, and a back-off when it fails or asks for one, and
-// those of others behind them in a collection do not wait. The gateway has three quarters
-// of the requests under way at most, and so have all other sites together: while one of
-// the two answers slowly the other goes on. What cannot be asked now is found again by the
-// next pass over the index, which is all that a queue needs to remember.
+// Tokens whose documents are due wait by collection and site, the registered domain of their
+// server, and these take turns: a site has few requests under way, a pause between two, and
+// rests when it fails or asks for it. Passes over the index find what is due, new and changed URIs are
+// told by the index, and clients ask for tokens; the latter two go first. What finds no
+// room in the queue is found again by the next pass, which is all that has to be remembered.
 //
 // # What is kept
 //
-// A record for each token in the results database: the document, and when to look again.
+// A record for each token in the results database: the document, when to look again, and when
+// a client asked for it last, so that what was acknowledged is fetched after a kill, too.
 // Documents are looked at again after [Config.Refresh]; what failed earlier, ever more
 // seldom; a changed URI within a minute. A document that was fetched once stays while its
-// server is down. That a client asked for a token ([Metadata.Reindex]) is committed
-// before it is acknowledged, and forgotten after the token's record was written, so it
-// survives whatever ends when.
+// server is down.
 //
-// # Room
-//
-// The records are bounded. When a new one finds no room, a sweep drops those of chains that
-// are followed no more, then those of collections that are larger than the one in need,
-// until each has the same share: the greatest at which a twentieth of all is free. From then
-// on a collection with as many has no new record, unless a client asks for the token, so
-// that nothing is dropped and fetched in turns, and small collections always find room.
-// This level only falls. It is committed before what is dropped for it, so a sweep that was
-// broken off is completed by the next one.
+// Records are bounded: beyond [Config.Most] the oldest are dropped, failures first. Passes add
+// no new ones to the last twentieth, so that what was dropped is not fetched again.
 //
 // None of this is a function of the chain, so it is not in the index nor in the archive:
 // what is lost is fetched again.

@@ -3,6 +3,7 @@ package nftmeta
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holiman/uint256"
@@ -12,195 +13,114 @@ import (
 	"quorate/engine/index"
 )
 
-// load returns the head of a token's record, nil if there is none.
-func (m *Metadata) load(k *key) (*head, error) {
-	raw, found, err := m.cfg.Store.Get(k.bytes(keyRecord))
-	if err != nil || !found {
-		return nil, err
-	}
-	return decodeHead(raw)
-}
+const (
+	// sweepRate is how many records are looked at each second to drop the oldest, about a tenth
+	// of a processor.
+	sweepRate = 10_000
+	// dropMost bounds the records that are dropped while commits wait.
+	dropMost = 256
+)
 
-// commit writes what came of a task, and then forgets that a client has asked for it.
-func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer, began time.Time) error {
-	now := time.Now()
-	m.keeping.RLock()
-	defer m.keeping.RUnlock()
-	before, known, err := m.cfg.Store.Get(t.key.bytes(keyRecord))
+// load returns the record of a token: nil if there is none, or none that can be read.
+func (m *Metadata) load(k *key) (r *record, found bool, err error) {
+	raw, found, err := m.cfg.Store.Get(k.bytes())
 	if err != nil {
-		return fmt.Errorf("nftmeta: %w", err)
+		return nil, false, fmt.Errorf("nftmeta: %w", err)
 	}
-	if !known && !t.fresh {
-		return nil // it was dropped meanwhile, and there may be no room for it
+	if found {
+		r, _ = decodeRecord(raw) // nil: it is made again
 	}
-	var old *record
-	if known {
-		old, _ = decodeRecord(before) // nil: it is made again
-	}
-	r := old.next(&m.cfg, t.uri, doc, a.status, a.wait, now)
-	at, asked := m.askedAt(&t.key)
-	if asked = asked && !at.After(began); asked {
-		r.Asked = at.Unix()
-	}
-	raw, fits := r.encode()
-	if !fits {
-		asked := r.Asked
-		r = old.next(&m.cfg, t.uri, nil, TooLarge, 0, now)
-		r.Asked = asked
-		raw, _ = r.encode()
-	}
-	commit, cancel := context.WithTimeout(ctx, commitTime)
-	defer cancel()
-	if err := m.cfg.Store.Put(commit, t.key.bytes(keyRecord), raw); err != nil {
-		return fmt.Errorf("nftmeta: %w", err)
-	}
-	m.mu.Lock()
-	if !known {
-		m.room.add(contract{t.key.chain, t.key.Token}, 1)
-	}
-	m.gen++
-	m.cache.Remove(t.key)
-	m.mu.Unlock()
-	if asked {
-		return m.settle(ctx, &t.key, began)
-	}
-	return nil
+	return r, found, nil
 }
 
-// askedAt returns when a client asked for a token that was not fetched since.
-func (m *Metadata) askedAt(k *key) (at time.Time, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, ok := m.asked[*k]
-	return r.at, ok
-}
-
-// over notes that a token is not being fetched any more.
-func (m *Metadata) over(k *key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.begun, *k)
-}
-
-// tell has a contract asked for the URI of a token that a client has asked for, if it was
-// not since the start or, unless that is 0, for a time. It reports whether it was now.
-func (m *Metadata) tell(k *key, every time.Duration) bool {
-	now := time.Now()
-	m.mu.Lock()
-	r, ok := m.asked[*k]
-	m.mu.Unlock()
-	if !ok || !r.told.IsZero() && (every == 0 || now.Sub(r.told) < every) {
-		return false
-	}
-	for _, c := range m.cfg.Chains() {
-		if c.ID != k.chain || c.Ask == nil {
-			continue
-		}
-		m.mu.Lock()
-		if r, ok := m.asked[*k]; ok {
-			r.told = now
-			m.asked[*k] = r
-		}
-		m.mu.Unlock()
-		c.Ask(k.Token, k.ID)
-		return true
-	}
-	return false
-}
-
-func (m *Metadata) askedFor(k *key) bool {
-	_, ok := m.askedAt(k)
-	return ok
-}
-
-// settle forgets that a client has asked for a token, unless it did so after a time.
-func (m *Metadata) settle(ctx context.Context, k *key, upto time.Time) error {
-	m.asking.Lock()
-	defer m.asking.Unlock()
-	if at, ok := m.askedAt(k); !ok || at.After(upto) {
-		return nil
-	}
+// put commits a record.
+func (m *Metadata) put(ctx context.Context, k *key, raw []byte, found bool) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
-	if err := m.cfg.Store.Remove(ctx, k.bytes(keyAsked)); err != nil {
+	if err := m.cfg.Store.Put(ctx, k.bytes(), raw); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
 	}
 	m.mu.Lock()
-	delete(m.asked, *k)
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	if !found {
+		m.total++
+	}
+	m.gen++
+	m.cache.Remove(*k)
 	return nil
 }
 
-// settleUnable forgets a token that a client has asked for and that cannot be fetched. If
-// that fails it is tried again in a while.
-func (m *Metadata) settleUnable(k key, now time.Time) {
-	if m.askedFor(&k) {
-		m.fail(m.settle(context.Background(), &k, now))
+// commit writes what came of a task, and forgets that a client has asked for it before it began.
+func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer, began time.Time) error {
+	m.keeping.Lock()
+	defer m.keeping.Unlock()
+	old, found, err := m.load(&t.key)
+	if err != nil {
+		return err
 	}
+	at, asked := m.askedAt(&t.key)
+	again := asked && at.After(began)
+	next := func(doc *Document, s Status) *record {
+		r := old.next(&m.cfg, t.uri, doc, s, a.wait, began, time.Now())
+		if r.Asked > 0 && !again {
+			r.Tried = max(r.Tried, r.Asked+1)
+		}
+		return r
+	}
+	raw, fits := next(doc, a.status).encode()
+	if !fits {
+		raw, _ = next(nil, TooLarge).encode()
+	}
+	if err := m.put(ctx, &t.key, raw, found); err != nil {
+		return err
+	}
+	if !again {
+		m.mu.Lock()
+		delete(m.asked, t.key)
+		m.mu.Unlock()
+	}
+	return nil
 }
 
 // Reindex has a token's URI asked for and its document fetched again, soon. When it
 // returns without an error that is committed. Asking again before it was done joins; while
 // the document is on its way it is fetched once more, as it may have changed since.
 func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, id uint256.Int) error {
-	m.asking.Lock()
-	defer m.asking.Unlock()
+	m.keeping.Lock()
+	defer m.keeping.Unlock()
 	k, now := key{of, index.NFT{Token: token, ID: id}}, time.Now()
-	m.mu.Lock()
-	_, joined := m.asked[k]
-	began, begun := m.begun[k]
-	running, full := m.asked != nil, len(m.asked) >= maxAsked
-	m.mu.Unlock()
-	switch {
-	case !running:
-		return ErrStopping
-	case joined && !(begun && now.After(began)):
-		return nil
-	}
 	if err := m.cfg.Room(); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
-	if !joined {
-		if err := m.admit(&k, now, full); err != nil {
-			return err
-		}
+	r, found, err := m.load(&k)
+	if err != nil {
+		return err
 	}
-	return m.note(ctx, &k, now)
-}
-
-// admit returns why a client may not ask for a token now.
-func (m *Metadata) admit(k *key, now time.Time, full bool) error {
-	last, _ := m.recent.Get(*k)
-	if r, err := m.load(k); err != nil {
-		return fmt.Errorf("nftmeta: %w", err)
-	} else if r != nil && r.asked > last.Unix() {
-		last = time.Unix(r.asked, 0)
+	if r == nil {
+		r = &record{Version: recordVersion, Status: Unindexed}
 	}
-	if wait := last.Add(m.cfg.ReindexEvery).Sub(now); wait > 0 {
+	m.mu.Lock()
+	running, waits, full := m.asked != nil, m.asked[k], len(m.asked) >= maxAsked || !found && m.total >= m.cfg.Most
+	m.mu.Unlock()
+	wait := time.Unix(r.Asked, 0).Add(m.cfg.ReindexEvery).Sub(now)
+	switch joined := !waits.at.IsZero(); {
+	case !running:
+		return ErrStopping
+	case !joined && wait > 0:
 		return &TooSoonError{wait}
-	}
-	if full {
+	case !joined && full:
 		return ErrBusy
 	}
-	return nil
-}
-
-// note commits that a client asks for a token, and has it done.
-func (m *Metadata) note(ctx context.Context, k *key, now time.Time) error {
-	value, err := now.MarshalBinary()
-	if err != nil {
-		return fmt.Errorf("nftmeta: %w", err)
+	r.Asked = now.Unix()
+	raw, _ := r.encode()
+	if err := m.put(ctx, &k, raw, found); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, commitTime)
-	defer cancel()
-	if err := m.cfg.Store.Put(ctx, k.bytes(keyAsked), value); err != nil {
-		return fmt.Errorf("nftmeta: %w", err)
-	}
-	m.recent.Add(*k, now)
+	waits.at = now
 	m.mu.Lock()
-	m.asked[*k] = request{at: now}
+	m.asked[k] = waits
 	m.mu.Unlock()
-	m.tell(k, 0)
+	m.tell(&k, now)
 	m.Changed(k.chain, []index.NFT{k.NFT})
 	return nil
 }
@@ -215,13 +135,9 @@ func (m *Metadata) Token(of chain.ID, token *evm.Address, id *uint256.Int) (*Tok
 	m.mu.Lock()
 	gen := m.gen
 	m.mu.Unlock()
-	raw, found, err := m.cfg.Store.Get(k.bytes(keyRecord))
-	if err != nil || !found {
+	r, _, err := m.load(&k)
+	if err != nil || r == nil {
 		return nil, err
-	}
-	r, err := decodeRecord(raw)
-	if err != nil {
-		return nil, nil // it is made again
 	}
 	t := &Token{Status: r.Status, UpdatedAt: r.At}
 	if r.Doc != nil {
@@ -240,4 +156,89 @@ func (m *Metadata) Token(of chain.ID, token *evm.Address, id *uint256.Int) (*Tok
 func (t *Token) size() int {
 	return len(t.Name) + len(t.Symbol) + len(t.Description) + len(t.ImageURI) + len(t.AnimationURI) + len(t.ExternalURL) +
 		len(t.Attributes) + len(t.Properties)
+}
+
+// makeRoom drops the oldest records when there are as many as may be.
+func (m *Metadata) makeRoom(ctx context.Context) error {
+	n, _ := m.kept()
+	if n -= m.cfg.target(); n < m.cfg.Most-m.cfg.target() {
+		return nil
+	}
+	pace := func(rows int) error { return m.pause(ctx, time.Duration(rows)*time.Second/sweepRate) }
+	var ages []int64
+	if err := m.each(func(_, value []byte) { ages = append(ages, ageOf(value)) }, pace); err != nil || len(ages) == 0 {
+		return err
+	}
+	slices.Sort(ages)
+	oldest := ages[min(n, len(ages))-1]
+	var doomed []key
+	return m.each(func(k, value []byte) {
+		if name, ok := readKey(k); ok && len(doomed) < n && ageOf(value) <= oldest && !m.isAsked(&name) {
+			doomed = append(doomed, name)
+		}
+	}, func(rows int) error {
+		n -= len(doomed)
+		err := m.drop(doomed, oldest)
+		doomed = doomed[:0]
+		if err != nil {
+			return err
+		}
+		return pace(rows)
+	})
+}
+
+func ageOf(raw []byte) int64 {
+	r, err := decodeRecord(raw)
+	if err != nil {
+		return 0
+	}
+	return r.age()
+}
+
+// drop removes records that have not become younger since they were looked at.
+func (m *Metadata) drop(doomed []key, oldest int64) error {
+	for part := range slices.Chunk(doomed, dropMost) {
+		if err := m.dropPart(part, oldest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Metadata) dropPart(doomed []key, oldest int64) error {
+	m.keeping.Lock()
+	defer m.keeping.Unlock()
+	var keys [][]byte
+	for i := range doomed {
+		if r, _, err := m.load(&doomed[i]); err == nil && (r == nil || r.age() <= oldest) {
+			keys = append(keys, doomed[i].bytes())
+			m.cache.Remove(doomed[i])
+		}
+	}
+	n, err := m.cfg.Store.RemoveAll(keys)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.total -= n
+	m.gen++
+	m.stats.dropped.Add(float64(n))
+	if err != nil {
+		return fmt.Errorf("nftmeta: %w", err)
+	}
+	return nil
+}
+
+// each calls f with all records, and after each page then, with the number of its rows.
+func (m *Metadata) each(f func(k, value []byte), then func(rows int) error) error {
+	var next []byte
+	for {
+		rows := 0
+		var err error
+		next, err = m.cfg.Store.Page([]byte{keyRecord}, next, func(k, value []byte) { rows++; f(k, value) })
+		if err != nil {
+			return fmt.Errorf("nftmeta: %w", err)
+		}
+		if err := then(rows); err != nil || next == nil {
+			return err
+		}
+	}
 }

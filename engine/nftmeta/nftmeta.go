@@ -1,6 +1,7 @@
 package nftmeta
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,13 +53,6 @@ type hint struct {
 	nfts  []index.NFT
 }
 
-// landed is what came of a task.
-type landed struct {
-	task   *task
-	in     *collection
-	answer answer
-}
-
 // Metadata fetches. Start it with Run; all other methods may be called at any time.
 type Metadata struct {
 	cfg       Config
@@ -66,38 +60,17 @@ type Metadata struct {
 	web, ipfs *http.Client
 	hints     *actor.Mailbox[hint]
 	stats     stats
-	lost      atomic.Bool // a pass is to begin soon: a hint was dropped, or there is room
+	queue     *queue
+	lost      atomic.Bool // a pass is to begin soon: not all that was due had room
 	wrong     atomic.Pointer[error]
 
-	asking   sync.Mutex   // held while what clients asked for is committed or removed
-	keeping  sync.RWMutex // held for reading while a record is made from the one before
-	sweeping atomic.Bool
+	keeping sync.Mutex // held while a record is made from the one before, or removed
 
 	mu    sync.Mutex
-	asked map[key]request   // nil until Run has begun
-	begun map[key]time.Time // the fetches under way
+	asked map[key]request // nil until Run has begun
+	total int             // records
 	cache *lru.Cache[key, *Token]
 	gen   uint64 // changes with each record
-	room  room
-
-	// recent is when clients asked for tokens last, as far as it is remembered.
-	recent *lru.Cache[key, time.Time]
-
-	// What follows is Run's.
-	queue  queue
-	sites  sites
-	flying map[key]bool // true: there was no record before
-	done   chan landed
-	// entering counts the new ones of flying. wanted is the size of the smallest collection
-	// that there was no room for.
-	entering int
-	wanted   int
-	swept    time.Time // when the last sweep began
-	followed map[chain.ID]time.Time
-	pass     pass
-	again    bool // the next pass is to begin soon
-	budget   float64
-	spent    time.Time
 }
 
 // New checks cfg and returns an actor that fetches nothing yet.
@@ -105,23 +78,18 @@ func New(cfg Config) (*Metadata, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	m := &Metadata{
-		cfg: cfg, log: cfg.Logger, hints: actor.NewMailbox[hint](maxHints, actor.Shed), stats: newStats(cfg.Metrics),
-		queue: queue{known: map[contract]*collection{}}, flying: map[key]bool{}, done: make(chan landed, cfg.Fetches),
-		room: room{level: unlimited},
-	}
-	m.sites = sites{cfg: &m.cfg, known: map[string]*siteState{}}
+	m := &Metadata{cfg: cfg, log: cfg.Logger, hints: actor.NewMailbox[hint](maxHints, actor.Shed), stats: newStats(cfg.Metrics)}
+	m.queue = newQueue(&m.cfg, &m.lost)
 	m.web = outbound.New(cfg.rules())
 	if cfg.ipfs != nil {
 		r := cfg.rules() // for where it redirects to
-		r.Trusted, r.PerHost = cfg.ipfs, cfg.Share
+		r.Trusted, r.PerHost = cfg.ipfs, cfg.gatewayShare()
 		m.ipfs = outbound.New(r)
 	}
-	var errs [2]error
-	m.cache, errs[0] = lru.New[key, *Token](cached)
-	m.recent, errs[1] = lru.New[key, time.Time](cached)
 	cfg.Metrics.GaugeFunc("quorate_nft_documents", "Tokens of which a record is kept: their metadata, or why there are none.", func() float64 { n, _ := m.kept(); return float64(n) })
-	return m, errors.Join(errs[:]...)
+	var err error
+	m.cache, err = lru.New[key, *Token](cached)
+	return m, err
 }
 
 // Changed takes tokens whose URIs were read for the first time or have changed. It never
@@ -145,165 +113,59 @@ func (m *Metadata) Run(ctx context.Context) error {
 	defer work.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	clock := time.NewTicker(tick)
-	defer clock.Stop()
-	soon := time.NewTimer(0)
-	defer soon.Stop()
-	var batch []hint
+	work.Go(func() { m.passes(ctx) })
+	work.Go(func() { m.takeHints(ctx) })
 	for ctx.Err() == nil {
-		batch = m.hints.Drain(batch)
-		for _, h := range batch {
-			m.take(h)
-		}
-		clear(batch)
-		if m.dispatch(ctx, &work) {
-			soon.Reset(m.cfg.SitePause / 2)
-		}
 		select {
-		case <-m.hints.Ready():
-		case l := <-m.done:
-			m.land(&l)
-		case <-soon.C:
-		case <-clock.C:
-			m.remind()
-			m.makeRoom(ctx, &work, time.Now())
+		case <-time.After(m.dispatch(ctx, &work)):
+		case <-m.queue.ready:
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// recall reads what clients have asked for, and forgets a Run before.
+// recall reads how many records there are and what clients have asked for, and forgets a Run
+// before.
 func (m *Metadata) recall(ctx context.Context) error {
-	asked := map[key]request{}
-	if err := m.cfg.Store.EachOf([]byte{keyAsked}, func(k, value []byte) {
-		at := time.Time{}
-		name, ok := readKey(k)
-		if !ok || at.UnmarshalBinary(value) != nil {
-			m.log.Warn("a token that was asked for is left out")
+	asked, total := map[key]request{}, 0
+	now := time.Now()
+	err := m.each(func(k, value []byte) {
+		total++
+		if !bytes.Contains(value, []byte(`"a":`)) {
 			return
 		}
-		if now := time.Now(); at.After(now) {
-			at = now // clocks may go back
+		name, ok := readKey(k)
+		if r, err := decodeRecord(value); ok && err == nil && r.isAsked() {
+			asked[name] = request{at: now}
 		}
-		asked[name] = request{at: at}
-	}); err != nil {
-		return fmt.Errorf("nftmeta: %w", err)
-	}
-	if err := m.recount(ctx); err != nil {
-		return err
-	}
-	m.queue, m.pass = queue{known: map[contract]*collection{}}, pass{}
-	m.sites = sites{cfg: &m.cfg, known: map[string]*siteState{}}
-	m.flying, m.done = map[key]bool{}, make(chan landed, m.cfg.Fetches)
-	m.entering, m.wanted, m.followed = 0, unlimited, map[chain.ID]time.Time{}
+	}, func(int) error { return context.Cause(ctx) })
+	m.queue = newQueue(&m.cfg, &m.lost)
 	m.mu.Lock()
-	m.asked, m.begun = asked, map[key]time.Time{}
-	m.mu.Unlock()
-	return nil
+	defer m.mu.Unlock()
+	m.asked, m.total = asked, total
+	return err
 }
 
-// take has the tokens of a hint looked at before the rest of their collection.
-func (m *Metadata) take(h hint) {
-	for _, c := range m.cfg.Chains() {
-		if c.ID != h.chain {
-			continue
-		}
-		for i := range h.nfts {
-			if !m.urge(&c, &h.nfts[i]) {
-				m.again = true
-			}
-		}
-		return
-	}
-}
-
-// urge has a token looked at soon. It reports whether there was room.
-func (m *Metadata) urge(c *Chain, nft *index.NFT) bool {
-	in := m.queue.add(c, nft.Token)
-	if in == nil || len(in.urgent) >= maxUrgent && !in.urgent[nft.ID] {
-		return false
-	}
-	in.urgent[nft.ID] = true
-	return true
-}
-
-// remind has what clients have asked for looked at, again and again until it was fetched.
-func (m *Metadata) remind() {
-	m.mu.Lock()
-	list := make([]key, 0, len(m.asked))
-	for k := range m.asked {
-		if _, flying := m.flying[k]; !flying {
-			list = append(list, k)
-		}
-	}
-	m.mu.Unlock()
-	told := 0
-	for i := range list {
-		if told < tellMost && m.tell(&list[i], tellEvery) {
-			told++
-		}
-	}
-	chains := m.cfg.Chains()
-	for i := range list {
-		for j := range chains {
-			if chains[j].ID == list[i].chain {
-				m.urge(&chains[j], &list[i].NFT)
-			}
-		}
-	}
-	now := time.Now()
-	m.stats.waiting.Set(float64(len(m.queue.known)))
-	m.stats.resting.Set(float64(m.sites.resting(now)))
-}
-
-// dispatch begins as many fetches as may be under way. It reports whether there is more to
-// do soon.
-func (m *Metadata) dispatch(ctx context.Context, work *sync.WaitGroup) (more bool) {
-	if m.cfg.Room() != nil {
-		return false
-	}
-	for len(m.flying) < m.cfg.Fetches {
-		now := time.Now()
-		m.walk(now)
-		c, t := m.next(now)
+// dispatch begins as many fetches as may be under way. It returns after how long there may be
+// more to do.
+func (m *Metadata) dispatch(ctx context.Context, work *sync.WaitGroup) time.Duration {
+	for m.cfg.Room() == nil {
+		t, wait := m.queue.next(time.Now())
 		if t == nil {
-			return len(m.queue.turn) > 0 || m.pass.on
+			return wait
 		}
-		m.flying[t.key] = t.fresh
-		if t.fresh {
-			m.entering++
-		}
-		c.flying++
-		if t.place.site != "" {
-			m.sites.begin(&t.place, now)
-		}
-		done := m.done
-		work.Go(func() { done <- landed{t, c, m.do(ctx, t)} })
+		work.Go(func() {
+			a := m.do(ctx, t)
+			m.queue.end(t, &a, time.Now())
+		})
 	}
-	return false
-}
-
-// land notes that a task is over.
-func (m *Metadata) land(l *landed) {
-	delete(m.flying, l.task.key)
-	if l.task.fresh {
-		m.entering--
-	}
-	l.in.flying--
-	if l.task.place.site != "" {
-		m.sites.end(&l.task.place, &l.answer, time.Now())
-	}
+	return tick
 }
 
 // do fetches a token's document and commits what came of it.
 func (m *Metadata) do(ctx context.Context, t *task) answer {
 	began := time.Now()
-	m.mu.Lock()
-	m.begun[t.key] = began
-	m.mu.Unlock()
-	defer m.over(&t.key)
-	m.tell(&t.key, 0)
 	a := answer{raw: t.place.inline, status: t.refused}
 	if t.refused == "" && t.place.url != "" {
 		a = m.fetch(ctx, &t.place)
@@ -339,28 +201,21 @@ func (m *Metadata) fail(err error) {
 // Check says what is done, and what is wrong with the way records are kept. Servers that
 // do not answer are no failure of this one.
 func (m *Metadata) Check(context.Context) (any, error) {
-	m.mu.Lock()
-	asked := len(m.asked)
-	m.mu.Unlock()
-	documents, level := m.kept()
+	documents, asked := m.kept()
 	state := struct {
 		Documents int  `json:"documents"`
 		Asked     int  `json:"askedFor"`
 		Full      bool `json:"full"`
-		Share     int  `json:"documentsPerCollection,omitempty"` // when full
-	}{Documents: documents, Asked: asked, Full: level != unlimited}
-	if state.Full {
-		state.Share = level
-	}
+	}{documents, asked, documents >= m.cfg.target()}
 	if err := m.wrong.Load(); err != nil {
 		return state, *err
 	}
 	return state, nil
 }
 
-// kept returns how many records there are, and their level.
-func (m *Metadata) kept() (n, level int) {
+// kept returns how many records there are, and how many tokens clients wait for.
+func (m *Metadata) kept() (records, asked int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.room.total, m.room.level
+	return m.total, len(m.asked)
 }

@@ -1,23 +1,29 @@
 package nftmeta
 
 import (
+	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/holiman/uint256"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
-	"quorate/engine/index"
 )
 
-// contract names a collection.
-type contract struct {
-	chain chain.ID
-	token evm.Address
-}
+const (
+	// maxSites bounds the sites that are remembered, maxWaiting the tasks.
+	maxSites, maxWaiting = 8192, 16384
+	// firstPause is how long a site rests after a failure; it doubles up to maxPause.
+	firstPause, maxPause = 5 * time.Second, time.Hour
+	// patience is how long tasks wait for a site that rests: with a longer rest they are
+	// left to the next pass.
+	patience = 10 * time.Second
+	// gatewayFaster is how much more a gateway takes, which is the operator's own choice.
+	gatewayFaster = 4
+)
 
-// task is a token that is to be fetched.
+// task is a token whose document is to be fetched.
 type task struct {
 	key   key
 	uri   uint64
@@ -28,200 +34,211 @@ type task struct {
 	fresh   bool // there is no record of it
 }
 
-// collection is a contract that takes turns.
-type collection struct {
-	contract
-	chain   *Chain
-	multi   bool
-	known   bool                 // multi is
-	after   []byte               // the place in the pass
-	walking bool                 // there may be more behind it
-	urgent  map[uint256.Int]bool // asked for apart from the pass
-	tasks   []*task              // read, not begun
-	flying  int                  // under way
-	waits   bool                 // for the budget, at its last turn
+// siteState is what is known of who answers for some hosts; one without a name stands for what no
+// server is asked for.
+type siteState struct {
+	most     int // under way at one time
+	pause    time.Duration
+	flying   int
+	next     time.Time // when it may be asked again
+	failures int       // in a row
 }
 
-// patience is how long a token waits for a site; with a longer rest it waits for the next
-// pass.
-const patience = 10 * time.Second
+// lane holds the tasks of a collection at a site.
+type lane struct {
+	laneKey
+	at      *siteState
+	waiting []*task
+	flying  int
+}
 
-// queue holds the collections that take turns. All is Run's.
+type laneKey struct {
+	site  string
+	chain chain.ID
+	token evm.Address
+}
+
+func laneOf(t *task) laneKey { return laneKey{t.place.site, t.key.chain, t.key.Token} }
+
+// queue holds tasks, whose lanes take turns.
 type queue struct {
-	turn  []*collection
-	known map[contract]*collection
+	cfg   *Config
+	ready chan struct{} // has an element when there may be something to begin
+	lost  *atomic.Bool  // set when tasks are left to the next pass
+
+	mu     sync.Mutex
+	sites  map[string]*siteState
+	lanes  map[laneKey]*lane
+	turn   []*lane
+	known  map[key]bool // waiting or under way
+	flying int
+	fresh  int // tasks without a record
 }
 
-// add returns a collection, which takes turns from now on; nil if there are too many.
-func (q *queue) add(c *Chain, token evm.Address) *collection {
-	k := contract{c.ID, token}
-	if found := q.known[k]; found != nil {
-		return found
-	}
-	if len(q.known) >= maxActive {
-		return nil
-	}
-	n := &collection{contract: k, chain: c, urgent: map[uint256.Int]bool{}}
-	q.known[k] = n
-	q.turn = append(q.turn, n)
-	return n
-}
-
-// next returns a task whose time has come, and the collection whose turn it was. Without
-// one, the first collection that there was no budget for has the next turn.
-func (m *Metadata) next(now time.Time) (*collection, *task) {
-	q := &m.queue
-	var first *collection
-	for range len(q.turn) {
-		c := q.turn[0]
-		q.turn = q.turn[1:]
-		c.waits = false
-		t := m.ready(c, now)
-		if c.waits && first == nil {
-			first = c
-		}
-		if t == nil && len(c.tasks)+len(c.urgent)+c.flying == 0 && !c.walking {
-			delete(q.known, c.contract)
-			continue
-		}
-		q.turn = append(q.turn, c)
-		if t != nil {
-			return c, t
-		}
-	}
-	if i := slices.Index(q.turn, first); i > 0 {
-		q.turn = slices.Concat(q.turn[i:], q.turn[:i])
-	}
-	return nil, nil
-}
-
-// ready takes the next task of a collection that may begin now.
-func (m *Metadata) ready(c *collection, now time.Time) *task {
-	if c.flying >= m.cfg.PerCollection {
-		return nil
-	}
-	if len(c.tasks) == 0 || len(c.urgent) > 0 && len(c.tasks) < 2*maxTasks {
-		m.refill(c, now)
-	}
-	resting := "" // the site of the one before
-	for i := 0; i < len(c.tasks); {
-		t := c.tasks[i]
-		wait := time.Duration(0)
-		if t.place.site != "" {
-			if t.place.site == resting {
-				i++
-				continue
-			}
-			wait = m.sites.wait(&t.place, now)
-		}
-		if wait > 0 && wait <= patience {
-			resting = t.place.site
-			i++ // those behind it may be of other sites
-			continue
-		}
-		c.tasks = slices.Delete(c.tasks, i, i+1)
-		if wait > patience {
-			continue
-		}
-		if _, flying := m.flying[t.key]; flying {
-			continue
-		}
-		if m.admits(c, t, now) {
-			return t
-		} // else a pass finds it again, or who asked for it does
-	}
-	return nil
-}
-
-// refill reads what is due of a collection: what was asked for, then the next rows of the
-// pass, as far as there is budget for them.
-func (m *Metadata) refill(c *collection, now time.Time) {
-	if len(c.urgent) == 0 && !c.walking {
-		return
-	}
-	if c.waits = !m.afford(now); c.waits {
-		return
-	}
-	v, err := c.chain.View()
-	if err != nil { // it is being closed, or has no block
-		c.walking = false
-		clear(c.urgent)
-		m.again = true
-		return
-	}
-	defer v.Close()
-	if err := m.readDue(c, v, now); err != nil {
-		m.log.Warn("the URIs of a collection cannot be read", "contract", c.token, "err", err)
-		c.walking = false
-		clear(c.urgent)
+func newQueue(cfg *Config, lost *atomic.Bool) *queue {
+	return &queue{
+		cfg: cfg, ready: make(chan struct{}, 1), lost: lost,
+		sites: map[string]*siteState{}, lanes: map[laneKey]*lane{}, known: map[key]bool{},
 	}
 }
 
-func (m *Metadata) readDue(c *collection, v View, now time.Time) error {
-	if !c.known {
-		meta, known, err := v.Token(c.token)
-		if err != nil {
-			return err
-		}
-		c.multi, c.known = meta.Kind == index.ERC1155, known
-	}
-	for id := range c.urgent {
-		delete(c.urgent, id)
-		nft := index.NFT{Token: c.token, ID: id}
-		uri, known, err := v.TokenURI(c.token, id)
-		if err != nil {
-			return err
-		}
-		m.budget--
-		if !known || !m.offer(c, nft, uri, now) {
-			m.settleUnable(key{c.contract.chain, nft}, now)
-		}
-	}
-	if !c.walking || len(c.tasks) > 0 {
-		return nil
-	}
-	nfts, uris, next, err := v.TokenURIs(c.token, index.Page{After: c.after, Limit: maxTasks})
-	if err != nil {
-		return err
-	}
-	m.budget -= float64(len(nfts) + 1)
-	for i := range nfts {
-		m.offer(c, nfts[i], uris[i], now)
-	}
-	c.after, c.walking = next, next != nil
-	return nil
+// has reports whether a token waits or is being fetched.
+func (q *queue) has(k *key) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.known[*k]
 }
 
-// offer adds a token to the tasks of its collection if it is due. It reports false if
-// there is no way to fetch it.
-func (m *Metadata) offer(c *collection, nft index.NFT, uri string, now time.Time) bool {
-	t := &task{key: key{c.contract.chain, nft}, uri: digest(uri), multi: c.multi}
-	if slices.ContainsFunc(c.tasks, func(in *task) bool { return in.uri == t.uri && in.key == t.key }) {
+// size returns how many tasks there are, how many of them have no record, and how many sites rest.
+func (q *queue) size(now time.Time) (tasks, fresh, resting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, s := range q.sites {
+		if s.failures > 0 && s.next.After(now) {
+			resting++
+		}
+	}
+	return len(q.known), q.fresh, resting
+}
+
+// push adds a task, an urgent one before the others of its lane. It reports whether there was room.
+func (q *queue) push(t *task, urgent bool, now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.known[t.key] {
 		return true
 	}
-	asked := m.askedFor(&t.key)
-	old, err := m.load(&t.key)
-	if err != nil {
-		m.log.Warn("the record of a token cannot be read, and is made again", "err", err)
-	}
-	if !old.isDue(t.uri, asked, now) {
-		return true
-	}
-	if old == nil && err == nil && !asked && !m.hasRoom(c, &t.key, asked) {
-		return true // as long as all is full, most rows of a pass end here
-	}
-	if uri == "" {
-		t.refused = InvalidURI
-	} else if t.place, t.refused = m.cfg.place(uri, &nft.ID, c.multi); t.refused == Unindexed {
+	at := q.site(&t.place, now)
+	if at == nil || len(q.known) >= maxWaiting && !urgent {
+		q.lost.Store(true)
 		return false
 	}
-	c.tasks = append(c.tasks, t)
+	if at.next.Sub(now) > patience {
+		return false
+	}
+	k := laneOf(t)
+	l := q.lanes[k]
+	if l == nil {
+		l = &lane{laneKey: k, at: at}
+		q.lanes[k] = l
+		q.turn = append(q.turn, l)
+	}
+	q.known[t.key] = true
+	if t.fresh {
+		q.fresh++
+	}
+	if urgent {
+		l.waiting = slices.Insert(l.waiting, 0, t)
+	} else {
+		l.waiting = append(l.waiting, t)
+	}
+	q.wake()
 	return true
 }
 
-// afford reports whether rows may be read now.
-func (m *Metadata) afford(now time.Time) bool {
-	m.budget = min(rowRate, m.budget+rowRate*now.Sub(m.spent).Seconds())
-	m.spent = now
-	return m.budget > 0
+func (q *queue) wake() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// site returns the site of a place, nil if there are too many.
+func (q *queue) site(p *place, now time.Time) *siteState {
+	if s := q.sites[p.site]; s != nil {
+		return s
+	}
+	if len(q.sites) >= maxSites {
+		used := map[*siteState]bool{}
+		for _, l := range q.lanes {
+			used[l.at] = true
+		}
+		maps.DeleteFunc(q.sites, func(_ string, s *siteState) bool { return !used[s] && now.After(s.next) })
+	}
+	if len(q.sites) >= maxSites {
+		return nil
+	}
+	s := &siteState{most: q.cfg.PerSite, pause: q.cfg.SitePause}
+	switch {
+	case p.gateway: // leaves some to all others
+		s.most, s.pause = q.cfg.gatewayShare(), q.cfg.SitePause/gatewayFaster
+	case p.site == "":
+		s.most, s.pause = q.cfg.Fetches, 0
+	}
+	q.sites[p.site] = s
+	return s
+}
+
+// next takes the next task that may begin. Without one it returns how long to wait at most.
+func (q *queue) next(now time.Time) (*task, time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	wait := tick
+	for range len(q.turn) {
+		if q.flying >= q.cfg.Fetches {
+			break
+		}
+		l := q.turn[0]
+		q.turn = q.turn[1:]
+		rest := l.at.next.Sub(now)
+		if rest > patience {
+			q.leave(l)
+		}
+		if len(l.waiting)+l.flying == 0 {
+			delete(q.lanes, l.laneKey)
+			continue
+		}
+		q.turn = append(q.turn, l)
+		if rest > 0 {
+			wait = min(wait, rest)
+		}
+		if rest > 0 || len(l.waiting) == 0 || l.at.flying >= l.at.most || l.flying >= q.cfg.PerCollection {
+			continue
+		}
+		t := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.flying++
+		l.at.flying++
+		q.flying++
+		l.at.next = now.Add(l.at.pause)
+		return t, 0
+	}
+	return nil, wait
+}
+
+// leave leaves the tasks of a lane to the next pass.
+func (q *queue) leave(l *lane) {
+	for _, t := range l.waiting {
+		q.forget(t)
+		q.lost.Store(true)
+	}
+	l.waiting = nil
+}
+
+// end notes what came of a task.
+func (q *queue) end(t *task, a *answer, now time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer q.wake()
+	q.forget(t)
+	l := q.lanes[laneOf(t)]
+	l.flying--
+	l.at.flying--
+	q.flying--
+	if !a.faulty {
+		l.at.failures = 0
+		return
+	}
+	l.at.failures++
+	rest := max(a.wait, min(firstPause<<min(l.at.failures-1, 16), maxPause))
+	if at := now.Add(rest); at.After(l.at.next) {
+		l.at.next = at
+	}
+}
+
+func (q *queue) forget(t *task) {
+	delete(q.known, t.key)
+	if t.fresh {
+		q.fresh--
+	}
 }

@@ -1,14 +1,12 @@
 package nftmeta
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"quorate/engine/chain"
@@ -40,19 +38,14 @@ type key struct {
 	index.NFT
 }
 
-// The first byte of keys: records, what clients have asked for, and the level, which is
-// one row.
-const (
-	keyRecord = 'd'
-	keyAsked  = 'a'
-	keyLevel  = 'l'
-)
+// keyRecord is the first byte of keys. 'a' and 'l' were of rows that nothing reads any more.
+const keyRecord = 'd'
 
 const keyLen = 1 + 32 + 20 + 32
 
-func (k *key) bytes(kind byte) []byte {
+func (k *key) bytes() []byte {
 	word := k.ID.Bytes32()
-	return slices.Concat([]byte{kind}, k.chain[:], k.Token[:], word[:])
+	return slices.Concat([]byte{keyRecord}, k.chain[:], k.Token[:], word[:])
 }
 
 func readKey(b []byte) (k key, ok bool) {
@@ -71,7 +64,7 @@ type record struct {
 	Status   Status    `json:"s"`
 	URI      uint64    `json:"u"`           // what it is of
 	At       int64     `json:"at"`          // when the document was fetched
-	Tried    int64     `json:"t"`           // when it was looked for last
+	Tried    int64     `json:"t"`           // when the last fetch began
 	Due      int64     `json:"due"`         // when to look again
 	Failures int       `json:"f,omitempty"` // since it was fetched
 	Asked    int64     `json:"a,omitempty"` // when a client asked for it last
@@ -89,48 +82,6 @@ func decodeRecord(raw []byte) (*record, error) {
 		return nil, fmt.Errorf("nftmeta: a record of version %d", r.Version)
 	}
 	return r, nil
-}
-
-// head is what passes and sweeps need of a record. They read many, and documents are long.
-type head struct {
-	uri                   uint64
-	at, tried, due, asked int64
-	doc                   bool // there is a document
-}
-
-// decodeHead reads a record up to its document, as [record.encode] writes it.
-func decodeHead(raw []byte) (h *head, err error) {
-	h = new(head)
-	raw, _, h.doc = bytes.Cut(raw, []byte(`,"d":{`))
-	version := int64(0)
-	for _, f := range []struct {
-		name string
-		to   *int64
-	}{{`"v":`, &version}, {`"at":`, &h.at}, {`"t":`, &h.tried}, {`"due":`, &h.due}, {`"a":`, &h.asked}} {
-		text := number(raw, f.name)
-		if text == "" && f.to == &h.asked {
-			continue // clients never asked for it
-		}
-		if *f.to, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, fmt.Errorf("nftmeta: a record: %w", err)
-		}
-	}
-	if version != recordVersion {
-		return nil, fmt.Errorf("nftmeta: a record of version %d", version)
-	}
-	if h.uri, err = strconv.ParseUint(number(raw, `"u":`), 10, 64); err != nil {
-		return nil, fmt.Errorf("nftmeta: a record: %w", err)
-	}
-	return h, nil
-}
-
-// number returns the number behind a name, empty without one.
-func number(raw []byte, name string) string {
-	_, rest, _ := bytes.Cut(raw, []byte(name))
-	if i := bytes.IndexAny(rest, ",}"); i >= 0 {
-		rest = rest[:i]
-	}
-	return string(rest)
 }
 
 // MaxRecord bounds what is committed of a token in bytes: its [Store] need not take more.
@@ -163,22 +114,29 @@ func digest(uri string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// isDue reports whether a token is to be fetched. h is nil if it never was.
-func (h *head) isDue(uri uint64, asked bool, now time.Time) bool {
+// isAsked reports whether a client has asked for a token that was not fetched since.
+func (r *record) isAsked() bool { return r != nil && r.Asked > 0 && r.Asked >= r.Tried }
+
+// isDue reports whether a token is to be fetched. r is nil if it never was.
+func (r *record) isDue(uri uint64, now time.Time) bool {
 	switch at := now.Unix(); {
-	case h == nil:
+	case r == nil:
 		return true
-	case h.tried <= at && at < h.tried+int64(minAge/time.Second): // clocks may go back
+	case r.Tried <= at && at < r.Tried+int64(minAge/time.Second): // clocks may go back
 		return false
 	default:
-		return asked || h.uri != uri || at >= h.due
+		return r.isAsked() || r.URI != uri || at >= r.Due
 	}
 }
 
+// age orders records by what is lost with them: failures, then documents and what clients asked
+// for, the oldest first.
+func (r *record) age() int64 { return max(r.At, r.Asked) }
+
 // next returns the record after a fetch. A document stays if it is of the same URI and
 // cannot be had just now.
-func (r *record) next(c *Config, uri uint64, d *Document, s Status, wait time.Duration, now time.Time) *record {
-	n := &record{Version: recordVersion, Status: s, URI: uri, Tried: now.Unix()}
+func (r *record) next(c *Config, uri uint64, d *Document, s Status, wait time.Duration, began, now time.Time) *record {
+	n := &record{Version: recordVersion, Status: s, URI: uri, Tried: began.Unix()}
 	same := r != nil && r.URI == uri
 	if r != nil {
 		n.Asked = r.Asked

@@ -15,8 +15,8 @@ func newStats(set *metric.Set) stats {
 		results: map[Status]metric.Counter{},
 		seconds: set.Histogram("quorate_nft_fetch_seconds", "Time of requests for the metadata of NFTs."),
 		full:    set.Counter("quorate_nft_full_total", "Tokens whose metadata were not fetched since there are too many."),
-		dropped: set.Counter("quorate_nft_dropped_total", "Tokens whose metadata were dropped to make room for those of other collections."),
-		waiting: set.Gauge("quorate_nft_collections", "Collections whose metadata are being fetched or looked through."),
+		dropped: set.Counter("quorate_nft_dropped_total", "Tokens whose metadata were dropped, the oldest first, to make room for others."),
+		waiting: set.Gauge("quorate_nft_waiting", "Tokens whose metadata are being fetched or wait for it."),
 		resting: set.Gauge("quorate_nft_resting_sites", "Sites with metadata that are not asked for a while since they fail or ask for it."),
 	}
 	for _, st := range []Status{Indexed, InvalidURI, InvalidScheme, Unreachable, Throttled, TooLarge, InvalidMetadata, InvalidJSON} {

@@ -132,8 +132,8 @@ func TestReindexAsksAgain(t *testing.T) {
 		m, stop = w.run()
 		w.settle(30 * time.Second)
 		k := key{home, index.NFT{Token: addr(1), ID: *uint256.NewInt(1)}}
-		if n := asked(); n != 1 || m.askedFor(&k) {
-			t.Errorf("after a restart the contract was asked %d times, the token waits: %t", n, m.askedFor(&k))
+		if n := asked(); n != 1 || m.isAsked(&k) {
+			t.Errorf("after a restart the contract was asked %d times, the token waits: %t", n, m.isAsked(&k))
 		}
 		w.settle(2 * time.Hour)
 		stop()
@@ -202,7 +202,7 @@ func TestLargeDocuments(t *testing.T) {
 		if got := token(t, m, addr(1), 3); got.Status != Indexed || got.ImageURI == "" {
 			t.Errorf("%.300q", fmt.Sprint(got))
 		}
-		if state, err := m.Check(t.Context()); err != nil || fmt.Sprint(state) != "{3 0 false 0}" || len(w.requests()) != 6 {
+		if state, err := m.Check(t.Context()); err != nil || fmt.Sprint(state) != "{3 0 false}" || len(w.requests()) != 6 {
 			t.Errorf("%+v, %v, %d requests", state, err, len(w.requests()))
 		}
 	})

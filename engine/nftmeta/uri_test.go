@@ -1,7 +1,6 @@
 package nftmeta
 
 import (
-	"context"
 	"errors"
 	"net/url"
 	"strings"
@@ -136,24 +135,3 @@ func FuzzPlace(f *testing.F) {
 var errFull, errLarge = errors.New("the disk is full"), errors.New("too large for the database")
 
 var _ Store = (*kept)(nil)
-
-func (k *kept) EachOf(prefix []byte, f func(key, value []byte)) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for key, value := range k.rows {
-		if strings.HasPrefix(key, string(prefix)) {
-			f([]byte(key), value)
-		}
-	}
-	return nil
-}
-
-func (k *kept) Remove(_ context.Context, key []byte) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.fails != nil && k.fails() {
-		return errFull
-	}
-	delete(k.rows, string(key))
-	return nil
-}

@@ -38,8 +38,7 @@ const prefixWebhook = 0x0a
 
 // prefixMetadata marks what was fetched of NFTs, in the results database.
 //
-//	key:   0x0b | kind | chain ID | contract | token ID, 32 bytes (engine/nftmeta/record.go); 0x0b | 'l'
-//	       alone for how many records a collection may have (engine/nftmeta/room.go)
+//	key:   0x0b | kind | chain ID | contract | token ID, 32 bytes (engine/nftmeta/record.go)
 //	value: as prefixOperation
 const prefixMetadata = 0x0b
 

@@ -51,11 +51,6 @@ const longAgo = 1
 // during the call only.
 func (o Operations) Each(f func(key, value []byte)) error { return o.db.each(o.prefix, nil, f) }
 
-// EachOf does the same with those whose key begins with prefix.
-func (o Operations) EachOf(prefix []byte, f func(key, value []byte)) error {
-	return o.db.each(o.prefix, prefix, f)
-}
-
 // Page calls f with some thousand of those whose key begins with prefix, in the order of
 // the keys, starting at a key of that kind; with from nil at the first. It returns where
 // the next page starts, nil behind the last. key and value are valid during the call only,

@@ -43,13 +43,6 @@ func TestOperations(t *testing.T) {
 	if v, found, err := o.Get([]byte("b")); found || err != nil {
 		t.Errorf("removed, but there is %q, %v", v, err)
 	}
-	if err := o.EachOf([]byte("c"), func(key, _ []byte) {
-		if string(key) != "c" {
-			t.Errorf("%q", key)
-		}
-	}); err != nil {
-		t.Error(err)
-	}
 	for prefix, want := range map[string]int{"": 2, "a": 1, "b": 0, "d": 0} {
 		if got := paged(t, o, prefix); len(got) != want {
 			t.Errorf("%q: %q, want %d", prefix, got, want)
