@@ -129,7 +129,7 @@ func RunAbuse(ctx context.Context, cfg AbuseConfig) (*AbuseReport, error) {
 		return r, context.Cause(ctx)
 	}
 	if items.dry.Load() {
-		return r, errors.New("the messages did not suffice: more come from \"quorate devnet --messages N\"")
+		return r, errors.New("the messages did not suffice: more come from \"quorate devnet --scenario '{messages: N}'\"")
 	}
 	return r, nil
 }

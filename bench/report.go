@@ -187,7 +187,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		return err
 	}
 	if r.Exhausted {
-		fmt.Fprintf(&b, "\nended early: all %d messages were asked for; more come from \"quorate devnet --messages N\"\n", r.Messages)
+		fmt.Fprintf(&b, "\nended early: all %d messages were asked for; more come from \"quorate devnet --scenario '{messages: N}'\"\n", r.Messages)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -92,7 +92,7 @@ func TestLiars(t *testing.T) {
 // of one, a sum is valid.
 func TestTooManyLiars(t *testing.T) {
 	beside(t)
-	s, f, _ := farm(t, "--byzantine", "0.34", "--kinds", "wrong-key,wrong-message,length-1,length-95,outside-subgroup,infinity")
+	s, f, _ := farm(t, "--byzantine", "0.34", "--scenario", "{kinds: [wrong-key, wrong-message, length-1, length-95, outside-subgroup, infinity]}")
 	unsigned, err := hex.DecodeString(strings.TrimPrefix(f.Signature.Message, "0x"))
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func (j *judge) noticesMetrics(t *testing.T) {
 // and on the chain of an L1.
 func TestOracleMetrics(t *testing.T) {
 	beside(t)
-	d, chains := startEVMDevnet(t, "--blocks", "2200", "--txs-per-block", "4", "--block-interval", "0", "--evm-chains", "1", "--irregular-times")
+	d, chains := startEVMDevnet(t, "--blocks", "2200", "--txs-per-block", "4", "--block-interval", "0", "--evm-chains", "1", "--scenario", "{irregular-times: true}")
 	c, l1 := chains[0], chains[1]
 	file := filepath.Join(testDir(t), "chains.json")
 	b, err := json.Marshal(map[string]any{"chains": []any{map[string]any{
@@ -158,7 +158,7 @@ func quiet(m *oracle.Metrics, interval string) (n int) {
 // nobody knows of contracts then.
 func TestOracleMetricsUntraced(t *testing.T) {
 	beside(t)
-	d, chains := startEVMDevnet(t, "--blocks", "200", "--txs-per-block", "3", "--block-interval", "0", "--history-interval", "1h", "--irregular-times")
+	d, chains := startEVMDevnet(t, "--blocks", "200", "--txs-per-block", "3", "--block-interval", "0", "--scenario", "{history-interval: 1h, irregular-times: true}")
 	proxy := httptest.NewServer(withoutDebug(t, d.URL))
 	defer proxy.Close()
 	s := startIndexer(t, proxy.URL)

@@ -153,7 +153,7 @@ func servePages(t *testing.T) (*server, *pageFacts) {
 	dir := testDir(t)
 	path, chains := filepath.Join(dir, "facts.json"), filepath.Join(dir, "chains.json")
 	d := launch(t, quorate.Config{
-		Args:  []string{"devnet", "--http-port", freePort(t), "--facts-file", path, "--evm-chains", "1", "--blocks", "800", "--primary-blocks", "3000"},
+		Args:  []string{"devnet", "--http-port", freePort(t), "--facts-file", path, "--evm-chains", "1", "--blocks", "800", "--scenario", "{primary-blocks: 3000}"},
 		Ready: "devnet ready", LogPath: filepath.Join(dir, "devnet.log"),
 	})
 	var f pageFacts

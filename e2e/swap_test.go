@@ -120,9 +120,9 @@ func TestSwap(t *testing.T) {
 func startSwap(t *testing.T) *swap {
 	t.Helper()
 	s := &swap{t: t}
-	s.node, s.facts = startDevnet(t, "--now", "--helicon", swapAfter.String(), "--validators", strconv.Itoa(swapValidators), "--weights", "zipf",
-		"--messages", strconv.Itoa(swapMessages), "--blocks", "60", "--txs-per-block", "6", "--execution-delay", "200ms", "--primary-blocks", "300",
-		"--block-interval", "1s", "--height-interval", "1s")
+	s.node, s.facts = startDevnet(t, "--helicon", swapAfter.String(), "--validators", strconv.Itoa(swapValidators), "--weights", "zipf",
+		"--blocks", "60", "--txs-per-block", "6", "--block-interval", "1s",
+		"--scenario", fmt.Sprintf("{now: true, messages: %d, execution-delay: 200ms, primary-blocks: 300, height-interval: 1s}", swapMessages))
 	dir := testDir(t)
 	s.server = launch(t, quorate.Config{
 		Args: append([]string{"serve", "--node-url", s.node.URL, "--http-host", "127.0.0.1", "--http-port", freePort(t),

@@ -252,8 +252,8 @@ func TestVertices(t *testing.T) {
 	beside(t)
 	dir := testDir(t)
 	sim := launch(t, quorate.Config{
-		Args: []string{"devnet", "--seed", "7", "--http-port", freePort(t), "--validators", "5", "--blocks", "2", "--primary-blocks", "50",
-			"--height-interval", "0"},
+		Args: []string{"devnet", "--seed", "7", "--http-port", freePort(t), "--validators", "5", "--blocks", "2",
+			"--scenario", "{primary-blocks: 50, height-interval: 0s}"},
 		Ready: "devnet ready", LogPath: filepath.Join(dir, "devnet.log"),
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)

@@ -68,7 +68,7 @@ Two kinds of load:
 
 Two kinds of messages:
   fresh (default)    each message once: the validators are asked. The run ends
-                     when none is left; "quorate devnet --messages N" writes more.
+                     when none is left; "quorate devnet --scenario '{messages: N}'" writes more.
                      Facts that were used before are not fresh to that server.
   --repeat           up to 1,000 messages, first once and unmeasured, then again
                      and again: a server that keeps its results asks nobody.

@@ -27,7 +27,7 @@ that answers the same bytes at once. What the bare server's requests take is wha
 the busy machine takes; the client is on it, too.
 
 Each honest request is for a message of the facts file that was not asked for
-before. "quorate devnet --messages N" makes more. At 1,000 validators use --rate 2.
+before. "quorate devnet --scenario '{messages: N}'" makes more. At 1,000 validators use --rate 2.
 
 --json prints {garbage, clients, honest, factor, quiet, flooded, bare: each {ok,
 failed, latencyMs: {mean, p50, p90, p99, max}, errors: [{kind, count}]}, answers:

@@ -79,7 +79,7 @@ func fillFlags(cmd *cobra.Command, environ func() []string) error {
 	if err := errors.Join(errs...); err != nil {
 		return usageError{err}
 	}
-	return nil
+	return fillScenario(flags)
 }
 
 func annotate(f *pflag.Flag, key, value string) {

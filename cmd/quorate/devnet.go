@@ -26,7 +26,8 @@ type devnetFlags struct {
 	cfg                devnet.Config
 	weights, factsFile string
 	log                logFlags
-	kinds, genesisFile string
+	kinds              []string
+	genesisFile        string
 	httpPort           uint16
 	now                bool
 	helicon            heliconValue
@@ -45,16 +46,17 @@ the facts file. Any aggregator can use it as it uses a real node. It prints
 The same seed gives the same keys, IDs and messages, but for ports, and for what
 depends on the time with --now.
 
-Validators can be made silent, lying, slow, flapping, refusing and late, by
-shares of the stake that add up to 1 at most. A share is made of whole validators
+How it is further is said by a scenario, a file in YAML or JSON, or the same in
+braces. Validators can be made silent, lying, slow, flapping, refusing and late,
+by shares of the stake that add up to 1 at most. A share is made of whole validators
 and never exceeded; the first validator, whose node API this is, stays honest.
 Ways of lying:
 ` + kindNames(validator.Kinds()) + `.
-Ways of attacking the connection, only when named in --kinds:
+Ways of attacking the connection, only when named in kinds:
 ` + kindNames(validator.Attacks()) + `.`,
 		Example: `  quorate devnet --validators 100 --weights zipf --facts-file facts.json
-  quorate devnet --validators 100 --byzantine 0.2 --slow 0.05 --flapping 0.05
-  quorate devnet --byzantine 0.2 --kinds wrong-key,flood,bomb
+  quorate devnet --validators 100 --byzantine 0.2 --scenario odd.yaml
+  quorate devnet --byzantine 0.2 --scenario '{kinds: [wrong-key, flood, bomb]}'
   quorate serve --node-url http://127.0.0.1:9850`,
 		Args: atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDevnet(cmd, &f) },
@@ -70,57 +72,66 @@ func (f *devnetFlags) add(flags *pflag.FlagSet) {
 	group(flags, groupPeers, func(flags *pflag.FlagSet) {
 		flags.IntVar(&f.cfg.Validators, "validators", devnet.DefaultValidators, "number of validators")
 		flags.StringVar(&f.weights, "weights", string(devnet.Equal), "how stake is spread: equal or zipf")
-		flags.IntVar(&f.cfg.L1s, "l1s", 0, "number of subnets converted to L1s, each with a chain whose messages can be signed")
-		flags.IntVar(&f.cfg.L1Members, "l1-members", 0, "number of validators of each L1, the first ones; default 5, or all of fewer")
-		flags.IntVar(&f.cfg.L1Own, "l1-own", 0, "number of those validators, the last ones, that are not validators of the primary network")
-		flags.DurationVar(&f.cfg.L1After, "l1-after", 0, "how long after the start the last L1 is converted: until then it has no validators")
-		flags.IntVar(&f.cfg.L1Inactive, "l1-inactive", 0, "number of validators of each L1 that have run out of balance")
-		flags.IntVar(&f.cfg.L1Underfunded, "l1-underfunded", 0, "number of validators of each L1 that are about to")
-		flags.IntVar(&f.cfg.SharedKeys, "shared-keys", 0, "number of pairs of validators that share a BLS key")
-		flags.IntVar(&f.cfg.Keyless, "keyless", 0, "number of validators without a BLS key on the primary network")
-		flags.DurationVar(&f.cfg.HeightInterval, "height-interval", defaultHeight, "how often the P-Chain accepts a block; 0 means never")
 		flags.DurationVar(&f.cfg.Latency, "latency", 0, "delay of every answer of every validator")
-		flags.DurationVar(&f.cfg.Jitter, "jitter", 0, "further delay of each answer, random up to this")
-		flags.BoolVar(&f.cfg.NoSybilProtection, "no-sybil-protection", false, "take every peer for a validator, and accept no block of an EVM chain while its vote is due")
-		flags.IntVar(&f.cfg.ReadRate, "read-rate", 0, "bytes a second above which validators stop reading from a peer, 524288 for real ones; 0 means no bound")
 	})
 	group(flags, groupBehave, func(flags *pflag.FlagSet) {
 		flags.Float64Var(&f.cfg.Silent, "silent", 0, "share of the stake, 0 to 1, whose validators never answer")
 		flags.Float64Var(&f.cfg.Byzantine, "byzantine", 0, "share of the stake whose validators lie; the facts file names them")
-		flags.StringVar(&f.kinds, "kinds", "", "ways of lying or attacking, separated by commas, dealt in turn; default all ways of lying")
-		flags.Float64Var(&f.cfg.Slow, "slow", 0, "share of the stake whose validators answer late")
-		flags.DurationVar(&f.cfg.SlowDelay, "slow-delay", devnet.DefaultSlowDelay, "how much later")
-		flags.Float64Var(&f.cfg.Flapping, "flapping", 0, "share of the stake whose validators cut connections again and again")
-		flags.DurationVar(&f.cfg.FlapEvery, "flap-every", devnet.DefaultFlapEvery, "how long these connections last, on average")
-		flags.Float64Var(&f.cfg.Refusing, "refusing", 0, "share of the stake whose validators refuse every request")
-		flags.Float64Var(&f.cfg.Late, "late", 0, "share of the stake whose validators refuse a message at first, as they accept blocks late")
-		flags.DurationVar(&f.cfg.LateBy, "late-by", devnet.DefaultLateBy, "for how long after the message was first asked for")
 	})
 	group(flags, groupChains, func(flags *pflag.FlagSet) {
 		flags.IntVar(&f.cfg.EVMChains, "evm-chains", 0, "number of EVM chains besides the C-Chain, each of an L1")
 		flags.IntVar(&f.cfg.Blocks, "blocks", devnet.DefaultBlocks, "height of each EVM chain at the start")
 		flags.IntVar(&f.cfg.TxsPerBlock, "txs-per-block", devnet.DefaultTxsPerBlock, "average number of transactions of a block")
-		flags.DurationVar(&f.cfg.HistoryInterval, "history-interval", 0, "average time between blocks before the start; default: two years in all")
-		flags.IntVar(&f.cfg.PrimaryBlocks, "primary-blocks", defaultPrimary, "about how many blocks the P-Chain has at the start, and the X-Chain a third of it; 0 means no history and no X-Chain")
-		flags.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
-		flags.BoolVar(&f.cfg.StateProofs, "state-proofs", false, "make state roots true and balances provable (eth_getProof), on chains of at most 50000 transactions")
 		flags.DurationVar(&f.cfg.BlockInterval, "block-interval", devnet.DefaultBlockInterval, "how often each EVM chain accepts a block; 0 means never")
-		flags.BoolVar(&f.now, "now", false, "have the history end now, not at the start of 2025: the clocks of the chains are right, and an upgrade to come is ahead for whoever follows them")
 		flags.Var(&f.helicon, "helicon", "when the upgrade Helicon activates on the C- and the P-Chain: a time, one that is counted from the end of the history like -960h or +30s, or never")
-		flags.DurationVar(&f.cfg.ExecutionDelay, "execution-delay", devnet.DefaultExecutionDelay, "how long after its acceptance the C-Chain executes a block from Helicon on")
-		flags.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")
 		flags.Uint64Var(&f.cfg.Seed, "seed", 0, "selects keys, IDs and messages")
 	})
 	group(flags, groupListen, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.cfg.HTTPHost, "http-host", devnet.DefaultHost, "IP address of the node API")
 		flags.Uint16Var(&f.httpPort, "http-port", devnetPort, "port of the node API; 0 takes a free one")
-		flags.IntVar(&f.cfg.Nodes, "nodes", 1, "number of node APIs, at ports from --http-port on; the facts file names them")
 	})
 	group(flags, groupOperate, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.factsFile, "facts-file", "", "file to write messages, IDs and addresses to")
 		flags.StringVar(&f.genesisFile, "genesis-file", "", "file to write the genesis bytes of the P-Chain to: serve --genesis-file 12345=FILE reads it")
 		f.log.addDisplay(flags)
 	})
+	group(flags, groupChains, func(flags *pflag.FlagSet) {
+		addScenario(flags, f.scenario())
+	})
+}
+
+// scenario returns the settings that a file of --scenario has besides flags.
+func (f *devnetFlags) scenario() *pflag.FlagSet {
+	scenario := pflag.NewFlagSet(scenarioFlag, pflag.ContinueOnError)
+	scenario.IntVar(&f.cfg.L1s, "l1s", 0, "number of subnets converted to L1s, each with a chain whose messages can be signed")
+	scenario.IntVar(&f.cfg.L1Members, "l1-members", 0, "number of validators of each L1, the first ones; default 5, or all of fewer")
+	scenario.IntVar(&f.cfg.L1Own, "l1-own", 0, "number of those validators, the last ones, that are not validators of the primary network")
+	scenario.DurationVar(&f.cfg.L1After, "l1-after", 0, "how long after the start the last L1 is converted: until then it has no validators")
+	scenario.IntVar(&f.cfg.L1Inactive, "l1-inactive", 0, "number of validators of each L1 that have run out of balance")
+	scenario.IntVar(&f.cfg.L1Underfunded, "l1-underfunded", 0, "number of validators of each L1 that are about to")
+	scenario.IntVar(&f.cfg.SharedKeys, "shared-keys", 0, "number of pairs of validators that share a BLS key")
+	scenario.IntVar(&f.cfg.Keyless, "keyless", 0, "number of validators without a BLS key on the primary network")
+	scenario.DurationVar(&f.cfg.HeightInterval, "height-interval", defaultHeight, "how often the P-Chain accepts a block; 0 means never")
+	scenario.DurationVar(&f.cfg.Jitter, "jitter", 0, "further delay of each answer, random up to this")
+	scenario.BoolVar(&f.cfg.NoSybilProtection, "no-sybil-protection", false, "take every peer for a validator, and accept no block of an EVM chain while its vote is due")
+	scenario.IntVar(&f.cfg.ReadRate, "read-rate", 0, "bytes a second above which validators stop reading from a peer, 524288 for real ones; 0 means no bound")
+	scenario.StringSliceVar(&f.kinds, "kinds", nil, "ways of lying or attacking, dealt in turn; default all ways of lying")
+	scenario.Float64Var(&f.cfg.Slow, "slow", 0, "share of the stake whose validators answer late")
+	scenario.DurationVar(&f.cfg.SlowDelay, "slow-delay", devnet.DefaultSlowDelay, "how much later")
+	scenario.Float64Var(&f.cfg.Flapping, "flapping", 0, "share of the stake whose validators cut connections again and again")
+	scenario.DurationVar(&f.cfg.FlapEvery, "flap-every", devnet.DefaultFlapEvery, "how long these connections last, on average")
+	scenario.Float64Var(&f.cfg.Refusing, "refusing", 0, "share of the stake whose validators refuse every request")
+	scenario.Float64Var(&f.cfg.Late, "late", 0, "share of the stake whose validators refuse a message at first, as they accept blocks late")
+	scenario.DurationVar(&f.cfg.LateBy, "late-by", devnet.DefaultLateBy, "for how long after the message was first asked for")
+	scenario.DurationVar(&f.cfg.HistoryInterval, "history-interval", 0, "average time between blocks before the start; default: two years in all")
+	scenario.IntVar(&f.cfg.PrimaryBlocks, "primary-blocks", defaultPrimary, "about how many blocks the P-Chain has at the start, and the X-Chain a third of it; 0 means no history and no X-Chain")
+	scenario.BoolVar(&f.cfg.IrregularTimes, "irregular-times", false, "have these blocks come in bursts, at equal times, and not at all for months")
+	scenario.BoolVar(&f.cfg.StateProofs, "state-proofs", false, "make state roots true and balances provable (eth_getProof), on chains of at most 50000 transactions")
+	scenario.BoolVar(&f.now, "now", false, "have the history end now, not at the start of 2025: the clocks of the chains are right, and an upgrade to come is ahead for whoever follows them")
+	scenario.DurationVar(&f.cfg.ExecutionDelay, "execution-delay", devnet.DefaultExecutionDelay, "how long after its acceptance the C-Chain executes a block from Helicon on")
+	scenario.IntVar(&f.cfg.Messages, "messages", devnet.DefaultMessages, "number of messages in the facts file")
+	scenario.IntVar(&f.cfg.Nodes, "nodes", 1, "number of node APIs, at ports from --http-port on; the facts file names them")
+	return scenario
 }
 
 // kindNames returns names of ways of lying, in lines of help text.
@@ -146,10 +157,13 @@ func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, logs.Close()) }()
-	if f.genesisFile != "" && f.cfg.PrimaryBlocks == 0 {
-		return usageError{errors.New("--genesis-file: without --primary-blocks there is none")}
+	for _, text := range movedOf(cmd) {
+		logs.Logger("main").Warn(text)
 	}
-	if f.cfg.Kinds, err = validator.ParseKinds(f.kinds); err != nil {
+	if f.genesisFile != "" && f.cfg.PrimaryBlocks == 0 {
+		return usageError{errors.New("--genesis-file: without primary-blocks there is none")}
+	}
+	if f.cfg.Kinds, err = validator.ParseKinds(strings.Join(f.kinds, ",")); err != nil {
 		return usageError{err}
 	}
 	f.cfg.Weights, f.cfg.HTTPPort, f.cfg.Logger = devnet.Weights(f.weights), f.httpPort, logs.Logger("devnet")

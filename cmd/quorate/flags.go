@@ -130,8 +130,12 @@ func groupedUsage(cmd *cobra.Command) error {
 	}
 	if short {
 		fmt.Fprintf(&b, "\nAll flags: %s --help=all\n", cmd.CommandPath())
-	} else if f := cmd.Flags().Lookup(limitsFlag); f != nil {
-		fmt.Fprintf(&b, "\n--%s:\n%s", limitsFlag, dashes.ReplaceAllString(f.Value.(*settingsBlock).settings.FlagUsages(), "$1  "))
+	} else {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if v, ok := f.Value.(hasSettings); ok {
+				fmt.Fprintf(&b, "\n--%s:\n%s", f.Name, dashes.ReplaceAllString(v.set().FlagUsages(), "$1  "))
+			}
+		})
 	}
 	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
 	return err

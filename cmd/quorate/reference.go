@@ -108,9 +108,13 @@ func writeFlags(b *bytes.Buffer, cmd *cobra.Command) {
 			writeFlag(b, "--"+f.Name, f)
 		}
 	}
+	if f := cmd.Flags().Lookup(scenarioFlag); f != nil {
+		b.WriteString("\nOf a scenario, besides the flags about validators and chains:\n\n| key | default | |\n|---|---|---|\n")
+		f.Value.(hasSettings).set().VisitAll(func(s *pflag.Flag) { writeFlag(b, s.Name, s) })
+	}
 	if f := cmd.Flags().Lookup(limitsFlag); f != nil && shared.Lookup(limitsFlag) == nil {
 		fmt.Fprintf(b, "\n`limits.NAME` is written `--%s NAME=VALUE`, `%s=NAME=VALUE`, or in the file:\n\n    limits:\n      export-workers: 4\n\n| limit | default | |\n|---|---|---|\n", limitsFlag, envName(limitsFlag))
-		f.Value.(*settingsBlock).settings.VisitAll(func(s *pflag.Flag) { writeFlag(b, limitsFlag+"."+s.Name, s) })
+		f.Value.(hasSettings).set().VisitAll(func(s *pflag.Flag) { writeFlag(b, limitsFlag+"."+s.Name, s) })
 	}
 }
 

@@ -1,16 +1,23 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"quorate/httpapi/near"
 )
+
+// scenarioFlag names a file with the settings of a simulated network.
+const scenarioFlag = "scenario"
 
 // limitsFlag has the settings of quorate serve that few change.
 const limitsFlag = "limits"
@@ -31,9 +38,14 @@ const (
 // movedNames is the annotation of a command with the warnings of movedTo, a line each.
 const movedNames = "quorate/moved-names"
 
+// hasSettings is the value of a flag that stands for several settings.
+type hasSettings interface{ set() *pflag.FlagSet }
+
 // settingsBlock is the value of one flag that has several settings with names of their own: NAME=VALUE,
 // separated by commas, on the command line and in the environment, a map in a file.
 type settingsBlock struct{ settings *pflag.FlagSet }
+
+func (b *settingsBlock) set() *pflag.FlagSet { return b.settings }
 
 // Type implements pflag.Value.
 func (*settingsBlock) Type() string { return "settings" }
@@ -81,12 +93,80 @@ func eachPair(s string, do func(name, value string) error) error {
 // flags themselves.
 func addBlock(flags *pflag.FlagSet, name, usage string, settings *pflag.FlagSet) {
 	flags.Var(&settingsBlock{settings}, name, usage)
+	addOldNames(flags, settings, func(f *pflag.Flag) string { return name + keyDelim + f.Name })
+}
+
+func addOldNames(flags, settings *pflag.FlagSet, to func(f *pflag.Flag) string) {
 	settings.SortFlags = false
 	settings.VisitAll(func(f *pflag.Flag) {
 		old := &pflag.Flag{Name: f.Name, Usage: f.Usage, Value: movedValue{f.Value, f}, DefValue: f.DefValue, NoOptDefVal: f.NoOptDefVal}
 		flags.AddFlag(old)
-		moved(flags, f.Name, name+keyDelim+f.Name)
+		moved(flags, f.Name, to(f))
 	})
+}
+
+// scenarioValue is a flag with a file of settings, or with the settings in braces.
+type scenarioValue struct {
+	text     string
+	settings *pflag.FlagSet
+}
+
+func (v *scenarioValue) set() *pflag.FlagSet { return v.settings }
+
+// Type implements pflag.Value.
+func (*scenarioValue) Type() string { return "file" }
+
+// String implements pflag.Value.
+func (v *scenarioValue) String() string { return v.text }
+
+// Set implements pflag.Value.
+func (v *scenarioValue) Set(s string) error { v.text = s; return nil }
+
+// addScenario defines the flag for a scenario, and hidden ones for its settings, as they were
+// flags themselves.
+func addScenario(flags, settings *pflag.FlagSet) {
+	flags.Var(&scenarioValue{settings: settings}, scenarioFlag, "file (YAML or JSON) with how the network is, or the same in braces; it may have the flags of this command about validators and chains too")
+	addOldNames(flags, settings, func(f *pflag.Flag) string { return f.Name + " in the file of --" + scenarioFlag })
+}
+
+// inBraces implements [koanf.Provider].
+type inBraces string
+
+func (b inBraces) ReadBytes() ([]byte, error)  { return []byte(b), nil }
+func (inBraces) Read() (map[string]any, error) { return nil, errors.ErrUnsupported }
+
+// fillScenario gives the settings and flags of a scenario that were not given otherwise their value
+// from it.
+func fillScenario(flags *pflag.FlagSet) error {
+	f := flags.Lookup(scenarioFlag)
+	if f == nil || f.Value.String() == "" {
+		return nil
+	}
+	v := f.Value.(*scenarioValue)
+	k, source, from := koanf.New(keyDelim), v.text, koanf.Provider(file.Provider(v.text))
+	if strings.HasPrefix(v.text, "{") {
+		source, from = "--"+scenarioFlag, inBraces(v.text)
+	}
+	if err := k.Load(from, yaml.Parser()); err != nil {
+		return usageError{fmt.Errorf("reading --%s %s: %w", scenarioFlag, v.text, err)}
+	}
+	for _, key := range k.Keys() {
+		s := v.settings.Lookup(key)
+		if s == nil && slices.Contains([]string{groupPeers, groupBehave, groupChains}, groupOf(cmp.Or(flags.Lookup(key), f))) && key != scenarioFlag {
+			s = flags.Lookup(key)
+		}
+		if s == nil {
+			return usageError{meantFlag(v.settings, fmt.Errorf("--%s %s: unknown key %q", scenarioFlag, v.text, key), key, "")}
+		}
+		if s.Changed || len(s.Annotations[setBy]) > 0 {
+			continue
+		}
+		annotate(s, setBy, source)
+		if err := setFlag(s, k, key); err != nil {
+			return usageError{fmt.Errorf("%s in %s: %w", key, source, plainValue(err))}
+		}
+	}
+	return nil
 }
 
 // moved hides a flag that is elsewhere now.
@@ -140,7 +220,7 @@ func spread(k *koanf.Koanf, flags *pflag.FlagSet, source func(key string) string
 	}
 	for _, key := range k.Keys() {
 		f := flags.Lookup(key)
-		if f == nil || !isOldName(f) {
+		if f == nil || !isOldName(f) || lookup(flags, f.Annotations[movedTo][0]) == nil {
 			continue
 		}
 		annotate(f, setBy, source(key))

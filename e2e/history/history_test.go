@@ -78,9 +78,10 @@ func simulate(t *testing.T) (node, []byte) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "genesis")
-	cmd := exec.Command(binary, "devnet", "--http-port", "0", "--primary-blocks", "1500", "--height-interval", "0",
+	cmd := exec.Command(binary, "devnet", "--http-port", "0",
 		"--helicon", "never", // which the release in go.mod does not know
-		"--l1s", "2", "--l1-inactive", "1", "--keyless", "1", "--blocks", "5", "--seed", "7", "--genesis-file", file)
+		"--scenario", "{primary-blocks: 1500, height-interval: 0s, l1s: 2, l1-inactive: 1, keyless: 1}",
+		"--blocks", "5", "--seed", "7", "--genesis-file", file)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
