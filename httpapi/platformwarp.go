@@ -66,11 +66,7 @@ func attested(view PlatformView, networkID uint32, id chain.ID) (*aggregator.Req
 	case *platform.ConvertSubnetToL1:
 		return &aggregator.Request{Justification: t.Subnet[:]}, nil
 	case *platform.RegisterL1Validator:
-		payload, err := called(t.Message)
-		if err != nil {
-			return nil, err
-		}
-		r, err := platform.ParseL1Registration(payload)
+		r, err := t.Registration()
 		if err != nil {
 			return nil, err
 		}
@@ -79,11 +75,7 @@ func attested(view PlatformView, networkID uint32, id chain.ID) (*aggregator.Req
 			return nil, err
 		}
 	case *platform.SetL1ValidatorWeight:
-		payload, err := called(t.Message)
-		if err != nil {
-			return nil, err
-		}
-		w, err := platform.ParseL1Weight(payload)
+		w, err := t.Weight()
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +109,11 @@ func removed(view PlatformView, validation chain.ID) (*aggregator.Request, error
 	}
 	switch t := body.(type) {
 	case *platform.RegisterL1Validator:
-		payload, err := called(t.Message)
+		r, err := t.Registration()
+		if err != nil {
+			return nil, err
+		}
+		payload, err := r.Bytes()
 		if err != nil {
 			return nil, err
 		}
@@ -143,14 +139,4 @@ func platformBody(view PlatformView, id chain.ID) (platform.Body, error) {
 		return nil, err
 	}
 	return tx.Body, nil
-}
-
-// called returns what an L1's manager asks for in a signed message.
-func called(message []byte) ([]byte, error) {
-	m, err := warp.ParseSigned(message)
-	if err != nil {
-		return nil, err
-	}
-	call, err := warp.ParseAddressedCall(m.Payload)
-	return call.Payload, err
 }

@@ -153,7 +153,7 @@ func (c *primaryCall) proof(s *primary.Staker) []byte {
 		c.note(err)
 		return nil
 	}
-	if add, ok := tx.Body.(*platform.AddPermissionlessValidator); ok && add.Signer != nil { // later kinds have it in their rows
+	if add, _ := tx.Body.Staking(); add.Signer != nil {
 		return add.Signer.ProofOfPossession[:]
 	}
 	return nil

@@ -8,8 +8,10 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"
+	"quorate/engine/chain/platform"
 	"quorate/engine/primary"
 	"quorate/httpapi/openapi"
+	"quorate/httpapi/view"
 )
 
 // primaryQuery holds the parameters that only routes of the primary network know.
@@ -155,13 +157,12 @@ var (
 
 // txTypes are the kinds of transactions by the names that the SDKs know, and those for which
 // they have none: UNKNOWN chooses all of them.
-var txTypes = []string{
+var txTypes = append([]string{
 	"AddValidatorTx", "AddSubnetValidatorTx", "AddDelegatorTx", "CreateChainTx", "CreateSubnetTx", "ImportTx", "ExportTx",
 	"AdvanceTimeTx", "RewardValidatorTx", "RemoveSubnetValidatorTx", "TransformSubnetTx", "AddPermissionlessValidatorTx",
 	"AddPermissionlessDelegatorTx", "BaseTx", "TransferSubnetOwnershipTx", "ConvertSubnetToL1Tx", "RegisterL1ValidatorTx",
 	"SetL1ValidatorWeightTx", "DisableL1ValidatorTx", "IncreaseL1ValidatorBalanceTx", "UNKNOWN", "CreateAssetTx", "OperationTx",
-	"AddAutoRenewedValidatorTx", "SetAutoRenewedValidatorConfigTx", "RewardAutoRenewedValidatorTx",
-}
+}, platform.KindNames(view.FirstUnnamed)...)
 
 func setID(to *chain.ID, v []byte) string {
 	id, err := chain.ParseIDHexOrCB58(string(v))

@@ -9,7 +9,6 @@ import (
 	"quorate/engine/chain/avm"
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
-	"quorate/engine/chain/warp"
 	"quorate/engine/primary"
 	"quorate/engine/primary/xchain"
 	"quorate/httpapi/view"
@@ -63,16 +62,12 @@ func (t *primaryTx) funds() (in []utxo.Input, refs []utxo.Ref, outs int) {
 		return exchangeFunds(t.avm.Body)
 	}
 	if base := t.platform.Body.Funds(); base != nil {
-		in, outs = base.Inputs, len(base.Outputs)
+		in = base.Inputs
 	}
-	outs += len(view.StakeOf(t.platform.Body))
-	switch b := t.platform.Body.(type) {
-	case *platform.Import:
-		in = slices.Concat(in, b.Imported)
-	case *platform.Export:
-		outs += len(b.Exported)
+	if imported, _ := t.platform.Body.Crossing(); len(imported) > 0 {
+		in = slices.Concat(in, imported)
 	}
-	return in, nil, outs
+	return in, nil, platform.OutputsOf(t.platform.Body)
 }
 
 func exchangeFunds(body avm.Body) (in []utxo.Input, refs []utxo.Ref, outs int) {
@@ -188,7 +183,7 @@ func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
 			return err
 		}
 	}
-	if rows, ok := c.rows.(PlatformView); ok && tx.platform != nil && stakes(tx.platform.Body.Kind()) {
+	if rows, ok := c.rows.(PlatformView); ok && tx.stakes() {
 		s, found, err := rows.Staker(t.Row.ID)
 		if err != nil {
 			return err
@@ -212,14 +207,12 @@ func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
 	return nil
 }
 
-// stakes reports whether transactions of a kind stake something.
-func stakes(k platform.TxKind) bool {
-	switch k {
-	case platform.KindAddValidator, platform.KindAddSubnetValidator, platform.KindAddDelegator,
-		platform.KindAddPermissionlessValidator, platform.KindAddPermissionlessDelegator, platform.KindAddAutoRenewedValidator:
-		return true
+// stakes reports whether a transaction adds a validator or a delegator.
+func (t *primaryTx) stakes() (ok bool) {
+	if t.platform != nil {
+		_, ok = t.platform.Body.Staking()
 	}
-	return false
+	return ok
 }
 
 // writeTx writes a transaction.
@@ -245,7 +238,7 @@ func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
 	switch {
 	case err != nil:
 		return primary.Passed, err
-	case !c.q.primary.wants(&tx, row):
+	case !c.q.primary.wants(&tx):
 		return primary.Passed, nil
 	case !c.room():
 		return primary.Full, nil
@@ -254,46 +247,16 @@ func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
 }
 
 // wants reports whether a transaction is of those that a list is asked for.
-func (q *primaryQuery) wants(tx *primaryTx, row *primary.TxRow) bool {
+func (q *primaryQuery) wants(tx *primaryTx) bool {
 	if len(q.kinds) > 0 && !slices.Contains(q.kinds, tx.kind()) && !(tx.unnamed() && slices.Contains(q.kinds, "UNKNOWN")) {
 		return false
 	}
-	return q.validation == nil || tx.platform != nil && concernsL1(tx.platform.Body, q.validation, row)
+	return q.validation == nil || tx.platform != nil && concernsL1(tx.platform.Body, q.validation)
 }
 
 // concernsL1 reports whether a transaction makes or changes a validator of an L1.
-func concernsL1(body platform.Body, id *chain.ID, _ *primary.TxRow) bool {
-	switch b := body.(type) {
-	case *platform.ConvertSubnetToL1:
-		for i := range b.Validators {
-			if platform.ConvertedValidationID(b.Subnet, uint32(i)) == *id {
-				return true
-			}
-		}
-	case *platform.RegisterL1Validator:
-		call, ok := addressedCall(b.Message)
-		r, err := platform.ParseL1Registration(call)
-		return ok && err == nil && r.ValidationID == *id
-	case *platform.SetL1ValidatorWeight:
-		call, ok := addressedCall(b.Message)
-		r, err := platform.ParseL1Weight(call)
-		return ok && err == nil && r.ValidationID == *id
-	case *platform.IncreaseL1ValidatorBalance:
-		return b.ValidationID == *id
-	case *platform.DisableL1Validator:
-		return b.ValidationID == *id
-	}
-	return false
-}
-
-// addressedCall returns what a contract says in a signed message.
-func addressedCall(message []byte) ([]byte, bool) {
-	m, err := warp.ParseSigned(message)
-	if err != nil {
-		return nil, false
-	}
-	call, err := warp.ParseAddressedCall(m.Payload)
-	return call.Payload, err == nil
+func concernsL1(body platform.Body, id *chain.ID) bool {
+	return slices.ContainsFunc(body.L1Changes(), func(c platform.L1Change) bool { return c.ValidationID == *id })
 }
 
 // latestPrimaryTxs lists the transactions of a chain, or those that addresses have part

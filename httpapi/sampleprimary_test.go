@@ -11,7 +11,6 @@ import (
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 	"quorate/engine/primary/xchain"
-	"quorate/httpapi/view"
 )
 
 func of(n uint64) *uint64 { return &n }
@@ -104,7 +103,8 @@ func (n *fakePrimary) addPlatformTx(height uint64, body platform.Body, made ...c
 	}
 	n.addTx(primary.PChain, height, tx.ID, raw, made)
 	if f := tx.Body.Funds(); f != nil {
-		n.addOutputs(primary.PChain, height, tx.ID, f, slices.Clone(view.StakeOf(tx.Body)))
+		staking, _ := tx.Body.Staking()
+		n.addOutputs(primary.PChain, height, tx.ID, f, slices.Clone(staking.Stake))
 	}
 	return tx
 }

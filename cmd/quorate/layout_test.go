@@ -326,6 +326,33 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// A type of P-Chain transactions is told apart where it is encoded, executed and written, and
+// by what the P-Chain signs of it. Whoever else wants to know something of it asks its body.
+func TestBodySwitches(t *testing.T) {
+	t.Parallel()
+	files, err := goFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := []string{"engine/primary/pchain/execute.go", "httpapi/platformwarp.go", "httpapi/view/primarytx.go"}
+	var got []string
+	for _, f := range files {
+		if _, ok := f.imports["platform"]; !ok || f.isTest() || topFolder(f.path) == "devnet" {
+			continue
+		}
+		src, err := os.ReadFile(filepath.Join(repoRoot, f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(src, []byte("case *platform.")) {
+			got = append(got, f.path)
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, allowed) {
+		t.Errorf("types of P-Chain transactions are told apart in %v, not in %v: make it a method of platform.Body", got, allowed)
+	}
+}
+
 func TestPackageDocs(t *testing.T) {
 	t.Parallel()
 	files, err := goFiles()

@@ -8,7 +8,6 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
-	"quorate/engine/chain/warp"
 )
 
 // apply executes a transaction that was accepted in a standard block, or whose
@@ -96,16 +95,7 @@ func (s *State) move(tx *platform.Tx, outputs []utxo.Output) error {
 // locked is what a transaction puts away and neither spends nor returns: stake of
 // AVAX and balances of L1 validators.
 func locked(tx *platform.Tx, avax chain.ID) (sum uint64) {
-	switch body := tx.Body.(type) {
-	case *platform.ConvertSubnetToL1:
-		for i := range body.Validators {
-			sum += body.Validators[i].Balance
-		}
-	case *platform.RegisterL1Validator:
-		return body.Balance
-	case *platform.IncreaseL1ValidatorBalance:
-		return body.Balance
-	}
+	sum, _ = tx.Body.L1Balance()
 	for _, out := range Stake(tx) {
 		if out.Asset == avax {
 			sum += out.Amount
@@ -133,19 +123,8 @@ func (s *State) addBlockchain(tx *platform.Tx) {
 
 // Stake returns what a transaction stakes.
 func Stake(tx *platform.Tx) []utxo.Output {
-	switch body := tx.Body.(type) {
-	case *platform.AddValidator:
-		return body.Stake
-	case *platform.AddDelegator:
-		return body.Stake
-	case *platform.AddPermissionlessValidator:
-		return body.Stake
-	case *platform.AddPermissionlessDelegator:
-		return body.Stake
-	case *platform.AddAutoRenewedValidator:
-		return body.Stake
-	}
-	return nil
+	s, _ := tx.Body.Staking()
+	return s.Stake
 }
 
 // RewardOwners returns who gets a staker's own reward, and a validator's fees.
@@ -220,11 +199,7 @@ func (s *State) applyL1(tx *platform.Tx) error {
 	case *platform.ConvertSubnetToL1:
 		s.convert(tx, body)
 	case *platform.RegisterL1Validator:
-		call, err := managerCall(body.Message)
-		if err != nil {
-			return err
-		}
-		r, err := platform.ParseL1Registration(call)
+		r, err := body.Registration()
 		if err != nil {
 			return err
 		}
@@ -233,11 +208,7 @@ func (s *State) applyL1(tx *platform.Tx) error {
 			Weight: r.Weight, Remaining: r.RemainingBalanceOwner, Deactivation: r.DisableOwner, TxID: tx.ID,
 		}, body.Balance)
 	case *platform.SetL1ValidatorWeight:
-		call, err := managerCall(body.Message)
-		if err != nil {
-			return err
-		}
-		change, err := platform.ParseL1Weight(call)
+		change, err := body.Weight()
 		if err != nil {
 			return err
 		}
@@ -258,16 +229,6 @@ func (s *State) applyL1(tx *platform.Tx) error {
 		}
 	}
 	return nil
-}
-
-// managerCall returns what an L1's manager asks for in a signed message.
-func managerCall(message []byte) ([]byte, error) {
-	signed, err := warp.ParseSigned(message)
-	if err != nil {
-		return nil, err
-	}
-	call, err := warp.ParseAddressedCall(signed.Payload)
-	return call.Payload, err
 }
 
 // refund returns what is left of an active L1 validator's balance.

@@ -250,7 +250,7 @@ func (o *oracle) validatorTxs(r *Rows, i int, h *Hook, txs []*primary.TxRow) {
 				l1(L1Disabled, row, t.ValidationID)
 			}
 		case *platform.SetL1ValidatorWeight:
-			if m, err := platform.ParseL1Weight(managerCall(t.Message)); err == nil && m.Weight == 0 {
+			if m, err := t.Weight(); err == nil && m.Weight == 0 {
 				l1(L1Removed, row, m.ValidationID)
 			}
 		default:

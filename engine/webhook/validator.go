@@ -8,7 +8,6 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
-	"quorate/engine/chain/warp"
 	"quorate/engine/primary"
 )
 
@@ -131,57 +130,38 @@ func (v *validators) derive(r *Rows, height uint64, out *messages) (derivation, 
 
 // tx adds what a transaction does to the validators of the webhook.
 func (b *blockOf) tx(row *primary.TxRow, body platform.Body) error {
-	switch t := body.(type) {
-	case *platform.AddValidator:
-		return b.stake(ValidatorStake, row, t.NodeID, chain.PrimaryNetworkID)
-	case *platform.AddSubnetValidator:
-		return b.stake(ValidatorStake, row, t.NodeID, t.Subnet)
-	case *platform.AddPermissionlessValidator:
-		return b.stake(ValidatorStake, row, t.NodeID, t.Subnet)
-	case *platform.AddDelegator:
-		return b.stake(DelegatorStake, row, t.NodeID, chain.PrimaryNetworkID)
-	case *platform.AddPermissionlessDelegator:
-		return b.stake(DelegatorStake, row, t.NodeID, t.Subnet)
-	case *platform.AddAutoRenewedValidator:
-		return b.stake(ValidatorStake, row, t.NodeID, chain.PrimaryNetworkID)
-	case *platform.RewardValidator:
-		return b.reward(row, t.TxID)
-	case *platform.RewardAutoRenewedValidator:
-		return b.reward(row, t.TxID)
-	case *platform.ConvertSubnetToL1:
-		for i := range t.Validators {
-			from := &t.Validators[i]
-			if err := b.register(row, platform.ConvertedValidationID(t.Subnet, uint32(i)), from.Balance); err != nil {
-				return err
-			}
+	if s, ok := body.Staking(); ok {
+		sub := ValidatorStake
+		if s.Delegator {
+			sub = DelegatorStake
 		}
-	case *platform.RegisterL1Validator:
-		if m, err := platform.ParseL1Registration(managerCall(t.Message)); err == nil {
-			return b.register(row, m.ValidationID, t.Balance)
-		}
-	case *platform.IncreaseL1ValidatorBalance:
-		return b.increase(row, t)
-	case *platform.DisableL1Validator:
-		return b.disable(row, t.ValidationID)
-	case *platform.SetL1ValidatorWeight:
-		if m, err := platform.ParseL1Weight(managerCall(t.Message)); err == nil && m.Weight == 0 {
-			return b.remove(row, m.ValidationID)
+		return b.stake(sub, row, s.NodeID, s.Subnet)
+	}
+	if staked, ok := body.Rewards(); ok {
+		return b.reward(row, staked)
+	}
+	for _, c := range body.L1Changes() {
+		if err := b.change(row, &c); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// managerCall returns what the manager of an L1 says in a signed message.
-func managerCall(message []byte) []byte {
-	m, err := warp.ParseSigned(message)
-	if err != nil {
-		return nil
+// change adds what a transaction does to a validator of an L1.
+func (b *blockOf) change(row *primary.TxRow, c *platform.L1Change) error {
+	switch c.Does {
+	case platform.L1Register:
+		return b.register(row, c.ValidationID, c.Balance)
+	case platform.L1Fund:
+		return b.increase(row, c)
+	case platform.L1Disable:
+		return b.disable(row, c.ValidationID)
+	case platform.L1Remove:
+		return b.remove(row, c.ValidationID)
+	case platform.L1Weigh:
 	}
-	call, err := warp.ParseAddressedCall(m.Payload)
-	if err != nil {
-		return nil
-	}
-	return call.Payload
+	return nil
 }
 
 // tell adds a message with a transaction.
@@ -247,7 +227,7 @@ func (b *blockOf) register(row *primary.TxRow, id chain.ID, balance uint64) erro
 	return b.tell(ValidatorStake, row, id[:], one.Node, one.Subnet, object{"validationId": id.String()})
 }
 
-func (b *blockOf) increase(row *primary.TxRow, t *platform.IncreaseL1ValidatorBalance) error {
+func (b *blockOf) increase(row *primary.TxRow, t *platform.L1Change) error {
 	one, err := b.l1(t.ValidationID)
 	if err != nil || one == nil {
 		return err

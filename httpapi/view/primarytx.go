@@ -8,7 +8,6 @@ import (
 	"quorate/engine/chain/avm"
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
-	"quorate/engine/chain/warp"
 	"quorate/engine/primary"
 	"quorate/engine/primary/xchain"
 )
@@ -62,117 +61,90 @@ func (w *Writer) txType(k platform.TxKind) string {
 }
 
 // Unnamed reports whether the SDKs have no name for a kind of transaction.
-func Unnamed(k platform.TxKind) bool { return k >= platform.KindAddAutoRenewedValidator }
+func Unnamed(k platform.TxKind) bool { return k >= FirstUnnamed }
+
+// FirstUnnamed is the first kind that the SDKs have no name for: they know none since Helicon.
+const FirstUnnamed = platform.KindAddAutoRenewedValidator
 
 // burned returns what a transaction takes and does not make. What it gives back of the
 // balance of an L1's validator was not taken from an input, and follows its own outputs.
 func burned(t *PrimaryTx, b platform.Body) amounts {
-	funds := b.Funds()
-	if funds == nil {
+	if b.Funds() == nil {
 		return nil
 	}
-	made := t.Emitted
-	switch b.(type) {
-	case *platform.SetL1ValidatorWeight, *platform.DisableL1Validator:
-		made = slices.DeleteFunc(slices.Clone(made), func(u *primary.Output) bool { return uint64(u.Index) >= uint64(len(funds.Outputs)) })
+	own, n := t.Emitted, platform.OutputsOf(b)
+	if i := slices.IndexFunc(own, func(u *primary.Output) bool { return int(u.Index) >= n }); i >= 0 {
+		own = own[:i]
 	}
-	return sumOf(t.Consumed).less(sumOf(made))
+	return sumOf(t.Consumed).less(sumOf(own))
 }
 
 // staked sums up what a transaction stakes.
 func staked(b platform.Body) (a amounts) {
-	for _, out := range StakeOf(b) {
-		a = a.add(&out.Asset, out.Amount)
+	s, _ := b.Staking()
+	for i := range s.Stake {
+		a = a.add(&s.Stake[i].Asset, s.Stake[i].Amount)
 	}
 	return a
 }
 
-// StakeOf returns the outputs that a transaction stakes.
-func StakeOf(b platform.Body) []utxo.Output {
-	switch b := b.(type) {
-	case *platform.AddValidator:
-		return b.Stake
-	case *platform.AddDelegator:
-		return b.Stake
-	case *platform.AddPermissionlessValidator:
-		return b.Stake
-	case *platform.AddPermissionlessDelegator:
-		return b.Stake
-	case *platform.AddAutoRenewedValidator:
-		return b.Stake
-	}
-	return nil
-}
-
 // l1Balance returns what a transaction sets aside for the fees of validators of L1s.
 func (w *Writer) l1Balance(b platform.Body) (a amounts) {
-	switch b := b.(type) {
-	case *platform.ConvertSubnetToL1:
-		for i := range b.Validators {
-			a = a.add(&w.Primary.AVAX, b.Validators[i].Balance)
-		}
-	case *platform.RegisterL1Validator:
-		a = a.add(&w.Primary.AVAX, b.Balance)
-	case *platform.IncreaseL1ValidatorBalance:
-		a = a.add(&w.Primary.AVAX, b.Balance)
+	if nAVAX, ok := b.L1Balance(); ok {
+		a = a.add(&w.Primary.AVAX, nAVAX)
 	}
 	return a
 }
 
 func (w *Writer) platformBody(t *PrimaryTx, tx *platform.Tx) {
+	if s, ok := tx.Body.Staking(); ok {
+		w.staking(t, &s)
+		return
+	}
+	if staked, ok := tx.Body.Rewards(); ok {
+		w.id("stakingTxHash", &staked)
+	}
 	switch b := tx.Body.(type) {
-	case *platform.AddValidator:
-		w.stake(t, &b.Validator, &b.RewardsOwner)
-		w.percent("delegationFeePercent", b.DelegationFee)
-	case *platform.AddDelegator:
-		w.stake(t, &b.Validator, &b.RewardsOwner)
-	case *platform.AddSubnetValidator:
-		w.stake(t, &b.Validator, nil)
-		w.id("subnetId", &b.Subnet)
-	case *platform.AddPermissionlessValidator:
-		w.stake(t, &b.Validator, &b.ValidatorRewardsOwner)
-		w.percent("delegationFeePercent", b.DelegationFee)
-		w.id("subnetId", &b.Subnet)
-		if b.Signer != nil {
-			w.possession(b.Signer.PublicKey[:], b.Signer.ProofOfPossession[:])
-		}
-	case *platform.AddPermissionlessDelegator:
-		w.stake(t, &b.Validator, &b.RewardsOwner)
-		w.id("subnetId", &b.Subnet)
 	case *platform.RemoveSubnetValidator:
 		w.node("nodeId", &b.NodeID)
 		w.id("subnetId", &b.Subnet)
-	case *platform.RewardValidator:
-		w.id("stakingTxHash", &b.TxID)
 	case *platform.Import:
 		w.id("sourceChain", &b.SourceChain)
 	case *platform.Export:
 		w.id("destinationChain", &b.DestinationChain)
-	case *platform.AddAutoRenewedValidator:
-		w.renewed(t, b)
 	case *platform.SetAutoRenewedValidatorConfig:
 		w.id("stakingTxHash", &b.TxID)
 		w.renewal("period", b.Period, b.Restaked)
 	case *platform.RewardAutoRenewedValidator:
-		w.id("stakingTxHash", &b.TxID)
 		w.whole("endTimestamp", b.Time)
 	default:
 		w.subnetBody(t, tx)
 	}
 }
 
-// renewed writes a validator that renews itself: its end is that of its present cycle.
-func (w *Writer) renewed(t *PrimaryTx, b *platform.AddAutoRenewedValidator) {
-	v := platform.Validator{NodeID: b.NodeID, End: t.Row.Time + b.Period}
-	if t.Staker != nil {
-		v.End = t.Staker.End
+// staking writes what a transaction says of the validator or delegator that it adds. The end
+// of one that renews itself is that of its present cycle.
+func (w *Writer) staking(t *PrimaryTx, s *platform.Staking) {
+	if r := s.Renewal; r != nil {
+		s.End = t.Row.Time + r.Period
+		if t.Staker != nil {
+			s.End = t.Staker.End
+		}
 	}
-	w.stake(t, &v, &b.ValidatorRewardsOwner)
-	w.percent("delegationFeePercent", b.DelegationFee)
-	w.id("subnetId", &chain.PrimaryNetworkID)
-	w.possession(b.Signer.PublicKey[:], b.Signer.ProofOfPossession[:])
-	w.balanceOwner("validatorAuthority", &b.Authority)
-	w.renewal("period", b.Period, b.Restaked)
+	w.stake(t, &s.Validator, s.RewardsOwner)
+	if s.DelegationOwner != nil {
+		w.percent("delegationFeePercent", s.DelegationFee)
+	}
+	if !s.Apricot {
+		w.id("subnetId", &s.Subnet)
+	}
+	if s.Signer != nil {
+		w.possession(s.Signer.PublicKey[:], s.Signer.ProofOfPossession[:])
+	}
+	if r := s.Renewal; r != nil {
+		w.balanceOwner("validatorAuthority", &r.Authority)
+		w.renewal("period", r.Period, r.Restaked)
+	}
 }
 
 // renewal writes how a validator renews itself; the SDKs do not know these members.
@@ -213,30 +185,13 @@ func (w *Writer) subnetBody(t *PrimaryTx, tx *platform.Tx) {
 		}
 		w.Raw("]")
 	case *platform.RegisterL1Validator:
-		if r := registration(b); r != nil {
+		if r, err := b.Registration(); err == nil {
 			w.id("subnetId", &r.Subnet)
 			w.Raw(`,"l1ValidatorDetails":[`)
 			w.registered(&r.ValidationID, r.NodeID, &r.Subnet, r.Weight, b.Balance, r.PublicKey[:])
 			w.Raw("]")
 		}
 	}
-}
-
-// registration returns the message of a registration, nil if it cannot be read.
-func registration(b *platform.RegisterL1Validator) *platform.L1Registration {
-	m, err := warp.ParseSigned(b.Message)
-	if err != nil {
-		return nil
-	}
-	call, err := warp.ParseAddressedCall(m.Payload)
-	if err != nil {
-		return nil
-	}
-	r, err := platform.ParseL1Registration(call.Payload)
-	if err != nil {
-		return nil
-	}
-	return r
 }
 
 // registered writes a validator of an L1 as the transaction that made it has it.

@@ -7,10 +7,14 @@ import (
 )
 
 // Base moves funds and does nothing else.
-type Base struct{ utxo.Base }
+type Base struct {
+	plain
+	utxo.Base
+}
 
 // Import spends outputs that another chain of the primary network exported.
 type Import struct {
+	crossing
 	utxo.Base
 	SourceChain chain.ID
 	Imported    []utxo.Input
@@ -19,6 +23,7 @@ type Import struct {
 // Export hands outputs to another chain of the primary network. Their indices as
 // UTXOs follow those of the outputs that stay.
 type Export struct {
+	crossing
 	utxo.Base
 	DestinationChain chain.ID
 	Exported         []utxo.Output
@@ -26,12 +31,14 @@ type Export struct {
 
 // CreateSubnet makes a subnet, whose ID is that of the transaction.
 type CreateSubnet struct {
+	plain
 	utxo.Base
 	Owner utxo.Owners
 }
 
 // CreateChain makes a chain, whose ID is that of the transaction.
 type CreateChain struct {
+	plain
 	utxo.Base
 	Subnet      chain.ID
 	Name        string
@@ -43,6 +50,7 @@ type CreateChain struct {
 
 // TransferSubnetOwnership changes who may manage a subnet.
 type TransferSubnetOwnership struct {
+	plain
 	utxo.Base
 	Subnet     chain.ID
 	SubnetAuth utxo.Auth
@@ -51,6 +59,7 @@ type TransferSubnetOwnership struct {
 
 // TransformSubnet makes a subnet permissionless, with an asset of its own to stake.
 type TransformSubnet struct {
+	plain
 	utxo.Base
 	Subnet                   chain.ID
 	Asset                    chain.ID
@@ -89,6 +98,12 @@ func (*TransferSubnetOwnership) Kind() TxKind { return KindTransferSubnetOwnersh
 
 // Kind implements [Body].
 func (*TransformSubnet) Kind() TxKind { return KindTransformSubnet }
+
+// Crossing implements [Body].
+func (t *Import) Crossing() ([]utxo.Input, []utxo.Output) { return t.Imported, nil }
+
+// Crossing implements [Body].
+func (t *Export) Crossing() ([]utxo.Input, []utxo.Output) { return nil, t.Exported }
 
 func (t *Base) code(c *codec.Coder) { utxo.CodeBase(c, &t.Base, true) }
 

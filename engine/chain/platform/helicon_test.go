@@ -87,12 +87,12 @@ func TestRenewedRefused(t *testing.T) {
 // A block may be as long as a message since Helicon, and no longer.
 func TestLongest(t *testing.T) {
 	t.Parallel()
-	b := Block{Kind: BanffStandard, Txs: []Tx{{Body: &Base{utxo.Base{Memo: []byte{1}}}}}}
+	b := Block{Kind: BanffStandard, Txs: []Tx{{Body: &Base{Base: utxo.Base{Memo: []byte{1}}}}}}
 	raw, err := b.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Txs[0].Body = &Base{utxo.Base{Memo: make([]byte, 1+codec.MaxLen-len(raw))}}
+	b.Txs[0].Body = &Base{Base: utxo.Base{Memo: make([]byte, 1+codec.MaxLen-len(raw))}}
 	if raw, err = b.Bytes(); err != nil || len(raw) != codec.MaxLen {
 		t.Fatalf("%d bytes, %v", len(raw), err)
 	}
@@ -100,7 +100,7 @@ func TestLongest(t *testing.T) {
 	if err != nil || got.Size != codec.MaxLen {
 		t.Errorf("2 MiB: %v", err)
 	}
-	b.Txs[0].Body = &Base{utxo.Base{Memo: make([]byte, len(b.Txs[0].Body.Funds().Memo)+1)}}
+	b.Txs[0].Body = &Base{Base: utxo.Base{Memo: make([]byte, len(b.Txs[0].Body.Funds().Memo)+1)}}
 	if raw, err = b.Bytes(); err != nil {
 		t.Fatal(err)
 	}

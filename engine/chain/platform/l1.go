@@ -8,10 +8,12 @@ import (
 	"quorate/engine/chain/address"
 	"quorate/engine/chain/codec"
 	"quorate/engine/chain/utxo"
+	"quorate/engine/chain/warp"
 )
 
 // ConvertSubnetToL1 hands a subnet's validators to a contract, its manager.
 type ConvertSubnetToL1 struct {
+	onL1
 	utxo.Base
 	Subnet         chain.ID
 	ManagerChain   chain.ID
@@ -50,6 +52,7 @@ func ConvertedValidationID(subnet chain.ID, index uint32) chain.ID {
 
 // RegisterL1Validator adds a validator that an L1's manager asked for.
 type RegisterL1Validator struct {
+	onL1
 	utxo.Base
 	Balance           uint64 // nAVAX that it can spend on fees
 	ProofOfPossession [BLSSignatureLen]byte
@@ -59,6 +62,7 @@ type RegisterL1Validator struct {
 
 // SetL1ValidatorWeight changes a validator's weight, to zero to remove it.
 type SetL1ValidatorWeight struct {
+	onL1
 	utxo.Base
 	// Message is a signed message of the manager with an [L1Weight].
 	Message []byte
@@ -66,6 +70,7 @@ type SetL1ValidatorWeight struct {
 
 // IncreaseL1ValidatorBalance adds to what a validator can spend on fees.
 type IncreaseL1ValidatorBalance struct {
+	onL1
 	utxo.Base
 	ValidationID chain.ID
 	Balance      uint64 // nAVAX that are added
@@ -73,6 +78,7 @@ type IncreaseL1ValidatorBalance struct {
 
 // DisableL1Validator deactivates a validator and returns its balance.
 type DisableL1Validator struct {
+	onL1
 	utxo.Base
 	ValidationID chain.ID
 	Auth         utxo.Auth
@@ -92,6 +98,94 @@ func (*IncreaseL1ValidatorBalance) Kind() TxKind { return KindIncreaseL1Validato
 
 // Kind implements [Body].
 func (*DisableL1Validator) Kind() TxKind { return KindDisableL1Validator }
+
+// L1Balance implements [Body].
+func (t *ConvertSubnetToL1) L1Balance() (sum uint64, ok bool) {
+	for i := range t.Validators {
+		sum = chain.AddSaturated(sum, t.Validators[i].Balance)
+	}
+	return sum, len(t.Validators) > 0
+}
+
+// L1Balance implements [Body].
+func (t *RegisterL1Validator) L1Balance() (uint64, bool) { return t.Balance, true }
+
+// L1Balance implements [Body].
+func (*SetL1ValidatorWeight) L1Balance() (uint64, bool) { return 0, false }
+
+// L1Balance implements [Body].
+func (t *IncreaseL1ValidatorBalance) L1Balance() (uint64, bool) { return t.Balance, true }
+
+// L1Balance implements [Body].
+func (*DisableL1Validator) L1Balance() (uint64, bool) { return 0, false }
+
+// L1Changes implements [Body].
+func (t *ConvertSubnetToL1) L1Changes() []L1Change {
+	all := make([]L1Change, len(t.Validators))
+	for i := range all {
+		all[i] = L1Change{ConvertedValidationID(t.Subnet, uint32(i)), L1Register, t.Validators[i].Balance} // not negative
+	}
+	return all
+}
+
+// L1Changes implements [Body].
+func (t *RegisterL1Validator) L1Changes() []L1Change {
+	r, err := t.Registration()
+	if err != nil {
+		return nil
+	}
+	return []L1Change{{r.ValidationID, L1Register, t.Balance}}
+}
+
+// L1Changes implements [Body].
+func (t *SetL1ValidatorWeight) L1Changes() []L1Change {
+	w, err := t.Weight()
+	switch {
+	case err != nil:
+		return nil
+	case w.Weight == 0:
+		return []L1Change{{w.ValidationID, L1Remove, 0}}
+	}
+	return []L1Change{{w.ValidationID, L1Weigh, 0}}
+}
+
+// L1Changes implements [Body].
+func (t *IncreaseL1ValidatorBalance) L1Changes() []L1Change {
+	return []L1Change{{t.ValidationID, L1Fund, t.Balance}}
+}
+
+// L1Changes implements [Body].
+func (t *DisableL1Validator) L1Changes() []L1Change {
+	return []L1Change{{t.ValidationID, L1Disable, 0}}
+}
+
+// Registration returns what the manager asks for.
+func (t *RegisterL1Validator) Registration() (*L1Registration, error) {
+	call, err := managerCall(t.Message)
+	if err != nil {
+		return nil, err
+	}
+	return ParseL1Registration(call)
+}
+
+// Weight returns what the manager asks for.
+func (t *SetL1ValidatorWeight) Weight() (*L1Weight, error) {
+	call, err := managerCall(t.Message)
+	if err != nil {
+		return nil, err
+	}
+	return ParseL1Weight(call)
+}
+
+// managerCall returns what an L1's manager says in a signed message.
+func managerCall(message []byte) ([]byte, error) {
+	m, err := warp.ParseSigned(message)
+	if err != nil {
+		return nil, err
+	}
+	call, err := warp.ParseAddressedCall(m.Payload)
+	return call.Payload, err
+}
 
 func (v *L1Validator) code(c *codec.Coder) {
 	c.Bytes(&v.NodeID)

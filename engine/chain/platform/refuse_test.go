@@ -35,7 +35,7 @@ func TestNotEncodable(t *testing.T) {
 // A stake lock that ends at zero is never accepted, and could not be told from none.
 func TestLockOfZero(t *testing.T) {
 	t.Parallel()
-	raw, err := (&Tx{Body: &Base{utxo.Base{Outputs: []utxo.Output{{StakeLock: 1, State: utxo.State{Kind: utxo.TransferOutput}}}}}}).Bytes()
+	raw, err := (&Tx{Body: &Base{Base: utxo.Base{Outputs: []utxo.Output{{StakeLock: 1, State: utxo.State{Kind: utxo.TransferOutput}}}}}}).Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 // AddAutoRenewedValidator adds a validator of the primary network that validates in
 // cycles, from the time of its block on, until it stops.
 type AddAutoRenewedValidator struct {
+	staking
 	utxo.Base
 	NodeID chain.NodeID
 	// Signer is the BLS key, which is never missing.
@@ -30,6 +31,7 @@ type AddAutoRenewedValidator struct {
 // SetAutoRenewedValidatorConfig changes what an [AddAutoRenewedValidator] set, from the
 // end of the present cycle on.
 type SetAutoRenewedValidatorConfig struct {
+	plain
 	utxo.Base
 	// TxID is the transaction that added the validator.
 	TxID     chain.ID
@@ -42,6 +44,7 @@ type SetAutoRenewedValidatorConfig struct {
 // which begins the next cycle or ends the validation as it was configured, or aborts,
 // which ends it.
 type RewardAutoRenewedValidator struct {
+	unsigned
 	// TxID is the transaction that added the validator.
 	TxID chain.ID
 	// Time is the end of the cycle, Unix seconds.
@@ -57,8 +60,20 @@ func (*SetAutoRenewedValidatorConfig) Kind() TxKind { return KindSetAutoRenewedV
 // Kind implements [Body].
 func (*RewardAutoRenewedValidator) Kind() TxKind { return KindRewardAutoRenewedValidator }
 
-// Funds implements [Body].
-func (*RewardAutoRenewedValidator) Funds() *utxo.Base { return nil }
+// Staking implements [Body].
+func (t *AddAutoRenewedValidator) Staking() (Staking, bool) {
+	v := Validator{NodeID: t.NodeID}
+	for i := range t.Stake {
+		v.Weight += t.Stake[i].Amount // the chain keeps it from exceeding 64 bits
+	}
+	return Staking{
+		Validator: v, Signer: t.Signer, Stake: t.Stake, Renewal: t,
+		RewardsOwner: &t.ValidatorRewardsOwner, DelegationOwner: &t.DelegationRewardsOwner, DelegationFee: t.DelegationFee,
+	}, true
+}
+
+// Rewards implements [Body].
+func (t *RewardAutoRenewedValidator) Rewards() (chain.ID, bool) { return t.TxID, true }
 
 func (t *AddAutoRenewedValidator) code(c *codec.Coder) {
 	utxo.CodeBase(c, &t.Base, true)

@@ -23,6 +23,7 @@ func (v *Validator) code(c *codec.Coder) {
 
 // AddValidator adds a validator of the primary network, before Banff.
 type AddValidator struct {
+	staking
 	utxo.Base
 	Validator
 	// Stake returns at the end. Its indices as UTXOs follow those of the outputs.
@@ -35,6 +36,7 @@ type AddValidator struct {
 
 // AddSubnetValidator adds a validator of a permissioned subnet.
 type AddSubnetValidator struct {
+	staking
 	utxo.Base
 	Validator
 	Subnet     chain.ID
@@ -43,6 +45,7 @@ type AddSubnetValidator struct {
 
 // AddDelegator adds a delegator of the primary network, before Banff.
 type AddDelegator struct {
+	staking
 	utxo.Base
 	Validator
 	Stake        []utxo.Output
@@ -52,6 +55,7 @@ type AddDelegator struct {
 // AddPermissionlessValidator adds a validator of the primary network or of a
 // permissionless subnet.
 type AddPermissionlessValidator struct {
+	staking
 	utxo.Base
 	Validator
 	Subnet chain.ID
@@ -66,6 +70,7 @@ type AddPermissionlessValidator struct {
 // AddPermissionlessDelegator adds a delegator of the primary network or of a
 // permissionless subnet.
 type AddPermissionlessDelegator struct {
+	staking
 	utxo.Base
 	Validator
 	Subnet       chain.ID
@@ -75,6 +80,7 @@ type AddPermissionlessDelegator struct {
 
 // RemoveSubnetValidator removes a validator of a permissioned subnet.
 type RemoveSubnetValidator struct {
+	plain
 	utxo.Base
 	NodeID     chain.NodeID
 	Subnet     chain.ID
@@ -83,12 +89,15 @@ type RemoveSubnetValidator struct {
 
 // AdvanceTime moves the chain's time, before Banff. Nobody signs it.
 type AdvanceTime struct {
+	unsigned
+	noRewards
 	Time uint64 // Unix seconds
 }
 
 // RewardValidator ends the time of a validator or delegator. Nobody signs it; the
 // block after it commits, with a reward, or aborts.
 type RewardValidator struct {
+	unsigned
 	// TxID is the transaction that added the validator or delegator.
 	TxID chain.ID
 }
@@ -159,11 +168,39 @@ func (*AdvanceTime) Kind() TxKind { return KindAdvanceTime }
 // Kind implements [Body].
 func (*RewardValidator) Kind() TxKind { return KindRewardValidator }
 
-// Funds implements [Body].
-func (*AdvanceTime) Funds() *utxo.Base { return nil }
+// Rewards implements [Body].
+func (t *RewardValidator) Rewards() (chain.ID, bool) { return t.TxID, true }
 
-// Funds implements [Body].
-func (*RewardValidator) Funds() *utxo.Base { return nil }
+// Staking implements [Body].
+func (t *AddValidator) Staking() (Staking, bool) {
+	return Staking{
+		Validator: t.Validator, Apricot: true, Stake: t.Stake,
+		RewardsOwner: &t.RewardsOwner, DelegationOwner: &t.RewardsOwner, DelegationFee: t.DelegationFee,
+	}, true
+}
+
+// Staking implements [Body].
+func (t *AddSubnetValidator) Staking() (Staking, bool) {
+	return Staking{Validator: t.Validator, Subnet: t.Subnet}, true
+}
+
+// Staking implements [Body].
+func (t *AddDelegator) Staking() (Staking, bool) {
+	return Staking{Validator: t.Validator, Delegator: true, Apricot: true, Stake: t.Stake, RewardsOwner: &t.RewardsOwner}, true
+}
+
+// Staking implements [Body].
+func (t *AddPermissionlessValidator) Staking() (Staking, bool) {
+	return Staking{
+		Validator: t.Validator, Subnet: t.Subnet, Signer: t.Signer, Stake: t.Stake,
+		RewardsOwner: &t.ValidatorRewardsOwner, DelegationOwner: &t.DelegationRewardsOwner, DelegationFee: t.DelegationFee,
+	}, true
+}
+
+// Staking implements [Body].
+func (t *AddPermissionlessDelegator) Staking() (Staking, bool) {
+	return Staking{Validator: t.Validator, Subnet: t.Subnet, Delegator: true, Stake: t.Stake, RewardsOwner: &t.RewardsOwner}, true
+}
 
 func (t *AddValidator) code(c *codec.Coder) {
 	utxo.CodeBase(c, &t.Base, true)

@@ -84,22 +84,22 @@ var kinds = [...]struct {
 
 func (k TxKind) known() bool { return int(k) < len(kinds) && kinds[k].body != nil }
 
+// KindNames returns the names of all kinds from one on.
+func KindNames(from TxKind) (names []string) {
+	for _, k := range kinds[from:] {
+		if k.body != nil {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
 // String returns the name that nodes use, as in AddValidatorTx.
 func (k TxKind) String() string {
 	if !k.known() {
 		return fmt.Sprintf("transaction type %d", uint32(k))
 	}
 	return kinds[k].name
-}
-
-// Body is what a transaction does: a pointer to one of the types of this package.
-type Body interface {
-	// Kind returns the type ID.
-	Kind() TxKind
-	// Funds returns what the transaction spends and makes; nil for [AdvanceTime],
-	// [RewardValidator] and [RewardAutoRenewedValidator], which nobody signs.
-	Funds() *utxo.Base
-	code(*codec.Coder)
 }
 
 // Tx is a signed transaction.

@@ -11,60 +11,31 @@ import (
 )
 
 // stakeOf returns the staker that a transaction adds, nil if it adds none, and its stake.
-func stakeOf(tx *platform.Tx) (s *staker, stake []utxo.Output) {
-	s = &staker{}
-	set := func(v *platform.Validator, subnet chain.ID, pending, current priority) {
-		s.Node, s.Start, s.End, s.Weight, s.Subnet = v.NodeID, v.Start, v.End, v.Weight, subnet
-		s.priority = pending
-		s.Delegator = current == delegatorCurrent || current == elasticDelegatorCurrent
-	}
-	switch t := tx.Body.(type) {
-	case *platform.AddValidator:
-		set(&t.Validator, chain.PrimaryNetworkID, validatorPending, validatorCurrent)
-		s.RewardOwners, s.DelegationOwners, s.Fee, stake = t.RewardsOwner, t.RewardsOwner, t.DelegationFee, t.Stake
-	case *platform.AddDelegator:
-		set(&t.Validator, chain.PrimaryNetworkID, delegatorApricotPending, delegatorCurrent)
-		s.RewardOwners, stake = t.RewardsOwner, t.Stake
-	case *platform.AddSubnetValidator:
-		set(&t.Validator, t.Subnet, permissionedPending, permissionedCurrent)
-		s.permissioned = true
-	case *platform.AddPermissionlessValidator:
-		set(&t.Validator, t.Subnet, elasticValidatorPending, elasticValidatorCurrent)
-		if t.Subnet == chain.PrimaryNetworkID {
-			s.priority = validatorPending
-		}
-		if t.Signer != nil {
-			s.BLSKey, s.Proof = &t.Signer.PublicKey, &t.Signer.ProofOfPossession
-		}
-		s.RewardOwners, s.DelegationOwners, s.Fee, stake = t.ValidatorRewardsOwner, t.DelegationRewardsOwner, t.DelegationFee, t.Stake
-	case *platform.AddPermissionlessDelegator:
-		set(&t.Validator, t.Subnet, elasticDelegatorPending, elasticDelegatorCurrent)
-		if t.Subnet == chain.PrimaryNetworkID {
-			s.priority = delegatorPending
-		}
-		s.RewardOwners, stake = t.RewardsOwner, t.Stake
-	case *platform.AddAutoRenewedValidator:
-		set(&platform.Validator{NodeID: t.NodeID, Weight: staked(t.Stake)}, chain.PrimaryNetworkID, validatorPending, validatorCurrent)
-		s.BLSKey, s.Proof = &t.Signer.PublicKey, &t.Signer.ProofOfPossession
-		s.RewardOwners, s.DelegationOwners, s.Fee, stake = t.ValidatorRewardsOwner, t.DelegationRewardsOwner, t.DelegationFee, t.Stake
-		s.Renewal = &primary.Renewal{Authority: t.Authority, Restaked: t.Restaked, Period: t.Period}
-	default:
+func stakeOf(tx *platform.Tx) (*staker, []utxo.Output) {
+	t, ok := tx.Body.Staking()
+	if !ok {
 		return nil, nil
 	}
-	s.TxID = tx.ID
-	s.outputs, s.stakes = uint32(len(tx.Body.Funds().Outputs)), uint32(len(stake))
-	if len(stake) > 0 {
-		s.asset = stake[0].Asset
+	s := &staker{priority: pendingPriority(&t), permissioned: t.RewardsOwner == nil}
+	s.TxID, s.Node, s.Start, s.End, s.Weight, s.Subnet = tx.ID, t.NodeID, t.Start, t.End, t.Weight, t.Subnet
+	s.Delegator, s.Fee = t.Delegator, t.DelegationFee
+	if t.Signer != nil {
+		s.BLSKey, s.Proof = &t.Signer.PublicKey, &t.Signer.ProofOfPossession
 	}
-	return s, stake
-}
-
-// staked sums up a stake, which the chain keeps from exceeding 64 bits.
-func staked(list []utxo.Output) (sum uint64) {
-	for i := range list {
-		sum += list[i].Amount
+	if t.RewardsOwner != nil {
+		s.RewardOwners = *t.RewardsOwner
 	}
-	return sum
+	if t.DelegationOwner != nil {
+		s.DelegationOwners = *t.DelegationOwner
+	}
+	if r := t.Renewal; r != nil {
+		s.Renewal = &primary.Renewal{Authority: r.Authority, Restaked: r.Restaked, Period: r.Period}
+	}
+	s.outputs, s.stakes = uint32(len(tx.Body.Funds().Outputs)), uint32(len(t.Stake))
+	if len(t.Stake) > 0 {
+		s.asset = t.Stake[0].Asset
+	}
+	return s, t.Stake
 }
 
 // addStaker has a staker wait for its time or, since Durango, begin at once.

@@ -28,6 +28,23 @@ const (
 	validatorCurrent
 )
 
+// pendingPriority returns the priority of a new staker.
+func pendingPriority(s *platform.Staking) priority {
+	switch onPrimary := s.Subnet == chain.PrimaryNetworkID; {
+	case s.RewardsOwner == nil:
+		return permissionedPending
+	case s.Delegator && s.Apricot:
+		return delegatorApricotPending
+	case s.Delegator && onPrimary:
+		return delegatorPending
+	case s.Delegator:
+		return elasticDelegatorPending
+	case onPrimary:
+		return validatorPending
+	}
+	return elasticValidatorPending
+}
+
 // whenCurrent has the priorities that pending stakers get when they become current.
 var whenCurrent = [...]priority{
 	delegatorApricotPending: delegatorCurrent, validatorPending: validatorCurrent, delegatorPending: delegatorCurrent,
