@@ -51,7 +51,7 @@ test: ## all tests, long campaigns in one round; what runs at once again, with t
 		echo "once more, the race detector itself has crashed (golang/go#78156):" $$crashed; \
 		go test $(race) -count=1 $$crashed; }
 
-torture: ## all tests with the long campaigns whole, servers under load for SOAK (default 10m) and SOAK_HEAD (1h)
+torture: ## all tests with the long campaigns whole, servers under load for SOAK (default 10m) and SOAK_HEAD (1h), a real L1 over ten epochs
 	@# One package after the other, each with a limit of its own, so that progress shows and one failure hides no other.
 	failed=; for pkg in $$(go list ./...); do \
 		QUORATE_TORTURE=1 QUORATE_SOAK=$(SOAK) go test -race -vet=off -count=1 -timeout 5h -v "$$pkg" \

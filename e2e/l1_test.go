@@ -29,7 +29,7 @@ import (
 // P-Chain knows. Each step begins where the one before has ended.
 func TestL1(t *testing.T) {
 	w := useNetwork(t)
-	ctx, cancel := context.WithTimeout(t.Context(), l1Wait+testWait)
+	ctx, cancel := context.WithTimeout(t.Context(), l1Wait+testWait+time.Duration(epochTurns())*turnWait)
 	defer cancel()
 	x := newL1s(ctx, t, w)
 	s := x.serve(t, x.identity, "--node-url", w.entry())
@@ -169,11 +169,11 @@ func (x *l1World) testRegister(ctx context.Context, t *testing.T, s *server) {
 	x.confirmed(t, s, x.open.Registered, x.joined, true, nil)
 	x.settled(ctx, t, s, x.fromC(t), x.open, heavy, second, third, late)
 
-	const heavier = 25
-	change, err := x.open.Weight(x.joined, 0, heavier)
+	change, err := x.open.Weight(x.joined, x.changes, lateWeight)
 	if err != nil {
 		t.Fatal(err)
 	}
+	x.changes++
 	unsigned = x.fromHome(ctx, t, change)
 	x.issue(ctx, t, s, unsigned, converted, func(signed []byte) error { return x.wallet.SetWeight(ctx, signed) })
 	want, err := x.open.Confirmed(change)
@@ -283,11 +283,13 @@ func (x *l1World) testTracked(ctx context.Context, t *testing.T, _ *server) {
 	t.Logf("the first message of a tracked L1 after %v", answer.Took.Round(time.Millisecond))
 }
 
-// testEpochTurned has a message signed for one epoch, changes the validators, and
-// asks for it again for the next one: the chain accepts it in both, and nobody is
-// asked a second time.
+// testEpochTurned has a message signed for one epoch, and for each epoch that follows, with
+// other validators every time: the chain accepts it in all of them, and nobody is asked a
+// second time. A new message that names no height is signed for the epoch that its
+// destination is in.
 func (x *l1World) testEpochTurned(ctx context.Context, t *testing.T, s *server) {
 	chain, url := x.open.Chain.String(), x.guests[heavy].URL
+	both := x.serve(t, nil, "--node-url", x.entry(), "--node-url", url, "--track-subnets", x.open.Subnet.String())
 	block := func() { x.fromHome(ctx, t, payloads(1)[0]) }
 	before := x.reach(ctx, t, url, chain, 0, block)
 	unsigned := x.fromC(t)()
@@ -300,28 +302,26 @@ func (x *l1World) testEpochTurned(ctx context.Context, t *testing.T, s *server) 
 	if err := x.home.Accept(ctx, signed); err != nil {
 		t.Errorf("in the epoch at %d: %v", before, err)
 	}
-	both := x.serve(t, nil, "--node-url", x.entry(), "--node-url", url, "--track-subnets", x.open.Subnet.String())
-	signed = x.signedFor(ctx, t, both, x.fromC(t)(), chain, func() uint64 { return x.reach(ctx, t, url, chain, 0, block) })
-	if err := x.home.Accept(ctx, signed); err != nil {
-		t.Errorf("signed for the L1 in its epoch: %v", err)
-	}
-	after := x.reach(ctx, t, url, chain, x.height(ctx, t), block)
-	if changed := verify.Same(x.set(ctx, t, x.open.Subnet, platformapi.Height(before)).Set, x.set(ctx, t, x.open.Subnet, platformapi.Height(after)).Set); changed == nil {
-		t.Log("the epochs have the same validators")
-	} else {
-		t.Logf("the epochs differ: %v", changed)
-	}
-	asked := s.metric(t, metricRequests)
-	signed = signedBy(t, s, unsigned, x.open.Subnet, after, nil)
-	if now := s.metric(t, metricRequests); now != asked {
-		t.Errorf("%v validators were asked again after the epoch had turned", now-asked)
-	}
-	if err := x.home.Accept(ctx, signed); err != nil {
-		t.Errorf("in the epoch at %d: %v", after, err)
-	}
-	signed = x.signedFor(ctx, t, both, x.fromC(t)(), chain, func() uint64 { return x.reach(ctx, t, url, chain, 0, block) })
-	if err := x.home.Accept(ctx, signed); err != nil {
-		t.Errorf("signed for the L1 in its next epoch: %v", err)
+	x.signedInEpoch(ctx, t, both, block)
+	for turn := range epochTurns() {
+		// Epochs have the set of before the change and the one of after it in turn.
+		x.reweigh(ctx, t, s, lateWeight+uint64(turn%2)+1)
+		after := x.reach(ctx, t, url, chain, x.height(ctx, t), block)
+		if changed := verify.Same(x.set(ctx, t, x.open.Subnet, platformapi.Height(before)).Set, x.set(ctx, t, x.open.Subnet, platformapi.Height(after)).Set); changed == nil {
+			t.Errorf("the epochs at %d and %d have the same validators", before, after)
+		} else {
+			t.Logf("turn %d, from height %d to %d: %v", turn+1, before, after, changed)
+		}
+		asked := s.metric(t, metricRequests)
+		signed = signedBy(t, s, unsigned, x.open.Subnet, after, nil)
+		if now := s.metric(t, metricRequests); now != asked {
+			t.Errorf("%v validators were asked again after the epoch had turned", now-asked)
+		}
+		if err := x.home.Accept(ctx, signed); err != nil {
+			t.Errorf("in the epoch at %d: %v", after, err)
+		}
+		x.signedInEpoch(ctx, t, both, block)
+		before = after
 	}
 	// The other way, and what must not be accepted.
 	home := x.fromHome(ctx, t, payloads(1)[0])
@@ -334,6 +334,35 @@ func (x *l1World) testEpochTurned(ctx context.Context, t *testing.T, s *server) 
 	if err := x.emitter.Accept(ctx, signed); !errors.Is(err, emit.ErrNotValid) {
 		t.Errorf("a broken signature: %v", err)
 	}
+}
+
+// signedInEpoch has a new message signed for the open L1 in its running epoch: by the set at
+// its height, and the chain accepts it.
+func (x *l1World) signedInEpoch(ctx context.Context, t *testing.T, s *server, block func()) {
+	t.Helper()
+	chain, url := x.open.Chain.String(), x.guests[heavy].URL
+	unsigned := x.fromC(t)()
+	var height uint64
+	signed := x.signedFor(ctx, t, s, unsigned, chain, func() uint64 {
+		height = x.reach(ctx, t, url, chain, 0, block)
+		return height
+	})
+	mustVerify(t, x.set(ctx, t, x.open.Subnet, platformapi.Height(height)), signed, unsigned)
+	if err := x.home.Accept(ctx, signed); err != nil {
+		t.Errorf("signed for the L1 in its epoch at %d: %v", height, err)
+	}
+}
+
+// reweigh gives the guest that joined another weight.
+func (x *l1World) reweigh(ctx context.Context, t *testing.T, s *server, weight uint64) {
+	t.Helper()
+	change, err := x.open.Weight(x.joined, x.changes, weight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.changes++
+	unsigned := x.fromHome(ctx, t, change)
+	x.issue(ctx, t, s, unsigned, 0, func(signed []byte) error { return x.wallet.SetWeight(ctx, signed) })
 }
 
 // signedFor has a message signed by the open L1 for a destination without naming a height,
@@ -356,12 +385,7 @@ func (x *l1World) signedFor(ctx context.Context, t *testing.T, s *server, unsign
 
 // testRemove removes the guest that joined.
 func (x *l1World) testRemove(ctx context.Context, t *testing.T, s *server) {
-	change, err := x.open.Weight(x.joined, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unsigned := x.fromHome(ctx, t, change)
-	x.issue(ctx, t, s, unsigned, 0, func(signed []byte) error { return x.wallet.SetWeight(ctx, signed) })
+	x.reweigh(ctx, t, s, 0)
 	justification, err := proto.Marshal(&platformvm.L1ValidatorRegistrationJustification{
 		Preimage: &platformvm.L1ValidatorRegistrationJustification_RegisterL1ValidatorMessage{RegisterL1ValidatorMessage: x.joinedBy},
 	})

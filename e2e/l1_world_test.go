@@ -24,9 +24,11 @@ import (
 )
 
 const (
-	// l1Wait bounds everything that an L1's test waits for; the longest wait is for
-	// two of the local network's epochs, of 30 s each.
-	l1Wait = 3 * time.Minute
+	// l1Wait bounds everything that an L1's test waits for but the turns of epochs, and
+	// turnWait each of them: the longest wait is for two of the local network's epochs, of
+	// 30 s each, of the P-Chain and then of the L1.
+	l1Wait   = 2 * time.Minute
+	turnWait = 2 * time.Minute
 	// settleWait is for what follows from a change on the P-Chain: the server sees
 	// it, dials a new validator, forgets an old one.
 	settleWait = 20 * time.Second
@@ -34,7 +36,19 @@ const (
 	certainWait = 3 * time.Second
 
 	openNumber, privateNumber = 777001, 777002
+
+	// lateWeight is what the guest that joins weighs after the first change.
+	lateWeight = 25
 )
+
+// epochTurns is how many turns of an L1's epochs messages are signed over: two, in make
+// torture ten.
+func epochTurns() int {
+	if os.Getenv("QUORATE_TORTURE") != "" {
+		return 10
+	}
+	return 2
+}
 
 // The guests, by their place, and what they weigh in the open L1; the last one
 // joins later. The last two are also the validators of the private L1.
@@ -61,6 +75,7 @@ type l1World struct {
 	home          *emit.Emitter // on the open L1
 	joined        ids.ID        // the validation of the guest that joins
 	joinedBy      []byte        // the payload that asked for it
+	changes       uint64        // of its weight so far
 }
 
 // newL1s makes two subnets with a chain each and starts the nodes that are to
