@@ -25,12 +25,13 @@ type pathParam struct {
 var (
 	txHashLike  = textLike("^0[xX][0-9a-fA-F]{64}$", "0x"+strings.Repeat("0a", 32))
 	blockLike   = textLike("^([0-9]{1,19}|0[xX][0-9a-fA-F]{64})$", "1")
+	eitherID    = textLike("^(0[xX][0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{33,51})$", "0x"+strings.Repeat("0a", 32))
 	networkLike = &openapi.Schema{Type: "string", Enum: []string{"mainnet", "fuji", "testnet"}}
 	anyName     = &openapi.Schema{Type: "string", MinLength: 1}
 )
 
-// pathParams are those of EVM chains and of operations, and primaryParams those that mean
-// something else on the primary network.
+// pathParams are those of EVM chains and of operations; signParams and primaryParams mean
+// something else where messages are signed and on the primary network.
 var (
 	pathParams = []pathParam{
 		{"network", "the network", networkLike, true},
@@ -48,7 +49,10 @@ var (
 		{"l1ValidationId", "a validation of an L1", idLike(), false},
 		{"assetId", "an asset", idLike(), false},
 		{"vertexHash", "a vertex", idLike(), false},
-		{"messageId", "an interchain message, in hex or CB58", textLike("^(0[xX][0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{33,51})$", "0x"+strings.Repeat("0a", 32)), false},
+		{"messageId", "an interchain message, in hex or CB58", eitherID, false},
+	}
+	signParams = []pathParam{
+		{"txHash", "a transaction of an EVM chain, by hash, or of the P-Chain, by ID; else a warp message, by ID in hex or CB58", eitherID, false},
 	}
 	primaryParams = []pathParam{
 		{"txHash", "a transaction", idLike(), false},
@@ -79,8 +83,11 @@ func (r *Route) pathParam(name string) (pathParam, bool) {
 		return pathParam{name, "the metric", &openapi.Schema{Type: "string", Enum: r.choices}, false}, true
 	}
 	lists := [][]pathParam{pathParams}
-	if r.needs == needsPrimary || strings.HasPrefix(r.Pattern, signPattern) { // which takes transactions of the P-Chain too
+	switch {
+	case r.needs == needsPrimary:
 		lists = [][]pathParam{primaryParams, pathParams}
+	case strings.HasPrefix(r.Pattern, signPattern):
+		lists = [][]pathParam{signParams, pathParams}
 	}
 	for _, list := range lists {
 		for _, p := range list {

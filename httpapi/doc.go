@@ -63,7 +63,8 @@
 // with the signed warp message of a transaction of any chain that is followed
 // and belongs to the network, signed as with the defaults above. txHash is the hash of
 // a transaction of an EVM chain, or the ID of one of the P-Chain in CB58: then the
-// message is what the P-Chain attests of it. When there are
+// message is what the P-Chain attests of it. Where there is no such transaction with a
+// message, it is the ID of the message itself, in either form. When there are
 // several, signedMessage is the first in the order of their logs and
 // signedMessages has all of them; more than 64 are refused with 400. A
 // transaction without a message is a 404.

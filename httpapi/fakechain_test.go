@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/view"
@@ -451,5 +453,18 @@ func (v *fakeView) TokenURI(token evm.Address, id uint256.Int) (string, bool, er
 }
 
 func (v *fakeView) WarpMessages(hash evm.Hash) ([][]byte, error) { return v.c.warp[hash], v.broken }
+
+func (v *fakeView) HasWarpIDs() bool { return !v.c.icmUnmade }
+
+func (v *fakeView) WarpMessage(id chain.ID) ([]byte, error) {
+	for _, list := range v.c.warp {
+		for _, msg := range list {
+			if sha256.Sum256(msg) == id {
+				return msg, v.broken
+			}
+		}
+	}
+	return nil, v.broken
+}
 
 var _ View = (*index.View)(nil)

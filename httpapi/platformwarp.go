@@ -16,9 +16,12 @@ import (
 // errNoMessage says that the P-Chain attests nothing of a transaction.
 var errNoMessage = errors.New("has no warp message: the P-Chain signs what ConvertSubnetToL1Tx, RegisterL1ValidatorTx and SetL1ValidatorWeightTx did")
 
-// platformMessage returns what the P-Chain attests of one of its transactions, as it is to
-// be signed: what the official service signs by transaction.
-func (s *Server) platformMessage(network string, id chain.ID) (*aggregator.Request, *failure) {
+// attestation finds a message of the P-Chain by an ID; it returns nil if there is none.
+type attestation func(view PlatformView, networkID uint32, id chain.ID) (*aggregator.Request, error)
+
+// platformMessage returns what the P-Chain attests, as it is to be signed: of one of its
+// transactions by [attested], as the official service does, or by [attestedAs].
+func (s *Server) platformMessage(network string, id chain.ID, what attestation) (*aggregator.Request, *failure) {
 	missing := &failure{status: fasthttp.StatusNotFound, message: "transaction " + id.String() + " does not exist on the P-Chain or is not indexed yet"}
 	if s.cfg.Primary == nil {
 		return nil, missing
@@ -38,7 +41,7 @@ func (s *Server) platformMessage(network string, id chain.ID) (*aggregator.Reque
 	var req *aggregator.Request
 	if err == nil {
 		defer view.Close()
-		req, err = attested(view.(PlatformView), of.NetworkID(), id)
+		req, err = what(view.(PlatformView), of.NetworkID(), id)
 	}
 	switch {
 	case errors.Is(err, errNoMessage):

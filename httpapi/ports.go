@@ -150,6 +150,10 @@ type View interface {
 	// burnt.
 	NFTOwner(nft index.NFT) (owner evm.Address, found bool, err error)
 	WarpMessages(txHash evm.Hash) ([][]byte, error)
+	// HasWarpIDs reports whether messages are indexed by their IDs, and WarpMessage returns
+	// the one with an ID, nil if there is none.
+	HasWarpIDs() bool
+	WarpMessage(id chain.ID) ([]byte, error)
 	// HasICM reports whether interchain messages are indexed.
 	HasICM() bool
 	// ICMEvents returns what the chain logged about an interchain message, in its order.

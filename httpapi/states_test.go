@@ -3,6 +3,8 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 )
 
@@ -266,7 +269,20 @@ func TestSignTransaction(t *testing.T) {
 	f("fuji", "0x12", 400, "txHash must be")
 	f("mainnet", hash(1).String(), 404, "no node of network mainnet")
 	f("x", hash(1).String(), 404, "is unknown")
+	// A message's own ID, after transactions.
+	id := chain.ID(sha256.Sum256([]byte("one")))
+	f("fuji", "0x"+hex.EncodeToString(id[:]), 201, `{"signedMessage":"ff6f6e65"}`)
+	f("fuji", id.String(), 201, `{"signedMessage":"ff6f6e65"}`)
+	f("fuji", chain.ID{9}.String(), 404, "does not exist on the P-Chain or is not indexed yet, and no warp message has this ID")
+	f("fuji", hash(99).String(), 404, "or is not indexed yet, and no warp message has this ID")
+	c.warp[evm.Hash(id)] = [][]byte{[]byte("of the transaction")}
+	f("fuji", "0x"+hex.EncodeToString(id[:]), 201, hex.EncodeToString([]byte("of the transaction")))
+	f("fuji", id.String(), 201, `{"signedMessage":"ff6f6e65"}`)
+	c.icmUnmade = true
+	f("fuji", hash(99).String(), 503, "the warp messages of chain 43112 are being indexed by their IDs")
+	c.icmUnmade = false
 	c.down = errDown
 	f("fuji", hash(1).String(), 201, "ff6f6e65")
+	f("fuji", id.String(), 201, "ff6f6e65")
 	f("fuji", hash(99).String(), 503, "chain 43112 does not go on: its node does not answer")
 }

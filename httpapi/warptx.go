@@ -66,22 +66,40 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 }
 
 // txRequests returns what is to be signed of a transaction: of an EVM chain, whose hashes
-// are hex, or of the P-Chain, whose IDs are CB58.
-func (s *Server) txRequests(network string, hash []byte) ([]aggregator.Request, *failure) {
-	var of evm.Hash
-	if parseHex(hash, of[:]) {
-		messages, f := s.warpMessages(network != "mainnet", of)
-		requests := make([]aggregator.Request, len(messages))
+// are hex, or of the P-Chain, whose IDs are CB58. Where there is no such transaction, or none
+// with a message, it is the message that itself has the ID, in either form.
+func (s *Server) txRequests(network string, text []byte) (requests []aggregator.Request, f *failure) {
+	var id chain.ID
+	if parseHex(text, id[:]) {
+		var messages [][]byte
+		messages, f = s.warpMessages(network != "mainnet", evm.Hash(id))
 		for i := range messages {
-			requests[i].Message = messages[i]
+			requests = append(requests, aggregator.Request{Message: messages[i]})
 		}
+	} else {
+		var err error
+		if id, err = chain.ParseID(string(text)); err != nil {
+			return nil, badRequest("txHash must be the hash of a transaction of an EVM chain, 0x and 64 hex digits, or the ID of one of the P-Chain " +
+				"in CB58, or that of a warp message in either form, not " + excerpt(text))
+		}
+		requests, f = alone(s.platformMessage(network, id, attested))
+	}
+	if f == nil || f.status != fasthttp.StatusNotFound && f.status != fasthttp.StatusServiceUnavailable {
 		return requests, f
 	}
-	id, err := chain.ParseID(string(hash))
-	if err != nil {
-		return nil, badRequest("txHash must be the hash of a transaction of an EVM chain, 0x and 64 hex digits, or the ID of one of the P-Chain in CB58, not " + excerpt(hash))
+	requests, unread := s.messageWithID(network, id)
+	switch {
+	case unread == nil:
+		return requests, nil
+	case unread.status != fasthttp.StatusNotFound:
+		return nil, unread
+	case f.status == fasthttp.StatusNotFound:
+		f.message += ", and no warp message has this ID"
 	}
-	req, f := s.platformMessage(network, id)
+	return nil, f
+}
+
+func alone(req *aggregator.Request, f *failure) ([]aggregator.Request, *failure) {
 	if f != nil {
 		return nil, f
 	}

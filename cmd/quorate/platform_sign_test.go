@@ -106,6 +106,13 @@ func TestSignPlatformTransactions(t *testing.T) {
 		if err != nil || m.SourceChainID != chain.PlatformChainID || !strings.HasSuffix(string(call.Payload), string(of.want)) {
 			t.Errorf("%s: %x of %s, want what ends with %x; %v", of.id, call.Payload, m.SourceChainID, of.want, err)
 		}
+		// The message's own ID, in both forms.
+		id := m.Unsigned.ID()
+		for _, text := range []string{id.String(), "0x" + hex.EncodeToString(id[:])} {
+			if status, again := get(t, c.url+"/v1/signatureAggregator/fuji/aggregateSignatures/"+text); status != http.StatusCreated || string(again) != string(raw) {
+				t.Errorf("%s by the message's ID %s: %d %s, want %s", of.id, text, status, again, raw)
+			}
+		}
 	}
 	c.stop(t)
 }

@@ -9,7 +9,7 @@
 //   empty     there need not be any row
 //   repeats   equal rows are possible: an ERC-1155 batch may move the same item twice
 //   error     the status that is wanted instead of an answer
-//   first     a list, and what to take of its first row for the request
+//   first     a list or an object, and what to take of its first row or of itself for the request
 //   exported  the answer is an operation, whose file has the rows that this call lists
 //   hooked    the answer is a webhook, which is changed and deleted; more is an address for it,
 //             without one its addresses cannot be changed
@@ -422,9 +422,21 @@ export function serverCalls(f) {
     signature({ quorumPercentage: 67, signingSubnetId: f.signature.signingSubnetId }),
     { ...signature({ quorumPercentage: 101 }), error: 400 },
     ...(f.warpTxHash
-      ? [{ endpoint: "1", name: "data.signatureAggregator.get", fixed: true, request: { network, txHash: f.warpTxHash } }]
+      ? [
+        { endpoint: "1", name: "data.signatureAggregator.get", fixed: true, request: { network, txHash: f.warpTxHash } },
+        { endpoint: "1", name: "data.signatureAggregator.get", fixed: true, request: { network },
+          first: { name: "data.signatureAggregator.get", request: { network, txHash: f.warpTxHash }, take: messageId } },
+      ]
       : []),
   ];
+}
+
+// messageId takes the ID of a signed message: the digest of what comes before the signature.
+async function messageId({ signedMessage }) {
+  const bytes = Uint8Array.from(signedMessage.match(/../g), (digits) => parseInt(digits, 16));
+  const unsigned = bytes.slice(0, 42 + new DataView(bytes.buffer).getUint32(38));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", unsigned));
+  return { txHash: `0x${Array.from(digest, (b) => b.toString(16).padStart(2, "0")).join("")}` };
 }
 
 // l1Metrics are of the fees that validators of L1s pay: of all, and of one that was an L1's.

@@ -24,8 +24,9 @@ export async function run(client, call, options) {
   return line;
 }
 
-// taken returns what a request takes of the first row of a list.
+// taken returns what a request takes of the first row of a list, or of a single object.
 async function taken(client, list, options) {
+  if (!list.rows) return list.take(await invoke(client, list.name, list.request, options));
   for await (const page of pagesOf(client, list, options)) {
     if (page[list.rows].length) return list.take(page[list.rows][0]);
   }

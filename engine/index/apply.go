@@ -1,6 +1,8 @@
 package index
 
 import (
+	"crypto/sha256"
+
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
@@ -330,10 +332,12 @@ func (c *Chain) wraps(log *evm.Log) (holder evm.Address, amount uint256.Int, les
 	return holder, amount, log.Topics[0] == topicWithdrawal, true
 }
 
-// warp appends the row of a warp message.
+// warp appends the rows of a warp message.
 func (b *builder) warp(ref *BlockRef, tx *evm.Tx, log *evm.Log) {
 	if msg, ok := WarpMessage(log); ok {
 		b.put(b.start(store.TableWarp).u64(ref.Number).u32(tx.Index).u32(log.Index), msg)
+		id := sha256.Sum256(msg)
+		b.put(b.start(store.TableWarpIDs).hash((*evm.Hash)(&id)).u64(ref.Number).u32(tx.Index).u32(log.Index), nil)
 	}
 }
 

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"testing"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index/indextest"
 )
@@ -228,6 +230,14 @@ func compare(t *testing.T, v *View, o *oracle, limit int) {
 		msgs, err := v.WarpMessages(hash)
 		if err != nil || !slices.EqualFunc(msgs, want.warp, bytes.Equal) {
 			t.Fatalf("warp messages of %s: %x, want %x, %v", hash, msgs, want.warp, err)
+		}
+		for _, msg := range msgs {
+			if got, err := v.WarpMessage(sha256.Sum256(msg)); err != nil || !bytes.Equal(got, msg) {
+				t.Fatalf("the warp message %x by its ID: %x, %v", msg, got, err)
+			}
+		}
+		if msg, err := v.WarpMessage(chain.ID(hash)); err != nil || msg != nil {
+			t.Fatalf("a message has the ID of transaction %s: %x, %v", hash, msg, err)
 		}
 	}
 	for _, b := range o.blocks {

@@ -63,6 +63,7 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableNFTOwners:      {"nft-owners", partPure, 1, 1},
 	store.TableOwnedNFTs:      {"owned-nfts", partPure, 1, 1},
 	store.TableWarp:           {"warp-messages", partPure, 1, 1},
+	store.TableWarpIDs:        {"warp-message-ids", partPure, 1, 1},
 	store.TableICMEvents:      {"icm-events", partPure, 1, 1},
 	store.TableICMLists:       {"icm-lists", partPure, 1, 1},
 	store.TableICMTotals:      {"icm-totals", partSums, 1, 1},

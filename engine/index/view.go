@@ -2,10 +2,12 @@ package index
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
 
+	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	store "quorate/engine/store/index"
 )
@@ -188,21 +190,43 @@ func (v *View) WarpMessages(txHash evm.Hash) ([][]byte, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	prefix := v.at.key(store.TableWarp).u64(tx.Block.Number).u32(tx.Index)
+	var list [][]byte
+	err = v.each(v.at.key(store.TableWarp).u64(tx.Block.Number).u32(tx.Index), 4, func(_, b []byte) error {
+		list = append(list, bytes.Clone(b))
+		return nil
+	})
+	return list, err
+}
+
+// HasWarpIDs reports whether [View.WarpMessage] knows all messages.
+func (v *View) HasWarpIDs() bool { return v.at.has(store.TableWarpIDs) }
+
+// WarpMessage returns the unsigned warp message with an ID, nil if the chain sent none.
+func (v *View) WarpMessage(id chain.ID) (msg []byte, err error) {
+	prefix := v.at.key(store.TableWarpIDs).hash((*evm.Hash)(&id))
 	rows, err := v.s.Rows(prefix, false)
 	if err != nil {
 		return nil, err
 	}
-	var list [][]byte
-	for rows.Seek(prefix); rows.Valid(); rows.Next() {
-		if err := rows.Value(func(b []byte) error {
-			list = append(list, bytes.Clone(b))
-			return nil
-		}); err != nil {
-			return nil, err
-		}
+	defer rows.Close()
+	rows.Seek(append(key(nil), prefix...).u64(v.First()))
+	if !rows.Valid() {
+		return nil, nil
 	}
-	return list, nil
+	place := rows.Key()[len(prefix):]
+	if len(place) != heightLen+4+4 {
+		return nil, fmt.Errorf("%w: key of a warp message's ID", errCodec)
+	}
+	if binary.BigEndian.Uint64(place) > v.tip.Number {
+		return nil, nil
+	}
+	_, err = v.s.Get(append(v.at.key(store.TableWarp), place...), func(b []byte) error {
+		if sha256.Sum256(b) == id {
+			msg = bytes.Clone(b)
+		}
+		return nil
+	})
+	return msg, err
 }
 
 // newest hands the value of the newest row of a history to read. The prefix is all of

@@ -50,6 +50,22 @@ func ConvertedValidationID(subnet chain.ID, index uint32) chain.ID {
 	return sha256.Sum256(binary.BigEndian.AppendUint32(subnet[:], index))
 }
 
+// ConversionID returns what the P-Chain attests of the conversion: the SHA-256 of what it says
+// of the manager and of the validators.
+func (t *ConvertSubnetToL1) ConversionID() chain.ID {
+	b := append([]byte{0, 0}, t.Subnet[:]...) // after the codec's version
+	b = append(b, t.ManagerChain[:]...)
+	b = append(binary.BigEndian.AppendUint32(b, uint32(len(t.ManagerAddress))), t.ManagerAddress...) // less than a transaction
+	b = binary.BigEndian.AppendUint32(b, uint32(len(t.Validators)))
+	for i := range t.Validators {
+		v := &t.Validators[i]
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(v.NodeID))), v.NodeID...)
+		b = append(b, v.Signer.PublicKey[:]...)
+		b = binary.BigEndian.AppendUint64(b, v.Weight)
+	}
+	return sha256.Sum256(b)
+}
+
 // RegisterL1Validator adds a validator that an L1's manager asked for.
 type RegisterL1Validator struct {
 	onL1

@@ -135,6 +135,12 @@ const (
 	//	value:    the message's bytes
 	TableWarp = 0x1f
 
+	// TableWarpIDs finds warp messages by ID. A reader compares the whole ID.
+	//
+	//	sort key: first 16 bytes of the message's ID | height | tx index | log index
+	//	value:    none
+	TableWarpIDs = 0x3e
+
 	// TableSeenTokens has the tokens that were ever moved.
 	//
 	//	sort key: token | u8 transfer kind
