@@ -42,7 +42,7 @@ func (e *Engine) followChains(n *network.Network, prefix string, rank int) error
 		}
 		f := &network.Chain{ID: cfg.ID, Subnet: cfg.Subnet, VM: cfg.VM}
 		// Networks are fewer than nodes.
-		errs = append(errs, n.Announce(f, cfg.Name(), cfg.Names), e.follow(n, f, cfg.Name(), cfg, len(e.members)+i))
+		errs = append(errs, n.Announce(f, cfg.Name(), cfg.Names, cfg.RPC), e.follow(n, f, cfg.Name(), cfg, len(e.members)+i))
 	}
 	return errors.Join(errs...)
 }

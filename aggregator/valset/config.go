@@ -54,6 +54,11 @@ type Source interface {
 	SubnetOf(ctx context.Context, blockchain chain.ID) (chain.ID, error)
 	// ConversionOf returns the conversion that made a subnet an L1, zero if it is none.
 	ConversionOf(ctx context.Context, subnet chain.ID) (chain.ID, error)
+	Epochs
+}
+
+// Epochs knows the epochs of blockchains.
+type Epochs interface {
 	// EpochOf returns the number of the epoch that a blockchain is in, and the height
 	// at which it checks messages until the next one begins.
 	EpochOf(ctx context.Context, blockchain chain.ID) (number, height uint64, err error)

@@ -35,6 +35,7 @@ type epochs struct {
 
 type epochChain struct {
 	id             chain.ID
+	own            Epochs // asked first; may be nil
 	number, height uint64 // 0 while there is none
 	before         uint64 // height of the epoch before, for those who ask at the turn
 	notBefore      int64  // by the keeper's clock
@@ -48,13 +49,14 @@ func (e *epochs) load() map[uint64]map[chain.ID]*Set {
 }
 
 // FollowEpochs follows the epochs of a blockchain: the sets at the heights of
-// its running epoch and of the one before are at hand.
-func (k *Keeper) FollowEpochs(blockchain chain.ID) {
+// its running epoch and of the one before are at hand. own, if it is not nil, asks a node of
+// the chain's own; the source is asked where that one says nothing.
+func (k *Keeper) FollowEpochs(blockchain chain.ID, own Epochs) {
 	k.epochs.mu.Lock()
 	defer k.epochs.mu.Unlock()
 	known := slices.ContainsFunc(k.epochs.chains, func(c *epochChain) bool { return c.id == blockchain })
 	if !known && len(k.epochs.chains) < maxEpochChains {
-		k.epochs.chains = append(k.epochs.chains, &epochChain{id: blockchain})
+		k.epochs.chains = append(k.epochs.chains, &epochChain{id: blockchain, own: own})
 	}
 }
 
@@ -126,11 +128,11 @@ func (k *Keeper) pollEpochs(ctx context.Context) {
 func (k *Keeper) pollEpoch(ctx context.Context, c *epochChain) {
 	call, cancel := context.WithTimeout(ctx, k.cfg.CallTimeout)
 	defer cancel()
-	number, height, err := k.cfg.Source.EpochOf(call, c.id)
+	number, height, err := k.epochOf(call, c)
 	k.epochs.mu.Lock()
 	defer k.epochs.mu.Unlock()
 	switch {
-	case noMethod(err), notFound(err), err == nil && number == 0:
+	case c.number == 0 && (noMethod(err) || notFound(err)), err == nil && number == 0:
 		c.notBefore = k.clock() + int64(recheckEpochs)
 	case err != nil: // what was known goes on: an epoch lasts
 		c.notBefore = k.clock() + int64(retryEpochs)
@@ -138,6 +140,16 @@ func (k *Keeper) pollEpoch(ctx context.Context, c *epochChain) {
 	case number != c.number || height != c.height:
 		c.number, c.height, c.before = number, height, c.height
 	}
+}
+
+func (k *Keeper) epochOf(ctx context.Context, c *epochChain) (number, height uint64, err error) {
+	if c.own != nil {
+		if number, height, err = c.own.EpochOf(ctx, c.id); err == nil {
+			return number, height, nil
+		}
+		k.cfg.Logger.Debug("the node of a chain's own does not say its epoch", "chain", c.id, "err", err)
+	}
+	return k.cfg.Source.EpochOf(ctx, c.id)
 }
 
 // loadEpochs loads the sets at the heights of epochs, and forgets those of

@@ -276,6 +276,34 @@ func TestRecheck(t *testing.T) {
 	})
 }
 
+// TestOwnEpochs: the node of a chain's own is asked for its epoch, and where that says nothing
+// the source is; what was known goes on while neither says anything.
+func TestOwnEpochs(t *testing.T) {
+	t.Parallel()
+	withKeeper(t, Config{}, func(t *testing.T, src *fakeSource, k *Keeper) {
+		own := newFakeSource()
+		own.change(func(s *fakeSource) { s.epochs = map[chain.ID][2]uint64{bc: {1, 4}} })
+		k.FollowEpochs(bc, own)
+		f := func(want uint64) {
+			t.Helper()
+			pass(10 * time.Second)
+			if height, followed := k.EpochHeight(bc); height != want || !followed {
+				t.Errorf("the epoch is at %d, followed %v; want %d", height, followed, want)
+			}
+		}
+		f(4)
+		if n := src.count("epoch"); n != 0 {
+			t.Errorf("the source was asked %d times", n)
+		}
+		own.change(func(s *fakeSource) { s.epochs = nil })
+		f(4)
+		src.change(func(s *fakeSource) { s.epochs = map[chain.ID][2]uint64{bc: {2, 6}} })
+		f(6)
+		own.change(func(s *fakeSource) { s.epochs = map[chain.ID][2]uint64{bc: {3, 8}} })
+		f(8)
+	})
+}
+
 // TestEpochs: the sets of running epochs are at hand for every subnet, and those
 // of the epoch before for a while.
 func TestEpochs(t *testing.T) {
@@ -287,8 +315,8 @@ func TestEpochs(t *testing.T) {
 			s.past = map[uint64]map[chain.ID][]Member{4: {chain.PrimaryNetworkID: members(5), l1: before}}
 			s.epochs = map[chain.ID][2]uint64{bc: {1, 4}}
 		})
-		k.FollowEpochs(bc)
-		k.FollowEpochs(chain.ID{9}) // has no epochs
+		k.FollowEpochs(bc, nil)
+		k.FollowEpochs(chain.ID{9}, nil) // has no epochs
 		pass(2 * time.Second)
 		if got := k.EpochHeights(); !slices.Equal(got, []uint64{4}) {
 			t.Fatalf("heights %v", got)

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"quorate/devnet"
+	"quorate/engine/chain"
 )
 
 // TestEpochs: a message of a new block is signed for the proposed set and for the
@@ -69,6 +71,48 @@ func TestEpochs(t *testing.T) {
 	})
 	ask("after a change of the set", 0)
 	ask("for the epoch before", epoch)
+	p.stop(t)
+}
+
+// TestEpochOfOwnNode: the followed node does not run the L1, whose own is in the chains file: a
+// message for the L1 is signed at the height of the epoch that this one says.
+func TestEpochOfOwnNode(t *testing.T) {
+	t.Parallel()
+	d := smallDevnet(t, devnet.Config{L1s: 1, Validators: 5})
+	l1, err := chain.ParseID(d.Facts("").EVMChains[1].BlockchainID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := d.World()
+	height, err := w.Advance(map[int]uint64{0: w.Validators()[0].Weight - 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.TurnEpoch(l1)
+	proposed, err := w.Advance(map[int]uint64{1: w.Validators()[1].Weight - 1})
+	if err != nil || proposed == height {
+		t.Fatal(proposed, err)
+	}
+	followed := nodeGate(t, d.NodeURL(), func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/ext/bc/"+l1.String()) {
+			http.NotFound(w, r)
+			return false
+		}
+		return true
+	})
+	p := launch(t, "quorate ready", "serve", "--node-url", followed.URL, "--http-port", "0", "--log-display-level", "error",
+		"--data-dir", t.TempDir(), "--chains-file", chainsFile(t, d, "first"))
+	c, _ := cChain(d)
+	client := &http.Client{Timeout: time.Second}
+	body := fmt.Sprintf(`{"message":"%x","destinationBlockchainId":"%s"}`, newMessage(t, d, c).raw, l1)
+	poll(t, 20*time.Millisecond, "the message is signed for the L1's epoch", func() bool {
+		resp, err := client.Post(p.url+endpoint1, "application/json", strings.NewReader(body))
+		if err != nil {
+			return false
+		}
+		defer func() { _ = resp.Body.Close() }()
+		return resp.StatusCode == http.StatusCreated && resp.Header.Get("X-P-Chain-Height") == strconv.FormatUint(height, 10)
+	})
 	p.stop(t)
 }
 

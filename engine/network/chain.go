@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/platform/rules"
@@ -69,17 +70,39 @@ func (n *Network) Primary(letter string) *Chain {
 }
 
 // Announce makes a configured chain known by its names, and has it checked from
-// the start on, also while its node does not answer.
-func (n *Network) Announce(c *Chain, name string, names []string) error {
+// the start on, also while its node does not answer. rpc is the chain's own, if it has one.
+func (n *Network) Announce(c *Chain, name string, names []string, rpc source.Endpoint) error {
 	n.keeper.Track(c.Subnet)
-	n.keeper.FollowEpochs(c.ID)
+	own, err := n.ownEpochs(c.ID, rpc)
+	n.keeper.FollowEpochs(c.ID, own)
 	return errors.Join(
+		err,
 		n.cfg.Names.Add(c.ID, names...),
 		n.cfg.Checker.Register(health.Check{
 			Name: name, Tags: []string{c.Subnet.String()},
 			Run: func(ctx context.Context) (any, error) { return n.checkChain(ctx, c) },
 		}),
 	)
+}
+
+// epochTimeout bounds a question for the epoch of one chain: those of others wait.
+const epochTimeout = 2 * time.Second
+
+// ownEpochs returns what asks the node of a chain's own for its epoch, at the proposervm
+// endpoint beside the chain's RPC; nil if that has not the path of a node's.
+func (n *Network) ownEpochs(id chain.ID, rpc source.Endpoint) (valset.Epochs, error) {
+	if rpc.Zero() {
+		return nil, nil
+	}
+	base, ok := rpc.Sibling(RPCPath(id), "")
+	if !ok {
+		return nil, nil
+	}
+	node, _, err := n.Source(source.Config{Timeout: epochTimeout}, base)
+	if err != nil {
+		return nil, err
+	}
+	return platform.New(node), nil
 }
 
 // Attach has the index of a chain shown in the chain's check.

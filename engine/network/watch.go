@@ -72,7 +72,7 @@ func (n *Network) learnChains(ctx context.Context) (all bool, err error) {
 	for _, b := range list {
 		n.keeper.Learn(b.ID, b.SubnetID)
 		if slices.Contains(n.cfg.TrackedSubnets, b.SubnetID) {
-			n.keeper.FollowEpochs(b.ID)
+			n.keeper.FollowEpochs(b.ID, nil)
 		}
 		if n.learn(b.ID) {
 			errs = append(errs, n.cfg.Names.Add(b.ID))
@@ -171,7 +171,7 @@ func (n *Network) follow(name, long, vm string, id chain.ID, recalled bool) erro
 		}
 	}
 	if name == "C" {
-		n.keeper.FollowEpochs(id)
+		n.keeper.FollowEpochs(id, nil)
 	}
 	n.mu.Lock()
 	n.chains[name] = f
