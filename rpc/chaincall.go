@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"quorate/engine/source/pull"
+	"quorate/internal/pull"
 )
 
 // Codes of errors that EVM clients know.

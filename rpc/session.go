@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"quorate/engine/source/pull"
+	"quorate/internal/pull"
 )
 
 // fromClient passes on what the client may call, until it ends.

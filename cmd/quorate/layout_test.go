@@ -54,6 +54,7 @@ var layers = map[string]int{
 	"rpc/vm":        2,
 	"engine/actor":  0,
 	"engine/metric": 0,
+	"internal/pull": 0, // reads what nodes answer and what clients of them ask
 	// For tests of any layer.
 	"devnet/torture": 0,
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 
-	"quorate/engine/source/pull"
+	"quorate/internal/pull"
 )
 
 // BatchCall is one request of a batch and what became of it.

@@ -7,7 +7,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
-	"quorate/engine/source/pull"
+	"quorate/internal/pull"
 )
 
 // Bounds of what a block may hold. A gas limit of 2^32 would allow no more.

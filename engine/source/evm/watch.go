@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"quorate/engine/source"
-	"quorate/engine/source/pull"
+	"quorate/internal/pull"
 )
 
 const (
