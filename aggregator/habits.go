@@ -179,18 +179,6 @@ func (h *habits) restore(now time.Time, key habitKey, e habit) {
 	}
 }
 
-// unreliable returns the number of nodes that are.
-func (h *habits) unreliable() (n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, e := range h.entries.Values() {
-		if e.unreliable() {
-			n++
-		}
-	}
-	return n
-}
-
 // Note layout of a habit, version 1, big-endian:
 //
 //	u8 1 | u8 strikes | u32 term (s) | i64 probe at (unix s) | i64 latency (ns) | i64 seen (unix s)

@@ -292,3 +292,15 @@ func TestRestoredAhead(t *testing.T) {
 		t.Error("repeats are not listed until the clock is where it was")
 	}
 }
+
+// unreliable returns the number of nodes that are.
+func (h *habits) unreliable() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.entries.Values() {
+		if e.unreliable() {
+			n++
+		}
+	}
+	return n
+}

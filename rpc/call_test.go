@@ -15,13 +15,10 @@ import (
 
 func TestMethodsDoc(t *testing.T) {
 	t.Parallel()
-	var got bytes.Buffer
-	if err := WriteDocs(&got); err != nil {
-		t.Fatal(err)
-	}
+	got := methodsDoc()
 	const file = "METHODS.md"
 	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,8 +26,8 @@ func TestMethodsDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%s is not what the table says; run go test -update. Now:\n%s", file, got.Bytes())
+	if got != string(want) {
+		t.Errorf("%s is not what the table says; run go test -update. Now:\n%s", file, got)
 	}
 }
 

@@ -3,10 +3,7 @@ package rpc
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"reflect"
-	"strings"
 	"time"
 
 	"quorate/engine/metric"
@@ -55,37 +52,6 @@ func define[P any](service, name, result, doc string, run func(*Service, context
 
 // table lists all methods, in the order of the documentation.
 func table() []method { return append(adminMethods(), healthMethods()...) }
-
-// WriteDocs writes what can be called, in Markdown.
-func WriteDocs(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("# Node RPC methods\n\nJSON-RPC 2.0, sent with POST and content type `application/json`.\n")
-	service := ""
-	for _, m := range table() {
-		if m.service != service {
-			service = m.service
-			fmt.Fprintf(&b, "\n## /ext/%s\n\n| method | params | result | does |\n|---|---|---|---|\n", service)
-		}
-		fmt.Fprintf(&b, "| `%s.%s` | %s | `%s` | %s |\n", m.service, m.name, m.paramsText(), m.result, m.doc)
-	}
-	writeChainDocs(&b)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func (m *method) paramsText() string {
-	if len(m.params) == 0 {
-		return "none"
-	}
-	texts := make([]string, len(m.params))
-	for i, p := range m.params {
-		texts[i] = fmt.Sprintf("`%s`: %s", p.name, p.kind)
-		if p.optional {
-			texts[i] += ", optional"
-		}
-	}
-	return strings.Join(texts, "; ")
-}
 
 // counters count the calls of one method by how they ended.
 type counters struct{ ok, failed metric.Counter }

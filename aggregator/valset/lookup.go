@@ -317,10 +317,3 @@ func (l *lookups) stop() {
 	l.mu.Unlock()
 	l.work.Wait()
 }
-
-// len returns the number of questions that wait or run.
-func (l *lookups) len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.byKey)
-}

@@ -379,3 +379,10 @@ func TestEpochs(t *testing.T) {
 		}
 	})
 }
+
+// len returns the number of questions that wait or run.
+func (l *lookups) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byKey)
+}

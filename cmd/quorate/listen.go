@@ -183,9 +183,6 @@ func (d *doors) Close() error {
 	return errors.Join(errs...)
 }
 
-// Addr returns where clients reach the server.
-func (d *doors) Addr() net.Addr { return d.addr }
-
 // URL returns the same as they write it, as far as this machine knows.
 func (d *doors) URL() string {
 	return d.scheme + strings.TrimPrefix(clientURL(d.addr, net.InterfaceAddrs), "http")

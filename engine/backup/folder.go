@@ -88,21 +88,6 @@ func sweep(dir string, m *Manifest) error {
 	})
 }
 
-// Check reads a backup in a folder and compares it with its manifest.
-func Check(dir string) (*Manifest, error) {
-	m, err := readManifest(dir)
-	if err != nil {
-		return nil, err
-	}
-	for i := range m.Files {
-		f := &m.Files[i]
-		if err := checkStored(filepath.Join(dir, filepath.FromSlash(f.stored())), f); err != nil {
-			return m, err
-		}
-	}
-	return m, nil
-}
-
 // checkStored compares a file with its entry.
 func checkStored(path string, f *File) error {
 	r, err := os.Open(path)

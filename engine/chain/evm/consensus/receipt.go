@@ -61,15 +61,6 @@ func Bloom(txs []evm.Tx) (f [BloomLen]byte) {
 	return f
 }
 
-// AppendReceipt appends the encoding of the receipt of t. cumulative is the gas
-// that the block's transactions up to t used, t among them.
-func AppendReceipt(dst []byte, t *evm.Tx, cumulative uint64) []byte {
-	var f [BloomLen]byte
-	b := blooms{h: new(evm.Hasher)}
-	b.logs(&f, t.Logs)
-	return appendReceipt(dst, t, cumulative, &f)
-}
-
 func appendReceipt(dst []byte, t *evm.Tx, cumulative uint64, f *[BloomLen]byte) []byte {
 	if t.Type != TypeLegacy {
 		dst = append(dst, t.Type)

@@ -30,13 +30,6 @@ func TxRoot(txs []evm.Tx) evm.Hash {
 	return Root(len(txs), func(dst []byte, i int) []byte { return append(dst, txs[i].Raw...) })
 }
 
-// ReceiptsRoot computes a header's receiptsRoot from what the receipts of txs say:
-// Failed, GasUsed and Logs.
-func ReceiptsRoot(txs []evm.Tx) evm.Hash {
-	root, _ := Receipts(txs, nil)
-	return root
-}
-
 // Receipts computes the root and the filter over the receipts of txs. each, if not
 // nil, is called with each transaction's index and filter, in no order.
 func Receipts(txs []evm.Tx, each func(i int, bloom *[BloomLen]byte)) (root evm.Hash, bloom [BloomLen]byte) {
