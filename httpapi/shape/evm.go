@@ -423,7 +423,7 @@ type Contract struct {
 	LogoAsset         *ImageAsset        `json:"logoAsset,omitempty"`
 	ERCType           string             `json:"ercType" enum:"ERC-20,ERC-721,ERC-1155,UNKNOWN"`
 	Symbol            string             `json:"symbol,omitempty"`
-	Decimals          int                `json:"decimals,omitempty"`
+	Decimals          *int               `json:"decimals,omitempty"`
 }
 
 // Contracts is a page of them.

@@ -1,8 +1,10 @@
-// Package shape has the forms of bodies as Go types, for the API's description.
+// Package shape has the forms of bodies as Go types: the API's description is made of
+// them, and pages about EVM chains and interchain messages are decoded by them.
 //
-// Nothing is encoded by them: the encoders of httpapi and httpapi/view write bodies by
-// hand, for speed. Tests hold what they write against these types, member by member. A
-// member with omitempty may be absent from an answer.
+// Answers are not encoded by them: httpapi and httpapi/view write bodies by hand, for
+// speed. Tests hold what they write against these types, member by member. A member with
+// omitempty may be absent from an answer; it is a pointer where a reader has to tell that
+// from its zero value.
 package shape
 
 import "quorate/httpapi/openapi"

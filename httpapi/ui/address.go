@@ -3,6 +3,8 @@ package ui
 import (
 	"net/http"
 	"slices"
+
+	"quorate/httpapi/shape"
 )
 
 func (s *Site) addressPages() []Page {
@@ -15,7 +17,7 @@ type addressPage struct {
 	Address string
 	At      string // the block whose state is asked for, empty for the last one
 
-	Balance         *nativeBalance
+	Balance         *shape.NativeTokenBalance
 	BalanceRefused  *Error
 	Contract        *contract // nil: none is known to have been made here
 	ContractRefused *Error
@@ -25,7 +27,7 @@ type addressPage struct {
 	Tabs []tab
 
 	Txs         []addressTx
-	Calls       []evmCall
+	Calls       []addressCall
 	Transfers   []transfer
 	Tokens      []tokenBalance
 	NFTs        []tokenBalance
@@ -35,19 +37,12 @@ type addressPage struct {
 	pager
 }
 
-// nativeBalance is what an address has of the chain's own coin.
-type nativeBalance struct {
-	coin
-	Balance      string
-	BalanceValue *money
-}
-
 // tokenBalance is what an address has of a token.
 type tokenBalance struct {
 	token
-	Balance, BalanceSource, BalanceBlockNumber string
-	BalanceValue                               *money
-	TokenReputation                            string
+	Balance, BalanceBlockNumber    shape.Digits
+	BalanceSource, TokenReputation string
+	BalanceValue                   *shape.Money
 }
 
 // addressTx is a transaction with its transfers.
@@ -59,6 +54,12 @@ type addressTx struct {
 // Transfers returns how many token transfers the transaction has.
 func (t addressTx) Transfers() int {
 	return len(t.ERC20Transfers) + len(t.ERC721Transfers) + len(t.ERC1155Transfers)
+}
+
+// addressCall is an internal transaction with its place.
+type addressCall struct {
+	shape.InBlock
+	evmCall
 }
 
 // tab is one of the lists of a page.
@@ -113,7 +114,7 @@ func serveAddress(r *Request) error {
 func (p *addressPage) head(r *Request) error {
 	var q query
 	q.add("blockNumber", p.At)
-	var balance struct{ NativeTokenBalance nativeBalance }
+	var balance shape.NativeBalance
 	var err error
 	// Of the balance alone: an address that is none is the page's error.
 	p.BalanceRefused, err = r.part(q.of(p.Chain.chainPath("addresses", p.Address, "balances:getNative")), &balance)

@@ -3,6 +3,8 @@ package ui
 import (
 	"math/big"
 	"strconv"
+
+	"quorate/httpapi/shape"
 )
 
 func (s *Site) blockPages() []Page {
@@ -12,7 +14,7 @@ func (s *Site) blockPages() []Page {
 // blockPage is what the page of a block shows.
 type blockPage struct {
 	Chain        *evmChain
-	Block        evmBlock
+	Block        shape.EVMBlock
 	Older, Newer string // the neighbours by number, empty if there is none
 	Txs          []evmTx
 	TxsRefused   *Error
@@ -28,11 +30,11 @@ func serveBlock(r *Request) error {
 	if err := r.Get(c.chainPath("blocks", r.Param("block")), &p.Block); err != nil {
 		return err
 	}
-	var latest struct{ Blocks []evmBlock }
+	var latest shape.EVMBlocks
 	if err := r.Get(c.chainPath("blocks")+"?pageSize=1", &latest); err != nil {
 		return err
 	}
-	if n, err := strconv.ParseUint(p.Block.BlockNumber, 10, 64); err == nil {
+	if n, err := strconv.ParseUint(string(p.Block.BlockNumber), 10, 64); err == nil {
 		if n > 0 {
 			p.Older = strconv.FormatUint(n-1, 10)
 		}
@@ -42,7 +44,7 @@ func serveBlock(r *Request) error {
 	}
 	var txs txList
 	// By hash: should the chain go back, the page does not mix two blocks.
-	if p.TxsRefused, err = r.part(r.listed(c.chainPath("blocks", p.Block.BlockHash, "transactions"), allRows), &txs); err != nil {
+	if p.TxsRefused, err = r.part(r.listed(c.chainPath("blocks", string(p.Block.BlockHash), "transactions"), allRows), &txs); err != nil {
 		return err
 	}
 	p.Txs, p.pager = txs.Transactions, r.pager(txs.NextPageToken)
@@ -50,8 +52,8 @@ func serveBlock(r *Request) error {
 }
 
 // above reports whether a is the larger one of two whole numbers.
-func above(a, b string) bool {
-	x, ok := new(big.Int).SetString(a, 10)
-	y, also := new(big.Int).SetString(b, 10)
+func above(a, b shape.Digits) bool {
+	x, ok := new(big.Int).SetString(string(a), 10)
+	y, also := new(big.Int).SetString(string(b), 10)
 	return ok && also && x.Cmp(y) > 0
 }

@@ -1,6 +1,10 @@
 package ui
 
-import "errors"
+import (
+	"errors"
+
+	"quorate/httpapi/shape"
+)
 
 // Rows of lists: those on the page of a chain, and those of pages that are lists.
 const (
@@ -20,7 +24,7 @@ func (s *Site) chainPages() []Page {
 // chainPage is what the page of a chain shows.
 type chainPage struct {
 	Chain         *evmChain
-	Blocks        []evmBlock
+	Blocks        []shape.EVMBlock
 	BlocksRefused *Error
 	// Indexed and Height are how far the index and the chain are, while the index is
 	// behind; else empty.
@@ -32,7 +36,7 @@ type chainPage struct {
 }
 
 // Latest returns the last block that is indexed, nil if there is none.
-func (p *chainPage) Latest() *evmBlock {
+func (p *chainPage) Latest() *shape.EVMBlock {
 	if len(p.Blocks) == 0 {
 		return nil
 	}
@@ -54,7 +58,7 @@ func serveChain(r *Request) error {
 	if err != nil {
 		return err
 	}
-	data, err := r.site.chains.of(c.ChainID).get(func() (*chainPage, error) { return chainOf(r.forAll(), c) })
+	data, err := r.site.chains.of(string(c.ChainID)).get(func() (*chainPage, error) { return chainOf(r.forAll(), c) })
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,7 @@ func serveChain(r *Request) error {
 // chainOf asks for all that the page of a chain shows.
 func chainOf(r *Request, c *evmChain) (*chainPage, error) {
 	p := &chainPage{}
-	var blocks struct{ Blocks []evmBlock }
+	var blocks shape.EVMBlocks
 	path := r.listed(c.chainPath("blocks"), fewRows)
 	said := r.Ask(path)
 	p.Indexed, p.Height = said.Indexed, said.Height
@@ -93,7 +97,7 @@ func chainOf(r *Request, c *evmChain) (*chainPage, error) {
 // listPage is a list of a chain's blocks or transactions.
 type listPage struct {
 	Chain  *evmChain
-	Blocks []evmBlock
+	Blocks []shape.EVMBlock
 	Txs    []evmTx
 	Status string
 	pager
@@ -104,10 +108,7 @@ func serveBlocks(r *Request) error {
 	if err != nil {
 		return err
 	}
-	var list struct {
-		Blocks        []evmBlock
-		NextPageToken string
-	}
+	var list shape.EVMBlocks
 	if err := r.Get(r.listed(c.chainPath("blocks"), allRows), &list); err != nil {
 		return err
 	}
@@ -133,6 +134,6 @@ func serveTxs(r *Request) error {
 
 // txList is a page of transactions.
 type txList struct {
-	Transactions  []evmTx
-	NextPageToken string
+	Transactions []evmTx
+	shape.Page
 }

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -10,38 +9,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-json"
+
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
-// What the API answers about EVM chains, as far as pages show it. Members that may be
-// absent because nobody knows them are pointers, or empty.
-
-// coin is a chain's own.
-type coin struct {
-	Name, Symbol string
-	Decimals     int
-}
-
-// gap is a range of blocks of which something is missing.
-type gap struct{ Kind, FromBlock, ToBlock, Reason string }
+// What the API answers about EVM chains is decoded by the types of package shape; those here
+// add what pages say of it. They have its fields themselves and embed little: templates look
+// embedded ones up anew, with maps, each time.
 
 // evmChain is a chain that is followed.
-type evmChain struct {
-	ChainID, Status, ChainName, Description, PlatformChainID, SubnetID, VMID, VMName string
-	ExplorerURL, RPCURL, WSURL                                                       string
-	IsTestnet, Private                                                               bool
-	NetworkToken                                                                     coin
-	EnabledFeatures                                                                  []string
-	Gaps                                                                             []gap
-	// SettledHeight is empty where each block's own header proves its results.
-	SettledHeight string
-}
+type evmChain shape.Chain
 
 // Settled says of a block whether a header has proven its results, and is empty where its
 // own does.
-func (c evmChain) Settled(number string) string {
-	at, err := strconv.ParseUint(number, 10, 64)
-	to, toErr := strconv.ParseUint(c.SettledHeight, 10, 64)
+func (c evmChain) Settled(number shape.Digits) string {
+	at, err := strconv.ParseUint(string(number), 10, 64)
+	to, toErr := strconv.ParseUint(string(c.SettledHeight), 10, 64)
 	switch {
 	case err != nil || toErr != nil:
 		return ""
@@ -62,26 +47,15 @@ func (c evmChain) Network() string {
 // Title returns the chain's name as it stands in a page's title.
 func (c evmChain) Title() string { return plain.Text(c.ChainName, 40) }
 
-// money is a price or what something is worth.
-type money struct {
-	CurrencyCode string
-	Value        text
-}
+// nobody reports whether it is the zero address.
+func nobody(a shape.Address) bool { return strings.Trim(string(a), "0x") == "" }
 
-// party is an address with what is known of it.
-type party struct {
-	Address, Name, Symbol string
-	Decimals              *int
-}
-
-// Zero reports whether it is the zero address, which stands for nobody.
-func (p party) Zero() bool { return strings.Trim(p.Address, "0x") == "" }
-
-// method is what a transaction calls.
-type method struct{ CallType, MethodHash, MethodName string }
+// evmTx is a transaction.
+type evmTx shape.NativeTransaction
 
 // Words returns what the transaction does in a few words.
-func (m method) Words() string {
+func (t evmTx) Words() string {
+	m := &t.Method
 	name, _, _ := strings.Cut(m.MethodName, "(")
 	switch {
 	case m.CallType == "NATIVE_TRANSFER":
@@ -96,57 +70,24 @@ func (m method) Words() string {
 	return "call"
 }
 
-// evmTx is a transaction.
-type evmTx struct {
-	BlockNumber, BlockHash, ChainID, TxHash, TxStatus string
-	BlockTimestamp                                    int64
-	BlockIndex, TxType                                int
-	GasLimit, GasUsed, GasPrice, Nonce, Value         string
-	From, To                                          party
-	Method                                            method
-
-	// Of a transaction that is asked for by its hash.
-	Input, BaseFeePerGas, MaxFeePerGas, MaxPriorityFeePerGas, FailureReason string
-}
-
 // Failed reports whether the transaction had no effect but its fee.
 func (t evmTx) Failed() bool { return t.TxStatus == "0" }
 
 // Fee returns what was paid for its gas, in base units, empty if it is not known.
 func (t evmTx) Fee() string {
-	used, ok := new(big.Int).SetString(t.GasUsed, 10)
-	price, also := new(big.Int).SetString(t.GasPrice, 10)
+	used, ok := new(big.Int).SetString(string(t.GasUsed), 10)
+	price, also := new(big.Int).SetString(string(t.GasPrice), 10)
 	if !ok || !also {
 		return ""
 	}
 	return used.Mul(used, price).String()
 }
 
-// evmBlock is a block. What is not known of it is empty.
-type evmBlock struct {
-	ChainID, BlockNumber, BlockHash, ParentHash, BaseFee          string
-	BlockTimestamp, BlockTimestampMilliseconds                    int64
-	TxCount                                                       int
-	GasUsed, GasLimit, GasCost, FeesSpent, CumulativeTransactions string
-	ReservedGas, ReservedBaseFee, SettledHeight                   string
-}
-
-// metadata are those that a token's URI leads to.
-type metadata struct {
-	IndexStatus                                       string
-	MetadataLastUpdatedTimestamp                      int64
-	Name, Symbol, ImageURI, Description               string
-	AnimationURI, ExternalURL, Background, Attributes string
-	Properties                                        string
-	Decimals                                          *int
-}
-
 // token is a token of any standard.
 type token struct {
-	Address, Name, Symbol, ERCType, TokenID, TokenURI, OwnerAddress string
-	Decimals                                                        *int
-	Price                                                           *money
-	Metadata                                                        *metadata
+	shape.NFT
+	Decimals *int
+	Price    *shape.Money
 }
 
 // Label returns by what a token is called: its symbol, else its name.
@@ -157,16 +98,15 @@ func (t token) Label() string {
 	return t.Name
 }
 
-// NFT reports whether the token has an ID.
-func (t token) NFT() bool { return t.TokenID != "" }
+// HasID reports whether the token is one of many of its contract.
+func (t token) HasID() bool { return t.TokenID != "" }
 
 // transfer is one of any standard.
 type transfer struct {
-	BlockNumber, TxHash                   string
-	BlockTimestamp                        int64
-	From, To                              party
+	shape.InBlock
+	From, To                              shape.RichAddress
 	LogIndex                              int
-	Value                                 string
+	Value                                 shape.Digits
 	ERC20Token, ERC721Token, ERC1155Token *token
 }
 
@@ -181,14 +121,7 @@ func (t transfer) Token() *token {
 }
 
 // evmCall is an internal transaction.
-type evmCall struct {
-	BlockNumber, TxHash   string
-	BlockTimestamp        int64
-	From, To              party
-	InternalTxType, Value string
-	IsReverted            bool
-	GasUsed, GasLimit     string
-}
+type evmCall shape.InternalTransaction
 
 // Moves reports whether the call moved the chain's coin.
 func (c evmCall) Moves() bool {
@@ -196,11 +129,7 @@ func (c evmCall) Moves() bool {
 }
 
 // contract is what is known of one.
-type contract struct {
-	Name, Address, ERCType, Symbol string
-	Decimals                       *int
-	DeploymentDetails              *struct{ TxHash, DeployerAddress, DeployerContractAddress string }
-}
+type contract shape.Contract
 
 // Fungible reports whether the contract is an ERC-20 token.
 func (c contract) Fungible() bool { return c.ERCType == "ERC-20" }
@@ -216,7 +145,7 @@ func (s *Site) evmPages() []Page {
 
 // chainPath starts the API's paths about a chain.
 func (c evmChain) chainPath(segments ...string) string {
-	return join("/v1/chains", append([]string{c.ChainID}, segments...)...)
+	return join("/v1/chains", append([]string{string(c.ChainID)}, segments...)...)
 }
 
 // chain asks for the chain that the page is about.

@@ -13,8 +13,8 @@ import (
 // evmFunctions are those of templates about EVM chains.
 var evmFunctions = template.FuncMap{
 	// said: words of strangers, to be put into <bdi>.
-	"said": func(s string) string { return plain.Text(s, 64) },
-	"clip": plain.Text,
+	"said": func(v any) string { return plain.Text(wordOf(v), 64) },
+	"clip": func(v any, limit int) string { return plain.Text(wordOf(v), limit) },
 	// exact: a whole number of base units as an amount, to the last digit.
 	"exact": exact,
 	"when":  when,
@@ -25,7 +25,7 @@ var evmFunctions = template.FuncMap{
 		}
 		return time.Unix(unix, 0).UTC().Format(time.DateOnly)
 	},
-	"nano": nano,
+	"nano": nano, "nobody": nobody, "indexstate": stateOf,
 	"yesno": func(v bool) string {
 		if v {
 			return "yes"
@@ -40,19 +40,20 @@ const maxDecimals = 36
 
 // exact writes base units as an amount. Decimals are a number or nil: then the amount is
 // in base units, and says so.
-func exact(units string, decimals any) (string, error) {
+func exact(v, decimals any) (string, error) {
+	units := wordOf(v)
 	if units == "" {
 		return "unknown", nil
 	}
 	var d int
-	switch v := decimals.(type) {
+	switch n := decimals.(type) {
 	case int:
-		d = v
+		d = n
 	case *int:
-		if v == nil {
+		if n == nil {
 			return plain.Digits(units) + " base units", nil
 		}
-		d = *v
+		d = *n
 	default:
 		return "", fmt.Errorf("exact: decimals are a %T", decimals)
 	}
@@ -63,7 +64,8 @@ func exact(units string, decimals any) (string, error) {
 }
 
 // nano writes base units of a coin as 10^-9 of it: gwei of a coin of 18 decimals.
-func nano(units string, decimals int) string {
+func nano(v any, decimals int) string {
+	units := wordOf(v)
 	if zeros := 9 - decimals; zeros > 0 && digits(units) && strings.Trim(units, "0") != "" {
 		units, decimals = units+strings.Repeat("0", zeros), 9
 	}

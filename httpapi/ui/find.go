@@ -34,7 +34,7 @@ type refusal struct {
 // show redirects to the only place, or lists all places.
 func (f *found) show(r *Request) error {
 	if len(f.Chains) == 1 && len(f.Refused) == 0 && len(f.Unindexed) == 0 {
-		return r.Redirect(join("/chain", f.Chains[0].ChainID, f.Kind, f.ID))
+		return r.Redirect(join("/chain", string(f.Chains[0].ChainID), f.Kind, f.ID))
 	}
 	if len(f.Chains) == 0 && len(f.Refused) == 0 && len(f.Unindexed) == 0 {
 		return errorf(http.StatusNotFound, "%s %s is not known on any chain that is followed here", f.What, short(f.ID))

@@ -1,6 +1,10 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"quorate/httpapi/shape"
+)
 
 func (s *Site) icmPages() []Page {
 	return []Page{
@@ -11,39 +15,10 @@ func (s *Site) icmPages() []Page {
 }
 
 // icmMessage is an interchain message.
-type icmMessage struct {
-	MessageID, ICMContractAddress                  string
-	SourceBlockchainID, DestinationBlockchainID    string
-	SourceEVMChainID, DestinationEVMChainID        string // empty for a chain that is not followed
-	MessageNonce, From, To, Data, RequiredGasLimit string
-	AllowedRelayerAddresses                        []string
-	MessageExecuted, MessageExecutionFailed        bool
-	Receipts                                       []struct{ ReceivedMessageNonce, RelayerRewardAddress string }
-	ReceiptDelivered                               bool
-	RewardDetails                                  struct {
-		Address, Name, Symbol, Value string
-		Decimals                     *int
-	}
-	SourceTransaction, RetryTransaction, ReceiptTransaction *icmTx
-	DestinationTransaction                                  *struct {
-		icmTx
-		RewardRedeemer, DelivererAddress string
-	}
-	Signature *struct {
-		WarpMessageID, SignedMessagePath string
-		Signed                           bool
-	}
-	Status string
-}
-
-// icmTx is a transaction of a message.
-type icmTx struct {
-	TxHash, GasSpent string
-	Timestamp        int64
-}
+type icmMessage shape.ICMMessage
 
 // Sent returns when the message was first heard of, 0 if that is not known.
-func (m icmMessage) Sent() int64 {
+func (m icmMessage) Sent() shape.Unix {
 	switch {
 	case m.SourceTransaction != nil:
 		return m.SourceTransaction.Timestamp
@@ -81,15 +56,10 @@ func (m icmMessage) SignPath() string {
 type icmsPage struct {
 	Chain          *evmChain // nil: of all chains
 	Messages       []icmMessage
-	Windows        *icmWindows
+	Windows        *shape.ICMWindows
 	Refused        *Error
 	WindowsRefused *Error
 	pager
-}
-
-// icmWindows is how many messages there were.
-type icmWindows struct {
-	LastHour, LastDay, LastWeek, LastMonth, Last90Days, LastYear, AllTime int64
 }
 
 func serveICMs(r *Request) (err error) {
@@ -99,7 +69,7 @@ func serveICMs(r *Request) (err error) {
 		if p.Chain, err = r.chain(); err != nil {
 			return err
 		}
-		title, blockchain = title+" of "+p.Chain.Title(), p.Chain.PlatformChainID
+		title, blockchain = title+" of "+p.Chain.Title(), string(p.Chain.PlatformChainID)
 	}
 	next, err := listOf(r, &p.Refused, r.listed("/v1/icm/messages", allRows, "blockchainId", blockchain), "messages", &p.Messages)
 	if err != nil {
@@ -107,7 +77,7 @@ func serveICMs(r *Request) (err error) {
 	}
 	p.pager = r.pager(next)
 	if p.Chain == nil {
-		var sum struct{ Result icmWindows }
+		var sum shape.ICMSummary
 		if p.WindowsRefused, err = r.part("/v2/icm/summary", &sum); err != nil {
 			return err
 		}
@@ -122,7 +92,7 @@ type icmPage struct {
 	Message                     icmMessage
 	DataBytes                   int
 	DataMore                    bool
-	SourceCoin, DestinationCoin *coin // nil: not known
+	SourceCoin, DestinationCoin *shape.NetworkToken // nil: not known
 }
 
 func serveICM(r *Request) error {
@@ -137,7 +107,7 @@ func serveICM(r *Request) error {
 	}
 	for _, side := range []struct {
 		id   string
-		coin **coin
+		coin **shape.NetworkToken
 	}{{m.SourceEVMChainID, &p.SourceCoin}, {m.DestinationEVMChainID, &p.DestinationCoin}} {
 		var c evmChain
 		if side.id == "" {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/big"
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,7 +90,7 @@ func functions(prefix string) (template.FuncMap, error) {
 		"link": func(path string, segments ...any) string {
 			texts := make([]string, len(segments))
 			for i, s := range segments {
-				texts[i] = fmt.Sprint(s)
+				texts[i] = wordOf(s)
 			}
 			if len(texts) == 0 {
 				return prefix + path
@@ -125,9 +126,20 @@ func functions(prefix string) (template.FuncMap, error) {
 // shownText bounds what is shown of a text that should have been a number or an ID.
 const shownText = 100
 
+// wordOf is [fmt.Sprint], without allocations for strings of any type and small numbers.
+func wordOf(v any) string {
+	switch r := reflect.ValueOf(v); {
+	case r.Kind() == reflect.String:
+		return r.String()
+	case r.CanInt():
+		return strconv.FormatInt(r.Int(), 10)
+	}
+	return fmt.Sprint(v)
+}
+
 // short leaves out the middle of long hex and of IDs.
 func short(v any) string {
-	s := fmt.Sprint(v)
+	s := wordOf(v)
 	const head, tail = 8, 6
 	if len(s) <= head+tail+3 {
 		return s
@@ -146,7 +158,7 @@ func short(v any) string {
 // number returns a whole number, or the digits of one, in groups of three. What is no
 // number is returned as it is.
 func number(v any) string {
-	s := fmt.Sprint(v)
+	s := wordOf(v)
 	sign := ""
 	if strings.HasPrefix(s, "-") {
 		sign, s = "-", s[1:]
@@ -185,8 +197,8 @@ const amountDigits = 6
 // with at most amountDigits behind the point. What is no number is returned as it is, and so is
 // an amount of a token whose decimals are not known.
 func amount(v, decimals any) string {
-	s := fmt.Sprint(v)
-	d, err := strconv.Atoi(fmt.Sprint(decimals))
+	s := wordOf(v)
+	d, err := strconv.Atoi(wordOf(decimals))
 	if _, ok := new(big.Int).SetString(s, 10); !ok || err != nil || d < 0 || d > 77 {
 		return number(s)
 	}
@@ -242,7 +254,7 @@ func moment(v any) (time.Time, bool) {
 			return t.UTC(), true
 		}
 	}
-	n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64)
+	n, err := strconv.ParseInt(wordOf(v), 10, 64)
 	if err != nil || n <= 0 || n > 1<<42 {
 		return time.Time{}, false
 	}

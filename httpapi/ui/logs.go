@@ -64,7 +64,7 @@ func (p *txPage) setLogs(r *Request) error {
 	if r.poor {
 		return nil
 	}
-	logs, err := r.site.cfg.Logs(p.Chain.ChainID, p.Tx.BlockNumber, p.Tx.TxHash)
+	logs, err := r.site.cfg.Logs(string(p.Chain.ChainID), string(p.Tx.BlockNumber), string(p.Tx.TxHash))
 	if err != nil {
 		if !errors.As(err, &p.LogsRefused) {
 			return err

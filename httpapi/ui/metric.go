@@ -171,5 +171,5 @@ func serveMetricCSV(r *Request) error {
 	if err != nil {
 		return err
 	}
-	return r.Download("text/csv; charset=utf-8", c.ChainID+"-"+p.Name+"-"+s.Interval+".csv", body)
+	return r.Download("text/csv; charset=utf-8", string(c.ChainID)+"-"+p.Name+"-"+s.Interval+".csv", body)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"quorate/httpapi/shape"
 )
 
 // TestTree: calls stand below those that made them.
@@ -27,7 +29,9 @@ func TestTree(t *testing.T) {
 		var calls []evmCall
 		for line := range strings.SplitSeq(c.calls, ",") {
 			if f := strings.Fields(line); len(f) == 3 {
-				calls = append(calls, evmCall{InternalTxType: f[0], From: party{Address: f[1]}, To: party{Address: f[2]}})
+				var c evmCall
+				c.InternalTxType, c.From.Address, c.To.Address = f[0], shape.Address(f[1]), shape.Address(f[2])
+				calls = append(calls, c)
 			}
 		}
 		var depths []int
@@ -112,7 +116,7 @@ func TestCSV(t *testing.T) {
 // TestFigures: whole figures have all digits, in the metric's unit.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	c := evmChain{NetworkToken: coin{Symbol: "AVAX", Decimals: 18}}
+	c := evmChain{NetworkToken: shape.NetworkToken{Symbol: "AVAX", Decimals: 18}}
 	for _, v := range []struct{ metric, value, want, unit string }{
 		{"txCount", "1234567", "1\u202f234\u202f567", ""}, {"feesPaid", "2668058736486846940", "2.66805873648684694", "AVAX"},
 		{"avgGasPrice", "31251038687.273224", "31.251", "nAVAX"}, {"maxGasPrice", "31251038687", "31.251038687", "nAVAX"},

@@ -151,7 +151,7 @@ func (w windowed) Cell(c *evmChain, name string) string {
 // windows asks for a metric over windows of time.
 func (r *Request) windows(c *evmChain, name string) (w windowed, err error) {
 	w.metricInfo = metricOf(name)
-	w.Refused, err = r.part(join("/v2/chains", c.ChainID, "rollingWindowMetrics", name), &w.Windows)
+	w.Refused, err = r.part(join("/v2/chains", string(c.ChainID), "rollingWindowMetrics", name), &w.Windows)
 	return w, err
 }
 
@@ -201,7 +201,7 @@ func (r *Request) metricPlot(c *evmChain, m metricInfo, s span) (*metricPlot, er
 		}
 		NextPageToken string
 	}
-	refused, err := r.part(q.of(join("/v2/chains", c.ChainID, "metrics", m.Name)), &answer)
+	refused, err := r.part(q.of(join("/v2/chains", string(c.ChainID), "metrics", m.Name)), &answer)
 	if err != nil || refused != nil {
 		p.Refused = refused
 		return p, err

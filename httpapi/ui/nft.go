@@ -42,10 +42,10 @@ func serveCollection(r *Request) error {
 	}
 	p := collectionPage{Chain: c, Contract: *found}
 	if !p.Contract.Collection() {
-		return r.Redirect(join("/chain", c.ChainID, "token", p.Contract.Address))
+		return r.Redirect(join("/chain", string(c.ChainID), "token", string(p.Contract.Address)))
 	}
 	p.Tab, p.Tabs = r.tabsOf(nil, "tokens", "Tokens", "transfers", "Transfers", "holders", "Holders")
-	address := p.Contract.Address
+	address := string(p.Contract.Address)
 	var next string
 	switch p.Tab {
 	case "tokens":
@@ -53,7 +53,7 @@ func serveCollection(r *Request) error {
 	case "transfers":
 		next, err = listOf(r, &p.ListRefused, r.listed(c.chainPath("tokens", address, "transfers"), allRows), "transfers", &p.Transfers)
 	default:
-		path := join("/v2/chains", c.ChainID, "contracts", address, "nfts:listHolders")
+		path := join("/v2/chains", string(c.ChainID), "contracts", address, "nfts:listHolders")
 		p.ListRefused, err = r.part(r.listed(path, shownHolders), &p.Holders)
 		next = p.Holders.NextPageToken
 	}
@@ -86,19 +86,16 @@ func serveNFT(r *Request) error {
 	if err := r.Get(path, &p.Token); err != nil {
 		return err
 	}
-	if p.Token.Metadata == nil {
-		p.Token.Metadata = &metadata{}
-	}
 	p.Raw = cmp.Or(p.Token.Metadata.Attributes, p.Token.Metadata.Properties)
 	if p.Traits = traits(p.Raw); p.Traits != nil {
 		p.Raw = ""
 	}
-	return r.Render("nft", plain.Text(cmp.Or(p.Token.Metadata.Name, p.Token.Name, "Token"), 40)+" #"+plain.Text(p.Token.TokenID, 24), &p)
+	return r.Render("nft", plain.Text(cmp.Or(p.Token.Metadata.Name, p.Token.Name, "Token"), 40)+" #"+plain.Text(string(p.Token.TokenID), 24), &p)
 }
 
 // ReindexPath is the address of the API that has the metadata fetched again.
 func (p *nftPage) ReindexPath() string {
-	return p.Chain.chainPath("nfts", "collections", p.Token.Address, "tokens", p.Token.TokenID+":reindex")
+	return p.Chain.chainPath("nfts", "collections", string(p.Token.Address), "tokens", string(p.Token.TokenID)+":reindex")
 }
 
 // maxTraits bounds the rows of a token's properties.
@@ -140,5 +137,5 @@ var indexStates = map[string]string{
 	"INVALID_METADATA_JSON":      "the document is no JSON",
 }
 
-// State says what became of the metadata.
-func (m metadata) State() string { return cmp.Or(indexStates[m.IndexStatus], "unknown") }
+// stateOf says what became of metadata.
+func stateOf(indexStatus string) string { return cmp.Or(indexStates[indexStatus], "unknown") }

@@ -2,13 +2,14 @@ package ui
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/goccy/go-json"
 
 	"quorate/httpapi/ui/plain"
 )

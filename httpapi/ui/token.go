@@ -52,7 +52,7 @@ func serveToken(r *Request) error {
 	}
 	p := tokenPage{Chain: c, Contract: *found}
 	if p.Contract.Collection() {
-		return r.Redirect(join("/chain", c.ChainID, "nft", p.Contract.Address))
+		return r.Redirect(join("/chain", string(c.ChainID), "nft", string(p.Contract.Address)))
 	}
 	p.Tab, p.Tabs = r.tabsOf(nil, "transfers", "Transfers", "holders", "Holders")
 	if p.Tab == "holders" {
@@ -60,7 +60,7 @@ func serveToken(r *Request) error {
 			return err
 		}
 	} else {
-		next, err := listOf(r, &p.ListRefused, r.listed(c.chainPath("tokens", p.Contract.Address, "transfers"), allRows), "transfers", &p.Transfers)
+		next, err := listOf(r, &p.ListRefused, r.listed(c.chainPath("tokens", string(p.Contract.Address), "transfers"), allRows), "transfers", &p.Transfers)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (p *tokenPage) askHolders(r *Request) error {
 
 // holdersAbove returns a page of those who have more than an amount.
 func (p *tokenPage) holdersAbove(r *Request, least string, size int) (list []holder, next string, err error) {
-	path := join("/v2/chains", p.Chain.ChainID, "contracts", p.Contract.Address, "balances")
+	path := join("/v2/chains", string(p.Chain.ChainID), "contracts", string(p.Contract.Address), "balances")
 	next, err = listOf(r, &p.ListRefused, r.listed(path, size, "threshold", least), "addresses", &list)
 	return list, next, err
 }

@@ -2,6 +2,8 @@ package ui
 
 import (
 	"strings"
+
+	"quorate/httpapi/shape"
 )
 
 func (s *Site) txPages() []Page {
@@ -21,8 +23,9 @@ const (
 // txPage is what the page of a transaction shows.
 type txPage struct {
 	Chain *evmChain
-	Tx    evmTx
-	Coin  coin
+	Tx    *evmTx
+	Full  shape.FullNativeTransaction // with Tx
+	Coin  shape.NetworkToken
 
 	Transfers     []transfer
 	MoreTransfers int
@@ -42,13 +45,10 @@ type txPage struct {
 
 	Operator   bool // may go to the page that signs
 	Warp       bool // the transaction called the warp precompile
-	ICM        *icmInfo
+	ICM        *shape.ICMInfo
 	Message    *icmMessage
 	ICMRefused *Error
 }
-
-// icmInfo is what a transaction says of its interchain message.
-type icmInfo struct{ TeleporterMessageID, Direction, SourceChainID, DestinationChainID string }
 
 func serveTx(r *Request) error {
 	c, err := r.chain()
@@ -56,17 +56,18 @@ func serveTx(r *Request) error {
 		return err
 	}
 	var said struct {
-		NativeTransaction                                 evmTx
-		NetworkTokenDetails                               struct{ NetworkToken coin }
+		NativeTransaction                                 shape.FullNativeTransaction
+		NetworkTokenDetails                               shape.NetworkTokenDetails
 		ERC20Transfers, ERC721Transfers, ERC1155Transfers []transfer
 		InternalTransactions                              []evmCall
-		TeleporterMessageInfo                             *icmInfo
+		TeleporterMessageInfo                             *shape.ICMInfo
 	}
 	if err := r.Get(c.chainPath("transactions", r.Param("hash")), &said); err != nil {
 		return err
 	}
-	p := txPage{Chain: c, Tx: said.NativeTransaction, Coin: said.NetworkTokenDetails.NetworkToken,
+	p := txPage{Chain: c, Full: said.NativeTransaction, Coin: said.NetworkTokenDetails.NetworkToken,
 		Operator: r.Operator(), ICM: said.TeleporterMessageInfo}
+	p.Tx = (*evmTx)(&p.Full.NativeTransaction)
 	p.setTransfers(said.ERC20Transfers, said.ERC721Transfers, said.ERC1155Transfers)
 	p.setCalls(said.InternalTransactions)
 	p.setInput()
@@ -75,7 +76,7 @@ func serveTx(r *Request) error {
 	}
 	if p.ICM != nil {
 		var m icmMessage
-		if p.ICMRefused, err = r.part(join("/v1/icm/messages", p.ICM.TeleporterMessageID), &m); err != nil {
+		if p.ICMRefused, err = r.part(join("/v1/icm/messages", string(p.ICM.TeleporterMessageID)), &m); err != nil {
 			return err
 		}
 		if p.ICMRefused == nil {
@@ -97,13 +98,13 @@ func (p *txPage) setTransfers(lists ...[]transfer) {
 
 func (p *txPage) setCalls(calls []evmCall) {
 	p.Traced = calls != nil
-	p.Warp = strings.EqualFold(p.Tx.To.Address, warpPrecompile) && !p.Tx.Failed()
+	p.Warp = strings.EqualFold(string(p.Tx.To.Address), warpPrecompile) && !p.Tx.Failed()
 	for i := range calls {
 		c := &calls[i]
 		if c.Moves() {
 			p.Paid = append(p.Paid, *c)
 		}
-		p.Warp = p.Warp || strings.EqualFold(c.To.Address, warpPrecompile) && c.sends() && !p.Tx.Failed()
+		p.Warp = p.Warp || strings.EqualFold(string(c.To.Address), warpPrecompile) && c.sends() && !p.Tx.Failed()
 	}
 	if n := len(calls); n > maxMoves {
 		calls, p.MoreCalls = calls[:maxMoves], n-maxMoves
@@ -111,7 +112,7 @@ func (p *txPage) setCalls(calls []evmCall) {
 	if n := len(p.Paid); n > maxMoves {
 		p.Paid = p.Paid[:maxMoves]
 	}
-	p.Calls = tree(p.Tx.To.Address, calls)
+	p.Calls = tree(string(p.Tx.To.Address), calls)
 }
 
 // sends reports whether a call of the warp precompile can have sent a message: what only
@@ -119,10 +120,10 @@ func (p *txPage) setCalls(calls []evmCall) {
 func (c *evmCall) sends() bool { return !c.IsReverted && c.InternalTxType != "STATICCALL" }
 
 func (p *txPage) setInput() {
-	hex := strings.TrimPrefix(p.Tx.Input, "0x")
+	hex := strings.TrimPrefix(string(p.Full.Input), "0x")
 	p.InputBytes = len(hex) / 2
 	if len(hex) > maxInput {
-		p.Tx.Input, p.InputMore = "0x"+hex[:maxInput], true
+		p.Full.Input, p.InputMore = shape.Hex("0x"+hex[:maxInput]), true
 	}
 }
 
@@ -133,7 +134,7 @@ func (p *txPage) Moved() bool {
 
 // SignPath returns where the API answers the signed messages of the transaction.
 func (p *txPage) SignPath() string {
-	return join("/v1/signatureAggregator", p.Chain.Network(), "aggregateSignatures", p.Tx.TxHash)
+	return join("/v1/signatureAggregator", p.Chain.Network(), "aggregateSignatures", string(p.Tx.TxHash))
 }
 
 // nested is a call with how deep it is below the transaction, at least 1.
@@ -152,12 +153,12 @@ func tree(to string, calls []evmCall) []nested {
 	list := make([]nested, len(calls))
 	acting := []string{strings.ToLower(to)} // by depth: who calls from there
 	for i, c := range calls {
-		from := strings.ToLower(c.From.Address)
+		from := strings.ToLower(string(c.From.Address))
 		depth := len(acting) - 1
 		for depth > 0 && acting[depth] != from {
 			depth--
 		}
-		own := strings.ToLower(c.To.Address)
+		own := strings.ToLower(string(c.To.Address))
 		if c.InternalTxType == "DELEGATECALL" || c.InternalTxType == "CALLCODE" {
 			own = from
 		}
