@@ -2,7 +2,6 @@ package operation
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -13,14 +12,8 @@ import (
 	"quorate/engine/index"
 	"quorate/engine/metric"
 	"quorate/engine/spare"
+	"quorate/engine/store"
 )
-
-// Store keeps records; see [quorate/engine/store/results.Operations].
-type Store interface {
-	Put(ctx context.Context, key, value []byte) error
-	Remove(ctx context.Context, key []byte) error
-	Each(f func(key, value []byte)) error
-}
 
 // Chains finds the chains that are followed.
 type Chains interface {
@@ -52,7 +45,7 @@ type Config struct {
 	// Dir is the folder of the files. Required.
 	Dir string
 	// Store keeps the records; required.
-	Store Store
+	Store store.Records
 	// Chains are those that are followed; required.
 	Chains Chains
 	// FS is the file system. Default the machine's.

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -11,14 +10,8 @@ import (
 	"quorate/engine/events"
 	"quorate/engine/index"
 	"quorate/engine/metric"
+	"quorate/engine/store"
 )
-
-// Store keeps records; see [quorate/engine/store/results.Operations].
-type Store interface {
-	Put(ctx context.Context, key, value []byte) error
-	Remove(ctx context.Context, key []byte) error
-	Each(f func(key, value []byte)) error
-}
 
 // Chain is a chain that is followed.
 type Chain struct {
@@ -30,7 +23,7 @@ type Chain struct {
 // Config says what webhooks may take. Zero values take the defaults.
 type Config struct {
 	// Store keeps the records, Chain finds a chain that is followed. Required.
-	Store Store
+	Store store.Records
 	Chain func(id chain.ID) (Chain, bool)
 	// Network finds a primary network by the name that clients have for it, and Writer
 	// writes what messages have of it. Nil: there are no such webhooks.
