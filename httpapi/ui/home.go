@@ -2,13 +2,14 @@ package ui
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-json"
 
 	"quorate/httpapi/ui/plain"
 )

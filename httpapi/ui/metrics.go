@@ -2,13 +2,14 @@ package ui
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goccy/go-json"
 
 	"quorate/httpapi/ui/plain"
 	"quorate/httpapi/ui/plot"

@@ -2,7 +2,8 @@ package ui
 
 import (
 	"cmp"
-	"encoding/json"
+
+	"github.com/goccy/go-json"
 
 	"quorate/httpapi/ui/plain"
 )

@@ -1,13 +1,14 @@
 package ui
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-json"
 
 	"quorate/httpapi/openapi"
 )

@@ -1,9 +1,10 @@
 package ui
 
 import (
-	"encoding/json"
 	"net/netip"
 	"time"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain"
 )

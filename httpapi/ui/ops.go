@@ -2,11 +2,12 @@ package ui
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/goccy/go-json"
 )
 
 func (s *Site) opsPages() []Page {

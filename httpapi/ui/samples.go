@@ -1,9 +1,10 @@
 package ui
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/goccy/go-json"
 )
 
 // samples finds values for parameters in what the server has, so that each operation can

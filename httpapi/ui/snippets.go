@@ -2,11 +2,12 @@ package ui
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-json"
 )
 
 // apiCall is an operation with the values of its parameters.
