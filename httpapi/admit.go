@@ -139,8 +139,17 @@ func (s *Server) owe(ctx *fasthttp.RequestCtx, p *params, units int) {
 }
 
 // sentPerUnit is how many bytes of an answer a unit is good for: many times what most
-// routes send for one.
-const sentPerUnit = 16 << 10
+// routes send for one. packedPerUnit is that of a compressed one: what is paid for is
+// making it, and JSON shrinks to a sixth. filePerUnit is that of a file, which only has to
+// be copied.
+const (
+	sentPerUnit   = 8 << 10
+	packedPerUnit = sentPerUnit / 6
+	filePerUnit   = 256 << 10
+)
+
+// rowsPerUnit is how many rows that are not of the answer a unit is good for.
+const rowsPerUnit = 50
 
 // sentUnits returns what an answer costs beyond what was paid for it, by its size. Streams are
 // paid for as they go on.
@@ -148,7 +157,11 @@ func sentUnits(ctx *fasthttp.RequestCtx, paid int) int {
 	if ctx.Response.IsBodyStream() {
 		return 0
 	}
-	return max(0, len(ctx.Response.Body())/sentPerUnit-paid)
+	per := sentPerUnit
+	if len(ctx.Response.Header.ContentEncoding()) > 0 {
+		per = packedPerUnit
+	}
+	return max(0, len(ctx.Response.Body())/per-paid)
 }
 
 // perUnit is how many bytes of a body, or of what a WebSocket sends, cost a unit. Reading and

@@ -65,6 +65,7 @@ func onChains(item func(c *call, v []byte) *failure, run func(c *call) *failure)
 				fail(ctx, f)
 			} else {
 				s.answer(ctx, c)
+				s.owe(ctx, &p, c.looked/rowsPerUnit)
 				s.keep(ctx, &k, c)
 			}
 			s.calls.put(c)

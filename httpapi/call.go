@@ -31,6 +31,9 @@ type call struct {
 	tokens uint64
 	marks  []mark // what the answer changes with; none if it is pinned
 	shows  shown  // of the chain, if that is less than all of it
+	// looked counts what was read beyond the rows of the answer: who asks for few rows of
+	// many pays for those, too.
+	looked int
 	// passing: the answer says what no block changes, so that it is not kept.
 	passing bool
 

@@ -24,8 +24,8 @@ const slowest = 32 << 10
 const lastWrite = time.Second
 
 // sendFile answers with a file, or the range of it that was asked for. It closes the
-// file, if not at once then when it is sent.
-func (s *Server) sendFile(ctx *fasthttp.RequestCtx, op *operation.Operation, file vfs.File) error {
+// file, if not at once then when it is sent. A long file costs more than its route.
+func (s *Server) sendFile(ctx *fasthttp.RequestCtx, p *params, op *operation.Operation, file vfs.File) error {
 	size, err := file.Size()
 	if err != nil {
 		return errors.Join(err, file.Close())
@@ -57,6 +57,7 @@ func (s *Server) sendFile(ctx *fasthttp.RequestCtx, op *operation.Operation, fil
 		most: s.cfg.WriteTimeout + time.Duration(length/slowest)*time.Second, closed: make(chan struct{}),
 	}
 	ctx.Response.SetBodyStream(d, int(length))
+	s.owe(ctx, p, max(0, int(length/filePerUnit)-p.paid))
 	return nil
 }
 

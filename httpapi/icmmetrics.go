@@ -198,6 +198,9 @@ func (n *icmCounts) group(l *icmFilter, bySource, byDestination bool) {
 	}
 }
 
+// rowsPerCount is how many rows cost what a count of messages does.
+const rowsPerCount = 10
+
 // before returns how many messages there were before a time, by group.
 func (n *icmCounts) before(milli uint64) (sums []uint64, f *failure) {
 	sums = make([]uint64, len(n.groups))
@@ -216,6 +219,7 @@ func (n *icmCounts) before(milli uint64) (sums []uint64, f *failure) {
 		if height == 0 {
 			continue
 		}
+		n.o.c.looked += rowsPerCount
 		peer := &p.destination
 		if p.kind == events.Received {
 			peer = &p.source

@@ -245,7 +245,7 @@ func (s *Server) downloadExport(ctx *fasthttp.RequestCtx, p params) {
 		return
 	}
 	if err == nil {
-		err = s.sendFile(ctx, &op, file)
+		err = s.sendFile(ctx, &p, &op, file)
 	}
 	if err != nil {
 		s.log.Error("the file of an export cannot be read", "id", id, "err", err)

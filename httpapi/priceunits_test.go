@@ -5,10 +5,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/address"
+	"quorate/engine/operation"
+	"quorate/engine/primary"
 	"quorate/httpapi/limit"
 )
 
@@ -85,4 +88,45 @@ func TestAddressUnits(t *testing.T) {
 	f("GET", x+"/balances?addresses="+names(10), "", 200, 20+9*unitsPerAddress)
 	f("POST", x+"/utxos", `{"addresses":"`+names(10)+`"}`, 200, 20+9*unitsPerAddress)
 	f("GET", x+"/transactions?pageSize=x&addresses="+names(10), "", 400, 20)
+}
+
+// TestFileUnits: a long file costs more than its address, of a range only what is sent.
+func TestFileUnits(t *testing.T) {
+	t.Parallel()
+	const burst = 1000
+	ops := newFakeOperations()
+	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Request: operation.Request{Compression: operation.Gzip}}
+	ops.files[opID] = make([]byte, 100*filePerUnit)
+	s := dataServer(t, Config{Operations: ops, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})}, sampleChain())
+	left := burst
+	for _, c := range []struct {
+		part  string
+		units int
+	}{{"", 100}, {"bytes=0-9", unitsMedium}, {"bytes=0-" + strconv.Itoa(50*filePerUnit-1), 50}} {
+		resp := send(s, "GET", s.downloadURL(opID, time.Now()), "", "Range", c.part)
+		left -= c.units
+		if got := string(resp.Header.Peek("RateLimit-Remaining")); got != strconv.Itoa(left) {
+			t.Errorf("range %q: %d, %s units left, want %d", c.part, resp.StatusCode(), got, left)
+		}
+		if err := resp.CloseBodyStream(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLookedUnits: a filter that passes over rows costs as much as they do.
+func TestLookedUnits(t *testing.T) {
+	t.Parallel()
+	const burst = 1000
+	n := samplePrimary().withTxs()
+	row := n.txs[primary.PChain][0]
+	n.txs[primary.PChain] = nil
+	for range 3 * rowsPerUnit {
+		n.txs[primary.PChain] = append(n.txs[primary.PChain], row)
+	}
+	s := dataServer(t, Config{Primary: primaries{"fuji": n}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})}, sampleChain())
+	resp := send(s, "GET", "/v1/networks/fuji/blockchains/p-chain/transactions?txTypes=TransformSubnetTx", "")
+	if got := string(resp.Header.Peek("RateLimit-Remaining")); resp.StatusCode() != 200 || got != strconv.Itoa(burst-unitsMedium-3) {
+		t.Errorf("%d, %s units left: %s", resp.StatusCode(), got, resp.Body())
+	}
 }

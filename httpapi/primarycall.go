@@ -79,6 +79,7 @@ func onPrimary(kinds []primary.Kind, check, run func(c *primaryCall) *failure) m
 				fail(ctx, f)
 			} else {
 				s.answer(ctx, &c.call)
+				s.owe(ctx, &p, c.looked/rowsPerUnit)
 				if keep {
 					s.keep(ctx, &k, &c.call)
 				}

@@ -239,6 +239,7 @@ func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
 	case err != nil:
 		return primary.Passed, err
 	case !c.q.primary.wants(&tx):
+		c.looked++
 		return primary.Passed, nil
 	case !c.room():
 		return primary.Full, nil

@@ -293,7 +293,7 @@ func extRoutes() []Route {
 			needs: needsHealth, answer: shape.Health{}, make: plain((*Server).health),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: "/metrics", Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
+			Method: fasthttp.MethodGet, Pattern: "/metrics", Units: unitsLarge, Key: KeyNever, Access: Operator, Probe: true,
 			Doc:   "returns Prometheus metrics",
 			needs: needsExt, answer: shape.Text, make: metricsAlias,
 		},
@@ -318,7 +318,7 @@ func extRoutes() []Route {
 			needs: needsExt, answer: shape.Any{}, make: passOn,
 		},
 		{
-			Pattern: metricsPath, Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
+			Pattern: metricsPath, Units: unitsLarge, Key: KeyNever, Access: Operator, Probe: true,
 			Doc:   "returns Prometheus metrics",
 			needs: needsExt, answer: shape.Text, make: passOn,
 		},

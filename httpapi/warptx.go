@@ -43,7 +43,7 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	var origin aggregator.Request
 	from(ctx, &p, &origin)
 	signed, more, repeated, err := s.signAll(network, requests, &origin)
-	s.settle(ctx, &p, more, repeated)
+	s.settle(ctx, &p, more+unitsFree, repeated) // looking for the transaction costs as much as a known message
 	if err != nil {
 		fail(ctx, s.aggregateFailure(err))
 		return
