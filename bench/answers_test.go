@@ -35,8 +35,8 @@ type answerKind struct {
 const (
 	againGzip = 0.45 // the same page again and again, compressed
 	// Distinct pages that were not asked for before.
-	unread     = 0.35
-	unreadGzip = 0.15
+	unread     = 0.28
+	unreadGzip = 0.12
 )
 
 // answerPages is the number of distinct pages of a kind.

@@ -55,6 +55,8 @@ type Config struct {
 	// Memory bounds all caches and buffers together, in bytes; see [NewBudget]. At
 	// least [MinMemory], default a quarter of the machine's memory.
 	Memory int64
+	// Uncompressed leaves what is written to the index as it is.
+	Uncompressed bool
 
 	// Spare is the processors' time that requests leave, for work that nobody waits for;
 	// nil has such work take what it wants.

@@ -108,7 +108,7 @@ func (e *Engine) openDatabases(end *ending) (*results.DB, error) {
 	}
 	db, err := store.Open(e.path(folder.IndexDir), store.Options{
 		BlockCacheMB: int(e.budget.Blocks >> 20), MemTableMB: int(e.budget.Tables >> 20),
-		CompactionMB: int(e.budget.Compactions >> 20), Room: e.room, Spare: e.cfg.Spare, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
+		CompactionMB: int(e.budget.Compactions >> 20), Uncompressed: e.cfg.Uncompressed, Room: e.room, Spare: e.cfg.Spare, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
 	})
 	if err != nil {
 		return nil, err

@@ -38,7 +38,8 @@ func (f *offlineFlags) config() (folder.Offline, error) {
 // reindexFlags are the flags of quorate reindex.
 type reindexFlags struct {
 	offlineFlags
-	metrics, scratch bool
+	metrics, scratch, compress bool
+	uncompressed               uncompressedValue
 }
 
 // allTables is the argument that stands for all tables, primaryTables for all those of
@@ -64,18 +65,26 @@ is for tables that "quorate check" has found damaged.
 --metrics makes the metrics that are missing from the index's own rows instead, for
 a folder without an archive; with --from-scratch all of them.
 
-It can be stopped at any time, and goes on where it was when it is called again.
+--compress compresses an index of before it was compressed, at once and as a whole;
+without it tables are compressed as they are written again. It says first how long
+it takes and how much disk, and no server may use the folder meanwhile. When it is
+stopped it has done nothing.
+
+Else it can be stopped at any time, and goes on where it was when it is called again.
 
 Tables: ` + allTables + `, ` + primaryTables + `, ` + tableNames() + `.`,
 		Example: `  quorate reindex
   quorate reindex token-balances --data-dir /var/lib/quorate
   quorate reindex all
-  quorate reindex --metrics --from-scratch`,
+  quorate reindex --metrics --from-scratch
+  quorate reindex --compress`,
 		RunE: func(cmd *cobra.Command, args []string) error { return reindex(cmd, &f, args) },
 	}
 	cmd.Flags().BoolVar(&f.metrics, "metrics", false, "make the metrics that are missing, from the index's own rows")
 	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false, "with --metrics: make all metrics again, not only those that are missing")
-	f.add(cmd, "data folder, which a server may use, but for --metrics")
+	cmd.Flags().BoolVar(&f.compress, "compress", false, "compress the tables of the index that are not compressed")
+	f.uncompressed.add(cmd.Flags())
+	f.add(cmd, "data folder, which a server may use, but for --metrics and --compress")
 	return cmd
 }
 
@@ -92,12 +101,15 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	offline.Uncompressed = bool(f.uncompressed)
 	cfg := folder.ReindexConfig{Offline: offline, Metrics: f.metrics, Scratch: f.scratch}
 	switch {
 	case f.scratch && !f.metrics:
 		return usageError{errors.New("--from-scratch goes with --metrics; to make all tables again: quorate reindex all")}
 	case f.metrics && len(args) > 0:
 		return usageError{errors.New("--metrics takes no table")}
+	case f.compress && (f.metrics || f.chain != "" || len(args) > 0):
+		return usageError{errors.New("--compress is of the whole index: it takes no table, no --chain and no --metrics")}
 	}
 	for _, name := range args {
 		if name == allTables {
@@ -115,6 +127,9 @@ func reindex(cmd *cobra.Command, f *reindexFlags, args []string) error {
 		cfg.Tables = append(cfg.Tables, t)
 	}
 	told := teller{w: cmd.ErrOrStderr(), bars: isTerminal(cmd.ErrOrStderr())}
+	if f.compress {
+		return compress(cmd, f, offline, &told)
+	}
 	cfg.OnProgress = told.progress
 	var outErr error
 	cfg.OnDone = func(name string, made []string, blocks uint64) {
@@ -159,19 +174,21 @@ type teller struct {
 	last time.Time
 }
 
-func (t *teller) progress(name string, done, of uint64) {
+func (t *teller) progress(name string, done, of uint64) { t.show("chain "+name, "blocks", done, of) }
+
+func (t *teller) show(name, unit string, done, of uint64) {
 	// What cannot be drawn is no loss.
 	if !t.bars {
 		if now := time.Now(); now.Sub(t.last) >= tellEvery {
-			_, _ = fmt.Fprintf(t.w, "chain %s: %d of %d blocks\n", name, done, of)
+			_, _ = fmt.Fprintf(t.w, "%s: %d of %d %s\n", name, done, of, unit)
 			t.last = now
 		}
 		return
 	}
 	if t.bar == nil {
 		t.bar = progressbar.NewOptions64(int64(of), progressbar.OptionSetWriter(t.w), progressbar.OptionSetWidth(30),
-			progressbar.OptionSetDescription("chain "+name[:min(len(name), 16)]), progressbar.OptionClearOnFinish(),
-			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("blocks"))
+			progressbar.OptionSetDescription(name[:min(len(name), 22)]), progressbar.OptionClearOnFinish(),
+			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
 	}
 	_ = t.bar.Set64(int64(done))
 }

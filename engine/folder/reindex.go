@@ -26,6 +26,8 @@ type Offline struct {
 	// OnProgress, if not nil, is called with how many blocks of a chain are done. Chains
 	// are called here as in Chain.
 	OnProgress func(name string, done, of uint64)
+	// Uncompressed leaves what is written to the index as it is.
+	Uncompressed bool
 	// Logger takes the log; nil discards it.
 	Logger *slog.Logger
 }
@@ -137,11 +139,11 @@ func Check(ctx context.Context, cfg CheckConfig) error {
 
 // each opens the chains one after the other.
 func (o *Offline) each(do func(c *index.Chain, id chain.ID, progress func(done, of uint64)) error, primaryDo func(*primaryOffline) error) (err error) {
-	dir := filepath.Join(o.DataDir, IndexDir)
-	if _, err := os.Stat(dir); err != nil {
-		return fmt.Errorf("no chain was indexed in %s: %w", o.DataDir, err)
+	dir, err := o.indexDir()
+	if err != nil {
+		return err
 	}
-	db, err := store.Open(dir, store.Options{Logger: o.Logger})
+	db, err := store.Open(dir, store.Options{Uncompressed: o.Uncompressed, Logger: o.Logger})
 	if err != nil {
 		return err
 	}
@@ -170,6 +172,15 @@ func (o *Offline) each(do func(c *index.Chain, id chain.ID, progress func(done, 
 		err = fmt.Errorf("chain %s was never indexed", o.Chain)
 	}
 	return err
+}
+
+// indexDir returns the folder of the index, which must be there.
+func (o *Offline) indexDir() (string, error) {
+	dir := filepath.Join(o.DataDir, IndexDir)
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("no chain was indexed in %s: %w", o.DataDir, err)
+	}
+	return dir, nil
 }
 
 // progress returns what is called with the progress of a chain.

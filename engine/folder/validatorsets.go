@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"quorate/engine/chain"
@@ -33,9 +31,9 @@ type ValidatorSetsConfig struct {
 // ValidatorSets reads validator sets from the P-Chain's rows in a data folder, those from
 // which messages are signed. No node is asked.
 func ValidatorSets(ctx context.Context, cfg ValidatorSetsConfig) (err error) {
-	dir := filepath.Join(cfg.DataDir, IndexDir)
-	if _, err := os.Stat(dir); err != nil {
-		return fmt.Errorf("no chain was indexed in %s: %w", cfg.DataDir, err)
+	dir, err := (&Offline{DataDir: cfg.DataDir}).indexDir()
+	if err != nil {
+		return err
 	}
 	db, err := store.Open(dir, store.Options{})
 	if err != nil {

@@ -253,7 +253,9 @@ func (w *world) step(merges, drops *int) {
 		w.old[0].s.Close()
 		w.old = w.old[1:]
 	case op < 19:
-		w.close()
+		if w.close(); w.rnd.IntN(6) == 0 {
+			compress(w.t, w.dir)
+		}
 		w.open()
 	default:
 		w.drop(ordinal)
