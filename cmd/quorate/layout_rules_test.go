@@ -1,6 +1,9 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"strings"
 	"testing"
 )
@@ -99,4 +102,46 @@ func TestFileRules(t *testing.T) {
 	check("p2p/p.go", long, "501 lines")
 	check("p2p/p.go", long[:len(long)-1])
 	check("p2p/p_test.go", long)
+}
+
+func TestRoomRules(t *testing.T) {
+	t.Parallel()
+	list := "# begins\np 5000 lines # a codec\np.T 50 methods\nq 30 files\n"
+	known, err := parseRooms(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := map[subject]int{{"p", inLines}: 4999, {"p.T", inMethods}: 51, {"q", inFiles}: 20, {"r", inKnots}: 11, {"s", inKnots}: 10}
+	want := []string{"p.T has 51 methods, and had 50", "q has shrunk from 30 to 20 files", "r has 11 knots, may have 10"}
+	got := checkRooms(now, known)
+	if len(got) != len(want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("got %q, want %q", got[i], want[i])
+		}
+	}
+	if got, want := shrunk(list, now), "# begins\np 4999 lines # a codec\np.T 50 methods\n"; got != want {
+		t.Errorf("the list becomes %q, want %q", got, want)
+	}
+}
+
+func TestKnots(t *testing.T) {
+	t.Parallel()
+	parsed := map[string]*ast.File{}
+	for path, src := range map[string]string{
+		"a.go": "package p\n\ntype a struct{ size int }\n\nfunc (a) only() { b() }\n",
+		"b.go": "package p\n\nfunc b() { a := c{}; a.only() }\n", // uses a method of a.go
+		"c.go": "package p\n\ntype c struct{}\n\nfunc (c) size() {}\n\nfunc d(b int) int { return b }\n",
+		"d.go": "package p\n\nfunc e(x a) int { d(1); return x.size }\n",
+	} {
+		var err error
+		if parsed[path], err = parser.ParseFile(token.NewFileSet(), path, src, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := countKnots(parsed); got != 1 {
+		t.Errorf("got %d knots, want that of a.go and b.go", got)
+	}
 }
