@@ -10,12 +10,8 @@ import (
 	"quorate/devnet/torture"
 )
 
-// besideCaches bounds what a server takes beside all that --memory bounds: its program, what
-// requests and blocks are decoded to, and garbage.
-const besideCaches = 256 << 20
-
 // TestResidentMemory: while it indexes and while it answers pages that nobody has asked for
-// before, a server takes no more memory than --memory and what is beside caches. Pages of
+// before, a server takes no more than twice --memory, as its documentation says. Pages of
 // files that it maps are not counted: the system takes them back when it needs them.
 func TestResidentMemory(t *testing.T) {
 	campaign(t)
@@ -46,7 +42,7 @@ func TestResidentMemory(t *testing.T) {
 		blocks, most := cacheOf(t, s.url, "quorate_cache_bytes"), cacheOf(t, s.url, "quorate_cache_limit_bytes")
 		t.Logf("--memory %s: %d MiB at the end of indexing, at most %d MiB while pages are read, blocks %d of %d MiB",
 			of.memory, indexing>>20, reading>>20, blocks>>20, most>>20)
-		if got := max(indexing, reading); got > raceFactor*(of.bytes+besideCaches) {
+		if got := max(indexing, reading); got > raceFactor*2*of.bytes {
 			t.Errorf("--memory %s: %d MiB", of.memory, got>>20)
 		}
 		if blocks == 0 || blocks > most || most < 20<<20<<(2*i) || most > of.bytes/10 {
