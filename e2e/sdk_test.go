@@ -206,7 +206,7 @@ func serveDevnet(t *testing.T, args ...string) (*server, string, sdkFacts) {
 	}
 	s := launch(t, quorate.Config{
 		Args: append([]string{"serve", "--devnet", "--http-host", "127.0.0.1", "--http-port", freePort(t),
-			"--data-dir", filepath.Join(dir, "data"), "--facts-file", path, "--tokens-file", tokens}, args...),
+			"--data-dir", filepath.Join(dir, "data"), "--facts-file", path, "--tokens-file", tokens, "--webhooks-private"}, args...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})

@@ -345,11 +345,11 @@ function exports(f, on, blocks) {
 function webhooks(f, on) {
   const hook = (request) => ({
     endpoint: "webhooks", name: "webhooks.create", fixed: true,
-    request: { eventType: "address_activity", url: "https://hooks.invalid/quorate", name: "test", description: "of the SDKs", ...on, metadata: { addresses: [f.address] }, ...request },
+    request: { eventType: "address_activity", url: "https://127.0.0.1:9/quorate", name: "test", description: "of the SDKs", ...on, metadata: { addresses: [f.address] }, ...request },
   });
   return [
     { ...hook({ includeInternalTxs: true }), hooked: true, more: f.erc20Token },
-    { ...hook({ url: "http://169.254.169.254/" }), error: 400 },
+    { ...hook({ url: "ftp://127.0.0.1/" }), error: 400 },
     { ...hook({ includeLogs: true }), error: 400 },
     { endpoint: "webhooks", name: "webhooks.get", request: { id: "00000000-0000-4000-8000-000000000000" }, error: 404 },
   ];
@@ -359,7 +359,7 @@ function webhooks(f, on) {
 function primaryWebhooks(f, network) {
   const hook = (eventType, request) => ({
     endpoint: "webhooks", name: "webhooks.create", fixed: true,
-    request: { eventType, url: "https://hooks.invalid/quorate", name: "test", description: "of the SDKs", network, ...request },
+    request: { eventType, url: "https://127.0.0.1:9/quorate", name: "test", description: "of the SDKs", network, ...request },
   });
   const addresses = (chainId, balanceType, metadata) => hook("primary_network_address_activity", {
     chainId,

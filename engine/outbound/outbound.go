@@ -105,6 +105,35 @@ func (c *Config) CheckText(text string) error {
 	return c.Check(u)
 }
 
+// lookupTime bounds the look at a name before anything is sent to it.
+const lookupTime = 2 * time.Second
+
+// CheckHost does what Check does, and looks the host up: one that does not exist, or has no
+// address of the internet, is refused at once. What cannot be looked up now is left to the
+// connection, which checks it in any case.
+func (c *Config) CheckHost(ctx context.Context, u *url.URL) error {
+	if err := c.Check(u); err != nil || c.Private || c.trusts(hostPort(u)) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	list, err := c.resolve(ctx, u.Hostname())
+	var missing *net.DNSError
+	switch {
+	case errors.As(err, &missing) && missing.IsNotFound:
+		return fmt.Errorf("%w: the host %s does not exist", ErrRefused, u.Hostname())
+	case errors.Is(err, ErrRefused):
+		return err
+	}
+	err = nil
+	for _, a := range list {
+		if err = c.checkAddr(a); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 func (c *Config) checkPort(port string) error {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
@@ -164,9 +193,6 @@ func canonical(host string) string {
 // strangers, as it keeps its connections to that host.
 func New(cfg Config) *http.Client {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 10*time.Second)
-	if cfg.lookup == nil {
-		cfg.lookup = net.DefaultResolver.LookupNetIP
-	}
 	return &http.Client{
 		Timeout:       cfg.Timeout,
 		CheckRedirect: cfg.redirect,
@@ -247,9 +273,16 @@ func (c *Config) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout/2)
-	defer cancel()
-	list, err := c.lookup(ctx, "ip", host)
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout/2)
+		defer cancel()
+	}
+	lookup := c.lookup
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupNetIP
+	}
+	list, err := lookup(ctx, "ip", host)
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("%w: %s has no address", ErrRefused, host)
 	}

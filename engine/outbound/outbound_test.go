@@ -308,3 +308,36 @@ func gatewayOf(t *testing.T, text string) *url.URL {
 	}
 	return u
 }
+
+// TestCheckHost: a name that leads nowhere public is refused before anything is sent.
+func TestCheckHost(t *testing.T) {
+	t.Parallel()
+	dns := &names{list: map[string][][]string{
+		"public.example": {{"10.0.0.1", "127.0.0.1"}}, "inside.example": {{"10.0.0.1", "fe80::1"}}, "empty.example": {{}},
+	}}
+	broken := func(context.Context, string, string) ([]netip.Addr, error) {
+		return nil, &net.DNSError{Err: "server misbehaving", IsTemporary: true}
+	}
+	for text, c := range map[string]struct {
+		rule Config
+		ok   bool
+	}{
+		"http://public.example/":  {Config{lookup: dns.lookup, public: onlyOne}, true},
+		"http://inside.example/":  {Config{lookup: dns.lookup, public: onlyOne}, false},
+		"http://empty.example/":   {Config{lookup: dns.lookup, public: onlyOne}, false},
+		"http://nowhere.example/": {Config{lookup: dns.lookup, public: onlyOne}, false},
+		"http://later.example/":   {Config{lookup: broken}, true},
+		"http://private.example/": {Config{Private: true, lookup: dns.lookup}, true},
+		"http://gw.example:8080/": {Config{Trusted: gatewayOf(t, "http://gw.example:8080"), lookup: dns.lookup}, true},
+		"http://localhost/":       {Config{}, false}, // of the machine's own names
+		"http://10.0.0.1/":        {Config{}, false},
+	} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.rule.CheckHost(t.Context(), u); c.ok != (err == nil) || err != nil && !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"quorate/engine/outbound"
 )
@@ -11,6 +13,21 @@ import (
 func CheckURL(text string, private bool) error {
 	rules := outbound.Config{Private: private}
 	if err := rules.CheckText(text); err != nil {
+		return fmt.Errorf("%w: %w", ErrURL, err)
+	}
+	return nil
+}
+
+// resolveURL says why nothing can be delivered to an address, and looks its host up.
+func resolveURL(ctx context.Context, text string, private bool) error {
+	if err := CheckURL(text, private); err != nil {
+		return err
+	}
+	u, err := url.Parse(text)
+	if err == nil {
+		err = (&outbound.Config{Private: private}).CheckHost(ctx, u)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrURL, err)
 	}
 	return nil

@@ -253,7 +253,7 @@ func (h *Hooks) Get(client, id string) (Hook, error) {
 
 // Create makes an active webhook, which begins behind the last block.
 func (h *Hooks) Create(ctx context.Context, n Hook) (Hook, error) {
-	if err := CheckURL(n.URL, h.cfg.Private); err != nil {
+	if err := resolveURL(ctx, n.URL, h.cfg.Private); err != nil {
 		return n, err
 	}
 	n.ID, n.Created, n.Status = newID(), time.Now().UTC(), Active
@@ -326,12 +326,14 @@ func (h *Hooks) Update(ctx context.Context, client, id string, edit func(n *Hook
 		return Hook{}, err
 	}
 	r, err := h.change(ctx, k, func(r *record) error {
-		before := r.Status
+		before, url := r.Status, r.URL
 		if err := edit(&r.Hook); err != nil {
 			return err
 		}
-		if err := CheckURL(r.URL, h.cfg.Private); err != nil {
-			return err
+		if r.URL != url {
+			if err := resolveURL(ctx, r.URL, h.cfg.Private); err != nil {
+				return err
+			}
 		}
 		r.Failing = time.Time{}
 		if r.Status == Active && before != Active {

@@ -216,6 +216,9 @@ func TestPrivate(t *testing.T) {
 	if err := CheckURL("http://127.0.0.1:80/", false); !errors.Is(err, ErrURL) {
 		t.Errorf("got %v", err)
 	}
+	if err := resolveURL(t.Context(), "http://localhost/", false); !errors.Is(err, ErrURL) {
+		t.Errorf("got %v", err)
+	}
 	if err := CheckURL("http://127.0.0.1:80/", true); err != nil {
 		t.Error(err)
 	}
