@@ -78,6 +78,12 @@ func TestPrices(t *testing.T) {
 	t.Logf("%d requests; the median of a unit is %.1f µs", len(costs), median/1e3)
 	for i, c := range costs {
 		times := c.perUnit() / median
+		for try := 1; try < priceTries && times > c.most; try++ { // other work passes, a price that is too low stays
+			if again := p.measure(t, c.priced); again.perUnit() < c.perUnit() {
+				c = again
+			}
+			times = c.perUnit() / median
+		}
 		if i < ranked {
 			t.Logf("%5.1f times: %v for %d units, %d bytes: %s", times, c.cpu.Round(time.Microsecond), c.units, c.sent, c.name)
 		}

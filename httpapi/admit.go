@@ -140,22 +140,26 @@ func (s *Server) owe(ctx *fasthttp.RequestCtx, p *params, units int) {
 
 // sentPerUnit is how many bytes of an answer a unit is good for: many times what most
 // routes send for one. packedPerUnit is that of a compressed one: what is paid for is
-// making it, and JSON shrinks to a sixth. filePerUnit is that of a file, which only has to
-// be copied.
+// making it, and JSON shrinks to a sixth. passedPerUnit is that of what a node has
+// answered, filePerUnit that of a file, which only has to be copied.
 const (
 	sentPerUnit   = 8 << 10
 	packedPerUnit = sentPerUnit / 6
+	passedPerUnit = 32 << 10
 	filePerUnit   = 256 << 10
 )
 
 // rowsPerUnit is how many rows that are not of the answer a unit is good for.
-const rowsPerUnit = 50
+const rowsPerUnit = 40
 
-// sentUnits returns what an answer costs beyond what was paid for it, by its size. Streams are
-// paid for as they go on.
-func sentUnits(ctx *fasthttp.RequestCtx, paid int) int {
+// sentUnits returns what an answer costs beyond what was paid for it, by its size. Streams of
+// this server's own are paid for as they go on.
+func sentUnits(ctx *fasthttp.RequestCtx, r *Route, paid int) int {
 	if ctx.Response.IsBodyStream() {
-		return 0
+		if r.needs != needsExt {
+			return 0
+		}
+		return max(0, ctx.Response.Header.ContentLength()/passedPerUnit-paid)
 	}
 	per := sentPerUnit
 	if len(ctx.Response.Header.ContentEncoding()) > 0 {

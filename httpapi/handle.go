@@ -138,7 +138,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 	}
 	e.handle(ctx, p)
 	if !e.page { // pages pay for what they ask for, and are kept by whoever shows them
-		s.owe(ctx, &p, sentUnits(ctx, p.paid))
+		s.owe(ctx, &p, sentUnits(ctx, e.Route, p.paid))
 	}
 	if c != nil && ctx.Hijacked() {
 		c.hijacked = true

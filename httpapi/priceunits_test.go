@@ -130,3 +130,18 @@ func TestLookedUnits(t *testing.T) {
 		t.Errorf("%d, %s units left: %s", resp.StatusCode(), got, resp.Body())
 	}
 }
+
+// TestPassedUnits: a long answer of a node costs more than its call.
+func TestPassedUnits(t *testing.T) {
+	t.Parallel()
+	const burst = 1000
+	s := wholeServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})})
+	long := strings.Repeat("x", 100*passedPerUnit)
+	s.cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) {
+		ctx.Response.SetBodyStream(strings.NewReader(long), len(long))
+	}
+	resp := send(s, "POST", "/ext/bc/C/rpc", "{}")
+	if got := string(resp.Header.Peek("RateLimit-Remaining")); got != strconv.Itoa(burst-100) {
+		t.Errorf("%d, %s units left", resp.StatusCode(), got)
+	}
+}
