@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"quorate/engine/folder"
+	"quorate/engine/health"
 	"quorate/p2p"
-	"quorate/rpc/health"
 )
 
 // When the checks of what all chains share turn red.

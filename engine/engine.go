@@ -18,16 +18,16 @@ import (
 	"quorate/engine/chains"
 	"quorate/engine/folder"
 	"quorate/engine/follow"
+	"quorate/engine/health"
 	"quorate/engine/network"
 	"quorate/engine/nftmeta"
 	"quorate/engine/operation"
 	"quorate/engine/source"
 	store "quorate/engine/store/index"
 	"quorate/engine/store/results"
+	"quorate/engine/vm"
 	"quorate/engine/webhook"
 	"quorate/p2p"
-	"quorate/rpc/health"
-	"quorate/rpc/vm"
 )
 
 // Engine is the running system without its HTTP server. Start it with Run.

@@ -9,10 +9,10 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/follow"
+	"quorate/engine/health"
 	"quorate/engine/index"
 	"quorate/engine/nftmeta"
 	"quorate/engine/store/results"
-	"quorate/rpc/health"
 )
 
 // Metadata returns what fetches the metadata of NFTs; nil while the databases are not

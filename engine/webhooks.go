@@ -8,13 +8,13 @@ import (
 	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/follow"
+	"quorate/engine/health"
 	"quorate/engine/index"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
 	"quorate/engine/primary/xchain"
 	"quorate/engine/store/results"
 	"quorate/engine/webhook"
-	"quorate/rpc/health"
 )
 
 // Webhooks returns what delivers to clients' servers; nil while the databases are not

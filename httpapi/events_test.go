@@ -22,9 +22,9 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 	"quorate/engine/events"
+	"quorate/engine/health"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/view"
-	"quorate/rpc/health"
 )
 
 func TestEvents(t *testing.T) {

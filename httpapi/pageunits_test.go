@@ -11,9 +11,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/health"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/ui"
-	"quorate/rpc/health"
 )
 
 // TestOpenPages: the live pages of many tabs behind one address fit into what a client

@@ -8,8 +8,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/health"
 	"quorate/httpapi/view"
-	"quorate/rpc/health"
 )
 
 // Health is what the health checks found last. No method runs a check.

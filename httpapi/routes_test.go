@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
+	"quorate/engine/health"
 	"quorate/httpapi/limit"
-	"quorate/rpc/health"
 )
 
 // listing is a line of testdata/routes.txt.

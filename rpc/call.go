@@ -13,7 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/rpc/health"
+	"quorate/engine/health"
 )
 
 // call answers a JSON-RPC request on the path of a service. All errors of

@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/rpc/health"
+	"quorate/engine/health"
 )
 
 const (

@@ -20,11 +20,11 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chains"
+	"quorate/engine/health"
 	"quorate/engine/log"
 	"quorate/engine/source"
-	"quorate/rpc/health"
+	"quorate/engine/vm"
 	"quorate/rpc/profile"
-	"quorate/rpc/vm"
 )
 
 var update = flag.Bool("update", false, "write the answers into the scenario files instead of comparing")

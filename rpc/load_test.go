@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/rpc/health"
+	"quorate/engine/health"
 )
 
 // Levels, aliases, profiles and health are called at once; each answer is whole.

@@ -10,10 +10,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
+	"quorate/engine/health"
 	"quorate/engine/log"
 	"quorate/engine/metric"
 	"quorate/engine/source"
-	"quorate/rpc/health"
 )
 
 const (

@@ -32,7 +32,7 @@ var withEncodingJSON = map[string]bool{
 	"httpapi/view":                          true,
 	"packaging/sbom":                        true,
 	"rpc":                                   true,
-	"rpc/health":                            true,
+	"engine/health":                         true,
 }
 
 // TestOneJSON: goccy/go-json is the one library that reads and writes JSON. End-to-end

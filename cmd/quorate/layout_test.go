@@ -48,13 +48,9 @@ var layers = map[string]int{
 	"engine/chain":    1,
 	"engine/outbound": 1, // peers' addresses follow its rule
 	"rollup":          1,
-	// What a node's RPC needs, and the engine makes.
-	"rpc/health":    2,
-	"rpc/profile":   2,
-	"rpc/vm":        2,
-	"engine/actor":  0,
-	"engine/metric": 0,
-	"internal/pull": 0, // reads what nodes answer and what clients of them ask
+	"engine/actor":    0,
+	"engine/metric":   0,
+	"internal/pull":   0, // reads what nodes answer and what clients of them ask
 	// For tests of any layer.
 	"devnet/torture": 0,
 }

@@ -17,6 +17,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/warp"
+	"quorate/engine/health"
 	"quorate/engine/index"
 	"quorate/engine/log"
 	"quorate/engine/network"
@@ -24,7 +25,6 @@ import (
 	"quorate/httpapi/limit"
 	"quorate/httpapi/ui"
 	"quorate/rpc"
-	"quorate/rpc/health"
 )
 
 // operatorWait bounds what a page waits for a message to be checked.

@@ -23,6 +23,7 @@ import (
 	"quorate/engine/backup"
 	"quorate/engine/folder"
 	"quorate/engine/follow"
+	"quorate/engine/health"
 	"quorate/engine/log"
 	"quorate/engine/metric"
 	"quorate/engine/network"
@@ -30,7 +31,6 @@ import (
 	"quorate/engine/spare"
 	"quorate/httpapi"
 	"quorate/rpc"
-	"quorate/rpc/health"
 	"quorate/rpc/profile"
 )
 

@@ -10,9 +10,9 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/platform/rules"
+	"quorate/engine/health"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
-	"quorate/rpc/health"
 )
 
 // head is the last block that a node has accepted.

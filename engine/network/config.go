@@ -15,10 +15,10 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform/rules"
 	"quorate/engine/chains"
+	"quorate/engine/health"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
-	"quorate/rpc/health"
-	"quorate/rpc/vm"
+	"quorate/engine/vm"
 )
 
 // Settings are what the operator says of every network. Zero values take the

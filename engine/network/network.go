@@ -18,12 +18,12 @@ import (
 	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
+	"quorate/engine/health"
 	"quorate/engine/metric"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
 	"quorate/p2p"
 	"quorate/p2p/wire"
-	"quorate/rpc/health"
 )
 
 // Network is everything that runs for one Avalanche network.

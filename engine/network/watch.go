@@ -9,10 +9,10 @@ import (
 
 	"quorate/aggregator/valset"
 	"quorate/engine/chain"
+	"quorate/engine/health"
 	"quorate/engine/source/avm"
 	"quorate/engine/source/evm"
 	"quorate/engine/source/platform"
-	"quorate/rpc/health"
 )
 
 const (
