@@ -330,10 +330,12 @@ func (h *Hooks) Update(ctx context.Context, client, id string, edit func(n *Hook
 		if err := edit(&r.Hook); err != nil {
 			return err
 		}
-		if r.URL != url {
-			if err := resolveURL(ctx, r.URL, h.cfg.Private); err != nil {
-				return err
-			}
+		err := CheckURL(r.URL, h.cfg.Private)
+		if err == nil && r.URL != url {
+			err = resolveURL(ctx, r.URL, h.cfg.Private)
+		}
+		if err != nil {
+			return err
 		}
 		r.Failing = time.Time{}
 		if r.Status == Active && before != Active {
