@@ -1,15 +1,13 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -43,7 +41,9 @@ func TestPricesBeside(t *testing.T) {
 			a := pages.p99(t)
 			stop := p.spend(t, r, max(1, units))
 			b := pages.p99(t)
-			stop()
+			if stop() == 0 {
+				t.Errorf("%s: none was answered, so pages had nothing beside them", r.name)
+			}
 			if times := float64(b) / float64(max(a, besideLeast)); try == 0 || times < best {
 				best, alone, beside = times, a, b
 			}
@@ -58,27 +58,26 @@ func TestPricesBeside(t *testing.T) {
 	}
 }
 
-// spend sends a request again and again, as often as the rate of a client allows. stop ends it.
-func (p *pricing) spend(t *testing.T, r priced, units int) (stop func()) {
+// spend sends a request again and again, as often as the rate of a client allows. stop ends it,
+// and returns how many were answered with a success.
+func (p *pricing) spend(t *testing.T, r priced, units int) (stop func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	tick := time.NewTicker(time.Second * time.Duration(units) / wholeRate)
 	var wg sync.WaitGroup
+	var answered atomic.Int64
 	send := func() {
-		p.sent++
-		path, body := fmt.Sprintf("%s%s?nth=%d", p.server.URL, r.path, p.sent), r.bodyOf(p.sent)
-		if strings.Contains(r.path, "?") {
-			path = fmt.Sprintf("%s%s&nth=%d", p.server.URL, r.path, p.sent)
+		req, err := p.request(ctx, r)
+		if err != nil {
+			return // of a test that has ended
 		}
 		wg.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, r.method, path, bytes.NewReader(body))
-			if err != nil {
-				return // of a test that has ended
-			}
-			req.Header.Set("x-service-api-key", priceKey)
 			if resp, err := p.http.Do(req); err == nil {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
+				if resp.StatusCode < http.StatusMultipleChoices {
+					answered.Add(1)
+				}
 			}
 		})
 	}
@@ -94,20 +93,13 @@ func (p *pricing) spend(t *testing.T, r priced, units int) (stop func()) {
 			}
 		}
 	}()
-	return func() {
+	return func() int64 {
 		tick.Stop()
 		cancel()
 		<-done
 		wg.Wait()
+		return answered.Load()
 	}
-}
-
-// bodyOf is the body of a request, nil without one.
-func (r *priced) bodyOf(i int) []byte {
-	if r.body == nil {
-		return nil
-	}
-	return r.body(i)
 }
 
 // pager asks for pages that nobody has asked for before.

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"quorate/e2e/quorate"
 )
 
 // described makes a request of every operation of the server's description, with the
@@ -21,7 +19,7 @@ import (
 // the test, so that a new address gets one.
 func (p *pricing) described(t *testing.T) (list []priced) {
 	t.Helper()
-	answer, err := quorate.NewClient(p.server.URL).Get(t.Context(), "/openapi.json")
+	answer, err := p.server.client.Get(t.Context(), "/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

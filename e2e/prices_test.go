@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"quorate/e2e/quorate"
 )
 
 const (
@@ -170,24 +168,10 @@ type sentOnce struct{ units, sent int }
 
 func (p *pricing) send(t *testing.T, r priced) sentOnce {
 	t.Helper()
-	p.sent++
-	path := r.path
-	if strings.Contains(path, "?") {
-		path += "&"
-	} else {
-		path += "?"
-	}
-	path += "nth=" + strconv.Itoa(p.sent) // known to no route: the answer is not a kept one
-	var body io.Reader
-	if r.body != nil {
-		body = bytes.NewReader(r.body(p.sent))
-	}
-	req, err := http.NewRequestWithContext(t.Context(), r.method, p.server.URL+path, body)
+	req, err := p.request(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("x-service-api-key", priceKey)
-	req.Header.Set("Content-Type", "application/json")
 	resp, err := p.http.Do(req)
 	if err != nil {
 		t.Fatalf("%s: %v", r.name, err)
@@ -198,13 +182,33 @@ func (p *pricing) send(t *testing.T, r priced) sentOnce {
 		t.Fatalf("%s: %v", r.name, err)
 	}
 	if resp.StatusCode != r.status && (r.status != 0 || resp.StatusCode >= 300) {
-		t.Fatalf("%s %s: status %d: %.200s", r.method, path, resp.StatusCode, answer)
+		t.Fatalf("%s %s: status %d: %.200s", r.method, req.URL, resp.StatusCode, answer)
 	}
 	left, err := strconv.Atoi(resp.Header.Get("RateLimit-Remaining"))
 	if err != nil {
-		t.Fatalf("%s %s says nothing of units: %v", r.method, path, err)
+		t.Fatalf("%s %s says nothing of units: %v", r.method, req.URL, err)
 	}
 	return sentOnce{units: left, sent: len(answer)}
+}
+
+// request is a request that no answer is kept of: no route knows the parameter that it has more.
+func (p *pricing) request(ctx context.Context, r priced) (*http.Request, error) {
+	p.sent++
+	path := r.path + "?"
+	if strings.Contains(r.path, "?") {
+		path = r.path + "&"
+	}
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body(p.sent))
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, p.server.URL+path+"nth="+strconv.Itoa(p.sent), body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("x-service-api-key", priceKey)
+	req.Header.Set("Content-Type", "application/json")
+	return req, nil
 }
 
 // cpu is the processor time that the server has taken, to the nanosecond.
@@ -234,7 +238,7 @@ func (p *pricing) get(t *testing.T, path, list string, into any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	answer, err := quorate.NewClient(p.server.URL).Get(ctx, path)
+	answer, err := p.server.client.Get(ctx, path)
 	if err != nil {
 		t.Fatal(err)
 	}
