@@ -78,5 +78,5 @@ func (w *writer) due() error {
 	if w.rows == nil || !w.idle() || w.rows.group.bytes < w.many() && time.Since(w.began) < launchAfter {
 		return nil
 	}
-	return w.launch(false)
+	return w.launch()
 }

@@ -45,7 +45,6 @@ func TestCommitAhead(t *testing.T) {
 			for next := 0; next < len(list); {
 				c.limit.rows = []int{12, 40, 1000}[rnd.IntN(3)]
 				c.limit.launch = []int{1, 500, 1 << 20}[rnd.IntN(3)]
-				c.limit.run = []int{1, 500, 1 << 20}[rnd.IntN(3)]
 				group := list[next:min(next+1+rnd.IntN(9), len(list))]
 				ready := func() error { return nil }
 				if seed > 0 && rnd.IntN(3) == 0 {

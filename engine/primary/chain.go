@@ -85,10 +85,9 @@ type position struct {
 	cursor  *cursor // nil: no block yet
 }
 
-// limit is what a transaction can hold, the bytes from which on one is written while
-// further blocks are at hand: each one waits for the disk; and those from which on the
-// rows of one are a run, for which transactions are not made.
-type limit struct{ rows, bytes, overhead, launch, run int }
+// limit is what a transaction can hold, and the bytes from which on one is written while
+// further blocks are at hand: each one waits for the disk.
+type limit struct{ rows, bytes, overhead, launch int }
 
 // launchAfter is for how long rows wait for more of them while further blocks are at hand.
 const launchAfter = 500 * time.Millisecond
@@ -106,8 +105,7 @@ func OpenChain(db *store.DB, cfg Config) (*Chain, error) {
 	}
 	c := &Chain{db: db, cfg: cfg, ordinal: ordinal}
 	c.limit.rows, c.limit.bytes, c.limit.overhead = db.Limits()
-	c.limit.launch = db.RunBytes()
-	c.limit.run = c.limit.launch / 16
+	c.limit.launch = c.limit.bytes / 2
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("rows of the primary network: %w", err)
 	}

@@ -76,9 +76,7 @@ type flight struct {
 	rows  layer
 	done  *cursor      // of its last block
 	ready func() error // nothing is written before it has returned nil
-	// first: nothing was written before. run: its rows are a run. alone: no further rows are
-	// made meanwhile.
-	first, run, alone bool
+	first bool         // nothing was written before
 }
 
 // begin opens the rows as they are after the last commit.
@@ -147,7 +145,7 @@ func (w *writer) block(b *Block) error {
 	}
 	if !w.c.limit.fits(&w.rows.group) {
 		block := w.rows.take()
-		if err := w.launch(false); err != nil {
+		if err := w.launch(); err != nil {
 			return err
 		}
 		w.rows.group = block
@@ -161,7 +159,7 @@ func (w *writer) block(b *Block) error {
 	w.rows.keep()
 	w.done = next
 	if w.rows.group.bytes >= w.many() && w.idle() {
-		return w.launch(false)
+		return w.launch()
 	}
 	return nil
 }
@@ -186,7 +184,7 @@ func (w *writer) flush() error {
 	if w.rows == nil {
 		return nil
 	}
-	if err := w.launch(true); err != nil {
+	if err := w.launch(); err != nil {
 		return err
 	}
 	return w.land(false)
@@ -196,14 +194,13 @@ func (w *writer) flush() error {
 func (w *writer) idle() bool { return w.flight == nil || len(w.flight.ended) > 0 }
 
 // launch begins to write the rows of the group with the cursor up to done, when what was
-// launched before is written; last says that no further rows are made meanwhile.
-func (w *writer) launch(last bool) error {
+// launched before is written.
+func (w *writer) launch() error {
 	if err := w.land(true); err != nil || w.done == w.at.cursor {
 		return err
 	}
 	f := &flight{
-		ended: make(chan error, 1), rows: w.rows.group, done: w.done, ready: w.ready,
-		first: w.at.cursor == nil, run: w.rows.group.bytes >= w.c.limit.run, alone: last,
+		ended: make(chan error, 1), rows: w.rows.group, done: w.done, ready: w.ready, first: w.at.cursor == nil,
 	}
 	w.flight = f
 	w.launched += f.rows.bytes
@@ -254,9 +251,6 @@ func (w *writer) commit(f *flight) error {
 // set writes the rows, whose keys and values stay where they are.
 func (f *flight) set(b *store.Batch) error {
 	rows := f.rows.rows
-	if f.run {
-		return b.Run(len(rows), func(i int) (key, value []byte) { return rows[i].key, rows[i].value }, f.alone)
-	}
 	b.Grow(len(rows) + 3) // and what mark writes
 	for i := range rows {
 		var err error
