@@ -30,10 +30,6 @@ type Batch struct {
 type change struct{ key, value []byte }
 
 const (
-	// sortedRows is from how many rows on they are written in the order of their keys:
-	// see [DB.writeSorted]. A thousand were seen to cost the same either way, ten thousand
-	// a quarter less, for which one more sync is waited for.
-	sortedRows = 4000
 	// largeValue is from how many bytes on a value goes to the value log, and badgerPrefix
 	// begins the keys that are Badger's own.
 	largeValue   = 1 << 20
@@ -166,13 +162,9 @@ func (b *Batch) Commit() error {
 	}
 	started := time.Now()
 	var err error
-	switch {
-	case b.run != nil && b.run.n > 0:
+	if b.run != nil && b.run.n > 0 {
 		err = b.d.commitRun(b.db, b.run, b.rows)
-	// A loader of Badger's takes what a transaction does, but not as many bytes.
-	case len(b.rows) >= b.d.sorted && b.size+b.bytes < requestBytes:
-		err = b.d.writeSorted(b.db, sortRows(b.rows))
-	default:
+	} else {
 		err = b.transact()
 	}
 	b.d.committed() // also after an error, which leaves open what is written
@@ -190,8 +182,7 @@ func (b *Batch) Commit() error {
 	return nil
 }
 
-// transact commits the rows in a transaction of Badger's, which inserts them in the order
-// of a hash table.
+// transact commits the rows in a transaction of Badger's.
 func (b *Batch) transact() error {
 	txn := b.db.NewTransaction(true)
 	defer txn.Discard()

@@ -134,10 +134,9 @@ type DB struct {
 
 	runs *runs
 
-	// commit is held for reading by whoever commits, and for writing by DB.writeSorted and
-	// DB.publish, whose version no other commit may have.
+	// commit is held for reading by whoever commits, and for writing by DB.publish, whose
+	// version no other commit may have.
 	commit sync.RWMutex
-	sorted int // see sortedRows
 
 	mu     sync.Mutex // guards what follows
 	db     *badger.DB // nil once closed
@@ -178,7 +177,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		failed:  opts.Metrics.Counter("quorate_store_index_commit_failures_total", "Commits to the index that failed."),
 		entries: opts.Metrics.Counter("quorate_store_index_rows_total", "Rows written to the index."),
 		written: opts.Metrics.Counter("quorate_store_index_row_bytes_total", "Bytes of rows written to the index."),
-		closer:  store.NewCloser(s, log), sorted: sortedRows,
+		closer:  store.NewCloser(s, log),
 	}
 	d.idle = sync.NewCond(&d.mu)
 	log.OnTable(func(took time.Duration) {

@@ -123,17 +123,7 @@ func TestRows(t *testing.T) {
 // What Limits promises fits, and what does not fit leaves the rest as it was.
 func TestBatchFull(t *testing.T) {
 	t.Parallel()
-	for _, sorted := range []int{1, 1 << 30} { // both ways of a commit
-		t.Run(strconv.Itoa(sorted), func(t *testing.T) {
-			t.Parallel()
-			d := openSmall(t, t.TempDir(), Options{})
-			d.sorted = sorted
-			batchFull(t, d)
-		})
-	}
-}
-
-func batchFull(t *testing.T, d *DB) {
+	d := openSmall(t, t.TempDir(), Options{})
 	rows, size, overhead := d.Limits()
 	for _, length := range []int{0, 1000} {
 		b, err := d.Batch()

@@ -21,13 +21,7 @@ package index
 // first block (TableEditions): readers pass them over. Rows are removed in two cases: those of an edition that was replaced, and
 // those of blocks that were never accepted.
 const (
-	// tickKey is the whole key of a row that says nothing: it is written behind the rows
-	// of a large [Batch], as the commit from which on they are seen. It is below all tables,
-	// beside the rows about the database itself; see engine/store.
-	//
-	//	key:   0x03
-	//	value: none
-	tickKey = 0x03
+	// 0x03 is the whole key of a row without a value that former versions wrote.
 
 	// TableChains has the ordinals of chains, which are counted from 1.
 	//

@@ -108,7 +108,6 @@ func (w *world) open() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	d.sorted = 200
 	d.runs.size = 4 << 10 // a run has several files
 	w.d = d
 }

@@ -14,21 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/dgraph-io/badger/v4"
-
 	"quorate/engine/metric"
 )
-
-// leastSorted is how many rows are written in their order in these tests; fewer go into a
-// transaction of Badger's.
-const leastSorted = 3
-
-func openSorted(t testing.TB, dir string, opts Options) *DB {
-	t.Helper()
-	d := openSmall(t, dir, opts)
-	d.sorted = leastSorted
-	return d
-}
 
 // series returns the rows from a number to before another; a value of "" removes them.
 func series(from, to int, value string) (list []change) {
@@ -69,7 +56,7 @@ func TestWrite(t *testing.T) {
 	t.Parallel()
 	const n = 3000
 	dir, set := t.TempDir(), metric.NewSet()
-	d := openSorted(t, dir, Options{Metrics: set})
+	d := openSmall(t, dir, Options{Metrics: set})
 	write(t, d, map[string]string{"r000000": "old", "r000007": "old", "other": "row"})
 	before := snapshot(t, d)
 	mustWrite(t, d, series(0, n, "first"))
@@ -118,7 +105,7 @@ func TestWrite(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d = openSorted(t, dir, Options{})
+	d = openSmall(t, dir, Options{})
 	holds(t, d, n, want)
 	for i := range 3 {
 		mustWrite(t, d, series(0, n, strconv.Itoa(i)))
@@ -126,77 +113,11 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Each Write makes one version, that of its rows: its commit is the next one.
-func TestWriteVersion(t *testing.T) {
-	t.Parallel()
-	d := openSorted(t, t.TempDir(), Options{})
-	for i := range 5 {
-		before := snapshot(t, d).Version()
-		mustWrite(t, d, series(0, 500, strconv.Itoa(i)))
-		s := snapshot(t, d)
-		if s.Version() != before+1 {
-			t.Errorf("version %d, then %d", before, s.Version())
-		}
-		for _, key := range []string{"r000000", "r000499", string([]byte{tickKey})} {
-			item, err := s.at.txn.Get([]byte(key))
-			if err != nil || item.Version() != s.Version() {
-				t.Errorf("%q has not the version of the snapshot, or %v", key, err)
-			}
-		}
-	}
-	// Commits without the lock, which would show a part of the rows, are found out.
-	var others sync.WaitGroup
-	var stop atomic.Bool
-	others.Go(func() {
-		for !stop.Load() {
-			if err := d.db.Update(func(txn *badger.Txn) error { return txn.Set([]byte("other"), nil) }); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	err := error(nil)
-	for range 1000 {
-		if err = tryWrite(d, series(0, 500, "torn")); err != nil {
-			break
-		}
-	}
-	stop.Store(true)
-	others.Wait()
-	if !errors.Is(err, errBetween) {
-		t.Errorf("commits between: %v", err)
-	}
-}
-
-// The row that makes others visible belongs to no table.
-func TestWriteDigest(t *testing.T) {
-	t.Parallel()
-	lead := TableKey(nil, TableTxs, 1, 0)
-	list := []change{{append(bytes.Clone(lead), "a"...), []byte("1")}, {append(bytes.Clone(lead), "b"...), []byte("2")}, {append(bytes.Clone(lead), "c"...), []byte("3")}}
-	a, b := openSorted(t, t.TempDir(), Options{}), openSorted(t, t.TempDir(), Options{})
-	mustWrite(t, a, list)
-	for _, r := range list {
-		mustWrite(t, b, []change{r})
-	}
-	var sums [2][32]byte
-	for i, d := range []*DB{a, b} {
-		var err error
-		if sums[i], err = d.Digest(t.Context(), lead); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if sums[0] != sums[1] {
-		t.Error("the same rows, another digest")
-	}
-	if list, err := a.Chains(); err != nil || len(list) > 0 {
-		t.Errorf("chains %v, %v", list, err)
-	}
-}
-
 // Of several rows with one key the last counts, as in a transaction; the slices of the
 // caller stay as they are.
 func TestWriteAgain(t *testing.T) {
 	t.Parallel()
-	d := openSorted(t, t.TempDir(), Options{})
+	d := openSmall(t, t.TempDir(), Options{})
 	var list []change
 	for i, value := range []string{"1", "2", "", "3", "", "4", ""} {
 		r := change{key: []byte{'r', byte('a' + 5*i%3)}}
@@ -228,7 +149,7 @@ func TestWriteAgain(t *testing.T) {
 func TestWriteLarge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := openSorted(t, dir, Options{})
+	d := openSmall(t, dir, Options{})
 	value := bytes.Repeat([]byte("big"), largeValue)
 	mustWrite(t, d, []change{{[]byte("v3"), value}, {[]byte("v1"), []byte("small")}, {[]byte("v2"), value}})
 	for range 2 {
@@ -247,15 +168,15 @@ func TestWriteLarge(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
-		d = openSorted(t, dir, Options{})
+		d = openSmall(t, dir, Options{})
 	}
 }
 
 // Keys that Badger does not take are refused before anything is written.
 func TestBadKeys(t *testing.T) {
 	t.Parallel()
-	d := openSorted(t, t.TempDir(), Options{})
-	for _, key := range []string{"", strings.Repeat("k", maxKey+1), finKey} {
+	d := openSmall(t, t.TempDir(), Options{})
+	for _, key := range []string{"", strings.Repeat("k", maxKey+1), badgerPrefix + "txn"} {
 		list := append(series(0, 5, "a"), change{[]byte(key), nil})
 		if err := tryWrite(d, list); err == nil || errors.Is(err, ErrBatchFull) {
 			t.Errorf("a key of %d bytes: %v", len(key), err)
@@ -271,7 +192,7 @@ func TestBadKeys(t *testing.T) {
 func TestWriteAtOnce(t *testing.T) {
 	t.Parallel()
 	const writers, readers, rounds, rows = 2, 2, 25, 400
-	d := openSorted(t, t.TempDir(), Options{})
+	d := openSmall(t, t.TempDir(), Options{})
 	var writing, others sync.WaitGroup
 	var stop atomic.Bool
 	for w := range writers {
