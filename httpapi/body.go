@@ -2,10 +2,11 @@ package httpapi
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
+	"strings"
 
 	"quorate/aggregator"
 	"quorate/engine/chain"
@@ -205,97 +206,29 @@ func (m *members) integer(i int, names *memberNames, def, limit uint64) (uint64,
 		return def, nil
 	}
 	if v.kind() == number {
-		if n, err := integer(v.raw); err == nil && n <= limit {
+		if n, ok := integer(v.raw); ok && n <= limit {
 			return n, nil
 		}
-		return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, shortNumber(v.raw)))
+		return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %.64s", names[i], limit, v.raw))
 	}
 	return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, v.kind()))
 }
 
-// shortNumber returns a number as it was sent, but not at any length.
-func shortNumber(raw []byte) string {
-	const most = 24
-	if len(raw) > most {
-		return string(raw[:most]) + "..."
-	}
-	return string(raw)
-}
-
-var errNotInteger = errors.New("not an integer from 0 to 2^64-1")
-
-// integer returns the exact value of a JSON number that is an integer, however it
-// is written: 67, 67.0, 6.7e1 and 670e-1 are the same.
-func integer(raw []byte) (uint64, error) {
+// integer returns the exact value of a JSON number if it is an integer that 64 bits hold,
+// however it is written: 67, 67.0, 6.7e1 and 670e-1 are the same.
+func integer(raw []byte) (uint64, bool) {
 	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
-		return n, nil // nearly all
+		return n, true // nearly all
 	}
-	var digits []byte // significant ones, without leading zeros
-	scale := 0        // the value is digits * 10^scale
-	negative := raw[0] == '-'
-	if negative {
-		raw = raw[1:]
+	// Nobody writes such a number, and it would take long to find out what it is.
+	const maxDigits, maxExponent = 64, len("+999")
+	text := strings.ToLower(string(raw))
+	if _, exponent, _ := strings.Cut(text, "e"); len(text) > maxDigits || len(exponent) > maxExponent {
+		return 0, false
 	}
-	fraction := false
-	for len(raw) > 0 && raw[0] != 'e' && raw[0] != 'E' {
-		switch c := raw[0]; {
-		case c == '.':
-			fraction = true
-		default:
-			if fraction {
-				scale--
-			}
-			if c != '0' || len(digits) > 0 {
-				digits = append(digits, c)
-			}
-		}
-		raw = raw[1:]
+	n, ok := new(big.Rat).SetString(text)
+	if !ok || !n.IsInt() {
+		return 0, false
 	}
-	if len(digits) == 0 {
-		return 0, nil // zero, with any sign and exponent
-	}
-	if negative {
-		return 0, errNotInteger
-	}
-	if len(raw) > 0 {
-		scale += exponent(raw[1:])
-	}
-	for digits[len(digits)-1] == '0' {
-		digits = digits[:len(digits)-1]
-		scale++
-	}
-	if scale < 0 || len(digits)+scale > 20 {
-		return 0, errNotInteger
-	}
-	var n uint64
-	for i := range len(digits) + scale {
-		d := uint64(0)
-		if i < len(digits) {
-			d = uint64(digits[i] - '0')
-		}
-		if n > (math.MaxUint64-d)/10 {
-			return 0, errNotInteger
-		}
-		n = n*10 + d
-	}
-	return n, nil
-}
-
-// exponent returns the value of an exponent's digits with their sign. Beyond what
-// any body has digits for, it stays at a bound: the number is no integer then, or
-// far too large.
-func exponent(raw []byte) int {
-	const bound = 1 << 40
-	negative := raw[0] == '-'
-	if negative || raw[0] == '+' {
-		raw = raw[1:]
-	}
-	n := 0
-	for _, c := range raw {
-		n = min(n*10+int(c-'0'), bound)
-	}
-	if negative {
-		return -n
-	}
-	return n
+	return n.Num().Uint64(), n.Num().IsUint64()
 }
