@@ -61,16 +61,19 @@ func (m *bodies) grow(b *body, size, limit int) bool {
 	return true
 }
 
-// headerOversized marks a request whose body is larger than any route takes. A client
-// that sends it does so to itself.
-const headerOversized = "Quorate-Oversized"
+// headerUnasked marks a request that waits to be told to go on by no wish of its client's.
+// A client that sends it does so to itself.
+const (
+	headerUnasked = "Quorate-Unasked"
+	goOnPlease    = "100-continue"
+)
 
-// headerReceived keeps fasthttp from waiting for the beginning of a body that will
-// not be read.
-func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if h.ContentLength() > max(s.cfg.MaxBody, s.cfg.MaxExtBody) {
-		h.SetContentLength(0)
-		h.Set(headerOversized, "1")
+// headerReceived keeps fasthttp from waiting for the beginning of a long body before it asks
+// for anything: beforeBody comes first, as if the client had asked whether it may send.
+func headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if h.ContentLength() > prefetched && string(h.Peek(fasthttp.HeaderExpect)) != goOnPlease {
+		h.Set(fasthttp.HeaderExpect, goOnPlease)
+		h.Set(headerUnasked, "1")
 	}
 	// With both of them another server on the way may have seen the body's end elsewhere
 	// (RFC 9112, 6.1): what follows on the connection is not believed.
@@ -80,20 +83,37 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	return fasthttp.RequestConfig{}
 }
 
+// beforeBody answers from its header what can be answered from that, which ends the
+// connection. Otherwise the request is admitted, and handled once its body comes.
+func (s *Server) beforeBody(ctx *fasthttp.RequestCtx) int {
+	s.handle(ctx)
+	if _, ok := ctx.UserValue(admitted{}).(params); !ok {
+		endConn(ctx)
+		return ctx.Response.StatusCode()
+	}
+	h := &ctx.Request.Header
+	if c, ok := ctx.Conn().(*conn); ok { // before 1.1 nobody could ask
+		c.unasked = len(h.Peek(headerUnasked)) > 0 || !h.IsHTTP11()
+	}
+	h.Del(fasthttp.HeaderExpect)
+	h.Del(headerUnasked)
+	return fasthttp.StatusContinue
+}
+
+// admitted is the key of the params of a request that was admitted by beforeBody.
+type admitted struct{}
+
 // readBody reads the body of a request, if there is one, into memory that is
 // given back with put.
 func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *Route) (*body, *failure) {
+	limit := s.cfg.bodyLimit(r)
+	size := ctx.Request.Header.ContentLength()
+	if size > limit {
+		return nil, s.notRead(ctx, fasthttp.ErrBodyTooLarge, limit)
+	}
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
 		return nil, nil
-	}
-	limit := s.cfg.MaxBody
-	if r.needs == needsExt {
-		limit = s.cfg.MaxExtBody
-	}
-	size := ctx.Request.Header.ContentLength()
-	if size > limit || oversized(ctx) {
-		return nil, s.notRead(ctx, fasthttp.ErrBodyTooLarge, limit)
 	}
 	if size > prefetched || size < 0 {
 		s.bodies.reading.Add(1)
@@ -125,8 +145,12 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *Route) (*body, *failure) 
 	}
 }
 
-func oversized(ctx *fasthttp.RequestCtx) bool {
-	return len(ctx.Request.Header.Peek(headerOversized)) > 0
+// bodyLimit is how long a body may be.
+func (c *Config) bodyLimit(r *Route) int {
+	if r.needs == needsExt {
+		return c.MaxExtBody
+	}
+	return c.MaxBody
 }
 
 // notRead counts a body that did not arrive, and returns the answer to it, which is
@@ -147,7 +171,7 @@ func leaveBody(ctx *fasthttp.RequestCtx) {
 	if !ctx.Request.IsBodyStream() {
 		return
 	}
-	if size := ctx.Request.Header.ContentLength(); size < 0 || size > prefetched || oversized(ctx) {
+	if size := ctx.Request.Header.ContentLength(); size < 0 || size > prefetched {
 		endConn(ctx)
 	}
 }

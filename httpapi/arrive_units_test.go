@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/metric"
 	"quorate/httpapi/limit"
 )
 
@@ -37,12 +38,60 @@ func TestBodyUnits(t *testing.T) {
 	}
 	f(post(chain, "{}"), 200, 2995, 1)
 	f(large(4<<20), 200, 2995-2048-5, 2)
-	// 942 are left: of a body that costs more no more is read than came with the header.
-	f("POST "+chain+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4194304\r\n\r\n"+strings.Repeat(" ", prefetched), 429, 942, 2)
+	// 942 are left: who sends what costs more is answered before any of its body is there.
+	const head = "POST " + chain + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4194304\r\n"
+	f(head+"\r\n", 429, 942, 2)
+	f(head+"Expect: 100-continue\r\n\r\n", 429, 942, 2)
+	f(head+"\r\n"+strings.Repeat(" ", prefetched), 429, 942, 2)
 	f(post(relayerPath, "{\"x\":\""+strings.Repeat("y", 200<<10)+"\"}"), 400, 822, 2)
 	// One that does not say its length is charged once it is there, and before it is parsed;
 	// what it costs is owed, so that the next is refused whatever it is.
 	f(chunked(1<<20), 200, 822-512-5, 3)
 	f(chunked(4<<20), 429, 304, 3)
 	f(post(chain, "{}"), 429, 0, 3)
+}
+
+// TestLongBodies: what the server does to answer from the header shows in no answer to a client
+// that may send, however the bytes arrive; a body that nobody waits for ends the connection.
+func TestLongBodies(t *testing.T) {
+	t.Parallel()
+	set := metric.NewSet()
+	_, url := start(t, Config{Limits: newLimiter(t, limit.Config{}), Metrics: set, MaxExtBody: 4 * prefetched,
+		Ext: func(ctx *fasthttp.RequestCtx, _ Charge) {
+			ctx.SetBodyString(strconv.Itoa(len(ctx.Request.Body())) + string(ctx.Request.Header.Peek(fasthttp.HeaderExpect)))
+		},
+		ExtCost: func(*fasthttp.RequestCtx) ExtCost { return ExtCost{Units: 1} },
+	})
+	const n = 2*prefetched + 1
+	whole := post("/ext/bc/C/rpc", strings.Repeat(" ", n))
+	head, body, _ := strings.Cut(whole, "\r\n\r\n")
+	c := dial(t, url)
+	answered := func(status int, want string) {
+		t.Helper()
+		if resp, got := c.reply("POST"); resp.StatusCode != status || got != want && want != "" {
+			t.Errorf("%d %q, want %d %q", resp.StatusCode, got, status, want)
+		}
+	}
+	size := strconv.Itoa(n)
+	c.send(whole + whole + post("/ext/bc/C/rpc", "{}"))
+	for _, want := range []string{size, size, "2"} {
+		answered(200, want)
+	}
+	c.send(head + "\r\n\r\n")
+	c.send(body[:10])
+	c.send(body[10:])
+	answered(200, size)
+	c.send(head + "\r\nExpect: 100-continue\r\n\r\n")
+	answered(100, "")
+	c.send(body)
+	answered(200, size)
+	for path, status := range map[string]int{"/nothing": 404, "/ext/bc/C/rpc": 413} {
+		c = dial(t, url)
+		c.send("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + strconv.Itoa(1<<40) + "\r\n\r\n")
+		answered(status, "")
+		c.closed()
+	}
+	if got := set.Value("quorate_http_requests_total", "route", "/ext/bc/{chain}/*", "code", "2xx"); got != 5 {
+		t.Errorf("%v requests were counted, want 5", got)
+	}
 }

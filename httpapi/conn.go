@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -300,6 +301,9 @@ type conn struct {
 
 	// hijacked is set once the connection is no longer HTTP's. It stays busy.
 	hijacked bool
+	// unasked: the next thing written is that the client may send its body, which it has
+	// not asked.
+	unasked bool
 	// first is when the first byte arrived since the last answer, zero if none
 	// did. The connection's goroutine owns it.
 	first time.Time
@@ -327,7 +331,21 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// goOn is what fasthttp writes to a client that may send its body.
+var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
+
 func (c *conn) Write(b []byte) (int, error) {
+	if c.unasked {
+		c.unasked = false
+		answers, ok := bytes.CutSuffix(b, goOn)
+		switch {
+		case ok && len(answers) == 0:
+			return len(b), nil
+		case ok: // answers to what came before on the connection
+			_, err := c.gather.write(c.Conn, answers)
+			return len(b), err
+		}
+	}
 	c.first = time.Time{}
 	return c.gather.write(c.Conn, b)
 }

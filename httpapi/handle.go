@@ -32,6 +32,10 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	to, public := s.other, false
 	var page *params           // of a request for a page
 	c, _ := ctx.Conn().(*conn) // nil in tests without a network
+	begun, waiting := ctx.Time(), ctx.Request.MayContinue()
+	if waiting { // fasthttp has the time of the request before
+		begun = time.Now()
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			s.panicked(ctx, v)
@@ -42,9 +46,12 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 				s.pages.failed(ctx, *page)
 			}
 		}
+		if waiting && ctx.UserValue(admitted{}) != nil {
+			return // the body is still to come
+		}
 		leaveBody(ctx)
 		s.answered(ctx, to.route)
-		to.observe(ctx.Response.StatusCode(), time.Since(ctx.Time()))
+		to.observe(ctx.Response.StatusCode(), time.Since(begun))
 		if c != nil && c.below == nil && !c.hijacked { // TLS has no write of several pieces
 			c.gather.expect(ctx)
 		}
@@ -53,7 +60,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	var scope Scope
 	if c != nil {
 		scope = c.scope
-		c.since.Store(ctx.Time().UnixNano())
+		c.since.Store(begun.UnixNano())
 	}
 	path := ctx.URI().PathOriginal()
 	rt, p := s.router.find(path)
@@ -62,7 +69,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.pages.refused(ctx, params{scope: scope})
 		return
 	}
-	to, p.scope = rt.stats, scope
+	to, p.scope, p.waiting = rt.stats, scope, waiting
 	if public = rt.access == Public && scope != ForOperators && rt.showsPages(ctx); public && s.origins.preflight(ctx, rt.allow) {
 		return
 	}
@@ -93,15 +100,21 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 // serve charges a request, reads its body, charges what only that shows, and has it answered. Only then does it
 // count as in flight: a client that is slow to send costs none of these places.
 func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params) {
-	byBody := e.Access == Public && e.needs == needsExt && s.cfg.ExtCost != nil
-	units := e.Units
-	if e.page {
-		units, p.kept = s.pages.price(ctx, e, p)
-	}
-	// Before any of the body is read: who has no units for it is answered from the header alone.
 	size := ctx.Request.Header.ContentLength()
-	if !s.admit(ctx, e.Route, &p, units+bodyUnits(size)) {
-		return
+	if before, ok := ctx.UserValue(admitted{}).(params); ok {
+		p, p.waiting = before, false
+	} else {
+		units := e.Units
+		if e.page {
+			units, p.kept = s.pages.price(ctx, e, p)
+		}
+		if size <= s.cfg.bodyLimit(e.Route) { // one that is longer is not read
+			units += bodyUnits(size)
+		}
+		// Who has no units for the body is answered before any of it is read.
+		if !s.admit(ctx, e.Route, &p, units) {
+			return
+		}
 	}
 	body, f := s.readBody(ctx, e.Route)
 	defer s.bodies.put(body)
@@ -113,7 +126,11 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 		fail(ctx, f)
 		return
 	}
-	if byBody {
+	if p.waiting {
+		ctx.SetUserValue(admitted{}, p)
+		return
+	}
+	if e.Access == Public && e.needs == needsExt && s.cfg.ExtCost != nil {
 		cost := s.cfg.ExtCost(ctx)
 		if cost.Operator && !p.scope.serves(Operator) {
 			s.noRoute(ctx, ctx.URI().PathOriginal(), false)

@@ -71,7 +71,7 @@ func (s *Server) answered(ctx *fasthttp.RequestCtx, route string) {
 	line := []slog.Attr{
 		slog.String("request", string(id)), slog.String("method", string(ctx.Method())), slog.String("path", excerpt(ctx.Path())),
 		slog.String("route", route), slog.Int("status", status), slog.Int("bytes", body),
-		slog.Duration("took", time.Since(ctx.Time())), slog.String("client", ctx.RemoteIP().String()),
+		slog.Duration("took", time.Since(received(ctx))), slog.String("client", ctx.RemoteIP().String()),
 	}
 	if status >= fasthttp.StatusBadRequest && body > 0 && len(ctx.Response.Header.ContentEncoding()) == 0 {
 		line = append(line, slog.String("answer", excerpt(ctx.Response.Body())))

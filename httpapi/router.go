@@ -55,6 +55,8 @@ type params struct {
 	paid   int       // units that were taken for the request
 	scope  Scope     // of the listener
 	kept   *keptPage // the answer, if it is a page that is kept
+	// waiting: of the request only its header is there (beforeBody).
+	waiting bool
 }
 
 // get returns the value of a parameter of the route's pattern.

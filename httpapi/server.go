@@ -118,7 +118,8 @@ func New(cfg Config) (*Server, error) {
 		// memory for all of a body as soon as its length was announced.
 		StreamRequestBody:            true,
 		MaxRequestBodySize:           max(cfg.MaxBody, cfg.MaxExtBody),
-		HeaderReceived:               s.headerReceived,
+		HeaderReceived:               headerReceived,
+		ExpectHandler:                s.beforeBody,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
