@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	embeddedBlocks, defaultPrimary, defaultHeight = 20, 0, 0
+	net.DefaultResolver = testResolver()
 	// A server's --memory would be the limit of all servers here, and of what they follow.
 	os.Setenv("GOMEMLIMIT", "off")
 	if err := atOnce(8); err != nil {

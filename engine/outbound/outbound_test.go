@@ -294,8 +294,8 @@ func TestTrustedPort(t *testing.T) {
 		}
 	}
 	c = Config{Timeout: long, Trusted: gatewayOf(t, "http://127.0.0.1:81")}
-	if err := c.CheckText("http://a.127.0.0.1:81/"); err != nil {
-		t.Errorf("a name is not below an address, but it may be of the internet: %v", err)
+	if err := c.CheckText("http://a.127.0.0.1:81/"); !errors.Is(err, ErrRefused) {
+		t.Errorf("no name is below an address: %v", err)
 	}
 }
 
@@ -330,6 +330,10 @@ func TestCheckHost(t *testing.T) {
 		"http://private.example/": {Config{Private: true, lookup: dns.lookup}, true},
 		"http://gw.example:8080/": {Config{Trusted: gatewayOf(t, "http://gw.example:8080"), lookup: dns.lookup}, true},
 		"http://localhost/":       {Config{}, false}, // of the machine's own names
+		"http://2130706433/":      {Config{lookup: broken}, false},
+		"http://0x7f.1/":          {Config{lookup: broken}, false},
+		"http://127.1./":          {Config{lookup: broken}, false},
+		"http://1.example/":       {Config{lookup: broken}, true},
 		"http://10.0.0.1/":        {Config{}, false},
 	} {
 		u, err := url.Parse(text)
