@@ -414,11 +414,16 @@ func (v *fakeView) TokenBalances(a evm.Address, contracts []evm.Address, p index
 	return scan(v, list, p, func(b index.TokenBalance) []byte { return b.Token[:] }, everywhere)
 }
 
-func (v *fakeView) NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error) {
+func (v *fakeView) NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.ItemBalance, []byte, error) {
 	p.Ascending = true
-	list := slices.DeleteFunc(slices.Clone(v.c.nfts[a]), func(n index.NFT) bool { return contract != nil && n.Token != *contract })
-	at := func(n index.NFT) []byte { id := n.ID.Bytes32(); return append(n.Token[:], id[:]...) }
-	slices.SortFunc(list, func(a, b index.NFT) int { return bytes.Compare(at(a), at(b)) })
+	var list []index.ItemBalance
+	for _, n := range v.c.nfts[a] {
+		if contract == nil || n.Token == *contract {
+			list = append(list, index.ItemBalance{NFT: n, Doubtful: n.Token == items})
+		}
+	}
+	at := func(n index.ItemBalance) []byte { return n.Position() }
+	slices.SortFunc(list, func(a, b index.ItemBalance) int { return bytes.Compare(at(a), at(b)) })
 	return scan(v, list, p, at, everywhere)
 }
 

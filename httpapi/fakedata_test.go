@@ -44,8 +44,8 @@ func sampleChain() *fakeChain {
 			{Token: gold, Amount: wei(1_234_567)}, {Token: spam, Amount: wei(999)}, {Token: bare, Amount: wei(7)}}},
 		nfts: map[evm.Address][]index.NFT{alice: {{Token: art, ID: wei(1)}, {Token: art, ID: wei(2)}, {Token: items, ID: wei(9)}}},
 		items: map[evm.Address][]index.ItemBalance{
-			alice: {{NFT: index.NFT{Token: items, ID: wei(11)}, Amount: wei(20)}, {NFT: index.NFT{Token: items, ID: wei(12)}, Amount: wei(30), Doubtful: true}},
-			bob:   {{NFT: index.NFT{Token: items, ID: wei(11)}, Amount: wei(1)}},
+			alice: {{NFT: index.NFT{Token: items, ID: wei(11)}, Amount: wei(20), Doubtful: true}, {NFT: index.NFT{Token: items, ID: wei(12)}, Amount: wei(30), Doubtful: true}},
+			bob:   {{NFT: index.NFT{Token: items, ID: wei(11)}, Amount: wei(1), Doubtful: true}},
 		},
 		uris: map[index.NFT]string{{Token: art, ID: wei(1)}: "ipfs://art/1", {Token: items, ID: wei(9)}: "https://items.example/{id}.json"},
 		warp: map[evm.Hash][][]byte{},

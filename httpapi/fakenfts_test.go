@@ -73,5 +73,5 @@ func (v *fakeView) NFTHolders(token evm.Address, p index.Page) ([]index.Holder, 
 
 func (v *fakeView) Collection(token evm.Address) (index.Collection, bool, error) {
 	list, held := v.kinds(token)
-	return index.Collection{Holders: uint64(len(held)), Tokens: uint64(len(list))}, len(list) > 0, v.broken
+	return index.Collection{Holders: uint64(len(held)), Tokens: uint64(len(list)), Doubtful: token == items}, len(list) > 0, v.broken
 }

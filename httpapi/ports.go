@@ -128,7 +128,7 @@ type View interface {
 	AddressTransfers(a evm.Address, kind index.TransferKind, p index.Page, take index.TransferFunc) ([]byte, error)
 	TokenTransfers(token evm.Address, p index.Page, take index.TransferFunc) ([]byte, error)
 	TokenBalances(a evm.Address, contracts []evm.Address, p index.Page) ([]index.TokenBalance, []byte, error)
-	NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.NFT, []byte, error)
+	NFTs(a evm.Address, contract *evm.Address, p index.Page) ([]index.ItemBalance, []byte, error)
 	// SumsNFTs reports whether what follows is known of the view's height: balances of
 	// ERC-1155 tokens, the tokens of contracts and who holds them.
 	SumsNFTs() bool

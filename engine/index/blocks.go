@@ -77,10 +77,9 @@ func (v *View) txsUpTo(number uint64) (*uint64, error) {
 		return nil, nil
 	}
 	var n uint64
-	found, err := v.s.Get(v.at.key(store.TableTxCounts).u64(^number), func(b []byte) error {
-		d := decoder{b: b}
-		n = d.uv()
-		return d.end("number of transactions")
+	found, err := v.s.Get(v.at.key(store.TableTxCounts).u64(^number), func(b []byte) (err error) {
+		n, err = decodeNumber(b)
+		return err
 	})
 	if err != nil || !found {
 		return nil, err

@@ -62,7 +62,7 @@ func (b *builder) set(k key, value []byte) {
 
 // sums appends the rows of the cells that a block changed.
 func (b *builder) sums(blk *evm.Block) error {
-	if err := b.count(blk); err != nil {
+	if err := b.tally(b.start(store.TableTxCounts), uint64(len(blk.Txs))); err != nil {
 		return err
 	}
 	for k := range b.cells {
@@ -75,26 +75,29 @@ func (b *builder) sums(blk *evm.Block) error {
 	return nil
 }
 
-// count counts the transactions up to a block.
-func (b *builder) count(blk *evm.Block) error {
-	if !b.m.writes(store.TableTxCounts) {
+// tally adds to the number in a cell, where its table is made.
+func (b *builder) tally(k key, more uint64) error {
+	if b.scratch = k; !b.m.writes(k[0]) {
 		return nil
 	}
-	k := b.start(store.TableTxCounts)
-	b.scratch = k
 	old, err := b.prior.cell(k)
 	if err != nil {
 		return err
 	}
 	n := uint64(0)
 	if old != nil {
-		d := decoder{b: old}
-		if n = d.uv(); d.end("number of transactions") != nil {
-			return d.err
+		if n, err = decodeNumber(old); err != nil {
+			return err
 		}
 	}
-	b.set(k, binary.AppendUvarint(b.value[:0], n+uint64(len(blk.Txs))))
+	b.set(k, binary.AppendUvarint(b.value[:0], n+more))
 	return nil
+}
+
+func decodeNumber(b []byte) (uint64, error) {
+	d := decoder{b: b}
+	n := d.uv()
+	return n, d.end("number")
 }
 
 // gasCost returns what the header of a block says that the block costs, nil if that

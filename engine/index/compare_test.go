@@ -373,7 +373,7 @@ func compareNFTs(t *testing.T, v *View, o *oracle, a evm.Address, p Page) {
 			}
 		}
 		slices.Sort(want)
-		got := texts(all(t, p, func(p Page) ([]NFT, []byte, error) { return v.NFTs(a, contract, p) }), func(n *NFT) string {
+		got := texts(all(t, p, func(p Page) ([]ItemBalance, []byte, error) { return v.NFTs(a, contract, p) }), func(n *ItemBalance) string {
 			return fmt.Sprintf("%x %064x", n.Token[:], n.ID.ToBig())
 		})
 		mustEqual(t, "NFTs of "+a.String(), got, want)

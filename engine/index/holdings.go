@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holiman/uint256"
+
 	"quorate/engine/chain/evm"
 	store "quorate/engine/store/index"
 )
@@ -212,7 +214,7 @@ func (t *tokenWalk) add(token evm.Address, bal *balance, there bool) (full bool,
 // NFTs returns the ERC-721 tokens that an address owns, of one contract if
 // contract is not nil, in the order of contracts and IDs. Only After and Limit
 // of the page count.
-func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte, error) {
+func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]ItemBalance, []byte, error) {
 	if p.After != nil && len(p.After) != nftLen {
 		return nil, nil, ErrPosition
 	}
@@ -236,38 +238,28 @@ func (v *View) NFTs(a evm.Address, contract *evm.Address, p Page) ([]NFT, []byte
 			begin = prefix
 		}
 	}
-	var out []NFT
+	var out []ItemBalance
 	var last []byte
 	passed := 0
 	for rows.Seek(begin); rows.Valid(); rows.Next() {
 		at := rows.Key()[len(owner):]
-		owned, err := v.owns(at, &a)
+		nft := nftAt(at)
+		is, _, err := v.NFTOwner(nft)
 		if err != nil {
 			return nil, nil, err
 		}
-		if owned {
+		if is == a {
 			if len(out) == p.Limit {
-				return out, last, nil
+				return out, last, v.doubts(out)
 			}
-			nft := NFT{Token: evm.Address(at[:evm.AddressLen])}
-			nft.ID.SetBytes32(at[evm.AddressLen:nftLen])
-			out = append(out, nft)
+			out = append(out, ItemBalance{NFT: nft, Amount: uint256.Int{1}})
 		}
 		last = append(last[:0], at...)
 		if passed++; passed == maxPassed {
-			return out, last, nil
+			return out, last, v.doubts(out)
 		}
 	}
-	return out, nil, nil
-}
-
-// owns asks the history of owners.
-func (v *View) owns(nft []byte, a *evm.Address) (yes bool, err error) {
-	_, err = v.newest(append(v.at.key(store.TableNFTOwners), nft...), func(b []byte) error {
-		yes = bytes.Equal(b, a[:])
-		return nil
-	})
-	return yes, err
+	return out, nil, v.doubts(out)
 }
 
 // NFTOwner returns the owner of an ERC-721 token, the zero address if it was burnt.

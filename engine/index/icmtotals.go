@@ -1,7 +1,6 @@
 package index
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/holiman/uint256"
@@ -36,27 +35,7 @@ func (b *builder) countICM(e *icm.Event) error {
 		}
 		b.set(k, appendAmount(b.value[:0], &e.Message.Nonce))
 	}
-	k := append(b.start(store.TableICMTotals), icmCount, byte(e.Kind)).word(e.Peer)
-	b.scratch = k
-	old, err := b.prior.cell(k)
-	if err != nil {
-		return err
-	}
-	n, err := decodeICMCount(old)
-	if err != nil {
-		return err
-	}
-	b.set(k, binary.AppendUvarint(b.value[:0], n+1))
-	return nil
-}
-
-func decodeICMCount(b []byte) (n uint64, err error) {
-	if b == nil {
-		return 0, nil
-	}
-	d := decoder{b: b}
-	n = d.uv()
-	return n, d.end("number of interchain messages")
+	return b.tally(append(b.start(store.TableICMTotals), icmCount, byte(e.Kind)).word(e.Peer), 1)
 }
 
 // HasICMCounts reports whether interchain messages are counted.
@@ -95,7 +74,7 @@ func (v *View) ICMCount(kind icm.Kind, peer *chain.ID, height uint64) (n uint64,
 		return 0, nil
 	}
 	err = rows.Value(func(b []byte) (err error) {
-		n, err = decodeICMCount(b)
+		n, err = decodeNumber(b)
 		return err
 	})
 	return n, err

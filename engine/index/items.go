@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -13,24 +14,20 @@ import (
 
 // itemCell is a cell of TableItems.
 type itemCell struct {
-	amount   uint256.Int
-	doubtful bool // it would have fallen below zero, or risen above what there can be
-	single   bool // of ERC-721: the amount is the owner
+	amount uint256.Int
+	single bool // of ERC-721: the amount is the owner
 }
 
 const (
-	itemDoubtful = 1
+	itemDoubtful = 1 // until version 2: transfers did not tell it
 	itemSingle   = 2
 	itemFlagsEnd = 4
 )
 
 func (c *itemCell) append(dst []byte) []byte {
 	flags := byte(0)
-	if c.doubtful {
-		flags |= itemDoubtful
-	}
 	if c.single {
-		flags |= itemSingle
+		flags = itemSingle
 	}
 	return appendAmount(append(dst, flags), &c.amount)
 }
@@ -39,7 +36,7 @@ func (c *itemCell) decode(b []byte) (err error) {
 	if len(b) == 0 || b[0] >= itemFlagsEnd {
 		return fmt.Errorf("%w: balance of a token with an ID", errCodec)
 	}
-	c.doubtful, c.single = b[0]&itemDoubtful != 0, b[0]&itemSingle != 0
+	c.single = b[0]&itemSingle != 0
 	c.amount, err = decodeAmount(b[1:])
 	return err
 }
@@ -83,6 +80,7 @@ type moved struct {
 	b               *builder
 	token           *evm.Address
 	holders, tokens int // how many more there are
+	impossible      bool
 	err             error
 }
 
@@ -96,6 +94,7 @@ func (s *moved) single(t *Transfer) {
 	was := !c.amount.IsZero()
 	owner := evm.Address(c.amount.Bytes20())
 	held := was && c.single
+	s.impossible = owner != t.From // of ERC-1155 the amount is nobody's address
 	c = itemCell{single: true}
 	c.amount.SetBytes20(t.To[:])
 	s.set(k, &c)
@@ -133,7 +132,7 @@ func (s *moved) units(t *Transfer, holder *evm.Address, less bool) {
 	} else if _, bad = c.amount.AddOverflow(&c.amount, &t.Value); bad {
 		c.amount.SetAllOne()
 	}
-	c.doubtful = c.doubtful || bad
+	s.impossible = s.impossible || bad
 	s.set(k, &c)
 	change := becomes(was, !c.amount.IsZero())
 	if minted {
@@ -149,6 +148,7 @@ func (s *moved) unown(c *itemCell) {
 		owner := evm.Address(c.amount.Bytes20())
 		s.holds(&owner, -1)
 		s.tokens--
+		s.impossible = true // the owner did not give it away
 	}
 	*c = itemCell{}
 }
@@ -180,16 +180,20 @@ func (s *moved) holds(holder *evm.Address, by int) {
 	s.put(k, next)
 }
 
-// end changes how many holders and tokens there are.
+// end changes how many holders and tokens there are, and whether transfers tell them.
 func (s *moved) end() error {
-	if s.err != nil || s.holders == 0 && s.tokens == 0 {
+	if s.err != nil || s.holders == 0 && s.tokens == 0 && !s.impossible {
 		return s.err
 	}
 	k := s.b.start(store.TableCollections).addr(s.token)
 	s.b.scratch = k
 	var c Collection
-	s.read(k, func(d *decoder) { c.Holders, c.Tokens = d.uv(), d.uv() })
-	s.put(k, plus(c.Holders, s.holders), plus(c.Tokens, s.tokens))
+	s.read(k, c.decode)
+	doubtful := uint64(0)
+	if c.Doubtful || s.impossible {
+		doubtful = 1
+	}
+	s.put(k, plus(c.Holders, s.holders), plus(c.Tokens, s.tokens), doubtful)
 	return s.err
 }
 
@@ -228,15 +232,22 @@ func plus(n uint64, by int) uint64 {
 // Collection is a contract of NFTs.
 type Collection struct {
 	Holders, Tokens uint64 // how many there are
+	// Doubtful: the transfers do not tell who has what, since one cannot have been, or
+	// not all of them are indexed.
+	Doubtful bool
 }
 
-// ItemBalance is what an address holds of an ERC-1155 token.
+// decode reads what there is of a collection; rows of version 1 have no doubts.
+func (c *Collection) decode(d *decoder) {
+	c.Holders, c.Tokens = d.uv(), d.uv()
+	c.Doubtful = len(d.b) > 0 && d.uv() > 0
+}
+
+// ItemBalance is what an address holds of a token with an ID.
 type ItemBalance struct {
 	NFT
-	Amount uint256.Int
-	// Doubtful: the transfers do not tell the balance, since they moved more than there
-	// was, or not all of them are indexed.
-	Doubtful bool
+	Amount   uint256.Int
+	Doubtful bool // as that of [Collection]
 }
 
 // SumsNFTs reports whether the view knows balances of ERC-1155 tokens, holders of NFTs
@@ -263,11 +274,25 @@ func (v *View) Items(a evm.Address, contract *evm.Address, p Page) (list []ItemB
 			return false, err
 		}
 		if len(list) < p.Limit {
-			list = append(list, ItemBalance{NFT: nftAt(at), Amount: c.amount, Doubtful: c.doubtful || v.from[partSums] > 0})
+			list = append(list, ItemBalance{NFT: nftAt(at), Amount: c.amount, Doubtful: value[0]&itemDoubtful != 0})
 		}
 		return true, nil
 	})
-	return list, next, err
+	return list, next, cmp.Or(err, v.doubts(list))
+}
+
+// doubts marks the balances that their contracts' transfers do not tell.
+func (v *View) doubts(list []ItemBalance) (err error) {
+	var c Collection
+	for i := range list {
+		if i == 0 || list[i].Token != list[i-1].Token {
+			if c, _, err = v.Collection(list[i].Token); err != nil {
+				return err
+			}
+		}
+		list[i].Doubtful = list[i].Doubtful || c.Doubtful
+	}
+	return nil
 }
 
 // nftAt reads what [NFT.Position] returns.
@@ -282,9 +307,8 @@ func nftAt(at []byte) (n NFT) {
 func (v *View) NFTHolders(token evm.Address, p Page) (list []Holder, next []byte, err error) {
 	h := history{lead: v.at.key(store.TableNFTHolders).addr(&token), sub: evm.AddressLen}
 	next, err = v.walk(&h, &p, func(at, value []byte) (bool, error) {
-		d := decoder{b: value}
-		n := d.uv()
-		if err := d.end("holder of NFTs"); err != nil || n == 0 {
+		n, err := decodeNumber(value)
+		if err != nil || n == 0 {
 			return false, err
 		}
 		if len(list) < p.Limit {
@@ -299,9 +323,10 @@ func (v *View) NFTHolders(token evm.Address, p Page) (list []Holder, next []byte
 func (v *View) Collection(token evm.Address) (c Collection, found bool, err error) {
 	found, err = v.newest(v.at.key(store.TableCollections).addr(&token), func(b []byte) error {
 		d := decoder{b: b}
-		c.Holders, c.Tokens = d.uv(), d.uv()
+		c.decode(&d)
 		return d.end("collection")
 	})
+	c.Doubtful = c.Doubtful || !v.SumsNFTs() || v.from[partSums] > 0
 	return c, found, err
 }
 

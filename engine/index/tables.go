@@ -81,9 +81,9 @@ var tables = [store.TablesEnd]tableInfo{
 	store.TableHolders:  {"newest-holders", partBalances, 1, 1},
 
 	store.TableTxCounts:    {"transaction-counts", partSums, 1, 1},
-	store.TableItems:       {"item-balances", partSums, 1, 1},
+	store.TableItems:       {"item-balances", partSums, 2, 1},
 	store.TableNFTHolders:  {"nft-holders", partSums, 1, 1},
-	store.TableCollections: {"nft-collections", partSums, 1, 1},
+	store.TableCollections: {"nft-collections", partSums, 2, 1}, // 2: with doubts, which items had
 }
 
 // String returns the table's name on the command line and in reports.

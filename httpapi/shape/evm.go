@@ -299,7 +299,8 @@ type ERC20Balances struct {
 // ERC721Balance is an NFT that an address owns.
 type ERC721Balance struct {
 	ERC721Token
-	ChainID Digits `json:"chainId"`
+	ChainID       Digits `json:"chainId"`
+	BalanceSource string `json:"balanceSource,omitempty" enum:"transfers" doc:"There if transfers do not tell who has what of the contract: one cannot have been, or not all are indexed."`
 }
 
 // ERC721Balances is a page of them.
@@ -314,7 +315,7 @@ type ERC1155Balance struct {
 	ERC1155Token
 	ChainID       Digits `json:"chainId"`
 	Balance       Digits `json:"balance"`
-	BalanceSource string `json:"balanceSource,omitempty" enum:"transfers" doc:"There if transfers moved more than there was, or not all are indexed."`
+	BalanceSource string `json:"balanceSource,omitempty" enum:"transfers" doc:"There if transfers do not tell who has what of the contract: one cannot have been, or not all are indexed."`
 }
 
 // ERC1155Balances is a page of them.

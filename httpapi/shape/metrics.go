@@ -61,6 +61,7 @@ type NFTHolders struct {
 	NFTSymbol         []string `json:"nftSymbol,omitempty"`
 	TotalHolders      int      `json:"totalHolders"`
 	TotalTokens       int      `json:"totalTokens"`
+	BalanceSource     string   `json:"balanceSource,omitempty" enum:"transfers"`
 	Page
 }
 

@@ -31,9 +31,9 @@ type collectionPage struct {
 
 // nftHolders are those who hold tokens of a contract.
 type nftHolders struct {
-	Addresses                 []holder
-	TotalHolders, TotalTokens text // empty: not known
-	NextPageToken             string
+	Addresses                    []holder
+	TotalHolders, TotalTokens    text // empty: not known
+	NextPageToken, BalanceSource string
 }
 
 func serveCollection(r *Request) error {

@@ -30,17 +30,14 @@ func (w *Writer) item(n *index.NFT) {
 	w.nftDetails(&n.Token, &n.ID, true)
 }
 
-// ItemBalance writes what an address has of an ERC-1155 token. A balance that
-// transfers do not tell says so.
+// ItemBalance writes what an address has of an ERC-1155 token.
 func (w *Writer) ItemBalance(b *index.ItemBalance) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.item(&b.NFT)
 	w.text("chainId", w.Chain.ChainID)
 	w.amount("balance", &b.Amount)
-	if b.Doubtful {
-		w.text("balanceSource", "transfers")
-	}
+	w.balanceSource(b.Doubtful, false, 0)
 	w.B = append(w.B, '}')
 }
 
@@ -56,4 +53,5 @@ func (w *Writer) Collection(token *evm.Address, sum index.Collection) {
 	w.B = AppendUint(w.B, sum.Holders)
 	w.Member("totalTokens")
 	w.B = AppendUint(w.B, sum.Tokens)
+	w.balanceSource(sum.Doubtful, false, 0)
 }

@@ -163,9 +163,7 @@ func (w *Writer) TokenBalance(b *index.TokenBalance) {
 	w.price("price", price)
 	w.text("chainId", w.Chain.ChainID)
 	w.amount("balance", &b.Amount)
-	if b.Doubtful {
-		w.balanceSource(b)
-	}
+	w.balanceSource(b.Doubtful, b.Said, b.SaidAt)
 	if meta.HasDecimals {
 		w.worth("balanceValue", &b.Amount, meta.Decimals, price)
 	}
@@ -178,15 +176,16 @@ func (w *Writer) TokenBalance(b *index.TokenBalance) {
 	w.B = append(w.B, '}')
 }
 
-// balanceSource says where a balance is from that is not the sum of transfers: from
-// the contract, after a block, or from transfers although they do not add up.
-func (w *Writer) balanceSource(b *index.TokenBalance) {
-	if !b.Said {
+// balanceSource says where a balance is from that transfers do not tell: from the
+// contract, after a block, or from transfers although they do not add up.
+func (w *Writer) balanceSource(doubtful, said bool, at uint64) {
+	switch {
+	case doubtful && said:
+		w.text("balanceSource", "contract")
+		w.count("balanceBlockNumber", at)
+	case doubtful:
 		w.text("balanceSource", "transfers")
-		return
 	}
-	w.text("balanceSource", "contract")
-	w.count("balanceBlockNumber", b.SaidAt)
 }
 
 // Holder writes an address and what it has of a token, in base units.
@@ -204,11 +203,12 @@ func (w *Writer) Holder(h *index.Holder) {
 }
 
 // OwnedNFT writes an ERC-721 token with its owner.
-func (w *Writer) OwnedNFT(n *index.NFT, owner *evm.Address) {
+func (w *Writer) OwnedNFT(n *index.ItemBalance, owner *evm.Address) {
 	w.Comma()
 	w.B = append(w.B, '{')
 	w.nft(&n.Token, &n.ID)
 	w.address("ownerAddress", owner)
 	w.text("chainId", w.Chain.ChainID)
+	w.balanceSource(n.Doubtful, false, 0)
 	w.B = append(w.B, '}')
 }

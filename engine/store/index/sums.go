@@ -15,7 +15,7 @@ const (
 	// the owner as a number, zero if it was burnt.
 	//
 	//	sort key: addr | token | ID | ^height
-	//	value:    u8 flags (1 doubtful, 2 ERC-721) | amount, big-endian without leading zeros
+	//	value:    u8 flags (2 ERC-721; 1 doubtful, until version 2) | amount, big-endian without leading zeros
 	TableItems = 0x2c
 
 	// TableNFTHolders has how many tokens of a contract an address holds, ERC-721 and
@@ -25,10 +25,10 @@ const (
 	//	value:    uv number
 	TableNFTHolders = 0x2d
 
-	// TableCollections has how many hold tokens of such a contract, and how many of its
-	// tokens there are, and their history.
+	// TableCollections has how many hold tokens of such a contract, how many of its tokens
+	// there are, and whether its transfers tell them, and their history.
 	//
 	//	sort key: token | ^height
-	//	value:    uv holders | uv tokens
+	//	value:    uv holders | uv tokens | uv 1 if a transfer cannot have been (from version 2 on)
 	TableCollections = 0x2e
 )
