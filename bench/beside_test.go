@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/holiman/uint256"
+	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	store "quorate/engine/store/index"
 	"quorate/httpapi"
+	"quorate/rollup"
 )
 
 const (
@@ -53,10 +55,7 @@ func TestMetricsBesideIngest(t *testing.T) {
 	}
 	lines := &farm{out: bufio.NewScanner(out)}
 	url := lines.line(t, "serving")[0]
-	r, err := RunMetrics(t.Context(), MetricsConfig{
-		Load:  Load{URL: url, Rate: 5000, Concurrency: 64, Duration: 20 * time.Second, PID: cmd.Process.Pid},
-		Chain: benchChainID, Points: []int{100}, States: []State{Warm},
-	})
+	r, err := besideBare(t, &Load{URL: url, Rate: 5000, Concurrency: 64, Duration: 20 * time.Second, PID: cmd.Process.Pid})
 	if err != nil {
 		t.Error(err)
 	}
@@ -76,10 +75,53 @@ func TestMetricsBesideIngest(t *testing.T) {
 	}
 	t.Log("\n" + text.String())
 	// Where the bare server needs as long, the cores are to blame.
-	s, bare := r.Pages[0].Servers[0], r.Pages[0].Servers[1]
+	s, bare := r.Servers[0], r.Servers[1]
 	if most := max(3, 2*bare.LatencyMs.P99); s.Failed != 0 || s.PerSecond < 4900 || s.LatencyMs.P99 >= most {
 		t.Errorf("p99 %.2f ms at %.0f a second, %d failed; promised are less than %.2f ms at 5,000", s.LatencyMs.P99, s.PerSecond, s.Failed, most)
 	}
+}
+
+// besideBare loads a server's pages of 100 points in turns with a bare server that answers
+// the bytes of one of them.
+func besideBare(t *testing.T, load *Load) (*Report, error) {
+	t.Helper()
+	if err := load.fill(true); err != nil {
+		return nil, err
+	}
+	status, body, err := fasthttp.Get(nil, load.URL+metricPath(rollup.TxCount, 100))
+	if err != nil || status != fasthttp.StatusOK {
+		t.Errorf("status %d, %v: %.200s", status, err, body)
+	}
+	b, err := newBare([][]byte{body})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = b.stop() }() // nothing is lost with it
+	ours, err := newSide(t.Context(), load, load.URL, load.PID, onlyPages{})
+	if err != nil {
+		return nil, err
+	}
+	floor, err := newSide(t.Context(), load, b.url, 0, onlyPages{})
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for m := range rollup.Metric(rollup.Metrics) {
+		paths = append(paths, metricPath(m, 100))
+	}
+	return new(Report).measure(t.Context(), load, []*side{ours, floor}, again(paths), paths)
+}
+
+// onlyPages is the form of requests for pages; an item is a path.
+type onlyPages struct{}
+
+func (onlyPages) request(req *fasthttp.Request, base, item string) { req.SetRequestURI(base + item) }
+
+func (onlyPages) kind(_ string, status int, body []byte) string {
+	if status != fasthttp.StatusOK {
+		return errorKind(status, body)
+	}
+	return ""
 }
 
 // TestBesideServer is the server: it serves a chain of ten years and goes on

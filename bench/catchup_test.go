@@ -169,8 +169,8 @@ func (r *catchUpRig) wholeIn(t testing.TB, now clock) (took time.Duration, db *s
 	return took, db
 }
 
-// rowsOf returns the rows of the primary network's chains in a database, which it closes.
-func rowsOf(t testing.TB, db *store.DB) (rows [][2][]byte) {
+// rowsOf returns the rows of a database from one table on and below another, and closes it.
+func rowsOf(t testing.TB, db *store.DB, first, end byte) (rows [][2][]byte) {
 	t.Helper()
 	s, err := db.Snapshot()
 	if err != nil {
@@ -180,7 +180,7 @@ func rowsOf(t testing.TB, db *store.DB) (rows [][2][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for it.Seek([]byte{store.PrimaryCursor}); it.Valid() && it.Key()[0] < store.PrimaryEnd; it.Next() {
+	for it.Seek([]byte{first}); it.Valid() && it.Key()[0] < end; it.Next() {
 		if err := it.Value(func(value []byte) error {
 			rows = append(rows, [2][]byte{bytes.Clone(it.Key()), bytes.Clone(value)})
 			return nil
@@ -256,7 +256,7 @@ func benchmarkCatchUp(b *testing.B, platform int) {
 	}
 	// Behind the others, which would go through the rows at each collection of garbage.
 	_, db := r.wholeIn(b, wall())
-	rows := rowsOf(b, db)
+	rows := rowsOf(b, db, store.PrimaryCursor, store.PrimaryEnd)
 	for range ours {
 		floor = append(floor, float64(writeRows(b, rows, wall())))
 	}

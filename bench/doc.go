@@ -1,9 +1,7 @@
-// Package bench measures servers and the index: it is the work behind "quorate
-// bench". [Run] has warp messages signed and [RunMetrics] asks for pages of
-// metrics; both put load on a running server and tell how fast it answered.
-// [Ingest] indexes made-up blocks without one. The package's tests hold the
-// benchmarks of the whole product and the guard against regressions, see "make
-// bench" and "make bench-guard".
+// Package bench measures how fast servers sign: it is the work behind "quorate bench
+// aggregate". [Run] puts load on a running server and tells how fast it answered. The
+// package's tests hold the benchmarks of the whole product and the guard against
+// regressions, see "make bench" and "make bench-guard".
 //
 // There are two ways to load a server. In the closed loop a fixed number of
 // clients each send the next request when they have the answer to the last: the

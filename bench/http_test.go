@@ -241,7 +241,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	r := &Report{Style: Camel, Concurrency: 16, Rate: 200, Quorum: 67, Buffer: 10, Messages: 1000, Measured: Measured{Exhausted: true}}
+	r := &Report{Style: Camel, Concurrency: 16, Rate: 200, Quorum: 67, Buffer: 10, Messages: 1000, Exhausted: true}
 	meters := [2]*meter{newMeter(), newMeter()}
 	for i, m := range meters {
 		for k := range 1000 {

@@ -286,12 +286,14 @@ func (f *farm) follow(t testing.TB, sink ingest.Sink[*evm.Block]) (took time.Dur
 // the same cores. x/source is the rate against that of fetching, tracing and
 // decoding the same blocks alone, in turns; disk-B/tx is the size of all tables
 // after the database was closed; cpu-us/tx is without the node, and verify/cpu the
-// part of it that goes into verification.
+// part of it that goes into verification. database/source is the rate at which the
+// database alone writes the same rows, against that of the source.
 func BenchmarkIngest(b *testing.B) {
 	const blocks = 300
 	f := startChainFarm(b, blocks, 100)
 	f.follow(b, new(nowhere)) // warms up both sides
 	var rates, alone, disk, ours, base []float64
+	count := 0
 	for b.Loop() {
 		before := cpu()
 		took, txs := f.follow(b, new(nowhere))
@@ -301,6 +303,7 @@ func BenchmarkIngest(b *testing.B) {
 		sink, db, _, dir := openSink(b)
 		before = cpu()
 		took, txs = f.follow(b, sink)
+		count = txs
 		ours = append(ours, float64(cpu()-before)/1e3/float64(txs))
 		rates = append(rates, float64(txs)/took.Seconds())
 		if err := db.Close(); err != nil { // writes all tables
@@ -308,6 +311,11 @@ func BenchmarkIngest(b *testing.B) {
 		}
 		disk = append(disk, float64(tableBytes(b, dir))/float64(txs))
 	}
+	// Behind the others, which would go through the rows at each collection of garbage.
+	sink, db, _, _ := openSink(b)
+	f.follow(b, sink)
+	floor := writeRows(b, rowsOf(b, db, 0, store.PrimaryCursor), wall())
+	b.ReportMetric(float64(count)/floor.Seconds()/median(alone), "database/source")
 	b.ReportMetric(median(rates), "txs/s")
 	b.ReportMetric(median(alone), "source-txs/s")
 	b.ReportMetric(median(rates)/median(alone), "x/source")

@@ -21,11 +21,6 @@ type Report struct {
 	Buffer      int     `json:"buffer"`
 	// Messages is the number of messages at hand.
 	Messages int `json:"messages"`
-	Measured
-}
-
-// Measured is what was measured of one server, or of two in turns.
-type Measured struct {
 	// Exhausted says that the run ended early because nothing was left to ask for.
 	Exhausted bool `json:"exhausted"`
 	// Servers has the server and, in a comparison, the second one.
@@ -88,7 +83,7 @@ type Ratio struct {
 }
 
 // fill takes over what the sides have counted. open tells that it was the open loop.
-func (r *Measured) fill(sides []*side, pairs []Pair, open bool) error {
+func (r *Report) fill(sides []*side, pairs []Pair, open bool) error {
 	for _, s := range sides {
 		m := s.meter
 		out := Server{
@@ -144,11 +139,6 @@ func spreadOf(pairs []Pair, of func(Pair) float64) Spread {
 	for _, p := range pairs {
 		v = append(v, of(p))
 	}
-	return spread(v)
-}
-
-// spread sums up at least one value.
-func spread(v []float64) Spread {
 	return Spread{Min: slices.Min(v), Median: median(v), Max: slices.Max(v)}
 }
 
@@ -160,13 +150,11 @@ func median(v []float64) float64 {
 }
 
 // WriteJSON writes the report as indented JSON.
-func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
-
-func writeJSON(w io.Writer, report any) error {
+func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(report)
+	return e.Encode(r)
 }
 
 // WriteText writes the report for people.
@@ -194,7 +182,7 @@ func (r *Report) WriteText(w io.Writer) error {
 }
 
 // writeRatio writes the comparison, if there is one.
-func (r *Measured) writeRatio(b *strings.Builder) error {
+func (r *Report) writeRatio(b *strings.Builder) error {
 	if r.Ratio == nil {
 		return nil
 	}

@@ -68,18 +68,13 @@ func runOn(ctx context.Context, cfg *Config, sides []*side) (*Report, error) {
 		before = cfg.Messages[:r.Messages]
 		items = again(before)
 	}
-	measured, err := measure(ctx, &cfg.Load, sides, items, before)
-	if measured == nil {
-		return nil, err
-	}
-	r.Measured = *measured
-	return r, err
+	return r.measure(ctx, &cfg.Load, sides, items, before)
 }
 
 // measure loads the sides, two of them in turns, and closes their targets. Each
 // is asked for the items before once, unmeasured. What was measured until ctx
 // ended comes with the cause of that.
-func measure(ctx context.Context, load *Load, sides []*side, items func(int64) (string, bool), before []string) (*Measured, error) {
+func (r *Report) measure(ctx context.Context, load *Load, sides []*side, items func(int64) (string, bool), before []string) (*Report, error) {
 	cut := context.AfterFunc(ctx, func() {
 		for _, s := range sides {
 			s.target.close()
@@ -104,14 +99,14 @@ func measure(ctx context.Context, load *Load, sides []*side, items func(int64) (
 		pairs = compare(ctx, load, f, sides)
 	}
 	stopProgress()
-	m := &Measured{Exhausted: f.dry.Load()}
-	if err := m.fill(sides, pairs, load.Rate > 0); err != nil {
+	r.Exhausted = f.dry.Load()
+	if err := r.fill(sides, pairs, load.Rate > 0); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return m, context.Cause(ctx)
+		return r, context.Cause(ctx)
 	}
-	return m, nil
+	return r, nil
 }
 
 // load loads one server for some time, counts into m, and tells how long it took.

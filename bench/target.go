@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +43,7 @@ type server struct {
 	form   form
 	base   string
 	client *fasthttp.HostClient
-	from   netip.Addr // of this machine; invalid for any
+	dialer net.Dialer
 
 	mu    sync.Mutex // guards what follows
 	conns map[net.Conn]struct{}
@@ -69,7 +68,7 @@ func newServer(ctx context.Context, load *Load, address string, how form) (*serv
 	if !ip.IsValid() {
 		return nil, fmt.Errorf("%w: %s is not on this machine's loopback; load on a server is an attack unless it is yours, so others must be allowed with --allow-remote", ErrConfig, u.Host)
 	}
-	s := &server{load: load, form: how, base: strings.TrimSuffix(address, "/"), conns: make(map[net.Conn]struct{})}
+	s := &server{load: load, form: how, base: strings.TrimSuffix(address, "/"), dialer: net.Dialer{Timeout: load.Timeout}, conns: make(map[net.Conn]struct{})}
 	addr := net.JoinHostPort(ip.String(), port)
 	s.client = &fasthttp.HostClient{
 		Addr: addr, MaxConns: load.Concurrency, NoDefaultUserAgentHeader: true,
@@ -93,7 +92,7 @@ func pick(ips []netip.Addr, remote bool) (best netip.Addr) {
 }
 
 func (s *server) dial(addr string) (net.Conn, error) {
-	conn, err := dialFrom(s.from, addr, s.load.Timeout)
+	conn, err := s.dialer.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
@@ -146,26 +145,6 @@ func (s *server) ask(_ context.Context, item string) (kind string, answered bool
 	return s.form.kind(item, resp.StatusCode(), resp.Body()), true
 }
 
-// fetch asks for one item and gives a copy of a good answer's body.
-func (s *server) fetch(item string) ([]byte, error) {
-	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
-	defer fasthttp.ReleaseRequest(req)
-	defer fasthttp.ReleaseResponse(resp)
-	s.form.request(req, s.base, item)
-	if err := s.client.DoTimeout(req, resp, s.load.Timeout); err != nil {
-		return nil, fmt.Errorf("%s: %w", req.URI().FullURI(), err)
-	}
-	if kind := s.form.kind(item, resp.StatusCode(), resp.Body()); kind != "" {
-		return nil, fmt.Errorf("%s: %w", req.URI().FullURI(), &answerError{kind})
-	}
-	return bytes.Clone(resp.Body()), nil
-}
-
-// answerError is an answer that is no good one.
-type answerError struct{ kind string }
-
-func (e *answerError) Error() string { return e.kind }
-
 // failureKind names an error without an answer. Addresses and ports are left out.
 func failureKind(err error) string {
 	var op *net.OpError
@@ -186,12 +165,10 @@ func failureKind(err error) string {
 }
 
 // Kinds of errors that have no words of their own.
-
 const (
 	kindTimeout = "no answer: timed out"
 	kindUnsent  = "no answer: not sent, all connections were busy"
 	kindGarbage = "wrong answer: not the signed message"
-	kindNoPage  = "wrong answer: no page of points"
 )
 
 // errorKind names an answer with an error.

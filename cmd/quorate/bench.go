@@ -8,7 +8,6 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"quorate/bench"
 )
@@ -23,17 +22,10 @@ type benchFlags struct {
 
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure how fast a server is",
-		Long: `Measures a server, and its floor in the same run. "bench aggregate" and
-"bench metrics" put load on a running server: they have warp messages signed, and
-ask for pages of metrics. "bench abuse" floods one with garbage and prints
-what that does to honest requests. "bench ingest" needs no server: it indexes
-blocks that it makes up.`,
-		Example: `  quorate bench aggregate --facts ~/.quorate/facts.json
-  quorate bench metrics --facts ~/.quorate/facts.json
-  quorate bench abuse --facts ~/.quorate/facts.json
-  quorate bench ingest`,
+		Use:     "bench",
+		Short:   "Measure how fast a server is",
+		Long:    `Puts load on a running server and tells how fast it answers.`,
+		Example: `  quorate bench aggregate --facts ~/.quorate/facts.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("there is no command %q in %q", args[0], cmd.CommandPath())}
@@ -48,7 +40,7 @@ blocks that it makes up.`,
 			return usageError{errors.New("no command given")}
 		},
 	}
-	cmd.AddCommand(benchAggregateCommand(), benchMetricsCommand(), benchIngestCommand(), benchAbuseCommand())
+	cmd.AddCommand(benchAggregateCommand())
 	return cmd
 }
 
@@ -110,7 +102,12 @@ func benchAggregateCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return benchAggregate(cmd, &f) },
 	}
 	flags := cmd.Flags()
-	loadFlags(flags, &f.cfg.Load)
+	flags.StringVar(&f.cfg.URL, "url", defaultServer, "address of the server")
+	flags.IntVar(&f.cfg.Concurrency, "concurrency", 16, "requests in flight")
+	flags.Float64Var(&f.cfg.Rate, "rate", 0, "requests due each second; 0: as fast as answers come")
+	flags.DurationVar(&f.cfg.Timeout, "timeout", 15*time.Second, "longest wait for an answer")
+	flags.IntVar(&f.cfg.PID, "pid", 0, "process of the server, to measure CPU and memory")
+	flags.BoolVar(&f.cfg.AllowRemote, "allow-remote", false, "allow servers that are not on loopback; load only what is yours")
 	flags.StringVar(&f.cfg.Vs, "vs", "", "address of a second server to compare it with")
 	flags.StringVar(&f.facts, "facts", "", "facts file with the messages (required)")
 	flags.StringVar(&f.style, "style", string(bench.Camel), "form of the requests: camel, or kebab as the relayer's own aggregator takes them")
@@ -123,16 +120,6 @@ func benchAggregateCommand() *cobra.Command {
 	flags.IntVar(&f.cfg.VsPID, "vs-pid", 0, "process of the second server")
 	flags.BoolVar(&f.json, "json", false, "print the report in JSON")
 	return cmd
-}
-
-// loadFlags are the flags of all commands that load a server.
-func loadFlags(flags *pflag.FlagSet, l *bench.Load) {
-	flags.StringVar(&l.URL, "url", defaultServer, "address of the server")
-	flags.IntVar(&l.Concurrency, "concurrency", 16, "requests in flight")
-	flags.Float64Var(&l.Rate, "rate", 0, "requests due each second; 0: as fast as answers come")
-	flags.DurationVar(&l.Timeout, "timeout", 15*time.Second, "longest wait for an answer")
-	flags.IntVar(&l.PID, "pid", 0, "process of the server, to measure CPU and memory")
-	flags.BoolVar(&l.AllowRemote, "allow-remote", false, "allow servers that are not on loopback; load only what is yours")
 }
 
 func benchAggregate(cmd *cobra.Command, f *benchFlags) error {
@@ -159,7 +146,11 @@ func benchAggregate(cmd *cobra.Command, f *benchFlags) error {
 	if report == nil {
 		return err
 	}
-	err = errors.Join(err, writeReport(cmd, report, f.json))
+	write := report.WriteText
+	if f.json {
+		write = report.WriteJSON
+	}
+	err = errors.Join(err, write(cmd.OutOrStdout()))
 	for _, s := range report.Servers {
 		if err == nil && s.OK == 0 {
 			err = fmt.Errorf("%s gave not one good answer", s.URL)
@@ -168,32 +159,14 @@ func benchAggregate(cmd *cobra.Command, f *benchFlags) error {
 	return err
 }
 
-// benchReport is what a benchmark has measured.
-type benchReport interface {
-	WriteText(w io.Writer) error
-	WriteJSON(w io.Writer) error
-}
-
-func writeReport(cmd *cobra.Command, r benchReport, json bool) error {
-	if json {
-		return r.WriteJSON(cmd.OutOrStdout())
-	}
-	return r.WriteText(cmd.OutOrStdout())
-}
-
-// newBar draws a bar of so many units, which goes when it is finished.
-func newBar(w io.Writer, units int64) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(units,
-		progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
-}
-
 // showLoad draws a bar of the time if w is a terminal. stop takes it away.
 func showLoad(w io.Writer, l *bench.Load) (stop func()) {
 	if !isTerminal(w) {
 		return func() {}
 	}
-	bar := newBar(w, 1)
+	bar := progressbar.NewOptions64(1,
+		progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
 	// What cannot be drawn is no loss.
 	l.Progress = func(p bench.Progress) {
 		bar.ChangeMax64(p.Total.Milliseconds())

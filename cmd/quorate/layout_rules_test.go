@@ -40,6 +40,8 @@ func TestLayerRules(t *testing.T) {
 		{"rollup", "engine/chain", false},
 		{"internal/pull", "engine/chain", false},
 		{"devnet", "bench", false},
+		{"bench", "engine/index/indextest", false},
+		{"engine/source/container/containertest", "engine/chain/chaintest", true},
 		{"junk", "engine", false},
 		{"engine", "junk/drawer", false},
 	} {

@@ -106,8 +106,15 @@ func checkImport(from, to string) error {
 	case low > high, low == high && topFolder(from) != topFolder(to):
 		return fmt.Errorf("%s imports %s: imports point down only, so that each layer can be tested "+
 			"and understood without those above it; declare a small interface where it is used", from, to)
+	case testGear(to) && !testGear(from):
+		return fmt.Errorf("%s imports %s, which is for tests: it would be part of the program", from, to)
 	}
 	return nil
+}
+
+// testGear reports whether a package is for tests alone.
+func testGear(pkg string) bool {
+	return strings.HasSuffix(pkg, "test") || strings.HasSuffix(pkg, "/torture") || strings.HasSuffix(pkg, "/faultfs")
 }
 
 // within reports whether pkg is folder or below it.
