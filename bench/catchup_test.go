@@ -158,7 +158,7 @@ func (r *catchUpRig) wholeIn(t testing.TB, now clock) (took time.Duration, db *s
 			t.Fatal(err)
 		}
 		archives = append(archives, a)
-		return follow.NewPrimarySink(a, of[k], k)
+		return follow.NewSink(a, of[k], primary.AppendArchived, container.NewReader(a, k), func() error { return nil }).Final()
 	})
 	took = now() - start
 	for _, a := range archives {

@@ -18,6 +18,7 @@ import (
 	"quorate/devnet"
 	"quorate/devnet/world"
 	"quorate/engine/archive"
+	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/follow"
@@ -229,7 +230,11 @@ func openSink(t testing.TB) (ingest.Sink[*evm.Block], *store.DB, *index.Chain, s
 		}
 	})
 	db, c, dir := openChain(t, store.Options{})
-	return follow.NewSink(a, c), db, c, dir
+	return sinkOf(a, c), db, c, dir
+}
+
+func sinkOf(a *archive.Archive, c *index.Chain) *follow.Sink[*evm.Block] {
+	return follow.NewSink(a, index.Sink{Chain: c}, evmarchive.Append, evmarchive.NewReader(a), func() error { return nil })
 }
 
 // nowhere is a sink that keeps nothing: what is measured is the source alone.

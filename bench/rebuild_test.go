@@ -1,13 +1,11 @@
 package bench
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"quorate/engine/archive"
 	evmarchive "quorate/engine/archive/evm"
-	"quorate/engine/follow"
 	"quorate/engine/index"
 	store "quorate/engine/store/index"
 )
@@ -59,7 +57,7 @@ func (r *rebuilder) fromNode(t testing.TB) cost {
 	r.archive = a
 	db, c, _ := openChain(t, store.Options{})
 	return costOf(t, db, func() error {
-		_, r.txs = r.f.follow(t, follow.NewSink(a, c))
+		_, r.txs = r.f.follow(t, sinkOf(a, c))
 		return nil
 	})
 }
@@ -68,9 +66,7 @@ func (r *rebuilder) fromNode(t testing.TB) cost {
 func (r *rebuilder) fromArchive(t testing.TB) (took cost, dir string) {
 	t.Helper()
 	db, c, dir := openChain(t, store.Options{})
-	sink := follow.NewSink(r.archive, c).(interface {
-		CatchUp(ctx context.Context, progress func(done, of uint64)) error
-	})
+	sink := sinkOf(r.archive, c)
 	return costOf(t, db, func() error { return sink.CatchUp(t.Context(), nil) }), dir
 }
 

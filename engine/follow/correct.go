@@ -56,7 +56,7 @@ func (c *EVM) renew(ctx context.Context, lowest uint64, change func() error) err
 
 // renew takes the index back below a block, calls change, which changes blocks of the archive
 // from there on, and has the index take them again.
-func (s *sink[B]) renew(ctx context.Context, lowest uint64, change func() error) error {
+func (s *Sink[B]) renew(ctx context.Context, lowest uint64, change func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.land(); err != nil {

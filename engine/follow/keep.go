@@ -37,7 +37,7 @@ func (c *EVM) keep() error {
 	if err != nil {
 		return err
 	}
-	s := newEVMSink(a, headSink{index.Sink{Chain: c.index}, c.before}, c.cfg.Room)
+	s := NewSink(a, headSink{index.Sink{Chain: c.index}, c.before}, evmarchive.Append, evmarchive.NewReader(a), c.cfg.Room)
 	s.rewind = func(ctx context.Context, to uint64) error {
 		defer c.keeper.Load().changed() // some tables are made again then
 		return c.index.Rewind(ctx, s.reader, to)

@@ -47,7 +47,7 @@ const (
 // start it makes the index catch up, then it has stale tables rebuilt, and it reads
 // the archive again from time to time. Damage that anyone finds is fetched again.
 type keeper[B ingest.Item] struct {
-	sink *sink[B]
+	sink *Sink[B]
 	log  *slog.Logger // of the chain
 	// fetch returns blocks of a range as a node has them now.
 	fetch func(ctx context.Context, from, to uint64) ([]archive.Block, error)
@@ -90,7 +90,7 @@ func newEvent() event { return event{done: make(chan struct{})} }
 
 func (e *event) happened() { e.once.Do(func() { close(e.done) }) }
 
-func newKeeper[B ingest.Item](s *sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
+func newKeeper[B ingest.Item](s *Sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
 	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), tended: newEvent(),
 		outdated: func() bool { return false },
 		stale:    make(chan struct{}, 1), whole: make(chan struct{}, 1), orders: make(chan *order)}

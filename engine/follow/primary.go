@@ -120,16 +120,6 @@ func NewPrimary(cfg PrimaryConfig) *Primary {
 	return &Primary{cfg: cfg, log: log, opened: time.Now()}
 }
 
-// NewPrimarySink returns the sink of the blocks of a chain of the primary network: the
-// archive, and then the index.
-func NewPrimarySink(a *archive.Archive, rows PrimaryRows, k primary.Kind) ingest.Sink[*primary.Block] {
-	return final{newPrimarySink(a, rows, k, func() error { return nil })}
-}
-
-func newPrimarySink(a *archive.Archive, x Index[*primary.Block], k primary.Kind, room func() error) *sink[*primary.Block] {
-	return &sink[*primary.Block]{archive: a, index: x, encode: primary.AppendArchived, reader: container.NewReader(a, k), room: room}
-}
-
 // Kind returns which chain it is.
 func (p *Primary) Kind() primary.Kind { return p.cfg.Chain }
 
@@ -169,7 +159,7 @@ func (p *Primary) Start() (err error) {
 		}
 		rows = p.rows
 	}
-	s := newPrimarySink(a, rows, p.cfg.Chain, p.cfg.Room)
+	s := NewSink(a, rows, primary.AppendArchived, container.NewReader(a, p.cfg.Chain), p.cfg.Room)
 	p.keeper = newKeeper(s, p.log, set)
 	p.keeper.fetch = p.refetch
 	p.keeper.replay = func(context.Context) error { return nil }
@@ -365,30 +355,6 @@ func (p *Primary) ended() bool {
 	return err == nil && p.done.Load()
 }
 
-// final is a sink that cannot go back, since accepted blocks of these chains stay, but
-// ahead: nobody is told of their blocks one by one.
-type final struct{ s *sink[*primary.Block] }
-
-// Cursor implements [ingest.Sink].
-func (f final) Cursor() (chain.Head, bool) { return f.s.Cursor() }
-
-// Commit implements [ingest.Sink].
-func (f final) Commit(ctx context.Context, blocks []*primary.Block) error {
-	return f.s.Commit(ctx, blocks)
-}
-
-// CommitAhead implements [ingest.Ahead]: the blocks are in the archive on return.
-func (f final) CommitAhead(ctx context.Context, blocks []*primary.Block) error {
-	return f.s.commitAhead(ctx, blocks)
-}
-
-// Land implements [ingest.Ahead].
-func (f final) Land() error {
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	return f.s.land()
-}
-
 // fetchBlocks follows the chain, once the index has what the archive has, until ctx ends.
 func (p *Primary) fetchBlocks(ctx context.Context) error {
 	select {
@@ -399,7 +365,7 @@ func (p *Primary) fetchBlocks(ctx context.Context) error {
 	i := p.ingest.Load()
 	if i == nil { // not the second time, after a failure
 		cfg := ingest.Config[*primary.Block]{
-			Name: p.cfg.Name, Source: p.client, Sink: final{p.keeper.sink},
+			Name: p.cfg.Name, Source: p.client, Sink: p.keeper.sink.Final(),
 			Fetchers: PrimaryFetchers, Span: PrimarySpan, Group: PrimaryGroup, WindowBytes: p.cfg.WindowBytes, GroupBytes: p.cfg.WindowBytes / 4,
 			OnProgress: p.cfg.OnProgress, Logger: p.cfg.Log("primary"), Metrics: p.cfg.Host.Metrics().With("chain", p.cfg.Name),
 		}

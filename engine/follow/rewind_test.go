@@ -19,7 +19,7 @@ func (m *memoryIndex) rewind(_ context.Context, to uint64) error {
 	return nil
 }
 
-var _ ingest.Rewinder = (*sink[*block])(nil)
+var _ ingest.Rewinder = (*Sink[*block])(nil)
 
 // TestRewind: archive and index go back together and take other blocks; an end
 // between the two leaves what was there.

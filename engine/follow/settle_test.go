@@ -18,7 +18,7 @@ import (
 
 // evmRig is the archive and the index of an EVM chain, opened anew after each end.
 type evmRig struct {
-	*sink[*evm.Block]
+	*Sink[*evm.Block]
 	index *index.Chain
 	close func() error
 }
@@ -40,7 +40,7 @@ func openRig(t *testing.T, dir string) *evmRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &evmRig{sink: newEVMSink(a, index.Sink{Chain: x}, func() error { return nil }), index: x}
+	r := &evmRig{Sink: NewSink(a, index.Sink{Chain: x}, evmarchive.Append, evmarchive.NewReader(a), func() error { return nil }), index: x}
 	r.rewind = func(ctx context.Context, to uint64) error { return x.Rewind(ctx, r.reader, to) }
 	r.close = func() error {
 		cancel()

@@ -8,10 +8,7 @@ import (
 	"sync"
 
 	"quorate/engine/archive"
-	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain"
-	"quorate/engine/chain/evm"
-	"quorate/engine/index"
 	"quorate/engine/ingest"
 )
 
@@ -41,7 +38,7 @@ type aheadIndex[B ingest.Item] interface {
 	Land() error
 }
 
-// sink is where the blocks of a chain go: into the archive, durably, and then into
+// Sink is where the blocks of a chain go: into the archive, durably, and then into
 // the index. The rows of the index are made while the archive is written, so that a
 // new block waits for one of the two, not for both; they are written when the blocks
 // are on disk. A crash between the two leaves the archive ahead, and the index catches
@@ -50,7 +47,7 @@ type aheadIndex[B ingest.Item] interface {
 // An index that was made before there was an archive is ahead of it. Until the
 // archive has all its blocks the two are apart: the ingest of the head commits to
 // the index alone, and one of its own fills the archive; see [filler].
-type sink[B ingest.Item] struct {
+type Sink[B ingest.Item] struct {
 	archive *archive.Archive
 	index   Index[B]
 	encode  func(dst []byte, b B) []byte
@@ -70,18 +67,15 @@ type sink[B ingest.Item] struct {
 	data   []byte
 }
 
-// NewSink returns the sink of an EVM chain's blocks: the archive, and then the index.
-func NewSink(a *archive.Archive, c *index.Chain) ingest.Sink[*evm.Block] {
-	return newEVMSink(a, index.Sink{Chain: c}, func() error { return nil })
-}
-
-func newEVMSink(a *archive.Archive, x Index[*evm.Block], room func() error) *sink[*evm.Block] {
-	return &sink[*evm.Block]{archive: a, index: x, encode: evmarchive.Append, reader: evmarchive.NewReader(a), room: room}
+// NewSink returns the sink of a chain whose blocks the archive keeps as encode makes them,
+// and reader reads. room returns why nothing can be written, or nil.
+func NewSink[B ingest.Item](a *archive.Archive, x Index[B], encode func(dst []byte, b B) []byte, reader Blocks[B], room func() error) *Sink[B] {
+	return &Sink[B]{archive: a, index: x, encode: encode, reader: reader, room: room}
 }
 
 // apart reports whether the index has blocks above the archive's last. It fails if
 // the two have different blocks where both have one.
-func (s *sink[B]) apart() (bool, error) {
+func (s *Sink[B]) apart() (bool, error) {
 	head, started := s.index.Cursor()
 	if !started {
 		return false, nil
@@ -101,7 +95,7 @@ func (s *sink[B]) apart() (bool, error) {
 	return false, err
 }
 
-func (s *sink[B]) same(head chain.Head, archived [32]byte) error {
+func (s *Sink[B]) same(head chain.Head, archived [32]byte) error {
 	if chain.ID(archived) != head.ID {
 		return fmt.Errorf("%w: block %d is %x there and %x here", ErrForked, head.Height, archived, head.ID[:])
 	}
@@ -109,7 +103,7 @@ func (s *sink[B]) same(head chain.Head, archived [32]byte) error {
 }
 
 // Cursor implements [ingest.Sink].
-func (s *sink[B]) Cursor() (chain.Head, bool) {
+func (s *Sink[B]) Cursor() (chain.Head, bool) {
 	head, started := s.index.Cursor()
 	if last, id, ok := s.archive.Last(); ok && (!started || last > head.Height) {
 		return chain.Head{Height: last, ID: id}, true
@@ -118,7 +112,7 @@ func (s *sink[B]) Cursor() (chain.Head, bool) {
 }
 
 // Commit implements [ingest.Sink].
-func (s *sink[B]) Commit(ctx context.Context, blocks []B) error {
+func (s *Sink[B]) Commit(ctx context.Context, blocks []B) error {
 	if err := s.room(); err != nil {
 		return err
 	}
@@ -134,7 +128,7 @@ func (s *sink[B]) Commit(ctx context.Context, blocks []B) error {
 }
 
 // commit needs mu.
-func (s *sink[B]) commit(ctx context.Context, blocks []B, after func(context.Context, []B, func() error) error) error {
+func (s *Sink[B]) commit(ctx context.Context, blocks []B, after func(context.Context, []B, func() error) error) error {
 	if !s.flying {
 		if apart, err := s.apart(); err != nil {
 			return err
@@ -156,7 +150,7 @@ func (s *sink[B]) commit(ctx context.Context, blocks []B, after func(context.Con
 
 // commitAhead is Commit that returns when the blocks are in the archive, and the index may
 // still be writing their rows.
-func (s *sink[B]) commitAhead(ctx context.Context, blocks []B) error {
+func (s *Sink[B]) commitAhead(ctx context.Context, blocks []B) error {
 	if err := s.room(); err != nil {
 		return err
 	}
@@ -169,7 +163,7 @@ func (s *sink[B]) commitAhead(ctx context.Context, blocks []B) error {
 }
 
 // checked needs mu.
-func (s *sink[B]) checked(ctx context.Context, blocks []B) error {
+func (s *Sink[B]) checked(ctx context.Context, blocks []B) error {
 	if s.check == nil {
 		return nil
 	}
@@ -177,7 +171,7 @@ func (s *sink[B]) checked(ctx context.Context, blocks []B) error {
 }
 
 // ahead needs mu.
-func (s *sink[B]) ahead(ctx context.Context, blocks []B) error {
+func (s *Sink[B]) ahead(ctx context.Context, blocks []B) error {
 	x, ok := s.index.(aheadIndex[B])
 	if !ok {
 		return s.commit(ctx, blocks, s.index.CommitAfter)
@@ -194,7 +188,7 @@ func (s *sink[B]) ahead(ctx context.Context, blocks []B) error {
 
 // land waits until the index has the blocks of the archive, if they are on their way. It
 // needs mu.
-func (s *sink[B]) land() error {
+func (s *Sink[B]) land() error {
 	if !s.flying {
 		return nil
 	}
@@ -203,7 +197,7 @@ func (s *sink[B]) land() error {
 }
 
 // append adds blocks to the archive. It needs mu.
-func (s *sink[B]) append(ctx context.Context, blocks []B) error {
+func (s *Sink[B]) append(ctx context.Context, blocks []B) error {
 	s.blocks, s.data = s.blocks[:0], s.data[:0]
 	for _, b := range blocks {
 		link, begin := b.Link(), len(s.data)
@@ -232,7 +226,7 @@ const (
 
 // CatchUp commits the blocks of the archive that the index does not have, and calls
 // progress with how far it is. It asks no node anything.
-func (s *sink[B]) CatchUp(ctx context.Context, progress func(done, of uint64)) error {
+func (s *Sink[B]) CatchUp(ctx context.Context, progress func(done, of uint64)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.land(); err != nil {
@@ -245,7 +239,7 @@ func (s *sink[B]) CatchUp(ctx context.Context, progress func(done, of uint64)) e
 }
 
 // catchUp needs mu. One group is read while the one before is committed.
-func (s *sink[B]) catchUp(ctx context.Context, progress func(done, of uint64)) error {
+func (s *Sink[B]) catchUp(ctx context.Context, progress func(done, of uint64)) error {
 	last, _, ok := s.archive.Last()
 	from, _, _ := s.archive.First()
 	if head, started := s.index.Cursor(); started {
@@ -283,14 +277,14 @@ func (s *sink[B]) catchUp(ctx context.Context, progress func(done, of uint64)) e
 }
 
 // tell calls progress with how far the index is.
-func (s *sink[B]) tell(progress func(done, of uint64), of uint64) {
+func (s *Sink[B]) tell(progress func(done, of uint64), of uint64) {
 	if head, ok := s.index.Cursor(); ok && progress != nil {
 		progress(head.Height, of)
 	}
 }
 
 // read sends the blocks of a range in groups.
-func (s *sink[B]) read(ctx context.Context, from, to uint64, groups chan<- []B) error {
+func (s *Sink[B]) read(ctx context.Context, from, to uint64, groups chan<- []B) error {
 	var group []B
 	size := 0
 	send := func() error {
@@ -316,7 +310,7 @@ func (s *sink[B]) read(ctx context.Context, from, to uint64, groups chan<- []B) 
 
 // filler is the sink of the ingest that fills the archive up to the index.
 type filler[B ingest.Item] struct {
-	*sink[B]
+	*Sink[B]
 	met func() // is called when the archive has reached the index
 }
 

@@ -141,10 +141,10 @@ func openArchive(t *testing.T, dir string) *archive.Archive {
 	return a
 }
 
-func newSink(t *testing.T, dir string, m *memoryIndex) *sink[*block] {
+func newSink(t *testing.T, dir string, m *memoryIndex) *Sink[*block] {
 	t.Helper()
 	a := openArchive(t, dir)
-	return &sink[*block]{
+	return &Sink[*block]{
 		rewind:  m.rewind,
 		archive: a, index: m, reader: blocksOf{a}, room: func() error { return nil },
 		encode: func(dst []byte, b *block) []byte { return b.encode(dst) },
@@ -161,7 +161,7 @@ func commit(t *testing.T, s ingest.Sink[*block], blocks []*block, size int) {
 }
 
 // mustHold checks that the archive and the index have the first n of the blocks.
-func mustHold(t *testing.T, s *sink[*block], m *memoryIndex, blocks []*block, n int) {
+func mustHold(t *testing.T, s *Sink[*block], m *memoryIndex, blocks []*block, n int) {
 	t.Helper()
 	if !slices.EqualFunc(m.blocks, blocks[:n], func(a, b *block) bool { return *a == *b }) {
 		t.Errorf("the index has %d blocks, want %d", len(m.blocks), n)
