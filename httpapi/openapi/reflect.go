@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/goccy/go-json"
 )
 
 // Schemer is a type that says itself what its JSON looks like.
@@ -40,6 +42,9 @@ func (s *Schemas) Of(v any) *Schema { return s.of(reflect.TypeOf(v)) }
 func (s *Schemas) of(t reflect.Type) *Schema {
 	if own, ok := reflect.Zero(t).Interface().(Schemer); ok {
 		return own.Schema()
+	}
+	if t == reflect.TypeFor[json.Number]() {
+		return &Schema{Type: "number"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

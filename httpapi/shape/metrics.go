@@ -1,9 +1,11 @@
 package shape
 
+import "github.com/goccy/go-json"
+
 // Point is the value of a metric in a bucket of time.
 type Point struct {
-	Value     float64 `json:"value"`
-	Timestamp Unix    `json:"timestamp"`
+	Value     json.Number `json:"value"`
+	Timestamp Unix        `json:"timestamp"`
 }
 
 // Points is a page of them, the newest first.
@@ -16,13 +18,13 @@ type Points struct {
 // which are not indexed are absent.
 type Windows struct {
 	Result struct {
-		LastHour   *float64 `json:"lastHour,omitempty"`
-		LastDay    *float64 `json:"lastDay,omitempty"`
-		LastWeek   *float64 `json:"lastWeek,omitempty"`
-		LastMonth  *float64 `json:"lastMonth,omitempty"`
-		Last90Days *float64 `json:"last90Days,omitempty"`
-		LastYear   *float64 `json:"lastYear,omitempty"`
-		AllTime    *float64 `json:"allTime,omitempty"`
+		LastHour   json.Number `json:"lastHour,omitempty"`
+		LastDay    json.Number `json:"lastDay,omitempty"`
+		LastWeek   json.Number `json:"lastWeek,omitempty"`
+		LastMonth  json.Number `json:"lastMonth,omitempty"`
+		Last90Days json.Number `json:"last90Days,omitempty"`
+		LastYear   json.Number `json:"lastYear,omitempty"`
+		AllTime    json.Number `json:"allTime,omitempty"`
 	} `json:"result"`
 	// Since says when the windows begin.
 	Since struct {

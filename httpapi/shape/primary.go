@@ -13,7 +13,7 @@ type OnChain struct {
 
 // SubnetOwnership says who owns a subnet.
 type SubnetOwnership struct {
-	Locktime  int64    `json:"locktime"`
+	Locktime  uint64   `json:"locktime"`
 	Threshold int64    `json:"threshold"`
 	Addresses []string `json:"addresses"`
 }
@@ -32,7 +32,7 @@ type Blockchain struct {
 	VMID                 ID             `json:"vmId"`
 	SubnetID             ID             `json:"subnetId"`
 	BlockchainName       string         `json:"blockchainName"`
-	EVMChainID           int64          `json:"evmChainId" doc:"0 of chains that are not of the EVM."`
+	EVMChainID           uint64         `json:"evmChainId" doc:"0 of chains that are not of the EVM."`
 	GenesisData          map[string]Any `json:"genesisData,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type Subnet struct {
 	SubnetID                    ID                `json:"subnetId"`
 	OwnerAddresses              []string          `json:"ownerAddresses"`
 	Threshold                   int64             `json:"threshold"`
-	Locktime                    int64             `json:"locktime"`
+	Locktime                    uint64            `json:"locktime"`
 	SubnetOwnershipInfo         SubnetOwnership   `json:"subnetOwnershipInfo"`
 	IsL1                        bool              `json:"isL1"`
 	L1ConversionTransactionHash ID                `json:"l1ConversionTransactionHash,omitempty"`
@@ -184,12 +184,12 @@ type Validator struct {
 	StartTimestamp    Unix              `json:"startTimestamp"`
 	EndTimestamp      Unix              `json:"endTimestamp"`
 	BLSCredentials    *BLSCredentials   `json:"blsCredentials,omitempty"`
-	StakePercentage   float64           `json:"stakePercentage,omitempty"`
-	DelegatorCount    int64             `json:"delegatorCount,omitempty"`
+	StakePercentage   *float64          `json:"stakePercentage,omitempty"`
+	DelegatorCount    *int64            `json:"delegatorCount,omitempty"`
 	AmountDelegated   Digits            `json:"amountDelegated,omitempty"`
 	Rewards           *ValidatorRewards `json:"rewards,omitempty"`
 	PotentialRewards  *ValidatorRewards `json:"potentialRewards,omitempty"`
-	UptimePerformance float64           `json:"uptimePerformance,omitempty"`
+	UptimePerformance *float64          `json:"uptimePerformance,omitempty"`
 	ValidatorHealth   *ValidatorHealth  `json:"validatorHealth,omitempty"`
 	Geolocation       *Geolocation      `json:"geolocation,omitempty" null:"true"`
 	AvalancheGoVer    string            `json:"avalancheGoVersion,omitempty"`
@@ -198,7 +198,7 @@ type Validator struct {
 	ValidationStatus  string            `json:"validationStatus" enum:"completed,active,pending,removed"`
 
 	ValidatorAuthority       *BalanceOwner `json:"validatorAuthority,omitempty" doc:"Who may change how a validator renews itself. Of those that do, start, end and rewards are those of the present cycle, or of the last."`
-	NextPeriod               int64         `json:"nextPeriod,omitempty" doc:"Seconds of its next cycle; 0: it stops."`
+	NextPeriod               uint64        `json:"nextPeriod,omitempty" doc:"Seconds of its next cycle; 0: it stops."`
 	AutoCompoundRewardShares int64         `json:"autoCompoundRewardShares,omitempty" doc:"Share of its rewards that it stakes, of 1,000,000."`
 }
 
@@ -220,15 +220,15 @@ type L1Registration struct {
 	ValidationIDHex  Hash           `json:"validationIdHex"`
 	NodeID           NodeID         `json:"nodeId"`
 	SubnetID         ID             `json:"subnetId"`
-	Weight           int64          `json:"weight"`
-	RemainingBalance int64          `json:"remainingBalance" doc:"In nAVAX."`
+	Weight           uint64         `json:"weight"`
+	RemainingBalance uint64         `json:"remainingBalance" doc:"In nAVAX."`
 	BLSCredentials   BLSCredentials `json:"blsCredentials"`
 }
 
 // L1Validator is a validator of an L1.
 type L1Validator struct {
 	L1Registration
-	SecondsLeft           *int64       `json:"secondsLeft,omitempty" doc:"For how long the balance lasts at today's fee, in seconds."`
+	SecondsLeft           *uint64      `json:"secondsLeft,omitempty" doc:"For how long the balance lasts at today's fee, in seconds."`
 	CreationTimestamp     Unix         `json:"creationTimestamp"`
 	RemainingBalanceOwner BalanceOwner `json:"remainingBalanceOwner"`
 	DeactivationOwner     BalanceOwner `json:"deactivationOwner"`
@@ -271,11 +271,11 @@ type NetworkDetails struct {
 
 // Proposer is who proposed a block.
 type Proposer struct {
-	ProposerID           ID     `json:"proposerId,omitempty"`
-	ProposerParentID     ID     `json:"proposerParentId,omitempty"`
-	ProposerNodeID       NodeID `json:"proposerNodeId,omitempty"`
-	ProposerPChainHeight int64  `json:"proposerPChainHeight,omitempty"`
-	ProposerTimestamp    Unix   `json:"proposerTimestamp,omitempty"`
+	ProposerID           ID      `json:"proposerId,omitempty"`
+	ProposerParentID     ID      `json:"proposerParentId,omitempty"`
+	ProposerNodeID       NodeID  `json:"proposerNodeId,omitempty"`
+	ProposerPChainHeight *uint64 `json:"proposerPChainHeight,omitempty"`
+	ProposerTimestamp    Unix    `json:"proposerTimestamp,omitempty"`
 }
 
 // PrimaryBlock is a block of a chain of the primary network.
@@ -288,8 +288,8 @@ type PrimaryBlock struct {
 	TxCount                 int       `json:"txCount"`
 	Transactions            []ID      `json:"transactions"`
 	BlockSizeBytes          int       `json:"blockSizeBytes"`
-	L1ValidatorsAccruedFees int64     `json:"l1ValidatorsAccruedFees,omitempty"`
-	ActiveL1Validators      int64     `json:"activeL1Validators,omitempty"`
+	L1ValidatorsAccruedFees *uint64   `json:"l1ValidatorsAccruedFees,omitempty"`
+	ActiveL1Validators      *uint64   `json:"activeL1Validators,omitempty"`
 	CurrentSupply           Digits    `json:"currentSupply,omitempty"`
 	ProposerDetails         *Proposer `json:"proposerDetails,omitempty"`
 }
@@ -303,14 +303,14 @@ type PrimaryBlocks struct {
 
 // Vertex is a vertex of the X-Chain.
 type Vertex struct {
-	VertexHash      ID    `json:"vertexHash"`
-	ParentHashes    []ID  `json:"parentHashes"`
-	VertexHeight    int64 `json:"vertexHeight"`
-	VertexIndex     int64 `json:"vertexIndex"`
-	VertexTimestamp Unix  `json:"vertexTimestamp"`
-	TxCount         int   `json:"txCount"`
-	Transactions    []ID  `json:"transactions"`
-	VertexSizeBytes int   `json:"vertexSizeBytes"`
+	VertexHash      ID     `json:"vertexHash"`
+	ParentHashes    []ID   `json:"parentHashes"`
+	VertexHeight    uint64 `json:"vertexHeight"`
+	VertexIndex     uint64 `json:"vertexIndex"`
+	VertexTimestamp Unix   `json:"vertexTimestamp"`
+	TxCount         int    `json:"txCount"`
+	Transactions    []ID   `json:"transactions"`
+	VertexSizeBytes int    `json:"vertexSizeBytes"`
 }
 
 // Vertices is a page of them.

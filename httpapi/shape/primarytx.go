@@ -20,17 +20,17 @@ type UTXO struct {
 	BlockTimestamp          Unix   `json:"blockTimestamp,omitempty"`
 	ConsumingBlockNumber    Digits `json:"consumingBlockNumber,omitempty"`
 	ConsumingBlockTimestamp Unix   `json:"consumingBlockTimestamp,omitempty"`
-	PlatformLocktime        int64  `json:"platformLocktime,omitempty"`
-	StakeableLocktime       int64  `json:"stakeableLocktime,omitempty"`
+	PlatformLocktime        uint64 `json:"platformLocktime,omitempty"`
+	StakeableLocktime       uint64 `json:"stakeableLocktime,omitempty"`
 	IsStaked                bool   `json:"staked,omitempty"`
 	TxHash                  ID     `json:"txHash,omitempty"`
 
-	ConsumingTxTimestamp Unix  `json:"consumingTxTimestamp,omitempty"`
-	CreationTxHash       ID    `json:"creationTxHash,omitempty" doc:"X- and C-Chain."`
-	GroupID              int64 `json:"groupId,omitempty"`
-	Locktime             int64 `json:"locktime,omitempty"`
-	Payload              Hex   `json:"payload,omitempty"`
-	Timestamp            Unix  `json:"timestamp,omitempty"`
+	ConsumingTxTimestamp Unix   `json:"consumingTxTimestamp,omitempty"`
+	CreationTxHash       ID     `json:"creationTxHash,omitempty" doc:"X- and C-Chain."`
+	GroupID              int64  `json:"groupId,omitempty"`
+	Locktime             uint64 `json:"locktime,omitempty"`
+	Payload              Hex    `json:"payload,omitempty"`
+	Timestamp            Unix   `json:"timestamp,omitempty"`
 }
 
 // UTXOs is a page of them.
@@ -58,9 +58,9 @@ type Asset struct {
 
 // VertexRef says which vertex a transaction stands in.
 type VertexRef struct {
-	Hash      ID    `json:"hash"`
-	Height    int64 `json:"height"`
-	Timestamp Unix  `json:"timestamp"`
+	Hash      ID     `json:"hash"`
+	Height    uint64 `json:"height"`
+	Timestamp Unix   `json:"timestamp"`
 }
 
 // BlockchainInfo is what a transaction says of the blockchain that it creates.
@@ -109,12 +109,12 @@ type PrimaryTransaction struct {
 	L1ValidatorManagerDetails      *ValidatorManager `json:"l1ValidatorManagerDetails,omitempty"`
 	L1ValidatorDetails             []L1Registration  `json:"l1ValidatorDetails,omitempty"`
 	ValidatorAuthority             *BalanceOwner     `json:"validatorAuthority,omitempty" doc:"Who may change how a validator renews itself."`
-	Period                         int64             `json:"period,omitempty" doc:"Seconds of its cycles; 0: it stops."`
+	Period                         *uint64           `json:"period,omitempty" doc:"Seconds of its cycles; 0: it stops."`
 	AutoCompoundRewardShares       int64             `json:"autoCompoundRewardShares,omitempty" doc:"Share of its rewards that it stakes, of 1,000,000."`
 
 	ChainFormat      string          `json:"chainFormat,omitempty" enum:"linear,non-linear" doc:"X-Chain."`
 	Timestamp        Unix            `json:"timestamp,omitempty"`
-	BlockHeight      int64           `json:"blockHeight,omitempty"`
+	BlockHeight      *uint64         `json:"blockHeight,omitempty"`
 	AmountUnlocked   []AssetAmount   `json:"amountUnlocked,omitempty"`
 	AmountCreated    []AssetAmount   `json:"amountCreated,omitempty"`
 	SourceChain      ID              `json:"sourceChain,omitempty"`

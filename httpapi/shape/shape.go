@@ -1,5 +1,5 @@
 // Package shape has the forms of bodies as Go types: the API's description is made of
-// them, and pages about EVM chains and interchain messages are decoded by them.
+// them, and pages decode answers by them.
 //
 // Answers are not encoded by them: httpapi and httpapi/view write bodies by hand, for
 // speed. Tests hold what they write against these types, member by member. A member with
@@ -7,7 +7,11 @@
 // from its zero value.
 package shape
 
-import "quorate/httpapi/openapi"
+import (
+	"github.com/goccy/go-json"
+
+	"quorate/httpapi/openapi"
+)
 
 // Digits is a whole number of any size, in decimal.
 type Digits string
@@ -69,6 +73,18 @@ func (NodeID) Schema() *openapi.Schema {
 // SDKs has a number, or the other way round.
 type Figure string
 
+// UnmarshalJSON implements json.Unmarshaler: it takes both forms, and null as empty.
+func (f *Figure) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, (*string)(f))
+	}
+	if string(b) == "null" {
+		b = nil
+	}
+	*f = Figure(b)
+	return nil
+}
+
 // Schema implements openapi.Schemer.
 func (Figure) Schema() *openapi.Schema {
 	return &openapi.Schema{
@@ -77,8 +93,11 @@ func (Figure) Schema() *openapi.Schema {
 	}
 }
 
-// Any is any JSON.
+// Any is any JSON. Whoever decodes an answer does without it.
 type Any struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*Any) UnmarshalJSON([]byte) error { return nil }
 
 // Schema implements openapi.Schemer.
 func (Any) Schema() *openapi.Schema { return &openapi.Schema{Nullable: true} }

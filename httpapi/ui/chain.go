@@ -46,7 +46,7 @@ func (p *chainPage) Latest() *shape.EVMBlock {
 // windowed is a metric over windows of time.
 type windowed struct {
 	metricInfo
-	Windows windows
+	Windows shape.Windows
 	Refused *Error
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-json"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
@@ -35,8 +36,8 @@ type home struct {
 	Live      string // the chains whose events are shown, separated by commas
 
 	ChainsError *Error
-	Blocks      []homeBlock
-	Txs         []homeTx
+	Blocks      []shape.EVMBlock
+	Txs         []evmTx
 	// BlocksError and TxsError are why there are none.
 	BlocksError, TxsError *Error
 	Panels                []operatorPanel // of operators alone
@@ -44,7 +45,7 @@ type home struct {
 }
 
 // NameOf is the name of a chain in a list, its number if it has none.
-func (d *home) NameOf(id text) string {
+func (d *home) NameOf(id shape.Digits) string {
 	for i := range d.Chains {
 		if d.Chains[i].ID == string(id) {
 			return plain.Text(d.Chains[i].Name, 64)
@@ -66,18 +67,9 @@ type homeCheck struct {
 
 // homeNetwork is a network that is followed.
 type homeNetwork struct {
-	Name             string
-	ValidatorDetails struct {
-		ValidatorCount               text
-		TotalAmountStaked            text
-		StakingDistributionByVersion []struct {
-			Version        text
-			AmountStaked   text
-			ValidatorCount text
-		}
-	}
-	DelegatorDetails struct{ DelegatorCount, TotalAmountStaked text }
-	Error            *Error
+	Name    string
+	Stakers shape.NetworkDetails
+	Error   *Error
 }
 
 // homeChain is a chain with its last block.
@@ -85,51 +77,21 @@ type homeChain struct {
 	Path, ID, Name, Kind string
 	Down                 bool // as far as the list of chains, or a health check, says
 	Live                 bool // its blocks are told as events
-	Latest               *homeBlock
+	Latest               *shape.EVMBlock
 	Error                *Error
 	Progress             *progress
 	Gaps                 string
 	Stopped              string // why the index stands still, empty if it does not
 }
 
-// homeBlock is a block in a list.
-type homeBlock struct {
-	ChainID        text
-	BlockNumber    text
-	BlockHash      string
-	BlockTimestamp text
-	TxCount        text
-	GasUsed        text
-}
-
-// homeTx is a transaction in a list.
-type homeTx struct {
-	ChainID        text
-	TxHash         string
-	BlockTimestamp text
-	TxStatus       text
-	From, To       struct{ Address, Name string }
-	Method         struct{ MethodName, MethodHash string }
-}
-
 // Call is the name of the function that a transaction calls, as far as it is known.
-func (t *homeTx) Call() string {
+func (t *evmTx) Call() string {
 	name, _, _ := strings.Cut(t.Method.MethodName, "(")
 	return cmp.Or(name, t.Method.MethodHash)
 }
 
 // tryIt has commands with addresses of this server and things that are really there.
 type tryIt struct{ Base, Chain, Network, WarpTx string }
-
-// listedChain is what /v1/chains returns of a chain, as far as lists show it.
-type listedChain struct {
-	ChainID         text `json:"chainId"`
-	ChainName       string
-	Status          string
-	PlatformChainID string `json:"platformChainId"`
-	SubnetID        string `json:"subnetId"`
-	IsTestnet       bool
-}
 
 func (s *Site) serveHome(r *Request) error {
 	data, err := s.home[btoi(r.in.Operator)].get(func() (*home, error) { return s.homeOf(r.forAll()) })
@@ -144,7 +106,7 @@ func (s *Site) serveHome(r *Request) error {
 // homeOf asks for all that viewers share.
 func (s *Site) homeOf(r *Request) (*home, error) {
 	data := &home{Health: homeHealthOf(r)}
-	var list struct{ Chains []listedChain }
+	var list shape.Chains
 	if err := r.Get("/v1/chains", &list); err != nil && !errors.As(err, &data.ChainsError) {
 		return nil, err
 	}
@@ -191,10 +153,7 @@ func (d *home) checkChains() {
 const maxLiveChains = 8
 
 func homeHealthOf(r *Request) *homeHealth {
-	var said struct {
-		Status  string
-		Details map[string]struct{ Status, Error, Timestamp string }
-	}
+	var said shape.Health
 	a := r.Ask("/health")
 	if json.Unmarshal(a.Body, &said) != nil || said.Status == "" {
 		return nil
@@ -208,7 +167,7 @@ func homeHealthOf(r *Request) *homeHealth {
 }
 
 // homeChain asks for the last block of an EVM chain.
-func (s *Site) homeChain(r *Request, c *listedChain) homeChain {
+func (s *Site) homeChain(r *Request, c *shape.Chain) homeChain {
 	id := string(c.ChainID)
 	h := homeChain{Path: join("/chain", id), ID: id, Name: cmp.Or(c.ChainName, "Chain "+id), Kind: "EVM " + id, Down: c.Status != "OK"}
 	h.lastBlock(s, r, join("/v1/chains", id, "blocks"))
@@ -224,7 +183,7 @@ func (h *homeChain) lastBlock(s *Site, r *Request, path string) {
 	if h.Stopped = stopped(a.Gaps); h.Stopped == "" {
 		h.Progress = s.progress.at(h.Path, a.Indexed, a.Height)
 	}
-	var list struct{ Blocks []homeBlock }
+	var list shape.EVMBlocks // as far as pages show them, those of the P- and the X-Chain are alike
 	if err := a.decode(path, &list); err != nil {
 		if !errors.As(err, &h.Error) {
 			h.Error = errorf(http.StatusInternalServerError, "the answer cannot be read")
@@ -240,7 +199,7 @@ func (h *homeChain) lastBlock(s *Site, r *Request, path string) {
 func (d *home) network(s *Site, r *Request, name string) error {
 	base := join("/v1/networks", name)
 	n := homeNetwork{Name: name}
-	err := r.Get(base, &n)
+	err := r.Get(base, &n.Stakers)
 	if err != nil && !errors.As(err, &n.Error) {
 		return err
 	}
@@ -271,13 +230,9 @@ func (d *home) latest(r *Request) error {
 	if d.Live == "" {
 		return nil
 	}
-	var blocks struct{ Blocks []homeBlock }
-	var txs struct{ Transactions []homeTx }
-	var messages struct {
-		Messages []struct {
-			SourceTransaction struct{ TxHash string }
-		}
-	}
+	var blocks shape.EVMBlocks
+	var txs struct{ Transactions []evmTx }
+	var messages shape.ICMMessages
 	size := "?pageSize=" + strconv.Itoa(homeRows)
 	var err error
 	if d.BlocksError, err = r.part("/v1/blocks"+size, &blocks); err != nil {
@@ -290,8 +245,8 @@ func (d *home) latest(r *Request) error {
 		return err
 	}
 	d.Blocks, d.Txs = blocks.Blocks, txs.Transactions
-	if len(messages.Messages) > 0 {
-		d.Try.WarpTx = messages.Messages[0].SourceTransaction.TxHash
+	if len(messages.Messages) > 0 && messages.Messages[0].SourceTransaction != nil {
+		d.Try.WarpTx = string(messages.Messages[0].SourceTransaction.TxHash)
 	}
 	return nil
 }

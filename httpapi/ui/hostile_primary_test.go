@@ -18,25 +18,28 @@ type hostileAPI struct{}
 func (hostileAPI) Get(path string, _ bool) Answer {
 	asset := map[string]any{"assetId": hostileWord, "name": hostileWord, "symbol": hostileWord, "denomination": 9, "type": "secp256k1", "amount": hostileWord}
 	out := map[string]any{"addresses": []string{hostileWord, "0x" + hostileWord}, "asset": asset, "utxoType": hostileWord, "payload": "0x" + hex.EncodeToString([]byte(hostileWord)),
-		"txHash": hostileWord, "consumingTxHash": hostileWord, "threshold": 2, "outputIndex": hostileWord, "platformLocktime": 1 << 40}
-	tx := map[string]any{"txHash": hostileWord, "txType": hostileWord, "memo": "0x" + hex.EncodeToString([]byte(hostileWord)), "blockNumber": hostileWord, "blockTimestamp": hostileWord,
+		"txHash": hostileWord, "consumingTxHash": hostileWord, "threshold": 2, "outputIndex": hostileWord, "platformLocktime": 1 << 40, "locktime": ^uint64(0)}
+	tx := map[string]any{"txHash": hostileWord, "txType": hostileWord, "memo": "0x" + hex.EncodeToString([]byte(hostileWord)), "blockNumber": hostileWord, "blockTimestamp": 1 << 40,
 		"consumedUtxos": []any{out}, "emittedUtxos": []any{out}, "value": []any{asset, asset}, "nodeId": hostileWord, "subnetId": hostileWord, "rewardAddresses": []string{hostileWord},
 		"blockchainInfo": map[string]any{"chainName": hostileWord, "vmId": hostileWord}, "assetCreated": asset, "sourceChain": hostileWord,
 		"l1ValidatorManagerDetails": map[string]any{"blockchainId": hostileWord, "contractAddress": hostileWord}, "evmOutputs": []any{map[string]any{"toAddress": hostileWord, "asset": asset}}}
-	chain := map[string]any{"blockchainName": hostileWord, "blockchainId": hostileWord, "vmId": hostileWord, "subnetId": hostileWord, "evmChainId": 7}
+	chain := map[string]any{"blockchainName": hostileWord, "blockchainId": hostileWord, "vmId": hostileWord, "subnetId": hostileWord, "evmChainId": ^uint64(0)}
 	all := map[string]any{
 		"validators": []any{map[string]any{"nodeId": hostileWord, "subnetId": hostileWord, "avalancheGoVersion": hostileWord, "validationStatus": hostileWord, "delegationFee": hostileWord,
-			"uptimePerformance": hostileWord, "weight": hostileWord, "blsCredentials": map[string]any{"publicKey": hostileWord}}},
+			"uptimePerformance": 0.5, "weight": uint64(1 << 63), "blsCredentials": map[string]any{"publicKey": hostileWord}}},
 		"blocks":     []any{map[string]any{"blockNumber": hostileWord, "blockHash": hostileWord, "blockType": hostileWord, "proposerDetails": map[string]any{"proposerNodeId": hostileWord}}},
 		"delegators": []any{map[string]any{"txHash": hostileWord, "nodeId": hostileWord, "rewardAddresses": []string{hostileWord}, "delegationStatus": hostileWord}},
 		"subnets":    []any{map[string]any{"subnetId": hostileWord, "blockchains": []any{chain}}}, "subnetId": hostileWord, "isL1": true, "ownerAddresses": []string{hostileWord},
 		"blockchains": []any{chain}, "transactions": []any{tx}, "utxos": []any{out}, "balances": map[string]any{"unlocked": []any{asset}},
 		"historicalRewards": []any{map[string]any{"reward": asset, "rewardType": hostileWord, "nodeId": hostileWord, "addresses": []string{hostileWord}}},
 		"chains":            []any{map[string]any{"chainId": hostileWord, "platformChainId": hostileWord}}, "nextPageToken": hostileWord, "name": hostileWord, "symbol": hostileWord,
-		"validatorDetails": map[string]any{"stakingDistributionByVersion": []any{map[string]any{"version": hostileWord, "amountStaked": 1, "validatorCount": hostileWord}}, "totalAmountStaked": 2},
+		"validatorDetails": map[string]any{"stakingDistributionByVersion": []any{map[string]any{"version": hostileWord, "amountStaked": hostileWord, "validatorCount": 3}}, "totalAmountStaked": "2"},
 	}
 	if strings.Contains(path, "/transactions/") {
 		all = tx
+	}
+	if strings.Contains(path, "/blocks/") {
+		all["transactions"] = []string{hostileWord}
 	}
 	if strings.Contains(path, "l1Validators") {
 		body, _ := json.Marshal(map[string]any{"message": hostileWord})
@@ -74,7 +77,7 @@ func TestPrimaryHostile(t *testing.T) {
 // TestPrimaryAmounts: amounts of nAVAX are shown to the last digit, however large.
 func TestPrimaryAmounts(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[text]string{"1": "0.000000001", "720000000000000001": "720,000,000.000000001", "1000000000": "1", "0": "0", "": "unknown"} {
+	for in, want := range map[string]string{"1": "0.000000001", "720000000000000001": "720,000,000.000000001", "1000000000": "1", "0": "0", "": "unknown"} {
 		got := strings.NewReplacer("\u202f", ",", " AVAX", "").Replace(navax(in).Text)
 		if got != want {
 			t.Errorf("%q is %q, not %q", in, got, want)

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goccy/go-json"
-
 	"quorate/httpapi/ui/plain"
 )
 
@@ -328,20 +326,4 @@ func dict(pairs ...any) (map[string]any, error) {
 		m[name] = pairs[i+1]
 	}
 	return m, nil
-}
-
-// text is a JSON string or number as its text: the API has large numbers in strings, and
-// small ones as they are.
-type text string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *text) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, (*string)(t))
-	}
-	if string(b) == "null" {
-		b = nil
-	}
-	*t = text(b)
-	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"quorate/httpapi/shape"
 )
 
 // TestFunctions: what templates make of numbers and names.
@@ -28,7 +30,7 @@ func TestFunctions(t *testing.T) {
 	f("number", number("<b>"), "<b>")
 	f("number", number(""), "")
 	f("amount", amount("1234567890", 6), "1\u202f234.56789")
-	f("amount", amount("1234567890", text("9")), "1.234567")
+	f("amount", amount("1234567890", shape.Figure("9")), "1.234567")
 	f("amount", amount("5", 18), "<0.000001")
 	f("amount", amount("-5", 3), "-0.005")
 	f("amount", amount("0", 18), "0")
@@ -59,7 +61,7 @@ func TestFunctions(t *testing.T) {
 	f("join", join("/a/", "b/c", "d?e", "é"), "/a/b%2Fc/d%3Fe/%C3%A9")
 	for v, want := range map[any]string{
 		int64(1_700_000_000): "2023-11-14T22:13:20Z", "1700000000": "2023-11-14T22:13:20Z", 1_700_000_000_123: "2023-11-14T22:13:20Z",
-		"2023-11-14T22:13:20Z": "2023-11-14T22:13:20Z", text("1700000000"): "2023-11-14T22:13:20Z", "": "", "soon": "", 0: "", -1: "",
+		"2023-11-14T22:13:20Z": "2023-11-14T22:13:20Z", shape.Figure("1700000000"): "2023-11-14T22:13:20Z", "": "", "soon": "", 0: "", -1: "",
 	} {
 		html, err := timeOf(v)
 		if got := string(html); err != nil || want == "" && got != "unknown" || want != "" && !strings.Contains(got, `datetime="`+want+`"`) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-json"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 	"quorate/httpapi/ui/plot"
 )
@@ -120,12 +121,6 @@ func pow10(n int) float64 {
 	return f
 }
 
-// windows are figures over windows of time, those that are known.
-type windows struct {
-	Result map[string]json.Number
-	Since  map[string]int64
-}
-
 // windowNames are the windows, in the order of a table.
 var windowNames = []struct{ Name, Title string }{
 	{"lastHour", "Hour"}, {"lastDay", "Day"}, {"lastWeek", "Week"}, {"lastMonth", "Month"},
@@ -134,10 +129,11 @@ var windowNames = []struct{ Name, Title string }{
 
 // Cells returns the figures in the order of windowNames, "unknown" for those that are not there.
 func (w windowed) Cells(c *evmChain) []string {
+	f := &w.Windows.Result
 	cells := make([]string, len(windowNames))
-	for i, n := range windowNames {
+	for i, v := range []json.Number{f.LastHour, f.LastDay, f.LastWeek, f.LastMonth, f.Last90Days, f.LastYear, f.AllTime} {
 		cells[i] = "unknown"
-		if v, ok := w.Windows.Result[n.Name]; ok {
+		if v != "" {
 			cells[i] = w.figure(v, c.NetworkToken.Decimals)
 		}
 	}
@@ -195,13 +191,7 @@ func (r *Request) metricPlot(c *evmChain, m metricInfo, s span) (*metricPlot, er
 	if s.To > 0 {
 		q.add("endTimestamp", strconv.FormatInt(s.To, 10))
 	}
-	var answer struct {
-		Results []struct {
-			Value     json.Number
-			Timestamp int64
-		}
-		NextPageToken string
-	}
+	var answer shape.Points
 	refused, err := r.part(q.of(join("/v2/chains", string(c.ChainID), "metrics", m.Name)), &answer)
 	if err != nil || refused != nil {
 		p.Refused = refused
@@ -210,8 +200,8 @@ func (r *Request) metricPlot(c *evmChain, m metricInfo, s span) (*metricPlot, er
 	p.More = answer.NextPageToken != ""
 	points := make([]plot.Point, len(answer.Results))
 	for i, v := range answer.Results {
-		points[len(points)-1-i] = plot.Point{Start: v.Timestamp, Value: m.value(v.Value, c.NetworkToken.Decimals)}
-		p.Table = append(p.Table, metricRow{v.Timestamp, m.figure(v.Value, c.NetworkToken.Decimals), v.Value})
+		points[len(points)-1-i] = plot.Point{Start: int64(v.Timestamp), Value: m.value(v.Value, c.NetworkToken.Decimals)}
+		p.Table = append(p.Table, metricRow{int64(v.Timestamp), m.figure(v.Value, c.NetworkToken.Decimals), v.Value})
 	}
 	if n := len(points); n > 0 {
 		p.From, p.To = points[0].Start, after(points[n-1].Start, s.Interval)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/goccy/go-json"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
@@ -24,16 +25,9 @@ type collectionPage struct {
 
 	Tokens      []token
 	Transfers   []transfer
-	Holders     nftHolders
+	Holders     shape.NFTHolders
 	ListRefused *Error
 	pager
-}
-
-// nftHolders are those who hold tokens of a contract.
-type nftHolders struct {
-	Addresses                    []holder
-	TotalHolders, TotalTokens    text // empty: not known
-	NextPageToken, BalanceSource string
 }
 
 func serveCollection(r *Request) error {
@@ -106,7 +100,7 @@ const maxTraits = 100
 // the text is anything else.
 func traits(s string) []trait {
 	var list []struct {
-		TraitType text `json:"trait_type"`
+		TraitType shape.Figure `json:"trait_type"`
 		Value     json.RawMessage
 	}
 	if json.Unmarshal([]byte(s), &list) != nil || len(list) == 0 {
@@ -114,9 +108,9 @@ func traits(s string) []trait {
 	}
 	var out []trait
 	for _, t := range list[:min(len(list), maxTraits)] {
-		var word text
+		var word shape.Figure
 		if word.UnmarshalJSON(t.Value) != nil {
-			word = text(t.Value)
+			word = shape.Figure(t.Value)
 		}
 		out = append(out, trait{string(t.TraitType), string(word)})
 	}

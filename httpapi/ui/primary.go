@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
@@ -41,8 +42,8 @@ type primaryNet struct {
 	names []string // that are served
 	// ids are our names of chains by their IDs, and evm the numbers of the EVM chains that are
 	// indexed here. They are asked for when they are needed.
-	ids map[text]string
-	evm map[text]text
+	ids map[shape.ID]string
+	evm map[shape.ID]shape.Digits
 	// said is what the API said of the state of each chain's index.
 	said map[string]Answer
 }
@@ -175,8 +176,18 @@ func (n *primaryNet) here(name, value string) string {
 // tokens of the lists.
 var pageParams = []string{"network", "status", "subnet", "inactive", "spent", "height", "page", "blocks", "delegators", "pending", "rewards", "proposed", "l1", "putxos", "xutxos", "ptxs", "xtxs", "stakes", "validations"}
 
-// paged sets the links to the other pages of a list. param is the parameter of the page's
-// query that has the list's token.
+// list asks for a page of a list, and sets the links to its other pages. param is the
+// parameter of this page's query that has the token of the page. What the API refuses
+// leaves the page empty, and the part says why.
+func (n *primaryNet) list(p *part, into any, page *shape.Page, param, path string, query ...string) error {
+	if err := n.get(withQuery(path, append(query, "pageToken", n.r.Query(param))...), into); err != nil {
+		return p.absent(err)
+	}
+	n.paged(p, param, page.NextPageToken)
+	return nil
+}
+
+// paged sets the links to the other pages of a list.
 func (n *primaryNet) paged(p *part, param, next string) {
 	if n.r.Query(param) != "" {
 		p.First = n.here(param, "")
@@ -207,27 +218,11 @@ func (n *primaryNet) tabs() []navLink {
 	return list
 }
 
-// networkDetails are the sums over the stakers of a network.
-type networkDetails struct {
-	ValidatorDetails struct {
-		ValidatorCount               text
-		TotalAmountStaked            text
-		EstimatedAnnualStakingReward text
-		StakingRatio                 text
-		StakingDistributionByVersion []struct {
-			Version        string
-			AmountStaked   text
-			ValidatorCount text
-		}
-	}
-	DelegatorDetails struct{ DelegatorCount, TotalAmountStaked text }
-}
-
 // overview shows the heights of the chains, the stake and the latest blocks.
 func (n *primaryNet) overview(v *primaryView) error {
 	v.Title, v.Live = "Primary network "+n.name, true
 	versions := part{ID: "versions", Title: "Stake by version", Live: true, Empty: "No node says its version."}
-	var d networkDetails
+	var d shape.NetworkDetails
 	if err := n.get(n.api(), &d); err != nil {
 		if err := versions.absent(err); err != nil {
 			return err
@@ -239,22 +234,22 @@ func (n *primaryNet) overview(v *primaryView) error {
 			figure{"Delegations", numCell(del.DelegatorCount).Text, navax(del.TotalAmountStaked).Text + " delegated"},
 		)
 		if val.StakingRatio != "" {
-			v.Figures = append(v.Figures, figure{"Share of the supply that is staked", percent(string(val.StakingRatio), "1"), ""})
+			v.Figures = append(v.Figures, figure{"Share of the supply that is staked", percent(val.StakingRatio, "1"), ""})
 		}
 		if val.EstimatedAnnualStakingReward != "" {
-			v.Figures = append(v.Figures, figure{"Reward of a year, estimated", percent(string(val.EstimatedAnnualStakingReward), "1"), ""})
+			v.Figures = append(v.Figures, figure{"Reward of a year, estimated", percent(val.EstimatedAnnualStakingReward, "1"), ""})
 		}
 		for _, s := range val.StakingDistributionByVersion {
 			name := s.Version
 			if name == "" {
 				name = "version unknown"
 			}
-			versions.Bars = append(versions.Bars, newBar(name, plural(string(s.ValidatorCount), "validator", "validators"), s.AmountStaked, val.TotalAmountStaked))
+			versions.Bars = append(versions.Bars, newBar(name, plural(s.ValidatorCount, "validator", "validators"), s.AmountStaked, val.TotalAmountStaked))
 		}
 	}
 	parts, heights := []part(nil), []figure(nil)
 	for _, chain := range []string{"p", "x", "c"} {
-		blocks, p, err := n.blockList(chain, "pageSize", "10")
+		blocks, p, err := n.blockList(chain, "", "blocks", n.onChain(chain, "blocks"), "10")
 		if err != nil {
 			return err
 		}
@@ -276,7 +271,7 @@ func (n *primaryNet) overview(v *primaryView) error {
 }
 
 // newBar makes the bar of a share of a whole.
-func newBar(name, value string, some, whole text) bar {
+func newBar(name, value string, some, whole shape.Digits) bar {
 	b := bar{Name: textCell(name).Text, Value: value, Share: percent(string(some), string(whole))}
 	b.Width = share(some, whole)
 	return b

@@ -1,10 +1,12 @@
 package ui
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
@@ -14,9 +16,7 @@ func (n *primaryNet) address(v *primaryView) error {
 	if chain, rest, ok := strings.Cut(address, "-"); ok && len(chain) == 1 {
 		address = rest
 	}
-	var known struct {
-		Addresses []struct{ BlockchainIDs []text }
-	}
+	var known shape.ChainIDs
 	// What is no address of the network is refused once, for the whole page.
 	err := n.get(withQuery(n.api("addresses:listChainIds"), "addresses", address), &known)
 	var e *Error
@@ -29,7 +29,9 @@ func (n *primaryNet) address(v *primaryView) error {
 		func() (part, error) { return n.balances("p", address) },
 		func() (part, error) { return n.balances("x", address) },
 		func() (part, error) { return n.balances("c", address) },
-		func() (part, error) { return n.stakes(address) },
+		func() (part, error) {
+			return n.txList("p", "stakes", "Stakes that are active", n.onChain("p", "transactions:listStaking"), "addresses", address)
+		},
 		func() (part, error) {
 			return n.delegatorList("delegators", "Delegations with rewards for it", "rewardAddresses", address, "pageSize", "25")
 		},
@@ -38,10 +40,10 @@ func (n *primaryNet) address(v *primaryView) error {
 		func() (part, error) { return n.outputList("p", "putxos", address) },
 		func() (part, error) { return n.outputList("x", "xutxos", address) },
 		func() (part, error) {
-			return n.txList("p", "ptxs", "ptxs", "Transactions on the P-Chain", "addresses", address, "pageSize", "25")
+			return n.txList("p", "ptxs", "Transactions on the P-Chain", n.onChain("p", "transactions"), "addresses", address)
 		},
 		func() (part, error) {
-			return n.txList("x", "xtxs", "xtxs", "Transactions on the X-Chain", "addresses", address, "pageSize", "25")
+			return n.txList("x", "xtxs", "Transactions on the X-Chain", n.onChain("x", "transactions"), "addresses", address)
 		},
 	}
 	list := make([]part, 0, len(parts))
@@ -61,10 +63,7 @@ func (n *primaryNet) address(v *primaryView) error {
 func (n *primaryNet) lastActions(address string) (part, error) {
 	p := part{Title: "Last seen"}
 	for _, chain := range []string{"p", "x"} {
-		var last struct {
-			Timestamp, BlockNumber, TxHash text
-			IsConsumed                     bool
-		}
+		var last shape.LastActivity
 		err := n.get(withQuery(n.onChain(chain, "lastActivityTimestampByAddresses"), "addresses", address), &last)
 		var e *Error
 		if errors.As(err, &e) {
@@ -81,16 +80,19 @@ func (n *primaryNet) lastActions(address string) (part, error) {
 	return p, nil
 }
 
-// primaryBalances are sums by what can be done with them. Each chain has some of them.
-type primaryBalances struct {
-	Balances map[string][]assetAmount
+// balanceKind are sums of outputs with which the same can be done.
+type balanceKind struct {
+	words string
+	sums  []shape.AssetSum
 }
 
-// balanceKinds are the members of balances in words, in the order of the page.
-var balanceKinds = []struct{ member, words string }{
-	{"unlockedUnstaked", "Free"}, {"unlocked", "Free"}, {"unlockedStaked", "Staked"}, {"pendingStaked", "Stake that has not begun"},
-	{"lockedPlatform", "Locked"}, {"locked", "Locked"}, {"lockedStakeable", "Locked, but can be staked"}, {"lockedStaked", "Locked and staked"},
-	{"atomicMemoryUnlocked", "Exported, to be imported"}, {"atomicMemoryLocked", "Exported and locked"},
+// kindsOf are those of balances, in the order of the page.
+func kindsOf(b *shape.PrimaryBalances) []balanceKind {
+	return []balanceKind{
+		{"Free", b.UnlockedUnstaked}, {"Free", b.Unlocked}, {"Staked", b.UnlockedStaked}, {"Stake that has not begun", b.PendingStaked},
+		{"Locked", b.LockedPlatform}, {"Locked", b.Locked}, {"Locked, but can be staked", b.LockedStakeable}, {"Locked and staked", b.LockedStaked},
+		{"Exported, to be imported", b.AtomicMemoryUnlocked}, {"Exported and locked", b.AtomicMemoryLocked},
+	}
 }
 
 // balances shows what an address has on a chain.
@@ -101,88 +103,49 @@ func (n *primaryNet) balances(chain, address string) (part, error) {
 		p.Heads = heads("What", "#Amount", "#Outputs")
 		p.Empty = "Nothing waits to be imported."
 	}
-	var b primaryBalances
+	var b shape.Balances
 	if err := n.get(withQuery(n.onChain(chain, "balances"), "addresses", address), &b); err != nil {
 		return p, p.absent(err)
 	}
-	for _, kind := range balanceKinds {
-		for i := range b.Balances[kind.member] {
-			a := &b.Balances[kind.member][i]
+	for _, kind := range kindsOf(&b.Balances) {
+		for i := range kind.sums {
+			a := &kind.sums[i]
 			what := cell{Text: kind.words}
-			if a.SharedWith != "" {
-				what.More = []cell{{Text: "with"}, n.shortChain(a.SharedWith)}
+			if a.SharedWithChainID != "" {
+				what.More = []cell{{Text: "with"}, n.shortChain(a.SharedWithChainID)}
 			}
-			p.Rows = append(p.Rows, []cell{what, a.cell(n), {Text: number(a.UTXOCount), Kind: "num"}})
+			p.Rows = append(p.Rows, []cell{what, amountCell(n, &a.AssetAmount), {Text: number(a.UTXOCount), Kind: "num"}})
 		}
 	}
-	return p, nil
-}
-
-// stakes lists the transactions whose stake is active.
-func (n *primaryNet) stakes(address string) (part, error) {
-	p := part{ID: "stakes", Title: "Stakes that are active", Heads: heads("Transaction", "Type", "Time", "Block", "#Amount", "Of"), Empty: "There is none."}
-	var page struct {
-		Transactions  []primaryTx
-		NextPageToken string
-	}
-	if err := n.get(withQuery(n.onChain("p", "transactions:listStaking"), "addresses", address, "pageToken", n.r.Query("stakes"), "pageSize", "25"), &page); err != nil {
-		return p, p.absent(err)
-	}
-	p.Rows = n.txRows("p", page.Transactions)
-	n.paged(&p, "stakes", page.NextPageToken)
 	return p, nil
 }
 
 // outputList lists the outputs of an address on a chain.
 func (n *primaryNet) outputList(chain, param, address string) (part, error) {
 	p := part{ID: param, Title: "Outputs on the " + chainNames[chain], Heads: heads("Made by", "Owners", "#Amount", "Type", "Time"), Empty: "It has none."}
-	var page struct {
-		UTXOs         []utxo
-		NextPageToken string
-	}
-	if err := n.get(withQuery(n.onChain(chain, "utxos"), "addresses", address, "pageToken", n.r.Query(param), "pageSize", "25"), &page); err != nil {
-		return p, p.absent(err)
+	var page shape.UTXOs
+	if err := n.list(&p, &page, &page.Page, param, n.onChain(chain, "utxos"), "addresses", address, "pageSize", "25"); err != nil {
+		return p, err
 	}
 	for i := range page.UTXOs {
 		o := &page.UTXOs[i]
-		when := o.BlockTimestamp
-		if when == "" {
-			when = o.Timestamp
-		}
 		row := append([]cell{n.madeBy(o, chain)}, n.outputCells(o)...)
-		p.Rows = append(p.Rows, append(row, timeCell(when)))
+		p.Rows = append(p.Rows, append(row, timeCell(cmp.Or(o.BlockTimestamp, o.Timestamp))))
 	}
-	n.paged(&p, param, page.NextPageToken)
 	return p, nil
-}
-
-// primaryAsset is what is known of an asset of the X-Chain.
-type primaryAsset struct {
-	AssetID            text
-	Name, Symbol       string
-	Denomination       int
-	Type               string
-	CreatedAtTimestamp text
-	Cap                string
 }
 
 // asset shows an asset and the transactions that move it.
 func (n *primaryNet) asset(v *primaryView) error {
-	var a primaryAsset
+	var a shape.Asset
 	id := n.r.Param("assetId")
 	var unknown *Error
 	if err := n.get(n.onChain("x", "assets", id), &a); err != nil && (!errors.As(err, &unknown) || unknown.Status != http.StatusNotFound) {
 		return err
 	}
-	txs := part{ID: "page", Title: "Transactions", Heads: heads("Transaction", "Type", "Time", "Block", "#Amount", "Of"), Empty: "There is none."}
-	var page struct {
-		Transactions  []primaryTx
-		NextPageToken string
-	}
-	if err := n.get(withQuery(n.onChain("x", "assets", id, "transactions"), "pageToken", n.r.Query("page"), "pageSize", "25"), &page); err != nil {
-		if err := txs.absent(err); err != nil {
-			return err
-		}
+	txs, err := n.txList("x", "page", "Transactions", n.onChain("x", "assets", id, "transactions"))
+	if err != nil {
+		return err
 	}
 	p := part{Title: "Asset"}
 	switch {
@@ -193,17 +156,15 @@ func (n *primaryNet) asset(v *primaryView) error {
 		p.add("Kind", textCell(map[string]string{"secp256k1": "fungible", "nft": "NFT"}[a.Type]))
 		p.add("Digits behind the point", cell{Text: number(a.Denomination)})
 		p.add("Amount", textCell(map[string]string{"fixed": "fixed", "variable": "more can be minted"}[a.Cap]))
-		if a.CreatedAtTimestamp.unix() {
+		if a.CreatedAtTimestamp > 0 {
 			p.add("Made", timeCell(a.CreatedAtTimestamp))
 		}
-	case len(page.Transactions) == 0:
+	case len(txs.Rows) == 0:
 		return unknown
 	default: // AVAX is one
 		v.Title, v.ID = "Asset", id
 		p.Note = "The transaction that made this asset is not known here: it belongs to the genesis, or is older than the index."
 	}
-	txs.Rows = n.txRows("x", page.Transactions)
-	n.paged(&txs, "page", page.NextPageToken)
 	v.Parts = []part{p, txs}
 	return nil
 }

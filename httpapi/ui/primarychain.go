@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
@@ -16,7 +17,7 @@ var (
 )
 
 // share returns some of a whole in per cent, 0 if it is not known.
-func share(some, whole text) float64 {
+func share(some, whole shape.Digits) float64 {
 	a, ok := new(big.Rat).SetString(string(some))
 	b, also := new(big.Rat).SetString(string(whole))
 	if !ok || !also || b.Sign() == 0 {
@@ -24,28 +25,6 @@ func share(some, whole text) float64 {
 	}
 	f, _ := a.Quo(a.Mul(a, big.NewRat(100, 1)), b).Float64()
 	return f
-}
-
-// primaryBlock is a block of the P-, X- or C-Chain.
-type primaryBlock struct {
-	BlockNumber             text
-	BlockHash               text
-	ParentHash              text
-	BlockTimestamp          text
-	BlockType               string
-	TxCount                 text
-	Transactions            []text
-	BlockSizeBytes          text
-	L1ValidatorsAccruedFees text
-	ActiveL1Validators      text
-	CurrentSupply           text
-	ProposerDetails         struct {
-		ProposerID           text
-		ProposerParentID     text
-		ProposerNodeID       text
-		ProposerPChainHeight text
-		ProposerTimestamp    text
-	}
 }
 
 // chainOf returns the chain that the path names.
@@ -61,36 +40,28 @@ func (n *primaryNet) onChain(chain string, segments ...string) string {
 	return n.api(append([]string{"blockchains", chainAliases[chain]}, segments...)...)
 }
 
-// blockList returns the latest blocks of a chain, and a table of them.
-func (n *primaryNet) blockList(chain string, query ...string) ([]primaryBlock, part, error) {
-	var page struct {
-		Blocks        []primaryBlock
-		NextPageToken string
-	}
-	p := part{Heads: heads("Height", "Time", "Type", "#Transactions", "#Size", "Proposer", "ID"), Empty: "No block is indexed yet."}
-	if err := n.get(withQuery(n.onChain(chain, "blocks"), query...), &page); err != nil {
-		return nil, p, p.absent(err)
-	}
-	n.paged(&p, "blocks", page.NextPageToken)
-	p.Rows = n.blockRows(chain, page.Blocks)
-	return page.Blocks, p, nil
-}
-
-func (n *primaryNet) blockRows(chain string, blocks []primaryBlock) [][]cell {
-	var rows [][]cell
-	for i := range blocks {
-		b := &blocks[i]
+// blockList returns blocks of a chain, and a table of them.
+func (n *primaryNet) blockList(chain, id, param, path, size string) ([]shape.PrimaryBlock, part, error) {
+	var page shape.PrimaryBlocks
+	p := part{ID: id, Heads: heads("Height", "Time", "Type", "#Transactions", "#Size", "Proposer", "ID"), Empty: "No block is indexed yet."}
+	err := n.list(&p, &page, &page.Page, param, path, "pageSize", size)
+	for i := range page.Blocks {
+		b := &page.Blocks[i]
 		link := n.link(chain, "block", string(b.BlockNumber))
-		rows = append(rows, []cell{
+		proposer := cell{}
+		if b.ProposerDetails != nil {
+			proposer = n.nodeCell(b.ProposerDetails.ProposerNodeID)
+		}
+		p.Rows = append(p.Rows, []cell{
 			{Text: plain.Digits(string(b.BlockNumber)), Link: link}, timeCell(b.BlockTimestamp), textCell(b.BlockType), numCell(b.TxCount),
-			{Text: sizeOf(b.BlockSizeBytes), Kind: "num"}, n.nodeCell(b.ProposerDetails.ProposerNodeID), hashCell(b.BlockHash, link),
+			{Text: sizeOf(b.BlockSizeBytes), Kind: "num"}, proposer, hashCell(b.BlockHash, link),
 		})
 	}
-	return rows
+	return page.Blocks, p, err
 }
 
 // nodeCell links a node to its page.
-func (n *primaryNet) nodeCell(id text) cell {
+func (n *primaryNet) nodeCell(id shape.NodeID) cell {
 	if id == "" {
 		return cell{}
 	}
@@ -104,12 +75,12 @@ func (n *primaryNet) chain(v *primaryView) error {
 		return err
 	}
 	v.Title = chainNames[chain]
-	_, blocks, err := n.blockList(chain, "pageToken", n.r.Query("blocks"), "pageSize", "25")
+	_, blocks, err := n.blockList(chain, "", "blocks", n.onChain(chain, "blocks"), "25")
 	if err != nil {
 		return err
 	}
 	blocks.ID, blocks.Title, blocks.Live = "blocks", "Blocks", n.r.Query("blocks") == ""
-	txs, err := n.txList(chain, "page", "page", "Transactions", "pageSize", "25")
+	txs, err := n.txList(chain, "page", "Transactions", n.onChain(chain, "transactions"))
 	if err != nil {
 		return err
 	}
@@ -133,7 +104,7 @@ func (n *primaryNet) block(v *primaryView) error {
 	if err != nil {
 		return err
 	}
-	var b primaryBlock
+	var b shape.PrimaryBlock
 	if err := n.get(n.onChain(chain, "blocks", n.r.Param("blockId")), &b); err != nil {
 		return err
 	}
@@ -143,28 +114,37 @@ func (n *primaryNet) block(v *primaryView) error {
 	p.add("Time", timeCell(b.BlockTimestamp))
 	p.add("Type", textCell(b.BlockType))
 	p.add("Parent", hashCell(b.ParentHash, n.link(chain, "block", string(b.ParentHash))))
-	p.add("Transactions", cell{Text: plain.Digits(string(b.TxCount))})
+	p.add("Transactions", cell{Text: numCell(b.TxCount).Text})
 	p.add("Size", cell{Text: sizeOf(b.BlockSizeBytes)})
 	if b.CurrentSupply != "" {
 		p.add("Supply after it", cell{Text: navax(b.CurrentSupply).Text})
 	}
-	if b.ActiveL1Validators != "" {
-		p.add("Active validators of L1s", cell{Text: plain.Digits(string(b.ActiveL1Validators))})
-		p.add("Fees they have paid", cell{Text: navax(b.L1ValidatorsAccruedFees).Text})
+	if b.ActiveL1Validators != nil {
+		p.add("Active validators of L1s", cell{Text: numCell(*b.ActiveL1Validators).Text})
 	}
-	d := &b.ProposerDetails
-	p.add("Proposed by", n.nodeCell(d.ProposerNodeID))
-	if d.ProposerTimestamp.unix() {
-		p.add("Proposed at", timeCell(d.ProposerTimestamp))
+	if b.L1ValidatorsAccruedFees != nil {
+		p.add("Fees they have paid", cell{Text: navax(*b.L1ValidatorsAccruedFees).Text})
 	}
-	p.add("P-Chain height of the proposer", cell{Text: plain.Digits(string(d.ProposerPChainHeight))})
-	p.add("ID with the proposer's header", hashCell(d.ProposerID, ""))
+	if d := b.ProposerDetails; d != nil {
+		proposerPairs(n, &p, d)
+	}
 	v.Parts = []part{p, n.txIDs(chain, b.Transactions)}
 	return nil
 }
 
+func proposerPairs(n *primaryNet, p *part, d *shape.Proposer) {
+	p.add("Proposed by", n.nodeCell(d.ProposerNodeID))
+	if d.ProposerTimestamp > 0 {
+		p.add("Proposed at", timeCell(d.ProposerTimestamp))
+	}
+	if d.ProposerPChainHeight != nil {
+		p.add("P-Chain height of the proposer", cell{Text: numCell(*d.ProposerPChainHeight).Text})
+	}
+	p.add("ID with the proposer's header", hashCell(d.ProposerID, ""))
+}
+
 // neighbours are the links to the blocks before and behind one.
-func (n *primaryNet) neighbours(chain string, height text) []cell {
+func (n *primaryNet) neighbours(chain string, height shape.Digits) []cell {
 	h, err := strconv.ParseInt(string(height), 10, 64)
 	if err != nil {
 		return nil
@@ -177,7 +157,7 @@ func (n *primaryNet) neighbours(chain string, height text) []cell {
 }
 
 // txIDs is a table of transactions of which only the IDs are known.
-func (n *primaryNet) txIDs(chain string, ids []text) part {
+func (n *primaryNet) txIDs(chain string, ids []shape.ID) part {
 	p := part{Title: "Transactions", Heads: heads("#", "Transaction"), Empty: "It has no transactions of this kind."}
 	p.Heads[0] = head{Name: "Position", Num: true}
 	for i, id := range ids {
@@ -186,61 +166,52 @@ func (n *primaryNet) txIDs(chain string, ids []text) part {
 	return p
 }
 
-// primaryVertex is a vertex of the X-Chain.
-type primaryVertex struct {
-	VertexHash      text
-	ParentHashes    []text
-	VertexHeight    text
-	VertexIndex     text
-	VertexTimestamp text
-	TxCount         text
-	Transactions    []text
-	VertexSizeBytes text
-}
-
 // vertices lists those of the X-Chain, all or those of a height.
 func (n *primaryNet) vertices(v *primaryView) error {
 	v.Title = "Vertices of the X-Chain"
 	v.Lead = "Until April 2023 the X-Chain was a graph of vertices. Several can have the same height."
 	p := part{ID: "vertices", Title: "Vertices", Heads: heads("#Height", "#Index", "Time", "#Transactions", "#Size", "ID"), Empty: "There is none."}
-	path := withQuery(n.onChain("x", "vertices"), "pageToken", n.r.Query("page"), "pageSize", "25")
+	path, query := n.onChain("x", "vertices"), []string{"pageSize", "25"}
 	if height := n.r.Query("height"); height != "" {
 		p.Title = "Vertices of height " + plain.Digits(height)
-		path = withQuery(n.onChain("x", "vertices:listByHeight"), "vertexHeight", height, "pageToken", n.r.Query("page"), "pageSize", "25")
+		path, query = n.onChain("x", "vertices:listByHeight"), append(query, "vertexHeight", height)
 		v.Filters = []navLink{{Text: "All heights", Link: n.link("vertices")}, {Text: "Height " + plain.Digits(height), Link: n.here("page", ""), Current: true}}
 	}
-	var page struct {
-		Vertices      []primaryVertex
-		NextPageToken string
-	}
-	if err := n.get(path, &page); err != nil {
-		if err := p.absent(err); err != nil {
-			return err
-		}
+	var page shape.Vertices
+	if err := n.list(&p, &page, &page.Page, "page", path, query...); err != nil {
+		return err
 	}
 	for i := range page.Vertices {
 		x := &page.Vertices[i]
 		p.Rows = append(p.Rows, []cell{
-			{Text: plain.Digits(string(x.VertexHeight)), Kind: "num", Link: withQuery(n.link("vertices"), "height", string(x.VertexHeight))},
+			vertexHeight(n, x),
 			numCell(x.VertexIndex), timeCell(x.VertexTimestamp), numCell(x.TxCount), {Text: sizeOf(x.VertexSizeBytes), Kind: "num"},
 			hashCell(x.VertexHash, n.link("vertex", string(x.VertexHash))),
 		})
 	}
-	n.paged(&p, "page", page.NextPageToken)
 	v.Parts = []part{p}
 	return nil
 }
 
+// vertexHeight links the height of a vertex to all that have it.
+func vertexHeight(n *primaryNet, x *shape.Vertex) cell {
+	c := numCell(x.VertexHeight)
+	c.Link = withQuery(n.link("vertices"), "height", wordOf(x.VertexHeight))
+	return c
+}
+
 // vertex shows one vertex.
 func (n *primaryNet) vertex(v *primaryView) error {
-	var x primaryVertex
+	var x shape.Vertex
 	if err := n.get(n.onChain("x", "vertices", n.r.Param("vertexHash")), &x); err != nil {
 		return err
 	}
 	v.Title, v.ID = "Vertex of the X-Chain", string(x.VertexHash)
 	p := part{Title: "Vertex"}
-	p.add("Height", cell{Text: plain.Digits(string(x.VertexHeight)), Link: withQuery(n.link("vertices"), "height", string(x.VertexHeight))})
-	p.add("Index", cell{Text: plain.Digits(string(x.VertexIndex))})
+	height := vertexHeight(n, &x)
+	height.Kind = ""
+	p.add("Height", height)
+	p.add("Index", cell{Text: numCell(x.VertexIndex).Text})
 	p.add("Time", timeCell(x.VertexTimestamp))
 	p.add("Size", cell{Text: sizeOf(x.VertexSizeBytes)})
 	var parents []cell
@@ -257,14 +228,14 @@ const platformID = "11111111111111111111111111111111LpoYY"
 
 // chainByID returns how our paths name a chain of the primary network, and other if it is
 // none that is known.
-func (n *primaryNet) chainByID(id text, other string) string {
+func (n *primaryNet) chainByID(id shape.ID, other string) string {
 	if id == "" {
 		return other
 	}
 	if len(n.ids) == 0 {
-		n.ids = map[text]string{platformID: "p"}
+		n.ids = map[shape.ID]string{platformID: "p"}
 		for _, chain := range []string{"x", "c"} {
-			var b struct{ BlockchainID text }
+			var b shape.Blockchain
 			if n.get(n.onChain(chain), &b) == nil { // without it the chain is shown by its ID
 				n.ids[b.BlockchainID] = chain
 			}
@@ -277,7 +248,7 @@ func (n *primaryNet) chainByID(id text, other string) string {
 }
 
 // contractChain returns the ID of the C-Chain, empty if it is not known.
-func (n *primaryNet) contractChain() text {
+func (n *primaryNet) contractChain() shape.ID {
 	n.chainByID(platformID, "")
 	for id, chain := range n.ids {
 		if chain == "c" {
@@ -288,7 +259,7 @@ func (n *primaryNet) contractChain() text {
 }
 
 // shortChain names a chain of the primary network by its ID where that is known.
-func (n *primaryNet) shortChain(id text) cell {
+func (n *primaryNet) shortChain(id shape.ID) cell {
 	if id == "" {
 		return cell{}
 	}
@@ -306,7 +277,7 @@ func (n *primaryNet) addressCells(list []string) []cell {
 			cells = append(cells, n.account(n.contractChain(), a))
 			continue
 		}
-		cells = append(cells, hashCell(text(a), n.link("address", a)))
+		cells = append(cells, hashCell(a, n.link("address", a)))
 	}
 	return cells
 }

@@ -3,48 +3,24 @@ package ui
 import (
 	"net/http"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
-// primaryValidator is a validation. Which members there are depends on its status.
-type primaryValidator struct {
-	TxHash, NodeID, SubnetID     text
-	AmountStaked                 text
-	DelegationFee                text
-	StartTimestamp, EndTimestamp text
-	BLSCredentials               *struct{ PublicKey, ProofOfPossession string }
-	StakePercentage              text
-	DelegatorCount               text
-	AmountDelegated              text
-	Rewards, PotentialRewards    *struct {
-		ValidationRewardAmount, DelegationRewardAmount text
-		RewardAddresses                                []string
-		RewardTxHash                                   text
-	}
-	UptimePerformance  text
-	AvalancheGoVersion string
-	RemoveTxHash       text
-	RemoveTimestamp    text
-	ValidationStatus   string
-
-	ValidatorAuthority                   *ownership // of those that renew themselves
-	NextPeriod, AutoCompoundRewardShares text
-}
-
-// until shows when a validation ends, or its cycle.
-func (x *primaryValidator) until() cell {
+// untilCell shows when a validation ends, or its cycle.
+func untilCell(x *shape.Validator) cell {
 	c := timeCell(x.EndTimestamp)
 	if x.ValidatorAuthority != nil && x.ValidationStatus == "active" {
-		if c.Note = "renews itself"; x.NextPeriod == "0" {
+		if c.Note = "renews itself"; x.NextPeriod == 0 {
 			c.Note = "stops then"
 		}
 	}
 	return c
 }
 
-// stake shows the stake of a validation, on other subnets than the primary network its
+// stakeCell shows the stake of a validation, on other subnets than the primary network its
 // weight.
-func (x *primaryValidator) stake() cell {
+func stakeCell(x *shape.Validator) cell {
 	if x.SubnetID != platformID {
 		return cell{Text: plain.Digits(string(x.AmountStaked)), Kind: "num", Note: "weight"}
 	}
@@ -92,29 +68,25 @@ func (n *primaryNet) validators(v *primaryView) error {
 
 func (n *primaryNet) validatorList(param string, query ...string) (part, error) {
 	p := part{ID: "validators", Heads: heads("Node", "#Stake", "#Delegated", "#Delegations", "#Fee", "#Uptime", "Version", "From", "Until", "State"), Empty: "There is none."}
-	var page struct {
-		Validators    []primaryValidator
-		NextPageToken string
+	var page shape.Validators
+	if err := n.list(&p, &page, &page.Page, param, n.api("validators"), query...); err != nil {
+		return p, err
 	}
-	if err := n.get(withQuery(n.api("validators"), append(query, "pageToken", n.r.Query(param))...), &page); err != nil {
-		return p, p.absent(err)
-	}
-	n.paged(&p, param, page.NextPageToken)
 	for i := range page.Validators {
 		x := &page.Validators[i]
-		row := []cell{n.nodeCell(x.NodeID), x.stake(), {Kind: "num"}, {Kind: "num"}, {Kind: "num"}, {Kind: "num"}, textCell(x.AvalancheGoVersion),
-			timeCell(x.StartTimestamp), x.until(), badgeCell(x.ValidationStatus)}
+		row := []cell{n.nodeCell(x.NodeID), stakeCell(x), {Kind: "num"}, {Kind: "num"}, {Kind: "num"}, {Kind: "num"}, textCell(x.AvalancheGoVer),
+			timeCell(x.StartTimestamp), untilCell(x), badgeCell(x.ValidationStatus)}
 		if x.AmountDelegated != "" && x.SubnetID == platformID {
 			row[2] = navax(x.AmountDelegated)
 		}
-		if x.DelegatorCount != "" {
-			row[3] = numCell(x.DelegatorCount)
+		if x.DelegatorCount != nil {
+			row[3] = numCell(*x.DelegatorCount)
 		}
 		if x.DelegationFee != "" {
 			row[4] = percentCell(x.DelegationFee)
 		}
-		if x.UptimePerformance != "" {
-			row[5] = percentCell(x.UptimePerformance)
+		if x.UptimePerformance != nil {
+			row[5] = percentCell(*x.UptimePerformance)
 		}
 		p.Rows = append(p.Rows, row)
 	}
@@ -125,10 +97,7 @@ func (n *primaryNet) validatorList(param string, query ...string) (part, error) 
 // validates of L1s.
 func (n *primaryNet) validator(v *primaryView) error {
 	node := n.r.Param("nodeId")
-	var page struct {
-		Validators    []primaryValidator
-		NextPageToken string
-	}
+	var page shape.Validators
 	query := []string{"pageToken", n.r.Query("validations"), "pageSize", "25"}
 	if err := n.get(withQuery(n.api("validators", node), query...), &page); err != nil {
 		return err
@@ -162,10 +131,11 @@ func (n *primaryNet) validator(v *primaryView) error {
 	if err != nil {
 		return err
 	}
-	proposed, err := n.proposed(node)
+	_, proposed, err := n.blockList("p", "proposed", "proposed", n.onChain("p", "nodes", node, "blocks"), "10")
 	if err != nil {
 		return err
 	}
+	proposed.Title, proposed.Empty = "Blocks of the P-Chain that it proposed", "It proposed none."
 	for _, p := range []*part{&delegators, &pending, &paid} {
 		p.without("Node")
 	}
@@ -176,7 +146,7 @@ func (n *primaryNet) validator(v *primaryView) error {
 
 // mainValidation returns the validation that a node's page is about: an active one before
 // others, and one of the primary network before those of subnets.
-func mainValidation(list []primaryValidator) *primaryValidator {
+func mainValidation(list []shape.Validator) *shape.Validator {
 	best, points := &list[0], 0
 	for i := range list {
 		x, is := &list[i], 0
@@ -194,41 +164,41 @@ func mainValidation(list []primaryValidator) *primaryValidator {
 }
 
 // validation shows all that is known of one.
-func (n *primaryNet) validation(x *primaryValidator) part {
+func (n *primaryNet) validation(x *shape.Validator) part {
 	p := part{Title: "Latest validation"}
 	if x.ValidationStatus == "active" {
 		p.Title = "Validation"
 	}
 	p.add("State", badgeCell(x.ValidationStatus))
-	stake := x.stake()
+	stake := stakeCell(x)
 	p.add("Stake", cell{Text: stake.Text, Note: stake.Note})
-	if x.StakePercentage != "" {
-		p.add("Share of all stake", cell{Text: string(x.StakePercentage) + "%"})
+	if x.StakePercentage != nil {
+		p.add("Share of all stake", cell{Text: percentCell(*x.StakePercentage).Text})
 	}
 	onPrimary := x.SubnetID == platformID
-	if x.AmountDelegated != "" && onPrimary {
-		p.add("Delegated", cell{Text: navax(x.AmountDelegated).Text, Note: "in " + plural(string(x.DelegatorCount), "delegation", "delegations")})
+	if x.DelegatorCount != nil && onPrimary {
+		p.add("Delegated", cell{Text: navax(x.AmountDelegated).Text, Note: "in " + plural(*x.DelegatorCount, "delegation", "delegations")})
 	}
 	if x.DelegationFee != "" {
-		p.add("Delegation fee", cell{Text: string(x.DelegationFee) + "%"})
+		p.add("Delegation fee", cell{Text: x.DelegationFee + "%"})
 	}
 	if x.ValidationStatus == "active" {
-		up := cell{Text: percentCell(x.UptimePerformance).Text, Note: "as the followed nodes see it"}
-		if x.UptimePerformance == "" {
-			up.Note = "no followed node says it"
+		up := cell{Text: "unknown", Note: "no followed node says it"}
+		if x.UptimePerformance != nil {
+			up = cell{Text: percentCell(*x.UptimePerformance).Text, Note: "as the followed nodes see it"}
 		}
 		p.add("Uptime", up)
-		version := textCell(x.AvalancheGoVersion)
+		version := textCell(x.AvalancheGoVer)
 		if version.Text == "" {
 			version = cell{Text: "unknown", Note: "no followed node is connected to it"}
 		}
 		p.add("Version", version)
 	}
 	p.add("From", timeCell(x.StartTimestamp))
-	p.add("Until", x.until())
+	p.add("Until", untilCell(x))
 	if o := x.ValidatorAuthority; o != nil {
-		p.add("Next cycle", cell{Text: plain.Digits(string(x.NextPeriod)) + " s", Note: "0: it stops"})
-		p.add("Restaked", cell{Text: plain.Digits(string(x.AutoCompoundRewardShares)), Note: "of 1,000,000 of its rewards"})
+		p.add("Next cycle", cell{Text: numCell(x.NextPeriod).Text + " s", Note: "0: it stops"})
+		p.add("Restaked", cell{Text: numCell(x.AutoCompoundRewardShares).Text, Note: "of 1,000,000 of its rewards"})
 		p.add("Renewal changed by", n.addressCells(o.Addresses)...)
 	}
 	for _, r := range []struct {
@@ -252,17 +222,17 @@ func (n *primaryNet) validation(x *primaryValidator) part {
 	p.add("Transaction", n.pTx(x.TxHash))
 	p.add("Removed by", n.pTx(x.RemoveTxHash))
 	if k := x.BLSCredentials; k != nil {
-		p.add("BLS key", cell{Text: plain.Text(k.PublicKey, 200), Kind: "raw"})
+		p.add("BLS key", cell{Text: plain.Text(string(k.PublicKey), 200), Kind: "raw"})
 	}
 	return p
 }
 
 // history lists the validations of a node.
-func (n *primaryNet) history(list []primaryValidator, next string) part {
+func (n *primaryNet) history(list []shape.Validator, next string) part {
 	p := part{ID: "validations", Title: "All its validations", Heads: heads("Subnet", "#Stake", "#Delegated", "From", "Until", "#Reward", "State", "Transaction")}
 	for i := range list {
 		x := &list[i]
-		row := []cell{{Text: "primary network"}, x.stake(), {Kind: "num"}, timeCell(x.StartTimestamp), x.until(), {Kind: "num"}, badgeCell(x.ValidationStatus), n.pTx(x.TxHash)}
+		row := []cell{{Text: "primary network"}, stakeCell(x), {Kind: "num"}, timeCell(x.StartTimestamp), untilCell(x), {Kind: "num"}, badgeCell(x.ValidationStatus), n.pTx(x.TxHash)}
 		if x.SubnetID != platformID {
 			row[0] = hashCell(x.SubnetID, n.link("subnet", string(x.SubnetID)))
 		} else if x.AmountDelegated != "" {
@@ -275,21 +245,6 @@ func (n *primaryNet) history(list []primaryValidator, next string) part {
 	}
 	n.paged(&p, "validations", next)
 	return p
-}
-
-// proposed lists the blocks of the P-Chain that a node proposed.
-func (n *primaryNet) proposed(node string) (part, error) {
-	p := part{ID: "proposed", Title: "Blocks of the P-Chain that it proposed", Heads: heads("Height", "Time", "Type", "#Transactions", "#Size", "Proposer", "ID"), Empty: "It proposed none."}
-	var page struct {
-		Blocks        []primaryBlock
-		NextPageToken string
-	}
-	if err := n.get(withQuery(n.onChain("p", "nodes", node, "blocks"), "pageToken", n.r.Query("proposed"), "pageSize", "10"), &page); err != nil {
-		return p, p.absent(err)
-	}
-	p.Rows = n.blockRows("p", page.Blocks)
-	n.paged(&p, "proposed", page.NextPageToken)
-	return p, nil
 }
 
 // delegations lists those of the primary network.
@@ -305,19 +260,10 @@ func (n *primaryNet) delegations(v *primaryView) error {
 
 func (n *primaryNet) delegatorList(param, title string, query ...string) (part, error) {
 	p := part{ID: "delegators", Title: title, Heads: heads("Transaction", "Node", "#Amount", "#Fee", "#Reward", "Goes to", "From", "Until", "State"), Empty: "There is none."}
-	var page struct {
-		Delegators []struct {
-			TxHash, NodeID                                                                       text
-			RewardAddresses                                                                      []string
-			AmountDelegated, DelegationFee, StartTimestamp, EndTimestamp, NetReward, GrossReward text
-			DelegationStatus                                                                     string
-		}
-		NextPageToken string
+	var page shape.Delegators
+	if err := n.list(&p, &page, &page.Page, param, n.api("delegators"), query...); err != nil {
+		return p, err
 	}
-	if err := n.get(withQuery(n.api("delegators"), append(query, "pageToken", n.r.Query(param))...), &page); err != nil {
-		return p, p.absent(err)
-	}
-	n.paged(&p, param, page.NextPageToken)
 	for i := range page.Delegators {
 		d := &page.Delegators[i]
 		reward := navax(d.NetReward)
@@ -339,61 +285,42 @@ func firstOf(list []cell) cell {
 	return list[0]
 }
 
-// staked is what rewards have.
-type staked struct {
-	Addresses                    []string
-	TxHash, NodeID, RewardTxHash text
-	AmountStaked                 text
-	StartTimestamp, EndTimestamp text
-	RewardType                   string
-	Progress                     text
-	EstimatedReward, Reward      assetAmount
-}
-
 // rewardTypes are the kinds of rewards in words.
 var rewardTypes = map[string]string{"VALIDATOR": "for validating", "DELEGATOR": "for a delegation", "VALIDATOR_FEE": "fee of delegations"}
 
-func (x *staked) kind() cell {
-	if words := rewardTypes[x.RewardType]; words != "" {
+func rewardCell(kind string) cell {
+	if words := rewardTypes[kind]; words != "" {
 		return cell{Text: words}
 	}
-	return textCell(x.RewardType)
+	return textCell(kind)
 }
 
 // pendingList lists the rewards that are expected, by addresses or nodes.
 func (n *primaryNet) pendingList(by, value string) (part, error) {
 	p := part{ID: "pending", Title: "Rewards that are expected", Heads: heads("#Reward", "Kind", "Node", "#Stake", "#Done", "Until", "Goes to", "Transaction"), Empty: "None is expected."}
-	var page struct {
-		PendingRewards []staked
-		NextPageToken  string
-	}
-	if err := n.get(withQuery(n.api("rewards:listPending"), by, value, "pageToken", n.r.Query("pending"), "pageSize", "25"), &page); err != nil {
-		return p, p.absent(err)
+	var page shape.PendingRewards
+	if err := n.list(&p, &page, &page.Page, "pending", n.api("rewards:listPending"), by, value, "pageSize", "25"); err != nil {
+		return p, err
 	}
 	for i := range page.PendingRewards {
 		x := &page.PendingRewards[i]
-		p.Rows = append(p.Rows, []cell{x.EstimatedReward.cell(n), x.kind(), n.nodeCell(x.NodeID), navax(x.AmountStaked), percentCell(x.Progress),
+		p.Rows = append(p.Rows, []cell{amountCell(n, &x.EstimatedReward), rewardCell(x.RewardType), n.nodeCell(x.NodeID), navax(x.AmountStaked), percentCell(x.Progress),
 			timeCell(x.EndTimestamp), firstOf(n.addressCells(x.Addresses)), n.pTx(x.TxHash)})
 	}
-	n.paged(&p, "pending", page.NextPageToken)
 	return p, nil
 }
 
 // rewardList lists the rewards that were paid.
 func (n *primaryNet) rewardList(by, value string) (part, error) {
 	p := part{ID: "rewards", Title: "Rewards that were paid", Heads: heads("#Reward", "Kind", "Node", "#Stake", "From", "Until", "Went to", "Stake", "Rewarded by"), Empty: "None was paid."}
-	var page struct {
-		HistoricalRewards []staked
-		NextPageToken     string
-	}
-	if err := n.get(withQuery(n.api("rewards"), by, value, "pageToken", n.r.Query("rewards"), "pageSize", "25"), &page); err != nil {
-		return p, p.absent(err)
+	var page shape.HistoricalRewards
+	if err := n.list(&p, &page, &page.Page, "rewards", n.api("rewards"), by, value, "pageSize", "25"); err != nil {
+		return p, err
 	}
 	for i := range page.HistoricalRewards {
 		x := &page.HistoricalRewards[i]
-		p.Rows = append(p.Rows, []cell{x.Reward.cell(n), x.kind(), n.nodeCell(x.NodeID), navax(x.AmountStaked), timeCell(x.StartTimestamp),
+		p.Rows = append(p.Rows, []cell{amountCell(n, &x.Reward), rewardCell(x.RewardType), n.nodeCell(x.NodeID), navax(x.AmountStaked), timeCell(x.StartTimestamp),
 			timeCell(x.EndTimestamp), firstOf(n.addressCells(x.Addresses)), n.pTx(x.TxHash), n.pTx(x.RewardTxHash)})
 	}
-	n.paged(&p, "rewards", page.NextPageToken)
 	return p, nil
 }

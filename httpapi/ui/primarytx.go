@@ -1,101 +1,30 @@
 package ui
 
 import (
-	"strconv"
+	"cmp"
 	"strings"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
-// primaryTx is a transaction of a chain of the primary network. Which members there are
-// depends on the chain and on the type.
-type primaryTx struct {
-	TxHash, BlockHash        text
-	TxType                   string
-	BlockTimestamp           text // of the P-Chain
-	Timestamp                text // of the others
-	BlockNumber, BlockHeight text
-	Memo                     string
-	ConsumedUTXOs            []utxo
-	EmittedUTXOs             []utxo
-
-	Value, AmountBurned, AmountStaked, AmountL1ValidatorBalanceBurned []assetAmount
-	AmountUnlocked, AmountCreated                                     []assetAmount
-
-	StartTimestamp, EndTimestamp text
-	NodeID                       text
-	RewardAddresses              []string
-	EstimatedReward              text
-	RewardTxHash, StakingTxHash  text
-	DelegationFeePercent         text
-	Period                       text // of validators that renew themselves
-	AutoCompoundRewardShares     text
-	SubnetID                     text
-	SourceChain                  text
-	DestinationChain             text
-	SubnetOwnershipInfo          *ownership
-	BlockchainInfo               *struct {
-		ChainName string
-		VMID      text
-	}
-	L1ValidatorManagerDetails *struct {
-		BlockchainID    text
-		ContractAddress string
-	}
-	L1ValidatorDetails    []l1Validator
-	AssetCreated          *primaryAsset
-	Vertices              []struct{ Hash, Height, Timestamp text }
-	EVMOutputs, EVMInputs []struct {
-		ToAddress, FromAddress string
-		Asset                  assetAmount
-	}
-}
-
-// ownership says who owns a subnet or may spend an output.
-type ownership struct {
-	Locktime, Threshold text
-	Addresses           []string
-}
-
-// utxo is an output.
-type utxo struct {
-	Addresses                                 []string
-	Asset                                     assetAmount
-	UTXOID                                    text
-	UTXOType                                  string
-	Threshold                                 text
-	TxHash, CreationTxHash                    text
-	ConsumingTxHash                           text
-	CreatedOnChainID, ConsumedOnChainID       text
-	BlockTimestamp, Timestamp                 text
-	PlatformLocktime, StakeableLocktime       text
-	Locktime                                  text
-	Staked                                    bool
-	OutputIndex                               text
-	ConsumingBlockTimestamp, ConsumingTxStamp text
-	Payload                                   string
-	GroupID                                   text
-}
+// primaryTx is a transaction of a chain of the primary network.
+type primaryTx shape.PrimaryTransaction
 
 // when returns the time of a transaction.
-func (t *primaryTx) when() text {
-	if t.BlockTimestamp != "" {
-		return t.BlockTimestamp
-	}
-	return t.Timestamp
-}
+func (t *primaryTx) when() shape.Unix { return cmp.Or(t.BlockTimestamp, t.Timestamp) }
 
-// height returns the height of a transaction's block.
-func (t *primaryTx) height() text {
-	if t.BlockNumber != "" {
-		return t.BlockNumber
+// height returns the height of a transaction's block, empty of one in a vertex.
+func (t *primaryTx) height() string {
+	if t.BlockHeight != nil {
+		return wordOf(*t.BlockHeight)
 	}
-	return t.BlockHeight
+	return string(t.BlockNumber)
 }
 
 // amounts returns what a transaction moved, as far as one column can say.
-func (t *primaryTx) amounts() []assetAmount {
-	for _, list := range [][]assetAmount{t.AmountStaked, t.Value, t.AmountCreated, t.AmountUnlocked} {
+func (t *primaryTx) amounts() []shape.AssetAmount {
+	for _, list := range [][]shape.AssetAmount{t.AmountStaked, t.Value, t.AmountCreated, t.AmountUnlocked} {
 		if len(list) > 0 {
 			return list
 		}
@@ -104,33 +33,26 @@ func (t *primaryTx) amounts() []assetAmount {
 }
 
 // txList is a table of transactions of a chain.
-func (n *primaryNet) txList(chain, id, param, title string, query ...string) (part, error) {
-	p := part{ID: id, Title: title, Heads: heads("Transaction", "Type", "Time", "Block", "#Amount", "Of"), Empty: "There is none."}
-	var page struct {
-		Transactions  []primaryTx
-		NextPageToken string
-	}
-	path := withQuery(n.onChain(chain, "transactions"), append(query, "pageToken", n.r.Query(param))...)
-	if err := n.get(path, &page); err != nil {
-		return p, p.absent(err)
-	}
-	n.paged(&p, param, page.NextPageToken)
+func (n *primaryNet) txList(chain, param, title, path string, query ...string) (part, error) {
+	p := part{ID: param, Title: title, Heads: heads("Transaction", "Type", "Time", "Block", "#Amount", "Of"), Empty: "There is none."}
+	var page shape.PrimaryTransactions
+	err := n.list(&p, &page, &page.Page, param, path, append(query, "pageSize", "25")...)
 	p.Rows = n.txRows(chain, page.Transactions)
-	return p, nil
+	return p, err
 }
 
-func (n *primaryNet) txRows(chain string, list []primaryTx) [][]cell {
+func (n *primaryNet) txRows(chain string, list []shape.PrimaryTransaction) [][]cell {
 	var rows [][]cell
 	for i := range list {
-		t := &list[i]
+		t := (*primaryTx)(&list[i])
 		amount := cell{Kind: "num"}
 		if moved := t.amounts(); len(moved) > 0 {
-			amount = moved[0].cell(n)
+			amount = amountCell(n, &moved[0])
 			if more := len(moved) - 1; more > 0 {
 				amount.Note = "and " + plural(more, "other asset", "other assets")
 			}
 		}
-		block := cell{Text: plain.Digits(string(t.height())), Link: n.link(chain, "block", string(t.height()))}
+		block := cell{Text: plain.Digits(t.height()), Link: n.link(chain, "block", t.height())}
 		if t.height() == "" {
 			block = cell{Text: "vertex"}
 		}
@@ -162,7 +84,11 @@ func (n *primaryNet) tx(v *primaryView) error {
 		v.Parts = append(v.Parts, made)
 	}
 	if len(t.L1ValidatorDetails) > 0 {
-		v.Parts = append(v.Parts, n.l1Table("Validators of the L1", t.L1ValidatorDetails))
+		l1 := l1Table("Validators of the L1")
+		for _, r := range t.L1ValidatorDetails {
+			l1.Rows = append(l1.Rows, n.l1Rows([]shape.L1Validator{{L1Registration: r}})...)
+		}
+		v.Parts = append(v.Parts, l1)
 	}
 	v.Parts = append(v.Parts, n.inputs(&t, chain), n.outputs(&t, chain))
 	return nil
@@ -174,7 +100,7 @@ func (n *primaryNet) txFacts(chain string, t *primaryTx) part {
 	p.add("Type", textCell(t.TxType))
 	p.add("Time", timeCell(t.when()))
 	if t.height() != "" {
-		p.add("Block", cell{Text: plain.Digits(string(t.height())), Link: n.link(chain, "block", string(t.height()))})
+		p.add("Block", cell{Text: plain.Digits(t.height()), Link: n.link(chain, "block", t.height())})
 	}
 	var vertices []cell
 	for _, x := range t.Vertices {
@@ -185,7 +111,7 @@ func (n *primaryNet) txFacts(chain string, t *primaryTx) part {
 	p.add("To chain", n.shortChain(t.DestinationChain))
 	for _, a := range []struct {
 		name string
-		list []assetAmount
+		list []shape.AssetAmount
 	}{
 		{"Amount", t.Value}, {"Unlocked", t.AmountUnlocked}, {"Created", t.AmountCreated}, {"Staked", t.AmountStaked},
 		{"Burned", t.AmountBurned}, {"Balance of validators of L1s", t.AmountL1ValidatorBalanceBurned},
@@ -203,14 +129,14 @@ func (n *primaryNet) txStaking(t *primaryTx) part {
 	if t.SubnetID != "" {
 		p.add("Subnet", hashCell(t.SubnetID, n.link("subnet", string(t.SubnetID))))
 	}
-	if t.StartTimestamp.unix() {
+	if t.StartTimestamp > 0 {
 		p.add("From", timeCell(t.StartTimestamp))
 	}
-	if t.EndTimestamp.unix() {
+	if t.EndTimestamp > 0 {
 		p.add("Until", timeCell(t.EndTimestamp))
 	}
 	if t.DelegationFeePercent != "" {
-		p.add("Delegation fee", cell{Text: string(t.DelegationFeePercent) + "%"})
+		p.add("Delegation fee", cell{Text: t.DelegationFeePercent + "%"})
 	}
 	if t.EstimatedReward != "" {
 		p.add("Estimated reward", cell{Text: navax(t.EstimatedReward).Text})
@@ -225,15 +151,15 @@ func (n *primaryNet) txStaking(t *primaryTx) part {
 	default:
 		p.add("Ends the stake of", n.pTx(t.StakingTxHash))
 	}
-	if t.Period != "" {
-		p.add("Period", cell{Text: plain.Digits(string(t.Period)) + " s", Note: "0: it stops"})
-		p.add("Restaked", cell{Text: plain.Digits(string(t.AutoCompoundRewardShares)), Note: "of 1,000,000 of its rewards"})
+	if t.Period != nil {
+		p.add("Period", cell{Text: numCell(*t.Period).Text + " s", Note: "0: it stops"})
+		p.add("Restaked", cell{Text: numCell(t.AutoCompoundRewardShares).Text, Note: "of 1,000,000 of its rewards"})
 	}
 	return p
 }
 
 // pTx links a transaction of the P-Chain.
-func (n *primaryNet) pTx(id text) cell {
+func (n *primaryNet) pTx(id shape.ID) cell {
 	if id == "" {
 		return cell{}
 	}
@@ -245,7 +171,7 @@ func (n *primaryNet) txMakes(t *primaryTx) part {
 	p := part{Title: "What it makes"}
 	if o := t.SubnetOwnershipInfo; o != nil {
 		p.add("Owners", n.addressCells(o.Addresses)...)
-		p.add("Signatures needed", cell{Text: string(o.Threshold)})
+		p.add("Signatures needed", cell{Text: wordOf(o.Threshold)})
 	}
 	if b := t.BlockchainInfo; b != nil {
 		p.add("Blockchain", textCell(b.ChainName))
@@ -253,18 +179,23 @@ func (n *primaryNet) txMakes(t *primaryTx) part {
 	}
 	if m := t.L1ValidatorManagerDetails; m != nil {
 		p.add("Manager's chain", n.shortChain(m.BlockchainID))
-		p.add("Manager's contract", n.account(m.BlockchainID, m.ContractAddress))
+		p.add("Manager's contract", n.account(m.BlockchainID, string(m.ContractAddress)))
 	}
 	if a := t.AssetCreated; a != nil {
 		p.add("Asset", cell{Text: plain.Text(a.Name+" ("+a.Symbol+")", maxText), Link: n.link("asset", string(a.AssetID))})
 	}
 	for _, x := range t.EVMOutputs {
-		p.add("To account", append([]cell{n.account(n.contractChain(), x.ToAddress)}, amountCells(n, []assetAmount{x.Asset})...)...)
+		p.add("To account", accountCells(n, x.ToAddress, &x.Asset)...)
 	}
 	for _, x := range t.EVMInputs {
-		p.add("From account", append([]cell{n.account(n.contractChain(), x.FromAddress)}, amountCells(n, []assetAmount{x.Asset})...)...)
+		p.add("From account", accountCells(n, x.FromAddress, &x.Asset)...)
 	}
 	return p
+}
+
+// accountCells are an account of the C-Chain and an amount.
+func accountCells(n *primaryNet, account shape.Address, of *shape.AssetAmount) []cell {
+	return append([]cell{n.account(n.contractChain(), string(account))}, amountCells(n, []shape.AssetAmount{*of})...)
 }
 
 func (n *primaryNet) inputs(t *primaryTx, chain string) part {
@@ -289,11 +220,8 @@ func (n *primaryNet) outputs(t *primaryTx, chain string) part {
 }
 
 // madeBy links the transaction that made an output.
-func (n *primaryNet) madeBy(o *utxo, chain string) cell {
-	id := o.TxHash
-	if id == "" {
-		id = o.CreationTxHash
-	}
+func (n *primaryNet) madeBy(o *shape.UTXO, chain string) cell {
+	id := cmp.Or(o.TxHash, o.CreationTxHash)
 	if id == "" {
 		return unknown
 	}
@@ -301,26 +229,26 @@ func (n *primaryNet) madeBy(o *utxo, chain string) cell {
 }
 
 // outputCells are owners, amount and type of an output.
-func (n *primaryNet) outputCells(o *utxo) []cell {
+func (n *primaryNet) outputCells(o *shape.UTXO) []cell {
 	owners := cell{Text: "not told"}
 	if list := n.addressCells(o.Addresses); len(list) > 0 {
 		owners = list[0]
 		owners.More = list[1:]
-		if t, err := strconv.Atoi(string(o.Threshold)); err == nil && t > 1 {
-			owners.Note = string(o.Threshold) + " of them"
+		if o.Threshold > 1 {
+			owners.Note = wordOf(o.Threshold) + " of them"
 		}
 	}
 	kind := textCell(strings.ToLower(strings.ReplaceAll(o.UTXOType, "_", " ")))
-	if o.Staked {
+	if o.IsStaked {
 		kind.More = append(kind.More, cell{Text: "staked", Kind: "badge", Mark: "ok"})
 	}
-	for _, lock := range []text{o.PlatformLocktime, o.StakeableLocktime, o.Locktime} {
-		if lock.unix() {
-			kind.More = append(kind.More, cell{Text: "locked until"}, timeCell(lock))
+	for _, until := range []uint64{o.PlatformLocktime, o.StakeableLocktime, o.Locktime} {
+		if lock := lockCell(until); lock.Text != "" {
+			kind.More = append(kind.More, cell{Text: "locked until"}, lock)
 		}
 	}
 	if o.Payload != "" {
 		kind.More = append(kind.More, memoCells(o.Payload)...)
 	}
-	return []cell{owners, o.Asset.cell(n), kind}
+	return []cell{owners, amountCell(n, &o.Asset), kind}
 }

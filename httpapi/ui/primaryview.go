@@ -3,12 +3,14 @@ package ui
 import (
 	"encoding/hex"
 	"errors"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
@@ -80,12 +82,14 @@ type bar struct {
 const maxText = 100
 
 func textCell(s string) cell { return cell{Text: plain.Text(s, maxText)} }
-func numCell(v text) cell    { return cell{Text: plain.Digits(string(v)), Kind: "num"} }
-func timeCell(v text) cell   { return cell{Text: string(v), Kind: "time"} }
+func numCell(v any) cell     { return cell{Text: plain.Digits(wordOf(v)), Kind: "num"} }
+func timeCell(v shape.Unix) cell {
+	return cell{Text: strconv.FormatInt(int64(v), 10), Kind: "time"}
+}
 func badgeCell(s string) cell {
 	return cell{Text: plain.Text(s, maxText), Kind: "badge", Mark: markOf(s)}
 }
-func hashCell(id text, link string) cell {
+func hashCell[S ~string](id S, link string) cell {
 	return cell{Text: string(id), Link: link, Kind: "hash"}
 }
 
@@ -106,28 +110,16 @@ func markOf(state string) string {
 }
 
 // navax shows an amount of nAVAX as AVAX, exactly.
-func navax(v text) cell {
-	if v == "" {
+func navax(v any) cell {
+	nAVAX := wordOf(v)
+	if nAVAX == "" {
 		return cell{Text: "unknown", Kind: "num"}
 	}
-	return cell{Text: plain.Amount(string(v), 9) + " AVAX", Kind: "num"}
+	return cell{Text: plain.Amount(nAVAX, 9) + " AVAX", Kind: "num"}
 }
 
-// assetAmount is an amount of an asset as the API has it.
-type assetAmount struct {
-	AssetID      text   `json:"assetId"`
-	Name         string `json:"name"`
-	Symbol       string `json:"symbol"`
-	Denomination int    `json:"denomination"`
-	Type         string `json:"type"`
-	Amount       text   `json:"amount"`
-	UTXOCount    int    `json:"utxoCount"`
-	Status       string `json:"status"`
-	SharedWith   text   `json:"sharedWithChainId"`
-}
-
-// cell shows the amount with the asset's symbol, which is a word of strangers, or its ID.
-func (a *assetAmount) cell(n *primaryNet) cell {
+// amountCell shows an amount with the asset's symbol, which is a word of strangers, or its ID.
+func amountCell(n *primaryNet, a *shape.AssetAmount) cell {
 	c := cell{Text: plain.Amount(string(a.Amount), a.Denomination), Kind: "num"}
 	if a.Type == "nft" {
 		c.Text = "NFT"
@@ -140,38 +132,40 @@ func (a *assetAmount) cell(n *primaryNet) cell {
 	return c
 }
 
-func amountCells(n *primaryNet, list []assetAmount) []cell {
+func amountCells(n *primaryNet, list []shape.AssetAmount) []cell {
 	var cells []cell
 	for i := range list {
-		c := list[i].cell(n)
+		c := amountCell(n, &list[i])
 		c.Kind = ""
 		cells = append(cells, c)
 	}
 	return cells
 }
 
-// unix reports whether a time is known.
-func (t text) unix() bool {
-	n, err := strconv.ParseInt(string(t), 10, 64)
-	return err == nil && n > 0
+// lockCell shows the end of a lock, nothing if there is none. Strangers choose it.
+func lockCell(until uint64) cell {
+	if until == 0 || until > math.MaxInt64 {
+		return cell{}
+	}
+	return timeCell(shape.Unix(until))
 }
 
-// percentCell shows per cent as the API has them.
-func percentCell(v text) cell {
-	if v == "" {
-		return cell{Text: "unknown", Kind: "num"}
+// percentCell shows per cent as the API has them, a text or a number.
+func percentCell[T string | float64](v T) cell {
+	if f, ok := any(v).(float64); ok {
+		return cell{Text: strconv.FormatFloat(f, 'f', -1, 64) + "%", Kind: "num"}
 	}
-	return cell{Text: string(v) + "%", Kind: "num"}
+	return cell{Text: any(v).(string) + "%", Kind: "num"}
 }
 
 // memoCells shows the bytes that somebody wrote into a transaction: as text if it is
 // some, else in hex.
-func memoCells(memo string) []cell {
-	b, err := hex.DecodeString(strings.TrimPrefix(memo, "0x"))
+func memoCells(memo shape.Hex) []cell {
+	b, err := hex.DecodeString(strings.TrimPrefix(string(memo), "0x"))
 	if err != nil || len(b) == 0 {
 		return nil
 	}
-	raw := cell{Text: plain.Text(memo, 600), Kind: "raw"}
+	raw := cell{Text: plain.Text(string(memo), 600), Kind: "raw"}
 	if !utf8.Valid(b) {
 		return []cell{raw}
 	}

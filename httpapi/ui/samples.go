@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-json"
+
+	"quorate/httpapi/shape"
 )
 
 // samples finds values for parameters in what the server has, so that each operation can
@@ -96,15 +98,8 @@ func (s *samples) network() sample {
 	})
 }
 
-// sampleChain is what is read of an EVM chain.
-type sampleChain struct {
-	ChainID         text `json:"chainId"`
-	PlatformChainID text `json:"platformChainId"`
-	IsTestnet       bool `json:"isTestnet"`
-}
-
-func (s *samples) firstChain() (sampleChain, string) {
-	return first[sampleChain](s, "/v1/chains", "chains")
+func (s *samples) firstChain() (shape.Chain, string) {
+	return first[shape.Chain](s, "/v1/chains", "chains")
 }
 
 func (s *samples) chain() sample {
@@ -131,22 +126,12 @@ func (s *samples) onChain(segments string) (path, reason string) {
 	return join("/v1/chains", c.value) + segments, ""
 }
 
-// sampleTx is what is read of an EVM transaction in lists.
-type sampleTx struct {
-	TxHash    text `json:"txHash"`
-	BlockHash text `json:"blockHash"`
-	Number    text `json:"blockNumber"`
-	From      struct {
-		Address text `json:"address"`
-	} `json:"from"`
-}
-
-func (s *samples) latestTx() (sampleTx, string) {
+func (s *samples) latestTx() (shape.NativeTransaction, string) {
 	path, reason := s.onChain("/transactions?pageSize=1")
 	if reason != "" {
-		return sampleTx{}, reason
+		return shape.NativeTransaction{}, reason
 	}
-	return first[sampleTx](s, path, "transactions")
+	return first[shape.NativeTransaction](s, path, "transactions")
 }
 
 func (s *samples) txHash() sample {
@@ -169,50 +154,38 @@ func (s *samples) block() sample {
 		if reason != "" {
 			return sample{"", reason}
 		}
-		b, reason := first[sampleTx](s, path, "blocks")
-		return sample{string(b.Number), reason}.from("the latest block")
+		b, reason := first[shape.EVMBlock](s, path, "blocks")
+		return sample{string(b.BlockNumber), reason}.from("the latest block")
 	})
-}
-
-// sampleTransfer is a transfer of a token.
-type sampleTransfer struct {
-	Value       text        `json:"value"`
-	ERC20Token  sampleToken `json:"erc20Token"`
-	ERC721Token sampleToken `json:"erc721Token"`
-}
-
-type sampleToken struct {
-	Address text `json:"address"`
-	TokenID text `json:"tokenId"`
 }
 
 // transfers returns recent transfers of a kind: those of the addresses that sent the
 // latest transactions.
-func (s *samples) transfers(kind string) (sampleTransfer, string) {
+func (s *samples) transfers(kind string) (transfer, string) {
 	path, reason := s.onChain("/transactions?pageSize=25")
 	if reason != "" {
-		return sampleTransfer{}, reason
+		return transfer{}, reason
 	}
-	latest, reason := list[sampleTx](s, path, "transactions")
-	seen := map[text]bool{}
+	latest, reason := list[shape.NativeTransaction](s, path, "transactions")
+	seen := map[shape.Address]bool{}
 	for _, tx := range latest {
 		if seen[tx.From.Address] || len(seen) == 4 {
 			continue
 		}
 		seen[tx.From.Address] = true
 		path, _ := s.onChain(join("/addresses", string(tx.From.Address)) + "/transactions:" + kind + "?pageSize=1")
-		var t sampleTransfer
-		if t, reason = first[sampleTransfer](s, path, "transactions"); reason == "" {
+		var t transfer
+		if t, reason = first[transfer](s, path, "transactions"); reason == "" {
 			return t, ""
 		}
 	}
-	return sampleTransfer{}, reason
+	return transfer{}, reason
 }
 
 func (s *samples) token() sample {
 	return s.once("token", func() sample {
 		t, reason := s.transfers("listErc20")
-		return sample{string(t.ERC20Token.Address), reason}.from("the token of a recent transfer")
+		return sample{string(t.Token().Address), reason}.from("the token of a recent transfer")
 	})
 }
 
@@ -226,7 +199,7 @@ func (s *samples) tokenAmount() sample {
 func (s *samples) collection() sample {
 	return s.once("collection", func() sample {
 		t, reason := s.transfers("listErc721")
-		return sample{string(t.ERC721Token.Address), reason}.from("the collection of a recent transfer")
+		return sample{string(t.Token().Address), reason}.from("the collection of a recent transfer")
 	})
 }
 
@@ -237,7 +210,7 @@ func (s *samples) tokenID() sample {
 			return c
 		}
 		path, _ := s.onChain(join("/nfts/collections", c.value) + "/tokens?pageSize=1")
-		t, reason := first[sampleToken](s, path, "tokens")
+		t, reason := first[shape.NFT](s, path, "tokens")
 		return sample{string(t.TokenID), reason}.from("an NFT of the collection")
 	})
 }
@@ -250,13 +223,12 @@ func (s *samples) deployer() sample {
 			return token
 		}
 		path, _ := s.onChain(join("/addresses", token.value))
-		var contract struct {
-			DeploymentDetails struct {
-				DeployerAddress text `json:"deployerAddress"`
-			} `json:"deploymentDetails"`
-		}
+		var contract shape.Contract
 		if err := s.r.Get(path, &contract); err != nil {
 			return sample{"", reasonOf(err)}
+		}
+		if contract.DeploymentDetails == nil {
+			return sample{}
 		}
 		return sample{value: string(contract.DeploymentDetails.DeployerAddress)}.from("who deployed a token")
 	})

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"quorate/httpapi/shape"
 )
 
 // of returns a value for a parameter of an operation.
@@ -117,16 +119,6 @@ func (s *samples) onPrimary(path, chain, list, member, source string) sample {
 	return s.onNetwork("blockchains/"+chain+"/"+path+"?pageSize=1", list, member, source)
 }
 
-// samplePrimaryTx is what is read of a transaction of the P- or the X-Chain.
-type samplePrimaryTx struct {
-	EmittedUTXOs []struct {
-		Addresses []string `json:"addresses"`
-		Asset     struct {
-			AssetID text `json:"assetId"`
-		} `json:"asset"`
-	} `json:"emittedUtxos"`
-}
-
 // primaryAddress returns an address that got something on the P-Chain.
 func (s *samples) primaryAddress() sample {
 	return s.once("primaryAddress", func() sample {
@@ -134,7 +126,7 @@ func (s *samples) primaryAddress() sample {
 		if n.value == "" {
 			return n
 		}
-		txs, reason := list[samplePrimaryTx](s, join("/v1/networks", n.value)+"/blockchains/p-chain/transactions?pageSize=10", "transactions")
+		txs, reason := list[shape.PrimaryTransaction](s, join("/v1/networks", n.value)+"/blockchains/p-chain/transactions?pageSize=10", "transactions")
 		for _, tx := range txs {
 			for _, out := range tx.EmittedUTXOs {
 				if len(out.Addresses) > 0 {
@@ -153,7 +145,7 @@ func (s *samples) asset() sample {
 		if n.value == "" {
 			return n
 		}
-		txs, reason := list[samplePrimaryTx](s, join("/v1/networks", n.value)+"/blockchains/x-chain/transactions?pageSize=10", "transactions")
+		txs, reason := list[shape.PrimaryTransaction](s, join("/v1/networks", n.value)+"/blockchains/x-chain/transactions?pageSize=10", "transactions")
 		for _, tx := range txs {
 			for _, out := range tx.EmittedUTXOs {
 				if out.Asset.AssetID != "" {
@@ -168,10 +160,8 @@ func (s *samples) asset() sample {
 // message returns the ID of an interchain message.
 func (s *samples) message() sample {
 	return s.once("message", func() sample {
-		m, reason := first[struct {
-			ID text `json:"messageId"`
-		}](s, "/v1/icm/messages?pageSize=1", "messages")
-		return sample{string(m.ID), reason}.from("the latest message")
+		m, reason := first[shape.ICMMessage](s, "/v1/icm/messages?pageSize=1", "messages")
+		return sample{string(m.MessageID), reason}.from("the latest message")
 	})
 }
 
@@ -185,7 +175,7 @@ func (s *samples) warpTx() sample {
 		if reason != "" {
 			return sample{"", reason}
 		}
-		tx, reason := first[sampleTx](s, path, "transactions")
+		tx, reason := first[shape.InBlock](s, path, "transactions")
 		return sample{string(tx.TxHash), reason}.from("the latest transaction that called the contract of warp messages")
 	})
 }
@@ -198,7 +188,7 @@ func (s *samples) warpMessage() sample {
 		if tx.value == "" || n.value == "" {
 			return tx
 		}
-		var answer struct{ SignedMessage string }
+		var answer shape.SignedMessage
 		if err := s.r.Get(join("/v1/signatureAggregator", n.value, "aggregateSignatures", tx.value), &answer); err != nil {
 			return sample{"", reasonOf(err)}
 		}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
@@ -68,7 +69,7 @@ func serveSearch(r *Request) error {
 type finder struct {
 	r      *Request
 	found  search
-	chains []listedChain
+	chains []shape.Chain
 }
 
 func (f *finder) find(q string) error {
@@ -86,7 +87,7 @@ func (f *finder) find(q string) error {
 			return f.ask(hit{"Address", q, n, at(n, "/primary/address", q)}, path)
 		})
 	}
-	var list struct{ Chains []listedChain }
+	var list shape.Chains
 	if err := f.get("/v1/chains", &list); err != nil {
 		return err
 	}
@@ -128,15 +129,13 @@ func (f *finder) names(q string) error {
 		return err
 	}
 	return f.onNetworks(func(n string) error {
-		var list struct {
-			Blockchains []struct{ BlockchainID, BlockchainName, SubnetID string }
-		}
+		var list shape.Blockchains
 		if err := f.get(join("/v1/networks", n, "blockchains")+"?pageSize=100", &list); err != nil {
 			return err
 		}
 		for _, b := range list.Blockchains {
 			if strings.Contains(strings.ToLower(b.BlockchainName), strings.ToLower(q)) {
-				f.hit("Blockchain", b.BlockchainName, n, at(n, "/primary/subnet", b.SubnetID))
+				f.hit("Blockchain", b.BlockchainName, n, at(n, "/primary/subnet", string(b.SubnetID)))
 			}
 		}
 		return nil
@@ -165,7 +164,7 @@ func (f *finder) tokens(q string) error {
 	if f.r.site.cfg.Tokens == nil {
 		return nil
 	}
-	return f.onChains(func(c *listedChain) error {
+	return f.onChains(func(c *shape.Chain) error {
 		if f.r.pay(tokenUnits); f.r.poor {
 			return nil
 		}
@@ -189,7 +188,7 @@ func (f *finder) tokens(q string) error {
 
 // hash looks for transactions, blocks and interchain messages.
 func (f *finder) hash(q string) error {
-	if err := f.onChains(func(c *listedChain) error {
+	if err := f.onChains(func(c *shape.Chain) error {
 		id := string(c.ChainID)
 		return errors.Join(
 			f.ask(hit{"Transaction", q, c.ChainName, join("/chain", id, "tx", q)}, join("/v1/chains", id, "transactions", q)),
@@ -232,11 +231,11 @@ func (f *finder) blockchain(network, q string) error {
 			return nil
 		}
 	}
-	var b struct{ BlockchainName, SubnetID string }
+	var b shape.Blockchain
 	if err := f.get(join("/v1/networks", network, "blockchains", q), &b); err != nil || b.SubnetID == "" {
 		return err
 	}
-	f.hit("Blockchain", b.BlockchainName, network, at(network, "/primary/subnet", b.SubnetID))
+	f.hit("Blockchain", b.BlockchainName, network, at(network, "/primary/subnet", string(b.SubnetID)))
 	return nil
 }
 
@@ -258,7 +257,7 @@ func (f *finder) primary(q string) error {
 
 // height looks for blocks by number.
 func (f *finder) height(q string) error {
-	if err := f.onChains(func(c *listedChain) error {
+	if err := f.onChains(func(c *shape.Chain) error {
 		id := string(c.ChainID)
 		return f.ask(hit{"Block", q, c.ChainName, join("/chain", id, "block", q)}, join("/v1/chains", id, "blocks", q))
 	}); err != nil {
@@ -281,7 +280,7 @@ func letterOf(chain string) string { return strings.TrimSuffix(chain, "-chain") 
 func at(network, path, id string) string { return join(path, id) + "?network=" + network }
 
 // onChains calls do for each EVM chain that is followed.
-func (f *finder) onChains(do func(c *listedChain) error) error {
+func (f *finder) onChains(do func(c *shape.Chain) error) error {
 	for i := range f.chains[:min(len(f.chains), maxSearchChains)] {
 		if err := do(&f.chains[i]); err != nil {
 			return err

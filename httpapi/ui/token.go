@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"quorate/httpapi/shape"
 	"quorate/httpapi/ui/plain"
 )
 
@@ -28,7 +29,7 @@ type tokenPage struct {
 
 // holders are those of an ERC-20 token.
 type holders struct {
-	List []holder
+	List []shape.Holder
 	// Ranked: these are all above the threshold, the largest first. Else the list is in the
 	// order of addresses.
 	Ranked bool
@@ -37,12 +38,6 @@ type holders struct {
 	// Least is the threshold as an amount, Chosen whether the reader chose it.
 	Least  string
 	Chosen bool
-}
-
-// holder is who has how much.
-type holder struct {
-	Address string
-	SortKey text
 }
 
 func serveToken(r *Request) error {
@@ -129,28 +124,28 @@ func (p *tokenPage) askHolders(r *Request) error {
 }
 
 // holdersAbove returns a page of those who have more than an amount.
-func (p *tokenPage) holdersAbove(r *Request, least string, size int) (list []holder, next string, err error) {
+func (p *tokenPage) holdersAbove(r *Request, least string, size int) (list []shape.Holder, next string, err error) {
 	path := join("/v2/chains", string(p.Chain.ChainID), "contracts", string(p.Contract.Address), "balances")
 	next, err = listOf(r, &p.ListRefused, r.listed(path, size, "threshold", least), "addresses", &list)
 	return list, next, err
 }
 
 // rank sorts holders by what they have and keeps the first ones.
-func (h *holders) rank(list []holder) {
+func (h *holders) rank(list []shape.Holder) {
 	h.Ranked, h.Total = true, len(list)
-	slices.SortStableFunc(list, func(a, b holder) int { return bigOf(b.SortKey).Cmp(bigOf(a.SortKey)) })
+	slices.SortStableFunc(list, func(a, b shape.Holder) int { return bigOf(b.SortKey).Cmp(bigOf(a.SortKey)) })
 	h.List = list[:min(len(list), shownHolders)]
 }
 
 // percentile returns a balance that a twentieth of the list exceeds. Addresses are no
 // matter of wealth, so about a twentieth of all holders do.
-func percentile(list []holder) string {
-	slices.SortFunc(list, func(a, b holder) int { return bigOf(a.SortKey).Cmp(bigOf(b.SortKey)) })
+func percentile(list []shape.Holder) string {
+	slices.SortFunc(list, func(a, b shape.Holder) int { return bigOf(a.SortKey).Cmp(bigOf(b.SortKey)) })
 	return bigOf(list[len(list)*19/20].SortKey).String()
 }
 
 // bigOf returns a whole number of the API, 0 if it is none.
-func bigOf(t text) *big.Int {
+func bigOf(t shape.Figure) *big.Int {
 	n, ok := new(big.Int).SetString(string(t), 10)
 	if !ok {
 		return new(big.Int)
