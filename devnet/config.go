@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"quorate/devnet/hostile"
 	"quorate/devnet/validator"
 	"quorate/devnet/world"
 	"quorate/engine/metric"
@@ -17,11 +18,11 @@ import (
 var ErrConfig = errors.New("invalid devnet configuration")
 
 // Behaviour decides what a validator does with a signature request. See
-// [validator.Honest], [validator.Silent], [validator.Slow], [validator.SignWith].
+// [validator.Honest], [validator.Silent], [validator.Slow], [hostile.SignWith].
 type Behaviour = validator.Behaviour
 
-// Kind names a way of lying; [validator.Kinds] has them all.
-type Kind = validator.Kind
+// Kind names a way of lying; [hostile.Kinds] has them all.
+type Kind = hostile.Kind
 
 // Weights names how stake is spread over the validators.
 type Weights = world.Weights
@@ -181,8 +182,8 @@ type Config struct {
 	// Byzantine validators lie: the Kinds are dealt to them in turn.
 	Byzantine float64
 	// Kinds are the ways of lying or attacking, with repetitions if need be; none
-	// means all of [validator.Kinds]. A
-	// [validator.Cancelling] takes two validators; when only one is left, it gets
+	// means all of [hostile.Kinds]. A
+	// [hostile.Cancelling] takes two validators; when only one is left, it gets
 	// the next kind that needs no other, and is honest when there is none.
 	Kinds []Kind
 	// Slow validators take SlowDelay longer than the others; 0 means
@@ -302,7 +303,7 @@ func (c Config) validate() error {
 	}
 	for _, kind := range c.Kinds {
 		if !kind.Known() {
-			return fmt.Errorf("%w: unknown kind of lie %q, want some of %v", ErrConfig, kind, append(validator.Kinds(), validator.Attacks()...))
+			return fmt.Errorf("%w: unknown kind of lie %q, want some of %v", ErrConfig, kind, append(hostile.Kinds(), hostile.Attacks()...))
 		}
 	}
 	if err := c.validateShares(); err != nil {

@@ -5,7 +5,7 @@
 // a seed. The EVM chains have a history of transactions of all kinds, and grow.
 //
 // By shares of the stake, validators can be made silent, slow, flapping, or
-// lying in every way that [validator.Kinds] lists; L1s can have inactive and
+// lying in every way that [hostile.Kinds] lists; L1s can have inactive and
 // underfunded members, and validators shared BLS keys or none.
 //
 // [New] builds the network, [Devnet.Run] runs it until its context ends.
@@ -23,6 +23,7 @@ import (
 
 	"quorate/devnet/evmchain"
 	"quorate/devnet/evmrpc"
+	"quorate/devnet/hostile"
 	"quorate/devnet/primary"
 	"quorate/devnet/validator"
 	"quorate/devnet/world"
@@ -288,7 +289,7 @@ func (d *Devnet) MessageRequests(id chain.ID) uint64 { return d.counts.of(id) }
 func (d *Devnet) World() *world.World { return d.world }
 
 // WrongKey is a behaviour for validator i: it signs with a key that is not its own.
-func (d *Devnet) WrongKey(i int) Behaviour { return validator.SignWith(d.world.WrongKey(i)) }
+func (d *Devnet) WrongKey(i int) Behaviour { return hostile.SignWith(d.world.WrongKey(i)) }
 
 // live tells the node API which validators run.
 type live struct{ d *Devnet }

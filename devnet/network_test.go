@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
-	"quorate/devnet/validator"
+	"quorate/devnet/hostile"
 	"quorate/engine/chain"
 	"quorate/p2p"
 	"quorate/p2p/wire"
@@ -134,7 +134,7 @@ func TestProductClient(t *testing.T) {
 // dropped, whatever they send, and the others serve as if nothing happened.
 func TestProductClientDropsAttackers(t *testing.T) {
 	t.Parallel()
-	attacks := validator.Attacks()
+	attacks := hostile.Attacks()
 	d, _ := start(t, Config{Validators: 4 * len(attacks), Byzantine: 0.25, Kinds: attacks, Seed: 5})
 	if len(d.Liars()) != len(attacks) {
 		t.Fatalf("%d attackers", len(d.Liars()))

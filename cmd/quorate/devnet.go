@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"quorate/devnet"
+	"quorate/devnet/hostile"
 	"quorate/devnet/primary"
-	"quorate/devnet/validator"
 	"quorate/devnet/world"
 	"quorate/engine/follow"
 )
@@ -51,9 +51,9 @@ braces. Validators can be made silent, lying, slow, flapping, refusing and late,
 by shares of the stake that add up to 1 at most. A share is made of whole validators
 and never exceeded; the first validator, whose node API this is, stays honest.
 Ways of lying:
-` + kindNames(validator.Kinds()) + `.
+` + kindNames(hostile.Kinds()) + `.
 Ways of attacking the connection, only when named in kinds:
-` + kindNames(validator.Attacks()) + `.`,
+` + kindNames(hostile.Attacks()) + `.`,
 		Example: `  quorate devnet --validators 100 --weights zipf --facts-file facts.json
   quorate devnet --validators 100 --byzantine 0.2 --scenario odd.yaml
   quorate devnet --byzantine 0.2 --scenario '{kinds: [wrong-key, flood, bomb]}'
@@ -135,7 +135,7 @@ func (f *devnetFlags) scenario() *pflag.FlagSet {
 }
 
 // kindNames returns names of ways of lying, in lines of help text.
-func kindNames(kinds []validator.Kind) string {
+func kindNames(kinds []hostile.Kind) string {
 	var lines []string
 	line := ""
 	for _, kind := range kinds {
@@ -163,7 +163,7 @@ func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
 	if f.genesisFile != "" && f.cfg.PrimaryBlocks == 0 {
 		return usageError{errors.New("--genesis-file: without primary-blocks there is none")}
 	}
-	if f.cfg.Kinds, err = validator.ParseKinds(strings.Join(f.kinds, ",")); err != nil {
+	if f.cfg.Kinds, err = hostile.ParseKinds(strings.Join(f.kinds, ",")); err != nil {
 		return usageError{err}
 	}
 	f.cfg.Weights, f.cfg.HTTPPort, f.cfg.Logger = devnet.Weights(f.weights), f.httpPort, logs.Logger("devnet")

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"quorate/devnet"
-	"quorate/devnet/validator"
+	"quorate/devnet/hostile"
 	"quorate/devnet/world"
 )
 
@@ -40,11 +40,11 @@ messages: 5
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[validator.Kind]int{}
+	kinds := map[hostile.Kind]int{}
 	for _, l := range facts.Liars {
 		kinds[l.Kind]++
 	}
-	if len(facts.Liars) != 4 || kinds[validator.Bomb] != 2 || kinds[validator.WrongKey] != 2 {
+	if len(facts.Liars) != 4 || kinds[hostile.Bomb] != 2 || kinds[hostile.WrongKey] != 2 {
 		t.Errorf("liars %+v", facts.Liars)
 	}
 	if facts.NodeURL != p.url || facts.L1 == nil || len(facts.L1.Messages) != 10 || facts.SubnetID != facts.L1.SubnetID {
@@ -112,7 +112,7 @@ func TestDevnetUsage(t *testing.T) {
 		}
 	}
 	_, help, _ := quorate(t, "", "devnet", "--help")
-	for _, kind := range validator.Kinds() {
+	for _, kind := range hostile.Kinds() {
 		if !strings.Contains(help, string(kind)) {
 			t.Errorf("the help does not name %s", kind)
 		}

@@ -16,8 +16,8 @@ import (
 	"quorate/aggregator/bls"
 	"quorate/aggregator/valset"
 	"quorate/devnet"
+	"quorate/devnet/hostile"
 	"quorate/devnet/torture"
-	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
@@ -170,21 +170,21 @@ var caughtAs = map[devnet.Kind]struct {
 	metric string
 	named  bool
 }{
-	validator.WrongKey:        {`quorate_aggregator_invalid_total{kind="signature"}`, true},
-	validator.WrongMessage:    {`quorate_aggregator_invalid_total{kind="signature"}`, true},
-	validator.Garbage:         {`quorate_aggregator_invalid_total{kind="encoding"}`, true},
-	validator.Length0:         {`quorate_aggregator_refusals_total{code="0"}`, false}, // an empty answer is a refusal
-	validator.Length1:         {`quorate_aggregator_invalid_total{kind="length"}`, true},
-	validator.Length95:        {`quorate_aggregator_invalid_total{kind="length"}`, true},
-	validator.Length97:        {`quorate_aggregator_invalid_total{kind="length"}`, true},
-	validator.OutsideSubgroup: {`quorate_aggregator_invalid_total{kind="subgroup"}`, true},
-	validator.Infinity:        {`quorate_aggregator_invalid_total{kind="infinity"}`, true},
-	validator.Cancelling:      {"", false}, // not while both are in the sum, which is valid
-	validator.WrongID:         {`quorate_p2p_violations_total{kind="unknown_id"}`, true},
-	validator.Flood:           {`quorate_p2p_violations_total{kind="unknown_id"}`, true},
-	validator.MidFrame:        {`quorate_p2p_questions_expired_total`, false}, // no different from a slow network
-	validator.Oversized:       {unreadable, true},
-	validator.Bomb:            {unreadable, true},
+	hostile.WrongKey:        {`quorate_aggregator_invalid_total{kind="signature"}`, true},
+	hostile.WrongMessage:    {`quorate_aggregator_invalid_total{kind="signature"}`, true},
+	hostile.Garbage:         {`quorate_aggregator_invalid_total{kind="encoding"}`, true},
+	hostile.Length0:         {`quorate_aggregator_refusals_total{code="0"}`, false}, // an empty answer is a refusal
+	hostile.Length1:         {`quorate_aggregator_invalid_total{kind="length"}`, true},
+	hostile.Length95:        {`quorate_aggregator_invalid_total{kind="length"}`, true},
+	hostile.Length97:        {`quorate_aggregator_invalid_total{kind="length"}`, true},
+	hostile.OutsideSubgroup: {`quorate_aggregator_invalid_total{kind="subgroup"}`, true},
+	hostile.Infinity:        {`quorate_aggregator_invalid_total{kind="infinity"}`, true},
+	hostile.Cancelling:      {"", false}, // not while both are in the sum, which is valid
+	hostile.WrongID:         {`quorate_p2p_violations_total{kind="unknown_id"}`, true},
+	hostile.Flood:           {`quorate_p2p_violations_total{kind="unknown_id"}`, true},
+	hostile.MidFrame:        {`quorate_p2p_questions_expired_total`, false}, // no different from a slow network
+	hostile.Oversized:       {unreadable, true},
+	hostile.Bomb:            {unreadable, true},
 }
 
 // unreadable is the sum of two counters: a bomb that states its size is counted
@@ -264,7 +264,7 @@ func TestHostileLimit(t *testing.T) {
 	})
 	t.Run("34", func(t *testing.T) {
 		// Not pairs whose errors cancel: with both of them, a sum is valid.
-		kinds := slices.DeleteFunc(validator.Kinds(), func(k devnet.Kind) bool { return k == validator.Cancelling })
+		kinds := slices.DeleteFunc(hostile.Kinds(), func(k devnet.Kind) bool { return k == hostile.Cancelling })
 		d, p := hostileNet(t, devnet.Config{Validators: torture.Pick(50, 100), Byzantine: 0.34, Kinds: kinds}, "--limits", "request-timeout=6s")
 		var wg sync.WaitGroup
 		for i := range uint64(4) {
@@ -286,7 +286,7 @@ func TestHostileLimit(t *testing.T) {
 // both are valid. Whoever is asked again for another quorum, every answer holds.
 func TestHostilePairs(t *testing.T) {
 	campaign(t)
-	d, p := hostileNet(t, devnet.Config{Validators: 20, Byzantine: 0.3, Kinds: []devnet.Kind{validator.Cancelling}})
+	d, p := hostileNet(t, devnet.Config{Validators: 20, Byzantine: 0.3, Kinds: []devnet.Kind{hostile.Cancelling}})
 	j := newJudge(t, d)
 	if n := len(d.Liars()); n != 6 {
 		t.Fatalf("%d liars", n)

@@ -29,8 +29,6 @@ type fixture struct {
 	codec *wire.Codec
 	ctx   context.Context
 	stop  func()
-	// hostile says that the validator may send what cannot be parsed.
-	hostile bool
 }
 
 // newFixture must be called inside a synctest bubble, and stopped there.
@@ -94,9 +92,7 @@ type client struct {
 	// in delivers every message and is closed with the connection.
 	in       chan *wire.Message
 	closedAt time.Time
-	// fault is why no further message was read. It is set when in is closed.
-	fault  error
-	nextID uint32
+	nextID   uint32
 }
 
 func newCertificate(t *testing.T, curve elliptic.Curve) tls.Certificate {
@@ -156,14 +152,11 @@ func (c *client) readAll() {
 	for {
 		buf, err := wire.ReadFrame(c.tls, nil)
 		if err != nil {
-			c.fault = err
 			return
 		}
 		msg := new(wire.Message)
 		if err := c.codec.Parse(buf, msg); err != nil {
-			if c.fault = err; !c.hostile {
-				c.t.Errorf("unparsable message from the validator: %v", err)
-			}
+			c.t.Errorf("unparsable message from the validator: %v", err)
 			return
 		}
 		c.in <- msg

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -293,3 +294,8 @@ func (c *conn) Send(raw []byte) bool { return c.out.TrySend(outgoing{frame: raw}
 
 // Close is for [Peer].
 func (c *conn) Close() { _ = c.tls.NetConn().Close() }
+
+// tarpit takes what a peer sends, and answers nothing, until it goes.
+func tarpit(raw net.Conn) {
+	_, _ = io.Copy(io.Discard, raw)
+}

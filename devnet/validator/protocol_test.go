@@ -246,7 +246,14 @@ func TestBehaviours(t *testing.T) {
 		defer f.stop()
 		c := f.join()
 		message := f.world.Message(9).Bytes()
-		f.v.SetBehaviour(SignWith(f.world.WrongKey(1)))
+		f.v.SetBehaviour(func(req *Request, honest func() Reply) Reply {
+			r := honest()
+			if r.Outcome == Answered {
+				sig := f.world.WrongKey(1).Sign(req.Message)
+				r.Signature = sig[:]
+			}
+			return r
+		})
 		m := c.ask(c.request(f.world.CChainID(), message, nil))
 		if m == nil || m.Kind != wire.KindAppResponse || f.valid(m, message) {
 			t.Errorf("wrong key: %+v", m)

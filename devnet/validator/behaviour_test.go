@@ -1,97 +1,12 @@
 package validator
 
 import (
-	"context"
-	"crypto/elliptic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"quorate/engine/chain"
 	"quorate/p2p/wire"
 )
-
-// counter takes a number of batches from an attacker and then has no room.
-type counter struct {
-	room    int
-	batches [][]byte
-	stop    context.CancelFunc
-}
-
-func (p *counter) Send(raw []byte) bool {
-	if len(p.batches) == p.room {
-		p.stop()
-		return false
-	}
-	p.batches = append(p.batches, raw)
-	return true
-}
-
-func (p *counter) Close() {}
-
-// TestAttacks: what each attacker sends is of its kind, and does not end.
-func TestAttacks(t *testing.T) {
-	t.Parallel()
-	f := func(kind Kind, frames int, is func(m *wire.Message) bool) {
-		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
-			conduct, err := Lie(kind, Means{Certificate: newCertificate(t, elliptic.P256())})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			peer := &counter{room: 3, stop: cancel}
-			conduct.Unasked(ctx, chain.ID{1}, peer)
-			codec, err := wire.NewCodec()
-			if err != nil {
-				t.Fatal(err)
-			}
-			count := 0
-			for _, batch := range peer.batches {
-				for r := (&reader{batch}); len(r.rest) > 0; count++ {
-					var m wire.Message
-					if err := codec.Parse(r.frame(t), &m); err != nil || !is(&m) {
-						t.Fatalf("%s sends %v, %v", kind, m.Kind, err)
-					}
-				}
-			}
-			if count < frames {
-				t.Errorf("%s: %d frames in three batches", kind, count)
-			}
-		})
-	}
-	f(EmptyFrames, 10_000, func(m *wire.Message) bool { return m.Size == 0 })
-	f(Pongs, 10_000, func(m *wire.Message) bool { return m.Kind == wire.KindPong })
-	f(Pings, 10_000, func(m *wire.Message) bool { return m.Kind == wire.KindPing })
-	f(UnknownIDs, 500, func(m *wire.Message) bool { return m.Kind == wire.KindAppResponse && m.AppResponse.RequestID%2 == 0 })
-	seen := map[chain.NodeID]bool{}
-	f(InventedPeers, 3, func(m *wire.Message) bool {
-		for _, c := range m.PeerList.Peers {
-			if seen[c.NodeID()] || c.Verify() != nil {
-				return false // each is another node, and each signature is valid
-			}
-			seen[c.NodeID()] = true
-		}
-		return m.Kind == wire.KindPeerList
-	})
-}
-
-type reader struct{ rest []byte }
-
-func (r *reader) Read(b []byte) (int, error) {
-	n := copy(b, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-func (r *reader) frame(t *testing.T) []byte {
-	t.Helper()
-	msg, err := wire.ReadFrame(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return msg
-}
 
 // TestTarpit: a connection is taken and nothing is ever said on it.
 func TestTarpit(t *testing.T) {
@@ -174,6 +89,54 @@ func TestJitterAndReadRate(t *testing.T) {
 		ask()
 		if took := time.Since(begin); took < 1900*time.Millisecond || took > 2200*time.Millisecond {
 			t.Errorf("4 MiB at 1 MiB a second after a burst of 2 MiB took %v", took)
+		}
+	})
+}
+
+// TestStall: a connection on which a frame stops stays open, and nothing more comes on it.
+func TestStall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, func(cfg *Config) {
+			cfg.Conduct.Reply = func(*Request, func() Reply) Reply {
+				return Reply{Outcome: Written, Raw: []byte{0, 0, 0, 9, 1}, After: Stall}
+			}
+		})
+		defer f.stop()
+		c, message := f.join(), f.world.Message(9).Bytes()
+		for range 4 { // requests keep the connection open; nothing more comes, not even a Pong or a Ping
+			c.send(c.request(f.world.CChainID(), message, nil).Append(nil), wire.Ping{Uptime: 100}.Append(nil))
+			<-time.After(20 * time.Second)
+		}
+		if msgs, open := c.pending(); len(msgs) != 0 || !open {
+			t.Errorf("%d messages, open: %v", len(msgs), open)
+		}
+		_ = c.tls.NetConn().Close()
+		synctest.Wait()
+		if n := f.v.Connections(); n != 0 {
+			t.Errorf("%d connections after the client's end", n)
+		}
+	})
+}
+
+func TestFlapping(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, func(cfg *Config) { cfg.Conduct.Unasked = Flapping(3 * time.Second) })
+		defer f.stop()
+		message := f.world.Message(9).Bytes()
+		for range 3 {
+			begin := time.Now()
+			c := f.join()
+			if m := c.ask(c.request(f.world.CChainID(), message, nil)); !f.valid(m, message) {
+				t.Errorf("answer %+v", m)
+			}
+			if c.until(wire.KindAppResponse) != nil {
+				t.Error("a second answer")
+			}
+			if up := c.closedAt.Sub(begin); up != 3*time.Second {
+				t.Errorf("cut after %s", up)
+			}
 		}
 	})
 }

@@ -1,15 +1,14 @@
-package validator
+package hostile
 
 import (
 	"context"
 	"crypto"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/netip"
 	"time"
 
+	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/p2p/wire"
 )
@@ -24,8 +23,8 @@ const (
 )
 
 // attack returns the conduct of an attacker.
-func attack(kind Kind, m Means) (Conduct, error) {
-	c := Conduct{Reply: Silent}
+func attack(kind Kind, m Means) (validator.Conduct, error) {
+	c := validator.Conduct{Reply: validator.Silent}
 	switch kind {
 	case EmptyFrames:
 		c.Unasked = repeat(func(chain.ID) []byte { return nil })
@@ -41,7 +40,7 @@ func attack(kind Kind, m Means) (Conduct, error) {
 	case InventedPeers:
 		claim, err := ownClaim(m)
 		if err != nil {
-			return Conduct{}, err
+			return validator.Conduct{}, err
 		}
 		c.Unasked = invent(claim)
 	case Tarpit:
@@ -51,8 +50,8 @@ func attack(kind Kind, m Means) (Conduct, error) {
 }
 
 // repeat sends the same message without end.
-func repeat(message func(chainID chain.ID) []byte) Unasked {
-	return func(ctx context.Context, chainID chain.ID, peer Peer) {
+func repeat(message func(chainID chain.ID) []byte) validator.Unasked {
+	return func(ctx context.Context, chainID chain.ID, peer validator.Peer) {
 		frame := wire.AppendFrame(nil, message(chainID))
 		var batch []byte
 		for len(batch) < attackBatch {
@@ -63,7 +62,7 @@ func repeat(message func(chainID chain.ID) []byte) Unasked {
 }
 
 // flooding sends what next returns as fast as the other side reads.
-func flooding(ctx context.Context, peer Peer, next func() []byte) {
+func flooding(ctx context.Context, peer validator.Peer, next func() []byte) {
 	for batch := next(); ctx.Err() == nil; {
 		if peer.Send(batch) {
 			batch = next()
@@ -95,8 +94,8 @@ func ownClaim(m Means) (wire.ClaimedIP, error) {
 }
 
 // invent sends lists of addresses of nodes that do not exist.
-func invent(own wire.ClaimedIP) Unasked {
-	return func(ctx context.Context, _ chain.ID, peer Peer) {
+func invent(own wire.ClaimedIP) validator.Unasked {
+	return func(ctx context.Context, _ chain.ID, peer validator.Peer) {
 		count := 0
 		flooding(ctx, peer, func() []byte {
 			var list wire.PeerList
@@ -109,9 +108,4 @@ func invent(own wire.ClaimedIP) Unasked {
 			return wire.AppendFrame(nil, list.Append(nil))
 		})
 	}
-}
-
-// tarpit takes what a peer sends, and answers nothing, until it goes.
-func tarpit(raw net.Conn) {
-	_, _ = io.Copy(io.Discard, raw)
 }

@@ -1,10 +1,11 @@
-package validator
+package hostile
 
 import (
 	"bytes"
 	"encoding/binary"
 
 	"quorate/aggregator/bls"
+	"quorate/devnet/validator"
 )
 
 // compressed and sign are bits of the first byte of a compressed point.
@@ -15,10 +16,10 @@ const (
 )
 
 // lie replaces what would have been a signature; refusals stay honest.
-func lie(f func(req *Request, sig []byte) Reply) Behaviour {
-	return func(req *Request, honest func() Reply) Reply {
+func lie(f func(req *validator.Request, sig []byte) validator.Reply) validator.Behaviour {
+	return func(req *validator.Request, honest func() validator.Reply) validator.Reply {
 		r := honest()
-		if r.Outcome != Answered {
+		if r.Outcome != validator.Answered {
 			return r
 		}
 		return f(req, r.Signature)
@@ -27,44 +28,44 @@ func lie(f func(req *Request, sig []byte) Reply) Behaviour {
 
 // signatureLie answers with other bytes in place of the signature. f may keep
 // and change what it gets.
-func signatureLie(f func(sig []byte) []byte) Behaviour {
-	return lie(func(_ *Request, sig []byte) Reply {
-		return Reply{Outcome: Answered, Signature: f(bytes.Clone(sig))}
+func signatureLie(f func(sig []byte) []byte) validator.Behaviour {
+	return lie(func(_ *validator.Request, sig []byte) validator.Reply {
+		return validator.Reply{Outcome: validator.Answered, Signature: f(bytes.Clone(sig))}
 	})
 }
 
 // SignWith signs what it should, but with the given key.
-func SignWith(key *bls.SecretKey) Behaviour {
-	return lie(func(req *Request, _ []byte) Reply {
+func SignWith(key *bls.SecretKey) validator.Behaviour {
+	return lie(func(req *validator.Request, _ []byte) validator.Reply {
 		sig := key.Sign(req.Message)
-		return Reply{Outcome: Answered, Signature: sig[:]}
+		return validator.Reply{Outcome: validator.Answered, Signature: sig[:]}
 	})
 }
 
 // signOther signs the message with its last bit changed.
-func signOther(key *bls.SecretKey) Behaviour {
-	return lie(func(req *Request, _ []byte) Reply {
+func signOther(key *bls.SecretKey) validator.Behaviour {
+	return lie(func(req *validator.Request, _ []byte) validator.Reply {
 		other := bytes.Clone(req.Message)
 		other[len(other)-1] ^= 1
 		sig := key.Sign(other)
-		return Reply{Outcome: Answered, Signature: sig[:]}
+		return validator.Reply{Outcome: validator.Answered, Signature: sig[:]}
 	})
 }
 
 // cancelling adds the signature of key to the validator's own, or takes it away:
 // so the point is another one for each message, and the same for both of a pair.
-func cancelling(key *bls.SecretKey, negative bool) Behaviour {
-	return lie(func(req *Request, own []byte) Reply {
+func cancelling(key *bls.SecretKey, negative bool) validator.Behaviour {
+	return lie(func(req *validator.Request, own []byte) validator.Reply {
 		d := key.Sign(req.Message)
 		if negative {
 			d[0] ^= signBit // the other root y of the same x: the negative point
 		}
 		var parts [2]bls.Signature
 		if bls.DecodeSignatureInto(&parts[0], own) != nil || bls.DecodeSignatureInto(&parts[1], d[:]) != nil {
-			return Reply{} // never, as both were made by Sign
+			return validator.Reply{} // never, as both were made by Sign
 		}
 		sum := bls.SumSignatures([]*bls.Signature{&parts[0], &parts[1]}).Bytes()
-		return Reply{Outcome: Answered, Signature: sum[:]}
+		return validator.Reply{Outcome: validator.Answered, Signature: sum[:]}
 	})
 }
 

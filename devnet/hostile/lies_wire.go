@@ -1,4 +1,4 @@
-package validator
+package hostile
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/p2p/wire"
 )
@@ -20,33 +21,33 @@ func answerFrame(dst []byte, chainID chain.ID, id uint32, sig []byte) []byte {
 
 // wrongID answers a request that was not made. IDs come from a counter, so
 // what differs in the top bit is far from anything in use.
-func wrongID(req *Request, honest func() Reply) Reply {
-	return lie(func(req *Request, sig []byte) Reply {
-		return Reply{Outcome: Written, Raw: answerFrame(nil, req.ChainID, req.ID^1<<31, sig)}
+func wrongID(req *validator.Request, honest func() validator.Reply) validator.Reply {
+	return lie(func(req *validator.Request, sig []byte) validator.Reply {
+		return validator.Reply{Outcome: validator.Written, Raw: answerFrame(nil, req.ChainID, req.ID^1<<31, sig)}
 	})(req, honest)
 }
 
 // midFrame stops in the middle of a frame.
-func midFrame(req *Request, honest func() Reply) Reply {
-	return lie(func(req *Request, sig []byte) Reply {
+func midFrame(req *validator.Request, honest func() validator.Reply) validator.Reply {
+	return lie(func(req *validator.Request, sig []byte) validator.Reply {
 		frame := answerFrame(nil, req.ChainID, req.ID, sig)
-		return Reply{Outcome: Written, Raw: frame[:len(frame)/2], After: Stall}
+		return validator.Reply{Outcome: validator.Written, Raw: frame[:len(frame)/2], After: validator.Stall}
 	})(req, honest)
 }
 
 // oversized states one byte more than a frame may have, and sends a few of them.
-func oversized(req *Request, honest func() Reply) Reply {
-	return lie(func(*Request, []byte) Reply {
+func oversized(req *validator.Request, honest func() validator.Reply) validator.Reply {
+	return lie(func(*validator.Request, []byte) validator.Reply {
 		raw := make([]byte, 1024)
 		binary.BigEndian.PutUint32(raw, wire.MaxMessageSize+1)
-		return Reply{Outcome: Written, Raw: raw, After: Stall}
+		return validator.Reply{Outcome: validator.Written, Raw: raw, After: validator.Stall}
 	})(req, honest)
 }
 
 // flood sends answers that nobody asked for, in batches at a steady rate. What
 // does not fit into the queue of a peer that reads slowly is left out.
-func flood(rate int) Unasked {
-	return func(ctx context.Context, chainID chain.ID, peer Peer) {
+func flood(rate int) validator.Unasked {
+	return func(ctx context.Context, chainID chain.ID, peer validator.Peer) {
 		every := floodTick
 		n := rate * int(floodTick/time.Millisecond) / 1000
 		if n == 0 {
@@ -77,14 +78,14 @@ const (
 )
 
 // bombs returns frames that state their true size and frames that do not, by turns.
-func bombs() Behaviour {
+func bombs() validator.Behaviour {
 	stated, unstated := bombFrame(true), bombFrame(false)
-	return lie(func(req *Request, _ []byte) Reply {
+	return lie(func(req *validator.Request, _ []byte) validator.Reply {
 		raw := stated
 		if req.ID/2%2 == 0 {
 			raw = unstated
 		}
-		return Reply{Outcome: Written, Raw: raw}
+		return validator.Reply{Outcome: validator.Written, Raw: raw}
 	})
 }
 

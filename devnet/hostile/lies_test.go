@@ -1,9 +1,10 @@
-package validator
+package hostile
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/big"
 	"slices"
 	"strings"
@@ -12,27 +13,27 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
+	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/p2p/wire"
 )
 
-// liar runs one liar of a kind in a bubble, and a client of it.
-func liar(t *testing.T, kind Kind, test func(f *fixture, c *client, message []byte)) {
+var own, wrong = bls.SecretKeyFromSeed([]byte("own")), bls.SecretKeyFromSeed([]byte("wrong"))
+
+// told is what a liar of a kind does with a request that is to be signed.
+func told(t *testing.T, kind Kind) (*validator.Request, validator.Reply) {
 	t.Helper()
-	t.Run(string(kind), func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFixture(t, func(cfg *Config) {
-				conduct, err := Lie(kind, Means{Own: cfg.Identity.Key, Wrong: cfg.World.WrongKey(1), FloodRate: 2000})
-				if err != nil {
-					t.Fatal(err)
-				}
-				cfg.Conduct = conduct
-			})
-			f.hostile = true
-			defer f.stop()
-			test(f, f.join(), f.world.Message(9).Bytes())
-		})
-	})
+	conduct, err := Lie(kind, Means{Own: own, Wrong: wrong})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &validator.Request{ChainID: chain.ID{7}, ID: 5, Message: []byte("message")}
+	sig := own.Sign(req.Message)
+	refusal := validator.Reply{Outcome: validator.Refused, Code: 2}
+	if r := conduct.Reply(req, func() validator.Reply { return refusal }); r.Outcome == validator.Answered || r.Outcome == validator.Written {
+		t.Errorf("%s: a refusal becomes %+v", kind, r)
+	}
+	return req, conduct.Reply(req, func() validator.Reply { return validator.Reply{Outcome: validator.Answered, Signature: sig[:]} })
 }
 
 // TestSignatureLies: what a client gets as the signature, kind by kind.
@@ -54,31 +55,48 @@ func TestSignatureLies(t *testing.T) {
 		{Length95, 95, bls.ErrLength},
 		{Length97, 97, bls.ErrLength},
 	} {
-		liar(t, tc.kind, func(f *fixture, c *client, message []byte) {
-			t := f.t
-			m := c.ask(c.request(f.world.CChainID(), message, nil))
-			if m == nil || m.Kind != wire.KindAppResponse {
-				t.Fatalf("answer %+v", m)
-			}
-			body := m.AppResponse.Bytes
-			sig := body[max(len(body)-tc.len, 0):]
-			if len(sig) != tc.len || !bytes.Equal(body, wire.AppendSignatureResponse(nil, sig)) {
-				t.Fatalf("%x is not an answer with %d bytes", body, tc.len)
-			}
-			if _, err := bls.DecodeSignature(sig); !errors.Is(err, tc.fault) {
-				t.Errorf("decoding: %v, want %v", err, tc.fault)
-			}
-			if tc.fault == nil && f.valid(m, message) {
-				t.Error("the signature is valid")
-			}
-			again := c.ask(c.request(f.world.CChainID(), message, nil))
-			if again == nil || !bytes.Equal(again.AppResponse.Bytes, m.AppResponse.Bytes) {
-				t.Errorf("the second answer differs: %+v", again)
-			}
-			if m := c.ask(c.request(f.world.CChainID(), f.world.Message(1<<40).Bytes(), nil)); m == nil || m.Kind != wire.KindAppError {
-				t.Errorf("a message that was never emitted: %+v", m)
-			}
-		})
+		req, r := told(t, tc.kind)
+		if r.Outcome != validator.Answered || len(r.Signature) != tc.len {
+			t.Errorf("%s: %+v", tc.kind, r)
+		}
+		point, err := bls.DecodeSignature(r.Signature)
+		if !errors.Is(err, tc.fault) {
+			t.Errorf("%s: decoding: %v, want %v", tc.kind, err, tc.fault)
+		}
+		if tc.fault != nil {
+			continue
+		}
+		key, sum := bls.SumKeys([]*bls.PublicKey{own.PublicKey()}), bls.SumSignatures([]*bls.Signature{point})
+		if bls.Verify(&key, bls.HashMessage(req.Message), &sum) {
+			t.Errorf("%s: the signature is valid", tc.kind)
+		}
+		if _, again := told(t, tc.kind); !bytes.Equal(again.Signature, r.Signature) {
+			t.Errorf("%s: the second answer differs", tc.kind)
+		}
+	}
+}
+
+// TestFrames: what liars put on the connection, kind by kind.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	req, r := told(t, WrongID)
+	var m wire.Message
+	codec, err := wire.NewCodec()
+	if err == nil {
+		err = codec.Parse(r.Raw[wire.FrameHeaderSize:], &m)
+	}
+	sig := own.Sign(req.Message)
+	if err != nil || m.Kind != wire.KindAppResponse || m.AppResponse.RequestID == req.ID || m.AppResponse.RequestID%2 == 0 ||
+		!bytes.Equal(m.AppResponse.Bytes, wire.AppendSignatureResponse(nil, sig[:])) {
+		t.Errorf("%v: %+v", err, m.AppResponse)
+	}
+	_, r = told(t, MidFrame)
+	if _, err := wire.ReadFrame(bytes.NewReader(r.Raw), nil); !errors.Is(err, io.ErrUnexpectedEOF) || r.After != validator.Stall {
+		t.Errorf("half a frame: %v, then %v", err, r.After)
+	}
+	_, r = told(t, Oversized)
+	if _, err := wire.ReadFrame(bytes.NewReader(r.Raw), nil); !errors.Is(err, wire.ErrTooLarge) || r.After != validator.Stall {
+		t.Errorf("a frame above the limit: %v, then %v", err, r.After)
 	}
 }
 
@@ -86,14 +104,13 @@ func TestSignatureLies(t *testing.T) {
 func TestCancellingPair(t *testing.T) {
 	t.Parallel()
 	first, second := bls.SecretKeyFromSeed([]byte("first")), bls.SecretKeyFromSeed([]byte("second"))
-	wrong := bls.SecretKeyFromSeed([]byte("wrong"))
 	var shifts [][]byte
 	for _, message := range [][]byte{[]byte("one message"), []byte("another")} {
 		h := bls.HashMessage(message)
 		sign := func(key *bls.SecretKey, negative bool) *bls.Signature {
 			sig := key.Sign(message)
-			r := cancelling(wrong, negative)(&Request{Message: message}, func() Reply {
-				return Reply{Outcome: Answered, Signature: sig[:]}
+			r := cancelling(wrong, negative)(&validator.Request{Message: message}, func() validator.Reply {
+				return validator.Reply{Outcome: validator.Answered, Signature: sig[:]}
 			})
 			lied, err := bls.DecodeSignature(r.Signature)
 			if err != nil {
@@ -149,44 +166,31 @@ func TestOutsideSubgroup(t *testing.T) {
 	}
 }
 
-func TestWrongID(t *testing.T) {
-	t.Parallel()
-	liar(t, WrongID, func(f *fixture, c *client, message []byte) {
-		req := c.request(f.world.CChainID(), message, nil)
-		if m := c.ask(req); m != nil {
-			f.t.Errorf("an answer to the request: %+v", m)
-		}
-		c.send(req.Append(nil))
-		m := c.until(wire.KindAppResponse)
-		if !f.valid(m, message) || m.AppResponse.RequestID == req.RequestID || m.AppResponse.RequestID%2 == 0 {
-			f.t.Errorf("%+v", m)
-		}
-	})
-}
-
+// TestFlood: a flood answers nothing, and sends at its rate.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	liar(t, Flood, func(f *fixture, c *client, message []byte) {
-		t := f.t
+	synctest.Test(t, func(t *testing.T) {
+		conduct, err := Lie(Flood, Means{FloodRate: 2000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		peer := &counter{room: 1 << 10, stop: cancel}
+		go conduct.Unasked(ctx, chain.ID{1}, peer)
+		<-time.After(1005 * time.Millisecond)
+		cancel()
+		synctest.Wait()
 		answers := 0
-		end := time.After(time.Second)
-		for done := false; !done; {
-			select {
-			case m := <-c.in:
-				if m.Kind == wire.KindAppResponse {
-					answers++
-				}
-			case <-end:
-				done = true
+		for _, batch := range peer.batches {
+			for r := (&reader{batch}); len(r.rest) > 0; answers++ {
+				r.frame(t)
 			}
 		}
-		if answers < 1900 || answers > 2000 {
+		if answers != 2000 {
 			t.Errorf("%d answers in a second, want 2000", answers)
 		}
-		req := c.request(f.world.CChainID(), message, nil)
-		req.RequestID = 1001 // in a flood of 2000 the IDs go to 39
-		if m := c.ask(req); m != nil {
-			t.Errorf("an answer to the request: %+v", m)
+		if r := conduct.Reply(&validator.Request{}, nil); r.Outcome != validator.Dropped {
+			t.Errorf("an answer to a request: %+v", r)
 		}
 	})
 }
@@ -214,47 +218,6 @@ func TestFloodRate(t *testing.T) {
 	})
 }
 
-func TestMidFrame(t *testing.T) {
-	t.Parallel()
-	liar(t, MidFrame, func(f *fixture, c *client, message []byte) {
-		t := f.t
-		if m := c.ask(c.request(f.world.CChainID(), message, nil)); m != nil {
-			t.Errorf("answer %+v", m)
-		}
-		for range 4 { // requests keep the connection open; nothing more comes, not even a Pong or a Ping
-			c.send(c.request(f.world.CChainID(), message, nil).Append(nil), wire.Ping{Uptime: 100}.Append(nil))
-			<-time.After(20 * time.Second)
-		}
-		if msgs, open := c.pending(); len(msgs) != 0 || !open {
-			t.Errorf("%d messages, open: %v", len(msgs), open)
-		}
-		_ = c.tls.NetConn().Close()
-		synctest.Wait()
-		if n := f.v.Connections(); n != 0 {
-			t.Errorf("%d connections after the client's end", n)
-		}
-	})
-}
-
-func TestTooLarge(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []Kind{Oversized, Bomb} {
-		liar(t, kind, func(f *fixture, c *client, message []byte) {
-			c.send(c.request(f.world.CChainID(), message, nil).Append(nil))
-			if m := c.until(wire.KindAppResponse); m != nil {
-				f.t.Errorf("answer %+v", m)
-			}
-			want := wire.ErrTooLarge
-			if kind == Bomb && !errors.Is(c.fault, want) {
-				want = wire.ErrMalformed // a bomb that does not state its size
-			}
-			if !errors.Is(c.fault, want) {
-				f.t.Errorf("the client sees %v", c.fault)
-			}
-		})
-	}
-}
-
 // TestBombFrames: both are small, well-formed up to the limit, and refused.
 func TestBombFrames(t *testing.T) {
 	t.Parallel()
@@ -276,28 +239,6 @@ func TestBombFrames(t *testing.T) {
 			t.Errorf("stated %v: %v", tc.stated, err)
 		}
 	}
-}
-
-func TestFlapping(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, func(cfg *Config) { cfg.Conduct.Unasked = Flapping(3 * time.Second) })
-		defer f.stop()
-		message := f.world.Message(9).Bytes()
-		for range 3 {
-			begin := time.Now()
-			c := f.join()
-			if m := c.ask(c.request(f.world.CChainID(), message, nil)); !f.valid(m, message) {
-				t.Errorf("answer %+v", m)
-			}
-			if c.until(wire.KindAppResponse) != nil {
-				t.Error("a second answer")
-			}
-			if up := c.closedAt.Sub(begin); up != 3*time.Second {
-				t.Errorf("cut after %s", up)
-			}
-		}
-	})
 }
 
 func TestKinds(t *testing.T) {

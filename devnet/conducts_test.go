@@ -5,59 +5,17 @@ import (
 	"errors"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"quorate/aggregator/bls"
+	"quorate/devnet/hostile"
 	"quorate/devnet/validator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 	"quorate/p2p/wire"
 )
-
-func TestDeal(t *testing.T) {
-	t.Parallel()
-	const wrong, pair, flood = validator.WrongKey, validator.Cancelling, validator.Flood
-	for _, tc := range []struct {
-		n     int
-		kinds []Kind
-		want  []Kind
-	}{
-		{0, nil, []Kind{}},
-		{3, []Kind{flood, wrong}, []Kind{flood, wrong, flood}},
-		{5, []Kind{pair}, []Kind{pair, pair, pair, pair}}, // the last is honest
-		{1, []Kind{pair}, []Kind{}},
-		{4, []Kind{wrong, pair}, []Kind{wrong, pair, pair, wrong}},
-		{2, []Kind{wrong, pair, flood}, []Kind{wrong, flood}}, // not enough for a pair
-		{5, []Kind{pair, wrong, pair}, []Kind{pair, pair, wrong, pair, pair}},
-	} {
-		all := make([]int, tc.n)
-		for i := range all {
-			all[i] = 10 + i
-		}
-		got := []Kind{}
-		for k, l := range deal(all, tc.kinds) {
-			got = append(got, l.Kind)
-			if l.Index != 10+k {
-				t.Errorf("%d liars of %v: liar %d is validator %d", tc.n, tc.kinds, k, l.Index)
-			}
-		}
-		if !slices.Equal(got, tc.want) {
-			t.Errorf("%d liars of %v: %v, want %v", tc.n, tc.kinds, got, tc.want)
-		}
-	}
-	count := map[Kind]int{}
-	for _, l := range deal(make([]int, 32), nil) {
-		count[l.Kind]++
-	}
-	for _, kind := range validator.Kinds() {
-		if want := map[Kind]int{pair: 4}[kind]; count[kind] != max(want, 2) {
-			t.Errorf("%d of kind %s among 32 liars", count[kind], kind)
-		}
-	}
-}
 
 // TestGroups: who does what depends on the seed, is disjoint and is told in the facts.
 func TestGroups(t *testing.T) {
@@ -86,7 +44,7 @@ func TestGroups(t *testing.T) {
 		}
 		kinds[l.Kind] = true
 	}
-	if len(kinds) != len(validator.Kinds()) {
+	if len(kinds) != len(hostile.Kinds()) {
 		t.Errorf("%d kinds among 20 liars", len(kinds))
 	}
 	conducts, _, err := d.cfg.conducts(d.World())
@@ -123,7 +81,7 @@ func TestHostileConfig(t *testing.T) {
 // and what comes instead is of its kind.
 func TestLiars(t *testing.T) {
 	t.Parallel()
-	n := len(validator.Kinds()) + 1
+	n := len(hostile.Kinds()) + 1
 	d, _ := start(t, Config{Validators: 2 * n, Byzantine: 0.5, Seed: 3})
 	u := d.Message(77)
 	h := bls.HashMessage(u.Bytes())
@@ -133,7 +91,7 @@ func TestLiars(t *testing.T) {
 	for _, l := range d.Liars() {
 		c := dial(t, d, l.Index)
 		patience := 20 * time.Second
-		if l.Kind == validator.MidFrame { // the only one to wait out
+		if l.Kind == hostile.MidFrame { // the only one to wait out
 			patience = 200 * time.Millisecond
 		}
 		m, what := c.outcome(t, d.World().CChainID(), u.Bytes(), patience)
@@ -150,7 +108,7 @@ func TestLiars(t *testing.T) {
 				if bls.Verify(&sum, h, &aggregate) {
 					t.Errorf("%s: a valid signature", l.Kind)
 				}
-				if l.Kind == validator.Cancelling {
+				if l.Kind == hostile.Cancelling {
 					pair, pairKeys = append(pair, point), append(pairKeys, key)
 				}
 			}
@@ -158,11 +116,11 @@ func TestLiars(t *testing.T) {
 		got[l.Kind] = what
 	}
 	want := map[Kind]string{
-		validator.WrongKey: "invalid", validator.WrongMessage: "invalid", validator.OutsideSubgroup: "invalid",
-		validator.Cancelling: "invalid", validator.Garbage: "encoding", validator.Infinity: "encoding",
-		validator.Length0: "length", validator.Length1: "length", validator.Length95: "length", validator.Length97: "length",
-		validator.WrongID: "another answer", validator.Flood: "another answer", validator.MidFrame: "silence",
-		validator.Oversized: "too large", validator.Bomb: "too large",
+		hostile.WrongKey: "invalid", hostile.WrongMessage: "invalid", hostile.OutsideSubgroup: "invalid",
+		hostile.Cancelling: "invalid", hostile.Garbage: "encoding", hostile.Infinity: "encoding",
+		hostile.Length0: "length", hostile.Length1: "length", hostile.Length95: "length", hostile.Length97: "length",
+		hostile.WrongID: "another answer", hostile.Flood: "another answer", hostile.MidFrame: "silence",
+		hostile.Oversized: "too large", hostile.Bomb: "too large",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

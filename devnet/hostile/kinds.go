@@ -1,4 +1,5 @@
-package validator
+// Package hostile has what the validators of a simulated network do that lie or attack.
+package hostile
 
 import (
 	"crypto/tls"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"quorate/aggregator/bls"
+	"quorate/devnet/validator"
 )
 
 // Kind names a way of lying. No kind ever answers a request with a signature
@@ -112,43 +114,43 @@ type Means struct {
 }
 
 // Lie returns the conduct of a liar or an attacker. The kind must be known.
-func Lie(kind Kind, m Means) (Conduct, error) {
+func Lie(kind Kind, m Means) (validator.Conduct, error) {
 	if slices.Contains(Attacks(), kind) {
 		return attack(kind, m)
 	}
 	switch kind {
 	case WrongKey:
-		return Conduct{Reply: SignWith(m.Wrong)}, nil
+		return validator.Conduct{Reply: SignWith(m.Wrong)}, nil
 	case WrongMessage:
-		return Conduct{Reply: signOther(m.Own)}, nil
+		return validator.Conduct{Reply: signOther(m.Own)}, nil
 	case Garbage:
-		return Conduct{Reply: signatureLie(func([]byte) []byte { return garbage() })}, nil
+		return validator.Conduct{Reply: signatureLie(func([]byte) []byte { return garbage() })}, nil
 	case Length0, Length1, Length95, Length97:
 		n := map[Kind]int{Length1: 1, Length95: 95, Length97: 97}[kind]
-		return Conduct{Reply: signatureLie(func(sig []byte) []byte { return append(sig, 0)[:n:n] })}, nil
+		return validator.Conduct{Reply: signatureLie(func(sig []byte) []byte { return append(sig, 0)[:n:n] })}, nil
 	case OutsideSubgroup:
 		point := outsideSubgroup()
-		return Conduct{Reply: signatureLie(func([]byte) []byte { return point[:] })}, nil
+		return validator.Conduct{Reply: signatureLie(func([]byte) []byte { return point[:] })}, nil
 	case Infinity:
 		point := infinity()
-		return Conduct{Reply: signatureLie(func([]byte) []byte { return point[:] })}, nil
+		return validator.Conduct{Reply: signatureLie(func([]byte) []byte { return point[:] })}, nil
 	case Cancelling:
-		return Conduct{Reply: cancelling(m.Wrong, m.Negative)}, nil
+		return validator.Conduct{Reply: cancelling(m.Wrong, m.Negative)}, nil
 	case WrongID:
-		return Conduct{Reply: wrongID}, nil
+		return validator.Conduct{Reply: wrongID}, nil
 	case Flood:
 		if m.FloodRate == 0 {
 			m.FloodRate = DefaultFloodRate
 		}
-		return Conduct{Reply: Silent, Unasked: flood(m.FloodRate)}, nil
+		return validator.Conduct{Reply: validator.Silent, Unasked: flood(m.FloodRate)}, nil
 	case MidFrame:
-		return Conduct{Reply: midFrame}, nil
+		return validator.Conduct{Reply: midFrame}, nil
 	case Oversized:
-		return Conduct{Reply: oversized}, nil
+		return validator.Conduct{Reply: oversized}, nil
 	case Bomb:
-		return Conduct{Reply: bombs()}, nil
+		return validator.Conduct{Reply: bombs()}, nil
 	default:
-		return Conduct{}, fmt.Errorf("unknown kind of lie %q", kind)
+		return validator.Conduct{}, fmt.Errorf("unknown kind of lie %q", kind)
 	}
 }
 
