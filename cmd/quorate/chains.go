@@ -21,6 +21,7 @@ import (
 	"quorate/engine/ingest"
 	"quorate/httpapi"
 	"quorate/httpapi/view"
+	"quorate/internal/hostport"
 	"quorate/rollup"
 )
 
@@ -262,6 +263,10 @@ func (c chains) info(e *follow.EVM) *view.ChainInfo {
 // publicURL returns the address that clients are told, and whether it is one.
 func publicURL(s string) (string, bool) {
 	u, err := url.Parse(s)
-	ok := err == nil && u.Hostname() != "" && u.User == nil && (u.Scheme == "http" || u.Scheme == "https") && (u.Port() == "" || isPort(u.Port()))
+	ok := err == nil && u.Hostname() != "" && u.User == nil && (u.Scheme == "http" || u.Scheme == "https")
+	if ok && u.Port() != "" {
+		_, err = hostport.Port(u.Port())
+		ok = err == nil
+	}
 	return strings.TrimRight(s, "/"), ok
 }

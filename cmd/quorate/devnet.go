@@ -16,6 +16,7 @@ import (
 	"quorate/devnet/primary"
 	"quorate/devnet/world"
 	"quorate/engine/follow"
+	"quorate/internal/hostport"
 )
 
 // devnetPort is where a simulated network's node API is looked for.
@@ -151,7 +152,9 @@ func kindNames(kinds []hostile.Kind) string {
 }
 
 func runDevnet(cmd *cobra.Command, f *devnetFlags) (err error) {
-	f.cfg.HTTPHost = hostOf(f.cfg.HTTPHost)
+	if f.cfg.HTTPHost, err = hostport.Host(f.cfg.HTTPHost); err != nil {
+		return usageError{fmt.Errorf("--http-host: %w", err)}
+	}
 	logs, err := f.log.open(cmd, "")
 	if err != nil {
 		return err

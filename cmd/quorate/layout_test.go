@@ -51,6 +51,8 @@ var layers = map[string]int{
 	"engine/actor":    0,
 	"engine/metric":   0,
 	"internal/pull":   0, // reads what nodes answer and what clients of them ask
+	// Reads hosts and ports of flags.
+	"internal/hostport": 0,
 	// For tests of any layer.
 	"devnet/torture": 0,
 }

@@ -16,6 +16,7 @@ import (
 
 	"quorate/httpapi"
 	"quorate/httpapi/reload"
+	"quorate/internal/hostport"
 )
 
 // defaultAdmin is where operators are served when the server is public.
@@ -49,10 +50,11 @@ func (f *listenFlags) add(flags, limits *pflag.FlagSet) {
 }
 
 func (f *listenFlags) check() error {
-	f.host = hostOf(f.host)
-	switch _, err := netip.ParseAddr(f.host); {
-	case err != nil && strings.ContainsAny(f.host, ":/[]"):
-		return fmt.Errorf("--http-host %q is neither an IP address nor a name", f.host)
+	var err error
+	if f.host, err = hostport.Host(f.host); err != nil {
+		return fmt.Errorf("--http-host: %w", err)
+	}
+	switch {
 	case f.port < 0 || f.port > 65535:
 		return fmt.Errorf("--http-port %d is not a port", f.port)
 	case (f.cert == "") != (f.key == ""):
@@ -61,8 +63,8 @@ func (f *listenFlags) check() error {
 		return errors.New("limits.max-conns and limits.max-conns-per-ip must be at least 1")
 	}
 	if f.admin != "" && f.admin != noAdmin {
-		if _, port, err := net.SplitHostPort(f.admin); err != nil || !isPort(port) {
-			return fmt.Errorf("--admin-addr %q is not of the form HOST:PORT", f.admin)
+		if _, _, err := hostport.Split(f.admin); err != nil {
+			return fmt.Errorf("--admin-addr: %w", err)
 		}
 	}
 	for _, o := range f.origins {
@@ -71,22 +73,6 @@ func (f *listenFlags) check() error {
 		}
 	}
 	return nil
-}
-
-// hostOf returns the host of a flag: an IPv6 address may be in brackets, as where a port
-// follows it.
-func hostOf(s string) string {
-	if inner, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(inner, "]") {
-		if a, err := netip.ParseAddr(inner[:len(inner)-1]); err == nil && a.Is6() {
-			return inner[:len(inner)-1]
-		}
-	}
-	return s
-}
-
-func isPort(s string) bool {
-	n, err := strconv.Atoi(s)
-	return err == nil && n >= 0 && n <= 65535
 }
 
 // adminAddr returns where operators are served apart from clients, empty for

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,6 +29,7 @@ import (
 	"quorate/engine/source/evm"
 	"quorate/engine/spare"
 	"quorate/httpapi"
+	"quorate/internal/hostport"
 	"quorate/rpc"
 	"quorate/rpc/profile"
 )
@@ -362,8 +362,8 @@ func (f *serveFlags) check() error {
 
 // noHostName reports whether an entry of --http-allowed-hosts is of no use.
 func noHostName(s string) bool {
-	_, err := netip.ParseAddr(s)
-	return err != nil && strings.ContainsAny(s, "/: ")
+	_, err := hostport.Host(s)
+	return err != nil && s != "*"
 }
 
 // runServer runs the engine and the HTTP server until ctx ends or one of them

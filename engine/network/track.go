@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
 	"quorate/engine/chain"
+	"quorate/internal/hostport"
 	"quorate/p2p"
 )
 
@@ -30,15 +30,14 @@ func ParseTrackedPeer(s string) (TrackedPeer, error) {
 	if err != nil {
 		return TrackedPeer{}, fmt.Errorf("tracked peer %q: %w", s, err)
 	}
-	host, text, err := net.SplitHostPort(addr)
+	host, port, err := hostport.Split(addr)
+	if err == nil && (host == "" || port == 0) {
+		err = fmt.Errorf("%q is not HOST:PORT of one machine", addr)
+	}
 	if err != nil {
 		return TrackedPeer{}, fmt.Errorf("tracked peer %q: %w", s, err)
 	}
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || port == 0 || host == "" {
-		return TrackedPeer{}, fmt.Errorf("tracked peer %q: %q is not HOST:PORT", s, addr)
-	}
-	return TrackedPeer{NodeID: node, Host: host, Port: uint16(port)}, nil
+	return TrackedPeer{NodeID: node, Host: host, Port: port}, nil
 }
 
 // resolveTimeout bounds the look-up of one tracked peer's name.

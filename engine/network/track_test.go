@@ -27,10 +27,11 @@ func TestParseTrackedPeer(t *testing.T) {
 	}
 	bad("10.0.0.7:9651", "NodeID-...@HOST:PORT")
 	bad("NodeID-x@10.0.0.7:9651", "NodeID-x")
-	bad(id.String()+"@10.0.0.7", "missing port")
+	bad(id.String()+"@10.0.0.7", "HOST:PORT")
 	bad(id.String()+"@10.0.0.7:0", "HOST:PORT")
 	bad(id.String()+"@:9651", "HOST:PORT")
 	bad(id.String()+"@10.0.0.7:65536", "HOST:PORT")
+	bad(id.String()+"@no name:9651", "HOST:PORT")
 }
 
 func TestResolve(t *testing.T) {

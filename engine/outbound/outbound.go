@@ -17,6 +17,8 @@ import (
 
 	"code.dny.dev/ssrf"
 	"golang.org/x/net/idna"
+
+	"quorate/internal/hostport"
 )
 
 // ErrRefused is wrapped by the errors of addresses that nothing is sent to.
@@ -90,18 +92,10 @@ func (c *Config) Check(u *url.URL) error {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return c.checkAddr(a)
 	}
-	if endsInNumber(host) && !c.Private {
+	if hostport.EndsInNumber(host) && !c.Private {
 		return fmt.Errorf("%w: %s is not how an address is written", ErrRefused, host)
 	}
 	return nil
-}
-
-// endsInNumber reports whether a host is no name but, to some resolvers, an IPv4 address:
-// 2130706433, 0x7f.1 and 127.1 are 127.0.0.1. No domain ends in a number.
-func endsInNumber(host string) bool {
-	host = strings.TrimSuffix(host, ".")
-	_, err := strconv.ParseUint(host[strings.LastIndexByte(host, '.')+1:], 0, 64)
-	return err == nil
 }
 
 // CheckText does the same for an address that was not parsed yet.
