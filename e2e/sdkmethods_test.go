@@ -18,6 +18,25 @@ type sdkMethod struct {
 	Pages, Bare             bool
 }
 
+// sdkRequest is what a method of an installed SDK sends.
+type sdkRequest struct {
+	sdkMethod
+	Query []string // the names of its parameters
+}
+
+// offeredMethods returns the methods of the installed SDKs.
+func offeredMethods(t *testing.T) (list []sdkRequest) {
+	t.Helper()
+	for line := range bytes.Lines(output(t, installSDKs(t), "node", "methods.mjs")) {
+		var m sdkRequest
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
 // sdkMethodsFile is what the console at /api knows of the SDKs' methods.
 const sdkMethodsFile = "../httpapi/ui/sdkmethods.txt"
 
@@ -28,7 +47,7 @@ var localMethods = map[string]bool{"validateWebhook": true}
 // by method, but for those that /v1 lists as left out.
 func TestSDKMethods(t *testing.T) {
 	beside(t)
-	dir := installSDKs(t)
+	methods := offeredMethods(t)
 	s, _, _ := serveDevnet(t)
 	var root struct{ LeftOut []struct{ Path string } }
 	if err := json.Unmarshal(s.body(t.Context(), t, "/v1"), &root); err != nil {
@@ -40,11 +59,8 @@ func TestSDKMethods(t *testing.T) {
 	}
 	want := listedMethods(t)
 	offered := map[string]int{}
-	for line := range bytes.Lines(output(t, dir, "node", "methods.mjs")) {
-		var m sdkMethod
-		if err := json.Unmarshal(line, &m); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+	for _, r := range methods {
+		m := r.sdkMethod
 		offered[m.SDK]++
 		path := plainPath(m.Path)
 		_, out := left[path]
@@ -76,6 +92,49 @@ func TestSDKMethods(t *testing.T) {
 		t.Errorf("only so many methods were found: %v", offered)
 	}
 	t.Logf("methods offered: %v; paths left out: %d", offered, len(left))
+}
+
+// sdkQueriesFile is what the HTTP API's own tests know of the queries of the SDKs.
+const sdkQueriesFile = "../httpapi/testdata/sdkqueries.txt"
+
+// TestSDKQueries: the list of parameters that the SDKs can send is that of the installed
+// packages, parameter by parameter. The tests beside the list hold the API against it.
+func TestSDKQueries(t *testing.T) {
+	beside(t)
+	sent := map[string]bool{}
+	for _, m := range offeredMethods(t) {
+		for _, name := range m.Query {
+			sent[m.Method+" "+plainPath(m.Path)+" "+name] = true
+		}
+	}
+	if len(sent) < 200 {
+		t.Errorf("only %d parameters were found in the packages", len(sent))
+	}
+	text, err := os.ReadFile(sdkQueriesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		part := strings.Fields(line)
+		if part[0] == "#" {
+			continue
+		}
+		for _, name := range part[2:] {
+			listed[part[0]+" "+plainPath(part[1])+" "+name] = true
+		}
+	}
+	for _, is := range slices.Sorted(maps.Keys(sent)) {
+		if !listed[is] {
+			t.Errorf("%s is sent, and not in %s", is, sdkQueriesFile)
+		}
+	}
+	for _, is := range slices.Sorted(maps.Keys(listed)) {
+		if !sent[is] {
+			t.Errorf("%s is in %s, and no SDK sends it", is, sdkQueriesFile)
+		}
+	}
+	t.Logf("%d parameters", len(sent))
 }
 
 var pathParameter = regexp.MustCompile(`\{\w+\}`)

@@ -36,6 +36,8 @@ for (const [sdk, [name, client]] of Object.entries(sdks)) {
       const source = readFileSync(join(funcs, func + ".js"), "utf8");
       line.path = source.match(/const path = .*pathToFunc\)\("([^"]+)"/)?.[1];
       line.method = source.match(/^\s+method: "([A-Z]+)",$/m)?.[1];
+      const query = source.match(/const query = .*encodeFormQuery\)\(\{([^}]*)\}/)?.[1] ?? "";
+      line.query = [...query.matchAll(/^\s*"?(\w+)"?:/gm)].map((m) => m[1]);
       line.pages = text.includes("unwrapResultIterator");
       line.bare = !text.includes("(this, request");
     }
