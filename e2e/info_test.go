@@ -2,14 +2,20 @@ package e2e
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/ava-labs/avalanchego/api/info"
+	"github.com/ava-labs/avalanchego/genesis"
 	"github.com/ava-labs/avalanchego/ids"
 	"github.com/ava-labs/avalanchego/utils/constants"
+	"github.com/ava-labs/avalanchego/vms/avm"
 	"github.com/ava-labs/avalanchego/vms/platformvm"
+	platformstatus "github.com/ava-labs/avalanchego/vms/platformvm/status"
 )
 
 // TestInfo asks the server, as its only address, for what icm-services' relayer asks at its start
@@ -66,5 +72,61 @@ func TestInfo(t *testing.T) {
 	}
 	if id, _, err := client.GetNodeID(ctx); err == nil {
 		t.Errorf("the node behind the server is told of: %s", id)
+	}
+}
+
+// wallet is what the program in sdk prints of a server.
+type wallet struct {
+	Context struct {
+		PBlockchainID, XBlockchainID, CBlockchainID, AVAXAssetID ids.ID
+		BaseTxFee, NetworkID                                     uint64
+		HRP                                                      string
+	}
+	NetworkName, NodeVersion, Helicon, TxID, Status string
+	VMs, Peers                                      int
+}
+
+// TestWallet asks a server before a real network, as its only address, by Ava Labs' library
+// for wallets, and has a transaction accepted through it.
+func TestWallet(t *testing.T) {
+	inTurn(t)
+	node := useNetwork(t).Nodes[entryNode].URL
+	s := primaryServer(t, testDir(t), node, "--index=false")
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	await(ctx, t, "the server knows the chains", func() (string, bool) {
+		_, err := platformvm.NewClient(s.URL).GetHeight(ctx)
+		return fmt.Sprint(err), err == nil
+	})
+	var got wallet
+	out := output(t, installSDKs(t), "node", "wallet.mjs", s.URL, hex.EncodeToString(genesis.EWOQKey.Bytes()))
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%s", out)
+	client := info.NewClient(node)
+	for chain, id := range map[string]ids.ID{"P": got.Context.PBlockchainID, "X": got.Context.XBlockchainID, "C": got.Context.CBlockchainID} {
+		if want, err := client.GetBlockchainID(ctx, chain); err != nil || id != want {
+			t.Errorf("%s is %s, of the node %s, %v", chain, id, want, err)
+		}
+	}
+	asset, err := platformvm.NewClient(node).GetStakingAssetID(ctx, constants.PrimaryNetworkID)
+	if err != nil || got.Context.AVAXAssetID != asset {
+		t.Errorf("AVAX is %s, of the node %s, %v", got.Context.AVAXAssetID, asset, err)
+	}
+	fee, _, err := avm.NewClient(node, "X").GetTxFee(ctx)
+	if err != nil || got.Context.BaseTxFee != fee {
+		t.Errorf("a fee of %d, of the node %d, %v", got.Context.BaseTxFee, fee, err)
+	}
+	if got.Context.NetworkID != uint64(constants.LocalID) || got.Context.HRP != constants.LocalHRP || got.NetworkName != constants.LocalName ||
+		got.VMs < 3 || got.Peers == 0 || got.NodeVersion == "" || got.Helicon == "" {
+		t.Errorf("%s", out)
+	}
+	id, err := ids.FromString(got.TxID)
+	if err != nil || got.Status != "Committed" {
+		t.Fatalf("transaction %s is %s, %v", got.TxID, got.Status, err)
+	}
+	if r, err := platformvm.NewClient(node).GetTxStatus(ctx, id); err != nil || r.Status != platformstatus.Committed {
+		t.Errorf("of the node the transaction is %v, %v", r, err)
 	}
 }
