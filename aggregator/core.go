@@ -2,7 +2,6 @@ package aggregator
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 )
@@ -39,13 +38,6 @@ type demand struct {
 	deadline     time.Duration
 	windowCloses time.Duration // never until the quorum has answered
 	aim          aim           // that was or is being checked for it; zero: none
-}
-
-// aim is what signers are chosen for: their weight, and their share in percent of
-// the set as it is at other heights.
-type aim struct {
-	weight  uint64
-	percent int
 }
 
 // proof is a set of signers whose sum of signatures is valid.
@@ -90,15 +82,6 @@ type core struct {
 	picked  []int32   // in ascending order; valid until the next check
 	goal    aim       // of picked
 	results []outcome // demands that ended
-}
-
-// need is the least weight that is at least percent of total, and at least 1:
-// nothing is signed by nobody. There is no more than the total to be had.
-func need(total uint64, percent int) uint64 {
-	hi, lo := bits.Mul64(total, uint64(min(percent, 100))) // not negative
-	lo, carry := bits.Add64(lo, 99, 0)
-	q, _ := bits.Div64(hi+carry, lo, 100)
-	return max(q, 1)
 }
 
 // newCore starts a collection over voters of the given weights; total also

@@ -2,11 +2,28 @@ package aggregator
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"quorate/aggregator/valset"
 	"quorate/engine/chain/warp"
 )
+
+// need is the least weight that is at least percent of total, and at least 1:
+// nothing is signed by nobody. There is no more than the total to be had.
+func need(total uint64, percent int) uint64 {
+	hi, lo := bits.Mul64(total, uint64(min(percent, 100))) // not negative
+	lo, carry := bits.Add64(lo, 99, 0)
+	q, _ := bits.Div64(hi+carry, lo, 100)
+	return max(q, 1)
+}
+
+// aim is what signers are chosen for: their weight, and their share in percent of
+// the set as it is at other heights.
+type aim struct {
+	weight  uint64
+	percent int
+}
 
 // weighing is a validator set as it is at another height where a message may be
 // checked: the same keys with other weights.

@@ -2,9 +2,7 @@ package aggregator
 
 import (
 	"context"
-	"time"
 
-	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
@@ -87,16 +85,4 @@ func (a *Aggregator) Again(r *Repeat) *Result {
 		return nil
 	}
 	return a.fromMemory(r.wish, r.msg, set)
-}
-
-// fromMemory returns a result in memory that serves a wish, or nil.
-func (a *Aggregator) fromMemory(of wish, msg *warp.Unsigned, set *valset.Set) *Result {
-	now := time.Now()
-	k := a.results.get(collectionKey{msg.ID(), set.Digest}.with(of))
-	if k == nil || !k.serves(now, of, a.cfg.RetryBuffer) {
-		return nil
-	}
-	a.count.kept.Inc()
-	a.journal.repeated(now, of, k, FromMemory, msg, set)
-	return k.resultAt(set.Height)
 }

@@ -10,10 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"quorate/aggregator/bls"
 	"quorate/aggregator/valset"
+	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
@@ -252,48 +251,171 @@ func (r *results) held() (kept, parts int) {
 	return r.kept.used, r.parts.used
 }
 
-// sized is an LRU bounded by the bytes of its values. Beyond alwaysKept of them it
-// forgets what was not used for unusedFor, when something is put to it.
-type sized[K comparable, V any] struct {
-	lru       *simplelru.LRU[K, *dated[V]]
-	size      func(V) int
-	used, cap int
-	now       func() time.Time
+// fromMemory returns a result in memory that serves a wish, or nil.
+func (a *Aggregator) fromMemory(of wish, msg *warp.Unsigned, set *valset.Set) *Result {
+	now := time.Now()
+	k := a.results.get(collectionKey{msg.ID(), set.Digest}.with(of))
+	if k == nil || !k.serves(now, of, a.cfg.RetryBuffer) {
+		return nil
+	}
+	a.count.kept.Inc()
+	a.journal.repeated(now, of, k, FromMemory, msg, set)
+	return k.resultAt(set.Height)
 }
 
-type dated[V any] struct {
-	value V
-	used  time.Time
-}
-
-func newSized[K comparable, V any](capBytes int, size func(V) int) *sized[K, V] {
-	s := &sized[K, V]{size: size, cap: capBytes, now: time.Now}
-	lru, err := simplelru.NewLRU[K, *dated[V]](1<<31-1, func(_ K, d *dated[V]) { s.used -= size(d.value) })
+// load reads a result of an earlier run. What comes from disk is verified
+// before it is trusted, once.
+func (a *Aggregator) load(ctx context.Context, key resultKey, msg *warp.Unsigned, set *valset.Set) *kept {
+	if k := a.results.get(key); k != nil {
+		return k
+	}
+	if a.cfg.Store == nil {
+		return nil
+	}
+	raw, found, err := a.cfg.Store.Get(key.bytes(), nil)
 	if err != nil {
-		panic(err) // the size is a positive constant
+		a.count.storeErrors.Inc()
+		a.log.Warn("stored result could not be read", "message", key.msg, "err", err)
+		return nil
 	}
-	s.lru = lru
-	return s
+	if !found {
+		return nil
+	}
+	k, err := parseRecord(raw, msg, set)
+	if err == nil {
+		err = a.verify(ctx, k, msg, set)
+	}
+	if err != nil {
+		a.count.storeErrors.Inc()
+		a.log.Warn("stored result is not usable", "message", key.msg, "err", err)
+		return nil
+	}
+	a.results.put(key, k)
+	return k
 }
 
-func (s *sized[K, V]) get(k K) (v V, ok bool) {
-	d, ok := s.lru.Get(k)
-	if !ok {
-		return v, false
+// verify checks a result as a destination chain would.
+func (a *Aggregator) verify(ctx context.Context, k *kept, msg *warp.Unsigned, set *valset.Set) error {
+	p := &part{raw: k.sum}
+	if err := bls.DecodeSignatureInto(&p.sig, k.sum[:]); err != nil {
+		return err
 	}
-	d.used = s.now()
-	return d.value, true
+	reply := actor.NewReply[bool]()
+	t := &checkTask{set: set, msg: bls.HashMessage(msg.Bytes()), signers: k.signers, parts: []*part{p}, whole: true}
+	t.done = func(v *verdict) { reply.Answer(v.ok, nil) }
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.RequestTimeout)
+	defer cancel()
+	if err := a.verifier.submit(ctx, t); err != nil {
+		return err
+	}
+	ok, err := reply.Wait(ctx)
+	if err == nil && !ok {
+		err = errors.New("aggregate signature is invalid")
+	}
+	return err
 }
 
-func (s *sized[K, V]) put(k K, v V) {
-	now := s.now()
-	s.lru.Remove(k)
-	s.lru.Add(k, &dated[V]{v, now})
-	s.used += s.size(v)
-	for s.used > min(s.cap, alwaysKept) && s.lru.Len() > 1 {
-		if _, oldest, _ := s.lru.GetOldest(); s.used <= s.cap && now.Sub(oldest.used) < unusedFor {
-			return
+// reuse makes a result of signatures that are kept from a collection for another set or
+// another quorum: at the turn of an epoch, or after a change of the validators, most of
+// those who signed still count. The first result for a set may lack a buffer that the
+// set before lacked too. It returns nil when they do not reach what is asked for, or when
+// their sum is not valid; then the message has to be collected.
+func (a *Aggregator) reuse(ctx context.Context, req *Request, key collectionKey, first bool, msg *warp.Unsigned, set *valset.Set) *kept {
+	parts := a.results.getParts(key.msg)
+	if len(parts) == 0 {
+		return nil
+	}
+	byKey := make(map[[bls.PublicKeyLen]byte]*part, len(parts))
+	for _, p := range parts {
+		byKey[p.key] = p.part
+	}
+	now := time.Now()
+	found := make([]*part, len(set.Validators))
+	var have uint64
+	var candidates []int32
+	for i := range set.Validators {
+		raw := set.Validators[i].Key.Compressed()
+		if p := byKey[raw]; p != nil && (p.proven || !a.bad.holds(now, raw)) {
+			own := *p // kept parts are shared, proven is not
+			found[i] = &own
+			candidates = append(candidates, int32(i)) // set sizes are bounded
+			have += set.Validators[i].Weight          // at most the total
 		}
-		s.lru.RemoveOldest()
 	}
+	want := need(set.TotalWeight, req.Quorum+req.Buffer)
+	if first && parts[0].set != set.Digest {
+		want = max(need(set.TotalWeight, req.Quorum), min(want, have))
+	}
+	if have < want {
+		return nil
+	}
+	beside, covers := weighings(set, a.sets.Beside(set))
+	weight := func(i int32) uint64 { return set.Validators[i].Weight }
+	signers, sum := warp.NewBits(len(set.Validators)), []*part(nil)
+	for _, i := range fewest(candidates, weight, aim{want, req.Quorum}, beside) {
+		signers.Set(int(i))
+		sum = append(sum, found[i])
+	}
+	reply := actor.NewReply[*verdict]()
+	t := &checkTask{set: set, msg: bls.HashMessage(msg.Bytes()), signers: signers, parts: sum}
+	t.done = func(v *verdict) { reply.Answer(v, nil) }
+	if a.verifier.submit(ctx, t) != nil {
+		return nil
+	}
+	v, err := reply.Wait(ctx)
+	if err != nil || !v.ok {
+		return nil
+	}
+	k := newKept(msg, set, v.signers, v.sum, req.Quorum+req.Buffer, now)
+	a.count.given(set, k, covers && covered(k.signers, beside, req.Quorum))
+	a.results.publish(ctx, key.with(req.wish()), k)
+	a.count.reused.Inc()
+	return k
 }
+
+// any returns the result with the quorum that was tried for least, in memory or on disk.
+func (a *Aggregator) any(ctx context.Context, of wish, msg *warp.Unsigned, set *valset.Set) *kept {
+	key := collectionKey{msg.ID(), set.Digest}
+	for p := of.quorum; p <= 100; p++ {
+		if k := a.load(ctx, resultKey{key, uint8(p)}, msg, set); k != nil && k.reaches(of.quorum) { // at most 100
+			return k
+		}
+	}
+	if k := a.load(ctx, resultKey{key, anyPercent}, msg, set); k != nil && k.reaches(of.quorum) {
+		return k
+	}
+	return nil
+}
+
+// lastKnown answers from what is kept when the node gave no validator set, as
+// after a restart while it is down: a result of the last set that was known, if
+// that has the quorum. It is checked against that set as always. Nobody is asked
+// to sign: a set that may be old is good for what was signed under it alone.
+func (a *Aggregator) lastKnown(ctx context.Context, req *Request, height uint64, msg *warp.Unsigned, cause error) (*Result, error) {
+	var failure *Error
+	if a.cfg.LastKnown == nil || height != 0 || !errors.As(cause, &failure) || failure.Kind != NodeFailed {
+		return nil, cause
+	}
+	var subnet chain.ID
+	if req.SigningSubnetID != nil {
+		subnet = *req.SigningSubnetID
+	} else if id, err := a.sets.SubnetOf(ctx, msg.SourceChainID); err == nil {
+		subnet = id
+	} else {
+		return nil, cause
+	}
+	set, ok := a.cfg.LastKnown(subnet)
+	if !ok {
+		return nil, cause
+	}
+	k := a.any(ctx, req.wish(), msg, set)
+	if k == nil {
+		return nil, cause
+	}
+	a.count.loaded.Inc()
+	a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
+	return k.resultAt(set.Height), nil
+}
+
+// LastKnown returns the last set that was known of a subnet, in an earlier run too.
+type LastKnown func(subnet chain.ID) (*valset.Set, bool)

@@ -13,76 +13,6 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// message finds the unsigned message that a request is about.
-func (a *Aggregator) message(ctx context.Context, req *Request) (*warp.Unsigned, error) {
-	if len(req.Message) == 0 {
-		return a.fromJustification(ctx, req.Justification)
-	}
-	raw := req.Message
-	if inner, ok := warp.UnwrapABI(raw); ok {
-		raw = inner
-	}
-	msg, err := warp.Parse(raw)
-	if err != nil {
-		text := "message is not an unsigned warp message"
-		if signed, err := warp.ParseSigned(raw); err == nil {
-			text = fmt.Sprintf("message is signed already; what validators sign are its first %d bytes, without the signature", len(signed.Bytes()))
-		}
-		return nil, &Error{Kind: BadRequest, Msg: text, Err: err}
-	}
-	if msg.NetworkID != a.cfg.NetworkID {
-		return nil, &Error{Kind: BadRequest, Msg: fmt.Sprintf(
-			"message is of network %d, this is network %d", msg.NetworkID, a.cfg.NetworkID)}
-	}
-	return msg, nil
-}
-
-// fromJustification builds the P-Chain message that a justification is for: 32
-// bytes name a subnet, whose conversion to an L1 is attested; anything else is
-// the protobuf form that names a validation, whose end is attested.
-func (a *Aggregator) fromJustification(ctx context.Context, justification []byte) (*warp.Unsigned, error) {
-	if len(justification) == 0 {
-		return nil, &Error{Kind: BadRequest, Msg: "either message or justification is required"}
-	}
-	if len(justification) == chain.IDLen {
-		subnet := chain.ID(justification)
-		conversion, isL1, err := a.sets.ConversionOf(ctx, subnet)
-		if err != nil {
-			return nil, setError(err, "the justification's subnet "+subnet.String())
-		}
-		if !isL1 {
-			return nil, &Error{Kind: BadRequest, Msg: fmt.Sprintf(
-				"justification names subnet %s, which was not converted to an L1", subnet)}
-		}
-		return warp.SubnetToL1Conversion(a.cfg.NetworkID, conversion)
-	}
-	validation, err := warp.RegistrationJustification(justification)
-	if err != nil {
-		return nil, &Error{Kind: BadRequest, Msg: "justification without message is neither a subnet ID nor a validator registration", Err: err}
-	}
-	return warp.L1ValidatorRegistration(a.cfg.NetworkID, validation, false)
-}
-
-// Validators returns the canonical set of a request's signing subnet at its height, 0
-// meaning the proposed one, also a set of which nobody has a key. Errors are of type *[Error].
-func (a *Aggregator) Validators(ctx context.Context, req *Request) (*valset.Set, error) {
-	subnet, received := chain.PrimaryNetworkID, req.Received
-	if req.SigningSubnetID != nil {
-		subnet = *req.SigningSubnetID
-	}
-	if received.IsZero() {
-		received = time.Now()
-	}
-	deadline := received.Add(a.cfg.RequestTimeout)
-	ctx, cancel := context.WithDeadline(valset.For(ctx, req.Client, deadline), deadline)
-	defer cancel()
-	set, err := a.sets.At(ctx, subnet, req.PChainHeight)
-	if err != nil {
-		return nil, setError(err, "subnet "+subnet.String())
-	}
-	return set, nil
-}
-
 // height returns the P-Chain height that a request is for, 0 for the proposed one.
 func (a *Aggregator) height(req *Request, msg *warp.Unsigned) (uint64, error) {
 	switch {
@@ -160,6 +90,26 @@ func usable(set *valset.Set) (*valset.Set, error) {
 	if len(set.Validators) == 0 || set.TotalWeight == 0 {
 		return nil, &Error{Kind: NotFound, Msg: fmt.Sprintf(
 			"signing subnet %s has no validators with a BLS key at height %d", set.SubnetID, set.Height)}
+	}
+	return set, nil
+}
+
+// Validators returns the canonical set of a request's signing subnet at its height, 0
+// meaning the proposed one, also a set of which nobody has a key. Errors are of type *[Error].
+func (a *Aggregator) Validators(ctx context.Context, req *Request) (*valset.Set, error) {
+	subnet, received := chain.PrimaryNetworkID, req.Received
+	if req.SigningSubnetID != nil {
+		subnet = *req.SigningSubnetID
+	}
+	if received.IsZero() {
+		received = time.Now()
+	}
+	deadline := received.Add(a.cfg.RequestTimeout)
+	ctx, cancel := context.WithDeadline(valset.For(ctx, req.Client, deadline), deadline)
+	defer cancel()
+	set, err := a.sets.At(ctx, subnet, req.PChainHeight)
+	if err != nil {
+		return nil, setError(err, "subnet "+subnet.String())
 	}
 	return set, nil
 }
