@@ -6,6 +6,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/devnet/form"
 	"quorate/engine/chain/evm"
 )
 
@@ -58,7 +59,9 @@ func (c *Chain) TxHashes(height uint64) []evm.Hash {
 // transactions or with their hashes. The height must exist, as everywhere below.
 func (c *Chain) AppendBlock(dst []byte, height uint64, full bool, v View) []byte {
 	defer c.read()()
-	return c.block(height).appendBlock(dst, &c.cfg, full, v)
+	w := form.Writer(dst)
+	c.block(height).render(&w, &c.cfg, full, v)
+	return w
 }
 
 // AppendConsensus appends a block in its consensus encoding.
@@ -70,7 +73,9 @@ func (c *Chain) AppendConsensus(dst []byte, height uint64) []byte {
 // AppendHead appends a header as a subscription gives it.
 func (c *Chain) AppendHead(dst []byte, height uint64) []byte {
 	defer c.read()()
-	return c.block(height).appendHead(dst, &c.cfg)
+	w := form.Writer(dst)
+	c.block(height).renderHead(&w, &c.cfg)
+	return w
 }
 
 // AppendReceipts appends a block's receipts as eth_getBlockReceipts gives them.
@@ -81,14 +86,13 @@ func (c *Chain) AppendReceipts(dst []byte, height uint64, v View) []byte {
 	if v.MissingReceipts && len(txs) > 0 {
 		txs = txs[:len(txs)-1]
 	}
-	dst = append(dst, '[')
-	for i, t := range txs {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = b.appendReceipt(dst, t)
+	w := form.Writer(dst)
+	w.Open('[')
+	for _, t := range txs {
+		b.renderReceipt(&w, t)
 	}
-	return append(dst, ']')
+	w.Close(']')
+	return w
 }
 
 // find finds a transaction. The caller holds the lock.
@@ -111,7 +115,9 @@ func (c *Chain) AppendTx(dst []byte, hash evm.Hash) []byte {
 	if t == nil {
 		return append(dst, "null"...)
 	}
-	return b.appendTx(dst, &c.cfg, t)
+	w := form.Writer(dst)
+	b.renderTx(&w, &c.cfg, t)
+	return w
 }
 
 // AppendReceipt appends a receipt as eth_getTransactionReceipt gives it, or null.
@@ -121,7 +127,9 @@ func (c *Chain) AppendReceipt(dst []byte, hash evm.Hash, v View) []byte {
 	if t == nil {
 		return append(dst, "null"...)
 	}
-	return b.appendReceipt(dst, t)
+	w := form.Writer(dst)
+	b.renderReceipt(&w, t)
+	return w
 }
 
 // AppendTrace appends the traces of a block as debug_traceBlockByNumber gives them.
@@ -132,26 +140,24 @@ func (c *Chain) AppendTrace(dst []byte, height uint64, tc TraceConfig, v View) (
 	}
 	b := c.seen(height, v)
 	s := states{block: b, current: make(map[uint32]*seen)}
-	dst = append(dst, '[')
-	for i, t := range b.txs {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"txHash":`...)
-		dst = jsonHash(dst, &t.hash)
-		dst = append(dst, `,"result":`...)
-		dst = s.appendTrace(dst, t, tc)
-		dst = append(dst, '}')
+	w := form.Writer(dst)
+	w.Open('[')
+	for _, t := range b.txs {
+		w.Open('{')
+		w.Name("txHash").Hex(t.hash[:])
+		s.renderTrace(w.Name("result"), t, tc)
+		w.Close('}')
 	}
-	return append(dst, ']'), nil
+	w.Close(']')
+	return w, nil
 }
 
-func (s *states) appendTrace(dst []byte, t *tx, tc TraceConfig) []byte {
+func (s *states) renderTrace(w *form.Writer, t *tx, tc TraceConfig) {
 	if tc.Tracer == CallTracer {
-		dst, _ = s.block.appendCalls(dst, t, 0, tc)
-		return dst
+		s.block.renderCalls(w, t, 0, tc)
+		return
 	}
-	return s.appendState(dst, t, tc.Tracer == PrestateDiff)
+	s.renderState(w, t, tc.Tracer == PrestateDiff)
 }
 
 // AppendTxTrace appends the trace of a transaction as debug_traceTransaction
@@ -162,13 +168,14 @@ func (c *Chain) AppendTxTrace(dst []byte, hash evm.Hash, tc TraceConfig, v View)
 	if t == nil {
 		return dst, false
 	}
-	s := states{block: b, current: make(map[uint32]*seen)}
+	s, w := states{block: b, current: make(map[uint32]*seen)}, form.Writer(dst)
 	if tc.Tracer != CallTracer {
 		for _, before := range b.txs[:t.index] {
-			s.appendState(nil, before, false)
+			s.renderState(new(form.Writer), before, false)
 		}
 	}
-	return s.appendTrace(dst, t, tc), true
+	s.renderTrace(&w, t, tc)
+	return w, true
 }
 
 // LogFilter selects logs: of any of the addresses, with any of the topics at
@@ -196,34 +203,25 @@ func (f *LogFilter) match(l *log) bool {
 
 // AppendLogs appends the logs that match, up to limit bytes; false when there are more.
 func (c *Chain) AppendLogs(dst []byte, f LogFilter, limit int, v View) ([]byte, bool) {
-	dst = append(dst, '[')
-	first := true
+	w := form.Writer(dst)
+	w.Open('[')
 	for height := f.From; height <= f.To; height++ {
 		unlock := c.read()
 		b := c.seen(height, v)
 		unlock()
 		for _, t := range b.txs {
 			for i := range t.logs {
-				if !f.match(&t.logs[i]) {
-					continue
+				if f.match(&t.logs[i]) {
+					b.renderLog(&w, t, i)
 				}
-				if !first {
-					dst = append(dst, ',')
-				}
-				first = false
-				dst = b.appendLogLocked(c, dst, t, i)
 			}
 		}
-		if len(dst) > limit {
-			return dst, false
+		if len(w) > limit {
+			return w, false
 		}
 	}
-	return append(dst, ']'), true
-}
-
-func (b *block) appendLogLocked(c *Chain, dst []byte, t *tx, i int) []byte {
-	defer c.read()()
-	return b.appendLog(dst, t, i)
+	w.Close(']')
+	return w, true
 }
 
 // Balance returns an account's balance in wei after a block.

@@ -1,6 +1,7 @@
 package evmchain
 
 import (
+	"quorate/devnet/form"
 	"quorate/engine/chain/evm"
 )
 
@@ -14,301 +15,226 @@ type View struct {
 	False Result
 }
 
-const zeroWord = `"0x0000000000000000000000000000000000000000000000000000000000000000"`
+const (
+	zeroWord   = `"0x0000000000000000000000000000000000000000000000000000000000000000"`
+	mixAndNone = `"mixHash":` + zeroWord + `,"nonce":"0x0000000000000000"`
+)
 
-// appendHeaderFields appends the members of a header that a block shares with
-// a header alone, in the order of their names, from dst's open brace on.
-func (b *block) appendBlock(dst []byte, cfg *Config, full bool, view View) []byte {
-	parent := b.parent
+// render writes a block, its members in the order of their names.
+func (b *block) render(w *form.Writer, cfg *Config, full bool, view View) {
+	parent, l := b.parent, b.late
 	if view.WrongParent && b.number > 0 {
 		parent = evm.Keccak(parent[:])
 	}
-	dst = append(dst, `{"baseFeePerGas":`...)
-	dst = jsonUint(dst, b.baseFee)
-	dst = append(dst, `,"blobGasUsed":"0x0"`...)
+	w.Open('{')
+	w.Name("baseFeePerGas").Uint(b.baseFee)
+	w.JSON(`"blobGasUsed":"0x0"`)
 	if cfg.Atomic {
-		dst = append(dst, `,"blockExtraData":`...)
-		dst = jsonBytes(dst, b.extData)
+		w.Name("blockExtraData").Hex(b.extData)
 	}
-	dst = append(dst, `,"blockGasCost":"0x0","difficulty":"0x1","excessBlobGas":"0x0"`...)
-	dst = b.appendExt(dst, cfg)
-	dst = append(dst, `,"extraData":`...)
-	dst = jsonBytes(dst, b.extra)
-	dst = append(dst, `,"gasLimit":`...)
-	dst = jsonUint(dst, b.gasLimit)
-	dst = append(dst, `,"gasUsed":`...)
-	dst = jsonUint(dst, b.gasUsed)
-	dst = append(dst, `,"hash":`...)
-	dst = jsonHash(dst, &b.hash)
-	dst = append(dst, `,"logsBloom":`...)
-	dst = jsonBytes(dst, b.bloom[:])
-	dst = append(dst, `,"minDelayExcess":"0x0"`...)
-	if b.late != nil {
-		dst = appendMember(dst, "minPriceExponent", b.late.least)
+	w.JSON(`"blockGasCost":"0x0","difficulty":"0x1","excessBlobGas":"0x0"`)
+	if cfg.Atomic {
+		w.Name("extDataGasUsed").Uint(b.extDataGasUsed)
+		w.Name("extDataHash").Hex(b.extDataHash[:])
 	}
-	dst = append(dst, `,"miner":`...)
-	dst = jsonAddress(dst, &coinbaseAt)
-	dst = append(dst, `,"mixHash":`+zeroWord+`,"nonce":"0x0000000000000000","number":`...)
-	dst = jsonUint(dst, b.number)
-	dst = append(dst, `,"parentBeaconBlockRoot":`+zeroWord+`,"parentHash":`...)
-	dst = jsonHash(dst, &parent)
-	dst = append(dst, `,"receiptsRoot":`...)
-	dst = jsonHash(dst, &b.receipts)
-	if l := b.late; l != nil {
-		dst = appendMember(dst, "settledExcess", l.excess)
-		dst = appendMember(dst, "settledGasNumerator", l.part)
-		dst = appendMember(dst, "settledGasUnix", l.unix)
-		dst = appendMember(dst, "settledHeight", l.settled)
+	w.Name("extraData").Hex(b.extra)
+	w.Name("gasLimit").Uint(b.gasLimit)
+	w.Name("gasUsed").Uint(b.gasUsed)
+	w.Name("hash").Hex(b.hash[:])
+	w.Name("logsBloom").Hex(b.bloom[:])
+	w.JSON(`"minDelayExcess":"0x0"`)
+	if l != nil {
+		w.Name("minPriceExponent").Uint(l.least)
 	}
-	dst = append(dst, `,"sha3Uncles":`...)
-	dst = jsonHash(dst, &emptyUncles)
-	dst = append(dst, `,"size":`...)
-	dst = jsonUint(dst, uint64(b.size)) // not negative
-	dst = append(dst, `,"stateRoot":`...)
-	dst = jsonHash(dst, &b.root)
-	if b.late != nil {
-		dst = appendMember(dst, "targetExponent", b.late.target)
+	w.Name("miner").Hex(coinbaseAt[:])
+	w.JSON(mixAndNone)
+	w.Name("number").Uint(b.number)
+	w.JSON(`"parentBeaconBlockRoot":` + zeroWord)
+	w.Name("parentHash").Hex(parent[:])
+	w.Name("receiptsRoot").Hex(b.receipts[:])
+	if l != nil {
+		w.Name("settledExcess").Uint(l.excess)
+		w.Name("settledGasNumerator").Uint(l.part)
+		w.Name("settledGasUnix").Uint(l.unix)
+		w.Name("settledHeight").Uint(l.settled)
 	}
-	dst = append(dst, `,"timestamp":`...)
-	dst = jsonUint(dst, b.timeMilli/1000)
-	dst = append(dst, `,"timestampMilliseconds":`...)
-	dst = jsonUint(dst, b.timeMilli)
-	dst = append(dst, `,"totalDifficulty":`...)
-	dst = jsonUint(dst, b.number)
-	dst = append(dst, `,"transactions":[`...)
-	for i, t := range b.txs {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+	w.Name("sha3Uncles").Hex(emptyUncles[:])
+	w.Name("size").Uint(uint64(b.size)) // not negative
+	w.Name("stateRoot").Hex(b.root[:])
+	if l != nil {
+		w.Name("targetExponent").Uint(l.target)
+	}
+	w.Name("timestamp").Uint(b.timeMilli / 1000)
+	w.Name("timestampMilliseconds").Uint(b.timeMilli)
+	w.Name("totalDifficulty").Uint(b.number)
+	w.Name("transactions").Open('[')
+	for _, t := range b.txs {
 		if full {
-			dst = b.appendTx(dst, cfg, t)
+			b.renderTx(w, cfg, t)
 		} else {
-			dst = jsonHash(dst, &t.hash)
+			w.Hex(t.hash[:])
 		}
 	}
-	dst = append(dst, `],"transactionsRoot":`...)
-	dst = jsonHash(dst, &b.txRoot)
-	return append(dst, `,"uncles":[]}`...)
+	w.Close(']')
+	w.Name("transactionsRoot").Hex(b.txRoot[:])
+	w.JSON(`"uncles":[]`)
+	w.Close('}')
 }
 
-// appendExt appends the members that only the C-Chain's headers have.
-func (b *block) appendExt(dst []byte, cfg *Config) []byte {
-	if !cfg.Atomic {
-		return dst
-	}
-	dst = append(dst, `,"extDataGasUsed":`...)
-	dst = jsonUint(dst, b.extDataGasUsed)
-	dst = append(dst, `,"extDataHash":`...)
-	return jsonHash(dst, &b.extDataHash)
-}
-
-// appendHead appends the header as a subscription to new heads gives it.
-func (b *block) appendHead(dst []byte, cfg *Config) []byte {
-	dst = append(dst, `{"parentHash":`...)
-	dst = jsonHash(dst, &b.parent)
-	dst = append(dst, `,"sha3Uncles":`...)
-	dst = jsonHash(dst, &emptyUncles)
-	dst = append(dst, `,"miner":`...)
-	dst = jsonAddress(dst, &coinbaseAt)
-	dst = append(dst, `,"stateRoot":`...)
-	dst = jsonHash(dst, &b.root)
-	dst = append(dst, `,"transactionsRoot":`...)
-	dst = jsonHash(dst, &b.txRoot)
-	dst = append(dst, `,"receiptsRoot":`...)
-	dst = jsonHash(dst, &b.receipts)
-	dst = append(dst, `,"logsBloom":`...)
-	dst = jsonBytes(dst, b.bloom[:])
-	dst = append(dst, `,"difficulty":"0x1","number":`...)
-	dst = jsonUint(dst, b.number)
-	dst = append(dst, `,"gasLimit":`...)
-	dst = jsonUint(dst, b.gasLimit)
-	dst = append(dst, `,"gasUsed":`...)
-	dst = jsonUint(dst, b.gasUsed)
-	dst = append(dst, `,"timestamp":`...)
-	dst = jsonUint(dst, b.timeMilli/1000)
-	dst = append(dst, `,"extraData":`...)
-	dst = jsonBytes(dst, b.extra)
-	dst = append(dst, `,"mixHash":`+zeroWord+`,"nonce":"0x0000000000000000"`...)
+// renderHead writes the header as a subscription to new heads gives it.
+func (b *block) renderHead(w *form.Writer, cfg *Config) {
+	w.Open('{')
+	w.Name("parentHash").Hex(b.parent[:])
+	w.Name("sha3Uncles").Hex(emptyUncles[:])
+	w.Name("miner").Hex(coinbaseAt[:])
+	w.Name("stateRoot").Hex(b.root[:])
+	w.Name("transactionsRoot").Hex(b.txRoot[:])
+	w.Name("receiptsRoot").Hex(b.receipts[:])
+	w.Name("logsBloom").Hex(b.bloom[:])
+	w.JSON(`"difficulty":"0x1"`)
+	w.Name("number").Uint(b.number)
+	w.Name("gasLimit").Uint(b.gasLimit)
+	w.Name("gasUsed").Uint(b.gasUsed)
+	w.Name("timestamp").Uint(b.timeMilli / 1000)
+	w.Name("extraData").Hex(b.extra)
+	w.JSON(mixAndNone)
 	if cfg.Atomic {
-		dst = append(dst, `,"extDataHash":`...)
-		dst = jsonHash(dst, &b.extDataHash)
+		w.Name("extDataHash").Hex(b.extDataHash[:])
 	}
-	dst = append(dst, `,"baseFeePerGas":`...)
-	dst = jsonUint(dst, b.baseFee)
+	w.Name("baseFeePerGas").Uint(b.baseFee)
 	if cfg.Atomic {
-		dst = append(dst, `,"extDataGasUsed":`...)
-		dst = jsonUint(dst, b.extDataGasUsed)
+		w.Name("extDataGasUsed").Uint(b.extDataGasUsed)
 	}
-	dst = append(dst, `,"blockGasCost":"0x0","blobGasUsed":"0x0","excessBlobGas":"0x0","parentBeaconBlockRoot":`+zeroWord+`,"timestampMilliseconds":`...)
-	dst = jsonUint(dst, b.timeMilli)
-	dst = append(dst, `,"minDelayExcess":"0x0"`...)
-	dst = b.appendLate(dst, cfg)
-	dst = append(dst, `,"hash":`...)
-	dst = jsonHash(dst, &b.hash)
-	return append(dst, '}')
+	w.JSON(`"blockGasCost":"0x0","blobGasUsed":"0x0","excessBlobGas":"0x0","parentBeaconBlockRoot":` + zeroWord)
+	w.Name("timestampMilliseconds").Uint(b.timeMilli)
+	w.JSON(`"minDelayExcess":"0x0"`)
+	b.renderLate(w, cfg)
+	w.Name("hash").Hex(b.hash[:])
+	w.Close('}')
 }
 
-// appendLate appends the members of a header of the new kind; nodes that know them append
+// renderLate writes the members of a header of the new kind; nodes that know them write
 // them for the old kind too, with nothing in them.
-func (b *block) appendLate(dst []byte, cfg *Config) []byte {
+func (b *block) renderLate(w *form.Writer, cfg *Config) {
 	l := b.late
 	switch {
 	case cfg.Helicon.IsZero() || !cfg.Atomic:
-		return dst
+		return
 	case l == nil:
-		return append(dst, `,"targetExponent":null,"minPriceExponent":null,"settledHeight":null,"settledGasUnix":null,"settledGasNumerator":null,"settledExcess":null`...)
+		w.JSON(`"targetExponent":null,"minPriceExponent":null,"settledHeight":null,"settledGasUnix":null,"settledGasNumerator":null,"settledExcess":null`)
+		return
 	}
-	dst = appendMember(dst, "targetExponent", l.target)
-	dst = appendMember(dst, "minPriceExponent", l.least)
-	dst = appendMember(dst, "settledHeight", l.settled)
-	dst = appendMember(dst, "settledGasUnix", l.unix)
-	dst = appendMember(dst, "settledGasNumerator", l.part)
-	return appendMember(dst, "settledExcess", l.excess)
-}
-
-func appendMember(dst []byte, name string, v uint64) []byte {
-	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
-	return jsonUint(dst, v)
+	w.Name("targetExponent").Uint(l.target)
+	w.Name("minPriceExponent").Uint(l.least)
+	w.Name("settledHeight").Uint(l.settled)
+	w.Name("settledGasUnix").Uint(l.unix)
+	w.Name("settledGasNumerator").Uint(l.part)
+	w.Name("settledExcess").Uint(l.excess)
 }
 
 func (b *block) address(i uint32) *evm.Address { return &b.ledger.accounts[i].address }
 
-func (b *block) appendTx(dst []byte, cfg *Config, t *tx) []byte {
-	dst = append(dst, `{"blockHash":`...)
-	dst = jsonHash(dst, &b.hash)
-	dst = append(dst, `,"blockNumber":`...)
-	dst = jsonUint(dst, b.number)
-	dst = append(dst, `,"from":`...)
-	dst = jsonAddress(dst, b.address(t.from))
-	dst = append(dst, `,"gas":`...)
-	dst = jsonUint(dst, t.gasLimit)
-	dst = append(dst, `,"gasPrice":`...)
-	dst = jsonUint(dst, t.shown)
+func (b *block) renderTx(w *form.Writer, cfg *Config, t *tx) {
+	w.Open('{')
+	w.Name("blockHash").Hex(b.hash[:])
+	w.Name("blockNumber").Uint(b.number)
+	w.Name("from").Hex(b.address(t.from)[:])
+	w.Name("gas").Uint(t.gasLimit)
+	w.Name("gasPrice").Uint(t.shown)
 	if t.typ == 2 {
-		dst = append(dst, `,"maxFeePerGas":`...)
-		dst = jsonUint(dst, t.maxFee)
-		dst = append(dst, `,"maxPriorityFeePerGas":`...)
-		dst = jsonUint(dst, t.tip)
+		w.Name("maxFeePerGas").Uint(t.maxFee)
+		w.Name("maxPriorityFeePerGas").Uint(t.tip)
 	}
-	dst = append(dst, `,"hash":`...)
-	dst = jsonHash(dst, &t.hash)
-	dst = append(dst, `,"input":`...)
-	dst = jsonBytes(dst, t.input)
-	dst = append(dst, `,"nonce":`...)
-	dst = jsonUint(dst, uint64(t.op.nonce))
-	dst = append(dst, `,"to":`...)
-	dst = b.appendTo(dst, t.to)
-	dst = append(dst, `,"transactionIndex":`...)
-	dst = jsonUint(dst, uint64(t.index)) // not negative
-	dst = append(dst, `,"value":`...)
-	dst = jsonWide(dst, &t.value)
-	dst = append(dst, `,"type":`...)
-	dst = jsonUint(dst, uint64(t.typ))
+	w.Name("hash").Hex(t.hash[:])
+	w.Name("input").Hex(t.input)
+	w.Name("nonce").Uint(uint64(t.op.nonce))
+	b.renderAccount(w.Name("to"), t.to)
+	w.Name("transactionIndex").Uint(uint64(t.index)) // not negative
+	w.Name("value").Wide(&t.value)
+	w.Name("type").Uint(uint64(t.typ))
 	if t.typ != 0 {
-		dst = append(dst, `,"accessList":[`...)
-		dst = append(b.appendAccess(dst, t), ']')
+		w.Name("accessList").Open('[')
+		b.renderAccess(w, t)
+		w.Close(']')
 	}
 	if !t.unprotected {
-		dst = append(dst, `,"chainId":`...)
-		dst = jsonUint(dst, cfg.EVMChainID)
+		w.Name("chainId").Uint(cfg.EVMChainID)
 	}
-	dst = append(dst, `,"v":`...)
-	dst = jsonUint(dst, t.v(cfg.EVMChainID))
-	dst = append(dst, `,"r":`...)
-	dst = jsonWide(dst, &t.sig.r)
-	dst = append(dst, `,"s":`...)
-	dst = jsonWide(dst, &t.sig.s)
+	w.Name("v").Uint(t.v(cfg.EVMChainID))
+	w.Name("r").Wide(&t.sig.r)
+	w.Name("s").Wide(&t.sig.s)
 	if t.typ != 0 {
-		dst = append(dst, `,"yParity":`...)
-		dst = jsonUint(dst, uint64(t.sig.parity))
+		w.Name("yParity").Uint(uint64(t.sig.parity))
 	}
-	return append(dst, '}')
+	w.Close('}')
 }
 
-// appendAccess appends what an access list holds.
-func (b *block) appendAccess(dst []byte, t *tx) []byte {
+// renderAccess writes what an access list holds.
+func (b *block) renderAccess(w *form.Writer, t *tx) {
 	if t.access == noAccount {
-		return dst
+		return
 	}
-	dst = append(dst, `{"address":`...)
-	dst = jsonAddress(dst, b.address(t.access))
-	dst = append(dst, `,"storageKeys":[`...)
+	w.Open('{')
+	w.Name("address").Hex(b.address(t.access)[:])
+	w.Name("storageKeys").Open('[')
 	for i := range t.slots {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
 		slot := t.slot(i)
-		dst = jsonHash(dst, &slot)
+		w.Hex(slot[:])
 	}
-	return append(dst, `]}`...)
+	w.Close(']')
+	w.Close('}')
 }
 
-func (b *block) appendTo(dst []byte, to uint32) []byte {
-	if to == noAccount {
-		return append(dst, "null"...)
+func (b *block) renderAccount(w *form.Writer, i uint32) {
+	if i == noAccount {
+		w.JSON("null")
+		return
 	}
-	return jsonAddress(dst, b.address(to))
+	w.Hex(b.address(i)[:])
 }
 
-func (b *block) appendReceipt(dst []byte, t *tx) []byte {
-	dst = append(dst, `{"blockHash":`...)
-	dst = jsonHash(dst, &b.hash)
-	dst = append(dst, `,"blockNumber":`...)
-	dst = jsonUint(dst, b.number)
-	dst = append(dst, `,"contractAddress":`...)
-	dst = b.appendTo(dst, t.made)
-	dst = append(dst, `,"cumulativeGasUsed":`...)
-	dst = jsonUint(dst, t.cumulative)
-	dst = append(dst, `,"effectiveGasPrice":`...)
-	dst = jsonUint(dst, t.price)
-	dst = append(dst, `,"from":`...)
-	dst = jsonAddress(dst, b.address(t.from))
-	dst = append(dst, `,"gasUsed":`...)
-	dst = jsonUint(dst, t.gasUsed)
-	dst = append(dst, `,"logs":[`...)
+func (b *block) renderReceipt(w *form.Writer, t *tx) {
+	w.Open('{')
+	w.Name("blockHash").Hex(b.hash[:])
+	w.Name("blockNumber").Uint(b.number)
+	b.renderAccount(w.Name("contractAddress"), t.made)
+	w.Name("cumulativeGasUsed").Uint(t.cumulative)
+	w.Name("effectiveGasPrice").Uint(t.price)
+	w.Name("from").Hex(b.address(t.from)[:])
+	w.Name("gasUsed").Uint(t.gasUsed)
+	w.Name("logs").Open('[')
 	for i := range t.logs {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = b.appendLog(dst, t, i)
+		b.renderLog(w, t, i)
 	}
-	dst = append(dst, `],"logsBloom":`...)
-	dst = jsonBytes(dst, t.bloom[:])
-	dst = append(dst, `,"status":`...)
-	dst = jsonUint(dst, t.status())
-	dst = append(dst, `,"to":`...)
-	dst = b.appendTo(dst, t.to)
-	dst = append(dst, `,"transactionHash":`...)
-	dst = jsonHash(dst, &t.hash)
-	dst = append(dst, `,"transactionIndex":`...)
-	dst = jsonUint(dst, uint64(t.index)) // not negative
-	dst = append(dst, `,"type":`...)
-	dst = jsonUint(dst, uint64(t.typ))
-	return append(dst, '}')
+	w.Close(']')
+	w.Name("logsBloom").Hex(t.bloom[:])
+	w.Name("status").Uint(t.status())
+	b.renderAccount(w.Name("to"), t.to)
+	w.Name("transactionHash").Hex(t.hash[:])
+	w.Name("transactionIndex").Uint(uint64(t.index)) // not negative
+	w.Name("type").Uint(uint64(t.typ))
+	w.Close('}')
 }
 
-func (b *block) appendLog(dst []byte, t *tx, i int) []byte {
-	l := &t.logs[i]
-	dst = append(dst, `{"address":`...)
-	dst = jsonAddress(dst, &l.address.address)
-	dst = append(dst, `,"topics":[`...)
-	for k := range l.topics {
-		if k > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonHash(dst, &l.topics[k].hash)
+func (b *block) renderLog(w *form.Writer, t *tx, i int) {
+	w.Open('{')
+	t.logs[i].render(w)
+	w.Name("blockNumber").Uint(b.number)
+	w.Name("transactionHash").Hex(t.hash[:])
+	w.Name("transactionIndex").Uint(uint64(t.index)) // not negative
+	w.Name("blockHash").Hex(b.hash[:])
+	w.Name("logIndex").Uint(uint64(t.firstLog + i)) // not negative
+	w.JSON(`"removed":false`)
+	w.Close('}')
+}
+
+// render writes the members that a log has everywhere.
+func (l *log) render(w *form.Writer) {
+	w.Name("address").Hex(l.address.address[:])
+	w.Name("topics").Open('[')
+	for i := range l.topics {
+		w.Hex(l.topics[i].hash[:])
 	}
-	dst = append(dst, `],"data":`...)
-	dst = jsonBytes(dst, l.data)
-	dst = append(dst, `,"blockNumber":`...)
-	dst = jsonUint(dst, b.number)
-	dst = append(dst, `,"transactionHash":`...)
-	dst = jsonHash(dst, &t.hash)
-	dst = append(dst, `,"transactionIndex":`...)
-	dst = jsonUint(dst, uint64(t.index)) // not negative
-	dst = append(dst, `,"blockHash":`...)
-	dst = jsonHash(dst, &b.hash)
-	dst = append(dst, `,"logIndex":`...)
-	dst = jsonUint(dst, uint64(t.firstLog+i)) // not negative
-	return append(dst, `,"removed":false}`...)
+	w.Close(']')
+	w.Name("data").Hex(l.data)
 }

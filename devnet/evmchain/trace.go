@@ -7,6 +7,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/devnet/form"
 	"quorate/engine/chain/evm"
 )
 
@@ -30,64 +31,53 @@ type TraceConfig struct {
 	WithLog     bool
 }
 
-// appendCalls appends the tree of calls from t.calls[i] on, and gives the index
-// of the first call that is not in it.
-func (b *block) appendCalls(dst []byte, t *tx, i int, tc TraceConfig) ([]byte, int) {
+// renderCalls writes the tree of calls from t.calls[i] on, and gives the index of the first
+// call that is not in it.
+func (b *block) renderCalls(w *form.Writer, t *tx, i int, tc TraceConfig) int {
 	c := &t.calls[i]
-	dst = append(dst, `{"from":`...)
-	dst = jsonAddress(dst, b.address(c.from))
-	dst = append(dst, `,"gas":`...)
-	dst = jsonUint(dst, c.gas)
-	dst = append(dst, `,"gasUsed":`...)
-	dst = jsonUint(dst, c.gasUsed)
+	w.Open('{')
+	w.Name("from").Hex(b.address(c.from)[:])
+	w.Name("gas").Uint(c.gas)
+	w.Name("gasUsed").Uint(c.gasUsed)
 	if c.to != noAccount {
-		dst = append(dst, `,"to":`...)
-		dst = jsonAddress(dst, b.address(c.to))
+		w.Name("to").Hex(b.address(c.to)[:])
 	}
-	dst = append(dst, `,"input":`...)
-	dst = jsonBytes(dst, c.input)
+	w.Name("input").Hex(c.input)
 	if len(c.output) > 0 {
-		dst = append(dst, `,"output":`...)
-		dst = jsonBytes(dst, c.output)
+		w.Name("output").Hex(c.output)
 	}
 	if c.failed != "" {
-		dst = append(dst, `,"error":`...)
-		dst = strconv.AppendQuote(dst, c.failed)
+		w.Name("error").Text(c.failed)
 	}
 	if c.reason != "" {
-		dst = append(dst, `,"revertReason":`...)
-		dst = strconv.AppendQuote(dst, c.reason)
+		w.Name("revertReason").Text(c.reason)
 	}
 	next := i + 1
-	for first := true; next < len(t.calls) && t.calls[next].depth > c.depth; first = false {
-		if tc.OnlyTopCall {
-			next++
-			continue
+	below := func() bool { return next < len(t.calls) && t.calls[next].depth > c.depth }
+	for tc.OnlyTopCall && below() {
+		next++
+	}
+	if below() {
+		w.Name("calls").Open('[')
+		for below() {
+			next = b.renderCalls(w, t, next, tc)
 		}
-		if first {
-			dst = append(dst, `,"calls":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		if dst, next = b.appendCalls(dst, t, next, tc); next >= len(t.calls) || t.calls[next].depth <= c.depth {
-			dst = append(dst, ']')
-		}
+		w.Close(']')
 	}
 	if tc.WithLog && !c.undone {
-		dst = b.appendCallLogs(dst, t, c, next-i-1)
+		b.renderCallLogs(w, t, c, next-i-1)
 	}
 	if c.hasValue {
-		dst = append(dst, `,"value":`...)
-		dst = jsonWide(dst, &c.value)
+		w.Name("value").Wide(&c.value)
 	}
-	dst = append(dst, `,"type":"`...)
-	dst = append(dst, c.typ.String()...)
-	return append(dst, `"}`...), next
+	w.Name("type").Text(c.typ.String())
+	w.Close('}')
+	return next
 }
 
-// appendCallLogs appends the logs of the account that a call runs on. position
+// renderCallLogs writes the logs of the account that a call runs on. position
 // is how many calls there are below it.
-func (b *block) appendCallLogs(dst []byte, t *tx, c *call, position int) []byte {
+func (b *block) renderCallLogs(w *form.Writer, t *tx, c *call, position int) {
 	first := true
 	for i := range t.logs {
 		l := &t.logs[i]
@@ -95,30 +85,17 @@ func (b *block) appendCallLogs(dst []byte, t *tx, c *call, position int) []byte 
 			continue
 		}
 		if first {
-			dst = append(dst, `,"logs":[`...)
-		} else {
-			dst = append(dst, ',')
+			w.Name("logs").Open('[')
+			first = false
 		}
-		first = false
-		dst = append(dst, `{"address":`...)
-		dst = jsonAddress(dst, &l.address.address)
-		dst = append(dst, `,"topics":[`...)
-		for k := range l.topics {
-			if k > 0 {
-				dst = append(dst, ',')
-			}
-			dst = jsonHash(dst, &l.topics[k].hash)
-		}
-		dst = append(dst, `],"data":`...)
-		dst = jsonBytes(dst, l.data)
-		dst = append(dst, `,"position":`...)
-		dst = jsonUint(dst, uint64(position)) // not negative
-		dst = append(dst, '}')
+		w.Open('{')
+		l.render(w)
+		w.Name("position").Uint(uint64(position)) // not negative
+		w.Close('}')
 	}
 	if !first {
-		dst = append(dst, ']')
+		w.Close(']')
 	}
-	return dst
 }
 
 // seen is an account within a block: before and after a transaction.
@@ -186,8 +163,8 @@ func (s *states) step(t *tx) []uint32 {
 
 func (a *seen) changed() bool { return a.balance != a.was || a.nonce != a.wasN || a.fresh || a.stored }
 
-// appendState appends the accounts that a transaction touched, or what it changed of them.
-func (s *states) appendState(dst []byte, t *tx, diff bool) []byte {
+// renderState writes the accounts that a transaction touched, or what it changed of them.
+func (s *states) renderState(w *form.Writer, t *tx, diff bool) {
 	touched := s.step(t)
 	defer func() {
 		for _, i := range t.created {
@@ -195,65 +172,46 @@ func (s *states) appendState(dst []byte, t *tx, diff bool) []byte {
 		}
 	}()
 	if !diff {
-		return s.appendAccounts(dst, t, touched, false, func(a *seen) bool { return !a.fresh })
+		s.renderAccounts(w, t, touched, false, func(a *seen) bool { return !a.fresh })
+		return
 	}
-	dst = append(dst, `{"post":`...)
-	dst = s.appendAccounts(dst, t, touched, true, (*seen).changed)
-	dst = append(dst, `,"pre":`...)
-	dst = s.appendAccounts(dst, t, touched, false, func(a *seen) bool {
+	w.Open('{')
+	s.renderAccounts(w.Name("post"), t, touched, true, (*seen).changed)
+	s.renderAccounts(w.Name("pre"), t, touched, false, func(a *seen) bool {
 		return a.changed() && !(a.fresh && a.was.IsZero())
 	})
-	return append(dst, '}')
+	w.Close('}')
 }
 
-// appendAccounts appends the accounts for which ok holds: what changed of them
+// renderAccounts writes the accounts for which ok holds: what changed of them
 // when post, else what they were before.
-func (s *states) appendAccounts(dst []byte, t *tx, touched []uint32, post bool, ok func(*seen) bool) []byte {
-	dst = append(dst, '{')
-	first := true
+func (s *states) renderAccounts(w *form.Writer, t *tx, touched []uint32, post bool, ok func(*seen) bool) {
+	w.Open('{')
 	for _, i := range touched {
-		a := s.account(i)
-		if !ok(a) {
-			continue
+		if a := s.account(i); ok(a) {
+			w.Hex(s.block.address(i)[:])
+			s.renderAccount(w.Value(), t, i, a, post)
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = jsonAddress(dst, s.block.address(i))
-		dst = append(dst, ':')
-		dst = s.appendAccount(dst, t, i, a, post)
 	}
-	return append(dst, '}')
+	w.Close('}')
 }
 
-func (s *states) appendAccount(dst []byte, t *tx, i uint32, a *seen, post bool) []byte {
-	dst = append(dst, '{')
-	member := func(name string) {
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), name...), `":`...)
-	}
+func (s *states) renderAccount(w *form.Writer, t *tx, i uint32, a *seen, post bool) {
+	w.Open('{')
 	switch {
 	case !post:
-		member("balance")
-		dst = jsonWide(dst, &a.was)
+		w.Name("balance").Wide(&a.was)
 	case a.balance != a.was:
-		member("balance")
-		dst = jsonWide(dst, &a.balance)
+		w.Name("balance").Wide(&a.balance)
 	}
 	if code := runtimeCode(s.block.ledger.accounts[i].kind); post && a.fresh || !post && a.hadCode {
-		member("code")
-		dst = jsonBytes(dst, code)
+		w.Name("code").Hex(code)
 	}
 	switch {
 	case !post && a.wasN > 0:
-		member("nonce")
-		dst = strconv.AppendUint(dst, uint64(a.wasN), 10)
+		w.Name("nonce").JSON(strconv.FormatUint(uint64(a.wasN), 10))
 	case post && a.nonce != a.wasN:
-		member("nonce")
-		dst = strconv.AppendUint(dst, uint64(a.nonce), 10)
+		w.Name("nonce").JSON(strconv.FormatUint(uint64(a.nonce), 10))
 	}
 	if a.stored {
 		// One slot stands for all that changed.
@@ -262,9 +220,10 @@ func (s *states) appendAccount(dst []byte, t *tx, i uint32, a *seen, post bool) 
 			version++
 		}
 		slot, value := evm.Keccak([]byte{'s', byte(i)}), evm.Keccak([]byte{'v', byte(version), byte(version >> 8)})
-		member("storage")
-		dst = append(jsonHash(append(dst, '{'), &slot), ':')
-		dst = append(jsonHash(dst, &value), '}')
+		w.Name("storage").Open('{')
+		w.Hex(slot[:])
+		w.Value().Hex(value[:])
+		w.Close('}')
 	}
-	return append(dst, '}')
+	w.Close('}')
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"quorate/devnet/evmchain"
+	"quorate/devnet/form"
 	"quorate/engine/chain/evm"
 )
 
@@ -50,18 +51,8 @@ func fixedAnswer(s string) func(*node, []byte, args) ([]byte, error) {
 	return func(_ *node, dst []byte, _ args) ([]byte, error) { return append(dst, s...), nil }
 }
 
-func appendQuantity(dst []byte, v uint64) []byte {
-	dst = append(dst, '"', '0', 'x')
-	return append(strconv.AppendUint(dst, v, 16), '"')
-}
-
-func appendHex(dst, b []byte) []byte {
-	dst = append(dst, '"', '0', 'x')
-	return append(hex.AppendEncode(dst, b), '"')
-}
-
 func (h *node) chainID(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.chain.Config().EVMChainID), nil
+	return form.AppendUint(dst, h.chain.Config().EVMChainID), nil
 }
 
 func (h *node) netVersion(dst []byte, _ args) ([]byte, error) {
@@ -76,15 +67,15 @@ func (h *node) clientVersion(dst []byte, _ args) ([]byte, error) {
 }
 
 func (h *node) blockNumber(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.latest), nil
+	return form.AppendUint(dst, h.latest), nil
 }
 
 func (h *node) gasPrice(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.chain.NextFee(h.tip)+1_000_000_000), nil
+	return form.AppendUint(dst, h.chain.NextFee(h.tip)+1_000_000_000), nil
 }
 
 func (h *node) baseFee(dst []byte, _ args) ([]byte, error) {
-	return appendQuantity(dst, h.chain.NextFee(h.tip)), nil
+	return form.AppendUint(dst, h.chain.NextFee(h.tip)), nil
 }
 
 func (h *node) blockByNumber(dst []byte, a args) ([]byte, error) {
@@ -200,7 +191,7 @@ func (h *node) balance(dst []byte, a args) ([]byte, error) {
 		return dst, err
 	}
 	wei := h.chain.Balance(addr, height)
-	return append(append(append(dst, '"'), wei.Hex()...), '"'), nil
+	return form.AppendWide(dst, &wei), nil
 }
 
 func (h *node) transactionCount(dst []byte, a args) ([]byte, error) {
@@ -208,7 +199,7 @@ func (h *node) transactionCount(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return appendQuantity(dst, h.chain.Nonce(addr, height)), nil
+	return form.AppendUint(dst, h.chain.Nonce(addr, height)), nil
 }
 
 func (h *node) code(dst []byte, a args) ([]byte, error) {
@@ -216,7 +207,7 @@ func (h *node) code(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return appendHex(dst, h.chain.Code(addr, height)), nil
+	return form.AppendHex(dst, h.chain.Code(addr, height)), nil
 }
 
 func (h *node) call(dst []byte, a args) ([]byte, error) {
@@ -256,7 +247,7 @@ func (h *node) call(dst []byte, a args) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return appendHex(dst, output), nil
+	return form.AppendHex(dst, output), nil
 }
 
 func (h *node) traceByNumber(dst []byte, a args) ([]byte, error) {

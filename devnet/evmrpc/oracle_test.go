@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"quorate/devnet/form"
 	"quorate/engine/chain/evm"
 )
 
@@ -228,7 +229,9 @@ func (o *oracle) atomics(data []byte) {
 
 func hexText(b []byte) string { return strings.TrimPrefix(hexBytes(b), "0x") }
 
-func hexBytes(b []byte) string { return string(appendHex(nil, b)[1 : len(appendHex(nil, b))-1]) }
+func hexBytes(b []byte) string {
+	return string(form.AppendHex(nil, b)[1 : len(form.AppendHex(nil, b))-1])
+}
 
 // TestOracle: balances, owners, nonces and contracts at many heights follow from
 // the blocks, receipts and traces.

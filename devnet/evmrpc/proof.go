@@ -3,6 +3,7 @@ package evmrpc
 import (
 	"encoding/json"
 
+	"quorate/devnet/form"
 	"quorate/engine/chain/evm"
 )
 
@@ -30,46 +31,39 @@ func (h *node) proof(dst []byte, a args) ([]byte, error) {
 		return dst, err
 	}
 	p, _ := h.chain.Proof(account, height)
-	dst = append(dst, `{"address":`...)
-	dst = appendHex(dst, account[:])
-	dst = append(dst, `,"accountProof":`...)
-	dst = appendNodes(dst, p.Nodes)
-	dst = append(append(append(dst, `,"balance":"`...), p.Balance.Hex()...), `","codeHash":`...)
-	dst = appendHex(dst, p.Code[:])
-	dst = append(dst, `,"nonce":`...)
-	dst = appendQuantity(dst, p.Nonce)
-	dst = append(dst, `,"storageHash":`...)
-	dst = appendHex(dst, p.StorageRoot[:])
-	dst = append(dst, `,"storageProof":[`...)
-	for i, text := range keys {
+	w := form.Writer(dst)
+	w.Open('{')
+	w.Name("address").Hex(account[:])
+	nodes(w.Name("accountProof"), p.Nodes)
+	w.Name("balance").Wide(&p.Balance)
+	w.Name("codeHash").Hex(p.Code[:])
+	w.Name("nonce").Uint(p.Nonce)
+	w.Name("storageHash").Hex(p.StorageRoot[:])
+	w.Name("storageProof").Open('[')
+	for _, text := range keys {
 		var slot evm.Hash
 		if err := fixed(text, slot[:]); err != nil {
 			return dst, invalid("unable to decode storage key: %v", err)
-		}
-		if i > 0 {
-			dst = append(dst, ',')
 		}
 		var value uint64
 		if slot.IsZero() {
 			value = p.Slot
 		}
-		dst = append(dst, `{"key":`...)
-		dst = appendHex(dst, slot[:])
-		dst = append(dst, `,"value":`...)
-		dst = appendQuantity(dst, value)
-		dst = append(dst, `,"proof":`...)
-		dst = append(appendNodes(dst, p.SlotNodes), '}')
+		w.Open('{')
+		w.Name("key").Hex(slot[:])
+		w.Name("value").Uint(value)
+		nodes(w.Name("proof"), p.SlotNodes)
+		w.Close('}')
 	}
-	return append(dst, ']', '}'), nil
+	w.Close(']')
+	w.Close('}')
+	return w, nil
 }
 
-func appendNodes(dst []byte, nodes [][]byte) []byte {
-	dst = append(dst, '[')
-	for i, n := range nodes {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendHex(dst, n)
+func nodes(w *form.Writer, nodes [][]byte) {
+	w.Open('[')
+	for _, n := range nodes {
+		w.Hex(n)
 	}
-	return append(dst, ']')
+	w.Close(']')
 }

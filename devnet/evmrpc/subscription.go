@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"quorate/devnet/evmchain"
+	"quorate/devnet/form"
 )
 
 // What can be subscribed to.
@@ -39,7 +40,7 @@ func (s *subscription) accepted(notes [][]byte, n *node, height uint64) [][]byte
 		return notes
 	}
 	for _, hash := range n.chain.TxHashes(height) {
-		notes = append(notes, s.note(n, appendHex(nil, hash[:])))
+		notes = append(notes, s.note(n, form.AppendHex(nil, hash[:])))
 	}
 	return notes
 }
