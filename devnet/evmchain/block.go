@@ -1,6 +1,7 @@
 package evmchain
 
 import (
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
@@ -9,7 +10,7 @@ import (
 // block is a block with all that is in it.
 type block struct {
 	header
-	size    int // bytes of its RLP form
+	size    uint64 // bytes of its RLP form
 	txs     []*tx
 	atomic  []transfer
 	extData []byte
@@ -66,43 +67,25 @@ func (h *header) extraData(targetExponent uint64) []byte {
 	return b
 }
 
-// append appends the header's RLP.
-func (h *header) append(dst []byte) []byte {
-	list := make([]byte, 0, 700)
-	list = appendBytes(list, h.parent[:])
-	list = appendBytes(list, emptyUncles[:])
-	list = appendBytes(list, coinbaseAt[:])
-	list = appendBytes(list, h.root[:])
-	list = appendBytes(list, h.txRoot[:])
-	list = appendBytes(list, h.receipts[:])
-	list = appendBytes(list, h.bloom[:])
-	list = appendUint(list, 1) // difficulty
-	list = appendUint(list, h.number)
-	list = appendUint(list, h.gasLimit)
-	list = appendUint(list, h.gasUsed)
-	list = appendUint(list, h.timeMilli/1000)
-	list = appendBytes(list, h.extra)
-	list = appendBytes(list, make([]byte, 32)) // mixHash
-	list = appendBytes(list, make([]byte, 8))  // nonce
-	if h.hasExtData {
-		list = appendBytes(list, h.extDataHash[:])
+// encode is the header's RLP.
+func (h *header) encode() []byte {
+	list := []any{
+		h.parent[:], emptyUncles[:], coinbaseAt[:], h.root[:], h.txRoot[:], h.receipts[:], h.bloom[:], uint64(1), h.number,
+		h.gasLimit, h.gasUsed, h.timeMilli / 1000, h.extra, zeroWord[:], zeroWord[:8], // mixHash, nonce
 	}
-	list = appendUint(list, h.baseFee)
 	if h.hasExtData {
-		list = appendUint(list, h.extDataGasUsed)
+		list = append(list, h.extDataHash[:])
 	}
-	list = appendUint(list, 0)                 // blockGasCost
-	list = appendUint(list, 0)                 // blobGasUsed
-	list = appendUint(list, 0)                 // excessBlobGas
-	list = appendBytes(list, make([]byte, 32)) // parentBeaconBlockRoot
-	list = appendUint(list, h.timeMilli)
-	list = appendUint(list, h.minDelay)
+	list = append(list, h.baseFee)
+	if h.hasExtData {
+		list = append(list, h.extDataGasUsed)
+	}
+	// No cost of gas, no blobs, no beacon.
+	list = append(list, uint64(0), uint64(0), uint64(0), zeroWord[:], h.timeMilli, h.minDelay)
 	if l := h.late; l != nil {
-		for _, v := range [...]uint64{l.target, l.least, l.settled, l.unix, l.part, l.excess} {
-			list = appendUint(list, v)
-		}
+		list = append(list, l.target, l.least, l.settled, l.unix, l.part, l.excess)
 	}
-	return append(appendHead(dst, 0xc0, len(list)), list...)
+	return encode(list)
 }
 
 // gasLimitOf is enough for a busy block.
@@ -118,7 +101,7 @@ func (c *Config) gasLimitOf(n uint64) uint64 {
 func (b *block) seal(cfg *Config) {
 	b.gasLimit, b.baseFee = cfg.gasLimitOf(b.number), baseFee(b.number)
 	b.timeMilli, b.hasExtData = cfg.timeOf(b.number), cfg.Atomic
-	logs, bodies, limits := 0, 0, uint64(0)
+	logs, bodies, limits := 0, uint64(0), uint64(0)
 	for i, t := range b.txs {
 		b.gasUsed += t.gasUsed
 		t.index, t.cumulative, t.firstLog = i, b.gasUsed, logs
@@ -131,7 +114,7 @@ func (b *block) seal(cfg *Config) {
 	if cfg.Atomic {
 		b.extData, b.extDataGasUsed = cfg.encodeAtomic(b)
 		if len(b.extData) > 0 {
-			b.extDataHash = evm.Keccak(appendBytes(nil, b.extData))
+			b.extDataHash = evm.Keccak(encode(b.extData))
 		}
 	}
 	if l := b.late; l != nil {
@@ -139,30 +122,26 @@ func (b *block) seal(cfg *Config) {
 		b.baseFee, b.bloom = l.headerFee, l.bloom
 	}
 	b.extra = b.extraData(cfg.targetExponent)
-	n := len(b.header.append(nil)) + headLen(bodies) + bodies + 1 // no uncles
+	n := uint64(len(b.header.encode())) + rlp.ListSize(bodies) + 1 // no uncles
 	if cfg.Atomic {
-		n += 1 + len(appendBytes(nil, b.extData)) // version 0
+		n += 1 + rlp.BytesSize(b.extData) // version 0
 	}
-	b.size = headLen(n) + n
+	b.size = rlp.ListSize(n)
 }
 
 // append appends the block's RLP.
 func (b *block) append(dst []byte) []byte {
-	bodies := make([]byte, 0, b.size)
-	for _, t := range b.txs {
-		if t.raw[0] >= 0xc0 { // a list of itself
-			bodies = append(bodies, t.raw...)
-		} else {
-			bodies = appendBytes(bodies, t.raw)
+	bodies := make([]any, len(b.txs))
+	for i, t := range b.txs {
+		if bodies[i] = t.raw; t.typ == 0 { // a list of itself
+			bodies[i] = rlp.RawValue(t.raw)
 		}
 	}
-	list := append(b.header.append(make([]byte, 0, b.size)), listOf(bodies)...)
-	list = append(list, 0xc0) // no uncles
+	list := []any{rlp.RawValue(b.header.encode()), bodies, []any{}} // no uncles
 	if b.hasExtData {
-		list = appendUint(list, 0) // version
-		list = appendBytes(list, b.extData)
+		list = append(list, uint64(0), b.extData) // version
 	}
-	return append(dst, listOf(list)...)
+	return append(dst, encode(list)...)
 }
 
 // hashLists works out the roots of what a block that is sealed holds.
@@ -191,36 +170,21 @@ func (b *block) hashHeader(state *evm.Hash, settled evm.Hash) {
 	if b.late != nil {
 		b.late.post, b.root = after, settled
 	}
-	b.hash = evm.Keccak(b.header.append(nil))
+	b.hash = evm.Keccak(b.header.encode())
 }
 
 // receipt is the receipt in its consensus encoding.
 func (t *tx) receipt() []byte {
-	n := 0
+	logs := make([]any, len(t.logs))
 	for i := range t.logs {
-		n += 64 + 33*len(t.logs[i].topics) + len(t.logs[i].data)
+		l := &t.logs[i]
+		topics := make([]any, len(l.topics))
+		for k := range topics {
+			topics[k] = l.topics[k].hash[:]
+		}
+		logs[i] = []any{l.address.address[:], topics, l.data}
 	}
-	logs := make([]byte, 0, n)
-	for i := range t.logs {
-		logs = t.logs[i].append(logs)
-	}
-	body := make([]byte, 0, len(logs)+len(t.bloom)+32)
-	body = appendUint(appendUint(body, t.status()), t.cumulative)
-	body = appendBytes(body, t.bloom[:])
-	body = append(appendHead(body, 0xc0, len(logs)), logs...)
-	return t.envelope(body)
-}
-
-// append appends the log's RLP.
-func (l *log) append(dst []byte) []byte {
-	body := make([]byte, 0, 64+33*len(l.topics)+len(l.data))
-	body = appendBytes(body, l.address.address[:])
-	body = appendHead(body, 0xc0, 33*len(l.topics))
-	for i := range l.topics {
-		body = appendBytes(body, l.topics[i].hash[:])
-	}
-	body = appendBytes(body, l.data)
-	return append(appendHead(dst, 0xc0, len(body)), body...)
+	return t.envelope(encode([]any{t.status(), t.cumulative, t.bloom[:], logs}))
 }
 
 // flow is wei that change hands.

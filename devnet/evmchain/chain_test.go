@@ -2,7 +2,6 @@ package evmchain
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"math"
 	"testing"
@@ -79,24 +78,6 @@ func TestCreate2(t *testing.T) {
 	}
 	if got := create2Address(evm.Address{}, [32]byte{}, []byte{0}).String(); got != "0x4D1A2e2bB4F88F0250f26Ffff098B0b30B26BF38" {
 		t.Error(got)
-	}
-}
-
-func TestRLP(t *testing.T) {
-	t.Parallel()
-	for want, got := range map[string][]byte{
-		"80": appendUint(nil, 0), "0f": appendUint(nil, 15), "820400": appendUint(nil, 1024), "83646f67": appendBytes(nil, []byte("dog")),
-		"c88363617483646f67": listOf(appendBytes(appendBytes(nil, []byte("cat")), []byte("dog"))),
-		"b838" + hex.EncodeToString(bytes.Repeat([]byte{7}, 56)): appendBytes(nil, bytes.Repeat([]byte{7}, 56)),
-	} {
-		if hex.EncodeToString(got) != want {
-			t.Errorf("%x, want %s", got, want)
-		}
-	}
-	for _, n := range []int{0, 55, 56, 255, 256, 70_000} {
-		if got := len(appendHead(nil, 0x80, n)); got != headLen(n) {
-			t.Errorf("head of %d: %d bytes, not %d", n, got, headLen(n))
-		}
 	}
 }
 

@@ -102,7 +102,7 @@ func TestRecordedHeaders(t *testing.T) {
 	kinds := map[bool]int{}
 	for _, r := range recorded(t)[1:] { // the genesis block's is of another form
 		h := r.header(t)
-		raw := h.append(nil)
+		raw := h.encode()
 		if got := evm.Keccak(raw); "0x"+hex.EncodeToString(raw) != r.RawHeader || got != h.hash {
 			t.Errorf("block %d: hash %s, want %s", r.Number, got, h.hash)
 		}

@@ -16,8 +16,8 @@ type View struct {
 }
 
 const (
-	zeroWord   = `"0x0000000000000000000000000000000000000000000000000000000000000000"`
-	mixAndNone = `"mixHash":` + zeroWord + `,"nonce":"0x0000000000000000"`
+	zeroHash   = `"0x0000000000000000000000000000000000000000000000000000000000000000"`
+	mixAndNone = `"mixHash":` + zeroHash + `,"nonce":"0x0000000000000000"`
 )
 
 // render writes a block, its members in the order of their names.
@@ -49,7 +49,7 @@ func (b *block) render(w *form.Writer, cfg *Config, full bool, view View) {
 	w.Name("miner").Hex(coinbaseAt[:])
 	w.JSON(mixAndNone)
 	w.Name("number").Uint(b.number)
-	w.JSON(`"parentBeaconBlockRoot":` + zeroWord)
+	w.JSON(`"parentBeaconBlockRoot":` + zeroHash)
 	w.Name("parentHash").Hex(parent[:])
 	w.Name("receiptsRoot").Hex(b.receipts[:])
 	if l != nil {
@@ -59,7 +59,7 @@ func (b *block) render(w *form.Writer, cfg *Config, full bool, view View) {
 		w.Name("settledHeight").Uint(l.settled)
 	}
 	w.Name("sha3Uncles").Hex(emptyUncles[:])
-	w.Name("size").Uint(uint64(b.size)) // not negative
+	w.Name("size").Uint(b.size)
 	w.Name("stateRoot").Hex(b.root[:])
 	if l != nil {
 		w.Name("targetExponent").Uint(l.target)
@@ -105,7 +105,7 @@ func (b *block) renderHead(w *form.Writer, cfg *Config) {
 	if cfg.Atomic {
 		w.Name("extDataGasUsed").Uint(b.extDataGasUsed)
 	}
-	w.JSON(`"blockGasCost":"0x0","blobGasUsed":"0x0","excessBlobGas":"0x0","parentBeaconBlockRoot":` + zeroWord)
+	w.JSON(`"blockGasCost":"0x0","blobGasUsed":"0x0","excessBlobGas":"0x0","parentBeaconBlockRoot":` + zeroHash)
 	w.Name("timestampMilliseconds").Uint(b.timeMilli)
 	w.JSON(`"minDelayExcess":"0x0"`)
 	b.renderLate(w, cfg)

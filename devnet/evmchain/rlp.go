@@ -1,59 +1,44 @@
 package evmchain
 
 import (
-	"encoding/binary"
-	"math/bits"
-
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
 )
 
-// appendBytes appends the RLP of a byte string.
-func appendBytes(dst, b []byte) []byte {
-	if len(b) == 1 && b[0] < 0x80 {
-		return append(dst, b[0])
-	}
-	return append(appendHead(dst, 0x80, len(b)), b...)
+// zeroWord never changes.
+var zeroWord [wordLen]byte
+
+// encode is the RLP of a byte string, a number, what is RLP already, or a list of such.
+func encode(v any) []byte {
+	w := rlp.NewEncoderBuffer(nil)
+	write(&w, v)
+	return finish(&w)
 }
 
-// appendUint appends the RLP of a number.
-func appendUint(dst []byte, v uint64) []byte {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], v)
-	return appendBytes(dst, b[bits.LeadingZeros64(v)/8:])
+// finish returns what was written.
+func finish(w *rlp.EncoderBuffer) []byte {
+	b := w.ToBytes()
+	_ = w.Flush() // gives the buffer back, and has nothing to write to
+	return b
 }
 
-// appendWide appends the RLP of a wide number.
-func appendWide(dst []byte, v *uint256.Int) []byte {
-	if v.IsUint64() {
-		return appendUint(dst, v.Uint64())
+func write(w *rlp.EncoderBuffer, v any) {
+	switch v := v.(type) {
+	case []byte:
+		w.WriteBytes(v)
+	case uint64:
+		w.WriteUint64(v)
+	case *uint256.Int:
+		w.WriteUint256(v)
+	case rlp.RawValue:
+		_, _ = w.Write(v) // into memory
+	case []any:
+		list := w.List()
+		for _, item := range v {
+			write(w, item)
+		}
+		w.ListEnd(list)
+	case nil:
+		w.WriteBytes(nil)
 	}
-	b := v.Bytes32()
-	return appendBytes(dst, b[32-v.ByteLen():])
-}
-
-// appendHead appends the head of a string (base 0x80) or list (0xc0) of n bytes.
-func appendHead(dst []byte, base byte, n int) []byte {
-	if n < 56 {
-		return append(dst, base+byte(n))
-	}
-	size := byte(bits.Len(uint(n))+7) / 8 // not negative
-	dst = append(dst, base+55+size)
-	for shift := 8 * (int(size) - 1); shift >= 0; shift -= 8 {
-		dst = append(dst, byte(n>>shift))
-	}
-	return dst
-}
-
-// headLen is how many bytes appendHead appends.
-func headLen(n int) int {
-	if n < 56 {
-		return 1
-	}
-	return 1 + (bits.Len(uint(n))+7)/8 // not negative
-}
-
-// listOf wraps the RLP of elements into a list.
-func listOf(elements []byte) []byte {
-	out := make([]byte, 0, headLen(len(elements))+len(elements))
-	return append(appendHead(out, 0xc0, len(elements)), elements...)
 }

@@ -1,6 +1,7 @@
 package evmchain
 
 import (
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
@@ -13,51 +14,86 @@ const MaxProvenTxs = 50_000
 // noCode is the code hash of accounts without code.
 var noCode = evm.Keccak(nil)
 
-// stateNode is a node of the trie of all accounts. It never changes, so the tries
-// of all blocks share what is equal in them.
+// stateNode is a node of a Merkle-Patricia trie. It never changes, so the tries of the
+// accounts after all blocks share what is equal in them.
 type stateNode struct {
 	path     []byte          // of a leaf or an extension, in nibbles
 	value    []byte          // of a leaf
 	children *[16]*stateNode // of a branch
 	child    *stateNode      // of an extension: a branch
-	hash     evm.Hash
+	hash     evm.Hash        // zero until someone asks
 }
 
-// encode is the node's RLP. No node is so short that it lies in its parent:
-// accounts are too long, and so are paths to two of them.
+// encode is the node's RLP. No node is so short that it lies in its parent: accounts,
+// transactions and receipts are too long, and so are paths to two of them.
 func (n *stateNode) encode() []byte {
 	switch {
 	case n.children != nil:
-		body := make([]byte, 0, 17*33)
-		for _, c := range n.children {
-			if c == nil {
-				body = append(body, 0x80)
-				continue
+		var hashes [17]any // the last one is a value, which there is not: no key ends here
+		for i, c := range n.children {
+			if c != nil {
+				hashes[i] = c.sum()[:]
 			}
-			body = appendBytes(body, c.hash[:])
 		}
-		return listOf(append(body, 0x80))
+		return encode(hashes[:])
 	case n.child != nil:
-		return appendPair(nil, appendPath(nil, n.path, false), n.child.hash[:])
+		return encode([]any{packed(n.path, 0), n.child.sum()[:]})
 	default:
-		return appendPair(nil, appendPath(nil, n.path, true), n.value)
+		return encode([]any{packed(n.path, 2), n.value})
 	}
 }
 
-func (n *stateNode) hashed() *stateNode {
-	n.hash = evm.Keccak(n.encode())
-	return n
+// sum is the node's hash.
+func (n *stateNode) sum() *evm.Hash {
+	if n.hash.IsZero() {
+		n.hash = evm.Keccak(n.encode())
+	}
+	return &n.hash
+}
+
+// packed packs nibbles behind a flag, which is 2 for the end of a key.
+func packed(nibbles []byte, flag byte) []byte {
+	if len(nibbles)%2 == 1 {
+		nibbles = append([]byte{flag + 1}, nibbles...)
+	} else {
+		nibbles = append([]byte{flag, 0}, nibbles...)
+	}
+	for i := range len(nibbles) / 2 {
+		nibbles[i] = nibbles[2*i]<<4 | nibbles[2*i+1]
+	}
+	return nibbles[:len(nibbles)/2]
+}
+
+// nibbles splits bytes in two.
+func nibbles(b []byte) []byte {
+	out := make([]byte, 0, 2*len(b))
+	for _, v := range b {
+		out = append(out, v>>4, v&0xf)
+	}
+	return out
+}
+
+// listRoot is the root of the trie of a list, each value under the RLP of its index.
+func listRoot(n int, value func(i int) []byte) evm.Hash {
+	if n == 0 {
+		return emptyRoot
+	}
+	var trie *stateNode
+	for i := range n {
+		trie = trie.with(nibbles(rlp.AppendUint64(nil, uint64(i))), value(i)) // not negative
+	}
+	return *trie.sum()
 }
 
 // with is the trie with a value under what is left of a key. n may be nil.
 func (n *stateNode) with(key, value []byte) *stateNode {
 	switch {
 	case n == nil:
-		return (&stateNode{path: key, value: value}).hashed()
+		return &stateNode{path: key, value: value}
 	case n.children != nil:
 		children := *n.children
 		children[key[0]] = children[key[0]].with(key[1:], value)
-		return (&stateNode{children: &children}).hashed()
+		return &stateNode{children: &children}
 	}
 	same := 0
 	for same < len(n.path) && n.path[same] == key[same] {
@@ -65,18 +101,18 @@ func (n *stateNode) with(key, value []byte) *stateNode {
 	}
 	switch {
 	case same == len(n.path) && n.child == nil:
-		return (&stateNode{path: n.path, value: value}).hashed()
+		return &stateNode{path: n.path, value: value}
 	case same == len(n.path):
-		return (&stateNode{path: n.path, child: n.child.with(key[same:], value)}).hashed()
+		return &stateNode{path: n.path, child: n.child.with(key[same:], value)}
 	}
 	var children [16]*stateNode
 	children[n.path[same]] = n.below(same + 1)
 	children[key[same]] = (*stateNode)(nil).with(key[same+1:], value)
-	branch := (&stateNode{children: &children}).hashed()
+	branch := &stateNode{children: &children}
 	if same == 0 {
 		return branch
 	}
-	return (&stateNode{path: key[:same], child: branch}).hashed()
+	return &stateNode{path: key[:same], child: branch}
 }
 
 // below is a leaf or an extension without the beginning of its path.
@@ -84,7 +120,7 @@ func (n *stateNode) below(skip int) *stateNode {
 	if n.child != nil && skip == len(n.path) {
 		return n.child
 	}
-	return (&stateNode{path: n.path[skip:], value: n.value, child: n.child}).hashed()
+	return &stateNode{path: n.path[skip:], value: n.value, child: n.child}
 }
 
 // proof is the nodes from the root to where a key is or would be.
@@ -111,14 +147,14 @@ var slotKey = evm.Keccak(make([]byte, wordLen))
 
 // leaf is the storage's trie, which has one node at most.
 func (s storage) leaf() *stateNode {
-	return (*stateNode)(nil).with(nibbles(slotKey[:]), appendUint(nil, uint64(s.count)))
+	return (*stateNode)(nil).with(nibbles(slotKey[:]), encode(uint64(s.count)))
 }
 
 func (s storage) root() evm.Hash {
 	if s.count == 0 {
 		return emptyRoot
 	}
-	return s.leaf().hash
+	return *s.leaf().sum()
 }
 
 // storageOf is a contract's storage after a block.
@@ -140,12 +176,11 @@ func (l *ledger) touch(account, height uint32) {
 func (l *ledger) accountRLP(account, height uint32, cChain bool) []byte {
 	e := l.state(account, height)
 	wei, root, code := e.wei(), l.storageOf(account, height).root(), l.codeHash(account, height)
-	body := appendWide(appendUint(make([]byte, 0, 112), uint64(e.nonce)), &wei)
-	body = appendBytes(appendBytes(body, root[:]), code[:])
+	list := []any{uint64(e.nonce), &wei, root[:], code[:]}
 	if cChain {
-		body = append(body, 0x80)
+		list = append(list, uint64(0))
 	}
-	return listOf(body)
+	return encode(list)
 }
 
 func (l *ledger) codeHash(account, height uint32) evm.Hash {
@@ -162,6 +197,7 @@ func (l *ledger) prove(trie *stateNode, height uint32, cChain bool) *stateNode {
 		trie = trie.with(nibbles(key[:]), l.accountRLP(account, height, cChain))
 	}
 	clear(l.dirty)
+	trie.sum()
 	return trie
 }
 

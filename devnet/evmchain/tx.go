@@ -1,6 +1,7 @@
 package evmchain
 
 import (
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"
@@ -41,7 +42,7 @@ type tx struct {
 	factor           uint32 // of the rebasing token from now on, if not 0
 	revises          uint32 // the version of op.contract from now on, if not 0
 	hash             evm.Hash
-	size             int // bytes of the RLP form, its wrapping in a block included
+	size             uint64 // bytes of the RLP form, its wrapping in a block included
 	bloom            bloom
 	index            int
 	cumulative       uint64
@@ -206,75 +207,74 @@ func numberTopic(v uint64) topic { return topic{hash: uint256.NewInt(v).Bytes32(
 // sign sets the transaction's signature, its encoding and its hash.
 func (b *builder) sign() {
 	t := b.tx
-	body := b.body(make([]byte, 0, 384+len(t.input)))
-	unsigned := body
+	var unsigned [3]*uint256.Int
 	if t.typ == 0 && !t.unprotected { // EIP-155
-		unsigned = appendUint(unsigned[:len(body):len(body)], b.cfg.EVMChainID)
-		unsigned = append(unsigned, 0x80, 0x80)
+		unsigned = [3]*uint256.Int{uint256.NewInt(b.cfg.EVMChainID), new(uint256.Int), new(uint256.Int)}
 	}
 	key := b.keys.key(t.from)
 	// Twice the average is more than a block ever has.
 	secret := b.height*uint64(2*b.cfg.TxsPerBlock) + uint64(b.index) // not negative
-	t.sig = sign(&key, evm.Keccak(t.envelope(unsigned)), secret)
-	body = appendUint(body, t.v(b.cfg.EVMChainID))
-	body = appendWide(appendWide(body, &t.sig.r), &t.sig.s)
-	t.raw = t.envelope(body)
-	t.hash, t.size = evm.Keccak(t.raw), len(t.raw)
+	t.sig = sign(&key, evm.Keccak(b.encode(unsigned)), secret)
+	t.raw = b.encode([3]*uint256.Int{uint256.NewInt(t.v(b.cfg.EVMChainID)), &t.sig.r, &t.sig.s})
+	t.hash, t.size = evm.Keccak(t.raw), uint64(len(t.raw))
 	if t.typ != 0 {
-		t.size += headLen(len(t.raw)) // a byte string in the block
+		t.size = rlp.BytesSize(t.raw) // a byte string in the block
 	}
 }
 
-// envelope makes a list of elements, behind the type's byte if there is one (EIP-2718).
-func (t *tx) envelope(elements []byte) []byte {
-	dst := make([]byte, 0, len(elements)+10)
+// encode is the transaction in its envelope (EIP-2718), with what ends its list, if anything.
+func (b *builder) encode(end [3]*uint256.Int) []byte {
+	w, t := rlp.NewEncoderBuffer(nil), b.tx
+	list := w.List()
 	if t.typ != 0 {
-		dst = append(dst, t.typ)
+		w.WriteUint64(b.cfg.EVMChainID)
 	}
-	return append(appendHead(dst, 0xc0, len(elements)), elements...)
-}
-
-// body is the RLP of the transaction's elements before its signature.
-func (b *builder) body(dst []byte) []byte {
-	t := b.tx
-	if t.typ != 0 {
-		dst = appendUint(dst, b.cfg.EVMChainID)
-	}
-	dst = appendUint(dst, uint64(t.op.nonce))
+	w.WriteUint64(uint64(t.op.nonce))
 	if t.typ == 2 {
-		dst = appendUint(dst, t.tip)
-		dst = appendUint(dst, t.maxFee)
+		w.WriteUint64(t.tip)
+		w.WriteUint64(t.maxFee)
 	} else {
-		dst = appendUint(dst, t.price)
+		w.WriteUint64(t.price)
 	}
-	dst = appendUint(dst, t.gasLimit)
-	if t.to == noAccount {
-		dst = append(dst, 0x80)
-	} else {
-		to := b.address(t.to)
-		dst = appendBytes(dst, to[:])
+	var to []byte
+	if t.to != noAccount {
+		to = b.accounts[t.to].address[:]
 	}
-	dst = appendWide(dst, &t.value)
-	dst = appendBytes(dst, t.input)
+	w.WriteUint64(t.gasLimit)
+	w.WriteBytes(to)
+	w.WriteUint256(&t.value)
+	w.WriteBytes(t.input)
 	if t.typ != 0 {
-		dst = b.appendAccess(dst)
+		write(&w, b.accessList())
 	}
-	return dst
+	for _, v := range end {
+		if v != nil {
+			w.WriteUint256(v)
+		}
+	}
+	w.ListEnd(list)
+	return t.envelope(finish(&w))
 }
 
-// appendAccess appends the access list.
-func (b *builder) appendAccess(dst []byte) []byte {
+// envelope puts the type's byte in front of a list, if there is one (EIP-2718).
+func (t *tx) envelope(list []byte) []byte {
+	if t.typ == 0 {
+		return list
+	}
+	return append([]byte{t.typ}, list...)
+}
+
+func (b *builder) accessList() []any {
 	t := b.tx
 	if t.access == noAccount {
-		return append(dst, 0xc0)
+		return nil
 	}
-	addr := b.address(t.access)
-	var slots []byte
-	for i := range t.slots {
+	slots := make([]any, t.slots)
+	for i := range slots {
 		slot := t.slot(i)
-		slots = appendBytes(slots, slot[:])
+		slots[i] = slot[:]
 	}
-	return append(dst, listOf(listOf(append(appendBytes(nil, addr[:]), listOf(slots)...)))...)
+	return []any{[]any{b.accounts[t.access].address[:], slots}}
 }
 
 // slot is storage slot i of the access list.
