@@ -86,7 +86,7 @@ func backupResults(ctx context.Context, dataDir string, w io.Writer) error {
 
 func restoreCommand() *cobra.Command {
 	var dataDir, from string
-	var force bool
+	var force, same bool
 	cmd := &cobra.Command{
 		Use:   "restore",
 		Short: "Put a backup into a data folder",
@@ -94,32 +94,60 @@ func restoreCommand() *cobra.Command {
 makes the index from the archives, without a node. Page tokens that the other
 server gave out stay good.
 
+Webhooks, exports and the identity are left behind, since the other server may go on
+with them: --as-the-same restores them too, for a server that is gone.
+
 Everything is gathered and checked beside what is there, which --force lets it
 replace, and then put into place. A restore that was ended early left the folder
 as it was, or is continued when it is called again.`,
 		Example: `  quorate restore --from /mnt/backup --data-dir /var/lib/quorate
   quorate backup --to - | ssh other quorate restore --from -`,
 		Args: atMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runRestore(cmd, dataDir, from, force) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRestore(cmd, dataDir, from, force, same) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&from, "from", "", "folder of the backup, or - for standard input (required)")
 	flags.BoolVar(&force, "force", false, "replace what is in the data folder")
+	flags.BoolVar(&same, "as-the-same", false, "restore webhooks, exports and the identity too: the server of the backup must not run any more")
 	flags.StringVar(&dataDir, "data-dir", defaultDataDir(), "data folder, which no running server may use")
 	addConfigFlag(cmd)
 	return cmd
 }
 
-func runRestore(cmd *cobra.Command, dataDir, from string, force bool) error {
+func runRestore(cmd *cobra.Command, dataDir, from string, force, same bool) error {
 	if from == "" {
 		return usageError{errors.New("say where from: --from DIR, or --from -")}
 	}
-	if served(cmd.Context(), dataDir) {
-		return fmt.Errorf("a server uses %s: stop it first", filepath.Clean(dataDir))
+	c := newCopy(cmd, dataDir, force)
+	c.cfg.Same = same
+	err := c.run(func(cfg backup.RestoreConfig) error {
+		if from == "-" {
+			return backup.FromStream(cmd.Context(), cfg, cmd.InOrStdin())
+		}
+		return backup.FromDir(cmd.Context(), cfg, from)
+	})
+	if err != nil {
+		return err
 	}
-	told := newBytesTeller(cmd.ErrOrStderr(), "restore")
-	cfg := backup.RestoreConfig{
-		DataDir: dataDir, Force: force, Results: results.Restore, Progress: told.progress,
+	if len(c.left) > 0 {
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "restore: without %s of the other server, which --as-the-same restores\n", strings.Join(c.left, ", "))
+	}
+	_, told := fmt.Fprintf(cmd.ErrOrStderr(), "restore: done; quorate serve makes the index from the archive\n")
+	return errors.Join(err, told)
+}
+
+// dataCopy fills a data folder with what another one had.
+type dataCopy struct {
+	cmd  *cobra.Command
+	cfg  backup.RestoreConfig
+	left []string // what is left behind
+}
+
+func newCopy(cmd *cobra.Command, dataDir string, force bool) *dataCopy {
+	c := &dataCopy{cmd: cmd}
+	c.cfg = backup.RestoreConfig{
+		DataDir: dataDir, Force: force, Results: results.Restore, Disown: c.disown,
+		Left: func(name string) { c.left = append(c.left, name) },
 		Free: func(dir string) (uint64, error) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return 0, err
@@ -127,18 +155,34 @@ func runRestore(cmd *cobra.Command, dataDir, from string, force bool) error {
 			return folder.Free(dir)
 		},
 	}
-	var err error
-	if from == "-" {
-		err = backup.FromStream(cmd.Context(), cfg, cmd.InOrStdin())
-	} else {
-		err = backup.FromDir(cmd.Context(), cfg, from)
+	return c
+}
+
+func (c *dataCopy) disown(dir string) error {
+	webhooks, operations, err := results.Disown(dir)
+	if webhooks > 0 {
+		c.left = append(c.left, fmt.Sprintf("webhooks (%d)", webhooks))
 	}
+	if operations > 0 {
+		c.left = append(c.left, fmt.Sprintf("exports (%d)", operations))
+	}
+	return err
+}
+
+// run does what fills the folder, unless a server uses that.
+func (c *dataCopy) run(fill func(backup.RestoreConfig) error) error {
+	dir := filepath.Clean(c.cfg.DataDir)
+	if served(c.cmd.Context(), dir) {
+		return fmt.Errorf("a server uses %s: stop it first", dir)
+	}
+	told := newBytesTeller(c.cmd.ErrOrStderr(), c.cmd.Name())
+	c.cfg.Progress = told.progress
+	err := fill(c.cfg)
 	told.finish()
 	if err != nil {
-		return fmt.Errorf("restore into %s: %w", filepath.Clean(dataDir), err)
+		return fmt.Errorf("%s into %s: %w", c.cmd.Name(), dir, err)
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "restore: done; quorate serve makes the index from the archive\n")
-	return err
+	return nil
 }
 
 func verifyDataCommand() *cobra.Command {

@@ -101,7 +101,7 @@ func TestBackup(t *testing.T) {
 	}
 	for _, from := range []string{to, "-"} {
 		dir := filepath.Join(t.TempDir(), "data")
-		mustCommand(t, stream, "restore", "--data-dir", dir, "--from", from)
+		mustCommand(t, stream, "restore", "--data-dir", dir, "--from", from, fmt.Sprintf("--as-the-same=%t", from == "-"))
 		moved, err := os.ReadFile(filepath.Join(dir, "staker.pem"))
 		if same := bytes.Equal(moved, key); same != (from == "-") {
 			t.Errorf("from %s: the identity came along: %v, %v", from, same, err)

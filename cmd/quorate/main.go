@@ -131,6 +131,7 @@ func commands() []*cobra.Command {
 		validatorsCommand(),
 		backupCommand(),
 		restoreCommand(),
+		cloneCommand(),
 		verifyDataCommand(),
 		versionCommand(),
 		referenceCommand(),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"quorate/engine/archive"
@@ -46,7 +47,7 @@ func restoreConfig(dir string) RestoreConfig {
 	return RestoreConfig{DataDir: dir, Results: func(dir string, r io.Reader) error {
 		b, err := io.ReadAll(r)
 		return errors.Join(err, os.WriteFile(filepath.Join(dir, "made"), b, 0o600))
-	}}
+	}, Disown: func(dir string) error { return os.WriteFile(filepath.Join(dir, "disowned"), nil, 0o600) }}
 }
 
 func content(t *testing.T, name ...string) string {
@@ -131,6 +132,90 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkRestored(t, dir)
+}
+
+// TestOneOwner: a second server has neither the identity nor webhooks and operations of the
+// first, unless it is the same one.
+func TestOneOwner(t *testing.T) {
+	t.Parallel()
+	data, cfg := dataFolder(t)
+	cfg.Identity = true
+	to := t.TempDir()
+	if _, err := ToDir(t.Context(), cfg, to); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"results/000001.sst": "made by Badger", "results/LOCK": "123", "index/MANIFEST": "index", "exports/file": "an export", "genesis-00000005": "genesis"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(data, name)), 0o700), os.WriteFile(filepath.Join(data, name), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, how := range []struct {
+		name string
+		same bool
+		fill func(RestoreConfig) error
+	}{
+		{"restored", false, func(r RestoreConfig) error { return FromDir(t.Context(), r, to) }},
+		{"restored as the same", true, func(r RestoreConfig) error { return FromDir(t.Context(), r, to) }},
+		{"cloned", false, func(r RestoreConfig) error { return Clone(t.Context(), r, data) }},
+	} {
+		dir := filepath.Join(t.TempDir(), "new")
+		r, left := restoreConfig(dir), ""
+		r.Same, r.Left = how.same, func(name string) { left += name }
+		if err := how.fill(r); err != nil {
+			t.Fatal(how.name, err)
+		}
+		_, disowned := os.Stat(filepath.Join(dir, "results", "disowned"))
+		if has := content(t, dir, "staker.pem") != ""; has != how.same || (disowned != nil) != how.same {
+			t.Errorf("%s: the identity is there: %v; %v", how.name, has, disowned)
+		}
+		clone := how.name == "cloned"
+		if (left == identityName) != (!how.same && !clone) || content(t, dir, "token.key") != "secret" {
+			t.Errorf("%s: %q was left out", how.name, left)
+		}
+		if content(t, dir, "index", "MANIFEST") == "index" != clone || content(t, dir, "genesis-00000005") == "genesis" != clone ||
+			content(t, dir, "exports", "file")+content(t, dir, "results", "LOCK")+content(t, dir, "other") != "" {
+			t.Errorf("%s: other files are there", how.name)
+		}
+	}
+}
+
+// TestCloneHoles: the logs of a database that was not closed are mostly holes.
+func TestCloneHoles(t *testing.T) {
+	t.Parallel()
+	data, _ := dataFolder(t)
+	path := filepath.Join(data, "index", "000001.vlog")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before := file.WriteAt([]byte("begin"), 0)
+	_, middle := file.WriteAt([]byte("middle"), 1<<20+5)
+	if err := errors.Join(before, middle, file.Truncate(1<<30), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	r := restoreConfig(dir)
+	r.Free = func(string) (uint64, error) { return minFree + 8<<20, nil }
+	if err := Clone(t.Context(), r, data); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.Open(filepath.Join(dir, "index", "000001.vlog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	st, err := got.Stat()
+	b := make([]byte, 1<<20+11)
+	if _, short := io.ReadFull(got, b); err != nil || short != nil || st.Size() != 1<<30 ||
+		string(b[:5]) != "begin" || string(b[1<<20+5:]) != "middle" || len(bytes.Trim(b[5:1<<20+5], "\x00")) > 0 {
+		t.Errorf("%d bytes, %v, %v", st.Size(), err, short)
+	}
+	if taken := st.Sys().(*syscall.Stat_t).Blocks * 512; taken > 8<<20 {
+		t.Errorf("the copy takes %d bytes", taken)
+	}
 }
 
 // Files of the archive are replaced while a server is backed up, for example by larger

@@ -2,8 +2,8 @@
 // server uses it, and puts it into another one.
 //
 // Copied are the archives of all chains, the kept results, the key of page tokens,
-// names, the last validator sets, and the server's identity if it is asked for. The index
-// is not: it follows from the archives.
+// names, the last validator sets, geneses, and the server's identity if it is asked for. The
+// index is not: it follows from the archives. [Clone] copies it too, of a folder at rest.
 //
 // Files of an archive never change, or only grow, so they are copied from
 // the folder itself: of one that grows as much as was acknowledged. The results

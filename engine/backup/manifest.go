@@ -114,6 +114,8 @@ func checkName(name string) error {
 
 const (
 	archiveDir   = "archive"
+	indexDir     = "index"
+	resultsDir   = "results"
 	identityName = "staker.pem"
 )
 
@@ -123,5 +125,6 @@ func single(name string) bool {
 	case "token.key", "aliases.json", identityName:
 		return true
 	}
-	return strings.HasPrefix(name, "validators-") && strings.HasSuffix(name, ".json")
+	return strings.HasPrefix(name, "validators-") && strings.HasSuffix(name, ".json") ||
+		strings.HasPrefix(name, "genesis-") && path.Ext(name) == ""
 }

@@ -33,8 +33,15 @@ type RestoreConfig struct {
 	DataDir string // no server may use it
 	// Force replaces what is there.
 	Force bool
+	// Same: the server of the backup is gone, and this is the same one. It has its identity,
+	// webhooks and operations, which two servers must not have at once.
+	Same bool
 	// Results makes the results database in a folder.
 	Results func(dir string, r io.Reader) error
+	// Disown removes webhooks and operations from the results database in a folder.
+	Disown func(dir string) error
+	// Left, if not nil, is called with each file of the backup that is left out.
+	Left func(name string)
 	// Free returns the free bytes of a folder's volume.
 	Free func(dir string) (uint64, error)
 	// Progress, if not nil, is called with the bytes copied and those to copy, 0 if
@@ -215,6 +222,9 @@ func (c *RestoreConfig) restore(fill func(staging string) error) error {
 	if err := c.makeResults(staging); err != nil {
 		return err
 	}
+	if err := c.disown(staging); err != nil {
+		return err
+	}
 	if err := syncTree(staging); err != nil {
 		return err
 	}
@@ -260,7 +270,7 @@ func (c *RestoreConfig) makeResults(staging string) error {
 		return err
 	}
 	defer f.Close() // nothing was written
-	dir := filepath.Join(staging, "results")
+	dir := filepath.Join(staging, resultsDir)
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -268,6 +278,24 @@ func (c *RestoreConfig) makeResults(staging string) error {
 		return err
 	}
 	return c.Results(dir, f)
+}
+
+// disown takes out of the staging folder what only one server may have.
+func (c *RestoreConfig) disown(staging string) error {
+	if c.Same {
+		return nil
+	}
+	switch err := os.Remove(filepath.Join(staging, identityName)); {
+	case err == nil && c.Left != nil:
+		c.Left(identityName)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	dir := filepath.Join(staging, resultsDir)
+	if _, err := os.Stat(dir); err != nil || c.Disown == nil {
+		return nil // there are none
+	}
+	return c.Disown(dir)
 }
 
 // place moves everything from the staging folder to where it belongs. It can be done
@@ -281,7 +309,7 @@ func (c *RestoreConfig) place(staging string) error {
 	names := strings.Split(string(mark), "\n")
 	// What the backup does not have goes too, or it would be mixed with what it has. The
 	// index follows from the archive that it was made of, and from no other one.
-	for _, name := range []string{"index", "results", archiveDir, "token.key", "aliases.json"} {
+	for _, name := range []string{indexDir, resultsDir, archiveDir, "token.key", "aliases.json"} {
 		if !slices.Contains(names, name) {
 			if err := os.RemoveAll(filepath.Join(c.DataDir, name)); err != nil {
 				return err

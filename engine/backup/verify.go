@@ -41,13 +41,13 @@ func VerifyData(ctx context.Context, cfg VerifyConfig) error {
 			errs = append(errs, cfg.chain(ctx, e.Name()))
 		}
 	}
-	for _, name := range []string{"results", "index"} {
+	for _, name := range []string{resultsDir, indexDir} {
 		dir := filepath.Join(cfg.DataDir, name)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		databases++
-		if err := cfg.Database(dir, name == "results"); err != nil {
+		if err := cfg.Database(dir, name == resultsDir); err != nil {
 			cfg.Found("database "+name, err)
 			continue
 		}

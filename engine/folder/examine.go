@@ -95,7 +95,7 @@ func (f *State) look(dir string) (err error) {
 	}
 	_, wrongNames := chains.Open(filepath.Join(dir, AliasesName))
 	var e error
-	f.InUse, f.User, e = user(dir)
+	f.InUse, f.User, e = User(dir)
 	err = errors.Join(err, e)
 	_, missing := os.Stat(filepath.Join(dir, IndexDir, "MANIFEST"))
 	if f.Indexed = missing == nil; f.Indexed && !f.InUse {
@@ -140,10 +140,10 @@ func CheckUnused(dir string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return fmt.Errorf("data folder: %s cannot be written to: %w", at, err)
 	}
-	used, by, err := user(dir)
+	used, by, err := User(dir)
 	for waited := time.Duration(0); used && waited < store.LockWait; waited += store.LockWait / 20 {
 		<-time.After(store.LockWait / 20)
-		used, by, err = user(dir)
+		used, by, err = User(dir)
 	}
 	if used {
 		return fmt.Errorf("%s, process %d: %w: stop the other one, or give this one a data folder of its own", dir, by, store.ErrInUse)
@@ -151,8 +151,8 @@ func CheckUnused(dir string) error {
 	return err
 }
 
-// user returns whether a process uses a data folder, and which.
-func user(dir string) (used bool, pid int, err error) {
+// User returns whether a process uses a data folder, and which: 0 if that is not known.
+func User(dir string) (used bool, pid int, err error) {
 	for _, name := range []string{ResultsDir, IndexDir} {
 		one, e := inUse(filepath.Join(dir, name))
 		used, err = used || one, errors.Join(err, e)

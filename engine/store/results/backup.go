@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -86,6 +87,39 @@ func Restore(dir string, from io.Reader) (err error) {
 		return fmt.Errorf("read the backup of the results: %w", err)
 	}
 	return nil
+}
+
+// Disown removes what only one server may have from the results database in a folder, which
+// no process uses: webhooks, which both would deliver, and operations. It returns how many
+// there were.
+func Disown(dir string) (webhooks, operations int, err error) {
+	db, _, err := store.Open(settings(dir), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	batch := db.NewWriteBatch()
+	defer batch.Cancel()
+	err = db.View(func(txn *badger.Txn) error {
+		rows := txn.NewIterator(badger.IteratorOptions{})
+		defer rows.Close()
+		for rows.Seek([]byte{prefixOperation}); rows.Valid() && rows.Item().Key()[0] <= prefixWebhook; rows.Next() {
+			switch key := rows.Item().KeyCopy(nil); {
+			case key[0] == prefixOperation:
+				operations++
+			case !bytes.Contains(key, []byte("/")): // else it is a secret
+				webhooks++
+			}
+			if err := batch.Delete(rows.Item().KeyCopy(nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = batch.Flush()
+	}
+	return webhooks, operations, err
 }
 
 // VerifyFiles checks the checksums of all tables of the database in a folder, which

@@ -2,8 +2,10 @@ package results
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -138,4 +140,35 @@ func TestPages(t *testing.T) {
 	if got := paged(t, r.Webhooks(), ""); len(got) != 1 {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestDisown: of a copied database everything is kept but what only one server may have.
+func TestDisown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, stop := start(t, dir, Options{})
+	for i := range 3000 {
+		key := fmt.Appendf(nil, "%04d", i)
+		for _, put := range []func(context.Context, []byte, []byte) error{r.Put, r.Webhooks().Put, r.Operations().Put, r.Metadata().Put} {
+			if err := put(t.Context(), key, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := r.Webhooks().Put(t.Context(), []byte("secret/acme"), []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	webhooks, operations, err := Disown(dir)
+	if err != nil || webhooks != 3000 || operations != 3000 {
+		t.Errorf("%d webhooks, %d operations, %v", webhooks, operations, err)
+	}
+	r, _ = start(t, dir, Options{})
+	for i, of := range []Operations{r.Webhooks(), r.Operations(), r.Metadata()} {
+		n := 0
+		if err := of.Each(func(_, _ []byte) { n++ }); err != nil || n > 0 != (i == 2) {
+			t.Errorf("kind %d: %d are left, %v", i, n, err)
+		}
+	}
+	mustHave(t, r, []byte("2999"), []byte("2999"))
 }
