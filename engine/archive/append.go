@@ -31,13 +31,8 @@ func (a *Archive) Append(ctx context.Context, blocks []Block) error {
 	if err := checkOrder(blocks); err != nil {
 		return err
 	}
-	if height, id, ok := a.Last(); ok {
-		if blocks[0].Height != height+1 {
-			return fmt.Errorf("archive: %w: block %d behind block %d", ErrOrder, blocks[0].Height, height)
-		}
-		if blocks[0].Parent != id {
-			return fmt.Errorf("archive: %w: block %d, parent %x; the archive has %x", ErrFork, blocks[0].Height, blocks[0].Parent, id)
-		}
+	if err := a.follows(&blocks[0]); err != nil {
+		return err
 	}
 	began := time.Now()
 	packed, units, err := a.codec.Pack(a.packed[:0], blocks)
@@ -54,6 +49,18 @@ func (a *Archive) Append(ctx context.Context, blocks []Block) error {
 	a.stats.packed.Add(float64(len(packed)))
 	for _, u := range units {
 		a.stats.raw.Add(float64(u.Raw))
+	}
+	return nil
+}
+
+// follows checks that a block follows the last one.
+func (a *Archive) follows(b *Block) error {
+	height, id, ok := a.Last()
+	switch {
+	case ok && b.Height != height+1:
+		return fmt.Errorf("archive: %w: block %d behind block %d", ErrOrder, b.Height, height)
+	case ok && b.Parent != id:
+		return fmt.Errorf("archive: %w: block %d, parent %x; the archive has %x", ErrFork, b.Height, b.Parent, id)
 	}
 	return nil
 }
