@@ -67,6 +67,10 @@ var onlyImporter = []struct{ library, importer, reason string }{
 		"github.com/dgraph-io/badger", "engine/store",
 		"one place knows the key layouts and the database can be replaced",
 	},
+	{
+		"github.com/minio/minio-go", "engine/depot",
+		"one place knows that object storage speaks S3",
+	},
 }
 
 func layerOf(pkg string) (layer int, ok bool) {

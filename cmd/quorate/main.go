@@ -132,6 +132,7 @@ func commands() []*cobra.Command {
 		backupCommand(),
 		restoreCommand(),
 		cloneCommand(),
+		archiveCommand(),
 		verifyDataCommand(),
 		versionCommand(),
 		referenceCommand(),

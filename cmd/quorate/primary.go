@@ -54,17 +54,25 @@ func splitGenesis(s string) (network uint32, file string, err error) {
 	if !ok || file == "" {
 		return 0, "", fmt.Errorf("--genesis-file %q is not of the form NETWORK=FILE", s)
 	}
+	if network, err = networkNumber(name); err != nil {
+		return 0, "", fmt.Errorf("--genesis-file: %w", err)
+	}
+	return network, file, nil
+}
+
+// networkNumber returns the number of a network by its name or number.
+func networkNumber(name string) (uint32, error) {
 	switch name {
 	case "mainnet":
-		return chain.MainnetID, file, nil
+		return chain.MainnetID, nil
 	case "fuji", "testnet":
-		return 5, file, nil
+		return chain.FujiID, nil
 	}
 	n, err := strconv.ParseUint(name, 10, 32)
 	if err != nil {
-		return 0, "", fmt.Errorf("--genesis-file: %q is no network", name)
+		return 0, fmt.Errorf("%q is no network", name)
 	}
-	return uint32(n), file, nil
+	return uint32(n), nil
 }
 
 // configure sets what the flags say, and the genesis of the network that is simulated

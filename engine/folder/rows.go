@@ -86,6 +86,16 @@ func PrimaryName(network uint32, kind primary.Kind) string {
 	return fmt.Sprintf("network-%d-%d", network, kind)
 }
 
+// letterOf returns the letter of a chain of a primary network.
+func letterOf(kind primary.Kind) string {
+	for _, c := range PrimaryChains {
+		if c.Kind == kind {
+			return c.Letter
+		}
+	}
+	return ""
+}
+
 // ParsePrimaryName reads what [PrimaryName] returns.
 func ParsePrimaryName(name string) (network uint32, kind primary.Kind, ok bool) {
 	if _, err := fmt.Sscanf(name, "network-%d-", &network); err != nil {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"quorate/devnet"
+)
+
+// TestArchiveCommand copies the history of a server to a depot and from there into another
+// folder, whose server serves the same pages without a node.
+func TestArchiveCommand(t *testing.T) {
+	t.Parallel()
+	r := newArchiveRig(t, devnet.Config{Validators: 2, Blocks: 2400, TxsPerBlock: 1})
+	p := r.start(t)
+	r.awaitWhole(t, p.url)
+	pages := tokenless(t, p.url)
+	depot := "file://" + t.TempDir()
+	if code, _, told := command(t, nil, "archive", "push", depot, "--data-dir", r.dir); code != exitFailed || !strings.Contains(told, "in use") {
+		t.Errorf("push of a folder in use: exit code %d, %s", code, told)
+	}
+	p.stop(t)
+	mustCommand(t, nil, "archive", "push", depot, "--data-dir", r.dir)
+	if _, told := mustCommand(t, nil, "archive", "push", depot, "--data-dir", r.dir); !strings.Contains(told, " 0 spans were copied") {
+		t.Errorf("pushed again: %s", told)
+	}
+	out, _ := mustCommand(t, nil, "archive", "ls", depot)
+	row := "5/" + r.c.Config().ID.String() + "/evm"
+	if text := string(out); !strings.Contains(text, row) || !strings.Contains(text, "0      2047  2      0        0") {
+		t.Errorf("ls: %s", text)
+	}
+	if out, _ := mustCommand(t, nil, "archive", "verify", depot); !strings.Contains(string(out), row+": 3 objects are sound, 0 were removed") {
+		t.Errorf("verify: %s", out)
+	}
+
+	dir := filepath.Join(t.TempDir(), "data")
+	mustCommand(t, nil, "archive", "pull", depot, "--data-dir", dir)
+	calls := newCallCounter(t, r.d.NodeURL())
+	p = launch(t, "quorate ready", "serve", "--http-port", "0", "--data-dir", dir, "--log-display-level", "error", "--node-url", calls.URL, "--primary=off")
+	r.awaitWhole(t, p.url)
+	poll(t, 100*time.Millisecond, "the pages are the same", func() bool { // the names of tokens come a little later
+		return maps.Equal(tokenless(t, p.url), pages)
+	})
+	if n := calls.blocks.Load(); n > 450 || n < 353 { // 353 blocks are above the last span
+		t.Errorf("%d blocks were asked for", n)
+	}
+	p.stop(t)
+
+	objects, err := filepath.Glob(filepath.Join(strings.TrimPrefix(depot, "file://"), "v1", "*", "*", "evm", "*.span"))
+	if err != nil || len(objects) != 2 {
+		t.Fatal(objects, err)
+	}
+	if err := os.Truncate(objects[1], 1000); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"verify", depot}, {"pull", depot, "--data-dir", filepath.Join(t.TempDir(), "data")}} {
+		code, out, told := command(t, nil, append([]string{"archive"}, args...)...)
+		if code != exitFailed || !strings.Contains(string(out)+told, filepath.Base(objects[1])) {
+			t.Errorf("%s of an object that was cut off: exit code %d, %s%s", args[0], code, out, told)
+		}
+	}
+	for _, bad := range [][]string{{"ls", "http://x"}, {"push", "s3://"}, {"pull"}, {"ls"}} {
+		if code, _, told := command(t, nil, append([]string{"archive"}, bad...)...); code != exitUsage {
+			t.Errorf("%v: exit code %d, %s", bad, code, told)
+		}
+	}
+}
+
+// tokenless returns pages without their tokens: each server makes its own.
+func tokenless(t *testing.T, url string) map[string]string {
+	pages, _ := backupPages(t, url)
+	for path, body := range pages {
+		pages[path], _, _ = strings.Cut(body, `"nextPageToken"`)
+	}
+	return pages
+}
+
+// callCounter is a node that counts for how many blocks it is asked.
+type callCounter struct {
+	*httptest.Server
+	blocks atomic.Int64
+}
+
+func newCallCounter(t *testing.T, node string) *callCounter {
+	t.Helper()
+	to, err := url.Parse(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(callCounter)
+	pass := httputil.NewSingleHostReverseProxy(to)
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the server was stopped
+		}
+		c.blocks.Add(int64(bytes.Count(body, []byte(`"eth_getBlockReceipts"`))))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
