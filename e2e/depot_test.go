@@ -97,17 +97,22 @@ func startObjectStore(t *testing.T) *objectStore {
 		t.Fatal(err)
 	}
 	t.Cleanup(running.Kill)
-	for end := time.Now().Add(testWait); ; time.Sleep(50 * time.Millisecond) {
+	client := &http.Client{Timeout: commandWait, Transport: &http.Transport{DisableKeepAlives: true}}
+	tick, late := time.NewTicker(indexEvery), time.After(testWait)
+	defer tick.Stop()
+	for {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := client.Do(req)
 		if err == nil {
 			_ = resp.Body.Close() // it answers
 			return s
 		}
-		if time.Now().After(end) {
+		select {
+		case <-tick.C:
+		case <-late:
 			t.Fatal(err)
 		}
 	}
