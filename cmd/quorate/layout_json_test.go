@@ -21,7 +21,6 @@ var withEncodingJSON = map[string]bool{
 	"engine/ingest":                         true,
 	"engine/log":                            true,
 	"engine/network":                        true,
-	"engine/nftmeta":                        true,
 	"engine/operation":                      true,
 	"engine/source/container/containertest": true,
 	"engine/source/evm":                     true,

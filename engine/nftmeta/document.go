@@ -2,13 +2,15 @@ package nftmeta
 
 import (
 	"bytes"
-	"encoding/json"
+
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/goccy/go-json"
 	"github.com/holiman/uint256"
 )
 
@@ -40,7 +42,7 @@ type Document struct {
 
 // parser reads the members of a document.
 type parser struct {
-	members map[string]json.RawMessage
+	members map[string]any
 	id      *uint256.Int // nil: no ID is put into texts
 }
 
@@ -51,20 +53,22 @@ func parseDocument(raw []byte, id *uint256.Int, multi bool) (*Document, Status) 
 	if depth(raw) > maxDepth {
 		return nil, InvalidMetadata
 	}
+	if !json.Valid(raw) {
+		return nil, InvalidJSON
+	}
 	p := parser{}
 	if multi {
 		p.id = id
 	}
-	if !json.Valid(raw) {
-		return nil, InvalidJSON
-	}
-	if raw[0] != '{' || json.Unmarshal(raw, &p.members) != nil {
-		return nil, InvalidMetadata
+	if in := json.NewDecoder(bytes.NewReader(raw)); raw[0] == '{' {
+		in.UseNumber()
+		_ = in.Decode(&p.members) // it is valid
 	}
 	d := &Document{
 		Name: p.text(maxName, "name"), Symbol: p.text(maxSymbol, "symbol"), Description: p.text(maxDescription, "description"),
-		ImageURI: p.link([]string{"data:image/"}, "image", "image_url", "imageUrl", "image_uri"), AnimationURI: p.link([]string{"data:image/", "data:audio/", "data:video/"}, "animation_url", "animationUrl"),
-		ExternalURL: p.link(nil, "external_url", "external_link", "externalUrl"), Background: p.text(maxBackground, "background_color", "background"),
+		ImageURI:     p.link([]string{"data:image/"}, "image", "image_url", "imageUrl", "image_uri"),
+		AnimationURI: p.link([]string{"data:image/", "data:audio/", "data:video/"}, "animation_url", "animationUrl"),
+		ExternalURL:  p.link(nil, "external_url", "external_link", "externalUrl"), Background: p.text(maxBackground, "background_color", "background"),
 		Attributes: p.attributes(), Properties: p.properties(), Decimals: p.decimals(),
 	}
 	if *d == (Document{}) {
@@ -95,17 +99,14 @@ func depth(raw []byte) (most int) {
 }
 
 // scalar returns a text or a number as a text.
-func scalar(raw json.RawMessage) (text string) {
-	if len(raw) == 0 {
-		return ""
+func scalar(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
 	}
-	switch c := raw[0]; {
-	case c == '"':
-		_ = json.Unmarshal(raw, &text) // it is valid
-	case c == '-', c >= '0' && c <= '9':
-		text = string(raw)
-	}
-	return text
+	return ""
 }
 
 // text returns the first of some members that has one.
@@ -129,26 +130,21 @@ func (p *parser) filled(text string) string {
 	return text
 }
 
-// link returns the first of some members that is an address a client can follow: on the
-// web, in IPFS or Arweave, or embedded data of one of the kinds.
+// schemes are those of links that a client can follow.
+var schemes = []string{"https://", "http://", "ipfs://", "ipns://", "ar://"}
+
+// link returns the first of some members that is an address a client can follow, or
+// embedded data of one of the kinds.
 func (p *parser) link(kinds []string, names ...string) string {
 	for _, name := range names {
 		uri := strings.TrimSpace(p.filled(scalar(p.members[name])))
-		if len(uri) > maxEmbedded || strings.ContainsFunc(uri, func(r rune) bool {
-			return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError
-		}) {
+		if len(uri) > maxEmbedded || strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsControl(r) || hidden(r) }) {
 			continue
 		}
 		lower := strings.ToLower(cut(uri, 32))
-		for _, kind := range kinds {
-			if strings.HasPrefix(lower, kind) {
-				return uri
-			}
-		}
-		for _, scheme := range []string{"https://", "http://", "ipfs://", "ipns://", "ar://"} {
-			if strings.HasPrefix(lower, scheme) && len(uri) > len(scheme) && len(uri) <= maxLink {
-				return uri
-			}
+		begins := func(with string) bool { return strings.HasPrefix(lower, with) && len(uri) > len(with) }
+		if slices.ContainsFunc(kinds, begins) || len(uri) <= maxLink && slices.ContainsFunc(schemes, begins) {
+			return uri
 		}
 	}
 	return ""
@@ -156,35 +152,28 @@ func (p *parser) link(kinds []string, names ...string) string {
 
 // trait is one of a token's attributes.
 type trait struct {
-	DisplayType json.RawMessage `json:"display_type,omitempty"`
-	TraitType   json.RawMessage `json:"trait_type,omitempty"`
-	Value       json.RawMessage `json:"value,omitempty"`
-	MaxValue    json.RawMessage `json:"max_value,omitempty"`
+	DisplayType any `json:"display_type,omitempty"`
+	TraitType   any `json:"trait_type,omitempty"`
+	Value       any `json:"value,omitempty"`
+	MaxValue    any `json:"max_value,omitempty"`
 }
 
 // attributes returns the traits of a token as a JSON list, with the members that are usual.
 func (p *parser) attributes() string {
-	raw := p.members["attributes"]
-	if len(raw) == 0 {
-		raw = p.members["traits"]
+	v, there := p.members["attributes"]
+	if !there {
+		v = p.members["traits"]
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return ""
-	}
+	list, _ := v.([]any)
 	var kept []trait
 	size := 0
 	for _, item := range list {
-		var m map[string]json.RawMessage
-		if json.Unmarshal(item, &m) != nil {
-			continue
-		}
+		m, _ := item.(map[string]any)
 		t := trait{plain(m["display_type"]), plain(m["trait_type"]), plain(m["value"]), plain(m["max_value"])}
 		if t.Value == nil && t.TraitType == nil {
 			continue
 		}
-		size += len(t.DisplayType) + len(t.TraitType) + len(t.Value) + len(t.MaxValue) + 64
-		if len(kept) == maxAttributes || size > maxList {
+		if size += len(encode(t)); len(kept) == maxAttributes || size > maxList {
 			break
 		}
 		kept = append(kept, t)
@@ -195,17 +184,17 @@ func (p *parser) attributes() string {
 	return encode(kept)
 }
 
-// plain returns a text, a number or a truth value as JSON, nil for anything else.
-func plain(raw json.RawMessage) json.RawMessage {
-	switch text := string(raw); {
-	case text == "true", text == "false":
-		return raw
-	case strings.HasPrefix(text, `"`):
-		return json.RawMessage(encode(clean(scalar(raw), maxTrait)))
-	case len(text) > maxTrait:
-		return nil
-	case scalar(raw) != "":
-		return raw
+// plain returns a text, a number or a truth value, nil for anything else.
+func plain(v any) any {
+	switch v := v.(type) {
+	case bool:
+		return v
+	case string:
+		return clean(v, maxTrait)
+	case json.Number:
+		if len(v) <= maxTrait {
+			return v
+		}
 	}
 	return nil
 }
@@ -213,19 +202,9 @@ func plain(raw json.RawMessage) json.RawMessage {
 // properties returns a token's properties, each text and each name cleaned, if they are
 // not too many.
 func (p *parser) properties() string {
-	raw := p.members["properties"]
-	if len(raw) < 2 || raw[0] != '{' || depth(raw) > maxNested || len(raw) > maxList {
-		return ""
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v map[string]any
-	if d.Decode(&v) != nil || len(v) == 0 {
-		return ""
-	}
-	v = cleanValues(v)
-	text := encode(v)
-	if len(v) == 0 || len(text) > maxList {
+	object, _ := p.members["properties"].(map[string]any)
+	text := encode(cleanValues(object))
+	if text == "{}" || len(text) > maxList || depth([]byte(text)) > maxNested {
 		return ""
 	}
 	return text
@@ -259,11 +238,13 @@ func cleanValue(v any) any {
 }
 
 func (p *parser) decimals() *uint8 {
-	var n uint8
-	if raw := p.members["decimals"]; len(raw) == 0 || raw[0] == 'n' || json.Unmarshal(raw, &n) != nil {
+	number, _ := p.members["decimals"].(json.Number)
+	n, err := strconv.ParseUint(string(number), 10, 8)
+	if err != nil {
 		return nil
 	}
-	return &n
+	d := uint8(n)
+	return &d
 }
 
 // encode returns v as JSON in which <, > and & stand as they are, not as six bytes each.
@@ -278,14 +259,13 @@ func encode(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// clean returns a text without what does not print or turns the direction of what follows,
-// cut to a length in bytes.
+// hidden reports whether a character turns the direction of what follows, or is none.
+func hidden(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError }
+
+// clean returns a text without what does not print or is hidden, cut to a length in bytes.
 func clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == utf8.RuneError:
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || hidden(r) {
 			return -1
 		}
 		return r

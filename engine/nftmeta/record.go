@@ -3,11 +3,12 @@ package nftmeta
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain"
 	"quorate/engine/index"
