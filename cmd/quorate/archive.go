@@ -25,6 +25,8 @@ without asking nodes.
 Of S3 the endpoint and the region come from AWS_ENDPOINT_URL and AWS_REGION, credentials
 from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the files of the AWS tools, or the role
 of the instance.`,
+		Example: `  quorate archive push s3://bucket/quorate --data-dir /var/lib/quorate
+  quorate archive pull s3://bucket/quorate --data-dir /srv/quorate-2`,
 	}
 	cmd.AddCommand(depotList(), depotCopy("push", "Put what a data folder has and a depot lacks", folder.Push),
 		depotCopy("pull", "Take what a depot has and a data folder lacks", folder.Pull), depotVerify())
