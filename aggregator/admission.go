@@ -3,7 +3,6 @@ package aggregator
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -18,82 +17,73 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// admit has a message collected unless it was refused just now or, under
-// suspicion, finds nobody among a few validators who signs it. It notes how the
-// client's requests end.
-func (a *Aggregator) admit(ctx context.Context, req *Request, deadline time.Time, key collectionKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
-	jk := jobKey{collectionKey: key}
-	if len(req.Justification) > 0 {
-		jk.justification = sha256.Sum256(req.Justification)
+// collect has a message signed unless it was refused just now or, under suspicion, finds
+// nobody among a few validators who signs it. It notes how the client's requests end.
+func (a *Aggregator) collect(ctx context.Context, at *attempt) (k *kept, err error) {
+	began, client := time.Now(), at.req.Client
+	key := jobKey{collectionKey: collectionKey{at.msg.ID(), at.set.Digest}}
+	if len(at.req.Justification) > 0 {
+		key.justification = sha256.Sum256(at.req.Justification)
 	}
-	if e := a.refused.get(jk, req.Quorum); e != nil {
+	if e := a.refused.get(key, at.quorum); e != nil {
 		return nil, e
 	}
-	req.Asked = len(set.Validators)
-	if a.suspects(req.Client, msg) && !a.jobs.runs(jk) {
-		if err := a.scout(ctx, req, jk, msg, set); err != nil {
-			a.standings.note(req.Client, false)
-			return nil, err
-		}
+	at.req.Asked = len(at.set.Validators)
+	if a.suspects(client, at.msg) && !a.jobs.runs(key) {
+		err = a.scout(ctx, at, key)
 	}
-	k, err := a.collect(ctx, req, deadline, jk, msg, set)
-	var e *Error
+	if err != nil {
+		a.standings.note(client, false)
+	} else if k, err = a.wait(ctx, at, key); err == nil {
+		a.standings.note(client, true)
+		a.count.duration.Observe(time.Since(began).Seconds())
+	}
+	e, _ := err.(*Error)
 	switch {
-	case err == nil:
-		a.standings.note(req.Client, true)
-	case errors.As(err, &e) && e.Stake != nil: // validators were asked for it
+	case e == nil:
+	case e.Kind == Overloaded:
+		a.count.overloaded.Inc()
+	case e.Stake != nil: // validators were asked for it
 		// What some have signed is no invention, whatever held up the others.
-		a.standings.note(req.Client, e.Stake.Signed > 0)
+		a.standings.note(client, e.Stake.Signed > 0)
 		if e.Kind == Refused {
-			a.refused.put(jk, req.Quorum, e)
+			a.refused.put(key, at.quorum, e)
 		}
 	}
 	return k, err
 }
 
-// collect joins the running job for this message and set, or starts one.
-func (a *Aggregator) collect(ctx context.Context, req *Request, deadline time.Time, key jobKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
-	since := time.Now()
-	c := &caller{wish: req.wish(), deadline: deadline, reply: actor.NewReply[*kept]()}
-	for {
-		j, started, err := a.jobs.join(key, c, func() *job {
-			// A validator has one question open at a time, and is asked again at most
-			// once for each retry or reconnection.
-			n := len(set.Validators)
-			return &job{
-				environment: a.environment, leave: a.jobs.end, key: key, holders: holdersOf(req.Client, msg.SourceChainID, set.SubnetID),
-				set: set, beside: a.sets.Beside(set), msg: msg, justification: req.Justification,
-				box:   actor.NewMailbox[event]((len(a.cfg.Timing.Retries)+10)*n+8, actor.Shed),
-				calls: actor.NewMailbox[event](2*a.cfg.MaxCallers, actor.Shed),
-			}
-		})
-		if err != nil {
-			return nil, err
+// wait joins the running job for this message and set, or starts one. Its error is
+// errEnded if that had just ended.
+func (a *Aggregator) wait(ctx context.Context, at *attempt, key jobKey) (*kept, error) {
+	at.waited = time.Now()
+	c := &caller{wish: at.wish, deadline: at.deadline, reply: actor.NewReply[*kept]()}
+	j, started, err := a.jobs.join(key, c, func() *job {
+		// A validator has one question open at a time, and is asked again at most
+		// once for each retry or reconnection.
+		n := len(at.set.Validators)
+		return &job{
+			environment: a.environment, leave: a.jobs.end, key: key, holders: holdersOf(at.req.Client, at.msg.SourceChainID, at.set.SubnetID),
+			set: at.set, beside: a.sets.Beside(at.set), msg: at.msg, justification: at.req.Justification,
+			box:   actor.NewMailbox[event]((len(a.cfg.Timing.Retries)+10)*n+8, actor.Shed),
+			calls: actor.NewMailbox[event](2*a.cfg.MaxCallers, actor.Shed),
 		}
-		if started {
-			a.count.fresh.Inc()
-		} else {
-			a.count.joined.Inc()
-		}
-		k, err := c.reply.Wait(ctx)
-		if ctx.Err() != nil && err != nil {
-			// The job may have ended meanwhile; then nobody needs to be told.
-			_ = j.calls.TrySend(event{kind: evLeave, caller: c})
-		}
-		j.waiting.Add(-1)
-		if errors.Is(err, errEnded) {
-			if k := a.results.get(key.with(c.wish)); k != nil && k.serves(time.Now(), c.wish, a.cfg.RetryBuffer) {
-				a.journal.repeated(time.Now(), req.wish(), k, FromMemory, msg, set)
-				return k, nil
-			}
-			c.reply = actor.NewReply[*kept]()
-			continue
-		}
-		if err == nil {
-			a.journal.collected(since, req, k, started)
-		}
-		return k, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	if at.first = started; started {
+		a.count.fresh.Inc()
+	} else {
+		a.count.joined.Inc()
+	}
+	k, err := c.reply.Wait(ctx)
+	if ctx.Err() != nil && err != nil {
+		// The job may have ended meanwhile; then nobody needs to be told.
+		_ = j.calls.TrySend(event{kind: evLeave, caller: c})
+	}
+	j.waiting.Add(-1)
+	return k, err
 }
 
 const (
@@ -270,16 +260,16 @@ func (s *scouts) end(key jobKey, client string, t *scout, err error) {
 
 // scout tries a message on a few validators and returns nil once one has signed
 // it, or when none can be asked: the collection says why, then.
-func (a *Aggregator) scout(ctx context.Context, req *Request, key jobKey, msg *warp.Unsigned, set *valset.Set) error {
+func (a *Aggregator) scout(ctx context.Context, at *attempt, key jobKey) error {
 	for {
-		t, first := a.scouts.begin(key, req.Client)
+		t, first := a.scouts.begin(key, at.req.Client)
 		switch {
 		case t == nil:
 			return errTooManyJobs
 		case first:
 			a.count.scouted.Inc()
-			err := a.try(ctx, req, msg, set)
-			a.scouts.end(key, req.Client, t, err)
+			err := a.try(ctx, at)
+			a.scouts.end(key, at.req.Client, t, err)
 			return err
 		}
 		select {
@@ -297,10 +287,10 @@ func (a *Aggregator) scout(ctx context.Context, req *Request, key jobKey, msg *w
 	}
 }
 
-func (a *Aggregator) try(ctx context.Context, req *Request, msg *warp.Unsigned, set *valset.Set) error {
-	timing := &a.cfg.Timing
+func (a *Aggregator) try(ctx context.Context, at *attempt) error {
+	timing, set, id := &a.cfg.Timing, at.set, at.msg.ID()
 	answers := make(chan keptPart, scoutNodes*(len(timing.Retries)+1)) // the zero part for one that does not sign
-	q, err := a.peers.Open(msg, req.Justification, timing.AskTimeout, func(answer Answer) {
+	q, err := a.peers.Open(at.msg, at.req.Justification, timing.AskTimeout, func(answer Answer) {
 		select {
 		case answers <- scouted(set, &answer):
 		default: // more answers than questions
@@ -321,7 +311,7 @@ func (a *Aggregator) try(ctx context.Context, req *Request, msg *warp.Unsigned, 
 			select {
 			case p := <-answers:
 				if p.part != nil {
-					a.results.putParts(msg.ID(), append(slices.Clip(a.results.getParts(msg.ID())), p))
+					a.results.putParts(id, append(slices.Clip(a.results.getParts(id)), p))
 					return nil
 				}
 			case <-patience.C:

@@ -7,6 +7,7 @@ import (
 
 	"quorate/aggregator/valset"
 	"quorate/engine/actor"
+	"quorate/engine/chain/warp"
 )
 
 // Aggregator answers requests for signed messages of one network. Start it
@@ -53,10 +54,6 @@ func New(cfg Config) (*Aggregator, error) {
 	return a, nil
 }
 
-// answerGrace is what a collection is given beyond a request's deadline to say
-// what became of it.
-const answerGrace = 250 * time.Millisecond
-
 // Held returns about how many bytes the signed messages take that are kept in memory,
 // and the single signatures.
 func (a *Aggregator) Held() (kept, parts int) { return a.results.held() }
@@ -85,17 +82,46 @@ func (a *Aggregator) Run(ctx context.Context) error {
 	return sup.Stop(context.WithoutCancel(ctx))
 }
 
+// wish is how much of the stake is asked for, in percent.
+type wish struct {
+	quorum, buffer int
+	ahead          bool
+}
+
+func (r *Request) wish() wish { return wish{r.Quorum, r.Buffer, r.Ahead} }
+
+// percent is what is tried for.
+func (w wish) percent() int { return w.quorum + w.buffer }
+
+// attempt is a request under way, as far as it came.
+type attempt struct {
+	wish
+	req      *Request
+	deadline time.Time
+	msg      *warp.Unsigned // nil if it is none
+	height   uint64         // of set; 0: the proposed one
+	set      *valset.Set    // nil if it is not known
+	waited   time.Time      // since when it has waited for a collection
+	first    bool           // it began that collection
+}
+
+// key returns the key of the result for a share.
+func (at *attempt) key(percent int) resultKey {
+	return collectionKey{at.msg.ID(), at.set.Digest}.with(percent)
+}
+
 // Aggregate answers one request. Its errors are all of type *[Error].
 func (a *Aggregator) Aggregate(ctx context.Context, req *Request) (*Result, error) {
-	var at attempt
-	res, err := a.aggregate(ctx, req, &at)
+	at := attempt{req: req, wish: req.wish()}
+	k, how, err := a.answer(ctx, &at)
 	if err != nil {
 		e := asError(err)
 		a.count.failure(e.Kind)
-		a.journal.fail(time.Now(), req, &at, e)
+		a.journal.fail(time.Now(), &at, e)
 		return nil, e
 	}
-	return res, nil
+	a.journal.answered(time.Now(), &at, k, how)
+	return k.resultAt(at.set.Height), nil
 }
 
 func asError(err error) *Error {
@@ -109,64 +135,21 @@ func asError(err error) *Error {
 	return &Error{Kind: Unreachable, Msg: "the request was given up before it was answered", Err: err}
 }
 
-func (a *Aggregator) aggregate(ctx context.Context, req *Request, at *attempt) (*Result, error) {
-	if err := checkShares(req); err != nil {
-		return nil, err
-	}
-	received := req.Received
+func (a *Aggregator) answer(ctx context.Context, at *attempt) (k *kept, how How, err error) {
+	received := at.req.Received
 	if received.IsZero() {
 		received = time.Now()
 	}
-	deadline := received.Add(a.cfg.RequestTimeout)
-	ctx = valset.For(ctx, req.Client, deadline)
-	msg, err := a.message(ctx, req)
+	at.deadline = received.Add(a.cfg.RequestTimeout)
+	ctx = valset.For(ctx, at.req.Client, at.deadline)
+	if at.msg, err = a.message(ctx, at.req); err != nil {
+		return nil, 0, err
+	}
+	if err = a.signers(ctx, at); err == nil {
+		k, how, err = a.find(ctx, at)
+	}
 	if err != nil {
-		return nil, err
+		return a.instead(ctx, at, err)
 	}
-	at.msg = msg
-	height, err := a.height(req, msg)
-	if err != nil {
-		return nil, err
-	}
-	set, err := a.signingSet(ctx, req, height, msg)
-	if err != nil {
-		return a.lastKnown(ctx, req, height, msg, err)
-	}
-	at.set = set
-	if res := a.fromMemory(req.wish(), msg, set); res != nil {
-		return res, nil
-	}
-	key := collectionKey{msg.ID(), set.Digest}
-	ctx, cancel := context.WithDeadline(ctx, deadline.Add(answerGrace))
-	defer cancel()
-	if fresh := a.funded(ctx, req, height, set); fresh != set {
-		set, key.digest = fresh, fresh.Digest
-	}
-	k := a.load(ctx, key.with(req.wish()), msg, set)
-	if k != nil && k.serves(time.Now(), req.wish(), a.cfg.RetryBuffer) {
-		a.count.loaded.Inc()
-		a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
-		return k.resultAt(set.Height), nil
-	}
-	if k := a.reuse(ctx, req, key, k == nil, msg, set); k != nil {
-		a.journal.repeated(time.Now(), req.wish(), k, Reused, msg, set)
-		return k.resultAt(set.Height), nil
-	}
-	started := time.Now()
-	fresh, err := a.admit(ctx, req, deadline, key, msg, set)
-	if e, refused := err.(*Error); refused && e.Kind == Overloaded {
-		a.count.overloaded.Inc()
-	}
-	if err == nil {
-		a.count.duration.Observe(time.Since(started).Seconds())
-		res := *fresh.resultAt(set.Height)
-		res.Kept = false
-		return &res, nil
-	}
-	if k := a.any(ctx, req.wish(), msg, set); k != nil {
-		// It cannot be had now, but it was had before, if perhaps with more signers.
-		a.journal.repeated(time.Now(), req.wish(), k, FromMemory, msg, set)
-		return k.resultAt(set.Height), nil
-	}
-	return nil, err
+	return k, how, nil
 }

@@ -104,8 +104,6 @@ type Result struct {
 	Weight, Total uint64
 	// Height is the P-Chain height of the validator set.
 	Height uint64
-	// Kept reports that the answer was known before the request came.
-	Kept bool
 }
 
 // Kind says why a request failed, and so what the client can do about it.

@@ -6,6 +6,15 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
+const (
+	// unusedFor is how long what nobody uses stays in memory where there is more than
+	// alwaysKept bytes of it: a result is on disk, and whoever asks for what was signed
+	// ahead does so within minutes. Otherwise a server that signs a few messages a second
+	// would fill its share for hours.
+	unusedFor  = 5 * time.Minute
+	alwaysKept = 4 << 20
+)
+
 // sized is an LRU bounded by the bytes of its values. Beyond alwaysKept of them it
 // forgets what was not used for unusedFor, when something is put to it.
 type sized[K comparable, V any] struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"quorate/aggregator/valset"
+	"quorate/engine/chain"
 	"quorate/engine/metric"
 )
 
@@ -29,8 +30,9 @@ type Config struct {
 	// Notes keeps what was learned about validators over a restart; nil forgets it.
 	Notes Notes
 
-	// LastKnown, if not nil, lets kept results be served while Sets knows nothing.
-	LastKnown LastKnown
+	// LastKnown returns the last set that was known of a subnet, in an earlier run too. If
+	// it is not nil, kept results are served while Sets knows nothing.
+	LastKnown func(subnet chain.ID) (*valset.Set, bool)
 
 	// Timing bounds the waits of one collection. Defaults: Window 250 ms,
 	// AskTimeout 3 s, ConnectWait 2 s, Retries after 50, 150, 400 and 900 ms,

@@ -29,7 +29,7 @@ func TestFailureOutlivesSets(t *testing.T) {
 		msg := message(t, 5000+i)
 		signers := warp.NewBits(3)
 		signers.Set(1)
-		b.journal.repeated(time.Now(), wish{quorum: 67}, newKept(msg, set, signers, [96]byte{}, 67, time.Now()), FromDisk, msg, set)
+		b.journal.answered(time.Now(), &attempt{wish: wish{quorum: 67}, msg: msg, set: set}, newKept(msg, set, signers, [96]byte{}, 67, time.Now()), FromDisk)
 	}
 	if got := votesOf(t, b, only(t, b, message(t, 1))); got[0] != VoteRefused || got[1] != VoteRefused {
 		t.Errorf("votes %v", got)

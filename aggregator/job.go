@@ -228,15 +228,9 @@ func (j *job) seed() {
 	if len(known) == 0 {
 		return
 	}
-	byKey := make(map[[bls.PublicKeyLen]byte]*part, len(known))
-	for _, k := range known {
-		byKey[k.key] = k.part
-	}
-	for i := range j.set.Validators {
-		p := byKey[j.set.Validators[i].Key.Compressed()]
-		if p != nil && (p.proven || !j.quarantined[i]) && j.core.answer(i) {
-			own := *p // kept parts are shared between jobs, proven is not
-			j.parts[i] = &own
+	for i, p := range known.of(j.set, func(i int) bool { return j.quarantined[i] }) {
+		if p != nil && j.core.answer(i) {
+			j.parts[i] = p
 		}
 	}
 }
@@ -427,21 +421,18 @@ func (j *job) finish(ctx context.Context, o outcome) {
 	if i := slices.IndexFunc(j.kept, func(k *kept) bool { return k.percent == c.percent() }); i >= 0 {
 		k = j.kept[i]
 	} else {
-		key, proof := j.key.with(c.wish), j.proofs[o.proof]
+		key, proof := j.key.with(c.percent()), j.proofs[o.proof]
 		k = j.results.heavier(key, newKept(j.msg, j.set, proof.signers, proof.sum, c.percent(), time.Now()))
 		j.kept = append(j.kept, k) // one for each share that callers ask for
 		j.journal.sign(time.Now(), k, c.wish, Collected, j.msg, j.set, time.Since(j.start), j.votes(&k.signers))
 		j.count.given(j.set, k, j.covers && covered(k.signers, j.core.beside, c.quorum))
 		j.results.publish(ctx, key, k)
 		j.log.LogAttrs(ctx, slog.LevelInfo, "message signed", slog.Any("message", j.key.msg), slog.Any("source", j.msg.SourceChainID),
-			slog.Uint64("height", j.set.Height), slog.Int("signers", k.signers.Count()), slog.Int("stake_percent", percentOf(&k.result)),
+			slog.Uint64("height", j.set.Height), slog.Int("signers", k.signers.Count()), slog.Int("stake_percent", k.reached),
 			slog.Duration("took", time.Since(j.start)))
 	}
 	c.reply.Answer(k, nil)
 }
-
-// percentOf returns the share of stake that signed, for the log.
-func percentOf(r *Result) int { return int(100 * float64(r.Weight) / float64(max(r.Total, 1))) }
 
 func (j *job) failure(c *caller) *Error {
 	s := j.core.stake()
@@ -488,7 +479,7 @@ func (j *job) end() {
 }
 
 func (j *job) saveParts() {
-	keep := make([]keptPart, 0, len(j.parts))
+	keep := make(keptParts, 0, len(j.parts))
 	for i, p := range j.parts {
 		if p != nil && (j.broken == nil || p.proven) {
 			keep = append(keep, keptPart{j.set.Validators[i].Key.Compressed(), p, j.set.Digest})

@@ -97,48 +97,32 @@ func (j *journal) seldom(now time.Time) bool {
 	return (ago < 0 || ago >= int64(relistEvery)) && j.relisted.CompareAndSwap(last, now.UnixNano())
 }
 
-// repeated notes that a kept result was given out.
-func (j *journal) repeated(now time.Time, of wish, k *kept, how How, msg *warp.Unsigned, set *valset.Set) {
-	if !of.ahead {
-		j.rates.count(now, wayKept)
-	}
-	if r := k.row.Load(); r != nil {
-		if !of.ahead {
-			r.repeats.Add(1)
+// answered notes that a result was given out.
+func (j *journal) answered(now time.Time, at *attempt, k *kept, how How) {
+	r := k.row.Load()
+	if how == Collected {
+		w := wayJoined
+		switch {
+		case at.ahead:
+			w = wayAhead
+		case at.first:
+			w = wayCollected
+		}
+		j.rates.timed(now, w, now.Sub(at.waited))
+		if r != nil && !at.first {
+			r.joined.Add(1)
 			r.last.Store(now.UnixNano())
 		}
 		return
 	}
-	if how == FromMemory && !j.seldom(now) {
-		return
+	if !at.ahead {
+		j.rates.count(now, wayKept)
 	}
-	j.sign(now, k, of, how, msg, set, 0, nil)
-}
-
-// wish is what a request demands, as the journal shows it.
-type wish struct {
-	quorum, buffer int
-	ahead          bool
-}
-
-// percent is what is tried for.
-func (w wish) percent() int { return w.quorum + w.buffer }
-
-func (r *Request) wish() wish { return wish{r.Quorum, r.Buffer, r.Ahead} }
-
-// collected counts a request that waited for a collection; first is set if it was the
-// one that began it.
-func (j *journal) collected(since time.Time, req *Request, k *kept, first bool) {
-	now, w := time.Now(), wayJoined
 	switch {
-	case req.Ahead:
-		w = wayAhead
-	case first:
-		w = wayCollected
-	}
-	j.rates.timed(now, w, now.Sub(since))
-	if r := k.row.Load(); r != nil && !first {
-		r.joined.Add(1)
+	case r == nil && (how != FromMemory || j.seldom(now)):
+		j.sign(now, k, at.wish, how, at.msg, at.set, 0, nil)
+	case r != nil && !at.ahead:
+		r.repeats.Add(1)
 		r.last.Store(now.UnixNano())
 	}
 }
@@ -224,15 +208,9 @@ func (r *row) is(kind Kind, quorum int) bool {
 	return r != nil && r.report.Kind == kind && r.report.Quorum == quorum
 }
 
-// attempt is a request under way, as far as it came.
-type attempt struct {
-	msg *warp.Unsigned // nil if it is none
-	set *valset.Set    // nil if it is not known
-}
-
 // fail notes that a request failed. Requests without a message are only counted.
-func (j *journal) fail(now time.Time, req *Request, at *attempt, e *Error) {
-	if !req.Ahead {
+func (j *journal) fail(now time.Time, at *attempt, e *Error) {
+	if !at.ahead {
 		j.rates.count(now, wayFailed)
 	}
 	if at.msg == nil || e.Kind == Stopping || e.Kind == Overloaded && !j.seldom(now) {
@@ -241,11 +219,11 @@ func (j *journal) fail(now time.Time, req *Request, at *attempt, e *Error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := j.failures[at.msg.ID()]
-	if !r.is(e.Kind, req.Quorum) {
-		r = newFailure(req.wish(), at.msg, at.set, e)
+	if !r.is(e.Kind, at.quorum) {
+		r = newFailure(at.wish, at.msg, at.set, e)
 		j.addFailure(r)
 	}
-	if r.counted && !req.Ahead {
+	if r.counted && !at.ahead {
 		r.repeats.Add(1)
 	}
 	r.changed = r.changed || !r.counted || r.report.Err != e.Msg

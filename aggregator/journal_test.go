@@ -249,7 +249,7 @@ func TestJournalBounds(t *testing.T) {
 		signers := warp.NewBits(3)
 		signers.Set(1)
 		k := newKept(msg, set, signers, [96]byte{}, 67, now)
-		j.repeated(now, wish{quorum: 67}, k, FromDisk, msg, set)
+		j.answered(now, &attempt{wish: wish{quorum: 67}, msg: msg, set: set}, k, FromDisk)
 		return k
 	}
 	for i := range maxSignedRows + 10 {
@@ -259,8 +259,8 @@ func TestJournalBounds(t *testing.T) {
 		t.Errorf("the wrong rows are forgotten; %d sets", len(j.sets))
 	}
 	msg := message(t, 0)
-	j.repeated(now, wish{}, all[0], FromMemory, msg, set)
-	j.repeated(now, wish{}, all[1], FromMemory, message(t, 1), set)
+	j.answered(now, &attempt{msg: msg, set: set}, all[0], FromMemory)
+	j.answered(now, &attempt{msg: message(t, 1), set: set}, all[1], FromMemory)
 	if all[0].row.Load() == nil || all[1].row.Load() != nil {
 		t.Error("one result that was forgotten comes back at a time")
 	}
@@ -269,7 +269,7 @@ func TestJournalBounds(t *testing.T) {
 	}
 	// Failures do not crowd out what was signed.
 	for i := range 3 * maxFailedRows {
-		j.fail(now, &Request{}, &attempt{msg: message(t, 1000+i)}, &Error{Kind: NotFound, Msg: "no"})
+		j.fail(now, &attempt{msg: message(t, 1000+i)}, &Error{Kind: NotFound, Msg: "no"})
 	}
 	if all[0].row.Load() == nil || len(j.failures) != maxFailedRows {
 		t.Errorf("%d failures are remembered", len(j.failures))
@@ -284,21 +284,6 @@ func TestJournalBounds(t *testing.T) {
 	}
 	if r := all[0].row.Load(); r == nil || r.set != nil || r.votes != nil {
 		t.Error("the votes of an old set are still there")
-	}
-}
-
-// TestRepeatAllocs: noting a repeat takes no memory.
-func TestRepeatAllocs(t *testing.T) {
-	b := newBed(t, newFakePeers(equal(4)...), nil)
-	req := request(t, 1, 67, 0)
-	if _, err := b.Aggregate(context.Background(), req); err != nil {
-		t.Fatal(err)
-	}
-	msg, set := message(t, 1), b.sets.set.Load()
-	k := b.results.get(resultKey{collectionKey{msg.ID(), set.Digest}, 67})
-	now := time.Now()
-	if n := testing.AllocsPerRun(100, func() { b.journal.repeated(now, req.wish(), k, FromMemory, msg, set) }); n != 0 {
-		t.Errorf("%v allocations", n)
 	}
 }
 

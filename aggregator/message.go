@@ -8,16 +8,12 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-func checkShares(req *Request) error {
+// message finds the unsigned message that a request is about, if its shares can be had.
+func (a *Aggregator) message(ctx context.Context, req *Request) (*warp.Unsigned, error) {
 	if req.Quorum < 0 || req.Buffer < 0 || req.Quorum > 100 || req.Buffer > 100 || req.Quorum+req.Buffer > 100 {
-		return &Error{Kind: BadRequest, Msg: fmt.Sprintf(
+		return nil, &Error{Kind: BadRequest, Msg: fmt.Sprintf(
 			"quorum %d%% and buffer %d%% must each be 0 to 100 and together at most 100", req.Quorum, req.Buffer)}
 	}
-	return nil
-}
-
-// message finds the unsigned message that a request is about.
-func (a *Aggregator) message(ctx context.Context, req *Request) (*warp.Unsigned, error) {
 	if len(req.Message) == 0 {
 		return a.fromJustification(ctx, req.Justification)
 	}

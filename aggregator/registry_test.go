@@ -209,18 +209,18 @@ func TestTrialGivenUp(t *testing.T) {
 			v.set(after(300*time.Millisecond, signs))
 		}
 		b := newBed(t, peers, nil)
-		req, msg, set := request(t, 1, 67, 0), message(t, 1), b.sets.set.Load()
-		key := jobKey{collectionKey: collectionKey{msg.ID(), set.Digest}}
+		at := &attempt{req: request(t, 1, 67, 0), msg: message(t, 1), set: b.sets.set.Load()}
+		key := jobKey{collectionKey: collectionKey{at.msg.ID(), at.set.Digest}}
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if err := b.scout(short, req, key, msg, set); !errors.Is(err, context.DeadlineExceeded) {
+			if err := b.scout(short, at, key); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the first: %v", err)
 			}
 		})
 		synctest.Wait()
-		if err := b.scout(t.Context(), req, key, msg, set); err != nil {
+		if err := b.scout(t.Context(), at, key); err != nil {
 			t.Errorf("the one who waits: %v", err)
 		}
 		wg.Wait()

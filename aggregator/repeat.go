@@ -2,6 +2,7 @@ package aggregator
 
 import (
 	"context"
+	"time"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
@@ -12,8 +13,9 @@ import (
 type Repeat struct {
 	by     *Aggregator
 	msg    *warp.Unsigned
-	subnet chain.ID  // whose validators sign
-	to     *chain.ID // whose epoch says at which height; nil: the proposed one
+	subnet chain.ID // whose validators sign
+	to     chain.ID // whose epoch says at which height
+	epoch  bool     // or it is the proposed one
 	wish   wish
 }
 
@@ -35,7 +37,7 @@ var ended = func() context.Context {
 // Repeatable reads a request for [Aggregator.Again]. It returns nil where a node may
 // have to be asked about each request: without a message, or for a height.
 func (a *Aggregator) Repeatable(req *Request) *Repeat {
-	if len(req.Message) == 0 || req.PChainHeight != 0 || checkShares(req) != nil {
+	if len(req.Message) == 0 || req.PChainHeight != 0 {
 		return nil
 	}
 	msg, err := a.message(ended, req)
@@ -51,13 +53,7 @@ func (a *Aggregator) Repeatable(req *Request) *Repeat {
 		subnet = *req.SigningSubnetID
 	}
 	r := &Repeat{by: a, msg: msg, subnet: subnet, wish: req.wish()}
-	if !req.AtHeight {
-		if r.to = req.Destination; r.to == nil {
-			if to, ok := destination(msg); ok {
-				r.to = &to
-			}
-		}
-	}
+	r.to, r.epoch = destination(req, msg)
 	return r
 }
 
@@ -69,8 +65,8 @@ func (a *Aggregator) Again(r *Repeat) *Result {
 		return nil
 	}
 	var height uint64
-	if r.to != nil {
-		height, _ = a.sets.EpochHeight(*r.to) // chains go on being followed
+	if r.epoch {
+		height, _ = a.sets.EpochHeight(r.to) // chains go on being followed
 	}
 	set, ok := a.sets.Current(r.subnet)
 	if height != 0 {
@@ -78,11 +74,14 @@ func (a *Aggregator) Again(r *Repeat) *Result {
 		set, err = a.sets.At(ended, r.subnet, height)
 		ok = err == nil
 	}
-	if !ok {
+	if !ok || empty(set) {
 		return nil
 	}
-	if _, err := usable(set); err != nil {
+	at := attempt{wish: r.wish, msg: r.msg, set: set}
+	k := a.inMemory(&at)
+	if k == nil {
 		return nil
 	}
-	return a.fromMemory(r.wish, r.msg, set)
+	a.journal.answered(time.Now(), &at, k, FromMemory)
+	return k.resultAt(set.Height)
 }

@@ -6,16 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"quorate/aggregator/bls"
 	"quorate/aggregator/valset"
-	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
+
+// answerGrace is what a collection is given beyond a request's deadline to say
+// what became of it.
+const answerGrace = 250 * time.Millisecond
 
 // collectionKey names what is collected: a message and the content of the set that
 // signs. The height is not part of it, since the same set gives the same answer.
@@ -24,8 +28,8 @@ type collectionKey struct {
 	digest [32]byte
 }
 
-// with returns the key of the result for a wish.
-func (k collectionKey) with(w wish) resultKey { return resultKey{k, uint8(w.percent())} } // at most 100
+// with returns the key of the result for a share, at most 100 or anyPercent.
+func (k collectionKey) with(percent int) resultKey { return resultKey{k, uint8(percent)} }
 
 // resultKey names a result. Each share that is asked for has its own, so that what
 // needs little never comes with the signers of what needed much.
@@ -53,14 +57,9 @@ type kept struct {
 	result  Result
 	signers warp.Bits
 	sum     [bls.SignatureLen]byte
+	reached int       // percent of the stake that has signed
 	percent int       // quorum and buffer that were tried for
 	at      time.Time // when they were
-}
-
-// serves reports whether k, made for the same quorum and buffer together, answers a
-// wish: it has the weight, or the buffer was tried for, in vain, a short time ago.
-func (k *kept) serves(now time.Time, of wish, again time.Duration) bool {
-	return k.reaches(of.percent()) || k.reaches(of.quorum) && now.Sub(k.at) < again
 }
 
 // resultAt returns the result with the height of the set that it was asked for at, which
@@ -79,18 +78,19 @@ func (k *kept) resultAt(height uint64) *Result {
 	return r
 }
 
-// reaches reports whether so much of the stake has signed.
-func (k *kept) reaches(percent int) bool { return k.result.Weight >= need(k.result.Total, percent) }
+// percentOf returns how many whole percent a weight is of a total that is not 0.
+func percentOf(weight, total uint64) int {
+	hi, lo := bits.Mul64(min(weight, total), 100)
+	q, _ := bits.Div64(hi, lo, total)
+	return int(q) // at most 100
+}
 
 func newKept(msg *warp.Unsigned, set *valset.Set, signers warp.Bits, sum [bls.SignatureLen]byte, percent int, at time.Time) *kept {
-	wire := signers.Signers()
+	wire, weight := signers.Signers(), set.Weight(signers)
 	signed := make([]byte, 0, warp.SignedLen(msg.Bytes(), wire))
 	return &kept{
-		result: Result{
-			Signed: warp.AppendSigned(signed, msg.Bytes(), wire, &sum),
-			Weight: set.Weight(signers), Total: set.TotalWeight, Height: set.Height, Kept: true,
-		},
-		signers: signers, sum: sum, percent: percent, at: at,
+		result:  Result{Signed: warp.AppendSigned(signed, msg.Bytes(), wire, &sum), Weight: weight, Total: set.TotalWeight, Height: set.Height},
+		signers: signers, sum: sum, reached: percentOf(weight, set.TotalWeight), percent: percent, at: at,
 	}
 }
 
@@ -138,7 +138,7 @@ type results struct {
 
 	mu    sync.Mutex // guards what follows
 	kept  *sized[resultKey, *kept]
-	parts *sized[chain.ID, []keptPart]
+	parts *sized[chain.ID, keptParts]
 }
 
 // keptPart is a single signature by key, for use with another set, quorum or
@@ -150,15 +150,29 @@ type keptPart struct {
 	set  [32]byte // digest of the set that it was collected for
 }
 
+// keptParts are those of a message.
+type keptParts []keptPart
+
+// of returns the parts by validators of a set, but for unproven ones of those who are held
+// in quarantine. They are copies: whether one is proven is not shared.
+func (known keptParts) of(set *valset.Set, held func(i int) bool) []*part {
+	byKey := make(map[[bls.PublicKeyLen]byte]*part, len(known))
+	for _, p := range known {
+		byKey[p.key] = p.part
+	}
+	out := make([]*part, len(set.Validators))
+	for i := range out {
+		if p := byKey[set.Validators[i].Key.Compressed()]; p != nil && (p.proven || !held(i)) {
+			own := *p
+			out[i] = &own
+		}
+	}
+	return out
+}
+
 const (
 	keptOverhead = 512 // bytes besides the signed message, about
 	partSize     = 400 // bytes of one kept part, about
-	// unusedFor is how long what nobody uses stays in memory where there is more than
-	// alwaysKept bytes of it: a result is on disk, and whoever asks for what was signed
-	// ahead does so within minutes. Otherwise a server that signs a few messages a second
-	// would fill its share for hours.
-	unusedFor  = 5 * time.Minute
-	alwaysKept = 4 << 20
 )
 
 // storeWait bounds the wait for the disk before a result is given out, and
@@ -172,7 +186,7 @@ func newResults(keptBytes, partBytes int, store Store, count *counters, log *slo
 	return &results{
 		store: store, count: count, log: log,
 		kept:  newSized[resultKey](keptBytes, func(k *kept) int { return len(k.result.Signed) + keptOverhead }),
-		parts: newSized[chain.ID](partBytes, func(p []keptPart) int { return len(p)*partSize + keptOverhead }),
+		parts: newSized[chain.ID](partBytes, func(p keptParts) int { return len(p)*partSize + keptOverhead }),
 	}
 }
 
@@ -187,6 +201,18 @@ func (r *results) put(key resultKey, k *kept) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kept.put(key, k)
+}
+
+// read returns a result that is on disk, nil if there is none. It has to be verified.
+func (r *results) read(key resultKey, msg *warp.Unsigned, set *valset.Set) (*kept, error) {
+	if r.store == nil {
+		return nil, nil
+	}
+	raw, found, err := r.store.Get(key.bytes(), nil)
+	if err != nil || !found {
+		return nil, err
+	}
+	return parseRecord(raw, msg, set)
 }
 
 // publish writes a result to the store and then makes it known, so that nobody
@@ -205,10 +231,10 @@ func (r *results) publish(ctx context.Context, key resultKey, k *kept) {
 // at the moment.
 func (r *results) heavier(key resultKey, k *kept) *kept {
 	old := r.get(key)
-	if k.reaches(k.percent) || old == nil || old.result.Weight <= k.result.Weight {
+	if k.reached >= k.percent || old == nil || old.result.Weight <= k.result.Weight {
 		return k
 	}
-	return &kept{result: old.result, signers: old.signers, sum: old.sum, percent: k.percent, at: k.at}
+	return &kept{result: old.result, signers: old.signers, sum: old.sum, reached: old.reached, percent: k.percent, at: k.at}
 }
 
 func (r *results) write(ctx context.Context, key resultKey, k *kept) {
@@ -231,14 +257,14 @@ func (r *results) write(ctx context.Context, key resultKey, k *kept) {
 	}
 }
 
-func (r *results) getParts(msg chain.ID) []keptPart {
+func (r *results) getParts(msg chain.ID) keptParts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, _ := r.parts.get(msg)
 	return p
 }
 
-func (r *results) putParts(msg chain.ID, p []keptPart) {
+func (r *results) putParts(msg chain.ID, p keptParts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts.put(msg, p)
@@ -251,46 +277,83 @@ func (r *results) held() (kept, parts int) {
 	return r.kept.used, r.parts.used
 }
 
-// fromMemory returns a result in memory that serves a wish, or nil.
-func (a *Aggregator) fromMemory(of wish, msg *warp.Unsigned, set *valset.Set) *Result {
-	now := time.Now()
-	k := a.results.get(collectionKey{msg.ID(), set.Digest}.with(of))
-	if k == nil || !k.serves(now, of, a.cfg.RetryBuffer) {
+// find returns the result that answers a request, and where it was found. It looks in one
+// order, of which each place costs more than the one before:
+//
+//  1. In memory, for the result of this message, this set and this share of the stake.
+//     [Aggregator.Again] looks nowhere else.
+//  2. There and on disk, if need be for the set with the balances of this moment. What
+//     comes from disk is verified once.
+//  3. Among the single signatures in memory, those of collections for another set or
+//     share, for some that suffice. Their sum is verified.
+//  4. With the validators: in the collection that is under way for this message and set,
+//     or in a new one. Whoever finds that it has just ended begins at 1 again.
+//  5. When that fails, or the node does not say who the validators are, in memory and on
+//     disk for results that were made for another share, see instead.
+//
+// What is found is at 1 for the next request.
+func (a *Aggregator) find(ctx context.Context, at *attempt) (*kept, How, error) {
+	if k := a.inMemory(at); k != nil {
+		return k, FromMemory, nil
+	}
+	ctx, cancel := context.WithDeadline(ctx, at.deadline.Add(answerGrace))
+	defer cancel()
+	if at.height == 0 && percentOf(at.set.Able(), at.set.TotalWeight) < max(at.quorum, 1) {
+		// Who was found underfunded may have been paid for meanwhile.
+		if fresh, err := a.sets.Recheck(ctx, at.set.SubnetID); err == nil { // or what is known has to do
+			at.set = fresh
+		}
+	}
+	k := a.load(ctx, at, at.percent())
+	if k != nil && a.serves(k, at.wish) {
+		a.count.loaded.Inc()
+		return k, FromDisk, nil
+	}
+	if k := a.reuse(ctx, at, k == nil); k != nil {
+		a.count.reused.Inc()
+		return k, Reused, nil
+	}
+	k, err := a.collect(ctx, at)
+	if errors.Is(err, errEnded) {
+		return a.find(ctx, at)
+	}
+	return k, Collected, err
+}
+
+// inMemory returns the result in memory that serves a request, or nil.
+func (a *Aggregator) inMemory(at *attempt) *kept {
+	k := a.results.get(at.key(at.percent()))
+	if k == nil || !a.serves(k, at.wish) {
 		return nil
 	}
 	a.count.kept.Inc()
-	a.journal.repeated(now, of, k, FromMemory, msg, set)
-	return k.resultAt(set.Height)
+	return k
 }
 
-// load reads a result of an earlier run. What comes from disk is verified
-// before it is trusted, once.
-func (a *Aggregator) load(ctx context.Context, key resultKey, msg *warp.Unsigned, set *valset.Set) *kept {
+// serves reports whether k, made for the same quorum and buffer together, answers a
+// wish: it has the weight, or the buffer was tried for, in vain, a short time ago.
+func (a *Aggregator) serves(k *kept, of wish) bool {
+	return k.reached >= of.percent() || k.reached >= of.quorum && time.Since(k.at) < a.cfg.RetryBuffer
+}
+
+// load returns the result that was made for a share, from memory or from disk.
+func (a *Aggregator) load(ctx context.Context, at *attempt, percent int) *kept {
+	key := at.key(percent)
 	if k := a.results.get(key); k != nil {
 		return k
 	}
-	if a.cfg.Store == nil {
-		return nil
-	}
-	raw, found, err := a.cfg.Store.Get(key.bytes(), nil)
-	if err != nil {
-		a.count.storeErrors.Inc()
-		a.log.Warn("stored result could not be read", "message", key.msg, "err", err)
-		return nil
-	}
-	if !found {
-		return nil
-	}
-	k, err := parseRecord(raw, msg, set)
-	if err == nil {
-		err = a.verify(ctx, k, msg, set)
+	k, err := a.results.read(key, at.msg, at.set)
+	if k != nil {
+		err = a.verify(ctx, k, at.msg, at.set)
 	}
 	if err != nil {
 		a.count.storeErrors.Inc()
 		a.log.Warn("stored result is not usable", "message", key.msg, "err", err)
 		return nil
 	}
-	a.results.put(key, k)
+	if k != nil {
+		a.results.put(key, k)
+	}
 	return k
 }
 
@@ -300,16 +363,10 @@ func (a *Aggregator) verify(ctx context.Context, k *kept, msg *warp.Unsigned, se
 	if err := bls.DecodeSignatureInto(&p.sig, k.sum[:]); err != nil {
 		return err
 	}
-	reply := actor.NewReply[bool]()
-	t := &checkTask{set: set, msg: bls.HashMessage(msg.Bytes()), signers: k.signers, parts: []*part{p}, whole: true}
-	t.done = func(v *verdict) { reply.Answer(v.ok, nil) }
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.RequestTimeout)
 	defer cancel()
-	if err := a.verifier.submit(ctx, t); err != nil {
-		return err
-	}
-	ok, err := reply.Wait(ctx)
-	if err == nil && !ok {
+	v, err := a.verifier.check(ctx, &checkTask{set: set, msg: bls.HashMessage(msg.Bytes()), signers: k.signers, parts: []*part{p}, whole: true})
+	if err == nil && !v.ok {
 		err = errors.New("aggregate signature is invalid")
 	}
 	return err
@@ -320,31 +377,24 @@ func (a *Aggregator) verify(ctx context.Context, k *kept, msg *warp.Unsigned, se
 // those who signed still count. The first result for a set may lack a buffer that the
 // set before lacked too. It returns nil when they do not reach what is asked for, or when
 // their sum is not valid; then the message has to be collected.
-func (a *Aggregator) reuse(ctx context.Context, req *Request, key collectionKey, first bool, msg *warp.Unsigned, set *valset.Set) *kept {
-	parts := a.results.getParts(key.msg)
-	if len(parts) == 0 {
+func (a *Aggregator) reuse(ctx context.Context, at *attempt, first bool) *kept {
+	known := a.results.getParts(at.msg.ID())
+	if len(known) == 0 {
 		return nil
 	}
-	byKey := make(map[[bls.PublicKeyLen]byte]*part, len(parts))
-	for _, p := range parts {
-		byKey[p.key] = p.part
-	}
-	now := time.Now()
-	found := make([]*part, len(set.Validators))
+	now, set := time.Now(), at.set
+	found := known.of(set, func(i int) bool { return a.bad.holds(now, set.Validators[i].Key.Compressed()) })
 	var have uint64
 	var candidates []int32
-	for i := range set.Validators {
-		raw := set.Validators[i].Key.Compressed()
-		if p := byKey[raw]; p != nil && (p.proven || !a.bad.holds(now, raw)) {
-			own := *p // kept parts are shared, proven is not
-			found[i] = &own
+	for i, p := range found {
+		if p != nil {
 			candidates = append(candidates, int32(i)) // set sizes are bounded
 			have += set.Validators[i].Weight          // at most the total
 		}
 	}
-	want := need(set.TotalWeight, req.Quorum+req.Buffer)
-	if first && parts[0].set != set.Digest {
-		want = max(need(set.TotalWeight, req.Quorum), min(want, have))
+	want := need(set.TotalWeight, at.percent())
+	if first && known[0].set != set.Digest {
+		want = max(need(set.TotalWeight, at.quorum), min(want, have))
 	}
 	if have < want {
 		return nil
@@ -352,70 +402,74 @@ func (a *Aggregator) reuse(ctx context.Context, req *Request, key collectionKey,
 	beside, covers := weighings(set, a.sets.Beside(set))
 	weight := func(i int32) uint64 { return set.Validators[i].Weight }
 	signers, sum := warp.NewBits(len(set.Validators)), []*part(nil)
-	for _, i := range fewest(candidates, weight, aim{want, req.Quorum}, beside) {
+	for _, i := range fewest(candidates, weight, aim{want, at.quorum}, beside) {
 		signers.Set(int(i))
 		sum = append(sum, found[i])
 	}
-	reply := actor.NewReply[*verdict]()
-	t := &checkTask{set: set, msg: bls.HashMessage(msg.Bytes()), signers: signers, parts: sum}
-	t.done = func(v *verdict) { reply.Answer(v, nil) }
-	if a.verifier.submit(ctx, t) != nil {
-		return nil
-	}
-	v, err := reply.Wait(ctx)
+	covers = covers && covered(signers, beside, at.quorum)
+	v, err := a.verifier.check(ctx, &checkTask{set: set, msg: bls.HashMessage(at.msg.Bytes()), signers: signers, parts: sum})
 	if err != nil || !v.ok {
 		return nil
 	}
-	k := newKept(msg, set, v.signers, v.sum, req.Quorum+req.Buffer, now)
-	a.count.given(set, k, covers && covered(k.signers, beside, req.Quorum))
-	a.results.publish(ctx, key.with(req.wish()), k)
-	a.count.reused.Inc()
+	k := newKept(at.msg, set, v.signers, v.sum, at.percent(), now)
+	a.count.given(set, k, covers)
+	a.results.publish(ctx, at.key(at.percent()), k)
 	return k
 }
 
-// any returns the result with the quorum that was tried for least, in memory or on disk.
-func (a *Aggregator) any(ctx context.Context, of wish, msg *warp.Unsigned, set *valset.Set) *kept {
-	key := collectionKey{msg.ID(), set.Digest}
-	for p := of.quorum; p <= 100; p++ {
-		if k := a.load(ctx, resultKey{key, uint8(p)}, msg, set); k != nil && k.reaches(of.quorum) { // at most 100
-			return k
+// instead answers with a result that has the quorum, whatever share it was made for, the
+// least first, when a better one cannot be had.
+//
+// The cause may be that the node gave no validator set, as after a restart while it is
+// down. Then it is a result of the last set that was known, checked against that as
+// always. Nobody is asked to sign: a set that may be old is good for what was signed
+// under it alone.
+func (a *Aggregator) instead(ctx context.Context, at *attempt, cause error) (*kept, How, error) {
+	ctx, cancel := context.WithDeadline(ctx, at.deadline.Add(answerGrace))
+	defer cancel()
+	last := at.set == nil
+	if last {
+		if at.set = a.lastKnown(ctx, at, cause); at.set == nil {
+			return nil, 0, cause
 		}
 	}
-	if k := a.load(ctx, resultKey{key, anyPercent}, msg, set); k != nil && k.reaches(of.quorum) {
-		return k
+	for p := at.quorum; p <= anyPercent; p++ {
+		if p == 101 {
+			p = anyPercent
+		}
+		k := a.load(ctx, at, p)
+		switch {
+		case k == nil || k.reached < at.quorum:
+		case last:
+			a.count.loaded.Inc()
+			return k, FromDisk, nil
+		default:
+			return k, FromMemory, nil
+		}
+	}
+	if last {
+		at.set = nil
+	}
+	return nil, 0, cause
+}
+
+// lastKnown returns the last set that was known, if the cause of a failure is that the
+// node gave none.
+func (a *Aggregator) lastKnown(ctx context.Context, at *attempt, cause error) *valset.Set {
+	var failure *Error
+	if a.cfg.LastKnown == nil || at.height != 0 || !errors.As(cause, &failure) || failure.Kind != NodeFailed {
+		return nil
+	}
+	subnet := at.req.SigningSubnetID
+	if subnet == nil {
+		id, err := a.sets.SubnetOf(ctx, at.msg.SourceChainID)
+		if err != nil {
+			return nil
+		}
+		subnet = &id
+	}
+	if set, ok := a.cfg.LastKnown(*subnet); ok {
+		return set
 	}
 	return nil
 }
-
-// lastKnown answers from what is kept when the node gave no validator set, as
-// after a restart while it is down: a result of the last set that was known, if
-// that has the quorum. It is checked against that set as always. Nobody is asked
-// to sign: a set that may be old is good for what was signed under it alone.
-func (a *Aggregator) lastKnown(ctx context.Context, req *Request, height uint64, msg *warp.Unsigned, cause error) (*Result, error) {
-	var failure *Error
-	if a.cfg.LastKnown == nil || height != 0 || !errors.As(cause, &failure) || failure.Kind != NodeFailed {
-		return nil, cause
-	}
-	var subnet chain.ID
-	if req.SigningSubnetID != nil {
-		subnet = *req.SigningSubnetID
-	} else if id, err := a.sets.SubnetOf(ctx, msg.SourceChainID); err == nil {
-		subnet = id
-	} else {
-		return nil, cause
-	}
-	set, ok := a.cfg.LastKnown(subnet)
-	if !ok {
-		return nil, cause
-	}
-	k := a.any(ctx, req.wish(), msg, set)
-	if k == nil {
-		return nil, cause
-	}
-	a.count.loaded.Inc()
-	a.journal.repeated(time.Now(), req.wish(), k, FromDisk, msg, set)
-	return k.resultAt(set.Height), nil
-}
-
-// LastKnown returns the last set that was known of a subnet, in an earlier run too.
-type LastKnown func(subnet chain.ID) (*valset.Set, bool)

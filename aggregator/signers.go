@@ -13,29 +13,58 @@ import (
 	"quorate/engine/chain/warp"
 )
 
-// height returns the P-Chain height that a request is for, 0 for the proposed one.
-func (a *Aggregator) height(req *Request, msg *warp.Unsigned) (uint64, error) {
-	switch {
-	case req.AtHeight || req.PChainHeight != 0:
-		return req.PChainHeight, nil
-	case req.Destination != nil:
-		height, followed := a.sets.EpochHeight(*req.Destination)
-		if !followed {
-			return 0, &Error{Kind: BadRequest, Msg: fmt.Sprintf("destination blockchain %s is not followed by this server, which "+
-				"therefore does not know its epoch; name the P-Chain height at which it checks messages instead", req.Destination)}
+// signers finds the validators that are to sign. For the proposed height of a known
+// subnet it asks nobody.
+//
+// The source chain must be known whoever is to sign: validators drop questions
+// about chains that they do not know without a word, so a message of an invented
+// chain would occupy every one of them for as long as a request may take.
+func (a *Aggregator) signers(ctx context.Context, at *attempt) error {
+	at.height = at.req.PChainHeight
+	if to, ok := destination(at.req, at.msg); ok {
+		height, followed := a.sets.EpochHeight(to)
+		if !followed && at.req.Destination != nil {
+			return &Error{Kind: BadRequest, Msg: fmt.Sprintf("destination blockchain %s is not followed by this server, which "+
+				"therefore does not know its epoch; name the P-Chain height at which it checks messages instead", to)}
 		}
-		return height, nil
+		at.height = height
 	}
-	if to, ok := destination(msg); ok {
-		height, _ := a.sets.EpochHeight(to)
-		return height, nil
+	subnet, err := a.sets.SubnetOf(ctx, at.msg.SourceChainID)
+	if err != nil {
+		return setError(err, "source chain "+at.msg.SourceChainID.String())
 	}
-	return 0, nil
+	if at.req.SigningSubnetID != nil {
+		subnet = *at.req.SigningSubnetID
+	}
+	set, ok := (*valset.Set)(nil), false
+	if at.height == 0 {
+		set, ok = a.sets.Current(subnet)
+	}
+	if !ok {
+		if set, err = a.sets.At(ctx, subnet, at.height); err != nil {
+			return setError(err, "signing subnet "+subnet.String())
+		}
+	}
+	if empty(set) {
+		return &Error{Kind: NotFound, Msg: fmt.Sprintf(
+			"signing subnet %s has no validators with a BLS key at height %d", set.SubnetID, set.Height)}
+	}
+	at.set = set
+	return nil
 }
 
-// destination returns the blockchain that an interchain message goes to; ok is false of
-// other messages.
-func destination(msg *warp.Unsigned) (to chain.ID, ok bool) {
+// empty reports whether nobody in a set can sign.
+func empty(set *valset.Set) bool { return len(set.Validators) == 0 || set.TotalWeight == 0 }
+
+// destination returns the blockchain whose epoch says at which height a message is going
+// to be checked; ok is false where that is another height.
+func destination(req *Request, msg *warp.Unsigned) (to chain.ID, ok bool) {
+	switch {
+	case req.AtHeight || req.PChainHeight != 0:
+		return to, false
+	case req.Destination != nil:
+		return *req.Destination, true
+	}
 	call, err := warp.ParseAddressedCall(msg.Payload)
 	if err != nil || len(call.SourceAddress) != evm.AddressLen || !icm.IsMessenger((*evm.Address)(call.SourceAddress)) {
 		return to, false
@@ -45,53 +74,6 @@ func destination(msg *warp.Unsigned) (to chain.ID, ok bool) {
 		return to, false
 	}
 	return m.Destination, true
-}
-
-// signingSet finds the validators that are to sign. For the proposed height of
-// a known subnet it asks nobody.
-//
-// The source chain must be known whoever is to sign: validators drop questions
-// about chains that they do not know without a word, so a message of an invented
-// chain would occupy every one of them for as long as a request may take.
-func (a *Aggregator) signingSet(ctx context.Context, req *Request, height uint64, msg *warp.Unsigned) (*valset.Set, error) {
-	subnet, err := a.sets.SubnetOf(ctx, msg.SourceChainID)
-	if err != nil {
-		return nil, setError(err, "source chain "+msg.SourceChainID.String())
-	}
-	if req.SigningSubnetID != nil {
-		subnet = *req.SigningSubnetID
-	}
-	if height == 0 {
-		if set, ok := a.sets.Current(subnet); ok {
-			return usable(set)
-		}
-	}
-	set, err := a.sets.At(ctx, subnet, height)
-	if err != nil {
-		return nil, setError(err, "signing subnet "+subnet.String())
-	}
-	return usable(set)
-}
-
-// funded looks again at a set whose quorum needs validators that were found
-// underfunded: they may have been paid for meanwhile.
-func (a *Aggregator) funded(ctx context.Context, req *Request, height uint64, set *valset.Set) *valset.Set {
-	if height != 0 || set.Able() >= need(set.TotalWeight, req.Quorum) {
-		return set
-	}
-	fresh, err := a.sets.Recheck(ctx, set.SubnetID)
-	if err != nil {
-		return set // what is known has to do
-	}
-	return fresh
-}
-
-func usable(set *valset.Set) (*valset.Set, error) {
-	if len(set.Validators) == 0 || set.TotalWeight == 0 {
-		return nil, &Error{Kind: NotFound, Msg: fmt.Sprintf(
-			"signing subnet %s has no validators with a BLS key at height %d", set.SubnetID, set.Height)}
-	}
-	return set, nil
 }
 
 // Validators returns the canonical set of a request's signing subnet at its height, 0

@@ -7,6 +7,7 @@ import (
 
 	"quorate/aggregator/bls"
 	"quorate/aggregator/valset"
+	"quorate/engine/actor"
 	"quorate/engine/chain/warp"
 )
 
@@ -80,6 +81,16 @@ func (v *verifier) submit(ctx context.Context, t *checkTask) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// check has a task checked and waits for the verdict.
+func (v *verifier) check(ctx context.Context, t *checkTask) (*verdict, error) {
+	reply := actor.NewReply[*verdict]()
+	t.done = func(v *verdict) { reply.Answer(v, nil) }
+	if err := v.submit(ctx, t); err != nil {
+		return nil, err
+	}
+	return reply.Wait(ctx)
 }
 
 func (v *verifier) release() { <-v.slots }

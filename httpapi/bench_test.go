@@ -17,7 +17,7 @@ import (
 // A teleporter message has about 500 bytes.
 var (
 	benchMessage = strings.Repeat("5a", 500)
-	benchSigned  = &aggregator.Result{Signed: make([]byte, 620), Kept: true}
+	benchSigned  = &aggregator.Result{Signed: make([]byte, 620)}
 	benchRequest = []byte(post(sdkPath, `{"message":"`+benchMessage+`","quorumPercentage":67}`))
 )
 

@@ -95,7 +95,7 @@ func formOf(s *valset.Set) setForm {
 	return f
 }
 
-// get is an [aggregator.LastKnown].
+// get is the LastKnown of [aggregator.Config].
 func (l *lastSets) get(subnet chain.ID) (*valset.Set, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
