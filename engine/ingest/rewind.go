@@ -16,7 +16,8 @@ func (i *Ingest[B]) verify(ctx context.Context, head chain.Head) error {
 	case err != nil:
 		return fmt.Errorf("ask for block %d, the last indexed one: %w", head.Height, err)
 	case against > with:
-		return fmt.Errorf("%w: block %d is %x here; nodes with another one: %d, with the same: %d", ErrOtherChain, head.Height, head.ID[:], against, with)
+		return fmt.Errorf("%w: block %d is %x here; nodes with another one: %d, with the same: %d; nodes of another network than before need a data folder of their own",
+			ErrOtherChain, head.Height, head.ID[:], against, with)
 	}
 	return nil
 }

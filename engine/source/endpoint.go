@@ -10,10 +10,11 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"quorate/internal/hostport"
 )
 
 // Endpoint is the address of a node with the credentials that it asks for: user
@@ -35,7 +36,7 @@ type endpoint struct {
 
 type headerField struct{ name, value string }
 
-// errEndpoint never quotes the address: it may hold a password.
+// errEndpoint does not quote the address: it may hold a password.
 var errEndpoint = errors.New("a node's address is not of the form http://HOST:PORT")
 
 // ParseEndpoint reads an address, for example https://USER:PASSWORD@HOST/PATH?token=KEY.
@@ -44,6 +45,9 @@ var errEndpoint = errors.New("a node's address is not of the form http://HOST:PO
 func ParseEndpoint(raw string) (Endpoint, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || !validPort(u.Port()) {
+		if _, _, err := hostport.Split(raw); err == nil { // which has no room for a password
+			return Endpoint{}, fmt.Errorf("%w; did you mean http://%s?", errEndpoint, raw)
+		}
 		return Endpoint{}, errEndpoint
 	}
 	if u.Fragment != "" {
@@ -79,7 +83,7 @@ func ParseEndpoint(raw string) (Endpoint, error) {
 
 // validPort reports whether an address can have that port, or none.
 func validPort(port string) bool {
-	_, err := strconv.ParseUint(port, 10, 16)
+	_, err := hostport.Port(port)
 	return port == "" || err == nil
 }
 

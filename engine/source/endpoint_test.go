@@ -15,6 +15,19 @@ import (
 	"github.com/coder/websocket"
 )
 
+// TestSchemeIsMissing: an address without a scheme is the mistake of the first day.
+func TestSchemeIsMissing(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"127.0.0.1:9650": "did you mean http://127.0.0.1:9650?", "localhost:9650": "did you mean http://localhost:9650?", "[::1]:9650": "did you mean http://[::1]:9650?",
+		"user:SECRET@127.0.0.1:9650": errEndpoint.Error(), "node.example:9650/x?token=SECRET": errEndpoint.Error(),
+	} {
+		if _, err := ParseEndpoint(raw); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", raw, err, want)
+		}
+	}
+}
+
 // secretly parses an address and adds headers.
 func secretly(t *testing.T, raw string, headers ...string) Endpoint {
 	t.Helper()
