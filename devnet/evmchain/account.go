@@ -6,6 +6,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/devnet/secp"
 	"quorate/engine/chain/evm"
 )
 
@@ -89,7 +90,7 @@ type ownerEntry struct{ height, owner uint32 }
 
 // ledger is the state of a chain at every height.
 type ledger struct {
-	keys     keyring // of the accounts without code
+	keys     secp.Keyring // of the accounts without code
 	accounts []account
 	states   [][]entry // by account
 	byAddr   map[evm.Address]uint32
@@ -127,7 +128,7 @@ func setNumber(list []numberEntry, height, number uint32) []numberEntry {
 
 func newLedger(seed []byte) *ledger {
 	return &ledger{
-		keys:   newKeyring(seed),
+		keys:   secp.NewKeyring(seed),
 		byAddr: make(map[evm.Address]uint32), tokens: make(map[tokenKey][]tokenEntry), nfts: make(map[nftKey][]ownerEntry),
 	}
 }

@@ -14,5 +14,5 @@
 // those of Merkle-Patricia tries, and a block's hash is that of its header in RLP.
 // With [Config.StateProofs] stateRoot is that of all accounts' trie too, in which
 // one slot stands for all that a contract stores. What is not as there: without it
-// stateRoot is a hash over the rest, and nobody has signed atomic transactions. Anybody can work out the keys: see secretOf.
+// stateRoot is a hash over the rest, and nobody has signed atomic transactions. Anybody can work out the keys: see package secp.
 package evmchain

@@ -38,7 +38,7 @@ func (c *Chain) Fork(height uint64, n int) *Chain {
 // at is the ledger as it was after a block. It shares what never changes.
 func (l *ledger) at(height uint32) *ledger {
 	f := &ledger{
-		keys:     keyring{first: l.keys.first},
+		keys:     l.keys.Clone(),
 		accounts: slices.Clone(l.accounts), states: make([][]entry, len(l.states)), byAddr: maps.Clone(l.byAddr),
 		tokens: make(map[tokenKey][]tokenEntry, len(l.tokens)), nfts: make(map[nftKey][]ownerEntry, len(l.nfts)),
 		minted: l.minted, factors: before(l.factors, height, func(e numberEntry) uint32 { return e.height }),

@@ -63,7 +63,7 @@ func (p *planner) genesis() {
 // newAccount makes an ordinary account.
 func (p *planner) newAccount() uint32 {
 	l := p.ledger
-	return l.addAccount(l.keys.address(uint32(len(l.accounts))), kindPlain, 0) // bounded
+	return l.addAccount(l.keys.Address(uint32(len(l.accounts))), kindPlain, 0) // bounded
 }
 
 // block plans the next block into b, and gives its record.

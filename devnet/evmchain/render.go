@@ -161,10 +161,10 @@ func (b *block) renderTx(w *form.Writer, cfg *Config, t *tx) {
 		w.Name("chainId").Uint(cfg.EVMChainID)
 	}
 	w.Name("v").Uint(t.v(cfg.EVMChainID))
-	w.Name("r").Wide(&t.sig.r)
-	w.Name("s").Wide(&t.sig.s)
+	w.Name("r").Wide(&t.sig.R)
+	w.Name("s").Wide(&t.sig.S)
 	if t.typ != 0 {
-		w.Name("yParity").Uint(uint64(t.sig.parity))
+		w.Name("yParity").Uint(uint64(t.sig.Parity))
 	}
 	w.Close('}')
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
 
+	"quorate/devnet/secp"
 	"quorate/engine/chain/evm"
 )
 
@@ -50,7 +51,7 @@ type tx struct {
 	unprotected      bool   // a legacy transaction signed for any chain
 	access           uint32 // the account in the access list; noAccount for an empty one
 	slots            int    // of it in the list
-	sig              signature
+	sig              secp.Signature
 	raw              []byte   // in its consensus encoding
 	touched, created []uint32 // contracts whose storage changed; contracts made
 }
@@ -66,7 +67,7 @@ func baseFee(n uint64) uint64 {
 // builder makes transactions of ops.
 type builder struct {
 	cfg      *Config
-	keys     *keyring
+	keys     *secp.Keyring
 	accounts []account // all that the ops name
 	height   uint64
 	index    int   // of the transaction
@@ -211,11 +212,11 @@ func (b *builder) sign() {
 	if t.typ == 0 && !t.unprotected { // EIP-155
 		unsigned = [3]*uint256.Int{uint256.NewInt(b.cfg.EVMChainID), new(uint256.Int), new(uint256.Int)}
 	}
-	key := b.keys.key(t.from)
+	key := b.keys.Key(t.from)
 	// Twice the average is more than a block ever has.
 	secret := b.height*uint64(2*b.cfg.TxsPerBlock) + uint64(b.index) // not negative
-	t.sig = sign(&key, evm.Keccak(b.encode(unsigned)), secret)
-	t.raw = b.encode([3]*uint256.Int{uint256.NewInt(t.v(b.cfg.EVMChainID)), &t.sig.r, &t.sig.s})
+	t.sig = secp.Sign(&key, evm.Keccak(b.encode(unsigned)), secret)
+	t.raw = b.encode([3]*uint256.Int{uint256.NewInt(t.v(b.cfg.EVMChainID)), &t.sig.R, &t.sig.S})
 	t.hash, t.size = evm.Keccak(t.raw), uint64(len(t.raw))
 	if t.typ != 0 {
 		t.size = rlp.BytesSize(t.raw) // a byte string in the block
@@ -286,11 +287,11 @@ func (t *tx) slot(i int) evm.Hash {
 func (t *tx) v(chainID uint64) uint64 {
 	switch {
 	case t.unprotected:
-		return 27 + uint64(t.sig.parity)
+		return 27 + uint64(t.sig.Parity)
 	case t.typ == 0:
-		return 35 + 2*chainID + uint64(t.sig.parity)
+		return 35 + 2*chainID + uint64(t.sig.Parity)
 	}
-	return uint64(t.sig.parity)
+	return uint64(t.sig.Parity)
 }
 
 func putUint64(dst []byte, v uint64) {

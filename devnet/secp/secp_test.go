@@ -1,4 +1,4 @@
-package evmchain
+package secp
 
 import (
 	"testing"
@@ -30,26 +30,26 @@ func TestPoints(t *testing.T) {
 // TestSign: the library finds the key of a signature, with every secret number.
 func TestSign(t *testing.T) {
 	t.Parallel()
-	keys := newKeyring([]byte("seed"))
+	keys := NewKeyring([]byte("seed"))
 	seen := make(map[uint256.Int]bool)
 	for i := range uint64(3000) {
 		hash := evm.Keccak([]byte{byte(i), byte(i >> 8)})
 		account := uint32(i % 600) // small
-		key := keys.key(account)
-		sig := sign(&key, hash, i)
-		if seen[sig.r] {
+		key := keys.Key(account)
+		sig := Sign(&key, hash, i)
+		if seen[sig.R] {
 			t.Fatalf("signature %d has another's r", i)
 		}
-		seen[sig.r] = true
+		seen[sig.R] = true
 		raw := make([]byte, 65)
-		sig.r.WriteToSlice(raw[:32])
-		sig.s.WriteToSlice(raw[32:64])
-		raw[64] = sig.parity
+		sig.R.WriteToSlice(raw[:32])
+		sig.S.WriteToSlice(raw[32:64])
+		raw[64] = sig.Parity
 		public, err := secp256k1.RecoverPubkey(hash[:], raw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sum := evm.Keccak(public[1:]); evm.Address(sum[12:]) != keys.address(account) {
+		if sum := evm.Keccak(public[1:]); evm.Address(sum[12:]) != keys.Address(account) {
 			t.Fatalf("signature %d is of %x, not of account %d", i, sum[12:], account)
 		}
 	}

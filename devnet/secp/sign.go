@@ -1,4 +1,12 @@
-package evmchain
+// Package secp signs the transactions of simulated chains.
+//
+// Signatures are true ones of ECDSA over secp256k1, made in a way that is fit for
+// nothing but a simulation: anybody can work out the keys, and the secret number
+// of each signature is one of a table that all chains share. In return a signature
+// costs two multiplications, so that none needs to be kept, and an address six.
+// The table is so large that its numbers do not repeat within some megabytes of
+// transactions: they would compress better than those of a real chain.
+package secp
 
 import (
 	"encoding/binary"
@@ -8,13 +16,6 @@ import (
 
 	"quorate/engine/chain/evm"
 )
-
-// Signatures are true ones of ECDSA over secp256k1, made in a way that is fit for
-// nothing but a simulation: anybody can work out the keys, and the secret number
-// of each signature is one of a table that all chains share. In return a signature
-// costs two multiplications, so that none needs to be kept, and an address six.
-// The table is so large that its numbers do not repeat within some megabytes of
-// transactions: they would compress better than those of a real chain.
 
 const (
 	numSecrets = 64 // tables of tableLen
@@ -54,51 +55,55 @@ func secretOf(i uint64) *secret {
 	return &s.list[i]
 }
 
-// signature is that of a transaction: parity is of the point that r is of.
-type signature struct {
-	r, s   uint256.Int
-	parity byte
+// Signature is that of a transaction: Parity is of the point that R is of.
+type Signature struct {
+	R, S   uint256.Int
+	Parity byte
 }
 
-// sign signs a hash with a key and secret number i, s in the lower half (EIP-2).
-func sign(key *uint256.Int, hash evm.Hash, i uint64) (sig signature) {
+// Sign signs a hash with a key and secret number i, s in the lower half (EIP-2).
+func Sign(key *uint256.Int, hash evm.Hash, i uint64) (sig Signature) {
 	k := secretOf(i)
 	var z uint256.Int
 	z.SetBytes32(hash[:])
-	sig.r = k.r
+	sig.R = k.r
 	if k.odd {
-		sig.parity = 1
+		sig.Parity = 1
 	}
 	sum := order.mul(&k.r, key)
 	sum.AddMod(&sum, &z, &order.n)
-	sig.s = order.mul(&k.inverse, &sum)
-	if sig.s.Gt(half) {
-		sig.s.Sub(&order.n, &sig.s)
-		sig.parity ^= 1
+	sig.S = order.mul(&k.inverse, &sum)
+	if sig.S.Gt(half) {
+		sig.S.Sub(&order.n, &sig.S)
+		sig.Parity ^= 1
 	}
 	return sig
 }
 
-// keyring has the keys of a chain's accounts: each is one more than that of the
+// Keyring has the keys of a chain's accounts: each is one more than that of the
 // account before.
-type keyring struct {
+type Keyring struct {
 	first     uint64
 	addresses []evm.Address // of the accounts from base on
 	base      uint32
 }
 
-func newKeyring(seed []byte) keyring {
+// NewKeyring returns the keys that follow from a seed.
+func NewKeyring(seed []byte) Keyring {
 	sum := evm.Keccak(seed, []byte("keys"))
-	return keyring{first: binary.BigEndian.Uint64(sum[:])>>2 | 1<<61}
+	return Keyring{first: binary.BigEndian.Uint64(sum[:])>>2 | 1<<61}
 }
 
-// key is the key of an account.
-func (k *keyring) key(account uint32) uint256.Int {
+// Clone returns the same keys, for use beside these.
+func (k *Keyring) Clone() Keyring { return Keyring{first: k.first} }
+
+// Key is the key of an account.
+func (k *Keyring) Key(account uint32) uint256.Int {
 	return *uint256.NewInt(k.first + uint64(account) + 1) // first is far below what fits
 }
 
-// address is what follows from an account's key. Accounts are asked for in their order.
-func (k *keyring) address(account uint32) evm.Address {
+// Address is what follows from an account's key. Accounts are asked for in their order.
+func (k *Keyring) Address(account uint32) evm.Address {
 	if i := int(account) - int(k.base); i < 0 || i >= len(k.addresses) {
 		k.base, k.addresses = account, k.addresses[:0]
 		for _, p := range following(k.first+uint64(account), addressesAtOnce) {

@@ -1,4 +1,4 @@
-package evmchain
+package secp
 
 import (
 	"math/big"
