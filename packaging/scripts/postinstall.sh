@@ -10,6 +10,10 @@ fi
 # It may have the passwords of nodes.
 chown root:quorate /etc/quorate/quorate.yaml
 chmod 0640 /etc/quorate/quorate.yaml
+# As in sysctl.d, which is read at the next start. A container may not.
+if read -r maps 2>/dev/null </proc/sys/vm/max_map_count && [ "$maps" -lt 1048576 ]; then
+	echo 1048576 2>/dev/null >/proc/sys/vm/max_map_count || echo "quorate: vm.max_map_count stays $maps, which a large index needs more than" >&2
+fi
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
 	systemctl try-restart quorate.service
