@@ -5,8 +5,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
 
@@ -31,8 +33,10 @@ func TestManPages(t *testing.T) {
 	t.Setenv("HOME", home)
 	root := rootCommand(streams{})
 	root.DisableAutoGenTag = true // a line with the date
-	for _, cmd := range root.Commands() {
-		if f := cmd.Flags().Lookup("data-dir"); f != nil {
+	all := []*cobra.Command{root}
+	for i := 0; i < len(all); i++ { // it grows
+		all = append(all, all[i].Commands()...)
+		if f := all[i].Flags().Lookup("data-dir"); f != nil {
 			f.DefValue = "~/.quorate"
 		}
 	}
@@ -41,14 +45,11 @@ func TestManPages(t *testing.T) {
 	if err := doc.GenManTree(root, header, dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, cmd := range append(commands(), root) {
-		if cmd.Hidden {
+	for _, cmd := range all {
+		if cmd.Hidden || cmd.Deprecated != "" || cmd.Name() == "help" {
 			continue
 		}
-		name := "quorate.1"
-		if cmd.Name() != root.Name() {
-			name = "quorate-" + cmd.Name() + ".1"
-		}
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Error(err)
