@@ -14,7 +14,7 @@
 //   - demand: what one caller wants of a collection: its wish in weight.
 //   - voter: an entry of the set in a core; one that shares its key has twins.
 //   - question: what is sent to voters; answer: a signature, a refusal, or a loss.
-//   - refusal: a voter's word that it does not sign; certain or not (refusal.go).
+//   - refusal: a voter's word that it does not sign; certain or not (voter.go).
 //   - part: one voter's signature; sum: of parts, what is checked and answered with.
 //   - result: a verified sum with its message, kept in memory and on disk.
 //   - journal: what became of the last messages; report: what it says of one, with

@@ -12,7 +12,7 @@ const (
 	// prefixNote marks notes of what was learned in passing, in the results
 	// database.
 	//
-	//	key:   0x03 | the caller's key (aggregator/memory.go)
+	//	key:   0x03 | the caller's key (aggregator/notes.go)
 	//	value: as prefixResult
 	prefixNote = 0x03
 )
