@@ -14,6 +14,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/httpapi/attest"
 )
 
 const (
@@ -82,7 +83,7 @@ func (s *Server) txRequests(network string, text []byte) (requests []aggregator.
 			return nil, badRequest("txHash must be the hash of a transaction of an EVM chain, 0x and 64 hex digits, or the ID of one of the P-Chain " +
 				"in CB58, or that of a warp message in either form, not " + excerpt(text))
 		}
-		requests, f = alone(s.platformMessage(network, id, attested))
+		requests, f = alone(s.platformMessage(network, id, attest.ByTx))
 	}
 	if f == nil || f.status != fasthttp.StatusNotFound && f.status != fasthttp.StatusServiceUnavailable {
 		return requests, f

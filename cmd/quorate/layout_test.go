@@ -344,7 +344,7 @@ func TestBodySwitches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed := []string{"engine/primary/pchain/execute.go", "httpapi/platformwarp.go", "httpapi/view/primarytx.go"}
+	allowed := []string{"engine/primary/pchain/execute.go", "httpapi/attest/attest.go", "httpapi/view/primarytx.go"}
 	var got []string
 	for _, f := range files {
 		if _, ok := f.imports["platform"]; !ok || f.isTest() || topFolder(f.path) == "devnet" {
