@@ -1,13 +1,14 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/goccy/go-json"
 )
 
 // Report is what a run has measured. Its JSON form is stable: members may be

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 )
 

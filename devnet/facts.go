@@ -2,12 +2,13 @@ package devnet
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/goccy/go-json"
 
 	"quorate/devnet/world"
 	"quorate/engine/chain"

@@ -2,11 +2,12 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/source"
 	"quorate/engine/store"

@@ -2,11 +2,12 @@ package rpc
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-json"
 
 	"quorate/internal/pull"
 )

@@ -2,12 +2,13 @@ package rpc
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/goccy/go-json"
 )
 
 // Codes of errors. A node knows only these three.
@@ -54,6 +55,9 @@ func decodeRequest(body []byte) (*serverRequest, *rpcError) {
 	req := &serverRequest{}
 	// A decoder, not Unmarshal: it stops behind the first value.
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(req); err != nil {
+		if typed := new(json.UnmarshalTypeError); !errors.As(err, &typed) {
+			req = &serverRequest{} // what stands before the fault is not echoed
+		}
 		return req, &rpcError{codeParse, clip(decodeMessage(err), maxMessage), req.echo()}
 	}
 	if req.Version != version {

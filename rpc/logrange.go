@@ -1,11 +1,12 @@
 package rpc
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain"
 )

@@ -2,9 +2,10 @@ package rpc
 
 import (
 	"context"
-	"encoding/json"
 	"reflect"
 	"time"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/metric"
 )

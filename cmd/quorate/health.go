@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goccy/go-json"
 	"github.com/spf13/cobra"
 )
 

@@ -7,32 +7,7 @@ import (
 
 // withEncodingJSON are the folders whose product code has not been moved to the one JSON
 // library yet. The list only gets shorter.
-var withEncodingJSON = map[string]bool{
-	"bench":                                 true,
-	"cmd/quorate":                           true,
-	"devnet":                                true,
-	"devnet/evmrpc":                         true,
-	"devnet/nodeapi":                        true,
-	"engine":                                true,
-	"engine/backup":                         true,
-	"engine/chain/chaintest":                true,
-	"engine/chains":                         true,
-	"engine/follow":                         true,
-	"engine/ingest":                         true,
-	"engine/log":                            true,
-	"engine/network":                        true,
-	"engine/operation":                      true,
-	"engine/source/container/containertest": true,
-	"engine/source/evm":                     true,
-	"engine/webhook":                        true,
-	"httpapi":                               true,
-	"httpapi/limit":                         true,
-	"httpapi/provide":                       true,
-	"httpapi/view":                          true,
-	"packaging/sbom":                        true,
-	"rpc":                                   true,
-	"engine/health":                         true,
-}
+var withEncodingJSON = map[string]bool{"httpapi": true}
 
 // TestOneJSON: goccy/go-json is the one library that reads and writes JSON. End-to-end
 // tests are a program of their own, and tests compare with the standard library.

@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-json"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 

@@ -3,11 +3,11 @@ package main
 import (
 	"bufio"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/goccy/go-json"
 	"github.com/spf13/cobra"
 
 	"quorate/engine/chain"

@@ -2,9 +2,10 @@ package evmrpc
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-json"
 )
 
 // Drop is what a change of [Replace] returns for a member that is to go.

@@ -1,9 +1,10 @@
 package evmrpc
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/goccy/go-json"
 
 	"quorate/devnet/evmchain"
 	"quorate/engine/chain/evm"

@@ -2,8 +2,9 @@ package evmrpc
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
+
+	"github.com/goccy/go-json"
 )
 
 // Codes of errors.

@@ -2,10 +2,11 @@ package evmrpc
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/goccy/go-json"
 
 	"quorate/devnet/evmchain"
 	"quorate/devnet/form"

@@ -2,11 +2,12 @@ package evmrpc
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-json"
 
 	"quorate/devnet/evmchain"
 	"quorate/engine/chain/evm"

@@ -1,7 +1,7 @@
 package evmrpc
 
 import (
-	"encoding/json"
+	"github.com/goccy/go-json"
 
 	"quorate/devnet/form"
 	"quorate/engine/chain/evm"

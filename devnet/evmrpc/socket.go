@@ -3,7 +3,6 @@ package evmrpc
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 )
 

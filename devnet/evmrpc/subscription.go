@@ -1,8 +1,9 @@
 package evmrpc
 
 import (
-	"encoding/json"
 	"strconv"
+
+	"github.com/goccy/go-json"
 
 	"quorate/devnet/evmchain"
 	"quorate/devnet/form"

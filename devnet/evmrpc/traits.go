@@ -2,9 +2,10 @@ package evmrpc
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/goccy/go-json"
 
 	"quorate/devnet/evmchain"
 	"quorate/engine/chain/evm"

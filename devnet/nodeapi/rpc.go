@@ -2,12 +2,13 @@ package nodeapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/goccy/go-json"
 )
 
 // Codes of the JSON-RPC envelope, as the node's library uses them.

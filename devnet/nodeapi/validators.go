@@ -1,9 +1,10 @@
 package nodeapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/goccy/go-json"
 
 	"quorate/devnet/world"
 	"quorate/engine/chain"

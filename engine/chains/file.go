@@ -2,13 +2,14 @@ package chains
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain"
 )

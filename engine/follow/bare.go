@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/goccy/go-json"
 )
 
 // heights is a range of blocks, both ends included.

@@ -91,7 +91,9 @@ func suspectsKey(id [32]byte) []byte { return append([]byte("suspects/"), id[:].
 // newSecond returns the lane that asks second nodes. It works once the archive is open.
 func (c *EVM) newSecond(set *metric.Set) *secondLane {
 	var kept []suspect
-	c.cfg.Memory.Recall(suspectsKey(c.cfg.ID), &kept)
+	if !c.cfg.Memory.Recall(suspectsKey(c.cfg.ID), &kept) {
+		kept = nil
+	}
 	l := newSecondLane(c.log.With("chain", c.cfg.Name), set, c.client, kept)
 	l.share = cmp.Or(c.cfg.SecondShare, l.share)
 	l.read = func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error {

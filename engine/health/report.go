@@ -1,11 +1,12 @@
 package health
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/goccy/go-json"
 )
 
 // notYetRun is the error of a check that has had no run yet.

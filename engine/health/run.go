@@ -3,7 +3,6 @@ package health
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"github.com/goccy/go-json"
 )
 
 // maxError bounds the text of an error in a report: it may quote what a remote

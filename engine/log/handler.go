@@ -3,7 +3,6 @@ package log
 import (
 	"context"
 	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/goccy/go-json"
 )
 
 // timeForm is how the display writes time, in UTC.

@@ -2,11 +2,12 @@ package network
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/goccy/go-json"
 
 	"quorate/aggregator/valset"
 	"quorate/engine/chain"
@@ -49,6 +50,9 @@ func openLastSets(path string) (*lastSets, error) {
 	var forms []setForm
 	if err == nil {
 		err = json.Unmarshal(raw, &forms)
+	}
+	if err != nil {
+		forms = nil // what stands before the damage does not count
 	}
 	for i := range forms {
 		set, wrong := forms[i].set()

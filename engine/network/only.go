@@ -2,7 +2,8 @@ package network
 
 import (
 	"context"
-	"encoding/json"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/source"
 )

@@ -1,8 +1,9 @@
 package operation
 
 import (
-	"encoding/json"
 	"fmt"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"

@@ -3,10 +3,11 @@ package webhook
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-json"
 )
 
 // handOver makes the webhooks of some clients those of others, as [Config.Owners] says. A

@@ -7,11 +7,11 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-json"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"

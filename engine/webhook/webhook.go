@@ -1,11 +1,12 @@
 package webhook
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/address"

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
 
+	"github.com/goccy/go-json"
 	"go.yaml.in/yaml/v3"
 
 	"quorate/httpapi/reload"

@@ -24,12 +24,13 @@ package provide
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain/evm"
 	"quorate/httpapi/reload"

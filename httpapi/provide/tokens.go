@@ -2,11 +2,11 @@ package provide
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
 
+	"github.com/goccy/go-json"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"

@@ -2,10 +2,11 @@ package view
 
 import (
 	"bytes"
-	"encoding/json"
 	"math/big"
 	"slices"
 	"strconv"
+
+	"github.com/goccy/go-json"
 )
 
 const (

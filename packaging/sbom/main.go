@@ -5,13 +5,14 @@ package main
 import (
 	"cmp"
 	"debug/buildinfo"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+
+	"github.com/goccy/go-json"
 )
 
 // component is a module, or the standard library.

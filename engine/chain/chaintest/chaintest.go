@@ -7,12 +7,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain/codec"
 )

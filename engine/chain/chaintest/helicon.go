@@ -4,9 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/goccy/go-json"
 )
 
 // Checked is a byte string as nodes write it: with 0x, and a checksum of 4 bytes at the

@@ -1,8 +1,9 @@
 package chaintest
 
 import (
-	"encoding/json"
 	"testing"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain"
 )

@@ -2,11 +2,11 @@ package evm
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/goccy/go-json"
 	"github.com/holiman/uint256"
 
 	"quorate/engine/chain/evm"

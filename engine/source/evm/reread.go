@@ -1,8 +1,9 @@
 package evm
 
 import (
-	"encoding/json"
 	"fmt"
+
+	"github.com/goccy/go-json"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/metric"
