@@ -3,7 +3,6 @@ package engine
 import (
 	"quorate/engine/folder"
 	"quorate/engine/metric"
-	"quorate/engine/network"
 )
 
 // Budget is how the memory for caches and buffers is shared out, in bytes.
@@ -75,12 +74,6 @@ func (b *Budget) Each(chains, networks int, f func(name string, bytes int64)) {
 // cacheMetrics shows the bounds of caches, and what they hold. What the HTTP server's
 // own ones do it adds itself.
 func (e *Engine) cacheMetrics(set *metric.Set) {
-	networks := func() []*network.Network {
-		if list := e.networks.Load(); list != nil {
-			return *list
-		}
-		return nil
-	}
 	set.CounterFunc("quorate_source_cut_off_total", "Answers of followed nodes that were cut off because all together left no room for them.", func() float64 {
 		_, cut := e.answers.Held()
 		_, passed := e.passed.Held()
@@ -90,7 +83,7 @@ func (e *Engine) cacheMetrics(set *metric.Set) {
 		func() float64 { return e.cfg.Spare.Rested().Seconds() })
 	set.Gauges("quorate_cache_limit_bytes", "What a cache or buffer holds at most, that of all chains and networks together.",
 		[]string{"cache"}, func(emit func(float64, ...string)) {
-			e.budget.Each(max(len(e.EVMs()), 1), max(len(networks()), 1), func(name string, bytes int64) { emit(float64(bytes), name) })
+			e.budget.Each(max(len(e.evms.All()), 1), max(len(e.networks.All()), 1), func(name string, bytes int64) { emit(float64(bytes), name) })
 		})
 	set.Gauges("quorate_cache_bytes", "What a cache or buffer holds, about.", []string{"cache"}, func(emit func(float64, ...string)) {
 		if db := e.db.Load(); db != nil {
@@ -99,11 +92,11 @@ func (e *Engine) cacheMetrics(set *metric.Set) {
 			emit(float64(tables), "database_tables")
 		}
 		var balances, window, results, parts int64
-		for _, c := range e.EVMs() {
+		for _, c := range e.evms.All() {
 			b, w := c.Held()
 			balances, window = balances+b, window+w
 		}
-		for _, n := range networks() {
+		for _, n := range e.networks.All() {
 			window += e.primaries.held(n.ID())
 			r, p := n.Aggregator().Held()
 			results, parts = results+int64(r), parts+int64(p)

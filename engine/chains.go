@@ -2,22 +2,12 @@ package engine
 
 import (
 	"errors"
-	"slices"
 
 	"quorate/engine/chain"
 	"quorate/engine/follow"
 	"quorate/engine/ingest"
 	"quorate/engine/network"
 )
-
-// EVMs returns the chains that are served: the C-Chains in the order of their
-// networks, then the configured chains in theirs. Chains may be added.
-func (e *Engine) EVMs() []*follow.EVM {
-	if list := e.evms.Load(); list != nil {
-		return *list
-	}
-	return nil
-}
 
 // followChains begins to follow the chains of a network that are not followed yet:
 // the C-Chain, and in the first network those that are configured.
@@ -37,7 +27,7 @@ func (e *Engine) followChains(n *network.Network, prefix string, rank int) error
 	for i := range e.cfg.EVMChains {
 		cfg := &e.cfg.EVMChains[i]
 		// One of the primary network may be the C-Chain, whose ID has to be known first.
-		if cfg.Subnet == chain.PrimaryNetworkID && !certain || !e.claim(cfg.ID, n) {
+		if cfg.Subnet == chain.PrimaryNetworkID && !certain || !e.evms.claim(cfg.ID, n) {
 			continue
 		}
 		f := &network.Chain{ID: cfg.ID, Subnet: cfg.Subnet, VM: cfg.VM}
@@ -49,7 +39,7 @@ func (e *Engine) followChains(n *network.Network, prefix string, rank int) error
 
 // followCoin begins to follow a C-Chain, with what the operator says of it.
 func (e *Engine) followCoin(n *network.Network, c *network.Chain, prefix string, rank int) error {
-	if !e.claim(c.ID, n) {
+	if !e.evms.claim(c.ID, n) {
 		return nil
 	}
 	name, cfg := prefix+"C", e.cfg.configured(c.ID)
@@ -73,31 +63,9 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 	if said != nil {
 		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details
 	}
-	evm := follow.New(cfg, func(evm *follow.EVM) { e.addEVM(evm, rank) })
+	evm := follow.New(cfg, func(evm *follow.EVM) { e.evms.add(evm, rank) })
 	n.Attach(c, indexed{evm, func() error { return e.primaries.trouble(n.ID(), c.ID) }})
 	return evm.Start()
-}
-
-// claim makes a network the one that indexes a chain: a chain has one writer. It
-// reports whether none had it.
-func (e *Engine) claim(id chain.ID, n *network.Network) bool {
-	e.evmMu.Lock()
-	defer e.evmMu.Unlock()
-	if e.owners[id] != nil {
-		return false
-	}
-	e.owners[id] = n
-	return true
-}
-
-// addEVM adds to a copy: readers take no lock.
-func (e *Engine) addEVM(c *follow.EVM, rank int) {
-	e.evmMu.Lock()
-	defer e.evmMu.Unlock()
-	e.ranks[c] = rank
-	list := append(slices.Clone(e.EVMs()), c)
-	slices.SortStableFunc(list, func(a, b *follow.EVM) int { return e.ranks[a] - e.ranks[b] })
-	e.evms.Store(&list)
 }
 
 // indexed shows a followed chain to its network. beside says what is wrong with the

@@ -47,11 +47,11 @@ const onRequest = "nodes that take every peer for a validator (--sybil-protectio
 // registerChecks registers what does not depend on a chain.
 func (e *Engine) registerChecks() error {
 	return errors.Join(
-		e.checker.Register(health.Check{Name: "bootstrapped", Readiness: true, Run: e.checkBootstrapped}),
+		e.checker.Register(health.Check{Name: "bootstrapped", Readiness: true, Run: e.networks.checkBootstrapped}),
 		e.checker.Register(health.Check{Name: "database", Run: e.checkDatabase}),
 		e.checker.Register(health.Check{Name: "diskspace", Run: e.checkDisk}),
-		e.checker.Register(health.Check{Name: "network", Run: e.checkNetwork}),
-		e.checker.Register(health.Check{Name: "router", Run: e.checkRouter}),
+		e.checker.Register(health.Check{Name: "network", Run: e.networks.checkNetwork}),
+		e.checker.Register(health.Check{Name: "router", Run: e.networks.checkRouter}),
 		e.registerMetadata(),
 		e.registerWebhooks(),
 	)
@@ -62,15 +62,15 @@ var (
 	errClosed   = errors.New("the database is not open")
 )
 
-func (e *Engine) checkBootstrapped(ctx context.Context) (any, error) {
+func (n *Networks) checkBootstrapped(ctx context.Context) (any, error) {
 	waiting := []string{}
-	nets := e.networks.Load()
-	if nets == nil {
+	all := n.All()
+	if len(all) == 0 {
 		return waiting, errStarting
 	}
 	var errs []error
-	for _, n := range *nets {
-		further, err := n.CheckBootstrapped(ctx)
+	for _, one := range all {
+		further, err := one.CheckBootstrapped(ctx)
 		errs = append(errs, err)
 		for _, s := range further {
 			if !slices.Contains(waiting, s) {
@@ -118,15 +118,15 @@ func (e *Engine) checkDisk(context.Context) (any, error) {
 }
 
 // activity adds up all networks: the worst of each figure.
-func (e *Engine) activity() (p2p.Activity, error) {
+func (n *Networks) activity() (p2p.Activity, error) {
 	var all p2p.Activity
-	nets := e.networks.Load()
-	if nets == nil {
+	nets := n.All()
+	if len(nets) == 0 {
 		return all, errStarting
 	}
 	first := true
-	for _, n := range *nets {
-		a := n.Activity()
+	for _, one := range nets {
+		a := one.Activity()
 		all.Ready += a.Ready
 		all.OnRequest += a.OnRequest
 		all.Outstanding += a.Outstanding
@@ -152,8 +152,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-func (e *Engine) checkNetwork(context.Context) (any, error) {
-	a, err := e.activity()
+func (n *Networks) checkNetwork(context.Context) (any, error) {
+	a, err := n.activity()
 	msg := networkMessage{Peers: a.Ready, SendFailRate: a.SendFailRate}
 	if err != nil {
 		return msg, err
@@ -162,8 +162,8 @@ func (e *Engine) checkNetwork(context.Context) (any, error) {
 		msg.Note = onRequest
 	}
 	var reasons []error
-	for _, n := range *e.networks.Load() { // there are some: it is their activity
-		if err := n.CheckVersions(); err != nil {
+	for _, one := range n.All() {
+		if err := one.CheckVersions(); err != nil {
 			reasons = append(reasons, err)
 		}
 	}
@@ -206,8 +206,8 @@ func joined(errs []error) error {
 	return err
 }
 
-func (e *Engine) checkRouter(context.Context) (any, error) {
-	a, err := e.activity()
+func (n *Networks) checkRouter(context.Context) (any, error) {
+	a, err := n.activity()
 	msg := routerMessage{Longest: a.Longest.String(), Outstanding: a.Outstanding}
 	if err == nil && a.Longest > maxAnswer {
 		err = fmt.Errorf("a request has waited for %s, more than %s", a.Longest.Round(time.Millisecond), maxAnswer)

@@ -17,9 +17,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chains"
 	"quorate/engine/folder"
-	"quorate/engine/follow"
 	"quorate/engine/health"
-	"quorate/engine/network"
 	"quorate/engine/nftmeta"
 	"quorate/engine/operation"
 	"quorate/engine/source"
@@ -43,23 +41,19 @@ type Engine struct {
 	checker     *health.Checker
 	ready       chan struct{}
 	stopBy      atomic.Pointer[time.Time]
-	results     atomic.Pointer[results.DB]         // nil while it is not open
-	db          atomic.Pointer[store.DB]           // of the index; nil while it is not open
-	networks    atomic.Pointer[[]*network.Network] // nil until the network of a node is known; only grows
+	results     atomic.Pointer[results.DB] // nil while it is not open
+	db          atomic.Pointer[store.DB]   // of the index; nil while it is not open
+	networks    Networks
 	archives    archives
 	memory      *memory
 	members     []*member
-	netMu       sync.Mutex                    // guards changes of networks, and what members know
-	joined      chan struct{}                 // closed with the first network
-	failed      chan error                    // room for one: what ends Run
-	evmMu       sync.Mutex                    // guards owners and ranks, and changes of evms
-	owners      map[chain.ID]*network.Network // which network indexes a chain
-	evms        atomic.Pointer[[]*follow.EVM]
-	ranks       map[*follow.EVM]int // their order
+	netMu       sync.Mutex    // guards changes of networks, and what members know
+	joined      chan struct{} // closed with the first network
+	failed      chan error    // room for one: what ends Run
+	evms        EVMs
 	primaries   primaries
 	exports     atomic.Pointer[operation.Exports] // nil while the databases are not open, and without an index
-	hubs        hubs
-	webhooks    atomic.Pointer[webhook.Hooks] // as exports
+	webhooks    atomic.Pointer[webhook.Hooks]     // as exports
 	metadata    atomic.Pointer[nftmeta.Metadata]
 }
 
@@ -72,7 +66,8 @@ func New(cfg Config) (*Engine, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), owners: make(map[chain.ID]*network.Network), ranks: make(map[*follow.EVM]int), joined: make(chan struct{}), failed: make(chan error, 1)}
+	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), evms: newEVMs(), joined: make(chan struct{}), failed: make(chan error, 1)}
+	e.networks.complete = e.allKnown
 	e.members, e.budget = newMembers(cfg.Nodes), cfg.Budget()
 	e.answers, e.passed = source.NewPool(e.budget.Nodes), source.NewPool(e.budget.Passed)
 	var err error
@@ -83,7 +78,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	plugins := cmp.Or(cfg.PluginDir, filepath.Join(cfg.DataDir, "plugins"))
-	if e.vms, err = vm.New(vm.Config{Dir: plugins, Protocols: e.pluginProtocols, Logger: cfg.Log("vm"), Metrics: cfg.Metrics}); err != nil {
+	if e.vms, err = vm.New(vm.Config{Dir: plugins, Protocols: e.networks.plugins, Logger: cfg.Log("vm"), Metrics: cfg.Metrics}); err != nil {
 		return nil, err
 	}
 	e.checker, err = health.New(health.Config{Frequency: cfg.HealthEvery, Starting: time.Second, Logger: cfg.Log("health"), Metrics: cfg.Metrics})
@@ -97,6 +92,12 @@ func New(cfg Config) (*Engine, error) {
 
 // Health returns the checks and their last results.
 func (e *Engine) Health() *health.Checker { return e.checker }
+
+// Networks returns the networks that are followed.
+func (e *Engine) Networks() *Networks { return &e.networks }
+
+// EVMs returns the EVM chains that are served.
+func (e *Engine) EVMs() *EVMs { return &e.evms }
 
 // Chains returns the names of the chains that the followed nodes know.
 func (e *Engine) Chains() *chains.Registry { return e.names }
@@ -131,7 +132,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	}
 	e.memory = &memory{db: kept, room: e.room, log: e.log}
 	end.later("the archives", archivesStop, e.archives.close)
-	end.later("the networks", networksStop, e.stopNetworks)
+	end.later("the networks", networksStop, e.networks.stop)
 	learning := actor.NewLayer(ctx, e.log)
 	end.later("the questions to nodes", baseStop, learning.StopWithin)
 	if err := errors.Join(e.startExports(ctx, kept, &end), e.startWebhooks(ctx, kept, &end), e.startMetadata(ctx, kept, &end)); err != nil {

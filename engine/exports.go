@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"quorate/engine/actor"
 	"quorate/engine/chain"
@@ -24,7 +23,7 @@ func (e *Engine) startExports(ctx context.Context, kept *results.DB, end *ending
 		return nil
 	}
 	cfg := e.cfg.Exports
-	cfg.Dir, cfg.Store, cfg.Chains = e.path(exportsDir), kept.Operations(), exported{e}
+	cfg.Dir, cfg.Store, cfg.Chains = e.path(exportsDir), kept.Operations(), exported{&e.evms}
 	cfg.Room, cfg.Spare, cfg.Logger, cfg.Metrics = e.room, e.cfg.Spare, e.cfg.Log("export"), e.cfg.Metrics
 	exports, err := operation.New(cfg)
 	if err != nil {
@@ -37,16 +36,12 @@ func (e *Engine) startExports(ctx context.Context, kept *results.DB, end *ending
 }
 
 // exported shows the followed chains to exports.
-type exported struct{ e *Engine }
+type exported struct{ evms *EVMs }
 
 // ByID implements [operation.Chains].
 func (x exported) ByID(id chain.ID) (operation.Chain, bool) {
-	list := x.e.EVMs()
-	i := slices.IndexFunc(list, func(c *follow.EVM) bool { return c.ID() == id })
-	if i < 0 {
-		return nil, false
-	}
-	return exportedChain{list[i]}, true
+	c, ok := x.evms.ByID(id)
+	return exportedChain{c}, ok
 }
 
 type exportedChain struct{ *follow.EVM }

@@ -2,21 +2,46 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"quorate/aggregator"
 	"quorate/aggregator/valset"
 	"quorate/engine/chain"
+	"quorate/engine/metric"
 	"quorate/engine/network"
 )
 
+// Networks are those that are followed, in the order in which their nodes were known.
+type Networks struct {
+	list atomic.Pointer[[]*network.Network] // nil until the network of a node is known; only grows
+	// complete reports whether the network of every node is known.
+	complete func() bool
+}
+
+// All returns the networks that are followed so far. Nobody changes the list.
+func (n *Networks) All() []*network.Network {
+	if list := n.list.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// Metrics returns the metrics of every network, each series labelled with its network's ID.
+func (n *Networks) Metrics() (sets []*metric.Set) {
+	for _, one := range n.All() {
+		sets = append(sets, one.Metrics())
+	}
+	return sets
+}
+
 // ByName returns the aggregator of the network called mainnet, fuji or testnet.
 // Before the nodes have told their networks it gives one that says so.
-func (e *Engine) ByName(name string) (Aggregator, bool) {
+func (n *Networks) ByName(name string) (Aggregator, bool) {
 	if !isName(name) {
 		return nil, false
 	}
-	return e.find(rankOf(name))
+	return n.find(rankOf(name))
 }
 
 // isName reports whether networks go by a name in paths.
@@ -36,39 +61,42 @@ func rankOf(name string) func(id uint32) int {
 }
 
 // ByID returns the aggregator of the network with that ID.
-func (e *Engine) ByID(networkID uint32) (Aggregator, bool) {
-	return e.find(func(id uint32) int {
-		if id == networkID {
-			return 1
-		}
-		return 0
-	})
+func (n *Networks) ByID(networkID uint32) (Aggregator, bool) {
+	return n.find(numbered(networkID))
 }
 
 // find returns the network with the highest rank above 0.
-func (e *Engine) find(rank func(id uint32) int) (Aggregator, bool) {
-	if best := e.best(rank); best != nil {
+func (n *Networks) find(rank func(id uint32) int) (Aggregator, bool) {
+	if best := n.best(rank); best != nil {
 		return best.Aggregator(), true
 	}
-	if e.networks.Load() == nil || !e.allKnown() { // a node that is silent yet may be of that network
+	if len(n.All()) == 0 || !n.complete() { // a node that is silent yet may be of that network
 		return starting{}, true
 	}
 	return nil, false
 }
 
 // best returns the network with the highest rank above 0, or nil.
-func (e *Engine) best(rank func(id uint32) int) (best *network.Network) {
-	nets := e.networks.Load()
-	if nets == nil {
-		return nil
-	}
+func (n *Networks) best(rank func(id uint32) int) (best *network.Network) {
 	top := 0
-	for _, n := range *nets {
-		if r := rank(n.ID()); r > top {
-			best, top = n, r
+	for _, one := range n.All() {
+		if r := rank(one.ID()); r > top {
+			best, top = one, r
 		}
 	}
 	return best
+}
+
+// Get returns the network with that ID, or nil.
+func (n *Networks) Get(id uint32) *network.Network { return n.best(numbered(id)) }
+
+func numbered(id uint32) func(uint32) int {
+	return func(other uint32) int {
+		if other == id {
+			return 1
+		}
+		return 0
+	}
 }
 
 // Aggregator has messages of one network signed.

@@ -48,7 +48,7 @@ func (e *Engine) urisChanged(of chain.ID, nfts []index.NFT) {
 
 // collected shows the followed chains to what fetches.
 func (e *Engine) collected() []nftmeta.Chain {
-	list := e.EVMs()
+	list := e.evms.All()
 	out := make([]nftmeta.Chain, len(list))
 	for i, c := range list {
 		out[i] = nftmeta.Chain{ID: c.ID(), View: collectedView(c), Ask: func(token evm.Address, id uint256.Int) { c.AskURI(token, id) }}

@@ -35,34 +35,25 @@ func (e *Engine) startNetwork(ctx context.Context, id uint32, known *network.Rec
 	})
 }
 
-// pluginProtocols returns the versions of the RPCChainVM protocol that plugins of the
+// plugins returns the versions of the RPCChainVM protocol that plugins of the
 // followed nodes speak, as far as the nodes have said it.
-func (e *Engine) pluginProtocols(context.Context) (list []uint32) {
-	if nets := e.networks.Load(); nets != nil {
-		for _, n := range *nets {
-			list = append(list, n.Plugins()...)
-		}
+func (n *Networks) plugins(context.Context) (list []uint32) {
+	for _, one := range n.All() {
+		list = append(list, one.Plugins()...)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// stopNetworks ends all networks.
-func (e *Engine) stopNetworks(limit time.Duration) error {
-	if nets := e.networks.Load(); nets != nil {
-		return stopAll(*nets, limit)
-	}
-	return nil
-}
-
-// stopAll stops networks at the same time: none waits for the slowest.
-func stopAll(nets []*network.Network, limit time.Duration) error {
-	errs := make([]error, len(nets))
+// stop ends all networks at the same time: none waits for the slowest.
+func (n *Networks) stop(limit time.Duration) error {
+	all := n.All()
+	errs := make([]error, len(all))
 	var wg sync.WaitGroup
-	for i, n := range nets {
+	for i, one := range all {
 		wg.Go(func() {
-			if err := n.Stop(limit); err != nil {
-				errs[i] = fmt.Errorf("network %d: %w", n.ID(), err)
+			if err := one.Stop(limit); err != nil {
+				errs[i] = fmt.Errorf("network %d: %w", one.ID(), err)
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func (e *Engine) assume(ctx context.Context) error {
 func (e *Engine) silent(id uint32) *member {
 	e.netMu.Lock()
 	defer e.netMu.Unlock()
-	if e.byNetwork(id) != nil {
+	if e.networks.Get(id) != nil {
 		return nil
 	}
 	for _, m := range e.members {
@@ -160,7 +160,7 @@ func askNode(ctx context.Context, node *platform.Client) (id uint32, version pla
 
 // heard follows a node that has said of which network it is.
 func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platform.Version) error {
-	if m != e.members[0] && e.networks.Load() == nil {
+	if m != e.members[0] && len(e.networks.All()) == 0 {
 		select { // the first node's network goes first, if it is known soon
 		case <-e.members[0].tried:
 		case <-time.After(firstPatience):
@@ -191,7 +191,7 @@ func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platfo
 	})
 	e.memory.Remember(ctx, nodeKey(m.at), &nodeRecord{Network: id})
 	var list networksRecord
-	for _, n := range *e.networks.Load() {
+	for _, n := range e.networks.All() {
 		list.Networks = append(list.Networks, n.ID())
 	}
 	e.memory.Remember(ctx, networksKey, &list)
@@ -208,18 +208,15 @@ func (e *Engine) join(ctx context.Context, m *member, id uint32, known *network.
 	m.network, m.known = id, true
 	if moved {
 		e.log.Warn("node is of another network than before", "node", m.at.String(), "network", id, "before", was)
-		if n := e.byNetwork(was); n != nil && len(e.nodesOf(was)) > 0 {
+		if n := e.networks.Get(was); n != nil && len(e.nodesOf(was)) > 0 {
 			n.SetNodes(e.nodesOf(was))
 		}
 	}
-	if n := e.byNetwork(id); n != nil {
+	if n := e.networks.Get(id); n != nil {
 		n.SetNodes(e.nodesOf(id))
 		return n, nil
 	}
-	var all []*network.Network
-	if p := e.networks.Load(); p != nil {
-		all = *p
-	}
+	all := e.networks.All()
 	prefix := ""
 	if len(all) > 0 {
 		prefix = networkName(id) + "-"
@@ -229,7 +226,7 @@ func (e *Engine) join(ctx context.Context, m *member, id uint32, known *network.
 		return nil, err
 	}
 	all = append(all[:len(all):len(all)], n)
-	e.networks.Store(&all)
+	e.networks.list.Store(&all)
 	if len(all) == 1 {
 		close(e.joined)
 	}
@@ -254,18 +251,6 @@ func containsEndpoint(list []source.Endpoint, at source.Endpoint) bool {
 		}
 	}
 	return false
-}
-
-// byNetwork returns the network with that ID, or nil.
-func (e *Engine) byNetwork(id uint32) *network.Network {
-	if nets := e.networks.Load(); nets != nil {
-		for _, n := range *nets {
-			if n.ID() == id {
-				return n
-			}
-		}
-	}
-	return nil
 }
 
 // allKnown reports whether the network of every node is known.
@@ -314,7 +299,7 @@ func (e *Engine) awaitReady(ctx context.Context) {
 		}
 	}
 	var all sync.WaitGroup
-	for _, n := range *e.networks.Load() {
+	for _, n := range e.networks.All() {
 		if answered[n.ID()] {
 			all.Go(func() { n.AwaitReady(ctx) })
 		}

@@ -5,21 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"quorate/engine/folder"
-	"quorate/engine/network"
 )
-
-// Networks returns the networks that are followed so far, in the order in which their
-// nodes were known.
-func (e *Engine) Networks() []*network.Network {
-	if nets := e.networks.Load(); nets != nil {
-		return slices.Clone(*nets)
-	}
-	return nil
-}
 
 // DiskUse is what the data folder takes.
 type DiskUse struct {
@@ -80,4 +69,13 @@ func gone(err error) error {
 		return nil
 	}
 	return err
+}
+
+// diskMetrics adds what is left of the volume with the data.
+func (e *Engine) diskMetrics() {
+	e.cfg.Metrics.Gauges("quorate_disk_free_bytes", "Free space of the data folder's volume.", nil, func(emit func(float64, ...string)) {
+		if free, _, err := folder.Space(e.cfg.DataDir); err == nil {
+			emit(float64(free))
+		}
+	})
 }

@@ -48,7 +48,7 @@ func (e *Engine) PrimaryNetwork(name string) (p PrimaryNetwork, ok bool) {
 	if !isName(name) {
 		return p, false
 	}
-	n := e.best(rankOf(name))
+	n := e.networks.best(rankOf(name))
 	if n == nil {
 		return p, false
 	}

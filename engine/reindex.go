@@ -12,7 +12,7 @@ import (
 // cannot be made.
 func (e *Engine) Reindex(ctx context.Context, cfg folder.ReindexConfig) error {
 	found := cfg.Chain == ""
-	for _, c := range e.EVMs() {
+	for _, c := range e.evms.All() {
 		name := c.ID().String()
 		if cfg.Chain != "" && cfg.Chain != name {
 			continue

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"quorate/engine/actor"
@@ -54,16 +53,11 @@ func (e *Engine) registerWebhooks() error {
 
 // hooked shows a followed chain to webhooks.
 func (e *Engine) hooked(id chain.ID) (webhook.Chain, bool) {
-	hub, ok := e.Hub(id)
+	c, ok := e.evms.ByID(id)
 	if !ok {
 		return webhook.Chain{}, false
 	}
-	list := e.EVMs()
-	i := slices.IndexFunc(list, func(c *follow.EVM) bool { return c.ID() == id })
-	if i < 0 {
-		return webhook.Chain{}, false
-	}
-	c := list[i]
+	hub, _ := e.evms.Hub(id)
 	return webhook.Chain{
 		Number: strconv.FormatUint(c.Number(), 10), Hub: hub,
 		View: func() (*index.View, error) { return c.Index().At(nil) },

@@ -61,7 +61,7 @@ func (c chains) Chains() []httpapi.Chain { return c.seen().chains }
 // seen returns the engine's chains with what is told about them, which is made
 // when there are new ones.
 func (c chains) seen() *seenChains {
-	list, old := c.eng.EVMs(), c.known.Load()
+	list, old := c.eng.EVMs().All(), c.known.Load()
 	if old != nil && slices.Equal(old.list, list) {
 		return old
 	}

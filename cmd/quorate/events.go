@@ -26,5 +26,5 @@ func (f *eventFlags) check() error {
 
 // serve has the HTTP server serve the engine's events.
 func (f *eventFlags) serve(cfg *httpapi.Config, eng *engine.Engine) {
-	cfg.Events, cfg.MaxStreams, cfg.MaxStreamsPerClient = eng, f.streams, f.perClient
+	cfg.Events, cfg.MaxStreams, cfg.MaxStreamsPerClient = eng.EVMs(), f.streams, f.perClient
 }

@@ -52,7 +52,7 @@ func (o *operator) Ops() ui.Ops { return o.ops }
 // Networks implements [ui.Signatures].
 func (o *operator) Networks() []ui.Network {
 	var out []ui.Network
-	for _, n := range o.eng.Networks() {
+	for _, n := range o.eng.Networks().All() {
 		out = append(out, ui.Network{ID: n.ID(), Name: networkTitle(n.ID())})
 	}
 	return out
@@ -60,7 +60,7 @@ func (o *operator) Networks() []ui.Network {
 
 // Nodes implements [ui.Signatures].
 func (o *operator) Nodes(network uint32) []ui.Node {
-	n := o.network(network)
+	n := o.eng.Networks().Get(network)
 	if n == nil {
 		return nil
 	}
@@ -91,17 +91,9 @@ func (o *operator) NameOf(id chain.ID) string {
 	return names[0]
 }
 
-func (o *operator) network(id uint32) *network.Network {
-	all := o.eng.Networks()
-	if i := slices.IndexFunc(all, func(n *network.Network) bool { return n.ID() == id }); i >= 0 {
-		return all[i]
-	}
-	return nil
-}
-
 // Recent implements [ui.Signatures].
 func (o *operator) Recent(network uint32) []ui.Signature {
-	n := o.network(network)
+	n := o.eng.Networks().Get(network)
 	if n == nil {
 		return nil
 	}
@@ -115,7 +107,7 @@ func (o *operator) Recent(network uint32) []ui.Signature {
 
 // Signature implements [ui.Signatures].
 func (o *operator) Signature(message chain.ID) (out []ui.Signature) {
-	for _, n := range o.eng.Networks() {
+	for _, n := range o.eng.Networks().All() {
 		for _, d := range n.Aggregator().Details(message) {
 			s := signature(n.ID(), &d.Report)
 			s.Keyless = d.Keyless
@@ -157,7 +149,7 @@ func signature(network uint32, o *aggregator.Report) ui.Signature {
 
 // Rates implements [ui.Signatures].
 func (o *operator) Rates(network uint32) ui.Rates {
-	n := o.network(network)
+	n := o.eng.Networks().Get(network)
 	if n == nil {
 		return ui.Rates{}
 	}
@@ -194,7 +186,7 @@ func (o *operator) Sign(q *ui.SignQuery) ([]byte, error) {
 	if err != nil {
 		return nil, &ui.Error{Status: http.StatusBadRequest, Message: err.Error()}
 	}
-	n := o.network(msg.NetworkID)
+	n := o.eng.Networks().Get(msg.NetworkID)
 	if n == nil {
 		return nil, unfollowed(msg)
 	}
@@ -223,7 +215,7 @@ func (o *operator) Verify(q *ui.VerifyQuery) (*ui.Verdict, error) {
 	if err != nil {
 		return nil, &ui.Error{Status: http.StatusBadRequest, Message: err.Error()}
 	}
-	n := o.network(msg.NetworkID)
+	n := o.eng.Networks().Get(msg.NetworkID)
 	if n == nil {
 		return nil, unfollowed(msg.Unsigned)
 	}
@@ -256,7 +248,7 @@ func (o *operator) Verify(q *ui.VerifyQuery) (*ui.Verdict, error) {
 
 // Stake implements [ui.Validators].
 func (o *operator) Stake(network uint32) []ui.SubnetStake {
-	n := o.network(network)
+	n := o.eng.Networks().Get(network)
 	if n == nil {
 		return nil
 	}
@@ -283,7 +275,7 @@ func subnetStake(s *network.SubnetStake) ui.SubnetStake {
 
 // ValidatorSet implements [ui.Validators].
 func (o *operator) ValidatorSet(network uint32, subnet chain.ID) *ui.ValidatorSet {
-	n := o.network(network)
+	n := o.eng.Networks().Get(network)
 	if n == nil {
 		return nil
 	}

@@ -315,9 +315,9 @@ func (f *serveFlags) ext(eng *engine.Engine, logs *log.Logs, profiles *profile.P
 	process := metric.NewProcessSet(versionText())
 	cfg := rpc.Config{
 		NodeID:  eng.NodeID().String(),
-		Metrics: func() []*metric.Set { return append(eng.NetworkMetrics(), set, process) },
-		Health:  eng.Health(), Chains: eng.Chains(), Forward: eng,
-		Learning: eng.Learning, Later: eng.Later, Head: eng.Head, ChainRPC: f.rpc.parsed(),
+		Metrics: func() []*metric.Set { return append(eng.Networks().Metrics(), set, process) },
+		Health:  eng.Health(), Chains: eng.Chains(), Forward: eng.Networks(),
+		Learning: eng.Networks().Learning, Later: eng.Networks().Later, Head: eng.EVMs().Head, ChainRPC: f.rpc.parsed(),
 		AllowedHosts: append(slices.Clone(f.allowedHosts), publicHost(f.data.publicURL)), Logger: logs.Logger("http"),
 	}
 	if f.admin {
@@ -416,6 +416,8 @@ func runServer(ctx context.Context, log *slog.Logger, eng *engine.Engine, server
 // networks is the HTTP server's view of the engine.
 type networks struct{ eng *engine.Engine }
 
-func (n networks) ByName(name string) (httpapi.Aggregator, bool) { return n.eng.ByName(name) }
+func (n networks) ByName(name string) (httpapi.Aggregator, bool) {
+	return n.eng.Networks().ByName(name)
+}
 
-func (n networks) ByID(id uint32) (httpapi.Aggregator, bool) { return n.eng.ByID(id) }
+func (n networks) ByID(id uint32) (httpapi.Aggregator, bool) { return n.eng.Networks().ByID(id) }
