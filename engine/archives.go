@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"quorate/engine/archive"
-	"quorate/engine/chain"
 	"quorate/engine/folder"
 	"quorate/engine/metric"
 )
@@ -20,13 +19,8 @@ type archives struct {
 	open []*archive.Archive
 }
 
-// openArchive opens the archive of a chain until the engine's end.
-func (e *Engine) openArchive(kind archive.Kind, id chain.ID, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
-	return e.openArchiveIn(kind, id.String(), log, set)
-}
-
-// openArchiveIn opens the archive in a folder of that name.
-func (e *Engine) openArchiveIn(kind archive.Kind, name string, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
+// openArchive opens the archive in a folder of that name, until the engine's end.
+func (e *Engine) openArchive(kind archive.Kind, name string, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
 	a, err := archive.Open(filepath.Join(e.path(folder.ArchiveDir), name), archive.Options{
 		Kind: kind, Keep: e.cfg.ArchiveKeep, Logger: log, Metrics: set,
 	})

@@ -93,8 +93,7 @@ func (e *Engine) cacheMetrics(set *metric.Set) {
 		}
 		var balances, window, results, parts int64
 		for _, c := range e.evms.All() {
-			b, w := c.Held()
-			balances, window = balances+b, window+w
+			balances, window = balances+c.Index().Remembered(), window+c.Held()
 		}
 		for _, n := range e.networks.All() {
 			window += e.primaries.held(n.ID())

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"errors"
+	"log/slog"
 
+	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/follow"
 	"quorate/engine/ingest"
+	"quorate/engine/metric"
 	"quorate/engine/network"
 )
 
@@ -54,11 +57,11 @@ func (e *Engine) followCoin(n *network.Network, c *network.Chain, prefix string,
 // follow begins to follow a chain, of which the operator may have said more.
 func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said *EVMConfig, rank int) error {
 	cfg := follow.Config{
-		ID: c.ID, Subnet: c.Subnet, VM: c.VM, Name: name, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
-		Host: n, DB: e.db.Load(), Archive: e.openArchive, Memory: e.memory, Room: e.room,
-		BalancesBytes: e.budget.Balances, WindowBytes: int(e.budget.Window),
-		Spare: e.cfg.Spare, Start: e.cfg.Start, Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
-		UntracedAfter: e.cfg.UntracedAfter, SecondShare: e.cfg.SecondShare, MaxAnswer: e.cfg.MaxAnswer, OnProgress: e.cfg.OnProgress, OnURIs: e.urisChanged, Log: e.cfg.Log,
+		Common: e.common(n, c.ID, name, c.ID.String(), e.budget.Window),
+		Subnet: c.Subnet, VM: c.VM, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
+		DB: e.db.Load(), Memory: e.memory, BalancesBytes: e.budget.Balances,
+		Spare: e.cfg.Spare, Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
+		UntracedAfter: e.cfg.UntracedAfter, SecondShare: e.cfg.SecondShare, MaxAnswer: e.cfg.MaxAnswer, OnURIs: e.urisChanged,
 	}
 	if said != nil {
 		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details
@@ -66,6 +69,18 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 	evm := follow.New(cfg, func(evm *follow.EVM) { e.evms.add(evm, rank) })
 	n.Attach(c, indexed{evm, func() error { return e.primaries.trouble(n.ID(), c.ID) }})
 	return evm.Start()
+}
+
+// common returns what there is to say of a chain of any kind whose archive is in a folder
+// called dir.
+func (e *Engine) common(n *network.Network, id chain.ID, name, dir string, window int64) follow.Common {
+	return follow.Common{
+		ID: id, Name: name, Host: n, Start: e.cfg.Start, WindowBytes: int(window),
+		Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
+		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
+			return e.openArchive(kind, dir, log, set)
+		},
+	}
 }
 
 // indexed shows a followed chain to its network. beside says what is wrong with the

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"quorate/engine/actor"
 	"quorate/engine/network"
 	"quorate/engine/source"
 	"quorate/engine/source/platform"
@@ -126,27 +127,21 @@ func (e *Engine) learn(ctx context.Context, m *member) error {
 	defer client.Close()
 	node := platform.New(client)
 	tried := func() { m.first.Do(func() { close(m.tried) }) }
-	said := ""
-	for wait := learnPause; ; wait = min(2*wait, learnPauseMost) {
-		id, version, err := askNode(ctx, node)
-		if err == nil {
-			defer tried()
-			return e.heard(ctx, m, id, version)
+	var id uint32
+	var version platform.Version
+	if !actor.Retry(ctx, learnPause, learnPauseMost, func(err error) {
+		e.log.Warn("node does not answer yet", "node", m.at.String(), "err", err)
+	}, func() (err error) {
+		if id, version, err = askNode(ctx, node); err != nil {
+			tried()
 		}
+		return err
+	}) {
 		tried()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if text := err.Error(); text != said { // one line for each new reason
-			said = text
-			e.log.Warn("node does not answer yet", "node", m.at.String(), "err", err, "again_in", wait)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil
-		}
+		return nil
 	}
+	defer tried()
+	return e.heard(ctx, m, id, version)
 }
 
 func askNode(ctx context.Context, node *platform.Client) (id uint32, version platform.Version, err error) {

@@ -5,16 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 
-	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform/rules"
 	"quorate/engine/folder"
 	"quorate/engine/follow"
-	"quorate/engine/metric"
 	"quorate/engine/network"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
@@ -215,13 +212,7 @@ func (e *Engine) checkRules(n *network.Network) {
 
 // newPrimary returns a chain that is to be started.
 func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, name, dir string, upgrades *rules.Upgrades) (*follow.Primary, error) {
-	cfg := follow.PrimaryConfig{
-		Chain: kind, ID: id, Name: name, Start: e.cfg.Start, WindowBytes: int(e.budget.Primary),
-		Host: n, Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
-		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
-			return e.openArchiveIn(kind, dir, log, set)
-		},
-	}
+	cfg := follow.PrimaryConfig{Common: e.common(n, id, name, dir, e.budget.Primary), Chain: kind}
 	genesis, err := e.genesisOf(n.ID())
 	if err != nil {
 		return nil, err

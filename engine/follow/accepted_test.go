@@ -66,7 +66,7 @@ func TestAcceptedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &listener{index: x}
-	c := &EVM{cfg: Config{Host: l}, index: x}
+	c := &EVM{base: base[*evm.Block]{common: Common{Host: l}}, rows: x}
 	if c.tokens, err = tokens.New(tokens.Config{Index: x, Node: mute{}}); err != nil {
 		t.Fatal(err)
 	}

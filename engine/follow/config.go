@@ -20,20 +20,39 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// Config says which chain to follow and with what. All fields but VM, RPC, WS,
-// Details, UntracedAfter, Verify and OnProgress are required.
-type Config struct {
-	ID, Subnet, VM chain.ID
+// Common is what is said of a chain of any kind. All fields but Start and OnProgress are
+// required.
+type Common struct {
+	ID chain.ID
 	// Name is what the chain is called in health checks, logs and metrics.
 	Name string
+	Host Host
+	// Start is where the chain begins. If it has begun above, older blocks are fetched.
+	Start StartBlock
+	// WindowBytes bounds the blocks that wait for their commit, in memory.
+	WindowBytes int
+	// Archive opens the archive of the chain, and closes it when all chains have stopped.
+	Archive func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
+	// Room returns why nothing can be written to the data folder, or nil.
+	Room func() error
+	// OnProgress is called with how far the index is; it must not block.
+	OnProgress func(ingest.Progress)
+	// Log returns the logger of a name.
+	Log func(name string) *slog.Logger
+}
+
+// Config says which EVM chain to follow and with what. All fields but VM, RPC, WS,
+// Details, UntracedAfter and Verify are required.
+type Config struct {
+	Common
+	Subnet, VM chain.ID
 	// RPC and WS are the addresses of the chain's own API. If RPC is zero the
 	// followed nodes of the network are asked, below Path.
 	RPC, WS source.Endpoint
 	Path    string
 	Details Details
-	// Fetchers and Tracers bound the requests for blocks and for traces at one time,
-	// WindowBytes the blocks that wait for their commit, in memory.
-	Fetchers, Tracers, WindowBytes int
+	// Fetchers and Tracers bound the requests for blocks and for traces at one time.
+	Fetchers, Tracers int
 	// UntracedAfter is for how long no node can trace anything until new blocks are
 	// indexed without their traces; 0: they wait.
 	UntracedAfter time.Duration
@@ -42,29 +61,18 @@ type Config struct {
 	SecondShare uint32
 	// MaxAnswer bounds an answer of the chain's nodes in bytes; 0 stands for 32 MiB.
 	MaxAnswer int
-	// Start is where the chain begins. If it has begun above, older blocks are fetched.
-	Start StartBlock
 	// Verify says how many senders of transactions are recovered.
 	Verify evmsource.Verify
 
-	Host Host
-	DB   *store.DB
-	// Archive opens the archive of a chain, and closes it when all chains have stopped.
-	Archive func(kind archive.Kind, id chain.ID, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
-	Memory  Memory
-	// Room returns why nothing can be written to the data folder, or nil.
-	Room func() error
+	DB     *store.DB
+	Memory Memory
 	// BalancesBytes bounds the memory for balances.
 	BalancesBytes int64
 	// Spare is the time of work that nobody waits for.
 	Spare *spare.Time
-	// OnProgress is called with how far the index is; it must not block.
-	OnProgress func(ingest.Progress)
 	// OnURIs is called with NFTs of the chain whose URIs were read for the first time or
 	// have changed; it must not block. Nil: nobody wants them.
 	OnURIs func(of chain.ID, nfts []index.NFT)
-	// Log returns the logger of a name.
-	Log func(name string) *slog.Logger
 }
 
 // Host is the network that a chain belongs to.

@@ -46,10 +46,10 @@ func (c *EVM) renew(ctx context.Context, lowest uint64, change func() error) err
 	}
 	k := c.keeper.Load()
 	first, _, _ := k.sink.archive.First()
-	head, _, _ := c.index.Cursor()
-	if begin := c.index.Begin().Lists; first <= begin && (lowest <= begin || lowest+maxBack < head) {
+	head, _, _ := c.rows.Cursor()
+	if begin := c.rows.Begin().Lists; first <= begin && (lowest <= begin || lowest+maxBack < head) {
 		defer k.changed()
-		return c.index.Distrust(change)
+		return c.rows.Distrust(change)
 	}
 	return k.sink.renew(ctx, lowest, change)
 }
@@ -74,7 +74,7 @@ func (s *Sink[B]) renew(ctx context.Context, lowest uint64, change func() error)
 // readCorrections lets those who have read rows know what was false of them, once the rows
 // are others.
 func (c *EVM) readCorrections(ctx context.Context, a *archive.Archive) error {
-	if c.index.Distrusted() {
+	if c.rows.Distrusted() {
 		return nil
 	}
 	var list []index.Correction
@@ -86,7 +86,7 @@ func (c *EVM) readCorrections(ctx context.Context, a *archive.Archive) error {
 	if d := (*archive.Damage)(nil); errors.As(err, &d) {
 		err = nil // who has read something false then is not told once more
 	}
-	c.index.Correct(list)
+	c.rows.Correct(list)
 	return err
 }
 

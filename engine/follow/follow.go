@@ -17,8 +17,7 @@ import (
 	"quorate/engine/tokens"
 )
 
-// pauseMost bounds the wait before a chain's node is asked again what the chain is;
-// the first is a twentieth of it.
+// pauseMost bounds the wait before a chain's node is asked again what the chain is.
 const pauseMost = 5 * time.Second
 
 // tellEvery is the time between two lines in the log about work that is long.
@@ -35,7 +34,7 @@ func recordKey(id chain.ID) []byte { return append([]byte("evm/"), id[:]...) }
 // New returns an EVM chain that is not followed yet. onServed is called once it can
 // be asked for, before any of its blocks is indexed in this run.
 func New(cfg Config, onServed func(*EVM)) *EVM {
-	c := &EVM{cfg: cfg, log: cfg.Log("evm"), onServed: onServed, opened: time.Now()}
+	c := &EVM{base: newBase[*evm.Block](cfg.Common, "evm"), cfg: cfg, onServed: onServed}
 	c.settling = c.newSettling()
 	return c
 }
@@ -55,33 +54,20 @@ func (c *EVM) Start() error {
 			return fmt.Errorf("chain %s: %w", c.cfg.Name, err)
 		}
 	}
-	return c.cfg.Host.Go("chain "+c.cfg.Name, c.follow)
+	return c.start("chain", c.learn)
 }
 
-// follow asks the chain's node what the chain is until it answers, and has it
+// learn asks the chain's node what the chain is until it answers, and has it
 // indexed then. Each chain has an actor for it: one that is down delays no other.
-func (c *EVM) follow(ctx context.Context) error {
-	said := ""
-	for wait := pauseMost / 20; ; wait = min(2*wait, pauseMost) {
-		err := c.try(ctx)
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
-		c.trouble.Store(&err)
-		if text := err.Error(); text != said { // one line for each new reason
-			said = text
-			c.log.Warn("the chain is not followed yet", "chain", c.cfg.Name, "err", err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil
-		}
+func (c *EVM) learn(ctx context.Context) error {
+	if !c.until(ctx, pauseMost, func(err error) { c.log.Warn("the chain is not followed yet", "err", err) }, c.try) {
+		return nil
 	}
+	return c.start("ingest", c.fetchBlocks)
 }
 
 func (c *EVM) try(ctx context.Context) error {
-	if c.index != nil {
+	if c.rows != nil {
 		if err := c.keep(); err != nil {
 			return err
 		}
@@ -107,7 +93,7 @@ func (c *EVM) try(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case c.index == nil:
+	case c.rows == nil:
 		c.number = number
 		err := c.serve()
 		if err == nil {
@@ -122,18 +108,16 @@ func (c *EVM) try(ctx context.Context) error {
 	if features.Trace {
 		c.traced.Store(true) // also if it is lost later: see [ingest.Repairs]
 	} else if !c.traced.Load() {
-		c.log.Warn("the node has no debug API: internal transactions and past balances are not indexed", "chain", c.cfg.Name)
+		c.log.Warn("the node has no debug API: internal transactions and past balances are not indexed")
 	}
 	c.cfg.Memory.Remember(ctx, recordKey(c.cfg.ID), &record{Number: number, Trace: c.traced.Load()})
-	c.trouble.Store(nil)
-	c.asked.Store(true)
-	return c.cfg.Host.Go("ingest "+c.cfg.Name, c.fetchBlocks)
+	return nil
 }
 
 // connect makes the client of the chain's API.
 func (c *EVM) connect(asset chain.ID) error {
 	set := evmsource.Config{
-		AVAXAssetID: evm.Hash(asset), Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name), TraceTimeout: traceTimeout,
+		AVAXAssetID: evm.Hash(asset), Logger: c.log, Metrics: c.metrics(), TraceTimeout: traceTimeout,
 		Verify: c.cfg.Verify,
 	}
 	// Slower calls and smaller answers than others have. Nodes cut answers off at 25 MB.
@@ -154,16 +138,18 @@ func (c *EVM) connect(asset chain.ID) error {
 		set.Name, set.WS = c.cfg.ID.String(), c.cfg.WS
 	}
 	set.Node, c.socket = node, !set.WS.Zero()
-	c.client, err = evmsource.New(set)
+	if c.client, err = evmsource.New(set); err == nil {
+		c.blocks = c.client
+	}
 	return err
 }
 
 // serve opens the index of a chain whose number is known and lets it be asked for.
 // It asks no node anything.
 func (c *EVM) serve() (err error) {
-	set := c.cfg.Host.Metrics().With("chain", c.cfg.Name)
+	set := c.metrics()
 	c.second = c.newSecond(set)
-	c.proofs = newProofLane(c.log.With("chain", c.cfg.Name), set, c.client, c.second.refuted)
+	c.proofs = newProofLane(c.log, set, c.client, c.second.refuted)
 	opts := index.Options{
 		Wrapped: slices.Clone(c.cfg.Details.Wrapped), Spare: c.cfg.Spare, Metrics: set,
 		Remember: max(int(c.cfg.BalancesBytes/(2*index.RememberBytes)), 1), // twice while tables are made again
@@ -173,40 +159,34 @@ func (c *EVM) serve() (err error) {
 	if w, ok := wrappedAVAX[c.number]; ok && !slices.Contains(opts.Wrapped, w) {
 		opts.Wrapped = append(opts.Wrapped, w)
 	}
-	if c.index, err = index.Open(c.cfg.DB, c.cfg.ID, opts); err != nil {
+	if c.rows, err = index.Open(c.cfg.DB, c.cfg.ID, opts); err != nil {
 		return err
 	}
+	c.index, c.begin = headSink{index.Sink{Chain: c.rows}, c.before}, func() (uint64, bool) { return c.rows.Begin().Lists, true }
 	if c.tokens, err = tokens.New(tokens.Config{
-		Index: c.index, Node: c.client, Keep: c.addNotes, URIs: c.urisChanged, Room: c.cfg.Room, Logger: c.log.With("chain", c.cfg.Name), Metrics: set,
+		Index: c.rows, Node: c.client, Keep: c.addNotes, URIs: c.urisChanged, Room: c.cfg.Room, Logger: c.log, Metrics: set,
 	}); err != nil {
 		return err
 	}
 	c.recallUnverified()
 	c.served.Store(true)
 	c.onServed(c)
-	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",
-		"blockchain_id", c.cfg.ID.String(), "subnet", c.cfg.Subnet.String(), "evm_chain_id", strconv.FormatUint(c.number, 10)).Set(1)
-	set.GaugeFunc("quorate_index_height", "Height of the last indexed block, also before the node has answered.", func() float64 {
-		height, _, _ := c.index.Cursor()
-		return float64(height)
-	})
+	c.show(c.cfg.Subnet, strconv.FormatUint(c.number, 10))
 	set.GaugeFunc("quorate_settled_height", "Height of the last block whose results a header has proven.", func() float64 {
 		height, ok := c.Settled()
 		if !ok { // each block's own does
-			height, _, _ = c.index.Cursor()
+			height, _, _ = c.rows.Cursor()
 		}
 		return float64(height)
 	})
-	set.GaugeFunc("quorate_index_first_block", "Height of the first block that lists show.",
-		func() float64 { return float64(c.index.Begin().Lists) })
-	return c.cfg.Host.Go("metrics "+c.cfg.Name, c.catchUp)
+	return c.start("metrics", c.catchUp)
 }
 
 // catchUp makes the metrics of blocks that were indexed without them.
 func (c *EVM) catchUp(ctx context.Context) error {
-	log := c.log.With("chain", c.cfg.Name)
+	log := c.log
 	var told time.Time
-	err := c.index.Roll(ctx, func(done, of uint64) {
+	err := c.rows.Roll(ctx, func(done, of uint64) {
 		if now := time.Now(); done == of || now.Sub(told) >= tellEvery {
 			log.Info("metrics are made of blocks that were indexed without them", "blocks", done, "of", of)
 			told = now

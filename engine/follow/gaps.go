@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"quorate/engine/archive"
 	"quorate/engine/index"
+	"quorate/engine/ingest"
+	"quorate/engine/primary"
 )
 
 // Gap is a range of blocks of which something is missing.
@@ -62,12 +63,12 @@ const maxGaps = 100
 
 // Gaps returns what is missing of the chain, by height.
 func (c *EVM) Gaps() []Gap {
-	head, _, started := c.index.Cursor()
+	head, _, started := c.rows.Cursor()
 	if !started {
 		return nil
 	}
 	var list []Gap
-	for _, g := range c.index.Gaps() {
+	for _, g := range c.rows.Gaps() {
 		gap := Gap{GapUntraced, g.From, g.To, "no node that was asked has the debug API", true}
 		if c.traced.Load() {
 			gap.Kind, gap.Reason = GapTrace, c.reason(g)
@@ -78,10 +79,10 @@ func (c *EVM) Gaps() []Gap {
 		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
 	}
 	list = append(list, c.second.list.gaps()...)
-	if c.index.Distrusted() {
-		list = append(list, Gap{GapDoubtful, c.index.Begin().Lists, head, "blocks of the archive were put right; all rows are made again from it", true})
+	if c.rows.Distrusted() {
+		list = append(list, Gap{GapDoubtful, c.rows.Begin().Lists, head, "blocks of the archive were put right; all rows are made again from it", true})
 	}
-	begin, k := c.index.Begin(), c.keeper.Load()
+	begin, k := c.rows.Begin(), c.keeper.Load()
 	if begin.Lists > 0 {
 		list = append(list, Gap{GapBelow, 0, begin.Lists - 1, "the index begins above" + k.olderState(), true})
 	}
@@ -89,7 +90,7 @@ func (c *EVM) Gaps() []Gap {
 		list = append(list, Gap{GapUnsummed, begin.Lists, sums - 1,
 			"sums of token transfers and cumulative metrics lack these blocks until all below are there", true})
 	}
-	if at, ok := c.index.Held(); ok {
+	if at, ok := c.rows.Held(); ok {
 		list = append(list, Gap{GapMetrics, at, head, "blocks above the first one were given up; metrics from its hour, day, week and month on are made again", true})
 	}
 	if k != nil {
@@ -167,25 +168,35 @@ func (k *keeper[B]) gaps(head, start uint64) (list []Gap) {
 	return list
 }
 
-// ArchiveState is how far a chain's archive is, for its health check.
-type ArchiveState struct {
-	First, Last uint64
-	Bytes       int64
-	Work        []Work
+// Unreadable returns the block before which the chain stands since this release cannot read
+// it, or nil.
+func (p *Primary) Unreadable() *ingest.UnreadableError {
+	s := p.status()
+	return s.Unreadable
 }
 
-// Archive returns the state of the chain's archive; ok is false while it is not open.
-func (c *EVM) Archive() (s ArchiveState, ok bool) {
-	k := c.keeper.Load()
-	if k == nil {
-		return s, false
+// unreadableGap returns the blocks from that one on.
+func (p *Primary) unreadableGap() (list []Gap) {
+	s := p.status()
+	if u := s.Unreadable; u != nil {
+		list = append(list, Gap{GapUnreadable, u.Height, max(u.Height, s.Target), u.Error(), true})
 	}
-	return archiveState(k.sink.archive, k.Work()), true
+	return list
 }
 
-func archiveState(a *archive.Archive, work []Work) ArchiveState {
-	s := ArchiveState{Bytes: a.Size(), Work: work}
-	s.First, _, _ = a.First()
-	s.Last, _, _ = a.Last()
-	return s
+// Gaps returns what is missing of the chain, by height; but what stops it comes first.
+func (p *Primary) Gaps() []Gap {
+	list := p.unreadableGap()
+	first, ok := p.begin()
+	if !ok {
+		return list
+	}
+	if first > 1 || first == 1 && p.cfg.Chain != primary.CChain {
+		list = append(list, Gap{GapBelow, 0, first - 1, "the chain is followed from a block above its first one", true})
+	}
+	height, _, _ := p.Cursor()
+	list = append(list, p.overpaid(height)...)
+	list = append(list, p.headerGaps()...)
+	list = append(list, p.keeper.Load().gaps(height, first)...)
+	return list[:min(len(list), maxGaps)]
 }

@@ -35,7 +35,7 @@ func (p *Primary) takesBare() bool {
 // openHeaders has the sink note which blocks have no header, and returns what completes
 // them.
 func (p *Primary) openHeaders() {
-	s := p.keeper.sink
+	s := p.keeper.Load().sink
 	last, _, _ := s.archive.Last()
 	var err error
 	if p.bare, err = openBares(filepath.Join(s.archive.Dir(), bareName), last); err != nil {
@@ -54,13 +54,9 @@ func (p *Primary) openHeaders() {
 // soon as a node has it, until ctx ends: their rows first and then the archive, by which
 // they are found again after a crash.
 func (p *Primary) completeHeaders(ctx context.Context) error {
-	k := p.keeper
-	for _, e := range []*event{&k.joined, &k.tended} {
-		select {
-		case <-e.done:
-		case <-ctx.Done():
-			return nil
-		}
+	k := p.keeper.Load()
+	if !await(ctx, &k.joined, &k.tended) {
+		return nil
 	}
 	if !k.retry(ctx, "the archive is not looked through for blocks without the proposer's header", func(error) {}, func() error { return p.lookForBare(ctx) }) {
 		return nil
@@ -95,7 +91,7 @@ func (p *Primary) completeHeaders(ctx context.Context) error {
 
 // saveBare keeps which blocks are bare.
 func (p *Primary) saveBare() error {
-	a := p.keeper.sink.archive
+	a := p.keeper.Load().sink.archive
 	first, _, ok := a.First()
 	last, _, _ := a.Last()
 	switch {
@@ -109,7 +105,7 @@ func (p *Primary) saveBare() error {
 
 // lookForBare looks through what of the archive was not looked at yet.
 func (p *Primary) lookForBare(ctx context.Context) error {
-	a := p.keeper.sink.archive
+	a := p.keeper.Load().sink.archive
 	first, _, ok := a.First()
 	last, _, _ := a.Last()
 	if !ok {
@@ -138,7 +134,7 @@ func (p *Primary) lookForBare(ctx context.Context) error {
 
 // headersOnce completes all blocks that some node has the headers of.
 func (p *Primary) headersOnce(ctx context.Context) error {
-	a := p.keeper.sink.archive
+	a := p.keeper.Load().sink.archive
 	first, _, ok := a.First()
 	if !ok {
 		return nil
@@ -148,7 +144,7 @@ func (p *Primary) headersOnce(ctx context.Context) error {
 	}
 	list := p.bare.list()
 	last, _, _ := a.Last()
-	if head, ok := p.keeper.sink.index.Cursor(); ok {
+	if head, ok := p.keeper.Load().sink.index.Cursor(); ok {
 		last = min(last, head.Height) // rows above are being made
 	}
 	w := Work{Name: WorkHeaders}
@@ -164,7 +160,7 @@ func (p *Primary) headersOnce(ctx context.Context) error {
 			}
 			if w.Done, at = done+next-r.From, next; some {
 				now := w
-				p.keeper.headers.Store(&now)
+				p.keeper.Load().headers.Store(&now)
 			}
 		}
 		w.Done = done + r.To - r.From + 1
@@ -214,7 +210,7 @@ func (p *Primary) complete(ctx context.Context, list []*primary.Block) error {
 	for i, b := range list {
 		kept[i] = container.BlockOf(b)
 	}
-	replace := func() error { return p.keeper.sink.archive.Replace(ctx, kept) }
+	replace := func() error { return p.keeper.Load().sink.archive.Replace(ctx, kept) }
 	err := error(nil)
 	if p.rows != nil {
 		err = p.rows.Complete(ctx, list, replace)
@@ -233,7 +229,7 @@ func (p *Primary) complete(ctx context.Context, list []*primary.Block) error {
 // fits reports what is wrong with blocks in the places of archived ones: they must be the
 // same, and their headers must fit those of the blocks around them.
 func (p *Primary) fits(ctx context.Context, list []*primary.Block) error {
-	s := p.keeper.sink
+	s := p.keeper.Load().sink
 	first, _, _ := s.archive.First()
 	last, _, _ := s.archive.Last()
 	from, to := list[0].Link().Height, list[len(list)-1].Link().Height
@@ -262,8 +258,8 @@ func (p *Primary) fits(ctx context.Context, list []*primary.Block) error {
 func (p *Primary) mended(ctx context.Context, err error) error {
 	var damage *archive.Damage
 	if errors.As(err, &damage) {
-		p.keeper.found(*damage)
-		return errors.Join(err, p.keeper.mend(ctx))
+		p.keeper.Load().found(*damage)
+		return errors.Join(err, p.keeper.Load().mend(ctx))
 	}
 	return err
 }

@@ -18,7 +18,7 @@ import (
 // others are not the containers.
 func bareIn(t *testing.T, p *Primary, containers [][]byte) (list []uint64) {
 	t.Helper()
-	a := p.keeper.sink.archive
+	a := p.keeper.Load().sink.archive
 	first, _, _ := a.First()
 	last, _, _ := a.Last()
 	if err := container.NewReader(a, primary.PChain).Read(t.Context(), first, last, func(b *primary.Block) error {
@@ -65,7 +65,7 @@ func TestHeaders(t *testing.T) {
 			}, node)
 			rows.await(t, uint64(len(node.Containers)))
 			kept = rows.heads
-			<-p.keeper.tended.done
+			<-p.keeper.Load().tended.done
 			if err := errors.Join(p.lookForBare(t.Context()), p.headersOnce(t.Context())); err != nil {
 				t.Fatal(err)
 			}
@@ -117,9 +117,9 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("rows of %v were completed", got)
 		}
 		// What is mended without an index is bare again, and noted before it is there.
-		fresh, err := p.refetch(t.Context(), 50, 60)
+		fresh, err := p.refetchBare(t.Context(), 50, 60)
 		if err == nil {
-			err = p.keeper.sink.archive.Replace(t.Context(), fresh)
+			err = p.keeper.Load().sink.archive.Replace(t.Context(), fresh)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestHeadersRefused(t *testing.T) {
 	node.Genesis, node.Drop = genesis, func(h uint64) bool { return h > 20 && h <= 40 }
 	p, rows, _ := followed(t, t.TempDir(), primary.PChain, nil, node)
 	rows.await(t, 60)
-	<-p.keeper.tended.done
+	<-p.keeper.Load().tended.done
 	bare := upTo(21, 40)
 	if got := bareIn(t, p, containers); !slices.Equal(got, bare) {
 		t.Fatalf("bare are %v", got)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 
 	"quorate/engine/archive"
@@ -15,16 +14,8 @@ import (
 	"quorate/engine/tokens"
 )
 
-const (
-	// repairsFile is the list of blocks without a trace, in the archive's folder.
-	repairsFile = "repairs.json"
-	// mendBlocks is how many blocks are fetched at once to mend the archive.
-	mendBlocks = 16
-	// fillFetchers bounds the requests of the ingest that fills the archive, of each
-	// kind, and fillBytes its blocks: the head goes first.
-	fillFetchers = 2
-	fillBytes    = 32 << 20
-)
+// repairsFile is the list of blocks without a trace, in the archive's folder.
+const repairsFile = "repairs.json"
 
 // keep opens the archive and starts what keeps it and the index together, unless
 // that was done.
@@ -32,48 +23,43 @@ func (c *EVM) keep() error {
 	if c.keeper.Load() != nil {
 		return nil
 	}
-	set := c.cfg.Host.Metrics().With("chain", c.cfg.Name)
-	a, err := c.cfg.Archive(archive.KindEVM, c.cfg.ID, c.log.With("chain", c.cfg.Name), set)
+	a, err := c.cfg.Archive(archive.KindEVM, c.log, c.metrics())
 	if err != nil {
 		return err
 	}
-	s := NewSink(a, headSink{index.Sink{Chain: c.index}, c.before}, evmarchive.Append, evmarchive.NewReader(a), c.cfg.Room)
+	s := NewSink(a, c.index, evmarchive.Append, evmarchive.NewReader(a), c.cfg.Room)
 	s.rewind = func(ctx context.Context, to uint64) error {
 		defer c.keeper.Load().changed() // some tables are made again then
-		return c.index.Rewind(ctx, s.reader, to)
+		return c.rows.Rewind(ctx, s.reader, to)
 	}
 	s.check = c.checkNew
-	k := newKeeper(s, c.log.With("chain", c.cfg.Name), set)
-	k.fetch, k.rebuild = c.refetch, c.rebuild
+	k := newKeeper(s, c.log, c.metrics())
+	k.fetch, k.rebuild = c.refetchTraced, c.rebuild
 	if first, _, ok := a.First(); ok {
-		c.index.StartAt(first) // an empty index is made from the archive
+		c.rows.StartAt(first) // an empty index is made from the archive
 	}
-	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.index) }
+	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.rows) }
 	c.keeper.Store(k)
 	if err := errors.Join(c.readCorrections(context.Background(), a), c.recallSettled(context.Background())); err != nil {
 		return err
 	}
 	return errors.Join(
-		c.cfg.Host.Go("archive "+c.cfg.Name, k.Run),
-		c.cfg.Host.Go("proofs "+c.cfg.Name, c.proofs.run),
-		c.cfg.Host.Go("unverified blocks of "+c.cfg.Name, c.reread),
-		c.cfg.Host.Go("second opinions "+c.cfg.Name, func(ctx context.Context) error {
-			select {
-			case <-k.joined.done: // before, blocks of the index are not in the archive
-				return c.second.run(ctx)
-			case <-ctx.Done():
+		c.start("archive", k.Run),
+		c.start("proofs", c.proofs.run),
+		c.start("unverified blocks of", c.reread),
+		c.start("second opinions", func(ctx context.Context) error {
+			if !await(ctx, &k.joined) { // before, blocks of the index are not in the archive
 				return nil
 			}
+			return c.second.run(ctx)
 		}),
-		c.cfg.Host.Go("tokens "+c.cfg.Name, func(ctx context.Context) error {
+		c.start("tokens", func(ctx context.Context) error {
 			// What was asked before an index was lost is in the archive: nothing is asked
 			// again before it is back.
-			select {
-			case <-k.caught.done:
-				return c.tokens.Run(ctx)
-			case <-ctx.Done():
+			if !await(ctx, &k.caught) {
 				return nil
 			}
+			return c.tokens.Run(ctx)
 		}),
 	)
 }
@@ -101,7 +87,7 @@ func (c *EVM) before(ctx context.Context, blocks []*evm.Block) {
 	}
 	target := i.Target()
 	for _, b := range blocks {
-		c.cfg.Host.Accepted(c.cfg.ID, b, target)
+		c.common.Host.Accepted(c.cfg.ID, b, target)
 	}
 	if blocks[n-1].Number+nearHead >= target {
 		c.tokens.Before(ctx, blocks)
@@ -137,18 +123,18 @@ func (c *EVM) rebuild(ctx context.Context, progress func(done, of uint64)) error
 	if err := c.complete(ctx); err != nil {
 		return err
 	}
-	stale := c.index.Stale()
+	stale := c.rows.Stale()
 	s := c.keeper.Load().sink
-	if first, _, _ := s.archive.First(); len(stale) > 0 && first > c.index.Begin().Lists {
+	if first, _, _ := s.archive.First(); len(stale) > 0 && first > c.rows.Begin().Lists {
 		c.log.Warn("tables of the index are those of an older version: the archive lacks the blocks to make them again from",
-			"chain", c.cfg.Name, "tables", stale, "below", first)
+			"tables", stale, "below", first)
 		return nil
 	}
 	if len(stale) > 0 {
-		c.log.Info("tables of the index are made again from the archive; reads go on", "chain", c.cfg.Name, "tables", stale)
+		c.log.Info("tables of the index are made again from the archive; reads go on", "tables", stale)
 	}
 	// Without stale tables it removes what an earlier one has left.
-	if err := c.index.Rebuild(ctx, s.reader, stale, progress); err != nil {
+	if err := c.rows.Rebuild(ctx, s.reader, stale, progress); err != nil {
 		return err
 	}
 	return c.readCorrections(ctx, s.archive)
@@ -161,12 +147,12 @@ func (c *EVM) complete(ctx context.Context) error {
 	if !c.traced.Load() {
 		return nil // nobody has any
 	}
-	for _, g := range c.index.Gaps() {
+	for _, g := range c.rows.Gaps() {
 		err := c.keeper.Load().sink.reader.Read(ctx, g.From, g.To, func(b *evm.Block) error {
-			if !b.Traced && c.client.Needs(b) || !c.index.Completes(b.Number) {
+			if !b.Traced && c.client.Needs(b) || !c.rows.Completes(b.Number) {
 				return nil
 			}
-			return c.index.Complete(ctx, b)
+			return c.rows.Complete(ctx, b)
 		})
 		if err != nil {
 			return err
@@ -175,131 +161,49 @@ func (c *EVM) complete(ctx context.Context) error {
 	return nil
 }
 
-// refetch returns blocks as a node has them now, for the archive.
-func (c *EVM) refetch(ctx context.Context, from, to uint64) (list []archive.Block, err error) {
+// refetchTraced returns blocks as a node has them now, with traces, for the archive.
+func (c *EVM) refetchTraced(ctx context.Context, from, to uint64) ([]archive.Block, error) {
 	if !c.asked.Load() {
 		return nil, errNotAsked
 	}
-	for at := from; at <= to; {
-		last := min(to, at+mendBlocks-1)
-		blocks, err := c.client.Fetch(ctx, at, last)
-		if err != nil {
-			return nil, err
-		}
-		if len(blocks) == 0 {
-			return nil, fmt.Errorf("block %d: %w", at, ingest.ErrAnswer)
-		}
+	return c.refetch(ctx, from, to, func(ctx context.Context, blocks []*evm.Block) error {
 		if err := c.checkBy(ctx, c.newSettling(), blocks); err != nil {
-			return nil, err
+			return err
 		}
 		for _, b := range blocks {
 			if c.traced.Load() && c.client.Needs(b) {
 				if err := c.client.Complete(ctx, b); err != nil {
-					return nil, fmt.Errorf("block %d: %w", b.Number, err)
+					return fmt.Errorf("block %d: %w", b.Number, err)
 				}
 			}
-			list = append(list, evmarchive.BlockOf(b))
 		}
-		at += uint64(len(blocks))
-	}
-	return list, nil
-}
-
-// fetchBlocks follows the chain, once the index has what the archive has, until ctx
-// ends.
-func (c *EVM) fetchBlocks(ctx context.Context) error {
-	k := c.keeper.Load()
-	select {
-	case <-k.caught.done:
-	case <-ctx.Done():
 		return nil
-	}
-	repairs, err := ingest.OpenRepairs(filepath.Join(k.sink.archive.Dir(), repairsFile))
-	if err != nil {
-		return err
-	}
-	traced := c.traced.Load()
-	if traced {
-		err = repairs.SetCompleted()
-	}
-	if err != nil {
-		return err
-	}
-	cfg := ingest.Config[*evm.Block]{
-		Name: c.cfg.Name, Source: c.client, Sink: k.sink,
-		Repairs: repairs, Optional: true, OnRepaired: c.repaired, UnableAfter: c.cfg.UntracedAfter,
-		Fetchers: c.cfg.Fetchers, Completers: c.cfg.Tracers, WindowBytes: c.cfg.WindowBytes, GroupBytes: c.cfg.WindowBytes / 4,
-		OnBlock: func(b *evm.Block) {
-			target := c.ingest.Load().Target()
-			c.proofs.take(b, target)
-			c.second.take(b)
-			c.noteUnverified(b)
-			if b.Number+nearHead >= target {
-				c.tokens.Block(b)
-			}
-		},
-		OnProgress: c.cfg.OnProgress, Logger: c.log, Metrics: c.cfg.Host.Metrics().With("chain", c.cfg.Name),
-	}
-	if traced {
-		cfg.Completer = c.client
-	}
-	if cfg.From, err = c.chooseStart(ctx); err != nil {
-		return err
-	}
-	i := c.ingest.Load()
-	if i == nil { // not the second time, after a failure
-		if i, err = ingest.New(cfg); err != nil {
-			return err
-		}
-		c.ingest.Store(i)
-		if err := errors.Join(fillBehind(c.cfg.Host, c.cfg.Name, c.log, cfg, k), c.fetchOlder(cfg, k)); err != nil {
-			return err
-		}
-	}
-	return i.Run(ctx)
-}
-
-// fillBehind fills the archive of a chain whose index was made before there was one,
-// beside the ingest of the head.
-func fillBehind[B ingest.Item](host Host, name string, log *slog.Logger, cfg ingest.Config[B], k *keeper[B]) error {
-	if apart, err := k.sink.apart(); err != nil || !apart {
-		return err
-	}
-	cfg = beside(cfg, " archive")
-	if _, _, ok := k.sink.archive.Last(); !ok && k.sink.archive.Keep() != (archive.Keep{}) {
-		// What is kept below comes from above: it is not known where it begins.
-		head, _ := k.sink.index.Cursor()
-		cfg.From = head.Height
-	}
-	log.Info("the archive is filled behind the index, which was made before there was one", "chain", name)
-	k.fill.Store(true)
-	return host.Go("archive filler "+name, func(ctx context.Context) error {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		cfg.Sink = filler[B]{k.sink, func() {
-			k.fill.Store(false)
-			k.joined.happened()
-			stop()
-		}}
-		i, err := ingest.New(cfg)
-		if err == nil {
-			err = i.Run(ctx)
-		}
-		if !k.fill.Load() {
-			log.Info("the archive has all blocks that the index has", "chain", name)
-			return nil
-		}
-		return err
 	})
 }
 
-// beside returns how blocks are fetched beside the ingest of the head.
-func beside[B ingest.Item](cfg ingest.Config[B], name string) ingest.Config[B] {
-	cfg.Name += name
-	cfg.OnBlock, cfg.OnProgress, cfg.OnRepaired, cfg.Metrics = nil, nil, nil, nil
-	cfg.UnableAfter = 0 // nothing of the past is urgent
-	cfg.Fetchers, cfg.Completers, cfg.WindowBytes = fillFetchers, fillFetchers, min(fillBytes, cfg.WindowBytes/2)
-	return cfg
+// fetchBlocks follows the chain until ctx ends.
+func (c *EVM) fetchBlocks(ctx context.Context) error { return c.follow(ctx, c.how, c.fetchOlder) }
+
+// how says how blocks are fetched.
+func (c *EVM) how(cfg *ingest.Config[*evm.Block]) (err error) {
+	s := c.keeper.Load().sink
+	cfg.Sink, cfg.Fetchers, cfg.Completers = s, c.cfg.Fetchers, c.cfg.Tracers
+	cfg.Optional, cfg.OnRepaired, cfg.UnableAfter = true, c.repaired, c.cfg.UntracedAfter
+	cfg.OnBlock = func(b *evm.Block) {
+		target := c.ingest.Load().Target()
+		c.proofs.take(b, target)
+		c.second.take(b)
+		c.noteUnverified(b)
+		if b.Number+nearHead >= target {
+			c.tokens.Block(b)
+		}
+	}
+	cfg.Repairs, err = ingest.OpenRepairs(filepath.Join(s.archive.Dir(), repairsFile))
+	if err == nil && c.traced.Load() {
+		cfg.Completer = c.client
+		err = cfg.Repairs.SetCompleted()
+	}
+	return err
 }
 
 // repaired takes a block whose trace has come late.
@@ -310,7 +214,7 @@ func (c *EVM) repaired(ctx context.Context, b *evm.Block) error {
 	k := c.keeper.Load()
 	err := k.sink.archive.AddNotes(ctx, []archive.Note{{Height: b.Number, Type: evmarchive.NoteTrace, Data: evmarchive.AppendTrace(nil, b)}})
 	if err == nil {
-		err = c.index.Complete(ctx, b)
+		err = c.rows.Complete(ctx, b)
 	}
 	if err == nil {
 		k.changed()

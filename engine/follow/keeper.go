@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"quorate/engine/actor"
 	"quorate/engine/archive"
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
@@ -72,12 +73,12 @@ type keeper[B ingest.Item] struct {
 	older atomic.Pointer[older[B]]
 	// headers is how far blocks without a header are completed, nil: nobody is at it.
 	headers atomic.Pointer[Work]
-	// mending is held by whoever mends: it takes what is mended out of hurt.
-	mending sync.Mutex
-	mu      sync.Mutex       // guards what follows
-	hurt    []archive.Damage // known, and not mended yet
-	err     error            // why the keeper does not get on
-	since   time.Time        // of err
+	// mender is held by whoever mends: it takes what is mended out of hurt.
+	mender sync.Mutex
+	mu     sync.Mutex       // guards what follows
+	hurt   []archive.Damage // known, and not mended yet
+	err    error            // why the keeper does not get on
+	since  time.Time        // of err
 }
 
 // event happens once.
@@ -89,6 +90,18 @@ type event struct {
 func newEvent() event { return event{done: make(chan struct{})} }
 
 func (e *event) happened() { e.once.Do(func() { close(e.done) }) }
+
+// await waits for events, and reports whether all have happened before ctx ended.
+func await(ctx context.Context, events ...*event) bool {
+	for _, e := range events {
+		select {
+		case <-e.done:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
 
 func newKeeper[B ingest.Item](s *Sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
 	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), tended: newEvent(),
@@ -124,9 +137,7 @@ func (k *keeper[B]) Run(ctx context.Context) error {
 	if !apart {
 		k.joined.happened()
 	}
-	select {
-	case <-k.joined.done:
-	case <-ctx.Done():
+	if !await(ctx, &k.joined) {
 		return nil
 	}
 	return k.tend(ctx)
@@ -222,29 +233,24 @@ func (k *keeper[B]) until(ctx context.Context, f func() error) bool {
 // end; false means that ctx has ended. Damage that f meets is mended first. what is
 // said in the log for each new reason.
 func (k *keeper[B]) retry(ctx context.Context, what string, note func(error), f func() error) bool {
-	said := ""
-	for wait := keeperPause; ; wait = min(2*wait, keeperPauseMost) {
+	return actor.Retry(ctx, keeperPause, keeperPauseMost, func(err error) { k.log.Warn(what, "err", err) }, func() error {
+		err := k.mending(ctx, f)
+		note(err)
+		return err
+	})
+}
+
+// mending does f, and again after damage that it meets is mended.
+func (k *keeper[B]) mending(ctx context.Context, f func() error) error {
+	for {
 		err := f()
 		var damage *archive.Damage
-		if errors.As(err, &damage) {
-			k.found(*damage)
-			if err = k.mend(ctx); err == nil {
-				wait = keeperPause / 2
-				continue
-			}
+		if !errors.As(err, &damage) {
+			return err
 		}
-		note(err)
-		if err == nil || ctx.Err() != nil {
-			return ctx.Err() == nil
-		}
-		if text := err.Error(); text != said { // one line for each new reason
-			said = text
-			k.log.Warn(what, "err", err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return false
+		k.found(*damage)
+		if err := k.mend(ctx); err != nil {
+			return err
 		}
 	}
 }
@@ -282,8 +288,8 @@ func (k *keeper[B]) found(d archive.Damage) {
 
 // mend fetches again what is damaged.
 func (k *keeper[B]) mend(ctx context.Context) error {
-	k.mending.Lock()
-	defer k.mending.Unlock()
+	k.mender.Lock()
+	defer k.mender.Unlock()
 	for {
 		damage, _ := k.trouble()
 		if len(damage) == 0 {

@@ -142,7 +142,7 @@ func (o *older[B]) fetchRange(ctx context.Context, from, to uint64) ([]archive.B
 	parent, _ := o.keeper.sink.archive.Parent()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	r := &blockRange[B]{Nodes: o.nodes, last: chain.Head{Height: to, ID: chain.ID(parent)}, encode: o.keeper.sink.encode, stop: stop}
+	r := &blockRange[B]{Nodes: o.nodes, last: chain.Head{Height: to, ID: chain.ID(parent)}, encoded: o.keeper.sink.encoded, stop: stop}
 	if o.check != nil {
 		r.check = o.check()
 	}
@@ -189,10 +189,10 @@ func (o *older[B]) work() Work {
 // fetches it. Its last block is known by the block above.
 type blockRange[B ingest.Item] struct {
 	Nodes[B]
-	last   chain.Head
-	encode func(dst []byte, b B) []byte
-	check  func(ctx context.Context, blocks []B) error // nil: nothing is checked
-	stop   context.CancelCauseFunc
+	last    chain.Head
+	encoded func(b B) archive.Block
+	check   func(ctx context.Context, blocks []B) error // nil: nothing is checked
+	stop    context.CancelCauseFunc
 
 	mu     sync.Mutex // guards what follows
 	blocks []archive.Block
@@ -249,9 +249,8 @@ func (r *blockRange[B]) Commit(ctx context.Context, blocks []B) error {
 		if link.Height > r.last.Height {
 			break
 		}
-		data := r.encode(nil, b)
-		r.blocks = append(r.blocks, archive.Block{Height: link.Height, ID: link.ID, Parent: link.Parent, Data: data})
-		for r.bytes += len(data); r.bytes > 2*olderBytes && len(r.blocks) > 1; r.blocks = r.blocks[1:] {
+		r.blocks = append(r.blocks, r.encoded(b))
+		for r.bytes += len(r.blocks[len(r.blocks)-1].Data); r.bytes > 2*olderBytes && len(r.blocks) > 1; r.blocks = r.blocks[1:] {
 			r.bytes -= len(r.blocks[0].Data)
 		}
 		switch {

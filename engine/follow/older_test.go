@@ -221,7 +221,7 @@ func TestOlderRoom(t *testing.T) {
 	data := make([]byte, olderBytes/4)
 	r := &blockRange[*block]{
 		last: chain.Head{Height: 19}, stop: func(error) {},
-		encode: func([]byte, *block) []byte { return data },
+		encoded: (&Sink[*block]{encode: func([]byte, *block) []byte { return data }}).encoded,
 	}
 	r.Nodes = &nodesOf{}
 	if err := r.Commit(t.Context(), chainOf(20, "a")); err != nil {

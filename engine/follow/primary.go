@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"quorate/engine/archive/container"
 	"quorate/engine/chain"
 	"quorate/engine/ingest"
-	"quorate/engine/metric"
 	"quorate/engine/primary"
 	"quorate/engine/source"
 	containersource "quorate/engine/source/container"
@@ -54,22 +52,12 @@ type PrimaryRows interface {
 }
 
 // PrimaryConfig says which chain of the primary network to follow and with what. All
-// fields but Genesis, Start, Rows, After, Inherited and OnProgress are required.
+// fields but Genesis, Rows, After and Inherited are required.
 type PrimaryConfig struct {
+	Common
 	Chain primary.Kind
-	ID    chain.ID // of the chain
-	// Name is what the chain is called in health checks, logs and metrics.
-	Name string
 	// Genesis is the parent of the P-Chain's first block, zero if it is not known.
 	Genesis chain.ID
-	// Start is where the chain begins where nothing is kept of it yet.
-	Start StartBlock
-	// WindowBytes bounds the blocks that wait for their commit, in memory.
-	WindowBytes int
-
-	Host Host
-	// Archive opens the archive of the chain, and closes it when all chains have stopped.
-	Archive func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
 	// Rows opens the index; nil: blocks are only archived.
 	Rows func() (PrimaryRows, error)
 	// After is the chain of vertices whose last one the first block follows, nil
@@ -78,12 +66,6 @@ type PrimaryConfig struct {
 	// Inherited reports whether rows have what the vertices of After left; nil: they have.
 	// It is asked when all vertices are there.
 	Inherited func() (bool, error)
-	// Room returns why nothing can be written to the data folder, or nil.
-	Room func() error
-	// OnProgress is called with how far the index is; it must not block.
-	OnProgress func(ingest.Progress)
-	// Log returns the logger of a name.
-	Log func(name string) *slog.Logger
 }
 
 // errUnsettled: the first block of the X-Chain is the child of its last vertex.
@@ -93,44 +75,37 @@ var errUnsettled = errors.New("the vertices before the first block are not all h
 // and, where there are rules for them, indexed. Accepted blocks of these chains are
 // final: it never goes back.
 type Primary struct {
-	cfg    PrimaryConfig
-	log    *slog.Logger
-	opened time.Time
+	base[*primary.Block]
+	cfg PrimaryConfig
 
 	// Set by Start.
 	client *containersource.Client
 	rows   PrimaryRows // nil without
-	keeper *keeper[*primary.Block]
 
-	asked    atomic.Bool                                   // nodes were asked for blocks
-	done     atomic.Bool                                   // the stop vertex is here
-	bare     *bares                                        // blocks without a header; nil where there are none ever
-	heir     atomic.Bool                                   // rows have what the vertices left
-	looked   atomic.Bool                                   // it is known of all blocks whether they are bare
-	headless atomic.Pointer[error]                         // why headers could not be had at last
-	deeper   atomic.Bool                                   // the archive has all older blocks that are wanted
-	followed atomic.Bool                                   // a node has its blocks, or some are here
-	ingest   atomic.Pointer[ingest.Ingest[*primary.Block]] // nil until a node has answered
-	trouble  atomic.Pointer[error]                         // why none has
+	done     atomic.Bool           // the stop vertex is here
+	bare     *bares                // blocks without a header; nil where there are none ever
+	heir     atomic.Bool           // rows have what the vertices left
+	looked   atomic.Bool           // it is known of all blocks whether they are bare
+	headless atomic.Pointer[error] // why headers could not be had at last
+	deeper   atomic.Bool           // the archive has all older blocks that are wanted
+	followed atomic.Bool           // a node has its blocks, or some are here
 }
 
 // NewPrimary returns a chain that is not followed yet.
 func NewPrimary(cfg PrimaryConfig) *Primary {
-	log := cfg.Log("primary").With("chain", cfg.Name)
-	return &Primary{cfg: cfg, log: log, opened: time.Now()}
+	if cfg.Chain == primary.XVertices {
+		cfg.Start = StartBlock{} // they are of use from the first one on alone
+	}
+	p := &Primary{base: newBase[*primary.Block](cfg.Common, "primary"), cfg: cfg}
+	p.early = slog.LevelDebug // the block that is named is one of an EVM chain
+	if cfg.Chain == primary.CChain {
+		p.least = 1 // no node has a container of the genesis block
+	}
+	return p
 }
 
 // Kind returns which chain it is.
 func (p *Primary) Kind() primary.Kind { return p.cfg.Chain }
-
-// ID returns the blockchain ID.
-func (p *Primary) ID() chain.ID { return p.cfg.ID }
-
-// Name is what the chain is called in health checks, logs and metrics.
-func (p *Primary) Name() string { return p.cfg.Name }
-
-// NetworkID returns the network of the chain.
-func (p *Primary) NetworkID() uint32 { return p.cfg.Host.ID() }
 
 // Rows returns the index, or nil if there is none.
 func (p *Primary) Rows() PrimaryRows { return p.rows }
@@ -138,75 +113,54 @@ func (p *Primary) Rows() PrimaryRows { return p.rows }
 // Start opens what is kept of the chain and begins to follow it. It asks no node
 // anything: that is done by actors, so that one that is down delays nothing.
 func (p *Primary) Start() (err error) {
-	set := p.cfg.Host.Metrics().With("chain", p.cfg.Name)
 	node, _, err := p.cfg.Host.Source(source.Config{Timeout: primaryTimeout, MaxBody: maxPrimaryBody}, source.Endpoint{})
 	if err != nil {
 		return err
 	}
 	if p.client, err = containersource.New(containersource.Config{
-		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Needs: p.cfg.Host.Needs, Logger: p.log, Metrics: set,
+		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Needs: p.cfg.Host.Needs, Logger: p.log, Metrics: p.metrics(),
 	}); err != nil {
 		return err
 	}
-	a, err := p.cfg.Archive(container.KindOf(p.cfg.Chain), p.log, set)
+	p.blocks = p.client
+	a, err := p.cfg.Archive(container.KindOf(p.cfg.Chain), p.log, p.metrics())
 	if err != nil {
 		return err
 	}
-	var rows Index[*primary.Block] = archiveOnly{a}
+	p.index, p.begin = archiveOnly{a}, func() (uint64, bool) { first, _, ok := a.First(); return first, ok }
 	if p.cfg.Rows != nil {
 		if p.rows, err = p.cfg.Rows(); err != nil {
 			return err
 		}
-		rows = p.rows
+		p.index, p.begin = p.rows, p.rows.First
 	}
-	s := NewSink(a, rows, primary.AppendArchived, container.NewReader(a, p.cfg.Chain), p.cfg.Room)
-	p.keeper = newKeeper(s, p.log, set)
-	p.keeper.fetch = p.refetch
-	p.keeper.replay = func(context.Context) error { return nil }
-	p.keeper.rebuild = p.rebuild
-	p.keeper.outdated = func() bool { return p.rows != nil && p.rows.Stale() }
+	s := NewSink(a, p.index, primary.AppendArchived, container.NewReader(a, p.cfg.Chain), p.cfg.Room)
+	k := newKeeper(s, p.log, p.metrics())
+	p.keeper.Store(k)
+	k.fetch, k.rebuild = p.refetchBare, p.rebuild
+	k.replay = func(context.Context) error { return nil }
+	k.outdated = func() bool { return p.rows != nil && p.rows.Stale() }
 	_, started := s.Cursor()
 	p.followed.Store(started)
 	if _, err := p.disinherited(); err != nil { // so that nothing seems to lack
 		return err
 	}
-	p.metrics(set)
+	p.show(chain.PrimaryNetworkID, "")
 	if p.takesBare() {
 		p.openHeaders()
-		err = p.cfg.Host.Go("headers of "+p.cfg.Name, p.completeHeaders)
+		err = p.start("headers of", p.completeHeaders)
 	}
 	return errors.Join(
 		err,
-		p.cfg.Host.Go("archive "+p.cfg.Name, p.keep),
-		p.cfg.Host.Go("chain "+p.cfg.Name, p.follow),
+		p.start("archive", p.keep),
+		p.start("chain", p.learn),
 	)
-}
-
-func (p *Primary) metrics(set *metric.Set) {
-	set.Gauge("quorate_chain_info", "Always 1; the labels say which chain this is.",
-		"blockchain_id", p.cfg.ID.String(), "subnet", chain.PrimaryNetworkID.String(), "evm_chain_id", "").Set(1)
-	set.GaugeFunc("quorate_index_height", "Height of the last indexed block, also before the node has answered.", func() float64 {
-		height, _, _ := p.Cursor()
-		return float64(height)
-	})
-	set.GaugeFunc("quorate_index_first_block", "Height of the first block that lists show.", func() float64 {
-		first, _ := p.first()
-		return float64(first)
-	})
 }
 
 // Cursor returns the last block that is indexed, or without an index archived.
 func (p *Primary) Cursor() (height uint64, id chain.ID, ok bool) {
-	head, ok := p.keeper.sink.index.Cursor()
+	head, ok := p.index.Cursor()
 	return head.Height, head.ID, ok
-}
-
-func (p *Primary) first() (uint64, bool) {
-	if p.rows != nil {
-		return p.rows.First()
-	}
-	first, _, ok := p.keeper.sink.archive.First()
-	return first, ok
 }
 
 // archiveOnly is the index of a chain that has none: it has what the archive has.
@@ -232,16 +186,16 @@ func (p *Primary) rebuild(ctx context.Context, progress func(done, of uint64)) e
 		return nil
 	}
 	first, begun := p.rows.First()
-	kept, _, ok := p.keeper.sink.archive.First()
+	kept, _, ok := p.keeper.Load().sink.archive.First()
 	if ok && begun && kept < first && p.deeper.Load() {
 		p.log.Info("the index is made again from the archive, which has older blocks now; reads go on", "first", kept)
-		return p.rows.Deepen(ctx, p.keeper.sink.reader, kept, progress)
+		return p.rows.Deepen(ctx, p.keeper.Load().sink.reader, kept, progress)
 	}
 	if late, err := p.disinherited(); err != nil {
 		return err
 	} else if late {
 		p.log.Info("the index is made again from the archive, behind the vertices that are there now; reads go on")
-		return p.rows.Remake(ctx, p.keeper.sink.reader, progress)
+		return p.rows.Remake(ctx, p.keeper.Load().sink.reader, progress)
 	}
 	if p.rows.Stale() {
 		if !ok || kept > first {
@@ -250,72 +204,41 @@ func (p *Primary) rebuild(ctx context.Context, progress func(done, of uint64)) e
 		}
 		p.log.Info("the index is made again from the archive; reads go on")
 	}
-	return p.rows.Rebuild(ctx, p.keeper.sink.reader, progress)
+	return p.rows.Rebuild(ctx, p.keeper.Load().sink.reader, progress)
 }
 
-// refetch returns blocks as a node has them now, for the archive.
-func (p *Primary) refetch(ctx context.Context, from, to uint64) (list []archive.Block, err error) {
-	for at := from; at <= to; {
-		blocks, err := p.client.Fetch(ctx, at, min(to, at+mendBlocks-1))
-		if err != nil {
-			return nil, err
-		}
-		if len(blocks) == 0 {
-			return nil, fmt.Errorf("block %d: %w", at, ingest.ErrAnswer)
-		}
-		for _, b := range blocks {
-			if p.bare != nil && b.Bare {
-				p.bare.add(heights{b.Link().Height, b.Link().Height})
-			}
-			list = append(list, container.BlockOf(b))
-		}
-		at += uint64(len(blocks))
+// refetchBare returns blocks as a node has them now, some perhaps without a header.
+func (p *Primary) refetchBare(ctx context.Context, from, to uint64) ([]archive.Block, error) {
+	list, err := p.refetch(ctx, from, to, nil)
+	if err == nil && p.bare != nil { // before they are in the place of others that may have had one
+		err = p.saveBare()
 	}
-	if p.bare != nil { // before they are in the place of others that may have had one
-		return list, p.saveBare()
-	}
-	return list, nil
+	return list, err
 }
 
-// follow has the chain's blocks fetched as soon as some node has them.
-func (p *Primary) follow(ctx context.Context) error {
-	said := ""
-	for wait := pauseMost / 20; ; {
-		err := p.ready(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err == nil {
-			break
-		}
-		p.trouble.Store(&err)
-		if text := err.Error(); text != said { // one line for each new reason
-			said = text
-			p.log.Info("the chain is not followed: no node has its blocks yet", "err", err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil
-		}
-		wait = min(2*wait, primaryPause)
+// learn has the chain's blocks fetched as soon as some node has them.
+func (p *Primary) learn(ctx context.Context) error {
+	say := func(err error) { p.log.Info("the chain is not followed: no node has its blocks yet", "err", err) }
+	if !p.until(ctx, primaryPause, say, p.ready) {
+		return nil
 	}
-	p.trouble.Store(nil)
 	p.followed.Store(true)
-	return p.cfg.Host.Go("ingest "+p.cfg.Name, p.fetchBlocks)
+	return p.start("ingest", func(ctx context.Context) error { return p.follow(ctx, p.how, p.fetchOlder) })
+}
+
+// how says how blocks are fetched.
+func (p *Primary) how(cfg *ingest.Config[*primary.Block]) error {
+	cfg.Sink, cfg.Fetchers, cfg.Span, cfg.Group = p.keeper.Load().sink.Final(), PrimaryFetchers, PrimarySpan, PrimaryGroup
+	return nil
 }
 
 // keep brings archive and index together. Blocks that are archived came after all
 // vertices that are archived, and so do their rows.
 func (p *Primary) keep(ctx context.Context) error {
-	if p.cfg.After != nil {
-		select {
-		case <-p.cfg.After.keeper.caught.done:
-		case <-ctx.Done():
-			return nil
-		}
+	if p.cfg.After != nil && !await(ctx, &p.cfg.After.keeper.Load().caught) {
+		return nil
 	}
-	return p.keeper.Run(ctx)
+	return p.keeper.Load().Run(ctx)
 }
 
 // ready returns why no block can be fetched yet, or nil.
@@ -323,8 +246,7 @@ func (p *Primary) ready(ctx context.Context) error {
 	if p.cfg.After != nil && !p.cfg.After.Settled() {
 		return errUnsettled
 	}
-	_, err := p.client.Tip(ctx)
-	p.asked.Store(true)
+	_, err := p.blocks.Tip(ctx)
 	return err
 }
 
@@ -335,7 +257,7 @@ func (p *Primary) Settled() bool {
 		return p.ended()
 	}
 	err := p.trouble.Load()
-	return p.asked.Load() && err != nil && !errors.Is(*err, source.ErrUnreachable) &&
+	return err != nil && !errors.Is(*err, source.ErrUnreachable) &&
 		(errors.Is(*err, containersource.ErrNoIndex) || errors.Is(*err, ingest.ErrNotFound))
 }
 
@@ -344,94 +266,19 @@ func (p *Primary) ended() bool {
 	if p.done.Load() {
 		return true
 	}
-	head, ok := p.keeper.sink.index.Cursor()
+	head, ok := p.index.Cursor()
 	if !ok {
 		return false
 	}
-	err := p.keeper.sink.reader.Read(context.Background(), head.Height, head.Height, func(b *primary.Block) error {
+	err := p.keeper.Load().sink.reader.Read(context.Background(), head.Height, head.Height, func(b *primary.Block) error {
 		p.done.Store(b.Vertex != nil && b.Vertex.Stop)
 		return nil
 	})
 	return err == nil && p.done.Load()
 }
 
-// fetchBlocks follows the chain, once the index has what the archive has, until ctx ends.
-func (p *Primary) fetchBlocks(ctx context.Context) error {
-	select {
-	case <-p.keeper.caught.done:
-	case <-ctx.Done():
-		return nil
-	}
-	i := p.ingest.Load()
-	if i == nil { // not the second time, after a failure
-		cfg := ingest.Config[*primary.Block]{
-			Name: p.cfg.Name, Source: p.client, Sink: p.keeper.sink.Final(),
-			Fetchers: PrimaryFetchers, Span: PrimarySpan, Group: PrimaryGroup, WindowBytes: p.cfg.WindowBytes, GroupBytes: p.cfg.WindowBytes / 4,
-			OnProgress: p.cfg.OnProgress, Logger: p.cfg.Log("primary"), Metrics: p.cfg.Host.Metrics().With("chain", p.cfg.Name),
-		}
-		var err error
-		if cfg.From, err = p.chooseStart(ctx); err != nil {
-			return err
-		}
-		if i, err = ingest.New(cfg); err != nil {
-			return err
-		}
-		p.ingest.Store(i)
-		if err := errors.Join(fillBehind(p.cfg.Host, p.cfg.Name, p.log, cfg, p.keeper), p.fetchOlder(cfg)); err != nil {
-			return err
-		}
-	}
-	return i.Run(ctx)
-}
-
-// status says how the chain is followed. Before a node has answered that is what is
-// kept of it.
-func (p *Primary) status() ingest.Status {
-	if i := p.ingest.Load(); i != nil {
-		return i.Status()
-	}
-	s := ingest.Status{Since: p.opened, Err: errNotAsked}
-	if err := p.trouble.Load(); err != nil {
-		s.Err = *err
-	}
-	s.Head, s.Started = p.keeper.sink.index.Cursor()
-	last, _ := p.keeper.sink.Cursor()
-	s.Target = max(s.Height, last.Height)
-	return s
-}
-
 // Followed reports whether a node has the chain's blocks, or some are kept.
 func (p *Primary) Followed() bool { return p.followed.Load() }
-
-// Down says why no node answers, or nil.
-func (p *Primary) Down() error {
-	if s := p.status(); s.Err != nil && time.Since(s.Since) > downAfter {
-		return s.Err
-	}
-	return nil
-}
-
-// Syncing returns the highest block that is known of, and reports whether the index is
-// far behind it, or empty.
-func (p *Primary) Syncing() (target uint64, behind bool) {
-	s := p.status()
-	return s.Target, s.Syncing()
-}
-
-// Updated reports when a block was indexed last, or when it turned out that there is
-// none to index; the zero time if not since the start.
-func (p *Primary) Updated() time.Time { return p.status().Progress }
-
-// Work returns what is done beside following the chain.
-func (p *Primary) Work() []Work { return p.keeper.Work() }
-
-// Held returns the bytes of blocks that wait for their commit.
-func (p *Primary) Held() int64 {
-	if i := p.ingest.Load(); i != nil {
-		return i.Held()
-	}
-	return 0
-}
 
 // Check returns how far the chain is and what is wrong with the way it is followed. ok
 // is false as long as it is not followed.
@@ -439,9 +286,59 @@ func (p *Primary) Check() (s ingest.Status, ok bool, err error) {
 	if !p.followed.Load() {
 		return s, false, nil
 	}
-	s = p.status()
-	if err := standing(&s); err != nil {
-		return s, true, err
+	s, err = p.check()
+	return s, true, err
+}
+
+// archived is the index of older blocks of a chain whose rows are made again from the
+// first block on when all of them are there: those of one block follow from all before.
+type archived struct{ archive *archive.Archive }
+
+// First implements [olderIndex].
+func (a archived) First() uint64 {
+	first, _, _ := a.archive.First()
+	return first
+}
+
+// CommitBelow implements [olderIndex].
+func (archived) CommitBelow(context.Context, []*primary.Block) error { return nil }
+
+// certain are nodes that need not be asked whether they have a block: each is known by
+// the one above it, whoever gave it.
+type certain struct{ *containersource.Client }
+
+// Witness implements [ingest.Witness].
+func (certain) Witness(context.Context, uint64, chain.ID) (with, against int, err error) {
+	return 1, 0, nil
+}
+
+// fetchOlder fetches blocks below the archive's first one if the operator wants the chain
+// to begin there, and then has the rows made again.
+func (p *Primary) fetchOlder(cfg ingest.Config[*primary.Block]) error {
+	a := p.keeper.Load().sink.archive
+	o := &older[*primary.Block]{keeper: p.keeper.Load(), index: archived{a}, nodes: certain{p.client}, fetch: beside(cfg, " older"), log: p.log}
+	return p.startOlder(o, func(ctx context.Context) (wanted bool, err error) {
+		if o.down, err = p.wantedStart(ctx); err != nil {
+			return false, err
+		}
+		begun, _ := p.begin()
+		first, _, ok := a.First()
+		switch {
+		case !ok || begun <= o.down:
+			return false, p.giveUp(ctx)
+		case first > o.down && a.Keep() != (archive.Keep{}):
+			p.log.Warn("older blocks are not fetched: the archive keeps only the newest ones", "first", first, "wanted", o.down)
+			return false, p.giveUp(ctx)
+		}
+		p.log.Info("older blocks are fetched, downwards; the index is made again when all of them are there", "first", first, "down to", o.down)
+		return true, nil
+	}, func() { p.deeper.Store(true) })
+}
+
+// giveUp removes rows that were half made for older blocks, which are not wanted any more.
+func (p *Primary) giveUp(ctx context.Context) error {
+	if p.rows == nil {
+		return nil
 	}
-	return s, true, unhealthy(&s, p.keeper.stuckFor(maxWaiting))
+	return p.rows.GiveUp(ctx)
 }

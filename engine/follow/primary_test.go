@@ -230,13 +230,16 @@ func followed(t *testing.T, dir string, kind primary.Kind, change func(*PrimaryC
 	rows := newRows()
 	var a *archive.Archive
 	cfg := PrimaryConfig{
-		Chain: kind, Name: "P", WindowBytes: 8 << 20, Host: h, Room: func() error { return nil },
-		Archive: func(kind archive.Kind, _ *slog.Logger, _ *metric.Set) (_ *archive.Archive, err error) {
-			a, err = archive.Open(filepath.Join(dir, "archive"), archive.Options{Kind: kind})
-			return a, err
+		Common: Common{
+			Name: "P", WindowBytes: 8 << 20, Host: h, Room: func() error { return nil },
+			Archive: func(kind archive.Kind, _ *slog.Logger, _ *metric.Set) (_ *archive.Archive, err error) {
+				a, err = archive.Open(filepath.Join(dir, "archive"), archive.Options{Kind: kind})
+				return a, err
+			},
+			Log: func(string) *slog.Logger { return slog.New(slog.DiscardHandler) },
 		},
-		Rows: func() (PrimaryRows, error) { return rows, nil },
-		Log:  func(string) *slog.Logger { return slog.New(slog.DiscardHandler) },
+		Chain: kind,
+		Rows:  func() (PrimaryRows, error) { return rows, nil },
 	}
 	if change != nil {
 		change(&cfg)
@@ -290,7 +293,9 @@ func TestPrimary(t *testing.T) {
 		p, rows, _ := followed(t, dir, primary.PChain, nil, node)
 		rows.await(t, 600)
 		made.heads, made.stale = rows.heads, true
-		p2 := &Primary{cfg: p.cfg, log: p.log, rows: made, keeper: p.keeper}
+		p2 := NewPrimary(p.cfg)
+		p2.rows = made
+		p2.keeper.Store(p.keeper.Load())
 		if err := p2.rebuild(t.Context(), nil); err != nil || made.rebuilt != 601 {
 			t.Errorf("%d blocks, %v", made.rebuilt, err)
 		}
@@ -328,7 +333,7 @@ func TestPrimaryArchiveOnly(t *testing.T) {
 		}
 	}
 	n := 0
-	if err := container.NewReader(p.keeper.sink.archive, primary.XVertices).Read(t.Context(), 0, 39, func(b *primary.Block) error {
+	if err := container.NewReader(p.keeper.Load().sink.archive, primary.XVertices).Read(t.Context(), 0, 39, func(b *primary.Block) error {
 		if string(b.Raw) != string(containers[n]) || b.Place != uint64(n) || b.Accepted == 0 {
 			t.Errorf("vertex %d: %+v", n, b.Link())
 		}
@@ -379,7 +384,7 @@ func TestPrimaryOlder(t *testing.T) {
 				select {
 				case <-rows.deepened:
 				case <-time.After(time.Minute):
-					t.Fatalf("no older blocks: %v", p.keeper.Work())
+					t.Fatalf("no older blocks: %v", p.keeper.Load().Work())
 				}
 			} else if len(kept) > 0 {
 				select {

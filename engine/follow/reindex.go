@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"quorate/engine/archive"
 	"quorate/engine/index"
 )
 
@@ -27,17 +26,9 @@ func (k *keeper[B]) carryOut(ctx context.Context, o *order) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(o.ctx, func() { cancel(context.Cause(o.ctx)) })()
-	for {
-		err = o.do(ctx, k.progress(WorkRebuild, "tables of the index are made again from the archive, as was ordered"))
-		var damage *archive.Damage
-		if !errors.As(err, &damage) {
-			return
-		}
-		k.found(*damage)
-		if err = k.mend(ctx); err != nil {
-			return
-		}
-	}
+	err = k.mending(ctx, func() error {
+		return o.do(ctx, k.progress(WorkRebuild, "tables of the index are made again from the archive, as was ordered"))
+	})
 }
 
 // Reindex makes tables of the index again from the archive, those that are stale
@@ -51,14 +42,14 @@ func (c *EVM) Reindex(ctx context.Context, tables []index.Table, progress func(d
 	}
 	err = k.obey(ctx, func(ctx context.Context, shown func(done, of uint64)) error {
 		if made = tables; made == nil {
-			made = c.index.Stale()
+			made = c.rows.Stale()
 		}
-		return c.index.Rebuild(ctx, k.sink.reader, made, func(done, of uint64) {
+		return c.rows.Rebuild(ctx, k.sink.reader, made, func(done, of uint64) {
 			shown(done, of)
 			progress(done, of)
 		})
 	})
-	if number, _, ok := c.index.Cursor(); ok {
+	if number, _, ok := c.rows.Cursor(); ok {
 		blocks = number + 1
 	}
 	return made, blocks, err
@@ -72,11 +63,11 @@ func (p *Primary) Reindex(ctx context.Context, all bool, progress func(done, of 
 	if p.rows == nil {
 		return 0, nil
 	}
-	err = p.keeper.obey(ctx, func(ctx context.Context, shown func(done, of uint64)) error {
+	err = p.keeper.Load().obey(ctx, func(ctx context.Context, shown func(done, of uint64)) error {
 		if !all && !p.rows.Stale() {
 			return nil
 		}
-		err := p.rows.Remake(ctx, p.keeper.sink.reader, func(done, of uint64) {
+		err := p.rows.Remake(ctx, p.keeper.Load().sink.reader, func(done, of uint64) {
 			shown(done, of)
 			progress(done, of)
 		})

@@ -196,6 +196,12 @@ func (s *Sink[B]) land() error {
 	return s.index.(aheadIndex[B]).Land()
 }
 
+// encoded returns a block as the archive keeps it.
+func (s *Sink[B]) encoded(b B) archive.Block {
+	link := b.Link()
+	return archive.Block{Height: link.Height, ID: link.ID, Parent: link.Parent, Data: s.encode(nil, b)}
+}
+
 // append adds blocks to the archive. It needs mu.
 func (s *Sink[B]) append(ctx context.Context, blocks []B) error {
 	s.blocks, s.data = s.blocks[:0], s.data[:0]

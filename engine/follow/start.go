@@ -8,42 +8,6 @@ import (
 	"quorate/engine/ingest"
 )
 
-// wantedStart returns the block with which the operator wants the chain to begin.
-func (c *EVM) wantedStart(ctx context.Context) (uint64, error) {
-	height := c.cfg.Start.Height
-	if height == 0 && !c.cfg.Start.Below {
-		return 0, nil
-	}
-	tip, err := c.client.Tip(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if c.cfg.Start.Below {
-		return tip.Height - min(height, tip.Height), nil
-	}
-	if height > tip.Height {
-		c.log.Warn("the chain has not reached its start block yet", "chain", c.cfg.Name, "start", height, "last", tip.Height)
-	}
-	return height, nil
-}
-
-// chooseStart returns the height from which on the chain is followed where it has no
-// block yet, and says it to the index.
-func (c *EVM) chooseStart(ctx context.Context) (uint64, error) {
-	if _, ok := c.keeper.Load().sink.Cursor(); ok {
-		return c.index.Begin().Lists, nil
-	}
-	height, err := c.wantedStart(ctx)
-	if err != nil {
-		return 0, err
-	}
-	c.index.StartAt(height)
-	if height > 0 {
-		c.log.Info("the chain is indexed from a block above its first one", "chain", c.cfg.Name, "from", height)
-	}
-	return height, nil
-}
-
 // deeper is the index as it takes older blocks.
 type deeper struct {
 	c *EVM
@@ -53,13 +17,13 @@ type deeper struct {
 }
 
 // First implements [olderIndex].
-func (d deeper) First() uint64 { return d.c.index.Begin().Lists }
+func (d deeper) First() uint64 { return d.c.rows.Begin().Lists }
 
 // CommitBelow implements [olderIndex].
 func (d deeper) CommitBelow(ctx context.Context, blocks []*evm.Block) error {
 	err := d.c.checkEnd(ctx, blocks)
 	if err == nil {
-		err = d.c.index.CommitBelow(ctx, blocks)
+		err = d.c.rows.CommitBelow(ctx, blocks)
 	}
 	if err == nil {
 		for _, b := range blocks {
@@ -73,48 +37,33 @@ func (d deeper) CommitBelow(ctx context.Context, blocks []*evm.Block) error {
 
 // fetchOlder fetches blocks below the chain's first one if the operator wants it to
 // begin there, and what else the archive is to keep.
-func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block], k *keeper[*evm.Block]) error {
-	if _, _, started := c.index.Cursor(); !started {
-		return nil // it begins as it is wanted
+func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block]) error {
+	if _, _, started := c.rows.Cursor(); !started {
+		c.rows.StartAt(cfg.From)
+		return nil
 	}
-	log := c.log.With("chain", c.cfg.Name)
-	proofs := newProofLane(log, c.cfg.Host.Metrics().With("chain", c.cfg.Name), c.client, c.second.refuted)
-	return c.cfg.Host.Go("older blocks of "+c.cfg.Name, func(ctx context.Context) error {
-		o := &older[*evm.Block]{keeper: k, index: deeper{c, proofs}, nodes: c.client, fetch: beside(cfg, " older"), log: log}
-		o.check = func() func(context.Context, []*evm.Block) error {
-			s := c.newSettling()
-			return func(ctx context.Context, blocks []*evm.Block) error { return c.checkBy(ctx, s, blocks) }
-		}
-		for _, e := range []*event{&k.joined, &k.tended} {
-			select {
-			case <-e.done:
-			case <-ctx.Done():
-				return nil
-			}
-		}
-		if b := c.index.Begin(); b.Lists < b.Balances {
+	k := c.keeper.Load()
+	proofs := newProofLane(c.log, c.metrics(), c.client, c.second.refuted)
+	o := &older[*evm.Block]{keeper: k, index: deeper{c, proofs}, nodes: c.client, fetch: beside(cfg, " older"), log: c.log}
+	o.check = func() func(context.Context, []*evm.Block) error {
+		s := c.newSettling()
+		return func(ctx context.Context, blocks []*evm.Block) error { return c.checkBy(ctx, s, blocks) }
+	}
+	return c.startOlder(o, func(ctx context.Context) (bool, error) {
+		if b := c.rows.Begin(); b.Lists < b.Balances {
 			c.tokens.Search() // the end may have come before what older blocks name was asked
 		}
-		wanted := false
-		if !k.retry(ctx, "the block with which the chain is to begin is not known", func(error) {}, func() (err error) {
-			wanted, err = c.plan(ctx, o)
-			return err
-		}) || !wanted {
-			return nil
+		wanted, err := c.plan(ctx, o)
+		if err == nil && wanted {
+			err = c.start("proofs of older blocks of", proofs.run)
 		}
-		if err := c.cfg.Host.Go("proofs of older blocks of "+c.cfg.Name, proofs.run); err != nil || !o.Run(ctx) {
-			return err
-		}
-		log.Info("all older blocks that are wanted are there", "first", o.down)
-		c.tokens.Search()
-		k.reached()
-		return nil
-	})
+		return wanted, err
+	}, c.tokens.Search)
 }
 
 // plan decides down to where o fetches, and reports whether there is anything to do.
 func (c *EVM) plan(ctx context.Context, o *older[*evm.Block]) (bool, error) {
-	a, begin := o.keeper.sink.archive, c.index.Begin().Lists
+	a, begin := o.keeper.sink.archive, c.rows.Begin().Lists
 	first, _, ok := a.First()
 	want, err := c.wantedStart(ctx)
 	if err != nil || !ok {

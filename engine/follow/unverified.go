@@ -72,9 +72,7 @@ func (c *EVM) recallUnverified() {
 // reread checks the blocks that could not be checked when they came, perhaps by an older
 // release, if this one knows what one of them holds: once after each start.
 func (c *EVM) reread(ctx context.Context) error {
-	select {
-	case <-c.keeper.Load().tended.done: // what was stale is made: to put blocks right would end that
-	case <-ctx.Done():
+	if !await(ctx, &c.keeper.Load().tended) { // what was stale is made: to put blocks right would end that
 		return nil
 	}
 	u := c.unverified.Load()
@@ -82,7 +80,7 @@ func (c *EVM) reread(ctx context.Context) error {
 		return nil
 	}
 	if err := c.rereadAll(ctx, u); err != nil && ctx.Err() == nil {
-		c.log.Warn("blocks that could not be checked when they came are not checked before the next start", "chain", c.cfg.Name, "err", err)
+		c.log.Warn("blocks that could not be checked when they came are not checked before the next start", "err", err)
 	}
 	return nil
 }
@@ -93,7 +91,7 @@ func (c *EVM) rereadAll(ctx context.Context, was *unverified) error {
 	a := c.keeper.Load().sink.archive
 	first, _, ok := a.First()
 	last, _, _ := a.Last()
-	if height, _, started := c.index.Cursor(); !ok || !started || was.First > height || !c.learned(ctx, was) {
+	if height, _, started := c.rows.Cursor(); !ok || !started || was.First > height || !c.learned(ctx, was) {
 		return nil
 	} else if height < last {
 		last = height
@@ -117,7 +115,7 @@ func (c *EVM) rereadAll(ctx context.Context, was *unverified) error {
 	}
 	c.unverified.Store(left)
 	c.cfg.Memory.Remember(ctx, unverifiedKey(c.cfg.ID), left)
-	c.log.Info("blocks that could not be checked when they came were checked", "chain", c.cfg.Name, "still unverified", left.Count, "false", len(lies))
+	c.log.Info("blocks that could not be checked when they came were checked", "still unverified", left.Count, "false", len(lies))
 	return nil
 }
 
@@ -157,7 +155,7 @@ func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverifie
 			if b.Unverified != "" {
 				again, err := c.client.Reread(b)
 				if err != nil {
-					c.log.Error("a block that could not be checked when it came is false; it is asked for again", "chain", c.cfg.Name, "height", b.Number, "err", err)
+					c.log.Error("a block that could not be checked when it came is false; it is asked for again", "height", b.Number, "err", err)
 					lies = append(lies, suspect{From: b.Number, To: b.Number, By: b.Number, Accused: true, Refuted: true, Reason: err.Error()})
 				} else if err := c.checkBy(ctx, c.newSettling(), []*evm.Block{again}); err != nil {
 					return err
