@@ -15,6 +15,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"quorate/engine/archive"
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	evmsource "quorate/engine/source/evm"
@@ -302,23 +303,33 @@ func TestUneven(t *testing.T) {
 			check(w.index)
 
 			// An index made again of the same blocks and the notes says the same, and no
-			// node is asked.
+			// node is asked: of all notes at once, and of one after the other, each twice.
 			calls := w.calls
-			again := newWorld(t)
-			again.tokens = map[evm.Address]*token{}
-			again.block([]evm.Log{transferLog(coin, nobody, alice, 100), transferLog(coin, alice, bob, 40)})
-			for range 5 {
-				again.block()
+			for name, put := range map[string]func(x *index.Chain) error{
+				"replayed": func(x *index.Chain) error { return Replay(t.Context(), w.readAll, x) },
+				"one by one": func(x *index.Chain) error {
+					other := archive.Note{Height: 1, Type: NoteFacts - 1, Data: []byte("of another package")}
+					return w.readAll(t.Context(), func(n archive.Note) error {
+						return errors.Join(Apply(t.Context(), []archive.Note{other, n}, x), Apply(t.Context(), []archive.Note{n}, x))
+					})
+				},
+			} {
+				again := newWorld(t)
+				again.tokens = map[evm.Address]*token{}
+				again.block([]evm.Log{transferLog(coin, nobody, alice, 100), transferLog(coin, alice, bob, 40)})
+				for range 5 {
+					again.block()
+				}
+				if err := put(again.index); err != nil {
+					t.Fatal(name, err)
+				}
+				check(again.index)
+				if m, known := w.meta(again.index, coin); !known || m.Name != "S" {
+					t.Errorf("%s: %+v", name, m)
+				}
 			}
-			if err := Replay(t.Context(), w.readAll, again.index); err != nil {
-				t.Fatal(err)
-			}
-			check(again.index)
 			if w.calls != calls {
 				t.Error("the node was asked")
-			}
-			if m, known := w.meta(again.index, coin); !known || m.Name != "S" {
-				t.Errorf("%+v", m)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/holiman/uint256"
@@ -189,26 +190,43 @@ func (a *answers) put(ctx context.Context, c *index.Chain) error {
 	return errors.Join(errs...)
 }
 
-// replayGroup is how many notes are put into the index at once.
-const replayGroup = 4096
-
-// Replay puts what all notes say into the index, in their order: the answers are
-// then those that were given when the notes were made, and no node is asked. Read
-// is [archive.Archive.Notes].
-func Replay(ctx context.Context, read func(context.Context, func(archive.Note) error, ...archive.NoteType) error, c *index.Chain) error {
-	group, n := newAnswers(0), 0
-	err := read(ctx, func(note archive.Note) error {
+// Apply puts what notes say into the index, in their order, and asks no node. Notes of
+// other packages are passed over. To apply notes again, from any of them on, changes nothing.
+func Apply(ctx context.Context, notes []archive.Note, c *index.Chain) error {
+	group := newAnswers(0)
+	for _, note := range notes {
+		if !slices.Contains(Types, note.Type) {
+			continue
+		}
 		// An uneven token is put with the height of its note.
-		if n == replayGroup || note.Type == NoteUneven && note.Height != group.height {
+		if note.Type == NoteUneven && note.Height != group.height {
 			if err := group.put(ctx, c); err != nil {
 				return err
 			}
-			group, n = newAnswers(note.Height), 0
+			group = newAnswers(note.Height)
 		}
-		n++
-		return group.read(note)
+		if err := group.read(note); err != nil {
+			return errors.Join(err, group.put(ctx, c))
+		}
+	}
+	return group.put(ctx, c)
+}
+
+// replayGroup is how many notes are put into the index at once.
+const replayGroup = 4096
+
+// Replay applies all notes of an archive to an index that has none: the answers are
+// then those that were given when the notes were made. Read is [archive.Archive.Notes].
+func Replay(ctx context.Context, read func(context.Context, func(archive.Note) error, ...archive.NoteType) error, c *index.Chain) error {
+	group := make([]archive.Note, 0, replayGroup)
+	err := read(ctx, func(note archive.Note) (err error) {
+		if len(group) == replayGroup {
+			err, group = Apply(ctx, group, c), group[:0]
+		}
+		group = append(group, note)
+		return err
 	}, Types...)
 	// The notes themselves are kept: the lane looks for what they do not say.
 	w := work{began: time.Now().Unix()}
-	return errors.Join(err, group.put(ctx, c), c.PutTokenWork(ctx, w.append(nil)))
+	return errors.Join(err, Apply(ctx, group, c), c.PutTokenWork(ctx, w.append(nil)))
 }
