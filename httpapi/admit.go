@@ -55,9 +55,6 @@ const (
 	quorumNote       = "a quorum of 0 is reached by any signature; chains that check the message ask for more and refuse it"
 )
 
-// headerIgnored names what a request says and its route does not know.
-const headerIgnored = "X-Ignored"
-
 // admit charges a request and finds out who sent it, or else answers it. All else
 // that it goes by is in the line of the table of routes.
 func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int) bool {
@@ -156,7 +153,7 @@ const rowsPerUnit = 40
 // this server's own are paid for as they go on.
 func sentUnits(ctx *fasthttp.RequestCtx, r *Route, paid int) int {
 	if ctx.Response.IsBodyStream() {
-		if r.needs != needsExt {
+		if !r.node {
 			return 0
 		}
 		return max(0, ctx.Response.Header.ContentLength()/passedPerUnit-paid)
@@ -213,7 +210,7 @@ func (s *Server) chainNumber(r *Route, p *params) string {
 }
 
 // passOn makes the handler of what [Config.Ext] serves.
-func passOn(s *Server, _ *Route) handler {
+func passOn(s *Server) handler {
 	return func(ctx *fasthttp.RequestCtx, p params) {
 		client := p.client
 		s.cfg.Ext(ctx, func(units int) (time.Duration, bool) {

@@ -1,21 +1,16 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
 	"quorate/engine/chain/warp"
 )
-
-// defaultRetry is when asking again makes sense if the aggregator does not say.
-const defaultRetry = 5 * time.Second
 
 // aggregateSignatures is endpoint 1.
 func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
@@ -156,23 +151,6 @@ func (s *Server) network(name []byte) (Aggregator, *failure) {
 	return nil, &failure{status: fasthttp.StatusNotFound, message: "no node of network " + known + " is followed here"}
 }
 
-// checkJSON refuses bodies that say of themselves that they are not JSON.
-func checkJSON(ctx *fasthttp.RequestCtx) *failure {
-	ct := ctx.Request.Header.ContentType()
-	if string(ct) == contentJSON {
-		ct = nil // nearly all
-	}
-	media, _, _ := bytes.Cut(ct, []byte(";"))
-	media = bytes.TrimSpace(media)
-	if len(ct) > 0 && !bytes.EqualFold(media, []byte(contentJSON)) {
-		return badRequest("content type must be " + contentJSON + ", not " + excerpt(ct))
-	}
-	if enc := ctx.Request.Header.ContentEncoding(); len(enc) > 0 && !bytes.EqualFold(enc, []byte("identity")) {
-		return badRequest("content encoding " + excerpt(enc) + " is not supported in requests")
-	}
-	return nil
-}
-
 // aggregateFailure maps what the aggregator says to an answer; the package
 // comment gives the reasons.
 func (s *Server) aggregateFailure(err error) *failure {
@@ -221,13 +199,4 @@ func relayerFailure(f *failure, err error) *failure {
 		}
 	}
 	return &failure{status: fasthttp.StatusInternalServerError, message: f.message}
-}
-
-// asFailure returns the failure that a parser returned.
-func asFailure(err error) *failure {
-	var f *failure
-	if errors.As(err, &f) {
-		return f
-	}
-	return badRequest("the body is not a valid request")
 }

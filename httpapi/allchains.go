@@ -15,20 +15,20 @@ import (
 
 // allChainsRoutes are what is served of all EVM chains together. Both SDKs know each
 // of them by two paths.
-func allChainsRoutes() []Route {
+func allChainsRoutes(s *Server) []Route {
 	txs := func(id uint8, pattern string) Route {
 		return Route{
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
 			Doc: "lists the latest transactions of all chains",
 			id:  id, query: []param{paramPageToken, paramPageSize, paramNetwork, paramStatus}, size: pagesOf100,
-			needs: needsChains, answer: shape.NativeTransactions{}, make: onChains(nil, (*call).allTxs),
+			off: s.cfg.Chains == nil, answer: shape.NativeTransactions{}, make: onChains(s, nil, (*call).allTxs),
 		}
 	}
 	chains := func(pattern string) Route {
 		return Route{
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
-			Doc:   "lists the chains that an address has transactions on",
-			needs: needsChains, answer: shape.AddressChains{}, make: onChains((*call).itemAddress, (*call).addressChains),
+			Doc: "lists the chains that an address has transactions on",
+			off: s.cfg.Chains == nil, answer: shape.AddressChains{}, make: onChains(s, (*call).itemAddress, (*call).addressChains),
 		}
 	}
 	return []Route{
@@ -39,8 +39,8 @@ func allChainsRoutes() []Route {
 
 // onChains makes the handler of a route that reads all chains. item reads the
 // pattern's parameter; nil if there is none. run writes the body.
-func onChains(item func(c *call, v []byte) *failure, run func(c *call) *failure) maker {
-	return func(s *Server, r *Route) handler {
+func onChains(s *Server, item func(c *call, v []byte) *failure, run func(c *call) *failure) maker {
+	return func(r *Route) handler {
 		return func(ctx *fasthttp.RequestCtx, p params) {
 			d := s.dialect(ctx)
 			k := s.answers.key(ctx, d)

@@ -147,7 +147,7 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *Route) (*body, *failure) 
 
 // bodyLimit is how long a body may be.
 func (c *Config) bodyLimit(r *Route) int {
-	if r.needs == needsExt {
+	if r.node {
 		return c.MaxExtBody
 	}
 	return c.MaxBody

@@ -13,13 +13,13 @@ import (
 
 // blockRoutes are the blocks of EVM chains, of one and of all. Both SDKs know the
 // latter by two paths.
-func blockRoutes() []Route {
+func blockRoutes(s *Server) []Route {
 	all := func(id uint8, pattern string) Route {
 		return Route{
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
 			Doc: "lists the latest blocks of all chains",
 			id:  id, query: []param{paramPageToken, paramPageSize, paramNetwork}, size: pagesOf100,
-			needs: needsChains, answer: shape.EVMBlocks{}, make: onChains(nil, (*call).allBlocks),
+			off: s.cfg.Chains == nil, answer: shape.EVMBlocks{}, make: onChains(s, nil, (*call).allBlocks),
 		}
 	}
 	return []Route{
@@ -27,12 +27,12 @@ func blockRoutes() []Route {
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the latest blocks",
 			id:  90, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			needs: needsChains, answer: shape.EVMBlocks{}, make: onChain(nil, (*call).latestBlocks),
+			off: s.cfg.Chains == nil, answer: shape.EVMBlocks{}, make: onChain(s, nil, (*call).latestBlocks),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}", Units: unitsMedium, Chain: "chainId",
 			Doc: "returns one block, by number or hash",
-			id:  91, needs: needsChains, answer: shape.EVMBlock{}, make: onChain((*call).itemBlock, (*call).singleBlock),
+			id:  91, off: s.cfg.Chains == nil, answer: shape.EVMBlock{}, make: onChain(s, (*call).itemBlock, (*call).singleBlock),
 		},
 		all(92, "/v1/blocks"), all(93, "/v1/chains/allBlocks"),
 	}

@@ -38,12 +38,6 @@ const (
 	memHeight
 	memOtherHeight // as the relayers' own aggregator documents it, while its code has the other
 	memDestination
-	memCount
-)
-
-type (
-	memberNames [memCount]string
-	members     [memCount]value
 )
 
 var (
@@ -78,27 +72,27 @@ func parseRequest(body []byte, form *signingForm, rest *ignored) (*aggregator.Re
 		aggregator.Request
 		subnet, destination chain.ID
 	}{}
-	if r.Message, err = m.hex(memMessage, names, maxMessage); err != nil {
+	if r.Message, err = hexMember(&m, memMessage, names, maxMessage); err != nil {
 		return nil, err
 	}
-	if r.Justification, err = m.hex(memJustification, names, maxJustification); err != nil {
+	if r.Justification, err = hexMember(&m, memJustification, names, maxJustification); err != nil {
 		return nil, err
 	}
 	if len(r.Message) == 0 && len(r.Justification) == 0 {
 		return nil, badRequest("message or justification is required")
 	}
-	found, err := m.id(memSubnet, names, &r.subnet)
+	found, err := idMember(&m, memSubnet, names, &r.subnet)
 	if err != nil {
 		return nil, err
 	}
 	if found {
 		r.SigningSubnetID = &r.subnet
 	}
-	quorum, err := m.integer(memQuorum, names, aggregator.DefaultQuorum, 100)
+	quorum, err := integerMember(&m, memQuorum, names, aggregator.DefaultQuorum, 100)
 	if err != nil {
 		return nil, err
 	}
-	buffer, err := m.integer(memBuffer, names, 0, 100)
+	buffer, err := integerMember(&m, memBuffer, names, 0, 100)
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +101,10 @@ func parseRequest(body []byte, form *signingForm, rest *ignored) (*aggregator.Re
 			names[memQuorum], names[memBuffer], quorum+buffer))
 	}
 	r.Quorum, r.Buffer = int(quorum), int(buffer) // both at most 100
-	if r.PChainHeight, r.AtHeight, err = m.height(form); err != nil {
+	if r.PChainHeight, r.AtHeight, err = heightMember(&m, form); err != nil {
 		return nil, err
 	}
-	if found, err = m.id(memDestination, names, &r.destination); err != nil {
+	if found, err = idMember(&m, memDestination, names, &r.destination); err != nil {
 		return nil, err
 	}
 	if found {
@@ -120,7 +114,7 @@ func parseRequest(body []byte, form *signingForm, rest *ignored) (*aggregator.Re
 }
 
 // height returns the P-Chain height and reports whether it is written out, by either name.
-func (m *members) height(form *signingForm) (height uint64, written bool, err error) {
+func heightMember(m *members, form *signingForm) (height uint64, written bool, err error) {
 	names, limit := &form.names, uint64(maxHeight)
 	if form.lenient {
 		limit = math.MaxUint64
@@ -129,7 +123,7 @@ func (m *members) height(form *signingForm) (height uint64, written bool, err er
 		if m[i].kind() == absent {
 			continue
 		}
-		n, err := m.integer(i, names, 0, limit)
+		n, err := integerMember(m, i, names, 0, limit)
 		if n == proposedHeight {
 			n = 0
 		}
@@ -146,7 +140,7 @@ func (m *members) height(form *signingForm) (height uint64, written bool, err er
 
 // hex returns the bytes of a hex string with or without 0x, at most limit; nil if
 // it is absent or empty.
-func (m *members) hex(i int, names *memberNames, limit int) ([]byte, error) {
+func hexMember(m *members, i int, names *memberNames, limit int) ([]byte, error) {
 	v := m[i]
 	if v.kind() == absent {
 		return nil, nil
@@ -183,7 +177,7 @@ func badDigit(digits []byte) string {
 }
 
 // id reads an ID in hex or CB58 into id and tells whether there is one.
-func (m *members) id(i int, names *memberNames, id *chain.ID) (bool, error) {
+func idMember(m *members, i int, names *memberNames, id *chain.ID) (bool, error) {
 	v := m[i]
 	if v.kind() == absent || v.kind() == text && len(v.bytes()) == 0 {
 		return false, nil
@@ -200,7 +194,7 @@ func (m *members) id(i int, names *memberNames, id *chain.ID) (bool, error) {
 }
 
 // integer returns an integer from 0 to limit, def if it is absent.
-func (m *members) integer(i int, names *memberNames, def, limit uint64) (uint64, error) {
+func integerMember(m *members, i int, names *memberNames, def, limit uint64) (uint64, error) {
 	v := m[i]
 	if v.kind() == absent {
 		return def, nil

@@ -21,6 +21,7 @@ type call struct {
 	ctx   *fasthttp.RequestCtx
 	route *Route
 	q     query
+	icm   icmQuery // of those, what only routes of interchain messages know
 
 	chain Chain
 	info  *view.ChainInfo
@@ -62,7 +63,7 @@ func (p *calls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *call {
 	if c == nil {
 		c = &call{}
 	}
-	c.s, c.ctx, c.route = s, ctx, r
+	c.s, c.ctx, c.route, c.q.own = s, ctx, r, &c.icm
 	return c
 }
 
@@ -75,8 +76,8 @@ func (p *calls) put(c *call) {
 
 // onChain makes the handler of a route that reads one chain. item reads the
 // pattern's second parameter; nil if there is none. run writes the body.
-func onChain(item func(c *call, v []byte) *failure, run func(c *call) *failure) maker {
-	return func(s *Server, r *Route) handler {
+func onChain(s *Server, item func(c *call, v []byte) *failure, run func(c *call) *failure) maker {
+	return func(r *Route) handler {
 		return func(ctx *fasthttp.RequestCtx, p params) {
 			d := s.dialect(ctx)
 			k := s.answers.key(ctx, d)

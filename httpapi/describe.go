@@ -13,15 +13,6 @@ import (
 	"quorate/httpapi/shape"
 )
 
-// pathParam is a parameter of patterns.
-type pathParam struct {
-	name, doc string
-	schema    *openapi.Schema
-	// names is set if it names something of which others are a 404. What does not look
-	// like the schema is a 400.
-	names bool
-}
-
 var (
 	txHashLike  = textLike("^0[xX][0-9a-fA-F]{64}$", "0x"+strings.Repeat("0a", 32))
 	blockLike   = textLike("^([0-9]{1,19}|0[xX][0-9a-fA-F]{64})$", "1")
@@ -60,8 +51,11 @@ var (
 	}
 )
 
+// line is a route as the description has it.
+type line struct{ *Route }
+
 // described returns the parameters of a route's pattern in their order.
-func (r *Route) described() ([]pathParam, error) {
+func (r line) described() ([]pathParam, error) {
 	var list []pathParam
 	for seg := range strings.SplitSeq(r.Pattern, "/") {
 		name, ok := strings.CutPrefix(seg, "{")
@@ -78,18 +72,11 @@ func (r *Route) described() ([]pathParam, error) {
 	return list, nil
 }
 
-func (r *Route) pathParam(name string) (pathParam, bool) {
+func (r line) pathParam(name string) (pathParam, bool) {
 	if name == "metric" && len(r.choices) > 0 {
 		return pathParam{name, "the metric", &openapi.Schema{Type: "string", Enum: r.choices}, false}, true
 	}
-	lists := [][]pathParam{pathParams}
-	switch {
-	case r.needs == needsPrimary:
-		lists = [][]pathParam{primaryParams, pathParams}
-	case strings.HasPrefix(r.Pattern, signPattern):
-		lists = [][]pathParam{signParams, pathParams}
-	}
-	for _, list := range lists {
+	for _, list := range [][]pathParam{r.pathParams, pathParams} {
 		for _, p := range list {
 			if p.name == name {
 				return p, true
@@ -99,17 +86,9 @@ func (r *Route) pathParam(name string) (pathParam, bool) {
 	return pathParam{}, false
 }
 
-// success is the status of a success.
-func (r *Route) success() int {
-	if r.status == 0 {
-		return fasthttp.StatusOK
-	}
-	return r.status
-}
-
 // refuses reports whether a request can be wrong in itself (400), and whether it can name
 // what is not there (404).
-func (r *Route) refuses() (wrong, absent bool) {
+func (r line) refuses() (wrong, absent bool) {
 	list, _ := r.described()
 	wrong = len(r.query) > 0 || r.body != nil
 	for _, p := range list {
@@ -122,10 +101,10 @@ func (r *Route) refuses() (wrong, absent bool) {
 }
 
 // path is the pattern as the description has it, where paths have no rest.
-func (r *Route) path() string { return strings.TrimSuffix(r.Pattern, "/*") }
+func (r line) path() string { return strings.TrimSuffix(r.Pattern, "/*") }
 
 // methods are those of the description.
-func (r *Route) methods() []string {
+func (r line) methods() []string {
 	switch {
 	case r.Method != "":
 		return []string{strings.ToLower(r.Method)}
@@ -137,7 +116,7 @@ func (r *Route) methods() []string {
 
 // operationID returns a name for functions of generated clients: the method and the
 // literal segments, and the parameter that the pattern ends with.
-func (r *Route) operationID(method string) string {
+func (r line) operationID(method string) string {
 	var b strings.Builder
 	b.WriteString(method)
 	segments := strings.Split(strings.TrimPrefix(r.path(), "/"), "/")
@@ -177,7 +156,7 @@ var tags = []struct{ prefix, name, doc string }{
 	{"/", "service", ""},
 }
 
-func (r *Route) tag() string {
+func (r line) tag() string {
 	for _, t := range tags {
 		if strings.HasPrefix(r.Pattern, t.prefix) {
 			return t.name
@@ -210,7 +189,7 @@ func documentOf(routes []Route, url string) ([]byte, error) {
 	d.errors()
 	seen := map[string]bool{}
 	for i := range routes {
-		r := &routes[i]
+		r := line{&routes[i]}
 		if err := d.route(r); err != nil {
 			return nil, fmt.Errorf("route %s %s: %w", r.Method, r.Pattern, err)
 		}
@@ -276,7 +255,7 @@ func (d *describer) content(body any) map[string]openapi.Media {
 	return map[string]openapi.Media{media: {Schema: d.schemas.Of(body)}}
 }
 
-func (d *describer) route(r *Route) error {
+func (d *describer) route(r line) error {
 	if r.answer == nil {
 		return fmt.Errorf("its answer has no type: see package shape")
 	}
@@ -318,7 +297,7 @@ func (d *describer) route(r *Route) error {
 }
 
 // cost says what a request of the route costs.
-func (r *Route) cost() string {
+func (r line) cost() string {
 	text := fmt.Sprintf("Costs %d compute units.", r.Units)
 	if r.Units == 1 {
 		text = "Costs 1 compute unit."
@@ -330,7 +309,7 @@ func (r *Route) cost() string {
 }
 
 // queryParams describes those of a route that it does not refuse.
-func queryParams(r *Route) []openapi.Parameter {
+func queryParams(r line) []openapi.Parameter {
 	var list []openapi.Parameter
 	for i := range r.query {
 		p := &r.query[i]
@@ -350,14 +329,8 @@ func queryParams(r *Route) []openapi.Parameter {
 	return list
 }
 
-// schema is that of a pageSize.
-func (s pageSize) schema() *openapi.Schema {
-	least, most := uint64(s.min), uint64(s.max)
-	return &openapi.Schema{Type: "integer", Minimum: &least, Maximum: &most, Default: s.def}
-}
-
 // responses are the answers of a route.
-func (d *describer) responses(r *Route) map[string]*openapi.Response {
+func (d *describer) responses(r line) map[string]*openapi.Response {
 	good := &openapi.Response{Description: "Success."}
 	if r.answer != (shape.Nothing{}) {
 		good.Content = d.content(r.answer)
@@ -381,7 +354,7 @@ func (d *describer) responses(r *Route) map[string]*openapi.Response {
 }
 
 // refusal is an error of a route. A few routes have a form of their own.
-func (d *describer) refusal(r *Route, status int) *openapi.Response {
+func (d *describer) refusal(r line, status int) *openapi.Response {
 	switch {
 	case r.Pattern == relayerPath:
 		return d.failure(shape.RelayerError{}, status)
@@ -389,7 +362,7 @@ func (d *describer) refusal(r *Route, status int) *openapi.Response {
 		return d.failure(shape.ListError{}, status)
 	case r.Pattern == "/health" && status == fasthttp.StatusServiceUnavailable:
 		return &openapi.Response{Description: "The server cannot do its work.", Content: d.content(r.answer)}
-	case r.needs == needsExt: // a chain's RPC has errors of its own
+	case r.node: // a chain's RPC has errors of its own
 		return d.failure(shape.Any{}, status)
 	case status == 0:
 		return &openapi.Response{Ref: "#/components/responses/Other"}

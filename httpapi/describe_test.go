@@ -86,7 +86,7 @@ func described(s *Server, ctx *fasthttp.RequestCtx) error {
 		return nil
 	}
 	e, resp := rt.method(ctx.Method()), &ctx.Response
-	if e == nil || ctx.IsHead() || len(resp.Header.Peek("Content-Encoding")) > 0 || resp.StatusCode() == 304 || e.needs == needsExt || e.page {
+	if e == nil || ctx.IsHead() || len(resp.Header.Peek("Content-Encoding")) > 0 || resp.StatusCode() == 304 || e.node || e.page {
 		return nil
 	}
 	key := e.Method + e.Pattern + strconv.Itoa(resp.StatusCode())
@@ -101,7 +101,7 @@ func described(s *Server, ctx *fasthttp.RequestCtx) error {
 	if err != nil {
 		return err
 	}
-	op := doc.Paths.Value(e.path()).Operations()[e.Method]
+	op := doc.Paths.Value(line{e.Route}.path()).Operations()[e.Method]
 	want := op.Responses.Status(resp.StatusCode())
 	if want == nil {
 		if resp.StatusCode() < 400 {
@@ -195,8 +195,8 @@ func sampleRequest(r *Route) (path, body string) {
 		}
 		return samples[name]
 	}
-	path = r.path()
-	list, _ := r.described()
+	path = line{r}.path()
+	list, _ := line{r}.described()
 	for _, p := range list {
 		v := value(p.name)
 		if p.name == "metric" {
@@ -283,9 +283,9 @@ func TestDescription(t *testing.T) {
 	}
 	described := 0
 	for _, r := range Routes() {
-		for _, m := range r.methods() {
+		for _, m := range (line{&r}).methods() {
 			described++
-			if item := doc.Paths.Value(r.path()); item == nil || item.GetOperation(strings.ToUpper(m)) == nil {
+			if item := doc.Paths.Value((line{&r}).path()); item == nil || item.GetOperation(strings.ToUpper(m)) == nil {
 				t.Errorf("%s %s is not described", m, r.Pattern)
 			}
 		}

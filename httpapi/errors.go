@@ -3,8 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"errors"
-	"io"
-	"net"
 	"strconv"
 	"time"
 
@@ -18,6 +16,9 @@ import (
 const relayerPath = "/aggregate-signatures"
 
 const contentJSON = "application/json"
+
+// defaultRetry is when asking again makes sense if the aggregator does not say.
+const defaultRetry = 5 * time.Second
 
 // failure is an answer other than success.
 type failure struct {
@@ -127,39 +128,28 @@ func excerpt(b []byte) string {
 	return q[:maxExcerpt-len(end)] + end
 }
 
-// onBadRequest answers what fasthttp could not read as a request. Whatever it
-// leaves in ctx is sent, and then the connection is closed.
-func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
-	f, reason := classify(err, s.cfg.MaxBody)
-	if reason != "" {
-		s.stats.rejected(reason).Inc()
+// checkJSON refuses bodies that say of themselves that they are not JSON.
+func checkJSON(ctx *fasthttp.RequestCtx) *failure {
+	ct := ctx.Request.Header.ContentType()
+	if string(ct) == contentJSON {
+		ct = nil // nearly all
 	}
-	if c, ok := ctx.Conn().(*conn); ok {
-		c.linger.Store(true)
-		// The deadline that stands is that of the answer before, or of what did not arrive.
-		// An error means that the client is gone, as the write will find.
-		_ = c.SetWriteDeadline(time.Now().Add(lingerTime))
+	media, _, _ := bytes.Cut(ct, []byte(";"))
+	media = bytes.TrimSpace(media)
+	if len(ct) > 0 && !bytes.EqualFold(media, []byte(contentJSON)) {
+		return badRequest("content type must be " + contentJSON + ", not " + excerpt(ct))
 	}
-	fail(ctx, f)
-	s.answered(ctx, "unread")
+	if enc := ctx.Request.Header.ContentEncoding(); len(enc) > 0 && !bytes.EqualFold(enc, []byte("identity")) {
+		return badRequest("content encoding " + excerpt(enc) + " is not supported in requests")
+	}
+	return nil
 }
 
-// classify says what went wrong with reading a request. The reason, a metrics
-// label, is empty when the client just went away.
-func classify(err error, maxBody int) (f *failure, reason string) {
-	var small *fasthttp.ErrSmallBuffer
-	var netErr net.Error
-	switch {
-	case errors.As(err, &small):
-		return &failure{status: fasthttp.StatusRequestHeaderFieldsTooLarge,
-			message: "the request's address and headers are too long"}, "header_too_large"
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return tooLarge(maxBody), "body_too_large"
-	case errors.As(err, &netErr) && netErr.Timeout():
-		return &failure{status: fasthttp.StatusRequestTimeout,
-			message: "the request did not arrive in time"}, "timeout"
-	case errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &netErr):
-		return badRequest("the request was cut off"), ""
+// asFailure returns the failure that a parser returned.
+func asFailure(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
 	}
-	return badRequest("the request is not valid HTTP/1.1"), "malformed"
+	return badRequest("the body is not a valid request")
 }

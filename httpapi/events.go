@@ -48,6 +48,9 @@ type eventsQuery struct {
 	start        *uint64
 }
 
+// ofStream returns the parameters that only these routes know.
+func ofStream(q *query) *eventsQuery { return q.own.(*eventsQuery) }
+
 // topicSet is a set of topics.
 type topicSet uint8
 
@@ -90,42 +93,42 @@ var (
 			if !ok {
 				return "must be of blocks, transactions, transfers, messages, validators and health, separated by commas, not " + excerpt(item)
 			}
-			q.events.topics |= topic
+			ofStream(q).topics |= topic
 		}
 		return ""
 	}})
 	paramEventChains = param{name: "chainId", doc: "the chains of blocks, transactions, transfers and messages, by number, blockchain ID or alias; for messages they are the sources", schema: namesOf(maxEventChains), set: func(q *query, v []byte) (problem string) {
-		q.events.chains, problem = nameList(v, maxEventChains)
+		ofStream(q).chains, problem = nameList(v, maxEventChains)
 		return problem
 	}}
 	paramEventAddresses = param{name: "addresses", doc: "those that transactions and transfers concern", schema: listOf(addressLike()), set: func(q *query, v []byte) (problem string) {
-		q.events.addresses, problem = addressSet(v)
+		ofStream(q).addresses, problem = addressSet(v)
 		return problem
 	}}
 	paramEventTokens = param{name: "contractAddresses", doc: "the tokens whose transfers are sent", schema: listOf(addressLike()), set: func(q *query, v []byte) (problem string) {
-		q.events.tokens, problem = addressSet(v)
+		ofStream(q).tokens, problem = addressSet(v)
 		return problem
 	}}
 	paramDestinations = param{name: "destinationBlockchainId", doc: "the chains that messages are for", schema: namesOf(maxEventDestinations), set: func(q *query, v []byte) (problem string) {
-		q.events.destinations, problem = nameList(v, maxEventDestinations)
+		ofStream(q).destinations, problem = nameList(v, maxEventDestinations)
 		return problem
 	}}
 	paramEventQuorum = param{name: "quorumPercentage", doc: "the share of the stake that signs a message", schema: percent(), set: func(q *query, v []byte) string {
 		n, ok := parseUint(v)
-		if q.events.quorum = int(n); !ok || n < 1 || n > 100 {
+		if ofStream(q).quorum = int(n); !ok || n < 1 || n > 100 {
 			return "must be a whole number from 1 to 100, not " + excerpt(v)
 		}
 		return ""
 	}}
 	paramLastEventID = param{name: "lastEventId", doc: "the ID of the event after which to go on, for clients that cannot send the header Last-Event-ID", schema: textLike(eventIDPattern, "43114:1200..hCqF4Ra-wPg_ONd8"), set: func(q *query, v []byte) string {
-		if q.events.after = parseEventID(string(v)); q.events.after == nil {
+		if ofStream(q).after = parseEventID(string(v)); ofStream(q).after == nil {
 			return "is not the ID of an event of this server: " + excerpt(v)
 		}
 		return ""
 	}}
 	paramEventStart = param{name: "startBlock", doc: "the block to begin with, of one chain", schema: whole(), set: func(q *query, v []byte) string {
-		q.events.start = new(uint64)
-		return setUint(q.events.start, v)
+		ofStream(q).start = new(uint64)
+		return setUint(ofStream(q).start, v)
 	}}
 )
 
@@ -165,7 +168,7 @@ func addressSet(v []byte) (map[evm.Address]bool, string) {
 	return set, ""
 }
 
-func eventRoutes() []Route {
+func eventRoutes(s *Server) []Route {
 	return []Route{{
 		Method: fasthttp.MethodGet, Pattern: "/v1/events", Units: unitsLarge, cookie: true,
 		Doc: "streams events of chains and of the server as Server-Sent Events",
@@ -173,14 +176,14 @@ func eventRoutes() []Route {
 			paramTopics, paramEventChains, paramEventAddresses, paramEventTokens, paramDestinations, paramEventQuorum,
 			paramEventStart, paramLastEventID, paramNetwork,
 		},
-		needs: needsEvents, answer: shape.Events, refused: []int{fasthttp.StatusNotFound}, make: streamEvents,
+		off: s.cfg.Events == nil || s.cfg.Chains == nil, owned: true, answer: shape.Events, refused: []int{fasthttp.StatusNotFound}, make: with(s, streamEvents),
 	}}
 }
 
 // streamEvents makes the handler of the route of events.
 func streamEvents(s *Server, r *Route) handler {
 	return func(ctx *fasthttp.RequestCtx, p params) {
-		var q query
+		q := query{own: &eventsQuery{}}
 		f := q.parse(ctx.URI().QueryString(), r.query, r.size)
 		q.ignored.tell(ctx)
 		var t *stream
@@ -212,7 +215,7 @@ func streamEvents(s *Server, r *Route) handler {
 
 // openStream checks what is asked for. Of what it returns nothing is sent yet.
 func (s *Server) openStream(ctx *fasthttp.RequestCtx, p *params, q *query) (*stream, *failure) {
-	e := &q.events
+	e := ofStream(q)
 	switch ofChains := e.topics & chainTopics; {
 	case ofChains != 0 && len(e.chains) == 0:
 		return nil, badRequest("chainId is required for blocks, transactions, transfers and messages")

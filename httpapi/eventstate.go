@@ -46,7 +46,7 @@ func (l *states) get(name string, read func() (map[string][]byte, error)) *event
 
 // openStates finds what a stream watches besides chains.
 func (t *stream) openStates(q *query, p *params) *failure {
-	if q.events.topics&topicValidators != 0 {
+	if ofStream(q).topics&topicValidators != 0 {
 		c := &primaryCall{}
 		c.s = t.s
 		if t.s.cfg.Primary == nil {
@@ -70,7 +70,7 @@ func (t *stream) openStates(q *query, p *params) *failure {
 		}
 		t.states = append(t.states, &stateStream{t: t, event: eventValidators, network: network, state: state})
 	}
-	if q.events.topics&topicHealth != 0 {
+	if ofStream(q).topics&topicHealth != 0 {
 		if t.s.cfg.Health == nil {
 			return notFound("the health of this server is not known")
 		}

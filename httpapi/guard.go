@@ -12,7 +12,7 @@ import (
 // showsPages reports whether pages of other origins may read what a public route answers.
 // What belongs to a client is for pages that know its key: any other is in the browser of
 // somebody with the same address.
-func (r *route) showsPages(ctx *fasthttp.RequestCtx) bool {
+func showsPages(r *pattern, ctx *fasthttp.RequestCtx) bool {
 	if r.methods[0].Key != KeyAlways {
 		return true
 	}
@@ -60,7 +60,7 @@ func (s *Server) fromOtherSite(ctx *fasthttp.RequestCtx) bool {
 // no one else's power. Probes learn nothing but yes or no. Below /ext the answer
 // is a node's.
 func (s *Server) misdirected(ctx *fasthttp.RequestCtx, e *endpoint, scope Scope) bool {
-	if s.cfg.OwnHost == nil || e.needs == needsExt || ctx.IsTLS() || s.cfg.OwnHost(ctx.Host()) {
+	if s.cfg.OwnHost == nil || e.node || ctx.IsTLS() || s.cfg.OwnHost(ctx.Host()) {
 		return false
 	}
 	if scope == ForClients && (e.Probe || isPrivateName(string(ctx.Host()))) {

@@ -10,23 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Scope says what a listener serves.
-type Scope uint8
-
-const (
-	// All: everything. For a server that only its own machine can reach.
-	All Scope = iota
-	// ForClients: what is public, and of the server's health yes or no.
-	ForClients
-	// ForOperators: everything, but nothing to pages of other origins.
-	ForOperators
-)
-
-// serves reports whether a route is answered on a listener.
-func (s Scope) serves(a Access) bool {
-	return s != ForClients || a != Operator
-}
-
 // handle is the entry of every request whose header could be read.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	to, public := s.other, false
@@ -70,7 +53,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	to, p.scope, p.waiting = rt.stats, scope, waiting
-	if public = rt.access == Public && scope != ForOperators && rt.showsPages(ctx); public && s.origins.preflight(ctx, rt.allow) {
+	if public = rt.access == Public && scope != ForOperators && showsPages(rt, ctx); public && s.origins.preflight(ctx, rt.allow) {
 		return
 	}
 	e := rt.method(ctx.Method())
@@ -130,7 +113,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 		ctx.SetUserValue(admitted{}, p)
 		return
 	}
-	if e.Access == Public && e.needs == needsExt && s.cfg.ExtCost != nil {
+	if e.Access == Public && e.node && s.cfg.ExtCost != nil {
 		cost := s.cfg.ExtCost(ctx)
 		if cost.Operator && !p.scope.serves(Operator) {
 			s.noRoute(ctx, ctx.URI().PathOriginal(), false)

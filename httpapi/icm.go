@@ -24,7 +24,7 @@ const oldICM = "/v1/teleporter"
 
 // icmRoutes are the interchain messages of all chains together. The SDKs know them by
 // two names, the older of which is deprecated.
-func icmRoutes() []Route {
+func icmRoutes(s *Server) []Route {
 	routes := func(id uint8, prefix string) []Route {
 		return []Route{
 			{
@@ -32,18 +32,18 @@ func icmRoutes() []Route {
 				Doc: "lists interchain messages, the newest first",
 				id:  id, size: pagesOf100,
 				query: []param{paramPageToken, paramPageSize, paramSourceChain, paramDestinationChain, paramEitherChain, paramICMTo, paramICMFrom, paramNetwork},
-				needs: needsChains, answer: shape.ICMMessages{}, make: onChains(nil, (*call).icmList),
+				off:   s.cfg.Chains == nil, answer: shape.ICMMessages{}, make: onChains(s, nil, (*call).icmList),
 			},
 			{
 				Method: fasthttp.MethodGet, Pattern: prefix + "/messages/{messageId}", Units: unitsMedium,
-				Doc:   "returns one interchain message",
-				needs: needsChains, answer: shape.ICMMessage{}, refused: []int{fasthttp.StatusNotFound}, make: onChains((*call).itemICM, (*call).icmSingle),
+				Doc: "returns one interchain message",
+				off: s.cfg.Chains == nil, answer: shape.ICMMessage{}, refused: []int{fasthttp.StatusNotFound}, make: onChains(s, (*call).itemICM, (*call).icmSingle),
 			},
 			{
 				Method: fasthttp.MethodGet, Pattern: prefix + "/addresses/{address}/messages", Units: unitsMedium,
 				Doc: "lists the interchain messages that an address sent, or that are for it",
 				id:  id + 1, query: []param{paramPageToken, paramPageSize, paramNetwork}, size: pagesOf100,
-				needs: needsChains, answer: shape.ICMMessages{}, make: onChains((*call).itemICMAddress, (*call).icmList),
+				off: s.cfg.Chains == nil, answer: shape.ICMMessages{}, make: onChains(s, (*call).itemICMAddress, (*call).icmList),
 			},
 		}
 	}
@@ -61,6 +61,9 @@ type icmQuery struct {
 	bySource, byDestination bool
 }
 
+// ofICM returns the parameters that only these routes know.
+func ofICM(q *query) *icmQuery { return q.own.(*icmQuery) }
+
 var (
 	paramSourceChain      = icmChain("sourceBlockchainId", "only messages from a chain", func(q *icmQuery) *string { return &q.source })
 	paramDestinationChain = icmChain("destinationBlockchainId", "only messages to a chain", func(q *icmQuery) *string { return &q.destination })
@@ -73,21 +76,21 @@ var (
 func icmChain(name, doc string, at func(q *icmQuery) *string) param {
 	return param{name: name, doc: doc + ", by blockchain ID, or by number or alias of one that is followed",
 		schema: &openapi.Schema{Type: "string", MinLength: 1}, set: func(q *query, v []byte) string {
-			*at(&q.icm) = string(v)
+			*at(ofICM(q)) = string(v)
 			return ""
 		}}
 }
 
 func icmParty(name, doc string, which int) param {
 	return param{name: name, doc: doc, schema: addressLike(), set: func(q *query, v []byte) string {
-		a := &q.icm.room[which]
+		a := &ofICM(q).room[which]
 		if !parseAddress(v, a) {
 			return notAddress(v)
 		}
 		if which == 0 {
-			q.icm.from = a
+			ofICM(q).from = a
 		} else {
-			q.icm.to = a
+			ofICM(q).to = a
 		}
 		return ""
 	}}
@@ -108,7 +111,7 @@ func (c *call) itemICM(v []byte) *failure {
 }
 
 func (c *call) itemICMAddress(v []byte) *failure {
-	c.q.icm.who = true
+	c.icm.who = true
 	return c.itemAddress(v)
 }
 
@@ -260,7 +263,7 @@ func (c *call) named(param, name string) (*chain.ID, *failure) {
 }
 
 func (c *call) icmFilter() (l icmFilter, f *failure) {
-	q := &c.q.icm
+	q := &c.icm
 	if l.source, f = c.named("sourceBlockchainId", q.source); f != nil {
 		return l, f
 	}

@@ -18,13 +18,13 @@ import (
 )
 
 // icmMetricRoutes are the numbers of interchain messages.
-func icmMetricRoutes() []Route {
+func icmMetricRoutes(s *Server) []Route {
 	return []Route{
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/icm/summary", Units: unitsMedium, Key: KeyNever,
 			Doc: "returns how many interchain messages there were lately, and in all",
 			id:  114, query: []param{paramICMSource, paramICMDestination, paramGroupBy, paramNetwork},
-			needs: needsChains, answer: shape.ICMSummary{}, make: onChains(nil, (*call).icmSummary),
+			off: s.cfg.Chains == nil, answer: shape.ICMSummary{}, make: onChains(s, nil, (*call).icmSummary),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/icm/timeseries", Units: unitsMedium, Key: KeyNever,
@@ -32,12 +32,12 @@ func icmMetricRoutes() []Route {
 			id:  115, size: pagesOfPoints,
 			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramTimeInterval, paramICMSource,
 				paramICMDestination, paramGroupBy, paramNetwork},
-			needs: needsChains, answer: shape.ICMPoints{}, make: onChains(nil, (*call).icmSeries),
+			off: s.cfg.Chains == nil, answer: shape.ICMPoints{}, make: onChains(s, nil, (*call).icmSeries),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/teleporterMetrics/{metric}", Units: unitsMedium, Key: KeyNever, Chain: "chainId",
 			Doc: "returns how many interchain messages a chain has sent, received or both",
-			id:  116, needs: needsChains, choices: teleporterMetrics, answer: shape.ICMNumber{}, make: onChain((*call).itemTeleporterMetric, (*call).teleporterMetric),
+			id:  116, off: s.cfg.Chains == nil, choices: teleporterMetrics, answer: shape.ICMNumber{}, make: onChain(s, (*call).itemTeleporterMetric, (*call).teleporterMetric),
 		},
 	}
 }
@@ -47,7 +47,7 @@ var (
 	paramICMDestination = icmChain("destBlockchainId", "only messages to a chain", func(q *icmQuery) *string { return &q.destination })
 	paramGroupBy        = choice("groupBy", "what there are figures of, each apart; else they are of all together", "",
 		[]string{"srcBlockchainId", "destBlockchainId", "srcBlockchainId,destBlockchainId"}, func(q *query, v string) {
-			q.icm.bySource, q.icm.byDestination = v != "destBlockchainId", v != "srcBlockchainId"
+			ofICM(q).bySource, ofICM(q).byDestination = v != "destBlockchainId", v != "srcBlockchainId"
 		})
 	teleporterMetrics = []string{"teleporterSourceTxnCount", "teleporterDestinationTxnCount", "teleporterTotalTxnCount"}
 )
@@ -137,7 +137,7 @@ func (c *call) countICM() (*icmCounts, icmFilter, *failure) {
 			return nil, l, f
 		}
 	}
-	n.group(&l, c.q.icm.bySource, c.q.icm.byDestination)
+	n.group(&l, c.icm.bySource, c.icm.byDestination)
 	return n, l, nil
 }
 
@@ -278,7 +278,7 @@ func (c *call) icmSummary() *failure {
 		}
 		return sum
 	})
-	if c.q.icm.bySource || c.q.icm.byDestination {
+	if c.icm.bySource || c.icm.byDestination {
 		c.w.Member("results")
 		c.w.Raw("[")
 		for i, g := range n.groups {
@@ -315,10 +315,10 @@ func (c *call) icmGroup(g icmGroup) {
 // more groups than that.
 func (c *call) icmSeries() *failure {
 	list := c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/'))
-	for _, name := range []string{c.q.icm.source, c.q.icm.destination} {
+	for _, name := range []string{c.icm.source, c.icm.destination} {
 		list = append(append(list, '|'), name...)
 	}
-	if f := c.readToken(append(list, bit(c.q.icm.bySource), bit(c.q.icm.byDestination))); f != nil {
+	if f := c.readToken(append(list, bit(c.icm.bySource), bit(c.icm.byDestination))); f != nil {
 		return f
 	}
 	if c.after != nil && len(c.after) != 4 {

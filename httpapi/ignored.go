@@ -15,6 +15,9 @@ const (
 	maxIgnoredName = 40
 )
 
+// headerIgnored names what a request says and its route does not know.
+const headerIgnored = "X-Ignored"
+
 // ignored are the names in a request that its route does not know. A client may
 // have its own reasons for them, so they do no harm, but are told.
 type ignored struct{ names []string }

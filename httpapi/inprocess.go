@@ -52,7 +52,7 @@ func (a inProcess) answer(ctx *fasthttp.RequestCtx, operator bool) (units int) {
 	if rt != nil {
 		e = rt.method([]byte(fasthttp.MethodGet))
 	}
-	if e == nil || !e.forPages() {
+	if e == nil || !forPages(e.Route) {
 		a.s.noRoute(ctx, path, false)
 		return unitsFree
 	}
@@ -65,13 +65,8 @@ func (a inProcess) answer(ctx *fasthttp.RequestCtx, operator bool) (units int) {
 
 // forPages reports whether pages may ask for what a route answers: data, all of it at
 // once, and nobody's own.
-func (r *Route) forPages() bool {
-	switch r.needs {
-	case needsNothing, needsChains, needsPrimary, needsHealth:
-		return r.Method == fasthttp.MethodGet && !r.page && r.answer != shape.Binary
-	case needsExt, needsOperations, needsEvents, needsWebhooks:
-	}
-	return false
+func forPages(r *Route) bool {
+	return !r.node && !r.owned && r.Method == fasthttp.MethodGet && !r.page && r.answer != shape.Binary
 }
 
 // own reports whether a request is one that the server makes itself.

@@ -15,7 +15,7 @@ const listPath = "/v1"
 
 // listRoutes makes the handler of the list of what is served to whoever asks. Each is made
 // when it is asked for first.
-func listRoutes(s *Server, _ *Route) handler {
+func listRoutes(s *Server) handler {
 	var made [ForOperators + 1]func() []byte
 	for scope := range made {
 		made[scope] = sync.OnceValue(func() []byte { return s.appendRoutes(nil, Scope(scope)) })
@@ -30,8 +30,8 @@ func listRoutes(s *Server, _ *Route) handler {
 func (s *Server) appendRoutes(dst []byte, scope Scope) []byte {
 	dst = append(dst, `{"endpoints":[`...)
 	first := true
-	for _, r := range Routes() {
-		if !s.has(r.needs) || !scope.serves(r.Access) {
+	for _, r := range routes(s) {
+		if r.off || !scope.serves(r.Access) {
 			continue
 		}
 		if !first {

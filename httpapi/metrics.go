@@ -74,8 +74,8 @@ func (p *metricCalls) put(c *metricCall) {
 
 // onMetric makes the handler of a route that reads a metric. It reads no view of a
 // chain, but what was counted of its blocks.
-func onMetric(serve func(c *metricCall, p *params) *failure) maker {
-	return func(s *Server, r *Route) handler {
+func onMetric(s *Server, serve func(c *metricCall, p *params) *failure) maker {
+	return func(r *Route) handler {
 		return func(ctx *fasthttp.RequestCtx, p params) {
 			k := s.answers.key(ctx, view.Contract) // points have one form
 			if s.sendKept(ctx, &k) {

@@ -16,42 +16,42 @@ import (
 const collectionPattern = chainPattern + "/nfts/collections/{address}/tokens"
 
 // nftRoutes are the balances of tokens with IDs, and the tokens of contracts.
-func nftRoutes() []Route {
+func nftRoutes(s *Server) []Route {
 	return []Route{
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc1155", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-1155 balances of an address",
 			id:  94, query: []param{paramPageToken, paramPageSize, paramBlockNumber, paramContract}, size: pagesOf500,
-			needs: needsChains, answer: shape.ERC1155Balances{}, make: onChain((*call).itemAddress, (*call).itemBalances),
+			off: s.cfg.Chains == nil, answer: shape.ERC1155Balances{}, make: onChain(s, (*call).itemAddress, (*call).itemBalances),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listCollectibles", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists what an address has of ERC-721 and ERC-1155 tokens",
 			id:  95, query: []param{paramPageToken, paramPageSize, paramContract}, size: pagesOf500,
-			needs: needsChains, answer: shape.Collectibles{}, make: onChain((*call).itemAddress, (*call).collectibles),
+			off: s.cfg.Chains == nil, answer: shape.Collectibles{}, make: onChain(s, (*call).itemAddress, (*call).collectibles),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: collectionPattern, Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the tokens of an ERC-721 or ERC-1155 contract",
 			id:  96, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			needs: needsChains, answer: shape.NFTs{}, make: onChain((*call).itemAddress, (*call).collection),
+			off: s.cfg.Chains == nil, answer: shape.NFTs{}, make: onChain(s, (*call).itemAddress, (*call).collection),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: collectionPattern + "/{tokenId}", Units: unitsMedium, Chain: "chainId",
 			Doc: "returns one of them",
-			id:  97, needs: needsChains, answer: shape.NFT{}, make: onChain((*call).itemAddress, (*call).singleNFT),
+			id:  97, off: s.cfg.Chains == nil, answer: shape.NFT{}, make: onChain(s, (*call).itemAddress, (*call).singleNFT),
 		},
 		{
 			Method: fasthttp.MethodPost, Pattern: collectionPattern + "/{tokenId}:reindex", Units: unitsLarge, Chain: "chainId",
-			Doc:   "has the metadata of one of them fetched again, once an hour for each",
-			needs: needsChains, answer: shape.Nothing{}, status: fasthttp.StatusCreated, make: reindexes,
+			Doc: "has the metadata of one of them fetched again, once an hour for each",
+			off: s.cfg.Chains == nil, answer: shape.Nothing{}, status: fasthttp.StatusCreated, make: with(s, reindexes),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/nfts:listHolders", Units: unitsMedium,
 			Key: KeyNever, Chain: "chainId",
 			Doc: "lists who holds tokens of an ERC-721 or ERC-1155 contract, and how many different ones",
 			id:  98, query: []param{paramPageToken, paramPageSize}, size: pagesOfHolders,
-			needs: needsChains, answer: shape.NFTHolders{}, make: onChain((*call).itemAddress, (*call).nftHolders),
+			off: s.cfg.Chains == nil, answer: shape.NFTHolders{}, make: onChain(s, (*call).itemAddress, (*call).nftHolders),
 		},
 	}
 }

@@ -26,6 +26,14 @@ func (k kind) String() string {
 	return [...]string{"null", "a string", "a number", "a boolean", "an object", "an array"}[k]
 }
 
+// maxMembers bounds the members of an object that have names.
+const maxMembers = 8
+
+type (
+	memberNames [maxMembers]string
+	members     [maxMembers]value
+)
+
 // value is one JSON value as it was sent, without space around it; the zero value is absent.
 type value struct{ raw json.RawMessage }
 

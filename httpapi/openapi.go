@@ -28,7 +28,7 @@ func OpenAPI() ([]byte, error) { return documentOf(Routes(), "/") }
 
 // describeRoutes makes the handler of the description. It is made when it is asked for
 // first: most servers never are.
-func describeRoutes(s *Server, _ *Route) handler {
+func describeRoutes(s *Server) handler {
 	var made [ForOperators + 1]func() *description
 	for scope := range made {
 		made[scope] = sync.OnceValue(func() *description { return s.makeDescription(Scope(scope)) })
@@ -47,8 +47,8 @@ func describeRoutes(s *Server, _ *Route) handler {
 // makeDescription describes what listeners of a scope serve.
 func (s *Server) makeDescription(scope Scope) *description {
 	var served []Route
-	for _, r := range Routes() {
-		if s.has(r.needs) && scope.serves(r.Access) {
+	for _, r := range routes(s) {
+		if !r.off && scope.serves(r.Access) {
 			served = append(served, r)
 		}
 	}

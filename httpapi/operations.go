@@ -39,23 +39,23 @@ const (
 )
 
 // operationRoutes are those of endpoint 3.
-func operationRoutes() []Route {
+func operationRoutes(s *Server) []Route {
 	return []Route{
 		{
 			Method: fasthttp.MethodPost, Pattern: "/v1/operations/transactions:export", Units: unitsLarge,
-			Doc:   "starts an export of the transactions of addresses",
-			needs: needsOperations, answer: shape.Operation{}, body: shape.ExportRequest{}, status: fasthttp.StatusCreated, make: plain((*Server).exportTransactions),
+			Doc: "starts an export of the transactions of addresses",
+			off: s.cfg.Operations == nil || s.cfg.Chains == nil, owned: true, answer: shape.Operation{}, body: shape.ExportRequest{}, status: fasthttp.StatusCreated, make: plain(s.exportTransactions),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern, Units: unitsFree,
-			Doc:   "returns how far an export is, and where its file is",
-			needs: needsOperations, answer: shape.Operation{}, make: plain((*Server).getOperation),
+			Doc: "returns how far an export is, and where its file is",
+			off: s.cfg.Operations == nil || s.cfg.Chains == nil, owned: true, answer: shape.Operation{}, make: plain(s.getOperation),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern + operationFile, Units: unitsMedium, Key: KeyNever,
 			Doc:   "returns the file of an export, at the address in its downloadUrl",
 			query: downloadParams,
-			needs: needsOperations, answer: shape.Binary, make: plain((*Server).downloadExport),
+			off:   s.cfg.Operations == nil || s.cfg.Chains == nil, owned: true, answer: shape.Binary, make: plain(s.downloadExport),
 		},
 	}
 }

@@ -126,9 +126,9 @@ func (s *Server) index(ctx *fasthttp.RequestCtx, p params) {
 	add("api", listPath, true)
 	add("openapi", openAPIPath, true)
 	add("chains", "/v1/chains", s.cfg.Chains != nil)
-	add("events", "/v1/events", s.has(needsEvents))
-	add("health", "/health", s.has(needsHealth))
-	add("metrics", metricsPath, s.has(needsExt) && p.scope.serves(Operator))
+	add("events", "/v1/events", s.cfg.Events != nil && s.cfg.Chains != nil)
+	add("health", "/health", s.cfg.Health != nil)
+	add("metrics", metricsPath, s.cfg.Ext != nil && p.scope.serves(Operator))
 	b := append(ctx.Response.SwapBody(nil)[:0], `{"name":"Quorate"`...)
 	prefix := s.pathPrefix(ctx)
 	for i := 0; i < len(links); i += 2 {
@@ -156,7 +156,7 @@ func (p *pages) handler(page *ui.Page) handler {
 			p.send(ctx, &out)
 			return
 		}
-		if found := q.kept; found != nil {
+		if found, _ := q.kept.(*keptPage); found != nil {
 			p.headers(ctx, fasthttp.StatusOK)
 			if found.encoding != "" {
 				ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)

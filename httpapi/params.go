@@ -22,6 +22,8 @@ type param struct {
 	set func(q *query, v []byte) string
 	// must is set if there is no request without it.
 	must bool
+	// repeats is set if it may be given several times.
+	repeats bool
 }
 
 // needed returns a parameter that must be given.
@@ -159,3 +161,18 @@ var (
 	paramFeature = choice("feature", "only chains that have a feature", "",
 		[]string{view.FeatureNFT, view.FeatureWebhooks, view.FeatureTeleporter}, func(q *query, v string) { q.feature = v })
 )
+
+// pathParam is a parameter of patterns.
+type pathParam struct {
+	name, doc string
+	schema    *openapi.Schema
+	// names is set if it names something of which others are a 404. What does not look
+	// like the schema is a 400.
+	names bool
+}
+
+// schema is that of a pageSize.
+func (s pageSize) schema() *openapi.Schema {
+	least, most := uint64(s.min), uint64(s.max)
+	return &openapi.Schema{Type: "integer", Minimum: &least, Maximum: &most, Default: s.def}
+}

@@ -16,12 +16,12 @@ import (
 const contractPattern = chainPattern + "/contracts/{address}"
 
 // partRoutes are what both SDKs know besides of an address and of contracts.
-func partRoutes() []Route {
+func partRoutes(s *Server) []Route {
 	byBlock := []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}
 	list := func(id uint8, name, doc string, answer any, run func(c *call) *failure) Route {
 		return Route{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + name, Units: unitsMedium, Chain: "chainId", Doc: doc,
-			id: id, query: byBlock, size: pagesOf100, needs: needsChains, answer: answer, make: onChain((*call).itemAddress, run),
+			id: id, query: byBlock, size: pagesOf100, off: s.cfg.Chains == nil, answer: answer, make: onChain(s, (*call).itemAddress, run),
 		}
 	}
 	return []Route{
@@ -32,18 +32,18 @@ func partRoutes() []Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern, Units: unitsMedium, Chain: "chainId",
 			Doc: "returns what is known of a contract",
-			id:  64, needs: needsChains, answer: shape.Contract{}, make: onChain((*call).itemAddress, (*call).contract),
+			id:  64, off: s.cfg.Chains == nil, answer: shape.Contract{}, make: onChain(s, (*call).itemAddress, (*call).contract),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: contractPattern + "/transactions:getDeployment", Units: unitsMedium, Chain: "chainId",
 			Doc: "returns the transaction that made a contract",
-			id:  65, query: []param{paramCurrency}, needs: needsChains, answer: shape.SingleTransaction{}, make: onChain((*call).itemAddress, (*call).deploymentTx),
+			id:  65, query: []param{paramCurrency}, off: s.cfg.Chains == nil, answer: shape.SingleTransaction{}, make: onChain(s, (*call).itemAddress, (*call).deploymentTx),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: contractPattern + "/deployments", Units: unitsMedium, Chain: "chainId",
 			Doc: "lists the contracts that an address made",
 			id:  66, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			needs: needsChains, answer: shape.Contracts{}, make: onChain((*call).itemAddress, (*call).deployments),
+			off: s.cfg.Chains == nil, answer: shape.Contracts{}, make: onChain(s, (*call).itemAddress, (*call).deployments),
 		},
 	}
 }
@@ -170,8 +170,8 @@ func (c *call) deployments() *failure {
 
 // chainItself makes the handler of a route that says what is known of a chain without
 // reading its rows.
-func chainItself(write func(c *call, chain Chain)) maker {
-	return func(s *Server, r *Route) handler {
+func chainItself(s *Server, write func(c *call, chain Chain)) maker {
+	return func(r *Route) handler {
 		return func(ctx *fasthttp.RequestCtx, p params) {
 			c := s.calls.get(s, ctx, r)
 			defer s.calls.put(c)

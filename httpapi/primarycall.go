@@ -29,6 +29,7 @@ type primaryCall struct {
 	others map[primary.Kind]PrimaryView // rows of other chains that are open
 	texts  *view.Texts                  // what an ID is written as never changes
 
+	own    primaryQuery
 	values *params // of the path
 	// What the path names besides.
 	id    chain.ID
@@ -44,15 +45,14 @@ func (p *primaryCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *prima
 	if c == nil {
 		c = &primaryCall{texts: &view.Texts{}}
 	}
-	c.s, c.ctx, c.route = s, ctx, r
+	c.s, c.ctx, c.route, c.q.own = s, ctx, r, &c.own
 	return c
 }
 
 // put takes a call back. It keeps nothing of the request.
 func (p *primaryCalls) put(c *primaryCall) {
 	clear(c.marks)
-	*c = primaryCall{texts: c.texts, call: call{
-		q:     query{primary: primaryQuery{nodes: c.q.primary.nodes[:0], addresses: c.q.primary.addresses[:0]}},
+	*c = primaryCall{texts: c.texts, own: primaryQuery{nodes: c.own.nodes[:0], addresses: c.own.addresses[:0]}, call: call{
 		marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare,
 	}}
 	p.pool.Put(c)
@@ -62,8 +62,8 @@ func (p *primaryCalls) put(c *primaryCall) {
 // that its blockchainId may name; of a pattern without one, the chain that it reads.
 // check looks at the parameters once the network is known; nil if there is nothing to
 // look at. run writes the body.
-func onPrimary(kinds []primary.Kind, check, run func(c *primaryCall) *failure) maker {
-	return func(s *Server, r *Route) handler {
+func onPrimary(s *Server, kinds []primary.Kind, check, run func(c *primaryCall) *failure) maker {
+	return func(r *Route) handler {
 		return func(ctx *fasthttp.RequestCtx, p params) {
 			d := s.dialect(ctx)
 			k := s.answers.key(ctx, d)
@@ -108,10 +108,10 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 			return f
 		}
 	}
-	if f = c.q.primary.readAddresses(c.network.NetworkID(), c.kind == primary.CChain); f != nil {
+	if f = c.own.readAddresses(c.network.NetworkID(), c.kind == primary.CChain); f != nil {
 		return f
 	}
-	if f = c.s.more(c.ctx, p, (len(c.q.primary.addresses)-1)*unitsPerAddress); f != nil {
+	if f = c.s.more(c.ctx, p, (len(c.own.addresses)-1)*unitsPerAddress); f != nil {
 		return f
 	}
 	if check != nil {
@@ -247,7 +247,7 @@ func (c *primaryCall) openPage() *failure {
 	b = append(b, '/', byte(c.kind))
 	b = append(append(append(b, bit(c.hasID)), c.id[:]...), c.node[:]...)
 	b = strconv.AppendUint(append(b, '#'), c.number, 10)
-	return c.readToken(c.q.primary.canonical(c.q.canonical(b)))
+	return c.readToken(c.own.canonical(c.q.canonical(b)))
 }
 
 // openRows opens the rows. The answer changes with the chain's next block.

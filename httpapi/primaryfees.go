@@ -22,13 +22,13 @@ var pagesOfFees = pageSize{1, 2160, 2160}
 
 // feeRoutes are the metrics of what validators of L1s pay. Their paths name no network:
 // they are of mainnet if that is followed, and of the test network otherwise.
-func feeRoutes() []Route {
+func feeRoutes(s *Server) []Route {
 	route := func(id uint8, pattern, doc string, of feesOf) Route {
 		return Route{
 			Method: fasthttp.MethodGet, Pattern: pattern + "/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
 			Doc: doc, id: id, size: pagesOfFees,
-			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp},
-			needs: needsPrimary, answer: shape.Points{}, choices: feeNames(of), make: onPrimary(onPlatform,
+			query:  []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp},
+			answer: shape.Points{}, choices: feeNames(of), make: onPrimary(s, onPlatform,
 				func(c *primaryCall) *failure { return c.readFees(of) }, func(c *primaryCall) *failure { return c.feeMetric(of) }),
 		}
 	}

@@ -34,8 +34,8 @@ func (c *primaryCall) readBody() *failure {
 	case m[0].kind() != text:
 		return badRequest("addresses must be a string with a comma-separated list")
 	}
-	c.q.primary.listed, c.q.primary.listedAs = m[0].bytes(), addressNames[0]
-	if len(c.q.primary.listed) == 0 {
+	c.own.listed, c.own.listedAs = m[0].bytes(), addressNames[0]
+	if len(c.own.listed) == 0 {
 		return badRequest("addresses is required")
 	}
 	return nil
@@ -47,13 +47,13 @@ var unspent = []primary.OutputState{primary.Unspent, primary.Staked}
 // listOutputs lists the outputs of addresses.
 func (c *primaryCall) listOutputs() *failure {
 	states := unspent
-	if c.q.primary.spent {
+	if c.own.spent {
 		states = slices.Concat(states, []primary.OutputState{primary.Spent})
 	}
 	if c.kind == primary.CChain { // it has none but those that are on their way
 		states = []primary.OutputState{primary.Exported}
 	}
-	q := &c.q.primary
+	q := &c.own
 	c.list("utxos")
 	next, err := c.rows.Outputs(q.addresses, states, c.page(), func(u *primary.Output) (primary.Result, error) {
 		if c.kind == primary.CChain && !q.spent { // what arrived is not on its way any more
@@ -117,7 +117,7 @@ func (c *primaryCall) primaryBalances() *failure {
 	all, count := sums{}, 0
 	states := slices.Concat(unspent, []primary.OutputState{primary.Exported})
 	for p := (primary.Page{Limit: summedPage, Asc: true}); ; {
-		next, err := c.rows.Outputs(c.q.primary.addresses, states, p, func(u *primary.Output) (primary.Result, error) {
+		next, err := c.rows.Outputs(c.own.addresses, states, p, func(u *primary.Output) (primary.Result, error) {
 			count++
 			return primary.Taken, c.sum(all, u, now)
 		})
@@ -263,7 +263,7 @@ func newest(rows PrimaryView, addresses []address.Address) (tx *primary.TxRow, e
 
 // lastActivity returns what any of the addresses did last.
 func (c *primaryCall) lastActivity() *failure {
-	row, err := newest(c.rows, c.q.primary.addresses)
+	row, err := newest(c.rows, c.own.addresses)
 	if err != nil {
 		return c.unreadable(err)
 	}
@@ -279,7 +279,7 @@ func (c *primaryCall) lastActivity() *failure {
 		return c.unreadable(err)
 	}
 	mine := func(u *primary.Output) bool {
-		return slices.ContainsFunc(u.Addresses, func(a address.Address) bool { return slices.Contains(c.q.primary.addresses, a) })
+		return slices.ContainsFunc(u.Addresses, func(a address.Address) bool { return slices.Contains(c.own.addresses, a) })
 	}
 	consumed := false
 	i := slices.IndexFunc(t.Emitted, mine)
@@ -299,7 +299,7 @@ func (c *primaryCall) lastActivity() *failure {
 // chainIDs lists for each address the chains that it has part in.
 func (c *primaryCall) chainIDs() *failure {
 	c.list("addresses")
-	for _, a := range c.q.primary.addresses {
+	for _, a := range c.own.addresses {
 		var ids []chain.ID
 		for _, k := range onAny {
 			rows, err := c.beside(k)

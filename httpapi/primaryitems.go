@@ -114,7 +114,7 @@ func (c *primaryCall) listValidators() *failure {
 	if err != nil {
 		return c.unreadable(err)
 	}
-	q := &c.q.primary
+	q := &c.own
 	told := c.network.Told()
 	of := primary.StakerFilter{
 		Subnet: q.subnet, Nodes: q.nodes, Owners: q.addresses, Status: q.status, Chooses: q.validators.chooses(q.nodes, told, rows.Time()),
@@ -179,7 +179,7 @@ func (c *primaryCall) listL1Validators() *failure {
 	if f != nil {
 		return f
 	}
-	q := &c.q.primary
+	q := &c.own
 	of := primary.L1Filter{ValidationID: q.validation, Node: q.node, Subnet: q.subnet, Inactive: q.inactive}
 	c.list("validators")
 	price := rows.L1Price()
@@ -193,7 +193,7 @@ func (c *primaryCall) pendingRewards() *failure {
 		return f
 	}
 	c.list("pendingRewards")
-	of := primary.RewardFilter{Addresses: c.q.primary.addresses, Nodes: c.q.primary.nodes}
+	of := primary.RewardFilter{Addresses: c.own.addresses, Nodes: c.own.nodes}
 	now := rows.Time()
 	next, err := rows.PendingRewards(&of, c.page(), fits(c, func(r *primary.Reward) { c.w.PendingReward(r, now) }))
 	return c.finish(next, err, nil)

@@ -76,7 +76,7 @@ func (c *primaryCall) listSubnets() *failure {
 
 // someone demands addresses or nodes.
 func (c *primaryCall) someone() *failure {
-	if len(c.q.primary.nodes) == 0 && len(c.q.primary.addresses) == 0 {
+	if len(c.own.nodes) == 0 && len(c.own.addresses) == 0 {
 		return badRequest("addresses or nodeIds is required")
 	}
 	return nil
@@ -89,7 +89,7 @@ func (c *primaryCall) historicalRewards() *failure {
 	if f != nil {
 		return f
 	}
-	of := primary.RewardFilter{Addresses: c.q.primary.addresses, Nodes: c.q.primary.nodes}
+	of := primary.RewardFilter{Addresses: c.own.addresses, Nodes: c.own.nodes}
 	next, err := rows.Rewards(&of, c.page(), fits(c, c.w.HistoricalReward))
 	return c.finish(next, err, nil)
 }
@@ -102,15 +102,15 @@ func (c *primaryCall) listDelegators() *failure {
 		return f
 	}
 	of := primary.StakerFilter{
-		Subnet: &chain.PrimaryNetworkID, Nodes: c.q.primary.nodes, Owners: c.q.primary.addresses,
-		Status: c.q.primary.status, Delegators: true,
+		Subnet: &chain.PrimaryNetworkID, Nodes: c.own.nodes, Owners: c.own.addresses,
+		Status: c.own.status, Delegators: true,
 	}
 	next, err := rows.Stakers(&of, c.page(), fits(c, c.w.Delegator))
 	return c.finish(next, err, nil)
 }
 
 // verticesAt is endpoint 14.
-func (c *primaryCall) verticesAt() *failure { return c.vertices(&c.q.primary.height) }
+func (c *primaryCall) verticesAt() *failure { return c.vertices(&c.own.height) }
 
 func (c *primaryCall) vertices(height *uint64) *failure {
 	c.list("vertices")

@@ -16,19 +16,19 @@ import (
 
 // stakingRoutes are the metrics of a network's stakers, and of the fees that its
 // transactions burn.
-func stakingRoutes() []Route {
+func stakingRoutes(s *Server) []Route {
 	return []Route{{
 		Method: fasthttp.MethodGet, Pattern: "/v2/subnets/{subnetId}/validators:getAddresses", Units: unitsMedium, Key: KeyNever,
 		Doc: "lists the addresses that get the rewards of a subnet's validators, the latest start first",
 		id:  117, size: pagesOfAddresses,
-		query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramNetwork},
-		needs: needsPrimary, answer: shape.StakerAddresses{}, refused: []int{fasthttp.StatusNotFound}, make: onPrimary(onPlatform, (*primaryCall).readSubnet, (*primaryCall).validatorAddresses),
+		query:  []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramNetwork},
+		answer: shape.StakerAddresses{}, refused: []int{fasthttp.StatusNotFound}, make: onPrimary(s, onPlatform, (*primaryCall).readSubnet, (*primaryCall).validatorAddresses),
 	}, {
 		Method: fasthttp.MethodGet, Pattern: "/v2/networks/{network}/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
 		Doc: "returns a metric of the stakers of a network, or of the fees that its transactions burn, by days",
 		id:  39, size: pagesOfPoints,
-		query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramSubnetID},
-		needs: needsPrimary, answer: shape.Points{}, choices: networkMetricNames(), make: onPrimary(onPlatform, (*primaryCall).readMetric, (*primaryCall).networkMetric),
+		query:  []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramSubnetID},
+		answer: shape.Points{}, choices: networkMetricNames(), make: onPrimary(s, onPlatform, (*primaryCall).readMetric, (*primaryCall).networkMetric),
 	}}
 }
 
@@ -101,7 +101,7 @@ func (c *primaryCall) readMetric() *failure {
 		if string(name) != m.name {
 			continue
 		}
-		if c.q.primary.subnet != nil {
+		if c.own.subnet != nil {
 			return badRequest("subnetId goes with the metrics of stakers, not with " + m.name)
 		}
 		c.number = uint64(len(stakingMetrics) + i)
@@ -172,8 +172,8 @@ func (c *primaryCall) stakingMetric() *failure {
 		return c.missing("the metrics of " + c.name + " need all stakers since the genesis, which is not known here (--genesis-file)")
 	}
 	subnet := chain.PrimaryNetworkID
-	if c.q.primary.subnet != nil {
-		subnet = *c.q.primary.subnet
+	if c.own.subnet != nil {
+		subnet = *c.own.subnet
 	}
 	figure := stakingMetrics[c.number].of
 	return c.dayPoints(func(before uint64, point func(time, figure uint64) bool) error {

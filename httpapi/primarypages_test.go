@@ -191,7 +191,7 @@ func FuzzPrimaryQuery(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	routes := primaryRoutes()
+	routes := primaryRoutes(new(Server))
 	for i := range routes {
 		for _, p := range routes[i].query {
 			for _, v := range []string{"1", one(), ben.Text("fuji"), "P-" + ann.Text("fuji"), "active", "asc", "-1", "%", ",", "x,y"} {

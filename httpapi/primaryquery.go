@@ -42,6 +42,9 @@ type primaryQuery struct {
 	nodeRoom                              chain.NodeID
 }
 
+// ofPrimary returns the parameters that only these routes know.
+func ofPrimary(q *query) *primaryQuery { return q.own.(*primaryQuery) }
+
 // canonical is as that of [query].
 func (q *primaryQuery) canonical(b []byte) []byte {
 	b = append(b, 'p', byte(q.status), bit(q.hasHeight))
@@ -80,13 +83,13 @@ var (
 			if problem := setNode(&node, item); problem != "" {
 				return problem
 			}
-			if slices.Contains(q.primary.nodes, node) {
+			if slices.Contains(ofPrimary(q).nodes, node) {
 				return ""
 			}
-			if len(q.primary.nodes) == maxListed {
+			if len(ofPrimary(q).nodes) == maxListed {
 				return tooMany
 			}
-			q.primary.nodes = append(q.primary.nodes, node)
+			ofPrimary(q).nodes = append(ofPrimary(q).nodes, node)
 			return ""
 		})
 	}}
@@ -95,10 +98,10 @@ var (
 	paramDelegation      = stakerStatus("delegationStatus", "completed", "active", "pending")
 	paramVertexHeight    = param{name: "vertexHeight", doc: "the height of the vertices", schema: whole(), set: func(q *query, v []byte) string {
 		var ok bool
-		if q.primary.height, ok = parseUint(v); !ok {
+		if ofPrimary(q).height, ok = parseUint(v); !ok {
 			return "must be the height of a vertex, a whole number in decimal, not " + excerpt(v)
 		}
-		q.primary.hasHeight = true
+		ofPrimary(q).hasHeight = true
 		return ""
 	}}
 )
@@ -107,30 +110,30 @@ var (
 var (
 	paramValidation = stakerStatus("validationStatus", "completed", "active", "pending", "removed")
 	paramSubnetID   = param{name: "subnetId", doc: "only those of a subnet", schema: idLike(), set: func(q *query, v []byte) string {
-		q.primary.subnet = &q.primary.subnetRoom
-		return setID(q.primary.subnet, v)
+		ofPrimary(q).subnet = &ofPrimary(q).subnetRoom
+		return setID(ofPrimary(q).subnet, v)
 	}}
 	paramValidationID = param{name: "l1ValidationId", doc: "only those of a validation of an L1", schema: idLike(), set: func(q *query, v []byte) string {
-		q.primary.validation = &q.primary.validationRoom
-		return setID(q.primary.validation, v)
+		ofPrimary(q).validation = &ofPrimary(q).validationRoom
+		return setID(ofPrimary(q).validation, v)
 	}}
 	paramNodeID = param{name: "nodeId", doc: "only those of a node", schema: nodeLike(), set: func(q *query, v []byte) string {
-		q.primary.node = &q.primary.nodeRoom
-		return setNode(q.primary.node, v)
+		ofPrimary(q).node = &ofPrimary(q).nodeRoom
+		return setNode(ofPrimary(q).node, v)
 	}}
 	paramInactive = yesNo("includeInactiveL1Validators", "whether those without balance are listed too", false,
-		func(q *query, v bool) { q.primary.inactive = v })
+		func(q *query, v bool) { ofPrimary(q).inactive = v })
 	paramSortBy = choice("sortBy", "the order that there is", "blockIndex", []string{"blockIndex"}, func(*query, string) {})
 )
 
 // Those of transactions and outputs.
 var (
 	// paramTxTypes may be given several times, and each time list several.
-	paramTxTypes = param{name: "txTypes", doc: "only transactions of these types", schema: listOf(&openapi.Schema{Type: "string", Enum: txTypes}), set: func(q *query, v []byte) string {
+	paramTxTypes = param{name: "txTypes", repeats: true, doc: "only transactions of these types", schema: listOf(&openapi.Schema{Type: "string", Enum: txTypes}), set: func(q *query, v []byte) string {
 		return eachListed(v, func(item []byte) string {
 			for _, k := range txTypes {
 				if k == string(item) {
-					q.primary.kinds = append(q.primary.kinds, k)
+					ofPrimary(q).kinds = append(ofPrimary(q).kinds, k)
 					return ""
 				}
 			}
@@ -138,17 +141,17 @@ var (
 		})
 	}}
 	paramAssetID = param{name: "assetId", doc: "only those of an asset", schema: idLike(), set: func(q *query, v []byte) string {
-		q.primary.asset = &q.primary.assetRoom
-		return setID(q.primary.asset, v)
+		ofPrimary(q).asset = &ofPrimary(q).assetRoom
+		return setID(ofPrimary(q).asset, v)
 	}}
 	paramMinAmount = param{name: "minUtxoAmount", doc: "the least amount in nAVAX", schema: whole(), set: func(q *query, v []byte) string {
 		var ok bool
-		if q.primary.least, ok = parseUint(v); !ok {
+		if ofPrimary(q).least, ok = parseUint(v); !ok {
 			return "must be an amount in nAVAX, a whole number in decimal, not " + excerpt(v)
 		}
 		return ""
 	}}
-	paramSpent          = yesNo("includeSpent", "whether spent outputs are listed too", false, func(q *query, v bool) { q.primary.spent = v })
+	paramSpent          = yesNo("includeSpent", "whether spent outputs are listed too", false, func(q *query, v bool) { ofPrimary(q).spent = v })
 	paramSortOutputs    = choice("sortBy", "the order that there is", "timestamp", []string{"timestamp"}, func(*query, string) {})
 	paramBlockTimestamp = param{name: "blockTimestamp", set: func(*query, []byte) string {
 		return "is not served here: balances are those after the last block"
@@ -187,7 +190,7 @@ func stakerStatus(name string, allowed ...string) param {
 	states := map[string]primary.StakerStatus{
 		"completed": primary.Completed, "active": primary.Active, "pending": primary.Pending, "removed": primary.Removed,
 	}
-	return choice(name, "only those of a state", "", allowed, func(q *query, v string) { q.primary.status = states[v] })
+	return choice(name, "only those of a state", "", allowed, func(q *query, v string) { ofPrimary(q).status = states[v] })
 }
 
 func idLike() *openapi.Schema {
@@ -201,7 +204,7 @@ func nodeLike() *openapi.Schema {
 func listedAddresses(name string) param {
 	item := &openapi.Schema{Type: "string", MinLength: 1, Description: "Bech32 of the network, with P- or X- or without; for the C-Chain also hex."}
 	return param{name: name, doc: "only those of these addresses", schema: listOf(item), set: func(q *query, v []byte) string {
-		q.primary.listed, q.primary.listedAs = v, name
+		ofPrimary(q).listed, ofPrimary(q).listedAs = v, name
 		return ""
 	}}
 }

@@ -238,7 +238,7 @@ func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
 	switch {
 	case err != nil:
 		return primary.Passed, err
-	case !c.q.primary.wants(&tx):
+	case !c.own.wants(&tx):
 		c.looked++
 		return primary.Passed, nil
 	case !c.room():
@@ -268,7 +268,7 @@ func (c *primaryCall) latestPrimaryTxs() *failure {
 	if !ok {
 		return c.finish(nil, nil, c.chainInfo)
 	}
-	next, err := c.rows.Txs(c.q.primary.addresses, times, c.page(), c.takeTx)
+	next, err := c.rows.Txs(c.own.addresses, times, c.page(), c.takeTx)
 	return c.finish(next, err, c.chainInfo)
 }
 
@@ -283,7 +283,7 @@ func (c *primaryCall) stakingTxs() *failure {
 	if !ok {
 		return c.finish(nil, nil, c.chainInfo)
 	}
-	of := primary.StakerFilter{Owners: c.q.primary.addresses, Status: primary.Active, AnyKind: true}
+	of := primary.StakerFilter{Owners: c.own.addresses, Status: primary.Active, AnyKind: true}
 	next, err := rows.Stakers(&of, c.page(), func(s *primary.Staker) bool {
 		row, found, err := rows.Tx(s.TxID)
 		if err != nil {

@@ -78,8 +78,8 @@ func warningOf(message json.RawMessage) string {
 
 // metricsAlias makes the handler of /metrics, where the relayer's own aggregator
 // has them.
-func metricsAlias(s *Server, r *Route) handler {
-	pass := passOn(s, r)
+func metricsAlias(s *Server) handler {
+	pass := passOn(s)
 	return func(ctx *fasthttp.RequestCtx, p params) {
 		ctx.Request.SetRequestURI(metricsPath)
 		pass(ctx, p)

@@ -34,10 +34,9 @@ type query struct {
 	threshold    *uint256.Int // in base units
 	network      string
 	feature      string
-	primary      primaryQuery
-	events       eventsQuery
-	hookStatus   string
-	icm          icmQuery
+	// own holds the parameters that only the routes of one topic know: who parses
+	// makes room for them.
+	own any
 
 	ignored ignored // names that the route does not know
 
@@ -55,10 +54,8 @@ const (
 
 // reset returns the defaults. It keeps the room for lists.
 func (q *query) reset(size pageSize) {
-	room := q.primary
-	*q = query{pageSize: size.def, end: math.MaxUint64, until: math.MaxUint64, interval: rollup.Day,
+	*q = query{own: q.own, pageSize: size.def, end: math.MaxUint64, until: math.MaxUint64, interval: rollup.Day,
 		currency: view.DefaultCurrency, contracts: q.contracts[:0], ignored: ignored{q.ignored.names[:0]}}
-	q.primary = primaryQuery{nodes: room.nodes[:0], addresses: room.addresses[:0], kinds: room.kinds[:0]}
 }
 
 // canonical appends the parameters that select what is listed, all of them but
@@ -124,7 +121,7 @@ func (q *query) parse(raw []byte, known []param, size pageSize) *failure {
 			if known[i].name != string(name) {
 				continue
 			}
-			if seen&(1<<i) != 0 && known[i].name != paramTxTypes.name {
+			if seen&(1<<i) != 0 && !known[i].repeats {
 				return badRequest(known[i].name + " is given more than once")
 			}
 			seen |= 1 << i

@@ -13,12 +13,12 @@ import (
 )
 
 // rollingRoute is that of metrics over windows that end now.
-func rollingRoute() Route {
+func rollingRoute(s *Server) Route {
 	return Route{
 		Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/rollingWindowMetrics/{metric}", Units: unitsMedium,
 		Key: KeyNever, Chain: "chainId",
-		Doc:   "returns what a metric is over the last hour, day, week, month, 90 days, year, and over all time",
-		needs: needsChains, answer: shape.Windows{}, choices: rollingNames(), make: onMetric((*metricCall).rollingWindows),
+		Doc: "returns what a metric is over the last hour, day, week, month, 90 days, year, and over all time",
+		off: s.cfg.Chains == nil, answer: shape.Windows{}, choices: rollingNames(), make: onMetric(s, (*metricCall).rollingWindows),
 	}
 }
 

@@ -16,8 +16,8 @@ const maxParams = 4
 // handler answers one request. p aliases the request.
 type handler func(ctx *fasthttp.RequestCtx, p params)
 
-// route is what is served at one pattern.
-type route struct {
+// pattern is what is served at one pattern of paths.
+type pattern struct {
 	pattern string
 	params  []string
 	access  Access
@@ -34,7 +34,7 @@ type endpoint struct {
 
 // method returns the endpoint for a method, or nil. HEAD is GET without the body,
 // which the server leaves out itself.
-func (r *route) method(m []byte) *endpoint {
+func (r *pattern) method(m []byte) *endpoint {
 	if string(m) == fasthttp.MethodHead {
 		m = []byte(fasthttp.MethodGet)
 	}
@@ -52,9 +52,9 @@ type params struct {
 	names  []string
 	values [maxParams][]byte
 	client limit.Client
-	paid   int       // units that were taken for the request
-	scope  Scope     // of the listener
-	kept   *keptPage // the answer, if it is a page that is kept
+	paid   int   // units that were taken for the request
+	scope  Scope // of the listener
+	kept   any   // the answer, if it is a page that is kept
 	// waiting: of the request only its header is there (beforeBody).
 	waiting bool
 }
@@ -76,8 +76,8 @@ type node struct {
 	literal map[string]*node
 	param   *node
 	verbs   map[string]*node // parameters with a verb behind them, such as :reindex
-	route   *route           // nil if no pattern ends here
-	rest    *route           // of the pattern that ends here with a star; nil if there is none
+	route   *pattern         // nil if no pattern ends here
+	rest    *pattern         // of the pattern that ends here with a star; nil if there is none
 }
 
 // newRouter builds the tree of the endpoints; stats makes the metrics of a pattern.
@@ -138,7 +138,7 @@ func (n *node) serve(e endpoint, names []string, starred bool, stats func(string
 		rt = &n.rest
 	}
 	if *rt == nil {
-		*rt = &route{pattern: e.Pattern, access: e.Access, params: names, stats: stats(e.Pattern)}
+		*rt = &pattern{pattern: e.Pattern, access: e.Access, params: names, stats: stats(e.Pattern)}
 	}
 	return (*rt).add(e)
 }
@@ -160,7 +160,7 @@ func (n *node) parameter(verb string) *node {
 	return n.verbs[verb]
 }
 
-func (r *route) add(e endpoint) error {
+func (r *pattern) add(e endpoint) error {
 	if r.pattern != e.Pattern {
 		return fmt.Errorf("same paths as %s", r.pattern)
 	}
@@ -191,7 +191,7 @@ func (r *route) add(e endpoint) error {
 // before one without. Nil means
 // that there is none; a trailing or doubled slash is part of no route but of those
 // with a star.
-func (r *router) find(path []byte) (*route, params) {
+func (r *router) find(path []byte) (*pattern, params) {
 	var p params
 	if len(path) == 0 || path[0] != '/' {
 		return nil, p
@@ -207,7 +207,7 @@ func (r *router) find(path []byte) (*route, params) {
 }
 
 // find visits each node of the tree at most once: the table bounds its work.
-func (n *node) find(path []byte, p *params, depth int) *route {
+func (n *node) find(path []byte, p *params, depth int) *pattern {
 	seg, rest, more := bytes.Cut(path, slash)
 	seg, ok := unescape(seg)
 	if !ok || len(seg) == 0 {
@@ -235,7 +235,7 @@ func (n *node) find(path []byte, p *params, depth int) *route {
 	return n.rest
 }
 
-func (n *node) end(rest []byte, more bool, p *params, depth int) *route {
+func (n *node) end(rest []byte, more bool, p *params, depth int) *pattern {
 	switch {
 	case more:
 		return n.find(rest, p, depth)

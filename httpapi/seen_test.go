@@ -36,7 +36,7 @@ func probes(s *Server, r *Route) []probe {
 	values, _ := url.ParseQuery(query) // our own
 	list := []probe{{path + "?" + query, body}}
 	segments := strings.Split(path, "/")
-	for i, seg := range strings.Split(r.path(), "/") {
+	for i, seg := range strings.Split((line{r}).path(), "/") {
 		name, _, ok := strings.Cut(strings.TrimPrefix(seg, "{"), "}")
 		if !ok {
 			continue
@@ -65,7 +65,7 @@ func probes(s *Server, r *Route) []probe {
 	if r.answer == shape.Binary {
 		list = append(list, probe{s.downloadURL("nosuch", time.Now()), ""})
 	}
-	if r.needs == needsEvents {
+	if r.Pattern == "/v1/events" {
 		list = append(list, probe{path + "?topics=blocks&chainId=" + unknowns["chainId"], ""})
 	}
 	return list
@@ -82,7 +82,7 @@ func TestStatusesSeen(t *testing.T) {
 	}
 	routes, count := 0, map[int]int{}
 	for _, r := range Routes() {
-		if r.needs == needsExt {
+		if r.node {
 			continue // its errors are those of whom it is passed on to
 		}
 		routes++
@@ -91,7 +91,7 @@ func TestStatusesSeen(t *testing.T) {
 			seen[send(s, r.Method, p.path, p.body).StatusCode()] = p.path + " " + p.body
 		}
 		for _, status := range []int{r.success(), 400, 404} {
-			described := doc.Paths.Value(r.path()).GetOperation(r.Method).Responses.Value(strconv.Itoa(status)) != nil
+			described := doc.Paths.Value(line{&r}.path()).GetOperation(r.Method).Responses.Value(strconv.Itoa(status)) != nil
 			switch by, is := seen[status]; {
 			case is && !described:
 				t.Errorf("%s %s: %d was seen (%s) and is not described: see Route.refused", r.Method, r.Pattern, status, by)

@@ -160,38 +160,16 @@ func (s *Server) prepareData() (err error) {
 
 // endpoints makes the handlers of what s is configured to serve.
 func (s *Server) endpoints() []endpoint {
-	table := Routes()
+	table := routes(s)
 	list := make([]endpoint, 0, len(table))
 	for i := range table {
 		r := &table[i]
-		if !s.has(r.needs) {
+		if r.off {
 			continue
 		}
-		list = append(list, endpoint{r, r.make(s, r)})
+		list = append(list, endpoint{r, r.make(r)})
 	}
 	return list
-}
-
-// has reports whether s was given what a route needs.
-func (s *Server) has(n need) bool {
-	switch n {
-	case needsChains:
-		return s.cfg.Chains != nil
-	case needsPrimary:
-		return s.cfg.Primary != nil
-	case needsExt:
-		return s.cfg.Ext != nil
-	case needsHealth:
-		return s.cfg.Health != nil
-	case needsOperations:
-		return s.cfg.Operations != nil && s.cfg.Chains != nil
-	case needsEvents:
-		return s.cfg.Events != nil && s.cfg.Chains != nil
-	case needsWebhooks:
-		return s.cfg.Webhooks != nil && s.cfg.Chains != nil
-	case needsNothing:
-	}
-	return true
 }
 
 // Listener is a listener that serves a part of the routes. Any other serves all.

@@ -12,36 +12,36 @@ import (
 
 // serviceRoutes are what both SDKs ask about the service itself, on the hosts of data
 // and of metrics.
-func serviceRoutes() []Route {
+func serviceRoutes(s *Server) []Route {
 	var list []Route
 	for _, version := range []string{"/v1", "/v2"} {
 		list = append(list,
 			Route{
 				Method: fasthttp.MethodGet, Pattern: version + "/health-check", Units: unitsFree, Key: KeyNever, Probe: true,
-				Doc:   "says whether the server can do its work, in the form that the SDKs know",
-				needs: needsHealth, answer: shape.Alive{}, make: plain((*Server).healthCheck),
+				Doc: "says whether the server can do its work, in the form that the SDKs know",
+				off: s.cfg.Health == nil, answer: shape.Alive{}, make: plain(s.healthCheck),
 			},
 			Route{
 				Method: fasthttp.MethodGet, Pattern: version + "/live-check", Units: unitsFree, Key: KeyNever, Probe: true,
 				Doc:    "says that the server runs",
-				answer: shape.Alive{}, make: plain((*Server).liveCheck),
+				answer: shape.Alive{}, make: plain(s.liveCheck),
 			})
 	}
 	return append(list,
 		Route{
 			Method: fasthttp.MethodGet, Pattern: openAPIPath, Units: unitsFree, Key: KeyNever,
 			Doc:    "returns this description of the API, in the form of OpenAPI",
-			answer: shape.Described{}, make: describeRoutes,
+			answer: shape.Described{}, make: plain(describeRoutes(s)),
 		},
 		Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: unitsFree, Key: KeyNever,
 			Doc:   "lists the chains that have metrics",
-			query: []param{paramNoPageToken, paramNetwork, paramFeature}, needs: needsChains, answer: shape.MetricChains{}, make: metricChains,
+			query: []param{paramNoPageToken, paramNetwork, paramFeature}, off: s.cfg.Chains == nil, answer: shape.MetricChains{}, make: with(s, metricChains),
 		},
 		Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: unitsFree, Key: KeyNever, Chain: "chainId",
-			Doc:   "returns one of them",
-			needs: needsChains, answer: shape.MetricChain{}, make: chainItself((*call).metricChain),
+			Doc: "returns one of them",
+			off: s.cfg.Chains == nil, answer: shape.MetricChain{}, make: chainItself(s, (*call).metricChain),
 		})
 }
 

@@ -18,12 +18,12 @@ import (
 
 // supplyRoute is that of the supply of AVAX. Its path names no network: without the
 // parameter it is that of mainnet if that is followed, and of the test network otherwise.
-func supplyRoute() Route {
+func supplyRoute(s *Server) Route {
 	return Route{
 		Method: fasthttp.MethodGet, Pattern: "/v1/avax/supply", Units: unitsMedium,
 		Doc: "returns the supply of AVAX, and what it follows from",
 		id:  123, query: []param{paramNetwork},
-		needs: needsPrimary, answer: shape.Supply{}, refused: []int{fasthttp.StatusNotFound}, make: onPrimary(onPlatform, nil, (*primaryCall).supply),
+		answer: shape.Supply{}, refused: []int{fasthttp.StatusNotFound}, make: onPrimary(s, onPlatform, nil, (*primaryCall).supply),
 	}
 }
 

@@ -102,18 +102,18 @@ var (
 		schema: listOf(textLike("^[A-Za-z0-9-]{1,47}$", "NodeID-7Xhw2")),
 		set: func(q *query, v []byte) string {
 			return eachListed(v, func(item []byte) string {
-				if len(q.primary.nodes)+len(q.primary.validators.parts) == maxListed {
+				if len(ofPrimary(q).nodes)+len(ofPrimary(q).validators.parts) == maxListed {
 					return tooMany
 				}
 				var node chain.NodeID
 				problem := setNode(&node, item)
 				switch {
 				case problem == "":
-					q.primary.nodes = append(q.primary.nodes, node)
+					ofPrimary(q).nodes = append(ofPrimary(q).nodes, node)
 				case !nodePart(string(item)):
 					return problem + ", nor a part of one"
 				default:
-					q.primary.validators.parts = append(q.primary.validators.parts, string(item))
+					ofPrimary(q).validators.parts = append(ofPrimary(q).validators.parts, string(item))
 				}
 				return ""
 			})
@@ -141,7 +141,7 @@ func boundsOf(name, doc string, schema *openapi.Schema, of func(q *validatorQuer
 		return param{name: prefix + name, doc: doc, schema: schema, set: func(q *query, v []byte) string {
 			n, problem := read(v)
 			if problem == "" {
-				of(&q.primary.validators).set(n, most)
+				of(&ofPrimary(q).validators).set(n, most)
 			}
 			return problem
 		}}

@@ -15,7 +15,7 @@ import (
 var (
 	paramSetHeight = param{name: "height", doc: "a P-Chain height; 0 or left out, the proposed one", schema: whole(),
 		set: func(q *query, v []byte) string { return setUint(&q.block, v) }}
-	paramSetSubnet = param{name: "subnet", doc: "a subnet; left out, the primary network", schema: idLike(), set: paramSubnetID.set}
+	paramSetSubnet = param{name: "subnet", doc: "a subnet; left out, the primary network", schema: idLike(), set: func(q *query, v []byte) string { return setID(q.own.(*chain.ID), v) }}
 )
 
 // signingSet answers with the canonical validator set of a subnet at a height: whose
@@ -23,7 +23,8 @@ var (
 func signingSet(s *Server, r *Route) handler {
 	return func(ctx *fasthttp.RequestCtx, p params) {
 		network, f := s.network(p.get("network"))
-		var q query
+		subnet := chain.PrimaryNetworkID
+		q := query{own: &subnet}
 		if f == nil {
 			f = q.parse(ctx.URI().QueryString(), r.query, r.size)
 		}
@@ -31,10 +32,6 @@ func signingSet(s *Server, r *Route) handler {
 		if f != nil {
 			fail(ctx, f)
 			return
-		}
-		subnet := chain.PrimaryNetworkID
-		if q.primary.subnet != nil {
-			subnet = *q.primary.subnet
 		}
 		req := aggregator.Request{SigningSubnetID: &subnet, PChainHeight: q.block}
 		from(ctx, &p, &req)

@@ -36,65 +36,65 @@ const (
 	hookTime = 10 * time.Second
 )
 
-var paramHookStatus = choice("status", "only those of this state", "", []string{"active", "inactive"}, func(q *query, word string) { q.hookStatus = word })
+var paramHookStatus = choice("status", "only those of this state", "", []string{"active", "inactive"}, func(q *query, word string) { q.own.(*hookCall).status = word })
 
-func webhookRoutes() []Route {
+func webhookRoutes(s *Server) []Route {
 	list := []Route{
 		{
 			Method: fasthttp.MethodPost, Pattern: webhooksPattern, Units: unitsMedium,
 			Doc:    "makes a webhook, which delivers what happens to addresses",
-			answer: shape.Webhook{}, body: shape.WebhookRequest{}, status: fasthttp.StatusCreated, refused: []int{fasthttp.StatusNotFound}, make: onHooks((*hookCall).create),
+			answer: shape.Webhook{}, body: shape.WebhookRequest{}, status: fasthttp.StatusCreated, refused: []int{fasthttp.StatusNotFound}, make: onHooks(s, (*hookCall).create),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: webhooksPattern, Units: unitsMedium,
 			Doc: "lists the client's webhooks",
 			id:  121, query: []param{paramPageToken, paramPageSize, paramHookStatus}, size: pagesOf100,
-			answer: shape.Webhooks{}, make: onHooks((*hookCall).list),
+			answer: shape.Webhooks{}, make: onHooks(s, (*hookCall).list),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: webhookPattern, Units: unitsFree,
 			Doc:    "returns a webhook",
-			answer: shape.Webhook{}, make: onHooks((*hookCall).one),
+			answer: shape.Webhook{}, make: onHooks(s, (*hookCall).one),
 		},
 		{
 			Method: fasthttp.MethodPatch, Pattern: webhookPattern, Units: unitsMedium,
 			Doc:    "changes a webhook",
-			answer: shape.Webhook{}, body: shape.WebhookChange{}, make: onHooks((*hookCall).update),
+			answer: shape.Webhook{}, body: shape.WebhookChange{}, make: onHooks(s, (*hookCall).update),
 		},
 		{
 			Method: fasthttp.MethodDelete, Pattern: webhookPattern, Units: unitsMedium,
 			Doc:    "deletes a webhook, and returns what it was",
-			answer: shape.Webhook{}, make: onHooks((*hookCall).remove),
+			answer: shape.Webhook{}, make: onHooks(s, (*hookCall).remove),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
 			Doc: "lists the addresses of a webhook",
 			id:  122, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			answer: shape.WebhookAddresses{}, make: onHooks((*hookCall).addresses),
+			answer: shape.WebhookAddresses{}, make: onHooks(s, (*hookCall).addresses),
 		},
 		{
 			Method: fasthttp.MethodPatch, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
 			Doc:    "adds addresses to a webhook",
-			answer: shape.Webhook{}, body: shape.AddressesChange{}, make: onHooks((*hookCall).addAddresses),
+			answer: shape.Webhook{}, body: shape.AddressesChange{}, make: onHooks(s, (*hookCall).addAddresses),
 		},
 		{
 			Method: fasthttp.MethodDelete, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
 			Doc:    "takes addresses from a webhook",
-			answer: shape.Webhook{}, body: shape.AddressesChange{}, make: onHooks((*hookCall).dropAddresses),
+			answer: shape.Webhook{}, body: shape.AddressesChange{}, make: onHooks(s, (*hookCall).dropAddresses),
 		},
 		{
 			Method: fasthttp.MethodPost, Pattern: "/v1/webhooks:generateOrRotateSharedSecret", Units: unitsMedium,
 			Doc:    "makes another secret for the signatures of messages",
-			answer: shape.SharedSecret{}, status: fasthttp.StatusCreated, make: onHooks((*hookCall).rotate),
+			answer: shape.SharedSecret{}, status: fasthttp.StatusCreated, make: onHooks(s, (*hookCall).rotate),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v1/webhooks:getSharedSecret", Units: unitsFree,
 			Doc:    "returns the secret of the signatures of messages",
-			answer: shape.SharedSecret{}, make: onHooks((*hookCall).secret),
+			answer: shape.SharedSecret{}, make: onHooks(s, (*hookCall).secret),
 		},
 	}
 	for i := range list {
-		list[i].needs, list[i].Key = needsWebhooks, KeyAlways
+		list[i].off, list[i].owned, list[i].Key = s.cfg.Webhooks == nil || s.cfg.Chains == nil, true, KeyAlways
 	}
 	return list
 }
@@ -107,13 +107,15 @@ type hookCall struct {
 	client string
 	p      *params
 	q      query
+	status string // of the hooks that are listed, "" for all
 }
 
 // onHooks makes the handler of a route about webhooks. run returns the body.
-func onHooks(run func(c *hookCall) (any, error)) maker {
-	return func(s *Server, r *Route) handler {
+func onHooks(s *Server, run func(c *hookCall) (any, error)) maker {
+	return func(r *Route) handler {
 		return func(ctx *fasthttp.RequestCtx, p params) {
 			c := &hookCall{s: s, ctx: ctx, route: r, client: p.client.String(), p: &p}
+			c.q.own = c
 			f := c.q.parse(ctx.URI().QueryString(), r.query, r.size)
 			c.q.ignored.tell(ctx)
 			if f == nil && r.body != nil {
@@ -419,14 +421,14 @@ func (c *hookCall) list() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.q.hookStatus != "" {
-		all = slices.DeleteFunc(all, func(h webhook.Hook) bool { return string(h.Status) != c.q.hookStatus })
+	if c.status != "" {
+		all = slices.DeleteFunc(all, func(h webhook.Hook) bool { return string(h.Status) != c.status })
 	}
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].ID
 	}
-	from, to, next, err := c.page(names, c.q.hookStatus)
+	from, to, next, err := c.page(names, c.status)
 	if err != nil {
 		return nil, err
 	}
