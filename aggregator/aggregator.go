@@ -7,7 +7,6 @@ import (
 
 	"quorate/aggregator/valset"
 	"quorate/engine/actor"
-	"quorate/engine/chain/warp"
 )
 
 // Aggregator answers requests for signed messages of one network. Start it
@@ -80,34 +79,6 @@ func (a *Aggregator) Run(ctx context.Context) error {
 	<-ctx.Done()
 	a.jobs.open(nil)
 	return sup.Stop(context.WithoutCancel(ctx))
-}
-
-// wish is how much of the stake is asked for, in percent.
-type wish struct {
-	quorum, buffer int
-	ahead          bool
-}
-
-func (r *Request) wish() wish { return wish{r.Quorum, r.Buffer, r.Ahead} }
-
-// percent is what is tried for.
-func (w wish) percent() int { return w.quorum + w.buffer }
-
-// attempt is a request under way, as far as it came.
-type attempt struct {
-	wish
-	req      *Request
-	deadline time.Time
-	msg      *warp.Unsigned // nil if it is none
-	height   uint64         // of set; 0: the proposed one
-	set      *valset.Set    // nil if it is not known
-	waited   time.Time      // since when it has waited for a collection
-	first    bool           // it began that collection
-}
-
-// key returns the key of the result for a share.
-func (at *attempt) key(percent int) resultKey {
-	return collectionKey{at.msg.ID(), at.set.Digest}.with(percent)
 }
 
 // Aggregate answers one request. Its errors are all of type *[Error].

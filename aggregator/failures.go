@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/codec"
 )
@@ -20,8 +19,6 @@ const (
 	// maxFailureBytes bounds what a failure takes: 64 MiB for all of a network. Of larger
 	// sets, with more than about 6,000 validators, the heaviest are kept.
 	maxFailureBytes = 64 << 20 / maxFailedRows
-	// failureAge is how long a failure is shown after its last request.
-	failureAge = 30 * 24 * time.Hour
 	// saveFailures bounds what is written of failures in one save, the newest first:
 	// whoever invents messages wears out no disk.
 	saveFailures = 1 << 20
@@ -35,36 +32,6 @@ const (
 
 // voteBytes returns about how much memory a vote takes; its record takes less.
 func voteBytes(nodes int) int { return 64 + nodes*chain.NodeIDLen }
-
-// votesIn returns votes with the validators that they are of, and behind them those that are
-// out of balance.
-func votesIn(set *valset.Set, votes []vote) (out []Vote, keyless uint64) {
-	if set == nil || len(votes) != len(set.Validators) {
-		return nil, 0
-	}
-	out, keyless = make([]Vote, len(votes), len(votes)+len(set.OutOfBalance)+1), set.TotalWeight
-	for i, v := range votes {
-		of := &set.Validators[i]
-		keyless -= of.Weight
-		out[i] = Vote{
-			NodeIDs: of.NodeIDs, Weight: of.Weight, State: v.state, Code: v.code,
-			Took: time.Duration(v.took) * time.Microsecond, Quarantined: v.quarantined,
-		}
-	}
-	// Who is out of balance may have changed since the height of the set, its weight has not.
-	inactive := min(set.Inactive, keyless)
-	keyless -= inactive
-	for _, v := range set.OutOfBalance {
-		if v.Weight <= inactive {
-			inactive -= v.Weight
-			out = append(out, Vote{NodeIDs: []chain.NodeID{v.NodeID}, Weight: v.Weight, State: VoteUnderfunded})
-		}
-	}
-	if inactive > 0 {
-		out = append(out, Vote{Weight: inactive, State: VoteUnderfunded})
-	}
-	return out, keyless
-}
 
 // heaviest returns as many votes as a failure may take, those of the most weight.
 func heaviest(votes []Vote) []Vote {

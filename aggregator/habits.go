@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 )
 
@@ -28,6 +27,10 @@ const (
 	slowProbe           = 30 * time.Second
 	// probeShare bounds probes to one in so many questions.
 	probeShare = 100
+
+	// slowFactor and slowSlack say which validators count as slow.
+	slowFactor = 4
+	slowSlack  = 25 * time.Millisecond
 )
 
 // habitKey names a node in a subnet: the chains of one it may serve well, and
@@ -205,38 +208,4 @@ func parseHabit(b []byte) (h habit, ok bool) {
 	h.latency = time.Duration(binary.BigEndian.Uint64(b[14:]))
 	h.seen = time.Unix(int64(binary.BigEndian.Uint64(b[22:])), 0)
 	return h, h.latency >= 0 && h.latency < time.Minute
-}
-
-// Conduct is how a validator has behaved in collections.
-type Conduct struct {
-	// Latency is the usual time to a signature, a moving average; 0 if there was none.
-	Latency time.Duration
-	// Unreliable reports that it refused or kept silent, again and again, what others
-	// signed: it is asked only in need, and at ProbeAt to see how it is.
-	Unreliable bool
-	ProbeAt    time.Time
-	// Seen is when it last answered or should have; zero if it was never asked.
-	Seen time.Time
-	// QuarantinedUntil is the end of its last term for an invalid signature, Fault what
-	// was wrong; zero if there was none, and Fault also if an earlier run has seen it.
-	QuarantinedUntil time.Time
-	Fault            string
-	// Invalid counts such signatures since the start.
-	Invalid uint64
-}
-
-// Conduct returns how a node of v, an entry of a subnet's set, has behaved. What is said
-// of invalid signatures is of its key.
-func (a *Aggregator) Conduct(subnet chain.ID, v *valset.Validator, node chain.NodeID) Conduct {
-	var c Conduct
-	if h, ok := a.habits.look(habitKey{subnet, node}); ok {
-		c.Latency, c.Seen = h.latency, h.seen
-		if c.Unreliable = h.unreliable(); c.Unreliable {
-			c.ProbeAt = h.probeAt
-		}
-	}
-	if term, ok := a.bad.look(v.Key.Compressed()); ok {
-		c.QuarantinedUntil, c.Fault, c.Invalid = term.until, term.lie, term.lies
-	}
-	return c
 }

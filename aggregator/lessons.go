@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"quorate/aggregator/valset"
 	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
 )
 
 // lingerFor is how long after a success those are listened to that had not
@@ -124,4 +126,31 @@ func (j *job) conclude(ctx context.Context) {
 		}
 	}
 	j.question.Close()
+}
+
+// votes returns what is known of each voter now; in are the signers of the answer, if there is one.
+func (j *job) votes(in *warp.Bits) []vote {
+	out := make([]vote, len(j.core.voters))
+	for i := range out {
+		v := &j.core.voters[i]
+		out[i] = vote{code: v.code, state: v.vote(), quarantined: j.quarantined[i], took: uint32(min(j.took[i]/time.Microsecond, 1<<31))}
+		if out[i].state == VoteSigned && in != nil && !in.Has(i) {
+			out[i].state = VoteSpare
+		}
+	}
+	return out
+}
+
+// blame quarantines the validator at index i of set and names it in the log once per term.
+func (e *environment) blame(set *valset.Set, i int, lie string) {
+	e.count.lie(lie)
+	v := &set.Validators[i]
+	term, started := e.bad.add(time.Now(), v.Key.Compressed(), lie)
+	if !started {
+		return
+	}
+	e.rankings.forget(set)
+	e.log.Warn("validator sent an invalid signature and is quarantined",
+		"nodes", v.NodeIDs, "subnet", set.SubnetID, "kind", lie, "term", term,
+		"weight", v.Weight, "of", set.TotalWeight)
 }

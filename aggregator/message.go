@@ -3,10 +3,35 @@ package aggregator
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 )
+
+// wish is how much of the stake is asked for, in percent.
+type wish struct {
+	quorum, buffer int
+	ahead          bool
+}
+
+func (r *Request) wish() wish { return wish{r.Quorum, r.Buffer, r.Ahead} }
+
+// percent is what is tried for.
+func (w wish) percent() int { return w.quorum + w.buffer }
+
+// attempt is a request under way, as far as it came.
+type attempt struct {
+	wish
+	req      *Request
+	deadline time.Time
+	msg      *warp.Unsigned // nil if it is none
+	height   uint64         // of set; 0: the proposed one
+	set      *valset.Set    // nil if it is not known
+	waited   time.Time      // since when it has waited for a collection
+	first    bool           // it began that collection
+}
 
 // message finds the unsigned message that a request is about, if its shares can be had.
 func (a *Aggregator) message(ctx context.Context, req *Request) (*warp.Unsigned, error) {

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"quorate/aggregator/bls"
-	"quorate/aggregator/valset"
 )
 
 // maxQuarantined bounds the memory of bad signers; the oldest entry goes first.
@@ -150,18 +149,4 @@ func parseTerm(b []byte) (s quarantineTerm, ok bool) {
 	s.until = time.Unix(int64(binary.BigEndian.Uint64(b[1:])), 0)
 	s.length = time.Duration(binary.BigEndian.Uint32(b[9:])) * time.Second
 	return s, true
-}
-
-// blame quarantines the validator at index i of set and names it in the log once per term.
-func (e *environment) blame(set *valset.Set, i int, lie string) {
-	e.count.lie(lie)
-	v := &set.Validators[i]
-	term, started := e.bad.add(time.Now(), v.Key.Compressed(), lie)
-	if !started {
-		return
-	}
-	e.rankings.forget(set)
-	e.log.Warn("validator sent an invalid signature and is quarantined",
-		"nodes", v.NodeIDs, "subnet", set.SubnetID, "kind", lie, "term", term,
-		"weight", v.Weight, "of", set.TotalWeight)
 }

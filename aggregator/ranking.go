@@ -14,9 +14,6 @@ const (
 	// rankingTTL is how long an order of preference is used again: connections and
 	// latencies change slowly against the time of a collection.
 	rankingTTL = 100 * time.Millisecond
-	// slowFactor and slowSlack say which validators count as slow.
-	slowFactor = 4
-	slowSlack  = 25 * time.Millisecond
 
 	maxRankings = 64
 )

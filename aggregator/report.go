@@ -4,9 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"quorate/aggregator/valset"
 	"quorate/engine/chain"
-	"quorate/engine/chain/warp"
 )
+
+// failureAge is how long a failure is shown after its last request.
+const failureAge = 30 * 24 * time.Hour
 
 // How says where a signed message came from.
 type How uint8
@@ -93,6 +96,36 @@ type Details struct {
 	Keyless uint64
 }
 
+// votesIn returns votes with the validators that they are of, and behind them those that are
+// out of balance.
+func votesIn(set *valset.Set, votes []vote) (out []Vote, keyless uint64) {
+	if set == nil || len(votes) != len(set.Validators) {
+		return nil, 0
+	}
+	out, keyless = make([]Vote, len(votes), len(votes)+len(set.OutOfBalance)+1), set.TotalWeight
+	for i, v := range votes {
+		of := &set.Validators[i]
+		keyless -= of.Weight
+		out[i] = Vote{
+			NodeIDs: of.NodeIDs, Weight: of.Weight, State: v.state, Code: v.code,
+			Took: time.Duration(v.took) * time.Microsecond, Quarantined: v.quarantined,
+		}
+	}
+	// Who is out of balance may have changed since the height of the set, its weight has not.
+	inactive := min(set.Inactive, keyless)
+	keyless -= inactive
+	for _, v := range set.OutOfBalance {
+		if v.Weight <= inactive {
+			inactive -= v.Weight
+			out = append(out, Vote{NodeIDs: []chain.NodeID{v.NodeID}, Weight: v.Weight, State: VoteUnderfunded})
+		}
+	}
+	if inactive > 0 {
+		out = append(out, Vote{Weight: inactive, State: VoteUnderfunded})
+	}
+	return out, keyless
+}
+
 // copy returns the report with what is counted apart. It needs the journal's mu.
 func (r *row) copy() Report {
 	o := r.report
@@ -145,46 +178,36 @@ func (a *Aggregator) Details(message chain.ID) []Details {
 // Rates returns how many requests were answered lately, and how fast.
 func (a *Aggregator) Rates() Rates { return a.journal.rates.read(time.Now()) }
 
-// votes returns what is known of each voter now; in are the signers of the answer, if there is one.
-func (j *job) votes(in *warp.Bits) []vote {
-	out := make([]vote, len(j.core.voters))
-	for i := range out {
-		v := &j.core.voters[i]
-		out[i] = vote{code: v.code, state: v.vote(), quarantined: j.quarantined[i], took: uint32(min(j.took[i]/time.Microsecond, 1<<31))}
-		if out[i].state == VoteSigned && in != nil && !in.Has(i) {
-			out[i].state = VoteSpare
-		}
-	}
-	return out
+// Conduct is how a validator has behaved in collections.
+type Conduct struct {
+	// Latency is the usual time to a signature, a moving average; 0 if there was none.
+	Latency time.Duration
+	// Unreliable reports that it refused or kept silent, again and again, what others
+	// signed: it is asked only in need, and at ProbeAt to see how it is.
+	Unreliable bool
+	ProbeAt    time.Time
+	// Seen is when it last answered or should have; zero if it was never asked.
+	Seen time.Time
+	// QuarantinedUntil is the end of its last term for an invalid signature, Fault what
+	// was wrong; zero if there was none, and Fault also if an earlier run has seen it.
+	QuarantinedUntil time.Time
+	Fault            string
+	// Invalid counts such signatures since the start.
+	Invalid uint64
 }
 
-// vote returns a voter's state as the journal shows it.
-func (v *voter) vote() VoteState {
-	switch v.state {
-	case answered:
-		return VoteSigned
-	case refused:
-		return VoteRefused
-	case declined:
-		return VoteNotYet
-	case invalid:
-		return VoteInvalid
-	case late, silent:
-		return VoteSilent
-	case unreachable:
-		return VoteUnreachable
-	case excluded:
-		return VoteUnderfunded
-	case asked:
-		return VotePending
-	case deferred:
-		switch v.why {
-		case refusedYet:
-			return VoteNotYet
-		case lost, away:
-			return VoteUnreachable
+// Conduct returns how a node of v, an entry of a subnet's set, has behaved. What is said
+// of invalid signatures is of its key.
+func (a *Aggregator) Conduct(subnet chain.ID, v *valset.Validator, node chain.NodeID) Conduct {
+	var c Conduct
+	if h, ok := a.habits.look(habitKey{subnet, node}); ok {
+		c.Latency, c.Seen = h.latency, h.seen
+		if c.Unreliable = h.unreliable(); c.Unreliable {
+			c.ProbeAt = h.probeAt
 		}
-		return VoteBusy
 	}
-	return VoteNotAsked
+	if term, ok := a.bad.look(v.Key.Compressed()); ok {
+		c.QuarantinedUntil, c.Fault, c.Invalid = term.until, term.lie, term.lies
+	}
+	return c
 }

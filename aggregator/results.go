@@ -38,6 +38,11 @@ type resultKey struct {
 	percent uint8 // quorum and buffer
 }
 
+// key returns the key of the result for a share.
+func (at *attempt) key(percent int) resultKey {
+	return collectionKey{at.msg.ID(), at.set.Digest}.with(percent)
+}
+
 // anyPercent is the percent of results of earlier releases, which kept the heaviest alone.
 const anyPercent = 255
 

@@ -121,3 +121,34 @@ func worth(msg *warp.Unsigned, code int32, later bool) certainty {
 	}
 	return whenSettled
 }
+
+// vote returns a voter's state as the journal shows it.
+func (v *voter) vote() VoteState {
+	switch v.state {
+	case answered:
+		return VoteSigned
+	case refused:
+		return VoteRefused
+	case declined:
+		return VoteNotYet
+	case invalid:
+		return VoteInvalid
+	case late, silent:
+		return VoteSilent
+	case unreachable:
+		return VoteUnreachable
+	case excluded:
+		return VoteUnderfunded
+	case asked:
+		return VotePending
+	case deferred:
+		switch v.why {
+		case refusedYet:
+			return VoteNotYet
+		case lost, away:
+			return VoteUnreachable
+		}
+		return VoteBusy
+	}
+	return VoteNotAsked
+}
