@@ -71,7 +71,7 @@ func newSim(seed uint64) *sim {
 		s.habit = append(s.habit, s.rnd.IntN(kinds))
 	}
 	s.rnd.Shuffle(n, func(a, b int) { order[a], order[b] = order[b], order[a] })
-	cfg := Config{Sets: nopSets{}, Peers: nopPeers{}}
+	cfg := Config{Sets: &fakeSets{}, Peers: &fakePeers{}}
 	if err := cfg.fill(); err != nil {
 		panic(err)
 	}

@@ -185,7 +185,7 @@ func (p *player) set(args []string) {
 		weights = append(weights, w)
 		total += w
 	}
-	cfg := Config{Sets: nopSets{}, Peers: nopPeers{}}
+	cfg := Config{Sets: &fakeSets{}, Peers: &fakePeers{}}
 	if err := cfg.fill(); err != nil {
 		p.say("error: %v", err)
 	}

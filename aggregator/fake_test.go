@@ -22,27 +22,6 @@ var (
 	sourceChain = chain.ID{0xc}
 )
 
-type nopSets struct{}
-
-func (nopSets) Current(chain.ID) (*valset.Set, bool) { return nil, false }
-func (nopSets) At(context.Context, chain.ID, uint64) (*valset.Set, error) {
-	return nil, errNop
-}
-func (nopSets) Beside(*valset.Set) []*valset.Set                       { return nil }
-func (nopSets) EpochHeight(chain.ID) (uint64, bool)                    { return 0, false }
-func (nopSets) Recheck(context.Context, chain.ID) (*valset.Set, error) { return nil, errNop }
-func (nopSets) SubnetOf(context.Context, chain.ID) (chain.ID, error)   { return chain.ID{}, errNop }
-func (nopSets) ConversionOf(context.Context, chain.ID) (chain.ID, bool, error) {
-	return chain.ID{}, false, errNop
-}
-
-type nopPeers struct{}
-
-func (nopPeers) Status(chain.NodeID) PeerStatus { return PeerStatus{} }
-func (nopPeers) Open(*warp.Unsigned, []byte, time.Duration, func(Answer)) (Question, error) {
-	return nil, errNop
-}
-
 // fakeSets serves one set, and knows one chain and one L1.
 type fakeSets struct {
 	set        atomic.Pointer[valset.Set]

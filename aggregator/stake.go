@@ -102,34 +102,24 @@ func (c *core) stake() *Stake {
 	for i := range c.voters {
 		v := &c.voters[i]
 		s.Keyless -= v.weight
-		switch v.state {
-		case answered:
+		switch v.vote() {
+		case VoteSigned:
 			s.Signed += v.weight
-		case refused:
+		case VoteRefused:
 			s.addRefusal(v.code, v.weight)
-		case declined:
+		case VoteNotYet:
 			s.addRefusal(v.code, v.weight)
 			s.RefusedYet += v.weight
-		case invalid:
+		case VoteInvalid:
 			s.Invalid += v.weight
-		case late, silent:
+		case VoteSilent:
 			s.Silent += v.weight
-		case unreachable:
+		case VoteUnreachable:
 			s.Unreachable += v.weight
-		case deferred:
-			switch v.why {
-			case refusedYet:
-				s.addRefusal(v.code, v.weight)
-				s.RefusedYet += v.weight
-			case lost, away:
-				s.Unreachable += v.weight
-			default:
-				s.Pending += v.weight
-			}
-		case idle, asked:
-			s.Pending += v.weight
-		case excluded:
+		case VoteUnderfunded:
 			s.Underfunded += v.weight
+		default:
+			s.Pending += v.weight
 		}
 	}
 	return s

@@ -103,7 +103,7 @@ func wantStatus(mix []conduct, weights []int, percent int) string {
 // the time it took, and the mix as far as it was found out: who was never asked
 // may sign another time, like one who is silent.
 func playMix(mix []conduct, weights []int, percent, margin int) (status string, took time.Duration, known []conduct) {
-	cfg := Config{Sets: nopSets{}, Peers: nopPeers{}, Timing: Timing{MarginPercent: margin}}
+	cfg := Config{Sets: &fakeSets{}, Peers: &fakePeers{}, Timing: Timing{MarginPercent: margin}}
 	if err := cfg.fill(); err != nil {
 		return err.Error(), 0, mix
 	}
