@@ -110,13 +110,7 @@ type standings struct {
 	byClient *simplelru.LRU[string, float64]
 }
 
-func newStandings() *standings {
-	l, err := simplelru.NewLRU[string, float64](maxClients, nil)
-	if err != nil {
-		panic(err) // only for sizes below 1
-	}
-	return &standings{byClient: l}
-}
+func newStandings() *standings { return &standings{byClient: newLRU[string, float64](maxClients, nil)} }
 
 // of returns the standing of a client. The server itself is always good.
 func (s *standings) of(client string) float64 {

@@ -1,6 +1,7 @@
 package aggregator
 
 import (
+	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -31,11 +32,7 @@ type dated[V any] struct {
 
 func newSized[K comparable, V any](capBytes int, size func(V) int) *sized[K, V] {
 	s := &sized[K, V]{size: size, cap: capBytes, now: time.Now}
-	lru, err := simplelru.NewLRU[K, *dated[V]](1<<31-1, func(_ K, d *dated[V]) { s.used -= size(d.value) })
-	if err != nil {
-		panic(err) // the size is a positive constant
-	}
-	s.lru = lru
+	s.lru = newLRU(1<<31-1, func(_ K, d *dated[V]) { s.used -= size(d.value) })
 	return s
 }
 
@@ -58,5 +55,65 @@ func (s *sized[K, V]) put(k K, v V) {
 			return
 		}
 		s.lru.RemoveOldest()
+	}
+}
+
+// newLRU returns a memory for a positive number of entries.
+func newLRU[K comparable, V any](most int, gone func(K, V)) *simplelru.LRU[K, V] {
+	lru, err := simplelru.NewLRU(most, gone)
+	if err != nil {
+		panic(err)
+	}
+	return lru
+}
+
+// learned is a memory for so many entries that are saved from time to time. Of more, the
+// least used go first. Safe for concurrent use.
+type learned[K comparable, V any] struct {
+	room    int
+	mu      sync.Mutex // guards what follows, and more in what this is part of
+	entries *simplelru.LRU[K, V]
+	changed map[K]struct{} // since they were saved
+}
+
+func newLearned[K comparable, V any](most int) learned[K, V] {
+	return learned[K, V]{room: most, entries: newLRU[K, V](most, nil), changed: make(map[K]struct{})}
+}
+
+// look returns what is remembered of a key.
+func (l *learned[K, V]) look(key K) (V, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries.Get(key)
+}
+
+// put stores an entry, to be saved if that is worthwhile. It needs mu.
+func (l *learned[K, V]) put(key K, v V, save bool) {
+	l.entries.Add(key, v)
+	if save && len(l.changed) < l.room { // or nobody saves them
+		l.changed[key] = struct{}{}
+	}
+}
+
+// takeChanged returns what is to be saved since the last call.
+func (l *learned[K, V]) takeChanged() map[K]V {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[K]V, len(l.changed))
+	for key := range l.changed {
+		if v, ok := l.entries.Peek(key); ok {
+			out[key] = v
+		}
+	}
+	clear(l.changed)
+	return out
+}
+
+// putBack stores what an earlier run has saved.
+func (l *learned[K, V]) putBack(key K, v V) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.entries.Contains(key) {
+		l.entries.Add(key, v)
 	}
 }

@@ -2,10 +2,7 @@ package aggregator
 
 import (
 	"encoding/binary"
-	"sync"
 	"time"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"quorate/engine/chain"
 )
@@ -56,27 +53,12 @@ func (h *habit) unreliable() bool { return h.strikes >= unreliableFrom }
 // on. Whoever signs again is trusted at once; to find out, one of them is asked
 // beside the others now and then. Safe for concurrent use.
 type habits struct {
-	mu      sync.Mutex
-	entries *simplelru.LRU[habitKey, habit]
-	changed map[habitKey]struct{} // since they were saved
-	asked   uint64                // questions put
-	probed  uint64                // of them probes
+	learned[habitKey, habit]
+	asked  uint64 // questions put
+	probed uint64 // of them probes
 }
 
-func newHabits() *habits {
-	lru, err := simplelru.NewLRU[habitKey, habit](maxHabits, nil)
-	if err != nil {
-		panic(err) // the size is a positive constant
-	}
-	return &habits{entries: lru, changed: make(map[habitKey]struct{})}
-}
-
-// look returns what is remembered of a node.
-func (h *habits) look(key habitKey) (habit, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.entries.Get(key)
-}
+func newHabits() *habits { return &habits{learned: newLearned[habitKey, habit](maxHabits)} }
 
 // signed records a signature that took so long. It reports whether that is a
 // recovery.
@@ -92,7 +74,7 @@ func (h *habits) signed(now time.Time, key habitKey, took time.Duration) (news b
 	e.latency = max(1, e.latency+(took-e.latency)/8)
 	e.strikes, e.term, e.seen = 0, e.term/2, now
 	e.probeAt = now.Add(slowProbe)
-	h.put(key, before, e)
+	h.keep(key, before, e)
 	return news
 }
 
@@ -105,7 +87,7 @@ func (h *habits) strike(now time.Time, key habitKey, n uint8) (news bool) {
 	before := e
 	e.seen = now
 	if e.unreliable() && now.Before(e.probeAt) && e.term > 0 {
-		h.put(key, before, e) // asked in need, or together with what brought the last strike
+		h.keep(key, before, e) // asked in need, or together with what brought the last strike
 		return false
 	}
 	e.strikes = min(e.strikes+n, unreliableFrom)
@@ -114,7 +96,7 @@ func (h *habits) strike(now time.Time, key habitKey, n uint8) (news bool) {
 		e.probeAt = now.Add(e.term)
 		news = !before.unreliable()
 	}
-	h.put(key, before, e)
+	h.keep(key, before, e)
 	return news
 }
 
@@ -136,7 +118,7 @@ func (h *habits) claimProbe(now time.Time, key habitKey) bool {
 	} else {
 		e.probeAt = now.Add(slowProbe)
 	}
-	h.put(key, before, e)
+	h.keep(key, before, e)
 	return true
 }
 
@@ -147,40 +129,16 @@ func (h *habits) count(n int) {
 	h.asked += uint64(max(n, 0))
 }
 
-// put stores an entry and notes when it differs enough to be saved. It needs mu.
-func (h *habits) put(key habitKey, before, e habit) {
-	h.entries.Add(key, e)
+// keep stores an entry, to be saved if it differs enough. It needs mu.
+func (h *habits) keep(key habitKey, before, e habit) {
 	drift := (e.latency - before.latency).Abs() > before.latency/4
-	if len(h.changed) >= maxHabits {
-		return // nobody saves them
-	}
-	if drift || e.strikes != before.strikes || !e.probeAt.Equal(before.probeAt) && e.unreliable() || e.seen.Sub(before.seen) > 24*time.Hour {
-		h.changed[key] = struct{}{}
-	}
-}
-
-// takeChanged returns what has changed since the last call.
-func (h *habits) takeChanged() map[habitKey]habit {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	out := make(map[habitKey]habit, len(h.changed))
-	for key := range h.changed {
-		if e, ok := h.entries.Peek(key); ok {
-			out[key] = e
-		}
-	}
-	clear(h.changed)
-	return out
+	h.put(key, e, drift || e.strikes != before.strikes || !e.probeAt.Equal(before.probeAt) && e.unreliable() || e.seen.Sub(before.seen) > 24*time.Hour)
 }
 
 // restore puts back what an earlier run has saved.
 func (h *habits) restore(now time.Time, key habitKey, e habit) {
 	e.probeAt = restored(now, e.probeAt, max(e.term, slowProbe))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.entries.Contains(key) {
-		h.entries.Add(key, e)
-	}
+	h.putBack(key, e)
 }
 
 // Note layout of a habit, version 1, big-endian:

@@ -2,11 +2,8 @@ package aggregator
 
 import (
 	"encoding/binary"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"quorate/aggregator/bls"
 )
@@ -19,10 +16,7 @@ const maxQuarantined = 1 << 14
 type quarantine struct {
 	base, most time.Duration // first term, and the longest; it doubles each time
 	terms      atomic.Uint64 // started so far
-
-	mu      sync.Mutex // guards what follows
-	entries *simplelru.LRU[[bls.PublicKeyLen]byte, quarantineTerm]
-	changed map[[bls.PublicKeyLen]byte]struct{} // since they were saved
+	learned[[bls.PublicKeyLen]byte, quarantineTerm]
 }
 
 // quarantineTerm is the last term of a key.
@@ -35,11 +29,7 @@ type quarantineTerm struct {
 }
 
 func newQuarantine(base, most time.Duration) *quarantine {
-	lru, err := simplelru.NewLRU[[bls.PublicKeyLen]byte, quarantineTerm](maxQuarantined, nil)
-	if err != nil {
-		panic(err) // the size is a positive constant
-	}
-	return &quarantine{base: base, most: most, entries: lru, changed: make(map[[bls.PublicKeyLen]byte]struct{})}
+	return &quarantine{base: base, most: most, learned: newLearned[[bls.PublicKeyLen]byte, quarantineTerm](maxQuarantined)}
 }
 
 // add records an offence and reports whether it starts a new term, and which.
@@ -58,10 +48,7 @@ func (q *quarantine) add(now time.Time, key [bls.PublicKeyLen]byte, lie string) 
 		s.length = q.base
 	}
 	s.until = now.Add(s.length)
-	q.entries.Add(key, s)
-	if len(q.changed) < maxQuarantined {
-		q.changed[key] = struct{}{}
-	}
+	q.put(key, s, true)
 	q.terms.Add(1)
 	return s.length, true
 }
@@ -72,13 +59,6 @@ func (q *quarantine) holds(now time.Time, key [bls.PublicKeyLen]byte) bool {
 	defer q.mu.Unlock()
 	s, ok := q.entries.Peek(key)
 	return ok && now.Before(s.until)
-}
-
-// look returns the last term of a key.
-func (q *quarantine) look(key [bls.PublicKeyLen]byte) (quarantineTerm, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.entries.Peek(key)
 }
 
 // count returns how many keys are quarantined.
@@ -100,28 +80,10 @@ func (q *quarantine) empty() bool {
 	return q.entries.Len() == 0
 }
 
-// takeChanged returns the terms that began since the last call.
-func (q *quarantine) takeChanged() map[[bls.PublicKeyLen]byte]quarantineTerm {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	out := make(map[[bls.PublicKeyLen]byte]quarantineTerm, len(q.changed))
-	for key := range q.changed {
-		if s, ok := q.entries.Peek(key); ok {
-			out[key] = s
-		}
-	}
-	clear(q.changed)
-	return out
-}
-
 // restore puts back what an earlier run has saved.
 func (q *quarantine) restore(now time.Time, key [bls.PublicKeyLen]byte, s quarantineTerm) {
 	s.until = restored(now, s.until, min(s.length, q.most))
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.entries.Contains(key) {
-		q.entries.Add(key, s)
-	}
+	q.putBack(key, s)
 }
 
 // restored returns a time until which something was to last, at most for so long, as one
