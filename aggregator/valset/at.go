@@ -26,7 +26,7 @@ type exactSet struct {
 // Errors wrap [ErrUnknownSubnet], [ErrNoValidators], [ErrNotAllowed], [ErrHeight],
 // [ErrLookback], [ErrSubnets], [ErrBusy] or [ErrSource], or are the cause of ctx's end.
 func (k *Keeper) At(ctx context.Context, subnet chain.ID, height uint64) (*Set, error) {
-	if !k.allows(subnet) {
+	if !k.allowed.has(subnet) {
 		return nil, fmt.Errorf("%w: %s", ErrNotAllowed, subnet)
 	}
 	if height == 0 {

@@ -48,26 +48,32 @@ func (e *epochs) load() map[uint64]map[chain.ID]*Set {
 	return nil
 }
 
+func (e *epochs) all() []*epochChain {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.chains)
+}
+
 // FollowEpochs follows the epochs of a blockchain: the sets at the heights of
 // its running epoch and of the one before are at hand. own, if it is not nil, asks a node of
 // the chain's own; the source is asked where that one says nothing.
-func (k *Keeper) FollowEpochs(blockchain chain.ID, own Epochs) {
-	k.epochs.mu.Lock()
-	defer k.epochs.mu.Unlock()
-	known := slices.ContainsFunc(k.epochs.chains, func(c *epochChain) bool { return c.id == blockchain })
-	if !known && len(k.epochs.chains) < maxEpochChains {
-		k.epochs.chains = append(k.epochs.chains, &epochChain{id: blockchain, own: own})
+func (e *epochs) FollowEpochs(blockchain chain.ID, own Epochs) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known := slices.ContainsFunc(e.chains, func(c *epochChain) bool { return c.id == blockchain })
+	if !known && len(e.chains) < maxEpochChains {
+		e.chains = append(e.chains, &epochChain{id: blockchain, own: own})
 	}
 }
 
 // EpochHeights returns the heights of the running epochs of the followed chains
 // whose sets are at hand, in ascending order.
-func (k *Keeper) EpochHeights() []uint64 {
-	have := k.epochs.load()
-	k.epochs.mu.Lock()
-	defer k.epochs.mu.Unlock()
+func (e *epochs) EpochHeights() []uint64 {
+	have := e.load()
 	var out []uint64
-	for _, c := range k.epochs.chains {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.chains {
 		if have[c.height] != nil {
 			out = append(out, c.height)
 		}
@@ -79,13 +85,13 @@ func (k *Keeper) EpochHeights() []uint64 {
 // EpochHeight returns the height of a followed blockchain's running epoch, 0 while it has none
 // or none is known, and reports whether the chain is followed. The P-Chain, which checks
 // messages at the proposed height, always is.
-func (k *Keeper) EpochHeight(blockchain chain.ID) (height uint64, followed bool) {
+func (e *epochs) EpochHeight(blockchain chain.ID) (height uint64, followed bool) {
 	if blockchain == chain.PlatformChainID {
 		return 0, true
 	}
-	k.epochs.mu.Lock()
-	defer k.epochs.mu.Unlock()
-	for _, c := range k.epochs.chains {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.chains {
 		if c.id == blockchain {
 			return c.height, true
 		}
@@ -113,10 +119,7 @@ func (k *Keeper) Beside(set *Set) []*Set {
 
 // pollEpochs asks for the epochs and loads the sets of heights that are new.
 func (k *Keeper) pollEpochs(ctx context.Context) {
-	k.epochs.mu.Lock()
-	chains := slices.Clone(k.epochs.chains)
-	k.epochs.mu.Unlock()
-	for _, c := range chains {
+	for _, c := range k.epochs.all() {
 		if ctx.Err() == nil && k.clock() >= c.notBefore {
 			k.pollEpoch(ctx, c)
 		}
@@ -128,7 +131,7 @@ func (k *Keeper) pollEpochs(ctx context.Context) {
 func (k *Keeper) pollEpoch(ctx context.Context, c *epochChain) {
 	call, cancel := context.WithTimeout(ctx, k.cfg.CallTimeout)
 	defer cancel()
-	number, height, err := k.epochOf(call, c)
+	number, height, err := c.read(call, &k.cfg)
 	k.epochs.mu.Lock()
 	defer k.epochs.mu.Unlock()
 	switch {
@@ -142,14 +145,14 @@ func (k *Keeper) pollEpoch(ctx context.Context, c *epochChain) {
 	}
 }
 
-func (k *Keeper) epochOf(ctx context.Context, c *epochChain) (number, height uint64, err error) {
+func (c *epochChain) read(ctx context.Context, cfg *Config) (number, height uint64, err error) {
 	if c.own != nil {
 		if number, height, err = c.own.EpochOf(ctx, c.id); err == nil {
 			return number, height, nil
 		}
-		k.cfg.Logger.Debug("the node of a chain's own does not say its epoch", "chain", c.id, "err", err)
+		cfg.Logger.Debug("the node of a chain's own does not say its epoch", "chain", c.id, "err", err)
 	}
-	return k.cfg.Source.EpochOf(ctx, c.id)
+	return cfg.Source.EpochOf(ctx, c.id)
 }
 
 // loadEpochs loads the sets at the heights of epochs, and forgets those of
@@ -158,10 +161,7 @@ func (k *Keeper) loadEpochs(ctx context.Context) {
 	have := k.epochs.load()
 	next := make(map[uint64]map[chain.ID]*Set, len(have))
 	changed := false
-	k.epochs.mu.Lock()
-	chains := slices.Clone(k.epochs.chains) // only the caller changes what they hold
-	k.epochs.mu.Unlock()
-	for _, c := range chains {
+	for _, c := range k.epochs.all() { // only the caller changes what they hold
 		for _, h := range [...]uint64{c.height, c.before} {
 			if h == 0 || next[h] != nil {
 				continue

@@ -40,8 +40,8 @@ type Keeper struct {
 	exact *lru.TwoQueueCache[exactKey, exactSet]
 
 	lookups *lookups
-	allowed map[chain.ID]struct{} // nil for all
-	epochs  epochs
+	allowed allowed
+	epochs
 
 	mu       sync.Mutex // guards what follows
 	base     map[chain.ID]*Set
@@ -92,7 +92,7 @@ func NewKeeper(cfg Config) (*Keeper, error) {
 		k.tracked[id] = struct{}{}
 	}
 	if len(cfg.Allowed) > 0 {
-		k.allowed = map[chain.ID]struct{}{chain.PrimaryNetworkID: {}}
+		k.allowed = allowed{chain.PrimaryNetworkID: {}}
 		for _, id := range slices.Concat(cfg.Allowed, cfg.Tracked) {
 			k.allowed[id] = struct{}{}
 		}
@@ -122,12 +122,12 @@ func (k *Keeper) Run(ctx context.Context) error {
 		return errors.New("valset: keeper is running already")
 	}
 	k.lookups.open(ctx)
-	k.wg.Go(func() { k.every(ctx, k.cfg.BalancePoll, k.pollBalances) })
-	k.wg.Go(func() { k.every(ctx, k.cfg.EpochPoll, k.pollEpochs) })
+	k.wg.Go(func() { every(ctx, k.cfg.BalancePoll, k.pollBalances) })
+	k.wg.Go(func() { every(ctx, k.cfg.EpochPoll, k.pollEpochs) })
 	k.wg.Go(func() { k.followWanted(ctx) })
 	k.pollSets(ctx)
 	k.pollBalances(ctx) // so that tracked subnets need no first request
-	k.every(ctx, k.cfg.Poll, k.pollSets)
+	every(ctx, k.cfg.Poll, k.pollSets)
 
 	cancel()
 	k.wg.Wait()
@@ -138,7 +138,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return nil
 }
 
-func (k *Keeper) every(ctx context.Context, period time.Duration, do func(context.Context)) {
+func every(ctx context.Context, period time.Duration, do func(context.Context)) {
 	t := time.NewTicker(period)
 	defer t.Stop()
 	for {
@@ -165,7 +165,7 @@ func (k *Keeper) age(now int64) time.Duration { return time.Duration(now - k.see
 // not, [Keeper.At] says why or gets it. It does no I/O and takes no lock.
 func (k *Keeper) Current(subnet chain.ID) (*Set, bool) {
 	snap := k.snap.Load()
-	if snap == nil || !k.allows(subnet) {
+	if snap == nil || !k.allowed.has(subnet) {
 		return nil, false
 	}
 	now := k.clock()
@@ -246,10 +246,12 @@ func (k *Keeper) admit(subnet chain.ID, now int64) error {
 	return nil
 }
 
-// allows reports whether sets of a subnet may be asked for.
-func (k *Keeper) allows(subnet chain.ID) bool {
-	_, ok := k.allowed[subnet]
-	return ok || k.allowed == nil
+// allowed are the subnets whose sets may be asked for; nil for all.
+type allowed map[chain.ID]struct{}
+
+func (a allowed) has(subnet chain.ID) bool {
+	_, ok := a[subnet]
+	return ok || a == nil
 }
 
 // Track makes a subnet count as in use from now on, asked for or not.
