@@ -214,6 +214,7 @@ func (p *pricing) known() []priced {
 		post("platform.getHeight", "/ext/P", rpc("platform.getHeight", "{}")),
 		post("info.getNetworkID", "/ext/info", rpc("info.getNetworkID", "{}")),
 		signed,
+		{name: "a warp message that nobody has", method: http.MethodGet, path: sign + "/0x" + strings.Repeat("99", 32), most: mostTimes, bytes: mostSent, status: http.StatusNotFound},
 		post("200 kB of unknown members", sign, text(`{"message":"`+f.Signature.Messages[0]+`","x":"`+hex.EncodeToString(junk)+`"}`)),
 		post("a message that is known", sign, text(`{"message":"`+f.Signature.Messages[0]+`"}`)),
 		post("a message that is known, as relayers ask", "/aggregate-signatures", text(`{"message":"`+f.Signature.Messages[0]+`"}`)),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"quorate/aggregator"
+	"quorate/engine/chain"
 	"quorate/httpapi/limit"
 )
 
@@ -50,5 +51,26 @@ func TestSignUnits(t *testing.T) {
 		f(path, bad, 20+20)
 		asked = 0 // refused before
 		f(path, bad, 20)
+	}
+}
+
+// TestWarpIDUnits: a warp message whose ID no EVM chain has is looked for among those of all
+// validators of L1s, which costs as much as they do.
+func TestWarpIDUnits(t *testing.T) {
+	t.Parallel()
+	const burst, rows = 1000, 30 * attestedPerUnit
+	n := samplePrimary().withTxs()
+	for i := range rows {
+		v := n.l1[0]
+		v.ValidationID = chain.ID{1, byte(i), byte(i >> 8)}
+		n.l1 = append(n.l1, v)
+	}
+	s := dataServer(t, Config{
+		Primary: primaries{"fuji": n}, Networks: networks{fake(nil)}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst}),
+	}, sampleChain())
+	resp := send(s, "GET", sdkPath+"/"+chain.ID{9}.String(), "")
+	left, err := strconv.Atoi(string(resp.Header.Peek("RateLimit-Remaining")))
+	if paid := burst - left - unitsMedium; resp.StatusCode() != 404 || err != nil || paid < rows/attestedPerUnit || paid > rows/attestedPerUnit+10 {
+		t.Errorf("%d, %d units beside those of the route, want about %d: %s", resp.StatusCode(), paid, rows/attestedPerUnit, resp.Body())
 	}
 }

@@ -29,7 +29,9 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 	network, f := s.network(p.get("network"))
 	var requests []aggregator.Request
 	if f == nil {
-		requests, f = s.txRequests(string(p.get("network")), p.get("txHash"))
+		looked := 0
+		requests, f = s.txRequests(string(p.get("network")), p.get("txHash"), &looked)
+		s.owe(ctx, &p, looked/attestedPerUnit)
 	}
 	if f == nil && len(requests) > 1 { // one is paid for
 		if d := s.cfg.Limits.More(p.client, p.paid, (len(requests)-1)*unitsMedium); !d.Allow {
@@ -69,7 +71,7 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 // txRequests returns what is to be signed of a transaction: of an EVM chain, whose hashes
 // are hex, or of the P-Chain, whose IDs are CB58. Where there is no such transaction, or none
 // with a message, it is the message that itself has the ID, in either form.
-func (s *Server) txRequests(network string, text []byte) (requests []aggregator.Request, f *failure) {
+func (s *Server) txRequests(network string, text []byte, looked *int) (requests []aggregator.Request, f *failure) {
 	var id chain.ID
 	if parseHex(text, id[:]) {
 		var messages [][]byte
@@ -88,7 +90,7 @@ func (s *Server) txRequests(network string, text []byte) (requests []aggregator.
 	if f == nil || f.status != fasthttp.StatusNotFound && f.status != fasthttp.StatusServiceUnavailable {
 		return requests, f
 	}
-	requests, unread := s.messageWithID(network, id)
+	requests, unread := s.messageWithID(network, id, looked)
 	switch {
 	case unread == nil:
 		return requests, nil

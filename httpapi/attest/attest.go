@@ -110,26 +110,33 @@ func bodyOf(view View, id chain.ID) (platform.Body, error) {
 	return tx.Body, nil
 }
 
+// conversion is how many rows of validators the conversion of a subnet counts for: its
+// transaction is parsed.
+const conversion = 5
+
 // ByMessage returns the message with an ID among those that validators sign now: of each L1
 // the conversion, and of each of its validators the registration, or that it has ended, and
-// the weight that was set last. They are few enough to be looked through.
-func ByMessage(view View, networkID uint32, id chain.ID) (req *aggregator.Request, err error) {
+// the weight that was set last. They are few enough to be looked through; looked is how many
+// there were.
+func ByMessage(view View, networkID uint32, id chain.ID) (req *aggregator.Request, looked int, err error) {
 	all := primary.Page{Limit: math.MaxInt}
 	_, failed := view.L1Validators(&primary.L1Filter{Inactive: true}, all, func(v *primary.L1Validator) bool {
+		looked++
 		req, err = ofValidator(view, networkID, id, v)
 		return req == nil && err == nil
 	})
 	if err = errors.Join(failed, err); req != nil || err != nil {
-		return req, err
+		return req, looked, err
 	}
 	_, failed = view.Subnets(all, func(s *primary.Subnet) bool {
+		looked += conversion
 		var msg *warp.Unsigned
 		if msg, err = conversionOf(view, networkID, s); err == nil && msg != nil && msg.ID() == id {
 			req = &aggregator.Request{Justification: s.ID[:]}
 		}
 		return req == nil && err == nil
 	})
-	return req, errors.Join(failed, err)
+	return req, looked, errors.Join(failed, err)
 }
 
 // ofValidator returns the message with an ID if it is one of an L1's validator.
