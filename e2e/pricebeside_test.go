@@ -75,7 +75,7 @@ func (p *pricing) spend(t *testing.T, r priced, units int) (stop func() int64) {
 			if resp, err := p.http.Do(req); err == nil {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
-				if resp.StatusCode < http.StatusMultipleChoices {
+				if resp.StatusCode == r.status || r.status == 0 && resp.StatusCode < http.StatusMultipleChoices {
 					answered.Add(1)
 				}
 			}

@@ -47,7 +47,7 @@ func (m *bodies) put(b *body) {
 // grow makes room for more of a body, of which size bytes are promised, or an
 // unknown number if size is negative. It returns false when bodies take too much.
 func (m *bodies) grow(b *body, size, limit int) bool {
-	to := max(prefetched, 2*cap(b.b))
+	to := max(prefetched, 4*cap(b.b)) // in few steps: each clears and copies all of it
 	if size >= 0 {
 		to = min(to, max(size, prefetched))
 	}
