@@ -65,49 +65,54 @@ type Config struct {
 	// Most bounds the records: beyond it the oldest are dropped. Default 1,000,000.
 	Most int
 
-	// Retry is the wait after the first failure; it doubles up to a day. Default 10 min.
-	Retry time.Duration
-	// ReindexEvery is how often clients may ask for one token. Default 1 h.
-	ReindexEvery time.Duration
-	// Fetches bounds the requests under way, PerCollection those for one contract, PerSite
-	// those to one site. Defaults 16, 4 and 2. SitePause is the time between two to one
-	// site. Default 200 ms. A gateway takes three quarters of Fetches, four times as fast.
-	Fetches, PerCollection, PerSite int
-	SitePause                       time.Duration
-	// Timeout bounds a fetch, MaxBytes a document. Defaults 20 s and 256 KiB.
-	Timeout  time.Duration
-	MaxBytes int64
-
 	// Room returns why nothing can be written to the data folder; nil never does.
 	Room    func() error
 	Logger  *slog.Logger
 	Metrics *metric.Set
 
-	ipfs *url.URL // the gateway
+	ipfs    *url.URL      // the gateway
+	timeout time.Duration // of a fetch, 20 s
 }
 
 const (
 	// minAge is how old a record is at least before its token is fetched again, whatever
 	// asks for it.
 	minAge = time.Minute
-	// maxRetry bounds the wait after a failure.
-	maxRetry = 24 * time.Hour
+	// firstRetry is the wait after the first failure; it doubles up to maxRetry.
+	firstRetry, maxRetry = 10 * time.Minute, 24 * time.Hour
+	// reindexEvery is how often clients may ask for one token.
+	reindexEvery = time.Hour
+	// maxBytes bounds a document.
+	maxBytes = 256 << 10
+	// fetches bounds the requests under way, perCollection those for one contract, perSite
+	// those to one site; sitePause is the time between two to one site. The
+	// gateway leaves some to all others, and takes more, as it is the operator's own choice.
+	fetches, perCollection, perSite = 16, 4, 2
+	sitePause                       = 200 * time.Millisecond
+	gatewayShare, gatewayPause      = 3 * fetches / 4, sitePause / 4
+	// maxLimits bounds the sites and collections that are remembered, maxUrgent the urgent
+	// tasks that wait.
+	maxLimits, maxUrgent = 16384, 64
+	// firstPause is how long a site rests after a failure; it doubles up to maxPause.
+	firstPause, maxPause = 5 * time.Second, time.Hour
+	// patience is how long tasks wait for a turn of a site.
+	patience = 10 * time.Second
 	// passEvery is how often the index is gone through for what is due, passSoon how soon
 	// after hints were dropped.
 	passEvery, passSoon = 5 * time.Minute, 10 * time.Second
 	// rowRate bounds the rows that passes read each second: about 1% of a processor.
 	rowRate = 2000
-	// listed is how many collections are read at once, pageRows how many tokens of one, and
-	// dueInPass how many a pass puts into the queue.
-	listed, pageRows, dueInPass = 32, 64, 256
+	// collections is how many collections are gone through at once, pageRows how many tokens of
+	// one are read, and dueInPass how many a pass fetches.
+	collections, pageRows, dueInPass = 32, 64, 256
 	// maxAsked bounds the tokens that clients have asked for.
 	maxAsked = 4096
-	// tellEvery is how often a contract is asked for a URI that a client wants.
-	tellEvery = time.Minute
-	// maxHints bounds the messages that wait, maxInHint the tokens in one.
-	maxHints, maxInHint = 64, 256
-	// tick is how often it is looked for what time has made due.
-	tick = time.Second
+	// tick is how often it is looked for what time has made due. tellEvery is after how many
+	// ticks a contract is asked again for a URI that a client wants, and remindEvery the token
+	// looked at.
+	tick, tellEvery, remindEvery = time.Second, 60, 10
+	// maxChanged bounds the tokens that are to be looked at soon.
+	maxChanged = 4096
 	// commitTime bounds the wait for a commit.
 	commitTime = 5 * time.Second
 	// cached is how many documents are kept in memory, maxCached how large they are at most.
@@ -135,11 +140,8 @@ func (c *Config) fill() (err error) {
 			return fmt.Errorf("nftmeta: the gateway %w", err)
 		}
 	}
-	c.Refresh, c.Most = cmp.Or(c.Refresh, 7*24*time.Hour), cmp.Or(c.Most, 1_000_000)
-	c.Retry, c.ReindexEvery = cmp.Or(c.Retry, 10*time.Minute), cmp.Or(c.ReindexEvery, time.Hour)
-	c.Fetches, c.PerCollection, c.PerSite = cmp.Or(c.Fetches, 16), cmp.Or(c.PerCollection, 4), cmp.Or(c.PerSite, 2)
-	c.SitePause, c.Timeout, c.MaxBytes = cmp.Or(c.SitePause, 200*time.Millisecond), cmp.Or(c.Timeout, 20*time.Second), cmp.Or(c.MaxBytes, 256<<10)
-	if min(c.Most, c.Fetches, c.PerCollection, c.PerSite) < 1 || c.MaxBytes < 1 || min(c.Refresh, c.Retry, c.ReindexEvery, c.SitePause, c.Timeout) < 0 {
+	c.Refresh, c.Most, c.timeout = cmp.Or(c.Refresh, 7*24*time.Hour), cmp.Or(c.Most, 1_000_000), cmp.Or(c.timeout, 20*time.Second)
+	if c.Most < 1 || c.Refresh < 0 {
 		return errors.New("nftmeta: bounds must be positive")
 	}
 	if c.Room == nil {
@@ -154,16 +156,13 @@ func (c *Config) fill() (err error) {
 	return nil
 }
 
-// gatewayShare is how many requests to the gateway there are at one time.
-func (c *Config) gatewayShare() int { return max(1, c.Fetches*3/4) }
-
 // target is how many records passes make at most, and how many are left when the oldest are
 // dropped.
 func (c *Config) target() int { return c.Most - max(1, c.Most/20) }
 
 // rules are those of servers that contracts name.
 func (c *Config) rules() outbound.Config {
-	r := outbound.Config{Private: c.Private, Schemes: []string{"https"}, Redirects: maxRedirects, Timeout: c.Timeout, PerHost: c.PerSite}
+	r := outbound.Config{Private: c.Private, Schemes: []string{"https"}, Redirects: maxRedirects, Timeout: c.timeout, PerHost: perSite}
 	if c.HTTP {
 		r.Schemes = append(r.Schemes, "http")
 	}

@@ -8,13 +8,13 @@
 // through the gateway that the operator has named, which is the only server that may be
 // on a private address.
 //
-// # The queue
+// # Turns
 //
-// Tokens whose documents are due wait by collection and site, the registered domain of their
-// server, and these take turns: a site has few requests under way, a pause between two, and
-// rests when it fails or asks for it. Passes over the index find what is due, new and changed URIs are
-// told by the index, and clients ask for tokens; the latter two go first. What finds no
-// room in the queue is found again by the next pass, which is all that has to be remembered.
+// A site, the registered domain of a server, has few requests under way, a pause between two,
+// and rests when it fails or asks for it; a collection has few, too. Passes over the index find
+// what is due, in some collections at one time; the index tells of new and changed URIs, and
+// clients ask for tokens: these go first. What has no turn soon is found again by the next pass,
+// so nothing but limits has to be remembered.
 //
 // # What is kept
 //

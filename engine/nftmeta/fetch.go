@@ -26,7 +26,7 @@ type answer struct {
 
 // fetch asks a server for a document.
 func (m *Metadata) fetch(ctx context.Context, p *place) answer {
-	ctx, cancel := context.WithTimeout(ctx, m.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
 	if err != nil {
@@ -54,27 +54,27 @@ func (m *Metadata) fetch(ctx context.Context, p *place) answer {
 		// A gateway says 504 of each document that nobody has.
 		return answer{status: Unreachable, faulty: code >= 500 && !p.gateway}
 	}
-	a := m.read(resp)
+	a := read(resp)
 	a.faulty = a.faulty && !p.gateway
 	return a
 }
 
 // read takes the body of an answer, as far as it may be a document.
-func (m *Metadata) read(resp *http.Response) answer {
+func read(resp *http.Response) answer {
 	if kind := resp.Header.Get("Content-Type"); kind != "" {
 		media, _, err := mime.ParseMediaType(kind)
 		if err != nil || !isJSON(media) {
 			return answer{status: InvalidMetadata}
 		}
 	}
-	if resp.ContentLength > m.cfg.MaxBytes {
+	if resp.ContentLength > maxBytes {
 		return answer{status: TooLarge}
 	}
 	body := io.Reader(resp.Body)
 	switch strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))) {
 	case "", "identity":
 	case "gzip": // though nobody asked for it
-		z, err := gzip.NewReader(io.LimitReader(resp.Body, m.cfg.MaxBytes))
+		z, err := gzip.NewReader(io.LimitReader(resp.Body, maxBytes))
 		if err != nil {
 			return answer{status: InvalidMetadata}
 		}
@@ -82,9 +82,9 @@ func (m *Metadata) read(resp *http.Response) answer {
 	default:
 		return answer{status: InvalidMetadata}
 	}
-	raw, err := io.ReadAll(io.LimitReader(body, m.cfg.MaxBytes+1))
+	raw, err := io.ReadAll(io.LimitReader(body, maxBytes+1))
 	switch {
-	case int64(len(raw)) > m.cfg.MaxBytes:
+	case int64(len(raw)) > maxBytes:
 		return answer{status: TooLarge}
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
 		return answer{status: InvalidMetadata}

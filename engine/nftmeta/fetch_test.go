@@ -119,7 +119,7 @@ func TestHostile(t *testing.T) {
 	t.Cleanup(s.Close)
 	actor := func(timeout time.Duration) *Metadata {
 		w := newWorld(t)
-		w.cfg.Gateway, w.cfg.Timeout, w.cfg.Store = s.URL, timeout, newKept()
+		w.cfg.Gateway, w.cfg.timeout, w.cfg.Store = s.URL, timeout, newKept()
 		m, err := New(w.cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestHostile(t *testing.T) {
 			if a.status == "" {
 				_, a.status = parseDocument(a.raw, uint256.NewInt(1), false)
 			}
-			if a.status != want || int64(len(a.raw)) > m.cfg.MaxBytes {
+			if a.status != want || int64(len(a.raw)) > maxBytes {
 				t.Errorf("%s, %d bytes, want %s", a.status, len(a.raw), want)
 			}
 			if path == "busy" && a.wait != 7*time.Second {

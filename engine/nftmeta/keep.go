@@ -1,6 +1,7 @@
 package nftmeta
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -100,10 +101,11 @@ func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, 
 		r = &record{Version: recordVersion, Status: Unindexed}
 	}
 	m.mu.Lock()
-	running, waits, full := m.asked != nil, m.asked[k], len(m.asked) >= maxAsked || !found && m.total >= m.cfg.Most
+	_, joined := m.asked[k]
+	running, full := m.asked != nil, len(m.asked) >= maxAsked || !found && m.total >= m.cfg.Most
 	m.mu.Unlock()
-	wait := time.Unix(r.Asked, 0).Add(m.cfg.ReindexEvery).Sub(now)
-	switch joined := !waits.at.IsZero(); {
+	wait := time.Unix(r.Asked, 0).Add(reindexEvery).Sub(now)
+	switch {
 	case !running:
 		return ErrStopping
 	case !joined && wait > 0:
@@ -116,11 +118,12 @@ func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, 
 	if err := m.put(ctx, &k, raw, found); err != nil {
 		return err
 	}
-	waits.at = now
 	m.mu.Lock()
-	m.asked[k] = waits
+	m.asked[k] = now
 	m.mu.Unlock()
-	m.tell(&k, now)
+	if !joined {
+		m.tell(&k)
+	}
 	m.Changed(k.chain, []index.NFT{k.NFT})
 	return nil
 }
@@ -158,61 +161,52 @@ func (t *Token) size() int {
 		len(t.Attributes) + len(t.Properties)
 }
 
+// aged is a record with its age.
+type aged struct {
+	key
+	age int64
+}
+
 // makeRoom drops the oldest records when there are as many as may be.
 func (m *Metadata) makeRoom(ctx context.Context) error {
 	n, _ := m.kept()
 	if n -= m.cfg.target(); n < m.cfg.Most-m.cfg.target() {
 		return nil
 	}
-	pace := func(rows int) error { return m.pause(ctx, time.Duration(rows)*time.Second/sweepRate) }
-	var ages []int64
-	if err := m.each(func(_, value []byte) { ages = append(ages, ageOf(value)) }, pace); err != nil || len(ages) == 0 {
-		return err
+	var oldest []aged
+	trim := func() {
+		slices.SortFunc(oldest, func(a, b aged) int { return cmp.Compare(a.age, b.age) })
+		oldest = oldest[:min(n, len(oldest))]
 	}
-	slices.Sort(ages)
-	oldest := ages[min(n, len(ages))-1]
-	var doomed []key
-	return m.each(func(k, value []byte) {
-		if name, ok := readKey(k); ok && len(doomed) < n && ageOf(value) <= oldest && !m.isAsked(&name) {
-			doomed = append(doomed, name)
+	err := m.each(func(k, value []byte) {
+		r, _ := decodeRecord(value)
+		if name, ok := readKey(k); ok && !r.isAsked() {
+			oldest = append(oldest, aged{name, r.age()})
 		}
 	}, func(rows int) error {
-		n -= len(doomed)
-		err := m.drop(doomed, oldest)
-		doomed = doomed[:0]
-		if err != nil {
-			return err
+		if len(oldest) >= 2*n {
+			trim()
 		}
-		return pace(rows)
+		return pause(ctx, time.Duration(rows)*time.Second/sweepRate)
 	})
-}
-
-func ageOf(raw []byte) int64 {
-	r, err := decodeRecord(raw)
-	if err != nil {
-		return 0
+	trim()
+	for part := range slices.Chunk(oldest, dropMost) {
+		if err == nil {
+			err = m.drop(part)
+		}
 	}
-	return r.age()
+	return err
 }
 
 // drop removes records that have not become younger since they were looked at.
-func (m *Metadata) drop(doomed []key, oldest int64) error {
-	for part := range slices.Chunk(doomed, dropMost) {
-		if err := m.dropPart(part, oldest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *Metadata) dropPart(doomed []key, oldest int64) error {
+func (m *Metadata) drop(doomed []aged) error {
 	m.keeping.Lock()
 	defer m.keeping.Unlock()
 	var keys [][]byte
 	for i := range doomed {
-		if r, _, err := m.load(&doomed[i]); err == nil && (r == nil || r.age() <= oldest) {
+		if r, _, err := m.load(&doomed[i].key); err == nil && r.age() <= doomed[i].age {
 			keys = append(keys, doomed[i].bytes())
-			m.cache.Remove(doomed[i])
+			m.cache.Remove(doomed[i].key)
 		}
 	}
 	n, err := m.cfg.Store.RemoveAll(keys)
@@ -241,4 +235,12 @@ func (m *Metadata) each(f func(k, value []byte), then func(rows int) error) erro
 			return err
 		}
 	}
+}
+
+// askedAt returns when a client asked for a token that was not fetched since.
+func (m *Metadata) askedAt(k *key) (time.Time, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok := m.asked[*k]
+	return at, ok
 }

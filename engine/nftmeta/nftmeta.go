@@ -2,6 +2,7 @@ package nftmeta
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/index"
 	"quorate/engine/outbound"
@@ -41,16 +41,15 @@ type Token struct {
 	Document
 }
 
-// request is that a client asked for a token.
-type request struct {
-	at   time.Time
-	told time.Time // when its contract was asked for the URI last; zero: not since the start
-}
-
-// hint names tokens whose URIs have changed.
-type hint struct {
-	chain chain.ID
-	nfts  []index.NFT
+// task is a token whose document is to be fetched.
+type task struct {
+	key   key
+	uri   uint64
+	place place
+	// refused says why the URI leads nowhere.
+	refused       Status
+	multi, urgent bool
+	fresh         bool // there is no record of it, and room for one was taken
 }
 
 // Metadata fetches. Start it with Run; all other methods may be called at any time.
@@ -58,19 +57,25 @@ type Metadata struct {
 	cfg       Config
 	log       *slog.Logger
 	web, ipfs *http.Client
-	hints     *actor.Mailbox[hint]
 	stats     stats
-	queue     *queue
-	lost      atomic.Bool // a pass is to begin soon: not all that was due had room
+	all       *limit        // of requests
+	gateway   *limit        // of those to the gateway
+	urgent    chan struct{} // one for each urgent task
+	reading   chan struct{} // one while rows were read that are to be paused for
+	lost      atomic.Bool   // a pass is to begin soon: not all that was due had room
 	wrong     atomic.Pointer[error]
 
 	keeping sync.Mutex // held while a record is made from the one before, or removed
 
-	mu    sync.Mutex
-	asked map[key]request // nil until Run has begun
-	total int             // records
-	cache *lru.Cache[key, *Token]
-	gen   uint64 // changes with each record
+	mu      sync.Mutex
+	asked   map[key]time.Time // when clients asked for them, zero: before the start; nil until Run has begun
+	changed map[key]bool      // to be looked at soon
+	busy    map[key]bool      // being fetched, or waiting for it
+	fresh   int               // of these without a record
+	total   int               // records
+	used    *lru.Cache[string, *limit]
+	cache   *lru.Cache[key, *Token]
+	gen     uint64 // changes with each record
 }
 
 // New checks cfg and returns an actor that fetches nothing yet.
@@ -78,25 +83,32 @@ func New(cfg Config) (*Metadata, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	m := &Metadata{cfg: cfg, log: cfg.Logger, hints: actor.NewMailbox[hint](maxHints, actor.Shed), stats: newStats(cfg.Metrics)}
-	m.queue = newQueue(&m.cfg, &m.lost)
-	m.web = outbound.New(cfg.rules())
+	m := &Metadata{
+		cfg: cfg, log: cfg.Logger, stats: newStats(cfg.Metrics), web: outbound.New(cfg.rules()),
+		all: newLimit(fetches, 0), gateway: newLimit(gatewayShare, gatewayPause), urgent: make(chan struct{}, maxUrgent), reading: make(chan struct{}, 1), changed: map[key]bool{}, busy: map[key]bool{},
+	}
 	if cfg.ipfs != nil {
 		r := cfg.rules() // for where it redirects to
-		r.Trusted, r.PerHost = cfg.ipfs, cfg.gatewayShare()
+		r.Trusted, r.PerHost = cfg.ipfs, gatewayShare
 		m.ipfs = outbound.New(r)
 	}
-	cfg.Metrics.GaugeFunc("quorate_nft_documents", "Tokens of which a record is kept: their metadata, or why there are none.", func() float64 { n, _ := m.kept(); return float64(n) })
-	var err error
-	m.cache, err = lru.New[key, *Token](cached)
-	return m, err
+	m.used, _ = lru.New[string, *limit](maxLimits) // fails for a size of 0
+	m.cache, _ = lru.New[key, *Token](cached)
+	m.watch(cfg.Metrics)
+	return m, nil
 }
 
-// Changed takes tokens whose URIs were read for the first time or have changed. It never
-// waits. What finds no room is found by the next pass.
+// Changed takes tokens whose URIs were read for the first time or have changed. What finds
+// no room is found by the next pass.
 func (m *Metadata) Changed(of chain.ID, nfts []index.NFT) {
-	if len(nfts) > maxInHint || m.hints.TrySend(hint{of, nfts}) != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.changed)+len(nfts) > maxChanged {
 		m.lost.Store(true)
+		return
+	}
+	for i := range nfts {
+		m.changed[key{of, nfts[i]}] = true
 	}
 }
 
@@ -110,26 +122,15 @@ func (m *Metadata) Run(ctx context.Context) error {
 		return err
 	}
 	var work sync.WaitGroup
-	defer work.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	work.Go(func() { m.passes(ctx) })
-	work.Go(func() { m.takeHints(ctx) })
-	for ctx.Err() == nil {
-		select {
-		case <-time.After(m.dispatch(ctx, &work)):
-		case <-m.queue.ready:
-		case <-ctx.Done():
-		}
-	}
+	m.hurry(ctx)
+	work.Wait()
 	return nil
 }
 
-// recall reads how many records there are and what clients have asked for, and forgets a Run
-// before.
+// recall reads how many records there are and what clients have asked for.
 func (m *Metadata) recall(ctx context.Context) error {
-	asked, total := map[key]request{}, 0
-	now := time.Now()
+	asked, total := map[key]time.Time{}, 0
 	err := m.each(func(k, value []byte) {
 		total++
 		if !bytes.Contains(value, []byte(`"a":`)) {
@@ -137,55 +138,117 @@ func (m *Metadata) recall(ctx context.Context) error {
 		}
 		name, ok := readKey(k)
 		if r, err := decodeRecord(value); ok && err == nil && r.isAsked() {
-			asked[name] = request{at: now}
+			asked[name] = time.Time{}
 		}
 	}, func(int) error { return context.Cause(ctx) })
-	m.queue = newQueue(&m.cfg, &m.lost)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked, m.total = asked, total
 	return err
 }
 
-// dispatch begins as many fetches as may be under way. It returns after how long there may be
-// more to do.
-func (m *Metadata) dispatch(ctx context.Context, work *sync.WaitGroup) time.Duration {
-	for m.cfg.Room() == nil {
-		t, wait := m.queue.next(time.Now())
-		if t == nil {
-			return wait
-		}
-		work.Go(func() {
-			a := m.do(ctx, t)
-			m.queue.end(t, &a, time.Now())
-		})
+// due returns what is to be fetched of a token, nil for nothing: it is on its way, not due, or
+// there is no room. What it returns is to be visited, or forgotten.
+func (m *Metadata) due(k key, uri string, multi, urgent bool) *task {
+	m.mu.Lock()
+	_, asked := m.asked[k]
+	busy := m.busy[k]
+	m.busy[k] = true
+	m.mu.Unlock()
+	if busy {
+		return nil
 	}
-	return tick
+	old, found, err := m.load(&k)
+	if err != nil {
+		m.log.Warn("the record of a token cannot be read, and is made again", "err", err)
+	}
+	t := &task{key: k, uri: digest(uri), multi: multi, urgent: urgent}
+	if t.place, t.refused = m.cfg.place(uri, &k.ID, multi); uri == "" {
+		t.refused = InvalidURI
+	}
+	// Unindexed: there is no way there.
+	if old.isDue(t.uri, time.Now()) && (asked || t.refused != Unindexed) && (found || m.takeRoom(t)) {
+		return t
+	}
+	m.forget(t)
+	return nil
 }
 
-// do fetches a token's document and commits what came of it.
-func (m *Metadata) do(ctx context.Context, t *task) answer {
-	began := time.Now()
+// takeRoom takes room for a record: passes leave some to others.
+func (m *Metadata) takeRoom(t *task) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	most := m.cfg.Most
+	if !t.urgent {
+		most = m.cfg.target()
+	}
+	if m.total+m.fresh >= most {
+		m.stats.full.Inc()
+		return false
+	}
+	t.fresh = true
+	m.fresh++
+	return true
+}
+
+func (m *Metadata) forget(t *task) {
+	if t == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.busy, t.key)
+	if t.fresh {
+		m.fresh--
+	}
+}
+
+// visit waits for a turn, fetches a token's document and commits what came of it. It reports
+// false if there was no turn soon enough.
+func (m *Metadata) visit(ctx context.Context, t *task) bool {
+	defer m.forget(t)
+	if m.cfg.Room() != nil {
+		return false
+	}
 	a := answer{raw: t.place.inline, status: t.refused}
-	if t.refused == "" && t.place.url != "" {
+	asks := t.refused == "" && t.place.url != ""
+	if asks {
+		soon, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		limits, site := m.limits(t)
+		for _, l := range limits {
+			if !l.enter(soon, t.urgent) {
+				m.lost.CompareAndSwap(false, site.rest() <= patience)
+				return false
+			}
+			if l == site {
+				defer l.leave(&a)
+			} else {
+				defer l.leave(nil)
+			}
+		}
+	}
+	began := time.Now()
+	if asks {
 		a = m.fetch(ctx, &t.place)
 		m.stats.seconds.Observe(time.Since(began).Seconds())
 	}
 	if ctx.Err() != nil {
-		return answer{}
+		return false
 	}
 	var doc *Document
 	switch {
 	case a.status != "":
-	case int64(len(a.raw)) > m.cfg.MaxBytes:
+	case int64(len(a.raw)) > maxBytes:
 		a.status = TooLarge
 	default:
 		doc, a.status = parseDocument(a.raw, &t.key.ID, t.multi)
 	}
-	a.raw = nil
-	m.stats.fetched(a.status)
+	if c, ok := m.stats.results[cmp.Or(a.status, Indexed)]; ok {
+		c.Inc()
+	}
 	m.fail(m.commit(ctx, t, doc, &a, began))
-	return a
+	return true
 }
 
 // fail notes what is wrong with what is kept, or that nothing is.

@@ -168,7 +168,7 @@ func TestChanged(t *testing.T) {
 		w.mu.Lock()
 		w.tokens[addr(1)][3] = w.tokens[addr(1)][2]
 		w.mu.Unlock()
-		m.Changed(home, make([]index.NFT, maxInHint+1)) // more than there is room for
+		m.Changed(home, make([]index.NFT, maxChanged+1)) // more than there is room for
 		w.settle(2 * passSoon)
 		if got := token(t, m, addr(1), 3); got.Name != "found" {
 			t.Errorf("after hints were dropped: %+v", got)
@@ -251,8 +251,14 @@ func TestSites(t *testing.T) {
 				t.Errorf("%s was asked %d times", host, n)
 			}
 		}
-		if got := token(t, m, addr(1), 1); got.Status != Throttled {
-			t.Errorf("%+v", got)
+		throttled := 0
+		for id := range uint64(100) {
+			if token(t, m, addr(1), id+1).Status == Throttled {
+				throttled++
+			}
+		}
+		if throttled == 0 {
+			t.Error("no token says that its server wants to be left alone")
 		}
 		if len(times["b.github.io"]) == 0 {
 			t.Error("a site of a public suffix was taken for its neighbour")
@@ -346,7 +352,6 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cfg.ReindexEvery = 4 * time.Minute
 		w.add(addr(1), 40, at("a.example"))
 		version := 0
 		w.web = func(*http.Request) (int, string, http.Header) {
@@ -385,7 +390,7 @@ func TestKilled(t *testing.T) {
 			if len(acknowledged) < 20 {
 				t.Fatalf("%d acknowledged", len(acknowledged))
 			}
-			w.settle(2 * time.Minute)
+			w.settle(reindexEvery)
 		}
 		stop()
 	})
@@ -414,25 +419,6 @@ func TestStoreFails(t *testing.T) {
 		w.settle(10 * time.Minute)
 		if state, err := m.Check(t.Context()); err != nil || token(t, m, addr(1), 3).Status != Indexed {
 			t.Errorf("%+v, %v", state, err)
-		}
-	})
-}
-
-// TestMost: there are never more records than allowed, also after a restart.
-func TestMost(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.cfg.Most = 10
-		w.add(addr(1), 30, func(int) string { return "data:,{}" })
-		_, stop := w.run()
-		w.settle(time.Minute)
-		stop()
-		_, stop = w.run()
-		w.settle(6 * time.Minute)
-		stop()
-		if n := w.store.count(keyRecord); n < 1 || n > 10 {
-			t.Errorf("%d records", n)
 		}
 	})
 }

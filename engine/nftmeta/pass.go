@@ -2,8 +2,13 @@ package nftmeta
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"quorate/engine/chain/evm"
@@ -12,19 +17,8 @@ import (
 
 // passes goes through the index again and again for what is due.
 func (m *Metadata) passes(ctx context.Context) {
-	var began time.Time
 	for ctx.Err() == nil {
-		wait := passEvery
-		if m.lost.Load() {
-			wait = passSoon
-		}
-		if now := time.Now(); now.Sub(began) < wait {
-			if m.pause(ctx, tick) != nil {
-				return
-			}
-			continue
-		}
-		began = time.Now()
+		began := time.Now()
 		m.lost.Store(false)
 		m.fail(m.makeRoom(ctx))
 		for _, c := range m.cfg.Chains() {
@@ -32,70 +26,103 @@ func (m *Metadata) passes(ctx context.Context) {
 				m.log.Warn("the URIs of a chain cannot be read", "err", err)
 			}
 		}
+		for pause(ctx, tick) == nil && time.Since(began) < passEvery && !(m.lost.Load() && time.Since(began) >= passSoon) {
+		}
 	}
 }
 
 // passChain goes through the collections of a chain from anywhere on, so that those of many
-// tokens are not always the first.
+// tokens are not always the first. Some are gone through at one time.
 func (m *Metadata) passChain(ctx context.Context, c *Chain) error {
 	var first evm.Address
 	rand.Read(first[:]) // never fails
-	after, again := &first, false
-	for {
-		list, err := collections(c, after)
-		if err != nil {
-			return err
-		}
-		for i := range list {
-			if again && bytes.Compare(list[i][:], first[:]) > 0 {
-				return nil
-			}
-			if err := m.passCollection(ctx, c, list[i]); err != nil {
+	slots := make(chan struct{}, collections)
+	var work sync.WaitGroup
+	defer work.Wait()
+	part := func(after, until *evm.Address) error {
+		for {
+			list, err := listed(c, after)
+			if err != nil || len(list) == 0 {
 				return err
 			}
-			after = &list[i]
-		}
-		switch {
-		case len(list) > 0:
-		case again:
-			return nil
-		default:
-			after, again = nil, true
+			for i := range list {
+				if until != nil && bytes.Compare(list[i][:], until[:]) > 0 || !take(ctx, slots) {
+					return nil
+				}
+				work.Go(func() {
+					if err := m.passCollection(ctx, c, list[i]); err != nil && ctx.Err() == nil {
+						m.log.Warn("the URIs of a contract cannot be read", "contract", list[i], "err", err)
+					}
+					<-slots
+				})
+			}
+			after = &list[len(list)-1]
 		}
 	}
+	if err := part(&first, nil); err != nil {
+		return err
+	}
+	return part(nil, &first)
 }
 
-func collections(c *Chain, after *evm.Address) ([]evm.Address, error) {
+func listed(c *Chain, after *evm.Address) ([]evm.Address, error) {
 	v, err := c.View()
 	if err != nil {
 		return nil, nil // it has no block yet, or is being closed
 	}
 	defer v.Close()
-	return v.URITokens(after, listed)
+	return v.URITokens(after, collections)
 }
 
-// passCollection puts what is due of a collection into the queue, as far as a pass may.
+// passCollection fetches what is due of a collection, as far as a pass may. A site without a
+// turn in time keeps none waiting behind it.
 func (m *Metadata) passCollection(ctx context.Context, c *Chain, token evm.Address) error {
-	var next []byte
-	for due := 0; ; {
+	var work sync.WaitGroup
+	defer work.Wait()
+	var fetched atomic.Int32
+	var slow sync.Map // sites
+	slots := make(chan struct{}, perCollection)
+	for next := []byte(nil); ; {
 		nfts, uris, multi, after, err := readPage(c, token, next)
 		if err != nil {
 			return err
 		}
 		for i := range nfts {
-			if due >= dueInPass {
+			if fetched.Load() >= dueInPass {
 				m.lost.Store(true)
 				return nil
 			}
-			if m.offer(key{c.ID, nfts[i]}, uris[i], multi, false) {
-				due++
+			t := m.due(key{c.ID, nfts[i]}, uris[i], multi, false)
+			if t == nil {
+				continue
 			}
+			if _, rests := slow.Load(t.place.site); rests || !take(ctx, slots) {
+				m.forget(t)
+				continue
+			}
+			work.Go(func() {
+				if m.visit(ctx, t) {
+					fetched.Add(1)
+				} else {
+					slow.Store(t.place.site, true)
+				}
+				<-slots
+			})
 		}
-		if err := m.pause(ctx, time.Duration(len(nfts)+1)*time.Second/rowRate); err != nil || after == nil {
+		if err := m.pace(ctx, len(nfts)+1); err != nil || after == nil {
 			return err
 		}
 		next = after
 	}
+}
+
+// pace bounds the rows that are read.
+func (m *Metadata) pace(ctx context.Context, rows int) error {
+	if !take(ctx, m.reading) {
+		return context.Cause(ctx)
+	}
+	defer func() { <-m.reading }()
+	return pause(ctx, time.Duration(rows)*time.Second/rowRate)
 }
 
 func readPage(c *Chain, token evm.Address, from []byte) (nfts []index.NFT, uris []string, multi bool, next []byte, err error) {
@@ -117,74 +144,37 @@ func isMulti(v View, token evm.Address) (bool, error) {
 	return meta.Kind == index.ERC1155, err
 }
 
-// pause waits, and returns why it is to end.
-func (m *Metadata) pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// takeHints has tokens looked at whose URIs are new or have changed, and those that clients ask
-// for, again and again until they were fetched.
-func (m *Metadata) takeHints(ctx context.Context) {
-	var batch []hint
-	m.remind()
-	clock := time.NewTicker(passSoon)
-	defer clock.Stop()
-	for {
-		select {
-		case <-m.hints.Ready():
-			batch = m.hints.Drain(batch)
-			for i := range batch {
-				m.urge(&batch[i])
-				if m.pause(ctx, time.Duration(len(batch[i].nfts))*time.Second/rowRate) != nil {
-					return
-				}
+// hurry has tokens looked at whose URIs are new or have changed, and those that clients ask for,
+// again and again until they were fetched.
+func (m *Metadata) hurry(ctx context.Context) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	for n := 0; pause(ctx, tick) == nil; n++ {
+		m.mu.Lock()
+		changed := slices.Collect(maps.Keys(m.changed))
+		clear(m.changed)
+		var asked map[key]time.Time
+		if n%remindEvery == 0 {
+			asked = maps.Clone(m.asked)
+		}
+		m.mu.Unlock()
+		for _, k := range changed {
+			m.urge(ctx, &work, k)
+		}
+		for k, at := range asked { // each time in another order
+			if n%tellEvery == 0 && time.Since(at) > tellEvery/2*tick {
+				m.tell(&k)
 			}
-			clear(batch)
-		case <-clock.C:
-			m.remind()
-		case <-ctx.Done():
-			return
+			if len(m.urgent) < cap(m.urgent) {
+				m.urge(ctx, &work, k)
+			}
 		}
 	}
 }
 
-// remind has the contracts of tokens that clients ask for asked for their URIs, once a minute,
-// and the tokens looked at.
-func (m *Metadata) remind() {
-	now := time.Now()
-	var list []key
-	m.mu.Lock()
-	for k := range m.asked {
-		list = append(list, k)
-	}
-	m.mu.Unlock()
-	for _, k := range list {
-		m.tell(&k, now)
-		if !m.queue.has(&k) {
-			m.urge(&hint{k.chain, []index.NFT{k.NFT}})
-		}
-	}
-	waiting, _, resting := m.queue.size(now)
-	m.stats.waiting.Set(float64(waiting))
-	m.stats.resting.Set(float64(resting))
-}
-
-// tell has a contract asked for the URI of a token that a client has asked for, if it was not
-// for a time.
-func (m *Metadata) tell(k *key, now time.Time) {
-	m.mu.Lock()
-	r, ok := m.asked[*k]
-	due := ok && (r.told.IsZero() || now.Sub(r.told) >= tellEvery)
-	if r.told = now; due {
-		m.asked[*k] = r
-	}
-	m.mu.Unlock()
-	if c := m.followed(k); due && c != nil && c.Ask != nil {
+// tell has a contract asked for the URI of a token that a client has asked for.
+func (m *Metadata) tell(k *key) {
+	if c := m.followed(k); c != nil && c.Ask != nil {
 		c.Ask(k.Token, k.ID)
 	}
 }
@@ -199,81 +189,45 @@ func (m *Metadata) followed(k *key) *Chain {
 	return nil
 }
 
-// urge puts the tokens of a hint into the queue before others, as far as they are due.
-func (m *Metadata) urge(h *hint) {
-	c := m.followed(&key{chain: h.chain})
-	if c == nil {
+// urge has a token fetched before others, if it is due.
+func (m *Metadata) urge(ctx context.Context, work *sync.WaitGroup, k key) {
+	if m.pace(ctx, 1) != nil {
 		return
+	}
+	t, err := m.urgentTask(k)
+	if err != nil {
+		m.log.Warn("the URI of a token cannot be read", "contract", k.Token, "err", err)
+	}
+	if t == nil || !take(ctx, m.urgent) {
+		m.forget(t)
+		return
+	}
+	work.Go(func() {
+		m.visit(ctx, t)
+		<-m.urgent
+	})
+}
+
+func (m *Metadata) urgentTask(k key) (*task, error) {
+	c := m.followed(&k)
+	if c == nil {
+		return nil, nil
 	}
 	v, err := c.View()
 	if err != nil {
 		m.lost.Store(true) // it is being closed, or has no block
-		return
+		return nil, nil
 	}
 	defer v.Close()
-	for _, nft := range h.nfts {
-		uri, known, err := v.TokenURI(nft.Token, nft.ID)
-		multi, wrong := isMulti(v, nft.Token)
-		if err != nil || wrong != nil {
-			m.log.Warn("the URI of a token cannot be read", "contract", nft.Token, "err", err)
-			return
-		}
-		k := key{h.chain, nft}
-		if known {
-			m.offer(k, uri, multi, true)
-		} else if m.isAsked(&k) {
-			m.queue.push(&task{key: k, refused: Unindexed}, true, time.Now())
-		}
+	uri, known, err := v.TokenURI(k.Token, k.ID)
+	multi, wrong := isMulti(v, k.Token)
+	_, asked := m.askedAt(&k)
+	if err = cmp.Or(err, wrong); err != nil || !known && !asked {
+		return nil, err
 	}
-}
-
-// offer puts a token into the queue if it is due. It reports whether it waits there.
-func (m *Metadata) offer(k key, uri string, multi, urgent bool) bool {
-	now := time.Now()
-	if m.queue.has(&k) {
-		return true
+	t := m.due(k, uri, multi, true)
+	if t != nil && !known {
+		t.refused = Unindexed
 	}
-	old, found, err := m.load(&k)
-	if err != nil {
-		m.log.Warn("the record of a token cannot be read, and is made again", "err", err)
-	}
-	t := &task{key: k, uri: digest(uri), multi: multi, fresh: !found}
-	if !old.isDue(t.uri, now) || t.fresh && !m.hasRoom(urgent) {
-		return false
-	}
-	if t.place, t.refused = m.cfg.place(uri, &k.ID, multi); uri == "" {
-		t.refused = InvalidURI
-	}
-	if t.refused == Unindexed && !m.isAsked(&k) {
-		return false // there is no way there
-	}
-	return m.queue.push(t, urgent, now)
-}
-
-// hasRoom reports whether a token without a record may have one: passes leave room to others.
-func (m *Metadata) hasRoom(urgent bool) bool {
-	records, _ := m.kept()
-	_, fresh, _ := m.queue.size(time.Time{})
-	most := m.cfg.Most
-	if !urgent {
-		most = m.cfg.target()
-	}
-	if records+fresh < most {
-		return true
-	}
-	m.stats.full.Inc()
-	return false
-}
-
-func (m *Metadata) isAsked(k *key) bool {
-	_, ok := m.askedAt(k)
-	return ok
-}
-
-// askedAt returns when a client asked for a token that was not fetched since.
-func (m *Metadata) askedAt(k *key) (time.Time, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, ok := m.asked[*k]
-	return r.at, ok
+	return t, nil
 }

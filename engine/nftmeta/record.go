@@ -132,7 +132,12 @@ func (r *record) isDue(uri uint64, now time.Time) bool {
 
 // age orders records by what is lost with them: failures, then documents and what clients asked
 // for, the oldest first.
-func (r *record) age() int64 { return max(r.At, r.Asked) }
+func (r *record) age() int64 {
+	if r == nil { // it cannot be read
+		return 0
+	}
+	return max(r.At, r.Asked)
+}
 
 // next returns the record after a fetch. A document stays if it is of the same URI and
 // cannot be had just now.
@@ -154,9 +159,9 @@ func (r *record) next(c *Config, uri uint64, d *Document, s Status, wait time.Du
 	if same && r.Doc != nil && s.passes() {
 		n.Status, n.Doc, n.At = r.Status, r.Doc, r.At
 	}
-	pause := min(max(c.Retry<<min(n.Failures-1, 16), wait), max(c.Retry, maxRetry))
+	pause := min(max(firstRetry<<min(n.Failures-1, 16), wait), max(firstRetry, maxRetry))
 	if !s.passes() {
-		pause = max(c.Retry, min(c.Refresh, maxRetry))
+		pause = max(firstRetry, min(c.Refresh, maxRetry))
 	}
 	n.Due = now.Add(spread(pause)).Unix()
 	return n

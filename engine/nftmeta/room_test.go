@@ -18,16 +18,6 @@ import (
 // itself is a URI that is its own document.
 func itself(id int) string { return fmt.Sprintf("data:,%%7B%%22name%%22:%%22%d%%22%%7D", id) }
 
-// bounded has a world fail the test when there ever are more records than allowed.
-func bounded(w *world, most int) {
-	w.cfg.Most = most
-	w.store.check = func(rows map[string][]byte) {
-		if len(rows) > most {
-			w.t.Errorf("%d records of %d", len(rows), most)
-		}
-	}
-}
-
 // put keeps a record.
 func put(w *world, token byte, id uint64, r record) {
 	r.Version = recordVersion
@@ -89,12 +79,18 @@ func TestOldest(t *testing.T) {
 }
 
 // TestFull: a collection with more tokens than there may be records leaves room to new tokens and
-// to those that clients ask for; nothing is fetched in turns, also over restarts and kills.
+// to those that clients ask for; there are never more records than allowed, and nothing is fetched
+// in turns, also over restarts and kills.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		bounded(w, 100)
+		w.cfg.Most = 100
+		w.store.check = func(rows map[string][]byte) {
+			if len(rows) > 100 {
+				t.Errorf("%d records", len(rows))
+			}
+		}
 		w.add(addr(1), 1000, at("a.example"))
 		m, stop := w.run()
 		w.settle(10 * time.Minute)
