@@ -22,20 +22,21 @@ const (
 	dropMost = 256
 )
 
-// load returns the record of a token: nil if there is none, or none that can be read.
-func (m *Metadata) load(k *key) (r *record, found bool, err error) {
+// load returns the record of a token and its size in bytes, 0 if there is none. A record that
+// cannot be read is nil: it is made again.
+func (m *Metadata) load(k *key) (r *record, size int, err error) {
 	raw, found, err := m.cfg.Store.Get(k.bytes())
 	if err != nil {
-		return nil, false, fmt.Errorf("nftmeta: %w", err)
+		return nil, 0, fmt.Errorf("nftmeta: %w", err)
 	}
 	if found {
-		r, _ = decodeRecord(raw) // nil: it is made again
+		r, _ = decodeRecord(raw)
 	}
-	return r, found, nil
+	return r, len(raw), nil
 }
 
-// put commits a record.
-func (m *Metadata) put(ctx context.Context, k *key, raw []byte, found bool) error {
+// put commits a record in the place of one of a size.
+func (m *Metadata) put(ctx context.Context, k *key, raw []byte, size int) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
 	if err := m.cfg.Store.Put(ctx, k.bytes(), raw); err != nil {
@@ -43,7 +44,7 @@ func (m *Metadata) put(ctx context.Context, k *key, raw []byte, found bool) erro
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !found {
+	if size == 0 {
 		m.total++
 	}
 	m.gen++
@@ -55,7 +56,7 @@ func (m *Metadata) put(ctx context.Context, k *key, raw []byte, found bool) erro
 func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer, began time.Time) error {
 	m.keeping.Lock()
 	defer m.keeping.Unlock()
-	old, found, err := m.load(&t.key)
+	old, size, err := m.load(&t.key)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer
 	if !fits {
 		raw, _ = next(nil, TooLarge).encode()
 	}
-	if err := m.put(ctx, &t.key, raw, found); err != nil {
+	if err := m.put(ctx, &t.key, raw, size); err != nil {
 		return err
 	}
 	if !again {
@@ -93,7 +94,7 @@ func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, 
 	if err := m.cfg.Room(); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
-	r, found, err := m.load(&k)
+	r, size, err := m.load(&k)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, 
 	}
 	m.mu.Lock()
 	_, joined := m.asked[k]
-	running, full := m.asked != nil, len(m.asked) >= maxAsked || !found && m.total >= m.cfg.Most
+	running, full := m.asked != nil, len(m.asked) >= maxAsked || size == 0 && m.total >= m.cfg.Most
 	m.mu.Unlock()
 	wait := time.Unix(r.Asked, 0).Add(reindexEvery).Sub(now)
 	switch {
@@ -115,7 +116,7 @@ func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, 
 	}
 	r.Asked = now.Unix()
 	raw, _ := r.encode()
-	if err := m.put(ctx, &k, raw, found); err != nil {
+	if err := m.put(ctx, &k, raw, size); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -138,7 +139,7 @@ func (m *Metadata) Token(of chain.ID, token *evm.Address, id *uint256.Int) (*Tok
 	m.mu.Lock()
 	gen := m.gen
 	m.mu.Unlock()
-	r, _, err := m.load(&k)
+	r, size, err := m.load(&k)
 	if err != nil || r == nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func (m *Metadata) Token(of chain.ID, token *evm.Address, id *uint256.Int) (*Tok
 	if r.Doc != nil {
 		t.Document = *r.Doc
 	}
-	if t.size() <= maxCached {
+	if size <= maxCached {
 		m.mu.Lock()
 		if m.gen == gen { // else a newer one may be there
 			m.cache.Add(k, t)
@@ -154,11 +155,6 @@ func (m *Metadata) Token(of chain.ID, token *evm.Address, id *uint256.Int) (*Tok
 		m.mu.Unlock()
 	}
 	return t, nil
-}
-
-func (t *Token) size() int {
-	return len(t.Name) + len(t.Symbol) + len(t.Description) + len(t.ImageURI) + len(t.AnimationURI) + len(t.ExternalURL) +
-		len(t.Attributes) + len(t.Properties)
 }
 
 // aged is a record with its age.

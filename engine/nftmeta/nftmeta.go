@@ -158,7 +158,7 @@ func (m *Metadata) due(k key, uri string, multi, urgent bool) *task {
 	if busy {
 		return nil
 	}
-	old, found, err := m.load(&k)
+	old, size, err := m.load(&k)
 	if err != nil {
 		m.log.Warn("the record of a token cannot be read, and is made again", "err", err)
 	}
@@ -167,7 +167,7 @@ func (m *Metadata) due(k key, uri string, multi, urgent bool) *task {
 		t.refused = InvalidURI
 	}
 	// Unindexed: there is no way there.
-	if old.isDue(t.uri, time.Now()) && (asked || t.refused != Unindexed) && (found || m.takeRoom(t)) {
+	if old.isDue(t.uri, time.Now()) && (asked || t.refused != Unindexed) && (size > 0 || m.takeRoom(t)) {
 		return t
 	}
 	m.forget(t)
