@@ -10,13 +10,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"quorate/e2e/quorate"
 )
 
 const generatedDir = "testdata/generated"
 
 // TestGeneratedClient: a generator that knows nothing of us makes a client in Go of
-// /openapi.json, all of it compiles, and it lists the transactions that the server has.
+// /openapi.json, which is valid: all of it compiles, and it lists the transactions that
+// the server has.
 func TestGeneratedClient(t *testing.T) {
 	beside(t)
 	s, path, f := serveDevnet(t)
@@ -31,6 +34,13 @@ func TestGeneratedClient(t *testing.T) {
 	answer, err := c.Get(t.Context(), "/openapi.json")
 	if err != nil || answer.Status != http.StatusOK {
 		t.Fatalf("%v: %v", err, answer)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(answer.Body)
+	if err == nil {
+		err = doc.Validate(t.Context())
+	}
+	if err != nil {
+		t.Errorf("the description is not valid: %v", err)
 	}
 	if err := os.WriteFile(description, answer.Body, 0o600); err != nil {
 		t.Fatal(err)
