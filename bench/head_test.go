@@ -47,8 +47,8 @@ func startFollowed(t testing.TB, f *farm, ahead bool) (c *followed, stop func())
 			t.Error(err)
 		}
 	}
-	until(t, func() bool { return len(e.EVMs()) > 0 })
-	return &followed{e.EVMs()[0], f, time.Now()}, stop
+	until(t, func() bool { return len(e.EVMs().All()) > 0 })
+	return &followed{e.EVMs().All()[0], f, time.Now()}, stop
 }
 
 // has reports whether a block is indexed.

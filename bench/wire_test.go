@@ -25,7 +25,7 @@ func BenchmarkWire(b *testing.B) {
 	nodeURL, _ := startFarm(b, validators)
 	eng, stop := startEngine(b, nodeURL, validators)
 	defer stop()
-	agg, ok := eng.ByID(rigNetwork)
+	agg, ok := eng.Networks().ByID(rigNetwork)
 	if !ok {
 		b.Fatal("no such network")
 	}
@@ -80,7 +80,7 @@ func startEngine(b *testing.B, nodeURL string, validators int) (_ *engine.Engine
 	ended := make(chan error, 1)
 	go func() { ended <- eng.Run(ctx) }()
 	await(b, func() bool {
-		sets := eng.NetworkMetrics()
+		sets := eng.Networks().Metrics()
 		return len(sets) == 1 && sets[0].Value("quorate_p2p_peers_ready") == float64(validators)
 	})
 	return eng, func() {
