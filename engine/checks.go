@@ -53,7 +53,6 @@ func (e *Engine) registerChecks() error {
 		e.checker.Register(health.Check{Name: "network", Run: e.networks.checkNetwork}),
 		e.checker.Register(health.Check{Name: "router", Run: e.networks.checkRouter}),
 		e.registerMetadata(),
-		e.registerWebhooks(),
 	)
 }
 

@@ -52,8 +52,8 @@ type Engine struct {
 	failed      chan error    // room for one: what ends Run
 	evms        EVMs
 	primaries   primaries
-	exports     atomic.Pointer[operation.Exports] // nil while the databases are not open, and without an index
-	webhooks    atomic.Pointer[webhook.Hooks]     // as exports
+	exports     *operation.Exports // nil without an index
+	webhooks    *webhook.Hooks     // likewise
 	metadata    atomic.Pointer[nftmeta.Metadata]
 }
 
@@ -87,7 +87,10 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e.diskMetrics()
 	e.cacheMetrics(cfg.Metrics)
-	return e, e.registerChecks()
+	if err := e.registerChecks(); err != nil || cfg.NoIndex {
+		return e, err
+	}
+	return e, errors.Join(e.newExports(), e.newWebhooks())
 }
 
 // Health returns the checks and their last results.
@@ -135,7 +138,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	end.later("the networks", networksStop, e.networks.stop)
 	learning := actor.NewLayer(ctx, e.log)
 	end.later("the questions to nodes", baseStop, learning.StopWithin)
-	if err := errors.Join(e.startExports(ctx, kept, &end), e.startWebhooks(ctx, kept, &end), e.startMetadata(ctx, kept, &end)); err != nil {
+	if err := e.startReaders(ctx, kept, &end); err != nil {
 		return err
 	}
 	if err := e.recallNodes(ctx); err != nil {
@@ -163,6 +166,22 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+// startReaders starts what reads the index for clients. It ends before what it reads.
+func (e *Engine) startReaders(ctx context.Context, kept *results.DB, end *ending) error {
+	if e.cfg.NoIndex {
+		return nil
+	}
+	layer := actor.NewLayer(ctx, e.log)
+	end.later("exports, webhooks and the metadata of NFTs", baseStop, layer.StopWithin)
+	e.exports.KeepIn(kept.Operations())
+	e.webhooks.KeepIn(kept.Webhooks())
+	err := errors.Join(layer.Go("exports", e.exports.Run), layer.Go("webhooks", e.webhooks.Run))
+	if e.cfg.Metadata.On {
+		err = errors.Join(err, e.startMetadata(layer, kept))
+	}
+	return err
 }
 
 // path is a name in the data folder.

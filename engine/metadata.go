@@ -22,19 +22,14 @@ func (e *Engine) Metadata() *nftmeta.Metadata { return e.metadata.Load() }
 // The database takes all records.
 const _ = uint(results.MaxValue - nftmeta.MaxRecord)
 
-// startMetadata starts what fetches. It ends before what it reads.
-func (e *Engine) startMetadata(ctx context.Context, kept *results.DB, end *ending) error {
-	if e.cfg.NoIndex || !e.cfg.Metadata.On {
-		return nil
-	}
+// startMetadata starts what fetches.
+func (e *Engine) startMetadata(layer actor.Layer, kept *results.DB) error {
 	cfg := e.cfg.Metadata
 	cfg.Store, cfg.Chains, cfg.Room, cfg.Logger, cfg.Metrics = kept.Metadata(), e.collected, e.room, e.cfg.Log("nft"), e.cfg.Metrics
 	m, err := nftmeta.New(cfg)
 	if err != nil {
 		return err
 	}
-	layer := actor.NewLayer(ctx, e.log)
-	end.later("the metadata of NFTs", baseStop, layer.StopWithin)
 	e.metadata.Store(m)
 	return layer.Go("nft metadata", m.Run)
 }

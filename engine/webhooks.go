@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"context"
 	"strconv"
 
-	"quorate/engine/actor"
 	"quorate/engine/chain"
 	"quorate/engine/follow"
 	"quorate/engine/health"
@@ -12,43 +10,21 @@ import (
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
 	"quorate/engine/primary/xchain"
-	"quorate/engine/store/results"
 	"quorate/engine/webhook"
 )
 
-// Webhooks returns what delivers to clients' servers; nil while the databases are not
-// open, and without an index.
-func (e *Engine) Webhooks() *webhook.Hooks { return e.webhooks.Load() }
+// Webhooks returns what delivers to clients' servers; nil without an index.
+func (e *Engine) Webhooks() *webhook.Hooks { return e.webhooks }
 
-// startWebhooks starts what delivers. It ends before what it reads.
-func (e *Engine) startWebhooks(ctx context.Context, kept *results.DB, end *ending) error {
-	if e.cfg.NoIndex {
-		return nil
-	}
+// newWebhooks makes what delivers, and registers its check.
+func (e *Engine) newWebhooks() (err error) {
 	cfg := e.cfg.Webhooks
-	cfg.Store, cfg.Chain, cfg.Network = kept.Webhooks(), e.hooked, e.hookedNetwork
+	cfg.Chain, cfg.Network = e.hooked, e.hookedNetwork
 	cfg.Logger, cfg.Metrics = e.cfg.Log("webhook"), e.cfg.Metrics
-	hooks, err := webhook.New(cfg)
-	if err != nil {
+	if e.webhooks, err = webhook.New(cfg); err != nil {
 		return err
 	}
-	layer := actor.NewLayer(ctx, e.log)
-	end.later("the webhooks", baseStop, layer.StopWithin)
-	e.webhooks.Store(hooks)
-	return layer.Go("webhooks", hooks.Run)
-}
-
-// registerWebhooks registers the check of what delivers.
-func (e *Engine) registerWebhooks() error {
-	if e.cfg.NoIndex {
-		return nil
-	}
-	return e.checker.Register(health.Check{Name: "webhooks", Run: func(ctx context.Context) (any, error) {
-		if h := e.Webhooks(); h != nil {
-			return h.Check(ctx)
-		}
-		return nil, nil
-	}})
+	return e.checker.Register(health.Check{Name: "webhooks", Run: e.webhooks.Check})
 }
 
 // hooked shows a followed chain to webhooks.

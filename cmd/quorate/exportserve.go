@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"quorate/engine"
-	"quorate/engine/archive/vfs"
 	"quorate/engine/operation"
-	"quorate/httpapi"
 )
 
 // exportFlags are the limits of quorate serve about exports.
@@ -56,39 +52,4 @@ func (f *exportFlags) configure(cfg *engine.Config) {
 		Workers: f.workers, Queue: f.queue, PerClient: f.perClient,
 		MaxSize: int64(f.maxSize), MaxFiles: int64(f.maxFiles), Keep: time.Duration(f.keep),
 	}
-}
-
-// serve has the HTTP server serve the engine's exports.
-func (f *exportFlags) serve(cfg *httpapi.Config, eng *engine.Engine) {
-	cfg.Operations, cfg.DownloadTime = exports{eng}, f.urlTime
-}
-
-// exports shows the HTTP server the engine's exports, which are there once its databases
-// are open.
-type exports struct{ eng *engine.Engine }
-
-var errStarting = &operation.Error{Kind: operation.Stopping, Msg: "the server is starting or stopping"}
-
-// Create implements [httpapi.Operations].
-func (x exports) Create(ctx context.Context, req operation.Request) (operation.Operation, error) {
-	if e := x.eng.Exports(); e != nil {
-		return e.Create(ctx, req)
-	}
-	return operation.Operation{}, errStarting
-}
-
-// Get implements [httpapi.Operations].
-func (x exports) Get(id string) (operation.Operation, bool, error) {
-	if e := x.eng.Exports(); e != nil {
-		return e.Get(id)
-	}
-	return operation.Operation{}, false, errStarting
-}
-
-// Open implements [httpapi.Operations].
-func (x exports) Open(id string) (vfs.File, error) {
-	if e := x.eng.Exports(); e != nil {
-		return e.Open(id)
-	}
-	return nil, fs.ErrNotExist
 }

@@ -225,9 +225,9 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)
 	cfg.PublicURL = base
 	if f.data.index {
-		f.exports.serve(&cfg, eng)
+		cfg.Operations, cfg.DownloadTime = eng.Exports(), f.exports.urlTime
 		f.events.serve(&cfg, eng)
-		cfg.Webhooks, cfg.WebhooksKeyless = webhooks{eng}, f.webhooks.keyless
+		cfg.Webhooks, cfg.WebhooksKeyless = eng.Webhooks(), f.webhooks.keyless
 		f.nfts.serve(&cfg, eng)
 	}
 	if f.rpc.parsed() == rpc.Off {

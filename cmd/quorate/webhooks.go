@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -58,66 +57,4 @@ func (f *webhookFlags) configure(cfg *engine.Config) {
 	if !f.keyless {
 		cfg.Webhooks.Unreachable = func(client string) bool { return !limit.IsKey(client) }
 	}
-}
-
-// webhooks shows the HTTP server the engine's webhooks, which are there once its
-// databases are open.
-type webhooks struct{ eng *engine.Engine }
-
-var _ httpapi.Webhooks = webhooks{}
-
-// Create implements [httpapi.Webhooks].
-func (x webhooks) Create(ctx context.Context, n webhook.Hook) (webhook.Hook, error) {
-	if h := x.eng.Webhooks(); h != nil {
-		return h.Create(ctx, n)
-	}
-	return n, webhook.ErrStopping
-}
-
-// List implements [httpapi.Webhooks].
-func (x webhooks) List(client string) ([]webhook.Hook, error) {
-	if h := x.eng.Webhooks(); h != nil {
-		return h.List(client)
-	}
-	return nil, webhook.ErrStopping
-}
-
-// Get implements [httpapi.Webhooks].
-func (x webhooks) Get(client, id string) (webhook.Hook, error) {
-	if h := x.eng.Webhooks(); h != nil {
-		return h.Get(client, id)
-	}
-	return webhook.Hook{}, webhook.ErrStopping
-}
-
-// Update implements [httpapi.Webhooks].
-func (x webhooks) Update(ctx context.Context, client, id string, edit func(n *webhook.Hook) error) (webhook.Hook, error) {
-	if h := x.eng.Webhooks(); h != nil {
-		return h.Update(ctx, client, id, edit)
-	}
-	return webhook.Hook{}, webhook.ErrStopping
-}
-
-// Delete implements [httpapi.Webhooks].
-func (x webhooks) Delete(ctx context.Context, client, id string) (webhook.Hook, error) {
-	if h := x.eng.Webhooks(); h != nil {
-		return h.Delete(ctx, client, id)
-	}
-	return webhook.Hook{}, webhook.ErrStopping
-}
-
-// Secret implements [httpapi.Webhooks].
-func (x webhooks) Secret(client string) (string, error) {
-	if h := x.eng.Webhooks(); h != nil {
-		return h.Secret(client)
-	}
-	return "", webhook.ErrStopping
-}
-
-// Rotate implements [httpapi.Webhooks].
-func (x webhooks) Rotate(ctx context.Context, client string) (string, error) {
-	if h := x.eng.Webhooks(); h != nil {
-		return h.Rotate(ctx, client)
-	}
-	return "", webhook.ErrStopping
 }

@@ -44,7 +44,7 @@ type View interface {
 type Config struct {
 	// Dir is the folder of the files. Required.
 	Dir string
-	// Store keeps the records; required.
+	// Store keeps the records; see [Exports.KeepIn].
 	Store store.Records
 	// Chains are those that are followed; required.
 	Chains Chains
@@ -93,8 +93,8 @@ const (
 )
 
 func (c *Config) fill() error {
-	if c.Dir == "" || c.Store == nil || c.Chains == nil {
-		return errors.New("operation: Dir, Store and Chains are required")
+	if c.Dir == "" || c.Chains == nil {
+		return errors.New("operation: Dir and Chains are required")
 	}
 	if c.FS == nil {
 		c.FS = vfs.OS{}

@@ -16,6 +16,7 @@ import (
 	"quorate/engine/actor"
 	"quorate/engine/archive/vfs"
 	"quorate/engine/metric"
+	"quorate/engine/store"
 )
 
 // mailbox bounds the requests that wait for their commit; further ones are refused.
@@ -84,6 +85,9 @@ func New(cfg Config) (*Exports, error) {
 	return e, nil
 }
 
+// KeepIn says where operations are kept, before Run: until that has read them there are none.
+func (e *Exports) KeepIn(s store.Records) { e.cfg.Store = s }
+
 func (e *Exports) count() map[Status]int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -121,10 +125,7 @@ func (e *Exports) Get(id string) (Operation, bool, error) {
 // Open opens the file of an operation that has one. The caller closes it.
 func (e *Exports) Open(id string) (vfs.File, error) {
 	op, found, err := e.Get(id)
-	if err != nil {
-		return nil, err
-	}
-	if !found || !op.HasFile() {
+	if err != nil || !found || !op.HasFile() {
 		return nil, fs.ErrNotExist
 	}
 	return e.cfg.FS.Open(e.final(&op))
@@ -133,6 +134,9 @@ func (e *Exports) Open(id string) (vfs.File, error) {
 // Create accepts an export, and returns when it is committed. The request must be valid;
 // an error is an [Error] or the end of ctx.
 func (e *Exports) Create(ctx context.Context, req Request) (Operation, error) {
+	if _, _, err := e.Get(""); err != nil {
+		return Operation{}, err
+	}
 	rec := &record{Version: recordVersion, Operation: Operation{ID: newID(), Request: req, Status: Running}}
 	if rec.Request.Compression == "" {
 		rec.Request.Compression = Gzip

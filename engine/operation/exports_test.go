@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -424,5 +425,34 @@ func TestChainGone(t *testing.T) {
 	}
 	if list := names(disk); len(list) != 0 {
 		t.Errorf("files %v", list)
+	}
+}
+
+// TestBeforeRun: until it is known which operations there are, all is refused.
+func TestBeforeRun(t *testing.T) {
+	t.Parallel()
+	e, err := New(Config{Dir: t.TempDir(), Chains: makeChains(t, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, createErr := e.Create(t.Context(), Request{Chains: []chain.ID{{1}}})
+	_, _, getErr := e.Get("a")
+	for _, err := range []error{createErr, getErr} {
+		var refusal *Error
+		if !errors.As(err, &refusal) || refusal.Kind != Stopping {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := e.Open("a"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file: %v", err)
+	}
+	e.KeepIn(&memory{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	until(t, "it runs", func() bool { _, found, err := e.Get("a"); return err == nil && !found })
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -22,8 +22,9 @@ type Chain struct {
 
 // Config says what webhooks may take. Zero values take the defaults.
 type Config struct {
-	// Store keeps the records, Chain finds a chain that is followed. Required.
+	// Store keeps the records; see [Hooks.KeepIn].
 	Store store.Records
+	// Chain finds a chain that is followed. Required.
 	Chain func(id chain.ID) (Chain, bool)
 	// Network finds a primary network by the name that clients have for it, and Writer
 	// writes what messages have of it. Nil: there are no such webhooks.
@@ -74,8 +75,8 @@ const (
 )
 
 func (c *Config) fill() error {
-	if c.Store == nil || c.Chain == nil {
-		return errors.New("webhook: Store and Chain are required")
+	if c.Chain == nil {
+		return errors.New("webhook: Chain is required")
 	}
 	c.Most, c.PerClient = cmp.Or(c.Most, 1000), cmp.Or(c.PerClient, 100)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)

@@ -19,6 +19,7 @@ import (
 	"github.com/goccy/go-json"
 
 	"quorate/engine/metric"
+	"quorate/engine/store"
 )
 
 // Hooks keeps webhooks and delivers. Start it with Run; all other methods may be called
@@ -79,6 +80,9 @@ func New(cfg Config) (*Hooks, error) {
 	})
 	return h, nil
 }
+
+// KeepIn says where webhooks are kept, before Run: until that has read them there are none.
+func (h *Hooks) KeepIn(s store.Records) { h.cfg.Store = s }
 
 // Run delivers until ctx ends. It may be started again after an error.
 func (h *Hooks) Run(ctx context.Context) error {
@@ -254,6 +258,9 @@ func (h *Hooks) Get(client, id string) (Hook, error) {
 
 // Create makes an active webhook, which begins behind the last block.
 func (h *Hooks) Create(ctx context.Context, n Hook) (Hook, error) {
+	if _, err := h.List(n.Client); err != nil { // they are not read yet
+		return n, err
+	}
 	if err := resolveURL(ctx, n.URL, h.cfg.Private); err != nil {
 		return n, err
 	}

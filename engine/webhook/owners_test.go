@@ -79,3 +79,28 @@ func TestUnreachable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBeforeRun: until webhooks are read, all is refused, and nothing is looked up.
+func TestBeforeRun(t *testing.T) {
+	t.Parallel()
+	h, err := New(newWorld(t).cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	_, create := h.Create(ctx, Hook{URL: "http://nowhere.invalid", Client: "a"})
+	_, list := h.List("a")
+	_, get := h.Get("a", "b")
+	_, update := h.Update(ctx, "a", "b", func(*Hook) error { return nil })
+	_, remove := h.Delete(ctx, "a", "b")
+	_, secret := h.Secret("a")
+	_, rotate := h.Rotate(ctx, "a")
+	for i, err := range []error{create, list, get, update, remove, secret, rotate} {
+		if !errors.Is(err, ErrStopping) {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if msg, err := h.Check(ctx); err != nil || msg != (hooksMessage{}) {
+		t.Errorf("check: %+v, %v", msg, err)
+	}
+}
