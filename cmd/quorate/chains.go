@@ -22,7 +22,6 @@ import (
 	"quorate/httpapi"
 	"quorate/httpapi/view"
 	"quorate/internal/hostport"
-	"quorate/rollup"
 )
 
 // chains is the HTTP server's view of the engine's EVM chains.
@@ -67,7 +66,7 @@ func (c chains) seen() *seenChains {
 	}
 	next := &seenChains{list: list}
 	for _, e := range list {
-		next.chains = append(next.chains, &evmChain{EVM: e, info: c.info(e)})
+		next.chains = append(next.chains, &evmChain{EVM: e, Chain: e.Index(), info: c.info(e)})
 	}
 	c.known.Store(next)
 	return next
@@ -90,6 +89,7 @@ func (s *seenChains) find(is func(*follow.EVM) bool) (httpapi.Chain, bool) {
 // evmChain is one of them.
 type evmChain struct {
 	*follow.EVM
+	*index.Chain
 	info *view.ChainInfo
 	// sync is what [evmChain.Syncing] found last: it is asked for each request.
 	sync atomic.Pointer[syncState]
@@ -187,17 +187,6 @@ func (c *evmChain) View(tip *uint64) (httpapi.View, error) {
 	return v, nil
 }
 
-// Cursor implements [httpapi.Chain].
-func (c *evmChain) Cursor() (uint64, evm.Hash, bool) { return c.Index().Cursor() }
-
-// TokenVersion implements [httpapi.Chain].
-func (c *evmChain) TokenVersion() uint64 { return c.Index().TokenVersion() }
-
-// FindTokens implements [httpapi.TokenFinder].
-func (c *evmChain) FindTokens(text string, limit int) ([]index.NamedToken, error) {
-	return c.Index().FindTokens(text, limit)
-}
-
 // NodeBalance implements [httpapi.Chain].
 func (c *evmChain) NodeBalance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
 	return c.Balance(ctx, a, height)
@@ -208,18 +197,8 @@ func (c *evmChain) NodeTokenBalances(ctx context.Context, holder evm.Address, to
 	return c.TokenBalances(ctx, holder, tokens, after)
 }
 
-// RollupState implements [httpapi.Chain].
-func (c *evmChain) RollupState() (rollup.State, uint32, error) { return c.Index().RollupState() }
-
-// Buckets implements [httpapi.Chain].
-func (c *evmChain) Buckets(i rollup.Interval, newest, oldest uint32, take func(uint32, *rollup.Record)) error {
-	return c.Index().Buckets(i, newest, oldest, take)
-}
-
-// Windows implements [httpapi.Chain].
-func (c *evmChain) Windows(hours []uint32, distinct bool) ([]rollup.Record, error) {
-	return c.Index().Windows(hours, distinct)
-}
+// ID implements [httpapi.Chain].
+func (c *evmChain) ID() chain.ID { return c.EVM.ID() }
 
 // Info implements [httpapi.Chain].
 func (c *evmChain) Info() *view.ChainInfo { return c.info }
