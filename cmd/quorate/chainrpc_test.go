@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,22 +49,8 @@ func smallDevnet(t *testing.T, cfg devnet.Config) *devnet.Devnet {
 
 func chainCall(t *testing.T, url, method, params string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url,
-		strings.NewReader(`{"jsonrpc":"2.0","id":5,"method":"`+method+`","params":`+params+`}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := new(http.Client).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	status, _, answer := ask(t, http.MethodPost, url, `{"jsonrpc":"2.0","id":5,"method":"`+method+`","params":`+params+`}`)
+	return status, string(answer)
 }
 
 // awaitHead subscribes to new heads and returns the first.
@@ -365,19 +350,8 @@ func TestAdvertised(t *testing.T) {
 	// The host of the public address is one of ours; others are refused in words
 	// that help.
 	for host, want := range map[string]string{"rpc.example": `"0xa868"`, "rpc.example:443": `"0xa868"`, "evil.example": "--http-allowed-hosts"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/ext/bc/C/rpc", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Host = host
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := new(http.Client).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err = errors.Join(err, resp.Body.Close()); err != nil || !strings.Contains(string(body), want) {
-			t.Errorf("host %s: %s, %v", host, body, err)
+		if _, _, body := ask(t, http.MethodPost, p.url+"/ext/bc/C/rpc", `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`, "Host", host); !strings.Contains(string(body), want) {
+			t.Errorf("host %s: %s", host, body)
 		}
 	}
 	// Pages open WebSockets where they may read answers.
@@ -443,16 +417,6 @@ func TestClientURL(t *testing.T) {
 // allowedOrigin asks as a page of another origin.
 func allowedOrigin(t *testing.T, url string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Origin", "https://page.example")
-	resp, err := new(http.Client).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	return resp.Header.Get("Access-Control-Allow-Origin")
+	_, header, _ := ask(t, http.MethodPost, url, "{}", "Origin", "https://page.example")
+	return header.Get("Access-Control-Allow-Origin")
 }

@@ -29,39 +29,27 @@ func TestKeysAndRates(t *testing.T) {
 	serve := func(args ...string) string {
 		return serveIndexed(t, d, append([]string{"--api-keys-file", keys, "--rate-limit", "on", "--limits", "rate-limit-units=20"}, args...)...).url
 	}
-	get := func(url, key string) *http.Response {
+	get := func(url, key string) (int, http.Header) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/chains/43112/transactions", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if key != "" {
-			req.Header.Set("x-service-api-key", key)
-		}
-		resp, err := new(http.Client).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := resp.Body.Close(); err != nil {
-			t.Error(err)
-		}
-		return resp
+		status, header, _ := ask(t, http.MethodGet, url+"/v1/chains/43112/transactions", "", "x-service-api-key", key)
+		return status, header
 	}
 	closed, open := serve("--require-api-key"), serve()
 	for key, want := range map[string]int{"": 401, "another": 401, m[1]: 200} {
-		if resp := get(closed, key); resp.StatusCode != want {
-			t.Errorf("key %q: status %d, want %d", key, resp.StatusCode, want)
+		if status, _ := get(closed, key); status != want {
+			t.Errorf("key %q: status %d, want %d", key, status, want)
 		}
 	}
-	var last *http.Response
+	var status int
+	var header http.Header
 	for range 4 { // of 20 units each
-		last = get(open, "")
+		status, header = get(open, "")
 	}
-	if last.StatusCode != 429 || last.Header.Get("Retry-After") == "" {
-		t.Errorf("above the rate: status %d, headers %v", last.StatusCode, last.Header)
+	if status != 429 || header.Get("Retry-After") == "" {
+		t.Errorf("above the rate: status %d, headers %v", status, header)
 	}
-	if resp := get(open, m[1]); resp.StatusCode != 200 {
-		t.Errorf("with a key: status %d", resp.StatusCode)
+	if status, _ := get(open, m[1]); status != 200 {
+		t.Errorf("with a key: status %d", status)
 	}
 	noWayRound(t, closed, open)
 }
@@ -72,19 +60,8 @@ func noWayRound(t *testing.T, closed, open string) {
 	t.Helper()
 	post := func(url, body string) int {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := new(http.Client).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := resp.Body.Close(); err != nil {
-			t.Error(err)
-		}
-		return resp.StatusCode
+		status, _, _ := ask(t, http.MethodPost, url, body)
+		return status
 	}
 	for path, body := range map[string]string{
 		"/aggregate-signatures": `{"message":"00"}`,

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -18,33 +17,13 @@ import (
 func browse(t *testing.T, at string, form url.Values, headers ...string) (int, string) {
 	t.Helper()
 	method, body := http.MethodGet, ""
+	headers = append(headers, "Accept", "text/html")
 	if form != nil {
 		method, body = http.MethodPost, form.Encode()
+		headers = append(headers, "Content-Type", "application/x-www-form-urlencoded")
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/html")
-	if form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		if headers[i] == "Host" {
-			req.Host = headers[i+1]
-		}
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := new(http.Client).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	status, _, text := ask(t, method, at, body, headers...)
+	return status, string(text)
 }
 
 // TestOperatorPages: a message that is signed is on the page of signatures with its

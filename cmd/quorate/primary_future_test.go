@@ -128,14 +128,6 @@ func TestPrimaryFuture(t *testing.T) {
 // standingOf returns what the headers of an answer say of the chain's gaps, and how far its index is.
 func standingOf(t *testing.T, url string) (gaps, height string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := new(http.Client).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	return resp.Header.Get("X-Chain-Gaps"), resp.Header.Get("X-Indexed-Height")
+	_, header, _ := ask(t, http.MethodGet, url, "")
+	return header.Get("X-Chain-Gaps"), header.Get("X-Indexed-Height")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,16 +39,8 @@ func TestPrimaryHeaders(t *testing.T) {
 	}
 	gaps := func(url, chain string) string {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/networks/fuji/blockchains/"+chain+"/blocks?pageSize=1", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := new(http.Client).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		return res.Header.Get("X-Chain-Gaps")
+		missing, _ := standingOf(t, url+"/v1/networks/fuji/blockchains/"+chain+"/blocks?pageSize=1")
+		return missing
 	}
 	whole := func(url string) {
 		t.Helper()

@@ -33,21 +33,9 @@ import (
 // callAPI sends a request as the SDKs do, and reads the answer.
 func callAPI(t *testing.T, method, url, body string, status int, into any) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "speakeasy-sdk/test")
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != status {
-		t.Fatalf("%s %s: %d %.500s, %v", method, url, resp.StatusCode, raw, err)
+	got, _, raw := ask(t, method, url, body, "Content-Type", "application/json", "User-Agent", "speakeasy-sdk/test")
+	if got != status {
+		t.Fatalf("%s %s: %d %.500s", method, url, got, raw)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		t.Fatal(err)

@@ -68,18 +68,9 @@ func TestWebhooksOfBefore(t *testing.T) {
 	p.stop(t)
 
 	p = serveIn(t, d, dir, "--webhooks-private", "--api-keys-file", keys, "--webhooks-owner", "127.0.0.1=acme")
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/v1/webhooks/"+made.ID, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set(limit.HeaderKey, key)
-	resp, err := new(http.Client).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
+	status, _, answer := ask(t, http.MethodGet, p.url+"/v1/webhooks/"+made.ID, "", limit.HeaderKey, key)
 	var got struct{ ID string }
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || got != made {
-		t.Errorf("the key's webhook: %+v, %s, %v", got, resp.Status, err)
+	if err := json.Unmarshal(answer, &got); err != nil || got != made {
+		t.Errorf("the key's webhook: %+v, %d, %v", got, status, err)
 	}
 }
