@@ -1,28 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/goccy/go-json"
 	"github.com/spf13/cobra"
 )
 
-const (
-	defaultServer  = "http://127.0.0.1:9750"
-	defaultNetwork = "fuji"
-	// maxAnswer bounds an answer of the server in bytes.
-	maxAnswer = 1 << 20
-)
+const defaultNetwork = "fuji"
 
 // aggregateFlags are the flags of quorate aggregate.
 type aggregateFlags struct {
@@ -95,9 +87,20 @@ func aggregate(cmd *cobra.Command, f *aggregateFlags, args []string) error {
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), f.timeout,
 		fmt.Errorf("no answer within %s", f.timeout))
 	defer cancel()
-	answer, err := postAggregate(ctx, f.url, f.network, body)
+	data, err := json.Marshal(body)
 	if err != nil {
 		return err
+	}
+	server, err := newRemote(f.url)
+	if err != nil {
+		return err
+	}
+	resp, answer, err := server.ask(ctx, http.MethodPost, data, "v1", "signatureAggregator", url.PathEscape(f.network), "aggregateSignatures")
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusOK {
+		return serverError(resp, answer)
 	}
 	var signed struct {
 		SignedMessage string `json:"signedMessage"`
@@ -154,76 +157,4 @@ func (f *aggregateFlags) body(cmd *cobra.Command, args []string) (*aggregateBody
 		body.Justification = hex.EncodeToString(b)
 	}
 	return body, nil
-}
-
-// postAggregate sends the request and gives the body of a good answer.
-func postAggregate(ctx context.Context, server, network string, body *aggregateBody) ([]byte, error) {
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usageError{fmt.Errorf("--url %q is not of the form http://HOST:PORT", server)}
-	}
-	u = u.JoinPath("v1", "signatureAggregator", url.PathEscape(network), "aggregateSignatures")
-	data, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, noServer(ctx, err)
-	}
-	defer func() { _ = resp.Body.Close() }() // nothing is left to be lost
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
-		return nil, causeOf(ctx, fmt.Errorf("read the answer of %s: %w", server, err))
-	}
-	if len(answer) > maxAnswer {
-		return nil, fmt.Errorf("the answer of %s has more than %d bytes", server, maxAnswer)
-	}
-	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusOK {
-		return nil, serverError(resp, answer)
-	}
-	return answer, nil
-}
-
-// noServer is causeOf for requests to a server of ours, with a way out where that is known.
-func noServer(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("the server speaks HTTP, not HTTPS, so give --url with http://: %w", err)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("there is no server: start it with quorate serve, or give its --url: %w", err)
-	}
-	return err
-}
-
-// causeOf puts the reason for which ctx ended in place of an error that only
-// says that it did.
-func causeOf(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// serverError says what an answer with an error status says.
-func serverError(resp *http.Response, answer []byte) error {
-	var body struct {
-		Message string `json:"message"`
-	}
-	text := fmt.Sprintf("%.200q", answer)
-	if err := json.Unmarshal(answer, &body); err == nil && body.Message != "" {
-		text = body.Message
-	}
-	if after := resp.Header.Get("Retry-After"); after != "" {
-		text += fmt.Sprintf(" (try again in %s s)", after)
-	}
-	return fmt.Errorf("the server answered %s: %s", resp.Status, text)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -91,12 +90,12 @@ func runExport(cmd *cobra.Command, f *exportOrder) error {
 	if st, err := os.Stat(filepath.Dir(f.out)); f.out != "-" && (err != nil || !st.IsDir()) { // found out before the server works
 		return usageError{fmt.Errorf("--out %s: there is no such folder", f.out)}
 	}
-	base, err := url.Parse(f.url)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return usageError{fmt.Errorf("--url %q is not of the form http://HOST:PORT", f.url)}
+	server, err := newRemote(f.url)
+	if err != nil {
+		return err
 	}
-	client := &exportClient{base: base, key: f.key, http: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
-	defer client.http.CloseIdleConnections()
+	server.key = f.key
+	client := &exportClient{server}
 	ctx := cmd.Context()
 	state, err := client.create(ctx, f)
 	if err != nil {
@@ -131,11 +130,7 @@ func runExport(cmd *cobra.Command, f *exportOrder) error {
 }
 
 // exportClient asks a server for exports.
-type exportClient struct {
-	base *url.URL
-	key  string
-	http *http.Client
-}
+type exportClient struct{ *remote }
 
 // create starts an export.
 func (c *exportClient) create(ctx context.Context, f *exportOrder) (*exportState, error) {
@@ -154,27 +149,14 @@ func (c *exportClient) create(ctx context.Context, f *exportOrder) (*exportState
 	if err != nil {
 		return nil, err
 	}
-	return c.ask(ctx, http.MethodPost, "transactions:export", bytes.NewReader(data), http.StatusCreated)
+	return c.state(ctx, http.MethodPost, "transactions:export", data, http.StatusCreated)
 }
 
-// ask asks about operations.
-func (c *exportClient) ask(ctx context.Context, method, path string, body io.Reader, want int) (*exportState, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath("v1", "operations", path).String(), body)
+// state asks about an operation.
+func (c *exportClient) state(ctx context.Context, method, path string, body []byte, want int) (*exportState, error) {
+	resp, answer, err := c.ask(ctx, method, body, "v1", "operations", path)
 	if err != nil {
 		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if c.key != "" {
-		req.Header.Set("X-Service-Api-Key", c.key)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, noServer(ctx, err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, causeOf(ctx, err)
 	}
 	if resp.StatusCode != want {
 		err := serverError(resp, answer)
@@ -222,7 +204,7 @@ func (c *exportClient) await(ctx context.Context, state *exportState, told *shar
 		if err := pause(ctx); err != nil {
 			return nil, err
 		}
-		next, err := c.ask(ctx, http.MethodGet, state.ID, nil, http.StatusOK)
+		next, err := c.state(ctx, http.MethodGet, state.ID, nil, http.StatusOK)
 		switch {
 		case err == nil:
 			state, tries = next, 0
@@ -261,7 +243,7 @@ func (c *exportClient) save(ctx context.Context, id, name string, told *bytesTel
 func (c *exportClient) download(ctx context.Context, id string, w io.Writer, told *bytesTeller) error {
 	done := int64(0)
 	for tries := 0; ; tries++ {
-		state, err := c.ask(ctx, http.MethodGet, id, nil, http.StatusOK)
+		state, err := c.state(ctx, http.MethodGet, id, nil, http.StatusOK)
 		if err == nil {
 			before := done
 			if done, err = c.rest(ctx, state.Metadata.DownloadURL, w, done, told); err == nil {
@@ -295,7 +277,7 @@ func (c *exportClient) rest(ctx context.Context, address string, w io.Writer, do
 		want = http.StatusPartialContent
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", done))
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.client.Do(req)
 	if err != nil {
 		return done, err
 	}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -58,25 +56,16 @@ type healthAnswer struct {
 }
 
 func askHealth(cmd *cobra.Command, f *healthFlags) error {
-	u, err := url.Parse(f.url)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return usageError{fmt.Errorf("--url %q is not of the form http://HOST:PORT", f.url)}
-	}
-	ctx, cancel := context.WithTimeoutCause(cmd.Context(), f.timeout, fmt.Errorf("no answer within %s", f.timeout))
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("health").String(), http.NoBody)
+	server, err := newRemote(f.url)
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
+	server.client.Transport = &http.Transport{DisableKeepAlives: true} // it is asked itself, and no proxy
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), f.timeout, fmt.Errorf("no answer within %s", f.timeout))
+	defer cancel()
+	resp, body, err := server.ask(ctx, http.MethodGet, nil, "health")
 	if err != nil {
-		return noServer(ctx, err)
-	}
-	defer func() { _ = resp.Body.Close() }() // nothing is left to be lost
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return causeOf(ctx, fmt.Errorf("read the answer of %s: %w", f.url, err))
+		return err
 	}
 	var answer healthAnswer
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Status == "" {
