@@ -41,11 +41,21 @@ type Common struct {
 	Log func(name string) *slog.Logger
 }
 
-// Config says which EVM chain to follow and with what. All fields but VM, RPC, WS,
+// EVMBlocks is where the blocks of an EVM chain come from: nodes, or a server that has them.
+type EVMBlocks interface {
+	Nodes[*evm.Block]
+	ingest.Completer[*evm.Block]
+}
+
+// Config says which EVM chain to follow and with what. All fields but Blocks, VM, RPC, WS,
 // Details, UntracedAfter and Verify are required.
 type Config struct {
 	Common
 	Subnet, VM chain.ID
+	// Blocks is where blocks come from. Nil: from the chain's nodes, which also say what no
+	// block does. Otherwise no node is asked anything, and what the chain is must have been
+	// remembered.
+	Blocks EVMBlocks
 	// RPC and WS are the addresses of the chain's own API. If RPC is zero the
 	// followed nodes of the network are asked, below Path.
 	RPC, WS source.Endpoint

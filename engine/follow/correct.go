@@ -108,8 +108,8 @@ func (c *EVM) fitting(ctx context.Context, s *suspect) (right []*evm.Block, err 
 		return nil, err
 	}
 	err = errNoFit
-	for _, n := range c.client.Nodes(s.By) {
-		told, askErr := c.client.FetchOf(ctx, n, s.From, s.By) // who lies once may lie in the next block
+	for _, n := range c.node.Nodes(s.By) {
+		told, askErr := c.node.FetchOf(ctx, n, s.From, s.By) // who lies once may lie in the next block
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -125,11 +125,11 @@ func (c *EVM) fitting(ctx context.Context, s *suspect) (right []*evm.Block, err 
 				continue
 			}
 			if b.Number <= s.By && was[i].Traced { // as the node has it
-				if b, err = c.client.Retrace(ctx, n, b); err != nil {
+				if b, err = c.node.Retrace(ctx, n, b); err != nil {
 					return nil, fmt.Errorf("the node with results that fit does not trace them: %w", err)
 				}
 			}
-			if liar, ok := c.client.Giver(b.Number); ok && b.Number <= s.By && liar != n {
+			if liar, ok := c.node.Giver(b.Number); ok && b.Number <= s.By && liar != n {
 				c.second.blame(liar, b.Number, s.Reason)
 			}
 			right = append(right, b)

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,17 @@ var wrappedAVAX = map[uint64]evm.Address{
 	43113: {0xd0, 0x0a, 0xe0, 0x84, 0x03, 0xB9, 0xbb, 0xb9, 0x12, 0x4b, 0xB3, 0x05, 0xC0, 0x90, 0x58, 0xE3, 0x2C, 0x39, 0xA4, 0x8c},
 }
 
+// ErrNoNode is why nothing is known that no block says: the chain is followed without a node.
+var ErrNoNode = errors.New("the chain is followed without a node, which alone knows this")
+
+// unanswered stands for a node where there is none.
+type unanswered struct{}
+
+// ReadContracts implements [tokens.Node].
+func (unanswered) ReadContracts(context.Context, *evm.Head, []evmsource.ContractCall) error {
+	return ErrNoNode
+}
+
 // EVM is an EVM chain that is followed and indexed.
 type EVM struct {
 	base[*evm.Block]
@@ -46,7 +58,8 @@ type EVM struct {
 
 	// Set before the chain is served.
 	socket bool
-	client *evmsource.Client
+	from   EVMBlocks
+	node   *evmsource.Client // what says what no block does; nil: nothing
 	rows   *index.Chain
 	tokens *tokens.Lane
 	proofs *proofLane
@@ -96,7 +109,10 @@ func (c *EVM) HasSocket() bool { return c.socket }
 
 // Balance asks the node for a balance in wei, at a height or the last one.
 func (c *EVM) Balance(ctx context.Context, a evm.Address, height *uint64) (*uint256.Int, error) {
-	return c.client.Balance(ctx, a, height)
+	if c.node == nil {
+		return nil, ErrNoNode
+	}
+	return c.node.Balance(ctx, a, height)
 }
 
 // TokenBalances asks contracts what a holder has of ERC-20 tokens after a block.

@@ -3,6 +3,7 @@ package follow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,6 +23,9 @@ const pauseMost = 5 * time.Second
 
 // tellEvery is the time between two lines in the log about work that is long.
 const tellEvery = 5 * time.Second
+
+// errNoFacts is why a chain without a node is not served.
+var errNoFacts = errors.New("what the chain is is not remembered, and there is no node to ask")
 
 // record is what an EVM chain's node says of it. It is remembered.
 type record struct {
@@ -72,7 +76,7 @@ func (c *EVM) try(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.client == nil {
+	if c.from == nil {
 		var asset chain.ID
 		if c.cfg.Subnet == chain.PrimaryNetworkID {
 			var err error
@@ -84,11 +88,17 @@ func (c *EVM) try(ctx context.Context) error {
 			return err
 		}
 	}
-	number, err := c.client.ChainID(ctx)
+	if c.node == nil {
+		if c.rows == nil {
+			return errNoFacts
+		}
+		return nil
+	}
+	number, err := c.node.ChainID(ctx)
 	if err != nil {
 		return err
 	}
-	features, err := c.client.Features(ctx)
+	features, err := c.node.Features(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,8 +124,13 @@ func (c *EVM) try(ctx context.Context) error {
 	return nil
 }
 
-// connect makes the client of the chain's API.
+// connect makes what blocks come from: the client of the chain's API, if nothing else is
+// configured.
 func (c *EVM) connect(asset chain.ID) error {
+	if c.cfg.Blocks != nil {
+		c.from, c.blocks = c.cfg.Blocks, c.cfg.Blocks
+		return nil
+	}
 	set := evmsource.Config{
 		AVAXAssetID: evm.Hash(asset), Logger: c.log, Metrics: c.metrics(), TraceTimeout: traceTimeout,
 		Verify: c.cfg.Verify,
@@ -138,8 +153,8 @@ func (c *EVM) connect(asset chain.ID) error {
 		set.Name, set.WS = c.cfg.ID.String(), c.cfg.WS
 	}
 	set.Node, c.socket = node, !set.WS.Zero()
-	if c.client, err = evmsource.New(set); err == nil {
-		c.blocks = c.client
+	if c.node, err = evmsource.New(set); err == nil {
+		c.from, c.blocks = c.node, c.node
 	}
 	return err
 }
@@ -149,7 +164,7 @@ func (c *EVM) connect(asset chain.ID) error {
 func (c *EVM) serve() (err error) {
 	set := c.metrics()
 	c.second = c.newSecond(set)
-	c.proofs = newProofLane(c.log, set, c.client, c.second.refuted)
+	c.proofs = newProofLane(c.log, set, c.node, c.second.refuted)
 	opts := index.Options{
 		Wrapped: slices.Clone(c.cfg.Details.Wrapped), Spare: c.cfg.Spare, Metrics: set,
 		Remember: max(int(c.cfg.BalancesBytes/(2*index.RememberBytes)), 1), // twice while tables are made again
@@ -163,8 +178,12 @@ func (c *EVM) serve() (err error) {
 		return err
 	}
 	c.index, c.begin = headSink{index.Sink{Chain: c.rows}, c.before}, func() (uint64, bool) { return c.rows.Begin().Lists, true }
+	var contracts tokens.Node = unanswered{}
+	if c.node != nil {
+		contracts = c.node
+	}
 	if c.tokens, err = tokens.New(tokens.Config{
-		Index: c.rows, Node: c.client, Keep: c.addNotes, URIs: c.urisChanged, Room: c.cfg.Room, Logger: c.log, Metrics: set,
+		Index: c.rows, Node: contracts, Keep: c.addNotes, URIs: c.urisChanged, Room: c.cfg.Room, Logger: c.log, Metrics: set,
 	}); err != nil {
 		return err
 	}

@@ -178,7 +178,7 @@ func (p *Primary) headersFrom(ctx context.Context, from, to uint64) (next uint64
 	var list []*primary.Block
 	size := 0
 	for next = from; next <= to && size < headersBytes; {
-		blocks, at, err := p.client.Headed(ctx, next, to)
+		blocks, at, err := p.node.Headed(ctx, next, to)
 		if errors.Is(err, containersource.ErrNoIndex) && at > next {
 			if len(list) > 0 {
 				break
@@ -187,7 +187,7 @@ func (p *Primary) headersFrom(ctx context.Context, from, to uint64) (next uint64
 		}
 		if n := len(list); n > 0 && err == nil {
 			if err = containersource.Follows(list[n-1], blocks[0]); err != nil {
-				p.client.Blame(next)
+				p.node.Blame(next)
 			}
 		}
 		if err != nil {
@@ -249,7 +249,7 @@ func (p *Primary) fits(ctx context.Context, list []*primary.Block) error {
 		if errors.As(err, &damage) {
 			return p.mended(ctx, err)
 		}
-		p.client.Blame(from)
+		p.node.Blame(from)
 	}
 	return err
 }

@@ -43,8 +43,10 @@ func (c *EVM) keep() error {
 	if err := errors.Join(c.readCorrections(context.Background(), a), c.recallSettled(context.Background())); err != nil {
 		return err
 	}
+	if err := c.start("archive", k.Run); err != nil || c.node == nil {
+		return err
+	}
 	return errors.Join(
-		c.start("archive", k.Run),
 		c.start("proofs", c.proofs.run),
 		c.start("unverified blocks of", c.reread),
 		c.start("second opinions", func(ctx context.Context) error {
@@ -73,9 +75,6 @@ func (c *EVM) addNotes(ctx context.Context, notes []archive.Note) error {
 	return k.sink.archive.AddNotes(ctx, notes)
 }
 
-// nearHead is how many blocks a chain's index may lack to be at the chain's head.
-const nearHead = 64
-
 // before is called with blocks that are about to be indexed, also when that is tried
 // again. The network learns of them first, so that their messages are signed while the
 // rows are made and written. At the head of the chain they then wait a moment for the
@@ -89,7 +88,7 @@ func (c *EVM) before(ctx context.Context, blocks []*evm.Block) {
 	for _, b := range blocks {
 		c.common.Host.Accepted(c.cfg.ID, b, target)
 	}
-	if blocks[n-1].Number+nearHead >= target {
+	if c.node != nil && blocks[n-1].Number+nearHead >= target {
 		c.tokens.Before(ctx, blocks)
 	}
 }
@@ -149,7 +148,7 @@ func (c *EVM) complete(ctx context.Context) error {
 	}
 	for _, g := range c.rows.Gaps() {
 		err := c.keeper.Load().sink.reader.Read(ctx, g.From, g.To, func(b *evm.Block) error {
-			if !b.Traced && c.client.Needs(b) || !c.rows.Completes(b.Number) {
+			if !b.Traced && c.from.Needs(b) || !c.rows.Completes(b.Number) {
 				return nil
 			}
 			return c.rows.Complete(ctx, b)
@@ -171,8 +170,8 @@ func (c *EVM) refetchTraced(ctx context.Context, from, to uint64) ([]archive.Blo
 			return err
 		}
 		for _, b := range blocks {
-			if c.traced.Load() && c.client.Needs(b) {
-				if err := c.client.Complete(ctx, b); err != nil {
+			if c.traced.Load() && c.from.Needs(b) {
+				if err := c.from.Complete(ctx, b); err != nil {
 					return fmt.Errorf("block %d: %w", b.Number, err)
 				}
 			}
@@ -184,6 +183,15 @@ func (c *EVM) refetchTraced(ctx context.Context, from, to uint64) ([]archive.Blo
 // fetchBlocks follows the chain until ctx ends.
 func (c *EVM) fetchBlocks(ctx context.Context) error { return c.follow(ctx, c.how, c.fetchOlder) }
 
+// taken looks at a block that was committed; target is the chain's last known height.
+func (c *EVM) taken(b *evm.Block, target uint64, proofs *proofLane) {
+	c.noteUnverified(b)
+	if c.node != nil {
+		proofs.take(b, target)
+		c.second.take(b)
+	}
+}
+
 // how says how blocks are fetched.
 func (c *EVM) how(cfg *ingest.Config[*evm.Block]) (err error) {
 	s := c.keeper.Load().sink
@@ -191,16 +199,14 @@ func (c *EVM) how(cfg *ingest.Config[*evm.Block]) (err error) {
 	cfg.Optional, cfg.OnRepaired, cfg.UnableAfter = true, c.repaired, c.cfg.UntracedAfter
 	cfg.OnBlock = func(b *evm.Block) {
 		target := c.ingest.Load().Target()
-		c.proofs.take(b, target)
-		c.second.take(b)
-		c.noteUnverified(b)
-		if b.Number+nearHead >= target {
+		c.taken(b, target, c.proofs)
+		if c.node != nil && b.Number+nearHead >= target {
 			c.tokens.Block(b)
 		}
 	}
 	cfg.Repairs, err = ingest.OpenRepairs(filepath.Join(s.archive.Dir(), repairsFile))
 	if err == nil && c.traced.Load() {
-		cfg.Completer = c.client
+		cfg.Completer = c.from
 		err = cfg.Repairs.SetCompleted()
 	}
 	return err

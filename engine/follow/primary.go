@@ -51,11 +51,21 @@ type PrimaryRows interface {
 	Complete(ctx context.Context, blocks []*primary.Block, then func() error) error
 }
 
+// PrimaryBlocks is where the blocks of a chain of the primary network come from: nodes, or a
+// server that has them.
+type PrimaryBlocks interface {
+	ingest.Source[*primary.Block]
+	ingest.Blamer
+}
+
 // PrimaryConfig says which chain of the primary network to follow and with what. All
-// fields but Genesis, Rows, After and Inherited are required.
+// fields but Blocks, Genesis, Rows, After and Inherited are required.
 type PrimaryConfig struct {
 	Common
 	Chain primary.Kind
+	// Blocks is where blocks come from. Nil: from the network's nodes, which are also asked
+	// for headers that blocks lack.
+	Blocks PrimaryBlocks
 	// Genesis is the parent of the P-Chain's first block, zero if it is not known.
 	Genesis chain.ID
 	// Rows opens the index; nil: blocks are only archived.
@@ -79,8 +89,9 @@ type Primary struct {
 	cfg PrimaryConfig
 
 	// Set by Start.
-	client *containersource.Client
-	rows   PrimaryRows // nil without
+	from PrimaryBlocks
+	node *containersource.Client // nil: there is none
+	rows PrimaryRows             // nil without
 
 	done     atomic.Bool           // the stop vertex is here
 	bare     *bares                // blocks without a header; nil where there are none ever
@@ -113,16 +124,9 @@ func (p *Primary) Rows() PrimaryRows { return p.rows }
 // Start opens what is kept of the chain and begins to follow it. It asks no node
 // anything: that is done by actors, so that one that is down delays nothing.
 func (p *Primary) Start() (err error) {
-	node, _, err := p.cfg.Host.Source(source.Config{Timeout: primaryTimeout, MaxBody: maxPrimaryBody}, source.Endpoint{})
-	if err != nil {
+	if err := p.connect(); err != nil {
 		return err
 	}
-	if p.client, err = containersource.New(containersource.Config{
-		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Needs: p.cfg.Host.Needs, Logger: p.log, Metrics: p.metrics(),
-	}); err != nil {
-		return err
-	}
-	p.blocks = p.client
 	a, err := p.cfg.Archive(container.KindOf(p.cfg.Chain), p.log, p.metrics())
 	if err != nil {
 		return err
@@ -148,6 +152,8 @@ func (p *Primary) Start() (err error) {
 	p.show(chain.PrimaryNetworkID, "")
 	if p.takesBare() {
 		p.openHeaders()
+	}
+	if p.bare != nil && p.node != nil {
 		err = p.start("headers of", p.completeHeaders)
 	}
 	return errors.Join(
@@ -155,6 +161,23 @@ func (p *Primary) Start() (err error) {
 		p.start("archive", p.keep),
 		p.start("chain", p.learn),
 	)
+}
+
+// connect makes what blocks come from: a client of nodes, if nothing else is configured.
+func (p *Primary) connect() error {
+	if p.cfg.Blocks != nil {
+		p.from, p.blocks = p.cfg.Blocks, p.cfg.Blocks
+		return nil
+	}
+	node, _, err := p.cfg.Host.Source(source.Config{Timeout: primaryTimeout, MaxBody: maxPrimaryBody}, source.Endpoint{})
+	if err != nil {
+		return err
+	}
+	p.node, err = containersource.New(containersource.Config{
+		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Needs: p.cfg.Host.Needs, Logger: p.log, Metrics: p.metrics(),
+	})
+	p.from, p.blocks = p.node, p.node
+	return err
 }
 
 // Cursor returns the last block that is indexed, or without an index archived.
@@ -305,7 +328,7 @@ func (archived) CommitBelow(context.Context, []*primary.Block) error { return ni
 
 // certain are nodes that need not be asked whether they have a block: each is known by
 // the one above it, whoever gave it.
-type certain struct{ *containersource.Client }
+type certain struct{ PrimaryBlocks }
 
 // Witness implements [ingest.Witness].
 func (certain) Witness(context.Context, uint64, chain.ID) (with, against int, err error) {
@@ -316,7 +339,7 @@ func (certain) Witness(context.Context, uint64, chain.ID) (with, against int, er
 // to begin there, and then has the rows made again.
 func (p *Primary) fetchOlder(cfg ingest.Config[*primary.Block]) error {
 	a := p.keeper.Load().sink.archive
-	o := &older[*primary.Block]{keeper: p.keeper.Load(), index: archived{a}, nodes: certain{p.client}, fetch: beside(cfg, " older"), log: p.log}
+	o := &older[*primary.Block]{keeper: p.keeper.Load(), index: archived{a}, nodes: certain{p.from}, fetch: beside(cfg, " older"), log: p.log}
 	return p.startOlder(o, func(ctx context.Context) (wanted bool, err error) {
 		if o.down, err = p.wantedStart(ctx); err != nil {
 			return false, err

@@ -25,6 +25,9 @@ const (
 	proofPauseMost = 30 * time.Second
 )
 
+// nearHead is how many blocks a chain's index may lack to be at the chain's head.
+const nearHead = 64
+
 // proofLane has a sample of the balances that nodes told proven by the state roots of
 // their blocks, beside the ingest and never in its way.
 type proofLane struct {

@@ -94,7 +94,7 @@ func (c *EVM) newSecond(set *metric.Set) *secondLane {
 	if !c.cfg.Memory.Recall(suspectsKey(c.cfg.ID), &kept) {
 		kept = nil
 	}
-	l := newSecondLane(c.log, set, c.client, kept)
+	l := newSecondLane(c.log, set, c.node, kept)
 	l.share = cmp.Or(c.cfg.SecondShare, l.share)
 	l.read = func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error {
 		return c.keeper.Load().sink.reader.Read(ctx, from, to, f)

@@ -98,7 +98,7 @@ func (c *EVM) below(ctx context.Context, from, to uint64) (list []*evm.Block, er
 		if !c.asked.Load() {
 			return nil, errNotAsked
 		}
-		if list, err = c.client.Fetch(ctx, from, kept-1); err != nil {
+		if list, err = c.from.Fetch(ctx, from, kept-1); err != nil {
 			return nil, err
 		}
 		if uint64(len(list)) < kept-from && kept <= to {
@@ -173,7 +173,12 @@ func (c *EVM) Settled() (height uint64, ok bool) {
 }
 
 // Executing returns about how many blocks nodes have accepted and not executed yet.
-func (c *EVM) Executing() uint64 { return c.client.Executing() }
+func (c *EVM) Executing() uint64 {
+	if c.node == nil {
+		return 0
+	}
+	return c.node.Executing()
+}
 
 // recallSettled finds out how far the blocks of the archive are settled.
 func (c *EVM) recallSettled(ctx context.Context) error {

@@ -27,9 +27,7 @@ func (d deeper) CommitBelow(ctx context.Context, blocks []*evm.Block) error {
 	}
 	if err == nil {
 		for _, b := range blocks {
-			d.c.noteUnverified(b)
-			d.proofs.take(b, d.c.status().Target)
-			d.c.second.take(b)
+			d.c.taken(b, d.c.status().Target, d.proofs)
 		}
 	}
 	return err
@@ -43,8 +41,8 @@ func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block]) error {
 		return nil
 	}
 	k := c.keeper.Load()
-	proofs := newProofLane(c.log, c.metrics(), c.client, c.second.refuted)
-	o := &older[*evm.Block]{keeper: k, index: deeper{c, proofs}, nodes: c.client, fetch: beside(cfg, " older"), log: c.log}
+	proofs := newProofLane(c.log, c.metrics(), c.node, c.second.refuted)
+	o := &older[*evm.Block]{keeper: k, index: deeper{c, proofs}, nodes: c.from, fetch: beside(cfg, " older"), log: c.log}
 	o.check = func() func(context.Context, []*evm.Block) error {
 		s := c.newSettling()
 		return func(ctx context.Context, blocks []*evm.Block) error { return c.checkBy(ctx, s, blocks) }
@@ -54,7 +52,7 @@ func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block]) error {
 			c.tokens.Search() // the end may have come before what older blocks name was asked
 		}
 		wanted, err := c.plan(ctx, o)
-		if err == nil && wanted {
+		if err == nil && wanted && c.node != nil {
 			err = c.start("proofs of older blocks of", proofs.run)
 		}
 		return wanted, err

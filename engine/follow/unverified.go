@@ -128,7 +128,7 @@ func (c *EVM) learned(ctx context.Context, u *unverified) bool {
 		same := false
 		err := c.keeper.Load().sink.reader.Read(ctx, height, height, func(b *evm.Block) error {
 			if b.Unverified == reason {
-				again, err := c.client.Reread(b)
+				again, err := c.node.Reread(b)
 				same = err == nil && again.Unverified == reason
 			}
 			return nil
@@ -153,7 +153,7 @@ func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverifie
 			}
 			from = b.Number + 1
 			if b.Unverified != "" {
-				again, err := c.client.Reread(b)
+				again, err := c.node.Reread(b)
 				if err != nil {
 					c.log.Error("a block that could not be checked when it came is false; it is asked for again", "height", b.Number, "err", err)
 					lies = append(lies, suspect{From: b.Number, To: b.Number, By: b.Number, Accused: true, Refuted: true, Reason: err.Error()})
