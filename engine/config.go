@@ -90,7 +90,7 @@ type Config struct {
 	// indexed without their traces, which are made up for later; 0: they wait.
 	UntracedAfter time.Duration
 	// SecondShare has a second node asked for the calls of one block in so many.
-	// Default [follow.DefaultSecondShare].
+	// Default [verdict.DefaultShare].
 	SecondShare uint32
 	// MaxAnswer bounds an answer of a chain's nodes, in bytes. Default as of [follow.Config].
 	MaxAnswer int

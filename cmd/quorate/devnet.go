@@ -15,7 +15,7 @@ import (
 	"quorate/devnet/hostile"
 	"quorate/devnet/primary"
 	"quorate/devnet/world"
-	"quorate/engine/follow"
+	"quorate/engine/follow/verdict"
 	"quorate/internal/hostport"
 )
 
@@ -282,7 +282,7 @@ var (
 
 // secondShare is of how many blocks one has its calls asked of a second node. Tests
 // make it small: a chain grows until a lie is found.
-var secondShare uint32 = follow.DefaultSecondShare
+var secondShare uint32 = verdict.DefaultShare
 
 // maxNodeAnswer bounds an answer of a chain's nodes in bytes; 0 stands for what the engine
 // takes. Tests make it small: a node sends too much again and again.

@@ -67,7 +67,7 @@ type Config struct {
 	// indexed without their traces; 0: they wait.
 	UntracedAfter time.Duration
 	// SecondShare has a second node asked for the calls of one block in so many; 0 stands
-	// for [DefaultSecondShare].
+	// for [verdict.DefaultShare].
 	SecondShare uint32
 	// MaxAnswer bounds an answer of the chain's nodes in bytes; 0 stands for 32 MiB.
 	MaxAnswer int

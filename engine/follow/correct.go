@@ -2,6 +2,7 @@ package follow
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"quorate/engine/archive"
 	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow/verdict"
 	"quorate/engine/index"
+	"quorate/engine/metric"
 )
 
 // What is false of blocks that are kept is found in several ways: headers settle results,
@@ -98,8 +101,8 @@ var errNoFit = errors.New("no node has results that fit")
 
 // fitting asks nodes for results that fit up to the block by which it showed that those
 // that are kept are false, and returns the blocks that are others then.
-func (c *EVM) fitting(ctx context.Context, s *suspect) (right []*evm.Block, err error) {
-	first, last, _ := c.second.ends()
+func (c *EVM) fitting(ctx context.Context, s *verdict.Suspect) (right []*evm.Block, err error) {
+	first, last, _ := c.second.Ends()
 	if last < s.By {
 		return nil, errOldBlock
 	}
@@ -130,7 +133,7 @@ func (c *EVM) fitting(ctx context.Context, s *suspect) (right []*evm.Block, err 
 				}
 			}
 			if liar, ok := c.node.Giver(b.Number); ok && b.Number <= s.By && liar != n {
-				c.second.blame(liar, b.Number, s.Reason)
+				c.second.Blame(liar, b.Number, s.Reason)
 			}
 			right = append(right, b)
 		}
@@ -166,4 +169,31 @@ func sameResults(a, b *evm.Block) bool {
 		return evmarchive.Append(nil, &again)
 	}
 	return bytes.Equal(bare(a), bare(b))
+}
+
+func suspectsKey(id [32]byte) []byte { return append([]byte("suspects/"), id[:]...) }
+
+// newSecond returns the lane that asks second nodes. It works once the archive is open.
+func (c *EVM) newSecond(set *metric.Set) *verdict.Lane {
+	var kept []verdict.Suspect
+	if !c.cfg.Memory.Recall(suspectsKey(c.cfg.ID), &kept) {
+		kept = nil
+	}
+	l := verdict.New(c.log, set, c.node, kept)
+	l.Share = cmp.Or(c.cfg.SecondShare, l.Share)
+	l.Read = func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error {
+		return c.keeper.Load().sink.reader.Read(ctx, from, to, f)
+	}
+	l.Ends = func() (first, last uint64, ok bool) {
+		if k := c.keeper.Load(); k != nil {
+			first, _, ok = k.sink.archive.First()
+			last, _, _ = k.sink.archive.Last()
+		}
+		return first, last, ok
+	}
+	l.Fitting, l.Correct = c.fitting, c.correct
+	l.Remember = func(ctx context.Context, list []verdict.Suspect) {
+		c.cfg.Memory.Remember(ctx, suspectsKey(c.cfg.ID), list)
+	}
+	return l
 }

@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow/verdict"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
 	evmsource "quorate/engine/source/evm"
@@ -62,8 +63,8 @@ type EVM struct {
 	node   *evmsource.Client // what says what no block does; nil: nothing
 	rows   *index.Chain
 	tokens *tokens.Lane
-	proofs *proofLane
-	second *secondLane
+	proofs *verdict.Proofs
+	second *verdict.Lane
 	// settling checks the blocks that are committed at the head; its owner is the sink.
 	settling *settling
 
@@ -140,7 +141,7 @@ func (c *EVM) Check() (s ingest.Status, ok bool, err error) {
 		return s, false, nil
 	}
 	if s, err = c.check(); err == nil {
-		err = c.second.list.err()
+		err = c.second.Err()
 	}
 	return s, true, err
 }

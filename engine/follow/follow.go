@@ -12,6 +12,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow/verdict"
 	"quorate/engine/index"
 	"quorate/engine/source"
 	evmsource "quorate/engine/source/evm"
@@ -164,7 +165,7 @@ func (c *EVM) connect(asset chain.ID) error {
 func (c *EVM) serve() (err error) {
 	set := c.metrics()
 	c.second = c.newSecond(set)
-	c.proofs = newProofLane(c.log, set, c.node, c.second.refuted)
+	c.proofs = verdict.NewProofs(c.log, set, c.node, c.second.Refuted)
 	opts := index.Options{
 		Wrapped: slices.Clone(c.cfg.Details.Wrapped), Spare: c.cfg.Spare, Metrics: set,
 		Remember: max(int(c.cfg.BalancesBytes/(2*index.RememberBytes)), 1), // twice while tables are made again

@@ -78,7 +78,9 @@ func (c *EVM) Gaps() []Gap {
 	if u := c.unverified.Load(); u != nil && u.Count > 0 {
 		list = append(list, Gap{GapUnverified, u.First, u.Last, fmt.Sprintf("%d blocks have members or transactions of kinds that are unknown here", u.Count), true})
 	}
-	list = append(list, c.second.list.gaps()...)
+	for _, s := range c.second.Suspects() {
+		list = append(list, Gap{GapDoubtful, s.From, s.To, s.Reason, true})
+	}
 	if c.rows.Distrusted() {
 		list = append(list, Gap{GapDoubtful, c.rows.Begin().Lists, head, "blocks of the archive were put right; all rows are made again from it", true})
 	}

@@ -9,6 +9,7 @@ import (
 	"quorate/engine/archive"
 	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow/verdict"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
 	"quorate/engine/tokens"
@@ -47,13 +48,13 @@ func (c *EVM) keep() error {
 		return err
 	}
 	return errors.Join(
-		c.start("proofs", c.proofs.run),
+		c.start("proofs", c.proofs.Run),
 		c.start("unverified blocks of", c.reread),
 		c.start("second opinions", func(ctx context.Context) error {
 			if !await(ctx, &k.joined) { // before, blocks of the index are not in the archive
 				return nil
 			}
-			return c.second.run(ctx)
+			return c.second.Run(ctx)
 		}),
 		c.start("tokens", func(ctx context.Context) error {
 			// What was asked before an index was lost is in the archive: nothing is asked
@@ -88,7 +89,7 @@ func (c *EVM) before(ctx context.Context, blocks []*evm.Block) {
 	for _, b := range blocks {
 		c.common.Host.Accepted(c.cfg.ID, b, target)
 	}
-	if c.node != nil && blocks[n-1].Number+nearHead >= target {
+	if c.node != nil && blocks[n-1].Number+verdict.NearHead >= target {
 		c.tokens.Before(ctx, blocks)
 	}
 }
@@ -184,11 +185,11 @@ func (c *EVM) refetchTraced(ctx context.Context, from, to uint64) ([]archive.Blo
 func (c *EVM) fetchBlocks(ctx context.Context) error { return c.follow(ctx, c.how, c.fetchOlder) }
 
 // taken looks at a block that was committed; target is the chain's last known height.
-func (c *EVM) taken(b *evm.Block, target uint64, proofs *proofLane) {
+func (c *EVM) taken(b *evm.Block, target uint64, proofs *verdict.Proofs) {
 	c.noteUnverified(b)
 	if c.node != nil {
-		proofs.take(b, target)
-		c.second.take(b)
+		proofs.Take(b, target)
+		c.second.Take(b)
 	}
 }
 
@@ -200,7 +201,7 @@ func (c *EVM) how(cfg *ingest.Config[*evm.Block]) (err error) {
 	cfg.OnBlock = func(b *evm.Block) {
 		target := c.ingest.Load().Target()
 		c.taken(b, target, c.proofs)
-		if c.node != nil && b.Number+nearHead >= target {
+		if c.node != nil && b.Number+verdict.NearHead >= target {
 			c.tokens.Block(b)
 		}
 	}

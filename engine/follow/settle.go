@@ -10,6 +10,7 @@ import (
 	"quorate/engine/archive"
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/evm/settle"
+	"quorate/engine/follow/verdict"
 	"quorate/engine/ingest"
 )
 
@@ -91,7 +92,7 @@ func (c *EVM) newSettling() *settling { return &settling{load: c.below} }
 func (c *EVM) below(ctx context.Context, from, to uint64) (list []*evm.Block, err error) {
 	k := c.keeper.Load()
 	kept := to + 1 // the first block that the archive has
-	if first, last, ok := c.second.ends(); ok && to <= last {
+	if first, last, ok := c.second.Ends(); ok && to <= last {
 		kept = min(kept, max(from, first))
 	}
 	if from < kept {
@@ -144,8 +145,8 @@ func (c *EVM) checkEnd(ctx context.Context, blocks []*evm.Block) error {
 	if err != nil || s.chain.Settled() >= last.Number {
 		return err
 	}
-	_, end, _ := c.second.ends()
-	err = c.second.read(ctx, last.Number+1, min(end, last.Number+maxUnsettled), func(b *evm.Block) error {
+	_, end, _ := c.second.Ends()
+	err = c.second.Read(ctx, last.Number+1, min(end, last.Number+maxUnsettled), func(b *evm.Block) error {
 		if err := c.checkBy(ctx, s, []*evm.Block{b}); err != nil || s.chain.Settled() < last.Number {
 			return err
 		}
@@ -160,8 +161,8 @@ func (c *EVM) checkEnd(ctx context.Context, blocks []*evm.Block) error {
 // misfit lists blocks whose results are false, durably: those of the block by which that
 // shows may be on disk next.
 func (c *EVM) misfit(ctx context.Context, m *settle.Misfit) {
-	c.second.log.Error("false results were told of some blocks: they are asked of other nodes", "from", m.From, "to", m.To, "by", m.By, "err", m.Err)
-	c.suspect(ctx, suspect{From: m.From, To: m.To, By: m.By, Accused: true, Refuted: true, Reason: m.Error(), Next: time.Now().Add(correctAfter)})
+	c.log.Error("false results were told of some blocks: they are asked of other nodes", "from", m.From, "to", m.To, "by", m.By, "err", m.Err)
+	c.second.Suspect(ctx, verdict.Suspect{From: m.From, To: m.To, By: m.By, Accused: true, Refuted: true, Reason: m.Error(), Next: time.Now().Add(correctAfter)})
 }
 
 // Settled returns the height of the last block whose results a header has proven, where
@@ -182,11 +183,11 @@ func (c *EVM) Executing() uint64 {
 
 // recallSettled finds out how far the blocks of the archive are settled.
 func (c *EVM) recallSettled(ctx context.Context) error {
-	_, last, ok := c.second.ends()
+	_, last, ok := c.second.Ends()
 	if !ok {
 		return nil
 	}
-	err := c.second.read(ctx, last, last, func(b *evm.Block) error {
+	err := c.second.Read(ctx, last, last, func(b *evm.Block) error {
 		if b.Reserved != nil {
 			c.settling.settled.Store(b.Reserved.Settled)
 		}

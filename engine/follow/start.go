@@ -5,6 +5,7 @@ import (
 
 	"quorate/engine/archive"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow/verdict"
 	"quorate/engine/ingest"
 )
 
@@ -13,7 +14,7 @@ type deeper struct {
 	c *EVM
 	// proofs are those of older blocks: nodes that have no old states cost those at the
 	// head nothing.
-	proofs *proofLane
+	proofs *verdict.Proofs
 }
 
 // First implements [olderIndex].
@@ -41,7 +42,7 @@ func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block]) error {
 		return nil
 	}
 	k := c.keeper.Load()
-	proofs := newProofLane(c.log, c.metrics(), c.node, c.second.refuted)
+	proofs := verdict.NewProofs(c.log, c.metrics(), c.node, c.second.Refuted)
 	o := &older[*evm.Block]{keeper: k, index: deeper{c, proofs}, nodes: c.from, fetch: beside(cfg, " older"), log: c.log}
 	o.check = func() func(context.Context, []*evm.Block) error {
 		s := c.newSettling()
@@ -53,7 +54,7 @@ func (c *EVM) fetchOlder(cfg ingest.Config[*evm.Block]) error {
 		}
 		wanted, err := c.plan(ctx, o)
 		if err == nil && wanted && c.node != nil {
-			err = c.start("proofs of older blocks of", proofs.run)
+			err = c.start("proofs of older blocks of", proofs.Run)
 		}
 		return wanted, err
 	}, c.tokens.Search)

@@ -7,6 +7,7 @@ import (
 	"quorate/engine/archive"
 	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain/evm"
+	"quorate/engine/follow/verdict"
 )
 
 const (
@@ -97,7 +98,7 @@ func (c *EVM) rereadAll(ctx context.Context, was *unverified) error {
 		last = height
 	}
 	first = max(was.First, first)
-	left, lies := new(unverified), []suspect(nil)
+	left, lies := new(unverified), []verdict.Suspect(nil)
 	if err := c.renew(ctx, first, func() (err error) {
 		lies, err = c.replaceKnown(ctx, first, last, left)
 		return err
@@ -105,7 +106,7 @@ func (c *EVM) rereadAll(ctx context.Context, was *unverified) error {
 		return err
 	}
 	for _, lie := range lies {
-		c.suspect(ctx, lie)
+		c.second.Suspect(ctx, lie)
 	}
 	c.noting.Lock()
 	defer c.noting.Unlock()
@@ -142,7 +143,7 @@ func (c *EVM) learned(ctx context.Context, u *unverified) bool {
 
 // replaceKnown reads the unverified blocks of a range again, and puts those that can be
 // checked now in their place in the archive. The others are added to left, or lies.
-func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverified) (lies []suspect, err error) {
+func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverified) (lies []verdict.Suspect, err error) {
 	k := c.keeper.Load().sink
 	for from <= to {
 		var blocks []archive.Block // the first is known now
@@ -156,7 +157,7 @@ func (c *EVM) replaceKnown(ctx context.Context, from, to uint64, left *unverifie
 				again, err := c.node.Reread(b)
 				if err != nil {
 					c.log.Error("a block that could not be checked when it came is false; it is asked for again", "height", b.Number, "err", err)
-					lies = append(lies, suspect{From: b.Number, To: b.Number, By: b.Number, Accused: true, Refuted: true, Reason: err.Error()})
+					lies = append(lies, verdict.Suspect{From: b.Number, To: b.Number, By: b.Number, Accused: true, Refuted: true, Reason: err.Error()})
 				} else if err := c.checkBy(ctx, c.newSettling(), []*evm.Block{again}); err != nil {
 					return err
 				}

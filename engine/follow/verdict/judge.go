@@ -1,4 +1,4 @@
-package follow
+package verdict
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ var errNobody = errors.New("no other node can be asked")
 
 // judge asks nodes about a block and returns what is true: of what no proof contradicts what
 // most nodes say. Who says something else has told something false.
-func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block) (*evm.Block, error) {
+func (l *Lane) judge(ctx context.Context, s *Suspect, parent, b *evm.Block) (*evm.Block, error) {
 	list, err := l.opinions(ctx, s, b)
 	if len(list) > 1 || s.Refuted && len(list[0].votes) > 0 { // else nobody contradicts what is kept
 		l.proveAll(ctx, parent, list)
@@ -44,7 +44,7 @@ func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block
 	for i := range list {
 		if v := &list[i]; v.block != best.block {
 			for _, n := range v.votes {
-				l.blame(n, b.Number, evmsource.Difference(v.block, best.block))
+				l.Blame(n, b.Number, evmsource.Difference(v.block, best.block))
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (l *secondLane) judge(ctx context.Context, s *suspect, parent, b *evm.Block
 }
 
 // best returns the version that is true, nil if that is not certain.
-func (l *secondLane) best(s *suspect, list []version) *version {
+func (l *Lane) best(s *Suspect, list []version) *version {
 	need := 2 // who contradicts another must not decide
 	if s.Accused {
 		need = 1
@@ -84,7 +84,7 @@ func (l *secondLane) best(s *suspect, list []version) *version {
 // opinions returns the forms of a block that nodes tell now, first the one that is kept,
 // without votes if none does. Who told that is asked last: where blocks are accused one node
 // that agrees is enough.
-func (l *secondLane) opinions(ctx context.Context, s *suspect, b *evm.Block) (list []version, err error) {
+func (l *Lane) opinions(ctx context.Context, s *Suspect, b *evm.Block) (list []version, err error) {
 	list = []version{{block: b}}
 	tracer, known := l.nodes.Tracer(b.Number)
 	nodes := l.nodes.Tellers(b.Number)
@@ -113,7 +113,7 @@ func (l *secondLane) opinions(ctx context.Context, s *suspect, b *evm.Block) (li
 }
 
 // proveAll has the accounts proven of which versions differ.
-func (l *secondLane) proveAll(ctx context.Context, parent *evm.Block, list []version) {
+func (l *Lane) proveAll(ctx context.Context, parent *evm.Block, list []version) {
 	forms := make([]*evm.Block, len(list))
 	for i := range list {
 		forms[i] = list[i].block

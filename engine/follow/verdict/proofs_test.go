@@ -1,4 +1,4 @@
-package follow
+package verdict
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func TestProofLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := metric.NewSet()
 		var blamed []uint64
-		l := newProofLane(slog.New(slog.DiscardHandler), set, new(evmsource.Client), func(_, height uint64, err error) {
+		l := NewProofs(slog.New(slog.DiscardHandler), set, new(evmsource.Client), func(_, height uint64, err error) {
 			if blamed = append(blamed, height); !errors.Is(err, evmsource.ErrFalse) {
 				t.Error(err)
 			}
@@ -46,7 +46,7 @@ func TestProofLane(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_ = l.run(ctx) // it has no errors
+			_ = l.Run(ctx) // it has no errors
 		}()
 		send := func(heights ...uint64) {
 			for _, h := range heights {

@@ -1,4 +1,4 @@
-package follow
+package verdict
 
 import (
 	"cmp"
@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// DefaultSecondShare is the part of the blocks whose calls are asked of a second node:
+	// DefaultShare is the part of the blocks whose calls are asked of a second node:
 	// one of so many. A node that lies in each block is found within 1,000 blocks but for
 	// one chance in seven million.
-	DefaultSecondShare = 64
+	DefaultShare = 64
 	// maxSamples bounds the blocks that wait for a second opinion. More are dropped: the
 	// sample is smaller then.
 	maxSamples = 256
@@ -35,9 +35,9 @@ const (
 	maxOpinions = 5
 )
 
-// tellers are the nodes whose word is taken for calls and balances; a client of the
+// Nodes are the nodes whose word is taken for calls and balances; a client of the
 // source is one.
-type tellers interface {
+type Nodes interface {
 	Tracer(height uint64) (evmsource.Teller, bool)
 	Tellers(height uint64) []evmsource.Teller
 	Lies(evmsource.Teller) bool
@@ -46,24 +46,24 @@ type tellers interface {
 	Prove(ctx context.Context, doubts []evmsource.Doubt, judge func(*evmsource.Doubt, error)) error
 }
 
-// secondLane has a sample of the blocks traced by a second node too, beside the
+// Lane has a sample of the blocks traced by a second node too, beside the
 // ingest and never in its way, and asks nodes about all blocks that are suspect. Where they
 // differ, proofs of balances decide, else the majority; what is false is put right in index
 // and archive, and so is what was told around it. What cannot be decided is asked again.
-type secondLane struct {
+type Lane struct {
 	log   *slog.Logger
-	nodes tellers
-	// read calls f with blocks of the archive; ends returns its first and last block.
-	read func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error
-	ends func() (first, last uint64, ok bool)
-	// fitting returns the blocks that are others than those kept if the results of a range fit
+	nodes Nodes
+	// Read calls f with blocks of the archive; Ends returns its first and last block.
+	Read func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error
+	Ends func() (first, last uint64, ok bool)
+	// Fitting returns the blocks that are others than those kept if the results of a range fit
 	// the header by which it showed that they are false.
-	fitting func(ctx context.Context, s *suspect) ([]*evm.Block, error)
-	// correct puts blocks, by height, in the place of those that are kept.
-	correct func(ctx context.Context, right []*evm.Block) error
-	// remember keeps the list for the next start.
-	remember func(ctx context.Context, list []suspect)
-	share    uint32
+	Fitting func(ctx context.Context, s *Suspect) ([]*evm.Block, error)
+	// Correct puts blocks, by height, in the place of those that are kept.
+	Correct func(ctx context.Context, right []*evm.Block) error
+	// Remember keeps the list for the next start.
+	Remember func(ctx context.Context, list []Suspect)
+	Share    uint32
 
 	list    *suspects
 	samples *actor.Mailbox[uint64]
@@ -71,12 +71,13 @@ type secondLane struct {
 	confirmed, disputed, unanswered, revised metric.Counter
 }
 
-func newSecondLane(log *slog.Logger, set *metric.Set, nodes tellers, kept []suspect) *secondLane {
+// New returns a lane that does nothing yet; kept is what it listed before a restart.
+func New(log *slog.Logger, set *metric.Set, nodes Nodes, kept []Suspect) *Lane {
 	counter := func(name, help string) metric.Counter {
 		return set.Counter("quorate_second_opinions_"+name+"_total", help)
 	}
-	l := &secondLane{
-		log: log, nodes: nodes, share: DefaultSecondShare, list: newSuspects(kept), samples: actor.NewMailbox[uint64](maxSamples, actor.Shed),
+	l := &Lane{
+		log: log, nodes: nodes, Share: DefaultShare, list: newSuspects(kept), samples: actor.NewMailbox[uint64](maxSamples, actor.Shed),
 		confirmed:  counter("confirmed", "Blocks whose calls and balances a second node told the same of."),
 		disputed:   counter("disputed", "Blocks of which nodes told different calls or balances."),
 		unanswered: counter("unanswered", "Blocks of the sample that no second node could be asked about."),
@@ -86,64 +87,45 @@ func newSecondLane(log *slog.Logger, set *metric.Set, nodes tellers, kept []susp
 	return l
 }
 
-func suspectsKey(id [32]byte) []byte { return append([]byte("suspects/"), id[:]...) }
-
-// newSecond returns the lane that asks second nodes. It works once the archive is open.
-func (c *EVM) newSecond(set *metric.Set) *secondLane {
-	var kept []suspect
-	if !c.cfg.Memory.Recall(suspectsKey(c.cfg.ID), &kept) {
-		kept = nil
-	}
-	l := newSecondLane(c.log, set, c.node, kept)
-	l.share = cmp.Or(c.cfg.SecondShare, l.share)
-	l.read = func(ctx context.Context, from, to uint64, f func(*evm.Block) error) error {
-		return c.keeper.Load().sink.reader.Read(ctx, from, to, f)
-	}
-	l.ends = func() (first, last uint64, ok bool) {
-		if k := c.keeper.Load(); k != nil {
-			first, _, ok = k.sink.archive.First()
-			last, _, _ = k.sink.archive.Last()
-		}
-		return first, last, ok
-	}
-	l.fitting, l.correct = c.fitting, c.correct
-	l.remember = func(ctx context.Context, list []suspect) { c.cfg.Memory.Remember(ctx, suspectsKey(c.cfg.ID), list) }
-	return l
-}
-
-// suspect lists blocks of which something false is kept, durably.
-func (c *EVM) suspect(ctx context.Context, s suspect) {
-	c.second.list.add(s)
-	c.second.save(context.WithoutCancel(ctx))
-}
-
-// take looks at a block that was committed.
-func (l *secondLane) take(b *evm.Block) {
+// Take looks at a block that was committed.
+func (l *Lane) Take(b *evm.Block) {
 	if !b.Traced || len(b.Txs)+len(b.Atomic) == 0 {
 		return
 	}
 	n, known := l.nodes.Tracer(b.Number)
 	switch {
 	case known && l.nodes.Lies(n):
-		l.list.add(suspect{From: b.Number, To: b.Number, Accused: true, Reason: n.Endpoint().String() + " has told something false, and no other node could be asked"})
-	case rand.Uint32N(l.share) == 0: //nolint:gosec // the node does not see the draw
+		l.list.add(Suspect{From: b.Number, To: b.Number, Accused: true, Reason: n.Endpoint().String() + " has told something false, and no other node could be asked"})
+	case rand.Uint32N(l.Share) == 0: //nolint:gosec // the node does not see the draw
 		_ = l.samples.TrySend(b.Number) // the mailbox counts what it sheds
 	}
 }
 
-// refuted takes note that a proof contradicts what is kept of one of some blocks.
-func (l *secondLane) refuted(from, to uint64, why error) {
-	l.list.add(suspect{From: from, To: to, Accused: true, Refuted: true, Reason: why.Error()})
+// Suspect lists blocks of which something false is kept, durably.
+func (l *Lane) Suspect(ctx context.Context, s Suspect) {
+	l.list.add(s)
+	l.save(context.WithoutCancel(ctx))
+}
+
+// Suspects returns the blocks of which something false may be served.
+func (l *Lane) Suspects() []Suspect { return l.list.all() }
+
+// Err says of which blocks something false may be served, nil if of none.
+func (l *Lane) Err() error { return l.list.err() }
+
+// Refuted takes note that a proof contradicts what is kept of one of some blocks.
+func (l *Lane) Refuted(from, to uint64, why error) {
+	l.list.add(Suspect{From: from, To: to, Accused: true, Refuted: true, Reason: why.Error()})
 	if n, ok := l.nodes.Tracer(to); ok {
-		l.blame(n, to, why.Error())
+		l.Blame(n, to, why.Error())
 		return
 	}
 	l.accuse(to, why.Error())
 }
 
-// blame holds something false against a node: others go first, and what was told around it is
+// Blame holds something false against a node: others go first, and what was told around it is
 // asked of them.
-func (l *secondLane) blame(n evmsource.Teller, height uint64, why string) {
+func (l *Lane) Blame(n evmsource.Teller, height uint64, why string) {
 	if l.nodes.Lies(n) {
 		return
 	}
@@ -154,13 +136,13 @@ func (l *secondLane) blame(n evmsource.Teller, height uint64, why string) {
 }
 
 // accuse lists the blocks from some below a false one up to the last.
-func (l *secondLane) accuse(height uint64, why string) {
-	_, last, _ := l.ends()
-	l.list.add(suspect{From: height - min(height, calm), To: max(height, last), Accused: true, Reason: why})
+func (l *Lane) accuse(height uint64, why string) {
+	_, last, _ := l.Ends()
+	l.list.add(Suspect{From: height - min(height, calm), To: max(height, last), Accused: true, Reason: why})
 }
 
-// run works until ctx ends.
-func (l *secondLane) run(ctx context.Context) error {
+// Run works until ctx ends.
+func (l *Lane) Run(ctx context.Context) error {
 	var batch []uint64
 	defer l.save(context.WithoutCancel(ctx))
 	for {
@@ -186,14 +168,14 @@ func (l *secondLane) run(ctx context.Context) error {
 }
 
 // save keeps the list if it has changed.
-func (l *secondLane) save(ctx context.Context) {
+func (l *Lane) save(ctx context.Context) {
 	if list, ok := l.list.unsaved(); ok {
-		l.remember(ctx, list)
+		l.Remember(ctx, list)
 	}
 }
 
 // sample asks a second node about a block.
-func (l *secondLane) sample(ctx context.Context, height uint64) {
+func (l *Lane) sample(ctx context.Context, height uint64) {
 	tracer, known := l.nodes.Tracer(height)
 	others := slices.DeleteFunc(l.nodes.Tellers(height), func(n evmsource.Teller) bool { return n == tracer })
 	if !known || len(others) == 0 || ctx.Err() != nil {
@@ -215,7 +197,7 @@ func (l *secondLane) sample(ctx context.Context, height uint64) {
 		l.disputed.Inc()
 		why := evmsource.Difference(blocks[1], told)
 		l.log.Warn("nodes say different things of a block: all are asked", "height", height, "err", why)
-		l.list.add(suspect{From: height, To: height, Reason: why})
+		l.list.add(Suspect{From: height, To: height, Reason: why})
 	}
 }
 
@@ -224,12 +206,12 @@ type finding struct {
 	low   uint64       // the first block that was asked about
 	from  uint64       // where the range begins, now that more is known
 	right []*evm.Block // what is true where something else is kept
-	open  []suspect    // blocks of which it is not certain
+	open  []Suspect    // blocks of which it is not certain
 }
 
 // settle asks nodes about a range, from its end down, and puts right what is false.
-func (l *secondLane) settle(ctx context.Context, s *suspect) {
-	first, last, ok := l.ends()
+func (l *Lane) settle(ctx context.Context, s *Suspect) {
+	first, last, ok := l.Ends()
 	if ok && (s.From > last || min(s.To, last) < first) { // blocks that were given up, or are not kept
 		l.list.settled(s.id, s.From, s.To, s.From)
 		return
@@ -237,7 +219,7 @@ func (l *secondLane) settle(ctx context.Context, s *suspect) {
 	found := &finding{low: s.From, from: s.From}
 	var err error
 	if s.By > 0 {
-		found.right, err = l.fitting(ctx, s)
+		found.right, err = l.Fitting(ctx, s)
 	} else {
 		found, err = l.judgeRange(ctx, s, max(s.From, first), min(s.To, last))
 	}
@@ -260,9 +242,9 @@ func (l *secondLane) settle(ctx context.Context, s *suspect) {
 }
 
 // putRight puts blocks in the place of those of which something false is kept.
-func (l *secondLane) putRight(ctx context.Context, right []*evm.Block) error {
+func (l *Lane) putRight(ctx context.Context, right []*evm.Block) error {
 	slices.SortFunc(right, func(a, b *evm.Block) int { return cmp.Compare(a.Number, b.Number) })
-	if err := l.correct(ctx, right); err != nil {
+	if err := l.Correct(ctx, right); err != nil {
 		return fmt.Errorf("it could not be put right: %w", err)
 	}
 	l.revised.Add(float64(len(right)))
@@ -272,8 +254,8 @@ func (l *secondLane) putRight(ctx context.Context, right []*evm.Block) error {
 
 // judgeRange judges the blocks of a range from the highest down, as many as are put right
 // together, as long as nodes answer. The error says why nothing came of the highest one.
-func (l *secondLane) judgeRange(ctx context.Context, s *suspect, from, high uint64) (*finding, error) {
-	first, _, _ := l.ends()
+func (l *Lane) judgeRange(ctx context.Context, s *Suspect, from, high uint64) (*finding, error) {
+	first, _, _ := l.Ends()
 	found, size := &finding{low: high + 1, from: from}, 0
 	for found.low > found.from && size < settleBytes {
 		blocks, err := l.blocks(ctx, max(found.from, found.low-min(found.low, settleBlocks)), found.low-1)
@@ -295,7 +277,7 @@ func (l *secondLane) judgeRange(ctx context.Context, s *suspect, from, high uint
 				}
 				return found, nil
 			case err != nil:
-				found.open = append(found.open, suspect{
+				found.open = append(found.open, Suspect{
 					From: b.Number, To: b.Number, Accused: s.Accused, Refuted: s.Refuted, Reason: err.Error(), Tries: 1, Next: time.Now().Add(suspectFirst),
 				})
 			case is != b:
@@ -312,11 +294,11 @@ func (l *secondLane) judgeRange(ctx context.Context, s *suspect, from, high uint
 }
 
 // blocks reads blocks, behind the one before them, an empty one if it is not there.
-func (l *secondLane) blocks(ctx context.Context, low, high uint64) (list []*evm.Block, err error) {
-	if first, _, _ := l.ends(); low <= first {
+func (l *Lane) blocks(ctx context.Context, low, high uint64) (list []*evm.Block, err error) {
+	if first, _, _ := l.Ends(); low <= first {
 		list = append(list, new(evm.Block))
 	}
-	err = l.read(ctx, low-min(low, uint64(1-len(list))), high, func(b *evm.Block) error {
+	err = l.Read(ctx, low-min(low, uint64(1-len(list))), high, func(b *evm.Block) error {
 		list = append(list, b)
 		return nil
 	})

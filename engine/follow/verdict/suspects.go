@@ -1,4 +1,4 @@
-package follow
+package verdict
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"quorate/engine/actor"
 )
 
-// suspect is a range of blocks of which it is not certain that the results, or the calls
+// Suspect is a range of blocks of which it is not certain that the results, or the calls
 // and balances, that are kept of them are true.
-type suspect struct {
+type Suspect struct {
 	From   uint64 `json:"from"`
 	To     uint64 `json:"to"`
 	Reason string `json:"reason"`
@@ -48,12 +48,12 @@ type suspects struct {
 	changed actor.Signal
 
 	mu    sync.Mutex // guards what follows
-	list  []suspect
+	list  []Suspect
 	last  int  // ID of an entry
 	dirty bool // the list has changed since it was kept
 }
 
-func newSuspects(kept []suspect) *suspects {
+func newSuspects(kept []Suspect) *suspects {
 	s := new(suspects)
 	for _, k := range kept {
 		k.Next = time.Time{} // there may be other nodes now
@@ -63,13 +63,13 @@ func newSuspects(kept []suspect) *suspects {
 }
 
 // add adds a range, or lets one that has the same fault and touches it grow.
-func (s *suspects) add(n suspect) {
+func (s *suspects) add(n Suspect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty = true
 	defer s.changed.Tell()
 	if n.Accused { // what nodes contradict each other about is asked with it
-		s.list = slices.DeleteFunc(s.list, func(e suspect) bool { return !e.Accused && n.From <= e.From && e.To <= n.To })
+		s.list = slices.DeleteFunc(s.list, func(e Suspect) bool { return !e.Accused && n.From <= e.From && e.To <= n.To })
 	}
 	for i := range s.list {
 		old := &s.list[i]
@@ -89,11 +89,11 @@ func (s *suspects) add(n suspect) {
 }
 
 // insert needs mu.
-func (s *suspects) insert(n suspect) {
+func (s *suspects) insert(n Suspect) {
 	s.last++
 	n.id = s.last
 	s.list = append(s.list, n)
-	slices.SortStableFunc(s.list, func(a, b suspect) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(s.list, func(a, b Suspect) int { return cmp.Compare(a.From, b.From) })
 	for len(s.list) > maxSuspects {
 		a, b := &s.list[0], &s.list[1]
 		a.To = max(a.To, b.To)
@@ -103,7 +103,7 @@ func (s *suspects) insert(n suspect) {
 }
 
 // due returns the range that is to be settled next, or how long that takes.
-func (s *suspects) due(now time.Time) (next suspect, wait time.Duration, ok bool) {
+func (s *suspects) due(now time.Time) (next Suspect, wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait = suspectMost
@@ -124,7 +124,7 @@ func (s *suspects) settled(id int, low, high, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty = true
-	i := slices.IndexFunc(s.list, func(e suspect) bool { return e.id == id })
+	i := slices.IndexFunc(s.list, func(e Suspect) bool { return e.id == id })
 	if i < 0 {
 		return
 	}
@@ -168,14 +168,14 @@ func (s *suspects) hasten() {
 }
 
 // all returns the list.
-func (s *suspects) all() []suspect {
+func (s *suspects) all() []Suspect {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.list)
 }
 
 // unsaved returns the list if it has changed since the last call.
-func (s *suspects) unsaved() (list []suspect, ok bool) {
+func (s *suspects) unsaved() (list []Suspect, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ok, s.dirty = s.dirty, false
@@ -196,14 +196,6 @@ func (s *suspects) err() error {
 		return err
 	}
 	return nil
-}
-
-// gaps returns the ranges as gaps.
-func (s *suspects) gaps() (list []Gap) {
-	for _, e := range s.all() {
-		list = append(list, Gap{GapDoubtful, e.From, e.To, e.Reason, true})
-	}
-	return list
 }
 
 // blocks counts the suspect blocks, those in two ranges twice.

@@ -1,4 +1,4 @@
-package follow
+package verdict
 
 import (
 	"cmp"
@@ -114,10 +114,10 @@ func (f *fakeTellers) Prove(context.Context, []evmsource.Doubt, func(*evmsource.
 
 // secondRig is a lane over blocks in memory.
 type secondRig struct {
-	*secondLane
+	*Lane
 	tell   *fakeTellers
 	blocks []*evm.Block
-	kept   []suspect
+	kept   []Suspect
 	set    *metric.Set
 
 	corrections int
@@ -136,8 +136,8 @@ func newSecondRig(t *testing.T, blocks, from int) *secondRig {
 		}
 		r.blocks = append(r.blocks, b)
 	}
-	r.secondLane = newSecondLane(slog.New(slog.DiscardHandler), r.set, r.tell, nil)
-	r.read = func(_ context.Context, from, to uint64, f func(*evm.Block) error) error {
+	r.Lane = New(slog.New(slog.DiscardHandler), r.set, r.tell, nil)
+	r.Read = func(_ context.Context, from, to uint64, f func(*evm.Block) error) error {
 		for _, b := range r.blocks[from : to+1] {
 			if err := f(b); err != nil {
 				return err
@@ -145,8 +145,8 @@ func newSecondRig(t *testing.T, blocks, from int) *secondRig {
 		}
 		return nil
 	}
-	r.ends = func() (uint64, uint64, bool) { return 0, uint64(len(r.blocks)) - 1, true }
-	r.correct = func(_ context.Context, right []*evm.Block) error {
+	r.Ends = func() (uint64, uint64, bool) { return 0, uint64(len(r.blocks)) - 1, true }
+	r.Correct = func(_ context.Context, right []*evm.Block) error {
 		if !slices.IsSortedFunc(right, func(a, b *evm.Block) int { return cmp.Compare(a.Number, b.Number) }) {
 			t.Error("not by height")
 		}
@@ -159,7 +159,7 @@ func newSecondRig(t *testing.T, blocks, from int) *secondRig {
 		r.corrections++
 		return nil
 	}
-	r.remember = func(_ context.Context, list []suspect) { r.kept = list }
+	r.Remember = func(_ context.Context, list []Suspect) { r.kept = list }
 	return r
 }
 
@@ -221,8 +221,8 @@ func TestSecondMajority(t *testing.T) {
 	if err := r.list.err(); err == nil || !strings.Contains(err.Error(), "node0") || !strings.Contains(err.Error(), "call 0") {
 		t.Error(err)
 	}
-	if len(r.list.gaps()) == 0 || r.list.gaps()[0].Kind != GapDoubtful {
-		t.Error(r.list.gaps())
+	if list := r.Suspects(); len(list) == 0 || !list[0].Accused || list[0].From > 3500 || list[0].To < 3500 {
+		t.Error(list)
 	}
 	before := r.tell.asked
 	r.work(t)
@@ -345,24 +345,24 @@ func TestSecondRefuted(t *testing.T) {
 	r.lied(40, 80, lieAboutCall)
 	r.tell.tells[0] = lieAboutCall
 	r.tell.down[1], r.tell.down[2] = true, true
-	r.refuted(60, 60, evmsource.ErrFalse)
+	r.Refuted(60, 60, evmsource.ErrFalse)
 	r.work(t)
 	if err := r.list.err(); err == nil || !strings.Contains(err.Error(), "may be false") {
 		t.Fatal(err)
 	}
-	r.take(trueBlock(99)) // told by the liar meanwhile
+	r.Take(trueBlock(99)) // told by the liar meanwhile
 	r.save(t.Context())
 
 	// As after a restart: it is not known who told what.
 	r.list, r.tell.tracer = newSuspects(r.kept), map[uint64]int{}
 	r.tell.down = map[int]bool{}
-	good := r.correct
-	r.correct = func(context.Context, []*evm.Block) error { return errors.New("disk full") }
+	good := r.Correct
+	r.Correct = func(context.Context, []*evm.Block) error { return errors.New("disk full") }
 	r.work(t)
 	if all := r.list.all(); len(all) == 0 {
 		t.Fatal("it is forgotten")
 	}
-	r.correct = good
+	r.Correct = good
 	for range 100 {
 		if next, _, ok := r.list.due(time.Now().Add(suspectMost)); ok {
 			r.settle(t.Context(), &next)
@@ -414,9 +414,9 @@ func TestSecondOpen(t *testing.T) {
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	s := newSuspects(nil)
-	s.add(suspect{From: 10, To: 20, Accused: true})
+	s.add(Suspect{From: 10, To: 20, Accused: true})
 	e, _, _ := s.due(time.Now())
-	s.add(suspect{From: 21, To: 25, Accused: true})
+	s.add(Suspect{From: 21, To: 25, Accused: true})
 	s.settled(e.id, 15, 20, 5)
 	var got []string
 	for _, e := range s.all() {
@@ -435,13 +435,13 @@ func TestSuspects(t *testing.T) {
 		t.Error(err)
 	}
 	for h := range uint64(3 * maxSuspects) {
-		s.add(suspect{From: 100 + 2*h, To: 100 + 2*h})
+		s.add(Suspect{From: 100 + 2*h, To: 100 + 2*h})
 	}
 	if n := len(s.all()); n > maxSuspects {
 		t.Errorf("%d entries", n)
 	}
 	for _, h := range []uint64{7, 22, 100, 400, 100 + 2*(3*maxSuspects-1)} {
-		if !slices.ContainsFunc(s.all(), func(e suspect) bool { return e.From <= h && h <= e.To }) {
+		if !slices.ContainsFunc(s.all(), func(e Suspect) bool { return e.From <= h && h <= e.To }) {
 			t.Errorf("%d is lost", h)
 		}
 	}

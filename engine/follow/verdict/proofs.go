@@ -1,4 +1,4 @@
-package follow
+package verdict
 
 import (
 	"context"
@@ -25,12 +25,12 @@ const (
 	proofPauseMost = 30 * time.Second
 )
 
-// nearHead is how many blocks a chain's index may lack to be at the chain's head.
-const nearHead = 64
+// NearHead is how many blocks a chain's index may lack to be at the chain's head.
+const NearHead = 64
 
-// proofLane has a sample of the balances that nodes told proven by the state roots of
+// Proofs has a sample of the balances that nodes told proven by the state roots of
 // their blocks, beside the ingest and never in its way.
-type proofLane struct {
+type Proofs struct {
 	log     *slog.Logger
 	sampler evmsource.Sampler // of the goroutine that commits
 	doubts  *actor.Mailbox[evmsource.Doubt]
@@ -42,11 +42,12 @@ type proofLane struct {
 	proven, unproven, refuted metric.Counter
 }
 
-func newProofLane(log *slog.Logger, set *metric.Set, client *evmsource.Client, found func(from, to uint64, err error)) *proofLane {
+// NewProofs returns a lane that does nothing yet.
+func NewProofs(log *slog.Logger, set *metric.Set, client *evmsource.Client, found func(from, to uint64, err error)) *Proofs {
 	counter := func(name, help string) metric.Counter {
 		return set.Counter("quorate_balances_"+name+"_total", help)
 	}
-	return &proofLane{
+	return &Proofs{
 		log: log, doubts: actor.NewMailbox[evmsource.Doubt](maxDoubts, actor.Shed), prove: client.Prove, found: found,
 		proven:   counter("proven", "Balances told by a node that a state root has proven, and the calls that explain them."),
 		unproven: counter("unproven", "Balances of the sample that no node has proven."),
@@ -54,12 +55,12 @@ func newProofLane(log *slog.Logger, set *metric.Set, client *evmsource.Client, f
 	}
 }
 
-// take picks balances of a block that was committed; target is the chain's last known
+// Take picks balances of a block that was committed; target is the chain's last known
 // height. Nodes that execute blocks after they accepted them have the states of the newest
 // ones alone, as they are run: further below none is asked.
-func (l *proofLane) take(b *evm.Block, target uint64) {
+func (l *Proofs) Take(b *evm.Block, target uint64) {
 	doubts := l.sampler.Sample(b)
-	if b.Reserved != nil && b.Reserved.Settled+nearHead < target {
+	if b.Reserved != nil && b.Reserved.Settled+NearHead < target {
 		return
 	}
 	for _, d := range doubts {
@@ -67,8 +68,8 @@ func (l *proofLane) take(b *evm.Block, target uint64) {
 	}
 }
 
-// run proves until ctx ends.
-func (l *proofLane) run(ctx context.Context) error {
+// Run proves until ctx ends.
+func (l *Proofs) Run(ctx context.Context) error {
 	var batch []evmsource.Doubt
 	for {
 		select {
@@ -90,7 +91,7 @@ func (l *proofLane) run(ctx context.Context) error {
 }
 
 // proveSome returns how long to wait before the next ones.
-func (l *proofLane) proveSome(ctx context.Context, some []evmsource.Doubt) (wait time.Duration) {
+func (l *Proofs) proveSome(ctx context.Context, some []evmsource.Doubt) (wait time.Duration) {
 	none := true
 	err := l.prove(ctx, some, func(d *evmsource.Doubt, err error) {
 		none = none && errors.Is(err, evmsource.ErrUnproven)
@@ -107,7 +108,7 @@ func (l *proofLane) proveSome(ctx context.Context, some []evmsource.Doubt) (wait
 	return 0
 }
 
-func (l *proofLane) judge(d *evmsource.Doubt, err error) {
+func (l *Proofs) judge(d *evmsource.Doubt, err error) {
 	switch {
 	case err == nil:
 		l.proven.Inc()
