@@ -69,9 +69,9 @@ func (a *Aggregator) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	m := &memory{environment: a.environment, network: a.cfg.NetworkID, notes: a.cfg.Notes}
+	m := &notebook{environment: a.environment, network: a.cfg.NetworkID, notes: a.cfg.Notes}
 	m.restore()
-	if err := sup.Go("memory", m.run); err != nil {
+	if err := sup.Go("notebook", m.run); err != nil {
 		return err
 	}
 	a.jobs.open(sup)

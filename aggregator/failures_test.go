@@ -109,14 +109,14 @@ func TestFailuresAreBounded(t *testing.T) {
 	notes := &notesInMemory{mapStore{m: map[string][]byte{}}}
 	peers := newFakePeers(equal(3)...)
 	set := peers.validatorSet(t, 7)
-	m := func() *memory {
-		return &memory{environment: &environment{
+	m := func() *notebook {
+		return &notebook{environment: &environment{
 			journal: newJournal(time.Now()), habits: newHabits(), bad: newQuarantine(time.Minute, time.Hour), count: newCounters(metric.NewSet()), log: slog.New(slog.DiscardHandler),
 		}, network: testNetwork, notes: notes}
 	}
 	first := m()
 	e := &Error{Kind: Refused, Msg: "no"}
-	miss := func(m *memory, from, to int) {
+	miss := func(m *notebook, from, to int) {
 		for i := from; i < to; i++ {
 			m.journal.miss(wish{quorum: 67}, message(t, i), set, time.Second, e, make([]vote, 3))
 			m.journal.failed.rows[(m.journal.failed.next+maxFailedRows-1)%maxFailedRows].born = int64(i + 1)

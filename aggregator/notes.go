@@ -27,17 +27,16 @@ const (
 	noteFailure    = 'f'
 )
 
-// memory saves and restores what was learned about validators and which messages were not
-// signed, and ends the
-// questions that were left open to learn more.
-type memory struct {
+// notebook saves and restores what was learned about validators and which messages were
+// not signed, and ends the questions that were left open to learn more.
+type notebook struct {
 	*environment
 	network uint32
 	notes   Notes // may be nil
 }
 
 // restore reads what an earlier run has saved.
-func (m *memory) restore() {
+func (m *notebook) restore() {
 	if m.notes == nil {
 		return
 	}
@@ -72,7 +71,7 @@ func (m *memory) restore() {
 
 // save writes what has changed since the last time, and at most limit bytes of failures. What
 // cannot be written of validators is lost: it only would be learned again.
-func (m *memory) save(ctx context.Context, limit int) {
+func (m *notebook) save(ctx context.Context, limit int) {
 	if m.notes == nil {
 		return
 	}
@@ -107,7 +106,7 @@ func (m *memory) save(ctx context.Context, limit int) {
 }
 
 // run saves from time to time and closes questions in their turn, until ctx ends.
-func (m *memory) run(ctx context.Context) error {
+func (m *notebook) run(ctx context.Context) error {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	timer := time.NewTimer(time.Hour)
