@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
@@ -57,19 +58,19 @@ const (
 
 // admit charges a request and finds out who sent it, or else answers it. All else
 // that it goes by is in the line of the table of routes.
-func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int) bool {
-	owned := r.Key == KeyAlways && !s.cfg.WebhooksKeyless
+func (s *Server) admit(ctx *fasthttp.RequestCtx, r *door.Route, p *door.Params, units int) bool {
+	owned := r.Key == door.KeyAlways && !s.cfg.WebhooksKeyless
 	if s.cfg.Limits == nil {
 		if owned {
-			fail(ctx, &failure{status: fasthttp.StatusUnauthorized, message: limit.NeedsKey})
+			door.Fail(ctx, &door.Failure{Status: fasthttp.StatusUnauthorized, Message: limit.NeedsKey})
 			return false
 		}
-		p.client = limit.ClientAt(remoteAddr(ctx))
+		p.Client = limit.ClientAt(remoteAddr(ctx))
 		return s.mayOwn(ctx, r, p)
 	}
 	d := s.cfg.Limits.Admit(
 		func(name string) []byte {
-			if value := limit.Header(&ctx.Request.Header, name); len(value) > 0 || !r.cookie || name != limit.HeaderKeySDK {
+			if value := limit.Header(&ctx.Request.Header, name); len(value) > 0 || !r.Cookie || name != limit.HeaderKeySDK {
 				return value
 			}
 			return ctx.Request.Header.Cookie(keyCookie)
@@ -77,41 +78,41 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *Route, p *params, units int)
 		remoteAddr(ctx),
 		limit.Route{
 			// An operator's browser has no key; who reaches that listener needs none.
-			Pattern: r.Pattern, Owned: owned, Public: r.Key == KeyNever || r.cookie && p.scope == ForOperators, Probe: r.Probe,
+			Pattern: r.Pattern, Owned: owned, Public: r.Key == door.KeyNever || r.Cookie && p.Scope == door.ForOperators, Probe: r.Probe,
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
 	if f := decided(ctx, &d); f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return false
 	}
-	p.client, p.paid = d.Client, units
+	p.Client, p.Paid = d.Client, units
 	return s.mayOwn(ctx, r, p)
 }
 
 // chargeMore takes what a request that was admitted costs beyond its first price, once that is
 // known, or else answers it.
-func (s *Server) chargeMore(ctx *fasthttp.RequestCtx, p *params, units int) bool {
+func (s *Server) chargeMore(ctx *fasthttp.RequestCtx, p *door.Params, units int) bool {
 	f := s.more(ctx, p, units)
 	if f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 	}
 	return f == nil
 }
 
 // more takes what a request that was admitted costs beyond its first price, and returns why it
 // is refused, nil if it is not. Requests that the server makes itself are paid for by its pages.
-func (s *Server) more(ctx *fasthttp.RequestCtx, p *params, units int) *failure {
+func (s *Server) more(ctx *fasthttp.RequestCtx, p *door.Params, units int) *door.Failure {
 	if units <= 0 || own(ctx) {
 		return nil
 	}
-	d := s.cfg.Limits.More(p.client, p.paid, units)
-	p.paid += units
+	d := s.cfg.Limits.More(p.Client, p.Paid, units)
+	p.Paid += units
 	return decided(ctx, &d)
 }
 
 // decided tells the client what is left of its rate, and returns why a request is refused, nil
 // if it is not.
-func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) *failure {
+func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) *door.Failure {
 	if d.Limited {
 		setPolicy(ctx, d)
 		setNumber(ctx, rateLimitKey, d.Limit)
@@ -119,19 +120,19 @@ func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) *failure {
 		setNumber(ctx, rateResetKey, int64((d.Reset+time.Second-1)/time.Second))
 	}
 	if !d.Allow {
-		return &failure{d.Status, d.Message, d.RetryAfter}
+		return &door.Failure{Status: d.Status, Message: d.Message, RetryAfter: d.RetryAfter}
 	}
 	return nil
 }
 
 // owe changes the price of a request by so many units once it is answered.
-func (s *Server) owe(ctx *fasthttp.RequestCtx, p *params, units int) {
+func (s *Server) owe(ctx *fasthttp.RequestCtx, p *door.Params, units int) {
 	if s.cfg.Limits == nil || units == 0 || own(ctx) {
 		return
 	}
-	s.cfg.Limits.Owe(p.client, units)
-	p.paid += units
-	d := s.cfg.Limits.State(p.client)
+	s.cfg.Limits.Owe(p.Client, units)
+	p.Paid += units
+	d := s.cfg.Limits.State(p.Client)
 	_ = decided(ctx, &d) // it allows
 }
 
@@ -151,9 +152,9 @@ const rowsPerUnit = 40
 
 // sentUnits returns what an answer costs beyond what was paid for it, by its size. Streams of
 // this server's own are paid for as they go on.
-func sentUnits(ctx *fasthttp.RequestCtx, r *Route, paid int) int {
+func sentUnits(ctx *fasthttp.RequestCtx, r *door.Route, paid int) int {
 	if ctx.Response.IsBodyStream() {
-		if !r.node {
+		if !r.Node {
 			return 0
 		}
 		return max(0, ctx.Response.Header.ContentLength()/passedPerUnit-paid)
@@ -195,8 +196,8 @@ func remoteAddr(ctx *fasthttp.RequestCtx) netip.Addr {
 // chainNumber returns the EVM chain number that a request names, empty for none.
 // The limiter asks for it only where a key is good for certain chains. What it
 // returns aliases the request.
-func (s *Server) chainNumber(r *Route, p *params) string {
-	name := p.get(r.Chain)
+func (s *Server) chainNumber(r *door.Route, p *door.Params) string {
+	name := p.Get(r.Chain)
 	if len(name) == 0 {
 		return ""
 	}
@@ -210,9 +211,9 @@ func (s *Server) chainNumber(r *Route, p *params) string {
 }
 
 // passOn makes the handler of what [Config.Ext] serves.
-func passOn(s *Server) handler {
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		client := p.client
+func passOn(s *Server) door.Handler {
+	return func(ctx *fasthttp.RequestCtx, p door.Params) {
+		client := p.Client
 		s.cfg.Ext(ctx, func(units int) (time.Duration, bool) {
 			if int64(units) > s.cfg.Limits.Most(client) {
 				return 0, false

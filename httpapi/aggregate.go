@@ -10,16 +10,17 @@ import (
 
 	"quorate/aggregator"
 	"quorate/engine/chain/warp"
+	"quorate/httpapi/door"
 )
 
 // aggregateSignatures is endpoint 1.
-func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
-	network, f := s.network(p.get("network"))
+func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p door.Params) {
+	network, f := s.network(p.Get("network"))
 	if f == nil {
-		f = checkJSON(ctx)
+		f = door.CheckJSON(ctx)
 	}
 	if f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return
 	}
 	body := ctx.Request.Body()
@@ -28,18 +29,18 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 		s.settle(ctx, &p, 0, 1)
 		return
 	}
-	var rest ignored
+	var rest door.Ignored
 	req, err := parseRequest(body, sdkForm, &rest)
-	rest.tell(ctx)
+	rest.Tell(ctx)
 	if err != nil {
-		fail(ctx, asFailure(err))
+		door.Fail(ctx, door.AsFailure(err))
 		return
 	}
 	from(ctx, &p, req)
 	res, err := network.Aggregate(s.work, req)
 	s.settle(ctx, &p, req.Asked/validatorsPerUnit, known(req, err))
 	if err != nil {
-		fail(ctx, s.aggregateFailure(err))
+		door.Fail(ctx, s.aggregateFailure(err))
 		return
 	}
 	sdkForm.answer(ctx, req, res)
@@ -48,7 +49,7 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p params) {
 
 // relayerSignatures is the drop-in for the relayer's own aggregator. Like the
 // original it looks at no content type.
-func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
+func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p door.Params) {
 	body := ctx.Request.Body()
 	hash := s.repeats.hash(relayerForm, body)
 	if found := s.repeats.find(relayerForm, body, hash); found != nil {
@@ -57,18 +58,18 @@ func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p params) {
 			return
 		}
 	}
-	var rest ignored
+	var rest door.Ignored
 	network, req, f := s.relayerRequest(body, &rest)
-	rest.tell(ctx)
+	rest.Tell(ctx)
 	if f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return
 	}
 	from(ctx, &p, req)
 	res, err := network.Aggregate(s.work, req)
 	s.settle(ctx, &p, req.Asked/validatorsPerUnit, known(req, err))
 	if err != nil {
-		fail(ctx, relayerFailure(s.aggregateFailure(err), err))
+		door.Fail(ctx, relayerFailure(s.aggregateFailure(err), err))
 		return
 	}
 	relayerForm.answer(ctx, req, res)
@@ -88,32 +89,32 @@ func known(req *aggregator.Request, err error) int {
 
 // settle makes the price of signed messages that of what they took: more units for the sets of
 // validators that were asked, and one alone for each message that was known.
-func (s *Server) settle(ctx *fasthttp.RequestCtx, p *params, more, repeated int) {
-	s.owe(ctx, p, more-repeated*(unitsMedium-unitsFree))
+func (s *Server) settle(ctx *fasthttp.RequestCtx, p *door.Params, more, repeated int) {
+	s.owe(ctx, p, more-repeated*(door.UnitsMedium-door.UnitsFree))
 }
 
 // from says in req on whose behalf it is made, and since when.
-func from(ctx *fasthttp.RequestCtx, p *params, req *aggregator.Request) {
-	req.Received, req.Client = received(ctx), p.client.String()
+func from(ctx *fasthttp.RequestCtx, p *door.Params, req *aggregator.Request) {
+	req.Received, req.Client = received(ctx), p.Client.String()
 }
 
-func (s *Server) relayerRequest(body []byte, rest *ignored) (Aggregator, *aggregator.Request, *failure) {
+func (s *Server) relayerRequest(body []byte, rest *door.Ignored) (Aggregator, *aggregator.Request, *door.Failure) {
 	req, err := parseRequest(body, relayerForm, rest)
 	if err != nil {
-		return nil, nil, asFailure(err)
+		return nil, nil, door.AsFailure(err)
 	}
 	id, ok := networkID(req.Message)
 	if !ok {
-		return nil, nil, badRequest("message is not an unsigned warp message, which here names the network and is required")
+		return nil, nil, door.BadRequest("message is not an unsigned warp message, which here names the network and is required")
 	}
 	network, ok := s.cfg.Networks.ByID(id)
 	if !ok {
-		return nil, nil, badRequest(fmt.Sprintf("message is of network %d, of which no node is followed", id))
+		return nil, nil, door.BadRequest(fmt.Sprintf("message is of network %d, of which no node is followed", id))
 	}
 	if req.Quorum == 0 {
 		// Clients that leave the member at its zero value mean the default.
 		if req.Quorum = aggregator.DefaultQuorum; req.Quorum+req.Buffer > 100 {
-			return nil, nil, badRequest(fmt.Sprintf("quorum-percentage, by default %d, and quorum-percentage-buffer are together %d, at most 100 is possible",
+			return nil, nil, door.BadRequest(fmt.Sprintf("quorum-percentage, by default %d, and quorum-percentage-buffer are together %d, at most 100 is possible",
 				req.Quorum, req.Quorum+req.Buffer))
 		}
 	}
@@ -132,7 +133,7 @@ func networkID(message []byte) (uint32, bool) {
 }
 
 // network returns the network of a path.
-func (s *Server) network(name []byte) (Aggregator, *failure) {
+func (s *Server) network(name []byte) (Aggregator, *door.Failure) {
 	var known string
 	switch string(name) {
 	case "mainnet":
@@ -142,35 +143,35 @@ func (s *Server) network(name []byte) (Aggregator, *failure) {
 	case "testnet":
 		known = "testnet"
 	default:
-		return nil, &failure{status: fasthttp.StatusNotFound,
-			message: "network " + excerpt(name) + " is unknown; there are mainnet, fuji and testnet"}
+		return nil, &door.Failure{Status: fasthttp.StatusNotFound,
+			Message: "network " + door.Excerpt(name) + " is unknown; there are mainnet, fuji and testnet"}
 	}
 	if a, ok := s.cfg.Networks.ByName(known); ok {
 		return a, nil
 	}
-	return nil, &failure{status: fasthttp.StatusNotFound, message: "no node of network " + known + " is followed here"}
+	return nil, &door.Failure{Status: fasthttp.StatusNotFound, Message: "no node of network " + known + " is followed here"}
 }
 
 // aggregateFailure maps what the aggregator says to an answer; the package
 // comment gives the reasons.
-func (s *Server) aggregateFailure(err error) *failure {
+func (s *Server) aggregateFailure(err error) *door.Failure {
 	var e *aggregator.Error
 	if !errors.As(err, &e) {
 		s.log.Error("aggregation failed for an unknown reason", "err", err)
-		return &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+		return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 	}
-	f := &failure{status: kindStatus(e.Kind), message: e.Msg}
-	if f.status == fasthttp.StatusBadGateway || f.status == fasthttp.StatusServiceUnavailable {
-		if f.retryAfter = e.RetryAfter; f.retryAfter <= 0 {
-			f.retryAfter = defaultRetry
+	f := &door.Failure{Status: kindStatus(e.Kind), Message: e.Msg}
+	if f.Status == fasthttp.StatusBadGateway || f.Status == fasthttp.StatusServiceUnavailable {
+		if f.RetryAfter = e.RetryAfter; f.RetryAfter <= 0 {
+			f.RetryAfter = door.DefaultRetry
 		}
 	}
 	level := slog.LevelDebug
-	if e.Kind == aggregator.NodeFailed || f.status == fasthttp.StatusInternalServerError {
+	if e.Kind == aggregator.NodeFailed || f.Status == fasthttp.StatusInternalServerError {
 		level = slog.LevelWarn
 	}
 	if s.log.Enabled(s.work, level) {
-		s.log.Log(s.work, level, "aggregation failed", "status", f.status, "err", err)
+		s.log.Log(s.work, level, "aggregation failed", "status", f.Status, "err", err)
 	}
 	return f
 }
@@ -190,7 +191,7 @@ func kindStatus(k aggregator.Kind) int {
 }
 
 // relayerFailure gives f the status that the original has for err.
-func relayerFailure(f *failure, err error) *failure {
+func relayerFailure(f *door.Failure, err error) *door.Failure {
 	var e *aggregator.Error
 	if errors.As(err, &e) {
 		switch e.Kind {
@@ -198,5 +199,5 @@ func relayerFailure(f *failure, err error) *failure {
 			return f
 		}
 	}
-	return &failure{status: fasthttp.StatusInternalServerError, message: f.message}
+	return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: f.Message}
 }

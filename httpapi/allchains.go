@@ -10,28 +10,29 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
 
 // allChainsRoutes are what is served of all EVM chains together. Both SDKs know each
 // of them by two paths.
-func allChainsRoutes(s *Server) []Route {
-	txs := func(id uint8, pattern string) Route {
-		return Route{
-			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
+func allChainsRoutes(s *Server) []door.Route {
+	txs := func(id uint8, pattern string) door.Route {
+		return door.Route{
+			Method: fasthttp.MethodGet, Pattern: pattern, Units: door.UnitsMedium,
 			Doc: "lists the latest transactions of all chains",
-			id:  id, query: []param{paramPageToken, paramPageSize, paramNetwork, paramStatus}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.NativeTransactions{}, make: onChains(s, nil, (*call).allTxs),
+			ID:  id, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork, door.ParamStatus}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.NativeTransactions{}, Make: onChains(s, nil, (*call).allTxs),
 		}
 	}
-	chains := func(pattern string) Route {
-		return Route{
-			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
+	chains := func(pattern string) door.Route {
+		return door.Route{
+			Method: fasthttp.MethodGet, Pattern: pattern, Units: door.UnitsMedium,
 			Doc: "lists the chains that an address has transactions on",
-			off: s.cfg.Chains == nil, answer: shape.AddressChains{}, make: onChains(s, (*call).itemAddress, (*call).addressChains),
+			Off: s.cfg.Chains == nil, Answer: shape.AddressChains{}, Make: onChains(s, (*call).itemAddress, (*call).addressChains),
 		}
 	}
-	return []Route{
+	return []door.Route{
 		txs(67, "/v1/transactions"), txs(68, "/v1/chains/allTransactions"),
 		chains("/v1/address/{address}/chains"), chains("/v1/chains/address/{address}"),
 	}
@@ -39,9 +40,9 @@ func allChainsRoutes(s *Server) []Route {
 
 // onChains makes the handler of a route that reads all chains. item reads the
 // pattern's parameter; nil if there is none. run writes the body.
-func onChains(s *Server, item func(c *call, v []byte) *failure, run func(c *call) *failure) maker {
-	return func(r *Route) handler {
-		return func(ctx *fasthttp.RequestCtx, p params) {
+func onChains(s *Server, item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) door.Maker {
+	return func(r *door.Route) door.Handler {
+		return func(ctx *fasthttp.RequestCtx, p door.Params) {
 			d := s.dialect(ctx)
 			k := s.answers.key(ctx, d)
 			if s.sendKept(ctx, &k) {
@@ -50,9 +51,9 @@ func onChains(s *Server, item func(c *call, v []byte) *failure, run func(c *call
 			c := s.calls.get(s, ctx, r)
 			c.w.Dialect, c.w.Source = d, c
 			c.w.B = ctx.Response.SwapBody(nil)[:0]
-			f := c.q.parse(ctx.URI().QueryString(), r.query, r.size)
+			f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size)
 			if f == nil && item != nil {
-				f = item(c, p.values[0])
+				f = item(c, p.Values[0])
 			}
 			if f == nil {
 				f = run(c)
@@ -62,7 +63,7 @@ func onChains(s *Server, item func(c *call, v []byte) *failure, run func(c *call
 			}
 			if f != nil {
 				ctx.Response.SwapBody(c.w.B[:0])
-				fail(ctx, f)
+				door.Fail(ctx, f)
 			} else {
 				s.answer(ctx, c)
 				s.owe(ctx, &p, c.looked/rowsPerUnit)
@@ -75,7 +76,7 @@ func onChains(s *Server, item func(c *call, v []byte) *failure, run func(c *call
 
 // eachChain opens one chain of the network that is asked for after the other. Chains
 // without a block are passed over; skipped takes them.
-func (c *call) eachChain(skipped func(Chain), run func() *failure) *failure {
+func (c *call) eachChain(skipped func(Chain), run func() *door.Failure) *door.Failure {
 	for _, chain := range c.s.cfg.Chains.Chains() {
 		info := chain.Info()
 		if !c.wanted(info) {
@@ -104,12 +105,12 @@ func (c *call) eachChain(skipped func(Chain), run func() *failure) *failure {
 
 // addressChains lists the chains that an address has transactions on. Which chains
 // those are whose index has no block yet is not known: they are named apart.
-func (c *call) addressChains() *failure {
+func (c *call) addressChains() *door.Failure {
 	var unknown []string
 	c.list("indexedChains")
 	f := c.eachChain(func(chain Chain) {
 		unknown = append(unknown, chain.Info().ChainID)
-	}, func() *failure {
+	}, func() *door.Failure {
 		_, found, err := c.v.Newest(index.ListTxs, c.addr)
 		if err != nil {
 			return c.readFailure(err)
@@ -171,17 +172,17 @@ type mergedRow struct {
 }
 
 // allTxs lists the latest transactions of all chains.
-func (c *call) allTxs() *failure {
+func (c *call) allTxs() *door.Failure {
 	var failed *bool
-	if c.q.status != anyStatus {
-		only := c.q.status == onlyFailed
+	if c.q.Status != door.AnyStatus {
+		only := c.q.Status == door.OnlyFailed
 		failed = &only
 	}
 	m := merged{}
 	if f := c.openMerged(&m); f != nil {
 		return f
 	}
-	f := c.eachChain(func(Chain) {}, func() *failure { return c.mergeTxs(&m, failed) })
+	f := c.eachChain(func(Chain) {}, func() *door.Failure { return c.mergeTxs(&m, failed) })
 	if f != nil {
 		return f
 	}
@@ -189,18 +190,18 @@ func (c *call) allTxs() *failure {
 }
 
 // openMerged reads the page token, if there is one.
-func (c *call) openMerged(m *merged) *failure {
-	return c.openPlace(m, c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/')))
+func (c *call) openMerged(m *merged) *door.Failure {
+	return c.openPlace(m, c.q.Canonical(append(append(c.scratch[:0], c.q.Network...), '/')))
 }
 
 // openPlace is openMerged for a list that more selects.
-func (c *call) openPlace(m *merged, list []byte) *failure {
+func (c *call) openPlace(m *merged, list []byte) *door.Failure {
 	if f := c.readToken(list); f != nil || c.after == nil {
 		return f
 	}
 	after, ok := readPlace(c.after)
 	if !ok {
-		return badRequest("pageToken is not valid: it belongs to another list")
+		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
 	m.after = &after
 	return nil
@@ -223,7 +224,7 @@ func (c *call) behind(after *place, chain uint64) (height uint64, index uint32, 
 }
 
 // mergeTxs writes as many transactions of the open chain as the page can need.
-func (c *call) mergeTxs(m *merged, failed *bool) *failure {
+func (c *call) mergeTxs(m *merged, failed *bool) *door.Failure {
 	id := c.chain.ID()
 	chain := binary.BigEndian.Uint64(id[:])
 	height, idx, err := c.behind(m.after, chain)
@@ -244,7 +245,7 @@ func (c *call) mergeTxs(m *merged, failed *bool) *failure {
 			place: place{tx.Block.TimeMilli / 1000, chain, tx.Block.Number, tx.Index}, from: from, to: len(c.w.B),
 		})
 		n++
-		return n <= c.q.pageSize
+		return n <= c.q.PageSize
 	})
 	if err != nil {
 		return c.readFailure(err)
@@ -253,12 +254,12 @@ func (c *call) mergeTxs(m *merged, failed *bool) *failure {
 }
 
 // endMerged writes the page out of the rows of all chains.
-func (c *call) endMerged(name string, m *merged) *failure {
+func (c *call) endMerged(name string, m *merged) *door.Failure {
 	slices.SortFunc(m.rows, func(a, b mergedRow) int { return a.compare(b.place) })
 	all := c.w.B
 	c.w.B = append(c.spare[:0], '{')
 	c.rows(name)
-	page := m.rows[:min(len(m.rows), c.q.pageSize)]
+	page := m.rows[:min(len(m.rows), c.q.PageSize)]
 	for i := range page {
 		c.w.Comma()
 		row := all[page[i].from:page[i].to]

@@ -188,7 +188,7 @@ func (s *Server) sendKept(ctx *fasthttp.RequestCtx, k *answerKey) bool {
 // keep offers the answer that was just written. One that tells what was ignored is
 // not worth it.
 func (s *Server) keep(ctx *fasthttp.RequestCtx, k *answerKey, c *call) {
-	if len(c.q.ignored.names) > 0 || c.passing {
+	if len(c.q.Ignored.Names) > 0 || c.passing {
 		return
 	}
 	s.answers.offer(k, ctx.Response.Body(), ctx.Response.Header.ContentEncoding(), c.marks, c.shows, timeOf(ctx))

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/door"
 )
 
 const (
@@ -87,7 +89,7 @@ func headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 // connection. Otherwise the request is admitted, and handled once its body comes.
 func (s *Server) beforeBody(ctx *fasthttp.RequestCtx) int {
 	s.handle(ctx)
-	if _, ok := ctx.UserValue(admitted{}).(params); !ok {
+	if _, ok := ctx.UserValue(admitted{}).(door.Params); !ok {
 		endConn(ctx)
 		return ctx.Response.StatusCode()
 	}
@@ -105,7 +107,7 @@ type admitted struct{}
 
 // readBody reads the body of a request, if there is one, into memory that is
 // given back with put.
-func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *Route) (*body, *failure) {
+func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *door.Route) (*body, *door.Failure) {
 	limit := s.cfg.bodyLimit(r)
 	size := ctx.Request.Header.ContentLength()
 	if size > limit {
@@ -125,9 +127,9 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *Route) (*body, *failure) 
 	}
 	for {
 		if len(b.b) == cap(b.b) && !s.bodies.grow(b, size, limit) {
-			s.stats.rejected("bodies").Inc()
+			s.stats.Rejected("bodies").Inc()
 			endConn(ctx)
-			return b, &failure{fasthttp.StatusServiceUnavailable, "too many large requests are arriving", time.Second}
+			return b, &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "too many large requests are arriving", RetryAfter: time.Second}
 		}
 		n, err := stream.Read(b.b[len(b.b):cap(b.b)])
 		b.b = b.b[:len(b.b)+n]
@@ -146,8 +148,8 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *Route) (*body, *failure) 
 }
 
 // bodyLimit is how long a body may be.
-func (c *Config) bodyLimit(r *Route) int {
-	if r.node {
+func (c *Config) bodyLimit(r *door.Route) int {
+	if r.Node {
 		return c.MaxExtBody
 	}
 	return c.MaxBody
@@ -155,11 +157,11 @@ func (c *Config) bodyLimit(r *Route) int {
 
 // notRead counts a body that did not arrive, and returns the answer to it, which is
 // the last on its connection.
-func (s *Server) notRead(ctx *fasthttp.RequestCtx, err error, limit int) *failure {
+func (s *Server) notRead(ctx *fasthttp.RequestCtx, err error, limit int) *door.Failure {
 	endConn(ctx)
 	f, reason := classify(err, limit)
 	if reason != "" {
-		s.stats.rejected(reason).Inc()
+		s.stats.Rejected(reason).Inc()
 	}
 	return f
 }
@@ -186,7 +188,7 @@ func endConn(ctx *fasthttp.RequestCtx) {
 }
 
 // tooLarge is the answer to a body above its limit.
-func tooLarge(limit int) *failure {
-	return &failure{status: fasthttp.StatusRequestEntityTooLarge,
-		message: "the request's body is larger than " + strconv.Itoa(limit) + " bytes"}
+func tooLarge(limit int) *door.Failure {
+	return &door.Failure{Status: fasthttp.StatusRequestEntityTooLarge,
+		Message: "the request's body is larger than " + strconv.Itoa(limit) + " bytes"}
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -14,20 +15,20 @@ const avgTPSPage = 100
 
 // avgTPS is endpoint 19: the metric of the same name by day, in the form of the
 // first version of the API.
-func (c *metricCall) avgTPS(p *params) *failure {
-	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
+func (c *metricCall) avgTPS(p *door.Params) *door.Failure {
+	if f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size); f != nil {
 		return f
 	}
-	if f := c.find(p.values[0]); f != nil {
+	if f := c.find(p.Values[0]); f != nil {
 		return f
 	}
 	c.series.metric, c.series.interval, c.series.form = rollup.AvgTps, rollup.Day, view.TimeFirst
 	now := time.Now()
 	c.filters = c.boundTo(false)
-	if c.q.pageToken != nil {
+	if c.q.PageToken != nil {
 		var err error
-		if c.before, err = c.s.tokens.ParseUUID(c.q.pageToken, c.route.id, c.filters, now); err != nil {
-			return badRequest("pageToken is not valid: " + err.Error())
+		if c.before, err = c.s.tokens.ParseUUID(c.q.PageToken, c.route.ID, c.filters, now); err != nil {
+			return door.BadRequest("pageToken is not valid: " + err.Error())
 		}
 	}
 	if f := c.load(); f != nil {
@@ -39,7 +40,7 @@ func (c *metricCall) avgTPS(p *params) *failure {
 	c.w.Raw("{")
 	if c.more {
 		c.w.Raw(`"nextPageToken":"`)
-		c.w.B = c.s.tokens.AppendUUID(c.w.B, &token.UUID{Route: c.route.id, Filters: c.filters, Position: c.oldest}, now)
+		c.w.B = c.s.tokens.AppendUUID(c.w.B, &token.UUID{Route: c.route.ID, Filters: c.filters, Position: c.oldest}, now)
 		c.w.Raw(`"`)
 	}
 	c.rows("results")

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"quorate/aggregator"
+	"quorate/httpapi/door"
 )
 
 // A teleporter message has about 500 bytes.
@@ -35,7 +36,7 @@ func floor() fasthttp.RequestHandler {
 	body := []byte(`{"signedMessage":"` + hex.EncodeToString(benchSigned.Signed) + `"}`)
 	return func(ctx *fasthttp.RequestCtx) {
 		ctx.SetStatusCode(fasthttp.StatusCreated)
-		ctx.Response.Header.SetContentType(contentJSON)
+		ctx.Response.Header.SetContentType(door.ContentJSON)
 		ctx.Response.SetBodyRaw(body)
 	}
 }

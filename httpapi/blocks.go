@@ -8,38 +8,39 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
 
 // blockRoutes are the blocks of EVM chains, of one and of all. Both SDKs know the
 // latter by two paths.
-func blockRoutes(s *Server) []Route {
-	all := func(id uint8, pattern string) Route {
-		return Route{
-			Method: fasthttp.MethodGet, Pattern: pattern, Units: unitsMedium,
+func blockRoutes(s *Server) []door.Route {
+	all := func(id uint8, pattern string) door.Route {
+		return door.Route{
+			Method: fasthttp.MethodGet, Pattern: pattern, Units: door.UnitsMedium,
 			Doc: "lists the latest blocks of all chains",
-			id:  id, query: []param{paramPageToken, paramPageSize, paramNetwork}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.EVMBlocks{}, make: onChains(s, nil, (*call).allBlocks),
+			ID:  id, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.EVMBlocks{}, Make: onChains(s, nil, (*call).allBlocks),
 		}
 	}
-	return []Route{
+	return []door.Route{
 		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the latest blocks",
-			id:  90, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.EVMBlocks{}, make: onChain(s, nil, (*call).latestBlocks),
+			ID:  90, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.EVMBlocks{}, Make: onChain(s, nil, (*call).latestBlocks),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "returns one block, by number or hash",
-			id:  91, off: s.cfg.Chains == nil, answer: shape.EVMBlock{}, make: onChain(s, (*call).itemBlock, (*call).singleBlock),
+			ID:  91, Off: s.cfg.Chains == nil, Answer: shape.EVMBlock{}, Make: onChain(s, (*call).itemBlock, (*call).singleBlock),
 		},
 		all(92, "/v1/blocks"), all(93, "/v1/chains/allBlocks"),
 	}
 }
 
 // latestBlocks lists the blocks of the chain, the newest first.
-func (c *call) latestBlocks() *failure {
+func (c *call) latestBlocks() *door.Failure {
 	c.list("blocks")
 	next, err := c.v.Blocks(c.page(), func(b *index.Block) bool {
 		c.w.Block(b)
@@ -48,7 +49,7 @@ func (c *call) latestBlocks() *failure {
 	return c.end(next, err)
 }
 
-func (c *call) singleBlock() *failure {
+func (c *call) singleBlock() *door.Failure {
 	if f := c.findBlock(); f != nil {
 		return f
 	}
@@ -65,19 +66,19 @@ func (c *call) singleBlock() *failure {
 }
 
 // allBlocks lists the latest blocks of all chains.
-func (c *call) allBlocks() *failure {
+func (c *call) allBlocks() *door.Failure {
 	m := merged{}
 	if f := c.openMerged(&m); f != nil {
 		return f
 	}
-	if f := c.eachChain(func(Chain) {}, func() *failure { return c.mergeBlocks(&m) }); f != nil {
+	if f := c.eachChain(func(Chain) {}, func() *door.Failure { return c.mergeBlocks(&m) }); f != nil {
 		return f
 	}
 	return c.endMerged("blocks", &m)
 }
 
 // mergeBlocks writes as many blocks of the open chain as the page can need, and one more.
-func (c *call) mergeBlocks(m *merged) *failure {
+func (c *call) mergeBlocks(m *merged) *door.Failure {
 	id := c.chain.ID()
 	chain := binary.BigEndian.Uint64(id[:])
 	height, _, err := c.behind(m.after, chain)
@@ -95,7 +96,7 @@ func (c *call) mergeBlocks(m *merged) *failure {
 			place: place{second: b.TimeMilli / 1000, chain: chain, height: b.Number}, from: from, to: len(c.w.B),
 		})
 		n++
-		return n <= c.q.pageSize
+		return n <= c.q.PageSize
 	})
 	if err != nil {
 		return c.readFailure(err)

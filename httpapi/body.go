@@ -11,6 +11,7 @@ import (
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
+	"quorate/httpapi/door"
 )
 
 const (
@@ -41,24 +42,24 @@ const (
 )
 
 var (
-	sdkNames = memberNames{"message", "justification", "signingSubnetId",
+	sdkNames = door.MemberNames{"message", "justification", "signingSubnetId",
 		"quorumPercentage", "quorumPercentageBuffer", "pChainHeight", "pChainHeight", "destinationBlockchainId"}
-	relayerNames = memberNames{"message", "justification", "signing-subnet-id",
+	relayerNames = door.MemberNames{"message", "justification", "signing-subnet-id",
 		"quorum-percentage", "quorum-percentage-buffer", "pchain-height", "p-chain-height", "destination-blockchain-id"}
 )
 
 // parseRequest reads the body of an aggregation request. Its errors are of type
 // *failure. The request does not alias body. Members that the form does not know go to
 // rest, if it is not nil; a lenient form refuses none of them.
-func parseRequest(body []byte, form *signingForm, rest *ignored) (*aggregator.Request, error) {
+func parseRequest(body []byte, form *signingForm, rest *door.Ignored) (*aggregator.Request, error) {
 	names, known := &form.names, form.names[:]
 	if form.lenient {
 		known = nil // an extra member is one, whatever it looks like
 	}
-	var mistyped *failure
-	m, err := parseObject(body, names, form.lenient, func(name []byte) {
+	var mistyped *door.Failure
+	m, err := door.ParseObject(body, names, form.lenient, func(name []byte) {
 		if mistyped == nil && rest != nil {
-			mistyped = rest.add("member", name, known)
+			mistyped = rest.Add("member", name, known)
 		}
 	})
 	if err != nil {
@@ -79,7 +80,7 @@ func parseRequest(body []byte, form *signingForm, rest *ignored) (*aggregator.Re
 		return nil, err
 	}
 	if len(r.Message) == 0 && len(r.Justification) == 0 {
-		return nil, badRequest("message or justification is required")
+		return nil, door.BadRequest("message or justification is required")
 	}
 	found, err := idMember(&m, memSubnet, names, &r.subnet)
 	if err != nil {
@@ -97,7 +98,7 @@ func parseRequest(body []byte, form *signingForm, rest *ignored) (*aggregator.Re
 		return nil, err
 	}
 	if quorum+buffer > 100 {
-		return nil, badRequest(fmt.Sprintf("%s and %s are together %d, at most 100 is possible",
+		return nil, door.BadRequest(fmt.Sprintf("%s and %s are together %d, at most 100 is possible",
 			names[memQuorum], names[memBuffer], quorum+buffer))
 	}
 	r.Quorum, r.Buffer = int(quorum), int(buffer) // both at most 100
@@ -114,13 +115,13 @@ func parseRequest(body []byte, form *signingForm, rest *ignored) (*aggregator.Re
 }
 
 // height returns the P-Chain height and reports whether it is written out, by either name.
-func heightMember(m *members, form *signingForm) (height uint64, written bool, err error) {
+func heightMember(m *door.Members, form *signingForm) (height uint64, written bool, err error) {
 	names, limit := &form.names, uint64(maxHeight)
 	if form.lenient {
 		limit = math.MaxUint64
 	}
 	for _, i := range [...]int{memHeight, memOtherHeight} {
-		if m[i].kind() == absent {
+		if m[i].Kind() == door.Absent {
 			continue
 		}
 		n, err := integerMember(m, i, names, 0, limit)
@@ -131,7 +132,7 @@ func heightMember(m *members, form *signingForm) (height uint64, written bool, e
 		case err != nil:
 			return 0, false, err
 		case written && n != height:
-			return 0, false, badRequest(fmt.Sprintf("%s is %d and %s is %d; they are two names of one thing", names[memHeight], height, names[i], n))
+			return 0, false, door.BadRequest(fmt.Sprintf("%s is %d and %s is %d; they are two names of one thing", names[memHeight], height, names[i], n))
 		}
 		height, written = n, true
 	}
@@ -140,15 +141,15 @@ func heightMember(m *members, form *signingForm) (height uint64, written bool, e
 
 // hex returns the bytes of a hex string with or without 0x, at most limit; nil if
 // it is absent or empty.
-func hexMember(m *members, i int, names *memberNames, limit int) ([]byte, error) {
+func hexMember(m *door.Members, i int, names *door.MemberNames, limit int) ([]byte, error) {
 	v := m[i]
-	if v.kind() == absent {
+	if v.Kind() == door.Absent {
 		return nil, nil
 	}
-	if v.kind() != text {
-		return nil, badRequest(fmt.Sprintf("%s must be a string of hex digits, not %s", names[i], v.kind()))
+	if v.Kind() != door.Text {
+		return nil, door.BadRequest(fmt.Sprintf("%s must be a string of hex digits, not %s", names[i], v.Kind()))
 	}
-	digits := v.bytes()
+	digits := v.Bytes()
 	if len(digits) >= 2 && digits[0] == '0' && digits[1] == 'x' {
 		digits = digits[2:]
 	}
@@ -156,56 +157,56 @@ func hexMember(m *members, i int, names *memberNames, limit int) ([]byte, error)
 	case len(digits) == 0:
 		return nil, nil
 	case len(digits) > 2*limit:
-		return nil, badRequest(fmt.Sprintf("%s has %d bytes, at most %d are possible", names[i], len(digits)/2, limit))
+		return nil, door.BadRequest(fmt.Sprintf("%s has %d bytes, at most %d are possible", names[i], len(digits)/2, limit))
 	case len(digits)%2 != 0:
-		return nil, badRequest(names[i] + " has an odd number of hex digits")
+		return nil, door.BadRequest(names[i] + " has an odd number of hex digits")
 	}
 	out := make([]byte, len(digits)/2)
 	if _, err := hex.Decode(out, digits); err != nil {
-		return nil, badRequest(fmt.Sprintf("%s is not hex: %s", names[i], badDigit(digits)))
+		return nil, door.BadRequest(fmt.Sprintf("%s is not hex: %s", names[i], badDigit(digits)))
 	}
 	return out, nil
 }
 
 func badDigit(digits []byte) string {
 	for i, c := range digits {
-		if hexDigit(c) > 15 {
-			return fmt.Sprintf("%s is no digit (position %d)", excerpt(digits[i:i+1]), i)
+		if door.HexDigit(c) > 15 {
+			return fmt.Sprintf("%s is no digit (position %d)", door.Excerpt(digits[i:i+1]), i)
 		}
 	}
 	return "no digit"
 }
 
 // id reads an ID in hex or CB58 into id and tells whether there is one.
-func idMember(m *members, i int, names *memberNames, id *chain.ID) (bool, error) {
+func idMember(m *door.Members, i int, names *door.MemberNames, id *chain.ID) (bool, error) {
 	v := m[i]
-	if v.kind() == absent || v.kind() == text && len(v.bytes()) == 0 {
+	if v.Kind() == door.Absent || v.Kind() == door.Text && len(v.Bytes()) == 0 {
 		return false, nil
 	}
-	if v.kind() != text {
-		return false, badRequest(fmt.Sprintf("%s must be a string, not %s", names[i], v.kind()))
+	if v.Kind() != door.Text {
+		return false, door.BadRequest(fmt.Sprintf("%s must be a string, not %s", names[i], v.Kind()))
 	}
-	s := v.bytes()
+	s := v.Bytes()
 	var err error
 	if *id, err = chain.ParseIDHexOrCB58(string(s)); err != nil {
-		return false, badRequest(fmt.Sprintf("%s %s is neither 32 bytes in hex nor an ID in CB58", names[i], excerpt(s)))
+		return false, door.BadRequest(fmt.Sprintf("%s %s is neither 32 bytes in hex nor an ID in CB58", names[i], door.Excerpt(s)))
 	}
 	return true, nil
 }
 
 // integer returns an integer from 0 to limit, def if it is absent.
-func integerMember(m *members, i int, names *memberNames, def, limit uint64) (uint64, error) {
+func integerMember(m *door.Members, i int, names *door.MemberNames, def, limit uint64) (uint64, error) {
 	v := m[i]
-	if v.kind() == absent {
+	if v.Kind() == door.Absent {
 		return def, nil
 	}
-	if v.kind() == number {
-		if n, ok := integer(v.raw); ok && n <= limit {
+	if v.Kind() == door.Number {
+		if n, ok := integer(v.Raw); ok && n <= limit {
 			return n, nil
 		}
-		return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %.64s", names[i], limit, v.raw))
+		return 0, door.BadRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %.64s", names[i], limit, v.Raw))
 	}
-	return 0, badRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, v.kind()))
+	return 0, door.BadRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, v.Kind()))
 }
 
 // integer returns the exact value of a JSON number if it is an integer that 64 bits hold,

@@ -13,6 +13,7 @@ import (
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
+	"quorate/httpapi/door"
 )
 
 // testSubnet is the subnet ID whose bytes are 1 to 32.
@@ -153,12 +154,12 @@ func FuzzParseRequest(f *testing.F) {
 // checkFailure holds an error against what all error bodies must be.
 func checkFailure(t *testing.T, err error, relayer bool) {
 	t.Helper()
-	var fl *failure
-	if !errors.As(err, &fl) || fl.status != fasthttp.StatusBadRequest {
+	var fl *door.Failure
+	if !errors.As(err, &fl) || fl.Status != fasthttp.StatusBadRequest {
 		t.Fatalf("error %v is not a bad request", err)
 	}
-	if len(fl.message) > 2*maxExcerpt || !utf8.ValidString(fl.message) {
-		t.Fatalf("message %q is too long or not UTF-8", fl.message)
+	if len(fl.Message) > 2*door.MaxExcerpt || !utf8.ValidString(fl.Message) {
+		t.Fatalf("message %q is too long or not UTF-8", fl.Message)
 	}
 	var b []byte
 	var got struct {
@@ -166,9 +167,9 @@ func checkFailure(t *testing.T, err error, relayer bool) {
 		StatusCode     int
 	}
 	if relayer {
-		b = appendRelayerError(nil, fl.message)
+		b = door.AppendRelayerError(nil, fl.Message)
 	} else {
-		b = appendError(nil, fl.status, fl.message)
+		b = door.AppendError(nil, fl.Status, fl.Message)
 	}
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatalf("%s: %v", b, err)
@@ -176,7 +177,7 @@ func checkFailure(t *testing.T, err error, relayer bool) {
 	if relayer {
 		got.Message = got.Error
 	}
-	if got.Message != fl.message {
-		t.Fatalf("%s says %q, want %q", b, got.Message, fl.message)
+	if got.Message != fl.Message {
+		t.Fatalf("%s says %q, want %q", b, got.Message, fl.Message)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 )
@@ -19,8 +20,8 @@ import (
 type call struct {
 	s     *Server
 	ctx   *fasthttp.RequestCtx
-	route *Route
-	q     query
+	route *door.Route
+	q     door.Query
 	icm   icmQuery // of those, what only routes of interchain messages know
 
 	chain Chain
@@ -58,27 +59,27 @@ type call struct {
 // calls keeps calls that are not in use.
 type calls struct{ pool sync.Pool }
 
-func (p *calls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *call {
+func (p *calls) get(s *Server, ctx *fasthttp.RequestCtx, r *door.Route) *call {
 	c, _ := p.pool.Get().(*call)
 	if c == nil {
 		c = &call{}
 	}
-	c.s, c.ctx, c.route, c.q.own = s, ctx, r, &c.icm
+	c.s, c.ctx, c.route, c.q.Own = s, ctx, r, &c.icm
 	return c
 }
 
 // put takes a call back. It keeps nothing of the request.
 func (p *calls) put(c *call) {
 	clear(c.marks)
-	*c = call{q: query{contracts: c.q.contracts[:0]}, marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare}
+	*c = call{q: door.Query{Contracts: c.q.Contracts[:0]}, marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare}
 	p.pool.Put(c)
 }
 
 // onChain makes the handler of a route that reads one chain. item reads the
 // pattern's second parameter; nil if there is none. run writes the body.
-func onChain(s *Server, item func(c *call, v []byte) *failure, run func(c *call) *failure) maker {
-	return func(r *Route) handler {
-		return func(ctx *fasthttp.RequestCtx, p params) {
+func onChain(s *Server, item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) door.Maker {
+	return func(r *door.Route) door.Handler {
+		return func(ctx *fasthttp.RequestCtx, p door.Params) {
 			d := s.dialect(ctx)
 			k := s.answers.key(ctx, d)
 			if s.sendKept(ctx, &k) {
@@ -89,7 +90,7 @@ func onChain(s *Server, item func(c *call, v []byte) *failure, run func(c *call)
 			c.w.B = ctx.Response.SwapBody(nil)[:0]
 			if f := c.serve(&p, item, run); f != nil {
 				ctx.Response.SwapBody(c.w.B[:0])
-				fail(ctx, f)
+				door.Fail(ctx, f)
 			} else {
 				s.answer(ctx, c)
 				s.keep(ctx, &k, c)
@@ -102,14 +103,14 @@ func onChain(s *Server, item func(c *call, v []byte) *failure, run func(c *call)
 // answer sends a complete body.
 func (s *Server) answer(ctx *fasthttp.RequestCtx, c *call) {
 	s.dataHeaders(ctx)
-	c.q.ignored.tell(ctx)
+	c.q.Ignored.Tell(ctx)
 	c.spare = s.packers.pack(ctx, c.w.B, c.spare)
 }
 
 // dataHeaders sets the status and the headers that all data have.
 func (s *Server) dataHeaders(ctx *fasthttp.RequestCtx) {
 	ctx.Response.SetStatusCode(fasthttp.StatusOK)
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(door.ContentJSON)
 	ctx.Response.Header.Set(fasthttp.HeaderVary, s.vary)
 }
 
@@ -133,22 +134,22 @@ func tellSync(ctx *fasthttp.RequestCtx, c marked) {
 }
 
 // serve checks the request and writes the body into c.w.
-func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(c *call) *failure) *failure {
-	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
+func (c *call) serve(p *door.Params, item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) *door.Failure {
+	if f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size); f != nil {
 		return f
 	}
 	var ok bool
-	if c.chain, ok = c.s.cfg.Chains.Chain(string(p.values[0])); !ok {
-		return noChain(p.values[0])
+	if c.chain, ok = c.s.cfg.Chains.Chain(string(p.Values[0])); !ok {
+		return noChain(p.Values[0])
 	}
 	c.info = c.chain.Info()
 	tellSync(c.ctx, c.chain)
 	if settled := c.chain.Settled(); settled != "" {
 		c.ctx.Response.Header.Set(headerSettled, settled)
 	}
-	c.third = p.values[2]
+	c.third = p.Values[2]
 	if item != nil {
-		if f := item(c, p.values[1]); f != nil {
+		if f := item(c, p.Values[1]); f != nil {
 			return f
 		}
 	}
@@ -160,7 +161,7 @@ func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(
 		return f
 	}
 	defer c.v.Close()
-	c.w.Currency = c.q.currency
+	c.w.Currency = c.q.Currency
 	c.w.Chain, c.w.Source = c.info, c
 	if f := run(c); f != nil {
 		return f
@@ -172,28 +173,28 @@ func (c *call) serve(p *params, item func(c *call, v []byte) *failure, run func(
 }
 
 // openPage reads the page token, if there is one.
-func (c *call) openPage() *failure {
+func (c *call) openPage() *door.Failure {
 	b := append(c.scratch[:0], c.info.BlockchainID...)
 	b = append(append(b, '/'), c.info.ChainID...)
 	b = append(b, c.addr[:]...)
 	b = append(b, c.hash[:]...)
-	b = strconv.AppendUint(append(b, bit(c.hasHash)), c.number, 10)
-	return c.readToken(c.q.canonical(b))
+	b = strconv.AppendUint(append(b, door.Bit(c.hasHash)), c.number, 10)
+	return c.readToken(c.q.Canonical(b))
 }
 
 // readToken reads the page token, if there is one. list stands for what is listed, and
 // becomes the room for it.
-func (c *call) readToken(list []byte) *failure {
+func (c *call) readToken(list []byte) *door.Failure {
 	c.scratch, c.filters = list, token.HashFilters(list)
-	if c.q.pageToken == nil {
+	if c.q.PageToken == nil {
 		return nil
 	}
 	if c.position == nil {
 		c.position = make([]byte, 0, token.MaxLen)
 	}
-	t, err := c.s.tokens.Parse(c.position, c.q.pageToken, c.route.id, c.filters)
+	t, err := c.s.tokens.Parse(c.position, c.q.PageToken, c.route.ID, c.filters)
 	if err != nil {
-		return badRequest("pageToken is not valid: " + err.Error())
+		return door.BadRequest("pageToken is not valid: " + err.Error())
 	}
 	c.after, c.tip = t.Position, t.Tip
 	return nil
@@ -201,19 +202,19 @@ func (c *call) readToken(list []byte) *failure {
 
 // openView opens the chain at the height of the first page, at the height that
 // was asked for, or at its tip.
-func (c *call) openView() (f *failure) {
+func (c *call) openView() (f *door.Failure) {
 	var at *uint64
 	switch {
 	case c.after != nil:
 		at = &c.tip
-	case c.q.atBlock:
-		at = &c.q.block
+	case c.q.AtBlock:
+		at = &c.q.Block
 	}
 	c.tokens = c.chain.TokenVersion()
 	v, err := c.chain.View(at)
 	switch {
 	case errors.Is(err, index.ErrAbove) && c.after != nil:
-		return badRequest("pageToken is not valid: it belongs to a block that is not indexed here")
+		return door.BadRequest("pageToken is not valid: it belongs to a block that is not indexed here")
 	case errors.Is(err, index.ErrAbove):
 		return c.absent("block " + strconv.FormatUint(*at, 10) + " does not exist or is not indexed yet")
 	case errors.Is(err, index.ErrBelow):
@@ -231,7 +232,7 @@ func (c *call) openView() (f *failure) {
 // page says which rows to read. Data routes without bounds of heights take the
 // defaults, which are none.
 func (c *call) page() index.Page {
-	return index.Page{After: c.after, Limit: c.q.pageSize, Ascending: c.q.ascending, From: c.q.start, To: c.q.end}
+	return index.Page{After: c.after, Limit: c.q.PageSize, Ascending: c.q.Ascending, From: c.q.Start, To: c.q.End}
 }
 
 // list opens the body of a list.
@@ -247,7 +248,7 @@ func (c *call) rows(name string) {
 
 // end closes the body of a list; next is the position of its last row, nil on the
 // last page.
-func (c *call) end(next []byte, err error) *failure {
+func (c *call) end(next []byte, err error) *door.Failure {
 	if err != nil {
 		return c.readFailure(err)
 	}
@@ -256,7 +257,7 @@ func (c *call) end(next []byte, err error) *failure {
 		c.w.Member("nextPageToken")
 		c.w.Raw(`"`)
 		c.w.B = c.s.tokens.Append(c.w.B, &token.Token{
-			Route: c.route.id, Filters: c.filters, Tip: c.tip, Ascending: c.q.ascending, Position: next,
+			Route: c.route.ID, Filters: c.filters, Tip: c.tip, Ascending: c.q.Ascending, Position: next,
 		})
 		c.w.Raw(`"`)
 	}
@@ -266,7 +267,7 @@ func (c *call) end(next []byte, err error) *failure {
 
 // absent is the answer about something that is not indexed. While the chain's
 // node is down it may well exist.
-func (c *call) absent(message string) *failure {
+func (c *call) absent(message string) *door.Failure {
 	if err := c.chain.Down(); err != nil {
 		return c.down(err)
 	}
@@ -275,40 +276,40 @@ func (c *call) absent(message string) *failure {
 		message += "; chain " + c.info.ChainID + " is indexed up to block " + strconv.FormatUint(indexed, 10) +
 			" of " + strconv.FormatUint(height, 10)
 	}
-	return &failure{status: fasthttp.StatusNotFound, message: message}
+	return &door.Failure{Status: fasthttp.StatusNotFound, Message: message}
 }
 
 // below is the answer about a block below the first one that is indexed.
-func (c *call) below(number uint64) *failure {
-	return &failure{status: fasthttp.StatusNotFound, message: "block " + strconv.FormatUint(number, 10) +
+func (c *call) below(number uint64) *door.Failure {
+	return &door.Failure{Status: fasthttp.StatusNotFound, Message: "block " + strconv.FormatUint(number, 10) +
 		" is not indexed: the index of chain " + c.info.ChainID + " begins above it"}
 }
 
-func (c *call) down(err error) *failure {
+func (c *call) down(err error) *door.Failure {
 	c.s.log.Debug("chain cannot answer: it is not followed now", "chain", c.info.ChainID, "err", err)
-	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "chain " + c.info.ChainID + " cannot answer this now: " + standstill(err)}
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+		Message: "chain " + c.info.ChainID + " cannot answer this now: " + standstill(err)}
 }
 
 // readFailure is the answer when rows could not be read.
-func (c *call) readFailure(err error) *failure {
+func (c *call) readFailure(err error) *door.Failure {
 	switch {
 	case errors.Is(err, index.ErrPosition):
-		return badRequest("pageToken is not valid: it belongs to another list")
+		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	case errors.Is(err, index.ErrEmpty):
 		if down := c.chain.Down(); down != nil {
 			return c.down(down)
 		}
-		return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-			message: "chain " + c.info.ChainID + " is not indexed yet: its first block is awaited"}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+			Message: "chain " + c.info.ChainID + " is not indexed yet: its first block is awaited"}
 	}
-	c.s.log.Error("a chain's rows cannot be read", "chain", c.info.ChainID, "path", excerpt(c.ctx.Path()), "err", err)
-	return &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+	c.s.log.Error("a chain's rows cannot be read", "chain", c.info.ChainID, "path", door.Excerpt(c.ctx.Path()), "err", err)
+	return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 }
 
 // native returns the balance of an address at the view's height, from the index or
 // else from the node.
-func (c *call) native() (uint256.Int, *failure) {
+func (c *call) native() (uint256.Int, *door.Failure) {
 	wei, known, err := c.v.NativeBalance(c.addr)
 	if err != nil {
 		return wei, c.readFailure(err)
@@ -322,14 +323,14 @@ func (c *call) native() (uint256.Int, *failure) {
 	ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
 	defer cancel()
 	got, err := c.chain.NodeBalance(ctx, c.addr, &c.tip)
-	if err != nil && !c.q.atBlock {
+	if err != nil && !c.q.AtBlock {
 		// A node that keeps no old states may have dropped that of the view's height.
 		got, err = c.chain.NodeBalance(ctx, c.addr, nil)
 	}
 	if err != nil {
 		c.s.log.Debug("a chain's node does not give a balance", "chain", c.info.ChainID, "err", err)
-		return wei, &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-			message: "chain " + c.info.ChainID + " cannot answer this now: the balance at block " +
+		return wei, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+			Message: "chain " + c.info.ChainID + " cannot answer this now: the balance at block " +
 				strconv.FormatUint(c.tip, 10) + " is not indexed and its node does not give it"}
 	}
 	return *got, nil
@@ -415,7 +416,7 @@ func (c *call) Price(t *evm.Address) string {
 	if c.s.cfg.Prices == nil {
 		return ""
 	}
-	return c.s.cfg.Prices.Price(c.info.ChainID, t, c.q.currency)
+	return c.s.cfg.Prices.Price(c.info.ChainID, t, c.q.Currency)
 }
 
 // Reputation implements view.Source.

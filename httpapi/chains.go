@@ -1,16 +1,20 @@
 package httpapi
 
-import "github.com/valyala/fasthttp"
+import (
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/door"
+)
 
 // listChains makes the handler of endpoint 17.
-func listChains(s *Server, r *Route) handler {
-	return func(ctx *fasthttp.RequestCtx, _ params) {
+func listChains(s *Server, r *door.Route) door.Handler {
+	return func(ctx *fasthttp.RequestCtx, _ door.Params) {
 		c := s.calls.get(s, ctx, r)
 		c.w.Dialect = s.dialect(ctx)
 		c.w.B = ctx.Response.SwapBody(nil)[:0]
-		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
+		if f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size); f != nil {
 			ctx.Response.SwapBody(c.w.B)
-			fail(ctx, f)
+			door.Fail(ctx, f)
 		} else {
 			c.listChains()
 			s.answer(ctx, c)

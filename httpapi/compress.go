@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/deflate"
+	"quorate/httpapi/door"
 )
 
 // compressors pack bodies for clients that ask for it, fast rather than well: JSON
@@ -55,7 +56,7 @@ func pickEncoding(accept []byte) string {
 	names := [2]string{"zstd", "gzip"}
 	for len(accept) > 0 {
 		var item []byte
-		item, accept, _ = bytes.Cut(accept, comma)
+		item, accept, _ = bytes.Cut(accept, door.Comma)
 		coding, attrs, _ := bytes.Cut(item, []byte(";"))
 		coding = bytes.TrimSpace(coding)
 		q := weight(attrs)
@@ -86,7 +87,7 @@ func weight(attrs []byte) int {
 	if len(attrs) == 0 {
 		return 1000
 	}
-	name, v, _ := bytes.Cut(attrs, equals)
+	name, v, _ := bytes.Cut(attrs, door.Equals)
 	if v = bytes.TrimSpace(v); !bytes.EqualFold(bytes.TrimSpace(name), []byte("q")) || len(v) == 0 || len(v) > 5 {
 		return 0
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/door"
 )
 
 const (
@@ -69,9 +71,9 @@ func newConnections(cfg *Config, refused, evicted func()) *connections {
 // refusal is a complete answer to a request that is not read.
 func refusal(message string) []byte {
 	status := fasthttp.StatusServiceUnavailable
-	body := appendError(nil, status, message)
-	b := []byte("HTTP/1.1 503 " + fasthttp.StatusMessage(status) + "\r\nContent-Type: " + contentJSON +
-		"\r\nRetry-After: " + retrySeconds(time.Second) + "\r\nConnection: close\r\nContent-Length: " +
+	body := door.AppendError(nil, status, message)
+	b := []byte("HTTP/1.1 503 " + fasthttp.StatusMessage(status) + "\r\nContent-Type: " + door.ContentJSON +
+		"\r\nRetry-After: " + door.RetrySeconds(time.Second) + "\r\nConnection: close\r\nContent-Length: " +
 		strconv.Itoa(len(body)) + "\r\n\r\n")
 	return append(b, body...)
 }
@@ -91,8 +93,8 @@ func (t *connections) add(c *conn) (answer []byte) {
 	if t.isStopped() {
 		return t.full
 	}
-	if c.scope == ForOperators {
-		if t.operators >= operatorConns && !t.evict(ForOperators) {
+	if c.scope == door.ForOperators {
+		if t.operators >= operatorConns && !t.evict(door.ForOperators) {
 			return t.full
 		}
 		t.operators++
@@ -103,7 +105,7 @@ func (t *connections) add(c *conn) (answer []byte) {
 	if c.client.IsValid() && t.byClient[c.client] >= t.maxPerClient {
 		return t.crowded
 	}
-	if t.clients >= t.max && !t.evict(All) {
+	if t.clients >= t.max && !t.evict(door.All) {
 		return t.full
 	}
 	t.clients++
@@ -137,11 +139,11 @@ func (t *connections) capped(c net.Conn) netip.Addr {
 // evict closes one of the connections that wait longest for their client: idle
 // ones, and those of requests that do not arrive. One whose request is being
 // answered stays. It is called with mu held.
-func (t *connections) evict(kind Scope) bool {
+func (t *connections) evict(kind door.Scope) bool {
 	var oldest *conn
 	looked := 0
 	for c := range t.open { // in a random order
-		if (c.scope == ForOperators) != (kind == ForOperators) || c.busy.Load() {
+		if (c.scope == door.ForOperators) != (kind == door.ForOperators) || c.busy.Load() {
 			continue
 		}
 		if oldest == nil || c.since.Load() < oldest.since.Load() {
@@ -163,7 +165,7 @@ func (t *connections) evict(kind Scope) bool {
 // drop takes a connection out of the counts. It is called with mu held.
 func (t *connections) drop(c *conn) {
 	delete(t.open, c)
-	if c.scope == ForOperators {
+	if c.scope == door.ForOperators {
 		t.operators--
 		return
 	}
@@ -231,7 +233,7 @@ func (t *connections) closeLocked(which func(*conn) bool) {
 // listener returns connections that are counted.
 type listener struct {
 	net.Listener
-	scope Scope
+	scope door.Scope
 	conns *connections
 }
 
@@ -291,7 +293,7 @@ type conn struct {
 	net.Conn
 	below  net.Conn // what carries Conn if that is TLS, otherwise nil
 	conns  *connections
-	scope  Scope
+	scope  door.Scope
 	client netip.Addr // that it counts for; the zero address for none
 
 	busy   atomic.Bool  // a request is being answered

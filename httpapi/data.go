@@ -10,42 +10,43 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
 // The bounds of pageSize.
 var (
-	pagesOf100 = pageSize{1, 100, 10}
-	pagesOf500 = pageSize{1, 500, 10}
+	pagesOf100 = door.PageSize{Min: 1, Max: 100, Def: 10}
+	pagesOf500 = door.PageSize{Min: 1, Max: 500, Def: 10}
 	// pagesOfHolders is that of endpoint 18.
-	pagesOfHolders = pageSize{1, 5000, 1000}
+	pagesOfHolders = door.PageSize{Min: 1, Max: 5000, Def: 1000}
 	// pagesOfPoints is that of endpoint 4.
-	pagesOfPoints = pageSize{1, 2160, 100}
+	pagesOfPoints = door.PageSize{Min: 1, Max: 2160, Def: 100}
 	// wholeBlock: 0, the default, gives the whole block in one page.
-	wholeBlock = pageSize{0, 100, 0}
+	wholeBlock = door.PageSize{Min: 0, Max: 100, Def: 0}
 )
 
-func (c *call) itemAddress(v []byte) *failure {
-	if !parseAddress(v, &c.addr) {
-		return badRequest("address " + notAddress(v))
+func (c *call) itemAddress(v []byte) *door.Failure {
+	if !door.ParseAddress(v, &c.addr) {
+		return door.BadRequest("address " + door.NotAddress(v))
 	}
 	return nil
 }
 
-func (c *call) itemTx(v []byte) *failure {
-	if !parseHex(v, c.hash[:]) {
-		return badRequest("txHash must be 0x and 64 hex digits, not " + excerpt(v))
+func (c *call) itemTx(v []byte) *door.Failure {
+	if !door.ParseHex(v, c.hash[:]) {
+		return door.BadRequest("txHash must be 0x and 64 hex digits, not " + door.Excerpt(v))
 	}
 	return nil
 }
 
-func (c *call) itemBlock(v []byte) *failure {
+func (c *call) itemBlock(v []byte) *door.Failure {
 	var ok bool
-	if c.number, ok = parseUint(v); ok {
+	if c.number, ok = door.ParseUint(v); ok {
 		return nil
 	}
-	if c.hasHash = parseHex(v, c.hash[:]); !c.hasHash {
-		return badRequest("blockId must be a block number in decimal or a block hash, 0x and 64 hex digits, not " + excerpt(v))
+	if c.hasHash = door.ParseHex(v, c.hash[:]); !c.hasHash {
+		return door.BadRequest("blockId must be a block number in decimal or a block hash, 0x and 64 hex digits, not " + door.Excerpt(v))
 	}
 	return nil
 }
@@ -64,7 +65,7 @@ func (c *call) only(l index.List) {
 func (c *call) room() bool { return len(c.w.B) < maxPage }
 
 // addressTxs is endpoint 2.
-func (c *call) addressTxs() *failure {
+func (c *call) addressTxs() *door.Failure {
 	c.only(index.ListTxs)
 	c.list("transactions")
 	next, err := c.v.AddressTxs(c.addr, c.page(), func(tx *index.Tx) bool {
@@ -75,14 +76,14 @@ func (c *call) addressTxs() *failure {
 }
 
 // addressNFTTransfers is endpoint 6.
-func (c *call) addressNFTTransfers() *failure {
+func (c *call) addressNFTTransfers() *door.Failure {
 	c.list("transactions")
 	next, err := c.v.AddressTransfers(c.addr, index.ERC721, c.page(), c.transfer)
 	return c.end(next, err)
 }
 
 // tokenTransfers is endpoint 8.
-func (c *call) tokenTransfers() *failure {
+func (c *call) tokenTransfers() *door.Failure {
 	c.only(index.ListTokenTransfers)
 	c.list("transfers")
 	next, err := c.v.TokenTransfers(c.addr, c.page(), c.transfer)
@@ -104,21 +105,21 @@ func (c *call) nativeTx(tx *index.Tx) bool {
 const spamRounds = 10
 
 // tokenBalances is endpoint 7.
-func (c *call) tokenBalances() *failure {
+func (c *call) tokenBalances() *door.Failure {
 	wei, f := c.native()
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.TokenBalances(c.addr, c.q.contracts, c.page())
+	list, next, err := c.v.TokenBalances(c.addr, c.q.Contracts, c.page())
 	list = c.balances(list)
 	for round := 0; err == nil; round++ {
-		if next == nil || len(list) >= c.q.pageSize || round == spamRounds {
+		if next == nil || len(list) >= c.q.PageSize || round == spamRounds {
 			break
 		}
 		var more []index.TokenBalance
 		p := c.page()
-		p.After, p.Limit = next, c.q.pageSize-len(list)
-		more, next, err = c.v.TokenBalances(c.addr, c.q.contracts, p)
+		p.After, p.Limit = next, c.q.PageSize-len(list)
+		more, next, err = c.v.TokenBalances(c.addr, c.q.Contracts, p)
 		list = append(list, c.balances(more)...)
 	}
 	if err != nil {
@@ -136,7 +137,7 @@ func (c *call) tokenBalances() *failure {
 // balances makes balances fit to show.
 func (c *call) balances(list []index.TokenBalance) []index.TokenBalance {
 	list = c.settled(list)
-	if !c.q.keepSpam {
+	if !c.q.KeepSpam {
 		list = c.withoutSpam(list)
 	}
 	return list
@@ -180,11 +181,11 @@ func (c *call) withoutSpam(list []index.TokenBalance) []index.TokenBalance {
 }
 
 // blockTxs is endpoint 10.
-func (c *call) blockTxs() *failure {
+func (c *call) blockTxs() *door.Failure {
 	if f := c.findBlock(); f != nil {
 		return f
 	}
-	p := index.Page{After: c.after, Limit: c.q.pageSize, Ascending: true, To: math.MaxUint64}
+	p := index.Page{After: c.after, Limit: c.q.PageSize, Ascending: true, To: math.MaxUint64}
 	if p.Limit == 0 { // the whole block
 		p.Limit = math.MaxInt
 	}
@@ -195,7 +196,7 @@ func (c *call) blockTxs() *failure {
 }
 
 // findBlock checks that the block exists and gives it a number.
-func (c *call) findBlock() *failure {
+func (c *call) findBlock() *door.Failure {
 	if c.hasHash {
 		number, found, err := c.v.BlockNumber(c.hash)
 		if err != nil {
@@ -218,12 +219,12 @@ func (c *call) findBlock() *failure {
 }
 
 // ownedNFTs is endpoint 11.
-func (c *call) ownedNFTs() *failure {
+func (c *call) ownedNFTs() *door.Failure {
 	wei, f := c.native()
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.NFTs(c.addr, c.q.contract, c.page())
+	list, next, err := c.v.NFTs(c.addr, c.q.Contract, c.page())
 	if err != nil {
 		return c.readFailure(err)
 	}
@@ -241,10 +242,10 @@ func (c *call) ownedNFTs() *failure {
 }
 
 // latestTxs is endpoint 12.
-func (c *call) latestTxs() *failure {
+func (c *call) latestTxs() *door.Failure {
 	var failed *bool
-	if c.q.status != anyStatus {
-		only := c.q.status == onlyFailed
+	if c.q.Status != door.AnyStatus {
+		only := c.q.Status == door.OnlyFailed
 		failed = &only
 	}
 	c.list("transactions")
@@ -253,7 +254,7 @@ func (c *call) latestTxs() *failure {
 }
 
 // nativeBalance is endpoint 15.
-func (c *call) nativeBalance() *failure {
+func (c *call) nativeBalance() *door.Failure {
 	wei, f := c.native()
 	if f != nil {
 		return f
@@ -265,7 +266,7 @@ func (c *call) nativeBalance() *failure {
 }
 
 // singleTx is the complete view of one transaction.
-func (c *call) singleTx() *failure {
+func (c *call) singleTx() *door.Failure {
 	tx, found, err := c.v.Tx(c.hash)
 	if err != nil {
 		return c.readFailure(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
@@ -108,7 +109,7 @@ func TestFailures(t *testing.T) {
 			Error      string
 		}
 		if err := json.Unmarshal(resp.Body(), &body); err != nil || body.StatusCode != status || body.Message == "" ||
-			body.Error != fasthttp.StatusMessage(status) || string(resp.Header.ContentType()) != contentJSON {
+			body.Error != fasthttp.StatusMessage(status) || string(resp.Header.ContentType()) != door.ContentJSON {
 			t.Errorf("%s: not the documented body: %s", path, resp.Body())
 		}
 	}
@@ -188,14 +189,14 @@ func TestContractLists(t *testing.T) {
 		}
 		return asAlice + "/balances:listErc20?contractAddresses=" + strings.Join(items, "%2C")
 	}
-	if resp := get(s, list(maxListed)); resp.StatusCode() != 200 {
-		t.Errorf("%d addresses: %s", maxListed, resp.Body())
+	if resp := get(s, list(door.MaxListed)); resp.StatusCode() != 200 {
+		t.Errorf("%d addresses: %s", door.MaxListed, resp.Body())
 	}
-	if resp := get(s, list(maxListed)+",0x"+strings.Repeat("0", 40)); resp.StatusCode() != 200 {
+	if resp := get(s, list(door.MaxListed)+",0x"+strings.Repeat("0", 40)); resp.StatusCode() != 200 {
 		t.Errorf("an address that is named twice counts twice: %s", resp.Body())
 	}
-	if resp := get(s, list(maxListed+1)); resp.StatusCode() != 400 || !strings.Contains(string(resp.Body()), "more than 100") {
-		t.Errorf("%d addresses: %d %s", maxListed+1, resp.StatusCode(), resp.Body())
+	if resp := get(s, list(door.MaxListed+1)); resp.StatusCode() != 400 || !strings.Contains(string(resp.Body()), "more than 100") {
+		t.Errorf("%d addresses: %d %s", door.MaxListed+1, resp.StatusCode(), resp.Body())
 	}
 }
 
@@ -293,22 +294,22 @@ func FuzzQuery(f *testing.F) {
 	f.Add([]byte("status=failed&contractAddress=" + gold.String() + "&network=fuji&feature=webhooks"))
 	f.Add([]byte("threshold=1000000000000000000000&startTimestamp=5&endTimestamp=1700000000"))
 	f.Add([]byte("pageSize=%3&=&&%=%"))
-	all := []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock, paramBlockNumber, paramSortOrder, paramStatus,
-		paramFilterSpam, paramCurrency, paramContracts, paramContract, paramNetwork, paramFeature, paramThreshold,
-		paramStartTimestamp, paramEndTimestamp}
+	all := []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock, door.ParamBlockNumber, door.ParamSortOrder, door.ParamStatus,
+		door.ParamFilterSpam, door.ParamCurrency, door.ParamContracts, door.ParamContract, door.ParamNetwork, door.ParamFeature, door.ParamThreshold,
+		door.ParamStartTimestamp, door.ParamEndTimestamp}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var q query
-		if f := q.parse(raw, all, pagesOf100); f != nil {
-			if f.status != 400 || f.message == "" || len(f.message) > 400 {
-				t.Errorf("%q: %d %q", raw, f.status, f.message)
+		var q door.Query
+		if f := q.Parse(raw, all, pagesOf100); f != nil {
+			if f.Status != 400 || f.Message == "" || len(f.Message) > 400 {
+				t.Errorf("%q: %d %q", raw, f.Status, f.Message)
 			}
 			return
 		}
-		if q.pageSize < 1 || q.pageSize > 100 || q.start > q.end || q.start > math.MaxInt64 || len(q.contracts) > maxListed {
+		if q.PageSize < 1 || q.PageSize > 100 || q.Start > q.End || q.Start > math.MaxInt64 || len(q.Contracts) > door.MaxListed {
 			t.Errorf("%q: %+v", raw, q)
 		}
-		var again query
-		if f := again.parse(raw, all, pagesOf100); f != nil || !bytes.Equal(again.canonical(nil), q.canonical(nil)) {
+		var again door.Query
+		if f := again.Parse(raw, all, pagesOf100); f != nil || !bytes.Equal(again.Canonical(nil), q.Canonical(nil)) {
 			t.Errorf("%q is read differently a second time", raw)
 		}
 	})

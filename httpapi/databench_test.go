@@ -8,6 +8,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 )
 
 func page10() index.Page { return index.Page{Limit: 10, To: 1 << 62} }
@@ -99,7 +100,7 @@ func BenchmarkPageFloor(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx.Response.Reset()
-		ctx.Response.Header.SetContentType(contentJSON)
+		ctx.Response.Header.SetContentType(door.ContentJSON)
 		ctx.Response.SetBody(body)
 	}
 }

@@ -9,14 +9,15 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/shape"
 )
 
 var (
-	txHashLike  = textLike("^0[xX][0-9a-fA-F]{64}$", "0x"+strings.Repeat("0a", 32))
-	blockLike   = textLike("^([0-9]{1,19}|0[xX][0-9a-fA-F]{64})$", "1")
-	eitherID    = textLike("^(0[xX][0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{33,51})$", "0x"+strings.Repeat("0a", 32))
+	txHashLike  = door.TextLike("^0[xX][0-9a-fA-F]{64}$", "0x"+strings.Repeat("0a", 32))
+	blockLike   = door.TextLike("^([0-9]{1,19}|0[xX][0-9a-fA-F]{64})$", "1")
+	eitherID    = door.TextLike("^(0[xX][0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{33,51})$", "0x"+strings.Repeat("0a", 32))
 	networkLike = &openapi.Schema{Type: "string", Enum: []string{"mainnet", "fuji", "testnet"}}
 	anyName     = &openapi.Schema{Type: "string", MinLength: 1}
 )
@@ -24,39 +25,39 @@ var (
 // pathParams are those of EVM chains and of operations; signParams and primaryParams mean
 // something else where messages are signed and on the primary network.
 var (
-	pathParams = []pathParam{
-		{"network", "the network", networkLike, true},
-		{"chainId", "the chain, by number, blockchain ID or alias; of metrics also total, mainnet and testnet", anyName, true},
-		{"chain", "the chain, by blockchain ID or alias", anyName, true},
-		{"operationId", "the operation", anyName, true},
-		{"webhookId", "the webhook", anyName, true},
-		{"address", "an address", addressLike(), false},
-		{"txHash", "a transaction", txHashLike, false},
-		{"blockId", "a block, by number or hash", blockLike, false},
-		{"tokenId", "a token of a contract, by its ID in decimal", textLike("^[0-9]{1,78}$", "1"), false},
-		{"blockchainId", "a chain of the primary network, by alias or ID", anyName, true},
-		{"nodeId", "a node", nodeLike(), false},
-		{"subnetId", "a subnet", idLike(), false},
-		{"l1ValidationId", "a validation of an L1", idLike(), false},
-		{"assetId", "an asset", idLike(), false},
-		{"vertexHash", "a vertex", idLike(), false},
-		{"messageId", "an interchain message, in hex or CB58", eitherID, false},
+	pathParams = []door.PathParam{
+		{Name: "network", Doc: "the network", Schema: networkLike, Names: true},
+		{Name: "chainId", Doc: "the chain, by number, blockchain ID or alias; of metrics also total, mainnet and testnet", Schema: anyName, Names: true},
+		{Name: "chain", Doc: "the chain, by blockchain ID or alias", Schema: anyName, Names: true},
+		{Name: "operationId", Doc: "the operation", Schema: anyName, Names: true},
+		{Name: "webhookId", Doc: "the webhook", Schema: anyName, Names: true},
+		{Name: "address", Doc: "an address", Schema: door.AddressLike(), Names: false},
+		{Name: "txHash", Doc: "a transaction", Schema: txHashLike, Names: false},
+		{Name: "blockId", Doc: "a block, by number or hash", Schema: blockLike, Names: false},
+		{Name: "tokenId", Doc: "a token of a contract, by its ID in decimal", Schema: door.TextLike("^[0-9]{1,78}$", "1"), Names: false},
+		{Name: "blockchainId", Doc: "a chain of the primary network, by alias or ID", Schema: anyName, Names: true},
+		{Name: "nodeId", Doc: "a node", Schema: nodeLike(), Names: false},
+		{Name: "subnetId", Doc: "a subnet", Schema: idLike(), Names: false},
+		{Name: "l1ValidationId", Doc: "a validation of an L1", Schema: idLike(), Names: false},
+		{Name: "assetId", Doc: "an asset", Schema: idLike(), Names: false},
+		{Name: "vertexHash", Doc: "a vertex", Schema: idLike(), Names: false},
+		{Name: "messageId", Doc: "an interchain message, in hex or CB58", Schema: eitherID, Names: false},
 	}
-	signParams = []pathParam{
-		{"txHash", "a transaction of an EVM chain, by hash, or of the P-Chain, by ID; else a warp message, by ID in hex or CB58", eitherID, false},
+	signParams = []door.PathParam{
+		{Name: "txHash", Doc: "a transaction of an EVM chain, by hash, or of the P-Chain, by ID; else a warp message, by ID in hex or CB58", Schema: eitherID, Names: false},
 	}
-	primaryParams = []pathParam{
-		{"txHash", "a transaction", idLike(), false},
-		{"blockId", "a block, by height or ID", textLike("^([0-9]{1,19}|[1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "1"), false},
+	primaryParams = []door.PathParam{
+		{Name: "txHash", Doc: "a transaction", Schema: idLike(), Names: false},
+		{Name: "blockId", Doc: "a block, by height or ID", Schema: door.TextLike("^([0-9]{1,19}|[1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "1"), Names: false},
 	}
 )
 
 // line is a route as the description has it.
-type line struct{ *Route }
+type line struct{ *door.Route }
 
 // described returns the parameters of a route's pattern in their order.
-func (r line) described() ([]pathParam, error) {
-	var list []pathParam
+func (r line) described() ([]door.PathParam, error) {
+	var list []door.PathParam
 	for seg := range strings.SplitSeq(r.Pattern, "/") {
 		name, ok := strings.CutPrefix(seg, "{")
 		if !ok {
@@ -72,31 +73,31 @@ func (r line) described() ([]pathParam, error) {
 	return list, nil
 }
 
-func (r line) pathParam(name string) (pathParam, bool) {
-	if name == "metric" && len(r.choices) > 0 {
-		return pathParam{name, "the metric", &openapi.Schema{Type: "string", Enum: r.choices}, false}, true
+func (r line) pathParam(name string) (door.PathParam, bool) {
+	if name == "metric" && len(r.Choices) > 0 {
+		return door.PathParam{Name: name, Doc: "the metric", Schema: &openapi.Schema{Type: "string", Enum: r.Choices}, Names: false}, true
 	}
-	for _, list := range [][]pathParam{r.pathParams, pathParams} {
+	for _, list := range [][]door.PathParam{r.PathParams, pathParams} {
 		for _, p := range list {
-			if p.name == name {
+			if p.Name == name {
 				return p, true
 			}
 		}
 	}
-	return pathParam{}, false
+	return door.PathParam{}, false
 }
 
 // refuses reports whether a request can be wrong in itself (400), and whether it can name
 // what is not there (404).
 func (r line) refuses() (wrong, absent bool) {
 	list, _ := r.described()
-	wrong = len(r.query) > 0 || r.body != nil
+	wrong = len(r.Query) > 0 || r.Body != nil
 	for _, p := range list {
-		wrong = wrong || !p.names
-		absent = absent || p.names
+		wrong = wrong || !p.Names
+		absent = absent || p.Names
 	}
-	wrong = wrong || slices.Contains(r.refused, fasthttp.StatusBadRequest)
-	absent = absent || slices.Contains(r.refused, fasthttp.StatusNotFound)
+	wrong = wrong || slices.Contains(r.Refused, fasthttp.StatusBadRequest)
+	absent = absent || slices.Contains(r.Refused, fasthttp.StatusNotFound)
 	return wrong, absent
 }
 
@@ -108,7 +109,7 @@ func (r line) methods() []string {
 	switch {
 	case r.Method != "":
 		return []string{strings.ToLower(r.Method)}
-	case r.answer == shape.Text:
+	case r.Answer == shape.Text:
 		return []string{"get"}
 	}
 	return []string{"get", "post"}
@@ -137,7 +138,7 @@ func (r line) operationID(method string) string {
 // tags are the groups of the description, by what patterns start with.
 var tags = []struct{ prefix, name, doc string }{
 	{signPattern, "signatures", "Signatures of validators under warp messages"},
-	{relayerPath, "signatures", ""},
+	{door.RelayerPath, "signatures", ""},
 	{"/v1/operations", "exports", "Exports of transactions to files"},
 	{"/v1/networks", "primary network", "The P-, X- and C-Chain"},
 	{"/v2/networks", "metrics", "Figures by time"},
@@ -172,11 +173,11 @@ type describer struct {
 }
 
 // documentOf returns the description of routes. url is the server's address.
-func documentOf(routes []Route, url string) ([]byte, error) {
+func documentOf(routes []door.Route, url string) ([]byte, error) {
 	d := describer{schemas: openapi.NewSchemas(), doc: &openapi.Document{
 		OpenAPI: openapi.Version,
 		Info: openapi.Info{Title: "Quorate", Version: "1.0.0", Description: "Signatures of Avalanche validators, data and metrics of chains, and node RPC. " +
-			"Unknown parameters are ignored and named in the header " + headerIgnored + ". Answers may have further members. " +
+			"Unknown parameters are ignored and named in the header " + door.HeaderIgnored + ". Answers may have further members. " +
 			"Answers about a chain of which something is missing name it in " + headerGaps + ", for example trace 4711-4711; unreadable 4711-4800 is a chain whose index " +
 			"stands before a block that this release cannot read, with its time and what a release needs that reads it, as far as they are known."},
 		Servers: []openapi.Server{{URL: url}},
@@ -248,7 +249,7 @@ func (d *describer) failure(body any, status int) *openapi.Response {
 
 // content is a body by its type.
 func (d *describer) content(body any) map[string]openapi.Media {
-	media := contentJSON
+	media := door.ContentJSON
 	if file, ok := body.(shape.File); ok {
 		return map[string]openapi.Media{string(file): {Schema: file.Schema()}}
 	}
@@ -256,7 +257,7 @@ func (d *describer) content(body any) map[string]openapi.Media {
 }
 
 func (d *describer) route(r line) error {
-	if r.answer == nil {
+	if r.Answer == nil {
 		return fmt.Errorf("its answer has no type: see package shape")
 	}
 	params, err := r.described()
@@ -272,21 +273,21 @@ func (d *describer) route(r line) error {
 			op.Description += " Paths below this one are of it, too."
 		}
 		for _, p := range params {
-			op.Parameters = append(op.Parameters, openapi.Parameter{Name: p.name, In: openapi.InPath, Description: p.doc, Required: true, Schema: p.schema})
+			op.Parameters = append(op.Parameters, openapi.Parameter{Name: p.Name, In: openapi.InPath, Description: p.Doc, Required: true, Schema: p.Schema})
 		}
 		op.Parameters = append(op.Parameters, queryParams(r)...)
 		switch {
-		case r.body != nil:
-			op.Body = &openapi.Body{Required: true, Content: d.content(r.body)}
+		case r.Body != nil:
+			op.Body = &openapi.Body{Required: true, Content: d.content(r.Body)}
 		case r.Method == "" && method == "post":
 			op.Body = &openapi.Body{Content: d.content(shape.Any{})}
 		}
 		switch r.Key {
-		case KeyAsConfigured:
+		case door.KeyAsConfigured:
 			op.Security = []map[string][]string{{}, {"apiKey": {}}, {"glacierKey": {}}}
-		case KeyAlways:
+		case door.KeyAlways:
 			op.Security = []map[string][]string{{"apiKey": {}}, {"glacierKey": {}}}
-		case KeyNever:
+		case door.KeyNever:
 		}
 		if d.doc.Paths[r.path()] == nil {
 			d.doc.Paths[r.path()] = openapi.Operations{}
@@ -302,7 +303,7 @@ func (r line) cost() string {
 	if r.Units == 1 {
 		text = "Costs 1 compute unit."
 	}
-	if r.Key == KeyAlways {
+	if r.Key == door.KeyAlways {
 		text += " Needs an API key."
 	}
 	return text
@@ -311,16 +312,16 @@ func (r line) cost() string {
 // queryParams describes those of a route that it does not refuse.
 func queryParams(r line) []openapi.Parameter {
 	var list []openapi.Parameter
-	for i := range r.query {
-		p := &r.query[i]
-		if p.schema == nil {
+	for i := range r.Query {
+		p := &r.Query[i]
+		if p.Schema == nil {
 			continue
 		}
-		q := openapi.Parameter{Name: p.name, In: openapi.InQuery, Description: p.doc, Required: p.must, Schema: p.schema}
-		if p.name == paramPageSize.name {
-			q.Schema = r.size.schema()
+		q := openapi.Parameter{Name: p.Name, In: openapi.InQuery, Description: p.Doc, Required: p.Must, Schema: p.Schema}
+		if p.Name == door.ParamPageSize.Name {
+			q.Schema = r.Size.Schema()
 		}
-		if p.schema.Type == "array" {
+		if p.Schema.Type == "array" {
 			explode := false
 			q.Style, q.Explode = "form", &explode
 		}
@@ -332,17 +333,17 @@ func queryParams(r line) []openapi.Parameter {
 // responses are the answers of a route.
 func (d *describer) responses(r line) map[string]*openapi.Response {
 	good := &openapi.Response{Description: "Success."}
-	if r.answer != (shape.Nothing{}) {
-		good.Content = d.content(r.answer)
+	if r.Answer != (shape.Nothing{}) {
+		good.Content = d.content(r.Answer)
 	}
-	list := map[string]*openapi.Response{strconv.Itoa(r.success()): good}
-	if r.answer == shape.Binary {
-		list[strconv.Itoa(fasthttp.StatusPartialContent)] = &openapi.Response{Description: "The range that was asked for.", Content: d.content(r.answer)}
+	list := map[string]*openapi.Response{strconv.Itoa(r.Success()): good}
+	if r.Answer == shape.Binary {
+		list[strconv.Itoa(fasthttp.StatusPartialContent)] = &openapi.Response{Description: "The range that was asked for.", Content: d.content(r.Answer)}
 	}
 	wrong, absent := r.refuses()
 	for status, has := range map[int]bool{
-		fasthttp.StatusBadRequest: wrong, fasthttp.StatusUnauthorized: r.Key != KeyNever,
-		fasthttp.StatusForbidden: r.Key != KeyNever || r.answer == shape.Binary, fasthttp.StatusNotFound: absent,
+		fasthttp.StatusBadRequest: wrong, fasthttp.StatusUnauthorized: r.Key != door.KeyNever,
+		fasthttp.StatusForbidden: r.Key != door.KeyNever || r.Answer == shape.Binary, fasthttp.StatusNotFound: absent,
 		fasthttp.StatusTooManyRequests: !r.Probe, fasthttp.StatusInternalServerError: true, fasthttp.StatusServiceUnavailable: true,
 	} {
 		if has {
@@ -356,13 +357,13 @@ func (d *describer) responses(r line) map[string]*openapi.Response {
 // refusal is an error of a route. A few routes have a form of their own.
 func (d *describer) refusal(r line, status int) *openapi.Response {
 	switch {
-	case r.Pattern == relayerPath:
+	case r.Pattern == door.RelayerPath:
 		return d.failure(shape.RelayerError{}, status)
 	case r.Pattern == avgTPSPattern:
 		return d.failure(shape.ListError{}, status)
 	case r.Pattern == "/health" && status == fasthttp.StatusServiceUnavailable:
-		return &openapi.Response{Description: "The server cannot do its work.", Content: d.content(r.answer)}
-	case r.node: // a chain's RPC has errors of its own
+		return &openapi.Response{Description: "The server cannot do its work.", Content: d.content(r.Answer)}
+	case r.Node: // a chain's RPC has errors of its own
 		return d.failure(shape.Any{}, status)
 	case status == 0:
 		return &openapi.Response{Ref: "#/components/responses/Other"}

@@ -18,6 +18,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/operation"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/shape"
@@ -57,12 +58,12 @@ func verify(s *Server, ctx *fasthttp.RequestCtx) {
 }
 
 func described(s *Server, ctx *fasthttp.RequestCtx) error {
-	rt, _ := s.router.find(ctx.URI().PathOriginal())
+	rt, _ := s.router.Find(ctx.URI().PathOriginal())
 	if rt == nil {
 		return nil
 	}
-	e, resp := rt.method(ctx.Method()), &ctx.Response
-	if e == nil || ctx.IsHead() || len(resp.Header.Peek("Content-Encoding")) > 0 || resp.StatusCode() == 304 || e.node || e.page {
+	e, resp := rt.Method(ctx.Method()), &ctx.Response
+	if e == nil || ctx.IsHead() || len(resp.Header.Peek("Content-Encoding")) > 0 || resp.StatusCode() == 304 || e.Node || e.Page {
 		return nil
 	}
 	key := e.Method + e.Pattern + strconv.Itoa(resp.StatusCode())
@@ -106,7 +107,7 @@ func bodyFits(doc *openapi.Document, want *openapi.Response, resp *fasthttp.Resp
 		return nil
 	case !ok:
 		return fmt.Errorf("content type %q is not described", media)
-	case media != contentJSON, len(resp.Body()) > maxVerifiedBytes:
+	case media != door.ContentJSON, len(resp.Body()) > maxVerifiedBytes:
 		return nil
 	}
 	var body any
@@ -130,8 +131,8 @@ var samples = map[string]string{
 // routeSamples are values for routes to which others mean something, by pattern; a name
 // with a question mark is a parameter of the query, and "body" the body.
 var routeSamples = map[string]map[string]string{
-	signPattern: {"body": `{"message":"` + warpHex + `"}`},
-	relayerPath: {"body": `{"message":"` + warpHex + `"}`},
+	signPattern:      {"body": `{"message":"` + warpHex + `"}`},
+	door.RelayerPath: {"body": `{"message":"` + warpHex + `"}`},
 
 	addressPattern: {"address": art.String()},
 	contractPattern + "/transactions:getDeployment":             {"address": art.String()},
@@ -169,7 +170,7 @@ var sampleMint = func() string {
 
 // sampleRequest returns the path with query and the body of a request that a route
 // answers with success.
-func sampleRequest(r *Route) (path, body string) {
+func sampleRequest(r *door.Route) (path, body string) {
 	value := func(name string) string {
 		if v, ok := routeSamples[r.Pattern][name]; ok {
 			return v
@@ -179,16 +180,16 @@ func sampleRequest(r *Route) (path, body string) {
 	path = line{r}.path()
 	list, _ := line{r}.described()
 	for _, p := range list {
-		v := value(p.name)
-		if p.name == "metric" {
-			v = r.choices[0]
+		v := value(p.Name)
+		if p.Name == "metric" {
+			v = r.Choices[0]
 		}
-		path = strings.Replace(path, "{"+p.name+"}", url.PathEscape(v), 1)
+		path = strings.Replace(path, "{"+p.Name+"}", url.PathEscape(v), 1)
 	}
 	query := url.Values{}
-	for _, p := range r.query {
-		if v := value("?" + p.name); v != "" {
-			query.Set(p.name, v)
+	for _, p := range r.Query {
+		if v := value("?" + p.Name); v != "" {
+			query.Set(p.Name, v)
 		}
 	}
 	if len(query) > 0 {
@@ -224,7 +225,7 @@ func send(s *Server, method, path, body string, headers ...string) *fasthttp.Res
 		req.Header.SetMethod(method)
 	}
 	if body != "" {
-		req.Header.SetContentType(contentJSON)
+		req.Header.SetContentType(door.ContentJSON)
 		req.SetBodyString(body)
 	}
 	for i := 0; i < len(headers); i += 2 {
@@ -314,7 +315,7 @@ func TestErrorClasses(t *testing.T) {
 		resp, body := c.reply("POST")
 		is(want, resp.StatusCode, body)
 	}
-	raw(408, "POST "+relayerPath[:1]+"v1 HTTP/1.1\r\n")
+	raw(408, "POST "+door.RelayerPath[:1]+"v1 HTTP/1.1\r\n")
 	raw(413, post("/v1/signatureAggregator/fuji/aggregateSignatures", strings.Repeat(" ", 2000)))
 	raw(431, request("GET", "/v1", "", "X: "+strings.Repeat("x", 2000)))
 }

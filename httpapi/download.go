@@ -13,6 +13,7 @@ import (
 
 	"quorate/engine/archive/vfs"
 	"quorate/engine/operation"
+	"quorate/httpapi/door"
 )
 
 // slowest is the rate in bytes a second below which a download is cut off: a client that
@@ -25,7 +26,7 @@ const lastWrite = time.Second
 
 // sendFile answers with a file, or the range of it that was asked for. It closes the
 // file, if not at once then when it is sent. A long file costs more than its route.
-func (s *Server) sendFile(ctx *fasthttp.RequestCtx, p *params, op *operation.Operation, file vfs.File) error {
+func (s *Server) sendFile(ctx *fasthttp.RequestCtx, p *door.Params, op *operation.Operation, file vfs.File) error {
 	size, err := file.Size()
 	if err != nil {
 		return errors.Join(err, file.Close())
@@ -46,7 +47,7 @@ func (s *Server) sendFile(ctx *fasthttp.RequestCtx, p *params, op *operation.Ope
 	switch status {
 	case fasthttp.StatusRequestedRangeNotSatisfiable:
 		h.Set(fasthttp.HeaderContentRange, "bytes */"+strconv.FormatInt(size, 10))
-		fail(ctx, &failure{status: status, message: "the file has " + strconv.FormatInt(size, 10) + " bytes"})
+		door.Fail(ctx, &door.Failure{Status: status, Message: "the file has " + strconv.FormatInt(size, 10) + " bytes"})
 		return file.Close()
 	case fasthttp.StatusPartialContent:
 		h.Set(fasthttp.HeaderContentRange, "bytes "+strconv.FormatInt(from, 10)+"-"+strconv.FormatInt(from+length-1, 10)+"/"+strconv.FormatInt(size, 10))
@@ -57,7 +58,7 @@ func (s *Server) sendFile(ctx *fasthttp.RequestCtx, p *params, op *operation.Ope
 		most: s.cfg.WriteTimeout + time.Duration(length/slowest)*time.Second, closed: make(chan struct{}),
 	}
 	ctx.Response.SetBodyStream(d, int(length))
-	s.owe(ctx, p, max(0, int(length/filePerUnit)-p.paid))
+	s.owe(ctx, p, max(0, int(length/filePerUnit)-p.Paid))
 	return nil
 }
 
@@ -73,8 +74,8 @@ func rangeOf(h *fasthttp.RequestHeader, tag string, size int64) (from, length in
 		return 0, size, fasthttp.StatusOK
 	}
 	first, last, ok := bytes.Cut(bytes.TrimSpace(spec), []byte("-"))
-	a, aGood := parseUint(first)
-	b, bGood := parseUint(last)
+	a, aGood := door.ParseUint(first)
+	b, bGood := door.ParseUint(last)
 	switch {
 	case !ok, len(first) > 0 && !aGood, len(last) > 0 && !bGood, len(first)+len(last) == 0, aGood && bGood && a > b:
 		return 0, size, fasthttp.StatusOK

@@ -5,17 +5,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"quorate/httpapi/door"
 )
 
 func TestExcerpt(t *testing.T) {
 	t.Parallel()
 	f := func(in, want string) {
 		t.Helper()
-		got := excerpt([]byte(in))
+		got := door.Excerpt([]byte(in))
 		if got != want {
 			t.Errorf("excerpt(%q) = %s, want %s", in, got, want)
 		}
-		if len(got) > maxExcerpt {
+		if len(got) > door.MaxExcerpt {
 			t.Errorf("excerpt(%q) has %d bytes", in, len(got))
 		}
 	}
@@ -31,7 +33,7 @@ func TestExcerpt(t *testing.T) {
 func TestRetrySeconds(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{1: "1", time.Second: "1", time.Second + 1: "2", 90 * time.Second: "90"} {
-		if got := retrySeconds(d); got != want {
+		if got := door.RetrySeconds(d); got != want {
 			t.Errorf("retrySeconds(%v) = %s, want %s", d, got, want)
 		}
 	}
@@ -49,20 +51,20 @@ func FuzzErrorBody(f *testing.F) {
 			StatusCode int
 			Error      string
 		}
-		if err := json.Unmarshal(appendError(nil, 503, message), &data); err != nil {
+		if err := json.Unmarshal(door.AppendError(nil, 503, message), &data); err != nil {
 			t.Fatal(err)
 		}
 		if data.Message != want || data.StatusCode != 503 || data.Error != "Service Unavailable" {
 			t.Fatalf("got %+v, want message %q", data, want)
 		}
 		var relayer struct{ Error string }
-		if err := json.Unmarshal(appendRelayerError(nil, message), &relayer); err != nil {
+		if err := json.Unmarshal(door.AppendRelayerError(nil, message), &relayer); err != nil {
 			t.Fatal(err)
 		}
 		if relayer.Error != want {
 			t.Fatalf("got %q, want %q", relayer.Error, want)
 		}
-		if got := excerpt([]byte(message)); len(got) > maxExcerpt || strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r > '~' }) {
+		if got := door.Excerpt([]byte(message)); len(got) > door.MaxExcerpt || strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r > '~' }) {
 			t.Fatalf("excerpt %q", got)
 		}
 	})

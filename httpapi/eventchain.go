@@ -11,6 +11,7 @@ import (
 	"quorate/engine/chain/warp"
 	"quorate/engine/events"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
@@ -172,7 +173,7 @@ func (c *chainStream) writeEvents() error {
 // rows opens what rows do not say themselves.
 func (c *chainStream) rows() (*call, error) {
 	k := &call{s: c.t.s, chain: c.chain, info: c.info, tokens: c.chain.TokenVersion()}
-	k.q.currency = view.DefaultCurrency
+	k.q.Currency = view.DefaultCurrency
 	var err error
 	if k.v, err = c.chain.View(nil); err != nil {
 		return nil, err
@@ -315,7 +316,7 @@ func (t *stream) signMessage(ctx context.Context, message []byte) ([]byte, error
 	if !ok {
 		return nil, errNotWarp
 	}
-	for wait, ok := t.s.cfg.Limits.Charge(t.client, unitsMedium); !ok; wait, ok = t.s.cfg.Limits.Charge(t.client, unitsMedium) {
+	for wait, ok := t.s.cfg.Limits.Charge(t.client, door.UnitsMedium); !ok; wait, ok = t.s.cfg.Limits.Charge(t.client, door.UnitsMedium) {
 		if err := sleep(ctx, max(wait, messageRetry)); err != nil {
 			return nil, err
 		}
@@ -323,7 +324,7 @@ func (t *stream) signMessage(ctx context.Context, message []byte) ([]byte, error
 	for begun := time.Now(); ; {
 		req := &aggregator.Request{Message: message, Quorum: t.quorum, Client: t.client.String()}
 		res, err := network.Aggregate(ctx, req)
-		t.s.cfg.Limits.Owe(t.client, req.Asked/validatorsPerUnit-known(req, err)*(unitsMedium-unitsFree))
+		t.s.cfg.Limits.Owe(t.client, req.Asked/validatorsPerUnit-known(req, err)*(door.UnitsMedium-door.UnitsFree))
 		if err == nil {
 			return res.Signed, nil
 		}

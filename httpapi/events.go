@@ -17,6 +17,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/events"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/shape"
 )
@@ -49,7 +50,7 @@ type eventsQuery struct {
 }
 
 // ofStream returns the parameters that only these routes know.
-func ofStream(q *query) *eventsQuery { return q.own.(*eventsQuery) }
+func ofStream(q *door.Query) *eventsQuery { return q.Own.(*eventsQuery) }
 
 // topicSet is a set of topics.
 type topicSet uint8
@@ -75,69 +76,69 @@ func topicList() []string { return slices.Sorted(maps.Keys(topicNames)) }
 
 // namesOf is the schema of a list of names of chains.
 func namesOf(most int) *openapi.Schema {
-	return &openapi.Schema{Type: "array", Items: textLike("^[0-9A-Za-z._-]+$", "C"), MinItems: 1, MaxItems: most}
+	return &openapi.Schema{Type: "array", Items: door.TextLike("^[0-9A-Za-z._-]+$", "C"), MinItems: 1, MaxItems: most}
 }
 
 // percent is the schema of a share of the stake.
 func percent() *openapi.Schema {
-	s := whole()
+	s := door.Whole()
 	*s.Minimum, *s.Maximum = 1, 100
 	s.Default = aggregator.DefaultQuorum
 	return s
 }
 
 var (
-	paramTopics = needed(param{name: "topics", doc: "which events are sent", schema: listOf(&openapi.Schema{Type: "string", Enum: topicList()}), set: func(q *query, v []byte) string {
-		for item := range bytes.SplitSeq(v, comma) {
+	paramTopics = door.Needed(door.Param{Name: "topics", Doc: "which events are sent", Schema: door.ListOf(&openapi.Schema{Type: "string", Enum: topicList()}), Set: func(q *door.Query, v []byte) string {
+		for item := range bytes.SplitSeq(v, door.Comma) {
 			topic, ok := topicNames[string(item)]
 			if !ok {
-				return "must be of blocks, transactions, transfers, messages, validators and health, separated by commas, not " + excerpt(item)
+				return "must be of blocks, transactions, transfers, messages, validators and health, separated by commas, not " + door.Excerpt(item)
 			}
 			ofStream(q).topics |= topic
 		}
 		return ""
 	}})
-	paramEventChains = param{name: "chainId", doc: "the chains of blocks, transactions, transfers and messages, by number, blockchain ID or alias; for messages they are the sources", schema: namesOf(maxEventChains), set: func(q *query, v []byte) (problem string) {
+	paramEventChains = door.Param{Name: "chainId", Doc: "the chains of blocks, transactions, transfers and messages, by number, blockchain ID or alias; for messages they are the sources", Schema: namesOf(maxEventChains), Set: func(q *door.Query, v []byte) (problem string) {
 		ofStream(q).chains, problem = nameList(v, maxEventChains)
 		return problem
 	}}
-	paramEventAddresses = param{name: "addresses", doc: "those that transactions and transfers concern", schema: listOf(addressLike()), set: func(q *query, v []byte) (problem string) {
+	paramEventAddresses = door.Param{Name: "addresses", Doc: "those that transactions and transfers concern", Schema: door.ListOf(door.AddressLike()), Set: func(q *door.Query, v []byte) (problem string) {
 		ofStream(q).addresses, problem = addressSet(v)
 		return problem
 	}}
-	paramEventTokens = param{name: "contractAddresses", doc: "the tokens whose transfers are sent", schema: listOf(addressLike()), set: func(q *query, v []byte) (problem string) {
+	paramEventTokens = door.Param{Name: "contractAddresses", Doc: "the tokens whose transfers are sent", Schema: door.ListOf(door.AddressLike()), Set: func(q *door.Query, v []byte) (problem string) {
 		ofStream(q).tokens, problem = addressSet(v)
 		return problem
 	}}
-	paramDestinations = param{name: "destinationBlockchainId", doc: "the chains that messages are for", schema: namesOf(maxEventDestinations), set: func(q *query, v []byte) (problem string) {
+	paramDestinations = door.Param{Name: "destinationBlockchainId", Doc: "the chains that messages are for", Schema: namesOf(maxEventDestinations), Set: func(q *door.Query, v []byte) (problem string) {
 		ofStream(q).destinations, problem = nameList(v, maxEventDestinations)
 		return problem
 	}}
-	paramEventQuorum = param{name: "quorumPercentage", doc: "the share of the stake that signs a message", schema: percent(), set: func(q *query, v []byte) string {
-		n, ok := parseUint(v)
+	paramEventQuorum = door.Param{Name: "quorumPercentage", Doc: "the share of the stake that signs a message", Schema: percent(), Set: func(q *door.Query, v []byte) string {
+		n, ok := door.ParseUint(v)
 		if ofStream(q).quorum = int(n); !ok || n < 1 || n > 100 {
-			return "must be a whole number from 1 to 100, not " + excerpt(v)
+			return "must be a whole number from 1 to 100, not " + door.Excerpt(v)
 		}
 		return ""
 	}}
-	paramLastEventID = param{name: "lastEventId", doc: "the ID of the event after which to go on, for clients that cannot send the header Last-Event-ID", schema: textLike(eventIDPattern, "43114:1200..hCqF4Ra-wPg_ONd8"), set: func(q *query, v []byte) string {
+	paramLastEventID = door.Param{Name: "lastEventId", Doc: "the ID of the event after which to go on, for clients that cannot send the header Last-Event-ID", Schema: door.TextLike(eventIDPattern, "43114:1200..hCqF4Ra-wPg_ONd8"), Set: func(q *door.Query, v []byte) string {
 		if ofStream(q).after = parseEventID(string(v)); ofStream(q).after == nil {
-			return "is not the ID of an event of this server: " + excerpt(v)
+			return "is not the ID of an event of this server: " + door.Excerpt(v)
 		}
 		return ""
 	}}
-	paramEventStart = param{name: "startBlock", doc: "the block to begin with, of one chain", schema: whole(), set: func(q *query, v []byte) string {
+	paramEventStart = door.Param{Name: "startBlock", Doc: "the block to begin with, of one chain", Schema: door.Whole(), Set: func(q *door.Query, v []byte) string {
 		ofStream(q).start = new(uint64)
-		return setUint(ofStream(q).start, v)
+		return door.SetUint(ofStream(q).start, v)
 	}}
 )
 
 // nameList reads names that are separated by commas.
 func nameList(v []byte, most int) (list []string, problem string) {
-	for item := range bytes.SplitSeq(v, comma) {
+	for item := range bytes.SplitSeq(v, door.Comma) {
 		for _, c := range item {
 			if ok := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '.' || c == '_' || c == '-'; !ok {
-				return nil, "has an item that is no name of a chain: " + excerpt(item)
+				return nil, "has an item that is no name of a chain: " + door.Excerpt(item)
 			}
 		}
 		if len(item) == 0 {
@@ -156,36 +157,36 @@ func nameList(v []byte, most int) (list []string, problem string) {
 // addressSet reads addresses that are separated by commas.
 func addressSet(v []byte) (map[evm.Address]bool, string) {
 	set := make(map[evm.Address]bool)
-	for item := range bytes.SplitSeq(v, comma) {
+	for item := range bytes.SplitSeq(v, door.Comma) {
 		var a evm.Address
-		if !parseAddress(bytes.TrimSpace(item), &a) {
-			return nil, "has an item that " + notAddress(item)
+		if !door.ParseAddress(bytes.TrimSpace(item), &a) {
+			return nil, "has an item that " + door.NotAddress(item)
 		}
-		if set[a] = true; len(set) > maxListed {
-			return nil, "has more than " + strconv.Itoa(maxListed) + " addresses"
+		if set[a] = true; len(set) > door.MaxListed {
+			return nil, "has more than " + strconv.Itoa(door.MaxListed) + " addresses"
 		}
 	}
 	return set, ""
 }
 
-func eventRoutes(s *Server) []Route {
-	return []Route{{
-		Method: fasthttp.MethodGet, Pattern: "/v1/events", Units: unitsLarge, cookie: true,
+func eventRoutes(s *Server) []door.Route {
+	return []door.Route{{
+		Method: fasthttp.MethodGet, Pattern: "/v1/events", Units: door.UnitsLarge, Cookie: true,
 		Doc: "streams events of chains and of the server as Server-Sent Events",
-		id:  120, query: []param{
+		ID:  120, Query: []door.Param{
 			paramTopics, paramEventChains, paramEventAddresses, paramEventTokens, paramDestinations, paramEventQuorum,
-			paramEventStart, paramLastEventID, paramNetwork,
+			paramEventStart, paramLastEventID, door.ParamNetwork,
 		},
-		off: s.cfg.Events == nil || s.cfg.Chains == nil, owned: true, answer: shape.Events, refused: []int{fasthttp.StatusNotFound}, make: with(s, streamEvents),
+		Off: s.cfg.Events == nil || s.cfg.Chains == nil, Owned: true, Answer: shape.Events, Refused: []int{fasthttp.StatusNotFound}, Make: with(s, streamEvents),
 	}}
 }
 
 // streamEvents makes the handler of the route of events.
-func streamEvents(s *Server, r *Route) handler {
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		q := query{own: &eventsQuery{}}
-		f := q.parse(ctx.URI().QueryString(), r.query, r.size)
-		q.ignored.tell(ctx)
+func streamEvents(s *Server, r *door.Route) door.Handler {
+	return func(ctx *fasthttp.RequestCtx, p door.Params) {
+		q := door.Query{Own: &eventsQuery{}}
+		f := q.Parse(ctx.URI().QueryString(), r.Query, r.Size)
+		q.Ignored.Tell(ctx)
 		var t *stream
 		if f == nil {
 			t, f = s.openStream(ctx, &p, &q)
@@ -197,7 +198,7 @@ func streamEvents(s *Server, r *Route) handler {
 			if t != nil {
 				t.release()
 			}
-			fail(ctx, f)
+			door.Fail(ctx, f)
 			return
 		}
 		h := &ctx.Response.Header
@@ -214,19 +215,19 @@ func streamEvents(s *Server, r *Route) handler {
 }
 
 // openStream checks what is asked for. Of what it returns nothing is sent yet.
-func (s *Server) openStream(ctx *fasthttp.RequestCtx, p *params, q *query) (*stream, *failure) {
+func (s *Server) openStream(ctx *fasthttp.RequestCtx, p *door.Params, q *door.Query) (*stream, *door.Failure) {
 	e := ofStream(q)
 	switch ofChains := e.topics & chainTopics; {
 	case ofChains != 0 && len(e.chains) == 0:
-		return nil, badRequest("chainId is required for blocks, transactions, transfers and messages")
+		return nil, door.BadRequest("chainId is required for blocks, transactions, transfers and messages")
 	case e.topics&topicTransactions != 0 && len(e.addresses) == 0:
-		return nil, badRequest("addresses is required for transactions")
+		return nil, door.BadRequest("addresses is required for transactions")
 	case e.topics&topicTransfers != 0 && len(e.addresses)+len(e.tokens) == 0:
-		return nil, badRequest("addresses or contractAddresses is required for transfers")
+		return nil, door.BadRequest("addresses or contractAddresses is required for transfers")
 	case e.start != nil && len(e.chains) != 1:
-		return nil, badRequest("startBlock needs exactly one chain in chainId")
+		return nil, door.BadRequest("startBlock needs exactly one chain in chainId")
 	}
-	t := &stream{s: s, client: p.client, dialect: s.dialect(ctx), quorum: e.quorum, operator: p.scope == ForOperators}
+	t := &stream{s: s, client: p.Client, dialect: s.dialect(ctx), quorum: e.quorum, operator: p.Scope == door.ForOperators}
 	if t.quorum == 0 {
 		t.quorum = aggregator.DefaultQuorum
 	}
@@ -251,14 +252,14 @@ func (s *Server) openStream(ctx *fasthttp.RequestCtx, p *params, q *query) (*str
 }
 
 // lastEventID returns the positions that a client has, by EVM chain number.
-func (s *Server) lastEventID(ctx *fasthttp.RequestCtx, e *eventsQuery) (map[string]events.Position, *failure) {
+func (s *Server) lastEventID(ctx *fasthttp.RequestCtx, e *eventsQuery) (map[string]events.Position, *door.Failure) {
 	text := ctx.Request.Header.Peek("Last-Event-ID")
 	if len(text) == 0 {
 		return e.after, nil
 	}
 	after := parseEventID(string(text))
 	if after == nil {
-		return nil, badRequest("Last-Event-ID " + excerpt(text) + " is not the ID of an event of this server")
+		return nil, door.BadRequest("Last-Event-ID " + door.Excerpt(text) + " is not the ID of an event of this server")
 	}
 	return after, nil
 }
@@ -275,7 +276,7 @@ func parseEventID(text string) map[string]events.Position {
 	for item := range strings.SplitSeq(text, ",") {
 		number, rest, ok := strings.Cut(item, ":")
 		at, err := events.ParsePosition(rest)
-		if _, isNumber := parseUint([]byte(number)); !ok || !isNumber || err != nil {
+		if _, isNumber := door.ParseUint([]byte(number)); !ok || !isNumber || err != nil {
 			return nil
 		}
 		after[number] = at
@@ -284,7 +285,7 @@ func parseEventID(text string) map[string]events.Position {
 }
 
 // openChains finds the chains of a stream and where to begin on each.
-func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *failure {
+func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *door.Failure {
 	filter, f := t.s.eventFilter(e)
 	if f != nil {
 		return f
@@ -297,7 +298,7 @@ func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *f
 		}
 		info := c.Info()
 		if !t.client.Permits(info.ChainID) {
-			return &failure{status: fasthttp.StatusForbidden, message: "the API key does not permit chain " + info.ChainID}
+			return &door.Failure{Status: fasthttp.StatusForbidden, Message: "the API key does not permit chain " + info.ChainID}
 		}
 		hub, ok := t.s.cfg.Events.Hub(c.ID())
 		if !ok {
@@ -331,13 +332,13 @@ func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *f
 		}
 	}
 	if len(after) > 0 && len(t.chains) > 0 && !continued {
-		return &failure{status: fasthttp.StatusGone, message: "Last-Event-ID is of no chain of this stream; begin without it"}
+		return &door.Failure{Status: fasthttp.StatusGone, Message: "Last-Event-ID is of no chain of this stream; begin without it"}
 	}
 	return nil
 }
 
 // eventFilter returns which events of chains are wanted.
-func (s *Server) eventFilter(e *eventsQuery) (*events.Filter, *failure) {
+func (s *Server) eventFilter(e *eventsQuery) (*events.Filter, *door.Failure) {
 	f := &events.Filter{
 		Blocks: e.topics&topicBlocks != 0, Txs: e.topics&topicTransactions != 0, Transfers: e.topics&topicTransfers != 0,
 		Messages: e.topics&topicMessages != 0, Addresses: e.addresses, Tokens: e.tokens,
@@ -347,7 +348,7 @@ func (s *Server) eventFilter(e *eventsQuery) (*events.Filter, *failure) {
 		if err != nil {
 			c, ok := s.cfg.Chains.Chain(name)
 			if !ok {
-				return nil, badRequest("destinationBlockchainId " + excerpt([]byte(name)) + " is neither a blockchain ID in CB58 nor a chain that is served here")
+				return nil, door.BadRequest("destinationBlockchainId " + door.Excerpt([]byte(name)) + " is neither a blockchain ID in CB58 nor a chain that is served here")
 			}
 			id = c.ID()
 		}
@@ -360,15 +361,15 @@ func (s *Server) eventFilter(e *eventsQuery) (*events.Filter, *failure) {
 }
 
 // eventFailure is the answer when a stream cannot begin.
-func (s *Server) eventFailure(number string, err error) *failure {
+func (s *Server) eventFailure(number string, err error) *door.Failure {
 	switch {
 	case errors.Is(err, events.ErrLost):
-		return &failure{status: fasthttp.StatusGone, message: fmt.Sprintf(
+		return &door.Failure{Status: fasthttp.StatusGone, Message: fmt.Sprintf(
 			"chain %s cannot be continued from there: %v; begin without Last-Event-ID", number, err)}
 	case errors.Is(err, index.ErrEmpty):
-		return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-			message: "chain " + number + " is not indexed yet: its first block is awaited"}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+			Message: "chain " + number + " is not indexed yet: its first block is awaited"}
 	}
 	s.log.Error("a chain's rows cannot be read for events", "chain", number, "err", err)
-	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: time.Second, message: "the events of chain " + number + " cannot be read now"}
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: time.Second, Message: "the events of chain " + number + " cannot be read now"}
 }

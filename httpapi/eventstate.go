@@ -13,6 +13,7 @@ import (
 	"quorate/engine/chain/platform/rules"
 	"quorate/engine/events"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
@@ -45,7 +46,7 @@ func (l *states) get(name string, read func() (map[string][]byte, error)) *event
 }
 
 // openStates finds what a stream watches besides chains.
-func (t *stream) openStates(q *query, p *params) *failure {
+func (t *stream) openStates(q *door.Query, p *door.Params) *door.Failure {
 	if ofStream(q).topics&topicValidators != 0 {
 		c := &primaryCall{}
 		c.s = t.s
@@ -53,8 +54,8 @@ func (t *stream) openStates(q *query, p *params) *failure {
 			return notFound("no primary network is followed here")
 		}
 		var name []byte
-		if q.network != "" {
-			name = []byte(q.network)
+		if q.Network != "" {
+			name = []byte(q.Network)
 		}
 		if f := c.findNetwork(name); f != nil {
 			return f
@@ -66,7 +67,7 @@ func (t *stream) openStates(q *query, p *params) *failure {
 		network := c.name
 		state := t.s.states.get(eventValidators+"/"+network, func() (map[string][]byte, error) { return readValidators(on) })
 		if _, err := state.Now(); err != nil {
-			return &failure{fasthttp.StatusServiceUnavailable, "the validators of " + network + " are not known yet", defaultRetry}
+			return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the validators of " + network + " are not known yet", RetryAfter: door.DefaultRetry}
 		}
 		t.states = append(t.states, &stateStream{t: t, event: eventValidators, network: network, state: state})
 	}
@@ -74,7 +75,7 @@ func (t *stream) openStates(q *query, p *params) *failure {
 		if t.s.cfg.Health == nil {
 			return notFound("the health of this server is not known")
 		}
-		all := p.scope != ForClients // who is outside learns yes or no
+		all := p.Scope != door.ForClients // who is outside learns yes or no
 		name := eventHealth + "/" + strconv.FormatBool(all)
 		t.states = append(t.states, &stateStream{t: t, event: eventHealth, state: t.s.states.get(name, func() (map[string][]byte, error) {
 			return t.s.readHealth(all), nil

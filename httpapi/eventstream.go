@@ -14,6 +14,7 @@ import (
 
 	"quorate/engine/events"
 	"quorate/engine/metric"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/view"
 )
@@ -78,19 +79,19 @@ func (l *streams) init(set *metric.Set) {
 }
 
 // add counts a stream in, or says why there is no room for it.
-func (l *streams) add(t *stream, most, perClient int) *failure {
+func (l *streams) add(t *stream, most, perClient int) *door.Failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	client := t.client.String()
 	switch {
 	case l.stopping:
-		return &failure{fasthttp.StatusServiceUnavailable, "the server is stopping", defaultRetry}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the server is stopping", RetryAfter: door.DefaultRetry}
 	case len(l.open) >= most:
-		return &failure{fasthttp.StatusServiceUnavailable, "too many streams of events are open", defaultRetry}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "too many streams of events are open", RetryAfter: door.DefaultRetry}
 	case t.operator && l.operators >= operatorConns/2: // probes and people need the others
-		return &failure{fasthttp.StatusServiceUnavailable, "too many streams of events are open where operators connect", defaultRetry}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "too many streams of events are open where operators connect", RetryAfter: door.DefaultRetry}
 	case l.byClient[client] >= perClient:
-		return &failure{fasthttp.StatusTooManyRequests, "this client has too many streams of events open", quotaRetry}
+		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: "this client has too many streams of events open", RetryAfter: quotaRetry}
 	}
 	l.open[t] = struct{}{}
 	l.byClient[client]++

@@ -6,14 +6,15 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
 // showsPages reports whether pages of other origins may read what a public route answers.
 // What belongs to a client is for pages that know its key: any other is in the browser of
 // somebody with the same address.
-func showsPages(r *pattern, ctx *fasthttp.RequestCtx) bool {
-	if r.methods[0].Key != KeyAlways {
+func showsPages(r *door.Pattern, ctx *fasthttp.RequestCtx) bool {
+	if r.Methods[0].Key != door.KeyAlways {
 		return true
 	}
 	h := &ctx.Request.Header
@@ -31,11 +32,11 @@ func showsPages(r *pattern, ctx *fasthttp.RequestCtx) bool {
 // mayOwn reports whether a client that was admitted may have what the route is about, and
 // else answers it. A browser sends some requests without asking whether it may, so a client
 // without a key must not be one that a page of another site speaks for.
-func (s *Server) mayOwn(ctx *fasthttp.RequestCtx, r *Route, p *params) bool {
-	if r.Key != KeyAlways || p.client.HasKey() || !s.fromOtherSite(ctx) {
+func (s *Server) mayOwn(ctx *fasthttp.RequestCtx, r *door.Route, p *door.Params) bool {
+	if r.Key != door.KeyAlways || p.Client.HasKey() || !s.fromOtherSite(ctx) {
 		return true
 	}
-	fail(ctx, &failure{status: fasthttp.StatusForbidden, message: "a web page of another site cannot use webhooks without an API key in the header x-service-api-key"})
+	door.Fail(ctx, &door.Failure{Status: fasthttp.StatusForbidden, Message: "a web page of another site cannot use webhooks without an API key in the header x-service-api-key"})
 	return false
 }
 
@@ -59,14 +60,14 @@ func (s *Server) fromOtherSite(ctx *fasthttp.RequestCtx) bool {
 // the name in, with TLS the certificate has it, and names of a network of one's own are in
 // no one else's power. Probes learn nothing but yes or no. Below /ext the answer
 // is a node's.
-func (s *Server) misdirected(ctx *fasthttp.RequestCtx, e *endpoint, scope Scope) bool {
-	if s.cfg.OwnHost == nil || e.node || ctx.IsTLS() || s.cfg.OwnHost(ctx.Host()) {
+func (s *Server) misdirected(ctx *fasthttp.RequestCtx, e *door.Endpoint, scope door.Scope) bool {
+	if s.cfg.OwnHost == nil || e.Node || ctx.IsTLS() || s.cfg.OwnHost(ctx.Host()) {
 		return false
 	}
-	if scope == ForClients && (e.Probe || isPrivateName(string(ctx.Host()))) {
+	if scope == door.ForClients && (e.Probe || isPrivateName(string(ctx.Host()))) {
 		return false
 	}
-	return scope == ForOperators || !s.cfg.Limits.Trusts(remoteAddr(ctx))
+	return scope == door.ForOperators || !s.cfg.Limits.Trusts(remoteAddr(ctx))
 }
 
 // isPrivateName reports whether no name server of the internet can know a host: a name without
@@ -86,7 +87,7 @@ func isPrivateName(host string) bool {
 	return false
 }
 
-func notOurName(ctx *fasthttp.RequestCtx) *failure {
-	return &failure{status: fasthttp.StatusForbidden, message: excerpt(ctx.Host()) + " is not a name of this server: use an IP address or localhost, " +
+func notOurName(ctx *fasthttp.RequestCtx) *door.Failure {
+	return &door.Failure{Status: fasthttp.StatusForbidden, Message: door.Excerpt(ctx.Host()) + " is not a name of this server: use an IP address or localhost, " +
 		"or have the operator name it in --public-url or --http-allowed-hosts, or the proxy in front in --trusted-proxies"}
 }

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/door"
 )
 
 // handle is the entry of every request whose header could be read.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	to, public := s.other, false
-	var page *params           // of a request for a page
+	var page *door.Params      // of a request for a page
 	c, _ := ctx.Conn().(*conn) // nil in tests without a network
 	begun, waiting := ctx.Time(), ctx.Request.MayContinue()
 	if waiting { // fasthttp has the time of the request before
@@ -33,63 +35,63 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			return // the body is still to come
 		}
 		leaveBody(ctx)
-		s.answered(ctx, to.route)
-		to.observe(ctx.Response.StatusCode(), time.Since(begun))
+		s.answered(ctx, to.Route)
+		to.Observe(ctx.Response.StatusCode(), time.Since(begun))
 		if c != nil && c.below == nil && !c.hijacked { // TLS has no write of several pieces
 			c.gather.expect(ctx)
 		}
 	}()
 	ctx.Response.Header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
-	var scope Scope
+	var scope door.Scope
 	if c != nil {
 		scope = c.scope
 		c.since.Store(begun.UnixNano())
 	}
 	path := ctx.URI().PathOriginal()
-	rt, p := s.router.find(path)
-	if rt == nil || !scope.serves(rt.access) {
-		s.noRoute(ctx, path, rt == nil && scope != ForOperators)
-		s.pages.refused(ctx, params{scope: scope})
+	rt, p := s.router.Find(path)
+	if rt == nil || !scope.Serves(rt.Access) {
+		s.noRoute(ctx, path, rt == nil && scope != door.ForOperators)
+		s.pages.refused(ctx, door.Params{Scope: scope})
 		return
 	}
-	to, p.scope, p.waiting = rt.stats, scope, waiting
-	if public = rt.access == Public && scope != ForOperators && showsPages(rt, ctx); public && s.origins.preflight(ctx, rt.allow) {
+	to, p.Scope, p.Waiting = rt.Stats, scope, waiting
+	if public = rt.Access == door.Public && scope != door.ForOperators && showsPages(rt, ctx); public && s.origins.preflight(ctx, rt.Allow) {
 		return
 	}
-	e := rt.method(ctx.Method())
+	e := rt.Method(ctx.Method())
 	if e != nil && s.misdirected(ctx, e, scope) {
-		fail(ctx, notOurName(ctx))
-		if e.page {
-			s.pages.refused(ctx, params{scope: scope})
+		door.Fail(ctx, notOurName(ctx))
+		if e.Page {
+			s.pages.refused(ctx, door.Params{Scope: scope})
 		}
 		return
 	}
 	switch {
-	case e != nil && e.page:
-		page = &params{scope: scope}
+	case e != nil && e.Page:
+		page = &door.Params{Scope: scope}
 		s.serve(ctx, c, e, p)
 		s.pages.refused(ctx, *page)
 	case e != nil:
 		s.serve(ctx, c, e, p)
 	case ctx.IsOptions():
-		options(ctx, rt.allow)
+		options(ctx, rt.Allow)
 	default:
-		ctx.Response.Header.Set(fasthttp.HeaderAllow, rt.allow)
-		fail(ctx, &failure{status: fasthttp.StatusMethodNotAllowed,
-			message: "method " + excerpt(ctx.Method()) + " is not allowed here; allowed are " + rt.allow})
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, rt.Allow)
+		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusMethodNotAllowed,
+			Message: "method " + door.Excerpt(ctx.Method()) + " is not allowed here; allowed are " + rt.Allow})
 	}
 }
 
 // serve charges a request, reads its body, charges what only that shows, and has it answered. Only then does it
 // count as in flight: a client that is slow to send costs none of these places.
-func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params) {
+func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *door.Endpoint, p door.Params) {
 	size := ctx.Request.Header.ContentLength()
-	if before, ok := ctx.UserValue(admitted{}).(params); ok {
-		p, p.waiting = before, false
+	if before, ok := ctx.UserValue(admitted{}).(door.Params); ok {
+		p, p.Waiting = before, false
 	} else {
 		units := e.Units
-		if e.page {
-			units, p.kept = s.pages.price(ctx, e, p)
+		if e.Page {
+			units, p.Kept = s.pages.price(ctx, e, p)
 		}
 		if size <= s.cfg.bodyLimit(e.Route) { // one that is longer is not read
 			units += bodyUnits(size)
@@ -102,20 +104,20 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 	body, f := s.readBody(ctx, e.Route)
 	defer s.bodies.put(body)
 	if size < 0 && body != nil && !s.chargeMore(ctx, &p, bodyUnits(len(body.b))) { // it had not said how long it is
-		s.cfg.Limits.Owe(p.client, bodyUnits(len(body.b)))
+		s.cfg.Limits.Owe(p.Client, bodyUnits(len(body.b)))
 		return
 	}
 	if f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return
 	}
-	if p.waiting {
+	if p.Waiting {
 		ctx.SetUserValue(admitted{}, p)
 		return
 	}
-	if e.Access == Public && e.node && s.cfg.ExtCost != nil {
+	if e.Access == door.Public && e.Node && s.cfg.ExtCost != nil {
 		cost := s.cfg.ExtCost(ctx)
-		if cost.Operator && !p.scope.serves(Operator) {
+		if cost.Operator && !p.Scope.Serves(door.Operator) {
 			s.noRoute(ctx, ctx.URI().PathOriginal(), false)
 			return
 		}
@@ -126,8 +128,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 	n := s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
 	if n > int64(s.cfg.MaxInFlight) && !e.Probe {
-		s.stats.rejected("in_flight").Inc()
-		fail(ctx, &failure{fasthttp.StatusServiceUnavailable, "too many requests are being answered", time.Second})
+		s.stats.Rejected("in_flight").Inc()
+		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "too many requests are being answered", RetryAfter: time.Second})
 		return
 	}
 	if c != nil {
@@ -136,9 +138,9 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *endpoint, p params)
 	if s.cfg.OnRequest != nil {
 		s.cfg.OnRequest()
 	}
-	e.handle(ctx, p)
-	if !e.page { // pages pay for what they ask for, and are kept by whoever shows them
-		s.owe(ctx, &p, sentUnits(ctx, e.Route, p.paid))
+	e.Handle(ctx, p)
+	if !e.Page { // pages pay for what they ask for, and are kept by whoever shows them
+		s.owe(ctx, &p, sentUnits(ctx, e.Route, p.Paid))
 	}
 	if c != nil && ctx.Hijacked() {
 		c.hijacked = true
@@ -155,11 +157,11 @@ func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte, toPages bool) {
 	if toPages && s.origins.preflight(ctx, anyMethod) {
 		return
 	}
-	message := "nothing is served at " + excerpt(path)
+	message := "nothing is served at " + door.Excerpt(path)
 	if reason := isLeftOut(path); reason != "" {
 		message += ": " + reason
 	}
-	fail(ctx, &failure{status: fasthttp.StatusNotFound, message: message + "; what is served, and what is left out, is listed at " + listPath})
+	door.Fail(ctx, &door.Failure{Status: fasthttp.StatusNotFound, Message: message + "; what is served, and what is left out, is listed at " + listPath})
 }
 
 const anyMethod = "GET, HEAD, POST, OPTIONS"
@@ -171,12 +173,12 @@ func options(ctx *fasthttp.RequestCtx, allow string) {
 
 // panicked turns a defect into one failed request: the others go on.
 func (s *Server) panicked(ctx *fasthttp.RequestCtx, v any) {
-	s.stats.rejected("panic").Inc()
-	s.log.Error("request failed by a defect", "method", string(ctx.Method()), "path", excerpt(ctx.Path()),
+	s.stats.Rejected("panic").Inc()
+	s.log.Error("request failed by a defect", "method", string(ctx.Method()), "path", door.Excerpt(ctx.Path()),
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	ctx.Response.Reset()
 	ctx.SetConnectionClose()
-	fail(ctx, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"})
+	door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
 }
 
 // fastLogger takes what fasthttp has to say, mostly of clients that went away.

@@ -14,6 +14,7 @@ import (
 	events "quorate/engine/chain/icm"
 	"quorate/engine/icm"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
@@ -24,26 +25,26 @@ const oldICM = "/v1/teleporter"
 
 // icmRoutes are the interchain messages of all chains together. The SDKs know them by
 // two names, the older of which is deprecated.
-func icmRoutes(s *Server) []Route {
-	routes := func(id uint8, prefix string) []Route {
-		return []Route{
+func icmRoutes(s *Server) []door.Route {
+	routes := func(id uint8, prefix string) []door.Route {
+		return []door.Route{
 			{
-				Method: fasthttp.MethodGet, Pattern: prefix + "/messages", Units: unitsMedium,
+				Method: fasthttp.MethodGet, Pattern: prefix + "/messages", Units: door.UnitsMedium,
 				Doc: "lists interchain messages, the newest first",
-				id:  id, size: pagesOf100,
-				query: []param{paramPageToken, paramPageSize, paramSourceChain, paramDestinationChain, paramEitherChain, paramICMTo, paramICMFrom, paramNetwork},
-				off:   s.cfg.Chains == nil, answer: shape.ICMMessages{}, make: onChains(s, nil, (*call).icmList),
+				ID:  id, Size: pagesOf100,
+				Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramSourceChain, paramDestinationChain, paramEitherChain, paramICMTo, paramICMFrom, door.ParamNetwork},
+				Off:   s.cfg.Chains == nil, Answer: shape.ICMMessages{}, Make: onChains(s, nil, (*call).icmList),
 			},
 			{
-				Method: fasthttp.MethodGet, Pattern: prefix + "/messages/{messageId}", Units: unitsMedium,
+				Method: fasthttp.MethodGet, Pattern: prefix + "/messages/{messageId}", Units: door.UnitsMedium,
 				Doc: "returns one interchain message",
-				off: s.cfg.Chains == nil, answer: shape.ICMMessage{}, refused: []int{fasthttp.StatusNotFound}, make: onChains(s, (*call).itemICM, (*call).icmSingle),
+				Off: s.cfg.Chains == nil, Answer: shape.ICMMessage{}, Refused: []int{fasthttp.StatusNotFound}, Make: onChains(s, (*call).itemICM, (*call).icmSingle),
 			},
 			{
-				Method: fasthttp.MethodGet, Pattern: prefix + "/addresses/{address}/messages", Units: unitsMedium,
+				Method: fasthttp.MethodGet, Pattern: prefix + "/addresses/{address}/messages", Units: door.UnitsMedium,
 				Doc: "lists the interchain messages that an address sent, or that are for it",
-				id:  id + 1, query: []param{paramPageToken, paramPageSize, paramNetwork}, size: pagesOf100,
-				off: s.cfg.Chains == nil, answer: shape.ICMMessages{}, make: onChains(s, (*call).itemICMAddress, (*call).icmList),
+				ID:  id + 1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork}, Size: pagesOf100,
+				Off: s.cfg.Chains == nil, Answer: shape.ICMMessages{}, Make: onChains(s, (*call).itemICMAddress, (*call).icmList),
 			},
 		}
 	}
@@ -62,7 +63,7 @@ type icmQuery struct {
 }
 
 // ofICM returns the parameters that only these routes know.
-func ofICM(q *query) *icmQuery { return q.own.(*icmQuery) }
+func ofICM(q *door.Query) *icmQuery { return q.Own.(*icmQuery) }
 
 var (
 	paramSourceChain      = icmChain("sourceBlockchainId", "only messages from a chain", func(q *icmQuery) *string { return &q.source })
@@ -73,19 +74,19 @@ var (
 )
 
 // icmChain makes a parameter that names a chain, which need not be followed.
-func icmChain(name, doc string, at func(q *icmQuery) *string) param {
-	return param{name: name, doc: doc + ", by blockchain ID, or by number or alias of one that is followed",
-		schema: &openapi.Schema{Type: "string", MinLength: 1}, set: func(q *query, v []byte) string {
+func icmChain(name, doc string, at func(q *icmQuery) *string) door.Param {
+	return door.Param{Name: name, Doc: doc + ", by blockchain ID, or by number or alias of one that is followed",
+		Schema: &openapi.Schema{Type: "string", MinLength: 1}, Set: func(q *door.Query, v []byte) string {
 			*at(ofICM(q)) = string(v)
 			return ""
 		}}
 }
 
-func icmParty(name, doc string, which int) param {
-	return param{name: name, doc: doc, schema: addressLike(), set: func(q *query, v []byte) string {
+func icmParty(name, doc string, which int) door.Param {
+	return door.Param{Name: name, Doc: doc, Schema: door.AddressLike(), Set: func(q *door.Query, v []byte) string {
 		a := &ofICM(q).room[which]
-		if !parseAddress(v, a) {
-			return notAddress(v)
+		if !door.ParseAddress(v, a) {
+			return door.NotAddress(v)
 		}
 		if which == 0 {
 			ofICM(q).from = a
@@ -98,19 +99,19 @@ func icmParty(name, doc string, which int) param {
 
 // itemICM reads a message's ID, which contracts write in hex and the SDKs' vendor in
 // either form.
-func (c *call) itemICM(v []byte) *failure {
-	if parseHex(v, c.hash[:]) {
+func (c *call) itemICM(v []byte) *door.Failure {
+	if door.ParseHex(v, c.hash[:]) {
 		return nil
 	}
 	id, err := chain.ParseID(string(v))
 	if err != nil {
-		return badRequest("messageId must be 0x and 64 hex digits, or 32 bytes in CB58, not " + excerpt(v))
+		return door.BadRequest("messageId must be 0x and 64 hex digits, or 32 bytes in CB58, not " + door.Excerpt(v))
 	}
 	c.hash = evm.Hash(id)
 	return nil
 }
 
-func (c *call) itemICMAddress(v []byte) *failure {
+func (c *call) itemICMAddress(v []byte) *door.Failure {
 	c.icm.who = true
 	return c.itemAddress(v)
 }
@@ -131,7 +132,7 @@ type icmOpen struct {
 
 // openICM opens the chains of the network that is asked for. Those without a block have
 // logged nothing yet.
-func (c *call) openICM() (*icmChains, *failure) {
+func (c *call) openICM() (*icmChains, *door.Failure) {
 	o := &icmChains{c: c}
 	for _, ch := range c.s.cfg.Chains.Chains() {
 		info := ch.Info()
@@ -151,8 +152,8 @@ func (c *call) openICM() (*icmChains, *failure) {
 		o.list = append(o.list, open)
 		if !open.v.HasICM() {
 			o.close()
-			return nil, &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-				message: "the interchain messages of chain " + info.ChainID + " are being indexed"}
+			return nil, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+				Message: "the interchain messages of chain " + info.ChainID + " are being indexed"}
 		}
 		c.marks = append(c.marks, mark{ch, open.v.Tip().Hash})
 	}
@@ -182,7 +183,7 @@ func (o *icmChains) enter(open *icmOpen) {
 }
 
 // join returns what the chains know of a message together.
-func (o *icmChains) join(id evm.Hash) (m icm.Message, ok bool, f *failure) {
+func (o *icmChains) join(id evm.Hash) (m icm.Message, ok bool, f *door.Failure) {
 	found := make([]icm.Found, 0, 2)
 	for i := range o.list {
 		list, err := o.list[i].v.ICMEvents(id)
@@ -218,7 +219,7 @@ func (o *icmChains) write(m *icm.Message) {
 	c.w.ICMMessage(m, &more)
 }
 
-func (c *call) icmSingle() *failure {
+func (c *call) icmSingle() *door.Failure {
 	o, f := c.openICM()
 	if f != nil {
 		return f
@@ -234,7 +235,7 @@ func (c *call) icmSingle() *failure {
 				return c.absent("message " + c.hash.String() + " does not exist or is not indexed yet")
 			}
 		}
-		return &failure{status: fasthttp.StatusNotFound, message: "message " + c.hash.String() + " does not exist or is not indexed yet"}
+		return &door.Failure{Status: fasthttp.StatusNotFound, Message: "message " + c.hash.String() + " does not exist or is not indexed yet"}
 	}
 	o.write(&m)
 	return nil
@@ -247,7 +248,7 @@ type icmFilter struct {
 }
 
 // named returns the ID of a chain that a parameter names, nil for no name.
-func (c *call) named(param, name string) (*chain.ID, *failure) {
+func (c *call) named(param, name string) (*chain.ID, *door.Failure) {
 	if name == "" {
 		return nil, nil
 	}
@@ -257,12 +258,12 @@ func (c *call) named(param, name string) (*chain.ID, *failure) {
 	}
 	id, err := chain.ParseIDHexOrCB58(name)
 	if err != nil {
-		return nil, badRequest(param + " must be a blockchain ID, or the number or an alias of a chain that is followed, not " + excerpt([]byte(name)))
+		return nil, door.BadRequest(param + " must be a blockchain ID, or the number or an alias of a chain that is followed, not " + door.Excerpt([]byte(name)))
 	}
 	return &id, nil
 }
 
-func (c *call) icmFilter() (l icmFilter, f *failure) {
+func (c *call) icmFilter() (l icmFilter, f *door.Failure) {
 	q := &c.icm
 	if l.source, f = c.named("sourceBlockchainId", q.source); f != nil {
 		return l, f
@@ -348,14 +349,14 @@ const maxICMPassed = 2000
 
 // icmList lists messages by the time that they were sent at, or else, where the source
 // chain does not know them, received.
-func (c *call) icmList() *failure {
+func (c *call) icmList() *door.Failure {
 	p := icmPage{}
-	var f *failure
+	var f *door.Failure
 	if p.l, f = c.icmFilter(); f != nil {
 		return f
 	}
 	m := merged{}
-	if f = c.openPlace(&m, p.l.canonical(append(append(c.scratch[:0], c.q.network...), '/'))); f != nil {
+	if f = c.openPlace(&m, p.l.canonical(append(append(c.scratch[:0], c.q.Network...), '/'))); f != nil {
 		return f
 	}
 	p.after = m.after
@@ -372,7 +373,7 @@ func (c *call) icmList() *failure {
 }
 
 // read takes the rows of a chain.
-func (p *icmPage) read(open *icmOpen) *failure {
+func (p *icmPage) read(open *icmOpen) *door.Failure {
 	c, ch := p.o.c, binary.BigEndian.Uint64(open.id[:])
 	of, ok := p.l.reads(&open.id)
 	if !ok {
@@ -384,7 +385,7 @@ func (p *icmPage) read(open *icmOpen) *failure {
 		return c.readFailure(err)
 	}
 	taken, passed := 0, 0
-	var f *failure
+	var f *door.Failure
 	_, err = open.v.ICMRows(of, index.Page{Limit: math.MaxInt, To: height}, func(r *index.ICMRow) bool {
 		if height != math.MaxUint64 && r.Height == height-1 && r.LogIndex >= idx {
 			return true
@@ -402,7 +403,7 @@ func (p *icmPage) read(open *icmOpen) *failure {
 			p.end(at)
 			return false
 		}
-		return taken <= c.q.pageSize
+		return taken <= c.q.PageSize
 	})
 	if err != nil {
 		return c.readFailure(err)
@@ -420,7 +421,7 @@ func (p *icmPage) end(at place) {
 // message returns the message that a row stands for in the list. One that was sent
 // twice is there once, and one that was received only if the source chain does not know
 // that it was sent.
-func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok bool, f *failure) {
+func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok bool, f *door.Failure) {
 	if !p.l.passes(&open.id, r) {
 		return m, false, nil
 	}
@@ -442,10 +443,10 @@ func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok boo
 	return m, first != nil && first.ICMPlace == r.ICMPlace, nil
 }
 
-func (p *icmPage) write(c *call) *failure {
+func (p *icmPage) write(c *call) *door.Failure {
 	slices.SortFunc(p.rows, func(a, b icmRow) int { return a.compare(b.place) })
 	n := 0
-	for n < len(p.rows) && n < c.q.pageSize && (p.cut == nil || p.rows[n].compare(*p.cut) < 0) {
+	for n < len(p.rows) && n < c.q.PageSize && (p.cut == nil || p.rows[n].compare(*p.cut) < 0) {
 		n++
 	}
 	c.list("messages")
@@ -456,7 +457,7 @@ func (p *icmPage) write(c *call) *failure {
 		}
 	}
 	switch {
-	case n == c.q.pageSize && n < len(p.rows), n == c.q.pageSize && p.cut != nil:
+	case n == c.q.PageSize && n < len(p.rows), n == c.q.PageSize && p.cut != nil:
 		return c.end(p.rows[n-1].append(nil), nil)
 	case p.cut != nil:
 		return c.end(p.cut.append(nil), nil)
@@ -466,7 +467,7 @@ func (p *icmPage) write(c *call) *failure {
 
 // icmOf returns what a transaction's answer says of its interchain message, nil if it
 // has none.
-func (c *call) icmOf(tx *index.Tx) (*view.ICMInfo, *failure) {
+func (c *call) icmOf(tx *index.Tx) (*view.ICMInfo, *door.Failure) {
 	if !c.v.HasICM() {
 		return nil, nil
 	}

@@ -12,32 +12,33 @@ import (
 
 	"quorate/engine/chain"
 	events "quorate/engine/chain/icm"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 	"quorate/rollup"
 )
 
 // icmMetricRoutes are the numbers of interchain messages.
-func icmMetricRoutes(s *Server) []Route {
-	return []Route{
+func icmMetricRoutes(s *Server) []door.Route {
+	return []door.Route{
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/icm/summary", Units: unitsMedium, Key: KeyNever,
+			Method: fasthttp.MethodGet, Pattern: "/v2/icm/summary", Units: door.UnitsMedium, Key: door.KeyNever,
 			Doc: "returns how many interchain messages there were lately, and in all",
-			id:  114, query: []param{paramICMSource, paramICMDestination, paramGroupBy, paramNetwork},
-			off: s.cfg.Chains == nil, answer: shape.ICMSummary{}, make: onChains(s, nil, (*call).icmSummary),
+			ID:  114, Query: []door.Param{paramICMSource, paramICMDestination, paramGroupBy, door.ParamNetwork},
+			Off: s.cfg.Chains == nil, Answer: shape.ICMSummary{}, Make: onChains(s, nil, (*call).icmSummary),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/icm/timeseries", Units: unitsMedium, Key: KeyNever,
+			Method: fasthttp.MethodGet, Pattern: "/v2/icm/timeseries", Units: door.UnitsMedium, Key: door.KeyNever,
 			Doc: "lists how many interchain messages there were in each interval, the newest first",
-			id:  115, size: pagesOfPoints,
-			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramTimeInterval, paramICMSource,
-				paramICMDestination, paramGroupBy, paramNetwork},
-			off: s.cfg.Chains == nil, answer: shape.ICMPoints{}, make: onChains(s, nil, (*call).icmSeries),
+			ID:  115, Size: pagesOfPoints,
+			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamTimeInterval, paramICMSource,
+				paramICMDestination, paramGroupBy, door.ParamNetwork},
+			Off: s.cfg.Chains == nil, Answer: shape.ICMPoints{}, Make: onChains(s, nil, (*call).icmSeries),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/teleporterMetrics/{metric}", Units: unitsMedium, Key: KeyNever, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/teleporterMetrics/{metric}", Units: door.UnitsMedium, Key: door.KeyNever, Chain: "chainId",
 			Doc: "returns how many interchain messages a chain has sent, received or both",
-			id:  116, off: s.cfg.Chains == nil, choices: teleporterMetrics, answer: shape.ICMNumber{}, make: onChain(s, (*call).itemTeleporterMetric, (*call).teleporterMetric),
+			ID:  116, Off: s.cfg.Chains == nil, Choices: teleporterMetrics, Answer: shape.ICMNumber{}, Make: onChain(s, (*call).itemTeleporterMetric, (*call).teleporterMetric),
 		},
 	}
 }
@@ -45,24 +46,24 @@ func icmMetricRoutes(s *Server) []Route {
 var (
 	paramICMSource      = icmChain("srcBlockchainId", "only messages from a chain", func(q *icmQuery) *string { return &q.source })
 	paramICMDestination = icmChain("destBlockchainId", "only messages to a chain", func(q *icmQuery) *string { return &q.destination })
-	paramGroupBy        = choice("groupBy", "what there are figures of, each apart; else they are of all together", "",
-		[]string{"srcBlockchainId", "destBlockchainId", "srcBlockchainId,destBlockchainId"}, func(q *query, v string) {
+	paramGroupBy        = door.Choice("groupBy", "what there are figures of, each apart; else they are of all together", "",
+		[]string{"srcBlockchainId", "destBlockchainId", "srcBlockchainId,destBlockchainId"}, func(q *door.Query, v string) {
 			ofICM(q).bySource, ofICM(q).byDestination = v != "destBlockchainId", v != "srcBlockchainId"
 		})
 	teleporterMetrics = []string{"teleporterSourceTxnCount", "teleporterDestinationTxnCount", "teleporterTotalTxnCount"}
 )
 
-func (c *call) itemTeleporterMetric(v []byte) *failure {
+func (c *call) itemTeleporterMetric(v []byte) *door.Failure {
 	i := slices.Index(teleporterMetrics, string(v))
 	if i < 0 {
-		return badRequest("metric must be one of " + enumerated(teleporterMetrics) + ", not " + excerpt(v))
+		return door.BadRequest("metric must be one of " + enumerated(teleporterMetrics) + ", not " + door.Excerpt(v))
 	}
 	c.number = uint64(i) // not negative
 	return nil
 }
 
 // teleporterMetric counts the messages of one chain.
-func (c *call) teleporterMetric() *failure {
+func (c *call) teleporterMetric() *door.Failure {
 	if !c.v.HasICMCounts() {
 		return c.uncounted()
 	}
@@ -86,9 +87,9 @@ func (c *call) teleporterMetric() *failure {
 	return nil
 }
 
-func (c *call) uncounted() *failure {
-	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "the interchain messages of chain " + c.info.ChainID + " are being counted"}
+func (c *call) uncounted() *door.Failure {
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+		Message: "the interchain messages of chain " + c.info.ChainID + " are being counted"}
 }
 
 // icmPair is a source and a destination chain. The source counts its messages if it is
@@ -121,7 +122,7 @@ type icmGroup struct{ source, destination string }
 const everyICM = "all"
 
 // countICM opens the chains, and finds the pairs that are asked for.
-func (c *call) countICM() (*icmCounts, icmFilter, *failure) {
+func (c *call) countICM() (*icmCounts, icmFilter, *door.Failure) {
 	l, f := c.icmFilter()
 	if f != nil {
 		return nil, l, f
@@ -142,7 +143,7 @@ func (c *call) countICM() (*icmCounts, icmFilter, *failure) {
 }
 
 // find adds the pairs that a chain counts.
-func (n *icmCounts) find(open *icmOpen, l *icmFilter) *failure {
+func (n *icmCounts) find(open *icmOpen, l *icmFilter) *door.Failure {
 	n.o.enter(open)
 	if !open.v.HasICMCounts() {
 		return n.o.c.uncounted()
@@ -202,7 +203,7 @@ func (n *icmCounts) group(l *icmFilter, bySource, byDestination bool) {
 const rowsPerCount = 10
 
 // before returns how many messages there were before a time, by group.
-func (n *icmCounts) before(milli uint64) (sums []uint64, f *failure) {
+func (n *icmCounts) before(milli uint64) (sums []uint64, f *door.Failure) {
 	sums = make([]uint64, len(n.groups))
 	for i := range n.pairs {
 		p := &n.pairs[i]
@@ -242,7 +243,7 @@ var rolling = []struct {
 
 // icmSummary counts messages in windows that end now. The first result is that of all
 // groups together, which the SDKs know alone.
-func (c *call) icmSummary() *failure {
+func (c *call) icmSummary() *door.Failure {
 	n, l, f := c.countICM()
 	if f != nil {
 		return f
@@ -313,16 +314,16 @@ func (c *call) icmGroup(g icmGroup) {
 // icmSeries lists the numbers of messages by interval, down to that of the first one. An
 // interval is never on two pages, so a page has more rows than it should if there are
 // more groups than that.
-func (c *call) icmSeries() *failure {
-	list := c.q.canonical(append(append(c.scratch[:0], c.q.network...), '/'))
+func (c *call) icmSeries() *door.Failure {
+	list := c.q.Canonical(append(append(c.scratch[:0], c.q.Network...), '/'))
 	for _, name := range []string{c.icm.source, c.icm.destination} {
 		list = append(append(list, '|'), name...)
 	}
-	if f := c.readToken(append(list, bit(c.icm.bySource), bit(c.icm.byDestination))); f != nil {
+	if f := c.readToken(append(list, door.Bit(c.icm.bySource), door.Bit(c.icm.byDestination))); f != nil {
 		return f
 	}
 	if c.after != nil && len(c.after) != 4 {
-		return badRequest("pageToken is not valid: it belongs to another list")
+		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
 	after := bytes.Clone(c.after)
 	n, _, f := c.countICM()
@@ -335,13 +336,13 @@ func (c *call) icmSeries() *failure {
 	if !ok || len(n.groups) == 0 {
 		return c.end(nil, nil)
 	}
-	until := min(c.q.until, math.MaxUint64/1000) // what is above the interval's end does not count
-	upto, f := n.before(min(until, uint64(c.q.interval.Start(bucket+1))) * 1000)
+	until := min(c.q.Until, math.MaxUint64/1000) // what is above the interval's end does not count
+	upto, f := n.before(min(until, uint64(c.q.Interval.Start(bucket+1))) * 1000)
 	if f != nil {
 		return f
 	}
-	for left := max(1, c.q.pageSize/len(n.groups)); ; bucket-- {
-		since := max(c.q.since, uint64(max(c.q.interval.Start(bucket), 0))) // not negative
+	for left := max(1, c.q.PageSize/len(n.groups)); ; bucket-- {
+		since := max(c.q.Since, uint64(max(c.q.Interval.Start(bucket), 0))) // not negative
 		from, f := n.before(since * 1000)
 		if f != nil {
 			return f
@@ -353,7 +354,7 @@ func (c *call) icmSeries() *failure {
 			c.w.Comma()
 			c.w.Raw("{")
 			c.figure("value", upto[i]-from[i])
-			c.figure("timestamp", uint64(max(c.q.interval.Start(bucket), 0)))
+			c.figure("timestamp", uint64(max(c.q.Interval.Start(bucket), 0)))
 			c.icmGroup(g)
 			c.w.Raw("}")
 		}
@@ -374,10 +375,10 @@ func (c *call) icmBuckets(n *icmCounts, after []byte) (newest, oldest uint32, ok
 	for i := range n.o.list {
 		tip = max(tip, n.o.list[i].v.Tip().TimeMilli/1000)
 	}
-	if c.q.until == 0 || c.q.since >= c.q.until {
+	if c.q.Until == 0 || c.q.Since >= c.q.Until {
 		return 0, 0, false
 	}
-	newest, oldest = c.q.interval.Number(min(tip, c.q.until-1)), c.q.interval.Number(c.q.since)
+	newest, oldest = c.q.Interval.Number(min(tip, c.q.Until-1)), c.q.Interval.Number(c.q.Since)
 	if after != nil {
 		last := binary.BigEndian.Uint32(after)
 		if last == 0 {
@@ -385,5 +386,5 @@ func (c *call) icmBuckets(n *icmCounts, after []byte) (newest, oldest uint32, ok
 		}
 		newest = min(newest, last-1)
 	}
-	return newest, oldest, newest >= oldest && c.q.interval < rollup.Intervals
+	return newest, oldest, newest >= oldest && c.q.Interval < rollup.Intervals
 }

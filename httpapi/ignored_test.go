@@ -3,6 +3,8 @@ package httpapi
 import (
 	"strings"
 	"testing"
+
+	"quorate/httpapi/door"
 )
 
 // TestIgnored: what a route does not know is told, and refused if it looks like a
@@ -46,7 +48,7 @@ func TestIgnored(t *testing.T) {
 	g(sdkPath, msg+`,"quorumpercentage":50}`, 400, "", `member \"quorumpercentage\" is unknown; did you mean quorumPercentage?`)
 	g(sdkPath, msg+`,"signingSubnetID":"x"}`, 400, "", "did you mean signingSubnetId?")
 	g(sdkPath, msg+`,"quorum-percentage":50}`, 400, "", "did you mean quorumPercentage?")
-	g(relayerPath, msg+`,"quorumPercentage":50}`, 200, "quorumPercentage", "signed-message") // as the original
-	g(relayerPath, msg+`,"pchain-heights":50}`, 200, "pchain-heights", "signed-message")
-	g(relayerPath, msg+`,"x":{"quorum-percentages":1}}`, 200, "x", "signed-message")
+	g(door.RelayerPath, msg+`,"quorumPercentage":50}`, 200, "quorumPercentage", "signed-message") // as the original
+	g(door.RelayerPath, msg+`,"pchain-heights":50}`, 200, "pchain-heights", "signed-message")
+	g(door.RelayerPath, msg+`,"x":{"quorum-percentages":1}}`, 200, "x", "signed-message")
 }

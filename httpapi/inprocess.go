@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/ui"
 )
@@ -47,26 +48,26 @@ func (a inProcess) Get(path string, operator bool) ui.Answer {
 // answer answers a request and returns its price.
 func (a inProcess) answer(ctx *fasthttp.RequestCtx, operator bool) (units int) {
 	path := ctx.URI().PathOriginal()
-	rt, p := a.s.router.find(path)
-	var e *endpoint
+	rt, p := a.s.router.Find(path)
+	var e *door.Endpoint
 	if rt != nil {
-		e = rt.method([]byte(fasthttp.MethodGet))
+		e = rt.Method([]byte(fasthttp.MethodGet))
 	}
 	if e == nil || !forPages(e.Route) {
 		a.s.noRoute(ctx, path, false)
-		return unitsFree
+		return door.UnitsFree
 	}
-	if p.scope = ForClients; operator {
-		p.scope = ForOperators
+	if p.Scope = door.ForClients; operator {
+		p.Scope = door.ForOperators
 	}
-	e.handle(ctx, p)
+	e.Handle(ctx, p)
 	return e.Units
 }
 
 // forPages reports whether pages may ask for what a route answers: data, all of it at
 // once, and nobody's own.
-func forPages(r *Route) bool {
-	return !r.node && !r.owned && r.Method == fasthttp.MethodGet && !r.page && r.answer != shape.Binary
+func forPages(r *door.Route) bool {
+	return !r.Node && !r.Owned && r.Method == fasthttp.MethodGet && !r.Page && r.Answer != shape.Binary
 }
 
 // own reports whether a request is one that the server makes itself.

@@ -7,9 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"quorate/httpapi/door"
 )
 
-var testNames = memberNames{"message", "justification", "c", "n", "o", "é", "p", "q"}
+var testNames = door.MemberNames{"message", "justification", "c", "n", "o", "é", "p", "q"}
 
 var jsonSeeds = []string{
 	`{}`, ` { } `, `{"message":"0x00"}`, `{"message":"a","message":"b"}`, `{"message":"a","message":null}`,
@@ -43,9 +45,9 @@ func compareJSON(t *testing.T, body []byte) {
 	var want map[string]json.RawMessage
 	wantErr := json.Unmarshal(body, &want)
 	if wantErr == nil && want == nil { // null
-		wantErr = errEmptyBody
+		wantErr = door.ErrEmptyBody
 	}
-	got, err := parseObject(body, &testNames, false, nil)
+	got, err := door.ParseObject(body, &testNames, false, nil)
 	if (err == nil) != (wantErr == nil) {
 		t.Fatalf("%q: error %v, encoding/json says %v", body, err, wantErr)
 	}
@@ -57,7 +59,7 @@ func compareJSON(t *testing.T, body []byte) {
 	}
 }
 
-func compareValue(t *testing.T, got value, raw json.RawMessage) {
+func compareValue(t *testing.T, got door.Value, raw json.RawMessage) {
 	t.Helper()
 	var want any
 	if raw != nil {
@@ -67,29 +69,29 @@ func compareValue(t *testing.T, got value, raw json.RawMessage) {
 			t.Fatal(err)
 		}
 	}
-	wantKind := absent
+	wantKind := door.Absent
 	switch want := want.(type) {
 	case string:
-		wantKind = text
+		wantKind = door.Text
 		// The standard library puts U+FFFD for what is not UTF-8.
-		if s := string([]rune(string(got.bytes()))); s != want {
+		if s := string([]rune(string(got.Bytes()))); s != want {
 			t.Fatalf("%s: string %q, want %q", raw, s, want)
 		}
 	case json.Number:
-		wantKind = number
-		compareInteger(t, got.raw)
+		wantKind = door.Number
+		compareInteger(t, got.Raw)
 	case bool:
-		wantKind = boolean
+		wantKind = door.Boolean
 	case []any:
-		wantKind = array
+		wantKind = door.Array
 	case map[string]any:
-		wantKind = object
+		wantKind = door.Object
 	}
-	if got.kind() != wantKind {
-		t.Fatalf("%s: taken for %s, want %s", raw, got.kind(), wantKind)
+	if got.Kind() != wantKind {
+		t.Fatalf("%s: taken for %s, want %s", raw, got.Kind(), wantKind)
 	}
-	if raw != nil && got.kind() != text && got.kind() != absent && !bytes.Equal(got.raw, raw) {
-		t.Fatalf("raw value %q, want %q", got.raw, raw)
+	if raw != nil && got.Kind() != door.Text && got.Kind() != door.Absent && !bytes.Equal(got.Raw, raw) {
+		t.Fatalf("raw value %q, want %q", got.Raw, raw)
 	}
 }
 
@@ -137,7 +139,7 @@ func TestDepth(t *testing.T) {
 	for _, depth := range []int{9_998, 20_000} {
 		compareJSON(t, []byte(`{"x":`+strings.Repeat(`[`, depth)+strings.Repeat(`]`, depth)+`}`))
 	}
-	if _, err := parseObject([]byte(strings.Repeat(`{"":[`, 1<<18)), &testNames, false, nil); err == nil {
+	if _, err := door.ParseObject([]byte(strings.Repeat(`{"":[`, 1<<18)), &testNames, false, nil); err == nil {
 		t.Error("a million levels were accepted")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
@@ -15,23 +16,23 @@ const listPath = "/v1"
 
 // listRoutes makes the handler of the list of what is served to whoever asks. Each is made
 // when it is asked for first.
-func listRoutes(s *Server) handler {
-	var made [ForOperators + 1]func() []byte
+func listRoutes(s *Server) door.Handler {
+	var made [door.ForOperators + 1]func() []byte
 	for scope := range made {
-		made[scope] = sync.OnceValue(func() []byte { return s.appendRoutes(nil, Scope(scope)) })
+		made[scope] = sync.OnceValue(func() []byte { return s.appendRoutes(nil, door.Scope(scope)) })
 	}
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		ctx.Response.Header.SetContentType(contentJSON)
-		ctx.Response.SetBodyRaw(made[p.scope]())
+	return func(ctx *fasthttp.RequestCtx, p door.Params) {
+		ctx.Response.Header.SetContentType(door.ContentJSON)
+		ctx.Response.SetBodyRaw(made[p.Scope]())
 	}
 }
 
 // appendRoutes appends the list for listeners of a scope.
-func (s *Server) appendRoutes(dst []byte, scope Scope) []byte {
+func (s *Server) appendRoutes(dst []byte, scope door.Scope) []byte {
 	dst = append(dst, `{"endpoints":[`...)
 	first := true
 	for _, r := range routes(s) {
-		if r.off || !scope.serves(r.Access) {
+		if r.Off || !scope.Serves(r.Access) {
 			continue
 		}
 		if !first {
@@ -44,13 +45,13 @@ func (s *Server) appendRoutes(dst []byte, scope Scope) []byte {
 		}
 		dst = view.AppendString(append(dst, `{"method":`...), method)
 		dst = view.AppendString(append(dst, `,"path":`...), strings.TrimSuffix(r.Pattern, "/*"))
-		if len(r.query) > 0 {
+		if len(r.Query) > 0 {
 			dst = append(dst, `,"parameters":[`...)
-			for i := range r.query {
+			for i := range r.Query {
 				if i > 0 {
 					dst = append(dst, ',')
 				}
-				dst = view.AppendString(dst, r.query[i].name)
+				dst = view.AppendString(dst, r.Query[i].Name)
 			}
 			dst = append(dst, ']')
 		}

@@ -9,6 +9,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/ui"
 )
 
@@ -30,7 +31,7 @@ func (a inProcess) Logs(chainID, block, tx string) ([]ui.Log, error) {
 	}
 	number, err := strconv.ParseUint(block, 10, 64)
 	var hash evm.Hash
-	if err != nil || !parseHex([]byte(tx), hash[:]) || reader == nil {
+	if err != nil || !door.ParseHex([]byte(tx), hash[:]) || reader == nil {
 		return nil, &ui.Error{Status: fasthttp.StatusNotFound, Message: "the logs are not at hand"}
 	}
 	logs, err := reader.Logs(a.s.work, number, hash)

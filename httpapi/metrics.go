@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -50,7 +51,7 @@ type metricCall struct {
 // metricCalls keeps calls that are not in use.
 type metricCalls struct{ pool sync.Pool }
 
-func (p *metricCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *metricCall {
+func (p *metricCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *door.Route) *metricCall {
 	c, _ := p.pool.Get().(*metricCall)
 	if c == nil {
 		c = &metricCall{}
@@ -66,7 +67,7 @@ func (p *metricCalls) put(c *metricCall) {
 	clear(c.chunks)
 	clear(c.series.sources)
 	*c = metricCall{
-		call:   call{q: query{contracts: c.q.contracts[:0]}, marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare},
+		call:   call{q: door.Query{Contracts: c.q.Contracts[:0]}, marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare},
 		series: series{sources: c.series.sources[:0]}, chunks: c.chunks[:0], lastName: c.lastName,
 	}
 	p.pool.Put(c)
@@ -74,9 +75,9 @@ func (p *metricCalls) put(c *metricCall) {
 
 // onMetric makes the handler of a route that reads a metric. It reads no view of a
 // chain, but what was counted of its blocks.
-func onMetric(s *Server, serve func(c *metricCall, p *params) *failure) maker {
-	return func(r *Route) handler {
-		return func(ctx *fasthttp.RequestCtx, p params) {
+func onMetric(s *Server, serve func(c *metricCall, p *door.Params) *door.Failure) door.Maker {
+	return func(r *door.Route) door.Handler {
+		return func(ctx *fasthttp.RequestCtx, p door.Params) {
 			k := s.answers.key(ctx, view.Contract) // points have one form
 			if s.sendKept(ctx, &k) {
 				return
@@ -85,7 +86,7 @@ func onMetric(s *Server, serve func(c *metricCall, p *params) *failure) maker {
 			c.w.B = ctx.Response.SwapBody(nil)[:0]
 			if f := serve(c, &p); f != nil {
 				ctx.Response.SwapBody(c.w.B[:0])
-				fail(ctx, f)
+				door.Fail(ctx, f)
 			} else {
 				s.answer(ctx, &c.call)
 				if !c.fleeting {
@@ -98,23 +99,23 @@ func onMetric(s *Server, serve func(c *metricCall, p *params) *failure) maker {
 }
 
 // metric is endpoint 4.
-func (c *metricCall) metric(p *params) *failure {
-	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
+func (c *metricCall) metric(p *door.Params) *door.Failure {
+	if f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size); f != nil {
 		return f
 	}
-	if f := c.find(p.values[0]); f != nil {
+	if f := c.find(p.Values[0]); f != nil {
 		return f
 	}
-	m, ok := rollup.ParseMetric(string(p.values[1]))
+	m, ok := rollup.ParseMetric(string(p.Values[1]))
 	if !ok {
-		return badRequest("metric must be one of " + metricList + ", not " + excerpt(p.values[1]))
+		return door.BadRequest("metric must be one of " + metricList + ", not " + door.Excerpt(p.Values[1]))
 	}
-	if m.DayOnly() && c.q.interval != rollup.Day {
-		return badRequest("timeInterval must be day for the metric " + m.String() + ", not " + c.q.interval.String())
+	if m.DayOnly() && c.q.Interval != rollup.Day {
+		return door.BadRequest("timeInterval must be day for the metric " + m.String() + ", not " + c.q.Interval.String())
 	}
-	c.series.metric, c.series.interval = m, c.q.interval
+	c.series.metric, c.series.interval = m, c.q.Interval
 	c.filters = c.boundTo(true)
-	if c.q.pageToken != nil {
+	if c.q.PageToken != nil {
 		if f := c.openToken(); f != nil {
 			return f
 		}
@@ -122,7 +123,7 @@ func (c *metricCall) metric(p *params) *failure {
 	if f := c.load(); f != nil {
 		return f
 	}
-	if f := c.read(c.q.pageSize); f != nil {
+	if f := c.read(c.q.PageSize); f != nil {
 		return f
 	}
 	c.list("results")
@@ -141,7 +142,7 @@ func (c *metricCall) boundTo(query bool) token.Filters {
 		b = append(b, id[:]...)
 	}
 	if query {
-		b = c.q.canonical(b)
+		b = c.q.Canonical(b)
 	}
 	c.scratch = b
 	return token.HashFilters(b)
@@ -149,24 +150,24 @@ func (c *metricCall) boundTo(query bool) token.Filters {
 
 // openToken reads the page token. Its tip is not used: buckets that begin later
 // change none of the walk.
-func (c *metricCall) openToken() *failure {
+func (c *metricCall) openToken() *door.Failure {
 	if c.position == nil {
 		c.position = make([]byte, 0, token.MaxLen)
 	}
-	t, err := c.s.tokens.Parse(c.position, c.q.pageToken, c.route.id, c.filters)
+	t, err := c.s.tokens.Parse(c.position, c.q.PageToken, c.route.ID, c.filters)
 	if err != nil {
-		return badRequest("pageToken is not valid: " + err.Error())
+		return door.BadRequest("pageToken is not valid: " + err.Error())
 	}
 	if len(t.Position) != 4 {
-		return badRequest("pageToken is not valid: it belongs to another list")
+		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
 	c.before = binary.BigEndian.Uint32(t.Position)
 	return nil
 }
 
 // read finds the chunks of the page: the newest points below before.
-func (c *metricCall) read(size int) *failure {
-	newest, oldest, ok := c.series.window(c.q.since, c.q.until, c.before)
+func (c *metricCall) read(size int) *door.Failure {
+	newest, oldest, ok := c.series.window(c.q.Since, c.q.Until, c.before)
 	if s := &c.series; !ok && s.held != nil && newest == s.last && oldest > newest {
 		return c.metricFailure(s.held, fmt.Errorf("%w: after blocks were given up those of this time are made again", index.ErrRollup))
 	}

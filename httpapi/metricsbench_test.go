@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
 	"quorate/rollup"
 )
@@ -54,7 +55,7 @@ func BenchmarkMetricPage(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				ctx.Response.Reset()
-				ctx.Response.Header.SetContentType(contentJSON)
+				ctx.Response.Header.SetContentType(door.ContentJSON)
 				ctx.Response.SetBody(body)
 			}
 		})

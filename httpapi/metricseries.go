@@ -10,6 +10,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 	"quorate/rollup"
 )
@@ -71,7 +72,7 @@ type source struct {
 }
 
 // find finds the chain or the group.
-func (c *metricCall) find(name []byte) *failure {
+func (c *metricCall) find(name []byte) *door.Failure {
 	if c.series.group = parseGroup(name); c.series.group != noGroup {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (c *metricCall) find(name []byte) *failure {
 }
 
 // load asks the chains how far they are. What does not hold of one ends the series.
-func (c *metricCall) load() *failure {
+func (c *metricCall) load() *door.Failure {
 	f := c.loadSources()
 	if s := &c.series; s.held != nil {
 		s.last = min(s.last, s.heldAt)
@@ -95,7 +96,7 @@ func (c *metricCall) load() *failure {
 	return f
 }
 
-func (c *metricCall) loadSources() *failure {
+func (c *metricCall) loadSources() *door.Failure {
 	s := &c.series
 	s.hash = mix(uint64(s.metric)<<16|uint64(s.interval)<<8|uint64(s.form), 0)
 	if s.group == noGroup {
@@ -105,7 +106,7 @@ func (c *metricCall) loadSources() *failure {
 		case err != nil:
 			return c.metricFailure(c.chain, err)
 		case !known:
-			return &failure{status: fasthttp.StatusNotFound, message: "the metric " + s.metric.String() + " of chain " +
+			return &door.Failure{Status: fasthttp.StatusNotFound, Message: "the metric " + s.metric.String() + " of chain " +
 				c.chain.Info().ChainID + " is not known: " + s.why}
 		}
 		return nil
@@ -126,7 +127,7 @@ func (c *metricCall) loadSources() *failure {
 		}
 	}
 	if unknown > 0 && len(s.sources) == 0 {
-		return &failure{status: fasthttp.StatusNotFound, message: "the metric " + s.metric.String() +
+		return &door.Failure{Status: fasthttp.StatusNotFound, Message: "the metric " + s.metric.String() +
 			" is not known of any chain here: " + s.why}
 	}
 	return nil
@@ -213,11 +214,11 @@ func mix(h, v uint64) uint64 {
 }
 
 // metricFailure is the answer when the metrics of a chain cannot be read.
-func (c *metricCall) metricFailure(ch Chain, err error) *failure {
+func (c *metricCall) metricFailure(ch Chain, err error) *door.Failure {
 	c.chain, c.info = ch, ch.Info()
 	if errors.Is(err, index.ErrRollup) {
-		return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-			message: "chain " + c.info.ChainID + " cannot answer this now: " + err.Error()}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+			Message: "chain " + c.info.ChainID + " cannot answer this now: " + err.Error()}
 	}
 	return c.readFailure(err)
 }

@@ -8,6 +8,7 @@ import (
 
 	"quorate/engine/index"
 	"quorate/engine/nftmeta"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
@@ -16,57 +17,57 @@ import (
 const collectionPattern = chainPattern + "/nfts/collections/{address}/tokens"
 
 // nftRoutes are the balances of tokens with IDs, and the tokens of contracts.
-func nftRoutes(s *Server) []Route {
-	return []Route{
+func nftRoutes(s *Server) []door.Route {
+	return []door.Route{
 		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc1155", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc1155", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-1155 balances of an address",
-			id:  94, query: []param{paramPageToken, paramPageSize, paramBlockNumber, paramContract}, size: pagesOf500,
-			off: s.cfg.Chains == nil, answer: shape.ERC1155Balances{}, make: onChain(s, (*call).itemAddress, (*call).itemBalances),
+			ID:  94, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamBlockNumber, door.ParamContract}, Size: pagesOf500,
+			Off: s.cfg.Chains == nil, Answer: shape.ERC1155Balances{}, Make: onChain(s, (*call).itemAddress, (*call).itemBalances),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listCollectibles", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listCollectibles", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists what an address has of ERC-721 and ERC-1155 tokens",
-			id:  95, query: []param{paramPageToken, paramPageSize, paramContract}, size: pagesOf500,
-			off: s.cfg.Chains == nil, answer: shape.Collectibles{}, make: onChain(s, (*call).itemAddress, (*call).collectibles),
+			ID:  95, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamContract}, Size: pagesOf500,
+			Off: s.cfg.Chains == nil, Answer: shape.Collectibles{}, Make: onChain(s, (*call).itemAddress, (*call).collectibles),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: collectionPattern, Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: collectionPattern, Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the tokens of an ERC-721 or ERC-1155 contract",
-			id:  96, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.NFTs{}, make: onChain(s, (*call).itemAddress, (*call).collection),
+			ID:  96, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.NFTs{}, Make: onChain(s, (*call).itemAddress, (*call).collection),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: collectionPattern + "/{tokenId}", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: collectionPattern + "/{tokenId}", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "returns one of them",
-			id:  97, off: s.cfg.Chains == nil, answer: shape.NFT{}, make: onChain(s, (*call).itemAddress, (*call).singleNFT),
+			ID:  97, Off: s.cfg.Chains == nil, Answer: shape.NFT{}, Make: onChain(s, (*call).itemAddress, (*call).singleNFT),
 		},
 		{
-			Method: fasthttp.MethodPost, Pattern: collectionPattern + "/{tokenId}:reindex", Units: unitsLarge, Chain: "chainId",
+			Method: fasthttp.MethodPost, Pattern: collectionPattern + "/{tokenId}:reindex", Units: door.UnitsLarge, Chain: "chainId",
 			Doc: "has the metadata of one of them fetched again, once an hour for each",
-			off: s.cfg.Chains == nil, answer: shape.Nothing{}, status: fasthttp.StatusCreated, make: with(s, reindexes),
+			Off: s.cfg.Chains == nil, Answer: shape.Nothing{}, Status: fasthttp.StatusCreated, Make: with(s, reindexes),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/nfts:listHolders", Units: unitsMedium,
-			Key: KeyNever, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/nfts:listHolders", Units: door.UnitsMedium,
+			Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists who holds tokens of an ERC-721 or ERC-1155 contract, and how many different ones",
-			id:  98, query: []param{paramPageToken, paramPageSize}, size: pagesOfHolders,
-			off: s.cfg.Chains == nil, answer: shape.NFTHolders{}, make: onChain(s, (*call).itemAddress, (*call).nftHolders),
+			ID:  98, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOfHolders,
+			Off: s.cfg.Chains == nil, Answer: shape.NFTHolders{}, Make: onChain(s, (*call).itemAddress, (*call).nftHolders),
 		},
 	}
 }
 
 // nftSums answers nothing where the index has no sums of NFTs, or none of the height yet.
-func (c *call) nftSums() *failure {
+func (c *call) nftSums() *door.Failure {
 	if c.v.SumsNFTs() {
 		return nil
 	}
-	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "chain " + c.info.ChainID + " cannot answer this now: its balances of tokens with IDs are being made from the archive"}
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+		Message: "chain " + c.info.ChainID + " cannot answer this now: its balances of tokens with IDs are being made from the archive"}
 }
 
 // itemBalances lists what an address has of ERC-1155 tokens.
-func (c *call) itemBalances() *failure {
+func (c *call) itemBalances() *door.Failure {
 	if f := c.nftSums(); f != nil {
 		return f
 	}
@@ -74,7 +75,7 @@ func (c *call) itemBalances() *failure {
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.Items(c.addr, c.q.contract, c.page())
+	list, next, err := c.v.Items(c.addr, c.q.Contract, c.page())
 	if err != nil {
 		return c.readFailure(err)
 	}
@@ -93,7 +94,7 @@ func (c *call) itemBalances() *failure {
 
 // collectibles lists the ERC-721 tokens of an address, and behind them its ERC-1155
 // tokens. A position has the standard before that of the list.
-func (c *call) collectibles() *failure {
+func (c *call) collectibles() *door.Failure {
 	if f := c.nftSums(); f != nil {
 		return f
 	}
@@ -106,7 +107,7 @@ func (c *call) collectibles() *failure {
 	}
 	c.list("collectibleBalances")
 	if kind == index.ERC721 {
-		list, next, err := c.v.NFTs(c.addr, c.q.contract, p)
+		list, next, err := c.v.NFTs(c.addr, c.q.Contract, p)
 		if err != nil {
 			return c.readFailure(err)
 		}
@@ -125,12 +126,12 @@ func (c *call) collectibles() *failure {
 	return c.collectibleItems(p)
 }
 
-func (c *call) collectibleItems(p index.Page) *failure {
+func (c *call) collectibleItems(p index.Page) *door.Failure {
 	full := p.Limit == 0 || !c.room()
 	if full {
 		p.Limit = 1 // there may be one
 	}
-	list, next, err := c.v.Items(c.addr, c.q.contract, p)
+	list, next, err := c.v.Items(c.addr, c.q.Contract, p)
 	if err != nil {
 		return c.readFailure(err)
 	}
@@ -154,7 +155,7 @@ func (c *call) collectibleItems(p index.Page) *failure {
 }
 
 // collection lists the tokens of a contract.
-func (c *call) collection() *failure {
+func (c *call) collection() *door.Failure {
 	if f := c.nftSums(); f != nil {
 		return f
 	}
@@ -175,7 +176,7 @@ func (c *call) collection() *failure {
 }
 
 // singleNFT returns a token of a contract.
-func (c *call) singleNFT() *failure {
+func (c *call) singleNFT() *door.Failure {
 	n, f := c.namedNFT()
 	if f == nil {
 		c.w.NFT(&n)
@@ -184,10 +185,10 @@ func (c *call) singleNFT() *failure {
 }
 
 // namedNFT returns the token that a path names.
-func (c *call) namedNFT() (n index.SeenNFT, f *failure) {
+func (c *call) namedNFT() (n index.SeenNFT, f *door.Failure) {
 	n.Token = c.addr
 	if len(c.third) == 0 || len(c.third) > view.MaxDigits || n.ID.SetFromDecimal(string(c.third)) != nil {
-		return n, badRequest("tokenId must be a whole number in decimal, not " + excerpt(c.third))
+		return n, door.BadRequest("tokenId must be a whole number in decimal, not " + door.Excerpt(c.third))
 	}
 	if f := c.nftSums(); f != nil {
 		return n, f
@@ -204,28 +205,28 @@ func (c *call) namedNFT() (n index.SeenNFT, f *failure) {
 }
 
 // reindexes makes the handler that has metadata fetched again. Its success has no body.
-func reindexes(s *Server, r *Route) handler {
-	return func(ctx *fasthttp.RequestCtx, p params) {
+func reindexes(s *Server, r *door.Route) door.Handler {
+	return func(ctx *fasthttp.RequestCtx, p door.Params) {
 		c := s.calls.get(s, ctx, r)
 		defer s.calls.put(c)
 		if f := c.serve(&p, (*call).itemAddress, (*call).reindex); f != nil {
-			fail(ctx, f)
+			door.Fail(ctx, f)
 			return
 		}
-		c.q.ignored.tell(ctx)
-		ctx.Response.SetStatusCode(r.success())
+		c.q.Ignored.Tell(ctx)
+		ctx.Response.SetStatusCode(r.Success())
 		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	}
 }
 
 // reindex has the metadata of a token fetched again.
-func (c *call) reindex() *failure {
+func (c *call) reindex() *door.Failure {
 	n, f := c.namedNFT()
 	switch {
 	case f != nil:
 		return f
 	case c.s.cfg.NFTs == nil:
-		return &failure{status: fasthttp.StatusForbidden, message: "this server does not fetch the metadata of NFTs: its operator can have it do so by --nft-metadata"}
+		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "this server does not fetch the metadata of NFTs: its operator can have it do so by --nft-metadata"}
 	}
 	ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
 	defer cancel()
@@ -235,16 +236,16 @@ func (c *call) reindex() *failure {
 	case err == nil:
 		return nil
 	case errors.As(err, &soon):
-		return &failure{fasthttp.StatusTooManyRequests, soon.Error(), soon.Wait}
+		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: soon.Error(), RetryAfter: soon.Wait}
 	case errors.Is(err, nftmeta.ErrBusy), errors.Is(err, nftmeta.ErrStopping), errors.Is(err, nftmeta.ErrNoRoom):
-		return &failure{fasthttp.StatusServiceUnavailable, err.Error(), defaultRetry}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: err.Error(), RetryAfter: door.DefaultRetry}
 	}
 	c.s.log.Error("a token's metadata are not fetched again", "chain", c.info.ChainID, "err", err)
-	return &failure{fasthttp.StatusServiceUnavailable, "metadata cannot be fetched again now: the database does not take it", defaultRetry}
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "metadata cannot be fetched again now: the database does not take it", RetryAfter: door.DefaultRetry}
 }
 
 // nftHolders lists who holds tokens of a contract.
-func (c *call) nftHolders() *failure {
+func (c *call) nftHolders() *door.Failure {
 	if f := c.nftSums(); f != nil {
 		return f
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/deflate"
+	"quorate/httpapi/door"
 )
 
 // openAPIPath is where the description of the API is.
@@ -28,16 +29,16 @@ func OpenAPI() ([]byte, error) { return documentOf(Routes(), "/") }
 
 // describeRoutes makes the handler of the description. It is made when it is asked for
 // first: most servers never are.
-func describeRoutes(s *Server) handler {
-	var made [ForOperators + 1]func() *description
+func describeRoutes(s *Server) door.Handler {
+	var made [door.ForOperators + 1]func() *description
 	for scope := range made {
-		made[scope] = sync.OnceValue(func() *description { return s.makeDescription(Scope(scope)) })
+		made[scope] = sync.OnceValue(func() *description { return s.makeDescription(door.Scope(scope)) })
 	}
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		d := made[p.scope]()
+	return func(ctx *fasthttp.RequestCtx, p door.Params) {
+		d := made[p.Scope]()
 		if d.err != nil {
 			s.log.Error("the API cannot be described", "err", d.err)
-			fail(ctx, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"})
+			door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
 			return
 		}
 		d.answer(ctx, s.vary)
@@ -45,10 +46,10 @@ func describeRoutes(s *Server) handler {
 }
 
 // makeDescription describes what listeners of a scope serve.
-func (s *Server) makeDescription(scope Scope) *description {
-	var served []Route
+func (s *Server) makeDescription(scope door.Scope) *description {
+	var served []door.Route
 	for _, r := range routes(s) {
-		if !r.off && scope.serves(r.Access) {
+		if !r.Off && scope.Serves(r.Access) {
 			served = append(served, r)
 		}
 	}
@@ -78,7 +79,7 @@ func (d *description) answer(ctx *fasthttp.RequestCtx, vary string) {
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
 		return
 	}
-	h.SetContentType(contentJSON)
+	h.SetContentType(door.ContentJSON)
 	body := d.plain
 	switch name := pickEncoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)); name {
 	case "gzip":
@@ -95,7 +96,7 @@ func (d *description) answer(ctx *fasthttp.RequestCtx, vary string) {
 func holdsTag(list []byte, tag string) bool {
 	for len(list) > 0 {
 		var item []byte
-		item, list, _ = bytes.Cut(list, comma)
+		item, list, _ = bytes.Cut(list, door.Comma)
 		item = bytes.TrimSpace(item)
 		if string(item) == "*" || string(bytes.TrimPrefix(item, []byte("W/"))) == tag[len("W/"):] {
 			return true

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"quorate/httpapi/door"
 )
 
 // TestDescriptionServed: the description comes packed as it is asked for, once unless it
@@ -44,10 +46,10 @@ func TestDescriptionServed(t *testing.T) {
 			t.Errorf("If-None-Match %s: %d, %d bytes", header, resp.StatusCode(), len(resp.Body()))
 		}
 	}
-	if d := s.makeDescription(ForClients); d.err != nil || bytes.Contains(d.plain, []byte(`"/ext/metrics"`)) || !bytes.Contains(d.plain, []byte(`"/health"`)) {
+	if d := s.makeDescription(door.ForClients); d.err != nil || bytes.Contains(d.plain, []byte(`"/ext/metrics"`)) || !bytes.Contains(d.plain, []byte(`"/health"`)) {
 		t.Errorf("for clients: %v", d.err)
 	}
-	if d := dataServer(t, Config{}).makeDescription(All); d.err != nil || bytes.Contains(d.plain, []byte(networkPattern)) {
+	if d := dataServer(t, Config{}).makeDescription(door.All); d.err != nil || bytes.Contains(d.plain, []byte(networkPattern)) {
 		t.Errorf("what is not served is described: %v", d.err)
 	}
 }

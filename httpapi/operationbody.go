@@ -9,6 +9,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/operation"
+	"quorate/httpapi/door"
 )
 
 // typeEVM is the only type of export that the contract has; otherTypes are those that
@@ -32,14 +33,14 @@ const (
 )
 
 var (
-	exportNames = memberNames{"type", "firstDate", "lastDate", "startDate", "endDate", "options"}
-	optionNames = memberNames{"addresses", "includeChains", "compression"}
+	exportNames = door.MemberNames{"type", "firstDate", "lastDate", "startDate", "endDate", "options"}
+	optionNames = door.MemberNames{"addresses", "includeChains", "compression"}
 )
 
 // parseExport reads the body of an export request. find returns the blockchain ID of a
 // chain by any of its names. Errors are of type *failure. Members that it does not know
 // go to rest, if it is not nil.
-func parseExport(body []byte, find func(name string) (chain.ID, bool), rest *ignored) (req operation.Request, err error) {
+func parseExport(body []byte, find func(name string) (chain.ID, bool), rest *door.Ignored) (req operation.Request, err error) {
 	m, err := knownMembers(body, &exportNames, rest)
 	if err != nil {
 		return req, err
@@ -51,14 +52,14 @@ func parseExport(body []byte, find func(name string) (chain.ID, bool), rest *ign
 		return req, err
 	}
 	options := m[expOptions]
-	switch options.kind() {
-	case object:
-	case absent:
-		return req, badRequest("options is required: an object with addresses and includeChains")
+	switch options.Kind() {
+	case door.Object:
+	case door.Absent:
+		return req, door.BadRequest("options is required: an object with addresses and includeChains")
 	default:
-		return req, badRequest("options must be an object, not " + options.kind().String())
+		return req, door.BadRequest("options must be an object, not " + options.Kind().String())
 	}
-	o, err := knownMembers(options.raw, &optionNames, rest)
+	o, err := knownMembers(options.Raw, &optionNames, rest)
 	if err != nil {
 		return req, err
 	}
@@ -69,7 +70,7 @@ func parseExport(body []byte, find func(name string) (chain.ID, bool), rest *ign
 		return req, err
 	}
 	if n := len(req.Addresses) * len(req.Chains); n > operation.MaxLists {
-		return req, badRequest(fmt.Sprintf("options has %d addresses on %d chains: their product must be at most %d",
+		return req, door.BadRequest(fmt.Sprintf("options has %d addresses on %d chains: their product must be at most %d",
 			len(req.Addresses), len(req.Chains), operation.MaxLists))
 	}
 	req.Compression, err = exportCompression(o[optCompression])
@@ -77,11 +78,11 @@ func parseExport(body []byte, find func(name string) (chain.ID, bool), rest *ign
 }
 
 // knownMembers reads an object.
-func knownMembers(body []byte, names *memberNames, rest *ignored) (members, error) {
-	var mistyped *failure
-	m, err := parseObject(body, names, false, func(name []byte) {
+func knownMembers(body []byte, names *door.MemberNames, rest *door.Ignored) (door.Members, error) {
+	var mistyped *door.Failure
+	m, err := door.ParseObject(body, names, false, func(name []byte) {
 		if mistyped == nil && rest != nil {
-			mistyped = rest.add("member", name, slices.DeleteFunc(slices.Clone(names[:]), func(n string) bool { return n == "" }))
+			mistyped = rest.Add("member", name, slices.DeleteFunc(slices.Clone(names[:]), func(n string) bool { return n == "" }))
 		}
 	})
 	if err == nil && mistyped != nil {
@@ -90,18 +91,18 @@ func knownMembers(body []byte, names *memberNames, rest *ignored) (members, erro
 	return m, err
 }
 
-func checkType(v value) error {
-	switch s := string(v.bytes()); {
-	case v.kind() == absent:
-		return badRequest("type is required: " + typeEVM)
-	case v.kind() != text:
-		return badRequest("type must be a string, not " + v.kind().String())
+func checkType(v door.Value) error {
+	switch s := string(v.Bytes()); {
+	case v.Kind() == door.Absent:
+		return door.BadRequest("type is required: " + typeEVM)
+	case v.Kind() != door.Text:
+		return door.BadRequest("type must be a string, not " + v.Kind().String())
 	case s == typeEVM:
 		return nil
 	case slices.Contains(otherTypes, s):
-		return badRequest("type " + s + " is not supported here; only " + typeEVM + " is")
+		return door.BadRequest("type " + s + " is not supported here; only " + typeEVM + " is")
 	default:
-		return badRequest("type must be " + typeEVM + ", not " + excerpt(v.bytes()))
+		return door.BadRequest("type must be " + typeEVM + ", not " + door.Excerpt(v.Bytes()))
 	}
 }
 
@@ -110,7 +111,7 @@ const dayForm = "2006-01-02"
 
 // parseDates reads the frame of time. firstDate goes before startDate and lastDate before
 // endDate; all that are there must be well-formed.
-func parseDates(m *members, req *operation.Request) error {
+func parseDates(m *door.Members, req *operation.Request) error {
 	var times [4]uint64
 	for i := range times {
 		var err error
@@ -119,7 +120,7 @@ func parseDates(m *members, req *operation.Request) error {
 		}
 	}
 	pick := func(named, deprecated int) (uint64, string) {
-		if m[named].kind() == absent {
+		if m[named].Kind() == door.Absent {
 			named = deprecated
 		}
 		return times[named-expFirst], exportNames[named]
@@ -128,21 +129,21 @@ func parseDates(m *members, req *operation.Request) error {
 	req.First, first = pick(expFirst, expStart)
 	req.Last, last = pick(expLast, expEnd)
 	if req.Last != 0 && req.First > req.Last {
-		return badRequest(fmt.Sprintf("%s %s is after %s %s", first, operation.FormatTime(req.First), last, operation.FormatTime(req.Last)))
+		return door.BadRequest(fmt.Sprintf("%s %s is after %s %s", first, operation.FormatTime(req.First), last, operation.FormatTime(req.Last)))
 	}
 	return nil
 }
 
 // parseDate reads a day or a time into Unix milliseconds, 0 if it is absent. A day is its
 // first or its last millisecond, UTC.
-func parseDate(v value, name string, end bool) (uint64, error) {
-	if v.kind() == absent {
+func parseDate(v door.Value, name string, end bool) (uint64, error) {
+	if v.Kind() == door.Absent {
 		return 0, nil
 	}
-	if v.kind() != text {
-		return 0, badRequest(name + " must be a string, not " + v.kind().String())
+	if v.Kind() != door.Text {
+		return 0, door.BadRequest(name + " must be a string, not " + v.Kind().String())
 	}
-	s := string(v.bytes())
+	s := string(v.Bytes())
 	t, err := time.Parse(dayForm, s)
 	if err == nil && end {
 		t = t.AddDate(0, 0, 1).Add(-time.Millisecond)
@@ -151,9 +152,9 @@ func parseDate(v value, name string, end bool) (uint64, error) {
 	}
 	switch {
 	case err != nil:
-		return 0, badRequest(name + " must be a day like 2024-12-31 or a time like 2024-12-31T23:59:59Z, not " + excerpt(v.bytes()))
+		return 0, door.BadRequest(name + " must be a day like 2024-12-31 or a time like 2024-12-31T23:59:59Z, not " + door.Excerpt(v.Bytes()))
 	case t.UnixMilli() < 0:
-		return 0, badRequest(name + " must not be before 1970")
+		return 0, door.BadRequest(name + " must not be before 1970")
 	case end:
 		return max(1, uint64(t.UnixMilli())), nil // 0 is no bound
 	}
@@ -161,36 +162,36 @@ func parseDate(v value, name string, end bool) (uint64, error) {
 }
 
 // texts calls f with the items of a list of strings, of which there must be some.
-func texts(v value, name string, limit int, f func(s []byte) error) error {
-	switch v.kind() {
-	case array:
-	case absent:
-		return badRequest(name + " is required: a list of strings")
+func texts(v door.Value, name string, limit int, f func(s []byte) error) error {
+	switch v.Kind() {
+	case door.Array:
+	case door.Absent:
+		return door.BadRequest(name + " is required: a list of strings")
 	default:
-		return badRequest(name + " must be a list of strings, not " + v.kind().String())
+		return door.BadRequest(name + " must be a list of strings, not " + v.Kind().String())
 	}
 	n := 0
-	err := v.each(func(item value) error {
-		if item.kind() != text {
-			return badRequest(name + " must have strings only, not " + item.kind().String())
+	err := v.Each(func(item door.Value) error {
+		if item.Kind() != door.Text {
+			return door.BadRequest(name + " must have strings only, not " + item.Kind().String())
 		}
 		if n++; n > limit {
-			return badRequest(fmt.Sprintf("%s has more than %d items", name, limit))
+			return door.BadRequest(fmt.Sprintf("%s has more than %d items", name, limit))
 		}
-		return f(item.bytes())
+		return f(item.Bytes())
 	})
 	if err == nil && n == 0 {
-		err = badRequest(name + " must not be empty")
+		err = door.BadRequest(name + " must not be empty")
 	}
 	return err
 }
 
-func exportAddresses(v value) (list []evm.Address, err error) {
+func exportAddresses(v door.Value) (list []evm.Address, err error) {
 	const name = "options.addresses"
 	err = texts(v, name, operation.MaxAddresses, func(s []byte) error {
 		var a evm.Address
-		if !parseAddress(s, &a) {
-			return badRequest(name + ": each " + notAddress(s))
+		if !door.ParseAddress(s, &a) {
+			return door.BadRequest(name + ": each " + door.NotAddress(s))
 		}
 		if !slices.Contains(list, a) {
 			list = append(list, a)
@@ -200,12 +201,12 @@ func exportAddresses(v value) (list []evm.Address, err error) {
 	return list, err
 }
 
-func exportChains(v value, find func(name string) (chain.ID, bool)) (list []chain.ID, err error) {
+func exportChains(v door.Value, find func(name string) (chain.ID, bool)) (list []chain.ID, err error) {
 	const name = "options.includeChains"
 	err = texts(v, name, operation.MaxChains, func(s []byte) error {
 		id, ok := find(string(s))
 		if !ok {
-			return badRequest(name + ": chain " + excerpt(s) + " is not served here")
+			return door.BadRequest(name + ": chain " + door.Excerpt(s) + " is not served here")
 		}
 		if !slices.Contains(list, id) {
 			list = append(list, id)
@@ -215,17 +216,17 @@ func exportChains(v value, find func(name string) (chain.ID, bool)) (list []chai
 	return list, err
 }
 
-func exportCompression(v value) (operation.Compression, error) {
-	if v.kind() == absent {
+func exportCompression(v door.Value) (operation.Compression, error) {
+	if v.Kind() == door.Absent {
 		return operation.Gzip, nil
 	}
-	if v.kind() == text {
+	if v.Kind() == door.Text {
 		for _, c := range []operation.Compression{operation.Gzip, operation.Zstd} {
-			if bytes.Equal(v.bytes(), []byte(c)) {
+			if bytes.Equal(v.Bytes(), []byte(c)) {
 				return c, nil
 			}
 		}
-		return "", badRequest("options.compression must be gzip or zstd, not " + excerpt(v.bytes()))
+		return "", door.BadRequest("options.compression must be gzip or zstd, not " + door.Excerpt(v.Bytes()))
 	}
-	return "", badRequest("options.compression must be gzip or zstd, not " + v.kind().String())
+	return "", door.BadRequest("options.compression must be gzip or zstd, not " + v.Kind().String())
 }

@@ -15,6 +15,7 @@ import (
 	"quorate/engine/archive/vfs"
 	"quorate/engine/chain"
 	"quorate/engine/operation"
+	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
@@ -39,61 +40,61 @@ const (
 )
 
 // operationRoutes are those of endpoint 3.
-func operationRoutes(s *Server) []Route {
-	return []Route{
+func operationRoutes(s *Server) []door.Route {
+	return []door.Route{
 		{
-			Method: fasthttp.MethodPost, Pattern: "/v1/operations/transactions:export", Units: unitsLarge,
+			Method: fasthttp.MethodPost, Pattern: "/v1/operations/transactions:export", Units: door.UnitsLarge,
 			Doc: "starts an export of the transactions of addresses",
-			off: s.cfg.Operations == nil || s.cfg.Chains == nil, owned: true, answer: shape.Operation{}, body: shape.ExportRequest{}, status: fasthttp.StatusCreated, make: plain(s.exportTransactions),
+			Off: s.cfg.Operations == nil || s.cfg.Chains == nil, Owned: true, Answer: shape.Operation{}, Body: shape.ExportRequest{}, Status: fasthttp.StatusCreated, Make: door.Plain(s.exportTransactions),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: operationPattern, Units: unitsFree,
+			Method: fasthttp.MethodGet, Pattern: operationPattern, Units: door.UnitsFree,
 			Doc: "returns how far an export is, and where its file is",
-			off: s.cfg.Operations == nil || s.cfg.Chains == nil, owned: true, answer: shape.Operation{}, make: plain(s.getOperation),
+			Off: s.cfg.Operations == nil || s.cfg.Chains == nil, Owned: true, Answer: shape.Operation{}, Make: door.Plain(s.getOperation),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: operationPattern + operationFile, Units: unitsMedium, Key: KeyNever,
+			Method: fasthttp.MethodGet, Pattern: operationPattern + operationFile, Units: door.UnitsMedium, Key: door.KeyNever,
 			Doc:   "returns the file of an export, at the address in its downloadUrl",
-			query: downloadParams,
-			off:   s.cfg.Operations == nil || s.cfg.Chains == nil, owned: true, answer: shape.Binary, make: plain(s.downloadExport),
+			Query: downloadParams,
+			Off:   s.cfg.Operations == nil || s.cfg.Chains == nil, Owned: true, Answer: shape.Binary, Make: door.Plain(s.downloadExport),
 		},
 	}
 }
 
 // exportTransactions is endpoint 3.
-func (s *Server) exportTransactions(ctx *fasthttp.RequestCtx, p params) {
+func (s *Server) exportTransactions(ctx *fasthttp.RequestCtx, p door.Params) {
 	op, f := s.acceptExport(ctx, &p)
 	if f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return
 	}
 	s.answerOperation(ctx, fasthttp.StatusCreated, &op)
 }
 
-func (s *Server) acceptExport(ctx *fasthttp.RequestCtx, p *params) (op operation.Operation, f *failure) {
-	if f := checkJSON(ctx); f != nil {
+func (s *Server) acceptExport(ctx *fasthttp.RequestCtx, p *door.Params) (op operation.Operation, f *door.Failure) {
+	if f := door.CheckJSON(ctx); f != nil {
 		return op, f
 	}
-	var rest ignored
+	var rest door.Ignored
 	var forbidden string // a chain that the client's key is not good for
 	req, err := parseExport(ctx.Request.Body(), func(name string) (chain.ID, bool) {
 		c, ok := s.cfg.Chains.Chain(name)
 		if !ok {
 			return chain.ID{}, false
 		}
-		if number := c.Info().ChainID; !p.client.Permits(number) {
+		if number := c.Info().ChainID; !p.Client.Permits(number) {
 			forbidden = number
 		}
 		return c.ID(), true
 	}, &rest)
-	rest.tell(ctx)
+	rest.Tell(ctx)
 	if err != nil {
-		return op, asFailure(err)
+		return op, door.AsFailure(err)
 	}
 	if forbidden != "" {
-		return op, &failure{status: fasthttp.StatusForbidden, message: "the API key does not permit chain " + forbidden}
+		return op, &door.Failure{Status: fasthttp.StatusForbidden, Message: "the API key does not permit chain " + forbidden}
 	}
-	req.Client = p.client.String()
+	req.Client = p.Client.String()
 	wait, cancel := context.WithTimeout(s.work, acceptTime)
 	defer cancel()
 	if op, err = s.cfg.Operations.Create(wait, req); err != nil {
@@ -104,39 +105,39 @@ func (s *Server) acceptExport(ctx *fasthttp.RequestCtx, p *params) (op operation
 
 // operationFailure maps a refusal to an answer. What the client's own number of exports
 // is the cause of is a 429, all else that passes a 503: both SDKs then ask again.
-func (s *Server) operationFailure(err error) *failure {
+func (s *Server) operationFailure(err error) *door.Failure {
 	var e *operation.Error
 	if !errors.As(err, &e) {
 		s.log.Error("an export was not accepted", "err", err)
-		return &failure{fasthttp.StatusServiceUnavailable, "the export cannot be accepted now", defaultRetry}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the export cannot be accepted now", RetryAfter: door.DefaultRetry}
 	}
 	switch e.Kind {
 	case operation.Unknown:
-		return badRequest(e.Msg)
+		return door.BadRequest(e.Msg)
 	case operation.Quota:
-		return &failure{fasthttp.StatusTooManyRequests, e.Msg, quotaRetry}
+		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: e.Msg, RetryAfter: quotaRetry}
 	case operation.NotIndexed, operation.Busy, operation.NoRoom, operation.Stopping:
 	}
-	return &failure{fasthttp.StatusServiceUnavailable, e.Msg, defaultRetry}
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: e.Msg, RetryAfter: door.DefaultRetry}
 }
 
 // findOperation returns the operation of a path.
-func (s *Server) findOperation(p *params) (op operation.Operation, f *failure) {
-	op, found, err := s.cfg.Operations.Get(string(p.get("operationId")))
+func (s *Server) findOperation(p *door.Params) (op operation.Operation, f *door.Failure) {
+	op, found, err := s.cfg.Operations.Get(string(p.Get("operationId")))
 	switch {
 	case err != nil:
 		return op, s.operationFailure(err)
 	case !found:
-		return op, &failure{status: fasthttp.StatusNotFound, message: "operation " + excerpt(p.get("operationId")) + " does not exist, or is no longer kept"}
+		return op, &door.Failure{Status: fasthttp.StatusNotFound, Message: "operation " + door.Excerpt(p.Get("operationId")) + " does not exist, or is no longer kept"}
 	}
 	return op, nil
 }
 
 // getOperation answers how far an operation is.
-func (s *Server) getOperation(ctx *fasthttp.RequestCtx, p params) {
+func (s *Server) getOperation(ctx *fasthttp.RequestCtx, p door.Params) {
 	op, f := s.findOperation(&p)
 	if f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return
 	}
 	s.answerOperation(ctx, fasthttp.StatusOK, &op)
@@ -146,7 +147,7 @@ func (s *Server) getOperation(ctx *fasthttp.RequestCtx, p params) {
 // empty codes.
 func (s *Server) answerOperation(ctx *fasthttp.RequestCtx, status int, op *operation.Operation) {
 	ctx.Response.SetStatusCode(status)
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(door.ContentJSON)
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	w := view.Writer{B: ctx.Response.SwapBody(nil)[:0]}
 	w.Raw("{")
@@ -198,50 +199,50 @@ func (s *Server) sign(id, expires string) string {
 }
 
 // downloadParams are those of the address of a file.
-var downloadParams = []param{
+var downloadParams = []door.Param{
 	{
-		name: "expires", doc: "the end of the address, in Unix time", schema: &openapi.Schema{Type: "string", MinLength: 1},
-		set: func(*query, []byte) string { return "" },
+		Name: "expires", Doc: "the end of the address, in Unix time", Schema: &openapi.Schema{Type: "string", MinLength: 1},
+		Set: func(*door.Query, []byte) string { return "" },
 	},
 	{
-		name: "signature", doc: "that of the server", schema: &openapi.Schema{Type: "string", MinLength: 1},
-		set: func(*query, []byte) string { return "" },
+		Name: "signature", Doc: "that of the server", Schema: &openapi.Schema{Type: "string", MinLength: 1},
+		Set: func(*door.Query, []byte) string { return "" },
 	},
 }
 
 // mayDownload says why an address of a file is not good, nil if it is.
-func (s *Server) mayDownload(ctx *fasthttp.RequestCtx, id string) *failure {
-	var q query
-	if f := q.parse(ctx.URI().QueryString(), downloadParams, pageSize{}); f != nil {
+func (s *Server) mayDownload(ctx *fasthttp.RequestCtx, id string) *door.Failure {
+	var q door.Query
+	if f := q.Parse(ctx.URI().QueryString(), downloadParams, door.PageSize{}); f != nil {
 		return f
 	}
 	args := ctx.QueryArgs()
 	expires, signature := args.Peek("expires"), args.Peek("signature")
 	if !hmac.Equal(signature, []byte(s.sign(id, string(expires)))) {
-		return &failure{status: fasthttp.StatusForbidden, message: "this is no address of a file: use the downloadUrl of the operation"}
+		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "this is no address of a file: use the downloadUrl of the operation"}
 	}
 	end, err := strconv.ParseInt(string(expires), 10, 64)
 	if err != nil || time.Now().Unix() >= end {
-		return &failure{status: fasthttp.StatusForbidden, message: "the address of the file has expired: ask the operation for a new one"}
+		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "the address of the file has expired: ask the operation for a new one"}
 	}
 	return nil
 }
 
 // downloadExport sends the file of an operation, or a range of it.
-func (s *Server) downloadExport(ctx *fasthttp.RequestCtx, p params) {
-	id := string(p.get("operationId"))
+func (s *Server) downloadExport(ctx *fasthttp.RequestCtx, p door.Params) {
+	id := string(p.Get("operationId"))
 	if f := s.mayDownload(ctx, id); f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return
 	}
 	op, f := s.findOperation(&p)
 	if f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return
 	}
 	file, err := s.cfg.Operations.Open(id)
 	if errors.Is(err, fs.ErrNotExist) {
-		fail(ctx, &failure{status: fasthttp.StatusNotFound, message: "the file of this operation is not there, or no longer"})
+		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusNotFound, Message: "the file of this operation is not there, or no longer"})
 		return
 	}
 	if err == nil {
@@ -249,6 +250,6 @@ func (s *Server) downloadExport(ctx *fasthttp.RequestCtx, p params) {
 	}
 	if err != nil {
 		s.log.Error("the file of an export cannot be read", "id", id, "err", err)
-		fail(ctx, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"})
+		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"quorate/engine/archive/vfs/faultfs"
 	"quorate/engine/chain"
 	"quorate/engine/operation"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
@@ -81,7 +82,7 @@ func postTo(s *Server, path, body string, headers ...string) *fasthttp.Response 
 	req.SetRequestURI(path)
 	req.Header.SetHost("localhost")
 	req.Header.SetMethod("POST")
-	req.Header.SetContentType(contentJSON)
+	req.Header.SetContentType(door.ContentJSON)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -219,8 +220,8 @@ func TestExportRequests(t *testing.T) {
 	taken(dates(`"startDate":"1970-01-05","firstDate":"1970-01-02","endDate":"1970-01-01","lastDate":"1970-01-03"`), day, 3*day-1)
 	taken(strings.Replace(goodExport, `["43112"]`, `["43112","C","2CA6j5zYzasynPsFeNoqWkmTCt3VScMvXUZHbfDJ8k3oGzAPtU"]`, 1), 0, 0)
 	taken(strings.Replace(goodExport, oneAddress, oneAddress+`","`+strings.ToUpper(oneAddress), 1), 0, 0)
-	if resp := postTo(s, exportPath, strings.Replace(goodExport, `"type"`, `"unheardOf":1,"type"`, 1)); string(resp.Header.Peek(headerIgnored)) != "unheardOf" {
-		t.Errorf("ignored: %q", resp.Header.Peek(headerIgnored))
+	if resp := postTo(s, exportPath, strings.Replace(goodExport, `"type"`, `"unheardOf":1,"type"`, 1)); string(resp.Header.Peek(door.HeaderIgnored)) != "unheardOf" {
+		t.Errorf("ignored: %q", resp.Header.Peek(door.HeaderIgnored))
 	}
 	if resp := postTo(s, exportPath, goodExport, "Content-Type", "text/plain"); resp.StatusCode() != 400 {
 		t.Errorf("text is taken: %d", resp.StatusCode())
@@ -252,12 +253,12 @@ func FuzzExportBody(f *testing.F) {
 	}
 	find := func(name string) (chain.ID, bool) { return chain.ID{1}, name != "" }
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var rest ignored
+		var rest door.Ignored
 		req, err := parseExport(body, find, &rest)
-		var bad *failure
+		var bad *door.Failure
 		switch {
 		case errors.As(err, &bad):
-			if bad.status != 400 || bad.message == "" {
+			if bad.Status != 400 || bad.Message == "" {
 				t.Errorf("%q: %+v", body, bad)
 			}
 		case err != nil:

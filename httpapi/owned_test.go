@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
@@ -166,7 +167,7 @@ func TestHosts(t *testing.T) {
 	own := func(h []byte) bool {
 		return string(h) == "localhost" || string(h) == "api.example" || string(h) == "192.0.2.7:9750"
 	}
-	ask := func(s *Server, scope Scope, path, host string, proxied bool) *fasthttp.Response {
+	ask := func(s *Server, scope door.Scope, path, host string, proxied bool) *fasthttp.Response {
 		peer := "198.51.100.1:99"
 		if proxied {
 			peer = "127.0.0.1:99"
@@ -178,18 +179,18 @@ func TestHosts(t *testing.T) {
 	for _, path := range []string{"/v1/chains", base + "/transactions", "/v1/webhooks", "/openapi.json", "/v1", "/v2/chains"} {
 		for _, c := range []struct {
 			host    string
-			scope   Scope
+			scope   door.Scope
 			proxied bool
 			refused bool
 		}{
-			{"evil.example", ForClients, false, true}, {"evil.example:9750", ForClients, false, true}, {"evil.example", All, false, true}, {"evil.example", ForOperators, false, true},
-			{"localhost.evil.example", ForClients, false, true}, {"127.0.0.1.evil.example", ForClients, false, true}, {"evil.example.", ForClients, false, true},
-			{"api.example", ForClients, false, false}, {"192.0.2.7:9750", ForClients, false, false}, {"localhost", All, false, false},
+			{"evil.example", door.ForClients, false, true}, {"evil.example:9750", door.ForClients, false, true}, {"evil.example", door.All, false, true}, {"evil.example", door.ForOperators, false, true},
+			{"localhost.evil.example", door.ForClients, false, true}, {"127.0.0.1.evil.example", door.ForClients, false, true}, {"evil.example.", door.ForClients, false, true},
+			{"api.example", door.ForClients, false, false}, {"192.0.2.7:9750", door.ForClients, false, false}, {"localhost", door.All, false, false},
 			// What only a network of one's own resolves.
-			{"quorate:9750", ForClients, false, false}, {"quorate.local", ForClients, false, false}, {"quorate.space.svc.cluster.local:9750", ForClients, false, false},
-			{"quorate", All, false, true}, {"quorate.local", ForOperators, false, true},
+			{"quorate:9750", door.ForClients, false, false}, {"quorate.local", door.ForClients, false, false}, {"quorate.space.svc.cluster.local:9750", door.ForClients, false, false},
+			{"quorate", door.All, false, true}, {"quorate.local", door.ForOperators, false, true},
 			// A proxy that is trusted has let the name in.
-			{"evil.example", ForClients, true, false}, {"evil.example", ForOperators, true, true},
+			{"evil.example", door.ForClients, true, false}, {"evil.example", door.ForOperators, true, true},
 		} {
 			resp := ask(s, c.scope, path, c.host, c.proxied)
 			body := string(resp.Body())
@@ -204,10 +205,10 @@ func TestHosts(t *testing.T) {
 		}
 	}
 	// Whether the server lives is for whoever asks, what of it fails is not.
-	if got := ask(s, ForClients, "/health", "balancer.example", false).StatusCode(); got != 200 {
+	if got := ask(s, door.ForClients, "/health", "balancer.example", false).StatusCode(); got != 200 {
 		t.Errorf("health: %d", got)
 	}
-	if got := ask(s, All, "/health", "evil.example", false).StatusCode(); got != 403 {
+	if got := ask(s, door.All, "/health", "evil.example", false).StatusCode(); got != 403 {
 		t.Errorf("health in detail: %d", got)
 	}
 }

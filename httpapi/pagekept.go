@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/ui"
 )
@@ -51,8 +52,8 @@ const keptUnits = 1
 
 // price returns the price of a request for a page and the page itself if it is kept: it
 // was paid for by whoever had it rendered, and costs its further viewers little.
-func (p *pages) price(ctx *fasthttp.RequestCtx, e *endpoint, q params) (int, *keptPage) {
-	if p.site == nil || !e.kept || e.Pattern == rootPath && !wantsHTML(ctx) {
+func (p *pages) price(ctx *fasthttp.RequestCtx, e *door.Endpoint, q door.Params) (int, *keptPage) {
+	if p.site == nil || !e.Kept || e.Pattern == rootPath && !wantsHTML(ctx) {
 		return e.Units, nil
 	}
 	in := p.input(ctx, &q)
@@ -138,8 +139,8 @@ func squeeze(body []byte) ([]byte, error) {
 const assetCaching = "public, max-age=31536000, immutable"
 
 // asset answers with a file of pages.
-func (p *pages) asset(ctx *fasthttp.RequestCtx, q params) {
-	a := p.assets[string(q.get("name"))]
+func (p *pages) asset(ctx *fasthttp.RequestCtx, q door.Params) {
+	a := p.assets[string(q.Get("name"))]
 	if a == nil {
 		p.s.noRoute(ctx, ctx.URI().PathOriginal(), false)
 		return

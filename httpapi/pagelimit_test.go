@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"quorate/engine/metric"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/ui"
 )
@@ -29,10 +30,10 @@ func TestPageKeys(t *testing.T) {
 	for path, status := range map[string]int{
 		"/chain/43112/blocks": 200, "/chain/C/blocks": 200, "/chain/7/blocks": 403, "/chain/777/blocks": 403, "/chain/777/metrics/txCount/csv": 403, "/primary/p": 403,
 	} {
-		if r := visit(s, ForClients, "GET", path, "x-service-api-key", key); r.StatusCode() != status {
+		if r := visit(s, door.ForClients, "GET", path, "x-service-api-key", key); r.StatusCode() != status {
 			t.Errorf("%s: %d", path, r.StatusCode())
 		}
-		if r := visit(s, ForClients, "GET", path); r.StatusCode() != 401 || !isPage(r) {
+		if r := visit(s, door.ForClients, "GET", path); r.StatusCode() != 401 || !isPage(r) {
 			t.Errorf("%s without a key: %d", path, r.StatusCode())
 		}
 	}
@@ -48,7 +49,7 @@ func TestPageAsksMore(t *testing.T) {
 		s := dataServer(t, Config{
 			Pages: &ui.Config{}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst}),
 		}, slices.Repeat([]*fakeChain{sampleChain()}, 12)...)
-		if r := visit(s, ForClients, "GET", nowhere, "Peer", "192.0.2.1:99"); r.StatusCode() != want || !isPage(r) {
+		if r := visit(s, door.ForClients, "GET", nowhere, "Peer", "192.0.2.1:99"); r.StatusCode() != want || !isPage(r) {
 			t.Errorf("with %d units: %d, want %d", burst, r.StatusCode(), want)
 		}
 	}
@@ -61,7 +62,7 @@ func TestShellHost(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, Config{}, ui.On)
 	for host, shown := range map[string]bool{"explorer.example:8443": true, "[::1]:9750": true, "a$(id).example": false, "a';id;'.example": false} {
-		r := visit(s, All, "GET", "/", "Host", host)
+		r := visit(s, door.All, "GET", "/", "Host", host)
 		if body := string(r.Body()); r.StatusCode() != 200 || strings.Contains(body, "curl -s http://"+host+"/v1") != shown || !shown && strings.Contains(body, "id") && strings.Contains(body, ".example") {
 			t.Errorf("%s: %d", host, r.StatusCode())
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/ui"
 	"quorate/httpapi/view"
 )
@@ -64,49 +65,49 @@ func (s *Server) newPages() (*pages, error) {
 
 // endpoints returns the lines of the table of routes that are pages. They are in no
 // description of the API: [Routes] has what programs use.
-func (p *pages) endpoints() []endpoint {
-	list := []endpoint{{&Route{
-		Method: fasthttp.MethodGet, Pattern: rootPath, Units: unitsFree, Key: KeyNever, Access: Everywhere, page: true,
+func (p *pages) endpoints() []door.Endpoint {
+	list := []door.Endpoint{{Route: &door.Route{
+		Method: fasthttp.MethodGet, Pattern: rootPath, Units: door.UnitsFree, Key: door.KeyNever, Access: door.Everywhere, Page: true,
 		Doc: "shows the first page, and to programs the addresses of what is served",
-	}, p.s.index}}
+	}, Handle: p.s.index}}
 	if p.site == nil {
 		return list
 	}
-	list = append(list, endpoint{&Route{
-		Method: fasthttp.MethodGet, Pattern: ui.AssetPrefix + "{name}", Units: unitsFree, Key: KeyNever, Access: Everywhere, page: true,
+	list = append(list, door.Endpoint{Route: &door.Route{
+		Method: fasthttp.MethodGet, Pattern: ui.AssetPrefix + "{name}", Units: door.UnitsFree, Key: door.KeyNever, Access: door.Everywhere, Page: true,
 		Doc: "returns a style sheet or a script of pages",
-	}, p.asset})
+	}, Handle: p.asset})
 	table := p.site.Pages()
 	for i := range table {
 		page := &table[i]
-		r := &Route{Method: fasthttp.MethodGet, Pattern: page.Pattern, Units: page.Units, Access: Everywhere, page: true, kept: true, cookie: true, Doc: "shows a page"}
+		r := &door.Route{Method: fasthttp.MethodGet, Pattern: page.Pattern, Units: page.Units, Access: door.Everywhere, Page: true, Kept: true, Cookie: true, Doc: "shows a page"}
 		if page.Operator {
-			r.Access = Operator
+			r.Access = door.Operator
 		}
 		if page.Open || page.Operator {
-			r.Key = KeyNever
+			r.Key = door.KeyNever
 		}
 		if strings.Contains(page.Pattern, "{chain}") {
 			r.Chain = "chain" // for keys that are good for certain chains
 		}
 		if page.Pattern == rootPath {
-			list[0] = endpoint{r, p.root(page)}
+			list[0] = door.Endpoint{Route: r, Handle: p.root(page)}
 			continue
 		}
-		list = append(list, endpoint{r, p.handler(page)})
+		list = append(list, door.Endpoint{Route: r, Handle: p.handler(page)})
 		if page.Post != nil {
 			send := *r
-			send.Method, send.kept, send.Doc = fasthttp.MethodPost, false, "takes the form of a page"
-			list = append(list, endpoint{&send, p.handler(page)})
+			send.Method, send.Kept, send.Doc = fasthttp.MethodPost, false, "takes the form of a page"
+			list = append(list, door.Endpoint{Route: &send, Handle: p.handler(page)})
 		}
 	}
 	return list
 }
 
 // root makes the handler of the first page. Whoever does not ask for HTML is a program.
-func (p *pages) root(page *ui.Page) handler {
+func (p *pages) root(page *ui.Page) door.Handler {
 	show := p.handler(page)
-	return func(ctx *fasthttp.RequestCtx, q params) {
+	return func(ctx *fasthttp.RequestCtx, q door.Params) {
 		if !wantsHTML(ctx) {
 			p.s.index(ctx, q)
 			return
@@ -116,7 +117,7 @@ func (p *pages) root(page *ui.Page) handler {
 }
 
 // index answers with the addresses of what there is.
-func (s *Server) index(ctx *fasthttp.RequestCtx, p params) {
+func (s *Server) index(ctx *fasthttp.RequestCtx, p door.Params) {
 	var links []string
 	add := func(name, path string, is bool) {
 		if is {
@@ -128,7 +129,7 @@ func (s *Server) index(ctx *fasthttp.RequestCtx, p params) {
 	add("chains", "/v1/chains", s.cfg.Chains != nil)
 	add("events", "/v1/events", s.cfg.Events != nil && s.cfg.Chains != nil)
 	add("health", "/health", s.cfg.Health != nil)
-	add("metrics", metricsPath, s.cfg.Ext != nil && p.scope.serves(Operator))
+	add("metrics", metricsPath, s.cfg.Ext != nil && p.Scope.Serves(door.Operator))
 	b := append(ctx.Response.SwapBody(nil)[:0], `{"name":"Quorate"`...)
 	prefix := s.pathPrefix(ctx)
 	for i := 0; i < len(links); i += 2 {
@@ -136,16 +137,16 @@ func (s *Server) index(ctx *fasthttp.RequestCtx, p params) {
 		b = view.AppendString(b, prefix+links[i+1])
 	}
 	ctx.Response.SwapBody(append(b, '}'))
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(door.ContentJSON)
 	ctx.Response.Header.Set(fasthttp.HeaderVary, pageVary)
 }
 
 // handler makes the handler of a page.
-func (p *pages) handler(page *ui.Page) handler {
-	return func(ctx *fasthttp.RequestCtx, q params) {
+func (p *pages) handler(page *ui.Page) door.Handler {
+	return func(ctx *fasthttp.RequestCtx, q door.Params) {
 		in := p.input(ctx, &q)
 		if f := p.foreign(ctx, page); f != nil {
-			out := p.site.Fail(in, f.status, f.message)
+			out := p.site.Fail(in, f.Status, f.Message)
 			p.send(ctx, &out)
 			return
 		}
@@ -156,7 +157,7 @@ func (p *pages) handler(page *ui.Page) handler {
 			p.send(ctx, &out)
 			return
 		}
-		if found, _ := q.kept.(*keptPage); found != nil {
+		if found, _ := q.Kept.(*keptPage); found != nil {
 			p.headers(ctx, fasthttp.StatusOK)
 			if found.encoding != "" {
 				ctx.Response.Header.Set(fasthttp.HeaderContentEncoding, found.encoding)
@@ -164,7 +165,7 @@ func (p *pages) handler(page *ui.Page) handler {
 			ctx.Response.SetBodyRaw(found.body)
 			return
 		}
-		in.Charge = func(units int) (time.Duration, bool) { return p.s.cfg.Limits.Charge(q.client, units) }
+		in.Charge = func(units int) (time.Duration, bool) { return p.s.cfg.Limits.Charge(q.Client, units) }
 		k := p.kept.key(ctx, &in)
 		out := p.site.Serve(page, in)
 		p.send(ctx, &out)
@@ -177,16 +178,16 @@ func (p *pages) handler(page *ui.Page) handler {
 // foreign refuses forms that another site's page sends, and asks for operators' pages by
 // a name that is not this server's: whoever can point a name at this machine would make
 // his page one of ours.
-func (p *pages) foreign(ctx *fasthttp.RequestCtx, page *ui.Page) *failure {
+func (p *pages) foreign(ctx *fasthttp.RequestCtx, page *ui.Page) *door.Failure {
 	if page.Operator && !p.known(ctx) {
-		return &failure{status: fasthttp.StatusForbidden, message: "operators' pages are not served under this name: use an IP address or localhost, " +
+		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "operators' pages are not served under this name: use an IP address or localhost, " +
 			"or name it in --http-allowed-hosts"}
 	}
 	if !ctx.IsPost() {
 		return nil
 	}
 	if p.s.fromOtherSite(ctx) {
-		return &failure{status: fasthttp.StatusForbidden, message: "the form was sent by a page of another site"}
+		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "the form was sent by a page of another site"}
 	}
 	return nil
 }
@@ -202,7 +203,7 @@ func (p *pages) send(ctx *fasthttp.RequestCtx, out *ui.Output) {
 		ctx.Response.Header.Set(fasthttp.HeaderLocation, out.Location)
 	}
 	if out.RetryAfter > 0 {
-		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, retrySeconds(out.RetryAfter))
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, door.RetrySeconds(out.RetryAfter))
 	}
 	if out.Key != nil {
 		p.setKey(ctx, *out.Key)
@@ -227,20 +228,20 @@ func (p *pages) headers(ctx *fasthttp.RequestCtx, status int) {
 }
 
 // input is what a page may know of a request.
-func (p *pages) input(ctx *fasthttp.RequestCtx, q *params) ui.Input {
+func (p *pages) input(ctx *fasthttp.RequestCtx, q *door.Params) ui.Input {
 	prefix := p.s.pathPrefix(ctx)
 	return ui.Input{
 		Path: string(ctx.URI().PathOriginal()), RawQuery: string(ctx.URI().QueryString()), Prefix: prefix, Base: p.s.address(ctx) + prefix,
-		Operator: q.scope.serves(Operator) && p.known(ctx),
-		Param:    func(name string) string { return string(q.get(name)) },
+		Operator: q.Scope.Serves(door.Operator) && p.known(ctx),
+		Param:    func(name string) string { return string(q.Get(name)) },
 		Query:    func(name string) string { return string(ctx.QueryArgs().Peek(name)) },
 	}
 }
 
 // refused makes a page of a refusal in JSON, for whoever asked for a page.
-func (p *pages) refused(ctx *fasthttp.RequestCtx, q params) {
+func (p *pages) refused(ctx *fasthttp.RequestCtx, q door.Params) {
 	status := ctx.Response.StatusCode()
-	if p.site == nil || status < 400 || !bytes.Equal(ctx.Response.Header.ContentType(), []byte(contentJSON)) || !wantsHTML(ctx) {
+	if p.site == nil || status < 400 || !bytes.Equal(ctx.Response.Header.ContentType(), []byte(door.ContentJSON)) || !wantsHTML(ctx) {
 		return
 	}
 	var said struct{ Message string }
@@ -253,7 +254,7 @@ func (p *pages) refused(ctx *fasthttp.RequestCtx, q params) {
 }
 
 // failed is refused for a request that failed by a defect, which may be the page's own.
-func (p *pages) failed(ctx *fasthttp.RequestCtx, q params) {
+func (p *pages) failed(ctx *fasthttp.RequestCtx, q door.Params) {
 	defer func() {
 		if v := recover(); v != nil {
 			p.s.panicked(ctx, v)
@@ -268,7 +269,7 @@ func wantsHTML(ctx *fasthttp.RequestCtx) bool {
 	accept := ctx.Request.Header.Peek(fasthttp.HeaderAccept)
 	for len(accept) > 0 {
 		var item []byte
-		item, accept, _ = bytes.Cut(accept, comma)
+		item, accept, _ = bytes.Cut(accept, door.Comma)
 		kind, attrs, _ := bytes.Cut(item, []byte(";"))
 		if bytes.EqualFold(bytes.TrimSpace(kind), []byte("text/html")) {
 			return len(bytes.TrimSpace(attrs)) == 0 || weight(attrs) > 0

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/ui"
 	"quorate/httpapi/view"
@@ -30,7 +31,7 @@ func pageServer(t testing.TB, cfg Config, mode ui.Mode) *Server {
 }
 
 // visit asks for a path as browsers do, on a listener of a scope, from a peer.
-func visit(s *Server, scope Scope, method, path string, headers ...string) *fasthttp.Response {
+func visit(s *Server, scope door.Scope, method, path string, headers ...string) *fasthttp.Response {
 	var req fasthttp.Request
 	req.Header.SetMethod(method)
 	req.SetRequestURI(path)
@@ -77,7 +78,7 @@ func TestRoot(t *testing.T) {
 	f := func(accept string, page bool) {
 		t.Helper()
 		for _, method := range []string{"GET", "HEAD"} {
-			r := visit(s, All, method, "/", "Accept", accept)
+			r := visit(s, door.All, method, "/", "Accept", accept)
 			if r.StatusCode() != 200 || isPage(r) != page || string(r.Header.Peek("Vary")) != pageVary {
 				t.Errorf("%s %q: %d %s", method, accept, r.StatusCode(), &r.Header)
 			}
@@ -94,16 +95,16 @@ func TestRoot(t *testing.T) {
 	f("application/json", false)
 	f("text/html;q=0", false)
 	f("text/htmlx", false)
-	for scope, is := range map[Scope]bool{All: true, ForClients: false, ForOperators: true} {
+	for scope, is := range map[door.Scope]bool{door.All: true, door.ForClients: false, door.ForOperators: true} {
 		if r := visit(s, scope, "GET", "/", "Accept", "*/*"); strings.Contains(string(r.Body()), "/ext/metrics") != is {
 			t.Errorf("scope %d: %s", scope, r.Body())
 		}
 	}
 	off := pageServer(t, Config{}, ui.Off)
-	if r := visit(off, All, "GET", "/"); r.StatusCode() != 200 || isPage(r) {
+	if r := visit(off, door.All, "GET", "/"); r.StatusCode() != 200 || isPage(r) {
 		t.Errorf("without pages: %s", r)
 	}
-	if r := visit(off, All, "GET", "/nothing"); r.StatusCode() != 404 || isPage(r) {
+	if r := visit(off, door.All, "GET", "/nothing"); r.StatusCode() != 404 || isPage(r) {
 		t.Errorf("without pages: %s", r)
 	}
 }
@@ -121,9 +122,9 @@ func TestPageMatrix(t *testing.T) {
 	}
 	for _, mode := range []ui.Mode{ui.On, ui.Explorer, ui.Off} {
 		s := pageServer(t, Config{}, mode)
-		for _, scope := range []Scope{All, ForClients, ForOperators} {
+		for _, scope := range []door.Scope{door.All, door.ForClients, door.ForOperators} {
 			for _, p := range all.Pages() {
-				if p.Operator && mode == ui.On && scope != ForClients {
+				if p.Operator && mode == ui.On && scope != door.ForClients {
 					continue // what it shows is tested beside it
 				}
 				path := somePath(p.Pattern)
@@ -174,26 +175,26 @@ func TestPageUnits(t *testing.T) {
 		}
 		left -= p.Units
 		path := somePath(p.Pattern)
-		if got := string(visit(s, All, "GET", path).Header.Peek("RateLimit-Remaining")); got != strconv.Itoa(left) {
+		if got := string(visit(s, door.All, "GET", path).Header.Peek("RateLimit-Remaining")); got != strconv.Itoa(left) {
 			t.Errorf("%s: %s units left, want %d", path, got, left)
 		}
-		r := visit(closed, ForClients, "GET", path)
+		r := visit(closed, door.ForClients, "GET", path)
 		if refused := r.StatusCode() == 401; refused == p.Open || refused && !isPage(r) {
 			t.Errorf("%s without a key: %d %s", path, r.StatusCode(), r.Header.ContentType())
 		}
-		if r := visit(closed, ForOperators, "GET", path); r.StatusCode() == 401 {
+		if r := visit(closed, door.ForOperators, "GET", path); r.StatusCode() == 401 {
 			t.Errorf("%s: an operator needs a key", path)
 		}
 	}
 	poor := pageServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 5})}, ui.On)
-	if r := visit(poor, All, "GET", "/"); r.StatusCode() != 200 {
+	if r := visit(poor, door.All, "GET", "/"); r.StatusCode() != 200 {
 		t.Fatalf("the first of them: %d", r.StatusCode())
 	}
-	r := visit(poor, All, "GET", "/")
+	r := visit(poor, door.All, "GET", "/")
 	if r.StatusCode() != 429 || !isPage(r) || r.Header.Peek("Retry-After") == nil || !strings.Contains(string(r.Body()), "<h1>429</h1>") {
 		t.Errorf("one too many: %s", r)
 	}
-	if r := visit(poor, All, "GET", "/", "Accept", "*/*"); r.StatusCode() != 429 || isPage(r) {
+	if r := visit(poor, door.All, "GET", "/", "Accept", "*/*"); r.StatusCode() != 429 || isPage(r) {
 		t.Errorf("one too many of a program's: %s", r)
 	}
 }
@@ -203,21 +204,21 @@ func TestUnknownPage(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, Config{}, ui.On)
 	for _, path := range []string{"/nothing", "/v1/nothing", "/chain/", "//", "/assets/quorate.000000000000.css"} {
-		r := visit(s, All, "GET", path)
+		r := visit(s, door.All, "GET", path)
 		if r.StatusCode() != 404 || !isPage(r) || !strings.Contains(string(r.Body()), `<a href="/">`) {
 			t.Errorf("%s: %d %s", path, r.StatusCode(), r.Body())
 		}
-		if r := visit(s, All, "GET", path, "Accept", "*/*"); r.StatusCode() != 404 || isPage(r) {
+		if r := visit(s, door.All, "GET", path, "Accept", "*/*"); r.StatusCode() != 404 || isPage(r) {
 			t.Errorf("%s: %d %s", path, r.StatusCode(), r.Body())
 		}
 	}
-	if r := visit(s, All, "GET", "/%3Cscript%3Ealert(1)%3C/script%3E"); strings.Contains(string(r.Body()), "<script>alert") {
+	if r := visit(s, door.All, "GET", "/%3Cscript%3Ealert(1)%3C/script%3E"); strings.Contains(string(r.Body()), "<script>alert") {
 		t.Errorf("%s", r.Body())
 	}
-	if r := visit(s, All, "POST", "/"); r.StatusCode() != 405 {
+	if r := visit(s, door.All, "POST", "/"); r.StatusCode() != 405 {
 		t.Errorf("POST: %d", r.StatusCode())
 	}
-	if r := visit(s, All, "GET", "/v1/chains"); isPage(r) {
+	if r := visit(s, door.All, "GET", "/v1/chains"); isPage(r) {
 		t.Error("data for a browser are a page")
 	}
 }
@@ -229,18 +230,18 @@ func TestPrefix(t *testing.T) {
 	s := pageServer(t, Config{PublicURL: "https://explorer.example/avalanche"}, ui.On)
 	f := func(prefix string, headers ...string) {
 		t.Helper()
-		r := visit(s, All, "GET", "/", headers...)
+		r := visit(s, door.All, "GET", "/", headers...)
 		body := string(r.Body())
 		for _, want := range []string{`href="` + prefix + `/assets/quorate.`, `action="` + prefix + `/search"`, `<body data-prefix="` + prefix + `"`} {
 			if r.StatusCode() != 200 || !strings.Contains(body, want) {
 				t.Errorf("%v: %d, no %s in %.400s", headers, r.StatusCode(), want, body)
 			}
 		}
-		r = visit(s, All, "GET", "/", append(headers, "Accept", "*/*")...)
+		r = visit(s, door.All, "GET", "/", append(headers, "Accept", "*/*")...)
 		if !strings.Contains(string(r.Body()), `"chains":"`+prefix+`/v1/chains"`) {
 			t.Errorf("%v: %s", headers, r.Body())
 		}
-		if r := visit(s, All, "GET", "/search?q="+alice.String(), headers...); string(r.Header.Peek("Location")) != prefix+"/address/"+strings.ToLower(alice.String()) {
+		if r := visit(s, door.All, "GET", "/search?q="+alice.String(), headers...); string(r.Header.Peek("Location")) != prefix+"/address/"+strings.ToLower(alice.String()) {
 			t.Errorf("%v: %s", headers, r)
 		}
 	}
@@ -261,7 +262,7 @@ func TestForeignHost(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, Config{OwnHost: func(h []byte) bool { return string(h) == "localhost:9750" }}, ui.On)
 	for host, shown := range map[string]bool{"localhost:9750": true, "evil.example": false} {
-		body := string(visit(s, All, "GET", "/", "Host", host).Body())
+		body := string(visit(s, door.All, "GET", "/", "Host", host).Body())
 		if strings.Contains(body, `href="/signatures"`) != shown {
 			t.Errorf("%s: the operator's pages are linked: %v", host, !shown)
 		}
@@ -271,7 +272,7 @@ func TestForeignHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range all.Pages() {
-		if r := visit(s, All, "GET", somePath(p.Pattern), "Host", "evil.example"); p.Operator && r.StatusCode() != 403 {
+		if r := visit(s, door.All, "GET", somePath(p.Pattern), "Host", "evil.example"); p.Operator && r.StatusCode() != 403 {
 			t.Errorf("%s: %d", p.Pattern, r.StatusCode())
 		}
 	}
@@ -287,16 +288,16 @@ func TestAssets(t *testing.T) {
 	}
 	for _, a := range files {
 		path := ui.AssetPrefix + a.Name
-		r := visit(s, ForClients, "GET", path)
+		r := visit(s, door.ForClients, "GET", path)
 		if r.StatusCode() != 200 || string(r.Body()) != string(a.Body) || string(r.Header.ContentType()) != a.Type || string(r.Header.Peek("Cache-Control")) != assetCaching {
 			t.Errorf("%s: %d %s", path, r.StatusCode(), &r.Header)
 		}
 		tag := string(r.Header.Peek("Etag"))
-		if r := visit(s, ForClients, "GET", path, "If-None-Match", tag); r.StatusCode() != 304 || len(r.Body()) > 0 {
+		if r := visit(s, door.ForClients, "GET", path, "If-None-Match", tag); r.StatusCode() != 304 || len(r.Body()) > 0 {
 			t.Errorf("%s again: %d", path, r.StatusCode())
 		}
 		for _, encoding := range []string{"gzip", "zstd"} {
-			r := visit(s, ForClients, "GET", path, "Accept-Encoding", encoding)
+			r := visit(s, door.ForClients, "GET", path, "Accept-Encoding", encoding)
 			body, err := r.BodyUncompressed()
 			if string(r.Header.ContentEncoding()) != encoding || err != nil || string(body) != string(a.Body) {
 				t.Errorf("%s as %s: %v, %s", path, encoding, err, &r.Header)
@@ -313,7 +314,7 @@ func TestKeptPages(t *testing.T) {
 	for _, headers := range [][]string{
 		nil, {"Host", "other:1"}, {"X-Forwarded-Prefix", "/a"}, {"X-Forwarded-Proto", "https"}, {"Accept-Encoding", "gzip"}, {"Accept-Encoding", "zstd"},
 	} {
-		for _, scope := range []Scope{ForClients, ForOperators} {
+		for _, scope := range []door.Scope{door.ForClients, door.ForOperators} {
 			first := visit(s, scope, "GET", "/", headers...)
 			again := visit(s, scope, "GET", "/", headers...)
 			if string(first.Body()) != string(again.Body()) || string(first.Header.ContentEncoding()) != string(again.Header.ContentEncoding()) {

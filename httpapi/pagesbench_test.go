@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/ui"
 )
@@ -19,7 +20,7 @@ func BenchmarkPages(b *testing.B) {
 		for b.Loop() {
 			for i, path := range []string{"/", "/v1/chains"} {
 				begin := time.Now()
-				r := visit(s, ForClients, "GET", path, "Accept-Encoding", "gzip, deflate, br, zstd")
+				r := visit(s, door.ForClients, "GET", path, "Accept-Encoding", "gzip, deflate, br, zstd")
 				took[i] = append(took[i], time.Since(begin))
 				if r.StatusCode() != 200 {
 					b.Fatal(r.StatusCode())

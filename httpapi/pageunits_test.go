@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/health"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/ui"
 )
@@ -28,7 +29,7 @@ func TestOpenPages(t *testing.T) {
 		}, sampleChain(), secondChain())
 		left := func(headers ...string) int {
 			t.Helper()
-			r := visit(s, ForClients, "GET", path, append(headers, "Peer", "192.0.2.1:99")...)
+			r := visit(s, door.ForClients, "GET", path, append(headers, "Peer", "192.0.2.1:99")...)
 			n, err := strconv.Atoi(string(r.Header.Peek("RateLimit-Remaining")))
 			if r.StatusCode() != 200 || err != nil {
 				t.Fatalf("%s: %d %v", path, r.StatusCode(), err)
@@ -57,7 +58,7 @@ func TestKeptPageUnits(t *testing.T) {
 	s := pageServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})}, ui.On)
 	const path = "/chain/43112/metrics"
 	left := func() int {
-		n, _ := strconv.Atoi(string(visit(s, ForClients, "GET", path).Header.Peek("RateLimit-Remaining")))
+		n, _ := strconv.Atoi(string(visit(s, door.ForClients, "GET", path).Header.Peek("RateLimit-Remaining")))
 		return n
 	}
 	// The page may have been dropped between two visits on a slow machine, not ten times.
@@ -80,11 +81,11 @@ func TestPagePanic(t *testing.T) {
 	t.Parallel()
 	s := pageServer(t, Config{}, ui.On)
 	s.cfg.Health = faultyHealth{}
-	r := visit(s, All, "GET", "/")
+	r := visit(s, door.All, "GET", "/")
 	if r.StatusCode() != 500 || !isPage(r) || !strings.Contains(string(r.Body()), "<h1>500</h1>") || strings.Contains(string(r.Body()), "a defect") {
 		t.Errorf("a browser: %s", r)
 	}
-	if r := visit(s, All, "GET", "/health", "Accept", "*/*"); r.StatusCode() != 500 || isPage(r) {
+	if r := visit(s, door.All, "GET", "/health", "Accept", "*/*"); r.StatusCode() != 500 || isPage(r) {
 		t.Errorf("a program: %s", r)
 	}
 }
@@ -95,7 +96,7 @@ func TestPageRetry(t *testing.T) {
 	s := dataServer(t, Config{
 		Pages: &ui.Config{}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 60, Burst: 110}),
 	}, slices.Repeat([]*fakeChain{sampleChain()}, 12)...)
-	r := visit(s, ForClients, "GET", "/search?q=0x"+strings.Repeat("ab", 32), "Peer", "192.0.2.1:99")
+	r := visit(s, door.ForClients, "GET", "/search?q=0x"+strings.Repeat("ab", 32), "Peer", "192.0.2.1:99")
 	if after, err := strconv.Atoi(string(r.Header.Peek("Retry-After"))); r.StatusCode() != 429 || !isPage(r) || err != nil || after < 1 {
 		t.Errorf("%s", r)
 	}
@@ -127,7 +128,7 @@ func postForm(s *Server, path, body string, headers ...string) *fasthttp.Respons
 	}
 	req.SetBodyString(body)
 	ctx := &fasthttp.RequestCtx{}
-	ctx.Init2(&conn{Conn: fakePeer{peer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}}, scope: ForClients}, nil, true)
+	ctx.Init2(&conn{Conn: fakePeer{peer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}}, scope: door.ForClients}, nil, true)
 	req.CopyTo(&ctx.Request)
 	s.handle(ctx)
 	return &ctx.Response
@@ -138,11 +139,11 @@ func postForm(s *Server, path, body string, headers ...string) *fasthttp.Respons
 func TestPageKeyCookie(t *testing.T) {
 	t.Parallel()
 	s, key := keyServer(t)
-	r := visit(s, ForClients, "GET", "/chain/43112?a=1")
+	r := visit(s, door.ForClients, "GET", "/chain/43112?a=1")
 	if r.StatusCode() != 401 || !strings.Contains(string(r.Body()), `href="/key?next=%2Fchain%2F43112%3Fa%3D1"`) {
 		t.Errorf("without a key: %s", r)
 	}
-	if r := visit(s, ForClients, "GET", "/key?next=/chain/43112"); r.StatusCode() != 200 || !strings.Contains(string(r.Body()), `value="/chain/43112"`) {
+	if r := visit(s, door.ForClients, "GET", "/key?next=/chain/43112"); r.StatusCode() != 200 || !strings.Contains(string(r.Body()), `value="/chain/43112"`) {
 		t.Errorf("the form: %s", r)
 	}
 	send := func(body string, headers ...string) (status int, cookie, location string) {
@@ -177,20 +178,20 @@ func TestPageKeyCookie(t *testing.T) {
 		}
 	}
 	for path, status := range map[string]int{"/chain/43112": 200, "/v1/events?topics=nothing": 400, "/v1/chains": 401, "/v1/chains/43112/transactions": 401} {
-		if r := visit(s, ForClients, "GET", path, "Cookie", keyCookie+"="+key); r.StatusCode() != status {
+		if r := visit(s, door.ForClients, "GET", path, "Cookie", keyCookie+"="+key); r.StatusCode() != status {
 			t.Errorf("%s with the cookie: %d, want %d", path, r.StatusCode(), status)
 		}
-		if r := visit(s, ForClients, "GET", path, "Cookie", keyCookie+"=quorate_other"); r.StatusCode() != 401 {
+		if r := visit(s, door.ForClients, "GET", path, "Cookie", keyCookie+"=quorate_other"); r.StatusCode() != 401 {
 			t.Errorf("%s with another cookie: %d", path, r.StatusCode())
 		}
 	}
-	if r := visit(s, ForClients, "GET", "/chain/43112", "Cookie", keyCookie+"=old", "x-service-api-key", key); r.StatusCode() != 200 {
+	if r := visit(s, door.ForClients, "GET", "/chain/43112", "Cookie", keyCookie+"=old", "x-service-api-key", key); r.StatusCode() != 200 {
 		t.Errorf("a header beside an old cookie: %d", r.StatusCode())
 	}
-	if r := visit(s, ForOperators, "GET", "/v1/events?topics=nothing"); r.StatusCode() != 400 {
+	if r := visit(s, door.ForOperators, "GET", "/v1/events?topics=nothing"); r.StatusCode() != 400 {
 		t.Errorf("the events of an operator's page: %d", r.StatusCode())
 	}
-	if r := visit(pageServer(t, Config{}, ui.On), ForClients, "GET", "/key"); r.StatusCode() != 404 {
+	if r := visit(pageServer(t, Config{}, ui.On), door.ForClients, "GET", "/key"); r.StatusCode() != 404 {
 		t.Errorf("there are no keys: %d", r.StatusCode())
 	}
 }

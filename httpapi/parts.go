@@ -8,6 +8,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
@@ -16,51 +17,51 @@ import (
 const contractPattern = chainPattern + "/contracts/{address}"
 
 // partRoutes are what both SDKs know besides of an address and of contracts.
-func partRoutes(s *Server) []Route {
-	byBlock := []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}
-	list := func(id uint8, name, doc string, answer any, run func(c *call) *failure) Route {
-		return Route{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + name, Units: unitsMedium, Chain: "chainId", Doc: doc,
-			id: id, query: byBlock, size: pagesOf100, off: s.cfg.Chains == nil, answer: answer, make: onChain(s, (*call).itemAddress, run),
+func partRoutes(s *Server) []door.Route {
+	byBlock := []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}
+	list := func(id uint8, name, doc string, answer any, run func(c *call) *door.Failure) door.Route {
+		return door.Route{
+			Method: fasthttp.MethodGet, Pattern: addressPattern + name, Units: door.UnitsMedium, Chain: "chainId", Doc: doc,
+			ID: id, Query: byBlock, Size: pagesOf100, Off: s.cfg.Chains == nil, Answer: answer, Make: onChain(s, (*call).itemAddress, run),
 		}
 	}
-	return []Route{
+	return []door.Route{
 		list(60, "/transactions:listNative", "lists the transactions that an address sent or received", shape.NativeTransactions{}, (*call).signedTxs),
 		list(61, "/transactions:listErc20", "lists the ERC-20 transfers of an address", shape.TransferTransactions{}, (*call).erc20Transfers),
 		list(62, "/transactions:listErc1155", "lists the ERC-1155 transfers of an address", shape.TransferTransactions{}, (*call).erc1155Transfers),
 		list(63, "/transactions:listInternals", "lists the internal transactions of an address", shape.InternalTransactions{}, (*call).internalTxs),
 		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern, Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: addressPattern, Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "returns what is known of a contract",
-			id:  64, off: s.cfg.Chains == nil, answer: shape.Contract{}, make: onChain(s, (*call).itemAddress, (*call).contract),
+			ID:  64, Off: s.cfg.Chains == nil, Answer: shape.Contract{}, Make: onChain(s, (*call).itemAddress, (*call).contract),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: contractPattern + "/transactions:getDeployment", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: contractPattern + "/transactions:getDeployment", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "returns the transaction that made a contract",
-			id:  65, query: []param{paramCurrency}, off: s.cfg.Chains == nil, answer: shape.SingleTransaction{}, make: onChain(s, (*call).itemAddress, (*call).deploymentTx),
+			ID:  65, Query: []door.Param{door.ParamCurrency}, Off: s.cfg.Chains == nil, Answer: shape.SingleTransaction{}, Make: onChain(s, (*call).itemAddress, (*call).deploymentTx),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: contractPattern + "/deployments", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: contractPattern + "/deployments", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the contracts that an address made",
-			id:  66, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.Contracts{}, make: onChain(s, (*call).itemAddress, (*call).deployments),
+			ID:  66, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.Contracts{}, Make: onChain(s, (*call).itemAddress, (*call).deployments),
 		},
 	}
 }
 
 // signedTxs lists what an address sent, what was sent to it, and what made it.
-func (c *call) signedTxs() *failure {
+func (c *call) signedTxs() *door.Failure {
 	c.only(index.ListTxs)
 	c.list("transactions")
 	next, err := c.v.SignedTxs(c.addr, c.page(), c.nativeTx)
 	return c.end(next, err)
 }
 
-func (c *call) erc20Transfers() *failure   { return c.partTransfers(index.PartERC20) }
-func (c *call) erc1155Transfers() *failure { return c.partTransfers(index.PartERC1155) }
+func (c *call) erc20Transfers() *door.Failure   { return c.partTransfers(index.PartERC20) }
+func (c *call) erc1155Transfers() *door.Failure { return c.partTransfers(index.PartERC1155) }
 
 // partTransfers lists the transfers of a standard from or to an address.
-func (c *call) partTransfers(kind index.Part) *failure {
+func (c *call) partTransfers(kind index.Part) *door.Failure {
 	c.only(index.ListTxs)
 	c.list("transactions")
 	next, err := c.v.AddressParts(c.addr, kind, c.page(), func(tx *index.Tx, i int) bool {
@@ -75,7 +76,7 @@ func refTo(tx *index.Tx) index.TxRef {
 }
 
 // internalTxs lists the calls from or to an address below those of transactions.
-func (c *call) internalTxs() *failure {
+func (c *call) internalTxs() *door.Failure {
 	c.only(index.ListTxs)
 	c.list("transactions")
 	next, err := c.v.AddressParts(c.addr, index.PartCalls, c.page(), func(tx *index.Tx, i int) bool {
@@ -87,7 +88,7 @@ func (c *call) internalTxs() *failure {
 
 // contract returns what is known of a contract. An address that is no token, and that
 // nothing has made as far as the index goes, is no contract.
-func (c *call) contract() *failure {
+func (c *call) contract() *door.Failure {
 	d, f := c.deployment(&c.addr)
 	if f != nil {
 		return f
@@ -100,7 +101,7 @@ func (c *call) contract() *failure {
 }
 
 // deployment returns who made a contract, nil if the index does not know.
-func (c *call) deployment(a *evm.Address) (*view.Deployment, *failure) {
+func (c *call) deployment(a *evm.Address) (*view.Deployment, *door.Failure) {
 	tx, i, found, err := c.v.Maker(*a)
 	if err != nil {
 		return nil, c.readFailure(err)
@@ -121,7 +122,7 @@ func deployedBy(tx *index.Tx, i int) *view.Deployment {
 	return d
 }
 
-func (c *call) noContract() *failure {
+func (c *call) noContract() *door.Failure {
 	message := "no contract at " + c.addr.String() + " is known to have been made on chain " + c.info.ChainID
 	if first := c.v.First(); first > 0 {
 		message += ", whose index begins at block " + strconv.FormatUint(first, 10)
@@ -130,7 +131,7 @@ func (c *call) noContract() *failure {
 }
 
 // deploymentTx returns the transaction that made a contract.
-func (c *call) deploymentTx() *failure {
+func (c *call) deploymentTx() *door.Failure {
 	d, f := c.deployment(&c.addr)
 	if f != nil {
 		return f
@@ -154,7 +155,7 @@ func (c *call) deploymentTx() *failure {
 }
 
 // deployments lists the contracts that an address made.
-func (c *call) deployments() *failure {
+func (c *call) deployments() *door.Failure {
 	c.list("contracts")
 	next, err := c.v.AddressParts(c.addr, index.PartMade, c.page(), func(tx *index.Tx, i int) bool {
 		made := tx.Contract
@@ -170,18 +171,18 @@ func (c *call) deployments() *failure {
 
 // chainItself makes the handler of a route that says what is known of a chain without
 // reading its rows.
-func chainItself(s *Server, write func(c *call, chain Chain)) maker {
-	return func(r *Route) handler {
-		return func(ctx *fasthttp.RequestCtx, p params) {
+func chainItself(s *Server, write func(c *call, chain Chain)) door.Maker {
+	return func(r *door.Route) door.Handler {
+		return func(ctx *fasthttp.RequestCtx, p door.Params) {
 			c := s.calls.get(s, ctx, r)
 			defer s.calls.put(c)
-			if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
-				fail(ctx, f)
+			if f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size); f != nil {
+				door.Fail(ctx, f)
 				return
 			}
-			chain, ok := s.cfg.Chains.Chain(string(p.values[0]))
+			chain, ok := s.cfg.Chains.Chain(string(p.Values[0]))
 			if !ok {
-				fail(ctx, noChain(p.values[0]))
+				door.Fail(ctx, noChain(p.Values[0]))
 				return
 			}
 			c.w.Dialect = s.dialect(ctx)
@@ -193,8 +194,8 @@ func chainItself(s *Server, write func(c *call, chain Chain)) maker {
 }
 
 // noChain is the answer about a chain that is not followed.
-func noChain(name []byte) *failure {
-	return &failure{status: fasthttp.StatusNotFound, message: "chain " + excerpt(name) + " is not served here"}
+func noChain(name []byte) *door.Failure {
+	return &door.Failure{Status: fasthttp.StatusNotFound, Message: "chain " + door.Excerpt(name) + " is not served here"}
 }
 
 // chainItem writes a chain as the list of chains has it.

@@ -9,6 +9,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/primary"
 	"quorate/httpapi/attest"
+	"quorate/httpapi/door"
 )
 
 // attestation finds a message of the P-Chain by an ID; it returns nil if there is none.
@@ -16,8 +17,8 @@ type attestation func(view attest.View, networkID uint32, id chain.ID) (*aggrega
 
 // platformMessage returns what the P-Chain attests, as it is to be signed: of one of its
 // transactions by [attest.ByTx], as the official service does, or by [attest.ByMessage].
-func (s *Server) platformMessage(network string, id chain.ID, what attestation) (*aggregator.Request, *failure) {
-	missing := &failure{status: fasthttp.StatusNotFound, message: "transaction " + id.String() + " does not exist on the P-Chain or is not indexed yet"}
+func (s *Server) platformMessage(network string, id chain.ID, what attestation) (*aggregator.Request, *door.Failure) {
+	missing := &door.Failure{Status: fasthttp.StatusNotFound, Message: "transaction " + id.String() + " does not exist on the P-Chain or is not indexed yet"}
 	if s.cfg.Primary == nil {
 		return nil, missing
 	}
@@ -40,13 +41,13 @@ func (s *Server) platformMessage(network string, id chain.ID, what attestation) 
 	}
 	switch {
 	case errors.Is(err, attest.ErrNoMessage):
-		return nil, &failure{status: fasthttp.StatusNotFound, message: "transaction " + id.String() + " " + err.Error()}
+		return nil, &door.Failure{Status: fasthttp.StatusNotFound, Message: "transaction " + id.String() + " " + err.Error()}
 	case err != nil:
 		s.log.Error("the P-Chain's rows cannot be read", "err", err)
-		return nil, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+		return nil, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 	case req == nil && p.Down() != nil:
-		return nil, &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-			message: "transaction " + id.String() + " is not indexed, and the P-Chain does not go on: " + standstill(p.Down())}
+		return nil, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+			Message: "transaction " + id.String() + " is not indexed, and the P-Chain does not go on: " + standstill(p.Down())}
 	case req == nil:
 		return nil, missing
 	}

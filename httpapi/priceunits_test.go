@@ -12,6 +12,7 @@ import (
 	"quorate/engine/chain/address"
 	"quorate/engine/operation"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
@@ -30,8 +31,8 @@ func TestSentUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if query := u.Query(); r.size.max > 0 {
-			query.Set("pageSize", strconv.Itoa(r.size.max))
+		if query := u.Query(); r.Size.Max > 0 {
+			query.Set("pageSize", strconv.Itoa(r.Size.Max))
 			u.RawQuery = query.Encode()
 		}
 		method := r.Method
@@ -102,7 +103,7 @@ func TestFileUnits(t *testing.T) {
 	for _, c := range []struct {
 		part  string
 		units int
-	}{{"", 100}, {"bytes=0-9", unitsMedium}, {"bytes=0-" + strconv.Itoa(50*filePerUnit-1), 50}} {
+	}{{"", 100}, {"bytes=0-9", door.UnitsMedium}, {"bytes=0-" + strconv.Itoa(50*filePerUnit-1), 50}} {
 		resp := send(s, "GET", s.downloadURL(opID, time.Now()), "", "Range", c.part)
 		left -= c.units
 		if got := string(resp.Header.Peek("RateLimit-Remaining")); got != strconv.Itoa(left) {
@@ -126,7 +127,7 @@ func TestLookedUnits(t *testing.T) {
 	}
 	s := dataServer(t, Config{Primary: primaries{"fuji": n}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})}, sampleChain())
 	resp := send(s, "GET", "/v1/networks/fuji/blockchains/p-chain/transactions?txTypes=TransformSubnetTx", "")
-	if got := string(resp.Header.Peek("RateLimit-Remaining")); resp.StatusCode() != 200 || got != strconv.Itoa(burst-unitsMedium-3) {
+	if got := string(resp.Header.Peek("RateLimit-Remaining")); resp.StatusCode() != 200 || got != strconv.Itoa(burst-door.UnitsMedium-3) {
 		t.Errorf("%d, %s units left: %s", resp.StatusCode(), got, resp.Body())
 	}
 }

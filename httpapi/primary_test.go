@@ -9,6 +9,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 )
 
 const onFuji = "/v1/networks/fuji"
@@ -225,14 +226,14 @@ func TestPrimaryLists(t *testing.T) {
 		}
 		return onFuji + "/delegators?nodeIds=" + strings.Join(items, "%2C")
 	}
-	if resp := get(s, list(maxListed)); resp.StatusCode() != 200 {
-		t.Errorf("%d nodes: %s", maxListed, resp.Body())
+	if resp := get(s, list(door.MaxListed)); resp.StatusCode() != 200 {
+		t.Errorf("%d nodes: %s", door.MaxListed, resp.Body())
 	}
-	if resp := get(s, list(maxListed)+","+chain.NodeID{0, 1}.String()); resp.StatusCode() != 200 {
+	if resp := get(s, list(door.MaxListed)+","+chain.NodeID{0, 1}.String()); resp.StatusCode() != 200 {
 		t.Errorf("a node that is named twice counts twice: %s", resp.Body())
 	}
-	if resp := get(s, list(maxListed+1)); resp.StatusCode() != 400 || !strings.Contains(string(resp.Body()), "nodeIds has more than 100 items") {
-		t.Errorf("%d nodes: %s", maxListed+1, resp.Body())
+	if resp := get(s, list(door.MaxListed+1)); resp.StatusCode() != 400 || !strings.Contains(string(resp.Body()), "nodeIds has more than 100 items") {
+		t.Errorf("%d nodes: %s", door.MaxListed+1, resp.Body())
 	}
 }
 

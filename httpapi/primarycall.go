@@ -12,6 +12,7 @@ import (
 	"quorate/engine/chain/address"
 	"quorate/engine/chain/evm"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 )
@@ -30,7 +31,7 @@ type primaryCall struct {
 	texts  *view.Texts                  // what an ID is written as never changes
 
 	own    primaryQuery
-	values *params // of the path
+	values *door.Params // of the path
 	// What the path names besides.
 	id    chain.ID
 	hasID bool
@@ -40,12 +41,12 @@ type primaryCall struct {
 // primaryCalls keeps calls that are not in use.
 type primaryCalls struct{ pool sync.Pool }
 
-func (p *primaryCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *Route) *primaryCall {
+func (p *primaryCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *door.Route) *primaryCall {
 	c, _ := p.pool.Get().(*primaryCall)
 	if c == nil {
 		c = &primaryCall{texts: &view.Texts{}}
 	}
-	c.s, c.ctx, c.route, c.q.own = s, ctx, r, &c.own
+	c.s, c.ctx, c.route, c.q.Own = s, ctx, r, &c.own
 	return c
 }
 
@@ -62,9 +63,9 @@ func (p *primaryCalls) put(c *primaryCall) {
 // that its blockchainId may name; of a pattern without one, the chain that it reads.
 // check looks at the parameters once the network is known; nil if there is nothing to
 // look at. run writes the body.
-func onPrimary(s *Server, kinds []primary.Kind, check, run func(c *primaryCall) *failure) maker {
-	return func(r *Route) handler {
-		return func(ctx *fasthttp.RequestCtx, p params) {
+func onPrimary(s *Server, kinds []primary.Kind, check, run func(c *primaryCall) *door.Failure) door.Maker {
+	return func(r *door.Route) door.Handler {
+		return func(ctx *fasthttp.RequestCtx, p door.Params) {
 			d := s.dialect(ctx)
 			k := s.answers.key(ctx, d)
 			keep := r.Method == fasthttp.MethodGet // what a body asks for is not in the key
@@ -76,7 +77,7 @@ func onPrimary(s *Server, kinds []primary.Kind, check, run func(c *primaryCall) 
 			c.w.B = ctx.Response.SwapBody(nil)[:0]
 			if f := c.serve(&p, kinds, check, run); f != nil {
 				ctx.Response.SwapBody(c.w.B[:0])
-				fail(ctx, f)
+				door.Fail(ctx, f)
 			} else {
 				s.answer(ctx, &c.call)
 				s.owe(ctx, &p, c.looked/rowsPerUnit)
@@ -93,8 +94,8 @@ func onPrimary(s *Server, kinds []primary.Kind, check, run func(c *primaryCall) 
 const unitsPerAddress = 5
 
 // serve checks the request and writes the body into c.w.
-func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *primaryCall) *failure) *failure {
-	f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size)
+func (c *primaryCall) serve(p *door.Params, kinds []primary.Kind, check, run func(c *primaryCall) *door.Failure) *door.Failure {
+	f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size)
 	if f == nil {
 		f = c.find(p, kinds)
 	}
@@ -128,7 +129,7 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 	}
 	defer c.rows.Close()
 	defer c.closeOthers()
-	c.w.Currency = c.q.currency
+	c.w.Currency = c.q.Currency
 	c.w.Primary = view.Primary{
 		Network: c.name, Prefix: address.Prefix(c.network.NetworkID()), AVAX: c.network.AVAX(), Chain: c.on.ID(),
 		Genesis: c.chainGenesis, Asset: c.asset, Texts: c.texts,
@@ -143,17 +144,17 @@ func (c *primaryCall) serve(p *params, kinds []primary.Kind, check, run func(c *
 }
 
 // find finds the network and the chain that the path names.
-func (c *primaryCall) find(p *params, kinds []primary.Kind) *failure {
-	name := p.get("network")
-	if name == nil && c.q.network != "" {
-		name = []byte(c.q.network)
+func (c *primaryCall) find(p *door.Params, kinds []primary.Kind) *door.Failure {
+	name := p.Get("network")
+	if name == nil && c.q.Network != "" {
+		name = []byte(c.q.Network)
 	}
 	if f := c.findNetwork(name); f != nil {
 		return f
 	}
 	var ok bool
 	c.kind = kinds[0]
-	if id := p.get("blockchainId"); id != nil && !c.route.anyChain {
+	if id := p.Get("blockchainId"); id != nil && !c.route.AnyChain {
 		if f := c.findKind(id, kinds); f != nil {
 			return f
 		}
@@ -166,7 +167,7 @@ func (c *primaryCall) find(p *params, kinds []primary.Kind) *failure {
 
 // findNetwork finds the network of a name; nil is mainnet, or where that is not followed
 // the test network.
-func (c *primaryCall) findNetwork(name []byte) *failure {
+func (c *primaryCall) findNetwork(name []byte) *door.Failure {
 	var ok bool
 	if name == nil {
 		for _, c.name = range [...]string{"mainnet", "fuji"} {
@@ -187,15 +188,15 @@ func (c *primaryCall) findNetwork(name []byte) *failure {
 }
 
 // findKind finds the chain that a path names by its alias or its ID.
-func (c *primaryCall) findKind(name []byte, kinds []primary.Kind) *failure {
+func (c *primaryCall) findKind(name []byte, kinds []primary.Kind) *door.Failure {
 	kind, ok := chainKind(name)
 	if !ok {
 		id, err := chain.ParseID(string(name))
 		if err != nil {
-			return badRequest("blockchainId must be " + aliases(kinds) + ", or the ID of that chain in CB58, not " + excerpt(name))
+			return door.BadRequest("blockchainId must be " + aliases(kinds) + ", or the ID of that chain in CB58, not " + door.Excerpt(name))
 		}
 		if kind, ok = c.kindOf(id); !ok {
-			return notFound("blockchain " + excerpt(name) + " is not a chain of the primary network of " + c.name)
+			return notFound("blockchain " + door.Excerpt(name) + " is not a chain of the primary network of " + c.name)
 		}
 	}
 	for _, k := range kinds {
@@ -204,7 +205,7 @@ func (c *primaryCall) findKind(name []byte, kinds []primary.Kind) *failure {
 			return nil
 		}
 	}
-	return badRequest("blockchainId must be " + aliases(kinds) + " here, not " + excerpt(name))
+	return door.BadRequest("blockchainId must be " + aliases(kinds) + " here, not " + door.Excerpt(name))
 }
 
 // kindOf returns which chain of the network has an ID.
@@ -242,16 +243,16 @@ func aliases(kinds []primary.Kind) string {
 }
 
 // openPage reads the page token, if there is one.
-func (c *primaryCall) openPage() *failure {
+func (c *primaryCall) openPage() *door.Failure {
 	b := strconv.AppendUint(c.scratch[:0], uint64(c.network.NetworkID()), 10)
 	b = append(b, '/', byte(c.kind))
-	b = append(append(append(b, bit(c.hasID)), c.id[:]...), c.node[:]...)
+	b = append(append(append(b, door.Bit(c.hasID)), c.id[:]...), c.node[:]...)
 	b = strconv.AppendUint(append(b, '#'), c.number, 10)
-	return c.readToken(c.own.canonical(c.q.canonical(b)))
+	return c.readToken(c.own.canonical(c.q.Canonical(b)))
 }
 
 // openRows opens the rows. The answer changes with the chain's next block.
-func (c *primaryCall) openRows() *failure {
+func (c *primaryCall) openRows() *door.Failure {
 	rows, err := c.on.View()
 	switch {
 	case isEmpty(err):
@@ -268,23 +269,23 @@ func (c *primaryCall) openRows() *failure {
 func isEmpty(err error) bool { return errors.Is(err, primary.ErrEmpty) }
 
 // empty is the answer about a chain without a block.
-func (c *primaryCall) empty() *failure {
+func (c *primaryCall) empty() *door.Failure {
 	if err := c.on.Down(); err != nil {
 		return c.unavailable(err)
 	}
-	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "the " + aliasKind(c.kind).String() + " of " + c.name + " is not indexed yet: its first block is awaited"}
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+		Message: "the " + aliasKind(c.kind).String() + " of " + c.name + " is not indexed yet: its first block is awaited"}
 }
 
-func (c *primaryCall) unavailable(err error) *failure {
+func (c *primaryCall) unavailable(err error) *door.Failure {
 	c.s.log.Debug("a chain of the primary network cannot answer: it is not followed now", "network", c.name, "chain", aliasKind(c.kind).String(), "err", err)
-	return &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-		message: "the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: " + standstill(err)}
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+		Message: "the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: " + standstill(err)}
 }
 
 // missing is the answer about something that is not indexed. While the chain's node is
 // down it may well exist.
-func (c *primaryCall) missing(message string) *failure {
+func (c *primaryCall) missing(message string) *door.Failure {
 	if err := c.on.Down(); err != nil {
 		return c.unavailable(err)
 	}
@@ -296,26 +297,26 @@ func (c *primaryCall) missing(message string) *failure {
 }
 
 // unreadable is the answer when rows could not be read.
-func (c *primaryCall) unreadable(err error) *failure {
+func (c *primaryCall) unreadable(err error) *door.Failure {
 	if errors.Is(err, primary.ErrPosition) {
-		return badRequest("pageToken is not valid: it belongs to another list")
+		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
-	c.s.log.Error("rows of the primary network cannot be read", "network", c.name, "path", excerpt(c.ctx.Path()), "err", err)
-	return &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+	c.s.log.Error("rows of the primary network cannot be read", "network", c.name, "path", door.Excerpt(c.ctx.Path()), "err", err)
+	return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 }
 
-func notFound(message string) *failure {
-	return &failure{status: fasthttp.StatusNotFound, message: message}
+func notFound(message string) *door.Failure {
+	return &door.Failure{Status: fasthttp.StatusNotFound, Message: message}
 }
 
 // page says which rows to read.
 func (c *primaryCall) page() primary.Page {
-	return primary.Page{After: c.after, Limit: c.q.pageSize, Asc: c.q.ascending}
+	return primary.Page{After: c.after, Limit: c.q.PageSize, Asc: c.q.Ascending}
 }
 
 // frame returns the times that are asked for, ok false if there are none between them.
 func (c *primaryCall) frame() (r primary.TimeRange, ok bool) {
-	r = primary.TimeRange{From: c.q.since, To: c.q.until}
+	r = primary.TimeRange{From: c.q.Since, To: c.q.Until}
 	if r.From >= r.To {
 		return r, false
 	}
@@ -327,7 +328,7 @@ func (c *primaryCall) frame() (r primary.TimeRange, ok bool) {
 
 // finish closes the list of a body and the body; next is the position of the last row,
 // nil on the last page.
-func (c *primaryCall) finish(next primary.Position, err error, tail func()) *failure {
+func (c *primaryCall) finish(next primary.Position, err error, tail func()) *door.Failure {
 	if err != nil {
 		return c.unreadable(err)
 	}
@@ -338,7 +339,7 @@ func (c *primaryCall) finish(next primary.Position, err error, tail func()) *fai
 	if next != nil {
 		c.w.Member("nextPageToken")
 		c.w.Raw(`"`)
-		c.w.B = c.s.tokens.Append(c.w.B, &token.Token{Route: c.route.id, Filters: c.filters, Ascending: c.q.ascending, Position: next})
+		c.w.B = c.s.tokens.Append(c.w.B, &token.Token{Route: c.route.ID, Filters: c.filters, Ascending: c.q.Ascending, Position: next})
 		c.w.Raw(`"`)
 	}
 	c.w.Raw("}")

@@ -4,6 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/primary/pchain"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
 
@@ -18,21 +19,21 @@ const (
 )
 
 // pagesOfFees has all days on one page unless fewer are asked for: the SDKs ask for one.
-var pagesOfFees = pageSize{1, 2160, 2160}
+var pagesOfFees = door.PageSize{Min: 1, Max: 2160, Def: 2160}
 
 // feeRoutes are the metrics of what validators of L1s pay. Their paths name no network:
 // they are of mainnet if that is followed, and of the test network otherwise.
-func feeRoutes(s *Server) []Route {
-	route := func(id uint8, pattern, doc string, of feesOf) Route {
-		return Route{
-			Method: fasthttp.MethodGet, Pattern: pattern + "/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
-			Doc: doc, id: id, size: pagesOfFees,
-			query:  []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp},
-			answer: shape.Points{}, choices: feeNames(of), make: onPrimary(s, onPlatform,
-				func(c *primaryCall) *failure { return c.readFees(of) }, func(c *primaryCall) *failure { return c.feeMetric(of) }),
+func feeRoutes(s *Server) []door.Route {
+	route := func(id uint8, pattern, doc string, of feesOf) door.Route {
+		return door.Route{
+			Method: fasthttp.MethodGet, Pattern: pattern + "/metrics/{metric}", Units: door.UnitsMedium, Key: door.KeyNever,
+			Doc: doc, ID: id, Size: pagesOfFees,
+			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp},
+			Answer: shape.Points{}, Choices: feeNames(of), Make: onPrimary(s, onPlatform,
+				func(c *primaryCall) *door.Failure { return c.readFees(of) }, func(c *primaryCall) *door.Failure { return c.feeMetric(of) }),
 		}
 	}
-	return []Route{
+	return []door.Route{
 		route(72, "/v2/validators", "returns a metric of the fees of all L1 validators, by days", feesOfAll),
 		route(73, "/v2/validator/{nodeId}", "returns a metric of the fees of a node's L1 validators, by days", feesOfNode),
 		route(74, "/v2/subnet/{subnetId}", "returns a metric of the fees of an L1's validators, by days", feesOfSubnet),
@@ -59,8 +60,8 @@ var feeMetrics = [...][]feeMetric{
 }
 
 // readFees reads whose fees the path names, and the metric.
-func (c *primaryCall) readFees(of feesOf) *failure {
-	var f *failure
+func (c *primaryCall) readFees(of feesOf) *door.Failure {
+	var f *door.Failure
 	switch of {
 	case feesOfNode:
 		f = c.readNode()
@@ -72,14 +73,14 @@ func (c *primaryCall) readFees(of feesOf) *failure {
 	if f != nil {
 		return f
 	}
-	name := c.values.get("metric")
+	name := c.values.Get("metric")
 	for i, m := range feeMetrics[of] {
 		if string(name) == m.name {
 			c.number = uint64(i) // page tokens are bound to it
 			return nil
 		}
 	}
-	return badRequest("metric must be one of " + enumerated(feeNames(of)) + ", not " + excerpt(name))
+	return door.BadRequest("metric must be one of " + enumerated(feeNames(of)) + ", not " + door.Excerpt(name))
 }
 
 func feeNames(of feesOf) []string {
@@ -93,7 +94,7 @@ func feeNames(of feesOf) []string {
 // feeMetric lists the points of a metric in nAVAX, the newest first: what it was after the
 // last block of each day, back to the first day on which one of them paid. The last day
 // is not over.
-func (c *primaryCall) feeMetric(of feesOf) *failure {
+func (c *primaryCall) feeMetric(of feesOf) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f

@@ -9,34 +9,35 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
 // addressNames are the members of a body that names addresses.
-var addressNames = memberNames{"addresses"}
+var addressNames = door.MemberNames{"addresses"}
 
 // readBody reads the addresses of a body as those of the query.
-func (c *primaryCall) readBody() *failure {
-	if f := checkJSON(c.ctx); f != nil {
+func (c *primaryCall) readBody() *door.Failure {
+	if f := door.CheckJSON(c.ctx); f != nil {
 		return f
 	}
-	var mistyped *failure
-	m, err := parseObject(c.ctx.Request.Body(), &addressNames, false, func(name []byte) {
+	var mistyped *door.Failure
+	m, err := door.ParseObject(c.ctx.Request.Body(), &addressNames, false, func(name []byte) {
 		if mistyped == nil {
-			mistyped = c.q.ignored.add("member", name, addressNames[:1])
+			mistyped = c.q.Ignored.Add("member", name, addressNames[:1])
 		}
 	})
 	switch {
 	case err != nil:
-		return asFailure(err)
+		return door.AsFailure(err)
 	case mistyped != nil:
 		return mistyped
-	case m[0].kind() != text:
-		return badRequest("addresses must be a string with a comma-separated list")
+	case m[0].Kind() != door.Text:
+		return door.BadRequest("addresses must be a string with a comma-separated list")
 	}
-	c.own.listed, c.own.listedAs = m[0].bytes(), addressNames[0]
+	c.own.listed, c.own.listedAs = m[0].Bytes(), addressNames[0]
 	if len(c.own.listed) == 0 {
-		return badRequest("addresses is required")
+		return door.BadRequest("addresses is required")
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (c *primaryCall) readBody() *failure {
 var unspent = []primary.OutputState{primary.Unspent, primary.Staked}
 
 // listOutputs lists the outputs of addresses.
-func (c *primaryCall) listOutputs() *failure {
+func (c *primaryCall) listOutputs() *door.Failure {
 	states := unspent
 	if c.own.spent {
 		states = slices.Concat(states, []primary.OutputState{primary.Spent})
@@ -109,7 +110,7 @@ var balanceNames = map[primary.Kind][]string{
 }
 
 // balances sums up the outputs of addresses by what can be done with them.
-func (c *primaryCall) primaryBalances() *failure {
+func (c *primaryCall) primaryBalances() *door.Failure {
 	now := c.rows.Tip().TimeMilli / 1000
 	if rows, ok := c.rows.(PlatformView); ok {
 		now = rows.Time()
@@ -125,7 +126,7 @@ func (c *primaryCall) primaryBalances() *failure {
 			return c.unreadable(err)
 		}
 		if count > maxSummed {
-			return badRequest("addresses have more than " + strconv.Itoa(maxSummed) + " outputs, which are not summed up for a request; list them instead")
+			return door.BadRequest("addresses have more than " + strconv.Itoa(maxSummed) + " outputs, which are not summed up for a request; list them instead")
 		}
 		if p.After = next; next == nil {
 			break
@@ -262,7 +263,7 @@ func newest(rows PrimaryView, addresses []address.Address) (tx *primary.TxRow, e
 }
 
 // lastActivity returns what any of the addresses did last.
-func (c *primaryCall) lastActivity() *failure {
+func (c *primaryCall) lastActivity() *door.Failure {
 	row, err := newest(c.rows, c.own.addresses)
 	if err != nil {
 		return c.unreadable(err)
@@ -297,7 +298,7 @@ func (c *primaryCall) lastActivity() *failure {
 }
 
 // chainIDs lists for each address the chains that it has part in.
-func (c *primaryCall) chainIDs() *failure {
+func (c *primaryCall) chainIDs() *door.Failure {
 	c.list("addresses")
 	for _, a := range c.own.addresses {
 		var ids []chain.ID

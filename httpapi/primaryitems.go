@@ -6,26 +6,27 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 )
 
 // readID reads an ID in the path.
-func (c *primaryCall) readID(name string, to *chain.ID) *failure {
-	if problem := setID(to, c.values.get(name)); problem != "" {
-		return badRequest(name + " " + problem)
+func (c *primaryCall) readID(name string, to *chain.ID) *door.Failure {
+	if problem := setID(to, c.values.Get(name)); problem != "" {
+		return door.BadRequest(name + " " + problem)
 	}
 	return nil
 }
 
 // readNode reads a node ID in the path.
-func (c *primaryCall) readNode() *failure {
-	if problem := setNode(&c.node, c.values.get("nodeId")); problem != "" {
-		return badRequest("nodeId " + problem)
+func (c *primaryCall) readNode() *door.Failure {
+	if problem := setNode(&c.node, c.values.Get("nodeId")); problem != "" {
+		return door.BadRequest("nodeId " + problem)
 	}
 	return nil
 }
 
 // networkDetails returns the sums over a network's stakers.
-func (c *primaryCall) networkDetails() *failure {
+func (c *primaryCall) networkDetails() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -38,10 +39,10 @@ func (c *primaryCall) networkDetails() *failure {
 	return nil
 }
 
-func (c *primaryCall) readSubnet() *failure { return c.readID("subnetId", &c.id) }
+func (c *primaryCall) readSubnet() *door.Failure { return c.readID("subnetId", &c.id) }
 
 // subnet is the complete view of a subnet.
-func (c *primaryCall) subnet() *failure {
+func (c *primaryCall) subnet() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -57,7 +58,7 @@ func (c *primaryCall) subnet() *failure {
 	return nil
 }
 
-func (c *primaryCall) listBlockchains() *failure {
+func (c *primaryCall) listBlockchains() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -75,8 +76,8 @@ func (c *primaryCall) listBlockchains() *failure {
 
 // readBlockchain reads the ID of any blockchain, or the alias of one of the primary
 // network.
-func (c *primaryCall) readBlockchain() *failure {
-	name := c.values.get("blockchainId")
+func (c *primaryCall) readBlockchain() *door.Failure {
+	name := c.values.Get("blockchainId")
 	if k, ok := chainKind(name); ok {
 		on, ok := c.network.Chain(k)
 		if !ok {
@@ -88,7 +89,7 @@ func (c *primaryCall) readBlockchain() *failure {
 	return c.readID("blockchainId", &c.id)
 }
 
-func (c *primaryCall) blockchain() *failure {
+func (c *primaryCall) blockchain() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -105,7 +106,7 @@ func (c *primaryCall) blockchain() *failure {
 }
 
 // listValidators lists the validators of the primary network, of a subnet, or a node.
-func (c *primaryCall) listValidators() *failure {
+func (c *primaryCall) listValidators() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -174,7 +175,7 @@ func (c *primaryCall) removed(s *primary.Staker) uint64 {
 	return row.Time
 }
 
-func (c *primaryCall) listL1Validators() *failure {
+func (c *primaryCall) listL1Validators() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -187,7 +188,7 @@ func (c *primaryCall) listL1Validators() *failure {
 	return c.finish(next, err, func() { c.w.Height(c.tip) })
 }
 
-func (c *primaryCall) pendingRewards() *failure {
+func (c *primaryCall) pendingRewards() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -200,21 +201,21 @@ func (c *primaryCall) pendingRewards() *failure {
 }
 
 // readBlock reads the height or the ID of a block.
-func (c *primaryCall) readBlock() *failure {
-	v := c.values.get("blockId")
-	n, ok := parseUint(v)
+func (c *primaryCall) readBlock() *door.Failure {
+	v := c.values.Get("blockId")
+	n, ok := door.ParseUint(v)
 	if ok {
 		c.number = n
 		return nil
 	}
 	c.hasID = true
 	if setID(&c.id, v) != "" {
-		return badRequest("blockId must be the height of a block in decimal or its ID, 32 bytes in CB58 or hex, not " + excerpt(v))
+		return door.BadRequest("blockId must be the height of a block in decimal or its ID, 32 bytes in CB58 or hex, not " + door.Excerpt(v))
 	}
 	return nil
 }
 
-func (c *primaryCall) block() *failure {
+func (c *primaryCall) block() *door.Failure {
 	var b *primary.BlockInfo
 	var found bool
 	var err error
@@ -238,13 +239,13 @@ func (c *primaryCall) block() *failure {
 }
 
 // blocksOfNode lists the blocks that a node proposed.
-func (c *primaryCall) blocksOfNode() *failure { return c.blocks(&c.node) }
+func (c *primaryCall) blocksOfNode() *door.Failure { return c.blocks(&c.node) }
 
-func (c *primaryCall) latestVertices() *failure { return c.vertices(nil) }
+func (c *primaryCall) latestVertices() *door.Failure { return c.vertices(nil) }
 
-func (c *primaryCall) readVertex() *failure { return c.readID("vertexHash", &c.id) }
+func (c *primaryCall) readVertex() *door.Failure { return c.readID("vertexHash", &c.id) }
 
-func (c *primaryCall) vertex() *failure {
+func (c *primaryCall) vertex() *door.Failure {
 	rows, ok := c.rows.(VertexView)
 	if !ok {
 		return c.unreadable(errKind)

@@ -6,15 +6,16 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/view"
 )
 
 var (
 	// pagesOfSubnets is that of endpoint 5.
-	pagesOfSubnets = pageSize{1, 10000, 100}
+	pagesOfSubnets = door.PageSize{Min: 1, Max: 10000, Def: 100}
 	// pagesOf1024 is that of outputs of the addresses in a body.
-	pagesOf1024 = pageSize{1, 1024, 10}
+	pagesOf1024 = door.PageSize{Min: 1, Max: 1024, Def: 10}
 )
 
 // The chains that routes of the primary network read.
@@ -37,7 +38,7 @@ const (
 var errKind = errors.New("rows of another kind of chain")
 
 // platformOf returns the rows of the P-Chain.
-func platformOf(c *primaryCall) (PlatformView, *failure) {
+func platformOf(c *primaryCall) (PlatformView, *door.Failure) {
 	rows, ok := c.rows.(PlatformView)
 	if !ok {
 		return nil, c.unreadable(errKind)
@@ -57,7 +58,7 @@ func fits[T any](c *primaryCall, write func(*T)) func(*T) bool {
 }
 
 // listSubnets is endpoint 5.
-func (c *primaryCall) listSubnets() *failure {
+func (c *primaryCall) listSubnets() *door.Failure {
 	c.list("subnets")
 	rows, f := platformOf(c)
 	if f != nil {
@@ -75,15 +76,15 @@ func (c *primaryCall) listSubnets() *failure {
 }
 
 // someone demands addresses or nodes.
-func (c *primaryCall) someone() *failure {
+func (c *primaryCall) someone() *door.Failure {
 	if len(c.own.nodes) == 0 && len(c.own.addresses) == 0 {
-		return badRequest("addresses or nodeIds is required")
+		return door.BadRequest("addresses or nodeIds is required")
 	}
 	return nil
 }
 
 // historicalRewards is endpoint 9.
-func (c *primaryCall) historicalRewards() *failure {
+func (c *primaryCall) historicalRewards() *door.Failure {
 	c.list("historicalRewards")
 	rows, f := platformOf(c)
 	if f != nil {
@@ -95,7 +96,7 @@ func (c *primaryCall) historicalRewards() *failure {
 }
 
 // listDelegators is endpoint 13.
-func (c *primaryCall) listDelegators() *failure {
+func (c *primaryCall) listDelegators() *door.Failure {
 	c.list("delegators")
 	rows, f := platformOf(c)
 	if f != nil {
@@ -110,9 +111,9 @@ func (c *primaryCall) listDelegators() *failure {
 }
 
 // verticesAt is endpoint 14.
-func (c *primaryCall) verticesAt() *failure { return c.vertices(&c.own.height) }
+func (c *primaryCall) verticesAt() *door.Failure { return c.vertices(&c.own.height) }
 
-func (c *primaryCall) vertices(height *uint64) *failure {
+func (c *primaryCall) vertices(height *uint64) *door.Failure {
 	c.list("vertices")
 	rows, ok := c.rows.(VertexView)
 	if !ok {
@@ -123,9 +124,9 @@ func (c *primaryCall) vertices(height *uint64) *failure {
 }
 
 // latestBlocks is endpoint 16.
-func (c *primaryCall) latestBlocks() *failure { return c.blocks(nil) }
+func (c *primaryCall) latestBlocks() *door.Failure { return c.blocks(nil) }
 
-func (c *primaryCall) blocks(proposer *chain.NodeID) *failure {
+func (c *primaryCall) blocks(proposer *chain.NodeID) *door.Failure {
 	c.list("blocks")
 	times, ok := c.frame()
 	if !ok {

@@ -10,34 +10,35 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
 
 // stakingRoutes are the metrics of a network's stakers, and of the fees that its
 // transactions burn.
-func stakingRoutes(s *Server) []Route {
-	return []Route{{
-		Method: fasthttp.MethodGet, Pattern: "/v2/subnets/{subnetId}/validators:getAddresses", Units: unitsMedium, Key: KeyNever,
+func stakingRoutes(s *Server) []door.Route {
+	return []door.Route{{
+		Method: fasthttp.MethodGet, Pattern: "/v2/subnets/{subnetId}/validators:getAddresses", Units: door.UnitsMedium, Key: door.KeyNever,
 		Doc: "lists the addresses that get the rewards of a subnet's validators, the latest start first",
-		id:  117, size: pagesOfAddresses,
-		query:  []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramNetwork},
-		answer: shape.StakerAddresses{}, refused: []int{fasthttp.StatusNotFound}, make: onPrimary(s, onPlatform, (*primaryCall).readSubnet, (*primaryCall).validatorAddresses),
+		ID:  117, Size: pagesOfAddresses,
+		Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamNetwork},
+		Answer: shape.StakerAddresses{}, Refused: []int{fasthttp.StatusNotFound}, Make: onPrimary(s, onPlatform, (*primaryCall).readSubnet, (*primaryCall).validatorAddresses),
 	}, {
-		Method: fasthttp.MethodGet, Pattern: "/v2/networks/{network}/metrics/{metric}", Units: unitsMedium, Key: KeyNever,
+		Method: fasthttp.MethodGet, Pattern: "/v2/networks/{network}/metrics/{metric}", Units: door.UnitsMedium, Key: door.KeyNever,
 		Doc: "returns a metric of the stakers of a network, or of the fees that its transactions burn, by days",
-		id:  39, size: pagesOfPoints,
-		query:  []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramSubnetID},
-		answer: shape.Points{}, choices: networkMetricNames(), make: onPrimary(s, onPlatform, (*primaryCall).readMetric, (*primaryCall).networkMetric),
+		ID:  39, Size: pagesOfPoints,
+		Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, paramSubnetID},
+		Answer: shape.Points{}, Choices: networkMetricNames(), Make: onPrimary(s, onPlatform, (*primaryCall).readMetric, (*primaryCall).networkMetric),
 	}}
 }
 
 // pagesOfAddresses is that of the addresses of validators.
-var pagesOfAddresses = pageSize{1, 5000, 1000}
+var pagesOfAddresses = door.PageSize{Min: 1, Max: 5000, Def: 1000}
 
 // validatorAddresses lists who gets the rewards of the validators that validate at some
 // time of a frame, with the time of their start.
-func (c *primaryCall) validatorAddresses() *failure {
+func (c *primaryCall) validatorAddresses() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -88,8 +89,8 @@ func burnedThatDay(d *primary.BurnedDay) uint64 { return d.Today }
 func burnedSoFar(d *primary.BurnedDay) uint64   { return d.Total }
 
 // readMetric reads the metric in the path. One of fees is read of its own chain.
-func (c *primaryCall) readMetric() *failure {
-	name := c.values.get("metric")
+func (c *primaryCall) readMetric() *door.Failure {
+	name := c.values.Get("metric")
 	for i := range stakingMetrics {
 		if string(name) == stakingMetrics[i].name {
 			c.number = uint64(i) // page tokens are bound to it
@@ -102,7 +103,7 @@ func (c *primaryCall) readMetric() *failure {
 			continue
 		}
 		if c.own.subnet != nil {
-			return badRequest("subnetId goes with the metrics of stakers, not with " + m.name)
+			return door.BadRequest("subnetId goes with the metrics of stakers, not with " + m.name)
 		}
 		c.number = uint64(len(stakingMetrics) + i)
 		if c.kind == m.kind {
@@ -116,7 +117,7 @@ func (c *primaryCall) readMetric() *failure {
 		tellSync(c.ctx, primaryMark{c.on})
 		return nil
 	}
-	return badRequest("metric must be one of " + enumerated(networkMetricNames()) + ", not " + excerpt(name))
+	return door.BadRequest("metric must be one of " + enumerated(networkMetricNames()) + ", not " + door.Excerpt(name))
 }
 
 func networkMetricNames() (names []string) {
@@ -130,7 +131,7 @@ func networkMetricNames() (names []string) {
 }
 
 // networkMetric lists the points of a metric.
-func (c *primaryCall) networkMetric() *failure {
+func (c *primaryCall) networkMetric() *door.Failure {
 	if c.number >= uint64(len(stakingMetrics)) {
 		return c.burnedMetric()
 	}
@@ -139,7 +140,7 @@ func (c *primaryCall) networkMetric() *failure {
 
 // burnedMetric lists the points of a metric of fees in nAVAX, the newest first, back to
 // the first day on which a transaction paid one. The last day is not over.
-func (c *primaryCall) burnedMetric() *failure {
+func (c *primaryCall) burnedMetric() *door.Failure {
 	m := &burnedMetrics[c.number-uint64(len(stakingMetrics))]
 	if c.rows.First() > 1 {
 		return c.missing("the fees that the " + m.kind.String() + " of " + c.name + " has burned need all of its blocks; here it begins at block " +
@@ -163,7 +164,7 @@ func (c *primaryCall) burnedMetric() *failure {
 // stakingMetric lists the points of a metric, the newest first: what it was after the
 // last block of each day. The last day is not over. Without a subnet it is that of the
 // primary network.
-func (c *primaryCall) stakingMetric() *failure {
+func (c *primaryCall) stakingMetric() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -183,8 +184,8 @@ func (c *primaryCall) stakingMetric() *failure {
 
 // dayPoints writes a page of the points that days hands over, from the day before a time
 // on, the newest first.
-func (c *primaryCall) dayPoints(days func(before uint64, point func(time, figure uint64) bool) error) *failure {
-	before := c.q.until
+func (c *primaryCall) dayPoints(days func(before uint64, point func(time, figure uint64) bool) error) *door.Failure {
+	before := c.q.Until
 	if before == math.MaxUint64 {
 		before = 0
 	}
@@ -199,9 +200,9 @@ func (c *primaryCall) dayPoints(days func(before uint64, point func(time, figure
 	var digits [20]byte
 	err := days(before, func(time, figure uint64) bool {
 		switch {
-		case time < c.q.since:
+		case time < c.q.Since:
 			return false
-		case n == c.q.pageSize:
+		case n == c.q.PageSize:
 			next = binary.BigEndian.AppendUint64(nil, last)
 			return false
 		}

@@ -193,9 +193,9 @@ func FuzzPrimaryQuery(f *testing.F) {
 	}
 	routes := primaryRoutes(new(Server))
 	for i := range routes {
-		for _, p := range routes[i].query {
+		for _, p := range routes[i].Query {
 			for _, v := range []string{"1", one(), ben.Text("fuji"), "P-" + ann.Text("fuji"), "active", "asc", "-1", "%", ",", "x,y"} {
-				f.Add(uint8(i), "x-chain", p.name, v)
+				f.Add(uint8(i), "x-chain", p.Name, v)
 			}
 		}
 	}

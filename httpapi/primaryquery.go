@@ -10,6 +10,7 @@ import (
 	"quorate/engine/chain/address"
 	"quorate/engine/chain/platform"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/view"
 )
@@ -43,13 +44,13 @@ type primaryQuery struct {
 }
 
 // ofPrimary returns the parameters that only these routes know.
-func ofPrimary(q *query) *primaryQuery { return q.own.(*primaryQuery) }
+func ofPrimary(q *door.Query) *primaryQuery { return q.Own.(*primaryQuery) }
 
 // canonical is as that of [query].
 func (q *primaryQuery) canonical(b []byte) []byte {
-	b = append(b, 'p', byte(q.status), bit(q.hasHeight))
+	b = append(b, 'p', byte(q.status), door.Bit(q.hasHeight))
 	b = strconv.AppendUint(b, q.height, 10)
-	b = append(b, bit(q.inactive), bit(q.spent))
+	b = append(b, door.Bit(q.inactive), door.Bit(q.spent))
 	b = strconv.AppendUint(b, q.least, 10)
 	for _, k := range q.kinds {
 		b = append(append(b, 'k'), k...)
@@ -77,7 +78,7 @@ func (q *primaryQuery) canonical(b []byte) []byte {
 
 // The parameters of the primary network in the contract.
 var (
-	paramNodeIDs = param{name: "nodeIds", doc: "only these nodes", schema: listOf(nodeLike()), set: func(q *query, v []byte) string {
+	paramNodeIDs = door.Param{Name: "nodeIds", Doc: "only these nodes", Schema: door.ListOf(nodeLike()), Set: func(q *door.Query, v []byte) string {
 		return eachListed(v, func(item []byte) string {
 			var node chain.NodeID
 			if problem := setNode(&node, item); problem != "" {
@@ -86,7 +87,7 @@ var (
 			if slices.Contains(ofPrimary(q).nodes, node) {
 				return ""
 			}
-			if len(ofPrimary(q).nodes) == maxListed {
+			if len(ofPrimary(q).nodes) == door.MaxListed {
 				return tooMany
 			}
 			ofPrimary(q).nodes = append(ofPrimary(q).nodes, node)
@@ -96,10 +97,10 @@ var (
 	paramAddresses       = listedAddresses("addresses")
 	paramRewardAddresses = listedAddresses("rewardAddresses")
 	paramDelegation      = stakerStatus("delegationStatus", "completed", "active", "pending")
-	paramVertexHeight    = param{name: "vertexHeight", doc: "the height of the vertices", schema: whole(), set: func(q *query, v []byte) string {
+	paramVertexHeight    = door.Param{Name: "vertexHeight", Doc: "the height of the vertices", Schema: door.Whole(), Set: func(q *door.Query, v []byte) string {
 		var ok bool
-		if ofPrimary(q).height, ok = parseUint(v); !ok {
-			return "must be the height of a vertex, a whole number in decimal, not " + excerpt(v)
+		if ofPrimary(q).height, ok = door.ParseUint(v); !ok {
+			return "must be the height of a vertex, a whole number in decimal, not " + door.Excerpt(v)
 		}
 		ofPrimary(q).hasHeight = true
 		return ""
@@ -109,27 +110,27 @@ var (
 // Those of the calls that only the SDKs know.
 var (
 	paramValidation = stakerStatus("validationStatus", "completed", "active", "pending", "removed")
-	paramSubnetID   = param{name: "subnetId", doc: "only those of a subnet", schema: idLike(), set: func(q *query, v []byte) string {
+	paramSubnetID   = door.Param{Name: "subnetId", Doc: "only those of a subnet", Schema: idLike(), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).subnet = &ofPrimary(q).subnetRoom
 		return setID(ofPrimary(q).subnet, v)
 	}}
-	paramValidationID = param{name: "l1ValidationId", doc: "only those of a validation of an L1", schema: idLike(), set: func(q *query, v []byte) string {
+	paramValidationID = door.Param{Name: "l1ValidationId", Doc: "only those of a validation of an L1", Schema: idLike(), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).validation = &ofPrimary(q).validationRoom
 		return setID(ofPrimary(q).validation, v)
 	}}
-	paramNodeID = param{name: "nodeId", doc: "only those of a node", schema: nodeLike(), set: func(q *query, v []byte) string {
+	paramNodeID = door.Param{Name: "nodeId", Doc: "only those of a node", Schema: nodeLike(), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).node = &ofPrimary(q).nodeRoom
 		return setNode(ofPrimary(q).node, v)
 	}}
-	paramInactive = yesNo("includeInactiveL1Validators", "whether those without balance are listed too", false,
-		func(q *query, v bool) { ofPrimary(q).inactive = v })
-	paramSortBy = choice("sortBy", "the order that there is", "blockIndex", []string{"blockIndex"}, func(*query, string) {})
+	paramInactive = door.YesNo("includeInactiveL1Validators", "whether those without balance are listed too", false,
+		func(q *door.Query, v bool) { ofPrimary(q).inactive = v })
+	paramSortBy = door.Choice("sortBy", "the order that there is", "blockIndex", []string{"blockIndex"}, func(*door.Query, string) {})
 )
 
 // Those of transactions and outputs.
 var (
 	// paramTxTypes may be given several times, and each time list several.
-	paramTxTypes = param{name: "txTypes", repeats: true, doc: "only transactions of these types", schema: listOf(&openapi.Schema{Type: "string", Enum: txTypes}), set: func(q *query, v []byte) string {
+	paramTxTypes = door.Param{Name: "txTypes", Repeats: true, Doc: "only transactions of these types", Schema: door.ListOf(&openapi.Schema{Type: "string", Enum: txTypes}), Set: func(q *door.Query, v []byte) string {
 		return eachListed(v, func(item []byte) string {
 			for _, k := range txTypes {
 				if k == string(item) {
@@ -137,23 +138,23 @@ var (
 					return ""
 				}
 			}
-			return "must be a type of transaction such as BaseTx, not " + excerpt(item)
+			return "must be a type of transaction such as BaseTx, not " + door.Excerpt(item)
 		})
 	}}
-	paramAssetID = param{name: "assetId", doc: "only those of an asset", schema: idLike(), set: func(q *query, v []byte) string {
+	paramAssetID = door.Param{Name: "assetId", Doc: "only those of an asset", Schema: idLike(), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).asset = &ofPrimary(q).assetRoom
 		return setID(ofPrimary(q).asset, v)
 	}}
-	paramMinAmount = param{name: "minUtxoAmount", doc: "the least amount in nAVAX", schema: whole(), set: func(q *query, v []byte) string {
+	paramMinAmount = door.Param{Name: "minUtxoAmount", Doc: "the least amount in nAVAX", Schema: door.Whole(), Set: func(q *door.Query, v []byte) string {
 		var ok bool
-		if ofPrimary(q).least, ok = parseUint(v); !ok {
-			return "must be an amount in nAVAX, a whole number in decimal, not " + excerpt(v)
+		if ofPrimary(q).least, ok = door.ParseUint(v); !ok {
+			return "must be an amount in nAVAX, a whole number in decimal, not " + door.Excerpt(v)
 		}
 		return ""
 	}}
-	paramSpent          = yesNo("includeSpent", "whether spent outputs are listed too", false, func(q *query, v bool) { ofPrimary(q).spent = v })
-	paramSortOutputs    = choice("sortBy", "the order that there is", "timestamp", []string{"timestamp"}, func(*query, string) {})
-	paramBlockTimestamp = param{name: "blockTimestamp", set: func(*query, []byte) string {
+	paramSpent          = door.YesNo("includeSpent", "whether spent outputs are listed too", false, func(q *door.Query, v bool) { ofPrimary(q).spent = v })
+	paramSortOutputs    = door.Choice("sortBy", "the order that there is", "timestamp", []string{"timestamp"}, func(*door.Query, string) {})
+	paramBlockTimestamp = door.Param{Name: "blockTimestamp", Set: func(*door.Query, []byte) string {
 		return "is not served here: balances are those after the last block"
 	}}
 )
@@ -170,7 +171,7 @@ var txTypes = append([]string{
 func setID(to *chain.ID, v []byte) string {
 	id, err := chain.ParseIDHexOrCB58(string(v))
 	if err != nil {
-		return "must be an ID, 32 bytes in CB58 or hex, not " + excerpt(v)
+		return "must be an ID, 32 bytes in CB58 or hex, not " + door.Excerpt(v)
 	}
 	*to = id
 	return ""
@@ -179,31 +180,31 @@ func setID(to *chain.ID, v []byte) string {
 func setNode(to *chain.NodeID, v []byte) string {
 	id, err := chain.ParseNodeID(string(v))
 	if err != nil {
-		return "must be a node ID, NodeID- and 20 bytes in CB58, not " + excerpt(v)
+		return "must be a node ID, NodeID- and 20 bytes in CB58, not " + door.Excerpt(v)
 	}
 	*to = id
 	return ""
 }
 
 // stakerStatus is a parameter that is one of some states.
-func stakerStatus(name string, allowed ...string) param {
+func stakerStatus(name string, allowed ...string) door.Param {
 	states := map[string]primary.StakerStatus{
 		"completed": primary.Completed, "active": primary.Active, "pending": primary.Pending, "removed": primary.Removed,
 	}
-	return choice(name, "only those of a state", "", allowed, func(q *query, v string) { ofPrimary(q).status = states[v] })
+	return door.Choice(name, "only those of a state", "", allowed, func(q *door.Query, v string) { ofPrimary(q).status = states[v] })
 }
 
 func idLike() *openapi.Schema {
-	return textLike("^([1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5")
+	return door.TextLike("^([1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5")
 }
 
 func nodeLike() *openapi.Schema {
-	return textLike("^NodeID-[1-9A-HJ-NP-Za-km-z]{20,40}$", "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg")
+	return door.TextLike("^NodeID-[1-9A-HJ-NP-Za-km-z]{20,40}$", "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg")
 }
 
-func listedAddresses(name string) param {
+func listedAddresses(name string) door.Param {
 	item := &openapi.Schema{Type: "string", MinLength: 1, Description: "Bech32 of the network, with P- or X- or without; for the C-Chain also hex."}
-	return param{name: name, doc: "only those of these addresses", schema: listOf(item), set: func(q *query, v []byte) string {
+	return door.Param{Name: name, Doc: "only those of these addresses", Schema: door.ListOf(item), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).listed, ofPrimary(q).listedAs = v, name
 		return ""
 	}}
@@ -216,7 +217,7 @@ const tooMany = "has more than 100 items"
 func eachListed(v []byte, take func(item []byte) string) string {
 	for v != nil {
 		var item []byte
-		item, v, _ = bytes.Cut(v, comma) // v is nil after the last
+		item, v, _ = bytes.Cut(v, door.Comma) // v is nil after the last
 		switch problem := take(bytes.TrimSpace(item)); problem {
 		case "":
 		case tooMany:
@@ -230,7 +231,7 @@ func eachListed(v []byte, take func(item []byte) string) string {
 
 // readAddresses reads the list of addresses, those of the P- and the X-Chain of a
 // network; where the C-Chain is read also those of its accounts, in hex.
-func (q *primaryQuery) readAddresses(networkID uint32, hexToo bool) *failure {
+func (q *primaryQuery) readAddresses(networkID uint32, hexToo bool) *door.Failure {
 	if q.listedAs == "" {
 		return nil
 	}
@@ -238,28 +239,28 @@ func (q *primaryQuery) readAddresses(networkID uint32, hexToo bool) *failure {
 		a, err := address.ParseOn(string(item), networkID, "P", "X")
 		switch {
 		case err == nil:
-		case hexToo && parseHex(item, a[:]):
+		case hexToo && door.ParseHex(item, a[:]):
 		default:
 			return notPrimaryAddress(item, networkID, err)
 		}
 		if slices.Contains(q.addresses, a) {
 			return ""
 		}
-		if len(q.addresses) == maxListed {
+		if len(q.addresses) == door.MaxListed {
 			return tooMany
 		}
 		q.addresses = append(q.addresses, a)
 		return ""
 	})
 	if problem != "" {
-		return badRequest(q.listedAs + " " + problem)
+		return door.BadRequest(q.listedAs + " " + problem)
 	}
 	return nil
 }
 
 func notPrimaryAddress(item []byte, networkID uint32, err error) string {
 	prefix := address.Prefix(networkID)
-	text := "must be an address that starts with " + prefix + "1, P-" + prefix + "1 or X-" + prefix + "1, not " + excerpt(item)
+	text := "must be an address that starts with " + prefix + "1, P-" + prefix + "1 or X-" + prefix + "1, not " + door.Excerpt(item)
 	switch {
 	case errors.Is(err, address.ErrNetwork):
 		text += ", which is of another network"

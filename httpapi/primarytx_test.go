@@ -16,6 +16,7 @@ import (
 	"quorate/engine/chain/platform"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 )
 
 // TestPrimaryTxBodies compares the answers about transactions, outputs and assets with
@@ -177,7 +178,7 @@ func TestPrimaryPosts(t *testing.T) {
 		req.SetRequestURI(onFuji + path)
 		req.Header.SetHost("localhost")
 		req.Header.SetMethod("POST")
-		req.Header.SetContentType(contentJSON)
+		req.Header.SetContentType(door.ContentJSON)
 		req.SetBodyString(body)
 		ctx := &fasthttp.RequestCtx{}
 		ctx.Init(&req, nil, nil)

@@ -11,6 +11,7 @@ import (
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 	"quorate/engine/primary/xchain"
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
@@ -103,7 +104,7 @@ func (c *primaryCall) known(row *primary.TxRow, tx *primaryTx) (*view.PrimaryTx,
 		return nil, err
 	}
 	t.Consumed = consumed
-	spent, err := c.rows.SpentOf(row, c.q.ascending)
+	spent, err := c.rows.SpentOf(row, c.q.Ascending)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +263,7 @@ func concernsL1(body platform.Body, id *chain.ID) bool {
 
 // latestPrimaryTxs lists the transactions of a chain, or those that addresses have part
 // in.
-func (c *primaryCall) latestPrimaryTxs() *failure {
+func (c *primaryCall) latestPrimaryTxs() *door.Failure {
 	c.list("transactions")
 	times, ok := c.frame()
 	if !ok {
@@ -273,7 +274,7 @@ func (c *primaryCall) latestPrimaryTxs() *failure {
 }
 
 // stakingTxs lists the transactions whose stake is active.
-func (c *primaryCall) stakingTxs() *failure {
+func (c *primaryCall) stakingTxs() *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -305,9 +306,9 @@ func (c *primaryCall) stakingTxs() *failure {
 	return c.finish(next, err, c.chainInfo)
 }
 
-func (c *primaryCall) readPrimaryTx() *failure { return c.readID("txHash", &c.id) }
+func (c *primaryCall) readPrimaryTx() *door.Failure { return c.readID("txHash", &c.id) }
 
-func (c *primaryCall) singlePrimaryTx() *failure {
+func (c *primaryCall) singlePrimaryTx() *door.Failure {
 	row, found, err := c.rows.Tx(c.id)
 	switch {
 	case err != nil:
@@ -341,9 +342,9 @@ func (c *primaryCall) asset(id *chain.ID) *xchain.Asset {
 	return a
 }
 
-func (c *primaryCall) readAsset() *failure { return c.readID("assetId", &c.id) }
+func (c *primaryCall) readAsset() *door.Failure { return c.readID("assetId", &c.id) }
 
-func (c *primaryCall) assetDetails() *failure {
+func (c *primaryCall) assetDetails() *door.Failure {
 	a := c.asset(&c.id)
 	switch {
 	case c.err != nil:
@@ -355,7 +356,7 @@ func (c *primaryCall) assetDetails() *failure {
 	return nil
 }
 
-func (c *primaryCall) assetTxs() *failure {
+func (c *primaryCall) assetTxs() *door.Failure {
 	rows, ok := c.rows.(AssetView)
 	if !ok {
 		return c.unreadable(errKind)

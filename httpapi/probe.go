@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/health"
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
@@ -20,9 +21,9 @@ type Health interface {
 // health answers GET /health with 200 or 503, in the form of the relayer's own
 // aggregator: {"status":"up"}. Operators are also told of each check; clients of a
 // public listener learn no more than yes or no.
-func (s *Server) health(ctx *fasthttp.RequestCtx, p params) {
+func (s *Server) health(ctx *fasthttp.RequestCtx, p door.Params) {
 	report := s.cfg.Health.Health(nil)
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(door.ContentJSON)
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	ctx.Response.SetStatusCode(fasthttp.StatusOK)
 	if !report.Healthy {
@@ -30,7 +31,7 @@ func (s *Server) health(ctx *fasthttp.RequestCtx, p params) {
 	}
 	body := append(ctx.Response.SwapBody(nil)[:0], `{"status":`...)
 	body = appendUp(body, report.Healthy)
-	if p.scope != ForClients {
+	if p.Scope != door.ForClients {
 		body = appendChecks(append(body, `,"details":`...), report.Checks)
 	}
 	ctx.Response.SwapBody(append(body, '}'))
@@ -78,9 +79,9 @@ func warningOf(message json.RawMessage) string {
 
 // metricsAlias makes the handler of /metrics, where the relayer's own aggregator
 // has them.
-func metricsAlias(s *Server) handler {
+func metricsAlias(s *Server) door.Handler {
 	pass := passOn(s)
-	return func(ctx *fasthttp.RequestCtx, p params) {
+	return func(ctx *fasthttp.RequestCtx, p door.Params) {
 		ctx.Request.SetRequestURI(metricsPath)
 		pass(ctx, p)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/aggregator"
+	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
 )
 
@@ -59,7 +60,7 @@ type repeater interface {
 
 // signingForm is how a route asks for a signed message, and answers with it.
 type signingForm struct {
-	names   memberNames
+	names   door.MemberNames
 	lenient bool // reads what the relayers' own aggregator reads
 	status  int
 	open    string // the beginning of an answer, up to the signed message
@@ -83,7 +84,7 @@ func (f *signingForm) head(ctx *fasthttp.RequestCtx, anyQuorum bool, res *aggreg
 		ctx.Response.Header.Set(headerQuorumNote, quorumNote)
 	}
 	ctx.Response.SetStatusCode(f.status)
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(door.ContentJSON)
 	var height [20]byte
 	ctx.Response.Header.SetBytesV(headerPChainHeight, strconv.AppendUint(height[:0], res.Height, 10))
 }
@@ -132,7 +133,7 @@ func (r *repeats) send(ctx *fasthttp.RequestCtx, found *repeat, network Aggregat
 		found = r.put(hash, found, res)
 	}
 	if len(found.ignored) > 0 {
-		ctx.Response.Header.SetBytesV(headerIgnored, found.ignored)
+		ctx.Response.Header.SetBytesV(door.HeaderIgnored, found.ignored)
 	}
 	found.form.head(ctx, found.anyQuorum, res)
 	ctx.Response.SetBodyRaw(found.answer)
@@ -149,7 +150,7 @@ func (r *repeats) put(hash uint64, of *repeat, res *aggregator.Result) *repeat {
 }
 
 // offer keeps a body that was answered with res, if it came before.
-func (r *repeats) offer(body []byte, hash uint64, f *signingForm, network Aggregator, req *aggregator.Request, rest *ignored, res *aggregator.Result) {
+func (r *repeats) offer(body []byte, hash uint64, f *signingForm, network Aggregator, req *aggregator.Request, rest *door.Ignored, res *aggregator.Result) {
 	if hash == 0 {
 		return
 	}
@@ -162,6 +163,6 @@ func (r *repeats) offer(body []byte, hash uint64, f *signingForm, network Aggreg
 		return
 	}
 	if known := a.Repeatable(req); known != nil {
-		r.put(hash, &repeat{form: f, body: bytes.Clone(body), known: known, ignored: []byte(strings.Join(rest.names, ", ")), anyQuorum: req.Quorum == 0}, res)
+		r.put(hash, &repeat{form: f, body: bytes.Clone(body), known: known, ignored: []byte(strings.Join(rest.Names, ", ")), anyQuorum: req.Quorum == 0}, res)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"quorate/aggregator/valset"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
@@ -174,7 +175,7 @@ func posted(path, body string) *fasthttp.RequestCtx {
 	var req fasthttp.Request
 	req.Header.SetMethod(fasthttp.MethodPost)
 	req.SetRequestURI(path)
-	req.Header.SetContentType(contentJSON)
+	req.Header.SetContentType(door.ContentJSON)
 	req.SetBodyString(body)
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&req, nil, nil)
@@ -203,9 +204,9 @@ func TestRepeats(t *testing.T) {
 		{sdkPath, `{"message":"` + message + `","padding":"` + strings.Repeat(" ", maxRepeat) + `"}`, sdkForm, false},
 		{sdkPath, `{"message":"` + message + `","quorumPercentag":80}`, sdkForm, false},
 		{sdkPath, `{"message":"` + warpHex + `"}`, sdkForm, false}, // of a chain that is not known
-		{relayerPath, `{"message":"` + message + `"}`, relayerForm, true},
-		{relayerPath, `{"message":"` + message + `","quorum-percentage":0,"signing-subnet-id":""}`, relayerForm, true},
-		{relayerPath, `{"message":"` + strings.Repeat("00", 5) + `01"}`, relayerForm, false},
+		{door.RelayerPath, `{"message":"` + message + `"}`, relayerForm, true},
+		{door.RelayerPath, `{"message":"` + message + `","quorum-percentage":0,"signing-subnet-id":""}`, relayerForm, true},
+		{door.RelayerPath, `{"message":"` + strings.Repeat("00", 5) + `01"}`, relayerForm, false},
 	} {
 		first := answered(s, c.path, c.body)
 		for i := range 4 {
@@ -217,7 +218,7 @@ func TestRepeats(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/v1/signatureAggregator/mainnet/aggregateSignatures", relayerPath} { // the body is kept for others
+	for _, path := range []string{"/v1/signatureAggregator/mainnet/aggregateSignatures", door.RelayerPath} { // the body is kept for others
 		if got := answered(s, path, `{"message":"`+message+`","quorumPercentage":100}`); strings.Contains(got, "signedMessage") {
 			t.Errorf("%s: %s", path, got)
 		}
@@ -340,7 +341,7 @@ func TestQuorumNote(t *testing.T) {
 			}
 		}
 	}
-	ctx := posted(relayerPath, `{"message":"`+signable(t, 1)+`","quorum-percentage":0}`) // the default there
+	ctx := posted(door.RelayerPath, `{"message":"`+signable(t, 1)+`","quorum-percentage":0}`) // the default there
 	if s.handle(ctx); len(ctx.Response.Header.Peek("X-Quorum-Note")) > 0 {
 		t.Error("a note about the default")
 	}
@@ -382,7 +383,7 @@ func FuzzRepeats(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, relayer bool) {
 		path := sdkPath
 		if relayer {
-			path = relayerPath
+			path = door.RelayerPath
 		}
 		want := answered(reads, path, string(body))
 		for range 4 {
@@ -415,11 +416,11 @@ func TestHeightHeader(t *testing.T) {
 		{sdkPath, `,"destinationBlockchainId":"` + signersChain.String() + `"`, "7", 201},
 		{sdkPath, `,"destinationBlockchainId":"` + unknown.String() + `"`, "", 400},
 		{sdkPath, `,"destinationBlockchainId":"` + unknown.String() + `","pChainHeight":9`, "9", 201},
-		{relayerPath, `,"destination-blockchain-id":"` + signersChain.String() + `"`, "7", 200},
-		{relayerPath, `,"pchain-height":8`, "8", 200},
-		{relayerPath, `,"p-chain-height":8`, "8", 200},
-		{relayerPath, `,"p-chain-height":8,"pchain-height":8`, "8", 200},
-		{relayerPath, `,"p-chain-height":8,"pchain-height":9`, "", 400},
+		{door.RelayerPath, `,"destination-blockchain-id":"` + signersChain.String() + `"`, "7", 200},
+		{door.RelayerPath, `,"pchain-height":8`, "8", 200},
+		{door.RelayerPath, `,"p-chain-height":8`, "8", 200},
+		{door.RelayerPath, `,"p-chain-height":8,"pchain-height":8`, "8", 200},
+		{door.RelayerPath, `,"p-chain-height":8,"pchain-height":9`, "", 400},
 	} {
 		body := `{"message":"` + signable(t, 1) + `"` + c.members + `}`
 		for range 4 { // the last from what is known of the body

@@ -1,6 +1,10 @@
 package httpapi
 
-import "time"
+import (
+	"time"
+
+	"quorate/httpapi/door"
+)
 
 const (
 	// replaysAtOnce bounds the streams that read history at the same moment: each piece
@@ -22,7 +26,7 @@ type replay struct {
 func (c *chainStream) turn() (end func(), ok bool) {
 	s := c.t.s
 	c.replay.until = time.Time{}
-	if wait, ok := s.cfg.Limits.Charge(c.t.client, unitsFree); !ok {
+	if wait, ok := s.cfg.Limits.Charge(c.t.client, door.UnitsFree); !ok {
 		c.replay.until = time.Now().Add(max(wait, messageRetry))
 		return nil, false
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
@@ -31,7 +32,7 @@ func TestEventReplayIsCharged(t *testing.T) {
 		}
 	}
 	const refilled = 5 // minutes that the test may take
-	if used, least := before-left(), int64(unitsLarge+400/eventsPerUnit+bytes/perUnit-refilled); used < least {
+	if used, least := before-left(), int64(door.UnitsLarge+400/eventsPerUnit+bytes/perUnit-refilled); used < least {
 		t.Errorf("400 blocks of history in %d bytes cost %d units, want %d", bytes, used, least)
 	}
 	before = left()

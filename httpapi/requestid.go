@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/door"
 )
 
 // headerRequestID names a request in the log. A client may name its requests
@@ -69,12 +71,12 @@ func (s *Server) answered(ctx *fasthttp.RequestCtx, route string) {
 		body = len(ctx.Response.Body())
 	}
 	line := []slog.Attr{
-		slog.String("request", string(id)), slog.String("method", string(ctx.Method())), slog.String("path", excerpt(ctx.Path())),
+		slog.String("request", string(id)), slog.String("method", string(ctx.Method())), slog.String("path", door.Excerpt(ctx.Path())),
 		slog.String("route", route), slog.Int("status", status), slog.Int("bytes", body),
 		slog.Duration("took", time.Since(received(ctx))), slog.String("client", ctx.RemoteIP().String()),
 	}
 	if status >= fasthttp.StatusBadRequest && body > 0 && len(ctx.Response.Header.ContentEncoding()) == 0 {
-		line = append(line, slog.String("answer", excerpt(ctx.Response.Body())))
+		line = append(line, slog.String("answer", door.Excerpt(ctx.Response.Body())))
 	}
 	s.log.LogAttrs(context.Background(), slog.LevelDebug, "request", line...)
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 	"quorate/rollup"
 )
 
 // rollingRoute is that of metrics over windows that end now.
-func rollingRoute(s *Server) Route {
-	return Route{
-		Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/rollingWindowMetrics/{metric}", Units: unitsMedium,
-		Key: KeyNever, Chain: "chainId",
+func rollingRoute(s *Server) door.Route {
+	return door.Route{
+		Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/rollingWindowMetrics/{metric}", Units: door.UnitsMedium,
+		Key: door.KeyNever, Chain: "chainId",
 		Doc: "returns what a metric is over the last hour, day, week, month, 90 days, year, and over all time",
-		off: s.cfg.Chains == nil, answer: shape.Windows{}, choices: rollingNames(), make: onMetric(s, (*metricCall).rollingWindows),
+		Off: s.cfg.Chains == nil, Answer: shape.Windows{}, Choices: rollingNames(), Make: onMetric(s, (*metricCall).rollingWindows),
 	}
 }
 
@@ -36,16 +37,16 @@ var rollingList = enumerated(rollingNames())
 
 // rollingWindows returns a metric over windows that end now. They begin with full hours,
 // so that distinct addresses can be counted: that in which the time so long ago lies.
-func (c *metricCall) rollingWindows(p *params) *failure {
-	if f := c.q.parse(c.ctx.URI().QueryString(), c.route.query, c.route.size); f != nil {
+func (c *metricCall) rollingWindows(p *door.Params) *door.Failure {
+	if f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size); f != nil {
 		return f
 	}
-	if f := c.find(p.values[0]); f != nil {
+	if f := c.find(p.Values[0]); f != nil {
 		return f
 	}
-	m, ok := rollup.ParseMetric(string(p.values[1]))
+	m, ok := rollup.ParseMetric(string(p.Values[1]))
 	if !ok || m.Cumulative() {
-		return badRequest("metric must be one of " + rollingList + ", not " + excerpt(p.values[1]))
+		return door.BadRequest("metric must be one of " + rollingList + ", not " + door.Excerpt(p.Values[1]))
 	}
 	c.fleeting = true // time goes on without blocks
 	c.series.metric, c.series.interval = m, rollup.Hour
@@ -86,7 +87,7 @@ func (c *metricCall) rollingWindows(p *params) *failure {
 
 // windows returns the figures of the series from several hours on, the latest first. One
 // is nil if a chain's first blocks are not indexed and the window needs them.
-func (c *metricCall) windows(hours []uint32) (figures [][]byte, f *failure) {
+func (c *metricCall) windows(hours []uint32) (figures [][]byte, f *door.Failure) {
 	s := &c.series
 	totals, unknown := make([]rollup.Total, len(hours)), make([]bool, len(hours))
 	var alone []rollup.Record // of the only chain

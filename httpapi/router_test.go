@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/metric"
+	"quorate/httpapi/door"
 )
 
 // patterns are those of the whole contract, and some that overlap.
@@ -31,17 +32,17 @@ var patterns = []string{
 	"/ext/*",
 }
 
-func endpointsAt(patterns []string) []endpoint {
-	var list []endpoint
+func endpointsAt(patterns []string) []door.Endpoint {
+	var list []door.Endpoint
 	for _, p := range patterns {
-		list = append(list, endpoint{&Route{Method: "GET", Pattern: p}, func(*fasthttp.RequestCtx, params) {}})
+		list = append(list, door.Endpoint{Route: &door.Route{Method: "GET", Pattern: p}, Handle: func(*fasthttp.RequestCtx, door.Params) {}})
 	}
 	return list
 }
 
-func testRouter(t testing.TB) *router {
+func testRouter(t testing.TB) *door.Router {
 	t.Helper()
-	r, err := newRouter(endpointsAt(patterns), stats{metric.NewSet()}.route)
+	r, err := door.NewRouter(endpointsAt(patterns), door.Stats{Set: metric.NewSet()}.Route)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,23 +54,23 @@ func TestFind(t *testing.T) {
 	r := testRouter(t)
 	f := func(path, wantPattern string, wantParams ...string) {
 		t.Helper()
-		rt, p := r.find([]byte(path))
+		rt, p := r.Find([]byte(path))
 		if rt == nil {
 			if wantPattern != "" {
 				t.Errorf("%s: no route, want %s", path, wantPattern)
 			}
 			return
 		}
-		if rt.pattern != wantPattern {
-			t.Errorf("%s: route %s, want %q", path, rt.pattern, wantPattern)
+		if rt.Pattern != wantPattern {
+			t.Errorf("%s: route %s, want %q", path, rt.Pattern, wantPattern)
 			return
 		}
-		for i, name := range rt.params {
-			if got := string(p.get(name)); got != wantParams[i] {
+		for i, name := range rt.Params {
+			if got := string(p.Get(name)); got != wantParams[i] {
 				t.Errorf("%s: %s is %q, want %q", path, name, got, wantParams[i])
 			}
 		}
-		if p.get("other") != nil {
+		if p.Get("other") != nil {
 			t.Errorf("%s: a parameter that is not there has a value", path)
 		}
 	}
@@ -119,7 +120,7 @@ func TestRouterRefuses(t *testing.T) {
 	t.Parallel()
 	f := func(want string, patterns ...string) {
 		t.Helper()
-		_, err := newRouter(endpointsAt(patterns), stats{metric.NewSet()}.route)
+		_, err := door.NewRouter(endpointsAt(patterns), door.Stats{Set: metric.NewSet()}.Route)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", patterns, err, want)
 		}
@@ -138,8 +139,8 @@ func TestFindAllocatesNothing(t *testing.T) {
 	r := testRouter(t)
 	path := []byte("/v1/chains/43114/addresses/0xab/balances:getNative")
 	if n := testing.AllocsPerRun(100, func() {
-		rt, p := r.find(path)
-		if rt == nil || len(p.get("address")) == 0 {
+		rt, p := r.Find(path)
+		if rt == nil || len(p.Get("address")) == 0 {
 			t.Fatal("not found")
 		}
 	}); n != 0 {
@@ -154,23 +155,23 @@ func FuzzFind(f *testing.F) {
 	f.Add("/v1/chains/%2e%2E/%00")
 	r := testRouter(f)
 	f.Fuzz(func(t *testing.T, path string) {
-		rt, p := r.find([]byte(path))
+		rt, p := r.Find([]byte(path))
 		if rt == nil {
 			return
 		}
 		// What was found must be spelt by the pattern and the parameters.
 		segs := strings.Split(path[1:], "/")
-		want := strings.Split(rt.pattern[1:], "/")
+		want := strings.Split(rt.Pattern[1:], "/")
 		if len(segs) != len(want) {
-			t.Fatalf("%q taken for %s", path, rt.pattern)
+			t.Fatalf("%q taken for %s", path, rt.Pattern)
 		}
 		for i, w := range want {
-			got, ok := unescape([]byte(segs[i]))
+			got, ok := door.Unescape([]byte(segs[i]))
 			if name, isParam := strings.CutPrefix(w, "{"); isParam {
-				w = string(p.get(strings.TrimSuffix(name, "}")))
+				w = string(p.Get(strings.TrimSuffix(name, "}")))
 			}
 			if !ok || string(got) != w || len(got) == 0 {
-				t.Fatalf("%q taken for %s: segment %q", path, rt.pattern, segs[i])
+				t.Fatalf("%q taken for %s: segment %q", path, rt.Pattern, segs[i])
 			}
 		}
 	})
@@ -181,7 +182,7 @@ func BenchmarkFind(b *testing.B) {
 	path := []byte("/v1/signatureAggregator/fuji/aggregateSignatures")
 	b.ReportAllocs()
 	for b.Loop() {
-		if rt, _ := r.find(path); rt == nil {
+		if rt, _ := r.Find(path); rt == nil {
 			b.Fatal("not found")
 		}
 	}

@@ -3,14 +3,15 @@ package httpapi
 import (
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
 
 // Routes returns the table: all that a server can serve, in the order of the
 // documentation. What is not configured is not served.
-func Routes() []Route { return routes(new(Server)) }
+func Routes() []door.Route { return routes(new(Server)) }
 
-func routes(s *Server) []Route {
+func routes(s *Server) []door.Route {
 	list := signingRoutes(s)
 	list = append(list, chainRoutes(s)...)
 	list = append(list, addressRoutes(s)...)
@@ -36,135 +37,135 @@ const (
 	addressPattern = chainPattern + "/addresses/{address}"
 )
 
-func signingRoutes(s *Server) []Route {
-	return []Route{
+func signingRoutes(s *Server) []door.Route {
+	return []door.Route{
 		{
-			Method: fasthttp.MethodPost, Pattern: signPattern, Units: unitsMedium,
+			Method: fasthttp.MethodPost, Pattern: signPattern, Units: door.UnitsMedium,
 			Doc:    "has a warp message signed by a quorum of validators",
-			answer: shape.SignedMessage{}, body: shape.AggregateRequest{}, status: fasthttp.StatusCreated, make: plain(s.aggregateSignatures),
+			Answer: shape.SignedMessage{}, Body: shape.AggregateRequest{}, Status: fasthttp.StatusCreated, Make: door.Plain(s.aggregateSignatures),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: signPattern + "/{txHash}", Units: unitsMedium, cookie: true,
+			Method: fasthttp.MethodGet, Pattern: signPattern + "/{txHash}", Units: door.UnitsMedium, Cookie: true,
 			Doc: "has the warp messages of a transaction signed",
-			off: s.cfg.Chains == nil, pathParams: signParams, answer: shape.SignedMessages{}, status: fasthttp.StatusCreated, make: plain(s.signTransaction),
+			Off: s.cfg.Chains == nil, PathParams: signParams, Answer: shape.SignedMessages{}, Status: fasthttp.StatusCreated, Make: door.Plain(s.signTransaction),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v1/signatureAggregator/{network}/validators", Units: unitsMedium,
+			Method: fasthttp.MethodGet, Pattern: "/v1/signatureAggregator/{network}/validators", Units: door.UnitsMedium,
 			Doc:    "returns the validators whose signatures the bits of a signed message stand for",
-			query:  []param{paramSetHeight, paramSetSubnet},
-			answer: shape.SigningSet{}, make: with(s, signingSet),
+			Query:  []door.Param{paramSetHeight, paramSetSubnet},
+			Answer: shape.SigningSet{}, Make: with(s, signingSet),
 		},
 		{
-			Method: fasthttp.MethodPost, Pattern: relayerPath, Units: unitsMedium,
+			Method: fasthttp.MethodPost, Pattern: door.RelayerPath, Units: door.UnitsMedium,
 			Doc:    "has a warp message signed, in the form of the relayers' own aggregator",
-			answer: shape.RelayerSignedMessage{}, body: shape.RelayerRequest{}, make: plain(s.relayerSignatures),
+			Answer: shape.RelayerSignedMessage{}, Body: shape.RelayerRequest{}, Make: door.Plain(s.relayerSignatures),
 		},
 	}
 }
 
-func chainRoutes(s *Server) []Route {
-	return []Route{
+func chainRoutes(s *Server) []door.Route {
+	return []door.Route{
 		{
-			Method: fasthttp.MethodGet, Pattern: listPath, Units: unitsFree, Key: KeyNever, Access: Everywhere,
+			Method: fasthttp.MethodGet, Pattern: listPath, Units: door.UnitsFree, Key: door.KeyNever, Access: door.Everywhere,
 			Doc:    "lists what is served",
-			answer: shape.Endpoints{}, make: plain(listRoutes(s)),
+			Answer: shape.Endpoints{}, Make: door.Plain(listRoutes(s)),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v1/chains", Units: unitsFree,
+			Method: fasthttp.MethodGet, Pattern: "/v1/chains", Units: door.UnitsFree,
 			Doc:   "lists the chains",
-			query: []param{paramNetwork, paramFeature}, off: s.cfg.Chains == nil, answer: shape.Chains{}, make: with(s, listChains),
+			Query: []door.Param{door.ParamNetwork, door.ParamFeature}, Off: s.cfg.Chains == nil, Answer: shape.Chains{}, Make: with(s, listChains),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern, Units: unitsFree, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: chainPattern, Units: door.UnitsFree, Chain: "chainId",
 			Doc: "returns one chain",
-			off: s.cfg.Chains == nil, answer: shape.Chain{}, make: chainItself(s, (*call).chainItem),
+			Off: s.cfg.Chains == nil, Answer: shape.Chain{}, Make: chainItself(s, (*call).chainItem),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the latest transactions",
-			id:  7, query: []param{paramPageToken, paramPageSize, paramStatus}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.NativeTransactions{}, make: onChain(s, nil, (*call).latestTxs),
+			ID:  7, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStatus}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.NativeTransactions{}, Make: onChain(s, nil, (*call).latestTxs),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions/{txHash}", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions/{txHash}", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "returns one transaction with all that happened in it",
-			id:  9, off: s.cfg.Chains == nil, answer: shape.SingleTransaction{}, make: onChain(s, (*call).itemTx, (*call).singleTx),
+			ID:  9, Off: s.cfg.Chains == nil, Answer: shape.SingleTransaction{}, Make: onChain(s, (*call).itemTx, (*call).singleTx),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}/transactions", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}/transactions", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the transactions of a block, by number or hash",
-			id:  5, query: []param{paramPageToken, paramPageSize}, size: wholeBlock,
-			off: s.cfg.Chains == nil, answer: shape.NativeTransactions{}, make: onChain(s, (*call).itemBlock, (*call).blockTxs),
+			ID:  5, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: wholeBlock,
+			Off: s.cfg.Chains == nil, Answer: shape.NativeTransactions{}, Make: onChain(s, (*call).itemBlock, (*call).blockTxs),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/tokens/{address}/transfers", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: chainPattern + "/tokens/{address}/transfers", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the transfers of a token",
-			id:  4, query: []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.Transfers{}, make: onChain(s, (*call).itemAddress, (*call).tokenTransfers),
+			ID:  4, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.Transfers{}, Make: onChain(s, (*call).itemAddress, (*call).tokenTransfers),
 		},
 	}
 }
 
-func addressRoutes(s *Server) []Route {
-	return []Route{
+func addressRoutes(s *Server) []door.Route {
+	return []door.Route{
 		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the transactions of an address",
-			id:  1, query: []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock, paramSortOrder}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.Transactions{}, make: onChain(s, (*call).itemAddress, (*call).addressTxs),
+			ID:  1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock, door.ParamSortOrder}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.Transactions{}, Make: onChain(s, (*call).itemAddress, (*call).addressTxs),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions:listErc721", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions:listErc721", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-721 transfers of an address",
-			id:  2, query: []param{paramPageToken, paramPageSize, paramStartBlock, paramEndBlock}, size: pagesOf100,
-			off: s.cfg.Chains == nil, answer: shape.TransferTransactions{}, make: onChain(s, (*call).itemAddress, (*call).addressNFTTransfers),
+			ID:  2, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: pagesOf100,
+			Off: s.cfg.Chains == nil, Answer: shape.TransferTransactions{}, Make: onChain(s, (*call).itemAddress, (*call).addressNFTTransfers),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:getNative", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:getNative", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "returns the balance of an address in the chain's own coin",
-			id:  8, query: []param{paramBlockNumber, paramCurrency},
-			off: s.cfg.Chains == nil, answer: shape.NativeBalance{}, make: onChain(s, (*call).itemAddress, (*call).nativeBalance),
+			ID:  8, Query: []door.Param{door.ParamBlockNumber, door.ParamCurrency},
+			Off: s.cfg.Chains == nil, Answer: shape.NativeBalance{}, Make: onChain(s, (*call).itemAddress, (*call).nativeBalance),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc20", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc20", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-20 balances of an address",
-			id:  3, size: pagesOf500,
-			query: []param{paramPageToken, paramPageSize, paramBlockNumber, paramFilterSpam, paramContracts, paramCurrency},
-			off:   s.cfg.Chains == nil, answer: shape.ERC20Balances{}, make: onChain(s, (*call).itemAddress, (*call).tokenBalances),
+			ID:  3, Size: pagesOf500,
+			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamBlockNumber, door.ParamFilterSpam, door.ParamContracts, door.ParamCurrency},
+			Off:   s.cfg.Chains == nil, Answer: shape.ERC20Balances{}, Make: onChain(s, (*call).itemAddress, (*call).tokenBalances),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc721", Units: unitsMedium, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc721", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the NFTs of an address",
-			id:  6, query: []param{paramPageToken, paramPageSize, paramContract}, size: pagesOf500,
-			off: s.cfg.Chains == nil, answer: shape.ERC721Balances{}, make: onChain(s, (*call).itemAddress, (*call).ownedNFTs),
+			ID:  6, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamContract}, Size: pagesOf500,
+			Off: s.cfg.Chains == nil, Answer: shape.ERC721Balances{}, Make: onChain(s, (*call).itemAddress, (*call).ownedNFTs),
 		},
 	}
 }
 
-func metricRoutes(s *Server) []Route {
-	return []Route{
+func metricRoutes(s *Server) []door.Route {
+	return []door.Route{
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/metrics/{metric}", Units: unitsMedium,
-			Key: KeyNever, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/metrics/{metric}", Units: door.UnitsMedium,
+			Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists the points of a metric",
-			id:  11, size: pagesOfPoints,
-			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, paramTimeInterval},
-			off:   s.cfg.Chains == nil, answer: shape.Points{}, choices: metricNames(), make: onMetric(s, (*metricCall).metric),
+			ID:  11, Size: pagesOfPoints,
+			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamTimeInterval},
+			Off:   s.cfg.Chains == nil, Answer: shape.Points{}, Choices: metricNames(), Make: onMetric(s, (*metricCall).metric),
 		},
 		rollingRoute(s),
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/balances", Units: unitsMedium,
-			Key: KeyNever, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/balances", Units: door.UnitsMedium,
+			Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists who held more of an ERC-20 token than a threshold",
-			id:  10, size: pagesOfHolders,
-			query: []param{paramPageToken, paramPageSize, paramStartTimestamp, paramEndTimestamp, needed(paramThreshold)},
-			off:   s.cfg.Chains == nil, answer: shape.Holders{}, make: onChain(s, (*call).itemAddress, (*call).holders),
+			ID:  10, Size: pagesOfHolders,
+			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.Needed(door.ParamThreshold)},
+			Off:   s.cfg.Chains == nil, Answer: shape.Holders{}, Make: onChain(s, (*call).itemAddress, (*call).holders),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: avgTPSPattern, Units: unitsMedium, Key: KeyNever, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: avgTPSPattern, Units: door.UnitsMedium, Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists transactions a second by day, in the form of the API's first version",
-			id:  12, query: []param{paramPageToken},
-			off: s.cfg.Chains == nil, answer: shape.AvgTPS{}, make: onMetric(s, (*metricCall).avgTPS),
+			ID:  12, Query: []door.Param{door.ParamPageToken},
+			Off: s.cfg.Chains == nil, Answer: shape.AvgTPS{}, Make: onMetric(s, (*metricCall).avgTPS),
 		},
 	}
 }
@@ -173,52 +174,52 @@ func metricRoutes(s *Server) []Route {
 const avgTPSPattern = "/v1/avg_tps/{chainId}"
 
 // extRoutes are what [Config.Ext] serves, and probes.
-func extRoutes(s *Server) []Route {
-	return []Route{
+func extRoutes(s *Server) []door.Route {
+	return []door.Route{
 		{
-			Method: fasthttp.MethodGet, Pattern: "/health", Units: unitsFree, Key: KeyNever, Access: Everywhere, Probe: true,
+			Method: fasthttp.MethodGet, Pattern: "/health", Units: door.UnitsFree, Key: door.KeyNever, Access: door.Everywhere, Probe: true,
 			Doc: "says whether the server can do its work",
-			off: s.cfg.Health == nil, answer: shape.Health{}, make: plain(s.health),
+			Off: s.cfg.Health == nil, Answer: shape.Health{}, Make: door.Plain(s.health),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: "/metrics", Units: unitsLarge, Key: KeyNever, Access: Operator, Probe: true,
+			Method: fasthttp.MethodGet, Pattern: "/metrics", Units: door.UnitsLarge, Key: door.KeyNever, Access: door.Operator, Probe: true,
 			Doc: "returns Prometheus metrics",
-			off: s.cfg.Ext == nil, node: true, answer: shape.Text, make: plain(metricsAlias(s)),
+			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Text, Make: door.Plain(metricsAlias(s)),
 		},
 		{
-			Pattern: "/ext/bc/{chain}/*", Units: unitsFree, Chain: "chain",
+			Pattern: "/ext/bc/{chain}/*", Units: door.UnitsFree, Chain: "chain",
 			Doc: "passes calls on to a chain's RPC",
-			off: s.cfg.Ext == nil, node: true, answer: shape.Any{}, make: plain(passOn(s)),
+			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
 		{
-			Pattern: "/ext/P/*", Units: unitsFree,
+			Pattern: "/ext/P/*", Units: door.UnitsFree,
 			Doc: "passes calls on to the P-Chain's RPC, where avalanchego's client asks for it",
-			off: s.cfg.Ext == nil, node: true, answer: shape.Any{}, make: plain(passOn(s)),
+			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
 		{
-			Pattern: "/ext/info", Units: unitsFree,
+			Pattern: "/ext/info", Units: door.UnitsFree,
 			Doc: "passes calls on to the info API of a followed node",
-			off: s.cfg.Ext == nil, node: true, answer: shape.Any{}, make: plain(passOn(s)),
+			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
 		{
-			Pattern: "/ext/health/*", Units: unitsFree, Key: KeyNever, Access: Operator, Probe: true,
+			Pattern: "/ext/health/*", Units: door.UnitsFree, Key: door.KeyNever, Access: door.Operator, Probe: true,
 			Doc: "returns what the health checks found",
-			off: s.cfg.Ext == nil, node: true, answer: shape.Any{}, make: plain(passOn(s)),
+			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
 		{
-			Pattern: metricsPath, Units: unitsLarge, Key: KeyNever, Access: Operator, Probe: true,
+			Pattern: metricsPath, Units: door.UnitsLarge, Key: door.KeyNever, Access: door.Operator, Probe: true,
 			Doc: "returns Prometheus metrics",
-			off: s.cfg.Ext == nil, node: true, answer: shape.Text, make: plain(passOn(s)),
+			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Text, Make: door.Plain(passOn(s)),
 		},
 		{
-			Pattern: "/ext/*", Units: unitsFree, Key: KeyNever, Access: Operator,
+			Pattern: "/ext/*", Units: door.UnitsFree, Key: door.KeyNever, Access: door.Operator,
 			Doc: "answers the rest of a node's RPC, and the names that it gave to parts of it",
-			off: s.cfg.Ext == nil, node: true, answer: shape.Any{}, make: plain(passOn(s)),
+			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
 	}
 }
 
 // with makes a handler that needs its route.
-func with(s *Server, make func(s *Server, r *Route) handler) maker {
-	return func(r *Route) handler { return make(s, r) }
+func with(s *Server, make func(s *Server, r *door.Route) door.Handler) door.Maker {
+	return func(r *door.Route) door.Handler { return make(s, r) }
 }

@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/health"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
@@ -97,17 +98,17 @@ func TestRoutes(t *testing.T) {
 			got.method = "any"
 		}
 		switch r.Key {
-		case KeyAsConfigured:
-		case KeyNever:
+		case door.KeyAsConfigured:
+		case door.KeyNever:
 			got.key = "free"
-		case KeyAlways:
+		case door.KeyAlways:
 			got.key = "always"
 		}
 		switch r.Access {
-		case Public:
-		case Operator:
+		case door.Public:
+		case door.Operator:
 			got.access = "operator"
-		case Everywhere:
+		case door.Everywhere:
 			got.access = "everywhere"
 		}
 		if got != *l {
@@ -150,12 +151,12 @@ func TestPageTokenIDs(t *testing.T) {
 	t.Parallel()
 	seen := map[uint8]string{}
 	for _, r := range Routes() {
-		if other := seen[r.id]; r.id != 0 && other != "" {
+		if other := seen[r.ID]; r.ID != 0 && other != "" {
 			t.Errorf("%s and %s have the same number", r.Pattern, other)
 		}
-		seen[r.id] = r.Pattern
-		for _, p := range r.query {
-			if p.name == paramPageToken.name && p.schema != nil && r.id == 0 {
+		seen[r.ID] = r.Pattern
+		for _, p := range r.Query {
+			if p.Name == door.ParamPageToken.Name && p.Schema != nil && r.ID == 0 {
 				t.Errorf("%s has page tokens, but no number", r.Pattern)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"quorate/engine/chain"
+	"quorate/httpapi/door"
 )
 
 // TestSchemasAreChecks holds what parameters accept against their schemas: what the
@@ -17,37 +18,37 @@ func TestSchemasAreChecks(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, r := range Routes() {
-		for i := range r.query {
-			p := &r.query[i]
-			key := fmt.Sprint(p.name, r.size, p.must)
+		for i := range r.Query {
+			p := &r.Query[i]
+			key := fmt.Sprint(p.Name, r.Size, p.Must)
 			if seen[key] {
 				continue
 			}
 			seen[key] = true
-			if p.doc == "" && p.schema != nil {
-				t.Errorf("%s has no documentation", p.name)
+			if p.Doc == "" && p.Schema != nil {
+				t.Errorf("%s has no documentation", p.Name)
 			}
 			checkParam(t, &r, p)
 		}
 	}
 }
 
-func checkParam(t *testing.T, r *Route, p *param) {
+func checkParam(t *testing.T, r *door.Route, p *door.Param) {
 	t.Helper()
-	var q query
-	try := func(value string) *failure {
-		q.own = ownOf(r)
-		return q.parse([]byte(p.name+"="+url.QueryEscape(value)), []param{{name: p.name, set: p.set}}, r.size)
+	var q door.Query
+	try := func(value string) *door.Failure {
+		q.Own = ownOf(r)
+		return q.Parse([]byte(p.Name+"="+url.QueryEscape(value)), []door.Param{{Name: p.Name, Set: p.Set}}, r.Size)
 	}
-	if p.schema == nil {
+	if p.Schema == nil {
 		if try("1") == nil {
-			t.Errorf("%s of %s is taken, but not described", p.name, r.Pattern)
+			t.Errorf("%s of %s is taken, but not described", p.Name, r.Pattern)
 		}
 		return
 	}
-	schema := p.schema
-	if p.name == paramPageSize.name {
-		schema = r.size.schema()
+	schema := p.Schema
+	if p.Name == door.ParamPageSize.Name {
+		schema = r.Size.Schema()
 	}
 	good, bad := valuesOf(schema.Type, schema.Enum, schema.Pattern, schema.Example, schema.Minimum, schema.Maximum)
 	if schema.Type == "array" {
@@ -59,39 +60,39 @@ func checkParam(t *testing.T, r *Route, p *param) {
 	}
 	for _, v := range good {
 		if f := try(v); f != nil {
-			t.Errorf("%s=%s of %s is described, but refused: %s", p.name, v, r.Pattern, f.message)
+			t.Errorf("%s=%s of %s is described, but refused: %s", p.Name, v, r.Pattern, f.Message)
 		}
 	}
 	for _, v := range append(bad, "") {
 		if f := try(v); f == nil {
-			t.Errorf("%s=%s of %s is not described, but taken", p.name, v, r.Pattern)
+			t.Errorf("%s=%s of %s is not described, but taken", p.Name, v, r.Pattern)
 		}
 	}
 	if schema.Default == nil {
 		return
 	}
 	if f := try(fmt.Sprint(schema.Default)); f != nil {
-		t.Errorf("%s of %s: the default is refused: %s", p.name, r.Pattern, f.message)
+		t.Errorf("%s of %s: the default is refused: %s", p.Name, r.Pattern, f.Message)
 	}
 	given := chosen(&q)
-	q.own = ownOf(r)
-	q.reset(r.size)
+	q.Own = ownOf(r)
+	q.Reset(r.Size)
 	if none := chosen(&q); given != none {
-		t.Errorf("%s=%v of %s is described as the default, but is none", p.name, schema.Default, r.Pattern)
+		t.Errorf("%s=%v of %s is described as the default, but is none", p.Name, schema.Default, r.Pattern)
 	}
 }
 
 // chosen says all that parameters select.
-func chosen(q *query) string {
-	b := q.canonical(nil)
-	if own, ok := q.own.(*primaryQuery); ok {
+func chosen(q *door.Query) string {
+	b := q.Canonical(nil)
+	if own, ok := q.Own.(*primaryQuery); ok {
 		b = own.canonical(b)
 	}
-	return fmt.Sprintf("%x %d", b, q.pageSize)
+	return fmt.Sprintf("%x %d", b, q.PageSize)
 }
 
 // ownOf makes room for the parameters that only some routes know.
-func ownOf(r *Route) any {
+func ownOf(r *door.Route) any {
 	for prefix, own := range map[string]any{
 		"/v1/networks": &primaryQuery{}, "/v2/networks": &primaryQuery{}, "/v1/events": &eventsQuery{}, "/v1/webhooks": &hookCall{},
 		"/v1/signatureAggregator": &chain.ID{},

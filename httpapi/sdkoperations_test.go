@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"quorate/httpapi/door"
 )
 
 // TestSDKOperations: whatever the official SDKs can ask for is served, or listed as left
@@ -56,9 +58,9 @@ func TestSDKQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := map[string][]param{}
+	routes := map[string][]door.Param{}
 	for _, r := range Routes() {
-		routes[plainPattern(r.Method, r.Pattern)] = r.query
+		routes[plainPattern(r.Method, r.Pattern)] = r.Query
 	}
 	asked, left := 0, leftOuts()
 	for line := range strings.Lines(string(text)) {
@@ -71,7 +73,7 @@ func TestSDKQueries(t *testing.T) {
 			t.Errorf("%s %s is not served", part[0], part[1])
 		}
 		for _, name := range part[2:] {
-			if !hasParam(known, []byte(name)) {
+			if !door.HasParam(known, []byte(name)) {
 				t.Errorf("%s %s ignores %s", part[0], part[1], name)
 			}
 			asked++

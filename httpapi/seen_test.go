@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"quorate/engine/chain"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
 
@@ -27,9 +28,9 @@ type probe struct{ path, body string }
 // probes returns requests to a route: one that succeeds, and then for each parameter some
 // with a wrong, an empty and an unknown value. The last ones name unknown chains where no
 // single parameter does.
-func probes(s *Server, r *Route) []probe {
+func probes(s *Server, r *door.Route) []probe {
 	path, body := sampleRequest(r)
-	if r.answer == shape.Binary {
+	if r.Answer == shape.Binary {
 		path = s.downloadURL(opID, time.Now())
 	}
 	path, query, _ := strings.Cut(path, "?")
@@ -48,8 +49,8 @@ func probes(s *Server, r *Route) []probe {
 			}
 		}
 	}
-	for i := range r.query {
-		name := r.query[i].name
+	for i := range r.Query {
+		name := r.Query[i].Name
 		before := values.Get(name)
 		for _, value := range []string{"", "nosuch", unknowns[name]} {
 			values.Set(name, value)
@@ -59,10 +60,10 @@ func probes(s *Server, r *Route) []probe {
 			values.Del(name)
 		}
 	}
-	if r.body != nil {
+	if r.Body != nil {
 		list = append(list, probe{path, `{"x":`}, probe{path, strings.Replace(body, "43112", unknowns["chainId"], 1)})
 	}
-	if r.answer == shape.Binary {
+	if r.Answer == shape.Binary {
 		list = append(list, probe{s.downloadURL("nosuch", time.Now()), ""})
 	}
 	if r.Pattern == "/v1/events" {
@@ -82,7 +83,7 @@ func TestStatusesSeen(t *testing.T) {
 	}
 	routes, count := 0, map[int]int{}
 	for _, r := range Routes() {
-		if r.node {
+		if r.Node {
 			continue // its errors are those of whom it is passed on to
 		}
 		routes++
@@ -90,7 +91,7 @@ func TestStatusesSeen(t *testing.T) {
 		for _, p := range probes(s, &r) {
 			seen[send(s, r.Method, p.path, p.body).StatusCode()] = p.path + " " + p.body
 		}
-		for _, status := range []int{r.success(), 400, 404} {
+		for _, status := range []int{r.Success(), 400, 404} {
 			described := doc.Paths[(line{&r}).path()][strings.ToLower(r.Method)].Responses[strconv.Itoa(status)] != nil
 			switch by, is := seen[status]; {
 			case is && !described:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
@@ -28,9 +29,9 @@ var ErrUsed = errors.New("httpapi: server was already started or stopped")
 type Server struct {
 	cfg    Config
 	log    *slog.Logger
-	router *router
-	stats  stats
-	other  *routeStats // requests of no route
+	router *door.Router
+	stats  door.Stats
+	other  *door.RouteStats // requests of no route
 	fast   *fasthttp.Server
 	conns  *connections
 
@@ -81,14 +82,14 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, stats: stats{cfg.Metrics}, heartbeat: heartbeat, slowAfter: slowAfter}
+	s := &Server{cfg: cfg, log: cfg.Logger, stats: door.Stats{Set: cfg.Metrics}, heartbeat: heartbeat, slowAfter: slowAfter}
 	s.requestIDs.init()
 	s.work, s.halt = context.WithCancel(context.Background())
-	s.conns = newConnections(&s.cfg, s.stats.rejected("connections").Inc, s.stats.rejected("evicted").Inc)
+	s.conns = newConnections(&s.cfg, s.stats.Rejected("connections").Inc, s.stats.Rejected("evicted").Inc)
 	for _, reason := range []string{"bodies", "in_flight", "panic"} {
-		s.stats.rejected(reason) // from the start on, so that the first of them is a growth
+		s.stats.Rejected(reason) // from the start on, so that the first of them is a growth
 	}
-	s.other, s.origins = s.stats.route("other"), newOrigins(cfg.Origins)
+	s.other, s.origins = s.stats.Route("other"), newOrigins(cfg.Origins)
 	if err := s.prepareData(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
@@ -97,7 +98,7 @@ func New(cfg Config) (*Server, error) {
 	if s.pages, err = s.newPages(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	if s.router, err = newRouter(append(s.endpoints(), s.pages.endpoints()...), s.stats.route); err != nil {
+	if s.router, err = door.NewRouter(append(s.endpoints(), s.pages.endpoints()...), s.stats.Route); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	cfg.Metrics.GaugeFunc("quorate_http_requests_in_flight", "Requests being answered.", func() float64 { return float64(s.inFlight.Load()) })
@@ -159,15 +160,15 @@ func (s *Server) prepareData() (err error) {
 }
 
 // endpoints makes the handlers of what s is configured to serve.
-func (s *Server) endpoints() []endpoint {
+func (s *Server) endpoints() []door.Endpoint {
 	table := routes(s)
-	list := make([]endpoint, 0, len(table))
+	list := make([]door.Endpoint, 0, len(table))
 	for i := range table {
 		r := &table[i]
-		if r.off {
+		if r.Off {
 			continue
 		}
-		list = append(list, endpoint{r, r.make(r)})
+		list = append(list, door.Endpoint{Route: r, Handle: r.Make(r)})
 	}
 	return list
 }
@@ -175,7 +176,7 @@ func (s *Server) endpoints() []endpoint {
 // Listener is a listener that serves a part of the routes. Any other serves all.
 type Listener struct {
 	net.Listener
-	Scope Scope
+	Scope door.Scope
 }
 
 // Run serves lns until ctx ends, then shuts down within ShutdownTimeout. It

@@ -15,13 +15,14 @@ import (
 
 	"quorate/aggregator"
 	"quorate/engine/metric"
+	"quorate/httpapi/door"
 )
 
 var goodPost = post(sdkPath, `{"message":"`+warpHex+`"}`)
 
 // errorBody is the documented body of an error.
 func errorBody(status int, message string) string {
-	return string(appendError(nil, status, message))
+	return string(door.AppendError(nil, status, message))
 }
 
 func TestConfig(t *testing.T) {
@@ -54,7 +55,7 @@ func TestUnreadable(t *testing.T) {
 		c.send(raw)
 		resp, body := c.reply("POST")
 		if resp.StatusCode != status || body != errorBody(status, message) || !resp.Close ||
-			resp.Header.Get("Content-Type") != contentJSON {
+			resp.Header.Get("Content-Type") != door.ContentJSON {
 			t.Errorf("%.60q: %s %v %s", raw, resp.Status, resp.Header, body)
 		}
 		c.closed()
@@ -84,7 +85,7 @@ func TestUnreadable(t *testing.T) {
 	}
 
 	c := dial(t, addr)
-	c.send(post(relayerPath, strings.Repeat(" ", 1001)))
+	c.send(post(door.RelayerPath, strings.Repeat(" ", 1001)))
 	if resp, body := c.reply("POST"); resp.StatusCode != 413 || body != `{"error":"`+tooLarge+`"}` {
 		t.Errorf("relayer: %s %s", resp.Status, body)
 	}

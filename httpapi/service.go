@@ -6,42 +6,43 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
 
 // serviceRoutes are what both SDKs ask about the service itself, on the hosts of data
 // and of metrics.
-func serviceRoutes(s *Server) []Route {
-	var list []Route
+func serviceRoutes(s *Server) []door.Route {
+	var list []door.Route
 	for _, version := range []string{"/v1", "/v2"} {
 		list = append(list,
-			Route{
-				Method: fasthttp.MethodGet, Pattern: version + "/health-check", Units: unitsFree, Key: KeyNever, Probe: true,
+			door.Route{
+				Method: fasthttp.MethodGet, Pattern: version + "/health-check", Units: door.UnitsFree, Key: door.KeyNever, Probe: true,
 				Doc: "says whether the server can do its work, in the form that the SDKs know",
-				off: s.cfg.Health == nil, answer: shape.Alive{}, make: plain(s.healthCheck),
+				Off: s.cfg.Health == nil, Answer: shape.Alive{}, Make: door.Plain(s.healthCheck),
 			},
-			Route{
-				Method: fasthttp.MethodGet, Pattern: version + "/live-check", Units: unitsFree, Key: KeyNever, Probe: true,
+			door.Route{
+				Method: fasthttp.MethodGet, Pattern: version + "/live-check", Units: door.UnitsFree, Key: door.KeyNever, Probe: true,
 				Doc:    "says that the server runs",
-				answer: shape.Alive{}, make: plain(s.liveCheck),
+				Answer: shape.Alive{}, Make: door.Plain(s.liveCheck),
 			})
 	}
 	return append(list,
-		Route{
-			Method: fasthttp.MethodGet, Pattern: openAPIPath, Units: unitsFree, Key: KeyNever,
+		door.Route{
+			Method: fasthttp.MethodGet, Pattern: openAPIPath, Units: door.UnitsFree, Key: door.KeyNever,
 			Doc:    "returns this description of the API, in the form of OpenAPI",
-			answer: shape.Described{}, make: plain(describeRoutes(s)),
+			Answer: shape.Described{}, Make: door.Plain(describeRoutes(s)),
 		},
-		Route{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: unitsFree, Key: KeyNever,
+		door.Route{
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: door.UnitsFree, Key: door.KeyNever,
 			Doc:   "lists the chains that have metrics",
-			query: []param{paramNoPageToken, paramNetwork, paramFeature}, off: s.cfg.Chains == nil, answer: shape.MetricChains{}, make: with(s, metricChains),
+			Query: []door.Param{door.ParamNoPageToken, door.ParamNetwork, door.ParamFeature}, Off: s.cfg.Chains == nil, Answer: shape.MetricChains{}, Make: with(s, metricChains),
 		},
-		Route{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: unitsFree, Key: KeyNever, Chain: "chainId",
+		door.Route{
+			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: door.UnitsFree, Key: door.KeyNever, Chain: "chainId",
 			Doc: "returns one of them",
-			off: s.cfg.Chains == nil, answer: shape.MetricChain{}, make: chainItself(s, (*call).metricChain),
+			Off: s.cfg.Chains == nil, Answer: shape.MetricChain{}, Make: chainItself(s, (*call).metricChain),
 		})
 }
 
@@ -50,30 +51,30 @@ func serviceRoutes(s *Server) []Route {
 const aliveBody = `{"status":"ok","info":{},"error":{},"details":{}}`
 
 // healthCheck answers yes, or the documented error.
-func (s *Server) healthCheck(ctx *fasthttp.RequestCtx, p params) {
+func (s *Server) healthCheck(ctx *fasthttp.RequestCtx, p door.Params) {
 	if !s.cfg.Health.Health(nil).Healthy {
 		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
-		fail(ctx, &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-			message: "the server cannot do its work; its operator sees at /health why"})
+		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+			Message: "the server cannot do its work; its operator sees at /health why"})
 		return
 	}
 	s.liveCheck(ctx, p)
 }
 
 // liveCheck: whoever can answer lives.
-func (s *Server) liveCheck(ctx *fasthttp.RequestCtx, _ params) {
-	ctx.Response.Header.SetContentType(contentJSON)
+func (s *Server) liveCheck(ctx *fasthttp.RequestCtx, _ door.Params) {
+	ctx.Response.Header.SetContentType(door.ContentJSON)
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	ctx.SetBodyString(aliveBody)
 }
 
 // metricChains makes the handler of the list of chains on the host of metrics.
-func metricChains(s *Server, r *Route) handler {
-	return func(ctx *fasthttp.RequestCtx, _ params) {
+func metricChains(s *Server, r *door.Route) door.Handler {
+	return func(ctx *fasthttp.RequestCtx, _ door.Params) {
 		c := s.calls.get(s, ctx, r)
 		defer s.calls.put(c)
-		if f := c.q.parse(ctx.URI().QueryString(), r.query, r.size); f != nil {
-			fail(ctx, f)
+		if f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size); f != nil {
+			door.Fail(ctx, f)
 			return
 		}
 		c.w.B = ctx.Response.SwapBody(nil)[:0]
@@ -94,7 +95,7 @@ func (c *call) metricChain(chain Chain) { c.w.MetricChain(chain.Info()) }
 // wanted reports whether a chain is of the network, and has the feature, that is
 // asked for.
 func (c *call) wanted(info *view.ChainInfo) bool {
-	return (c.q.network == "" || info.IsTestnet == (c.q.network != "mainnet")) && (c.q.feature == "" || info.Has(c.q.feature))
+	return (c.q.Network == "" || info.IsTestnet == (c.q.Network != "mainnet")) && (c.q.Feature == "" || info.Has(c.q.Feature))
 }
 
 // leftOut is a call that the SDKs know and that is not served. Its pattern is like that
@@ -131,7 +132,7 @@ func (l *leftOut) has(path []byte) bool {
 			return false
 		}
 		var got []byte
-		got, path, _ = bytes.Cut(path, slash) // path is nil after the last
+		got, path, _ = bytes.Cut(path, door.Slash) // path is nil after the last
 		if param := strings.HasPrefix(seg, "{"); param && len(got) == 0 || !param && string(got) != seg {
 			return false
 		}

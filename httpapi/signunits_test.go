@@ -8,6 +8,7 @@ import (
 
 	"quorate/aggregator"
 	"quorate/engine/chain"
+	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 )
 
@@ -35,9 +36,9 @@ func TestSignUnits(t *testing.T) {
 			t.Errorf("%s: %d, %s units left, want %d and %d: %s", path, resp.StatusCode(), got, status, left, resp.Body())
 		}
 	}
-	for _, path := range []string{sdkPath, relayerPath} {
+	for _, path := range []string{sdkPath, door.RelayerPath} {
 		good, bad := 201, 503
-		if path == relayerPath {
+		if path == door.RelayerPath {
 			good, bad = 200, 500
 		}
 		asked, fails = 1000, false
@@ -70,7 +71,7 @@ func TestWarpIDUnits(t *testing.T) {
 	}, sampleChain())
 	resp := send(s, "GET", sdkPath+"/"+chain.ID{9}.String(), "")
 	left, err := strconv.Atoi(string(resp.Header.Peek("RateLimit-Remaining")))
-	if paid := burst - left - unitsMedium; resp.StatusCode() != 404 || err != nil || paid < rows/attestedPerUnit || paid > rows/attestedPerUnit+10 {
+	if paid := burst - left - door.UnitsMedium; resp.StatusCode() != 404 || err != nil || paid < rows/attestedPerUnit || paid > rows/attestedPerUnit+10 {
 		t.Errorf("%d, %d units beside those of the route, want about %d: %s", resp.StatusCode(), paid, rows/attestedPerUnit, resp.Body())
 	}
 }

@@ -13,17 +13,18 @@ import (
 	"quorate/engine/index"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
 
 // supplyRoute is that of the supply of AVAX. Its path names no network: without the
 // parameter it is that of mainnet if that is followed, and of the test network otherwise.
-func supplyRoute(s *Server) Route {
-	return Route{
-		Method: fasthttp.MethodGet, Pattern: "/v1/avax/supply", Units: unitsMedium,
+func supplyRoute(s *Server) door.Route {
+	return door.Route{
+		Method: fasthttp.MethodGet, Pattern: "/v1/avax/supply", Units: door.UnitsMedium,
 		Doc: "returns the supply of AVAX, and what it follows from",
-		id:  123, query: []param{paramNetwork},
-		answer: shape.Supply{}, refused: []int{fasthttp.StatusNotFound}, make: onPrimary(s, onPlatform, nil, (*primaryCall).supply),
+		ID:  123, Query: []door.Param{door.ParamNetwork},
+		Answer: shape.Supply{}, Refused: []int{fasthttp.StatusNotFound}, Make: onPrimary(s, onPlatform, nil, (*primaryCall).supply),
 	}
 }
 
@@ -41,9 +42,9 @@ type supply struct {
 }
 
 // supply writes the supply of AVAX after the last blocks.
-func (c *primaryCall) supply() *failure {
+func (c *primaryCall) supply() *door.Failure {
 	s := &supply{}
-	for _, read := range []func(*supply) *failure{c.supplyOfStake, c.supplyOfChains, c.supplyOfFees} {
+	for _, read := range []func(*supply) *door.Failure{c.supplyOfStake, c.supplyOfChains, c.supplyOfFees} {
 		if f := read(s); f != nil {
 			return f
 		}
@@ -92,7 +93,7 @@ func (s *supply) sum() (ok bool) {
 }
 
 // supplyOfStake reads what the P-Chain alone knows.
-func (c *primaryCall) supplyOfStake(s *supply) *failure {
+func (c *primaryCall) supplyOfStake(s *supply) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -123,13 +124,13 @@ func (c *primaryCall) supplyOfStake(s *supply) *failure {
 
 // oldRows is the answer where rows are made again, because those that are there do not
 // say what is asked for.
-func (c *primaryCall) oldRows(k primary.Kind) *failure {
+func (c *primaryCall) oldRows(k primary.Kind) *door.Failure {
 	return c.missing("the rows of the " + k.String() + " of " + c.name + " do not say enough of the supply of AVAX: they are of an older version, " +
 		"and being made again, or have too many locks")
 }
 
 // supplyOfChains reads what was burned and is locked on each chain.
-func (c *primaryCall) supplyOfChains(s *supply) *failure {
+func (c *primaryCall) supplyOfChains(s *supply) *door.Failure {
 	asset := c.network.AVAX()
 	if asset.IsZero() {
 		return c.missing("no node has said yet which asset of " + c.name + " is AVAX")
@@ -179,7 +180,7 @@ func (c *primaryCall) supplyOfChains(s *supply) *failure {
 }
 
 // supplyOfFees reads what the transactions of the C-Chain's EVM have paid: it is burned.
-func (c *primaryCall) supplyOfFees(s *supply) *failure {
+func (c *primaryCall) supplyOfFees(s *supply) *door.Failure {
 	on, ok := c.network.Chain(primary.CChain)
 	if !ok {
 		return c.missing("the C-Chain of " + c.name + " is not followed here")

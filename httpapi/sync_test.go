@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/evm"
+	"quorate/httpapi/door"
 	"quorate/httpapi/view"
 )
 
@@ -99,7 +100,7 @@ func TestListed(t *testing.T) {
 		}
 	}
 	// Clients are not told of what is the operator's.
-	for scope, told := range map[Scope]bool{All: true, ForClients: false, ForOperators: true} {
+	for scope, told := range map[door.Scope]bool{door.All: true, door.ForClients: false, door.ForOperators: true} {
 		text := string(s.appendRoutes(nil, scope))
 		if strings.Contains(text, `"/metrics"`) != told || !strings.Contains(text, `"/v1/chains"`) || !json.Valid([]byte(text)) {
 			t.Errorf("for scope %d: %s", scope, text)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/door"
 )
 
 // onBadRequest answers what fasthttp could not read as a request. Whatever it
@@ -14,7 +16,7 @@ import (
 func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
 	f, reason := classify(err, s.cfg.MaxBody)
 	if reason != "" {
-		s.stats.rejected(reason).Inc()
+		s.stats.Rejected(reason).Inc()
 	}
 	if c, ok := ctx.Conn().(*conn); ok {
 		c.linger.Store(true)
@@ -22,26 +24,26 @@ func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
 		// An error means that the client is gone, as the write will find.
 		_ = c.SetWriteDeadline(time.Now().Add(lingerTime))
 	}
-	fail(ctx, f)
+	door.Fail(ctx, f)
 	s.answered(ctx, "unread")
 }
 
 // classify says what went wrong with reading a request. The reason, a metrics
 // label, is empty when the client just went away.
-func classify(err error, maxBody int) (f *failure, reason string) {
+func classify(err error, maxBody int) (f *door.Failure, reason string) {
 	var small *fasthttp.ErrSmallBuffer
 	var netErr net.Error
 	switch {
 	case errors.As(err, &small):
-		return &failure{status: fasthttp.StatusRequestHeaderFieldsTooLarge,
-			message: "the request's address and headers are too long"}, "header_too_large"
+		return &door.Failure{Status: fasthttp.StatusRequestHeaderFieldsTooLarge,
+			Message: "the request's address and headers are too long"}, "header_too_large"
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return tooLarge(maxBody), "body_too_large"
 	case errors.As(err, &netErr) && netErr.Timeout():
-		return &failure{status: fasthttp.StatusRequestTimeout,
-			message: "the request did not arrive in time"}, "timeout"
+		return &door.Failure{Status: fasthttp.StatusRequestTimeout,
+			Message: "the request did not arrive in time"}, "timeout"
 	case errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &netErr):
-		return badRequest("the request was cut off"), ""
+		return door.BadRequest("the request was cut off"), ""
 	}
-	return badRequest("the request is not valid HTTP/1.1"), "malformed"
+	return door.BadRequest("the request is not valid HTTP/1.1"), "malformed"
 }

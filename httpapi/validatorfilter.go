@@ -8,6 +8,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/primary"
+	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
 )
 
@@ -98,11 +99,11 @@ func remaining(s *primary.Staker, now uint64) (uint64, bool) {
 // The parameters of validators in the contract.
 var (
 	// paramNodeParts is paramNodeIDs that also takes parts of them.
-	paramNodeParts = param{name: paramNodeIDs.name, doc: "only nodes whose ID is, or has in it, one of these",
-		schema: listOf(textLike("^[A-Za-z0-9-]{1,47}$", "NodeID-7Xhw2")),
-		set: func(q *query, v []byte) string {
+	paramNodeParts = door.Param{Name: paramNodeIDs.Name, Doc: "only nodes whose ID is, or has in it, one of these",
+		Schema: door.ListOf(door.TextLike("^[A-Za-z0-9-]{1,47}$", "NodeID-7Xhw2")),
+		Set: func(q *door.Query, v []byte) string {
 			return eachListed(v, func(item []byte) string {
-				if len(ofPrimary(q).nodes)+len(ofPrimary(q).validators.parts) == maxListed {
+				if len(ofPrimary(q).nodes)+len(ofPrimary(q).validators.parts) == door.MaxListed {
 					return tooMany
 				}
 				var node chain.NodeID
@@ -136,9 +137,9 @@ func nodePart(s string) bool {
 }
 
 // boundsOf returns min and max of a value. read reads one.
-func boundsOf(name, doc string, schema *openapi.Schema, of func(q *validatorQuery) *bounds, read func(v []byte) (uint64, string)) []param {
-	one := func(prefix, doc string, most bool) param {
-		return param{name: prefix + name, doc: doc, schema: schema, set: func(q *query, v []byte) string {
+func boundsOf(name, doc string, schema *openapi.Schema, of func(q *validatorQuery) *bounds, read func(v []byte) (uint64, string)) []door.Param {
+	one := func(prefix, doc string, most bool) door.Param {
+		return door.Param{Name: prefix + name, Doc: doc, Schema: schema, Set: func(q *door.Query, v []byte) string {
 			n, problem := read(v)
 			if problem == "" {
 				of(&ofPrimary(q).validators).set(n, most)
@@ -146,25 +147,25 @@ func boundsOf(name, doc string, schema *openapi.Schema, of func(q *validatorQuer
 			return problem
 		}}
 	}
-	return []param{one("min", "the least "+doc, false), one("max", "the largest "+doc, true)}
+	return []door.Param{one("min", "the least "+doc, false), one("max", "the largest "+doc, true)}
 }
 
-func wholeBounds(name, doc string, of func(q *validatorQuery) *bounds) []param {
-	return boundsOf(name, doc, whole(), of, func(v []byte) (uint64, string) {
-		n, ok := parseUint(v)
+func wholeBounds(name, doc string, of func(q *validatorQuery) *bounds) []door.Param {
+	return boundsOf(name, doc, door.Whole(), of, func(v []byte) (uint64, string) {
+		n, ok := door.ParseUint(v)
 		if !ok {
-			return 0, "must be a whole number in decimal" + below63(v) + ", not " + excerpt(v)
+			return 0, "must be a whole number in decimal" + door.Below63(v) + ", not " + door.Excerpt(v)
 		}
 		return n, ""
 	})
 }
 
-func percentBounds(name, doc string, of func(q *validatorQuery) *bounds) []param {
+func percentBounds(name, doc string, of func(q *validatorQuery) *bounds) []door.Param {
 	least, most := uint64(0), uint64(100)
 	return boundsOf(name, doc+", in percent", &openapi.Schema{Type: "number", Minimum: &least, Maximum: &most}, of, func(v []byte) (uint64, string) {
 		share, err := strconv.ParseFloat(string(v), 64)
 		if err != nil || strings.Trim(string(v), "0123456789.") != "" || share > float64(most) {
-			return 0, "must be a number from 0 to 100, not " + excerpt(v)
+			return 0, "must be a number from 0 to 100, not " + door.Excerpt(v)
 		}
 		return uint64(math.Round(share * 10_000)), ""
 	})

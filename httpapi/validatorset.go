@@ -9,35 +9,36 @@ import (
 
 	"quorate/aggregator"
 	"quorate/engine/chain"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
 
 var (
-	paramSetHeight = param{name: "height", doc: "a P-Chain height; 0 or left out, the proposed one", schema: whole(),
-		set: func(q *query, v []byte) string { return setUint(&q.block, v) }}
-	paramSetSubnet = param{name: "subnet", doc: "a subnet; left out, the primary network", schema: idLike(), set: func(q *query, v []byte) string { return setID(q.own.(*chain.ID), v) }}
+	paramSetHeight = door.Param{Name: "height", Doc: "a P-Chain height; 0 or left out, the proposed one", Schema: door.Whole(),
+		Set: func(q *door.Query, v []byte) string { return door.SetUint(&q.Block, v) }}
+	paramSetSubnet = door.Param{Name: "subnet", Doc: "a subnet; left out, the primary network", Schema: idLike(), Set: func(q *door.Query, v []byte) string { return setID(q.Own.(*chain.ID), v) }}
 )
 
 // signingSet answers with the canonical validator set of a subnet at a height: whose
 // signature each bit of a signed message stands for.
-func signingSet(s *Server, r *Route) handler {
-	return func(ctx *fasthttp.RequestCtx, p params) {
-		network, f := s.network(p.get("network"))
+func signingSet(s *Server, r *door.Route) door.Handler {
+	return func(ctx *fasthttp.RequestCtx, p door.Params) {
+		network, f := s.network(p.Get("network"))
 		subnet := chain.PrimaryNetworkID
-		q := query{own: &subnet}
+		q := door.Query{Own: &subnet}
 		if f == nil {
-			f = q.parse(ctx.URI().QueryString(), r.query, r.size)
+			f = q.Parse(ctx.URI().QueryString(), r.Query, r.Size)
 		}
-		q.ignored.tell(ctx)
+		q.Ignored.Tell(ctx)
 		if f != nil {
-			fail(ctx, f)
+			door.Fail(ctx, f)
 			return
 		}
-		req := aggregator.Request{SigningSubnetID: &subnet, PChainHeight: q.block}
+		req := aggregator.Request{SigningSubnetID: &subnet, PChainHeight: q.Block}
 		from(ctx, &p, &req)
 		set, err := network.Validators(s.work, &req)
 		if err != nil {
-			fail(ctx, s.aggregateFailure(err))
+			door.Fail(ctx, s.aggregateFailure(err))
 			return
 		}
 		out := shape.SigningSet{
@@ -56,10 +57,10 @@ func signingSet(s *Server, r *Route) handler {
 		body, err := json.Marshal(&out)
 		if err != nil {
 			s.log.Error("a validator set cannot be written", "err", err)
-			fail(ctx, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"})
+			door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
 			return
 		}
-		ctx.Response.Header.SetContentType(contentJSON)
+		ctx.Response.Header.SetContentType(door.ContentJSON)
 		ctx.Response.SwapBody(body)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/index"
 	"quorate/httpapi/attest"
+	"quorate/httpapi/door"
 )
 
 // attestedPerUnit is how many validators of L1s that have to be looked at cost a unit. Each
@@ -17,8 +18,8 @@ const attestedPerUnit = 5
 
 // messageWithID returns the request for the message with an ID, of any chain of a network.
 // looked is set to what was looked at for that on the P-Chain.
-func (s *Server) messageWithID(network string, id chain.ID, looked *int) ([]aggregator.Request, *failure) {
-	var unread *failure // why a chain could not be looked through
+func (s *Server) messageWithID(network string, id chain.ID, looked *int) ([]aggregator.Request, *door.Failure) {
+	var unread *door.Failure // why a chain could not be looked through
 	for _, ch := range s.cfg.Chains.Chains() {
 		info := ch.Info()
 		if info.IsTestnet == (network == "mainnet") {
@@ -28,12 +29,12 @@ func (s *Server) messageWithID(network string, id chain.ID, looked *int) ([]aggr
 		switch {
 		case err != nil:
 			s.log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
-			return nil, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+			return nil, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 		case msg != nil:
 			return []aggregator.Request{{Message: msg}}, nil
 		case !made:
-			unread = &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-				message: "the warp messages of chain " + info.ChainID + " are being indexed by their IDs"}
+			unread = &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+				Message: "the warp messages of chain " + info.ChainID + " are being indexed by their IDs"}
 		}
 	}
 	requests, f := alone(s.platformMessage(network, id, func(view attest.View, networkID uint32, id chain.ID) (req *aggregator.Request, err error) {

@@ -15,6 +15,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/attest"
+	"quorate/httpapi/door"
 )
 
 const (
@@ -25,34 +26,34 @@ const (
 )
 
 // signTransaction returns the signed warp messages of a transaction.
-func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
-	network, f := s.network(p.get("network"))
+func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p door.Params) {
+	network, f := s.network(p.Get("network"))
 	var requests []aggregator.Request
 	if f == nil {
 		looked := 0
-		requests, f = s.txRequests(string(p.get("network")), p.get("txHash"), &looked)
+		requests, f = s.txRequests(string(p.Get("network")), p.Get("txHash"), &looked)
 		s.owe(ctx, &p, looked/attestedPerUnit)
 	}
 	if f == nil && len(requests) > 1 { // one is paid for
-		if d := s.cfg.Limits.More(p.client, p.paid, (len(requests)-1)*unitsMedium); !d.Allow {
-			f = &failure{d.Status, fmt.Sprintf("transaction %s has %d warp messages, which cost %d compute units: %s",
-				p.get("txHash"), len(requests), len(requests)*unitsMedium, d.Message), d.RetryAfter}
+		if d := s.cfg.Limits.More(p.Client, p.Paid, (len(requests)-1)*door.UnitsMedium); !d.Allow {
+			f = &door.Failure{Status: d.Status, Message: fmt.Sprintf("transaction %s has %d warp messages, which cost %d compute units: %s",
+				p.Get("txHash"), len(requests), len(requests)*door.UnitsMedium, d.Message), RetryAfter: d.RetryAfter}
 		}
 	}
 	if f != nil {
-		fail(ctx, f)
+		door.Fail(ctx, f)
 		return
 	}
 	var origin aggregator.Request
 	from(ctx, &p, &origin)
 	signed, more, repeated, err := s.signAll(network, requests, &origin)
-	s.settle(ctx, &p, more+unitsFree, repeated) // looking for the transaction costs as much as a known message
+	s.settle(ctx, &p, more+door.UnitsFree, repeated) // looking for the transaction costs as much as a known message
 	if err != nil {
-		fail(ctx, s.aggregateFailure(err))
+		door.Fail(ctx, s.aggregateFailure(err))
 		return
 	}
 	ctx.Response.SetStatusCode(fasthttp.StatusCreated)
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(door.ContentJSON)
 	body := append(ctx.Response.SwapBody(nil)[:0], `{"signedMessage":"`...)
 	body = append(hex.AppendEncode(body, signed[0]), '"')
 	if len(signed) > 1 {
@@ -71,9 +72,9 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p params) {
 // txRequests returns what is to be signed of a transaction: of an EVM chain, whose hashes
 // are hex, or of the P-Chain, whose IDs are CB58. Where there is no such transaction, or none
 // with a message, it is the message that itself has the ID, in either form.
-func (s *Server) txRequests(network string, text []byte, looked *int) (requests []aggregator.Request, f *failure) {
+func (s *Server) txRequests(network string, text []byte, looked *int) (requests []aggregator.Request, f *door.Failure) {
 	var id chain.ID
-	if parseHex(text, id[:]) {
+	if door.ParseHex(text, id[:]) {
 		var messages [][]byte
 		messages, f = s.warpMessages(network != "mainnet", evm.Hash(id))
 		for i := range messages {
@@ -82,27 +83,27 @@ func (s *Server) txRequests(network string, text []byte, looked *int) (requests 
 	} else {
 		var err error
 		if id, err = chain.ParseID(string(text)); err != nil {
-			return nil, badRequest("txHash must be the hash of a transaction of an EVM chain, 0x and 64 hex digits, or the ID of one of the P-Chain " +
-				"in CB58, or that of a warp message in either form, not " + excerpt(text))
+			return nil, door.BadRequest("txHash must be the hash of a transaction of an EVM chain, 0x and 64 hex digits, or the ID of one of the P-Chain " +
+				"in CB58, or that of a warp message in either form, not " + door.Excerpt(text))
 		}
 		requests, f = alone(s.platformMessage(network, id, attest.ByTx))
 	}
-	if f == nil || f.status != fasthttp.StatusNotFound && f.status != fasthttp.StatusServiceUnavailable {
+	if f == nil || f.Status != fasthttp.StatusNotFound && f.Status != fasthttp.StatusServiceUnavailable {
 		return requests, f
 	}
 	requests, unread := s.messageWithID(network, id, looked)
 	switch {
 	case unread == nil:
 		return requests, nil
-	case unread.status != fasthttp.StatusNotFound:
+	case unread.Status != fasthttp.StatusNotFound:
 		return nil, unread
-	case f.status == fasthttp.StatusNotFound:
-		f.message += ", and no warp message has this ID"
+	case f.Status == fasthttp.StatusNotFound:
+		f.Message += ", and no warp message has this ID"
 	}
 	return nil, f
 }
 
-func alone(req *aggregator.Request, f *failure) ([]aggregator.Request, *failure) {
+func alone(req *aggregator.Request, f *door.Failure) ([]aggregator.Request, *door.Failure) {
 	if f != nil {
 		return nil, f
 	}
@@ -143,8 +144,8 @@ func (s *Server) signAll(network Aggregator, requests []aggregator.Request, orig
 }
 
 // warpMessages finds the messages of a transaction of any chain of a network.
-func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *failure) {
-	var unread *failure // why a chain could not be looked through
+func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Failure) {
+	var unread *door.Failure // why a chain could not be looked through
 	for _, chain := range s.cfg.Chains.Chains() {
 		info := chain.Info()
 		if info.IsTestnet != testnet {
@@ -154,24 +155,24 @@ func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *failure) 
 		switch {
 		case err != nil && !errors.Is(err, index.ErrEmpty):
 			s.log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
-			return nil, &failure{status: fasthttp.StatusInternalServerError, message: "internal error"}
+			return nil, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 		case len(messages) > maxTxMessages:
-			return nil, badRequest(fmt.Sprintf("transaction %s has %d warp messages; at most %d are signed for one request",
+			return nil, door.BadRequest(fmt.Sprintf("transaction %s has %d warp messages; at most %d are signed for one request",
 				hash, len(messages), maxTxMessages))
 		case len(messages) > 0:
 			return messages, nil
 		case found:
-			return nil, &failure{status: fasthttp.StatusNotFound, message: "transaction " + hash.String() + " has no warp message"}
+			return nil, &door.Failure{Status: fasthttp.StatusNotFound, Message: "transaction " + hash.String() + " has no warp message"}
 		}
 		if err := chain.Down(); err != nil {
-			unread = &failure{status: fasthttp.StatusServiceUnavailable, retryAfter: defaultRetry,
-				message: "transaction " + hash.String() + " is not indexed, and chain " + info.ChainID + " does not go on: " + standstill(err)}
+			unread = &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
+				Message: "transaction " + hash.String() + " is not indexed, and chain " + info.ChainID + " does not go on: " + standstill(err)}
 		}
 	}
 	if unread != nil {
 		return nil, unread
 	}
-	return nil, &failure{status: fasthttp.StatusNotFound, message: "transaction " + hash.String() + " does not exist or is not indexed yet"}
+	return nil, &door.Failure{Status: fasthttp.StatusNotFound, Message: "transaction " + hash.String() + " does not exist or is not indexed yet"}
 }
 
 // TxMessages returns the unsigned warp messages of a transaction in the order of their

@@ -22,7 +22,7 @@ func partsOf(r *webhook.Rows) *primaryCall {
 	if r.Platform != nil {
 		c.rows = r.Platform
 	}
-	c.q.ascending = true
+	c.q.Ascending = true
 	c.w.Dialect = view.SDK
 	c.w.Primary = view.Primary{
 		Network: r.Name, Prefix: address.Prefix(r.Network.ID), AVAX: r.Network.AVAX, Chain: r.ID, Asset: c.asset,

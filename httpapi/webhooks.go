@@ -12,6 +12,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/webhook"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/token"
 )
@@ -36,65 +37,65 @@ const (
 	hookTime = 10 * time.Second
 )
 
-var paramHookStatus = choice("status", "only those of this state", "", []string{"active", "inactive"}, func(q *query, word string) { q.own.(*hookCall).status = word })
+var paramHookStatus = door.Choice("status", "only those of this state", "", []string{"active", "inactive"}, func(q *door.Query, word string) { q.Own.(*hookCall).status = word })
 
-func webhookRoutes(s *Server) []Route {
-	list := []Route{
+func webhookRoutes(s *Server) []door.Route {
+	list := []door.Route{
 		{
-			Method: fasthttp.MethodPost, Pattern: webhooksPattern, Units: unitsMedium,
+			Method: fasthttp.MethodPost, Pattern: webhooksPattern, Units: door.UnitsMedium,
 			Doc:    "makes a webhook, which delivers what happens to addresses",
-			answer: shape.Webhook{}, body: shape.WebhookRequest{}, status: fasthttp.StatusCreated, refused: []int{fasthttp.StatusNotFound}, make: onHooks(s, (*hookCall).create),
+			Answer: shape.Webhook{}, Body: shape.WebhookRequest{}, Status: fasthttp.StatusCreated, Refused: []int{fasthttp.StatusNotFound}, Make: onHooks(s, (*hookCall).create),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: webhooksPattern, Units: unitsMedium,
+			Method: fasthttp.MethodGet, Pattern: webhooksPattern, Units: door.UnitsMedium,
 			Doc: "lists the client's webhooks",
-			id:  121, query: []param{paramPageToken, paramPageSize, paramHookStatus}, size: pagesOf100,
-			answer: shape.Webhooks{}, make: onHooks(s, (*hookCall).list),
+			ID:  121, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramHookStatus}, Size: pagesOf100,
+			Answer: shape.Webhooks{}, Make: onHooks(s, (*hookCall).list),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: webhookPattern, Units: unitsFree,
+			Method: fasthttp.MethodGet, Pattern: webhookPattern, Units: door.UnitsFree,
 			Doc:    "returns a webhook",
-			answer: shape.Webhook{}, make: onHooks(s, (*hookCall).one),
+			Answer: shape.Webhook{}, Make: onHooks(s, (*hookCall).one),
 		},
 		{
-			Method: fasthttp.MethodPatch, Pattern: webhookPattern, Units: unitsMedium,
+			Method: fasthttp.MethodPatch, Pattern: webhookPattern, Units: door.UnitsMedium,
 			Doc:    "changes a webhook",
-			answer: shape.Webhook{}, body: shape.WebhookChange{}, make: onHooks(s, (*hookCall).update),
+			Answer: shape.Webhook{}, Body: shape.WebhookChange{}, Make: onHooks(s, (*hookCall).update),
 		},
 		{
-			Method: fasthttp.MethodDelete, Pattern: webhookPattern, Units: unitsMedium,
+			Method: fasthttp.MethodDelete, Pattern: webhookPattern, Units: door.UnitsMedium,
 			Doc:    "deletes a webhook, and returns what it was",
-			answer: shape.Webhook{}, make: onHooks(s, (*hookCall).remove),
+			Answer: shape.Webhook{}, Make: onHooks(s, (*hookCall).remove),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
+			Method: fasthttp.MethodGet, Pattern: webhookPattern + "/addresses", Units: door.UnitsMedium,
 			Doc: "lists the addresses of a webhook",
-			id:  122, query: []param{paramPageToken, paramPageSize}, size: pagesOf100,
-			answer: shape.WebhookAddresses{}, make: onHooks(s, (*hookCall).addresses),
+			ID:  122, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			Answer: shape.WebhookAddresses{}, Make: onHooks(s, (*hookCall).addresses),
 		},
 		{
-			Method: fasthttp.MethodPatch, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
+			Method: fasthttp.MethodPatch, Pattern: webhookPattern + "/addresses", Units: door.UnitsMedium,
 			Doc:    "adds addresses to a webhook",
-			answer: shape.Webhook{}, body: shape.AddressesChange{}, make: onHooks(s, (*hookCall).addAddresses),
+			Answer: shape.Webhook{}, Body: shape.AddressesChange{}, Make: onHooks(s, (*hookCall).addAddresses),
 		},
 		{
-			Method: fasthttp.MethodDelete, Pattern: webhookPattern + "/addresses", Units: unitsMedium,
+			Method: fasthttp.MethodDelete, Pattern: webhookPattern + "/addresses", Units: door.UnitsMedium,
 			Doc:    "takes addresses from a webhook",
-			answer: shape.Webhook{}, body: shape.AddressesChange{}, make: onHooks(s, (*hookCall).dropAddresses),
+			Answer: shape.Webhook{}, Body: shape.AddressesChange{}, Make: onHooks(s, (*hookCall).dropAddresses),
 		},
 		{
-			Method: fasthttp.MethodPost, Pattern: "/v1/webhooks:generateOrRotateSharedSecret", Units: unitsMedium,
+			Method: fasthttp.MethodPost, Pattern: "/v1/webhooks:generateOrRotateSharedSecret", Units: door.UnitsMedium,
 			Doc:    "makes another secret for the signatures of messages",
-			answer: shape.SharedSecret{}, status: fasthttp.StatusCreated, make: onHooks(s, (*hookCall).rotate),
+			Answer: shape.SharedSecret{}, Status: fasthttp.StatusCreated, Make: onHooks(s, (*hookCall).rotate),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: "/v1/webhooks:getSharedSecret", Units: unitsFree,
+			Method: fasthttp.MethodGet, Pattern: "/v1/webhooks:getSharedSecret", Units: door.UnitsFree,
 			Doc:    "returns the secret of the signatures of messages",
-			answer: shape.SharedSecret{}, make: onHooks(s, (*hookCall).secret),
+			Answer: shape.SharedSecret{}, Make: onHooks(s, (*hookCall).secret),
 		},
 	}
 	for i := range list {
-		list[i].off, list[i].owned, list[i].Key = s.cfg.Webhooks == nil || s.cfg.Chains == nil, true, KeyAlways
+		list[i].Off, list[i].Owned, list[i].Key = s.cfg.Webhooks == nil || s.cfg.Chains == nil, true, door.KeyAlways
 	}
 	return list
 }
@@ -103,23 +104,23 @@ func webhookRoutes(s *Server) []Route {
 type hookCall struct {
 	s      *Server
 	ctx    *fasthttp.RequestCtx
-	route  *Route
+	route  *door.Route
 	client string
-	p      *params
-	q      query
+	p      *door.Params
+	q      door.Query
 	status string // of the hooks that are listed, "" for all
 }
 
 // onHooks makes the handler of a route about webhooks. run returns the body.
-func onHooks(s *Server, run func(c *hookCall) (any, error)) maker {
-	return func(r *Route) handler {
-		return func(ctx *fasthttp.RequestCtx, p params) {
-			c := &hookCall{s: s, ctx: ctx, route: r, client: p.client.String(), p: &p}
-			c.q.own = c
-			f := c.q.parse(ctx.URI().QueryString(), r.query, r.size)
-			c.q.ignored.tell(ctx)
-			if f == nil && r.body != nil {
-				f = checkJSON(ctx)
+func onHooks(s *Server, run func(c *hookCall) (any, error)) door.Maker {
+	return func(r *door.Route) door.Handler {
+		return func(ctx *fasthttp.RequestCtx, p door.Params) {
+			c := &hookCall{s: s, ctx: ctx, route: r, client: p.Client.String(), p: &p}
+			c.q.Own = c
+			f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size)
+			c.q.Ignored.Tell(ctx)
+			if f == nil && r.Body != nil {
+				f = door.CheckJSON(ctx)
 			}
 			var body any
 			if f == nil {
@@ -136,11 +137,11 @@ func onHooks(s *Server, run func(c *hookCall) (any, error)) maker {
 				}
 			}
 			if f != nil {
-				fail(ctx, f)
+				door.Fail(ctx, f)
 				return
 			}
-			ctx.Response.SetStatusCode(r.success())
-			ctx.Response.Header.SetContentType(contentJSON)
+			ctx.Response.SetStatusCode(r.Success())
+			ctx.Response.Header.SetContentType(door.ContentJSON)
 			ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 			ctx.Response.SetBodyRaw(raw)
 		}
@@ -148,24 +149,24 @@ func onHooks(s *Server, run func(c *hookCall) (any, error)) maker {
 }
 
 // hookFailure maps a refusal to an answer.
-func (s *Server) hookFailure(err error) *failure {
-	var f *failure
+func (s *Server) hookFailure(err error) *door.Failure {
+	var f *door.Failure
 	switch {
 	case errors.As(err, &f):
 		return f
 	case errors.Is(err, webhook.ErrURL):
-		return badRequest("url: " + err.Error())
+		return door.BadRequest("url: " + err.Error())
 	case errors.Is(err, webhook.ErrWatched):
-		return badRequest(err.Error())
+		return door.BadRequest(err.Error())
 	case errors.Is(err, webhook.ErrNotFound):
 		return notFound(err.Error())
 	case errors.Is(err, webhook.ErrQuota):
-		return &failure{fasthttp.StatusTooManyRequests, err.Error(), quotaRetry}
+		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: err.Error(), RetryAfter: quotaRetry}
 	case errors.Is(err, webhook.ErrFull), errors.Is(err, webhook.ErrStopping), errors.Is(err, webhook.ErrChain):
-		return &failure{fasthttp.StatusServiceUnavailable, err.Error(), defaultRetry}
+		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: err.Error(), RetryAfter: door.DefaultRetry}
 	}
 	s.log.Error("a webhook could not be changed", "err", err)
-	return &failure{fasthttp.StatusServiceUnavailable, "the webhook cannot be changed now: the database does not take it", defaultRetry}
+	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the webhook cannot be changed now: the database does not take it", RetryAfter: door.DefaultRetry}
 }
 
 // wait returns a context for a commit.
@@ -176,7 +177,7 @@ func (c *hookCall) wait() (context.Context, context.CancelFunc) {
 // read reads the body.
 func (c *hookCall) read(to any) error {
 	if err := json.Unmarshal(c.ctx.Request.Body(), to); err != nil {
-		return badRequest("the body is not as it must be: " + excerpt([]byte(err.Error())))
+		return door.BadRequest("the body is not as it must be: " + door.Excerpt([]byte(err.Error())))
 	}
 	return nil
 }
@@ -227,13 +228,13 @@ func (c *hookCall) create() (any, error) {
 	n := webhook.Hook{Client: c.client, Type: webhook.Type(r.EventType), URL: r.URL, Name: r.Name, Description: r.Description}
 	switch {
 	case n.Type != webhook.AddressActivity && n.Type.Subs() == nil:
-		return nil, badRequest("eventType must be " + strings.Join(hookTypes, ", ") + ", not " + excerpt([]byte(r.EventType)))
+		return nil, door.BadRequest("eventType must be " + strings.Join(hookTypes, ", ") + ", not " + door.Excerpt([]byte(r.EventType)))
 	case r.IncludeLogs:
-		return nil, badRequest("includeLogs is not possible: logs are not kept; transfers are part of what is delivered")
+		return nil, door.BadRequest("includeLogs is not possible: logs are not kept; transfers are part of what is delivered")
 	case len(r.Metadata.EventSignatures) > 0:
-		return nil, badRequest("metadata.eventSignatures is not possible: logs are not kept")
+		return nil, door.BadRequest("metadata.eventSignatures is not possible: logs are not kept")
 	case r.URL == "":
-		return nil, badRequest("url is required")
+		return nil, door.BadRequest("url is required")
 	}
 	if err := errors.Join(checkText("name", r.Name), checkText("description", r.Description)); err != nil {
 		return nil, err
@@ -256,14 +257,14 @@ var hookTypes = []string{string(webhook.AddressActivity), string(webhook.Primary
 // selectAccounts reads what a webhook on a chain of the EVM is about.
 func (c *hookCall) selectAccounts(r *shape.WebhookRequest, n *webhook.Hook) (err error) {
 	if r.ChainID == "" {
-		return badRequest("chainId is required")
+		return door.BadRequest("chainId is required")
 	}
 	on, ok := c.s.cfg.Chains.Chain(r.ChainID)
 	if !ok {
 		return noChain([]byte(r.ChainID))
 	}
-	if number := on.Info().ChainID; !c.p.client.Permits(number) {
-		return &failure{status: fasthttp.StatusForbidden, message: "the API key does not permit chain " + number}
+	if number := on.Info().ChainID; !c.p.Client.Permits(number) {
+		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "the API key does not permit chain " + number}
 	}
 	n.Chain, n.Internal = on.ID(), r.IncludeInternalTxs
 	n.Addresses, err = addAddresses(nil, r.Metadata.Addresses)
@@ -273,7 +274,7 @@ func (c *hookCall) selectAccounts(r *shape.WebhookRequest, n *webhook.Hook) (err
 // checkText bounds what clients call their webhooks.
 func checkText(name, s string) error {
 	if len(s) > 1024 {
-		return badRequest(name + " is longer than 1,024 bytes")
+		return door.BadRequest(name + " is longer than 1,024 bytes")
 	}
 	return nil
 }
@@ -282,20 +283,20 @@ func checkText(name, s string) error {
 func addAddresses(list []evm.Address, more []shape.Address) ([]evm.Address, error) {
 	for _, text := range more {
 		var a evm.Address
-		if !parseAddress([]byte(text), &a) {
-			return nil, badRequest("addresses has an item that " + notAddress([]byte(text)))
+		if !door.ParseAddress([]byte(text), &a) {
+			return nil, door.BadRequest("addresses has an item that " + door.NotAddress([]byte(text)))
 		}
 		if !slices.Contains(list, a) {
 			list = append(list, a)
 		}
 	}
 	if len(more) == 0 || len(list) > webhook.MaxAddresses {
-		return nil, badRequest("addresses must have at least one, and a webhook has at most 100")
+		return nil, door.BadRequest("addresses must have at least one, and a webhook has at most 100")
 	}
 	return list, nil
 }
 
-func (c *hookCall) id() string { return string(c.p.get("webhookId")) }
+func (c *hookCall) id() string { return string(c.p.Get("webhookId")) }
 
 func (c *hookCall) one() (any, error) {
 	return c.show(c.s.cfg.Webhooks.Get(c.client, c.id()))
@@ -320,7 +321,7 @@ func (c *hookCall) update() (any, error) {
 		return nil, err
 	}
 	if r.IncludeLogs != nil && *r.IncludeLogs {
-		return nil, badRequest("includeLogs is not possible: logs are not kept")
+		return nil, door.BadRequest("includeLogs is not possible: logs are not kept")
 	}
 	return c.edit(func(n *webhook.Hook) error {
 		set(&n.Name, r.Name)
@@ -334,7 +335,7 @@ func (c *hookCall) update() (any, error) {
 		}
 		if r.Status != nil {
 			if n.Status = webhook.Status(*r.Status); n.Status != webhook.Active && n.Status != webhook.Inactive {
-				return badRequest("status must be active or inactive, not " + excerpt([]byte(*r.Status)))
+				return door.BadRequest("status must be active or inactive, not " + door.Excerpt([]byte(*r.Status)))
 			}
 		}
 		return errors.Join(checkText("name", n.Name), checkText("description", n.Description))
@@ -352,7 +353,7 @@ func set[T any](to, v *T) {
 // SDKs say it is possible of those alone.
 func ofAccounts(n *webhook.Hook, what string) error {
 	if n.Kind() != webhook.AddressActivity {
-		return badRequest(what + ": only webhooks of " + string(webhook.AddressActivity) + " have them; this one is of " + string(n.Kind()) + ", and what it is about is in its metadata")
+		return door.BadRequest(what + ": only webhooks of " + string(webhook.AddressActivity) + " have them; this one is of " + string(n.Kind()) + ", and what it is about is in its metadata")
 	}
 	return nil
 }
@@ -385,7 +386,7 @@ func (c *hookCall) dropAddresses() (any, error) {
 			return err
 		}
 		if n.Addresses = slices.DeleteFunc(n.Addresses, func(a evm.Address) bool { return slices.Contains(gone, a) }); len(n.Addresses) == 0 {
-			return badRequest("a webhook has at least one address; delete it instead")
+			return door.BadRequest("a webhook has at least one address; delete it instead")
 		}
 		return nil
 	})
@@ -394,12 +395,12 @@ func (c *hookCall) dropAddresses() (any, error) {
 // after returns what follows in a list on the item that the page token names.
 func (c *hookCall) after(names []string, of string) (from int, filters token.Filters, err error) {
 	filters = token.HashFilters([]byte(c.client + "\x00" + of))
-	if c.q.pageToken == nil {
+	if c.q.PageToken == nil {
 		return 0, filters, nil
 	}
-	t, err := c.s.tokens.Parse(nil, c.q.pageToken, c.route.id, filters)
+	t, err := c.s.tokens.Parse(nil, c.q.PageToken, c.route.ID, filters)
 	if err != nil {
-		return 0, filters, badRequest("pageToken is not valid: " + err.Error())
+		return 0, filters, door.BadRequest("pageToken is not valid: " + err.Error())
 	}
 	return slices.Index(names, string(t.Position)) + 1, filters, nil // 0 if that one is gone
 }
@@ -410,8 +411,8 @@ func (c *hookCall) page(names []string, of string) (from, to int, next string, e
 	if err != nil {
 		return 0, 0, "", err
 	}
-	if to = min(from+c.q.pageSize, len(names)); to < len(names) {
-		next = string(c.s.tokens.Append(nil, &token.Token{Route: c.route.id, Filters: filters, Position: []byte(names[to-1])}))
+	if to = min(from+c.q.PageSize, len(names)); to < len(names) {
+		next = string(c.s.tokens.Append(nil, &token.Token{Route: c.route.ID, Filters: filters, Position: []byte(names[to-1])}))
 	}
 	return from, to, next, nil
 }

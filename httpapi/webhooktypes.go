@@ -9,13 +9,14 @@ import (
 	"quorate/engine/chain/address"
 	"quorate/engine/primary"
 	"quorate/engine/webhook"
+	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
 
 // hookOn says which chain of a network a webhook is about.
 func (c *hookCall) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (PrimaryNetwork, error) {
 	if r.Network == "" {
-		return nil, badRequest("network is required for " + r.EventType)
+		return nil, door.BadRequest("network is required for " + r.EventType)
 	}
 	if _, f := c.s.network([]byte(r.Network)); f != nil {
 		return nil, f
@@ -31,7 +32,7 @@ func (c *hookCall) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (PrimaryNetw
 	n.Network, n.On = r.Network, primary.PChain
 	if n.Type == webhook.PrimaryActivity {
 		if n.On, ok = hookChain(on, r.ChainID); !ok {
-			return nil, badRequest("chainId must be p-chain or x-chain, or the ID of one of these, not " + excerpt([]byte(r.ChainID)))
+			return nil, door.BadRequest("chainId must be p-chain or x-chain, or the ID of one of these, not " + door.Excerpt([]byte(r.ChainID)))
 		}
 	}
 	if _, ok := on.Chain(n.On); !ok {
@@ -61,7 +62,7 @@ func (c *hookCall) selectPrimary(r *shape.WebhookRequest, n *webhook.Hook) error
 	}
 	m := &r.Metadata
 	if r.IncludeInternalTxs || len(m.Addresses) > 0 {
-		return badRequest("includeInternalTxs and metadata.addresses are of " + string(webhook.AddressActivity))
+		return door.BadRequest("includeInternalTxs and metadata.addresses are of " + string(webhook.AddressActivity))
 	}
 	var names []string
 	if m.SubEvents != nil {
@@ -73,16 +74,16 @@ func (c *hookCall) selectPrimary(r *shape.WebhookRequest, n *webhook.Hook) error
 	for _, name := range names {
 		switch sub := webhook.Sub(name); {
 		case !slices.Contains(n.Type.Subs(), sub):
-			return badRequest("metadata.subEvents has " + excerpt([]byte(name)) + ", which is none of " + string(n.Type))
+			return door.BadRequest("metadata.subEvents has " + door.Excerpt([]byte(name)) + ", which is none of " + string(n.Type))
 		case !slices.Contains(n.Told, sub):
 			n.Told = append(n.Told, sub)
 		}
 	}
 	if len(n.Told) == 0 {
-		return badRequest("metadata.subEvents must have at least one of " + string(n.Type))
+		return door.BadRequest("metadata.subEvents must have at least one of " + string(n.Type))
 	}
 	if len(m.Keys) == 0 || len(m.Keys) > webhook.MaxAddresses {
-		return badRequest("metadata.keys must have at least one, and 100 at most")
+		return door.BadRequest("metadata.keys must have at least one, and 100 at most")
 	}
 	if n.Type == webhook.PrimaryActivity {
 		return selectAddresses(m, n, on.NetworkID())
@@ -92,12 +93,12 @@ func (c *hookCall) selectPrimary(r *shape.WebhookRequest, n *webhook.Hook) error
 
 func selectAddresses(m *shape.WebhookSelection, n *webhook.Hook, network uint32) error {
 	if m.KeyType != "addresses" {
-		return badRequest("metadata.keyType must be addresses")
+		return door.BadRequest("metadata.keyType must be addresses")
 	}
 	for _, text := range m.Keys {
 		a, err := address.ParseOn(text, network, "P", "X")
 		if err != nil {
-			return badRequest("metadata.keys " + notPrimaryAddress([]byte(text), network, err))
+			return door.BadRequest("metadata.keys " + notPrimaryAddress([]byte(text), network, err))
 		}
 		if !slices.Contains(n.Keys, a) {
 			n.Keys = append(n.Keys, a)
@@ -106,14 +107,14 @@ func selectAddresses(m *shape.WebhookSelection, n *webhook.Hook, network uint32)
 	low := slices.Contains(n.Told, webhook.BalanceLow)
 	if f := m.BalanceThresholdFilter; low {
 		if f == nil {
-			return badRequest("metadata.balanceThresholdFilter is required for " + string(webhook.BalanceLow))
+			return door.BadRequest("metadata.balanceThresholdFilter is required for " + string(webhook.BalanceLow))
 		}
 		if strings.HasPrefix(f.BalanceType, "atomicMemory") {
-			return badRequest("balanceType " + excerpt([]byte(f.BalanceType)) + " is not watched: it changes with the blocks of other chains")
+			return door.BadRequest("balanceType " + door.Excerpt([]byte(f.BalanceType)) + " is not watched: it changes with the blocks of other chains")
 		}
 		names := webhook.BalanceNames(n.On)
 		if !slices.Contains(names, f.BalanceType) {
-			return badRequest("balanceType must be one of " + strings.Join(names, ", ") + " on the " + n.On.String() + ", not " + excerpt([]byte(f.BalanceType)))
+			return door.BadRequest("balanceType must be one of " + strings.Join(names, ", ") + " on the " + n.On.String() + ", not " + door.Excerpt([]byte(f.BalanceType)))
 		}
 		least, err := nAVAX("balanceThreshold", string(f.BalanceThreshold))
 		if err != nil {
@@ -127,7 +128,7 @@ func selectAddresses(m *shape.WebhookSelection, n *webhook.Hook, network uint32)
 func nAVAX(name, s string) (uint64, error) {
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return 0, badRequest(name + " must be a number of nAVAX, not " + excerpt([]byte(s)))
+		return 0, door.BadRequest(name + " must be a number of nAVAX, not " + door.Excerpt([]byte(s)))
 	}
 	return v, nil
 }
@@ -136,7 +137,7 @@ func selectValidators(m *shape.WebhookSelection, n *webhook.Hook) error {
 	v := &webhook.Validators{}
 	n.Validators = v
 	if len(m.Keys) != 1 {
-		return badRequest("metadata.keys must have exactly one for " + string(n.Type))
+		return door.BadRequest("metadata.keys must have exactly one for " + string(n.Type))
 	}
 	switch m.KeyType {
 	case "nodeId":
@@ -152,10 +153,10 @@ func selectValidators(m *shape.WebhookSelection, n *webhook.Hook) error {
 		}
 		v.Subnet = &id
 	default:
-		return badRequest("metadata.keyType must be nodeId or subnetId, not " + excerpt([]byte(m.KeyType)))
+		return door.BadRequest("metadata.keyType must be nodeId or subnetId, not " + door.Excerpt([]byte(m.KeyType)))
 	}
-	if len(m.NodeIDs) > maxListed || len(m.SubnetIDs) > maxListed {
-		return badRequest("nodeIds and subnetIds have at most 100 items each")
+	if len(m.NodeIDs) > door.MaxListed || len(m.SubnetIDs) > door.MaxListed {
+		return door.BadRequest("nodeIds and subnetIds have at most 100 items each")
 	}
 	for _, text := range m.NodeIDs {
 		id, err := hookNode(string(text))
@@ -181,14 +182,14 @@ func selectValidators(m *shape.WebhookSelection, n *webhook.Hook) error {
 
 func hookNode(text string) (id chain.NodeID, err error) {
 	if id, err = chain.ParseNodeID(text); err != nil {
-		err = badRequest("metadata has " + excerpt([]byte(text)) + ", which is no node ID")
+		err = door.BadRequest("metadata has " + door.Excerpt([]byte(text)) + ", which is no node ID")
 	}
 	return id, err
 }
 
 func hookSubnet(text string) (id chain.ID, err error) {
 	if id, err = chain.ParseID(text); err != nil {
-		err = badRequest("metadata has " + excerpt([]byte(text)) + ", which is no subnet ID")
+		err = door.BadRequest("metadata has " + door.Excerpt([]byte(text)) + ", which is no subnet ID")
 	}
 	return id, err
 }

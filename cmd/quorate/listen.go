@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"quorate/httpapi"
+	"quorate/httpapi/door"
 	"quorate/httpapi/reload"
 	"quorate/internal/hostport"
 )
@@ -135,12 +136,11 @@ func (f *listenFlags) open(log *slog.Logger) (_ *doors, err error) {
 		return nil, err
 	}
 	admin, shared := f.adminAddr()
-	scope := httpapi.ForClients
+	scope := door.ForClients
 	if shared {
-		scope = httpapi.All
+		scope = door.All
 	}
-	d.addr = ln.Addr()
-	d.listeners = append(d.listeners, httpapi.Listener{Listener: ln, Scope: scope})
+	d.addr, d.listeners = ln.Addr(), append(d.listeners, httpapi.Listener{Listener: ln, Scope: scope})
 	if f.cert != "" {
 		cfg, certificate, err := reload.OpenTLS(f.cert, f.key, log)
 		if err != nil {
@@ -155,7 +155,7 @@ func (f *listenFlags) open(log *slog.Logger) (_ *doors, err error) {
 	if ln, err = bind("--admin-addr", admin); err != nil {
 		return nil, err
 	}
-	d.listeners = append(d.listeners, httpapi.Listener{Listener: ln, Scope: httpapi.ForOperators})
+	d.listeners = append(d.listeners, httpapi.Listener{Listener: ln, Scope: door.ForOperators})
 	log.Info("operators are served at an address of their own", "addr", ln.Addr().String())
 	return d, nil
 }

@@ -1,4 +1,4 @@
-package httpapi
+package door
 
 import (
 	"github.com/valyala/fasthttp"
@@ -6,9 +6,9 @@ import (
 
 // What requests cost, in compute units: as on the public service.
 const (
-	unitsFree   = 1
-	unitsMedium = 20
-	unitsLarge  = 100
+	UnitsFree   = 1
+	UnitsMedium = 20
+	UnitsLarge  = 100
 )
 
 // KeyPolicy says whether a route needs an API key.
@@ -65,55 +65,55 @@ type Route struct {
 	// refusing, and a health check must not fail because others share its address.
 	Probe bool
 
-	// id stands for the route in page tokens: a number is never used again.
-	id    uint8
-	query []param // parameters of the query that it knows
-	size  pageSize
-	make  maker
-	// off: the server was not given what the route needs, and does not serve it.
-	off bool
-	// node routes pass on what a node answers, with errors of its own.
-	node bool
-	// owned: the answer belongs to its client, or does not come at once, so that pages of
+	// ID stands for the route in page tokens: a number is never used again.
+	ID    uint8
+	Query []Param // parameters of the query that it knows
+	Size  PageSize
+	Make  Maker
+	// Off: the server was not given what the route needs, and does not serve it.
+	Off bool
+	// Node routes pass on what a node answers, with errors of its own.
+	Node bool
+	// Owned: the answer belongs to its client, or does not come at once, so that pages of
 	// this server do not ask for it.
-	owned bool
-	// anyChain: the chain of the pattern need not be one of the primary network.
-	anyChain bool
-	// page routes are for browsers: what they refuse is a page, too. Answers of kept ones
+	Owned bool
+	// AnyChain: the chain of the pattern need not be one of the primary network.
+	AnyChain bool
+	// Page routes are for browsers: what they refuse is a page, too. Answers of kept ones
 	// are kept for a moment.
-	page, kept bool
-	// cookie routes take the API key also from the cookie that pages set: browsers open
+	Page, Kept bool
+	// Cookie routes take the API key also from the cookie that pages set: browsers open
 	// them without a header of their own.
-	cookie bool
+	Cookie bool
 
 	// For the description of the API; tests hold real answers against them.
 
-	// answer is a value of the type of a success's body, of package shape; body is that of
+	// Answer is a value of the type of a success's body, of package shape; body is that of
 	// the request's, nil if it has none.
-	answer, body any
-	// status is that of a success; 0 is 200.
-	status int
-	// refused are statuses of refusals that do not follow from the pattern's parameters,
+	Answer, Body any
+	// Status is that of a success; 0 is 200.
+	Status int
+	// Refused are statuses of refusals that do not follow from the pattern's parameters,
 	// the query and the body: see [line.refuses].
-	refused []int
-	// pathParams are parameters of the pattern that mean something else here than elsewhere.
-	pathParams []pathParam
-	// choices are what the pattern's metric can be.
-	choices []string
+	Refused []int
+	// PathParams are parameters of the pattern that mean something else here than elsewhere.
+	PathParams []PathParam
+	// Choices are what the pattern's metric can be.
+	Choices []string
 }
 
-// maker makes the handler of a route.
-type maker func(r *Route) handler
+// Maker makes the handler of a route.
+type Maker func(r *Route) Handler
 
-// plain makes a handler that needs nothing of its route.
-func plain(h handler) maker { return func(*Route) handler { return h } }
+// Plain makes a handler that needs nothing of its route.
+func Plain(h Handler) Maker { return func(*Route) Handler { return h } }
 
-// success is the status of a success.
-func (r *Route) success() int {
-	if r.status == 0 {
+// Success is the status of a success.
+func (r *Route) Success() int {
+	if r.Status == 0 {
 		return fasthttp.StatusOK
 	}
-	return r.status
+	return r.Status
 }
 
 // Scope says what a listener serves.
@@ -128,7 +128,7 @@ const (
 	ForOperators
 )
 
-// serves reports whether a route is answered on a listener.
-func (s Scope) serves(a Access) bool {
+// Serves reports whether a route is answered on a listener.
+func (s Scope) Serves(a Access) bool {
 	return s != ForClients || a != Operator
 }

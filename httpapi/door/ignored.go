@@ -1,4 +1,4 @@
-package httpapi
+package door
 
 import (
 	"strings"
@@ -15,29 +15,29 @@ const (
 	maxIgnoredName = 40
 )
 
-// headerIgnored names what a request says and its route does not know.
-const headerIgnored = "X-Ignored"
+// HeaderIgnored names what a request says and its route does not know.
+const HeaderIgnored = "X-Ignored"
 
-// ignored are the names in a request that its route does not know. A client may
+// Ignored are the names in a request that its route does not know. A client may
 // have its own reasons for them, so they do no harm, but are told.
-type ignored struct{ names []string }
+type Ignored struct{ Names []string }
 
-// add takes a name, or refuses it as a known one that was mistyped. what says what
+// Add takes a name, or refuses it as a known one that was mistyped. what says what
 // it names.
-func (g *ignored) add(what string, name []byte, known []string) *failure {
+func (g *Ignored) Add(what string, name []byte, known []string) *Failure {
 	if meant, ok := near.Name(string(name), known); ok {
-		return badRequest(what + " " + excerpt(name) + " is unknown; did you mean " + meant + "?")
+		return BadRequest(what + " " + Excerpt(name) + " is unknown; did you mean " + meant + "?")
 	}
-	if len(g.names) < maxIgnored {
-		g.names = append(g.names, headerToken(name))
+	if len(g.Names) < maxIgnored {
+		g.Names = append(g.Names, headerToken(name))
 	}
 	return nil
 }
 
-// tell names them in the answer.
-func (g *ignored) tell(ctx *fasthttp.RequestCtx) {
-	if len(g.names) > 0 {
-		ctx.Response.Header.Set(headerIgnored, strings.Join(g.names, ", "))
+// Tell names them in the answer.
+func (g *Ignored) Tell(ctx *fasthttp.RequestCtx) {
+	if len(g.Names) > 0 {
+		ctx.Response.Header.Set(HeaderIgnored, strings.Join(g.Names, ", "))
 	}
 }
 

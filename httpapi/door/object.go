@@ -1,4 +1,4 @@
-package httpapi
+package door
 
 import (
 	"bytes"
@@ -14,12 +14,12 @@ import (
 type kind uint8
 
 const (
-	absent kind = iota // no such member, or null
-	text
-	number
-	boolean
-	object
-	array
+	Absent kind = iota // no such member, or null
+	Text
+	Number
+	Boolean
+	Object
+	Array
 )
 
 func (k kind) String() string {
@@ -30,86 +30,86 @@ func (k kind) String() string {
 const maxMembers = 8
 
 type (
-	memberNames [maxMembers]string
-	members     [maxMembers]value
+	MemberNames [maxMembers]string
+	Members     [maxMembers]Value
 )
 
-// value is one JSON value as it was sent, without space around it; the zero value is absent.
-type value struct{ raw json.RawMessage }
+// Value is one JSON value as it was sent, without space around it; the zero value is absent.
+type Value struct{ Raw json.RawMessage }
 
-func (v value) kind() kind {
-	if len(v.raw) == 0 {
-		return absent
+func (v Value) Kind() kind {
+	if len(v.Raw) == 0 {
+		return Absent
 	}
-	switch v.raw[0] {
+	switch v.Raw[0] {
 	case '"':
-		return text
+		return Text
 	case '{':
-		return object
+		return Object
 	case '[':
-		return array
+		return Array
 	case 't', 'f':
-		return boolean
+		return Boolean
 	case 'n':
-		return absent
+		return Absent
 	}
-	return number
+	return Number
 }
 
-// bytes returns a string's content. Like other decoders it lets bytes pass that are not
+// Bytes returns a string's content. Like other decoders it lets bytes pass that are not
 // UTF-8: what they are used for is checked later.
-func (v value) bytes() []byte {
-	if v.kind() != text {
+func (v Value) Bytes() []byte {
+	if v.Kind() != Text {
 		return nil
 	}
-	if inner := v.raw[1 : len(v.raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
+	if inner := v.Raw[1 : len(v.Raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
 	var s string
-	if err := json.Unmarshal(v.raw, &s); err != nil {
+	if err := json.Unmarshal(v.Raw, &s); err != nil {
 		return nil // it was read before
 	}
 	return []byte(s)
 }
 
-// each calls f with the items of an array.
-func (v value) each(f func(item value) error) error {
+// Each calls f with the items of an array.
+func (v Value) Each(f func(item Value) error) error {
 	var items []json.RawMessage
-	if err := json.Unmarshal(v.raw, &items); err != nil {
+	if err := json.Unmarshal(v.Raw, &items); err != nil {
 		return notJSON(err)
 	}
 	for _, item := range items {
-		if err := f(value{item}); err != nil {
+		if err := f(Value{item}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-var errEmptyBody = badRequest("the body is empty; a JSON object is expected")
+var ErrEmptyBody = BadRequest("the body is empty; a JSON object is expected")
 
-// parseObject reads a JSON object (RFC 8259) and returns the members called names.
+// ParseObject reads a JSON object (RFC 8259) and returns the members called names.
 // The last of several members of a name counts; the names of others go to other, if
 // it is not nil, and of their values only the syntax is checked. A lenient one is read
 // as Go's own decoder reads a stream into a struct: names in any case, a null leaves
 // what was there, and what follows the object is not looked at. No value aliases body.
-func parseObject(body []byte, names *memberNames, lenient bool, other func(name []byte)) (members members, err error) {
+func ParseObject(body []byte, names *MemberNames, lenient bool, other func(name []byte)) (members Members, err error) {
 	if len(bytes.TrimLeft(body, " \t\r\n")) == 0 {
-		return members, errEmptyBody
+		return members, ErrEmptyBody
 	}
-	var whole value
+	var whole Value
 	if lenient {
-		err = json.NewDecoder(bytes.NewReader(body)).Decode(&whole.raw)
+		err = json.NewDecoder(bytes.NewReader(body)).Decode(&whole.Raw)
 	} else {
-		err = json.Unmarshal(body, &whole.raw)
+		err = json.Unmarshal(body, &whole.Raw)
 	}
 	if err != nil {
 		return members, notJSON(err)
 	}
-	if k := whole.kind(); k != object {
-		return members, badRequest("the body must be a JSON object, not " + k.String())
+	if k := whole.Kind(); k != Object {
+		return members, BadRequest("the body must be a JSON object, not " + k.String())
 	}
-	d := json.NewDecoder(bytes.NewReader(whole.raw))
+	d := json.NewDecoder(bytes.NewReader(whole.Raw))
 	if _, err := d.Token(); err != nil { // the brace
 		return members, notJSON(err)
 	}
@@ -118,8 +118,8 @@ func parseObject(body []byte, names *memberNames, lenient bool, other func(name 
 		if err != nil {
 			return members, notJSON(err)
 		}
-		var v value
-		if err := d.Decode(&v.raw); err != nil {
+		var v Value
+		if err := d.Decode(&v.Raw); err != nil {
 			return members, notJSON(err)
 		}
 		n, _ := name.(string) // it cannot be anything else
@@ -127,7 +127,7 @@ func parseObject(body []byte, names *memberNames, lenient bool, other func(name 
 		switch {
 		case i < 0 && other != nil:
 			other([]byte(n))
-		case i >= 0 && (!lenient || v.kind() != absent):
+		case i >= 0 && (!lenient || v.Kind() != Absent):
 			members[i] = v
 		}
 	}
@@ -135,7 +135,7 @@ func parseObject(body []byte, names *memberNames, lenient bool, other func(name 
 }
 
 // index returns which of the names n is, -1 for none.
-func (names *memberNames) index(n string, anyCase bool) int {
+func (names *MemberNames) index(n string, anyCase bool) int {
 	for i, name := range names {
 		if name != "" && (n == name || anyCase && strings.EqualFold(n, name)) {
 			return i
@@ -145,11 +145,11 @@ func (names *memberNames) index(n string, anyCase bool) int {
 }
 
 // notJSON says where a body is no JSON.
-func notJSON(err error) *failure {
+func notJSON(err error) *Failure {
 	const most = 100 // of what the decoder says, in bytes: it may quote the body
 	what := strings.TrimPrefix(err.Error(), "json: ")
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.HasPrefix(what, "unexpected end") {
-		return badRequest("the body is not valid JSON: it ends too early")
+		return BadRequest("the body is not valid JSON: it ends too early")
 	}
 	if len(what) > most {
 		what = what[:most] + "..."
@@ -158,5 +158,5 @@ func notJSON(err error) *failure {
 	if errors.As(err, &syntax) && syntax.Offset > 0 {
 		what = fmt.Sprintf("%s at byte %d", what, syntax.Offset-1)
 	}
-	return badRequest("the body is not valid JSON: " + what)
+	return BadRequest("the body is not valid JSON: " + what)
 }

@@ -1,4 +1,4 @@
-package httpapi
+package door
 
 import (
 	"bytes"
@@ -13,76 +13,76 @@ import (
 // maxParams bounds the parameters of one pattern.
 const maxParams = 4
 
-// handler answers one request. p aliases the request.
-type handler func(ctx *fasthttp.RequestCtx, p params)
+// Handler answers one request. p aliases the request.
+type Handler func(ctx *fasthttp.RequestCtx, p Params)
 
-// pattern is what is served at one pattern of paths.
-type pattern struct {
-	pattern string
-	params  []string
-	access  Access
-	methods []endpoint
-	allow   string // value of the Allow header
-	stats   *routeStats
+// Pattern is what is served at one pattern of paths.
+type Pattern struct {
+	Pattern string
+	Params  []string
+	Access  Access
+	Methods []Endpoint
+	Allow   string // value of the Allow header
+	Stats   *RouteStats
 }
 
-// endpoint is a line of the table with its handler.
-type endpoint struct {
+// Endpoint is a line of the table with its handler.
+type Endpoint struct {
 	*Route
-	handle handler
+	Handle Handler
 }
 
-// method returns the endpoint for a method, or nil. HEAD is GET without the body,
+// Method returns the endpoint for a method, or nil. HEAD is GET without the body,
 // which the server leaves out itself.
-func (r *pattern) method(m []byte) *endpoint {
+func (r *Pattern) Method(m []byte) *Endpoint {
 	if string(m) == fasthttp.MethodHead {
 		m = []byte(fasthttp.MethodGet)
 	}
-	for i := range r.methods {
-		if want := r.methods[i].Method; want == "" || want == string(m) {
-			return &r.methods[i]
+	for i := range r.Methods {
+		if want := r.Methods[i].Method; want == "" || want == string(m) {
+			return &r.Methods[i]
 		}
 	}
 	return nil
 }
 
-// params are the values of a pattern's parameters, percent-decoded, and who sent
+// Params are the values of a pattern's parameters, percent-decoded, and who sent
 // the request.
-type params struct {
+type Params struct {
 	names  []string
-	values [maxParams][]byte
-	client limit.Client
-	paid   int   // units that were taken for the request
-	scope  Scope // of the listener
-	kept   any   // the answer, if it is a page that is kept
-	// waiting: of the request only its header is there (beforeBody).
-	waiting bool
+	Values [maxParams][]byte
+	Client limit.Client
+	Paid   int   // units that were taken for the request
+	Scope  Scope // of the listener
+	Kept   any   // the answer, if it is a page that is kept
+	// Waiting: of the request only its header is there (beforeBody).
+	Waiting bool
 }
 
-// get returns the value of a parameter of the route's pattern.
-func (p *params) get(name string) []byte {
+// Get returns the value of a parameter of the route's pattern.
+func (p *Params) Get(name string) []byte {
 	for i, n := range p.names {
 		if n == name {
-			return p.values[i]
+			return p.Values[i]
 		}
 	}
 	return nil
 }
 
-// router finds routes by the segments of a path. It does not change after newRouter.
-type router struct{ root node }
+// Router finds routes by the segments of a path. It does not change after newRouter.
+type Router struct{ root node }
 
 type node struct {
 	literal map[string]*node
 	param   *node
 	verbs   map[string]*node // parameters with a verb behind them, such as :reindex
-	route   *pattern         // nil if no pattern ends here
-	rest    *pattern         // of the pattern that ends here with a star; nil if there is none
+	route   *Pattern         // nil if no pattern ends here
+	rest    *Pattern         // of the pattern that ends here with a star; nil if there is none
 }
 
-// newRouter builds the tree of the endpoints; stats makes the metrics of a pattern.
-func newRouter(endpoints []endpoint, stats func(pattern string) *routeStats) (*router, error) {
-	r := &router{}
+// NewRouter builds the tree of the endpoints; stats makes the metrics of a pattern.
+func NewRouter(endpoints []Endpoint, stats func(pattern string) *RouteStats) (*Router, error) {
+	r := &Router{}
 	for _, e := range endpoints {
 		if err := r.add(e, stats); err != nil {
 			return nil, fmt.Errorf("route %s %s: %w", e.Method, e.Pattern, err)
@@ -91,7 +91,7 @@ func newRouter(endpoints []endpoint, stats func(pattern string) *routeStats) (*r
 	return r, nil
 }
 
-func (r *router) add(e endpoint, stats func(string) *routeStats) error {
+func (r *Router) add(e Endpoint, stats func(string) *RouteStats) error {
 	path, ok := strings.CutPrefix(e.Pattern, "/")
 	if !ok {
 		return fmt.Errorf("pattern does not start with a slash")
@@ -132,13 +132,13 @@ func (r *router) add(e endpoint, stats func(string) *routeStats) error {
 }
 
 // serve adds what is served where a pattern ends, with a star or without.
-func (n *node) serve(e endpoint, names []string, starred bool, stats func(string) *routeStats) error {
+func (n *node) serve(e Endpoint, names []string, starred bool, stats func(string) *RouteStats) error {
 	rt := &n.route
 	if starred {
 		rt = &n.rest
 	}
 	if *rt == nil {
-		*rt = &pattern{pattern: e.Pattern, access: e.Access, params: names, stats: stats(e.Pattern)}
+		*rt = &Pattern{Pattern: e.Pattern, Access: e.Access, Params: names, Stats: stats(e.Pattern)}
 	}
 	return (*rt).add(e)
 }
@@ -160,19 +160,19 @@ func (n *node) parameter(verb string) *node {
 	return n.verbs[verb]
 }
 
-func (r *pattern) add(e endpoint) error {
-	if r.pattern != e.Pattern {
-		return fmt.Errorf("same paths as %s", r.pattern)
+func (r *Pattern) add(e Endpoint) error {
+	if r.Pattern != e.Pattern {
+		return fmt.Errorf("same paths as %s", r.Pattern)
 	}
-	if r.access != e.Access {
+	if r.Access != e.Access {
 		return fmt.Errorf("its methods are on different listeners")
 	}
-	if r.method([]byte(e.Method)) != nil {
+	if r.Method([]byte(e.Method)) != nil {
 		return fmt.Errorf("defined twice")
 	}
-	r.methods = append(r.methods, e)
-	allow := make([]string, 0, len(r.methods)+2)
-	for _, m := range r.methods {
+	r.Methods = append(r.Methods, e)
+	allow := make([]string, 0, len(r.Methods)+2)
+	for _, m := range r.Methods {
 		switch m.Method {
 		case "": // its handler knows
 			allow = append(allow, fasthttp.MethodGet, fasthttp.MethodHead, fasthttp.MethodPost)
@@ -182,17 +182,17 @@ func (r *pattern) add(e endpoint) error {
 			allow = append(allow, m.Method)
 		}
 	}
-	r.allow = strings.Join(append(allow, fasthttp.MethodOptions), ", ")
+	r.Allow = strings.Join(append(allow, fasthttp.MethodOptions), ", ")
 	return nil
 }
 
-// find returns the route of a path as it was sent, not decoded, so that an encoded
+// Find returns the route of a path as it was sent, not decoded, so that an encoded
 // slash does not separate. A literal segment goes before a parameter, and one with a verb
 // before one without. Nil means
 // that there is none; a trailing or doubled slash is part of no route but of those
 // with a star.
-func (r *router) find(path []byte) (*pattern, params) {
-	var p params
+func (r *Router) Find(path []byte) (*Pattern, Params) {
+	var p Params
 	if len(path) == 0 || path[0] != '/' {
 		return nil, p
 	}
@@ -201,15 +201,15 @@ func (r *router) find(path []byte) (*pattern, params) {
 	}
 	rt := r.root.find(path[1:], &p, 0)
 	if rt != nil {
-		p.names = rt.params
+		p.names = rt.Params
 	}
 	return rt, p
 }
 
 // find visits each node of the tree at most once: the table bounds its work.
-func (n *node) find(path []byte, p *params, depth int) *pattern {
-	seg, rest, more := bytes.Cut(path, slash)
-	seg, ok := unescape(seg)
+func (n *node) find(path []byte, p *Params, depth int) *Pattern {
+	seg, rest, more := bytes.Cut(path, Slash)
+	seg, ok := Unescape(seg)
 	if !ok || len(seg) == 0 {
 		return n.rest
 	}
@@ -220,14 +220,14 @@ func (n *node) find(path []byte, p *params, depth int) *pattern {
 	}
 	if i := bytes.LastIndexByte(seg, ':'); i > 0 && n.verbs != nil && depth < maxParams {
 		if next := n.verbs[string(seg[i:])]; next != nil {
-			p.values[depth] = seg[:i]
+			p.Values[depth] = seg[:i]
 			if rt := next.end(rest, more, p, depth+1); rt != nil {
 				return rt
 			}
 		}
 	}
 	if n.param != nil && depth < maxParams {
-		p.values[depth] = seg
+		p.Values[depth] = seg
 		if rt := n.param.end(rest, more, p, depth+1); rt != nil {
 			return rt
 		}
@@ -235,7 +235,7 @@ func (n *node) find(path []byte, p *params, depth int) *pattern {
 	return n.rest
 }
 
-func (n *node) end(rest []byte, more bool, p *params, depth int) *pattern {
+func (n *node) end(rest []byte, more bool, p *Params, depth int) *Pattern {
 	switch {
 	case more:
 		return n.find(rest, p, depth)
@@ -245,10 +245,10 @@ func (n *node) end(rest []byte, more bool, p *params, depth int) *pattern {
 	return n.rest
 }
 
-var slash = []byte("/")
+var Slash = []byte("/")
 
-// unescape decodes %XX in a path segment. Without any, it gives seg itself.
-func unescape(seg []byte) ([]byte, bool) {
+// Unescape decodes %XX in a path segment. Without any, it gives seg itself.
+func Unescape(seg []byte) ([]byte, bool) {
 	if bytes.IndexByte(seg, '%') < 0 {
 		return seg, true
 	}
@@ -261,7 +261,7 @@ func unescape(seg []byte) ([]byte, bool) {
 		if i+2 >= len(seg) {
 			return nil, false
 		}
-		hi, lo := hexDigit(seg[i+1]), hexDigit(seg[i+2])
+		hi, lo := HexDigit(seg[i+1]), HexDigit(seg[i+2])
 		if hi|lo > 15 {
 			return nil, false
 		}
@@ -271,8 +271,8 @@ func unescape(seg []byte) ([]byte, bool) {
 	return out, true
 }
 
-// hexDigit returns the value of a hex digit, 0xff for any other character.
-func hexDigit(c byte) byte {
+// HexDigit returns the value of a hex digit, 0xff for any other character.
+func HexDigit(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':
 		return c - '0'

@@ -1,0 +1,157 @@
+package door
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"quorate/httpapi/view"
+)
+
+// RelayerPath is the drop-in for the relayer's own aggregator, with error
+// bodies of its own.
+const RelayerPath = "/aggregate-signatures"
+
+// ContentJSON is the content type of nearly all bodies.
+const ContentJSON = "application/json"
+
+// DefaultRetry is when asking again makes sense if the aggregator does not say.
+const DefaultRetry = 5 * time.Second
+
+// Failure is an answer other than success.
+type Failure struct {
+	Status int
+	// Message is a clear sentence. Input in it went through [Excerpt].
+	Message string
+	// RetryAfter, if not 0, is when asking again makes sense.
+	RetryAfter time.Duration
+}
+
+// BadRequest is a failure of a request that is wrong in itself.
+func BadRequest(message string) *Failure {
+	return &Failure{Status: fasthttp.StatusBadRequest, Message: message}
+}
+
+// Error makes a failure usable as an error.
+func (f *Failure) Error() string { return f.Message }
+
+// Fail answers with f in the form that clients of the path know. It is the only
+// place that writes errors.
+func Fail(ctx *fasthttp.RequestCtx, f *Failure) {
+	ctx.Response.ResetBody()
+	ctx.Response.SetStatusCode(f.Status)
+	ctx.Response.Header.SetContentType(ContentJSON)
+	if f.RetryAfter > 0 {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, RetrySeconds(f.RetryAfter))
+	}
+	body := ctx.Response.SwapBody(nil)[:0]
+	switch {
+	case isRelayer(ctx):
+		body = AppendRelayerError(body, f.Message)
+	case isAvgTPS(ctx):
+		body = appendListError(body, f.Status, f.Message)
+	default:
+		body = AppendError(body, f.Status, f.Message)
+	}
+	ctx.Response.SwapBody(body)
+}
+
+// isRelayer looks at the path as it was sent: a request may have failed before
+// its path was parsed.
+func isRelayer(ctx *fasthttp.RequestCtx) bool {
+	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
+	return string(path) == RelayerPath
+}
+
+// isAvgTPS reports whether the path as it was sent is that of endpoint 19 or
+// below it, however it is encoded.
+func isAvgTPS(ctx *fasthttp.RequestCtx) bool {
+	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
+	if _, rest, ok := bytes.Cut(path, []byte("://")); ok && path[0] != '/' {
+		path = rest[max(0, bytes.IndexByte(rest, '/')):] // without the host
+	}
+	for _, want := range [...]string{"", "v1", "avg_tps"} {
+		var seg []byte
+		seg, path, _ = bytes.Cut(path, Slash)
+		if got, ok := Unescape(seg); !ok || string(got) != want {
+			return false
+		}
+	}
+	return true
+}
+
+// AppendError appends the documented body of an error.
+func AppendError(dst []byte, status int, message string) []byte {
+	dst = append(dst, `{"message":`...)
+	return appendStatus(view.AppendString(dst, message), status)
+}
+
+// appendListError appends the body of an error of endpoint 19, the only one whose
+// message is a list.
+func appendListError(dst []byte, status int, message string) []byte {
+	dst = append(dst, `{"message":[`...)
+	return appendStatus(append(view.AppendString(dst, message), ']'), status)
+}
+
+func appendStatus(dst []byte, status int) []byte {
+	dst = append(dst, `,"statusCode":`...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	dst = append(dst, `,"error":`...)
+	dst = view.AppendString(dst, fasthttp.StatusMessage(status))
+	return append(dst, '}')
+}
+
+// AppendRelayerError appends the drop-in's body of an error.
+func AppendRelayerError(dst []byte, message string) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = view.AppendString(dst, message)
+	return append(dst, '}')
+}
+
+// RetrySeconds rounds up to whole seconds, at least one.
+func RetrySeconds(d time.Duration) string {
+	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
+}
+
+// MaxExcerpt bounds what an error message repeats of a request, in bytes.
+const MaxExcerpt = 100
+
+// Excerpt returns the start of a request's text for an error message, quoted,
+// with what cannot be printed escaped.
+func Excerpt(b []byte) string {
+	q := strconv.QuoteToASCII(string(b[:min(len(b), MaxExcerpt)]))
+	if len(q) <= MaxExcerpt {
+		return q
+	}
+	const end = `..."`
+	return q[:MaxExcerpt-len(end)] + end
+}
+
+// CheckJSON refuses bodies that say of themselves that they are not JSON.
+func CheckJSON(ctx *fasthttp.RequestCtx) *Failure {
+	ct := ctx.Request.Header.ContentType()
+	if string(ct) == ContentJSON {
+		ct = nil // nearly all
+	}
+	media, _, _ := bytes.Cut(ct, []byte(";"))
+	media = bytes.TrimSpace(media)
+	if len(ct) > 0 && !bytes.EqualFold(media, []byte(ContentJSON)) {
+		return BadRequest("content type must be " + ContentJSON + ", not " + Excerpt(ct))
+	}
+	if enc := ctx.Request.Header.ContentEncoding(); len(enc) > 0 && !bytes.EqualFold(enc, []byte("identity")) {
+		return BadRequest("content encoding " + Excerpt(enc) + " is not supported in requests")
+	}
+	return nil
+}
+
+// AsFailure returns the failure that a parser returned.
+func AsFailure(err error) *Failure {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return BadRequest("the body is not a valid request")
+}
