@@ -139,12 +139,11 @@ func (s *Server) owe(ctx *fasthttp.RequestCtx, p *door.Params, units int) {
 // sentPerUnit is how many bytes of an answer a unit is good for: many times what most
 // routes send for one. packedPerUnit is that of a compressed one: what is paid for is
 // making it, and JSON shrinks to a sixth. passedPerUnit is that of what a node has
-// answered, filePerUnit that of a file, which only has to be copied.
+// answered, which only has to be copied.
 const (
 	sentPerUnit   = 8 << 10
 	packedPerUnit = sentPerUnit / 6
 	passedPerUnit = 32 << 10
-	filePerUnit   = 256 << 10
 )
 
 // rowsPerUnit is how many rows that are not of the answer a unit is good for.

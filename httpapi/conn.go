@@ -37,6 +37,10 @@ const operatorConns = 64
 // enough to find one of the oldest, and a scan of all would be the flood's profit.
 const evictSample = 64
 
+// lastWrite bounds what downloads and streams still send when the server stops: all of
+// it, not each piece, or a client that takes a little now and then would hold the stop up.
+const lastWrite = time.Second
+
 // connections counts and remembers the open connections.
 type connections struct {
 	max, maxPerClient int

@@ -16,17 +16,16 @@ import (
 	"quorate/httpapi/door"
 )
 
+// filePerUnit is how many bytes of a file a unit is good for: it only has to be copied.
+const filePerUnit = 256 << 10
+
 // slowest is the rate in bytes a second below which a download is cut off: a client that
 // does not read would hold its place. It can go on with a range.
 const slowest = 32 << 10
 
-// lastWrite bounds what downloads and streams still send when the server stops: all of
-// it, not each piece, or a client that takes a little now and then would hold the stop up.
-const lastWrite = time.Second
-
 // sendFile answers with a file, or the range of it that was asked for. It closes the
 // file, if not at once then when it is sent. A long file costs more than its route.
-func (s *Server) sendFile(ctx *fasthttp.RequestCtx, p *door.Params, op *operation.Operation, file vfs.File) error {
+func (x *Room) sendFile(ctx *fasthttp.RequestCtx, p *door.Params, op *operation.Operation, file vfs.File) error {
 	size, err := file.Size()
 	if err != nil {
 		return errors.Join(err, file.Close())
@@ -54,11 +53,11 @@ func (s *Server) sendFile(ctx *fasthttp.RequestCtx, p *door.Params, op *operatio
 	}
 	ctx.Response.SetStatusCode(status)
 	d := &download{
-		SectionReader: io.NewSectionReader(file, from, length), file: file, conn: ctx.Conn(), conns: s.conns,
-		most: s.cfg.WriteTimeout + time.Duration(length/slowest)*time.Second, closed: make(chan struct{}),
+		SectionReader: io.NewSectionReader(file, from, length), file: file, conn: ctx.Conn(), room: x,
+		most: x.WriteTimeout + time.Duration(length/slowest)*time.Second, closed: make(chan struct{}),
 	}
 	ctx.Response.SetBodyStream(d, int(length))
-	s.owe(ctx, p, max(0, int(length/filePerUnit)-p.Paid))
+	x.Owe(ctx, p, max(0, int(length/filePerUnit)-p.Paid))
 	return nil
 }
 
@@ -101,7 +100,7 @@ type download struct {
 	*io.SectionReader
 	file   vfs.File
 	conn   net.Conn // nil in tests without a network
-	conns  *connections
+	room   *Room
 	most   time.Duration // for all of it
 	begin  sync.Once
 	end    sync.Once
@@ -111,7 +110,7 @@ type download struct {
 // Read implements [io.Reader].
 func (d *download) Read(b []byte) (int, error) {
 	select {
-	case <-d.conns.stopped:
+	case <-d.room.Stopped:
 		return 0, errStopping
 	default:
 	}
@@ -129,8 +128,8 @@ func (d *download) Read(b []byte) (int, error) {
 // watch ends a write that the client does not take when the server stops.
 func (d *download) watch() {
 	select {
-	case <-d.conns.stopped:
-		_ = d.conn.SetWriteDeadline(d.conns.lastWrites)
+	case <-d.room.Stopped:
+		_ = d.conn.SetWriteDeadline(d.room.LastWrites())
 	case <-d.closed:
 	}
 }

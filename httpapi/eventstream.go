@@ -91,7 +91,7 @@ func (l *streams) add(t *stream, most, perClient int) *door.Failure {
 	case t.operator && l.operators >= operatorConns/2: // probes and people need the others
 		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "too many streams of events are open where operators connect", RetryAfter: door.DefaultRetry}
 	case l.byClient[client] >= perClient:
-		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: "this client has too many streams of events open", RetryAfter: quotaRetry}
+		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: "this client has too many streams of events open", RetryAfter: door.QuotaRetry}
 	}
 	l.open[t] = struct{}{}
 	l.byClient[client]++

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -35,57 +36,79 @@ const (
 	operationFile = "/file"
 	// acceptTime bounds the wait for an export's commit.
 	acceptTime = 10 * time.Second
-	// quotaRetry is when asking again makes sense for a client with too many exports.
-	quotaRetry = 30 * time.Second
 )
 
-// operationRoutes are those of endpoint 3.
-func operationRoutes(s *Server) []door.Route {
+// Room answers what is asked of exports.
+type Room struct {
+	// Operations writes exports; nil serves none.
+	Operations Operations
+	// Chain finds a chain by any of its names; nil serves none.
+	Chain func(name string) (number string, id chain.ID, ok bool)
+	// PublicURL is the address of this server as clients know it: that of files is told
+	// with it. It is good for DownloadTime, and signed with Key.
+	PublicURL    string
+	DownloadTime time.Duration
+	Key          []byte
+	// WriteTimeout bounds the sending of an answer, of a file beside what its length takes.
+	WriteTimeout time.Duration
+	// Owe changes the price of a request once its answer is known.
+	Owe func(ctx *fasthttp.RequestCtx, p *door.Params, units int)
+	// Work is the context of all requests. Stopped is closed when the server stops; what
+	// writes then ends at LastWrites.
+	Work       context.Context
+	Stopped    <-chan struct{}
+	LastWrites func() time.Time
+	Log        *slog.Logger
+}
+
+// Routes are those of endpoint 3.
+func (x *Room) Routes() []door.Route {
+	off := x.Operations == nil || x.Chain == nil
 	return []door.Route{
 		{
 			Method: fasthttp.MethodPost, Pattern: "/v1/operations/transactions:export", Units: door.UnitsLarge,
 			Doc: "starts an export of the transactions of addresses",
-			Off: s.cfg.Operations == nil || s.cfg.Chains == nil, Owned: true, Answer: shape.Operation{}, Body: shape.ExportRequest{}, Status: fasthttp.StatusCreated, Make: door.Plain(s.exportTransactions),
+			Off: off, Owned: true, Answer: shape.Operation{}, Body: shape.ExportRequest{}, Status: fasthttp.StatusCreated, Make: door.Plain(x.exportTransactions),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern, Units: door.UnitsFree,
 			Doc: "returns how far an export is, and where its file is",
-			Off: s.cfg.Operations == nil || s.cfg.Chains == nil, Owned: true, Answer: shape.Operation{}, Make: door.Plain(s.getOperation),
+			Off: off, Owned: true, Answer: shape.Operation{}, Make: door.Plain(x.getOperation),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: operationPattern + operationFile, Units: door.UnitsMedium, Key: door.KeyNever,
 			Doc:   "returns the file of an export, at the address in its downloadUrl",
 			Query: downloadParams,
-			Off:   s.cfg.Operations == nil || s.cfg.Chains == nil, Owned: true, Answer: shape.Binary, Make: door.Plain(s.downloadExport),
+			Off:   off, Owned: true, Answer: shape.Binary, Make: door.Plain(x.downloadExport),
 		},
 	}
 }
 
 // exportTransactions is endpoint 3.
-func (s *Server) exportTransactions(ctx *fasthttp.RequestCtx, p door.Params) {
-	op, f := s.acceptExport(ctx, &p)
+func (x *Room) exportTransactions(ctx *fasthttp.RequestCtx, p door.Params) {
+	op, f := x.acceptExport(ctx, &p)
 	if f != nil {
 		door.Fail(ctx, f)
 		return
 	}
-	s.answerOperation(ctx, fasthttp.StatusCreated, &op)
+	x.answerOperation(ctx, fasthttp.StatusCreated, &op)
 }
 
-func (s *Server) acceptExport(ctx *fasthttp.RequestCtx, p *door.Params) (op operation.Operation, f *door.Failure) {
+func (x *Room) acceptExport(ctx *fasthttp.RequestCtx, p *door.Params) (op operation.Operation, f *door.Failure) {
 	if f := door.CheckJSON(ctx); f != nil {
 		return op, f
 	}
 	var rest door.Ignored
 	var forbidden string // a chain that the client's key is not good for
 	req, err := parseExport(ctx.Request.Body(), func(name string) (chain.ID, bool) {
-		c, ok := s.cfg.Chains.Chain(name)
+		number, id, ok := x.Chain(name)
 		if !ok {
 			return chain.ID{}, false
 		}
-		if number := c.Info().ChainID; !p.Client.Permits(number) {
+		if !p.Client.Permits(number) {
 			forbidden = number
 		}
-		return c.ID(), true
+		return id, true
 	}, &rest)
 	rest.Tell(ctx)
 	if err != nil {
@@ -95,38 +118,38 @@ func (s *Server) acceptExport(ctx *fasthttp.RequestCtx, p *door.Params) (op oper
 		return op, &door.Failure{Status: fasthttp.StatusForbidden, Message: "the API key does not permit chain " + forbidden}
 	}
 	req.Client = p.Client.String()
-	wait, cancel := context.WithTimeout(s.work, acceptTime)
+	wait, cancel := context.WithTimeout(x.Work, acceptTime)
 	defer cancel()
-	if op, err = s.cfg.Operations.Create(wait, req); err != nil {
-		return op, s.operationFailure(err)
+	if op, err = x.Operations.Create(wait, req); err != nil {
+		return op, x.operationFailure(err)
 	}
 	return op, nil
 }
 
 // operationFailure maps a refusal to an answer. What the client's own number of exports
 // is the cause of is a 429, all else that passes a 503: both SDKs then ask again.
-func (s *Server) operationFailure(err error) *door.Failure {
+func (x *Room) operationFailure(err error) *door.Failure {
 	var e *operation.Error
 	if !errors.As(err, &e) {
-		s.log.Error("an export was not accepted", "err", err)
+		x.Log.Error("an export was not accepted", "err", err)
 		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the export cannot be accepted now", RetryAfter: door.DefaultRetry}
 	}
 	switch e.Kind {
 	case operation.Unknown:
 		return door.BadRequest(e.Msg)
 	case operation.Quota:
-		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: e.Msg, RetryAfter: quotaRetry}
+		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: e.Msg, RetryAfter: door.QuotaRetry}
 	case operation.NotIndexed, operation.Busy, operation.NoRoom, operation.Stopping:
 	}
 	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: e.Msg, RetryAfter: door.DefaultRetry}
 }
 
 // findOperation returns the operation of a path.
-func (s *Server) findOperation(p *door.Params) (op operation.Operation, f *door.Failure) {
-	op, found, err := s.cfg.Operations.Get(string(p.Get("operationId")))
+func (x *Room) findOperation(p *door.Params) (op operation.Operation, f *door.Failure) {
+	op, found, err := x.Operations.Get(string(p.Get("operationId")))
 	switch {
 	case err != nil:
-		return op, s.operationFailure(err)
+		return op, x.operationFailure(err)
 	case !found:
 		return op, &door.Failure{Status: fasthttp.StatusNotFound, Message: "operation " + door.Excerpt(p.Get("operationId")) + " does not exist, or is no longer kept"}
 	}
@@ -134,18 +157,18 @@ func (s *Server) findOperation(p *door.Params) (op operation.Operation, f *door.
 }
 
 // getOperation answers how far an operation is.
-func (s *Server) getOperation(ctx *fasthttp.RequestCtx, p door.Params) {
-	op, f := s.findOperation(&p)
+func (x *Room) getOperation(ctx *fasthttp.RequestCtx, p door.Params) {
+	op, f := x.findOperation(&p)
 	if f != nil {
 		door.Fail(ctx, f)
 		return
 	}
-	s.answerOperation(ctx, fasthttp.StatusOK, &op)
+	x.answerOperation(ctx, fasthttp.StatusOK, &op)
 }
 
 // answerOperation writes an operation. What is not known is left out: the SDKs refuse
 // empty codes.
-func (s *Server) answerOperation(ctx *fasthttp.RequestCtx, status int, op *operation.Operation) {
+func (x *Room) answerOperation(ctx *fasthttp.RequestCtx, status int, op *operation.Operation) {
 	ctx.Response.SetStatusCode(status)
 	ctx.Response.Header.SetContentType(door.ContentJSON)
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
@@ -166,7 +189,7 @@ func (s *Server) answerOperation(ctx *fasthttp.RequestCtx, status int, op *opera
 		w.Raw("{")
 		text("code", string(op.Code))
 		if op.HasFile() {
-			text("downloadUrl", s.downloadURL(op.ID, time.Now()))
+			text("downloadUrl", x.downloadURL(op.ID, time.Now()))
 		}
 		if op.Next > 0 {
 			text("nextDate", operation.FormatTime(op.Next))
@@ -186,14 +209,14 @@ func (s *Server) answerOperation(ctx *fasthttp.RequestCtx, status int, op *opera
 }
 
 // downloadURL returns an address of a file that nobody can guess, and that ends.
-func (s *Server) downloadURL(id string, now time.Time) string {
-	expires := strconv.FormatInt(now.Add(s.cfg.DownloadTime).Unix(), 10)
-	return s.cfg.PublicURL + "/v1/operations/" + id + operationFile + "?expires=" + expires + "&signature=" + s.sign(id, expires)
+func (x *Room) downloadURL(id string, now time.Time) string {
+	expires := strconv.FormatInt(now.Add(x.DownloadTime).Unix(), 10)
+	return x.PublicURL + "/v1/operations/" + id + operationFile + "?expires=" + expires + "&signature=" + x.sign(id, expires)
 }
 
 // sign returns the signature of an address of a file.
-func (s *Server) sign(id, expires string) string {
-	h := hmac.New(sha256.New, s.cfg.TokenKey)
+func (x *Room) sign(id, expires string) string {
+	h := hmac.New(sha256.New, x.Key)
 	h.Write([]byte("quorate export file\x00" + id + "\x00" + expires)) // never fails
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
@@ -211,14 +234,14 @@ var downloadParams = []door.Param{
 }
 
 // mayDownload says why an address of a file is not good, nil if it is.
-func (s *Server) mayDownload(ctx *fasthttp.RequestCtx, id string) *door.Failure {
+func (x *Room) mayDownload(ctx *fasthttp.RequestCtx, id string) *door.Failure {
 	var q door.Query
 	if f := q.Parse(ctx.URI().QueryString(), downloadParams, door.PageSize{}); f != nil {
 		return f
 	}
 	args := ctx.QueryArgs()
 	expires, signature := args.Peek("expires"), args.Peek("signature")
-	if !hmac.Equal(signature, []byte(s.sign(id, string(expires)))) {
+	if !hmac.Equal(signature, []byte(x.sign(id, string(expires)))) {
 		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "this is no address of a file: use the downloadUrl of the operation"}
 	}
 	end, err := strconv.ParseInt(string(expires), 10, 64)
@@ -229,27 +252,27 @@ func (s *Server) mayDownload(ctx *fasthttp.RequestCtx, id string) *door.Failure 
 }
 
 // downloadExport sends the file of an operation, or a range of it.
-func (s *Server) downloadExport(ctx *fasthttp.RequestCtx, p door.Params) {
+func (x *Room) downloadExport(ctx *fasthttp.RequestCtx, p door.Params) {
 	id := string(p.Get("operationId"))
-	if f := s.mayDownload(ctx, id); f != nil {
+	if f := x.mayDownload(ctx, id); f != nil {
 		door.Fail(ctx, f)
 		return
 	}
-	op, f := s.findOperation(&p)
+	op, f := x.findOperation(&p)
 	if f != nil {
 		door.Fail(ctx, f)
 		return
 	}
-	file, err := s.cfg.Operations.Open(id)
+	file, err := x.Operations.Open(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusNotFound, Message: "the file of this operation is not there, or no longer"})
 		return
 	}
 	if err == nil {
-		err = s.sendFile(ctx, &p, &op, file)
+		err = x.sendFile(ctx, &p, &op, file)
 	}
 	if err != nil {
-		s.log.Error("the file of an export cannot be read", "id", id, "err", err)
+		x.Log.Error("the file of an export cannot be read", "id", id, "err", err)
 		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
 	}
 }

@@ -104,7 +104,7 @@ func TestFileUnits(t *testing.T) {
 		part  string
 		units int
 	}{{"", 100}, {"bytes=0-9", door.UnitsMedium}, {"bytes=0-" + strconv.Itoa(50*filePerUnit-1), 50}} {
-		resp := send(s, "GET", s.downloadURL(opID, time.Now()), "", "Range", c.part)
+		resp := send(s, "GET", exportsOf(s).downloadURL(opID, time.Now()), "", "Range", c.part)
 		left -= c.units
 		if got := string(resp.Header.Peek("RateLimit-Remaining")); got != strconv.Itoa(left) {
 			t.Errorf("range %q: %d, %s units left, want %d", c.part, resp.StatusCode(), got, left)

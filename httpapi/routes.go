@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"time"
+
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/chain"
 	"quorate/httpapi/door"
 	"quorate/httpapi/shape"
 )
@@ -20,7 +23,7 @@ func routes(s *Server) []door.Route {
 	list = append(list, nftRoutes(s)...)
 	list = append(list, allChainsRoutes(s)...)
 	list = append(list, icmRoutes(s)...)
-	list = append(list, operationRoutes(s)...)
+	list = append(list, exportsOf(s).Routes()...)
 	list = append(list, eventRoutes(s)...)
 	list = append(list, webhookRoutes(s)...)
 	list = append(list, primaryRoutes(s)...)
@@ -222,4 +225,25 @@ func extRoutes(s *Server) []door.Route {
 // with makes a handler that needs its route.
 func with(s *Server, make func(s *Server, r *door.Route) door.Handler) door.Maker {
 	return func(r *door.Route) door.Handler { return make(s, r) }
+}
+
+// exportsOf returns what answers about exports.
+func exportsOf(s *Server) *Room {
+	x := &Room{
+		Operations: s.cfg.Operations, PublicURL: s.cfg.PublicURL, DownloadTime: s.cfg.DownloadTime, Key: s.cfg.TokenKey,
+		WriteTimeout: s.cfg.WriteTimeout, Owe: s.owe, Work: s.work, Log: s.log,
+	}
+	if s.conns != nil {
+		x.Stopped, x.LastWrites = s.conns.stopped, func() time.Time { return s.conns.lastWrites }
+	}
+	if chains := s.cfg.Chains; chains != nil {
+		x.Chain = func(name string) (number string, id chain.ID, ok bool) {
+			c, ok := chains.Chain(name)
+			if !ok {
+				return "", id, false
+			}
+			return c.Info().ChainID, c.ID(), true
+		}
+	}
+	return x
 }

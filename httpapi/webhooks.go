@@ -161,7 +161,7 @@ func (s *Server) hookFailure(err error) *door.Failure {
 	case errors.Is(err, webhook.ErrNotFound):
 		return notFound(err.Error())
 	case errors.Is(err, webhook.ErrQuota):
-		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: err.Error(), RetryAfter: quotaRetry}
+		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: err.Error(), RetryAfter: door.QuotaRetry}
 	case errors.Is(err, webhook.ErrFull), errors.Is(err, webhook.ErrStopping), errors.Is(err, webhook.ErrChain):
 		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: err.Error(), RetryAfter: door.DefaultRetry}
 	}

@@ -21,6 +21,9 @@ const ContentJSON = "application/json"
 // DefaultRetry is when asking again makes sense if the aggregator does not say.
 const DefaultRetry = 5 * time.Second
 
+// QuotaRetry is when asking again makes sense for a client that has too much of something.
+const QuotaRetry = 30 * time.Second
+
 // Failure is an answer other than success.
 type Failure struct {
 	Status int
