@@ -15,6 +15,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/metric"
 	"quorate/engine/spare"
+	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/token"
 	"quorate/httpapi/ui"
@@ -56,7 +57,7 @@ type Config struct {
 	// endpoints.
 	Primary PrimaryNetworks
 	// Operations writes exports; nil serves no operations. They need Chains too.
-	Operations Operations
+	Operations exports.Operations
 	// Events knows what happens on the chains; nil serves no events. They need Chains too.
 	Events Events
 	// Webhooks delivers to clients' servers; nil serves no webhooks. They need Chains too.

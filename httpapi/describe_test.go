@@ -19,6 +19,7 @@ import (
 	"quorate/engine/operation"
 	"quorate/engine/primary"
 	"quorate/httpapi/door"
+	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/shape"
@@ -300,7 +301,7 @@ func TestErrorClasses(t *testing.T) {
 	poor := wholeServer(t, Config{Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: 30})})
 	get(poor, list)
 	f(429, get(poor, list))
-	f(403, get(s, opPath+operationFile))
+	f(403, get(s, opPath+exports.FilePath))
 	f(503, get(s, "/v1/chains/777/transactions"))
 	broken := sampleChain()
 	broken.broken = errDown

@@ -25,6 +25,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/operation"
 	"quorate/httpapi/door"
+	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
 )
 
@@ -254,7 +255,7 @@ func FuzzExportBody(f *testing.F) {
 	find := func(name string) (chain.ID, bool) { return chain.ID{1}, name != "" }
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var rest door.Ignored
-		req, err := parseExport(body, find, &rest)
+		req, err := exports.ParseExport(body, find, &rest)
 		var bad *door.Failure
 		switch {
 		case errors.As(err, &bad):
@@ -282,7 +283,7 @@ func TestDownload(t *testing.T) {
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Size: int64(len(content)), Request: operation.Request{Compression: operation.Gzip}}
 	ops.files[opID] = content
 	s, address := start(t, Config{Operations: ops, Chains: fakeChains{sampleChain()}, Limits: newLimiter(t, limit.Config{RequireKey: true, NoLimit: true})})
-	told := exportsOf(s).downloadURL(opID, time.Now())
+	told := exportsOf(s).DownloadURL(opID, time.Now())
 	client := &http.Client{Timeout: time.Minute}
 	t.Cleanup(client.CloseIdleConnections)
 	ask := func(method, path string, headers ...string) (*http.Response, []byte) {
@@ -354,8 +355,8 @@ func TestDownload(t *testing.T) {
 	refused(u.Path, 403)
 	refused(u.Path+"?expires=99999999999&signature="+url.QueryEscape(u.Query().Get("signature")), 403)
 	refused(strings.Replace(told, "1b4e28ba", "1b4e28bb", 1), 403)
-	refused(exportsOf(s).downloadURL(opID, time.Now().Add(-2*time.Hour)), 403)
-	refused(exportsOf(s).downloadURL("00000000-0000-4000-8000-000000000000", time.Now()), 404)
+	refused(exportsOf(s).DownloadURL(opID, time.Now().Add(-2*time.Hour)), 403)
+	refused(exportsOf(s).DownloadURL("00000000-0000-4000-8000-000000000000", time.Now()), 404)
 	ops.mu.Lock()
 	delete(ops.files, opID)
 	ops.mu.Unlock()

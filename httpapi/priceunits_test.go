@@ -13,6 +13,7 @@ import (
 	"quorate/engine/operation"
 	"quorate/engine/primary"
 	"quorate/httpapi/door"
+	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
 )
 
@@ -97,14 +98,14 @@ func TestFileUnits(t *testing.T) {
 	const burst = 1000
 	ops := newFakeOperations()
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Request: operation.Request{Compression: operation.Gzip}}
-	ops.files[opID] = make([]byte, 100*filePerUnit)
+	ops.files[opID] = make([]byte, 100*exports.FilePerUnit)
 	s := dataServer(t, Config{Operations: ops, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})}, sampleChain())
 	left := burst
 	for _, c := range []struct {
 		part  string
 		units int
-	}{{"", 100}, {"bytes=0-9", door.UnitsMedium}, {"bytes=0-" + strconv.Itoa(50*filePerUnit-1), 50}} {
-		resp := send(s, "GET", exportsOf(s).downloadURL(opID, time.Now()), "", "Range", c.part)
+	}{{"", 100}, {"bytes=0-9", door.UnitsMedium}, {"bytes=0-" + strconv.Itoa(50*exports.FilePerUnit-1), 50}} {
+		resp := send(s, "GET", exportsOf(s).DownloadURL(opID, time.Now()), "", "Range", c.part)
 		left -= c.units
 		if got := string(resp.Header.Peek("RateLimit-Remaining")); got != strconv.Itoa(left) {
 			t.Errorf("range %q: %d, %s units left, want %d", c.part, resp.StatusCode(), got, left)

@@ -7,6 +7,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/httpapi/door"
+	"quorate/httpapi/exports"
 	"quorate/httpapi/shape"
 )
 
@@ -228,8 +229,8 @@ func with(s *Server, make func(s *Server, r *door.Route) door.Handler) door.Make
 }
 
 // exportsOf returns what answers about exports.
-func exportsOf(s *Server) *Room {
-	x := &Room{
+func exportsOf(s *Server) *exports.Room {
+	x := &exports.Room{
 		Operations: s.cfg.Operations, PublicURL: s.cfg.PublicURL, DownloadTime: s.cfg.DownloadTime, Key: s.cfg.TokenKey,
 		WriteTimeout: s.cfg.WriteTimeout, Owe: s.owe, Work: s.work, Log: s.log,
 	}

@@ -31,7 +31,7 @@ type probe struct{ path, body string }
 func probes(s *Server, r *door.Route) []probe {
 	path, body := sampleRequest(r)
 	if r.Answer == shape.Binary {
-		path = exportsOf(s).downloadURL(opID, time.Now())
+		path = exportsOf(s).DownloadURL(opID, time.Now())
 	}
 	path, query, _ := strings.Cut(path, "?")
 	values, _ := url.ParseQuery(query) // our own
@@ -64,7 +64,7 @@ func probes(s *Server, r *door.Route) []probe {
 		list = append(list, probe{path, `{"x":`}, probe{path, strings.Replace(body, "43112", unknowns["chainId"], 1)})
 	}
 	if r.Answer == shape.Binary {
-		list = append(list, probe{exportsOf(s).downloadURL("nosuch", time.Now()), ""})
+		list = append(list, probe{exportsOf(s).DownloadURL("nosuch", time.Now()), ""})
 	}
 	if r.Pattern == "/v1/events" {
 		list = append(list, probe{path + "?topics=blocks&chainId=" + unknowns["chainId"], ""})

@@ -1,4 +1,6 @@
-package httpapi
+// Package exports answers about exports of transactions to files: endpoint 3 and what follows
+// on it.
+package exports
 
 import (
 	"context"
@@ -32,8 +34,8 @@ type Operations interface {
 
 const (
 	operationPattern = "/v1/operations/{operationId}"
-	// operationFile is what follows the path of an operation to its file.
-	operationFile = "/file"
+	// FilePath is what follows the path of an operation to its file.
+	FilePath = "/file"
 	// acceptTime bounds the wait for an export's commit.
 	acceptTime = 10 * time.Second
 )
@@ -76,7 +78,7 @@ func (x *Room) Routes() []door.Route {
 			Off: off, Owned: true, Answer: shape.Operation{}, Make: door.Plain(x.getOperation),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: operationPattern + operationFile, Units: door.UnitsMedium, Key: door.KeyNever,
+			Method: fasthttp.MethodGet, Pattern: operationPattern + FilePath, Units: door.UnitsMedium, Key: door.KeyNever,
 			Doc:   "returns the file of an export, at the address in its downloadUrl",
 			Query: downloadParams,
 			Off:   off, Owned: true, Answer: shape.Binary, Make: door.Plain(x.downloadExport),
@@ -100,7 +102,7 @@ func (x *Room) acceptExport(ctx *fasthttp.RequestCtx, p *door.Params) (op operat
 	}
 	var rest door.Ignored
 	var forbidden string // a chain that the client's key is not good for
-	req, err := parseExport(ctx.Request.Body(), func(name string) (chain.ID, bool) {
+	req, err := ParseExport(ctx.Request.Body(), func(name string) (chain.ID, bool) {
 		number, id, ok := x.Chain(name)
 		if !ok {
 			return chain.ID{}, false
@@ -189,7 +191,7 @@ func (x *Room) answerOperation(ctx *fasthttp.RequestCtx, status int, op *operati
 		w.Raw("{")
 		text("code", string(op.Code))
 		if op.HasFile() {
-			text("downloadUrl", x.downloadURL(op.ID, time.Now()))
+			text("downloadUrl", x.DownloadURL(op.ID, time.Now()))
 		}
 		if op.Next > 0 {
 			text("nextDate", operation.FormatTime(op.Next))
@@ -208,10 +210,10 @@ func (x *Room) answerOperation(ctx *fasthttp.RequestCtx, status int, op *operati
 	ctx.Response.SwapBody(w.B)
 }
 
-// downloadURL returns an address of a file that nobody can guess, and that ends.
-func (x *Room) downloadURL(id string, now time.Time) string {
+// DownloadURL returns an address of a file that nobody can guess, and that ends.
+func (x *Room) DownloadURL(id string, now time.Time) string {
 	expires := strconv.FormatInt(now.Add(x.DownloadTime).Unix(), 10)
-	return x.PublicURL + "/v1/operations/" + id + operationFile + "?expires=" + expires + "&signature=" + x.sign(id, expires)
+	return x.PublicURL + "/v1/operations/" + id + FilePath + "?expires=" + expires + "&signature=" + x.sign(id, expires)
 }
 
 // sign returns the signature of an address of a file.

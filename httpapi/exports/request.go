@@ -1,4 +1,4 @@
-package httpapi
+package exports
 
 import (
 	"bytes"
@@ -37,10 +37,10 @@ var (
 	optionNames = door.MemberNames{"addresses", "includeChains", "compression"}
 )
 
-// parseExport reads the body of an export request. find returns the blockchain ID of a
+// ParseExport reads the body of an export request. find returns the blockchain ID of a
 // chain by any of its names. Errors are of type *failure. Members that it does not know
 // go to rest, if it is not nil.
-func parseExport(body []byte, find func(name string) (chain.ID, bool), rest *door.Ignored) (req operation.Request, err error) {
+func ParseExport(body []byte, find func(name string) (chain.ID, bool), rest *door.Ignored) (req operation.Request, err error) {
 	m, err := knownMembers(body, &exportNames, rest)
 	if err != nil {
 		return req, err

@@ -1,4 +1,4 @@
-package httpapi
+package exports
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"quorate/httpapi/door"
 )
 
-// filePerUnit is how many bytes of a file a unit is good for: it only has to be copied.
-const filePerUnit = 256 << 10
+// FilePerUnit is how many bytes of a file a unit is good for: it only has to be copied.
+const FilePerUnit = 256 << 10
 
 // slowest is the rate in bytes a second below which a download is cut off: a client that
 // does not read would hold its place. It can go on with a range.
@@ -57,7 +57,7 @@ func (x *Room) sendFile(ctx *fasthttp.RequestCtx, p *door.Params, op *operation.
 		most: x.WriteTimeout + time.Duration(length/slowest)*time.Second, closed: make(chan struct{}),
 	}
 	ctx.Response.SetBodyStream(d, int(length))
-	x.Owe(ctx, p, max(0, int(length/filePerUnit)-p.Paid))
+	x.Owe(ctx, p, max(0, int(length/FilePerUnit)-p.Paid))
 	return nil
 }
 
