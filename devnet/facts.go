@@ -269,10 +269,10 @@ func ReadFacts(path string) (Facts, error) {
 	var f Facts
 	body, err := os.ReadFile(path)
 	if err != nil {
-		return f, fmt.Errorf("facts: %w", err)
+		return f, fmt.Errorf("read the facts file: %w", err)
 	}
 	if err := json.Unmarshal(body, &f); err != nil {
-		return f, fmt.Errorf("facts: %s: %w", path, err)
+		return f, fmt.Errorf("facts file %s: %w", path, err)
 	}
 	return f, nil
 }

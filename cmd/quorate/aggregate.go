@@ -131,7 +131,7 @@ func (f *aggregateFlags) body(cmd *cobra.Command, args []string) (*aggregateBody
 		if err != nil {
 			return nil, err
 		}
-		if message, err = facts.pick(f.index); err != nil {
+		if message, err = pick(facts, f.index); err != nil {
 			return nil, err
 		}
 		if facts.Network != "" && !cmd.Flags().Changed("network") {

@@ -210,5 +210,5 @@ func TestFacts(t *testing.T) {
 	fails("no such file", "")
 	fails("invalid character", "x")
 	fails(`no member "signature"`, `{"baseUrl":"http://127.0.0.1:1"}`)
-	fails("the message is empty", `{"signature":{}}`)
+	fails("the message is empty", `{"signature":{"messages":[]}}`)
 }

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"github.com/goccy/go-json"
+	"quorate/devnet"
 )
 
 const (
@@ -47,45 +46,20 @@ func hexInput(what, arg string, stdin io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// signatureFacts is the signature part of a facts file.
-type signatureFacts struct {
-	Network  string   `json:"network"`
-	Message  string   `json:"message"`
-	Messages []string `json:"messages"`
-}
-
 // readFacts reads the signature part of a facts file.
-func readFacts(path string) (*signatureFacts, error) {
-	facts, err := readFactsFile(path)
+func readFacts(path string) (*devnet.SignatureFacts, error) {
+	facts, err := devnet.ReadFacts(path)
 	if err != nil {
 		return nil, err
 	}
-	if facts.Signature == nil {
+	if s := &facts.Signature; s.Message == "" && s.Messages == nil {
 		return nil, fmt.Errorf("facts file %s: %w", path, errors.New("it has no member \"signature\""))
 	}
-	return facts.Signature, nil
-}
-
-// clientFacts is what the client-side commands take from a facts file.
-type clientFacts struct {
-	NodeURL   string          `json:"nodeUrl"`
-	Signature *signatureFacts `json:"signature"`
-}
-
-func readFactsFile(path string) (*clientFacts, error) {
-	data, err := os.ReadFile(path) // the caller names the file
-	if err != nil {
-		return nil, fmt.Errorf("read the facts file: %w", err)
-	}
-	var facts clientFacts
-	if err := json.Unmarshal(data, &facts); err != nil {
-		return nil, fmt.Errorf("facts file %s: %w", path, err)
-	}
-	return &facts, nil
+	return &facts.Signature, nil
 }
 
 // pick returns message number index, or the file's main message for a negative one.
-func (f *signatureFacts) pick(index int) (string, error) {
+func pick(f *devnet.SignatureFacts, index int) (string, error) {
 	if index < 0 {
 		return f.Message, nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"quorate/aggregator/bls"
 	"quorate/aggregator/valset"
+	"quorate/devnet"
 	"quorate/engine/chain"
 	"quorate/engine/chain/warp"
 	"quorate/engine/source"
@@ -98,7 +99,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, arg string) error {
 		if cmd.Flags().Changed("node-url") {
 			return usageError{errors.New("--node-url and --from-facts both name a node: give one of them")}
 		}
-		facts, err := readFactsFile(f.facts)
+		facts, err := devnet.ReadFacts(f.facts)
 		if err != nil {
 			return err
 		}

@@ -23,11 +23,6 @@ const (
 	ResultLogGone // the last log is not there
 )
 
-// Results returns all in which a node can lie.
-func Results() []Result {
-	return []Result{ResultGasUsed, ResultPrice, ResultStatus, ResultLogAddress, ResultLogTopic, ResultLogData, ResultLogGone}
-}
-
 // seen is a block as a view has it. The caller holds the lock.
 func (c *Chain) seen(height uint64, v View) *block {
 	b := c.block(height)

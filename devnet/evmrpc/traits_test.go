@@ -2,6 +2,7 @@ package evmrpc
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -180,11 +181,11 @@ func TestUntraceable(t *testing.T) {
 	}
 	bad, good := b.Transactions[1].Hash, b.Transactions[0].Hash
 	with := func(f TraceFault) {
-		hash, err := evm.ParseHash(bad)
+		hash, err := hex.DecodeString(bad[2:])
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.SetTraits(Traits{Untraceable: map[evm.Hash]TraceFault{hash: f}})
+		h.SetTraits(Traits{Untraceable: map[evm.Hash]TraceFault{evm.Hash(hash): f}})
 		get[jsonCall](t, h, "debug_traceTransaction", good, callTracer)
 	}
 	with(TraceTimeout)

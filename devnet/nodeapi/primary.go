@@ -269,10 +269,5 @@ type number32 uint32
 
 // UnmarshalJSON reads both forms.
 func (n *number32) UnmarshalJSON(b []byte) error {
-	var v uint32
-	if err := json.Unmarshal([]byte(strings.Trim(string(b), `"`)), &v); err != nil {
-		return err
-	}
-	*n = number32(v)
-	return nil
+	return json.Unmarshal([]byte(strings.Trim(string(b), `"`)), (*uint32)(n))
 }

@@ -62,10 +62,7 @@ func TestQuestionErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, err := wire.ParseVersion("avalanchego/1.14.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := wire.Version{Name: "avalanchego", Major: 1, Minor: 14}
 	proof := proofOfNothing()
 	net, err := p2p.New(p2p.Config{NetworkID: 5, Certificate: cert, ClientVersion: version, IPProof: proof[:], MaxRequests: 1})
 	if err != nil {

@@ -2,7 +2,6 @@ package nftmeta
 
 import (
 	"bytes"
-
 	"maps"
 	"slices"
 	"strconv"

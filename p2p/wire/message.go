@@ -3,8 +3,6 @@ package wire
 import (
 	"fmt"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -46,25 +44,7 @@ type Version struct {
 	Major, Minor, Patch uint32
 }
 
-// ParseVersion reads the form that nodes report, "avalanchego/1.14.2".
-func ParseVersion(s string) (Version, error) {
-	name, numbers, ok := strings.Cut(s, "/")
-	parts := strings.Split(numbers, ".")
-	if !ok || name == "" || len(parts) != 3 {
-		return Version{}, fmt.Errorf("version %q: want NAME/MAJOR.MINOR.PATCH", s)
-	}
-	var n [3]uint32
-	for i, p := range parts {
-		v, err := strconv.ParseUint(p, 10, 32)
-		if err != nil {
-			return Version{}, fmt.Errorf("version %q: %w", s, err)
-		}
-		n[i] = uint32(v)
-	}
-	return Version{Name: name, Major: n[0], Minor: n[1], Patch: n[2]}, nil
-}
-
-// String returns the form that [ParseVersion] reads.
+// String returns the form that nodes report, "avalanchego/1.14.2".
 func (v Version) String() string {
 	return fmt.Sprintf("%s/%d.%d.%d", v.Name, v.Major, v.Minor, v.Patch)
 }

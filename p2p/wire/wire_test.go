@@ -280,18 +280,6 @@ func TestBloom(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	v, err := ParseVersion("avalanchego/1.14.2")
-	if err != nil || v != (Version{Name: "avalanchego", Major: 1, Minor: 14, Patch: 2}) || v.String() != "avalanchego/1.14.2" {
-		t.Errorf("got %v, %v", v, err)
-	}
-	for _, s := range []string{"", "avalanchego", "a/1.2", "/1.2.3", "a/1.2.x", "a/1.2.-3", "a/1.2.3.4"} {
-		if v, err := ParseVersion(s); err == nil {
-			t.Errorf("%q gives %v", s, v)
-		}
-	}
-}
-
 // An answer is the hot path: it must not allocate, compressed or not.
 func TestParseDoesNotAllocate(t *testing.T) {
 	c := newCodec(t)

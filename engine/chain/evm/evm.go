@@ -44,12 +44,6 @@ func (h Hash) String() string { return "0x" + hex.EncodeToString(h[:]) }
 // IsZero reports whether all bytes are zero.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// ParseHash reads 0x and 64 hex digits of any case.
-func ParseHash(s string) (h Hash, err error) {
-	err = parse(h[:], s, "hash")
-	return h, err
-}
-
 // IsZero reports whether all bytes are zero.
 func (a Address) IsZero() bool { return a == Address{} }
 
@@ -93,18 +87,12 @@ func (a *Address) Capitals() (c Capitals) {
 
 // ParseAddress reads 0x and 40 hex digits of any case; a checksum is not asked for.
 func ParseAddress(s string) (a Address, err error) {
-	err = parse(a[:], s, "address")
-	return a, err
-}
-
-func parse(dst []byte, s, what string) error {
-	if len(s) != 2+2*len(dst) || s[0] != '0' || s[1]|0x20 != 'x' {
-		return fmt.Errorf("%w %s: want 0x and %d hex digits", ErrForm, what, 2*len(dst))
+	if len(s) == 2+2*len(a) && s[0] == '0' && s[1]|0x20 == 'x' {
+		if _, err = hex.Decode(a[:], []byte(s[2:])); err == nil {
+			return a, nil
+		}
 	}
-	if _, err := hex.Decode(dst, []byte(s[2:])); err != nil {
-		return fmt.Errorf("%w %s: want 0x and %d hex digits", ErrForm, what, 2*len(dst))
-	}
-	return nil
+	return a, fmt.Errorf("%w address: want 0x and %d hex digits", ErrForm, 2*len(a))
 }
 
 // CreateAddress is the address of the contract that from creates with nonce by

@@ -73,12 +73,12 @@ func (r *callReader) result(t *evm.Tx) error {
 }
 
 // failure returns what is kept of a call's failure, nil if it did not fail.
-func (f *frame) failure() (*evm.Failure, error) {
+func (f *frame) failure() (why *evm.Failure, err error) {
 	if !f.failed {
 		return nil, nil
 	}
-	why := &evm.Failure{}
-	if err := json.Unmarshal(fmt.Appendf(nil, `"%s"`, f.errText), &why.Error); err != nil {
+	why = &evm.Failure{}
+	if err = json.Unmarshal(fmt.Appendf(nil, `"%s"`, f.errText), &why.Error); err != nil {
 		return nil, fmt.Errorf("error: %w", err)
 	}
 	if len(why.Error) > evm.MaxError {
@@ -86,7 +86,6 @@ func (f *frame) failure() (*evm.Failure, error) {
 	}
 	if len(f.output) > 0 {
 		var memory arena
-		var err error
 		if why.Revert, err = memory.hexBytes(f.output[:min(len(f.output), len("0x")+2*evm.MaxRevert)]); err != nil {
 			return nil, fmt.Errorf("output: %w", err)
 		}

@@ -1,6 +1,7 @@
 package evm
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
@@ -14,7 +15,7 @@ import (
 
 func address(s string) evm.Address { return must(evm.ParseAddress(s)) }
 
-func hash(s string) evm.Hash { return must(evm.ParseHash(s)) }
+func hash(s string) evm.Hash { return evm.Hash(must(hex.DecodeString(s[2:]))) }
 
 func wei(s string) uint256.Int { return *must(uint256.FromHex(s)) }
 

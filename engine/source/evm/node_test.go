@@ -14,7 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"quorate/engine/chain/evm"
 	"quorate/engine/source"
 )
 
@@ -30,7 +29,7 @@ type recorded struct {
 }
 
 // avaxID is the ID of AVAX on network "local".
-var avaxID = must(evm.ParseHash("0xdbcf890f77f49b96857648b72b77f9f82937f28a68704af05da0dc12ba53f2db"))
+var avaxID = hash("0xdbcf890f77f49b96857648b72b77f9f82937f28a68704af05da0dc12ba53f2db")
 
 func must[T any](v T, err error) T {
 	if err != nil {
