@@ -1,12 +1,12 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"

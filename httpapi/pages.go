@@ -2,10 +2,10 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"

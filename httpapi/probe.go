@@ -1,11 +1,11 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/health"
