@@ -120,7 +120,7 @@ func checkImport(from, to string) error {
 
 // testGear reports whether a package is for tests alone.
 func testGear(pkg string) bool {
-	return strings.HasSuffix(pkg, "test") || strings.HasSuffix(pkg, "/torture") || strings.HasSuffix(pkg, "/faultfs")
+	return strings.HasSuffix(pkg, "test") && !strings.HasSuffix(pkg, "attest") || strings.HasSuffix(pkg, "/torture") || strings.HasSuffix(pkg, "/faultfs")
 }
 
 // within reports whether pkg is folder or below it.
