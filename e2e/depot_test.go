@@ -38,7 +38,7 @@ func TestObjectStorage(t *testing.T) {
 	s.running = false
 
 	const at = "s3://quorate/history"
-	if r := store.archive(t, "push", at, "--data-dir", data); r.Code != 0 || !strings.Contains(r.Stderr, "1023 of 2144 blocks") {
+	if r := store.archive(t, "push", at, "--data-dir", data); r.Code != 0 || !strings.Contains(r.Stderr, ".span\n") {
 		t.Fatalf("push: exit code %d: %s", r.Code, r.Stderr)
 	}
 	if r := store.archive(t, "push", at, "--data-dir", data); r.Code != 0 || !strings.Contains(r.Stderr, " 0 spans were copied") {

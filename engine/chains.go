@@ -6,6 +6,8 @@ import (
 
 	"quorate/engine/archive"
 	"quorate/engine/chain"
+	"quorate/engine/depot"
+	"quorate/engine/folder"
 	"quorate/engine/follow"
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
@@ -74,13 +76,19 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 // common returns what there is to say of a chain of any kind whose archive is in a folder
 // called dir.
 func (e *Engine) common(n *network.Network, id chain.ID, name, dir string, window int64) follow.Common {
-	return follow.Common{
+	common := follow.Common{
 		ID: id, Name: name, Host: n, Start: e.cfg.Start, WindowBytes: int(window),
 		Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
 			return e.openArchive(kind, dir, log, set)
 		},
 	}
+	if d := e.cfg.Depot; d != nil {
+		common.Depot = func(a *archive.Archive) *depot.Copy {
+			return &depot.Copy{Depot: d, Of: folder.HeldAs(n.ID(), dir, a.Kind()), Archive: a, Dir: e.path(folder.DepotDir)}
+		}
+	}
+	return common
 }
 
 // indexed shows a followed chain to its network. beside says what is wrong with the

@@ -13,6 +13,7 @@ import (
 
 	"quorate/engine/archive"
 	"quorate/engine/chain"
+	"quorate/engine/depot"
 	"quorate/engine/folder"
 	"quorate/engine/follow"
 	"quorate/engine/ingest"
@@ -42,6 +43,9 @@ type Config struct {
 	KeepResults      time.Duration
 	KeepResultsBytes int64
 
+	// Depot is where the archives of all chains are copied to, and what chains begin with
+	// that lack blocks; nil: there is none.
+	Depot *depot.Depot
 	// ArchiveKeep says how much of each chain's newest blocks the archive keeps; the
 	// zero value keeps all.
 	ArchiveKeep archive.Keep

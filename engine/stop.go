@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"quorate/engine/folder"
@@ -105,6 +106,11 @@ func (e *Engine) openDatabases(end *ending) (*results.DB, error) {
 	})
 	if e.cfg.NoIndex {
 		return kept, nil
+	}
+	if dir := e.path(folder.DepotDir); e.cfg.Depot != nil { // without what a killed process has left
+		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+			return nil, err
+		}
 	}
 	db, err := store.Open(e.path(folder.IndexDir), store.Options{
 		BlockCacheMB: int(e.budget.Blocks >> 20), MemTableMB: int(e.budget.Tables >> 20),

@@ -124,7 +124,13 @@ func copyDepot(cmd *cobra.Command, cfg folder.DepotConfig, do func(context.Conte
 	}
 	told := teller{w: cmd.ErrOrStderr(), bars: isTerminal(cmd.ErrOrStderr())}
 	spans, refused := 0, 0
-	cfg.OnSpan = func(chain string, last, of uint64) {
+	cfg.OnPut = func(o depot.Object) {
+		spans++
+		if !told.bars {
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), o.Name)
+		}
+	}
+	cfg.OnTaken = func(chain string, last, of uint64) {
 		spans++
 		told.progress(chain, last, of)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -75,6 +76,69 @@ func TestArchiveCommand(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s", bad, code, told)
 		}
 	}
+}
+
+// TestServeArchive: a server puts its history into a depot as it becomes whole. One that begins
+// from there asks its node for what is above only, and serves the same pages; of what is spoiled
+// there it asks the node, too.
+func TestServeArchive(t *testing.T) {
+	t.Parallel()
+	r := newArchiveRig(t, devnet.Config{Validators: 2, Blocks: 2400, TxsPerBlock: 1})
+	store := t.TempDir()
+	r.args = []string{"--archive", "file://" + store}
+	p := r.start(t)
+	r.awaitWhole(t, p.url)
+	pages := tokenless(t, p.url)
+	poll(t, 50*time.Millisecond, "whole spans are in the depot", func() bool {
+		return counters(t, p.url)[`quorate_depot_spans_total{chain="C",way="put"}`] == 2
+	})
+	p.stop(t)
+
+	above := int64(r.c.Tip() - 2047)
+	begin := func() (dir string, asked int64) {
+		calls := newCallCounter(t, r.d.NodeURL())
+		dir = filepath.Join(t.TempDir(), "data")
+		p := launch(t, "quorate ready", "serve", "--http-port", "0", "--data-dir", dir, "--log-display-level", "error",
+			"--node-url", calls.URL, "--primary=off", "--archive", "file://"+store)
+		r.awaitWhole(t, p.url)
+		asked = calls.blocks.Load()
+		poll(t, 100*time.Millisecond, "the pages are the same", func() bool { return maps.Equal(tokenless(t, p.url), pages) })
+		p.stop(t)
+		if left, err := os.ReadDir(filepath.Join(dir, "depot.tmp")); err != nil || len(left) > 0 {
+			t.Errorf("left of what was on its way: %v, %v", left, err)
+		}
+		return dir, asked
+	}
+	dir, asked := begin()
+	if asked < above || asked > above+above/50+5 {
+		t.Errorf("%d blocks were asked for, %d are above the last span", asked, above)
+	}
+	if digest(t, dir, r.c) != digest(t, r.dir, r.c) {
+		t.Error("the rows are others")
+	}
+	objects, err := filepath.Glob(filepath.Join(store, "v1", "*", "*", "evm", "*.span"))
+	if err != nil || len(objects) != 2 {
+		t.Fatal(objects, err)
+	}
+	b, err := os.ReadFile(objects[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(objects[1], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, asked := begin(); asked < above+1024 {
+		t.Errorf("%d blocks were asked for though a span is spoiled", asked)
+	}
+	if err := errors.Join(os.RemoveAll(store), os.WriteFile(store, nil, 0o600)); err != nil { // the store is away
+		t.Fatal(err)
+	}
+	r.args = append(r.args, "--log-display-level", "off")
+	p = r.start(t)
+	advance(r.c, 3)
+	r.awaitWhole(t, p.url)
+	p.stop(t)
 }
 
 // tokenless returns pages without their tokens: each server makes its own.

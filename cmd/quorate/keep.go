@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine"
 	"quorate/engine/archive"
+	"quorate/engine/depot"
 )
 
 // keepFlags are the flags of quorate serve about how long signed messages and blocks
@@ -19,6 +20,7 @@ type keepFlags struct {
 	age     daysValue
 	size    bytesValue
 	archive archiveValue
+	depot   depotValue
 }
 
 func (f *keepFlags) add(flags, limits *pflag.FlagSet) {
@@ -29,12 +31,34 @@ func (f *keepFlags) add(flags, limits *pflag.FlagSet) {
 	limits.Var(&f.size, "keep-results-size", "how much of signed messages is kept, for example 512MiB: beyond it the oldest are deleted; 0 for no limit")
 	group(flags, groupChains, func(flags *pflag.FlagSet) {
 		flags.Var(&f.archive, "archive-keep", "how much of each chain's newest blocks the archive keeps: all, a number of blocks, or a size like 200GiB; older ones can then only be read from a node again")
+		flags.Var(&f.depot, "archive", "object storage that the history of chains is copied to, and begins from in an empty data folder: s3://BUCKET/PREFIX or file:///DIR; see \"quorate archive --help\"")
 	})
 }
 
 func (f *keepFlags) configure(cfg *engine.Config) {
 	cfg.KeepResults, cfg.KeepResultsBytes = time.Duration(f.age), int64(f.size)
-	cfg.ArchiveKeep = archive.Keep(f.archive)
+	cfg.ArchiveKeep, cfg.Depot = archive.Keep(f.archive), f.depot.Depot
+}
+
+// depotValue is a flag with a depot.
+type depotValue struct{ *depot.Depot }
+
+func (d *depotValue) String() string {
+	if d.Depot == nil {
+		return ""
+	}
+	return d.Depot.String()
+}
+
+// Type implements pflag.Value.
+func (*depotValue) Type() string { return "URL" }
+
+// Set implements pflag.Value.
+func (d *depotValue) Set(s string) (err error) {
+	if d.Depot = nil; s != "" {
+		d.Depot, err = depot.Open(s, objectStorage())
+	}
+	return err
 }
 
 // archiveValue is a flag with how much of an archive is kept.

@@ -30,7 +30,8 @@ func TestMetricsFormat(t *testing.T) {
 	campaign(t)
 	t.Parallel()
 	dir := t.TempDir()
-	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn")
+	p := launch(t, "quorate ready", "serve", "--devnet", "--http-port", "0", "--data-dir", dir, "--log-display-level", "warn",
+		"--archive", "file://"+t.TempDir())
 	facts, err := devnet.ReadFacts(filepath.Join(dir, "facts.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"quorate/engine/archive"
 	"quorate/engine/archive/container"
@@ -40,6 +41,13 @@ var kinds = map[archive.Kind]struct {
 	archive.KindEVM: {"evm", 1024}, archive.KindCore: {"core", 1024},
 	archive.KindPlatform: {"platform", 8192}, archive.KindAVM: {"avm", 8192}, archive.KindVertex: {"vertex", 8192},
 }
+
+const (
+	// listWait bounds a list, of up to some hundred thousand objects, objectWait what is
+	// written or read of one.
+	listWait   = 10 * time.Minute
+	objectWait = 10 * time.Minute
+)
 
 // ErrRefused is wrapped by the error of an object that is not what its name says, or not
 // of the chain.
@@ -83,6 +91,8 @@ func (c *Chain) String() string { return c.prefix }
 // List returns the spans, those of one first block together, and the notes, both in the
 // order of heights. What has another name is passed over.
 func (c *Chain) List(ctx context.Context) (spans, notes []Object, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
 	all, err := c.store.list(ctx, c.prefix)
 	if err != nil {
 		return nil, nil, fmt.Errorf("depot: list %s: %w", c.prefix, err)
@@ -151,6 +161,8 @@ func (c *Chain) put(ctx context.Context, dir string, first uint64, suffix string
 	}
 	o.Sum = hex.EncodeToString(h.Sum(nil))[:sumLen]
 	o.First, o.Name = first, fmt.Sprintf("%s%0*d-%s%s", c.prefix, firstLen, first, o.Sum, suffix)
+	ctx, cancel := context.WithTimeout(ctx, objectWait)
+	defer cancel()
 	if err = c.store.put(ctx, o.Name, f.Name()); err != nil {
 		return o, fmt.Errorf("depot: put %s: %w", o.Name, err)
 	}
@@ -197,7 +209,9 @@ func (c *Chain) open(ctx context.Context, o *Object, dir string) (*fetched, erro
 		return nil, err
 	}
 	f := &fetched{tmp}
-	if err = c.store.get(ctx, o.Name, tmp.Name()); err != nil {
+	getting, cancel := context.WithTimeout(ctx, objectWait)
+	defer cancel()
+	if err = c.store.get(getting, o.Name, tmp.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("depot: %s: %w", o.Name, err), f.Close())
 	}
 	h := sha256.New()
@@ -329,6 +343,27 @@ func (c *Chain) take(ctx context.Context, o *Object, a *archive.Archive, next ui
 	return errors.Join(err, f.Close())
 }
 
+// blocks returns blocks of a span.
+func (c *Chain) blocks(ctx context.Context, o *Object, from, to uint64, dir string) (list []archive.Block, err error) {
+	f, err := c.openSpan(ctx, o, dir)
+	if err != nil {
+		return nil, err
+	}
+	codec := archive.NewCodec(c.kind)
+	err = eachUnit(ctx, f, func(unit []byte, h archive.Header) error {
+		if h.Last < from || h.First > to {
+			return nil
+		}
+		return codec.Unpack(unit, func(b archive.Block) error {
+			if from <= b.Height && b.Height <= to {
+				list = append(list, b)
+			}
+			return nil
+		})
+	})
+	return list, errors.Join(err, f.Close())
+}
+
 // openNotes gets notes, all of which can be read.
 func (c *Chain) openNotes(ctx context.Context, o *Object, dir string) (*fetched, error) {
 	f, err := c.open(ctx, o, dir)
@@ -365,6 +400,8 @@ func (c *Chain) TakeNotes(ctx context.Context, o *Object, a *archive.Archive, di
 
 // Chains returns the chains that the depot has objects of.
 func (d *Depot) Chains(ctx context.Context) (list []Held, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
 	all, err := d.store.list(ctx, "v1/")
 	if err != nil {
 		return nil, fmt.Errorf("depot: list %s: %w", d.url, err)

@@ -77,7 +77,7 @@ func (s *server) copy(t *testing.T) (c *Copy, refused *[]error) {
 func (s *server) putAll(t *testing.T) (n int) {
 	t.Helper()
 	c, _ := s.copy(t)
-	c.OnSpan = func(Object, uint64, uint64) { n++ }
+	c.OnPut = func(Object) { n++ }
 	upTo, _, _ := s.Last()
 	if err := c.Push(t.Context(), upTo, func(uint64, uint64) bool { return true }); err != nil {
 		t.Fatal(err)

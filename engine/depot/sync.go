@@ -38,9 +38,10 @@ type Copy struct {
 	Dir string
 	// OnRefused is called for each object that is refused or missing. Required.
 	OnRefused func(error)
-	// OnSpan, if not nil, is called for each span that was put or taken, with its last block
-	// and that of the last one there is.
-	OnSpan func(o Object, last, of uint64)
+	// OnPut, if not nil, is called for each span that was put, OnTaken for each that was taken,
+	// with its last block and that of the last one there is.
+	OnPut   func(o Object)
+	OnTaken func(o Object, last, of uint64)
 
 	chain  *Chain
 	have   map[uint64]bool
@@ -53,12 +54,6 @@ func (c *Copy) open() *Chain {
 		c.chain = c.Depot.Chain(c.Of)
 	}
 	return c.chain
-}
-
-func (c *Copy) spanned(o Object, of uint64) {
-	if c.OnSpan != nil {
-		c.OnSpan(o, c.chain.border(o.First)-1, of)
-	}
 }
 
 // Push puts what the depot lacks: whole spans up to a last block, as long as ready says that
@@ -86,7 +81,9 @@ func (c *Copy) Push(ctx context.Context, upTo uint64, ready func(first, last uin
 				return err
 			}
 			c.have[first] = true
-			c.spanned(o, upTo)
+			if c.OnPut != nil {
+				c.OnPut(o)
+			}
 		}
 		c.next = last + 1
 	}
@@ -126,7 +123,9 @@ func (c *Copy) Pull(ctx context.Context, begin uint64) error {
 		if o == nil {
 			return c.pullNotes(ctx, notes)
 		}
-		c.spanned(*o, of)
+		if c.OnTaken != nil {
+			c.OnTaken(*o, chain.border(o.First)-1, of)
+		}
 	}
 }
 
@@ -153,6 +152,28 @@ func (c *Copy) pullNotes(ctx context.Context, notes []Object) error {
 		s.Put = c.Archive.NotesEnd()
 	}
 	return c.remember(s)
+}
+
+// Blocks returns the blocks of a range that a span of the depot has whole, or nil. It may be
+// called while blocks are put and taken.
+func (c *Copy) Blocks(ctx context.Context, from, to uint64) (list []archive.Block, err error) {
+	chain := c.Depot.Chain(c.Of)
+	spans, _, err := chain.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range spans {
+		o := &spans[i]
+		if from < o.First || chain.border(o.First) <= to {
+			continue
+		}
+		list, err = chain.blocks(ctx, o, from, to, c.Dir)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrRefused) && !errors.Is(err, ErrMissing) {
+			return list, err
+		}
+		c.OnRefused(err)
+	}
+	return nil, nil
 }
 
 // state reads what is remembered of this depot.

@@ -25,17 +25,18 @@ type DepotConfig struct {
 	Chain string
 	// OnRefused is called for each object that is refused or missing. Required.
 	OnRefused func(error)
-	// OnSpan is called for each span of a chain that was copied, with its last block and that
-	// of the last one there is. Required.
-	OnSpan func(chain string, last, of uint64)
-	Logger *slog.Logger // nil discards
+	// OnPut is called for each span that was put, OnTaken for each span of a chain that was
+	// taken, with its last block and that of the last one there is. Required.
+	OnPut   func(depot.Object)
+	OnTaken func(chain string, last, of uint64)
+	Logger  *slog.Logger // nil discards
 }
 
 // unsettled is how many of the last blocks of an EVM chain may not be settled yet.
 const unsettled = 256
 
-// depotDir is the folder, in a data folder, of what is on its way to a depot or from it.
-const depotDir = "depot.tmp"
+// DepotDir is the folder, in a data folder, of what is on its way to a depot or from it.
+const DepotDir = "depot.tmp"
 
 // Push puts what the archives in a data folder have, and the depot lacks.
 func Push(ctx context.Context, cfg DepotConfig) error {
@@ -59,12 +60,7 @@ func Push(ctx context.Context, cfg DepotConfig) error {
 		if err != nil {
 			return err
 		}
-		of := depot.Held{Network: cfg.Network, Name: e.Name(), Kind: kind}
-		if k, ok := container.ChainOf(kind); ok {
-			network, _, _ := ParsePrimaryName(e.Name())
-			of.Network, of.Name = network, letterOf(k)
-		}
-		err = cfg.with(of, e.Name(), func(c *depot.Copy) error {
+		err = cfg.with(HeldAs(cfg.Network, e.Name(), kind), e.Name(), func(c *depot.Copy) error {
 			last, _, _ := c.Archive.Last()
 			if kind == archive.KindEVM {
 				last -= min(last, unsettled)
@@ -76,6 +72,15 @@ func Push(ctx context.Context, cfg DepotConfig) error {
 		}
 	}
 	return nil
+}
+
+// HeldAs returns what a depot calls the chain of an archive, by its folder and kind.
+func HeldAs(network uint32, name string, kind archive.Kind) depot.Held {
+	if k, ok := container.ChainOf(kind); ok {
+		network, _, _ = ParsePrimaryName(name)
+		name = letterOf(k)
+	}
+	return depot.Held{Network: network, Name: name, Kind: kind}
 }
 
 // onlyArchived returns the network of which the folder has archives.
@@ -122,7 +127,7 @@ func Pull(ctx context.Context, cfg DepotConfig) error {
 
 // with opens the archive of a chain.
 func (cfg *DepotConfig) with(of depot.Held, name string, do func(*depot.Copy) error) (err error) {
-	tmp := filepath.Join(cfg.DataDir, depotDir)
+	tmp := filepath.Join(cfg.DataDir, DepotDir)
 	if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(tmp, 0o700)); err != nil {
 		return err
 	}
@@ -134,6 +139,6 @@ func (cfg *DepotConfig) with(of depot.Held, name string, do func(*depot.Copy) er
 	defer func() { err = errors.Join(err, a.Close()) }()
 	return do(&depot.Copy{
 		Depot: cfg.Depot, Of: of, Archive: a, Dir: tmp, OnRefused: cfg.OnRefused,
-		OnSpan: func(_ depot.Object, last, of uint64) { cfg.OnSpan(name, last, of) },
+		OnPut: cfg.OnPut, OnTaken: func(_ depot.Object, last, of uint64) { cfg.OnTaken(name, last, of) },
 	})
 }

@@ -71,6 +71,17 @@ func (b *base[B]) start(what string, run func(context.Context) error) error {
 	return b.common.Host.Go(what+" "+b.common.Name, run)
 }
 
+// store has the keeper begin with what a depot has, and starts what puts blocks there.
+func (b *base[B]) store(k *keeper[B], gaps func() []Gap) (*storage[B], error) {
+	s := b.newStorage(k, gaps)
+	if s == nil {
+		return nil, nil
+	}
+	k.take = func(ctx context.Context) { s.take(ctx, b.common.Start) }
+	k.fetch = s.fetch(k.fetch)
+	return s, b.start("depot of", s.put)
+}
+
 // show adds the metrics of a chain that is served.
 func (b *base[B]) show(subnet chain.ID, number string) {
 	set := b.metrics()

@@ -11,6 +11,7 @@ import (
 	"quorate/engine/archive"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/depot"
 	"quorate/engine/index"
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
@@ -20,7 +21,7 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// Common is what is said of a chain of any kind. All fields but Start and OnProgress are
+// Common is what is said of a chain of any kind. All fields but Start, Depot and OnProgress are
 // required.
 type Common struct {
 	ID chain.ID
@@ -33,6 +34,8 @@ type Common struct {
 	WindowBytes int
 	// Archive opens the archive of the chain, and closes it when all chains have stopped.
 	Archive func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
+	// Depot returns what copies between the archive and a depot; nil: there is none.
+	Depot func(*archive.Archive) *depot.Copy
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
 	// OnProgress is called with how far the index is; it must not block.

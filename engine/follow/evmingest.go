@@ -41,7 +41,17 @@ func (c *EVM) keep() error {
 	}
 	k.replay = func(ctx context.Context) error { return tokens.Replay(ctx, a.Notes, c.rows) }
 	c.keeper.Store(k)
-	if err := errors.Join(c.readCorrections(context.Background(), a), c.recallSettled(context.Background())); err != nil {
+	stored, err := c.store(k, c.Gaps)
+	if err != nil {
+		return err
+	}
+	recall := func(ctx context.Context) error {
+		return errors.Join(c.readCorrections(ctx, a), c.recallSettled(ctx))
+	}
+	if stored != nil {
+		c.toStorage(stored, recall)
+	}
+	if err := recall(context.Background()); err != nil {
 		return err
 	}
 	if err := c.start("archive", k.Run); err != nil || c.node == nil {
@@ -65,6 +75,25 @@ func (c *EVM) keep() error {
 			return c.tokens.Run(ctx)
 		}),
 	)
+}
+
+// toStorage says what is put into a depot, and what is to be done with what was taken.
+func (c *EVM) toStorage(s *storage[*evm.Block], recall func(context.Context) error) {
+	s.patience += c.cfg.UntracedAfter
+	archived := s.upTo
+	s.upTo = func() (uint64, bool) {
+		last, ok := archived()
+		if settled, later := c.Settled(); later {
+			last = min(last, settled)
+		}
+		return last, ok
+	}
+	s.taken = func(ctx context.Context) error {
+		if first, _, ok := s.Archive.First(); ok {
+			c.rows.StartAt(first)
+		}
+		return recall(ctx)
+	}
 }
 
 // addNotes keeps what contracts said in the archive.

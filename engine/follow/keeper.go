@@ -41,6 +41,7 @@ const (
 	WorkFill    = "fill"     // the archive is filled from a node, behind the index
 	WorkRebuild = "rebuild"  // tables of the index are made again from the archive
 	WorkHeaders = "headers"  // blocks that came without the proposer's header get it; these are numbers of blocks
+	WorkTake    = "take"     // blocks are taken from a depot
 	WorkOlder   = "older"    // blocks below the first one are fetched; these are numbers of blocks
 )
 
@@ -52,6 +53,8 @@ type keeper[B ingest.Item] struct {
 	log  *slog.Logger // of the chain
 	// fetch returns blocks of a range as a node has them now.
 	fetch func(ctx context.Context, from, to uint64) ([]archive.Block, error)
+	// take takes what the archive lacks from a depot.
+	take func(ctx context.Context)
 	// replay puts what the archive's notes say into an index that was empty.
 	replay func(ctx context.Context) error
 	// rebuild makes the stale tables of the index again.
@@ -105,11 +108,11 @@ func await(ctx context.Context, events ...*event) bool {
 
 func newKeeper[B ingest.Item](s *Sink[B], log *slog.Logger, set *metric.Set) *keeper[B] {
 	k := &keeper[B]{sink: s, log: log, caught: newEvent(), joined: newEvent(), tended: newEvent(),
-		outdated: func() bool { return false },
-		stale:    make(chan struct{}, 1), whole: make(chan struct{}, 1), orders: make(chan *order)}
+		outdated: func() bool { return false }, take: func(context.Context) {},
+		stale: make(chan struct{}, 1), whole: make(chan struct{}, 1), orders: make(chan *order)}
 	set.Gauges("quorate_chain_work_blocks", "Blocks done by work beside following the chain; 0 while there is none.",
 		[]string{"work"}, func(emit func(float64, ...string)) {
-			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0, WorkOlder: 0, WorkHeaders: 0}
+			done := map[string]uint64{WorkCatchUp: 0, WorkFill: 0, WorkRebuild: 0, WorkTake: 0, WorkOlder: 0, WorkHeaders: 0}
 			for _, w := range k.Work() {
 				done[w.Name] = w.Done
 			}
@@ -125,6 +128,7 @@ func newKeeper[B ingest.Item](s *Sink[B], log *slog.Logger, set *metric.Set) *ke
 // Run works until ctx ends.
 func (k *keeper[B]) Run(ctx context.Context) error {
 	_, started := k.sink.index.Cursor()
+	k.take(ctx)
 	ok := k.until(ctx, func() error { return k.catchUp(ctx) })
 	if k.work.Store(nil); !ok {
 		return nil

@@ -144,6 +144,9 @@ func (p *Primary) Start() (err error) {
 	k.fetch, k.rebuild = p.refetchBare, p.rebuild
 	k.replay = func(context.Context) error { return nil }
 	k.outdated = func() bool { return p.rows != nil && p.rows.Stale() }
+	if _, err := p.store(k, p.Gaps); err != nil {
+		return err
+	}
 	_, started := s.Cursor()
 	p.followed.Store(started)
 	if _, err := p.disinherited(); err != nil { // so that nothing seems to lack
