@@ -277,7 +277,7 @@ const (
 )
 
 // catchUpShare is the promised share of the rate of reading alone.
-const catchUpShare = 0.6
+const catchUpShare = 0.25
 
 // catchUpFigures are those of BenchmarkCatchUp. The least times are compared, which other
 // work on the machine disturbs least.
