@@ -17,6 +17,7 @@ import (
 	"quorate/engine/spare"
 	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/probe"
 	"quorate/httpapi/token"
 	"quorate/httpapi/ui"
 	"quorate/httpapi/view"
@@ -49,7 +50,11 @@ type Config struct {
 	ExtCost func(ctx *fasthttp.RequestCtx) ExtCost
 
 	// Health is what /health answers from; nil: there is no such path.
-	Health Health
+	Health probe.Health
+
+	// Ready returns why this process cannot answer what is read, or, with a network, have its
+	// messages signed; nil: there is no /ready.
+	Ready func(sign string) error
 
 	// Chains are the EVM chains that are followed; nil serves no data endpoints.
 	Chains Chains

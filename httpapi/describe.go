@@ -354,6 +354,11 @@ func (d *describer) responses(r line) map[string]*openapi.Response {
 	return list
 }
 
+func isHealth(answer any) bool {
+	_, ok := answer.(shape.Health)
+	return ok
+}
+
 // refusal is an error of a route. A few routes have a form of their own.
 func (d *describer) refusal(r line, status int) *openapi.Response {
 	switch {
@@ -361,7 +366,7 @@ func (d *describer) refusal(r line, status int) *openapi.Response {
 		return d.failure(shape.RelayerError{}, status)
 	case r.Pattern == avgTPSPattern:
 		return d.failure(shape.ListError{}, status)
-	case r.Pattern == "/health" && status == fasthttp.StatusServiceUnavailable:
+	case isHealth(r.Answer) && status == fasthttp.StatusServiceUnavailable:
 		return &openapi.Response{Description: "The server cannot do its work.", Content: d.content(r.Answer)}
 	case r.Node: // a chain's RPC has errors of its own
 		return d.failure(shape.Any{}, status)

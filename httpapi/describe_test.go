@@ -211,7 +211,7 @@ func wholeServer(t testing.TB, cfg Config) *Server {
 	at := time.Unix(1_700_000_000, 0)
 	ops.ops[opID] = operation.Operation{ID: opID, Status: operation.Completed, Created: at, Updated: at, Size: 3}
 	ops.files[opID] = []byte("abc")
-	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), ops, noEvents{}
+	cfg.Health, cfg.Ready, cfg.Primary, cfg.Operations, cfg.Events = checks{}, alwaysReady, samplePrimaries(), ops, noEvents{}
 	cfg.Webhooks, cfg.WebhooksKeyless, cfg.NFTs = sampleHooks(), true, &fetches{}
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, one, secondChain())

@@ -79,8 +79,7 @@ func (faultyHealth) Health([]string) health.Report { panic("a defect") }
 // answer is JSON.
 func TestPagePanic(t *testing.T) {
 	t.Parallel()
-	s := pageServer(t, Config{}, ui.On)
-	s.cfg.Health = faultyHealth{}
+	s := pageServer(t, Config{Health: faultyHealth{}}, ui.On)
 	r := visit(s, door.All, "GET", "/")
 	if r.StatusCode() != 500 || !isPage(r) || !strings.Contains(string(r.Body()), "<h1>500</h1>") || strings.Contains(string(r.Body()), "a defect") {
 		t.Errorf("a browser: %s", r)

@@ -8,6 +8,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/httpapi/door"
 	"quorate/httpapi/exports"
+	"quorate/httpapi/probe"
 	"quorate/httpapi/shape"
 )
 
@@ -179,12 +180,7 @@ const avgTPSPattern = "/v1/avg_tps/{chainId}"
 
 // extRoutes are what [Config.Ext] serves, and probes.
 func extRoutes(s *Server) []door.Route {
-	return []door.Route{
-		{
-			Method: fasthttp.MethodGet, Pattern: "/health", Units: door.UnitsFree, Key: door.KeyNever, Access: door.Everywhere, Probe: true,
-			Doc: "says whether the server can do its work",
-			Off: s.cfg.Health == nil, Answer: shape.Health{}, Make: door.Plain(s.health),
-		},
+	return append(probe.Room{Health: s.cfg.Health, Ready: s.cfg.Ready}.Routes(), []door.Route{
 		{
 			Method: fasthttp.MethodGet, Pattern: "/metrics", Units: door.UnitsLarge, Key: door.KeyNever, Access: door.Operator, Probe: true,
 			Doc: "returns Prometheus metrics",
@@ -220,7 +216,7 @@ func extRoutes(s *Server) []door.Route {
 			Doc: "answers the rest of a node's RPC, and the names that it gave to parts of it",
 			Off: s.cfg.Ext == nil, Node: true, Answer: shape.Any{}, Make: door.Plain(passOn(s)),
 		},
-	}
+	}...)
 }
 
 // with makes a handler that needs its route.
@@ -248,3 +244,16 @@ func exportsOf(s *Server) *exports.Room {
 	}
 	return x
 }
+
+// metricsAlias makes the handler of /metrics, where the relayer's own aggregator
+// has them.
+func metricsAlias(s *Server) door.Handler {
+	pass := passOn(s)
+	return func(ctx *fasthttp.RequestCtx, p door.Params) {
+		ctx.Request.SetRequestURI(metricsPath)
+		pass(ctx, p)
+	}
+}
+
+// metricsPath is where [Config.Ext] serves metrics.
+const metricsPath = "/ext/metrics"

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"quorate/engine/health"
 	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/probe"
 )
 
 // listing is a line of testdata/routes.txt.
@@ -54,10 +56,13 @@ func (c checks) Health([]string) health.Report {
 	return r
 }
 
+func alwaysReady(string) error { return nil }
+
 // extServer serves everything, and answers "passed on" below /ext.
 func extServer(t testing.TB, cfg Config) *Server {
 	t.Helper()
-	cfg.Health, cfg.Primary, cfg.Operations, cfg.Events = checks{}, samplePrimaries(), newFakeOperations(), noEvents{}
+	cfg.Health = cmp.Or(cfg.Health, probe.Health(checks{}))
+	cfg.Ready, cfg.Primary, cfg.Operations, cfg.Events = alwaysReady, samplePrimaries(), newFakeOperations(), noEvents{}
 	cfg.Webhooks, cfg.WebhooksKeyless, cfg.NFTs = sampleHooks(), true, &fetches{}
 	cfg.Ext = func(ctx *fasthttp.RequestCtx, _ Charge) { ctx.SetBodyString("passed on") }
 	return dataServer(t, cfg, sampleChain(), secondChain())

@@ -22,20 +22,20 @@ var unknowns = map[string]string{
 	"blockchainId": chain.ID{0xee}.String(), "network": "mainnet", "chainId": "987654321",
 }
 
-// probe is a request that differs in one value from one that succeeds.
-type probe struct{ path, body string }
+// attempt is a request that differs in one value from one that succeeds.
+type attempt struct{ path, body string }
 
-// probes returns requests to a route: one that succeeds, and then for each parameter some
+// attempts returns requests to a route: one that succeeds, and then for each parameter some
 // with a wrong, an empty and an unknown value. The last ones name unknown chains where no
 // single parameter does.
-func probes(s *Server, r *door.Route) []probe {
+func attempts(s *Server, r *door.Route) []attempt {
 	path, body := sampleRequest(r)
 	if r.Answer == shape.Binary {
 		path = exportsOf(s).DownloadURL(opID, time.Now())
 	}
 	path, query, _ := strings.Cut(path, "?")
 	values, _ := url.ParseQuery(query) // our own
-	list := []probe{{path + "?" + query, body}}
+	list := []attempt{{path + "?" + query, body}}
 	segments := strings.Split(path, "/")
 	for i, seg := range strings.Split((line{r}).path(), "/") {
 		name, _, ok := strings.Cut(strings.TrimPrefix(seg, "{"), "}")
@@ -45,7 +45,7 @@ func probes(s *Server, r *door.Route) []probe {
 		for _, value := range []string{"nosuch", "~", unknowns[name]} {
 			if other := slices.Clone(segments); value != "" {
 				other[i] = strings.Replace(seg, "{"+name+"}", value, 1)
-				list = append(list, probe{strings.Join(other, "/") + "?" + query, body})
+				list = append(list, attempt{strings.Join(other, "/") + "?" + query, body})
 			}
 		}
 	}
@@ -54,20 +54,20 @@ func probes(s *Server, r *door.Route) []probe {
 		before := values.Get(name)
 		for _, value := range []string{"", "nosuch", unknowns[name]} {
 			values.Set(name, value)
-			list = append(list, probe{path + "?" + values.Encode(), body})
+			list = append(list, attempt{path + "?" + values.Encode(), body})
 		}
 		if values.Set(name, before); before == "" {
 			values.Del(name)
 		}
 	}
 	if r.Body != nil {
-		list = append(list, probe{path, `{"x":`}, probe{path, strings.Replace(body, "43112", unknowns["chainId"], 1)})
+		list = append(list, attempt{path, `{"x":`}, attempt{path, strings.Replace(body, "43112", unknowns["chainId"], 1)})
 	}
 	if r.Answer == shape.Binary {
-		list = append(list, probe{exportsOf(s).DownloadURL("nosuch", time.Now()), ""})
+		list = append(list, attempt{exportsOf(s).DownloadURL("nosuch", time.Now()), ""})
 	}
 	if r.Pattern == "/v1/events" {
-		list = append(list, probe{path + "?topics=blocks&chainId=" + unknowns["chainId"], ""})
+		list = append(list, attempt{path + "?topics=blocks&chainId=" + unknowns["chainId"], ""})
 	}
 	return list
 }
@@ -88,7 +88,7 @@ func TestStatusesSeen(t *testing.T) {
 		}
 		routes++
 		seen := map[int]string{}
-		for _, p := range probes(s, &r) {
+		for _, p := range attempts(s, &r) {
 			seen[send(s, r.Method, p.path, p.body).StatusCode()] = p.path + " " + p.body
 		}
 		for _, status := range []int{r.Success(), 400, 404} {

@@ -41,7 +41,7 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		first := <-signals // asks for an orderly end
-		time.AfterFunc(time.Duration(stopTimes)*lastResort, giveUp)
+		time.AfterFunc(time.Duration(drainFor.Load())+time.Duration(stopTimes)*lastResort, giveUp)
 		end(fmt.Errorf("%s signal received", first))
 		again := <-signals // the second ends the process at once, as if nobody took it
 		signal.Reset(again)

@@ -44,7 +44,7 @@ type serveFlags struct {
 	bufferWindow, requestTimeout time.Duration
 	log                          logFlags
 	admin                        bool
-	healthEvery                  time.Duration
+	healthEvery, maxLag, drain   time.Duration
 	pluginDir, profileDir        string
 	allowedHosts                 []string
 	subnets                      subnetFlags
@@ -129,6 +129,8 @@ func (f *serveFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.dataDir, "data-dir", defaultDataDir(), "folder for the certificate, kept results and logs")
 		f.log.add(flags)
 		flags.DurationVar(&f.healthEvery, "health-check-frequency", 30*time.Second, "how often each health check runs")
+		flags.DurationVar(&f.maxLag, "max-lag", 30*time.Second, "for how long the index of a chain may be behind its node until /ready is red")
+		flags.DurationVar(&f.drain, "drain", 0, "for how long /ready is red, and all is answered as before, until a stop begins: longer than balancers look, for example 5s")
 		flags.StringVar(&f.pluginDir, "plugin-dir", "", "folder of virtual machine plugins (default plugins in the data folder)")
 		flags.StringVar(&f.profileDir, "profile-dir", "", "folder that profiles are written to (default profiles in the data folder)")
 	})
@@ -220,6 +222,10 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
 	cfg.Networks, cfg.Health, cfg.Signed = networks{eng}, eng.Health(), eng.Signed
+	ready := engine.NewReadiness(eng, f.maxLag)
+	cfg.Ready = ready.Check
+	ctx, drained := drain(ctx, ready, f.drain)
+	defer drained()
 	serveExt(&cfg, ext)
 	address := ln.URL()
 	base := cmp.Or(strings.TrimRight(f.data.publicURL, "/"), address)
@@ -347,6 +353,10 @@ func (f *serveFlags) check() error {
 		return errors.New("no data folder: there is no home folder to keep it in (HOME is not set), so give --data-dir")
 	case f.healthEvery < health.MinFrequency:
 		return fmt.Errorf("--health-check-frequency %s: must be at least %s", f.healthEvery, health.MinFrequency)
+	case f.maxLag <= 0:
+		return fmt.Errorf("--max-lag %s: must be positive", f.maxLag)
+	case f.drain < 0 || f.drain > time.Minute:
+		return fmt.Errorf("--drain %s: must be from 0s to 1m", f.drain)
 	case slices.ContainsFunc(f.allowedHosts, noHostName):
 		// Names are compared without their port, so such a one would allow nothing.
 		return errors.New("--http-allowed-hosts: a host name has no scheme, no port and no path")

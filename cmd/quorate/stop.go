@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
+
+	"quorate/engine"
 )
 
 // The times of a stop, all from the signal on. Each part bounds its own stop and
@@ -25,6 +29,30 @@ const (
 // stopTimes is how many times as long each part may take. Tests are patient where they
 // are not about that time: a disk may be busy for seconds.
 var stopTimes = 1
+
+// drainFor is for how many nanoseconds a stop waits before it begins.
+var drainFor atomic.Int64
+
+// drain returns a context that ends so long after another one. Meanwhile the server is not
+// ready, so that balancers send new requests elsewhere, and answers all that it gets.
+func drain(ctx context.Context, r *engine.Readiness, wait time.Duration) (later context.Context, end func()) {
+	drainFor.Store(int64(wait))
+	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		r.Drain()
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-later.Done():
+		}
+		cancel(context.Cause(ctx))
+	})
+	return later, func() {
+		stop()
+		cancel(nil)
+	}
+}
 
 // sayTime is how long a process that gives up tries to say so.
 const sayTime = 100 * time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"quorate/engine/chain"
 	"quorate/engine/ingest"
 )
 
@@ -42,6 +43,14 @@ func (b *base[B]) status() ingest.Status {
 		s.Target = max(s.Target, last)
 	}
 	return s
+}
+
+// Reached returns the last indexed block and the height of the last one that is known; ok is
+// false while no node answers, or nothing is indexed.
+func (b *base[B]) Reached() (head chain.Head, target uint64, ok bool) {
+	head, ok = b.index.Cursor()
+	s := b.status()
+	return head, s.Target, ok && s.Err == nil
 }
 
 // Down says why the chain's node does not answer, or nil.

@@ -40,7 +40,7 @@ type (
 // bootstrapped, and what keeps messages of the network from being signed.
 func (n *Network) CheckBootstrapped(ctx context.Context) (waiting []string, err error) {
 	var errs []error
-	if err := n.checkStake(); err != nil {
+	if err := n.CheckStake(); err != nil {
 		errs = append(errs, fmt.Errorf("network %d: %w", n.cfg.ID, err))
 	}
 	if err := n.checkRefused(); err != nil {
@@ -58,9 +58,9 @@ func (n *Network) CheckBootstrapped(ctx context.Context) (waiting []string, err 
 	return waiting, errors.Join(errs...)
 }
 
-// checkStake says why too little stake of the primary network is connected to have
+// CheckStake says why too little stake of the primary network is connected to have
 // its messages signed.
-func (n *Network) checkStake() error {
+func (n *Network) CheckStake() error {
 	set, ok := n.keeper.Current(chain.PrimaryNetworkID)
 	if !ok {
 		return errors.New("validators are not known yet")

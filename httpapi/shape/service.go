@@ -143,6 +143,7 @@ type Check struct {
 // Health is whether the server can do its work; why not is for operators.
 type Health struct {
 	Status  string           `json:"status" enum:"up,down"`
+	Error   string           `json:"error,omitempty"` // of /ready
 	Details map[string]Check `json:"details,omitempty"`
 }
 
