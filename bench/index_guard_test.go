@@ -60,7 +60,7 @@ func indexFigures(t *testing.T, each func(figure)) {
 // ingestShare and lateShare are the promised shares of the rate at which the blocks of a
 // chain can be read and traced alone: of one that executes blocks before their acceptance,
 // and of one that does it after.
-const ingestShare, lateShare = 0.6, 0.5
+const ingestShare, lateShare = 0.5, 0.5
 
 // ingestFigures compare catching up with both kinds of chains, as a server does it, with
 // reading them alone. The least times are compared, which other work on the machine
