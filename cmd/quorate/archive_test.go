@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -139,6 +140,43 @@ func TestServeArchive(t *testing.T) {
 	advance(r.c, 3)
 	r.awaitWhole(t, p.url)
 	p.stop(t)
+}
+
+// TestKillArchive kills servers at any moment while they put blocks into a depot and take them
+// from there: what is in the depot is sound, and whoever goes on has all rows.
+func TestKillArchive(t *testing.T) {
+	campaign(t)
+	t.Parallel()
+	r := newArchiveRig(t, devnet.Config{Validators: 2, Blocks: 5200, TxsPerBlock: 1})
+	store := "file://" + t.TempDir()
+	kills := killCount(t, 50)
+	rng := rand.New(rand.NewPCG(uint64(kills), 7))
+	serve := func(dir string) []string {
+		return []string{"serve", "--node-url", r.d.NodeURL(), "--http-port", "0", "--data-dir", dir, "--log-display-level", "error", "--primary=off", "--archive", store}
+	}
+	putting, taking := r.dir, t.TempDir()
+	for range kills {
+		killed(t, time.Duration(200+rng.IntN(2500))*time.Millisecond, serve(putting)...)
+		killed(t, time.Duration(100+rng.IntN(1500))*time.Millisecond, serve(taking)...)
+	}
+	var sums [][32]byte
+	for _, dir := range []string{putting, taking, t.TempDir()} {
+		p := launch(t, "quorate ready", serve(dir)...)
+		r.awaitWhole(t, p.url)
+		if dir == putting {
+			poll(t, 50*time.Millisecond, "all whole spans are in the depot", func() bool {
+				out, _ := mustCommand(t, nil, "archive", "ls", store)
+				return strings.Contains(string(out), "0      5119  5      0        0")
+			})
+		}
+		p.stop(t)
+		sums = append(sums, digest(t, dir, r.c))
+	}
+	if sums[0] != sums[1] || sums[0] != sums[2] {
+		t.Errorf("the rows differ: %x", sums)
+	}
+	mustCommand(t, nil, "archive", "verify", store)
+	mustCommand(t, nil, "verify-data", "--data-dir", taking)
 }
 
 // tokenless returns pages without their tokens: each server makes its own.
