@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ask sends a request with headers, each a name and a value, and gives the answer. A body is
+// ask sends a request with headers, each a name and a value, and returns the answer. A body is
 // JSON unless they say otherwise.
 func ask(t testing.TB, method, url, body string, headers ...string) (status int, header http.Header, answer []byte) {
 	t.Helper()
@@ -36,7 +36,7 @@ func ask(t testing.TB, method, url, body string, headers ...string) (status int,
 	return resp.StatusCode, resp.Header, answer
 }
 
-// get reads url and gives status and body.
+// get reads url and returns status and body.
 func get(t testing.TB, url string) (int, []byte) {
 	t.Helper()
 	status, _, body := ask(t, http.MethodGet, url, "")

@@ -81,7 +81,7 @@ func (b *block) render(w *form.Writer, cfg *Config, full bool, view View) {
 	w.Close('}')
 }
 
-// renderHead writes the header as a subscription to new heads gives it.
+// renderHead writes the header as a subscription to new heads sends it.
 func (b *block) renderHead(w *form.Writer, cfg *Config) {
 	w.Open('{')
 	w.Name("parentHash").Hex(b.parent[:])

@@ -31,7 +31,7 @@ type TraceConfig struct {
 	WithLog     bool
 }
 
-// renderCalls writes the tree of calls from t.calls[i] on, and gives the index of the first
+// renderCalls writes the tree of calls from t.calls[i] on, and returns the index of the first
 // call that is not in it.
 func (b *block) renderCalls(w *form.Writer, t *tx, i int, tc TraceConfig) int {
 	c := &t.calls[i]

@@ -326,7 +326,7 @@ func (c *Chain) take(ctx context.Context, o *Object, a *archive.Archive, next ui
 		return err
 	}
 	err = eachUnit(ctx, f, func(unit []byte, h archive.Header) error {
-		if h.First < next { // which of it are there?
+		if h.First < next { // some of its blocks are there already
 			return appendRest(ctx, a, unit, next)
 		}
 		if packed = append(packed, unit...); len(packed) < takeBytes {

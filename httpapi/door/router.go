@@ -247,7 +247,7 @@ func (n *node) end(rest []byte, more bool, p *Params, depth int) *Pattern {
 
 var Slash = []byte("/")
 
-// Unescape decodes %XX in a path segment. Without any, it gives seg itself.
+// Unescape decodes %XX in a path segment. Without any, it returns seg itself.
 func Unescape(seg []byte) ([]byte, bool) {
 	if bytes.IndexByte(seg, '%') < 0 {
 		return seg, true
