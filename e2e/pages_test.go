@@ -55,7 +55,7 @@ type pageVisit struct {
 func (f *pageFacts) paths() []string {
 	chain := "/chain/" + f.ChainID
 	list := []string{
-		"/", "/search?q=2", "/api", "/api/getV1Chains", "/icm", "/signatures", "/validators", "/validators?largest=2&what=if", "/ops", "/signatures/message",
+		"/", "/search?q=2", "/api", "/api/supportedChains", "/icm", "/signatures", "/validators", "/validators?largest=2&what=if", "/ops", "/signatures/message",
 		"/primary", "/primary/validators", "/primary/delegations", "/primary/subnets", "/primary/blockchains", "/primary/vertices",
 		"/primary/p", "/primary/x", "/primary/c", "/primary/p/block/1", "/primary/x/block/1", "/primary/subnet/" + f.SubnetID,
 		chain, chain + "/blocks", chain + "/txs", chain + "/metrics", chain + "/metrics/txCount", chain + "/icm",

@@ -121,18 +121,18 @@ func TestConsoleSamples(t *testing.T) {
 		return html.UnescapeString(string(m[1]))
 	}
 	for _, id := range []string{
-		"getV1ChainsByChainId", "getV1ChainsTransactionsByTxHash", "getV1ChainsAddressesBalancesGetNative", "getV1ChainsBlocksByBlockId", "getV1ChainsTokensTransfers",
-		"getV1NetworksValidatorsByNodeId", "getV1NetworksSubnetsBySubnetId", "getV1NetworksBlockchainsBalances", "getV1NetworksBlockchainsTransactionsByTxHash",
-		"getV1NetworksBlockchainsVerticesByVertexHash", "getV1NetworksBlockchainsVerticesListByHeight", "getV1NetworksRewards",
-		"getV2NetworksMetricsByMetric",
+		"getChainInfo", "getTransaction", "getNativeBalance", "getBlock", "listTransfers",
+		"getSingleValidatorDetails", "getSubnetById", "getBalancesByAddresses", "getTxByHash",
+		"getVertexByHash", "getVertexByHeight", "listHistoricalPrimaryNetworkRewards",
+		"getStakingMetrics",
 	} {
 		got := path(id)
 		if resp := get(s, got); strings.Contains(got, "{") || resp.StatusCode() != fasthttp.StatusOK {
 			t.Errorf("%s asks for %s: %d %.200s", id, got, resp.StatusCode(), resp.Body())
 		}
 	}
-	text := readable(browse(s, "/api/getV1OperationsByOperationId").Body())
-	if resp := browse(s, "/api/getV1IcmMessagesByMessageId"); resp.StatusCode() == fasthttp.StatusOK {
+	text := readable(browse(s, "/api/getOperationResult").Body())
+	if resp := browse(s, "/api/getIcmMessage"); resp.StatusCode() == fasthttp.StatusOK {
 		text = readable(resp.Body())
 	}
 	if !strings.Contains(text, "Still needed:") {
@@ -194,7 +194,7 @@ func TestConsoleWithKeys(t *testing.T) {
 	if resp := browse(s, "/api"); resp.StatusCode() != fasthttp.StatusOK {
 		t.Errorf("/api: %d", resp.StatusCode())
 	}
-	resp := browse(s, "/api/getV1ChainsTransactionsByTxHash")
+	resp := browse(s, "/api/getTransaction")
 	text := readable(resp.Body())
 	if resp.StatusCode() != fasthttp.StatusOK || !strings.Contains(text, "not looked up, since the server asks for an API key") || !strings.Contains(text, "Still needed: chainId, txHash") {
 		t.Errorf("%d %s", resp.StatusCode(), text)

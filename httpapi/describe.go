@@ -115,9 +115,12 @@ func (r line) methods() []string {
 	return []string{"get", "post"}
 }
 
-// operationID returns a name for functions of generated clients: the method and the
-// literal segments, and the parameter that the pattern ends with.
+// operationID returns a name for functions of generated clients: that of the SDKs, or else
+// the method and the literal segments, and the parameter that the pattern ends with.
 func (r line) operationID(method string) string {
+	if id := openapi.OperationIDs[strings.ToUpper(method)+" "+r.path()]; id != "" {
+		return id
+	}
 	var b strings.Builder
 	b.WriteString(method)
 	segments := strings.Split(strings.TrimPrefix(r.path(), "/"), "/")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/openapi"
 )
 
 // TestSDKOperations: whatever the official SDKs can ask for is served, or listed as left
@@ -28,7 +29,7 @@ func TestSDKOperations(t *testing.T) {
 		if part[0] == "#" {
 			continue
 		}
-		if len(part) != 3 || !slices.Contains([]string{"A", "C", "AC"}, part[2]) {
+		if len(part) != 4 || !slices.Contains([]string{"A", "C", "AC"}, part[2]) {
 			t.Fatalf("%q", line)
 		}
 		known[part[1]] = true
@@ -46,6 +47,37 @@ func TestSDKOperations(t *testing.T) {
 	for _, l := range left {
 		if !known[l.pattern] {
 			t.Errorf("%s is left out, but no SDK asks for it", l.pattern)
+		}
+	}
+}
+
+// TestOperationIDs: operations have the names that the SDKs give them, and every name in the
+// list is that of an operation.
+func TestOperationIDs(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/sdkoperations.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for l := range strings.Lines(string(text)) {
+		if part := strings.Fields(l); part[0] != "#" {
+			want[plainPattern(part[0], part[1])] = part[3]
+		}
+	}
+	named := map[string]bool{}
+	for _, r := range Routes() {
+		for _, method := range (line{&r}).methods() {
+			got := line{&r}.operationID(method)
+			if id := want[plainPattern(r.Method, r.Pattern)]; id != "" && got != id {
+				t.Errorf("%s %s is %s, in the SDKs %s", method, r.Pattern, got, id)
+			}
+			named[got] = true
+		}
+	}
+	for at, id := range openapi.OperationIDs {
+		if !named[id] {
+			t.Errorf("%s is the name of %s, which is not served", id, at)
 		}
 	}
 }

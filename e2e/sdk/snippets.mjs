@@ -24,7 +24,7 @@ process.on("unhandledRejection", () => {}); // the SDKs reject a second time, un
 
 // unparsed are operations whose good answers the SDKs refuse: they know the chains of
 // mainnet and Fuji only.
-const unparsed = new Set(["getV1NetworksAddressesListChainIds"]);
+const unparsed = new Set(["getChainIdsForAddresses"]);
 
 let failed = 0;
 const print = (line) => {
