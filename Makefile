@@ -44,6 +44,7 @@ run: build ## build, then serve with a simulated network (ARGS= for more flags)
 test: ## all tests, long campaigns in one round; what runs at once again, with the race detector and -short
 	@# make lint runs vet.
 	go test -vet=off -timeout 15m ./...
+	cd client && go test -vet=off -timeout 5m ./...
 	@# Packages in which the race detector itself crashed, and nothing failed, run once more.
 	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; concurrent=$$($(concurrent)); echo go test $(race) $$concurrent; \
 	go test $(race) $$concurrent 2>&1 | tee "$$out" || { \
@@ -87,13 +88,14 @@ fuzz: ## every fuzz target, FUZZTIME each (default 20s)
 
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt is needed for:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
+	go vet ./... && (cd client && go vet ./...)
 	$(staticcheck) ./...
 
-docs: build ## write the generated parts of docs/ again
+docs: build ## write the generated parts of docs/ and of the client again
 	bin/quorate reference flags > docs/flags.md
 	bin/quorate reference api > docs/api.md
 	bin/quorate config --example > docs/quorate.yaml
+	bin/quorate reference openapi | (cd client && go run ./internal/generate) > bin/api.go && mv bin/api.go client/api.go
 
 upstream: ## print the newest releases of avalanchego and of both SDKs beside those tested; never fails
 	@.ci/upstream

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"quorate/devnet"
+	"quorate/httpapi"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/provide"
 	"quorate/httpapi/ui"
@@ -58,6 +59,20 @@ func TestDocsReference(t *testing.T) {
 		if !bytes.Equal(out, kept) {
 			t.Errorf("docs/%s.md is not what the program has: run \"make docs\"", name)
 		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./internal/generate")
+	cmd.Dir = filepath.Join(repoRoot, "client")
+	text, err := httpapi.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdin = bytes.NewReader(text)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile(filepath.Join(cmd.Dir, "api.go")); err != nil || !bytes.Equal(out, kept) {
+		t.Errorf("client/api.go is not what the API has: run \"make docs\" (%v)", err)
 	}
 	if code, _, errs := quorate(t, "", "reference", "flag"); code != exitUsage || !strings.Contains(errs, `no reference "flag"`) {
 		t.Errorf("exit code %d, %s", code, errs)

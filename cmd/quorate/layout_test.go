@@ -239,8 +239,8 @@ func (f *goFile) suspect(src []byte) bool {
 	return false
 }
 
-// goFiles parses every Go file of the repository, the end-to-end tests' too. It does so
-// once for all tests.
+// goFiles parses every Go file of the repository that people write, the end-to-end tests'
+// too. It does so once for all tests.
 var goFiles = sync.OnceValues(func() (files []*goFile, err error) {
 	root := os.DirFS(repoRoot)
 	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
@@ -258,7 +258,9 @@ var goFiles = sync.OnceValues(func() (files []*goFile, err error) {
 			return err
 		}
 		f, err := parse(path, src)
-		files = append(files, f)
+		if err == nil && !ast.IsGenerated(f.ast) {
+			files = append(files, f)
+		}
 		return err
 	})
 	return files, err

@@ -20,26 +20,31 @@ const referenceNote = "<!-- Written by \"make docs\" from %s: change it there. -
 
 func referenceCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "reference flags|api",
+		Use:    "reference flags|api|openapi",
 		Short:  "Print a reference as a page of the documentation",
 		Hidden: true,
 		Long: `Prints a page of the documentation in Markdown: all commands with their flags, or
-all addresses of the API with their parameters. "make docs" writes both.`,
+all addresses of the API with their parameters; or the description of the API as OpenAPI,
+of which the Go client is made. "make docs" writes them.`,
 		Example: `  quorate reference flags > docs/flags.md
   quorate reference api > docs/api.md`,
-		Args: exactly(1, "flags or api"),
+		Args: exactly(1, "flags, api or openapi"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := []byte(nil), error(nil)
 			switch args[0] {
 			case "flags":
-				return print(cmd, flagsReference(cmd.Root()))
+				text = flagsReference(cmd.Root())
 			case "api":
-				page, err := apiReference()
-				if err != nil {
-					return err
-				}
-				return print(cmd, page)
+				text, err = apiReference()
+			case "openapi":
+				text, err = httpapi.OpenAPI()
+			default:
+				err = usageError{fmt.Errorf("there is no reference %q, only flags, api and openapi", args[0])}
 			}
-			return usageError{fmt.Errorf("there is no reference %q, only flags and api", args[0])}
+			if err != nil {
+				return err
+			}
+			return print(cmd, text)
 		},
 	}
 }
