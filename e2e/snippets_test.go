@@ -56,7 +56,7 @@ func TestConsoleSnippets(t *testing.T) {
 	if err != nil {
 		t.Errorf("the program ended with %v:\n%s", err, stderr.Bytes())
 	}
-	for name, least := range map[string][2]int{"curl": {100, 0}, "fetch": {100, 70}, "avacloud-sdk": {80, 60}, "chainkit": {80, 60}} {
+	for name, least := range map[string][2]int{"curl": {100, 0}, "Python": {100, 0}, "fetch": {100, 70}, "avacloud-sdk": {80, 60}, "chainkit": {80, 60}} {
 		if run[name] < least[0] || answered[name] < least[1] {
 			t.Errorf("%d snippets of %s were run and %d answered, want %d and %d", run[name], name, answered[name], least[0], least[1])
 		}

@@ -9,6 +9,9 @@
 //
 // Exit codes: 0 all was well, 1 a snippet failed, 2 wrong usage.
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 const [server] = process.argv.slice(2);
 if (!server) {
@@ -78,6 +81,24 @@ function shell(line, defaults) {
   return canonical(method ?? (body === undefined ? "GET" : "POST"), url, body, defaults);
 }
 
+// python returns the request that a program in Python would make, with a module "requests" that
+// prints it.
+const modules = mkdtempSync(join(tmpdir(), "requests-"));
+writeFileSync(join(modules, "requests.py"), `
+import json, sys
+def call(method):
+    def made(url, headers={}, data=None, stream=False, timeout=None):
+        print(json.dumps([method, url, data]))
+        sys.exit(0)
+    return made
+get, post, patch, delete = call("GET"), call("POST"), call("PATCH"), call("DELETE")
+`);
+function python(program, defaults) {
+  const env = { ...process.env, PYTHONPATH: modules, PYTHONDONTWRITEBYTECODE: "1", QUORATE_API_KEY: "key" };
+  const [method, url, body] = JSON.parse(execFileSync("python3", ["-c", program], { encoding: "utf8", env }));
+  return canonical(method, url, body ?? undefined, defaults);
+}
+
 const document = await (await realFetch(server + "/openapi.json")).json();
 for (const [path, methods] of Object.entries(document.paths)) {
   for (const [method, operation] of Object.entries(methods)) {
@@ -97,8 +118,8 @@ for (const [path, methods] of Object.entries(document.paths)) {
     const sends = method === "get" && !missing && !streams;
     for (const [, name, text] of html.matchAll(/<pre[^>]* data-snippet="([^"]+)">([\s\S]*?)<\/pre>/g)) {
       if (name === "Go") continue;
-      if (name === "curl") {
-        const got = shell(plain(text), defaults);
+      if (name === "curl" || name === "Python") {
+        const got = (name === "curl" ? shell : python)(plain(text), defaults);
         print({ operation: operation.operationId, snippet: name, ...(got === wanted ? {} : { error: `requests ${got}, the page says ${wanted}` }) });
         continue;
       }
@@ -112,4 +133,5 @@ for (const [path, methods] of Object.entries(document.paths)) {
     }
   }
 }
+rmSync(modules, { recursive: true });
 process.exitCode = failed ? 1 : 0;

@@ -47,7 +47,7 @@ func (c *apiCall) snippets() ([]snippet, error) {
 			list = append(list, c.sdk(sdk, m))
 		}
 	}
-	return append(list, c.golang()), nil
+	return append(list, c.python(), c.golang()), nil
 }
 
 // mark stands for the body in the text of a snippet.
@@ -234,6 +234,40 @@ func sdkValue(f apiField) string {
 		return "[" + strings.Join(items, ", ") + "]"
 	}
 	return jsQuote(value)
+}
+
+func (c *apiCall) python() snippet {
+	var b strings.Builder
+	headers := ""
+	if c.hasBody() {
+		headers = `"content-type": "application/json"`
+	}
+	if c.keyed {
+		b.WriteString("import os\n\n")
+		headers = strings.TrimPrefix(headers+", ", ", ") + jsQuote(keyHeader) + ": os.environ[" + jsQuote(keyVariable) + "]"
+	}
+	b.WriteString("import requests\n\nanswer = requests." + strings.ToLower(c.op.Method) + "(\n    " + jsQuote(c.url()))
+	if headers != "" {
+		b.WriteString(",\n    headers={" + headers + "}")
+	}
+	if c.hasBody() {
+		b.WriteString(",\n    data=" + mark)
+	}
+	if c.streams() {
+		b.WriteString(",\n    stream=True")
+	}
+	b.WriteString(",\n    timeout=60,\n)\nanswer.raise_for_status()\n")
+	switch {
+	case c.streams():
+		b.WriteString("for line in answer.iter_lines():\n    print(line.decode())\n")
+	case c.answersJSON():
+		b.WriteString("print(answer.json())\n")
+	default:
+		b.WriteString("print(answer.text)\n")
+	}
+	s := newSnippet("Python", b.String(), "go", jsQuote(c.body)) // a string in JSON is one in Python
+	s.Note = "pip install requests"
+	return s
 }
 
 func (c *apiCall) golang() snippet {
