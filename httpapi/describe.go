@@ -19,7 +19,6 @@ var (
 	blockLike   = door.TextLike("^([0-9]{1,19}|0[xX][0-9a-fA-F]{64})$", "1")
 	eitherID    = door.TextLike("^(0[xX][0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{33,51})$", "0x"+strings.Repeat("0a", 32))
 	networkLike = &openapi.Schema{Type: "string", Enum: []string{"mainnet", "fuji", "testnet"}}
-	anyName     = &openapi.Schema{Type: "string", MinLength: 1}
 )
 
 // pathParams are those of EVM chains and of operations; signParams and primaryParams mean
@@ -27,15 +26,15 @@ var (
 var (
 	pathParams = []door.PathParam{
 		{Name: "network", Doc: "the network", Schema: networkLike, Names: true},
-		{Name: "chainId", Doc: "the chain, by number, blockchain ID or alias; of metrics also total, mainnet and testnet", Schema: anyName, Names: true},
-		{Name: "chain", Doc: "the chain, by blockchain ID or alias", Schema: anyName, Names: true},
-		{Name: "operationId", Doc: "the operation", Schema: anyName, Names: true},
-		{Name: "webhookId", Doc: "the webhook", Schema: anyName, Names: true},
+		{Name: "chainId", Doc: "the chain, by number, blockchain ID or alias; of metrics also total, mainnet and testnet", Schema: named("43114"), Names: true},
+		{Name: "chain", Doc: "the chain, by blockchain ID or alias", Schema: named("C"), Names: true},
+		{Name: "operationId", Doc: "the operation", Schema: named("00000000-0000-4000-8000-000000000000"), Names: true},
+		{Name: "webhookId", Doc: "the webhook", Schema: named("00000000-0000-4000-8000-000000000000"), Names: true},
 		{Name: "address", Doc: "an address", Schema: door.AddressLike(), Names: false},
 		{Name: "txHash", Doc: "a transaction", Schema: txHashLike, Names: false},
 		{Name: "blockId", Doc: "a block, by number or hash", Schema: blockLike, Names: false},
 		{Name: "tokenId", Doc: "a token of a contract, by its ID in decimal", Schema: door.TextLike("^[0-9]{1,78}$", "1"), Names: false},
-		{Name: "blockchainId", Doc: "a chain of the primary network, by alias or ID", Schema: anyName, Names: true},
+		{Name: "blockchainId", Doc: "a chain of the primary network, by alias or ID", Schema: named("p-chain"), Names: true},
 		{Name: "nodeId", Doc: "a node", Schema: nodeLike(), Names: false},
 		{Name: "subnetId", Doc: "a subnet", Schema: idLike(), Names: false},
 		{Name: "l1ValidationId", Doc: "a validation of an L1", Schema: idLike(), Names: false},
@@ -51,6 +50,11 @@ var (
 		{Name: "blockId", Doc: "a block, by height or ID", Schema: door.TextLike("^([0-9]{1,19}|[1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "1"), Names: false},
 	}
 )
+
+// named is the schema of a name, with one of them.
+func named(example string) *openapi.Schema {
+	return &openapi.Schema{Type: "string", MinLength: 1, Example: example}
+}
 
 // line is a route as the description has it.
 type line struct{ *door.Route }

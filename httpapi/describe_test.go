@@ -320,3 +320,56 @@ func TestErrorClasses(t *testing.T) {
 	raw(413, post("/v1/signatureAggregator/fuji/aggregateSignatures", strings.Repeat(" ", 2000)))
 	raw(431, request("GET", "/v1", "", "X: "+strings.Repeat("x", 2000)))
 }
+
+// TestExamples: whatever a request has to have comes with an example, a default or a list of
+// what it can be.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	text, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc openapi.Document
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	resolve := func(s *openapi.Schema) *openapi.Schema {
+		if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+			return doc.Components.Schemas[name]
+		}
+		return s
+	}
+	var shown func(s *openapi.Schema) bool
+	shown = func(s *openapi.Schema) bool {
+		s = resolve(s)
+		switch {
+		case s.Items != nil:
+			return shown(s.Items)
+		case s.Type == "object":
+			for _, p := range s.Properties {
+				if shown(p) {
+					return true
+				}
+			}
+			return len(s.Properties) == 0
+		}
+		return s.Example != nil || s.Default != nil || len(s.Enum) > 0 || s.Type == "integer" || s.Type == "boolean"
+	}
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			for _, p := range op.Parameters {
+				if p.Required && !shown(p.Schema) {
+					t.Errorf("%s %s: no example of %s", method, path, p.Name)
+				}
+			}
+			if op.Body == nil {
+				continue
+			}
+			for name, p := range resolve(op.Body.Content["application/json"].Schema).Properties {
+				if !shown(p) {
+					t.Errorf("%s %s: no example of %s in its body", method, path, name)
+				}
+			}
+		}
+	}
+}

@@ -6,20 +6,27 @@ import (
 	"encoding/base64"
 	"sync"
 
+	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/deflate"
 	"quorate/httpapi/door"
+	"quorate/httpapi/openapi"
+	"quorate/httpapi/shape"
 )
 
 // openAPIPath is where the description of the API is.
 const openAPIPath = "/openapi.json"
+
+// llmsPath is where the same is for programs that write calls: a page of Markdown.
+const llmsPath = "/llms.txt"
 
 // description is what is served of the description, for one kind of listener.
 type description struct {
 	plain      []byte
 	gzip, zstd func() []byte // packed when they are asked for first
 	etag       string
+	media      string // the content type
 	err        error
 }
 
@@ -29,10 +36,10 @@ func OpenAPI() ([]byte, error) { return documentOf(Routes(), "/") }
 
 // describeRoutes makes the handler of the description. It is made when it is asked for
 // first: most servers never are.
-func describeRoutes(s *Server) door.Handler {
+func describeRoutes(s *Server, path string) door.Handler {
 	var made [door.ForOperators + 1]func() *description
 	for scope := range made {
-		made[scope] = sync.OnceValue(func() *description { return s.makeDescription(door.Scope(scope)) })
+		made[scope] = sync.OnceValue(func() *description { return s.makeDescription(door.Scope(scope), path) })
 	}
 	return func(ctx *fasthttp.RequestCtx, p door.Params) {
 		d := made[p.Scope]()
@@ -45,8 +52,8 @@ func describeRoutes(s *Server) door.Handler {
 	}
 }
 
-// makeDescription describes what listeners of a scope serve.
-func (s *Server) makeDescription(scope door.Scope) *description {
+// makeDescription describes what listeners of a scope serve, in the form of a path.
+func (s *Server) makeDescription(scope door.Scope, path string) *description {
 	var served []door.Route
 	for _, r := range routes(s) {
 		if !r.Off && scope.Serves(r.Access) {
@@ -57,8 +64,13 @@ func (s *Server) makeDescription(scope door.Scope) *description {
 	if url == "" {
 		url = "/"
 	}
-	d := &description{}
-	if d.plain, d.err = documentOf(served, url); d.err != nil {
+	d := &description{media: string(door.ContentJSON)}
+	if d.plain, d.err = documentOf(served, url); d.err == nil && path == llmsPath {
+		var doc openapi.Document
+		d.err = json.Unmarshal(d.plain, &doc)
+		d.plain, d.media = doc.AppendLLMs(nil), string(shape.Text)+"; charset=utf-8"
+	}
+	if d.err != nil {
 		return d
 	}
 	d.gzip = sync.OnceValue(func() []byte { return deflate.AppendGzip(nil, d.plain) })
@@ -79,7 +91,7 @@ func (d *description) answer(ctx *fasthttp.RequestCtx, vary string) {
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
 		return
 	}
-	h.SetContentType(door.ContentJSON)
+	h.SetContentType(d.media)
 	body := d.plain
 	switch name := pickEncoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)); name {
 	case "gzip":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -46,10 +47,40 @@ func TestDescriptionServed(t *testing.T) {
 			t.Errorf("If-None-Match %s: %d, %d bytes", header, resp.StatusCode(), len(resp.Body()))
 		}
 	}
-	if d := s.makeDescription(door.ForClients); d.err != nil || bytes.Contains(d.plain, []byte(`"/ext/metrics"`)) || !bytes.Contains(d.plain, []byte(`"/health"`)) {
+	if d := s.makeDescription(door.ForClients, openAPIPath); d.err != nil || bytes.Contains(d.plain, []byte(`"/ext/metrics"`)) || !bytes.Contains(d.plain, []byte(`"/health"`)) {
 		t.Errorf("for clients: %v", d.err)
 	}
-	if d := dataServer(t, Config{}).makeDescription(door.All); d.err != nil || bytes.Contains(d.plain, []byte(networkPattern)) {
+	if d := dataServer(t, Config{}).makeDescription(door.All, openAPIPath); d.err != nil || bytes.Contains(d.plain, []byte(networkPattern)) {
 		t.Errorf("what is not served is described: %v", d.err)
+	}
+}
+
+// TestDescribedForModels: every operation that is served to clients is in llms.txt, with its
+// parameters.
+func TestDescribedForModels(t *testing.T) {
+	t.Parallel()
+	s := wholeServer(t, Config{})
+	resp := get(s, llmsPath)
+	text := string(resp.Body())
+	if kind := string(resp.Header.ContentType()); resp.StatusCode() != 200 || kind != "text/plain; charset=utf-8" || !strings.HasPrefix(text, "# Quorate\n\n> ") {
+		t.Fatalf("%d %s %.100s", resp.StatusCode(), kind, text)
+	}
+	for _, r := range routes(s) {
+		if r.Off || !door.ForClients.Serves(r.Access) {
+			continue
+		}
+		for _, method := range (line{&r}).methods() {
+			head := "- `" + strings.ToUpper(method) + " " + (line{&r}).path() + "` (" + (line{&r}).operationID(method) + "): "
+			_, rest, ok := strings.Cut(text, head)
+			about, _, _ := strings.Cut(rest, "\n")
+			if !ok {
+				t.Errorf("there is no line that starts with %s", head)
+			}
+			for _, p := range queryParams(line{&r}) {
+				if !strings.Contains(about, p.Name) {
+					t.Errorf("%s%s: nothing about %s", head, about, p.Name)
+				}
+			}
+		}
 	}
 }

@@ -203,7 +203,7 @@ func nodeLike() *openapi.Schema {
 }
 
 func listedAddresses(name string) door.Param {
-	item := &openapi.Schema{Type: "string", MinLength: 1, Description: "Bech32 of the network, with P- or X- or without; for the C-Chain also hex."}
+	item := &openapi.Schema{Type: "string", MinLength: 1, Example: "P-avax18jma8ppw3nhx5r4ap8clazz0dps7rv5ukulre5", Description: "Bech32 of the network, with P- or X- or without; for the C-Chain also hex."}
 	return door.Param{Name: name, Doc: "only those of these addresses", Schema: door.ListOf(item), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).listed, ofPrimary(q).listedAs = v, name
 		return ""

@@ -32,7 +32,12 @@ func serviceRoutes(s *Server) []door.Route {
 		door.Route{
 			Method: fasthttp.MethodGet, Pattern: openAPIPath, Units: door.UnitsFree, Key: door.KeyNever,
 			Doc:    "returns this description of the API, in the form of OpenAPI",
-			Answer: shape.Described{}, Make: door.Plain(describeRoutes(s)),
+			Answer: shape.Described{}, Make: door.Plain(describeRoutes(s, openAPIPath)),
+		},
+		door.Route{
+			Method: fasthttp.MethodGet, Pattern: llmsPath, Units: door.UnitsFree, Key: door.KeyNever,
+			Doc:    "returns the same as a page for language models, in the form of llms.txt",
+			Answer: shape.Text, Make: door.Plain(describeRoutes(s, llmsPath)),
 		},
 		door.Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: door.UnitsFree, Key: door.KeyNever,

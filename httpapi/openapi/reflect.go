@@ -20,7 +20,7 @@ type Describer interface{ Describe(s *Schema) }
 //
 // Members are read from tags: json as encoding/json has them, so that one with omitempty
 // may be absent and any other is required; doc is a description; enum lists what a string
-// can be; null:"true" permits null. Members of embedded structs are those of the struct
+// can be, and example is one of the others; null:"true" permits null. Members of embedded structs are those of the struct
 // itself.
 type Schemas struct {
 	components map[string]*Schema
@@ -129,6 +129,9 @@ func (s *Schemas) member(f *reflect.StructField) *Schema {
 	}
 	if list := f.Tag.Get("enum"); list != "" {
 		to.Enum = strings.Split(list, ",")
+	}
+	if example := f.Tag.Get("example"); example != "" {
+		m.Example = example
 	}
 	null, doc := f.Tag.Get("null") == "true", f.Tag.Get("doc")
 	if m.Ref != "" && (null || doc != "") { // nothing may stand beside a reference

@@ -42,7 +42,7 @@ type UTXOs struct {
 
 // Addresses is the body of requests about addresses.
 type Addresses struct {
-	Addresses string `json:"addresses" doc:"A comma-separated list of at most 100."`
+	Addresses string `json:"addresses" example:"P-avax18jma8ppw3nhx5r4ap8clazz0dps7rv5ukulre5" doc:"A comma-separated list of at most 100."`
 }
 
 // Asset is what is known of an asset of the X-Chain.

@@ -39,34 +39,34 @@ type RelayerSignedMessage struct {
 // AggregateRequest asks for the signature of a message; message or justification is
 // required.
 type AggregateRequest struct {
-	Message                string `json:"message,omitempty" doc:"An unsigned warp message in hex, with 0x or without."`
-	Justification          string `json:"justification,omitempty" doc:"Hex, with 0x or without."`
-	SigningSubnetID        string `json:"signingSubnetId,omitempty" doc:"32 bytes in CB58 or hex."`
+	Message                string `json:"message,omitempty" example:"0000000000010427d4b22a2a78bcddd456742caf91b56badbff985ee19aef14573e7343fd6520000000a68656c6c6f2077617270" doc:"An unsigned warp message in hex, with 0x or without."`
+	Justification          string `json:"justification,omitempty" example:"0x00000000" doc:"Hex, with 0x or without."`
+	SigningSubnetID        string `json:"signingSubnetId,omitempty" example:"2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5" doc:"32 bytes in CB58 or hex."`
 	QuorumPercentage       int    `json:"quorumPercentage,omitempty"`
 	QuorumPercentageBuffer int    `json:"quorumPercentageBuffer,omitempty"`
 	PChainHeight           int64  `json:"pChainHeight,omitempty" doc:"The height at which the message will be checked; 0 is the proposed one. Without it that is the height of the destination's epoch, as far as the destination is known and followed, else the proposed one."`
-	DestinationID          string `json:"destinationBlockchainId,omitempty" doc:"The chain that will check the message, in CB58 or hex. It must be followed. An interchain message names it itself."`
+	DestinationID          string `json:"destinationBlockchainId,omitempty" example:"2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5" doc:"The chain that will check the message, in CB58 or hex. It must be followed. An interchain message names it itself."`
 }
 
 // RelayerRequest is the same as relayers know it.
 type RelayerRequest struct {
-	Message                string `json:"message,omitempty"`
-	Justification          string `json:"justification,omitempty"`
-	SigningSubnetID        string `json:"signing-subnet-id,omitempty"`
+	Message                string `json:"message,omitempty" example:"0000000000010427d4b22a2a78bcddd456742caf91b56badbff985ee19aef14573e7343fd6520000000a68656c6c6f2077617270"`
+	Justification          string `json:"justification,omitempty" example:"0x00000000"`
+	SigningSubnetID        string `json:"signing-subnet-id,omitempty" example:"2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5"`
 	QuorumPercentage       int    `json:"quorum-percentage,omitempty"`
 	QuorumPercentageBuffer int    `json:"quorum-percentage-buffer,omitempty"`
 	PChainHeight           int64  `json:"pchain-height,omitempty" doc:"As pChainHeight of the other route. p-chain-height is the same."`
-	DestinationID          string `json:"destination-blockchain-id,omitempty"`
+	DestinationID          string `json:"destination-blockchain-id,omitempty" example:"2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5"`
 }
 
 // ExportRequest asks for an export. Dates are days or times (RFC 3339); both bounds are
 // part of the export.
 type ExportRequest struct {
 	Type      string        `json:"type" enum:"TRANSACTION_EXPORT_EVM"`
-	FirstDate string        `json:"firstDate,omitempty"`
-	LastDate  string        `json:"lastDate,omitempty"`
-	StartDate string        `json:"startDate,omitempty" doc:"Deprecated: firstDate goes before it."`
-	EndDate   string        `json:"endDate,omitempty" doc:"Deprecated: lastDate goes before it."`
+	FirstDate string        `json:"firstDate,omitempty" example:"2026-01-01"`
+	LastDate  string        `json:"lastDate,omitempty" example:"2026-01-31"`
+	StartDate string        `json:"startDate,omitempty" example:"2026-01-01" doc:"Deprecated: firstDate goes before it."`
+	EndDate   string        `json:"endDate,omitempty" example:"2026-01-31" doc:"Deprecated: lastDate goes before it."`
 	Options   ExportOptions `json:"options"`
 }
 

@@ -34,7 +34,7 @@ type Address string
 
 // Schema implements openapi.Schemer.
 func (Address) Schema() *openapi.Schema {
-	return &openapi.Schema{Type: "string", Pattern: "^0x[0-9a-fA-F]{40}$"}
+	return &openapi.Schema{Type: "string", Pattern: "^0x[0-9a-fA-F]{40}$", Example: "0x71C7656EC7ab88b098defB751B7401B5f6d8976F"}
 }
 
 // Hash is 32 bytes in hex.

@@ -61,11 +61,11 @@ type WebhookSelection struct {
 // WebhookRequest asks for a webhook.
 type WebhookRequest struct {
 	EventType          string           `json:"eventType" enum:"address_activity,primary_network_address_activity,validator_activity"`
-	URL                string           `json:"url"`
-	Name               string           `json:"name,omitempty"`
-	Description        string           `json:"description,omitempty"`
-	ChainID            string           `json:"chainId,omitempty" doc:"A chain of the EVM; of primary_network_address_activity p-chain or x-chain; not needed for validator_activity."`
-	Network            string           `json:"network,omitempty" doc:"Required for the types of the primary network: mainnet or fuji."`
+	URL                string           `json:"url" example:"https://example.com/hook"`
+	Name               string           `json:"name,omitempty" example:"deposits"`
+	Description        string           `json:"description,omitempty" example:"to our wallet"`
+	ChainID            string           `json:"chainId,omitempty" example:"43114" doc:"A chain of the EVM; of primary_network_address_activity p-chain or x-chain; not needed for validator_activity."`
+	Network            string           `json:"network,omitempty" example:"mainnet" doc:"Required for the types of the primary network: mainnet or fuji."`
 	Metadata           WebhookSelection `json:"metadata"`
 	IncludeInternalTxs bool             `json:"includeInternalTxs,omitempty" doc:"Of address_activity."`
 	IncludeLogs        bool             `json:"includeLogs,omitempty" doc:"Not possible: logs are not kept."`
@@ -73,9 +73,9 @@ type WebhookRequest struct {
 
 // WebhookChange changes what it has members for.
 type WebhookChange struct {
-	Name               *string `json:"name,omitempty"`
-	Description        *string `json:"description,omitempty"`
-	URL                *string `json:"url,omitempty"`
+	Name               *string `json:"name,omitempty" example:"deposits"`
+	Description        *string `json:"description,omitempty" example:"to our wallet"`
+	URL                *string `json:"url,omitempty" example:"https://example.com/hook"`
 	Status             *string `json:"status,omitempty" enum:"active,inactive"`
 	IncludeInternalTxs *bool   `json:"includeInternalTxs,omitempty"`
 	IncludeLogs        *bool   `json:"includeLogs,omitempty" doc:"Not possible: logs are not kept."`
