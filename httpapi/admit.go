@@ -10,6 +10,7 @@ import (
 
 	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/reply"
 )
 
 // The headers that tell a client what is left of its rate: those of the IETF's
@@ -33,19 +34,9 @@ func canonical(name string) []byte {
 	return fasthttp.AppendNormalizedHeaderKey(nil, name)
 }
 
-// headerIndexedHeight is how far a chain is indexed, and headerChainHeight how far
-// its node is, while the index is behind.
-const (
-	headerIndexedHeight = "X-Indexed-Height"
-	headerChainHeight   = "X-Chain-Height"
-)
-
 // headerSettled is the height of the last block whose results are proven, where blocks
 // are executed after they were accepted.
 const headerSettled = "X-Settled-Height"
-
-// headerGaps names the ranges of blocks of which rows are missing or not certain.
-const headerGaps = "X-Chain-Gaps"
 
 // headerPChainHeight is the height of the validators that signed a message.
 const headerPChainHeight = "X-P-Chain-Height"
@@ -102,7 +93,7 @@ func (s *Server) chargeMore(ctx *fasthttp.RequestCtx, p *door.Params, units int)
 // more takes what a request that was admitted costs beyond its first price, and returns why it
 // is refused, nil if it is not. Requests that the server makes itself are paid for by its pages.
 func (s *Server) more(ctx *fasthttp.RequestCtx, p *door.Params, units int) *door.Failure {
-	if units <= 0 || own(ctx) {
+	if units <= 0 || reply.Own(ctx) {
 		return nil
 	}
 	d := s.cfg.Limits.More(p.Client, p.Paid, units)
@@ -127,7 +118,7 @@ func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) *door.Failure {
 
 // owe changes the price of a request by so many units once it is answered.
 func (s *Server) owe(ctx *fasthttp.RequestCtx, p *door.Params, units int) {
-	if s.cfg.Limits == nil || units == 0 || own(ctx) {
+	if s.cfg.Limits == nil || units == 0 || reply.Own(ctx) {
 		return
 	}
 	s.cfg.Limits.Owe(p.Client, units)
@@ -145,9 +136,6 @@ const (
 	packedPerUnit = sentPerUnit / 6
 	passedPerUnit = 32 << 10
 )
-
-// rowsPerUnit is how many rows that are not of the answer a unit is good for.
-const rowsPerUnit = 40
 
 // sentUnits returns what an answer costs beyond what was paid for it, by its size. Streams of
 // this server's own are paid for as they go on.

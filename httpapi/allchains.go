@@ -11,6 +11,7 @@ import (
 
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
 
@@ -21,7 +22,7 @@ func allChainsRoutes(s *Server) []door.Route {
 		return door.Route{
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: door.UnitsMedium,
 			Doc: "lists the latest transactions of all chains",
-			ID:  id, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork, door.ParamStatus}, Size: pagesOf100,
+			ID:  id, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork, door.ParamStatus}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.NativeTransactions{}, Make: onChains(s, nil, (*call).allTxs),
 		}
 	}
@@ -41,37 +42,20 @@ func allChainsRoutes(s *Server) []door.Route {
 // onChains makes the handler of a route that reads all chains. item reads the
 // pattern's parameter; nil if there is none. run writes the body.
 func onChains(s *Server, item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) door.Maker {
-	return func(r *door.Route) door.Handler {
-		return func(ctx *fasthttp.RequestCtx, p door.Params) {
-			d := s.dialect(ctx)
-			k := s.answers.key(ctx, d)
-			if s.sendKept(ctx, &k) {
-				return
-			}
-			c := s.calls.get(s, ctx, r)
-			c.w.Dialect, c.w.Source = d, c
-			c.w.B = ctx.Response.SwapBody(nil)[:0]
-			f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size)
-			if f == nil && item != nil {
-				f = item(c, p.Values[0])
-			}
-			if f == nil {
-				f = run(c)
-			}
-			if f == nil && c.err != nil {
-				f = c.readFailure(c.err)
-			}
-			if f != nil {
-				ctx.Response.SwapBody(c.w.B[:0])
-				door.Fail(ctx, f)
-			} else {
-				s.answer(ctx, c)
-				s.owe(ctx, &p, c.looked/rowsPerUnit)
-				s.keep(ctx, &k, c)
-			}
-			s.calls.put(c)
+	return s.calls.Make(func(c *call) *door.Failure {
+		c.W.Source = c
+		f := c.Parse()
+		if f == nil && item != nil {
+			f = item(c, c.Params.Values[0])
 		}
-	}
+		if f == nil {
+			f = run(c)
+		}
+		if f == nil && c.Err != nil {
+			f = c.readFailure(c.Err)
+		}
+		return f
+	})
 }
 
 // eachChain opens one chain of the network that is asked for after the other. Chains
@@ -92,8 +76,8 @@ func (c *call) eachChain(skipped func(Chain), run func() *door.Failure) *door.Fa
 		if err != nil {
 			return c.readFailure(err)
 		}
-		c.v, c.tip, c.w.Chain = v, v.Tip().Number, info
-		c.marks = append(c.marks, mark{chain, v.Tip().Hash})
+		c.v, c.Tip, c.W.Chain = v, v.Tip().Number, info
+		c.Mark(reply.Mark{Chain: chain, Tip: v.Tip().Hash})
 		f := run()
 		v.Close()
 		if f != nil {
@@ -107,7 +91,7 @@ func (c *call) eachChain(skipped func(Chain), run func() *door.Failure) *door.Fa
 // those are whose index has no block yet is not known: they are named apart.
 func (c *call) addressChains() *door.Failure {
 	var unknown []string
-	c.list("indexedChains")
+	c.List("indexedChains")
 	f := c.eachChain(func(chain Chain) {
 		unknown = append(unknown, chain.Info().ChainID)
 	}, func() *door.Failure {
@@ -123,9 +107,9 @@ func (c *call) addressChains() *door.Failure {
 	if f != nil {
 		return f
 	}
-	c.w.Raw("]")
-	c.w.Strings("unindexedChains", unknown)
-	c.w.Raw("}")
+	c.W.Raw("]")
+	c.W.Strings("unindexedChains", unknown)
+	c.W.Raw("}")
 	return nil
 }
 
@@ -174,8 +158,8 @@ type mergedRow struct {
 // allTxs lists the latest transactions of all chains.
 func (c *call) allTxs() *door.Failure {
 	var failed *bool
-	if c.q.Status != door.AnyStatus {
-		only := c.q.Status == door.OnlyFailed
+	if c.Q.Status != door.AnyStatus {
+		only := c.Q.Status == door.OnlyFailed
 		failed = &only
 	}
 	m := merged{}
@@ -191,15 +175,15 @@ func (c *call) allTxs() *door.Failure {
 
 // openMerged reads the page token, if there is one.
 func (c *call) openMerged(m *merged) *door.Failure {
-	return c.openPlace(m, c.q.Canonical(append(append(c.scratch[:0], c.q.Network...), '/')))
+	return c.openPlace(m, c.Q.Canonical(append(append(c.Scratch[:0], c.Q.Network...), '/')))
 }
 
 // openPlace is openMerged for a list that more selects.
 func (c *call) openPlace(m *merged, list []byte) *door.Failure {
-	if f := c.readToken(list); f != nil || c.after == nil {
+	if f := c.ReadToken(list); f != nil || c.After == nil {
 		return f
 	}
-	after, ok := readPlace(c.after)
+	after, ok := readPlace(c.After)
 	if !ok {
 		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
@@ -239,13 +223,13 @@ func (c *call) mergeTxs(m *merged, failed *bool) *door.Failure {
 		if height != math.MaxUint64 && tx.Block.Number == height-1 && tx.Index >= idx {
 			return true
 		}
-		from := len(c.w.B)
-		c.w.NativeTx(tx)
+		from := len(c.W.B)
+		c.W.NativeTx(tx)
 		m.rows = append(m.rows, mergedRow{
-			place: place{tx.Block.TimeMilli / 1000, chain, tx.Block.Number, tx.Index}, from: from, to: len(c.w.B),
+			place: place{tx.Block.TimeMilli / 1000, chain, tx.Block.Number, tx.Index}, from: from, to: len(c.W.B),
 		})
 		n++
-		return n <= c.q.PageSize
+		return n <= c.Q.PageSize
 	})
 	if err != nil {
 		return c.readFailure(err)
@@ -256,19 +240,19 @@ func (c *call) mergeTxs(m *merged, failed *bool) *door.Failure {
 // endMerged writes the page out of the rows of all chains.
 func (c *call) endMerged(name string, m *merged) *door.Failure {
 	slices.SortFunc(m.rows, func(a, b mergedRow) int { return a.compare(b.place) })
-	all := c.w.B
-	c.w.B = append(c.spare[:0], '{')
-	c.rows(name)
-	page := m.rows[:min(len(m.rows), c.q.PageSize)]
+	all := c.W.B
+	c.W.B = append(c.Spare[:0], '{')
+	c.Rows(name)
+	page := m.rows[:min(len(m.rows), c.Q.PageSize)]
 	for i := range page {
-		c.w.Comma()
+		c.W.Comma()
 		row := all[page[i].from:page[i].to]
 		if row[0] == ',' {
 			row = row[1:]
 		}
-		c.w.B = append(c.w.B, row...)
+		c.W.B = append(c.W.B, row...)
 	}
-	c.spare = all
+	c.Spare = all
 	var next []byte
 	if len(page) < len(m.rows) {
 		next = page[len(page)-1].append(nil)

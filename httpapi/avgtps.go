@@ -15,8 +15,9 @@ const avgTPSPage = 100
 
 // avgTPS is endpoint 19: the metric of the same name by day, in the form of the
 // first version of the API.
-func (c *metricCall) avgTPS(p *door.Params) *door.Failure {
-	if f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size); f != nil {
+func (c *metricCall) avgTPS() *door.Failure {
+	p := &c.Params
+	if f := c.Parse(); f != nil {
 		return f
 	}
 	if f := c.find(p.Values[0]); f != nil {
@@ -24,10 +25,11 @@ func (c *metricCall) avgTPS(p *door.Params) *door.Failure {
 	}
 	c.series.metric, c.series.interval, c.series.form = rollup.AvgTps, rollup.Day, view.TimeFirst
 	now := time.Now()
-	c.filters = c.boundTo(false)
-	if c.q.PageToken != nil {
+	c.Scratch = c.boundTo(false)
+	c.Filters = token.HashFilters(c.Scratch)
+	if c.Q.PageToken != nil {
 		var err error
-		if c.before, err = c.s.tokens.ParseUUID(c.q.PageToken, c.route.ID, c.filters, now); err != nil {
+		if c.before, err = c.s.desk.Tokens.ParseUUID(c.Q.PageToken, c.Route.ID, c.Filters, now); err != nil {
 			return door.BadRequest("pageToken is not valid: " + err.Error())
 		}
 	}
@@ -37,18 +39,18 @@ func (c *metricCall) avgTPS(p *door.Params) *door.Failure {
 	if f := c.read(avgTPSPage); f != nil {
 		return f
 	}
-	c.w.Raw("{")
+	c.W.Raw("{")
 	if c.more {
-		c.w.Raw(`"nextPageToken":"`)
-		c.w.B = c.s.tokens.AppendUUID(c.w.B, &token.UUID{Route: c.route.ID, Filters: c.filters, Position: c.oldest}, now)
-		c.w.Raw(`"`)
+		c.W.Raw(`"nextPageToken":"`)
+		c.W.B = c.s.desk.Tokens.AppendUUID(c.W.B, &token.UUID{Route: c.Route.ID, Filters: c.Filters, Position: c.oldest}, now)
+		c.W.Raw(`"`)
 	}
-	c.rows("results")
+	c.Rows("results")
 	c.points()
-	c.w.Raw(`],"status":200,"lastRun":`)
-	c.w.B = strconv.AppendInt(c.w.B, c.lastRun(), 10)
-	c.fleeting = true
-	c.w.Raw("}")
+	c.W.Raw(`],"status":200,"lastRun":`)
+	c.W.B = strconv.AppendInt(c.W.B, c.lastRun(), 10)
+	c.Passing = true
+	c.W.Raw("}")
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
 
@@ -19,7 +20,7 @@ func blockRoutes(s *Server) []door.Route {
 		return door.Route{
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: door.UnitsMedium,
 			Doc: "lists the latest blocks of all chains",
-			ID:  id, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork}, Size: pagesOf100,
+			ID:  id, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.EVMBlocks{}, Make: onChains(s, nil, (*call).allBlocks),
 		}
 	}
@@ -27,7 +28,7 @@ func blockRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the latest blocks",
-			ID:  90, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			ID:  90, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.EVMBlocks{}, Make: onChain(s, nil, (*call).latestBlocks),
 		},
 		{
@@ -41,10 +42,10 @@ func blockRoutes(s *Server) []door.Route {
 
 // latestBlocks lists the blocks of the chain, the newest first.
 func (c *call) latestBlocks() *door.Failure {
-	c.list("blocks")
+	c.List("blocks")
 	next, err := c.v.Blocks(c.page(), func(b *index.Block) bool {
-		c.w.Block(b)
-		return c.room()
+		c.W.Block(b)
+		return c.Room()
 	})
 	return c.end(next, err)
 }
@@ -61,7 +62,7 @@ func (c *call) singleBlock() *door.Failure {
 		return c.absent("block " + strconv.FormatUint(c.number, 10) + " does not exist or is not indexed yet")
 	}
 	c.only(0)
-	c.w.Block(&b)
+	c.W.Block(&b)
 	return nil
 }
 
@@ -90,13 +91,13 @@ func (c *call) mergeBlocks(m *merged) *door.Failure {
 	}
 	n := 0
 	_, err = c.v.Blocks(index.Page{Limit: math.MaxInt, To: height}, func(b *index.Block) bool {
-		from := len(c.w.B)
-		c.w.Block(b)
+		from := len(c.W.B)
+		c.W.Block(b)
 		m.rows = append(m.rows, mergedRow{
-			place: place{second: b.TimeMilli / 1000, chain: chain, height: b.Number}, from: from, to: len(c.w.B),
+			place: place{second: b.TimeMilli / 1000, chain: chain, height: b.Number}, from: from, to: len(c.W.B),
 		})
 		n++
-		return n <= c.q.PageSize
+		return n <= c.Q.PageSize
 	})
 	if err != nil {
 		return c.readFailure(err)

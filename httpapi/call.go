@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 
 	"github.com/holiman/uint256"
 	"github.com/valyala/fasthttp"
@@ -12,32 +11,22 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
-	"quorate/httpapi/token"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
 
-// call is one request to a data route. Calls are used again.
+// call is one request to a route of EVM chains.
 type call struct {
-	s     *Server
-	ctx   *fasthttp.RequestCtx
-	route *door.Route
-	q     door.Query
-	icm   icmQuery // of those, what only routes of interchain messages know
+	reply.Request
+	s   *Server
+	icm icmQuery // of the query, what only routes of interchain messages know
 
 	chain Chain
 	info  *view.ChainInfo
 	v     View
-	tip   uint64 // the height that v is pinned at
 	// tokens is the version of what the chain's tokens say of themselves, which v
 	// has at least.
 	tokens uint64
-	marks  []mark // what the answer changes with; none if it is pinned
-	shows  shown  // of the chain, if that is less than all of it
-	// looked counts what was read beyond the rows of the answer: who asks for few rows of
-	// many pays for those, too.
-	looked int
-	// passing: the answer says what no block changes, so that it is not kept.
-	passing bool
 
 	// The pattern's second parameter.
 	addr    evm.Address
@@ -45,107 +34,40 @@ type call struct {
 	third   []byte // its third parameter, which aliases the request
 	hasHash bool
 	number  uint64
-
-	filters token.Filters
-	after   []byte // position of the page before; nil on the first page
-
-	w   view.Writer
-	err error // the first one met while looking up what a row does not say
-
-	// Room that is kept from request to request.
-	scratch, position, spare []byte
 }
 
-// calls keeps calls that are not in use.
-type calls struct{ pool sync.Pool }
-
-func (p *calls) get(s *Server, ctx *fasthttp.RequestCtx, r *door.Route) *call {
-	c, _ := p.pool.Get().(*call)
-	if c == nil {
-		c = &call{}
-	}
-	c.s, c.ctx, c.route, c.q.Own = s, ctx, r, &c.icm
-	return c
+// newCalls returns the calls of a server.
+func newCalls(s *Server) *reply.Calls[call, *call] {
+	return &reply.Calls[call, *call]{Desk: s.desk, New: func() *call {
+		c := &call{s: s}
+		c.Q.Own = &c.icm
+		return c
+	}}
 }
 
-// put takes a call back. It keeps nothing of the request.
-func (p *calls) put(c *call) {
-	clear(c.marks)
-	*c = call{q: door.Query{Contracts: c.q.Contracts[:0]}, marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare}
-	p.pool.Put(c)
-}
+// Forget implements [reply.Call].
+func (c *call) Forget() { *c = call{Request: c.Emptied(), s: c.s} }
 
 // onChain makes the handler of a route that reads one chain. item reads the
 // pattern's second parameter; nil if there is none. run writes the body.
 func onChain(s *Server, item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) door.Maker {
-	return func(r *door.Route) door.Handler {
-		return func(ctx *fasthttp.RequestCtx, p door.Params) {
-			d := s.dialect(ctx)
-			k := s.answers.key(ctx, d)
-			if s.sendKept(ctx, &k) {
-				return
-			}
-			c := s.calls.get(s, ctx, r)
-			c.w.Dialect = d
-			c.w.B = ctx.Response.SwapBody(nil)[:0]
-			if f := c.serve(&p, item, run); f != nil {
-				ctx.Response.SwapBody(c.w.B[:0])
-				door.Fail(ctx, f)
-			} else {
-				s.answer(ctx, c)
-				s.keep(ctx, &k, c)
-			}
-			s.calls.put(c)
-		}
-	}
+	return s.calls.Make(func(c *call) *door.Failure { return c.serve(item, run) })
 }
 
-// answer sends a complete body.
-func (s *Server) answer(ctx *fasthttp.RequestCtx, c *call) {
-	s.dataHeaders(ctx)
-	c.q.Ignored.Tell(ctx)
-	c.spare = s.packers.pack(ctx, c.w.B, c.spare)
-}
-
-// dataHeaders sets the status and the headers that all data have.
-func (s *Server) dataHeaders(ctx *fasthttp.RequestCtx) {
-	ctx.Response.SetStatusCode(fasthttp.StatusOK)
-	ctx.Response.Header.SetContentType(door.ContentJSON)
-	ctx.Response.Header.Set(fasthttp.HeaderVary, s.vary)
-}
-
-// tellSync says in the headers that a chain's index is behind, and how far, and what
-// is missing of it.
-func tellSync(ctx *fasthttp.RequestCtx, c marked) {
-	if _, gaps := c.Gaps(); gaps != "" {
-		ctx.Response.Header.Set(headerGaps, gaps)
-	}
-	height, behind := c.Syncing()
-	if !behind {
-		return
-	}
-	// Before a first block, and before a node has answered, there is no height.
-	if indexed, _, ok := c.Cursor(); ok {
-		ctx.Response.Header.Set(headerIndexedHeight, strconv.FormatUint(indexed, 10))
-	}
-	if height > 0 {
-		ctx.Response.Header.Set(headerChainHeight, strconv.FormatUint(height, 10))
-	}
-}
-
-// serve checks the request and writes the body into c.w.
-func (c *call) serve(p *door.Params, item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) *door.Failure {
-	if f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size); f != nil {
+// serve checks the request and writes the body.
+func (c *call) serve(item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) *door.Failure {
+	if f := c.Parse(); f != nil {
 		return f
 	}
+	p := &c.Params
 	var ok bool
 	if c.chain, ok = c.s.cfg.Chains.Chain(string(p.Values[0])); !ok {
 		return noChain(p.Values[0])
 	}
 	c.info = c.chain.Info()
-	tellSync(c.ctx, c.chain)
+	c.About(c.chain)
 	if settled := c.chain.Settled(); settled != "" {
-		c.ctx.Response.Header.Set(headerSettled, settled)
+		c.Ctx.Response.Header.Set(headerSettled, settled)
 	}
 	c.third = p.Values[2]
 	if item != nil {
@@ -161,43 +83,25 @@ func (c *call) serve(p *door.Params, item func(c *call, v []byte) *door.Failure,
 		return f
 	}
 	defer c.v.Close()
-	c.w.Currency = c.q.Currency
-	c.w.Chain, c.w.Source = c.info, c
+	c.W.Currency = c.Q.Currency
+	c.W.Chain, c.W.Source = c.info, c
 	if f := run(c); f != nil {
 		return f
 	}
-	if c.err != nil {
-		return c.readFailure(c.err)
+	if c.Err != nil {
+		return c.readFailure(c.Err)
 	}
 	return nil
 }
 
 // openPage reads the page token, if there is one.
 func (c *call) openPage() *door.Failure {
-	b := append(c.scratch[:0], c.info.BlockchainID...)
+	b := append(c.Scratch[:0], c.info.BlockchainID...)
 	b = append(append(b, '/'), c.info.ChainID...)
 	b = append(b, c.addr[:]...)
 	b = append(b, c.hash[:]...)
 	b = strconv.AppendUint(append(b, door.Bit(c.hasHash)), c.number, 10)
-	return c.readToken(c.q.Canonical(b))
-}
-
-// readToken reads the page token, if there is one. list stands for what is listed, and
-// becomes the room for it.
-func (c *call) readToken(list []byte) *door.Failure {
-	c.scratch, c.filters = list, token.HashFilters(list)
-	if c.q.PageToken == nil {
-		return nil
-	}
-	if c.position == nil {
-		c.position = make([]byte, 0, token.MaxLen)
-	}
-	t, err := c.s.tokens.Parse(c.position, c.q.PageToken, c.route.ID, c.filters)
-	if err != nil {
-		return door.BadRequest("pageToken is not valid: " + err.Error())
-	}
-	c.after, c.tip = t.Position, t.Tip
-	return nil
+	return c.ReadToken(c.Q.Canonical(b))
 }
 
 // openView opens the chain at the height of the first page, at the height that
@@ -205,15 +109,15 @@ func (c *call) readToken(list []byte) *door.Failure {
 func (c *call) openView() (f *door.Failure) {
 	var at *uint64
 	switch {
-	case c.after != nil:
-		at = &c.tip
-	case c.q.AtBlock:
-		at = &c.q.Block
+	case c.After != nil:
+		at = &c.Tip
+	case c.Q.AtBlock:
+		at = &c.Q.Block
 	}
 	c.tokens = c.chain.TokenVersion()
 	v, err := c.chain.View(at)
 	switch {
-	case errors.Is(err, index.ErrAbove) && c.after != nil:
+	case errors.Is(err, index.ErrAbove) && c.After != nil:
 		return door.BadRequest("pageToken is not valid: it belongs to a block that is not indexed here")
 	case errors.Is(err, index.ErrAbove):
 		return c.absent("block " + strconv.FormatUint(*at, 10) + " does not exist or is not indexed yet")
@@ -222,9 +126,9 @@ func (c *call) openView() (f *door.Failure) {
 	case err != nil:
 		return c.readFailure(err)
 	}
-	c.v, c.tip = v, v.Tip().Number
+	c.v, c.Tip = v, v.Tip().Number
 	if at == nil {
-		c.marks = append(c.marks, mark{c.chain, v.Tip().Hash})
+		c.Mark(reply.Mark{Chain: c.chain, Tip: v.Tip().Hash})
 	}
 	return nil
 }
@@ -232,18 +136,7 @@ func (c *call) openView() (f *door.Failure) {
 // page says which rows to read. Data routes without bounds of heights take the
 // defaults, which are none.
 func (c *call) page() index.Page {
-	return index.Page{After: c.after, Limit: c.q.PageSize, Ascending: c.q.Ascending, From: c.q.Start, To: c.q.End}
-}
-
-// list opens the body of a list.
-func (c *call) list(name string) {
-	c.w.Raw("{")
-	c.rows(name)
-}
-
-func (c *call) rows(name string) {
-	c.w.Member(name)
-	c.w.Raw("[")
+	return index.Page{After: c.After, Limit: c.Q.PageSize, Ascending: c.Q.Ascending, From: c.Q.Start, To: c.Q.End}
 }
 
 // end closes the body of a list; next is the position of its last row, nil on the
@@ -252,16 +145,9 @@ func (c *call) end(next []byte, err error) *door.Failure {
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.w.Raw("]")
-	if next != nil {
-		c.w.Member("nextPageToken")
-		c.w.Raw(`"`)
-		c.w.B = c.s.tokens.Append(c.w.B, &token.Token{
-			Route: c.route.ID, Filters: c.filters, Tip: c.tip, Ascending: c.q.Ascending, Position: next,
-		})
-		c.w.Raw(`"`)
-	}
-	c.w.Raw("}")
+	c.W.Raw("]")
+	c.NextPage(next, c.Tip)
+	c.W.Raw("}")
 	return nil
 }
 
@@ -288,7 +174,7 @@ func (c *call) below(number uint64) *door.Failure {
 func (c *call) down(err error) *door.Failure {
 	c.s.log.Debug("chain cannot answer: it is not followed now", "chain", c.info.ChainID, "err", err)
 	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-		Message: "chain " + c.info.ChainID + " cannot answer this now: " + standstill(err)}
+		Message: "chain " + c.info.ChainID + " cannot answer this now: " + reply.Standstill(err)}
 }
 
 // readFailure is the answer when rows could not be read.
@@ -303,7 +189,7 @@ func (c *call) readFailure(err error) *door.Failure {
 		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
 			Message: "chain " + c.info.ChainID + " is not indexed yet: its first block is awaited"}
 	}
-	c.s.log.Error("a chain's rows cannot be read", "chain", c.info.ChainID, "path", door.Excerpt(c.ctx.Path()), "err", err)
+	c.s.log.Error("a chain's rows cannot be read", "chain", c.info.ChainID, "path", door.Excerpt(c.Ctx.Path()), "err", err)
 	return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 }
 
@@ -322,8 +208,8 @@ func (c *call) native() (uint256.Int, *door.Failure) {
 	}
 	ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
 	defer cancel()
-	got, err := c.chain.NodeBalance(ctx, c.addr, &c.tip)
-	if err != nil && !c.q.AtBlock {
+	got, err := c.chain.NodeBalance(ctx, c.addr, &c.Tip)
+	if err != nil && !c.Q.AtBlock {
 		// A node that keeps no old states may have dropped that of the view's height.
 		got, err = c.chain.NodeBalance(ctx, c.addr, nil)
 	}
@@ -331,16 +217,9 @@ func (c *call) native() (uint256.Int, *door.Failure) {
 		c.s.log.Debug("a chain's node does not give a balance", "chain", c.info.ChainID, "err", err)
 		return wei, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
 			Message: "chain " + c.info.ChainID + " cannot answer this now: the balance at block " +
-				strconv.FormatUint(c.tip, 10) + " is not indexed and its node does not give it"}
+				strconv.FormatUint(c.Tip, 10) + " is not indexed and its node does not give it"}
 	}
 	return *got, nil
-}
-
-// note keeps the first error of a look-up: the answer is an error then.
-func (c *call) note(err error) {
-	if c.err == nil {
-		c.err = err
-	}
 }
 
 // Token implements view.Source.
@@ -353,7 +232,7 @@ func (c *call) Token(a *evm.Address) (index.TokenMeta, bool) {
 		e = &tokenEntry{chain: c.info.ChainID, version: c.tokens, address: *a}
 		var err error
 		if e.meta, e.known, err = c.v.Token(*a); err != nil {
-			c.note(err)
+			c.Note(err)
 			return index.TokenMeta{}, false
 		}
 		c.s.tokenMeta.put(e)
@@ -365,21 +244,21 @@ func (c *call) Token(a *evm.Address) (index.TokenMeta, bool) {
 func (c *call) TokenURI(t *evm.Address, id *uint256.Int) string {
 	uri, _, err := c.v.TokenURI(*t, *id)
 	if err != nil {
-		c.note(err)
+		c.Note(err)
 	}
 	return uri
 }
 
 // Owner implements view.Source.
 func (c *call) Owner(t *evm.Address, id *uint256.Int) (evm.Address, bool) {
-	c.shows.known = false // any block may bring another owner
+	c.Shows.Still = nil // any block may bring another owner
 	block := c.v.Tip().Hash
 	if e := c.s.owners.get(c.info.ChainID, &block, t, id); e != nil {
 		return e.owner, true
 	}
 	owner, found, err := c.v.NFTOwner(index.NFT{Token: *t, ID: *id})
 	if err != nil {
-		c.note(err)
+		c.Note(err)
 	} else if found { // older blocks that come later may bring one where there was none
 		c.s.owners.put(&ownerEntry{chain: c.info.ChainID, block: block, token: *t, id: *id, owner: owner})
 	}
@@ -406,7 +285,7 @@ func (c *call) Metadata(t *evm.Address, id *uint256.Int) *view.Metadata {
 	}
 	m, err := c.s.cfg.NFTs.Metadata(c.info.BlockchainID, t, id)
 	if err != nil {
-		c.note(err)
+		c.Note(err)
 	}
 	return m
 }
@@ -416,7 +295,7 @@ func (c *call) Price(t *evm.Address) string {
 	if c.s.cfg.Prices == nil {
 		return ""
 	}
-	return c.s.cfg.Prices.Price(c.info.ChainID, t, c.q.Currency)
+	return c.s.cfg.Prices.Price(c.info.ChainID, t, c.Q.Currency)
 }
 
 // Reputation implements view.Source.

@@ -1,34 +1,25 @@
 package httpapi
 
 import (
-	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
 )
 
-// listChains makes the handler of endpoint 17.
-func listChains(s *Server, r *door.Route) door.Handler {
-	return func(ctx *fasthttp.RequestCtx, _ door.Params) {
-		c := s.calls.get(s, ctx, r)
-		c.w.Dialect = s.dialect(ctx)
-		c.w.B = ctx.Response.SwapBody(nil)[:0]
-		if f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size); f != nil {
-			ctx.Response.SwapBody(c.w.B)
-			door.Fail(ctx, f)
-		} else {
-			c.listChains()
-			s.answer(ctx, c)
-		}
-		s.calls.put(c)
-	}
-}
+// listChains is endpoint 17.
+func (c *call) listChains() *door.Failure { return c.chains(c.chainItem) }
 
-func (c *call) listChains() {
-	c.list("chains")
+// chains lists the chains that are asked for, which change without a block.
+func (c *call) chains(write func(Chain)) *door.Failure {
+	if f := c.Parse(); f != nil {
+		return f
+	}
+	c.Passing = true
+	c.List("chains")
 	for _, chain := range c.s.cfg.Chains.Chains() {
 		if c.wanted(chain.Info()) {
-			c.chainItem(chain)
+			write(chain)
 		}
 	}
-	c.w.Raw("]}")
+	c.W.Raw("]}")
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/probe"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/token"
 	"quorate/httpapi/ui"
 	"quorate/httpapi/view"
@@ -167,7 +168,7 @@ func (c *Config) fill() error {
 	if c.Networks == nil {
 		return errors.New("httpapi: Networks is required")
 	}
-	c.AnswerBytes = cmp.Or(c.AnswerBytes, answerBytes)
+	c.AnswerBytes = cmp.Or(c.AnswerBytes, reply.DefaultBytes)
 	c.PointBytes = cmp.Or(c.PointBytes, chunkBytes)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.MaxExtBody = cmp.Or(c.MaxExtBody, 5<<20)

@@ -6,22 +6,19 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
 
 // The bounds of pageSize.
 var (
-	pagesOf100 = door.PageSize{Min: 1, Max: 100, Def: 10}
 	pagesOf500 = door.PageSize{Min: 1, Max: 500, Def: 10}
 	// pagesOfHolders is that of endpoint 18.
 	pagesOfHolders = door.PageSize{Min: 1, Max: 5000, Def: 1000}
-	// pagesOfPoints is that of endpoint 4.
-	pagesOfPoints = door.PageSize{Min: 1, Max: 2160, Def: 100}
 	// wholeBlock: 0, the default, gives the whole block in one page.
 	wholeBlock = door.PageSize{Min: 0, Max: 100, Def: 0}
 )
@@ -51,33 +48,49 @@ func (c *call) itemBlock(v []byte) *door.Failure {
 	return nil
 }
 
-// maxPage is how long a body may get, in bytes, before its page ends early: with
-// one row more than that at most, and a token to go on.
-const maxPage = 4 << 20
-
 // only says that the answer shows nothing else of the chain than a list of the
 // address; 0 is nothing that further blocks change.
 func (c *call) only(l index.List) {
-	c.shows = shown{list: l, addr: c.addr, height: c.tip, known: true}
+	c.Shows = reply.Shown{Still: still, List: uint8(l), Of: c.addr, Height: c.Tip}
 }
 
-// room reports whether the page has room for another row.
-func (c *call) room() bool { return len(c.w.B) < maxPage }
+// still opens the chain to see whether anything came to what is shown.
+func still(s *reply.Shown, of reply.Marked) (tip evm.Hash, ok bool) {
+	c, ok := of.(Chain)
+	if !ok {
+		return tip, false
+	}
+	v, err := c.View(nil)
+	if err != nil {
+		return tip, false
+	}
+	defer v.Close()
+	now := v.Tip()
+	if now.Number < s.Height {
+		return tip, false
+	}
+	if s.List != 0 {
+		if height, found, err := v.Newest(index.List(s.List), s.Of); err != nil || found && height > s.Height {
+			return tip, false
+		}
+	}
+	return now.Hash, true
+}
 
 // addressTxs is endpoint 2.
 func (c *call) addressTxs() *door.Failure {
 	c.only(index.ListTxs)
-	c.list("transactions")
+	c.List("transactions")
 	next, err := c.v.AddressTxs(c.addr, c.page(), func(tx *index.Tx) bool {
-		c.w.TxDetails(tx, &c.addr)
-		return c.room()
+		c.W.TxDetails(tx, &c.addr)
+		return c.Room()
 	})
 	return c.end(next, err)
 }
 
 // addressNFTTransfers is endpoint 6.
 func (c *call) addressNFTTransfers() *door.Failure {
-	c.list("transactions")
+	c.List("transactions")
 	next, err := c.v.AddressTransfers(c.addr, index.ERC721, c.page(), c.transfer)
 	return c.end(next, err)
 }
@@ -85,19 +98,19 @@ func (c *call) addressNFTTransfers() *door.Failure {
 // tokenTransfers is endpoint 8.
 func (c *call) tokenTransfers() *door.Failure {
 	c.only(index.ListTokenTransfers)
-	c.list("transfers")
+	c.List("transfers")
 	next, err := c.v.TokenTransfers(c.addr, c.page(), c.transfer)
 	return c.end(next, err)
 }
 
 func (c *call) transfer(t *index.AddressedTransfer) bool {
-	c.w.BlockTransfer(t)
-	return c.room()
+	c.W.BlockTransfer(t)
+	return c.Room()
 }
 
 func (c *call) nativeTx(tx *index.Tx) bool {
-	c.w.NativeTx(tx)
-	return c.room()
+	c.W.NativeTx(tx)
+	return c.Room()
 }
 
 // spamRounds bounds how often a page of balances is filled up after spam was
@@ -110,26 +123,26 @@ func (c *call) tokenBalances() *door.Failure {
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.TokenBalances(c.addr, c.q.Contracts, c.page())
+	list, next, err := c.v.TokenBalances(c.addr, c.Q.Contracts, c.page())
 	list = c.balances(list)
 	for round := 0; err == nil; round++ {
-		if next == nil || len(list) >= c.q.PageSize || round == spamRounds {
+		if next == nil || len(list) >= c.Q.PageSize || round == spamRounds {
 			break
 		}
 		var more []index.TokenBalance
 		p := c.page()
-		p.After, p.Limit = next, c.q.PageSize-len(list)
-		more, next, err = c.v.TokenBalances(c.addr, c.q.Contracts, p)
+		p.After, p.Limit = next, c.Q.PageSize-len(list)
+		more, next, err = c.v.TokenBalances(c.addr, c.Q.Contracts, p)
 		list = append(list, c.balances(more)...)
 	}
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.w.Raw("{")
-	c.w.NativeBalance(&wei)
-	c.rows("erc20TokenBalances")
+	c.W.Raw("{")
+	c.W.NativeBalance(&wei)
+	c.Rows("erc20TokenBalances")
 	for i := range list {
-		c.w.TokenBalance(&list[i])
+		c.W.TokenBalance(&list[i])
 	}
 	return c.end(next, nil)
 }
@@ -137,7 +150,7 @@ func (c *call) tokenBalances() *door.Failure {
 // balances makes balances fit to show.
 func (c *call) balances(list []index.TokenBalance) []index.TokenBalance {
 	list = c.settled(list)
-	if !c.q.KeepSpam {
+	if !c.Q.KeepSpam {
 		list = c.withoutSpam(list)
 	}
 	return list
@@ -150,7 +163,7 @@ func (c *call) settled(list []index.TokenBalance) []index.TokenBalance {
 	var tokens []evm.Address
 	var at []int
 	for i := range list {
-		if b := &list[i]; b.Doubtful && !(b.Said && b.SaidAt == c.tip) {
+		if b := &list[i]; b.Doubtful && !(b.Said && b.SaidAt == c.Tip) {
 			tokens, at = append(tokens, b.Token), append(at, i)
 		}
 	}
@@ -164,7 +177,7 @@ func (c *call) settled(list []index.TokenBalance) []index.TokenBalance {
 		}
 		for k := range amounts {
 			b := &list[at[k]]
-			b.Amount, b.Said, b.SaidAt = amounts[k], true, c.tip
+			b.Amount, b.Said, b.SaidAt = amounts[k], true, c.Tip
 		}
 	}
 	return slices.DeleteFunc(list, func(b index.TokenBalance) bool { return b.Amount.IsZero() })
@@ -185,12 +198,12 @@ func (c *call) blockTxs() *door.Failure {
 	if f := c.findBlock(); f != nil {
 		return f
 	}
-	p := index.Page{After: c.after, Limit: c.q.PageSize, Ascending: true, To: math.MaxUint64}
+	p := index.Page{After: c.After, Limit: c.Q.PageSize, Ascending: true, To: math.MaxUint64}
 	if p.Limit == 0 { // the whole block
 		p.Limit = math.MaxInt
 	}
 	c.only(0)
-	c.list("transactions")
+	c.List("transactions")
 	next, err := c.v.BlockTxs(c.number, p, c.nativeTx)
 	return c.end(next, err)
 }
@@ -208,9 +221,9 @@ func (c *call) findBlock() *door.Failure {
 		c.number = number
 		return nil
 	}
-	if c.number > c.tip {
+	if c.number > c.Tip {
 		return c.absent("block " + strconv.FormatUint(c.number, 10) + " does not exist or is not indexed yet; the latest is " +
-			strconv.FormatUint(c.tip, 10))
+			strconv.FormatUint(c.Tip, 10))
 	}
 	if c.number < c.v.First() {
 		return c.below(c.number)
@@ -224,16 +237,16 @@ func (c *call) ownedNFTs() *door.Failure {
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.NFTs(c.addr, c.q.Contract, c.page())
+	list, next, err := c.v.NFTs(c.addr, c.Q.Contract, c.page())
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.w.Raw("{")
-	c.w.NativeBalance(&wei)
-	c.rows("erc721TokenBalances")
+	c.W.Raw("{")
+	c.W.NativeBalance(&wei)
+	c.Rows("erc721TokenBalances")
 	for i := range list {
-		c.w.OwnedNFT(&list[i], &c.addr)
-		if i+1 < len(list) && !c.room() { // names, addresses and metadata are of any length
+		c.W.OwnedNFT(&list[i], &c.addr)
+		if i+1 < len(list) && !c.Room() { // names, addresses and metadata are of any length
 			next = list[i].Position()
 			break
 		}
@@ -244,11 +257,11 @@ func (c *call) ownedNFTs() *door.Failure {
 // latestTxs is endpoint 12.
 func (c *call) latestTxs() *door.Failure {
 	var failed *bool
-	if c.q.Status != door.AnyStatus {
-		only := c.q.Status == door.OnlyFailed
+	if c.Q.Status != door.AnyStatus {
+		only := c.Q.Status == door.OnlyFailed
 		failed = &only
 	}
-	c.list("transactions")
+	c.List("transactions")
 	next, err := c.v.LatestTxs(c.page(), failed, c.nativeTx)
 	return c.end(next, err)
 }
@@ -259,9 +272,9 @@ func (c *call) nativeBalance() *door.Failure {
 	if f != nil {
 		return f
 	}
-	c.w.Raw("{")
-	c.w.NativeBalance(&wei)
-	c.w.Raw("}")
+	c.W.Raw("{")
+	c.W.NativeBalance(&wei)
+	c.W.Raw("}")
 	return nil
 }
 
@@ -279,24 +292,6 @@ func (c *call) singleTx() *door.Failure {
 	if f != nil {
 		return f
 	}
-	c.w.SingleTx(tx, info)
+	c.W.SingleTx(tx, info)
 	return nil
 }
-
-// dialect decides the form of an answer.
-func (s *Server) dialect(ctx *fasthttp.RequestCtx) view.Dialect {
-	if own(ctx) {
-		return view.Contract
-	}
-	h := &ctx.Request.Header
-	return view.Choose(s.cfg.Dialect, view.Signs{
-		UserAgent: h.UserAgent(), GlacierKey: len(h.Peek(headerGlacierKey)) > 0,
-		AppComponent: len(h.Peek(headerAppComponent)) > 0, Page: len(h.Peek(fasthttp.HeaderOrigin)) > 0,
-	})
-}
-
-// headerGlacierKey carries the API key of both official SDKs.
-const headerGlacierKey = "X-Glacier-Api-Key"
-
-// headerAppComponent is sent by the first of them, also in browsers.
-const headerAppComponent = "X-App-Component"

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
 
@@ -299,7 +300,7 @@ func FuzzQuery(f *testing.F) {
 		door.ParamStartTimestamp, door.ParamEndTimestamp}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var q door.Query
-		if f := q.Parse(raw, all, pagesOf100); f != nil {
+		if f := q.Parse(raw, all, reply.PagesOf100); f != nil {
 			if f.Status != 400 || f.Message == "" || len(f.Message) > 400 {
 				t.Errorf("%q: %d %q", raw, f.Status, f.Message)
 			}
@@ -309,7 +310,7 @@ func FuzzQuery(f *testing.F) {
 			t.Errorf("%q: %+v", raw, q)
 		}
 		var again door.Query
-		if f := again.Parse(raw, all, pagesOf100); f != nil || !bytes.Equal(again.Canonical(nil), q.Canonical(nil)) {
+		if f := again.Parse(raw, all, reply.PagesOf100); f != nil || !bytes.Equal(again.Canonical(nil), q.Canonical(nil)) {
 			t.Errorf("%q is read differently a second time", raw)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
 
@@ -185,7 +186,7 @@ func documentOf(routes []door.Route, url string) ([]byte, error) {
 		OpenAPI: openapi.Version,
 		Info: openapi.Info{Title: "Quorate", Version: "1.0.0", Description: "Signatures of Avalanche validators, data and metrics of chains, and node RPC. " +
 			"Unknown parameters are ignored and named in the header " + door.HeaderIgnored + ". Answers may have further members. " +
-			"Answers about a chain of which something is missing name it in " + headerGaps + ", for example trace 4711-4711; unreadable 4711-4800 is a chain whose index " +
+			"Answers about a chain of which something is missing name it in " + reply.HeaderGaps + ", for example trace 4711-4711; unreadable 4711-4800 is a chain whose index " +
 			"stands before a block that this release cannot read, with its time and what a release needs that reads it, as far as they are known."},
 		Servers: []openapi.Server{{URL: url}},
 		Paths:   map[string]openapi.Operations{},

@@ -12,6 +12,7 @@ import (
 	"quorate/engine/events"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
 
@@ -172,13 +173,13 @@ func (c *chainStream) writeEvents() error {
 
 // rows opens what rows do not say themselves.
 func (c *chainStream) rows() (*call, error) {
-	k := &call{s: c.t.s, chain: c.chain, info: c.info, tokens: c.chain.TokenVersion()}
-	k.q.Currency = view.DefaultCurrency
+	k := &call{Request: reply.Request{Desk: c.t.s.desk}, s: c.t.s, chain: c.chain, info: c.info, tokens: c.chain.TokenVersion()}
+	k.Q.Currency = view.DefaultCurrency
 	var err error
 	if k.v, err = c.chain.View(nil); err != nil {
 		return nil, err
 	}
-	k.w = view.Writer{Dialect: c.t.dialect, Currency: view.DefaultCurrency, Chain: c.info, Source: k}
+	k.W = view.Writer{Dialect: c.t.dialect, Currency: view.DefaultCurrency, Chain: c.info, Source: k}
 	return k, nil
 }
 
@@ -205,17 +206,17 @@ func (c *chainStream) writeEvent(e *events.Event, rows *call) {
 		c.block(&e.Block.Header)
 	case events.OfTx:
 		begin(eventTransaction)
-		rows.w.B = rows.w.B[:0]
-		rows.w.Forget()
-		rows.w.TxDetails(e.Tx, nil)
-		t.buf = append(t.buf, rows.w.B...)
+		rows.W.B = rows.W.B[:0]
+		rows.W.Forget()
+		rows.W.TxDetails(e.Tx, nil)
+		t.buf = append(t.buf, rows.W.B...)
 	case events.OfTransfer:
 		begin(eventTransfer)
-		rows.w.B = rows.w.B[:0]
-		rows.w.BlockTransfer(&index.AddressedTransfer{
+		rows.W.B = rows.W.B[:0]
+		rows.W.BlockTransfer(&index.AddressedTransfer{
 			Tx: index.TxRef{Block: e.Tx.Block, Hash: e.Tx.Hash, Index: e.Tx.Index}, Transfer: *e.Transfer,
 		})
-		t.buf = append(t.buf, rows.w.B...)
+		t.buf = append(t.buf, rows.W.B...)
 	case events.OfMessage:
 		begin(eventMessage)
 		c.message(e)

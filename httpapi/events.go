@@ -227,7 +227,7 @@ func (s *Server) openStream(ctx *fasthttp.RequestCtx, p *door.Params, q *door.Qu
 	case e.start != nil && len(e.chains) != 1:
 		return nil, door.BadRequest("startBlock needs exactly one chain in chainId")
 	}
-	t := &stream{s: s, client: p.Client, dialect: s.dialect(ctx), quorum: e.quorum, operator: p.Scope == door.ForOperators}
+	t := &stream{s: s, client: p.Client, dialect: s.desk.DialectOf(ctx), quorum: e.quorum, operator: p.Scope == door.ForOperators}
 	if t.quorum == 0 {
 		t.quorum = aggregator.DefaultQuorum
 	}

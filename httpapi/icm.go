@@ -16,6 +16,7 @@ import (
 	"quorate/engine/index"
 	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
@@ -31,7 +32,7 @@ func icmRoutes(s *Server) []door.Route {
 			{
 				Method: fasthttp.MethodGet, Pattern: prefix + "/messages", Units: door.UnitsMedium,
 				Doc: "lists interchain messages, the newest first",
-				ID:  id, Size: pagesOf100,
+				ID:  id, Size: reply.PagesOf100,
 				Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramSourceChain, paramDestinationChain, paramEitherChain, paramICMTo, paramICMFrom, door.ParamNetwork},
 				Off:   s.cfg.Chains == nil, Answer: shape.ICMMessages{}, Make: onChains(s, nil, (*call).icmList),
 			},
@@ -43,7 +44,7 @@ func icmRoutes(s *Server) []door.Route {
 			{
 				Method: fasthttp.MethodGet, Pattern: prefix + "/addresses/{address}/messages", Units: door.UnitsMedium,
 				Doc: "lists the interchain messages that an address sent, or that are for it",
-				ID:  id + 1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork}, Size: pagesOf100,
+				ID:  id + 1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork}, Size: reply.PagesOf100,
 				Off: s.cfg.Chains == nil, Answer: shape.ICMMessages{}, Make: onChains(s, (*call).itemICMAddress, (*call).icmList),
 			},
 		}
@@ -155,7 +156,7 @@ func (c *call) openICM() (*icmChains, *door.Failure) {
 			return nil, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
 				Message: "the interchain messages of chain " + info.ChainID + " are being indexed"}
 		}
-		c.marks = append(c.marks, mark{ch, open.v.Tip().Hash})
+		c.Mark(reply.Mark{Chain: ch, Tip: open.v.Tip().Hash})
 	}
 	return o, nil
 }
@@ -179,7 +180,7 @@ func (o *icmChains) find(id *chain.ID) *icmOpen {
 // enter makes a chain the one that the call reads.
 func (o *icmChains) enter(open *icmOpen) {
 	c := o.c
-	c.chain, c.info, c.v, c.tokens, c.w.Chain = open.chain, open.info, open.v, open.tokens, open.info
+	c.chain, c.info, c.v, c.tokens, c.W.Chain = open.chain, open.info, open.v, open.tokens, open.info
 }
 
 // join returns what the chains know of a message together.
@@ -202,7 +203,7 @@ func (o *icmChains) join(id evm.Hash) (m icm.Message, ok bool, f *door.Failure) 
 // write writes a message.
 func (o *icmChains) write(m *icm.Message) {
 	c := o.c
-	more := view.ICM{Teleporter: strings.HasPrefix(c.route.Pattern, oldICM)}
+	more := view.ICM{Teleporter: strings.HasPrefix(c.Route.Pattern, oldICM)}
 	if source := o.find(&m.Source); source != nil {
 		o.enter(source)
 		more.Source = source.info
@@ -213,10 +214,10 @@ func (o *icmChains) write(m *icm.Message) {
 	if m.Sent != nil && !m.Sent.Carrier.IsZero() && c.s.cfg.Signed != nil {
 		more.Signed = c.s.cfg.Signed(m.Sent.Carrier)
 		if !more.Signed {
-			c.passing = true // it may be signed at any time
+			c.Passing = true // it may be signed at any time
 		}
 	}
-	c.w.ICMMessage(m, &more)
+	c.W.ICMMessage(m, &more)
 }
 
 func (c *call) icmSingle() *door.Failure {
@@ -356,7 +357,7 @@ func (c *call) icmList() *door.Failure {
 		return f
 	}
 	m := merged{}
-	if f = c.openPlace(&m, p.l.canonical(append(append(c.scratch[:0], c.q.Network...), '/'))); f != nil {
+	if f = c.openPlace(&m, p.l.canonical(append(append(c.Scratch[:0], c.Q.Network...), '/'))); f != nil {
 		return f
 	}
 	p.after = m.after
@@ -403,7 +404,7 @@ func (p *icmPage) read(open *icmOpen) *door.Failure {
 			p.end(at)
 			return false
 		}
-		return taken <= c.q.PageSize
+		return taken <= c.Q.PageSize
 	})
 	if err != nil {
 		return c.readFailure(err)
@@ -446,18 +447,18 @@ func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok boo
 func (p *icmPage) write(c *call) *door.Failure {
 	slices.SortFunc(p.rows, func(a, b icmRow) int { return a.compare(b.place) })
 	n := 0
-	for n < len(p.rows) && n < c.q.PageSize && (p.cut == nil || p.rows[n].compare(*p.cut) < 0) {
+	for n < len(p.rows) && n < c.Q.PageSize && (p.cut == nil || p.rows[n].compare(*p.cut) < 0) {
 		n++
 	}
-	c.list("messages")
+	c.List("messages")
 	for i := range p.rows[:n] {
 		p.o.write(&p.rows[i].m)
-		if i+1 < n && !c.room() { // what a message says may be long
+		if i+1 < n && !c.Room() { // what a message says may be long
 			return c.end(p.rows[i].append(nil), nil)
 		}
 	}
 	switch {
-	case n == c.q.PageSize && n < len(p.rows), n == c.q.PageSize && p.cut != nil:
+	case n == c.Q.PageSize && n < len(p.rows), n == c.Q.PageSize && p.cut != nil:
 		return c.end(p.rows[n-1].append(nil), nil)
 	case p.cut != nil:
 		return c.end(p.cut.append(nil), nil)

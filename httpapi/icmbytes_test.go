@@ -7,6 +7,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	events "quorate/engine/chain/icm"
+	"quorate/httpapi/reply"
 )
 
 // TestICMBytes: a page of long messages ends early, with a token to go on, and all pages
@@ -25,7 +26,7 @@ func TestICMBytes(t *testing.T) {
 	for next, pages := "", 0; ; pages++ {
 		path := "/v1/icm/messages?pageSize=100" + next
 		resp := get(s, path)
-		if n := len(resp.Body()); n > maxPage+2*long+(64<<10) {
+		if n := len(resp.Body()); n > reply.MaxPage+2*long+(64<<10) {
 			t.Errorf("a page of %d bytes", n)
 		}
 		var p struct {

@@ -13,8 +13,8 @@ import (
 	"quorate/engine/chain"
 	events "quorate/engine/chain/icm"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
-	"quorate/httpapi/view"
 	"quorate/rollup"
 )
 
@@ -30,7 +30,7 @@ func icmMetricRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/icm/timeseries", Units: door.UnitsMedium, Key: door.KeyNever,
 			Doc: "lists how many interchain messages there were in each interval, the newest first",
-			ID:  115, Size: pagesOfPoints,
+			ID:  115, Size: reply.PagesOfPoints,
 			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamTimeInterval, paramICMSource,
 				paramICMDestination, paramGroupBy, door.ParamNetwork},
 			Off: s.cfg.Chains == nil, Answer: shape.ICMPoints{}, Make: onChains(s, nil, (*call).icmSeries),
@@ -74,16 +74,16 @@ func (c *call) teleporterMetric() *door.Failure {
 		}
 		peers, err := c.v.ICMPeers(kind)
 		for j := range peers {
-			n, failed := c.v.ICMCount(kind, &peers[j], c.tip)
+			n, failed := c.v.ICMCount(kind, &peers[j], c.Tip)
 			sum, err = sum+n, cmp.Or(err, failed)
 		}
 		if err != nil {
 			return c.readFailure(err)
 		}
 	}
-	c.w.Raw(`{"result":{`)
-	c.figure("value", sum)
-	c.w.Raw("}}")
+	c.W.Raw(`{"result":{`)
+	c.Figure("value", sum)
+	c.W.Raw("}}")
 	return nil
 }
 
@@ -220,7 +220,7 @@ func (n *icmCounts) before(milli uint64) (sums []uint64, f *door.Failure) {
 		if height == 0 {
 			continue
 		}
-		n.o.c.looked += rowsPerCount
+		n.o.c.Looked += rowsPerCount
 		peer := &p.destination
 		if p.kind == events.Received {
 			peer = &p.source
@@ -249,7 +249,7 @@ func (c *call) icmSummary() *door.Failure {
 		return f
 	}
 	defer n.o.close()
-	c.passing = true // time goes on without blocks
+	c.Passing = true // time goes on without blocks
 	now := time.Now()
 	all, f := n.before(math.MaxUint64)
 	if f != nil {
@@ -262,15 +262,15 @@ func (c *call) icmSummary() *door.Failure {
 		}
 	}
 	write := func(g icmGroup, in func(sums []uint64) uint64) {
-		c.w.Raw("{")
+		c.W.Raw("{")
 		for i, w := range rolling {
-			c.figure(w.name, in(all)-in(windows[i]))
+			c.Figure(w.name, in(all)-in(windows[i]))
 		}
-		c.figure("allTime", in(all))
+		c.Figure("allTime", in(all))
 		c.icmGroup(g)
-		c.w.Raw("}")
+		c.W.Raw("}")
 	}
-	c.w.Raw(`{"result":`)
+	c.W.Raw(`{"result":`)
 	whole := icmCounts{}
 	whole.group(&l, false, false)
 	write(whole.groups[0], func(sums []uint64) (sum uint64) {
@@ -280,15 +280,15 @@ func (c *call) icmSummary() *door.Failure {
 		return sum
 	})
 	if c.icm.bySource || c.icm.byDestination {
-		c.w.Member("results")
-		c.w.Raw("[")
+		c.W.Member("results")
+		c.W.Raw("[")
 		for i, g := range n.groups {
-			c.w.Comma()
+			c.W.Comma()
 			write(g, func(sums []uint64) uint64 { return sums[i] })
 		}
-		c.w.Raw("]")
+		c.W.Raw("]")
 	}
-	c.w.Raw("}")
+	c.W.Raw("}")
 	return nil
 }
 
@@ -296,53 +296,43 @@ func milliBefore(now time.Time, hours uint64) uint64 {
 	return uint64(max(now.Add(-time.Duration(hours)*time.Hour).UnixMilli(), 0)) // not negative
 }
 
-func (c *call) figure(name string, v uint64) {
-	c.w.Member(name)
-	c.w.B = view.AppendUint(c.w.B, v)
-}
-
-func (c *call) word(name, v string) {
-	c.w.Member(name)
-	c.w.B = view.AppendString(c.w.B, v)
-}
-
 func (c *call) icmGroup(g icmGroup) {
-	c.word("srcBlockchainId", g.source)
-	c.word("destBlockchainId", g.destination)
+	c.Word("srcBlockchainId", g.source)
+	c.Word("destBlockchainId", g.destination)
 }
 
 // icmSeries lists the numbers of messages by interval, down to that of the first one. An
 // interval is never on two pages, so a page has more rows than it should if there are
 // more groups than that.
 func (c *call) icmSeries() *door.Failure {
-	list := c.q.Canonical(append(append(c.scratch[:0], c.q.Network...), '/'))
+	list := c.Q.Canonical(append(append(c.Scratch[:0], c.Q.Network...), '/'))
 	for _, name := range []string{c.icm.source, c.icm.destination} {
 		list = append(append(list, '|'), name...)
 	}
-	if f := c.readToken(append(list, door.Bit(c.icm.bySource), door.Bit(c.icm.byDestination))); f != nil {
+	if f := c.ReadToken(append(list, door.Bit(c.icm.bySource), door.Bit(c.icm.byDestination))); f != nil {
 		return f
 	}
-	if c.after != nil && len(c.after) != 4 {
+	if c.After != nil && len(c.After) != 4 {
 		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
-	after := bytes.Clone(c.after)
+	after := bytes.Clone(c.After)
 	n, _, f := c.countICM()
 	if f != nil {
 		return f
 	}
 	defer n.o.close()
 	bucket, oldest, ok := c.icmBuckets(n, after)
-	c.list("results")
+	c.List("results")
 	if !ok || len(n.groups) == 0 {
 		return c.end(nil, nil)
 	}
-	until := min(c.q.Until, math.MaxUint64/1000) // what is above the interval's end does not count
-	upto, f := n.before(min(until, uint64(c.q.Interval.Start(bucket+1))) * 1000)
+	until := min(c.Q.Until, math.MaxUint64/1000) // what is above the interval's end does not count
+	upto, f := n.before(min(until, uint64(c.Q.Interval.Start(bucket+1))) * 1000)
 	if f != nil {
 		return f
 	}
-	for left := max(1, c.q.PageSize/len(n.groups)); ; bucket-- {
-		since := max(c.q.Since, uint64(max(c.q.Interval.Start(bucket), 0))) // not negative
+	for left := max(1, c.Q.PageSize/len(n.groups)); ; bucket-- {
+		since := max(c.Q.Since, uint64(max(c.Q.Interval.Start(bucket), 0))) // not negative
 		from, f := n.before(since * 1000)
 		if f != nil {
 			return f
@@ -351,12 +341,12 @@ func (c *call) icmSeries() *door.Failure {
 			return c.end(nil, nil) // nothing is older
 		}
 		for i, g := range n.groups {
-			c.w.Comma()
-			c.w.Raw("{")
-			c.figure("value", upto[i]-from[i])
-			c.figure("timestamp", uint64(max(c.q.Interval.Start(bucket), 0)))
+			c.W.Comma()
+			c.W.Raw("{")
+			c.Figure("value", upto[i]-from[i])
+			c.Figure("timestamp", uint64(max(c.Q.Interval.Start(bucket), 0)))
 			c.icmGroup(g)
-			c.w.Raw("}")
+			c.W.Raw("}")
 		}
 		if bucket == oldest {
 			return c.end(nil, nil)
@@ -375,10 +365,10 @@ func (c *call) icmBuckets(n *icmCounts, after []byte) (newest, oldest uint32, ok
 	for i := range n.o.list {
 		tip = max(tip, n.o.list[i].v.Tip().TimeMilli/1000)
 	}
-	if c.q.Until == 0 || c.q.Since >= c.q.Until {
+	if c.Q.Until == 0 || c.Q.Since >= c.Q.Until {
 		return 0, 0, false
 	}
-	newest, oldest = c.q.Interval.Number(min(tip, c.q.Until-1)), c.q.Interval.Number(c.q.Since)
+	newest, oldest = c.Q.Interval.Number(min(tip, c.Q.Until-1)), c.Q.Interval.Number(c.Q.Since)
 	if after != nil {
 		last := binary.BigEndian.Uint32(after)
 		if last == 0 {
@@ -386,5 +376,5 @@ func (c *call) icmBuckets(n *icmCounts, after []byte) (newest, oldest uint32, ok
 		}
 		newest = min(newest, last-1)
 	}
-	return newest, oldest, newest >= oldest && c.q.Interval < rollup.Intervals
+	return newest, oldest, newest >= oldest && c.Q.Interval < rollup.Intervals
 }

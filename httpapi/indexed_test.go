@@ -225,8 +225,8 @@ func TestAnswersOutliveBlocks(t *testing.T) {
 		t.Helper()
 		ctx := &fasthttp.RequestCtx{}
 		ctx.Request.SetRequestURI(path)
-		k := s.answers.key(ctx, view.Contract)
-		kept := func() bool { return s.answers.find(&k, time.Time{}) != nil } // no time passes in tests
+		k := s.desk.Answers.Key(ctx, view.Contract)
+		kept := func() bool { return s.desk.Answers.Find(&k, time.Time{}) != nil } // no time passes in tests
 		before := string(get(s, path).Body())
 		if get(s, path); !kept() {
 			t.Fatalf("%s is not kept", path)

@@ -148,7 +148,7 @@ func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk,
 // lookup returns the chunk at a place and from which bucket on it has to be made
 // again: MaxUint32 for none, 0 for all.
 func (p *points) lookup(s *series, place uint32) (*chunk, uint32) {
-	k := p.kept.Get(mix(s.hash, uint64(place)))
+	k := p.kept.Get(kept.Mix(s.hash, uint64(place)))
 	if k == nil || !k.of(s, place) {
 		return nil, 0
 	}
@@ -231,7 +231,7 @@ func (w *chunkWriter) copy(k *chunk, from uint32) {
 func (w *chunkWriter) close() {
 	s := w.s
 	k := &chunk{
-		hash: mix(s.hash, uint64(w.newest/chunkLen)), metric: s.metric, interval: s.interval, form: s.form,
+		hash: kept.Mix(s.hash, uint64(w.newest/chunkLen)), metric: s.metric, interval: s.interval, form: s.form,
 		parts: make([]part, len(s.sources)), newest: w.newest, text: slices.Clone(w.text), starts: slices.Clone(w.starts),
 	}
 	for i := range s.sources {

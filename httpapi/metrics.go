@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 
-	"github.com/valyala/fasthttp"
 
 	"quorate/engine/index"
 	"quorate/httpapi/door"
-	"quorate/httpapi/token"
-	"quorate/httpapi/view"
+	"quorate/httpapi/reply"
 	"quorate/rollup"
 )
 
@@ -43,64 +40,39 @@ type metricCall struct {
 	chunks         []*chunk
 	newest, oldest uint32
 	more           bool // there are older points
-	fleeting       bool // the answer changes without a block, so it is not kept
 
 	lastName string // of a chain, kept from request to request
 }
 
-// metricCalls keeps calls that are not in use.
-type metricCalls struct{ pool sync.Pool }
-
-func (p *metricCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *door.Route) *metricCall {
-	c, _ := p.pool.Get().(*metricCall)
-	if c == nil {
-		c = &metricCall{}
-	}
-	c.s, c.ctx, c.route = s, ctx, r
-	c.before = math.MaxUint32
-	return c
+// newMetricCalls returns the calls of a server.
+func newMetricCalls(s *Server) *reply.Calls[metricCall, *metricCall] {
+	return &reply.Calls[metricCall, *metricCall]{Desk: s.desk, OneForm: true, New: func() *metricCall {
+		c := &metricCall{before: math.MaxUint32}
+		c.s = s
+		return c
+	}}
 }
 
-// put takes a call back. It keeps nothing of the request but its chain's name.
-func (p *metricCalls) put(c *metricCall) {
-	clear(c.marks)
+// Forget implements [reply.Call]. It keeps the chain's name.
+func (c *metricCall) Forget() {
 	clear(c.chunks)
 	clear(c.series.sources)
 	*c = metricCall{
-		call:   call{q: door.Query{Contracts: c.q.Contracts[:0]}, marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare},
+		call: call{Request: c.Emptied(), s: c.s}, before: math.MaxUint32,
 		series: series{sources: c.series.sources[:0]}, chunks: c.chunks[:0], lastName: c.lastName,
 	}
-	p.pool.Put(c)
 }
 
 // onMetric makes the handler of a route that reads a metric. It reads no view of a
 // chain, but what was counted of its blocks.
-func onMetric(s *Server, serve func(c *metricCall, p *door.Params) *door.Failure) door.Maker {
-	return func(r *door.Route) door.Handler {
-		return func(ctx *fasthttp.RequestCtx, p door.Params) {
-			k := s.answers.key(ctx, view.Contract) // points have one form
-			if s.sendKept(ctx, &k) {
-				return
-			}
-			c := s.metricCalls.get(s, ctx, r)
-			c.w.B = ctx.Response.SwapBody(nil)[:0]
-			if f := serve(c, &p); f != nil {
-				ctx.Response.SwapBody(c.w.B[:0])
-				door.Fail(ctx, f)
-			} else {
-				s.answer(ctx, &c.call)
-				if !c.fleeting {
-					s.keep(ctx, &k, &c.call)
-				}
-			}
-			s.metricCalls.put(c)
-		}
-	}
+func onMetric(s *Server, serve func(c *metricCall) *door.Failure) door.Maker {
+	return s.metricCalls.Make(serve)
 }
 
 // metric is endpoint 4.
-func (c *metricCall) metric(p *door.Params) *door.Failure {
-	if f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size); f != nil {
+func (c *metricCall) metric() *door.Failure {
+	p := &c.Params
+	if f := c.Parse(); f != nil {
 		return f
 	}
 	if f := c.find(p.Values[0]); f != nil {
@@ -110,23 +82,20 @@ func (c *metricCall) metric(p *door.Params) *door.Failure {
 	if !ok {
 		return door.BadRequest("metric must be one of " + metricList + ", not " + door.Excerpt(p.Values[1]))
 	}
-	if m.DayOnly() && c.q.Interval != rollup.Day {
-		return door.BadRequest("timeInterval must be day for the metric " + m.String() + ", not " + c.q.Interval.String())
+	if m.DayOnly() && c.Q.Interval != rollup.Day {
+		return door.BadRequest("timeInterval must be day for the metric " + m.String() + ", not " + c.Q.Interval.String())
 	}
-	c.series.metric, c.series.interval = m, c.q.Interval
-	c.filters = c.boundTo(true)
-	if c.q.PageToken != nil {
-		if f := c.openToken(); f != nil {
-			return f
-		}
+	c.series.metric, c.series.interval = m, c.Q.Interval
+	if f := c.openToken(); f != nil {
+		return f
 	}
 	if f := c.load(); f != nil {
 		return f
 	}
-	if f := c.read(c.q.PageSize); f != nil {
+	if f := c.read(c.Q.PageSize); f != nil {
 		return f
 	}
-	c.list("results")
+	c.List("results")
 	c.points()
 	if !c.more {
 		return c.end(nil, nil)
@@ -134,40 +103,35 @@ func (c *metricCall) metric(p *door.Params) *door.Failure {
 	return c.end(binary.BigEndian.AppendUint32(nil, c.oldest), nil)
 }
 
-// boundTo hashes what a page token belongs to besides its route.
-func (c *metricCall) boundTo(query bool) token.Filters {
-	b := append(c.scratch[:0], byte(c.series.metric), byte(c.series.group))
+// boundTo appends what a page token belongs to besides its route.
+func (c *metricCall) boundTo(query bool) []byte {
+	b := append(c.Scratch[:0], byte(c.series.metric), byte(c.series.group))
 	if c.series.group == noGroup {
 		id := c.chain.ID()
 		b = append(b, id[:]...)
 	}
 	if query {
-		b = c.q.Canonical(b)
+		b = c.Q.Canonical(b)
 	}
-	c.scratch = b
-	return token.HashFilters(b)
+	return b
 }
 
 // openToken reads the page token. Its tip is not used: buckets that begin later
 // change none of the walk.
 func (c *metricCall) openToken() *door.Failure {
-	if c.position == nil {
-		c.position = make([]byte, 0, token.MaxLen)
+	if f := c.ReadToken(c.boundTo(true)); f != nil || c.After == nil {
+		return f
 	}
-	t, err := c.s.tokens.Parse(c.position, c.q.PageToken, c.route.ID, c.filters)
-	if err != nil {
-		return door.BadRequest("pageToken is not valid: " + err.Error())
-	}
-	if len(t.Position) != 4 {
+	if len(c.After) != 4 {
 		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
-	c.before = binary.BigEndian.Uint32(t.Position)
+	c.before = binary.BigEndian.Uint32(c.After)
 	return nil
 }
 
 // read finds the chunks of the page: the newest points below before.
 func (c *metricCall) read(size int) *door.Failure {
-	newest, oldest, ok := c.series.window(c.q.Since, c.q.Until, c.before)
+	newest, oldest, ok := c.series.window(c.Q.Since, c.Q.Until, c.before)
 	if s := &c.series; !ok && s.held != nil && newest == s.last && oldest > newest {
 		return c.metricFailure(s.held, fmt.Errorf("%w: after blocks were given up those of this time are made again", index.ErrRollup))
 	}
@@ -195,11 +159,11 @@ func (c *metricCall) points() {
 	if size == 0 {
 		return
 	}
-	c.w.B = grown(c.w.B, size+metricTail)
+	c.W.B = grown(c.W.B, size+metricTail)
 	for _, k := range c.chunks {
-		c.w.B = append(c.w.B, k.between(c.newest, c.oldest)...)
+		c.W.B = append(c.W.B, k.between(c.newest, c.oldest)...)
 	}
-	c.w.B = c.w.B[:len(c.w.B)-1] // the last comma
+	c.W.B = c.W.B[:len(c.W.B)-1] // the last comma
 }
 
 // metricTail is room for what follows on the points.

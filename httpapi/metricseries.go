@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"quorate/httpapi/kept"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 	"quorate/rollup"
 )
@@ -83,7 +85,7 @@ func (c *metricCall) find(name []byte) *door.Failure {
 	if c.chain, ok = c.s.cfg.Chains.Chain(c.lastName); !ok {
 		return noChain(name)
 	}
-	tellSync(c.ctx, c.chain)
+	c.About(c.chain)
 	return nil
 }
 
@@ -98,7 +100,7 @@ func (c *metricCall) load() *door.Failure {
 
 func (c *metricCall) loadSources() *door.Failure {
 	s := &c.series
-	s.hash = mix(uint64(s.metric)<<16|uint64(s.interval)<<8|uint64(s.form), 0)
+	s.hash = kept.Mix(uint64(s.metric)<<16|uint64(s.interval)<<8|uint64(s.form), 0)
 	if s.group == noGroup {
 		c.mark(c.chain)
 		known, err := s.add(c.chain)
@@ -137,7 +139,7 @@ func (c *metricCall) loadSources() *door.Failure {
 // read: what comes in between makes the answer newer than its mark, never older.
 func (c *metricCall) mark(ch Chain) {
 	_, tip, _ := ch.Cursor()
-	c.marks = append(c.marks, mark{ch, tip})
+	c.Mark(reply.Mark{Chain: ch, Tip: tip})
 }
 
 // beginsAbove reports whether the sums of a chain lack its first blocks.
@@ -185,7 +187,7 @@ func (s *series) add(c Chain) (known bool, err error) {
 		}
 	}
 	s.sources = append(s.sources, src)
-	s.hash = mix(s.hash, binary.LittleEndian.Uint64(src.id[:])+uint64(edition))
+	s.hash = kept.Mix(s.hash, binary.LittleEndian.Uint64(src.id[:])+uint64(edition))
 	return true, nil
 }
 
@@ -204,13 +206,6 @@ func (s *series) window(since, until uint64, before uint32) (newest, oldest uint
 		oldest = max(oldest, n)
 	}
 	return newest, oldest, newest >= oldest
-}
-
-// mix spreads v over all bits, after what was mixed before.
-func mix(h, v uint64) uint64 {
-	const odd = 0x9e3779b97f4a7c15
-	h = (h ^ v) * odd
-	return (h ^ h>>32) * odd
 }
 
 // metricFailure is the answer when the metrics of a chain cannot be read.

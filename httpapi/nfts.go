@@ -9,6 +9,7 @@ import (
 	"quorate/engine/index"
 	"quorate/engine/nftmeta"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
@@ -34,7 +35,7 @@ func nftRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: collectionPattern, Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the tokens of an ERC-721 or ERC-1155 contract",
-			ID:  96, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			ID:  96, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.NFTs{}, Make: onChain(s, (*call).itemAddress, (*call).collection),
 		},
 		{
@@ -75,16 +76,16 @@ func (c *call) itemBalances() *door.Failure {
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.Items(c.addr, c.q.Contract, c.page())
+	list, next, err := c.v.Items(c.addr, c.Q.Contract, c.page())
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.w.Raw("{")
-	c.w.NativeBalance(&wei)
-	c.rows("erc1155TokenBalances")
+	c.W.Raw("{")
+	c.W.NativeBalance(&wei)
+	c.Rows("erc1155TokenBalances")
 	for i := range list {
-		c.w.ItemBalance(&list[i])
-		if i+1 < len(list) && !c.room() {
+		c.W.ItemBalance(&list[i])
+		if i+1 < len(list) && !c.Room() {
 			next = list[i].Position()
 			break
 		}
@@ -105,15 +106,15 @@ func (c *call) collectibles() *door.Failure {
 			p.After = nil
 		}
 	}
-	c.list("collectibleBalances")
+	c.List("collectibleBalances")
 	if kind == index.ERC721 {
-		list, next, err := c.v.NFTs(c.addr, c.q.Contract, p)
+		list, next, err := c.v.NFTs(c.addr, c.Q.Contract, p)
 		if err != nil {
 			return c.readFailure(err)
 		}
 		for i := range list {
-			c.w.OwnedNFT(&list[i], &c.addr)
-			if i+1 < len(list) && !c.room() {
+			c.W.OwnedNFT(&list[i], &c.addr)
+			if i+1 < len(list) && !c.Room() {
 				next = list[i].Position()
 				break
 			}
@@ -127,11 +128,11 @@ func (c *call) collectibles() *door.Failure {
 }
 
 func (c *call) collectibleItems(p index.Page) *door.Failure {
-	full := p.Limit == 0 || !c.room()
+	full := p.Limit == 0 || !c.Room()
 	if full {
 		p.Limit = 1 // there may be one
 	}
-	list, next, err := c.v.Items(c.addr, c.q.Contract, p)
+	list, next, err := c.v.Items(c.addr, c.Q.Contract, p)
 	if err != nil {
 		return c.readFailure(err)
 	}
@@ -142,8 +143,8 @@ func (c *call) collectibleItems(p index.Page) *door.Failure {
 		return c.end(nil, nil)
 	}
 	for i := range list {
-		c.w.ItemBalance(&list[i])
-		if i+1 < len(list) && !c.room() {
+		c.W.ItemBalance(&list[i])
+		if i+1 < len(list) && !c.Room() {
 			next = list[i].Position()
 			break
 		}
@@ -163,10 +164,10 @@ func (c *call) collection() *door.Failure {
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.list("tokens")
+	c.List("tokens")
 	for i := range list {
-		c.w.NFT(&list[i])
-		if i+1 < len(list) && !c.room() {
+		c.W.NFT(&list[i])
+		if i+1 < len(list) && !c.Room() {
 			id := list[i].ID.Bytes32()
 			next = id[:]
 			break
@@ -179,7 +180,7 @@ func (c *call) collection() *door.Failure {
 func (c *call) singleNFT() *door.Failure {
 	n, f := c.namedNFT()
 	if f == nil {
-		c.w.NFT(&n)
+		c.W.NFT(&n)
 	}
 	return f
 }
@@ -207,13 +208,14 @@ func (c *call) namedNFT() (n index.SeenNFT, f *door.Failure) {
 // reindexes makes the handler that has metadata fetched again. Its success has no body.
 func reindexes(s *Server, r *door.Route) door.Handler {
 	return func(ctx *fasthttp.RequestCtx, p door.Params) {
-		c := s.calls.get(s, ctx, r)
-		defer s.calls.put(c)
-		if f := c.serve(&p, (*call).itemAddress, (*call).reindex); f != nil {
+		c := s.calls.Get(ctx, r)
+		defer s.calls.Put(c)
+		c.Params = p
+		if f := c.serve((*call).itemAddress, (*call).reindex); f != nil {
 			door.Fail(ctx, f)
 			return
 		}
-		c.q.Ignored.Tell(ctx)
+		c.Q.Ignored.Tell(ctx)
 		ctx.Response.SetStatusCode(r.Success())
 		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	}
@@ -257,11 +259,11 @@ func (c *call) nftHolders() *door.Failure {
 	if err != nil {
 		return c.readFailure(err)
 	}
-	c.w.Raw("{")
-	c.w.Collection(&c.addr, sum)
-	c.rows("addresses")
+	c.W.Raw("{")
+	c.W.Collection(&c.addr, sum)
+	c.Rows("addresses")
 	for i := range list {
-		c.w.Holder(&list[i])
+		c.W.Holder(&list[i])
 	}
 	return c.end(next, nil)
 }

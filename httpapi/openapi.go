@@ -12,6 +12,7 @@ import (
 	"quorate/httpapi/deflate"
 	"quorate/httpapi/door"
 	"quorate/httpapi/openapi"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
 
@@ -48,7 +49,7 @@ func describeRoutes(s *Server, path string) door.Handler {
 			door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
 			return
 		}
-		d.answer(ctx, s.vary)
+		d.answer(ctx, s.desk.Vary)
 	}
 }
 
@@ -74,7 +75,7 @@ func (s *Server) makeDescription(scope door.Scope, path string) *description {
 		return d
 	}
 	d.gzip = sync.OnceValue(func() []byte { return deflate.AppendGzip(nil, d.plain) })
-	d.zstd = sync.OnceValue(func() []byte { return s.packers.zstd.EncodeAll(d.plain, nil) })
+	d.zstd = sync.OnceValue(func() []byte { return s.desk.Packers.Zstd(d.plain) })
 	sum := sha256.Sum256(d.plain)
 	// Weak, since the packed forms have the same.
 	d.etag = `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
@@ -93,7 +94,7 @@ func (d *description) answer(ctx *fasthttp.RequestCtx, vary string) {
 	}
 	h.SetContentType(d.media)
 	body := d.plain
-	switch name := pickEncoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)); name {
+	switch name := reply.Encoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)); name {
 	case "gzip":
 		body = d.gzip()
 		h.Set(fasthttp.HeaderContentEncoding, name)

@@ -16,6 +16,7 @@ import (
 
 	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/ui"
 )
 
@@ -73,7 +74,7 @@ func (k *keptPages) key(ctx *fasthttp.RequestCtx, in *ui.Input) pageKey {
 	if in.Operator {
 		who = "operators"
 	}
-	text := strings.Join([]string{who, pickEncoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)), in.Base, string(ctx.RequestURI())}, " ")
+	text := strings.Join([]string{who, reply.Encoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding)), in.Base, string(ctx.RequestURI())}, " ")
 	return pageKey{text, maphash.String(k.seed, text)}
 }
 
@@ -88,7 +89,7 @@ func (k *keptPages) find(key *pageKey) *keptPage {
 func (k *keptPages) keep(key *pageKey, ctx *fasthttp.RequestCtx) {
 	body := bytes.Clone(ctx.Response.Body())
 	k.kept.Put(key.hash, &keptPage{*key, string(ctx.Response.Header.ContentEncoding()), body, time.Now().Add(pageAge)},
-		len(body)+len(key.text)+answerOverhead)
+		len(body)+len(key.text)+reply.Overhead)
 }
 
 // asset is a file of pages, packed once.
@@ -105,7 +106,7 @@ var packedAssets = sync.OnceValues(func() (map[string]*asset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assets of pages: %w", err)
 	}
-	packers, err := newCompressors(0)
+	packers, err := reply.NewPackers(0)
 	if err != nil {
 		return nil, fmt.Errorf("assets of pages: %w", err)
 	}
@@ -114,7 +115,7 @@ var packedAssets = sync.OnceValues(func() (map[string]*asset, error) {
 		sum := sha256.Sum256(f.Body)
 		byName[f.Name] = &asset{
 			Asset: f, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`, // weak, since the packed forms have the same
-			zstd: packers.zstd.EncodeAll(f.Body, nil),
+			zstd: packers.Zstd(f.Body),
 		}
 		if byName[f.Name].gzip, err = squeeze(f.Body); err != nil {
 			return nil, fmt.Errorf("asset %s: %w", f.Name, err)
@@ -156,7 +157,7 @@ func (p *pages) asset(ctx *fasthttp.RequestCtx, q door.Params) {
 	}
 	h.SetContentType(a.Type)
 	body, packed := a.Body, a.gzip
-	name := pickEncoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))
+	name := reply.Encoding(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))
 	if name == "zstd" {
 		packed = a.zstd
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"quorate/httpapi/reply"
 	"bytes"
 	"strings"
 	"time"
@@ -212,7 +213,7 @@ func (p *pages) send(ctx *fasthttp.RequestCtx, out *ui.Output) {
 		ctx.Response.Header.SetContentType(out.Type)
 		ctx.Response.Header.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+out.File+`"`)
 	}
-	p.s.packers.pack(ctx, out.HTML, nil)
+	p.s.desk.Packers.Pack(ctx, out.HTML, nil)
 }
 
 // headers sets the status and the headers that all pages have.
@@ -272,7 +273,7 @@ func wantsHTML(ctx *fasthttp.RequestCtx) bool {
 		item, accept, _ = bytes.Cut(accept, door.Comma)
 		kind, attrs, _ := bytes.Cut(item, []byte(";"))
 		if bytes.EqualFold(bytes.TrimSpace(kind), []byte("text/html")) {
-			return len(bytes.TrimSpace(attrs)) == 0 || weight(attrs) > 0
+			return len(bytes.TrimSpace(attrs)) == 0 || reply.Weight(attrs) > 0
 		}
 	}
 	return false

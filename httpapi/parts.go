@@ -9,6 +9,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
@@ -22,7 +23,7 @@ func partRoutes(s *Server) []door.Route {
 	list := func(id uint8, name, doc string, answer any, run func(c *call) *door.Failure) door.Route {
 		return door.Route{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + name, Units: door.UnitsMedium, Chain: "chainId", Doc: doc,
-			ID: id, Query: byBlock, Size: pagesOf100, Off: s.cfg.Chains == nil, Answer: answer, Make: onChain(s, (*call).itemAddress, run),
+			ID: id, Query: byBlock, Size: reply.PagesOf100, Off: s.cfg.Chains == nil, Answer: answer, Make: onChain(s, (*call).itemAddress, run),
 		}
 	}
 	return []door.Route{
@@ -43,7 +44,7 @@ func partRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: contractPattern + "/deployments", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the contracts that an address made",
-			ID:  66, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			ID:  66, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.Contracts{}, Make: onChain(s, (*call).itemAddress, (*call).deployments),
 		},
 	}
@@ -52,7 +53,7 @@ func partRoutes(s *Server) []door.Route {
 // signedTxs lists what an address sent, what was sent to it, and what made it.
 func (c *call) signedTxs() *door.Failure {
 	c.only(index.ListTxs)
-	c.list("transactions")
+	c.List("transactions")
 	next, err := c.v.SignedTxs(c.addr, c.page(), c.nativeTx)
 	return c.end(next, err)
 }
@@ -63,10 +64,10 @@ func (c *call) erc1155Transfers() *door.Failure { return c.partTransfers(index.P
 // partTransfers lists the transfers of a standard from or to an address.
 func (c *call) partTransfers(kind index.Part) *door.Failure {
 	c.only(index.ListTxs)
-	c.list("transactions")
+	c.List("transactions")
 	next, err := c.v.AddressParts(c.addr, kind, c.page(), func(tx *index.Tx, i int) bool {
-		c.w.BlockTransfer(&index.AddressedTransfer{Tx: refTo(tx), Transfer: tx.Transfers[i]})
-		return c.room()
+		c.W.BlockTransfer(&index.AddressedTransfer{Tx: refTo(tx), Transfer: tx.Transfers[i]})
+		return c.Room()
 	})
 	return c.end(next, err)
 }
@@ -78,10 +79,10 @@ func refTo(tx *index.Tx) index.TxRef {
 // internalTxs lists the calls from or to an address below those of transactions.
 func (c *call) internalTxs() *door.Failure {
 	c.only(index.ListTxs)
-	c.list("transactions")
+	c.List("transactions")
 	next, err := c.v.AddressParts(c.addr, index.PartCalls, c.page(), func(tx *index.Tx, i int) bool {
-		c.w.BlockCall(tx, &tx.Calls[i])
-		return c.room()
+		c.W.BlockCall(tx, &tx.Calls[i])
+		return c.Room()
 	})
 	return c.end(next, err)
 }
@@ -96,7 +97,7 @@ func (c *call) contract() *door.Failure {
 	if _, token := c.Token(&c.addr); d == nil && !token {
 		return c.noContract()
 	}
-	c.w.Contract(&c.addr, d)
+	c.W.Contract(&c.addr, d)
 	return nil
 }
 
@@ -150,21 +151,21 @@ func (c *call) deploymentTx() *door.Failure {
 	if f != nil {
 		return f
 	}
-	c.w.SingleTx(tx, info)
+	c.W.SingleTx(tx, info)
 	return nil
 }
 
 // deployments lists the contracts that an address made.
 func (c *call) deployments() *door.Failure {
-	c.list("contracts")
+	c.List("contracts")
 	next, err := c.v.AddressParts(c.addr, index.PartMade, c.page(), func(tx *index.Tx, i int) bool {
 		made := tx.Contract
 		if i >= 0 {
 			made = tx.Calls[i].To
 		}
-		c.w.Comma()
-		c.w.Contract(&made, deployedBy(tx, i))
-		return c.room()
+		c.W.Comma()
+		c.W.Contract(&made, deployedBy(tx, i))
+		return c.Room()
 	})
 	return c.end(next, err)
 }
@@ -172,25 +173,19 @@ func (c *call) deployments() *door.Failure {
 // chainItself makes the handler of a route that says what is known of a chain without
 // reading its rows.
 func chainItself(s *Server, write func(c *call, chain Chain)) door.Maker {
-	return func(r *door.Route) door.Handler {
-		return func(ctx *fasthttp.RequestCtx, p door.Params) {
-			c := s.calls.get(s, ctx, r)
-			defer s.calls.put(c)
-			if f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size); f != nil {
-				door.Fail(ctx, f)
-				return
-			}
-			chain, ok := s.cfg.Chains.Chain(string(p.Values[0]))
-			if !ok {
-				door.Fail(ctx, noChain(p.Values[0]))
-				return
-			}
-			c.w.Dialect = s.dialect(ctx)
-			c.w.B = ctx.Response.SwapBody(nil)[:0]
-			write(c, chain)
-			s.answer(ctx, c)
+	return s.calls.Make(func(c *call) *door.Failure {
+		if f := c.Parse(); f != nil {
+			return f
 		}
-	}
+		name := c.Params.Values[0]
+		chain, ok := s.cfg.Chains.Chain(string(name))
+		if !ok {
+			return noChain(name)
+		}
+		c.Passing = true // it changes without a block
+		write(c, chain)
+		return nil
+	})
 }
 
 // noChain is the answer about a chain that is not followed.
@@ -203,5 +198,5 @@ func (c *call) chainItem(chain Chain) {
 	c.chain, c.info = chain, chain.Info()
 	_, behind := chain.Syncing()
 	gaps, _ := chain.Gaps()
-	c.w.ChainItem(c.info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), c.info.Token.LogoURI), chain.Settled(), gaps)
+	c.W.ChainItem(c.info, chain.Down() == nil && !behind, cmp.Or(c.Logo(nil), c.info.Token.LogoURI), chain.Settled(), gaps)
 }

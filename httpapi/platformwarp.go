@@ -10,6 +10,7 @@ import (
 	"quorate/engine/primary"
 	"quorate/httpapi/attest"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 )
 
 // attestation finds a message of the P-Chain by an ID; it returns nil if there is none.
@@ -47,7 +48,7 @@ func (s *Server) platformMessage(network string, id chain.ID, what attestation) 
 		return nil, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 	case req == nil && p.Down() != nil:
 		return nil, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-			Message: "transaction " + id.String() + " is not indexed, and the P-Chain does not go on: " + standstill(p.Down())}
+			Message: "transaction " + id.String() + " is not indexed, and the P-Chain does not go on: " + reply.Standstill(p.Down())}
 	case req == nil:
 		return nil, missing
 	}

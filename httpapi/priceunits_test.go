@@ -15,6 +15,7 @@ import (
 	"quorate/httpapi/door"
 	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/reply"
 )
 
 // TestSentUnits: no route sends more bytes for a unit than a bound, at the largest page that
@@ -123,7 +124,7 @@ func TestLookedUnits(t *testing.T) {
 	n := samplePrimary().withTxs()
 	row := n.txs[primary.PChain][0]
 	n.txs[primary.PChain] = nil
-	for range 3 * rowsPerUnit {
+	for range 3 * reply.RowsPerUnit {
 		n.txs[primary.PChain] = append(n.txs[primary.PChain], row)
 	}
 	s := dataServer(t, Config{Primary: primaries{"fuji": n}, Limits: newLimiter(t, limit.Config{UnitsPerMinute: 1, Burst: burst})}, sampleChain())

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"sync"
 
 	"github.com/valyala/fasthttp"
 
@@ -13,13 +12,14 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/primary"
 	"quorate/httpapi/door"
-	"quorate/httpapi/token"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
 
 // primaryCall is one request to a route of the primary network.
 type primaryCall struct {
-	call
+	reply.Request
+	s       *Server
 	name    string // of the network, as the path has it
 	network PrimaryNetwork
 	kind    primary.Kind // whose blocks the answer changes with
@@ -30,33 +30,28 @@ type primaryCall struct {
 	others map[primary.Kind]PrimaryView // rows of other chains that are open
 	texts  *view.Texts                  // what an ID is written as never changes
 
-	own    primaryQuery
-	values *door.Params // of the path
+	own primaryQuery
 	// What the path names besides.
-	id    chain.ID
-	hasID bool
-	node  chain.NodeID
+	number uint64
+	id     chain.ID
+	hasID  bool
+	node   chain.NodeID
 }
 
-// primaryCalls keeps calls that are not in use.
-type primaryCalls struct{ pool sync.Pool }
-
-func (p *primaryCalls) get(s *Server, ctx *fasthttp.RequestCtx, r *door.Route) *primaryCall {
-	c, _ := p.pool.Get().(*primaryCall)
-	if c == nil {
-		c = &primaryCall{texts: &view.Texts{}}
-	}
-	c.s, c.ctx, c.route, c.q.Own = s, ctx, r, &c.own
-	return c
-}
-
-// put takes a call back. It keeps nothing of the request.
-func (p *primaryCalls) put(c *primaryCall) {
-	clear(c.marks)
-	*c = primaryCall{texts: c.texts, own: primaryQuery{nodes: c.own.nodes[:0], addresses: c.own.addresses[:0]}, call: call{
-		marks: c.marks[:0], scratch: c.scratch, position: c.position, spare: c.spare,
+// newPrimaryCalls returns the calls of a server.
+func newPrimaryCalls(s *Server) *reply.Calls[primaryCall, *primaryCall] {
+	return &reply.Calls[primaryCall, *primaryCall]{Desk: s.desk, New: func() *primaryCall {
+		c := &primaryCall{s: s, texts: &view.Texts{}}
+		c.Q.Own = &c.own
+		return c
 	}}
-	p.pool.Put(c)
+}
+
+// Forget implements [reply.Call].
+func (c *primaryCall) Forget() {
+	*c = primaryCall{
+		Request: c.Emptied(), s: c.s, texts: c.texts, own: primaryQuery{nodes: c.own.nodes[:0], addresses: c.own.addresses[:0]},
+	}
 }
 
 // onPrimary makes the handler of a route of the primary network. kinds are the chains
@@ -64,47 +59,24 @@ func (p *primaryCalls) put(c *primaryCall) {
 // check looks at the parameters once the network is known; nil if there is nothing to
 // look at. run writes the body.
 func onPrimary(s *Server, kinds []primary.Kind, check, run func(c *primaryCall) *door.Failure) door.Maker {
-	return func(r *door.Route) door.Handler {
-		return func(ctx *fasthttp.RequestCtx, p door.Params) {
-			d := s.dialect(ctx)
-			k := s.answers.key(ctx, d)
-			keep := r.Method == fasthttp.MethodGet // what a body asks for is not in the key
-			if keep && s.sendKept(ctx, &k) {
-				return
-			}
-			c := s.primaryCalls.get(s, ctx, r)
-			c.w.Dialect = d
-			c.w.B = ctx.Response.SwapBody(nil)[:0]
-			if f := c.serve(&p, kinds, check, run); f != nil {
-				ctx.Response.SwapBody(c.w.B[:0])
-				door.Fail(ctx, f)
-			} else {
-				s.answer(ctx, &c.call)
-				s.owe(ctx, &p, c.looked/rowsPerUnit)
-				if keep {
-					s.keep(ctx, &k, &c.call)
-				}
-			}
-			s.primaryCalls.put(c)
-		}
-	}
+	return s.primaryCalls.Make(func(c *primaryCall) *door.Failure { return c.serve(kinds, check, run) })
 }
 
 // unitsPerAddress is what each address of a list costs but the first: their rows are merged.
 const unitsPerAddress = 5
 
-// serve checks the request and writes the body into c.w.
-func (c *primaryCall) serve(p *door.Params, kinds []primary.Kind, check, run func(c *primaryCall) *door.Failure) *door.Failure {
-	f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size)
+// serve checks the request and writes the body.
+func (c *primaryCall) serve(kinds []primary.Kind, check, run func(c *primaryCall) *door.Failure) *door.Failure {
+	p := &c.Params
+	f := c.Parse()
 	if f == nil {
 		f = c.find(p, kinds)
 	}
 	if f != nil {
 		return f
 	}
-	c.values = p
-	tellSync(c.ctx, primaryMark{c.on})
-	if c.route.Method == fasthttp.MethodPost {
+	c.About(primaryMark{c.on})
+	if c.Route.Method == fasthttp.MethodPost {
 		if f = c.readBody(); f != nil {
 			return f
 		}
@@ -112,7 +84,7 @@ func (c *primaryCall) serve(p *door.Params, kinds []primary.Kind, check, run fun
 	if f = c.own.readAddresses(c.network.NetworkID(), c.kind == primary.CChain); f != nil {
 		return f
 	}
-	if f = c.s.more(c.ctx, p, (len(c.own.addresses)-1)*unitsPerAddress); f != nil {
+	if f = c.More(c.Ctx, p, (len(c.own.addresses)-1)*unitsPerAddress); f != nil {
 		return f
 	}
 	if check != nil {
@@ -129,16 +101,16 @@ func (c *primaryCall) serve(p *door.Params, kinds []primary.Kind, check, run fun
 	}
 	defer c.rows.Close()
 	defer c.closeOthers()
-	c.w.Currency = c.q.Currency
-	c.w.Primary = view.Primary{
+	c.W.Currency = c.Q.Currency
+	c.W.Primary = view.Primary{
 		Network: c.name, Prefix: address.Prefix(c.network.NetworkID()), AVAX: c.network.AVAX(), Chain: c.on.ID(),
 		Genesis: c.chainGenesis, Asset: c.asset, Texts: c.texts,
 	}
 	if f := run(c); f != nil {
 		return f
 	}
-	if c.err != nil {
-		return c.unreadable(c.err)
+	if c.Err != nil {
+		return c.unreadable(c.Err)
 	}
 	return nil
 }
@@ -146,15 +118,15 @@ func (c *primaryCall) serve(p *door.Params, kinds []primary.Kind, check, run fun
 // find finds the network and the chain that the path names.
 func (c *primaryCall) find(p *door.Params, kinds []primary.Kind) *door.Failure {
 	name := p.Get("network")
-	if name == nil && c.q.Network != "" {
-		name = []byte(c.q.Network)
+	if name == nil && c.Q.Network != "" {
+		name = []byte(c.Q.Network)
 	}
 	if f := c.findNetwork(name); f != nil {
 		return f
 	}
 	var ok bool
 	c.kind = kinds[0]
-	if id := p.Get("blockchainId"); id != nil && !c.route.AnyChain {
+	if id := p.Get("blockchainId"); id != nil && !c.Route.AnyChain {
 		if f := c.findKind(id, kinds); f != nil {
 			return f
 		}
@@ -195,7 +167,7 @@ func (c *primaryCall) findKind(name []byte, kinds []primary.Kind) *door.Failure 
 		if err != nil {
 			return door.BadRequest("blockchainId must be " + aliases(kinds) + ", or the ID of that chain in CB58, not " + door.Excerpt(name))
 		}
-		if kind, ok = c.kindOf(id); !ok {
+		if kind, ok = kindOf(c.network, id); !ok {
 			return notFound("blockchain " + door.Excerpt(name) + " is not a chain of the primary network of " + c.name)
 		}
 	}
@@ -208,10 +180,10 @@ func (c *primaryCall) findKind(name []byte, kinds []primary.Kind) *door.Failure 
 	return door.BadRequest("blockchainId must be " + aliases(kinds) + " here, not " + door.Excerpt(name))
 }
 
-// kindOf returns which chain of the network has an ID.
-func (c *primaryCall) kindOf(id chain.ID) (primary.Kind, bool) {
+// kindOf returns which chain of a network has an ID.
+func kindOf(network PrimaryNetwork, id chain.ID) (primary.Kind, bool) {
 	for _, k := range [...]primary.Kind{primary.PChain, primary.XChain, primary.CChain} {
-		if on, ok := c.network.Chain(k); ok && on.ID() == id {
+		if on, ok := network.Chain(k); ok && on.ID() == id {
 			return k, true
 		}
 	}
@@ -244,11 +216,11 @@ func aliases(kinds []primary.Kind) string {
 
 // openPage reads the page token, if there is one.
 func (c *primaryCall) openPage() *door.Failure {
-	b := strconv.AppendUint(c.scratch[:0], uint64(c.network.NetworkID()), 10)
+	b := strconv.AppendUint(c.Scratch[:0], uint64(c.network.NetworkID()), 10)
 	b = append(b, '/', byte(c.kind))
 	b = append(append(append(b, door.Bit(c.hasID)), c.id[:]...), c.node[:]...)
 	b = strconv.AppendUint(append(b, '#'), c.number, 10)
-	return c.readToken(c.own.canonical(c.q.Canonical(b)))
+	return c.ReadToken(c.own.canonical(c.Q.Canonical(b)))
 }
 
 // openRows opens the rows. The answer changes with the chain's next block.
@@ -261,8 +233,8 @@ func (c *primaryCall) openRows() *door.Failure {
 		return c.unreadable(err)
 	}
 	tip := rows.Tip()
-	c.rows, c.tip = rows, tip.Height
-	c.marks = append(c.marks, mark{primaryMark{c.on}, evm.Hash(tip.ID)})
+	c.rows, c.Tip = rows, tip.Height
+	c.Mark(reply.Mark{Chain: primaryMark{c.on}, Tip: evm.Hash(tip.ID)})
 	return nil
 }
 
@@ -280,7 +252,7 @@ func (c *primaryCall) empty() *door.Failure {
 func (c *primaryCall) unavailable(err error) *door.Failure {
 	c.s.log.Debug("a chain of the primary network cannot answer: it is not followed now", "network", c.name, "chain", aliasKind(c.kind).String(), "err", err)
 	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-		Message: "the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: " + standstill(err)}
+		Message: "the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: " + reply.Standstill(err)}
 }
 
 // missing is the answer about something that is not indexed. While the chain's node is
@@ -290,7 +262,7 @@ func (c *primaryCall) missing(message string) *door.Failure {
 		return c.unavailable(err)
 	}
 	if height, behind := c.on.Syncing(); behind {
-		message += "; the " + aliasKind(c.kind).String() + " of " + c.name + " is indexed up to " + strconv.FormatUint(c.tip, 10) +
+		message += "; the " + aliasKind(c.kind).String() + " of " + c.name + " is indexed up to " + strconv.FormatUint(c.Tip, 10) +
 			" of " + strconv.FormatUint(height, 10)
 	}
 	return notFound(message)
@@ -301,7 +273,7 @@ func (c *primaryCall) unreadable(err error) *door.Failure {
 	if errors.Is(err, primary.ErrPosition) {
 		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
-	c.s.log.Error("rows of the primary network cannot be read", "network", c.name, "path", door.Excerpt(c.ctx.Path()), "err", err)
+	c.s.log.Error("rows of the primary network cannot be read", "network", c.name, "path", door.Excerpt(c.Ctx.Path()), "err", err)
 	return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
 }
 
@@ -311,12 +283,12 @@ func notFound(message string) *door.Failure {
 
 // page says which rows to read.
 func (c *primaryCall) page() primary.Page {
-	return primary.Page{After: c.after, Limit: c.q.PageSize, Asc: c.q.Ascending}
+	return primary.Page{After: c.After, Limit: c.Q.PageSize, Asc: c.Q.Ascending}
 }
 
 // frame returns the times that are asked for, ok false if there are none between them.
 func (c *primaryCall) frame() (r primary.TimeRange, ok bool) {
-	r = primary.TimeRange{From: c.q.Since, To: c.q.Until}
+	r = primary.TimeRange{From: c.Q.Since, To: c.Q.Until}
 	if r.From >= r.To {
 		return r, false
 	}
@@ -332,30 +304,20 @@ func (c *primaryCall) finish(next primary.Position, err error, tail func()) *doo
 	if err != nil {
 		return c.unreadable(err)
 	}
-	c.w.Raw("]")
+	c.W.Raw("]")
 	if tail != nil {
 		tail()
 	}
-	if next != nil {
-		c.w.Member("nextPageToken")
-		c.w.Raw(`"`)
-		c.w.B = c.s.tokens.Append(c.w.B, &token.Token{Route: c.route.ID, Filters: c.filters, Ascending: c.q.Ascending, Position: next})
-		c.w.Raw(`"`)
-	}
-	c.w.Raw("}")
+	c.NextPage(next, 0)
+	c.W.Raw("}")
 	return nil
 }
 
 // primaryMark makes a chain of the primary network fit for a mark.
 type primaryMark struct{ PrimaryChain }
 
-// Cursor implements marked.
+// Cursor implements [reply.Marked].
 func (m primaryMark) Cursor() (uint64, evm.Hash, bool) {
 	height, id, ok := m.PrimaryChain.Cursor()
 	return height, evm.Hash(id), ok
-}
-
-func isPrimary(m marked) bool {
-	_, ok := m.(primaryMark)
-	return ok
 }

@@ -73,7 +73,7 @@ func (c *primaryCall) readFees(of feesOf) *door.Failure {
 	if f != nil {
 		return f
 	}
-	name := c.values.Get("metric")
+	name := c.Params.Get("metric")
 	for i, m := range feeMetrics[of] {
 		if string(name) == m.name {
 			c.number = uint64(i) // page tokens are bound to it

@@ -10,6 +10,7 @@ import (
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
 
@@ -18,13 +19,13 @@ var addressNames = door.MemberNames{"addresses"}
 
 // readBody reads the addresses of a body as those of the query.
 func (c *primaryCall) readBody() *door.Failure {
-	if f := door.CheckJSON(c.ctx); f != nil {
+	if f := door.CheckJSON(c.Ctx); f != nil {
 		return f
 	}
 	var mistyped *door.Failure
-	m, err := door.ParseObject(c.ctx.Request.Body(), &addressNames, false, func(name []byte) {
+	m, err := door.ParseObject(c.Ctx.Request.Body(), &addressNames, false, func(name []byte) {
 		if mistyped == nil {
-			mistyped = c.q.Ignored.Add("member", name, addressNames[:1])
+			mistyped = c.Q.Ignored.Add("member", name, addressNames[:1])
 		}
 	})
 	switch {
@@ -55,7 +56,7 @@ func (c *primaryCall) listOutputs() *door.Failure {
 		states = []primary.OutputState{primary.Exported}
 	}
 	q := &c.own
-	c.list("utxos")
+	c.List("utxos")
 	next, err := c.rows.Outputs(q.addresses, states, c.page(), func(u *primary.Output) (primary.Result, error) {
 		if c.kind == primary.CChain && !q.spent { // what arrived is not on its way any more
 			if there, err := c.imported(u); err != nil || there {
@@ -65,12 +66,12 @@ func (c *primaryCall) listOutputs() *door.Failure {
 		switch {
 		case u.Kind == utxo.TransferOutput && u.Amount < q.least || q.asset != nil && u.Asset != *q.asset:
 			return primary.Passed, nil
-		case !c.room():
+		case !c.Room():
 			return primary.Full, nil
 		case c.kind == primary.PChain:
-			c.w.PlatformOutput(u)
+			c.W.PlatformOutput(u)
 		default:
-			c.w.ExchangeOutput(u)
+			c.W.ExchangeOutput(u)
 		}
 		return primary.Taken, nil
 	})
@@ -132,13 +133,13 @@ func (c *primaryCall) primaryBalances() *door.Failure {
 			break
 		}
 	}
-	c.w.Raw(`{"balances":{`)
+	c.W.Raw(`{"balances":{`)
 	for _, name := range balanceNames[c.kind] {
-		c.w.Balances(name, all[name], c.kind)
+		c.W.Balances(name, all[name], c.kind)
 	}
-	c.w.Raw("}")
+	c.W.Raw("}")
 	c.chainInfo()
-	c.w.Raw("}")
+	c.W.Raw("}")
 	return nil
 }
 
@@ -204,7 +205,7 @@ func (c *primaryCall) platformSum(u *primary.Output, locked, stakeable bool) (st
 // imported reports whether the chain that an output was exported to has taken it. It is
 // not known of chains that are not followed.
 func (c *primaryCall) imported(u *primary.Output) (bool, error) {
-	kind, ok := c.kindOf(u.Other)
+	kind, ok := kindOf(c.network, u.Other)
 	if !ok {
 		return false, nil
 	}
@@ -226,7 +227,7 @@ func (c *primaryCall) beside(k primary.Kind) (PrimaryView, error) {
 	if !ok {
 		return nil, nil
 	}
-	at := mark{chain: primaryMark{on}} // nothing is kept of a chain without a block
+	at := reply.Mark{Chain: primaryMark{on}} // nothing is kept of a chain without a block
 	rows, err := on.View()
 	switch {
 	case isEmpty(err):
@@ -234,9 +235,9 @@ func (c *primaryCall) beside(k primary.Kind) (PrimaryView, error) {
 	case err != nil:
 		return nil, err
 	default:
-		at.tip = evm.Hash(rows.Tip().ID)
+		at.Tip = evm.Hash(rows.Tip().ID)
 	}
-	c.marks = append(c.marks, at)
+	c.Marks = append(c.Marks, at)
 	if c.others == nil {
 		c.others = map[primary.Kind]PrimaryView{}
 	}
@@ -293,13 +294,13 @@ func (c *primaryCall) lastActivity() *door.Failure {
 	if i >= 0 {
 		u = list[i]
 	}
-	c.w.LastActivity(row, u, consumed, aliasKind(c.kind))
+	c.W.LastActivity(row, u, consumed, aliasKind(c.kind))
 	return nil
 }
 
 // chainIDs lists for each address the chains that it has part in.
 func (c *primaryCall) chainIDs() *door.Failure {
-	c.list("addresses")
+	c.List("addresses")
 	for _, a := range c.own.addresses {
 		var ids []chain.ID
 		for _, k := range onAny {
@@ -318,7 +319,7 @@ func (c *primaryCall) chainIDs() *door.Failure {
 				ids = append(ids, on.ID())
 			}
 		}
-		c.w.ChainIDs(a.Text(c.w.Primary.Prefix), ids)
+		c.W.ChainIDs(a.Text(c.W.Primary.Prefix), ids)
 	}
 	return c.finish(nil, nil, nil)
 }

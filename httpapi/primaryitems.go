@@ -11,7 +11,7 @@ import (
 
 // readID reads an ID in the path.
 func (c *primaryCall) readID(name string, to *chain.ID) *door.Failure {
-	if problem := setID(to, c.values.Get(name)); problem != "" {
+	if problem := setID(to, c.Params.Get(name)); problem != "" {
 		return door.BadRequest(name + " " + problem)
 	}
 	return nil
@@ -19,7 +19,7 @@ func (c *primaryCall) readID(name string, to *chain.ID) *door.Failure {
 
 // readNode reads a node ID in the path.
 func (c *primaryCall) readNode() *door.Failure {
-	if problem := setNode(&c.node, c.values.Get("nodeId")); problem != "" {
+	if problem := setNode(&c.node, c.Params.Get("nodeId")); problem != "" {
 		return door.BadRequest("nodeId " + problem)
 	}
 	return nil
@@ -35,7 +35,7 @@ func (c *primaryCall) networkDetails() *door.Failure {
 	if err != nil {
 		return c.unreadable(err)
 	}
-	c.w.NetworkDetails(&t, c.network.Told())
+	c.W.NetworkDetails(&t, c.network.Told())
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (c *primaryCall) subnet() *door.Failure {
 	case !found:
 		return c.missing("subnet " + c.id.String() + " does not exist or is not indexed yet")
 	}
-	c.w.Subnet(s, func() bool { return c.genesis < maxRowGenesis })
+	c.W.Subnet(s, func() bool { return c.genesis < maxRowGenesis })
 	return nil
 }
 
@@ -63,12 +63,12 @@ func (c *primaryCall) listBlockchains() *door.Failure {
 	if f != nil {
 		return f
 	}
-	c.list("blockchains")
+	c.List("blockchains")
 	next, err := rows.Blockchains(c.page(), func(b *primary.Blockchain) bool {
-		if !c.room() || c.genesis >= maxGenesis {
+		if !c.Room() || c.genesis >= maxGenesis {
 			return false
 		}
-		c.w.Blockchain(b)
+		c.W.Blockchain(b)
 		return true
 	})
 	return c.finish(next, err, nil)
@@ -77,7 +77,7 @@ func (c *primaryCall) listBlockchains() *door.Failure {
 // readBlockchain reads the ID of any blockchain, or the alias of one of the primary
 // network.
 func (c *primaryCall) readBlockchain() *door.Failure {
-	name := c.values.Get("blockchainId")
+	name := c.Params.Get("blockchainId")
 	if k, ok := chainKind(name); ok {
 		on, ok := c.network.Chain(k)
 		if !ok {
@@ -101,7 +101,7 @@ func (c *primaryCall) blockchain() *door.Failure {
 	case !found:
 		return c.missing("blockchain " + c.id.String() + " does not exist or is not indexed yet")
 	}
-	c.w.Blockchain(b)
+	c.W.Blockchain(b)
 	return nil
 }
 
@@ -128,8 +128,8 @@ func (c *primaryCall) listValidators() *door.Failure {
 	} else if of.Subnet == nil {
 		of.Subnet = &chain.PrimaryNetworkID
 	}
-	c.list("validators")
-	next, err := rows.Stakers(&of, c.page(), fits(c, func(s *primary.Staker) { c.w.Validator(s, &totals, told, c.proof(s), c.removed(s)) }))
+	c.List("validators")
+	next, err := rows.Stakers(&of, c.page(), fits(c, func(s *primary.Staker) { c.W.Validator(s, &totals, told, c.proof(s), c.removed(s)) }))
 	return c.finish(next, err, nil)
 }
 
@@ -144,14 +144,14 @@ func (c *primaryCall) proof(s *primary.Staker) []byte {
 	}
 	row, found, err := c.rows.Tx(s.TxID)
 	if err != nil {
-		c.note(err)
+		c.Note(err)
 	}
 	if err != nil || !found {
 		return nil
 	}
 	tx, err := platform.ParseTx(row.Raw)
 	if err != nil {
-		c.note(err)
+		c.Note(err)
 		return nil
 	}
 	if add, _ := tx.Body.Staking(); add.Signer != nil {
@@ -167,7 +167,7 @@ func (c *primaryCall) removed(s *primary.Staker) uint64 {
 	}
 	row, found, err := c.rows.Tx(s.EndTx)
 	if err != nil {
-		c.note(err)
+		c.Note(err)
 	}
 	if err != nil || !found {
 		return 0
@@ -182,10 +182,10 @@ func (c *primaryCall) listL1Validators() *door.Failure {
 	}
 	q := &c.own
 	of := primary.L1Filter{ValidationID: q.validation, Node: q.node, Subnet: q.subnet, Inactive: q.inactive}
-	c.list("validators")
+	c.List("validators")
 	price := rows.L1Price()
-	next, err := rows.L1Validators(&of, c.page(), fits(c, func(v *primary.L1Validator) { c.w.L1Validator(v, price) }))
-	return c.finish(next, err, func() { c.w.Height(c.tip) })
+	next, err := rows.L1Validators(&of, c.page(), fits(c, func(v *primary.L1Validator) { c.W.L1Validator(v, price) }))
+	return c.finish(next, err, func() { c.W.Height(c.Tip) })
 }
 
 func (c *primaryCall) pendingRewards() *door.Failure {
@@ -193,16 +193,16 @@ func (c *primaryCall) pendingRewards() *door.Failure {
 	if f != nil {
 		return f
 	}
-	c.list("pendingRewards")
+	c.List("pendingRewards")
 	of := primary.RewardFilter{Addresses: c.own.addresses, Nodes: c.own.nodes}
 	now := rows.Time()
-	next, err := rows.PendingRewards(&of, c.page(), fits(c, func(r *primary.Reward) { c.w.PendingReward(r, now) }))
+	next, err := rows.PendingRewards(&of, c.page(), fits(c, func(r *primary.Reward) { c.W.PendingReward(r, now) }))
 	return c.finish(next, err, nil)
 }
 
 // readBlock reads the height or the ID of a block.
 func (c *primaryCall) readBlock() *door.Failure {
-	v := c.values.Get("blockId")
+	v := c.Params.Get("blockId")
 	n, ok := door.ParseUint(v)
 	if ok {
 		c.number = n
@@ -234,7 +234,7 @@ func (c *primaryCall) block() *door.Failure {
 	case !found:
 		return c.missing("block " + text + " does not exist or is not indexed yet")
 	}
-	c.w.PrimaryBlock(b)
+	c.W.PrimaryBlock(b)
 	return nil
 }
 
@@ -257,6 +257,6 @@ func (c *primaryCall) vertex() *door.Failure {
 	case !found:
 		return c.missing("vertex " + c.id.String() + " does not exist or is not indexed yet")
 	}
-	c.w.Vertex(v)
+	c.W.Vertex(v)
 	return nil
 }

@@ -49,7 +49,7 @@ func platformOf(c *primaryCall) (PlatformView, *door.Failure) {
 // fits makes of what writes a row what takes rows as long as there is room for them.
 func fits[T any](c *primaryCall, write func(*T)) func(*T) bool {
 	return func(row *T) bool {
-		if !c.room() {
+		if !c.Room() {
 			return false
 		}
 		write(row)
@@ -59,17 +59,17 @@ func fits[T any](c *primaryCall, write func(*T)) func(*T) bool {
 
 // listSubnets is endpoint 5.
 func (c *primaryCall) listSubnets() *door.Failure {
-	c.list("subnets")
+	c.List("subnets")
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
 	}
 	next, err := rows.Subnets(c.page(), func(s *primary.Subnet) bool {
-		if !c.room() || c.genesis >= maxGenesis {
+		if !c.Room() || c.genesis >= maxGenesis {
 			return false
 		}
 		before := c.genesis
-		c.w.Subnet(s, func() bool { return c.genesis-before < maxRowGenesis })
+		c.W.Subnet(s, func() bool { return c.genesis-before < maxRowGenesis })
 		return true
 	})
 	return c.finish(next, err, nil)
@@ -85,19 +85,19 @@ func (c *primaryCall) someone() *door.Failure {
 
 // historicalRewards is endpoint 9.
 func (c *primaryCall) historicalRewards() *door.Failure {
-	c.list("historicalRewards")
+	c.List("historicalRewards")
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
 	}
 	of := primary.RewardFilter{Addresses: c.own.addresses, Nodes: c.own.nodes}
-	next, err := rows.Rewards(&of, c.page(), fits(c, c.w.HistoricalReward))
+	next, err := rows.Rewards(&of, c.page(), fits(c, c.W.HistoricalReward))
 	return c.finish(next, err, nil)
 }
 
 // listDelegators is endpoint 13.
 func (c *primaryCall) listDelegators() *door.Failure {
-	c.list("delegators")
+	c.List("delegators")
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -106,7 +106,7 @@ func (c *primaryCall) listDelegators() *door.Failure {
 		Subnet: &chain.PrimaryNetworkID, Nodes: c.own.nodes, Owners: c.own.addresses,
 		Status: c.own.status, Delegators: true,
 	}
-	next, err := rows.Stakers(&of, c.page(), fits(c, c.w.Delegator))
+	next, err := rows.Stakers(&of, c.page(), fits(c, c.W.Delegator))
 	return c.finish(next, err, nil)
 }
 
@@ -114,12 +114,12 @@ func (c *primaryCall) listDelegators() *door.Failure {
 func (c *primaryCall) verticesAt() *door.Failure { return c.vertices(&c.own.height) }
 
 func (c *primaryCall) vertices(height *uint64) *door.Failure {
-	c.list("vertices")
+	c.List("vertices")
 	rows, ok := c.rows.(VertexView)
 	if !ok {
 		return c.unreadable(errKind)
 	}
-	next, err := rows.Vertices(height, c.page(), fits(c, c.w.Vertex))
+	next, err := rows.Vertices(height, c.page(), fits(c, c.W.Vertex))
 	return c.finish(next, err, c.chainInfo)
 }
 
@@ -127,17 +127,17 @@ func (c *primaryCall) vertices(height *uint64) *door.Failure {
 func (c *primaryCall) latestBlocks() *door.Failure { return c.blocks(nil) }
 
 func (c *primaryCall) blocks(proposer *chain.NodeID) *door.Failure {
-	c.list("blocks")
+	c.List("blocks")
 	times, ok := c.frame()
 	if !ok {
 		return c.finish(nil, nil, c.chainInfo)
 	}
 	f := primary.BlockFilter{TimeRange: times, Proposer: proposer}
-	next, err := c.rows.Blocks(&f, c.page(), fits(c, c.w.PrimaryBlock))
+	next, err := c.rows.Blocks(&f, c.page(), fits(c, c.W.PrimaryBlock))
 	return c.finish(next, err, c.chainInfo)
 }
 
-func (c *primaryCall) chainInfo() { c.w.PrimaryChain(aliasKind(c.kind)) }
+func (c *primaryCall) chainInfo() { c.W.PrimaryChain(aliasKind(c.kind)) }
 
 const (
 	// genesisBytes bounds what is kept of the genesis data of chains, genesisSlots
@@ -170,7 +170,7 @@ func (c *primaryCall) chainGenesis(id *chain.ID) *view.Genesis {
 		}
 		raw, err := rows.Genesis(*id)
 		if err != nil {
-			c.note(err)
+			c.Note(err)
 			return &view.Genesis{}
 		}
 		g = &keptGenesis{Genesis: view.ParseGenesis(raw), chain: *id, raw: len(raw)}

@@ -11,6 +11,7 @@ import (
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
@@ -27,7 +28,7 @@ func stakingRoutes(s *Server) []door.Route {
 	}, {
 		Method: fasthttp.MethodGet, Pattern: "/v2/networks/{network}/metrics/{metric}", Units: door.UnitsMedium, Key: door.KeyNever,
 		Doc: "returns a metric of the stakers of a network, or of the fees that its transactions burn, by days",
-		ID:  39, Size: pagesOfPoints,
+		ID:  39, Size: reply.PagesOfPoints,
 		Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, paramSubnetID},
 		Answer: shape.Points{}, Choices: networkMetricNames(), Make: onPrimary(s, onPlatform, (*primaryCall).readMetric, (*primaryCall).networkMetric),
 	}}
@@ -48,13 +49,13 @@ func (c *primaryCall) validatorAddresses() *door.Failure {
 	} else if !found && c.id != chain.PrimaryNetworkID {
 		return c.missing("there is no subnet " + c.id.String() + " on " + c.name)
 	}
-	c.list("addresses")
+	c.List("addresses")
 	times, ok := c.frame()
 	if !ok {
 		return c.finish(nil, nil, nil)
 	}
 	of := primary.StakerFilter{Subnet: &c.id, During: times, Rewarded: true}
-	next, err := rows.Stakers(&of, c.page(), fits(c, c.w.StakerAddresses))
+	next, err := rows.Stakers(&of, c.page(), fits(c, c.W.StakerAddresses))
 	return c.finish(next, err, nil)
 }
 
@@ -90,7 +91,7 @@ func burnedSoFar(d *primary.BurnedDay) uint64   { return d.Total }
 
 // readMetric reads the metric in the path. One of fees is read of its own chain.
 func (c *primaryCall) readMetric() *door.Failure {
-	name := c.values.Get("metric")
+	name := c.Params.Get("metric")
 	for i := range stakingMetrics {
 		if string(name) == stakingMetrics[i].name {
 			c.number = uint64(i) // page tokens are bound to it
@@ -114,7 +115,7 @@ func (c *primaryCall) readMetric() *door.Failure {
 			return notFound("the " + m.kind.String() + " of " + c.name + " is not followed here")
 		}
 		c.kind = m.kind
-		tellSync(c.ctx, primaryMark{c.on})
+		c.About(primaryMark{c.on})
 		return nil
 	}
 	return door.BadRequest("metric must be one of " + enumerated(networkMetricNames()) + ", not " + door.Excerpt(name))
@@ -185,29 +186,29 @@ func (c *primaryCall) stakingMetric() *door.Failure {
 // dayPoints writes a page of the points that days hands over, from the day before a time
 // on, the newest first.
 func (c *primaryCall) dayPoints(days func(before uint64, point func(time, figure uint64) bool) error) *door.Failure {
-	before := c.q.Until
+	before := c.Q.Until
 	if before == math.MaxUint64 {
 		before = 0
 	}
-	if len(c.after) == 8 {
-		before = binary.BigEndian.Uint64(c.after)
-	} else if len(c.after) > 0 {
+	if len(c.After) == 8 {
+		before = binary.BigEndian.Uint64(c.After)
+	} else if len(c.After) > 0 {
 		return c.unreadable(primary.ErrPosition)
 	}
-	c.list("results")
+	c.List("results")
 	var next primary.Position
 	n, last := 0, uint64(0)
 	var digits [20]byte
 	err := days(before, func(time, figure uint64) bool {
 		switch {
-		case time < c.q.Since:
+		case time < c.Q.Since:
 			return false
-		case n == c.q.PageSize:
+		case n == c.Q.PageSize:
 			next = binary.BigEndian.AppendUint64(nil, last)
 			return false
 		}
-		c.w.Comma()
-		c.w.B = view.AppendPoint(c.w.B, view.ValueFirst, strconv.AppendUint(digits[:0], figure, 10), int64(time))
+		c.W.Comma()
+		c.W.B = view.AppendPoint(c.W.B, view.ValueFirst, strconv.AppendUint(digits[:0], figure, 10), int64(time))
 		n, last = n+1, time
 		return true
 	})

@@ -13,6 +13,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
+	"quorate/httpapi/reply"
 )
 
 // TestPrimaryPages: pages of any size, in either order, have each row once.
@@ -169,7 +170,7 @@ func TestPrimaryBounds(t *testing.T) {
 		}
 		NextPageToken string
 	}
-	if err := decode(resp.Body(), &page); err != nil || page.NextPageToken == "" || len(resp.Body()) > 2*maxPage+1<<20 {
+	if err := decode(resp.Body(), &page); err != nil || page.NextPageToken == "" || len(resp.Body()) > 2*reply.MaxPage+1<<20 {
 		t.Fatalf("%d bytes, %v", len(resp.Body()), err)
 	}
 	shown := 0

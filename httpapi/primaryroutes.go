@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
 
@@ -37,27 +38,27 @@ func contractRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/rewards", Units: door.UnitsMedium,
 			Doc: "lists the rewards that addresses or nodes were paid",
-			ID:  21, Size: pagesOf100,
+			ID:  21, Size: reply.PagesOf100,
 			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, paramAddresses, paramNodeIDs, door.ParamSortOrder, door.ParamCurrency},
 			Answer: shape.HistoricalRewards{}, Make: onPrimary(s, onPlatform, (*primaryCall).someone, (*primaryCall).historicalRewards),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/delegators", Units: door.UnitsMedium,
 			Doc: "lists the delegators of the primary network",
-			ID:  22, Size: pagesOf100,
+			ID:  22, Size: reply.PagesOf100,
 			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, paramRewardAddresses, door.ParamSortOrder, paramDelegation, paramNodeIDs},
 			Answer: shape.Delegators{}, Make: onPrimary(s, onPlatform, nil, (*primaryCall).listDelegators),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/vertices:listByHeight", Units: door.UnitsMedium, Chain: "blockchainId",
 			Doc: "lists the vertices of the X-Chain at a height",
-			ID:  23, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.Needed(paramVertexHeight), door.ParamSortOrder}, Size: pagesOf100,
+			ID:  23, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.Needed(paramVertexHeight), door.ParamSortOrder}, Size: reply.PagesOf100,
 			Answer: shape.Vertices{}, Make: onPrimary(s, onVertices, nil, (*primaryCall).verticesAt),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/blocks", Units: door.UnitsMedium, Chain: "blockchainId",
 			Doc: "lists the latest blocks of a chain of the primary network",
-			ID:  24, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp}, Size: pagesOf100,
+			ID:  24, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp}, Size: reply.PagesOf100,
 			Answer: shape.PrimaryBlocks{}, Make: onPrimary(s, onAny, nil, (*primaryCall).latestBlocks),
 		},
 	}
@@ -80,7 +81,7 @@ func platformRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/blockchains", Units: door.UnitsMedium,
 			Doc: "lists the blockchains of a network",
-			ID:  25, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamSortOrder}, Size: pagesOf100,
+			ID:  25, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamSortOrder}, Size: reply.PagesOf100,
 			Answer: shape.Blockchains{}, Make: onPrimary(s, onPlatform, nil, (*primaryCall).listBlockchains),
 		},
 		{
@@ -91,7 +92,7 @@ func platformRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/validators", Units: door.UnitsMedium,
 			Doc: "lists the validators of the primary network or a subnet",
-			ID:  26, Size: pagesOf100,
+			ID:  26, Size: reply.PagesOf100,
 			Query: append([]door.Param{door.ParamPageToken, door.ParamPageSize, paramNodeParts, paramSortBy, door.ParamSortOrder, paramValidation, paramSubnetID, paramRewardAddresses},
 				validatorBounds...),
 			Answer: shape.Validators{}, Make: onPrimary(s, onPlatform, nil, (*primaryCall).listValidators),
@@ -99,20 +100,20 @@ func platformRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/validators/{nodeId}", Units: door.UnitsMedium,
 			Doc: "lists what a node validates and validated",
-			ID:  27, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramValidation, door.ParamSortOrder}, Size: pagesOf100,
+			ID:  27, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramValidation, door.ParamSortOrder}, Size: reply.PagesOf100,
 			Answer: shape.Validators{}, Make: onPrimary(s, onPlatform, (*primaryCall).readNode, (*primaryCall).listValidators),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/l1Validators", Units: door.UnitsMedium,
 			Doc: "lists the validators of L1s",
-			ID:  28, Size: pagesOf100,
+			ID:  28, Size: reply.PagesOf100,
 			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, paramValidationID, paramInactive, paramNodeID, paramSubnetID},
 			Answer: shape.L1Validators{}, Make: onPrimary(s, onPlatform, nil, (*primaryCall).listL1Validators),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: networkPattern + "/rewards:listPending", Units: door.UnitsMedium,
 			Doc: "lists the rewards that addresses or nodes expect",
-			ID:  29, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramAddresses, paramNodeIDs, door.ParamSortOrder}, Size: pagesOf100,
+			ID:  29, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramAddresses, paramNodeIDs, door.ParamSortOrder}, Size: reply.PagesOf100,
 			Answer: shape.PendingRewards{}, Make: onPrimary(s, onPlatform, (*primaryCall).someone, (*primaryCall).pendingRewards),
 		},
 		{
@@ -123,13 +124,13 @@ func platformRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/nodes/{nodeId}/blocks", Units: door.UnitsMedium, Chain: "blockchainId",
 			Doc: "lists the blocks that a node proposed",
-			ID:  30, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp}, Size: pagesOf100,
+			ID:  30, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp}, Size: reply.PagesOf100,
 			Answer: shape.PrimaryBlocks{}, Make: onPrimary(s, onAny, (*primaryCall).readNode, (*primaryCall).blocksOfNode),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/vertices", Units: door.UnitsMedium, Chain: "blockchainId",
 			Doc: "lists the latest vertices of the X-Chain",
-			ID:  31, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			ID:  31, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: reply.PagesOf100,
 			Answer: shape.Vertices{}, Make: onPrimary(s, onVertices, nil, (*primaryCall).latestVertices),
 		},
 		{
@@ -150,13 +151,13 @@ func fundsRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/transactions", Units: door.UnitsMedium, Chain: "blockchainId",
 			Doc: "lists the transactions of a chain of the primary network, or of addresses",
-			ID:  32, Query: txParams, Size: pagesOf100,
+			ID:  32, Query: txParams, Size: reply.PagesOf100,
 			Answer: shape.PrimaryTransactions{}, Make: onPrimary(s, onAny, nil, (*primaryCall).latestPrimaryTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/transactions:listStaking", Units: door.UnitsMedium, Chain: "blockchainId",
 			Doc: "lists the transactions whose stake is active",
-			ID:  33, Size: pagesOf100,
+			ID:  33, Size: reply.PagesOf100,
 			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, paramAddresses, paramTxTypes, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamSortOrder},
 			Answer: shape.PrimaryTransactions{}, Make: onPrimary(s, onPlatform, nil, (*primaryCall).stakingTxs),
 		},
@@ -173,7 +174,7 @@ func fundsRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/assets/{assetId}/transactions", Units: door.UnitsMedium, Chain: "blockchainId",
 			Doc: "lists the transactions that create or move an asset",
-			ID:  34, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramTxTypes, door.ParamStartTimestamp, door.ParamEndTimestamp}, Size: pagesOf100,
+			ID:  34, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramTxTypes, door.ParamStartTimestamp, door.ParamEndTimestamp}, Size: reply.PagesOf100,
 			Answer: shape.PrimaryTransactions{}, Make: onPrimary(s, onExchange, (*primaryCall).readAsset, (*primaryCall).assetTxs),
 		},
 		{
@@ -185,7 +186,7 @@ func fundsRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: blockchainPattern + "/utxos", Units: door.UnitsMedium, Chain: "blockchainId",
 			Doc: "lists the outputs of addresses",
-			ID:  35, Query: append(outParams[:len(outParams):len(outParams)], door.Needed(paramAddresses)), Size: pagesOf100,
+			ID:  35, Query: append(outParams[:len(outParams):len(outParams)], door.Needed(paramAddresses)), Size: reply.PagesOf100,
 			Answer: shape.UTXOs{}, Make: onPrimary(s, onAny, nil, (*primaryCall).listOutputs),
 		},
 		{

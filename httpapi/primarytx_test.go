@@ -17,6 +17,7 @@ import (
 	"quorate/engine/chain/utxo"
 	"quorate/engine/primary"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 )
 
 // TestPrimaryTxBodies compares the answers about transactions, outputs and assets with
@@ -261,9 +262,9 @@ func TestPrimaryKeptSync(t *testing.T) {
 	s := primaryServer(t, n)
 	n.chains[primary.PChain].set(func(c *fakePrimaryChain) { c.target = 1000 })
 	path := onFuji + "/addresses:listChainIds?addresses=" + ann.Text("fuji")
-	first := string(get(s, path).Header.Peek(headerIndexedHeight))
+	first := string(get(s, path).Header.Peek(reply.HeaderIndexedHeight))
 	for range 3 {
-		if got := string(get(s, path).Header.Peek(headerIndexedHeight)); got != first || got == "" {
+		if got := string(get(s, path).Header.Peek(reply.HeaderIndexedHeight)); got != first || got == "" {
 			t.Errorf("header %q, at first %q", got, first)
 		}
 	}

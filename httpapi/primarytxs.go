@@ -104,7 +104,7 @@ func (c *primaryCall) known(row *primary.TxRow, tx *primaryTx) (*view.PrimaryTx,
 		return nil, err
 	}
 	t.Consumed = consumed
-	spent, err := c.rows.SpentOf(row, c.q.Ascending)
+	spent, err := c.rows.SpentOf(row, c.Q.Ascending)
 	if err != nil {
 		return nil, err
 	}
@@ -224,11 +224,11 @@ func (c *primaryCall) writeTx(row *primary.TxRow, tx *primaryTx) error {
 	}
 	switch {
 	case tx.platform != nil:
-		c.w.PlatformTx(t, tx.platform)
+		c.W.PlatformTx(t, tx.platform)
 	case tx.avm != nil:
-		c.w.ExchangeTx(t, tx.avm)
+		c.W.ExchangeTx(t, tx.avm)
 	default:
-		c.w.AtomicTx(t, tx.atomic)
+		c.W.AtomicTx(t, tx.atomic)
 	}
 	return nil
 }
@@ -240,9 +240,9 @@ func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
 	case err != nil:
 		return primary.Passed, err
 	case !c.own.wants(&tx):
-		c.looked++
+		c.Looked++
 		return primary.Passed, nil
-	case !c.room():
+	case !c.Room():
 		return primary.Full, nil
 	}
 	return primary.Taken, c.writeTx(row, &tx)
@@ -264,7 +264,7 @@ func concernsL1(body platform.Body, id *chain.ID) bool {
 // latestPrimaryTxs lists the transactions of a chain, or those that addresses have part
 // in.
 func (c *primaryCall) latestPrimaryTxs() *door.Failure {
-	c.list("transactions")
+	c.List("transactions")
 	times, ok := c.frame()
 	if !ok {
 		return c.finish(nil, nil, c.chainInfo)
@@ -279,7 +279,7 @@ func (c *primaryCall) stakingTxs() *door.Failure {
 	if f != nil {
 		return f
 	}
-	c.list("transactions")
+	c.List("transactions")
 	times, ok := c.frame()
 	if !ok {
 		return c.finish(nil, nil, c.chainInfo)
@@ -288,7 +288,7 @@ func (c *primaryCall) stakingTxs() *door.Failure {
 	next, err := rows.Stakers(&of, c.page(), func(s *primary.Staker) bool {
 		row, found, err := rows.Tx(s.TxID)
 		if err != nil {
-			c.note(err)
+			c.Note(err)
 			return false
 		}
 		if !found || row.Time < times.From || times.To > 0 && row.Time >= times.To { // of the genesis, or of another time
@@ -296,12 +296,12 @@ func (c *primaryCall) stakingTxs() *door.Failure {
 		}
 		res, err := c.takeTx(row)
 		if err != nil {
-			c.note(err)
+			c.Note(err)
 		}
 		return err == nil && res != primary.Full
 	})
 	if err == nil {
-		err = c.err
+		err = c.Err
 	}
 	return c.finish(next, err, c.chainInfo)
 }
@@ -334,7 +334,7 @@ func (c *primaryCall) asset(id *chain.ID) *xchain.Asset {
 	}
 	a, found, err := rows.Asset(*id)
 	if err != nil {
-		c.note(err)
+		c.Note(err)
 	}
 	if err != nil || !found {
 		return nil
@@ -347,12 +347,12 @@ func (c *primaryCall) readAsset() *door.Failure { return c.readID("assetId", &c.
 func (c *primaryCall) assetDetails() *door.Failure {
 	a := c.asset(&c.id)
 	switch {
-	case c.err != nil:
-		return c.unreadable(c.err)
+	case c.Err != nil:
+		return c.unreadable(c.Err)
 	case a == nil:
 		return c.missing("asset " + c.id.String() + " does not exist or is not indexed yet")
 	}
-	c.w.Asset(a)
+	c.W.Asset(a)
 	return nil
 }
 
@@ -361,7 +361,7 @@ func (c *primaryCall) assetTxs() *door.Failure {
 	if !ok {
 		return c.unreadable(errKind)
 	}
-	c.list("transactions")
+	c.List("transactions")
 	times, ok := c.frame()
 	if !ok {
 		return c.finish(nil, nil, c.chainInfo)

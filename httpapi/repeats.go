@@ -13,6 +13,7 @@ import (
 	"quorate/aggregator"
 	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
+	"quorate/httpapi/reply"
 )
 
 const (
@@ -36,7 +37,7 @@ const (
 type repeats struct {
 	kept *kept.Cache[repeat]
 	seed maphash.Seed
-	seen [seenSlots]atomic.Uint64 // hashes
+	seen [reply.SeenSlots]atomic.Uint64 // hashes
 }
 
 // repeat is a body that was read. It does not change.
@@ -104,7 +105,7 @@ func (r *repeats) hash(f *signingForm, body []byte) uint64 {
 	if len(body) > maxRepeat {
 		return 0
 	}
-	return mix(maphash.Bytes(r.seed, body), uint64(f.status))
+	return kept.Mix(maphash.Bytes(r.seed, body), uint64(f.status))
 }
 
 // find returns what is known of a body, nil if nothing is.
@@ -154,7 +155,7 @@ func (r *repeats) offer(body []byte, hash uint64, f *signingForm, network Aggreg
 	if hash == 0 {
 		return
 	}
-	if seen := &r.seen[hash%seenSlots]; seen.Load() != hash {
+	if seen := &r.seen[hash%reply.SeenSlots]; seen.Load() != hash {
 		seen.Store(hash)
 		return
 	}

@@ -37,8 +37,9 @@ var rollingList = enumerated(rollingNames())
 
 // rollingWindows returns a metric over windows that end now. They begin with full hours,
 // so that distinct addresses can be counted: that in which the time so long ago lies.
-func (c *metricCall) rollingWindows(p *door.Params) *door.Failure {
-	if f := c.q.Parse(c.ctx.URI().QueryString(), c.route.Query, c.route.Size); f != nil {
+func (c *metricCall) rollingWindows() *door.Failure {
+	p := &c.Params
+	if f := c.Parse(); f != nil {
 		return f
 	}
 	if f := c.find(p.Values[0]); f != nil {
@@ -48,7 +49,7 @@ func (c *metricCall) rollingWindows(p *door.Params) *door.Failure {
 	if !ok || m.Cumulative() {
 		return door.BadRequest("metric must be one of " + rollingList + ", not " + door.Excerpt(p.Values[1]))
 	}
-	c.fleeting = true // time goes on without blocks
+	c.Passing = true // time goes on without blocks
 	c.series.metric, c.series.interval = m, rollup.Hour
 	if f := c.load(); f != nil {
 		return f
@@ -65,23 +66,23 @@ func (c *metricCall) rollingWindows(p *door.Params) *door.Failure {
 	if f != nil {
 		return f
 	}
-	c.w.Raw(`{"result":{`)
+	c.W.Raw(`{"result":{`)
 	for i, text := range figures {
 		name := "allTime"
 		if i < len(rolling) {
 			name = rolling[i].name
 		}
 		if text != nil {
-			c.w.Member(name)
-			c.w.B = append(c.w.B, text...)
+			c.W.Member(name)
+			c.W.B = append(c.W.B, text...)
 		}
 	}
-	c.w.Raw(`},"since":{`)
+	c.W.Raw(`},"since":{`)
 	for i, w := range rolling {
-		c.w.Member(w.name)
-		c.w.B = strconv.AppendInt(c.w.B, rollup.Hour.Start(hours[i]), 10)
+		c.W.Member(w.name)
+		c.W.B = strconv.AppendInt(c.W.B, rollup.Hour.Start(hours[i]), 10)
 	}
-	c.w.Raw("}}")
+	c.W.Raw("}}")
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"quorate/httpapi/door"
 	"quorate/httpapi/exports"
 	"quorate/httpapi/probe"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
 
@@ -78,7 +79,7 @@ func chainRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v1/chains", Units: door.UnitsFree,
 			Doc:   "lists the chains",
-			Query: []door.Param{door.ParamNetwork, door.ParamFeature}, Off: s.cfg.Chains == nil, Answer: shape.Chains{}, Make: with(s, listChains),
+			Query: []door.Param{door.ParamNetwork, door.ParamFeature}, Off: s.cfg.Chains == nil, Answer: shape.Chains{}, Make: s.calls.Make((*call).listChains),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern, Units: door.UnitsFree, Chain: "chainId",
@@ -88,7 +89,7 @@ func chainRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the latest transactions",
-			ID:  7, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStatus}, Size: pagesOf100,
+			ID:  7, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStatus}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.NativeTransactions{}, Make: onChain(s, nil, (*call).latestTxs),
 		},
 		{
@@ -105,7 +106,7 @@ func chainRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/tokens/{address}/transfers", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the transfers of a token",
-			ID:  4, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: pagesOf100,
+			ID:  4, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.Transfers{}, Make: onChain(s, (*call).itemAddress, (*call).tokenTransfers),
 		},
 	}
@@ -116,13 +117,13 @@ func addressRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the transactions of an address",
-			ID:  1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock, door.ParamSortOrder}, Size: pagesOf100,
+			ID:  1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock, door.ParamSortOrder}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.Transactions{}, Make: onChain(s, (*call).itemAddress, (*call).addressTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions:listErc721", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-721 transfers of an address",
-			ID:  2, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: pagesOf100,
+			ID:  2, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: reply.PagesOf100,
 			Off: s.cfg.Chains == nil, Answer: shape.TransferTransactions{}, Make: onChain(s, (*call).itemAddress, (*call).addressNFTTransfers),
 		},
 		{
@@ -153,7 +154,7 @@ func metricRoutes(s *Server) []door.Route {
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/metrics/{metric}", Units: door.UnitsMedium,
 			Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists the points of a metric",
-			ID:  11, Size: pagesOfPoints,
+			ID:  11, Size: reply.PagesOfPoints,
 			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamTimeInterval},
 			Off:   s.cfg.Chains == nil, Answer: shape.Points{}, Choices: metricNames(), Make: onMetric(s, (*metricCall).metric),
 		},

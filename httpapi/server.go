@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +14,7 @@ import (
 
 	"quorate/httpapi/door"
 	"quorate/httpapi/kept"
-	"quorate/httpapi/token"
-	"quorate/httpapi/view"
+	"quorate/httpapi/reply"
 )
 
 // forceWait bounds the wait for handlers once their connections were cut.
@@ -36,15 +34,12 @@ type Server struct {
 	conns  *connections
 
 	// For data endpoints.
-	tokens    *token.Codec
-	packers   *compressors
+	desk      *reply.Desk
 	tokenMeta *tokenCache
 	owners    ownerCache
-	calls     calls
-	vary      string // value of the Vary header
+	calls     *reply.Calls[call, *call]
 	origins   origins
 	points    *points
-	answers   *answers
 	repeats   *repeats
 	pages     *pages
 
@@ -52,8 +47,8 @@ type Server struct {
 	states               states
 	heartbeat, slowAfter time.Duration // of streams
 
-	metricCalls  metricCalls
-	primaryCalls primaryCalls
+	metricCalls  *reply.Calls[metricCall, *metricCall]
+	primaryCalls *reply.Calls[primaryCall, *primaryCall]
 	geneses      *kept.Cache[keptGenesis]
 
 	// work is the context of all requests. It ends when a shutdown takes too long.
@@ -132,30 +127,24 @@ func New(cfg Config) (*Server, error) {
 
 // prepareData makes what data endpoints need.
 func (s *Server) prepareData() (err error) {
-	if s.tokens, err = token.New(s.cfg.TokenKey); err != nil {
+	if s.desk, err = reply.New(reply.Config{
+		Dialect: s.cfg.Dialect, Origins: len(s.cfg.Origins) > 0 && !s.origins.all, TokenKey: s.cfg.TokenKey, CompressMin: s.cfg.CompressMin,
+		AnswerBytes: s.cfg.AnswerBytes - s.cfg.AnswerBytes/repeatShare, More: s.more, Owe: s.owe, Work: s.work, Log: s.log,
+	}); err != nil {
 		return err
 	}
-	if s.packers, err = newCompressors(s.cfg.CompressMin); err != nil {
-		return err
-	}
+	s.calls, s.metricCalls, s.primaryCalls = newCalls(s), newMetricCalls(s), newPrimaryCalls(s)
 	s.tokenMeta = newTokenCache()
 	s.points = newPoints(s.cfg.Metrics, s.cfg.PointBytes)
 	s.geneses = newGenesisCache()
-	s.answers = newAnswers(s.cfg.AnswerBytes - s.cfg.AnswerBytes/repeatShare)
 	s.repeats = newRepeats(s.cfg.AnswerBytes / repeatShare)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
 		s.cfg.Metrics.GaugeFunc("quorate_cache_bytes", "What a cache or buffer holds, about.", func() float64 { return float64(bytes()) }, "cache", cache)
 	}
-	bytesHeld := func() int64 { return s.answers.kept.Bytes() + s.repeats.kept.Bytes() }
+	bytesHeld := func() int64 { return s.desk.Answers.Bytes() + s.repeats.kept.Bytes() }
 	held("answers", bytesHeld)
 	held("points", s.points.kept.Bytes)
 	s.cfg.Metrics.GaugeFunc("quorate_http_answers_bytes", "Memory of kept bodies of answers.", func() float64 { return float64(bytesHeld()) })
-	s.vary = fasthttp.HeaderAcceptEncoding
-	if s.cfg.Dialect == view.Auto {
-		s.vary += ", " + strings.Join([]string{fasthttp.HeaderUserAgent, headerGlacierKey, headerAppComponent, fasthttp.HeaderOrigin}, ", ")
-	} else if len(s.cfg.Origins) > 0 && !s.origins.all {
-		s.vary += ", " + fasthttp.HeaderOrigin
-	}
 	return nil
 }
 

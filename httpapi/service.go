@@ -42,7 +42,7 @@ func serviceRoutes(s *Server) []door.Route {
 		door.Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: door.UnitsFree, Key: door.KeyNever,
 			Doc:   "lists the chains that have metrics",
-			Query: []door.Param{door.ParamNoPageToken, door.ParamNetwork, door.ParamFeature}, Off: s.cfg.Chains == nil, Answer: shape.MetricChains{}, Make: with(s, metricChains),
+			Query: []door.Param{door.ParamNoPageToken, door.ParamNetwork, door.ParamFeature}, Off: s.cfg.Chains == nil, Answer: shape.MetricChains{}, Make: s.calls.Make((*call).metricChains),
 		},
 		door.Route{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: door.UnitsFree, Key: door.KeyNever, Chain: "chainId",
@@ -73,34 +73,16 @@ func (s *Server) liveCheck(ctx *fasthttp.RequestCtx, _ door.Params) {
 	ctx.SetBodyString(aliveBody)
 }
 
-// metricChains makes the handler of the list of chains on the host of metrics.
-func metricChains(s *Server, r *door.Route) door.Handler {
-	return func(ctx *fasthttp.RequestCtx, _ door.Params) {
-		c := s.calls.get(s, ctx, r)
-		defer s.calls.put(c)
-		if f := c.q.Parse(ctx.URI().QueryString(), r.Query, r.Size); f != nil {
-			door.Fail(ctx, f)
-			return
-		}
-		c.w.B = ctx.Response.SwapBody(nil)[:0]
-		c.list("chains")
-		for _, chain := range c.s.cfg.Chains.Chains() {
-			if info := chain.Info(); c.wanted(info) {
-				c.w.MetricChain(info)
-			}
-		}
-		c.w.Raw("]}")
-		s.answer(ctx, c)
-	}
-}
+// metricChains lists the chains on the host of metrics.
+func (c *call) metricChains() *door.Failure { return c.chains(c.metricChain) }
 
 // metricChain writes a chain for the host of metrics.
-func (c *call) metricChain(chain Chain) { c.w.MetricChain(chain.Info()) }
+func (c *call) metricChain(chain Chain) { c.W.MetricChain(chain.Info()) }
 
 // wanted reports whether a chain is of the network, and has the feature, that is
 // asked for.
 func (c *call) wanted(info *view.ChainInfo) bool {
-	return (c.q.Network == "" || info.IsTestnet == (c.q.Network != "mainnet")) && (c.q.Feature == "" || info.Has(c.q.Feature))
+	return (c.Q.Network == "" || info.IsTestnet == (c.Q.Network != "mainnet")) && (c.Q.Feature == "" || info.Has(c.Q.Feature))
 }
 
 // leftOut is a call that the SDKs know and that is not served. Its pattern is like that

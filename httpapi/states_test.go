@@ -20,6 +20,7 @@ import (
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/httpapi/reply"
 )
 
 // expect asks for a path and compares the status and a part of the body.
@@ -130,13 +131,13 @@ func TestLookupFails(t *testing.T) {
 	defer v.Close()
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&fasthttp.Request{}, nil, nil)
-	call := &call{s: s, ctx: ctx, chain: c, info: &c.info, v: failingLookups{v}}
-	call.w.Chain, call.w.Source = call.info, call
+	call := &call{Request: reply.Request{Desk: s.desk, Ctx: ctx}, s: s, chain: c, info: &c.info, v: failingLookups{v}}
+	call.W.Chain, call.W.Source = call.info, call
 	if _, err := v.LatestTxs(page10(), nil, call.nativeTx); err != nil {
 		t.Fatal(err)
 	}
-	if !errors.Is(call.err, errDown) {
-		t.Errorf("error %v is lost", call.err)
+	if !errors.Is(call.Err, errDown) {
+		t.Errorf("error %v is lost", call.Err)
 	}
 }
 
@@ -224,7 +225,7 @@ func FuzzAcceptEncoding(f *testing.F) {
 	f.Add([]byte("gzip;q=0.5, zstd;q=1.0, *;q=0"))
 	f.Add([]byte("gzip;q=,;q=1"))
 	f.Fuzz(func(t *testing.T, accept []byte) {
-		if name := pickEncoding(accept); name != "" && name != "gzip" && name != "zstd" {
+		if name := reply.Encoding(accept); name != "" && name != "gzip" && name != "zstd" {
 			t.Errorf("%q gives %q", accept, name)
 		}
 	})

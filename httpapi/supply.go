@@ -14,6 +14,7 @@ import (
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
 
@@ -53,7 +54,7 @@ func (c *primaryCall) supply() *door.Failure {
 		return c.missing("the supply of AVAX of " + c.name + " does not follow from the genesis of its P-Chain, but also from that of its C-Chain")
 	}
 	whole := func(nAVAX uint64) *uint256.Int { return ofNano(nAVAX) }
-	c.w.Raw("{")
+	c.W.Raw("{")
 	for _, m := range []struct {
 		name   string
 		amount *uint256.Int
@@ -69,12 +70,12 @@ func (c *primaryCall) supply() *door.Failure {
 		{"genesisUnlock", whole(s.unlocked)},
 		{"l1ValidatorFees", whole(s.l1Fees)},
 	} {
-		c.w.Member(m.name)
-		c.w.B = append(appendAVAX(append(c.w.B, '"'), m.amount), '"')
+		c.W.Member(m.name)
+		c.W.B = append(appendAVAX(append(c.W.B, '"'), m.amount), '"')
 	}
-	c.w.Member("lastUpdated")
-	c.w.B = time.UnixMilli(int64(s.updated)).UTC().AppendFormat(append(c.w.B, '"'), "2006-01-02T15:04:05.000Z")
-	c.w.Raw(`"}`)
+	c.W.Member("lastUpdated")
+	c.W.B = time.UnixMilli(int64(s.updated)).UTC().AppendFormat(append(c.W.B, '"'), "2006-01-02T15:04:05.000Z")
+	c.W.Raw(`"}`)
 	return nil
 }
 
@@ -193,7 +194,7 @@ func (c *primaryCall) supplyOfFees(s *supply) *door.Failure {
 		return c.missing("the supply of AVAX needs the fees of the C-Chain of " + c.name + ", whose transactions are not indexed here")
 	}
 	_, tip, _ := evm.Cursor()
-	c.marks = append(c.marks, mark{evm, tip}) // before it is read
+	c.Mark(reply.Mark{Chain: evm, Tip: tip}) // before it is read
 	if beginsAbove(evm) {
 		return c.missing("the supply of AVAX needs the fees of all blocks of the C-Chain of " + c.name + ", and the index of its transactions begins above the first one")
 	}
@@ -202,7 +203,7 @@ func (c *primaryCall) supplyOfFees(s *supply) *door.Failure {
 		err = fmt.Errorf("%w: %d windows", index.ErrRollup, len(list))
 	}
 	if err != nil {
-		m := metricCall{call: call{s: c.s, ctx: c.ctx, route: c.route}}
+		m := metricCall{call: call{Request: reply.Request{Desk: c.Desk, Ctx: c.Ctx, Route: c.Route}, s: c.s}}
 		return m.metricFailure(evm, err)
 	}
 	s.fees = list[0].Fees

@@ -10,6 +10,7 @@ import (
 
 	"quorate/engine/chain/evm"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
 
@@ -176,7 +177,7 @@ func TestNothingIndexed(t *testing.T) {
 	c := metricChain(t, "1")
 	for _, target := range []uint64{0, 7} {
 		ctx := &fasthttp.RequestCtx{}
-		tellSync(ctx, emptyChain{c, target})
+		(&reply.Request{Ctx: ctx}).About(emptyChain{c, target})
 		want := map[uint64]string{7: "7"}[target]
 		if h := &ctx.Response.Header; h.Peek("X-Indexed-Height") != nil || string(h.Peek("X-Chain-Height")) != want {
 			t.Errorf("%s, want chain height %q alone", h, want)

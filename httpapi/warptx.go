@@ -16,6 +16,7 @@ import (
 	"quorate/engine/index"
 	"quorate/httpapi/attest"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 )
 
 const (
@@ -166,7 +167,7 @@ func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Fail
 		}
 		if err := chain.Down(); err != nil {
 			unread = &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-				Message: "transaction " + hash.String() + " is not indexed, and chain " + info.ChainID + " does not go on: " + standstill(err)}
+				Message: "transaction " + hash.String() + " is not indexed, and chain " + info.ChainID + " does not go on: " + reply.Standstill(err)}
 		}
 	}
 	if unread != nil {

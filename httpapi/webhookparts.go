@@ -22,9 +22,9 @@ func partsOf(r *webhook.Rows) *primaryCall {
 	if r.Platform != nil {
 		c.rows = r.Platform
 	}
-	c.q.Ascending = true
-	c.w.Dialect = view.SDK
-	c.w.Primary = view.Primary{
+	c.Q.Ascending = true
+	c.W.Dialect = view.SDK
+	c.W.Primary = view.Primary{
 		Network: r.Name, Prefix: address.Prefix(r.Network.ID), AVAX: r.Network.AVAX, Chain: r.ID, Asset: c.asset,
 		Genesis: func(*chain.ID) *view.Genesis { return &view.Genesis{} }, // it may be any size
 	}
@@ -34,9 +34,9 @@ func partsOf(r *webhook.Rows) *primaryCall {
 // written returns what was written, or why it could not be.
 func (c *primaryCall) written(err error) ([]byte, error) {
 	if err == nil {
-		err = c.err
+		err = c.Err
 	}
-	return c.w.B, err
+	return c.W.B, err
 }
 
 // Tx implements [webhook.Writer].
@@ -51,11 +51,11 @@ func (WebhookParts) Tx(r *webhook.Rows, row *primary.TxRow) (*webhook.Tx, error)
 		return nil, err
 	}
 	return &webhook.Tx{Consumed: t.Consumed, Emitted: t.Emitted, Write: func() ([]byte, error) {
-		c.w.B = nil
+		c.W.B = nil
 		if tx.platform != nil {
-			c.w.PlatformTx(t, tx.platform)
+			c.W.PlatformTx(t, tx.platform)
 		} else {
-			c.w.ExchangeTx(t, tx.avm)
+			c.W.ExchangeTx(t, tx.avm)
 		}
 		return c.written(nil)
 	}}, nil
@@ -64,14 +64,14 @@ func (WebhookParts) Tx(r *webhook.Rows, row *primary.TxRow) (*webhook.Tx, error)
 // Reward implements [webhook.Writer].
 func (WebhookParts) Reward(r *webhook.Rows, p *primary.Reward) ([]byte, error) {
 	c := partsOf(r)
-	c.w.HistoricalReward(p)
+	c.W.HistoricalReward(p)
 	return c.written(nil)
 }
 
 // Balances implements [webhook.Writer].
 func (WebhookParts) Balances(r *webhook.Rows, list []webhook.Sum) ([]byte, error) {
 	c := partsOf(r)
-	c.w.Raw("{")
+	c.W.Raw("{")
 	for _, name := range webhook.BalanceNames(r.On) {
 		var of []view.Balance
 		for i := range list {
@@ -79,9 +79,9 @@ func (WebhookParts) Balances(r *webhook.Rows, list []webhook.Sum) ([]byte, error
 				of = append(of, view.Balance{Asset: s.Asset, Amount: s.Amount, Count: s.Count})
 			}
 		}
-		c.w.Balances(name, of, r.On)
+		c.W.Balances(name, of, r.On)
 	}
-	c.w.Raw("}")
+	c.W.Raw("}")
 	return c.written(nil)
 }
 

@@ -13,6 +13,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/webhook"
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/token"
 )
@@ -49,7 +50,7 @@ func webhookRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: webhooksPattern, Units: door.UnitsMedium,
 			Doc: "lists the client's webhooks",
-			ID:  121, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramHookStatus}, Size: pagesOf100,
+			ID:  121, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramHookStatus}, Size: reply.PagesOf100,
 			Answer: shape.Webhooks{}, Make: onHooks(s, (*hookCall).list),
 		},
 		{
@@ -70,7 +71,7 @@ func webhookRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: webhookPattern + "/addresses", Units: door.UnitsMedium,
 			Doc: "lists the addresses of a webhook",
-			ID:  122, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOf100,
+			ID:  122, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: reply.PagesOf100,
 			Answer: shape.WebhookAddresses{}, Make: onHooks(s, (*hookCall).addresses),
 		},
 		{
@@ -398,7 +399,7 @@ func (c *hookCall) after(names []string, of string) (from int, filters token.Fil
 	if c.q.PageToken == nil {
 		return 0, filters, nil
 	}
-	t, err := c.s.tokens.Parse(nil, c.q.PageToken, c.route.ID, filters)
+	t, err := c.s.desk.Tokens.Parse(nil, c.q.PageToken, c.route.ID, filters)
 	if err != nil {
 		return 0, filters, door.BadRequest("pageToken is not valid: " + err.Error())
 	}
@@ -412,7 +413,7 @@ func (c *hookCall) page(names []string, of string) (from, to int, next string, e
 		return 0, 0, "", err
 	}
 	if to = min(from+c.q.PageSize, len(names)); to < len(names) {
-		next = string(c.s.tokens.Append(nil, &token.Token{Route: c.route.ID, Filters: filters, Position: []byte(names[to-1])}))
+		next = string(c.s.desk.Tokens.Append(nil, &token.Token{Route: c.route.ID, Filters: filters, Position: []byte(names[to-1])}))
 	}
 	return from, to, next, nil
 }

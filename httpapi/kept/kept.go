@@ -89,3 +89,10 @@ func (c *Cache[T]) giveUp() {
 		c.bytes.Add(-e.size)
 	}
 }
+
+// Mix spreads v over all bits, after what was mixed before.
+func Mix(h, v uint64) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	h = (h ^ v) * odd
+	return (h ^ h>>32) * odd
+}

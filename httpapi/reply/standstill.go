@@ -1,4 +1,4 @@
-package httpapi
+package reply
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	nodes "quorate/engine/source"
 )
 
-// standstill says to clients why a chain's index does not go on. Nodes' texts are not for
+// Standstill says to clients why a chain's index does not go on. Nodes' texts are not for
 // them.
-func standstill(err error) string {
+func Standstill(err error) string {
 	var u *ingest.UnreadableError
 	switch {
 	case errors.As(err, &u):

@@ -1,4 +1,4 @@
-package httpapi
+package reply
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func TestStandstill(t *testing.T) {
 		"its index stands before block 7, which this release of Quorate cannot read": fmt.Errorf("fetch block 7: %w",
 			errors.Join(ingest.ErrNotFound, &ingest.UnreadableError{Height: 7, Err: errors.New("type not allowed: 99")})),
 	} {
-		if got := standstill(err); got != want {
+		if got := Standstill(err); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}

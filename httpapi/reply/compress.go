@@ -1,4 +1,4 @@
-package httpapi
+package reply
 
 import (
 	"bytes"
@@ -10,29 +10,33 @@ import (
 	"quorate/httpapi/door"
 )
 
-// compressors pack bodies for clients that ask for it, fast rather than well: JSON
+// Packers pack bodies for clients that ask for it, fast rather than well: JSON
 // of this kind shrinks to a fifth already so.
-type compressors struct {
+type Packers struct {
 	min  int           // bodies below go as they are, in bytes
 	zstd *zstd.Encoder // EncodeAll may be called at once
 }
 
-func newCompressors(least int) (*compressors, error) {
+// NewPackers returns packers of bodies of at least so many bytes.
+func NewPackers(least int) (*Packers, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
 		zstd.WithWindowSize(256<<10), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, err
 	}
-	return &compressors{min: least, zstd: enc}, nil
+	return &Packers{min: least, zstd: enc}, nil
 }
+
+// Zstd returns a body packed by zstd.
+func (c *Packers) Zstd(body []byte) []byte { return c.zstd.EncodeAll(body, nil) }
 
 // encode appends the packed body to dst and gives the name of its encoding, or
 // "" when the body should go as it is.
-func (c *compressors) encode(dst, body, accept []byte) ([]byte, string) {
+func (c *Packers) encode(dst, body, accept []byte) ([]byte, string) {
 	if len(body) < c.min || len(accept) == 0 {
 		return dst, ""
 	}
-	name := pickEncoding(accept)
+	name := Encoding(accept)
 	switch name {
 	case "zstd":
 		dst = c.zstd.EncodeAll(body, dst)
@@ -47,9 +51,9 @@ func (c *compressors) encode(dst, body, accept []byte) ([]byte, string) {
 	return dst, name
 }
 
-// pickEncoding returns the better of gzip and zstd that an Accept-Encoding header
+// Encoding returns the better of gzip and zstd that an Accept-Encoding header
 // allows, the one with the greater weight, and zstd of equals; "" for neither.
-func pickEncoding(accept []byte) string {
+func Encoding(accept []byte) string {
 	best, name := 0, ""
 	star := -1
 	weights := [2]int{-1, -1}
@@ -59,7 +63,7 @@ func pickEncoding(accept []byte) string {
 		item, accept, _ = bytes.Cut(accept, door.Comma)
 		coding, attrs, _ := bytes.Cut(item, []byte(";"))
 		coding = bytes.TrimSpace(coding)
-		q := weight(attrs)
+		q := Weight(attrs)
 		if string(coding) == "*" {
 			star = q
 		}
@@ -80,9 +84,9 @@ func pickEncoding(accept []byte) string {
 	return name
 }
 
-// weight reads the q of an Accept-Encoding item in thousandths. What cannot be
+// Weight reads the q of an Accept-Encoding item in thousandths. What cannot be
 // read counts as no wish for that coding.
-func weight(attrs []byte) int {
+func Weight(attrs []byte) int {
 	attrs = bytes.TrimSpace(attrs)
 	if len(attrs) == 0 {
 		return 1000
@@ -105,9 +109,9 @@ func weight(attrs []byte) int {
 	return min(q, 1000)
 }
 
-// pack replaces a complete body by a packed one if the client asks for that and
-// it is worthwhile. It gives back the buffer that is free now.
-func (c *compressors) pack(ctx *fasthttp.RequestCtx, body, spare []byte) []byte {
+// Pack replaces a complete body by a packed one if the client asks for that and
+// it is worthwhile. It returns the buffer that is free now.
+func (c *Packers) Pack(ctx *fasthttp.RequestCtx, body, spare []byte) []byte {
 	packed, name := c.encode(spare[:0], body, ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))
 	if name == "" {
 		ctx.Response.SwapBody(body)
