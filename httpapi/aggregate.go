@@ -149,7 +149,7 @@ func (s *Server) network(name []byte) (Aggregator, *door.Failure) {
 	if a, ok := s.cfg.Networks.ByName(known); ok {
 		return a, nil
 	}
-	return nil, &door.Failure{Status: fasthttp.StatusNotFound, Message: "no node of network " + known + " is followed here"}
+	return nil, door.NotFound("no node of network " + known + " is followed here")
 }
 
 // aggregateFailure maps what the aggregator says to an answer; the package
@@ -158,7 +158,7 @@ func (s *Server) aggregateFailure(err error) *door.Failure {
 	var e *aggregator.Error
 	if !errors.As(err, &e) {
 		s.log.Error("aggregation failed for an unknown reason", "err", err)
-		return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
+		return door.Internal()
 	}
 	f := &door.Failure{Status: kindStatus(e.Kind), Message: e.Msg}
 	if f.Status == fasthttp.StatusBadGateway || f.Status == fasthttp.StatusServiceUnavailable {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/holiman/uint256"
-	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
@@ -162,19 +161,18 @@ func (c *call) absent(message string) *door.Failure {
 		message += "; chain " + c.info.ChainID + " is indexed up to block " + strconv.FormatUint(indexed, 10) +
 			" of " + strconv.FormatUint(height, 10)
 	}
-	return &door.Failure{Status: fasthttp.StatusNotFound, Message: message}
+	return door.NotFound(message)
 }
 
 // below is the answer about a block below the first one that is indexed.
 func (c *call) below(number uint64) *door.Failure {
-	return &door.Failure{Status: fasthttp.StatusNotFound, Message: "block " + strconv.FormatUint(number, 10) +
-		" is not indexed: the index of chain " + c.info.ChainID + " begins above it"}
+	return door.NotFound("block " + strconv.FormatUint(number, 10) +
+		" is not indexed: the index of chain " + c.info.ChainID + " begins above it")
 }
 
 func (c *call) down(err error) *door.Failure {
 	c.s.log.Debug("chain cannot answer: it is not followed now", "chain", c.info.ChainID, "err", err)
-	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-		Message: "chain " + c.info.ChainID + " cannot answer this now: " + reply.Standstill(err)}
+	return door.Unavailable("chain " + c.info.ChainID + " cannot answer this now: " + reply.Standstill(err))
 }
 
 // readFailure is the answer when rows could not be read.
@@ -186,11 +184,10 @@ func (c *call) readFailure(err error) *door.Failure {
 		if down := c.chain.Down(); down != nil {
 			return c.down(down)
 		}
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-			Message: "chain " + c.info.ChainID + " is not indexed yet: its first block is awaited"}
+		return door.Unavailable("chain " + c.info.ChainID + " is not indexed yet: its first block is awaited")
 	}
 	c.s.log.Error("a chain's rows cannot be read", "chain", c.info.ChainID, "path", door.Excerpt(c.Ctx.Path()), "err", err)
-	return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
+	return door.Internal()
 }
 
 // native returns the balance of an address at the view's height, from the index or
@@ -215,9 +212,8 @@ func (c *call) native() (uint256.Int, *door.Failure) {
 	}
 	if err != nil {
 		c.s.log.Debug("a chain's node does not give a balance", "chain", c.info.ChainID, "err", err)
-		return wei, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-			Message: "chain " + c.info.ChainID + " cannot answer this now: the balance at block " +
-				strconv.FormatUint(c.Tip, 10) + " is not indexed and its node does not give it"}
+		return wei, door.Unavailable("chain " + c.info.ChainID + " cannot answer this now: the balance at block " +
+			strconv.FormatUint(c.Tip, 10) + " is not indexed and its node does not give it")
 	}
 	return *got, nil
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-
 	"quorate/httpapi/door"
 )
 

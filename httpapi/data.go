@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-
 	"quorate/engine/chain/evm"
 	"quorate/engine/index"
 	"quorate/httpapi/door"

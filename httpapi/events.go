@@ -367,8 +367,7 @@ func (s *Server) eventFailure(number string, err error) *door.Failure {
 		return &door.Failure{Status: fasthttp.StatusGone, Message: fmt.Sprintf(
 			"chain %s cannot be continued from there: %v; begin without Last-Event-ID", number, err)}
 	case errors.Is(err, index.ErrEmpty):
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-			Message: "chain " + number + " is not indexed yet: its first block is awaited"}
+		return door.Unavailable("chain " + number + " is not indexed yet: its first block is awaited")
 	}
 	s.log.Error("a chain's rows cannot be read for events", "chain", number, "err", err)
 	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: time.Second, Message: "the events of chain " + number + " cannot be read now"}

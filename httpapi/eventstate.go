@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"quorate/engine/chain"
 	"quorate/engine/chain/platform/rules"
 	"quorate/engine/events"
@@ -51,7 +49,7 @@ func (t *stream) openStates(q *door.Query, p *door.Params) *door.Failure {
 		c := &primaryCall{}
 		c.s = t.s
 		if t.s.cfg.Primary == nil {
-			return notFound("no primary network is followed here")
+			return door.NotFound("no primary network is followed here")
 		}
 		var name []byte
 		if q.Network != "" {
@@ -62,18 +60,18 @@ func (t *stream) openStates(q *door.Query, p *door.Params) *door.Failure {
 		}
 		on, ok := c.network.Chain(primary.PChain)
 		if !ok {
-			return notFound("the P-Chain of " + c.name + " is not followed here")
+			return door.NotFound("the P-Chain of " + c.name + " is not followed here")
 		}
 		network := c.name
 		state := t.s.states.get(eventValidators+"/"+network, func() (map[string][]byte, error) { return readValidators(on) })
 		if _, err := state.Now(); err != nil {
-			return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the validators of " + network + " are not known yet", RetryAfter: door.DefaultRetry}
+			return door.Unavailable("the validators of " + network + " are not known yet")
 		}
 		t.states = append(t.states, &stateStream{t: t, event: eventValidators, network: network, state: state})
 	}
 	if ofStream(q).topics&topicHealth != 0 {
 		if t.s.cfg.Health == nil {
-			return notFound("the health of this server is not known")
+			return door.NotFound("the health of this server is not known")
 		}
 		all := p.Scope != door.ForClients // who is outside learns yes or no
 		name := eventHealth + "/" + strconv.FormatBool(all)

@@ -85,11 +85,11 @@ func (l *streams) add(t *stream, most, perClient int) *door.Failure {
 	client := t.client.String()
 	switch {
 	case l.stopping:
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the server is stopping", RetryAfter: door.DefaultRetry}
+		return door.Unavailable("the server is stopping")
 	case len(l.open) >= most:
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "too many streams of events are open", RetryAfter: door.DefaultRetry}
+		return door.Unavailable("too many streams of events are open")
 	case t.operator && l.operators >= operatorConns/2: // probes and people need the others
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "too many streams of events are open where operators connect", RetryAfter: door.DefaultRetry}
+		return door.Unavailable("too many streams of events are open where operators connect")
 	case l.byClient[client] >= perClient:
 		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: "this client has too many streams of events open", RetryAfter: door.QuotaRetry}
 	}

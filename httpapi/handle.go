@@ -161,7 +161,7 @@ func (s *Server) noRoute(ctx *fasthttp.RequestCtx, path []byte, toPages bool) {
 	if reason := isLeftOut(path); reason != "" {
 		message += ": " + reason
 	}
-	door.Fail(ctx, &door.Failure{Status: fasthttp.StatusNotFound, Message: message + "; what is served, and what is left out, is listed at " + listPath})
+	door.Fail(ctx, door.NotFound(message+"; what is served, and what is left out, is listed at "+listPath))
 }
 
 const anyMethod = "GET, HEAD, POST, OPTIONS"
@@ -178,7 +178,7 @@ func (s *Server) panicked(ctx *fasthttp.RequestCtx, v any) {
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	ctx.Response.Reset()
 	ctx.SetConnectionClose()
-	door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
+	door.Fail(ctx, door.Internal())
 }
 
 // fastLogger takes what fasthttp has to say, mostly of clients that went away.

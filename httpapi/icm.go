@@ -153,8 +153,7 @@ func (c *call) openICM() (*icmChains, *door.Failure) {
 		o.list = append(o.list, open)
 		if !open.v.HasICM() {
 			o.close()
-			return nil, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-				Message: "the interchain messages of chain " + info.ChainID + " are being indexed"}
+			return nil, door.Unavailable("the interchain messages of chain " + info.ChainID + " are being indexed")
 		}
 		c.Mark(reply.Mark{Chain: ch, Tip: open.v.Tip().Hash})
 	}
@@ -236,7 +235,7 @@ func (c *call) icmSingle() *door.Failure {
 				return c.absent("message " + c.hash.String() + " does not exist or is not indexed yet")
 			}
 		}
-		return &door.Failure{Status: fasthttp.StatusNotFound, Message: "message " + c.hash.String() + " does not exist or is not indexed yet"}
+		return door.NotFound("message " + c.hash.String() + " does not exist or is not indexed yet")
 	}
 	o.write(&m)
 	return nil

@@ -56,7 +56,7 @@ var (
 func (c *call) itemTeleporterMetric(v []byte) *door.Failure {
 	i := slices.Index(teleporterMetrics, string(v))
 	if i < 0 {
-		return door.BadRequest("metric must be one of " + enumerated(teleporterMetrics) + ", not " + door.Excerpt(v))
+		return door.BadRequest("metric must be one of " + door.Enumerated(teleporterMetrics) + ", not " + door.Excerpt(v))
 	}
 	c.number = uint64(i) // not negative
 	return nil
@@ -88,8 +88,7 @@ func (c *call) teleporterMetric() *door.Failure {
 }
 
 func (c *call) uncounted() *door.Failure {
-	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-		Message: "the interchain messages of chain " + c.info.ChainID + " are being counted"}
+	return door.Unavailable("the interchain messages of chain " + c.info.ChainID + " are being counted")
 }
 
 // icmPair is a source and a destination chain. The source counts its messages if it is

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strings"
-
 
 	"quorate/engine/index"
 	"quorate/httpapi/door"
@@ -13,7 +11,7 @@ import (
 	"quorate/rollup"
 )
 
-var metricList = enumerated(metricNames())
+var metricList = door.Enumerated(metricNames())
 
 // metricNames returns the names of a chain's metrics.
 func metricNames() []string {
@@ -22,12 +20,6 @@ func metricNames() []string {
 		names[m] = rollup.Metric(m).String()
 	}
 	return names
-}
-
-// enumerated joins names for a message.
-func enumerated(names []string) string {
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // metricCall is one request for points of a metric.

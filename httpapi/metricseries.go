@@ -1,17 +1,15 @@
 package httpapi
 
 import (
-	"quorate/httpapi/kept"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/valyala/fasthttp"
-
 	"quorate/engine/chain"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	"quorate/httpapi/kept"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -108,8 +106,8 @@ func (c *metricCall) loadSources() *door.Failure {
 		case err != nil:
 			return c.metricFailure(c.chain, err)
 		case !known:
-			return &door.Failure{Status: fasthttp.StatusNotFound, Message: "the metric " + s.metric.String() + " of chain " +
-				c.chain.Info().ChainID + " is not known: " + s.why}
+			return door.NotFound("the metric " + s.metric.String() + " of chain " +
+				c.chain.Info().ChainID + " is not known: " + s.why)
 		}
 		return nil
 	}
@@ -129,8 +127,8 @@ func (c *metricCall) loadSources() *door.Failure {
 		}
 	}
 	if unknown > 0 && len(s.sources) == 0 {
-		return &door.Failure{Status: fasthttp.StatusNotFound, Message: "the metric " + s.metric.String() +
-			" is not known of any chain here: " + s.why}
+		return door.NotFound("the metric " + s.metric.String() +
+			" is not known of any chain here: " + s.why)
 	}
 	return nil
 }
@@ -212,8 +210,7 @@ func (s *series) window(since, until uint64, before uint32) (newest, oldest uint
 func (c *metricCall) metricFailure(ch Chain, err error) *door.Failure {
 	c.chain, c.info = ch, ch.Info()
 	if errors.Is(err, index.ErrRollup) {
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-			Message: "chain " + c.info.ChainID + " cannot answer this now: " + err.Error()}
+		return door.Unavailable("chain " + c.info.ChainID + " cannot answer this now: " + err.Error())
 	}
 	return c.readFailure(err)
 }

@@ -63,8 +63,7 @@ func (c *call) nftSums() *door.Failure {
 	if c.v.SumsNFTs() {
 		return nil
 	}
-	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-		Message: "chain " + c.info.ChainID + " cannot answer this now: its balances of tokens with IDs are being made from the archive"}
+	return door.Unavailable("chain " + c.info.ChainID + " cannot answer this now: its balances of tokens with IDs are being made from the archive")
 }
 
 // itemBalances lists what an address has of ERC-1155 tokens.
@@ -240,10 +239,10 @@ func (c *call) reindex() *door.Failure {
 	case errors.As(err, &soon):
 		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: soon.Error(), RetryAfter: soon.Wait}
 	case errors.Is(err, nftmeta.ErrBusy), errors.Is(err, nftmeta.ErrStopping), errors.Is(err, nftmeta.ErrNoRoom):
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: err.Error(), RetryAfter: door.DefaultRetry}
+		return door.Unavailable(err.Error())
 	}
 	c.s.log.Error("a token's metadata are not fetched again", "chain", c.info.ChainID, "err", err)
-	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "metadata cannot be fetched again now: the database does not take it", RetryAfter: door.DefaultRetry}
+	return door.Unavailable("metadata cannot be fetched again now: the database does not take it")
 }
 
 // nftHolders lists who holds tokens of a contract.

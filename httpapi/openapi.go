@@ -46,7 +46,7 @@ func describeRoutes(s *Server, path string) door.Handler {
 		d := made[p.Scope]()
 		if d.err != nil {
 			s.log.Error("the API cannot be described", "err", d.err)
-			door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
+			door.Fail(ctx, door.Internal())
 			return
 		}
 		d.answer(ctx, s.desk.Vary)

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"quorate/httpapi/reply"
 	"bytes"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
 	"quorate/httpapi/ui"
 	"quorate/httpapi/view"
 )

@@ -190,7 +190,7 @@ func chainItself(s *Server, write func(c *call, chain Chain)) door.Maker {
 
 // noChain is the answer about a chain that is not followed.
 func noChain(name []byte) *door.Failure {
-	return &door.Failure{Status: fasthttp.StatusNotFound, Message: "chain " + door.Excerpt(name) + " is not served here"}
+	return door.NotFound("chain " + door.Excerpt(name) + " is not served here")
 }
 
 // chainItem writes a chain as the list of chains has it.

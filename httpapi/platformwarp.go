@@ -3,8 +3,6 @@ package httpapi
 import (
 	"errors"
 
-	"github.com/valyala/fasthttp"
-
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/primary"
@@ -19,7 +17,7 @@ type attestation func(view attest.View, networkID uint32, id chain.ID) (*aggrega
 // platformMessage returns what the P-Chain attests, as it is to be signed: of one of its
 // transactions by [attest.ByTx], as the official service does, or by [attest.ByMessage].
 func (s *Server) platformMessage(network string, id chain.ID, what attestation) (*aggregator.Request, *door.Failure) {
-	missing := &door.Failure{Status: fasthttp.StatusNotFound, Message: "transaction " + id.String() + " does not exist on the P-Chain or is not indexed yet"}
+	missing := door.NotFound("transaction " + id.String() + " does not exist on the P-Chain or is not indexed yet")
 	if s.cfg.Primary == nil {
 		return nil, missing
 	}
@@ -42,13 +40,12 @@ func (s *Server) platformMessage(network string, id chain.ID, what attestation) 
 	}
 	switch {
 	case errors.Is(err, attest.ErrNoMessage):
-		return nil, &door.Failure{Status: fasthttp.StatusNotFound, Message: "transaction " + id.String() + " " + err.Error()}
+		return nil, door.NotFound("transaction " + id.String() + " " + err.Error())
 	case err != nil:
 		s.log.Error("the P-Chain's rows cannot be read", "err", err)
-		return nil, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
+		return nil, door.Internal()
 	case req == nil && p.Down() != nil:
-		return nil, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-			Message: "transaction " + id.String() + " is not indexed, and the P-Chain does not go on: " + reply.Standstill(p.Down())}
+		return nil, door.Unavailable("transaction " + id.String() + " is not indexed, and the P-Chain does not go on: " + reply.Standstill(p.Down()))
 	case req == nil:
 		return nil, missing
 	}

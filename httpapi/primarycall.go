@@ -132,7 +132,7 @@ func (c *primaryCall) find(p *door.Params, kinds []primary.Kind) *door.Failure {
 		}
 	}
 	if c.on, ok = c.network.Chain(c.kind); !ok {
-		return notFound("the " + aliasKind(c.kind).String() + " of " + c.name + " is not followed here")
+		return door.NotFound("the " + aliasKind(c.kind).String() + " of " + c.name + " is not followed here")
 	}
 	return nil
 }
@@ -147,14 +147,14 @@ func (c *primaryCall) findNetwork(name []byte) *door.Failure {
 				return nil
 			}
 		}
-		return notFound("no primary network is followed here")
+		return door.NotFound("no primary network is followed here")
 	}
 	if _, f := c.s.network(name); f != nil {
 		return f
 	}
 	c.name = string(name)
 	if c.network, ok = c.s.cfg.Primary.Primary(c.name); !ok {
-		return notFound("the primary network of " + c.name + " is not followed here")
+		return door.NotFound("the primary network of " + c.name + " is not followed here")
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (c *primaryCall) findKind(name []byte, kinds []primary.Kind) *door.Failure 
 			return door.BadRequest("blockchainId must be " + aliases(kinds) + ", or the ID of that chain in CB58, not " + door.Excerpt(name))
 		}
 		if kind, ok = kindOf(c.network, id); !ok {
-			return notFound("blockchain " + door.Excerpt(name) + " is not a chain of the primary network of " + c.name)
+			return door.NotFound("blockchain " + door.Excerpt(name) + " is not a chain of the primary network of " + c.name)
 		}
 	}
 	for _, k := range kinds {
@@ -245,14 +245,12 @@ func (c *primaryCall) empty() *door.Failure {
 	if err := c.on.Down(); err != nil {
 		return c.unavailable(err)
 	}
-	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-		Message: "the " + aliasKind(c.kind).String() + " of " + c.name + " is not indexed yet: its first block is awaited"}
+	return door.Unavailable("the " + aliasKind(c.kind).String() + " of " + c.name + " is not indexed yet: its first block is awaited")
 }
 
 func (c *primaryCall) unavailable(err error) *door.Failure {
 	c.s.log.Debug("a chain of the primary network cannot answer: it is not followed now", "network", c.name, "chain", aliasKind(c.kind).String(), "err", err)
-	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-		Message: "the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: " + reply.Standstill(err)}
+	return door.Unavailable("the " + aliasKind(c.kind).String() + " of " + c.name + " cannot answer this now: " + reply.Standstill(err))
 }
 
 // missing is the answer about something that is not indexed. While the chain's node is
@@ -265,7 +263,7 @@ func (c *primaryCall) missing(message string) *door.Failure {
 		message += "; the " + aliasKind(c.kind).String() + " of " + c.name + " is indexed up to " + strconv.FormatUint(c.Tip, 10) +
 			" of " + strconv.FormatUint(height, 10)
 	}
-	return notFound(message)
+	return door.NotFound(message)
 }
 
 // unreadable is the answer when rows could not be read.
@@ -274,11 +272,7 @@ func (c *primaryCall) unreadable(err error) *door.Failure {
 		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
 	c.s.log.Error("rows of the primary network cannot be read", "network", c.name, "path", door.Excerpt(c.Ctx.Path()), "err", err)
-	return &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
-}
-
-func notFound(message string) *door.Failure {
-	return &door.Failure{Status: fasthttp.StatusNotFound, Message: message}
+	return door.Internal()
 }
 
 // page says which rows to read.

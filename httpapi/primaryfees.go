@@ -80,7 +80,7 @@ func (c *primaryCall) readFees(of feesOf) *door.Failure {
 			return nil
 		}
 	}
-	return door.BadRequest("metric must be one of " + enumerated(feeNames(of)) + ", not " + door.Excerpt(name))
+	return door.BadRequest("metric must be one of " + door.Enumerated(feeNames(of)) + ", not " + door.Excerpt(name))
 }
 
 func feeNames(of feesOf) []string {

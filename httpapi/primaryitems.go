@@ -81,7 +81,7 @@ func (c *primaryCall) readBlockchain() *door.Failure {
 	if k, ok := chainKind(name); ok {
 		on, ok := c.network.Chain(k)
 		if !ok {
-			return notFound("the " + k.String() + " of " + c.name + " is not followed here")
+			return door.NotFound("the " + k.String() + " of " + c.name + " is not followed here")
 		}
 		c.id = on.ID()
 		return nil
@@ -230,7 +230,7 @@ func (c *primaryCall) block() *door.Failure {
 	case err != nil:
 		return c.unreadable(err)
 	case !found && !c.hasID && c.number < c.rows.First():
-		return notFound("block " + text + " is not indexed: the index of the " + aliasKind(c.kind).String() + " of " + c.name + " begins above it")
+		return door.NotFound("block " + text + " is not indexed: the index of the " + aliasKind(c.kind).String() + " of " + c.name + " begins above it")
 	case !found:
 		return c.missing("block " + text + " does not exist or is not indexed yet")
 	}

@@ -112,13 +112,13 @@ func (c *primaryCall) readMetric() *door.Failure {
 		}
 		var ok bool
 		if c.on, ok = c.network.Chain(m.kind); !ok {
-			return notFound("the " + m.kind.String() + " of " + c.name + " is not followed here")
+			return door.NotFound("the " + m.kind.String() + " of " + c.name + " is not followed here")
 		}
 		c.kind = m.kind
 		c.About(primaryMark{c.on})
 		return nil
 	}
-	return door.BadRequest("metric must be one of " + enumerated(networkMetricNames()) + ", not " + door.Excerpt(name))
+	return door.BadRequest("metric must be one of " + door.Enumerated(networkMetricNames()) + ", not " + door.Excerpt(name))
 }
 
 func networkMetricNames() (names []string) {

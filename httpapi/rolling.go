@@ -33,7 +33,7 @@ func rollingNames() (names []string) {
 	return names
 }
 
-var rollingList = enumerated(rollingNames())
+var rollingList = door.Enumerated(rollingNames())
 
 // rollingWindows returns a metric over windows that end now. They begin with full hours,
 // so that distinct addresses can be counted: that in which the time so long ago lies.

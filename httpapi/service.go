@@ -59,8 +59,7 @@ const aliveBody = `{"status":"ok","info":{},"error":{},"details":{}}`
 func (s *Server) healthCheck(ctx *fasthttp.RequestCtx, p door.Params) {
 	if !s.cfg.Health.Health(nil).Healthy {
 		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
-		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-			Message: "the server cannot do its work; its operator sees at /health why"})
+		door.Fail(ctx, door.Unavailable("the server cannot do its work; its operator sees at /health why"))
 		return
 	}
 	s.liveCheck(ctx, p)

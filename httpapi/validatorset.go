@@ -57,7 +57,7 @@ func signingSet(s *Server, r *door.Route) door.Handler {
 		body, err := json.Marshal(&out)
 		if err != nil {
 			s.log.Error("a validator set cannot be written", "err", err)
-			door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
+			door.Fail(ctx, door.Internal())
 			return
 		}
 		ctx.Response.Header.SetContentType(door.ContentJSON)

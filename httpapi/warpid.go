@@ -3,8 +3,6 @@ package httpapi
 import (
 	"errors"
 
-	"github.com/valyala/fasthttp"
-
 	"quorate/aggregator"
 	"quorate/engine/chain"
 	"quorate/engine/index"
@@ -29,12 +27,11 @@ func (s *Server) messageWithID(network string, id chain.ID, looked *int) ([]aggr
 		switch {
 		case err != nil:
 			s.log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
-			return nil, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
+			return nil, door.Internal()
 		case msg != nil:
 			return []aggregator.Request{{Message: msg}}, nil
 		case !made:
-			unread = &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-				Message: "the warp messages of chain " + info.ChainID + " are being indexed by their IDs"}
+			unread = door.Unavailable("the warp messages of chain " + info.ChainID + " are being indexed by their IDs")
 		}
 	}
 	requests, f := alone(s.platformMessage(network, id, func(view attest.View, networkID uint32, id chain.ID) (req *aggregator.Request, err error) {

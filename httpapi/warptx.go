@@ -156,24 +156,23 @@ func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Fail
 		switch {
 		case err != nil && !errors.Is(err, index.ErrEmpty):
 			s.log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
-			return nil, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
+			return nil, door.Internal()
 		case len(messages) > maxTxMessages:
 			return nil, door.BadRequest(fmt.Sprintf("transaction %s has %d warp messages; at most %d are signed for one request",
 				hash, len(messages), maxTxMessages))
 		case len(messages) > 0:
 			return messages, nil
 		case found:
-			return nil, &door.Failure{Status: fasthttp.StatusNotFound, Message: "transaction " + hash.String() + " has no warp message"}
+			return nil, door.NotFound("transaction " + hash.String() + " has no warp message")
 		}
 		if err := chain.Down(); err != nil {
-			unread = &door.Failure{Status: fasthttp.StatusServiceUnavailable, RetryAfter: door.DefaultRetry,
-				Message: "transaction " + hash.String() + " is not indexed, and chain " + info.ChainID + " does not go on: " + reply.Standstill(err)}
+			unread = door.Unavailable("transaction " + hash.String() + " is not indexed, and chain " + info.ChainID + " does not go on: " + reply.Standstill(err))
 		}
 	}
 	if unread != nil {
 		return nil, unread
 	}
-	return nil, &door.Failure{Status: fasthttp.StatusNotFound, Message: "transaction " + hash.String() + " does not exist or is not indexed yet"}
+	return nil, door.NotFound("transaction " + hash.String() + " does not exist or is not indexed yet")
 }
 
 // TxMessages returns the unsigned warp messages of a transaction in the order of their

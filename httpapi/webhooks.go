@@ -160,14 +160,14 @@ func (s *Server) hookFailure(err error) *door.Failure {
 	case errors.Is(err, webhook.ErrWatched):
 		return door.BadRequest(err.Error())
 	case errors.Is(err, webhook.ErrNotFound):
-		return notFound(err.Error())
+		return door.NotFound(err.Error())
 	case errors.Is(err, webhook.ErrQuota):
 		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: err.Error(), RetryAfter: door.QuotaRetry}
 	case errors.Is(err, webhook.ErrFull), errors.Is(err, webhook.ErrStopping), errors.Is(err, webhook.ErrChain):
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: err.Error(), RetryAfter: door.DefaultRetry}
+		return door.Unavailable(err.Error())
 	}
 	s.log.Error("a webhook could not be changed", "err", err)
-	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the webhook cannot be changed now: the database does not take it", RetryAfter: door.DefaultRetry}
+	return door.Unavailable("the webhook cannot be changed now: the database does not take it")
 }
 
 // wait returns a context for a commit.
@@ -468,7 +468,7 @@ func (c *hookCall) addresses() (any, error) {
 func (c *hookCall) secret() (any, error) {
 	s, err := c.s.cfg.Webhooks.Secret(c.client)
 	if errors.Is(err, webhook.ErrNotFound) {
-		return nil, notFound("there is no secret yet; POST /v1/webhooks:generateOrRotateSharedSecret makes one")
+		return nil, door.NotFound("there is no secret yet; POST /v1/webhooks:generateOrRotateSharedSecret makes one")
 	}
 	return shape.SharedSecret{Secret: s}, err
 }

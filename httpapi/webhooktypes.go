@@ -27,7 +27,7 @@ func (c *hookCall) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (PrimaryNetw
 		on, ok = c.s.cfg.Primary.Primary(r.Network)
 	}
 	if !ok {
-		return nil, notFound("the primary network of " + r.Network + " is not followed here")
+		return nil, door.NotFound("the primary network of " + r.Network + " is not followed here")
 	}
 	n.Network, n.On = r.Network, primary.PChain
 	if n.Type == webhook.PrimaryActivity {
@@ -36,7 +36,7 @@ func (c *hookCall) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (PrimaryNetw
 		}
 	}
 	if _, ok := on.Chain(n.On); !ok {
-		return nil, notFound("the " + n.On.String() + " of " + r.Network + " is not followed here")
+		return nil, door.NotFound("the " + n.On.String() + " of " + r.Network + " is not followed here")
 	}
 	return on, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -36,6 +37,21 @@ type Failure struct {
 // BadRequest is a failure of a request that is wrong in itself.
 func BadRequest(message string) *Failure {
 	return &Failure{Status: fasthttp.StatusBadRequest, Message: message}
+}
+
+// NotFound is a failure of a request for what is not there.
+func NotFound(message string) *Failure {
+	return &Failure{Status: fasthttp.StatusNotFound, Message: message}
+}
+
+// Internal is a failure that the log knows more of.
+func Internal() *Failure {
+	return &Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"}
+}
+
+// Unavailable is a failure that passes.
+func Unavailable(message string) *Failure {
+	return &Failure{Status: fasthttp.StatusServiceUnavailable, Message: message, RetryAfter: DefaultRetry}
 }
 
 // Error makes a failure usable as an error.
@@ -131,6 +147,12 @@ func Excerpt(b []byte) string {
 	}
 	const end = `..."`
 	return q[:MaxExcerpt-len(end)] + end
+}
+
+// Enumerated joins names for a message.
+func Enumerated(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // CheckJSON refuses bodies that say of themselves that they are not JSON.

@@ -134,7 +134,7 @@ func (x *Room) operationFailure(err error) *door.Failure {
 	var e *operation.Error
 	if !errors.As(err, &e) {
 		x.Log.Error("an export was not accepted", "err", err)
-		return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: "the export cannot be accepted now", RetryAfter: door.DefaultRetry}
+		return door.Unavailable("the export cannot be accepted now")
 	}
 	switch e.Kind {
 	case operation.Unknown:
@@ -143,7 +143,7 @@ func (x *Room) operationFailure(err error) *door.Failure {
 		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: e.Msg, RetryAfter: door.QuotaRetry}
 	case operation.NotIndexed, operation.Busy, operation.NoRoom, operation.Stopping:
 	}
-	return &door.Failure{Status: fasthttp.StatusServiceUnavailable, Message: e.Msg, RetryAfter: door.DefaultRetry}
+	return door.Unavailable(e.Msg)
 }
 
 // findOperation returns the operation of a path.
@@ -153,7 +153,7 @@ func (x *Room) findOperation(p *door.Params) (op operation.Operation, f *door.Fa
 	case err != nil:
 		return op, x.operationFailure(err)
 	case !found:
-		return op, &door.Failure{Status: fasthttp.StatusNotFound, Message: "operation " + door.Excerpt(p.Get("operationId")) + " does not exist, or is no longer kept"}
+		return op, door.NotFound("operation " + door.Excerpt(p.Get("operationId")) + " does not exist, or is no longer kept")
 	}
 	return op, nil
 }
@@ -267,7 +267,7 @@ func (x *Room) downloadExport(ctx *fasthttp.RequestCtx, p door.Params) {
 	}
 	file, err := x.Operations.Open(id)
 	if errors.Is(err, fs.ErrNotExist) {
-		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusNotFound, Message: "the file of this operation is not there, or no longer"})
+		door.Fail(ctx, door.NotFound("the file of this operation is not there, or no longer"))
 		return
 	}
 	if err == nil {
@@ -275,6 +275,6 @@ func (x *Room) downloadExport(ctx *fasthttp.RequestCtx, p door.Params) {
 	}
 	if err != nil {
 		x.Log.Error("the file of an export cannot be read", "id", id, "err", err)
-		door.Fail(ctx, &door.Failure{Status: fasthttp.StatusInternalServerError, Message: "internal error"})
+		door.Fail(ctx, door.Internal())
 	}
 }
