@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rhysd/actionlint"
 )
 
 // root is the folder of the repository.
@@ -269,4 +271,43 @@ func glob(t *testing.T, dir, pattern string) string {
 		t.Fatalf("%s: %q, %v", pattern, list, err)
 	}
 	return filepath.Base(list[0])
+}
+
+// TestWorkflow: the workflow of releases is one that GitHub reads, and runs what there is.
+func TestWorkflow(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(root, ".github", "workflows", "release.yml")
+	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults, err := linter.LintFile(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := regexp.MustCompile(`run: make ([a-z-]+)`).FindAllSubmatch(text, -1)
+	if len(targets) == 0 {
+		t.Error("it makes nothing")
+	}
+	for _, m := range targets {
+		if !bytes.Contains(makefile, append([]byte("\n"), append(m[1], ": "...)...)) {
+			t.Errorf("there is no target %s", m[1])
+		}
+	}
+	for _, name := range []string{".ci/run", "packaging/docker/Dockerfile"} {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil || !bytes.Contains(text, []byte(name)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
