@@ -3,15 +3,18 @@ package ui
 import (
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"quorate/httpapi/shape"
+	"quorate/httpapi/ui/forms"
 	"quorate/httpapi/ui/plain"
 )
 
 func (s *Site) searchPages() []Page {
-	return []Page{{Pattern: "/search", Units: 100, Serve: serveSearch}}
+	return []Page{
+		{Pattern: "/search", Units: 100, Serve: serveSearch},
+		{Pattern: "/suggest", Units: 20, Serve: serveSuggestions},
+	}
 }
 
 const (
@@ -20,16 +23,6 @@ const (
 	// maxSearchChains bounds the chains that are asked, maxHits what is found.
 	maxSearchChains = 32
 	maxHits         = 40
-)
-
-// What can be searched for, by its form.
-var (
-	hexHash    = regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{64}$`)
-	hexAddress = regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{40}$`)
-	wholeForm  = regexp.MustCompile(`^[0-9]{1,19}$`)
-	nodeForm   = regexp.MustCompile(`^NodeID-[1-9A-HJ-NP-Za-km-z]{20,60}$`)
-	idForm     = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{40,60}$`)
-	bechForm   = regexp.MustCompile(`^([PXC]-)?[a-z]{1,20}1[02-9ac-hj-np-z]{38,60}$`)
 )
 
 // search is what was searched for and what was found.
@@ -44,10 +37,12 @@ type hit struct{ Kind, Name, Where, Path string }
 
 // serveSearch goes to what a text names, or lists what it can be.
 func serveSearch(r *Request) error {
-	q := r.Query("q")
+	q := forms.Meant(r.Query("q"))
 	switch {
 	case q == "":
 		return r.Redirect("/")
+	case forms.Message.MatchString(q) && r.Operator():
+		return r.Redirect(withQuery("/signatures/message", "input", q))
 	case len(q) > maxSearch:
 		return errorf(http.StatusBadRequest, "what is searched for is longer than %d characters", maxSearch)
 	}
@@ -59,6 +54,11 @@ func serveSearch(r *Request) error {
 	case 1:
 		return r.Redirect(f.found.Hits[0].Path)
 	case 0:
+		if forms.Whole.MatchString(q) {
+			if err := f.beyond(q); err != nil {
+				return err
+			}
+		}
 		return errorf(http.StatusNotFound, "nothing here is called %q. Search by address, transaction or block hash, block number, "+
 			"message, node, subnet or blockchain ID, chain name, or the start of a token's name or symbol.", q)
 	}
@@ -74,14 +74,14 @@ type finder struct {
 
 func (f *finder) find(q string) error {
 	switch {
-	case hexAddress.MatchString(q):
+	case forms.Address.MatchString(q):
 		f.hit("Address", q, "", join("/address", withHex(q)))
 		return nil
-	case nodeForm.MatchString(q):
+	case forms.Node.MatchString(q):
 		return f.onNetworks(func(n string) error {
 			return f.try(hit{"Validator", q, n, at(n, "/primary/validator", q)}, n, "validators", q)
 		})
-	case bechForm.MatchString(q):
+	case forms.Bech32.MatchString(q):
 		return f.onNetworks(func(n string) error {
 			path := join("/v1/networks", n, "blockchains", "p-chain", "balances") + "?addresses=" + q
 			return f.ask(hit{"Address", q, n, at(n, "/primary/address", q)}, path)
@@ -96,11 +96,11 @@ func (f *finder) find(q string) error {
 		return err
 	}
 	switch {
-	case hexHash.MatchString(q):
+	case forms.Hash.MatchString(q):
 		return f.hash(withHex(q))
-	case idForm.MatchString(q):
+	case forms.ID.MatchString(q):
 		return f.id(q)
-	case wholeForm.MatchString(q):
+	case forms.Whole.MatchString(q):
 		return f.height(q)
 	}
 	return nil
@@ -122,10 +122,10 @@ func (f *finder) names(q string) error {
 			f.hit("Chain", c.ChainName, "number "+string(c.ChainID), join("/chain", string(c.ChainID)))
 		}
 	}
-	if hexHash.MatchString(q) || idForm.MatchString(q) || wholeForm.MatchString(q) {
+	if forms.Hash.MatchString(q) || forms.ID.MatchString(q) || forms.Whole.MatchString(q) {
 		return nil
 	}
-	if err := f.tokens(q); err != nil {
+	if err := errors.Join(f.pages(q), f.tokens(q)); err != nil {
 		return err
 	}
 	return f.onNetworks(func(n string) error {

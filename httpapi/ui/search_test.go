@@ -60,6 +60,50 @@ func TestSearch(t *testing.T) {
 	f("P-"+someBech, "/primary/address/P-"+someBech+"?network=fuji", "/v1/networks/fuji/blockchains/p-chain/balances?addresses=P-"+someBech)
 }
 
+// TestSearchPages: chains of the primary network, metrics and pages are found by name, a
+// height beyond the last block says which that is, and bytes of a message are taken apart.
+func TestSearchPages(t *testing.T) {
+	t.Parallel()
+	api := fakeAPI{
+		"/v1/chains":                                 `{"chains":[{"chainId":"7","chainName":"Seven"}]}`,
+		"/v1/networks/fuji/blockchains/x-chain":      `{}`,
+		"/v1/networks/fuji/blockchains/p-chain":      `{}`,
+		"/v1/chains/7/blocks?pageSize=1":             `{"blocks":[{"blockNumber":"1603"}]}`,
+		"/v1/networks/fuji/blockchains?pageSize=100": `{"blockchains":[]}`,
+	}
+	s := newSite(t, Config{API: api})
+	for q, to := range map[string]string{
+		"x-chain": "/primary/x?network=fuji", "P": "/primary/p?network=fuji", "P-Chain": "/primary/p?network=fuji",
+		"activeAddresses": "/chain/7/metrics/activeAddresses", "delegations": "/primary/delegations", "teleporter": "/icm",
+	} {
+		if out := visit(t, s, "/search?q="+url.QueryEscape(q), false); out.Status != http.StatusSeeOther || out.Location != to {
+			t.Errorf("%q: %d, to %q, want %q", q, out.Status, out.Location, to)
+		}
+	}
+	page(t, visit(t, s, "/search?q=gas", false), 200, "Gas used", "/chain/7/metrics/maxGasPrice")
+	page(t, visit(t, s, "/search?q=999999999", false), 404, "there is no block 999\u202f999\u202f999: the last block of Seven is 1\u202f603")
+	message := strings.Repeat("00ff", 200)
+	page(t, visit(t, s, "/search?q="+message, false), 400, "longer than 256")
+	o := newSite(t, Config{API: api, Operator: newFakeOperator(t)})
+	if out := visit(t, o, "/search?q=0x"+message, true); out.Location != "/signatures/message?input=0x"+message {
+		t.Errorf("a message: %d, to %.60q", out.Status, out.Location)
+	}
+}
+
+// TestSuggestions: names are suggested, each once, and nothing is for what has a form.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, Config{API: fakeAPI{"/v1/chains": `{"chains":[{"chainId":"7","chainName":"Gas\"station"},{"chainId":"8","chainName":"Eight"}]}`}})
+	for q, want := range map[string]string{
+		"gas": `["Gas\"station","Gas used","Gas a second, mean","Gas a second, highest","Gas price, mean","Gas price, highest"]`,
+		"8":   "[]", "g": "[]", "1,494": "[]", someHash: "[]", "zzz": "[]",
+	} {
+		if out := visit(t, s, "/suggest?q="+url.QueryEscape(q), false); out.Status != 200 || string(out.HTML) != want {
+			t.Errorf("%q: %d %s, want %s", q, out.Status, out.HTML, want)
+		}
+	}
+}
+
 // TestSearchFindsMoreOrNothing: several things are listed, and nothing is said to be
 // nothing.
 func TestSearchFindsMoreOrNothing(t *testing.T) {

@@ -176,6 +176,27 @@
     open();
   });
 
+  // The search: "/" goes there, and names are suggested while somebody types.
+  const search = document.querySelector("form.search input");
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || !search || e.target.closest("input,textarea,select,[contenteditable]")) return;
+    e.preventDefault();
+    search.focus();
+  });
+  let typed;
+  if (search) search.addEventListener("input", () => {
+    clearTimeout(typed);
+    typed = setTimeout(async () => {
+      const q = search.value.trim();
+      if (q.length < 2 || q.length > 64) return;
+      try {
+        const answer = await fetch(prefix + "/suggest?" + new URLSearchParams({ q }), { headers: { Accept: "text/html" } });
+        if (!answer.ok || search.value.trim() !== q) return;
+        document.getElementById("suggestions").replaceChildren(...(await answer.json()).map((name) => new Option(name, name)));
+      } catch { /* the search works without */ }
+    }, 250);
+  });
+
   relative(document); copies(document); open();
   setInterval(() => { if (!document.hidden) relative(document); }, 5000);
   const every = [...all("[data-refresh]")].map((el) => Number(el.dataset.refresh)).filter((s) => s > 0);
