@@ -192,10 +192,18 @@ func FormatTime(milli uint64) string { return string(appendTime(nil, milli)) }
 // formula are the characters that have spreadsheets take a cell for a formula.
 const formula = "=+-@|%\uff1d\uff0b\uff0d\uff20"
 
-// appendText appends a cell of text that anybody may have written. Control characters,
-// line ends among them, are replaced, and what a spreadsheet would run has an apostrophe
-// before it.
+// appendText appends a cell of text that anybody may have written.
 func appendText(b []byte, s string) []byte {
+	if s = SafeCell(s); !strings.ContainsAny(s, `",`) {
+		return append(b, s...)
+	}
+	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
+}
+
+// SafeCell returns text that anybody may have written as a spreadsheet can have it. Control
+// characters, line ends among them, are replaced, and what would be run has an apostrophe
+// before it.
+func SafeCell(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u2028' || r == '\u2029' {
 			return utf8.RuneError
@@ -207,8 +215,5 @@ func appendText(b []byte, s string) []byte {
 			s = "'" + s
 		}
 	}
-	if !strings.ContainsAny(s, `",`) {
-		return append(b, s...)
-	}
-	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
+	return s
 }

@@ -178,6 +178,6 @@ func (p *addressPage) list(r *Request) error {
 	default:
 		next, err = listOf(r, &p.ListRefused, path, "transactions", &p.Transfers)
 	}
-	p.pager = r.pager(next, "tab", "block")
+	p.pager = r.pager(path, next, "tab", "block")
 	return err
 }

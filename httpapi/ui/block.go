@@ -44,10 +44,11 @@ func serveBlock(r *Request) error {
 	}
 	var txs txList
 	// By hash: should the chain go back, the page does not mix two blocks.
-	if p.TxsRefused, err = r.part(r.listed(c.chainPath("blocks", string(p.Block.BlockHash), "transactions"), allRows), &txs); err != nil {
+	path := r.listed(c.chainPath("blocks", string(p.Block.BlockHash), "transactions"), allRows)
+	if p.TxsRefused, err = r.part(path, &txs); err != nil {
 		return err
 	}
-	p.Txs, p.pager = txs.Transactions, r.pager(txs.NextPageToken)
+	p.Txs, p.pager = txs.Transactions, r.pager(path, txs.NextPageToken)
 	return r.Render("block", "Block "+number(p.Block.BlockNumber)+" of "+c.Title(), &p)
 }
 

@@ -109,10 +109,11 @@ func serveBlocks(r *Request) error {
 		return err
 	}
 	var list shape.EVMBlocks
-	if err := r.Get(r.listed(c.chainPath("blocks"), allRows), &list); err != nil {
+	path := r.listed(c.chainPath("blocks"), allRows)
+	if err := r.Get(path, &list); err != nil {
 		return err
 	}
-	return r.Render("blocks", "Blocks of "+c.Title(), &listPage{Chain: c, Blocks: list.Blocks, pager: r.pager(list.NextPageToken)})
+	return r.Render("blocks", "Blocks of "+c.Title(), &listPage{Chain: c, Blocks: list.Blocks, pager: r.pager(path, list.NextPageToken)})
 }
 
 func serveTxs(r *Request) error {
@@ -125,10 +126,11 @@ func serveTxs(r *Request) error {
 		p.Status = ""
 	}
 	var list txList
-	if err := r.Get(r.listed(c.chainPath("transactions"), allRows, "status", p.Status), &list); err != nil {
+	path := r.listed(c.chainPath("transactions"), allRows, "status", p.Status)
+	if err := r.Get(path, &list); err != nil {
 		return err
 	}
-	p.Txs, p.pager = list.Transactions, r.pager(list.NextPageToken, "status")
+	p.Txs, p.pager = list.Transactions, r.pager(path, list.NextPageToken, "status")
 	return r.Render("txs", "Transactions of "+c.Title(), &p)
 }
 

@@ -200,13 +200,14 @@ func (r *Request) part(path string, into any) (*Error, error) {
 	return refused, nil
 }
 
-// pager leads to the first and to the next page of a list.
-type pager struct{ First, Next string }
+// pager leads to the first and to the next page of a list, and to what it shows as files.
+// CSV and JSON are empty of a list that cannot be had as such.
+type pager struct{ First, Next, CSV, JSON, Curl string }
 
-// pager makes the links of a list: keep names the parameters of the query that hold for
-// all its pages.
-func (r *Request) pager(next string, keep ...string) pager {
-	var p pager
+// pager makes the links of a list: path is where the API has what is shown, and keep names
+// the parameters of the query that hold for all its pages.
+func (r *Request) pager(path, next string, keep ...string) pager {
+	p := r.files(path)
 	if r.Query("page") != "" {
 		p.First = r.self(keep, "")
 	}

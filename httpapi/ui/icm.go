@@ -71,11 +71,12 @@ func serveICMs(r *Request) (err error) {
 		}
 		title, blockchain = title+" of "+p.Chain.Title(), string(p.Chain.PlatformChainID)
 	}
-	next, err := listOf(r, &p.Refused, r.listed("/v1/icm/messages", allRows, "blockchainId", blockchain), "messages", &p.Messages)
+	path := r.listed("/v1/icm/messages", allRows, "blockchainId", blockchain)
+	next, err := listOf(r, &p.Refused, path, "messages", &p.Messages)
 	if err != nil {
 		return err
 	}
-	p.pager = r.pager(next)
+	p.pager = r.pager(path, next)
 	if p.Chain == nil {
 		var sum shape.ICMSummary
 		if p.WindowsRefused, err = r.part("/v2/icm/summary", &sum); err != nil {

@@ -41,21 +41,23 @@ func serveCollection(r *Request) error {
 	}
 	p.Tab, p.Tabs = r.tabsOf(nil, "tokens", "Tokens", "transfers", "Transfers", "holders", "Holders")
 	address := string(p.Contract.Address)
-	var next string
+	var path, next string
 	switch p.Tab {
 	case "tokens":
-		next, err = listOf(r, &p.ListRefused, r.listed(c.chainPath("nfts", "collections", address, "tokens"), allRows), "tokens", &p.Tokens)
+		path = r.listed(c.chainPath("nfts", "collections", address, "tokens"), allRows)
+		next, err = listOf(r, &p.ListRefused, path, "tokens", &p.Tokens)
 	case "transfers":
-		next, err = listOf(r, &p.ListRefused, r.listed(c.chainPath("tokens", address, "transfers"), allRows), "transfers", &p.Transfers)
+		path = r.listed(c.chainPath("tokens", address, "transfers"), allRows)
+		next, err = listOf(r, &p.ListRefused, path, "transfers", &p.Transfers)
 	default:
-		path := join("/v2/chains", string(c.ChainID), "contracts", address, "nfts:listHolders")
-		p.ListRefused, err = r.part(r.listed(path, shownHolders), &p.Holders)
+		path = r.listed(join("/v2/chains", string(c.ChainID), "contracts", address, "nfts:listHolders"), shownHolders)
+		p.ListRefused, err = r.part(path, &p.Holders)
 		next = p.Holders.NextPageToken
 	}
 	if err != nil {
 		return err
 	}
-	p.pager = r.pager(next, "tab")
+	p.pager = r.pager(path, next, "tab")
 	return r.Render("collection", tokenTitle(&p.Contract), &p)
 }
 

@@ -180,9 +180,11 @@ var pageParams = []string{"network", "status", "subnet", "inactive", "spent", "h
 // parameter of this page's query that has the token of the page. What the API refuses
 // leaves the page empty, and the part says why.
 func (n *primaryNet) list(p *part, into any, page *shape.Page, param, path string, query ...string) error {
-	if err := n.get(withQuery(path, append(query, "pageToken", n.r.Query(param))...), into); err != nil {
+	path = withQuery(path, append(query, "pageToken", n.r.Query(param))...)
+	if err := n.get(path, into); err != nil {
 		return p.absent(err)
 	}
+	p.pager = n.r.files(path)
 	n.paged(p, param, page.NextPageToken)
 	return nil
 }
@@ -258,7 +260,7 @@ func (n *primaryNet) overview(v *primaryView) error {
 			height.Value = numCell(blocks[0].BlockNumber).Text
 		}
 		heights = append(heights, height)
-		p.Next = "" // further pages are on the chain's own
+		p.pager = pager{} // further pages are on the chain's own
 		if chain != "c" {
 			p.ID, p.Title, p.Live = chain+"blocks", "Latest blocks of the "+chainNames[chain], true
 			p.More = navLink{Text: "All blocks and transactions", Link: n.link(chain)}

@@ -46,7 +46,7 @@ type part struct {
 	Heads           []head
 	Rows            [][]cell
 	Empty           string // of a table without rows
-	First, Next     string // further pages of the list
+	pager                  // of the list, without prefixes
 	More            navLink
 	Bars            []bar
 	Live            bool // it changes with time

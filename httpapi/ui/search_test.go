@@ -170,3 +170,20 @@ func TestAssetOfGenesis(t *testing.T) {
 	api[asset+"/transactions?pageSize=25"] = `{"transactions":[]}`
 	page(t, visit(t, newSite(t, Config{API: api}), "/primary/asset/"+someID, false), 404)
 }
+
+// TestSheets: each list leads to what it shows as CSV, as JSON and as a command.
+func TestSheets(t *testing.T) {
+	t.Parallel()
+	api := homeAPI()
+	api["/v1/things?pageSize=2"] = `{"things":[{"name":"=1+1","n":1}]}`
+	s := newSite(t, Config{API: api})
+	out := visit(t, s, "/csv?path="+url.QueryEscape("/v1/things?pageSize=2"), false)
+	if out.Status != 200 || out.Type != "text/csv; charset=utf-8" || string(out.HTML) != "name,n\n'=1+1,1\n" {
+		t.Errorf("%d %s %q", out.Status, out.Type, out.HTML)
+	}
+	for path, status := range map[string]int{"": 400, "/metrics": 400, "//example.com/v1/": 400, "/v1/nothing": 404, "/v1/../ops": 404} {
+		if out := visit(t, s, "/csv?path="+url.QueryEscape(path), false); out.Status != status {
+			t.Errorf("%s: %d, want %d", path, out.Status, status)
+		}
+	}
+}

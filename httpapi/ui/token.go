@@ -55,11 +55,12 @@ func serveToken(r *Request) error {
 			return err
 		}
 	} else {
-		next, err := listOf(r, &p.ListRefused, r.listed(c.chainPath("tokens", string(p.Contract.Address), "transfers"), allRows), "transfers", &p.Transfers)
+		path := r.listed(c.chainPath("tokens", string(p.Contract.Address), "transfers"), allRows)
+		next, err := listOf(r, &p.ListRefused, path, "transfers", &p.Transfers)
 		if err != nil {
 			return err
 		}
-		p.pager = r.pager(next)
+		p.pager = r.pager(path, next)
 	}
 	return r.Render("token", tokenTitle(&p.Contract), &p)
 }
@@ -107,6 +108,7 @@ func (p *tokenPage) askHolders(r *Request) error {
 		}
 		switch {
 		case next == "" && r.Query("page") == "" && (len(list) > 0 || least == "0" || p.Holders.Chosen):
+			p.pager = r.files(p.holdersPath(r, least, size))
 			p.Holders.rank(list)
 			return nil
 		case try < tries && !p.Holders.Chosen && len(list) > 0:
@@ -117,7 +119,7 @@ func (p *tokenPage) askHolders(r *Request) error {
 				least = "0"
 			}
 		default:
-			p.Holders.List, p.pager = list, r.pager(next, "tab", "least")
+			p.Holders.List, p.pager = list, r.pager(p.holdersPath(r, least, size), next, "tab", "least")
 			return nil
 		}
 	}
@@ -125,9 +127,13 @@ func (p *tokenPage) askHolders(r *Request) error {
 
 // holdersAbove returns a page of those who have more than an amount.
 func (p *tokenPage) holdersAbove(r *Request, least string, size int) (list []shape.Holder, next string, err error) {
-	path := join("/v2/chains", string(p.Chain.ChainID), "contracts", string(p.Contract.Address), "balances")
-	next, err = listOf(r, &p.ListRefused, r.listed(path, size, "threshold", least), "addresses", &list)
+	next, err = listOf(r, &p.ListRefused, p.holdersPath(r, least, size), "addresses", &list)
 	return list, next, err
+}
+
+func (p *tokenPage) holdersPath(r *Request, least string, size int) string {
+	path := join("/v2/chains", string(p.Chain.ChainID), "contracts", string(p.Contract.Address), "balances")
+	return r.listed(path, size, "threshold", least)
 }
 
 // rank sorts holders by what they have and keeps the first ones.

@@ -128,6 +128,7 @@ func (s *Site) Pages() []Page {
 	list := slices.Concat(
 		s.homePages(),
 		s.searchPages(),
+		s.filePages(),
 		s.evmPages(),
 		s.primaryPages(),
 		s.consolePages(),
