@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -13,8 +15,8 @@ import (
 	"quorate/httpapi/shape"
 )
 
-// Routes returns the table: all that a server can serve, in the order of the
-// documentation. What is not configured is not served.
+// Routes returns the table: all that a server can serve, in the order of the patterns.
+// What is not configured is not served.
 func Routes() []door.Route { return routes(new(Server)) }
 
 func routes(s *Server) []door.Route {
@@ -33,7 +35,11 @@ func routes(s *Server) []door.Route {
 	list = append(list, metricRoutes(s)...)
 	list = append(list, icmMetricRoutes(s)...)
 	list = append(list, serviceRoutes(s)...)
-	return append(list, extRoutes(s)...)
+	list = append(list, extRoutes(s)...)
+	slices.SortFunc(list, func(a, b door.Route) int {
+		return cmp.Or(cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Method, b.Method))
+	})
+	return list
 }
 
 // The patterns that others start with.
