@@ -34,10 +34,6 @@ func canonical(name string) []byte {
 	return fasthttp.AppendNormalizedHeaderKey(nil, name)
 }
 
-// headerSettled is the height of the last block whose results are proven, where blocks
-// are executed after they were accepted.
-const headerSettled = "X-Settled-Height"
-
 // headerPChainHeight is the height of the validators that signed a message.
 const headerPChainHeight = "X-P-Chain-Height"
 

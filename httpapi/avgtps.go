@@ -29,7 +29,7 @@ func (c *metricCall) avgTPS() *door.Failure {
 	c.Filters = token.HashFilters(c.Scratch)
 	if c.Q.PageToken != nil {
 		var err error
-		if c.before, err = c.s.desk.Tokens.ParseUUID(c.Q.PageToken, c.Route.ID, c.Filters, now); err != nil {
+		if c.before, err = c.Tokens.ParseUUID(c.Q.PageToken, c.Route.ID, c.Filters, now); err != nil {
 			return door.BadRequest("pageToken is not valid: " + err.Error())
 		}
 	}
@@ -42,7 +42,7 @@ func (c *metricCall) avgTPS() *door.Failure {
 	c.W.Raw("{")
 	if c.more {
 		c.W.Raw(`"nextPageToken":"`)
-		c.W.B = c.s.desk.Tokens.AppendUUID(c.W.B, &token.UUID{Route: c.Route.ID, Filters: c.Filters, Position: c.oldest}, now)
+		c.W.B = c.Tokens.AppendUUID(c.W.B, &token.UUID{Route: c.Route.ID, Filters: c.Filters, Position: c.oldest}, now)
 		c.W.Raw(`"`)
 	}
 	c.Rows("results")

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/reply"
 )
 
@@ -17,7 +18,7 @@ const (
 	corsRequestHeaders = "Accept, Accept-Language, Content-Type, Cache-Control, User-Agent, X-Requested-With, " +
 		"Last-Event-ID, X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
 	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + headerRatePolicy + ", " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
-		reply.HeaderIndexedHeight + ", " + reply.HeaderChainHeight + ", " + reply.HeaderGaps + ", " + headerSettled + ", " + door.HeaderIgnored + ", " + headerQuorumNote + ", " + headerPChainHeight + ", " + headerRequestID
+		reply.HeaderIndexedHeight + ", " + reply.HeaderChainHeight + ", " + reply.HeaderGaps + ", " + evmapi.HeaderSettled + ", " + door.HeaderIgnored + ", " + headerQuorumNote + ", " + headerPChainHeight + ", " + headerRequestID
 	corsMaxAge = "86400"
 	// maxAskedHeaders bounds the list of headers that a browser asks for, in bytes.
 	maxAskedHeaders = 1 << 10

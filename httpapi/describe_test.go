@@ -120,6 +120,14 @@ func bodyFits(doc *openapi.Document, want *openapi.Response, resp *fasthttp.Resp
 	return conforms(doc, content.Schema, body)
 }
 
+// The patterns of routes of EVM chains.
+const (
+	chainPattern      = "/v1/chains/{chainId}"
+	addressPattern    = chainPattern + "/addresses/{address}"
+	contractPattern   = chainPattern + "/contracts/{address}"
+	collectionPattern = chainPattern + "/nfts/collections/{address}/tokens"
+)
+
 // samples are values of parameters of patterns that exist on the servers of these tests.
 // Those with a slash are for patterns that start so.
 var samples = map[string]string{

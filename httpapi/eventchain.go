@@ -12,6 +12,7 @@ import (
 	"quorate/engine/events"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
@@ -144,10 +145,10 @@ func (c *chainStream) writeEvents() error {
 		return nil
 	}
 	c.sign()
-	var rows *call
+	var rows *evmapi.Request
 	defer func() {
 		if rows != nil {
-			rows.v.Close()
+			rows.V.Close()
 		}
 	}()
 	n := 0
@@ -172,11 +173,12 @@ func (c *chainStream) writeEvents() error {
 }
 
 // rows opens what rows do not say themselves.
-func (c *chainStream) rows() (*call, error) {
-	k := &call{Request: reply.Request{Desk: c.t.s.desk}, s: c.t.s, chain: c.chain, info: c.info, tokens: c.chain.TokenVersion()}
+func (c *chainStream) rows() (*evmapi.Request, error) {
+	s := c.t.s
+	k := &evmapi.Request{Request: reply.Request{Desk: s.desk}, EVM: &s.evm}
 	k.Q.Currency = view.DefaultCurrency
 	var err error
-	if k.v, err = c.chain.View(nil); err != nil {
+	if k.Open, err = evmapi.OpenTip(c.chain); err != nil {
 		return nil, err
 	}
 	k.W = view.Writer{Dialect: c.t.dialect, Currency: view.DefaultCurrency, Chain: c.info, Source: k}
@@ -193,7 +195,7 @@ func (c *chainStream) close() {
 	c.t.closeEvent()
 }
 
-func (c *chainStream) writeEvent(e *events.Event, rows *call) {
+func (c *chainStream) writeEvent(e *events.Event, rows *evmapi.Request) {
 	t := c.t
 	begin := func(name string) {
 		t.event(name, true)

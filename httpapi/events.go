@@ -18,6 +18,7 @@ import (
 	"quorate/engine/events"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/shape"
 )
@@ -294,7 +295,7 @@ func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *d
 	for _, name := range e.chains {
 		c, ok := t.s.cfg.Chains.Chain(name)
 		if !ok {
-			return noChain([]byte(name))
+			return evmapi.NoChain([]byte(name))
 		}
 		info := c.Info()
 		if !t.client.Permits(info.ChainID) {
@@ -302,7 +303,7 @@ func (t *stream) openChains(e *eventsQuery, after map[string]events.Position) *d
 		}
 		hub, ok := t.s.cfg.Events.Hub(c.ID())
 		if !ok {
-			return noChain([]byte(name))
+			return evmapi.NoChain([]byte(name))
 		}
 		if slices.ContainsFunc(t.chains, func(o *chainStream) bool { return o.info == info }) {
 			continue // by another name

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"quorate/engine/icm"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
@@ -50,6 +50,43 @@ func icmRoutes(s *Server) []door.Route {
 		}
 	}
 	return append(routes(110, "/v1/icm"), routes(112, oldICM)...)
+}
+
+// call is one request about interchain messages.
+type call struct {
+	evmapi.Request
+	q      icmQuery
+	signed func(id chain.ID) bool // reports whether the message with an ID is; nil: of none
+	hash   evm.Hash
+	addr   evm.Address
+	number uint64
+}
+
+// newICMCalls returns the calls of a server.
+func newICMCalls(s *Server) *reply.Calls[call, *call] {
+	return &reply.Calls[call, *call]{Desk: s.desk, New: func() *call {
+		c := &call{Request: evmapi.Request{EVM: &s.evm}, signed: s.cfg.Signed}
+		c.Q.Own = &c.q
+		return c
+	}}
+}
+
+// Forget implements [reply.Call].
+func (c *call) Forget() { *c = call{Request: c.Emptied(), signed: c.signed} }
+
+// onChains makes the handler of a route that reads all chains. item reads the pattern's
+// parameter; nil if there is none. run writes the body.
+func onChains(s *Server, item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) door.Maker {
+	return s.icmCalls.Make(func(c *call) *door.Failure {
+		f := c.Parse()
+		if f == nil && item != nil {
+			f = item(c, c.Params.Values[0])
+		}
+		if f == nil {
+			f = c.ReadAll(func() *door.Failure { return run(c) })
+		}
+		return f
+	})
 }
 
 // icmQuery is what a list of interchain messages is restricted to.
@@ -113,8 +150,11 @@ func (c *call) itemICM(v []byte) *door.Failure {
 }
 
 func (c *call) itemICMAddress(v []byte) *door.Failure {
-	c.icm.who = true
-	return c.itemAddress(v)
+	c.q.who = true
+	if !door.ParseAddress(v, &c.addr) {
+		return door.BadRequest("address " + door.NotAddress(v))
+	}
+	return nil
 }
 
 // icmChains are the chains that messages are joined over, all open at once.
@@ -124,45 +164,38 @@ type icmChains struct {
 }
 
 type icmOpen struct {
-	chain  Chain
-	info   *view.ChainInfo
-	id     chain.ID
-	v      View
-	tokens uint64
+	evmapi.Open
+	id chain.ID
 }
 
 // openICM opens the chains of the network that is asked for. Those without a block have
 // logged nothing yet.
 func (c *call) openICM() (*icmChains, *door.Failure) {
 	o := &icmChains{c: c}
-	for _, ch := range c.s.cfg.Chains.Chains() {
-		info := ch.Info()
-		if !c.wanted(info) {
+	for _, ch := range c.EVM.Chains.Chains() {
+		if !c.Wanted(ch.Info()) {
 			continue
 		}
-		open := icmOpen{chain: ch, info: info, id: ch.ID(), tokens: ch.TokenVersion()}
-		var err error
-		if open.v, err = ch.View(nil); errors.Is(err, index.ErrEmpty) {
+		open, ok, f := c.OpenAt(ch)
+		if f != nil {
+			o.close()
+			return nil, f
+		}
+		if !ok {
 			continue
 		}
-		c.chain, c.info = ch, info
-		if err != nil {
+		o.list = append(o.list, icmOpen{open, ch.ID()})
+		if !open.V.HasICM() {
 			o.close()
-			return nil, c.readFailure(err)
+			return nil, door.Unavailable("the interchain messages of chain " + open.Info.ChainID + " are being indexed")
 		}
-		o.list = append(o.list, open)
-		if !open.v.HasICM() {
-			o.close()
-			return nil, door.Unavailable("the interchain messages of chain " + info.ChainID + " are being indexed")
-		}
-		c.Mark(reply.Mark{Chain: ch, Tip: open.v.Tip().Hash})
 	}
 	return o, nil
 }
 
 func (o *icmChains) close() {
 	for i := range o.list {
-		o.list[i].v.Close()
+		o.list[i].V.Close()
 	}
 }
 
@@ -177,19 +210,16 @@ func (o *icmChains) find(id *chain.ID) *icmOpen {
 }
 
 // enter makes a chain the one that the call reads.
-func (o *icmChains) enter(open *icmOpen) {
-	c := o.c
-	c.chain, c.info, c.v, c.tokens, c.W.Chain = open.chain, open.info, open.v, open.tokens, open.info
-}
+func (o *icmChains) enter(open *icmOpen) { o.c.Enter(&open.Open) }
 
 // join returns what the chains know of a message together.
 func (o *icmChains) join(id evm.Hash) (m icm.Message, ok bool, f *door.Failure) {
 	found := make([]icm.Found, 0, 2)
 	for i := range o.list {
-		list, err := o.list[i].v.ICMEvents(id)
+		list, err := o.list[i].V.ICMEvents(id)
 		if err != nil {
 			o.enter(&o.list[i])
-			return m, false, o.c.readFailure(err)
+			return m, false, o.c.Unreadable(err)
 		}
 		if len(list) > 0 {
 			found = append(found, icm.Found{Chain: o.list[i].id, Events: list})
@@ -205,13 +235,13 @@ func (o *icmChains) write(m *icm.Message) {
 	more := view.ICM{Teleporter: strings.HasPrefix(c.Route.Pattern, oldICM)}
 	if source := o.find(&m.Source); source != nil {
 		o.enter(source)
-		more.Source = source.info
+		more.Source = source.Info
 	}
 	if destination := o.find(&m.Destination); destination != nil {
-		more.Destination = destination.info
+		more.Destination = destination.Info
 	}
-	if m.Sent != nil && !m.Sent.Carrier.IsZero() && c.s.cfg.Signed != nil {
-		more.Signed = c.s.cfg.Signed(m.Sent.Carrier)
+	if m.Sent != nil && !m.Sent.Carrier.IsZero() && c.signed != nil {
+		more.Signed = c.signed(m.Sent.Carrier)
 		if !more.Signed {
 			c.Passing = true // it may be signed at any time
 		}
@@ -231,8 +261,8 @@ func (c *call) icmSingle() *door.Failure {
 	}
 	if !ok {
 		for i := range o.list {
-			if o.enter(&o.list[i]); c.chain.Down() != nil {
-				return c.absent("message " + c.hash.String() + " does not exist or is not indexed yet")
+			if o.enter(&o.list[i]); c.Chain.Down() != nil {
+				return c.Absent("message " + c.hash.String() + " does not exist or is not indexed yet")
 			}
 		}
 		return door.NotFound("message " + c.hash.String() + " does not exist or is not indexed yet")
@@ -252,7 +282,7 @@ func (c *call) named(param, name string) (*chain.ID, *door.Failure) {
 	if name == "" {
 		return nil, nil
 	}
-	if ch, ok := c.s.cfg.Chains.Chain(name); ok {
+	if ch, ok := c.EVM.Chains.Chain(name); ok {
 		id := ch.ID()
 		return &id, nil
 	}
@@ -264,7 +294,7 @@ func (c *call) named(param, name string) (*chain.ID, *door.Failure) {
 }
 
 func (c *call) icmFilter() (l icmFilter, f *door.Failure) {
-	q := &c.icm
+	q := &c.q
 	if l.source, f = c.named("sourceBlockchainId", q.source); f != nil {
 		return l, f
 	}
@@ -334,13 +364,13 @@ func (l *icmFilter) passes(self *chain.ID, r *index.ICMRow) bool {
 type icmPage struct {
 	o     *icmChains
 	l     icmFilter
-	after *place
+	after *evmapi.Place
 	rows  []icmRow
-	cut   *place
+	cut   *evmapi.Place
 }
 
 type icmRow struct {
-	place
+	evmapi.Place
 	m icm.Message
 }
 
@@ -355,11 +385,9 @@ func (c *call) icmList() *door.Failure {
 	if p.l, f = c.icmFilter(); f != nil {
 		return f
 	}
-	m := merged{}
-	if f = c.openPlace(&m, p.l.canonical(append(append(c.Scratch[:0], c.Q.Network...), '/'))); f != nil {
+	if p.after, f = c.ReadPlace(p.l.canonical(append(append(c.Scratch[:0], c.Q.Network...), '/'))); f != nil {
 		return f
 	}
-	p.after = m.after
 	if p.o, f = c.openICM(); f != nil {
 		return f
 	}
@@ -380,17 +408,17 @@ func (p *icmPage) read(open *icmOpen) *door.Failure {
 		return nil
 	}
 	p.o.enter(open)
-	height, idx, err := c.behind(p.after, ch)
+	height, idx, err := c.Behind(p.after, ch)
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	taken, passed := 0, 0
 	var f *door.Failure
-	_, err = open.v.ICMRows(of, index.Page{Limit: math.MaxInt, To: height}, func(r *index.ICMRow) bool {
+	_, err = open.V.ICMRows(of, index.Page{Limit: math.MaxInt, To: height}, func(r *index.ICMRow) bool {
 		if height != math.MaxUint64 && r.Height == height-1 && r.LogIndex >= idx {
 			return true
 		}
-		at := place{second: r.TimeMilli / 1000, chain: ch, height: r.Height, index: r.LogIndex}
+		at := evmapi.Place{Second: r.TimeMilli / 1000, Chain: ch, Height: r.Height, Index: r.LogIndex}
 		m, is, failed := p.message(open, r)
 		if failed != nil {
 			f = failed
@@ -406,14 +434,14 @@ func (p *icmPage) read(open *icmOpen) *door.Failure {
 		return taken <= c.Q.PageSize
 	})
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	return f
 }
 
 // end lets the page end behind a place at the latest.
-func (p *icmPage) end(at place) {
-	if p.cut == nil || at.compare(*p.cut) < 0 {
+func (p *icmPage) end(at evmapi.Place) {
+	if p.cut == nil || at.Compare(*p.cut) < 0 {
 		p.cut = &at
 	}
 }
@@ -426,7 +454,7 @@ func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok boo
 		return m, false, nil
 	}
 	if r.Kind == events.Received {
-		if source := p.o.find(&r.Peer); source != nil && source.v.First() == 0 {
+		if source := p.o.find(&r.Peer); source != nil && source.V.First() == 0 {
 			return m, false, nil
 		}
 	}
@@ -444,43 +472,23 @@ func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok boo
 }
 
 func (p *icmPage) write(c *call) *door.Failure {
-	slices.SortFunc(p.rows, func(a, b icmRow) int { return a.compare(b.place) })
+	slices.SortFunc(p.rows, func(a, b icmRow) int { return a.Compare(b.Place) })
 	n := 0
-	for n < len(p.rows) && n < c.Q.PageSize && (p.cut == nil || p.rows[n].compare(*p.cut) < 0) {
+	for n < len(p.rows) && n < c.Q.PageSize && (p.cut == nil || p.rows[n].Compare(*p.cut) < 0) {
 		n++
 	}
 	c.List("messages")
 	for i := range p.rows[:n] {
 		p.o.write(&p.rows[i].m)
 		if i+1 < n && !c.Room() { // what a message says may be long
-			return c.end(p.rows[i].append(nil), nil)
+			return c.End(p.rows[i].Append(nil), nil)
 		}
 	}
 	switch {
 	case n == c.Q.PageSize && n < len(p.rows), n == c.Q.PageSize && p.cut != nil:
-		return c.end(p.rows[n-1].append(nil), nil)
+		return c.End(p.rows[n-1].Append(nil), nil)
 	case p.cut != nil:
-		return c.end(p.cut.append(nil), nil)
+		return c.End(p.cut.Append(nil), nil)
 	}
-	return c.end(nil, nil)
-}
-
-// icmOf returns what a transaction's answer says of its interchain message, nil if it
-// has none.
-func (c *call) icmOf(tx *index.Tx) (*view.ICMInfo, *door.Failure) {
-	if !c.v.HasICM() {
-		return nil, nil
-	}
-	r, found, err := c.v.ICMInTx(tx.Block.Number, tx.Index)
-	if err != nil || !found {
-		if err != nil {
-			return nil, c.readFailure(err)
-		}
-		return nil, nil
-	}
-	info := &view.ICMInfo{ID: r.ID, Sent: r.Kind == events.Sent, Peer: r.Peer}
-	if peer, ok := c.s.cfg.Chains.Chain(r.Peer.String()); ok {
-		info.PeerInfo = peer.Info()
-	}
-	return info, nil
+	return c.End(nil, nil)
 }

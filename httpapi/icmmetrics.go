@@ -38,7 +38,7 @@ func icmMetricRoutes(s *Server) []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/teleporterMetrics/{metric}", Units: door.UnitsMedium, Key: door.KeyNever, Chain: "chainId",
 			Doc: "returns how many interchain messages a chain has sent, received or both",
-			ID:  116, Off: s.cfg.Chains == nil, Choices: teleporterMetrics, Answer: shape.ICMNumber{}, Make: onChain(s, (*call).itemTeleporterMetric, (*call).teleporterMetric),
+			ID:  116, Off: s.cfg.Chains == nil, Choices: teleporterMetrics, Answer: shape.ICMNumber{}, Make: s.icmCalls.Make((*call).teleporterMetric),
 		},
 	}
 }
@@ -53,32 +53,38 @@ var (
 	teleporterMetrics = []string{"teleporterSourceTxnCount", "teleporterDestinationTxnCount", "teleporterTotalTxnCount"}
 )
 
-func (c *call) itemTeleporterMetric(v []byte) *door.Failure {
-	i := slices.Index(teleporterMetrics, string(v))
-	if i < 0 {
-		return door.BadRequest("metric must be one of " + door.Enumerated(teleporterMetrics) + ", not " + door.Excerpt(v))
-	}
-	c.number = uint64(i) // not negative
-	return nil
-}
-
 // teleporterMetric counts the messages of one chain.
 func (c *call) teleporterMetric() *door.Failure {
-	if !c.v.HasICMCounts() {
+	f := c.Parse()
+	if f == nil {
+		f = c.Find(c.Params.Values[0])
+	}
+	if f != nil {
+		return f
+	}
+	which := slices.Index(teleporterMetrics, string(c.Params.Values[1]))
+	if which < 0 {
+		return door.BadRequest("metric must be one of " + door.Enumerated(teleporterMetrics) + ", not " + door.Excerpt(c.Params.Values[1]))
+	}
+	return c.Read(func() *door.Failure { return c.countAll(which) })
+}
+
+func (c *call) countAll(which int) *door.Failure {
+	if !c.V.HasICMCounts() {
 		return c.uncounted()
 	}
 	sum := uint64(0)
 	for i, kind := range []events.Kind{events.Sent, events.Received} {
-		if c.number != 2 && c.number != uint64(i) {
+		if which != 2 && which != i {
 			continue
 		}
-		peers, err := c.v.ICMPeers(kind)
+		peers, err := c.V.ICMPeers(kind)
 		for j := range peers {
-			n, failed := c.v.ICMCount(kind, &peers[j], c.Tip)
+			n, failed := c.V.ICMCount(kind, &peers[j], c.Tip)
 			sum, err = sum+n, cmp.Or(err, failed)
 		}
 		if err != nil {
-			return c.readFailure(err)
+			return c.Unreadable(err)
 		}
 	}
 	c.W.Raw(`{"result":{`)
@@ -88,7 +94,7 @@ func (c *call) teleporterMetric() *door.Failure {
 }
 
 func (c *call) uncounted() *door.Failure {
-	return door.Unavailable("the interchain messages of chain " + c.info.ChainID + " are being counted")
+	return door.Unavailable("the interchain messages of chain " + c.Info.ChainID + " are being counted")
 }
 
 // icmPair is a source and a destination chain. The source counts its messages if it is
@@ -137,20 +143,20 @@ func (c *call) countICM() (*icmCounts, icmFilter, *door.Failure) {
 			return nil, l, f
 		}
 	}
-	n.group(&l, c.icm.bySource, c.icm.byDestination)
+	n.group(&l, c.q.bySource, c.q.byDestination)
 	return n, l, nil
 }
 
 // find adds the pairs that a chain counts.
 func (n *icmCounts) find(open *icmOpen, l *icmFilter) *door.Failure {
 	n.o.enter(open)
-	if !open.v.HasICMCounts() {
+	if !open.V.HasICMCounts() {
 		return n.o.c.uncounted()
 	}
 	for _, kind := range []events.Kind{events.Sent, events.Received} {
-		peers, err := open.v.ICMPeers(kind)
+		peers, err := open.V.ICMPeers(kind)
 		if err != nil {
-			return n.o.c.readFailure(err)
+			return n.o.c.Unreadable(err)
 		}
 		for _, peer := range peers {
 			p := icmPair{source: open.id, destination: peer, open: open, kind: kind}
@@ -210,9 +216,9 @@ func (n *icmCounts) before(milli uint64) (sums []uint64, f *door.Failure) {
 		height, ok := n.heights[at]
 		if !ok {
 			var err error
-			if height, err = p.open.v.BlocksBefore(milli); err != nil {
+			if height, err = p.open.V.BlocksBefore(milli); err != nil {
 				n.o.enter(p.open)
-				return nil, n.o.c.readFailure(err)
+				return nil, n.o.c.Unreadable(err)
 			}
 			n.heights[at] = height
 		}
@@ -224,10 +230,10 @@ func (n *icmCounts) before(milli uint64) (sums []uint64, f *door.Failure) {
 		if p.kind == events.Received {
 			peer = &p.source
 		}
-		count, err := p.open.v.ICMCount(p.kind, peer, height-1)
+		count, err := p.open.V.ICMCount(p.kind, peer, height-1)
 		if err != nil {
 			n.o.enter(p.open)
-			return nil, n.o.c.readFailure(err)
+			return nil, n.o.c.Unreadable(err)
 		}
 		sums[p.group] += count
 	}
@@ -278,7 +284,7 @@ func (c *call) icmSummary() *door.Failure {
 		}
 		return sum
 	})
-	if c.icm.bySource || c.icm.byDestination {
+	if c.q.bySource || c.q.byDestination {
 		c.W.Member("results")
 		c.W.Raw("[")
 		for i, g := range n.groups {
@@ -305,10 +311,10 @@ func (c *call) icmGroup(g icmGroup) {
 // more groups than that.
 func (c *call) icmSeries() *door.Failure {
 	list := c.Q.Canonical(append(append(c.Scratch[:0], c.Q.Network...), '/'))
-	for _, name := range []string{c.icm.source, c.icm.destination} {
+	for _, name := range []string{c.q.source, c.q.destination} {
 		list = append(append(list, '|'), name...)
 	}
-	if f := c.ReadToken(append(list, door.Bit(c.icm.bySource), door.Bit(c.icm.byDestination))); f != nil {
+	if f := c.ReadToken(append(list, door.Bit(c.q.bySource), door.Bit(c.q.byDestination))); f != nil {
 		return f
 	}
 	if c.After != nil && len(c.After) != 4 {
@@ -323,7 +329,7 @@ func (c *call) icmSeries() *door.Failure {
 	bucket, oldest, ok := c.icmBuckets(n, after)
 	c.List("results")
 	if !ok || len(n.groups) == 0 {
-		return c.end(nil, nil)
+		return c.End(nil, nil)
 	}
 	until := min(c.Q.Until, math.MaxUint64/1000) // what is above the interval's end does not count
 	upto, f := n.before(min(until, uint64(c.Q.Interval.Start(bucket+1))) * 1000)
@@ -337,7 +343,7 @@ func (c *call) icmSeries() *door.Failure {
 			return f
 		}
 		if !slices.ContainsFunc(upto, func(v uint64) bool { return v > 0 }) {
-			return c.end(nil, nil) // nothing is older
+			return c.End(nil, nil) // nothing is older
 		}
 		for i, g := range n.groups {
 			c.W.Comma()
@@ -348,10 +354,10 @@ func (c *call) icmSeries() *door.Failure {
 			c.W.Raw("}")
 		}
 		if bucket == oldest {
-			return c.end(nil, nil)
+			return c.End(nil, nil)
 		}
 		if left--; left == 0 {
-			return c.end(binary.BigEndian.AppendUint32(nil, bucket), nil)
+			return c.End(binary.BigEndian.AppendUint32(nil, bucket), nil)
 		}
 		upto = from
 	}
@@ -362,7 +368,7 @@ func (c *call) icmSeries() *door.Failure {
 func (c *call) icmBuckets(n *icmCounts, after []byte) (newest, oldest uint32, ok bool) {
 	tip := uint64(0)
 	for i := range n.o.list {
-		tip = max(tip, n.o.list[i].v.Tip().TimeMilli/1000)
+		tip = max(tip, n.o.list[i].V.Tip().TimeMilli/1000)
 	}
 	if c.Q.Until == 0 || c.Q.Since >= c.Q.Until {
 		return 0, 0, false

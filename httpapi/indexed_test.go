@@ -192,7 +192,7 @@ func BenchmarkPageIndexed(b *testing.B) {
 	if err := c.x.PutTokens(context.Background(), map[evm.Address]index.TokenMeta{gold: {Kind: index.ERC20, Name: "Gold", Symbol: "GLD"}}); err != nil {
 		b.Fatal(err)
 	}
-	s.cfg.Dialect = view.AlwaysContract
+	s.desk.Dialect = view.AlwaysContract
 	var req fasthttp.Request
 	req.SetRequestURI(asAlice + "/transactions")
 	req.Header.SetHost("localhost")

@@ -7,6 +7,7 @@ import (
 
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/reply"
 	"quorate/rollup"
 )
@@ -24,7 +25,8 @@ func metricNames() []string {
 
 // metricCall is one request for points of a metric.
 type metricCall struct {
-	call
+	evmapi.Request
+	kept   *points
 	series series
 	before uint32 // the bucket of the page before's last point; MaxUint32 on the first page
 
@@ -39,9 +41,7 @@ type metricCall struct {
 // newMetricCalls returns the calls of a server.
 func newMetricCalls(s *Server) *reply.Calls[metricCall, *metricCall] {
 	return &reply.Calls[metricCall, *metricCall]{Desk: s.desk, OneForm: true, New: func() *metricCall {
-		c := &metricCall{before: math.MaxUint32}
-		c.s = s
-		return c
+		return &metricCall{Request: evmapi.Request{EVM: &s.evm}, kept: s.points, before: math.MaxUint32}
 	}}
 }
 
@@ -50,7 +50,7 @@ func (c *metricCall) Forget() {
 	clear(c.chunks)
 	clear(c.series.sources)
 	*c = metricCall{
-		call: call{Request: c.Emptied(), s: c.s}, before: math.MaxUint32,
+		Request: c.Emptied(), kept: c.kept, before: math.MaxUint32,
 		series: series{sources: c.series.sources[:0]}, chunks: c.chunks[:0], lastName: c.lastName,
 	}
 }
@@ -90,16 +90,16 @@ func (c *metricCall) metric() *door.Failure {
 	c.List("results")
 	c.points()
 	if !c.more {
-		return c.end(nil, nil)
+		return c.End(nil, nil)
 	}
-	return c.end(binary.BigEndian.AppendUint32(nil, c.oldest), nil)
+	return c.End(binary.BigEndian.AppendUint32(nil, c.oldest), nil)
 }
 
 // boundTo appends what a page token belongs to besides its route.
 func (c *metricCall) boundTo(query bool) []byte {
 	b := append(c.Scratch[:0], byte(c.series.metric), byte(c.series.group))
 	if c.series.group == noGroup {
-		id := c.chain.ID()
+		id := c.Chain.ID()
 		b = append(b, id[:]...)
 	}
 	if query {
@@ -136,7 +136,7 @@ func (c *metricCall) read(size int) *door.Failure {
 	c.newest, c.oldest = newest, oldest
 	var err error
 	var broken Chain
-	if c.chunks, broken, err = c.s.points.find(&c.series, c.chunks, newest, oldest); err != nil {
+	if c.chunks, broken, err = c.kept.find(&c.series, c.chunks, newest, oldest); err != nil {
 		return c.metricFailure(broken, err)
 	}
 	return nil

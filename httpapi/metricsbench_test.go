@@ -87,6 +87,7 @@ func TestMetricAllocations(t *testing.T) {
 	s := metricServer(t)
 	all := s.cfg.Chains.(fakeChains)
 	s.cfg.Chains = sharedList{all, all.Chains()}
+	s.evm.Chains = s.cfg.Chains
 	for _, path := range []string{
 		metricPath("43112", rollup.AvgTps, ""), metricPath("43112", rollup.GasUsed, "timeInterval=hour&pageSize=2160"),
 		metricPath("total", rollup.FeesPaid, "startTimestamp=1700000000&endTimestamp=1710000000"), "/v1/avg_tps/43112",

@@ -9,6 +9,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
@@ -80,10 +81,10 @@ func (c *metricCall) find(name []byte) *door.Failure {
 		c.lastName = string(name)
 	}
 	var ok bool
-	if c.chain, ok = c.s.cfg.Chains.Chain(c.lastName); !ok {
-		return noChain(name)
+	if c.Chain, ok = c.EVM.Chains.Chain(c.lastName); !ok {
+		return evmapi.NoChain(name)
 	}
-	c.About(c.chain)
+	c.About(c.Chain)
 	return nil
 }
 
@@ -100,19 +101,19 @@ func (c *metricCall) loadSources() *door.Failure {
 	s := &c.series
 	s.hash = kept.Mix(uint64(s.metric)<<16|uint64(s.interval)<<8|uint64(s.form), 0)
 	if s.group == noGroup {
-		c.mark(c.chain)
-		known, err := s.add(c.chain)
+		c.mark(c.Chain)
+		known, err := s.add(c.Chain)
 		switch {
 		case err != nil:
-			return c.metricFailure(c.chain, err)
+			return c.metricFailure(c.Chain, err)
 		case !known:
 			return door.NotFound("the metric " + s.metric.String() + " of chain " +
-				c.chain.Info().ChainID + " is not known: " + s.why)
+				c.Chain.Info().ChainID + " is not known: " + s.why)
 		}
 		return nil
 	}
 	unknown := 0
-	for _, ch := range c.s.cfg.Chains.Chains() {
+	for _, ch := range c.EVM.Chains.Chains() {
 		if !s.group.has(ch) {
 			continue
 		}
@@ -208,9 +209,9 @@ func (s *series) window(since, until uint64, before uint32) (newest, oldest uint
 
 // metricFailure is the answer when the metrics of a chain cannot be read.
 func (c *metricCall) metricFailure(ch Chain, err error) *door.Failure {
-	c.chain, c.info = ch, ch.Info()
+	c.Chain, c.Info = ch, ch.Info()
 	if errors.Is(err, index.ErrRollup) {
-		return door.Unavailable("chain " + c.info.ChainID + " cannot answer this now: " + err.Error())
+		return door.Unavailable("chain " + c.Info.ChainID + " cannot answer this now: " + err.Error())
 	}
-	return c.readFailure(err)
+	return c.Unreadable(err)
 }

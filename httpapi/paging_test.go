@@ -211,7 +211,7 @@ func TestSpamFilled(t *testing.T) {
 	f(2, gold.String(), bare.String())
 
 	// All but the last are spam: a page ends short, with a token.
-	s.cfg.Reputation = allSpam{}
+	s.evm.Reputation = allSpam{}
 	c.erc20[alice] = nil
 	for i := range byte(30) {
 		c.erc20[alice] = append(c.erc20[alice], index.TokenBalance{Token: evm.Address{1, 19: i}, Amount: wei(1)})

@@ -21,12 +21,7 @@ func Routes() []door.Route { return routes(new(Server)) }
 
 func routes(s *Server) []door.Route {
 	list := signingRoutes(s)
-	list = append(list, chainRoutes(s)...)
-	list = append(list, addressRoutes(s)...)
-	list = append(list, blockRoutes(s)...)
-	list = append(list, partRoutes(s)...)
-	list = append(list, nftRoutes(s)...)
-	list = append(list, allChainsRoutes(s)...)
+	list = append(list, s.evm.Routes()...)
 	list = append(list, icmRoutes(s)...)
 	list = append(list, exportsOf(s).Routes()...)
 	list = append(list, eventRoutes(s)...)
@@ -42,12 +37,8 @@ func routes(s *Server) []door.Route {
 	return list
 }
 
-// The patterns that others start with.
-const (
-	signPattern    = "/v1/signatureAggregator/{network}/aggregateSignatures"
-	chainPattern   = "/v1/chains/{chainId}"
-	addressPattern = chainPattern + "/addresses/{address}"
-)
+// signPattern is what others start with.
+const signPattern = "/v1/signatureAggregator/{network}/aggregateSignatures"
 
 func signingRoutes(s *Server) []door.Route {
 	return []door.Route{
@@ -75,85 +66,6 @@ func signingRoutes(s *Server) []door.Route {
 	}
 }
 
-func chainRoutes(s *Server) []door.Route {
-	return []door.Route{
-		{
-			Method: fasthttp.MethodGet, Pattern: listPath, Units: door.UnitsFree, Key: door.KeyNever, Access: door.Everywhere,
-			Doc:    "lists what is served",
-			Answer: shape.Endpoints{}, Make: door.Plain(listRoutes(s)),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: "/v1/chains", Units: door.UnitsFree,
-			Doc:   "lists the chains",
-			Query: []door.Param{door.ParamNetwork, door.ParamFeature}, Off: s.cfg.Chains == nil, Answer: shape.Chains{}, Make: s.calls.Make((*call).listChains),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern, Units: door.UnitsFree, Chain: "chainId",
-			Doc: "returns one chain",
-			Off: s.cfg.Chains == nil, Answer: shape.Chain{}, Make: chainItself(s, (*call).chainItem),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "lists the latest transactions",
-			ID:  7, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStatus}, Size: reply.PagesOf100,
-			Off: s.cfg.Chains == nil, Answer: shape.NativeTransactions{}, Make: onChain(s, nil, (*call).latestTxs),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions/{txHash}", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "returns one transaction with all that happened in it",
-			ID:  9, Off: s.cfg.Chains == nil, Answer: shape.SingleTransaction{}, Make: onChain(s, (*call).itemTx, (*call).singleTx),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/blocks/{blockId}/transactions", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "lists the transactions of a block, by number or hash",
-			ID:  5, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: wholeBlock,
-			Off: s.cfg.Chains == nil, Answer: shape.NativeTransactions{}, Make: onChain(s, (*call).itemBlock, (*call).blockTxs),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: chainPattern + "/tokens/{address}/transfers", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "lists the transfers of a token",
-			ID:  4, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: reply.PagesOf100,
-			Off: s.cfg.Chains == nil, Answer: shape.Transfers{}, Make: onChain(s, (*call).itemAddress, (*call).tokenTransfers),
-		},
-	}
-}
-
-func addressRoutes(s *Server) []door.Route {
-	return []door.Route{
-		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "lists the transactions of an address",
-			ID:  1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock, door.ParamSortOrder}, Size: reply.PagesOf100,
-			Off: s.cfg.Chains == nil, Answer: shape.Transactions{}, Make: onChain(s, (*call).itemAddress, (*call).addressTxs),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions:listErc721", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "lists the ERC-721 transfers of an address",
-			ID:  2, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: reply.PagesOf100,
-			Off: s.cfg.Chains == nil, Answer: shape.TransferTransactions{}, Make: onChain(s, (*call).itemAddress, (*call).addressNFTTransfers),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:getNative", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "returns the balance of an address in the chain's own coin",
-			ID:  8, Query: []door.Param{door.ParamBlockNumber, door.ParamCurrency},
-			Off: s.cfg.Chains == nil, Answer: shape.NativeBalance{}, Make: onChain(s, (*call).itemAddress, (*call).nativeBalance),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc20", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "lists the ERC-20 balances of an address",
-			ID:  3, Size: pagesOf500,
-			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamBlockNumber, door.ParamFilterSpam, door.ParamContracts, door.ParamCurrency},
-			Off:   s.cfg.Chains == nil, Answer: shape.ERC20Balances{}, Make: onChain(s, (*call).itemAddress, (*call).tokenBalances),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc721", Units: door.UnitsMedium, Chain: "chainId",
-			Doc: "lists the NFTs of an address",
-			ID:  6, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamContract}, Size: pagesOf500,
-			Off: s.cfg.Chains == nil, Answer: shape.ERC721Balances{}, Make: onChain(s, (*call).itemAddress, (*call).ownedNFTs),
-		},
-	}
-}
-
 func metricRoutes(s *Server) []door.Route {
 	return []door.Route{
 		{
@@ -165,14 +77,6 @@ func metricRoutes(s *Server) []door.Route {
 			Off:   s.cfg.Chains == nil, Answer: shape.Points{}, Choices: metricNames(), Make: onMetric(s, (*metricCall).metric),
 		},
 		rollingRoute(s),
-		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/balances", Units: door.UnitsMedium,
-			Key: door.KeyNever, Chain: "chainId",
-			Doc: "lists who held more of an ERC-20 token than a threshold",
-			ID:  10, Size: pagesOfHolders,
-			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.Needed(door.ParamThreshold)},
-			Off:   s.cfg.Chains == nil, Answer: shape.Holders{}, Make: onChain(s, (*call).itemAddress, (*call).holders),
-		},
 		{
 			Method: fasthttp.MethodGet, Pattern: avgTPSPattern, Units: door.UnitsMedium, Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists transactions a second by day, in the form of the API's first version",

@@ -25,7 +25,7 @@ func (wordy) Metadata(string, *evm.Address, *uint256.Int) *view.Metadata {
 func TestRowBytes(t *testing.T) {
 	c := sampleChain()
 	s := dataServer(t, Config{}, c)
-	s.cfg.NFTMetadata = wordy{}
+	s.evm.NFTMetadata = wordy{}
 	c.uris[index.NFT{Token: art, ID: wei(1)}] = "data:," + strings.Repeat("u", 32<<10)
 	c.uris[index.NFT{Token: items, ID: wei(9)}] = "data:," + strings.Repeat("U", 32<<10)
 	c.tokens[gold] = index.TokenMeta{Kind: index.ERC20, Name: strings.Repeat("g", 1<<10), Symbol: strings.Repeat("s", 1<<10), Decimals: 6, HasDecimals: true}

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/reply"
 )
@@ -34,14 +35,13 @@ type Server struct {
 	conns  *connections
 
 	// For data endpoints.
-	desk      *reply.Desk
-	tokenMeta *tokenCache
-	owners    ownerCache
-	calls     *reply.Calls[call, *call]
-	origins   origins
-	points    *points
-	repeats   *repeats
-	pages     *pages
+	desk     *reply.Desk
+	evm      evmapi.Room
+	icmCalls *reply.Calls[call, *call]
+	origins  origins
+	points   *points
+	repeats  *repeats
+	pages    *pages
 
 	streams              streams
 	states               states
@@ -133,8 +133,12 @@ func (s *Server) prepareData() (err error) {
 	}); err != nil {
 		return err
 	}
-	s.calls, s.metricCalls, s.primaryCalls = newCalls(s), newMetricCalls(s), newPrimaryCalls(s)
-	s.tokenMeta = newTokenCache()
+	s.evm.Chains, s.evm.NodeTimeout = s.cfg.Chains, s.cfg.NodeTimeout
+	s.evm.Facts = evmapi.Facts{
+		Prices: s.cfg.Prices, NFTMetadata: s.cfg.NFTMetadata, NFTs: s.cfg.NFTs, Reputation: s.cfg.Reputation, Logos: s.cfg.Logos, Methods: s.cfg.Methods,
+	}
+	s.evm.Use(s.desk)
+	s.icmCalls, s.metricCalls, s.primaryCalls = newICMCalls(s), newMetricCalls(s), newPrimaryCalls(s)
 	s.points = newPoints(s.cfg.Metrics, s.cfg.PointBytes)
 	s.geneses = newGenesisCache()
 	s.repeats = newRepeats(s.cfg.AnswerBytes / repeatShare)

@@ -30,6 +30,11 @@ func serviceRoutes(s *Server) []door.Route {
 	}
 	return append(list,
 		door.Route{
+			Method: fasthttp.MethodGet, Pattern: listPath, Units: door.UnitsFree, Key: door.KeyNever, Access: door.Everywhere,
+			Doc:    "lists what is served",
+			Answer: shape.Endpoints{}, Make: door.Plain(listRoutes(s)),
+		},
+		door.Route{
 			Method: fasthttp.MethodGet, Pattern: openAPIPath, Units: door.UnitsFree, Key: door.KeyNever,
 			Doc:    "returns this description of the API, in the form of OpenAPI",
 			Answer: shape.Described{}, Make: door.Plain(describeRoutes(s, openAPIPath)),
@@ -38,16 +43,6 @@ func serviceRoutes(s *Server) []door.Route {
 			Method: fasthttp.MethodGet, Pattern: llmsPath, Units: door.UnitsFree, Key: door.KeyNever,
 			Doc:    "returns the same as a page for language models, in the form of llms.txt",
 			Answer: shape.Text, Make: door.Plain(describeRoutes(s, llmsPath)),
-		},
-		door.Route{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: door.UnitsFree, Key: door.KeyNever,
-			Doc:   "lists the chains that have metrics",
-			Query: []door.Param{door.ParamNoPageToken, door.ParamNetwork, door.ParamFeature}, Off: s.cfg.Chains == nil, Answer: shape.MetricChains{}, Make: s.calls.Make((*call).metricChains),
-		},
-		door.Route{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: door.UnitsFree, Key: door.KeyNever, Chain: "chainId",
-			Doc: "returns one of them",
-			Off: s.cfg.Chains == nil, Answer: shape.MetricChain{}, Make: chainItself(s, (*call).metricChain),
 		})
 }
 
@@ -70,18 +65,6 @@ func (s *Server) liveCheck(ctx *fasthttp.RequestCtx, _ door.Params) {
 	ctx.Response.Header.SetContentType(door.ContentJSON)
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	ctx.SetBodyString(aliveBody)
-}
-
-// metricChains lists the chains on the host of metrics.
-func (c *call) metricChains() *door.Failure { return c.chains(c.metricChain) }
-
-// metricChain writes a chain for the host of metrics.
-func (c *call) metricChain(chain Chain) { c.W.MetricChain(chain.Info()) }
-
-// wanted reports whether a chain is of the network, and has the feature, that is
-// asked for.
-func (c *call) wanted(info *view.ChainInfo) bool {
-	return (c.Q.Network == "" || info.IsTestnet == (c.Q.Network != "mainnet")) && (c.Q.Feature == "" || info.Has(c.Q.Feature))
 }
 
 // leftOut is a call that the SDKs know and that is not served. Its pattern is like that

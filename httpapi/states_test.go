@@ -122,23 +122,21 @@ func TestBroken(t *testing.T) {
 // TestLookupFails: an error while a row is written is the whole answer.
 func TestLookupFails(t *testing.T) {
 	t.Parallel()
-	c := sampleChain()
-	s := dataServer(t, Config{}, c)
-	v, err := c.View(nil)
+	s, err := New(Config{Networks: networks{signs("")}, Chains: oneChain{unnamed{sampleChain()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer v.Close()
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init(&fasthttp.Request{}, nil, nil)
-	call := &call{Request: reply.Request{Desk: s.desk, Ctx: ctx}, s: s, chain: c, info: &c.info, v: failingLookups{v}}
-	call.W.Chain, call.W.Source = call.info, call
-	if _, err := v.LatestTxs(page10(), nil, call.nativeTx); err != nil {
-		t.Fatal(err)
+	if resp := expect(t, s, base+"/transactions", 500, `"message":"internal error"`); strings.Contains(string(resp.Body()), "transactions") {
+		t.Errorf("%s", resp.Body())
 	}
-	if !errors.Is(call.Err, errDown) {
-		t.Errorf("error %v is lost", call.Err)
-	}
+}
+
+// unnamed is a chain that cannot say what its tokens are.
+type unnamed struct{ *fakeChain }
+
+func (c unnamed) View(tip *uint64) (View, error) {
+	v, err := c.fakeChain.View(tip)
+	return failingLookups{v}, err
 }
 
 func TestCompression(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
@@ -203,7 +204,7 @@ func (c *primaryCall) supplyOfFees(s *supply) *door.Failure {
 		err = fmt.Errorf("%w: %d windows", index.ErrRollup, len(list))
 	}
 	if err != nil {
-		m := metricCall{call: call{Request: reply.Request{Desk: c.Desk, Ctx: c.Ctx, Route: c.Route}, s: c.s}}
+		m := metricCall{Request: evmapi.Request{Request: reply.Request{Desk: c.Desk, Ctx: c.Ctx}}}
 		return m.metricFailure(evm, err)
 	}
 	s.fees = list[0].Fees

@@ -13,6 +13,7 @@ import (
 	"quorate/engine/chain/evm"
 	"quorate/engine/webhook"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 	"quorate/httpapi/token"
@@ -262,7 +263,7 @@ func (c *hookCall) selectAccounts(r *shape.WebhookRequest, n *webhook.Hook) (err
 	}
 	on, ok := c.s.cfg.Chains.Chain(r.ChainID)
 	if !ok {
-		return noChain([]byte(r.ChainID))
+		return evmapi.NoChain([]byte(r.ChainID))
 	}
 	if number := on.Info().ChainID; !c.p.Client.Permits(number) {
 		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "the API key does not permit chain " + number}

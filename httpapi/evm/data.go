@@ -1,4 +1,4 @@
-package httpapi
+package evm
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"quorate/engine/chain/evm"
+	events "quorate/engine/chain/icm"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
 	"quorate/httpapi/reply"
@@ -77,29 +78,29 @@ func still(s *reply.Shown, of reply.Marked) (tip evm.Hash, ok bool) {
 }
 
 // addressTxs is endpoint 2.
-func (c *call) addressTxs() *door.Failure {
+func addressTxs(c *call) *door.Failure {
 	c.only(index.ListTxs)
 	c.List("transactions")
-	next, err := c.v.AddressTxs(c.addr, c.page(), func(tx *index.Tx) bool {
+	next, err := c.V.AddressTxs(c.addr, c.page(), func(tx *index.Tx) bool {
 		c.W.TxDetails(tx, &c.addr)
 		return c.Room()
 	})
-	return c.end(next, err)
+	return c.End(next, err)
 }
 
 // addressNFTTransfers is endpoint 6.
-func (c *call) addressNFTTransfers() *door.Failure {
+func addressNFTTransfers(c *call) *door.Failure {
 	c.List("transactions")
-	next, err := c.v.AddressTransfers(c.addr, index.ERC721, c.page(), c.transfer)
-	return c.end(next, err)
+	next, err := c.V.AddressTransfers(c.addr, index.ERC721, c.page(), c.transfer)
+	return c.End(next, err)
 }
 
 // tokenTransfers is endpoint 8.
-func (c *call) tokenTransfers() *door.Failure {
+func tokenTransfers(c *call) *door.Failure {
 	c.only(index.ListTokenTransfers)
 	c.List("transfers")
-	next, err := c.v.TokenTransfers(c.addr, c.page(), c.transfer)
-	return c.end(next, err)
+	next, err := c.V.TokenTransfers(c.addr, c.page(), c.transfer)
+	return c.End(next, err)
 }
 
 func (c *call) transfer(t *index.AddressedTransfer) bool {
@@ -117,12 +118,12 @@ func (c *call) nativeTx(tx *index.Tx) bool {
 const spamRounds = 10
 
 // tokenBalances is endpoint 7.
-func (c *call) tokenBalances() *door.Failure {
+func tokenBalances(c *call) *door.Failure {
 	wei, f := c.native()
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.TokenBalances(c.addr, c.Q.Contracts, c.page())
+	list, next, err := c.V.TokenBalances(c.addr, c.Q.Contracts, c.page())
 	list = c.balances(list)
 	for round := 0; err == nil; round++ {
 		if next == nil || len(list) >= c.Q.PageSize || round == spamRounds {
@@ -131,11 +132,11 @@ func (c *call) tokenBalances() *door.Failure {
 		var more []index.TokenBalance
 		p := c.page()
 		p.After, p.Limit = next, c.Q.PageSize-len(list)
-		more, next, err = c.v.TokenBalances(c.addr, c.Q.Contracts, p)
+		more, next, err = c.V.TokenBalances(c.addr, c.Q.Contracts, p)
 		list = append(list, c.balances(more)...)
 	}
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	c.W.Raw("{")
 	c.W.NativeBalance(&wei)
@@ -143,7 +144,7 @@ func (c *call) tokenBalances() *door.Failure {
 	for i := range list {
 		c.W.TokenBalance(&list[i])
 	}
-	return c.end(next, nil)
+	return c.End(next, nil)
 }
 
 // balances makes balances fit to show.
@@ -166,13 +167,13 @@ func (c *call) settled(list []index.TokenBalance) []index.TokenBalance {
 			tokens, at = append(tokens, b.Token), append(at, i)
 		}
 	}
-	if len(tokens) > 0 && c.chain.Down() == nil {
-		ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
+	if len(tokens) > 0 && c.Chain.Down() == nil {
+		ctx, cancel := context.WithTimeout(c.Work, c.EVM.NodeTimeout)
 		defer cancel()
-		tip := c.v.Tip()
-		amounts, err := c.chain.NodeTokenBalances(ctx, c.addr, tokens, &tip)
+		tip := c.V.Tip()
+		amounts, err := c.Chain.NodeTokenBalances(ctx, c.addr, tokens, &tip)
 		if err != nil {
-			c.s.log.Debug("a chain's node does not give balances of tokens", "chain", c.info.ChainID, "err", err)
+			c.Log.Debug("a chain's node does not give balances of tokens", "chain", c.Info.ChainID, "err", err)
 		}
 		for k := range amounts {
 			b := &list[at[k]]
@@ -193,7 +194,7 @@ func (c *call) withoutSpam(list []index.TokenBalance) []index.TokenBalance {
 }
 
 // blockTxs is endpoint 10.
-func (c *call) blockTxs() *door.Failure {
+func blockTxs(c *call) *door.Failure {
 	if f := c.findBlock(); f != nil {
 		return f
 	}
@@ -203,42 +204,42 @@ func (c *call) blockTxs() *door.Failure {
 	}
 	c.only(0)
 	c.List("transactions")
-	next, err := c.v.BlockTxs(c.number, p, c.nativeTx)
-	return c.end(next, err)
+	next, err := c.V.BlockTxs(c.number, p, c.nativeTx)
+	return c.End(next, err)
 }
 
 // findBlock checks that the block exists and gives it a number.
 func (c *call) findBlock() *door.Failure {
 	if c.hasHash {
-		number, found, err := c.v.BlockNumber(c.hash)
+		number, found, err := c.V.BlockNumber(c.hash)
 		if err != nil {
-			return c.readFailure(err)
+			return c.Unreadable(err)
 		}
 		if !found {
-			return c.absent("block " + c.hash.String() + " does not exist or is not indexed yet")
+			return c.Absent("block " + c.hash.String() + " does not exist or is not indexed yet")
 		}
 		c.number = number
 		return nil
 	}
 	if c.number > c.Tip {
-		return c.absent("block " + strconv.FormatUint(c.number, 10) + " does not exist or is not indexed yet; the latest is " +
+		return c.Absent("block " + strconv.FormatUint(c.number, 10) + " does not exist or is not indexed yet; the latest is " +
 			strconv.FormatUint(c.Tip, 10))
 	}
-	if c.number < c.v.First() {
+	if c.number < c.V.First() {
 		return c.below(c.number)
 	}
 	return nil
 }
 
 // ownedNFTs is endpoint 11.
-func (c *call) ownedNFTs() *door.Failure {
+func ownedNFTs(c *call) *door.Failure {
 	wei, f := c.native()
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.NFTs(c.addr, c.Q.Contract, c.page())
+	list, next, err := c.V.NFTs(c.addr, c.Q.Contract, c.page())
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	c.W.Raw("{")
 	c.W.NativeBalance(&wei)
@@ -250,23 +251,23 @@ func (c *call) ownedNFTs() *door.Failure {
 			break
 		}
 	}
-	return c.end(next, nil)
+	return c.End(next, nil)
 }
 
 // latestTxs is endpoint 12.
-func (c *call) latestTxs() *door.Failure {
+func latestTxs(c *call) *door.Failure {
 	var failed *bool
 	if c.Q.Status != door.AnyStatus {
 		only := c.Q.Status == door.OnlyFailed
 		failed = &only
 	}
 	c.List("transactions")
-	next, err := c.v.LatestTxs(c.page(), failed, c.nativeTx)
-	return c.end(next, err)
+	next, err := c.V.LatestTxs(c.page(), failed, c.nativeTx)
+	return c.End(next, err)
 }
 
 // nativeBalance is endpoint 15.
-func (c *call) nativeBalance() *door.Failure {
+func nativeBalance(c *call) *door.Failure {
 	wei, f := c.native()
 	if f != nil {
 		return f
@@ -278,13 +279,13 @@ func (c *call) nativeBalance() *door.Failure {
 }
 
 // singleTx is the complete view of one transaction.
-func (c *call) singleTx() *door.Failure {
-	tx, found, err := c.v.Tx(c.hash)
+func singleTx(c *call) *door.Failure {
+	tx, found, err := c.V.Tx(c.hash)
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	if !found {
-		return c.absent("transaction " + c.hash.String() + " does not exist or is not indexed yet")
+		return c.Absent("transaction " + c.hash.String() + " does not exist or is not indexed yet")
 	}
 	c.only(0)
 	info, f := c.icmOf(tx)
@@ -293,4 +294,24 @@ func (c *call) singleTx() *door.Failure {
 	}
 	c.W.SingleTx(tx, info)
 	return nil
+}
+
+// icmOf returns what a transaction's answer says of its interchain message, nil if it
+// has none.
+func (c *call) icmOf(tx *index.Tx) (*view.ICMInfo, *door.Failure) {
+	if !c.V.HasICM() {
+		return nil, nil
+	}
+	r, found, err := c.V.ICMInTx(tx.Block.Number, tx.Index)
+	if err != nil || !found {
+		if err != nil {
+			return nil, c.Unreadable(err)
+		}
+		return nil, nil
+	}
+	info := &view.ICMInfo{ID: r.ID, Sent: r.Kind == events.Sent, Peer: r.Peer}
+	if peer, ok := c.EVM.Chains.Chain(r.Peer.String()); ok {
+		info.PeerInfo = peer.Info()
+	}
+	return info, nil
 }

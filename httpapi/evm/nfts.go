@@ -1,4 +1,4 @@
-package httpapi
+package evm
 
 import (
 	"context"
@@ -18,56 +18,56 @@ import (
 const collectionPattern = chainPattern + "/nfts/collections/{address}/tokens"
 
 // nftRoutes are the balances of tokens with IDs, and the tokens of contracts.
-func nftRoutes(s *Server) []door.Route {
+func (m *Room) nftRoutes() []door.Route {
 	return []door.Route{
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc1155", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-1155 balances of an address",
 			ID:  94, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamBlockNumber, door.ParamContract}, Size: pagesOf500,
-			Off: s.cfg.Chains == nil, Answer: shape.ERC1155Balances{}, Make: onChain(s, (*call).itemAddress, (*call).itemBalances),
+			Answer: shape.ERC1155Balances{}, Make: m.onChain((*call).itemAddress, itemBalances),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listCollectibles", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists what an address has of ERC-721 and ERC-1155 tokens",
 			ID:  95, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamContract}, Size: pagesOf500,
-			Off: s.cfg.Chains == nil, Answer: shape.Collectibles{}, Make: onChain(s, (*call).itemAddress, (*call).collectibles),
+			Answer: shape.Collectibles{}, Make: m.onChain((*call).itemAddress, collectibles),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: collectionPattern, Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the tokens of an ERC-721 or ERC-1155 contract",
 			ID:  96, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: reply.PagesOf100,
-			Off: s.cfg.Chains == nil, Answer: shape.NFTs{}, Make: onChain(s, (*call).itemAddress, (*call).collection),
+			Answer: shape.NFTs{}, Make: m.onChain((*call).itemAddress, collection),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: collectionPattern + "/{tokenId}", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "returns one of them",
-			ID:  97, Off: s.cfg.Chains == nil, Answer: shape.NFT{}, Make: onChain(s, (*call).itemAddress, (*call).singleNFT),
+			ID:  97, Answer: shape.NFT{}, Make: m.onChain((*call).itemAddress, singleNFT),
 		},
 		{
 			Method: fasthttp.MethodPost, Pattern: collectionPattern + "/{tokenId}:reindex", Units: door.UnitsLarge, Chain: "chainId",
-			Doc: "has the metadata of one of them fetched again, once an hour for each",
-			Off: s.cfg.Chains == nil, Answer: shape.Nothing{}, Status: fasthttp.StatusCreated, Make: with(s, reindexes),
+			Doc:    "has the metadata of one of them fetched again, once an hour for each",
+			Answer: shape.Nothing{}, Status: fasthttp.StatusCreated, Make: m.reindexes,
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/contracts/{address}/nfts:listHolders", Units: door.UnitsMedium,
 			Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists who holds tokens of an ERC-721 or ERC-1155 contract, and how many different ones",
 			ID:  98, Query: []door.Param{door.ParamPageToken, door.ParamPageSize}, Size: pagesOfHolders,
-			Off: s.cfg.Chains == nil, Answer: shape.NFTHolders{}, Make: onChain(s, (*call).itemAddress, (*call).nftHolders),
+			Answer: shape.NFTHolders{}, Make: m.onChain((*call).itemAddress, nftHolders),
 		},
 	}
 }
 
 // nftSums answers nothing where the index has no sums of NFTs, or none of the height yet.
 func (c *call) nftSums() *door.Failure {
-	if c.v.SumsNFTs() {
+	if c.V.SumsNFTs() {
 		return nil
 	}
-	return door.Unavailable("chain " + c.info.ChainID + " cannot answer this now: its balances of tokens with IDs are being made from the archive")
+	return door.Unavailable("chain " + c.Info.ChainID + " cannot answer this now: its balances of tokens with IDs are being made from the archive")
 }
 
 // itemBalances lists what an address has of ERC-1155 tokens.
-func (c *call) itemBalances() *door.Failure {
+func itemBalances(c *call) *door.Failure {
 	if f := c.nftSums(); f != nil {
 		return f
 	}
@@ -75,9 +75,9 @@ func (c *call) itemBalances() *door.Failure {
 	if f != nil {
 		return f
 	}
-	list, next, err := c.v.Items(c.addr, c.Q.Contract, c.page())
+	list, next, err := c.V.Items(c.addr, c.Q.Contract, c.page())
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	c.W.Raw("{")
 	c.W.NativeBalance(&wei)
@@ -89,12 +89,12 @@ func (c *call) itemBalances() *door.Failure {
 			break
 		}
 	}
-	return c.end(next, nil)
+	return c.End(next, nil)
 }
 
 // collectibles lists the ERC-721 tokens of an address, and behind them its ERC-1155
 // tokens. A position has the standard before that of the list.
-func (c *call) collectibles() *door.Failure {
+func collectibles(c *call) *door.Failure {
 	if f := c.nftSums(); f != nil {
 		return f
 	}
@@ -107,9 +107,9 @@ func (c *call) collectibles() *door.Failure {
 	}
 	c.List("collectibleBalances")
 	if kind == index.ERC721 {
-		list, next, err := c.v.NFTs(c.addr, c.Q.Contract, p)
+		list, next, err := c.V.NFTs(c.addr, c.Q.Contract, p)
 		if err != nil {
-			return c.readFailure(err)
+			return c.Unreadable(err)
 		}
 		for i := range list {
 			c.W.OwnedNFT(&list[i], &c.addr)
@@ -119,7 +119,7 @@ func (c *call) collectibles() *door.Failure {
 			}
 		}
 		if next != nil {
-			return c.end(append([]byte{byte(index.ERC721)}, next...), nil)
+			return c.End(append([]byte{byte(index.ERC721)}, next...), nil)
 		}
 		p.After, p.Limit = nil, p.Limit-len(list)
 	}
@@ -131,15 +131,15 @@ func (c *call) collectibleItems(p index.Page) *door.Failure {
 	if full {
 		p.Limit = 1 // there may be one
 	}
-	list, next, err := c.v.Items(c.addr, c.Q.Contract, p)
+	list, next, err := c.V.Items(c.addr, c.Q.Contract, p)
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	if full {
 		if len(list) > 0 || next != nil {
-			return c.end([]byte{byte(index.ERC1155)}, nil)
+			return c.End([]byte{byte(index.ERC1155)}, nil)
 		}
-		return c.end(nil, nil)
+		return c.End(nil, nil)
 	}
 	for i := range list {
 		c.W.ItemBalance(&list[i])
@@ -151,17 +151,17 @@ func (c *call) collectibleItems(p index.Page) *door.Failure {
 	if next != nil {
 		next = append([]byte{byte(index.ERC1155)}, next...)
 	}
-	return c.end(next, nil)
+	return c.End(next, nil)
 }
 
 // collection lists the tokens of a contract.
-func (c *call) collection() *door.Failure {
+func collection(c *call) *door.Failure {
 	if f := c.nftSums(); f != nil {
 		return f
 	}
-	list, next, err := c.v.Minted(c.addr, c.page())
+	list, next, err := c.V.Minted(c.addr, c.page())
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	c.List("tokens")
 	for i := range list {
@@ -172,11 +172,11 @@ func (c *call) collection() *door.Failure {
 			break
 		}
 	}
-	return c.end(next, nil)
+	return c.End(next, nil)
 }
 
 // singleNFT returns a token of a contract.
-func (c *call) singleNFT() *door.Failure {
+func singleNFT(c *call) *door.Failure {
 	n, f := c.namedNFT()
 	if f == nil {
 		c.W.NFT(&n)
@@ -195,22 +195,22 @@ func (c *call) namedNFT() (n index.SeenNFT, f *door.Failure) {
 	}
 	var found bool
 	var err error
-	if n.Kind, found, err = c.v.NFTKind(n.NFT); err != nil {
-		return n, c.readFailure(err)
+	if n.Kind, found, err = c.V.NFTKind(n.NFT); err != nil {
+		return n, c.Unreadable(err)
 	}
 	if !found {
-		return n, c.absent("no token " + n.ID.Dec() + " of the contract " + c.addr.String() + " is known")
+		return n, c.Absent("no token " + n.ID.Dec() + " of the contract " + c.addr.String() + " is known")
 	}
 	return n, nil
 }
 
 // reindexes makes the handler that has metadata fetched again. Its success has no body.
-func reindexes(s *Server, r *door.Route) door.Handler {
+func (m *Room) reindexes(r *door.Route) door.Handler {
 	return func(ctx *fasthttp.RequestCtx, p door.Params) {
-		c := s.calls.Get(ctx, r)
-		defer s.calls.Put(c)
+		c := m.calls.Get(ctx, r)
+		defer m.calls.Put(c)
 		c.Params = p
-		if f := c.serve((*call).itemAddress, (*call).reindex); f != nil {
+		if f := c.serve((*call).itemAddress, reindex); f != nil {
 			door.Fail(ctx, f)
 			return
 		}
@@ -221,17 +221,17 @@ func reindexes(s *Server, r *door.Route) door.Handler {
 }
 
 // reindex has the metadata of a token fetched again.
-func (c *call) reindex() *door.Failure {
+func reindex(c *call) *door.Failure {
 	n, f := c.namedNFT()
 	switch {
 	case f != nil:
 		return f
-	case c.s.cfg.NFTs == nil:
+	case c.EVM.NFTs == nil:
 		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "this server does not fetch the metadata of NFTs: its operator can have it do so by --nft-metadata"}
 	}
-	ctx, cancel := context.WithTimeout(c.s.work, c.s.cfg.NodeTimeout)
+	ctx, cancel := context.WithTimeout(c.Work, c.EVM.NodeTimeout)
 	defer cancel()
-	err := c.s.cfg.NFTs.Reindex(ctx, c.info.BlockchainID, c.addr, n.ID)
+	err := c.EVM.NFTs.Reindex(ctx, c.Info.BlockchainID, c.addr, n.ID)
 	var soon *nftmeta.TooSoonError
 	switch {
 	case err == nil:
@@ -241,22 +241,22 @@ func (c *call) reindex() *door.Failure {
 	case errors.Is(err, nftmeta.ErrBusy), errors.Is(err, nftmeta.ErrStopping), errors.Is(err, nftmeta.ErrNoRoom):
 		return door.Unavailable(err.Error())
 	}
-	c.s.log.Error("a token's metadata are not fetched again", "chain", c.info.ChainID, "err", err)
+	c.Log.Error("a token's metadata are not fetched again", "chain", c.Info.ChainID, "err", err)
 	return door.Unavailable("metadata cannot be fetched again now: the database does not take it")
 }
 
 // nftHolders lists who holds tokens of a contract.
-func (c *call) nftHolders() *door.Failure {
+func nftHolders(c *call) *door.Failure {
 	if f := c.nftSums(); f != nil {
 		return f
 	}
-	sum, _, err := c.v.Collection(c.addr)
+	sum, _, err := c.V.Collection(c.addr)
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
-	list, next, err := c.v.NFTHolders(c.addr, c.page())
+	list, next, err := c.V.NFTHolders(c.addr, c.page())
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	c.W.Raw("{")
 	c.W.Collection(&c.addr, sum)
@@ -264,5 +264,5 @@ func (c *call) nftHolders() *door.Failure {
 	for i := range list {
 		c.W.Holder(&list[i])
 	}
-	return c.end(next, nil)
+	return c.End(next, nil)
 }

@@ -1,4 +1,4 @@
-package httpapi
+package evm
 
 import (
 	"sync/atomic"

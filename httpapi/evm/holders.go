@@ -1,4 +1,4 @@
-package httpapi
+package evm
 
 import (
 	"quorate/engine/index"
@@ -6,14 +6,14 @@ import (
 )
 
 // holders lists who had more than a threshold of a token in a part of time.
-func (c *call) holders() *door.Failure {
-	list, next, err := c.v.Holders(c.addr, *c.Q.Threshold, index.Frame{Start: c.Q.Since, End: c.Q.Until}, c.page())
+func holders(c *call) *door.Failure {
+	list, next, err := c.V.Holders(c.addr, *c.Q.Threshold, index.Frame{Start: c.Q.Since, End: c.Q.Until}, c.page())
 	if err != nil {
-		return c.readFailure(err)
+		return c.Unreadable(err)
 	}
 	c.List("addresses")
 	for i := range list {
 		c.W.Holder(&list[i])
 	}
-	return c.end(next, nil)
+	return c.End(next, nil)
 }

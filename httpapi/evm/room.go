@@ -1,0 +1,50 @@
+// Package evm answers about EVM chains: their blocks, transactions, addresses, contracts and
+// tokens, of one chain and of all.
+package evm
+
+import (
+	"slices"
+	"time"
+
+	"quorate/httpapi/door"
+	"quorate/httpapi/reply"
+)
+
+// Facts know what is in no block. What a nil one would know is left out of answers.
+type Facts struct {
+	Prices      Prices
+	NFTMetadata NFTMetadata
+	// NFTs fetches the metadata of which NFTMetadata knows nothing.
+	NFTs       NFTs
+	Reputation Reputation
+	Logos      Logos
+	Methods    MethodNames
+}
+
+// Room answers about EVM chains. The zero value only has routes.
+type Room struct {
+	Facts
+	// Chains are those that are followed; nil serves none.
+	Chains Chains
+	// NodeTimeout bounds the wait for a balance that only a chain's node knows.
+	NodeTimeout time.Duration
+
+	calls  reply.Calls[call, *call]
+	tokens *tokenCache
+	owners ownerCache
+}
+
+// Use readies the room for requests.
+func (m *Room) Use(desk *reply.Desk) {
+	m.tokens = newTokenCache()
+	m.calls.Desk, m.calls.New = desk, func() *call { return &call{Request: Request{EVM: m}} }
+}
+
+// Routes are all that is served of EVM chains.
+func (m *Room) Routes() []door.Route {
+	list := slices.Concat(m.chainRoutes(), m.addressRoutes(), m.blockRoutes(), m.partRoutes(), m.nftRoutes(), m.allChainsRoutes(), m.metricRoutes())
+	for i := range list {
+		list[i].Off = m.Chains == nil
+	}
+	return list
+}
