@@ -17,6 +17,7 @@ import (
 	"quorate/engine/spare"
 	"quorate/httpapi/exports"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/metrics"
 	"quorate/httpapi/probe"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/token"
@@ -169,7 +170,7 @@ func (c *Config) fill() error {
 		return errors.New("httpapi: Networks is required")
 	}
 	c.AnswerBytes = cmp.Or(c.AnswerBytes, reply.DefaultBytes)
-	c.PointBytes = cmp.Or(c.PointBytes, chunkBytes)
+	c.PointBytes = cmp.Or(c.PointBytes, metrics.DefaultBytes)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.MaxExtBody = cmp.Or(c.MaxExtBody, 5<<20)
 	c.MaxHeader = cmp.Or(c.MaxHeader, 8<<10)

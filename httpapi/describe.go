@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/metrics"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
@@ -150,7 +151,7 @@ var tags = []struct{ prefix, name, doc string }{
 	{"/v1/operations", "exports", "Exports of transactions to files"},
 	{"/v1/networks", "primary network", "The P-, X- and C-Chain"},
 	{"/v2/networks", "metrics", "Figures by time"},
-	{avgTPSPattern, "metrics", ""},
+	{metrics.AvgTPSPattern, "metrics", ""},
 	{"/v1/health-check", "service", "The server itself"},
 	{"/v1/live-check", "service", ""},
 	{"/v2/health-check", "service", ""},
@@ -372,7 +373,7 @@ func (d *describer) refusal(r line, status int) *openapi.Response {
 	switch {
 	case r.Pattern == door.RelayerPath:
 		return d.failure(shape.RelayerError{}, status)
-	case r.Pattern == avgTPSPattern:
+	case r.Pattern == metrics.AvgTPSPattern:
 		return d.failure(shape.ListError{}, status)
 	case isHealth(r.Answer) && status == fasthttp.StatusServiceUnavailable:
 		return &openapi.Response{Description: "The server cannot do its work.", Content: d.content(r.Answer)}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"quorate/httpapi/metrics"
 	"quorate/httpapi/ui"
 )
 
@@ -85,13 +86,13 @@ func TestEVMMetricPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := string(get(s, "/chain/C/metrics", "Accept", "text/html").Body())
-	for _, name := range metricNames() {
+	for _, name := range metrics.Names() {
 		if !strings.Contains(body, `"/chain/43112/metrics/`+name+`"`) {
 			t.Errorf("no plot of %s", name)
 		}
 	}
 	windows := body[strings.Index(body, "Windows that end now"):]
-	for _, name := range rollingNames() {
+	for _, name := range metrics.WindowNames() {
 		if !strings.Contains(windows, `"/chain/43112/metrics/`+name+`"`) {
 			t.Errorf("no windows of %s", name)
 		}

@@ -13,6 +13,7 @@ import (
 	"quorate/engine/chain"
 	events "quorate/engine/chain/icm"
 	"quorate/httpapi/door"
+	"quorate/httpapi/metrics"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 	"quorate/rollup"
@@ -240,12 +241,6 @@ func (n *icmCounts) before(milli uint64) (sums []uint64, f *door.Failure) {
 	return sums, nil
 }
 
-// rolling are the windows of the summary, in hours.
-var rolling = []struct {
-	name  string
-	hours uint64
-}{{"lastHour", 1}, {"lastDay", 24}, {"lastWeek", 7 * 24}, {"lastMonth", 30 * 24}, {"last90Days", 90 * 24}, {"lastYear", 365 * 24}}
-
 // icmSummary counts messages in windows that end now. The first result is that of all
 // groups together, which the SDKs know alone.
 func (c *call) icmSummary() *door.Failure {
@@ -260,16 +255,16 @@ func (c *call) icmSummary() *door.Failure {
 	if f != nil {
 		return f
 	}
-	windows := make([][]uint64, len(rolling))
-	for i, w := range rolling {
-		if windows[i], f = n.before(milliBefore(now, w.hours)); f != nil {
+	windows := make([][]uint64, len(metrics.Windows))
+	for i, w := range metrics.Windows {
+		if windows[i], f = n.before(metrics.MilliBefore(now, w.Hours)); f != nil {
 			return f
 		}
 	}
 	write := func(g icmGroup, in func(sums []uint64) uint64) {
 		c.W.Raw("{")
-		for i, w := range rolling {
-			c.Figure(w.name, in(all)-in(windows[i]))
+		for i, w := range metrics.Windows {
+			c.Figure(w.Name, in(all)-in(windows[i]))
 		}
 		c.Figure("allTime", in(all))
 		c.icmGroup(g)
@@ -295,10 +290,6 @@ func (c *call) icmSummary() *door.Failure {
 	}
 	c.W.Raw("}")
 	return nil
-}
-
-func milliBefore(now time.Time, hours uint64) uint64 {
-	return uint64(max(now.Add(-time.Duration(hours)*time.Hour).UnixMilli(), 0)) // not negative
 }
 
 func (c *call) icmGroup(g icmGroup) {

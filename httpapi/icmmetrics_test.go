@@ -9,6 +9,7 @@ import (
 
 	"quorate/devnet/traffic"
 	"quorate/engine/chain"
+	"quorate/httpapi/metrics"
 	"quorate/rollup"
 )
 
@@ -149,10 +150,10 @@ func TestICMSummary(t *testing.T) {
 	}
 	one := sampleChain()
 	s = dataServer(t, Config{}, one, secondChain())
-	if at := milliBefore(time.Unix(7200, 0), 1); at != 3_600_000 {
+	if at := metrics.MilliBefore(time.Unix(7200, 0), 1); at != 3_600_000 {
 		t.Errorf("an hour before 2 o'clock is %d", at)
 	}
-	if at := milliBefore(time.Unix(7200, 0), 3); at != 0 {
+	if at := metrics.MilliBefore(time.Unix(7200, 0), 3); at != 0 {
 		t.Errorf("before 1970 is %d", at)
 	}
 	for _, bad := range []string{"/v2/icm/summary?groupBy=x", "/v2/icm/summary?srcBlockchainId=moon", "/v2/icm/timeseries?timeInterval=year", "/v2/icm/timeseries?pageToken=x", "/v2/chains/43112/teleporterMetrics/x"} {

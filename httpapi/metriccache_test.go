@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"quorate/devnet/torture"
-	"quorate/engine/metric"
-	"quorate/httpapi/kept"
-	"quorate/httpapi/view"
+	"quorate/httpapi/metrics"
 	"quorate/rollup"
 )
 
@@ -29,28 +27,28 @@ func TestMetricReads(t *testing.T) {
 	hours, days := metricPath("1", rollup.GasUsed, "timeInterval=hour&pageSize=2160"), metricPath("total", rollup.AvgTps, "pageSize=50")
 	state, _, _ := c.RollupState()
 	at := state.Last
-	f("the first page", hours, 1, 2160+2*chunkLen)
+	f("the first page", hours, 1, 2160+2*metrics.ChunkLen)
 	f("again", hours, 0, 0)
 	f("a part of it", metricPath("1", rollup.GasUsed, "timeInterval=hour&pageSize=1000"), 0, 0)
-	f("another metric", metricPath("1", rollup.TxCount, "timeInterval=hour&pageSize=2160"), 1, 2160+2*chunkLen)
+	f("another metric", metricPath("1", rollup.TxCount, "timeInterval=hour&pageSize=2160"), 1, 2160+2*metrics.ChunkLen)
 	c.mine(t, at, 1)
 	f("after a block", hours, 1, 1)
 	f("again", hours, 0, 0)
 	c.mine(t, at+hour, 1)
-	f("after a block of the next hour", hours, 1, 2+chunkLen)
+	f("after a block of the next hour", hours, 1, 2+metrics.ChunkLen)
 	f("again", hours, 0, 0)
 
-	f("a group", days, 1, 50+2*chunkLen)
+	f("a group", days, 1, 50+2*metrics.ChunkLen)
 	f("again", days, 0, 0)
 	c.mine(t, at+hour, 1)
 	f("after a block, a chain having ended", days, 1, 1)
-	f("the chain alone", metricPath("1", rollup.AvgTps, "pageSize=50"), 1, 50+2*chunkLen)
+	f("the chain alone", metricPath("1", rollup.AvgTps, "pageSize=50"), 1, 50+2*metrics.ChunkLen)
 	f("again", metricPath("1", rollup.AvgTps, "pageSize=50"), 0, 0)
 	other.mine(t, at+2*hour, 1)
-	f("a block of the chain that had ended", days, 1, 50+2*chunkLen)
+	f("a block of the chain that had ended", days, 1, 50+2*metrics.ChunkLen)
 	f("again", days, 0, 0)
 	c.metrics.edition++
-	f("metrics made anew", days, 1, 50+2*chunkLen)
+	f("metrics made anew", days, 1, 50+2*metrics.ChunkLen)
 }
 
 // TestHeldMetrics: when blocks were given up what comes before them is served, alone and
@@ -105,51 +103,12 @@ func TestHeldMetrics(t *testing.T) {
 	same("made again")
 }
 
-// TestChunkOf: chunks whose hashes agree by chance are not taken for each other.
-func TestChunkOf(t *testing.T) {
-	t.Parallel()
-	c, other := metricChain(t, "1", [2]uint64{noon, 1}), metricChain(t, "2", [2]uint64{noon, 1})
-	load := func(m rollup.Metric, i rollup.Interval, form view.PointForm, chains ...Chain) *series {
-		s := &series{metric: m, interval: i, form: form}
-		for _, c := range chains {
-			if known, err := s.add(c); !known || err != nil {
-				t.Fatal(known, err)
-			}
-		}
-		return s
-	}
-	s := load(rollup.TxCount, rollup.Day, view.ValueFirst, c)
-	place := s.last / chunkLen
-	p := newPoints(metric.NewSet(), chunkBytes)
-	made, _, err := p.find(s, nil, s.last, s.first)
-	if err != nil || len(made) != 1 || !made[0].of(s, place) {
-		t.Fatal(made, err)
-	}
-	for what, o := range map[string]*series{
-		"metric": load(rollup.GasUsed, rollup.Day, view.ValueFirst, c), "interval": load(rollup.TxCount, rollup.Hour, view.ValueFirst, c),
-		"form": load(rollup.TxCount, rollup.Day, view.TimeFirst, c), "chain": load(rollup.TxCount, rollup.Day, view.ValueFirst, other),
-		"chains": load(rollup.TxCount, rollup.Day, view.ValueFirst, c, other), "none": load(rollup.TxCount, rollup.Day, view.ValueFirst),
-	} {
-		if made[0].of(o, place) {
-			t.Errorf("another %s is not told apart", what)
-		}
-	}
-	if made[0].of(s, place+1) {
-		t.Error("another place is not told apart")
-	}
-	c.metrics.edition++
-	if made[0].of(load(rollup.TxCount, rollup.Day, view.ValueFirst, c), place) {
-		t.Error("another edition is not told apart")
-	}
-}
-
 // TestMetricsAtOnce reads while blocks arrive: each page is whole, in order, and
 // what was counted never gets less.
 func TestMetricsAtOnce(t *testing.T) {
 	t.Parallel()
 	c, other := oddChain(t, "1", 1, noon, 200), oddChain(t, "2", 2, noon, 200)
-	s := dataServer(t, Config{}, c, other)
-	s.points.kept = kept.New[chunk](64<<10, 64) // always full
+	s := dataServer(t, Config{PointBytes: 64 << 10}, c, other) // it is always full
 	done := make(chan struct{})
 	var pages atomic.Int64
 	var wg sync.WaitGroup

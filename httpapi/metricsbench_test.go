@@ -7,8 +7,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"quorate/engine/metric"
 	"quorate/httpapi/door"
-	"quorate/httpapi/kept"
+	"quorate/httpapi/metrics"
 	"quorate/rollup"
 )
 
@@ -70,7 +71,7 @@ func BenchmarkMetricCold(b *testing.B) {
 			ctx := metricRequest(b, s, metricPath("43112", rollup.GasUsed, fmt.Sprint("timeInterval=hour&pageSize=", n)))
 			b.ReportAllocs()
 			for b.Loop() {
-				s.points.kept = kept.New[chunk](chunkBytes, 64)
+				s.metrics.Use(s.desk, metric.NewSet(), metrics.DefaultBytes)
 				ctx.Response.Reset()
 				s.handle(ctx)
 			}

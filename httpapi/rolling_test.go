@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"quorate/engine/index"
+	"quorate/httpapi/metrics"
 	"quorate/httpapi/view"
 	"quorate/rollup"
 )
@@ -120,7 +121,7 @@ func TestRollingMetrics(t *testing.T) {
 		"avgGps": "18000", "maxGps": "50000", "avgTps": "0.6", "maxTps": "1.6666666666666667", "avgGasPrice": "25000000403.125",
 		"maxGasPrice": "25000000410", "feesPaid": "4200000067725000",
 	}
-	if got := rollingNames(); len(got) != len(want) {
+	if got := metrics.WindowNames(); len(got) != len(want) {
 		t.Errorf("metrics are %v", got)
 	}
 	for metric, figure := range want {

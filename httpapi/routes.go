@@ -11,7 +11,6 @@ import (
 	"quorate/httpapi/door"
 	"quorate/httpapi/exports"
 	"quorate/httpapi/probe"
-	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
 
@@ -27,7 +26,7 @@ func routes(s *Server) []door.Route {
 	list = append(list, eventRoutes(s)...)
 	list = append(list, webhookRoutes(s)...)
 	list = append(list, primaryRoutes(s)...)
-	list = append(list, metricRoutes(s)...)
+	list = append(list, s.metrics.Routes()...)
 	list = append(list, icmMetricRoutes(s)...)
 	list = append(list, serviceRoutes(s)...)
 	list = append(list, extRoutes(s)...)
@@ -65,29 +64,6 @@ func signingRoutes(s *Server) []door.Route {
 		},
 	}
 }
-
-func metricRoutes(s *Server) []door.Route {
-	return []door.Route{
-		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/metrics/{metric}", Units: door.UnitsMedium,
-			Key: door.KeyNever, Chain: "chainId",
-			Doc: "lists the points of a metric",
-			ID:  11, Size: reply.PagesOfPoints,
-			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamTimeInterval},
-			Off:   s.cfg.Chains == nil, Answer: shape.Points{}, Choices: metricNames(), Make: onMetric(s, (*metricCall).metric),
-		},
-		rollingRoute(s),
-		{
-			Method: fasthttp.MethodGet, Pattern: avgTPSPattern, Units: door.UnitsMedium, Key: door.KeyNever, Chain: "chainId",
-			Doc: "lists transactions a second by day, in the form of the API's first version",
-			ID:  12, Query: []door.Param{door.ParamPageToken},
-			Off: s.cfg.Chains == nil, Answer: shape.AvgTPS{}, Make: onMetric(s, (*metricCall).avgTPS),
-		},
-	}
-}
-
-// avgTPSPattern is that of endpoint 19, whose errors have a form of their own.
-const avgTPSPattern = "/v1/avg_tps/{chainId}"
 
 // extRoutes are what [Config.Ext] serves, and probes.
 func extRoutes(s *Server) []door.Route {

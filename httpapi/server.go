@@ -15,6 +15,7 @@ import (
 	"quorate/httpapi/door"
 	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/kept"
+	"quorate/httpapi/metrics"
 	"quorate/httpapi/reply"
 )
 
@@ -37,9 +38,9 @@ type Server struct {
 	// For data endpoints.
 	desk     *reply.Desk
 	evm      evmapi.Room
+	metrics  metrics.Room
 	icmCalls *reply.Calls[call, *call]
 	origins  origins
-	points   *points
 	repeats  *repeats
 	pages    *pages
 
@@ -47,7 +48,6 @@ type Server struct {
 	states               states
 	heartbeat, slowAfter time.Duration // of streams
 
-	metricCalls  *reply.Calls[metricCall, *metricCall]
 	primaryCalls *reply.Calls[primaryCall, *primaryCall]
 	geneses      *kept.Cache[keptGenesis]
 
@@ -138,8 +138,9 @@ func (s *Server) prepareData() (err error) {
 		Prices: s.cfg.Prices, NFTMetadata: s.cfg.NFTMetadata, NFTs: s.cfg.NFTs, Reputation: s.cfg.Reputation, Logos: s.cfg.Logos, Methods: s.cfg.Methods,
 	}
 	s.evm.Use(s.desk)
-	s.icmCalls, s.metricCalls, s.primaryCalls = newICMCalls(s), newMetricCalls(s), newPrimaryCalls(s)
-	s.points = newPoints(s.cfg.Metrics, s.cfg.PointBytes)
+	s.metrics.EVM = &s.evm
+	s.metrics.Use(s.desk, s.cfg.Metrics, s.cfg.PointBytes)
+	s.icmCalls, s.primaryCalls = newICMCalls(s), newPrimaryCalls(s)
 	s.geneses = newGenesisCache()
 	s.repeats = newRepeats(s.cfg.AnswerBytes / repeatShare)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
@@ -147,7 +148,7 @@ func (s *Server) prepareData() (err error) {
 	}
 	bytesHeld := func() int64 { return s.desk.Answers.Bytes() + s.repeats.kept.Bytes() }
 	held("answers", bytesHeld)
-	held("points", s.points.kept.Bytes)
+	held("points", s.metrics.Bytes)
 	s.cfg.Metrics.GaugeFunc("quorate_http_answers_bytes", "Memory of kept bodies of answers.", func() float64 { return float64(bytesHeld()) })
 	return nil
 }

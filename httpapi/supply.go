@@ -15,6 +15,7 @@ import (
 	"quorate/engine/primary/pchain"
 	"quorate/httpapi/door"
 	evmapi "quorate/httpapi/evm"
+	"quorate/httpapi/metrics"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
 )
@@ -196,7 +197,7 @@ func (c *primaryCall) supplyOfFees(s *supply) *door.Failure {
 	}
 	_, tip, _ := evm.Cursor()
 	c.Mark(reply.Mark{Chain: evm, Tip: tip}) // before it is read
-	if beginsAbove(evm) {
+	if metrics.BeginsAbove(evm) {
 		return c.missing("the supply of AVAX needs the fees of all blocks of the C-Chain of " + c.name + ", and the index of its transactions begins above the first one")
 	}
 	list, err := evm.Windows([]uint32{0}, false)
@@ -204,8 +205,7 @@ func (c *primaryCall) supplyOfFees(s *supply) *door.Failure {
 		err = fmt.Errorf("%w: %d windows", index.ErrRollup, len(list))
 	}
 	if err != nil {
-		m := metricCall{Request: evmapi.Request{Request: reply.Request{Desk: c.Desk, Ctx: c.Ctx}}}
-		return m.metricFailure(evm, err)
+		return metrics.Failure(&evmapi.Request{Request: reply.Request{Desk: c.Desk, Ctx: c.Ctx}}, evm, err)
 	}
 	s.fees = list[0].Fees
 	return nil

@@ -1,4 +1,4 @@
-package httpapi
+package metrics
 
 import (
 	"strconv"
@@ -15,7 +15,7 @@ const avgTPSPage = 100
 
 // avgTPS is endpoint 19: the metric of the same name by day, in the form of the
 // first version of the API.
-func (c *metricCall) avgTPS() *door.Failure {
+func (c *call) avgTPS() *door.Failure {
 	p := &c.Params
 	if f := c.Parse(); f != nil {
 		return f
@@ -57,7 +57,7 @@ func (c *metricCall) avgTPS() *door.Failure {
 // lastRun returns when the chains' data were brought up to date last, in Unix
 // seconds: since the start of the server, or else the time of their last block, as
 // also while their index is far behind.
-func (c *metricCall) lastRun() (unix int64) {
+func (c *call) lastRun() (unix int64) {
 	for i := range c.series.sources {
 		src := &c.series.sources[i]
 		_, behind := src.chain.Syncing()

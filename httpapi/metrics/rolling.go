@@ -1,43 +1,29 @@
-package httpapi
+package metrics
 
 import (
 	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"quorate/engine/index"
 	"quorate/httpapi/door"
-	"quorate/httpapi/shape"
 	"quorate/rollup"
 )
 
-// rollingRoute is that of metrics over windows that end now.
-func rollingRoute(s *Server) door.Route {
-	return door.Route{
-		Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/rollingWindowMetrics/{metric}", Units: door.UnitsMedium,
-		Key: door.KeyNever, Chain: "chainId",
-		Doc: "returns what a metric is over the last hour, day, week, month, 90 days, year, and over all time",
-		Off: s.cfg.Chains == nil, Answer: shape.Windows{}, Choices: rollingNames(), Make: onMetric(s, (*metricCall).rollingWindows),
-	}
-}
+// Windows are those that end now.
+var Windows = []struct {
+	Name  string
+	Hours uint64
+}{{"lastHour", 1}, {"lastDay", 24}, {"lastWeek", 7 * 24}, {"lastMonth", 30 * 24}, {"last90Days", 90 * 24}, {"lastYear", 365 * 24}}
 
-// rollingNames returns the names of the metrics that are not running totals.
-func rollingNames() (names []string) {
-	for m := range rollup.Metric(rollup.Metrics) {
-		if !m.Cumulative() {
-			names = append(names, m.String())
-		}
-	}
-	return names
+// MilliBefore returns the time so many hours ago in Unix milliseconds.
+func MilliBefore(now time.Time, hours uint64) uint64 {
+	return uint64(max(now.Add(-time.Duration(hours)*time.Hour).UnixMilli(), 0)) // not negative
 }
-
-var rollingList = door.Enumerated(rollingNames())
 
 // rollingWindows returns a metric over windows that end now. They begin with full hours,
 // so that distinct addresses can be counted: that in which the time so long ago lies.
-func (c *metricCall) rollingWindows() *door.Failure {
+func (c *call) rollingWindows() *door.Failure {
 	p := &c.Params
 	if f := c.Parse(); f != nil {
 		return f
@@ -47,7 +33,7 @@ func (c *metricCall) rollingWindows() *door.Failure {
 	}
 	m, ok := rollup.ParseMetric(string(p.Values[1]))
 	if !ok || m.Cumulative() {
-		return door.BadRequest("metric must be one of " + rollingList + ", not " + door.Excerpt(p.Values[1]))
+		return door.BadRequest("metric must be one of " + windowList + ", not " + door.Excerpt(p.Values[1]))
 	}
 	c.Passing = true // time goes on without blocks
 	c.series.metric, c.series.interval = m, rollup.Hour
@@ -55,12 +41,12 @@ func (c *metricCall) rollingWindows() *door.Failure {
 		return f
 	}
 	if s := &c.series; s.held != nil {
-		return c.metricFailure(s.held, fmt.Errorf("%w: after blocks were given up they are made again", index.ErrRollup))
+		return c.failure(s.held, fmt.Errorf("%w: after blocks were given up they are made again", index.ErrRollup))
 	}
-	hours := make([]uint32, 0, len(rolling)+1)
+	hours := make([]uint32, 0, len(Windows)+1)
 	now := time.Now()
-	for _, w := range rolling {
-		hours = append(hours, rollup.Hour.Number(milliBefore(now, w.hours)/1000))
+	for _, w := range Windows {
+		hours = append(hours, rollup.Hour.Number(MilliBefore(now, w.Hours)/1000))
 	}
 	figures, f := c.windows(append(hours, 0))
 	if f != nil {
@@ -69,8 +55,8 @@ func (c *metricCall) rollingWindows() *door.Failure {
 	c.W.Raw(`{"result":{`)
 	for i, text := range figures {
 		name := "allTime"
-		if i < len(rolling) {
-			name = rolling[i].name
+		if i < len(Windows) {
+			name = Windows[i].Name
 		}
 		if text != nil {
 			c.W.Member(name)
@@ -78,8 +64,8 @@ func (c *metricCall) rollingWindows() *door.Failure {
 		}
 	}
 	c.W.Raw(`},"since":{`)
-	for i, w := range rolling {
-		c.W.Member(w.name)
+	for i, w := range Windows {
+		c.W.Member(w.Name)
 		c.W.B = strconv.AppendInt(c.W.B, rollup.Hour.Start(hours[i]), 10)
 	}
 	c.W.Raw("}}")
@@ -88,7 +74,7 @@ func (c *metricCall) rollingWindows() *door.Failure {
 
 // windows returns the figures of the series from several hours on, the latest first. One
 // is nil if a chain's first blocks are not indexed and the window needs them.
-func (c *metricCall) windows(hours []uint32) (figures [][]byte, f *door.Failure) {
+func (c *call) windows(hours []uint32) (figures [][]byte, f *door.Failure) {
 	s := &c.series
 	totals, unknown := make([]rollup.Total, len(hours)), make([]bool, len(hours))
 	var alone []rollup.Record // of the only chain
@@ -96,9 +82,9 @@ func (c *metricCall) windows(hours []uint32) (figures [][]byte, f *door.Failure)
 		src := &s.sources[i]
 		list, err := src.chain.Windows(hours, s.metric.Distinct())
 		if err != nil {
-			return nil, c.metricFailure(src.chain, err)
+			return nil, c.failure(src.chain, err)
 		}
-		above := beginsAbove(src.chain)
+		above := BeginsAbove(src.chain)
 		for k := range list {
 			totals[k].Add(s.metric, &list[k])
 			unknown[k] = unknown[k] || above && hours[k] <= src.first

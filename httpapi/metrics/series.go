@@ -1,4 +1,4 @@
-package httpapi
+package metrics
 
 import (
 	"encoding/binary"
@@ -9,7 +9,7 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
-	evmapi "quorate/httpapi/evm"
+	"quorate/httpapi/evm"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
@@ -40,7 +40,7 @@ func parseGroup(name []byte) group {
 }
 
 // has reports whether a chain belongs to the group.
-func (g group) has(c Chain) bool {
+func (g group) has(c evm.Chain) bool {
 	return g == total || c.Info().IsTestnet == (g == testnet)
 }
 
@@ -55,15 +55,15 @@ type series struct {
 	sources     []source
 	begun       bool
 	first, last uint32
-	hash        uint64 // of all above but the bounds
-	held        Chain  // whose buckets after heldAt do not hold until they are made again, nil: none
+	hash        uint64    // of all above but the bounds
+	held        evm.Chain // whose buckets after heldAt do not hold until they are made again, nil: none
 	heldAt      uint32
 	why         string // why the metric is not known of the chain added last that it is not known of
 }
 
 // source is how far the metrics of a chain are.
 type source struct {
-	chain       Chain
+	chain       evm.Chain
 	id          chain.ID
 	edition     uint32
 	next        uint64 // height
@@ -73,7 +73,7 @@ type source struct {
 }
 
 // find finds the chain or the group.
-func (c *metricCall) find(name []byte) *door.Failure {
+func (c *call) find(name []byte) *door.Failure {
 	if c.series.group = parseGroup(name); c.series.group != noGroup {
 		return nil
 	}
@@ -82,14 +82,14 @@ func (c *metricCall) find(name []byte) *door.Failure {
 	}
 	var ok bool
 	if c.Chain, ok = c.EVM.Chains.Chain(c.lastName); !ok {
-		return evmapi.NoChain(name)
+		return evm.NoChain(name)
 	}
 	c.About(c.Chain)
 	return nil
 }
 
 // load asks the chains how far they are. What does not hold of one ends the series.
-func (c *metricCall) load() *door.Failure {
+func (c *call) load() *door.Failure {
 	f := c.loadSources()
 	if s := &c.series; s.held != nil {
 		s.last = min(s.last, s.heldAt)
@@ -97,7 +97,7 @@ func (c *metricCall) load() *door.Failure {
 	return f
 }
 
-func (c *metricCall) loadSources() *door.Failure {
+func (c *call) loadSources() *door.Failure {
 	s := &c.series
 	s.hash = kept.Mix(uint64(s.metric)<<16|uint64(s.interval)<<8|uint64(s.form), 0)
 	if s.group == noGroup {
@@ -105,7 +105,7 @@ func (c *metricCall) loadSources() *door.Failure {
 		known, err := s.add(c.Chain)
 		switch {
 		case err != nil:
-			return c.metricFailure(c.Chain, err)
+			return c.failure(c.Chain, err)
 		case !known:
 			return door.NotFound("the metric " + s.metric.String() + " of chain " +
 				c.Chain.Info().ChainID + " is not known: " + s.why)
@@ -122,7 +122,7 @@ func (c *metricCall) loadSources() *door.Failure {
 		switch {
 		case errors.Is(err, index.ErrEmpty): // nothing to add yet
 		case err != nil:
-			return c.metricFailure(ch, err)
+			return c.failure(ch, err)
 		case !known:
 			unknown++
 		}
@@ -136,26 +136,26 @@ func (c *metricCall) loadSources() *door.Failure {
 
 // mark binds the answer to a chain's last block. It is called before the chain is
 // read: what comes in between makes the answer newer than its mark, never older.
-func (c *metricCall) mark(ch Chain) {
+func (c *call) mark(ch evm.Chain) {
 	_, tip, _ := ch.Cursor()
 	c.Mark(reply.Mark{Chain: ch, Tip: tip})
 }
 
-// beginsAbove reports whether the sums of a chain lack its first blocks.
-func beginsAbove(c Chain) bool {
+// BeginsAbove reports whether the sums of a chain lack its first blocks.
+func BeginsAbove(c evm.Chain) bool {
 	gaps, _ := c.Gaps()
 	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapBelow || g.Kind == view.GapUnsummed })
 }
 
 // neverTraced reports whether no node has had a chain's traces. What lacks only those
 // of some blocks is served: they are named as a gap, and are made up for.
-func neverTraced(c Chain) bool {
+func neverTraced(c evm.Chain) bool {
 	gaps, _ := c.Gaps()
 	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapUntraced })
 }
 
 // add adds a chain, unless the metric is not known of it.
-func (s *series) add(c Chain) (known bool, err error) {
+func (s *series) add(c evm.Chain) (known bool, err error) {
 	state, edition, err := c.RollupState()
 	if err != nil {
 		return false, err
@@ -166,7 +166,7 @@ func (s *series) add(c Chain) (known bool, err error) {
 		}
 		return false, nil
 	}
-	if s.metric.Cumulative() && beginsAbove(c) {
+	if s.metric.Cumulative() && BeginsAbove(c) {
 		s.why = "it adds up all blocks of a chain, and begins above the first one"
 		return false, nil
 	}
@@ -207,11 +207,14 @@ func (s *series) window(since, until uint64, before uint32) (newest, oldest uint
 	return newest, oldest, newest >= oldest
 }
 
-// metricFailure is the answer when the metrics of a chain cannot be read.
-func (c *metricCall) metricFailure(ch Chain, err error) *door.Failure {
-	c.Chain, c.Info = ch, ch.Info()
+// failure is the answer when the metrics of a chain cannot be read.
+func (c *call) failure(ch evm.Chain, err error) *door.Failure { return Failure(&c.Request, ch, err) }
+
+// Failure is the answer when the metrics of a chain cannot be read.
+func Failure(r *evm.Request, ch evm.Chain, err error) *door.Failure {
+	r.Chain, r.Info = ch, ch.Info()
 	if errors.Is(err, index.ErrRollup) {
-		return door.Unavailable("chain " + c.Info.ChainID + " cannot answer this now: " + err.Error())
+		return door.Unavailable("chain " + r.Info.ChainID + " cannot answer this now: " + err.Error())
 	}
-	return c.Unreadable(err)
+	return r.Unreadable(err)
 }

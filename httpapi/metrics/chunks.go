@@ -1,4 +1,4 @@
-package httpapi
+package metrics
 
 import (
 	"fmt"
@@ -8,20 +8,21 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/engine/metric"
+	"quorate/httpapi/evm"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/view"
 	"quorate/rollup"
 )
 
-// chunkLen is how many buckets a chunk has room for. A page is put together of
+// ChunkLen is how many buckets a chunk has room for. A page is put together of
 // whole chunks' parts, and what is not kept is made by chunks.
-const chunkLen = 128
+const ChunkLen = 128
 
 // final is the height at which a chunk is that no further block can change.
 const final = math.MaxUint64
 
 // chunk is the text of the points of consecutive buckets, those with the same
-// number/chunkLen, as far as there are any. But for used it does not change.
+// number/ChunkLen, as far as there are any. But for used it does not change.
 type chunk struct {
 	hash     uint64
 	metric   rollup.Metric
@@ -58,7 +59,7 @@ func (k *chunk) between(newest, oldest uint32) []byte {
 
 // of reports whether the chunk is of the series, whatever its age.
 func (k *chunk) of(s *series, place uint32) bool {
-	if k.metric != s.metric || k.interval != s.interval || k.form != s.form || k.newest/chunkLen != place || len(k.parts) != len(s.sources) {
+	if k.metric != s.metric || k.interval != s.interval || k.form != s.form || k.newest/ChunkLen != place || len(k.parts) != len(s.sources) {
 		return false
 	}
 	for i := range k.parts {
@@ -85,7 +86,7 @@ func (k *chunk) settled(s *series, place uint32) uint32 {
 // are closed, else the chain's next height. A chain that has ended long ago
 // keeps its height.
 func (src *source) height(place uint32) uint64 {
-	if src.begun && place < src.last/chunkLen {
+	if src.begun && place < src.last/ChunkLen {
 		return final
 	}
 	return src.next
@@ -98,10 +99,6 @@ type points struct {
 
 	made metric.Counter // chunks
 }
-
-// chunkBytes bounds the chunks that are kept by default: five years of all metrics of a busy
-// chain take some 12 MiB.
-const chunkBytes = 32 << 20
 
 // chunkSlots is the number of chunks that can be kept: half as many again as there
 // is room for in bytes when all are full.
@@ -119,8 +116,8 @@ func newPoints(set *metric.Set, size int64) *points {
 // find appends the chunks that have the points from newest down to oldest, the
 // newest first, and makes those that are not kept or are outdated. With an error
 // comes the chain that cannot be read.
-func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk, Chain, error) {
-	place, last := newest/chunkLen, oldest/chunkLen
+func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk, evm.Chain, error) {
+	place, last := newest/ChunkLen, oldest/ChunkLen
 	for {
 		k, settled := p.lookup(s, place)
 		if settled == math.MaxUint32 {
@@ -131,7 +128,7 @@ func (p *points) find(s *series, dst []*chunk, newest, oldest uint32) ([]*chunk,
 			for settled == 0 && end > last && !p.has(s, end-1) {
 				end--
 			}
-			var broken Chain
+			var broken evm.Chain
 			var err error
 			if dst, broken, err = p.make(s, dst, place, end, k, settled); err != nil {
 				return dst, broken, err
@@ -169,13 +166,13 @@ func (p *points) has(s *series, place uint32) bool {
 
 // at returns the newest and the oldest bucket of the chunk at a place.
 func (s *series) at(place uint32) (newest, oldest uint32) {
-	return min(place*chunkLen+chunkLen-1, s.last), max(place*chunkLen, s.first)
+	return min(place*ChunkLen+ChunkLen-1, s.last), max(place*ChunkLen, s.first)
 }
 
 // make makes the chunks from one place down to another and appends them. If
 // there is one to make again, they are only it, and of its points only those from
 // a bucket on.
-func (p *points) make(s *series, dst []*chunk, place, end uint32, outdated *chunk, from uint32) ([]*chunk, Chain, error) {
+func (p *points) make(s *series, dst []*chunk, place, end uint32, outdated *chunk, from uint32) ([]*chunk, evm.Chain, error) {
 	newest, _ := s.at(place)
 	_, oldest := s.at(end)
 	w := chunkWriter{s: s, p: p, made: dst}
@@ -208,7 +205,7 @@ func (w *chunkWriter) open(newest uint32) {
 }
 
 func (w *chunkWriter) point(bucket uint32, value []byte) {
-	if bucket/chunkLen != w.newest/chunkLen {
+	if bucket/ChunkLen != w.newest/ChunkLen {
 		w.close()
 		w.open(bucket)
 	}
@@ -231,12 +228,12 @@ func (w *chunkWriter) copy(k *chunk, from uint32) {
 func (w *chunkWriter) close() {
 	s := w.s
 	k := &chunk{
-		hash: kept.Mix(s.hash, uint64(w.newest/chunkLen)), metric: s.metric, interval: s.interval, form: s.form,
+		hash: kept.Mix(s.hash, uint64(w.newest/ChunkLen)), metric: s.metric, interval: s.interval, form: s.form,
 		parts: make([]part, len(s.sources)), newest: w.newest, text: slices.Clone(w.text), starts: slices.Clone(w.starts),
 	}
 	for i := range s.sources {
 		src := &s.sources[i]
-		k.parts[i] = part{id: src.id, edition: src.edition, next: src.height(w.newest / chunkLen)}
+		k.parts[i] = part{id: src.id, edition: src.edition, next: src.height(w.newest / ChunkLen)}
 		if src.begun {
 			k.parts[i].open = src.last
 		}
@@ -251,7 +248,7 @@ var partSize = int(reflect.TypeFor[part]().Size())
 
 // figures hands over the value of each bucket from newest down to oldest, which
 // are within the series' bounds. With an error comes the chain that has it.
-func (s *series) figures(newest, oldest uint32, take func(bucket uint32, value []byte)) (Chain, error) {
+func (s *series) figures(newest, oldest uint32, take func(bucket uint32, value []byte)) (evm.Chain, error) {
 	var text []byte
 	if len(s.sources) == 1 {
 		return s.sources[0].chain, s.walk(&s.sources[0], newest, oldest, func(bucket uint32, r *rollup.Record) {

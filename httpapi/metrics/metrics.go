@@ -1,4 +1,4 @@
-package httpapi
+package metrics
 
 import (
 	"encoding/binary"
@@ -7,25 +7,13 @@ import (
 
 	"quorate/engine/index"
 	"quorate/httpapi/door"
-	evmapi "quorate/httpapi/evm"
-	"quorate/httpapi/reply"
+	"quorate/httpapi/evm"
 	"quorate/rollup"
 )
 
-var metricList = door.Enumerated(metricNames())
-
-// metricNames returns the names of a chain's metrics.
-func metricNames() []string {
-	names := make([]string, rollup.Metrics)
-	for m := range names {
-		names[m] = rollup.Metric(m).String()
-	}
-	return names
-}
-
-// metricCall is one request for points of a metric.
-type metricCall struct {
-	evmapi.Request
+// call is one request for points of a metric.
+type call struct {
+	evm.Request
 	kept   *points
 	series series
 	before uint32 // the bucket of the page before's last point; MaxUint32 on the first page
@@ -38,31 +26,18 @@ type metricCall struct {
 	lastName string // of a chain, kept from request to request
 }
 
-// newMetricCalls returns the calls of a server.
-func newMetricCalls(s *Server) *reply.Calls[metricCall, *metricCall] {
-	return &reply.Calls[metricCall, *metricCall]{Desk: s.desk, OneForm: true, New: func() *metricCall {
-		return &metricCall{Request: evmapi.Request{EVM: &s.evm}, kept: s.points, before: math.MaxUint32}
-	}}
-}
-
 // Forget implements [reply.Call]. It keeps the chain's name.
-func (c *metricCall) Forget() {
+func (c *call) Forget() {
 	clear(c.chunks)
 	clear(c.series.sources)
-	*c = metricCall{
+	*c = call{
 		Request: c.Emptied(), kept: c.kept, before: math.MaxUint32,
 		series: series{sources: c.series.sources[:0]}, chunks: c.chunks[:0], lastName: c.lastName,
 	}
 }
 
-// onMetric makes the handler of a route that reads a metric. It reads no view of a
-// chain, but what was counted of its blocks.
-func onMetric(s *Server, serve func(c *metricCall) *door.Failure) door.Maker {
-	return s.metricCalls.Make(serve)
-}
-
 // metric is endpoint 4.
-func (c *metricCall) metric() *door.Failure {
+func (c *call) metric() *door.Failure {
 	p := &c.Params
 	if f := c.Parse(); f != nil {
 		return f
@@ -72,7 +47,7 @@ func (c *metricCall) metric() *door.Failure {
 	}
 	m, ok := rollup.ParseMetric(string(p.Values[1]))
 	if !ok {
-		return door.BadRequest("metric must be one of " + metricList + ", not " + door.Excerpt(p.Values[1]))
+		return door.BadRequest("metric must be one of " + nameList + ", not " + door.Excerpt(p.Values[1]))
 	}
 	if m.DayOnly() && c.Q.Interval != rollup.Day {
 		return door.BadRequest("timeInterval must be day for the metric " + m.String() + ", not " + c.Q.Interval.String())
@@ -96,7 +71,7 @@ func (c *metricCall) metric() *door.Failure {
 }
 
 // boundTo appends what a page token belongs to besides its route.
-func (c *metricCall) boundTo(query bool) []byte {
+func (c *call) boundTo(query bool) []byte {
 	b := append(c.Scratch[:0], byte(c.series.metric), byte(c.series.group))
 	if c.series.group == noGroup {
 		id := c.Chain.ID()
@@ -110,7 +85,7 @@ func (c *metricCall) boundTo(query bool) []byte {
 
 // openToken reads the page token. Its tip is not used: buckets that begin later
 // change none of the walk.
-func (c *metricCall) openToken() *door.Failure {
+func (c *call) openToken() *door.Failure {
 	if f := c.ReadToken(c.boundTo(true)); f != nil || c.After == nil {
 		return f
 	}
@@ -122,10 +97,10 @@ func (c *metricCall) openToken() *door.Failure {
 }
 
 // read finds the chunks of the page: the newest points below before.
-func (c *metricCall) read(size int) *door.Failure {
+func (c *call) read(size int) *door.Failure {
 	newest, oldest, ok := c.series.window(c.Q.Since, c.Q.Until, c.before)
 	if s := &c.series; !ok && s.held != nil && newest == s.last && oldest > newest {
-		return c.metricFailure(s.held, fmt.Errorf("%w: after blocks were given up those of this time are made again", index.ErrRollup))
+		return c.failure(s.held, fmt.Errorf("%w: after blocks were given up those of this time are made again", index.ErrRollup))
 	}
 	if !ok {
 		return nil
@@ -135,15 +110,15 @@ func (c *metricCall) read(size int) *door.Failure {
 	}
 	c.newest, c.oldest = newest, oldest
 	var err error
-	var broken Chain
+	var broken evm.Chain
 	if c.chunks, broken, err = c.kept.find(&c.series, c.chunks, newest, oldest); err != nil {
-		return c.metricFailure(broken, err)
+		return c.failure(broken, err)
 	}
 	return nil
 }
 
 // points writes the points of the page.
-func (c *metricCall) points() {
+func (c *call) points() {
 	size := 0
 	for _, k := range c.chunks {
 		size += len(k.between(c.newest, c.oldest))
