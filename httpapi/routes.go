@@ -21,13 +21,12 @@ func Routes() []door.Route { return routes(new(Server)) }
 func routes(s *Server) []door.Route {
 	list := signingRoutes(s)
 	list = append(list, s.evm.Routes()...)
-	list = append(list, icmRoutes(s)...)
+	list = append(list, s.icm.Routes()...)
 	list = append(list, exportsOf(s).Routes()...)
 	list = append(list, eventRoutes(s)...)
 	list = append(list, webhookRoutes(s)...)
 	list = append(list, primaryRoutes(s)...)
 	list = append(list, s.metrics.Routes()...)
-	list = append(list, icmMetricRoutes(s)...)
 	list = append(list, serviceRoutes(s)...)
 	list = append(list, extRoutes(s)...)
 	slices.SortFunc(list, func(a, b door.Route) int {

@@ -93,6 +93,9 @@ func chosen(q *door.Query) string {
 
 // ownOf makes room for the parameters that only some routes know.
 func ownOf(r *door.Route) any {
+	if r.Own != nil {
+		return r.Own()
+	}
 	for prefix, own := range map[string]any{
 		"/v1/networks": &primaryQuery{}, "/v2/networks": &primaryQuery{}, "/v1/events": &eventsQuery{}, "/v1/webhooks": &hookCall{},
 		"/v1/signatureAggregator": &chain.ID{},
@@ -101,7 +104,7 @@ func ownOf(r *door.Route) any {
 			return own
 		}
 	}
-	return &icmQuery{}
+	return nil
 }
 
 // valuesOf returns values that a schema permits, and some that it does not.

@@ -14,6 +14,7 @@ import (
 
 	"quorate/httpapi/door"
 	evmapi "quorate/httpapi/evm"
+	"quorate/httpapi/icm"
 	"quorate/httpapi/kept"
 	"quorate/httpapi/metrics"
 	"quorate/httpapi/reply"
@@ -36,13 +37,13 @@ type Server struct {
 	conns  *connections
 
 	// For data endpoints.
-	desk     *reply.Desk
-	evm      evmapi.Room
-	metrics  metrics.Room
-	icmCalls *reply.Calls[call, *call]
-	origins  origins
-	repeats  *repeats
-	pages    *pages
+	desk    *reply.Desk
+	evm     evmapi.Room
+	metrics metrics.Room
+	icm     icm.Room
+	origins origins
+	repeats *repeats
+	pages   *pages
 
 	streams              streams
 	states               states
@@ -140,7 +141,9 @@ func (s *Server) prepareData() (err error) {
 	s.evm.Use(s.desk)
 	s.metrics.EVM = &s.evm
 	s.metrics.Use(s.desk, s.cfg.Metrics, s.cfg.PointBytes)
-	s.icmCalls, s.primaryCalls = newICMCalls(s), newPrimaryCalls(s)
+	s.icm.EVM, s.icm.Signed = &s.evm, s.cfg.Signed
+	s.icm.Use(s.desk)
+	s.primaryCalls = newPrimaryCalls(s)
 	s.geneses = newGenesisCache()
 	s.repeats = newRepeats(s.cfg.AnswerBytes / repeatShare)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too

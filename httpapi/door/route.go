@@ -69,7 +69,10 @@ type Route struct {
 	ID    uint8
 	Query []Param // parameters of the query that it knows
 	Size  PageSize
-	Make  Maker
+	// Own makes room for those of the parameters that only its topic knows, as [Query.Own];
+	// nil if there are none.
+	Own  func() any
+	Make Maker
 	// Off: the server was not given what the route needs, and does not serve it.
 	Off bool
 	// Node routes pass on what a node answers, with errors of its own.

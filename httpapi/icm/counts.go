@@ -1,4 +1,4 @@
-package httpapi
+package icm
 
 import (
 	"bytes"
@@ -8,48 +8,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"quorate/engine/chain"
 	events "quorate/engine/chain/icm"
 	"quorate/httpapi/door"
 	"quorate/httpapi/metrics"
-	"quorate/httpapi/reply"
-	"quorate/httpapi/shape"
 	"quorate/rollup"
 )
 
-// icmMetricRoutes are the numbers of interchain messages.
-func icmMetricRoutes(s *Server) []door.Route {
-	return []door.Route{
-		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/icm/summary", Units: door.UnitsMedium, Key: door.KeyNever,
-			Doc: "returns how many interchain messages there were lately, and in all",
-			ID:  114, Query: []door.Param{paramICMSource, paramICMDestination, paramGroupBy, door.ParamNetwork},
-			Off: s.cfg.Chains == nil, Answer: shape.ICMSummary{}, Make: onChains(s, nil, (*call).icmSummary),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/icm/timeseries", Units: door.UnitsMedium, Key: door.KeyNever,
-			Doc: "lists how many interchain messages there were in each interval, the newest first",
-			ID:  115, Size: reply.PagesOfPoints,
-			Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamTimeInterval, paramICMSource,
-				paramICMDestination, paramGroupBy, door.ParamNetwork},
-			Off: s.cfg.Chains == nil, Answer: shape.ICMPoints{}, Make: onChains(s, nil, (*call).icmSeries),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}/teleporterMetrics/{metric}", Units: door.UnitsMedium, Key: door.KeyNever, Chain: "chainId",
-			Doc: "returns how many interchain messages a chain has sent, received or both",
-			ID:  116, Off: s.cfg.Chains == nil, Choices: teleporterMetrics, Answer: shape.ICMNumber{}, Make: s.icmCalls.Make((*call).teleporterMetric),
-		},
-	}
-}
-
 var (
-	paramICMSource      = icmChain("srcBlockchainId", "only messages from a chain", func(q *icmQuery) *string { return &q.source })
-	paramICMDestination = icmChain("destBlockchainId", "only messages to a chain", func(q *icmQuery) *string { return &q.destination })
-	paramGroupBy        = door.Choice("groupBy", "what there are figures of, each apart; else they are of all together", "",
+	paramSrc     = paramChain("srcBlockchainId", "only messages from a chain", func(q *query) *string { return &q.source })
+	paramDest    = paramChain("destBlockchainId", "only messages to a chain", func(q *query) *string { return &q.destination })
+	paramGroupBy = door.Choice("groupBy", "what there are figures of, each apart; else they are of all together", "",
 		[]string{"srcBlockchainId", "destBlockchainId", "srcBlockchainId,destBlockchainId"}, func(q *door.Query, v string) {
-			ofICM(q).bySource, ofICM(q).byDestination = v != "destBlockchainId", v != "srcBlockchainId"
+			own(q).bySource, own(q).byDestination = v != "destBlockchainId", v != "srcBlockchainId"
 		})
 	teleporterMetrics = []string{"teleporterSourceTxnCount", "teleporterDestinationTxnCount", "teleporterTotalTxnCount"}
 )
@@ -98,46 +69,46 @@ func (c *call) uncounted() *door.Failure {
 	return door.Unavailable("the interchain messages of chain " + c.Info.ChainID + " are being counted")
 }
 
-// icmPair is a source and a destination chain. The source counts its messages if it is
+// pair is a source and a destination chain. The source counts its messages if it is
 // followed, else the destination what it got.
-type icmPair struct {
+type pair struct {
 	source, destination chain.ID
-	open                *icmOpen // that counts
+	open                *openChain // that counts
 	kind                events.Kind
 	group               int
 }
 
-// icmCounts are the numbers of messages of the chains that a request is about.
-type icmCounts struct {
-	o      *icmChains
-	pairs  []icmPair
-	groups []icmGroup
+// counts are the numbers of messages of the chains that a request is about.
+type counts struct {
+	o      *chains
+	pairs  []pair
+	groups []ends
 	// heights are those of the first blocks at or after times that were asked for.
-	heights map[icmTime]uint64
+	heights map[moment]uint64
 }
 
-type icmTime struct {
-	open  *icmOpen
+type moment struct {
+	open  *openChain
 	milli uint64
 }
 
-// icmGroup is what figures are of; an empty name stands for all chains.
-type icmGroup struct{ source, destination string }
+// ends is what figures are of; an empty name stands for all chains.
+type ends struct{ source, destination string }
 
-// everyICM is the name of all chains together.
-const everyICM = "all"
+// every is the name of all chains together.
+const every = "all"
 
-// countICM opens the chains, and finds the pairs that are asked for.
-func (c *call) countICM() (*icmCounts, icmFilter, *door.Failure) {
-	l, f := c.icmFilter()
+// count opens the chains, and finds the pairs that are asked for.
+func (c *call) count() (*counts, filter, *door.Failure) {
+	l, f := c.filter()
 	if f != nil {
 		return nil, l, f
 	}
-	o, f := c.openICM()
+	o, f := c.openChains()
 	if f != nil {
 		return nil, l, f
 	}
-	n := &icmCounts{o: o, heights: map[icmTime]uint64{}}
+	n := &counts{o: o, heights: map[moment]uint64{}}
 	for i := range o.list {
 		if f := n.find(&o.list[i], &l); f != nil {
 			o.close()
@@ -149,7 +120,7 @@ func (c *call) countICM() (*icmCounts, icmFilter, *door.Failure) {
 }
 
 // find adds the pairs that a chain counts.
-func (n *icmCounts) find(open *icmOpen, l *icmFilter) *door.Failure {
+func (n *counts) find(open *openChain, l *filter) *door.Failure {
 	n.o.enter(open)
 	if !open.V.HasICMCounts() {
 		return n.o.c.uncounted()
@@ -160,7 +131,7 @@ func (n *icmCounts) find(open *icmOpen, l *icmFilter) *door.Failure {
 			return n.o.c.Unreadable(err)
 		}
 		for _, peer := range peers {
-			p := icmPair{source: open.id, destination: peer, open: open, kind: kind}
+			p := pair{source: open.id, destination: peer, open: open, kind: kind}
 			if kind == events.Received {
 				p.source, p.destination = peer, open.id
 				if n.o.find(&peer) != nil {
@@ -177,7 +148,7 @@ func (n *icmCounts) find(open *icmOpen, l *icmFilter) *door.Failure {
 
 // group puts the pairs into groups, in the order of their chains' names. Without
 // grouping there is one, also if it is empty.
-func (n *icmCounts) group(l *icmFilter, bySource, byDestination bool) {
+func (n *counts) group(l *filter, bySource, byDestination bool) {
 	name := func(id *chain.ID, only *chain.ID, by bool) string {
 		switch {
 		case by:
@@ -185,18 +156,18 @@ func (n *icmCounts) group(l *icmFilter, bySource, byDestination bool) {
 		case only != nil:
 			return only.String()
 		}
-		return everyICM
+		return every
 	}
-	of := func(p *icmPair) icmGroup {
-		return icmGroup{name(&p.source, l.source, bySource), name(&p.destination, l.destination, byDestination)}
+	of := func(p *pair) ends {
+		return ends{name(&p.source, l.source, bySource), name(&p.destination, l.destination, byDestination)}
 	}
 	if !bySource && !byDestination {
-		n.groups = []icmGroup{of(&icmPair{})}
+		n.groups = []ends{of(&pair{})}
 	}
 	for i := range n.pairs {
 		n.groups = append(n.groups, of(&n.pairs[i]))
 	}
-	slices.SortFunc(n.groups, func(a, b icmGroup) int {
+	slices.SortFunc(n.groups, func(a, b ends) int {
 		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.destination, b.destination))
 	})
 	n.groups = slices.Compact(n.groups)
@@ -209,11 +180,11 @@ func (n *icmCounts) group(l *icmFilter, bySource, byDestination bool) {
 const rowsPerCount = 10
 
 // before returns how many messages there were before a time, by group.
-func (n *icmCounts) before(milli uint64) (sums []uint64, f *door.Failure) {
+func (n *counts) before(milli uint64) (sums []uint64, f *door.Failure) {
 	sums = make([]uint64, len(n.groups))
 	for i := range n.pairs {
 		p := &n.pairs[i]
-		at := icmTime{p.open, milli}
+		at := moment{p.open, milli}
 		height, ok := n.heights[at]
 		if !ok {
 			var err error
@@ -241,10 +212,10 @@ func (n *icmCounts) before(milli uint64) (sums []uint64, f *door.Failure) {
 	return sums, nil
 }
 
-// icmSummary counts messages in windows that end now. The first result is that of all
+// summary counts messages in windows that end now. The first result is that of all
 // groups together, which the SDKs know alone.
-func (c *call) icmSummary() *door.Failure {
-	n, l, f := c.countICM()
+func (c *call) summary() *door.Failure {
+	n, l, f := c.count()
 	if f != nil {
 		return f
 	}
@@ -261,17 +232,17 @@ func (c *call) icmSummary() *door.Failure {
 			return f
 		}
 	}
-	write := func(g icmGroup, in func(sums []uint64) uint64) {
+	write := func(g ends, in func(sums []uint64) uint64) {
 		c.W.Raw("{")
 		for i, w := range metrics.Windows {
 			c.Figure(w.Name, in(all)-in(windows[i]))
 		}
 		c.Figure("allTime", in(all))
-		c.icmGroup(g)
+		c.ends(g)
 		c.W.Raw("}")
 	}
 	c.W.Raw(`{"result":`)
-	whole := icmCounts{}
+	whole := counts{}
 	whole.group(&l, false, false)
 	write(whole.groups[0], func(sums []uint64) (sum uint64) {
 		for _, v := range sums {
@@ -292,15 +263,15 @@ func (c *call) icmSummary() *door.Failure {
 	return nil
 }
 
-func (c *call) icmGroup(g icmGroup) {
+func (c *call) ends(g ends) {
 	c.Word("srcBlockchainId", g.source)
 	c.Word("destBlockchainId", g.destination)
 }
 
-// icmSeries lists the numbers of messages by interval, down to that of the first one. An
+// series lists the numbers of messages by interval, down to that of the first one. An
 // interval is never on two pages, so a page has more rows than it should if there are
 // more groups than that.
-func (c *call) icmSeries() *door.Failure {
+func (c *call) series() *door.Failure {
 	list := c.Q.Canonical(append(append(c.Scratch[:0], c.Q.Network...), '/'))
 	for _, name := range []string{c.q.source, c.q.destination} {
 		list = append(append(list, '|'), name...)
@@ -312,12 +283,12 @@ func (c *call) icmSeries() *door.Failure {
 		return door.BadRequest("pageToken is not valid: it belongs to another list")
 	}
 	after := bytes.Clone(c.After)
-	n, _, f := c.countICM()
+	n, _, f := c.count()
 	if f != nil {
 		return f
 	}
 	defer n.o.close()
-	bucket, oldest, ok := c.icmBuckets(n, after)
+	bucket, oldest, ok := c.buckets(n, after)
 	c.List("results")
 	if !ok || len(n.groups) == 0 {
 		return c.End(nil, nil)
@@ -341,7 +312,7 @@ func (c *call) icmSeries() *door.Failure {
 			c.W.Raw("{")
 			c.Figure("value", upto[i]-from[i])
 			c.Figure("timestamp", uint64(max(c.Q.Interval.Start(bucket), 0)))
-			c.icmGroup(g)
+			c.ends(g)
 			c.W.Raw("}")
 		}
 		if bucket == oldest {
@@ -354,9 +325,9 @@ func (c *call) icmSeries() *door.Failure {
 	}
 }
 
-// icmBuckets returns the newest and the oldest interval of a page, ok false if there is
+// buckets returns the newest and the oldest interval of a page, ok false if there is
 // none.
-func (c *call) icmBuckets(n *icmCounts, after []byte) (newest, oldest uint32, ok bool) {
+func (c *call) buckets(n *counts, after []byte) (newest, oldest uint32, ok bool) {
 	tip := uint64(0)
 	for i := range n.o.list {
 		tip = max(tip, n.o.list[i].V.Tip().TimeMilli/1000)

@@ -1,12 +1,10 @@
-package httpapi
+package icm
 
 import (
 	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
@@ -16,81 +14,11 @@ import (
 	"quorate/httpapi/door"
 	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/openapi"
-	"quorate/httpapi/reply"
-	"quorate/httpapi/shape"
 	"quorate/httpapi/view"
 )
 
-// oldICM is where the deprecated calls are.
-const oldICM = "/v1/teleporter"
-
-// icmRoutes are the interchain messages of all chains together. The SDKs know them by
-// two names, the older of which is deprecated.
-func icmRoutes(s *Server) []door.Route {
-	routes := func(id uint8, prefix string) []door.Route {
-		return []door.Route{
-			{
-				Method: fasthttp.MethodGet, Pattern: prefix + "/messages", Units: door.UnitsMedium,
-				Doc: "lists interchain messages, the newest first",
-				ID:  id, Size: reply.PagesOf100,
-				Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramSourceChain, paramDestinationChain, paramEitherChain, paramICMTo, paramICMFrom, door.ParamNetwork},
-				Off:   s.cfg.Chains == nil, Answer: shape.ICMMessages{}, Make: onChains(s, nil, (*call).icmList),
-			},
-			{
-				Method: fasthttp.MethodGet, Pattern: prefix + "/messages/{messageId}", Units: door.UnitsMedium,
-				Doc: "returns one interchain message",
-				Off: s.cfg.Chains == nil, Answer: shape.ICMMessage{}, Refused: []int{fasthttp.StatusNotFound}, Make: onChains(s, (*call).itemICM, (*call).icmSingle),
-			},
-			{
-				Method: fasthttp.MethodGet, Pattern: prefix + "/addresses/{address}/messages", Units: door.UnitsMedium,
-				Doc: "lists the interchain messages that an address sent, or that are for it",
-				ID:  id + 1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork}, Size: reply.PagesOf100,
-				Off: s.cfg.Chains == nil, Answer: shape.ICMMessages{}, Make: onChains(s, (*call).itemICMAddress, (*call).icmList),
-			},
-		}
-	}
-	return append(routes(110, "/v1/icm"), routes(112, oldICM)...)
-}
-
-// call is one request about interchain messages.
-type call struct {
-	evmapi.Request
-	q      icmQuery
-	signed func(id chain.ID) bool // reports whether the message with an ID is; nil: of none
-	hash   evm.Hash
-	addr   evm.Address
-	number uint64
-}
-
-// newICMCalls returns the calls of a server.
-func newICMCalls(s *Server) *reply.Calls[call, *call] {
-	return &reply.Calls[call, *call]{Desk: s.desk, New: func() *call {
-		c := &call{Request: evmapi.Request{EVM: &s.evm}, signed: s.cfg.Signed}
-		c.Q.Own = &c.q
-		return c
-	}}
-}
-
-// Forget implements [reply.Call].
-func (c *call) Forget() { *c = call{Request: c.Emptied(), signed: c.signed} }
-
-// onChains makes the handler of a route that reads all chains. item reads the pattern's
-// parameter; nil if there is none. run writes the body.
-func onChains(s *Server, item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) door.Maker {
-	return s.icmCalls.Make(func(c *call) *door.Failure {
-		f := c.Parse()
-		if f == nil && item != nil {
-			f = item(c, c.Params.Values[0])
-		}
-		if f == nil {
-			f = c.ReadAll(func() *door.Failure { return run(c) })
-		}
-		return f
-	})
-}
-
-// icmQuery is what a list of interchain messages is restricted to.
-type icmQuery struct {
+// query is what a list of interchain messages is restricted to.
+type query struct {
 	source, destination, either string // names of chains, "" for all
 	from, to                    *evm.Address
 	// who is the address whose messages are listed, whichever part it has.
@@ -100,44 +28,44 @@ type icmQuery struct {
 	bySource, byDestination bool
 }
 
-// ofICM returns the parameters that only these routes know.
-func ofICM(q *door.Query) *icmQuery { return q.Own.(*icmQuery) }
+// own returns the parameters that only these routes know.
+func own(q *door.Query) *query { return q.Own.(*query) }
 
 var (
-	paramSourceChain      = icmChain("sourceBlockchainId", "only messages from a chain", func(q *icmQuery) *string { return &q.source })
-	paramDestinationChain = icmChain("destinationBlockchainId", "only messages to a chain", func(q *icmQuery) *string { return &q.destination })
-	paramEitherChain      = icmChain("blockchainId", "only messages from a chain or to it", func(q *icmQuery) *string { return &q.either })
-	paramICMFrom          = icmParty("from", "only messages that an address sent", 0)
-	paramICMTo            = icmParty("to", "only messages for an address", 1)
+	paramSourceChain      = paramChain("sourceBlockchainId", "only messages from a chain", func(q *query) *string { return &q.source })
+	paramDestinationChain = paramChain("destinationBlockchainId", "only messages to a chain", func(q *query) *string { return &q.destination })
+	paramEitherChain      = paramChain("blockchainId", "only messages from a chain or to it", func(q *query) *string { return &q.either })
+	paramFrom             = paramParty("from", "only messages that an address sent", 0)
+	paramTo               = paramParty("to", "only messages for an address", 1)
 )
 
-// icmChain makes a parameter that names a chain, which need not be followed.
-func icmChain(name, doc string, at func(q *icmQuery) *string) door.Param {
+// paramChain makes a parameter that names a chain, which need not be followed.
+func paramChain(name, doc string, at func(q *query) *string) door.Param {
 	return door.Param{Name: name, Doc: doc + ", by blockchain ID, or by number or alias of one that is followed",
 		Schema: &openapi.Schema{Type: "string", MinLength: 1}, Set: func(q *door.Query, v []byte) string {
-			*at(ofICM(q)) = string(v)
+			*at(own(q)) = string(v)
 			return ""
 		}}
 }
 
-func icmParty(name, doc string, which int) door.Param {
+func paramParty(name, doc string, which int) door.Param {
 	return door.Param{Name: name, Doc: doc, Schema: door.AddressLike(), Set: func(q *door.Query, v []byte) string {
-		a := &ofICM(q).room[which]
+		a := &own(q).room[which]
 		if !door.ParseAddress(v, a) {
 			return door.NotAddress(v)
 		}
 		if which == 0 {
-			ofICM(q).from = a
+			own(q).from = a
 		} else {
-			ofICM(q).to = a
+			own(q).to = a
 		}
 		return ""
 	}}
 }
 
-// itemICM reads a message's ID, which contracts write in hex and the SDKs' vendor in
+// itemMessage reads a message's ID, which contracts write in hex and the SDKs' vendor in
 // either form.
-func (c *call) itemICM(v []byte) *door.Failure {
+func (c *call) itemMessage(v []byte) *door.Failure {
 	if door.ParseHex(v, c.hash[:]) {
 		return nil
 	}
@@ -149,7 +77,7 @@ func (c *call) itemICM(v []byte) *door.Failure {
 	return nil
 }
 
-func (c *call) itemICMAddress(v []byte) *door.Failure {
+func (c *call) itemAddress(v []byte) *door.Failure {
 	c.q.who = true
 	if !door.ParseAddress(v, &c.addr) {
 		return door.BadRequest("address " + door.NotAddress(v))
@@ -157,21 +85,21 @@ func (c *call) itemICMAddress(v []byte) *door.Failure {
 	return nil
 }
 
-// icmChains are the chains that messages are joined over, all open at once.
-type icmChains struct {
+// chains are the chains that messages are joined over, all open at once.
+type chains struct {
 	c    *call
-	list []icmOpen
+	list []openChain
 }
 
-type icmOpen struct {
+type openChain struct {
 	evmapi.Open
 	id chain.ID
 }
 
-// openICM opens the chains of the network that is asked for. Those without a block have
+// openChains opens the chains of the network that is asked for. Those without a block have
 // logged nothing yet.
-func (c *call) openICM() (*icmChains, *door.Failure) {
-	o := &icmChains{c: c}
+func (c *call) openChains() (*chains, *door.Failure) {
+	o := &chains{c: c}
 	for _, ch := range c.EVM.Chains.Chains() {
 		if !c.Wanted(ch.Info()) {
 			continue
@@ -184,7 +112,7 @@ func (c *call) openICM() (*icmChains, *door.Failure) {
 		if !ok {
 			continue
 		}
-		o.list = append(o.list, icmOpen{open, ch.ID()})
+		o.list = append(o.list, openChain{open, ch.ID()})
 		if !open.V.HasICM() {
 			o.close()
 			return nil, door.Unavailable("the interchain messages of chain " + open.Info.ChainID + " are being indexed")
@@ -193,14 +121,14 @@ func (c *call) openICM() (*icmChains, *door.Failure) {
 	return o, nil
 }
 
-func (o *icmChains) close() {
+func (o *chains) close() {
 	for i := range o.list {
 		o.list[i].V.Close()
 	}
 }
 
 // find returns the chain with an ID, nil if it is not open.
-func (o *icmChains) find(id *chain.ID) *icmOpen {
+func (o *chains) find(id *chain.ID) *openChain {
 	for i := range o.list {
 		if o.list[i].id == *id {
 			return &o.list[i]
@@ -210,10 +138,10 @@ func (o *icmChains) find(id *chain.ID) *icmOpen {
 }
 
 // enter makes a chain the one that the call reads.
-func (o *icmChains) enter(open *icmOpen) { o.c.Enter(&open.Open) }
+func (o *chains) enter(open *openChain) { o.c.Enter(&open.Open) }
 
 // join returns what the chains know of a message together.
-func (o *icmChains) join(id evm.Hash) (m icm.Message, ok bool, f *door.Failure) {
+func (o *chains) join(id evm.Hash) (m icm.Message, ok bool, f *door.Failure) {
 	found := make([]icm.Found, 0, 2)
 	for i := range o.list {
 		list, err := o.list[i].V.ICMEvents(id)
@@ -230,9 +158,9 @@ func (o *icmChains) join(id evm.Hash) (m icm.Message, ok bool, f *door.Failure) 
 }
 
 // write writes a message.
-func (o *icmChains) write(m *icm.Message) {
+func (o *chains) write(m *icm.Message) {
 	c := o.c
-	more := view.ICM{Teleporter: strings.HasPrefix(c.Route.Pattern, oldICM)}
+	more := view.ICM{Teleporter: strings.HasPrefix(c.Route.Pattern, oldPrefix)}
 	if source := o.find(&m.Source); source != nil {
 		o.enter(source)
 		more.Source = source.Info
@@ -249,8 +177,8 @@ func (o *icmChains) write(m *icm.Message) {
 	c.W.ICMMessage(m, &more)
 }
 
-func (c *call) icmSingle() *door.Failure {
-	o, f := c.openICM()
+func (c *call) message() *door.Failure {
+	o, f := c.openChains()
 	if f != nil {
 		return f
 	}
@@ -271,8 +199,8 @@ func (c *call) icmSingle() *door.Failure {
 	return nil
 }
 
-// icmFilter is what a list of messages is restricted to, with the chains' IDs.
-type icmFilter struct {
+// filter is what a list of messages is restricted to, with the chains' IDs.
+type filter struct {
 	source, destination, either *chain.ID
 	from, to, who               *evm.Address
 }
@@ -293,7 +221,7 @@ func (c *call) named(param, name string) (*chain.ID, *door.Failure) {
 	return &id, nil
 }
 
-func (c *call) icmFilter() (l icmFilter, f *door.Failure) {
+func (c *call) filter() (l filter, f *door.Failure) {
 	q := &c.q
 	if l.source, f = c.named("sourceBlockchainId", q.source); f != nil {
 		return l, f
@@ -312,7 +240,7 @@ func (c *call) icmFilter() (l icmFilter, f *door.Failure) {
 }
 
 // canonical appends what selects the list.
-func (l *icmFilter) canonical(b []byte) []byte {
+func (l *filter) canonical(b []byte) []byte {
 	for i, id := range []*chain.ID{l.source, l.destination, l.either} {
 		if id != nil {
 			b = append(append(b, 's'+byte(i)), id[:]...)
@@ -328,7 +256,7 @@ func (l *icmFilter) canonical(b []byte) []byte {
 
 // reads returns the list of a chain that has what the filter lets through, and false if
 // the chain has nothing of it.
-func (l *icmFilter) reads(self *chain.ID) (of index.ICMList, ok bool) {
+func (l *filter) reads(self *chain.ID) (of index.ICMList, ok bool) {
 	for _, id := range []*chain.ID{l.source, l.destination, l.either} {
 		if id == nil || *id == *self {
 			continue
@@ -347,7 +275,7 @@ func (l *icmFilter) reads(self *chain.ID) (of index.ICMList, ok bool) {
 }
 
 // passes reports whether a row of the chain self belongs to the list.
-func (l *icmFilter) passes(self *chain.ID, r *index.ICMRow) bool {
+func (l *filter) passes(self *chain.ID, r *index.ICMRow) bool {
 	source, destination := self, &r.Peer
 	if r.Kind == events.Received {
 		source, destination = destination, source
@@ -358,37 +286,37 @@ func (l *icmFilter) passes(self *chain.ID, r *index.ICMRow) bool {
 		(l.who == nil || *l.who == r.From || *l.who == r.To)
 }
 
-// icmPage is a page of messages in the making. Each chain hands over rows, the newest
+// page is a page of messages in the making. Each chain hands over rows, the newest
 // first, until it has as many as the page can need or has passed over too many: then no
 // row behind its last one may be on the page.
-type icmPage struct {
-	o     *icmChains
-	l     icmFilter
+type page struct {
+	o     *chains
+	l     filter
 	after *evmapi.Place
-	rows  []icmRow
+	rows  []row
 	cut   *evmapi.Place
 }
 
-type icmRow struct {
+type row struct {
 	evmapi.Place
 	m icm.Message
 }
 
-// maxICMPassed bounds the rows of a chain that one page passes over.
-const maxICMPassed = 2000
+// maxPassed bounds the rows of a chain that one page passes over.
+const maxPassed = 2000
 
-// icmList lists messages by the time that they were sent at, or else, where the source
+// messages lists messages by the time that they were sent at, or else, where the source
 // chain does not know them, received.
-func (c *call) icmList() *door.Failure {
-	p := icmPage{}
+func (c *call) messages() *door.Failure {
+	p := page{}
 	var f *door.Failure
-	if p.l, f = c.icmFilter(); f != nil {
+	if p.l, f = c.filter(); f != nil {
 		return f
 	}
 	if p.after, f = c.ReadPlace(p.l.canonical(append(append(c.Scratch[:0], c.Q.Network...), '/'))); f != nil {
 		return f
 	}
-	if p.o, f = c.openICM(); f != nil {
+	if p.o, f = c.openChains(); f != nil {
 		return f
 	}
 	defer p.o.close()
@@ -401,7 +329,7 @@ func (c *call) icmList() *door.Failure {
 }
 
 // read takes the rows of a chain.
-func (p *icmPage) read(open *icmOpen) *door.Failure {
+func (p *page) read(open *openChain) *door.Failure {
 	c, ch := p.o.c, binary.BigEndian.Uint64(open.id[:])
 	of, ok := p.l.reads(&open.id)
 	if !ok {
@@ -425,9 +353,9 @@ func (p *icmPage) read(open *icmOpen) *door.Failure {
 			return false
 		}
 		if is {
-			p.rows = append(p.rows, icmRow{at, m})
+			p.rows = append(p.rows, row{at, m})
 			taken++
-		} else if passed++; passed >= maxICMPassed {
+		} else if passed++; passed >= maxPassed {
 			p.end(at)
 			return false
 		}
@@ -440,7 +368,7 @@ func (p *icmPage) read(open *icmOpen) *door.Failure {
 }
 
 // end lets the page end behind a place at the latest.
-func (p *icmPage) end(at evmapi.Place) {
+func (p *page) end(at evmapi.Place) {
 	if p.cut == nil || at.Compare(*p.cut) < 0 {
 		p.cut = &at
 	}
@@ -449,7 +377,7 @@ func (p *icmPage) end(at evmapi.Place) {
 // message returns the message that a row stands for in the list. One that was sent
 // twice is there once, and one that was received only if the source chain does not know
 // that it was sent.
-func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok bool, f *door.Failure) {
+func (p *page) message(open *openChain, r *index.ICMRow) (m icm.Message, ok bool, f *door.Failure) {
 	if !p.l.passes(&open.id, r) {
 		return m, false, nil
 	}
@@ -471,8 +399,8 @@ func (p *icmPage) message(open *icmOpen, r *index.ICMRow) (m icm.Message, ok boo
 	return m, first != nil && first.ICMPlace == r.ICMPlace, nil
 }
 
-func (p *icmPage) write(c *call) *door.Failure {
-	slices.SortFunc(p.rows, func(a, b icmRow) int { return a.Compare(b.Place) })
+func (p *page) write(c *call) *door.Failure {
+	slices.SortFunc(p.rows, func(a, b row) int { return a.Compare(b.Place) })
 	n := 0
 	for n < len(p.rows) && n < c.Q.PageSize && (p.cut == nil || p.rows[n].Compare(*p.cut) < 0) {
 		n++
