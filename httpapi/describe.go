@@ -37,18 +37,18 @@ var (
 		{Name: "blockId", Doc: "a block, by number or hash", Schema: blockLike, Names: false},
 		{Name: "tokenId", Doc: "a token of a contract, by its ID in decimal", Schema: door.TextLike("^[0-9]{1,78}$", "1"), Names: false},
 		{Name: "blockchainId", Doc: "a chain of the primary network, by alias or ID", Schema: named("p-chain"), Names: true},
-		{Name: "nodeId", Doc: "a node", Schema: nodeLike(), Names: false},
-		{Name: "subnetId", Doc: "a subnet", Schema: idLike(), Names: false},
-		{Name: "l1ValidationId", Doc: "a validation of an L1", Schema: idLike(), Names: false},
-		{Name: "assetId", Doc: "an asset", Schema: idLike(), Names: false},
-		{Name: "vertexHash", Doc: "a vertex", Schema: idLike(), Names: false},
+		{Name: "nodeId", Doc: "a node", Schema: door.NodeLike(), Names: false},
+		{Name: "subnetId", Doc: "a subnet", Schema: door.IDLike(), Names: false},
+		{Name: "l1ValidationId", Doc: "a validation of an L1", Schema: door.IDLike(), Names: false},
+		{Name: "assetId", Doc: "an asset", Schema: door.IDLike(), Names: false},
+		{Name: "vertexHash", Doc: "a vertex", Schema: door.IDLike(), Names: false},
 		{Name: "messageId", Doc: "an interchain message, in hex or CB58", Schema: eitherID, Names: false},
 	}
 	signParams = []door.PathParam{
 		{Name: "txHash", Doc: "a transaction of an EVM chain, by hash, or of the P-Chain, by ID; else a warp message, by ID in hex or CB58", Schema: eitherID, Names: false},
 	}
 	primaryParams = []door.PathParam{
-		{Name: "txHash", Doc: "a transaction", Schema: idLike(), Names: false},
+		{Name: "txHash", Doc: "a transaction", Schema: door.IDLike(), Names: false},
 		{Name: "blockId", Doc: "a block, by height or ID", Schema: door.TextLike("^([0-9]{1,19}|[1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "1"), Names: false},
 	}
 )

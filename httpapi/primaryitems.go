@@ -11,7 +11,7 @@ import (
 
 // readID reads an ID in the path.
 func (c *primaryCall) readID(name string, to *chain.ID) *door.Failure {
-	if problem := setID(to, c.Params.Get(name)); problem != "" {
+	if problem := door.SetID(to, c.Params.Get(name)); problem != "" {
 		return door.BadRequest(name + " " + problem)
 	}
 	return nil
@@ -19,7 +19,7 @@ func (c *primaryCall) readID(name string, to *chain.ID) *door.Failure {
 
 // readNode reads a node ID in the path.
 func (c *primaryCall) readNode() *door.Failure {
-	if problem := setNode(&c.node, c.Params.Get("nodeId")); problem != "" {
+	if problem := door.SetNode(&c.node, c.Params.Get("nodeId")); problem != "" {
 		return door.BadRequest("nodeId " + problem)
 	}
 	return nil
@@ -209,7 +209,7 @@ func (c *primaryCall) readBlock() *door.Failure {
 		return nil
 	}
 	c.hasID = true
-	if setID(&c.id, v) != "" {
+	if door.SetID(&c.id, v) != "" {
 		return door.BadRequest("blockId must be the height of a block in decimal or its ID, 32 bytes in CB58 or hex, not " + door.Excerpt(v))
 	}
 	return nil

@@ -78,10 +78,10 @@ func (q *primaryQuery) canonical(b []byte) []byte {
 
 // The parameters of the primary network in the contract.
 var (
-	paramNodeIDs = door.Param{Name: "nodeIds", Doc: "only these nodes", Schema: door.ListOf(nodeLike()), Set: func(q *door.Query, v []byte) string {
+	paramNodeIDs = door.Param{Name: "nodeIds", Doc: "only these nodes", Schema: door.ListOf(door.NodeLike()), Set: func(q *door.Query, v []byte) string {
 		return eachListed(v, func(item []byte) string {
 			var node chain.NodeID
-			if problem := setNode(&node, item); problem != "" {
+			if problem := door.SetNode(&node, item); problem != "" {
 				return problem
 			}
 			if slices.Contains(ofPrimary(q).nodes, node) {
@@ -110,17 +110,17 @@ var (
 // Those of the calls that only the SDKs know.
 var (
 	paramValidation = stakerStatus("validationStatus", "completed", "active", "pending", "removed")
-	paramSubnetID   = door.Param{Name: "subnetId", Doc: "only those of a subnet", Schema: idLike(), Set: func(q *door.Query, v []byte) string {
+	paramSubnetID   = door.Param{Name: "subnetId", Doc: "only those of a subnet", Schema: door.IDLike(), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).subnet = &ofPrimary(q).subnetRoom
-		return setID(ofPrimary(q).subnet, v)
+		return door.SetID(ofPrimary(q).subnet, v)
 	}}
-	paramValidationID = door.Param{Name: "l1ValidationId", Doc: "only those of a validation of an L1", Schema: idLike(), Set: func(q *door.Query, v []byte) string {
+	paramValidationID = door.Param{Name: "l1ValidationId", Doc: "only those of a validation of an L1", Schema: door.IDLike(), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).validation = &ofPrimary(q).validationRoom
-		return setID(ofPrimary(q).validation, v)
+		return door.SetID(ofPrimary(q).validation, v)
 	}}
-	paramNodeID = door.Param{Name: "nodeId", Doc: "only those of a node", Schema: nodeLike(), Set: func(q *door.Query, v []byte) string {
+	paramNodeID = door.Param{Name: "nodeId", Doc: "only those of a node", Schema: door.NodeLike(), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).node = &ofPrimary(q).nodeRoom
-		return setNode(ofPrimary(q).node, v)
+		return door.SetNode(ofPrimary(q).node, v)
 	}}
 	paramInactive = door.YesNo("includeInactiveL1Validators", "whether those without balance are listed too", false,
 		func(q *door.Query, v bool) { ofPrimary(q).inactive = v })
@@ -141,9 +141,9 @@ var (
 			return "must be a type of transaction such as BaseTx, not " + door.Excerpt(item)
 		})
 	}}
-	paramAssetID = door.Param{Name: "assetId", Doc: "only those of an asset", Schema: idLike(), Set: func(q *door.Query, v []byte) string {
+	paramAssetID = door.Param{Name: "assetId", Doc: "only those of an asset", Schema: door.IDLike(), Set: func(q *door.Query, v []byte) string {
 		ofPrimary(q).asset = &ofPrimary(q).assetRoom
-		return setID(ofPrimary(q).asset, v)
+		return door.SetID(ofPrimary(q).asset, v)
 	}}
 	paramMinAmount = door.Param{Name: "minUtxoAmount", Doc: "the least amount in nAVAX", Schema: door.Whole(), Set: func(q *door.Query, v []byte) string {
 		var ok bool
@@ -168,38 +168,12 @@ var txTypes = append([]string{
 	"SetL1ValidatorWeightTx", "DisableL1ValidatorTx", "IncreaseL1ValidatorBalanceTx", "UNKNOWN", "CreateAssetTx", "OperationTx",
 }, platform.KindNames(view.FirstUnnamed)...)
 
-func setID(to *chain.ID, v []byte) string {
-	id, err := chain.ParseIDHexOrCB58(string(v))
-	if err != nil {
-		return "must be an ID, 32 bytes in CB58 or hex, not " + door.Excerpt(v)
-	}
-	*to = id
-	return ""
-}
-
-func setNode(to *chain.NodeID, v []byte) string {
-	id, err := chain.ParseNodeID(string(v))
-	if err != nil {
-		return "must be a node ID, NodeID- and 20 bytes in CB58, not " + door.Excerpt(v)
-	}
-	*to = id
-	return ""
-}
-
 // stakerStatus is a parameter that is one of some states.
 func stakerStatus(name string, allowed ...string) door.Param {
 	states := map[string]primary.StakerStatus{
 		"completed": primary.Completed, "active": primary.Active, "pending": primary.Pending, "removed": primary.Removed,
 	}
 	return door.Choice(name, "only those of a state", "", allowed, func(q *door.Query, v string) { ofPrimary(q).status = states[v] })
-}
-
-func idLike() *openapi.Schema {
-	return door.TextLike("^([1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5")
-}
-
-func nodeLike() *openapi.Schema {
-	return door.TextLike("^NodeID-[1-9A-HJ-NP-Za-km-z]{20,40}$", "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg")
 }
 
 func listedAddresses(name string) door.Param {

@@ -107,7 +107,7 @@ var (
 					return tooMany
 				}
 				var node chain.NodeID
-				problem := setNode(&node, item)
+				problem := door.SetNode(&node, item)
 				switch {
 				case problem == "":
 					ofPrimary(q).nodes = append(ofPrimary(q).nodes, node)

@@ -16,7 +16,7 @@ import (
 var (
 	paramSetHeight = door.Param{Name: "height", Doc: "a P-Chain height; 0 or left out, the proposed one", Schema: door.Whole(),
 		Set: func(q *door.Query, v []byte) string { return door.SetUint(&q.Block, v) }}
-	paramSetSubnet = door.Param{Name: "subnet", Doc: "a subnet; left out, the primary network", Schema: idLike(), Set: func(q *door.Query, v []byte) string { return setID(q.Own.(*chain.ID), v) }}
+	paramSetSubnet = door.Param{Name: "subnet", Doc: "a subnet; left out, the primary network", Schema: door.IDLike(), Set: func(q *door.Query, v []byte) string { return door.SetID(q.Own.(*chain.ID), v) }}
 )
 
 // signingSet answers with the canonical validator set of a subnet at a height: whose
