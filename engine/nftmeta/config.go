@@ -62,7 +62,7 @@ type Config struct {
 	// Refresh is after how long a document is looked at again, give or take a tenth.
 	// Default 7 days.
 	Refresh time.Duration
-	// Most bounds the records: beyond it the oldest are dropped. Default 1,000,000.
+	// Most bounds the records: beyond it old ones are dropped. Default 1,000,000.
 	Most int
 
 	// Room returns why nothing can be written to the data folder; nil never does.
@@ -84,35 +84,28 @@ const (
 	reindexEvery = time.Hour
 	// maxBytes bounds a document.
 	maxBytes = 256 << 10
-	// fetches bounds the requests under way, perCollection those for one contract, perSite
-	// those to one site; sitePause is the time between two to one site. The
-	// gateway leaves some to all others, and takes more, as it is the operator's own choice.
-	fetches, perCollection, perSite = 16, 4, 2
-	sitePause                       = 200 * time.Millisecond
-	gatewayShare, gatewayPause      = 3 * fetches / 4, sitePause / 4
-	// maxLimits bounds the sites and collections that are remembered, maxUrgent the urgent
-	// tasks that wait.
-	maxLimits, maxUrgent = 16384, 64
+	// fetches bounds the requests under way to the web, and those to the gateway; perSite
+	// those to one site, and sitePause is the time between two.
+	fetches, perSite, sitePause = 8, 2, 200 * time.Millisecond
+	// maxSites bounds the sites that are remembered, maxQueue the tasks that wait for one,
+	// maxWaiting those of all. Urgent ones may be twice as many.
+	maxSites, maxQueue, maxWaiting = 16384, 256, 4096
 	// firstPause is how long a site rests after a failure; it doubles up to maxPause.
 	firstPause, maxPause = 5 * time.Second, time.Hour
-	// patience is how long tasks wait for a turn of a site.
+	// patience is how long tasks wait for a site that rests.
 	patience = 10 * time.Second
 	// passEvery is how often the index is gone through for what is due, passSoon how soon
-	// after hints were dropped.
+	// after tasks did not fit.
 	passEvery, passSoon = 5 * time.Minute, 10 * time.Second
 	// rowRate bounds the rows that passes read each second: about 1% of a processor.
-	rowRate = 2000
-	// collections is how many collections are gone through at once, pageRows how many tokens of
-	// one are read, and dueInPass how many a pass fetches.
-	collections, pageRows, dueInPass = 32, 64, 256
-	// maxAsked bounds the tokens that clients have asked for.
-	maxAsked = 4096
-	// tick is how often it is looked for what time has made due. tellEvery is after how many
-	// ticks a contract is asked again for a URI that a client wants, and remindEvery the token
-	// looked at.
-	tick, tellEvery, remindEvery = time.Second, 60, 10
-	// maxChanged bounds the tokens that are to be looked at soon.
-	maxChanged = 4096
+	// pageRows are read at once.
+	rowRate, pageRows = 2000, 64
+	// maxAsked bounds the tokens that clients have asked for, maxChanged those that are to
+	// be looked at soon.
+	maxAsked, maxChanged = 4096, 4096
+	// tick is how often new and changed URIs are looked at, askEvery after how many ticks
+	// a contract is asked again for a URI that a client wants.
+	tick, askEvery = time.Second, 60
 	// commitTime bounds the wait for a commit.
 	commitTime = 5 * time.Second
 	// cached is how many documents are kept in memory, maxCached how large they are at most.
@@ -156,8 +149,8 @@ func (c *Config) fill() (err error) {
 	return nil
 }
 
-// target is how many records passes make at most, and how many are left when the oldest are
-// dropped.
+// target is how many records passes make at most: the rest is for new tokens and those that
+// clients ask for.
 func (c *Config) target() int { return c.Most - max(1, c.Most/20) }
 
 // rules are those of servers that contracts name.

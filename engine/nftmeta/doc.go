@@ -8,13 +8,13 @@
 // through the gateway that the operator has named, which is the only server that may be
 // on a private address.
 //
-// # Turns
+// # Queues
 //
-// A site, the registered domain of a server, has few requests under way, a pause between two,
-// and rests when it fails or asks for it; a collection has few, too. Passes over the index find
-// what is due, in some collections at one time; the index tells of new and changed URIs, and
-// clients ask for tokens: these go first. What has no turn soon is found again by the next pass,
-// so nothing but limits has to be remembered.
+// Each site, the registered domain of a server, has a queue: few of its requests are under
+// way, with a pause between two, and it rests when it fails or asks for it. Passes over the
+// index find what is due; the index reports new and changed URIs, and clients ask for tokens:
+// these go to the front. A task that no longer fits in its queue is dropped and found again
+// by the next pass, so nothing but the queues has to be remembered.
 //
 // # What is kept
 //
@@ -24,7 +24,7 @@
 // seldom; a changed URI within a minute. A document that was fetched once stays while its
 // server is down.
 //
-// Records are bounded: beyond [Config.Most] the oldest are dropped, failures first. Passes add
+// Records are bounded: beyond [Config.Most] old ones are dropped, failures first. Passes add
 // no new ones to the last twentieth, so that what was dropped is not fetched again.
 //
 // None of this is a function of the chain, so it is not in the index nor in the archive:

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"quorate/engine/outbound"
@@ -36,15 +35,15 @@ func (m *Metadata) fetch(ctx context.Context, p *place) answer {
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "quorate-metadata")
 	client := m.web
-	var connected atomic.Bool
 	if p.gateway {
 		client = m.ipfs
-		req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
 	}
 	resp, err := client.Do(req)
 	if err != nil {
 		// A gateway waits for what nobody has: that it says nothing is the document's fault.
-		return answer{status: Unreachable, faulty: !connected.Load() && !errors.Is(err, outbound.ErrRefused)}
+		var dial *net.OpError
+		silent := p.gateway && !(errors.As(err, &dial) && dial.Op == "dial")
+		return answer{status: Unreachable, faulty: !silent && !errors.Is(err, outbound.ErrRefused)}
 	}
 	defer func() { _ = resp.Body.Close() }() // of an answer
 	switch code := resp.StatusCode; {

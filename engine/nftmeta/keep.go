@@ -14,14 +14,6 @@ import (
 	"quorate/engine/index"
 )
 
-const (
-	// sweepRate is how many records are looked at each second to drop the oldest, about a tenth
-	// of a processor.
-	sweepRate = 10_000
-	// dropMost bounds the records that are dropped while commits wait.
-	dropMost = 256
-)
-
 // load returns the record of a token and its size in bytes, 0 if there is none. A record that
 // cannot be read is nil: it is made again.
 func (m *Metadata) load(k *key) (r *record, size int, err error) {
@@ -36,19 +28,27 @@ func (m *Metadata) load(k *key) (r *record, size int, err error) {
 }
 
 // put commits a record in the place of one of a size.
-func (m *Metadata) put(ctx context.Context, k *key, raw []byte, size int) error {
+func (m *Metadata) put(ctx context.Context, k *key, r *record, size int) error {
+	if size == 0 {
+		if err := m.makeRoom(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
+	raw := r.encode()
 	if err := m.cfg.Store.Put(ctx, k.bytes(), raw); err != nil {
 		return fmt.Errorf("nftmeta: %w", err)
+	}
+	m.cache.Remove(*k)
+	if len(raw) <= maxCached {
+		m.cache.Add(*k, r.token())
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if size == 0 {
 		m.total++
 	}
-	m.gen++
-	m.cache.Remove(*k)
 	return nil
 }
 
@@ -62,24 +62,17 @@ func (m *Metadata) commit(ctx context.Context, t *task, doc *Document, a *answer
 	}
 	at, asked := m.askedAt(&t.key)
 	again := asked && at.After(began)
-	next := func(doc *Document, s Status) *record {
-		r := old.next(&m.cfg, t.uri, doc, s, a.wait, began, time.Now())
-		if r.Asked > 0 && !again {
-			r.Tried = max(r.Tried, r.Asked+1)
-		}
-		return r
+	r := old.next(&m.cfg, t.uri, doc, a.status, a.wait, began, time.Now())
+	if r.Asked > 0 && !again {
+		r.Tried = max(r.Tried, r.Asked+1)
 	}
-	raw, fits := next(doc, a.status).encode()
-	if !fits {
-		raw, _ = next(nil, TooLarge).encode()
-	}
-	if err := m.put(ctx, &t.key, raw, size); err != nil {
+	if err := m.put(ctx, &t.key, r, size); err != nil {
 		return err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if !again {
-		m.mu.Lock()
 		delete(m.asked, t.key)
-		m.mu.Unlock()
 	}
 	return nil
 }
@@ -115,15 +108,14 @@ func (m *Metadata) Reindex(ctx context.Context, of chain.ID, token evm.Address, 
 		return ErrBusy
 	}
 	r.Asked = now.Unix()
-	raw, _ := r.encode()
-	if err := m.put(ctx, &k, raw, size); err != nil {
+	if err := m.put(ctx, &k, r, size); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	m.asked[k] = now
 	m.mu.Unlock()
 	if !joined {
-		m.tell(&k)
+		m.ask(&k)
 	}
 	m.Changed(k.chain, []index.NFT{k.NFT})
 	return nil
@@ -136,25 +128,38 @@ func (m *Metadata) Token(of chain.ID, token *evm.Address, id *uint256.Int) (*Tok
 	if t, ok := m.cache.Get(k); ok {
 		return t, nil
 	}
-	m.mu.Lock()
-	gen := m.gen
-	m.mu.Unlock()
 	r, size, err := m.load(&k)
 	if err != nil || r == nil {
 		return nil, err
 	}
-	t := &Token{Status: r.Status, UpdatedAt: r.At}
-	if r.Doc != nil {
-		t.Document = *r.Doc
-	}
+	t := r.token()
 	if size <= maxCached {
-		m.mu.Lock()
-		if m.gen == gen { // else a newer one may be there
-			m.cache.Add(k, t)
-		}
-		m.mu.Unlock()
+		m.cache.ContainsOrAdd(k, t) // a newer one stays
 	}
 	return t, nil
+}
+
+// makeRoom drops old records as long as there are too many: of some thousand, which are
+// others each time, the oldest.
+func (m *Metadata) makeRoom() error {
+	for n, _ := m.kept(); n >= m.cfg.Most; n, _ = m.kept() {
+		var list []aged
+		next, err := m.cfg.Store.Page([]byte{keyRecord}, m.hand, func(k, value []byte) {
+			r, _ := decodeRecord(value)
+			if name, ok := readKey(k); ok && !r.isAsked() {
+				list = append(list, aged{name, r.age()})
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("nftmeta: %w", err)
+		}
+		m.hand = next
+		slices.SortFunc(list, func(a, b aged) int { return cmp.Compare(a.age, b.age) })
+		if err := m.drop(list[:min(len(list), 1+len(list)/8, m.cfg.Most-m.cfg.target())]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // aged is a record with its age.
@@ -163,74 +168,24 @@ type aged struct {
 	age int64
 }
 
-// makeRoom drops the oldest records when there are as many as may be.
-func (m *Metadata) makeRoom(ctx context.Context) error {
-	n, _ := m.kept()
-	if n -= m.cfg.target(); n < m.cfg.Most-m.cfg.target() {
-		return nil
-	}
-	var oldest []aged
-	trim := func() {
-		slices.SortFunc(oldest, func(a, b aged) int { return cmp.Compare(a.age, b.age) })
-		oldest = oldest[:min(n, len(oldest))]
-	}
-	err := m.each(func(k, value []byte) {
-		r, _ := decodeRecord(value)
-		if name, ok := readKey(k); ok && !r.isAsked() {
-			oldest = append(oldest, aged{name, r.age()})
-		}
-	}, func(rows int) error {
-		if len(oldest) >= 2*n {
-			trim()
-		}
-		return pause(ctx, time.Duration(rows)*time.Second/sweepRate)
-	})
-	trim()
-	for part := range slices.Chunk(oldest, dropMost) {
-		if err == nil {
-			err = m.drop(part)
-		}
-	}
-	return err
-}
-
-// drop removes records that have not become younger since they were looked at.
-func (m *Metadata) drop(doomed []aged) error {
-	m.keeping.Lock()
-	defer m.keeping.Unlock()
+func (m *Metadata) drop(list []aged) error {
 	var keys [][]byte
-	for i := range doomed {
-		if r, _, err := m.load(&doomed[i].key); err == nil && r.age() <= doomed[i].age {
-			keys = append(keys, doomed[i].bytes())
-			m.cache.Remove(doomed[i].key)
-		}
+	for i := range list {
+		keys = append(keys, list[i].bytes())
+		m.cache.Remove(list[i].key)
 	}
 	n, err := m.cfg.Store.RemoveAll(keys)
+	m.stats.dropped.Add(float64(n))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.total -= n
-	m.gen++
-	m.stats.dropped.Add(float64(n))
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("nftmeta: %w", err)
+	case len(list) == 0:
+		return ErrBusy // clients wait for all of them
 	}
 	return nil
-}
-
-// each calls f with all records, and after each page then, with the number of its rows.
-func (m *Metadata) each(f func(k, value []byte), then func(rows int) error) error {
-	var next []byte
-	for {
-		rows := 0
-		var err error
-		next, err = m.cfg.Store.Page([]byte{keyRecord}, next, func(k, value []byte) { rows++; f(k, value) })
-		if err != nil {
-			return fmt.Errorf("nftmeta: %w", err)
-		}
-		if err := then(rows); err != nil || next == nil {
-			return err
-		}
-	}
 }
 
 // askedAt returns when a client asked for a token that was not fetched since.

@@ -2,7 +2,6 @@ package nftmeta
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,33 +48,38 @@ type task struct {
 	// refused says why the URI leads nowhere.
 	refused       Status
 	multi, urgent bool
-	fresh         bool // there is no record of it, and room for one was taken
+}
+
+// client fetches, so many at one time.
+type client struct {
+	*http.Client
+	slots chan struct{}
+}
+
+func newClient(rules outbound.Config) client {
+	return client{outbound.New(rules), make(chan struct{}, fetches)}
 }
 
 // Metadata fetches. Start it with Run; all other methods may be called at any time.
 type Metadata struct {
 	cfg       Config
 	log       *slog.Logger
-	web, ipfs *http.Client
+	web, ipfs client
 	stats     stats
-	all       *limit        // of requests
-	gateway   *limit        // of those to the gateway
-	urgent    chan struct{} // one for each urgent task
-	reading   chan struct{} // one while rows were read that are to be paused for
-	lost      atomic.Bool   // a pass is to begin soon: not all that was due had room
+	work      sync.WaitGroup // those who serve sites
+	lost      atomic.Bool    // a pass is to begin soon: not all that was due could wait
 	wrong     atomic.Pointer[error]
+	cache     *lru.Cache[key, *Token]
 
-	keeping sync.Mutex // held while a record is made from the one before, or removed
+	keeping sync.Mutex // locked while a record is made from the one before, or removed
+	hand    []byte     // where the search for old records goes on
 
 	mu      sync.Mutex
 	asked   map[key]time.Time // when clients asked for them, zero: before the start; nil until Run has begun
 	changed map[key]bool      // to be looked at soon
 	busy    map[key]bool      // being fetched, or waiting for it
-	fresh   int               // of these without a record
 	total   int               // records
-	used    *lru.Cache[string, *limit]
-	cache   *lru.Cache[key, *Token]
-	gen     uint64 // changes with each record
+	sites   *lru.Cache[string, *site]
 }
 
 // New checks cfg and returns an actor that fetches nothing yet.
@@ -83,16 +87,13 @@ func New(cfg Config) (*Metadata, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	m := &Metadata{
-		cfg: cfg, log: cfg.Logger, stats: newStats(cfg.Metrics), web: outbound.New(cfg.rules()),
-		all: newLimit(fetches, 0), gateway: newLimit(gatewayShare, gatewayPause), urgent: make(chan struct{}, maxUrgent), reading: make(chan struct{}, 1), changed: map[key]bool{}, busy: map[key]bool{},
-	}
+	m := &Metadata{cfg: cfg, log: cfg.Logger, stats: newStats(cfg.Metrics), web: newClient(cfg.rules()), changed: map[key]bool{}, busy: map[key]bool{}}
 	if cfg.ipfs != nil {
 		r := cfg.rules() // for where it redirects to
-		r.Trusted, r.PerHost = cfg.ipfs, gatewayShare
-		m.ipfs = outbound.New(r)
+		r.Trusted, r.PerHost = cfg.ipfs, fetches
+		m.ipfs = newClient(r)
 	}
-	m.used, _ = lru.New[string, *limit](maxLimits) // fails for a size of 0
+	m.sites, _ = lru.New[string, *site](maxSites) // fails for a size of 0
 	m.cache, _ = lru.New[key, *Token](cached)
 	m.watch(cfg.Metrics)
 	return m, nil
@@ -121,26 +122,31 @@ func (m *Metadata) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	var work sync.WaitGroup
-	work.Go(func() { m.passes(ctx) })
+	defer m.work.Wait()
+	passes := make(chan struct{})
+	go func() { defer close(passes); m.passes(ctx) }()
 	m.hurry(ctx)
-	work.Wait()
+	<-passes
 	return nil
 }
 
 // recall reads how many records there are and what clients have asked for.
-func (m *Metadata) recall(ctx context.Context) error {
+func (m *Metadata) recall(ctx context.Context) (err error) {
 	asked, total := map[key]time.Time{}, 0
-	err := m.each(func(k, value []byte) {
-		total++
-		if !bytes.Contains(value, []byte(`"a":`)) {
-			return
+	for next, more := []byte(nil), true; more && err == nil; more = next != nil {
+		if next, err = m.cfg.Store.Page([]byte{keyRecord}, next, func(k, value []byte) {
+			total++
+			if !bytes.Contains(value, []byte(`"a":`)) {
+				return
+			}
+			name, ok := readKey(k)
+			if r, err := decodeRecord(value); ok && err == nil && r.isAsked() {
+				asked[name] = time.Time{}
+			}
+		}); err == nil {
+			err = context.Cause(ctx)
 		}
-		name, ok := readKey(k)
-		if r, err := decodeRecord(value); ok && err == nil && r.isAsked() {
-			asked[name] = time.Time{}
-		}
-	}, func(int) error { return context.Cause(ctx) })
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked, m.total = asked, total
@@ -166,89 +172,26 @@ func (m *Metadata) due(k key, uri string, multi, urgent bool) *task {
 	if t.place, t.refused = m.cfg.place(uri, &k.ID, multi); uri == "" {
 		t.refused = InvalidURI
 	}
+	if t.place.gateway { // so that no collection has others wait there
+		t.place.site = string(k.chain[:]) + string(k.Token[:])
+	}
 	// Unindexed: there is no way there.
-	if old.isDue(t.uri, time.Now()) && (asked || t.refused != Unindexed) && (size > 0 || m.takeRoom(t)) {
+	if old.isDue(t.uri, time.Now()) && (asked || t.refused != Unindexed) && (size > 0 || urgent || m.hasRoom()) {
 		return t
 	}
 	m.forget(t)
 	return nil
 }
 
-// takeRoom takes room for a record: passes leave some to others.
-func (m *Metadata) takeRoom(t *task) bool {
+// hasRoom reports whether a pass may make another record.
+func (m *Metadata) hasRoom() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	most := m.cfg.Most
-	if !t.urgent {
-		most = m.cfg.target()
+	if m.total+len(m.busy) <= m.cfg.target() {
+		return true
 	}
-	if m.total+m.fresh >= most {
-		m.stats.full.Inc()
-		return false
-	}
-	t.fresh = true
-	m.fresh++
-	return true
-}
-
-func (m *Metadata) forget(t *task) {
-	if t == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.busy, t.key)
-	if t.fresh {
-		m.fresh--
-	}
-}
-
-// visit waits for a turn, fetches a token's document and commits what came of it. It reports
-// false if there was no turn soon enough.
-func (m *Metadata) visit(ctx context.Context, t *task) bool {
-	defer m.forget(t)
-	if m.cfg.Room() != nil {
-		return false
-	}
-	a := answer{raw: t.place.inline, status: t.refused}
-	asks := t.refused == "" && t.place.url != ""
-	if asks {
-		soon, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		limits, site := m.limits(t)
-		for _, l := range limits {
-			if !l.enter(soon, t.urgent) {
-				m.lost.CompareAndSwap(false, site.rest() <= patience)
-				return false
-			}
-			if l == site {
-				defer l.leave(&a)
-			} else {
-				defer l.leave(nil)
-			}
-		}
-	}
-	began := time.Now()
-	if asks {
-		a = m.fetch(ctx, &t.place)
-		m.stats.seconds.Observe(time.Since(began).Seconds())
-	}
-	if ctx.Err() != nil {
-		return false
-	}
-	var doc *Document
-	switch {
-	case a.status != "":
-	case int64(len(a.raw)) > maxBytes:
-		a.status = TooLarge
-	default:
-		doc, a.status = parseDocument(a.raw, &t.key.ID, t.multi)
-	}
-	if c, ok := m.stats.results[cmp.Or(a.status, Indexed)]; ok {
-		c.Inc()
-	}
-	m.fail(m.commit(ctx, t, doc, &a, began))
-	return true
+	m.stats.full.Inc()
+	return false
 }
 
 // fail notes what is wrong with what is kept, or that nothing is.

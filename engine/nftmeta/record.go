@@ -89,11 +89,11 @@ func decodeRecord(raw []byte) (*record, error) {
 const MaxRecord = 64 << 10
 
 // encode returns a record as it is committed, without what there is no room for: first
-// embedded data, then lists. It reports false if the rest of the document is too large.
-func (r *record) encode() (raw []byte, fits bool) {
-	raw = []byte(encode(r))
+// embedded data, then lists, then the document.
+func (r *record) encode() []byte {
+	raw := []byte(encode(r))
 	if r.Doc == nil || len(raw) <= MaxRecord {
-		return raw, len(raw) <= MaxRecord
+		return raw
 	}
 	doc := *r.Doc // clients may be reading it
 	r.Doc = &doc
@@ -102,11 +102,21 @@ func (r *record) encode() (raw []byte, fits bool) {
 			continue
 		}
 		*member = ""
-		if raw = []byte(encode(r)); len(raw) <= MaxRecord {
-			return raw, doc != Document{}
+		if raw = []byte(encode(r)); len(raw) <= MaxRecord && doc != (Document{}) {
+			return raw
 		}
 	}
-	return raw, false
+	r.Status, r.At, r.Doc = TooLarge, 0, nil
+	return []byte(encode(r))
+}
+
+// token returns what clients see of a record.
+func (r *record) token() *Token {
+	t := &Token{Status: r.Status, UpdatedAt: r.At}
+	if r.Doc != nil {
+		t.Document = *r.Doc
+	}
+	return t
 }
 
 // digest stands for a URI.

@@ -14,7 +14,7 @@ func newStats(set *metric.Set) stats {
 		results: map[Status]metric.Counter{},
 		seconds: set.Histogram("quorate_nft_fetch_seconds", "Time of requests for the metadata of NFTs."),
 		full:    set.Counter("quorate_nft_full_total", "Tokens whose metadata were not fetched since there are too many."),
-		dropped: set.Counter("quorate_nft_dropped_total", "Tokens whose metadata were dropped, the oldest first, to make room for others."),
+		dropped: set.Counter("quorate_nft_dropped_total", "Tokens whose metadata were dropped to make room for others."),
 	}
 	for _, st := range []Status{Indexed, InvalidURI, InvalidScheme, Unreachable, Throttled, TooLarge, InvalidMetadata, InvalidJSON} {
 		s.results[st] = set.Counter("quorate_nft_fetches_total", "Tokens whose metadata were looked for, by what came of it.", "result", string(st))

@@ -3,7 +3,7 @@ package nftmeta
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
@@ -72,17 +72,19 @@ func (c *Config) web(uri string) (p place, s Status) {
 		return p, Unreachable
 	}
 	u.Fragment, u.RawFragment = "", ""
-	return place{url: u.String(), site: site(u)}, ""
+	return place{url: u.String(), site: siteOf(u)}, ""
 }
 
-// site returns who answers for a host, as far as its name says: who owns a domain can make
+// siteOf returns who answers for a host, as far as its name says: who owns a domain can make
 // any number of names below it.
-func site(u *url.URL) string {
+func siteOf(u *url.URL) string {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if net.ParseIP(host) == nil {
-		if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
-			return domain
+	if a, err := netip.ParseAddr(host); err == nil {
+		if a.Is6() { // a customer has as many of these
+			host = netip.PrefixFrom(a, 64).Masked().String()
 		}
+	} else if domain, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
+		return domain
 	}
 	return host
 }

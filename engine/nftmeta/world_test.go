@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -178,9 +177,6 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Unlock()
 	if down {
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-	}
-	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{})
 	}
 	status, body, header := web(r)
 	w.mu.Lock()
