@@ -234,18 +234,12 @@ func (w *writer) commit(f *flight) error {
 	if err := f.ready(); err != nil {
 		return err
 	}
-	b, err := w.c.db.Batch()
-	if err != nil {
-		return err
-	}
-	defer b.Discard()
-	if err := f.set(b); err != nil {
-		return err
-	}
-	if err := w.mark(b, f.done, f.first); err != nil {
-		return err
-	}
-	return b.Commit()
+	return w.c.update(func(b *store.Batch) error {
+		if err := f.set(b); err != nil {
+			return err
+		}
+		return w.mark(b, f.done, f.first)
+	})
 }
 
 // set writes the rows, whose keys and values stay where they are.

@@ -150,32 +150,29 @@ func (c *Chain) openBuild(ctx context.Context, what byte, first uint64) (*Chain,
 	return b, b.load()
 }
 
-// set writes a row.
-func (c *Chain) set(key Key, value []byte) error {
+// update changes some rows at once.
+func (c *Chain) update(change func(b *store.Batch) error) error {
 	b, err := c.db.Batch()
 	if err != nil {
 		return err
 	}
 	defer b.Discard()
-	if err := b.Set(key, value); err != nil {
+	if err := change(b); err != nil {
 		return err
 	}
 	return b.Commit()
+}
+
+// set writes a row.
+func (c *Chain) set(key Key, value []byte) error {
+	return c.update(func(b *store.Batch) error { return b.Set(key, value) })
 }
 
 // dropBuild removes the rows of a build. Its mark goes first: nothing goes on with rows
 // of which some are gone. What says that there are none comes last: to look for rows where
 // there were many costs nearly as much as to remove them, until the database compacts.
 func (c *Chain) dropBuild(ctx context.Context) error {
-	b, err := c.db.Batch()
-	if err != nil {
-		return err
-	}
-	defer b.Discard()
-	if err := b.Delete(c.buildKey()); err != nil {
-		return err
-	}
-	if err := b.Commit(); err != nil {
+	if err := c.update(func(b *store.Batch) error { return b.Delete(c.buildKey()) }); err != nil {
 		return err
 	}
 	edition := c.Space().Edition + 1
@@ -247,22 +244,13 @@ func (c *Chain) switchTo(b *Chain) error {
 	}
 	e.version, e.serving = c.cfg.Version, made.space.Edition
 	e.dropping = append(e.dropping, old.space.Edition)
-	batch, err := c.db.Batch()
-	if err != nil {
-		return err
-	}
-	defer batch.Discard()
-	if err := batch.Set(c.editionsKey(), e.encode()); err != nil {
-		return err
-	}
-	if err := batch.Set(givenKey(made.space), c.cfg.Given.encode()); err != nil {
-		return err
-	}
-	// Nothing was ever made in the place of the next one.
-	if err := batch.Set(c.buildKey(), c.noBuild(made.space.Edition+1)); err != nil {
-		return err
-	}
-	if err := batch.Commit(); err != nil {
+	if err := c.update(func(b *store.Batch) error {
+		return errors.Join(
+			b.Set(c.editionsKey(), e.encode()),
+			b.Set(givenKey(made.space), c.cfg.Given.encode()),
+			b.Set(c.buildKey(), c.noBuild(made.space.Edition+1)), // nothing was ever made there
+		)
+	}); err != nil {
 		return errors.Join(err, c.load()) // it may be on disk all the same
 	}
 	return c.load()
@@ -335,13 +323,5 @@ func (c *Chain) swept() error {
 		return err
 	}
 	e.dropping = e.dropping[1:]
-	b, err := c.db.Batch()
-	if err != nil {
-		return err
-	}
-	defer b.Discard()
-	if err := b.Set(c.editionsKey(), e.encode()); err != nil {
-		return err
-	}
-	return b.Commit()
+	return c.set(c.editionsKey(), e.encode())
 }
