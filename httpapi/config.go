@@ -108,6 +108,10 @@ type Config struct {
 	// Servers that share it take each other's tokens. Default: random, so that
 	// tokens end with the process.
 	TokenKey []byte
+	// OlderTokenKeys are further ones whose tokens are taken.
+	OlderTokenKeys [][]byte
+	// FileKeys sign addresses of exports: the first signs, all are taken. Default TokenKey.
+	FileKeys [][]byte
 	// CompressMin is the size in bytes from which on bodies of data endpoints are
 	// compressed for clients that ask for it. Default 2 KiB; negative never compresses.
 	CompressMin int
@@ -193,6 +197,9 @@ func (c *Config) fill() error {
 	if len(c.TokenKey) == 0 {
 		c.TokenKey = make([]byte, 2*token.MinKey)
 		rand.Read(c.TokenKey) // never fails
+	}
+	if len(c.FileKeys) == 0 {
+		c.FileKeys = [][]byte{c.TokenKey}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

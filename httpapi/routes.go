@@ -113,7 +113,7 @@ func with(s *Server, make func(s *Server, r *door.Route) door.Handler) door.Make
 // exportsOf returns what answers about exports.
 func exportsOf(s *Server) *exports.Room {
 	x := &exports.Room{
-		Operations: s.cfg.Operations, PublicURL: s.cfg.PublicURL, DownloadTime: s.cfg.DownloadTime, Key: s.cfg.TokenKey,
+		Operations: s.cfg.Operations, PublicURL: s.cfg.PublicURL, DownloadTime: s.cfg.DownloadTime, Keys: s.cfg.FileKeys,
 		WriteTimeout: s.cfg.WriteTimeout, Owe: s.owe, Work: s.work, Log: s.log,
 	}
 	if s.conns != nil {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,10 +48,11 @@ type Room struct {
 	// Chain finds a chain by any of its names; nil serves none.
 	Chain func(name string) (number string, id chain.ID, ok bool)
 	// PublicURL is the address of this server as clients know it: that of files is told
-	// with it. It is good for DownloadTime, and signed with Key.
+	// with it. It is good for DownloadTime, and signed with the first of Keys; those of all
+	// are taken.
 	PublicURL    string
 	DownloadTime time.Duration
-	Key          []byte
+	Keys         [][]byte
 	// WriteTimeout bounds the sending of an answer, of a file beside what its length takes.
 	WriteTimeout time.Duration
 	// Owe changes the price of a request once its answer is known.
@@ -213,12 +215,12 @@ func (x *Room) answerOperation(ctx *fasthttp.RequestCtx, status int, op *operati
 // DownloadURL returns an address of a file that nobody can guess, and that ends.
 func (x *Room) DownloadURL(id string, now time.Time) string {
 	expires := strconv.FormatInt(now.Add(x.DownloadTime).Unix(), 10)
-	return x.PublicURL + "/v1/operations/" + id + FilePath + "?expires=" + expires + "&signature=" + x.sign(id, expires)
+	return x.PublicURL + "/v1/operations/" + id + FilePath + "?expires=" + expires + "&signature=" + sign(x.Keys[0], id, expires)
 }
 
 // sign returns the signature of an address of a file.
-func (x *Room) sign(id, expires string) string {
-	h := hmac.New(sha256.New, x.Key)
+func sign(key []byte, id, expires string) string {
+	h := hmac.New(sha256.New, key)
 	h.Write([]byte("quorate export file\x00" + id + "\x00" + expires)) // never fails
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
@@ -243,7 +245,7 @@ func (x *Room) mayDownload(ctx *fasthttp.RequestCtx, id string) *door.Failure {
 	}
 	args := ctx.QueryArgs()
 	expires, signature := args.Peek("expires"), args.Peek("signature")
-	if !hmac.Equal(signature, []byte(x.sign(id, string(expires)))) {
+	if !slices.ContainsFunc(x.Keys, func(key []byte) bool { return hmac.Equal(signature, []byte(sign(key, id, string(expires)))) }) {
 		return &door.Failure{Status: fasthttp.StatusForbidden, Message: "this is no address of a file: use the downloadUrl of the operation"}
 	}
 	end, err := strconv.ParseInt(string(expires), 10, 64)

@@ -24,7 +24,9 @@ type Config struct {
 	// Origins: only some origins' pages may read answers, so that these differ by origin.
 	Origins bool
 	// TokenKey is the secret that page tokens are signed with, at least token.MinKey bytes.
-	TokenKey []byte
+	// OlderTokenKeys are further ones whose tokens are taken.
+	TokenKey       []byte
+	OlderTokenKeys [][]byte
 	// CompressMin is the size in bytes from which on bodies are compressed.
 	CompressMin int
 	// AnswerBytes bounds the answers that are kept.
@@ -53,7 +55,7 @@ type Desk struct {
 func New(cfg Config) (*Desk, error) {
 	d := &Desk{Config: cfg, Answers: newAnswers(cfg.AnswerBytes), Vary: fasthttp.HeaderAcceptEncoding}
 	var err error
-	if d.Tokens, err = token.New(cfg.TokenKey); err != nil {
+	if d.Tokens, err = token.New(cfg.TokenKey, cfg.OlderTokenKeys...); err != nil {
 		return nil, err
 	}
 	if d.Packers, err = NewPackers(cfg.CompressMin); err != nil {

@@ -69,11 +69,14 @@ type Token struct {
 	Position []byte
 }
 
-// Codec signs and checks tokens with one key. It does not change after New.
-type Codec struct{ inner, outer [sha256.BlockSize]byte }
+// Codec signs tokens with its key, and checks them. It does not change after New.
+type Codec struct {
+	inner, outer [sha256.BlockSize]byte
+	older        *Codec // whose tokens are taken, too
+}
 
-// New returns the codec of a secret key.
-func New(key []byte) (*Codec, error) {
+// New returns the codec of a secret key, which also takes tokens of others.
+func New(key []byte, older ...[]byte) (*Codec, error) {
 	if len(key) < MinKey {
 		return nil, ErrKey
 	}
@@ -82,6 +85,12 @@ func New(key []byte) (*Codec, error) {
 		key = sum[:]
 	}
 	c := &Codec{}
+	if len(older) > 0 {
+		var err error
+		if c.older, err = New(older[0], older[1:]...); err != nil {
+			return nil, err
+		}
+	}
 	copy(c.inner[:], key)
 	copy(c.outer[:], key)
 	for i := range c.inner {
@@ -113,6 +122,15 @@ func (c *Codec) Append(dst []byte, t *Token) []byte {
 // Parse reads a token that must belong to route and filters. The position is
 // kept in buf, which is grown if need be. Errors are ErrInvalid and ErrOther.
 func (c *Codec) Parse(buf, text []byte, route uint8, filters Filters) (Token, error) {
+	t, err := c.parse(buf, text, route, filters)
+	for of := c.older; of != nil && errors.Is(err, ErrInvalid); of = of.older {
+		t, err = of.parse(buf, text, route, filters)
+	}
+	return t, err
+}
+
+// parse is Parse with the codec's own key.
+func (c *Codec) parse(buf, text []byte, route uint8, filters Filters) (Token, error) {
 	if len(text) > MaxLen {
 		return Token{}, ErrInvalid
 	}

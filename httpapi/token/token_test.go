@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 var key = []byte("a key of sixteen or more bytes")
@@ -153,5 +154,35 @@ func BenchmarkAppend(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		text = c.Append(text[:0], tok)
+	}
+}
+
+// TestOlderKeys: a codec takes the tokens of all its keys and signs with the first, so that
+// keys of several servers can be changed one server after the other.
+func TestOlderKeys(t *testing.T) {
+	t.Parallel()
+	keys := [][]byte{[]byte("the first of the keys"), []byte("the second of the keys"), []byte("the third of the keys")}
+	all, err := New(keys[0], keys[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, now := sample(), time.Unix(1_700_000_000, 0)
+	uuid := &UUID{Route: 7, Filters: want.Filters, Position: 5}
+	for i, key := range append(keys, []byte("another server's key")) {
+		c, taken := codec(t, key), i < len(keys)
+		got, err := all.Parse(nil, c.Append(nil, want), want.Route, want.Filters)
+		if (err == nil && got.Tip == want.Tip) != taken {
+			t.Errorf("key %d: %+v, %v", i, got, err)
+		}
+		pos, err := all.ParseUUID(c.AppendUUID(nil, uuid, now), 7, want.Filters, now)
+		if (err == nil && pos == 5) != taken {
+			t.Errorf("key %d: a UUID's position %d, %v", i, pos, err)
+		}
+		if same := bytes.Equal(all.Append(nil, want), c.Append(nil, want)); same != (i == 0) {
+			t.Errorf("key %d signs: %t", i, same)
+		}
+	}
+	if _, err := New(keys[0], []byte("short")); !errors.Is(err, ErrKey) {
+		t.Errorf("a short key: %v", err)
 	}
 }

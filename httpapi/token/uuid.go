@@ -72,6 +72,15 @@ func (c *Codec) AppendUUID(dst []byte, u *UUID, made time.Time) []byte {
 // ParseUUID reads a UUID that must belong to route and filters, and gives its
 // position. Letters may be of either case. Errors are ErrForeign and ErrExpired.
 func (c *Codec) ParseUUID(text []byte, route uint8, filters Filters, now time.Time) (uint32, error) {
+	pos, err := c.parseUUID(text, route, filters, now)
+	for of := c.older; of != nil && errors.Is(err, ErrForeign); of = of.older {
+		pos, err = of.parseUUID(text, route, filters, now)
+	}
+	return pos, err
+}
+
+// parseUUID is ParseUUID with the codec's own key.
+func (c *Codec) parseUUID(text []byte, route uint8, filters Filters, now time.Time) (uint32, error) {
 	var raw [uuidBytes]byte
 	if len(text) != uuidLen {
 		return 0, ErrForeign
