@@ -66,6 +66,7 @@ e2e: build ## tests against a real Avalanche network, with official clients and 
 	@# Everything is compiled first. The tests of the folder itself have the machine to
 	@# themselves, those of the others run beside each other.
 	cd e2e && go vet ./... && go build -modfile=versitygw.mod -o /dev/null github.com/versity/versitygw/cmd/versitygw && \
+		go build -modfile=nats.mod -o /dev/null github.com/nats-io/nats-server/v2 && \
 	failed=; test='go test -v -vet=off -count=1 -timeout 35m'; \
 	$$test . || failed=1; $$test -p 2 $$(go list ./... | grep /e2e/) || failed=1; test -z "$$failed"
 

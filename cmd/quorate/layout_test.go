@@ -71,6 +71,10 @@ var onlyImporter = []struct{ library, importer, reason string }{
 		"github.com/minio/minio-go", "engine/depot",
 		"one place knows that object storage speaks S3",
 	},
+	{
+		"github.com/nats-io/nats.go", "engine/feed/jetstream",
+		"one place knows by what the log of newest blocks is kept",
+	},
 }
 
 func layerOf(pkg string) (layer int, ok bool) {
