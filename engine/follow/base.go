@@ -44,6 +44,9 @@ type base[B ingest.Item] struct {
 	// begin returns the height of the first block that lists show.
 	begin func() (height uint64, ok bool)
 
+	// shared is where blocks come from if several servers share a log; nil: they do not.
+	shared *shared[B]
+
 	asked   atomic.Bool                      // a node has said what the chain is
 	keeper  atomic.Pointer[keeper[B]]        // nil while the archive is not open
 	ingest  atomic.Pointer[ingest.Ingest[B]] // nil until a node has answered

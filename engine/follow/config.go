@@ -21,8 +21,8 @@ import (
 	store "quorate/engine/store/index"
 )
 
-// Common is what is said of a chain of any kind. All fields but Start, Depot and OnProgress are
-// required.
+// Common is what is said of a chain of any kind. All fields but Start, Depot, Feed, Nodeless
+// and OnProgress are required.
 type Common struct {
 	ID chain.ID
 	// Name is what the chain is called in health checks, logs and metrics.
@@ -36,6 +36,10 @@ type Common struct {
 	Archive func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error)
 	// Depot returns what copies between the archive and a depot; nil: there is none.
 	Depot func(*archive.Archive) *depot.Copy
+	// Feed is the log of newest blocks that several servers share; nil: there is none.
+	Feed *Feed
+	// Nodeless has no node asked: what others have comes from Feed and Depot.
+	Nodeless bool
 	// Room returns why nothing can be written to the data folder, or nil.
 	Room func() error
 	// OnProgress is called with how far the index is; it must not block.

@@ -51,6 +51,7 @@ func (c *EVM) keep() error {
 	if stored != nil {
 		c.toStorage(stored, recall)
 	}
+	c.joinLog(stored)
 	if err := recall(context.Background()); err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func (c *EVM) how(cfg *ingest.Config[*evm.Block]) (err error) {
 		}
 	}
 	cfg.Repairs, err = ingest.OpenRepairs(filepath.Join(s.archive.Dir(), repairsFile))
-	if err == nil && c.traced.Load() {
+	if err == nil && c.traced.Load() && !c.cfg.Nodeless { // the log has what can be had
 		cfg.Completer = c.from
 		err = cfg.Repairs.SetCompleted()
 	}

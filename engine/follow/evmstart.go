@@ -10,8 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"quorate/engine/archive"
+	evmarchive "quorate/engine/archive/evm"
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
+	"quorate/engine/chain/evm/consensus"
 	"quorate/engine/follow/verdict"
 	"quorate/engine/index"
 	"quorate/engine/source"
@@ -46,20 +49,25 @@ func New(cfg Config, onServed func(*EVM)) *EVM {
 
 // Start begins to follow the chain. What is remembered of it is served at once.
 func (c *EVM) Start() error {
-	var known record
-	asset, ok := c.cfg.Host.Asset()
-	if c.cfg.Memory.Recall(recordKey(c.cfg.ID), &known) && (ok || c.cfg.Subnet != chain.PrimaryNetworkID) {
-		c.number = known.Number
-		c.traced.Store(known.Trace)
-		err := c.connect(asset)
-		if err == nil {
-			err = c.serve()
-		}
-		if err != nil {
-			return fmt.Errorf("chain %s: %w", c.cfg.Name, err)
-		}
+	if err := c.recall(); err != nil {
+		return fmt.Errorf("chain %s: %w", c.cfg.Name, err)
 	}
 	return c.start("chain", c.learn)
+}
+
+// recall serves what is remembered of the chain.
+func (c *EVM) recall() error {
+	var known record
+	asset, ok := c.cfg.Host.Asset()
+	if !c.cfg.Memory.Recall(recordKey(c.cfg.ID), &known) || !ok && c.cfg.Subnet == chain.PrimaryNetworkID {
+		return nil
+	}
+	c.number = known.Number
+	c.traced.Store(known.Trace)
+	if err := c.connect(asset); err != nil {
+		return err
+	}
+	return c.serve()
 }
 
 // learn asks the chain's node what the chain is until it answers, and has it
@@ -72,12 +80,17 @@ func (c *EVM) learn(ctx context.Context) error {
 }
 
 func (c *EVM) try(ctx context.Context) error {
+	if c.cfg.Nodeless && c.rows == nil { // others may have told by now what it is
+		if err := c.recall(); err != nil {
+			return err
+		}
+	}
 	if c.rows != nil {
 		if err := c.keep(); err != nil {
 			return err
 		}
 	}
-	if c.from == nil {
+	if c.from == nil && !c.cfg.Nodeless {
 		var asset chain.ID
 		if c.cfg.Subnet == chain.PrimaryNetworkID {
 			var err error
@@ -129,7 +142,11 @@ func (c *EVM) try(ctx context.Context) error {
 // configured.
 func (c *EVM) connect(asset chain.ID) error {
 	if c.cfg.Blocks != nil {
-		c.from, c.blocks = c.cfg.Blocks, c.cfg.Blocks
+		c.share(c.cfg.Blocks)
+		return nil
+	}
+	if c.cfg.Nodeless {
+		c.share(nil)
 		return nil
 	}
 	set := evmsource.Config{
@@ -155,9 +172,44 @@ func (c *EVM) connect(asset chain.ID) error {
 	}
 	set.Node, c.socket = node, !set.WS.Zero()
 	if c.node, err = evmsource.New(set); err == nil {
-		c.from, c.blocks = c.node, c.node
+		c.share(c.node)
 	}
 	return err
+}
+
+// share has blocks come from nodes, and from the log that servers share if there is one.
+func (c *EVM) share(nodes EVMBlocks) {
+	c.from, c.blocks = nodes, nodes
+	if c.cfg.Feed == nil {
+		return
+	}
+	s := c.newShared(archive.KindEVM, nodes, evmarchive.Append, parseShared)
+	s.needs = func(b *evm.Block) bool { return !b.Traced && b.Number > 0 && len(b.Txs)+len(b.Atomic) > 0 }
+	if nodes != nil {
+		s.complete = func(ctx context.Context, b *evm.Block) error {
+			err := nodes.Complete(ctx, b)
+			if list, logErr := s.tail.Blocks(ctx, b.Number, b.Number); err != nil && logErr == nil && list[0].Hash == b.Hash && !s.needs(list[0]) {
+				*b, err = *list[0], nil
+			}
+			return err
+		}
+	}
+	c.shared, c.from, c.blocks = s, s, s
+}
+
+// parseShared reads a block of the log, and checks it as far as its hash reaches.
+func parseShared(b archive.Block) (*evm.Block, error) {
+	is := new(evm.Block)
+	if err := evmarchive.Decode(b.Data, is); err != nil {
+		return nil, err
+	}
+	if is.Number != b.Height || is.Hash != b.ID || is.Parent != b.Parent {
+		return nil, fmt.Errorf("it is block %d, %s", is.Number, is.Hash)
+	}
+	if is.Unverified != "" {
+		return is, nil
+	}
+	return is, consensus.Check(is)
 }
 
 // serve opens the index of a chain whose number is known and lets it be asked for.

@@ -60,6 +60,9 @@ type Sink[B ingest.Item] struct {
 	// check checks blocks that are about to be committed, by those before them. Nil: there
 	// is nothing to check.
 	check func(ctx context.Context, blocks []B) error
+	// agree puts those in the places of blocks that are about to be committed that other
+	// servers have. Nil: there are none.
+	agree func(ctx context.Context, blocks []B) error
 
 	mu     sync.Mutex // held by commits
 	flying bool       // the index may be writing rows of blocks of the archive
@@ -164,6 +167,11 @@ func (s *Sink[B]) commitAhead(ctx context.Context, blocks []B) error {
 
 // checked needs mu.
 func (s *Sink[B]) checked(ctx context.Context, blocks []B) error {
+	if s.agree != nil {
+		if err := s.agree(ctx, blocks); err != nil {
+			return err
+		}
+	}
 	if s.check == nil {
 		return nil
 	}
@@ -337,8 +345,10 @@ func (f filler[B]) Commit(ctx context.Context, blocks []B) error {
 	if err := f.land(); err != nil {
 		return err
 	}
-	if err := f.checked(ctx, blocks); err != nil {
-		return err
+	if f.check != nil {
+		if err := f.check(ctx, blocks); err != nil {
+			return err
+		}
 	}
 	head, _ := f.index.Cursor()
 	for i, b := range blocks {
