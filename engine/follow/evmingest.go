@@ -55,6 +55,11 @@ func (c *EVM) keep() error {
 	if err := recall(context.Background()); err != nil {
 		return err
 	}
+	if c.shared != nil {
+		if err := c.start("shared notes of", c.shareNotes); err != nil {
+			return err
+		}
+	}
 	if err := c.start("archive", k.Run); err != nil || c.node == nil {
 		return err
 	}
@@ -119,7 +124,7 @@ func (c *EVM) before(ctx context.Context, blocks []*evm.Block) {
 	for _, b := range blocks {
 		c.common.Host.Accepted(c.cfg.ID, b, target)
 	}
-	if c.node != nil && blocks[n-1].Number+verdict.NearHead >= target {
+	if c.node != nil && c.mine() && blocks[n-1].Number+verdict.NearHead >= target {
 		c.tokens.Before(ctx, blocks)
 	}
 }

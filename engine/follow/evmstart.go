@@ -236,7 +236,7 @@ func (c *EVM) serve() (err error) {
 		contracts = c.node
 	}
 	if c.tokens, err = tokens.New(tokens.Config{
-		Index: c.rows, Node: contracts, Keep: c.addNotes, URIs: c.urisChanged, Room: c.cfg.Room, Logger: c.log, Metrics: set,
+		Index: c.rows, Node: contracts, Mine: c.mine, Keep: c.addNotes, URIs: c.urisChanged, Room: c.cfg.Room, Logger: c.log, Metrics: set,
 	}); err != nil {
 		return err
 	}

@@ -385,3 +385,9 @@ func (b *base[B]) joinLog(stored *storage[B]) {
 		return list, err
 	}
 }
+
+// mine reports whether it is up to this server to learn what others need not: of those that
+// share a log, up to the one that has written its last record.
+func (b *base[B]) mine() bool {
+	return b.shared == nil || b.shared.tail.Patience() == 0 || b.shared.tail.Away()
+}

@@ -3,8 +3,10 @@ package follow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
 	store "quorate/engine/store/index"
+	"quorate/engine/tokens"
 )
 
 var sharedChain = chain.ID{1}
@@ -256,6 +259,93 @@ func TestSharedHead(t *testing.T) {
 		f.equal(t, blocks[:end+30])
 		if s, ok, err := f.Check(); !ok || err != nil || s.Height != end+29 {
 			t.Errorf("%+v, %v, %v", s, ok, err)
+		}
+	}
+}
+
+// TestSharedNotes: what one server learns of blocks later all others do, also after a restart,
+// and nobody learns it twice.
+func TestSharedNotes(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	blocks := indextest.New(indextest.Config{Seed: 5, Txs: 5, Full: true}).Blocks(n)
+	log, dir := feedtest.New(), t.TempDir()
+	told := copies(blocks)
+	told[20].Txs = slices.Clone(told[20].Txs)
+	told[20].Txs[0].GasUsed++ // which is false
+	writer := startShared(t, log, "writer", &counted{traced: traced{newServer(told)}})
+	writer.reach(t, n-1)
+	member := startShared(t, log, "member", newCounted(blocks))
+	replica := startSharedAt(t, dir, log, "replica", nil)
+	member.reach(t, n-1)
+	replica.reach(t, n-1)
+
+	// A name of a token.
+	token := indextest.Coins[0]
+	facts := append(append([]byte{1}, token[:]...), 1, 1, 6, 4)
+	facts = append(facts, "CoinCOI"...)
+	note := archive.Note{Height: n - 1, Type: tokens.NoteFacts, Data: facts}
+	if err := tokens.Apply(t.Context(), []archive.Note{note}, writer.rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.addNotes(t.Context(), []archive.Note{note}); err != nil {
+		t.Fatal(err)
+	}
+	named := func(f *follower) error {
+		v, err := f.Index().At(nil)
+		if err != nil {
+			return err
+		}
+		defer v.Close()
+		meta, ok, err := v.Token(token)
+		if err == nil && (!ok || meta.Name != "Coin") {
+			err = fmt.Errorf("the token is %+v", meta)
+		}
+		return err
+	}
+	for _, f := range []*follower{member, replica} {
+		eventually(t, func() error { return named(f) })
+	}
+
+	// Something false is put right while the replica is down.
+	replica.stop()
+	right := copies(blocks[20:21])
+	if err := member.correct(t.Context(), right); err != nil {
+		t.Fatal(err)
+	}
+	replica = startSharedAt(t, dir, log, "replica", nil)
+	fourth := startShared(t, log, "fourth", nil)
+	fourth.reach(t, n-1)
+	for _, f := range []*follower{writer, member, replica, fourth} {
+		eventually(t, func() (err error) {
+			_, checkErr := f.Index().Check(t.Context(), listed(blocks), nil, func(d index.Difference) { err = fmt.Errorf("%+v", d) })
+			return errors.Join(err, checkErr)
+		})
+		eventually(t, func() error { return named(f) })
+		notes := 0
+		if err := f.keeper.Load().sink.archive.Notes(t.Context(), func(archive.Note) error { notes++; return nil }); err != nil || notes != 2 {
+			t.Errorf("%d notes, %v", notes, err)
+		}
+	}
+	if records := log.Records(feed.Subject(9, sharedChain, feed.SubjectNotes)); len(records) != 2 {
+		t.Errorf("%d records of notes are in the log", len(records))
+	}
+}
+
+// eventually calls f until it succeeds.
+func eventually(t *testing.T, f func() error) {
+	t.Helper()
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal(err)
 		}
 	}
 }

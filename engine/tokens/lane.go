@@ -46,6 +46,9 @@ type Config struct {
 	// URIs takes NFTs whose URIs were read for the first time or have changed, after they
 	// were kept; nil where nobody wants them. It must not wait.
 	URIs func(nfts []index.NFT)
+	// Mine reports whether it is up to this lane to ask: several servers may share what one of
+	// them has asked. Nil: it always is.
+	Mine func() bool
 	// Room returns why nothing can be written to the data folder; nil never does.
 	Room func() error
 	// Logger takes the log; nil discards it. Metrics takes the metrics; nil keeps
@@ -110,6 +113,9 @@ func New(cfg Config) (*Lane, error) {
 	}
 	if cfg.Room == nil {
 		cfg.Room = func() error { return nil }
+	}
+	if cfg.Mine == nil {
+		cfg.Mine = func() bool { return true }
 	}
 	if cfg.URIs == nil {
 		cfg.URIs = func([]index.NFT) {}
@@ -225,6 +231,9 @@ func (l *Lane) until(ctx context.Context, f func() error) bool {
 func (l *Lane) step(ctx context.Context) (idle bool, err error) {
 	if err := l.cfg.Room(); err != nil {
 		return false, err
+	}
+	if !l.cfg.Mine() {
+		return true, nil
 	}
 	if l.lost.Swap(false) {
 		l.live, l.next = false, l.work.next

@@ -107,6 +107,12 @@ func (l *Lane) Suspect(ctx context.Context, s Suspect) {
 	l.save(context.WithoutCancel(ctx))
 }
 
+// Settled takes blocks off the list that others have put right.
+func (l *Lane) Settled(ctx context.Context, s *Suspect) {
+	l.list.settled(s.id, s.From, s.To, s.From)
+	l.save(ctx)
+}
+
 // Suspects returns the blocks of which something false may be served.
 func (l *Lane) Suspects() []Suspect { return l.list.all() }
 
