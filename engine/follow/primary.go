@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -144,9 +145,11 @@ func (p *Primary) Start() (err error) {
 	k.fetch, k.rebuild = p.refetchBare, p.rebuild
 	k.replay = func(context.Context) error { return nil }
 	k.outdated = func() bool { return p.rows != nil && p.rows.Stale() }
-	if _, err := p.store(k, p.Gaps); err != nil {
+	stored, err := p.store(k, p.Gaps)
+	if err != nil {
 		return err
 	}
+	p.joinLog(stored)
 	_, started := s.Cursor()
 	p.followed.Store(started)
 	if _, err := p.disinherited(); err != nil { // so that nothing seems to lack
@@ -168,8 +171,8 @@ func (p *Primary) Start() (err error) {
 
 // connect makes what blocks come from: a client of nodes, if nothing else is configured.
 func (p *Primary) connect() error {
-	if p.cfg.Blocks != nil {
-		p.from, p.blocks = p.cfg.Blocks, p.cfg.Blocks
+	if p.cfg.Blocks != nil || p.cfg.Nodeless {
+		p.share(p.cfg.Blocks)
 		return nil
 	}
 	node, _, err := p.cfg.Host.Source(source.Config{Timeout: primaryTimeout, MaxBody: maxPrimaryBody}, source.Endpoint{})
@@ -179,8 +182,25 @@ func (p *Primary) connect() error {
 	p.node, err = containersource.New(containersource.Config{
 		Chain: p.cfg.Chain, ID: p.cfg.ID, Node: node, Genesis: p.cfg.Genesis, Needs: p.cfg.Host.Needs, Logger: p.log, Metrics: p.metrics(),
 	})
-	p.from, p.blocks = p.node, p.node
+	p.share(p.node)
 	return err
+}
+
+// share has blocks come from nodes, and from the log that servers share if there is one.
+// Vertices name no parents that would link them there: who has no node has those of a depot.
+func (p *Primary) share(nodes PrimaryBlocks) {
+	p.from, p.blocks = nodes, nodes
+	if p.cfg.Feed == nil || p.cfg.Chain == primary.XVertices && nodes != nil {
+		return
+	}
+	p.shared = p.newShared(container.KindOf(p.cfg.Chain), nodes, primary.AppendArchived, func(b archive.Block) (*primary.Block, error) {
+		is, err := primary.ParseArchived(p.cfg.Chain, b.Height, b.Parent, b.Data)
+		if err == nil && is.Link().ID != b.ID {
+			err = fmt.Errorf("it is %s", is.Link().ID)
+		}
+		return is, err
+	})
+	p.from, p.blocks = p.shared, p.shared
 }
 
 // Cursor returns the last block that is indexed, or without an index archived.

@@ -22,6 +22,8 @@ import (
 	"quorate/engine/index/indextest"
 	"quorate/engine/ingest"
 	"quorate/engine/metric"
+	"quorate/engine/primary"
+	"quorate/engine/source/container/containertest"
 	store "quorate/engine/store/index"
 	"quorate/engine/tokens"
 )
@@ -347,5 +349,35 @@ func eventually(t *testing.T, f func() error) {
 		case <-late:
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestSharedPrimary: so do servers share a chain of the primary network. Its nodes are asked
+// by one of them.
+func TestSharedPrimary(t *testing.T) {
+	t.Parallel()
+	genesis, containers := containertest.MakeChain(t, 300, 0)
+	log := feedtest.New()
+	server := func(name string, nodes ...*containertest.Node) *memoryRows {
+		_, rows, _ := followed(t, t.TempDir(), primary.PChain, func(cfg *PrimaryConfig) {
+			cfg.Feed, cfg.Nodeless = &Feed{log, name}, len(nodes) == 0
+		}, nodes...)
+		return rows
+	}
+	var nodes [2]*containertest.Node
+	for i := range nodes {
+		nodes[i] = containertest.New(t, primary.PChain, containers)
+		nodes[i].Genesis = genesis
+	}
+	first := server("first", nodes[0])
+	first.await(t, 299)
+	second, third := server("second", nodes[1]), server("third")
+	second.await(t, 299)
+	third.await(t, 299)
+	if n := nodes[1].Count("index.getContainerRange"); n > 0 {
+		t.Errorf("the second node was asked %d times for what is in the log", n)
+	}
+	if second.heads[299] != first.heads[299] || third.heads[299] != first.heads[299] {
+		t.Error("servers have other blocks")
 	}
 }
