@@ -23,8 +23,8 @@ var (
 	networkLike = &openapi.Schema{Type: "string", Enum: []string{"mainnet", "fuji", "testnet"}}
 )
 
-// pathParams are those of EVM chains and of operations; signParams and primaryParams mean
-// something else where messages are signed and on the primary network.
+// pathParams are those of EVM chains and of operations; signParams mean
+// something else where messages are signed.
 var (
 	pathParams = []door.PathParam{
 		{Name: "network", Doc: "the network", Schema: networkLike, Names: true},
@@ -46,10 +46,6 @@ var (
 	}
 	signParams = []door.PathParam{
 		{Name: "txHash", Doc: "a transaction of an EVM chain, by hash, or of the P-Chain, by ID; else a warp message, by ID in hex or CB58", Schema: eitherID, Names: false},
-	}
-	primaryParams = []door.PathParam{
-		{Name: "txHash", Doc: "a transaction", Schema: door.IDLike(), Names: false},
-		{Name: "blockId", Doc: "a block, by height or ID", Schema: door.TextLike("^([0-9]{1,19}|[1-9A-HJ-NP-Za-km-z]{33,51}|0x[0-9a-fA-F]{64})$", "1"), Names: false},
 	}
 )
 

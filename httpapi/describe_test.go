@@ -126,6 +126,8 @@ const (
 	addressPattern    = chainPattern + "/addresses/{address}"
 	contractPattern   = chainPattern + "/contracts/{address}"
 	collectionPattern = chainPattern + "/nfts/collections/{address}/tokens"
+	networkPattern    = "/v1/networks/{network}"
+	blockchainPattern = networkPattern + "/blockchains/{blockchainId}"
 )
 
 // samples are values of parameters of patterns that exist on the servers of these tests.

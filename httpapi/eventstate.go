@@ -12,6 +12,7 @@ import (
 	"quorate/engine/events"
 	"quorate/engine/primary"
 	"quorate/httpapi/door"
+	primaryapi "quorate/httpapi/primary"
 	"quorate/httpapi/view"
 )
 
@@ -46,8 +47,6 @@ func (l *states) get(name string, read func() (map[string][]byte, error)) *event
 // openStates finds what a stream watches besides chains.
 func (t *stream) openStates(q *door.Query, p *door.Params) *door.Failure {
 	if ofStream(q).topics&topicValidators != 0 {
-		c := &primaryCall{}
-		c.s = t.s
 		if t.s.cfg.Primary == nil {
 			return door.NotFound("no primary network is followed here")
 		}
@@ -55,14 +54,14 @@ func (t *stream) openStates(q *door.Query, p *door.Params) *door.Failure {
 		if q.Network != "" {
 			name = []byte(q.Network)
 		}
-		if f := c.findNetwork(name); f != nil {
+		network, of, f := t.s.primary.Find(name)
+		if f != nil {
 			return f
 		}
-		on, ok := c.network.Chain(primary.PChain)
+		on, ok := of.Chain(primary.PChain)
 		if !ok {
-			return door.NotFound("the P-Chain of " + c.name + " is not followed here")
+			return door.NotFound("the P-Chain of " + network + " is not followed here")
 		}
-		network := c.name
 		state := t.s.states.get(eventValidators+"/"+network, func() (map[string][]byte, error) { return readValidators(on) })
 		if _, err := state.Now(); err != nil {
 			return door.Unavailable("the validators of " + network + " are not known yet")
@@ -143,7 +142,7 @@ func readValidators(on PrimaryChain) (map[string][]byte, error) {
 	defer v.Close()
 	rows, ok := v.(PlatformView)
 	if !ok {
-		return nil, errKind
+		return nil, primaryapi.ErrKind
 	}
 	items := make(map[string][]byte)
 	page := primary.Page{Limit: 1 << 20}

@@ -25,7 +25,7 @@ func routes(s *Server) []door.Route {
 	list = append(list, exportsOf(s).Routes()...)
 	list = append(list, eventRoutes(s)...)
 	list = append(list, webhookRoutes(s)...)
-	list = append(list, primaryRoutes(s)...)
+	list = append(list, s.primary.Routes()...)
 	list = append(list, s.metrics.Routes()...)
 	list = append(list, serviceRoutes(s)...)
 	list = append(list, extRoutes(s)...)

@@ -9,6 +9,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/httpapi/door"
+	primaryapi "quorate/httpapi/primary"
 )
 
 // TestSchemasAreChecks holds what parameters accept against their schemas: what the
@@ -85,8 +86,8 @@ func checkParam(t *testing.T, r *door.Route, p *door.Param) {
 // chosen says all that parameters select.
 func chosen(q *door.Query) string {
 	b := q.Canonical(nil)
-	if own, ok := q.Own.(*primaryQuery); ok {
-		b = own.canonical(b)
+	if own, ok := q.Own.(*primaryapi.Query); ok {
+		b = own.Canonical(b)
 	}
 	return fmt.Sprintf("%x %d", b, q.PageSize)
 }
@@ -97,7 +98,7 @@ func ownOf(r *door.Route) any {
 		return r.Own()
 	}
 	for prefix, own := range map[string]any{
-		"/v1/networks": &primaryQuery{}, "/v2/networks": &primaryQuery{}, "/v1/events": &eventsQuery{}, "/v1/webhooks": &hookCall{},
+		"/v1/networks": &primaryapi.Query{}, "/v2/networks": &primaryapi.Query{}, "/v1/events": &eventsQuery{}, "/v1/webhooks": &hookCall{},
 		"/v1/signatureAggregator": &chain.ID{},
 	} {
 		if strings.HasPrefix(r.Pattern, prefix) {

@@ -15,8 +15,8 @@ import (
 	"quorate/httpapi/door"
 	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/icm"
-	"quorate/httpapi/kept"
 	"quorate/httpapi/metrics"
+	primaryapi "quorate/httpapi/primary"
 	"quorate/httpapi/reply"
 )
 
@@ -41,6 +41,7 @@ type Server struct {
 	evm     evmapi.Room
 	metrics metrics.Room
 	icm     icm.Room
+	primary primaryapi.Room
 	origins origins
 	repeats *repeats
 	pages   *pages
@@ -48,9 +49,6 @@ type Server struct {
 	streams              streams
 	states               states
 	heartbeat, slowAfter time.Duration // of streams
-
-	primaryCalls *reply.Calls[primaryCall, *primaryCall]
-	geneses      *kept.Cache[keptGenesis]
 
 	// work is the context of all requests. It ends when a shutdown takes too long.
 	work context.Context
@@ -143,8 +141,12 @@ func (s *Server) prepareData() (err error) {
 	s.metrics.Use(s.desk, s.cfg.Metrics, s.cfg.PointBytes)
 	s.icm.EVM, s.icm.Signed = &s.evm, s.cfg.Signed
 	s.icm.Use(s.desk)
-	s.primaryCalls = newPrimaryCalls(s)
-	s.geneses = newGenesisCache()
+	s.primary.Finder = primaryapi.Finder{Networks: s.cfg.Primary, Known: func(name []byte) *door.Failure {
+		_, f := s.network(name)
+		return f
+	}}
+	s.primary.EVM = s.cfg.Chains
+	s.primary.Use(s.desk)
 	s.repeats = newRepeats(s.cfg.AnswerBytes / repeatShare)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
 		s.cfg.Metrics.GaugeFunc("quorate_cache_bytes", "What a cache or buffer holds, about.", func() float64 { return float64(bytes()) }, "cache", cache)

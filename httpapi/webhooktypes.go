@@ -10,6 +10,7 @@ import (
 	"quorate/engine/primary"
 	"quorate/engine/webhook"
 	"quorate/httpapi/door"
+	primaryapi "quorate/httpapi/primary"
 	"quorate/httpapi/shape"
 )
 
@@ -43,7 +44,7 @@ func (c *hookCall) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (PrimaryNetw
 
 func hookChain(on PrimaryNetwork, name string) (primary.Kind, bool) {
 	kinds := []primary.Kind{primary.PChain, primary.XChain}
-	if k, ok := chainKind([]byte(name)); ok {
+	if k, ok := primaryapi.KindNamed([]byte(name)); ok {
 		return k, slices.Contains(kinds, k)
 	}
 	for _, k := range kinds {
@@ -98,7 +99,7 @@ func selectAddresses(m *shape.WebhookSelection, n *webhook.Hook, network uint32)
 	for _, text := range m.Keys {
 		a, err := address.ParseOn(text, network, "P", "X")
 		if err != nil {
-			return door.BadRequest("metadata.keys " + notPrimaryAddress([]byte(text), network, err))
+			return door.BadRequest("metadata.keys " + primaryapi.NotAddress([]byte(text), network, err))
 		}
 		if !slices.Contains(n.Keys, a) {
 			n.Keys = append(n.Keys, a)

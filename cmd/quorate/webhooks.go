@@ -10,8 +10,8 @@ import (
 
 	"quorate/engine"
 	"quorate/engine/webhook"
-	"quorate/httpapi"
 	"quorate/httpapi/limit"
+	primaryapi "quorate/httpapi/primary"
 )
 
 // webhookFlags are the flags of quorate serve about webhooks.
@@ -49,7 +49,7 @@ func (f *webhookFlags) check(host string, proxies []string) error {
 }
 
 func (f *webhookFlags) configure(cfg *engine.Config) {
-	cfg.Webhooks = webhook.Config{Writer: httpapi.WebhookParts{}, Private: f.private, Most: f.most, PerClient: f.perClient, Patience: f.patience, Owners: make(map[string]string)}
+	cfg.Webhooks = webhook.Config{Writer: primaryapi.WebhookParts{}, Private: f.private, Most: f.most, PerClient: f.perClient, Patience: f.patience, Owners: make(map[string]string)}
 	for _, o := range f.owners {
 		address, name, _ := strings.Cut(o, "=")
 		cfg.Webhooks.Owners[address] = limit.KeyClient(name)

@@ -84,7 +84,7 @@ func (c *call) windows(hours []uint32) (figures [][]byte, f *door.Failure) {
 		if err != nil {
 			return nil, c.failure(src.chain, err)
 		}
-		above := BeginsAbove(src.chain)
+		above := beginsAbove(src.chain)
 		for k := range list {
 			totals[k].Add(s.metric, &list[k])
 			unknown[k] = unknown[k] || above && hours[k] <= src.first

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holiman/uint256"
+
 	"quorate/engine/chain"
 	"quorate/engine/index"
 	"quorate/httpapi/door"
@@ -141,8 +143,8 @@ func (c *call) mark(ch evm.Chain) {
 	c.Mark(reply.Mark{Chain: ch, Tip: tip})
 }
 
-// BeginsAbove reports whether the sums of a chain lack its first blocks.
-func BeginsAbove(c evm.Chain) bool {
+// beginsAbove reports whether the sums of a chain lack its first blocks.
+func beginsAbove(c evm.Chain) bool {
 	gaps, _ := c.Gaps()
 	return slices.ContainsFunc(gaps, func(g view.Gap) bool { return g.Kind == view.GapBelow || g.Kind == view.GapUnsummed })
 }
@@ -166,7 +168,7 @@ func (s *series) add(c evm.Chain) (known bool, err error) {
 		}
 		return false, nil
 	}
-	if s.metric.Cumulative() && BeginsAbove(c) {
+	if s.metric.Cumulative() && beginsAbove(c) {
 		s.why = "it adds up all blocks of a chain, and begins above the first one"
 		return false, nil
 	}
@@ -208,10 +210,26 @@ func (s *series) window(since, until uint64, before uint32) (newest, oldest uint
 }
 
 // failure is the answer when the metrics of a chain cannot be read.
-func (c *call) failure(ch evm.Chain, err error) *door.Failure { return Failure(&c.Request, ch, err) }
+func (c *call) failure(ch evm.Chain, err error) *door.Failure { return failure(&c.Request, ch, err) }
 
-// Failure is the answer when the metrics of a chain cannot be read.
-func Failure(r *evm.Request, ch evm.Chain, err error) *door.Failure {
+// Fees returns what all transactions of a chain have paid, in wei. all is false if the sums
+// lack the first of them.
+func Fees(r *reply.Request, of evm.Chain) (wei uint256.Int, all bool, f *door.Failure) {
+	if beginsAbove(of) {
+		return wei, false, nil
+	}
+	list, err := of.Windows([]uint32{0}, false)
+	if err == nil && len(list) != 1 {
+		err = fmt.Errorf("%w: %d windows", index.ErrRollup, len(list))
+	}
+	if err != nil {
+		return wei, false, failure(&evm.Request{Request: reply.Request{Desk: r.Desk, Ctx: r.Ctx}}, of, err)
+	}
+	return list[0].Fees, true, nil
+}
+
+// failure is the answer when the metrics of a chain cannot be read.
+func failure(r *evm.Request, ch evm.Chain, err error) *door.Failure {
 	r.Chain, r.Info = ch, ch.Info()
 	if errors.Is(err, index.ErrRollup) {
 		return door.Unavailable("chain " + r.Info.ChainID + " cannot answer this now: " + err.Error())

@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"quorate/httpapi/view"
 )
 
-// primaryQuery holds the parameters that only routes of the primary network know.
-type primaryQuery struct {
+// Query holds the parameters that only routes of the primary network know.
+type Query struct {
 	nodes []chain.NodeID // without duplicates
 	// listed is a list of addresses as it was sent, and listedAs the name of the
 	// parameter. Which addresses are right depends on the network, which the path names.
@@ -44,10 +44,10 @@ type primaryQuery struct {
 }
 
 // ofPrimary returns the parameters that only these routes know.
-func ofPrimary(q *door.Query) *primaryQuery { return q.Own.(*primaryQuery) }
+func ofPrimary(q *door.Query) *Query { return q.Own.(*Query) }
 
-// canonical is as that of [query].
-func (q *primaryQuery) canonical(b []byte) []byte {
+// Canonical is as that of [door.Query].
+func (q *Query) Canonical(b []byte) []byte {
 	b = append(b, 'p', byte(q.status), door.Bit(q.hasHeight))
 	b = strconv.AppendUint(b, q.height, 10)
 	b = append(b, door.Bit(q.inactive), door.Bit(q.spent))
@@ -205,7 +205,7 @@ func eachListed(v []byte, take func(item []byte) string) string {
 
 // readAddresses reads the list of addresses, those of the P- and the X-Chain of a
 // network; where the C-Chain is read also those of its accounts, in hex.
-func (q *primaryQuery) readAddresses(networkID uint32, hexToo bool) *door.Failure {
+func (q *Query) readAddresses(networkID uint32, hexToo bool) *door.Failure {
 	if q.listedAs == "" {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (q *primaryQuery) readAddresses(networkID uint32, hexToo bool) *door.Failur
 		case err == nil:
 		case hexToo && door.ParseHex(item, a[:]):
 		default:
-			return notPrimaryAddress(item, networkID, err)
+			return NotAddress(item, networkID, err)
 		}
 		if slices.Contains(q.addresses, a) {
 			return ""
@@ -232,7 +232,9 @@ func (q *primaryQuery) readAddresses(networkID uint32, hexToo bool) *door.Failur
 	return nil
 }
 
-func notPrimaryAddress(item []byte, networkID uint32, err error) string {
+// NotAddress says that a text is no address of the primary network of networkID, which err is
+// the reason of.
+func NotAddress(item []byte, networkID uint32, err error) string {
 	prefix := address.Prefix(networkID)
 	text := "must be an address that starts with " + prefix + "1, P-" + prefix + "1 or X-" + prefix + "1, not " + door.Excerpt(item)
 	switch {
@@ -242,18 +244,4 @@ func notPrimaryAddress(item []byte, networkID uint32, err error) string {
 		text += ", which is of another chain"
 	}
 	return text
-}
-
-// chainKind reads how a path names a chain of the primary network: by alias; false if
-// it is none.
-func chainKind(name []byte) (primary.Kind, bool) {
-	switch string(name) {
-	case "p-chain", "P":
-		return primary.PChain, true
-	case "x-chain", "X":
-		return primary.XChain, true
-	case "c-chain", "C":
-		return primary.CChain, true
-	}
-	return 0, false
 }

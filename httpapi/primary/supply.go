@@ -1,7 +1,6 @@
-package httpapi
+package primary
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -10,11 +9,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/engine/chain"
-	"quorate/engine/index"
 	"quorate/engine/primary"
 	"quorate/engine/primary/pchain"
 	"quorate/httpapi/door"
-	evmapi "quorate/httpapi/evm"
+	"quorate/httpapi/evm"
 	"quorate/httpapi/metrics"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
@@ -22,16 +20,16 @@ import (
 
 // supplyRoute is that of the supply of AVAX. Its path names no network: without the
 // parameter it is that of mainnet if that is followed, and of the test network otherwise.
-func supplyRoute(s *Server) door.Route {
+func (m *Room) supplyRoute() door.Route {
 	return door.Route{
 		Method: fasthttp.MethodGet, Pattern: "/v1/avax/supply", Units: door.UnitsMedium,
 		Doc: "returns the supply of AVAX, and what it follows from",
 		ID:  123, Query: []door.Param{door.ParamNetwork},
-		Answer: shape.Supply{}, Refused: []int{fasthttp.StatusNotFound}, Make: onPrimary(s, onPlatform, nil, (*primaryCall).supply),
+		Answer: shape.Supply{}, Refused: []int{fasthttp.StatusNotFound}, Make: m.on(onPlatform, nil, supplyOfAVAX),
 	}
 }
 
-// supply is what the supply of AVAX follows from, in nAVAX but for fees, which are in wei.
+// supplyOfAVAX is what the supply of AVAX follows from, in nAVAX but for fees, which are in wei.
 type supply struct {
 	genesis, unlocked    uint64 // what the network began with, and the part without a lock now
 	rewards, staked      uint64
@@ -44,11 +42,11 @@ type supply struct {
 	burnedOnP, burnedOnC uint256.Int // wei
 }
 
-// supply writes the supply of AVAX after the last blocks.
-func (c *primaryCall) supply() *door.Failure {
+// supplyOfAVAX writes the supply of AVAX after the last blocks.
+func supplyOfAVAX(c *call) *door.Failure {
 	s := &supply{}
-	for _, read := range []func(*supply) *door.Failure{c.supplyOfStake, c.supplyOfChains, c.supplyOfFees} {
-		if f := read(s); f != nil {
+	for _, read := range []func(*call) *door.Failure{s.ofStake, s.ofChains, s.ofFees} {
+		if f := read(c); f != nil {
 			return f
 		}
 	}
@@ -95,8 +93,8 @@ func (s *supply) sum() (ok bool) {
 	return !under
 }
 
-// supplyOfStake reads what the P-Chain alone knows.
-func (c *primaryCall) supplyOfStake(s *supply) *door.Failure {
+// ofStake reads what the P-Chain alone knows.
+func (s *supply) ofStake(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -127,13 +125,13 @@ func (c *primaryCall) supplyOfStake(s *supply) *door.Failure {
 
 // oldRows is the answer where rows are made again, because those that are there do not
 // say what is asked for.
-func (c *primaryCall) oldRows(k primary.Kind) *door.Failure {
+func (c *call) oldRows(k primary.Kind) *door.Failure {
 	return c.missing("the rows of the " + k.String() + " of " + c.name + " do not say enough of the supply of AVAX: they are of an older version, " +
 		"and being made again, or have too many locks")
 }
 
-// supplyOfChains reads what was burned and is locked on each chain.
-func (c *primaryCall) supplyOfChains(s *supply) *door.Failure {
+// ofChains reads what was burned and is locked on each chain.
+func (s *supply) ofChains(c *call) *door.Failure {
 	asset := c.network.AVAX()
 	if asset.IsZero() {
 		return c.missing("no node has said yet which asset of " + c.name + " is AVAX")
@@ -182,33 +180,27 @@ func (c *primaryCall) supplyOfChains(s *supply) *door.Failure {
 	return nil
 }
 
-// supplyOfFees reads what the transactions of the C-Chain's EVM have paid: it is burned.
-func (c *primaryCall) supplyOfFees(s *supply) *door.Failure {
+// ofFees reads what the transactions of the C-Chain's EVM have paid: it is burned.
+func (s *supply) ofFees(c *call) *door.Failure {
 	on, ok := c.network.Chain(primary.CChain)
 	if !ok {
 		return c.missing("the C-Chain of " + c.name + " is not followed here")
 	}
-	var evm Chain
-	if c.s.cfg.Chains != nil {
-		evm, ok = c.s.cfg.Chains.Chain(on.ID().String())
+	var of evm.Chain
+	if c.room.EVM != nil {
+		of, ok = c.room.EVM.Chain(on.ID().String())
 	}
-	if evm == nil || !ok {
+	if of == nil || !ok {
 		return c.missing("the supply of AVAX needs the fees of the C-Chain of " + c.name + ", whose transactions are not indexed here")
 	}
-	_, tip, _ := evm.Cursor()
-	c.Mark(reply.Mark{Chain: evm, Tip: tip}) // before it is read
-	if metrics.BeginsAbove(evm) {
+	_, tip, _ := of.Cursor()
+	c.Mark(reply.Mark{Chain: of, Tip: tip}) // before it is read
+	wei, all, f := metrics.Fees(&c.Request, of)
+	if f == nil && !all {
 		return c.missing("the supply of AVAX needs the fees of all blocks of the C-Chain of " + c.name + ", and the index of its transactions begins above the first one")
 	}
-	list, err := evm.Windows([]uint32{0}, false)
-	if err == nil && len(list) != 1 {
-		err = fmt.Errorf("%w: %d windows", index.ErrRollup, len(list))
-	}
-	if err != nil {
-		return metrics.Failure(&evmapi.Request{Request: reply.Request{Desk: c.Desk, Ctx: c.Ctx}}, evm, err)
-	}
-	s.fees = list[0].Fees
-	return nil
+	s.fees = wei
+	return f
 }
 
 // ofNano returns an amount of nAVAX in wei.

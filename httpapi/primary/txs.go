@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 	"quorate/httpapi/view"
 )
 
-// primaryTx is a transaction of any of the chains: exactly one member is set.
-type primaryTx struct {
+// anyTx is a transaction of any of the chains: exactly one member is set.
+type anyTx struct {
 	platform *platform.Tx
 	avm      *avm.Tx
 	atomic   *atomic.Tx
 }
 
-func parsePrimaryTx(k primary.Kind, raw []byte) (tx primaryTx, err error) {
+func parseTx(k primary.Kind, raw []byte) (tx anyTx, err error) {
 	switch k {
 	case primary.PChain:
 		tx.platform, err = platform.ParseTx(raw)
@@ -38,7 +38,7 @@ func parsePrimaryTx(k primary.Kind, raw []byte) (tx primaryTx, err error) {
 }
 
 // kind returns what the SDKs call the kind of transaction.
-func (t *primaryTx) kind() string {
+func (t *anyTx) kind() string {
 	switch {
 	case t.platform != nil:
 		return t.platform.Body.Kind().String()
@@ -51,11 +51,11 @@ func (t *primaryTx) kind() string {
 }
 
 // unnamed reports whether the SDKs have no name for the kind.
-func (t *primaryTx) unnamed() bool { return t.platform != nil && view.Unnamed(t.platform.Body.Kind()) }
+func (t *anyTx) unnamed() bool { return t.platform != nil && view.Unnamed(t.platform.Body.Kind()) }
 
 // funds returns the inputs of a transaction, the outputs that it spends besides, and how
 // many outputs of its own it has.
-func (t *primaryTx) funds() (in []utxo.Input, refs []utxo.Ref, outs int) {
+func (t *anyTx) funds() (in []utxo.Input, refs []utxo.Ref, outs int) {
 	switch {
 	case t.atomic != nil:
 		return t.atomic.Imported, nil, len(t.atomic.Exported)
@@ -93,7 +93,7 @@ func exchangeFunds(body avm.Body) (in []utxo.Input, refs []utxo.Ref, outs int) {
 }
 
 // known collects what is known of a transaction besides what it says itself.
-func (c *primaryCall) known(row *primary.TxRow, tx *primaryTx) (*view.PrimaryTx, error) {
+func (c *call) known(row *primary.TxRow, tx *anyTx) (*view.PrimaryTx, error) {
 	t := &view.PrimaryTx{Row: row}
 	in, refs, outs := tx.funds()
 	consumed, ok, err := row.Consumed()
@@ -124,7 +124,7 @@ func (c *primaryCall) known(row *primary.TxRow, tx *primaryTx) (*view.PrimaryTx,
 }
 
 // consumed looks up what a transaction spends, one by one.
-func (c *primaryCall) consumed(row *primary.TxRow, in []utxo.Input, refs []utxo.Ref) (list []*primary.Output, err error) {
+func (c *call) consumed(row *primary.TxRow, in []utxo.Input, refs []utxo.Ref) (list []*primary.Output, err error) {
 	for i := range in {
 		u, found, err := c.rows.Output(in[i].Ref.ID())
 		if err != nil {
@@ -149,7 +149,7 @@ func refIDs(refs []utxo.Ref) []chain.ID {
 }
 
 // outputs appends those outputs that the rows have.
-func (c *primaryCall) outputs(list []*primary.Output, ids []chain.ID) ([]*primary.Output, error) {
+func (c *call) outputs(list []*primary.Output, ids []chain.ID) ([]*primary.Output, error) {
 	for _, id := range ids {
 		u, found, err := c.rows.Output(id)
 		if err != nil {
@@ -163,7 +163,7 @@ func (c *primaryCall) outputs(list []*primary.Output, ids []chain.ID) ([]*primar
 }
 
 // place finds where a transaction stands, what it stakes and what it creates.
-func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
+func (c *call) place(t *view.PrimaryTx, tx *anyTx) error {
 	if rows, ok := c.rows.(AssetView); ok && tx.avm != nil {
 		if tx.avm.Body.Kind() == avm.KindCreateAsset {
 			t.Created = c.asset(&t.Row.ID)
@@ -209,7 +209,7 @@ func (c *primaryCall) place(t *view.PrimaryTx, tx *primaryTx) error {
 }
 
 // stakes reports whether a transaction adds a validator or a delegator.
-func (t *primaryTx) stakes() (ok bool) {
+func (t *anyTx) stakes() (ok bool) {
 	if t.platform != nil {
 		_, ok = t.platform.Body.Staking()
 	}
@@ -217,7 +217,7 @@ func (t *primaryTx) stakes() (ok bool) {
 }
 
 // writeTx writes a transaction.
-func (c *primaryCall) writeTx(row *primary.TxRow, tx *primaryTx) error {
+func (c *call) writeTx(row *primary.TxRow, tx *anyTx) error {
 	t, err := c.known(row, tx)
 	if err != nil {
 		return err
@@ -234,8 +234,8 @@ func (c *primaryCall) writeTx(row *primary.TxRow, tx *primaryTx) error {
 }
 
 // takeTx offers a transaction to the page.
-func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
-	tx, err := parsePrimaryTx(c.kind, row.Raw)
+func (c *call) takeTx(row *primary.TxRow) (primary.Result, error) {
+	tx, err := parseTx(c.kind, row.Raw)
 	switch {
 	case err != nil:
 		return primary.Passed, err
@@ -249,7 +249,7 @@ func (c *primaryCall) takeTx(row *primary.TxRow) (primary.Result, error) {
 }
 
 // wants reports whether a transaction is of those that a list is asked for.
-func (q *primaryQuery) wants(tx *primaryTx) bool {
+func (q *Query) wants(tx *anyTx) bool {
 	if len(q.kinds) > 0 && !slices.Contains(q.kinds, tx.kind()) && !(tx.unnamed() && slices.Contains(q.kinds, "UNKNOWN")) {
 		return false
 	}
@@ -261,9 +261,9 @@ func concernsL1(body platform.Body, id *chain.ID) bool {
 	return slices.ContainsFunc(body.L1Changes(), func(c platform.L1Change) bool { return c.ValidationID == *id })
 }
 
-// latestPrimaryTxs lists the transactions of a chain, or those that addresses have part
+// latestTxs lists the transactions of a chain, or those that addresses have part
 // in.
-func (c *primaryCall) latestPrimaryTxs() *door.Failure {
+func latestTxs(c *call) *door.Failure {
 	c.List("transactions")
 	times, ok := c.frame()
 	if !ok {
@@ -274,7 +274,7 @@ func (c *primaryCall) latestPrimaryTxs() *door.Failure {
 }
 
 // stakingTxs lists the transactions whose stake is active.
-func (c *primaryCall) stakingTxs() *door.Failure {
+func stakingTxs(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -306,9 +306,9 @@ func (c *primaryCall) stakingTxs() *door.Failure {
 	return c.finish(next, err, c.chainInfo)
 }
 
-func (c *primaryCall) readPrimaryTx() *door.Failure { return c.readID("txHash", &c.id) }
+func readTx(c *call) *door.Failure { return c.readID("txHash", &c.id) }
 
-func (c *primaryCall) singlePrimaryTx() *door.Failure {
+func singleTx(c *call) *door.Failure {
 	row, found, err := c.rows.Tx(c.id)
 	switch {
 	case err != nil:
@@ -316,7 +316,7 @@ func (c *primaryCall) singlePrimaryTx() *door.Failure {
 	case !found:
 		return c.missing("transaction " + c.id.String() + " does not exist or is not indexed yet")
 	}
-	tx, err := parsePrimaryTx(c.kind, row.Raw)
+	tx, err := parseTx(c.kind, row.Raw)
 	if err == nil {
 		err = c.writeTx(row, &tx)
 	}
@@ -327,7 +327,7 @@ func (c *primaryCall) singlePrimaryTx() *door.Failure {
 }
 
 // asset returns an asset of the X-Chain, nil if it is not known.
-func (c *primaryCall) asset(id *chain.ID) *xchain.Asset {
+func (c *call) asset(id *chain.ID) *xchain.Asset {
 	rows, ok := c.rows.(AssetView)
 	if !ok {
 		return nil
@@ -342,9 +342,9 @@ func (c *primaryCall) asset(id *chain.ID) *xchain.Asset {
 	return a
 }
 
-func (c *primaryCall) readAsset() *door.Failure { return c.readID("assetId", &c.id) }
+func readAsset(c *call) *door.Failure { return c.readID("assetId", &c.id) }
 
-func (c *primaryCall) assetDetails() *door.Failure {
+func assetDetails(c *call) *door.Failure {
 	a := c.asset(&c.id)
 	switch {
 	case c.Err != nil:
@@ -356,10 +356,10 @@ func (c *primaryCall) assetDetails() *door.Failure {
 	return nil
 }
 
-func (c *primaryCall) assetTxs() *door.Failure {
+func assetTxs(c *call) *door.Failure {
 	rows, ok := c.rows.(AssetView)
 	if !ok {
-		return c.unreadable(errKind)
+		return c.unreadable(ErrKind)
 	}
 	c.List("transactions")
 	times, ok := c.frame()

@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"math"
@@ -53,7 +53,7 @@ func (q *validatorQuery) empty() bool {
 	return len(q.parts) == 0 && !q.fee.given && !q.uptime.given && !q.capacity.given && !q.remaining.given
 }
 
-// canonical is as that of [query].
+// canonical is as that of [door.Query].
 func (q *validatorQuery) canonical(b []byte) []byte {
 	if q.empty() {
 		return b

@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"slices"
@@ -18,7 +18,7 @@ import (
 var addressNames = door.MemberNames{"addresses"}
 
 // readBody reads the addresses of a body as those of the query.
-func (c *primaryCall) readBody() *door.Failure {
+func (c *call) readBody() *door.Failure {
 	if f := door.CheckJSON(c.Ctx); f != nil {
 		return f
 	}
@@ -47,7 +47,7 @@ func (c *primaryCall) readBody() *door.Failure {
 var unspent = []primary.OutputState{primary.Unspent, primary.Staked}
 
 // listOutputs lists the outputs of addresses.
-func (c *primaryCall) listOutputs() *door.Failure {
+func listOutputs(c *call) *door.Failure {
 	states := unspent
 	if c.own.spent {
 		states = slices.Concat(states, []primary.OutputState{primary.Spent})
@@ -111,7 +111,7 @@ var balanceNames = map[primary.Kind][]string{
 }
 
 // balances sums up the outputs of addresses by what can be done with them.
-func (c *primaryCall) primaryBalances() *door.Failure {
+func balances(c *call) *door.Failure {
 	now := c.rows.Tip().TimeMilli / 1000
 	if rows, ok := c.rows.(PlatformView); ok {
 		now = rows.Time()
@@ -144,7 +144,7 @@ func (c *primaryCall) primaryBalances() *door.Failure {
 }
 
 // sum adds an output to where it belongs.
-func (c *primaryCall) sum(all sums, u *primary.Output, now uint64) error {
+func (c *call) sum(all sums, u *primary.Output, now uint64) error {
 	if u.Kind != utxo.TransferOutput {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (c *primaryCall) sum(all sums, u *primary.Output, now uint64) error {
 }
 
 // platformSum returns which of the P-Chain's balances an output belongs to.
-func (c *primaryCall) platformSum(u *primary.Output, locked, stakeable bool) (string, error) {
+func (c *call) platformSum(u *primary.Output, locked, stakeable bool) (string, error) {
 	if u.State != primary.Staked {
 		switch {
 		case locked:
@@ -204,7 +204,7 @@ func (c *primaryCall) platformSum(u *primary.Output, locked, stakeable bool) (st
 
 // imported reports whether the chain that an output was exported to has taken it. It is
 // not known of chains that are not followed.
-func (c *primaryCall) imported(u *primary.Output) (bool, error) {
+func (c *call) imported(u *primary.Output) (bool, error) {
 	kind, ok := kindOf(c.network, u.Other)
 	if !ok {
 		return false, nil
@@ -219,7 +219,7 @@ func (c *primaryCall) imported(u *primary.Output) (bool, error) {
 
 // beside returns the rows of another chain of the network, which are closed with the
 // call; nil if there are none yet. The answer changes with that chain's next block, too.
-func (c *primaryCall) beside(k primary.Kind) (PrimaryView, error) {
+func (c *call) beside(k primary.Kind) (View, error) {
 	if rows, ok := c.others[k]; ok {
 		return rows, nil
 	}
@@ -227,7 +227,7 @@ func (c *primaryCall) beside(k primary.Kind) (PrimaryView, error) {
 	if !ok {
 		return nil, nil
 	}
-	at := reply.Mark{Chain: primaryMark{on}} // nothing is kept of a chain without a block
+	at := reply.Mark{Chain: mark{on}} // nothing is kept of a chain without a block
 	rows, err := on.View()
 	switch {
 	case isEmpty(err):
@@ -239,13 +239,13 @@ func (c *primaryCall) beside(k primary.Kind) (PrimaryView, error) {
 	}
 	c.Marks = append(c.Marks, at)
 	if c.others == nil {
-		c.others = map[primary.Kind]PrimaryView{}
+		c.others = map[primary.Kind]View{}
 	}
 	c.others[k] = rows
 	return rows, nil
 }
 
-func (c *primaryCall) closeOthers() {
+func (c *call) closeOthers() {
 	for _, rows := range c.others {
 		if rows != nil {
 			rows.Close()
@@ -255,7 +255,7 @@ func (c *primaryCall) closeOthers() {
 }
 
 // newest returns the newest transaction of addresses, nil if there is none.
-func newest(rows PrimaryView, addresses []address.Address) (tx *primary.TxRow, err error) {
+func newest(rows View, addresses []address.Address) (tx *primary.TxRow, err error) {
 	_, err = rows.Txs(addresses, primary.TimeRange{}, primary.Page{Limit: 1}, func(row *primary.TxRow) (primary.Result, error) {
 		tx = row
 		return primary.Taken, nil
@@ -264,7 +264,7 @@ func newest(rows PrimaryView, addresses []address.Address) (tx *primary.TxRow, e
 }
 
 // lastActivity returns what any of the addresses did last.
-func (c *primaryCall) lastActivity() *door.Failure {
+func lastActivity(c *call) *door.Failure {
 	row, err := newest(c.rows, c.own.addresses)
 	if err != nil {
 		return c.unreadable(err)
@@ -272,7 +272,7 @@ func (c *primaryCall) lastActivity() *door.Failure {
 	if row == nil {
 		return c.missing("addresses have no transaction on the " + aliasKind(c.kind).String() + " of " + c.name + " that is indexed")
 	}
-	tx, err := parsePrimaryTx(c.kind, row.Raw)
+	tx, err := parseTx(c.kind, row.Raw)
 	if err != nil {
 		return c.unreadable(err)
 	}
@@ -299,7 +299,7 @@ func (c *primaryCall) lastActivity() *door.Failure {
 }
 
 // chainIDs lists for each address the chains that it has part in.
-func (c *primaryCall) chainIDs() *door.Failure {
+func chainIDs(c *call) *door.Failure {
 	c.List("addresses")
 	for _, a := range c.own.addresses {
 		var ids []chain.ID

@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"strconv"
@@ -10,7 +10,7 @@ import (
 )
 
 // readID reads an ID in the path.
-func (c *primaryCall) readID(name string, to *chain.ID) *door.Failure {
+func (c *call) readID(name string, to *chain.ID) *door.Failure {
 	if problem := door.SetID(to, c.Params.Get(name)); problem != "" {
 		return door.BadRequest(name + " " + problem)
 	}
@@ -18,7 +18,7 @@ func (c *primaryCall) readID(name string, to *chain.ID) *door.Failure {
 }
 
 // readNode reads a node ID in the path.
-func (c *primaryCall) readNode() *door.Failure {
+func readNode(c *call) *door.Failure {
 	if problem := door.SetNode(&c.node, c.Params.Get("nodeId")); problem != "" {
 		return door.BadRequest("nodeId " + problem)
 	}
@@ -26,7 +26,7 @@ func (c *primaryCall) readNode() *door.Failure {
 }
 
 // networkDetails returns the sums over a network's stakers.
-func (c *primaryCall) networkDetails() *door.Failure {
+func networkDetails(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -39,10 +39,10 @@ func (c *primaryCall) networkDetails() *door.Failure {
 	return nil
 }
 
-func (c *primaryCall) readSubnet() *door.Failure { return c.readID("subnetId", &c.id) }
+func readSubnet(c *call) *door.Failure { return c.readID("subnetId", &c.id) }
 
 // subnet is the complete view of a subnet.
-func (c *primaryCall) subnet() *door.Failure {
+func subnet(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -58,7 +58,7 @@ func (c *primaryCall) subnet() *door.Failure {
 	return nil
 }
 
-func (c *primaryCall) listBlockchains() *door.Failure {
+func listBlockchains(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -76,9 +76,9 @@ func (c *primaryCall) listBlockchains() *door.Failure {
 
 // readBlockchain reads the ID of any blockchain, or the alias of one of the primary
 // network.
-func (c *primaryCall) readBlockchain() *door.Failure {
+func readBlockchain(c *call) *door.Failure {
 	name := c.Params.Get("blockchainId")
-	if k, ok := chainKind(name); ok {
+	if k, ok := KindNamed(name); ok {
 		on, ok := c.network.Chain(k)
 		if !ok {
 			return door.NotFound("the " + k.String() + " of " + c.name + " is not followed here")
@@ -89,7 +89,7 @@ func (c *primaryCall) readBlockchain() *door.Failure {
 	return c.readID("blockchainId", &c.id)
 }
 
-func (c *primaryCall) blockchain() *door.Failure {
+func blockchain(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -106,7 +106,7 @@ func (c *primaryCall) blockchain() *door.Failure {
 }
 
 // listValidators lists the validators of the primary network, of a subnet, or a node.
-func (c *primaryCall) listValidators() *door.Failure {
+func listValidators(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -135,7 +135,7 @@ func (c *primaryCall) listValidators() *door.Failure {
 
 // proof returns the proof of possession of a validator's key, which is in its
 // transaction; nil if that is not known.
-func (c *primaryCall) proof(s *primary.Staker) []byte {
+func (c *call) proof(s *primary.Staker) []byte {
 	if s.BLSKey == nil {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (c *primaryCall) proof(s *primary.Staker) []byte {
 }
 
 // removed returns when a validator was removed, 0 if it was not.
-func (c *primaryCall) removed(s *primary.Staker) uint64 {
+func (c *call) removed(s *primary.Staker) uint64 {
 	if s.Status != primary.Removed || s.RemovedAt > 0 {
 		return s.RemovedAt
 	}
@@ -175,7 +175,7 @@ func (c *primaryCall) removed(s *primary.Staker) uint64 {
 	return row.Time
 }
 
-func (c *primaryCall) listL1Validators() *door.Failure {
+func listL1Validators(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -188,7 +188,7 @@ func (c *primaryCall) listL1Validators() *door.Failure {
 	return c.finish(next, err, func() { c.W.Height(c.Tip) })
 }
 
-func (c *primaryCall) pendingRewards() *door.Failure {
+func pendingRewards(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -201,7 +201,7 @@ func (c *primaryCall) pendingRewards() *door.Failure {
 }
 
 // readBlock reads the height or the ID of a block.
-func (c *primaryCall) readBlock() *door.Failure {
+func readBlock(c *call) *door.Failure {
 	v := c.Params.Get("blockId")
 	n, ok := door.ParseUint(v)
 	if ok {
@@ -215,7 +215,7 @@ func (c *primaryCall) readBlock() *door.Failure {
 	return nil
 }
 
-func (c *primaryCall) block() *door.Failure {
+func block(c *call) *door.Failure {
 	var b *primary.BlockInfo
 	var found bool
 	var err error
@@ -239,16 +239,16 @@ func (c *primaryCall) block() *door.Failure {
 }
 
 // blocksOfNode lists the blocks that a node proposed.
-func (c *primaryCall) blocksOfNode() *door.Failure { return c.blocks(&c.node) }
+func blocksOfNode(c *call) *door.Failure { return c.blocks(&c.node) }
 
-func (c *primaryCall) latestVertices() *door.Failure { return c.vertices(nil) }
+func latestVertices(c *call) *door.Failure { return c.vertices(nil) }
 
-func (c *primaryCall) readVertex() *door.Failure { return c.readID("vertexHash", &c.id) }
+func readVertex(c *call) *door.Failure { return c.readID("vertexHash", &c.id) }
 
-func (c *primaryCall) vertex() *door.Failure {
+func vertex(c *call) *door.Failure {
 	rows, ok := c.rows.(VertexView)
 	if !ok {
-		return c.unreadable(errKind)
+		return c.unreadable(ErrKind)
 	}
 	v, found, err := rows.Vertex(c.id)
 	switch {

@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"encoding/binary"
@@ -18,19 +18,19 @@ import (
 
 // stakingRoutes are the metrics of a network's stakers, and of the fees that its
 // transactions burn.
-func stakingRoutes(s *Server) []door.Route {
+func (m *Room) stakingRoutes() []door.Route {
 	return []door.Route{{
 		Method: fasthttp.MethodGet, Pattern: "/v2/subnets/{subnetId}/validators:getAddresses", Units: door.UnitsMedium, Key: door.KeyNever,
 		Doc: "lists the addresses that get the rewards of a subnet's validators, the latest start first",
 		ID:  117, Size: pagesOfAddresses,
 		Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.ParamNetwork},
-		Answer: shape.StakerAddresses{}, Refused: []int{fasthttp.StatusNotFound}, Make: onPrimary(s, onPlatform, (*primaryCall).readSubnet, (*primaryCall).validatorAddresses),
+		Answer: shape.StakerAddresses{}, Refused: []int{fasthttp.StatusNotFound}, Make: m.on(onPlatform, readSubnet, validatorAddresses),
 	}, {
 		Method: fasthttp.MethodGet, Pattern: "/v2/networks/{network}/metrics/{metric}", Units: door.UnitsMedium, Key: door.KeyNever,
 		Doc: "returns a metric of the stakers of a network, or of the fees that its transactions burn, by days",
 		ID:  39, Size: reply.PagesOfPoints,
 		Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, paramSubnetID},
-		Answer: shape.Points{}, Choices: networkMetricNames(), Make: onPrimary(s, onPlatform, (*primaryCall).readMetric, (*primaryCall).networkMetric),
+		Answer: shape.Points{}, Choices: networkMetricNames(), Make: m.on(onPlatform, readMetric, networkMetric),
 	}}
 }
 
@@ -39,7 +39,7 @@ var pagesOfAddresses = door.PageSize{Min: 1, Max: 5000, Def: 1000}
 
 // validatorAddresses lists who gets the rewards of the validators that validate at some
 // time of a frame, with the time of their start.
-func (c *primaryCall) validatorAddresses() *door.Failure {
+func validatorAddresses(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -90,7 +90,7 @@ func burnedThatDay(d *primary.BurnedDay) uint64 { return d.Today }
 func burnedSoFar(d *primary.BurnedDay) uint64   { return d.Total }
 
 // readMetric reads the metric in the path. One of fees is read of its own chain.
-func (c *primaryCall) readMetric() *door.Failure {
+func readMetric(c *call) *door.Failure {
 	name := c.Params.Get("metric")
 	for i := range stakingMetrics {
 		if string(name) == stakingMetrics[i].name {
@@ -115,7 +115,7 @@ func (c *primaryCall) readMetric() *door.Failure {
 			return door.NotFound("the " + m.kind.String() + " of " + c.name + " is not followed here")
 		}
 		c.kind = m.kind
-		c.About(primaryMark{c.on})
+		c.About(mark{c.on})
 		return nil
 	}
 	return door.BadRequest("metric must be one of " + door.Enumerated(networkMetricNames()) + ", not " + door.Excerpt(name))
@@ -132,16 +132,16 @@ func networkMetricNames() (names []string) {
 }
 
 // networkMetric lists the points of a metric.
-func (c *primaryCall) networkMetric() *door.Failure {
+func networkMetric(c *call) *door.Failure {
 	if c.number >= uint64(len(stakingMetrics)) {
-		return c.burnedMetric()
+		return burnedMetric(c)
 	}
-	return c.stakingMetric()
+	return stakingMetric(c)
 }
 
 // burnedMetric lists the points of a metric of fees in nAVAX, the newest first, back to
 // the first day on which a transaction paid one. The last day is not over.
-func (c *primaryCall) burnedMetric() *door.Failure {
+func burnedMetric(c *call) *door.Failure {
 	m := &burnedMetrics[c.number-uint64(len(stakingMetrics))]
 	if c.rows.First() > 1 {
 		return c.missing("the fees that the " + m.kind.String() + " of " + c.name + " has burned need all of its blocks; here it begins at block " +
@@ -165,7 +165,7 @@ func (c *primaryCall) burnedMetric() *door.Failure {
 // stakingMetric lists the points of a metric, the newest first: what it was after the
 // last block of each day. The last day is not over. Without a subnet it is that of the
 // primary network.
-func (c *primaryCall) stakingMetric() *door.Failure {
+func stakingMetric(c *call) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
@@ -185,7 +185,7 @@ func (c *primaryCall) stakingMetric() *door.Failure {
 
 // dayPoints writes a page of the points that days hands over, from the day before a time
 // on, the newest first.
-func (c *primaryCall) dayPoints(days func(before uint64, point func(time, figure uint64) bool) error) *door.Failure {
+func (c *call) dayPoints(days func(before uint64, point func(time, figure uint64) bool) error) *door.Failure {
 	before := c.Q.Until
 	if before == math.MaxUint64 {
 		before = 0

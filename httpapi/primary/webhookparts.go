@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"quorate/engine/chain"
@@ -16,8 +16,8 @@ type WebhookParts struct{}
 var _ webhook.Writer = WebhookParts{}
 
 // partsOf returns a call that writes about rows.
-func partsOf(r *webhook.Rows) *primaryCall {
-	c := &primaryCall{name: r.Name, kind: r.On}
+func partsOf(r *webhook.Rows) *call {
+	c := &call{name: r.Name, kind: r.On}
 	c.rows = blockRows{r.Exchange, r.View}
 	if r.Platform != nil {
 		c.rows = r.Platform
@@ -32,7 +32,7 @@ func partsOf(r *webhook.Rows) *primaryCall {
 }
 
 // written returns what was written, or why it could not be.
-func (c *primaryCall) written(err error) ([]byte, error) {
+func (c *call) written(err error) ([]byte, error) {
 	if err == nil {
 		err = c.Err
 	}
@@ -42,7 +42,7 @@ func (c *primaryCall) written(err error) ([]byte, error) {
 // Tx implements [webhook.Writer].
 func (WebhookParts) Tx(r *webhook.Rows, row *primary.TxRow) (*webhook.Tx, error) {
 	c := partsOf(r)
-	tx, err := parsePrimaryTx(r.On, row.Raw)
+	tx, err := parseTx(r.On, row.Raw)
 	if err != nil {
 		return nil, err
 	}
@@ -93,18 +93,18 @@ type blockRows struct {
 
 var _ AssetView = blockRows{}
 
-// First implements [PrimaryView].
+// First implements [View].
 func (r blockRows) First() uint64 { return r.blocks.First() }
 
-// Block implements [PrimaryView].
+// Block implements [View].
 func (r blockRows) Block(id chain.ID) (*primary.BlockInfo, bool, error) { return r.blocks.Block(id) }
 
-// BlockAt implements [PrimaryView].
+// BlockAt implements [View].
 func (r blockRows) BlockAt(height uint64) (*primary.BlockInfo, bool, error) {
 	return r.blocks.BlockAt(height)
 }
 
-// Blocks implements [PrimaryView].
+// Blocks implements [View].
 func (r blockRows) Blocks(f *primary.BlockFilter, p primary.Page, take func(*primary.BlockInfo) bool) (primary.Position, error) {
 	return r.blocks.Blocks(f, p, take)
 }

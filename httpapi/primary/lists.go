@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"encoding/binary"
@@ -34,20 +34,20 @@ const (
 	maxRowGenesis = 4 << 20
 )
 
-// errKind means that a chain has the rows of another kind of chain.
-var errKind = errors.New("rows of another kind of chain")
+// ErrKind means that a chain has the rows of another kind of chain.
+var ErrKind = errors.New("rows of another kind of chain")
 
 // platformOf returns the rows of the P-Chain.
-func platformOf(c *primaryCall) (PlatformView, *door.Failure) {
+func platformOf(c *call) (PlatformView, *door.Failure) {
 	rows, ok := c.rows.(PlatformView)
 	if !ok {
-		return nil, c.unreadable(errKind)
+		return nil, c.unreadable(ErrKind)
 	}
 	return rows, nil
 }
 
 // fits makes of what writes a row what takes rows as long as there is room for them.
-func fits[T any](c *primaryCall, write func(*T)) func(*T) bool {
+func fits[T any](c *call, write func(*T)) func(*T) bool {
 	return func(row *T) bool {
 		if !c.Room() {
 			return false
@@ -58,7 +58,7 @@ func fits[T any](c *primaryCall, write func(*T)) func(*T) bool {
 }
 
 // listSubnets is endpoint 5.
-func (c *primaryCall) listSubnets() *door.Failure {
+func listSubnets(c *call) *door.Failure {
 	c.List("subnets")
 	rows, f := platformOf(c)
 	if f != nil {
@@ -76,7 +76,7 @@ func (c *primaryCall) listSubnets() *door.Failure {
 }
 
 // someone demands addresses or nodes.
-func (c *primaryCall) someone() *door.Failure {
+func someone(c *call) *door.Failure {
 	if len(c.own.nodes) == 0 && len(c.own.addresses) == 0 {
 		return door.BadRequest("addresses or nodeIds is required")
 	}
@@ -84,7 +84,7 @@ func (c *primaryCall) someone() *door.Failure {
 }
 
 // historicalRewards is endpoint 9.
-func (c *primaryCall) historicalRewards() *door.Failure {
+func historicalRewards(c *call) *door.Failure {
 	c.List("historicalRewards")
 	rows, f := platformOf(c)
 	if f != nil {
@@ -96,7 +96,7 @@ func (c *primaryCall) historicalRewards() *door.Failure {
 }
 
 // listDelegators is endpoint 13.
-func (c *primaryCall) listDelegators() *door.Failure {
+func listDelegators(c *call) *door.Failure {
 	c.List("delegators")
 	rows, f := platformOf(c)
 	if f != nil {
@@ -111,22 +111,22 @@ func (c *primaryCall) listDelegators() *door.Failure {
 }
 
 // verticesAt is endpoint 14.
-func (c *primaryCall) verticesAt() *door.Failure { return c.vertices(&c.own.height) }
+func verticesAt(c *call) *door.Failure { return c.vertices(&c.own.height) }
 
-func (c *primaryCall) vertices(height *uint64) *door.Failure {
+func (c *call) vertices(height *uint64) *door.Failure {
 	c.List("vertices")
 	rows, ok := c.rows.(VertexView)
 	if !ok {
-		return c.unreadable(errKind)
+		return c.unreadable(ErrKind)
 	}
 	next, err := rows.Vertices(height, c.page(), fits(c, c.W.Vertex))
 	return c.finish(next, err, c.chainInfo)
 }
 
 // latestBlocks is endpoint 16.
-func (c *primaryCall) latestBlocks() *door.Failure { return c.blocks(nil) }
+func latestBlocks(c *call) *door.Failure { return c.blocks(nil) }
 
-func (c *primaryCall) blocks(proposer *chain.NodeID) *door.Failure {
+func (c *call) blocks(proposer *chain.NodeID) *door.Failure {
 	c.List("blocks")
 	times, ok := c.frame()
 	if !ok {
@@ -137,7 +137,7 @@ func (c *primaryCall) blocks(proposer *chain.NodeID) *door.Failure {
 	return c.finish(next, err, c.chainInfo)
 }
 
-func (c *primaryCall) chainInfo() { c.W.PrimaryChain(aliasKind(c.kind)) }
+func (c *call) chainInfo() { c.W.PrimaryChain(aliasKind(c.kind)) }
 
 const (
 	// genesisBytes bounds what is kept of the genesis data of chains, genesisSlots
@@ -160,9 +160,9 @@ func newGenesisCache() *kept.Cache[keptGenesis] {
 }
 
 // chainGenesis implements the look-up of [view.Primary].
-func (c *primaryCall) chainGenesis(id *chain.ID) *view.Genesis {
+func (c *call) chainGenesis(id *chain.ID) *view.Genesis {
 	hash := slotOf(id)
-	g := c.s.geneses.Get(hash)
+	g := c.room.geneses.Get(hash)
 	if g == nil || g.chain != *id {
 		rows, f := platformOf(c)
 		if f != nil {
@@ -174,7 +174,7 @@ func (c *primaryCall) chainGenesis(id *chain.ID) *view.Genesis {
 			return &view.Genesis{}
 		}
 		g = &keptGenesis{Genesis: view.ParseGenesis(raw), chain: *id, raw: len(raw)}
-		c.s.geneses.Put(hash, g, len(g.JSON)+genesisOverhead)
+		c.room.geneses.Put(hash, g, len(g.JSON)+genesisOverhead)
 	}
 	c.genesis += g.raw
 	return &g.Genesis

@@ -1,4 +1,4 @@
-package httpapi
+package primary
 
 import (
 	"github.com/valyala/fasthttp"
@@ -23,14 +23,14 @@ var pagesOfFees = door.PageSize{Min: 1, Max: 2160, Def: 2160}
 
 // feeRoutes are the metrics of what validators of L1s pay. Their paths name no network:
 // they are of mainnet if that is followed, and of the test network otherwise.
-func feeRoutes(s *Server) []door.Route {
+func (m *Room) feeRoutes() []door.Route {
 	route := func(id uint8, pattern, doc string, of feesOf) door.Route {
 		return door.Route{
 			Method: fasthttp.MethodGet, Pattern: pattern + "/metrics/{metric}", Units: door.UnitsMedium, Key: door.KeyNever,
 			Doc: doc, ID: id, Size: pagesOfFees,
 			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp},
-			Answer: shape.Points{}, Choices: feeNames(of), Make: onPrimary(s, onPlatform,
-				func(c *primaryCall) *door.Failure { return c.readFees(of) }, func(c *primaryCall) *door.Failure { return c.feeMetric(of) }),
+			Answer: shape.Points{}, Choices: feeNames(of), Make: m.on(onPlatform,
+				func(c *call) *door.Failure { return readFees(c, of) }, func(c *call) *door.Failure { return writeFees(c, of) }),
 		}
 	}
 	return []door.Route{
@@ -60,13 +60,13 @@ var feeMetrics = [...][]feeMetric{
 }
 
 // readFees reads whose fees the path names, and the metric.
-func (c *primaryCall) readFees(of feesOf) *door.Failure {
+func readFees(c *call, of feesOf) *door.Failure {
 	var f *door.Failure
 	switch of {
 	case feesOfNode:
-		f = c.readNode()
+		f = readNode(c)
 	case feesOfSubnet:
-		f = c.readSubnet()
+		f = readSubnet(c)
 	case feesOfValidation:
 		f = c.readID("l1ValidationId", &c.id)
 	}
@@ -91,10 +91,10 @@ func feeNames(of feesOf) []string {
 	return names
 }
 
-// feeMetric lists the points of a metric in nAVAX, the newest first: what it was after the
+// writeFees lists the points of a metric in nAVAX, the newest first: what it was after the
 // last block of each day, back to the first day on which one of them paid. The last day
 // is not over.
-func (c *primaryCall) feeMetric(of feesOf) *door.Failure {
+func writeFees(c *call, of feesOf) *door.Failure {
 	rows, f := platformOf(c)
 	if f != nil {
 		return f
