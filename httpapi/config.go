@@ -16,6 +16,7 @@ import (
 	"quorate/engine/metric"
 	"quorate/engine/spare"
 	"quorate/httpapi/exports"
+	"quorate/httpapi/hooks"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/metrics"
 	"quorate/httpapi/probe"
@@ -68,7 +69,7 @@ type Config struct {
 	// Events knows what happens on the chains; nil serves no events. They need Chains too.
 	Events Events
 	// Webhooks delivers to clients' servers; nil serves no webhooks. They need Chains too.
-	Webhooks Webhooks
+	Webhooks hooks.Webhooks
 	// WebhooksKeyless lets clients without an API key have webhooks, which then belong to
 	// their address. For a server that only its own machine can reach.
 	WebhooksKeyless bool

@@ -127,6 +127,8 @@ const (
 	contractPattern   = chainPattern + "/contracts/{address}"
 	collectionPattern = chainPattern + "/nfts/collections/{address}/tokens"
 	networkPattern    = "/v1/networks/{network}"
+	webhooksPattern   = "/v1/webhooks"
+	webhookPattern    = webhooksPattern + "/{webhookId}"
 	blockchainPattern = networkPattern + "/blockchains/{blockchainId}"
 )
 

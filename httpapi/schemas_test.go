@@ -9,6 +9,7 @@ import (
 
 	"quorate/engine/chain"
 	"quorate/httpapi/door"
+	"quorate/httpapi/hooks"
 	primaryapi "quorate/httpapi/primary"
 )
 
@@ -98,7 +99,7 @@ func ownOf(r *door.Route) any {
 		return r.Own()
 	}
 	for prefix, own := range map[string]any{
-		"/v1/networks": &primaryapi.Query{}, "/v2/networks": &primaryapi.Query{}, "/v1/events": &eventsQuery{}, "/v1/webhooks": &hookCall{},
+		"/v1/networks": &primaryapi.Query{}, "/v2/networks": &primaryapi.Query{}, "/v1/events": &eventsQuery{}, "/v1/webhooks": &hooks.Query{},
 		"/v1/signatureAggregator": &chain.ID{},
 	} {
 		if strings.HasPrefix(r.Pattern, prefix) {

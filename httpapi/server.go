@@ -14,6 +14,7 @@ import (
 
 	"quorate/httpapi/door"
 	evmapi "quorate/httpapi/evm"
+	"quorate/httpapi/hooks"
 	"quorate/httpapi/icm"
 	"quorate/httpapi/metrics"
 	primaryapi "quorate/httpapi/primary"
@@ -42,6 +43,7 @@ type Server struct {
 	metrics metrics.Room
 	icm     icm.Room
 	primary primaryapi.Room
+	hooks   hooks.Room
 	origins origins
 	repeats *repeats
 	pages   *pages
@@ -147,6 +149,8 @@ func (s *Server) prepareData() (err error) {
 	}}
 	s.primary.EVM = s.cfg.Chains
 	s.primary.Use(s.desk)
+	s.hooks = hooks.Room{Webhooks: s.cfg.Webhooks, EVM: s.cfg.Chains, Primary: s.primary.Finder}
+	s.hooks.Use(s.desk)
 	s.repeats = newRepeats(s.cfg.AnswerBytes / repeatShare)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
 		s.cfg.Metrics.GaugeFunc("quorate_cache_bytes", "What a cache or buffer holds, about.", func() float64 { return float64(bytes()) }, "cache", cache)

@@ -1,4 +1,4 @@
-package httpapi
+package hooks
 
 import (
 	"slices"
@@ -15,23 +15,17 @@ import (
 )
 
 // hookOn says which chain of a network a webhook is about.
-func (c *hookCall) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (PrimaryNetwork, error) {
+func (c *call) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (primaryapi.Network, error) {
 	if r.Network == "" {
 		return nil, door.BadRequest("network is required for " + r.EventType)
 	}
-	if _, f := c.s.network([]byte(r.Network)); f != nil {
+	_, on, f := c.room.Primary.Find([]byte(r.Network))
+	if f != nil {
 		return nil, f
-	}
-	var on PrimaryNetwork
-	ok := c.s.cfg.Primary != nil
-	if ok {
-		on, ok = c.s.cfg.Primary.Primary(r.Network)
-	}
-	if !ok {
-		return nil, door.NotFound("the primary network of " + r.Network + " is not followed here")
 	}
 	n.Network, n.On = r.Network, primary.PChain
 	if n.Type == webhook.PrimaryActivity {
+		var ok bool
 		if n.On, ok = hookChain(on, r.ChainID); !ok {
 			return nil, door.BadRequest("chainId must be p-chain or x-chain, or the ID of one of these, not " + door.Excerpt([]byte(r.ChainID)))
 		}
@@ -42,7 +36,7 @@ func (c *hookCall) hookOn(r *shape.WebhookRequest, n *webhook.Hook) (PrimaryNetw
 	return on, nil
 }
 
-func hookChain(on PrimaryNetwork, name string) (primary.Kind, bool) {
+func hookChain(on primaryapi.Network, name string) (primary.Kind, bool) {
 	kinds := []primary.Kind{primary.PChain, primary.XChain}
 	if k, ok := primaryapi.KindNamed([]byte(name)); ok {
 		return k, slices.Contains(kinds, k)
@@ -56,7 +50,7 @@ func hookChain(on PrimaryNetwork, name string) (primary.Kind, bool) {
 }
 
 // selectPrimary reads what a webhook of the primary network is about.
-func (c *hookCall) selectPrimary(r *shape.WebhookRequest, n *webhook.Hook) error {
+func (c *call) selectPrimary(r *shape.WebhookRequest, n *webhook.Hook) error {
 	on, err := c.hookOn(r, n)
 	if err != nil {
 		return err
@@ -196,7 +190,7 @@ func hookSubnet(text string) (id chain.ID, err error) {
 }
 
 // primaryMetadata returns what a webhook is about as clients see it.
-func (s *Server) primaryMetadata(h *webhook.Hook) (m shape.WebhookMetadata) {
+func (x *Room) primaryMetadata(h *webhook.Hook) (m shape.WebhookMetadata) {
 	subs := make([]string, len(h.Told))
 	for i := range h.Told {
 		subs[i] = string(h.Told[i])
@@ -204,8 +198,8 @@ func (s *Server) primaryMetadata(h *webhook.Hook) (m shape.WebhookMetadata) {
 	if h.Kind() == webhook.PrimaryActivity {
 		m.KeyType, m.SubEvents = "addresses", &shape.WebhookSubEvents{AddressActivitySubEvents: subs}
 		prefix := ""
-		if s.cfg.Primary != nil {
-			if n, ok := s.cfg.Primary.Primary(h.Network); ok {
+		if x.Primary.Networks != nil {
+			if n, ok := x.Primary.Networks.Primary(h.Network); ok {
 				prefix = address.Prefix(n.NetworkID())
 			}
 		}
