@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/netip"
-	"strconv"
 	"time"
 	"unsafe"
 
@@ -12,27 +11,6 @@ import (
 	"quorate/httpapi/limit"
 	"quorate/httpapi/reply"
 )
-
-// The headers that tell a client what is left of its rate: those of the IETF's
-// draft, as most services send them. Reset is in seconds. Policy is the rate by itself:
-// 6000;w=60;burst=12000 are 6,000 units in 60 seconds, of which 12,000 may be saved.
-const (
-	headerRatePolicy    = "RateLimit-Policy"
-	headerRateLimit     = "RateLimit-Limit"
-	headerRateRemaining = "RateLimit-Remaining"
-	headerRateReset     = "RateLimit-Reset"
-)
-
-// The same as they are sent.
-var (
-	rateLimitKey, rateRemainingKey, rateResetKey = canonical(headerRateLimit), canonical(headerRateRemaining), canonical(headerRateReset)
-	ratePolicyKey                                = canonical(headerRatePolicy)
-)
-
-// canonical returns the form of a header's name in which it is sent.
-func canonical(name string) []byte {
-	return fasthttp.AppendNormalizedHeaderKey(nil, name)
-}
 
 // headerPChainHeight is the height of the validators that signed a message.
 const headerPChainHeight = "X-P-Chain-Height"
@@ -68,7 +46,7 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *door.Route, p *door.Params, 
 			Pattern: r.Pattern, Owned: owned, Public: r.Key == door.KeyNever || r.Cookie && p.Scope == door.ForOperators, Probe: r.Probe,
 			Chain: func() string { return s.chainNumber(r, p) },
 		}, units)
-	if f := decided(ctx, &d); f != nil {
+	if f := reply.Decided(ctx, &d); f != nil {
 		door.Fail(ctx, f)
 		return false
 	}
@@ -79,48 +57,11 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *door.Route, p *door.Params, 
 // chargeMore takes what a request that was admitted costs beyond its first price, once that is
 // known, or else answers it.
 func (s *Server) chargeMore(ctx *fasthttp.RequestCtx, p *door.Params, units int) bool {
-	f := s.more(ctx, p, units)
+	f := s.desk.More(ctx, p, units)
 	if f != nil {
 		door.Fail(ctx, f)
 	}
 	return f == nil
-}
-
-// more takes what a request that was admitted costs beyond its first price, and returns why it
-// is refused, nil if it is not. Requests that the server makes itself are paid for by its pages.
-func (s *Server) more(ctx *fasthttp.RequestCtx, p *door.Params, units int) *door.Failure {
-	if units <= 0 || reply.Own(ctx) {
-		return nil
-	}
-	d := s.cfg.Limits.More(p.Client, p.Paid, units)
-	p.Paid += units
-	return decided(ctx, &d)
-}
-
-// decided tells the client what is left of its rate, and returns why a request is refused, nil
-// if it is not.
-func decided(ctx *fasthttp.RequestCtx, d *limit.Decision) *door.Failure {
-	if d.Limited {
-		setPolicy(ctx, d)
-		setNumber(ctx, rateLimitKey, d.Limit)
-		setNumber(ctx, rateRemainingKey, d.Remaining)
-		setNumber(ctx, rateResetKey, int64((d.Reset+time.Second-1)/time.Second))
-	}
-	if !d.Allow {
-		return &door.Failure{Status: d.Status, Message: d.Message, RetryAfter: d.RetryAfter}
-	}
-	return nil
-}
-
-// owe changes the price of a request by so many units once it is answered.
-func (s *Server) owe(ctx *fasthttp.RequestCtx, p *door.Params, units int) {
-	if s.cfg.Limits == nil || units == 0 || reply.Own(ctx) {
-		return
-	}
-	s.cfg.Limits.Owe(p.Client, units)
-	p.Paid += units
-	d := s.cfg.Limits.State(p.Client)
-	_ = decided(ctx, &d) // it allows
 }
 
 // sentPerUnit is how many bytes of an answer a unit is good for: many times what most
@@ -155,19 +96,6 @@ const perUnit = 2 << 10
 
 // bodyUnits returns what a body costs beside its route. An ordinary one costs nothing.
 func bodyUnits(size int) int { return max(size, 0) / perUnit }
-
-// setPolicy sets the header with the rate, without an allocation.
-func setPolicy(ctx *fasthttp.RequestCtx, d *limit.Decision) {
-	var room [64]byte
-	b := append(strconv.AppendInt(room[:0], d.PerMinute, 10), ";w=60;burst="...)
-	ctx.Response.Header.SetCanonical(ratePolicyKey, strconv.AppendInt(b, d.Limit, 10))
-}
-
-// setNumber sets a header, whose name is in canonical form, without an allocation.
-func setNumber(ctx *fasthttp.RequestCtx, key []byte, n int64) {
-	var digits [20]byte
-	ctx.Response.Header.SetCanonical(key, strconv.AppendInt(digits[:0], n, 10))
-}
 
 // remoteAddr returns the address of a connection's peer. An unknown one is a
 // client of its own.

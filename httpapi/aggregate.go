@@ -90,7 +90,7 @@ func known(req *aggregator.Request, err error) int {
 // settle makes the price of signed messages that of what they took: more units for the sets of
 // validators that were asked, and one alone for each message that was known.
 func (s *Server) settle(ctx *fasthttp.RequestCtx, p *door.Params, more, repeated int) {
-	s.owe(ctx, p, more-repeated*(door.UnitsMedium-door.UnitsFree))
+	s.desk.Owe(ctx, p, more-repeated*(door.UnitsMedium-door.UnitsFree))
 }
 
 // from says in req on whose behalf it is made, and since when.

@@ -17,7 +17,7 @@ import (
 const (
 	corsRequestHeaders = "Accept, Accept-Language, Content-Type, Cache-Control, User-Agent, X-Requested-With, " +
 		"Last-Event-ID, X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
-	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + headerRatePolicy + ", " + headerRateLimit + ", " + headerRateRemaining + ", " + headerRateReset + ", " +
+	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + reply.HeaderRatePolicy + ", " + reply.HeaderRateLimit + ", " + reply.HeaderRateRemaining + ", " + reply.HeaderRateReset + ", " +
 		reply.HeaderIndexedHeight + ", " + reply.HeaderChainHeight + ", " + reply.HeaderGaps + ", " + evmapi.HeaderSettled + ", " + door.HeaderIgnored + ", " + headerQuorumNote + ", " + headerPChainHeight + ", " + headerRequestID
 	corsMaxAge = "86400"
 	// maxAskedHeaders bounds the list of headers that a browser asks for, in bytes.

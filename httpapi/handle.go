@@ -140,7 +140,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, c *conn, e *door.Endpoint, p do
 	}
 	e.Handle(ctx, p)
 	if !e.Page { // pages pay for what they ask for, and are kept by whoever shows them
-		s.owe(ctx, &p, sentUnits(ctx, e.Route, p.Paid))
+		s.desk.Owe(ctx, &p, sentUnits(ctx, e.Route, p.Paid))
 	}
 	if c != nil && ctx.Hijacked() {
 		c.hijacked = true

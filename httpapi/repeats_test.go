@@ -19,6 +19,7 @@ import (
 	"quorate/engine/chain/warp"
 	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/reply"
 )
 
 // signers is a real aggregator whose validators answer at once. It is its own
@@ -163,7 +164,7 @@ func answered(s *Server, path, body string) string {
 	ctx := posted(path, body)
 	s.handle(ctx)
 	h := &ctx.Response.Header
-	for _, name := range []string{headerRequestID, headerRateRemaining, headerRateReset} {
+	for _, name := range []string{headerRequestID, reply.HeaderRateRemaining, reply.HeaderRateReset} {
 		h.Del(name)
 	}
 	h.SetNoDefaultContentType(true)

@@ -18,7 +18,7 @@ import (
 // itself; others get a name in the answer.
 const headerRequestID = "X-Request-Id"
 
-var requestIDKey = canonical(headerRequestID)
+var requestIDKey = fasthttp.AppendNormalizedHeaderKey(nil, headerRequestID)
 
 // maxRequestID bounds a client's name for a request, in bytes.
 const maxRequestID = 64

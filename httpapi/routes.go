@@ -114,7 +114,7 @@ func with(s *Server, make func(s *Server, r *door.Route) door.Handler) door.Make
 func exportsOf(s *Server) *exports.Room {
 	x := &exports.Room{
 		Operations: s.cfg.Operations, PublicURL: s.cfg.PublicURL, DownloadTime: s.cfg.DownloadTime, Keys: s.cfg.FileKeys,
-		WriteTimeout: s.cfg.WriteTimeout, Owe: s.owe, Work: s.work, Log: s.log,
+		WriteTimeout: s.cfg.WriteTimeout, Owe: s.desk.Owe, Work: s.work, Log: s.log,
 	}
 	if s.conns != nil {
 		x.Stopped, x.LastWrites = s.conns.stopped, func() time.Time { return s.conns.lastWrites }

@@ -130,7 +130,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) prepareData() (err error) {
 	if s.desk, err = reply.New(reply.Config{
 		Dialect: s.cfg.Dialect, Origins: len(s.cfg.Origins) > 0 && !s.origins.all, TokenKey: s.cfg.TokenKey, OlderTokenKeys: s.cfg.OlderTokenKeys, CompressMin: s.cfg.CompressMin,
-		AnswerBytes: s.cfg.AnswerBytes - s.cfg.AnswerBytes/repeatShare, More: s.more, Owe: s.owe, Work: s.work, Log: s.log,
+		AnswerBytes: s.cfg.AnswerBytes - s.cfg.AnswerBytes/repeatShare, Limits: s.cfg.Limits, Work: s.work, Log: s.log,
 	}); err != nil {
 		return err
 	}

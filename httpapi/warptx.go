@@ -33,7 +33,7 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p door.Params) {
 	if f == nil {
 		looked := 0
 		requests, f = s.txRequests(string(p.Get("network")), p.Get("txHash"), &looked)
-		s.owe(ctx, &p, max(0, looked/attestedPerUnit-p.Paid))
+		s.desk.Owe(ctx, &p, max(0, looked/attestedPerUnit-p.Paid))
 	}
 	if f == nil && len(requests) > 1 { // one is paid for
 		if d := s.cfg.Limits.More(p.Client, p.Paid, (len(requests)-1)*door.UnitsMedium); !d.Allow {

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/limit"
 	"quorate/httpapi/token"
 	"quorate/httpapi/view"
 )
@@ -32,10 +33,8 @@ type Config struct {
 	// AnswerBytes bounds the answers that are kept.
 	AnswerBytes int64
 
-	// More takes what a request that was admitted costs beyond its first price, and returns
-	// why it is refused, nil if it is not. Owe changes the price of one that was answered.
-	More func(ctx *fasthttp.RequestCtx, p *door.Params, units int) *door.Failure
-	Owe  func(ctx *fasthttp.RequestCtx, p *door.Params, units int)
+	// Limits keeps clients within their rates; nil: there are none.
+	Limits *limit.Limiter
 	// Work is the context of all requests. It ends when a shutdown takes too long.
 	Work context.Context
 	Log  *slog.Logger
