@@ -12,15 +12,6 @@ import (
 	"quorate/httpapi/reply"
 )
 
-// headerPChainHeight is the height of the validators that signed a message.
-const headerPChainHeight = "X-P-Chain-Height"
-
-// headerQuorumNote warns of a quorum of 0, which every signature fulfils.
-const (
-	headerQuorumNote = "X-Quorum-Note"
-	quorumNote       = "a quorum of 0 is reached by any signature; chains that check the message ask for more and refuse it"
-)
-
 // admit charges a request and finds out who sent it, or else answers it. All else
 // that it goes by is in the line of the table of routes.
 func (s *Server) admit(ctx *fasthttp.RequestCtx, r *door.Route, p *door.Params, units int) bool {

@@ -11,7 +11,17 @@ import (
 	"time"
 
 	"quorate/aggregator"
+	"quorate/engine/chain"
+	"quorate/engine/chain/warp"
 	"quorate/httpapi/door"
+)
+
+// The members of bodies, in the order of each other.
+var (
+	sdkNames = door.MemberNames{"message", "justification", "signingSubnetId",
+		"quorumPercentage", "quorumPercentageBuffer", "pChainHeight", "pChainHeight", "destinationBlockchainId"}
+	relayerNames = door.MemberNames{"message", "justification", "signing-subnet-id",
+		"quorum-percentage", "quorum-percentage-buffer", "pchain-height", "p-chain-height", "destination-blockchain-id"}
 )
 
 // bodyCases are bodies of endpoint 1 that are refused, and a few that are not.
@@ -44,11 +54,11 @@ var bodyCases = []struct{ name, body string }{
 	{"message not UTF-8", "{\"message\":\"\xff\xfe\"}"},
 	{"message lone surrogate", `{"message":"a\ud800"}`},
 	{"message last wins", `{"message":"ab","message":"xy"}`},
-	{"message too long", `{"message":"` + strings.Repeat("ab", maxMessage+1) + `"}`},
+	{"message too long", `{"message":"` + strings.Repeat("ab", warp.MaxPayload+257) + `"}`},
 	{"justification not a string", `{"message":"ab","justification":true}`},
 	{"justification odd", `{"justification":"a"}`},
 	{"justification bad digit", `{"justification":"zz"}`},
-	{"justification too long", `{"justification":"` + strings.Repeat("ab", maxJustification+1) + `"}`},
+	{"justification too long", `{"justification":"` + strings.Repeat("ab", 2<<10+1) + `"}`},
 	{"subnet not a string", `{"message":"ab","signingSubnetId":1}`},
 	{"subnet bad checksum", `{"message":"ab","signingSubnetId":"11111111111111111111111111111111LpoYZ"}`},
 	{"subnet not base58", `{"message":"ab","signingSubnetId":"0OIl"}`},
@@ -249,4 +259,21 @@ func TestAsked(t *testing.T) {
 	// The data of the log that carries the message: offset, length, bytes, padding.
 	logData := strings.Repeat("00", 31) + "20" + strings.Repeat("00", 31) + "2a" + warpHex + strings.Repeat("00", 22)
 	f(door.RelayerPath, `{"message":"`+logData+`"}`, aggregator.Request{Message: unhex(t, logData), Quorum: 67})
+}
+
+// testSubnet is the subnet ID whose bytes are 1 to 32.
+func testSubnet() (id chain.ID) {
+	for i := range id {
+		id[i] = byte(i + 1)
+	}
+	return id
+}
+
+func equalRequests(a, b *aggregator.Request) bool {
+	if (a.SigningSubnetID == nil) != (b.SigningSubnetID == nil) || a.SigningSubnetID != nil && *a.SigningSubnetID != *b.SigningSubnetID {
+		return false
+	}
+	return bytes.Equal(a.Message, b.Message) && bytes.Equal(a.Justification, b.Justification) &&
+		a.Quorum == b.Quorum && a.Buffer == b.Buffer && a.PChainHeight == b.PChainHeight && a.AtHeight == b.AtHeight &&
+		(a.Destination == nil) == (b.Destination == nil) && (a.Destination == nil || *a.Destination == *b.Destination)
 }

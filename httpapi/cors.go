@@ -10,6 +10,7 @@ import (
 	"quorate/httpapi/door"
 	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/sign"
 )
 
 // What pages of other origins may send, read, and for how long they may remember
@@ -18,7 +19,7 @@ const (
 	corsRequestHeaders = "Accept, Accept-Language, Content-Type, Cache-Control, User-Agent, X-Requested-With, " +
 		"Last-Event-ID, X-Service-Api-Key, X-Glacier-Api-Key, X-App-Component, " + headerRequestID
 	corsExposed = "Retry-After, Content-Length, Content-Range, Content-Disposition, Etag, Vary, Node-Id, " + reply.HeaderRatePolicy + ", " + reply.HeaderRateLimit + ", " + reply.HeaderRateRemaining + ", " + reply.HeaderRateReset + ", " +
-		reply.HeaderIndexedHeight + ", " + reply.HeaderChainHeight + ", " + reply.HeaderGaps + ", " + evmapi.HeaderSettled + ", " + door.HeaderIgnored + ", " + headerQuorumNote + ", " + headerPChainHeight + ", " + headerRequestID
+		reply.HeaderIndexedHeight + ", " + reply.HeaderChainHeight + ", " + reply.HeaderGaps + ", " + evmapi.HeaderSettled + ", " + door.HeaderIgnored + ", " + sign.HeaderQuorumNote + ", " + sign.HeaderPChainHeight + ", " + headerRequestID
 	corsMaxAge = "86400"
 	// maxAskedHeaders bounds the list of headers that a browser asks for, in bytes.
 	maxAskedHeaders = 1 << 10

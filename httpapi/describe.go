@@ -14,6 +14,7 @@ import (
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
+	"quorate/httpapi/sign"
 )
 
 var (
@@ -23,8 +24,7 @@ var (
 	networkLike = &openapi.Schema{Type: "string", Enum: []string{"mainnet", "fuji", "testnet"}}
 )
 
-// pathParams are those of EVM chains and of operations; signParams mean
-// something else where messages are signed.
+// pathParams are those that mean the same on all routes but on those which have their own.
 var (
 	pathParams = []door.PathParam{
 		{Name: "network", Doc: "the network", Schema: networkLike, Names: true},
@@ -43,9 +43,6 @@ var (
 		{Name: "assetId", Doc: "an asset", Schema: door.IDLike(), Names: false},
 		{Name: "vertexHash", Doc: "a vertex", Schema: door.IDLike(), Names: false},
 		{Name: "messageId", Doc: "an interchain message, in hex or CB58", Schema: eitherID, Names: false},
-	}
-	signParams = []door.PathParam{
-		{Name: "txHash", Doc: "a transaction of an EVM chain, by hash, or of the P-Chain, by ID; else a warp message, by ID in hex or CB58", Schema: eitherID, Names: false},
 	}
 )
 
@@ -142,8 +139,8 @@ func (r line) operationID(method string) string {
 
 // tags are the groups of the description, by what patterns start with.
 var tags = []struct{ prefix, name, doc string }{
-	{signPattern, "signatures", "Signatures of validators under warp messages"},
-	{door.RelayerPath, "signatures", ""},
+	{sign.Pattern, "signatures", "Signatures of validators under warp messages"},
+	{sign.RelayerPath, "signatures", ""},
 	{"/v1/operations", "exports", "Exports of transactions to files"},
 	{"/v1/networks", "primary network", "The P-, X- and C-Chain"},
 	{"/v2/networks", "metrics", "Figures by time"},
@@ -367,7 +364,7 @@ func isHealth(answer any) bool {
 // refusal is an error of a route. A few routes have a form of their own.
 func (d *describer) refusal(r line, status int) *openapi.Response {
 	switch {
-	case r.Pattern == door.RelayerPath:
+	case r.Pattern == sign.RelayerPath:
 		return d.failure(shape.RelayerError{}, status)
 	case r.Pattern == metrics.AvgTPSPattern:
 		return d.failure(shape.ListError{}, status)

@@ -23,6 +23,7 @@ import (
 	"quorate/httpapi/limit"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/shape"
+	"quorate/httpapi/sign"
 )
 
 // wholeDoc is the description of the whole table, as clients read it. TestDescription holds
@@ -144,8 +145,8 @@ var samples = map[string]string{
 // routeSamples are values for routes to which others mean something, by pattern; a name
 // with a question mark is a parameter of the query, and "body" the body.
 var routeSamples = map[string]map[string]string{
-	signPattern:      {"body": `{"message":"` + warpHex + `"}`},
-	door.RelayerPath: {"body": `{"message":"` + warpHex + `"}`},
+	sign.Pattern:     {"body": `{"message":"` + warpHex + `"}`},
+	sign.RelayerPath: {"body": `{"message":"` + warpHex + `"}`},
 
 	addressPattern: {"address": art.String()},
 	contractPattern + "/transactions:getDeployment":             {"address": art.String()},
@@ -328,7 +329,7 @@ func TestErrorClasses(t *testing.T) {
 		resp, body := c.reply("POST")
 		is(want, resp.StatusCode, body)
 	}
-	raw(408, "POST "+door.RelayerPath[:1]+"v1 HTTP/1.1\r\n")
+	raw(408, "POST "+sign.RelayerPath[:1]+"v1 HTTP/1.1\r\n")
 	raw(413, post("/v1/signatureAggregator/fuji/aggregateSignatures", strings.Repeat(" ", 2000)))
 	raw(431, request("GET", "/v1", "", "X: "+strings.Repeat("x", 2000)))
 }

@@ -1,19 +1,16 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"strconv"
 	"time"
 
-	"quorate/aggregator"
-	"quorate/engine/chain/warp"
 	"quorate/engine/events"
 	"quorate/engine/index"
-	"quorate/httpapi/door"
 	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/sign"
 	"quorate/httpapi/view"
 )
 
@@ -27,14 +24,6 @@ const (
 	eventRetraction  = "retraction"
 	eventValidators  = "validators"
 	eventHealth      = "health"
-)
-
-const (
-	// messagePatience is for how long a message is tried to be signed that may yet be;
-	// what comes behind it waits.
-	messagePatience = 20 * time.Second
-	// messageRetry is the least wait between two tries.
-	messageRetry = 250 * time.Millisecond
 )
 
 // chainStream is the part of a stream that is about one chain.
@@ -289,7 +278,7 @@ func (c *chainStream) sign() {
 		if m == nil || c.batch.Events[i].Kind != events.OfMessage {
 			continue
 		}
-		if ahead++; ahead > signAtOnce {
+		if ahead++; ahead > sign.AtOnce {
 			return
 		}
 		if c.signing[m] != nil {
@@ -302,53 +291,7 @@ func (c *chainStream) sign() {
 		c.signing[m] = s
 		go func() {
 			defer close(s.done)
-			s.signed, s.err = c.t.signMessage(c.t.work, m.Unsigned)
+			s.signed, s.err = c.t.s.sign.Message(c.t.work, c.t.client, m.Unsigned, c.t.quorum)
 		}()
-	}
-}
-
-var errNotWarp = errors.New("this is no warp message of a network that is followed")
-
-// signMessage has a message signed at the price of a request for it.
-func (t *stream) signMessage(ctx context.Context, message []byte) ([]byte, error) {
-	u, err := warp.Parse(message)
-	if err != nil {
-		return nil, errNotWarp
-	}
-	network, ok := t.s.cfg.Networks.ByID(u.NetworkID)
-	if !ok {
-		return nil, errNotWarp
-	}
-	for wait, ok := t.s.cfg.Limits.Charge(t.client, door.UnitsMedium); !ok; wait, ok = t.s.cfg.Limits.Charge(t.client, door.UnitsMedium) {
-		if err := sleep(ctx, max(wait, messageRetry)); err != nil {
-			return nil, err
-		}
-	}
-	for begun := time.Now(); ; {
-		req := &aggregator.Request{Message: message, Quorum: t.quorum, Client: t.client.String()}
-		res, err := network.Aggregate(ctx, req)
-		t.s.cfg.Limits.Owe(t.client, req.Asked/validatorsPerUnit-known(req, err)*(door.UnitsMedium-door.UnitsFree))
-		if err == nil {
-			return res.Signed, nil
-		}
-		var e *aggregator.Error
-		if !errors.As(err, &e) || kindStatus(e.Kind) < 500 || time.Since(begun) > messagePatience || ctx.Err() != nil {
-			return nil, err
-		}
-		if err := sleep(ctx, min(max(e.RetryAfter, messageRetry), 2*time.Second)); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// sleep waits, or returns why ctx has ended.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/sign"
 )
 
 // signers is a real aggregator whose validators answer at once. It is its own
@@ -184,9 +185,7 @@ func posted(path, body string) *fasthttp.RequestCtx {
 }
 
 // isKept reports whether a body is answered without being read again.
-func (s *Server) isKept(f *signingForm, body string) bool {
-	return s.repeats.find(f, []byte(body), s.repeats.hash(f, []byte(body))) != nil
-}
+func (s *Server) isKept(path, body string) bool { return s.sign.Keeps(path, []byte(body)) }
 
 // TestRepeats: the answer to a body that is kept is the one to a body that is read.
 func TestRepeats(t *testing.T) {
@@ -196,25 +195,24 @@ func TestRepeats(t *testing.T) {
 	message := signable(t, 1)
 	for _, c := range []struct {
 		path, body string
-		form       *signingForm
 		kept       bool
 	}{
-		{sdkPath, `{"message":"` + message + `"}`, sdkForm, true},
-		{sdkPath, ` {"message":"0x` + strings.ToUpper(message) + `","quorumPercentage":100, "colour":1,"taste":[]}`, sdkForm, true},
-		{sdkPath, `{"message":"` + message + `","pChainHeight":1}`, sdkForm, false},
-		{sdkPath, `{"message":"` + message + `","padding":"` + strings.Repeat(" ", maxRepeat) + `"}`, sdkForm, false},
-		{sdkPath, `{"message":"` + message + `","quorumPercentag":80}`, sdkForm, false},
-		{sdkPath, `{"message":"` + warpHex + `"}`, sdkForm, false}, // of a chain that is not known
-		{door.RelayerPath, `{"message":"` + message + `"}`, relayerForm, true},
-		{door.RelayerPath, `{"message":"` + message + `","quorum-percentage":0,"signing-subnet-id":""}`, relayerForm, true},
-		{door.RelayerPath, `{"message":"` + strings.Repeat("00", 5) + `01"}`, relayerForm, false},
+		{sdkPath, `{"message":"` + message + `"}`, true},
+		{sdkPath, ` {"message":"0x` + strings.ToUpper(message) + `","quorumPercentage":100, "colour":1,"taste":[]}`, true},
+		{sdkPath, `{"message":"` + message + `","pChainHeight":1}`, false},
+		{sdkPath, `{"message":"` + message + `","padding":"` + strings.Repeat(" ", 8<<10) + `"}`, false},
+		{sdkPath, `{"message":"` + message + `","quorumPercentag":80}`, false},
+		{sdkPath, `{"message":"` + warpHex + `"}`, false}, // of a chain that is not known
+		{door.RelayerPath, `{"message":"` + message + `"}`, true},
+		{door.RelayerPath, `{"message":"` + message + `","quorum-percentage":0,"signing-subnet-id":""}`, true},
+		{door.RelayerPath, `{"message":"` + strings.Repeat("00", 5) + `01"}`, false},
 	} {
 		first := answered(s, c.path, c.body)
 		for i := range 4 {
 			if again := answered(s, c.path, c.body); again != first {
 				t.Errorf("%s: answered %s\nand then %s", c.body, first, again)
 			}
-			if got := s.isKept(c.form, c.body); got != c.kept {
+			if got := s.isKept(c.path, c.body); got != c.kept {
 				t.Errorf("%s: kept after %d repeats: %v", c.body, i+1, got)
 			}
 		}
@@ -243,7 +241,7 @@ func TestRepeatsFollowTheSet(t *testing.T) {
 		answered(s, sdkPath, body)
 	}
 	was, before := a.set.Load(), a.asks.Load()
-	if !s.isKept(sdkForm, body) {
+	if !s.isKept(sdkPath, body) {
 		t.Fatal("the body is not kept")
 	}
 	a.validators(t, 2)
@@ -287,7 +285,7 @@ func TestRepeatsAreCharged(t *testing.T) {
 		s.handle(ctx)
 		status = ctx.Response.StatusCode()
 	}
-	if status != fasthttp.StatusTooManyRequests || !s.isKept(sdkForm, body) {
+	if status != fasthttp.StatusTooManyRequests || !s.isKept(sdkPath, body) {
 		t.Errorf("status %d", status)
 	}
 }
@@ -303,7 +301,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 	for i := range 200 {
 		answered(s, sdkPath, variant(i))
 	}
-	if n := s.repeats.kept.Bytes(); n != 0 {
+	if n := s.sign.Bytes(); n != 0 {
 		t.Errorf("%d bytes for bodies that came once", n)
 	}
 	used := `{"message":"` + message + `"}`
@@ -315,11 +313,11 @@ func TestRepeatsAreBounded(t *testing.T) {
 		for range 2 {
 			answered(s, sdkPath, variant(1000+i))
 		}
-		if !s.isKept(sdkForm, used) {
+		if !s.isKept(sdkPath, used) {
 			lost++
 		}
 		answered(s, sdkPath, used)
-		if n := s.repeats.kept.Bytes(); n > room || n == 0 {
+		if n := s.sign.Bytes(); n > room || n == 0 {
 			t.Fatalf("%d bytes", n)
 		}
 	}
@@ -333,7 +331,8 @@ func TestRepeatsAreBounded(t *testing.T) {
 func TestQuorumNote(t *testing.T) {
 	t.Parallel()
 	s := newSigners(t).serves(t, nil)
-	for body, note := range map[string]string{`,"quorumPercentage":0`: quorumNote, `,"quorumPercentage":0,"quorumPercentageBuffer":100`: quorumNote, `,"quorumPercentage":1`: "", ``: ""} {
+	const note0 = "a quorum of 0 is reached by any signature; chains that check the message ask for more and refuse it"
+	for body, note := range map[string]string{`,"quorumPercentage":0`: note0, `,"quorumPercentage":0,"quorumPercentageBuffer":100`: note0, `,"quorumPercentage":1`: "", ``: ""} {
 		ctx := posted(sdkPath, `{"message":"`+signable(t, 1)+`"`+body+`}`)
 		for range 4 {
 			s.handle(ctx)
@@ -377,7 +376,7 @@ func FuzzRepeats(f *testing.F) {
 	}
 	a := newSigners(f)
 	keeps, reads := a.serves(f, nil), a.serves(f, nil)
-	reads.repeats = newRepeats(0)
+	reads.sign.Use(reads.desk, 0)
 	for i := range byte(2) { // by all, so that the result grows no more
 		answered(reads, sdkPath, `{"message":"`+signable(f, i+1)+`","quorumPercentage":100}`)
 	}
@@ -397,7 +396,7 @@ func FuzzRepeats(f *testing.F) {
 				t.Fatalf("%q: answered %s, want %s", body, got, want)
 			}
 		}
-		if reads.repeats.kept.Bytes() != 0 {
+		if reads.sign.Bytes() != 0 {
 			t.Error("the server without room keeps something")
 		}
 	})
@@ -426,8 +425,8 @@ func TestHeightHeader(t *testing.T) {
 		body := `{"message":"` + signable(t, 1) + `"` + c.members + `}`
 		for range 4 { // the last from what is known of the body
 			resp := postTo(s, c.path, body)
-			if resp.StatusCode() != c.status || string(resp.Header.Peek(headerPChainHeight)) != c.want {
-				t.Errorf("%s%s: %d at %q, want %d at %q", c.path, c.members, resp.StatusCode(), resp.Header.Peek(headerPChainHeight), c.status, c.want)
+			if resp.StatusCode() != c.status || string(resp.Header.Peek(sign.HeaderPChainHeight)) != c.want {
+				t.Errorf("%s%s: %d at %q, want %d at %q", c.path, c.members, resp.StatusCode(), resp.Header.Peek(sign.HeaderPChainHeight), c.status, c.want)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"quorate/httpapi/door"
+	"quorate/httpapi/sign"
 )
 
 const (
@@ -27,7 +28,7 @@ func (c *chainStream) turn() (end func(), ok bool) {
 	s := c.t.s
 	c.replay.until = time.Time{}
 	if wait, ok := s.cfg.Limits.Charge(c.t.client, door.UnitsFree); !ok {
-		c.replay.until = time.Now().Add(max(wait, messageRetry))
+		c.replay.until = time.Now().Add(max(wait, sign.Retry))
 		return nil, false
 	}
 	select {

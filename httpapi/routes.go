@@ -19,7 +19,7 @@ import (
 func Routes() []door.Route { return routes(new(Server)) }
 
 func routes(s *Server) []door.Route {
-	list := signingRoutes(s)
+	list := s.sign.Routes()
 	list = append(list, s.evm.Routes()...)
 	list = append(list, s.icm.Routes()...)
 	list = append(list, exportsOf(s).Routes()...)
@@ -33,35 +33,6 @@ func routes(s *Server) []door.Route {
 		return cmp.Or(cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Method, b.Method))
 	})
 	return list
-}
-
-// signPattern is what others start with.
-const signPattern = "/v1/signatureAggregator/{network}/aggregateSignatures"
-
-func signingRoutes(s *Server) []door.Route {
-	return []door.Route{
-		{
-			Method: fasthttp.MethodPost, Pattern: signPattern, Units: door.UnitsMedium,
-			Doc:    "has a warp message signed by a quorum of validators",
-			Answer: shape.SignedMessage{}, Body: shape.AggregateRequest{}, Status: fasthttp.StatusCreated, Make: door.Plain(s.aggregateSignatures),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: signPattern + "/{txHash}", Units: door.UnitsMedium, Cookie: true,
-			Doc: "has the warp messages of a transaction signed",
-			Off: s.cfg.Chains == nil, PathParams: signParams, Answer: shape.SignedMessages{}, Status: fasthttp.StatusCreated, Make: door.Plain(s.signTransaction),
-		},
-		{
-			Method: fasthttp.MethodGet, Pattern: "/v1/signatureAggregator/{network}/validators", Units: door.UnitsMedium,
-			Doc:    "returns the validators whose signatures the bits of a signed message stand for",
-			Query:  []door.Param{paramSetHeight, paramSetSubnet},
-			Answer: shape.SigningSet{}, Make: with(s, signingSet),
-		},
-		{
-			Method: fasthttp.MethodPost, Pattern: door.RelayerPath, Units: door.UnitsMedium,
-			Doc:    "has a warp message signed, in the form of the relayers' own aggregator",
-			Answer: shape.RelayerSignedMessage{}, Body: shape.RelayerRequest{}, Make: door.Plain(s.relayerSignatures),
-		},
-	}
 }
 
 // extRoutes are what [Config.Ext] serves, and probes.

@@ -19,6 +19,7 @@ import (
 	"quorate/httpapi/metrics"
 	primaryapi "quorate/httpapi/primary"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/sign"
 )
 
 // forceWait bounds the wait for handlers once their connections were cut.
@@ -44,8 +45,8 @@ type Server struct {
 	icm     icm.Room
 	primary primaryapi.Room
 	hooks   hooks.Room
+	sign    sign.Room
 	origins origins
-	repeats *repeats
 	pages   *pages
 
 	streams              streams
@@ -126,6 +127,10 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// repeatShare is the part of the memory for answers that is for those to requests for signed
+// messages.
+const repeatShare = 4
+
 // prepareData makes what data endpoints need.
 func (s *Server) prepareData() (err error) {
 	if s.desk, err = reply.New(reply.Config{
@@ -143,19 +148,17 @@ func (s *Server) prepareData() (err error) {
 	s.metrics.Use(s.desk, s.cfg.Metrics, s.cfg.PointBytes)
 	s.icm.EVM, s.icm.Signed = &s.evm, s.cfg.Signed
 	s.icm.Use(s.desk)
-	s.primary.Finder = primaryapi.Finder{Networks: s.cfg.Primary, Known: func(name []byte) *door.Failure {
-		_, f := s.network(name)
-		return f
-	}}
+	s.sign = sign.Room{Networks: s.cfg.Networks, EVM: s.cfg.Chains, Primary: s.cfg.Primary, Limits: s.cfg.Limits, Received: received}
+	s.sign.Use(s.desk, s.cfg.AnswerBytes/repeatShare)
+	s.primary.Finder = primaryapi.Finder{Networks: s.cfg.Primary, Unknown: s.sign.Unknown}
 	s.primary.EVM = s.cfg.Chains
 	s.primary.Use(s.desk)
 	s.hooks = hooks.Room{Webhooks: s.cfg.Webhooks, EVM: s.cfg.Chains, Primary: s.primary.Finder}
 	s.hooks.Use(s.desk)
-	s.repeats = newRepeats(s.cfg.AnswerBytes / repeatShare)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
 		s.cfg.Metrics.GaugeFunc("quorate_cache_bytes", "What a cache or buffer holds, about.", func() float64 { return float64(bytes()) }, "cache", cache)
 	}
-	bytesHeld := func() int64 { return s.desk.Answers.Bytes() + s.repeats.kept.Bytes() }
+	bytesHeld := func() int64 { return s.desk.Answers.Bytes() + s.sign.Bytes() }
 	held("answers", bytesHeld)
 	held("points", s.metrics.Bytes)
 	s.cfg.Metrics.GaugeFunc("quorate_http_answers_bytes", "Memory of kept bodies of answers.", func() float64 { return float64(bytesHeld()) })

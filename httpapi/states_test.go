@@ -238,7 +238,7 @@ func TestSignTransaction(t *testing.T) {
 	for i := range byte(20) {
 		c.warp[hash(2)] = append(c.warp[hash(2)], []byte{i})
 	}
-	c.warp[hash(3)] = make([][]byte, maxTxMessages+1)
+	c.warp[hash(3)] = make([][]byte, 65)
 	c.warp[hash(4)] = [][]byte{[]byte("a"), []byte("fails"), []byte("c")}
 	agg := fake(func(_ context.Context, req *aggregator.Request) (*aggregator.Result, error) {
 		if string(req.Message) == "fails" {

@@ -24,6 +24,7 @@ import (
 	"quorate/engine/network"
 	"quorate/httpapi"
 	"quorate/httpapi/limit"
+	"quorate/httpapi/sign"
 	"quorate/httpapi/ui"
 	"quorate/rpc"
 )
@@ -167,12 +168,11 @@ func (o *operator) TxMessages(hash [32]byte) ([][]byte, error) {
 		return nil, &ui.Error{Status: http.StatusNotFound, Message: "no chain is indexed here, so transactions are not known"}
 	}
 	for _, c := range o.chains.Chains() {
-		messages, found, err := httpapi.TxMessages(c, hash)
+		messages, found, err := sign.TxMessages(c, hash)
 		switch {
-		case err != nil && !errors.Is(err, index.ErrEmpty):
-			return nil, err
-		case len(messages) > 0:
-			return messages, nil
+		case errors.Is(err, index.ErrEmpty):
+		case err != nil, len(messages) > 0:
+			return messages, err
 		case found:
 			return nil, &ui.Error{Status: http.StatusNotFound, Message: fmt.Sprintf("transaction %s has no warp message", evm.Hash(hash))}
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
+	"strconv"
 	"strings"
 
 	json "github.com/goccy/go-json"
@@ -159,4 +161,23 @@ func notJSON(err error) *Failure {
 		what = fmt.Sprintf("%s at byte %d", what, syntax.Offset-1)
 	}
 	return BadRequest("the body is not valid JSON: " + what)
+}
+
+// Integer returns the exact value of a JSON number if it is an integer that 64 bits hold,
+// however it is written: 67, 67.0, 6.7e1 and 670e-1 are the same.
+func Integer(raw []byte) (uint64, bool) {
+	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
+		return n, true // nearly all
+	}
+	// Nobody writes such a number, and it would take long to find out what it is.
+	const maxDigits, maxExponent = 64, len("+999")
+	text := strings.ToLower(string(raw))
+	if _, exponent, _ := strings.Cut(text, "e"); len(text) > maxDigits || len(exponent) > maxExponent {
+		return 0, false
+	}
+	n, ok := new(big.Rat).SetString(text)
+	if !ok || !n.IsInt() {
+		return 0, false
+	}
+	return n.Num().Uint64(), n.Num().IsUint64()
 }

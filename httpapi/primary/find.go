@@ -10,8 +10,8 @@ import (
 type Finder struct {
 	// Networks are those that are followed; nil: there are none.
 	Networks Networks
-	// Known returns why a name is none of a network of which a node is followed, nil if it is.
-	Known func(name []byte) *door.Failure
+	// Unknown returns why a name is none of a network of which a node is followed, nil if it is.
+	Unknown func(name []byte) *door.Failure
 }
 
 // Find finds the network of a name; nil is mainnet, or where that is not followed the test
@@ -26,7 +26,7 @@ func (x *Finder) Find(name []byte) (known string, of Network, f *door.Failure) {
 		}
 		return "", nil, door.NotFound("no primary network is followed here")
 	}
-	if f := x.Known(name); f != nil {
+	if f := x.Unknown(name); f != nil {
 		return "", nil, f
 	}
 	known = string(name)

@@ -1,4 +1,4 @@
-package httpapi
+package sign
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"quorate/engine/primary"
 	"quorate/httpapi/attest"
 	"quorate/httpapi/door"
+	primaryapi "quorate/httpapi/primary"
 	"quorate/httpapi/reply"
 )
 
@@ -16,12 +17,12 @@ type attestation func(view attest.View, networkID uint32, id chain.ID) (*aggrega
 
 // platformMessage returns what the P-Chain attests, as it is to be signed: of one of its
 // transactions by [attest.ByTx], as the official service does, or by [attest.ByMessage].
-func (s *Server) platformMessage(network string, id chain.ID, what attestation) (*aggregator.Request, *door.Failure) {
+func (m *Room) platformMessage(network string, id chain.ID, what attestation) (*aggregator.Request, *door.Failure) {
 	missing := door.NotFound("transaction " + id.String() + " does not exist on the P-Chain or is not indexed yet")
-	if s.cfg.Primary == nil {
+	if m.Primary == nil {
 		return nil, missing
 	}
-	of, ok := s.cfg.Primary.Primary(network)
+	of, ok := m.Primary.Primary(network)
 	if !ok {
 		return nil, missing
 	}
@@ -36,13 +37,13 @@ func (s *Server) platformMessage(network string, id chain.ID, what attestation) 
 	var req *aggregator.Request
 	if err == nil {
 		defer view.Close()
-		req, err = what(view.(PlatformView), of.NetworkID(), id)
+		req, err = what(view.(primaryapi.PlatformView), of.NetworkID(), id)
 	}
 	switch {
 	case errors.Is(err, attest.ErrNoMessage):
 		return nil, door.NotFound("transaction " + id.String() + " " + err.Error())
 	case err != nil:
-		s.log.Error("the P-Chain's rows cannot be read", "err", err)
+		m.desk.Log.Error("the P-Chain's rows cannot be read", "err", err)
 		return nil, door.Internal()
 	case req == nil && p.Down() != nil:
 		return nil, door.Unavailable("transaction " + id.String() + " is not indexed, and the P-Chain does not go on: " + reply.Standstill(p.Down()))

@@ -1,4 +1,4 @@
-package httpapi
+package door
 
 import (
 	"bytes"
@@ -7,11 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"quorate/httpapi/door"
 )
 
-var testNames = door.MemberNames{"message", "justification", "c", "n", "o", "é", "p", "q"}
+var testNames = MemberNames{"message", "justification", "c", "n", "o", "é", "p", "q"}
 
 var jsonSeeds = []string{
 	`{}`, ` { } `, `{"message":"0x00"}`, `{"message":"a","message":"b"}`, `{"message":"a","message":null}`,
@@ -45,9 +43,9 @@ func compareJSON(t *testing.T, body []byte) {
 	var want map[string]json.RawMessage
 	wantErr := json.Unmarshal(body, &want)
 	if wantErr == nil && want == nil { // null
-		wantErr = door.ErrEmptyBody
+		wantErr = ErrEmptyBody
 	}
-	got, err := door.ParseObject(body, &testNames, false, nil)
+	got, err := ParseObject(body, &testNames, false, nil)
 	if (err == nil) != (wantErr == nil) {
 		t.Fatalf("%q: error %v, encoding/json says %v", body, err, wantErr)
 	}
@@ -59,7 +57,7 @@ func compareJSON(t *testing.T, body []byte) {
 	}
 }
 
-func compareValue(t *testing.T, got door.Value, raw json.RawMessage) {
+func compareValue(t *testing.T, got Value, raw json.RawMessage) {
 	t.Helper()
 	var want any
 	if raw != nil {
@@ -69,28 +67,28 @@ func compareValue(t *testing.T, got door.Value, raw json.RawMessage) {
 			t.Fatal(err)
 		}
 	}
-	wantKind := door.Absent
+	wantKind := Absent
 	switch want := want.(type) {
 	case string:
-		wantKind = door.Text
+		wantKind = Text
 		// The standard library puts U+FFFD for what is not UTF-8.
 		if s := string([]rune(string(got.Bytes()))); s != want {
 			t.Fatalf("%s: string %q, want %q", raw, s, want)
 		}
 	case json.Number:
-		wantKind = door.Number
+		wantKind = Number
 		compareInteger(t, got.Raw)
 	case bool:
-		wantKind = door.Boolean
+		wantKind = Boolean
 	case []any:
-		wantKind = door.Array
+		wantKind = Array
 	case map[string]any:
-		wantKind = door.Object
+		wantKind = Object
 	}
 	if got.Kind() != wantKind {
 		t.Fatalf("%s: taken for %s, want %s", raw, got.Kind(), wantKind)
 	}
-	if raw != nil && got.Kind() != door.Text && got.Kind() != door.Absent && !bytes.Equal(got.Raw, raw) {
+	if raw != nil && got.Kind() != Text && got.Kind() != Absent && !bytes.Equal(got.Raw, raw) {
 		t.Fatalf("raw value %q, want %q", got.Raw, raw)
 	}
 }
@@ -99,7 +97,7 @@ func compareValue(t *testing.T, got door.Value, raw json.RawMessage) {
 func compareInteger(t *testing.T, raw []byte) {
 	t.Helper()
 	if _, exp, _ := strings.Cut(strings.ToLower(string(raw)), "e"); len(raw) > 64 || len(exp) > 4 {
-		if n, ok := integer(raw); ok && strconv.FormatUint(n, 10) != string(raw) {
+		if n, ok := Integer(raw); ok && strconv.FormatUint(n, 10) != string(raw) {
 			t.Fatalf("integer(%s) = %d; it is too long to be looked at", raw, n)
 		}
 		return // exact arithmetic would take too long
@@ -108,7 +106,7 @@ func compareInteger(t *testing.T, raw []byte) {
 	if !ok {
 		t.Fatalf("%s is no number", raw)
 	}
-	n, ok := integer(raw)
+	n, ok := Integer(raw)
 	fits := want.IsInt() && want.Num().IsUint64()
 	if fits != ok || fits && want.Num().Uint64() != n {
 		t.Fatalf("integer(%s) = %d, %v", raw, n, ok)
@@ -126,7 +124,7 @@ func TestInteger(t *testing.T) {
 	}
 	for s, want := range map[string]bool{"1e999999999999999999999": false, "1e-999999999999999999999": false, "1e-0999": false,
 		"0e999999999999999999999": false, "67." + strings.Repeat("0", 60): true, "67." + strings.Repeat("0", 62): false} {
-		if _, ok := integer([]byte(s)); ok != want {
+		if _, ok := Integer([]byte(s)); ok != want {
 			t.Errorf("integer(%s): %v", s, ok)
 		}
 	}
@@ -139,7 +137,7 @@ func TestDepth(t *testing.T) {
 	for _, depth := range []int{9_998, 20_000} {
 		compareJSON(t, []byte(`{"x":`+strings.Repeat(`[`, depth)+strings.Repeat(`]`, depth)+`}`))
 	}
-	if _, err := door.ParseObject([]byte(strings.Repeat(`{"":[`, 1<<18)), &testNames, false, nil); err == nil {
+	if _, err := ParseObject([]byte(strings.Repeat(`{"":[`, 1<<18)), &testNames, false, nil); err == nil {
 		t.Error("a million levels were accepted")
 	}
 }

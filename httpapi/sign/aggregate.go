@@ -1,4 +1,4 @@
-package httpapi
+package sign
 
 import (
 	"encoding/binary"
@@ -14,8 +14,8 @@ import (
 )
 
 // aggregateSignatures is endpoint 1.
-func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p door.Params) {
-	network, f := s.network(p.Get("network"))
+func (m *Room) aggregateSignatures(ctx *fasthttp.RequestCtx, p door.Params) {
+	network, f := m.network(p.Get("network"))
 	if f == nil {
 		f = door.CheckJSON(ctx)
 	}
@@ -24,9 +24,9 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p door.Params) {
 		return
 	}
 	body := ctx.Request.Body()
-	hash := s.repeats.hash(sdkForm, body)
-	if found := s.repeats.find(sdkForm, body, hash); s.repeats.send(ctx, found, network, hash) {
-		s.settle(ctx, &p, 0, 1)
+	hash := m.repeats.hash(sdkForm, body)
+	if found := m.repeats.find(sdkForm, body, hash); m.repeats.send(ctx, found, network, hash) {
+		m.settle(ctx, &p, 0, 1)
 		return
 	}
 	var rest door.Ignored
@@ -36,44 +36,44 @@ func (s *Server) aggregateSignatures(ctx *fasthttp.RequestCtx, p door.Params) {
 		door.Fail(ctx, door.AsFailure(err))
 		return
 	}
-	from(ctx, &p, req)
-	res, err := network.Aggregate(s.work, req)
-	s.settle(ctx, &p, req.Asked/validatorsPerUnit, known(req, err))
+	m.from(ctx, &p, req)
+	res, err := network.Aggregate(m.desk.Work, req)
+	m.settle(ctx, &p, req.Asked/validatorsPerUnit, known(req, err))
 	if err != nil {
-		door.Fail(ctx, s.aggregateFailure(err))
+		door.Fail(ctx, m.aggregateFailure(err))
 		return
 	}
 	sdkForm.answer(ctx, req, res)
-	s.repeats.offer(body, hash, sdkForm, network, req, &rest, res)
+	m.repeats.offer(body, hash, sdkForm, network, req, &rest, res)
 }
 
 // relayerSignatures is the drop-in for the relayer's own aggregator. Like the
 // original it looks at no content type.
-func (s *Server) relayerSignatures(ctx *fasthttp.RequestCtx, p door.Params) {
+func (m *Room) relayerSignatures(ctx *fasthttp.RequestCtx, p door.Params) {
 	body := ctx.Request.Body()
-	hash := s.repeats.hash(relayerForm, body)
-	if found := s.repeats.find(relayerForm, body, hash); found != nil {
-		if network, ok := s.cfg.Networks.ByID(found.known.Network()); ok && s.repeats.send(ctx, found, network, hash) {
-			s.settle(ctx, &p, 0, 1)
+	hash := m.repeats.hash(relayerForm, body)
+	if found := m.repeats.find(relayerForm, body, hash); found != nil {
+		if network, ok := m.Networks.ByID(found.known.Network()); ok && m.repeats.send(ctx, found, network, hash) {
+			m.settle(ctx, &p, 0, 1)
 			return
 		}
 	}
 	var rest door.Ignored
-	network, req, f := s.relayerRequest(body, &rest)
+	network, req, f := m.relayerRequest(body, &rest)
 	rest.Tell(ctx)
 	if f != nil {
 		door.Fail(ctx, f)
 		return
 	}
-	from(ctx, &p, req)
-	res, err := network.Aggregate(s.work, req)
-	s.settle(ctx, &p, req.Asked/validatorsPerUnit, known(req, err))
+	m.from(ctx, &p, req)
+	res, err := network.Aggregate(m.desk.Work, req)
+	m.settle(ctx, &p, req.Asked/validatorsPerUnit, known(req, err))
 	if err != nil {
-		door.Fail(ctx, relayerFailure(s.aggregateFailure(err), err))
+		door.Fail(ctx, relayerFailure(m.aggregateFailure(err), err))
 		return
 	}
 	relayerForm.answer(ctx, req, res)
-	s.repeats.offer(body, hash, relayerForm, network, req, &rest, res)
+	m.repeats.offer(body, hash, relayerForm, network, req, &rest, res)
 }
 
 // validatorsPerUnit is how many validators of a set cost a unit when a message is signed.
@@ -89,16 +89,16 @@ func known(req *aggregator.Request, err error) int {
 
 // settle makes the price of signed messages that of what they took: more units for the sets of
 // validators that were asked, and one alone for each message that was known.
-func (s *Server) settle(ctx *fasthttp.RequestCtx, p *door.Params, more, repeated int) {
-	s.desk.Owe(ctx, p, more-repeated*(door.UnitsMedium-door.UnitsFree))
+func (m *Room) settle(ctx *fasthttp.RequestCtx, p *door.Params, more, repeated int) {
+	m.desk.Owe(ctx, p, more-repeated*(door.UnitsMedium-door.UnitsFree))
 }
 
 // from says in req on whose behalf it is made, and since when.
-func from(ctx *fasthttp.RequestCtx, p *door.Params, req *aggregator.Request) {
-	req.Received, req.Client = received(ctx), p.Client.String()
+func (m *Room) from(ctx *fasthttp.RequestCtx, p *door.Params, req *aggregator.Request) {
+	req.Received, req.Client = m.Received(ctx), p.Client.String()
 }
 
-func (s *Server) relayerRequest(body []byte, rest *door.Ignored) (Aggregator, *aggregator.Request, *door.Failure) {
+func (m *Room) relayerRequest(body []byte, rest *door.Ignored) (Aggregator, *aggregator.Request, *door.Failure) {
 	req, err := parseRequest(body, relayerForm, rest)
 	if err != nil {
 		return nil, nil, door.AsFailure(err)
@@ -107,7 +107,7 @@ func (s *Server) relayerRequest(body []byte, rest *door.Ignored) (Aggregator, *a
 	if !ok {
 		return nil, nil, door.BadRequest("message is not an unsigned warp message, which here names the network and is required")
 	}
-	network, ok := s.cfg.Networks.ByID(id)
+	network, ok := m.Networks.ByID(id)
 	if !ok {
 		return nil, nil, door.BadRequest(fmt.Sprintf("message is of network %d, of which no node is followed", id))
 	}
@@ -132,8 +132,8 @@ func networkID(message []byte) (uint32, bool) {
 	return binary.BigEndian.Uint32(message[2:]), true
 }
 
-// network returns the network of a path.
-func (s *Server) network(name []byte) (Aggregator, *door.Failure) {
+// network returns the network of a name, as paths have it.
+func (m *Room) network(name []byte) (Aggregator, *door.Failure) {
 	var known string
 	switch string(name) {
 	case "mainnet":
@@ -146,18 +146,24 @@ func (s *Server) network(name []byte) (Aggregator, *door.Failure) {
 		return nil, &door.Failure{Status: fasthttp.StatusNotFound,
 			Message: "network " + door.Excerpt(name) + " is unknown; there are mainnet, fuji and testnet"}
 	}
-	if a, ok := s.cfg.Networks.ByName(known); ok {
+	if a, ok := m.Networks.ByName(known); ok {
 		return a, nil
 	}
 	return nil, door.NotFound("no node of network " + known + " is followed here")
 }
 
+// Unknown returns why a name is none of a network of which a node is followed, nil if it is.
+func (m *Room) Unknown(name []byte) *door.Failure {
+	_, f := m.network(name)
+	return f
+}
+
 // aggregateFailure maps what the aggregator says to an answer; the package
 // comment gives the reasons.
-func (s *Server) aggregateFailure(err error) *door.Failure {
+func (m *Room) aggregateFailure(err error) *door.Failure {
 	var e *aggregator.Error
 	if !errors.As(err, &e) {
-		s.log.Error("aggregation failed for an unknown reason", "err", err)
+		m.desk.Log.Error("aggregation failed for an unknown reason", "err", err)
 		return door.Internal()
 	}
 	f := &door.Failure{Status: kindStatus(e.Kind), Message: e.Msg}
@@ -170,8 +176,8 @@ func (s *Server) aggregateFailure(err error) *door.Failure {
 	if e.Kind == aggregator.NodeFailed || f.Status == fasthttp.StatusInternalServerError {
 		level = slog.LevelWarn
 	}
-	if s.log.Enabled(s.work, level) {
-		s.log.Log(s.work, level, "aggregation failed", "status", f.Status, "err", err)
+	if m.desk.Log.Enabled(m.desk.Work, level) {
+		m.desk.Log.Log(m.desk.Work, level, "aggregation failed", "status", f.Status, "err", err)
 	}
 	return f
 }

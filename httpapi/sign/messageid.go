@@ -1,4 +1,4 @@
-package httpapi
+package sign
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"quorate/engine/index"
 	"quorate/httpapi/attest"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 )
 
 // attestedPerUnit is how many validators of L1s that have to be looked at cost a unit. Each
@@ -16,9 +17,9 @@ const attestedPerUnit = 5
 
 // messageWithID returns the request for the message with an ID, of any chain of a network.
 // looked is set to what was looked at for that on the P-Chain.
-func (s *Server) messageWithID(network string, id chain.ID, looked *int) ([]aggregator.Request, *door.Failure) {
+func (m *Room) messageWithID(network string, id chain.ID, looked *int) ([]aggregator.Request, *door.Failure) {
 	var unread *door.Failure // why a chain could not be looked through
-	for _, ch := range s.cfg.Chains.Chains() {
+	for _, ch := range m.EVM.Chains() {
 		info := ch.Info()
 		if info.IsTestnet == (network == "mainnet") {
 			continue
@@ -26,7 +27,7 @@ func (s *Server) messageWithID(network string, id chain.ID, looked *int) ([]aggr
 		msg, made, err := warpMessage(ch, id)
 		switch {
 		case err != nil:
-			s.log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
+			m.desk.Log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
 			return nil, door.Internal()
 		case msg != nil:
 			return []aggregator.Request{{Message: msg}}, nil
@@ -34,7 +35,7 @@ func (s *Server) messageWithID(network string, id chain.ID, looked *int) ([]aggr
 			unread = door.Unavailable("the warp messages of chain " + info.ChainID + " are being indexed by their IDs")
 		}
 	}
-	requests, f := alone(s.platformMessage(network, id, func(view attest.View, networkID uint32, id chain.ID) (req *aggregator.Request, err error) {
+	requests, f := alone(m.platformMessage(network, id, func(view attest.View, networkID uint32, id chain.ID) (req *aggregator.Request, err error) {
 		req, *looked, err = attest.ByMessage(view, networkID, id)
 		return req, err
 	}))
@@ -46,7 +47,7 @@ func (s *Server) messageWithID(network string, id chain.ID, looked *int) ([]aggr
 
 // warpMessage returns a chain's message with an ID, nil if it has none; made is false as long as
 // its messages cannot be found by their IDs.
-func warpMessage(ch Chain, id chain.ID) (msg []byte, made bool, err error) {
+func warpMessage(ch evmapi.Chain, id chain.ID) (msg []byte, made bool, err error) {
 	v, err := ch.View(nil)
 	if errors.Is(err, index.ErrEmpty) {
 		return nil, true, nil

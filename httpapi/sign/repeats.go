@@ -1,4 +1,4 @@
-package httpapi
+package sign
 
 import (
 	"bytes"
@@ -20,9 +20,7 @@ const (
 	// maxRepeat is the longest body that is kept, in bytes. A teleporter message has
 	// about 500, twice as many in hex.
 	maxRepeat = 8 << 10
-	// repeatShare is the part of the memory for answers that is for repeats, repeatSlots
-	// their number.
-	repeatShare = 4
+	// repeatSlots bounds the number of repeats.
 	repeatSlots = 1 << 12
 	// repeatOverhead is about what a repeat takes besides its bytes.
 	repeatOverhead = 256
@@ -42,7 +40,7 @@ type repeats struct {
 
 // repeat is a body that was read. It does not change.
 type repeat struct {
-	form    *signingForm
+	form    *form
 	body    []byte
 	known   *aggregator.Repeat
 	ignored []byte             // value of the header that names what of the body is ignored
@@ -59,8 +57,8 @@ type repeater interface {
 	Again(r *aggregator.Repeat) *aggregator.Result
 }
 
-// signingForm is how a route asks for a signed message, and answers with it.
-type signingForm struct {
+// form is how a route asks for a signed message, and answers with it.
+type form struct {
 	names   door.MemberNames
 	lenient bool // reads what the relayers' own aggregator reads
 	status  int
@@ -68,30 +66,30 @@ type signingForm struct {
 }
 
 var (
-	sdkForm     = &signingForm{names: sdkNames, status: fasthttp.StatusCreated, open: `{"signedMessage":"`}
-	relayerForm = &signingForm{names: relayerNames, lenient: true, status: fasthttp.StatusOK, open: `{"signed-message":"`}
+	sdkForm     = &form{names: sdkNames, status: fasthttp.StatusCreated, open: `{"signedMessage":"`}
+	relayerForm = &form{names: relayerNames, lenient: true, status: fasthttp.StatusOK, open: `{"signed-message":"`}
 )
 
 // append appends the answer with a result.
-func (f *signingForm) append(dst []byte, res *aggregator.Result) []byte {
+func (f *form) append(dst []byte, res *aggregator.Result) []byte {
 	dst = append(dst, f.open...)
 	dst = hex.AppendEncode(dst, res.Signed)
 	return append(dst, `"}`...)
 }
 
 // head sets the status and the headers of an answer.
-func (f *signingForm) head(ctx *fasthttp.RequestCtx, anyQuorum bool, res *aggregator.Result) {
+func (f *form) head(ctx *fasthttp.RequestCtx, anyQuorum bool, res *aggregator.Result) {
 	if anyQuorum {
-		ctx.Response.Header.Set(headerQuorumNote, quorumNote)
+		ctx.Response.Header.Set(HeaderQuorumNote, quorumNote)
 	}
 	ctx.Response.SetStatusCode(f.status)
 	ctx.Response.Header.SetContentType(door.ContentJSON)
 	var height [20]byte
-	ctx.Response.Header.SetBytesV(headerPChainHeight, strconv.AppendUint(height[:0], res.Height, 10))
+	ctx.Response.Header.SetBytesV(HeaderPChainHeight, strconv.AppendUint(height[:0], res.Height, 10))
 }
 
 // answer answers a request with a result.
-func (f *signingForm) answer(ctx *fasthttp.RequestCtx, req *aggregator.Request, res *aggregator.Result) {
+func (f *form) answer(ctx *fasthttp.RequestCtx, req *aggregator.Request, res *aggregator.Result) {
 	f.head(ctx, req.Quorum == 0, res)
 	ctx.Response.SwapBody(f.append(ctx.Response.SwapBody(nil)[:0], res))
 }
@@ -101,7 +99,7 @@ func newRepeats(size int64) *repeats {
 }
 
 // hash returns what a body is found by, 0 if it is too long to be kept.
-func (r *repeats) hash(f *signingForm, body []byte) uint64 {
+func (r *repeats) hash(f *form, body []byte) uint64 {
 	if len(body) > maxRepeat {
 		return 0
 	}
@@ -109,12 +107,21 @@ func (r *repeats) hash(f *signingForm, body []byte) uint64 {
 }
 
 // find returns what is known of a body, nil if nothing is.
-func (r *repeats) find(f *signingForm, body []byte, hash uint64) *repeat {
+func (r *repeats) find(f *form, body []byte, hash uint64) *repeat {
 	found := r.kept.Get(hash)
 	if found == nil || found.form != f || !bytes.Equal(found.body, body) {
 		return nil
 	}
 	return found
+}
+
+// Keeps reports whether a body that is sent to a path is answered without being read again.
+func (m *Room) Keeps(path string, body []byte) bool {
+	f := sdkForm
+	if path == RelayerPath {
+		f = relayerForm
+	}
+	return m.repeats.find(f, body, m.repeats.hash(f, body)) != nil
 }
 
 // send answers from what is known of a body, and reports whether it did.
@@ -151,7 +158,7 @@ func (r *repeats) put(hash uint64, of *repeat, res *aggregator.Result) *repeat {
 }
 
 // offer keeps a body that was answered with res, if it came before.
-func (r *repeats) offer(body []byte, hash uint64, f *signingForm, network Aggregator, req *aggregator.Request, rest *door.Ignored, res *aggregator.Result) {
+func (r *repeats) offer(body []byte, hash uint64, f *form, network Aggregator, req *aggregator.Request, rest *door.Ignored, res *aggregator.Result) {
 	if hash == 0 {
 		return
 	}

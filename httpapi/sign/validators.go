@@ -1,4 +1,4 @@
-package httpapi
+package sign
 
 import (
 	"encoding/hex"
@@ -21,9 +21,9 @@ var (
 
 // signingSet answers with the canonical validator set of a subnet at a height: whose
 // signature each bit of a signed message stands for.
-func signingSet(s *Server, r *door.Route) door.Handler {
+func (m *Room) signingSet(r *door.Route) door.Handler {
 	return func(ctx *fasthttp.RequestCtx, p door.Params) {
-		network, f := s.network(p.Get("network"))
+		network, f := m.network(p.Get("network"))
 		subnet := chain.PrimaryNetworkID
 		q := door.Query{Own: &subnet}
 		if f == nil {
@@ -35,10 +35,10 @@ func signingSet(s *Server, r *door.Route) door.Handler {
 			return
 		}
 		req := aggregator.Request{SigningSubnetID: &subnet, PChainHeight: q.Block}
-		from(ctx, &p, &req)
-		set, err := network.Validators(s.work, &req)
+		m.from(ctx, &p, &req)
+		set, err := network.Validators(m.desk.Work, &req)
 		if err != nil {
-			door.Fail(ctx, s.aggregateFailure(err))
+			door.Fail(ctx, m.aggregateFailure(err))
 			return
 		}
 		out := shape.SigningSet{
@@ -56,7 +56,7 @@ func signingSet(s *Server, r *door.Route) door.Handler {
 		}
 		body, err := json.Marshal(&out)
 		if err != nil {
-			s.log.Error("a validator set cannot be written", "err", err)
+			m.desk.Log.Error("a validator set cannot be written", "err", err)
 			door.Fail(ctx, door.Internal())
 			return
 		}

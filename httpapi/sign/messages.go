@@ -1,4 +1,4 @@
-package httpapi
+package sign
 
 import (
 	"context"
@@ -16,27 +16,24 @@ import (
 	"quorate/engine/index"
 	"quorate/httpapi/attest"
 	"quorate/httpapi/door"
+	evmapi "quorate/httpapi/evm"
 	"quorate/httpapi/reply"
 )
 
-const (
-	// maxTxMessages bounds the messages of one transaction that are signed.
-	maxTxMessages = 64
-	// signAtOnce bounds those of one request that are signed at the same time.
-	signAtOnce = 8
-)
+// maxTxMessages bounds the messages of one transaction that are signed.
+const maxTxMessages = 64
 
 // signTransaction returns the signed warp messages of a transaction.
-func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p door.Params) {
-	network, f := s.network(p.Get("network"))
+func (m *Room) signTransaction(ctx *fasthttp.RequestCtx, p door.Params) {
+	network, f := m.network(p.Get("network"))
 	var requests []aggregator.Request
 	if f == nil {
 		looked := 0
-		requests, f = s.txRequests(string(p.Get("network")), p.Get("txHash"), &looked)
-		s.desk.Owe(ctx, &p, max(0, looked/attestedPerUnit-p.Paid))
+		requests, f = m.txRequests(string(p.Get("network")), p.Get("txHash"), &looked)
+		m.desk.Owe(ctx, &p, max(0, looked/attestedPerUnit-p.Paid))
 	}
 	if f == nil && len(requests) > 1 { // one is paid for
-		if d := s.cfg.Limits.More(p.Client, p.Paid, (len(requests)-1)*door.UnitsMedium); !d.Allow {
+		if d := m.Limits.More(p.Client, p.Paid, (len(requests)-1)*door.UnitsMedium); !d.Allow {
 			f = &door.Failure{Status: d.Status, Message: fmt.Sprintf("transaction %s has %d warp messages, which cost %d compute units: %s",
 				p.Get("txHash"), len(requests), len(requests)*door.UnitsMedium, d.Message), RetryAfter: d.RetryAfter}
 		}
@@ -46,11 +43,11 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p door.Params) {
 		return
 	}
 	var origin aggregator.Request
-	from(ctx, &p, &origin)
-	signed, more, repeated, err := s.signAll(network, requests, &origin)
-	s.settle(ctx, &p, more+door.UnitsFree, repeated) // looking for the transaction costs as much as a known message
+	m.from(ctx, &p, &origin)
+	signed, more, repeated, err := m.signAll(network, requests, &origin)
+	m.settle(ctx, &p, more+door.UnitsFree, repeated) // looking for the transaction costs as much as a known message
 	if err != nil {
-		door.Fail(ctx, s.aggregateFailure(err))
+		door.Fail(ctx, m.aggregateFailure(err))
 		return
 	}
 	ctx.Response.SetStatusCode(fasthttp.StatusCreated)
@@ -73,11 +70,11 @@ func (s *Server) signTransaction(ctx *fasthttp.RequestCtx, p door.Params) {
 // txRequests returns what is to be signed of a transaction: of an EVM chain, whose hashes
 // are hex, or of the P-Chain, whose IDs are CB58. Where there is no such transaction, or none
 // with a message, it is the message that itself has the ID, in either form.
-func (s *Server) txRequests(network string, text []byte, looked *int) (requests []aggregator.Request, f *door.Failure) {
+func (m *Room) txRequests(network string, text []byte, looked *int) (requests []aggregator.Request, f *door.Failure) {
 	var id chain.ID
 	if door.ParseHex(text, id[:]) {
 		var messages [][]byte
-		messages, f = s.warpMessages(network != "mainnet", evm.Hash(id))
+		messages, f = m.warpMessages(network != "mainnet", evm.Hash(id))
 		for i := range messages {
 			requests = append(requests, aggregator.Request{Message: messages[i]})
 		}
@@ -87,12 +84,12 @@ func (s *Server) txRequests(network string, text []byte, looked *int) (requests 
 			return nil, door.BadRequest("txHash must be the hash of a transaction of an EVM chain, 0x and 64 hex digits, or the ID of one of the P-Chain " +
 				"in CB58, or that of a warp message in either form, not " + door.Excerpt(text))
 		}
-		requests, f = alone(s.platformMessage(network, id, attest.ByTx))
+		requests, f = alone(m.platformMessage(network, id, attest.ByTx))
 	}
 	if f == nil || f.Status != fasthttp.StatusNotFound && f.Status != fasthttp.StatusServiceUnavailable {
 		return requests, f
 	}
-	requests, unread := s.messageWithID(network, id, looked)
+	requests, unread := m.messageWithID(network, id, looked)
 	switch {
 	case unread == nil:
 		return requests, nil
@@ -114,13 +111,13 @@ func alone(req *aggregator.Request, f *door.Failure) ([]aggregator.Request, *doo
 // signAll has requests signed for origin's client, as many at once as is fair. It
 // returns the first error that was met, what the sets of validators cost that were asked, and
 // how many messages were known.
-func (s *Server) signAll(network Aggregator, requests []aggregator.Request, origin *aggregator.Request) (list [][]byte, more, repeated int, err error) {
-	ctx, cancel := context.WithCancelCause(s.work)
+func (m *Room) signAll(network Aggregator, requests []aggregator.Request, origin *aggregator.Request) (list [][]byte, more, repeated int, err error) {
+	ctx, cancel := context.WithCancelCause(m.desk.Work)
 	defer cancel(nil)
 	signed := make([][]byte, len(requests))
 	var next, units, repeats atomic.Int64
 	var wg sync.WaitGroup
-	for range min(signAtOnce, len(requests)) {
+	for range min(AtOnce, len(requests)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(requests)) && context.Cause(ctx) == nil; i = next.Add(1) - 1 {
 				req := &requests[i]
@@ -138,16 +135,16 @@ func (s *Server) signAll(network Aggregator, requests []aggregator.Request, orig
 	}
 	wg.Wait()
 	more, repeated = int(units.Load()), int(repeats.Load())
-	if s.work.Err() != nil {
+	if m.desk.Work.Err() != nil {
 		return nil, more, repeated, &aggregator.Error{Kind: aggregator.Stopping, Msg: "the server is shutting down"}
 	}
 	return signed, more, repeated, context.Cause(ctx)
 }
 
 // warpMessages finds the messages of a transaction of any chain of a network.
-func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Failure) {
+func (m *Room) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Failure) {
 	var unread *door.Failure // why a chain could not be looked through
-	for _, chain := range s.cfg.Chains.Chains() {
+	for _, chain := range m.EVM.Chains() {
 		info := chain.Info()
 		if info.IsTestnet != testnet {
 			continue
@@ -155,7 +152,7 @@ func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Fail
 		messages, found, err := TxMessages(chain, hash)
 		switch {
 		case err != nil && !errors.Is(err, index.ErrEmpty):
-			s.log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
+			m.desk.Log.Error("a chain's rows cannot be read", "chain", info.ChainID, "err", err)
 			return nil, door.Internal()
 		case len(messages) > maxTxMessages:
 			return nil, door.BadRequest(fmt.Sprintf("transaction %s has %d warp messages; at most %d are signed for one request",
@@ -177,7 +174,7 @@ func (s *Server) warpMessages(testnet bool, hash evm.Hash) ([][]byte, *door.Fail
 
 // TxMessages returns the unsigned warp messages of a transaction in the order of their
 // logs; found is false if the chain has no such transaction, or not yet.
-func TxMessages(chain Chain, hash evm.Hash) (messages [][]byte, found bool, err error) {
+func TxMessages(chain evmapi.Chain, hash evm.Hash) (messages [][]byte, found bool, err error) {
 	v, err := chain.View(nil)
 	if err != nil {
 		return nil, false, err

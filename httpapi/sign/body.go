@@ -1,12 +1,9 @@
-package httpapi
+package sign
 
 import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"math/big"
-	"strconv"
-	"strings"
 
 	"quorate/aggregator"
 	"quorate/engine/chain"
@@ -51,7 +48,7 @@ var (
 // parseRequest reads the body of an aggregation request. Its errors are of type
 // *failure. The request does not alias body. Members that the form does not know go to
 // rest, if it is not nil; a lenient form refuses none of them.
-func parseRequest(body []byte, form *signingForm, rest *door.Ignored) (*aggregator.Request, error) {
+func parseRequest(body []byte, form *form, rest *door.Ignored) (*aggregator.Request, error) {
 	names, known := &form.names, form.names[:]
 	if form.lenient {
 		known = nil // an extra member is one, whatever it looks like
@@ -115,7 +112,7 @@ func parseRequest(body []byte, form *signingForm, rest *door.Ignored) (*aggregat
 }
 
 // height returns the P-Chain height and reports whether it is written out, by either name.
-func heightMember(m *door.Members, form *signingForm) (height uint64, written bool, err error) {
+func heightMember(m *door.Members, form *form) (height uint64, written bool, err error) {
 	names, limit := &form.names, uint64(maxHeight)
 	if form.lenient {
 		limit = math.MaxUint64
@@ -201,29 +198,10 @@ func integerMember(m *door.Members, i int, names *door.MemberNames, def, limit u
 		return def, nil
 	}
 	if v.Kind() == door.Number {
-		if n, ok := integer(v.Raw); ok && n <= limit {
+		if n, ok := door.Integer(v.Raw); ok && n <= limit {
 			return n, nil
 		}
 		return 0, door.BadRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %.64s", names[i], limit, v.Raw))
 	}
 	return 0, door.BadRequest(fmt.Sprintf("%s must be an integer from 0 to %d, not %s", names[i], limit, v.Kind()))
-}
-
-// integer returns the exact value of a JSON number if it is an integer that 64 bits hold,
-// however it is written: 67, 67.0, 6.7e1 and 670e-1 are the same.
-func integer(raw []byte) (uint64, bool) {
-	if n, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
-		return n, true // nearly all
-	}
-	// Nobody writes such a number, and it would take long to find out what it is.
-	const maxDigits, maxExponent = 64, len("+999")
-	text := strings.ToLower(string(raw))
-	if _, exponent, _ := strings.Cut(text, "e"); len(text) > maxDigits || len(exponent) > maxExponent {
-		return 0, false
-	}
-	n, ok := new(big.Rat).SetString(text)
-	if !ok || !n.IsInt() {
-		return 0, false
-	}
-	return n.Num().Uint64(), n.Num().IsUint64()
 }
