@@ -21,6 +21,7 @@ import (
 	"quorate/httpapi/metrics"
 	"quorate/httpapi/probe"
 	"quorate/httpapi/reply"
+	"quorate/httpapi/stream"
 	"quorate/httpapi/token"
 	"quorate/httpapi/ui"
 	"quorate/httpapi/view"
@@ -67,7 +68,7 @@ type Config struct {
 	// Operations writes exports; nil serves no operations. They need Chains too.
 	Operations exports.Operations
 	// Events knows what happens on the chains; nil serves no events. They need Chains too.
-	Events Events
+	Events stream.Events
 	// Webhooks delivers to clients' servers; nil serves no webhooks. They need Chains too.
 	Webhooks hooks.Webhooks
 	// WebhooksKeyless lets clients without an API key have webhooks, which then belong to

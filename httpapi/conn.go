@@ -366,6 +366,14 @@ func (c *conn) cut() {
 	_ = c.Conn.Close()
 }
 
+// connOf returns the connection of a request, nil if it came by none.
+func connOf(ctx *fasthttp.RequestCtx) net.Conn {
+	if c, ok := ctx.Conn().(*conn); ok {
+		return c
+	}
+	return nil
+}
+
 // received returns when the first byte of a request arrived. Of several requests
 // that came at once, the later ones count from the answer to the one before.
 func received(ctx *fasthttp.RequestCtx) time.Time {

@@ -24,7 +24,6 @@ import (
 	"quorate/engine/events"
 	"quorate/engine/health"
 	"quorate/httpapi/limit"
-	"quorate/httpapi/view"
 )
 
 func TestEvents(t *testing.T) {
@@ -162,7 +161,7 @@ func TestEventsRefused(t *testing.T) {
 			t.Errorf("%q: %d %s", query, resp.StatusCode(), resp.Body())
 		}
 	}
-	if n := len(s.streams.open); n != 0 {
+	if n := s.stream.Open(); n != 0 {
 		t.Errorf("%d streams are left open", n)
 	}
 	if n := c.open; n != 0 {
@@ -175,7 +174,7 @@ func TestEventLimits(t *testing.T) {
 	t.Parallel()
 	c := newEventChain(t, 2)
 	s, addr := serveEvents(t, c, Config{MaxStreamsPerClient: 2})
-	s.heartbeat = time.Millisecond
+	s.stream.Heartbeat = time.Millisecond
 	const query = "topics=blocks&chainId=43112"
 	one, two := mustListen(t, addr, query, ""), mustListen(t, addr, query, "")
 	one.must(t)
@@ -224,7 +223,7 @@ func TestEventEnds(t *testing.T) {
 	t.Parallel()
 	c := newEventChain(t, 2)
 	s, addr := serveEvents(t, c, Config{})
-	s.slowAfter = -1 // nobody is fast enough for a second piece
+	s.stream.SlowAfter = -1 // nobody is fast enough for a second piece
 	slow := mustListen(t, addr, "topics=blocks&chainId=43112&startBlock=0", "")
 	for h := range uint64(2) {
 		if e := slow.must(t); e.height(t) != h {
@@ -269,7 +268,7 @@ func TestEventStopStalled(t *testing.T) {
 	if _, err := io.WriteString(conn, request("GET", "/v1/events?topics=blocks&chainId=43112&startBlock=0", "")); err != nil {
 		t.Fatal(err)
 	}
-	for len(s.streams.sent) == 0 || s.cfg.Metrics.Value("quorate_events_subscribers") == 0 {
+	for s.cfg.Metrics.Value("quorate_events_subscribers") == 0 {
 		<-time.After(time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -437,57 +436,6 @@ func TestEventSubscribers(t *testing.T) {
 	for i, u := range list {
 		if !slices.Equal(u.log, want) {
 			t.Fatalf("subscriber %d has %d lines, not %d: %v", i, len(u.log), len(want), u.log)
-		}
-	}
-}
-
-// TestEventsWritten: a stream keeps no block that was written: its client may take nothing
-// for long.
-func TestEventsWritten(t *testing.T) {
-	t.Parallel()
-	c := &chainStream{t: &stream{s: &Server{}}, info: &view.ChainInfo{ChainID: "1"}}
-	kept := []events.Event{{Kind: events.OfBlock, Block: &events.Block{}}, {Kind: events.OfBlock, Block: &events.Block{}}}
-	c.batch.Events = kept
-	if err := c.writeEvents(); err != nil || len(c.batch.Events) > 0 || kept[0].Block != nil || kept[1].Block != nil {
-		t.Errorf("%v, %d events are left, of %v", err, len(c.batch.Events), kept)
-	}
-}
-
-// lastDeadline is a connection that keeps the last deadline of writes, and calls set before
-// it takes one over.
-type lastDeadline struct {
-	net.Conn
-	set  func()
-	last time.Time
-}
-
-func (d *lastDeadline) SetWriteDeadline(t time.Time) error {
-	if set := d.set; set != nil {
-		d.set = nil
-		set()
-	}
-	d.last = t
-	return nil
-}
-
-// TestEventsStop: a stopping server gives all streams one second together, whatever their
-// clients take, and also those that are just about to write.
-func TestEventsStop(t *testing.T) {
-	t.Parallel()
-	s := &Server{conns: newConnections(&Config{ReadTimeout: 1, WriteTimeout: 1, IdleTimeout: 1}, nil, nil)}
-	conn := &lastDeadline{}
-	st := &stream{s: s, conn: conn, buf: make([]byte, 3)}
-	s.streams.open = map[*stream]struct{}{st: {}}
-	conn.set = func() {
-		s.conns.stop()
-		s.streams.stop()
-	}
-	for range 3 {
-		if n, err := st.Read(make([]byte, 1)); n != 1 || err != nil {
-			t.Fatal(n, err)
-		}
-		if !conn.last.Equal(s.conns.lastWrites) {
-			t.Errorf("writes end at %v, not at %v", conn.last, s.conns.lastWrites)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"quorate/engine/metric"
 	"quorate/httpapi/door"
 	"quorate/httpapi/limit"
 	"quorate/httpapi/ui"
@@ -66,35 +65,5 @@ func TestShellHost(t *testing.T) {
 		if body := string(r.Body()); r.StatusCode() != 200 || strings.Contains(body, "curl -s http://"+host+"/v1") != shown || !shown && strings.Contains(body, "id") && strings.Contains(body, ".example") {
 			t.Errorf("%s: %d", host, r.StatusCode())
 		}
-	}
-}
-
-// TestOperatorStreams: streams of pages leave room where operators and their probes
-// connect.
-func TestOperatorStreams(t *testing.T) {
-	t.Parallel()
-	var l streams
-	l.init(metric.NewSet())
-	add := func(operator bool) (*stream, bool) {
-		s := &stream{operator: operator}
-		return s, l.add(s, 1000, 1000) == nil
-	}
-	var last *stream
-	for range operatorConns / 2 {
-		s, ok := add(true)
-		if !ok {
-			t.Fatal("no room for the first ones")
-		}
-		last = s
-	}
-	if _, ok := add(true); ok {
-		t.Error("they take all connections")
-	}
-	if _, ok := add(false); !ok {
-		t.Error("they keep clients out")
-	}
-	l.remove(last, endClient)
-	if _, ok := add(true); !ok {
-		t.Error("the place of one that has ended stays taken")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"quorate/httpapi/door"
 	"quorate/httpapi/hooks"
 	primaryapi "quorate/httpapi/primary"
+	"quorate/httpapi/stream"
 )
 
 // TestSchemasAreChecks holds what parameters accept against their schemas: what the
@@ -99,7 +100,7 @@ func ownOf(r *door.Route) any {
 		return r.Own()
 	}
 	for prefix, own := range map[string]any{
-		"/v1/networks": &primaryapi.Query{}, "/v2/networks": &primaryapi.Query{}, "/v1/events": &eventsQuery{}, "/v1/webhooks": &hooks.Query{},
+		"/v1/networks": &primaryapi.Query{}, "/v2/networks": &primaryapi.Query{}, "/v1/events": &stream.Query{}, "/v1/webhooks": &hooks.Query{},
 		"/v1/signatureAggregator": &chain.ID{},
 	} {
 		if strings.HasPrefix(r.Pattern, prefix) {

@@ -20,6 +20,7 @@ import (
 	primaryapi "quorate/httpapi/primary"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/sign"
+	"quorate/httpapi/stream"
 )
 
 // forceWait bounds the wait for handlers once their connections were cut.
@@ -46,12 +47,9 @@ type Server struct {
 	primary primaryapi.Room
 	hooks   hooks.Room
 	sign    sign.Room
+	stream  stream.Room
 	origins origins
 	pages   *pages
-
-	streams              streams
-	states               states
-	heartbeat, slowAfter time.Duration // of streams
 
 	// work is the context of all requests. It ends when a shutdown takes too long.
 	work context.Context
@@ -79,7 +77,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, stats: door.Stats{Set: cfg.Metrics}, heartbeat: heartbeat, slowAfter: slowAfter}
+	s := &Server{cfg: cfg, log: cfg.Logger, stats: door.Stats{Set: cfg.Metrics}}
 	s.requestIDs.init()
 	s.work, s.halt = context.WithCancel(context.Background())
 	s.conns = newConnections(&s.cfg, s.stats.Rejected("connections").Inc, s.stats.Rejected("evicted").Inc)
@@ -90,7 +88,6 @@ func New(cfg Config) (*Server, error) {
 	if err := s.prepareData(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	s.streams.init(cfg.Metrics)
 	var err error
 	if s.pages, err = s.newPages(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
@@ -155,6 +152,12 @@ func (s *Server) prepareData() (err error) {
 	s.primary.Use(s.desk)
 	s.hooks = hooks.Room{Webhooks: s.cfg.Webhooks, EVM: s.cfg.Chains, Primary: s.primary.Finder}
 	s.hooks.Use(s.desk)
+	s.stream = stream.Room{
+		Events: s.cfg.Events, EVM: &s.evm, Primary: s.primary.Finder, Sign: &s.sign, Health: s.cfg.Health, Limits: s.cfg.Limits, Spare: s.cfg.Spare,
+		Most: s.cfg.MaxStreams, PerClient: s.cfg.MaxStreamsPerClient, Operators: operatorConns / 2, // probes and people need the others
+		Conn: connOf, Stopped: s.conns.stopped, LastWrites: func() time.Time { return s.conns.lastWrites },
+	}
+	s.stream.Use(s.desk, s.cfg.Metrics)
 	held := func(cache string, bytes func() int64) { // the engine's caches are in this metric, too
 		s.cfg.Metrics.GaugeFunc("quorate_cache_bytes", "What a cache or buffer holds, about.", func() float64 { return float64(bytes()) }, "cache", cache)
 	}
@@ -258,7 +261,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	// Serve may be on its way to Accept yet, where fasthttp does not know the listeners.
 	closeErr := closeAll(lns)
 	s.conns.stop()
-	s.streams.stop()
+	s.stream.Stop()
 	hard, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan struct{})

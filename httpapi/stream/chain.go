@@ -1,4 +1,4 @@
-package httpapi
+package stream
 
 import (
 	"encoding/hex"
@@ -29,7 +29,7 @@ const (
 // chainStream is the part of a stream that is about one chain.
 type chainStream struct {
 	t        *stream
-	chain    Chain
+	chain    evmapi.Chain
 	info     *view.ChainInfo
 	hub      *events.Hub
 	follower *events.Follower
@@ -83,7 +83,7 @@ func (c *chainStream) look() error {
 	c.failing = time.Time{}
 	c.batch = b
 	if c.replay.on {
-		c.t.s.cfg.Limits.Owe(c.t.client, len(b.Events)/eventsPerUnit)
+		c.t.room.Limits.Owe(c.t.client, len(b.Events)/eventsPerUnit)
 		c.replay.on = b.More
 	}
 	return nil
@@ -163,8 +163,8 @@ func (c *chainStream) writeEvents() error {
 
 // rows opens what rows do not say themselves.
 func (c *chainStream) rows() (*evmapi.Request, error) {
-	s := c.t.s
-	k := &evmapi.Request{Request: reply.Request{Desk: s.desk}, EVM: &s.evm}
+	m := c.t.room
+	k := &evmapi.Request{Request: reply.Request{Desk: m.desk}, EVM: m.EVM}
 	k.Q.Currency = view.DefaultCurrency
 	var err error
 	if k.Open, err = evmapi.OpenTip(c.chain); err != nil {
@@ -291,7 +291,7 @@ func (c *chainStream) sign() {
 		c.signing[m] = s
 		go func() {
 			defer close(s.done)
-			s.signed, s.err = c.t.s.sign.Message(c.t.work, c.t.client, m.Unsigned, c.t.quorum)
+			s.signed, s.err = c.t.room.Sign.Message(c.t.work, c.t.client, m.Unsigned, c.t.quorum)
 		}()
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package stream
 
 import (
 	"time"
@@ -13,6 +13,8 @@ const (
 	replaysAtOnce = 2
 	// eventsPerUnit is how many events of history cost a unit, about as rows of pages do.
 	eventsPerUnit = 4
+	// bytesPerUnit is how many bytes of it do, as of the body of a request.
+	bytesPerUnit = 2 << 10
 )
 
 // replay is a chain's history on its way to a client, which may be all of the chain: it is
@@ -25,22 +27,22 @@ type replay struct {
 // turn takes a turn in reading history, which end gives back. False means that the client's
 // units, or the end of the server, are waited for.
 func (c *chainStream) turn() (end func(), ok bool) {
-	s := c.t.s
+	m := c.t.room
 	c.replay.until = time.Time{}
-	if wait, ok := s.cfg.Limits.Charge(c.t.client, door.UnitsFree); !ok {
+	if wait, ok := m.Limits.Charge(c.t.client, door.UnitsFree); !ok {
 		c.replay.until = time.Now().Add(max(wait, sign.Retry))
 		return nil, false
 	}
 	select {
-	case s.streams.replays <- struct{}{}:
-	case <-s.conns.stopped:
+	case m.streams.replays <- struct{}{}:
+	case <-m.Stopped:
 		return nil, false
 	}
 	began, before := time.Now(), len(c.t.buf)
 	return func() {
 		worked := time.Since(began)
-		<-s.streams.replays
-		s.cfg.Limits.Owe(c.t.client, (len(c.t.buf)-before)/perUnit)
-		s.cfg.Spare.Rest(worked, s.conns.stopped)
+		<-m.streams.replays
+		m.Limits.Owe(c.t.client, (len(c.t.buf)-before)/bytesPerUnit)
+		m.Spare.Rest(worked, m.Stopped)
 	}, true
 }

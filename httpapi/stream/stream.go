@@ -1,4 +1,4 @@
-package httpapi
+package stream
 
 import (
 	"context"
@@ -20,15 +20,13 @@ import (
 )
 
 const (
-	// heartbeat is how long nothing may be sent; the client's end is noticed by it.
 	heartbeat = 15 * time.Second
 	// stateEvery is how often validators and health are looked at.
 	stateEvery = time.Second
 	// streamWrite bounds one write to a client that takes nothing.
 	streamWrite = 20 * time.Second
-	// slowAfter is how long a client may take for one piece, of at most about
-	// streamPiece bytes.
 	slowAfter   = 10 * time.Second
+	// streamPiece is about the most of one piece, in bytes.
 	streamPiece = 64 << 10
 	// eventsAtOnce bounds the events of a chain that are read at once.
 	eventsAtOnce = 64
@@ -71,26 +69,28 @@ func (l *streams) init(set *metric.Set) {
 	for _, reason := range []string{endClient, endSlow, endStopping, endLost, endFailed} {
 		l.ended[reason] = set.Counter("quorate_events_ended_total", "Streams of events that have ended, by reason.", "reason", reason)
 	}
-	set.GaugeFunc("quorate_events_subscribers", "Open streams of events.", func() float64 {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return float64(len(l.open))
-	})
+	set.GaugeFunc("quorate_events_subscribers", "Open streams of events.", func() float64 { return float64(l.len()) })
+}
+
+func (l *streams) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
 }
 
 // add counts a stream in, or says why there is no room for it.
-func (l *streams) add(t *stream, most, perClient int) *door.Failure {
+func (l *streams) add(t *stream, m *Room) *door.Failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	client := t.client.String()
 	switch {
 	case l.stopping:
 		return door.Unavailable("the server is stopping")
-	case len(l.open) >= most:
+	case len(l.open) >= m.Most:
 		return door.Unavailable("too many streams of events are open")
-	case t.operator && l.operators >= operatorConns/2: // probes and people need the others
+	case t.operator && l.operators >= m.Operators:
 		return door.Unavailable("too many streams of events are open where operators connect")
-	case l.byClient[client] >= perClient:
+	case l.byClient[client] >= m.PerClient:
 		return &door.Failure{Status: fasthttp.StatusTooManyRequests, Message: "this client has too many streams of events open", RetryAfter: door.QuotaRetry}
 	}
 	l.open[t] = struct{}{}
@@ -125,14 +125,14 @@ func (l *streams) stop() {
 	l.stopping = true
 	for t := range l.open {
 		if t.conn != nil {
-			_ = t.conn.SetWriteDeadline(t.s.conns.lastWrites) // an error: it is gone
+			_ = t.conn.SetWriteDeadline(t.room.LastWrites()) // an error: it is gone
 		}
 	}
 }
 
 // stream is a body of Server-Sent Events. The goroutine of its connection owns it.
 type stream struct {
-	s      *Server
+	room   *Room
 	client limit.Client
 	conn   net.Conn // nil in tests without a network
 	// operator: it is at an operators' listener.
@@ -160,7 +160,7 @@ func (t *stream) Read(b []byte) (int, error) {
 		if t.over {
 			return 0, io.EOF
 		}
-		slow := t.begun && time.Since(t.given) > t.s.slowAfter
+		slow := t.begun && time.Since(t.given) > t.room.SlowAfter
 		t.buf, t.off = t.buf[:0], 0
 		if cap(t.buf) > 4*streamPiece {
 			t.buf = nil
@@ -179,7 +179,7 @@ func (t *stream) Read(b []byte) (int, error) {
 		// The stop may come between the two. An error: the write finds it.
 		_ = t.conn.SetWriteDeadline(time.Now().Add(streamWrite))
 		if t.stopped() {
-			_ = t.conn.SetWriteDeadline(t.s.conns.lastWrites)
+			_ = t.conn.SetWriteDeadline(t.room.LastWrites())
 		}
 	}
 	return n, nil
@@ -187,7 +187,7 @@ func (t *stream) Read(b []byte) (int, error) {
 
 func (t *stream) stopped() bool {
 	select {
-	case <-t.s.conns.stopped:
+	case <-t.room.Stopped:
 		return true
 	default:
 		return false
@@ -198,7 +198,7 @@ func (t *stream) stopped() bool {
 func (t *stream) fill() {
 	if !t.begun {
 		t.begun = true
-		t.work, t.halt = context.WithCancel(t.s.work)
+		t.work, t.halt = context.WithCancel(t.room.desk.Work)
 		t.buf = append(t.buf, "retry: 1000\n\n"...)
 	}
 	for {
@@ -243,13 +243,13 @@ func (t *stream) fault(c *chainStream, err error) {
 		t.end(endLost, "chain "+c.info.ChainID+": "+err.Error())
 		return
 	}
-	t.s.log.Error("a chain's rows cannot be read for events", "chain", c.info.ChainID, "err", err)
+	t.room.desk.Log.Error("a chain's rows cannot be read for events", "chain", c.info.ChainID, "err", err)
 	t.end(endFailed, "chain "+c.info.ChainID+" cannot be read")
 }
 
 // beat shows that the connection lives, and how far the chains are.
 func (t *stream) beat() {
-	if len(t.buf) == 0 && time.Since(t.last) >= t.s.heartbeat {
+	if len(t.buf) == 0 && time.Since(t.last) >= t.room.Heartbeat {
 		t.buf = append(t.buf, ": \n"...)
 		t.id()
 		t.buf = append(t.buf, '\n')
@@ -258,7 +258,7 @@ func (t *stream) beat() {
 
 // wait waits until something may have changed.
 func (t *stream) wait(on []<-chan struct{}) {
-	pause := t.s.heartbeat - time.Since(t.last)
+	pause := t.room.Heartbeat - time.Since(t.last)
 	if len(t.states) > 0 {
 		pause = min(pause, stateEvery)
 	}
@@ -276,7 +276,7 @@ func (t *stream) wait(on []<-chan struct{}) {
 	add := func(ch any) {
 		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ch)})
 	}
-	add(t.s.conns.stopped)
+	add(t.room.Stopped)
 	add(timer.C)
 	for _, ch := range on {
 		add(ch)
@@ -306,7 +306,7 @@ func (t *stream) event(name string, id bool) {
 		t.id()
 	}
 	t.buf = append(append(append(t.buf, "event: "...), name...), "\ndata: "...)
-	if c, ok := t.s.streams.sent[name]; ok {
+	if c, ok := t.room.streams.sent[name]; ok {
 		c.Inc()
 	}
 }
@@ -328,11 +328,11 @@ func (t *stream) Close() error {
 	reason := t.reason
 	if reason == "" {
 		reason = endClient
-		if t.begun && time.Since(t.given) > t.s.slowAfter {
+		if t.begun && time.Since(t.given) > t.room.SlowAfter {
 			reason = endSlow
 		}
 	}
-	t.s.streams.remove(t, reason)
+	t.room.streams.remove(t, reason)
 	t.release()
 	return nil
 }

@@ -1,4 +1,4 @@
-package httpapi
+package stream
 
 import (
 	"maps"
@@ -47,14 +47,14 @@ func (l *states) get(name string, read func() (map[string][]byte, error)) *event
 // openStates finds what a stream watches besides chains.
 func (t *stream) openStates(q *door.Query, p *door.Params) *door.Failure {
 	if ofStream(q).topics&topicValidators != 0 {
-		if t.s.cfg.Primary == nil {
+		if t.room.Primary.Networks == nil {
 			return door.NotFound("no primary network is followed here")
 		}
 		var name []byte
 		if q.Network != "" {
 			name = []byte(q.Network)
 		}
-		network, of, f := t.s.primary.Find(name)
+		network, of, f := t.room.Primary.Find(name)
 		if f != nil {
 			return f
 		}
@@ -62,20 +62,20 @@ func (t *stream) openStates(q *door.Query, p *door.Params) *door.Failure {
 		if !ok {
 			return door.NotFound("the P-Chain of " + network + " is not followed here")
 		}
-		state := t.s.states.get(eventValidators+"/"+network, func() (map[string][]byte, error) { return readValidators(on) })
+		state := t.room.states.get(eventValidators+"/"+network, func() (map[string][]byte, error) { return readValidators(on) })
 		if _, err := state.Now(); err != nil {
 			return door.Unavailable("the validators of " + network + " are not known yet")
 		}
 		t.states = append(t.states, &stateStream{t: t, event: eventValidators, network: network, state: state})
 	}
 	if ofStream(q).topics&topicHealth != 0 {
-		if t.s.cfg.Health == nil {
+		if t.room.Health == nil {
 			return door.NotFound("the health of this server is not known")
 		}
 		all := p.Scope != door.ForClients // who is outside learns yes or no
 		name := eventHealth + "/" + strconv.FormatBool(all)
-		t.states = append(t.states, &stateStream{t: t, event: eventHealth, state: t.s.states.get(name, func() (map[string][]byte, error) {
-			return t.s.readHealth(all), nil
+		t.states = append(t.states, &stateStream{t: t, event: eventHealth, state: t.room.states.get(name, func() (map[string][]byte, error) {
+			return t.room.readHealth(all), nil
 		})})
 	}
 	return nil
@@ -116,8 +116,8 @@ func (o *stateStream) write() {
 }
 
 // readHealth returns the health of the server, and with all of it each check.
-func (s *Server) readHealth(all bool) map[string][]byte {
-	report := s.cfg.Health.Health(nil)
+func (m *Room) readHealth(all bool) map[string][]byte {
+	report := m.Health.Health(nil)
 	items := map[string][]byte{"healthy": strconv.AppendBool(nil, report.Healthy)}
 	if !all {
 		return items
@@ -134,13 +134,13 @@ func (s *Server) readHealth(all bool) map[string][]byte {
 
 // readValidators returns the validators of the primary network by transaction, and those
 // of L1s by validation ID.
-func readValidators(on PrimaryChain) (map[string][]byte, error) {
+func readValidators(on primaryapi.Chain) (map[string][]byte, error) {
 	v, err := on.View()
 	if err != nil {
 		return nil, err
 	}
 	defer v.Close()
-	rows, ok := v.(PlatformView)
+	rows, ok := v.(primaryapi.PlatformView)
 	if !ok {
 		return nil, primaryapi.ErrKind
 	}
