@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
-	"quorate/httpapi/reply"
 	"quorate/httpapi/view"
 )
 
@@ -287,31 +285,4 @@ func TestWithoutChains(t *testing.T) {
 	if _, err := New(Config{Networks: networks{signs("x")}, TokenKey: []byte("short")}); err == nil {
 		t.Error("a short key is taken")
 	}
-}
-
-func FuzzQuery(f *testing.F) {
-	f.Add([]byte("pageSize=10&pageToken=abc&startBlock=1&endBlock=2&sortOrder=asc"))
-	f.Add([]byte("currency=usd&contractAddresses=" + gold.String() + "%2C" + art.String() + "&filterSpamTokens=false&blockNumber=7"))
-	f.Add([]byte("status=failed&contractAddress=" + gold.String() + "&network=fuji&feature=webhooks"))
-	f.Add([]byte("threshold=1000000000000000000000&startTimestamp=5&endTimestamp=1700000000"))
-	f.Add([]byte("pageSize=%3&=&&%=%"))
-	all := []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock, door.ParamBlockNumber, door.ParamSortOrder, door.ParamStatus,
-		door.ParamFilterSpam, door.ParamCurrency, door.ParamContracts, door.ParamContract, door.ParamNetwork, door.ParamFeature, door.ParamThreshold,
-		door.ParamStartTimestamp, door.ParamEndTimestamp}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		var q door.Query
-		if f := q.Parse(raw, all, reply.PagesOf100); f != nil {
-			if f.Status != 400 || f.Message == "" || len(f.Message) > 400 {
-				t.Errorf("%q: %d %q", raw, f.Status, f.Message)
-			}
-			return
-		}
-		if q.PageSize < 1 || q.PageSize > 100 || q.Start > q.End || q.Start > math.MaxInt64 || len(q.Contracts) > door.MaxListed {
-			t.Errorf("%q: %+v", raw, q)
-		}
-		var again door.Query
-		if f := again.Parse(raw, all, reply.PagesOf100); f != nil || !bytes.Equal(again.Canonical(nil), q.Canonical(nil)) {
-			t.Errorf("%q is read differently a second time", raw)
-		}
-	})
 }

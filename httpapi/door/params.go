@@ -106,14 +106,6 @@ var (
 		}
 		return ""
 	}}
-	ParamStartBlock = Param{Name: "startBlock", Doc: "the first block, by number", Schema: Whole(),
-		Set: func(q *Query, v []byte) string { return SetUint(&q.Start, v) }}
-	ParamEndBlock = Param{Name: "endBlock", Doc: "the block before which the list ends, by number", Schema: Whole(),
-		Set: func(q *Query, v []byte) string { return SetUint(&q.End, v) }}
-	ParamBlockNumber = Param{Name: "blockNumber", Doc: "the block after which the balance is; else the latest", Schema: Whole(), Set: func(q *Query, v []byte) string {
-		q.AtBlock = true
-		return SetUint(&q.Block, v)
-	}}
 	ParamStartTimestamp = Param{Name: "startTimestamp", Doc: "the first second, in Unix time", Schema: Whole(),
 		Set: func(q *Query, v []byte) string { return setSeconds(&q.Since, v) }}
 	ParamEndTimestamp = Param{Name: "endTimestamp", Doc: "the second before which the list ends, in Unix time", Schema: Whole(),
@@ -123,13 +115,6 @@ var (
 		func(q *Query, v string) { q.Interval, _ = rollup.ParseInterval(v) })
 	ParamSortOrder = Choice("sortOrder", "oldest (asc) or newest (desc) first", "desc", []string{"asc", "desc"},
 		func(q *Query, v string) { q.Ascending = v == "asc" })
-	ParamStatus = Choice("status", "only those that failed, or had success", "", []string{"failed", "success"}, func(q *Query, v string) {
-		if q.Status = onlySuccess; v == "failed" {
-			q.Status = OnlyFailed
-		}
-	})
-	ParamFilterSpam = YesNo("filterSpamTokens", "whether tokens known to be malicious are left out", true,
-		func(q *Query, v bool) { q.KeepSpam = !v })
 	ParamCurrency = Param{Name: "currency", Doc: "the currency of prices",
 		Schema: &openapi.Schema{Type: "string", Enum: view.Currencies[:], Default: view.DefaultCurrency}, Set: func(q *Query, v []byte) string {
 			c, ok := view.Currency(v)
@@ -139,27 +124,8 @@ var (
 			q.Currency = c
 			return ""
 		}}
-	ParamContracts = Param{Name: "contractAddresses", Doc: "only these tokens", Schema: ListOf(AddressLike()), Set: func(q *Query, v []byte) string {
-		return q.setContracts(v)
-	}}
-	ParamContract = Param{Name: "contractAddress", Doc: "only NFTs of a contract", Schema: AddressLike(), Set: func(q *Query, v []byte) string {
-		if !ParseAddress(v, &q.one) {
-			return NotAddress(v)
-		}
-		q.Contract = &q.one
-		return ""
-	}}
-	ParamThreshold = Param{Name: "threshold", Doc: "an amount in the token's base units", Schema: TextLike("^[0-9]+$", "1000000"), Set: func(q *Query, v []byte) string {
-		if !parseAmount(v, &q.most) {
-			return "must be an amount in the token's base units, decimal digits of a number below 2^256, not " + Excerpt(v)
-		}
-		q.Threshold = &q.most
-		return ""
-	}}
 	ParamNetwork = Choice("network", "only chains of a network", "", []string{"mainnet", "fuji", "testnet"},
 		func(q *Query, v string) { q.Network = v })
-	ParamFeature = Choice("feature", "only chains that have a feature", "",
-		[]string{view.FeatureNFT, view.FeatureWebhooks, view.FeatureTeleporter}, func(q *Query, v string) { q.Feature = v })
 )
 
 // PathParam is a parameter of patterns.

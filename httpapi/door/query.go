@@ -5,8 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/holiman/uint256"
-
 	"quorate/engine/chain/evm"
 	"quorate/httpapi/view"
 	"quorate/rollup"
@@ -15,76 +13,70 @@ import (
 // MaxListed bounds the items of a comma-separated parameter.
 const MaxListed = 100
 
-// Query holds the parameters of a request, defaults filled in.
+// Query holds the parameters of a request that several topics know, defaults filled in.
 type Query struct {
-	PageToken  []byte // nil: the first page
-	PageSize   int
-	Start, End uint64 // heights; end is exclusive, MaxUint64 = none
+	PageToken []byte // nil: the first page
+	PageSize  int
 	// Since and until are Unix seconds; until is exclusive, MaxUint64 = none.
 	Since, Until uint64
 	Interval     rollup.Interval
 	Ascending    bool
-	Status       txStatus
-	AtBlock      bool // a blockNumber was given
 	Block        uint64
-	KeepSpam     bool
 	Currency     string
-	Contracts    []evm.Address // sorted by no rule, without duplicates
-	Contract     *evm.Address
-	Threshold    *uint256.Int // in base units
 	Network      string
-	Feature      string
 	// Own holds the parameters that only the routes of one topic know: who parses
-	// makes room for them.
+	// makes room for them. It may be a [Selecting].
 	Own any
 
 	Ignored Ignored // names that the route does not know
-
-	one  evm.Address // room for contract
-	most uint256.Int // room for threshold
 }
 
-type txStatus uint8
+// Selecting are parameters of one topic of which some select what is listed.
+type Selecting interface {
+	// Canonical is [Query.Canonical] of those and of what q has for all topics.
+	Canonical(q *Query, b []byte) []byte
+}
 
-const (
-	AnyStatus txStatus = iota
-	OnlyFailed
-	onlySuccess
-)
-
-// Reset returns the defaults. It keeps the room for lists.
+// Reset returns the defaults. It keeps what holds the parameters of a topic.
 func (q *Query) Reset(size PageSize) {
-	*q = Query{Own: q.Own, PageSize: size.Def, End: math.MaxUint64, Until: math.MaxUint64, Interval: rollup.Day,
-		Currency: view.DefaultCurrency, Contracts: q.Contracts[:0], Ignored: Ignored{q.Ignored.Names[:0]}}
+	*q = Query{Own: q.Own, PageSize: size.Def, Until: math.MaxUint64, Interval: rollup.Day,
+		Currency: view.DefaultCurrency, Ignored: Ignored{q.Ignored.Names[:0]}}
 }
 
 // Canonical appends the parameters that select what is listed, all of them but
 // pageToken and pageSize, so that equal requests have equal bytes.
 func (q *Query) Canonical(b []byte) []byte {
-	b = strconv.AppendUint(append(b, 's'), q.Start, 10)
-	b = strconv.AppendUint(append(b, 'e'), q.End, 10)
-	b = append(b, 'd', Bit(q.Ascending), 'f', byte(q.Status), 'n', Bit(q.AtBlock))
-	b = strconv.AppendUint(b, q.Block, 10)
-	b = append(b, 'k', Bit(q.KeepSpam))
-	b = append(append(b, 'c'), q.Currency...)
-	for i := range q.Contracts {
-		b = append(append(b, 'l'), q.Contracts[i][:]...)
+	if own, ok := q.Own.(Selecting); ok {
+		return own.Canonical(q, b)
 	}
-	if q.Contract != nil {
-		b = append(append(b, 'o'), q.Contract[:]...)
-	}
-	if q.Since != 0 || q.Until != math.MaxUint64 {
-		b = strconv.AppendUint(append(b, 't'), q.Since, 10)
-		b = strconv.AppendUint(append(b, 'u'), q.Until, 10)
-	}
-	if q.Threshold != nil {
-		amount := q.Threshold.Bytes32()
-		b = append(append(b, 'h'), amount[:]...)
-	}
+	return q.Common(b)
+}
+
+// What lists of all topics once began with, and had in between: tokens of older servers
+// stay good.
+const (
+	commonStart  = "s0e18446744073709551615"
+	commonMiddle = "f\x00n\x000k\x00"
+)
+
+// Common is Canonical without the parameters of a topic.
+func (q *Query) Common(b []byte) []byte {
+	b = append(append(b, commonStart...), 'd', Bit(q.Ascending))
+	b = append(append(b, commonMiddle...), 'c')
+	b = q.AppendTimes(append(b, q.Currency...))
 	if q.Interval != rollup.Day {
 		b = append(b, 'i', byte(q.Interval))
 	}
 	return b
+}
+
+// AppendTimes appends the times that bound a list, if they do.
+func (q *Query) AppendTimes(b []byte) []byte {
+	if q.Since == 0 && q.Until == math.MaxUint64 {
+		return b
+	}
+	b = strconv.AppendUint(append(b, 't'), q.Since, 10)
+	return strconv.AppendUint(append(b, 'u'), q.Until, 10)
 }
 
 func Bit(v bool) byte {
@@ -135,9 +127,6 @@ func (q *Query) Parse(raw []byte, known []Param, size PageSize) *Failure {
 			return BadRequest(known[i].Name + " is required: " + known[i].Doc)
 		}
 	}
-	if q.Start > q.End {
-		return BadRequest("startBlock " + strconv.FormatUint(q.Start, 10) + " is after endBlock " + strconv.FormatUint(q.End, 10))
-	}
 	return nil
 }
 
@@ -186,34 +175,6 @@ var (
 	plus, space              = []byte("+"), []byte(" ")
 )
 
-func (q *Query) setContracts(v []byte) string {
-	for v != nil {
-		var item []byte
-		item, v, _ = bytes.Cut(v, Comma) // v is nil after the last
-		var a evm.Address
-		if !ParseAddress(bytes.TrimSpace(item), &a) {
-			return "has an item that " + NotAddress(item)
-		}
-		if q.listed(&a) {
-			continue
-		}
-		if len(q.Contracts) == MaxListed {
-			return "has more than " + strconv.Itoa(MaxListed) + " addresses"
-		}
-		q.Contracts = append(q.Contracts, a)
-	}
-	return ""
-}
-
-func (q *Query) listed(a *evm.Address) bool {
-	for i := range q.Contracts {
-		if q.Contracts[i] == *a {
-			return true
-		}
-	}
-	return false
-}
-
 func SetUint(to *uint64, v []byte) string {
 	n, ok := ParseUint(v)
 	if !ok {
@@ -261,16 +222,6 @@ func ParseUint(v []byte) (n uint64, ok bool) {
 		n = n*10 + d
 	}
 	return n, len(v) > 0
-}
-
-// parseAmount reads decimal digits of a number below 2^256.
-func parseAmount(v []byte, to *uint256.Int) bool {
-	for _, c := range v {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return to.SetFromDecimal(string(v)) == nil
 }
 
 // ParseAddress reads 0x and 40 hex digits of any case.

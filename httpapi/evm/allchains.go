@@ -20,7 +20,7 @@ func (m *Room) allChainsRoutes() []door.Route {
 		return door.Route{
 			Method: fasthttp.MethodGet, Pattern: pattern, Units: door.UnitsMedium,
 			Doc: "lists the latest transactions of all chains",
-			ID:  id, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork, door.ParamStatus}, Size: reply.PagesOf100,
+			ID:  id, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamNetwork, paramStatus}, Size: reply.PagesOf100,
 			Answer: shape.NativeTransactions{}, Make: m.onChains(nil, allTxs),
 		}
 	}
@@ -118,8 +118,8 @@ type mergedRow struct {
 // allTxs lists the latest transactions of all chains.
 func allTxs(c *call) *door.Failure {
 	var failed *bool
-	if c.Q.Status != door.AnyStatus {
-		only := c.Q.Status == door.OnlyFailed
+	if c.q.status != anyStatus {
+		only := c.q.status == onlyFailed
 		failed = &only
 	}
 	m := merged{}

@@ -14,6 +14,7 @@ import (
 // call is one request to a route of this room.
 type call struct {
 	Request
+	q query
 	// The pattern's second parameter.
 	addr    evm.Address
 	hash    evm.Hash
@@ -23,7 +24,7 @@ type call struct {
 }
 
 // Forget implements [reply.Call].
-func (c *call) Forget() { *c = call{Request: c.Emptied()} }
+func (c *call) Forget() { *c = call{Request: c.Emptied(), q: c.q.emptied()} }
 
 // onChain makes the handler of a route that reads one chain. item reads the
 // pattern's second parameter; nil if there is none. run writes the body.
@@ -34,6 +35,9 @@ func (m *Room) onChain(item func(c *call, v []byte) *door.Failure, run func(c *c
 // serve checks the request and writes the body.
 func (c *call) serve(item func(c *call, v []byte) *door.Failure, run func(c *call) *door.Failure) *door.Failure {
 	if f := c.Parse(); f != nil {
+		return f
+	}
+	if f := c.q.check(); f != nil {
 		return f
 	}
 	p := &c.Params
@@ -48,6 +52,9 @@ func (c *call) serve(item func(c *call, v []byte) *door.Failure, run func(c *cal
 	}
 	if f := c.openPage(); f != nil {
 		return f
+	}
+	if c.q.atBlock {
+		c.At = &c.q.block
 	}
 	return c.Read(func() *door.Failure { return run(c) })
 }
@@ -65,7 +72,7 @@ func (c *call) openPage() *door.Failure {
 // page says which rows to read. Data routes without bounds of heights take the
 // defaults, which are none.
 func (c *call) page() index.Page {
-	return index.Page{After: c.After, Limit: c.Q.PageSize, Ascending: c.Q.Ascending, From: c.Q.Start, To: c.Q.End}
+	return index.Page{After: c.After, Limit: c.Q.PageSize, Ascending: c.Q.Ascending, From: c.q.start, To: c.q.end}
 }
 
 // native returns the balance of an address at the view's height, from the index or
@@ -84,7 +91,7 @@ func (c *call) native() (uint256.Int, *door.Failure) {
 	ctx, cancel := context.WithTimeout(c.Work, c.EVM.NodeTimeout)
 	defer cancel()
 	got, err := c.Chain.NodeBalance(ctx, c.addr, &c.Tip)
-	if err != nil && !c.Q.AtBlock {
+	if err != nil && !c.q.atBlock {
 		// A node that keeps no old states may have dropped that of the view's height.
 		got, err = c.Chain.NodeBalance(ctx, c.addr, nil)
 	}

@@ -17,7 +17,7 @@ func (c *call) chains(write func(Chain)) *door.Failure {
 	c.Passing = true
 	c.List("chains")
 	for _, chain := range c.EVM.Chains.Chains() {
-		if c.Wanted(chain.Info()) {
+		if info := chain.Info(); c.Wanted(info) && (c.q.feature == "" || info.Has(c.q.feature)) {
 			write(chain)
 		}
 	}

@@ -123,7 +123,7 @@ func tokenBalances(c *call) *door.Failure {
 	if f != nil {
 		return f
 	}
-	list, next, err := c.V.TokenBalances(c.addr, c.Q.Contracts, c.page())
+	list, next, err := c.V.TokenBalances(c.addr, c.q.contracts, c.page())
 	list = c.balances(list)
 	for round := 0; err == nil; round++ {
 		if next == nil || len(list) >= c.Q.PageSize || round == spamRounds {
@@ -132,7 +132,7 @@ func tokenBalances(c *call) *door.Failure {
 		var more []index.TokenBalance
 		p := c.page()
 		p.After, p.Limit = next, c.Q.PageSize-len(list)
-		more, next, err = c.V.TokenBalances(c.addr, c.Q.Contracts, p)
+		more, next, err = c.V.TokenBalances(c.addr, c.q.contracts, p)
 		list = append(list, c.balances(more)...)
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func tokenBalances(c *call) *door.Failure {
 // balances makes balances fit to show.
 func (c *call) balances(list []index.TokenBalance) []index.TokenBalance {
 	list = c.settled(list)
-	if !c.Q.KeepSpam {
+	if !c.q.keepSpam {
 		list = c.withoutSpam(list)
 	}
 	return list
@@ -237,7 +237,7 @@ func ownedNFTs(c *call) *door.Failure {
 	if f != nil {
 		return f
 	}
-	list, next, err := c.V.NFTs(c.addr, c.Q.Contract, c.page())
+	list, next, err := c.V.NFTs(c.addr, c.q.contract, c.page())
 	if err != nil {
 		return c.Unreadable(err)
 	}
@@ -257,8 +257,8 @@ func ownedNFTs(c *call) *door.Failure {
 // latestTxs is endpoint 12.
 func latestTxs(c *call) *door.Failure {
 	var failed *bool
-	if c.Q.Status != door.AnyStatus {
-		only := c.Q.Status == door.OnlyFailed
+	if c.q.status != anyStatus {
+		only := c.q.status == onlyFailed
 		failed = &only
 	}
 	c.List("transactions")

@@ -7,7 +7,7 @@ import (
 
 // holders lists who had more than a threshold of a token in a part of time.
 func holders(c *call) *door.Failure {
-	list, next, err := c.V.Holders(c.addr, *c.Q.Threshold, index.Frame{Start: c.Q.Since, End: c.Q.Until}, c.page())
+	list, next, err := c.V.Holders(c.addr, *c.q.threshold, index.Frame{Start: c.Q.Since, End: c.Q.Until}, c.page())
 	if err != nil {
 		return c.Unreadable(err)
 	}

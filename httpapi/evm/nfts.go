@@ -23,13 +23,13 @@ func (m *Room) nftRoutes() []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc1155", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-1155 balances of an address",
-			ID:  94, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamBlockNumber, door.ParamContract}, Size: pagesOf500,
+			ID:  94, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramBlockNumber, paramContract}, Size: pagesOf500,
 			Answer: shape.ERC1155Balances{}, Make: m.onChain((*call).itemAddress, itemBalances),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listCollectibles", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists what an address has of ERC-721 and ERC-1155 tokens",
-			ID:  95, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamContract}, Size: pagesOf500,
+			ID:  95, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramContract}, Size: pagesOf500,
 			Answer: shape.Collectibles{}, Make: m.onChain((*call).itemAddress, collectibles),
 		},
 		{
@@ -75,7 +75,7 @@ func itemBalances(c *call) *door.Failure {
 	if f != nil {
 		return f
 	}
-	list, next, err := c.V.Items(c.addr, c.Q.Contract, c.page())
+	list, next, err := c.V.Items(c.addr, c.q.contract, c.page())
 	if err != nil {
 		return c.Unreadable(err)
 	}
@@ -107,7 +107,7 @@ func collectibles(c *call) *door.Failure {
 	}
 	c.List("collectibleBalances")
 	if kind == index.ERC721 {
-		list, next, err := c.V.NFTs(c.addr, c.Q.Contract, p)
+		list, next, err := c.V.NFTs(c.addr, c.q.contract, p)
 		if err != nil {
 			return c.Unreadable(err)
 		}
@@ -131,7 +131,7 @@ func (c *call) collectibleItems(p index.Page) *door.Failure {
 	if full {
 		p.Limit = 1 // there may be one
 	}
-	list, next, err := c.V.Items(c.addr, c.Q.Contract, p)
+	list, next, err := c.V.Items(c.addr, c.q.contract, p)
 	if err != nil {
 		return c.Unreadable(err)
 	}

@@ -18,7 +18,7 @@ const contractPattern = chainPattern + "/contracts/{address}"
 
 // partRoutes are what both SDKs know besides of an address and of contracts.
 func (m *Room) partRoutes() []door.Route {
-	byBlock := []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}
+	byBlock := []door.Param{door.ParamPageToken, door.ParamPageSize, paramStartBlock, paramEndBlock}
 	list := func(id uint8, name, doc string, answer any, run func(c *call) *door.Failure) door.Route {
 		return door.Route{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + name, Units: door.UnitsMedium, Chain: "chainId", Doc: doc,

@@ -15,6 +15,8 @@ type Request struct {
 	reply.Request
 	EVM  *Room
 	Open // the chain that is read
+	// At is the height that the first page is of, nil for the chain's last block.
+	At *uint64
 }
 
 // Open is a chain that is open at a height.
@@ -52,10 +54,9 @@ func NoChain(name []byte) *door.Failure {
 	return door.NotFound("chain " + door.Excerpt(name) + " is not served here")
 }
 
-// Wanted reports whether a chain is of the network, and has the feature, that is
-// asked for.
+// Wanted reports whether a chain is of the network that is asked for.
 func (r *Request) Wanted(info *view.ChainInfo) bool {
-	return (r.Q.Network == "" || info.IsTestnet == (r.Q.Network != "mainnet")) && (r.Q.Feature == "" || info.Has(r.Q.Feature))
+	return r.Q.Network == "" || info.IsTestnet == (r.Q.Network != "mainnet")
 }
 
 // Read has run write the body from the chain that was found, as it was at the height of the
@@ -109,12 +110,9 @@ func (r *Request) Enter(o *Open) { r.Open, r.W.Chain = *o, o.Info }
 // openView opens the chain at the height of the first page, at the height that
 // was asked for, or at its tip.
 func (r *Request) openView() (f *door.Failure) {
-	var at *uint64
-	switch {
-	case r.After != nil:
+	at := r.At
+	if r.After != nil {
 		at = &r.Tip
-	case r.Q.AtBlock:
-		at = &r.Q.Block
 	}
 	r.Version = r.Chain.TokenVersion()
 	v, err := r.Chain.View(at)

@@ -3,6 +3,7 @@
 package evm
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -37,7 +38,12 @@ type Room struct {
 // Use readies the room for requests.
 func (m *Room) Use(desk *reply.Desk) {
 	m.tokens = newTokenCache()
-	m.calls.Desk, m.calls.New = desk, func() *call { return &call{Request: Request{EVM: m}} }
+	m.calls.Desk = desk
+	m.calls.New = func() *call {
+		c := &call{Request: Request{EVM: m}, q: query{end: math.MaxUint64}}
+		c.Q.Own = &c.q
+		return c
+	}
 }
 
 // Routes are all that is served of EVM chains.
@@ -45,6 +51,7 @@ func (m *Room) Routes() []door.Route {
 	list := slices.Concat(m.chainRoutes(), m.addressRoutes(), m.blockRoutes(), m.partRoutes(), m.nftRoutes(), m.allChainsRoutes(), m.metricRoutes())
 	for i := range list {
 		list[i].Off = m.Chains == nil
+		list[i].Own = func() any { return &query{end: math.MaxUint64} }
 	}
 	return list
 }

@@ -19,7 +19,7 @@ func (m *Room) chainRoutes() []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v1/chains", Units: door.UnitsFree,
 			Doc:   "lists the chains",
-			Query: []door.Param{door.ParamNetwork, door.ParamFeature}, Answer: shape.Chains{}, Make: m.calls.Make(listChains),
+			Query: []door.Param{door.ParamNetwork, paramFeature}, Answer: shape.Chains{}, Make: m.calls.Make(listChains),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern, Units: door.UnitsFree, Chain: "chainId",
@@ -29,7 +29,7 @@ func (m *Room) chainRoutes() []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/transactions", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the latest transactions",
-			ID:  7, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStatus}, Size: reply.PagesOf100,
+			ID:  7, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramStatus}, Size: reply.PagesOf100,
 			Answer: shape.NativeTransactions{}, Make: m.onChain(nil, latestTxs),
 		},
 		{
@@ -46,7 +46,7 @@ func (m *Room) chainRoutes() []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: chainPattern + "/tokens/{address}/transfers", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the transfers of a token",
-			ID:  4, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: reply.PagesOf100,
+			ID:  4, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramStartBlock, paramEndBlock}, Size: reply.PagesOf100,
 			Answer: shape.Transfers{}, Make: m.onChain((*call).itemAddress, tokenTransfers),
 		},
 	}
@@ -57,32 +57,32 @@ func (m *Room) addressRoutes() []door.Route {
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the transactions of an address",
-			ID:  1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock, door.ParamSortOrder}, Size: reply.PagesOf100,
+			ID:  1, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramStartBlock, paramEndBlock, door.ParamSortOrder}, Size: reply.PagesOf100,
 			Answer: shape.Transactions{}, Make: m.onChain((*call).itemAddress, addressTxs),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/transactions:listErc721", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-721 transfers of an address",
-			ID:  2, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartBlock, door.ParamEndBlock}, Size: reply.PagesOf100,
+			ID:  2, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramStartBlock, paramEndBlock}, Size: reply.PagesOf100,
 			Answer: shape.TransferTransactions{}, Make: m.onChain((*call).itemAddress, addressNFTTransfers),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:getNative", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "returns the balance of an address in the chain's own coin",
-			ID:  8, Query: []door.Param{door.ParamBlockNumber, door.ParamCurrency},
+			ID:  8, Query: []door.Param{paramBlockNumber, door.ParamCurrency},
 			Answer: shape.NativeBalance{}, Make: m.onChain((*call).itemAddress, nativeBalance),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc20", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the ERC-20 balances of an address",
 			ID:  3, Size: pagesOf500,
-			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamBlockNumber, door.ParamFilterSpam, door.ParamContracts, door.ParamCurrency},
+			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, paramBlockNumber, paramFilterSpam, paramContracts, door.ParamCurrency},
 			Answer: shape.ERC20Balances{}, Make: m.onChain((*call).itemAddress, tokenBalances),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: addressPattern + "/balances:listErc721", Units: door.UnitsMedium, Chain: "chainId",
 			Doc: "lists the NFTs of an address",
-			ID:  6, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamContract}, Size: pagesOf500,
+			ID:  6, Query: []door.Param{door.ParamPageToken, door.ParamPageSize, paramContract}, Size: pagesOf500,
 			Answer: shape.ERC721Balances{}, Make: m.onChain((*call).itemAddress, ownedNFTs),
 		},
 	}
@@ -96,13 +96,13 @@ func (m *Room) metricRoutes() []door.Route {
 			Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists who held more of an ERC-20 token than a threshold",
 			ID:  10, Size: pagesOfHolders,
-			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.Needed(door.ParamThreshold)},
+			Query:  []door.Param{door.ParamPageToken, door.ParamPageSize, door.ParamStartTimestamp, door.ParamEndTimestamp, door.Needed(paramThreshold)},
 			Answer: shape.Holders{}, Make: m.onChain((*call).itemAddress, holders),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains", Units: door.UnitsFree, Key: door.KeyNever,
 			Doc:   "lists the chains that have metrics",
-			Query: []door.Param{door.ParamNoPageToken, door.ParamNetwork, door.ParamFeature}, Answer: shape.MetricChains{}, Make: m.calls.Make(metricChains),
+			Query: []door.Param{door.ParamNoPageToken, door.ParamNetwork, paramFeature}, Answer: shape.MetricChains{}, Make: m.calls.Make(metricChains),
 		},
 		{
 			Method: fasthttp.MethodGet, Pattern: "/v2/chains/{chainId}", Units: door.UnitsFree, Key: door.KeyNever, Chain: "chainId",

@@ -61,7 +61,7 @@ func (r *Request) Base() *Request { return r }
 func (r *Request) Emptied() Request {
 	clear(r.Marks)
 	return Request{
-		Desk: r.Desk, Q: door.Query{Own: r.Q.Own, Contracts: r.Q.Contracts[:0]},
+		Desk: r.Desk, Q: door.Query{Own: r.Q.Own},
 		Marks: r.Marks[:0], Scratch: r.Scratch, Spare: r.Spare, position: r.position,
 	}
 }
