@@ -10,7 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"quorate/httpapi/door"
-	"quorate/httpapi/metrics"
 	"quorate/httpapi/openapi"
 	"quorate/httpapi/reply"
 	"quorate/httpapi/shape"
@@ -144,7 +143,7 @@ var tags = []struct{ prefix, name, doc string }{
 	{"/v1/operations", "exports", "Exports of transactions to files"},
 	{"/v1/networks", "primary network", "The P-, X- and C-Chain"},
 	{"/v2/networks", "metrics", "Figures by time"},
-	{metrics.AvgTPSPattern, "metrics", ""},
+	{"/v1/avg_tps", "metrics", ""},
 	{"/v1/health-check", "service", "The server itself"},
 	{"/v1/live-check", "service", ""},
 	{"/v2/health-check", "service", ""},
@@ -366,8 +365,8 @@ func (d *describer) refusal(r line, status int) *openapi.Response {
 	switch {
 	case r.Pattern == sign.RelayerPath:
 		return d.failure(shape.RelayerError{}, status)
-	case r.Pattern == metrics.AvgTPSPattern:
-		return d.failure(shape.ListError{}, status)
+	case r.Refusal != nil:
+		return d.failure(r.Refusal.Body, status)
 	case isHealth(r.Answer) && status == fasthttp.StatusServiceUnavailable:
 		return &openapi.Response{Description: "The server cannot do its work.", Content: d.content(r.Answer)}
 	case r.Node: // a chain's RPC has errors of its own

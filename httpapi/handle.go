@@ -35,6 +35,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			return // the body is still to come
 		}
 		leaveBody(ctx)
+		s.forms.apply(ctx)
 		s.answered(ctx, to.Route)
 		to.Observe(ctx.Response.StatusCode(), time.Since(begun))
 		if c != nil && c.below == nil && !c.hijacked { // TLS has no write of several pieces

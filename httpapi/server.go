@@ -34,6 +34,7 @@ type Server struct {
 	cfg    Config
 	log    *slog.Logger
 	router *door.Router
+	forms  forms // of errors
 	stats  door.Stats
 	other  *door.RouteStats // requests of no route
 	fast   *fasthttp.Server
@@ -92,7 +93,9 @@ func New(cfg Config) (*Server, error) {
 	if s.pages, err = s.newPages(); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	if s.router, err = door.NewRouter(append(s.endpoints(), s.pages.endpoints()...), s.stats.Route); err != nil {
+	endpoints := append(s.endpoints(), s.pages.endpoints()...)
+	s.forms = formsOf(endpoints)
+	if s.router, err = door.NewRouter(endpoints, s.stats.Route); err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
 	cfg.Metrics.GaugeFunc("quorate_http_requests_in_flight", "Requests being answered.", func() float64 { return float64(s.inFlight.Load()) })

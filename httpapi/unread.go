@@ -25,6 +25,7 @@ func (s *Server) onBadRequest(ctx *fasthttp.RequestCtx, err error) {
 		_ = c.SetWriteDeadline(time.Now().Add(lingerTime))
 	}
 	door.Fail(ctx, f)
+	s.forms.apply(ctx)
 	s.answered(ctx, "unread")
 }
 

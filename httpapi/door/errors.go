@@ -57,9 +57,29 @@ func Unavailable(message string) *Failure {
 // Error makes a failure usable as an error.
 func (f *Failure) Error() string { return f.Message }
 
-// Fail answers with f in the form that clients of the path know. It is the only
-// place that writes errors.
+// Refusal is a form of errors.
+type Refusal struct {
+	// Body is a value of the type of the body, of package shape.
+	Body any
+	// Append appends the body.
+	Append func(dst []byte, status int, message string) []byte
+}
+
+// failed is the key of the failure that a request is answered with.
+type failed struct{}
+
+// Failed returns the failure that a request is answered with, nil if it is none.
+func Failed(ctx *fasthttp.RequestCtx) *Failure {
+	if f, ok := ctx.UserValue(failed{}).(*Failure); ok && f.Status == ctx.Response.StatusCode() {
+		return f
+	}
+	return nil
+}
+
+// Fail answers with f in the common form; the server in front brings it into the form of
+// its route, see [Route.Refusal]. It is the only place that writes errors.
 func Fail(ctx *fasthttp.RequestCtx, f *Failure) {
+	ctx.SetUserValue(failed{}, f)
 	ctx.Response.ResetBody()
 	ctx.Response.SetStatusCode(f.Status)
 	ctx.Response.Header.SetContentType(ContentJSON)
@@ -70,8 +90,6 @@ func Fail(ctx *fasthttp.RequestCtx, f *Failure) {
 	switch {
 	case isRelayer(ctx):
 		body = AppendRelayerError(body, f.Message)
-	case isAvgTPS(ctx):
-		body = appendListError(body, f.Status, f.Message)
 	default:
 		body = AppendError(body, f.Status, f.Message)
 	}
@@ -85,37 +103,14 @@ func isRelayer(ctx *fasthttp.RequestCtx) bool {
 	return string(path) == RelayerPath
 }
 
-// isAvgTPS reports whether the path as it was sent is that of endpoint 19 or
-// below it, however it is encoded.
-func isAvgTPS(ctx *fasthttp.RequestCtx) bool {
-	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
-	if _, rest, ok := bytes.Cut(path, []byte("://")); ok && path[0] != '/' {
-		path = rest[max(0, bytes.IndexByte(rest, '/')):] // without the host
-	}
-	for _, want := range [...]string{"", "v1", "avg_tps"} {
-		var seg []byte
-		seg, path, _ = bytes.Cut(path, Slash)
-		if got, ok := Unescape(seg); !ok || string(got) != want {
-			return false
-		}
-	}
-	return true
-}
-
 // AppendError appends the documented body of an error.
 func AppendError(dst []byte, status int, message string) []byte {
 	dst = append(dst, `{"message":`...)
-	return appendStatus(view.AppendString(dst, message), status)
+	return AppendStatus(view.AppendString(dst, message), status)
 }
 
-// appendListError appends the body of an error of endpoint 19, the only one whose
-// message is a list.
-func appendListError(dst []byte, status int, message string) []byte {
-	dst = append(dst, `{"message":[`...)
-	return appendStatus(append(view.AppendString(dst, message), ']'), status)
-}
-
-func appendStatus(dst []byte, status int) []byte {
+// AppendStatus appends what follows on the message in the documented body of an error.
+func AppendStatus(dst []byte, status int) []byte {
 	dst = append(dst, `,"statusCode":`...)
 	dst = strconv.AppendInt(dst, int64(status), 10)
 	dst = append(dst, `,"error":`...)

@@ -99,6 +99,9 @@ type Route struct {
 	// Refused are statuses of refusals that do not follow from the pattern's parameters,
 	// the query and the body: see [line.refuses].
 	Refused []int
+	// Refusal is the form of the errors of the route, and of what is below the literal part of
+	// its pattern; nil is the common form.
+	Refusal *Refusal
 	// PathParams are parameters of the pattern that mean something else here than elsewhere.
 	PathParams []PathParam
 	// Choices are what the pattern's metric can be.

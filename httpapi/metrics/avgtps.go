@@ -69,3 +69,10 @@ func (c *call) lastRun() (unix int64) {
 	}
 	return unix
 }
+
+// appendListError appends the body of an error of endpoint 19, the only one whose
+// message is a list.
+func appendListError(dst []byte, status int, message string) []byte {
+	dst = append(dst, `{"message":[`...)
+	return door.AppendStatus(append(view.AppendString(dst, message), ']'), status)
+}

@@ -61,9 +61,6 @@ func WindowNames() (names []string) {
 
 var nameList, windowList = door.Enumerated(Names()), door.Enumerated(WindowNames())
 
-// AvgTPSPattern is that of endpoint 19, whose errors have a form of their own.
-const AvgTPSPattern = "/v1/avg_tps/{chainId}"
-
 // Routes are all that is served of metrics.
 func (m *Room) Routes() []door.Route {
 	off := m.EVM == nil || m.EVM.Chains == nil
@@ -83,10 +80,10 @@ func (m *Room) Routes() []door.Route {
 			Off: off, Answer: shape.Windows{}, Choices: WindowNames(), Make: m.calls.Make((*call).rollingWindows),
 		},
 		{
-			Method: fasthttp.MethodGet, Pattern: AvgTPSPattern, Units: door.UnitsMedium, Key: door.KeyNever, Chain: "chainId",
+			Method: fasthttp.MethodGet, Pattern: "/v1/avg_tps/{chainId}", Units: door.UnitsMedium, Key: door.KeyNever, Chain: "chainId",
 			Doc: "lists transactions a second by day, in the form of the API's first version",
 			ID:  12, Query: []door.Param{door.ParamPageToken},
-			Off: off, Answer: shape.AvgTPS{}, Make: m.calls.Make((*call).avgTPS),
+			Off: off, Answer: shape.AvgTPS{}, Refusal: &door.Refusal{Body: shape.ListError{}, Append: appendListError}, Make: m.calls.Make((*call).avgTPS),
 		},
 	}
 }
