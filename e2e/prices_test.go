@@ -126,7 +126,7 @@ func startPriced(t *testing.T) (*server, *priceFacts) {
 		t.Fatal(err)
 	}
 	s := startIndexer(t, d.URL, "--api-keys-file", keys, "--rate-limit", "on", "--chain-rpc", "safe", "--sign-ahead=false",
-		"--genesis-file", "12345="+genesis, "--log-level", "warn", "--log-display-level", "warn", "--webhooks-keyless")
+		"--genesis-file", "12345="+genesis, "--log-level", "warn", "--log-display-level", "warn", "--limits", "webhooks-keyless=true")
 	s.waitConnected(t, 20)
 	s.waitPrimary(t)
 	s.awaitMetric(t, "quorate_index_height", "C", 3000)

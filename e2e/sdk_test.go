@@ -100,7 +100,7 @@ func TestSDKLock(t *testing.T) {
 func TestSDKs(t *testing.T) {
 	beside(t)
 	program := installSDKs(t)
-	s, factsPath, f := serveDevnet(t, append([]string{"--webhooks-keyless"}, admitting...)...)
+	s, factsPath, f := serveDevnet(t, append([]string{"--limits", "webhooks-keyless=true"}, admitting...)...)
 	s.waitIndexed(t, f)
 	s.waitPrimary(t)
 	t.Run("All", func(t *testing.T) {
@@ -206,7 +206,7 @@ func serveDevnet(t *testing.T, args ...string) (*server, string, sdkFacts) {
 	}
 	s := launch(t, quorate.Config{
 		Args: append([]string{"serve", "--devnet", "--http-host", "127.0.0.1", "--http-port", freePort(t),
-			"--data-dir", filepath.Join(dir, "data"), "--facts-file", path, "--tokens-file", tokens, "--webhooks-private"}, args...),
+			"--data-dir", filepath.Join(dir, "data"), "--facts-file", path, "--tokens-file", tokens, "--limits", "webhooks-private=true"}, args...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})

@@ -126,7 +126,7 @@ func startSwap(t *testing.T) *swap {
 	dir := testDir(t)
 	s.server = launch(t, quorate.Config{
 		Args: append([]string{"serve", "--node-url", s.node.URL, "--http-host", "127.0.0.1", "--http-port", freePort(t),
-			"--data-dir", filepath.Join(dir, "data"), "--webhooks-private", "--webhooks-keyless", "--health-check-frequency", "5s"}, admitting...),
+			"--data-dir", filepath.Join(dir, "data"), "--limits", "webhooks-private=true,webhooks-keyless=true", "--health-check-frequency", "5s"}, admitting...),
 		Ready:   "quorate ready",
 		LogPath: filepath.Join(dir, "serve.log"),
 	})

@@ -146,7 +146,7 @@ func TestOwnedKeyless(t *testing.T) {
 	s = dataServer(t, Config{Webhooks: sampleHooks(), Limits: newLimiter(t, limit.Config{NoLimit: true})}, sampleChain())
 	for _, l := range ownedRoutes() {
 		resp := send(s, l.method, l.pattern, map[string]string{"POST": goodHook}[l.method])
-		for _, way := range []string{`"statusCode":401`, `"error":"Unauthorized"`, "x-service-api-key", "quorate key", "--api-keys-file", "--webhooks-keyless"} {
+		for _, way := range []string{`"statusCode":401`, `"error":"Unauthorized"`, "x-service-api-key", "quorate key", "--api-keys-file", "--limits webhooks-keyless=true"} {
 			if !strings.Contains(string(resp.Body()), way) {
 				t.Errorf("%s %s: %d %s lacks %s", l.method, l.pattern, resp.StatusCode(), resp.Body(), way)
 			}

@@ -19,7 +19,7 @@ import (
 func TestOneOwner(t *testing.T) {
 	t.Parallel()
 	r := newArchiveRig(t, devnet.Config{Validators: 2, Blocks: 70, TxsPerBlock: 3})
-	r.args = []string{"--webhooks-private", "--webhooks-keyless"}
+	r.args = []string{"--limits", "webhooks-private=true,webhooks-keyless=true"}
 	_, number := cChain(r.d)
 	p, receiver := r.start(t), newHookReceiver(t)
 	r.awaitWhole(t, p.url)

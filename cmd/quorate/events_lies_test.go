@@ -288,7 +288,7 @@ func honestly(t *testing.T, cfg devnet.Config, growth int) *truth {
 		}
 	}
 	d.SetEVMTraits(c.Config().ID, evmrpc.Traits{AtMost: 1}) // webhooks begin at the last block
-	server := serveIn(t, d, t.TempDir(), "--rate-limit", "off", "--webhooks-private", "--webhooks-keyless")
+	server := serveIn(t, d, t.TempDir(), "--rate-limit", "off", "--limits", "webhooks-private=true,webhooks-keyless=true")
 	poll(t, 50*time.Millisecond, "the first blocks are indexed", func() bool { return hasBlock(t, server.url, number, 1) })
 	l := listen(t, server.url, number, 1, c.Tip(), c.Tip()+1, nil, w.addresses)
 	d.SetEVMTraits(c.Config().ID, evmrpc.Traits{})

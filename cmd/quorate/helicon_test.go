@@ -70,7 +70,7 @@ func TestFalseResults(t *testing.T) {
 	for result := evmchain.ResultGasUsed; result <= evmchain.Result(torture.Pick(3, int(evmchain.ResultLogGone))); result++ {
 		t.Run(fmt.Sprint(result), func(t *testing.T) {
 			t.Parallel()
-			r := newLiesRig(t, cfg, evmrpc.Traits{False: result}, "--rate-limit", "off", "--webhooks-private", "--webhooks-keyless")
+			r := newLiesRig(t, cfg, evmrpc.Traits{False: result}, "--rate-limit", "off", "--limits", "webhooks-private=true,webhooks-keyless=true")
 			told := r.c.Tip()
 			lied, back := told+lies, make(chan struct{})
 			clients := listen(t, r.server.url, r.number, told, lied+proofs+ends, lied, back, truth.addresses)

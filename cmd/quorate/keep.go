@@ -25,9 +25,7 @@ type keepFlags struct {
 
 func (f *keepFlags) add(flags, limits *pflag.FlagSet) {
 	f.age, f.size = daysValue(30*24*time.Hour), 4<<30
-	group(flags, groupSigning, func(flags *pflag.FlagSet) {
-		flags.Var(&f.age, "keep-results", "how long signed messages are kept, for example 12h or 30d; 0 for ever")
-	})
+	limits.Var(&f.age, "keep-results", "how long signed messages are kept, for example 12h or 30d; 0 for ever")
 	limits.Var(&f.size, "keep-results-size", "how much of signed messages is kept, for example 512MiB: beyond it the oldest are deleted; 0 for no limit")
 	group(flags, groupChains, func(flags *pflag.FlagSet) {
 		flags.Var(&f.archive, "archive-keep", "how much of each chain's newest blocks the archive keeps: all, a number of blocks, or a size like 200GiB; older ones can then only be read from a node again")

@@ -222,7 +222,7 @@ func TestKillWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve := func() *child {
-		return startChild(t, d, dir, "--rate-limit", "off", "--webhooks-private", "--webhooks-keyless", "--genesis-file", fmt.Sprint(world.NetworkID, "=", genesis))
+		return startChild(t, d, dir, "--rate-limit", "off", "--limits", "webhooks-private=true,webhooks-keyless=true", "--genesis-file", fmt.Sprint(world.NetworkID, "=", genesis))
 	}
 	s := serve()
 	awaitIndexed(t, s.url, c)

@@ -36,14 +36,14 @@ func TestWebhooksOfBefore(t *testing.T) {
 	if err := os.WriteFile(keys, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := serveIn(t, d, dir, "--webhooks-private", "--webhooks-keyless")
+	p := serveIn(t, d, dir, "--limits", "webhooks-private=true,webhooks-keyless=true")
 	awaitIndexed(t, p.url, c)
 	var made struct{ ID string }
 	callAPI(t, http.MethodPost, p.url+"/v1/webhooks", fmt.Sprintf(`{"eventType":"address_activity","url":%q,"chainId":%q,"metadata":{"addresses":[%q]}}`,
 		receiver.URL, number, d.Facts("").Address), http.StatusCreated, &made)
 	p.stop(t)
 
-	p = serveIn(t, d, dir, "--webhooks-private", "--health-check-frequency", "50ms")
+	p = serveIn(t, d, dir, "--limits", "webhooks-private=true", "--health-check-frequency", "50ms")
 	poll(t, 50*time.Millisecond, "the webhook is delivered on", func() bool {
 		advance(c, 1)
 		select {
@@ -67,7 +67,7 @@ func TestWebhooksOfBefore(t *testing.T) {
 	}
 	p.stop(t)
 
-	p = serveIn(t, d, dir, "--webhooks-private", "--api-keys-file", keys, "--webhooks-owner", "127.0.0.1=acme")
+	p = serveIn(t, d, dir, "--limits", "webhooks-private=true", "--api-keys-file", keys, "--webhooks-owner", "127.0.0.1=acme")
 	status, _, answer := ask(t, http.MethodGet, p.url+"/v1/webhooks/"+made.ID, "", limit.HeaderKey, key)
 	var got struct{ ID string }
 	if err := json.Unmarshal(answer, &got); err != nil || got != made {

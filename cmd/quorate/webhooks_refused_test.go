@@ -21,7 +21,7 @@ func TestWebhooksRefused(t *testing.T) {
 	t.Parallel()
 	d := startNetwork(t, devnet.Config{Validators: 2, Blocks: 10})
 	c, number := cChain(d)
-	p := serveIn(t, d, t.TempDir(), "--webhooks-keyless")
+	p := serveIn(t, d, t.TempDir(), "--limits", "webhooks-keyless=true")
 	awaitIndexed(t, p.url, c)
 	create := func(url string, status int, into any) {
 		t.Helper()

@@ -73,7 +73,7 @@ func (h *Hooks) warning() string {
 		clients = append(clients[:maxNamed], fmt.Sprintf("%d more", more))
 	}
 	return fmt.Sprintf("webhooks that were made without an API key: %d, by %s. They are delivered as before, but no client can list, change or delete them: "+
-		"give them to an API key with --webhooks-owner %s=NAME of the key, or start a server that only its own machine can reach with --webhooks-keyless",
+		"give them to an API key with --webhooks-owner %s=NAME of the key, or start a server that only its own machine can reach with --limits webhooks-keyless=true",
 		n, strings.Join(clients, ", "), first)
 }
 

@@ -50,7 +50,7 @@ func TestUnreachable(t *testing.T) {
 	if err = errors.Join(err, wrong); err != nil {
 		t.Fatal(err)
 	}
-	for _, says := range []string{"1, by me", "--webhooks-owner me=NAME", "--webhooks-keyless"} {
+	for _, says := range []string{"1, by me", "--webhooks-owner me=NAME", "--limits webhooks-keyless=true"} {
 		if !strings.Contains(string(raw), says) || !strings.Contains(log.String(), says) {
 			t.Errorf("%q is not in %s, or not in the log:\n%s", says, raw, log.String())
 		}

@@ -110,7 +110,7 @@ type Route struct {
 // NeedsKey refuses a client without an API key what would belong to it.
 const NeedsKey = "webhooks belong to an API key, and the request has none that counts: send it in the header x-service-api-key. " +
 	"The operator makes one with \"quorate key NAME\" and names its file with --api-keys-file; " +
-	"a server that only its own machine can reach may be started with --webhooks-keyless instead"
+	"a server that only its own machine can reach may be started with --limits webhooks-keyless=true instead"
 
 // Decision says what becomes of a request.
 type Decision struct {
