@@ -19,20 +19,20 @@ type archives struct {
 	open []*archive.Archive
 }
 
-// openArchive opens the archive in a folder of that name, until the engine's end.
-func (e *Engine) openArchive(kind archive.Kind, name string, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
-	a, err := archive.Open(filepath.Join(e.path(folder.ArchiveDir), name), archive.Options{
-		Kind: kind, Keep: e.cfg.ArchiveKeep, Logger: log, Metrics: set,
+// openArchive opens the archive in a folder of that name, until the disk is closed.
+func (d *Disk) openArchive(kind archive.Kind, name string, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
+	a, err := archive.Open(filepath.Join(d.path(folder.ArchiveDir), name), archive.Options{
+		Kind: kind, Keep: d.cfg.ArchiveKeep, Logger: log, Metrics: set,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if first, _, ok := a.First(); ok && first > 0 && e.cfg.ArchiveKeep != (archive.Keep{}) {
+	if first, _, ok := a.First(); ok && first > 0 && d.cfg.ArchiveKeep != (archive.Keep{}) {
 		log.Warn("the archive does not begin with the first block: what lies below can only be made again from a node", "first", first)
 	}
-	e.archives.mu.Lock()
-	defer e.archives.mu.Unlock()
-	e.archives.open = append(e.archives.open, a)
+	d.archives.mu.Lock()
+	defer d.archives.mu.Unlock()
+	d.archives.open = append(d.archives.open, a)
 	return a, nil
 }
 

@@ -86,7 +86,7 @@ func (e *Engine) cacheMetrics(set *metric.Set) {
 			e.budget.Each(max(len(e.evms.All()), 1), max(len(e.networks.All()), 1), func(name string, bytes int64) { emit(float64(bytes), name) })
 		})
 	set.Gauges("quorate_cache_bytes", "What a cache or buffer holds, about.", []string{"cache"}, func(emit func(float64, ...string)) {
-		if db := e.db.Load(); db != nil {
+		if db := e.disk.index.Load(); db != nil {
 			blocks, tables := db.Held()
 			emit(float64(blocks), "database_blocks")
 			emit(float64(tables), "database_tables")

@@ -37,7 +37,7 @@ func (e *Engine) followChains(n *network.Network, prefix string, rank int) error
 		}
 		f := &network.Chain{ID: cfg.ID, Subnet: cfg.Subnet, VM: cfg.VM}
 		// Networks are fewer than nodes.
-		errs = append(errs, n.Announce(f, cfg.Name(), cfg.Names, cfg.RPC), e.follow(n, f, cfg.Name(), cfg, len(e.members)+i))
+		errs = append(errs, n.Announce(f, cfg.Name(), cfg.Names, cfg.RPC), e.follow(n, f, cfg.Name(), cfg, len(e.members.list)+i))
 	}
 	return errors.Join(errs...)
 }
@@ -61,9 +61,9 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 	cfg := follow.Config{
 		Common: e.common(n, c.ID, name, c.ID.String(), e.budget.Window),
 		Subnet: c.Subnet, VM: c.VM, Path: network.RPCPath(c.ID), Details: e.cfg.CChain,
-		DB: e.db.Load(), Memory: e.memory, BalancesBytes: e.budget.Balances,
+		DB: e.disk.index.Load(), Memory: e.memory, BalancesBytes: e.budget.Balances,
 		Spare: e.cfg.Spare, Verify: e.cfg.Verify, Fetchers: e.cfg.FetchConcurrency, Tracers: e.cfg.TraceConcurrency,
-		UntracedAfter: e.cfg.UntracedAfter, SecondShare: e.cfg.SecondShare, MaxAnswer: e.cfg.MaxAnswer, OnURIs: e.urisChanged,
+		UntracedAfter: e.cfg.UntracedAfter, SecondShare: e.cfg.SecondShare, MaxAnswer: e.cfg.MaxAnswer, OnURIs: e.metadata.changed,
 	}
 	if said != nil {
 		cfg.RPC, cfg.WS, cfg.Details = said.RPC, said.WS, said.Details
@@ -78,14 +78,14 @@ func (e *Engine) follow(n *network.Network, c *network.Chain, name string, said 
 func (e *Engine) common(n *network.Network, id chain.ID, name, dir string, window int64) follow.Common {
 	common := follow.Common{
 		ID: id, Name: name, Host: n, Start: e.cfg.Start, WindowBytes: int(window),
-		Room: e.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
+		Room: e.disk.room, OnProgress: e.cfg.OnProgress, Log: e.cfg.Log,
 		Archive: func(kind archive.Kind, log *slog.Logger, set *metric.Set) (*archive.Archive, error) {
-			return e.openArchive(kind, dir, log, set)
+			return e.disk.openArchive(kind, dir, log, set)
 		},
 	}
 	if d := e.cfg.Depot; d != nil {
 		common.Depot = func(a *archive.Archive) *depot.Copy {
-			return &depot.Copy{Depot: d, Of: folder.HeldAs(n.ID(), dir, a.Kind()), Archive: a, Dir: e.path(folder.DepotDir)}
+			return &depot.Copy{Depot: d, Of: folder.HeldAs(n.ID(), dir, a.Kind()), Archive: a, Dir: e.disk.path(folder.DepotDir)}
 		}
 	}
 	return common

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"quorate/engine/folder"
 	"quorate/engine/health"
 	"quorate/p2p"
 )
@@ -20,10 +19,6 @@ const (
 )
 
 type (
-	diskMessage struct {
-		Bytes   uint64 `json:"availableDiskBytes"`
-		Percent uint64 `json:"availableDiskPercentage"`
-	}
 	networkMessage struct {
 		Peers        int     `json:"connectedPeers"`
 		SendFailRate float64 `json:"sendFailRate"`
@@ -46,13 +41,16 @@ const onRequest = "nodes that take every peer for a validator (--sybil-protectio
 
 // registerChecks registers what does not depend on a chain.
 func (e *Engine) registerChecks() error {
-	return errors.Join(
+	var nfts error
+	if e.cfg.Metadata.On && !e.cfg.NoIndex {
+		nfts = e.checker.Register(health.Check{Name: "nft-metadata", Run: e.metadata.check})
+	}
+	return errors.Join(nfts,
 		e.checker.Register(health.Check{Name: "bootstrapped", Readiness: true, Run: e.networks.checkBootstrapped}),
-		e.checker.Register(health.Check{Name: "database", Run: e.checkDatabase}),
-		e.checker.Register(health.Check{Name: "diskspace", Run: e.checkDisk}),
+		e.checker.Register(health.Check{Name: "database", Run: e.disk.checkDatabase}),
+		e.checker.Register(health.Check{Name: "diskspace", Run: e.disk.checkSpace}),
 		e.checker.Register(health.Check{Name: "network", Run: e.networks.checkNetwork}),
 		e.checker.Register(health.Check{Name: "router", Run: e.networks.checkRouter}),
-		e.registerMetadata(),
 	)
 }
 
@@ -81,39 +79,6 @@ func (n *Networks) checkBootstrapped(ctx context.Context) (any, error) {
 		errs = append(errs, errors.New("subnets not bootstrapped"))
 	}
 	return waiting, errors.Join(errs...)
-}
-
-func (e *Engine) checkDatabase(ctx context.Context) (any, error) {
-	results := e.results.Load()
-	if results == nil {
-		return nil, errClosed
-	}
-	if err := e.room(); err != nil {
-		return nil, err
-	}
-	err := results.Check(ctx)
-	if db := e.db.Load(); db != nil {
-		err = errors.Join(err, db.Check(ctx))
-	}
-	return nil, err
-}
-
-func (e *Engine) checkDisk(context.Context) (any, error) {
-	free, total, err := folder.Space(e.cfg.DataDir)
-	if err != nil {
-		return nil, err
-	}
-	msg := diskMessage{Bytes: free}
-	share := 1.0
-	if total > 0 {
-		share = float64(free) / float64(total)
-	}
-	msg.Percent = uint64(100 * share)
-	if share < folder.MinFreeShare || free < e.cfg.MinFreeBytes {
-		return msg, fmt.Errorf("little space is left for the data folder: %d bytes, %.1f%%; at least %d bytes and %.0f%% are required",
-			free, 100*share, e.cfg.MinFreeBytes, 100*folder.MinFreeShare)
-	}
-	return msg, nil
 }
 
 // activity adds up all networks: the worst of each figure.

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,10 +17,8 @@ import (
 	"quorate/engine/chains"
 	"quorate/engine/folder"
 	"quorate/engine/health"
-	"quorate/engine/nftmeta"
 	"quorate/engine/operation"
 	"quorate/engine/source"
-	store "quorate/engine/store/index"
 	"quorate/engine/store/results"
 	"quorate/engine/vm"
 	"quorate/engine/webhook"
@@ -41,20 +38,17 @@ type Engine struct {
 	checker     *health.Checker
 	ready       chan struct{}
 	stopBy      atomic.Pointer[time.Time]
-	results     atomic.Pointer[results.DB] // nil while it is not open
-	db          atomic.Pointer[store.DB]   // of the index; nil while it is not open
+	disk        Disk
 	networks    Networks
-	archives    archives
 	memory      *memory
-	members     []*member
-	netMu       sync.Mutex    // guards changes of networks, and what members know
+	members     members
 	joined      chan struct{} // closed with the first network
 	failed      chan error    // room for one: what ends Run
 	evms        EVMs
 	primaries   primaries
 	exports     *operation.Exports // nil without an index
 	webhooks    *webhook.Hooks     // likewise
-	metadata    atomic.Pointer[nftmeta.Metadata]
+	metadata    metadata
 }
 
 // New checks cfg, opens what is kept in the data folder of names and identity,
@@ -67,8 +61,9 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	e := &Engine{cfg: cfg, log: cfg.Log("main"), ready: make(chan struct{}), evms: newEVMs(), joined: make(chan struct{}), failed: make(chan error, 1)}
-	e.networks.complete = e.allKnown
-	e.members, e.budget = newMembers(cfg.Nodes), cfg.Budget()
+	e.members.list, e.budget = newMembers(cfg.Nodes), cfg.Budget()
+	e.networks.complete, e.metadata.evms = e.members.allKnown, &e.evms
+	e.disk.cfg, e.disk.budget = &e.cfg, &e.budget
 	e.answers, e.passed = source.NewPool(e.budget.Nodes), source.NewPool(e.budget.Passed)
 	var err error
 	if e.certificate, err = p2p.LoadOrCreateCertificate(filepath.Join(cfg.DataDir, folder.IdentityName)); err != nil {
@@ -85,7 +80,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.diskMetrics()
+	e.disk.watch()
 	e.cacheMetrics(cfg.Metrics)
 	if err := e.registerChecks(); err != nil || cfg.NoIndex {
 		return e, err
@@ -98,6 +93,9 @@ func (e *Engine) Health() *health.Checker { return e.checker }
 
 // Networks returns the networks that are followed.
 func (e *Engine) Networks() *Networks { return &e.networks }
+
+// Disk returns the data folder.
+func (e *Engine) Disk() *Disk { return &e.disk }
 
 // EVMs returns the EVM chains that are served.
 func (e *Engine) EVMs() *EVMs { return &e.evms }
@@ -120,21 +118,21 @@ func (e *Engine) Ready() <-chan struct{} { return e.ready }
 func (e *Engine) Run(ctx context.Context) (err error) {
 	var end ending
 	defer func() { err = errors.Join(err, e.end(&end)) }()
-	kept, err := e.openDatabases(&end)
+	kept, err := e.disk.open(&end)
 	if err != nil {
 		return err
 	}
 	base := actor.NewLayer(ctx, e.log)
 	end.later("the base", baseStop, base.StopWithin)
 	err = errors.Join(base.Go("results", kept.Run), base.Go("health", e.checker.Run))
-	if db := e.db.Load(); db != nil {
+	if db := e.disk.index.Load(); db != nil {
 		err = errors.Join(err, base.Go("index", db.Run))
 	}
 	if err != nil {
 		return err
 	}
-	e.memory = &memory{db: kept, room: e.room, log: e.log}
-	end.later("the archives", archivesStop, e.archives.close)
+	e.memory = &memory{db: kept, room: e.disk.room, log: e.log}
+	end.later("the archives", archivesStop, e.disk.archives.close)
 	end.later("the networks", networksStop, e.networks.stop)
 	learning := actor.NewLayer(ctx, e.log)
 	end.later("the questions to nodes", baseStop, learning.StopWithin)
@@ -144,7 +142,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	if err := e.recallNodes(ctx); err != nil {
 		return stopped(ctx, err)
 	}
-	for _, m := range e.members {
+	for _, m := range e.members.list {
 		if err := learning.Go("node "+m.at.String(), func(ctx context.Context) error { return e.learn(ctx, m) }); err != nil {
 			return err
 		}
@@ -179,10 +177,9 @@ func (e *Engine) startReaders(ctx context.Context, kept *results.DB, end *ending
 	e.webhooks.KeepIn(kept.Webhooks())
 	err := errors.Join(layer.Go("exports", e.exports.Run), layer.Go("webhooks", e.webhooks.Run))
 	if e.cfg.Metadata.On {
-		err = errors.Join(err, e.startMetadata(layer, kept))
+		cfg := e.cfg.Metadata
+		cfg.Store, cfg.Room, cfg.Logger, cfg.Metrics = kept.Metadata(), e.disk.room, e.cfg.Log("nft"), e.cfg.Metrics
+		err = errors.Join(err, e.metadata.start(layer, cfg))
 	}
 	return err
 }
-
-// path is a name in the data folder.
-func (e *Engine) path(name string) string { return filepath.Join(e.cfg.DataDir, name) }

@@ -14,8 +14,8 @@ func (e *Engine) Exports() *operation.Exports { return e.exports }
 
 func (e *Engine) newExports() (err error) {
 	cfg := e.cfg.Exports
-	cfg.Dir, cfg.Chains = e.path(exportsDir), exported{&e.evms}
-	cfg.Room, cfg.Spare, cfg.Logger, cfg.Metrics = e.room, e.cfg.Spare, e.cfg.Log("export"), e.cfg.Metrics
+	cfg.Dir, cfg.Chains = e.disk.path(exportsDir), exported{&e.evms}
+	cfg.Room, cfg.Spare, cfg.Logger, cfg.Metrics = e.disk.room, e.cfg.Spare, e.cfg.Log("export"), e.cfg.Metrics
 	e.exports, err = operation.New(cfg)
 	return err
 }

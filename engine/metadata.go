@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/holiman/uint256"
 
@@ -9,7 +10,6 @@ import (
 	"quorate/engine/chain"
 	"quorate/engine/chain/evm"
 	"quorate/engine/follow"
-	"quorate/engine/health"
 	"quorate/engine/index"
 	"quorate/engine/nftmeta"
 	"quorate/engine/store/results"
@@ -17,33 +17,38 @@ import (
 
 // Metadata returns what fetches the metadata of NFTs; nil while the databases are not
 // open, without an index, and where that is off.
-func (e *Engine) Metadata() *nftmeta.Metadata { return e.metadata.Load() }
+func (e *Engine) Metadata() *nftmeta.Metadata { return e.metadata.running.Load() }
+
+// metadata fetches the metadata of NFTs in the followed chains.
+type metadata struct {
+	evms    *EVMs
+	running atomic.Pointer[nftmeta.Metadata]
+}
 
 // The database takes all records.
 const _ = uint(results.MaxValue - nftmeta.MaxRecord)
 
-// startMetadata starts what fetches.
-func (e *Engine) startMetadata(layer actor.Layer, kept *results.DB) error {
-	cfg := e.cfg.Metadata
-	cfg.Store, cfg.Chains, cfg.Room, cfg.Logger, cfg.Metrics = kept.Metadata(), e.collected, e.room, e.cfg.Log("nft"), e.cfg.Metrics
+// start starts what fetches, as far as cfg says how.
+func (d *metadata) start(layer actor.Layer, cfg nftmeta.Config) error {
+	cfg.Chains = d.chains
 	m, err := nftmeta.New(cfg)
 	if err != nil {
 		return err
 	}
-	e.metadata.Store(m)
+	d.running.Store(m)
 	return layer.Go("nft metadata", m.Run)
 }
 
-// urisChanged has the metadata of NFTs fetched whose URIs are others now.
-func (e *Engine) urisChanged(of chain.ID, nfts []index.NFT) {
-	if m := e.metadata.Load(); m != nil {
+// changed has the metadata of NFTs fetched whose URIs are others now.
+func (d *metadata) changed(of chain.ID, nfts []index.NFT) {
+	if m := d.running.Load(); m != nil {
 		m.Changed(of, nfts)
 	}
 }
 
-// collected shows the followed chains to what fetches.
-func (e *Engine) collected() []nftmeta.Chain {
-	list := e.evms.All()
+// chains shows the followed chains to what fetches.
+func (d *metadata) chains() []nftmeta.Chain {
+	list := d.evms.All()
 	out := make([]nftmeta.Chain, len(list))
 	for i, c := range list {
 		out[i] = nftmeta.Chain{ID: c.ID(), View: collectedView(c), Ask: func(token evm.Address, id uint256.Int) { c.AskURI(token, id) }}
@@ -61,17 +66,9 @@ func collectedView(c *follow.EVM) func() (nftmeta.View, error) {
 	}
 }
 
-// registerMetadata registers the check of what fetches, where that is on.
-func (e *Engine) registerMetadata() error {
-	if e.cfg.NoIndex || !e.cfg.Metadata.On {
-		return nil
-	}
-	return e.checker.Register(health.Check{Name: "nft-metadata", Run: e.checkMetadata})
-}
-
-// checkMetadata is the health of what fetches.
-func (e *Engine) checkMetadata(ctx context.Context) (any, error) {
-	if m := e.metadata.Load(); m != nil {
+// check is the health of what fetches.
+func (d *metadata) check(ctx context.Context) (any, error) {
+	if m := d.running.Load(); m != nil {
 		return m.Check(ctx)
 	}
 	return nil, nil

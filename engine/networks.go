@@ -14,7 +14,7 @@ import (
 )
 
 // startNetwork starts a network of which a node is known, with what is known of
-// it. It needs netMu.
+// it. It needs the lock of the members.
 func (e *Engine) startNetwork(ctx context.Context, id uint32, known *network.Record, prefix string, rank int) (*network.Network, error) {
 	var apis []network.API
 	if rank == 0 {
@@ -23,13 +23,13 @@ func (e *Engine) startNetwork(ctx context.Context, id uint32, known *network.Rec
 			apis = append(apis, network.API{ID: c.ID, Subnet: c.Subnet, RPC: c.RPC, WS: c.WS})
 		}
 	}
-	results := e.results.Load()
+	results := e.disk.results.Load()
 	return network.Start(ctx, network.Config{
-		Settings: e.cfg.Settings, ID: id, Nodes: e.nodesOf(id), Prefix: prefix, Known: *known, APIs: apis,
-		Certificate: e.certificate, SetsFile: e.path(fmt.Sprintf("validators-%08x.json", id)),
+		Settings: e.cfg.Settings, ID: id, Nodes: e.members.of(id), Prefix: prefix, Known: *known, APIs: apis,
+		Certificate: e.certificate, SetsFile: e.disk.path(fmt.Sprintf("validators-%08x.json", id)),
 		KeptBytes: int(e.budget.Results), PartBytes: int(e.budget.Parts),
 		Answers: e.answers, Passed: e.passed, Names: e.names, Checker: e.checker, VMs: e.vms,
-		Results: roomyResults{results, e.room}, Notes: roomyNotes{results.Notes(), e.room}, Memory: e.memory, Room: e.room,
+		Results: roomyResults{results, e.disk.room}, Notes: roomyNotes{results.Notes(), e.disk.room}, Memory: e.memory, Room: e.disk.room,
 		Found: func(n *network.Network) error { return e.followChains(n, prefix, rank) },
 		Fail:  e.fail,
 	})

@@ -36,24 +36,30 @@ type member struct {
 	first sync.Once
 	told  chan struct{} // closed once it has said of which network it is
 
-	// Guarded by Engine.netMu:
+	// Guarded by the lock of the members:
 	network uint32
 	known   bool // the network is, by memory or because the node told it
 	assumed bool // it is a network that is remembered, though not of this address
 }
 
+// members are all nodes to follow.
+type members struct {
+	list []*member
+	mu   sync.Mutex // guards what they know, and changes of networks
+}
+
 func newMembers(nodes []source.Endpoint) []*member {
-	members := make([]*member, len(nodes))
+	list := make([]*member, len(nodes))
 	for i, at := range nodes {
-		members[i] = &member{at: at, tried: make(chan struct{}), told: make(chan struct{})}
+		list[i] = &member{at: at, tried: make(chan struct{}), told: make(chan struct{})}
 	}
-	return members
+	return list
 }
 
 // recallNodes starts the networks of the nodes that are remembered, without any
 // question to a node.
 func (e *Engine) recallNodes(ctx context.Context) error {
-	for _, m := range e.members {
+	for _, m := range e.members.list {
 		var node nodeRecord
 		if !e.memory.Recall(nodeKey(m.at), &node) {
 			continue
@@ -79,7 +85,7 @@ func (e *Engine) assume(ctx context.Context) error {
 		return nil
 	}
 	patience := time.After(firstPatience)
-	for _, m := range e.members {
+	for _, m := range e.members.list {
 		select {
 		case <-m.tried:
 		case <-patience:
@@ -89,7 +95,7 @@ func (e *Engine) assume(ctx context.Context) error {
 	}
 	for _, id := range list.Networks {
 		var known network.Record
-		m := e.silent(id)
+		m := e.members.silent(id, &e.networks)
 		if m == nil || !e.memory.Recall(network.Key(id), &known) {
 			continue
 		}
@@ -103,13 +109,13 @@ func (e *Engine) assume(ctx context.Context) error {
 
 // silent returns a node that may be one of a network that is not served yet, and takes
 // it for that; nil if there is none.
-func (e *Engine) silent(id uint32) *member {
-	e.netMu.Lock()
-	defer e.netMu.Unlock()
-	if e.networks.Get(id) != nil {
+func (all *members) silent(id uint32, served *Networks) *member {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if served.Get(id) != nil {
 		return nil
 	}
-	for _, m := range e.members {
+	for _, m := range all.list {
 		if !m.known {
 			m.network, m.known, m.assumed = id, true, true
 			return m
@@ -155,18 +161,18 @@ func askNode(ctx context.Context, node *platform.Client) (id uint32, version pla
 
 // heard follows a node that has said of which network it is.
 func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platform.Version) error {
-	if m != e.members[0] && len(e.networks.All()) == 0 {
+	if m != e.members.list[0] && len(e.networks.All()) == 0 {
 		select { // the first node's network goes first, if it is known soon
-		case <-e.members[0].tried:
+		case <-e.members.list[0].tried:
 		case <-time.After(firstPatience):
 		case <-ctx.Done():
 			return nil
 		}
 	}
-	e.netMu.Lock()
+	e.members.mu.Lock()
 	wrong := m.assumed && m.network != id
 	m.assumed = false
-	e.netMu.Unlock()
+	e.members.mu.Unlock()
 	if wrong {
 		e.memory.Remember(ctx, nodeKey(m.at), &nodeRecord{Network: id})
 		e.fail(fmt.Errorf("node %s is of network %d, and not of the one that the data folder was last used for: start again", m.at, id))
@@ -197,18 +203,18 @@ func (e *Engine) heard(ctx context.Context, m *member, id uint32, version platfo
 // what is known of it. A node that was remembered as one of another network
 // leaves that.
 func (e *Engine) join(ctx context.Context, m *member, id uint32, known *network.Record) (*network.Network, error) {
-	e.netMu.Lock()
-	defer e.netMu.Unlock()
+	e.members.mu.Lock()
+	defer e.members.mu.Unlock()
 	was, moved := m.network, m.known && m.network != id
 	m.network, m.known = id, true
 	if moved {
 		e.log.Warn("node is of another network than before", "node", m.at.String(), "network", id, "before", was)
-		if n := e.networks.Get(was); n != nil && len(e.nodesOf(was)) > 0 {
-			n.SetNodes(e.nodesOf(was))
+		if n := e.networks.Get(was); n != nil && len(e.members.of(was)) > 0 {
+			n.SetNodes(e.members.of(was))
 		}
 	}
 	if n := e.networks.Get(id); n != nil {
-		n.SetNodes(e.nodesOf(id))
+		n.SetNodes(e.members.of(id))
 		return n, nil
 	}
 	all := e.networks.All()
@@ -228,10 +234,10 @@ func (e *Engine) join(ctx context.Context, m *member, id uint32, known *network.
 	return n, nil
 }
 
-// nodesOf returns the nodes of a network in the configured order, each address
-// once. It needs netMu.
-func (e *Engine) nodesOf(id uint32) (list []source.Endpoint) {
-	for _, m := range e.members {
+// of returns the nodes of a network in the configured order, each address
+// once. It needs the lock.
+func (all *members) of(id uint32) (list []source.Endpoint) {
+	for _, m := range all.list {
 		if m.known && m.network == id && !containsEndpoint(list, m.at) {
 			list = append(list, m.at)
 		}
@@ -249,10 +255,10 @@ func containsEndpoint(list []source.Endpoint, at source.Endpoint) bool {
 }
 
 // allKnown reports whether the network of every node is known.
-func (e *Engine) allKnown() bool {
-	e.netMu.Lock()
-	defer e.netMu.Unlock()
-	for _, m := range e.members {
+func (all *members) allKnown() bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, m := range all.list {
 		if !m.known || m.assumed {
 			return false
 		}
@@ -283,12 +289,12 @@ func (e *Engine) awaitReady(ctx context.Context) {
 	dead, cancel := context.WithTimeoutCause(ctx, deadPatience, errNoNetwork)
 	defer cancel()
 	answered := make(map[uint32]bool)
-	for _, m := range e.members {
+	for _, m := range e.members.list {
 		select {
 		case <-m.told:
-			e.netMu.Lock()
+			e.members.mu.Lock()
 			answered[m.network] = true
-			e.netMu.Unlock()
+			e.members.mu.Unlock()
 		case <-dead.Done():
 			e.log.Warn("serving although a node does not answer", "node", m.at.String())
 		}

@@ -227,7 +227,7 @@ func (e *Engine) newPrimary(n *network.Network, kind primary.Kind, id chain.ID, 
 	if id, ok := n.Asset(); ok {
 		rows.Asset = id
 	}
-	db := e.db.Load()
+	db := e.disk.index.Load()
 	if kind == primary.PChain {
 		cfg.Rows = func() (follow.PrimaryRows, error) { return rows.Platform(db) }
 		return follow.NewPrimary(cfg), nil
@@ -273,7 +273,7 @@ func (e *Engine) genesisOf(network uint32) ([]byte, error) {
 	if g := e.cfg.Genesis[network]; g != nil {
 		return g, folder.KeepGenesis(e.cfg.DataDir, network, g)
 	}
-	given, ok, err := primary.GivenOf(e.db.Load(), network, primary.PChain)
+	given, ok, err := primary.GivenOf(e.disk.index.Load(), network, primary.PChain)
 	if err != nil || !ok || given.Genesis.IsZero() {
 		return nil, err
 	}

@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
-
-	"quorate/engine/folder"
-	store "quorate/engine/store/index"
-	"quorate/engine/store/results"
 )
 
 const (
@@ -86,45 +81,6 @@ func (e *Engine) end(s *ending) error {
 		by = *t
 	}
 	return s.run(by)
-}
-
-// openDatabases opens what is kept, and leaves its close to the end.
-func (e *Engine) openDatabases(end *ending) (*results.DB, error) {
-	if err := e.openable(); err != nil {
-		return nil, err
-	}
-	kept, err := results.Open(e.path(folder.ResultsDir), results.Options{
-		TTL: e.cfg.KeepResults, MaxBytes: e.cfg.KeepResultsBytes, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
-	})
-	if err != nil {
-		return nil, err
-	}
-	e.results.Store(kept)
-	end.later("the results database", 0, func(limit time.Duration) error {
-		defer e.results.Store(nil)
-		return kept.CloseWithin(limit)
-	})
-	if e.cfg.NoIndex {
-		return kept, nil
-	}
-	if dir := e.path(folder.DepotDir); e.cfg.Depot != nil { // without what a killed process has left
-		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
-			return nil, err
-		}
-	}
-	db, err := store.Open(e.path(folder.IndexDir), store.Options{
-		BlockCacheMB: int(e.budget.Blocks >> 20), MemTableMB: int(e.budget.Tables >> 20),
-		CompactionMB: int(e.budget.Compactions >> 20), Uncompressed: e.cfg.Uncompressed, Room: e.room, Spare: e.cfg.Spare, Logger: e.cfg.Log("store"), Metrics: e.cfg.Metrics,
-	})
-	if err != nil {
-		return nil, err
-	}
-	e.db.Store(db)
-	end.later("the index database", 0, func(limit time.Duration) error {
-		e.db.Store(nil)
-		return db.CloseWithin(limit)
-	})
-	return kept, nil
 }
 
 // stopped turns an error that only says that ctx has ended into none.

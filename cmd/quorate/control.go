@@ -68,7 +68,7 @@ func openControl(ctx context.Context, dir string, eng *engine.Engine) (*control,
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+resultsPath, func(w http.ResponseWriter, _ *http.Request) {
-		if err := eng.BackupResults(w); err != nil {
+		if err := eng.Disk().BackupResults(w); err != nil {
 			panic(http.ErrAbortHandler) // so that what was sent is not taken for all
 		}
 	})

@@ -371,7 +371,7 @@ func (o *ops) Keys() []ui.KeyUse {
 
 // Disk implements [ui.Ops].
 func (o *ops) Disk() (*ui.DiskUse, error) {
-	u, err := o.eng.DiskUse()
+	u, err := o.eng.Disk().Use()
 	if err != nil {
 		return nil, err
 	}

@@ -221,7 +221,7 @@ func serve(cmd *cobra.Command, f *serveFlags) (err error) {
 	profiles := profile.New(cmp.Or(f.profileDir, filepath.Join(f.dataDir, "profiles")), logs.Logger("main"))
 	defer func() { err = errors.Join(err, profiles.Close()) }()
 	ext := rpc.New(f.ext(eng, logs, profiles, set))
-	cfg.Networks, cfg.Health, cfg.Signed = networks{eng}, eng.Health(), eng.Signed
+	cfg.Networks, cfg.Health, cfg.Signed = networks{eng}, eng.Health(), eng.Disk().Signed
 	ready := engine.NewReadiness(eng, f.maxLag)
 	cfg.Ready = ready.Check
 	ctx, drained := drain(ctx, ready, f.drain)
