@@ -114,9 +114,9 @@ func setError(err error, what string) *Error {
 	case errors.Is(err, valset.ErrBusy):
 		e.Kind, e.Msg, e.RetryAfter = Overloaded, "too many questions to the node are waiting", time.Second
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Kind, e.Msg, e.RetryAfter = NodeFailed, "the node did not tell the validator set of "+what+" in time", 2*time.Second
+		e.Kind, e.Msg, e.RetryAfter = NodeFailed, "the node did not return the validator set of "+what+" in time", 2*time.Second
 	default:
-		e.Kind, e.Msg, e.RetryAfter = NodeFailed, "the node gave no validator set of "+what, 2*time.Second
+		e.Kind, e.Msg, e.RetryAfter = NodeFailed, "the node returned no validator set of "+what, 2*time.Second
 	}
 	return e
 }

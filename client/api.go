@@ -2297,7 +2297,7 @@ type ERC20Balance struct {
 	Name    string `json:"name,omitempty"`
 	Price   *Money `json:"price,omitempty"`
 	Symbol  string `json:"symbol,omitempty"`
-	// Malicious or Benign; null or absent if nobody knows.
+	// Malicious or Benign; null or absent if unknown.
 	TokenReputation string `json:"tokenReputation,omitempty"`
 }
 
@@ -3309,7 +3309,7 @@ type FullNativeTransaction struct {
 	BlockTimestamp             int64  `json:"blockTimestamp"`
 	BlockTimestampMilliseconds int64  `json:"blockTimestampMilliseconds,omitempty"`
 	ChainID                    string `json:"chainId"`
-	// Why it failed, as the node that traced it said, with the text of Error(string) or the meaning of Panic(uint256). Absent of transactions that were indexed before this was kept, or without a trace.
+	// Why it failed, as the node that traced it answered, with the text of Error(string) or the meaning of Panic(uint256). Absent of transactions that were indexed before this was kept, or without a trace.
 	FailureReason        string      `json:"failureReason,omitempty"`
 	From                 RichAddress `json:"from"`
 	GasLimit             string      `json:"gasLimit"`

@@ -79,7 +79,7 @@ func (e *Engine) cacheMetrics(set *metric.Set) {
 		_, passed := e.passed.Held()
 		return float64(cut + passed)
 	})
-	set.CounterFunc("quorate_background_rest_seconds_total", "Time that work which nobody waits for has waited in favour of requests.",
+	set.CounterFunc("quorate_background_rest_seconds_total", "Time that background work has paused in favour of requests.",
 		func() float64 { return e.cfg.Spare.Rested().Seconds() })
 	set.Gauges("quorate_cache_limit_bytes", "What a cache or buffer holds at most, that of all chains and networks together.",
 		[]string{"cache"}, func(emit func(float64, ...string)) {

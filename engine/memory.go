@@ -67,6 +67,6 @@ func (m *memory) Remember(ctx context.Context, key []byte, record any) {
 		err = m.db.Remember(ctx, key, raw)
 	}
 	if err != nil && !errors.Is(err, store.ErrClosed) && ctx.Err() == nil {
-		m.log.Warn("what a node told could not be remembered", "err", err)
+		m.log.Warn("what a node answered could not be saved", "err", err)
 	}
 }

@@ -86,7 +86,7 @@ func TestHeldMetrics(t *testing.T) {
 	for _, name := range []string{"1", "total"} {
 		for _, of := range []string{"startTimestamp=%d", "startTimestamp=%d&endTimestamp=4000000000"} {
 			path := metricPath(name, rollup.TxCount, fmt.Sprintf("timeInterval=hour&"+of, held+hour))
-			expect(t, s, path, 503, "chain 1 cannot answer this now: the metrics of the chain are not complete: after blocks were given up")
+			expect(t, s, path, 503, "chain 1 cannot answer this now: the metrics of the chain are not complete: after blocks were removed")
 		}
 		expect(t, s, metricPath(name, rollup.TxCount, fmt.Sprintf("timeInterval=hour&endTimestamp=%d", noon-3*hour)), 200, `"results":[]`)
 	}

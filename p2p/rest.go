@@ -10,7 +10,7 @@ import "errors"
 // is one more message that we did not ask for.
 
 // errResting ends the link to a node that polls us and that nobody asks anything.
-var errResting = errors.New("the node polls us, and nobody asks it")
+var errResting = errors.New("the node polls us, and no request needs it")
 
 // polled notes that the node asks us for a vote.
 func (p *peer) polled() {

@@ -171,7 +171,7 @@ func (s *Service) unanswered(err error) (status int, message string) {
 	case s.work.Err() != nil:
 		return fasthttp.StatusServiceUnavailable, "this node is shutting down"
 	case errors.Is(err, source.ErrNotYet):
-		return fasthttp.StatusServiceUnavailable, "the followed nodes have not told yet which chains there are"
+		return fasthttp.StatusServiceUnavailable, "the followed nodes have not listed their chains yet"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, source.ErrTimeout):
 		return fasthttp.StatusGatewayTimeout, "the followed node did not answer in time"
 	case !errors.As(err, &refused):

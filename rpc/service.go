@@ -241,7 +241,7 @@ func (s *Service) serve(ctx *fasthttp.RequestCtx, e endpoint, charge Charge) {
 	case nothing:
 		if s.mayBecome(ctx) {
 			ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
-			answerFault(ctx, fasthttp.StatusServiceUnavailable, "the followed nodes have not told yet which chains there are", ctx.PostBody())
+			answerFault(ctx, fasthttp.StatusServiceUnavailable, "the followed nodes have not listed their chains yet", ctx.PostBody())
 			return
 		}
 		answerText(ctx, fasthttp.StatusNotFound, "404 page not found\n")

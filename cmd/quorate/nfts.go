@@ -32,7 +32,7 @@ func (f *nftFlags) add(flags, limits *pflag.FlagSet) {
 		flags.StringVar(&f.gateway, "nft-ipfs-gateway", "", "address of the gateway for metadata in IPFS, such as http://127.0.0.1:8080; without one they are not fetched")
 	})
 	limits.BoolVar(&f.http, "nft-http", false, "fetch metadata by http:// besides https://")
-	limits.BoolVar(&f.private, "nft-private", false, "fetch metadata from addresses that are not of the internet, such as this machine's: whoever makes a contract can then have those asked")
+	limits.BoolVar(&f.private, "nft-private", false, "fetch metadata from addresses that are not of the internet, such as this machine's: every author of a contract can then send requests there")
 	limits.DurationVar(&f.refresh, "nft-refresh", 7*24*time.Hour, "age after which metadata are looked at again")
 	limits.IntVar(&f.most, "nft-documents", 1_000_000, "tokens whose metadata are kept")
 }

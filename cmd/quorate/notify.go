@@ -35,7 +35,7 @@ func newNotifier(getenv func(string) string, log *slog.Logger) *notifier {
 	// A leading @ is an abstract name, which package net knows too.
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
-		log.Warn("the service manager cannot be told", "err", err)
+		log.Warn("the service manager cannot be notified", "err", err)
 		return n
 	}
 	n.conn = conn
@@ -54,7 +54,7 @@ func (n *notifier) tell(state string) {
 		return
 	}
 	if _, err := n.conn.Write([]byte(state)); err != nil {
-		n.log.Warn("the service manager cannot be told", "state", state, "err", err)
+		n.log.Warn("the service manager cannot be notified", "state", state, "err", err)
 	}
 }
 

@@ -27,7 +27,7 @@ func onHangup() (begin func(log *slog.Logger, reload func() error), stop func())
 					return
 				}
 				if err := reload(); err != nil {
-					log.Error("SIGHUP: not all files could be read again; what they said before stays", "err", err)
+					log.Error("SIGHUP: not all files could be read again; their former contents stay in use", "err", err)
 					continue
 				}
 				log.Info("SIGHUP: files read again")

@@ -72,7 +72,7 @@ func ValidatorSets(ctx context.Context, cfg ValidatorSetsConfig) (err error) {
 }
 
 // errNoSets means that a folder's rows do not have the validator sets of a height.
-var errNoSets = errors.New("the rows do not have its validator sets: they follow from all blocks from the genesis on, which a server is told by --genesis-file")
+var errNoSets = errors.New("the rows do not have its validator sets: they follow from all blocks from the genesis on, which --genesis-file names")
 
 // at hands over the sets of one height.
 func (cfg *ValidatorSetsConfig) at(v *pchain.View, height uint64) error {

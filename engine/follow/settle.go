@@ -161,7 +161,7 @@ func (c *EVM) checkEnd(ctx context.Context, blocks []*evm.Block) error {
 // misfit lists blocks whose results are false, durably: those of the block by which that
 // shows may be on disk next.
 func (c *EVM) misfit(ctx context.Context, m *settle.Misfit) {
-	c.log.Error("false results were told of some blocks: they are asked of other nodes", "from", m.From, "to", m.To, "by", m.By, "err", m.Err)
+	c.log.Error("a node answered falsely about some blocks: other nodes are asked", "from", m.From, "to", m.To, "by", m.By, "err", m.Err)
 	c.second.Suspect(ctx, verdict.Suspect{From: m.From, To: m.To, By: m.By, Accused: true, Refuted: true, Reason: m.Error(), Next: time.Now().Add(correctAfter)})
 }
 

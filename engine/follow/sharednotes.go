@@ -215,7 +215,7 @@ func (l *noteLane) apply(ctx context.Context, notes []archive.Note) error {
 	}); err != nil {
 		return err
 	}
-	l.c.log.Warn("blocks of which another server had told something false are put right", "from", lowest, "to", highest)
+	l.c.log.Warn("blocks about which another server was wrong are put right", "from", lowest, "to", highest)
 	return l.c.absolve(ctx)
 }
 

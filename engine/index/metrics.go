@@ -124,7 +124,7 @@ func (c *Chain) rolledSnapshot() (*store.Snapshot, *places, error) {
 			return nil, nil, err
 		}
 		if cur.held != nil {
-			return nil, nil, fmt.Errorf("%w: after blocks were given up they are made again", ErrRollup)
+			return nil, nil, fmt.Errorf("%w: after blocks were removed they are computed again", ErrRollup)
 		}
 		at := cur.places
 		s, err := c.db.Snapshot()

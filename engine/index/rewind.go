@@ -12,7 +12,7 @@ import (
 )
 
 // errRewound ends what is being made again when the chain goes back.
-var errRewound = errors.New("blocks of the chain are given up")
+var errRewound = errors.New("blocks of the chain are being rewound")
 
 // Rewind drops all blocks above a height, which turned out not to be the
 // chain's. It needs them once more, so an archive gives them up afterwards. One

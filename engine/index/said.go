@@ -130,7 +130,7 @@ func (c *Chain) loadAsked() error {
 	for rows.Seek(prefix); rows.Valid(); {
 		at := rows.Key()[len(prefix):]
 		if len(at) < evm.AddressLen {
-			return fmt.Errorf("%w: key of a balance that was said", errCodec)
+			return fmt.Errorf("%w: key of a balance that a contract stated", errCodec)
 		}
 		token := evm.Address(at[:evm.AddressLen])
 		c.asked.add(&token)
@@ -305,7 +305,7 @@ func (w *holderWalk) saidHolder(walk *saidWalk, a *evm.Address) (h Holder, held 
 		w.passed++
 		at := walk.rows.Key()[len(walk.prefix)+evm.AddressLen:]
 		if len(at) != heightLen {
-			return h, false, fmt.Errorf("%w: key of a balance that was said", errCodec)
+			return h, false, fmt.Errorf("%w: key of a balance that a contract stated", errCodec)
 		}
 		height := ^binary.BigEndian.Uint64(at)
 		if height > w.v.tip.Number {

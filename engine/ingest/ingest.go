@@ -263,7 +263,7 @@ func New[B Item](cfg Config[B]) (*Ingest[B], error) {
 		txs:      set.Counter("quorate_ingest_transactions_total", "Transactions indexed."),
 		retries:  set.Counter("quorate_ingest_retries_total", "Times that blocks were asked for again after an error."),
 		repaired: set.Counter("quorate_ingest_repaired_total", "Blocks completed after their commit."),
-		rewinds:  set.Counter("quorate_ingest_rewinds_total", "Times that blocks were given up since the nodes have others."),
+		rewinds:  set.Counter("quorate_ingest_rewinds_total", "Times that blocks were removed since the nodes have others."),
 		commits:  set.Histogram("quorate_ingest_commit_seconds", "Time to index and commit a group of blocks."),
 	}
 	i.state.Head, i.state.Started = cfg.Sink.Cursor()

@@ -67,7 +67,7 @@ func (i *Ingest[B]) other(ctx context.Context, head chain.Head, err error) error
 	if searchErr != nil {
 		return fmt.Errorf("%w; %w", err, searchErr)
 	}
-	i.log.Error("blocks are given up: the nodes have others", "from", to+1, "to", head.Height, "err", err)
+	i.log.Error("blocks are removed: the nodes have others", "from", to+1, "to", head.Height, "err", err)
 	if err := sink.Rewind(ctx, to); err != nil {
 		return fmt.Errorf("go back to block %d: %w", to, err)
 	}

@@ -237,7 +237,7 @@ func (n *Network) AwaitReady(ctx context.Context) {
 	select {
 	case <-n.toldAll:
 	case <-ctx.Done():
-		n.cfg.Log("main").Warn("serving although the node has not told all its chains", "network", n.cfg.ID)
+		n.cfg.Log("main").Warn("serving although the node has not listed all its chains", "network", n.cfg.ID)
 		return
 	}
 	n.awaitServed(ctx)

@@ -11,7 +11,7 @@ import (
 
 // ErrNotYet is returned by those who choose nodes while no node has told which
 // chains there are.
-var ErrNotYet = errors.New("no followed node has told its chains yet")
+var ErrNotYet = errors.New("no followed node has listed its chains yet")
 
 // RefusedError says that a node would not take a request at all. Nothing was done,
 // and another node may take it.

@@ -318,6 +318,6 @@ func (l *Lane) keepSaid(ctx context.Context, list []index.SaidBalance, now time.
 		err = l.keep(ctx, a)
 	}
 	if err != nil && ctx.Err() == nil {
-		l.log.Warn("what contracts said of balances could not be kept", "err", err)
+		l.log.Warn("balances that contracts stated could not be saved", "err", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 const maxWaiting = 16
 
 // ErrBusy is returned when too many calls of Load wait already.
-var ErrBusy = errors.New("plugins are being loaded, too many calls wait for it")
+var ErrBusy = errors.New("too many calls wait for plugins to be loaded")
 
 // loaded is a plugin file that has completed the handshake.
 type loaded struct {

@@ -66,7 +66,7 @@ func New(cfg Config) (*Hooks, error) {
 		reading:   make(chan struct{}, readers()),
 		delivered: cfg.Metrics.Counter("quorate_webhooks_delivered_total", "Messages that receivers of webhooks have taken."),
 		failed:    cfg.Metrics.Counter("quorate_webhooks_failed_total", "Deliveries to receivers of webhooks that failed and are tried again."),
-		disabled:  cfg.Metrics.Counter("quorate_webhooks_disabled_total", "Webhooks that were made inactive since their receivers took nothing."),
+		disabled:  cfg.Metrics.Counter("quorate_webhooks_disabled_total", "Webhooks that were made inactive since deliveries to their receivers failed for too long."),
 	}
 	cfg.Metrics.Gauges("quorate_webhooks", "Webhooks by their state.", []string{"state"}, func(emit func(float64, ...string)) {
 		count := map[Status]int{}

@@ -191,9 +191,9 @@ var (
 	ErrNotFound = errors.New("there is no such webhook")
 	ErrQuota    = errors.New("this client has too many webhooks")
 	ErrFull     = errors.New("there are too many webhooks")
-	ErrStopping = errors.New("webhooks are not there now: the server is starting or stopping")
+	ErrStopping = errors.New("webhooks are not available: the server is starting or stopping")
 	ErrChain    = errors.New("the chain is not followed or has no block yet")
-	ErrURL      = errors.New("the address of the receiver is not good")
+	ErrURL      = errors.New("the receiver's address is invalid")
 	// ErrWatched: what would be kept of the validators is too much, or they are not known.
 	ErrWatched = errors.New("the balances of these validators cannot be watched")
 )

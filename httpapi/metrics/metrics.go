@@ -100,7 +100,7 @@ func (c *call) openToken() *door.Failure {
 func (c *call) read(size int) *door.Failure {
 	newest, oldest, ok := c.series.window(c.Q.Since, c.Q.Until, c.before)
 	if s := &c.series; !ok && s.held != nil && newest == s.last && oldest > newest {
-		return c.failure(s.held, fmt.Errorf("%w: after blocks were given up those of this time are made again", index.ErrRollup))
+		return c.failure(s.held, fmt.Errorf("%w: after blocks were removed those of this time are computed again", index.ErrRollup))
 	}
 	if !ok {
 		return nil

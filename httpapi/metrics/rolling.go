@@ -41,7 +41,7 @@ func (c *call) rollingWindows() *door.Failure {
 		return f
 	}
 	if s := &c.series; s.held != nil {
-		return c.failure(s.held, fmt.Errorf("%w: after blocks were given up they are made again", index.ErrRollup))
+		return c.failure(s.held, fmt.Errorf("%w: after blocks were removed they are computed again", index.ErrRollup))
 	}
 	hours := make([]uint32, 0, len(Windows)+1)
 	now := time.Now()

@@ -181,7 +181,7 @@ func (s *series) add(c evm.Chain) (known bool, err error) {
 	}
 	if state.Before > 0 {
 		if !src.begun {
-			return false, fmt.Errorf("%w: after blocks were given up they are made again", index.ErrRollup)
+			return false, fmt.Errorf("%w: after blocks were removed they are computed again", index.ErrRollup)
 		}
 		if s.held == nil || src.last < s.heldAt {
 			s.held, s.heldAt = c, src.last

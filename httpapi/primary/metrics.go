@@ -149,7 +149,7 @@ func burnedMetric(c *call) *door.Failure {
 	}
 	asset := c.network.AVAX()
 	if asset.IsZero() {
-		return c.missing("no node has said yet which asset of " + c.name + " is AVAX")
+		return c.missing("no node has answered yet which asset of " + c.name + " is AVAX")
 	}
 	known := true
 	f := c.dayPoints(func(before uint64, point func(time, figure uint64) bool) (err error) {

@@ -134,7 +134,7 @@ func (c *call) oldRows(k primary.Kind) *door.Failure {
 func (s *supply) ofChains(c *call) *door.Failure {
 	asset := c.network.AVAX()
 	if asset.IsZero() {
-		return c.missing("no node has said yet which asset of " + c.name + " is AVAX")
+		return c.missing("no node has answered yet which asset of " + c.name + " is AVAX")
 	}
 	if id := c.network.NetworkID(); id == 1 || id == 5 { // others have begun without vertices
 		if rows, err := c.beside(primary.XVertices); err != nil {

@@ -50,7 +50,7 @@ type FullNativeTransaction struct {
 	BaseFeePerGas        Digits `json:"baseFeePerGas"`
 	MaxFeePerGas         Digits `json:"maxFeePerGas,omitempty"`
 	MaxPriorityFeePerGas Digits `json:"maxPriorityFeePerGas,omitempty"`
-	FailureReason        string `json:"failureReason,omitempty" doc:"Why it failed, as the node that traced it said, with the text of Error(string) or the meaning of Panic(uint256). Absent of transactions that were indexed before this was kept, or without a trace."`
+	FailureReason        string `json:"failureReason,omitempty" doc:"Why it failed, as the node that traced it answered, with the text of Error(string) or the meaning of Panic(uint256). Absent of transactions that were indexed before this was kept, or without a trace."`
 	RevertData           Hex    `json:"revertData,omitempty" doc:"What the failed call returned: at most its first 1,024 bytes."`
 }
 
@@ -286,7 +286,7 @@ type ERC20Balance struct {
 	BalanceValue       *Money `json:"balanceValue,omitempty"`
 	BalanceSource      string `json:"balanceSource,omitempty" enum:"contract,transfers" doc:"Where a balance is from that is not the sum of transfers."`
 	BalanceBlockNumber Digits `json:"balanceBlockNumber,omitempty"`
-	TokenReputation    string `json:"tokenReputation,omitempty" null:"true" doc:"Malicious or Benign; null or absent if nobody knows."`
+	TokenReputation    string `json:"tokenReputation,omitempty" null:"true" doc:"Malicious or Benign; null or absent if unknown."`
 }
 
 // ERC20Balances is a page of them.

@@ -122,7 +122,7 @@ func traits(s string) []trait {
 // indexStates say what the states of metadata mean; see docs/nfts.md.
 var indexStates = map[string]string{
 	"INDEXED":                    "the document was fetched",
-	"UNINDEXED":                  "not looked at, or there is no way to: metadata are fetched only where the server is told to",
+	"UNINDEXED":                  "not looked at, or there is no way to: metadata are fetched only where --nft-metadata is on",
 	"UNKNOWN":                    "unknown",
 	"MISSING_TOKEN":              "the contract has no such token",
 	"INVALID_TOKEN_URI":          "the contract has no URI that can be read",

@@ -230,7 +230,7 @@ func (n *primaryNet) madeBy(o *shape.UTXO, chain string) cell {
 
 // outputCells are owners, amount and type of an output.
 func (n *primaryNet) outputCells(o *shape.UTXO) []cell {
-	owners := cell{Text: "not told"}
+	owners := cell{Text: "unknown"}
 	if list := n.addressCells(o.Addresses); len(list) > 0 {
 		owners = list[0]
 		owners.More = list[1:]

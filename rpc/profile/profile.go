@@ -145,7 +145,7 @@ func (p *Profiler) expire(run *cpuRun) {
 	if p.cpu != run {
 		return
 	}
-	p.log.Warn("CPU profile ended because it has reached its limit; nobody stopped it", "limit", p.cpuLimit)
+	p.log.Warn("CPU profile ended because it has reached its limit and was not stopped before", "limit", p.cpuLimit)
 	if err := p.finishCPU(); err != nil {
 		p.log.Error("CPU profile not written", "err", err)
 	}

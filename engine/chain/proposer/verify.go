@@ -17,7 +17,7 @@ func (h *Header) Verify(chainID chain.ID) error {
 	case h.Kind == Granite && h.Epoch == (Epoch{}):
 		return fmt.Errorf("%w: no epoch", ErrSignature)
 	case len(h.Certificate) == 0 && len(h.Signature) > 0:
-		return fmt.Errorf("%w: nobody could sign", ErrSignature)
+		return fmt.Errorf("%w: no validator could sign", ErrSignature)
 	case len(h.Certificate) == 0:
 		return nil
 	}

@@ -140,7 +140,7 @@ func contradiction(list []version) error {
 			all = append(all, n.Endpoint().String())
 		}
 		if len(all) == 0 {
-			return "nobody any more"
+			return "no node any more"
 		}
 		return strings.Join(all, ", ")
 	}

@@ -78,8 +78,8 @@ func New(log *slog.Logger, set *metric.Set, nodes Nodes, kept []Suspect) *Lane {
 	}
 	l := &Lane{
 		log: log, nodes: nodes, Share: DefaultShare, list: newSuspects(kept), samples: actor.NewMailbox[uint64](maxSamples, actor.Shed),
-		confirmed:  counter("confirmed", "Blocks whose calls and balances a second node told the same of."),
-		disputed:   counter("disputed", "Blocks of which nodes told different calls or balances."),
+		confirmed:  counter("confirmed", "Blocks whose calls and balances a second node confirmed."),
+		disputed:   counter("disputed", "Blocks for which nodes answered with different calls or balances."),
 		unanswered: counter("unanswered", "Blocks of the sample that no second node could be asked about."),
 		revised:    set.Counter("quorate_revised_blocks_total", "Blocks of which something false was kept and was put right."),
 	}
@@ -95,7 +95,7 @@ func (l *Lane) Take(b *evm.Block) {
 	n, known := l.nodes.Tracer(b.Number)
 	switch {
 	case known && l.nodes.Lies(n):
-		l.list.add(Suspect{From: b.Number, To: b.Number, Accused: true, Reason: n.Endpoint().String() + " has told something false, and no other node could be asked"})
+		l.list.add(Suspect{From: b.Number, To: b.Number, Accused: true, Reason: n.Endpoint().String() + " answered falsely, and no other node could be asked"})
 	case rand.Uint32N(l.Share) == 0: //nolint:gosec // the node does not see the draw
 		_ = l.samples.TrySend(b.Number) // the mailbox counts what it sheds
 	}
@@ -137,7 +137,7 @@ func (l *Lane) Blame(n evmsource.Teller, height uint64, why string) {
 	}
 	l.nodes.BlameTeller(n) // first: what is committed from here on is seen by take
 	l.list.hasten()
-	l.log.Error("a node told something false: what was told around it is asked of other nodes", "node", n.Endpoint().String(), "height", height, "err", why)
+	l.log.Error("a node answered falsely: other nodes are asked about the blocks around", "node", n.Endpoint().String(), "height", height, "err", why)
 	l.accuse(height, n.Endpoint().String()+": "+why)
 }
 

@@ -49,9 +49,9 @@ func NewProofs(log *slog.Logger, set *metric.Set, client *evmsource.Client, foun
 	}
 	return &Proofs{
 		log: log, doubts: actor.NewMailbox[evmsource.Doubt](maxDoubts, actor.Shed), prove: client.Prove, found: found,
-		proven:   counter("proven", "Balances told by a node that a state root has proven, and the calls that explain them."),
+		proven:   counter("proven", "Balances answered by a node that a state root has proven, and the calls that explain them."),
 		unproven: counter("unproven", "Balances of the sample that no node has proven."),
-		refuted:  counter("refuted", "Balances, or calls that should explain them, told by a node and proven to be false."),
+		refuted:  counter("refuted", "Balances, or calls that should explain them, answered by a node and proven to be false."),
 	}
 }
 
@@ -116,7 +116,7 @@ func (l *Proofs) judge(d *evmsource.Doubt, err error) {
 		l.unproven.Inc()
 	default:
 		l.refuted.Inc()
-		l.log.Error("a false balance or false calls were told: what is served of this block may be wrong", "from", d.From, "to", d.Height, "account", d.Account.String(), "err", err)
+		l.log.Error("a node answered with a false balance or false calls: what is served of this block may be wrong", "from", d.From, "to", d.Height, "account", d.Account.String(), "err", err)
 		l.found(d.From, d.Height, err)
 	}
 }
