@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"quorate/httpapi/near"
+	"quorate/httpapi/suggest"
 )
 
 const (
@@ -135,7 +135,7 @@ func checkEnviron(root *cobra.Command, environ []string) (unknown []string, err 
 		if !ours || slices.Contains(known, rest) {
 			continue
 		}
-		if meant, ok := near.Name(rest, known); ok {
+		if meant, ok := suggest.Name(rest, known); ok {
 			errs = append(errs, fmt.Errorf("the environment variable %s is unknown; did you mean %s?", name, envPrefix+meant))
 			continue
 		}

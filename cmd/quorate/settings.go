@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"quorate/httpapi/near"
+	"quorate/httpapi/suggest"
 )
 
 // scenarioFlag names a file with the settings of a simulated network.
@@ -282,7 +282,7 @@ func meantFlag(flags *pflag.FlagSet, err error, name, dashes string) error {
 			known = append(known, f.Name)
 		}
 	})
-	if meant, ok := near.Name(name, known); ok {
+	if meant, ok := suggest.Name(name, known); ok {
 		return fmt.Errorf("%w; did you mean %s?", err, dashes+meant)
 	}
 	return err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"quorate/httpapi/near"
+	"quorate/httpapi/suggest"
 )
 
 const (
@@ -25,7 +25,7 @@ type Ignored struct{ Names []string }
 // Add takes a name, or refuses it as a known one that was mistyped. what says what
 // it names.
 func (g *Ignored) Add(what string, name []byte, known []string) *Failure {
-	if meant, ok := near.Name(string(name), known); ok {
+	if meant, ok := suggest.Name(string(name), known); ok {
 		return BadRequest(what + " " + Excerpt(name) + " is unknown; did you mean " + meant + "?")
 	}
 	if len(g.Names) < maxIgnored {

@@ -1,12 +1,12 @@
-// Package near finds what a mistyped name was meant to be: flags by their
+// Package suggest finds the name that a mistyped one was probably meant to be: flags by their
 // environment variables, members of bodies, query parameters.
-package near
+package suggest
 
 import "unicode/utf8"
 
 const (
 	// minLetters is the length from which names are compared: shorter ones are
-	// near to too much.
+	// similar to too many.
 	minLetters = 6
 	// maxLetters is the length up to which they are: names come from clients.
 	maxLetters = 64
@@ -14,8 +14,8 @@ const (
 	maxDistance = 2
 )
 
-// Name returns the known name that is nearest to name and within two letters of
-// it, and false if there is none. A known name is near to nothing.
+// Name returns the known name that is most similar to name and within two letters of
+// it, and false if there is none. For a known name there is no suggestion.
 func Name(name string, known []string) (string, bool) {
 	n := utf8.RuneCountInString(name)
 	if n < minLetters || n > maxLetters {
